@@ -1,18 +1,19 @@
 /*
- * Goroutines, or threads, of one profile in groups of equal state, stack and
- * creator: which of them are blocked, and which may never run again.
+ * Groups the goroutines, or threads, of a profile by state, stack and creator,
+ * and finds groups that are blocked and groups that may never run again.
  *
- * The judgement is the table analysis.def. Nothing here is certain but what the
- * runtime itself says; a suspect is a place to look at. A group that grows
- * under load and shrinks after it must not be a suspect. Therefore only groups
- * that wait for other goroutines count (never for the network or a timer).
- * Where goroutines have numbers, those of the base must still be there, and
- * must not have run in the meantime: ages tell whether all of them began to
- * wait later. A stack that the base does not have must have grown to
- * leak_group, and one of its goroutines must have waited for a second, and for
- * leak_age or half of the time since the base: a burst of requests is as new,
- * but runs on. The runtime knows ages only after a garbage collection; until
- * then such a leak is found one session later, by the goroutines that stay.
+ * The rules are the table analysis.def. Only what the runtime itself reports is
+ * certain; a suspect is a place to look at. A group that grows under load and
+ * shrinks afterwards must not be a suspect, so only groups that wait for other
+ * goroutines count, never those that wait for the network or a timer. If
+ * goroutines have numbers, those of the base must still be there and must not
+ * have run in the meantime; ages can rule that out, by showing that all of them
+ * began to wait later. A stack that the base does not have must have grown to
+ * leak_group, and one of its goroutines must have waited for a second and for
+ * the lesser of leak_age and half of the time since the base: goroutines of a
+ * burst of requests are as new, but run on. The runtime knows ages only after a
+ * garbage collection; until then such a leak is found one session later, by the
+ * goroutines that stay.
  */
 #pragma once
 
@@ -26,27 +27,26 @@ enum wait_class {
 };
 extern const char *const wait_class_names[WAIT_CLASSES];
 bool wait_class_blocked(enum wait_class c);
-/* The class of a group by its state, reason and what the runtime says. */
+/* Classifies a group by its state, its reason and the runtime's report. */
 enum wait_class wait_class_of(const struct groups *g, const struct group *x);
-/* The frame that a group stands at, past those of libraries and locks: an index,
- * or nframes. */
+/* Returns the index of the frame at which a group waits, past frames of
+ * libraries and locks; nframes if there is none. */
 uint32_t group_site(const struct groups *g, const struct group *x);
 
-/* Conditions of a rule on a group, besides its class. */
+/* Conditions of a rule on a group, in addition to its class. */
 enum leak_need {
-	NEED_LEAKED = 1,     /* the garbage collector found it unreachable */
-	NEED_SIZE = 2,       /* leak_group, and leak_share percent of all
-	                        goroutines */
-	NEED_AGE = 4,        /* one member has waited for leak_age */
-	NEED_GROWTH = 8,     /* leak_growth, and leak_growth_percent more; if
-	                        the base has none, leak_group and one that
-	                        stays */
-	NEED_SURVIVORS = 16, /* leak_survivors percent of the base's members
-	                        are still there, as far as is known, and have
-	                        not run in the meantime */
+	NEED_LEAKED = 1, /* the garbage collector found it unreachable */
+	NEED_SIZE = 2,   /* leak_group, and leak_share percent of all
+	                    goroutines */
+	NEED_AGE = 4,    /* one member has waited for leak_age */
+	NEED_GROWTH = 8, /* grown by leak_growth and leak_growth_percent; if the
+	                    base has none, leak_group, and one that stays */
+	NEED_SURVIVORS = 16, /* leak_survivors percent of the base's numbered
+	                        members are still there and have not run in the
+	                        meantime */
 	NEED_STARTED = 64,   /* the group is not main(), which may park on
 	                        purpose while others work */
-	NEED_CROWD = 32,     /* leak_crowd at one place */
+	NEED_CROWD = 32,     /* leak_crowd goroutines wait at one place */
 };
 
 enum leak_severity { LEAK_CERTAIN, LEAK_LIKELY, LEAK_SUSPECT };
@@ -67,9 +67,9 @@ struct leak_limits {
 	int64_t survivors_percent;
 	int64_t crowd;
 	/*
-	 * Functions whose stacks, and whose goroutines' stacks, are never
-	 * suspects: words separated by spaces; a word ending in "*" is a
-	 * prefix.
+	 * Stacks with one of these functions, or of goroutines that one of them
+	 * created, are never suspects. Words separated by spaces; a word that
+	 * ends in "*" is a prefix.
 	 */
 	const char *allow;
 };
@@ -77,27 +77,26 @@ struct leak_limits {
 struct leak_suspect {
 	uint32_t group; /* in groups */
 	const struct leak_rule *rule;
-	int64_t count, base_count; /* all goroutines with its stack, in any
-	                              state */
+	int64_t count, base_count; /* goroutines with its stack, in any state */
 };
 
-/* A lock, a channel or a futex for which several wait. Addresses are those of a
- * process: where a profile is of several, equal ones count as one. */
+/* A lock, a channel or a futex that several goroutines or threads wait for. If
+ * a profile is of several processes, equal addresses count as one. */
 struct wait_target {
 	uint64_t address;
-	int64_t count;     /* all that wait for it */
-	uint32_t nstacks;  /* in how many groups */
-	struct group most; /* of those, the largest here; its count[1] is of
-	                      those that wait for the target */
+	int64_t count;     /* of goroutines that wait for it */
+	uint32_t nstacks;  /* groups that they are in */
+	struct group most; /* the largest of these groups; its count[1] is the
+	                      number that wait for this target */
 };
 
 struct analysis {
 	struct groups *groups; /* items by count descending; side 1 */
 	enum wait_class *classes;
-	uint32_t *sites; /* by group: index of a frame, or nframes */
+	uint32_t *sites; /* by group: see group_site() */
 	int64_t count;
 	bool has_base;
-	int64_t between_s; /* from the base to this profile; 0 unknown */
+	int64_t between_s; /* from the base to this profile; 0 if unknown */
 	int64_t base_count;
 	struct leak_suspect *suspects; /* most severe first, then by count */
 	size_t nsuspects;
@@ -106,9 +105,9 @@ struct analysis {
 };
 
 /*
- *   Shape    base is NULL when there is nothing to compare with
+ *   Shape    base may be NULL
  *   Owns     *out is the caller's; analysis_free() it
- *   Errors   as groups_add(); *out untouched
+ *   Errors   those of groups_add(); *out untouched
  */
 MUST_CHECK int
 analysis_new(const struct profile *p, const struct profile *base,

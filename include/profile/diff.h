@@ -1,22 +1,22 @@
 /*
- * Two profiles of one type as one call tree: the differential flame graph.
+ * The differential flame graph: two profiles of one type as one call tree.
  *
- * A node is a path of names that either side has, and has a value on both;
- * it is new when the base has none of it, gone when the comparison has none.
- * The tree's own columns are the comparison's. Values of the base are kept as
- * captured; what they are held against the comparison's by is base * scale,
- * which says what the base would have cost in the comparison's stead.
+ * A node is a path of names that either side has. It has a value on each side;
+ * it is new if the base has none, and gone if the comparison has none. The
+ * tree's columns hold the comparison's values. Values of the base are kept as
+ * captured, and multiplied by scale when they are set against the comparison's:
+ * the product is what the base would have cost in its place.
  *
- * Function by function, the two are compared by compare.h. Its list decides
- * what the picture may show for certain: a node is sure to have changed when
+ * compare.h compares the two function by function, and its list decides which
+ * changes the picture may show as certain. A node has certainly changed when
  *
- * - its total passes the test that functions pass, by the same normalization,
- *   with a variance measured in the same blocks, among all nodes that are
- *   large enough to have moved by COMPARE_POINTS, and
- * - it has below it, or is, a listed function that moved the same way.
+ * - its total passes the test for functions, with the same normalization and a
+ * variance measured in the same blocks, among all nodes that are large enough
+ * to have moved by COMPARE_POINTS, and - it is, or has below it, a listed
+ * function that moved in the same direction.
  *
- * Where no function is listed, no node is sure. A chain of nodes with the same
- * totals is one test, since it is one question.
+ * If no function is listed, no node is certain. A chain of nodes with equal
+ * totals is tested once.
  *
  * Source: Gregg, "Differential Flame Graphs", 2014: the shape is that of the
  * new profile.
@@ -26,27 +26,28 @@
 #include "profile/compare.h"
 #include "profile/export.h"
 
-/* Whose values are the widths. Words of ?shape=, in this order. */
+/* The side whose values give the widths; the values of ?shape=, in this
+ * order. */
 enum diff_shape {
-	DIFF_AFTER,  /* the comparison's: what is gone has no width */
-	DIFF_BEFORE, /* the base's: what is new has none */
-	DIFF_BOTH,   /* both added up */
+	DIFF_AFTER,  /* the comparison: gone nodes have no width */
+	DIFF_BEFORE, /* the base: new nodes have no width */
+	DIFF_BOTH,   /* the sum of both */
 };
 extern const char *const diff_shapes[]; /* NULL at the end */
 
 struct diff {
 	const struct tree *base, *now; /* borrowed */
-	struct tree *tree;             /* of both; values of now */
-	int64_t *base_self, *base_total, *base_samples; /* by its nodes */
-	bool *sure;         /* by its nodes: they changed by more than chance */
-	enum compare_by by; /* that of the comparison */
+	struct tree *tree;             /* nodes of both; values of now */
+	int64_t *base_self, *base_total, *base_samples; /* by node of tree */
+	bool *sure;         /* by node of tree: it has certainly changed */
+	enum compare_by by; /* as in the comparison */
 	double scale;
 };
 
 /*
- * Zips the trees of one value type into one, children still by name.
+ * Merges two trees of one value type; children stay ordered by name.
  *
- *   Shape    c: of the same sides
+ *   Shape    c is the comparison of the same sides
  *   Owns     *out is the caller's; diff_free() it, before the sides
  *   Errors   -ENOMEM, -E2BIG as strings_add(); *out untouched
  */
@@ -57,7 +58,7 @@ void diff_free(struct diff *d);
 DEFINE_CLEANUP(struct diff *, diff_free)
 #define CLEANUP_DIFF CLEANUP(diff_free_ptr)
 
-/* Total of the base at a node, on the comparison's scale. */
+/* Returns the base's total of a node, multiplied by scale. */
 static inline double
 diff_base(const struct diff *d, uint32_t node)
 {
@@ -74,12 +75,13 @@ diff_delta(const struct diff *d, uint32_t node)
 
 struct diff_meta {
 	struct export_meta base, now;
-	const struct comparison *c; /* of the same trees */
-	enum diff_shape shape;      /* at first */
+	const struct comparison *c; /* of the two trees */
+	enum diff_shape shape;      /* to show first */
 };
 
 struct diff_format {
-	const char *name; /* row of formats.def: type and extension */
+	const char
+		*name; /* row of formats.def, for content type and extension */
 	const char *doc;
 	/* Appends the view, like write() of struct format. */
 	int (*write)(const struct diff *d, const struct diff_meta *meta,
@@ -88,5 +90,5 @@ struct diff_format {
 extern const struct diff_format diff_formats[];
 extern const size_t ndiff_formats;
 
-/* NULL when there is none of that name. */
+/* Finds a format by name; NULL if there is none. */
 const struct diff_format *diff_format_find(const char *name);

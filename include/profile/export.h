@@ -1,8 +1,8 @@
 /*
  * Views of a profile as bytes: one writer per row of formats.def.
  *
- * A writer appends to out, whose ceiling bounds it. It depends on its arguments
- * alone, so that recorded profiles test it.
+ * A writer appends to out, whose ceiling bounds the size. It depends on its
+ * arguments alone, so that it can be tested with recorded profiles.
  */
 #pragma once
 
@@ -13,11 +13,11 @@ struct timeline;
 struct export_meta {
 	const char *title;   /* "ai-service cpu" */
 	const char *id;      /* session */
-	const char *service; /* all NUL-terminated, any bytes */
+	const char *service; /* NUL-terminated; may hold any bytes */
 	const char *type;    /* row of types.def */
 	int64_t time_ms, duration_ms;
-	const char *quality; /* the capture's report on itself, JSON; NULL or
-	                        "": none */
+	const char *quality; /* the capture's quality report, JSON; NULL or ""
+	                        if there is none */
 	const struct timeline *timeline; /* of the same capture, or NULL */
 };
 
@@ -44,5 +44,5 @@ struct format {
 extern const struct format formats[];
 extern const size_t nformats;
 
-/* Finds a format by name; NULL when there is none. */
+/* Finds a format by name; NULL if there is none. */
 const struct format *format_find(const char *name);

@@ -1,5 +1,5 @@
 /*
- * The cost of one function, without a tree of all of them.
+ * The cost of one function, without building a tree.
  */
 #pragma once
 
@@ -13,8 +13,9 @@ struct function_cost {
 };
 
 /*
- * Counts a value type over the samples of a function, by the name that
- * profile_frame_name() gives; samples in the first value type.
+ * Sums a value type over the samples whose stacks contain a function, by the
+ * name that profile_frame_name() gives. Samples are counted in the first value
+ * type.
  *
  *   Errors   -ENOMEM, -EINVAL no such type, -EOVERFLOW; *out untouched
  */

@@ -1,6 +1,6 @@
 /*
- * A goroutine's state and wait reason in our words (goroutine.def), for dumps
- * as text and for goroutines that are read from outside.
+ * Translates a goroutine's state and wait reason to the words of goroutine.def,
+ * for text dumps and for goroutines read from a program's memory.
  */
 #pragma once
 
@@ -14,11 +14,11 @@ enum goroutine_label {
 };
 extern const char *const goroutine_keys[GOROUTINE_LABELS];
 
-/* Returns "running", "runnable", "syscall" or "waiting" for the runtime's
- * words. */
+/* Translates the runtime's word to "running", "runnable", "syscall" or
+ * "waiting". */
 const char *goroutine_state(const char *raw, size_t n);
-/* Returns what a waiting goroutine waits for; NULL when no row has it, and raw
- * is to be shown. */
+/* Returns what a waiting goroutine waits for; NULL if goroutine.def has no row
+ * for raw, which should then be shown as it is. */
 const char *goroutine_reason(const char *raw, size_t n);
-/* Returns the kind of lock that a function waits for, or NULL. */
+/* Returns the kind of lock that a function acquires, or NULL. */
 const char *goroutine_lock(const char *function);

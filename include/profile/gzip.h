@@ -7,10 +7,10 @@
 
 bool gzip_is(const void *p, size_t n);
 /*
- * Appends the inflated bytes of all members of p; out bounds them. The length
- * that a file claims is only a first guess, since it may be false.
+ * Appends the inflated bytes of all members of p; out bounds the size. The
+ * length in the trailer, which may be false, is only used as a first guess.
  *   Errors   -EBADMSG, -E2BIG past out->max, -ENOMEM; out is poisoned
  */
 MUST_CHECK int gzip_inflate(const void *p, size_t n, struct buf *out);
-/* Appends p as one member; the same bytes give the same file. */
+/* Appends p as one member. Equal input gives equal output. */
 MUST_CHECK int gzip_deflate(const void *p, size_t n, struct buf *out);

@@ -1,32 +1,33 @@
 /*
- * Imports profiles that other tools took: the bytes may be hostile, in any
- * format of inputs.def, and become a profile of one of our types.
+ * Imports profiles that other tools captured. The bytes, in any format of
+ * inputs.def, may be hostile. They become a profile of a type of types.def.
  *
- * Work and memory are bounded before they are spent: the inflated size, its
- * ratio, strings, samples, frames and what the rows take.
+ * Work and memory are bounded before they are spent: the inflated size and its
+ * ratio, strings, samples, frames, and the memory of the rows.
  */
 #pragma once
 
 #include "profile/profile.h"
 
-/* Most frames of all samples together, with inlined ones: bounds time. */
+/* Most frames of all samples together, inlined ones included; bounds time. */
 #define IMPORT_MAX_FRAMES (1u << 25)
 
 struct import_limits {
 	size_t raw_bytes; /* inflated */
 	size_t memory;    /* bytes that decoded rows may take */
-	uint32_t ratio;   /* inflated by gzipped; small files may exceed it */
+	uint32_t ratio;   /* of inflated to gzipped size; small files may exceed
+	                     it */
 	uint32_t strings, samples;
 };
 
 struct import_ask {
 	const char *type;         /* row of types.def */
-	const char *content_type; /* of HTTP, "" unknown */
-	double rate; /* samples per second, 0 unknown: converts plain sample
-	                counts to CPU time */
-	bool lines;  /* folded stacks without counts: a line is one sample */
-	bool deltas; /* values of pprof files may be negative, as differences
-	                are */
+	const char *content_type; /* of HTTP; "" if unknown */
+	double rate; /* samples per second, converts sample counts to CPU time;
+	                0 if unknown */
+	bool lines;  /* folded stacks have no counts: each line is one sample */
+	bool deltas; /* values of pprof files may be negative, as in differences
+	              */
 	struct import_limits limits;
 };
 
@@ -44,7 +45,7 @@ extern const size_t ninputs;
 /*
  * Reads p[n].
  *
- *   Shape    default_type is the value that ask->type stands for
+ *   Shape    default_type of the profile is the value type of ask->type
  *   Owns     *out is the caller's; profile_free() it; *format is static
  *   Errors   -EBADMSG malformed, or no values of that type; -E2BIG past a
  *            limit; -EPROTONOSUPPORT no known format; -ENOMEM, with a one-line
@@ -54,13 +55,13 @@ MUST_CHECK int
 profile_import(const void *p, size_t n, const struct import_ask *ask,
                struct profile **out, const struct input **format,
                struct buf *why);
-/* Finds an input format by name; NULL when there is none. */
+/* Finds an input format by name; NULL if there is none. */
 const struct input *input_find(const char *name);
-/* Makes a type's values the ones that viewers show; false when the profile has
- * no such values. */
+/* Makes the values of a type those that viewers show first. Returns false if
+ * the profile has none. */
 bool import_set_type(struct profile *p, const char *type);
-/* Inflates a gzipped body; *raw is NULL when p is not gzipped. Readers of a
- * single format use it. Errors as profile_import() */
+/* Inflates a gzipped body, for readers of a single format. Leaves raw empty if
+ * p is not gzipped. Errors are those of profile_import(). */
 MUST_CHECK int
 import_inflate(const void *p, size_t n, const struct import_limits *limits,
                struct buf *raw, struct buf *why);

@@ -1,15 +1,15 @@
 /*
- * Merges many profiles into one: values of equal stacks add up, exactly.
+ * Merges profiles into one: values of equal stacks are added.
  *
  *	merge_new(max_bytes, &m)
  *	merge_add(m, p), or merge_add_file(m, file, n, ...)	each input
  *	merge_end(m, &p), or merge_encode(m, &file)
  *
- * One input is in memory at a time. Two mappings are the same code when
- * build-id (or path, where there is none), offset and size are equal: stacks of
+ * Only one input is in memory at a time. Mappings are the same code if build-id
+ * (path, if there is none), offset and size are equal, so that stacks of
  * processes that map the code at different addresses are merged. The first
- * input decides the default type and the frames to drop. The start is the
- * earliest, durations are added, and the period is the longest.
+ * input determines the default type and the frames to drop. The result has the
+ * earliest start, the sum of the durations and the longest period.
  *
  * Source: profile/merge.go of github.com/google/pprof.
  */
@@ -19,44 +19,45 @@
 
 struct merge;
 
-/* Makes an empty merge, whose rows may take max_bytes. Returns -ENOMEM. */
+/* Makes an empty merge whose rows may take max_bytes. Returns 0 or -ENOMEM. */
 MUST_CHECK int merge_new(size_t max_bytes, struct merge **out);
 void merge_free(struct merge *m);
 DEFINE_CLEANUP(struct merge *, merge_free)
 #define CLEANUP_MERGE CLEANUP(merge_free_ptr)
 
 /*
- * Gives samples that are added from now on this label as well; a NULL key ends
- * that.
+ * Adds this label to all samples that are added from now on; a NULL key ends
+ * this.
  *   Errors   -ENOMEM, -E2BIG
  */
 MUST_CHECK int merge_label(struct merge *m, const char *key, const char *value);
 /*
- * Adds one more profile; p stays the caller's.
+ * Adds a profile, which the caller keeps.
  *
- *   Errors   -EINVAL its value types are not those of the first; -EOVERFLOW a
- *            sum leaves int64; -E2BIG past max_bytes; -ENOMEM. The merge can
- *            then only be freed, since it may hold some of p
+ *   Errors   -EINVAL its value types differ from those of the first; -EOVERFLOW
+ *            a sum leaves int64; -E2BIG past max_bytes; -ENOMEM. After an error
+ *            the merge may hold part of p and can only be freed
  */
 MUST_CHECK int merge_add(struct merge *m, const struct profile *p);
 MUST_CHECK int merge_add_packed(struct merge *m, const struct packed *k);
-/* Adds the profile in a file. Errors as merge_add() and packed_decode() */
+/* Adds the profile in a file. Errors are those of merge_add() and
+ * packed_decode(). */
 MUST_CHECK int merge_add_file(struct merge *m, const void *p, size_t n,
                               size_t max_raw, struct buf *why);
-/* Appends the merged profile as a packed file. Errors as packed_encode(), and
- * -ENODATA */
+/* Appends the merged profile as a packed file. Errors are those of
+ * packed_encode(), and -ENODATA if nothing was added. */
 MUST_CHECK int merge_encode(const struct merge *m, struct buf *out);
 /*
- * Hands over the merged profile; m can only be freed afterwards.
+ * Returns the merged profile; m can only be freed afterwards.
  *   Owns     *out is the caller's; profile_free() it
  *   Errors   -ENODATA nothing was added; -E2BIG past max_bytes; -ENOMEM
  */
 MUST_CHECK int merge_end(struct merge *m, struct profile **out);
 
 /*
- * Multiplies every value of a profile by mul / div, rounded to the nearest:
- * sums of a gauge become means.
- *   Shape    mul and div above 0
+ * Multiplies every value of a profile by mul / div, rounding to the nearest;
+ * turns sums of a gauge into means.
+ *   Shape    mul > 0, div > 0
  *   Errors   -EOVERFLOW; the values are then undefined
  */
 MUST_CHECK int profile_scale(struct profile *p, int64_t mul, int64_t div);

@@ -1,16 +1,16 @@
 /*
- * Packed profiles: stacks are a tree, where a sample's stack is a node and its
- * callers are the nodes above. Stacks of a program share most of their frames,
- * so a stack of some twenty frames needs some two nodes. Sums of windows, which
- * are read to be added up again, are stored in this form.
+ * Packed profiles: stacks form a tree, in which a sample's stack is a node and
+ * its callers are the nodes above it. Stacks of a program share most of their
+ * frames, so that a stack of about twenty frames takes about two nodes. Sums of
+ * windows, which are read to be added up again, are stored in this form.
  *
  *	packed_decode(file) ─> merge_add_packed() ... ─> merge_encode()
  *	                                              └> merge_end()
  *
- * A packed file is PACKED_MAGIC, then one gzip member of numbers, each a
- * varint, signed ones zigzag, and strings' text behind their lengths. A row
- * follows the rows that it refers to. packed_encode.c describes the file column
- * by column.
+ * A packed file is PACKED_MAGIC and one gzip member, which holds varints
+ * (signed numbers in zigzag encoding) and, behind the lengths of the strings,
+ * their text. A row follows the rows that it refers to. packed_encode.c writes
+ * the file column by column.
  *
  * Input is hostile, as in profile/pprof.h.
  */
@@ -27,43 +27,43 @@ struct packed_node {
 };
 
 /*
- * A profile, packed or not. With nodes, stack[] holds nodes, and each sample
- * has one.
+ * A profile, packed or not. In a packed one, stack[] holds nodes, one per
+ * sample.
  */
 struct packed {
 	struct profile *p;
-	struct packed_node *nodes; /* NULL: stack[] holds locations, as in a
-	                              plain profile */
-	uint32_t nnodes;           /* at least 1, or 0 without nodes */
+	struct packed_node
+		*nodes;  /* NULL if not packed: stack[] then holds locations */
+	uint32_t nnodes; /* at least 1 if packed, else 0 */
 };
 #define CLEANUP_PACKED CLEANUP(packed_done)
 void packed_done(struct packed *k);
 
 /*
- * Decodes a packed file, or a pprof file, which has no nodes.
+ * Decodes a packed file, or a pprof file, which yields no nodes.
  *
  *   Units    max_bytes as in pprof_decode()
  *   Owns     *out is the caller's; packed_done() it
- *   Errors   -EBADMSG malformed, -E2BIG past a bound, -ENOMEM;
- *            with a one-line explanation in why; *out untouched
+ *   Errors   -EBADMSG malformed, -E2BIG past a bound, -ENOMEM; with a one-line
+ *            explanation in why; *out untouched
  */
 MUST_CHECK int packed_decode(const void *p, size_t n, size_t max_bytes,
                              struct packed *out, struct buf *why);
 /*
- * Appends k, which has nodes, gzipped.
+ * Appends k, which must have nodes, as a packed file.
  *   Errors   -ENOMEM, -E2BIG; out is poisoned
  */
 MUST_CHECK int packed_encode(const struct packed *k, struct buf *out);
 /*
- * Hands over the profile with its stacks written out; k is empty afterwards. No
- * rows can be added to the profile.
+ * Returns the profile with its stacks written out, and leaves k empty. No rows
+ * can be added to the profile.
  *
  *   Units    max_bytes bounds the stacks
  *   Errors   -E2BIG past max_bytes or PROFILE_MAX_ROWS, -ENOMEM; k is unchanged
  */
 MUST_CHECK int
 packed_profile(struct packed *k, size_t max_bytes, struct profile **out);
-/* Returns the location of a sample's innermost frame; PROFILE_NONE when it has
+/* Returns the location of a sample's innermost frame, or PROFILE_NONE if it has
  * none. */
 static inline uint32_t
 packed_leaf(const struct packed *k, const struct sample *s)

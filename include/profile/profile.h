@@ -1,15 +1,14 @@
 /*
- * The profile that a capture produces, the store keeps, and every view is
- * derived from.
+ * A profile: captures produce it, the store keeps it, and every view is derived
+ * from it.
  *
- * It is pprof's model in flat arrays: strings, mappings, functions,
- * locations (an address and its inlined lines), samples (a stack of
- * locations, one value per value type, labels). Rows are referred to by
- * index; strings by id, where 0 is "". A profile is built by the
- * profile_*() calls below, which bound and deduplicate, or by
- * pprof_decode(), and is then read directly through its arrays. Scalars of
- * struct profile are the builder's to set. The first mapping is taken for
- * the main program.
+ * It is pprof's model in flat arrays: strings, mappings, functions, locations
+ * (an address and its inlined lines), samples (a stack of locations, one value
+ * per value type, labels). Rows are referred to by index; strings by id, where
+ * 0 is "". A profile is built by the profile_*() calls below, which bound and
+ * deduplicate, or by pprof_decode(), and is then read directly through its
+ * arrays. The builder sets the scalars of struct profile itself. The first
+ * mapping is taken to be the main program.
  *
  * Source: profile.proto of github.com/google/pprof.
  */
@@ -33,7 +32,7 @@ struct value_type {
 };
 
 struct mapping {
-	uint64_t start, limit, offset; /* addresses; file offset, bytes */
+	uint64_t start, limit, offset; /* addresses; offset in the file */
 	uint32_t file;                 /* string: path as the target saw it */
 	uint32_t build_id;             /* string: hex */
 	bool has_functions, has_files, has_lines, has_inlines;
@@ -52,11 +51,12 @@ struct line {
 };
 
 struct location {
-	uint32_t mapping;       /* index into mappings, or PROFILE_NONE */
-	uint64_t address;       /* as in the mapping's address space */
-	bool folded;            /* other locations were folded into this one */
-	uint32_t line0, nlines; /* in lines[]: innermost inlined first;
-	                           none: not symbolized */
+	uint32_t mapping; /* index into mappings, or PROFILE_NONE */
+	uint64_t address; /* as in the mapping's address space */
+	bool folded; /* identical code of other functions was folded into this
+	                one */
+	uint32_t line0, nlines; /* in lines[], innermost inlined first; none if
+	                           not symbolized */
 };
 
 struct label {
@@ -86,7 +86,7 @@ struct profile {
 
 	struct value_type types[PROFILE_MAX_TYPES];
 	uint32_t ntypes;
-	uint32_t default_type; /* string: which type a viewer shows, or 0 */
+	uint32_t default_type; /* string: type that viewers show first, or 0 */
 	uint32_t drop_frames, keep_frames; /* strings: regular expressions */
 	uint32_t doc_url;                  /* string */
 	struct value_type period_type;
@@ -94,20 +94,21 @@ struct profile {
 	int64_t time_ns; /* start, since the epoch */
 	int64_t duration_ns;
 
-	struct profile_index *index; /* private: capacities and hashes; NULL
-	                                when decoded: such rows are read only */
-	void *slab; /* private: where all rows lie when decoded, else NULL */
+	struct profile_index *index; /* private: capacities and hashes; NULL in
+	                                a decoded profile, which is read-only */
+	void *slab; /* private: memory of all rows of a decoded profile, else
+	               NULL */
 };
 
-/* A profile without rows; NULL when out of memory. */
+/* Makes an empty profile. Returns NULL when out of memory. */
 struct profile *profile_new(void);
 void profile_free(struct profile *p);
 DEFINE_CLEANUP(struct profile *, profile_free)
 #define CLEANUP_PROFILE CLEANUP(profile_free_ptr)
 
 /*
- * Each of these functions adds a row or finds an equal one, and returns its
- * index. Strings and indexes in a row must come from the same profile.
+ * Each of these functions finds a row or adds it, and sets *out to its index.
+ * Strings and indexes in a row must come from the same profile.
  *
  *   Errors   -ENOMEM; -E2BIG past PROFILE_MAX_ROWS; *out untouched
  */
@@ -116,22 +117,23 @@ profile_string(struct profile *p, const char *s, size_t n, uint32_t *out);
 MUST_CHECK int profile_cstring(struct profile *p, const char *s, uint32_t *out);
 MUST_CHECK int
 profile_mapping(struct profile *p, const struct mapping *m, uint32_t *out);
-/* Functions are equal when name, system name and file are. */
+/* Functions are equal if name, system name and file are. */
 MUST_CHECK int
 profile_function(struct profile *p, const struct function *f, uint32_t *out);
-/* Locations are equal when mapping, address and lines are. Returns -E2BIG past
- * PROFILE_MAX_LINES. */
+/* Locations are equal if mapping, address and lines are. Also returns -E2BIG
+ * past PROFILE_MAX_LINES. */
 MUST_CHECK int
 profile_location(struct profile *p, uint32_t mapping, uint64_t address,
                  const struct line *lines, uint32_t nlines, uint32_t *out);
-/* Adds a value type; only before the first sample. Returns -E2BIG past
- * PROFILE_MAX_TYPES. */
+/* Adds a value type, which must happen before the first sample. Returns -E2BIG
+ * past PROFILE_MAX_TYPES. */
 MUST_CHECK int
 profile_type(struct profile *p, const char *type, const char *unit);
 MUST_CHECK int profile_comment(struct profile *p, const char *text);
 
 /*
- * Adds values to the sample with this stack and these labels.
+ * Adds values to the sample with this stack and these labels, which is added if
+ * it is new.
  *
  *   Shape    stack[nstack] locations, leaf first; values[p->ntypes]
  *   Errors   -ENOMEM, -E2BIG past PROFILE_MAX_FRAMES, _LABELS or _ROWS,
@@ -140,20 +142,20 @@ MUST_CHECK int profile_comment(struct profile *p, const char *text);
 MUST_CHECK int profile_sample(struct profile *p, const uint32_t *stack,
                               uint32_t nstack, const struct label *labels,
                               uint32_t nlabels, const int64_t *values);
-/* Adds values like profile_sample(), and returns the sample's row. */
+/* As profile_sample(), and sets *out to the sample's row. */
 MUST_CHECK int
 profile_sample_row(struct profile *p, const uint32_t *stack, uint32_t nstack,
                    const struct label *labels, uint32_t nlabels,
                    const int64_t *values, uint32_t *out);
 
-/* Returns the index of the value type with this name, or of the default type
- * when name is NULL; PROFILE_NONE when there is none. */
+/* Returns the index of the value type with this name, or of the default type if
+ * name is NULL; PROFILE_NONE if there is none. */
 uint32_t profile_type_index(const struct profile *p, const char *name);
-/* Sums the values of one type, 0 for PROFILE_NONE; what would overflow is left
- * out. */
+/* Returns the sum of the values of one type, 0 for PROFILE_NONE. Values that
+ * would make it overflow are left out. */
 int64_t profile_total(const struct profile *p, uint32_t type);
-/* Returns the number of a location's frames: its inlined lines, or 1 when it is
- * not symbolized. */
+/* Returns the number of frames of a location: its lines, or 1 if it is not
+ * symbolized. */
 static inline uint32_t
 profile_frames(const struct profile *p, uint32_t location)
 {
@@ -162,13 +164,13 @@ profile_frames(const struct profile *p, uint32_t location)
 	return n ? n : 1;
 }
 /*
- * Appends the name of a frame: the function's name (its system name when it has
- * none), else "module+0xoff", else "0xaddress"; never "".
+ * Appends the name of a frame: the function's name, else its system name, else
+ * "module+0xoff", else "0xaddress"; never "".
  *
- *   Shape    line counts from the innermost, below profile_frames()
+ *   Shape    line counts from the innermost and is below profile_frames()
  *   Units    off is the offset in the file
  */
 void profile_frame_name(const struct profile *p, uint32_t location,
                         uint32_t line, struct buf *out);
-/* Returns the last part of the mapping's path; "" without a mapping. */
+/* Returns the last part of the mapping's path; "" if there is no mapping. */
 const char *profile_module(const struct profile *p, uint32_t location);

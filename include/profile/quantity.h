@@ -1,4 +1,4 @@
-/* Values for people: "1.25 s", "3.4 MiB", "12 count". */
+/* Formats a value for people: "1.25 s", "3.4 MiB", "12 count". */
 #pragma once
 
 #include "base/buf.h"

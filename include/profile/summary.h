@@ -1,6 +1,6 @@
 /*
- * The topFunctions list of the API, as the worker stores it beside a profile
- * and as the API answers it.
+ * The topFunctions list, which the worker stores with a profile and the API
+ * returns.
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 #define SUMMARY_FUNCTIONS 100 /* stored with a session */
 
 /*
- * Appends a JSON array of the functions with the most self value.
+ * Appends a JSON array of the functions with the highest self values.
  *
  *   Shape    at most max (0: all) of
  *            {"funcName","package","selfPct","cumulativePct","sampleCount"};

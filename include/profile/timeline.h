@@ -1,23 +1,23 @@
 /*
- * The timeline tells when each sample of a profile was taken, and in which
+ * A timeline records when each sample of a profile was taken, and in which
  * thread.
  *
- * A profile sums its samples up; the timeline of the same capture keeps them
- * apart. The timeline is stored beside the profile (blob kind BLOB_TIMELINE)
- * and needs it, since each sample refers to a row of the profile's samples for
- * its stack. Besides samples, a timeline has threads, the lives of processes,
- * times when samples are missing, and counters of memory and CPU time.
+ * A profile sums its samples; the timeline of the same capture keeps them
+ * apart. It is stored with the profile (blob kind BLOB_TIMELINE) and cannot be
+ * read without it, because each sample refers to a row of the profile's samples
+ * for its stack. A timeline also has threads, the start and end of processes,
+ * gaps in the samples, and counters of memory and CPU time.
  *
  *	timeline_decode(p, n, TIMELINE_MAX_BYTES, &t, &why)
  *	timeline_fits(t, profile)
  *	for each t->samples[i]:
  *		t->threads[s->thread], profile->samples[s->sample]
  *
- * Times are in microseconds since start_ns; samples and counters are in order
- * of time, events as well. Some samples of the profile may be missing:
- * recording ends with a TIMELINE_FULL event when its room is used up, so that
- * the profile's values are then greater. Captures that sum up what targets
- * counted themselves have no timeline.
+ * Times are in microseconds since start_ns; samples, counters and events are in
+ * order of time. Samples of the profile may be missing: when the room for them
+ * is used up, recording ends with a TIMELINE_FULL event, and the profile's
+ * values are higher. Captures of counters that targets keep themselves have no
+ * timeline.
  *
  * The file is gzipped protocol buffers, as the profile's is:
  *
@@ -42,8 +42,8 @@
  *	  uint64 cpus = 13;              // of the host; 0: not known
  *	}
  *
- * Thread's started_us and ended_us are one more than the time, 0: not seen.
- * Unknown fields are skipped; another version is refused.
+ * started_us and ended_us of Thread are the time plus one; 0 means not seen.
+ * Unknown fields are skipped; other versions are refused.
  */
 #pragma once
 
@@ -58,13 +58,11 @@
 #define TIMELINE_MAX_CPUS     65536
 #define TIMELINE_MAX_US       (UINT64_C(1) << 50) /* 35 years */
 #define TIMELINE_NAME_MAX     64                  /* with its NUL */
-#define TIMELINE_UNSEEN       UINT64_MAX          /* a time that is not known */
+#define TIMELINE_UNSEEN       UINT64_MAX /* for a time that is not known */
 
 enum timeline_sample_kind {
-	TIMELINE_CPU,     /* the thread ran; weight: CPU time that the sample
-	                     stands for, up to time_us */
-	TIMELINE_BLOCKED, /* the thread waited; weight: for how long, up to
-	                     time_us */
+	TIMELINE_CPU, /* the thread ran; weight_ns is CPU time, up to time_us */
+	TIMELINE_BLOCKED, /* the thread waited for weight_ns, until time_us */
 	TIMELINE_SAMPLE_KINDS
 };
 
@@ -76,18 +74,19 @@ struct timeline_sample {
 	uint32_t kind;   /* enum timeline_sample_kind */
 };
 
-/* One life of a thread. A thread whose tid equals its pid is the process's
- * first, and bears the process's name. */
+/* A thread; one that reuses a tid is another row. The thread whose tid equals
+ * its pid is the first of its process, and has the process's name. */
 struct timeline_thread {
 	uint32_t pid, tid;
-	uint64_t started_us, ended_us; /* TIMELINE_UNSEEN: before, after */
+	uint64_t started_us, ended_us; /* TIMELINE_UNSEEN: before or after the
+	                                  capture */
 	char name[TIMELINE_NAME_MAX];  /* chosen by the target: any bytes, or
 	                                  "" */
 };
 
 enum timeline_event_kind {
-	TIMELINE_FORK,      /* pid was born; value: its parent process */
-	TIMELINE_EXEC,      /* pid runs another program, called name */
+	TIMELINE_FORK,      /* pid was forked; value: its parent process */
+	TIMELINE_EXEC,      /* pid executed another program; name: its name */
 	TIMELINE_EXIT,      /* pid ended */
 	TIMELINE_LOST,      /* value: records lost since the last such event */
 	TIMELINE_THROTTLED, /* the kernel paused sampling on one CPU */
@@ -104,7 +103,7 @@ struct timeline_event {
 	char name[TIMELINE_NAME_MAX];
 };
 
-/* The resources that a process had used by a moment. */
+/* The resources of a process at one time. */
 struct timeline_counter {
 	uint64_t time_us;
 	uint64_t rss_bytes;
@@ -112,8 +111,8 @@ struct timeline_counter {
 	uint32_t pid;
 };
 
-/* A timeline. Read its arrays directly; add rows with the functions below,
- * which bound them. */
+/* Read the arrays directly; add rows with the functions below, which bound
+ * their number. */
 struct timeline {
 	int64_t start_ns; /* since the epoch */
 	uint64_t duration_us, period_ns;
@@ -133,8 +132,8 @@ DEFINE_CLEANUP(struct timeline *, timeline_free)
 #define CLEANUP_TIMELINE CLEANUP(timeline_free_ptr)
 
 /*
- * Each of these functions appends a row. Samples, events and counters come in
- * order of time, a sample after its thread.
+ * Each of these functions appends a row. Samples, events and counters must be
+ * added in order of time, a sample after its thread.
  *
  *   Errors   -ENOMEM, -E2BIG past TIMELINE_MAX_*; t is unchanged
  */
@@ -148,7 +147,8 @@ MUST_CHECK int
 timeline_counter(struct timeline *t, const struct timeline_counter *row);
 
 /*
- * Appends t, gzipped; out bounds the size. Equal timelines give equal bytes.
+ * Appends t as a gzipped file; out bounds the size. Equal timelines give equal
+ * bytes.
  *   Errors   -ENOMEM, -E2BIG; out is poisoned
  */
 MUST_CHECK int timeline_encode(const struct timeline *t, struct buf *out);
@@ -157,10 +157,10 @@ MUST_CHECK int timeline_encode(const struct timeline *t, struct buf *out);
  * columns' lengths are checked.
  *
  *   Units    max_bytes bounds the inflated size, and memory to about 8 times as
- *            much beside TIMELINE_MAX_THREADS, _EVENTS and _COUNTERS
+ *            much, in addition to TIMELINE_MAX_THREADS, _EVENTS and _COUNTERS
  *   Owns     *out is the caller's; timeline_free() it
- *   Errors   -EBADMSG malformed, -EPROTONOSUPPORT another version, -E2BIG
- *            past a bound, -ENOMEM; *out untouched
+ *   Errors   -EBADMSG malformed, -EPROTONOSUPPORT another version, -E2BIG past
+ *            a bound, -ENOMEM; *out untouched
  */
 MUST_CHECK int timeline_decode(const void *p, size_t n, size_t max_bytes,
                                struct timeline **out);
@@ -170,22 +170,22 @@ MUST_CHECK int timeline_decode(const void *p, size_t n, size_t max_bytes,
  */
 MUST_CHECK int timeline_fits(const struct timeline *t, const struct profile *p);
 
-/* A part of a capture: from from_us on, up to to_us, and of one thread unless
- * tid is 0. */
+/* A part of a capture: from from_us up to, but not including, to_us; of one
+ * thread, or of all if tid is 0. */
 struct timeline_part {
 	uint64_t from_us, to_us;
 	uint32_t tid;
 };
 
-/* Keeps the samples, events and counters of a part; times then begin with it.
- */
+/* Reduces t to the samples, events and counters of a part. Times then count
+ * from the start of the part. */
 void timeline_cut(struct timeline *t, const struct timeline_part *part);
 /*
- * Sets the values of a profile to those of a part: counts and times are summed
- * up anew, values of other units shared out by counts. Rows of which nothing is
- * in the part are left, with values of 0.
+ * Sets the values of a profile to those of a part. Counts and times are summed
+ * anew; values of other units are scaled by the share of the samples that are
+ * in the part. Rows without samples in the part stay, with values of 0.
  *
- *   Shape    t is the whole timeline of p, not cut
+ *   Shape    t is the timeline of p, not cut
  *   Errors   -EBADMSG the timeline belongs to another profile; -EOVERFLOW,
  *            -ENOMEM; p is unchanged
  */

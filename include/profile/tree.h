@@ -1,21 +1,20 @@
 /*
- * The call tree: samples merged by name from the root down, as columns in
- * preorder. Every picture (flame graph JSON, SVG, HTML) is drawn from it, and
- * top functions are counted on it.
+ * The call tree: samples merged by function name from the root down, as columns
+ * in preorder. Every picture (flame graph JSON, SVG, HTML) and the list of top
+ * functions are made from it.
  *
- * Frames of one function at different addresses or lines are one node;
- * inlined functions are frames of their own. The root is node 0, named
- * "all". Children are ordered by name, so that graphs of two captures look
- * alike.
+ * Frames of one function at different addresses or lines are one node; inlined
+ * functions are separate frames. The root is node 0, named "all". Children are
+ * ordered by name, so that graphs of two captures look alike.
  */
 #pragma once
 
 #include "profile/profile.h"
 
 #define TREE_MAX_NODES  (1u << 22)
-#define TREE_MAX_FRAMES (1u << 27) /* of all samples together: bounds time */
+#define TREE_MAX_FRAMES (1u << 27) /* of all samples together; bounds time */
 
-/* The place where a function was first seen. */
+/* Where a function was first seen. */
 struct tree_home {
 	uint32_t package; /* id in packages: see tree_package() */
 	uint32_t file;    /* id in files: its source file; 0: unknown */
@@ -38,40 +37,41 @@ struct tree {
 	struct strings *names; /* functions, or module+0xoff */
 	struct strings *packages, *files;
 	struct tree_home *home;   /* by id in names */
-	const struct tree *named; /* the tree whose names these are, which must
-	                             outlive this one; NULL: they are its own */
+	const struct tree *named; /* the tree that owns the names, and must
+	                             outlive this one; NULL if this one does */
 	struct tree_ranks *ranks; /* private: for tree_visible() */
 };
 
 /*
- * Builds the tree of one value type. Samples without a value of this type
- * are left out. Samples are counted in the nearest value type up to this one
- * that has the unit "count" (for inuse_space: inuse_objects), else in one named
- * "samples", else by the profile's period where it has the unit of the type. A
+ * Builds the tree of one value type. Samples with a value of 0 are left out.
+ * Samples are counted by the nearest value type up to this one that has the
+ * unit "count" (for inuse_space, inuse_objects), or else by one named
+ * "samples", or else by the profile's period if it has the unit of the type. A
  * profile with none of these does not say how many samples it has.
  *
  *   Owns     *out is the caller's; tree_free() it
- *   Errors   -ENOMEM, -EINVAL no such type, -E2BIG past TREE_MAX_,
- *            -EOVERFLOW when a sum leaves int64; *out untouched
+ *   Errors   -ENOMEM, -EINVAL no such type, -E2BIG past TREE_MAX_, -EOVERFLOW
+ *            when a sum leaves int64; *out untouched
  */
 MUST_CHECK int
 tree_new(const struct profile *p, uint32_t type, struct tree **out);
 /*
- * Builds a tree without stacks, like tree_new(): every function is a child of
- * the root, in any order, and its total is that of all stacks it is in,
- * recursion counted once. Takes a fraction of the time and memory, and is all
- * that tree_top(), compare_new() and blocks of functions need.
+ * As tree_new(), but builds a tree without stacks: every function is a child of
+ * the root, in any order, and its total is that of all stacks that contain it,
+ * recursion counted once. This takes a fraction of the time and memory, and is
+ * enough for tree_top(), compare_new() and blocks of functions.
  */
 MUST_CHECK int
 tree_functions(const struct profile *p, uint32_t type, struct tree **out);
 /*
- * Builds a tree of at most so many nodes, for a picture, of the samples that a
- * tree of tree_functions() counts, whose names it has. Where tree_new() would
- * make more, nodes of a small total are left out with all below them; values of
- * the others are what tree_new() says.
+ * Builds a tree of at most `most` nodes, for a picture, from the profile of a
+ * tree made by tree_functions(), whose names it shares. If tree_new() would
+ * make more, nodes with small totals are left out, with all nodes below them;
+ * the values of the others are those of tree_new().
  *
- *   Shape    *left_out: nodes below this total are missing; 0: none
- *   Owns     *out borrows the names: functions must outlive it
+ *   Shape    nodes with a total below *left_out are missing; 0 if none are
+ *   Owns     *out is the caller's; it shares the names of functions, which must
+ *            outlive it
  */
 MUST_CHECK int tree_visible(const struct tree *functions, uint32_t most,
                             struct tree **out, int64_t *left_out);
@@ -79,10 +79,11 @@ void tree_free(struct tree *t);
 DEFINE_CLEANUP(struct tree *, tree_free)
 #define CLEANUP_TREE CLEANUP(tree_free_ptr)
 
-/* Allocates columns of n nodes in t, which has none yet. Returns -ENOMEM. */
+/* Allocates columns for n nodes in t, which must have none. Returns 0 or
+ * -ENOMEM. */
 MUST_CHECK int tree_columns(struct tree *t, size_t n);
 
-/* Returns the text of an id in names; n may be NULL. */
+/* Returns the text of an id in names, and its length in *n unless n is NULL. */
 static inline const char *
 tree_name(const struct tree *t, uint32_t name, size_t *n)
 {
@@ -90,8 +91,9 @@ tree_name(const struct tree *t, uint32_t name, size_t *n)
 }
 
 /*
- * Returns the package of a function: a Go function's package path, or else the
- * last part of the path of its module as first seen; "" when unknown.
+ * Returns the package of a function: the package path of a Go function, or else
+ * the last part of the path of the module where the function was first seen; ""
+ * if unknown.
  */
 static inline const char *
 tree_package(const struct tree *t, uint32_t name, size_t *n)
@@ -99,7 +101,7 @@ tree_package(const struct tree *t, uint32_t name, size_t *n)
 	return strings_get(t->packages, t->home[name].package, n);
 }
 
-/* One function over the whole tree. */
+/* The cost of one function in the whole tree. */
 struct top_entry {
 	uint32_t name;       /* in t->names */
 	int64_t self, total; /* recursion counted once */
@@ -107,8 +109,8 @@ struct top_entry {
 };
 
 /*
- * Lists functions by self, descending; total and then name break ties.
- *   Shape    *out[*n], at most max; all functions when max is 0
+ * Lists functions by self, descending; ties are broken by total, then by name.
+ *   Shape    *out[*n], at most max functions; all if max is 0
  *   Owns     *out is the caller's; free() it
  *   Errors   -ENOMEM; outputs untouched
  */

@@ -6,15 +6,16 @@
 #include <errno.h>
 #include <string.h>
 
-/* A stack, in any state and at any line, in the base and now. */
+/* The goroutines with one stack, in any state and at any line, in the base and
+ * now. */
 struct history {
 	uint32_t stack; /* index of the stack, equal for its groups */
 	int64_t before, now;
-	double known, survived; /* goroutines of the base with known numbers,
-	                           and those still there */
+	double known, survived; /* numbered goroutines of the base, and those of
+	                           them that are still there */
 };
 
-/* Times at which the garbage collector ran, from goroutines' ages. */
+/* The ages of goroutines, from which times of garbage collections follow. */
 struct wait_ages {
 	int64_t *s; /* ascending */
 	uint32_t n;
@@ -51,7 +52,7 @@ static const char *const skips[] = {
 #undef SITE_SKIP
 };
 
-/* True when name equals the row, or begins like a row that ends with "...". */
+/* True if name equals row, or if row ends in "..." and name begins like it. */
 static bool
 analysis_matches(const char *row, const char *name)
 {
@@ -113,16 +114,16 @@ group_site(const struct groups *g, const struct group *x)
 }
 
 /*
- * Ages of some goroutines bound the ages of those that have none.
+ * The ages of some goroutines bound the ages of those that have none.
  *
- * The runtime notes the time of a wait when the garbage collector finds the
- * goroutine waiting, and forgets it when the goroutine runs on. An age anywhere
- * in the profile therefore dates a collection, and every goroutine that is
- * younger, or has no age, began to wait after it.
- * Source: markroot() of runtime/mgcmark.go, Go 1.19 to 1.27.
+ * The runtime records the start of a wait when the garbage collector finds the
+ * goroutine waiting, and clears it when the goroutine runs. Any age in the
+ * profile therefore dates a collection, and every goroutine that is younger, or
+ * has no age, began to wait after that collection. Source: markroot() of
+ * runtime/mgcmark.go, Go 1.19 to 1.27.
  */
 
-/* Least age of a collection, since a younger one may not have visited all
+/* Younger collections are ignored, because they may not have visited all
  * goroutines yet. */
 #define COLLECTED_S 1
 
@@ -158,7 +159,7 @@ wait_ages_done(struct wait_ages *ages)
 	*ages = (struct wait_ages){0};
 }
 
-/* True when it is certain that no goroutine of x has waited for limit_s. */
+/* True if it is certain that no goroutine of x has waited for limit_s. */
 static bool
 wait_ages_below(const struct wait_ages *ages, const struct group *x,
                 int64_t limit_s)
@@ -206,8 +207,8 @@ by_group(const void *a, const void *b)
 	return (x->first > y->first) - (x->first < y->first);
 }
 
-/* Returns the first of sorted m[n] that is of the group and does not end
- * before it. */
+/* Returns the index of the first row of sorted m[n] that is of want's group and
+ * does not end before want begins. */
 static uint32_t
 first_from(const struct group_member *m, uint32_t n,
            const struct group_member *want)
@@ -228,7 +229,7 @@ first_from(const struct group_member *m, uint32_t n,
 	return low;
 }
 
-/* Counts a member's goroutines that are still at their stack. */
+/* Counts the goroutines of a member that are still at the same stack. */
 static double
 survivors_of(const struct groups *g, const struct group_member *want)
 {
@@ -248,7 +249,8 @@ survivors_of(const struct groups *g, const struct group_member *want)
 	return n < all ? n : all;
 }
 
-/* Counts the base's goroutines that have a number, and those still there. */
+/* Counts the numbered goroutines of the base, and those that are still
+ * there. */
 static void
 count_survivors(const struct groups *g, struct history *by_stack)
 {
@@ -282,7 +284,7 @@ stacks_of(const struct profile *p, const struct profile *base,
 }
 
 /*
- * Finds the history of every group of a; fills a->base_count.
+ * Finds the history of every group of a, and sets a->base_count.
  *   Owns     *out is the caller's; free() it
  */
 static int
@@ -301,7 +303,7 @@ analysis_history(struct analysis *a, const struct profile *p,
 	h = calloc(a->groups->n + 1, sizeof(*h));
 	if (!by_stack || !h)
 		return -ENOMEM;
-	if (stacks->nmembers[1]) /* otherwise unknown */
+	if (stacks->nmembers[1]) /* else the goroutines have no numbers */
 		count_survivors(stacks, by_stack);
 	for (uint32_t i = 0; !rc && i < a->groups->n; i++) {
 		rc = groups_find(stacks, a->groups, &a->groups->items[i], &at);
@@ -320,7 +322,8 @@ analysis_history(struct analysis *a, const struct profile *p,
 
 /* --- rules --- */
 
-/* True when a word of the list matches the name: "net.Dial", or "grpc.*". */
+/* True if a word of the list, such as "net.Dial" or "grpc.*", matches the
+ * name. */
 static bool
 analysis_allowed(const char *allow, const char *name)
 {
@@ -348,18 +351,17 @@ is_allowed(const struct analysis *a, const struct group *x, const char *allow)
 	return analysis_allowed(allow, groups_text(g, x->creator));
 }
 
-/* The figures of an analysis that rules use. */
+/* What rules are evaluated on. */
 struct judged {
 	const struct analysis *a;
 	const struct leak_limits *l;
-	const int64_t *crowds; /* by string: number of goroutines blocked in
-	                          that function */
+	const int64_t *crowds; /* by string: goroutines blocked there */
 	struct wait_ages ages;
 };
 
 /*
  * Returns how long a goroutine must have waited at a stack that the base does
- * not have: goroutines of new load are as young, but run on soon.
+ * not have. Goroutines of new load are as young, but soon run on.
  */
 static int64_t
 stay_s(const struct judged *j)
@@ -385,8 +387,8 @@ has_grown(const struct judged *j, const struct group *x,
 	               (double)h->before * (double)j->l->growth_percent;
 }
 
-/* True when a share of the base's goroutines stayed, without those that ran and
- * came back to the same stack. */
+/* True if enough of the base's goroutines stayed. Goroutines that ran and came
+ * back to the same stack do not count. */
 static bool
 has_survived(const struct judged *j, const struct group *x,
              const struct history *h)
@@ -456,7 +458,7 @@ count_crowds(const struct analysis *a, int64_t *crowds)
 	for (uint32_t i = 0; i < a->groups->n; i++)
 		if (waits & 1u << a->classes[i])
 			crowds[site_name(a, i)] += a->groups->items[i].count[1];
-	crowds[0] = 0; /* goroutines without a place are no crowd */
+	crowds[0] = 0; /* goroutines without a site are not a crowd */
 }
 
 static int
@@ -479,7 +481,8 @@ collect(struct analysis *a, const struct judged *j, const struct history *h)
 	if (!told || !a->suspects)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < a->groups->n; i++) {
-		/* stacks of now come first, with at least one group each */
+		/* Stacks of now come first and have at least one group each,
+		 * so that the index is in range. */
 		bool *once = &told[h[i].stack];
 		const struct leak_rule *r = *once ? NULL
 		                                  : broken_rule(j, i, &h[i]);
@@ -536,8 +539,7 @@ by_waiters(const void *a, const void *b)
 	return (x->address > y->address) - (x->address < y->address);
 }
 
-/* Sums up the first rows of w, which are of one address; returns their number.
- */
+/* Sums the rows for the first address of w. Returns their number. */
 static uint32_t
 sum_target(const struct groups *g, const struct group_wait *w, uint32_t n,
            struct wait_target *out)
@@ -564,7 +566,7 @@ sum_target(const struct groups *g, const struct group_wait *w, uint32_t n,
 	return i;
 }
 
-/* Fills targets from the groups as they were read, not yet sorted. */
+/* Finds the targets. Must be called before the groups are sorted. */
 static int
 find_targets(struct analysis *a)
 {

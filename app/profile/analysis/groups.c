@@ -59,8 +59,8 @@ groups_reader_done(struct groups_reader *r)
 	free(r->keys);
 }
 
-/* True for the '[' of type arguments; false for that of an index operator, an
- * array or an ABI tag. */
+/* True for a '[' that opens type arguments; false for one of an index operator,
+ * an array or an ABI tag. */
 static bool
 opens_arguments(const char *name, const char *at)
 {
@@ -107,7 +107,7 @@ name_frame(struct groups_reader *r, uint32_t location, uint32_t line,
 	CLEANUP_BUF struct buf text = BUF_INIT(2 * BUF_MAX_SMALL);
 
 	profile_frame_name(r->p, location, line, &raw);
-	if (buf_err(&raw) == -E2BIG) { /* the beginning is enough */
+	if (buf_err(&raw) == -E2BIG) { /* keep the beginning */
 		buf_clear(&raw);
 		buf_puts(&raw, "[long name]");
 	}
@@ -150,7 +150,7 @@ read_frame(struct groups_reader *r, uint32_t location, uint32_t line,
 	return 0;
 }
 
-/* True for functions that Go's tracebacks leave out: runtime.gopark, but not
+/* True for functions that Go's tracebacks hide: runtime.gopark, but not
  * runtime.GC. */
 static bool
 is_hidden(const char *name)
@@ -245,7 +245,7 @@ groups_free(struct groups *g)
 	free(g);
 }
 
-/* A stack that may exist already: its frames lie past g->nframes. */
+/* A stack that may be new; its frames are stored past g->nframes. */
 struct candidate {
 	const struct groups *g;
 	const struct group_facts *facts;
@@ -433,7 +433,7 @@ groups_add(struct groups *g, const struct profile *p, int side)
 	return rc;
 }
 
-/* Copies a text from one table of strings to another. */
+/* Copies a string of other to g. */
 static int
 carry(struct groups *g, const struct groups *other, uint32_t id, uint32_t *out)
 {

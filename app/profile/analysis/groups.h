@@ -1,15 +1,16 @@
 /*
- * Groups of samples with equal stacks, which goroutine analysis and diffs of
- * sessions count.
+ * Groups of samples with equal stacks, for goroutine analysis and diffs of
+ * sessions.
  *
- * A stack is its functions, leaf first, and the function that created the
- * goroutine. Frames that Go's own tracebacks hide are left out, unless there
- * are no others, and type arguments are written "[...]" as there. A group has a
- * count for each of two profiles, so that one pass over both is a diff.
+ * A stack consists of its functions, leaf first, and the function that created
+ * the goroutine. As in Go's tracebacks, runtime frames are hidden, unless there
+ * are no others, and type arguments are written "[...]". A group has a count
+ * for each of two profiles, so that reading both yields a diff.
  *
- * State and reason come from labels (goroutine.def; threads have equal names),
- * or from the leaf frames in a Go profile without labels: stacks.def. Source:
- * showframe() and printFuncName() of runtime/traceback.go, Go 1.27.
+ * State and reason come from labels (goroutine.def; labels of threads have the
+ * same names) or, in a Go profile without labels, from the leaf frames
+ * (stacks.def). Source: showframe() and printFuncName() of
+ * runtime/traceback.go, Go 1.27.
  */
 #pragma once
 
@@ -19,10 +20,10 @@
 #define GROUPS_NO_AGE     (-1)
 
 enum group_by {
-	GROUP_BY_STACK = 0, /* frames and creator only */
-	GROUP_BY_STATE = 1, /* state and reason, too */
-	GROUP_BY_LINE = 2,  /* lines, too */
-	GROUP_WAITS = 4,    /* groups as without it, and waits[] */
+	GROUP_BY_STACK = 0, /* frames and creator */
+	GROUP_BY_STATE = 1, /* also state and reason */
+	GROUP_BY_LINE = 2,  /* also lines */
+	GROUP_WAITS = 4,    /* also fill waits[] */
 };
 
 struct group_frame {
@@ -31,22 +32,22 @@ struct group_frame {
 };
 
 struct group {
-	int64_t count[2];                     /* goroutines, samples, bytes */
-	uint32_t state, reason, raw, creator; /* of the sample seen first */
-	bool leaked;   /* the runtime found that it can never wake up */
-	int64_t age_s; /* of the longest wait in the second profile;
+	int64_t count[2]; /* of goroutines, samples or bytes */
+	uint32_t state, reason, raw, creator; /* of the first sample seen */
+	bool leaked;   /* the runtime found that they can never wake up */
+	int64_t age_s; /* of the longest wait in the second profile, or
 	                  GROUPS_NO_AGE */
 	uint32_t frame0, nframes; /* in frames[], leaf first */
 };
 
-/* Goroutines of a group, as a range of numbers. */
+/* A range of goroutine numbers in a group. */
 struct group_member {
 	uint64_t first, last;
 	uint32_t group;
 };
 
-/* Goroutines of a group that wait for what is at one address, such as a lock or
- * a channel; a group may have several such rows for an address. */
+/* Goroutines of a group that wait for the object at an address, such as a lock
+ * or a channel. A group may have several rows for one address. */
 struct group_wait {
 	uint64_t address;
 	uint32_t group;
@@ -71,15 +72,15 @@ DEFINE_CLEANUP(struct groups *, groups_free)
 #define CLEANUP_GROUPS CLEANUP(groups_free_ptr)
 
 /*
- * Counts the samples of a profile for side 0 or 1: in its default type where
- * that is bytes, else in the nearest type of counts.
+ * Counts the samples of a profile for side 0 or 1: by its default type if that
+ * is in bytes, else by the nearest type of counts.
  *   Errors   -ENOMEM, -EINVAL no value type, -E2BIG, -EOVERFLOW; g can then
  *            only be freed
  */
 MUST_CHECK int groups_add(struct groups *g, const struct profile *p, int side);
 
 /*
- * Finds the group of g with the stack of a group of another.
+ * Finds the group of g that has the same stack as x, a group of other.
  *   Errors   -ENOENT, -ENOMEM, -E2BIG
  */
 MUST_CHECK int groups_find(struct groups *g, const struct groups *other,

@@ -1,5 +1,5 @@
 /*
- * Facts about a sample: its labels tell what it waits for, or else its leaf
+ * Finds out what a sample waits for, from its labels or else from its leaf
  * frames.
  */
 #include "groups_facts.h"
@@ -58,8 +58,8 @@ number(const struct groups_reader *r, const struct label *l)
 	              : l->num;
 }
 
-/* Reads the address that a target begins with; 0 when the target is none in
- * memory, such as a descriptor. */
+/* Reads the address at the start of a target. Returns 0 for a target that is
+ * not in memory, such as a descriptor. */
 static uint64_t
 address_of(const char *target)
 {
@@ -136,7 +136,7 @@ wait_of(const char *name)
 	return NULL;
 }
 
-/* Facts that follow from the innermost frames. */
+/* What the innermost frames show. */
 struct told {
 	const char *raw, *lock;
 	bool parked, call;
@@ -167,7 +167,8 @@ infer(struct groups_reader *r, const struct sample *s, struct group_facts *f)
 
 		for (uint32_t k = 0; k < profile_frames(r->p, location); k++)
 			look_at(frame_name(r->p, location, k), !i && !k, &t);
-		if (!t.parked) /* the other frames tell what it waits for */
+		if (!t.parked) /* only a parked goroutine's callers show what it
+		                  waits for */
 			break;
 	}
 	if (!t.parked)
@@ -182,7 +183,7 @@ infer(struct groups_reader *r, const struct sample *s, struct group_facts *f)
 	return rc ? rc : intern(r, words ? words : t.raw, &f->reason);
 }
 
-/* Sets our words for a label in the runtime's own words. */
+/* Translates a label in the runtime's words to ours. */
 static int
 put_words(struct groups_reader *r, struct group_facts *f)
 {

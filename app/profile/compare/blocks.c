@@ -3,10 +3,10 @@
 #include <errno.h>
 #include <string.h>
 
-/* A node with a smaller part of all cost tells nothing. */
+/* Nodes below total / LEAST_PART have no row: they are too small to measure. */
 #define LEAST_PART 1024
-#define MAX_NODES  (1u << 14) /* the least part doubles until then */
-/* This bit of a row says that the stack has left the nodes with rows. */
+#define MAX_NODES  (1u << 14) /* the least total doubles until they fit */
+/* Set in a row once the stack has left the nodes that have rows. */
 #define BEYOND 0x80000000u
 
 void
@@ -22,18 +22,18 @@ blocks_free(struct blocks *b)
 /* --- the rows of a tree --------------------------------------------------- */
 
 struct node_row {
-	uint32_t node;        /* of the tree */
-	uint32_t above;       /* row of the node above; 0 of the root */
-	uint32_t child, next; /* rows of a node below, and of one beside */
+	uint32_t node;        /* its number in the tree */
+	uint32_t above;       /* row of the parent; 0 for the root */
+	uint32_t child, next; /* rows of the first child and the next sibling */
 };
 
-/* Numbers the rows of a tree, of which 0 is of all together. */
+/* The rows of a tree; row 0 is for all functions or nodes together. */
 struct rows {
 	const struct tree *t;
 	enum blocks_what what;
-	uint32_t *row; /* by name or by node; 0: none */
+	uint32_t *row; /* by name or by node; 0 if none */
 	uint32_t nrow, n;
-	struct node_row *of; /* by row, in preorder; NULL of functions */
+	struct node_row *of; /* by row, in preorder; NULL for functions */
 };
 
 static void
@@ -60,7 +60,7 @@ number_functions(struct rows *r)
 	return 0;
 }
 
-/* The smallest total of a node that gets a row. */
+/* Returns the least total of a node that gets a row. */
 static int64_t
 choose_least(const struct tree *t)
 {
@@ -86,8 +86,8 @@ add_node(struct rows *r, uint32_t node, uint32_t above)
 	up->child = r->row[node] = r->n++;
 }
 
-/* Numbers the big nodes. Where values are negative a big node may lie below
- * a small one, which ends its stacks: such a node gets no row. */
+/* Numbers the large nodes. With negative values, a large node may be below a
+ * small one, at which place() ends the stacks; such a node gets no row. */
 static int
 number_nodes(struct rows *r)
 {
@@ -128,12 +128,13 @@ rows_init(struct rows *r, const struct tree *t, enum blocks_what what)
 
 /* --- the row of a sample -------------------------------------------------- */
 
-/* Names of a profile's frames in the tree, each looked up once. */
+/* Names of a profile's frames in the tree; each is looked up once. */
 struct frames {
 	const struct rows *r;
 	const struct profile *p;
-	uint32_t *by_string;   /* of the profile: name plus 1, or 0 */
-	uint32_t *by_location; /* of frames whose function has no name */
+	uint32_t *by_string;   /* by string of the profile: name + 1, or 0 */
+	uint32_t *by_location; /* likewise, for frames whose function has no
+	                          name */
 };
 
 static void
@@ -169,7 +170,8 @@ name_of(struct frames *f, uint32_t location, uint32_t line, uint32_t *out)
 	return rc;
 }
 
-/* A function's row; what a rollup had no room for has no name in the tree. */
+/* Finds the row of a function. A function that a rollup had no room for is not
+ * in the tree, and has none. */
 static int
 place_leaf(struct frames *f, uint32_t location, uint32_t *row)
 {
@@ -181,8 +183,8 @@ place_leaf(struct frames *f, uint32_t location, uint32_t *row)
 	return rc;
 }
 
-/* From the row of a node to that one location further in. Big nodes are few
- * below any one node, so that looking at each of them is no long search. */
+/* Moves *at from the row of a node to the row one location further in. Few
+ * large nodes are below any one node, so that a linear search is short. */
 static int
 step(struct frames *f, uint32_t location, uint32_t *at)
 {
@@ -202,7 +204,7 @@ step(struct frames *f, uint32_t location, uint32_t *at)
 	return 0;
 }
 
-/* Fills the row of each node of a packed profile. */
+/* Finds the row of each node of a packed profile. */
 static int
 place_nodes(struct frames *f, const struct packed *k, uint32_t *at)
 {
@@ -215,7 +217,7 @@ place_nodes(struct frames *f, const struct packed *k, uint32_t *at)
 	return rc;
 }
 
-/* Finds the rows of the samples of k that have a value of a type. */
+/* Finds the rows of those samples of k that have a value of the type. */
 static int
 place(const struct rows *r, const struct packed *k, uint32_t type,
       uint32_t *row)
@@ -251,7 +253,7 @@ place(const struct rows *r, const struct packed *k, uint32_t type,
 
 /* --- costs of rows -------------------------------------------------------- */
 
-/* The blocks that a sample, or a part, lies in. */
+/* The blocks that a sample or a part is in. */
 struct spot {
 	uint8_t order, time;
 };
@@ -276,7 +278,7 @@ add_row(struct block_row *to, const struct block_row *row)
 	}
 }
 
-/* Adds the costs of nodes to those above them. */
+/* Adds the costs of nodes to their ancestors. */
 static void
 add_up(const struct rows *r, struct block_row *rows)
 {
@@ -292,7 +294,7 @@ blocks_begin(const struct rows *r, struct blocks *b)
 	return b->rows ? 0 : -ENOMEM;
 }
 
-/* Hands over the numbers of rows, but of those that turned out empty. */
+/* Moves the numbers of rows to b, without those of empty rows. */
 static void
 blocks_end(struct rows *r, struct blocks *b)
 {
@@ -320,7 +322,8 @@ counts(const struct tree *t, const struct timeline_sample *s)
 	return p->values[(size_t)s->sample * p->ntypes + t->type] != 0;
 }
 
-/* Until when samples were kept: a block after that would look idle. */
+/* Returns the time until which samples were kept; later blocks would look
+ * idle. */
 static uint64_t
 end_of(const struct timeline *t)
 {
@@ -390,7 +393,7 @@ blocks_of_totals(const struct tree *t, const struct blocks *nodes,
 {
 	uint32_t nnames = strings_count(t->names), n = 1;
 	CLEANUP_BLOCKS struct blocks *b = calloc(1, sizeof(*b));
-	/* by name: where the outermost node that has it ends */
+	/* by name: end of the outermost open node with that name */
 	CLEANUP_FREE uint32_t *end = calloc(nnames + 1, sizeof(*end));
 
 	if (!b || !end)
@@ -420,9 +423,9 @@ blocks_of_totals(const struct tree *t, const struct blocks *nodes,
 /* --- of parts ------------------------------------------------------------- */
 
 /*
- * A stretch is what lies at one time: parts from one on, until as much time
- * has passed as the longest of them takes. Blocks are runs of stretches, cut
- * twice as timelines are, by samples and by time.
+ * A stretch is a group of parts at about the same time: those that begin within
+ * the length of the longest of them. Blocks are runs of stretches, cut twice,
+ * as timelines are: by samples and by time.
  */
 struct stretch {
 	double seconds, samples;
@@ -430,7 +433,7 @@ struct stretch {
 
 struct stretches {
 	uint32_t *of;  /* by part */
-	double *fresh; /* by part: seconds that none before it has */
+	double *fresh; /* per part: seconds not covered by an earlier part */
 	struct stretch *items;
 	uint32_t n;
 };
@@ -443,7 +446,8 @@ stretches_done(struct stretches *s)
 	free(s->items);
 }
 
-/* Time that several parts captured at once counts once. */
+/* Returns the seconds of a part that no earlier part covers: time captured by
+ * several parts counts once. */
 static double
 fresh_of(const struct blocks_part *p, int64_t *reach)
 {
@@ -533,8 +537,8 @@ size_of(const struct stretch *s, bool by_time)
 }
 
 /*
- * Numbers stretches by block, as many to each as BLOCKS of them take where
- * they are alike; the number of blocks.
+ * Assigns stretches to at most BLOCKS blocks of about equal size. Returns the
+ * number of blocks.
  */
 static unsigned
 cut(const struct stretches *s, bool by_time, uint8_t *block, double *sizes)
@@ -551,7 +555,7 @@ cut(const struct stretches *s, bool by_time, uint8_t *block, double *sizes)
 		double size = size_of(&s->items[i], by_time);
 		uint32_t to = (uint32_t)((at + size / 2) / whole * want);
 
-		/* rounding errors of the sum */
+		/* the sum may be off by rounding errors */
 		to = to < want ? to : want - 1;
 		n += to != last;
 		last = to;
@@ -626,7 +630,7 @@ blocks_of_parts(const struct tree *t, const struct blocks_parts *of,
 		rc = add_part(&r, of, i, spots[i], b);
 	if (rc)
 		return rc;
-	/* only what was read tells how much a part weighs */
+	/* the weight of a part is known only after reading it */
 	if (blocks_freedom(b->rows[0].order, b->norder, 1) < BLOCKS_FREEDOM)
 		return -ENODATA;
 	blocks_end(&r, b);

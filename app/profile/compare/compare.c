@@ -7,8 +7,9 @@
 #include <math.h>
 #include <string.h>
 
-/* Value of one sample where samples are no rows of their own: memory. 0: the
- * tree counts them. Source: runtime.MemProfileRate; period of pprof files. */
+/* Returns the value of one sample for types of memory, whose samples are not
+ * separate rows; 0 if the tree counts samples. Source: runtime.MemProfileRate;
+ * period of pprof files. */
 static double
 sample_weight(const struct tree *t)
 {
@@ -54,7 +55,8 @@ cost_of(const struct compare_side *side, const struct top_entry *e, bool gauge)
 	};
 }
 
-/* Fills the costs of a side; there is room for all functions of both. */
+/* Fills in the costs of a side. There is room for all functions of both
+ * sides. */
 static int
 add_side(struct comparison *c, struct strings *names,
          const struct compare_side *side, const struct top_entry *top,
@@ -83,7 +85,7 @@ add_side(struct comparison *c, struct strings *names,
 	return 0;
 }
 
-/* Fills functions, n and both counts of samples. */
+/* Sets functions, n, base_samples and now_samples. */
 static int
 find_functions(struct comparison *c, struct strings *names,
                const struct compare_side *base, const struct compare_side *now,
@@ -126,18 +128,19 @@ find_costs(struct comparison *c, double before)
 	}
 }
 
-/* Functions with fewer samples in both together are not tested: no result
- * could be significant, and each would cost the others some. */
+/* Functions with fewer samples, on both sides together, are not tested: no
+ * result could be significant, and each test would weaken the others. */
 #define TEST_LEAST 10
-/* One-sided level of "costs more per second as well". */
+/* One-sided level of the test whether the cost per second rose as well. */
 #define COSTS 0.05
 
 struct result {
 	double t, freedom;
 };
 
-/* A gap between two estimates, of variances v and w. What captures differ by
- * is one estimate for both sides: its degrees of freedom count once. */
+/* Tests a gap between two estimates with variances v and w. The variance
+ * between captures is one estimate for both sides, so its degrees of freedom
+ * count once. */
 static struct result
 gap_of(const struct comparison *c, double gap, double correction, double v,
        struct compare_spread base, double w, struct compare_spread now)
@@ -157,8 +160,8 @@ gap_of(const struct comparison *c, double gap, double correction, double v,
 	};
 }
 
-/* Two proportions, pooled, with Yates' correction. Blocks measure shares of
- * cost, which samples need not have equal parts of. */
+/* Tests two proportions, pooled, with Yates' correction. Blocks measure shares
+ * of cost; without them, shares of samples are tested. */
 static struct result
 by_share(const struct comparison *c, const struct compare_function *f)
 {
@@ -173,7 +176,7 @@ by_share(const struct comparison *c, const struct compare_function *f)
 	              each / m, f->now.share);
 }
 
-/* Two rates, pooled: as many samples per second or unit of work. */
+/* Tests two rates, pooled: samples per second, or per unit of work. */
 static struct result
 by_pace(const struct comparison *c, const struct compare_function *f)
 {
@@ -183,7 +186,8 @@ by_pace(const struct comparison *c, const struct compare_function *f)
 
 	if (n <= 0 || m <= 0 || x + y <= 0)
 		return (struct result){0, STAT_EXACT};
-	/* samples of a side stand for as much as its own, whatever its rate */
+	/* the value of a sample is that of its side, whatever the sampling
+	 * rate */
 	base = (double)f->base.self / n;
 	now = (double)f->now.self / m;
 	each = (base * n + now * m) / (n + m);
@@ -209,14 +213,15 @@ compare_moved(const struct comparison *c, const struct compare_function *f)
 	       stat_two_sided(r.t, r.freedom) < 2 * COSTS;
 }
 
-/* How far a function moved, in percent of all cost. */
+/* Returns how far a function moved, in percent of all cost. */
 static double
 compare_size(const struct comparison *c, const struct compare_function *f)
 {
 	return c->by == COMPARE_BY_SHARE ? f->delta : f->cost;
 }
 
-/* Fills p of all functions, and those tested into scratch. */
+/* Sets p of all functions, and copies those of tested functions to scratch.
+ * Returns their number. */
 static size_t
 test_each(struct comparison *c, double *scratch)
 {
@@ -254,8 +259,8 @@ test_all(struct comparison *c, double fdr, double *scratch)
 }
 
 #define Z_95 1.959964
-/* Beyond this lies 1 % of the normal distribution on one side: a test of the
- * total beside those of functions adds no more than that to false alarms. */
+/* 1 % of the normal distribution is beyond this, on one side: the test of the
+ * total adds no more than that to the false alarms. */
 #define Z_ROSE 2.326348
 
 const char *const compare_bys[] = {"share", "rate", "work", "none", NULL};
@@ -300,8 +305,8 @@ by_change(const void *a, const void *b, void *of)
 	return strcmp(x->name, y->name);
 }
 
-/* Relative variance of after by before. What captures differ by is estimated
- * once for both sides. */
+/* The relative variance of the ratio of the totals. The variance between
+ * captures is one estimate for both sides. */
 static struct compare_spread
 error_of(const struct comparison *c)
 {
@@ -339,7 +344,7 @@ overall(struct comparison *c, const struct compare_side *base,
 	step = stat_t_at(Z_95, error.freedom) * sqrt(error.dispersion);
 	c->low = 100 * (after / before * exp(-step) - 1);
 	c->high = 100 * (after / before * exp(step) - 1);
-	/* when all functions cost more alike, no share of them moves */
+	/* if all functions cost more alike, no share moves */
 	c->rose = c->delta >= COMPARE_TOTAL &&
 	          log(after / before) > stat_t_at(Z_ROSE, error.freedom) *
 	                                        sqrt(error.dispersion);
@@ -374,7 +379,7 @@ judge(const struct comparison *c)
 	return v;
 }
 
-/* The number of functions that decided the verdict, and their verb. */
+/* Appends the number of functions that decided the verdict, and a verb. */
 static void
 put_deciding(const struct comparison *c, struct buf *out)
 {
@@ -467,7 +472,7 @@ compare_reason(const struct comparison *c, struct buf *out)
 	}
 }
 
-/* Chooses what cost is divided by, and what is tested where that is unknown. */
+/* Chooses what cost is divided by, and what is tested if that is unknown. */
 static void
 choose(struct comparison *c, const struct compare_side *base,
        const struct compare_side *now, bool gauge, enum compare_by by)
@@ -522,7 +527,7 @@ compare_new(const struct compare_side *base, const struct compare_side *now,
 
 /* --- nodes of a call tree ------------------------------------------------- */
 
-/* The rows of a comparison like c, by nodes in place of functions. */
+/* Tests the rows of a comparison whose functions are nodes. */
 static int
 test_nodes(struct comparison *of, const struct compare_side *base,
            const struct compare_side *now)
@@ -573,7 +578,7 @@ compare_nodes(const struct comparison *c, const struct compare_side *base,
 
 /* --- totals of functions -------------------------------------------------- */
 
-/* A function's total for its own cost. */
+/* Returns a cost whose self value is the function's total. */
 static struct compare_cost
 total_of(const struct compare_cost *of, double samples)
 {
@@ -598,7 +603,7 @@ totals_of(const struct comparison *c, const struct compare_function *f)
 	return row;
 }
 
-/* No total is trusted with less variance than independent samples have. */
+/* Uses the least variance, that of independent samples. */
 bool
 compare_totals_tell(const struct comparison *c)
 {
@@ -636,8 +641,8 @@ by_total_delta(const void *a, const void *b)
 	return dx != dy ? dx < dy ? 1 : -1 : strcmp(x->name, y->name);
 }
 
-/* Sides whose blocks are those of functions by their totals, if nodes were
- * measured. */
+/* Sides with blocks of functions by their totals, if there are blocks of
+ * nodes. */
 struct total_sides {
 	struct compare_side base, now;
 	struct blocks *blocks[2];
@@ -665,7 +670,7 @@ total_sides_init(struct total_sides *s)
 	return rc;
 }
 
-/* Numbers the functions as compare_row() does. */
+/* Numbers the functions in the way of compare_row(). */
 static int
 number_rows(const struct comparison *c, struct strings *names)
 {
@@ -678,7 +683,7 @@ number_rows(const struct comparison *c, struct strings *names)
 	return rc;
 }
 
-/* of: rows of functions by their totals. */
+/* Tests a comparison whose functions are rows of totals. */
 static int
 test_totals(struct comparison *of, const struct compare_side *base,
             const struct compare_side *now)

@@ -9,16 +9,18 @@
 
 /* The median of chi squared with one degree of freedom. */
 #define MEDIAN_CHI2 0.454936
-/* Fewer functions than this, or of fewer samples in both together, tell
- * nothing of the dispersion. */
+/* The dispersion is estimated from at least DISPERSION_LEAST functions, each
+ * with at least DISPERSION_SAMPLES samples on both sides together. */
 #define DISPERSION_LEAST   8
 #define DISPERSION_SAMPLES 20
 #define DISPERSION_GUARD   1.0
-/* Neighbours that resemble each other by more than this, by the root of the
- * number of blocks, are parts of one phase. One deviation is 1. */
+/* Blocks are parts of one phase if the correlation of neighbours exceeds this,
+ * divided by the square root of their number; 1 would be one standard
+ * deviation. */
 #define NEIGHBOURS_ALIKE 0.3
 
-/* With its NUL no name is empty: the empty one has number 0. */
+/* The NUL is added as well, so that no name is empty: the empty string has
+ * number 0. */
 int
 compare_row(struct strings *names, const struct tree *t, uint32_t name,
             uint32_t *out)
@@ -34,15 +36,15 @@ compare_row(struct strings *names, const struct tree *t, uint32_t name,
 }
 
 /*
- * One way to look at the blocks of a side: by order, they hold about as many
- * samples each and tell how shares vary; by time, they are about as long and
- * tell how much there was to do.
+ * One of two views of a side's blocks. By order, blocks have about equal
+ * numbers of samples, and show how shares vary; by time, they are about equally
+ * long, and show how the load varies.
  */
 struct lens {
 	const struct blocks *b;
 	const double *size;    /* of blocks */
-	unsigned n, each;      /* blocks; neighbours that are joined to one */
-	double samples, whole; /* of the side; of all its blocks */
+	unsigned n, each;      /* blocks; number of neighbours joined to one */
+	double samples, whole; /* of the side; sum of size */
 	bool by_time, is_base;
 };
 
@@ -74,22 +76,22 @@ joined(const struct lens *l)
 	return (l->n + l->each - 1) / l->each;
 }
 
-/* How far blocks are off what their part of the whole would be, by what
- * independent samples would be. */
+/* How far blocks deviate from their share of the whole, relative to independent
+ * samples. */
 struct stray {
 	double variance;
-	/* sums over blocks, each by its size: of squares, and of products of
-	 * neighbours */
+	/* sums over blocks, each divided by its size: of squared deviations,
+	 * and of products of neighbours' deviations */
 	double squares, neighbours;
 };
 
 /*
- * A block's square is off what it would be by the part that the block has in
- * the sum that it is held against.
+ * A block is part of the sum that it is compared with, which lowers its squared
+ * deviation; this is corrected for.
  *
- *   Source   variance of a ratio; Cochran, Sampling Techniques, 2.11 and
- *            6.4. Unequal blocks: Bell and McCaffrey, Survey Methodology 28,
- *            2002; equal ones have n - 1 for n
+ *   Source   variance of a ratio; Cochran, Sampling Techniques, 2.11 and 6.4.
+ *            Unequal blocks: Bell and McCaffrey, Survey Methodology 28, 2002;
+ *            equal ones have n - 1 for n
  */
 static struct stray
 look(const struct lens *l, const struct block_row *r)
@@ -132,8 +134,8 @@ row_of(const struct lens *l, const struct compare_cost *cost)
 
 /* --- how long blocks must be ---------------------------------------------- */
 
-/* How much blocks resemble their neighbours, all functions together: the
- * correlation, which is 0 where they have nothing to do with each other. */
+/* Returns the correlation of blocks with their neighbours, over all functions;
+ * 0 if they are independent. */
 static double
 resemble(const struct comparison *c, const struct lens *l)
 {
@@ -156,9 +158,9 @@ resemble(const struct comparison *c, const struct lens *l)
 }
 
 /*
- * Joins blocks until they have nothing to do with their neighbours, or are
- * too few. Each side by itself: blocks of a minute and of an hour are not of
- * one length.
+ * Joins blocks until neighbours are independent, or until joining more would
+ * leave too few. Each side is joined separately: blocks of a minute and of an
+ * hour differ in length.
  *
  *   Source   doubling of batches until they pass a test of independence;
  *            Fishman and Yarberry, INFORMS J. Computing 9, 1997
@@ -182,8 +184,9 @@ spread_of(const struct lens *l, const struct block_row *r, double least)
 	};
 }
 
-/* Regular code has less than independent samples; none is trusted with it,
- * since the next capture may begin at another point of its period. */
+/* Sets the spreads of a cost. Code that repeats regularly shows less variance
+ * than independent samples; this is not relied on, because the next capture may
+ * begin at another point of the period. */
 static void
 measure(const struct lens *share, const struct lens *pace,
         struct compare_cost *cost)
@@ -198,7 +201,7 @@ measure(const struct lens *share, const struct lens *pace,
 
 /* --- what functions tell of each other ------------------------------------ */
 
-/* True when it tells something of the dispersion. */
+/* True if the function can be used to estimate the dispersion. */
 static bool
 is_common(const struct compare_function *f)
 {
@@ -206,9 +209,9 @@ is_common(const struct compare_function *f)
 	       f->base.samples + f->now.samples >= DISPERSION_SAMPLES;
 }
 
-/* The part of a common function's samples that is on the other side, as the
- * median has it: a change of one function moves the shares of all, but not
- * how the others stand to each other. */
+/* Returns the median, over common functions, of the part of a function's
+ * samples that is on the second side. A change of one function moves the shares
+ * of all, but not the ratios between the others. */
 static double
 usual_part(const struct comparison *c, double *scratch, size_t *n)
 {
@@ -224,9 +227,9 @@ usual_part(const struct comparison *c, double *scratch, size_t *n)
 }
 
 /*
- * How many times the binomial variance the functions common to both sides
- * show; scratch has room for all. A median of n squares is off by 2.3 /
- * sqrt(n) of itself: taken for high by most of that.
+ * Estimates the dispersion from the functions common to both sides; scratch has
+ * room for all. A median of n squares has a relative error of 2.3 / sqrt(n);
+ * the estimate is raised by most of that.
  */
 static double
 seen_between(const struct comparison *c, double *scratch)
@@ -265,8 +268,7 @@ compare_spread_evenly(struct comparison *c, double dispersion)
 	}
 }
 
-/* A function is as restless where it was not seen, or too small to be
- * measured, as where it was. */
+/* If one side has too few samples, use the other side's dispersion. */
 static void
 take_over(struct compare_cost *to, const struct compare_cost *from)
 {
@@ -276,7 +278,7 @@ take_over(struct compare_cost *to, const struct compare_cost *from)
 	to->pace = from->pace;
 }
 
-/* One figure for all of them: each by its variance. */
+/* Returns one dispersion for all functions, weighted by their variances. */
 static double
 overall(const struct comparison *c)
 {
@@ -330,7 +332,8 @@ spread_by_blocks(struct comparison *c, const struct compare_side *base,
 	c->dispersion = overall(c);
 }
 
-/* A sample may fall on either side of a capture's end. */
+/* Raises the dispersion of a total to at least that of one sample, which may
+ * fall on either side of the capture's end. */
 static void
 floor_total(struct compare_spread *s, const struct compare_side *side)
 {
@@ -358,18 +361,18 @@ compare_spread(struct comparison *c, const struct compare_side *base,
 
 /* --- from capture to capture ---------------------------------------------- */
 
-/* A function's own few captures are weighed with what all functions tell, as
- * if that were this many more of its own. Source: moderated variances; Smyth,
- * Stat. Appl. Genet. Mol. Biol. 3, 2004, who estimates it. */
+/* The estimate from a function's own few captures is averaged with that of all
+ * functions, which counts as this many more captures. Source: moderated
+ * variances; Smyth, Stat. Appl. Genet. Mol. Biol. 3, 2004, who estimates it. */
 #define PRIOR 6.0
-/* Functions with fewer samples in all captures tell nothing. */
+/* Functions with fewer samples in all captures are not used. */
 #define LEAST 20
 
-/* Sums over captures of a function's share, weighed by their samples; then
- * the variance of that share, by what independent samples have. */
+/* First, sums over captures of a function's share, weighted by their samples;
+ * then the variance of that share, relative to independent samples. */
 struct shares {
 	double sum, squares;
-	double share, seen; /* seen 0: it tells nothing */
+	double share, seen; /* seen is 0 if not measured */
 };
 
 static int
@@ -416,8 +419,8 @@ find_shares(struct shares *of, struct comparison *c, struct strings *names,
 	return rc;
 }
 
-/* Weighs what one function tells with what all do; never below what was
- * measured within. */
+/* Averages the estimate of one function with that of all; never lowers a spread
+ * below that measured within captures. */
 static void
 raise_to(struct compare_spread *s, double own, double all, double captures)
 {
@@ -432,7 +435,7 @@ raise_to(struct compare_spread *s, double own, double all, double captures)
 
 /* --- totals --------------------------------------------------------------- */
 
-/* Cost of a capture per second; 0: not known. */
+/* Returns the cost per second of a capture; 0 if unknown. */
 static double
 pace_of(const struct tree *t, double seconds, bool gauge)
 {
@@ -442,8 +445,8 @@ pace_of(const struct tree *t, double seconds, bool gauge)
 }
 
 /*
- * Estimates how far totals differ beyond what is expected within a capture,
- * which is taken to be as for the base: one random effect.
+ * Estimates how far totals differ between captures, beyond the variance within
+ * a capture, which is taken to be that of the base (one random effect).
  *   Source   analysis of variance; Searle, Casella and McCulloch, Variance
  *            Components, 3.6, 1992
  */

@@ -1,31 +1,32 @@
-/* Statistics of compare.c, on numbers alone. */
+/* Statistical functions for compare.c. */
 #pragma once
 
 #include <stddef.h>
 
-/* Degrees of freedom of a variance that is known. */
+/* Degrees of freedom of a known variance. */
 #define STAT_EXACT 0
 
 /*
- * Two-sided tail of Student's t, of the normal distribution when freedom is
- * STAT_EXACT. From 3 degrees on and above 1e-4 it is off by less than 3 %.
+ * Returns the two-sided tail of Student's t distribution, or of the normal
+ * distribution if freedom is STAT_EXACT. With 3 or more degrees of freedom,
+ * tails above 1e-4 are accurate to 3 %.
  *
  *   Source   Wallace, Ann. Math. Stat. 30, 1959
  */
 double stat_two_sided(double t, double freedom);
-/* The t beyond which as much lies as beyond z. */
+/* Returns the t whose tail equals that of z in the normal distribution. */
 double stat_t_at(double z, double freedom);
 /*
- * Degrees of freedom of the sum of two variances.
+ * Returns the degrees of freedom of the sum of two variances.
  *
  *   Source   Welch, Biometrika 34, 1947
  */
 double stat_welch(double v, double v_freedom, double w, double w_freedom);
-/* Median; v is sorted in place, n > 0. */
+/* Returns the median; sorts v[n] in place, n > 0. */
 double stat_median(double *v, size_t n);
 /*
- * Benjamini and Hochberg's step-up: the largest p that may be called
- * significant among n tests when a share fdr of what is so called may be
- * chance; -1 when none may. p is sorted in place.
+ * Benjamini and Hochberg's step-up procedure: returns the largest p that is
+ * significant among n tests, if a share fdr of the significant ones may be due
+ * to chance; -1 if none is. Sorts p in place.
  */
 double stat_threshold(double *p, size_t n, double fdr);

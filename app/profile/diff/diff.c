@@ -1,7 +1,8 @@
 /*
- * Both trees are in preorder with children by name, so that one walk over
- * both is a merge: of two nodes the deeper one still belongs below the path
- * that both share, and of two at one depth the lesser name comes first.
+ * Both trees are in preorder with children ordered by name, so that they can be
+ * merged in one pass: of two nodes the deeper one comes first, being still
+ * below the shared path; of two at the same depth, the one with the lesser
+ * name.
  */
 #include "profile/diff.h"
 
@@ -17,8 +18,8 @@ enum { BASE, NOW, SIDES };
 struct zip {
 	struct diff *d;
 	const struct tree *from[SIDES];
-	uint32_t *names[SIDES]; /* by name of a side: id in the diff's + 1 */
-	uint32_t cap;           /* of homes by name */
+	uint32_t *names[SIDES]; /* by name of a side: name of the diff, + 1 */
+	uint32_t cap;           /* of homes */
 	struct diff_origin from_nodes;
 };
 
@@ -93,7 +94,7 @@ zip_init(struct zip *z)
 	return rc ? rc : names_new(z, d->tree);
 }
 
-/* Where a function is from is told by the side that it was seen on first. */
+/* Copies the home of a function, from the side on which it was seen first. */
 static int
 copy_home(const struct tree *from, uint32_t name, struct tree *to, uint32_t as)
 {
@@ -107,7 +108,7 @@ copy_home(const struct tree *from, uint32_t name, struct tree *to, uint32_t as)
 	               ?: strings_add(to->files, file, m, &to->home[as].file);
 }
 
-/* The diff's id of a side's name. */
+/* Finds the diff's id for a name of a side. */
 static int
 name_in(struct zip *z, int side, uint32_t name, uint32_t *out)
 {
@@ -133,8 +134,7 @@ name_in(struct zip *z, int side, uint32_t name, uint32_t *out)
 	return 0;
 }
 
-/* Adds a node that either or both sides have, the others being COMPARE_NO_NODE.
- */
+/* Adds a node; base or now is COMPARE_NO_NODE if that side does not have it. */
 static int
 put(struct zip *z, uint32_t base, uint32_t now)
 {
@@ -160,7 +160,8 @@ put(struct zip *z, uint32_t base, uint32_t now)
 	return name_in(z, side, z->from[side]->name[from], &t->name[at]);
 }
 
-/* Which comes first: below 0 the base's node, above 0 the other, 0 both. */
+/* Compares the positions of two nodes: < 0 if the base's comes first, > 0 if
+ * the comparison's does, 0 if they are the same. */
 static int
 order(const struct zip *z, uint32_t base, uint32_t now)
 {
@@ -197,7 +198,7 @@ zip(struct zip *z)
 	return 0;
 }
 
-/* From the last node on: its children's ends are known, and stepped over. */
+/* Goes backwards, so that the ends of children are known and can be skipped. */
 static void
 find_ends(struct tree *t)
 {

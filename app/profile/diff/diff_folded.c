@@ -1,7 +1,6 @@
 /*
- * Two counts behind each stack, as export_folded() counts one; those of the
- * base are what the comparison would have in its stead. Source: difffolded.pl,
- * with -n.
+ * Writes two counts for each stack, as export_folded() writes one; those of the
+ * base are scaled to the comparison. Source: difffolded.pl, with -n.
  */
 #include "diff_formats.h"
 #include "profile/export/folded_lines.h"
@@ -13,8 +12,8 @@ struct counts {
 	double scale;              /* of the base's */
 };
 
-/* A sample may stand for more on one side than on the other: samples are
- * scaled by what makes their sums as the totals are. */
+/* A sample may stand for more on one side than on the other, so samples are
+ * scaled to make their sums proportional to the totals. */
 static double
 sample_scale(const struct diff *d)
 {

@@ -1,15 +1,15 @@
 /*
- * The columns of export_json.c, of both profiles: those named as there are
- * the comparison's, baseSelf and baseTotals the base's, parallel to them.
+ * Writes the columns of export_json.c, of the comparison, and parallel to them
+ * baseSelf and baseTotals, of the base.
  *
- * Values of the base are as captured; times baseScale they are held against
- * the comparison's, as normalize says: share, rate, work or none. base tells
- * what else the head does of the comparison. changes lists the functions that
- * moved by more than chance, name being an index into names; moved: their
- * cost per second did as well. risen lists the functions that, where none costs
- * more by itself, cost more together with what they call. sure lists the nodes
- * that changed by more than chance, in ascending order. shape: which widths to
- * begin with.
+ * Values of the base are as captured; multiplied by baseScale they are
+ * comparable with the comparison's, by the normalization in normalize: share,
+ * rate, work or none. base has the members of the head for the base. changes
+ * lists the functions that moved by more than chance: name is an index into
+ * names, moved is true if their cost per second moved as well. risen lists
+ * functions that cost more together with their callees, if none costs more by
+ * itself. sure lists the nodes that have certainly changed, ascending. shape is
+ * the side whose values are the widths at first.
  */
 #include "diff_formats.h"
 
@@ -142,7 +142,7 @@ diff_json(const struct diff *d, const struct diff_meta *meta, struct buf *out)
 	return buf_err(out);
 }
 
-/* The page shows two profiles when its data has them. */
+/* The data of the page that shows two profiles. */
 struct both {
 	const struct diff *d;
 	const struct diff_meta *meta;
@@ -153,7 +153,7 @@ put_both(const void *arg, struct buf *out)
 {
 	const struct both *both = arg;
 
-	/* a failure poisons out, which page_html() looks at */
+	/* a failure poisons out, which page_html() checks */
 	(void)!diff_json(both->d, both->meta, out);
 }
 

@@ -1,10 +1,10 @@
 /*
- * The comparison less the base, as pprof's -diff_base makes it: samples of
- * the base are negative and labelled pprof::base, by which pprof knows that
- * percentages are of the base. `go tool pprof FILE` then shows what changed.
+ * Writes the comparison minus the base, as pprof's -diff_base does: samples of
+ * the base are negative and labelled pprof::base, which makes pprof show
+ * percentages of the base. `go tool pprof FILE` shows what changed.
  *
- * One value type is left, the one compared: scales of the others differ.
- * Source: internal/driver/fetch.go and internal/report/report.go of
+ * Only the compared value type is kept: others would need other scales. Source:
+ * internal/driver/fetch.go and internal/report/report.go of
  * github.com/google/pprof, SetLabel() and computeTotal().
  */
 #include "diff_formats.h"
@@ -20,7 +20,7 @@
 #define VALUE_MAX  0x1p62
 #define BASE_LABEL "pprof::base"
 
-/* A profile that borrows all but these from another. */
+/* A profile that borrows everything but these arrays from another. */
 struct one_type {
 	struct profile p;
 	struct sample *samples;
@@ -46,7 +46,8 @@ string_in(const struct profile *from, uint32_t id, struct profile *to,
 	return strings_add(to->strings, s, n, out);
 }
 
-/* Copies the type of t alone, named as that of `like`; values times scale. */
+/* Copies the value type of t only, under the name of that of `like`, with
+ * values multiplied by scale. */
 static int
 one_type_init(struct one_type *o, const struct tree *t, const struct tree *like,
               double scale)
@@ -78,8 +79,8 @@ one_type_init(struct one_type *o, const struct tree *t, const struct tree *like,
 	return 0;
 }
 
-/* Marks every sample as one of the base; of one that has as many labels as
- * there may be, the last is given up. */
+/* Labels every sample as one of the base; replaces the last label of a sample
+ * that has the most labels allowed. */
 static int
 label_as_base(struct one_type *o)
 {

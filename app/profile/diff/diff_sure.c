@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
-/* Ways that listed functions in or below a node moved; TOTAL_UP: by what they
- * call. */
+/* Directions in which listed functions, at or below a node, moved; TOTAL_UP:
+ * their total did, because of their callees. */
 #define MOVED_UP   1
 #define MOVED_DOWN 2
 #define TOTAL_UP   4
@@ -17,9 +17,9 @@ struct certainty {
 	uint32_t *parent;
 	uint8_t *moved;                      /* MOVED_ bits */
 	int64_t *base_samples, *now_samples; /* totals */
-	uint32_t *test;                      /* number, plus 1; 0: not tested */
-	struct compare_node *tests;          /* the nodes of tests */
-	enum compare_change *change;         /* by test */
+	uint32_t *test; /* by node: number of its test + 1; 0 if not tested */
+	struct compare_node *tests;  /* the nodes of tests */
+	enum compare_change *change; /* by test */
 };
 
 static void
@@ -67,7 +67,7 @@ add_way(const struct certainty *n, const struct compare_function *f, uint8_t to,
 	return rc;
 }
 
-/* By name, the way of those that are listed. */
+/* Finds the directions of listed functions, by name. */
 static int
 find_ways(const struct certainty *n, uint8_t *way, uint32_t nnames)
 {
@@ -85,7 +85,8 @@ find_ways(const struct certainty *n, uint8_t *way, uint32_t nnames)
 	return rc;
 }
 
-/* The way that a listed function moved, if it did so in this node, too. */
+/* Returns the direction in which a listed function moved, if it moved so at
+ * this node as well. */
 static uint8_t
 moved_in(const struct diff *d, uint32_t node, uint8_t way)
 {
@@ -99,7 +100,7 @@ moved_in(const struct diff *d, uint32_t node, uint8_t way)
 	                 (way & TOTAL_UP && total > 0 ? MOVED_UP : 0));
 }
 
-/* From the last node on: children are done before their parents. */
+/* Goes backwards, so that children are done before their parents. */
 static int
 add_up(struct certainty *n)
 {
@@ -124,7 +125,7 @@ add_up(struct certainty *n)
 
 /* --- their comparison ----------------------------------------------------- */
 
-/* A smaller node can't have moved by COMPARE_POINTS. */
+/* False for a node too small to have moved by COMPARE_POINTS. */
 static bool
 is_large(const struct diff *d, uint32_t node)
 {

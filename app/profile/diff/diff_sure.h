@@ -1,16 +1,15 @@
-/* Which nodes of a diff changed by more than chance: see diff.h. */
+/* Finds the nodes of a diff that have certainly changed: see diff.h. */
 #pragma once
 
 #include "profile/diff.h"
 
-/* Nodes of the sides that each node was made of; COMPARE_NO_NODE: it has none.
- */
+/* The nodes of the sides that each node was made from, or COMPARE_NO_NODE. */
 struct diff_origin {
 	uint32_t *base, *now;
 };
 
-/* Fills d->sure, which is zeroed, of a diff that is otherwise whole;
- * -ENOMEM, -E2BIG as strings_add(). */
+/* Sets d->sure, which is zeroed, of a diff that is otherwise complete. Returns
+ * 0, or -ENOMEM, -E2BIG as strings_add(). */
 MUST_CHECK int
 diff_sure(struct diff *d, const struct diff_origin *from,
           const struct compare_side *base, const struct compare_side *now,

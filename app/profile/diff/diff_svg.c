@@ -1,8 +1,8 @@
 /*
- * A differential flame graph as a static picture. The palette is that of
- * page.css: orange against blue tells more from less to people who see no
- * difference between red and green, too.
- * Source: Okabe and Ito, "Color Universal Design", 2008.
+ * Draws a differential flame graph as a static picture. The palette is that of
+ * page.css: orange and blue are distinct also to people who do not see the
+ * difference between red and green. Source: Okabe and Ito, "Color Universal
+ * Design", 2008.
  */
 #include "diff_formats.h"
 
@@ -13,21 +13,21 @@
 #include <math.h>
 #include <string.h>
 
-/* The colour of a node tells which way it went, and how far. */
+/* The colour of a node shows the direction and the size of its change. */
 enum diff_kind { DIFF_SAME, DIFF_MORE, DIFF_LESS, DIFF_NEW, DIFF_GONE };
 
 struct diff_mark {
 	enum diff_kind kind;
-	double strength; /* 0..1: of its colour */
+	double strength; /* of its colour, 0..1 */
 };
 
-#define PALE  0.25 /* of a new or gone node that may be chance */
-#define LEAST 0.5  /* of the smallest change that is sure */
-#define FULL  1.0  /* doublings, or halvings, that have the full colour */
+#define PALE  0.25 /* new or gone node, which may be chance */
+#define LEAST 0.5  /* the smallest certain change */
+#define FULL  1.0  /* doublings or halvings with the full colour */
 
 /*
- * A new or gone node is called so whatever its size, and is pale unless the
- * change is sure: one sample against none is no news.
+ * A new or gone node is marked as such whatever its size, but pale unless the
+ * change is certain: one sample against none means little.
  */
 static struct diff_mark
 diff_mark(const struct diff *d, uint32_t node)

@@ -1,15 +1,15 @@
 /*
- * Writes what export_json() does with its long columns as numbers in binary: a
- * browser reads them without parsing or copying.
+ * Writes the document of export_json() with its long columns in binary, which a
+ * browser reads without parsing or copying.
  *
- * A number of four bytes is the length of the document that follows. It is the
- * one of export_json() without depth, name, self and totals, ends in spaces
- * up to a multiple of eight bytes, and has three members more: nodes is the
- * length of each column; scale what self and totals are to be multiplied by;
- * columns names those behind the document, in their order, each with the bytes
- * of one value. Values of 1, 2 and 4 bytes are without sign, those of 8 are of
- * type double; all are little-endian. Columns begin at multiples of eight
- * bytes.
+ * The first four bytes are the length of the document that follows. It is that
+ * of export_json() without depth, name, self and totals, padded with spaces to
+ * a multiple of eight bytes, and has three more members: nodes is the length of
+ * each column; scale is the factor by which self and totals are to be
+ * multiplied; columns lists the columns that follow the document, in order,
+ * each with the size of a value in bytes. Values of 1, 2 and 4 bytes are
+ * unsigned integers, those of 8 are doubles; all are little-endian. Each column
+ * begins at a multiple of eight bytes.
  */
 #include "exports.h"
 #include "json_tree.h"
@@ -25,8 +25,8 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 
 struct column {
 	const char *name;
-	const uint32_t *ids;   /* or NULL, and then */
-	const int64_t *values; /* of which each is scale times what is sent */
+	const uint32_t *ids;   /* or NULL, for values */
+	const int64_t *values; /* sent divided by scale */
 	int64_t scale;
 	size_t width; /* bytes */
 };
@@ -56,8 +56,8 @@ width_of(const struct column *c, uint32_t n)
 	                            : sizeof(double);
 }
 
-/* Returns the greatest number that all totals, and so all selfs, are a
- * multiple of: the time or the bytes that a sample stands for. */
+/* Returns the greatest common divisor of all totals, and so of all self values:
+ * usually the time, or the bytes, that a sample stands for. */
 static int64_t
 scale_of(const struct tree *t)
 {

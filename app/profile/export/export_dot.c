@@ -1,10 +1,10 @@
 /*
- * Writes the call graph of the biggest functions for graphviz: a box for each,
- * and edges weighted by the cost of the calls. An edge that leaves out
- * functions in between is dotted.
+ * Writes the call graph of the largest functions for Graphviz: a box for each,
+ * with edges weighted by the cost of the calls. An edge that skips functions is
+ * dotted.
  *
- * Recursion counts once, in boxes as in edges: the numbers are those of
- * topFunctions. Source: the look of `go tool pprof -dot`.
+ * Recursion counts once, in boxes and in edges: the numbers are those of
+ * topFunctions. Source: the layout of `go tool pprof -dot`.
  */
 #include "exports.h"
 
@@ -16,8 +16,8 @@
 #include <errno.h>
 #include <string.h>
 
-#define MAX_BOXES  80  /* as pprof's nodecount */
-#define LEAST_BOX  200 /* smaller than total / LEAST_BOX is left out */
+#define MAX_BOXES  80  /* pprof's default nodecount */
+#define LEAST_BOX  200 /* functions below total / LEAST_BOX are left out */
 #define LEAST_EDGE 1000
 #define MAX_NAME   256 /* bytes shown of a name */
 #define NO_BOX     UINT32_MAX
@@ -26,7 +26,7 @@ struct edge {
 	uint32_t from, to; /* indexes of boxes */
 	uint32_t end;      /* end of the outermost open node with this
 	                      function */
-	bool skips;        /* functions in between are left out */
+	bool skips;        /* it skips functions */
 	int64_t total;
 };
 
@@ -124,8 +124,8 @@ find_edge(struct graph *g, uint32_t from, uint32_t to, struct edge **out)
 	return 0;
 }
 
-/* Counts the edge that ends at a node: the nearest open node above it with a
- * box is the caller. */
+/* Counts the edge that ends at a node; its caller is the nearest open node
+ * above that has a box. */
 static int
 add_edge(struct graph *g, uint32_t node, uint32_t from, bool skips)
 {
@@ -144,7 +144,7 @@ add_edge(struct graph *g, uint32_t node, uint32_t from, bool skips)
 
 /* The open node at one depth of the path down to a node. */
 struct open_node {
-	uint32_t box; /* its own box, or the nearest above it, or NO_BOX */
+	uint32_t box; /* its box, or the nearest above it, or NO_BOX */
 	bool own;
 };
 

@@ -1,9 +1,10 @@
 /*
- * Folded stacks: "root;...;leaf COUNT", one line per distinct stack.
+ * Writes folded stacks: "root;...;leaf COUNT", one line per distinct stack.
  *
- * COUNT is samples for CPU time, since importers of this format loop once per
- * unit, and the type's value for all other types and where samples are not
- * known. Source: flamegraph.pl; src/profile-logic/import of Firefox Profiler.
+ * COUNT is in samples for CPU time, because some importers of this format loop
+ * once per unit. It is the type's value for all other types, and if the number
+ * of samples is not known. Source: flamegraph.pl; src/profile-logic/import of
+ * Firefox Profiler.
  */
 #include "exports.h"
 #include "folded_lines.h"
@@ -87,7 +88,7 @@ folded_column(const struct tree *t)
 	return t->counted && !strcmp(name, "cpu") ? t->samples : t->self;
 }
 
-/* Writes a node's count; samples without a stack are the root's own. */
+/* Writes a node's count; samples without a stack are those of the root. */
 static void
 put_count(const void *arg, uint32_t node, struct buf *text)
 {

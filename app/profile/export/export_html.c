@@ -1,6 +1,6 @@
 /*
- * The flame graph page with its style, scripts and data in place: one file
- * that needs nothing else. The parts are app/web/flame, carried inside the
+ * Writes the flame graph page with its style, scripts and data inlined: one
+ * self-contained file. Its parts come from app/web/flame, embedded in the
  * program by app/web/embed.S.
  */
 #include "exports.h"
@@ -40,7 +40,7 @@ put_data(page_data *data, const void *arg, struct buf *out)
 	data(arg, out);
 }
 
-/* Placeholders in the order in which they occur in the page. */
+/* The placeholders, in the order of the page. */
 static const struct hole holes[] = {
 	{"/*STOKER-CSS*/", put_css},
 	{"/*STOKER-DATA*/", put_data},

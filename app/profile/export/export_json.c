@@ -1,13 +1,13 @@
 /*
- * Writes the call tree as columns in preorder, which the flame graph page
- * reads.
+ * Writes the call tree as columns in preorder, for the flame graph page.
  *
- * names and packages are parallel, name[i] is an index into both, depth of the
- * root is 0, and the subtree of a node is the run of deeper ones behind it.
- * file and line are parallel to names, too, file being an index into files,
- * whose first is ""; both are empty where unknown. quality is the profile's
- * report on itself. formats lists the other formats, with a description of
- * each. '<' is escaped, so that the document may stand inside <script>.
+ * names and packages are parallel, and name[i] is an index into both. The depth
+ * of the root is 0; the subtree of a node is the run of deeper nodes that
+ * follows it. file and line are also parallel to names; file is an index into
+ * files, whose first entry is "". Both are empty if nothing is known. quality
+ * is the quality report of the capture. formats lists the other formats, each
+ * with a description. '<' is escaped, so that the document can be embedded in
+ * <script>.
  */
 #include "exports.h"
 #include "json_tree.h"
@@ -57,7 +57,7 @@ json_tree_head(const struct tree *t, const struct export_meta *meta,
 	put_number(out, "totalSamples", t->total_samples);
 }
 
-/* Escapes '<', which occurs only within texts of JSON. */
+/* Escapes '<', which can only occur in strings. */
 void
 json_tree_quality(struct buf *out, const char *report)
 {
@@ -122,7 +122,7 @@ file_text(const struct tree *t, uint32_t file, size_t *n)
 	return strings_get(t->files, file, n);
 }
 
-/* Writes a column with a value for each name. */
+/* Writes a column with one value per name. */
 static void
 put_homes(struct buf *out, const char *key, const struct tree *t, size_t field)
 {

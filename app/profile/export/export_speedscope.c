@@ -1,10 +1,10 @@
 /*
- * Writes speedscope's own format: one sampled profile, a row for each stack.
+ * Writes speedscope's format: one sampled profile, with a row for each stack.
  *
- * Frames are the tree's names in their order. Weights can't be negative in this
- * format, so such stacks, of deltas, are left out. "counts" is our extension:
- * the number of samples of each row, which other readers ignore and ours reads.
- * Source: file-format-schema.json of speedscope 1.22,
+ * Frames are the tree's names, in order. Weights cannot be negative in this
+ * format, so stacks with negative values, in differences, are left out.
+ * "counts" is our extension: the number of samples of each row, which other
+ * readers ignore. Source: file-format-schema.json of speedscope 1.22,
  * FileFormat.SampledProfile.
  */
 #include "exports.h"
@@ -55,8 +55,8 @@ unit_of(const struct tree *t)
 	return "none";
 }
 
-/* Calls row for each node with a value of its own, with its path: names from
- * below the root. Samples without a stack get the root's own name. */
+/* Calls row for each node with a self value, with its path: the names below the
+ * root, or the root's name for samples without a stack. */
 static int
 each_stack(const struct tree *t, struct buf *out,
            void (*row)(struct buf *out, const struct tree *t, uint32_t node,

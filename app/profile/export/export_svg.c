@@ -1,6 +1,6 @@
 /*
- * Writes a flame graph as a static picture: root at the top, tooltips, no
- * script.
+ * Draws a flame graph as a static picture: root at the top, with tooltips,
+ * without scripts.
  */
 #include "exports.h"
 
@@ -14,7 +14,7 @@
 #define WIDTH       1200 /* pixels */
 #define ROW         17
 #define HEAD        44
-#define LEGEND_RISE 4 /* its top above the end of the head */
+#define LEGEND_RISE 4 /* top of the legend, above the end of the head */
 #define MARGIN      10
 #define CHAR        7.2   /* width at 12px monospace */
 #define MIN_WIDTH   0.1   /* narrower boxes are left out */
@@ -22,7 +22,7 @@
 #define MAX_ROWS    512   /* deeper frames are left out */
 #define MAX_NAME    1024  /* bytes of a name in a tooltip */
 #define LABEL_PAD   6
-#define LABEL_LEAST 3 /* characters that a label needs */
+#define LABEL_LEAST 3 /* characters; shorter labels are left out */
 
 struct picture {
 	const struct svg *s;
@@ -34,9 +34,9 @@ struct picture {
 };
 
 /*
- * True for a character that XML can not hold. XML has no escape for most
- * control characters, nor for U+FFFE and U+FFFF. Source: XML 1.0, production 2
- * (Char).
+ * True for a character that XML cannot represent: most control characters,
+ * U+FFFE and U+FFFF, for which there is no escape. Source: XML 1.0, production
+ * 2 (Char).
  */
 static bool
 forbidden(const unsigned char *s, size_t len)
@@ -176,8 +176,8 @@ put_box(const struct picture *g, uint32_t node, double x)
 	buf_puts(g->out, "</g>\n");
 }
 
-/* Draws children beside each other below their parent: next[d] is where the
- * next node of depth d begins. */
+/* Draws children side by side below their parent: next[d] is the position of
+ * the next node at depth d. */
 static void
 put_boxes(const struct picture *g)
 {
@@ -222,7 +222,7 @@ value(const struct svg *s, uint32_t node)
 	return (double)s->t->total[node];
 }
 
-/* Chooses a warm colour, always the same for a function. */
+/* Returns a warm colour, which depends on the function's name only. */
 static struct svg_color
 color(const struct svg *s, uint32_t node)
 {

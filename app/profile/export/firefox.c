@@ -10,7 +10,7 @@
 
 #define FX_MARKER "StokerEvent" /* the only row of meta.markerSchema */
 
-/* Rows of each process as a list: each row has the index of the next; FX_NONE
+/* Rows of a process as a list: each row has the index of the next, and FX_NONE
  * ends it. */
 struct chain {
 	uint32_t first, last;
@@ -21,7 +21,7 @@ struct process {
 	struct chain events, counters;
 };
 
-/* The document, with values that all of its threads share. */
+/* The document, with values that its threads share. */
 struct document {
 	struct fx x;
 	const struct firefox_meta *meta;
@@ -39,7 +39,7 @@ struct markers {
 	uint32_t n;
 };
 
-#define GECKO_VERSION 29 /* of the raw format; readers ignore it */
+#define GECKO_VERSION 29 /* version of the raw format, which readers ignore */
 #define UUID_BYTES    16
 
 /* --- meta ----------------------------------------------------------------- */
@@ -80,7 +80,7 @@ put_marker_schema(struct buf *b)
 	            "\"format\":\"string\"}]}]");
 }
 
-/* Returns the milliseconds between samples; 1 when unknown. */
+/* Returns the milliseconds between samples; 1 if unknown. */
 static double
 interval(const struct document *d)
 {
@@ -274,8 +274,7 @@ counted(const struct timeline_counter *c, enum counted what)
 	return what == RSS ? (double)c->rss_bytes : (double)c->cpu_us;
 }
 
-/* Writes counts, each as the difference to the one before; the first starts
- * from 0. */
+/* Writes counts as differences from the one before; the first is from 0. */
 static void
 put_counter_samples(struct document *d, uint32_t from, enum counted what)
 {
@@ -424,8 +423,8 @@ process_of(const struct document *d, uint32_t pid)
 	return NULL;
 }
 
-/* Chooses a process's first thread: the one whose tid is the pid, or else the
- * first seen. */
+/* Finds the processes, and the first thread of each: the one whose tid is the
+ * pid, or else the first seen. */
 static void
 find_processes(struct document *d)
 {
@@ -462,7 +461,8 @@ chain(struct chain *c, uint32_t *next, uint32_t row)
 	c->last = row;
 }
 
-/* Puts events without a process in the first thread of all. */
+/* Sorts events and counters by process. Events without a process go to the
+ * first thread of all. */
 static int
 sort_by_process(struct document *d)
 {
@@ -497,7 +497,8 @@ process_name(const struct document *d, uint32_t pid)
 	return *name ? name : d->meta->process;
 }
 
-/* Puts events of a process in its first thread. */
+/* Chooses the events to show in a thread: those of its process, if it is the
+ * first thread. */
 static void
 choose_markers(const struct document *d, uint32_t thread, struct markers *m)
 {
@@ -510,8 +511,8 @@ choose_markers(const struct document *d, uint32_t thread, struct markers *m)
 		m->rows[m->n++] = &d->t->events[i];
 }
 
-/* Samples sorted by thread: those of thread i are from first[i] to first[i +
- * 1]. */
+/* Samples sorted by thread: those of thread i begin at first[i] and end before
+ * first[i + 1]. */
 struct by_thread {
 	struct fx_sample *rows;
 	uint32_t *first;
@@ -586,7 +587,7 @@ weight_of(const struct document *d, uint32_t row)
 	return (double)v * d->scale;
 }
 
-/* Places rows one after the other, each as long as its share of the weight. */
+/* Places the rows one after the other, each for its share of the duration. */
 static uint32_t
 lay_out(const struct document *d, struct fx_sample *rows)
 {

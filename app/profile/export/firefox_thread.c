@@ -25,8 +25,8 @@ mapping_of(const struct fx *x, uint32_t frame)
 	               : x->p->locations[x->location[frame]].mapping;
 }
 
-/* Returns the key of a location's function, of the location when it has none,
- * or of "[blocked]". */
+/* Returns the key of a frame's function, of its location if it has none, or of
+ * "[blocked]". */
 static uint32_t
 func_key(const struct fx *x, uint32_t frame)
 {
@@ -66,7 +66,7 @@ column_done(struct fx_column *c)
 	free(c->keys);
 }
 
-/* Finds or adds the thread's row of a key; true when it is new. */
+/* Finds or adds the thread's row for a key. Returns true if it is new. */
 static bool
 column_add(struct fx_column *c, uint32_t stamp, uint32_t key, uint32_t *out)
 {
@@ -171,7 +171,7 @@ put_index(struct buf *b, uint32_t v)
 		json_put_int(b, NULL, v);
 }
 
-/* Writes a column that has one value in every row. */
+/* Writes a column with the same value in every row. */
 static void
 put_same(struct buf *b, const char *key, const char *value, uint32_t n)
 {
@@ -270,7 +270,7 @@ frame_value(const struct fx *x, int column, uint32_t frame)
 		               : (int64_t)l->address;
 	case 4: /* inlineDepth: 0 for the outermost */
 		return profile_frames(x->p, x->location[frame]) - 1 - line;
-	default: /* nativeSymbol: that of the outermost */
+	default: /* nativeSymbol: of the outermost */
 		return l->nlines
 		               ? (int64_t)x->funcs.row
 		                         [x->p->lines[l->line0 + l->nlines - 1]
@@ -308,7 +308,7 @@ put_frame_table(struct fx *x)
 	json_close(b, '}');
 }
 
-/* Finds the name of a row of funcTable in stringArray. */
+/* Finds the name of a function in stringArray. */
 static int
 func_name(struct fx *x, uint32_t key, uint32_t *out)
 {
@@ -346,7 +346,7 @@ put_names(struct fx *x, const char *key)
 	return r;
 }
 
-/* Writes the source file of a function, or null. */
+/* Writes the column fileName: the source file of each function, or null. */
 static int
 put_files(struct fx *x)
 {
@@ -416,7 +416,7 @@ put_func_table(struct fx *x, const uint32_t *mappings)
 	return r;
 }
 
-/* Writes one row for each function, with the lowest address seen in it. */
+/* Writes a row for each function, with its lowest address seen. */
 static int
 put_native_symbols(struct fx *x, const uint32_t *mappings)
 {
@@ -523,8 +523,8 @@ stacks_room(struct fx *x)
 }
 
 /*
- * Finds or adds the stack of prefix and frame. The first one that is added
- * after its prefix is the row below it; only others take a place in the table.
+ * Finds or adds the stack of prefix and frame. If it is the first to be added
+ * after its prefix, it is the next row; only others are in the hash table.
  */
 static int
 stack_of(struct fx *x, uint32_t frame, uint32_t *at)
@@ -566,7 +566,7 @@ push_frame(struct fx *x, uint32_t key, uint32_t *at)
 	return stack_of(x, frame, at);
 }
 
-/* Finds the stack of a sample; FX_NONE when it has no frames. */
+/* Finds or adds the stack of a sample; FX_NONE if it has no frames. */
 static int
 make_stack(struct fx *x, const struct fx_sample *s, uint32_t *out)
 {
@@ -586,7 +586,7 @@ make_stack(struct fx *x, const struct fx_sample *s, uint32_t *out)
 	return r;
 }
 
-/* Fills stacks[] for all samples; a row of the profile is walked once. */
+/* Finds the stacks of all samples. Each row of the profile is walked once. */
 static int
 make_stacks(struct fx *x, const struct fx_sample *s, uint32_t n,
             uint32_t *stacks)
@@ -605,8 +605,8 @@ make_stacks(struct fx *x, const struct fx_sample *s, uint32_t n,
 	return r;
 }
 
-/* Adds functions that frames refer to only as the one they
- * were inlined into. */
+/* Adds functions that are only referred to as the one that a frame is inlined
+ * into. */
 static void
 add_outer_functions(struct fx *x)
 {

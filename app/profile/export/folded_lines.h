@@ -1,5 +1,5 @@
 /*
- * Folded stacks with any counts after them.
+ * Writes folded stacks with counts chosen by the caller.
  */
 #pragma once
 
@@ -8,8 +8,8 @@
 /* Returns the column of a tree that its folded form counts: samples of CPU
  * time, where they are known, else the type's value. */
 const int64_t *folded_column(const struct tree *t);
-/* Appends the end of a node's line; a node for which nothing is appended gets
- * no line. */
+/* Appends the counts of a node's line. If it appends nothing, the node has no
+ * line. */
 typedef void folded_counts(const void *arg, uint32_t node, struct buf *text);
 
 /* Appends a line for each node that has counts. Returns -ENOMEM, -E2BIG. */

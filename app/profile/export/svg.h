@@ -1,6 +1,6 @@
 /*
- * Draws a call tree as a static picture. Functions of the caller supply all
- * that differs between one profile and a diff.
+ * Draws a call tree as a static picture. The caller's functions supply what
+ * differs between a profile and a diff.
  */
 #pragma once
 
@@ -13,13 +13,13 @@ struct svg_color {
 struct svg {
 	const struct tree *t;
 	const void *arg; /* the caller's */
-	/* Returns the width of a node; children's widths add up to at most
-	 * their parent's. */
+	/* Returns the width of a node; the widths of children add up to at most
+	 * that of their parent. */
 	double (*value)(const struct svg *s, uint32_t node);
 	struct svg_color (*color)(const struct svg *s, uint32_t node);
 	/* Writes the lines of a node's tooltip below its name, escaped. */
 	void (*describe)(const struct svg *s, uint32_t node, struct buf *out);
-	/* Draws a legend for the colours at (x, y); NULL: none. */
+	/* Draws a legend for the colours at (x, y); may be NULL. */
 	void (*legend)(const struct svg *s, int x, int y, struct buf *out);
 	uint32_t legend_height; /* pixels */
 };

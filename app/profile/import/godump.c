@@ -2,7 +2,7 @@
 
 #include <errno.h>
 
-#define LOOK ((size_t)8 << 10) /* the first goroutine must begin within */
+#define LOOK ((size_t)8 << 10) /* the first goroutine begins within this */
 
 static bool
 next_line(struct text *rest, struct text *out)
@@ -129,7 +129,7 @@ take_function(struct dump *d, struct text line)
 	size_t at = text_ends(line, TEXT(")")) ? arguments(line) : line.n;
 
 	if (at == 0 || at == line.n)
-		return; /* some other line: of a newer runtime, or not of Go */
+		return; /* another line: of a newer runtime, or not of Go */
 	d->is_inlined = text_ends(line, TEXT("(...)"));
 	d->function = (struct text){line.p, at};
 	if (at == 5 && !memcmp(line.p, "panic", 5))
@@ -240,8 +240,8 @@ take_line(struct dump *d, struct text line)
 	return 0;
 }
 
-/* True when the dump ends within a line. The runtime stops at a size, wherever
- * that falls; a copy may have lost only the last newline. */
+/* True if the dump ends within a line. The runtime truncates at a size,
+ * anywhere in a line; a copy may merely have lost the last newline. */
 static bool
 is_cut(const struct dump *d, struct text all, struct text last)
 {

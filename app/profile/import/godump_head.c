@@ -20,16 +20,14 @@ text_number(struct text *t, uint64_t *out)
 	return true;
 }
 
-/* Takes the text up to one of these characters, which stays in t. */
+/* Takes the text before the first of these characters off t. */
 static struct text
 take_until(struct text *t, const char *stop)
 {
 	struct text taken = {t->p, 0};
 
 	while (t->n &&
-	       (!*t->p || !strchr(stop, *t->p))) { /* strchr() would find NUL:
-		                                      treat it as any other
-		                                      character */
+	       (!*t->p || !strchr(stop, *t->p))) { /* strchr() finds a NUL */
 		t->p++;
 		t->n--;
 		taken.n++;
@@ -46,7 +44,7 @@ strip(struct text *t, struct text end)
 	return true;
 }
 
-/* Takes apart "chan receive (leaked) (scan) (durable)": the wait reason, and
+/* Splits "chan receive (leaked) (scan) (durable)" into the wait reason and
  * notes. */
 static void
 read_state(struct text state, struct godump_head *out)
@@ -78,7 +76,7 @@ read_attribute(struct text a, struct godump_head *out)
 		out->minutes = n;
 }
 
-/* Finds the } that ends labels, but not within quotes. */
+/* Finds the } that ends the labels, outside quotes. */
 static bool
 take_labels(struct text *t, struct text *out)
 {
@@ -98,7 +96,7 @@ take_labels(struct text *t, struct text *out)
 	return false;
 }
 
-/* Reads the text between the brackets, and the labels that Go 1.26 adds. */
+/* Reads the text in brackets, and the labels that Go 1.26 adds. */
 static bool
 read_brackets(struct text *t, struct godump_head *out)
 {
@@ -128,7 +126,7 @@ godump_head(struct text line, struct godump_head *out)
 	if (!text_skip(&line, TEXT("goroutine ")) ||
 	    !text_number(&line, &h.goid) || !text_skip(&line, TEXT(" ")))
 		return false;
-	/* Go 1.23 prints addresses with GOTRACEBACK=system and above. */
+	/* With GOTRACEBACK=system and above, Go 1.23 prints addresses here. */
 	if (line.n && *line.p == 'g')
 		(void)take_until(&line, "[");
 	if (!text_skip(&line, TEXT("[")) || !read_brackets(&line, &h))
@@ -210,7 +208,7 @@ unescape(struct text *t, struct buf *out)
 		buf_putc(out, c);
 }
 
-/* Reads a word, or a string as Go quotes it. */
+/* Reads a word, or a string in Go's quoting. */
 static bool
 take_word(struct text *t, const char *stop, struct buf *out)
 {

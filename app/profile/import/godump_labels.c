@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#define NEAR 8 /* frames between a semaphore and its lock */
+#define NEAR 8 /* frames in which a semaphore's lock is looked for */
 
 static int
 add_label(struct dump *d, struct label labels[], uint32_t *n,
@@ -25,7 +25,8 @@ add_number(const struct dump *d, struct label labels[], uint32_t *n,
 		                                .num = (int64_t)value};
 }
 
-/* Finds the lock that a semaphore belongs to, among the innermost frames. */
+/* Finds the kind of lock that a semaphore belongs to, from the innermost
+ * frames. */
 static const char *
 lock_reason(const struct dump *d)
 {

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define FREE_BYTES ((size_t)1 << 20) /* that much is accepted at any ratio */
+#define FREE_BYTES ((size_t)1 << 20) /* accepted at any ratio */
 #define LOOK       1024              /* bytes examined */
 
 #define INPUT(name, content_types, doc) \
@@ -30,8 +30,8 @@ input_find(const char *name)
 
 /* --- pprof ---------------------------------------------------------------- */
 
-/* True when p has bytes that no text has: a pprof file begins with the length
- * of its first row. */
+/* True if p has bytes that text does not have: a pprof file begins with a key
+ * and a length. */
 bool
 input_pprof_looks(const char *p, size_t n)
 {
@@ -118,7 +118,7 @@ input_godump_read(const char *p, size_t n, const struct import_ask *ask,
 
 /* --- all formats ---------------------------------------------------------- */
 
-/* True for content types that clients send when they do not know better. */
+/* True for content types that clients send by default. */
 static bool
 says_nothing(const char *type, size_t n)
 {

@@ -57,8 +57,8 @@ row_of(const char *type)
 	return t ? t : &profile_types[profile_ntypes - 1];
 }
 
-/* Converts plain numbers, which are samples of a CPU profile, to time by the
- * rate. */
+/* Sets the conversion of plain numbers. In a CPU profile they are samples,
+ * converted to time by the rate. */
 static int
 plain(struct import *im, const struct type *row)
 {
@@ -144,7 +144,7 @@ import_push(struct import *im, uint32_t location)
 	return 0;
 }
 
-/* Returns the memory of rows that grow with the samples. */
+/* Returns the memory of the rows that grow with the number of samples. */
 static size_t
 memory(const struct profile *p)
 {

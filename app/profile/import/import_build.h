@@ -1,8 +1,8 @@
 /*
- * A profile that a reader of a text format builds, within the limits of the
+ * Builds a profile for readers of text formats, within the limits of the
  * import.
  *
- *   Errors   each function returns -EBADMSG, -E2BIG, -ENOMEM, with the reason
+ *   Errors   each function returns -EBADMSG, -E2BIG or -ENOMEM, with the reason
  *            in why
  */
 #pragma once
@@ -23,13 +23,14 @@ struct import {
 	struct profile *p;
 	uint64_t frames;
 	bool counts;  /* the first value of a sample is a number of samples */
-	bool plain;   /* written values are numbers of samples, too */
-	double scale; /* converts written values to ours; 0: not yet known */
+	bool plain;   /* values in the file are numbers of samples, too */
+	double scale; /* converts values of the file to ours; 0 if not yet known
+	               */
 	/* the current stack, leaf first */
 	uint32_t stack[PROFILE_MAX_FRAMES], depth;
 };
 
-/* A frame as a format describes it; empty parts are unknown. */
+/* A frame in the file; empty parts are unknown. */
 struct import_frame {
 	const char *name, *module, *file;
 	size_t nname, nmodule, nfile;
@@ -41,9 +42,9 @@ MUST_CHECK int
 import_init(struct import *im, const struct import_ask *ask, struct buf *why);
 void import_done(struct import *im);
 /*
- * Sets the unit of values, before the first sample: "" plain numbers, or a unit
- * of time, or "bytes". Plain numbers are samples in a cpu profile; in others
- * they have the type's own unit.
+ * Sets the unit of values, before the first sample: "" for plain numbers, a
+ * unit of time, or "bytes". Plain numbers are samples in a cpu profile, and in
+ * the type's unit in others.
  */
 MUST_CHECK int import_unit(struct import *im, const char *unit);
 /* Finds or adds the function that a frame names. */
@@ -52,9 +53,9 @@ import_function(struct import *im, const struct import_frame *f, uint32_t *out);
 /* Finds or adds the location of a frame. */
 MUST_CHECK int
 import_location(struct import *im, const struct import_frame *f, uint32_t *out);
-/* Adds a frame at the root's end of the current stack. */
+/* Adds a frame at the root end of the current stack. */
 MUST_CHECK int import_push(struct import *im, uint32_t location);
-/* Adds the current stack as a sample, and starts another. */
+/* Adds the current stack as a sample, and starts a new stack. */
 MUST_CHECK int import_sample(struct import *im, const struct label *labels,
                              uint32_t nlabels, int64_t count, double value);
 /* The same with all values of the profile's types. */
@@ -63,10 +64,10 @@ MUST_CHECK int import_values(struct import *im, const struct label *labels,
 /* Sets the reason for a refusal. Returns -EBADMSG. */
 int import_bad(struct import *im, const char *why);
 int import_big(struct import *im, const char *why);
-/* Checks and hands over the profile. */
+/* Checks the profile and returns it in *out. */
 MUST_CHECK int import_end(struct import *im, struct profile **out);
 
-/* Returns the index of a type's values; PROFILE_NONE when there are none. */
+/* Returns the index of a type's values, or PROFILE_NONE. */
 uint32_t import_type_of(const struct profile *p, const char *type);
-/* Takes the line at *p, without its end; false at the end of the text. */
+/* Takes the next line, without its line feed. Returns false at the end. */
 bool import_line(const char **p, const char *end, const char **line, size_t *n);

@@ -11,7 +11,7 @@
 #define LOOK   ((size_t)1 << 20) /* bytes examined */
 #define DIGITS 32
 
-/* Splits off the count. Returns 0 or -1. */
+/* Splits the count off a line. Returns 0 or -1. */
 static int
 split(const char *line, size_t *n, double *count)
 {

@@ -1,7 +1,8 @@
 /*
- * Heap profiles as text. jemalloc writes the addresses of a stack in a line
- * before its counts, gperftools's tcmalloc and Go behind them. Allocators end
- * with the mappings of the process; Go names the functions of each stack.
+ * Reads heap profiles in text form. In jemalloc's, the addresses of a stack are
+ * on a line before its counts; in those of gperftools' tcmalloc and of Go, they
+ * follow the counts. Those of allocators end with the mappings of the process;
+ * Go's name the functions of each stack.
  *
  *	heap_v2/524288
  *	@ 0x5581 0x5592
@@ -17,9 +18,9 @@
  *	3: 4096 [7: 9000] @ 0x5581 0x5592
  *	#	0x5580	main.hot+0x15	/src/main.go:12
  *
- * Counts are objects and bytes in use, and in brackets what was ever allocated.
- * Rows are of samples: an object of n bytes is one with a probability of
- * 1 - exp(-n / period). Go writes twice the period.
+ * Counts are objects and bytes in use and, in brackets, allocated in total.
+ * Only samples are counted: an object of n bytes is sampled with a probability
+ * of 1 - exp(-n / period). Go writes twice the period.
  *   Source   jemalloc(3), opt.prof; jeprof, AdjustSamples();
  *            runtime/pprof/pprof.go, writeHeap(); google/pprof,
  *            profile/legacy_profile.go, parseHeapHeader()
@@ -59,7 +60,8 @@ struct reader {
 	} * spans;
 	size_t nspans;
 	char line[MAX_LINE + 1];
-	char stack[MAX_LINE + 1]; /* the stack that is waiting; "": none */
+	char stack[MAX_LINE + 1]; /* the stack line still waiting for its
+	                             counts; "" if none */
 };
 
 static bool
@@ -104,7 +106,7 @@ read_mapping(struct reader *r)
 	return 0;
 }
 
-/* Takes a line that is not too long; false at the end. */
+/* Reads the next line that is not too long. Returns false at the end. */
 static bool
 next_line(struct reader *r, const char **p, const char *end)
 {
@@ -145,7 +147,7 @@ read_mappings(struct reader *r, const char *p, const char *end)
 static uint32_t
 mapping_of(const struct reader *r, uint64_t address)
 {
-	size_t from = 0, to = r->nspans; /* the last that begins before */
+	size_t from = 0, to = r->nspans; /* the last span that begins before */
 
 	while (from < to) {
 		size_t half = from + (to - from) / 2;
@@ -213,7 +215,7 @@ read_counts(const char *p, struct counts *out)
 	              &out->all_objects, &out->all_bytes) == 4;
 }
 
-/* Returns how many allocations of that size a sample stands for. */
+/* Returns the number of allocations of that size that a sample stands for. */
 static double
 others(const struct reader *r, double objects, double bytes)
 {
@@ -293,7 +295,8 @@ read_name(struct reader *r, const char *p)
 	return import_function(&r->im, &f, &to->line.function);
 }
 
-/* Reads a line of jemalloc's; those of single threads are in the first. */
+/* Reads a line of jemalloc's format. Counts of single threads are skipped,
+ * being included in the first, t*. */
 static int
 read_pair(struct reader *r)
 {

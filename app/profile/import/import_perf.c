@@ -5,7 +5,7 @@
  *	COMM PID[/TID] [CPU] TIME: [PERIOD] EVENT:
  *		ADDRESS SYMBOL+OFFSET (MODULE)
  *
- * Frames marked "(inlined)" stand before the one they were inlined into.
+ * Frames marked "(inlined)" precede the frame that they are inlined into.
  * Source: tools/perf/builtin-script.c of Linux 6.1; stackcollapse-perf.pl.
  */
 #include "import_build.h"
@@ -33,7 +33,7 @@ struct reader {
 	struct import im;
 	struct label thread;
 	double first_s, last_s, period;
-	bool open, begun, timed; /* in a sample; unit known; values in ns */
+	bool open, begun, timed; /* in a sample; unit set; values in ns */
 };
 
 static size_t
@@ -56,8 +56,7 @@ tokenize(const char *p, size_t n, struct token *out)
 	return count;
 }
 
-/* True for digits, with at most one character of extra among them: "12.5:",
- * "7/8". */
+/* True for digits with at most one character of extra: "12.5:", "7/8". */
 static bool
 numeric(struct token t, const char *extra)
 {
@@ -91,7 +90,7 @@ is_time(struct token t)
 	       memchr(t.p, '.', t.n);
 }
 
-/* Finds the token that names the process, right before "[CPU]" or the time. */
+/* Returns the index of the token with the pid, before "[CPU]" or the time. */
 static size_t
 pid_before(const struct token *t, size_t at)
 {
@@ -183,7 +182,7 @@ end(struct reader *d)
 	                     d->period);
 }
 
-/* Finds where " (MODULE)" begins at the line's end; a deleted file's mark has
+/* Finds " (MODULE)" at the end of a line. The mark of a deleted file has
  * parentheses inside these. */
 static const char *
 module_at(const char *p, size_t n)

@@ -1,12 +1,12 @@
 /*
  * Reads speedscope files, sampled and evented, in two passes: first the frames,
- * then the profiles that refer to them. Lists that belong together are read
- * side by side, wherever they are in the object.
+ * then the profiles that refer to them. Parallel lists are read side by side,
+ * wherever they are in the object.
  *
- * All profiles of a file become one; if there are several, the label "thread"
- * of each sample names its profile. The list "counts", our extension, has the
- * number of samples of each row; without it a row is one sample.
- * Source: file-format-schema.json of speedscope 1.22.
+ * The profiles of a file are merged into one; if there are several, each sample
+ * has the name of its profile as the label "thread". The list "counts", our
+ * extension, has the number of samples of each row; without it a row is one
+ * sample. Source: file-format-schema.json of speedscope 1.22.
  */
 #include "base/json_scan.h"
 #include "import_build.h"
@@ -22,12 +22,11 @@ struct reader {
 	uint32_t *frames; /* indexes of locations */
 	uint32_t nframes, cap;
 	struct label thread;
-	const char *unit; /* the same for all profiles; NULL before the first */
+	const char *unit; /* of all profiles; NULL before the first */
 	unsigned profiles;
 };
 
-/* Places of the parts of a profile; the first token of each is still to be
- * read. */
+/* Scans at the start of the parts of a profile. */
 struct parts {
 	struct json_scan samples, weights, counts, events;
 	char name[256], unit[16];
@@ -241,7 +240,7 @@ read_sampled(struct reader *d, struct parts *p)
 struct event {
 	char type;
 	double at;
-	struct json_scan frame; /* its number, once the scan is there */
+	struct json_scan frame; /* stands at the frame's number */
 };
 
 static bool
@@ -268,7 +267,7 @@ read_event(struct reader *d, struct json_scan *s, struct event *e)
 	return k == JSON_OBJECT_END;
 }
 
-/* Opens a frame, or closes the innermost; path is root first. */
+/* Opens a frame or closes the innermost one; path is root first. */
 static int
 apply_event(struct reader *d, const struct event *e, uint32_t *path,
             uint32_t *depth)
@@ -350,7 +349,8 @@ profile_member(struct reader *d, struct json_scan *s, struct parts *p)
 	return json_scan_skip(s, k);
 }
 
-/* Sets a unit of the file; "none" stands for plain numbers. */
+/* Sets the unit of a profile, which must be that of all; "none" means plain
+ * numbers. */
 static int
 begin_profile(struct reader *d, const struct parts *p)
 {
@@ -397,7 +397,7 @@ read_profile(struct reader *d, struct json_scan *s)
 	return p.events.p ? read_evented(d, &p) : broken(d);
 }
 
-/* Counts the elements of a list; their values are read again later. */
+/* Counts the elements of a list, with a copy of the scan. */
 static int
 count_items(struct reader *d, struct json_scan s, unsigned *out)
 {
@@ -424,7 +424,7 @@ read_profiles(struct reader *d, struct json_scan *s)
 	return r ? r : k == JSON_ARRAY_END ? 0 : broken(d);
 }
 
-/* Finds a member of an object; its value is read next. */
+/* Moves the scan to the value of a member. */
 static int
 find(struct reader *d, struct json_scan *s, const char *name)
 {

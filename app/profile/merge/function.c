@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
-/* Bits for a location, or for a node's stack: the function is in it; the
- * function is its innermost frame. */
+/* Marks of a location or of a node's stack: the function is in it; it is the
+ * innermost frame. */
 enum { IN = 1, LEAF = 2 };
 
 static bool
@@ -16,8 +16,8 @@ is_named(const struct profile *p, uint32_t function, const char *name)
 	return id && !strcmp(strings_get(p->strings, id, NULL), name);
 }
 
-/* Compares the name of a frame whose location has no function, or one without
- * a name. */
+/* Compares the name of a frame that has no function, or whose function has no
+ * name. */
 static bool
 is_called(const struct profile *p, uint32_t location, uint32_t line,
           const char *name)
@@ -39,7 +39,7 @@ is_nameless(const struct profile *p, const struct location *l, uint32_t line)
 	return !f || (!f->name && !f->system_name);
 }
 
-/* Marks each location, after room for one mark of each function. */
+/* Marks each location. */
 static unsigned char *
 marks_new(const struct profile *p, const char *name)
 {
@@ -61,7 +61,7 @@ marks_new(const struct profile *p, const char *name)
 	return all;
 }
 
-/* Marks each node: whether its stack has the function. */
+/* Marks each node. */
 static unsigned char *
 node_marks_new(const struct packed *k, const unsigned char *marks)
 {
@@ -80,8 +80,8 @@ add(struct function_cost *c, int64_t value, int64_t samples, unsigned marks)
 
 	bad |= __builtin_add_overflow(c->all_samples, samples, &c->all_samples);
 	if (marks & IN) {
-		c->total += value; /* can't overflow: c->total is at most the
-		                      sum of all */
+		c->total += value; /* cannot overflow: c->total is at most the
+		                      sum of all values */
 		c->samples += samples;
 	}
 	if (marks & LEAF)

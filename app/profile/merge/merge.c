@@ -11,7 +11,7 @@
 #include <string.h>
 
 struct merge {
-	struct profile *p; /* each stack has one entry: a node */
+	struct profile *p; /* packed: each stack is one node */
 	struct nodes nodes;
 	struct node_rows {
 		uint32_t *items; /* by node: its sample without labels, + 1 */
@@ -20,13 +20,13 @@ struct merge {
 	size_t max_bytes;
 	bool begun;
 	uint64_t key;
-	struct label label;    /* label of all samples added now; key 0: none */
-	struct table mappings; /* mappings of p, by the values that make them
-	                          equal */
+	struct label label; /* label of samples that are added; key 0 if none */
+	struct table mappings; /* mappings of p, by build-id or path, offset and
+	                          size */
 };
 
-/* The stack added last, from the outermost frame: location in the input, and
- * node. Consecutive stacks often begin alike. */
+/* The last stack, from the outermost frame, as locations of the input and
+ * nodes. Consecutive stacks often begin alike. */
 struct path {
 	uint32_t n;
 	struct step {
@@ -39,7 +39,7 @@ struct input_rows {
 	struct merge *m;
 	const struct profile *p;
 	const struct packed *packed;
-	uint32_t *strings; /* id + 1; 0: not looked up yet */
+	uint32_t *strings; /* id + 1; 0 if not looked up yet */
 	uint32_t *mappings, *functions, *locations, *nodes;
 	uint64_t *shift; /* by mapping: added to its addresses */
 	struct path path;
@@ -117,7 +117,8 @@ rows_init(struct input_rows *r)
 	               : -ENOMEM;
 }
 
-/* Finds a text of the input in the merged profile; -ENOMEM, -E2BIG. */
+/* Finds a string of the input in the merged profile. Returns -ENOMEM or
+ * -E2BIG. */
 static int
 merge_text(struct input_rows *r, uint32_t id, uint32_t *out)
 {
@@ -235,8 +236,8 @@ struct wanted_file {
 	const struct mapping *m;
 };
 
-/* Rounds to whole pages: files are mapped in pages, so equal files' ends may
- * differ within one. */
+/* Rounds up to whole pages: the ends of equal mappings may differ within a
+ * page. */
 static uint64_t
 size_of(const struct mapping *m)
 {
@@ -362,8 +363,7 @@ add_nodes(struct input_rows *r)
 	return rc;
 }
 
-/* Finds the stack's node, starting where the stack differs
- * from the one before. */
+/* Finds the node of a stack, starting where it differs from the last one. */
 static int
 walk(struct input_rows *r, const uint32_t *stack, uint32_t n, uint32_t *out)
 {
@@ -403,7 +403,7 @@ add_labels(struct input_rows *r, const struct sample *s,
 	return rc;
 }
 
-/* Returns the place where the row of a node's sample is kept. */
+/* Returns the place where the row of a node's sample is stored. */
 static int
 row_of(struct merge *m, uint32_t node, uint32_t **out)
 {
@@ -423,8 +423,8 @@ row_of(struct merge *m, uint32_t node, uint32_t **out)
 	return 0;
 }
 
-/* Adds values to a sample without labels, as most are: its node alone
- * identifies it. */
+/* Adds values to a sample. One without labels, as most are, is identified by
+ * its node alone. */
 static int
 put_sample(struct merge *m, uint32_t node, const struct label *labels,
            uint32_t n, const int64_t *values)
@@ -498,8 +498,8 @@ add_samples(struct input_rows *r)
 	return rc;
 }
 
-/* Adds nodes and samples, once all rows that they refer to exist. Errors as
- * merge_add(). */
+/* Adds nodes and samples; called when all rows that they refer to exist. Errors
+ * are those of merge_add(). */
 static int
 merge_stacks(struct input_rows *r)
 {
@@ -548,8 +548,7 @@ merge_encode(const struct merge *m, struct buf *out)
 	return m->begun ? packed_encode(&k, out) : -ENODATA;
 }
 
-/* Hands over the profile; the stacks may take what the rows
- * leave of max_bytes. */
+/* The stacks may take what the rows leave of max_bytes. */
 int
 merge_end(struct merge *m, struct profile **out)
 {

@@ -1,5 +1,5 @@
 /*
- * Stacks as a growing tree: finds the node below another, or adds it.
+ * A growing tree of stacks.
  */
 #pragma once
 
@@ -16,7 +16,7 @@ struct nodes {
 
 MUST_CHECK int nodes_init(struct nodes *t); /* -ENOMEM */
 void nodes_done(struct nodes *t);
-/* Finds or adds a node. Returns -ENOMEM, -E2BIG past PROFILE_MAX_ROWS; *out
- * untouched */
+/* Finds the child of parent with this location, or adds it. Returns -ENOMEM, or
+ * -E2BIG past PROFILE_MAX_ROWS, with *out untouched. */
 MUST_CHECK int
 nodes_child(struct nodes *t, uint32_t parent, uint32_t location, uint32_t *out);

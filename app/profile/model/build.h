@@ -1,5 +1,5 @@
 /*
- * The memory and the hashes behind struct profile, private to the builder.
+ * Memory and hashes of struct profile, private to its builders.
  */
 #pragma once
 
@@ -19,8 +19,8 @@ struct profile_index {
 void profile_index_free(struct profile_index *index);
 
 /*
- * Makes room for more rows after the used ones; rows is the address of the
- * array's pointer.
+ * Makes room for `more` rows after the used ones; rows is the address of the
+ * array pointer.
  *   Errors   -ENOMEM, -E2BIG past PROFILE_MAX_ROWS; the array is unchanged
  */
 MUST_CHECK int rows_room(void *rows, uint32_t *cap, uint64_t used,
@@ -32,8 +32,7 @@ MUST_CHECK int rows_room(void *rows, uint32_t *cap, uint64_t used,
 
 /* Adds values to a sample; on -EOVERFLOW the sample is unchanged. */
 MUST_CHECK int rows_sum(struct profile *p, uint32_t at, const int64_t *values);
-/* Adds a sample to a packed profile like profile_sample_row(): stack holds
- * nodes. */
+/* As profile_sample_row(), for a packed profile: stack holds nodes. */
 MUST_CHECK int
 rows_sample(struct profile *p, const uint32_t *stack, uint32_t nstack,
             const struct label *labels, uint32_t nlabels, const int64_t *values,

@@ -12,7 +12,7 @@
 
 #define FIRST_ROWS 16
 
-/* A row to look up, or parts of it, and the profile that may have it. */
+/* A row to look up, or its parts, and the profile to look in. */
 struct wanted {
 	const struct profile *p;
 	const void *row;
@@ -285,7 +285,7 @@ profile_location(struct profile *p, uint32_t mapping, uint64_t address,
 	assert(mapping == PROFILE_NONE || mapping < p->nmappings);
 	if (nlines > PROFILE_MAX_LINES)
 		return -E2BIG;
-	/* profiles of one program are mostly in the same order */
+	/* profiles of one program mostly list locations in the same order */
 	at = p->index->next_location;
 	if (at >= p->nlocations || !same_location(&w, at)) {
 		hash = location_hash(p->index->key, &l, lines);
@@ -343,7 +343,7 @@ rows_sum(struct profile *p, uint32_t at, const int64_t *values)
 {
 	int64_t sum[PROFILE_MAX_TYPES], *to;
 
-	if (!p->ntypes) /* then there is no memory for values */
+	if (!p->ntypes) /* p->values is NULL */
 		return 0;
 	to = &p->values[(size_t)at * p->ntypes];
 	for (uint32_t i = 0; i < p->ntypes; i++)
@@ -361,7 +361,7 @@ sample_room(struct profile *p, const struct sample *s)
 	if (!r)
 		r = ROOM(p, values, (uint64_t)p->nsamples * p->ntypes,
 		         p->ntypes);
-	if (!r) /* a stack of no frames has an address, too */
+	if (!r) /* even an empty stack needs a non-NULL address */
 		r = ROOM(p, stack, p->nstack, s->nstack + 1);
 	if (!r)
 		r = ROOM(p, labels, p->nlabels, s->nlabels);

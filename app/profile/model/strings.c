@@ -59,7 +59,7 @@ chunk_add(struct strings *s, size_t size)
 	return 0;
 }
 
-/* Allocates a piece for n bytes and texts that follow. */
+/* Allocates a chunk with room for n bytes and more. */
 static int
 chunk_grow(struct strings *s, size_t n)
 {
@@ -164,7 +164,7 @@ add_mended(struct strings *s, const char *text, size_t n, uint32_t *out)
 	return strings_add_stored(s, copy, n, out);
 }
 
-/* Text is checked only when it is new, since most is not. */
+/* Only new text is checked for UTF-8; most is not new. */
 static int
 add(struct strings *s, uint64_t hash, const char *text, size_t n, uint32_t *out)
 {

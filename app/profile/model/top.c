@@ -9,8 +9,8 @@ struct tally {
 	uint32_t seen; /* nodes seen */
 };
 
-/* Adds a node's total, unless a node above it has the same name, whose total
- * includes it. */
+/* Adds the totals of nodes by name. The total of a node below one of the same
+ * name is included in that one's, and is not added. */
 static void
 tally_nodes(const struct tree *t, struct tally *tallies)
 {

@@ -7,8 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-/* The names in the tree of a profile's functions, so that each is looked up
- * once. */
+/* Names of the profile's functions in the tree; each is looked up once. */
 struct tree_names {
 	const struct profile *p;
 	struct tree *t;
@@ -35,7 +34,7 @@ homes_room(struct tree_names *c, uint32_t name)
 	return 0;
 }
 
-/* Finds or adds the text in t->names; a new one gets the package "". */
+/* Finds or adds text in t->names; a new name gets the package "". */
 static int
 tree_names_add(struct tree_names *c, const char *text, size_t n, uint32_t *out)
 {
@@ -49,7 +48,8 @@ tree_names_add(struct tree_names *c, const char *text, size_t n, uint32_t *out)
 	return r;
 }
 
-/* Fills names, packages and files of t with "" alone. Returns -ENOMEM. */
+/* Makes names, packages and files of t, each with "" only. Returns 0 or
+ * -ENOMEM. */
 static int
 tree_names_init(struct tree_names *c, const struct profile *p, struct tree *t)
 {
@@ -100,7 +100,7 @@ set_source(struct tree_names *c, uint32_t name, const struct function *f,
 	return strings_add(c->t->files, file, n, &home->file);
 }
 
-/* Adds the name of a frame whose function has none. */
+/* Adds the name of a frame whose function has no name. */
 static int
 add_address(struct tree_names *c, uint32_t location, uint32_t line,
             uint32_t *out)
@@ -140,7 +140,7 @@ add_function(struct tree_names *c, uint32_t location, const struct line *line,
 	return r;
 }
 
-/* Finds the id in t->names of one frame. */
+/* Finds the id in t->names of a frame. */
 static int
 tree_names_frame(struct tree_names *c, uint32_t location, uint32_t line,
                  uint32_t *out)
@@ -177,7 +177,7 @@ by_text(const void *a, const void *b, void *names)
 	return r ? r : (n > m) - (n < m);
 }
 
-/* Ranks all names in the order of their text. */
+/* Ranks all names by their text. */
 static int
 rank_names(struct strings *names, uint32_t **out_rank, uint32_t **out_sorted)
 {
@@ -212,14 +212,14 @@ tree_columns(struct tree *t, size_t n)
 	               : -ENOMEM;
 }
 
-/* A sample's way from the root: what is left of its stack, and of the frames of
- * the location that it has come to. */
+/* A sample's progress from the root: the locations left of its stack, and the
+ * frames left of the current location. */
 struct way {
 	uint32_t locations, frames;
 };
 
-/* Samples whose stacks begin alike, up to a node, by the rank of the name that
- * follows. Those before lo have been dealt with. */
+/* The samples whose stacks lead through a node, sorted by the rank of the next
+ * name. Those before lo are done. */
 struct group {
 	uint32_t lo, hi; /* in order[] */
 	uint32_t node;
@@ -227,12 +227,12 @@ struct group {
 
 /* Names of all frames by their ranks, read once for the trees of one type. */
 struct tree_ranks {
-	uint32_t *by_location; /* of a location's only frame; 0: not met yet;
+	uint32_t *by_location; /* of a location's only frame; 0 if not seen yet,
 	                          SEVERAL: see by_line */
 	uint32_t *by_line;     /* of the frames of the other locations */
 	uint32_t *sorted;      /* names by rank */
 	uint32_t all;          /* the name of the root */
-	int64_t weight;        /* absolute values: no sum exceeds it */
+	int64_t weight; /* sum of absolute values, which bounds every sum */
 };
 
 #define SEVERAL UINT32_MAX
@@ -272,16 +272,15 @@ struct counting {
 };
 
 /*
- * The tree while it is built, in preorder: the samples of a node are sorted by
- * the next frame, and each run of equal ones makes a child, which comes first.
- * Each frame of each sample is looked at once, and nothing is kept but the
- * nodes.
+ * The tree while it is built, in preorder. The samples of a node are sorted by
+ * their next frame; each group of equal frames makes a child, which is finished
+ * before the next one. Each frame of each sample is examined once, and nothing
+ * but the nodes is kept.
  */
 struct build {
 	const struct profile *p;
 	struct tree *t;
-	const struct tree_ranks *ranks; /* the tree's own, or those of the tree
-	                                   whose names it has */
+	const struct tree_ranks *ranks; /* of the tree that owns the names */
 	struct counting counting;
 	uint64_t *order; /* rank of the next name << 32 | sample's row */
 	uint32_t norder;
@@ -290,7 +289,7 @@ struct build {
 	uint32_t most;      /* nodes */
 	int64_t least;      /* total of a node; smaller ones are left out */
 	uint32_t cap;       /* of the columns */
-	struct group *open; /* a node, and those that it is below */
+	struct group *open; /* the current node and its ancestors */
 	uint32_t nopen, open_cap;
 };
 
@@ -326,7 +325,7 @@ build_done(struct build *b)
 
 /* --- the frames of all samples, by the rank of their names ---------------- */
 
-/* Finds the names of a location that no sample before had. */
+/* Finds the names of a location that is seen for the first time. */
 static int
 name_location(struct tree_names *c, uint32_t location)
 {
@@ -431,7 +430,7 @@ rank_frames(const struct profile *p, struct tree *t)
 	return r;
 }
 
-/* Puts all samples at the beginning of their ways. */
+/* Sets all samples to the root end of their stacks. */
 static void
 queue_samples(struct build *b)
 {
@@ -446,7 +445,7 @@ queue_samples(struct build *b)
 	}
 }
 
-/* Takes a sample's next frame; false at the end of its stack. */
+/* Takes a sample's next frame. Returns false at the end of its stack. */
 static bool
 next_frame(struct build *b, uint32_t row, uint32_t *rank)
 {
@@ -543,7 +542,7 @@ by_rank(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-#define FEW 12 /* that are sorted where they are */
+#define FEW 12 /* or fewer are sorted by insertion */
 
 static void
 sort_few(uint64_t *v, uint32_t n)
@@ -573,7 +572,8 @@ sort_group(uint64_t *v, uint32_t n)
 		qsort(v, n, sizeof(*v), by_rank);
 }
 
-/* Opens a node: counts the samples that end there, and sorts the others. */
+/* Opens a node: counts the samples whose stacks end there, and sorts the others
+ * by their next frame. */
 static int
 node_open(struct build *b, uint32_t node, uint32_t lo, uint32_t hi)
 {
@@ -626,8 +626,8 @@ total_of(const struct build *b, uint32_t lo, uint32_t hi)
 	return sum;
 }
 
-/* Makes a node for each frame that is left of a sample which goes its way
- * alone, from the name of this rank on. */
+/* Makes nodes for all remaining frames of a sample that shares them with no
+ * other sample, beginning with the name of this rank. */
 static int
 lone_way(struct build *b, uint32_t row, uint32_t rank)
 {
@@ -652,8 +652,7 @@ lone_way(struct build *b, uint32_t row, uint32_t rank)
 	return 0;
 }
 
-/* Makes the next child of the node that was opened last, unless it is left out.
- */
+/* Makes the next child of the current node, unless it is too small. */
 static int
 child(struct build *b, struct group *of)
 {
@@ -699,7 +698,7 @@ make_nodes(struct build *b)
 	return r ? r : columns_room(b->t, b->t->n);
 }
 
-/* Makes a tree without nodes that has the names of all samples. */
+/* Makes a tree that has the names of all samples, but no nodes. */
 static int
 tree_of_names(const struct profile *p, uint32_t type, struct tree **out)
 {
@@ -722,7 +721,7 @@ tree_of_names(const struct profile *p, uint32_t type, struct tree **out)
 	return r;
 }
 
-/* Takes t, which has no nodes yet. */
+/* Begins to build t, which has no nodes yet. */
 static int
 build_begin(struct build *b, struct tree *t, const struct tree_ranks *ranks)
 {
@@ -783,7 +782,7 @@ tree_named(const struct tree *of)
 	return t;
 }
 
-#define VISIBLE_STEP 16 /* from one try to the next */
+#define VISIBLE_STEP 16 /* factor of the least total, try by try */
 
 int
 tree_visible(const struct tree *of, uint32_t most, struct tree **out,
@@ -809,10 +808,10 @@ tree_visible(const struct tree *of, uint32_t most, struct tree **out,
 /* --- functions alone --------------------------------------------------------
  */
 
-/* A function's node, by the rank of its name; 0: none yet. */
+/* Functions by the rank of their names; node is 0 until there is one. */
 struct flat {
 	uint32_t *node;
-	uint32_t *last; /* the sample that was counted in its total last, + 1 */
+	uint32_t *last; /* the last sample counted in its total, + 1 */
 };
 
 static void
@@ -822,7 +821,8 @@ flat_done(struct flat *f)
 	free(f->last);
 }
 
-/* Adds a sample to the totals of its functions, and to its innermost one. */
+/* Adds a sample to the totals of its functions, and to the self value of the
+ * innermost one. */
 static int
 add_to_functions(struct build *b, struct flat *f, uint32_t row)
 {

@@ -7,7 +7,7 @@
 #define RATIO_MAX  1032 /* of deflate: 258 bytes from 2 bits */
 #define MEMBER_MIN 18   /* header and trailer */
 #define ROOM_MIN   ((size_t)4 << 10)
-#define LEVEL      6 /* half the time of level 9 for 1 % more */
+#define LEVEL      6 /* takes half the time of level 9, for 1 % more bytes */
 
 DEFINE_CLEANUP(struct libdeflate_decompressor *, libdeflate_free_decompressor)
 DEFINE_CLEANUP(struct libdeflate_compressor *, libdeflate_free_compressor)
@@ -18,8 +18,8 @@ gzip_is(const void *p, size_t n)
 	return n >= 2 && memcmp(p, "\x1f\x8b", 2) == 0;
 }
 
-/* Reads the length in the trailer, modulo 2^32, unless n bytes can't hold so
- * much. */
+/* Reads the length in the trailer, which is modulo 2^32; limits it to what n
+ * bytes can inflate to. */
 static size_t
 claimed(const uint8_t *p, size_t n)
 {

@@ -9,7 +9,7 @@ idmap_done(struct idmap *m)
 	*m = (struct idmap){0};
 }
 
-/* Writes all ids down, after the first that does not continue the sequence. */
+/* Stores all ids, once one does not continue the sequence. */
 static int
 write_down(struct idmap *m)
 {

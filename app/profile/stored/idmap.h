@@ -1,7 +1,7 @@
 /*
- * Maps the ids of a file to rows. Most files number their rows 1..n, so that a
- * lookup is one subtraction and needs no memory; other ids are sorted and
- * searched, so that no choice of ids is slow.
+ * Maps the ids of a file to rows. Most files number their rows 1..n: a lookup
+ * is then one subtraction and needs no memory. Other ids are sorted and
+ * searched, so that no choice of ids makes lookups slow.
  */
 #pragma once
 
@@ -28,13 +28,15 @@ struct idmap {
 /* An empty map for at most max ids. */
 #define IDMAP_INIT(most) ((struct idmap){.max = (most)})
 void idmap_done(struct idmap *m);
-/* Adds the next row's id. Returns -ENOMEM. */
+/* Adds the id of the next row. Returns 0 or -ENOMEM. */
 MUST_CHECK int idmap_add(struct idmap *m, uint64_t id);
-/* Ends adding, before any lookup; -EEXIST when an id came twice or is 0. */
+/* Must be called after the last idmap_add() and before any lookup. Returns
+ * -EEXIST if an id is 0 or occurs twice. */
 MUST_CHECK int idmap_seal(struct idmap *m);
 uint32_t idmap_search(const struct idmap *m, uint64_t id);
 
-/* True when ids are consecutive: a row is the id less m->first, below m->n. */
+/* True if ids are consecutive: the row of an id is id - m->first, below
+ * m->n. */
 static inline bool
 idmap_is_plain(const struct idmap *m)
 {

@@ -12,7 +12,8 @@ packed_done(struct packed *k)
 	*k = (struct packed){0};
 }
 
-/* Counts the frames down to each node; NULL when out of memory. */
+/* Counts the frames from the root to each node. Returns NULL when out of
+ * memory. */
 static uint32_t *
 depths(const struct packed *k)
 {
@@ -52,7 +53,7 @@ write_out(const struct packed *k, const uint32_t *depth, uint32_t *stack)
 	p->nstack = n;
 }
 
-/* Drops the profile's hashes, which were of stacks of nodes. */
+/* Drops the hashes, which are those of stacks of nodes: no row can be added. */
 static void
 seal(struct profile *p)
 {

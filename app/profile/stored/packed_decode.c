@@ -1,7 +1,7 @@
 /*
- * Decodes packed files. The counts at the start bound the memory, then each
- * column is read in the order of packed_encode.c. An error is noted and reads
- * as 0, so that it needs no check in each row.
+ * Decodes packed files. The counts at the start bound the memory; then each
+ * column is read in the order of packed_encode.c. After an error every number
+ * reads as 0, so that rows need not be checked one by one.
  */
 #include "profile/packed.h"
 
@@ -85,7 +85,7 @@ read_counts(struct reader *r, size_t max_bytes)
 	file += r->n[PACKED_SAMPLES] * r->n[PACKED_TYPES];
 	memory += r->n[PACKED_SAMPLES] * r->n[PACKED_TYPES] * sizeof(int64_t);
 	left = (uint64_t)(r->w.end - r->w.p);
-	/* the root is not in the file */
+	/* the root, a node, is not in the file */
 	if (r->bad || file > left + 1 || !r->n[PACKED_NODES] ||
 	    !r->n[PACKED_STRINGS] || r->n[PACKED_TYPES] > PROFILE_MAX_TYPES)
 		return -EBADMSG;
@@ -120,7 +120,7 @@ allocate(struct reader *r)
 
 /* --- rows ----------------------------------------------------------------- */
 
-/* Reads strings, each of which occurs once, the empty one first. */
+/* Reads the strings, which must be distinct and begin with the empty one. */
 static int
 read_strings(struct reader *r)
 {

@@ -1,9 +1,9 @@
 /*
- * Encodes packed files, in the order of the file. Rows of one kind are written
- * column by column where that compresses better. Locations are ordered by
- * address, nodes by level, and samples by node: numbers are then close to those
- * before them, and files of one program are mostly in the same order, which
- * makes them quick to merge.
+ * Encodes packed files; functions appear in the order of the file. Rows of one
+ * kind are written column by column if that compresses better. Locations are
+ * ordered by address, nodes by level and samples by node. Each number is then
+ * close to the one before, and files of one program are mostly in the same
+ * order, which makes them quick to merge.
  */
 #include "profile/packed.h"
 
@@ -142,7 +142,8 @@ put_lines(struct buf *out, const struct profile *p, const struct order *o)
 	}
 }
 
-/* Writes locations; a mapping is written as its place, where 0 is none. */
+/* Writes locations. A mapping is written as its index plus 1; 0 stands for
+ * none. */
 static void
 put_locations(struct buf *out, const struct profile *p, const struct order *o)
 {
@@ -215,8 +216,8 @@ put_labels(struct buf *out, const struct profile *p, const struct order *o)
 
 /* --- the order ------------------------------------------------------------ */
 
-/* Rows grouped by owner, as linked lists: first of each owner, and next of each
- * row; UINT32_MAX ends a list. */
+/* Rows grouped by owner, as linked lists: first is by owner, next by row;
+ * UINT32_MAX ends a list. */
 struct lists {
 	uint32_t *first, *next;
 };

@@ -1,5 +1,5 @@
 /*
- * Constants that encoder and decoder of packed files share.
+ * Constants shared by the encoder and the decoder of packed files.
  */
 #pragma once
 

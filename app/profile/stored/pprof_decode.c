@@ -1,7 +1,7 @@
 /*
  * Decodes pprof files: counts the rows, refuses a file whose rows would take
- * too much memory, then sweeps over the file once per kind of row, in the order
- * in which rows refer to each other. A file may hold them in any order.
+ * too much memory, then scans the file once per kind of row, so that rows come
+ * after those they refer to. A file may contain them in any order.
  */
 #include "profile/pprof.h"
 
@@ -18,18 +18,19 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define PPROF_FIELDS 16 /* by number, of message Profile */
+#define PPROF_FIELDS 16 /* field numbers of message Profile */
 
 /* The rows of a file, counted before any memory is spent on them. */
 struct pprof_count {
 	size_t types, samples, stack, values, labels, mappings, locations,
 		lines, functions, strings, string_bytes, comments;
-	/* by field number: from its first field to the end of its last */
+	/* by field number: from the first field to the end of the last */
 	struct wire where[PPROF_FIELDS];
 };
 
-/* Memory of an interned string beside its text: entry and table slots, each
- * array up to twice too long, and its place in the file's table. */
+/* Memory of an interned string without its text: its entry and table slots,
+ * each in an array of up to twice the size needed, and its id in the file's
+ * table. */
 #define STRING_OVERHEAD (2 * 16 + 4 * 8 + sizeof(uint32_t))
 
 static int
@@ -153,7 +154,7 @@ note_place(struct pprof_count *c, uint32_t number, const uint8_t *at,
 }
 
 /*
- * Counts the rows; no count is ever lower than the number that a reader finds.
+ * Counts the rows. A count may be too high, but is never too low.
  *   Errors   -EBADMSG, -E2BIG past a PROFILE_MAX_; one line in *why
  */
 static int
@@ -177,7 +178,7 @@ pprof_count(struct wire file, struct pprof_count *out, const char **why)
 	return r;
 }
 
-/* Returns the most bytes that decoding that many rows takes. */
+/* Returns an upper bound of the memory that decoding takes. */
 static size_t
 pprof_memory(const struct pprof_count *c)
 {
@@ -192,9 +193,9 @@ pprof_memory(const struct pprof_count *c)
 }
 
 /*
- * A slab is a big piece of memory, written once from end to end. Where the
- * system allows, a slab uses huge pages: one fault per 2 MiB rather than per 4
- * KiB.
+ * A slab is a large block of memory that is written once, from start to end. It
+ * uses huge pages if the system allows: one page fault per 2 MiB instead of one
+ * per 4 KiB.
  */
 #define HUGE_PAGE ((size_t)2 << 20)
 
@@ -207,8 +208,8 @@ slab_new(size_t n)
 		return malloc(n ? n : 1);
 	if (posix_memalign(&p, HUGE_PAGE, n))
 		return NULL;
-	/* the last page stays small, so that no more memory is used than asked
-	 * for */
+	/* leave out the last, partial huge page, so as not to use more memory
+	 * than requested */
 	(void)!madvise(p, n & ~(HUGE_PAGE - 1), MADV_HUGEPAGE);
 	return p;
 }
@@ -228,7 +229,7 @@ slab_spent(const void *from, const void *to)
  * real files take less than twice their size. */
 #define MEMORY_RATIO 4
 
-/* Bytes of the file that are freed at a time. */
+/* The file is freed in pieces of this size. */
 #define SPENT_BYTES (256 << 10)
 
 static void
@@ -241,8 +242,8 @@ decode_done(struct decode *d)
 	idmap_done(&d->locations);
 }
 
-/* Calls row for every field of the file with this number. Writers put fields of
- * one number together, so that little else is skipped. */
+/* Calls row for every field with this number. Writers group fields by number,
+ * so that few others need be skipped. */
 static int
 sweep(struct decode *d, uint32_t number,
       int (*row)(struct decode *, struct wire))
@@ -286,7 +287,7 @@ read_scalars(struct decode *d)
 	return r;
 }
 
-/* Rows of all kinds, one after the other in one piece of memory. */
+/* The arrays of rows, which share one slab. */
 #define ROWS(_)      \
 	_(mappings)  \
 	_(functions) \
@@ -346,8 +347,8 @@ sweep_ids(struct decode *d, uint32_t number,
 	return -EBADMSG;
 }
 
-/* Reads samples, most of the file and last: the file is freed while samples
- * arrive, so that both are never in memory as a whole. */
+/* Reads the samples, last, because they are most of the file: the file is freed
+ * meanwhile, so that file and samples are never both in memory as a whole. */
 static int
 read_samples(struct decode *d)
 {
@@ -357,7 +358,7 @@ read_samples(struct decode *d)
 	int r;
 
 	if (!w.p)
-		return 0; /* the file has no field of this number */
+		return 0; /* the file has no samples */
 	if (d->ours) {
 		slab_spent(d->file.p, w.p);
 		slab_spent(w.end, d->file.end);
@@ -410,7 +411,7 @@ read_strings(struct decode *d)
 	return -EBADMSG;
 }
 
-/* Returns the reason why the rows exceed the limits; NULL when they do not. */
+/* Returns the limit that the rows exceed, or NULL. */
 static const char *
 too_much(const struct pprof_count *c, const struct pprof_limits *limits)
 {

@@ -1,21 +1,21 @@
 /*
- * Decodes ids without branches on their length, since 1 to 3 bytes follow each
- * other in an order that no branch predictor guesses: the ends of all varints
- * within a block are found first, then each varint is cut out at its place,
- * independent of the one before.
- * Source: masked VByte, Plaisance, Kurz, Lemire 2015, without its tables.
+ * Decodes ids without branches on their length: lengths of 1 to 3 bytes
+ * alternate in an order that no branch predictor guesses. The ends of all
+ * varints in a block are found first; then each varint is extracted,
+ * independently of the one before. Source: masked VByte, Plaisance, Kurz,
+ * Lemire 2015, without its tables.
  */
 #include "pprof_frames.h"
 
 #include <endian.h>
 #include <string.h>
 
-#define SHORT 4 /* bytes of an id that needs no loop */
-/* Bytes that a block may read, since cutting out its last
- * varint reads past it. */
+#define SHORT 4 /* most bytes of an id that needs no loop */
+/* Bytes that decoding a block may read, because extracting its last varint
+ * reads past the block. */
 #define READ (WIRE_BLOCK + SHORT)
 
-/* Cuts out a varint of n bytes, at most SHORT; SHORT bytes are read. */
+/* Extracts a varint of n <= SHORT bytes; reads SHORT bytes. */
 static inline uint32_t
 cut(const uint8_t *p, size_t n)
 {
@@ -29,7 +29,7 @@ cut(const uint8_t *p, size_t n)
 	return (v & 0x3FFF) | (v >> 2 & 0x0FFFC000);
 }
 
-/* Reads a longer varint; past 64 bits it is no id. */
+/* Extracts a longer varint. Returns 0, which is not an id, past 64 bits. */
 static uint64_t
 cut_long(const uint8_t *p, size_t n)
 {
@@ -43,10 +43,10 @@ cut_long(const uint8_t *p, size_t n)
 struct at {
 	const uint8_t *p;
 	uint32_t *row;
-	uint64_t bad; /* not 0: an id was out of range */
+	uint64_t bad; /* not 0 if an id was out of range */
 };
 
-/* Writes the rows of varints whose ends are the bits of ends. */
+/* Writes the rows of the varints whose ends are given by the bits of ends. */
 static inline struct at
 read_block(struct at at, uint64_t ends, uint64_t first, uint32_t n)
 {
@@ -68,7 +68,7 @@ read_block(struct at at, uint64_t ends, uint64_t first, uint32_t n)
 	return at;
 }
 
-/* Decodes ids that are rows plus a constant. */
+/* Decodes ids that are a row plus a constant. */
 static int
 plain_frames(struct wire w, const uint8_t *limit, const struct idmap *ids,
              uint32_t *rows)

@@ -1,5 +1,5 @@
 /*
- * The bulk of a pprof file: ids of locations, packed as varints.
+ * Decodes the bulk of a pprof file: the locations of samples, packed varints.
  */
 #pragma once
 
@@ -9,8 +9,9 @@
 /*
  * Writes the rows of all ids in w, which the caller has counted.
  *
- *   Shape    bytes behind w can be read up to limit
- *   Errors   returns their number; -EBADMSG, -ENOENT for an id without a row
+ *   Shape    memory after w may be read up to limit
+ *   Errors   returns the number of ids; -EBADMSG; -ENOENT for an id without a
+ *            row
  */
 MUST_CHECK int pprof_frames(struct wire w, const uint8_t *limit,
                             const struct idmap *ids, uint32_t *rows);

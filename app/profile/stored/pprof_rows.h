@@ -1,7 +1,7 @@
 /*
- * Second pass over a pprof file: one call per row, into arrays that the first
- * pass measured. Rows must come after those that they refer to: strings, then
- * types, mappings and functions, then locations, then samples.
+ * The second pass over a pprof file: one call per row, into arrays whose size
+ * the first pass found. Rows must come after those that they refer to: strings,
+ * then types, mappings and functions, then locations, then samples.
  *
  *   Errors   -EBADMSG, perhaps with a reason in d->why; -ENOMEM
  */
@@ -13,13 +13,12 @@
 
 struct decode {
 	struct wire file;
-	bool ours;                /* the file's memory is ours to free */
+	bool ours;                /* the file may be freed while it is read */
 	const struct wire *where; /* by field number: see pprof_decode.c */
 	struct profile *p;
 	uint32_t *strings; /* place in the file's table -> id */
 	uint32_t nstrings;
-	struct string waiting[STRINGS_AT_ONCE]; /* strings to be added
-	                                           together */
+	struct string waiting[STRINGS_AT_ONCE]; /* to be added together */
 	uint32_t nwaiting;
 	struct idmap mappings, functions, locations;
 	size_t nvalues;
@@ -35,5 +34,5 @@ int pprof_mapping(struct decode *d, struct wire w);
 int pprof_function(struct decode *d, struct wire w);
 int pprof_location(struct decode *d, struct wire w);
 int pprof_sample(struct decode *d, struct wire w);
-/* Reads a field of the profile itself, rather than a row. */
+/* Reads a field of the profile itself, not a row. */
 int pprof_scalar(struct decode *d, const struct wire_field *f);

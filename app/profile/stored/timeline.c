@@ -136,7 +136,7 @@ put_row(struct buf *out, uint32_t field, const struct number *n, size_t count,
 	wire_close(out, place);
 }
 
-/* Writes a time plus one; TIMELINE_UNSEEN becomes 0, which is not written. */
+/* Writes times plus one: TIMELINE_UNSEEN becomes 0, which is not written. */
 static void
 put_thread(struct buf *out, const struct timeline_thread *t)
 {
@@ -236,8 +236,8 @@ timeline_encode(const struct timeline *t, struct buf *out)
 struct decode {
 	struct timeline *t;
 	uint64_t version;
-	struct wire columns[COLUMNS]; /* columns of the samples, each as it
-	                                 came last */
+	struct wire columns[COLUMNS]; /* the last field of each column of the
+	                                 samples */
 };
 
 /* --- threads, events and counters ----------------------------------------- */
@@ -426,7 +426,8 @@ add_sample(struct decode *d, struct timeline_sample *row)
 	return rc ? rc : timeline_sample(d->t, row);
 }
 
-/* Reads samples after all threads, wherever these are in the file. */
+/* Reads the samples; called after all threads were read, wherever they are in
+ * the file. */
 static int
 add_samples(struct decode *d)
 {

@@ -25,7 +25,7 @@ sample_is_in(const struct timeline *t, const struct timeline_part *part,
 	       is_of(part, t->threads[s->thread].tid);
 }
 
-/* A time that is not in the part is not seen. */
+/* Converts a time to one of the part; TIMELINE_UNSEEN if it is outside. */
 static void
 cut_time(const struct timeline_part *part, uint64_t *time_us)
 {
@@ -104,7 +104,7 @@ timeline_cut(struct timeline *t, const struct timeline_part *part)
 	t->start_ns += (int64_t)part->from_us * NS_PER_US;
 }
 
-/* The timeline's samples of one row of the profile. */
+/* Samples of the timeline for one row of the profile. */
 struct row_part {
 	uint32_t all, kept;
 	int64_t kept_ns;

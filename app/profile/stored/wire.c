@@ -4,7 +4,7 @@
 #define ONES       UINT64_C(0x0101010101010101)
 #define TOPS       (0x80 * ONES)
 
-/* Reads 8 bytes, the lowest first, on any machine. */
+/* Reads 8 bytes as a little-endian number. */
 static inline uint64_t
 word_at(const uint8_t *p)
 {
@@ -94,10 +94,10 @@ wire_next_long(struct wire *w, struct wire_field *f)
 	case WIRE_FIXED32:
 		return take(w, 4, &f->bytes);
 	}
-	return -EBADMSG; /* a group, which proto3 has no more */
+	return -EBADMSG; /* a group, which proto3 does not have */
 }
 
-/* Counts set bits: sums of 2, of 4, of 8 of them, and of all. */
+/* Counts the bits that are set. */
 static inline size_t
 ones(uint64_t v)
 {
@@ -168,7 +168,7 @@ wire_put_bytes(struct buf *out, uint32_t number, const void *p, size_t n)
 }
 
 /* Reserves one byte for the length, enough for most messages; wire_close()
- * moves the bytes of a longer one. */
+ * moves the contents of longer ones. */
 size_t
 wire_open(struct buf *out, uint32_t number)
 {

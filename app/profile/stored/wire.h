@@ -1,10 +1,9 @@
 /*
- * The wire format of protocol buffers, both ways.
+ * Reads and writes the wire format of protocol buffers.
  *
- * Readers never leave the bytes they were given. A field is identified by its
- * key, which is number and wire type, so that a known number with a wrong type
- * is skipped like an unknown field.
- * Source: protobuf.dev/programming-guides/encoding.
+ * Readers never read outside the given bytes. A field is identified by its key,
+ * number and wire type, so that a known number with a wrong type is skipped
+ * like an unknown field. Source: protobuf.dev/programming-guides/encoding.
  */
 #pragma once
 
@@ -21,7 +20,7 @@ enum wire_type { WIRE_VARINT, WIRE_FIXED64, WIRE_BYTES, WIRE_FIXED32 = 5 };
 
 #define WIRE_KEY(number, type) ((uint32_t)(number) << 3 | (uint32_t)(type))
 
-/* Bytes that are still to be read. */
+/* The bytes still to be read. */
 struct wire {
 	const uint8_t *p, *end;
 };
@@ -33,8 +32,8 @@ struct wire_field {
 };
 
 #define WIRE_BLOCK 64
-/* Returns a mask: bit i is set when byte i of a WIRE_BLOCK of varints ends a
- * varint. */
+/* Returns a mask in which bit i is set if byte i, of WIRE_BLOCK bytes of
+ * varints, ends a varint. */
 static inline uint64_t
 wire_ends(const uint8_t *p)
 {
@@ -59,13 +58,14 @@ wire_ends(const uint8_t *p)
 	return ~more;
 }
 
-/* Counts the varints in p..end; never too few, and exact when all of them are
- * whole. */
+/* Counts the varints in w. Never counts too few, and is exact if all are
+ * complete. */
 size_t wire_count(struct wire w);
 MUST_CHECK int wire_varint_long(struct wire *w, uint64_t *out);
 MUST_CHECK int wire_next_long(struct wire *w, struct wire_field *f);
 
-/* Reads one varint; -EBADMSG when it is cut short or longer than 64 bits. */
+/* Reads one varint. Returns -EBADMSG if it is truncated or longer than 64
+ * bits. */
 MUST_CHECK static inline int
 wire_varint(struct wire *w, uint64_t *out)
 {
@@ -90,9 +90,9 @@ wire_varint(struct wire *w, uint64_t *out)
 }
 
 /*
- * Reads the next field. Most fields need no call: a key and a value, or a
- * length, of one byte each.
- *   Errors   returns 1 for a field, 0 at the end, -EBADMSG
+ * Reads the next field. Most fields are decoded inline: those whose key, and
+ * whose value or length, take one byte each.
+ *   Errors   returns 1 for a field, 0 at the end, or -EBADMSG
  */
 MUST_CHECK static inline int
 wire_next(struct wire *w, struct wire_field *f)
@@ -120,9 +120,9 @@ wire_next(struct wire *w, struct wire_field *f)
 }
 
 void wire_put_varint(struct buf *out, uint64_t v);
-/* Writes a varint field; nothing when v is 0, the value that readers assume. */
+/* Writes a varint field. Writes nothing if v is 0, the default. */
 void wire_put_number(struct buf *out, uint32_t number, uint64_t v);
 void wire_put_bytes(struct buf *out, uint32_t number, const void *p, size_t n);
-/* Begins a field of bytes whose length is known at wire_close(out, place). */
+/* Begins a field of bytes, which ends at wire_close(out, place). */
 size_t wire_open(struct buf *out, uint32_t number);
 void wire_close(struct buf *out, size_t place);

@@ -1,11 +1,12 @@
-/* Root gives itself up: files made in a directory must be its owner's. */
+/* Drops root privileges, so that new files in a directory belong to its
+ * owner. */
 #pragma once
 
 #include "base/cleanup.h"
 
 /*
- * Takes the user and group of dir when root runs this; nothing otherwise.
- * Without it, a database that root made first would be closed to the pool.
+ * If root runs this program, switches to the user and group of dir. Otherwise a
+ * database that root created would not be accessible to the API.
  *   Errors   -errno
  */
 MUST_CHECK int become_owner(const char *dir);

@@ -1,8 +1,8 @@
 /*
  * The command line client: one handler per row of commands.def.
  *
- * A handler prints what it found to standard output and what went wrong to
- * standard error, and returns the program's exit status.
+ * A handler prints results to standard output and errors to standard error, and
+ * returns the program's exit status.
  */
 #pragma once
 
@@ -20,8 +20,8 @@ enum leave {
 
 struct cli {
 	struct options opt;
-	struct screen screen;        /* standard output's */
-	const char *const *operands; /* those after the command's words */
+	struct screen screen;        /* of standard output */
+	const char *const *operands; /* without the command's words */
 	size_t noperands;
 	struct http http;
 	const char *token_why; /* why the token could not be read, or NULL */
@@ -43,20 +43,20 @@ struct command {
 extern const struct command commands[];
 extern const size_t command_count;
 
-/* The command that the first operands name, and how many words it took;
- * NULL when there is none. */
+/* Finds the command that the first words name, and the number of those words.
+ * Returns NULL if there is none. */
 const struct command *
 command_find(const char *const *words, size_t n, size_t *out_used);
 
-/* The purpose of all commands of two words that begin with this one, such as
- * "service"; NULL for any other word. */
+/* Returns the doc of a family, such as "service", whose commands begin with
+ * this word; NULL if there is none. */
 const char *command_family(const char *word);
-/* Bytes of the first sentence of a row's doc. */
+/* Returns the length of the first sentence of doc, in bytes. */
 size_t sentence_length(const char *doc);
-/* Says that no command is called as the operands are; LEAVE_USAGE. */
+/* Reports that the operands name no command. Returns LEAVE_USAGE. */
 int unknown_command(const struct cli *c);
 
-/* How a PROFILE is named on the command line: named.h. */
+/* Explains PROFILE to users; named.h resolves it. */
 #define PROFILE_DOC                                                          \
 	"A PROFILE is an id, or as much of its beginning as no other has; "  \
 	"@last, the newest complete profile; @last~1, the one before it; "   \
@@ -72,73 +72,76 @@ int unknown_command(const struct cli *c);
 #include "commands.def"
 #undef COMMAND
 
-/* Says what is wrong with the command line; LEAVE_USAGE. */
+/* Prints an error in the command line. Returns LEAVE_USAGE. */
 int usage_error(const char *fmt, ...) PRINTF(1, 2);
-/* Says what failed; LEAVE_FAILED. */
+/* Prints an error. Returns LEAVE_FAILED. */
 int failed(const char *fmt, ...) PRINTF(1, 2);
 
 /*
- * One exchange with the server; a failure is told to the user.
+ * Sends a request to the server and reads the reply; prints an error if that
+ * fails.
  *
- *   Owns     *out is the caller's; http_reply_done() it; body is borrowed and
- *            may be NULL
- *   Errors   returns LEAVE_OK for 2xx, else the exit status
+ *   Owns     *out is the caller's; http_reply_done() it; body stays the
+ *            caller's, and may be NULL
+ *   Errors   returns LEAVE_OK for 2xx, else an exit status
  */
 MUST_CHECK int ask(struct cli *c, const char *method, const char *path,
                    const json_t *body, struct reply *out);
-/* As ask(), for what need not be there: a reply of 404 is LEAVE_OK, too. */
+/* As ask(), but a 404 is LEAVE_OK as well: the object need not exist. */
 MUST_CHECK int ask_maybe(struct cli *c, const char *method, const char *path,
                          const json_t *body, struct reply *out);
-/* As ask(), for what may not be ready: a reply of 503 is LEAVE_OK, too. */
+/* As ask(), but a 503 is LEAVE_OK as well: the object may not be ready. */
 MUST_CHECK int ask_early(struct cli *c, const char *method, const char *path,
                          const json_t *body, struct reply *out);
-/* As ask(), a POST of bytes that are not JSON. */
+/* As ask(), for a POST whose body is not JSON. */
 MUST_CHECK int ask_send(struct cli *c, const char *path,
                         const struct content *body, struct reply *out);
-/* Tells the user of an error reply; the exit status. */
+/* Prints an error reply. Returns the exit status. */
 int tell_reply(struct cli *c, const struct reply *r);
-/* LEAVE_OK when there is a service of that name; else an exit status, told to
- * the user with the name that was meant. */
+/* Returns LEAVE_OK if there is a service of that name. Otherwise prints an
+ * error, with similar names, and returns an exit status. */
 MUST_CHECK int need_service(struct cli *c, const char *name);
-/* A GET whose failure is nobody's concern: what it answered, or NULL. */
+/* Sends a GET and returns the reply's JSON; NULL on failure, which is not
+ * reported. */
 json_t *ask_quietly(struct cli *c, const char *path);
 
-/* Prints a buffer; LEAVE_FAILED when it was poisoned or output failed. */
+/* Prints a buffer. Returns LEAVE_FAILED if it is poisoned or if output
+ * fails. */
 int print(const struct buf *b);
 /* Prints JSON, indented. */
 int print_json(const json_t *j);
-/* Prints what became of something: "NAME: removed", or as JSON. */
+/* Prints the outcome of a change: "NAME: removed", or JSON. */
 int print_done(const struct cli *c, const char *name, const char *what);
-/* LEAVE_OK unless a token was named and can't be read: that is told. ask()
- * asks for itself. */
+/* Returns LEAVE_OK, or prints an error if the user named a token that cannot be
+ * read. ask() calls this itself. */
 MUST_CHECK int need_token(const struct cli *c);
-/* True when somebody sits at a terminal whom a question reaches. */
+/* True if the user can answer a question at a terminal. */
 bool is_attended(void);
 /*
- * Asks the user before something is done that cannot be undone. Where nobody
- * sits at a terminal, or --yes was given, nothing is asked.
+ * Asks the user to confirm an action that cannot be undone. Asks nothing
+ * without a terminal, or with --yes.
  *   Errors   LEAVE_FAILED unless the answer is yes
  */
 MUST_CHECK int confirm(const struct cli *c, const char *fmt, ...) PRINTF(2, 3);
-/* Appends ?key=TIME, a time that --option, or an operand, was given as.
- *   Errors   an exit status, told to the user */
+/* Appends ?key=TIME, the time that the user gave for option. Returns LEAVE_OK,
+ * or prints an error and returns an exit status. */
 MUST_CHECK int query_time(const struct cli *c, const char *option,
                           const char *key, const char *text, struct buf *path);
 
 /* --- lists, page after page ----------------------------------------------- */
 
-/* All items of a list, its path with a query or without, up to --limit.
- *   Owns     *out is the caller's */
+/* Fetches the items of a list, up to --limit; path may have a query. The caller
+ * frees *out. */
 MUST_CHECK int list_ask(struct cli *c, const char *path, json_t **out);
-/* As list_ask(), for what --service filters: an empty list of a service that
- * does not exist is an error. */
+/* As list_ask(), for lists that --service filters. An empty list for a service
+ * that does not exist is an error. */
 MUST_CHECK int list_of_service(struct cli *c, const char *path, json_t **out);
-/* Items as a table, or as JSON. */
+/* Prints items as a table, or as JSON. */
 MUST_CHECK int items_show(const struct cli *c, const json_t *items,
                           const struct column *columns, size_t n);
-/* A list that the API gives whole, as a table or JSON. */
+/* Fetches and prints a list that has no pages. */
 MUST_CHECK int whole_list_show(struct cli *c, const char *path,
                                const struct column *columns, size_t n);
-/* list_ask() and items_show(). */
+/* Calls list_ask() and items_show(). */
 MUST_CHECK int list_show(struct cli *c, const char *path,
                          const struct column *columns, size_t n);

@@ -1,10 +1,11 @@
 /*
- * stoker doctor: every precondition, and the line that repairs it.
+ * stoker doctor: checks every precondition, and prints the command that repairs
+ * it.
  *
- * A probe says what it found, and when that will not do, the exact line a
- * root shell takes. All paths are looked up below one directory, so that
- * tests can show doctor any machine. The API and the workers try by
- * themselves what they need; doctor shows their findings.
+ * A probe reports what it found and, if that is a problem, the exact command
+ * for a root shell. All paths are looked up below one directory, so that tests
+ * can present any machine. The API and the workers check their own needs;
+ * doctor shows their findings.
  */
 #pragma once
 
@@ -12,7 +13,7 @@
 #include "cli.h"
 #include "settings.h"
 
-#define CLOCK_MAX_S 5 /* by which clocks may differ */
+#define CLOCK_MAX_S 5 /* largest difference of clocks */
 
 struct doctor {
 	struct cli *cli;
@@ -21,11 +22,11 @@ struct doctor {
 	struct conf conf;
 	bool conf_read;
 	char conf_why[256];
-	bool remote;           /* the server is another host */
-	bool no_api;           /* none runs, and none is needed */
-	bool silent;           /* the server does not answer */
-	pid_t worker, fetcher; /* of doctor_find_worker(); 0: none runs */
-	struct buf found, fix; /* of the probe that runs */
+	bool remote; /* the server is on another host */
+	bool no_api; /* no API runs on this host, and none need run */
+	bool silent; /* the server does not answer */
+	pid_t worker, fetcher; /* of doctor_find_worker(); 0: not running */
+	struct buf found, fix; /* of the current probe */
 };
 
 enum doctor_where { HOST, ANYWHERE };
@@ -43,13 +44,13 @@ extern const size_t doctor_nprobes;
 #include "doctor.def"
 #undef PROBE
 
-/* Says what was found, and the line that repairs it. */
+/* Append to the finding, and to the command that repairs it. */
 void found(struct doctor *d, const char *fmt, ...) PRINTF(2, 3);
 void fix(struct doctor *d, const char *fmt, ...) PRINTF(2, 3);
 
-/* Looks for a process of the worker, and for its fetcher. */
+/* Finds a process of the worker, and its fetcher. */
 void doctor_find_worker(struct doctor *d);
-/* True when the URL names another host than this one. */
+/* True if the URL names another host. */
 bool doctor_is_remote(const char *url);
 /* Runs every probe into *out, a list of {check, verdict, found, fix}, and
  * adds the findings that the server publishes. */
@@ -57,18 +58,18 @@ void doctor_run(struct doctor *d, json_t *out);
 /* Adds a row to such a list. */
 void doctor_add(json_t *out, const char *name, const char *verdict,
                 const char *found, const char *fix);
-/* Adds what the API and the workers found out about themselves. */
+/* Adds the findings of the API and the workers. */
 void doctor_ask_server(struct doctor *d, json_t *out);
 /* Adds the hosts of the fleet that are silent, lag, or have a wrong clock. */
 void doctor_ask_hosts(struct doctor *d, json_t *out);
-/* The list as people read it; true when nothing is broken. */
+/* Appends the list for people. Returns true if nothing is broken. */
 bool doctor_show(const json_t *list, const struct screen *s, struct buf *out);
 
 /*
- * A file of the machine below d->root, NUL-terminated.
+ * Reads a file below d->root.
  *   Errors   -errno; *out as it was
  */
 MUST_CHECK int
 doctor_read(const struct doctor *d, const char *path, struct buf *out);
-/* path without its leading slash: what the *at() calls take. */
+/* Returns path without its leading slash, for the *at() calls. */
 const char *below_root(const char *path);

@@ -1,5 +1,5 @@
 /*
- * HTTP to the server: a request with a JSON body, a reply in memory.
+ * HTTP to the server: requests with a JSON body, replies in memory.
  */
 #pragma once
 
@@ -17,20 +17,21 @@ struct http {
 	const char *server; /* borrowed */
 	const char *tenant; /* borrowed; NULL: the token's default */
 	char *token;        /* owned; NULL: none */
-	/* PEM files: who vouches for the server, what is shown to it; borrowed,
-	 * NULL: what libcurl takes, and none */
+	/* PEM files, borrowed: the CAs that the server is verified with (NULL:
+	 * those of libcurl), and the client's certificate and key (NULL:
+	 * none) */
 	const char *ca_file, *cert_file, *cert_key_file;
-	/* When set, ends a call with -EINTR once it is not 0. */
+	/* If set, a call ends with -EINTR once *stop is not 0. */
 	const volatile sig_atomic_t *stop;
-	/* When set, called every HTTP_TICK_MS while a reply is waited for. */
+	/* If set, called every HTTP_TICK_MS while a call waits. */
 	void (*tick)(void *arg);
 	void *tick_arg;
 };
 
 struct reply {
 	long status;
-	long retry_after; /* seconds; 0: not told */
-	int64_t date_s;   /* the server's clock, epoch; 0: not told */
+	long retry_after; /* seconds; 0 if not sent */
+	int64_t date_s;   /* the server's clock, epoch; 0 if not sent */
 	struct buf body;
 	json_t *json; /* NULL unless the body is JSON */
 };
@@ -50,33 +51,34 @@ void http_done(struct http *h);
 void http_reply_done(struct reply *r);
 
 /*
- * One exchange; any status is a success here.
+ * Sends a request and reads the reply. Any status counts as success.
  *
- *   Shape    path begins with '/' and is encoded already; body may be NULL
- *   Owns     *out (REPLY_INIT) is filled; http_reply_done() it
- *   Errors   -EINTR when stopped, -EHOSTUNREACH with one line in *why,
- *            -ENOMEM, -E2BIG
+ *   Shape    path begins with '/' and is percent-encoded; body may be NULL
+ *   Owns     *out begins as REPLY_INIT; http_reply_done() it
+ *   Errors   -EINTR when stopped, -EHOSTUNREACH with one line in *why, -ENOMEM,
+ *            -E2BIG
  */
 MUST_CHECK int
 http_send(struct http *h, const char *method, const char *path,
           const struct content *body, struct reply *out, struct buf *why);
-/* Sends a request with a body of JSON, or none. */
+/* As http_send(), with a JSON body or none. */
 MUST_CHECK int
 http_call(struct http *h, const char *method, const char *path,
           const json_t *body, struct reply *out, struct buf *why);
-/* Appends s as one path segment or query value. */
+/* Appends s percent-encoded, as one path segment or query value. */
 void url_escape(struct buf *out, const char *s);
-/* Appends ?key=value, or & behind another one; nothing where value is NULL. */
+/* Appends ?key=value, or &key=value after another one. Appends nothing if value
+ * is NULL. */
 void query_add(struct buf *path, const char *key, const char *value);
 
 /*
- * The token of this call, from the option, the file or the environment.
- *   Owns     *out is the caller's; NULL when there is none
- *   Errors   -errno with what to say in *why; -ENODATA for an empty file
+ * Finds the token: from the option, the file or the environment.
+ *   Owns     *out is the caller's; NULL if there is no token
+ *   Errors   -errno with an explanation in *why; -ENODATA for an empty file
  */
 MUST_CHECK int token_find(const char *token, const char *token_file, char **out,
                           struct buf *why);
-/* Appends the folder of this user where TOKEN_FILE is looked for; nothing
- * where the environment names none. */
+/* Appends the folder in which the user's TOKEN_FILE is looked for. Appends
+ * nothing if the environment names none. */
 #define TOKEN_FILE "token"
 void token_home(struct buf *out);

@@ -1,6 +1,5 @@
 /*
- * API keys made on the store itself, beside the server: on its host, before
- * any server runs.
+ * Makes API keys in the store itself, on its host, without a running server.
  */
 #pragma once
 
@@ -10,14 +9,15 @@
 #define TENANT_DEFAULT "default"
 
 /*
- * Opens the store of this host; root becomes its owner for good.
+ * Opens the store of this host. If root runs this program, it switches to the
+ * store's owner first.
  *   Owns     *out is the caller's; store_close() it
- *   Errors   LEAVE_FAILED, which is told
+ *   Errors   prints an error and returns LEAVE_FAILED
  */
 MUST_CHECK int key_store(const struct options *o, struct store *out);
 /*
- * Makes a key and notes in the audit log who did; both or neither.
- *   Errors   as token_create()
+ * Makes a key and its line in the audit log, in one transaction.
+ *   Errors   those of token_create()
  */
 MUST_CHECK int
 key_make(struct store *s, const struct token_ask *ask, const char *actor,

@@ -1,13 +1,13 @@
-/* Options as members of a JSON object. */
+/* Sets members of a JSON object from options. */
 #pragma once
 
 #include "base/json.h"
 #include "options.h"
 
 /*
- * Sets "labels" of object when any were given.
- *   Errors   an exit status, told to the user
+ * Sets "labels" of object if any were given.
+ *   Errors   prints an error and returns an exit status
  */
 MUST_CHECK int labels_set(json_t *object, const struct words *labels);
-/* Sets a member when its option was given: is not negative. */
+/* Sets the member unless v is negative (option not given). */
 void number_set(json_t *object, const char *key, int64_t v);

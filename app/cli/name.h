@@ -1,9 +1,9 @@
 /*
- * Names of functions and packages in less room than they take.
+ * Shortens the names of functions and packages.
  *
- * Parts that tell little are left out first: template and generic arguments and
- * parameters, the longest first, then qualifiers of the name. The function's
- * own name stays whole as long as there is room for it.
+ * The least informative parts go first: template arguments, type arguments and
+ * parameters, the longest first, then qualifiers. The function's unqualified
+ * name stays whole as long as it fits.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 /*
- * The word that was probably meant.
+ * Finds the word that was probably meant.
  *
  *	struct near n = NEAR("gorutine");
  *	near_try(&n, "goroutine");		for each word that could be
@@ -11,12 +11,12 @@
 
 struct near {
 	const char *word; /* as written */
-	const char *best; /* borrowed; NULL: no word is like it */
+	const char *best; /* borrowed; NULL if no word is similar */
 	size_t distance;  /* of best */
 };
 #define NEAR(text) ((struct near){.word = (text)})
 
-/* Takes note of a word that could be meant; the very word is none. */
+/* Considers a candidate. A candidate that equals the word is ignored. */
 void near_try(struct near *n, const char *candidate);
-/* Appends "\n  did you mean WORD?"; nothing where no word is like it. */
+/* Appends "\n did you mean WORD?", or nothing if no word is similar. */
 void near_show(const struct near *n, struct buf *out);

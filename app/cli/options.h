@@ -36,7 +36,7 @@ struct options {
 #define OPTION(field, scope, kind, arg, doc, params) OPTION_##kind field;
 #include "options.def"
 #undef OPTION
-	const char *typed[OPTION_COUNT]; /* each value as it was written */
+	const char *typed[OPTION_COUNT]; /* each value as written */
 	const char *operands[OPERANDS_MAX];
 	size_t noperands;
 };
@@ -45,28 +45,29 @@ struct options {
 struct option_row {
 	const char *name; /* "--token-file" */
 	const char *arg, *doc;
-	const char *parameters; /* of the API, separated by blanks */
+	const char *parameters; /* names in the API, separated by spaces */
 	bool global;
 };
 struct option_row option_row(size_t i);
 
-/* The meaning of an option for a command, by its words, where the command has
- * one of its own; else the meaning for all commands. */
+/* Returns the MEANING of an option for the command with these words, or else
+ * the option's general doc. */
 const char *option_doc(size_t i, const char *command);
 
 /* An option of the command line. */
 struct option_given {
 	const char *name;  /* "--seconds" */
-	const char *value; /* as written; NULL where there may be several */
-	const char *count; /* how a number is written; NULL for a text */
-	const char *unit;  /* that the API counts it in: "seconds", or "" */
+	const char *value; /* as written; NULL for a list */
+	const char *count; /* how a number is to be written; NULL for a text */
+	const char *unit;  /* in which the API counts it: "seconds", or "" */
 };
-/* The option that was given for a parameter of the API; false when none was. */
+/* Finds the option that was given for a parameter of the API. Returns false if
+ * none was. */
 bool option_of(const struct options *o, const char *parameter,
                struct option_given *out);
 
 /*
- * Reads argv[1] on.
+ * Reads the arguments from argv[1] on.
  *   Errors   -EINVAL with one line in *why; *out untouched
  */
 MUST_CHECK int options_parse(int argc, char *const argv[], struct options *out,
@@ -77,5 +78,5 @@ MUST_CHECK int options_parse(int argc, char *const argv[], struct options *out,
  */
 MUST_CHECK int
 options_fit(const struct options *o, const char *usage, struct buf *why);
-/* True when usage names the option, whole. */
+/* True if usage names the option. */
 bool usage_names(const char *usage, const char *option);

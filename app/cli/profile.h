@@ -1,4 +1,4 @@
-/* Where profiles are, in the API. */
+/* Fetches and shows profiles. */
 #pragma once
 
 #include "cli.h"
@@ -8,18 +8,19 @@
 /* Appends the path of one profile. */
 void profile_path(struct buf *out, const char *id);
 /*
- * Sets the values of a result's top functions, where its type has any.
- *   Shape    path: where the same is, which can be had as a flame graph
- *   Owns     the flame graph is the caller's; NULL where none was needed or
- *            had: shares are shown anyway
+ * Sets the values of a result's top functions, if its type has any.
+ *   Shape    path is the profile's path; values come from its flame graph
+ *   Owns     returns the flame graph, which is the caller's; NULL if none was
+ *            needed, or if it could not be fetched: only shares are shown then
  */
 json_t *profile_values(struct cli *c, json_t *result, const char *path);
-/* The top functions of a ProfileResult, with the total where it has values. */
+/* Appends the top functions of a ProfileResult, and the total if it has
+ * values. */
 void session_top(struct cli *c, json_t *result, struct buf *out);
 /*
- * Writes the profile at path to --output or standard output, in the format of
- * --format, or as pprof.
+ * Writes the profile at path to --output or standard output, in the format
+ * given by --format, or as pprof.
  *   Shape    path may have a query
- *   Errors   an exit status, told to the user
+ *   Errors   prints an error and returns an exit status
  */
 MUST_CHECK int profile_fetch(struct cli *c, const char *path);

@@ -1,6 +1,5 @@
 /*
- * How a stream is written: for a person at a terminal, or for a program that
- * reads it.
+ * How output is formatted: for a person at a terminal, or for a program.
  */
 #pragma once
 
@@ -9,19 +8,20 @@
 #include <stdbool.h>
 
 struct screen {
-	size_t width;   /* columns of a line; 0: nothing is cut or wrapped */
-	bool colours;   /* unless NO_COLOR is set */
-	bool times;     /* short ones, of the time zone here; else RFC 3339 */
-	int64_t now_ms; /* what short times are told from */
+	size_t width; /* columns of a line; 0: lines are not cut or wrapped */
+	bool colours; /* unless NO_COLOR is set */
+	bool times; /* times are short, in the local time zone; else RFC 3339 */
+	int64_t now_ms; /* short times are relative to this */
 };
 
 enum style { STYLE_HEAD, STYLE_GOOD, STYLE_WARNING, STYLE_BAD };
 
-/* wide: as a program reads it, on a terminal as well, but for colours. */
+/* wide: format as for a program even on a terminal, except for colours. */
 void screen_of(int fd, bool wide, struct screen *out);
-/* Appends text in a style, or as it is where there are no colours. */
+/* Appends text in a style, or plain without colours. */
 void screen_puts(const struct screen *s, enum style style, const char *text,
                  struct buf *out);
-/* Appends a time that is given as RFC 3339: "14:03:22" of today, "Nov 21
- * 14:03" of the last half year, "2025-11-21" before; other text as it is. */
+/* Appends an RFC 3339 time: "14:03:22" if it is today, "Nov 21 14:03" within
+ * the last half year, "2025-11-21" before that. Other text is appended
+ * unchanged. */
 void screen_time(const struct screen *s, const char *rfc3339, struct buf *out);

@@ -1,4 +1,4 @@
-/* The server's configuration, for the commands that work beside it. */
+/* The server's configuration, for commands that work without the server. */
 #pragma once
 
 #include "base/conf.h"
@@ -7,11 +7,12 @@
 #define CONFIG_DEFAULT "/etc/stoker/stoker.conf"
 
 /*
- * Reads --config, $STOKER_CONFIG or the default file, with --state over it.
+ * Reads --config, $STOKER_CONFIG or the default file; --state overrides the
+ * directory of the store.
  *   Owns     *out is the caller's; conf_done() it
  *   Errors   -errno with one line in *why; *out untouched
  */
 MUST_CHECK int
 settings_load(const struct options *o, struct conf *out, struct buf *why);
-/* The file that settings_load() reads. */
+/* Returns the file that settings_load() reads. */
 const char *settings_file(const struct options *o);

@@ -1,29 +1,29 @@
 /*
- * Stacks of goroutines and threads as people read them: a function a line,
- * innermost first. Callers that a stack shares with one above are counted
- * there, not repeated.
+ * Prints stacks of goroutines and threads for people: one function per line,
+ * innermost first. Callers that a stack shares with one above it are counted,
+ * not repeated.
  */
 #pragma once
 
 #include "base/json.h"
 #include "screen.h"
 
-#define STACK_ROWS   10 /* stacks of a list, unless told */
-#define STACK_LEAVES 9  /* functions shown of a deep stack: those innermost, */
-#define STACK_ROOTS  2  /* and those that it began with */
+#define STACK_ROWS   10 /* default number of stacks of a list */
+#define STACK_LEAVES 9  /* functions shown of a deep stack: the innermost */
+#define STACK_ROOTS  2  /* and the outermost */
 
 struct stacks {
 	const struct screen *screen;
-	json_t *shown; /* of each that was shown */
+	json_t *shown; /* the stacks shown so far */
 };
 #define CLEANUP_STACKS CLEANUP(stacks_done)
 
 void stacks_done(struct stacks *k);
 /*
- * Appends at most limit stacks of a list, numbered on from those before; of
- * two sessions where they have a baseCount and a compareCount.
+ * Appends at most limit stacks of a list, continuing the numbering. Stacks with
+ * baseCount and compareCount are shown as a comparison.
  *
- *   Errors   out says so
+ *   Errors   buf_err(out)
  */
 void stacks_show(struct stacks *k, const json_t *list, int64_t limit,
                  struct buf *out);

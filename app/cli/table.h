@@ -1,6 +1,6 @@
 /*
- * Tables, objects and errors as text for people. The text cannot drive the
- * terminal, whatever characters the values hold.
+ * Tables, objects and errors as text for people. Control characters in values
+ * never reach the terminal.
  */
 #pragma once
 
@@ -10,57 +10,61 @@
 #include <stdbool.h>
 
 #define TABLE_COLUMNS_MAX 8
-#define CELL_MAX          ((size_t)8 << 10) /* a whole command line */
+#define CELL_MAX          ((size_t)8 << 10) /* enough for a command line */
 #define TOP_ROWS          20
 
 struct column {
 	const char *title;
-	const char *key; /* member of the row's object; "a.b" looks inside */
+	const char *key; /* member of the row; "a.b" is a member of a member */
 	enum { LEFT, RIGHT } align;
-	/* How a cell is shown, and cut: PLAIN at its end, MIDDLE there, NAME as
-	 * name.h says, TIME never, ID at its end when nothing else can be. */
+	/* How a cell is shown and cut: PLAIN at its end, MIDDLE in the middle,
+	 * NAME by name_fit(), TIME never, ID at its end if nothing else can be
+	 * cut. */
 	enum { PLAIN, MIDDLE, NAME, TIME, ID, PERCENT } show;
 };
 
 /*
- * Lines for the rows of a list of objects, columns as wide as they need be.
- * Where a line would exceed the screen the last column is cut, then other
- * texts; numbers never are. A row's text of the name TABLE_NOTE stands below
- * the row, as long as it is.
+ * Appends a line for each object of a list, with columns as wide as necessary.
+ * If a line would exceed the screen, the last column is cut first, then other
+ * texts, but never numbers. A row's member TABLE_NOTE is shown below the row,
+ * in full.
  */
 #define TABLE_NOTE "note"
-/* Adds a member to each row's note, for members that a line has no room for. */
+/* Adds a member, for which the line has no room, to each row's note. */
 void table_note(json_t *rows, const char *key);
 void table_show(struct buf *out, const struct column *columns, size_t n,
                 const json_t *rows, const struct screen *s);
-/* Shows a table without the columns that are empty in all rows. */
+/* As table_show(), without columns that are empty in all rows. */
 void table_show_used(struct buf *out, const struct column *columns, size_t n,
                      const json_t *rows, const struct screen *s);
-/* A value as people read it: text bare, lists joined, objects as k=v. */
+/* Appends a value for people: texts without quotes, lists joined, objects as
+ * k=v. */
 void value_show(struct buf *out, const json_t *v);
-/* Appends a value without the quotes of a text that is JSON itself. */
+/* Appends a value; a string that holds JSON is appended without quotes. */
 void value_bare(struct buf *out, const json_t *v);
-/* A member as text, "" when it is none. */
+/* Returns a member that is a string, or "". */
 const char *json_member(const json_t *j, const char *key);
-/* "name:  value", values below each other; nothing where v has nothing. */
+/* Appends "name: value", with values aligned. Appends nothing if v is empty. */
 void member_show(struct buf *out, const char *name, const json_t *v,
                  const struct screen *s);
 
-/* "name:", and a link on a line of its own: links are longer than any line. */
+/* Appends "name:" and, on the next line, a link, which may be longer than a
+ * line. */
 void link_show(struct buf *out, const char *name, const char *url);
 
-/* An error reply: "stoker: message (ErrorCode)" and a line per detail. */
+/* Appends an error reply: "stoker: message (ErrorCode)", and a line per
+ * detail. */
 void
 error_show(struct buf *out, long status, const json_t *reply, long retry_after);
-/* The top functions of a ProfileResult, at most limit (< 0: TOP_ROWS), with
- * their values where they have some: values.h. */
+/* Appends at most limit top functions of a ProfileResult (TOP_ROWS if limit is
+ * negative), with their values, if any (values.h). */
 void top_show(struct buf *out, const json_t *result, int64_t limit,
               const struct screen *s);
-/* Its quality report at a glance, in a line; nothing when there is none. How
- * stacks were unwound is left out where none was: a program that counts by
- * itself tells its stacks. */
+/* Appends a one-line summary of the quality report, if there is one. Unwinding
+ * is left out for types that a program counts itself: it records its own
+ * stacks. */
 void quality_show(struct buf *out, const json_t *result);
-/* Why a result must not be taken for a true one, and what else its reader
- * should know before: a line each, nothing of one that is good. */
+/* Appends the reasons not to trust a result, and its other notes, one per line.
+ * Appends nothing for a good result. */
 void
 reasons_show(struct buf *out, const json_t *result, const struct screen *s);

@@ -1,28 +1,27 @@
 /*
- * Text in columns of a screen: how wide it is, cut, wrapped.
+ * Measures, cuts and wraps text for a screen.
  *
- * Names come from profiled programs and other users: bytes that could drive
- * a terminal are shown as '?'. Wide characters count as one column, since
- * function names hardly hold any.
+ * Names come from profiled programs and other users: control characters are
+ * shown as '?'. Wide characters count as one column, because function names
+ * hardly ever contain any.
  */
 #pragma once
 
 #include "base/buf.h"
 
-#define ELLIPSIS "…" /* stands for what was cut */
+#define ELLIPSIS "…" /* replaces the part that was cut */
 
 size_t text_columns(const char *s);
-/* Appends s, harmless for a terminal. */
+/* Appends s without control characters. */
 void safe_puts(struct buf *out, const char *s);
-/* Appends at most width columns of s; of a longer one its beginning and its
+/* Appends s in at most width columns; a longer text keeps its beginning and its
  * last tail columns. */
 void text_cut(struct buf *out, const char *s, size_t width, size_t tail);
 /*
- * Appends s in lines of at most width columns (0: one line), broken at its
- * blanks. The cursor stands in column at; lines after the first begin with
- * indent blanks.
+ * Appends s, wrapped at spaces to lines of at most width columns (0: one line).
+ * The first line starts in column at; later lines are indented by indent.
  */
 void text_wrap(struct buf *out, const char *s, size_t at, size_t indent,
                size_t width);
-/* Appends n blanks. */
+/* Appends n spaces. */
 void text_pad(struct buf *out, size_t n);

@@ -1,9 +1,9 @@
 /*
- * Values of functions beside their shares: bytes of memory, time of waiting.
+ * Values of functions, in addition to their shares: bytes of memory, time spent
+ * waiting.
  *
- * A ProfileResult has percentages only. The same profile as a flame graph
- * (format=json) has the values, node by node in the order of a walk from the
- * root.
+ * A ProfileResult has percentages only. The flame graph of the profile
+ * (format=json) has the values, node by node in preorder.
  */
 #pragma once
 
@@ -11,18 +11,18 @@
 
 #include <stdbool.h>
 
-/* Sets a member to a value as people read it: "2.50 MiB", "0". */
+/* Sets a member to a value for people: "2.50 MiB", "0". */
 void
 value_set(json_t *object, const char *key, int64_t value, const char *unit);
 /* Members that values_put() sets in each of the top functions. */
 #define VALUE_SELF  "selfText"
 #define VALUE_TOTAL "totalText"
 
-/* True for types that a program counts by itself, such as memory: a sample of
- * theirs says little without its value. */
+/* True for types that a program counts itself, such as memory: their samples
+ * mean little without values. */
 bool values_wanted(const char *type);
 /*
- * Sets the values of all top functions, as people read them.
- *   Errors   false when the graph is no flame graph; nothing is set then
+ * Sets the values of all top functions, for people. Returns false, and sets
+ * nothing, if graph is not a flame graph.
  */
 bool values_put(json_t *functions, const json_t *graph);

@@ -1,7 +1,7 @@
 /*
- * Times as people write them: "1h" (ago, or from now), "14:03" and
- * "2026-01-31 14:03" of the time zone here, "today", "yesterday", and what
- * the API takes: RFC 3339, "now-1h", seconds since 1970.
+ * Times as people write them: "1h" (ago, or from now), "14:03" and "2026-01-31
+ * 14:03" in the local time zone, "today", "yesterday", and the formats of the
+ * API: RFC 3339, "now-1h", seconds since 1970.
  */
 #pragma once
 
@@ -10,14 +10,14 @@
 enum when { WHEN_PAST, WHEN_FUTURE };
 
 /*
- * Appends a time as the API takes it.
+ * Appends a time in a format of the API.
  *
- *   Shape    a span is counted back from now, or ahead; a time of day is the
- *            last one, or the next
+ *   Shape    by way, a span counts back from now or ahead, and a time of day is
+ *            the last one or the next
  *   Errors   -EINVAL; *out untouched
  */
 MUST_CHECK int
 when_read(const char *text, enum when way, int64_t now_ms, struct buf *out);
-/* The end of an error message about a time that cannot be read. */
+/* For messages about times that cannot be read. */
 #define WHEN_EXPECTED \
 	"a time such as 1h, 14:03, 2026-01-31 or 2026-01-31T14:03:00Z"

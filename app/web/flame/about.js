@@ -1,7 +1,7 @@
 /*
- * The profile itself, in words: its facts, its quality, until when the link to
- * it works, and its other formats. Texts of the document may come from a
- * target: the page only ever sets them as text.
+ * Describes the profile: its facts, its quality, how long its link works, and
+ * its other formats. Texts of the document may come from a profiled program, so
+ * the page only ever sets them as text.
  */
 import { local, quantity, utc, visible } from './text.js';
 import { element } from './flame.js';
@@ -13,7 +13,7 @@ const NAMES = { html: 'HTML', svg: 'SVG', json: 'JSON', dot: 'DOT',
 
 /* --- facts -------------------------------------------------------------- */
 
-/* Until when the link that led here works; '' without one. */
+/* The time until which the link to this page works; '' without a link. */
 function expiry() {
   const q = new URLSearchParams(location.search);
   const [hour, key] = (q.get('signature') ?? '').split('.');
@@ -24,8 +24,8 @@ function expiry() {
 
 const time = at => [local(at), utc(at)];
 
-/* Each a name, what it says, and what is shown when the pointer rests there.
- * Profiles that came from elsewhere may have no duration. */
+/* Each fact has a name, a text and a tooltip. Uploaded profiles may have no
+ * duration. */
 function facts(doc, ofDiff) {
   const rows = doc.base ? ofDiff(doc) : [
     ['Started', ...time(String(doc.startedAt))],
@@ -50,7 +50,7 @@ function list(texts) {
   return ul;
 }
 
-/* One side's report, [] when there is nothing to say. */
+/* The quality report of one side; [] if there is nothing to report. */
 function report(quality, whose) {
   const { verdict, reasons = [], notes = [] } = quality, parts = [];
   if (verdict === 'poor') {
@@ -93,7 +93,7 @@ function link(address, format, title) {
   return a;
 }
 
-/* A file that the page makes by itself. */
+/* A file that the page makes itself. */
 function maker(text, title, extension, make) {
   const button = element('button', text, { type: 'button', title });
   button.addEventListener('click', async () => {

@@ -1,20 +1,20 @@
 /*
- * The tree of two profiles: values of the comparison, and those of the base
- * on its scale beside them. Widths are either's, or both added up. Which
- * nodes and functions changed by more than chance is told by the document:
- * nothing is tested here. Pure, as model.js is; colours are those of
+ * The tree of two profiles: values of the comparison and, scaled to them, those
+ * of the base. Widths are those of either side, or their sum. The document
+ * lists the nodes and functions that changed by more than chance; nothing is
+ * tested here. Pure, like model.js; colours are those of
  * app/profile/diff/diff_svg.c.
  */
 import { local, quantity, percent, utc } from './text.js';
 import { scaled, Tree } from './model.js';
 
-const PALE = 0.25; /* of a new or gone node that may be chance */
-const LEAST = 0.5; /* of the smallest change that is sure */
+const PALE = 0.25; /* new or gone node, which may be chance */
+const LEAST = 0.5; /* the smallest certain change */
 
 const signed = text => (text[0] === '-' ? '\u2212' + text.slice(1)
   : '+' + text);
 
-/* Two "#rrggbb" of a style sheet, mixed. */
+/* Mixes two colours, each "#rrggbb". */
 function mix(a, b, part) {
   const at = (s, i) => parseInt(s.slice(1 + 2 * i, 3 + 2 * i), 16);
   const of = i => Math.round(at(a, i) + (at(b, i) - at(a, i)) * part);
@@ -58,7 +58,7 @@ class DiffTree extends Tree {
       : total.map((v, i) => v + baseTotal[i]);
   }
 
-  /* The colour of such a change. */
+  /* The colour of a change. */
   change(now, base, sure) {
     if (base === 0 && now !== 0)
       return { kind: 'new', strength: sure ? 1 : PALE };
@@ -89,7 +89,7 @@ class DiffTree extends Tree {
       name: (i, isTotal) => (names ??= all()).get(key(i, isTotal)) };
   }
 
-  /* A value as both sides are held against each other. */
+  /* A value in the unit in which the sides are compared. */
   amount(v) {
     if (this.by === 'share') return percent(v, this.all);
     if (this.by !== 'rate') return quantity(v, this.unit);
@@ -103,7 +103,7 @@ class DiffTree extends Tree {
     return signed(text) + (by === 'rate' ? '/s' : '');
   }
 
-  /* In percent of the base. */
+  /* A change in percent of the base. */
   relative(now, base) {
     return base === 0 ? 'new' : now === 0 ? 'gone'
       : signed((100 * (now / base - 1)).toFixed(1)) + '%';
@@ -158,7 +158,7 @@ class DiffTree extends Tree {
       this.totalOf(name, view)).filter(row => row.now + row.base > 0)];
   }
 
-  /* Totals of a view, of the comparison and of the base. */
+  /* Totals of a view: of the comparison, of the base. */
   sums({ first, end }) {
     let now = 0, base = 0;
     for (let i = first; i < end; i = this.end[i]) {
@@ -172,7 +172,7 @@ class DiffTree extends Tree {
     return key === 'change' ? Math.abs(row.now - row.base) : row[key];
   }
 
-  /* A mark before the change of those that moved by more than chance. */
+  /* The mark of functions that moved by more than chance. */
   numbers(row, view) {
     const { now, base, isTotal } = row;
     const change = (isTotal ? this.risen : this.changes).get(row.name);

@@ -1,12 +1,12 @@
 /*
- * The canvas: draws the bars of a view, tells what is under the pointer and
- * what the keyboard chose. It keeps no state of its own beyond those; the
- * page decides what they mean through the on.* calls:
+ * The canvas: draws the bars of a view, and knows the bar under the pointer and
+ * the one chosen with the keyboard. It has no other state; the page handles
+ * events through the on.* calls:
  *
- *   on.choose(node)   on.zoom(view)
+ *   on.choose(node) on.zoom(view)
  *
- * The canvas is as large as the window onto the graph, not as the graph: a
- * stack of 1000 frames would otherwise ask for a bitmap of 100 MB.
+ * The canvas is as large as the visible part of the graph, not as the graph: a
+ * stack of 1000 frames would need a bitmap of 100 MB.
  */
 import { shorten } from './text.js';
 import { NARROW_PX } from './model.js';
@@ -47,7 +47,8 @@ class Flame {
     canvas.addEventListener('keydown', e => this.key(e));
   }
 
-  /* Colours come from the style sheet, so that a theme is one place. */
+  /* Colours come from the style sheet, so that themes are defined in one
+   * place. */
   readTheme() {
     const style = getComputedStyle(document.documentElement);
     const read = name => style.getPropertyValue('--flame-' + name).trim();
@@ -67,7 +68,7 @@ class Flame {
     this.reveal(0);
   }
 
-  /* Lays out and paints again if there is more or less room than before. */
+  /* Lays out and paints again if the size has changed. */
   resize() {
     const { canvas, scroll } = this, ratio = window.devicePixelRatio || 1;
     const { clientWidth: width, clientHeight: height } = scroll;
@@ -114,7 +115,7 @@ class Flame {
     return this.rootBelow ? this.full - (row + 1) * ROW : row * ROW;
   }
 
-  /* Scrolls just so far that the row of the node is seen. */
+  /* Scrolls as far as necessary to show the row of the node. */
   reveal(node) {
     const y = this.top(this.tree.depth[node]), { scroll } = this;
     if (y < scroll.scrollTop) scroll.scrollTop = y;
@@ -146,7 +147,7 @@ class Flame {
     }
   }
 
-  /* The bars that are in sight: { bar, y, fill, ink }. */
+  /* The visible bars: { bar, y, fill, ink }. */
   seen() {
     const seen = [];
     this.rows.forEach((row, i) => {
@@ -157,7 +158,7 @@ class Flame {
     return seen;
   }
 
-  /* One colour after the other: a change of it costs more than a bar. */
+  /* Paints colour by colour: changing the colour costs more than a bar. */
   fillBars(seen) {
     const { context: c } = this, byFill = new Map();
     for (const at of seen)
@@ -174,7 +175,7 @@ class Flame {
     c.globalAlpha = 1;
   }
 
-  /* The root is outlined only for those who use the keyboard. */
+  /* The root is outlined only while the keyboard is used. */
   isChosen(bar) {
     const { chosen, tree, canvas } = this;
     return chosen >= bar.node && chosen < bar.end &&
@@ -204,7 +205,7 @@ class Flame {
     if (fits < 3) return;
     c.fillStyle = ink;
     c.fillText(shorten(this.tree.nameOf(bar.node), fits), bar.x + PAD,
-      y + ROW / 2, room); /* squeezed where a letter is wider than M */
+      y + ROW / 2, room); /* squeezed if a letter is wider than M */
   }
 
   outline({ bar, y }, chosen) {

@@ -1,6 +1,6 @@
 /*
- * The model behind the page: a call tree as columns in preorder, and what is
- * computed from it. Pure: it never touches the document.
+ * The model of the page: a call tree as columns in preorder, and computations
+ * on it. Pure: it never touches the DOM.
  *
  * Node 0 is the root; the subtree of node i is the range [i, end[i]), so its
  * first child is i + 1 and the sibling after child c is end[c].
@@ -40,7 +40,7 @@ class Tree {
     const { n, depth } = this;
     const parent = this.parent = new Int32Array(n).fill(-1);
     const end = this.end = new Int32Array(n).fill(n);
-    const open = new Int32Array(n); /* by depth: nodes that are not over */
+    const open = new Int32Array(n); /* by depth: open nodes */
     for (let i = 1, top = 0; i < n; i++) {
       const d = depth[i];
       for (; top >= d; top--) end[open[top]] = i;
@@ -63,7 +63,7 @@ class Tree {
   nameOf(i) { return this.names[this.name[i]]; }
   packageOf(i) { return this.packages[this.name[i]]; }
 
-  /* Where a function is written, "" where that is not known. */
+  /* The source location of a function; "" if unknown. */
   sourceOf(name) {
     const file = this.files[this.starts.file[name] || 0];
     const line = this.starts.line[name];
@@ -84,7 +84,7 @@ class Tree {
     });
   }
 
-  /* Colours of nodes, and of functions; read() asks the style sheet. */
+  /* Colours of nodes and functions; read() reads them from the style sheet. */
   colors(read) {
     const light = Number(read('light')), chroma = Number(read('chroma'));
     const fills = [], name = i => fills[i] ??=
@@ -109,7 +109,7 @@ class Tree {
       `Self ${this.share(self[i])}`];
   }
 
-  /* Whether it has a share in a view that is not all there is. */
+  /* Whether the view is a part of the tree, and the node has a share of it. */
   isWithin(i, view) {
     return view.first > 0 && i >= view.first && i < view.end;
   }
@@ -180,14 +180,14 @@ class Tree {
     return i;
   }
 
-  /* A place in the tree by names: it holds when the numbers change. */
+  /* A path in the tree by names, which stays valid when node numbers change. */
   path(i) {
     const names = [];
     for (; i > 0; i = this.parent[i]) names.unshift(this.nameOf(i));
     return names;
   }
 
-  /* The node at the path, or as deep as it leads. */
+  /* The node at a path, or the deepest one on it that exists. */
   find(path) {
     let at = 0;
     for (const name of path) {

@@ -1,8 +1,9 @@
 /*
- * The page around the canvas. What one sees is one state: a view, a query, a
- * highlighted function, a drawing, an order, the table. Every change goes
- * through set(), which redraws what depends on it and writes the state into
- * the fragment of the address, so that a link shows the same again.
+ * The page around the canvas. Everything visible is one state: the view, the
+ * query, the highlighted function, the drawing, the order, the table. Every
+ * change goes through set(), which redraws the parts that depend on it and
+ * writes the state to the fragment of the URL, so that a link shows the same
+ * view.
  */
 import { matcher, quantity, percent, shorten } from './text.js';
 import { Tree } from './model.js';
@@ -18,14 +19,14 @@ const DRAWINGS = ['icicle', 'flame', 'bottomup', 'sandwich'];
 const TOAST_MS = 2500;
 
 /*
- * Shows a profile, or two, in the elements of page.html, which are in the
- * document. address: where its other formats are asked for; '' where there is
- * no server. close() of what comes back ends it. The name of the function that
- * is highlighted, or '', goes to the document in stoker-function.
+ * Shows one or two profiles in the elements of page.html, which are in the
+ * document. address is the URL of the profile's other formats; '' without a
+ * server. Call close() of the result to end. The document receives the event
+ * stoker-function with the name of the highlighted function, or ''.
  */
 function openPage(doc, address) {
   const ended = new AbortController();
-  /* The tree as it was profiled, turned around, and the one that is shown. */
+  /* The tree as captured, the inverted one, and the one that is shown. */
   let whole, turned, tree;
   let flame, sandwich, table, state, marks = null;
   let chosen; /* { node, flame } */
@@ -48,8 +49,7 @@ function openPage(doc, address) {
     if (keep) remember(keep);
   }
 
-  /* Makes the tree that a drawing is of the one that is shown; false where it
-   * was. */
+  /* Shows the tree of a drawing. Returns false if it is shown already. */
   function enter(drawing) {
     const next = drawing !== 'bottomup' ? whole : turned ??= bottomUp(whole);
     if (next === tree) return false;
@@ -62,7 +62,7 @@ function openPage(doc, address) {
     return true;
   }
 
-  /* Says what the tree that is turned around leaves out. */
+  /* Reports what the inverted tree leaves out. */
   function drawCut() {
     const { cut = 0 } = tree;
     $('cut').hidden = cut === 0;
@@ -108,7 +108,7 @@ function openPage(doc, address) {
     else if (up >= 0) zoom(tree.view(up));
   }
 
-  /* The function that is chosen or highlighted, else the most expensive. */
+  /* The chosen or highlighted function, or else the most expensive one. */
   function toSandwich() {
     const { node, flame: on } = chosen;
     if (node > 0) return around(on.tree.nameOf(node));
@@ -136,7 +136,7 @@ function openPage(doc, address) {
     try {
       history[how](null, '', url);
     } catch (e) {
-      /* A document without an address (srcdoc): nothing to keep. */
+      /* A document without a URL (srcdoc) cannot keep state. */
     }
   }
 
@@ -174,7 +174,7 @@ function openPage(doc, address) {
 
   /* --- two profiles ------------------------------------------------------- */
 
-  /* The view stays where it is, with the widths of the other side. */
+  /* Keeps the view, with the widths of the other side. */
   function reshape() {
     if (!doc.base) return;
     const { first, end } = state.view;
@@ -409,7 +409,7 @@ function openPage(doc, address) {
     showTable();
   }
 
-  /* Why there is nothing to draw, or nothing at all when there is. */
+  /* The reason why there is nothing to draw; empty if there is something. */
   function emptiness() {
     if (!doc) return 'The data of this page is damaged.';
     const total = Math.max(doc.total, doc.base ? doc.base.total : 0);

@@ -1,14 +1,14 @@
 /*
- * A tree turned around: all functions, each above its callers. And a function
- * between its callers and its callees: the stacks that lead to it merged from
- * it outwards, and those that it leads to, merged below it. What a recursive
- * function does counts from its outermost frame.
+ * Two drawings. The inverted tree has all functions, each above its callers.
+ * The sandwich has one function between its callers and its callees: the stacks
+ * above it are merged outwards from it, those below it downwards. The cost of a
+ * recursive function counts from its outermost frame.
  *
- *   on.choose(node, flame)   on.center(name of a function)
+ *   on.choose(node, flame) on.center(name of a function)
  */
 import { Flame } from './flame.js';
 
-/* Numbers below n, by what key() has for them; equal ones as they come. */
+/* The numbers below n, sorted by key(); the sort is stable. */
 function bucketed(n, key) {
   const keys = Int32Array.from({ length: n }, (_, i) => key(i));
   const start = new Int32Array(keys.reduce((a, b) => Math.max(a, b), 0) + 2);
@@ -19,7 +19,7 @@ function bucketed(n, key) {
   return out;
 }
 
-/* The place of each name among all in order of their text. */
+/* The rank of each name in alphabetical order. */
 const known = new WeakMap();
 function ranks(names) {
   if (known.has(names)) return known.get(names);
@@ -33,13 +33,13 @@ function ranks(names) {
 
 /* Nodes being merged; 0 is the function itself. */
 class Merge {
-  /* listed: the node above those whose functions stand in lists of changes */
+  /* listed: the node above functions that are in lists of changes */
   constructor(tree, name, listed = -1) {
     this.tree = tree;
     this.listed = listed;
     this.parent = [-1];
     this.name = [name];
-    this.sums = []; /* by column, by node */
+    this.sums = []; /* by column and node */
     this.moved = [0];
     this.columns = [tree.self, tree.total];
     if (tree.baseTotal) this.columns.push(tree.baseSelf, tree.baseTotal);
@@ -59,7 +59,7 @@ class Merge {
     return node;
   }
 
-  /* Adds what node i has; callers have no self of their own. */
+  /* Adds the values of node i; callers have no self value. */
   add(at, i, withSelf) {
     const { tree, sums, columns } = this;
     for (let k = 0; k < columns.length; k++)
@@ -68,7 +68,7 @@ class Merge {
       this.moved[at] |= tree.total[i] > tree.baseTotal[i] ? 1 : 2;
   }
 
-  /* Adds what is spent in node i itself: as self, too, where it is that. */
+  /* Adds the self value of node i: to totals, and to self values if isIt. */
   addSelf(at, i, isIt) {
     const { sums, columns } = this;
     for (let k = 0; k < columns.length; k++)
@@ -126,7 +126,7 @@ class Merge {
   }
 }
 
-/* Frames of a function that no other frame of it called. */
+/* The outermost frames of a function. */
 function outermost(tree, name) {
   const found = [];
   for (let i = 1; i < tree.n; i++) {
@@ -164,10 +164,10 @@ function callers(tree, name) {
 }
 
 /*
- * All functions by what is spent in them alone, each above its callers. Callers
- * are followed outwards level by level, as long as what they stand for can be
- * seen: stacks that are all different would take seconds. cut of the tree is
- * the number of frames whose callers are left out.
+ * All functions by self value, each above its callers. Callers are followed
+ * outwards level by level, as long as they are large enough to be seen:
+ * following all of them would take seconds if all stacks differ. cut is the
+ * number of frames whose callers are left out.
  */
 const SEEN = 1 / 20000;
 
@@ -198,7 +198,7 @@ function bottomUp(tree) {
   return Object.assign(merge.end(), { cut: left.size });
 }
 
-/* The two pictures, callers above. */
+/* The two pictures; callers are above. */
 class Sandwich {
   constructor(parts, tree, on) {
     Object.assign(this, { tree, on });
@@ -227,7 +227,7 @@ class Sandwich {
 
   readTheme() { for (const pane of this.panes) pane.readTheme(); }
 
-  /* Names from the outermost caller to the frame, or to its callee. */
+  /* The names from the outermost caller to the frame, or to its callee. */
   stack(node, pane) {
     const path = [pane.tree.nameOf(0), ...pane.tree.path(node)];
     return pane === this.panes[0] ? path.reverse() : path;

@@ -1,6 +1,6 @@
 /*
- * The page as one file: its data stands in it, and the server, if it was not
- * saved, serves other formats of it.
+ * The page as a single file, which contains its data. Unless the file was
+ * saved, the server offers other formats.
  */
 import { local, matcher, packageColor, percent, quantity, shorten }
   from './text.js';
@@ -9,7 +9,7 @@ import { bottomUp, callees, callers } from './sandwich.js';
 import { beginTheme, isDark, turnTheme } from './theme.js';
 import { openPage } from './page.js';
 
-/* Where the server serves this page; a saved file, and a copy on another
+/* The URL of this page on the server. A saved file, or a copy on another
  * server, has no other formats to link to. */
 const SERVED = /\/profiling\/(.+\/flamegraph|merge|diff)$/;
 const isServed = () => /^https?:$/.test(location.protocol) &&
@@ -28,9 +28,9 @@ button.addEventListener('click', turnTheme);
 document.addEventListener('stoker-theme', () =>
   button.setAttribute('aria-pressed', isDark()));
 beginTheme();
-/* For those who look at a profile from the console of a browser. */
+/* For use in the browser's console. */
 globalThis.stoker = { local, matcher, packageColor, percent, quantity,
   shorten, NARROW_PX, Tree, bottomUp, callees, callers,
   ...openPage(readData(), isServed() ? location.href : '') };
-/* From the start of navigation until the first picture is handed over. */
+/* The time from the start of navigation to the first picture. */
 document.body.dataset.paintMs = performance.now().toFixed(1);

@@ -1,9 +1,9 @@
 /*
- * The table of top functions: what the picture says, for those who cannot
- * see it or would rather read. It shows the functions of the view that match
- * the search, a hundred at a time.
+ * The table of top functions: the content of the picture, for people who cannot
+ * see it or prefer to read. It shows the functions of the view that match the
+ * search, a hundred at a time.
  *
- *   on.order(column)   on.highlight(name of a function)
+ *   on.order(column) on.highlight(name of a function)
  */
 import { matcher, shorten } from './text.js';
 import { element } from './flame.js';
@@ -26,13 +26,13 @@ class Table {
     });
   }
 
-  /* The button that has the keyboard; null when none has. */
+  /* The focused button, or null. */
   get held() {
     const at = document.activeElement;
     return this.body.contains(at) ? at : null;
   }
 
-  /* state: view, query, fn, sort, reversed; as the page keeps it. */
+  /* state is the page's: view, query, fn, sort, reversed. */
   show(state) {
     if (this.state && state.view === this.state.view) {
       if (state.query !== this.state.query) this.shown = ROWS;
@@ -65,7 +65,7 @@ class Table {
         : down ? 'descending' : 'ascending');
   }
 
-  /* Gives the keyboard back to a button that was drawn anew. */
+  /* Returns the focus to a button that was redrawn. */
   hold({ title }) {
     const all = [...this.body.querySelectorAll('button')];
     (all.find(b => b.title === title) ?? this.heads[0].firstChild)

@@ -1,14 +1,15 @@
 /*
- * Names, numbers and colours as people read them. Pure functions.
+ * Formats names, numbers and colours for people. Pure functions.
  */
-/* Control and direction characters in a name could forge another one. */
+/* Control and bidirectional characters could make a name look like another. */
 const UNSEEN =
   /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2066-\u2069]/g;
 const visible = s => s.replace(UNSEEN, '\ufffd');
 
 /*
- * A test of names for what was typed: a regular expression, or the text
- * itself, since `foo(int)` is both. error: why it is only text.
+ * Makes a test of names from a query. It matches as a regular expression or as
+ * literal text, because `foo(int)` is both. error says why a query is only
+ * literal.
  */
 function matcher(query) {
   const text = query.toLowerCase();
@@ -41,7 +42,7 @@ function percent(v, of) {
   return (p > 0 && p < 0.01 ? '<0.01' : p.toFixed(p < 9.995 ? 2 : 1)) + '%';
 }
 
-/* Pieces of a name; those of several characters are never folded. */
+/* Tokens of a name; those of several characters are never folded. */
 const PIECES =
   /operator(\(\)|[<>-]+)|\(anonymous namespace\)|\(\*[^)]*\)|\(\)|->|[^]/g;
 
@@ -64,8 +65,8 @@ function fold(name) {
 }
 
 /*
- * Rust's `<Type as Trait>::f` is a function of the type, and the hash at the
- * end of a name tells nobody anything.
+ * Shortens Rust's `<Type as Trait>::f` to a function of the type, and drops the
+ * hash at the end of a name.
  */
 function unqualified(name) {
   const s = name.replace(/::h[0-9a-f]{16}$/, '');
@@ -79,18 +80,20 @@ function unqualified(name) {
   return s;
 }
 
-/* All up to the last joint of a name. The dot of `.part.0` is none: compilers
- * append that. Rust's closures and arguments belong to what they follow. */
+/* Everything up to the last separator of a name. The dot of `.part.0`, which
+ * compilers append, is not one. Rust's closures and arguments belong to the
+ * name that they follow. */
 const JOINTS =
   /^.*(::(?![<{])|\.(?!cold|part|constprop|isra|llvm|lto_priv|\d+(\.|$)))(?=.)/;
 
-/* What a place without a name has after its file. */
+/* The offset after the file, in the name of a place without a symbol. */
 const OFFSET = /\+0x[0-9a-f]+$/;
 
 /*
- * At most max characters. Given up in this order: arguments, parameters,
- * directories, the middle of the scopes, all scopes, the end. An offset tells
- * nothing without its file, of which the beginning stays.
+ * Shortens a name to at most max characters by leaving out, in this order:
+ * arguments, parameters, directories, the middle of the scopes, all scopes, the
+ * end. An offset means nothing without its file, so the beginning of the file
+ * is kept.
  */
 function shorten(name, max) {
   if (name.length <= max) return name;
@@ -111,7 +114,7 @@ function hash(s) {
   let h = 0x811c9dc5;
   for (let i = 0; i < s.length; i++)
     h = Math.imul(h ^ s.charCodeAt(i), 0x01000193);
-  h = Math.imul(h ^ h >>> 16, 0x45d9f3b); /* FNV's last byte moves few bits */
+  h = Math.imul(h ^ h >>> 16, 0x45d9f3b); /* FNV hardly mixes the last byte */
   return (h ^ h >>> 16) >>> 0;
 }
 
@@ -138,7 +141,7 @@ function packageColor(pkg, name, light, chroma) {
   return oklch(light + shade, chroma, hash(pkg) % 360);
 }
 
-/* A time in RFC 3339 as it is in the browser's zone, and in UTC. */
+/* An RFC 3339 time in the browser's time zone, and in UTC. */
 const zoned = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium',
   timeStyle: 'medium' });
 const local = text => zoned.format(Date.parse(text));

@@ -1,11 +1,12 @@
 /*
- * Light or dark: what was chosen, else what the system says. Whoever paints
- * listens for stoker-theme on the document.
+ * The theme, light or dark: as chosen, or else that of the system. Code that
+ * paints listens for stoker-theme on the document.
  */
 const system = matchMedia('(prefers-color-scheme: dark)');
 const isDark = () => document.documentElement.dataset.theme === 'dark';
 
-/* Storage is refused to a sandboxed page: then the choice lasts as long. */
+/* A sandboxed page has no storage: the choice then lasts as long as the
+ * page. */
 function keptTheme() {
   try {
     return localStorage.getItem('stoker-theme');

@@ -1,4 +1,4 @@
-/* stoker analysis, diff: what goroutines and threads do. */
+/* stoker analysis, diff: the states of goroutines and threads. */
 #include "session.h"
 
 #include "named.h"
@@ -32,8 +32,8 @@ title_show(struct buf *out, const struct screen *s, const char *title)
 	buf_putc(out, '\n');
 }
 
-/* "3 threads", "1 more goroutine": a snapshot of threads counts those, of a Go
- * program there are none. */
+/* Appends "3 threads" or "1 more goroutine". The quality of a snapshot of
+ * threads has their number; that of a Go program does not. */
 static void
 count_show(struct buf *out, const json_t *count, const char *more,
            const json_t *session)
@@ -50,7 +50,7 @@ count_show(struct buf *out, const json_t *count, const char *more,
 
 /* --- analysis ------------------------------------------------------------- */
 
-/* "26 goroutines, 1.30 times those of sess-..." */
+/* Appends "26 goroutines, 1.30 times those of sess-...". */
 static void
 growth_show(struct buf *out, const json_t *analysis, const json_t *session)
 {
@@ -99,7 +99,7 @@ suspects_show(struct buf *out, const json_t *suspects, const struct screen *s)
 	rules_show(out, suspects, s);
 }
 
-/* How many of them the stacks above do not show. */
+/* Appends the number of goroutines or threads whose stacks are not shown. */
 static void
 rest_show(struct buf *out, const json_t *analysis, int64_t limit)
 {
@@ -193,7 +193,7 @@ deltas_show(struct buf *out, const struct cli *c, const json_t *j)
 		buf_puts(out, "No stack has more or fewer.\n");
 }
 
-/* Single stacks of a profile that was sampled differ by chance. */
+/* Refuses a diff of sampled profiles, whose single stacks differ by chance. */
 static int
 refuse_sampled(const struct cli *c, const json_t *base)
 {

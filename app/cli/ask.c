@@ -1,4 +1,4 @@
-/* Every command talks to the server, prints, and reports errors by these. */
+/* How all commands call the server, print, and report errors. */
 #include "cli.h"
 
 #include "near.h"
@@ -154,7 +154,8 @@ is_error(const struct reply *r, const char *code)
 	return !strcmp(json_member(r->json, "error_code"), code);
 }
 
-/* Which of the words that the server takes was meant: "one of cpu, memory". */
+/* Suggests the word that was meant, if the server expects "one of cpu,
+ * memory". */
 static void
 suggest_word(const json_t *details, struct buf *out)
 {
@@ -175,7 +176,7 @@ suggest_word(const json_t *details, struct buf *out)
 	near_show(&near, out);
 }
 
-/* Which service was meant. */
+/* Suggests the service that was meant. */
 static void
 suggest_service(struct cli *c, const char *name, struct buf *out)
 {
@@ -192,8 +193,8 @@ suggest_service(struct cli *c, const char *name, struct buf *out)
 		buf_puts(out, "\n  stoker service list shows all of them");
 }
 
-/* Which values an option takes, in the words that options are explained in:
- * the server counts in seconds and days. */
+/* Appends the values that an option takes, in the terms of its help: the
+ * server's message counts in seconds or days. */
 static void
 put_expected(const struct option_given *o, const char *expected,
              struct buf *out)
@@ -208,8 +209,8 @@ put_expected(const struct option_given *o, const char *expected,
 		safe_puts(out, expected);
 }
 
-/* The option whose value the server refused; false when the error is of
- * none. */
+/* Finds the option whose value the server refused. Returns false if the error
+ * is not about an option. */
 static bool
 option_refused(const struct cli *c, const struct reply *r,
                struct option_given *out)
@@ -292,7 +293,7 @@ tell_warnings(const struct cli *c, const struct reply *r)
 	size_t i;
 
 	if (c->opt.json)
-		return; /* they are in it */
+		return; /* the JSON has them */
 	json_array_foreach(list, i, warning) {
 		CLEANUP_BUF struct buf line = BUF_INIT(BUF_MAX_SMALL);
 
@@ -301,7 +302,8 @@ tell_warnings(const struct cli *c, const struct reply *r)
 	}
 }
 
-/* Tells the user how an exchange ended; status may_be is no failure. */
+/* Prints the error of a call, if any, and returns the exit status. The status
+ * may_be is not a failure. */
 static int
 judge(struct cli *c, int rc, const struct reply *r, const struct buf *why,
       long may_be)

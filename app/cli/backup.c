@@ -1,4 +1,4 @@
-/* stoker backup, restore, verify: they work on the store itself. */
+/* stoker backup, restore, verify: commands that work on the store itself. */
 #include "cli.h"
 
 #include "base/clock.h"
@@ -18,9 +18,8 @@
 #define STORE_USER "stoker" /* systemd/stoker.sysusers.conf */
 #define FLAWS_MAX  100
 
-/* Reads the configuration, for the directory of the store. What is in a
- * server's database is backed up, restored and examined by the server's own
- * tools. */
+/* Reads the configuration, for the directory of the store. Refuses a store in
+ * PostgreSQL, which has its own tools for backup and restore. */
 static int
 store_dir(const struct options *o, struct conf *out)
 {
@@ -36,7 +35,7 @@ store_dir(const struct options *o, struct conf *out)
 	              out->store_dir);
 }
 
-/* Root does what the owner of a directory may do, and no more. */
+/* Makes root give up all rights but those of the directory's owner. */
 static int
 become(const char *dir)
 {
@@ -65,7 +64,7 @@ put_size(struct buf *out, int64_t bytes)
 	buf_addf(out, "%.*f %s", i ? 1 : 0, n, units[i]);
 }
 
-/* "12 files of profiles and 3 windows, 1.5 MiB" */
+/* Appends "12 files of profiles and 3 windows, 1.5 MiB". */
 static void
 put_backup(struct buf *out, const struct backup *b)
 {

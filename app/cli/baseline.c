@@ -1,4 +1,4 @@
-/* stoker baseline, check: profiles that later ones are held against. */
+/* stoker baseline, check: profiles that later ones are compared with. */
 #include "session.h"
 
 #include "named.h"
@@ -10,7 +10,7 @@
 
 #define BASELINES PROFILING "/baselines"
 
-/* The new id, and a word on baselines that have the label already. */
+/* Prints the new id, and a note if older baselines have the same label. */
 static int
 show_added(const struct cli *c, const json_t *baseline)
 {
@@ -112,8 +112,8 @@ cmd_baseline_remove(struct cli *c)
 
 /* --- check --- */
 
-/* The id of the newest baseline of that label for a session's service and
- * type. */
+/* Finds the newest baseline with that label, for the service and type of a
+ * session. */
 static int
 find_label(struct cli *c, const char *label, const json_t *session,
            char id[static ID_MAX])

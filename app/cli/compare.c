@@ -20,7 +20,7 @@ diff_link_show(struct buf *out, const json_t *j)
 	const char *url = json_member(json_object_get(j, "links"), "diff");
 
 	if (!*url)
-		return; /* of a server before it had any */
+		return; /* the server is too old to send it */
 	buf_putc(out, '\n');
 	link_show(out, "differential flame graph", url);
 }
@@ -108,7 +108,7 @@ reason_show(struct buf *out, const json_t *comparison, const struct screen *s)
 
 	safe_puts(&reason, json_member(comparison, "reason"));
 	if (!reason.len)
-		return; /* of a server before it had any */
+		return; /* the server is too old to send it */
 	text_wrap(out, buf_str(&reason), 0, 0, s->width);
 	buf_putc(out, '\n');
 }
@@ -137,7 +137,8 @@ static const struct column total_columns[] = {
 #define COST_NOW    "nowText"
 #define COST_CHANGE "changeText"
 
-/* Costs that are not shares: shares beside them would be of another test. */
+/* Columns for tests that are not of shares: shares would belong to another
+ * test. */
 static const struct way {
 	const char *by, *base_key, *now_key;
 	struct column columns[6];
@@ -193,7 +194,7 @@ put_costs(json_t *row, const struct way *way, const struct cost *cost)
 	json_object_set_new(row, COST_CHANGE, json_text(buf_str(&text)));
 }
 
-/* The type of the profile that was judged, or of the ranges that were. */
+/* Returns the unit of the profile that was judged, or of the ranges. */
 static const char *
 unit_compared(struct cli *c, const char *now)
 {
@@ -257,7 +258,7 @@ changes_show(struct buf *out, const char *title, json_t *all,
 
 /* --- compare -------------------------------------------------------------- */
 
-/* Parameters that name a side: its profile, and the ends of its range. */
+/* Parameters of a side: its profile, or the ends of its range. */
 struct side {
 	const char *profile, *from, *to;
 };

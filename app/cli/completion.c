@@ -1,6 +1,6 @@
 /*
- * stoker completion: what may stand where in a command line, by the rows of
- * commands.def and options.def. The scripts of the shells only ask.
+ * stoker completion: completes command lines from the rows of commands.def and
+ * options.def. The shells' scripts only call it.
  */
 #include "session.h"
 
@@ -69,7 +69,7 @@ static const struct {
 	[FISH] = {"fish", script_fish},
 };
 
-/* Placeholders of usage lines, and the words that they stand for. */
+/* Placeholders in usage lines, and the words that they stand for. */
 static const struct {
 	const char *name, *word, *doc;
 } values[] = {
@@ -106,9 +106,9 @@ static const struct {
 struct completion {
 	struct cli *cli;
 	enum shell shell;
-	const char *const *words; /* the last is being written, maybe empty */
+	const char *const *words; /* the last may be "", and is completed */
 	size_t n;
-	const char *operands[OPERANDS_MAX]; /* of those before */
+	const char *operands[OPERANDS_MAX]; /* among the words before it */
 	size_t noperands;
 	bool only_operands; /* "--" was among them */
 	struct buf out;
@@ -150,7 +150,7 @@ offer(struct completion *c, const char *word, size_t n, const char *doc)
 	buf_putc(&c->out, '\n');
 }
 
-/* Offers what the server knows; nothing where it does not answer. */
+/* Offers names from the server; none if it does not answer. */
 static void
 offer_listed(struct completion *c, size_t row)
 {
@@ -168,7 +168,8 @@ offer_listed(struct completion *c, size_t row)
 	}
 }
 
-/* Offers the values of a placeholder; LEAVE_FAILED when it is a file. */
+/* Offers the values of a placeholder. Returns LEAVE_FAILED if it is a file,
+ * which the shell completes. */
 static int
 offer_values(struct completion *c, const char *name)
 {
@@ -201,8 +202,8 @@ offer_options(struct completion *c, const struct command *cmd)
 	}
 }
 
-/* Returns the part of a command's name after these words, or NULL when the
- * name does not begin with them. */
+/* Returns the part of a command's name after these words, or NULL if the name
+ * does not begin with them. */
 static const char *
 name_after(const char *name, const char *const *words, size_t n)
 {
@@ -217,7 +218,7 @@ name_after(const char *name, const char *const *words, size_t n)
 	return name;
 }
 
-/* The purpose of a command, or of its family when more words follow. */
+/* Returns the doc of a command, or of its family if more words follow. */
 static const char *
 doc_of(const struct command *cmd, bool more)
 {
@@ -228,8 +229,8 @@ doc_of(const struct command *cmd, bool more)
 	return more ? command_family(word) : cmd->doc;
 }
 
-/* The next word of each command that begins so, a word of several commands
- * once. */
+/* Offers the next word of each command that begins with these words, without
+ * duplicates. */
 static void
 offer_commands(struct completion *c, const char *const *words, size_t n)
 {
@@ -247,8 +248,8 @@ offer_commands(struct completion *c, const char *const *words, size_t n)
 }
 
 /*
- * The name of a command's operand in its usage line, without brackets;
- * operands that may be repeated end in "..." and stand for all that follow.
+ * Finds the name of an operand in a usage line, without brackets. An operand
+ * that ends in "..." may be repeated, and stands for all that follow.
  */
 static void
 operand_name(const char *usage, size_t index, struct buf *out)
@@ -290,7 +291,7 @@ offer_operand(struct completion *c, const struct command *cmd, size_t used)
 	return offer_values(c, buf_str(&name));
 }
 
-/* The argument of an option, or "" for an option that has none. */
+/* Returns the argument of an option, or "" if it takes none. */
 static const char *
 argument_of(const char *word)
 {
@@ -303,8 +304,8 @@ argument_of(const char *word)
 	return "";
 }
 
-/* Sorts the words before the last one; the name of the option's argument
- * that the last one is, or NULL. */
+/* Reads the words before the last one. If the last word is the argument of an
+ * option, returns the name of that argument, else NULL. */
 static const char *
 read_words(struct completion *c)
 {

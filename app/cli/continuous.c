@@ -10,7 +10,7 @@
 
 #define CONTINUOUS PROFILES "/continuous"
 
-/* {"service": …} and what is set now; only the former where nothing is. */
+/* Makes {"service": …} with the current settings, if there are any. */
 static int
 ask_settings(struct cli *c, json_t **out)
 {
@@ -35,7 +35,7 @@ ask_settings(struct cli *c, json_t **out)
 	return rc;
 }
 
-/* "cpu,memory" as a list. */
+/* Sets the types from a text such as "cpu,memory". */
 static int
 set_types(json_t *settings, const char *words)
 {
@@ -66,7 +66,7 @@ number(const json_t *j, const char *key)
 	return json_integer_value(json_object_get(j, key));
 }
 
-/* A sentence on lines of its own; the text may hold names of other users. */
+/* Appends a sentence, wrapped. The text may contain names from other users. */
 static void
 say(struct buf *out, const struct screen *s, const struct buf *text)
 {
@@ -241,7 +241,8 @@ cmd_continuous_list(struct cli *c)
 	return whole_list_show(c, CONTINUOUS, columns, ARRAY_LEN(columns));
 }
 
-/* LEAVE_FAILED in any case: the service may be none, too. */
+/* Prints that the service is not profiled, or does not exist. Returns
+ * LEAVE_FAILED. */
 static int
 tell_not_on(struct cli *c)
 {

@@ -50,7 +50,7 @@ doctor_run(struct doctor *d, json_t *out)
 	doctor_ask_hosts(d, out);
 }
 
-#define FOUND_COLUMN 9 /* where long findings go on */
+#define FOUND_COLUMN 9 /* where further lines of a finding begin */
 
 static enum style
 verdict_style(const char *verdict)
@@ -60,7 +60,7 @@ verdict_style(const char *verdict)
 	                                                 : STYLE_GOOD;
 }
 
-/* The text in lines below each other, those after the first indented. */
+/* Appends text, wrapped, with lines after the first indented. */
 static void
 put_wrapped(struct buf *out, const char *text, size_t at, size_t width)
 {

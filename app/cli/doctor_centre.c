@@ -1,4 +1,4 @@
-/* doctor: does the centre of the fleet answer, and know this host? */
+/* doctor: checks that the centre of the fleet answers and knows this host. */
 #include "doctor.h"
 
 #include "base/file.h"
@@ -35,7 +35,7 @@ no_key(struct doctor *d, int rc)
 	return BROKEN;
 }
 
-/* The centre takes no windows of a host that is far ahead. */
+/* The centre refuses windows of a host whose clock is far ahead. */
 static enum verdict
 judge_clock(struct doctor *d, const struct reply *r)
 {
@@ -68,8 +68,8 @@ judge(struct doctor *d, const struct reply *r)
 	return r->status >= 500 || r->status == 429 ? WARNING : BROKEN;
 }
 
-/* A poll that tells nothing changes nothing, and is answered to no other key
- * than that of a host's worker. */
+/* Sends an empty poll, which changes nothing, and which the centre answers only
+ * to the key of a host's worker. */
 enum verdict
 probe_centre(struct doctor *d)
 {
@@ -99,8 +99,8 @@ probe_centre(struct doctor *d)
 		return judge(d, &r);
 	found(d, "%s", rc == -EHOSTUNREACH ? buf_str(&why) : strerror(-rc));
 	fix(d,
-	    "mend url or ca_file in [agent] of %s, or the way there; what "
-	    "is profiled waits here meanwhile",
+	    "correct url or ca_file in [agent] of %s, or the network; "
+	    "profiles are kept here meanwhile",
 	    d->conf_file);
 	return BROKEN;
 }

@@ -1,4 +1,4 @@
-/* doctor: this machine's kernel, users, programs and worker process. */
+/* doctor: checks this machine's kernel, users, programs and worker process. */
 #include "doctor.h"
 
 #include <ctype.h>
@@ -38,7 +38,8 @@ probe_user(struct doctor *d)
 	return BROKEN;
 }
 
-/* The line that installs a package, as this host's package manager has it. */
+/* Gives the command that installs a package with this host's package
+ * manager. */
 static void
 fix_package(struct doctor *d, const char *debian, const char *other)
 {
@@ -90,8 +91,7 @@ close_dir(DIR **dir)
 		closedir(*dir);
 }
 
-/* Any process of the worker will do: all of them share its name and its
- * network. */
+/* Any process of the worker will do: all share its name and its network. */
 void
 doctor_find_worker(struct doctor *d)
 {
@@ -139,8 +139,8 @@ probe_clock(struct doctor *d)
 	return WARNING;
 }
 
-/* Certificates, without which no https page is pulled; an address list that
- * is empty pulls nothing and needs none. */
+/* Checks the certificates, without which nothing is fetched by https. With an
+ * empty allow list, nothing is fetched and none are needed. */
 enum verdict
 probe_fetch(struct doctor *d)
 {
@@ -161,7 +161,8 @@ probe_fetch(struct doctor *d)
 	return FINE;
 }
 
-/* Where they come from; what the servers learn is for an operator to know. */
+/* Reports where debug files come from, and what is sent to debuginfod servers,
+ * which operators should know. */
 enum verdict
 probe_debuginfod(struct doctor *d)
 {

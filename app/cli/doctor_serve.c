@@ -1,4 +1,4 @@
-/* doctor: the store, the socket, and what answers over HTTP. */
+/* doctor: checks the store, the socket, and the server over HTTP. */
 #include "doctor.h"
 
 #include "base/clock.h"
@@ -23,7 +23,8 @@
 	"network.conf && systemctl daemon-reload && systemctl " \
 	"restart stoker-worker"
 
-/* Others may not look into it: the store holds tokens and symbol names. */
+/* The store must not be readable by others: it holds tokens and symbol
+ * names. */
 enum verdict
 probe_store(struct doctor *d)
 {
@@ -53,8 +54,8 @@ unreachable(struct doctor *d, const char *path, int err)
 	return SKIPPED;
 }
 
-/* The API and the worker refuse to start on what this reports. Below another
- * root than this machine's the database is not opened. */
+/* The API and the worker refuse to start with the problems that this reports.
+ * The database is opened only if d->root is this machine's root. */
 static enum verdict
 look_into_database(struct doctor *d, const char *path, const struct stat *seen)
 {
@@ -82,7 +83,7 @@ look_into_database(struct doctor *d, const char *path, const struct stat *seen)
 	return BROKEN;
 }
 
-/* Says whether there is a keeper. */
+/* Reports whether a keeper runs. */
 static enum verdict
 look_for_keeper(struct doctor *d, struct db *db)
 {
@@ -100,7 +101,8 @@ look_for_keeper(struct doctor *d, struct db *db)
 	return WARNING;
 }
 
-/* The server is asked from this host as root, and may know the API alone. */
+/* doctor connects as root, which PostgreSQL may not accept though it accepts
+ * the API. */
 static enum verdict
 probe_server_database(struct doctor *d)
 {
@@ -209,14 +211,15 @@ probe_socket(struct doctor *d)
 	}
 	if (!(st.st_mode & 07))
 		return FINE;
-	/* Whoever may connect may forge every header that nginx sets. */
+	/* Users who can connect can forge every header that nginx sets. */
 	found(d, ": open to every user");
 	fix(d, "chmod 0660 %s", path);
 	return BROKEN;
 }
 
-/* One GET; the reply, or what is wrong in d->found. A server whose pool does
- * not answer is asked once: each question would wait for nginx to give up. */
+/* Sends a GET; reads the reply, or sets d->found to the error. A server that
+ * does not answer is asked only once: each request would wait until nginx gives
+ * up. */
 static int
 get(struct doctor *d, const char *path, struct reply *r)
 {
@@ -235,7 +238,7 @@ get(struct doctor *d, const char *path, struct reply *r)
 	return rc;
 }
 
-/* Adds what an error reply says. */
+/* Appends the message of an error reply. */
 static void
 say_reply(struct doctor *d, const struct reply *r)
 {
@@ -351,7 +354,7 @@ probe_workers(struct doctor *d)
 	return BROKEN;
 }
 
-/* Below these a host of the fleet is as it should be. */
+/* Limits below which a host of the fleet is in order. */
 #define WAITS_S   600
 #define LISTS_MAX 20
 
@@ -382,7 +385,7 @@ number_of(const json_t *w, const char *key)
 	return json_number_value(json_object_get(w, key));
 }
 
-/* Judges a host of the fleet; false when all is well with it. */
+/* Judges a host of the fleet. Returns false if it is in order. */
 static bool
 judge_host(struct doctor *d, const json_t *w, int64_t now_s)
 {
@@ -426,7 +429,7 @@ doctor_ask_hosts(struct doctor *d, json_t *out)
 	buf_clear(&d->found);
 	if (!d->cli->http.token || get(d, "/api/v1/workers", &r) ||
 	    r.status != 200)
-		return; /* other rows say why */
+		return; /* other rows report why */
 	json_array_foreach(json_object_get(r.json, "items"), i, w) {
 		if (!json_is_true(json_object_get(w, "joined")))
 			continue;
@@ -452,7 +455,7 @@ text_of(const json_t *row, const char *key)
 	return s ? s : "";
 }
 
-/* A finding as a row of doctor's; the host is named where there are several. */
+/* Adds a finding as a row of doctor's, with the host if there are several. */
 static void
 add_finding(json_t *out, const json_t *row, bool several)
 {
@@ -495,20 +498,20 @@ doctor_ask_server(struct doctor *d, json_t *out)
 
 	if (!d->cli->http.token) {
 		doctor_add(out, "worker and API", verdict_word(SKIPPED),
-		           "what they tried is told to callers with a token "
+		           "their findings are shown to callers with a token "
 		           "only",
 		           "stoker setup");
 		return;
 	}
 	buf_clear(&d->found);
 	if (get(d, "/api/v1/checks", &r) || r.status != 200)
-		return; /* the rows about the server and the token say why */
+		return; /* the rows about the server and the token report why */
 	items = json_object_get(r.json, "items");
 	json_array_foreach(items, i, row)
 		add_finding(out, row, has_several_hosts(items));
 }
 
-/* Whether anything is fetched on this installation, as far as can be seen. */
+/* True if this installation fetches anything, as far as can be seen. */
 static bool
 needs_fetcher(struct doctor *d)
 {
@@ -530,7 +533,7 @@ needs_fetcher(struct doctor *d)
 	return false;
 }
 
-/* The network that a process has, by its namespace; "": not to be seen. */
+/* Finds the network namespace of a process; "" if it cannot be read. */
 static void
 network_of(const struct doctor *d, const char *pid, char out[static 64])
 {

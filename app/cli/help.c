@@ -1,4 +1,4 @@
-/* Help, from the same rows that dispatch. */
+/* Help, from the rows that commands are dispatched by. */
 #include "cli.h"
 
 #include "near.h"
@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define WRAP        78
-#define NAME_COLUMN 15 /* where a list of commands says what they do */
+#define NAME_COLUMN 15 /* where the docs in a list of commands begin */
 
 const struct command commands[] = {
 #define COMMAND(part, name, usage, handler, least, most, doc, example) \
@@ -30,8 +30,8 @@ static const struct {
 #undef FAMILY
 };
 
-/* Words that the command's name and the given words share, all of the name
- * or none. */
+/* Returns the number of words of the command's name if words begin with all of
+ * it, else 0. */
 static size_t
 words_matched(const char *name, const char *const *words, size_t n)
 {
@@ -75,7 +75,8 @@ in_family(const struct command *cmd, const char *word)
 	return !strncmp(cmd->name, word, n) && cmd->name[n] == ' ';
 }
 
-/* The next piece that stays on one line: a word, or a short [--option N]. */
+/* Returns the length of the next unbreakable piece: a word, or a short
+ * [--option N]. */
 static size_t
 piece(const char *text)
 {
@@ -86,8 +87,8 @@ piece(const char *text)
 	return strcspn(text, " ");
 }
 
-/* Text from column on, broken at spaces; the first line goes on where the
- * cursor is. */
+/* Appends text, wrapped at spaces and indented to column. The first line
+ * continues the current one. */
 static void
 wrap(struct buf *out, const char *text, size_t column)
 {
@@ -110,7 +111,7 @@ wrap(struct buf *out, const char *text, size_t column)
 	buf_putc(out, '\n');
 }
 
-/* The options of a command; NULL: those of every command. */
+/* Shows the options of a command, or the global ones if cmd is NULL. */
 static void
 show_options(struct buf *out, const struct command *cmd)
 {
@@ -169,7 +170,7 @@ show_line(struct buf *out, const char *name, const char *doc, size_t column)
 	wrap(out, buf_str(&first), column);
 }
 
-/* The words that may follow the first one of several commands: "add, list". */
+/* Appends the second words of a family's commands: "add, list". */
 static void
 put_words(struct buf *out, const char *family)
 {
@@ -184,7 +185,7 @@ put_words(struct buf *out, const char *family)
 	}
 }
 
-/* "Register services, show and remove them: add, list, show." */
+/* Shows "Register services, show and remove them: add, list, show." */
 static void
 show_family_line(struct buf *out, const char *word, const char *doc)
 {
@@ -197,7 +198,7 @@ show_family_line(struct buf *out, const char *word, const char *doc)
 	show_line(out, word, buf_str(&text), NAME_COLUMN);
 }
 
-/* The first word of a command of two words, or NULL. */
+/* Returns the family of a command, or NULL. */
 static const char *
 family_word(const struct command *cmd)
 {

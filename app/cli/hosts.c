@@ -1,4 +1,5 @@
-/* stoker hosts: hosts with a worker, and how far those of a fleet have come. */
+/* stoker hosts: hosts with a worker, and the age of the data that those of a
+ * fleet have sent. */
 #include "cli.h"
 
 #include "base/clock.h"
@@ -8,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-/* A span in at most three digits: "45s", "12m", "3h", "9d". */
+/* Appends a span in at most three digits: "45s", "12m", "3h", "9d". */
 static void
 put_span(struct buf *out, int64_t s)
 {
@@ -35,7 +36,7 @@ set_span(json_t *row, const char *key, int64_t s)
 	json_object_set_new(row, key, json_string(buf_str(&text)));
 }
 
-/* Sets a member to how long before now a time was; nothing when it is none. */
+/* Sets a member to the age of a time; does nothing if the time is missing. */
 static void
 set_age(json_t *row, const char *key, const char *of, int64_t now_ms)
 {
@@ -56,7 +57,7 @@ set_lags(json_t *row)
 		         json_integer_value(json_object_get(a, "lagSeconds")));
 }
 
-/* Says below a row what its columns have no room for. */
+/* Sets the note below a row, for what its columns have no room for. */
 static void
 set_note(json_t *row)
 {

@@ -5,7 +5,8 @@
 #include <string.h>
 
 #define CONNECT_TIMEOUT_S 5
-/* A wait of the server's 20 s and a reply of many megabytes fit in. */
+/* Long enough for a wait of 20 s in the server, and a reply of many
+ * megabytes. */
 #define TOTAL_TIMEOUT_S 120
 
 void
@@ -192,8 +193,8 @@ result_of(CURLM *multi, CURLMcode failed)
 	return m ? m->data.result : CURLE_ABORTED_BY_CALLBACK;
 }
 
-/* Unlike curl_easy_perform(), which calls back once a second, this one has a
- * tick that can move a progress bar. */
+/* Replaces curl_easy_perform(), which calls back only once a second: too slow
+ * for a progress bar. */
 static CURLcode
 perform(struct http *h)
 {

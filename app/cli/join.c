@@ -1,8 +1,9 @@
 /*
- * stoker join: this host becomes one of a fleet.
+ * stoker join: makes this host part of a fleet.
  *
- * The key for joining works once. So all that could fail on this side is tried
- * before it is sent, and a key that could not be written is shown.
+ * The key for joining works once. Everything that can fail on this side is
+ * therefore tried before the key is sent, and a new key that cannot be written
+ * is printed.
  */
 #include "cli.h"
 
@@ -48,7 +49,7 @@ centre_http(const struct conf *conf, const char *url, struct http *out)
 
 /* --- files ---------------------------------------------------------------- */
 
-/* A file that is replaced: its folder, open, and its name there. */
+/* A file to be replaced: its open folder, and its name there. */
 struct place {
 	char *path, *copy, *name;
 	int dir;
@@ -77,7 +78,8 @@ place_open(const char *path, struct place *p)
 	return LEAVE_OK;
 }
 
-/* True for "[agent]" where want is that, and for "url = x" where it is url. */
+/* True if the line is the section or sets the key that want names: "[agent]",
+ * or "url" for "url = x". */
 static bool
 is_line(const char *line, size_t n, const char *want)
 {
@@ -97,7 +99,7 @@ line_length(const char *s)
 	return n + (s[n] == '\n');
 }
 
-/* Copies the text with url of [agent] set, and nothing else changed. */
+/* Copies the text, changing only url of [agent]. */
 static void
 set_url(const char *text, const char *url, struct buf *out)
 {

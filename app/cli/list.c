@@ -1,13 +1,13 @@
-/* Lists of the API, page after page, as one table. */
+/* Fetches lists of the API, page by page, and shows them as one table. */
 #include "cli.h"
 
 #include "table.h"
 
 #include <string.h>
 
-#define PAGE 500 /* what the API gives at most */
+#define PAGE 500 /* most items in a page of the API */
 
-/* Appends one page; *cursor becomes the next, or NULL after the last. */
+/* Appends one page, and sets *cursor to that of the next, or to NULL. */
 static int
 add_page(struct cli *c, const char *path, size_t want, json_t *items,
          char **cursor)
@@ -80,7 +80,7 @@ items_show(const struct cli *c, const json_t *items,
 		buf_puts(&out, "none\n");
 	else if (c->screen.width)
 		table_show_used(&out, columns, n, items, &c->screen);
-	else /* programs count columns */
+	else /* programs rely on the columns */
 		table_show(&out, columns, n, items, &c->screen);
 	return print(&out);
 }

@@ -15,8 +15,8 @@ static int (*const handlers[])(struct cli *) = {
 #undef COMMAND
 };
 
-/* Says which operands a command takes: those before its options in the usage.
- */
+/* Reports the operands that a command takes, which precede the options in its
+ * usage. */
 static int
 operands_error(const struct cli *c, const struct command *cmd)
 {
@@ -47,8 +47,8 @@ run(struct cli *c, const struct command *cmd, struct buf *why)
 		                   cmd->name);
 	if (c->noperands < cmd->least || c->noperands > cmd->most)
 		return operands_error(c, cmd);
-	/* Only those that talk to the server miss one: `token create` may be
-	 * what fills the file. */
+	/* A missing token is not an error yet: commands without the server do
+	 * not need it, and `token create` may be about to fill the file. */
 	if (token_find(c->opt.token, c->opt.token_file, &c->http.token, why))
 		c->token_why = buf_str(why);
 	return handlers[cmd - commands](c);
@@ -82,8 +82,8 @@ dispatch(struct cli *c, struct buf *why)
 	return run(c, cmd, why);
 }
 
-/* Says what is wrong with the options, and which help explains them: that of
- * the command which the words before the mistake name. */
+/* Reports an error in the options, and the help to read: that of the command
+ * named by the words before the error. */
 static int
 options_error(int argc, char **argv, const char *why)
 {

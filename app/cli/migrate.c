@@ -1,5 +1,5 @@
-/* stoker migrate: the database is made ready for this release, and a store of
- * SQLite moves to a server. */
+/* stoker migrate: brings the database up to date for this release, and moves an
+ * SQLite store to PostgreSQL. */
 #include "cli.h"
 
 #include "become.h"
@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* Adds a row of what was there before, and is there now. */
+/* Adds a row with the numbers before and after the move. */
 static void
 add(json_t *rows, const char *what, int64_t before, int64_t after)
 {
@@ -50,7 +50,7 @@ move(const struct cli *c, const struct conf *conf)
 	          : show(c, &r);
 }
 
-/* LEAVE_OK unless there is nowhere to move to. */
+/* Returns LEAVE_OK, or prints an error if there is no database to move to. */
 static int
 check_move(const struct cli *c, const struct conf *conf)
 {

@@ -9,7 +9,7 @@
 #define SPANS_MAX 64
 #define DEPTH_MAX 64
 
-/* Arguments between two brackets, as offsets of bytes. */
+/* Arguments between two brackets, as byte offsets. */
 struct span {
 	size_t from, to;
 	bool qualifies; /* the name, as Rust's <T as Trait>:: does */
@@ -19,15 +19,16 @@ struct span {
 struct bracket {
 	char close;
 	size_t at;
-	bool arguments; /* of a name; else part of one: Go's (*T) */
+	bool arguments; /* it has arguments; else it is part of the name, like
+	                   Go's (*T) */
 };
 
-/* A name, and what may be left out of it. */
+/* A name, and the parts that may be left out. */
 struct parts {
 	const char *name;
 	struct span spans[SPANS_MAX];
 	size_t n;
-	/* while it is read */
+	/* while the name is read */
 	struct bracket open[DEPTH_MAX];
 	size_t depth;
 	bool after_operator;
@@ -40,8 +41,8 @@ in_word(char c)
 	       (unsigned char)c >= 0x80;
 }
 
-/* Bytes of "operator<<" and of its like at s[at], whose brackets are none; 0
- * where there is none. */
+/* Returns the length of an operator's name, such as "operator<<", at s[at],
+ * whose characters are not brackets; 0 if there is none. */
 static size_t
 operator_length(const char *s, size_t at)
 {
@@ -84,7 +85,7 @@ closes(const char *s, size_t at)
 	       !(s[at] == '>' && at && s[at - 1] == '-');
 }
 
-/* Brackets behind a word hold its arguments. */
+/* Brackets that follow a word contain its arguments. */
 static void
 open_bracket(struct parts *p, size_t at)
 {
@@ -107,15 +108,15 @@ close_bracket(struct parts *p, size_t at)
 
 	if (p->n == SPANS_MAX || (!b->arguments && !qualifies))
 		return;
-	/* Those inside are left out with it. */
+	/* Spans inside this one are left out with it. */
 	while (b->arguments && p->n && p->spans[p->n - 1].from > b->at)
 		p->n--;
 	p->spans[p->n++] = (struct span){
 		.from = b->at + 1, .to = at, .qualifies = !b->arguments};
 }
 
-/* The character at *at, or the symbol of an operator that begins there; false
- * for a bracket too many. */
+/* Reads a character, or the name of an operator. Returns false for an unmatched
+ * bracket. */
 static bool
 read_one(struct parts *p, size_t *at)
 {
@@ -137,7 +138,7 @@ read_one(struct parts *p, size_t *at)
 	return true;
 }
 
-/* Finds the arguments; none in a name whose brackets do not match. */
+/* Finds the arguments. A name whose brackets do not match has none. */
 static void
 find_spans(struct parts *p)
 {
@@ -150,7 +151,8 @@ find_spans(struct parts *p)
 		p->n = 0;
 }
 
-/* The longest that is still there; a qualifying one only after the others. */
+/* Returns the longest span not left out yet, among qualifying spans or the
+ * others. */
 static struct span *
 longest(struct parts *p, bool qualifies)
 {
@@ -168,7 +170,7 @@ longest(struct parts *p, bool qualifies)
 	return best;
 }
 
-/* The first that is left out, from at on; NULL after the last. */
+/* Returns the first span left out from at on, or NULL. */
 static const struct span *
 next_left_out(const struct parts *p, size_t at)
 {
@@ -197,7 +199,7 @@ put_parts(struct buf *out, const struct parts *p)
 	buf_puts(out, p->name + at);
 }
 
-/* The name with as few arguments left out as the width asks for. */
+/* Appends the name, leaving out as few arguments as necessary. */
 static void
 without_arguments(struct buf *out, const char *name, size_t width)
 {
@@ -214,7 +216,7 @@ without_arguments(struct buf *out, const char *name, size_t width)
 	}
 }
 
-/* True for what compilers append to a name: ".cold", ".part.0". */
+/* True for a suffix that compilers append: ".cold", ".part.0". */
 static bool
 is_clone(const char *dot)
 {
@@ -230,8 +232,7 @@ is_clone(const char *dot)
 	return false;
 }
 
-/* True where a name of what is around ends: "::", "/", or Go's and Java's
- * ".". */
+/* True for a separator of scopes: "::", "/", or Go's and Java's ".". */
 static bool
 is_joint(const char *s, size_t at)
 {
@@ -240,7 +241,7 @@ is_joint(const char *s, size_t at)
 	return s[at] == '.' && at && s[at + 1] && !is_clone(s + at);
 }
 
-/* The next joint outside of brackets behind at, or the name's end. */
+/* Returns the end of the next separator outside brackets, or the name's end. */
 static size_t
 next_joint(const char *s, size_t at)
 {
@@ -264,8 +265,8 @@ next_joint(const char *s, size_t at)
 	return i;
 }
 
-/* True for the name of a file, or an address in one: libc.so.6+0x88ef0. Its
- * dots are no joints. */
+/* True for a file, or an address in one, such as libc.so.6+0x88ef0, whose dots
+ * are not separators. */
 static bool
 is_file(const char *name)
 {
@@ -274,11 +275,11 @@ is_file(const char *name)
 	return strstr(name, "+0x") || (so && (!so[3] || so[3] == '.'));
 }
 
-/* Keeps what follows the last joint, and as much before it as fits. */
+/* Keeps the part after the last separator, and as much before it as fits. */
 static void
 without_qualifiers(struct buf *out, const char *name, size_t width)
 {
-	size_t room = width - 1, last = 0; /* what the ellipsis leaves */
+	size_t room = width - 1, last = 0; /* without the ellipsis */
 
 	for (size_t at = next_joint(name, 0); name[at] && !is_file(name);
 	     at = next_joint(name, at)) {

@@ -19,7 +19,7 @@ type_asked(const struct cli *c)
 	return c->opt.type ? c->opt.type : "cpu";
 }
 
-/* "sess-...: cpu of web, 14:03:22, 331 samples" */
+/* Appends "sess-...: cpu of web, 14:03:22, 331 samples". */
 static void
 put_profile(const struct cli *c, const json_t *p, struct buf *out)
 {
@@ -50,7 +50,8 @@ take(const struct cli *c, const char *word, const json_t *p,
 
 /* --- ids ------------------------------------------------------------------ */
 
-/* A part is named by an id, a dot and a range; the id alone counts. */
+/* True for prefix and characters of an id, up to a dot: a part of a capture is
+ * named by an id, a dot and a range. */
 static bool
 begins_id(const char *word, const char *prefix)
 {
@@ -63,7 +64,7 @@ begins_id(const char *word, const char *prefix)
 	return !word[end] || word[end] == '.';
 }
 
-/* An id, or the beginning of one: the prefix alone is the least. */
+/* True for an id or the beginning of one, at least its prefix. */
 static bool
 is_id(const char *word)
 {
@@ -95,7 +96,7 @@ ambiguous(const struct cli *c, const char *word, const json_t *found)
 	return LEAVE_FAILED;
 }
 
-/* Finds the one id that begins with this word. */
+/* Finds the id that begins with this word, which must be the only one. */
 static int
 by_id(struct cli *c, const char *word, char out[static ID_MAX])
 {
@@ -130,8 +131,8 @@ by_id(struct cli *c, const char *word, char out[static ID_MAX])
 
 /* --- the newest ----------------------------------------------------------- */
 
-/* The nth newest that a query of sessions lists; NULL in *out where there are
- * fewer. */
+/* Fetches the nth newest session that a query lists. Sets *out to NULL if there
+ * are fewer. */
 static int
 ask_newest(struct cli *c, struct buf *path, long nth, json_t **out)
 {
@@ -148,7 +149,7 @@ ask_newest(struct cli *c, struct buf *path, long nth, json_t **out)
 	return rc;
 }
 
-/* Reads "@last~N:SERVICE"; false when it is none. */
+/* Reads "@last~N:SERVICE". Returns false if the word is malformed. */
 static bool
 read_last(const char *word, long *nth, const char **service)
 {
@@ -167,7 +168,7 @@ read_last(const char *word, long *nth, const char **service)
 	return (!*end || (*service && **service)) && *nth <= LAST_MOST;
 }
 
-/* Says that there are not as many profiles: the service may be none. */
+/* Reports that there are fewer profiles, or that the service does not exist. */
 static int
 explain_few(struct cli *c, const char *word, const char *service)
 {
@@ -185,8 +186,7 @@ explain_few(struct cli *c, const char *word, const char *service)
 	              word);
 }
 
-/* Tells of a profile that is newer than the one taken, since that one is not
- * complete. */
+/* Mentions a newer profile that was not chosen because it is not complete. */
 static int
 tell_newer(struct cli *c, struct buf *path, const char *id)
 {
@@ -203,7 +203,7 @@ tell_newer(struct cli *c, struct buf *path, const char *id)
 	return LEAVE_OK;
 }
 
-/* complete: only profiles that are count. */
+/* complete: consider only complete profiles. */
 static int
 by_age(struct cli *c, const char *word, bool complete, char out[static ID_MAX])
 {
@@ -235,7 +235,7 @@ by_age(struct cli *c, const char *word, bool complete, char out[static ID_MAX])
 
 /* --- of a service --------------------------------------------------------- */
 
-/* Why a service has no such profile: it may be none. */
+/* Reports that a service has no such profile, or does not exist. */
 static int
 explain_none(struct cli *c, const char *word, const char *type)
 {
@@ -302,7 +302,8 @@ is_called(const json_t *item, const struct kind_named *k, const char *word)
 	return !strcmp(json_member(item, k->name), word);
 }
 
-/* The items whose id begins so, else those of that name. */
+/* Returns the items whose id begins with word or, if there are none, those with
+ * that name. */
 static json_t *
 find_items(const json_t *items, const struct kind_named *k, const char *word)
 {

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#define LENGTH_MAX 32 /* longer words are not looked at */
+#define LENGTH_MAX 32 /* longer words are not compared */
 
 static size_t
 least(size_t a, size_t b)
@@ -13,8 +13,9 @@ least(size_t a, size_t b)
 }
 
 /*
- * Letters to insert, delete, change or swap with the next one.
- * Source: optimal string alignment, a form of Damerau and Levenshtein.
+ * Returns the number of letters to insert, delete, change or swap with the next
+ * one. Source: optimal string alignment, a variant of the Damerau-Levenshtein
+ * distance.
  */
 static size_t
 distance(const char *a, const char *b)
@@ -47,7 +48,7 @@ near_try(struct near *n, const char *candidate)
 	if (!length || length > LENGTH_MAX || strlen(candidate) > LENGTH_MAX)
 		return;
 	d = distance(n->word, candidate);
-	if (!d) /* it was written so: something else is wrong */
+	if (!d) /* the word is correct: something else is wrong */
 		return;
 	if (length > 1 && !strncmp(n->word, candidate, length))
 		d = 1; /* the rest is missing */

@@ -92,7 +92,7 @@ option_doc(size_t i, const char *command)
 	return rows[i].doc;
 }
 
-/* The row of "--name" or "--name=value"; *value is what follows the '='. */
+/* Finds the row of "--name" or "--name=value"; *value is the text after '='. */
 static int
 find(const char *word, const char **value)
 {
@@ -123,7 +123,7 @@ set_number(const char *text, int64_t *out)
 	return 0;
 }
 
-/* A span as a whole number of units; one without a letter counts them. */
+/* Reads a span as a whole number of units; a plain number counts units. */
 static int
 set_span(const char *text, int64_t unit_ms, int64_t *out)
 {
@@ -145,7 +145,8 @@ set_count(enum kind kind, const char *text, int64_t *out)
 	return set_span(text, kind == DAYS ? 86400 * MS_PER_S : MS_PER_S, out);
 }
 
-/* How the value of an option that counts is written; NULL for the others. */
+/* Returns how the value of a numeric option is written; NULL for other
+ * kinds. */
 static const char *
 count_expected(enum kind kind)
 {
@@ -279,7 +280,7 @@ options_fit(const struct options *o, const char *usage, struct buf *why)
 	return 0;
 }
 
-/* True when word is one of a list that is separated by blanks. */
+/* True if the space-separated list has the word. */
 static bool
 has_word(const char *list, const char *word)
 {

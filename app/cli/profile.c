@@ -1,4 +1,4 @@
-/* stoker top, get, pin, remove, open: profiles that exist. */
+/* stoker top, get, pin, remove, open: work with existing profiles. */
 #include "cli.h"
 
 #include "base/file.h"
@@ -23,7 +23,7 @@ profile_path(struct buf *out, const char *id)
 	url_escape(out, id);
 }
 
-/* A profile that is not there yet, or never will be, has no top functions. */
+/* Refuses a profile that is not complete, which has no top functions. */
 static int
 check_ended(const char *id, const json_t *result)
 {
@@ -130,7 +130,7 @@ write_file(const char *path, const struct buf *body)
 	return rc ? failed("%s: %s", path, strerror(-rc)) : LEAVE_OK;
 }
 
-/* --json asks for the format of that name. */
+/* Returns the format to fetch; --json means json. */
 static const char *
 format_of(const struct cli *c)
 {
@@ -175,7 +175,7 @@ cmd_get(struct cli *c)
 	return profile_fetch(c, buf_str(&path));
 }
 
-/* A call about a profile, and what became of it then. */
+/* Changes a profile with a call, and prints the outcome. */
 static int
 change(struct cli *c, const char *id, const char *method, const char *rest,
        const char *what)
@@ -215,8 +215,8 @@ cmd_unpin(struct cli *c)
 	return pin(c, "DELETE", "unpinned");
 }
 
-/* A pinned profile was meant to stay: without a terminal to ask at, only --yes
- * removes it. */
+/* A pinned profile is meant to stay: without a terminal, only --yes removes
+ * it. */
 static int
 confirm_pinned(const struct cli *c, const char *id)
 {
@@ -226,8 +226,8 @@ confirm_pinned(const struct cli *c, const char *id)
 	                             id);
 }
 
-/* A capture that runs is cancelled without a question: it keeps the samples it
- * has, so nothing is lost. */
+/* A running capture is cancelled without asking: it keeps its samples, so that
+ * nothing is lost. */
 static int
 confirm_remove(struct cli *c, const char *id)
 {
@@ -261,7 +261,7 @@ cmd_remove(struct cli *c)
 
 /* --- open ----------------------------------------------------------------- */
 
-/* A link of the server's that a browser may be given. */
+/* True for a link that may be passed to a browser. */
 static bool
 is_link(const char *url)
 {
@@ -276,8 +276,8 @@ has_display(void)
 	return (x && *x) || (wayland && *wayland);
 }
 
-/* The desktop's own choice of a browser; that there is none is no failure,
- * since the link was printed. */
+/* Starts the desktop's browser. If that fails, nothing is reported: the link
+ * was printed. */
 static void
 start_browser(const char *url)
 {
@@ -294,7 +294,7 @@ start_browser(const char *url)
 	posix_spawn_file_actions_destroy(&quiet);
 }
 
-/* Prints a link of the server's. */
+/* Prints a link from the server. */
 static int
 print_link(const char *url)
 {
@@ -326,8 +326,8 @@ cmd_open(struct cli *c)
 	return rc;
 }
 
-/* The link is a secret, which the arguments of a browser would tell everybody
- * on this machine: the user opens it. */
+/* The link is a secret. As an argument of a browser it would be visible to
+ * every user of this machine, so the user has to open it. */
 int
 cmd_ui(struct cli *c)
 {

@@ -1,4 +1,4 @@
-/* stoker quota: what the tenant holds, and may hold. */
+/* stoker quota: how much the tenant holds, and may hold. */
 #include "cli.h"
 #include "table.h"
 

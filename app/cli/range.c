@@ -1,4 +1,4 @@
-/* stoker history, series, merge: what a service did over time. */
+/* stoker history, series, merge: a service over time. */
 #include "session.h"
 
 #include "profile.h"
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define BAR_COLUMNS 22 /* what a line of 80 has left */
+#define BAR_COLUMNS 22 /* what is left of a line of 80 */
 
 static const char *
 unit_of(const char *type)
@@ -34,7 +34,7 @@ add_label(struct buf *path, const char *word)
 	return LEAVE_OK;
 }
 
-/* The path of a range, with all that its options say. */
+/* Appends the path of a range, with parameters from the options. */
 static int
 range_path(struct cli *c, const char *rest, const char *type, struct buf *out)
 {
@@ -86,7 +86,7 @@ cmd_history(struct cli *c)
 
 /* --- series --- */
 
-/* A point is drawn at its rate, or at its value where the value is a mean. */
+/* Returns the rate of a point, or its value if that is a mean. */
 static double
 height_of(const json_t *point)
 {
@@ -108,7 +108,7 @@ put_bar(json_t *point, double most)
 	json_object_set_new(point, "bar", json_string(bar));
 }
 
-/* A value as people read it, beside the number. */
+/* Adds a text for people for a value of a point. */
 static void
 put_text(json_t *point, const char *key, const char *unit, const char *as)
 {
@@ -146,7 +146,7 @@ put_texts(json_t *trend, bool shares)
 	return most;
 }
 
-/* A function may be mistyped, or inlined: its zeros alone would not tell. */
+/* Notes that a function has no samples: it may be mistyped, or inlined. */
 static void
 note_function(const struct cli *c)
 {
@@ -154,7 +154,7 @@ note_function(const struct cli *c)
 
 	safe_puts(&name, c->opt.function);
 	fprintf(stderr,
-	        "note: no sample of that time is of '%s'\n"
+	        "note: no sample of that time contains '%s'\n"
 	        "  stoker merge %s lists functions\n",
 	        buf_str(&name), c->operands[0]);
 }
@@ -165,8 +165,7 @@ is_covered(const json_t *point)
 	return json_number_value(json_object_get(point, "coveredSeconds")) > 0;
 }
 
-/* Leaves out the points before the first that is covered, and after the
- * last. */
+/* Removes the points before the first covered one, and after the last. */
 static void
 trim_points(json_t *points)
 {
@@ -210,7 +209,7 @@ cmd_series(struct cli *c)
 			"%s has no profile of that time\n"
 			"  stoker continuous on %s makes some all the time",
 			c->operands[0], c->operands[0]);
-	/* all functions together have 100 % */
+	/* for all functions together, shares would be 100 % */
 	most = put_texts(r.json, c->opt.function || !c->screen.width);
 	if (c->screen.width)
 		table_show_used(&out, columns, ARRAY_LEN(columns), points,

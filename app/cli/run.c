@@ -1,4 +1,4 @@
-/* stoker run: one profile, now. */
+/* stoker run: takes one profile now. */
 #include "cli.h"
 
 #include "base/clock.h"
@@ -18,12 +18,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The server holds each question this long, so that samples are counted. */
+/* How long the server holds a request for the result, so that the number of
+ * samples is shown while it grows. */
 #define WAIT_S 1
-/* A server that can't hold a question is asked again this much later. */
+/* Pause between requests to a server that cannot hold them. */
 #define PAUSE_MS  500
 #define LINE_MOST 78
-#define ABSENT_S  30 /* a service without a process is waited for */
+#define ABSENT_S  30 /* how long to wait for a process of the service */
 #define ABSENT    "ServiceNotRunning"
 #define ASKED_S   60 /* the API's default */
 
@@ -36,7 +37,7 @@ on_interrupt(int sig)
 	interrupted = 1;
 }
 
-/* Once: a second Ctrl-C ends the program as usual. */
+/* Catches only the first Ctrl-C: a second one ends the program. */
 static void
 catch_interrupts(void)
 {
@@ -76,7 +77,7 @@ make_body(const struct cli *c, json_t **out)
 
 #define STARTED_MAX 64
 
-/* Profiles that one start began, one on each host. */
+/* Profiles begun by one start, one on each host. */
 struct started {
 	char id[STARTED_MAX][ID_MAX];
 	size_t n;
@@ -96,7 +97,7 @@ add_started(struct started *s, const json_t *of)
 	return LEAVE_OK;
 }
 
-/* A server of an earlier release lists none, and has begun one. */
+/* A server of an earlier release has no list, and begins one profile. */
 static int
 read_started(const struct reply *r, struct started *out)
 {
@@ -114,9 +115,9 @@ read_started(const struct reply *r, struct started *out)
 struct watch {
 	struct cli *cli;
 	char id[ID_MAX];
-	json_t *result;   /* as last told by the server */
-	int64_t began_ns; /* when the capture was seen to run; 0: not yet */
-	char phase[32];   /* that was last told, off a terminal */
+	json_t *result;   /* the server's last reply */
+	int64_t began_ns; /* when the capture began; 0 if not yet */
+	char phase[32];   /* last one printed, if not on a terminal */
 	size_t drawn;     /* columns of the line, on a terminal */
 };
 
@@ -126,7 +127,7 @@ watch_done(struct watch *w)
 	json_decref(w->result);
 }
 
-/* Columns of a progress line; 0: lines are not redrawn. */
+/* Returns the columns of the progress line; 0 if lines are not redrawn. */
 static size_t
 line_width(const struct cli *c)
 {
@@ -184,8 +185,8 @@ warn_of_seconds(const struct cli *c)
 		        type_asked(c));
 }
 
-/* The capture began before the answer that told of it first, and runs for as
- * long as the server says at least. */
+/* Estimates when the capture began. That was before the first reply that shows
+ * it running, and at least as long ago as the server's progress implies. */
 static void
 note_begin(struct watch *w)
 {
@@ -225,7 +226,8 @@ draw(struct watch *w, const char *line)
 	w->drawn = text_columns(line);
 }
 
-/* Redraws the line; off a terminal, a new phase is a line of its own. */
+/* Redraws the progress line; if not on a terminal, prints a line for each new
+ * phase. */
 static void
 show_progress(void *arg)
 {
@@ -244,7 +246,7 @@ show_progress(void *arg)
 	}
 }
 
-/* The line ends as what it came to, and goes: what follows says more. */
+/* Shows the final state of the line, then erases it. */
 static void
 clear_progress(struct watch *w)
 {
@@ -257,7 +259,7 @@ clear_progress(struct watch *w)
 
 /* --- waiting -------------------------------------------------------------- */
 
-/* A pause in which the line keeps moving. */
+/* Pauses, while the progress line keeps moving. */
 static void
 pause_ms(struct watch *w, int ms)
 {
@@ -267,7 +269,7 @@ pause_ms(struct watch *w, int ms)
 	}
 }
 
-/* One question for the result. */
+/* Sends one request for the result. */
 static int
 ask_result(struct watch *w)
 {
@@ -332,7 +334,7 @@ is_absent(const struct reply *r)
 	return !strcmp(json_member(r->json, "error_code"), ABSENT);
 }
 
-/* False for a service that says of no process that it is one of its own. */
+/* False for a service without a match, which has no processes. */
 static bool
 may_appear(const struct reply *r)
 {
@@ -360,7 +362,7 @@ wait_for_process(const struct cli *c, struct patience *p)
 	poll(NULL, 0, PAUSE_MS);
 }
 
-/* Asks for the start until a process of the service is there, for a while. */
+/* Repeats the start until the service has a process, for a limited time. */
 static int
 start_patiently(struct cli *c, const json_t *body, struct patience *p,
                 struct reply *out)
@@ -443,7 +445,7 @@ show_result(struct cli *c, json_t *result)
 	return rc ? rc : show_links(result);
 }
 
-/* Without --wait: what was started, and how to go on. */
+/* Without --wait: prints what was started, and how to see the result. */
 static int
 show_start(const struct cli *c, const json_t *result, const struct started *s)
 {
@@ -468,8 +470,8 @@ run(struct cli *c, const json_t *body)
 	return rc ? rc : show_start(c, r.json, &s);
 }
 
-/* Waits for one profile of several, and shows it below the name of its host. An
- * interrupt cancels it and those after it. */
+/* Waits for one of several profiles, and shows it below the name of its host.
+ * An interrupt cancels it and those that follow. */
 static int
 wait_for_one(struct cli *c, const char *id)
 {
@@ -504,7 +506,8 @@ wait_for_all(struct cli *c, const struct started *s)
 	return rc;
 }
 
-/* True when the processes that the server knew had ended as it began. */
+/* True if the processes that the server knew had ended when the capture
+ * began. */
 static bool
 has_missed(const struct watch *w, const struct patience *p)
 {

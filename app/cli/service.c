@@ -1,4 +1,4 @@
-/* stoker service: what may be profiled. */
+/* stoker service: the services that may be profiled. */
 #include "cli.h"
 
 #include "base/file.h"
@@ -27,7 +27,8 @@ set_text(json_t *object, const char *key, const char *value)
 	return value ? json_object_set_new(object, key, json_string(value)) : 0;
 }
 
-/* {"exe": …} from the one option that says how processes are known. */
+/* Makes {"exe": …} from the option that selects processes; there may be only
+ * one. */
 static int
 match_of(const struct options *o, json_t **out)
 {
@@ -97,7 +98,7 @@ members_show(struct buf *out, const json_t *service, const struct screen *s)
 	buf_putc(out, '\n');
 }
 
-/* How many of the processes that match are on a host. */
+/* Counts the matching processes on a host. */
 static json_int_t
 count_matches(const json_t *processes, const char *host)
 {
@@ -111,7 +112,8 @@ count_matches(const json_t *processes, const char *host)
 	return n;
 }
 
-/* Whom captures are of on a host, and whom not, in a sentence. */
+/* Appends a sentence about the processes that captures on a host include and
+ * leave out. */
 static void
 captured_show(struct buf *out, const json_t *host, const json_t *processes,
               const struct screen *s)
@@ -169,7 +171,8 @@ all_captured_show(struct buf *out, const json_t *service,
 	}
 }
 
-/* Types that no capture can give now, or perhaps not, and what mends that. */
+/* Shows the types that cannot be captured now, or perhaps not, with the
+ * remedy. */
 static void
 lacks_show(struct buf *out, const json_t *service, const struct screen *s)
 {
@@ -226,7 +229,8 @@ show_service(const struct cli *c, const struct reply *r)
 	return print(&out);
 }
 
-/* Profiles of such a service can only be uploaded. */
+/* Warns about a service without processes, for which profiles can only be
+ * uploaded. */
 static void
 warn_of_match(const json_t *service)
 {
@@ -280,7 +284,7 @@ cmd_service_list(struct cli *c)
 	return items_show(c, items, on_screen, ARRAY_LEN(on_screen));
 }
 
-/* Adds what matches now under "processes", and whom captures are of. */
+/* Adds the members about the processes that match now. */
 static int
 add_processes(struct cli *c, const char *path, json_t *service)
 {
@@ -316,7 +320,7 @@ cmd_service_show(struct cli *c)
 
 /* --- remove --------------------------------------------------------------- */
 
-/* "3 profiles, 1 baseline"; nothing of a service that has none. */
+/* Appends "3 profiles, 1 baseline"; nothing if the service has none. */
 static void
 put_contents(struct buf *out, const json_t *contents)
 {
@@ -386,7 +390,7 @@ cmd_service_remove(struct cli *c)
 
 /* --- apply ---------------------------------------------------------------- */
 
-/* The name is in the path of a PUT, and no field of its body. */
+/* A PUT has the name in its path, not in its body. */
 static int
 replace(struct cli *c, const char *name, const json_t *service,
         struct reply *out)
@@ -399,8 +403,7 @@ replace(struct cli *c, const char *name, const json_t *service,
 	return ask_maybe(c, "PUT", buf_str(&path), body, out);
 }
 
-/* Replaces a service, or creates it when there is none; what the server has
- * then is added to done. */
+/* Replaces a service, or creates it, and adds the server's reply to done. */
 static int
 apply_one(struct cli *c, const char *file, const json_t *service, json_t *done)
 {

@@ -1,4 +1,4 @@
-/* stoker sessions: what profiles there are. */
+/* stoker sessions: lists profiles. */
 #include "session.h"
 
 #include "table.h"
@@ -60,7 +60,7 @@ put_result(const json_t *p, bool is_short, struct buf *out)
 		buf_addf(out, "%spinned", out->len ? ", " : "");
 }
 
-/* Labels that the server keeps for itself begin with two underscores. */
+/* Removes the server's internal labels, which begin with two underscores. */
 static void
 hide_labels(json_t *labels)
 {

@@ -23,7 +23,7 @@ settings_load(const struct options *o, struct conf *out, struct buf *why)
 	struct conf c;
 	int rc;
 
-	/* one that was named must be there */
+	/* a file that the user named must exist */
 	if (strcmp(file, CONFIG_DEFAULT) != 0 && access(file, R_OK)) {
 		rc = -errno;
 		buf_addf(why, "%s: %s", file, strerror(-rc));

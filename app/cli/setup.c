@@ -1,8 +1,8 @@
 /*
- * stoker setup: the first API key, where the command line finds it.
+ * stoker setup: makes the first API key, where the command line finds it.
  *
- * Root reads and writes its own key file, a child that has become the store's
- * owner for good reads the store, which that user may have filled.
+ * Root reads and writes the key file. A child that has switched to the store's
+ * owner for good reads the store, whose contents that user controls.
  */
 #include "cli.h"
 
@@ -24,7 +24,7 @@
 struct place {
 	struct buf path; /* of the file */
 	int dir;         /* the file's folder, locked */
-	char *key;       /* the file's; NULL where there is no file */
+	char *key;       /* from the file; NULL without a file */
 };
 
 /* The state of the store, as the child found it. */
@@ -43,7 +43,7 @@ place_done(struct place *p)
 	free(p->key);
 }
 
-/* Makes a folder and those above it, for this user alone. */
+/* Makes a folder and its parents, accessible to this user only. */
 static int
 make_folders(char *path)
 {
@@ -94,7 +94,7 @@ found_token(const struct token *t, struct found *out)
 	snprintf(out->role, sizeof(out->role), "%s", t->role);
 }
 
-/* -ENOENT where the store has no admin's key. */
+/* Finds a key of the role admin. Returns -ENOENT if there is none. */
 static int
 find_admin(struct store *s, struct found *out)
 {
@@ -152,7 +152,7 @@ make_key(struct store *s, struct found *out)
 	return key_make(s, &ask, "stoker setup", out->id, out->key);
 }
 
-/* The child: its exit status. */
+/* The work of the child; returns its exit status. */
 static int
 look_into_store(const struct options *o, const char *key, int to)
 {
@@ -169,7 +169,8 @@ look_into_store(const struct options *o, const char *key, int to)
 	return rc ? failed("%s", strerror(-rc)) : LEAVE_OK;
 }
 
-/* The child has read what other users may have written. */
+/* Checks the child's answer, which depends on data that other users may have
+ * written. */
 static bool
 is_sound(const struct found *f)
 {
@@ -211,7 +212,8 @@ ask_store(const struct options *o, const char *key, struct found *out)
 	                     : failed("the store gave a token that is none");
 }
 
-/* A key that could not be kept is shown: nobody else can. */
+/* Writes the key; if that fails, prints it, since nothing else could show
+ * it. */
 static int
 keep(const struct place *p, const struct found *f)
 {

@@ -1,4 +1,4 @@
-/* Replies of the API as people read them. */
+/* Shows replies of the API to people. */
 #include "table.h"
 
 #include "text.h"
@@ -27,7 +27,7 @@ error_show(struct buf *out, long status, const json_t *reply, long retry_after)
 	}
 	json_object_foreach((json_t *)details, key, v) {
 		if (json_is_string(v) && strstr(message, json_string_value(v)))
-			continue; /* said already */
+			continue; /* the message has it */
 		buf_puts(out, "  ");
 		safe_puts(out, key);
 		buf_puts(out, ": ");
@@ -80,7 +80,7 @@ top_show(struct buf *out, const json_t *result, int64_t limit,
 	json_t *row;
 	size_t i;
 
-	/* by self: those at the end that only call others are no answer */
+	/* sorted by self: functions at the end have no self cost */
 	json_array_foreach(all, i, row) {
 		if ((int64_t)i >= (limit < 0 ? TOP_ROWS : limit) ||
 		    is_caller_only(row))
@@ -96,7 +96,7 @@ top_show(struct buf *out, const json_t *result, int64_t limit,
 		table_show(out, top_columns, ARRAY_LEN(top_columns), rows, s);
 }
 
-/* Figures of a quality report that are shown at a glance. */
+/* Figures of a quality report for its summary. */
 static const struct {
 	const char *key, *what;
 	bool unwinding;
@@ -118,7 +118,7 @@ was_unwound(const json_t *quality)
 	return false;
 }
 
-/* "title: text", a line or more each. */
+/* Appends "title: text" for each text, wrapped. */
 static void
 show_each(struct buf *out, const char *title, const json_t *texts,
           const struct screen *s)
@@ -154,7 +154,7 @@ quality_show(struct buf *out, const json_t *result)
 	bool unwound = was_unwound(quality);
 
 	if (values_wanted(json_member(result, "profileType")))
-		return; /* a program loses none of what it counts by itself */
+		return; /* counters of a program lose no samples */
 	for (size_t i = 0; i < ARRAY_LEN(glance); i++) {
 		const json_t *v = json_object_get(quality, glance[i].key);
 

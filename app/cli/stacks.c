@@ -8,8 +8,8 @@
 
 #define INDENT         4
 #define GAP            2
-#define FOLD_LEAST     3  /* callers that are counted, not repeated */
-#define LOCATION_MOST  28 /* columns, where a line is too short for all */
+#define FOLD_LEAST     3  /* fewer shared callers are repeated */
+#define LOCATION_MOST  28 /* columns, if a line is too short for all */
 #define FUNCTION_LEAST 20
 
 void
@@ -21,7 +21,7 @@ stacks_done(struct stacks *k)
 
 /* --- which functions ------------------------------------------------------ */
 
-/* How many callers two stacks share, from the outermost on. */
+/* Counts the callers that two stacks share, from the outermost on. */
 static size_t
 shared(const json_t *a, const json_t *b)
 {
@@ -34,8 +34,8 @@ shared(const json_t *a, const json_t *b)
 	return n;
 }
 
-/* The first stack above that shares the most callers: its number, from 1;
- * *most stays 0 where none shares enough. */
+/* Returns the number, from 1, of the first stack above that shares the most
+ * callers. *most stays 0 if none shares enough. */
 static size_t
 most_shared(const struct stacks *k, const json_t *frames, size_t *most)
 {
@@ -91,7 +91,7 @@ struct widths {
 	size_t function, location;
 };
 
-/* Functions give way to locations down to some columns. */
+/* Divides a line between functions and locations. */
 static struct widths
 fit(const struct screen *s, const json_t *stack, size_t n)
 {
@@ -112,7 +112,7 @@ fit(const struct screen *s, const json_t *stack, size_t n)
 	return w;
 }
 
-/* A path loses its folders, then its middle. */
+/* Appends a location; leaves out its folders first, then its middle. */
 static void
 put_location(struct buf *out, const char *at, size_t width)
 {
@@ -181,7 +181,7 @@ put_counts(const json_t *stack, struct buf *out)
 		         json_integer_value(json_object_get(stack, "count")));
 }
 
-/* "#1: 8 waiting (channel send), created by main.main" */
+/* Appends "#1: 8 waiting (channel send), created by main.main". */
 static void
 put_title(size_t number, const json_t *stack, struct buf *out)
 {

@@ -1,4 +1,5 @@
-/* stoker symbolize: names for a profile whose debug files came later. */
+/* stoker symbolize: looks up names again, for debug files that were installed
+ * later. */
 #include "cli.h"
 
 #include "named.h"
@@ -9,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PAUSE_MS 200 /* between two questions */
+#define PAUSE_MS 200 /* between two requests */
 
 static bool
 under_way(const json_t *result)

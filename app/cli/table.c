@@ -6,13 +6,14 @@
 #include <string.h>
 
 #define GAP           2
-#define COLUMN_LEAST  10 /* a column of text shrinks to this */
-#define LAST_LEAST    34 /* the last one wants this much before others do */
+#define COLUMN_LEAST  10 /* a column of text may shrink to this */
+#define LAST_LEAST    34 /* the others shrink to leave the last this much */
 #define MEMBER_COLUMN 13 /* where the values of an object begin */
 #define NOTE_INDENT   4
-#define ID_LEAST      13 /* "sess-" and eight characters tell profiles apart */
+#define ID_LEAST      13 /* "sess-" and eight characters identify a profile */
 
-/* exe=/bin/web, or several with commas; rss (bytes=100). */
+/* Appends the members of an object: exe=/bin/web, or several with commas, or
+ * rss (bytes=100). */
 static void
 members_show(struct buf *out, const json_t *object)
 {
@@ -172,7 +173,8 @@ least_of(const struct column *c, size_t width, bool ids)
 	return COLUMN_LEAST;
 }
 
-/* The widest column before the last that may still shrink; n: none. */
+/* Returns the widest column before the last that can still shrink; n if there
+ * is none. */
 static size_t
 widest(const struct column *columns, const size_t widths[], size_t n, bool ids)
 {
@@ -185,8 +187,8 @@ widest(const struct column *columns, const size_t widths[], size_t n, bool ids)
 	return best;
 }
 
-/* The last column takes what the others leave of the line; they give way
- * where that is too little to read. */
+/* Fits the columns to a line. The last one takes what the others leave; if that
+ * is too little to read, the others shrink. */
 static void
 fit(const struct column *columns, size_t widths[], size_t n, size_t line)
 {
@@ -225,7 +227,7 @@ measure(const struct column *columns, size_t n, const json_t *rows,
 	}
 }
 
-/* Without the blanks that an empty last cell leaves. */
+/* Removes trailing spaces, which an empty last cell leaves. */
 static void
 trim(struct buf *out)
 {

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Bytes of a character's UTF-8 after its first are no columns of their own. */
+/* True unless c is a continuation byte of UTF-8, which takes no column. */
 static bool
 starts_character(char c)
 {

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A tenant is a name as the API takes it: "*" would open all of them. */
+/* Checks the names of tenants by the API's rule: "*" would mean all tenants. */
 static int
 check_tenants(const char *words)
 {
@@ -32,7 +32,7 @@ check_tenants(const char *words)
 	return LEAVE_OK;
 }
 
-/* "a,b" as the store has it: "a b"; the first is the default. */
+/* Converts "a,b" to the store's form, "a b"; the first is the default. */
 static int
 split_tenants(const char *given, char **out_all, char **out_first)
 {
@@ -78,7 +78,7 @@ read_expiry(const char *text, int64_t *out_ms)
 	return 0;
 }
 
-/* As POST /api/v1/tokens does it. */
+/* Checks and completes a key of the role join, as POST /api/v1/tokens does. */
 static int
 check_join(struct token_ask *ask)
 {
@@ -132,7 +132,7 @@ list_of(const char *words)
 	return list;
 }
 
-/* As POST /api/v1/tokens answers. */
+/* Prints the reply of POST /api/v1/tokens. */
 static int
 show_json(const struct token_ask *ask, const char *id, const char *key)
 {
@@ -203,7 +203,7 @@ cmd_token_list(struct cli *c)
 	return list_show(c, "/api/v1/tokens", columns, ARRAY_LEN(columns));
 }
 
-/* Leaves only those that still open anything. */
+/* Removes revoked keys from the list. */
 static void
 drop_revoked(json_t *tokens)
 {
@@ -212,7 +212,7 @@ drop_revoked(json_t *tokens)
 			json_array_remove(tokens, i);
 }
 
-/* True for the key that this program sends. */
+/* True for the key that this program uses. */
 static bool
 is_own(struct cli *c, const char *id)
 {

@@ -1,4 +1,4 @@
-/* Where the token of a call comes from. */
+/* Finds the token of a call. */
 #include "base/file.h"
 #include "http.h"
 
@@ -40,7 +40,7 @@ token_home(struct buf *out)
 		buf_addf(out, "%s/.config/stoker", home);
 }
 
-/* The file of the user's configuration; its absence is no error. */
+/* Reads the token file of the user, which need not exist. */
 static int
 from_home(char **out, struct buf *why)
 {

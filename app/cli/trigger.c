@@ -1,4 +1,4 @@
-/* stoker trigger: values of a service that start captures. */
+/* stoker trigger: conditions of a service that start captures. */
 #include "session.h"
 
 #include "labels.h"
@@ -24,7 +24,7 @@ triggers_path(struct buf *out, const char *service)
 	buf_puts(out, "/triggers");
 }
 
-/* The member of a kind that is a text; others are numbers. */
+/* Returns the member of a kind that is a text; the others are numbers. */
 static const char *
 text_member(const char *kind)
 {
@@ -34,7 +34,7 @@ text_member(const char *kind)
 	return "";
 }
 
-/* "percent=20" into {"percent": 20} */
+/* Sets "percent": 20 from "percent=20". */
 static int
 add_member(json_t *of, const char *word, const char *text)
 {
@@ -59,7 +59,7 @@ add_member(json_t *of, const char *word, const char *text)
 	               : LEAVE_OK;
 }
 
-/* {"cpuShare": {"function": …, "percent": …}} */
+/* Makes {"cpuShare": {"function": …, "percent": …}}. */
 static int
 make_when(const struct cli *c, json_t **out)
 {
@@ -113,7 +113,7 @@ cmd_trigger_add(struct cli *c)
 	return print_done(c, c->operands[1], json_member(r.json, "id"));
 }
 
-/* Sets what is shown of a trigger beside what the API says. */
+/* Adds texts for people to a trigger. */
 static void
 put_texts(json_t *trigger)
 {

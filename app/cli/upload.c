@@ -1,4 +1,4 @@
-/* stoker upload: a profile from elsewhere. */
+/* stoker upload: stores a profile from another tool. */
 #include "session.h"
 
 #include "base/file.h"
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The server's own limit is less, and it says so. */
+/* The server's limit is lower, and the server reports it. */
 #define UPLOAD_MAX ((size_t)1 << 30)
 
 static int

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEPTH_MOST 4096 /* deeper nodes are part of those above */
+#define DEPTH_MOST 4096 /* deeper nodes are not told apart */
 
 struct value {
 	int64_t self, total;
@@ -36,7 +36,8 @@ is_among(const int64_t path[], int64_t n, int64_t name)
 	return false;
 }
 
-/* A node below another of its name is part of that one's total. */
+/* Adds the values of nodes by name. A node below one of the same name is part
+ * of that one's total. */
 static void
 add_nodes(const json_t *graph, struct value values[], size_t nvalues)
 {

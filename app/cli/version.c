@@ -1,4 +1,4 @@
-/* stoker version: releases that work together. */
+/* stoker version: the releases of this program, the server and its workers. */
 #include "cli.h"
 
 #include "table.h"
@@ -22,7 +22,7 @@ put_release(struct buf *out, const char *what, const char *version,
 	buf_putc(out, '\n');
 }
 
-/* Workers are shown to those who have a token. */
+/* Shows the workers, which requires a token. */
 static void
 put_workers(struct cli *c, struct buf *out)
 {

@@ -22,7 +22,7 @@ read_span(const char *text, enum when way, struct buf *out)
 	return 0;
 }
 
-/* The whole of text in one of strptime's formats. */
+/* True if all of text matches a format of strptime(). */
 static bool
 matches(const char *text, const char *format, struct tm *tm)
 {
@@ -37,7 +37,7 @@ put_local(struct tm tm, struct buf *out)
 	char text[RFC3339_LEN];
 	time_t s;
 
-	tm.tm_isdst = -1; /* as the zone has it at that time */
+	tm.tm_isdst = -1; /* let mktime() determine daylight saving time */
 	s = mktime(&tm);
 	clock_format((int64_t)s * MS_PER_S, text);
 	buf_puts(out, text);

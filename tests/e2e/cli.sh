@@ -234,7 +234,7 @@ unshared() { ! terminal series demo | grep -q SHARE; }
 check what_everything_cost_has_no_share unshared
 check what_a_function_cost_has_one says SHARE terminal series demo --function model::matmul
 check series_of_a_function json '.function == "model::matmul"' stoker_cli --json series demo --function model::matmul
-check a_function_that_is_nowhere_is_told says "no sample of that time is of 'nosuch'" stoker_cli series demo --function nosuch
+check a_function_that_is_nowhere_is_told says "no sample of that time contains 'nosuch'" stoker_cli series demo --function nosuch
 check continuous_is_turned_off json '.enabled == false and .retentionDays == 90' stoker_cli --json continuous off demo
 
 check pin says "$id: pinned" stoker_cli pin "$id"

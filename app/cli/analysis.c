@@ -5,6 +5,7 @@
 #include "stacks.h"
 #include "table.h"
 #include "text.h"
+#include "verdict.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -137,15 +138,15 @@ whole_show(struct buf *out, const struct cli *c, const json_t *session,
 }
 
 int
-analysis_show(struct cli *c, const json_t *session)
+session_analysis_show(struct cli *c, const json_t *session)
 {
-	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
 	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_REPLY);
 	int64_t limit = stack_limit(c);
 	int rc;
 
-	family_path(&path, "/sessions", json_member(session, "id"));
+	session_path(&path, "/sessions", json_member(session, "id"));
 	buf_addf(&path, "/analysis?top=%" PRId64, limit < 1 ? 1 : limit);
 	rc = ask(c, "GET", buf_str(&path), NULL, &r);
 	if (rc || c->opt.json)
@@ -157,13 +158,13 @@ analysis_show(struct cli *c, const json_t *session)
 int
 cmd_analysis(struct cli *c)
 {
-	CLEANUP_REPLY struct reply session = REPLY_INIT;
+	CLEANUP_REPLY struct http_reply session = REPLY_INIT;
 	char id[ID_MAX];
 	int rc = profile_named(c, c->operands[0], "goroutine", id);
 
 	if (!rc)
-		rc = ask_session(c, id, &session);
-	return rc ? rc : analysis_show(c, session.json);
+		rc = session_ask(c, id, &session);
+	return rc ? rc : session_analysis_show(c, session.json);
 }
 
 /* --- diff ----------------------------------------------------------------- */
@@ -209,7 +210,7 @@ refuse_sampled(const struct cli *c, const json_t *base)
 
 static int
 diff_ask(struct cli *c, const char *base, const char *compare, const char *type,
-         struct reply *out)
+         struct http_reply *out)
 {
 	CLEANUP_JSON json_t *body = json_pack("{ss ss ss}", "baseId", base,
 	                                      "compareId", compare, "type",
@@ -221,8 +222,8 @@ diff_ask(struct cli *c, const char *base, const char *compare, const char *type,
 int
 cmd_diff(struct cli *c)
 {
-	CLEANUP_REPLY struct reply session = REPLY_INIT;
-	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_REPLY struct http_reply session = REPLY_INIT;
+	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
 	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_REPLY);
 	char base[ID_MAX], compare[ID_MAX];
 	const char *type;
@@ -231,7 +232,7 @@ cmd_diff(struct cli *c)
 	if (!rc)
 		rc = profile_named(c, c->operands[1], "goroutine", compare);
 	if (!rc)
-		rc = ask_session(c, base, &session);
+		rc = session_ask(c, base, &session);
 	if (rc)
 		return rc;
 	type = json_member(session.json, "profileType");
@@ -245,6 +246,6 @@ cmd_diff(struct cli *c)
 	           session.json);
 	buf_putc(&out, '\n');
 	deltas_show(&out, c, r.json);
-	diff_link_show(&out, r.json);
+	verdict_link_show(&out, r.json);
 	return print(&out);
 }

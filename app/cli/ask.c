@@ -128,7 +128,7 @@ query_time(const struct cli *c, const char *option, const char *key,
 int
 need_service(struct cli *c, const char *name)
 {
-	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
 	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
 
 	buf_puts(&path, "/api/v1/services/");
@@ -139,7 +139,7 @@ need_service(struct cli *c, const char *name)
 json_t *
 ask_quietly(struct cli *c, const char *path)
 {
-	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
 	int rc = http_call(&c->http, "GET", path, NULL, &r, &why);
 
@@ -149,7 +149,7 @@ ask_quietly(struct cli *c, const char *path)
 /* --- errors --------------------------------------------------------------- */
 
 static bool
-is_error(const struct reply *r, const char *code)
+is_error(const struct http_reply *r, const char *code)
 {
 	return !strcmp(json_member(r->json, "error_code"), code);
 }
@@ -212,7 +212,7 @@ put_expected(const struct option_given *o, const char *expected,
 /* Finds the option whose value the server refused. Returns false if the error
  * is not about an option. */
 static bool
-option_refused(const struct cli *c, const struct reply *r,
+option_refused(const struct cli *c, const struct http_reply *r,
                struct option_given *out)
 {
 	const json_t *details = json_object_get(r->json, "details");
@@ -222,7 +222,7 @@ option_refused(const struct cli *c, const struct reply *r,
 }
 
 static void
-tell_option(const struct option_given *o, const struct reply *r)
+tell_option(const struct option_given *o, const struct http_reply *r)
 {
 	CLEANUP_BUF struct buf line = BUF_INIT(BUF_MAX_SMALL);
 	const json_t *details = json_object_get(r->json, "details");
@@ -240,7 +240,7 @@ tell_option(const struct option_given *o, const struct reply *r)
 }
 
 static void
-tell_hints(struct cli *c, const struct reply *r)
+tell_hints(struct cli *c, const struct http_reply *r)
 {
 	CLEANUP_BUF struct buf hint = BUF_INIT(BUF_MAX_SMALL);
 	const json_t *details = json_object_get(r->json, "details");
@@ -267,7 +267,7 @@ tell_hints(struct cli *c, const struct reply *r)
 }
 
 int
-tell_reply(struct cli *c, const struct reply *r)
+tell_reply(struct cli *c, const struct http_reply *r)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
 	struct option_given o;
@@ -287,7 +287,7 @@ tell_reply(struct cli *c, const struct reply *r)
 
 /* Prints the warnings of a reply, such as parameters that were ignored. */
 static void
-tell_warnings(const struct cli *c, const struct reply *r)
+tell_warnings(const struct cli *c, const struct http_reply *r)
 {
 	const json_t *list = json_object_get(r->json, "warnings"), *warning;
 	size_t i;
@@ -305,7 +305,7 @@ tell_warnings(const struct cli *c, const struct reply *r)
 /* Prints the error of a call, if any, and returns the exit status. The status
  * may_be is not a failure. */
 static int
-judge(struct cli *c, int rc, const struct reply *r, const struct buf *why,
+judge(struct cli *c, int rc, const struct http_reply *r, const struct buf *why,
       long may_be)
 {
 	if (rc == -EINTR)
@@ -327,7 +327,7 @@ judge(struct cli *c, int rc, const struct reply *r, const struct buf *why,
 
 static int
 ask_json(struct cli *c, const char *method, const char *path,
-         const json_t *body, struct reply *out, long may_be)
+         const json_t *body, struct http_reply *out, long may_be)
 {
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
 	int rc = need_token(c);
@@ -340,28 +340,28 @@ ask_json(struct cli *c, const char *method, const char *path,
 
 int
 ask(struct cli *c, const char *method, const char *path, const json_t *body,
-    struct reply *out)
+    struct http_reply *out)
 {
 	return ask_json(c, method, path, body, out, 0);
 }
 
 int
 ask_maybe(struct cli *c, const char *method, const char *path,
-          const json_t *body, struct reply *out)
+          const json_t *body, struct http_reply *out)
 {
 	return ask_json(c, method, path, body, out, 404);
 }
 
 int
 ask_early(struct cli *c, const char *method, const char *path,
-          const json_t *body, struct reply *out)
+          const json_t *body, struct http_reply *out)
 {
 	return ask_json(c, method, path, body, out, 503);
 }
 
 int
 ask_send(struct cli *c, const char *path, const struct content *body,
-         struct reply *out)
+         struct http_reply *out)
 {
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
 	int rc = need_token(c);

@@ -4,6 +4,7 @@
 #include "named.h"
 #include "table.h"
 #include "text.h"
+#include "verdict.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -31,15 +32,15 @@ show_added(const struct cli *c, const json_t *baseline)
 int
 cmd_baseline_add(struct cli *c)
 {
-	CLEANUP_REPLY struct reply session = REPLY_INIT;
-	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_REPLY struct http_reply session = REPLY_INIT;
+	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
 	CLEANUP_JSON json_t *body = NULL;
 	CLEANUP_JSON json_t *tags = json_array();
 	char id[ID_MAX];
 	int rc = profile_named(c, c->operands[1], type_asked(c), id);
 
 	if (!rc)
-		rc = ask_session(c, id, &session);
+		rc = session_ask(c, id, &session);
 	if (rc)
 		return rc;
 	for (size_t i = 0; i < c->opt.tag.n; i++)
@@ -74,7 +75,7 @@ cmd_baseline_list(struct cli *c)
 	int rc;
 
 	buf_puts(&path, BASELINES);
-	filter_path(c, &path);
+	session_filter(c, &path);
 	rc = list_of_service(c, buf_str(&path), &items);
 	return rc ? rc : items_show(c, items, columns, ARRAY_LEN(columns));
 }
@@ -90,7 +91,7 @@ static const struct kind_named kind = {
 int
 cmd_baseline_remove(struct cli *c)
 {
-	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
 	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_JSON json_t *items = NULL;
 	const json_t *item;
@@ -105,7 +106,7 @@ cmd_baseline_remove(struct cli *c)
 		             json_member(item, "service"));
 	if (rc)
 		return rc;
-	family_path(&path, "/baselines", json_member(item, "baselineId"));
+	session_path(&path, "/baselines", json_member(item, "baselineId"));
 	rc = ask(c, "DELETE", buf_str(&path), NULL, &r);
 	return rc ? rc : print_done(c, c->operands[0], "removed");
 }
@@ -118,7 +119,7 @@ static int
 find_label(struct cli *c, const char *label, const json_t *session,
            char id[static ID_MAX])
 {
-	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
 	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
 	const json_t *first;
 	int rc;
@@ -143,14 +144,14 @@ find_label(struct cli *c, const char *label, const json_t *session,
 static int
 find_baseline(struct cli *c, const char *session, char id[static ID_MAX])
 {
-	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
 	int rc;
 
 	if (id_valid("bl-", c->opt.baseline)) {
 		snprintf(id, ID_MAX, "%s", c->opt.baseline);
 		return LEAVE_OK;
 	}
-	rc = ask_session(c, session, &r);
+	rc = session_ask(c, session, &r);
 	return rc ? rc : find_label(c, c->opt.baseline, r.json, id);
 }
 
@@ -158,11 +159,11 @@ static int
 show_check(struct cli *c, const json_t *j)
 {
 	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_REPLY);
-	struct cost cost;
+	struct verdict_cost cost;
 
 	if (c->opt.json)
 		return print_json(j);
-	cost = cost_of(c, j, json_member(j, "sessionId"));
+	cost = verdict_cost_of(c, j, json_member(j, "sessionId"));
 	verdict_show(&out, json_member(j, "verdict"), &c->screen);
 	buf_puts(&out, ": ");
 	safe_puts(&out, json_member(j, "sessionId"));
@@ -171,14 +172,14 @@ show_check(struct cli *c, const json_t *j)
 	buf_puts(&out, " (");
 	safe_puts(&out, json_member(j, "baseSessionId"));
 	buf_puts(&out, ")\n");
-	reason_show(&out, j, &c->screen);
-	delta_show(&out, j);
-	changes_show(&out, "functions", json_object_get(j, "functions"), &cost,
-	             c->opt.limit, &c->screen);
-	changes_show(&out, RISEN_TITLE,
-	             json_object_get(j, "cumulativeRegressions"), NULL,
-	             c->opt.limit, &c->screen);
-	diff_link_show(&out, j);
+	verdict_reason_show(&out, j, &c->screen);
+	verdict_delta_show(&out, j);
+	verdict_changes_show(&out, "functions", json_object_get(j, "functions"),
+	                     &cost, c->opt.limit, &c->screen);
+	verdict_changes_show(&out, RISEN_TITLE,
+	                     json_object_get(j, "cumulativeRegressions"), NULL,
+	                     c->opt.limit, &c->screen);
+	verdict_link_show(&out, j);
 	return print(&out);
 }
 
@@ -204,7 +205,7 @@ status_of(const char *verdict)
 static int
 check(struct cli *c)
 {
-	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
 	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
 	char session[ID_MAX], id[ID_MAX];
 	int rc = profile_named(c, c->opt.session, type_asked(c), session);
@@ -213,10 +214,10 @@ check(struct cli *c)
 		rc = find_baseline(c, session, id);
 	if (rc)
 		return rc == LEAVE_FAILED ? LEAVE_UNJUDGED : rc;
-	family_path(&path, "/baselines", id);
+	session_path(&path, "/baselines", id);
 	buf_puts(&path, "/check");
 	query_add(&path, "sessionId", session);
-	work_query(c, &path);
+	verdict_query(c, &path);
 	rc = ask(c, "GET", buf_str(&path), NULL, &r);
 	if (!rc)
 		rc = show_check(c, r.json);

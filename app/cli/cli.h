@@ -86,18 +86,18 @@ int failed(const char *fmt, ...) PRINTF(1, 2);
  *   Errors   returns LEAVE_OK for 2xx, else an exit status
  */
 MUST_CHECK int ask(struct cli *c, const char *method, const char *path,
-                   const json_t *body, struct reply *out);
+                   const json_t *body, struct http_reply *out);
 /* As ask(), but a 404 is LEAVE_OK as well: the object need not exist. */
 MUST_CHECK int ask_maybe(struct cli *c, const char *method, const char *path,
-                         const json_t *body, struct reply *out);
+                         const json_t *body, struct http_reply *out);
 /* As ask(), but a 503 is LEAVE_OK as well: the object may not be ready. */
 MUST_CHECK int ask_early(struct cli *c, const char *method, const char *path,
-                         const json_t *body, struct reply *out);
+                         const json_t *body, struct http_reply *out);
 /* As ask(), for a POST whose body is not JSON. */
 MUST_CHECK int ask_send(struct cli *c, const char *path,
-                        const struct content *body, struct reply *out);
+                        const struct content *body, struct http_reply *out);
 /* Prints an error reply. Returns the exit status. */
-int tell_reply(struct cli *c, const struct reply *r);
+int tell_reply(struct cli *c, const struct http_reply *r);
 /* Returns LEAVE_OK if there is a service of that name. Otherwise prints an
  * error, with similar names, and returns an exit status. */
 MUST_CHECK int need_service(struct cli *c, const char *name);

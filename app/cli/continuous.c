@@ -16,7 +16,7 @@ ask_settings(struct cli *c, json_t **out)
 {
 	static const char *const kept[] = {"profileTypes", "sampleRate",
 	                                   "retentionDays"};
-	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
 	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_JSON json_t *settings =
 		json_pack("{ss}", "service", c->operands[0]);
@@ -203,7 +203,7 @@ static int
 turn(struct cli *c, bool on)
 {
 	CLEANUP_JSON json_t *settings = NULL;
-	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
 	int rc = ask_settings(c, &settings);
 
 	if (!rc)
@@ -258,7 +258,7 @@ tell_not_on(struct cli *c)
 int
 cmd_continuous_show(struct cli *c)
 {
-	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
 	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
 	int rc;
 

@@ -37,7 +37,7 @@ no_key(struct doctor *d, int rc)
 
 /* The centre refuses windows of a host whose clock is far ahead. */
 static enum verdict
-judge_clock(struct doctor *d, const struct reply *r)
+judge_clock(struct doctor *d, const struct http_reply *r)
 {
 	int64_t off = r->date_s ? time(NULL) - r->date_s : 0;
 
@@ -50,7 +50,7 @@ judge_clock(struct doctor *d, const struct reply *r)
 }
 
 static enum verdict
-judge(struct doctor *d, const struct reply *r)
+judge(struct doctor *d, const struct http_reply *r)
 {
 	const char *url = d->conf.agent_url;
 
@@ -75,7 +75,7 @@ probe_centre(struct doctor *d)
 {
 	CLEANUP(http_done) struct http h = {0};
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
-	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
 	CLEANUP_JSON json_t *nothing = json_object();
 	CLEANUP_FREE char *key = NULL;
 	int rc;

@@ -221,7 +221,7 @@ probe_socket(struct doctor *d)
  * does not answer is asked only once: each request would wait until nginx gives
  * up. */
 static int
-get(struct doctor *d, const char *path, struct reply *r)
+get(struct doctor *d, const char *path, struct http_reply *r)
 {
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
 	int rc;
@@ -240,7 +240,7 @@ get(struct doctor *d, const char *path, struct reply *r)
 
 /* Appends the message of an error reply. */
 static void
-say_reply(struct doctor *d, const struct reply *r)
+say_reply(struct doctor *d, const struct http_reply *r)
 {
 	const char *message =
 		json_string_value(json_object_get(r->json, "message"));
@@ -250,7 +250,7 @@ say_reply(struct doctor *d, const struct reply *r)
 }
 
 static bool
-clocks_agree(const struct reply *r)
+clocks_agree(const struct http_reply *r)
 {
 	int64_t now = time(NULL);
 
@@ -260,7 +260,7 @@ clocks_agree(const struct reply *r)
 enum verdict
 probe_server(struct doctor *d)
 {
-	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
 
 	d->silent = d->no_api;
 	if (get(d, "/healthz", &r)) {
@@ -288,7 +288,7 @@ probe_server(struct doctor *d)
 enum verdict
 probe_ready(struct doctor *d)
 {
-	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
 
 	if (get(d, "/readyz", &r))
 		return SKIPPED;
@@ -304,7 +304,7 @@ probe_ready(struct doctor *d)
 enum verdict
 probe_token(struct doctor *d)
 {
-	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
 
 	if (!d->cli->http.token) {
 		const char *why = d->cli->token_why;
@@ -330,7 +330,7 @@ probe_token(struct doctor *d)
 enum verdict
 probe_workers(struct doctor *d)
 {
-	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
 	const json_t *w;
 	size_t i, alive = 0;
 
@@ -422,7 +422,7 @@ judge_host(struct doctor *d, const json_t *w, int64_t now_s)
 void
 doctor_ask_hosts(struct doctor *d, json_t *out)
 {
-	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
 	size_t i, joined = 0, poor = 0;
 	const json_t *w;
 
@@ -492,7 +492,7 @@ has_several_hosts(const json_t *items)
 void
 doctor_ask_server(struct doctor *d, json_t *out)
 {
-	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
 	const json_t *items, *row;
 	size_t i;
 
@@ -515,7 +515,7 @@ doctor_ask_server(struct doctor *d, json_t *out)
 static bool
 needs_fetcher(struct doctor *d)
 {
-	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
 	const json_t *s;
 	size_t i;
 

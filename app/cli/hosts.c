@@ -107,7 +107,7 @@ cmd_hosts(struct cli *c)
 		{"OLDEST", "oldest", RIGHT, PLAIN},
 		{"WAITS", "waits", RIGHT, PLAIN},
 	};
-	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
 	int rc = ask(c, "GET", "/api/v1/workers", NULL, &r);
 	json_t *items = json_object_get(r.json, "items"), *row;
 	int64_t now_s = r.date_s ? r.date_s : time(NULL);

@@ -21,7 +21,7 @@ http_done(struct http *h)
 }
 
 void
-http_reply_done(struct reply *r)
+http_reply_done(struct http_reply *r)
 {
 	buf_done(&r->body);
 	json_decref(r->json);
@@ -106,8 +106,8 @@ make_headers(const struct http *h, const struct content *body,
 }
 
 static void
-set_up(struct http *h, const char *method, const char *url, struct reply *out,
-       char why[static CURL_ERROR_SIZE])
+set_up(struct http *h, const char *method, const char *url,
+       struct http_reply *out, char why[static CURL_ERROR_SIZE])
 {
 	CURL *c = h->curl;
 
@@ -136,7 +136,7 @@ set_up(struct http *h, const char *method, const char *url, struct reply *out,
 }
 
 static void
-read_headers(CURL *c, struct reply *out)
+read_headers(CURL *c, struct http_reply *out)
 {
 	struct curl_header *date;
 	curl_off_t after = 0;
@@ -217,7 +217,7 @@ perform(struct http *h)
 
 int
 http_send(struct http *h, const char *method, const char *path,
-          const struct content *body, struct reply *out, struct buf *why)
+          const struct content *body, struct http_reply *out, struct buf *why)
 {
 	CLEANUP(free_headers) struct curl_slist *headers = NULL;
 	CLEANUP_BUF struct buf url = BUF_INIT(BUF_MAX_SMALL);
@@ -251,7 +251,7 @@ http_send(struct http *h, const char *method, const char *path,
 
 int
 http_call(struct http *h, const char *method, const char *path,
-          const json_t *body, struct reply *out, struct buf *why)
+          const json_t *body, struct http_reply *out, struct buf *why)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_REPLY);
 	struct content content = {.type = "application/json"};

@@ -28,7 +28,7 @@ struct http {
 	void *tick_arg;
 };
 
-struct reply {
+struct http_reply {
 	long status;
 	long retry_after; /* seconds; 0 if not sent */
 	int64_t date_s;   /* the server's clock, epoch; 0 if not sent */
@@ -48,7 +48,7 @@ struct content {
 };
 
 void http_done(struct http *h);
-void http_reply_done(struct reply *r);
+void http_reply_done(struct http_reply *r);
 
 /*
  * Sends a request and reads the reply. Any status counts as success.
@@ -60,11 +60,11 @@ void http_reply_done(struct reply *r);
  */
 MUST_CHECK int
 http_send(struct http *h, const char *method, const char *path,
-          const struct content *body, struct reply *out, struct buf *why);
+          const struct content *body, struct http_reply *out, struct buf *why);
 /* As http_send(), with a JSON body or none. */
 MUST_CHECK int
 http_call(struct http *h, const char *method, const char *path,
-          const json_t *body, struct reply *out, struct buf *why);
+          const json_t *body, struct http_reply *out, struct buf *why);
 /* Appends s percent-encoded, as one path segment or query value. */
 void url_escape(struct buf *out, const char *s);
 /* Appends ?key=value, or &key=value after another one. Appends nothing if value

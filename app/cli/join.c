@@ -198,7 +198,7 @@ read_token(const struct cli *c, char **out)
 
 static int
 exchange(struct cli *c, const struct conf *conf, const char *url,
-         const char *host, const char *token, struct reply *out)
+         const char *host, const char *token, struct http_reply *out)
 {
 	CLEANUP(http_done) struct http h;
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
@@ -220,7 +220,7 @@ exchange(struct cli *c, const struct conf *conf, const char *url,
 }
 
 static int
-show(const struct cli *c, const struct reply *r, const char *key_file)
+show(const struct cli *c, const struct http_reply *r, const char *key_file)
 {
 	const json_t *tenants = json_object_get(r->json, "tenants"), *v;
 	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
@@ -258,7 +258,7 @@ cmd_join(struct cli *c)
 	CLEANUP_PLACE struct place key = {.dir = -1}, file = {.dir = -1};
 	CLEANUP(conf_done) struct conf conf = {0};
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
-	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
 	CLEANUP_FREE char *token = NULL;
 	const char *url = c->operands[0];
 	char host[CONF_HOST_MAX];

@@ -12,7 +12,7 @@ static int
 add_page(struct cli *c, const char *path, size_t want, json_t *items,
          char **cursor)
 {
-	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
 	CLEANUP_BUF struct buf at = BUF_INIT(BUF_MAX_SMALL);
 	const char *next;
 	int rc;
@@ -89,7 +89,7 @@ int
 whole_list_show(struct cli *c, const char *path, const struct column *columns,
                 size_t n)
 {
-	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
 	int rc = ask(c, "GET", path, NULL, &r);
 
 	return rc ? rc

@@ -100,7 +100,7 @@ ambiguous(const struct cli *c, const char *word, const json_t *found)
 static int
 by_id(struct cli *c, const char *word, char out[static ID_MAX])
 {
-	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
 	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_FREE char *id = strndup(word, strcspn(word, "."));
 	const char *part = word + strcspn(word, ".");
@@ -136,7 +136,7 @@ by_id(struct cli *c, const char *word, char out[static ID_MAX])
 static int
 ask_newest(struct cli *c, struct buf *path, long nth, json_t **out)
 {
-	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
 	char limit[24];
 	int rc;
 

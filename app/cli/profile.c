@@ -42,7 +42,7 @@ check_ended(const char *id, const json_t *result)
 }
 
 static int
-ask_profile(struct cli *c, char id[static ID_MAX], struct reply *out)
+ask_profile(struct cli *c, char id[static ID_MAX], struct http_reply *out)
 {
 	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
 	int rc = profile_named(c, c->operands[0], type_asked(c), id);
@@ -90,7 +90,7 @@ session_top(struct cli *c, json_t *result, struct buf *out)
 int
 cmd_top(struct cli *c)
 {
-	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
 	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_REPLY);
 	char id[ID_MAX];
 	int rc = ask_profile(c, id, &r);
@@ -140,7 +140,7 @@ format_of(const struct cli *c)
 int
 profile_fetch(struct cli *c, const char *path)
 {
-	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
 	CLEANUP_BUF struct buf at = BUF_INIT(BUF_MAX_SMALL);
 	const char *format = format_of(c);
 	int rc;
@@ -180,7 +180,7 @@ static int
 change(struct cli *c, const char *id, const char *method, const char *rest,
        const char *what)
 {
-	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
 	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
 	int rc;
 
@@ -231,7 +231,7 @@ confirm_pinned(const struct cli *c, const char *id)
 static int
 confirm_remove(struct cli *c, const char *id)
 {
-	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
 	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
 	int rc;
 
@@ -310,7 +310,7 @@ print_link(const char *url)
 int
 cmd_open(struct cli *c)
 {
-	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
 	char id[ID_MAX];
 	const char *url;
 	int rc = ask_profile(c, id, &r);
@@ -331,7 +331,7 @@ cmd_open(struct cli *c)
 int
 cmd_ui(struct cli *c)
 {
-	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
 	int rc = ask(c, "POST", "/api/v1/browser-session/link", NULL, &r);
 
 	if (rc)

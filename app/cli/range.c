@@ -76,7 +76,7 @@ cmd_history(struct cli *c)
 	if (rc)
 		return rc;
 	if (!c->opt.json)
-		results_put(items, &c->screen);
+		session_results_put(items, &c->screen);
 	if (!c->opt.json && c->screen.width) {
 		table_note(items, "labels");
 		n--;
@@ -188,7 +188,7 @@ cmd_series(struct cli *c)
 		{"SHARE %", "percent", RIGHT, PERCENT},
 		{"", "bar", LEFT, PLAIN},
 	};
-	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
 	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_REPLY);
 	json_t *points;
@@ -268,7 +268,7 @@ summary_show(struct buf *out, const json_t *j, const struct screen *s)
 static int
 show_merged(struct cli *c, const char *path)
 {
-	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
 	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_REPLY);
 	CLEANUP_JSON json_t *graph = NULL;
 	int rc = ask(c, "GET", path, NULL, &r);

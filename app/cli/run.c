@@ -99,7 +99,7 @@ add_started(struct started *s, const json_t *of)
 
 /* A server of an earlier release has no list, and begins one profile. */
 static int
-read_started(const struct reply *r, struct started *out)
+read_started(const struct http_reply *r, struct started *out)
 {
 	const json_t *list = json_object_get(r->json, "started");
 	int rc = LEAVE_OK;
@@ -273,7 +273,7 @@ pause_ms(struct watch *w, int ms)
 static int
 ask_result(struct watch *w)
 {
-	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
 	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
 	int64_t start = clock_mono_ns();
 	int rc;
@@ -295,7 +295,7 @@ ask_result(struct watch *w)
 static int
 cancel(struct watch *w)
 {
-	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
 	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
 	int rc;
 
@@ -329,14 +329,14 @@ follow(struct watch *w)
 }
 
 static bool
-is_absent(const struct reply *r)
+is_absent(const struct http_reply *r)
 {
 	return !strcmp(json_member(r->json, "error_code"), ABSENT);
 }
 
 /* False for a service without a match, which has no processes. */
 static bool
-may_appear(const struct reply *r)
+may_appear(const struct http_reply *r)
 {
 	const json_t *details = json_object_get(r->json, "details");
 	const json_t *match = json_object_get(details, "match");
@@ -365,15 +365,15 @@ wait_for_process(const struct cli *c, struct patience *p)
 /* Repeats the start until the service has a process, for a limited time. */
 static int
 start_patiently(struct cli *c, const json_t *body, struct patience *p,
-                struct reply *out)
+                struct http_reply *out)
 {
 	for (;;) {
-		CLEANUP_REPLY struct reply r = REPLY_INIT;
+		CLEANUP_REPLY struct http_reply r = REPLY_INIT;
 		int rc = ask_early(c, "POST", PROFILES "/start", body, &r);
 
 		if (rc || r.status != 503) {
 			*out = r;
-			r = (struct reply)REPLY_INIT;
+			r = (struct http_reply)REPLY_INIT;
 			return rc;
 		}
 		if (interrupted) {
@@ -440,8 +440,9 @@ show_result(struct cli *c, json_t *result)
 	}
 	if (!done)
 		return show_failure(result);
-	rc = strcmp(type_asked(c), "goroutine") ? show_functions(c, result)
-	                                        : analysis_show(c, result);
+	rc = strcmp(type_asked(c), "goroutine")
+	             ? show_functions(c, result)
+	             : session_analysis_show(c, result);
 	return rc ? rc : show_links(result);
 }
 
@@ -461,7 +462,7 @@ show_start(const struct cli *c, const json_t *result, const struct started *s)
 static int
 run(struct cli *c, const json_t *body)
 {
-	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
 	struct started s;
 	int rc = ask(c, "POST", PROFILES "/start", body, &r);
 
@@ -526,7 +527,7 @@ run_and_wait(struct cli *c, const json_t *body)
 
 	catch_interrupts();
 	for (;;) {
-		CLEANUP_REPLY struct reply r = REPLY_INIT;
+		CLEANUP_REPLY struct http_reply r = REPLY_INIT;
 		CLEANUP(watch_done) struct watch w = {.cli = c};
 
 		c->http.stop = NULL;

@@ -200,7 +200,7 @@ lacks_show(struct buf *out, const json_t *service, const struct screen *s)
 }
 
 static int
-show_service(const struct cli *c, const struct reply *r)
+show_service(const struct cli *c, const struct http_reply *r)
 {
 	static const struct column columns[] = {
 		{"ORDINAL", "ordinal", RIGHT, PLAIN},
@@ -245,7 +245,7 @@ warn_of_match(const json_t *service)
 int
 cmd_service_add(struct cli *c)
 {
-	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
 	CLEANUP_JSON json_t *service = NULL;
 	int rc = service_of(c, &service);
 
@@ -288,7 +288,7 @@ cmd_service_list(struct cli *c)
 static int
 add_processes(struct cli *c, const char *path, json_t *service)
 {
-	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
 	CLEANUP_BUF struct buf at = BUF_INIT(BUF_MAX_SMALL);
 	int rc;
 
@@ -307,7 +307,7 @@ add_processes(struct cli *c, const char *path, json_t *service)
 int
 cmd_service_show(struct cli *c)
 {
-	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
 	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
 	int rc;
 
@@ -365,8 +365,8 @@ put_removed(struct buf *out, const json_t *contents)
 int
 cmd_service_remove(struct cli *c)
 {
-	CLEANUP_REPLY struct reply r = REPLY_INIT;
-	CLEANUP_REPLY struct reply contents = REPLY_INIT;
+	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
+	CLEANUP_REPLY struct http_reply contents = REPLY_INIT;
 	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_BUF struct buf at = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_BUF struct buf with = BUF_INIT(BUF_MAX_SMALL);
@@ -393,7 +393,7 @@ cmd_service_remove(struct cli *c)
 /* A PUT has the name in its path, not in its body. */
 static int
 replace(struct cli *c, const char *name, const json_t *service,
-        struct reply *out)
+        struct http_reply *out)
 {
 	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_JSON json_t *body = json_copy((json_t *)service);
@@ -407,8 +407,8 @@ replace(struct cli *c, const char *name, const json_t *service,
 static int
 apply_one(struct cli *c, const char *file, const json_t *service, json_t *done)
 {
-	CLEANUP_REPLY struct reply put = REPLY_INIT;
-	CLEANUP_REPLY struct reply post = REPLY_INIT;
+	CLEANUP_REPLY struct http_reply put = REPLY_INIT;
+	CLEANUP_REPLY struct http_reply post = REPLY_INIT;
 	const char *name = json_string_value(json_object_get(service, "name"));
 	bool is_new;
 	int rc;

@@ -6,25 +6,25 @@
 #include <string.h>
 
 void
-family_path(struct buf *out, const char *rest, const char *id)
+session_path(struct buf *out, const char *rest, const char *id)
 {
 	buf_addf(out, PROFILING "%s/", rest);
 	url_escape(out, id);
 }
 
 void
-filter_path(const struct cli *c, struct buf *out)
+session_filter(const struct cli *c, struct buf *out)
 {
 	query_add(out, "service", c->opt.service);
 	query_add(out, "profileType", c->opt.type);
 }
 
 int
-ask_session(struct cli *c, const char *id, struct reply *out)
+session_ask(struct cli *c, const char *id, struct http_reply *out)
 {
 	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
 
-	family_path(&path, "/sessions", id);
+	session_path(&path, "/sessions", id);
 	return ask(c, "GET", buf_str(&path), NULL, out);
 }
 
@@ -76,7 +76,7 @@ hide_labels(json_t *labels)
 }
 
 void
-results_put(json_t *profiles, const struct screen *s)
+session_results_put(json_t *profiles, const struct screen *s)
 {
 	json_t *p;
 	size_t i;
@@ -109,11 +109,11 @@ cmd_sessions(struct cli *c)
 	int rc;
 
 	buf_puts(&path, PROFILING "/sessions");
-	filter_path(c, &path);
+	session_filter(c, &path);
 	rc = list_of_service(c, buf_str(&path), &items);
 	if (rc)
 		return rc;
 	if (!c->opt.json)
-		results_put(items, &c->screen);
+		session_results_put(items, &c->screen);
 	return items_show(c, items, columns, ARRAY_LEN(columns));
 }

@@ -26,7 +26,7 @@ follow(struct cli *c, const char *path, json_t **result)
 	int rc = LEAVE_OK;
 
 	while (!rc && under_way(*result)) {
-		CLEANUP_REPLY struct reply r = REPLY_INIT;
+		CLEANUP_REPLY struct http_reply r = REPLY_INIT;
 
 		poll(NULL, 0, PAUSE_MS);
 		rc = ask(c, "GET", path, NULL, &r);
@@ -59,7 +59,7 @@ show(const struct cli *c, const char *id, const json_t *result)
 int
 cmd_symbolize(struct cli *c)
 {
-	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
 	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_JSON json_t *result = NULL;
 	char id[ID_MAX];

@@ -246,7 +246,7 @@ cmd_token_revoke(struct cli *c)
 		.id = "id",
 		.name = "name",
 	};
-	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
 	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_JSON json_t *items = NULL;
 	const json_t *token;

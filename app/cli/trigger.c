@@ -93,7 +93,7 @@ cmd_trigger_add(struct cli *c)
 {
 	CLEANUP_JSON json_t *when = NULL;
 	CLEANUP_JSON json_t *body = NULL;
-	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
 	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
 	const struct options *o = &c->opt;
 	int rc = make_when(c, &when);
@@ -144,7 +144,7 @@ cmd_trigger_list(struct cli *c)
 		{"ID", "id", LEFT, ID},
 	};
 	const size_t more = 2;
-	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
 	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
 	json_t *items, *trigger;
 	size_t i;
@@ -172,8 +172,8 @@ cmd_trigger_remove(struct cli *c)
 		.id = "id",
 		.name = "trigger",
 	};
-	CLEANUP_REPLY struct reply list = REPLY_INIT;
-	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_REPLY struct http_reply list = REPLY_INIT;
+	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
 	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
 	const json_t *item;
 	int rc;

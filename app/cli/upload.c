@@ -37,7 +37,7 @@ cmd_upload(struct cli *c)
 {
 	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_BUF struct buf file = BUF_INIT(UPLOAD_MAX);
-	CLEANUP_REPLY struct reply r = REPLY_INIT;
+	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
 	struct content body = {.type = "application/octet-stream"};
 	int rc = read_all(c->operands[1], &file);
 

@@ -1,6 +1,6 @@
 /* stoker compare and check: in which quantity the functions are shown. */
 #include "cli/profile.h"
-#include "cli/session.h"
+#include "cli/verdict.h"
 #include "lib/http_server.h"
 #include "lib/test.h"
 
@@ -16,9 +16,9 @@ by_rate(void)
 
 TEST(a_rate_is_in_the_unit_of_the_profile_that_was_judged)
 {
-	static const struct canned row = {
-		.path = PROFILES "/sess-a",
-		.bytes = OK "{\"profileType\": \"alloc\"}"};
+	static const struct canned row = {.path = PROFILES "/sess-a",
+	                                  .bytes = OK
+	                                  "{\"profileType\": \"alloc\"}"};
 	CLEANUP(http_server_stop) struct http_server server;
 	CLEANUP_BUF struct buf url = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_JSON json_t *j = by_rate();
@@ -27,7 +27,7 @@ TEST(a_rate_is_in_the_unit_of_the_profile_that_was_judged)
 	http_server_start(&server, &row, 1);
 	buf_addf(&url, "http://127.0.0.1:%u", server.port);
 	c.http.server = buf_str(&url);
-	ck_assert_str_eq(cost_of(&c, j, "sess-a").unit, "bytes");
+	ck_assert_str_eq(verdict_cost_of(&c, j, "sess-a").unit, "bytes");
 	c.http.server = NULL;
 	http_done(&c.http);
 }
@@ -38,9 +38,9 @@ TEST(a_rate_of_a_range_is_in_the_unit_of_the_type_asked_for)
 	CLEANUP_JSON json_t *j = by_rate();
 	struct cli c = {.opt = {.type = "alloc"}};
 
-	ck_assert_str_eq(cost_of(&c, j, "").unit, "bytes");
+	ck_assert_str_eq(verdict_cost_of(&c, j, "").unit, "bytes");
 	c.opt.type = "cpu";
-	ck_assert_str_eq(cost_of(&c, j, "").unit, "nanoseconds");
+	ck_assert_str_eq(verdict_cost_of(&c, j, "").unit, "nanoseconds");
 }
 END
 

@@ -78,7 +78,7 @@ TEST(a_call_names_a_key_and_a_tenant_only_where_they_were_given)
 	for (size_t i = 0; i < ARRAY_LEN(calls); i++) {
 		CLEANUP_SERVER struct server s;
 		CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
-		CLEANUP_REPLY struct reply out = REPLY_INIT;
+		CLEANUP_REPLY struct http_reply out = REPLY_INIT;
 		CLEANUP(http_done)
 		struct http h = {
 			.token = calls[i].token ? strdup(calls[i].token) : NULL,

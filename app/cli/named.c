@@ -50,8 +50,8 @@ take(const struct cli *c, const char *word, const json_t *p,
 
 /* --- ids ------------------------------------------------------------------ */
 
-/* True for prefix and characters of an id, up to a dot: a part of a capture is
- * named by an id, a dot and a range. */
+/* True if word is prefix and characters of an id. A dot and a range may follow,
+ * which name a part of a capture. */
 static bool
 begins_id(const char *word, const char *prefix)
 {

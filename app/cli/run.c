@@ -344,21 +344,21 @@ may_appear(const struct http_reply *r)
 	return !match || json_string_length(match);
 }
 
-/* A start, and the wait for a process of its service. */
+/* How long a start waits for a process of its service. */
 struct patience {
 	int64_t end_ns;
-	bool told;
+	bool noted;
 };
 
 static void
 wait_for_process(const struct cli *c, struct patience *p)
 {
-	if (!p->told && !c->opt.json)
+	if (!p->noted && !c->opt.json)
 		fprintf(stderr,
 		        "stoker: no process of %s runs yet; waiting for one up "
 		        "to %d s\n",
 		        c->operands[0], ABSENT_S);
-	p->told = true;
+	p->noted = true;
 	poll(NULL, 0, PAUSE_MS);
 }
 

@@ -100,7 +100,7 @@ sweep(struct keeper *k)
 }
 
 static bool
-is_told_to_end(const struct keeper *k)
+must_end(const struct keeper *k)
 {
 	sigset_t pending;
 
@@ -117,7 +117,7 @@ goes_on(void *arg)
 {
 	struct keeper *k = arg;
 
-	return leads(k) && !is_told_to_end(k);
+	return leads(k) && !must_end(k);
 }
 
 /* Adds up batches until none is due or the lease is lost. */

@@ -85,7 +85,7 @@ struct leak_suspect {
 struct wait_target {
 	uint64_t address;
 	int64_t count;     /* of goroutines that wait for it */
-	uint32_t nstacks;  /* groups that they are in */
+	uint32_t nstacks;  /* number of groups with such goroutines */
 	struct group most; /* the largest of these groups; its count[1] is the
 	                      number that wait for this target */
 };

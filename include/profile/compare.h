@@ -128,8 +128,8 @@ struct comparison {
 	double base_per, now_per; /* seconds or work; 1 if neither counts, 0 if
 	                             unknown */
 	double dispersion;        /* of shares, all functions together */
-	/* of the total cost per second of a side; between: its variance between
-	 * captures of the base, divided by its square */
+	/* spread of each side's total cost per second; between is the variance
+	 * of that cost between captures of the base, relative to its square */
 	struct compare_spread base_total, now_total, between;
 	double delta, low, high; /* change of the cost per second, or per unit
 	                            of work, in percent, with its 95 %

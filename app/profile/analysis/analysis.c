@@ -475,15 +475,16 @@ by_severity(const void *a, const void *b)
 static int
 collect(struct analysis *a, const struct judged *j, const struct history *h)
 {
-	CLEANUP_FREE bool *told = calloc(a->groups->n + 1, sizeof(*told));
+	CLEANUP_FREE bool *reported =
+		calloc(a->groups->n + 1, sizeof(*reported));
 
 	a->suspects = calloc(a->groups->n + 1, sizeof(*a->suspects));
-	if (!told || !a->suspects)
+	if (!reported || !a->suspects)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < a->groups->n; i++) {
 		/* Stacks of now come first and have at least one group each,
 		 * so that the index is in range. */
-		bool *once = &told[h[i].stack];
+		bool *once = &reported[h[i].stack];
 		const struct leak_rule *r = *once ? NULL
 		                                  : broken_rule(j, i, &h[i]);
 

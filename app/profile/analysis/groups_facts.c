@@ -137,13 +137,13 @@ wait_of(const char *name)
 }
 
 /* What the innermost frames show. */
-struct told {
+struct clues {
 	const char *raw, *lock;
 	bool parked, call;
 };
 
 static void
-look_at(const char *name, bool leaf, struct told *t)
+look_at(const char *name, bool leaf, struct clues *t)
 {
 	if (leaf) {
 		t->parked = !strcmp(name, "runtime.gopark");
@@ -158,7 +158,7 @@ look_at(const char *name, bool leaf, struct told *t)
 static int
 infer(struct groups_reader *r, const struct sample *s, struct group_facts *f)
 {
-	struct told t = {0};
+	struct clues t = {0};
 	const char *words;
 	int rc;
 

@@ -26,7 +26,7 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 struct column {
 	const char *name;
 	const uint32_t *ids;   /* or NULL, for values */
-	const int64_t *values; /* sent divided by scale */
+	const int64_t *values; /* sent after division by scale */
 	int64_t scale;
 	size_t width; /* bytes */
 };

@@ -92,7 +92,7 @@ class Tree {
     return { node: i => name(this.name[i]), name };
   }
 
-  /* A node in a line of a list. */
+  /* A node as a line of text, for lists. */
   brief(i) { return percent(this.total[i], this.all); }
 
   share(v) { return `${quantity(v, this.unit)} (${percent(v, this.all)})`; }

@@ -388,7 +388,7 @@ TEST(commands_are_explained)
 	         "  stoker service show web --processes\n"
 	         "\n"
 	         "  --processes\n"
-	         "      Show the processes that run now, too.\n"
+	         "      Also show the processes that are running.\n"
 	         "\n"
 	         "Options of every command: stoker help\n"},
 		{"upload --help", 0,
@@ -409,10 +409,10 @@ TEST(commands_are_explained)
 	         "block, mutex, io or\n"
 	         "      goroutine.\n"
 	         "  --seconds SPAN\n"
-	         "      How long the profile took, where the file does not "
+	         "      How long the capture took, if the file does not "
 	         "say.\n"
 	         "  --rate HZ\n"
-	         "      Samples per second of a file that counts samples and "
+	         "      Samples per second, if the file counts samples and "
 	         "does not say.\n"
 	         "\n"
 	         "Options of every command: stoker help\n"},

@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #define THREADS     2  /* of parts in files, which take a CPU each */
-#define MAX_THREADS 8  /* of others, which are waited for */
+#define MAX_THREADS 8  /* of parts elsewhere, mostly waiting */
 #define SLOTS       16 /* parts that are made, or being made */
-/* As stored, of all slots: what decoded profiles take is some ten times it. */
+/* Stored bytes of all slots; decoded, profiles take about ten times as much. */
 #define SLOTS_BYTES ((int64_t)4 << 20)
 #define WHY_MAX     1024
 
@@ -36,7 +36,7 @@ struct ahead {
 	struct slot slots[SLOTS]; /* of parts from taken on, by number */
 };
 
-/* Under the lock. */
+/* Called under the lock. */
 static bool
 has_room(const struct ahead *a)
 {
@@ -48,7 +48,7 @@ has_room(const struct ahead *a)
 	       (a->next - a->taken < SLOTS && bytes <= SLOTS_BYTES);
 }
 
-/* The next part to make; n: there is none. Under the lock. */
+/* Returns the next part to read, n if there is none. Called under the lock. */
 static size_t
 begin(struct ahead *a)
 {
@@ -92,7 +92,7 @@ is_elsewhere(const struct range_part *p)
 	return !strcmp(p->window ? p->window->store : p->blob.store, BYTES_S3);
 }
 
-/* How many threads are worth it. */
+/* Returns how many threads are worthwhile. */
 static size_t
 threads_for(const struct ahead *a)
 {
@@ -102,8 +102,8 @@ threads_for(const struct ahead *a)
 	return sysconf(_SC_NPROCESSORS_ONLN) > 1 ? THREADS : 0;
 }
 
-/* Signals are for the thread that serves. One thread that can't be started,
- * or all of them, is no failure. */
+/* Starts threads with signals blocked: the serving thread handles those. A
+ * thread that cannot be started is not an error. */
 static void
 start(struct ahead *a)
 {

@@ -1,8 +1,7 @@
 /*
- * Reads blocks from parts of a range that are short enough to tell how the
- * range differs from one time to the next. A plan takes the coarsest windows: a
- * day may be one part. For blocks, those that it was made of are read instead,
- * where they are still kept.
+ * Makes blocks of parts of a range that are short enough to show how the range
+ * varies over time. A plan takes the coarsest windows: a day may be one part.
+ * Blocks use the windows that it was made of instead, if these still exist.
  */
 #include "range/range.h"
 
@@ -12,13 +11,13 @@
 #include <errno.h>
 #include <string.h>
 
-/* Parts are split until they are worth so many equal ones. */
+/* Parts are split until they are worth this many equal ones. */
 #define WORTH 16
 /* Limits of reading parts, beside those of the range itself. */
 #define MAX_STORED ((int64_t)24 << 20) /* bytes, as stored */
 #define MAX_NS     (4 * NS_PER_S)
 
-/* Parts, and the windows that they point to beside a range's own. */
+/* Parts, and the windows that they point to, except those of the range. */
 struct finer {
 	struct range_part *parts;
 	size_t n, cap;
@@ -53,7 +52,7 @@ add_part(struct finer *f, const struct range_part *p)
 	return 0;
 }
 
-/* The windows that a rollup was made of; -1: some are gone. */
+/* Finds the windows that a rollup was made of; -1 if some are gone. */
 static int
 children_of(struct store *s, const struct window *w, struct window_list *out)
 {
@@ -100,7 +99,7 @@ add_children(struct store *s, struct finer *f, const struct range_part *p)
 	return 0;
 }
 
-/* Copies parts, those of a level split. */
+/* Copies the parts; replaces each window of this level by its children. */
 static int
 split(struct store *s, const struct range_part *parts, size_t n,
       enum window_level level, struct finer *out)

@@ -11,11 +11,11 @@
 #include <math.h>
 #include <string.h>
 
-/* How fine the weights of a gauge's windows are: coarser ones would tell
- * short windows badly apart, finer ones leave 64 bits too soon. */
+/* Unit of the weights of a gauge's windows: a coarser one would distort short
+ * windows, a finer one would overflow 64 bits too soon. */
 #define WEIGHT_MS 100
 
-/* For how long each of a part's windows stands. */
+/* Returns the time that each of a part's windows covers, in WEIGHT_MS. */
 static int64_t
 weight_of(const struct range_part *p)
 {
@@ -24,7 +24,7 @@ weight_of(const struct range_part *p)
 	return each < WEIGHT_MS ? 1 : (each + WEIGHT_MS / 2) / WEIGHT_MS;
 }
 
-/* All windows of equal weight, which most are, need no more than a count. */
+/* True if all windows have equal weight, as most do: a count is then enough. */
 static bool
 weighs_alike(const struct range *r)
 {
@@ -35,9 +35,9 @@ weighs_alike(const struct range *r)
 }
 
 /*
- * The sum of weighted values is divided by this to be a mean over the time
- * that is covered: the weights of one series add up to its time, those of
- * series at once to that many times of it.
+ * Returns the number by which the sum of weighted values is divided for the
+ * mean over the covered time. The weights of one series add up to its time;
+ * those of n concurrent series to n times that.
  */
 static int64_t
 divisor(const struct range *r, bool alike)

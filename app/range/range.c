@@ -59,7 +59,7 @@ wants(const struct range *r, const struct series *s)
 	       range_labels_match(r, s->labels);
 }
 
-/* Finds the series that the filters allow, however many. */
+/* Finds the series that the filters allow, without a limit. */
 static int
 find_series(struct range *r)
 {
@@ -100,7 +100,7 @@ is_sum(const struct series *s)
 	return !strcmp(s->host, HOST_SUM);
 }
 
-/* Up to where sums hold what a series has; INT64_MIN: nowhere. */
+/* Returns the time up to which sums include a series; INT64_MIN: not at all. */
 static int64_t
 summed_until(const struct range *r, const struct series *s)
 {
@@ -112,9 +112,9 @@ summed_until(const struct range *r, const struct series *s)
 }
 
 /*
- * Finds the next stretch of time, from *at on, that is read from a series, and
- * sets *at to its end: that which the sums have, or all but that. False: there
- * is none.
+ * Finds the next span, from *at on, that is read from a series, and sets *at to
+ * its end. A series of sums is read where sums are valid, other series where
+ * they are not. False if there is none.
  */
 static bool
 next_stretch(const struct range *r, const struct series *s, int64_t until_ms,
@@ -144,7 +144,7 @@ next_stretch(const struct range *r, const struct series *s, int64_t until_ms,
 	return !is_sum(s) && *from_ms < r->to_ms;
 }
 
-/* Leaves out series of which the sums have all. */
+/* Leaves out series that the sums include entirely. */
 static void
 leave_summed_out(struct range *r)
 {
@@ -191,8 +191,8 @@ add_sums(struct range *r)
 	return 0;
 }
 
-/* Finds the series to read, and what is read from sums. Cursors come first: an
- * hour that a host sends meanwhile is then read from the host. */
+/* Finds the series to read, and the spans to read from sums. Reads cursors
+ * first: an hour that a host sends meanwhile is then read from the host. */
 static int
 series_and_sums(struct range *r)
 {
@@ -256,7 +256,7 @@ range_part_of(const struct series *s, const struct window *w)
 {
 	int64_t end = w->end_ms > w->start_ms ? w->end_ms : w->start_ms + 1;
 
-	/* what took no time, a snapshot, still covers its moment */
+	/* a snapshot, which takes no time, covers its moment */
 	return (struct range_part){
 		.span = {w->start_ms, end,
 	                 w->duration_ms > 0 ? w->duration_ms : 1},
@@ -270,7 +270,8 @@ range_part_of(const struct series *s, const struct window *w)
 	};
 }
 
-/* Both would count twice what both saw. */
+/* Leaves out pushed windows if there are captured ones: what both saw would
+ * count twice. */
 static void
 leave_pushed_out(struct range *r)
 {
@@ -286,7 +287,8 @@ leave_pushed_out(struct range *r)
 	r->n = n;
 }
 
-/* Too many windows in one series: how far back half of them reaches. */
+/* Handles too many windows in one series: finds a start from which the range
+ * fits. */
 static int
 halve(struct range *r, const char *series)
 {
@@ -303,7 +305,7 @@ halve(struct range *r, const char *series)
 	                          : too_large(r, RANGE_MAX_PARTS + 1, 0, from);
 }
 
-/* Finds windows of one series within a stretch of time. */
+/* Finds windows of one series within a span. */
 typedef int find_windows(struct range *r, const char *series, int64_t from_ms,
                          int64_t to_ms, struct window_list *out);
 
@@ -332,7 +334,8 @@ find_of_series(struct range *r, const struct series *s, find_windows *find,
 	return rc;
 }
 
-/* The most hosts of any hour of the stretch that a sum over hosts lies in. */
+/* Returns the largest number of hosts in any hour of the span that has this
+ * window. */
 static int64_t
 hosts_at_once(const struct range *r, const struct window *w)
 {
@@ -446,7 +449,8 @@ range_part_span(const struct range_part *p)
 	return span;
 }
 
-/* Parts may reach past the end of the range: all of each counts. */
+/* Computes the covered time. Parts that reach past the end of the range count
+ * whole. */
 static int
 cover(struct range *r)
 {

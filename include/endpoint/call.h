@@ -36,7 +36,7 @@ struct env {
 	struct link_keys links;
 	struct pushes pushes;
 	int64_t expired_ns; /* when jobs of silent workers were last ended, or
-	                       the process began */
+	                       the start of the process */
 	struct finding store_finding; /* see checks.h */
 	int64_t store_tried_ns;       /* 0: not yet */
 };
@@ -72,11 +72,11 @@ struct call {
 	/* Set for a call that must take effect only once: see call_begin(). */
 	int (*begin)(struct call *c);
 	bool begun, repeated;
-	bool busy;      /* the database was: the call may be run again */
-	bool dropped;   /* the request did not arrive whole, or its client has
-	                   gone: nobody waits for a reply */
+	bool busy;      /* the database was busy: the call may be run again */
+	bool dropped;   /* the request is incomplete, or the client has gone: no
+	                   reply is awaited */
 	uint64_t reads; /* bytes; see call_reads() */
-	int64_t end_ns; /* when the call is given up; 0: never */
+	int64_t end_ns; /* deadline; 0: none */
 	struct caller caller;
 	json_t *body;
 	struct value values[P_COUNT];
@@ -112,8 +112,8 @@ param_json(const struct call *c, enum param p)
 }
 
 /*
- * Reads a member of an object, or of one in a list, as its row of members.def
- * has it: value, or the row's default where it is absent.
+ * Reads a member of an object, or of an object in a list, by its row of
+ * members.def: its value, or the row's default if it is absent.
  *   Errors   -1 with the reply
  */
 MUST_CHECK int
@@ -144,8 +144,8 @@ call_begin(struct call *c)
 	return c->begin ? c->begin(c) : 0;
 }
 
-/* Commits what was begun, so that others can write meanwhile. The handler calls
- * call_begin() again before it stores anything. */
+/* Rolls back what was begun, so that others can write meanwhile. The handler
+ * calls call_begin() again before it stores anything. */
 static inline void
 call_pause(struct call *c)
 {
@@ -166,7 +166,7 @@ MUST_CHECK int answer_empty(struct call *c, int status);
  * return answer_empty(c, 304). */
 bool answer_etag(struct call *c, const char *fmt, ...) PRINTF(2, 3);
 
-/* Adds a member to the details of the error that follows. */
+/* Adds a member to the details of the next error. */
 void detail_text(struct call *c, const char *name, const char *value);
 void detail_int(struct call *c, const char *name, int64_t value);
 /* Adds a line to warnings[]. */
@@ -206,9 +206,9 @@ int fail_store(struct call *c, int rc);
  */
 MUST_CHECK int call_go_on(struct call *c);
 /*
- * Says how many bytes of profiles, inflated, the call is about to read. Past
- * CALL_LIGHT of them all together it is heavy: it then waits for a place, if it
- * must and may, until which it should use little memory.
+ * Announces how many bytes of profiles, inflated, the call is about to read.
+ * Above CALL_LIGHT in total the call is heavy: it then waits for a place, if
+ * none is free and it may wait. Until then it should use little memory.
  *   Errors   -1 with the reply: all places are taken, or call_go_on()
  */
 #define CALL_LIGHT (UINT64_C(2) << 20)

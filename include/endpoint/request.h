@@ -32,11 +32,11 @@ struct request {
 	const char *authorization, *tenant, *content_type, *accept,
 		*if_none_match, *idempotency_key, *cookie, *origin, *fetch_site,
 		*host;
-	bool secure;                       /* came by HTTPS */
-	bool loopback;                     /* comes from the machine itself */
+	bool secure;                       /* received over HTTPS */
+	bool loopback;                     /* sent from this machine */
 	int64_t content_length;            /* -1: not a number */
 	bool metrics_allowed;              /* nginx vouches for the client */
-	const char *sso_user, *sso_groups; /* whom a single sign-on let in, as
+	const char *sso_user, *sso_groups; /* the user of a single sign-on, as
 	                                      nginx vouches; or "" */
 
 	const char *body;
@@ -73,8 +73,8 @@ request_cookie_name(const struct request *r)
  */
 MUST_CHECK int request_cookie(const struct request *r, char *out, size_t size);
 /*
- * True when a browser says that a page of the very host sent the request, so
- * that no other site can have a cookie used.
+ * True if the browser states that a page of this host sent the request, so that
+ * no other site can make use of a cookie.
  *   Source   Fetch Metadata Request Headers, 2.3; Fetch, 3.2
  */
 bool request_same_origin(const struct request *r);

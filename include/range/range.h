@@ -1,8 +1,8 @@
 /*
  * A service's profiles of a range of time: the windows of continuous profiling
- * that add up to the range, each sample once, or the sessions that began in it
- * where the service has no windows. Besides the store's errors every function
- * here returns
+ * that add up to the range, each sample once, or, for a service without
+ * windows, the sessions that began in it. Besides the store's errors every
+ * function here returns
  *   -EUSERS       for more than RANGE_MAX_SERIES series,
  *   -EFBIG        for more parts or bytes than one range may have: r->excess
  *   tells how many there are, and the first time from which they fit,
@@ -31,8 +31,8 @@
 /* A window, or a session. */
 struct range_part {
 	struct span span;
-	int64_t windows; /* as captured, that it holds */
-	int64_t at_once; /* hosts whose times it adds up */
+	int64_t windows; /* number of captured windows in it */
+	int64_t at_once; /* number of hosts that it adds up */
 	int64_t samples, value, length;
 	const struct window *window;
 	const struct series *series;
@@ -53,20 +53,20 @@ struct range {
 	struct range_label labels[RANGE_MAX_LABELS];
 	size_t nlabels;
 	int64_t from_ms, to_ms;
-	int64_t end_ns;  /* when range_merge() gives up; 0: RANGE_MAX_NS from
-	                    when it begins */
-	const int *peer; /* a socket whose end makes it give up; NULL: none */
+	int64_t end_ns;  /* deadline of range_merge(); 0: RANGE_MAX_NS after it
+	                    starts */
+	const int *peer; /* a socket; range_merge() stops when it is closed.
+	                    NULL: none */
 	/* The answer. */
 	enum window_level trend_level; /* of range_trend() */
 	struct series_list series;
 	struct window_list *plans; /* by series */
-	struct sum_span *sums; /* whose hours are read from sums over hosts */
+	struct sum_span *sums;     /* spans read from sums over hosts */
 	size_t nsums;
-	struct host_cursors cursors; /* of hosts, where there are sums */
+	struct host_cursors cursors; /* of hosts, if there are sums */
 	struct session_list sessions;
 	struct range_part *parts; /* in order of time */
-	size_t n, left_out;       /* number of parts, and of pushed ones that
-	                             were left out */
+	size_t n, left_out; /* number of parts; of pushed parts left out */
 	double covered_ms;
 	struct range_excess {
 		int64_t parts, bytes, fits_ms;
@@ -80,13 +80,14 @@ MUST_CHECK int range_series(struct range *r);
 /*
  * Finds the parts that add up to the range. A worker and clients that push
  * measure the same work, so only one of them is counted unless origin says
- * which. Hours that are added up over hosts (store/host_sum.h) are read from
- * their sums, unless the range is of one host.
+ * which. Hours with a sum over hosts (store/host_sum.h) are read from the sum,
+ * unless the range is of one host.
  */
 MUST_CHECK int range_plan(struct range *r);
 /*
- * Finds windows no coarser than a level, where these are kept; the outer ones
- * may reach past the range. Without any window finds sessions, possibly none.
+ * Finds windows no coarser than a level, or coarser ones where finer ones are
+ * no longer kept; the outer windows may reach past the range. Without any
+ * window, finds sessions, possibly none.
  */
 MUST_CHECK int range_trend(struct range *r, enum window_level level);
 /*
@@ -104,13 +105,13 @@ MUST_CHECK int range_check_size(struct range *r);
 /* Returns a hash that identifies the parts of the plan. */
 uint64_t range_hash(const struct range *r);
 /*
- * Blocks of a range, made of its own parts, or of finer windows where
- * these are few. t: of the profile that they add up to. NULL: too few parts,
- * or too much to read.
+ * Makes blocks of a range from its parts, or from finer windows if the parts
+ * are few. t is a tree of the range's profile. Returns NULL if there are too
+ * few parts, or too much to read.
  */
 struct blocks *range_blocks(const struct range *r, const struct tree *t,
                             enum blocks_what what);
-/* Blocks of a rollup, by its id; NULL for a window as captured. */
+/* Makes blocks of a rollup, by its id; NULL for a captured window. */
 struct blocks *
 range_window_blocks(struct store *s, const char *tenant, const char *id,
                     const struct tree *t, enum blocks_what what);
@@ -120,7 +121,7 @@ bool range_is_pushed(const struct series *s);
 bool range_labels_match(const struct range *r, const char *json);
 /* Makes a part, which borrows both. */
 struct range_part range_part_of(const struct series *s, const struct window *w);
-/* Returns what a part covers; of hosts that it adds up, their mean. */
+/* Returns the span of a part; the covered time is the mean over its hosts. */
 struct span range_part_span(const struct range_part *p);
 /* Sorts parts by time. */
 void range_parts_sort(struct range_part *parts, size_t n);
@@ -128,8 +129,8 @@ void range_parts_sort(struct range_part *parts, size_t n);
  * bytes. */
 bool range_part_is_empty(const struct range_part *p);
 /*
- * Reads the profile of a part that is not empty. Threads may call this at once
- * where files has no database: only files and objects are read then.
+ * Reads the profile of a part that is not empty. Threads may call this
+ * concurrently if files has no database: then only files and objects are read.
  *   Shape    *why: one line when it is damaged
  */
 MUST_CHECK int

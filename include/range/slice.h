@@ -1,7 +1,7 @@
 /*
  * Parts of captures as profiles of their own: "sess-ID.FROM-TO" is a profileId
  * like any other, in milliseconds of the capture, and "sess-ID.FROM-TO.TID" of
- * one thread. A part is made of the capture's timeline when it is asked for.
+ * one thread. A part is made from the capture's timeline on request.
  */
 #pragma once
 
@@ -17,8 +17,9 @@ struct slice {
 /* False, with *out untouched, for an id that names no part. */
 bool slice_parse(const char *id, struct slice *out);
 /*
- * Makes a part of the completed session it is of: its id, its time and length.
- * topFunctions and the count of samples need the profile, and are not set.
+ * Turns the completed session of a part into the part: sets its id, start and
+ * duration. topFunctions and the number of samples need the profile and are not
+ * set.
  *   Errors   -ENOENT the capture ended before, -ENOMEM
  */
 MUST_CHECK int

@@ -1,5 +1,5 @@
 /*
- * The audit log: a line per change says who made it, and is written in the
+ * The audit log: a line per change that names who made it, written in the
  * change's transaction.
  */
 #pragma once

@@ -1,11 +1,11 @@
 /*
- * Backups: copies of a store as it was at one moment, each in a directory of
- * its own, made while the API and the worker run.
+ * Backups: copies of a store as of one moment, each in its own directory, made
+ * while the API and the worker run.
  *
- *	manifest.json          names the database: this makes a backup of them
- *	stoker-….db            the database
- *	profiles/, segments/   the bytes that its rows name, as in a store
- *	backup.lock            held while one of these functions works there
+ * 	manifest.json names the database: this makes a backup of them
+ * 	stoker-….db the database profiles/, segments/ the bytes that its rows
+ * 	name, as in a store backup.lock locked while one of these functions uses
+ * 	the directory
  *
  * A directory holds one backup. The next one into the same directory copies new
  * files, verifies those that are there, takes effect when it replaces
@@ -25,7 +25,7 @@
 
 /* Facts about a backup. */
 struct backup {
-	int64_t taken_ms; /* the moment whose state the backup has */
+	int64_t taken_ms; /* the moment that the backup captures */
 	int64_t schema;   /* version of the database */
 	int64_t files;    /* of profiles */
 	int64_t windows;
@@ -56,7 +56,7 @@ MUST_CHECK int backup_make(const char *store_dir, const char *dir,
 struct restore_ask {
 	const char *dir;       /* of the backup */
 	const char *store_dir; /* created when it does not exist */
-	uid_t uid; /* with gid, the owner of a store that root makes */
+	uid_t uid; /* with gid, the owner of a store that root creates */
 	gid_t gid;
 	bool replace; /* moves an existing store's data aside */
 };

@@ -1,7 +1,7 @@
 /*
- * Baselines: completed sessions with a label, which later ones are compared
- * with. The session of a baseline can't be deleted, and retention keeps it. The
- * newest baseline of a service and type is its latest.
+ * Baselines: completed sessions with a label, to which later sessions are
+ * compared. The session of a baseline can't be deleted, and retention keeps it.
+ * The newest baseline of a service and type is its latest.
  */
 #pragma once
 
@@ -60,12 +60,13 @@ MUST_CHECK int baseline_list(struct store *s, const struct baseline_filter *f,
                              struct page page, struct baseline_list *out);
 MUST_CHECK int
 baseline_remove(struct store *s, const char *tenant, const char *id);
-/* The newest that holds a session; -ENOENT when none does. */
+/* Finds the newest baseline of a session; -ENOENT without one. */
 MUST_CHECK int baseline_of_session(struct store *s, const char *tenant,
                                    const char *session, struct baseline *out);
-/* How many baselines of its service and type have the label of this one. */
+/* Counts the baselines with the service, type and label of this one. */
 MUST_CHECK int
 baseline_count_label(struct store *s, const struct baseline *b, int64_t *out);
-/* The newest made before a session, of the same processes; -ENOENT. */
+/* Finds the newest baseline made before a session, of the same processes;
+ * -ENOENT without one. */
 MUST_CHECK int baseline_before(struct store *s, const struct baseline_of *of,
                                struct baseline *out);

@@ -1,14 +1,14 @@
 /*
  * Blobs: the bytes of profiles (store/bytes.h), named by rows.
  *
- * A blob is complete before its row exists: its name lasts before the first
- * byte is written, its bytes before the caller's transaction inserts the row.
- * Its writer holds it until then: bytes without a row that no writer holds are
- * an orphan, which blob_sweep() removes. Rows are marked as deleted by anyone;
- * blob_reap() drops the bytes.
+ * A blob is complete before its row exists: its name is durable before the
+ * first byte is written, and its bytes before the caller's transaction inserts
+ * the row. Until then the writer holds the blob; bytes without a row or a
+ * holder are an orphan, which blob_sweep() removes. Any process may mark rows
+ * as deleted; blob_reap() drops the bytes.
  *
- * A process that gives a descriptor to another one, which writes, has the blob
- * in a file; who has it in memory stores it where the configuration says.
+ * A blob that another process writes through a descriptor is a file. A blob in
+ * memory is stored where the configuration says.
  */
 #pragma once
 
@@ -34,7 +34,7 @@ struct blob {
 	char checksum[BLOB_CHECKSUM_CHARS];
 };
 
-/* A blob while it is written, and held. */
+/* A blob that is being written, and held. */
 struct blob_writer {
 	int fd;     /* its file, open for writing, or what holds it; or -1 */
 	int dir_fd; /* the store's */
@@ -52,16 +52,15 @@ struct blob_writer {
 MUST_CHECK int
 blob_create(struct store *s, const char *kind, struct blob_writer *out);
 /*
- * Makes what was written to fd last: hashed, synced. One sync, for somebody
- * waits for the row, which is to be inserted next (job_finish(),
- * session_upload()), before blob_close().
+ * Hashes and syncs what was written to fd. Insert the row next (job_finish(),
+ * session_upload()), then call blob_close().
  *   Errors   -errno, -EFBIG past BLOB_MAX_BYTES; the file is gone
  */
 MUST_CHECK int blob_seal(struct blob_writer *w, struct blob *out);
-/* Holds the blob no longer; removes its file, unless it was sealed. */
+/* Releases the blob; removes its file unless it was sealed. */
 void blob_close(struct blob_writer *w);
-/* All at once from memory, to where the store's configuration says;
- * blob_close() the writer once the row is there. */
+/* Stores bytes from memory where the store's configuration says; blob_close()
+ * the writer after inserting the row. */
 MUST_CHECK int blob_put(struct store *s, const char *kind, const void *p,
                         size_t n, struct blob_writer *w, struct blob *out);
 /* Drops sealed bytes whose row could not be inserted. */
@@ -87,7 +86,7 @@ blob_open(const struct store *s, const struct blob *b, int *out_fd);
 MUST_CHECK int blob_location(const struct store *s, const struct blob *b,
                              int64_t now_ms, struct buf *out);
 /*
- * Reads how many bytes a gzipped blob holds once it is inflated.
+ * Reads the inflated size of a gzipped blob.
  *   Errors   as bytes_get()
  *   Source   RFC 1952, 2.3.1: ISIZE
  */
@@ -99,10 +98,10 @@ MUST_CHECK int
 blob_read(const struct store *s, const struct blob *b, struct buf *out);
 /* --- upkeep --------------------------------------------------------------- */
 
-/* Drops bytes that a driver has of blobs that are marked as deleted. Returns
- * their number, up to some hundred per call. */
+/* Drops the driver's bytes of blobs that are marked as deleted. Returns their
+ * number, a few hundred per call at most. */
 MUST_CHECK int blob_reap(struct store *s, const char *driver);
-/* Removes a driver's orphans; the number removed. */
+/* Removes a driver's orphans. Returns their number. */
 MUST_CHECK int blob_sweep(struct store *s, const char *driver);
 /*
  * Deletes completed sessions older than max_age_ms, and then, until the rest is

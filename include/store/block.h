@@ -1,28 +1,29 @@
 /*
- * Blocks: windows that a host has added up, as it sends them to the centre of a
- * fleet, and as the centre keeps them.
+ * Blocks: windows that a host has rolled up, in the form in which it sends them
+ * to the centre of a fleet, and in which the centre keeps them. (The blocks of
+ * profile/blocks.h, parts of time by which chance is measured, are unrelated.)
  *
  * A host keeps its windows as store/window.h says, and sends copies of minutes,
- * hours and days. A block has those of one tier of one tenant within a range of
- * time: bytes of windows end to end, with a directory behind them. It is a
- * blob (store/blob.h), stored as it came. The database has a row for the block
- * and one for each of its series, a run: windows of one series that lie
- * together. So an hour of minutes is one row, not sixty. Readers of windows
- * (store/window.h, store/history.h) find those of runs beside those that are
- * rows of their own; their ids are "win-", the block's random part, and their
- * place in its directory.
+ * hours and days. A block has the windows of one tier and tenant within a range
+ * of time: their bytes end to end, followed by a directory. It is a blob
+ * (store/blob.h), stored as received. The database has a row for the block and
+ * one for each of its series, a run: the adjacent windows of one series. An
+ * hour of minutes is therefore one row, not sixty. Readers of windows
+ * (store/window.h, store/history.h) get windows of runs as well as windows with
+ * a row. The id of a window of a run is "win-", the block's random part, and
+ * the index in its directory.
  *
  * Blocks of one host, tenant and tier follow each other in time: a row, the
- * cursor, says up to where the centre has them, and a block that begins before
- * that is refused. So a block that is sent again, since its answer was lost, is
- * never counted twice. Minutes come fresh, a few at a time, and again when
- * their hour is over, all of its minutes in one block that takes the place of
- * the fresh ones. A window of a run has a parent when the windows of the next
- * tier have one that begins at its hour or day: nothing is written for that.
+ * cursor, has the time up to which the centre has them, and a block that begins
+ * earlier is refused. A block that is sent again because its reply was lost is
+ * therefore never counted twice. Minutes are sent fresh, a few at a time, and
+ * again when their hour is over, in one block that replaces the fresh ones. The
+ * parent of a window of a run is the window of the next tier that begins at the
+ * same hour or day; it is not stored.
  *
- * The tenant and the host of a block are those of the key that it came with:
- * nothing in a block tells of a host, and a tenant is only compared. Bytes of
- * windows are taken for what they are when they are read.
+ * The tenant and the host of a block are those of the key that sent it: a block
+ * does not name a host, and its tenant is only compared. The bytes of windows
+ * are not checked until they are read.
  */
 #pragma once
 
@@ -43,8 +44,8 @@ enum block_tier {
 #define BLOCK_LABELS_MAX  4096 /* with its NUL */
 /* How far a host's clock may be ahead of the centre's. */
 #define BLOCK_AHEAD_MS (120 * MS_PER_S)
-/* Within which hosts send an hour once it is over, each at a time of its own.
- */
+/* Hosts send an hour within this time after it ends, each after a different
+ * delay. */
 #define BLOCK_SPREAD_MS (30 * 60 * MS_PER_S)
 
 enum window_level block_level(enum block_tier tier);
@@ -63,7 +64,7 @@ struct block_series {
 struct block {
 	const char *tenant;
 	enum block_tier tier;
-	int64_t start_ms, end_ms; /* what it tells all about */
+	int64_t start_ms, end_ms; /* complete within this range */
 	int64_t entries;          /* where the directory of windows begins */
 	struct block_series *series;
 	struct block_window *windows;
@@ -87,12 +88,12 @@ block_decode(const void *p, size_t n, struct block *out, struct buf *why);
 /* --- on a host ------------------------------------------------------------ */
 
 /*
- * Appends a block of this host's windows of a tenant and tier, all that begin
+ * Appends a block of all this host's windows of a tenant and tier that begin
  * within a range.
  *
- *   Errors   -ENODATA when there are none, -EFBIG for more than one block may
- *            have, -EINVAL for a range that no block of the tier has; errors
- *            of window_read()
+ *   Errors   -ENODATA without windows, -EFBIG for more than one block may have,
+ *            -EINVAL for a range that no block of the tier has; errors of
+ *            window_read()
  */
 MUST_CHECK int
 block_of_windows(struct store *s, const char *tenant, enum block_tier tier,
@@ -104,10 +105,10 @@ struct block_span {
 	int64_t start_ms, end_ms;
 };
 /*
- * Chooses what this host sends next of a tenant's windows. Minutes are sent
- * once they are over and added up, or can't be for long; so are hours and days.
- * The minutes of an hour, which are most of what a host sends, wait for longer:
- * each host of a fleet has another wait_ms.
+ * Chooses which of a tenant's windows this host sends next. Minutes are sent
+ * once they are over and rolled up, or after waiting for that long enough;
+ * likewise hours and days. The minutes of an hour, which are most of what a
+ * host sends, wait wait_ms longer, which differs between the hosts of a fleet.
  *
  *   Shape    returns 1 with *out, or 0 when there is nothing yet
  *   Units    wait_ms after the end of an hour
@@ -119,35 +120,35 @@ struct block_waiting {
 	int64_t windows, bytes; /* minutes that the centre does not have */
 	int64_t first_ms; /* when the oldest of them began; 0: none waits */
 };
-/* Adds a tenant's to *w. */
+/* Adds a tenant's minutes to *w. */
 MUST_CHECK int
 block_waiting(struct store *s, const char *tenant, struct block_waiting *w);
 /* Records that the centre has everything of a tier up to a time; to_ms is the
- * end of a block, or any time that the centre told. */
+ * end of a block, or a time that the centre replied with. */
 MUST_CHECK int block_sent(struct store *s, const char *tenant,
                           enum block_tier tier, int64_t to_ms);
 
 /* --- at the centre -------------------------------------------------------- */
 
 /*
- * Stores a block that came from a host; windows of services that are not there
- * are left out.
+ * Stores a block from a host; leaves out windows of unknown services.
  *
  *   Shape    b is what block_decode() made of the n bytes at p
- *   Errors   -EALREADY when the centre has all of its time already: to the
- *            host that is a success; -ESTALE when it has a part of it, and
- *            -EAGAIN when it ends in the centre's future: *out_cursor_ms then
- *            is the time from which on the centre takes blocks, or until which;
- *            -EXFULL (quota.h); -errno. Nothing is stored
+ *   Errors   -EALREADY if the centre has all of the block's time already, which
+ *            the host treats as success; -ESTALE if the centre has a part of
+ *            it, and -EAGAIN if the block ends in the centre's future:
+ *            *out_cursor_ms is then the time from which, or until which, the
+ *            centre accepts blocks; -EXFULL (quota.h); -errno. Nothing is
+ *            stored
  */
 MUST_CHECK int
 block_accept(struct store *s, const char *host, const struct block *b,
              const void *p, size_t n, int64_t *out_cursor_ms);
-/* Returns up to where the centre has blocks of a host's tier; 0: none. */
+/* Gets the time up to which the centre has blocks of a host's tier; 0: none. */
 MUST_CHECK int
 block_cursor(struct store *s, const char *tenant, const char *host,
              enum block_tier tier, int64_t *out_ms);
-/* Up to when windows of a host and tenant have arrived. */
+/* The time up to which windows of a host and tenant have arrived. */
 struct arrived {
 	char *tenant, *host;
 	int64_t level, end_ms; /* enum window_level, without WINDOW_CAPTURED */
@@ -157,19 +158,19 @@ struct arrived_list {
 	size_t n;
 };
 void arrived_list_done(struct arrived_list *l);
-/* Lists them for a tenant, by host; "": for all. */
+/* Lists these times for a tenant, or for all if tenant is "", by host. */
 MUST_CHECK int
 block_arrived(struct store *s, const char *tenant, struct arrived_list *out);
 /*
  * Drops blocks past their retention, except those with a pinned window, and
- * windows past the retentionDays of their service. keep is that of windows: the
- * minutes of an hour, and hours, go once the next tier has them.
+ * windows past the retentionDays of their service. keep is the retention of
+ * windows: minutes and hours are dropped once the next tier has them.
  *
  *   Shape    returns the number of blocks, at most a batch: call again until it
  *            is 0
- *   Errors   -errno; what was dropped stays so
+ *   Errors   -errno; some blocks may have been dropped
  */
 MUST_CHECK int block_expire(struct store *s, const struct window_keep *keep);
-/* Makes partitions for the days to come, where the database has any, and drops
- * those without blocks. */
+/* Creates partitions for the coming days, if the database is partitioned, and
+ * drops partitions without blocks. */
 MUST_CHECK int block_partitions(struct store *s);

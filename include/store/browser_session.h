@@ -1,10 +1,10 @@
 /*
  * Browsers that have signed in. Each holds a secret, its cookie, of which the
- * store has the SHA-256. A browser session ends at its time, when it is idle
- * for too long, when its key is revoked, or when somebody ends it.
+ * store has the SHA-256. A browser session ends at its end time, when it is
+ * idle for too long, when its key is revoked, or on request.
  *
- * A link that signs a browser in once is such a session, too, which waits for
- * its cookie: the secret is the link's until it is followed.
+ * A sign-in link is a browser session without a cookie yet: until the link is
+ * followed, the secret is that of the link.
  */
 #pragma once
 
@@ -36,7 +36,7 @@ struct browser_session_ask {
 	const char *token; /* key that signs in; "" for a JWT */
 	const char *actor, *role, *tenants, *default_tenant;
 	int64_t expires_ms;
-	int64_t idle_ms; /* older ones that are idle for so long are removed */
+	int64_t idle_ms;       /* sessions idle for longer are removed */
 	int64_t link_until_ms; /* of a link: when it ends; 0: a cookie */
 };
 
@@ -44,9 +44,9 @@ void browser_session_done(struct browser_session *b);
 void browser_session_list_done(struct browser_session_list *l);
 
 /*
- * Makes a browser session; cookie gets the only copy of its secret, or of the
- * link's. The oldest ones, or the oldest links, of the same actor end where
- * there are more than BROWSER_SESSIONS_OF_ONE. Call it in a transaction.
+ * Creates a browser session; cookie gets the only copy of its secret, or of the
+ * link's. Ends the oldest sessions, or links, of the same actor beyond
+ * BROWSER_SESSIONS_OF_ONE. Call it in a transaction.
  */
 MUST_CHECK int
 browser_session_create(struct store *s, const struct browser_session_ask *ask,
@@ -66,14 +66,14 @@ browser_session_check(struct store *s, const char *cookie, int64_t idle_ms,
 MUST_CHECK int browser_session_by_link(struct store *s, const char *link,
                                        struct browser_session *out);
 /*
- * Follows a link, once: its browser session gets a cookie. Call it in a
- * transaction.
+ * Follows a link, which is then used up: its browser session gets a cookie.
+ * Call it in a transaction.
  *   Errors   as browser_session_by_link()
  */
 MUST_CHECK int
 browser_session_follow(struct store *s, const char *link,
                        char cookie[static BROWSER_SESSION_COOKIE_MAX]);
-/* Lists the ones whose default tenant this is, newest first. */
+/* Lists browser sessions with this default tenant, newest first. */
 MUST_CHECK int
 browser_session_list(struct store *s, const char *tenant, int64_t idle_ms,
                      struct page page, struct browser_session_list *out);

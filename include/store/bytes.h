@@ -1,30 +1,29 @@
 /*
  * Bytes: named, immutable, and either complete or absent.
  *
- * Rows of the database name bytes and say which driver keeps them (column
- * store of blob): new bytes go to the configured one, and those of an old row
- * are read by the driver that wrote them.
+ * Rows of the database name bytes and the driver that keeps them (column store
+ * of blob): new bytes go to the configured driver, and old ones are read by the
+ * driver that wrote them.
  *
- * Bytes are written first and their row second, and nobody looks at bytes
- * without a row. Until the row is committed their writer holds them, so that
- * bytes_list(), by which bytes without a row are found and dropped, does not
- * see them. Bytes that were dropped before their row was forgotten are dropped
- * again.
+ * Bytes are written before their row, and bytes without a row are never read.
+ * Until the row is committed the writer holds the bytes: bytes_list(), which
+ * finds bytes without a row to be dropped, skips held bytes. If a process dies
+ * between dropping bytes and deleting their row, the bytes are dropped again.
  *
- * Windows of continuous profiling that lie in files are no bytes of this kind:
- * they are appended to segments of their host (store/window.h).
+ * Windows of continuous profiling in files are not stored here: they are
+ * appended to segments of their host (store/window.h).
  */
 #pragma once
 
 #include "store/store.h"
 
 #define BYTES_FILE     "file" /* below profiles/, beside the database */
-#define BYTES_DB       "db"   /* in the database: where that is a server */
+#define BYTES_DB       "db"   /* in the database, if that is a server */
 #define BYTES_NAME_MAX 96     /* with its NUL, like the next */
 #define BYTES_STORE    8
 
-/* n bytes from start on, of bytes that are whole bytes long; for those in the
- * database that may be unknown. */
+/* n bytes from start on, of bytes with a length of whole; in the database the
+ * length may be unknown. */
 #define BYTES_WHOLE_UNKNOWN INT64_MAX
 struct piece {
 	int64_t whole, start, n;
@@ -35,14 +34,14 @@ struct piece {
 typedef int bytes_listed(void *arg, const char *name);
 
 /*
- * One kind of place for bytes. Threads may call get() at once and without
- * s->db, but for bytes in the database.
+ * A driver: one kind of place for bytes. Threads may call get() concurrently
+ * and without s->db, except for bytes in the database.
  */
 struct bytes_driver {
 	const char *store; /* as rows have it */
-	/* Returns once the bytes last. *out_hold, if not -1, is the caller's:
-	 * a descriptor that holds the bytes until it is closed. -EAGAIN: take
-	 * another name. */
+	/* Returns once the bytes are durable. *out_hold, if not -1, is the
+	 * caller's: a descriptor that holds the bytes until it is closed.
+	 * -EAGAIN: take another name. */
 	int (*put)(struct store *s, const char *name, const void *p, size_t n,
 	           int *out_hold);
 	int (*get)(const struct store *s, const char *name,
@@ -55,16 +54,16 @@ struct bytes_driver {
  * Stores bytes by a name that no other bytes have had.
  *
  *   Owns     *out_hold is the caller's, to be closed once the row is there; -1
- *            where the driver leaves young bytes alone without it
+ *            if the driver spares young bytes instead
  *   Errors   -EAGAIN: take another name; -EINVAL for a name of no valid form;
- *            -ENOTSUP for a driver that is not there; -errno. Nothing by that
- *            name is left, or bytes that bytes_list() will show
+ *            -ENOTSUP for an unknown driver; -errno. No bytes of that name
+ *            remain, or bytes_list() will list them
  */
 MUST_CHECK int bytes_put(struct store *s, const char *driver, const char *name,
                          const void *p, size_t n, int *out_hold);
 /*
  * Appends a piece of bytes to out, whose ceiling bounds it. Threads may call
- * this at once, and need no s->db, but for bytes in the database.
+ * this concurrently and without s->db, except for bytes in the database.
  *
  *   Errors   -ENOTSUP, -ENOENT, -EBADMSG when the bytes are not as long as the
  * piece says or the name has no valid form, -E2BIG past out->max, -errno; what
@@ -73,27 +72,27 @@ MUST_CHECK int bytes_put(struct store *s, const char *driver, const char *name,
 MUST_CHECK int
 bytes_get(const struct store *s, const char *driver, const char *name,
           const struct piece *piece, struct buf *out);
-/* Drops bytes; 0 also when there are none by that name. */
+/* Drops bytes; returns 0 also if no bytes have that name. */
 MUST_CHECK int
 bytes_drop(struct store *s, const char *driver, const char *name);
 /*
  * Calls fn with the name of all bytes that no writer holds, in any order. While
- * fn runs nobody begins to hold them. Names are as they are found: some may be
- * of no valid form.
+ * fn runs, no writer can begin to hold them. Names are passed as found, even if
+ * invalid.
  *   Errors   what fn returned, -errno
  */
 MUST_CHECK int
 bytes_list(struct store *s, const char *driver, bytes_listed *fn, void *arg);
 
-/* True for the error of a place that does not answer, or refuses, rather than
- * of the bytes: they may be there later. */
+/* True for an error of the place, which does not answer or refuses, rather than
+ * of the bytes: a later call may succeed. */
 bool bytes_unreachable(int rc);
-/* True for a name that may be used, as bytes_name_new() makes them: rows are
- * not trusted with paths. */
+/* True for a name in the form of bytes_name_new(): paths in rows are not
+ * trusted. */
 bool bytes_name_valid(const char *name);
 /* Makes an id, and the name of its bytes, "ab/blob-ab….pb.gz"; prefix is that
  * of a blob, a block or a segment. */
 void bytes_name_new(const char *prefix, char id[static ID_MAX],
                     char out[static BYTES_NAME_MAX]);
-/* The name of the bytes with an id; -EBADMSG for one that has none. */
+/* Gets the name of the bytes with an id; -EBADMSG for an id of another kind. */
 MUST_CHECK int bytes_name_of(const char *id, char out[static BYTES_NAME_MAX]);

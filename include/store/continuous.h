@@ -1,5 +1,5 @@
 /*
- * Services that are to be profiled continuously, one row each.
+ * Services that are profiled continuously, one row each.
  */
 #pragma once
 

@@ -3,9 +3,9 @@
  * levels.
  *
  * A window is spread evenly over its time: an hour with 30 minutes captured
- * covers half of any part of it. Where windows of several series overlap, the
- * one that covers most counts: two hosts that are profiled at once cover an
- * hour once.
+ * covers half of any part of it. If windows of several series overlap, the one
+ * that covers most counts: two hosts profiled at the same time cover an hour
+ * once.
  */
 #pragma once
 

@@ -1,6 +1,5 @@
 /*
- * Windows for lists and trends: newest first, or by level. window.h explains
- * windows.
+ * Windows (store/window.h) for lists and trends: newest first, or by level.
  */
 #pragma once
 

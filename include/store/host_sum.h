@@ -1,17 +1,18 @@
 /*
- * Sums over hosts: of a service that many hosts of a fleet run, the windows of
- * an hour are added up over the hosts, so that a range is read from one window
- * instead of one for each host.
+ * Sums over hosts: if many hosts of a fleet run a service, the windows of an
+ * hour are added up over the hosts, so that a range reads one window instead of
+ * one per host.
  *
- * Such a window is one of the series of the host HOST_SUM, with the same type
- * and labels; hours are added up to days as others are. A row for each service
- * and hour counts the blocks that told of it (store/block.h), and says at which
- * count the sum was made. A sum counts while the two are equal: a host that was
- * cut off and sends its hours late makes it invalid in the same transaction,
- * and readers add up the hosts themselves until the keeper has made a new one.
+ * Such a window belongs to a series of the host HOST_SUM, with the same type
+ * and labels; its hours are rolled up to days like other hours. A row for each
+ * service and hour counts the blocks that contained the hour (store/block.h),
+ * and has the count at which the sum was made. A sum is valid while the two are
+ * equal: the transaction that stores the late hours of a host that was cut off
+ * makes the sum invalid, and readers add up the hosts themselves until the
+ * keeper has made a new sum.
  *
- * A sum holds the hours that hosts had sent by then. What a host sends later is
- * not in it, and its cursor tells: it lies before the hour's end.
+ * A sum has the hours that hosts had sent by then. Which hosts are missing
+ * follows from their cursors, which lie before the hour's end.
  */
 #pragma once
 
@@ -19,7 +20,7 @@
 
 #define HOST_SUM "*"
 
-/* An hour of a service whose sum is to be made. */
+/* An hour of a service for which a sum is due. */
 struct sum_due {
 	char *tenant, *service;
 	int64_t hour_ms, changes;
@@ -35,27 +36,26 @@ void sum_due_list_done(struct sum_due_list *l);
 MUST_CHECK int host_sum_due(struct store *s, int64_t before_ms, int max,
                             struct sum_due_list *out);
 
-/* The windows of all hosts that one window of the sum is of. */
+/* The windows of all hosts that become one window of the sum. */
 struct sum_group {
 	char *type, *labels;
-	struct window_list windows; /* a list that others' windows take */
+	struct window_list windows; /* of all hosts */
 };
 struct sum_groups {
 	struct sum_group *items;
 	size_t n;
-	int64_t hosts; /* of which there are windows */
+	int64_t hosts; /* number with windows */
 };
 #define CLEANUP_SUM_GROUPS CLEANUP(sum_groups_done)
 void sum_groups_done(struct sum_groups *g);
 MUST_CHECK int host_sum_parts(struct store *s, const struct sum_due *due,
                               struct sum_groups *out);
 /*
- * Stores the sums of an hour, one for each group, in place of those that are
- * there; the segment is synced.
+ * Replaces the sums of an hour, one for each group; the segment must be synced.
  *
- *   Shape    asks[i] is that of groups->items[i], but for its series. NULL:
+ *   Shape    asks[i] is the sum of groups->items[i], without its series. NULL:
  *            the hour needs no sum, since few hosts have it
- *   Errors   -ESTALE when blocks came meanwhile: nothing is stored
+ *   Errors   -ESTALE if blocks have arrived meanwhile: nothing is stored
  */
 MUST_CHECK int
 host_sum_store(struct store *s, const struct sum_due *due,
@@ -64,10 +64,11 @@ host_sum_store(struct store *s, const struct sum_due *due,
 /* Counts, within the transaction of a block, that an hour has changed. */
 MUST_CHECK int host_sum_changed(struct store *s, const char *tenant,
                                 const char *service, int64_t hour_ms);
-/* Forgets hours older than that, unless it is 0. Returns their number. */
+/* Removes the rows of hours older than age_ms, unless it is 0. Returns their
+ * number. */
 MUST_CHECK int host_sum_prune(struct store *s, int64_t age_ms);
 
-/* Hours that follow each other and whose sums are valid. */
+/* Consecutive hours with valid sums. */
 struct sum_span {
 	int64_t from_ms, to_ms;
 	int64_t hosts; /* the most of any hour */
@@ -80,8 +81,8 @@ MUST_CHECK int
 host_sum_spans(struct store *s, const char *tenant, const char *service,
                int64_t from_ms, int64_t to_ms, struct sum_span **out,
                size_t *out_n);
-/* Up to where the centre has the hours of each host; hosts that send none are
- * not listed. */
+/* The time up to which the centre has the hours of each host. Hosts that send
+ * no hours are not listed. */
 struct host_cursor {
 	char *host;
 	int64_t end_ms;

@@ -1,10 +1,10 @@
 /*
- * Jobs: captures that wait for, or run on, a host's worker.
+ * Jobs: captures that are queued for, or run on, a host's worker.
  *
  * A job is pinned to a host, and a host has one worker. Claiming raises the
  * attempt; every write of a worker names the attempt it belongs to and fails
- * with -ESTALE when the job was given up, cancelled or deleted since. Leases
- * are kept by the database's clock.
+ * with -ESTALE if the job was given up, cancelled or deleted since. Leases use
+ * the database's clock.
  *
  * A worker that starts takes over what its predecessor ran: captures of up to
  * JOB_RERUN_SECONDS are queued again; longer ones, and those during which
@@ -53,9 +53,9 @@ struct job_ref job_ref(const struct job *j);
 /*
  * Accepts a capture: it is on disk when this returns 0.
  *
- *   Errors   -EEXIST when a capture of that service and type runs (for a samply
- *            run: of that service and ordinal); out then has its id; -ENOENT
- *            when there is no such service
+ *   Errors   -EEXIST if a capture of that service and type runs (for samply: of
+ *            that service and ordinal); out then has its id; -ENOENT when there
+ *            is no such service
  */
 MUST_CHECK int job_enqueue(struct store *s, const struct session_ask *ask,
                            const char *host, char out[static ID_MAX]);
@@ -84,8 +84,8 @@ MUST_CHECK int
 job_finish(struct store *s, const struct job_ref *j, const struct job_end *end);
 /* Puts a job back in the queue, since its worker is stopping. */
 MUST_CHECK int job_requeue(struct store *s, const struct job_ref *j);
-/* Ends an attempt that can't go on: the job is queued again, kept in part, or
- * cancelled, as described above. */
+/* Ends an attempt that cannot continue: the job is queued again, or fails and
+ * keeps its checkpoint, or is cancelled, as described above. */
 MUST_CHECK int job_abandon(struct store *s, const struct job *j);
 /* Takes over the jobs that an earlier worker of host left running. Returns
  * their number. */

@@ -1,9 +1,9 @@
 /*
- * Leases: of several processes one does what need not be done twice.
+ * Leases: one of several processes does work that need not be done twice.
  *
  * A lease ends by the database's clock, so that hosts whose clocks differ agree
- * on it. A holder that was held up may go on with its work for a moment after
- * another has taken the lease: that work must do no harm twice.
+ * on it. A delayed holder may continue for a moment after another process has
+ * taken the lease: the work must be harmless when done twice.
  */
 #pragma once
 
@@ -11,14 +11,14 @@
 
 #define LEASE_KEEPER "keeper" /* see keeper/keeper.h */
 
-/* Takes a lease for so long from now on, or renews it. Returns 1 when the
- * holder has it, 0 when another has. */
+/* Takes a lease for this long from now, or renews it. Returns 1 when the holder
+ * has it, 0 when another has. */
 MUST_CHECK int
 lease_take(struct store *s, const char *name, const char *holder, int64_t ms);
-/* Gives it up, if the holder has it. */
+/* Gives the lease up, if the holder has it. */
 MUST_CHECK int
 lease_drop(struct store *s, const char *name, const char *holder);
-/* Tells the host of the last holder, and for how long it has the lease: below 0
- * since it ended. -ENOENT when nobody ever had it, or gave it up. */
+/* Gets the host of the last holder, and the time left of the lease; negative:
+ * since its end. -ENOENT if the lease was never taken, or was given up. */
 MUST_CHECK int lease_get(struct store *s, const char *name,
                          char host[static CONF_HOST_MAX], int64_t *out_ms);

@@ -2,11 +2,11 @@
  * Signed links: a flame graph opens in a browser without a token.
  *
  * A link ends in tenant=TENANT&signature=HOUR.KEY.MAC. HOUR is the end of
- * validity in hours since 1970: a link stays the same for an hour, so that
+ * validity in hours since 1970: links made within an hour are equal, so that
  * caches work. KEY is the beginning of the id of a key in the store. MAC is
- * HMAC-SHA256 of kind, tenant, subject and end, cut to 128 bits. Older
- * links are valid, too: they have the whole MAC in hexadecimal, and the
- * parameters key and expires beside it.
+ * HMAC-SHA256 of kind, tenant, subject and end, cut to 128 bits. Older links
+ * remain valid: they have the whole MAC in hexadecimal, and the parameters key
+ * and expires.
  *
  * A kind is a page that a route marked LINK serves, and its subject the
  * parameters that decide whose data the page shows (auth.c lists them). Other
@@ -45,7 +45,7 @@ struct link_claim {
 	const char *subject; /* parameters of its kind, one per line */
 	const char *tenant;
 	const char *key;   /* of an older link, or NULL */
-	int64_t expires_s; /* epoch; where there is a key */
+	int64_t expires_s; /* seconds since 1970; only with key */
 };
 
 /* A page to link to; link_make() sets the end of its claim. */
@@ -74,7 +74,7 @@ MUST_CHECK int
 link_check(struct store *s, struct link_keys *k, const struct link_claim *claim,
            const char *signature, int64_t now_ms);
 /*
- * Appends the signed URL of a profile's flame graph.
+ * Appends the signed URL of a flame graph.
  *   Shape    base is [api] public_url
  */
 MUST_CHECK int
@@ -89,6 +89,6 @@ link_flamegraph(struct store *s, struct link_keys *k, const char *base,
 MUST_CHECK int link_key_make(struct store *s);
 /* Reads the newest key; -ENOENT. */
 MUST_CHECK int link_key_current(struct store *s, struct link_key *out);
-/* Reads the newest key whose id begins so; -ENOENT. */
+/* Reads the newest key whose id has this prefix; -ENOENT. */
 MUST_CHECK int
 link_key_get(struct store *s, const char *id, struct link_key *out);

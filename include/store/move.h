@@ -1,11 +1,11 @@
 /*
- * A store of SQLite moves to a database on a server, with the bytes of its
+ * Moves a store from SQLite to a database on a server, with the bytes of its
  * windows, and those of its profiles unless they stay in files.
  *
- * Everything is one transaction of the server's: either all of it has moved, or
- * nothing has, and moving may begin anew. What goes to an object store is there
- * before, by the same names. The old store is only read, and nobody else can
- * write to it meanwhile.
+ * Everything is one transaction on the server: either all of it has moved, or
+ * nothing has, and the move may be repeated. Objects are stored before, under
+ * the same names. The old store is only read, and locked against writers
+ * meanwhile.
  */
 #pragma once
 
@@ -34,8 +34,8 @@ struct move_report {
  *   Errors   -ENOENT there is no such store; -EBUSY a process has it open;
  *            -EEXIST the database has rows; -EPERM the store is that of a host
  *            of a fleet; -EUCLEAN bytes are missing or damaged, or the counts
- *            differ; as db_open(), -errno. *why gets one line; the database has
- *            no rows then
+ *            differ; as db_open(), -errno. *why gets one line; the database is
+ *            then unchanged
  */
 MUST_CHECK int
 store_move(const struct conf *conf, struct move_report *out, struct buf *why);

@@ -2,17 +2,16 @@
  * An object store that speaks S3, as a driver of bytes (store/bytes.h): the
  * [s3] section of stoker.conf.
  *
- * Uploads and pushes to the API go there. A worker writes what it
- * captured to files of its host, since the process of it that knows the store
- * has no network; such rows say "file", and nginx or the API of that host
- * serves them.
+ * Uploads and pushes to the API go there. A worker writes its captures to files
+ * of its host, since the scheduler has no network; their rows say "file", and
+ * nginx or the API of that host serves them.
  *
- * The object store may be slow, stopped or hostile. Each call ends within
- * [s3] timeout and by store.until_ns, whichever comes first, and takes no more
- * bytes than it asked for. Names of objects are never used twice, and objects
- * never change: nothing but reading what was just written is expected of the
- * store. Objects have no lock: those younger than S3_SETTLED_MS, by the object
- * store's own clock, are taken for held.
+ * The object store may be slow, stopped or hostile. Each call ends within [s3]
+ * timeout and by store.until_ns, whichever comes first, and takes no more bytes
+ * than it asked for. Names of objects are never used twice, and objects never
+ * change: the store only needs to return what was just written. Objects have no
+ * lock: they count as held while younger than S3_SETTLED_MS by the object
+ * store's own clock.
  *
  * Source: Amazon S3 API Reference; Signature Version 4 by libcurl, whose 7.88
  * sorts no queries, signs empty headers, and signs the hash of nothing unless
@@ -29,8 +28,8 @@
 struct s3;
 
 /*
- * Prepares what the configuration says; connects to nothing. Call it before
- * there are threads.
+ * Prepares the configured object store without connecting to it. Call it before
+ * threads are started.
  *
  *   Owns     *out is the caller's; s3_free() it
  *   Errors   -EINVAL, -EPERM when others may read the key file, -errno; one
@@ -40,8 +39,8 @@ MUST_CHECK int
 s3_new(const struct conf *conf, struct s3 **out, struct buf *why);
 void s3_free(struct s3 *s3);
 /*
- * Gives a store its object store, if the configuration has one, and says where
- * new bytes go. s3_free() s->s3 after the store is closed.
+ * Attaches the configured object store, if there is one, to a store, and sets
+ * where new bytes go. s3_free() s->s3 after the store is closed.
  *   Errors   as s3_new(); -EINVAL for a driver that is not known or configured
  */
 MUST_CHECK int

@@ -112,7 +112,7 @@ void firing_list_done(struct firing_list *l);
 /* Lists firings of a host that are due, the oldest first; at most max. */
 MUST_CHECK int
 firing_due(struct store *s, const char *host, int max, struct firing_list *out);
-/* True while firings wait, due or not. */
+/* True if any firing is waiting, due or not. */
 MUST_CHECK int firing_waits(struct store *s, const char *host, bool *out);
 /*
  * Records the outcome of a try.

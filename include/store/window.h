@@ -4,12 +4,12 @@
  * A window is a profile of one series: one type of one service, on one host,
  * under the same labels. Those of level 0 are as captured, in pprof. All
  * windows of a level that begin within a minute, an hour or a day (UTC) add up
- * to one rollup of the next level, which becomes their parent; they stay beside
- * it until retention takes them. A time range is read from the coarsest windows
- * inside it, each sample once: a window is left out exactly when its parent is
- * used. A rollup holds sums, of gauges too: their average is the sum over the
- * number of windows. Rollups are packed (profile/packed.h), since they are read
- * to be added up.
+ * to one rollup of the next level, which becomes their parent; they are kept
+ * beside it until retention deletes them. A time range is read from the
+ * coarsest windows inside it, each sample once: a window is left out exactly
+ * when its parent is used. A rollup holds sums, of gauges too: their average is
+ * the sum over the number of windows. Rollups are packed (profile/packed.h),
+ * since they are read to be added up.
  *
  * Bytes are appended to segments, files below segments/ that many series share.
  * A segment grows first (segment_append, segment_sync), then one transaction
@@ -18,7 +18,7 @@
  * punching holes, and the file is removed with its last window: see
  * window_reap().
  *
- * Where hosts share the database, which then is a server, a segment lies in it
+ * If hosts share a database server, a segment is stored in the database
  * (store/bytes.h), belongs to no host, and is complete once it is synced.
  */
 #pragma once
@@ -61,8 +61,7 @@ struct window {
 	int64_t start, length;
 	int64_t pinned;
 	/* For a window of a block (store/block.h) or of a segment in the
-	 * database, whose name is in segment, the driver that has it, and its
-	 * length. */
+	 * database, named by segment: its driver and length. */
 	char store[8]; /* "": a segment of a host */
 	int64_t whole;
 };
@@ -86,8 +85,8 @@ struct series_list {
 
 void window_done(struct window *w);
 void window_list_done(struct window_list *l);
-/* Adds the windows of another list, which is empty afterwards. -ENOMEM: both
- * are unchanged. */
+/* Moves the windows of another list to this one. -ENOMEM: both are
+ * unchanged. */
 MUST_CHECK int
 window_list_take(struct window_list *l, struct window_list *more);
 void series_done(struct series *s);
@@ -116,7 +115,7 @@ series_of_pushed(struct store *s, const char *tenant, const char *service,
                  char out[static ID_MAX]);
 
 struct segment {
-	int fd; /* -1: it goes to the database */
+	int fd; /* -1: stored in the database */
 	char id[ID_MAX];
 	char name[96];       /* of its file or bytes */
 	const char *host;    /* borrowed; "": none */
@@ -124,7 +123,7 @@ struct segment {
 	struct store *store; /* borrowed */
 	struct buf bytes;    /* for the database */
 };
-/* From which on another one is begun. */
+/* A segment of this size is followed by a new one. */
 #define SEGMENT_MAX_BYTES ((int64_t)256 << 20)
 #define SEGMENT_INIT     \
 	{                \
@@ -142,8 +141,8 @@ struct window_ask {
 	char checksum[WINDOW_CHECKSUM];
 };
 
-/* A new segment, which no window refers to yet; a file stays while it is open.
- */
+/* Creates a segment, to which no window refers yet; an open file is not
+ * removed. */
 MUST_CHECK int
 segment_create(struct store *s, const char *host, struct segment *out);
 void segment_close(struct segment *g);
@@ -153,8 +152,8 @@ void segment_close(struct segment *g);
  */
 MUST_CHECK int segment_append(struct segment *g, const void *p, size_t n,
                               struct window_ask *w);
-/* Returns once its bytes last. Nothing can be appended to one in the database
- * from then on. */
+/* Returns once the segment's bytes are durable. A segment in the database
+ * cannot be appended to afterwards. */
 MUST_CHECK int segment_sync(struct segment *g);
 /*
  * Inserts the rows of appended and synced windows, all in one transaction.
@@ -168,14 +167,14 @@ MUST_CHECK int window_commit(struct store *s, const struct segment *g,
 /*
  * Inserts the row of a rollup. children must be all windows of the series, of
  * the level below, that begin within the rollup and have no parent.
- *   Errors   -ESTALE when there are other windows by now, or one is gone:
- *            nothing is stored, roll up again
+ *   Errors   -ESTALE if the set of windows has changed: nothing is stored, roll
+ *            up again
  */
 MUST_CHECK int
 window_rollup(struct store *s, const struct segment *g,
               const struct window_ask *w, const struct window_list *children);
-/* Returns what the window that adds up others says of itself: one of a level
- * that begins at a time, in the series of the first of them. */
+/* Describes the window of this level and start that adds up others, in the
+ * series of the first of them. */
 struct window_ask window_sum(enum window_level level, int64_t start_ms,
                              const struct window_list *children);
 /* A rollup that is due, for all windows of a series that begin within it. */
@@ -226,8 +225,8 @@ MUST_CHECK int window_find_ids(struct store *s, const char *tenant,
  * Finds windows that add up to a range of one series, each sample once.
  *
  *   Shape    in order of time; windows as captured belong to the time at which
- *            they began. Where only rollups are left, those are used that lie
- *            wholly within the range
+ *            they began. If only rollups are left, those wholly within the
+ *            range are used
  *   Errors   -E2BIG past WINDOW_PLAN_MAX
  */
 MUST_CHECK int window_plan(struct store *s, const char *series, int64_t from_ms,
@@ -266,9 +265,9 @@ MUST_CHECK int window_expire(struct store *s, const struct window_keep *keep);
 /* Deletes, until the rest is within max_bytes, the oldest windows of whichever
  * tenant holds the most. Returns their number, about a batch at most. */
 MUST_CHECK int window_shrink(struct store *s, int64_t max_bytes);
-/* Gives the bytes of deleted windows back; files that no row refers to go,
- * unless they are open as a segment. The number of holes and files. */
+/* Frees the bytes of deleted windows, and removes files that no row refers to,
+ * unless they are open as a segment. Returns the number of holes and files. */
 MUST_CHECK int window_reap(struct store *s);
-/* Bytes and number of all windows. */
+/* Gets the bytes and the number of all windows. */
 MUST_CHECK int
 window_usage(struct store *s, int64_t *out_bytes, int64_t *out_n);

@@ -1,5 +1,5 @@
 /*
- * Workers and the processes they see, as the API knows the hosts.
+ * Workers, and the processes that they see on their hosts.
  */
 #pragma once
 
@@ -8,14 +8,14 @@
 struct worker {
 	char *host, *boot_id, *version, *capabilities;
 	int64_t pid, started_ms, heartbeat_ms, alive_until_ms;
-	int64_t told_ms;  /* when its host told the next ones; 0: it did not,
+	int64_t told_ms;  /* when its host reported the next fields; 0: never,
 	                     and they are 0 */
 	int64_t clock_ms; /* the host's clock less the store's */
 	int64_t waiting_windows, waiting_bytes; /* minutes that the centre does
 	                                           not have yet */
-	int64_t waiting_results;                /* of captures, the same */
-	int64_t waiting_since_ms; /* when the oldest of the windows began; 0:
-	                             none waits */
+	int64_t waiting_results; /* results of captures that the centre does not
+	                            have yet */
+	int64_t waiting_since_ms; /* start of the oldest window; 0: none */
 	int64_t alive;            /* 1: it reported within its lease */
 	int64_t joined;      /* 1: its host has a store and a key of its own */
 	const char *tenants; /* of a heartbeat: whose captures it takes, words;
@@ -45,7 +45,7 @@ struct process_tree {
 	                     descendants */
 	int64_t other_unit, out_of_scope; /* descendants left out for that
 	                                     reason */
-	int64_t too_many; /* processes left out since others fill the limit */
+	int64_t too_many; /* processes left out because of the limit */
 	int64_t refused;  /* matching processes outside of the tenant's scope */
 };
 struct process_tree_list {
@@ -57,7 +57,7 @@ struct process_tree_list {
 /* A host that may profile a service. */
 struct serving {
 	char *host;
-	int64_t runs; /* 1: the service is seen to run there */
+	int64_t runs; /* 1: the service was seen running there */
 };
 struct serving_list {
 	struct serving *items;
@@ -70,25 +70,25 @@ void process_tree_list_done(struct process_tree_list *l);
 void worker_list_done(struct worker_list *l);
 void process_list_done(struct process_list *l);
 
-/* Lists workers by host: those that share this store, and of a fleet's hosts
- * those of a tenant; "": all. */
+/* Lists workers by host: those that share this store, and the fleet's hosts of
+ * a tenant, or all if tenant is "". */
 MUST_CHECK int
 worker_list(struct store *s, const char *tenant, struct worker_list *out);
 /*
- * Lists hosts whose worker is alive and may profile a tenant's service: those
- * first where it runs, then by name; at most max.
+ * Lists hosts whose worker is alive and may profile a tenant's service: hosts
+ * where it runs first, then by name; at most max.
  *
- *   Shape    host is the only one that may be listed; "": any. The service runs
- *            where a process of it has that ordinal; -1: any
+ *   Shape    host is the only one that may be listed; "": any. A host runs the
+ *            service if a process of it there has that ordinal; -1: any
  */
 MUST_CHECK int
 worker_serving(struct store *s, const char *tenant, const char *service,
                int64_t ordinal, const char *host, int64_t max,
                struct serving_list *out);
 /*
- * Finds the one host whose worker does what only one may, such as asking an
- * endpoint: the named host, or else the first where the service runs, or else
- * the first.
+ * Finds the host whose worker does what only one worker may, such as asking an
+ * endpoint: the named host, else the first where the service runs, else the
+ * first.
  *
  *   Shape    host is "" for a service that names none
  *   Owns     *out is the caller's; free() it
@@ -98,7 +98,7 @@ MUST_CHECK int worker_for(struct store *s, const char *tenant,
                           const char *service, const char *host, char **out);
 /*
  * Asks a host's worker to look for processes again.
- *   Units    *out_ms: a look that began then or later answers the question
+ *   Units    *out_ms: a look that began at or after this time is the answer
  *   Errors   -ENOENT when there is no such worker
  */
 MUST_CHECK int
@@ -122,8 +122,8 @@ process_tree_list(struct store *s, const char *tenant, const char *service,
 /* Records that this worker starts or, with the same pid, is still alive. */
 MUST_CHECK int
 worker_heartbeat(struct store *s, const struct worker *w, int64_t lease_ms);
-/* Records that the worker stops: its host is not alive, and its processes are
- * not seen. */
+/* Records that the worker stops: its host is no longer alive, and its processes
+ * are removed. */
 MUST_CHECK int worker_stop(struct store *s, const char *host);
 /* Records that the rows of process come from a look that began at at_ms. */
 MUST_CHECK int worker_looked(struct store *s, const char *host, int64_t at_ms);

@@ -1,5 +1,5 @@
--- The newest baseline must be certain even when the clock stands still, or
--- when two are made in one millisecond.
+-- The newest baseline must be unambiguous even if the clock stands still, or
+-- if two are made in one millisecond.
 -- name: baseline_insert
 INSERT INTO baseline (id, tenant, service, type, session, label, description,
                       top_functions, tags, created_by, created_ms)
@@ -14,7 +14,7 @@ FROM session s WHERE s.tenant = $7 AND s.id = $8 AND s.status = 'completed';
 -- name: baseline_get
 SELECT * FROM baseline_row WHERE tenant = $1 AND id = $2;
 
--- $5 is the tag between line feeds.
+-- $5 is the tag, enclosed in line feeds.
 -- name: baseline_list
 SELECT * FROM baseline_row
 WHERE tenant = $1 AND ($2 = '' OR service = $2) AND ($3 = '' OR type = $3)
@@ -33,7 +33,7 @@ ORDER BY b.created_ms DESC LIMIT 1;
 -- name: baseline_delete
 DELETE FROM baseline WHERE tenant = $1 AND id = $2;
 
--- The newest of those that hold a session, which is why it stays.
+-- The newest baseline of a session; it keeps the session from deletion.
 -- name: baseline_of_session
 SELECT * FROM baseline_row WHERE tenant = $1 AND session = $2
 ORDER BY created_ms DESC LIMIT 1;

@@ -17,7 +17,7 @@ WHERE session = $1 AND kind = $2 AND deleted_ms = 0;
 UPDATE blob SET deleted_ms = now_ms() WHERE session = $1 AND deleted_ms = 0;
 
 -- name: blob_marked
--- A file is dropped by its host alone.
+-- Only its host drops a file.
 SELECT id, name FROM blob
 WHERE deleted_ms > 0 AND store = $1 AND (store <> 'file' OR host IN ('', $2))
 LIMIT 100;
@@ -41,7 +41,7 @@ SELECT 1 FROM blob WHERE id = $1 AND deleted_ms = 0;
 SELECT id, session AS owner, name, checksum, 0 AS start, length FROM blob
 WHERE deleted_ms = 0 AND store = 'file' AND id > $1 ORDER BY id LIMIT 500;
 
--- Blocks of hosts are not sessions', and have a retention of their own.
+-- Blocks of hosts belong to no session, and have a separate retention.
 -- name: blob_usage
 SELECT CAST(COALESCE(SUM(length), 0) AS BIGINT), COUNT(*)
 FROM blob WHERE deleted_ms = 0 AND kind <> 'block';
@@ -51,7 +51,7 @@ INSERT INTO blob_bytes (name, created_ms, bytes)
 VALUES ($1, now_ms(), $2) ON CONFLICT DO NOTHING;
 
 -- name: bytes_db_get
--- How long all of them are, and n from a place on, which is 1 for the first.
+-- The total length, and n bytes from a position; the first byte is 1.
 SELECT LENGTH(bytes), SUBSTR(bytes, CAST($1 AS INTEGER), CAST($2 AS INTEGER))
 FROM blob_bytes WHERE name = $3;
 

@@ -4,7 +4,8 @@
 INSERT INTO block (id, tenant, host, tier, start_ms, end_ms, windows, entries)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8);
 
--- Whoever moves the cursor has the time for itself; others change nothing.
+-- The transaction that moves the cursor owns the time; any other changes no
+-- row.
 -- name: block_cursor_move
 INSERT INTO block_cursor (tenant, host, tier, end_ms)
 VALUES ($1, $2, CAST($3 AS BIGINT), CAST($4 AS BIGINT))
@@ -14,15 +15,15 @@ ON CONFLICT (tenant, host, tier) DO UPDATE SET end_ms = excluded.end_ms
 -- name: block_cursor_get
 SELECT end_ms FROM block_cursor WHERE tenant = $1 AND host = $2 AND tier = $3;
 
--- On a host, how far the centre has its blocks.
+-- On a host: the time up to which the centre has its blocks.
 -- name: block_cursor_put
 INSERT INTO block_cursor (tenant, host, tier, end_ms)
 VALUES ($1, $2, CAST($3 AS BIGINT), CAST($4 AS BIGINT))
 ON CONFLICT (tenant, host, tier) DO UPDATE SET end_ms = excluded.end_ms
   WHERE block_cursor.end_ms < excluded.end_ms;
 
--- Asked every few seconds: each series has one look into its index for each
--- level. Hours and days are there for longer than their minutes.
+-- Runs every few seconds: one lookup in the index per series and level. Hours
+-- and days outlive their minutes.
 -- name: block_first
 SELECT COALESCE(MIN(first_ms), -1)
 FROM (SELECT (SELECT MIN(w.start_ms) FROM profile_window w
@@ -31,13 +32,13 @@ FROM (SELECT (SELECT MIN(w.start_ms) FROM profile_window w
                                 UNION ALL SELECT 3) AS l
       WHERE s.tenant = $1 AND s.host = $2) AS firsts;
 
--- Windows that are not added up yet.
+-- Windows that are not rolled up yet.
 -- name: block_open
 SELECT 1 FROM profile_window w JOIN series s ON s.id = w.series
 WHERE w.parent = '' AND w.level = $1 AND w.start_ms >= $2 AND w.start_ms < $3
   AND s.tenant = $4 AND s.host = $5 LIMIT 1;
 
--- Minutes that begin when the centre has none of them yet.
+-- Minutes that begin after what the centre has.
 -- name: block_waiting
 SELECT COUNT(*), CAST(COALESCE(SUM(w.length), 0) AS BIGINT),
        COALESCE(MIN(w.start_ms), 0)
@@ -78,7 +79,7 @@ FROM block k JOIN blob b ON b.id = k.id
 WHERE k.tenant = $1 AND k.host = $2 AND k.tier = $3
   AND k.start_ms >= $4 AND k.start_ms < $5;
 
--- The next tier has what it tells of, or it may never.
+-- Blocks whose time the next tier has, or may never have.
 -- name: block_expired
 SELECT k.id, k.tenant, k.tier, k.start_ms, k.windows, b.length
 FROM block k JOIN blob b ON b.id = k.id
@@ -113,7 +114,7 @@ DELETE FROM run WHERE block = $1;
 -- dialect: postgres
 DELETE FROM run WHERE block = $1 AND tier IN (0, 3);
 
--- A service may keep its windows for a shorter time than the others.
+-- A service may keep its windows for a shorter time than other services.
 -- name: run_expired
 DELETE FROM run WHERE tier = $1 AND series IN (
   SELECT s.id FROM series s
@@ -216,7 +217,7 @@ SELECT tenant, service, hour_ms, changes FROM host_sum
 WHERE summed < changes AND hour_ms < $1
 ORDER BY hour_ms, tenant, service LIMIT CAST($2 AS BIGINT);
 
--- Whoever has this row locked has blocks of its hour wait.
+-- Locks the row, so that blocks of its hour wait.
 -- name: host_sum_made
 UPDATE host_sum SET summed = changes, hosts = CAST($1 AS BIGINT)
 WHERE tenant = $2 AND service = $3 AND hour_ms = $4

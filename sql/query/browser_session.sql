@@ -51,7 +51,8 @@ WHERE expires_ms <= now_ms()
    OR (link_until_ms = 0 AND used_ms <= now_ms() - CAST($1 AS BIGINT))
    OR (link_until_ms > 0 AND link_until_ms <= now_ms());
 
--- Browsers that have signed in, or links that wait: each has a limit of its own.
+-- Browsers that have signed in, or links not yet followed: each has a separate
+-- limit.
 -- name: browser_session_crowd
 DELETE FROM browser_session
 WHERE actor = $1 AND (link_until_ms = 0) = (CAST($2 AS BIGINT) = 0)

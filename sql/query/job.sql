@@ -4,8 +4,8 @@ INSERT INTO job (session, host, state, attempt, lease_until_ms, progress,
                  created_ms)
 VALUES ($1, $2, 'queued', 0, 0, 0, 'queued', '', '', 0, now_ms());
 
--- A worker runs this before it claims, so that it takes no lock when it
--- wakes for nothing.
+-- A worker runs this before it claims, so that it takes no lock if there is no
+-- job.
 -- name: job_waiting
 SELECT 1 FROM job WHERE host = $1 AND state = 'queued' LIMIT 1;
 

@@ -1,4 +1,5 @@
--- Leases. A row is taken by its holder, or by whoever comes once it has ended.
+-- Leases. A row is renewed by its holder, or taken by any process once the
+-- lease has ended.
 
 -- name: lease_take
 INSERT INTO lease (name, holder, host, until_ms)

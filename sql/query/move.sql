@@ -1,6 +1,6 @@
--- A store that moves to another database (store/move.h): rows of SQLite are read
--- in the order in which they lie there, and written as a JSON list. Columns are
--- those of the table, whatever they are.
+-- Moves a store to another database (store/move.h): reads rows of SQLite in
+-- the order in which they are stored, and writes them as a JSON list. Columns
+-- are all columns of the table.
 
 -- name: move_counts
 SELECT 'service' AS name, COUNT(*) AS n FROM service
@@ -29,7 +29,7 @@ UNION ALL SELECT 'block_pin' AS name, COUNT(*) AS n FROM block_pin
 UNION ALL SELECT 'run' AS name, COUNT(*) AS n FROM run
 UNION ALL SELECT 'host_sum' AS name, COUNT(*) AS n FROM host_sum;
 
--- Whether the store is that of a host of a fleet: its work is the centre's.
+-- Not 0 for the store of a host of a fleet, which works for its centre.
 -- name: move_hosts_own
 SELECT COUNT(*) FROM agent_service;
 

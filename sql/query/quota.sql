@@ -1,4 +1,4 @@
--- One statement a row of quotas.def counts what a tenant holds.
+-- Counts of what a tenant holds: one statement for each row of quotas.def.
 
 -- name: quota_services
 SELECT COUNT(*) FROM service WHERE tenant = $1;
@@ -7,7 +7,7 @@ SELECT COUNT(*) FROM service WHERE tenant = $1;
 -- name: quota_series
 SELECT COUNT(*) FROM series WHERE tenant = $1 AND host = 'ingest';
 
--- Series of hosts are those of blocks; the worker of this store writes windows.
+-- Series of other hosts have blocks; the worker of this store writes windows.
 -- name: quota_host_series
 SELECT COUNT(*) FROM series s
 WHERE s.tenant = $1 AND s.host IN
@@ -40,12 +40,13 @@ SELECT (SELECT COUNT(*) FROM session WHERE tenant = $1 AND pinned = 1) +
        (SELECT COUNT(*) FROM block_pin p JOIN block b ON b.id = p.block
         WHERE b.tenant = $1);
 
--- A clock that was set back leaves captures of the future, which do not count.
+-- After a clock is set back, captures may lie in the future; these do not
+-- count.
 -- name: quota_captures_per_hour
 SELECT COUNT(*) FROM capture_start
 WHERE tenant = $1 AND at_ms BETWEEN now_ms() - 3599999 AND now_ms();
 
--- When so many captures and one more will be an hour old, in ms from now.
+-- The time, in ms from now, until the capture at this offset is an hour old.
 -- name: quota_captures_wait
 SELECT at_ms - now_ms() + 3600000 FROM capture_start
 WHERE tenant = $1 AND at_ms BETWEEN now_ms() - 3599999 AND now_ms()

@@ -19,7 +19,7 @@ VALUES ($1, $2, $3, now_ms());
 -- name: now
 SELECT now_ms();
 
--- Whoever migrates holds this row until its commit.
+-- The process that migrates holds this row until it commits.
 -- name: schema_lock
 SELECT version FROM migration WHERE version = 1;
 
@@ -27,9 +27,9 @@ SELECT version FROM migration WHERE version = 1;
 -- dialect: postgres
 SELECT version FROM migration WHERE version = 1 FOR UPDATE;
 
--- Tells of a database's connection where it writes, and whether texts are
--- sorted by their bytes: in the order of a language, a comes before B, and
--- spaces and hyphens count last.
+-- Returns which database a connection uses, and whether texts are sorted by
+-- their bytes: in the order of a language, a comes before B, and spaces and
+-- hyphens count last.
 -- name: schema_place
 SELECT 'main' AS place,
        CASE WHEN 'B' < 'a' AND 'a b' < 'a-a' AND '~' > 'z' THEN 1 ELSE 0 END

@@ -68,7 +68,7 @@ WHERE tenant = $1 AND (created_ms, id) < (CAST($2 AS BIGINT), $3)
   AND ($7 = '' OR origin = $7) AND service = $8
 ORDER BY created_ms DESC, id DESC LIMIT CAST($9 AS BIGINT);
 
--- History is ordered by start: uploads have times of their own.
+-- History is ordered by start: uploads may be older than their row.
 -- name: session_history
 SELECT * FROM session_row
 WHERE tenant = $1 AND (started_ms, id) < (CAST($2 AS BIGINT), $3)
@@ -100,7 +100,7 @@ FROM blob b JOIN session s ON s.id = b.session
 WHERE b.deleted_ms = 0
 GROUP BY s.tenant ORDER BY bytes DESC, s.tenant;
 
--- Only sessions with bytes are deleted, and never those of baselines.
+-- Only sessions with bytes are deleted, and never sessions of baselines.
 -- name: session_oldest
 SELECT s.id, s.tenant, b.length AS bytes
 FROM session s JOIN blob b ON b.session = s.id

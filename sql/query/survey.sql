@@ -1,4 +1,4 @@
--- Hosts of a fleet are not asked: no survey comes to them.
+-- Hosts of a fleet are left out: surveys do not reach them.
 -- name: survey_ask
 INSERT INTO survey (id, host, tenant, match_kind, match_value, found, asked_ms)
 SELECT $1, w.host, $2, $3, $4, '', now_ms() FROM worker w

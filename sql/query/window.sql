@@ -122,8 +122,9 @@ WHERE g.host = $1 LIMIT 100;
 -- name: hole_forget
 DELETE FROM segment_hole WHERE segment = $1 AND start = $2;
 
--- Windows without a sample have no bytes; several begin where the next one does.
--- Segments in the database have no holes: they go with their last window.
+-- Windows without a sample have no bytes; several may begin at the same
+-- offset. Segments in the database have no holes: they go with their last
+-- window.
 -- name: hole_of_window
 INSERT INTO segment_hole (segment, start, length)
 SELECT segment, start, length FROM profile_window
@@ -178,7 +179,7 @@ WHERE series = $1 AND level = $2 AND start_ms >= $3 AND start_ms < $4
   AND parent = ''
 ORDER BY start_ms LIMIT CAST($5 AS BIGINT);
 
--- A host adds up, and deletes, windows whose bytes it has.
+-- A host rolls up, and deletes, only windows whose bytes it has.
 -- name: window_ripe
 SELECT w.series, MIN(w.start_ms) AS start_ms
 FROM profile_window w JOIN segment g ON g.id = w.segment
@@ -209,7 +210,7 @@ SELECT s.tenant, CAST(SUM(w.length) AS BIGINT) AS bytes
 FROM profile_window w JOIN series s ON s.id = w.series
 GROUP BY s.tenant ORDER BY bytes DESC, s.tenant;
 
--- Lists the oldest windows of a tenant that have so many bytes together.
+-- Lists the oldest windows of a tenant that together have this many bytes.
 -- SQLite reads windows by age, since the series is an expression. Sums over
 -- hosts stay, since readers count on them.
 -- name: window_oldest

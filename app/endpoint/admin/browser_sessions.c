@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define LINK_MS INT64_C(600000) /* in which a link must be followed */
+#define LINK_MS INT64_C(600000) /* validity of a sign-in link */
 
 static int64_t
 idle_ms(const struct call *c)
@@ -54,7 +54,7 @@ is_sso(const struct call *c)
 	return !*c->req->authorization && !*c->caller.browser_session;
 }
 
-/* Says what a browser session of the caller would be. */
+/* Describes a browser session of the caller. */
 static struct browser_session_ask
 session_of_caller(const struct call *c, int64_t now_ms)
 {
@@ -73,7 +73,8 @@ session_of_caller(const struct call *c, int64_t now_ms)
 	};
 }
 
-/* Makes a browser session, or follows the link to one where ask is NULL. */
+/* Creates a browser session, or follows the caller's sign-in link if ask is
+ * NULL. */
 static int
 begin(struct call *c, const struct browser_session_ask *ask,
       char secret[static BROWSER_SESSION_COOKIE_MAX])
@@ -93,8 +94,8 @@ begin(struct call *c, const struct browser_session_ask *ask,
 	return store_end(store, rc);
 }
 
-/* True for a caller with neither a key, a JWT nor a link. A session that a
- * cookie or a single sign-on could make would outlive that. */
+/* True for a caller with neither a key, a JWT nor a link. A session created by
+ * a cookie or a single sign-on would outlive them. */
 static bool
 lacks_key(const struct call *c)
 {

@@ -12,14 +12,15 @@ const struct finding *checks_own(struct call *c);
 #define CHECKS_AGE_NS INT64_C(10000000000)
 
 /* Returns the findings that a live worker published, a list of objects of
- * schema Check; NULL when there are none. The caller owns the reference. */
+ * schema Check, or NULL. The caller owns the reference. */
 json_t *checks_of_worker(const struct worker *w);
 /* Returns the name of the first of these findings that is broken and NEEDED;
  * NULL when there is none. */
 const char *checks_block(const json_t *findings);
-/* Finds the finding of a check among these; NULL: none. */
+/* Finds the finding of a check in a list; NULL: none. */
 const json_t *checks_find(const json_t *findings, enum check c);
-/* True of a finding for which some profiles are missing or poorer. */
+/* True for a finding because of which some profiles are missing or less
+ * complete. */
 bool checks_is_poor(const json_t *finding);
 /* Returns a member of a finding; "" when there is none. */
 const char *checks_text(const json_t *finding, const char *key);

@@ -43,8 +43,8 @@ continuous_view(struct store *s, const char *tenant, const char *service,
 	return 0;
 }
 
-/* Reads what a worker publishes; false when it is gone, or
- * publishes nothing. */
+/* Reads the state that a worker publishes; false if the worker is gone or
+ * publishes none. */
 static bool
 read_host(const struct worker *w, struct continuous_host *out)
 {

@@ -17,7 +17,8 @@ struct continuous_view {
 #define CLEANUP_CONTINUOUS_VIEW CLEANUP(continuous_view_done)
 
 void continuous_view_done(struct continuous_view *v);
-/* Reads the data of a service, or of all of a tenant's when service is "". */
+/* Reads the data of a service, or of all services of a tenant if service is
+ * "". */
 MUST_CHECK int
 continuous_view(struct store *s, const char *tenant, const char *service,
                 struct continuous_view *out);

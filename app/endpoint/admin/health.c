@@ -100,13 +100,13 @@ gauge(struct buf *out, const char *name, const char *help)
 	buf_addf(out, "# HELP %s %s\n# TYPE %s gauge\n", name, help, name);
 }
 
-/* One metric of quotas, while it is written. */
+/* A metric of quotas that is being written. */
 struct quota_metric {
 	struct store *store;
 	const struct conf *conf;
 	struct buf *out;
-	const char *tenant; /* that alone; "": all */
-	bool held;          /* what is held, or else the limit */
+	const char *tenant; /* only this tenant; "": all */
+	bool held;          /* write what is held, else the limit */
 };
 
 static void
@@ -119,8 +119,8 @@ put_quota(const struct quota_metric *m, const char *tenant, enum quota q,
 	         (long long)value);
 }
 
-/* Writes a line for each quota that limits the tenant; nothing else is even
- * counted. */
+/* Writes a line for each quota that limits the tenant. Unlimited quotas are not
+ * counted, to save the query. */
 static int
 write_tenant(void *arg, const char *tenant)
 {
@@ -156,7 +156,7 @@ write_quotas(struct call *c, const char *tenant, struct buf *out)
 	return rc ? rc : quota_tenants(m.store, write_tenant, &m);
 }
 
-/* Where hosts share the database, a keeper should have the lease. */
+/* If hosts share the database, a keeper should have the lease. */
 static void
 write_keeper(struct store *s, struct buf *out)
 {
@@ -215,7 +215,7 @@ metrics_get(struct call *c)
 	counters_write(c->env->counters, out);
 	rc = write_store(&c->env->store, tenant, out)
 	             ?: write_quotas(c, tenant, out);
-	if (rc) /* the pool's counters are worth more than an error */
+	if (rc) /* the pool's counters are more useful than an error */
 		buf_addf(&c->reply->cause, "%s", strerror(-rc));
 	return 0;
 }

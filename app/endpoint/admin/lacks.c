@@ -33,8 +33,8 @@ lacks_done(struct lacks *l)
 	json_decref(l->findings);
 }
 
-/* Finds what a worker that may serve the service says of a check that it does
- * not pass; NULL: nothing. */
+/* Finds a failed check's finding of a worker that may serve the service; NULL:
+ * none. */
 static const json_t *
 poor_finding(const struct lacks *l, const struct service *s, enum check c)
 {

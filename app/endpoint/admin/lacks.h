@@ -15,7 +15,7 @@
 
 struct lacks {
 	struct worker_list workers;
-	json_t *findings; /* a list of those of each worker */
+	json_t *findings; /* a list of the findings of each worker */
 };
 
 MUST_CHECK int

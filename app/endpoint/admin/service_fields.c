@@ -27,8 +27,8 @@ dup_text(const char *s, char **out)
 	return *out ? 0 : -ENOMEM;
 }
 
-/* Checks an endpoint that the worker will use. "self" is the worker's host,
- * which the service names, or which is the only one and may be this one. */
+/* Checks an endpoint that the worker will use. "self" is the worker's host: the
+ * one that the service names, or else the only host, which may be this one. */
 static int
 check_endpoint(struct call *c, const struct service_rows *rows)
 {
@@ -62,7 +62,7 @@ is_opt_in(const char *key)
 	return false;
 }
 
-/* Checks opt-ins. An unknown one may belong to another release, and is kept. */
+/* Checks opt-ins. Keeps unknown ones, which may belong to another release. */
 static int
 check_allow(struct call *c, const struct service_rows *rows)
 {

@@ -94,7 +94,7 @@ service_contents_get(struct call *c)
 	return answer_end(c);
 }
 
-/* Makes one change of a service, and its audit line, in one transaction. */
+/* Makes a change to a service, and its audit line, in one transaction. */
 static int
 change(struct call *c, const char *name, const struct service *s,
        int (*write)(struct store *, const struct service *))
@@ -190,11 +190,11 @@ put_trees(struct buf *out, const struct process_tree_list *trees)
 	json_close(out, ']');
 }
 
-/* Processes of a service, and whom captures of it are of. */
+/* Processes of a service, and the processes that its captures include. */
 struct running {
 	struct process_list list;
 	struct process_tree_list trees;
-	int64_t looked_ms; /* 0: nobody was asked to look, or answered */
+	int64_t looked_ms; /* 0: no worker looked on request */
 };
 
 static void
@@ -215,7 +215,8 @@ read_running(struct call *c, const char *service, struct running *r)
 	                                    &r->trees);
 }
 
-/* Nothing known may mean that nobody has looked since the service was made. */
+/* Asks the workers to look again if no process is known: none may have looked
+ * since the service was created. */
 static int
 look_again(struct call *c, const struct service *s, struct running *r)
 {

@@ -76,8 +76,8 @@ survey_post(struct call *c)
 	                    &rule))
 		return -1;
 	rc = find(c, &rule, &a);
-	/* hosts that have not answered in time are told as such; without a
-	 * worker there are none */
+	/* a timeout is no error: the reply marks hosts that did not answer.
+	 * Without a worker the list is empty */
 	if (rc && rc != -ETIMEDOUT && rc != -ECANCELED && rc != -EHOSTDOWN)
 		return fail_store(c, rc);
 	return answer(c, &a.list);

@@ -127,7 +127,7 @@ answer_key(struct call *c, const struct token_ask *ask, const char *id,
 	return answer_end(c);
 }
 
-/* One that is traded for a worker's key lives a day at most. */
+/* A key of the role join is valid for a day at most. */
 static int
 check_join(struct call *c, struct token_ask *ask)
 {

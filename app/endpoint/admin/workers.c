@@ -1,4 +1,4 @@
-/* GET /api/v1/workers, and what /metrics says of hosts of a fleet. */
+/* GET /api/v1/workers, and the metrics of hosts of a fleet. */
 #include "workers.h"
 
 #include "base/clock.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define AGREE_MS 1000 /* clocks that differ by less are not told apart */
+#define AGREE_MS 1000 /* smaller differences of clocks are not reported */
 
 static const char *const levels[WINDOW_LEVELS] = {"window", "minute", "hour",
                                                   "day"};

@@ -1,6 +1,7 @@
 /*
- * POST /agent/block: windows that a host has added up (store/block.h). Host and
- * tenant are those of the key; a block whose time the centre has is a success.
+ * POST /agent/block: a block of windows from a host (store/block.h). The key
+ * determines host and tenant. A block whose time the centre has already is a
+ * success.
  */
 #include "store/block.h"
 #include "endpoint/call.h"
@@ -19,7 +20,8 @@ answer(struct call *c, int64_t cursor_ms, bool again)
 	return answer_end(c);
 }
 
-/* Refuses a block for its time, and tells which time it could have. */
+/* Refuses a block for its time; the reply has the time that would be
+ * accepted. */
 static int
 fail_time(struct call *c, int rc, int64_t cursor_ms)
 {

@@ -2,9 +2,9 @@
  * POST /agent/join: a host trades a key of the role join for the key of its
  * worker. The former is revoked in the same transaction: it works once.
  *
- * Whoever may make a key for joining must not thereby get another tenant's
- * host: a name that is known here is taken by a key that names it, and opens
- * all tenants of the key that the host has, which is revoked then.
+ * The right to create join keys must not give access to another tenant's host:
+ * a known name can only be taken by a join key that names it and opens all
+ * tenants of the host's present key, which is then revoked.
  */
 #include "base/clock.h"
 #include "endpoint/call.h"
@@ -47,15 +47,16 @@ find_token(struct call *c, struct token *out)
 	}
 }
 
-/* Letters, digits and what is in names of hosts: it is shown everywhere. Series
- * that clients push have a host of their own. */
+/* Allows letters, digits and characters of host names, since the name is shown
+ * everywhere. WINDOW_PUSHED is reserved for series that clients push. */
 static bool
 is_host(const char *s)
 {
 	return id_valid("", s) && strcmp(s, WINDOW_PUSHED) != 0;
 }
 
-/* A worker that has no key shares this store, if it is alive. */
+/* Returns -EEXIST if a live worker without a key, which shares this store, has
+ * the name. */
 static int
 lives_here(struct store *s, const char *host)
 {
@@ -68,8 +69,7 @@ lives_here(struct store *s, const char *host)
 	return rc;
 }
 
-/* Revokes the keys that the host has had; -EEXIST when it is not this token's
- * to take. */
+/* Revokes the host's keys; -EEXIST if this token may not take the name. */
 static int
 take_name(struct store *s, const struct token *join, const char *host)
 {

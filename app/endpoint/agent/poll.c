@@ -1,23 +1,22 @@
 /*
- * POST /agent/poll: a host tells how it is, and learns what its worker is to
- * do.
+ * POST /agent/poll: a host reports its state, and gets work for its worker.
  *
- *	host                                  centre
- *	version, pid, capabilities, bootId,
- *	clockMs, waiting...                -> its row of worker
- *	processes, trees                   -> rows of process, process_tree
- *	jobs: attempt, phase, samples      -> leases and progress of its jobs
- *	generation, room, looked
- *	                                   <- services, when they differ
- *	                                   <- jobs: running here, and not told
- *of
- *	                                   <- cancel, stale, look, when to ask
- *again
+ * 	host                                  centre
+ * 	version, pid, capabilities, bootId,
+ * 	clockMs, waiting...                -> its row of worker
+ * 	processes, trees                   -> rows of process, process_tree
+ * 	jobs: attempt, phase, samples      -> leases and progress of its jobs
+ * 	generation, room, looked
+ * 	                                   <- services, when they differ
+ * 	                                   <- jobs: running here, and not told
+ * of
+ * 	                                   <- cancel, stale, look, when to ask
+ * again
  *
- * A job is given as often as the host does not tell of it: a reply that was
- * lost is repeated by the next one. What a host tells of and does not exist as
- * a job of its own, under that attempt, is stale. Host and tenants are those of
- * the key; all else that a host says is about itself.
+ * A job is sent until the host reports it, so a lost reply is repeated by the
+ * next one. A job that the host reports is stale unless it exists, on that host
+ * and under that attempt. The key determines host and tenants; everything else
+ * that a host sends is about itself.
  */
 #include "base/clock.h"
 #include "endpoint/call.h"
@@ -31,11 +30,11 @@
 #include <string.h>
 
 #define POLL_MS      1000
-#define POLL_MAX_MS  2000 /* less than a start waits for a look */
+#define POLL_MAX_MS  2000 /* shorter than a start waits for a look */
 #define POLL_HOST_MS 10   /* for each host that is alive */
 #define EXPIRE_NS    (10 * NS_PER_S)
 
-/* A job that the host tells of. */
+/* A job that the host reports. */
 struct told {
 	struct job_ref ref;
 	const char *phase;
@@ -68,8 +67,8 @@ is_phase(const char *s)
 
 /* --- what the host tells -------------------------------------------------- */
 
-/* Notes what a host tells of its clock and of what waits there. Times of a host
- * are told as spans, since its clock may be wrong. */
+/* Records the clock that a host reports, and its backlog. A host sends times as
+ * spans, since its clock may be wrong. */
 static int
 read_waiting(struct poll *p, struct worker *w)
 {
@@ -113,7 +112,8 @@ beat(struct poll *p)
 	return rc ? fail_store(p->c, rc) : 0;
 }
 
-/* The name of a service and its tenant, which only the store can know. */
+/* Reads the name and tenant of a service. Whether they exist, only the store
+ * knows. */
 static int
 read_owner(struct call *c, const char *list, const json_t *j, char **tenant,
            char **service)
@@ -176,7 +176,7 @@ read_tree(struct poll *p, const json_t *j, struct process_tree *out)
 	return 0;
 }
 
-/* Strings stay the body's. */
+/* Strings are borrowed from the body. */
 static int
 put_processes(struct poll *p)
 {
@@ -208,7 +208,8 @@ put_processes(struct poll *p)
 	return rc ? fail_store(p->c, rc) : 0;
 }
 
-/* A look is one that was asked for; a host may not tell of later ones. */
+/* Accepts the time of a look only if that look was requested: a host may not
+ * report a later one. */
 static int
 take_look(struct poll *p)
 {
@@ -268,7 +269,7 @@ told_of(struct poll *p, const char *session)
 	return NULL;
 }
 
-/* Goes on with what was queued again while the host was silent. */
+/* Resumes jobs that were requeued while the host was silent. */
 static int
 resume(struct poll *p)
 {
@@ -280,7 +281,7 @@ resume(struct poll *p)
 	return rc < 0 ? rc : 0;
 }
 
-/* Ends a job of a tenant that the host's key does not open. */
+/* Fails a job of a tenant that the host's key does not open. */
 static int
 refuse_tenant(struct poll *p, const struct job *j)
 {
@@ -357,7 +358,7 @@ put_job(struct buf *out, const struct agent_job *j)
 	json_close(out, '}');
 }
 
-/* Writes the jobs of the host that it did not tell of. */
+/* Writes the jobs of the host that it did not report. */
 static int
 put_jobs(struct poll *p, struct buf *out)
 {
@@ -439,7 +440,7 @@ each_tenant(struct poll *p,
 	return rc;
 }
 
-/* Poisons nothing: a part that is unsettled makes the whole "". */
+/* Appends a tenant's generation. An unsettled one makes the whole text "". */
 static int
 add_generation(struct poll *p, const char *tenant, struct buf *out)
 {
@@ -452,7 +453,7 @@ add_generation(struct poll *p, const char *tenant, struct buf *out)
 	return rc;
 }
 
-/* Writes the settings of continuous profiling, nothing when there are none. */
+/* Writes the settings of continuous profiling, if there are any. */
 static int
 put_continuous(struct poll *p, const struct service *v, struct buf *out)
 {
@@ -560,8 +561,8 @@ put_times(struct poll *p, struct buf *out)
 	return rc;
 }
 
-/* Gives up the jobs of workers that have been silent for long; not at once
- * after this process began, for the centre itself may have been silent. */
+/* Gives up the jobs of workers that have been silent for long, but not right
+ * after this process started: the centre itself may have been down. */
 static int
 expire(struct poll *p)
 {

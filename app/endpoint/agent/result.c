@@ -1,14 +1,14 @@
 /*
- * POST /agent/result/{sessionId}: what came of a host's job.
+ * POST /agent/result/{sessionId}: the result of a host's job.
  *
  * The body is a line of JSON, the profile as gzipped pprof, and the timeline;
- * the line says how long both are. Everything of it may be forged: the profile
- * is decoded within the limits of [upload] before it is stored, its top
- * functions are written anew, and texts and numbers are bounded. What it is
- * of, service, type and tenant, is the session's, which the host does not tell.
+ * the line has their lengths. All of it may be forged: the profile is decoded
+ * within the limits of [upload] before it is stored, its top functions are
+ * computed again, and texts and numbers are bounded. Service, type and tenant
+ * are those of the session; the host does not send them.
  *
- * A result that was stored is stored again without a change, so that a host
- * whose reply was lost may repeat it.
+ * Repeating a stored result changes nothing, so that a host whose reply was
+ * lost may send it again.
  */
 #include "endpoint/call.h"
 #include "profile/import.h"
@@ -258,7 +258,7 @@ bad_profile(struct call *c, int rc, const struct buf *why)
 	return fail(c, InvalidProfile, buf_str(why));
 }
 
-/* The profile is one that viewers can decode within bounds. */
+/* Checks that viewers can decode the profile within bounds. */
 static int
 check_profile(struct call *c, const struct result *r)
 {
@@ -344,8 +344,8 @@ answer(struct call *c, const char *id, bool again)
 	return answer_end(c);
 }
 
-/* True when this result was stored before. One that tells of a worker's death
- * adds what was saved to what the centre took for that. */
+/* True if this result was stored before. A result that reports a worker's death
+ * and has a checkpoint is new if the centre has no profile of that job. */
 static bool
 is_stored(struct store *s, const struct agent_job *j, const struct result *r)
 {

@@ -108,7 +108,7 @@ warn_client(struct call *c, const char *fmt, ...)
 	buf_vaddf(&text, fmt, ap);
 	va_end(ap);
 	if (buf_err(&text) || w->len + 6 * text.len > w->max)
-		return; /* more warnings than that help nobody */
+		return; /* more warnings would not help */
 	buf_puts(w, w->len ? "," : "");
 	json_escape(w, text.p, text.len);
 }
@@ -203,7 +203,7 @@ fail_store(struct call *c, int rc)
 	case -EPERM:
 	case -EROFS:
 	case -EBADMSG:
-	case -EHOSTUNREACH: /* these of an object store: s3.h */
+	case -EHOSTUNREACH: /* from an object store: s3.h */
 	case -EKEYREJECTED:
 	case -ENOTSUP:
 	case -EREMOTEIO:

@@ -32,8 +32,8 @@ call_go_on(struct call *c)
 /* --- heavy calls ------------------------------------------------------------
  */
 
-/* Waits for a place in turns short enough to notice that the client has gone,
- * or that a process was killed in its place. */
+/* Waits for a place in short turns, to notice that the client has gone, or that
+ * the holder of a place was killed. */
 static int
 wait_for_place(struct call *c)
 {

@@ -15,8 +15,8 @@
 #include <time.h>
 
 /* Locked bytes of the file: one per slot from 0, then one per ticket and one
- * per place of a heavy request from here, and the one that is held while places
- * are counted. */
+ * per place of a heavy request from here, and one that is held while places are
+ * counted. */
 #define TICKET_BYTE 4096
 #define HEAVY_BYTE  8192
 #define GUARD_BYTE  12288
@@ -222,7 +222,8 @@ counters_wait_end(struct counters *c)
 /* --- places for heavy requests ---------------------------------------------
  */
 
-/* No process holds the guard for more than a few system calls. */
+/* Locks the guard byte, which no process holds for more than a few system
+ * calls. */
 static int
 guard(struct counters *c, short type)
 {

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <poll.h>
 
-/* Waits for a commit, or for as long as one may go unnoticed; errors as of
+/* Waits for a commit, or for DB_LOOK_MS in case one goes unnoticed. Errors as
  * db_watch_until(). */
 static int
 wait_for_commit(struct db *db, const struct request *r, int64_t deadline_ns)

@@ -1,17 +1,17 @@
 /*
- * Waits for a change of the store: the database tells of commits (db_wake_fd()),
- * and is looked at each second, too.
+ * Waits for a change of the store: the database signals commits (db_wake_fd()),
+ * and is also read each second.
  */
 #pragma once
 
 #include "endpoint/call.h"
 
 /*
- * Waits until check() returns another value than -EAGAIN, which it says while
- * what is awaited has not come.
+ * Waits until check() returns something other than -EAGAIN, which means "not
+ * yet".
  *   Units    deadline_ns is a time of clock_mono_ns()
  *   Errors   -ETIMEDOUT past the deadline, or when too many others wait;
- *            -ECANCELED when this process is to stop or the client is gone;
+ *            -ECANCELED if this process is asked to stop or the client is gone;
  *            -errno
  */
 MUST_CHECK int

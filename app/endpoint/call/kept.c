@@ -15,18 +15,18 @@
 #include <time.h>
 
 #define FOLDER "results"
-/* A result's name: a hash of its tenant, and a digest of what it is of. */
+/* The name of a result: a hash of its tenant, and a digest of its inputs. */
 #define TENANT_CHARS 16
 #define NAME_SIZE    (TENANT_CHARS + 1 + DIGEST_CHARS)
 #define PAGE         4096 /* what a file of any size takes of a tmpfs */
-#define SHARE        4    /* the largest result is so much of all of them */
+#define SHARE        4    /* a result may take one part in SHARE of all room */
 
 struct kept {
 	int dir;
 	int64_t bytes;
 };
 
-/* The end of a file; a file that was not written to its end has another. */
+/* The end of a file. A file that was not written completely lacks it. */
 struct seal {
 	uint64_t length, hash;
 };
@@ -95,8 +95,8 @@ name_of(const struct call *c, const struct buf *of, char out[static NAME_SIZE])
 	return rc;
 }
 
-/* Records that a result is used now; the kernel's own clock for files stands
- * still for milliseconds. */
+/* Records that a result is used now. The kernel's clock for file times is too
+ * coarse. */
 static void
 touch(const struct kept *k, const char *name)
 {

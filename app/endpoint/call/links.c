@@ -29,7 +29,7 @@ link_put_query(const struct link_query *query, struct buf *out)
 	}
 }
 
-/* True for parameters that are not signed as a part of the query. */
+/* True for parameters that the signature of a query does not cover. */
 static bool
 is_free(const char *name)
 {

@@ -4,17 +4,17 @@
 #include "endpoint/request.h"
 #include "store/link.h"
 
-/* A query, of a page whose whole query decides what it shows. */
+/* The query of a page whose whole query decides what it shows. */
 struct link_query {
 	const struct query_pair *q;
 	size_t n;
 };
 
 /*
- * Appends the part of a query that is signed, in any order: all but format and
- * the parameters that links themselves add. Different queries give different
- * texts.
+ * Appends the signed part of a query: all parameters but format and those that
+ * links add, in an order independent of the query's. Different queries give
+ * different texts.
  */
 void link_subject(const struct link_query *query, struct buf *out);
-/* Appends the query as it is in an address. */
+/* Appends the query, encoded for a URL. */
 void link_put_query(const struct link_query *query, struct buf *out);

@@ -12,7 +12,7 @@
 #define MULTIPART_MAX_PARTS 16
 
 struct part {
-	const char *p; /* into the body */
+	const char *p; /* points into the body */
 	size_t n;
 };
 

@@ -1,7 +1,7 @@
 /*
- * Stores what clients push to one process of the pool: windows like those that
- * a worker captures (store/window.h), in series whose host is WINDOW_PUSHED, in
- * a segment of its own.
+ * Stores what clients push to one process of the pool: windows as captured by a
+ * worker (store/window.h), in series whose host is WINDOW_PUSHED, and in a
+ * separate segment.
  */
 #pragma once
 

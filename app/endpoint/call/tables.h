@@ -25,13 +25,13 @@ extern const char *const method_names[];
 /* Stands for a body's size: the body is a profile in any format of inputs.def,
  * up to [upload] max_bytes. */
 #define UPLOAD SIZE_MAX
-/* Stands for the size of a result: a line of JSON, and the bytes that it tells
- * of. */
+/* Stands for the size of a result: a line of JSON, and the bytes that it
+ * describes. */
 #define RESULT (SIZE_MAX - 1)
 
-/* Access from weak to strong. LINK and SCRAPER are open to a viewer, and to a
- * signed link or a client that nginx allows. WORKER is open to the key of a
- * host's worker alone, which opens nothing else. */
+/* Access, from weak to strong. LINK and SCRAPER admit a viewer, and a signed
+ * link or a client that nginx allows. WORKER admits only the key of a host's
+ * worker, which opens nothing else. */
 enum who {
 	WHO_ANYONE,
 	WHO_LINK,
@@ -138,11 +138,11 @@ struct member_row {
 };
 extern const struct member_row members[];
 extern const size_t nmembers;
-/* Finds the row of a member that is there. */
+/* Finds the row of a member, which must exist. */
 const struct param_row *member_find(const char *object, const char *name);
 
-/* Returns the words that a value of this type may be, NULL-terminated; NULL
- * when the type is no choice. */
+/* Returns the words that a value of this type may have, NULL-terminated; NULL
+ * if the type has no fixed words. */
 const char *const *param_words(enum param_type type);
 /* Writes what a value must be, for people: "an integer from 1 to 3600". */
 void param_expects(const struct param_row *p, struct buf *out);

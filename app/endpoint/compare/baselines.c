@@ -1,5 +1,5 @@
 /*
- * Baselines: makes them of sessions, lists and removes them.
+ * Baselines: creates them from sessions, lists and removes them.
  */
 #include "base/json.h"
 #include "compare_call.h"
@@ -130,8 +130,8 @@ put_entry(struct buf *out, const json_t *entry)
 	json_close(out, '}');
 }
 
-/* Writes the given functions with every field, and with the types of a reply;
- * the session's when none are given. */
+/* Writes the given functions with every field, in the types of a reply; the
+ * session's functions if none are given. */
 static void
 write_functions(const json_t *given, const struct session *s, struct buf *out)
 {

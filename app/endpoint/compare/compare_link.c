@@ -56,7 +56,7 @@ add_side(struct diff_query *q, const struct compare_side_params *names,
 	add_pair(q, params[names->to].name, times[1]);
 }
 
-/* Ranges of both sides are chosen by the same filters. */
+/* Adds the filters, which both ranges share. */
 static void
 add_filters(struct diff_query *q, const struct call *c, const struct range *r)
 {

@@ -36,12 +36,12 @@ meta_of(const struct session *s, const char *title)
 	};
 }
 
-/* A page of more nodes takes a browser seconds, and this process the memory of
- * both trees and of their union. */
+/* Limit of nodes in a page: more would take a browser seconds, and this process
+ * the memory of both trees and their union. */
 #define PICTURE_NODES (1u << 19)
 #define LEFT_OUT_MAX  64
 
-/* Lines of stacks are for programs, which get all of them. */
+/* Folded stacks are for programs, which get all of them. */
 static uint32_t
 nodes_of(const struct diff_format *f)
 {
@@ -78,7 +78,7 @@ render(struct call *c, const struct compared *x, const struct diff_format *f,
 	return rc ? fail_store(c, rc) : 0;
 }
 
-/* Parameters that change the picture, besides those of its sides. */
+/* Parameters that change the picture, except those of its sides. */
 static const enum param shown_by[] = {
 	P_GetDiffFlameGraph_normalize,
 	P_GetDiffFlameGraph_shape,
@@ -106,7 +106,7 @@ known(struct call *c, const struct compared *x, const struct diff_format *f)
 	                   f->name, STOKER_VERSION);
 }
 
-/* Writes what the picture is made of, or nothing if more is asked: the other
+/* Writes the inputs of the picture. False if it must not be kept: the other
  * captures of a baseline come and go. */
 static bool
 made_of(struct call *c, const struct compared *x, const struct diff_format *f,
@@ -125,7 +125,7 @@ made_of(struct call *c, const struct compared *x, const struct diff_format *f,
 }
 
 /* Finds the other captures for a link from CheckBaseline, which names the
- * baseline: its test is repeated. */
+ * baseline, so that its test is repeated. */
 static int
 find_others(struct call *c, struct compared *x)
 {

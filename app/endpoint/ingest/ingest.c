@@ -104,7 +104,7 @@ fail_time(struct call *c, const char *name, int64_t ms, const char *expected)
 }
 
 /* Refuses wrong times, so that a client with a wrong clock notices: old samples
- * would be past every retention, and future ones in no range. */
+ * would be past their retention, and future ones in no range. */
 static int
 check_time(struct call *c, enum param p, const char *name)
 {
@@ -179,7 +179,7 @@ read_type(struct call *c, struct push *p)
 	              : 0;
 
 	if (!type || !rc)
-		return 0; /* a service may have that very name */
+		return 0; /* a service may have this name */
 	if (rc != -ENOENT)
 		return fail_store(c, rc);
 	if (!*type) {

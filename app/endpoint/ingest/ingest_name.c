@@ -66,8 +66,8 @@ ingest_name(const char *name, char app[static INGEST_APP_MAX],
 	return 0;
 }
 
-/* Ends of names by type; "" for values that have no type here: counts beside
- * bytes and times, and time other than CPU time. */
+/* Suffixes of names, and their types; "" for values that are not stored: counts
+ * that accompany bytes and times, and time other than CPU time. */
 static const struct {
 	const char *name, *type;
 } ends[] = {

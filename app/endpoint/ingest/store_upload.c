@@ -154,7 +154,7 @@ store_session(struct call *c, const struct session_ask *ask,
 	return store_end(s, rc);
 }
 
-/* The reply to a session that was not stored. */
+/* Fails because the session was not stored. */
 static int
 not_stored(struct call *c, int rc, const char *service)
 {

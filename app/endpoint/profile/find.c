@@ -1,5 +1,5 @@
 /*
- * GET find: profiles by a prefix of their identifier.
+ * GET find: profiles by a prefix of their id.
  */
 #include "profile_json.h"
 #include "window_session.h"

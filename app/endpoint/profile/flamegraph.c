@@ -43,7 +43,7 @@ put_headers(struct call *c, const struct session *s, const struct format *f)
 	             s->service, s->type, s->id, f->extension);
 }
 
-/* Sends a window, or a part of a capture: neither is a file. */
+/* Sends a window or a part of a capture, which have no file. */
 static int
 send_made(struct call *c, const struct format *f)
 {
@@ -69,7 +69,7 @@ send_made(struct call *c, const struct format *f)
 	return 0;
 }
 
-/* Sends what was made of this very profile before, or makes it. */
+/* Sends a view that was kept, or renders it. */
 static int
 send_view(struct call *c, const struct session *s, const struct format *f,
           const struct blob *b)

@@ -20,7 +20,7 @@ fail_unknown(struct call *c, enum param p)
 	return fail(c, UnknownProfile, id);
 }
 
-/* Fails unless the session has completed; the type is any when NULL. */
+/* Fails unless the session has completed and has this type; NULL: any. */
 static int
 check_completed(struct call *c, enum param p, const char *type,
                 const struct session *out)
@@ -65,8 +65,8 @@ load_completed(struct call *c, enum param p, const char *type,
 	return load_session(c, p, out) ? -1 : check_completed(c, p, type, out);
 }
 
-/* Bytes of a stored file, inflated; a missing file is an error of whoever reads
- * it. */
+/* Returns the inflated size of a stored file; 0 if it is missing, which the
+ * reader reports. */
 static uint64_t
 raw_bytes(struct call *c, const struct session *s, const char *kind)
 {
@@ -109,7 +109,7 @@ fail_no_timeline(struct call *c, const struct session *s)
 	return fail(c, TimelineNotKept);
 }
 
-/* Leaves of a profile the part that the session is. */
+/* Reduces the profile to the part that the session is. */
 static int
 cut(struct call *c, const struct session *s, struct profile *p)
 {

@@ -15,7 +15,7 @@
 
 /* Loads a session in any state. */
 MUST_CHECK int load_session(struct call *c, enum param p, struct session *out);
-/* Loads a completed session, of the type unless that is NULL. */
+/* Loads a completed session of this type; NULL: any type. */
 MUST_CHECK int load_completed(struct call *c, enum param p, const char *type,
                               struct session *out);
 /* Decodes the profile of a completed session. */
@@ -29,14 +29,13 @@ MUST_CHECK int
 load_known(struct call *c, const struct session *s, struct profile **out);
 /* Announces to call_reads() how much stored_timeline() is about to read. */
 MUST_CHECK int load_reads_timeline(struct call *c, const struct session *s);
-/* Writes what tells the profile of a session, or of a window, from any other,
- * and from what the session had before: see kept.h. */
+/* Writes a text that identifies the profile of a session or window, and changes
+ * with it: see kept.h. */
 void load_made_of(struct call *c, const struct session *s, struct buf *out);
 /* Fails with UnknownSession or UnknownProfile; always -1. */
 int fail_unknown(struct call *c, enum param p);
-/* Fails because a capture does not tell when its samples were taken; always -1.
- */
+/* Fails because a capture has no timeline; always -1. */
 int fail_no_timeline(struct call *c, const struct session *s);
-/* Fills topFunctions, and the count of samples, from the profile: 0, or -1 with
- * the reply. */
+/* Computes topFunctions, and a slice's number of samples, from the profile.
+ * Returns 0, or -1 with the reply. */
 MUST_CHECK int load_top(struct call *c, int64_t top, struct session *s);

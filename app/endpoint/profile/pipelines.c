@@ -1,7 +1,7 @@
 /*
  * /v0/pipelines: samply profiles of one process of a service.
  *
- * Messages are those of the system from which these paths come, since clients
+ * Messages are those of the system that these paths come from, since clients
  * compare them.
  */
 #include "base/clock.h"
@@ -38,7 +38,7 @@ find_pipeline(struct call *c, const char *name, struct service *out)
 
 /* --- start ---------------------------------------------------------------- */
 
-/* Finds where the process of that ordinal runs. */
+/* Finds the host where the process of that ordinal runs. */
 static int
 find_host(struct call *c, const struct start_ask *at, struct serving_list *out)
 {
@@ -121,8 +121,8 @@ samply_post(struct call *c)
 
 /* --- result --------------------------------------------------------------- */
 
-/* Names the file after the time of the profile, so that two profiles are two
- * files. */
+/* Names the file after the time of the profile, so that two profiles have
+ * different names. */
 static void
 put_name(struct call *c, const struct session *s)
 {
@@ -158,8 +158,8 @@ answer_profile(struct call *c, const struct session *s)
 	return view_gzipped(c, s, f, &b);
 }
 
-/* Fails when there is no good profile, with the outcome of the newest run, if
- * there was one. */
+/* Fails because there is no usable profile, with the outcome of the newest run,
+ * if there was one. */
 static int
 no_profile(struct call *c, const struct session *newest)
 {

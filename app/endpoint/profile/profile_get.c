@@ -18,7 +18,7 @@ get_one(struct call *c, enum param id, int64_t wait)
 {
 	CLEANUP_SESSION struct session s = {0};
 	struct slice part;
-	bool made; /* from a profile, when it is asked for */
+	bool made; /* rendered from a profile on request */
 	int rc = load_session(c, id, &s);
 
 	if (rc)
@@ -45,7 +45,8 @@ session_one_get(struct call *c)
 	               param_int(c, P_GetSession_wait));
 }
 
-/* SessionInUse, with the baseline that the caller would have to delete. */
+/* Fails with SessionInUse, and the baseline that the caller would have to
+ * delete. */
 static int
 fail_in_use(struct call *c, enum param p, const struct baseline *holder)
 {
@@ -55,7 +56,8 @@ fail_in_use(struct call *c, enum param p, const struct baseline *holder)
 	return fail(c, SessionInUse, holder->label, holder->id);
 }
 
-/* Cancels what runs, deletes what does not: the status of the answer. */
+/* Cancels a running session, deletes any other. Returns the status of the
+ * reply. */
 static int
 end_or_delete(struct call *c, const char *id, const struct session *s,
               struct baseline *out_holder)

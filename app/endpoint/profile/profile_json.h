@@ -1,5 +1,5 @@
 /*
- * ProfileResult, with the members that clients know.
+ * Writes ProfileResult.
  */
 #pragma once
 
@@ -18,7 +18,7 @@ MUST_CHECK int profile_put(struct call *c, struct buf *out,
 /* Answers with the session: with Retry-After while it runs, with ETag
  * afterwards. */
 MUST_CHECK int profile_answer(struct call *c, const struct session *s);
-/* A capture that a start has begun. */
+/* A capture begun by a start. */
 struct profile_started {
 	const char *host;
 	char id[ID_MAX];
@@ -35,7 +35,7 @@ int profile_retry_s(const struct session *s);
 bool profile_runs(const struct session *s);
 /*
  * Reads a session again until it has ended or the time is over; returns at once
- * when too much of the pool waits. A session that was deleted meanwhile is
- * unchanged.
+ * if too much of the pool is waiting. Leaves *s unchanged if the session was
+ * deleted meanwhile.
  */
 void profile_wait(struct call *c, int64_t seconds, struct session *s);

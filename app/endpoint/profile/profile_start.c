@@ -19,7 +19,7 @@ find_service(struct call *c, const char *name, struct service *out)
 	return fail(c, UnknownService, name);
 }
 
-/* Finds where the capture is to be; an ordinal of an endpoint is 0 or none. */
+/* Finds the hosts of the capture. An endpoint has ordinal 0 or none. */
 static int
 find_hosts(struct call *c, const struct start_ask *at, struct serving_list *out)
 {

@@ -98,7 +98,7 @@ tell_match(struct call *c, const struct service *service, int64_t looked_ms)
 	detail_text(c, "lookedAt", time);
 }
 
-/* Checks, when no process is known, whether matching ones are outside of the
+/* Checks, if no process is known, whether matching processes are outside the
  * scope. */
 static int
 read_refused(struct call *c, const char *service, enum start_running *out)
@@ -132,7 +132,7 @@ only_host(const struct start_ask *ask)
 static bool
 runs_somewhere(const struct serving_list *l)
 {
-	return l->n && l->items[0].runs; /* such are first */
+	return l->n && l->items[0].runs; /* hosts that run it are first */
 }
 
 static int
@@ -170,8 +170,8 @@ no_worker(struct call *c, const struct start_ask *ask)
 	return fail_retry(c, 5, WorkerUnavailable, ask->service->name);
 }
 
-/* Has the workers look, since nothing is known to run. Sets *running to
- * START_RUNS when one of them did not answer. */
+/* Asks the workers to look again, since no process is known. Sets *running to
+ * START_RUNS if one of them did not answer. */
 static int
 look_again(struct call *c, const struct start_ask *ask,
            enum start_running *running, struct serving_list *hosts)
@@ -192,7 +192,7 @@ look_again(struct call *c, const struct start_ask *ask,
 	return rc;
 }
 
-/* Leaves the first n hosts. */
+/* Keeps the first n hosts. */
 static void
 keep_hosts(struct serving_list *l, size_t n)
 {
@@ -216,8 +216,8 @@ several_hosts(struct call *c, const struct start_ask *ask,
 	return fail(c, SeveralHosts, ask->service->name, buf_str(&names));
 }
 
-/* Chooses among the hosts where the service runs. Where none is known, an
- * endpoint is asked by the first, whose worker decides. */
+/* Chooses among the hosts where the service runs. If none is known, the first
+ * host's worker asks an endpoint. */
 static int
 choose(struct call *c, const struct start_ask *ask, struct serving_list *l)
 {
@@ -259,8 +259,8 @@ start_find_hosts(struct call *c, const struct start_ask *ask,
 	if (!rc && !out->n)
 		return no_worker(c, ask);
 	if (!rc && *running != START_RUNS && ask->outside) {
-		call_pause(c); /* workers could not answer while this one
-		                  writes */
+		call_pause(c); /* workers cannot write their answer during this
+		                  transaction */
 		rc = look_again(c, ask, running, out);
 		begun = rc ? 0 : call_begin(c);
 	}

@@ -1,5 +1,5 @@
 /*
- * Steps of starting a capture that all families of paths share.
+ * Steps of starting a capture that several endpoints share.
  */
 #pragma once
 
@@ -16,30 +16,30 @@ MUST_CHECK int start_check_type(struct call *c, const char *type,
 /* Parameters of a capture that say where it is taken. */
 struct start_ask {
 	const struct service *service;
-	const char *host; /* that was asked for; "": none, "*": all */
+	const char *host; /* requested; "": none, "*": all */
 	int64_t ordinal;
-	bool outside; /* it is of processes; else of an endpoint, which counts
-	                 as one, whether a worker sees it or not */
+	bool outside; /* a capture of processes; else of an endpoint, which
+	                 counts as one process even if no worker sees it */
 };
 
 /* The state of a service's processes. */
 enum start_running {
-	START_RUNS, /* also when no worker answered in time: the worker then
+	START_RUNS, /* also if no worker answered in time; the worker then
 	               decides */
 	START_NOTHING_RUNS,
-	START_OUT_OF_SCOPE, /* the tenant may not profile those that run */
+	START_OUT_OF_SCOPE, /* the tenant may not profile those running */
 	START_NO_SUCH_ORDINAL,
 };
 #define START_EVERYWHERE "*"
 #define START_HOSTS_MAX  50 /* hosts of one start */
 /*
- * Finds the hosts of a capture: that which was asked for, or which the service
- * names, or else the one where it runs; all where it runs, for "*". When the
- * process table has no row, the workers of the hosts look again, and we wait
- * for them, so that a program that was just started or registered is no error.
+ * Finds the hosts of a capture: the host requested or named by the service, or
+ * else the one where the service runs; for "*", all where it runs. If no
+ * process is known, waits for the workers of the hosts to look again, so that a
+ * program that was just started or registered is found.
  *
- *   Shape    out has a host only if *running is START_RUNS, and one only
- *            unless "*" was asked for
+ *   Shape    out has hosts only if *running is START_RUNS; more than one only
+ *            for "*"
  *   Errors   0; 1 with the reply of an earlier equal call, as call_begin(); -1
  *            with the reply. Sets details for an error that follows.
  */
@@ -47,17 +47,17 @@ MUST_CHECK int
 start_find_hosts(struct call *c, const struct start_ask *ask,
                  enum start_running *running, struct serving_list *out);
 /*
- * Has the workers of the hosts look at the processes, and waits for all of
- * them. Nothing may be begun, or they could not answer.
+ * Asks the workers of the hosts to look at the processes, and waits for all of
+ * them. No transaction may be open, or they could not answer.
  *
- *   Shape    *out_looked_ms is of the first that looked
+ *   Shape    *out_looked_ms is that of the first host that looked
  *
- *   Errors   -ETIMEDOUT: it did not look in time, or too many others wait;
- *            -ECANCELED: the client is gone; others of the store's
+ *   Errors   -ETIMEDOUT: a host did not look in time, or too many calls wait;
+ *            -ECANCELED: the client is gone; those of the store
  */
 MUST_CHECK int start_look(struct call *c, const struct serving_list *hosts,
                           int64_t *out_looked_ms);
-/* UnknownOrdinal; always -1. */
+/* Fails with UnknownOrdinal; always -1. */
 int start_no_ordinal(struct call *c, const char *service, int64_t ordinal);
 /*
  * Queues a capture, with its line in the audit log.

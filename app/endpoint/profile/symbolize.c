@@ -4,8 +4,8 @@
 #include "store/symbolize.h"
 
 #include "profile_json.h"
-#include "store/token.h"
 #include "store/session.h"
+#include "store/token.h"
 
 #include <errno.h>
 #include <string.h>
@@ -37,7 +37,8 @@ answer(struct call *c, const char *id)
 	return answer_end(c);
 }
 
-/* Refuses what only a host of a fleet could do, which has its own store. */
+/* Refuses a session captured on a host of a fleet: only that host could
+ * symbolize it, and it has its own store. */
 static int
 check_host(struct call *c, const char *host)
 {
@@ -49,7 +50,7 @@ check_host(struct call *c, const char *host)
 	return l.n ? fail(c, HostApart, host) : 0;
 }
 
-/* Returns 0 when a worker can do it, or -1 with the reply. */
+/* Returns 0 if a worker can symbolize the session, or -1 with the reply. */
 static int
 check(struct call *c, const char *id)
 {

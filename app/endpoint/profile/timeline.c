@@ -1,6 +1,6 @@
 /*
- * GET of when the samples of a capture were taken: how many in each slot of
- * time, all together, and thread by thread.
+ * GET timeline: the number of samples in each slot of time, in total and by
+ * thread.
  */
 #include "profile/timeline.h"
 #include "base/clock.h"
@@ -13,8 +13,8 @@
 
 #define US_PER_S   UINT64_C(1000000)
 #define MAX_SLOTS  (1u << 18)
-#define MAX_LANES  100 /* threads that are told, of all */
-#define LANE_SLOTS 240 /* most of a thread */
+#define MAX_LANES  100 /* most threads in a reply */
+#define LANE_SLOTS 240 /* most slots of a thread */
 #define NOT_A_LANE UINT32_MAX
 #define NEVER      UINT64_MAX
 
@@ -35,7 +35,7 @@ slots_done(struct slots *s)
 	free(s->counts);
 }
 
-/* Makes slots of this length, or longer ones where they would be too many. */
+/* Makes slots of this length, or longer ones if there would be too many. */
 static int
 slots_init(struct slots *s, uint64_t all_us, uint64_t length_us, uint32_t most)
 {
@@ -47,8 +47,8 @@ slots_init(struct slots *s, uint64_t all_us, uint64_t length_us, uint32_t most)
 	return s->counts ? 0 : -ENOMEM;
 }
 
-/* The last samples may have been taken while the capture ended: they belong to
- * the last slot. */
+/* Counts a sample. Samples taken while the capture ended belong to the last
+ * slot. */
 static void
 slots_add(struct slots *s, uint64_t time_us)
 {
@@ -159,7 +159,8 @@ put_lanes(struct buf *out, const struct timeline *t)
 	return 0;
 }
 
-/* The time from which on samples are missing, since there was no room. */
+/* Returns the time from which samples are missing because the timeline was
+ * full. */
 static uint64_t
 full_us(const struct timeline *t)
 {

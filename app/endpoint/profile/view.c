@@ -69,8 +69,8 @@ write_view(struct call *c, const struct session *s, const struct format *f,
 	return rc ? damaged(c, rc, buf_str(&why)) : view_profile(c, s, f, p);
 }
 
-/* Sends the stored bytes themselves, through nginx when they are many and it
- * can have them. */
+/* Sends the stored bytes; through nginx if they are many and nginx can read
+ * them. */
 static int
 send_stored(struct call *c, const struct blob *b)
 {

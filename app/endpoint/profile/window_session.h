@@ -1,5 +1,5 @@
 /*
- * Windows of continuous profiling as profiles of their own: "win-..." is a
+ * Windows of continuous profiling in the place of sessions: "win-..." is a
  * profileId like any other.
  */
 #pragma once
@@ -10,7 +10,7 @@
 #include "store/window.h"
 
 /*
- * Makes a completed session of a window's row; topFunctions need its profile,
+ * Makes a completed session of a window's row. topFunctions need its profile
  * and are not set.
  *   Owns     session_done() it
  *   Errors   -ENOMEM

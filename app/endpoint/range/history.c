@@ -9,8 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* Pages of sessions that are read for one page of those with
- * matching labels. */
+/* Pages of sessions read for one page of sessions with matching labels. */
 #define MAX_PAGES 20
 
 enum resolution { AUTO, CAPTURED, MINUTE, HOUR, DAY, NONE };
@@ -32,7 +31,7 @@ struct history {
 	struct window_list *windows; /* by series */
 	struct entry *entries;
 	size_t n, room;
-	bool more;          /* there are more than the entries */
+	bool more;          /* more items follow */
 	struct entry floor; /* the list is complete down to here */
 };
 

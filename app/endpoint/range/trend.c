@@ -19,7 +19,7 @@
 struct point {
 	double value, self, all, samples;
 	double covered_ms;
-	bool there; /* something was captured in it, for any time */
+	bool there; /* something was captured in it, however briefly */
 };
 
 struct trend {
@@ -99,15 +99,16 @@ cost_of_all(int64_t value, int64_t samples)
 	return (struct function_cost){value, value, samples, value, samples};
 }
 
-/* True when rows are not enough. A window's row has the cost of all functions;
- * the cost of a session, or of one function, needs the profile. */
+/* True if profiles must be read: a window's row has the cost of all functions,
+ * but the cost of a session, or of one function, needs the profile. */
 static bool
 needs_profiles(const struct trend *t)
 {
 	return *t->function || (t->range.n && t->range.parts[0].session);
 }
 
-/* Finds the cost of a part; its profile, if needed, is the next of ahead. */
+/* Finds the cost of a part. Its profile, if needed, is the next of a
+ * read-ahead. */
 static int
 cost_of(const struct trend *t, const struct range_part *p, struct ahead *a,
         struct function_cost *out, struct buf *why)

@@ -3,13 +3,11 @@
  * that add up to the range, each sample once, or, for a service without
  * windows, the sessions that began in it. Besides the store's errors every
  * function here returns
- *   -EUSERS       for more than RANGE_MAX_SERIES series,
- *   -EFBIG        for more parts or bytes than one range may have: r->excess
- *   tells how many there are, and the first time from which they fit,
- *   -E2BIG, -ETIME for too much memory or time,
- *   -ECANCELED    when the peer has closed its socket,
- *   -EINVAL       for profiles that are not of one kind,
- *   -ENODATA      when nothing was captured.
+ *   -EUSERS for more than RANGE_MAX_SERIES series, -EFBIG for more parts or
+ *   bytes than one range may have: r->excess has their number, and the first
+ *   time from which they fit, -E2BIG, -ETIME for too much memory or time,
+ *   -ECANCELED when the peer has closed its socket, -EINVAL for profiles that
+ *   are not of one kind, -ENODATA when nothing was captured.
  */
 #pragma once
 

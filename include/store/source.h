@@ -14,12 +14,12 @@ enum source {
 
 enum source source_of(const struct service *s, const char *type);
 /*
- * Lists the checks that profiles of a type stand on, from the source that
- * source_of() gives: each is of another kind of program, or of another way.
- *   Shape    out[n], n at most SOURCE_CHECKS; CHECKS where nothing is needed
+ * Lists the checks that profiles of a type depend on, by the source that
+ * source_of() returns: one for each kind of program or way to take it.
+ *   Shape    out[n], n at most SOURCE_CHECKS; CHECKS if nothing is needed
  */
 #define SOURCE_CHECKS 8
 size_t source_checks(const struct service *s, const char *type,
                      enum check out[static SOURCE_CHECKS]);
-/* Says which setting a service lacks, when source_of() gave SOURCE_NONE. */
+/* Returns which setting a service lacks if source_of() returned SOURCE_NONE. */
 const char *source_missing(const struct service *s, const char *type);

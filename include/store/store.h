@@ -26,8 +26,8 @@
 /* A quota that refused a call. */
 struct excess {
 	enum quota quota;
-	int64_t limit, held; /* held without what was refused */
-	int64_t wait_ms;     /* until some is free by itself; 0: unknown */
+	int64_t limit, held; /* held, not counting what was refused */
+	int64_t wait_ms;     /* until some of the quota is free again; 0: unknown */
 };
 
 struct store {
@@ -35,9 +35,8 @@ struct store {
 	char *dir;
 	const char *bytes;        /* where new ones go (bytes.h); NULL: files */
 	struct s3 *s3;            /* an object store; NULL: none (s3.h) */
-	int64_t no_runs_ns;       /* until then there are no blocks of hosts */
-	int64_t until_ns;         /* of CLOCK_MONOTONIC: when waiting for it
-	                             ends; 0: never */
+	int64_t no_runs_ns;       /* how long "no blocks of hosts" is taken as known */
+	int64_t until_ns;         /* CLOCK_MONOTONIC deadline of waits for the object store; 0: none */
 	int profiles_fd;          /* directory of bytes in files */
 	int segments_fd;          /* directory of the segments */
 	char host[CONF_HOST_MAX]; /* the host that has these directories */
@@ -57,19 +56,19 @@ struct store {
 MUST_CHECK int store_open(const struct conf *conf, bool worker,
                           struct store *out, struct buf *why);
 /*
- * Brings the schema of the database that conf names up to date, for this
- * release and the one before: a process of either may be at work.
+ * Brings the schema of the database that conf names up to date, so that this
+ * release and the previous one can use it. Processes of either may be running.
  *   Shape    *out_version is the newest migration
  *   Errors   as store_open()
  */
 MUST_CHECK int
 store_migrate(const struct conf *conf, int64_t *out_version, struct buf *why);
-/* Takes all files for those of this host, which may have had another name: what
- * the worker of a store does that no other host has. */
+/* Assigns all files to this host, whose name may have changed. Only the worker
+ * of a store without other hosts calls this. */
 MUST_CHECK int store_adopt(struct store *s);
 void store_close(struct store *s);
-/* Open only the database, read-only (db.h); db_close() it: that which conf
- * names, or the file in a directory. */
+/* Open only the database, read-only (db.h): the one that conf names, or the
+ * file in a directory; db_close() it. */
 MUST_CHECK int
 store_look(const struct conf *conf, struct db **out, struct buf *why);
 MUST_CHECK int store_look_in(const char *dir, struct db **out, struct buf *why);
@@ -84,15 +83,15 @@ void store_rollback(struct store *s);
  * commit. */
 MUST_CHECK int store_end(struct store *s, int rc);
 /*
- * Tries everything that storing a profile needs: to make a folder and a file
- * and rename it in each directory, and to write to the database.
+ * Tries everything that storing a profile needs: creates a folder, and creates
+ * and renames a file, in each directory, and writes to the database.
  *
  *   Units    min_free: bytes; less free space gives a warning
  *   Shape    *out is the outcome, which never names a path or an errno
  *   Errors   -errno that caused a BROKEN finding, for the log
  */
 int store_try(struct store *s, int64_t min_free, struct finding *out);
-/* Why the database refused a call last, for the log. */
+/* Returns why the database last refused a call, for the log. */
 const char *store_why(const struct store *s);
 /* The database's clock. */
 MUST_CHECK int store_now(struct store *s, int64_t *out_ms);

@@ -4,7 +4,7 @@
  *
  * The new profile replaces the old one in the transaction that ends the work.
  * Claiming raises the attempt, which every later write names, as with jobs. A
- * worker that starts takes over requests which its predecessor left, up to
+ * worker that starts takes over requests that its predecessor left, up to
  * SYMBOLIZE_TRIES times each.
  */
 #pragma once
@@ -29,7 +29,7 @@ void symbolize_done(struct symbolize *y);
  */
 MUST_CHECK int
 symbolize_ask(struct store *s, const char *tenant, const char *session);
-/* Reads a request; -ENOENT when there was none. */
+/* Reads a request; -ENOENT without one. */
 MUST_CHECK int symbolize_get(struct store *s, const char *tenant,
                              const char *session, struct symbolize *out);
 

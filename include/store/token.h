@@ -2,8 +2,8 @@
  * API keys. The key itself ("stk_" and 40 characters) is shown once; the
  * store has its SHA-256.
  *
- * A key of TOKEN_WORKER is of one host's worker. One of TOKEN_JOIN is no key:
- * whoever has it may trade it for such a key, once.
+ * A key of role TOKEN_WORKER belongs to the worker of one host. A key of role
+ * TOKEN_JOIN can only be traded for such a key, once.
  */
 #pragma once
 
@@ -17,7 +17,7 @@
 /* values of role, beside those of users */
 #define TOKEN_WORKER "worker"
 #define TOKEN_JOIN   "join"
-/* How long one of join is valid, and may be. */
+/* Default and longest validity of a join key. */
 #define TOKEN_JOIN_MS     INT64_C(3600000)
 #define TOKEN_JOIN_MAX_MS INT64_C(86400000)
 
@@ -25,8 +25,8 @@ struct token {
 	char *id, *name, *role;
 	char *tenants; /* words separated by spaces */
 	char *default_tenant;
-	char *host; /* of a worker; of a join: the only one that may use it; or
-	               "" */
+	char *host; /* of a worker; for a join key, the only host that may use
+	               it; or "" */
 	int64_t created_ms;
 	int64_t expires_ms; /* 0: never */
 	int64_t revoked_ms; /* 0: valid */
@@ -67,10 +67,10 @@ token_of_host(struct store *s, const char *host, struct token_list *out);
 /* True when all of a key's tenants are in a list of tenants, or that is "*". */
 bool token_is_within(const char *tenants, const char *within);
 /*
- * Lists keys, newest first, all of whose tenants are within a list. A page and
- * its cursor tell nothing of other keys; their rows are read and passed over.
+ * Lists keys whose tenants are all within a list, newest first. A page and its
+ * cursor reveal nothing about other keys; their rows are read and skipped.
  */
 MUST_CHECK int token_list(struct store *s, const char *within, struct page page,
                           struct token_list *out);
-/* Revokes a token; -ENOENT when there is none, or it is revoked already. */
+/* Revokes a token; -ENOENT if it is unknown or already revoked. */
 MUST_CHECK int token_revoke(struct store *s, const char *id);

@@ -1,11 +1,10 @@
 /*
- * Triggers: rules of a service that start a capture, and a row for each time
- * that one fired.
+ * Triggers: rules of a service that start a capture. Each firing is a row.
  *
  * A rule fires at most once in its cooldown, by the database's clock and in the
  * transaction that enqueues its capture: a worker that dies has done both or
- * neither. A firing with a webhook waits until its capture has ended, and is
- * then sent until that succeeds or the last try has failed.
+ * neither. A firing with a webhook waits until its capture has ended; the
+ * webhook is then called until it succeeds or the last try fails.
  */
 #pragma once
 

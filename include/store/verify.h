@@ -10,7 +10,7 @@
 
 #include "store/backup.h"
 
-/* A file that was written to so lately is not called an orphan. */
+/* A file written to more recently is not reported as an orphan. */
 #define VERIFY_YOUNG_MS INT64_C(900000)
 
 enum flaw_kind {

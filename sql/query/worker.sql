@@ -35,8 +35,8 @@ WHERE $1 = '' OR tenants = '*'
      <> ' ' || tenants || ' '
 ORDER BY host;
 
--- Columns of struct serving, in its order. replace() tells, in words of both
--- dialects, whether the tenant is one of the worker's.
+-- Columns of struct serving, in its order. replace() tests, in both dialects,
+-- whether the tenant is one of the worker's.
 -- name: worker_serving
 SELECT w.host,
        CASE WHEN EXISTS (SELECT 1 FROM process p

@@ -147,7 +147,7 @@ OF(waiting_results)
 
 static const struct {
 	const char *name, *help;
-	bool told; /* only of hosts that tell it */
+	bool told; /* only for hosts that report it */
 	int64_t (*of)(const struct hosts *h, const struct worker *w);
 } gauges[] = {
 	{"silent_seconds", "Since a host of the fleet was heard of last", false,

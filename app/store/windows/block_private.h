@@ -2,14 +2,14 @@
  * The form of a block, and what those who make, read and keep blocks share.
  *
  * A block has the bytes of its windows, an entry for each window, the tenant
- * and the series as texts, and an end that tells where these are:
+ * and the series as texts, and an end that locates these:
  *
- *	entry    start_ms, end_ms, duration_ms, windows, sample_count, value,
- *	         offset, length: 64 bits each; SHA-256
- *	texts    the tenant; a series' service, type, labels and number of
- *	         windows; each ends with a NUL
- *	end      tier, series, windows, bytes of texts: 32 bits each; start_ms,
- *	         end_ms, offset of the entries: 64 bits each; magic
+ * 	entry    start_ms, end_ms, duration_ms, windows, sample_count, value,
+ * 	         offset, length: 64 bits each; SHA-256
+ * 	texts    the tenant; a series' service, type, labels and number of
+ * 	         windows; each ends with a NUL
+ * 	end      tier, series, windows, bytes of texts: 32 bits each; start_ms,
+ * 	         end_ms, offset of the entries: 64 bits each; magic
  *
  * Numbers are little-endian.
  */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* After this long a store without blocks is asked again whether it has any. */
+/* A store without blocks is checked for new ones at this interval. */
 #define NONE_NS NS_PER_S
 
 struct run {
@@ -44,7 +44,8 @@ runs_done(struct runs *r)
 
 /* --- one window ----------------------------------------------------------- */
 
-/* "win-", the block's random part, "-" and the window's place in the block. */
+/* Names a window "win-", the block's random part, "-" and the window's index in
+ * the block. */
 static int
 name_window(const char *block, int64_t nth, char **out)
 {
@@ -56,7 +57,7 @@ name_window(const char *block, int64_t nth, char **out)
 	return 0;
 }
 
-/* The block and the place that an id tells of; false for another id. */
+/* Splits an id into block and index; false for another kind of id. */
 static bool
 parse_name(const char *id, char block[static ID_MAX], int64_t *nth)
 {
@@ -112,7 +113,8 @@ make_window(const struct run *r, const struct block_window *e, int64_t nth,
 	return 0;
 }
 
-/* Reads the directory of a run's windows, whose bytes must be the run's. */
+/* Reads the directory entries of a run's windows, and checks that their bytes
+ * lie in the run. */
 static int
 read_entries(const struct store *s, const struct run *r,
              struct block_window **out)
@@ -149,7 +151,7 @@ read_entries(const struct store *s, const struct run *r,
 	return rc;
 }
 
-/* A run of one window says all about it. */
+/* Reads the entries of a run. The row of a run of one window has its entry. */
 static int
 entries_of(const struct store *s, const struct run *r,
            struct block_window **out)
@@ -195,7 +197,7 @@ mark_pinned(struct store *s, const struct run *r, struct window_list *l)
 	return rc;
 }
 
-/* Adds those windows of a run that are wanted. */
+/* Adds the windows of a run that match want. */
 static int
 expand(struct store *s, const struct run *r, const struct run_want *want,
        struct window_list *l)
@@ -231,8 +233,8 @@ has_window_at(const struct window_list *l, int64_t start_ms)
 	return false;
 }
 
-/* True when a list of the level above has the parent of a run; all windows of a
- * run have the same one. */
+/* True if a list of the level above has the parent of a run, which all windows
+ * of the run share. */
 static bool
 has_parent(const struct window_list *parents, const struct run *r)
 {
@@ -242,7 +244,7 @@ has_parent(const struct window_list *parents, const struct run *r)
 	       has_window_at(parents, window_floor(level + 1, r->start_ms));
 }
 
-/* Adds windows of a tier. Runs of which parents has the parent are left out. */
+/* Adds windows of a tier. Leaves out runs whose parent is in parents. */
 static int
 add_tier(struct store *s, const struct run_want *want, enum block_tier tier,
          const struct window_list *parents, struct window_list *l)
@@ -296,7 +298,7 @@ newest_first(const void *a, const void *b)
 	return window_by_time(b, a) ?: strcmp(y->id, x->id);
 }
 
-/* Drops windows of the page before, and those past the limit. */
+/* Drops windows of the previous page, and windows past the limit. */
 static void
 cut(const struct run_want *want, struct window_list *l)
 {
@@ -315,7 +317,8 @@ cut(const struct run_want *want, struct window_list *l)
 	l->n = n;
 }
 
-/* 1, 0 or -errno: most stores have no block, and are not asked each time. */
+/* Returns 1 if the store has blocks, 0 or -errno. Most stores have none, so the
+ * result 0 is kept for NONE_NS. */
 static int
 has_any(struct store *s)
 {

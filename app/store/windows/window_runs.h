@@ -1,32 +1,32 @@
 /*
- * Windows of runs, which blocks of other hosts hold (store/block.h), for those
- * who read windows.
+ * Windows of runs in blocks of other hosts (store/block.h), for readers of
+ * windows.
  */
 #pragma once
 
 #include "store/host_sum.h"
 #include "window_private.h"
 
-/* Which windows of a series are wanted. */
+/* A selection of windows of a series. */
 struct run_want {
 	const char *series;
-	int64_t level; /* WINDOW_LEVELS: of all, those without a parent */
-	int64_t from_ms, to_ms; /* begin within this, ends included */
-	bool reach;             /* end within it, too */
+	int64_t level; /* WINDOW_LEVELS: all levels, windows without a parent */
+	int64_t from_ms, to_ms; /* where they begin, ends included */
+	bool reach;             /* they also end there */
 	bool open;              /* without a parent */
-	/* Newest first, and of those that begin at to_ms the ones before this
-	 * id; NULL: in order of time. */
+	/* If set: newest first, starting after this id among windows that begin
+	 * at to_ms. NULL: oldest first. */
 	const char *before;
 	int64_t limit;
 };
 
-/* Reads windows that are rows, by a statement, and those of runs. */
+/* Reads windows with rows, by a statement, and windows of runs. */
 MUST_CHECK int
 window_select(struct store *s, const struct run_want *want, enum sql sql,
               const struct db_value *v, size_t n, struct window_list *out);
 /*
- * Adds windows of runs to a list that has others of the series, in the order
- * that is wanted, up to the limit.
+ * Merges windows of runs into a list of windows of the series, in the order of
+ * want, up to its limit.
  *   Errors   -EBADMSG for a damaged block, -ENOMEM, those of bytes_get()
  */
 MUST_CHECK int window_add_runs(struct store *s, const struct run_want *want,
@@ -40,7 +40,8 @@ bool run_window_is(const char *id);
 /* Finds a window of a run by its id; -ENOENT. */
 MUST_CHECK int run_window_get(struct store *s, const char *tenant,
                               const char *id, struct window *out);
-/* Adds windows of runs whose ids begin so, up to WINDOW_FOUND_MAX in all. */
+/* Adds windows of runs whose ids have this prefix, up to WINDOW_FOUND_MAX in
+ * all. */
 MUST_CHECK int run_window_find(struct store *s, const char *tenant,
                                const char *prefix, struct window_list *l);
 MUST_CHECK int run_window_pin(struct store *s, const char *tenant,

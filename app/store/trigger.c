@@ -157,9 +157,9 @@ trigger_remove(struct store *s, const char *tenant, const char *service,
 /* --- firing --------------------------------------------------------------- */
 
 int
-trigger_tell(struct store *s, const char *id, double value)
+trigger_report(struct store *s, const char *id, double value)
 {
-	int n = db_run(s->db, SQL_TRIGGER_TELL, ARGS(V(value), V(id)));
+	int n = db_run(s->db, SQL_TRIGGER_REPORT, ARGS(V(value), V(id)));
 
 	return n < 0 ? n : 0;
 }

@@ -81,7 +81,7 @@ MUST_CHECK int trigger_remove(struct store *s, const char *tenant,
 MUST_CHECK int
 trigger_list_host(struct store *s, const char *host, struct trigger_list *out);
 /* Reports a trigger's value. */
-MUST_CHECK int trigger_tell(struct store *s, const char *id, double value);
+MUST_CHECK int trigger_report(struct store *s, const char *id, double value);
 /*
  * Fires a trigger: enqueues its capture, or uses one that already runs.
  *

@@ -39,7 +39,7 @@ JOIN service s ON s.tenant = r.tenant AND s.name = r.service
 WHERE r.enabled = 1 AND s.host IN ('', $1)
 ORDER BY r.tenant, r.service, r.name LIMIT 10000;
 
--- name: trigger_tell
+-- name: trigger_report
 UPDATE trigger_rule
 SET value = CAST($1 AS DOUBLE PRECISION), value_ms = now_ms()
 WHERE id = $2;

@@ -65,18 +65,20 @@ put_arrived(const struct hosts *h, const struct worker *w, struct buf *out)
 static void
 put_waiting(const struct worker *w, struct buf *out)
 {
-	bool told = w->told_ms;
+	bool reported = w->told_ms;
 	int64_t off = w->clock_ms;
 
-	json_put_known(out, "waitingWindows", (double)w->waiting_windows, told);
-	json_put_known(out, "waitingBytes", (double)w->waiting_bytes, told);
-	json_put_known(out, "waitingResults", (double)w->waiting_results, told);
+	json_put_known(out, "waitingWindows", (double)w->waiting_windows,
+	               reported);
+	json_put_known(out, "waitingBytes", (double)w->waiting_bytes, reported);
+	json_put_known(out, "waitingResults", (double)w->waiting_results,
+	               reported);
 	if (w->waiting_since_ms)
 		json_put_time(out, "waitingSince", w->waiting_since_ms);
 	else
 		json_put_null(out, "waitingSince");
 	json_put_known(out, "clockOffsetSeconds", (double)off / MS_PER_S,
-	               told && (off > AGREE_MS || off < -AGREE_MS));
+	               reported && (off > AGREE_MS || off < -AGREE_MS));
 }
 
 static void
@@ -147,7 +149,7 @@ OF(waiting_results)
 
 static const struct {
 	const char *name, *help;
-	bool told; /* only for hosts that report it */
+	bool reported; /* only for hosts that report it */
 	int64_t (*of)(const struct hosts *h, const struct worker *w);
 } gauges[] = {
 	{"silent_seconds", "Since a host of the fleet was heard of last", false,
@@ -202,7 +204,7 @@ put_gauges(const struct hosts *h, struct buf *out)
 		for (size_t i = 0; i < h->workers.n; i++) {
 			const struct worker *w = &h->workers.items[i];
 
-			if (!w->joined || (gauges[g].told && !w->told_ms))
+			if (!w->joined || (gauges[g].reported && !w->told_ms))
 				continue;
 			buf_addf(out, "stoker_host_%s{host=\"%s\"} %lld\n",
 			         gauges[g].name, w->host,

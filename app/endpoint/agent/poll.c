@@ -1,17 +1,15 @@
 /*
  * POST /agent/poll: a host reports its state, and gets work for its worker.
  *
- * 	host                                  centre
- * 	version, pid, capabilities, bootId,
- * 	clockMs, waiting...                -> its row of worker
- * 	processes, trees                   -> rows of process, process_tree
- * 	jobs: attempt, phase, samples      -> leases and progress of its jobs
- * 	generation, room, looked
- * 	                                   <- services, when they differ
- * 	                                   <- jobs: running here, and not told
- * of
- * 	                                   <- cancel, stale, look, when to ask
- * again
+ *	host                                  centre
+ *	version, pid, capabilities, bootId,
+ *	clockMs, waiting...                -> its row of worker
+ *	processes, trees                   -> rows of process, process_tree
+ *	jobs: attempt, phase, samples      -> leases and progress of its jobs
+ *	generation, room, looked
+ *	                                   <- services, when they differ
+ *	                                   <- jobs that it does not run yet
+ *	                                   <- cancel, stale, look, next poll
  *
  * A job is sent until the host reports it, so a lost reply is repeated by the
  * next one. A job that the host reports is stale unless it exists, on that host
@@ -35,7 +33,7 @@
 #define EXPIRE_NS    (10 * NS_PER_S)
 
 /* A job that the host reports. */
-struct told {
+struct reported {
 	struct job_ref ref;
 	const char *phase;
 	int64_t percent, samples;
@@ -47,7 +45,7 @@ struct poll {
 	struct store *store;
 	const char *host, *tenants;
 	int64_t lease_ms;
-	struct told told[AGENT_JOBS_MAX];
+	struct reported reported[AGENT_JOBS_MAX];
 	size_t n;
 	struct buf cancel; /* elements of a list */
 	bool busy;         /* the host has jobs that run */
@@ -65,7 +63,7 @@ is_phase(const char *s)
 	return false;
 }
 
-/* --- what the host tells -------------------------------------------------- */
+/* --- what the host reports ------------------------------------------------ */
 
 /* Records the clock that a host reports, and its backlog. A host sends times as
  * spans, since its clock may be wrong. */
@@ -225,14 +223,14 @@ take_look(struct poll *p)
 }
 
 static int
-read_told(struct poll *p)
+read_reported(struct poll *p)
 {
 	const json_t *list = param_json(p->c, P_PollAgent_jobs);
 	size_t i;
 	json_t *j;
 
 	json_array_foreach(list, i, j) {
-		struct told *t = &p->told[p->n];
+		struct reported *t = &p->reported[p->n];
 		struct value id = {0}, attempt = {0}, phase = {0},
 			     percent = {0}, samples = {0};
 
@@ -260,12 +258,12 @@ read_told(struct poll *p)
 
 /* --- what the centre has -------------------------------------------------- */
 
-static struct told *
-told_of(struct poll *p, const char *session)
+static struct reported *
+reported_of(struct poll *p, const char *session)
 {
 	for (size_t i = 0; i < p->n; i++)
-		if (!strcmp(p->told[i].ref.session, session))
-			return &p->told[i];
+		if (!strcmp(p->reported[i].ref.session, session))
+			return &p->reported[i];
 	return NULL;
 }
 
@@ -276,7 +274,7 @@ resume(struct poll *p)
 	int rc = 0;
 
 	for (size_t i = 0; i < p->n && rc >= 0; i++)
-		rc = agent_resume(p->store, p->host, &p->told[i].ref,
+		rc = agent_resume(p->store, p->host, &p->reported[i].ref,
 		                  p->lease_ms);
 	return rc < 0 ? rc : 0;
 }
@@ -320,7 +318,7 @@ claim(struct poll *p)
 
 /* Renews the lease of a job that the host has. */
 static int
-renew(struct poll *p, struct told *t)
+renew(struct poll *p, struct reported *t)
 {
 	const struct job_state now = {
 		.progress = (double)t->percent / 100,
@@ -368,7 +366,7 @@ put_jobs(struct poll *p, struct buf *out)
 	json_open(out, "jobs", '[');
 	for (size_t i = 0; i < l.n && !rc; i++) {
 		const struct agent_job *j = &l.items[i];
-		struct told *t = told_of(p, j->session);
+		struct reported *t = reported_of(p, j->session);
 
 		if (!token_is_within(j->tenant, p->tenants))
 			continue;
@@ -386,7 +384,7 @@ put_jobs(struct poll *p, struct buf *out)
 
 /* True when the result may still count, though the job was given up. */
 static bool
-may_come(const struct agent_job *j, const struct told *t)
+may_come(const struct agent_job *j, const struct reported *t)
 {
 	return j->attempt == t->ref.attempt &&
 	       (!strcmp(j->state, "running") ||
@@ -401,7 +399,7 @@ put_stale(struct poll *p, struct buf *out)
 	json_open(out, "stale", '[');
 	for (size_t i = 0; i < p->n && !rc; i++) {
 		CLEANUP_AGENT_JOB struct agent_job j = {0};
-		struct told *t = &p->told[i];
+		struct reported *t = &p->reported[i];
 
 		if (t->kept)
 			continue;
@@ -615,7 +613,7 @@ agent_poll(struct call *c)
 	p->tenants = c->caller.tenants;
 	p->lease_ms = c->env->conf->worker_lease * MS_PER_S;
 	p->cancel = (struct buf)BUF_INIT(BUF_MAX_SMALL);
-	rc = read_told(p) || beat(p) || put_processes(p) || take_look(p);
+	rc = read_reported(p) || beat(p) || put_processes(p) || take_look(p);
 	rc = rc ? -1 : answer(p);
 	buf_done(&p->cancel);
 	return rc;

@@ -29,9 +29,9 @@ extern const char *const method_names[];
  * describes. */
 #define RESULT (SIZE_MAX - 1)
 
-/* Access, from weak to strong. LINK and SCRAPER admit a viewer, and a signed
- * link or a client that nginx allows. WORKER admits only the key of a host's
- * worker, which opens nothing else. */
+/* Access from weak to strong. LINK and SCRAPER are open to a viewer, and to a
+ * signed link or a client that nginx allows. WORKER is open to the key of a
+ * host's worker alone, which opens nothing else. */
 enum who {
 	WHO_ANYONE,
 	WHO_LINK,

@@ -85,7 +85,7 @@ start_look(struct call *c, const struct serving_list *hosts,
 }
 
 static void
-tell_match(struct call *c, const struct service *service, int64_t looked_ms)
+detail_match(struct call *c, const struct service *service, int64_t looked_ms)
 {
 	CLEANUP_BUF struct buf match = BUF_INIT(BUF_MAX_SMALL);
 	char time[RFC3339_LEN];
@@ -188,7 +188,7 @@ look_again(struct call *c, const struct start_ask *ask,
 	if (!rc && *running == START_NOTHING_RUNS)
 		rc = read_refused(c, ask->service->name, running);
 	if (!rc && *running != START_RUNS)
-		tell_match(c, ask->service, looked_ms);
+		detail_match(c, ask->service, looked_ms);
 	return rc;
 }
 

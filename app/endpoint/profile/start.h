@@ -38,8 +38,8 @@ enum start_running {
  * process is known, waits for the workers of the hosts to look again, so that a
  * program that was just started or registered is found.
  *
- *   Shape    out has hosts only if *running is START_RUNS; more than one only
- *            for "*"
+ *   Shape    out has a host only if *running is START_RUNS, and one only
+ *            unless "*" was asked for
  *   Errors   0; 1 with the reply of an earlier equal call, as call_begin(); -1
  *            with the reply. Sets details for an error that follows.
  */

@@ -133,7 +133,7 @@ judge_missing(struct making *m, const struct extent *e)
 		return rc ? fail(m, m->from.path, STORE_DB, rc) : 0;
 	}
 	rc = extent_check(&m->from, e);
-	extent_tell(&m->from, e, rc ? rc : -EIO, m->why);
+	extent_explain(&m->from, e, rc ? rc : -EIO, m->why);
 	buf_addf(m->why,
 	         ", of %s; stoker verify lists all that is damaged, and what "
 	         "mends it",
@@ -194,7 +194,7 @@ prove_extent(void *arg, const struct extent *e)
 	if (rc)
 		rc = mend_extent(m, e);
 	if (rc)
-		return extent_tell(&m->to, e, rc, m->why);
+		return extent_explain(&m->to, e, rc, m->why);
 	m->next.backup.files += e->kind == EXTENT_PROFILE;
 	m->next.backup.windows += e->kind == EXTENT_WINDOW;
 	m->next.backup.bytes += e->length;

@@ -228,7 +228,7 @@ look_at_manifest(struct backup_dir *d, struct buf *why)
 }
 
 static int
-tell(const char *path, int rc, struct buf *why)
+explain(const char *path, int rc, struct buf *why)
 {
 	if (rc && !why->len)
 		buf_addf(why, "%s: %s", path, strerror(-rc));
@@ -253,7 +253,7 @@ backup_dir_make(const char *path, const char *store_dir, struct backup_dir *out,
 	if (rc) {
 		if (made)
 			(void)rmdir(path);
-		return tell(path, rc, why);
+		return explain(path, rc, why);
 	}
 	*out = d;
 	d = (struct backup_dir)BACKUP_DIR_INIT;
@@ -269,7 +269,7 @@ backup_dir_open(const char *path, struct backup_dir *out, struct buf *why)
 	d.path = path;
 	d.fd = open(path, OPEN_FLAGS);
 	if (d.fd < 0)
-		return tell(path, -errno, why);
+		return explain(path, -errno, why);
 	/* The file may be missing in a backup that was copied
 	 * from elsewhere. */
 	d.lock_fd = openat(d.fd, LOCK, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
@@ -281,7 +281,7 @@ backup_dir_open(const char *path, struct backup_dir *out, struct buf *why)
 		rc = -ENOMEDIUM;
 	}
 	if (rc)
-		return tell(path, rc, why);
+		return explain(path, rc, why);
 	*out = d;
 	d = (struct backup_dir)BACKUP_DIR_INIT;
 	return 0;

@@ -201,8 +201,8 @@ extent_path(const struct extent *e, struct buf *out)
 }
 
 int
-extent_tell(const struct extent_place *p, const struct extent *e, int rc,
-            struct buf *why)
+extent_explain(const struct extent_place *p, const struct extent *e, int rc,
+               struct buf *why)
 {
 	if (why->len)
 		return rc;
@@ -364,14 +364,14 @@ extent_copy(const struct extent_place *from, const struct extent_place *to,
 		return 1;
 	rc = open_target(to, e, &target);
 	if (rc)
-		return extent_tell(to, e, rc, why);
+		return extent_explain(to, e, rc, why);
 	t.fd = target;
 	rc = digest_piece(source, e->start, e->length, write_piece, &t,
 	                  checksum);
 	if (!rc && e->kind == EXTENT_PROFILE && ftruncate(target, e->length))
 		rc = t.rc = -errno;
 	if (t.rc || rc == -ENOMEM)
-		return extent_tell(to, e, rc, why);
+		return extent_explain(to, e, rc, why);
 	if (rc || strcmp(checksum, e->checksum) != 0)
 		return 1;
 	if (e->last)

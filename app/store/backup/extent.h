@@ -49,7 +49,7 @@ void extent_place_close(struct extent_place *p);
 void extent_path(const struct extent *e, struct buf *out);
 /* Describes the file and the error rc in *why, unless *why has a line already.
  * Returns rc. */
-int extent_tell(const struct extent_place *p, const struct extent *e, int rc,
+int extent_explain(const struct extent_place *p, const struct extent *e, int rc,
                 struct buf *why);
 /* Calls fn with each extent, profiles first, then windows by segment and
  * offset, until fn returns other than 0, which is the result. */

@@ -299,7 +299,7 @@ restore_extent(void *arg, const struct extent *e)
 
 	if (rc)
 		rc = extent_copy(&r->from, &r->to, e, r->why);
-	return rc > 0 ? extent_tell(&r->from, e, -EBADMSG, r->why) : rc;
+	return rc > 0 ? extent_explain(&r->from, e, -EBADMSG, r->why) : rc;
 }
 
 static int

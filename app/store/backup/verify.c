@@ -198,7 +198,7 @@ verify_rows(struct verifying *v)
 }
 
 static int
-tell(const struct verifying *v, int rc, struct buf *why)
+explain(const struct verifying *v, int rc, struct buf *why)
 {
 	if (rc && !why->len)
 		buf_addf(why, "%s: %s", v->place.path, strerror(-rc));
@@ -237,7 +237,7 @@ store_verify(const char *dir, verify_found *found, void *arg,
 	rc = verify_store(&v, why);
 	if (!rc)
 		*out = v.seen;
-	return tell(&v, rc, why);
+	return explain(&v, rc, why);
 }
 
 /* Verifies the database's own checksum; 1 when the file is missing. */
@@ -297,5 +297,5 @@ backup_verify(const char *dir, verify_found *found, void *arg,
 	v.seen.taken_ms = d.manifest.backup.taken_ms;
 	if (!rc)
 		*out = v.seen;
-	return tell(&v, rc, why);
+	return explain(&v, rc, why);
 }

@@ -41,7 +41,7 @@ text(sqlite3_stmt *stmt, int column)
 
 /* Reports a line of integrity_check; "ok" is no damage. */
 static void
-tell_page(sqlite3_stmt *stmt, char *line, size_t size)
+page_line(sqlite3_stmt *stmt, char *line, size_t size)
 {
 	snprintf(line, size, "%s",
 	         strcmp(text(stmt, 0), "ok") ? text(stmt, 0) : "");
@@ -51,7 +51,7 @@ tell_page(sqlite3_stmt *stmt, char *line, size_t size)
 }
 
 static void
-tell_key(sqlite3_stmt *stmt, char *line, size_t size)
+key_line(sqlite3_stmt *stmt, char *line, size_t size)
 {
 	snprintf(line, size, "row %s of %s refers to a row of %s that is gone",
 	         text(stmt, 1), text(stmt, 0), text(stmt, 2));
@@ -62,10 +62,10 @@ sqlite_examine(struct db *db, db_found *found, void *arg)
 {
 	static const struct {
 		const char *pragma;
-		void (*tell)(sqlite3_stmt *stmt, char *line, size_t size);
+		void (*line_of)(sqlite3_stmt *stmt, char *line, size_t size);
 	} checks[] = {
-		[DB_DAMAGE_PAGE] = {"PRAGMA integrity_check", tell_page},
-		[DB_DAMAGE_KEY] = {"PRAGMA foreign_key_check", tell_key},
+		[DB_DAMAGE_PAGE] = {"PRAGMA integrity_check", page_line},
+		[DB_DAMAGE_KEY] = {"PRAGMA foreign_key_check", key_line},
 	};
 	int rc = 0;
 
@@ -80,7 +80,7 @@ sqlite_examine(struct db *db, db_found *found, void *arg)
 			code = sqlite3_step(stmt);
 			if (code != SQLITE_ROW)
 				break;
-			checks[i].tell(stmt, line, sizeof(line));
+			checks[i].line_of(stmt, line, sizeof(line));
 			if (*line)
 				found(arg, (enum db_damage)i, line);
 		}

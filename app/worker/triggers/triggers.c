@@ -118,7 +118,7 @@ judge(struct triggers *t, struct rule *r, double value, int64_t now_ns)
 		fire(t, r, value, now_ns);
 	} else if (!r->told_ns || now_ns - r->told_ns > TELL_NS) {
 		r->told_ns = now_ns;
-		rc = trigger_tell(t->windows->store, r->row.id, value);
+		rc = trigger_report(t->windows->store, r->row.id, value);
 	}
 	if (rc)
 		log_warn("trigger %s: %s", r->row.name, strerror(-rc));

@@ -12,7 +12,6 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"runtime"
 	"runtime/pprof"
@@ -154,23 +153,28 @@ func locks(n int) {
 	go func() { held.Lock() }()
 }
 
-func files() {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+// Both ends: a collection closes files that nothing refers to.
+var pipes [][2]*os.File
+
+func pipe() [2]*os.File {
+	r, w, err := os.Pipe()
 	if err != nil {
 		panic(err)
 	}
-	go listener.Accept()
+	pipes = append(pipes, [2]*os.File{r, w})
+	return pipes[len(pipes)-1]
+}
+
+func files() {
 	var fds [2]int
 	if err := syscall.Pipe(fds[:]); err != nil {
 		panic(err)
 	}
 	go waitInC(fds[0])
 	go func() { var b [1]byte; syscall.Read(fds[0], b[:]) }()
-	r, _, err := os.Pipe()
-	if err != nil {
-		panic(err)
-	}
-	go func() { var b [1]byte; r.Read(b[:]) }()
+	empty, full := pipe(), pipe()
+	go func() { var b [1]byte; empty[0].Read(b[:]) }()
+	go full[1].Write(make([]byte, 1<<20)) // more than a pipe holds
 }
 
 func labelled() {

@@ -1,13 +1,14 @@
 #!/bin/bash
-# Goroutines read from outside are those that the program itself tells of:
-# every version of Go in the suites, plain, stripped, without section headers,
-# and, where its tables tell it, without its version; some of them, or with
-# EVERY=1 all, also as PIE and with cgo; and a program as Debian ships it.
+# Goroutines read from outside are those that the program itself reports, for
+# every version of Go in the suites: plain, stripped, without section headers,
+# and, if its tables show its version, without the version's name. Some versions,
+# or with EVERY=1 all, also as PIE and with cgo; and a program as Debian ships it.
 #
-# The program is asked before and after: what it says both times of a
-# goroutine must be what we say, and nothing of that may be missing.
+# The program writes a dump before the capture and another one after it. A
+# goroutine that is the same in both must be the same in the capture, and the
+# capture has no other goroutines.
 #
-# Beside others: goroutines are compared that hold still.
+# Beside others: the goroutines that are compared hold still.
 set -u
 cd "$(dirname "$0")/../.."
 : "${B:=build}"
@@ -28,7 +29,7 @@ run_program() { # program
   exec {in}>"$tmp/in" {out}<"$tmp/out"
   hear && [ "$heard" = ready ]
 }
-hear() { read -r -t 20 heard <&"$out"; }
+hear() { read -r -t 120 heard <&"$out"; }
 say() { echo "$@" >&"$in" && hear; }
 
 ours() { # pid, output
@@ -38,7 +39,8 @@ ours() { # pid, output
 }
 theirs() { "$B/tests/tools/goroutines" "$1" >"$2"; } # dump, output
 
-# How many goroutines said the same twice, and what of that we say otherwise.
+# How many goroutines are the same in both dumps, and how many of these differ
+# in the capture.
 judge() { # before, ours, after
   local side
   for side in "$1" "$2" "$3"; do
@@ -47,8 +49,9 @@ judge() { # before, ours, after
   done
   LC_ALL=C comm -12 "$1.sorted" "$3.sorted" >"$tmp/stable"
   LC_ALL=C comm -23 "$tmp/stable" "$2.sorted" >"$tmp/wrong"
-  # and whoever is neither in the one nor in the other; whose functions are all
-  # the runtime's is what runs finalizers, which it shows only while one runs
+  # Goroutines of the capture that are in neither dump differ, too. A dump has the
+  # one that runs finalizers, all of whose functions are the runtime's, only while
+  # it runs one.
   awk '{ print $1 }' "$1" "$3" | LC_ALL=C sort -u >"$tmp/known"
   awk '!/^[0-9]+ \[[^]]*\] \| / { print $1 }' "$2" | LC_ALL=C sort | LC_ALL=C comm -13 "$tmp/known" - |
     sed 's/$/ is nowhere/' >>"$tmp/wrong"
@@ -75,7 +78,7 @@ compare() { # name
   fi
 }
 
-# One that computes is stopped and seen where it was.
+# The goroutine that computes is stopped, and its stack read.
 sees_what_runs() { # name
   local row
   row=$(grep ' main.spin ' "$tmp/mine")
@@ -139,8 +142,9 @@ build() { # version, kind, output
 one() { # version
   local v=$1 kind p name
   case ${EVERY-}$v in 1.19 | 1.24 | 1.27 | 11.*) kinds=$all_kinds ;; esac
-  # The function table of the others does not tell them from 1.24: their
-  # wrappers are shown then, and those of 1.22 in system calls have no stack.
+  # The function tables of the other versions look like those of 1.24: without
+  # the version their wrappers are shown, and goroutines of 1.22 in system calls
+  # have no stack.
   case $v in 1.19 | 1.23 | 1.24 | 1.26 | 1.27) kinds="$kinds unnamed" ;; esac
   for kind in $kinds; do
     name=go${v}_$kind p=$B/go/bin/goroutines-$v-$kind
@@ -161,7 +165,7 @@ one() { # version
   done
 }
 
-# A stripped program with cgo that many use, asked over HTTP.
+# A stripped program with cgo that many people use. It sends its dumps over HTTP.
 prometheus() {
   local root=$B/go/prometheus url port
   conf/packages/unpack bookworm "$root" prometheus 2>"$tmp/why" ||
@@ -180,7 +184,7 @@ prometheus() {
     curl -sf "$url/debug/pprof/goroutine?debug=2" -o "$tmp/after.txt" &&
     theirs "$tmp/before.txt" "$tmp/before" && theirs "$tmp/after.txt" "$tmp/after"
   if [ $? -ne 0 ]; then
-    echo "not ok prometheus: $(tail -n 1 "$tmp/err") $(tail -n 1 "$tmp/log")"
+    echo "not ok goroutines_of_a_stripped_prometheus_are_those_of_debug_2: $(tail -n 1 "$tmp/err") $(tail -n 1 "$tmp/log")"
   else
     judge "$tmp/before" "$tmp/mine" "$tmp/after"
     echo "# prometheus: $stable goroutines, $wrong differ"
@@ -200,7 +204,7 @@ go_service() { # name, executable
     wait_for 10 seen "$1"
 }
 
-# A service of kind go, through the API; and one that is none.
+# A service of kind go through the API, and one whose program is not Go.
 through_the_api() {
   local p=$B/go/bin/goroutines-1.19-plain id result
   build 1.19 plain "$p" 2>"$tmp/why" ||
@@ -216,18 +220,18 @@ through_the_api() {
   result=$(finished "$id")
   check a_goroutine_profile_of_a_go_service_completes \
     equal "$(jq -r .status <<<"$result")" completed
-  check its_goroutines_are_counted \
+  check a_goroutine_profile_has_a_sample_for_each_goroutine \
     equal "$(jq .sampleCount <<<"$result")" "$(jq .quality.goroutines <<<"$result")"
-  check it_has_all_of_them [ "$(jq .sampleCount <<<"$result")" -gt 70 ]
-  check its_flame_graph_has_the_program_s_functions \
+  check a_goroutine_profile_has_all_goroutines [ "$(jq .sampleCount <<<"$result")" -gt 70 ]
+  check a_goroutine_profile_names_the_program_s_functions \
     grep 'main.labelled.func1' <(api GET "$P/$id/flamegraph?format=folded")
   end_program
-  run_program "$STATE/bin/threads" # says ready, too
+  run_program "$STATE/bin/threads" # it prints ready, too
   go_service none "$STATE/bin/threads"
   id=$(api POST $P/start -H 'Content-Type: application/json' \
     -d '{"service":"none","profileType":"goroutine"}' | jq -r '.id // error')
   result=$(finished "$id")
-  check what_is_no_go_program_fails_and_says_so \
+  check a_goroutine_profile_of_a_program_not_in_go_fails_and_says_so \
     equal "$(jq -r .error.error_code <<<"$result")" Unsupported
 }
 
@@ -241,6 +245,6 @@ case ${1-} in
 *)
   tests/lib/go fetch 2>/dev/null
   { tests/lib/go versions | tr ' ' '\n' | sed 's/^/--one /'; echo --prometheus; echo --api; } |
-    xargs -P 2 -L 1 "$0"
+    xargs -P 4 -L 1 "$0"
   ;;
 esac

@@ -1,41 +1,39 @@
 #!/bin/bash
-# A service in Go that leaks is found out within two sessions, and one that is
-# only busy is not: the oldest and the newest Go. The service counts its
-# goroutines itself; the seeds' own lines are run as they are.
+# A service in Go that leaks is suspected within two sessions, and one that is
+# only busy is not, with the oldest and the newest Go. The service counts its
+# goroutines itself; the calls of the seeds are made word for word.
 #
 # Beside others: it waits for events.
 . "$(dirname "$0")/../lib/e2e.sh"
 e2e_start
 A=/api/v1/profiling
 
-go_service() { # name
-  api POST /api/v1/services -H 'Content-Type: application/json' -o /dev/null \
-    -d "{\"name\":\"$1\",\"kind\":\"go\",\"match\":{\"exe\":\"$STATE/bin/$1\"}}" &&
-    wait_for 20 seen "$1"
-}
-run_service() { # name; GOGC may be set
-  rm -f "$STATE/in" "$STATE/out"
-  mkfifo "$STATE/in" "$STATE/out"
-  "$STATE/bin/$1" -clients 0 -workers 120 -busy 10 <"$STATE/in" >"$STATE/out" &
+# A program of its own for each service: $pid, which takes orders.
+run_service() { # name, program; GOGC may be set
+  install -m 755 "$2" "$STATE/bin/$1"
+  mkfifo "$STATE/$1.in" "$STATE/$1.out"
+  "$STATE/bin/$1" -clients 0 -workers 120 -busy 10 <"$STATE/$1.in" >"$STATE/$1.out" &
   pid=$!
-  exec {in}>"$STATE/in" {out}<"$STATE/out"
-  read -r -t 60 _ <&"$out"
+  exec {in}>"$STATE/$1.in" {out}<"$STATE/$1.out"
+  read -r -t 120 _ <&"$out" &&
+    api POST /api/v1/services -H 'Content-Type: application/json' -o /dev/null \
+      -d "{\"name\":\"$1\",\"kind\":\"go\",\"match\":{\"exe\":\"$STATE/bin/$1\"}}" &&
+    wait_for 20 seen "$1" || echo "not ok $1_starts"
 }
 end_service() {
   kill -KILL "$pid"
-  wait "$pid" 2>/dev/null
-  exec {in}>&- {out}<&-
+  wait "$pid" 2>/dev/null || : # killed
 }
 say() { # command; how many goroutines there are then
   echo "$@" >&"$in"
-  read -r -t 60 truth <&"$out"
+  read -r -t 120 truth <&"$out"
 }
 capture() { # service; a goroutine session, which becomes $id
   id=$(api POST $A/sessions -H 'Content-Type: application/json' \
     -d "{\"service\":\"$1\",\"profileType\":\"goroutine\"}" | jq -r '.sessionId // error')
   finished "$id" >/dev/null
 }
-seed() { # line, its id or ids
+seed() { # line, one id or two
   local line=$1
   line=${line//'{host}'/http://127.0.0.1:$PORT}
   line=${line//'{token}'/$TOKEN}
@@ -52,8 +50,9 @@ analysis() { # service; of a new session
   found=$(seed "$ANALYSIS" "$id")
 }
 
-leaks() { # service
+leaks() { # service, program
   local one before
+  run_service "$@"
   say leak 30
   analysis "$1"
   one=$id before=$truth
@@ -71,12 +70,14 @@ leaks() { # service
     '.blockedGoroutines | any(.count == 200 and .createdBy == "main.lookup")' "$found"
   check "$1_diff_counts_what_grew" holds \
     '.growthCount == 170 and (.grownStacks | any(.baseCount == 30))' "$(seed "$DIFF" "$one" "$id")"
+  end_service
 }
 
-# A pool that waits, then 110 requests under way on connections that are kept,
-# and as many a session later.
-healthy() { # service
+# A pool that waits; then 110 requests under way, on connections that are kept;
+# and 110 others a session later.
+healthy() { # service, program; GOGC may be set
   local what
+  run_service "$@"
   analysis "$1"
   for what in all_at_once as_many; do
     say clients 110
@@ -85,41 +86,47 @@ healthy() { # service
       '[.topStacks[], .blockedGoroutines[] | select(any(.frames[]; . == "main.serve")) | .count] | max >= 100' "$found"
     check "$1_requests_under_way_${what}_are_no_suspects" holds '.leakSuspects == []' "$found"
   done
+  end_service
 }
 
-# Everything there is to see of a Go service, of which nobody said that it is one.
-every_type() { # executable
-  local type id result
-  background undeclared "$1" # as make run starts it
-  stoker_cli service add undeclared --exe "$1" >/dev/null && wait_for 10 seen undeclared
-  for type in cpu memory alloc block mutex goroutine; do
-    id=$(api POST $P/start -H 'Content-Type: application/json' \
+# Each type of profile of a Go service that is registered without its kind.
+every_type() { # program
+  local types=(cpu memory alloc block mutex goroutine) type id=() result
+  install -m 755 "$1" "$STATE/bin/undeclared"
+  background undeclared "$STATE/bin/undeclared" # as make run starts it
+  stoker_cli service add undeclared --exe "$STATE/bin/undeclared" >/dev/null &&
+    wait_for 10 seen undeclared
+  for type in "${types[@]}"; do
+    id+=("$(api POST $P/start -H 'Content-Type: application/json' \
       -d "{\"service\":\"undeclared\",\"profileType\":\"$type\",\"durationSeconds\":5}" |
-      jq -r '.id // error')
-    result=$(finished "$id")
+      jq -r '.id // error')")
+  done
+  for type in "${types[@]}"; do
+    result=$(finished "${id[0]}") id=("${id[@]:1}")
     check "${type}_of_the_demo_has_samples" holds '.status == "completed" and .sampleCount > 0' "$result"
   done
   kill "$(<"$STATE/pid/undeclared")"
 }
 
-versions=$(tests/lib/go versions)
-for version in ${versions%% *} ${versions##* }; do
-  program=$B/go/bin/demo-$version name=go$version
-  tests/lib/go build "$version" "$program" tests/targets/go/demo 2>"$STATE/why"
+one() { # version
+  local program=$B/go/bin/demo-$1 name=go$1 jobs
+  tests/lib/go build "$1" "$program" tests/targets/go/demo 2>"$STATE/why$1"
   case $? in
   0) ;;
-  69) echo "skip go_leak: $name: $(tail -n 1 "$STATE/why")"; continue ;;
-  *) echo "not ok ${name}_builds: $(tail -n 1 "$STATE/why")"; continue ;;
+  69) echo "skip go_leak: $name: $(tail -n 1 "$STATE/why$1")"; return ;;
+  *) echo "not ok ${name}_builds: $(tail -n 1 "$STATE/why$1")"; return ;;
   esac
-  for name in "$name" "$name-never-collected"; do
-    install -m 755 "$program" "$STATE/bin/$name"
-    case $name in *-never-*) export GOGC=off ;; *) unset GOGC ;; esac
-    run_service "$name" && go_service "$name" || echo "not ok ${name}_starts"
-    healthy "$name"
-    end_service
-  done
-  name=go$version
-  run_service "$name" && wait_for 20 seen "$name" && leaks "$name"
-  end_service
-  [ "$version" != "${versions%% *}" ] || every_type "$STATE/bin/$name"
-done
+  healthy "$name-busy" "$program" &
+  jobs=($!)
+  GOGC=off healthy "$name-never-collected" "$program" &
+  jobs+=($!)
+  leaks "$name-leaking" "$program" &
+  jobs+=($!)
+  [ "$1" != "${versions%% *}" ] || every_type "$program"
+  wait "${jobs[@]}"
+}
+versions=$(tests/lib/go versions)
+one "${versions%% *}" &
+oldest=$!
+one "${versions##* }" &
+wait $oldest $!

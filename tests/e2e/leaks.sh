@@ -1,6 +1,6 @@
 #!/bin/bash
-# Goroutines that nothing can wake any more, as Go's own collector finds them,
-# of services that opted in; and a fetcher that dies.
+# Goroutines that nothing can wake any more, which Go's collector finds in
+# services that opted in; and the death of a fetcher.
 #
 # Beside others: it waits for events.
 : "${B:=build}"
@@ -29,7 +29,7 @@ begin() { # service, type, seconds
     -d "{\"service\":\"$1\",\"profileType\":\"$2\",\"durationSeconds\":${3:-1}}" |
     jq -r '.id // error'
 }
-analysis() { # service: the id of a profile and what is said of it
+analysis() { # service: $id of a profile, its $result and its analysis, $found
   id=$(begin "$1" goroutine) && result=$(finished "$id") &&
     found=$(api GET "/api/v1/profiling/sessions/$id/analysis?top=1000")
 }
@@ -41,46 +41,46 @@ endpoint leaks 1.27 ',"allow":{"goroutineLeak":true}' || exit 1
 endpoint shy 1.27
 endpoint old 1.24 ',"allow":{"goroutineLeak":true}'
 
-# --- few: each has its state
+# --- few goroutines: the profile has the state of each
 analysis leaks
 check leaked_goroutines_are_certain holds "$found" \
   "$certain | length == 1 and .[0].count == 5 and (.[0].frames | index(\"main.leak\"))"
-check those_that_can_be_woken_are_not holds "$found" \
+check goroutines_that_can_be_woken_are_not_certain holds "$found" \
   "$certain | all(.frames | index(\"main.waitForever\") | not)"
-check all_others_have_their_state holds "$found" \
+check goroutines_that_can_be_woken_have_their_state holds "$found" \
   '[.blockedGoroutines[] | select(.frames | index("main.waitForever"))] |
    length == 1 and .[0].count == 7 and .[0].waitReason == "channel receive"'
-check nothing_is_missing_that_was_asked_for holds "$result" "$noted | not"
+check a_service_that_opted_in_gets_no_note_about_leaks holds "$result" "$noted | not"
 few=$(jq .goroutineCount <<<"$found")
 analysis shy
-check without_the_opt_in_no_collection_is_run holds "$found" "$certain | length == 0"
-check and_nothing_is_said_of_it holds "$result" "$noted | not"
+check without_the_opt_in_no_goroutine_is_certain holds "$found" "$certain | length == 0"
+check without_the_opt_in_there_is_no_note_about_leaks holds "$result" "$noted | not"
 analysis old
-check an_older_go_is_dumped_all_the_same holds "$found" \
+check goroutines_of_an_older_go_have_their_state holds "$found" \
   '[.blockedGoroutines[] | select(.frames | index("main.leak"))][0].waitReason == "channel receive"'
-check its_report_says_what_is_missing holds "$result" "$noted"
+check a_note_says_that_an_older_go_finds_no_leaks holds "$result" "$noted"
 
-# --- many: stacks and counts
+# --- many goroutines: the profile has stacks and counts
 sed -i 's/^goroutines = .*/goroutines = 3/' "$STATE/stoker.conf"
 process_stop worker
 worker_start
 wait_for 15 stack_ready
 analysis leaks
-check of_many_the_leaked_are_certain_too holds "$found" \
+check leaked_goroutines_among_many_are_certain holds "$found" \
   "$certain | length == 1 and .[0].count == 5 and (.[0].frames | index(\"main.leak\"))"
 many=$(jq .goroutineCount <<<"$found")
-# A connection of ours more or less is two goroutines.
-check they_are_counted_once [ $(((many - few) * (many - few))) -le 4 ]
-check and_the_rest_is_there holds "$(api GET "$P/$id/flamegraph?format=json" | jq -Rs '{text: .}')" \
+# A connection from Stoker more or less is two goroutines.
+check goroutines_among_many_are_counted_once [ $(((many - few) * (many - few))) -le 4 ]
+check goroutines_among_many_that_can_be_woken_are_in_the_profile holds "$(api GET "$P/$id/flamegraph?format=json" | jq -Rs '{text: .}')" \
   '.text | contains("main.waitForever") and contains("main.contend")'
 analysis old
-check without_the_page_the_counts_are_kept holds "$result" \
+check counts_are_kept_if_the_program_has_no_page_of_leaks holds "$result" \
   ".status == \"completed\" and ($noted)"
 
 # --- the opt-in itself
 put() { api PUT /api/v1/services/shy -H 'Content-Type: application/json' -d "{\"allow\":$1}" "${@:2}"; }
-check an_opt_in_is_true_or_false equal "$(put '{"goroutineLeak":"yes"}' -o /dev/null -w '%{http_code}')" 400
-check another_is_kept_with_a_warning holds "$(put '{"other":true}')" \
+check the_opt_in_is_true_or_false equal "$(put '{"goroutineLeak":"yes"}' -o /dev/null -w '%{http_code}')" 400
+check an_unknown_opt_in_is_kept_with_a_warning holds "$(put '{"other":true}')" \
   '.allow.other and (.warnings | any(contains("other")))'
 
 # --- a fetcher that dies in the middle of a pull
@@ -89,12 +89,12 @@ id=$(begin leaks cpu 600)
 under_way() { api GET "$P/$id" | jq -e '.progress > 0'; }
 wait_for 10 under_way
 first=$(fetcher)
-check the_fetcher_is_a_process_of_its_own [ -n "$first" ]
-# doctor tells of one installation where a machine has several.
-check doctor_finds_it grep -Eq 'fetcher: .*pid [0-9]' <(stoker_cli doctor --config "$STATE/stoker.conf" 2>&1)
+check the_fetcher_is_a_separate_process [ -n "$first" ]
+# doctor describes one installation; a machine may have several.
+check doctor_finds_the_fetcher grep -Eq 'fetcher: .*pid [0-9]' <(stoker_cli doctor --config "$STATE/stoker.conf" 2>&1)
 kill -KILL "$first"
-check its_pull_fails_and_says_why holds "$(finished "$id")" \
+check a_pull_fails_and_says_so_if_its_fetcher_dies holds "$(finished "$id")" \
   '.status == "failed" and (.error.message | contains("fetcher process died"))'
-check the_next_one_has_a_fetcher_of_its_own holds \
+check the_pull_after_a_fetcher_s_death_completes holds \
   "$(finished "$(begin leaks memory)")" '.status == "completed"'
-check which_is_another [ "$(fetcher)" != "$first" ]
+check a_dead_fetcher_is_replaced [ "$(fetcher)" != "$first" ]

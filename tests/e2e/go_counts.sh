@@ -1,11 +1,12 @@
 #!/bin/bash
-# Memory, block and mutex profiles of Go programs from outside are those that
-# the programs tell of themselves: every version of Go in the suites, plain and
-# stripped; the oldest, the newest and one between, or with EVERY=1 all, also
-# position-independent, with cgo and with pages of net/http/pprof; and a Go
+# Memory, block and mutex profiles of Go programs from outside are those that the
+# programs write themselves, for every version of Go in the suites, plain and
+# stripped. The oldest version, the newest and one between, or with EVERY=1 all,
+# also position-independent, with cgo and with pages of net/http/pprof; and a Go
 # service through the API.
 #
-# The counts that are compared hold still: the program waits for its next order.
+# Beside others: the counts that are compared hold still, since the program waits
+# for its next order.
 set -u
 cd "$(dirname "$0")/../.."
 : "${B:=build}"
@@ -41,8 +42,8 @@ capture() { # type, more arguments
     --out "$tmp/profile" >"$tmp/report" 2>"$tmp/err" ||
     { tail -n 1 "$tmp/err"; return 1; }
 }
-# Go files all functions of a name under one file: of init functions another's.
-# Buckets whose stacks read the same are one row of ours.
+# Go writes all functions of a name with one file, which is wrong for functions
+# called init. We write buckets whose stacks read the same as one row.
 rows() { # profile
   "$B/tests/tools/counts" "$1" | sed -E 's/\[go\.shape[^]]*\]/[...]/g
     s,(\.init(\.[0-9]+)?) [^ ]*/,\1 ,g; s,(\.init) [^ ]*:,\1 :,g' |
@@ -67,7 +68,7 @@ same_memory() {
   [ "${PIPESTATUS[0]}" -eq 0 ]
 }
 
-# A finisher that passes time: the worker's grandchild waits for one thing.
+# A finisher waits for the second look: the worker's grandchild is in poll().
 looks() { # worker
   local child
   for child in $(pgrep -P "$(pgrep -d, -P "$1")"); do
@@ -90,13 +91,13 @@ during() { # type, order to the program
   kill -INT "$(pgrep -n -P $worker)"
   wait $worker
 }
-# The values of a function of the program, of the stack that has most: a small
-# object may be sampled, too, and on a busy machine it waits at other places.
+# The values of the stack through a function of the program that has most: small
+# objects may be sampled, too, and on a busy machine it waits at other places.
 row_of() {
   rows "$1" | awk -v f=" main.$2 " 'index($0, f) { print $1, $2 }' | sort -rnk 2 | head -n 1
 }
-# As many events, and as long: the program's clock is measured apart from ours.
-# A goroutine that is late meets no wait, so that a few of the 20 may be missing.
+# As many events, and as long; the program measures its clock's rate itself. A
+# goroutine that is late does not wait, so a few of the 20 may be missing.
 same_events() { # type, function of the program
   local ours theirs
   during "$1" "$2" 20 && say write "$1" "$tmp/own" || return 1
@@ -105,8 +106,8 @@ same_events() { # type, function of the program
   awk -v a="$ours" -v b="$theirs" 'BEGIN { split(a, x); split(b, y)
     exit !(x[1] == y[1] && x[1] > 10 && x[2] > 1e6 * x[1] && x[2] > 0.9 * y[2] && x[2] < 1.1 * y[2]) }'
 }
-# To the moment: what no collection has published yet is there. How much is
-# allocated between two samples is left to chance: 200 MiB are 400 of them.
+# Up to this moment: allocations that no collection has published are there. How
+# much is allocated between two samples is chance: 200 MiB are 400 samples.
 same_allocations() {
   local got
   during alloc allocate 200 || return 1
@@ -144,15 +145,15 @@ one() { # version
     *) echo "not ok ${name}_builds: $(tail -n 1 "$tmp/why")"; return ;;
     esac
     run_program "$p" block mutex || { echo "not ok ${name}_starts"; continue; }
-    check "${name}_memory_in_use_is_what_the_program_tells" same_memory 6
-    check "${name}_block_events_are_what_the_program_tells" same_events block block
-    check "${name}_mutex_events_are_what_the_program_tells" same_events mutex contend
-    check "${name}_allocations_are_told_to_the_moment" same_allocations
+    check "${name}_memory_in_use_is_what_the_program_writes" same_memory 6
+    check "${name}_block_events_are_what_the_program_writes" same_events block block
+    check "${name}_mutex_events_are_what_the_program_writes" same_events mutex contend
+    check "${name}_allocations_are_counted_to_the_moment" same_allocations
     end_program
-    check "${name}_hundreds_of_stacks_are_what_the_program_tells" many_rows "$p"
+    check "${name}_hundreds_of_stacks_are_what_the_program_writes" many_rows "$p"
     run_program "$p" off
-    check "${name}_a_program_without_a_memory_profile_is_told" is_off memory MemProfileRate
-    check "${name}_a_program_without_block_events_is_told" is_off block SetBlockProfileRate
+    check "${name}_a_program_without_a_memory_profile_is_reported" is_off memory MemProfileRate
+    check "${name}_a_program_without_block_events_is_reported" is_off block SetBlockProfileRate
     end_program
   done
 }
@@ -163,14 +164,14 @@ lean() { # version
   for tag in $tags; do
     name=go${v} p=$B/go/bin/lean-$v-$tag
     tests/lib/go build "$v" "$p" tests/targets/go/lean -tags $tag 2>"$tmp/why" ||
-      { echo "not ok ${name}_lean_$tag builds: $(tail -n 1 "$tmp/why")"; continue; }
-    run_program "$p" && say keep 30 || { echo "not ok ${name}_lean_$tag starts"; continue; }
+      { echo "not ok ${name}_lean_${tag}_builds: $(tail -n 1 "$tmp/why")"; continue; }
+    run_program "$p" && say keep 30 || { echo "not ok ${name}_lean_${tag}_starts"; continue; }
     case $tag in
     none)
-      check "${name}_block_events_of_a_program_without_pprof_are_told_to_be_off" \
+      check "${name}_block_events_of_a_program_without_pprof_are_reported_as_off" \
         is_off block SetBlockProfileRate
       for type in memory alloc; do
-        check "${name}_${type}_of_a_program_without_pprof_is_told_to_be_off" is_off_by_import $type
+        check "${name}_${type}_of_a_program_without_pprof_is_reported_as_off" is_off_by_import $type
       done ;;
     own)
       check "${name}_memory_is_read_where_nothing_calls_runtime_GC" same_lean_memory
@@ -227,7 +228,7 @@ alloc allocate_200 main.allocate
 block block_40 main.block
 mutex contend_40 main.contend
 ROWS
-  # One that is restarted counts from its start on.
+  # A restarted program counts from its start.
   has_one_process() { jq -e '.quality.processes == 1' <<<"$result" >/dev/null || { echo "$result"; return 1; }; }
   id=$(api POST $P/start -H 'Content-Type: application/json' \
     -d '{"service":"counts","profileType":"alloc","durationSeconds":10}' | jq -r '.id // error')
@@ -236,8 +237,8 @@ ROWS
   run_program "$STATE/bin/counts" && say allocate 200
   result=$(finished "$id")
   api GET "$P/$id/flamegraph?format=pprof" -o "$tmp/profile"
-  check a_program_that_is_restarted_is_told has_one_process
-  check what_a_restarted_program_allocates_is_told among 160 240 $(row_of "$tmp/profile" allocate)
+  check a_capture_of_a_restarted_program_has_one_process has_one_process
+  check allocations_of_a_restarted_program_are_captured among 160 240 $(row_of "$tmp/profile" allocate)
   take memory ''
   api GET "$P/$id/flamegraph?format=pprof" -o "$tmp/profile"
   check a_memory_profile_names_the_process_that_was_read \
@@ -258,8 +259,8 @@ set_allow() { # JSON
 mutex_rate() { say gc 0 && awk '{ print $3 }' <<<"$heard"; }
 is_rate() { [ "$(mutex_rate)" = "$1" ]; }
 
-# A program that counts nothing is made to, where its service allows that, and
-# is afterwards as it was, even when the worker is killed.
+# If its service allows that, a program that counts no events is made to count
+# them. Afterwards it is as it was, even if the worker is killed.
 turned_on() { # program
   run_program "$STATE/bin/counts"
   wait_for 10 seen counts
@@ -271,17 +272,17 @@ turned_on() { # program
   for type in mutex block; do
     take $type "$([ $type = mutex ] && echo contend 200 || echo block 200)"
     check "${type}_events_are_turned_on_where_allowed" equal "$(jq -r .status <<<"$result")" completed
-    check "${type}_events_are_counted_then" [ "$(jq .sampleCount <<<"$result")" -gt 5 ]
-    check "${type}_has_a_note_of_it" grep -q 'was made to count' <<<"$result"
+    check "${type}_events_are_counted_once_turned_on" [ "$(jq .sampleCount <<<"$result")" -gt 5 ]
+    check "${type}_profile_has_a_note_that_counting_was_turned_on" grep -q 'was made to count' <<<"$result"
   done
-  check rates_are_taken_back wait_for 5 is_rate 0
+  check counting_is_turned_off_after_a_capture wait_for 5 is_rate 0
   api POST $P/start -H 'Content-Type: application/json' -o /dev/null \
     -d '{"service":"counts","profileType":"mutex","durationSeconds":60}'
-  check a_rate_is_there_while_it_is_captured wait_for 10 is_rate 5
+  check counting_is_on_during_a_capture wait_for 10 is_rate 5
   kill -KILL "$(<"$STATE/pid/worker")"
-  check a_killed_worker_leaves_it is_rate 5
+  check a_killed_worker_leaves_counting_on is_rate 5
   worker_start
-  check the_next_worker_takes_it_back wait_for 10 is_rate 0
+  check the_next_worker_turns_counting_off wait_for 10 is_rate 0
   end_program
 }
 
@@ -293,7 +294,7 @@ case ${1-} in
 --api) through_the_api ;;
 *)
   tests/lib/go fetch 2>/dev/null
-  # they wait for their programs more than they work
+  # They wait for their programs more than they work.
   { tests/lib/go versions | tr ' ' '\n' | sed 's/^/--one /'; echo --api; } | xargs -P 4 -L 1 "$0"
   ;;
 esac

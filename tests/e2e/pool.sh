@@ -1,6 +1,8 @@
 #!/bin/bash
-# The pool as the API unit runs it, without systemd: reloads lose no request,
-# and a socket handed over is used in place of one of its own.
+# The pool as the API unit runs it, without systemd: reloads lose no request, and
+# a socket that is handed over is used in place of a new one.
+#
+# Beside others: it waits for events.
 . "$(dirname "$0")/../lib/e2e.sh"
 STATE=$(mktemp -d /var/tmp/stoker-pool-XXXXXX)
 chmod 755 "$STATE"
@@ -13,7 +15,7 @@ RATE=10000r/s stack_conf
 stack_token
 sed "s|/usr/sbin/stoker-api|$STATE/bin/stoker-api|" systemd/pool >"$STATE/bin/pool"
 chmod 755 "$STATE/bin/pool"
-nginx_start || { echo "not ok nginx starts"; exit 1; }
+nginx_start || { echo "not ok nginx_starts_before_the_pool"; exit 1; }
 
 healthy() { curl -fsS -o /dev/null "http://127.0.0.1:$PORT/healthz"; }
 children() { pgrep -P "$(<"$STATE/pid/api")" | sort | paste -sd' '; }
@@ -38,17 +40,17 @@ reload() {
   kill -USR2 "$(<"$STATE/pid/api")"
   wait_for 10 replaced "$before" || { echo "had $before, has $(children)"; return 1; }
 }
-# More than the 3 that multiwatch allows by itself.
+# multiwatch allows 3 unless it is configured.
 ten_reloads() { for _ in 1 2 3 4 5 6 7 8 9 10; do reload || return 1; done; }
 
 pool_start
 check the_pool_starts wait_for 10 healthy
-check it_has_the_configured_size equal "$(children | wc -w)" 6
-check its_socket_is_closed_to_others equal "$(stat -c '%F %a' "$STATE/run/api.sock")" "socket 660"
+check the_pool_has_the_configured_size equal "$(children | wc -w)" 6
+check the_pool_s_socket_is_closed_to_others equal "$(stat -c '%F %a' "$STATE/run/api.sock")" "socket 660"
 
-# One of several clients: asks until there were reloads enough, and writes
-# down every status. nginx sends a GET again when a process takes it to its
-# grave, a POST never.
+# One of several clients: sends requests until the reloads are done, and writes
+# down each status. If a process dies with a request, nginx sends a GET again, but
+# no POST.
 TOKEN=$(<"$STATE/token")
 client() { # name, request
   local n
@@ -74,13 +76,13 @@ done
 check ten_reloads_in_a_row_replace_every_process ten_reloads
 touch "$STATE/enough"
 wait "${clients[@]}"
-check and_lose_no_get equal "$(statuses get)" 200
-check and_no_post equal "$(statuses post)" 201
-check while_there_were_gets test "$(replies get)" -gt 20
-check and_posts test "$(replies post)" -gt 20
+check ten_reloads_lose_no_get equal "$(statuses get)" 200
+check ten_reloads_lose_no_post equal "$(statuses post)" 201
+check gets_were_sent_during_the_reloads test "$(replies get)" -gt 20
+check posts_were_sent_during_the_reloads test "$(replies post)" -gt 20
 
-# More than the buffers on its way hold, asked for by as many as the pool has
-# processes, and read by none.
+# A reply larger than all buffers on its way. As many clients ask for it as the
+# pool has processes, and none of them reads it.
 text=$(head -c 15000 /dev/zero | tr '\0' x)
 for n in {1..480}; do
   [ "$n" = 1 ] || echo next
@@ -97,19 +99,19 @@ for n in 1 2 3 4 5 6; do
   printf 'GET /api/v1/services?limit=500 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n' "$TOKEN" >&"$fd"
   readers+=("$fd")
 done
-check those_who_do_not_read_hold_no_process wait_for 10 all_sent
-check and_others_are_served healthy
+check clients_that_do_not_read_occupy_no_process wait_for 10 all_sent
+check clients_are_served_beside_those_that_do_not_read healthy
 
 for fd in "${readers[@]}"; do exec {fd}>&-; done
 pid=$(<"$STATE/pid/api")
 process_stop api
-check sigterm_ends_it process_gone "$pid"
+check sigterm_ends_the_pool process_gone "$pid"
 rm -f "$STATE/run/api.sock"
 
 # systemd-socket-activate stands for the socket unit: descriptor 0 listens.
 pool_start systemd-socket-activate --inetd -l "$STATE/run/api.sock"
 check a_socket_handed_over_is_served wait_for 10 healthy
-check by_multiwatch_itself equal "$(ps -o comm= -p "$(<"$STATE/pid/api")")" multiwatch
+check the_pool_becomes_multiwatch equal "$(ps -o comm= -p "$(<"$STATE/pid/api")")" multiwatch
 
 workers=$(pgrep -P "$(<"$STATE/pid/api")")
 all_gone() { local w; for w in $workers; do process_gone "$w" || return 1; done; }

@@ -1,5 +1,8 @@
 #!/bin/bash
-# Snapshots of threads: the same stacks as a debugger tells, and through the API.
+# Snapshots of threads: their stacks are those that a debugger prints. A snapshot
+# through the API.
+#
+# Beside others: the threads that are compared hold still.
 . tests/lib/e2e.sh
 tmp=$(mktemp -d /var/tmp/stoker-snapshot-XXXXXX)
 
@@ -18,8 +21,8 @@ stacks_of_stoker() {
   "$B/tests/tools/folded" "$tmp/profile" | grep ';wait_' |
     awk '{ n = $NF; sub(/ [0-9]+$/, ""); while (n--) print }' | sort
 }
-# From the thread's first function to the one that waits: what libc calls its
-# own functions depends on which of its files each reads.
+# From the thread's first function to the one that waits: the names of libc's
+# functions depend on which of its files is read.
 own_part() { sed -E 's/^.*;(begin;.*;wait_[a-z]+).*$/\1/'; }
 
 same_as_gdb() {
@@ -36,14 +39,14 @@ mkfifo "$tmp/in" "$tmp/out"
 pid=$!
 exec {in}>"$tmp/in" {out}<"$tmp/out"
 read -r _ <&"$out"
-check stacks_are_those_of_gdb same_as_gdb "$pid"
+check stacks_of_threads_are_those_of_gdb same_as_gdb "$pid"
 
 service waiting "$STATE/bin/threads" || exit 1
 id=$(api POST $P/start -H 'Content-Type: application/json' \
   -d '{"service":"waiting","profileType":"goroutine"}' | jq -r '.id // error')
 result=$(finished "$id")
-check a_snapshot_completes equal "$(jq -r .status <<<"$result")" completed
-check every_thread_is_a_sample equal "$(jq .sampleCount <<<"$result")" 101
-check no_waiting_thread_is_stopped equal "$(jq .quality.threadsStopped <<<"$result")" 0
-check its_flame_graph_has_what_threads_wait_in \
+check a_snapshot_of_threads_completes equal "$(jq -r .status <<<"$result")" completed
+check a_snapshot_has_a_sample_for_each_thread equal "$(jq .sampleCount <<<"$result")" 101
+check a_snapshot_stops_no_waiting_thread equal "$(jq .quality.threadsStopped <<<"$result")" 0
+check the_flame_graph_of_a_snapshot_has_what_threads_wait_in \
   grep wait_accept <(api GET "$P/$id/flamegraph?format=folded")

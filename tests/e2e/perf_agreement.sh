@@ -1,6 +1,8 @@
 #!/bin/bash
-# On programs as Debian ships them, the top function is perf's top function:
-# both watch the same run at the same time.
+# The top function of programs that Debian ships is that of perf, which watches
+# them at the same time.
+#
+# Alone: perf samples the whole machine, and a program needs its CPU.
 . tests/lib/e2e.sh
 tmp=$(mktemp -d /var/tmp/stoker-perf-XXXXXX)
 trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$tmp"' EXIT

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Profiles pulled from net/http/pprof pages: of a real Go program, and of
-# servers that answer something else.
+# Profiles pulled from net/http/pprof pages: those of a real Go program, and what
+# other servers answer.
 #
 # Beside others: it waits for events.
 : "${GO:=1.24}"
@@ -10,7 +10,7 @@ WORKER_CONF="[fetch]
 ca_file = $tmp/ca.pem
 timeout = 2s"
 
-# A certificate that ca_file vouches for, and one that nobody does.
+# A certificate that ca_file has, and one that it does not have.
 certificates() {
   local name
   for name in good bad; do
@@ -35,18 +35,17 @@ other=
 leave() { [ -z "$other" ] || kill "$other"; e2e_stop; rm -rf "$tmp"; }
 trap leave EXIT
 
-endpoint() { # name, URL, more of the service
-  api PUT "/api/v1/services/$1" -o /dev/null -H 'Content-Type: application/json' \
-    -d "{\"kind\":\"go\",\"pprofUrl\":\"$2\"${3:-}}" -w '%{http_code}' | grep -q 200 ||
-    api POST /api/v1/services -f -o /dev/null -H 'Content-Type: application/json' \
-      -d "{\"name\":\"$1\",\"kind\":\"go\",\"pprofUrl\":\"$2\"${3:-}}"
+endpoint() { # name, URL
+  api POST /api/v1/services -f -o /dev/null -H 'Content-Type: application/json' \
+    -d "{\"name\":\"$1\",\"kind\":\"go\",\"pprofUrl\":\"$2\"}"
 }
-pull() { # service, type, seconds: the ProfileResult
-  local id
-  id=$(api POST $P/start -H 'Content-Type: application/json' \
+declare -A pulling=() # by service and type: the id
+begin() { # service, type [seconds]
+  pulling[$1 $2]=$(api POST $P/start -H 'Content-Type: application/json' \
     -d "{\"service\":\"$1\",\"profileType\":\"$2\",\"durationSeconds\":${3:-1}}" |
-    jq -r '.id // error') && finished "$id"
+    jq -r '.id // error')
 }
+pulled() { finished "${pulling[$1 $2]}"; } # service, type: the ProfileResult
 view() { # result, format
   api GET "$P/$(jq -r .id <<<"$1")/flamegraph?format=$2"
 }
@@ -59,35 +58,37 @@ at=http://$(<"$tmp/address")
 endpoint pages "$at"
 
 # --- every type
+goroot=$(tests/lib/go root "$GO")
 declare -A leaf=([cpu]=main.burn [memory]=main.keepMemory [alloc]=main.burn
   [block]=main.contend [mutex]=main.contend [goroutine]=main.waitForever)
 # An allocation counts from the end of the next garbage collection on, for which
 # a program that gets little of the CPUs takes longer.
-sampled() { # type: result
+sampled() { # type: $result
   for _ in {1..20}; do
-    result=$(pull pages "$1" 2)
+    result=$(pulled pages "$1")
     holds "$result" '.sampleCount > 0' >/dev/null && return
+    begin pages "$1" 2
   done
 }
+for type in "${!leaf[@]}"; do begin pages $type 2; done
 for type in cpu memory alloc block mutex goroutine; do
   sampled $type
-  check "${type}_completes" holds "$result" \
+  check "a_pull_of_${type}_completes" holds "$result" \
     '.status == "completed" and .quality.source == "endpoint" and .sampleCount > 0'
-  check "${type}_names_what_the_program_does" \
+  check "a_pull_of_${type}_names_what_the_program_does" \
     grep -q "${leaf[$type]}" <(view "$result" folded)
   view "$result" pprof >"$tmp/$type.pb.gz"
-  check "${type}_is_a_profile_for_go_tool_pprof" grep -q "${leaf[$type]}" <(
-    "$(tests/lib/go root "$GO")/bin/go" tool pprof -raw "$tmp/$type.pb.gz" 2>&1)
+  check "a_pull_of_${type}_is_a_profile_for_go_tool_pprof" grep -q "${leaf[$type]}" <(
+    "$goroot/bin/go" tool pprof -raw "$tmp/$type.pb.gz" 2>&1)
 done
-ours=$(pull pages goroutine)
-check few_goroutines_have_their_state holds "$(view "$ours" pprof | gunzip -c |
+check few_goroutines_have_their_state holds "$(view "$(pulled pages goroutine)" pprof | gunzip -c |
   strings | jq -Rs '{text: .}')" '.text | contains("channel receive") and contains("main.main")'
-check the_cpu_profile_is_of_the_time_asked_for holds "$(pull pages cpu 2)" \
+check the_cpu_profile_is_of_the_time_asked_for holds "$(pulled pages cpu)" \
   '.durationSeconds == 2'
 
-# --- refusals: of the program itself
+# --- refusals of the program itself
 busy() { curl -s "$at/debug/pprof/profile?seconds=1" | grep -q 'already in use'; }
-# Somebody else's profile; one that our own question was faster than begins again.
+# Another client takes a profile. If busy() was faster, that client begins again.
 held() {
   [ -n "$other" ] && kill -0 "$other" 2>/dev/null || {
     curl -s "$at/debug/pprof/profile?seconds=60" -o /dev/null &
@@ -99,15 +100,16 @@ wait_for 20 held
 fails() { # result, code
   holds "$1" ".status == \"failed\" and .error.error_code == \"$2\""
 }
-check a_profiler_in_use_is_told fails "$(pull pages cpu)" TargetProfilerBusy
+begin pages cpu
+check a_profiler_in_use_is_reported fails "$(pulled pages cpu)" TargetProfilerBusy
 kill $other
 other=
 
 # A capture that is cancelled lets the program's profiler go.
 free() { curl -s "$at/debug/pprof/profile?seconds=1" | head -c 2 | od -An -tx1 | grep -q '1f 8b'; }
 wait_for 10 free
-id=$(api POST $P/start -H 'Content-Type: application/json' \
-  -d '{"service":"pages","profileType":"cpu","durationSeconds":600}' | jq -r .id)
+begin pages cpu 600
+id=${pulling[pages cpu]}
 under_way() { api GET "$P/$id" | jq -e '.progress > 0'; }
 wait_for 10 under_way
 check a_running_pull_holds_the_profiler busy
@@ -115,7 +117,7 @@ check a_running_pull_is_cancelled equal "$(status_of DELETE "$P/$id")" 202
 check a_cancelled_pull_ends holds "$(finished "$id")" '.phase == "cancelled"'
 check cancelling_frees_the_program_s_profiler wait_for 10 free
 
-# --- refusals: of whoever else answers, an nginx with a page for each
+# --- refusals of other servers: nginx has a page for each
 tls=$(free_port) badtls=$(free_port)
 endpoint_server() {
   local port=$1
@@ -156,11 +158,7 @@ web=$(free_port)
 endpoint_server "$web" || { echo "not ok nginx: $(cat "$tmp/error.log")"; exit 1; }
 wait_for 10 test -s "$tmp/nginx.pid"
 other=$(<"$tmp/nginx.pid")
-while read -r path code; do
-  endpoint other "http://127.0.0.1:$web/$path"
-  check "memory_of_${path}_is_$code" fails "$(pull other memory)" "$code"
-done <<'ROWS'
-login EndpointNotPprof
+answers='login EndpointNotPprof
 key EndpointForbidden
 moved EndpointRedirects
 old EndpointUnknownProfile
@@ -168,25 +166,31 @@ timeout EndpointWriteTimeout
 seconds EndpointRefused
 broken EndpointFailed
 cpu EndpointNotPprof
-nothing EndpointNotPprof
-ROWS
-
-endpoint other "http://127.0.0.1:$web/heap"
-check a_canned_profile_completes holds "$(pull other memory)" '.status == "completed"'
-endpoint other "https://localhost:$tls"
-check a_certificate_that_ca_file_vouches_for_is_taken \
-  holds "$(pull other memory)" '.status == "completed"'
-endpoint other "https://localhost:$badtls"
-check another_certificate_is_refused fails "$(pull other memory)" EndpointTlsFailed
-endpoint other "https://127.0.0.1:$tls"
-check a_certificate_of_another_name_is_refused fails "$(pull other memory)" EndpointTlsFailed
-endpoint other "http://127.0.0.1:$(free_port)"
-check a_closed_port_is_told fails "$(pull other memory)" EndpointUnreachable
+nothing EndpointNotPprof'
+pull_at() { # service, its URL
+  endpoint "$1" "$2"
+  begin "$1" memory
+}
+while read -r path code; do pull_at "$path" "http://127.0.0.1:$web/$path"; done <<<"$answers"
+pull_at heap "http://127.0.0.1:$web/heap"
+pull_at certified "https://localhost:$tls"
+pull_at uncertified "https://localhost:$badtls"
+pull_at misnamed "https://127.0.0.1:$tls"
+pull_at closed "http://127.0.0.1:$(free_port)"
+while read -r path code; do
+  check "memory_of_${path}_is_$code" fails "$(pulled "$path" memory)" "$code"
+done <<<"$answers"
+check a_profile_that_a_server_has_as_a_file_is_pulled holds "$(pulled heap memory)" '.status == "completed"'
+check a_certificate_that_ca_file_has_is_accepted \
+  holds "$(pulled certified memory)" '.status == "completed"'
+check a_certificate_that_ca_file_lacks_is_refused fails "$(pulled uncertified memory)" EndpointTlsFailed
+check a_certificate_of_another_name_is_refused fails "$(pulled misnamed memory)" EndpointTlsFailed
+check a_closed_port_is_reported fails "$(pulled closed memory)" EndpointUnreachable
 kill -STOP $pages
-endpoint other "$at"
-check a_program_that_does_not_answer_is_given_up fails "$(pull other memory)" EndpointTimeout
+begin pages memory
+check a_program_that_does_not_answer_is_given_up fails "$(pulled pages memory)" EndpointTimeout
 kill -CONT $pages
 
-# --- whom nobody is sent to
-check other_hosts_are_refused equal "$(status_of PUT /api/v1/services/other \
+# --- addresses that are refused
+check other_hosts_are_refused equal "$(status_of PUT /api/v1/services/heap \
   -H 'Content-Type: application/json' -d '{"pprofUrl":"http://169.254.169.254/"}')" 403

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Timelines of captures: every sample of the profile, when and where.
+# The timeline of a capture has the time and the thread of each sample.
 . tests/lib/e2e.sh
 e2e_start shares shortchild
 
@@ -8,22 +8,25 @@ blob() { # id, kind: the path of its file
     "SELECT '$STATE/data/profiles/' || name FROM blob
      WHERE session = '$1' AND kind = '$2' AND deleted_ms = 0"
 }
-# Captures a running service; its timeline as text is in $line.
-capture() { # service, seconds
-  local id
-  id=$(start "$1" "$2") &&
-    result=$(finished "$id") &&
-    line=$("$B/tests/tools/timeline" "$(blob "$id" timeline)" "$(blob "$id" pprof)")
+# The $result of a capture, and its timeline as text in $line.
+take() { # id
+  result=$(finished "$1") &&
+    line=$("$B/tests/tools/timeline" "$(blob "$1" timeline)" "$(blob "$1" pprof)")
 }
 rows() { awk -v kind="$1" '$1 == kind' <<<"$line"; }
 
 background shares "$STATE/bin/shares" 300 3
+background shortchild "$STATE/bin/shortchild" 300
 service shares "$STATE/bin/shares" || exit 1
-check a_capture_has_a_timeline capture shares 2
-capture shares 2
-check it_has_every_sample \
+service shortchild "$STATE/bin/shortchild" || exit 1
+id=$(start shares 2)
+take "$id"
+kill "$(<"$STATE/pid/shares")" # children have the CPU
+children=$(start shortchild 3)
+check a_capture_has_a_timeline [ -n "$line" ]
+check a_timeline_has_every_sample \
   equal "$(rows sample | wc -l)" "$(jq .sampleCount <<<"$result")"
-check their_weights_are_the_profiles_time \
+check weights_of_a_timeline_add_up_to_the_profile_s_time \
   equal "$(rows sample | awk '{n += $4} END {printf "%.0f", n}')" \
   "$(jq .quality.cpuNs <<<"$result")"
 check samples_lie_in_the_time_of_the_capture \
@@ -31,18 +34,17 @@ check samples_lie_in_the_time_of_the_capture \
        $1 == "sample" {last = $2; n++; if ($2 > end / 2) late++}
        END {print n, late, bad; exit !(n >= 10 && late && !bad)}' \
   <<<"$line"
-check they_name_what_ran \
+check samples_of_a_timeline_name_what_ran \
   awk '{n++} / (share_|burn)/ {ours++} END {print ours, n; exit !(ours > n * 0.9)}' \
   <<<"$(rows sample)"
 check threads_have_their_names equal \
   "$(rows thread | awk '{print $NF}' | sort -u | head -1)" shares
-check memory_and_cpu_time_are_read_every_while \
+check memory_and_cpu_time_are_read_repeatedly \
   awk '$1 == "counter" {n++; if ($4 < 65536 || $5 < cpu) bad++; cpu = $5; if (n == 1) first = $5}
        END {print n, first, cpu, bad; exit !(n >= 2 && !bad && cpu > first)}' \
   <<<"$line"
 
 # --- parts of it
-id=$(jq -r .id <<<"$result")
 holds() { jq -e "$1" <<<"$2" >/dev/null || { echo "not $1: ${2:0:1000}"; return 1; }; }
 part() { api GET "$P/$id.$1"; }
 line_of=$(api GET "$P/$id/timeline?slotsPerSecond=10")
@@ -75,15 +77,13 @@ for ill in 5-3 5-5 -5 0- 0-5.x 0-5. 0-5.0 0-5x 0-1234567890; do
 done
 check a_part_is_not_deleted_nor_pinned equal \
   "$(status_of DELETE "$P/$id.0-1000")$(status_of POST "$P/$id.0-1000/pin")" 404404
-check the_capture_is_still_there equal "$(status_of GET "$P/$id")" 200
+check a_capture_outlives_requests_for_its_parts equal "$(status_of GET "$P/$id")" 200
 upload=$(printf 'main;work 7\n' | api POST '/api/v1/profiling/sessions?service=shares&type=cpu' \
   -H 'Content-Type: text/plain' --data-binary @- | jq -r .sessionId)
 check an_upload_has_no_timeline holds '.error_code == "TimelineNotKept"' "$(api GET "$P/$upload/timeline")"
 
-background shortchild "$STATE/bin/shortchild" 300
-service shortchild "$STATE/bin/shortchild" || exit 1
-check children_are_in_it capture shortchild 3
-capture shortchild 3
+take "$children"
+check a_capture_of_children_has_a_timeline [ -n "$line" ]
 check children_are_born_work_and_end \
   awk '$1 == "thread" && $4 != "-" && $5 != "-" && $5 > $4 {n++}
        END {print n; exit !(n >= 4)}' <<<"$line"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Continuous profiling: windows one after the other, over deaths and restarts
+# Continuous profiling: windows one after the other, across deaths and restarts
 # of the worker, in a store that stays small.
 #
 # Beside others: it waits for events.
@@ -20,7 +20,7 @@ continuous() { # JSON members
     -d "{\"service\":\"demo\",\"sampleRate\":99$1}"
 }
 
-check continuous_profiling_is_asked_for equal "$(continuous '' | jq -r .enabled)" true
+check continuous_profiling_is_enabled equal "$(continuous '' | jq -r .enabled)" true
 check windows_are_stored wait_for 20 more_than 3
 # Windows of one worker lie side by side, to the millisecond.
 gaps() {
@@ -30,8 +30,8 @@ gaps() {
 check windows_leave_no_gap equal "$(gaps)" 0
 sampled() { [ "$(db 'SELECT SUM(sample_count) FROM profile_window')" -gt 50 ]; }
 check windows_hold_samples wait_for 20 sampled
-check one_series equal "$(db 'SELECT COUNT(*) FROM series')" 1
-check few_files test "$(ls "$STATE/data/segments" | wc -l)" -le 2
+check one_service_is_one_series equal "$(db 'SELECT COUNT(*) FROM series')" 1
+check windows_share_a_file test "$(ls "$STATE/data/segments" | wc -l)" -le 2
 
 # The bytes are pprof files.
 first() {
@@ -58,12 +58,12 @@ check every_service_has_windows wait_for 30 series 4
 n=$(windows)
 kill -KILL "$(<"$STATE/pid/worker")"
 wait_for 10 process_gone "$(<"$STATE/pid/worker")"
-check what_was_stored_stays test "$(windows)" -ge "$n"
+check stored_windows_stay_after_a_death test "$(windows)" -ge "$n"
 worker_start
 check windows_go_on_after_a_death wait_for 30 more_than $((n + 12))
-check the_gap_is_told test "$(gaps)" -ge 1
+check a_death_leaves_a_gap test "$(gaps)" -ge 1
 
-# Orderly: what was sampled until then is a window.
+# A worker that is stopped stores its last samples as a window.
 before=$(db 'SELECT MAX(end_ms) FROM profile_window')
 kill -TERM "$(<"$STATE/pid/worker")"
 stopped=$(date +%s%3N)
@@ -73,8 +73,8 @@ check a_worker_that_stops_stores_what_it_has test $((stopped - end)) -lt 1500
 worker_start
 
 # --- minutes -----------------------------------------------------------------------
-# Windows that began in a minute become one window half a minute after its end:
-# the samples and the time are those of its parts.
+# Half a minute after the end of a minute, the windows that began in it become one
+# window, with the samples and the time of all of them.
 minutes() { db "SELECT COUNT(*) FROM profile_window WHERE level = 1"; }
 has_minutes() { [ "$(minutes)" -ge 2 ]; }
 check minutes_are_added_up wait_for 150 has_minutes

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Waits of threads: block, mutex and io profiles of programs that are not Go,
-# against what the program measures itself.
+# beside what the program measures itself.
 . tests/lib/e2e.sh
 . tests/lib/once.sh
 tmp=$(mktemp -d /var/tmp/stoker-waits-XXXXXX)
@@ -13,9 +13,9 @@ pid=$!
 exec {said}<"$tmp/said"
 read -r _ peer <&"$said"
 read -r line <&"$said"
-check the_target_is_ready [ "$line" = ready ]
+check a_program_that_waits_is_ready [ "$line" = ready ]
 
-# Has the target write what it measured since the last time.
+# The target writes what it measured since the last time.
 measure() {
   rm -f "$tmp/truth"
   kill -USR1 $pid
@@ -32,14 +32,13 @@ measured() { # capture, value, functions, seconds
     { for (i = 1; i <= n; i++) if (index(";" $0, ";" list[i] ";")) sum[list[i]] += $NF }
     END { for (i = 1; i <= n; i++) print list[i], sum[list[i]] / s }'
 }
-# Shares within 3 points and what chance allows so many samples (four standard
-# errors), and the sum within 10 %; or other bounds, for numbers that few samples
-# stand for.
+# Shares within 3 points and four standard errors of the number of samples, and
+# the sum within 10 %; or other bounds, for values that come from few samples.
 agree() { # capture, value, column of the truth, functions [points percent]
   local seconds kept
   kept=$(samples "$1" ";(${4// /|})[;]")
   seconds=$(awk -v ms="$(quality "$1" durationMs)" 'BEGIN { print ms / 1000 }')
-  join <(truth "$3" "$4" "$(cat "$tmp/$1.seconds")" | sort) <(measured "$1" "$2" "$4" "$seconds" | sort) |
+  join <(truth "$3" "$4" "$(<"$tmp/seconds")" | sort) <(measured "$1" "$2" "$4" "$seconds" | sort) |
     awk -v points="${5:-3}" -v percent="${6:-10}" -v kept="$kept" '{ name[NR] = $1; is[NR] = $2; got[NR] = $3; all += $2; sum += $3 }
       END {
         for (i = 1; i <= NR; i++) {
@@ -53,17 +52,27 @@ agree() { # capture, value, column of the truth, functions [points percent]
         exit bad || NR < 2 || sum < (1 - percent / 100) * all || sum > (1 + percent / 100) * all
       }'
 }
-# The capture's time lies within the measured time, which is known to the ms.
-captured() { # type, seconds
-  local began=${EPOCHREALTIME/./} rc
-  measure && once "$1" $pid --type "$1" --seconds "$2"
-  rc=$?
-  measure && awk -v us=$((${EPOCHREALTIME/./} - began)) 'BEGIN { print us / 1e6 }' >"$tmp/$1.seconds"
-  return $rc
+# Captures all types at once. Their time lies within the measured time, which is
+# known to the ms.
+capture_all() { # seconds, types
+  local seconds=$1 began=${EPOCHREALTIME/./} type jobs=()
+  shift
+  measure
+  for type; do
+    { once "$type" $pid --type "$type" --seconds "$seconds"; echo $? >"$tmp/$type.status"; } >"$tmp/$type.log" 2>&1 &
+    jobs+=($!)
+  done
+  wait "${jobs[@]}"
+  measure && awk -v us=$((${EPOCHREALTIME/./} - began)) 'BEGIN { print us / 1e6 }' >"$tmp/seconds"
+}
+was_captured() { # type
+  cat "$tmp/$1.log"
+  [ "$(<"$tmp/$1.status")" = 0 ]
 }
 
+capture_all 8 block mutex io
 all='sleep_long sleep_short wait_pipe wait_peer'
-check waits_are_captured captured block 10
+check waits_are_captured was_captured block
 check shares_of_waits_are_true agree block delay 3 "$all"
 check waits_are_counted agree block contentions 2 "$all" 8 30
 check stacks_of_waits_are_whole [ "$(quality block stacksComplete)" = "$(quality block samplesKept)" ]
@@ -73,7 +82,7 @@ leads() { # capture, text of the innermost frame but for a lock's holder, functi
     { n = $NF; sub(/ [0-9]+$/, ""); sub(/;\[held by [^;]*$/, ""); sub(/.*;/, ""); all += n; if (index($0, leaf) == 1) of += n }
     END { print of + 0, "of", all + 0; exit !(all > 0 && of >= 0.95 * all) }'
 }
-# A wait that begins while the lock changes hands knows of no holder.
+# A wait that begins while the lock changes hands has no holder.
 held() { # capture, text, function
   "$B/tests/tools/folded" "$tmp/$1.pb.gz" | grep -F ";$3;" | awk -v by="[held by $2]" '
     { n = $NF; sub(/ [0-9]+$/, ""); sub(/.*;/, ""); all += n; if ($0 == by) of += n }
@@ -81,35 +90,35 @@ held() { # capture, text, function
 }
 check a_sleep_is_named leads block '[clock_nanosleep]' sleep_long
 
-# Its time in a fault is the kernel's work, too, where the disk is fast.
+# On a fast disk, most of the time of a fault is the kernel's work, not a wait.
 faults() { # capture
   local seconds
   seconds=$(awk -v ms="$(quality "$1" durationMs)" 'BEGIN { print ms / 1000 }')
-  join <(truth 3 fault_in "$(cat "$tmp/$1.seconds")") <(measured "$1" delay fault_in "$seconds") |
+  join <(truth 3 fault_in "$(<"$tmp/seconds")") <(measured "$1" delay fault_in "$seconds") |
     awk '{ print $3 / $2, "of the time in page faults"; exit !($3 >= 0.3 * $2 && $3 <= 1.2 * $2) }'
 }
-check page_faults_are_waits faults block
+check page_faults_are_waits_of_their_time faults block
 
-check waits_for_locks_are_captured captured mutex 5
+check waits_for_locks_are_captured was_captured mutex
 check shares_of_locks_are_true agree mutex delay 3 'take_hot take_cold'
 hot=$(awk '$2 == "hot" { print $3 }' "$tmp/truth") cold=$(awk '$2 == "cold" { print $3 }' "$tmp/truth")
 check a_lock_has_its_address leads mutex "[lock $hot]" take_hot
-check and_so_has_another leads mutex "[lock $cold]" take_cold
+check another_lock_has_another_address leads mutex "[lock $cold]" take_cold
 check a_lock_is_held_by_the_thread_that_has_it held mutex keeper take_kept
-check and_so_is_one_that_outlives_its_holder held mutex keeper take_robust
-check and_one_that_lends_its_priority held mutex keeper take_lent
-check a_thread_without_a_name_has_its_program_s held mutex waiting take_hot
+check a_robust_lock_is_held_by_the_thread_that_has_it held mutex keeper take_robust
+check a_lock_that_lends_its_priority_is_held_by_the_thread_that_has_it held mutex keeper take_lent
+check a_holder_without_a_name_has_that_of_its_program held mutex waiting take_hot
 only_locks() { ! grep -vF '[lock 0x' "$tmp/mutex.folded"; }
-check nothing_else_is_a_lock only_locks
+check a_mutex_profile_has_waits_for_locks_only only_locks
 
-check input_and_output_is_captured captured io 5
+check input_and_output_is_captured was_captured io
 check shares_of_io_are_true agree io delay 3 'wait_pipe wait_peer'
 check bytes_are_counted agree io transferred 4 'wait_pipe wait_peer' 8 30
 check a_pipe_is_named leads io '[read pipe]' wait_pipe
 check a_peer_is_named leads io "[recvfrom socket $peer]" wait_peer
 check a_file_is_named [ "$(samples io '\[(fdatasync|pwrite64) file through.dat\]')" -gt 0 ]
 check a_page_of_a_file_is_named leads io '[page fault file through.dat.mapped]' fault_in
-check and_the_time_it_took faults io
+check page_faults_are_input_of_their_time faults io
 no_sleep() { ! grep -F nanosleep "$tmp/io.folded"; }
 check a_sleep_is_no_io no_sleep
 kill -KILL $pid
@@ -123,13 +132,13 @@ P
 chmod 755 "$STATE/bin/parent"
 background parent "$STATE/bin/parent"
 stoker_cli service add shell --cmdline "$STATE/bin/parent" >/dev/null
-check the_service_is_seen wait_for 10 seen shell
+check a_service_that_waits_is_seen wait_for 10 seen shell
 start_of() { # service, type, seconds
   api POST $P/start -H 'Content-Type: application/json' \
     -d "{\"service\":\"$1\",\"profileType\":\"$2\",\"durationSeconds\":$3}" | jq -r '.id // error'
 }
 id=$(start_of shell block 3)
-check a_service_of_any_kind_is_captured eval '[ "$(result_of "$id" | jq -r .status)" = completed ]'
+check a_service_of_any_kind_is_captured equal "$(finished "$id" | jq -r .status)" completed
 # Each child lives for 50 ms, and waits for all of it.
 children() {
   local ms
@@ -137,10 +146,18 @@ children() {
   echo "$ms sleeps of 50 ms in 3 s"
   [ "$ms" -ge 30 ]
 }
-check its_children_are_followed_from_their_start children
-loaded() { bpftool prog show name stoker_switch 2>/dev/null | grep -c stoker_switch; }
+check waits_of_children_are_captured_from_their_start children
+# Ids of the programs that the worker has in the kernel.
+loaded() {
+  local parts child
+  parts=$(pgrep -P "$(<"$STATE/pid/worker")")
+  for child in $parts $(pgrep -P "${parts//$'\n'/,}"); do
+    awk '$1 == "prog_id:" { print $2 }' "/proc/$child/fdinfo/"*
+  done 2>/dev/null | sort -u
+}
 id=$(start_of shell io 60)
-check programs_are_loaded_while_it_runs wait_for 10 eval '[ "$(loaded)" -ge 1 ]'
-before=$(loaded)
+names_of() { local i; for i; do bpftool prog show id "$i"; done; } # ids
+check programs_are_in_the_kernel_during_a_capture wait_for 10 eval 'names_of $(loaded) | grep -q stoker_switch'
+ids=$(loaded)
 kill -KILL "$(<"$STATE/pid/worker")"
-check none_is_left_when_the_worker_is_killed wait_for 10 eval '[ "$(loaded)" -lt "$before" ]'
+check no_program_is_left_in_the_kernel_when_the_worker_is_killed wait_for 10 eval '! names_of $ids 2>/dev/null | grep .'

@@ -1,6 +1,8 @@
 #!/bin/bash
-# Allocations of programs that are not Go, by probes at the functions of the
-# allocator that serves them, against what the program counts itself.
+# Allocations of programs that are not Go, from probes at the functions of their
+# allocator, beside what the program counts itself.
+#
+# Alone: a probe may cost no more than its budget, and no other probe may be there.
 . tests/lib/e2e.sh
 . tests/lib/once.sh
 . tests/lib/allocating.sh
@@ -8,24 +10,24 @@ tmp=$(mktemp -d /var/tmp/stoker-allocs-XXXXXX)
 trap 'kill -KILL $(jobs -p) 2>/dev/null; rm -rf "$tmp"; e2e_stop' EXIT
 can_capture allocs || exit
 
-# A probe costs half a microsecond or several, as the machine is; so few calls
-# are within the budget everywhere.
+# A probe costs half a microsecond or several, depending on the machine: so few
+# calls are within the budget everywhere.
 rate=1000
 begin some $rate
-check its_allocations_are_captured captured some
+check allocations_are_captured captured some
 check shares_of_bytes_are_true agree some alloc_space 3 4 15
 check objects_are_counted agree some alloc_objects 2 8 30
-check stacks_are_whole [ "$(quality some stacksComplete)" = "$(quality some samplesKept)" ]
+check stacks_of_allocations_are_whole [ "$(quality some stacksComplete)" = "$(quality some samplesKept)" ]
 check stacks_begin_at_the_allocator_s_callers [ "$(samples some ';work;get_large ')" -gt 0 ]
 kill -KILL "$pid"
 
-# A microsecond at each of a million calls would be a whole CPU: it is watched a
-# part of the time, and what it did else is estimated.
+# A microsecond for each of a million calls a second would be a whole CPU: the
+# program is watched a part of the time, and the rest is estimated.
 begin many 1000000
-check a_busy_ones_allocations_are_captured captured many
-check shares_of_a_busy_one_are_true agree many alloc_space 3 5 85
-told_so() { grep -q 'a part of the time' "$tmp/many.txt"; }
-check the_report_says_that_it_was_watched_in_parts told_so
+check allocations_of_a_busy_program_are_captured captured many
+check shares_of_a_busy_program_are_true agree many alloc_space 3 5 85
+says_parts() { grep -q 'a part of the time' "$tmp/many.txt"; }
+check the_report_says_that_it_was_watched_in_parts says_parts
 kill -KILL "$pid"
 
 lib=/usr/lib/$(gcc -print-multiarch 2>/dev/null || echo x86_64-linux-gnu)
@@ -58,7 +60,7 @@ for kind in static musl; do
   kill -KILL "$pid"
 done
 
-# --- children, from before the capture and since ---------------------------------
+# --- children, born before the capture and during it --------------------------------
 cat >"$tmp/parent" <<P
 #!/bin/bash
 "$B/targets/allocating" "$tmp/first.truth" 20000 >/dev/null &
@@ -72,14 +74,14 @@ mkfifo "$tmp/go"
 parent=$!
 (sleep 2; echo >"$tmp/go") &
 once children $parent,"$(wait_for 10 pgrep -P $parent >/dev/null; pgrep -P $parent)" --type alloc --seconds 8
-# The second one begins after 2 s or less, and is found in a moment.
+# The second child begins after 2 s or less, and is found in a moment.
 both() {
   local bytes
   bytes=$("$B/tests/tools/folded" "$tmp/children.pb.gz" values | awk '/;work;/ { n += $NF } END { printf "%d", n }')
   echo "$bytes bytes, of 140 and up to 140 million"
   [ "$bytes" -gt 200000000 ]
 }
-check a_child_that_begins_meanwhile_is_watched both
+check a_child_born_during_the_capture_is_watched both
 for child in $parent $(pgrep -P $parent); do kill -KILL "$child"; done
 
 # --- as a service -------------------------------------------------------------
@@ -89,9 +91,9 @@ service one "$STATE/bin/allocating"
 id=$(api POST $P/start -H 'Content-Type: application/json' \
   -d '{"service":"one","profileType":"alloc","durationSeconds":60}' | jq -r '.id // error')
 is_probed() { [ "$(bpftool prog show name stoker_alloc 2>/dev/null | wc -l)" -gt 0 ]; }
-check it_is_probed_while_it_is_captured wait_for 10 is_probed
+check a_service_has_probes_while_it_is_captured wait_for 10 is_probed
 kill -KILL "$(<"$STATE/pid/worker")"
 is_not() { ! is_probed; }
 check no_probe_is_left_when_the_worker_is_killed wait_for 10 is_not
 works_on() { rm -f "$tmp/service"; kill -USR1 "$(<"$STATE/pid/one")"; wait_for 10 [ -s "$tmp/service" ]; }
-check and_the_program_goes_on works_on
+check a_probed_program_works_on_when_the_worker_is_killed works_on

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Memory of programs that load libstoker-heap.so, against what the programs
-# count themselves.
+# Memory of programs that load libstoker-heap.so, beside what the programs count
+# themselves.
 . tests/lib/e2e.sh
 . tests/lib/once.sh
 . tests/lib/allocating.sh
@@ -10,7 +10,7 @@ can_capture heap || exit
 library=$(realpath "$B")/libstoker-heap.so
 
 # --- what is in use ---------------------------------------------------------
-keeps() { # name, arguments of the target: $pid, of the process that keeps
+keeps() { # name, arguments of the target: $pid, of the process that keeps memory
   local name=$1
   shift
   mkfifo "$tmp/$name.fifo"
@@ -18,7 +18,7 @@ keeps() { # name, arguments of the target: $pid, of the process that keeps
   read -r pid <"$tmp/$name.fifo"
 }
 # Shares of functions within three points and what chance allows, and the sum
-# within a tenth and that.
+# within a tenth and what chance allows.
 agree_in_use() { # name, value, column of the truth
   awk '{ gsub(/\(anonymous namespace\)::/, ""); sub(/^.*;keep_all;/, ""); sub(/[; ].* /, " "); got[$1] += $NF } END { for (f in got) print f, got[f] }' \
     <("$B/tests/tools/folded" "$tmp/$1.pb.gz" "values:$2") >"$tmp/got"
@@ -47,11 +47,11 @@ no_row() { # name, function: keeps nothing
 }
 
 keeps plain
-check memory_is_captured once plain "$pid" --type memory
+check memory_of_a_program_that_loads_the_library_is_captured once plain "$pid" --type memory
 check shares_of_what_is_kept_are_true agree_in_use plain inuse_space 3
 check the_largest_keeper_comes_first first_is plain keep_most
 check what_was_freed_is_not_in_use no_row plain throw_away
-check the_resident_memory_stands_beside_it [ "$(quality plain residentBytes)" -gt 1000000 ]
+check the_report_has_the_resident_memory [ "$(quality plain residentBytes)" -gt 1000000 ]
 check stacks_begin_at_the_allocator_s_callers \
   grep -q ';keep_all;keep_most [0-9]*$' <("$B/tests/tools/folded" "$tmp/plain.pb.gz" values:inuse_space)
 without=$("$B/targets/keeping" "$tmp/none.truth" >/dev/null & echo $!)
@@ -60,7 +60,7 @@ named() {
   once none "$without" --type memory --seconds 1 >"$tmp/refused" && cp "$tmp/none.txt" "$tmp/refused"
   grep -q 'LD_PRELOAD=/usr/lib/stoker/libstoker-heap.so\|a program that loads libstoker-heap.so' "$tmp/refused"
 }
-check without_it_the_library_is_named named
+check a_program_without_the_library_is_told_its_name named
 kill -KILL "$pid" "$without"
 
 keeps child fork
@@ -68,7 +68,7 @@ check memory_of_a_child_is_captured once child "$pid" --type memory
 check a_child_has_what_its_parent_kept_and_its_own agree_in_use child inuse_space 3
 kill -KILL "$pid"
 
-# --- allocators behind it ---------------------------------------------------
+# --- allocators behind the library ----------------------------------------------
 lib=/usr/lib/$(gcc -print-multiarch)
 for name in libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.2; do
   behind=$lib/$name keeps "$name"
@@ -77,14 +77,14 @@ for name in libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.2; do
   kill -KILL "$pid"
 done
 
-# --- operators of C++, which the allocator may have itself ------------------
+# --- operators of C++, which an allocator may define ------------------------
 for name in libc.so.6 libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.2; do
   short=${name%%.*} fails=
   [ "$short" != libmimalloc ] || fails=aborts
   mkfifo "$tmp/new-$short.fifo"
   LD_PRELOAD="$library:$lib/$name" "$B/targets/newing" "$tmp/new-$short.truth" $fails >"$tmp/new-$short.fifo" &
   read -r pid <"$tmp/new-$short.fifo"
-  check "what_operator_new_of_${short}_allocates_is_captured" once "new-$short" "$pid" --type memory
+  check "memory_from_operator_new_of_${short}_is_captured" once "new-$short" "$pid" --type memory
   sed -i 's/(anonymous namespace):://' "$tmp/new-$short.truth"
   check "shares_of_operators_of_${short}_are_true" agree_in_use "new-$short" inuse_space 3
   kill -KILL "$pid"
@@ -109,16 +109,16 @@ loads() {
 }
 check a_program_may_load_a_library_of_c_plus_plus_later loads
 
-# --- what is allocated ------------------------------------------------------
+# --- allocations ------------------------------------------------------------
 begin many 1000000 LD_PRELOAD="$library"
-check allocations_are_captured captured many
+check allocations_of_a_program_that_loads_the_library_are_captured captured many
 check shares_of_allocations_are_true agree many alloc_space 3 1 15
 whole() { ! grep -q 'a part of the time' "$tmp/many.txt"; }
 check a_program_that_allocates_often_is_watched_all_the_time whole
 kill -KILL "$pid"
 
-# --- programs of others -----------------------------------------------------
-same() { # command: prints and ends alike with the library and without
+# --- programs that Debian ships ---------------------------------------------
+same() { # command: prints the same and has the same status with the library
   local with without
   without=$("$@" 2>&1; echo "ended with $?")
   with=$(LD_PRELOAD="$library" "$@" 2>&1; echo "ended with $?")
@@ -132,13 +132,13 @@ std::map<std::string, std::vector<int>> all;
 void add(const char *name, int n) { all[name].push_back(n); }
 C
 compile() { g++ -O2 -c -o "$tmp/compiled.o" "$tmp/compiled.cc" && sha256sum "$tmp/compiled.o"; }
-check a_compiler_makes_the_same_code same bash -c "$(declare -f compile); tmp=$tmp compile"
-check a_database_gives_the_same_rows same sqlite3 :memory: \
+check a_compiler_makes_the_same_code_with_the_library same bash -c "$(declare -f compile); tmp=$tmp compile"
+check a_database_gives_the_same_rows_with_the_library same sqlite3 :memory: \
   'create table t(a, b); with recursive n(i) as (select 1 union all select i + 1 from n where i < 50000)
    insert into t select i, hex(i * 7) from n; create index i on t(b); select count(*), max(b), sum(length(b)) from t where b > "5"'
-check an_interpreter_prints_the_same same python3 -c \
+check an_interpreter_prints_the_same_with_the_library same python3 -c \
   'import json; d = {str(i): [i] * (i % 50) for i in range(20000)}; s = json.dumps(d); print(len(s), len(json.loads(s)))'
-check a_shell_with_children_prints_the_same same bash -c 'for i in 1 2 3; do echo "$i" | sed s/1/2/ | sort; done'
+check a_shell_with_children_prints_the_same_with_the_library same bash -c 'for i in 1 2 3; do echo "$i" | sed s/1/2/ | sort; done'
 mkfifo "$tmp/python"
 LD_PRELOAD="$library" python3 -c '
 import sys, time
@@ -184,7 +184,7 @@ holds_result() { jq -e "$1" <<<"$result" >/dev/null || { echo "$result"; return 
 run loaded memory
 check a_native_service_has_its_memory holds_result \
   '.status == "completed" and .topFunctions[0].funcName == "keep_most"'
-# Where probes can, they take its place: tests/e2e/inuse.sh.
+# Where the kernel allows it, probes take its place: tests/e2e/inuse.sh.
 run bare memory
-check one_without_the_library_is_told_of_it holds_result \
+check a_native_service_without_the_library_is_told_its_name holds_result \
   '.error.message + (.quality.notes | join(" ")) | contains("libstoker-heap.so")'

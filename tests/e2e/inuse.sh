@@ -1,14 +1,16 @@
 #!/bin/bash
-# Memory in use of programs that count nothing themselves, by probes at the
-# functions that allocate and release it, against what the program counts.
+# Memory in use of programs without libstoker-heap, from probes at the functions
+# that allocate and release it, beside what the program counts itself.
+#
+# Alone: a probe may cost no more than its budget, and no other probe may be there.
 . tests/lib/e2e.sh
 . tests/lib/once.sh
 . tests/lib/allocating.sh
 tmp=$(mktemp -d /var/tmp/stoker-inuse-XXXXXX)
 trap 'kill -KILL $(jobs -p) 2>/dev/null; rm -rf "$tmp"; e2e_stop' EXIT
 can_capture inuse || exit
-# A probe costs half a microsecond or several, as the machine is; so few calls
-# are within the budget everywhere.
+# A probe costs half a microsecond or several, depending on the machine: so few
+# calls are within the budget everywhere.
 rate=1500
 
 leaks() { # name, environment: $pid
@@ -37,9 +39,9 @@ check shares_of_what_is_in_use_are_true true_of plain
 check objects_in_use_are_counted agree plain inuse_objects 2 6 30
 check the_largest_leak_comes_first first_is plain keep_most
 check what_is_released_is_not_in_use eval '! "$B/tests/tools/folded" "$tmp/plain.pb.gz" values:inuse_space | grep throw_away'
-check what_was_allocated_is_in_it_too eval '"$B/tests/tools/folded" "$tmp/plain.pb.gz" values:alloc_space | grep -q throw_away'
-check stacks_are_whole [ "$(quality plain stacksComplete)" = "$(quality plain samplesKept)" ]
-check the_process_s_memory_stands_beside_it [ "$(quality plain residentBytes)" -gt "$(quality plain anonymousBytes)" ]
+check what_was_allocated_and_released_is_in_alloc_space eval '"$B/tests/tools/folded" "$tmp/plain.pb.gz" values:alloc_space | grep -q throw_away'
+check stacks_of_memory_in_use_are_whole [ "$(quality plain stacksComplete)" = "$(quality plain samplesKept)" ]
+check the_report_has_the_process_s_memory [ "$(quality plain residentBytes)" -gt "$(quality plain anonymousBytes)" ]
 explains() {
   local grown used
   grown=$(quality plain anonymousGrownBytes)
@@ -47,10 +49,10 @@ explains() {
   echo "$used of $grown bytes that the process grew by"
   [ "$used" -gt $((grown / 2)) ] && [ "$used" -lt $((grown * 2)) ]
 }
-check and_how_much_it_grew_meanwhile explains
-check the_report_says_since_when grep -q 'allocated while the capture ran' "$tmp/plain.txt"
+check the_report_has_how_much_the_process_grew explains
+check the_report_says_since_when_memory_was_counted grep -q 'allocated while the capture ran' "$tmp/plain.txt"
 gone() { [ -z "$(bpftool prog show name stoker_hold 2>/dev/null)" ]; }
-check no_probe_is_left_afterwards wait_for 10 gone
+check no_probe_is_left_after_a_capture wait_for 10 gone
 kill -KILL "$pid"
 
 lib=/usr/lib/$(gcc -print-multiarch)
@@ -59,7 +61,7 @@ for library in libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.2; do
   leaks "$name" LD_PRELOAD="$lib/$library"
   check "memory_in_use_of_${name}_is_captured" captured "$name" memory
   check "shares_of_${name}_are_true" true_of "$name"
-  check "that_its_operator_new_is_missing_is_said_of_${name}" grep -q 'operator new' "$tmp/$name.txt"
+  check "the_report_says_that_operator_new_of_${name}_is_missing" grep -q 'operator new' "$tmp/$name.txt"
   kill -KILL "$pid"
 done
 
@@ -84,16 +86,16 @@ begin busy 1000000
 refused() {
   ! once busy "$pid" --type memory --seconds 20 && grep -q 'LD_PRELOAD=/usr/lib/stoker/libstoker-heap.so' "$tmp/busy.err"
 }
-check a_program_that_is_too_busy_is_refused refused
-check and_is_not_watched_any_more wait_for 10 gone
+check a_program_too_busy_for_probes_is_refused refused
+check a_refused_program_has_no_probe wait_for 10 gone
 kill -KILL "$pid"
 
 # --- a process that ends ----------------------------------------------------------
 leaks ends
 wait_for 10 gone
 (wait_for 20 eval '! gone'; sleep 4; kill -KILL "$pid") &
-check a_process_that_ends_leaves_what_it_held once ends "$pid" --type memory --seconds 30
-check its_largest_leak_comes_first first_is ends keep_most
+check what_a_process_held_at_its_end_is_captured once ends "$pid" --type memory --seconds 30
+check the_largest_leak_of_a_process_that_ended_comes_first first_is ends keep_most
 
 # --- as a service -------------------------------------------------------------
 e2e_start leaking
@@ -108,7 +110,7 @@ ended() { [ "$(api GET "$P/$id" | jq -r .phase)" = done ]; }
 wait_for 60 ended
 check a_service_has_its_memory_in_use eval \
   'api GET "$P/$id" | jq -e ".status == \"completed\" and .topFunctions[0].funcName == \"keep_most\""'
-# Their allocators are functions of one file, and two captures are of one process.
+# All three use the allocator of one file, and two captures watch one process.
 install -m 755 "$STATE/bin/leaking" "$STATE/bin/another"
 background two "$STATE/bin/another" "$tmp/another" "$rate"
 service two "$STATE/bin/another"
@@ -121,10 +123,10 @@ has_its_own() { # session, its first function
 }
 check two_services_of_one_library_are_watched_at_once eval \
   'has_its_own ${together[0]} keep_most && has_its_own ${together[1]} keep_most'
-check and_what_one_of_them_allocates_meanwhile has_its_own "${together[2]}" throw_away
+check allocations_are_captured_beside_memory_in_use has_its_own "${together[2]}" throw_away
 id=$(start 60)
-check it_is_probed_while_it_is_captured wait_for 10 eval '! gone'
+check a_service_has_probes_while_it_is_captured wait_for 10 eval '! gone'
 kill -KILL "$(<"$STATE/pid/worker")"
 check no_probe_is_left_when_the_worker_is_killed wait_for 10 gone
 works_on() { rm -f "$tmp/service"; kill -USR1 "$(<"$STATE/pid/one")"; wait_for 10 [ -s "$tmp/service" ]; }
-check and_the_program_goes_on works_on
+check a_probed_program_works_on_when_the_worker_is_killed works_on

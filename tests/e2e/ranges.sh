@@ -1,5 +1,7 @@
 #!/bin/bash
-# Ranges of time over real windows: what a merge says is what windows say.
+# Ranges of time over real windows: a merge has what its windows have.
+#
+# Beside others: it waits for events.
 . "$(dirname "$0")/../lib/e2e.sh"
 WORKER_CONF='
 [continuous]
@@ -19,7 +21,7 @@ Q="service=demo&profileType=cpu"
 
 continuous ''
 check windows_are_stored wait_for 60 more_than 9
-# From here on the range is over: no window joins it.
+# The range has ended: no window joins it from here on.
 to=$(db 'SELECT MAX(start_ms) FROM profile_window WHERE level = 0')
 range="$Q&from=now-1h&to=$to"
 merged=$(api GET "$P/merge?$range&top=0")
@@ -28,11 +30,11 @@ sum() { # column: over the windows as captured
       WHERE s.type = 'cpu' AND level = 0 AND start_ms < $to"
 }
 check a_merge_holds_every_sample_of_its_windows equal "$(jq .sampleCount <<<"$merged")" "$(sum sample_count)"
-check a_merge_holds_their_cost equal "$(jq .total <<<"$merged")" "$(sum value)"
+check a_merge_holds_the_cost_of_its_windows equal "$(jq .total <<<"$merged")" "$(sum value)"
 check a_merge_counts_its_windows equal "$(jq .windows <<<"$merged")" "$(sum windows)"
 folded_sum() { api GET "$P/merge?$range&format=folded" | awk '{ n += $NF } END { printf "%d", n }'; }
-check views_hold_them_too equal "$(folded_sum)" "$(sum sample_count)"
-check the_link_opens_without_a_token grep -q '<html' <<<"$(curl -sS -H 'Accept: text/html' "$(jq -r .flameGraphUrl <<<"$merged")")"
+check views_of_a_merge_hold_every_sample equal "$(folded_sum)" "$(sum sample_count)"
+check the_link_of_a_merge_opens_without_a_token grep -q '<html' <<<"$(curl -sS -H 'Accept: text/html' "$(jq -r .flameGraphUrl <<<"$merged")")"
 api GET "$P/merge?$range&format=pprof" -o "$STATE/merged.pb.gz"
 check a_merge_is_a_pprof_file grep -q server::work <<<"$("$B/tests/tools/folded" "$STATE/merged.pb.gz")"
 
@@ -41,19 +43,19 @@ check a_trend_adds_up_to_the_merge test \
   "$(jq -n --argjson p "$points" --argjson m "$merged" \
     '([$p.points[].value // 0] | add) as $s | ($s - $m.total) / $m.total | fabs < 0.2')" = true
 
-# A range is its own replicate: its windows are the blocks.
+# The windows of a range are its blocks.
 from_ms=$(db 'SELECT MIN(start_ms) FROM profile_window WHERE level = 0')
 same=$(api GET "$P/compare?$Q&baseFrom=$from_ms&baseTo=$to&comparisonFrom=$from_ms&comparisonTo=$to")
 variance() { jq -r '.test.variance' <<<"$1"; }
 check ranges_are_compared_by_blocks equal "$(variance "$same")" blocks
 check a_range_and_itself_do_not_differ equal \
   "$(jq -c '[.overallDelta, .regressions, .improvements, .test.blocks >= 4]' <<<"$same")" '[0,[],[],true]'
-check their_diff_opens_without_a_token grep -q '<html' <<<"$(curl -sS -H 'Accept: text/html' "$(jq -r .links.diff <<<"$same")")"
+check the_diff_of_ranges_opens_without_a_token grep -q '<html' <<<"$(curl -sS -H 'Accept: text/html' "$(jq -r .links.diff <<<"$same")")"
 id=$(api POST $P/start -H 'Content-Type: application/json' \
   -d '{"service":"demo","profileType":"cpu","durationSeconds":2,"sampleRate":999}' | jq -r .id)
 completed() { [ "$(api GET "$P/$id?wait=20" | jq -r .status)" = completed ]; }
 check a_capture_beside_continuous_profiling_completes wait_for 60 completed
-check a_capture_is_held_against_a_range_by_blocks_of_both equal \
+check a_capture_and_a_range_are_compared_by_blocks equal \
   "$(variance "$(api GET "$P/compare?baseFrom=$from_ms&baseTo=$to&comparisonProfileId=$id")")" blocks
 check the_command_compares_ranges grep -q '^verdict: ' <<<"$(STOKER_URL=http://127.0.0.1:$PORT STOKER_TOKEN=$TOKEN "$B/stoker" compare "$from_ms/$to" "$from_ms/$to" --service demo 2>&1)"
 

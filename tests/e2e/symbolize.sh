@@ -1,5 +1,5 @@
 #!/bin/bash
-# A stored profile gets its names when its debug file has come.
+# A stored profile gets its names when its debug file is there.
 debug=$(mktemp -d /var/tmp/stoker-debugdir-XXXXXX)
 chmod 755 "$debug"
 WORKER_CONF="debug_dir = $debug"
@@ -35,42 +35,42 @@ finished "$old" >/dev/null
 before=$(samples "$old") frames=$(quality "$old" frames) named=$(quality "$old" framesNamed)
 check a_stripped_program_has_no_names [ "$(folded "$old" | grep -c 'share_half')" = 0 ]
 check without_a_debug_file_nothing_changes symbolize "$old"
-check its_samples_are_the_same equal "$(samples "$old")" "$before"
-check and_its_names equal "$(quality "$old" framesNamed)" "$named"
+check without_a_debug_file_samples_are_the_same equal "$(samples "$old")" "$before"
+check without_a_debug_file_names_are_the_same equal "$(quality "$old" framesNamed)" "$named"
 
-# A request while no worker runs is done by the next one.
+# The next worker does what is asked for while no worker runs.
 kill -KILL "$(<"$STATE/pid/worker")"
 install_debug
-check it_is_accepted_without_a_worker \
+check a_request_is_accepted_without_a_worker \
   equal "$(status_of POST $P/"$old"/symbolize)" 202
-check and_waits equal "$(api GET $P/"$old"/symbolize | jq -r .state)" queued
-check the_old_profile_stands_meanwhile equal "$(samples "$old")" "$before"
+check a_request_waits_for_a_worker equal "$(api GET $P/"$old"/symbolize | jq -r .state)" queued
+check the_old_profile_is_there_while_a_request_waits equal "$(samples "$old")" "$before"
 worker_start
 named_now() { [ "$(api GET $P/"$old"/symbolize | jq -r .state)" = done ]; }
-check the_next_worker_does_it wait_for 20 named_now
+check the_next_worker_does_what_was_asked_for wait_for 20 named_now
 has_name() { folded "$1" | grep -q 'main;spin;share_half \|;share_half '; }
-check names_appear has_name "$old"
-check every_sample_is_kept equal "$(samples "$old")" "$before"
-check top_functions_have_them \
+check functions_have_names_from_the_debug_file has_name "$old"
+check new_names_keep_every_sample equal "$(samples "$old")" "$before"
+check top_functions_have_new_names \
   grep -q share_half <(api GET "$P/$old" | jq -r '.topFunctions[].funcName')
-check the_report_counts_them [ "$(quality "$old" framesNamed)" -gt "$named" ]
-check frames_are_as_many equal "$(quality "$old" frames)" "$frames"
-check the_timeline_still_fits \
+check the_report_counts_new_names [ "$(quality "$old" framesNamed)" -gt "$named" ]
+check new_names_keep_the_number_of_frames equal "$(quality "$old" frames)" "$frames"
+check the_timeline_fits_the_renamed_profile \
   [ "$(lines "$old" | awk '$1 == "sample" && /share_half/' | wc -l)" -gt 20 ]
 live() {
   sqlite3 "$STATE/data/stoker.db" \
     "SELECT kind FROM blob WHERE session = '$1' AND deleted_ms = 0 ORDER BY kind"
 }
-check the_old_bytes_are_given_up equal "$(live "$old" | xargs)" "pprof timeline"
-check again_is_no_harm symbolize "$old"
-check and_changes_nothing equal "$(samples "$old")" "$before"
+check the_files_of_the_old_profile_are_deleted equal "$(live "$old" | xargs)" "pprof timeline"
+check a_second_request_succeeds symbolize "$old"
+check a_second_request_changes_no_sample equal "$(samples "$old")" "$before"
 
-check an_unknown_one_is_404 \
+check symbolizing_an_unknown_profile_is_404 \
   equal "$(status_of POST $P/sess-aaaaaaaaaaaaaaaaaaaa/symbolize)" 404
-check what_was_never_asked_is_404 \
+check a_request_that_was_never_made_is_404 \
   equal "$(status_of GET $P/sess-aaaaaaaaaaaaaaaaaaaa/symbolize)" 404
 
-# Killed in the middle: the old profile, or the new one, never less.
+# A worker killed in the middle leaves the old profile or the new one.
 for round in 1 2 3; do
   id2=$(start bare 1)
   finished "$id2" >/dev/null
@@ -80,6 +80,6 @@ for round in 1 2 3; do
   check "nothing_is_lost_when_the_worker_is_killed_$round" equal "$(samples "$id2")" "$n"
   worker_start
   ended() { [ "$(api GET "$P/$id2/symbolize" | jq -r .state)" = done ]; }
-  check "it_is_done_all_the_same_$round" wait_for 20 ended
-  check "with_every_sample_$round" equal "$(samples "$id2")" "$n"
+  check "the_next_worker_does_what_a_killed_one_began_$round" wait_for 20 ended
+  check "what_a_killed_worker_began_keeps_every_sample_$round" equal "$(samples "$id2")" "$n"
 done

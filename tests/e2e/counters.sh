@@ -1,7 +1,7 @@
 #!/bin/bash
-# Allocations, blocking and mutexes of Go programs, read from outside all the
-# time: more of them than are read at once, side by side, every event in one
-# window.
+# Continuous profiling of allocations, blocking and mutexes of Go programs from
+# outside: more programs than are read at once, windows side by side, and every
+# event in exactly one window.
 #
 # Beside others: it waits for events.
 : "${GO:=1.24}"
@@ -10,7 +10,7 @@ WORKER_CONF='
 [continuous]
 counters = 1s
 '
-PROGRAMS=5 # of three types each: more than are read at once
+PROGRAMS=5 # with three types each: more than are read at once
 . "$(dirname "$0")/../lib/e2e.sh"
 mkdir -p "$B/targets"
 if ! tests/lib/go build "$GO" "$B/targets/counts-$GO" tests/targets/go/counts 2>"$B/counters.why"; then
@@ -30,7 +30,7 @@ continuous() { # service, more members
 }
 host() { api GET "$P/continuous/go1" | jq ".hosts[0].$1"; }
 
-# --- the first program does as it is told, the others wait -------------------------
+# --- the first program takes orders, the others wait ------------------------------
 hear() { read -r -t 60 heard <&"$answers"; }
 say() { echo "$@" >&"$orders" && hear; }
 run_first() { # arguments
@@ -58,21 +58,22 @@ for ((i = 1; i <= PROGRAMS; i++)); do
 done
 
 of='FROM profile_window w JOIN series s ON s.id = w.series WHERE w.level = 0'
-fewest() { # windows of the series that has the fewest since then; 0: of none
+fewest() { # [ms]: windows since then, of the series that has the fewest
   db "SELECT CASE WHEN COUNT(*) < 3 * $PROGRAMS THEN 0 ELSE MIN(n) END
       FROM (SELECT COUNT(*) AS n $of AND w.start_ms >= ${1:-0} GROUP BY s.id)"
 }
 all_have() { [ "$(fewest "${2:-0}")" -ge "$1" ]; }
-# Where a window does not begin as the one before it ends, to a clock's digit.
-holes() {
+# Windows that do not begin where the one before them ends, to the digit of a clock.
+holes() { # [condition]
   db "SELECT COUNT(*) FROM (SELECT w.start_ms - LAG(w.end_ms)
-        OVER (PARTITION BY s.id ORDER BY w.start_ms) AS hole $of)
+        OVER (PARTITION BY s.id ORDER BY w.start_ms) AS hole $of ${1:-})
       WHERE hole < -3 OR hole > 3"
 }
+others="AND s.service <> 'go1'"
 check every_counter_has_windows wait_for 90 all_have 4
 check windows_lie_side_by_side equal "$(holes)" 0
-check no_gap_is_told equal "$(host gaps)" 0
-covers_all() { # service, type: what the API says of the time of its windows
+check a_host_without_failures_has_no_gaps equal "$(host gaps)" 0
+covers_all() { # service, type: the time that the API gives for its windows
   local from to
   IFS='|' read -r from to <<<"$(db "SELECT MIN(w.start_ms), MAX(w.start_ms) $of
     AND s.service = '$1' AND s.type = '$2'")"
@@ -86,7 +87,7 @@ check all_of_the_time_is_covered covers_all go2 alloc
 events() { db "SELECT COALESCE(SUM(w.sample_count), 0) $of AND s.service = 'go1' AND s.type = '$1'"; }
 at_least() { [ "$(events "$1")" -ge "$2" ]; } # type, events
 row_of() { "$B/tests/tools/counts" "$1" | awk -v f=" main.$2 " 'index($0, f) { n += $1 } END { print n + 0 }'; }
-told() { # type, function: how often in all windows
+in_windows() { # type, function: its events in all windows
   db "SELECT w.segment || ' ' || w.start || ' ' || w.length $of
       AND s.service = 'go1' AND s.type = '$1' AND w.length > 0" |
     while read -r segment start length; do
@@ -101,87 +102,85 @@ for row in block:block mutex:contend; do
   say "$does" 40
   want=$(own "$type" "$does")
   check "${type}_events_come_into_windows" wait_for 90 at_least "$type" "$want"
-  check "each_${type}_event_is_in_one_window" equal "$(told "$type" "$does") $((want > 20))" "$want 1"
+  check "each_${type}_event_is_in_one_window" equal "$(in_windows "$type" "$does") $((want > 20))" "$want 1"
 done
 
 # --- a program that is started anew --------------------------------------------------------
-# Its first events count, though nobody had read it before.
-before=$(told block block)
+# Events before the first reading of a process count, too.
+before=$(in_windows block block)
 end_first
 run_first block mutex
 say block 40
 want=$((before + $(own block block)))
-anew() { [ "$(told block block)" -ge "$want" ]; }
-check what_a_new_process_counted_comes_into_windows wait_for 90 anew
-check and_once equal "$(told block block)" "$want"
-check other_services_are_not_interrupted equal "$(db "SELECT COUNT(*) FROM (SELECT w.start_ms - LAG(w.end_ms)
-  OVER (PARTITION BY s.id ORDER BY w.start_ms) AS hole $of AND s.service <> 'go1') WHERE abs(hole) > 3")" 0
+anew() { [ "$(in_windows block block)" -ge "$want" ]; }
+check events_of_a_restarted_program_come_into_windows wait_for 90 anew
+check each_event_of_a_restarted_program_is_in_one_window equal "$(in_windows block block)" "$want"
+check a_restart_does_not_interrupt_other_services equal "$(holes "$others")" 0
 
 # --- the analyser dies ------------------------------------------------------------------------
 last() { db "SELECT MAX(w.end_ms) $of"; }
 at=$(last)
-kill -KILL "$(pgrep -nP "$(<"$STATE/pid/worker")" -x stoker-worker)" # the newest: numbers begin anew
+kill -KILL "$(pgrep -nP "$(<"$STATE/pid/worker")" -x stoker-worker)" # the newest: pids wrap around
 check windows_go_on_after_the_analyser_s_death wait_for 90 all_have 2 "$at"
-check its_death_leaves_no_hole equal "$(db "SELECT COUNT(*) FROM (SELECT w.start_ms - LAG(w.end_ms)
-  OVER (PARTITION BY s.id ORDER BY w.start_ms) AS hole $of AND s.service <> 'go1') WHERE abs(hole) > 3")" 0
+check the_analyser_s_death_leaves_no_hole equal "$(holes "$others")" 0
 
-# --- a program that counts nothing is made to, for as long as windows are wanted ------------
+# --- a program that counts no events is made to, for as long as windows are wanted ----------
 rate() { say gc 0 && awk '{ print $3 }' <<<"$heard"; } # of mutexes
 is_rate() { [ "$(rate)" = "$1" ]; }
 end_first
 run_first
 disabled() { api GET "$P/continuous/go1" | jq -e '.failing[] | select(.profileType == "mutex") | .error_code == "ProfilingDisabled"'; }
-check unasked_it_is_left_alone wait_for 90 disabled
-check and_that_is_told equal "$(rate)" 0
+check a_program_that_counts_no_events_is_reported wait_for 90 disabled
+check counting_is_not_turned_on_without_permission equal "$(rate)" 0
 set_allow '{"goProfileRates":true}'
-check where_it_is_allowed_it_is_turned_on wait_for 90 is_rate 5
+check counting_is_turned_on_if_the_service_allows_it wait_for 90 is_rate 5
 before=$(events mutex)
 say contend 200
-check what_it_counts_comes_into_windows wait_for 90 at_least mutex $((before + 50))
+check events_counted_since_then_come_into_windows wait_for 90 at_least mutex $((before + 50))
 id=$(api POST $P/start -H 'Content-Type: application/json' \
   -d '{"service":"go1","profileType":"mutex","durationSeconds":1}' | jq -r .id)
-check a_capture_meanwhile_completes equal "$(finished "$id" | jq -r .status)" completed
+check a_capture_beside_windows_completes equal "$(finished "$id" | jq -r .status)" completed
 windows_of() { db "SELECT COUNT(*) $of AND s.service = 'go1' AND s.type = 'mutex' AND w.start_ms > $1"; }
 some_after() { [ "$(windows_of "$1")" -ge 2 ]; }
-check windows_go_on_after_it wait_for 90 some_after "$(last)"
-check and_it_stays_on is_rate 5
+check windows_go_on_after_a_capture wait_for 90 some_after "$(last)"
+check counting_stays_on_after_a_capture is_rate 5
 
 # --- the worker dies ------------------------------------------------------------------------------
 kill -KILL "$(<"$STATE/pid/worker")"
 wait_for 90 process_gone "$(<"$STATE/pid/worker")"
-before=$(told mutex contend) at=$(last)
-check a_killed_worker_leaves_it_on is_rate 5
+before=$(in_windows mutex contend) at=$(last)
+check a_killed_worker_leaves_counting_on is_rate 5
 say contend 200
 worker_start
 check windows_go_on_after_the_worker_s_death wait_for 90 all_have 2 "$at"
-# Events that were counted while nobody looked are in no window: the hole.
-check what_was_counted_meanwhile_is_in_none equal "$(told mutex contend)" "$before"
-check each_series_has_a_hole_there equal "$(db "SELECT COUNT(*) FROM (SELECT s.id, w.start_ms, LAG(w.end_ms)
+# Events that are counted while no worker runs are in no window.
+check events_counted_without_a_worker_are_in_no_window equal "$(in_windows mutex contend)" "$before"
+check a_killed_worker_leaves_a_hole_in_each_series equal "$(db "SELECT COUNT(*) FROM (SELECT s.id, w.start_ms, LAG(w.end_ms)
   OVER (PARTITION BY s.id ORDER BY w.start_ms) AS e $of) WHERE e <= $at AND start_ms > e + 3 AND start_ms >= $at")" $((3 * PROGRAMS))
-check the_next_worker_turned_it_on_again is_rate 5
+check the_next_worker_turns_counting_on_again is_rate 5
 set_allow '{}'
-check not_allowed_any_more_it_is_taken_back wait_for 90 is_rate 0
+check counting_is_turned_off_if_no_longer_allowed wait_for 90 is_rate 0
 set_allow '{"goProfileRates":true}'
-check allowed_again_it_is_turned_on wait_for 90 is_rate 5
+check counting_is_turned_on_if_allowed_again wait_for 90 is_rate 5
 continuous go1 ',"enabled":false'
-check not_wanted_any_more_it_is_taken_back wait_for 90 is_rate 0
+check counting_is_turned_off_if_windows_are_disabled wait_for 90 is_rate 0
 continuous go1
-check wanted_again_it_is_turned_on wait_for 90 is_rate 5
+check counting_is_turned_on_if_windows_are_enabled_again wait_for 90 is_rate 5
 api DELETE /api/v1/services/go1 -o /dev/null
-check of_a_deleted_service_it_is_taken_back wait_for 90 is_rate 0
+check counting_is_turned_off_if_the_service_is_deleted wait_for 90 is_rate 0
 go_service go1
 set_allow '{"goProfileRates":true}'
 continuous go1
-check a_new_service_turns_it_on wait_for 90 is_rate 5
+check counting_is_turned_on_for_a_new_service wait_for 90 is_rate 5
 block_windows() { [ "$(db "SELECT COUNT(*) $of AND s.service = 'go1' AND s.type = 'block'")" -gt 0 ]; }
-check and_has_windows wait_for 90 block_windows
-want=$(($(told block block) - $(own block block)))
+check a_new_service_has_windows wait_for 90 block_windows
+want=$(($(in_windows block block) - $(own block block)))
 say block 40
 want=$((want + $(own block block)))
 kill -TERM "$(<"$STATE/pid/worker")"
 wait_for 90 process_gone "$(<"$STATE/pid/worker")"
-check a_worker_that_ends_takes_it_back equal "$(rate)" 0
-check and_stores_what_was_counted_until_then equal "$(told block block) $((want >= 20))" "$want 1"
+check a_worker_that_ends_turns_counting_off equal "$(rate)" 0
+check a_worker_that_ends_stores_the_events_until_then equal "$(in_windows block block) $((want >= 20))" "$want 1"
 worker_start
 
 # --- it ends -----------------------------------------------------------------------------------------

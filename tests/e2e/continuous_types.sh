@@ -1,6 +1,6 @@
 #!/bin/bash
-# Continuous profiling of what is not sampled: goroutines and threads from
-# outside, the types of net/http/pprof from its pages.
+# Continuous profiling of types that are not sampled: goroutines and threads from
+# outside, and the types of net/http/pprof from its pages.
 #
 # Beside others: it waits for events.
 : "${GO:=1.24}"
@@ -13,6 +13,8 @@ counters = 1s
 '
 tmp=$(mktemp -d /var/tmp/stoker-types-XXXXXX)
 chmod 755 "$tmp"
+tests/lib/go build "$GO" "$B/targets/pages-$GO" tests/targets/go/pages 2>"$tmp/why" &
+building=$!
 . tests/lib/e2e.sh
 e2e_start shares
 pages=
@@ -42,11 +44,12 @@ newest() { # service, type: its folded stacks
   "$B/tests/tools/folded" "$tmp/window.pb.gz"
 }
 
-# --- a native service: its threads -------------------------------------------
 background demo "$STATE/bin/demo" 3 5
 stoker_cli service add demo --kind native --exe "$STATE/bin/demo" >/dev/null
 wait_for 10 seen demo
 continuous demo '["goroutine","memory"]' >/dev/null
+
+# --- a native service: its threads -------------------------------------------
 check threads_are_looked_at_again_and_again wait_for 30 has demo goroutine 3
 check a_look_at_threads_is_a_profile grep -q . <<<"$(newest demo goroutine)"
 check a_look_counts_threads equal \
@@ -55,35 +58,37 @@ check every_type_has_an_engine holds demo '.unsupported == []'
 without_library() {
   holds demo '[.failing[] | .profileType, .error_code] == ["memory", "ProfilingDisabled"] and (.failing[0].message | contains("libstoker-heap.so"))'
 }
-check a_program_that_counts_no_memory_is_told wait_for 20 without_library
+check a_program_that_counts_no_memory_is_reported wait_for 20 without_library
 stored() { holds demo '.hosts[0] | .state == "running" and .stored > 0 and .taken == 2 and .watched == 0'; }
-check the_state_of_the_host_is_told wait_for 20 stored
+check the_state_of_the_host_is_reported wait_for 20 stored
 check metrics_count_windows grep -Eq '^stoker_continuous_windows_stored_total\{host="[^"]+"\} [1-9]' \
   <(api GET /metrics)
-check workers_tell_it_too grep -q '"state": *"running"' <(api GET /api/v1/workers | jq .)
-check and_what_they_cost jq -e ".items[0].capabilities.cost | .cpuSeconds > 0 and .residentBytes > 1000000" <(api GET /api/v1/workers)
-check no_line_each_time [ "$(grep -c "memory profiles of demo" "$STATE/log/worker.log")" -le 1 ]
+check the_list_of_workers_has_their_state grep -q '"state": *"running"' <(api GET /api/v1/workers | jq .)
+check the_list_of_workers_has_their_cost jq -e ".items[0].capabilities.cost | .cpuSeconds > 0 and .residentBytes > 1000000" <(api GET /api/v1/workers)
+check the_log_has_one_line_for_all_failures_of_a_service [ "$(grep -c "memory profiles of demo" "$STATE/log/worker.log")" -le 1 ]
 
-# --- nobody said what it is, and it is no Go program ----------------------------
-service undeclared "$STATE/bin/demo"
-continuous undeclared '["memory"]' >/dev/null
-no_library() { holds undeclared '.failing[0] | .profileType == "memory" and .error_code == "ProfilingDisabled"'; }
-check one_of_auto_is_told_as_well wait_for 20 no_library
-api DELETE $P/continuous/undeclared -o /dev/null
-
-# --- an endpoint that is not there ---------------------------------------------
+# Fails while the next claims are judged.
 port=$(free_port)
 api POST /api/v1/services -o /dev/null -H 'Content-Type: application/json' \
   -d "{\"name\":\"gone\",\"kind\":\"go\",\"pprofUrl\":\"http://127.0.0.1:$port\"}"
 continuous gone '["memory"]' >/dev/null
+
+# --- a service registered without its kind, which is not a Go program -------------
+service undeclared "$STATE/bin/demo"
+continuous undeclared '["memory"]' >/dev/null
+no_library() { holds undeclared '.failing[0] | .profileType == "memory" and .error_code == "ProfilingDisabled"'; }
+check a_program_of_kind_auto_that_counts_no_memory_is_reported wait_for 20 no_library
+api DELETE $P/continuous/undeclared -o /dev/null
+
+# --- an endpoint where nothing listens ------------------------------------------
 unreachable() { holds gone '.failing[0] | .profileType == "memory" and .error_code == "EndpointUnreachable"'; }
-check what_fails_is_told wait_for 20 unreachable
+check an_endpoint_that_fails_is_reported wait_for 20 unreachable
 gaps() { [ "$(state gone | jq '.hosts[0].gaps')" -ge 5 ]; }
-check each_one_that_failed_is_a_gap wait_for 40 gaps
-check a_failure_is_logged_once equal "$(grep -c 'memory profiles of gone' "$STATE/log/worker.log")" 1
+check each_failed_window_is_a_gap wait_for 40 gaps
+check failures_of_an_endpoint_are_logged_once equal "$(grep -c 'memory profiles of gone' "$STATE/log/worker.log")" 1
 
 # --- a Go program and its pages -----------------------------------------------------
-if tests/lib/go build "$GO" "$B/targets/pages-$GO" tests/targets/go/pages 2>"$tmp/why"; then
+if wait $building; then
   "$B/targets/pages-$GO" "$tmp/address" 2>"$tmp/pages.log" &
   pages=$!
   wait_for 20 test -s "$tmp/address" || { cat "$tmp/pages.log"; exit 1; }
@@ -93,25 +98,25 @@ if tests/lib/go build "$GO" "$B/targets/pages-$GO" tests/targets/go/pages 2>"$tm
   declare -A leaf=([memory]=main.keepMemory [alloc]=main.burn
     [block]=main.contend [mutex]=main.contend [goroutine]=main.waitForever)
   for type in memory alloc block mutex goroutine; do
-    check "${type}_has_windows" wait_for 40 has pages $type 3 'AND w.value > 0'
-    check "${type}_windows_hold_what_the_program_does" \
+    check "pages_have_windows_of_${type}" wait_for 40 has pages $type 3 'AND w.value > 0'
+    check "windows_of_${type}_hold_what_the_program_does" \
       grep -q "${leaf[$type]}" <<<"$(newest pages $type)"
   done
-  # Counters cover the time between two readings, gauges an instant.
-  check a_counter_is_of_its_whole_time equal \
+  # A window of a counter covers the time between two readings.
+  check windows_of_a_counter_cover_all_of_the_time equal \
     "$(windows pages alloc 'AND (w.duration_ms < 900 OR w.duration_ms > 5000)')" 0
-  # A gauge does not pile up: the tenth look sees what the first saw.
+  # The tenth reading of a gauge has what the first had.
   doubled() {
     db "SELECT MAX(value) > 2 * MIN(value) FROM profile_window w JOIN series s ON s.id = w.series
         WHERE s.service = 'pages' AND s.type = 'goroutine' AND w.level = 0"
   }
-  check a_gauge_does_not_pile_up equal "$(doubled)" 0
+  check readings_of_a_gauge_are_not_added_up equal "$(doubled)" 0
 
   kill -KILL $pages
   wait $pages 2>/dev/null
   pages=
   down() { holds pages '.failing | map(.profileType) == ["alloc","block","goroutine","memory","mutex"]'; }
-  check a_program_that_ends_is_told wait_for 60 down
+  check the_end_of_a_program_is_reported wait_for 60 down
 else
   echo "skip continuous_types_of_a_go_program: no Go $GO: $(tail -1 "$tmp/why")"
 fi

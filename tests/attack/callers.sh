@@ -45,8 +45,8 @@ release() {
 
 hold 2000 'GET /api/v1/serv'
 check two_thousand_connections_are_made equal $? 0
-check others_are_answered_meanwhile equal "$(status_of GET /api/v1/services)" 200
-check so_are_load_balancers equal "$(curl -s -o /dev/null -w '%{http_code}' "http://127.0.0.1:$PORT/healthz")" 200
+check other_callers_are_answered_beside_two_thousand_connections equal "$(status_of GET /api/v1/services)" 200
+check load_balancers_are_answered_beside_two_thousand_connections equal "$(curl -s -o /dev/null -w '%{http_code}' "http://127.0.0.1:$PORT/healthz")" 200
 release
 
 upload='POST /api/v1/profiling/sessions?service=cut&type=cpu HTTP/1.1\r\nHost: stoker\r\nAuthorization: Bearer '$TOKEN'\r\nContent-Type: application/octet-stream\r\nContent-Length: 100000\r\n\r\nhalf of it'
@@ -54,8 +54,8 @@ api POST /api/v1/services -H 'Content-Type: application/json' -o /dev/null \
   -d '{"name":"cut","match":{"exe":"/usr/bin/cut"}}'
 hold 200 "$upload" reset
 check uploads_that_stop_in_the_middle_are_held equal $? 0
-check no_process_of_the_pool_waits_for_them equal "$(status_of GET /api/v1/services)" 200
-check nothing_of_them_is_stored equal "$(sessions)" 0
+check no_process_of_the_pool_waits_for_uploads_that_stop equal "$(status_of GET /api/v1/services)" 200
+check nothing_of_uploads_that_stop_is_stored equal "$(sessions)" 0
 release
-check nor_when_they_are_broken_off equal "$(sessions)" 0
+check nothing_of_uploads_that_are_broken_off_is_stored equal "$(sessions)" 0
 check the_pool_is_as_it_was equal "$(pool)" "$before"

@@ -37,10 +37,10 @@ id=$(api POST $P/start -H 'Content-Type: application/json' \
   -d '{"service":"web","profileType":"cpu","durationSeconds":30,"host":"b"}' | jq -r .id)
 check a_job_of_b_is_not_given_to_a equal "$(json a /agent/poll '{"room":64}' | jq -c '[.jobs, .cancel]')" '[[],[]]'
 told='{"jobs":[{"sessionId":"'$id'","attempt":1,"phase":"done","samples":9999}]}'
-check to_tell_of_it_changes_nothing equal "$(json a /agent/poll "$told" | jq -c .stale)" "[\"$id\"]"
+check a_report_of_a_about_a_job_of_b_is_stale equal "$(json a /agent/poll "$told" | jq -c .stale)" "[\"$id\"]"
 untouched() { api GET "$P/$id" | jq -e '.status == "running" and .sampleCount != 9999'; }
-check its_progress_is_b_s untouched
-check its_result_is_not_a_s_to_send equal "$(bytes a "/agent/result/$id" $'{}\n' | jq -r .error_code)" UnknownSession
+check progress_of_a_job_of_b_is_not_changed_by_a untouched
+check a_result_of_b_is_not_taken_from_a equal "$(bytes a "/agent/result/$id" $'{}\n' | jq -r .error_code)" UnknownSession
 check b_s_name_in_a_body_is_refused equal "$(json a /agent/poll '{"host":"b","room":64}' | jq -r .error_code)" InvalidParameter
 json a /agent/poll '{"bootId":"x","processes":[{"tenant":"'"$TENANT"'","service":"web","ordinal":0,"pid":1}],"trees":[]}' >/dev/null
 check processes_of_a_are_told_as_a_s equal \
@@ -49,10 +49,10 @@ for path in /api/v1/services /api/v1/tokens /api/v1/audit "$P/$id" "$P/history?s
   [ "$(agent a GET "$path" -o /dev/null -w '%{http_code}')" = 403 ] || echo "not ok a_worker_s_key_opens_nothing_else: $path"
 done
 echo 'ok a_worker_s_key_opens_nothing_else'
-check another_tenant_is_refused equal "$(agent a POST /agent/poll -H 'X-Tenant-ID: other' -H 'Content-Type: application/json' \
+check a_worker_s_key_is_refused_for_another_tenant equal "$(agent a POST /agent/poll -H 'X-Tenant-ID: other' -H 'Content-Type: application/json' \
   -d '{}' | jq -r .error_code)" TenantForbidden
-check it_makes_no_browser_session equal "$(agent a POST /api/v1/browser-session -o /dev/null -w '%{http_code}')" 403
-check it_does_not_join_again equal "$(json a /agent/join "{\"token\":\"$(<"$STATE/a/agent.key")\",\"host\":\"b\"}" | jq -r .error_code)" \
+check a_worker_s_key_makes_no_browser_session equal "$(agent a POST /api/v1/browser-session -o /dev/null -w '%{http_code}')" 403
+check a_worker_s_key_does_not_join_again equal "$(json a /agent/join "{\"token\":\"$(<"$STATE/a/agent.key")\",\"host\":\"b\"}" | jq -r .error_code)" \
   Unauthorized
 check a_key_for_joining_as_itself_takes_no_name equal \
   "$(json a /agent/join "{\"token\":\"$(join_key thief)\",\"host\":\"b\"}" | jq -r .error_code)" HostTaken
@@ -74,7 +74,7 @@ head -c 70000000 /dev/zero >"$bomb"
 check a_result_past_every_bound_is_refused equal \
   "$(agent a POST "/agent/result/$mine" -H 'Content-Type: application/octet-stream' -H 'Expect:' -T "$bomb" -o /dev/null -w '%{http_code}')" 413
 still() { api GET "$P/$mine" | jq -e '.status == "running"'; }
-check and_changed_nothing still
+check refused_results_change_nothing still
 
 # --- a centre that is not honest ---------------------------------------------------
 install -m 755 "$STATE/bin/demo" "$STATE/bin/secret"
@@ -96,5 +96,5 @@ db "CREATE TEMP TABLE one AS SELECT * FROM session WHERE id = '$id';
 result=$(finished sess-forged)
 check a_forged_job_samples_nothing_outside_of_the_scope equal \
   "$(jq -r '.error.error_code + " " + (.sampleCount | tostring)' <<<"$result")" 'ScopeForbidden 0'
-check nor_is_the_program_told unseen
+check a_program_outside_of_the_scope_is_not_reported unseen
 process_stop single

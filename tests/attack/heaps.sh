@@ -74,7 +74,7 @@ is_sane() { # name
     ! grep -q ' -' "$tmp/$1.folded"
 }
 check noise_gives_no_negative_bytes is_sane that_are_noise
-check and_neither_do_large_counts is_sane that_are_large
+check large_counts_give_no_negative_bytes is_sane that_are_large
 
 # A file of that name that is no library.
 mkdir "$tmp/text"

@@ -39,8 +39,8 @@ ask() { # n, path: prints how many were answered by which status
 }
 asked=$(ask 24 "$diff")
 check some_of_many_heavy_requests_are_answered grep -q ' 200$' <<<"$asked"
-check others_are_told_to_come_back grep -q ' 429$' <<<"$asked"
-check nothing_else_comes_of_them leaves 1 grep -vE ' (200|429)$' <<<"$asked"
+check other_heavy_requests_get_429 grep -q ' 429$' <<<"$asked"
+check heavy_requests_get_200_or_429_only leaves 1 grep -vE ' (200|429)$' <<<"$asked"
 
 
 # The pool stands still until nginx has noticed that all clients have left.
@@ -70,11 +70,11 @@ stack_conf
 api_start
 wait_for 15 stack_ready
 refusal=$(api GET "$diff")
-check what_needs_too_much_memory_is_refused \
+check a_request_that_needs_too_much_memory_is_refused \
   equal "$(jq -r .error_code <<<"$refusal")" RequestTooExpensive
 check the_refusal_names_the_limit \
   equal "$(jq -r .details.maxBytes <<<"$refusal")" 16777216
 most() { pool | sed 's|.*|/proc/&/status|' | xargs awk '/^VmHWM/ && $2 > n { n = $2 } END { print int(n / 1024) }'; }
 under() { [ "$(most)" -lt "$1" ] || { echo "$(most) MiB"; return 1; }; }
-check no_process_took_more under 64
-check others_are_answered equal "$(status_of GET /readyz)" 200
+check no_process_takes_much_more_memory_than_a_request_may under 64
+check other_requests_are_answered_after_a_refusal equal "$(status_of GET /readyz)" 200

@@ -34,19 +34,19 @@ waits() { # the kernel has whoever reads wait for the page
   grep -q '^Name:.stoker-reader' /proc/[0-9]*/status 2>/dev/null ||
     grep -q 'not answered' "$STATE/log/worker.log"
 }
-check its_pages_are_asked_for wait_for 15 waits
+check pages_of_the_target_are_asked_for wait_for 15 waits
 sampled=$(start other 2)
 looked=$(threads other)
 check another_service_is_looked_at_meanwhile \
   equal "$(finished "$looked" | status)" "completed "
 check another_service_is_sampled_meanwhile \
   equal "$(finished "$sampled" | status)" "completed "
-check its_own_capture_fails_and_says_why \
+check the_capture_of_held_pages_fails_and_says_why \
   equal "$(finished "$stuck" | status)" "failed TargetUnreadable"
 check the_log_names_the_process grep -q "process $held: STACKS was not answered" \
   "$STATE/log/worker.log"
 again=$(threads held)
-check it_is_left_alone_for_a_while \
+check a_target_with_held_pages_is_left_alone_for_a_while \
   equal "$(finished "$again" | status)" "failed TargetUnreadable"
 check no_second_reader_was_given_up \
   equal "$(grep -c 'not answered' "$STATE/log/worker.log")" 1

@@ -26,11 +26,11 @@ completes() { equal "$(finished "$(start busy 1)" | jq -r .status)" completed; }
 check a_capture_completes completes
 hang analyser
 check an_analyser_that_hangs_is_started_anew wait_for 60 has_another
-check its_end_is_told says 'the analyser has not answered for 2 s'
-check captures_go_on completes
+check the_log_says_that_the_analyser_did_not_answer says 'the analyser has not answered for 2 s'
+check captures_go_on_with_the_next_analyser completes
 hang scheduler
 check a_scheduler_that_hangs_ends_the_worker wait_for 60 process_gone "$opener"
-check the_log_says_why says 'the scheduler has not answered for 2 s'
+check the_log_says_that_the_scheduler_did_not_answer says 'the scheduler has not answered for 2 s'
 worker_start
 opener=$(<"$STATE/pid/worker")
 check captures_go_on_with_the_next_worker completes

@@ -32,5 +32,5 @@ target threads waiting || { echo "not ok it_starts"; exit 1; }
 all_are_there() { equal "$(samples "$1")" $((count + 2)); }
 check a_snapshot_is_made once snapshot "$pid" --seconds 1 --type goroutine
 check a_snapshot_has_every_thread all_are_there snapshot
-check it_is_sampled once sampled "$pid" --seconds 2 --rate 1000
-check its_busy_thread_is_sampled has sampled 'spin' 1
+check a_program_of_many_threads_is_sampled once sampled "$pid" --seconds 2 --rate 1000
+check the_busy_thread_among_many_is_sampled has sampled 'spin' 1

@@ -30,8 +30,8 @@ is_text() { # file
   [ -s "$1" ] && iconv -f UTF-8 -t UTF-8 "$1" >/dev/null
 }
 api GET /api/v1/services/named/processes >"$STATE/processes"
-check its_process_is_listed jq -e '.items[0].pid == '$pid "$STATE/processes"
-check the_list_is_text is_text "$STATE/processes"
+check the_process_of_a_hostile_name_is_listed jq -e '.items[0].pid == '$pid "$STATE/processes"
+check the_list_of_processes_is_text is_text "$STATE/processes"
 
 # Every format of a capture; of the pprof file, whose numbers are no text, the
 # names that were not.
@@ -54,10 +54,10 @@ snapshot=$(api POST $P/start -H 'Content-Type: application/json' \
   -d '{"service":"named","profileType":"goroutine"}' | jq -r '.id // error')
 for kind in sample snapshot; do
   finished "${!kind}" >"$STATE/result"
-  check "its_${kind}_completes" jq -e '.status == "completed"' "$STATE/result"
-  check "the_result_of_its_${kind}_is_text" is_text "$STATE/result"
-  check "all_exports_of_its_${kind}_are_text" are_text "${!kind}"
-  check "the_pprof_file_of_its_${kind}_is_mended" is_mended "${!kind}" 'no??text'
+  check "a_${kind}_of_a_hostile_name_completes" jq -e '.status == "completed"' "$STATE/result"
+  check "the_result_of_a_${kind}_is_text" is_text "$STATE/result"
+  check "all_exports_of_a_${kind}_are_text" are_text "${!kind}"
+  check "the_pprof_file_of_a_${kind}_is_mended" is_mended "${!kind}" 'no??text'
 done
 
 # An upload is mended as well.

@@ -35,17 +35,17 @@ id=$(start own 60)
 sampled() { api GET "$P/$id" | jq -e '.sampleCount > 0 or .progress > 0'; }
 wait_for 30 sampled
 answers=$("$takeover" "$analyser" "$own")
-check the_attack_is_one_what_a_capture_is_of_is_told grep -q '^MAPS answered' <<<"$answers"
+check the_analyser_learns_of_the_process_that_a_capture_is_of grep -q '^MAPS answered' <<<"$answers"
 check a_capture_grants_nothing_of_other_processes refused "$("$takeover" "$analyser" "$other")"
-check nor_of_pid_1 refused "$("$takeover" "$analyser" 1)"
-check nor_of_the_worker_itself refused "$("$takeover" "$analyser" "$worker")"
+check a_capture_grants_nothing_of_pid_1 refused "$("$takeover" "$analyser" 1)"
+check a_capture_grants_nothing_of_the_worker_itself refused "$("$takeover" "$analyser" "$worker")"
 check the_refusals_are_logged grep -q "was refused: .*which no capture names" "$STATE/log/worker.log"
 # Answers that went to the attacker are missed by the capture, which may fail.
 status_of DELETE "$P/$id" >/dev/null
 finished "$id" >/dev/null
 check the_next_capture_completes equal "$(finished "$(start own 1)" | jq -r .status)" completed
 analyser=$(pgrep -x stoker-worker -P "$worker" -u "$WORKER_USER" | grep -vx "$scheduler")
-check after_it_nothing_is_told refused "$("$takeover" "$analyser" "$own")"
+check after_a_capture_the_analyser_learns_nothing refused "$("$takeover" "$analyser" "$own")"
 
 # --- what they are besides -----------------------------------------------------
 for name in scheduler analyser; do
@@ -56,4 +56,4 @@ for name in scheduler analyser; do
   check "the_$name.is_not_root" [ "$(awk '/^Uid/ { print $2 }' "/proc/$pid/status")" -ne 0 ]
 done
 check the_analyser_has_no_file_of_the_store equal "$(files "$analyser")" 0
-check the_scheduler_has_them [ "$(files "$scheduler")" -gt 0 ]
+check the_scheduler_has_files_of_the_store [ "$(files "$scheduler")" -gt 0 ]

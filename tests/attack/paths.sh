@@ -42,14 +42,14 @@ matched() { # kind, path: the pids of a service that is known by it
 known() { as_guest GET "/api/v1/services/$1/processes" | jq -e '.items | length > 0'; }
 
 as_guest POST /api/v1/services -d "{\"name\":\"own\",\"match\":{\"exe\":\"$tmp/guest/own\"}}" -o /dev/null
-check its_own_program_is_matched equal "$(matched exe "$tmp/guest/own")" "[$guest]"
+check a_program_of_the_tenant_is_matched equal "$(matched exe "$tmp/guest/own")" "[$guest]"
 # --- programs ------------------------------------------------------------------
 ln -s "$tmp/host/shares" "$tmp/guest/link"
 check a_link_matches_no_program_of_others equal "$(matched exe "$tmp/guest/link")" '[]'
 ln "$tmp/host/shares" "$tmp/guest/hard"
-check neither_does_a_hard_link equal "$(matched exe "$tmp/guest/hard")" '[]'
+check a_hard_link_matches_no_program_of_others equal "$(matched exe "$tmp/guest/hard")" '[]'
 ln -s "$tmp/host" "$tmp/guest/folder"
-check nor_a_link_to_a_folder equal "$(matched exe "$tmp/guest/folder/shares")" '[]'
+check a_link_to_a_folder_matches_no_program_of_others equal "$(matched exe "$tmp/guest/folder/shares")" '[]'
 for path in "$tmp/guest/../host/shares" "$tmp/guest/.." "$tmp/guest/./../host/shares"; do
   check "a_path_that_leaves_is_refused.${path##*guest/}" eval \
     '[[ "$(matched exe "$path")" =~ ^(ScopeForbidden|InvalidParameter|\[\])$ ]]'
@@ -61,13 +61,13 @@ check a_pid_file_names_its_own_process equal "$(matched pidFile "$tmp/guest/pid"
 echo "$host" >"$tmp/guest/other"
 check a_pid_file_names_no_process_of_others equal "$(matched pidFile "$tmp/guest/other")" '[]'
 ln -s /proc/self/stat "$tmp/guest/self"
-check nor_does_a_link_into_proc equal "$(matched pidFile "$tmp/guest/self")" '[]'
+check a_pid_file_that_links_into_proc_names_no_process equal "$(matched pidFile "$tmp/guest/self")" '[]'
 mkfifo "$tmp/guest/pipe"
-check a_pipe_holds_nobody equal "$(matched pidFile "$tmp/guest/pipe")" '[]'
+check a_pid_file_that_is_a_pipe_holds_nobody equal "$(matched pidFile "$tmp/guest/pipe")" '[]'
 ln -s /dev/zero "$tmp/guest/endless"
-check nor_does_a_device equal "$(matched pidFile "$tmp/guest/endless")" '[]'
+check a_pid_file_that_is_a_device_holds_nobody equal "$(matched pidFile "$tmp/guest/endless")" '[]'
 truncate -s 1T "$tmp/guest/huge"
-check nor_does_a_huge_file equal "$(matched pidFile "$tmp/guest/huge")" '[]'
+check a_huge_pid_file_holds_nobody equal "$(matched pidFile "$tmp/guest/huge")" '[]'
 check a_folder_is_no_pid_file equal "$(matched pidFile "$tmp/guest")" '[]'
 for text in -1 0 1 99999999999999999999 0x10 "$guest$guest" "$host
 $guest"; do
@@ -78,7 +78,7 @@ done
 (umask 077 && echo "$guest secret-words" >"$tmp/secret")
 ln -s "$tmp/secret" "$tmp/guest/leads"
 matched pidFile "$tmp/guest/leads" >/dev/null
-check nothing_of_a_file_is_told leaves 1 grep -rq secret-words "$STATE/log" "$STATE/data"
+check nothing_of_a_file_is_logged_or_stored leaves 1 grep -rq secret-words "$STATE/log" "$STATE/data"
 check the_worker_still_captures equal "$(
   id=$(as_guest POST $P/start -d '{"service":"own","profileType":"cpu","durationSeconds":1}' | jq -r '.id // error')
   wait_for 30 eval "as_guest GET $P/$id | jq -e '.status == \"completed\"'"

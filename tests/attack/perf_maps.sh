@@ -33,7 +33,7 @@ is_not_named() { # capture, name
   is_captured "$1" && equal "$(samples "$1" "$2")" 0
 }
 is_named() { is_captured "$1" && has "$1" "$2" 1; }
-check its_map_names_its_code is_named own "$name"
+check a_map_names_the_code_of_its_process is_named own "$name"
 
 rm "$map"
 install -m 600 <(echo "$address $size of_root") "$tmp/of-root"
@@ -45,7 +45,7 @@ chown 65534 "$map"
 check a_map_of_another_user_is_not_read is_not_named another of_another
 rm "$map"
 mkfifo "$map"
-check a_pipe_holds_nobody is_captured pipe
+check a_map_that_is_a_pipe_holds_nobody is_captured pipe
 rm "$map"
 mkdir "$map"
 check a_folder_is_no_map is_captured folder
@@ -83,7 +83,7 @@ alone() {
 target alone alone || { echo "skip perf_maps: no namespaces"; exit 0; }
 pid=$(pgrep -P "$pid")
 map=/tmp/perf-$pid.map
-check its_map_is_that_of_its_namespace is_named inner "$name"
+check the_map_of_a_process_is_that_of_its_namespace is_named inner "$name"
 read -r address size name <"/proc/$pid/root/tmp/perf-1.map"
 echo "$address $size of_its_outer_pid" >"$map"
 check a_map_of_its_outer_pid_is_not_read is_not_named outer of_its_outer_pid

@@ -40,8 +40,8 @@ for ms in 0 20 40 60 80 100 150 200 300 500 800 1100; do
   is_swapped
 done
 sort "$STATE/ends" | uniq -c
-check the_second_is_in_no_profile_of_the_first \
+check the_program_that_gets_a_pid_is_in_no_profile_of_the_one_before \
   equal "$(grep -c 'outer\|inlined_work' "$STATE/swapped_amid")" 0
 wait_for 60 is_first
 took "$(start first 1)" >"$STATE/undisturbed"
-check the_first_still_has_one grep -q 'main;' "$STATE/undisturbed"
+check the_program_that_had_a_pid_is_still_captured grep -q 'main;' "$STATE/undisturbed"

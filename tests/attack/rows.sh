@@ -88,7 +88,7 @@ parts=("$(<"$STATE/pid/worker")" $(pgrep -P "$(<"$STATE/pid/worker")"))
 for part in "${parts[@]}"; do
   # The shell's own kill would be root's.
   check "the_api_cannot_end_a_part_of_the_worker.$part" leaves 1 as_user /bin/kill -0 "$part"
-  check "nor_read_its_memory.$part" leaves 1 as_user head -c 1 "/proc/$part/mem"
-  check "nor_look_through_its_descriptors.$part" leaves 2 as_user ls "/proc/$part/fd/"
+  check "the_api_cannot_read_the_memory_of_a_part_of_the_worker.$part" leaves 1 as_user head -c 1 "/proc/$part/mem"
+  check "the_api_cannot_list_descriptors_of_a_part_of_the_worker.$part" leaves 2 as_user ls "/proc/$part/fd/"
 done
 check the_profiled_program_is_untouched test -d "/proc/$pid"

@@ -75,15 +75,15 @@ for path in lead flood headers silent good; do
 done
 asked() { grep -q "outer /$1" "$tmp/log"; }
 for path in lead flood headers silent good; do
-  check "it_fires.$path" wait_for 90 asked $path
+  check "a_trigger_fires.$path" wait_for 90 asked $path
 done
 state() { api GET "/api/v1/services/$1/triggers" | jq -r '.items[0].webhookState'; }
 is() { [ "$(state "$1")" = "$2" ]; }
-check a_sound_one_is_sent wait_for 60 is good sent
-check others_are_captured_meanwhile equal "$(finished "$(start plain 1)" | jq -r .status)" completed
-check nobody_follows_where_an_answer_leads leaves 1 grep -q inner "$tmp/log"
-check an_answer_without_an_end_is_left wait_for 60 grep -q 'left /flood' "$tmp/log"
-check so_are_headers_without_an_end wait_for 60 grep -q 'left /headers' "$tmp/log"
+check a_sound_webhook_is_sent wait_for 60 is good sent
+check other_services_are_captured_meanwhile equal "$(finished "$(start plain 1)" | jq -r .status)" completed
+check a_redirect_is_not_followed leaves 1 grep -q inner "$tmp/log"
+check a_body_without_an_end_is_left wait_for 60 grep -q 'left /flood' "$tmp/log"
+check headers_without_an_end_are_left wait_for 60 grep -q 'left /headers' "$tmp/log"
 grown() { awk '/^VmHWM/ { print $2 }' /proc/"$1"/status; }
 largest=$(for pid in $(pgrep -P "$(<"$STATE/pid/worker")"); do grown "$pid"; done | sort -n | tail -1)
-check no_part_of_the_worker_kept_it [ "$largest" -lt 200000 ]
+check no_part_of_the_worker_keeps_an_endless_answer [ "$largest" -lt 200000 ]

@@ -31,7 +31,7 @@ api_start
 wait_for 10 test -S "$STATE/run/api.sock"
 chgrp www-data "$STATE/run/api.sock"
 nginx_start
-check it_gets_ready wait_for 15 stack_ready
+check the_installation_gets_ready wait_for 15 stack_ready
 background demo "$STATE/bin/demo"
 service demo "$STATE/bin/demo"
 result=$(finished "$(start demo 1)")
@@ -50,17 +50,17 @@ says() { # status, header...
 fetch
 check nginx_sends_the_file says 200 'content-disposition: attachment; filename="demo-cpu-sess-.*\.pb\.gz"' \
   'content-type: application/octet-stream' 'etag: ' 'accept-ranges: bytes'
-check with_the_headers_of_every_reply says 200 'x-request-id: ' 'x-content-type-options: nosniff'
-check that_any_page_may_read says 200 'access-control-allow-origin: \*'
-check where_it_is_stays_untold says 200 'cache-control: private'
+check a_file_that_nginx_sends_has_the_headers_of_every_reply says 200 'x-request-id: ' 'x-content-type-options: nosniff'
+check a_file_that_nginx_sends_may_be_read_by_any_page says 200 'access-control-allow-origin: \*'
+check a_file_that_nginx_sends_is_cached_privately says 200 'cache-control: private'
 hidden() { ! grep -qi '^x-accel' "$STATE/head"; }
-check as_is_the_redirect hidden
+check the_redirect_to_the_file_is_not_sent hidden
 check the_file_is_whole gzip -t "$STATE/body"
 etag=$(sed -n 's/^ETag: \([^\r]*\).*/\1/p' "$STATE/head")
 fetch -H "If-None-Match: $etag"
 check a_known_file_is_not_sent_again says 304
 fetch -r 0-1
-check a_part_of_it_is says 206 'content-range: bytes 0-1/'
+check a_part_of_a_file_is_sent says 206 'content-range: bytes 0-1/'
 link="http://127.0.0.1:$PORT/_profiles/$(cd "$STATE/data/profiles" && find . -name '*.gz' -o -type f | head -n 1 | cut -c3-)"
 fetch
-check without_the_api_it_is_out_of_reach says 404
+check a_file_is_out_of_reach_without_the_api says 404

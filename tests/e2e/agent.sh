@@ -31,8 +31,8 @@ check the_worker_s_key_is_root_s equal "$(stat -c %a "$STATE/a/agent.key")" 600
 check join_sets_the_address equal "$("$STATE/bin/stoker" config agent.url --config "$STATE/a/stoker.conf")" "$CENTRE_URL"
 key=$(join_key other --host z)
 check a_key_of_another_host_is_refused says 'host: expected z' join_a
-check b_joins says "This host is 'b'" host_join b
-check another_host_s_name_is_not_taken says "a worker of the name 'b' is known" \
+check a_second_host_joins says "This host is 'b'" host_join b
+check a_host_that_is_known_is_not_replaced says "a worker of the name 'b' is known" \
   "$STATE/bin/stoker" join "$CENTRE_URL" --config "$STATE/b/stoker.conf" --token "$(join_key thief)"
 
 background demo "$STATE/bin/demo"
@@ -55,22 +55,22 @@ running() { api GET "$P/$1" | jq -e '.phase == "capturing" and .progress > 0'; }
 first=$(begin a 2)
 ended=$(finished "$first")
 check a_capture_runs_on_the_host_that_is_named equal "$(jq -r '.status + " " + .host' <<<"$ended")" 'completed a'
-check its_top_function_is_the_program_s says matmul jq -r '.topFunctions[0].funcName' <<<"$ended"
+check the_top_function_of_a_capture_on_a_host_is_the_program_s says matmul jq -r '.topFunctions[0].funcName' <<<"$ended"
 top_of() { api GET "$P/$1/flamegraph?format=folded" | awk '{n=split($1,f,";")} /;/ {print f[n]}' | sort | uniq -c | sort -rn; }
-check its_profile_opens_at_the_centre says matmul top_of "$first"
-check its_time_is_when_it_was_taken jq -e '.durationSeconds == 2 and .quality.samplesKept > 0' <<<"$ended"
+check a_profile_taken_on_a_host_opens_at_the_centre says matmul top_of "$first"
+check a_profile_taken_on_a_host_has_its_duration_and_samples jq -e '.durationSeconds == 2 and .quality.samplesKept > 0' <<<"$ended"
 empty() { [ "$(sqlite3 "$STATE/a/data/stoker.db" 'SELECT (SELECT COUNT(*) FROM agent_job) + (SELECT COUNT(*) FROM session)')" = 0 ]; }
-check nothing_of_it_is_left_on_the_host wait_for 10 empty
+check nothing_of_a_capture_is_left_on_the_host wait_for 10 empty
 
 id=$(begin a 60)
 wait_for 30 running "$id"
-check progress_comes_while_it_runs running "$id"
-check another_host_has_no_part_in_it equal "$(agent b POST "/agent/result/$id" -H 'Content-Type: application/octet-stream' \
+check progress_comes_while_a_capture_runs running "$id"
+check a_host_sends_no_result_of_another_host equal "$(agent b POST "/agent/result/$id" -H 'Content-Type: application/octet-stream' \
   --data-binary $'{}\n' | jq -r .error_code)" UnknownSession
 api DELETE "$P/$id" -o /dev/null
 check a_capture_is_cancelled_at_the_centre equal "$(finished "$id" | jq -r '.phase + " " + .error.error_code')" \
   'cancelled Cancelled'
-check what_was_sampled_until_then_is_kept says matmul top_of "$id"
+check samples_of_a_cancelled_capture_are_kept says matmul top_of "$id"
 
 # --- what a key may say --------------------------------------------------------
 poll() { agent "$1" POST /agent/poll -H 'Content-Type: application/json' -d "$2"; }
@@ -95,7 +95,7 @@ db "CREATE TEMP TABLE one AS SELECT * FROM session WHERE id = '$first';
     UPDATE task SET session = 'sess-forged', host = 'b', state = 'queued', attempt = 0, lease_until_ms = 0;
     INSERT INTO job SELECT * FROM task"
 check a_job_outside_of_the_scope_fails_on_the_host equal "$(finished sess-forged | jq -r .error.error_code)" ScopeForbidden
-check and_names_the_line_that_mends_it says "of b: exe = $STATE/bin/single in [scope.$TENANT]" \
+check the_error_names_the_line_of_the_scope says "of b: exe = $STATE/bin/single in [scope.$TENANT]" \
   jq -r .error.message <<<"$(api GET $P/sess-forged)"
 
 # --- a centre that is away ------------------------------------------------------
@@ -106,13 +106,13 @@ process_stop api
 ended_here() { [ "$(sqlite3 "$STATE/a/data/stoker.db" "SELECT status FROM session WHERE id = '$id'")" = completed ]; }
 check a_capture_ends_while_the_centre_is_away wait_for 60 ended_here
 check the_host_says_that_nobody_answers wait_for 20 grep -q 'centre: no answer' "$STATE/log/a.log"
-check doctor_says_so_too says "can't reach $CENTRE_URL" "$STATE/bin/stoker" doctor --config "$STATE/a/stoker.conf"
+check doctor_says_that_the_centre_does_not_answer says "can't reach $CENTRE_URL" "$STATE/bin/stoker" doctor --config "$STATE/a/stoker.conf"
 api_start
 nginx_start
 wait_for 15 curl -fsS -o /dev/null "http://127.0.0.1:$PORT/healthz"
 ended=$(finished "$id")
-check its_result_arrives_once_the_centre_is_back equal "$(jq -r .status <<<"$ended")" completed
-check with_its_own_duration equal "$(jq -r .durationSeconds <<<"$ended")" 10
+check a_result_arrives_when_the_centre_is_back equal "$(jq -r .status <<<"$ended")" completed
+check a_result_that_arrives_late_has_its_own_duration equal "$(jq -r .durationSeconds <<<"$ended")" 10
 check doctor_says_that_the_centre_answers says 'accepts the key' "$STATE/bin/stoker" doctor --config "$STATE/a/stoker.conf"
 
 # --- a worker that is killed -----------------------------------------------------
@@ -129,8 +129,8 @@ wait_for 60 checkpoint
 host_stop a KILL
 host_start a
 ended=$(finished "$id")
-check a_long_one_fails_and_keeps_what_was_saved equal "$(jq -r '.error.error_code' <<<"$ended")" WorkerDied
-check what_was_saved_opens_at_the_centre wait_for 20 says matmul top_of "$id"
+check a_long_capture_fails_after_a_kill equal "$(jq -r '.error.error_code' <<<"$ended")" WorkerDied
+check the_checkpoint_of_a_killed_capture_opens_at_the_centre wait_for 20 says matmul top_of "$id"
 courier() { pgrep -P "$(<"$STATE/pid/a")" -f '' | while read -r p; do
   [ "$(<"/proc/$p/comm")" = stoker-courier ] && echo "$p"; done; }
 id=$(begin a 5)
@@ -143,13 +143,13 @@ id=$(begin a 10)
 wait_for 30 running "$id"
 token=$(api GET '/api/v1/tokens?limit=100' | jq -r '.items[] | select(.host == "a" and .role == "worker" and .revokedAt == null).id')
 api DELETE "/api/v1/tokens/$token" -o /dev/null
-check a_revoked_key_is_told_clearly wait_for 30 grep -q "centre: it refuses this host's key (401" "$STATE/log/a.log"
+check a_worker_whose_key_is_revoked_logs_it wait_for 30 grep -q "centre: it refuses this host's key (401" "$STATE/log/a.log"
 wait_for 60 ended_here
-check doctor_names_the_line_that_mends_it says "stoker join $CENTRE_URL" "$STATE/bin/stoker" doctor --config "$STATE/a/stoker.conf"
-check what_was_profiled_is_kept_on_the_host ended_here
+check doctor_names_the_command_that_replaces_a_revoked_key says "stoker join $CENTRE_URL" "$STATE/bin/stoker" doctor --config "$STATE/a/stoker.conf"
+check a_profile_is_kept_on_a_host_whose_key_is_revoked ended_here
 host_join a >/dev/null
 host_stop a
 host_start a
-check another_key_lets_it_go_on equal "$(finished "$id" | jq -r .status)" completed
-check and_sends_its_timeline_too equal "$(status_of GET "$P/$id/timeline")" 200
-check nothing_is_left_on_the_host_at_last wait_for 20 empty
+check a_host_with_a_new_key_sends_what_it_kept equal "$(finished "$id" | jq -r .status)" completed
+check a_host_with_a_new_key_sends_the_timeline equal "$(status_of GET "$P/$id/timeline")" 200
+check nothing_is_left_on_a_host_that_has_sent_everything wait_for 20 empty

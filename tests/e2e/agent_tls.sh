@@ -31,7 +31,7 @@ authority ours && authority theirs && certificate a ours && certificate c theirs
 # The lines are those of the site, taken out of their comment.
 sed -n '/# ssl_client_certificate/,/# }/s/^\t# //p' conf/nginx/stoker.conf |
   sed "s|/etc/stoker/hosts-ca.pem|$STATE/ours.pem|" >"$STATE/lines"
-check the_site_shows_the_lines equal "$(wc -l <"$STATE/lines")" 6
+check the_site_has_the_lines_for_certificates equal "$(wc -l <"$STATE/lines")" 6
 chmod 644 "$STATE/ours.pem"
 sed -i "/^\t\tlisten /r $STATE/lines" "$STATE/nginx/alone.conf"
 fleet_start || { echo 'not ok the_centre_answers_by_tls'; exit 1; }
@@ -45,16 +45,16 @@ with_certificate a
 host_make b
 with_certificate c
 check a_host_with_a_certificate_joins says "This host is 'a'" host_join a
-check one_without_is_refused says '(Forbidden)' host_join b
-check one_of_another_authority_is_too says '(HTTP 400)' host_join c
-check neither_has_a_key eval '[ ! -e "$STATE/b/agent.key" ] && [ ! -e "$STATE/c/agent.key" ]'
+check a_host_without_a_certificate_is_refused says '(Forbidden)' host_join b
+check a_host_with_a_certificate_of_another_authority_is_refused says '(HTTP 400)' host_join c
+check a_refused_host_gets_no_key eval '[ ! -e "$STATE/b/agent.key" ] && [ ! -e "$STATE/c/agent.key" ]'
 code() { curl -sS -o /dev/null -w '%{http_code}' --cacert "$STATE/nginx/tls.pem" "$@"; }
 key=$(<"$STATE/a/agent.key")
 poll=(-X POST -H "Authorization: Bearer $key" -H 'Content-Type: application/json' -d '{}' "$CENTRE_URL/agent/poll")
-check the_key_alone_is_refused equal "$(code "${poll[@]}")" 403
-check with_the_certificate_it_is_not equal "$(code --cert "$STATE/a.pem" --key "$STATE/a.key" "${poll[@]}")" 200
-check with_one_of_another_authority_it_is equal "$(code --cert "$STATE/c.pem" --key "$STATE/c.key" "${poll[@]}")" 400
-check browsers_are_asked_for_none equal "$(code "$CENTRE_URL/healthz") $(code -H "Authorization: Bearer $TOKEN" "$CENTRE_URL/api/v1/services")" '200 200'
+check a_key_without_a_certificate_is_refused equal "$(code "${poll[@]}")" 403
+check a_key_with_its_certificate_is_accepted equal "$(code --cert "$STATE/a.pem" --key "$STATE/a.key" "${poll[@]}")" 200
+check a_key_with_a_certificate_of_another_authority_is_refused equal "$(code --cert "$STATE/c.pem" --key "$STATE/c.key" "${poll[@]}")" 400
+check browsers_need_no_certificate equal "$(code "$CENTRE_URL/healthz") $(code -H "Authorization: Bearer $TOKEN" "$CENTRE_URL/api/v1/services")" '200 200'
 
 background demo "$STATE/bin/demo"
 host_start a
@@ -63,8 +63,8 @@ stoker_cli service add web --exe "$STATE/bin/demo" >/dev/null
 runs() { api GET /api/v1/services/web/processes | jq -e '[.items[].host] == ["a"]'; }
 wait_for 30 runs
 id=$(start web 2)
-check and_its_captures_arrive equal "$(finished "$id" | jq -r '.status + " " + .host')" 'completed a'
+check captures_of_a_host_with_a_certificate_arrive equal "$(finished "$id" | jq -r '.status + " " + .host')" 'completed a'
 check doctor_says_that_the_centre_answers says 'accepts the key' "$STATE/bin/stoker" doctor --config "$STATE/a/stoker.conf"
 cp "$STATE/c.pem" "$STATE/a.pem"
 cp "$STATE/c.key" "$STATE/a.key"
-check doctor_tells_of_a_certificate_that_is_refused says '400' "$STATE/bin/stoker" doctor --config "$STATE/a/stoker.conf"
+check doctor_reports_a_certificate_that_is_refused says '400' "$STATE/bin/stoker" doctor --config "$STATE/a/stoker.conf"

@@ -31,11 +31,11 @@ there() { as_user sqlite3 -cmd '.timeout 20000' "$STATE/data/stoker.db" "$1"; }
 check continuous_profiling_of_the_centre_runs_on_the_host \
   wait_for 60 eval '[ "$(here "SELECT COUNT(*) FROM profile_window WHERE level = 0")" -gt 0 ]'
 merged() { api GET "$P/merge?service=web&profileType=cpu&host=a" | jq -e "$1"; }
-check its_minutes_are_in_a_range_at_the_centre wait_for 200 merged '.source == "windows" and .sampleCount > 0'
-check with_its_functions_by_name merged 'any(.topFunctions[]; .funcName | test("matmul"))'
+check minutes_of_a_host_are_in_a_range_at_the_centre wait_for 200 merged '.source == "windows" and .sampleCount > 0'
+check functions_of_a_host_have_names_at_the_centre merged 'any(.topFunctions[]; .funcName | test("matmul"))'
 
 told() { api GET /api/v1/workers | jq -e ".items[] | select(.host == \"a\") | $1"; }
-check the_centre_tells_how_far_they_have_come told '.joined and any(.arrived[]; .level == "minute" and .lagSeconds < 600)'
+check the_centre_reports_how_far_a_host_has_sent told '.joined and any(.arrived[]; .level == "minute" and .lagSeconds < 600)'
 
 # Up to where the centre has minutes: the host's own sum, and the centre's.
 same_sums() {
@@ -51,14 +51,14 @@ had=$(blocks)
 host_stop a KILL
 process_stop nginx
 host_start a
-check a_host_without_its_centre_goes_on \
+check a_host_without_its_centre_adds_up_minutes \
   wait_for 150 eval '[ "$(here "SELECT MAX(end_ms) FROM profile_window WHERE level = 1")" -gt "$(there "SELECT MAX(end_ms) FROM block_cursor")" ]'
 nginx_start
 more() { [ "$(blocks)" -gt "$had" ]; }
-check and_sends_its_windows_when_the_centre_is_back wait_for 120 more
-check nothing_is_lost_nor_counted_twice same_sums
-check nothing_waits_on_the_host_then wait_for 120 told '.alive and .waitingWindows == 0 and .waitingSince == null'
-check metrics_tell_of_it says 'stoker_host_lag_seconds{host="a",tenant="550e8400",level="minute"}' api GET /metrics
+check a_host_sends_its_windows_when_the_centre_is_back wait_for 120 more
+check no_sample_is_lost_or_counted_twice_when_the_centre_was_away same_sums
+check no_window_waits_on_a_host_that_has_sent_all wait_for 120 told '.alive and .waitingWindows == 0 and .waitingSince == null'
+check metrics_have_the_lag_of_each_host says 'stoker_host_lag_seconds{host="a",tenant="550e8400",level="minute"}' api GET /metrics
 
 # --- what a host may send -----------------------------------------------------
 send() { agent a POST /agent/block -H 'Content-Type: application/octet-stream' --data-binary @"$1" | jq -r .error_code; }
@@ -66,8 +66,8 @@ check a_block_of_another_tenant_is_refused equal "$(send tests/data/fuzz/block/f
 head -c 300 /dev/urandom >"$STATE/noise"
 check bytes_that_are_no_block_are_refused equal "$(send "$STATE/noise")" InvalidBlock
 code() { curl -s --cacert "$STATE/nginx/tls.pem" --data-binary @tests/data/fuzz/block/day "$CENTRE_URL/agent/block" | jq -r .error_code; }
-check nobody_without_a_host_s_key_sends_blocks equal "$(code)" Unauthorized
+check a_block_without_a_key_is_refused equal "$(code)" Unauthorized
 
 stoker_cli continuous off web >/dev/null
 off() { [ "$(here "SELECT COUNT(*) FROM continuous WHERE enabled = 1")" = 0 ]; }
-check continuous_profiling_ends_where_it_ended_at_the_centre wait_for 30 off
+check continuous_profiling_turned_off_at_the_centre_ends_on_the_host wait_for 30 off

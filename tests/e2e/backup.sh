@@ -48,13 +48,13 @@ wait_for 60 has kept 20
 
 # --- backups, one after the other, while it goes on ----------------------------
 backup() { here backup "$DIR"; }
-check a_first_backup backup
-check which_is_whole leaves 0 here verify "$DIR"
+check a_first_backup_is_made backup
+check a_first_backup_is_whole leaves 0 here verify "$DIR"
 wait_for 60 has kept $(($(wc -l <"$STATE/kept") + 10))
 second=$(here --json backup "$DIR")
-check the_next_copies_less_than_it_has jq -e '.copied > 10 and .copied < .files + .windows' <<<"$second"
+check the_next_backup_copies_less_than_it_has jq -e '.copied > 10 and .copied < .files + .windows' <<<"$second"
 check the_store_is_whole_while_it_is_used leaves 0 here verify
-check and_says_what_it_has says ' 0 flaws' here verify
+check verify_says_how_many_flaws_it_found says ' 0 flaws' here verify
 
 # Killed while it copies: when the database of the next one is there, and the
 # manifest is still the one before.
@@ -78,7 +78,7 @@ kill_until() {
   return 1
 }
 check a_backup_is_killed kill_until
-check the_one_before_is_whole leaves 0 here verify "$DIR"
+check the_backup_before_a_killed_one_is_whole leaves 0 here verify "$DIR"
 
 # A capture that is running in the last one.
 long=$(start demo 60)
@@ -87,8 +87,8 @@ wait_for 20 phase_is "$long" capturing
 wait_for 60 has kept $(($(wc -l <"$STATE/kept") + 5))
 BEFORE=$STATE/before
 sort "$STATE/kept" >"$BEFORE"
-check the_last_backup leaves 0 backup
-check what_the_killed_one_left_is_gone equal "$(databases)" 1
+check a_last_backup_is_made leaves 0 backup
+check the_next_backup_removes_files_of_a_killed_one equal "$(databases)" 1
 touch "$STATE/enough"
 wait "${loads[@]}"
 mkdir "$STATE/was"
@@ -102,7 +102,7 @@ check all_profiles_can_be_read equal "$(bytes "$STATE/was" 2>&1)" ""
 
 # --- what is refused -----------------------------------------------------------
 check a_store_in_use_is_not_replaced says 'in use by process' here restore "$DIR" --replace
-check nor_is_anything_moved equal "$(ls -d "$STATE"/data*)" "$STATE/data"
+check a_store_in_use_is_not_moved equal "$(ls -d "$STATE"/data*)" "$STATE/data"
 check a_backup_inside_the_store_is_refused says 'inside the store' here backup "$STATE/data/backup"
 check a_directory_open_to_others_is_refused says 'chmod 0700' here backup "$STATE/log"
 check verifying_nothing_leaves_2 leaves 2 here verify "$STATE/none"
@@ -127,7 +127,7 @@ small() {
 }
 if unshare -m true 2>/dev/null; then
   check a_full_disk_is_told says 'full' small
-  check and_leaves_no_backup small
+  check a_full_disk_leaves_no_backup small
 else
   echo "skip a_full_disk: this user may mount nothing"
 fi
@@ -145,27 +145,27 @@ stack_folder
 stack_programs
 stack_conf
 check a_copy_of_a_backup_is_restored leaves 0 here restore "$STATE/backup"
-check into_an_empty_store_only says 'has data already' here restore "$STATE/backup"
+check a_backup_is_restored_into_an_empty_store_only says 'has data already' here restore "$STATE/backup"
 stack_start
 background demo "$first/bin/demo" # services are matched by its path
 mkdir "$STATE/is"
 check every_profile_from_before_is_there equal "$(bytes "$STATE/is" 2>&1)" ""
-check with_the_same_bytes diff -r "$first/was" "$STATE/is"
-check there_were_some test "$(ls "$STATE/is" | wc -l)" -ge 30
+check every_restored_profile_has_the_same_bytes diff -r "$first/was" "$STATE/is"
+check there_were_profiles_to_restore test "$(ls "$STATE/is" | wc -l)" -ge 30
 check the_restored_store_is_whole leaves 0 here verify
-check its_windows_add_up_to_a_range jq -e '.source == "windows" and .sampleCount > 0' \
+check windows_of_a_restored_store_add_up_to_a_range jq -e '.source == "windows" and .sampleCount > 0' \
   <<<"$(stoker_cli --json merge demo --from now-1h)"
 check the_capture_that_ran_failed_as_after_a_crash equal \
   "$(finished "$long" | jq -r '.status + " " + .error.error_code')" "failed WorkerDied"
-check links_of_before_open equal "$(curl -s -o /dev/null -w '%{http_code}' "$link")" 200
+check links_from_before_the_restore_open equal "$(curl -s -o /dev/null -w '%{http_code}' "$link")" 200
 
 # The restored store goes on, and is replaced by the store of before.
 wait_for 10 seen demo
-check it_takes_profiles_again equal "$(finished "$(start demo 1)" | jq -r .status)" completed
+check a_restored_store_takes_profiles equal "$(finished "$(start demo 1)" | jq -r .status)" completed
 stack_stop
 check a_store_with_data_is_replaced says 'before-restore-' here restore "$STATE/backup" --replace
-check what_it_had_is_whole leaves 0 "$STATE/bin/stoker" verify --state "$(ls -d "$STATE"/data.before-restore-*)"
-check as_what_it_has_is leaves 0 here verify
+check a_replaced_store_is_kept_whole leaves 0 "$STATE/bin/stoker" verify --state "$(ls -d "$STATE"/data.before-restore-*)"
+check the_store_that_replaces_another_is_whole leaves 0 here verify
 
 # --- an older release on a newer schema ----------------------------------------------
 sqlite3 "$STATE/data/stoker.db" "INSERT INTO migration VALUES (99, 99, 'later', 0)"
@@ -175,10 +175,10 @@ check a_backup_is_refused_as_well says 'install the newer release again' here ba
 check the_worker_does_not_start leaves 1 "$STATE/bin/stoker-worker" --config "$STATE/stoker.conf"
 : >"$STATE/log/api.log"
 api_start
-check the_api_says_so_too wait_for 10 told "$STATE/log/api.log"
+check the_api_refuses_a_newer_store wait_for 10 told "$STATE/log/api.log"
 process_stop api
-check the_worker_says_so says 'or restore a backup' "$STATE/bin/stoker-worker" --config "$STATE/stoker.conf"
-check and_a_restore_mends_it leaves 0 here restore "$STATE/backup" --replace
+check the_worker_says_what_to_do_with_a_newer_store says 'or restore a backup' "$STATE/bin/stoker-worker" --config "$STATE/stoker.conf"
+check a_restore_replaces_a_newer_store leaves 0 here restore "$STATE/backup" --replace
 stack_start
-check it_serves_again equal "$(status_of GET "/api/v1/services/demo")" 200
+check the_api_serves_a_store_that_replaced_a_newer_one equal "$(status_of GET "/api/v1/services/demo")" 200
 stack_stop

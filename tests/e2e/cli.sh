@@ -36,10 +36,10 @@ nothing_matches() {
     stoker_cli service remove nothing >/dev/null
 }
 check a_service_that_matches_nothing_is_told_and_not_waited_for nothing_matches
-check a_second_time_it_exists says '(ServiceExists)' stoker_cli service add demo --exe "$STATE/bin/demo"
-check it_is_listed json 'any(.[]; .name == "demo" and .labels.team == "core")' stoker_cli --json service list
+check a_service_is_not_added_twice says '(ServiceExists)' stoker_cli service add demo --exe "$STATE/bin/demo"
+check a_service_is_listed_with_its_labels json 'any(.[]; .name == "demo" and .labels.team == "core")' stoker_cli --json service list
 processes() { json '.processes | length > 0' stoker_cli --json service show demo --processes; }
-check its_processes_are_seen wait_for 10 processes
+check processes_of_a_service_are_seen wait_for 10 processes
 
 # Stdout of one run serves several claims.
 stoker_cli run demo --seconds 1 --wait >"$STATE/out" 2>"$STATE/err"
@@ -49,13 +49,13 @@ link_is_alone() { grep -A 1 '^flame graph:$' "$STATE/out" | grep -Eq '^http://[^
 check run_shows_the_link_on_a_line_of_its_own link_is_alone
 check progress_is_plain_lines_off_a_terminal grep -q '^capturing$' "$STATE/err"
 no_bar() { ! grep -q $'\r' "$STATE/err"; }
-check without_a_bar no_bar
+check no_bar_is_drawn_off_a_terminal no_bar
 id=$(sed -n 's/^profile: *//p' "$STATE/out")
-check top_shows_it_again says 'model::matmul' stoker_cli top "$id"
+check top_shows_the_functions_of_a_profile says 'model::matmul' stoker_cli top "$id"
 check top_as_json json '.[0].selfPct > 0' stoker_cli --json top "$id"
 check top_keeps_its_limit equal "$(stoker_cli top "$id" --limit 1 | grep -vc '^note: ')" 2
 check get_writes_a_file leaves 0 stoker_cli get "$id" --output "$STATE/demo.pb.gz"
-check that_is_gzip gzip -t "$STATE/demo.pb.gz"
+check the_file_that_get_writes_is_gzip gzip -t "$STATE/demo.pb.gz"
 check get_folded says 'model::matmul' stoker_cli get "$id" --format folded
 check an_unknown_format_is_refused says '(InvalidParameter)' stoker_cli get "$id" --format bmp
 check run_as_json json '.status == "completed"' stoker_cli --json run demo --seconds 1 --wait
@@ -68,7 +68,7 @@ newest_complete() { # no matter what was started since, which is told
   [[ $out == "@last:demo is sess-"* && $out == *"  newer: $id: "* && $out != "@last:demo is $id"* ]] || { echo "$out"; return 1; }
 }
 check the_newest_is_the_newest_complete newest_complete
-check and_leaves_it_running equal "$(finished "$id" | jq -r .status)" completed
+check top_leaves_a_running_capture_alone equal "$(finished "$id" | jq -r .status)" completed
 
 interrupted() {
   local pid id
@@ -87,41 +87,41 @@ check an_interrupt_cancels_the_capture interrupted
 
 # --- how profiles are named
 check the_beginning_of_an_id_is_enough says 'model::matmul' stoker_cli top "${id:0:14}"
-check one_that_several_have_names_them shows "^  sess-.*: cpu of demo" stoker_cli top sess-
-check the_newest says '@last is sess-' stoker_cli top @last
-check the_newest_of_a_service says "@last:demo is sess-" stoker_cli top @last:demo
-check the_one_before says "@last~1 is sess-" stoker_cli top @last~1
+check the_beginning_of_several_ids_lists_them shows "^  sess-.*: cpu of demo" stoker_cli top sess-
+check @last_is_the_newest_profile says '@last is sess-' stoker_cli top @last
+check @last_with_a_service_is_its_newest_profile says "@last:demo is sess-" stoker_cli top @last:demo
+check @last~1_is_the_profile_before_the_newest says "@last~1 is sess-" stoker_cli top @last~1
 check a_service_stands_for_its_newest_complete_profile shows "demo is sess-.*: cpu of demo" stoker_cli top demo
-check of_the_type_asked_for says "'demo' has no complete memory profile" stoker_cli top demo --type memory
-check there_may_be_none_so_old says 'not as many complete profiles' stoker_cli top @last~99
+check a_service_stands_for_a_profile_of_the_type_asked_for says "'demo' has no complete memory profile" stoker_cli top demo --type memory
+check @last~99_says_that_there_are_fewer_profiles says 'not as many complete profiles' stoker_cli top @last~99
 check ui_prints_a_link_that_signs_in \
   grep -qE '^https?://[^ ]+/ui/#sign-in=lnk_[a-z0-9]{40}$' <(stoker_cli ui 2>&1)
 check open_prints_the_link_that_opens_the_graph leaves 0 curl -fsS -o /dev/null "$(stoker_cli open @last~1 2>/dev/null)"
-check a_word_that_is_nothing_is_told says '(UnknownService)' stoker_cli top frobnicate
+check a_word_that_names_nothing_is_an_unknown_service says '(UnknownService)' stoker_cli top frobnicate
 check remove_takes_no_name_of_a_service leaves 64 stoker_cli remove demo
 
 # --- what was meant
-check a_command_that_is_nearly_right says 'did you mean sessions?' stoker_cli session
-check a_service_that_is_nearly_right says 'did you mean demo?' stoker_cli run dmeo
-check a_type_that_is_nearly_right says 'did you mean goroutine?' stoker_cli run demo --type gorutine
+check a_mistyped_command_gets_a_suggestion says 'did you mean sessions?' stoker_cli session
+check a_mistyped_service_gets_a_suggestion says 'did you mean demo?' stoker_cli run dmeo
+check a_mistyped_type_gets_a_suggestion says 'did you mean goroutine?' stoker_cli run demo --type gorutine
 check an_error_names_the_option shows '^stoker: --rate takes .*(InvalidParameter)' stoker_cli run demo --rate 1000000
 for seconds in 0 5000 abc -1; do
-  check "a_span_of_${seconds}_is_told_in_the_words_of_any" shows "^stoker: --seconds takes a time such as 10s, 2m or 1h.* not '$seconds'" stoker_cli run demo --seconds "$seconds"
-  check "and_is_a_mistake_of_the_command_line" leaves 64 stoker_cli run demo --seconds "$seconds"
+  check "a_span_of_${seconds}_is_refused_with_examples" shows "^stoker: --seconds takes a time such as 10s, 2m or 1h.* not '$seconds'" stoker_cli run demo --seconds "$seconds"
+  check "a_span_of_${seconds}_leaves_64" leaves 64 stoker_cli run demo --seconds "$seconds"
 done
-check what_was_typed_is_told shows "^stoker: --unit takes .* not 'nginx' " stoker_cli service add web --unit nginx
+check an_error_repeats_what_was_typed shows "^stoker: --unit takes .* not 'nginx' " stoker_cli service add web --unit nginx
 check the_help_of_the_command_is_named says 'stoker help run' stoker_cli run demo --frob
 check seconds_of_what_is_read_at_once_are_warned_of says 'warning: --seconds does nothing here' stoker_cli run demo --type goroutine --seconds 5
 check a_list_of_no_service_says_which_was_meant says 'did you mean demo?' stoker_cli sessions --service dmeo
-check and_fails leaves 1 stoker_cli sessions --service dmeo
+check sessions_of_an_unknown_service_leave_1 leaves 1 stoker_cli sessions --service dmeo
 check baselines_of_no_service_are_an_error leaves 1 stoker_cli baseline list --service dmeo
 check json_of_a_profile_is_its_graph json '.unit == "nanoseconds"' stoker_cli --json get demo
 check json_in_a_format_that_is_none_is_refused leaves 64 stoker_cli --json get demo --format pprof
 check version_tells_all_three equal "$(stoker_cli version | cut -d' ' -f1 | paste -sd' ')" 'stoker server worker'
 
 check shells_complete_services equal "$(stoker_cli completion bash -- run de)" demo
-check and_profiles says "$id" stoker_cli completion bash -- top sess-
-check and_say_of_which_service_they_are says "$id"$'\tdemo' stoker_cli completion fish -- top sess-
+check shells_complete_profiles says "$id" stoker_cli completion bash -- top sess-
+check completed_profiles_name_their_service says "$id"$'\tdemo' stoker_cli completion fish -- top sess-
 
 # --- on a terminal of 80 columns
 terminal() { # command...: what it shows there, in plain letters
@@ -142,24 +142,24 @@ check doctor_fits_80_columns within 80 doctor --config "$STATE/stoker.conf"
 check ids_are_whole_on_a_terminal says "$id" terminal sessions
 times() { terminal sessions | plain | grep -qE '^sess-[a-z2-7]+ +[0-9]{2}:[0-9]{2}:[0-9]{2} '; }
 check times_are_short_on_a_terminal times
-check what_a_service_matches_is_whole_on_a_terminal shows "^ +exe=$STATE/bin/demo" terminal service list
+check the_match_of_a_service_is_whole_on_a_terminal shows "^ +exe=$STATE/bin/demo" terminal service list
 check a_label_is_told_to_go_with_check says 'stoker check --baseline' stoker_cli compare v1.2.0 @last
-check and_whole_in_a_pipe shows '^sess-[a-z2-7]* *[0-9-]*T[0-9:.]*Z ' stoker_cli sessions
+check times_are_whole_in_a_pipe shows '^sess-[a-z2-7]* *[0-9-]*T[0-9:.]*Z ' stoker_cli sessions
 TERM=xterm check titles_are_bold_on_a_terminal shows $'\033\\[1mID' terminal sessions
 no_colours() { ! TERM=xterm NO_COLOR=1 terminal sessions | grep -q $'\033'; }
-check but_not_with_NO_COLOR no_colours
+check titles_are_plain_with_NO_COLOR no_colours
 TERM=xterm terminal run demo --seconds 3 --wait >"$STATE/drawn"
 moves() { [ "$(grep -oE 'capturing: [0-9.]+ of 3 s' "$STATE/drawn" | sort -u | wc -l)" -ge 10 ]; }
 check progress_moves_ten_times_a_second moves
-check and_ends_when_all_is_captured grep -qE 'done: 3\.0 of 3 s' "$STATE/drawn"
+check progress_ends_with_the_whole_time grep -qE 'done: 3\.0 of 3 s' "$STATE/drawn"
 stoker_cli service add silent --pprof-url http://127.0.0.1:1 >/dev/null # where nothing listens
 stoker_cli run silent --wait >/dev/null 2>&1
 reason=$(stoker_cli sessions --limit 1 | sed -n 's/.* failed: //p')
 check in_a_pipe_a_reason_of_a_failure_stands_in_its_row \
   grep -q 'connecting to pprofUrl failed.* beside its unit$' <<<"$reason"
 reason_is_whole() { terminal sessions --limit 1 | plain | tr -s '\r\n ' ' ' | grep -qF "$reason"; }
-check it_is_whole_on_a_terminal reason_is_whole
-check and_fits_its_80_columns within 80 sessions --limit 1
+check the_reason_of_a_failure_is_whole_on_a_terminal reason_is_whole
+check the_reason_of_a_failure_fits_80_columns within 80 sessions --limit 1
 stoker_cli service remove silent --yes >/dev/null
 check an_empty_list_says_none equal "$(stoker_cli baseline list)" none
 
@@ -203,13 +203,13 @@ process_stop again
 stoker_cli service remove again --yes >/dev/null
 asked() { script -qec "$(printf '%q ' "$STATE/bin/stoker" --server "http://127.0.0.1:$PORT" --token-file "$STATE/token" "${@:2}")" /dev/null <<<"$1"; }
 check removing_a_service_asks_on_a_terminal says 'Delete service late with 1 profile ' asked n service remove late
-check no_is_no says 'nothing was done' asked n service remove late
-check the_service_is_still_there leaves 0 stoker_cli service show late
-check with_yes_it_goes says 'late: removed with 1 profile' stoker_cli service remove late --yes
+check a_service_is_not_removed_without_a_yes says 'nothing was done' asked n service remove late
+check a_service_that_was_not_removed_is_still_there leaves 0 stoker_cli service show late
+check a_service_is_removed_with_yes says 'late: removed with 1 profile' stoker_cli service remove late --yes
 
 check continuous_is_turned_on json '.enabled and .profileTypes == ["cpu", "goroutine"] and .sampleRate == 99' \
   stoker_cli --json continuous on demo --types cpu,goroutine --rate 99
-check what_is_not_told_stays json '.retentionDays == 90 and .sampleRate == 99' stoker_cli --json continuous on demo --retention-days 90
+check settings_that_are_not_named_stay json '.retentionDays == 90 and .sampleRate == 99' stoker_cli --json continuous on demo --retention-days 90
 check an_unknown_type_is_refused says '(InvalidParameter)' stoker_cli continuous on demo --types cpu,frob
 check continuous_of_no_service_is_told says '(UnknownService)' stoker_cli continuous on none
 check continuous_is_listed says 'cpu, goroutine' stoker_cli continuous list
@@ -221,46 +221,46 @@ check merge_shows_the_top_functions says 'model::matmul' stoker_cli merge demo
 check merge_shows_the_link shows '^http://.*/merge' stoker_cli merge demo --from now-1d
 check merge_in_a_format says 'model::matmul' stoker_cli merge demo --format folded
 check merge_writes_a_file leaves 0 stoker_cli merge demo --output "$STATE/merged.pb.gz"
-check that_is_gzip_too gzip -t "$STATE/merged.pb.gz"
+check the_file_that_merge_writes_is_gzip gzip -t "$STATE/merged.pb.gz"
 check merge_of_another_host_is_empty says '(EmptyRange)' stoker_cli merge demo --host none
 check history_lists_sessions_and_windows json 'map(.id[0:4]) | unique == ["sess", "win-"]' stoker_cli --json history demo --type cpu
 whole_rows() { terminal history demo --limit 5 | plain | grep -cE '^(sess|win)-[a-z2-7]+ .* [0-9]+ ' | grep -qx 5; }
 check rows_of_a_history_have_whole_ids_on_a_terminal whole_rows
-check with_labels_below_them shows '^ +team=core' terminal history demo
+check labels_are_below_the_rows_of_a_history shows '^ +team=core' terminal history demo
 check history_of_a_time_that_is_over json '. == []' stoker_cli --json history demo --to 2020-01-01T00:00:00Z
 check a_label_of_a_range_is_a_pair leaves 64 stoker_cli history demo --label team
 check series_draws_what_it_cost says '######' stoker_cli series demo --from now-10m --step 1m
 unshared() { ! terminal series demo | grep -q SHARE; }
-check what_everything_cost_has_no_share unshared
-check what_a_function_cost_has_one says SHARE terminal series demo --function model::matmul
+check a_series_of_a_service_has_no_share unshared
+check a_series_of_a_function_has_its_share says SHARE terminal series demo --function model::matmul
 check series_of_a_function json '.function == "model::matmul"' stoker_cli --json series demo --function model::matmul
 check a_function_that_is_nowhere_is_told says "no sample of that time contains 'nosuch'" stoker_cli series demo --function nosuch
 check continuous_is_turned_off json '.enabled == false and .retentionDays == 90' stoker_cli --json continuous off demo
 
 check pin says "$id: pinned" stoker_cli pin "$id"
 check a_pinned_profile_is_not_removed_unasked says 'is pinned: to delete it, add --yes' stoker_cli remove "$id"
-check and_still_there leaves 0 stoker_cli top "$id"
-check on_a_terminal_it_is_asked_for says 'which is pinned?' asked n remove "$id"
+check a_pinned_profile_is_still_there leaves 0 stoker_cli top "$id"
+check removing_a_pinned_profile_asks_on_a_terminal says 'which is pinned?' asked n remove "$id"
 check unpin says "$id: unpinned" stoker_cli unpin "$id"
 stoker_cli baseline add kept "$id" >/dev/null
 check a_profile_of_a_baseline_says_what_holds_it says 'stoker baseline list' stoker_cli remove "$id" --yes
 check removing_a_baseline_asks_on_a_terminal says "Remove the baseline 'kept'" asked n baseline remove kept
-check it_stays_without_a_yes says kept stoker_cli baseline list
+check a_baseline_stays_without_a_yes says kept stoker_cli baseline list
 check a_baseline_is_removed says 'kept: removed' stoker_cli baseline remove kept --yes
 printf 'main;work 70\nmain;rest 30\n' >"$STATE/made.folded"
 check upload says 'made.folded: sess-' stoker_cli upload demo "$STATE/made.folded"
 printf 'main;work 7000\nmain;rest 3000\n' | stoker_cli upload demo - --rate 100 --seconds 100 >/dev/null
 printf 'main;work 10500\nmain;rest 3000\n' | stoker_cli upload demo - --rate 100 --seconds 100 >/dev/null
 check a_comparison_shows_shares shows '70.0  +77.8  +7.8 .* work' stoker_cli compare @last~1 @last
-check one_by_rate_shows_cost_per_second shows '700.00 ms  +1.05 s +.50.0 .* work' stoker_cli compare @last~1 @last --normalize rate
-check and_no_share lacks 'BASE %' stoker_cli compare @last~1 @last --normalize rate
-check one_by_work_shows_cost_per_unit_of_it shows '7.00 s  +5.25 s  +-25.0 .* work' stoker_cli compare @last~1 @last --base-work 10 --work 20
+check a_comparison_by_rate_shows_cost_per_second shows '700.00 ms  +1.05 s +.50.0 .* work' stoker_cli compare @last~1 @last --normalize rate
+check a_comparison_by_rate_shows_no_share lacks 'BASE %' stoker_cli compare @last~1 @last --normalize rate
+check a_comparison_by_work_shows_cost_per_unit shows '7.00 s  +5.25 s  +-25.0 .* work' stoker_cli compare @last~1 @last --base-work 10 --work 20
 uploaded() { printf 'main;work 70\n' | stoker_cli --json upload demo - --rate 100 | jq -e '.sampleCount == 70'; }
 check upload_of_standard_input uploaded
 check an_upload_that_is_no_profile_is_refused says '(UnsupportedMediaType)' stoker_cli upload demo "$STATE/stoker.conf"
 check a_file_that_is_not_there_is_told says "$STATE/none: No such file" stoker_cli upload demo "$STATE/none"
 check a_profile_is_removed says "$id: removed" stoker_cli remove "$id"
-check and_is_gone says '(UnknownProfile)' stoker_cli top "$id"
+check a_removed_profile_is_gone says '(UnknownProfile)' stoker_cli top "$id"
 
 check trigger_add says 'hot: trg-' stoker_cli trigger add demo hot cpuShare 'function=std::operator==' percent=20 --webhook http://127.0.0.1:1/hook --cooldown 5
 check trigger_list says 'cpuShare (function=std::operator==, percent=20)' stoker_cli trigger list demo
@@ -268,17 +268,17 @@ check a_number_is_a_number leaves 64 stoker_cli trigger add demo big rss bytes=l
 check a_trigger_without_a_threshold_is_told says 'percent' stoker_cli trigger add demo busy cpu ratio=2
 check removing_a_trigger_asks_on_a_terminal says "Remove the trigger 'hot'" asked n trigger remove demo hot
 check trigger_remove_by_name says 'hot: removed' stoker_cli trigger remove demo hot
-check no_such_trigger says "no trigger is called 'hot'" stoker_cli trigger remove demo hot
+check an_unknown_trigger_is_named says "no trigger is called 'hot'" stoker_cli trigger remove demo hot
 
-check an_unknown_service_is_told says '(UnknownService)' stoker_cli run none
-check and_fails leaves 1 stoker_cli run none
+check a_run_of_an_unknown_service_names_the_error says '(UnknownService)' stoker_cli run none
+check a_run_of_an_unknown_service_leaves_1 leaves 1 stoker_cli run none
 check an_unknown_command_is_usage leaves 64 stoker_cli frob
 check a_group_of_commands_is_no_command says 'stoker help service' stoker_cli service
-check but_has_a_help says 'service apply' stoker_cli help service
-check no_server_is_told_apart leaves 3 stoker_cli --server http://127.0.0.1:0 service list
+check a_group_of_commands_has_a_help says 'service apply' stoker_cli help service
+check a_server_that_does_not_answer_leaves_3 leaves 3 stoker_cli --server http://127.0.0.1:0 service list
 check a_bad_token_is_told says '(Unauthorized)' stoker_cli --token bad service list
 check a_missing_token_file_is_told says "$STATE/none: No such file" stoker_cli --token-file "$STATE/none" service list
-check but_not_asked_for_where_none_is_needed says 4 stoker_cli --token-file "$STATE/none" config api.pool --config "$STATE/stoker.conf"
+check a_missing_token_file_does_not_matter_without_a_request says 4 stoker_cli --token-file "$STATE/none" config api.pool --config "$STATE/stoker.conf"
 check one_value_of_the_configuration_as_json json '. == 4' stoker_cli --json config api.pool --config "$STATE/stoker.conf"
 check errors_are_json_when_asked json '.error_code == "UnknownService"' stoker_cli --json service show none
 
@@ -289,12 +289,12 @@ check a_file_that_is_not_json_is_named says "$STATE/out:1:" stoker_cli service a
 echo '{"name":"one","mach":{"exe":"/bin/true"}}' >"$STATE/mistyped.json"
 check a_mistyped_field_is_told says "warning: unknown field 'mach'" stoker_cli service apply "$STATE/mistyped.json"
 no_warning() { ! stoker_cli service apply "$STATE/services.json" 2>&1 | grep warning; }
-check a_right_one_is_not no_warning
+check a_file_without_mistakes_gets_no_warning no_warning
 check apply_as_json json 'map(.name) == ["one", "two"]' stoker_cli --json service apply "$STATE/services.json"
 check a_match_is_readable says 'exe=/bin/false' stoker_cli service list
 check remove says 'two: removed' stoker_cli service remove two
 check remove_as_json json '.result == "removed"' stoker_cli --json service remove one
-check removed_is_gone says '(UnknownService)' stoker_cli service show two
+check a_removed_service_is_gone says '(UnknownService)' stoker_cli service show two
 
 for tenant in '*' 'a b' a, ''; do
   check "no_token_for_tenant_'$tenant'" leaves 64 stoker_cli token create all --tenant "$tenant" --config "$STATE/stoker.conf"
@@ -307,16 +307,16 @@ check quota_is_a_table shows '^tokens +4 +3 +API keys' stoker_cli quota
 
 key=$(stoker_cli --json token create short --tenant 550e8400 --config "$STATE/stoker.conf")
 check a_new_token_works leaves 0 stoker_cli --token "$(jq -r .key <<<"$key")" service list
-check it_is_listed_without_its_key json 'any(.[]; .name == "short" and (has("key") | not))' stoker_cli --json token list
-check it_is_revoked says ': revoked' stoker_cli token revoke "$(jq -r .id <<<"$key")"
+check a_token_is_listed_without_its_key json 'any(.[]; .name == "short" and (has("key") | not))' stoker_cli --json token list
+check a_token_is_revoked says ': revoked' stoker_cli token revoke "$(jq -r .id <<<"$key")"
 own=$(api GET /api/v1/browser-session | jq -r .actor)
-check its_own_key_is_not_revoked_by_mistake says 'the key that stoker itself uses' stoker_cli token revoke "$own"
-check and_works_no_more says '(Unauthorized)' stoker_cli --token "$(jq -r .key <<<"$key")" service list
+check the_key_in_use_is_not_revoked_by_mistake says 'the key that stoker itself uses' stoker_cli token revoke "$own"
+check a_revoked_token_is_refused says '(Unauthorized)' stoker_cli --token "$(jq -r .key <<<"$key")" service list
 
 broken() { stoker_cli --json doctor --config "$STATE/stoker.conf" | jq -r '.[] | select(.verdict == "broken") | .check + ": " + .found'; }
 check doctor_finds_nothing_broken equal "$(broken)" ""
 in_its_folder() { (cd "$STATE" && stoker_cli --json doctor --config stoker.conf | jq -r '.[0].found'); }
 check doctor_takes_a_path_from_where_it_runs equal "$(in_its_folder)" "$STATE/stoker.conf"
-check and_says_so_by_its_status leaves 0 stoker_cli doctor --config "$STATE/stoker.conf"
+check doctor_leaves_0_if_nothing_is_broken leaves 0 stoker_cli doctor --config "$STATE/stoker.conf"
 process_stop worker
 check doctor_finds_a_dead_worker leaves 1 stoker_cli doctor --config "$STATE/stoker.conf"

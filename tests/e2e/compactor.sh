@@ -52,14 +52,14 @@ for ((i = 0; i < 40; i++)); do
   n=$(minutes)
   [ "$n" -eq 0 ] || midway=$((midway + 1))
 done
-check it_died_in_the_middle_of_the_work test "$midway" -ge 3
+check workers_die_in_the_middle_of_the_work test "$midway" -ge 3
 worker_start
 check all_windows_are_added_up_in_the_end wait_for 120 none_wait
 worker_kill
 
 sum() { db "SELECT COALESCE(SUM(sample_count), 0) FROM profile_window WHERE level = $1 ${2:-}"; }
 check windows_hold_what_was_put_there equal "$(sum 0)" "$put"
-check minutes_hold_as_much equal "$(sum 1)" "$put"
+check minutes_hold_what_was_put_there equal "$(sum 1)" "$put"
 check each_rollup_is_the_sum_of_its_parts equal "$(db "SELECT COUNT(*) FROM profile_window p
   WHERE level > 0 AND (
     sample_count <> (SELECT SUM(sample_count) FROM profile_window c WHERE c.parent = p.id) OR
@@ -99,7 +99,7 @@ pprof_holds_the_samples() { # level
 }
 for level in 0 1 2; do
   if [ -n "$reader" ]; then
-    check "what_is_stored_of_level_${level}_becomes_pprof" pprof_holds_the_samples $level
+    check "a_window_stored_at_level_${level}_becomes_pprof" pprof_holds_the_samples $level
   else
     echo "skip compactor: no go1.24 to read level $level with"
   fi

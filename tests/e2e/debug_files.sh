@@ -57,23 +57,23 @@ WHOLE='(^|;)main;outer;inlined_work '
 build linked inlined -Wl,--build-id=none -static || exit 1
 check a_link_leads_to_a_file_beside named beside "$WHOLE" "$tmp/linked" 9
 mkdir "$tmp/.debug" && mv "$tmp/linked.debug" "$tmp/.debug/"
-check or_in_the_folder_of_debug_files named folder "$WHOLE" "$tmp/linked" 9
+check a_link_leads_to_a_file_in_the_debug_folder_beside named folder "$WHOLE" "$tmp/linked" 9
 if [ "$(id -u)" -eq 0 ]; then
   mkdir -p "$tmp/root/bin" "$tmp/root/usr/lib/debug/bin"
   cp "$tmp/linked" "$tmp/root/bin/"
   cp "$tmp/.debug/linked.debug" "$tmp/root/usr/lib/debug/bin/"
-  check or_below_usr_lib_debug_of_its_own_root \
+  check a_link_leads_below_usr_lib_debug_in_the_root_of_the_target \
     named root "$WHOLE" chroot "$tmp/root" /bin/linked 9
   rm "$tmp/root/usr/lib/debug/bin/linked.debug"
   ln -s "$tmp/.debug/linked.debug" "$tmp/root/usr/lib/debug/bin/linked.debug"
-  check not_out_of_that_root capture escape chroot "$tmp/root" /bin/linked 9
-  check names_are_then_missing [ "$(grep -c outer "$tmp/escape.folded")" = 0 ]
+  check a_target_whose_link_leaves_its_root_is_captured capture escape chroot "$tmp/root" /bin/linked 9
+  check a_link_is_not_followed_out_of_the_root_of_the_target [ "$(grep -c outer "$tmp/escape.folded")" = 0 ]
 else
-  echo "skip or_below_usr_lib_debug_of_its_own_root: chroot is for root"
+  echo "skip a_link_leads_below_usr_lib_debug_in_the_root_of_the_target: chroot is for root"
 fi
 printf x >>"$tmp/.debug/linked.debug"
-check a_file_with_another_checksum_is_refused capture other "$tmp/linked" 9
-check its_names_are_not_used [ "$(grep -c outer "$tmp/other.folded")" = 0 ]
+check a_target_whose_debug_file_has_another_checksum_is_captured capture other "$tmp/linked" 9
+check names_of_a_debug_file_with_another_checksum_are_not_used [ "$(grep -c outer "$tmp/other.folded")" = 0 ]
 
 # --- frames
 # Code that returns by way of a thunk does not tell how itself.
@@ -81,8 +81,8 @@ build framed inlined -fno-asynchronous-unwind-tables \
   -mfunction-return=thunk -fcf-protection=none || exit 1
 check debug_frame_of_a_debug_file_unwinds named framed "$WHOLE" "$tmp/framed" 9
 rm "$tmp/framed.debug"
-check without_it_the_stack_ends_early capture blind "$tmp/framed" 9
-check which_shows_that_it_was_needed \
+check a_target_without_debug_frame_is_captured capture blind "$tmp/framed" 9
+check stacks_without_debug_frame_end_early \
   [ "$(quality blind stacksComplete)" -lt "$(($(quality blind samplesKept) / 2))" ]
 
 # --- functions without a name
@@ -94,8 +94,8 @@ functions() { grep -oE '(^|;)bare\+0x[0-9a-f]+' "$tmp/$1.folded" | tr -d ';' | s
 true_functions() { nm "$tmp/kept.debug" | awk '$2 ~ /[tT]/ {print "bare+0x" $1}' | sed 's/0x0*/0x/' | sort -u; }
 check functions_without_a_name_are_rows_where_they_begin \
   [ -z "$(comm -23 <(functions bare) <(true_functions))" ]
-check there_are_few_of_them [ "$(functions bare | wc -l)" -le 6 ]
-check they_do_not_count_as_named [ "$(quality bare framesNamed)" -lt "$(quality bare frames)" ]
+check functions_without_a_name_are_few_rows [ "$(functions bare | wc -l)" -le 6 ]
+check functions_without_a_name_do_not_count_as_named [ "$(quality bare framesNamed)" -lt "$(quality bare frames)" ]
 cp "$tmp/kept.debug" "$(by_build_id "$tmp/bare")"
 check a_debug_file_of_the_host_names_them named again 'share_half ' "$tmp/bare" 9 1
 
@@ -110,8 +110,8 @@ if command -v dwz >/dev/null; then
   mv "$tmp/one.debug" "$(by_build_id "$tmp/one")"
   check a_shared_file_has_names_for_several named shared "$WHOLE" "$tmp/one" 9
   mv "$tmp/debug/.dwz/x86/common" "$tmp/gone"
-  check without_it_a_capture_still_ends capture unshared "$tmp/one" 9
-  check and_lacks_these_names [ "$(grep -c inlined_work "$tmp/unshared.folded")" = 0 ]
+  check a_target_whose_shared_debug_file_is_missing_is_captured capture unshared "$tmp/one" 9
+  check names_of_a_missing_shared_debug_file_are_missing [ "$(grep -c inlined_work "$tmp/unshared.folded")" = 0 ]
 else
   echo "skip a_shared_file_has_names_for_several: no dwz"
 fi

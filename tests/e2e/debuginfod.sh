@@ -79,33 +79,33 @@ done
 # --- a server that has it
 first=$(run good)
 check a_stripped_program_has_no_names_at_first [ "$(folded "$first" | grep -c share_half)" = 0 ]
-check its_debug_file_is_fetched_afterwards wait_for 20 kept good
-check the_first_server_was_asked_before [ "$(asked first good)" = 1 ]
-check it_is_what_the_server_has cmp "$(cached good)" "$tmp/good.debug"
+check a_debug_file_is_fetched_after_the_capture wait_for 20 kept good
+check the_first_server_is_asked_first [ "$(asked first good)" = 1 ]
+check the_fetched_file_is_that_of_the_server cmp "$(cached good)" "$tmp/good.debug"
 before=$(samples "$first")
 check the_stored_profile_is_symbolized stoker_cli symbolize "$first"
-check it_has_names_then has_name "$first"
-check and_its_samples equal "$(samples "$first")" "$before"
+check the_symbolized_profile_has_names has_name "$first"
+check the_symbolized_profile_keeps_its_samples equal "$(samples "$first")" "$before"
 second=$(run good)
 check the_next_capture_has_names has_name "$second"
-check nobody_is_asked_again equal "$(asked second good)" 1
-check no_file_of_others_can_be_read_there [ "$(stat -c %A "$(cached good)" | cut -c8-)" = "---" ]
+check no_server_is_asked_for_a_file_that_is_there equal "$(asked second good)" 1
+check fetched_files_are_closed_to_other_users [ "$(stat -c %A "$(cached good)" | cut -c8-)" = "---" ]
 
 # --- servers that have not
 run wrong >/dev/null
 check another_program_s_file_is_kept_at_first wait_for 20 kept wrong
 third=$(run wrong)
-check its_names_are_not_used [ "$(folded "$third" | grep -c share_half)" = 0 ]
-check and_it_is_thrown_away wait_for 10 denied wrong
+check names_of_another_program_s_file_are_not_used [ "$(folded "$third" | grep -c share_half)" = 0 ]
+check another_program_s_file_is_thrown_away wait_for 10 denied wrong
 run absent >/dev/null
-check what_no_server_has_is_remembered wait_for 20 denied absent
+check a_file_that_no_server_has_is_remembered wait_for 20 denied absent
 n=$(asked second absent)
 run absent >/dev/null
 run big >/dev/null
 check a_file_that_is_too_large_is_refused wait_for 20 denied big
 run page >/dev/null
 check a_page_is_no_debug_file wait_for 20 denied page
-check what_is_remembered_is_not_asked_again equal "$(asked second absent)" "$n"
+check a_file_that_no_server_has_is_not_asked_for_again equal "$(asked second absent)" "$n"
 check nothing_unfinished_stays_behind [ -z "$(ls -A "$STATE/data/debuginfod" | grep '^.tmp')" ]
 
 # --- servers that can't say: each rests, so the worker begins anew
@@ -117,8 +117,8 @@ for name in moved slow; do
   declare "$name=$(run "$name")"
 done
 check a_redirect_is_not_followed wait_for 20 logged 'second.*HTTP 302'
-check and_nothing_is_remembered [ ! -e "$(cached moved)" ]
+check nothing_is_remembered_of_a_redirect [ ! -e "$(cached moved)" ]
 check a_slow_server_is_given_up wait_for 20 logged 'second.*no answer in time'
-check nor_there [ ! -e "$(cached slow)" ]
-check its_capture_was_complete_long_before \
+check nothing_is_remembered_of_a_slow_server [ ! -e "$(cached slow)" ]
+check a_slow_server_does_not_hold_up_its_capture \
   equal "$(api GET "$P/$slow" | jq -r .status)" completed

@@ -77,23 +77,23 @@ target shares shares 20 2
 sysctl perf_event_paranoid 2 # where it was lower
 check a_user_may_capture_its_own_process \
   capture tasks '' "$pid" --seconds 2 --rate 1000
-check then_it_says_that_threads_are_sampled says tasks "only the target's threads"
+check a_user_s_own_capture_notes_that_threads_are_sampled says tasks "only the target's threads"
 if [ "$(</proc/sys/kernel/perf_event_paranoid)" -gt 1 ]; then
-  check and_that_kernel_time_is_missing says tasks 'time in the kernel is missing'
+  check a_user_s_own_capture_notes_that_kernel_time_is_missing says tasks 'time in the kernel is missing'
 fi
-check a_filter_is_not_missed_there says_not tasks 'without CAP_BPF'
+check a_user_s_own_capture_misses_no_filter says_not tasks 'without CAP_BPF'
 check per_thread_samples_have_true_shares share_is_true tasks share_half 50
-check nothing_is_lost_per_thread says tasks 'samplesLost *0$'
+check no_sample_of_a_thread_is_lost says tasks 'samplesLost *0$'
 
 check perfmon_alone_samples_every_cpu \
   capture nobpf +perfmon "$pid" --seconds 2 --rate 1000
-check then_it_says_that_the_filter_is_missing says nobpf 'without CAP_BPF'
-check and_does_not_sample_threads says_not nobpf "only the target's threads"
+check a_capture_with_perfmon_alone_notes_that_the_filter_is_missing says nobpf 'without CAP_BPF'
+check a_capture_with_perfmon_alone_does_not_sample_threads says_not nobpf "only the target's threads"
 check unfiltered_samples_have_true_shares share_is_true nobpf share_half 50
 
 check perfmon_and_bpf_need_no_fallback \
   capture whole +perfmon,+bpf "$pid" --seconds 1 --rate 1000
-check then_no_filter_is_missing says_not whole 'without CAP_BPF'
+check a_capture_with_perfmon_and_bpf_misses_no_filter says_not whole 'without CAP_BPF'
 
 # The kernel counts locked memory for all processes of a user: this user must
 # have no others.
@@ -101,19 +101,19 @@ little() { (ulimit -l 0 && capture little '' "$pid" --seconds 2 --rate 1000); }
 user=$((60000 + RANDOM % 4000))
 target little shares 20 2
 check memory_that_may_not_be_locked_is_done_without little
-check then_it_says_that_rings_are_small says little 'LimitMEMLOCK'
+check small_rings_are_noted says little 'LimitMEMLOCK'
 check samples_of_small_rings_have_true_shares share_is_true little share_half 50
 user=65534
 target levels shares 20 2
 
 if sysctl perf_event_paranoid 1; then
   check at_level_1_a_user_may_see_the_kernel capture one '' "$pid" --seconds 1
-  check then_no_time_is_missing says_not one 'time in the kernel is missing'
-  check and_threads_are_sampled_still says one "only the target's threads"
+  check at_level_1_no_kernel_time_is_missing says_not one 'time in the kernel is missing'
+  check at_level_1_threads_are_sampled says one "only the target's threads"
   sysctl perf_event_paranoid 0
   check at_level_0_a_user_may_sample_every_cpu capture zero '' "$pid" --seconds 1
-  check then_threads_are_not_sampled says_not zero "only the target's threads"
-  check and_what_is_missing_is_the_filter says zero 'without CAP_BPF'
+  check at_level_0_threads_are_not_sampled says_not zero "only the target's threads"
+  check at_level_0_the_filter_is_missing says zero 'without CAP_BPF'
   sysctl perf_event_paranoid 2
 else
   echo "skip at_level_1_a_user_may_see_the_kernel: $(<"$tmp/sysctl.txt")"
@@ -124,14 +124,14 @@ if sysctl kptr_restrict 1; then
   target clock clock 8
   check syslog_is_enough_for_names_of_the_kernel \
     capture named +perfmon,+bpf,+syslog "$pid" --seconds 2 --rate 1000
-  check then_they_are_there \
+  check with_syslog_functions_of_the_kernel_have_names \
     grep -c -e ';ask_kernel;.*_sys_getppid[; ]' "$tmp/named.folded"
-  check and_no_name_is_missing says_not named 'kernel functions have no names'
-  check without_it_they_are_captured \
+  check with_syslog_no_name_of_the_kernel_is_missing says_not named 'kernel functions have no names'
+  check the_kernel_is_captured_without_syslog \
     capture nameless +perfmon,+bpf "$pid" --seconds 2 --rate 1000
-  check then_it_says_that_names_are_missing \
+  check without_syslog_a_note_says_that_names_are_missing \
     says nameless 'give the worker CAP_SYSLOG'
-  check and_time_in_the_kernel_is_not \
+  check without_syslog_time_in_the_kernel_is_there \
     grep -c -e ';ask_kernel;.*;\[kernel' "$tmp/nameless.folded"
 else
   echo "skip syslog_is_enough_for_names_of_the_kernel: $(<"$tmp/sysctl.txt")"
@@ -147,11 +147,11 @@ if [ -x /usr/bin/python3.11 ]; then
   read -r line <"$tmp/python.fifo"
   check python_is_captured_without_the_filter \
     capture python +perfmon "$python" --seconds 2 --rate 1000
-  check then_it_says_that_its_functions_are_missing \
+  check without_the_filter_a_note_says_that_python_functions_are_missing \
     says python 'functions written in Python are missing'
-  check with_it_it_is_captured capture pythons +perfmon,+bpf "$python" \
+  check python_is_captured_with_the_filter capture pythons +perfmon,+bpf "$python" \
     --seconds 2 --rate 1000
-  check then_its_functions_are_there \
+  check with_the_filter_python_functions_are_there \
     grep -c -e ';main;work;share_60;' "$tmp/pythons.folded"
 else
   echo "skip python_is_captured_without_the_filter: no Python 3.11 here"
@@ -167,7 +167,7 @@ needs() { # type, pid, capabilities
   check "$1_needs_${cap:-no_capability}" some "$@"
   for cap in ${cap//,/ }; do
     check "$1_without_${cap}_is_refused" refused "less_$1" "$(without "$cap" "$3")" "$2" --type "$1"
-    check "and_$1_names_$cap" says "less_$1" "CAP_${cap^^}"
+    check "the_error_of_$1_names_$cap" says "less_$1" "CAP_${cap^^}"
   done
 }
 without() { tr , '\n' <<<"$2" | grep -v "^+$1\$" | paste -sd,; }
@@ -193,7 +193,7 @@ children_inherit() {
 check children_of_sampled_threads_are_sampled children_inherit
 
 check another_users_process_is_refused refused foreign '' $$
-check and_the_unit_line_is_named says foreign 'AmbientCapabilities=CAP_PERFMON'
+check the_refusal_of_another_users_process_names_the_line_of_the_unit says foreign 'AmbientCapabilities=CAP_PERFMON'
 
 filtered() {
   ! as_nobody "$1" "$tmp/without_perf" "$tmp/stoker-worker" --once "$pid" \
@@ -201,9 +201,9 @@ filtered() {
 }
 target more shares 20 1
 check a_seccomp_filter_is_an_error filtered +perfmon
-check and_the_filter_is_named says filtered 'SystemCallFilter=perf_event_open'
-check it_is_told_from_a_missing_capability filtered ''
-check and_named_again says filtered 'SystemCallFilter=perf_event_open'
+check the_error_names_the_seccomp_filter says filtered 'SystemCallFilter=perf_event_open'
+check a_seccomp_filter_is_told_from_a_missing_capability filtered ''
+check the_error_names_the_seccomp_filter_without_capabilities_too says filtered 'SystemCallFilter=perf_event_open'
 
 # A kernel that refuses everybody but CAP_SYS_ADMIN; ours may be none, so its
 # answer is forced, and what it says of its level is laid over /proc in a mount
@@ -220,13 +220,13 @@ paranoid() { # capabilities, what to show for the level
 }
 if unshare --mount true 2>"$tmp/unshare.txt"; then
   check a_paranoid_kernel_is_an_error paranoid +perfmon "$tmp/three"
-  check and_the_sysctl_is_named says paranoid 'kernel.perf_event_paranoid=2'
-  check and_the_capability_for_the_unit says paranoid 'CAP_SYS_ADMIN'
-  check it_is_one_without_capability_too paranoid '' "$tmp/three"
-  check and_named_again_by_sysctl says paranoid 'kernel.perf_event_paranoid=2'
+  check the_error_of_a_paranoid_kernel_names_the_sysctl says paranoid 'kernel.perf_event_paranoid=2'
+  check the_error_of_a_paranoid_kernel_names_the_capability says paranoid 'CAP_SYS_ADMIN'
+  check a_paranoid_kernel_is_an_error_without_capabilities_too paranoid '' "$tmp/three"
+  check the_error_of_a_paranoid_kernel_names_the_sysctl_without_capabilities_too says paranoid 'kernel.perf_event_paranoid=2'
   echo 2 >"$tmp/two"
   check at_a_level_that_heeds_it_the_capability_is_missed paranoid '' "$tmp/two"
-  check and_named_for_the_unit says paranoid 'AmbientCapabilities=CAP_PERFMON'
+  check the_missing_capability_is_named_for_the_unit says paranoid 'AmbientCapabilities=CAP_PERFMON'
 else
   echo "skip a_paranoid_kernel_is_an_error: $(<"$tmp/unshare.txt")"
 fi

@@ -9,14 +9,14 @@ background demo "$STATE/bin/demo"
 service ai-service "$STATE/bin/demo" || exit 1
 id=$(start ai-service 2)
 result=$(finished "$id")
-check it_completes equal "$(jq -r .status <<<"$result")" completed
+check a_capture_completes equal "$(jq -r .status <<<"$result")" completed
 file=$STATE/firefox.json
 api GET "$P/$id/flamegraph?format=firefox" -D "$STATE/head" >"$file"
 of() { jq -r "$1" "$file"; }
 check content_type_is_the_profilers grep -qi '^content-type: application/vnd.firefox-profiler+json' "$STATE/head"
-check every_thread_has_its_id equal "$(of '[.threads[] | .pid + ":" + (.tid | tostring)] | length == (unique | length)')" true
-check it_has_the_targets_threads test "$(of '.threads | length')" -gt 0
-check all_samples_are_there equal "$(of '[.threads[].samples.length] | add')" "$(jq -r .sampleCount <<<"$result")"
+check every_thread_has_an_id_of_its_own equal "$(of '[.threads[] | .pid + ":" + (.tid | tostring)] | length == (unique | length)')" true
+check a_profile_has_threads test "$(of '.threads | length')" -gt 0
+check a_profile_has_all_samples equal "$(of '[.threads[].samples.length] | add')" "$(jq -r .sampleCount <<<"$result")"
 check times_are_real_and_in_order equal "$(of '[.threads[].samples.time | . == sort] | all')" true
 check times_lie_within_the_capture equal "$(of '[.threads[].samples.time[]] | min >= 0 and max < 10000 and max > 1000')" true
 check weights_add_up_to_cpu_time equal \
@@ -30,11 +30,11 @@ check the_hosts_cpus_are_counted equal "$(of .meta.logicalCPUs)" "$(getconf _NPR
 # --- as clients of pipelines ask for it -------------------------------------------
 V0=/v0/pipelines/ai-service/samply_profile
 check a_pipeline_starts equal "$(status_of POST "$V0?duration_secs=2")" 202
-check a_second_start_is_refused equal "$(status_of POST "$V0?duration_secs=2")" 409
-check it_tells_when_to_ask_again equal "$(status_of GET "$V0?latest=true")" 204
+check a_second_start_of_a_pipeline_is_refused equal "$(status_of POST "$V0?duration_secs=2")" 409
+check a_profile_of_a_pipeline_that_is_not_there_yet_is_204 equal "$(status_of GET "$V0?latest=true")" 204
 fetched() { [ "$(api GET "$V0?latest=true" -D "$STATE/head" -o "$STATE/samply.json.gz" -w '%{http_code}')" = 200 ]; }
-check the_profile_comes_when_it_is_there wait_for 30 fetched
-check under_a_name_of_its_own grep -qE '^[Cc]ontent-[Dd]isposition: attachment; filename="[0-9TZ-]+-ai-service-0-samply_profile.json.gz"' "$STATE/head"
+check a_profile_of_a_pipeline_comes_when_it_is_there wait_for 30 fetched
+check a_profile_of_a_pipeline_has_a_file_name grep -qE '^[Cc]ontent-[Dd]isposition: attachment; filename="[0-9TZ-]+-ai-service-0-samply_profile.json.gz"' "$STATE/head"
 gunzip -c "$STATE/samply.json.gz" >"$file"
-check it_is_a_profile_of_the_pipeline test "$(of '[.threads[].samples.length] | add')" -gt 50
-check at_samplys_rate equal "$(of '.meta.interval | . > 0.9 and . < 1.1')" true
+check a_profile_of_a_pipeline_has_its_samples test "$(of '[.threads[].samples.length] | add')" -gt 50
+check a_profile_of_a_pipeline_has_the_rate_of_samply equal "$(of '.meta.interval | . > 0.9 and . < 1.1')" true

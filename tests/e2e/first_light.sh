@@ -14,14 +14,14 @@ body=$(sed '1,/^\r*$/d' <<<"$started")
 id=$(jq -r .id <<<"$body")
 check start_answers_202 grep -q '^HTTP/1.1 202' <<<"$started"
 check start_names_the_location grep -qi "^location: .*$P/$id" <<<"$started"
-check a_second_capture_is_409 equal \
+check a_second_capture_of_a_service_is_409 equal \
   "$(status_of POST $P/start -H 'Content-Type: application/json' -d '{"service":"ai-service","profileType":"cpu"}')" 409
 
 result=$(finished "$id")
 field() { jq -r "$1" <<<"$result"; }
-check it_completes equal "$(field .status)" completed
-check it_lasts_as_long_as_asked equal "$(field .durationSeconds)" 2
-check it_has_samples test "$(field .sampleCount)" -gt 20
+check a_capture_completes equal "$(field .status)" completed
+check a_capture_lasts_as_long_as_asked equal "$(field .durationSeconds)" 2
+check a_capture_has_samples test "$(field .sampleCount)" -gt 20
 check the_hottest_function_is_the_demos equal \
   "$(field '[.topFunctions[:6][].funcName] | any(test("model::matmul"))')" true
 check sample_counts_in_top_functions_are_strings equal \
@@ -39,14 +39,14 @@ done
 api GET "$P/$id/flamegraph?format=folded" >"$STATE/folded"
 check folded_counts_equal_sample_count equal \
   "$(awk '{ n += $NF } END { print n }' "$STATE/folded")" "$(field .sampleCount)"
-check no_token_is_401 equal "$(curl -sS -o /dev/null -w '%{http_code}' "http://127.0.0.1:$PORT$P/$id")" 401
-check delete_answers_204 equal "$(status_of DELETE "$P/$id")" 204
-check deleted_is_404 equal "$(status_of GET "$P/$id")" 404
+check a_request_without_a_token_is_401 equal "$(curl -sS -o /dev/null -w '%{http_code}' "http://127.0.0.1:$PORT$P/$id")" 401
+check deleting_a_profile_answers_204 equal "$(status_of DELETE "$P/$id")" 204
+check a_deleted_profile_is_404 equal "$(status_of GET "$P/$id")" 404
 
 long=$(start ai-service 60)
-check cancel_answers_202 equal "$(status_of DELETE "$P/$long")" 202
+check cancelling_a_capture_answers_202 equal "$(status_of DELETE "$P/$long")" 202
 result=$(finished "$long")
-check cancelled_is_failed equal "$(field '.status + " " + .phase')" "failed cancelled"
+check a_cancelled_capture_is_failed equal "$(field '.status + " " + .phase')" "failed cancelled"
 
 check nginx_errors_have_our_shape equal \
   "$(api POST $P/start -H 'Content-Type: application/json' --data-binary "@/usr/bin/nginx" 2>/dev/null |

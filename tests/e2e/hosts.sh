@@ -36,7 +36,7 @@ ends_of_all() { # reply to a start
   local id
   for id in $(jq -r '.started[].id' <<<"$1"); do ends "$id"; done | sort
 }
-check each_of_them_is_taken_by_its_host equal "$(ends_of_all "$all")" \
+check a_capture_everywhere_is_taken_by_each_host equal "$(ends_of_all "$all")" \
   "$(printf 'completed %s\n' "$first" second | sort)"
 
 all=$(mktemp)

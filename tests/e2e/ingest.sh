@@ -66,6 +66,6 @@ for i in $(seq 40); do
   [ "$i" -ne 20 ] || check the_pool_is_killed pkill -KILL -P "$(<"$STATE/pid/api")"
   [ "$(push 'kill{}' $((start + i)) "$STATE/push.pb.gz")" != 200 ] || taken=$((taken + 1))
 done
-check what_was_taken_is_stored test "$(db "SELECT COUNT(*) FROM profile_window w
+check every_push_that_was_accepted_is_stored test "$(db "SELECT COUNT(*) FROM profile_window w
   JOIN series s ON s.id = w.series WHERE s.service = 'kill' AND level = 0")" -ge "$taken"
-check the_pool_is_there_again test "$taken" -gt 30
+check the_pool_accepts_pushes_after_a_kill test "$taken" -gt 30

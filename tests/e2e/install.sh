@@ -133,7 +133,7 @@ the_pool_follows_the_configuration() {
     { echo "$said"; return 1; }
 }
 
-check it_installs install_to "$to" /usr
+check make_install_works install_to "$to" /usr
 check everything_is_there_with_its_mode everything_is_there
 check no_placeholder_is_left no_placeholder_is_left
 for program in bin/stoker sbin/stoker-api sbin/stoker-worker; do
@@ -141,10 +141,10 @@ for program in bin/stoker sbin/stoker-api sbin/stoker-worker; do
 done
 check the_configuration_is_read configuration_is_read
 check the_pool_follows_the_configuration the_pool_follows_the_configuration
-check what_the_administrator_changed_stays what_the_administrator_changed_stays
+check files_that_the_administrator_changed_stay what_the_administrator_changed_stays
 check another_prefix_reaches_the_units another_prefix_reaches_the_units
 check another_distribution_has_its_own_names another_distribution_has_its_own_names
 check nginx_takes_the_site nginx_takes_the_site
 check uninstall_leaves_configuration_only uninstall_leaves_configuration_only "$to" /usr
-check uninstall_of_another_prefix_does_so_too uninstall_leaves_configuration_only "$temp/local" /usr/local
+check uninstall_of_another_prefix_leaves_configuration_only uninstall_leaves_configuration_only "$temp/local" /usr/local
 check no_folder_of_stokers_is_left no_folder_of_stokers_is_left "$to"

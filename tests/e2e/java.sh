@@ -79,11 +79,11 @@ check unasked.the_jvm_is_left_alone untouched
 allow plain '{"javaPerfMap":true}'
 check asked.is_captured capture plain
 check asked.methods_have_names named 90
-check asked.so_have_their_callers \
+check asked.callers_have_names \
   grep -q 'JavaMain;.*long Shares[.]share60();long Shares[.]spin(int)' "$STATE/folded"
-check asked.there_is_nothing_to_note no_note Java
+check asked.no_note_is_about_java no_note Java
 check asked.the_jvm_wrote_them_itself equal "$(owner "/tmp/perf-$pid.map")" "$(owner "/proc/$pid")"
-check asked.nothing_is_left_of_the_question [ ! -e "/tmp/.attach_pid$pid" ]
+check asked.no_file_of_the_question_is_left [ ! -e "/tmp/.attach_pid$pid" ]
 check asked.the_jvm_goes_on lives plain
 done_with
 
@@ -96,11 +96,11 @@ id=$(begin stops 60)
 wait_for 10 under_way "$id"
 kill -STOP "$pid"
 api DELETE "$P/$id" -o /dev/null
-check stopped.its_capture_ends end "$id"
+check stopped.the_capture_ends end "$id"
 check stopped.a_note_says_why_there_are_no_names has_note 'the JVM did not write'
-check stopped.it_was_left_alone untouched
+check stopped.the_jvm_is_left_alone untouched
 kill -CONT "$pid"
-check stopped.it_goes_on lives stops
+check stopped.the_jvm_goes_on lives stops
 done_with
 
 # --- one whose signals are its own --------------------------------------------
@@ -110,7 +110,7 @@ jvm signals -- -Xrs
 allow signals '{"javaPerfMap":true}'
 check xrs.is_captured capture signals
 check xrs.methods_have_names named 90
-check xrs.sigquit_would_have_ended_it lives signals
+check xrs.the_jvm_gets_no_sigquit lives signals
 done_with
 
 # --- one in a container -------------------------------------------------------

@@ -37,12 +37,12 @@ leads() { logged "$1" 'this keeper has the lease'; }
 alive() { grep -q "^stoker_keeper_alive $1\$" <(api GET /metrics); }
 doctor() { as_user "$STATE/bin/stoker" doctor --config "$STATE/stoker.conf"; }
 
-check a_missing_keeper_is_told says 'no keeper runs' doctor
+check doctor_reports_a_missing_keeper says 'no keeper runs' doctor
 keeper_start one
 check the_first_keeper_has_the_lease wait_for 20 leads one
 keeper_start two
-check the_second_one_stands_by wait_for 20 logged two 'stands by'
-check a_keeper_is_told_of says 'its keeper runs on' doctor
+check the_second_keeper_stands_by wait_for 20 logged two 'stands by'
+check doctor_names_the_host_of_the_keeper says 'its keeper runs on' doctor
 
 now=$(($(date +%s) / 60 * 60))
 for ((at = now - 9000; at < now - 5400; at += 120)); do
@@ -51,19 +51,19 @@ for ((at = now - 9000; at < now - 5400; at += 120)); do
 done
 samples() { api GET "$P/merge?service=shop&profileType=cpu&from=$((now - 10000))&to=$now" | jq "$1"; }
 added_up() { [ "$(sql 'SELECT COUNT(*) FROM profile_window WHERE level = 2')" -ge 1 ] && [ "$(samples .sampleCount)" = 90 ]; }
-check what_clients_push_is_added_up_to_hours wait_for 60 added_up
-check no_file_has_windows equal "$(find "$STATE/data/segments" -type f | wc -l)" 0
+check pushes_are_added_up_to_hours wait_for 60 added_up
+check windows_are_in_no_file equal "$(find "$STATE/data/segments" -type f | wc -l)" 0
 
 process_stop one KILL
-check the_second_takes_over_when_the_first_is_killed wait_for 20 leads two
+check the_second_keeper_takes_over_when_the_first_is_killed wait_for 20 leads two
 keeper_start one
 check a_keeper_that_comes_back_stands_by wait_for 20 logged one 'stands by'
 : >"$STATE/log/one.log"
 began=$(date +%s)
 process_stop two
-check one_that_is_told_to_end_gives_the_lease_up wait_for 20 leads one
-check and_the_next_has_it_at_once test $(($(date +%s) - began)) -le 3
-check a_keeper_is_told_in_the_metrics wait_for 5 alive 1
+check a_keeper_that_is_stopped_gives_up_the_lease wait_for 20 leads one
+check the_next_keeper_has_the_lease_at_once test $(($(date +%s) - began)) -le 3
+check metrics_report_a_keeper wait_for 5 alive 1
 
 id=$(printf 'main;w 5\n' | stoker_cli upload shop - --rate 100 | sed 's/.*: //')
 stoker_cli remove "$id" >/dev/null
@@ -73,4 +73,4 @@ stoker_cli service remove shop >/dev/null
 emptied() { [ "$(sql 'SELECT COUNT(*) FROM blob_bytes')" = 0 ]; }
 check a_removed_service_leaves_no_bytes wait_for 90 emptied
 process_stop one
-check no_keeper_is_told_in_the_metrics wait_for 20 alive 0
+check metrics_report_that_no_keeper_is_alive wait_for 20 alive 0

@@ -48,8 +48,8 @@ worker_kill
 worker_up
 result=$(finished "$id")
 check a_long_capture_fails_as_what_it_is equal "$(jq -r '.status + " " + .error.error_code' <<<"$result")" "failed WorkerDied"
-check and_keeps_what_a_checkpoint_saved test "$(jq .sampleCount <<<"$result")" -gt 20
-check for_about_ten_seconds test "$(jq .durationSeconds <<<"$result")" -ge 8
+check a_killed_capture_keeps_what_a_checkpoint_saved test "$(jq .sampleCount <<<"$result")" -gt 20
+check a_checkpoint_saves_about_ten_seconds test "$(jq .durationSeconds <<<"$result")" -ge 8
 
 # --- everything, over and over, while it is busy ---------------------------------
 touch "$STATE/ids"
@@ -99,7 +99,7 @@ wait "$supervisor"
 n=$(accepted)
 summary=$(sort "$STATE/ends" | uniq -c | awk '{$1 = $1; print}' | paste -sd,)
 check some_were_accepted_meanwhile test "$n" -ge 10
-check every_accepted_one_has_an_end equal "$(grep -cE '^(completed|failed) ' "$STATE/ends")" "$n"
-check no_completed_one_is_half equal "$(grep -c '^half' "$STATE/ends")" 0
+check every_accepted_capture_has_an_end equal "$(grep -cE '^(completed|failed) ' "$STATE/ends")" "$n"
+check no_completed_profile_is_half equal "$(grep -c '^half' "$STATE/ends")" 0
 check ends_are_completed_or_say_why equal "$(grep -vE '^(completed done $|failed failed (WorkerDied|CaptureFailed|ServiceNotRunning))' "$STATE/ends" | head -3)" ""
 echo "# $n accepted: $summary"

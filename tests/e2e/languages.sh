@@ -69,8 +69,8 @@ script() { # name, options...
   check "$name.is_captured" capture "$name"
   check "$name.stacks_are_whole" complete "$name"
   check "$name.functions_have_names" share "$name" share60 60 "$all"
-  check "$name.getters_too" share "$name" 'get thirty' 30 "$all"
-  check "$name.and_files" has_text "$name" "$targets/shares.js"
+  check "$name.getters_have_names" share "$name" 'get thirty' 30 "$all"
+  check "$name.files_have_names" has_text "$name" "$targets/shares.js"
   check "$name.compiled_code_calls_and_is_called" \
     under "$name" 'node::Start.*;share60' 5
   done_with
@@ -113,13 +113,13 @@ python() { # name, command...
   target "$name" "$@" "$targets/shares.py" 4
   check "$name.is_captured" capture "$name"
   check "$name.functions_have_true_shares" share "$name" share_60 60 "$all"
-  check "$name.small_ones_too" share "$name" share_10 10 "$all"
+  check "$name.small_functions_have_true_shares" share "$name" share_10 10 "$all"
   check "$name.functions_call_one_another" \
     under "$name" '<module>;main;work;share_60;spin[; ]' 5
   check "$name.generators_and_methods_have_callers" \
     under "$name" 'Item.each;.*<genexpr>' 1
-  check "$name.threads_too" under "$name" 'Thread.run;(_PyFunction_Vectorcall;)?work;share_60' 5
-  check "$name.files_are_told" has_text "$name" "$targets/shares.py"
+  check "$name.threads_have_their_functions" under "$name" 'Thread.run;(_PyFunction_Vectorcall;)?work;share_60' 5
+  check "$name.files_have_names" has_text "$name" "$targets/shares.py"
   read -r _ truth <&"$fd"
   # with what it takes to give the interpreter's lock away and back
   check "$name.an_extension_has_its_share" \
@@ -152,10 +152,10 @@ waits() { # name, command...
   check "$name.is_captured" capture "$name" --type goroutine
   check "$name.a_thread_waits_for_a_lock" \
     under "$name" 'Thread.run;.*waits_for_a_lock' 1
-  check "$name.one_sleeps" under "$name" 'Thread.run;.*sleeps;' 1
-  check "$name.one_is_in_a_generator" \
+  check "$name.a_thread_sleeps" under "$name" 'Thread.run;.*sleeps;' 1
+  check "$name.a_thread_is_in_a_generator" \
     under "$name" 'Thread.run;.*Queue.get;.*Queue.each;' 1
-  check "$name.none_is_missed" says "$name" 'pythonMissed *0$'
+  check "$name.no_thread_is_missed" says "$name" 'pythonMissed *0$'
   done_with
 }
 
@@ -190,12 +190,12 @@ with_perf() { # name, command...
     with=(setpriv --bounding-set "-bpf,-sys_admin")
     check "$name.is_captured_without_bpf" capture "$name"
     with=()
-    check "$name.frames_are_not_read_then" says "$name" 'stacksPython *0$'
-    check "$name.stacks_are_whole_then" complete "$name"
-    check "$name.functions_have_true_shares_then" share "$name" share_60 60 "$all"
-    check "$name.functions_call_one_another_then" \
+    check "$name.no_frame_is_read_without_bpf" says "$name" 'stacksPython *0$'
+    check "$name.stacks_are_whole_without_bpf" complete "$name"
+    check "$name.functions_have_true_shares_without_bpf" share "$name" share_60 60 "$all"
+    check "$name.functions_call_one_another_without_bpf" \
       under "$name" '<module>;.*;main;.*;work;.*;share_60;.*;spin;' 50
-    check "$name.files_are_told_then" has_text "$name" "$targets/shares.py"
+    check "$name.files_have_names_without_bpf" has_text "$name" "$targets/shares.py"
   else
     echo "skip $name: this user can't do without CAP_BPF alone"
   fi
@@ -241,13 +241,13 @@ elsewhere() { # name, command...
 if [ "$(id -u)" -eq 0 ] && unshare --fork --pid --mount true; then
   cp "$B/targets/jit" "$targets/shares.py" "$tmp/" # /tmp is hidden there
   elsewhere jit "$tmp/jit" 30
-  check elsewhere.it_is_captured capture jit
-  check elsewhere.its_map_is_found_by_its_own_number \
+  check elsewhere.compiled_code_is_captured capture jit
+  check elsewhere.a_map_is_found_by_the_number_in_its_namespace \
     under jit 'main;compiled_at_run_time' 5
   kill "$unshared"
   elsewhere python_elsewhere /usr/bin/python3.11 -B "$tmp/shares.py" 30
   check elsewhere.python_is_captured capture python_elsewhere
-  check elsewhere.its_threads_are_known_by_their_own_numbers \
+  check elsewhere.python_threads_are_known_by_their_numbers_there \
     share python_elsewhere share_60 60 'share_60|share_30|share_10'
   kill "$unshared"
 else

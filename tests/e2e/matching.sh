@@ -31,7 +31,7 @@ stoker_cli service add awk --exe /usr/bin/awk >/dev/null
 among() { pids "$1" | jq -e --argjson pid "$2" 'index($pid)'; }
 check an_alternative_of_debian_is_known_by_its_name \
   wait_for 10 among awk "$(<"$STATE/pid/awk")"
-check what_runs_from_before_an_upgrade_is_still_known \
+check a_process_started_before_an_upgrade_is_still_known \
   wait_for 10 matches linked "$(sorted "$one" "$two")"
 
 # --- what a match would select, before there is a service ------------------------
@@ -43,9 +43,9 @@ check a_match_is_tried_before_there_is_a_service \
   equal "$(found "{\"match\":{\"exe\":\"$tmp/two\"}}")" "[$two]"
 check a_program_that_may_be_profiled_is_listed_without_a_match \
   jq -e --argjson pid "$two" 'index($pid)' <<<"$(found '{}')"
-check a_match_that_is_none_is_told \
+check a_relative_path_is_no_match \
   says 'absolute path' find_processes '{"match":{"exe":"two"}}'
-check two_matches_are_told \
+check two_matches_are_refused \
   says 'exactly one of' find_processes '{"match":{"exe":"/bin/sh","unit":"a.service"}}'
 check a_host_without_a_worker_finds_nothing equal "$(found '{"host":"nowhere"}')" '[]'
 
@@ -55,14 +55,14 @@ mkfifo "$tmp/never"
 background marked "$tmp/mark-$$" 1000
 background teller bash -c "true stoker service add marked --cmdline mark-$$; read -r <$tmp/never"
 stoker_cli service add marked --cmdline "mark-$$" >/dev/null
-check a_command_line_is_not_that_of_who_tells_it wait_for 10 matches marked "[$(<"$STATE/pid/marked")]"
+check a_command_line_does_not_match_the_command_that_registers_it wait_for 10 matches marked "[$(<"$STATE/pid/marked")]"
 
 # --- a pid file that is nobody else's to read, with more than a pid in it --------
 pg_start "$tmp"
 stoker_cli service add postgres --pid-file "$pg_data/postmaster.pid" >/dev/null
 check a_pid_file_is_read_that_only_its_owner_may wait_for 10 matches postgres "[$postmaster]"
-check the_user_of_the_worker_may_not eval '! as_user test -r "$pg_data/postmaster.pid"'
-check it_is_more_than_a_pid [ "$(wc -l <"$pg_data/postmaster.pid")" -gt 1 ]
+check the_user_of_the_worker_may_not_read_the_pid_file eval '! as_user test -r "$pg_data/postmaster.pid"'
+check the_pid_file_holds_more_than_a_pid [ "$(wc -l <"$pg_data/postmaster.pid")" -gt 1 ]
 
 # --- instances of a template -----------------------------------------------------
 groups=

@@ -81,27 +81,27 @@ move() { as_user "$STATE/bin/stoker" migrate --from-sqlite --config "$STATE/$1.c
 conf_for one db
 conf_for two file
 check a_store_in_use_does_not_move says 'is in use' move one
-check nor_to_nowhere says 'names no database' \
+check a_store_does_not_move_without_a_database says 'names no database' \
   as_user "$STATE/bin/stoker" migrate --from-sqlite --config "$STATE/stoker.conf"
 process_stop worker
 end=$(date +%s)
 told >"$STATE/before"
-check what_is_told_is_no_error eval '! grep -m 1 "error_code\": \"[A-Z]" "$STATE/before"'
+check answers_before_the_move_are_no_errors eval '! grep -m 1 "error_code\": \"[A-Z]" "$STATE/before"'
 for part in 'main;push3 ' 'main;work;step_71 71' matmul '"v1"' '"busy"' '"name": "viewer"' '"pinned": true'; do
-  check "it_tells_of_${part//[^a-z0-9]/_}" grep -qF "$part" "$STATE/before"
+  check "answers_before_the_move_have_${part//[^a-z0-9]/_}" grep -qF "$part" "$STATE/before"
 done
 process_stop api
 rows() { sql "$1" "SELECT (SELECT COUNT(*) FROM token) + (SELECT COUNT(*) FROM session) + (SELECT COUNT(*) FROM blob_bytes)"; }
 file=$STATE/data/profiles/$(db "SELECT name FROM blob WHERE session = '${ids[3]}' AND kind = 'pprof'")
 cp -p "$file" "$STATE/whole"
 printf x | dd of="$file" bs=1 seek=20 conv=notrunc status=none
-check a_damaged_profile_stops_it says 'its length or checksum is wrong' move one
-check and_nothing_has_moved equal "$(rows one)" 0
+check a_damaged_profile_stops_the_move says 'its length or checksum is wrong' move one
+check nothing_has_moved_after_a_damaged_profile equal "$(rows one)" 0
 cp -p "$STATE/whole" "$file"
 segment=$(ls "$STATE"/data/segments/*.seg | head -n 1)
 mv "$segment" "$STATE/segment"
-check a_missing_window_stops_it says 'No such file' move one
-check and_nothing_has_moved_then equal "$(rows one)" 0
+check a_missing_window_stops_the_move says 'No such file' move one
+check nothing_has_moved_after_a_missing_window equal "$(rows one)" 0
 mv "$STATE/segment" "$segment"
 
 # --- moves -----------------------------------------------------------------------
@@ -113,14 +113,14 @@ for t in token session profile_window; do
   n=$(db "SELECT COUNT(*) FROM $t")
   check "all_rows_of_${t}_have_moved" equal "$(row $t)" "$n $n"
 done
-check its_windows_lie_in_the_database equal \
+check windows_lie_in_the_database_after_the_move equal \
   "$(sql one "SELECT SUM(length(bytes)) FROM blob_bytes b JOIN segment g ON g.name = b.name")" \
   "$(db 'SELECT SUM(length) FROM profile_window')"
-check its_profiles_too equal "$(sql one "SELECT SUM(length(bytes)) FROM blob_bytes b JOIN blob p ON p.name = b.name AND p.store = 'db'")" \
+check profiles_lie_in_the_database_after_the_move equal "$(sql one "SELECT SUM(length(bytes)) FROM blob_bytes b JOIN blob p ON p.name = b.name AND p.store = 'db'")" \
   "$(db 'SELECT SUM(length) FROM blob WHERE deleted_ms = 0')"
 check the_old_store_is_as_it_was equal "$(sha256sum <"$STATE/data/stoker.db")" "$sum"
 check a_database_that_has_rows_is_refused says 'has data' move one
-check and_is_not_changed_by_that equal "$(sql one 'SELECT COUNT(*) FROM token')" "$(db 'SELECT COUNT(*) FROM token')"
+check a_database_that_was_refused_is_not_changed equal "$(sql one 'SELECT COUNT(*) FROM token')" "$(db 'SELECT COUNT(*) FROM token')"
 
 up_with() { # configuration
   process_stop api
@@ -137,11 +137,11 @@ mv "$STATE/data/profiles" "$STATE/away"
 mkdir "$STATE/data/profiles" && chown --reference="$STATE/away" "$STATE/data/profiles"
 up_with one
 check the_api_answers_as_before answers_as_before
-check its_links_open grep -q '<html' <<<"$(curl -sS -H 'Accept: text/html' "$link")"
+check links_open_after_the_move grep -q '<html' <<<"$(curl -sS -H 'Accept: text/html' "$link")"
 as() { curl -sS -o /dev/null -w '%{http_code}' -H "Authorization: Bearer $1" "http://127.0.0.1:$PORT/api/v1/services"; }
-check keys_are_valid equal "$(as "$VIEWER")" 200
-check revoked_ones_are_not equal "$(as "$REVOKED")" 401
-check new_profiles_are_stored says sess- stoker_cli upload odd - --rate 100 <<<'main;new 4'
+check keys_are_valid_after_the_move equal "$(as "$VIEWER")" 200
+check revoked_keys_are_refused_after_the_move equal "$(as "$REVOKED")" 401
+check new_profiles_are_stored_after_the_move says sess- stoker_cli upload odd - --rate 100 <<<'main;new 4'
 cp "$STATE/sqlite.conf" "$STATE/stoker.conf"
 process_stop api
 rmdir "$STATE/data/profiles" 2>/dev/null || rm -r "$STATE/data/profiles"

@@ -49,23 +49,23 @@ head -c $((1 << 20)) /dev/zero >"$temp/fits"
 head -c $(((1 << 20) + 1)) /dev/zero >"$temp/large"
 
 check no_pool_is_502 is 502 ApiUnavailable http://x/healthz
-check and_says_when_to_come_back head_has '^retry-after: 1'
+check the_502_of_no_pool_says_when_to_come_back head_has '^retry-after: 1'
 check a_body_of_1_mib_passes is 502 ApiUnavailable --data-binary @"$temp/fits" http://x/healthz
-check a_larger_one_is_413 is 413 PayloadTooLarge --data-binary @"$temp/large" http://x/healthz
+check a_body_above_1_mib_is_413 is 413 PayloadTooLarge --data-binary @"$temp/large" http://x/healthz
 check an_upload_may_be_larger is 502 ApiUnavailable --data-binary @"$temp/large" http://x/ingest
 check a_long_path_is_414 is 414 UriTooLong "http://x/$long"
 check a_long_header_is_400 is 400 BadRequest -H "X-Long: $long" http://x/healthz
 check a_nul_in_the_path_is_400 is 400 BadRequest http://x/%00
 check trace_is_405 is 405 MethodNotAllowed -X TRACE http://x/healthz
-check and_tells_what_is_allowed head_has '^allow: .*DELETE'
+check the_405_of_trace_says_which_methods_are_allowed head_has '^allow: .*DELETE'
 check an_unknown_transfer_encoding_is_501 is 501 NotImplemented -H 'Transfer-Encoding: x' -d x http://x/healthz
 check stored_profiles_are_not_in_reach is 404 NotFound http://x/_profiles/one.gz
-check nor_is_the_error_page is 404 NotFound http://x/_error
+check the_error_page_is_not_in_reach is 404 NotFound http://x/_error
 
 check a_good_request_id_is_kept is 502 ApiUnavailable -H 'X-Request-Id: abcd-1234' http://x/healthz
-check and_comes_back head_has '^x-request-id: abcd-1234'
-check a_bad_one_is_replaced is 502 ApiUnavailable -H 'X-Request-Id: a b' http://x/healthz
-check by_one_of_nginx head_has '^x-request-id: [0-9a-f]\{32\}'
+check a_good_request_id_comes_back head_has '^x-request-id: abcd-1234'
+check a_bad_request_id_is_replaced is 502 ApiUnavailable -H 'X-Request-Id: a b' http://x/healthz
+check a_bad_request_id_is_replaced_by_one_of_nginx head_has '^x-request-id: [0-9a-f]\{32\}'
 
 moves_to() { # status, address, from
   equal "$(ask -o /dev/null -w '%{http_code} %header{location}' "http://x$3")" "$1 $2"
@@ -73,18 +73,18 @@ moves_to() { # status, address, from
 equal() { [ "$1" = "$2" ] || { echo "got '$1', expected '$2'"; return 1; }; }
 check the_root_is_the_page_for_people moves_to 302 /ui/ /
 check the_application_has_one_address moves_to 301 /ui/ /ui
-check the_page_has_one_address moves_to 301 /docs/ /docs
+check the_page_of_the_documentation_has_one_address moves_to 301 /docs/ /docs
 type_of() { ask -D "$temp/head" -o /dev/null -w '%{http_code} %{content_type}' "http://x$1"; }
-check the_page_is_served_without_the_api equal "$(type_of /docs/)" '200 text/html; charset=utf-8'
+check the_page_of_the_documentation_is_served_without_the_api equal "$(type_of /docs/)" '200 text/html; charset=utf-8'
 type_of /docs/ >/dev/null
-check it_runs_its_own_scripts_only head_has "^content-security-policy: default-src 'none'; script-src 'self'; style-src 'self'"
-check its_scripts_are_scripts equal "$(type_of /docs/docs.js)" '200 text/javascript; charset=utf-8'
-check what_is_not_there_is_an_error_of_the_api is 404 NotFound http://x/docs/none
+check the_page_of_the_documentation_runs_its_own_scripts_only head_has "^content-security-policy: default-src 'none'; script-src 'self'; style-src 'self'"
+check scripts_of_the_documentation_are_scripts equal "$(type_of /docs/docs.js)" '200 text/javascript; charset=utf-8'
+check a_missing_page_of_the_documentation_is_an_error_of_the_api is 404 NotFound http://x/docs/none
 check every_path_of_the_application_is_its_page equal "$(type_of /ui/services)" '200 text/html; charset=utf-8'
 type_of /ui/ >/dev/null
-check no_script_stands_in_that_page head_has "^content-security-policy: default-src 'none'; script-src 'self'; style-src 'self'"
-check it_is_asked_for_again head_has '^cache-control: no-cache'
-check a_part_that_is_not_there_is_an_error_of_the_api is 404 NotFound http://x/ui/assets/none.js
+check no_script_is_inside_the_page_of_the_application head_has "^content-security-policy: default-src 'none'; script-src 'self'; style-src 'self'"
+check the_page_of_the_application_is_not_cached head_has '^cache-control: no-cache'
+check a_missing_part_of_the_application_is_an_error_of_the_api is 404 NotFound http://x/ui/assets/none.js
 check pages_are_read_only is 405 MethodNotAllowed -X POST http://x/docs/
 
 # A process of the API that dies in the middle of a reply: FastCGI's record of
@@ -134,4 +134,4 @@ until [ ! -e "$temp/nginx/nginx.pid" ]; do read -rt 0.05 <> <(:) || :; done
 no_signature() { ! grep -rn SECRET "$temp/log"; }
 check the_logs_hold_no_signature no_signature
 check the_access_log_is_json jq -es 'length > 200 and all(.[]; .requestId and .status)' "$temp/log/stoker-access.log"
-check and_has_the_path jq -es 'any(.[]; .path == "/api/v1/observability/profiling/sess-a/flamegraph")' "$temp/log/stoker-access.log"
+check the_access_log_has_the_path jq -es 'any(.[]; .path == "/api/v1/observability/profiling/sess-a/flamegraph")' "$temp/log/stoker-access.log"

@@ -52,6 +52,6 @@ check build_dependencies_are_those_of_make_deps build_dependencies_are_those_of_
 check dependencies_hold_what_make_run_installs dependencies_hold
 check the_programs_are_of_its_version the_programs_are_of_its_version
 check everything_below_etc_is_a_conffile everything_below_etc_is_a_conffile
-check its_scripts_are_shell scripts_are_clean
-check its_copyright_tells_the_license_of_the_kernels_program \
+check the_scripts_of_the_package_are_shell scripts_are_clean
+check the_copyright_file_has_the_license_of_the_kernels_program \
   grep -q 'Dual MIT/GPL' "$temp/package/usr/share/doc/stoker/copyright"

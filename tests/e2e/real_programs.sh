@@ -123,7 +123,7 @@ wait
 for name in python compiler database; do
   check "the_${name}_says_in_each_round_what_it_said_alone" \
     equal "$(sort -u "$tmp/$name.said")" "$(sort -u "$tmp/$name.alone")"
-  check "and_the_${name}_went_on_all_the_while" [ "$(wc -l <"$tmp/$name.said")" -gt 1 ]
+  check "the_${name}_goes_on_while_it_is_profiled" [ "$(wc -l <"$tmp/$name.said")" -gt 1 ]
 done
 # A link would keep its program; tracefs, if it is mounted, lists other probes.
 is_gone() {

@@ -51,17 +51,17 @@ two=$(capture grow goroutine 1)
 ANALYSIS="curl -X GET '{host}/api/v1/profiling/sessions/{sessionId}/analysis' -H 'Authorization: Bearer {token}'"
 first=$(seed "$ANALYSIS" '{sessionId}' "$one")
 check every_thread_is_counted holds '.goroutineCount == 31' "$first"
-check without_a_base_nothing_grew holds '.goroutineGrowthRate == 1 and .growthBase == "none"' "$first"
-check nothing_is_suspected_yet holds '.leakSuspects == []' "$first"
+check an_analysis_without_a_base_has_no_growth holds '.goroutineGrowthRate == 1 and .growthBase == "none"' "$first"
+check a_first_analysis_has_no_suspects holds '.leakSuspects == []' "$first"
 second=$(seed "$ANALYSIS" '{sessionId}' "$two")
-check it_has_what_the_seed_names holds \
+check an_analysis_has_the_members_of_the_seed holds \
   '[.sessionId, .goroutineCount, .topStacks, .blockedGoroutines, .goroutineGrowthRate, .analyzedAt] | map(type) ==
    ["string","number","array","array","number","string"]' "$second"
-check a_stack_has_what_the_seed_names holds \
+check a_stack_has_the_members_of_the_seed holds \
   '.blockedGoroutines[0] | [.count, .state, .waitReason, .frames, .createdBy] | map(type) ==
    ["number","string","string","array","string"]' "$second"
 check the_growth_rate_is_right holds "(.goroutineGrowthRate - 201 / 31 | fabs) < 0.01 and .growthBase == \"$one\"" "$second"
-check blocked_threads_are_told holds \
+check an_analysis_has_blocked_threads holds \
   '.blockedGoroutines[0] | .count == 200 and .state == "waiting" and .waitReason == "mutex" and .createdBy == "begin" and any(.frames[]; . == "leak")' "$second"
 check a_suspect_is_found_within_two_captures holds \
   '.leakSuspects[0] | .severity == "suspect" and .rule == "growing" and .site == "leak" and .count == 200 and .baseCount == 30' "$second"
@@ -89,8 +89,8 @@ creator() { # name, how it is linked
   equal "$(api GET "$A/sessions/$id/analysis" | jq -r '.blockedGoroutines[0] | .count, .createdBy' | xargs)" \
     "9 $1+0x$(nm "$whole" | awk '$3 == "begin" { sub(/^0+/, ""); print $1 }')"
 }
-check they_are_told_by_where_their_function_begins creator stripped -pie
-check as_are_those_of_a_static_program creator static -static-pie
+check creators_without_a_name_are_told_by_where_their_function_begins creator stripped -pie
+check creators_in_a_static_program_are_told_by_where_their_function_begins creator static -static-pie
 
 # --- baselines
 background demo "$STATE/bin/demo"
@@ -98,18 +98,18 @@ service demo "$STATE/bin/demo" || exit 1
 cpu=$(capture demo cpu 2)
 BASELINE="curl -X POST '{host}/api/v1/profiling/baselines' -H 'Authorization: Bearer {token}' -H 'Content-Type: application/json' -d '{\"label\":\"v1.2.0-release\",\"sessionId\":\"sess-abc123\",\"profileType\":\"cpu\",\"description\":\"Post-deploy baseline for v1.2.0\",\"topFunctions\":\"(nested array)\"}'"
 made=$(seed "$BASELINE" sess-abc123 "$cpu")
-check a_baseline_has_what_the_seed_names holds \
+check a_baseline_has_the_members_of_the_seed holds \
   '[.baselineId, .baselineLabel, .profileType, .sessionId, .description, .topFunctions, .createdAt, .isLatest, .tags] | map(type) ==
    ["string","string","string","string","string","array","string","boolean","array"]' "$made"
-check its_functions_have_the_types_of_the_seed holds \
+check functions_of_a_baseline_have_the_types_of_the_seed holds \
   '.topFunctions[0] | [.funcName, .package, .selfPct, .cumulativePct, .sampleCount] | map(type) ==
    ["string","string","number","number","string"]' "$made"
-check it_is_the_latest holds ".isLatest and .sessionId == \"$cpu\" and .baselineLabel == \"v1.2.0-release\"" "$made"
-check its_session_is_kept equal "$(status_of DELETE $A/sessions/$cpu)" 409
-check its_variance_is_measured_where_it_has_samples_enough holds \
+check a_new_baseline_is_the_latest holds ".isLatest and .sessionId == \"$cpu\" and .baselineLabel == \"v1.2.0-release\"" "$made"
+check the_session_of_a_baseline_is_kept equal "$(status_of DELETE $A/sessions/$cpu)" 409
+check the_variance_of_a_baseline_is_measured_if_it_has_samples_enough holds \
   '.test | (.variance == "blocks") == (.baseSamples >= 100) and (.blocks >= 4) == (.variance == "blocks")' \
   "$(api GET "$A/baselines/$(jq -r .baselineId <<<"$made")/check?sessionId=$cpu")"
-check a_capture_does_not_differ_from_itself leaves 0 stoker_cli check --baseline v1.2.0-release --session "$cpu"
+check a_check_of_a_capture_against_itself_passes leaves 0 stoker_cli check --baseline v1.2.0-release --session "$cpu"
 
 # --- the gate of a pipeline, on profiles that it brought along
 upload() { # folded stacks
@@ -122,19 +122,19 @@ untimed() { # folded stacks
 }
 good=$(upload $'main;f 1000\nmain;g 1000\n')
 stoker_cli baseline add good "$good" --tag ci >/dev/null
-check it_tells_how_it_was_tested grep -q '^tested: work, noise estimated from how all functions differ$' \
+check a_check_says_how_it_tested grep -q '^tested: work, noise estimated from how all functions differ$' \
   <(stoker_cli check --baseline good --session "$good" --base-work 7 --work 7)
-check as_before_it_passes leaves 0 stoker_cli check --baseline good --session "$(upload $'main;f 1010\nmain;g 990\n')"
-check slower_it_fails leaves 1 stoker_cli check --baseline good --session "$(upload $'main;f 2000\nmain;g 1000\n')"
-check and_names_the_function grep -q ' f$' "$STATE/said"
-check a_third_more_of_everything_fails leaves 1 stoker_cli check --baseline good --session "$(upload $'main;f 1350\nmain;g 1350\n')"
-check and_says_that_no_function_accounts_for_it grep -q '^The total cost per second rose by 35.0 % .*no single function accounts for it' "$STATE/said"
-check faster_it_passes leaves 0 stoker_cli check --baseline good --session "$(upload $'main;f 100\nmain;g 1000\n')"
-check too_little_to_tell_is_2 leaves 2 stoker_cli check --baseline good --session "$(upload $'main;f 9\n')"
-check and_says_how_many_samples_it_takes grep -q '^The base has 2000 samples and the comparison 9; each needs at least 100.$' "$STATE/said"
-check where_no_time_is_told_its_cost_is_unknown grep -q '^cost per second: unknown' \
+check a_check_of_the_same_cost_passes leaves 0 stoker_cli check --baseline good --session "$(upload $'main;f 1010\nmain;g 990\n')"
+check a_check_of_a_slower_program_fails leaves 1 stoker_cli check --baseline good --session "$(upload $'main;f 2000\nmain;g 1000\n')"
+check a_failed_check_names_the_function grep -q ' f$' "$STATE/said"
+check a_check_of_a_third_more_of_everything_fails leaves 1 stoker_cli check --baseline good --session "$(upload $'main;f 1350\nmain;g 1350\n')"
+check a_check_of_a_third_more_says_that_no_function_accounts_for_it grep -q '^The total cost per second rose by 35.0 % .*no single function accounts for it' "$STATE/said"
+check a_check_of_a_faster_program_passes leaves 0 stoker_cli check --baseline good --session "$(upload $'main;f 100\nmain;g 1000\n')"
+check a_check_of_too_few_samples_leaves_2 leaves 2 stoker_cli check --baseline good --session "$(upload $'main;f 9\n')"
+check a_check_of_too_few_samples_says_how_many_it_takes grep -q '^The base has 2000 samples and the comparison 9; each needs at least 100.$' "$STATE/said"
+check a_check_of_a_profile_without_a_duration_says_that_its_cost_is_unknown grep -q '^cost per second: unknown' \
   <(stoker_cli check --baseline good --session "$(untimed $'main;f 2000\nmain;g 1000\n')")
-check a_command_line_in_error_is_neither leaves 64 stoker_cli check --baseline good
-check no_such_baseline_is_2 leaves 2 stoker_cli check --baseline none --session "$good"
+check a_check_without_a_session_leaves_64 leaves 64 stoker_cli check --baseline good
+check a_check_against_no_baseline_leaves_2 leaves 2 stoker_cli check --baseline none --session "$good"
 check a_baseline_is_listed grep -q 'good$' <(stoker_cli baseline list --service demo)
 check sessions_are_listed grep -q "$good" <(stoker_cli sessions --service demo --type cpu)

@@ -65,20 +65,20 @@ who() { # role, actor, curl arguments
 }
 check a_page_leads_to_the_sign_on \
   eval '[ "$(ask -o /dev/null -w "%{http_code} %{redirect_url}" http://x/ui/services)" = "302 http://x/oauth2/start?rd=/ui/services" ]'
-check where_anybody_may_go status 200 'http://x/oauth2/start?rd=/ui/services'
+check anybody_may_open_the_sign_on status 200 'http://x/oauth2/start?rd=/ui/services'
 check the_api_says_that_nobody_is_signed_in status 401 http://x/api/v1/services
-check in_its_own_words eval 'jq -e ".error_code == \"Unauthorized\"" "$STATE/body" >/dev/null'
+check the_api_says_unauthorized_in_json eval 'jq -e ".error_code == \"Unauthorized\"" "$STATE/body" >/dev/null'
 check a_member_has_the_role_of_its_group who viewer sso:ann -b 'user=ann; groups=staff'
-check and_another_one_its_own who admin sso:bob -b 'user=bob; groups=sales,ops'
-check pages_are_served_to_both status 200 -b 'user=ann; groups=staff' http://x/ui/
+check a_member_of_another_group_has_the_role_of_that_group who admin sso:bob -b 'user=bob; groups=sales,ops'
+check pages_are_served_to_a_viewer status 200 -b 'user=ann; groups=staff' http://x/ui/
 check somebody_without_a_group_is_refused status 403 -b 'user=eve; groups=sales' http://x/api/v1/services
-check nobody_vouches_for_headers_of_the_client status 401 -H 'SSO-User: ann' -H 'SSO_USER: ann' \
+check headers_of_the_client_sign_nobody_in status 401 -H 'SSO-User: ann' -H 'SSO_USER: ann' \
   -H 'X-Auth-Request-User: ann' -H 'X-Auth-Request-Groups: ops' http://x/api/v1/services
 check a_program_comes_with_its_key who admin "$(api GET /api/v1/browser-session | jq -r .actor)" -H "Authorization: Bearer $TOKEN"
-check and_a_wrong_one_is_refused_by_stoker status 401 -H 'Authorization: Bearer stk_no' http://x/api/v1/services
-check a_key_is_no_way_around_it_for_another_user who viewer sso:ann -H 'Authorization;' -b 'user=ann; groups=staff'
+check a_wrong_key_is_refused_by_stoker status 401 -H 'Authorization: Bearer stk_no' http://x/api/v1/services
+check an_empty_key_does_not_hide_the_user who viewer sso:ann -H 'Authorization;' -b 'user=ann; groups=staff'
 check health_needs_no_sign_on status 200 http://x/healthz
 check a_change_from_another_site_is_refused status 403 -b 'user=bob; groups=ops' -H 'Origin: http://evil.test' \
   -H 'Content-Type: application/json' -d '{"name":"a","match":{"exe":"'"$STATE/bin/a"'"}}' http://x/api/v1/services
-check from_its_own_page_it_is_made status 201 -b 'user=bob; groups=ops' -H 'Origin: http://stoker.test' \
+check a_change_from_the_own_page_is_made status 201 -b 'user=bob; groups=ops' -H 'Origin: http://stoker.test' \
   -H 'Content-Type: application/json' -d '{"name":"a","match":{"exe":"'"$STATE/bin/a"'"}}' http://x/api/v1/services

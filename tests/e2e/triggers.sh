@@ -74,24 +74,24 @@ exec 7>"$tmp/swell"
 service swell "$STATE/bin/swell"
 id=$(trigger swell "{\"trigger\":\"fat\",\"when\":{\"rss\":{\"bytes\":104857600}},
   \"capture\":{\"durationSeconds\":1},\"webhook\":\"http://127.0.0.1:$hook/hook\",\"cooldownSeconds\":3600}")
-check memory_is_looked_at wait_for 20 holds swell "$id" '.lastValue > 0'
-check below_its_threshold_it_rests holds swell "$id" '.lastFiredAt == null and .lastProfileId == ""'
+check a_trigger_on_memory_reads_it wait_for 20 holds swell "$id" '.lastValue > 0'
+check a_trigger_does_not_fire_below_its_threshold holds swell "$id" '.lastFiredAt == null and .lastProfileId == ""'
 echo 200 >&7
 check memory_that_grows_fires wait_for 20 holds swell "$id" '.lastFiredAt != null and .lastValue >= 104857600'
 profile=$(of swell "$id" | jq -r .lastProfileId)
-check its_capture_ends equal "$(finished "$profile" | jq -r .status)" completed
-check its_capture_names_the_trigger equal "$(api GET "$P/$profile" | jq -r .labels.trigger)" fat
+check the_capture_of_a_trigger_completes equal "$(finished "$profile" | jq -r .status)" completed
+check the_capture_of_a_trigger_names_it equal "$(api GET "$P/$profile" | jq -r .labels.trigger)" fat
 
 check a_webhook_that_fails_is_sent_again wait_for 20 has_said 503 2
 rm "$tmp/broken"
 check a_webhook_arrives wait_for 40 has_said 204 1
-check what_was_sent_is_told wait_for 10 holds swell "$id" '.webhookState == "sent"'
+check a_webhook_that_was_sent_is_reported wait_for 10 holds swell "$id" '.webhookState == "sent"'
 got=$(sed -n 's/^204 //p' "$tmp/said" | head -1)
 check a_webhook_says_what_fired jq -e "
   .trigger == \"fat\" and .service == \"swell\" and .kind == \"rss\" and .value >= 104857600 and
   .threshold == 104857600 and .status == \"completed\" and .profileId == \"$profile\" and
   (.firedAt | test(\"^20\")) and (.firing | test(\"^fire-\"))" <<<"$got"
-check its_link_opens_without_a_token equal \
+check the_link_in_a_webhook_opens_without_a_token equal \
   "$(curl -s -o /dev/null -w '%{http_code}' "$(jq -r .flameGraphUrl <<<"$got")")" 200
 
 # --- once in its cooldown, also for a worker that starts anew
@@ -100,15 +100,15 @@ kill -KILL "$(<"$STATE/pid/worker")"
 wait_for 10 process_gone "$(<"$STATE/pid/worker")"
 worker_start
 check a_new_worker_looks_again wait_for 30 holds swell "$id" ".lastValueAt > \"$since\""
-check it_does_not_fire_again equal "$(started_by fat)" 1
-check nor_send_again equal "$(said 204)" 1
+check a_trigger_does_not_fire_again_in_its_cooldown equal "$(started_by fat)" 1
+check a_webhook_is_not_sent_again_in_its_cooldown equal "$(said 204)" 1
 
 # --- a cooldown that is over
 short=$(trigger swell '{"trigger":"again","when":{"rss":{"bytes":104857600}},
   "capture":{"durationSeconds":1},"cooldownSeconds":2}')
 twice() { [ "$(started_by again)" -ge 2 ]; }
-check after_its_cooldown_it_fires_again wait_for 40 twice
-check without_a_webhook_none_waits holds swell "$short" '.webhookState == "none"'
+check a_trigger_fires_again_after_its_cooldown wait_for 40 twice
+check a_trigger_without_a_webhook_sends_none holds swell "$short" '.webhookState == "none"'
 api DELETE "/api/v1/services/swell/triggers/$short"
 
 # --- a host that configuration does not allow
@@ -121,7 +121,7 @@ far=$(trigger swell "{\"trigger\":\"far\",\"when\":{\"rss\":{\"bytes\":1}},\"ena
 sqlite3 -cmd '.timeout 5000' "$STATE/data/stoker.db" \
   "UPDATE trigger_rule SET webhook = 'http://192.0.2.1/', enabled = 1 WHERE id = '$far'"
 check a_host_that_is_not_allowed_is_not_called wait_for 60 holds swell "$far" '.webhookState == "failed"'
-check it_is_said_why grep -q 'webhook.*not one that configuration allows' "$STATE/log/worker.log"
+check the_log_says_why_a_webhook_is_not_sent grep -q 'webhook.*not one that configuration allows' "$STATE/log/worker.log"
 
 # --- threads
 mkfifo "$tmp/grow"
@@ -138,13 +138,13 @@ check threads_are_watched wait_for 30 looked
 check threads_that_stay_do_not_fire holds grow "$more" '.lastFiredAt == null'
 echo 60 >&8
 check threads_that_become_more_fire wait_for 30 holds grow "$more" '.lastFiredAt != null and .lastValue >= 2'
-check the_capture_is_of_threads equal \
+check a_trigger_on_threads_captures_threads equal \
   "$(finished "$(of grow "$more" | jq -r .lastProfileId)" | jq -r '.status + .profileType')" completedgoroutine
 
 # --- the function's share, and CPU time
 check cpu_time_fires wait_for 30 holds demo "$busy" '.lastFiredAt != null and .lastValue >= 1'
 check a_share_of_cpu_time_fires wait_for 200 holds demo "$share" \
   '.lastFiredAt != null and .lastValue >= 30 and .lastValue <= 100'
-check a_function_that_does_not_run_does_not wait_for 10 holds demo "$idle" \
+check a_function_that_does_not_run_fires_nothing wait_for 10 holds demo "$idle" \
   '.lastFiredAt == null and .lastValueAt != null'
 exec 7>&- 8>&-

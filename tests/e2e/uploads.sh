@@ -39,12 +39,12 @@ awk 'BEGIN { for (i = 0; i < 400000; i++) printf "main;handle_%d;store;write_%d 
 check a_big_upload_is_taken equal \
   "$(status_of POST "$SESSIONS?service=shop&type=cpu" --data-binary @"$STATE/big")" 201
 nobody() { curl -sS -o "$STATE/reply" -w '%{http_code}' "$@" "http://127.0.0.1:$PORT$SESSIONS?service=shop&type=cpu"; }
-check a_big_upload_of_nobody_is_401 equal "$(nobody -X POST --data-binary @"$STATE/big")" 401
-check nobody_is_told_so equal "$(jq -r .error_code "$STATE/reply")" Unauthorized
+check a_big_upload_without_a_token_is_401 equal "$(nobody -X POST --data-binary @"$STATE/big")" 401
+check a_big_upload_without_a_token_says_unauthorized equal "$(jq -r .error_code "$STATE/reply")" Unauthorized
 head -c 40000000 /dev/zero >"$STATE/zeros"
-check above_max_bytes_is_413 equal \
+check an_upload_above_max_bytes_is_413 equal \
   "$(status_of POST "$SESSIONS?service=shop&type=cpu" --data-binary @"$STATE/zeros")" 413
 head -c 70000000 /dev/zero >"$STATE/zeros"
-check above_nginx_limit_is_413 equal \
+check an_upload_above_the_limit_of_nginx_is_413 equal \
   "$(status_of POST "$SESSIONS?service=shop&type=cpu" --data-binary @"$STATE/zeros")" 413
 check the_pool_still_answers equal "$(status_of GET /readyz)" 200

@@ -118,12 +118,12 @@ ends_of_all() {
     done </root/ids" | jq -r '[.id, .status, .error.error_code] | join(" ")' >"$MACHINE_AT/ends"
 }
 ends_of_all
-check what_was_accepted_meanwhile_has_an_end equal \
+check requests_accepted_while_parts_are_killed_have_an_end equal \
   "$(grep -cE ' (completed|failed) ' "$MACHINE_AT/ends")" "$(accepted)"
-check none_failed_but_for_the_death_of_a_part equal \
+check no_accepted_request_fails_but_for_the_death_of_a_part equal \
   "$(grep -vE ' (completed |failed (WorkerDied|CaptureFailed|EndpointFailed)$)' "$MACHINE_AT/ends")" ""
-check the_store_is_whole leaves 0 cli verify
-check doctor_finds_nothing_broken within 20 doctor_is_content
+check the_store_is_whole_after_parts_were_killed leaves 0 cli verify
+check doctor_finds_nothing_broken_after_parts_were_killed within 20 doctor_is_content
 echo "# $(accepted) accepted, $(grep -c ' failed ' "$MACHINE_AT/ends") failed; back after $(
   sort -n "$MACHINE_AT/took" | tail -1) s at most"
 
@@ -152,7 +152,7 @@ in_machine sh -ec 'systemctl stop stoker-api.socket stoker-worker
   mount -t tmpfs -o size=64m store /var/lib/stoker
   cp -aT /var/lib/stoker.all /var/lib/stoker
   systemctl start stoker-api stoker-worker'
-check a_small_disk_does wait_for 30 healthy
+check the_installation_is_ready_on_a_small_disk wait_for 30 healthy
 pids() { main_pid stoker-api; main_pid stoker-worker; }
 before=$(pids)
 # Again and again, since what was freed meanwhile is room.
@@ -162,27 +162,27 @@ fill() {
 full() { fill && "$@"; } # command that is to find it full
 check doctor_says_that_the_disk_is_full_and_what_to_do \
   within 40 full doctor_says broken 'worker store' 'make room there'
-check and_so_does_the_api within 40 full doctor_says broken 'api store' 'make room there'
-check it_is_not_ready within 20 full status_is /readyz 503
-check and_says_why within 20 full says 'is full' get /readyz
-check an_upload_is_refused_clearly within 10 full says "the store is unavailable" cli upload burn /root/some
+check doctor_says_that_the_disk_of_the_api_is_full within 40 full doctor_says broken 'api store' 'make room there'
+check the_api_is_not_ready_on_a_full_disk within 20 full status_is /readyz 503
+check the_api_says_that_the_disk_is_full within 20 full says 'is full' get /readyz
+check an_upload_to_a_full_disk_is_refused_clearly within 10 full says "the store is unavailable" cli upload burn /root/some
 # Its row may fit still: it must not be lost then.
 asked=$(fill; cli run burn --seconds 1 2>&1)
 in_machine rm /var/lib/stoker/fill
-check with_room_it_is_ready_again within 30 healthy
-check doctor_is_content_again within 30 doctor_is_content
+check the_api_is_ready_when_the_disk_has_room_again within 30 healthy
+check doctor_is_content_when_the_disk_has_room_again within 30 doctor_is_content
 refused_or_ended() {
   local id
   id=$(grep -o 'sess-[a-z0-9]*' <<<"$asked" | head -n 1)
   [ -n "$id" ] || { says "the store is unavailable" echo "$asked"; return; }
   json '.status != "running"' finished "$id"
 }
-check a_capture_that_was_asked_for_was_refused_or_has_an_end refused_or_ended
-check captures_are_taken_again within 30 json '.status == "completed"' take burn --seconds 1
+check a_capture_on_a_full_disk_was_refused_or_has_an_end refused_or_ended
+check captures_are_taken_when_the_disk_has_room_again within 30 json '.status == "completed"' take burn --seconds 1
 windows() { json '.source == "windows" and .sampleCount > 0' cli --json merge work --from now-4s; }
-check so_are_windows within 30 windows
-check nothing_was_restarted equal "$(pids)" "$before"
-check no_row_or_profile_is_damaged leaves 0 cli verify
+check windows_are_taken_when_the_disk_has_room_again within 30 windows
+check a_full_disk_restarts_nothing equal "$(pids)" "$before"
+check a_full_disk_damages_no_row_or_profile leaves 0 cli verify
 in_machine sh -ec 'systemctl stop stoker-api.socket stoker-worker
   cp -aT /var/lib/stoker /var/lib/stoker.all
   umount /var/lib/stoker; rmdir /var/lib/stoker
@@ -221,7 +221,7 @@ backed_up() {
 check the_manuals_timer_makes_a_backup_under_load wait_for 60 backed_up
 in_machine touch /root/enough
 wait "${loads[@]}"
-check which_is_whole leaves 0 cli verify /var/backups/stoker
+check a_backup_made_under_load_is_whole leaves 0 cli verify /var/backups/stoker
 later=$(cli upload burn /root/some 2>&1 | grep -o 'sess-[a-z0-9]*')
 restored() {
   local line
@@ -230,12 +230,12 @@ restored() {
   done
   wait_for 30 healthy
 }
-check it_is_restored_by_the_manuals_commands restored
-check what_was_before_it_is_there wait_for 20 status_is "$profiling/$kept" 200
-check what_came_after_it_is_not status_is "$profiling/$later" 404
+check a_backup_is_restored_by_the_manuals_commands restored
+check a_profile_from_before_the_backup_is_restored wait_for 20 status_is "$profiling/$kept" 200
+check a_profile_from_after_the_backup_is_gone status_is "$profiling/$later" 404
 check the_restored_store_is_whole leaves 0 cli verify
-check and_takes_captures within 30 json '.status == "completed"' take burn --seconds 1
-check doctor_is_content_with_it within 20 doctor_is_content
+check the_restored_store_takes_captures within 30 json '.status == "completed"' take burn --seconds 1
+check doctor_is_content_with_the_restored_store within 20 doctor_is_content
 
 # --- an older release on a newer schema ---------------------------------------------
 in_machine sh -c "systemctl stop stoker-api.socket stoker-worker
@@ -246,7 +246,7 @@ says_so() { # unit
     grep -q 'install the newer release again, or restore a backup'
 }
 check the_worker_refuses_a_newer_store_and_says_what_to_do wait_for 30 says_so stoker-worker
-check so_does_the_api wait_for 30 says_so stoker-api
-check so_does_doctor doctor_says broken database 'install the newer release again'
-check a_restore_mends_it restored
-check captures_are_taken_after_that within 30 json '.status == "completed"' take burn --seconds 1
+check the_api_refuses_a_newer_store_and_says_what_to_do wait_for 30 says_so stoker-api
+check doctor_reports_a_newer_store_and_says_what_to_do doctor_says broken database 'install the newer release again'
+check a_restore_replaces_a_newer_store restored
+check captures_are_taken_after_a_newer_store_was_replaced within 30 json '.status == "completed"' take burn --seconds 1

@@ -58,28 +58,28 @@ UNIT
 in_machine sh -c 'printf "\n[scope.default]\nunits = burn.service\n" >>/etc/stoker/stoker.conf
   sed -i "s|^#ca_file = .*|ca_file = /etc/stoker/centre.pem|" /etc/stoker/stoker.conf'
 join() { in_machine sh -c 'stoker token create host --role join --config /etc/stoker/centre.conf 2>/dev/null | stoker join https://127.0.0.1:8443'; }
-check it_joins says 'its key is in /etc/stoker/agent.key' join
-check without_a_network_doctor_names_the_line says worker-network.conf in_machine stoker doctor
+check a_host_joins_by_the_manuals_command says 'its key is in /etc/stoker/agent.key' join
+check doctor_names_the_line_that_gives_the_worker_a_network says worker-network.conf in_machine stoker doctor
 in_machine sh -c 'install -D /usr/share/stoker/worker-network.conf \
     /etc/systemd/system/stoker-worker.service.d/network.conf
   systemctl daemon-reload && systemctl restart stoker-worker'
 alive() { centre --json hosts | jq -e 'length == 1 and .[0].alive and .[0].joined and .[0].waitingWindows != null'; }
-check it_is_heard_of_at_the_centre within 60 alive
-check doctor_misses_no_api_there doctor_is_content
+check the_centre_hears_of_the_host within 60 alive
+check doctor_misses_no_api_on_a_host_of_a_fleet doctor_is_content
 check doctor_says_that_the_centre_answers says 'accepts the key' in_machine stoker doctor
 centre service add burn --unit burn.service >/dev/null
 centre continuous on burn >/dev/null
 sees() { centre service show burn --processes | grep -q shares; }
-check the_centre_s_service_is_seen_there within 60 sees
+check a_service_of_the_centre_is_seen_on_the_host within 60 sees
 taken() { centre --json run burn --seconds 2 --wait | jq -e '.status == "completed" and any(.topFunctions[]; .funcName == "share_half")'; }
-check a_capture_is_taken_there taken
+check a_capture_is_taken_on_the_host taken
 range() {
   in_machine sh -c 'curl -sS -H "Authorization: Bearer $(cat /root/centre.key)" "http://127.0.0.1:8089$1"' sh \
     "$profiling/merge?service=burn&profileType=cpu"
 }
 minute() { json '.source == "windows" and any(.topFunctions[]; .funcName == "share_half")' range; }
-check its_minute_arrives within 240 minute
+check a_minute_of_the_host_arrives within 240 minute
 arrived() { json 'any(.[0].arrived[]; .level == "minute" and .lagSeconds < 600)' centre --json hosts; }
-check and_the_centre_says_how_far_it_has_come arrived
-check its_parts_are_in_their_sandbox equal \
+check the_centre_reports_how_far_the_host_has_sent arrived
+check the_sandbox_of_the_worker_refuses_nothing_that_is_needed equal \
   "$(in_machine sh -c 'journalctl -u stoker-worker --no-pager | grep -c "refused the system call"')" 0

@@ -20,15 +20,15 @@ machine_sysctl kernel.perf_event_paranoid 3
 machine_files >"$MACHINE_AT/before"
 
 check the_package_installs_without_a_question package_install "$deb"
-check its_units_run active $own_units
-check its_units_start_with_the_machine in_machine systemctl is-enabled -q $own_units
-check its_site_answers_on_port_8088 wait_for 20 healthy
-check sampling_is_allowed_as_its_sysctl_file_says equal "$(in_machine cat $level)" 2
+check units_run_after_the_installation active $own_units
+check units_start_with_the_machine in_machine systemctl is-enabled -q $own_units
+check the_site_answers_on_port_8088 wait_for 20 healthy
+check the_sysctl_file_allows_sampling equal "$(in_machine cat $level)" 2
 said=$(cli setup)
 check setup_makes_a_key grep -q '^Made the key tok-' <<<"$said"
 TOKEN=$(in_machine cat /root/.config/stoker/token)
 key_works() { equal "$(status_of $api/services)" 200; }
-check that_works_through_nginx key_works
+check the_key_of_setup_works_through_nginx key_works
 check the_pages_are_served equal "$(status_of /docs/)" 200
 check doctor_finds_nothing_broken doctor_is_content
 
@@ -81,7 +81,7 @@ check functions_of_the_kernel_have_names jq -e 'any(.topFunctions[];
 in_machine systemctl stop burn closed walled copy
 
 link=$(jq -r '.flameGraphUrl // .flamegraphUrl' "$MACHINE_AT/burn")
-check its_flame_graph_comes_through_nginx says share_half in_machine curl -sS "$link"
+check a_flame_graph_comes_through_nginx says share_half in_machine curl -sS "$link"
 upload() { printf 'main;work 70\nmain;rest 30\n' | cli upload burn - 2>&1; }
 check an_upload_is_stored says 'sess-' upload
 # nginx reads the file itself, as its own user.
@@ -187,7 +187,7 @@ check starting_the_api_brings_both_back wait_for 20 healthy
 check remove_stops_and_keeps_the_data in_machine sh -c 'dpkg --remove stoker >/dev/null &&
   test -e /var/lib/stoker/stoker.db && ! systemctl is-active -q stoker-api.socket && nginx -t -q'
 check reinstalling_brings_everything_back package_install "$deb"
-check reinstalling_brings_back_its_site_and_keys wait_for 20 key_works
+check reinstalling_brings_back_the_site_and_keys wait_for 20 key_works
 check purge_asks_nothing in_machine sh -c 'dpkg --purge stoker </dev/null'
 # The journal, what dpkg and systemd note of what was there, backups of the list
 # of users, and what this script itself made are not the package's.
@@ -200,7 +200,7 @@ nothing_is_left() {
   ! in_machine pgrep -u stoker,stoker-worker
 }
 check purge_leaves_no_file_unit_or_process nothing_is_left
-check and_puts_the_sysctl_back equal "$(in_machine cat $level)" 3
+check purge_puts_the_sysctl_back equal "$(in_machine cat $level)" 3
 
 # --- upgrade ----------------------------------------------------------------
 # An older release: this package with a lower version and a unit that differs.
@@ -213,14 +213,14 @@ machine_put 644 "$older" /root
 in_machine systemd-run -q --unit=taken python3 -m http.server 8088 --bind 127.0.0.1
 wait_for 10 in_machine curl -sS -o /dev/null http://127.0.0.1:8088/
 in_machine sh -c 'echo kernel.perf_event_paranoid = 3 >/etc/sysctl.d/90-local.conf'
-check a_port_that_is_taken_is_told says 'port 8088 is in use' package_install "$older"
-check and_the_site_is_not_enabled in_machine test ! -e /etc/nginx/sites-enabled/stoker
+check the_installation_reports_a_port_that_is_taken says 'port 8088 is in use' package_install "$older"
+check the_site_of_a_taken_port_is_not_enabled in_machine test ! -e /etc/nginx/sites-enabled/stoker
 check an_administrators_later_sysctl_file_wins equal "$(in_machine cat $level)" 3
 in_machine systemctl stop taken
 in_machine sh -c 'ln -s ../sites-available/stoker /etc/nginx/sites-enabled/ && systemctl reload nginx
   echo "# mine" >>/etc/stoker/stoker.conf
   systemctl start burn'
-check setup_tells_of_a_key_of_the_store_before says 'does not open this store' cli setup
+check setup_reports_a_key_of_the_store_before says 'does not open this store' cli setup
 in_machine rm /root/.config/stoker/token
 cli setup >/dev/null
 TOKEN=$(in_machine cat /root/.config/stoker/token)
@@ -230,15 +230,15 @@ capture=$(cli run burn --seconds 12 2>/dev/null)
 running() { json '.phase == "capturing"' get "$profiling/$capture"; }
 wait_for 10 running
 check an_upgrade_fails_no_request no_request_fails package_install "$deb"
-check it_runs_the_new_unit equal "$(in_machine systemctl show -P MemoryMax stoker-api)" 1073741824
-check it_runs_the_new_programs equal \
+check an_upgrade_runs_the_new_unit equal "$(in_machine systemctl show -P MemoryMax stoker-api)" 1073741824
+check an_upgrade_runs_the_new_programs equal \
   "$(in_machine sh -c 'ls -l /proc/[0-9]*/exe 2>/dev/null | grep "stoker.*(deleted)"')" ""
-check what_the_administrator_changed_is_kept in_machine grep -q '^# mine' /etc/stoker/stoker.conf
+check an_upgrade_keeps_what_the_administrator_changed in_machine grep -q '^# mine' /etc/stoker/stoker.conf
 kept() { json '.status == "completed" and .sampleCount > 0' get "$profiling/$capture"; }
-check a_capture_under_way_is_kept wait_for 20 kept
+check an_upgrade_keeps_a_capture_under_way wait_for 20 kept
 in_machine rm /etc/nginx/sites-enabled/stoker
 package_install "$deb" >/dev/null 2>&1
-check a_site_that_was_disabled_stays_so in_machine test ! -e /etc/nginx/sites-enabled/stoker
+check a_site_that_was_disabled_stays_disabled in_machine test ! -e /etc/nginx/sites-enabled/stoker
 in_machine ln -s ../sites-available/stoker /etc/nginx/sites-enabled/
 machine_reboot
 check everything_is_up_after_a_reboot wait_for 20 healthy

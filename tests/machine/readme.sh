@@ -59,7 +59,7 @@ line_works() { # command
 all_lines() { # text of the block
   local line
   while IFS= read -r line; do
-    check "it_works:_${line// /_}" line_works "$line"
+    check "a_line_of_the_readme_works:_${line// /_}" line_works "$line"
     echo "# $(<"$MACHINE_AT/took") s: $line"
     total=$((total + $(<"$MACHINE_AT/took")))
   done <<<"$1"
@@ -71,11 +71,11 @@ new_machine
 lines=$(block 'make deb')
 all_lines "$lines"
 check the_package_is_installed says 'install ok installed' in_machine dpkg -s stoker
-check its_units_run active $own_units
-check its_site_answers wait_for 20 healthy
+check units_of_the_package_run active $own_units
+check the_site_of_the_package_answers wait_for 20 healthy
 TOKEN=$(in_machine cat /root/.config/stoker/token)
 check the_key_is_kept_for_its_user_alone equal "$(in_machine stat -c %a /root/.config/stoker/token)" 600
-check and_works status_is $api/services 200
+check the_key_works status_is $api/services 200
 check doctor_finds_nothing_broken doctor_is_content
 echo "# $total s from a checkout to a service that is ready"
 
@@ -94,9 +94,9 @@ if [ -z "$bare" ]; then
   # A machine may set nothing of the host's kernel.
   lines=$(block 'systemd-sysusers')
   all_lines "${lines/ && sysctl --system/}"
-  check its_units_run_too active $own_units
+  check units_of_make_install_run active $own_units
   in_machine stoker setup >/dev/null
   TOKEN=$(in_machine cat /root/.config/stoker/token)
-  check it_is_ready wait_for 30 healthy
-  check doctor_finds_nothing_broken_there doctor_is_content
+  check make_install_makes_a_service_that_is_ready wait_for 30 healthy
+  check doctor_finds_nothing_broken_after_make_install doctor_is_content
 fi

@@ -23,7 +23,7 @@ machine_put 755 "$B"/targets/{shares,threads,keeping} "$B"/go/bin/machine-{count
 package_installed
 in_machine sh -c 'sed -i "s/^\[continuous\]/&\nwindow = 2s\ngauges = 2s\ncounters = 2s/" /etc/stoker/stoker.conf &&
   systemctl restart stoker-worker'
-check its_windows_are_short equal "$(cli config continuous.window)" 2
+check windows_of_this_machine_are_short equal "$(cli config continuous.window)" 2
 
 service_of() { # name, command, a setting
   unit "$1" <<UNIT
@@ -131,7 +131,7 @@ push() {
     -H 'Content-Type: text/plain' --data-binary @- -o /dev/null -w '%{http_code}'
 }
 check a_push_is_taken equal "$(push)" 200
-check and_is_a_window within 10 windows_of shop cpu pushed
+check a_push_becomes_a_window within 10 windows_of shop cpu pushed
 for format in html svg json folded speedscope firefox dot pprof; do
   check "a_capture_comes_as_$format" \
     equal "$(status_of "$profiling/$(jq -r .id "$MACHINE_AT/burn.cpu")/flamegraph?format=$format")" 200
@@ -147,9 +147,9 @@ SETTINGS
 fix='fix: systemctl edit stoker-worker: [Service] RestrictSUIDSGID=no'
 check doctor_names_a_setting_that_closes_files \
   within 20 doctor_says broken 'worker files' "$fix"
-check and_the_service_is_not_ready within 10 status_is /readyz 503
+check a_worker_that_cannot_read_files_is_not_ready within 10 status_is /readyz 503
 take burn --seconds 2 --rate 199 >"$MACHINE_AT/blind" 2>&1
-check a_capture_then_is_poor_and_says_why jq -e '.quality.verdict == "poor" and
+check a_capture_without_files_is_poor_and_says_why jq -e '.quality.verdict == "poor" and
   any(.quality.reasons[]; contains("RestrictSUIDSGID=no"))' "$MACHINE_AT/blind"
 drop_in stoker-worker files </dev/null
-check without_it_everything_is_back within 20 doctor_is_content
+check doctor_is_content_without_that_setting within 20 doctor_is_content

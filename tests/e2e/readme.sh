@@ -1,7 +1,8 @@
 #!/bin/bash
 # README.md as a newcomer follows it: each command of its sections but Install
 # runs as it is written there, in one checkout, and does what is said of it.
-# Alone: profiles are taken.
+#
+# Beside others: it waits for events.
 set -u
 cd "$(dirname "$0")/../.."
 . tests/lib/check.sh
@@ -69,7 +70,7 @@ told() {
   case $1 in
   "make run")
     check make_run_shows_the_hottest_functions prints 'model::matmul'
-    check its_lines_are_short_in_a_file short_lines
+    check lines_of_make_run_are_short_in_a_file short_lines
     ;;
   ". "*)
     check doctor_judges_what_make_run_started prints "$STATE/data, mode"
@@ -81,7 +82,7 @@ told() {
   "stoker open "*) check the_link_opens_the_flame_graph leaves 0 curl -fsS -o /dev/null "$(grep ^http "$STATE/out")" ;;
   "stoker get "*) check the_file_is_a_profile gzip -t "$STATE/there/web.pb.gz" ;;
   "stoker compare "*) check compare_gives_a_verdict prints '^verdict: ' ;;
-  "stoker continuous "*) check it_is_profiled_all_the_time prints 'is profiled all the time: cpu, goroutine; CPU at 19' ;;
+  "stoker continuous "*) check continuous_profiles_a_service_all_the_time prints 'is profiled all the time: cpu, goroutine; CPU at 19' ;;
   "stoker merge "*) check a_range_is_one_profile prints '^http://.*/merge' ;;
   "stoker history "*) check history_has_the_profiles prints '^sess-' ;;
   esac
@@ -101,19 +102,19 @@ explained() {
   done
 }
 check make_help_names_every_target explained
-check a_newcomer_reads_it_in_minutes [ "$(wc -w <README.md)" -lt 900 ]
-check its_pictures_are_light equal "$(find conf/readme -name '*.png' -size +400k)" ""
+check the_readme_has_less_than_900_words [ "$(wc -w <README.md)" -lt 900 ]
+check pictures_of_the_readme_are_light equal "$(find conf/readme -name '*.png' -size +400k)" ""
 links() { # every file that it names is there
   local file
   for file in $(grep -oE '\]\([^)h][^)]*\)' README.md | tr -d '])(') $(grep -oE '`(tests|conf|include)/[^` ]*`' README.md | tr -d '`'); do
     [ -e "$file" ] || { echo "$file is not there"; return 1; }
   done
 }
-check what_it_names_is_there links
+check files_that_the_readme_names_are_there links
 commands_have_a_manual() {
   local word
   for word in $(grep -oE '`?stoker [a-z]+' README.md | awk '{ print $2 }' | sort -u); do
     "$B/stoker" help "$word" >/dev/null || return 1
   done
 }
-check every_command_in_it_is_one commands_have_a_manual
+check commands_that_the_readme_names_have_a_manual commands_have_a_manual

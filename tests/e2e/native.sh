@@ -4,7 +4,7 @@
 . tests/lib/e2e.sh
 . tests/lib/once.sh
 tmp=$(mktemp -d /var/tmp/stoker-native-XXXXXX)
-trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$tmp"' EXIT
+trap 'kill -KILL $(jobs -p) 2>/dev/null; rm -rf "$tmp"' EXIT
 can_capture native || exit
 
 at_least() { # part, of, percent
@@ -22,21 +22,7 @@ leaf() { # name: samples and the innermost function, each once
 # An image of nothing that never ends: libjpeg's assembly has no tables and no
 # symbols, and is most of the work.
 cjpeg -outfile /dev/null < <(printf 'P6 65500 65500 255\n' && exec cat /dev/zero) &
-check cjpeg_is_captured once cjpeg $! --seconds 4 --rate 500
-kill $!
-check stacks_of_assembly_reach_their_start whole cjpeg 98
-# The assembly is called by the compressor.
-check its_callers_are_in_the_stack at_least \
-  "$(samples cjpeg ';jpeg_write_scanlines;(.*;)?libjpeg[^;]*$')" \
-  "$(samples cjpeg '(^|;)libjpeg[^;]*$')" 90
-is_few_rows() {
-  local rows
-  leaf cjpeg | grep 'libjpeg' >"$tmp/rows"
-  rows=$(wc -l <"$tmp/rows")
-  echo "$rows rows: $(head -n 3 "$tmp/rows" | tr '\n' ' ')"
-  [ "$rows" -gt 0 ] && [ "$rows" -le 20 ]
-}
-check assembly_is_a_row_for_each_function is_few_rows
+begin cjpeg $! 2000 --rate 999
 
 # musl has neither unwind tables nor a start that leads back: within it, and
 # above main and a thread's first function.
@@ -75,28 +61,47 @@ int main(void)
 	sorts_all();
 }
 C
+for how in dynamic static; do
+  flags=()
+  [ $how = static ] && flags=(-static)
+  check "a_${how}_program_with_musl_is_built" \
+    musl-gcc -O2 "${flags[@]}" -o "$tmp/sorts_$how" "$tmp/sorts.c"
+  target "$how" "$tmp/sorts_$how"
+  begin "$how" "$pid" 1000 --rate 999
+done
+
+# The library calls itself and others through slots.
+sqlite3 :memory: \
+  "with recursive c(x) as (select 1 union all select x+1 from c where x<600000000)
+   select count(*), sum(x*x%97), max(hex(x)) from c where x%7=3 or hex(x) like '%9%'" \
+  >/dev/null &
+begin sqlite3 $! 2000 --rate 999
+await_captures
+{ kill -KILL $(jobs -p) && wait; } 2>/dev/null
+
+check cjpeg_is_captured captured cjpeg
+check stacks_of_assembly_reach_their_start whole cjpeg 98
+# The assembly is called by the compressor.
+check callers_of_assembly_are_in_the_stack at_least \
+  "$(samples cjpeg ';jpeg_write_scanlines;(.*;)?libjpeg[^;]*$')" \
+  "$(samples cjpeg '(^|;)libjpeg[^;]*$')" 90
+is_few_rows() {
+  local rows
+  leaf cjpeg | grep 'libjpeg' >"$tmp/rows"
+  rows=$(wc -l <"$tmp/rows")
+  echo "$rows rows: $(head -n 3 "$tmp/rows" | tr '\n' ' ')"
+  [ "$rows" -gt 0 ] && [ "$rows" -le 20 ]
+}
+check assembly_is_a_row_for_each_function is_few_rows
+
 sorts_are_whole() { # name
   at_least "$(samples "$1" '(;main|(^|;)sorts_thread);sorts_all[; ]')" \
     "$(samples "$1")" 95
 }
 for how in dynamic static; do
-  flags=()
-  [ $how = static ] && flags=(-static)
-  check "a_${how}_program_of_musls_is_built" \
-    musl-gcc -O2 "${flags[@]}" -o "$tmp/sorts_$how" "$tmp/sorts.c"
-  target "$how" "$tmp/sorts_$how"
-  check "it_is_captured_$how" once "$how" "$pid" --seconds 3 --rate 500
-  kill "$pid"
-  check "its_stacks_reach_their_start_$how" whole "$how" 90
-  check "its_callers_are_below_musls_$how" sorts_are_whole "$how"
+  check "a_${how}_program_with_musl_is_captured" captured "$how"
+  check "stacks_of_a_${how}_program_with_musl_reach_their_start" whole "$how" 90
+  check "callers_are_below_musl_in_a_${how}_program" sorts_are_whole "$how"
 done
-
-# The library calls itself and others through slots.
-sqlite3 :memory: \
-  "with recursive c(x) as (select 1 union all select x+1 from c where x<60000000)
-   select count(*), sum(x*x%97), max(hex(x)) from c where x%7=3 or hex(x) like '%9%'" \
-  >/dev/null &
-check sqlite3_is_captured once sqlite3 $! --seconds 4 --rate 500
-kill $!
-wait $! 2>/dev/null
-check slots_have_the_names_of_what_they_lead_to has sqlite3 '@plt ' 5
+check sqlite3_is_captured captured sqlite3
+check slots_have_the_names_of_the_functions_they_lead_to has sqlite3 '@plt ' 5

@@ -7,6 +7,16 @@
 #	target shares "$B/targets/shares" 7 3	starts it: $pid
 #	check …_is_captured once shares "$pid" --seconds 5
 #	samples shares '(^|;)main;'
+#
+# Captures that run beside each other, each until it has taken enough
+# samples, when its process is stopped:
+#
+#	begin shares "$pid" 200 --rate 999	200; 0: until end_capture, or as
+#						long as --seconds says
+#	wait_for 20 has_taken shares 1		0: it has begun
+#	end_capture shares
+#	await_captures				all that have begun
+#	check …_is_captured captured shares
 
 once() { # name, pid, arguments: $tmp/NAME.pb.gz, .txt and .folded
   local name=$1 pid=$2
@@ -15,6 +25,35 @@ once() { # name, pid, arguments: $tmp/NAME.pb.gz, .txt and .folded
     >"$tmp/$name.txt" 2>"$tmp/$name.err" || { cat "$tmp/$name.err"; return 1; }
   ! grep 'refused the system call' "$tmp/$name.err" &&
     "$B/tests/tools/folded" "$tmp/$name.pb.gz" >"$tmp/$name.folded"
+}
+
+# The worker says how many samples it has taken to a terminal only.
+begun=()
+begin() { # name, pid, samples, arguments
+  local command
+  command=$(printf '%q ' exec "$B/stoker-worker" --once "$2" --out "$tmp/$1.pb.gz" --seconds 300 "${@:4}")
+  {
+    script -qfec "echo \$\$ >$tmp/$1.pid; $command >$tmp/$1.txt" "$tmp/$1.err" </dev/null >/dev/null
+    echo $? >"$tmp/$1.status"
+  } &
+  begun+=($!)
+  # A process that stands still leaves the CPU to the others.
+  [ "$3" -eq 0 ] || { wait_for 120 has_taken "$1" "$3"; kill -STOP "$2"; end_capture "$1"; } &
+}
+has_taken() { # name, samples
+  local said=
+  IFS= read -rd '' said <"$tmp/$1.err"
+  said=${said% samples*}
+  [ -n "$said" ] && [ "${said##* }" -ge "$2" ]
+} 2>/dev/null
+end_capture() { kill -TERM "$(<"$tmp/$1.pid")"; } # name
+await_captures() {
+  wait "${begun[@]}"
+  begun=()
+}
+captured() { # name
+  [ "$(<"$tmp/$1.status")" = 0 ] && ! grep -a 'refused the system call' "$tmp/$1.err" &&
+    "$B/tests/tools/folded" "$tmp/$1.pb.gz" >"$tmp/$1.folded" || { cat "$tmp/$1.err"; return 1; }
 }
 
 # Starts a target and waits for its "ready"; its output goes on to a file.

@@ -1,8 +1,9 @@
 #!/bin/bash
 # Names and frames that lie in separate debug files, wherever these may be.
 . tests/lib/e2e.sh
+. tests/lib/once.sh
 tmp=$(mktemp -d /var/tmp/stoker-debug-XXXXXX)
-trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$tmp"' EXIT
+trap 'kill -KILL $(jobs -p) 2>/dev/null; rm -rf "$tmp"' EXIT
 command -v gcc >/dev/null || { echo "skip debug_files: no gcc"; exit 0; }
 export DEBUGINFOD_URLS=
 cat >"$tmp/conf" <<END
@@ -10,34 +11,16 @@ cat >"$tmp/conf" <<END
 debug_dir = $tmp/debug
 END
 
-once() { # name, pid, seconds
-  "$B/stoker-worker" --config "$tmp/conf" --once "$2" --seconds "$3" --rate 500 \
-    --out "$tmp/$1.pb.gz" >"$tmp/$1.txt" 2>"$tmp/$1.err" || { cat "$tmp/$1.err"; return 1; }
-  "$B/tests/tools/folded" "$tmp/$1.pb.gz" >"$tmp/$1.folded"
-}
 capture() { # name, program with its arguments
-  local name=$1 line pid fd
-  shift
-  mkfifo "$tmp/$name.fifo"
-  "$@" >"$tmp/$name.fifo" &
-  pid=$!
-  exec {fd}<"$tmp/$name.fifo"
-  read -r line <&"$fd" && once "$name" "$pid" 2
-  local code=$?
-  kill "$pid" 2>/dev/null
-  wait "$pid" 2>/dev/null
+  local pid fd code
+  target "$@" && begin "$1" "$pid" 200 --rate 999 --config "$tmp/conf" && await_captures &&
+    captured "$1"
+  code=$?
+  { kill -KILL "$pid" && wait "$pid"; } 2>/dev/null
   exec {fd}<&-
-  rm -f "$tmp/$name.fifo"
   return $code
 }
-has() { # name, pattern
-  local n
-  n=$(grep -E -- "$2" "$tmp/$1.folded" | awk '{n += $NF} END {print n + 0}')
-  echo "$n samples of $2 in: $(tail -n 3 "$tmp/$1.folded")"
-  [ "$n" -ge 50 ]
-}
-named() { capture "$1" "${@:3}" && has "$1" "$2"; }
-quality() { awk -v key="$2" '$1 == key {print $2}' "$tmp/$1.txt"; }
+named() { capture "$1" "${@:3}" && has "$1" "$2" 50; }
 
 # Compiles a target, and moves what debuggers need to NAME.debug.
 build() { # name, source, flags
@@ -55,40 +38,40 @@ WHOLE='(^|;)main;outer;inlined_work '
 
 # --- by link, in the root of the target
 build linked inlined -Wl,--build-id=none -static || exit 1
-check a_link_leads_to_a_file_beside named beside "$WHOLE" "$tmp/linked" 9
+check a_link_leads_to_a_file_beside named beside "$WHOLE" "$tmp/linked" 600
 mkdir "$tmp/.debug" && mv "$tmp/linked.debug" "$tmp/.debug/"
-check a_link_leads_to_a_file_in_the_debug_folder_beside named folder "$WHOLE" "$tmp/linked" 9
+check a_link_leads_to_a_file_in_the_debug_folder_beside named folder "$WHOLE" "$tmp/linked" 600
 if [ "$(id -u)" -eq 0 ]; then
   mkdir -p "$tmp/root/bin" "$tmp/root/usr/lib/debug/bin"
   cp "$tmp/linked" "$tmp/root/bin/"
   cp "$tmp/.debug/linked.debug" "$tmp/root/usr/lib/debug/bin/"
   check a_link_leads_below_usr_lib_debug_in_the_root_of_the_target \
-    named root "$WHOLE" chroot "$tmp/root" /bin/linked 9
+    named root "$WHOLE" chroot "$tmp/root" /bin/linked 600
   rm "$tmp/root/usr/lib/debug/bin/linked.debug"
   ln -s "$tmp/.debug/linked.debug" "$tmp/root/usr/lib/debug/bin/linked.debug"
-  check a_target_whose_link_leaves_its_root_is_captured capture escape chroot "$tmp/root" /bin/linked 9
+  check a_target_whose_link_leaves_its_root_is_captured capture escape chroot "$tmp/root" /bin/linked 600
   check a_link_is_not_followed_out_of_the_root_of_the_target [ "$(grep -c outer "$tmp/escape.folded")" = 0 ]
 else
   echo "skip a_link_leads_below_usr_lib_debug_in_the_root_of_the_target: chroot is for root"
 fi
 printf x >>"$tmp/.debug/linked.debug"
-check a_target_whose_debug_file_has_another_checksum_is_captured capture other "$tmp/linked" 9
+check a_target_whose_debug_file_has_another_checksum_is_captured capture other "$tmp/linked" 600
 check names_of_a_debug_file_with_another_checksum_are_not_used [ "$(grep -c outer "$tmp/other.folded")" = 0 ]
 
 # --- frames
 # Code that returns by way of a thunk does not tell how itself.
 build framed inlined -fno-asynchronous-unwind-tables \
   -mfunction-return=thunk -fcf-protection=none || exit 1
-check debug_frame_of_a_debug_file_unwinds named framed "$WHOLE" "$tmp/framed" 9
+check debug_frame_of_a_debug_file_unwinds named framed "$WHOLE" "$tmp/framed" 600
 rm "$tmp/framed.debug"
-check a_target_without_debug_frame_is_captured capture blind "$tmp/framed" 9
+check a_target_without_debug_frame_is_captured capture blind "$tmp/framed" 600
 check stacks_without_debug_frame_end_early \
   [ "$(quality blind stacksComplete)" -lt "$(($(quality blind samplesKept) / 2))" ]
 
 # --- functions without a name
 build bare shares -Wl,--build-id || exit 1
 mv "$tmp/bare.debug" "$tmp/kept.debug"
-check a_stripped_program_is_captured capture bare "$tmp/bare" 9 1
+check a_stripped_program_is_captured capture bare "$tmp/bare" 600 1
 functions() { grep -oE '(^|;)bare\+0x[0-9a-f]+' "$tmp/$1.folded" | tr -d ';' | sort -u; }
 # Its functions as its debug file has them, by their offset in the file.
 true_functions() { nm "$tmp/kept.debug" | awk '$2 ~ /[tT]/ {print "bare+0x" $1}' | sed 's/0x0*/0x/' | sort -u; }
@@ -97,7 +80,7 @@ check functions_without_a_name_are_rows_where_they_begin \
 check functions_without_a_name_are_few_rows [ "$(functions bare | wc -l)" -le 6 ]
 check functions_without_a_name_do_not_count_as_named [ "$(quality bare framesNamed)" -lt "$(quality bare frames)" ]
 cp "$tmp/kept.debug" "$(by_build_id "$tmp/bare")"
-check a_debug_file_of_the_host_names_them named again 'share_half ' "$tmp/bare" 9 1
+check a_debug_file_of_the_host_names_them named again 'share_half ' "$tmp/bare" 600 1
 
 # --- what debug files share
 if command -v dwz >/dev/null; then
@@ -108,9 +91,9 @@ if command -v dwz >/dev/null; then
   check the_test_is_about_a_shared_file \
     grep -q gnu_debugaltlink <(readelf -SW "$tmp/one.debug")
   mv "$tmp/one.debug" "$(by_build_id "$tmp/one")"
-  check a_shared_file_has_names_for_several named shared "$WHOLE" "$tmp/one" 9
+  check a_shared_file_has_names_for_several named shared "$WHOLE" "$tmp/one" 600
   mv "$tmp/debug/.dwz/x86/common" "$tmp/gone"
-  check a_target_whose_shared_debug_file_is_missing_is_captured capture unshared "$tmp/one" 9
+  check a_target_whose_shared_debug_file_is_missing_is_captured capture unshared "$tmp/one" 600
   check names_of_a_missing_shared_debug_file_are_missing [ "$(grep -c inlined_work "$tmp/unshared.folded")" = 0 ]
 else
   echo "skip a_shared_file_has_names_for_several: no dwz"

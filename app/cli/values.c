@@ -18,7 +18,7 @@ values_wanted(const char *type)
 {
 	const struct type *t = type_find(type);
 
-	return t && t->engine != TYPE_SAMPLER && t->engine != TYPE_SNAPSHOT;
+	return t && t != &profile_types[TYPE_cpu] && strcmp(t->unit, "count");
 }
 
 static int64_t

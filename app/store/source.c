@@ -1,37 +1,14 @@
 #include "store/source.h"
 
+#include "base/ways.h"
+
 #include <stdbool.h>
 #include <string.h>
 
-static const struct {
-	const char *type, *kind;
-	enum source source;
-	enum check check;
-} rows[] = {
-#define SOURCE(type, kind, source, check) \
-	{#type, #kind, SOURCE_##source, check},
-#include "sources.def"
-#undef SOURCE
-};
-
-/* True unless the service is native. For kind auto the worker decides later,
- * from the process. */
 static bool
-may_be_go(const struct service *s)
+fits(const struct service *s, const struct way_row *way)
 {
-	return strcmp(s->kind, "native") != 0;
-}
-
-static bool
-may_be_native(const struct service *s)
-{
-	return strcmp(s->kind, "go") != 0;
-}
-
-static bool
-fits(const struct service *s, size_t row)
-{
-	bool endpoint = rows[row].source == SOURCE_ENDPOINT;
+	bool endpoint = way->engine == ENGINE_PAGES;
 
 	if (strcmp(s->source, "auto") != 0 &&
 	    strcmp(s->source, endpoint ? "endpoint" : "outside") != 0)
@@ -43,17 +20,21 @@ fits(const struct service *s, size_t row)
 	if (!endpoint && !*s->match_kind && *s->pprof_url &&
 	    !strcmp(s->source, "auto"))
 		return false;
-	if (!strcmp(rows[row].kind, "native"))
-		return may_be_native(s);
-	return !strcmp(rows[row].kind, "any") || may_be_go(s);
+	return way->program & ways_program(s->kind);
+}
+
+static enum source
+source_by(const struct way_row *way)
+{
+	return way->engine == ENGINE_PAGES ? SOURCE_ENDPOINT : SOURCE_OUTSIDE;
 }
 
 enum source
 source_of(const struct service *s, const char *type)
 {
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-		if (!strcmp(rows[i].type, type) && fits(s, i))
-			return rows[i].source;
+	for (size_t i = 0; i < WAYS; i++)
+		if (!strcmp(way_rows[i].type, type) && fits(s, &way_rows[i]))
+			return source_by(&way_rows[i]);
 	return SOURCE_NONE;
 }
 
@@ -64,10 +45,10 @@ source_checks(const struct service *s, const char *type,
 	enum source source = source_of(s, type);
 	size_t n = 0;
 
-	for (size_t i = 0; i < ARRAY_LEN(rows) && n < SOURCE_CHECKS; i++)
-		if (!strcmp(rows[i].type, type) && rows[i].source == source &&
-		    fits(s, i))
-			out[n++] = rows[i].check;
+	for (size_t i = 0; i < WAYS && n < SOURCE_CHECKS; i++)
+		if (!strcmp(way_rows[i].type, type) &&
+		    source_by(&way_rows[i]) == source && fits(s, &way_rows[i]))
+			out[n++] = way_rows[i].check;
 	return n;
 }
 

@@ -5,7 +5,6 @@
 #include "capture/recorder/rate.h"
 #include "once.h"
 #include "worker/analyser/analyser.h"
-#include "worker/captures/runs.h"
 #include "worker/courier/courier.h"
 #include "worker/fetcher/fetcher.h"
 #include "worker/opener/opener.h"
@@ -34,7 +33,7 @@ static const char usage[] =
 	"       stoker-worker --once PID[,PID...] --out FILE [--seconds N]\n"
 	"                     [--rate HZ] [--config FILE]\n"
 	"                     [--type "
-        "cpu|goroutine|memory|alloc|block|mutex|io]\n"
+	"cpu|goroutine|memory|alloc|block|mutex|io]\n"
 	"       stoker-worker --version | --help\n";
 
 static int
@@ -74,9 +73,8 @@ parse_pids(const char *text, struct once *once)
 static int
 parse_type(const char *text, struct once *once)
 {
-	once->kind = runs_kind(text, &once->of);
-	once->instead = capture_of_type(text);
-	return once->kind == WORKER_KINDS ? -EINVAL : 0;
+	once->ways = ways_outside("auto", text);
+	return once->ways ? 0 : -EINVAL;
 }
 
 static int
@@ -204,7 +202,8 @@ main(int argc, char **argv)
 {
 	struct options o = {
 		.config = DEFAULT_CONF,
-		.once = {.rate = DEFAULT_RATE,
+		.once = {.ways = ways_outside("auto", "cpu"),
+	                 .rate = DEFAULT_RATE,
 	                 .duration_ms = DEFAULT_SECONDS * 1000},
 	};
 	CLEANUP(conf_done) struct conf conf = {0};

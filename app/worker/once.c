@@ -91,9 +91,7 @@ start(const struct once_run *r)
 	                         r->once->npids);
 	struct msg_start m = {
 		.type = MSG_START,
-		.kind = r->once->kind,
-		.of = r->once->of,
-		.instead = r->once->instead,
+		.ways = r->once->ways,
 		.rate = r->once->rate,
 		.duration_ms = r->once->duration_ms,
 		.npids = r->once->npids,

@@ -10,8 +10,7 @@
 #define ONCE_TOP 10
 
 struct once {
-	uint32_t kind; /* enum worker_kind */
-	uint32_t of, instead; /* see msg_start */
+	uint64_t ways; /* as in struct msg_start */
 	uint32_t rate, npids;
 	uint64_t duration_ms;
 	int32_t pids[WORKER_MAX_PIDS];

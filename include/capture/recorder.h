@@ -22,6 +22,7 @@
 #include "capture/quality.h"
 #include "capture/symbols/symbols_cache.h"
 #include "profile/timeline.h"
+#include "profile/types.h"
 
 #include <poll.h>
 
@@ -52,24 +53,10 @@ struct recorder_conf {
 	uint32_t *blame;
 };
 
-enum capture_of {
-	CAPTURE_OF_CPU,
-	CAPTURE_OF_BLOCK, /* waits of any kind, */
-	CAPTURE_OF_MUTEX, /* for locks, */
-	CAPTURE_OF_IO,    /* for files, pipes, sockets and disks */
-	CAPTURE_OF_ALLOC, /* allocations of memory, */
-	CAPTURE_OF_INUSE, /* and which of them are in use at the end */
-	CAPTURE_OFS
-};
-
-/* Finds what a type of types.def samples; CAPTURE_OFS when it is not sampled.
- */
-enum capture_of capture_of_type(const char *type);
-
 struct capture_ask {
-	uint32_t slot; /* below CAPTURES_MAX, not in use */
-	enum capture_of of;
-	uint32_t rate; /* the requested rate, of CAPTURE_OF_CPU */
+	uint32_t slot;             /* below CAPTURES_MAX, not in use */
+	enum profile_type_id type; /* block: waits of any kind */
+	uint32_t rate;             /* the requested rate, of cpu */
 	uint64_t duration_ns;
 	const int32_t *pids;
 	uint32_t npids;
@@ -86,11 +73,11 @@ DEFINE_CLEANUP(struct recorder *, recorder_free)
  * Starts a capture; processes that have exited already are skipped.
  *
  *   Owns     *out belongs to c: recorder_remove it
- *   Errors   -EBUSY too many rates, -ESRCH no process is left, -EACCES and
- *            -EPERM of event_open, -EXDEV not allowed to see the process,
- *            -EPROTONOSUPPORT waits can't be measured
- *            here, -EPFNOSUPPORT allocations can't be watched,
- *            -ESOCKTNOSUPPORT nor memory in use, -ENOMEM, -errno
+ *   Errors   -EINVAL the type is not sampled, -EBUSY too many rates, -ESRCH no
+ * process is left, -EACCES and -EPERM of event_open, -EXDEV not allowed to see
+ * the process, -EPROTONOSUPPORT waits can't be measured here, -EPFNOSUPPORT
+ * allocations can't be watched, -ESOCKTNOSUPPORT nor memory in use, -ENOMEM,
+ * -errno
  */
 MUST_CHECK int recorder_start(struct recorder *c, const struct capture_ask *ask,
                               struct capture **out);

@@ -25,34 +25,13 @@
  */
 #pragma once
 
-#include "capture/host.h"
-#include "capture/quality.h"
-#include "capture/symbols/symbols_cache.h"
-#include "profile/profile.h"
+#include "capture/engine.h"
 
 #define SNAPSHOT_STACK_BYTES ((uint32_t)16 << 10) /* else reread */
 
-/* Whose stacks a snapshot has. */
-enum snapshot_of {
-	SNAPSHOT_ANY, /* goroutines of Go programs, else threads */
-	SNAPSHOT_THREADS,
-	SNAPSHOT_GOROUTINES,
-};
-
-struct snapshot_ask {
-	enum snapshot_of of;
-	const int32_t *pids;
-	uint32_t npids;
-};
-
 /*
- *   Owns     *out is the caller's; profile_free() it
- *   Errors   -ESRCH no process is left, -EXDEV not allowed to see them,
- *            -ENOEXEC no Go program that can be read, -EPROTO a Go program
- *            whose goroutines can't be found, -ENOMEM, -E2BIG, -errno; outputs
- *            untouched
+ * Takes goroutine profiles: goroutines of Go programs, threads of others.
+ *   Errors   -ENOEXEC no Go program that can be read, -EPROTO a Go program
+ *            whose goroutines can't be found, -E2BIG
  */
-MUST_CHECK int
-snapshot_profile(const struct host *host, const struct snapshot_ask *ask,
-                 struct symbols_cache *symbols, struct profile **out,
-                 struct quality *quality);
+extern const struct engine snapshot_engine;

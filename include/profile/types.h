@@ -3,16 +3,17 @@
  */
 #pragma once
 
+#include "profile/profile.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Engines that take profiles of a type from outside a program. */
-enum type_engine {
-	TYPE_SAMPLER,  /* capture/recorder.h */
-	TYPE_SNAPSHOT, /* capture/snapshot.h */
-	TYPE_BUCKETS,  /* capture/buckets.h, of Go; capture/recorder.h of
-	                  others, where that samples the type */
-	TYPE_WAITS,    /* capture/recorder.h, of all */
+/* The rows of types.def, as places in profile_types. */
+enum profile_type_id {
+#define PROFILE_TYPE(name, ...) TYPE_##name,
+#include "types.def"
+#undef PROFILE_TYPE
+	TYPES
 };
 
 struct type {
@@ -20,8 +21,8 @@ struct type {
 	const char *sample, *unit; /* of the value that is shown */
 	const char *count;         /* "": no count of samples beside the
 	                              value */
+	const char *values;        /* of a profile: "sample/unit sample/unit" */
 	bool gauge;                /* averaged over a range, never summed */
-	enum type_engine engine;
 	const char *doc;
 };
 
@@ -30,5 +31,18 @@ extern const size_t profile_ntypes;
 
 /* Finds a type by name; NULL when there is none. */
 const struct type *type_find(const char *name);
+/* Returns the place of a row of profile_types. */
+static inline enum profile_type_id
+type_id(const struct type *t)
+{
+	return (enum profile_type_id)(t - profile_types);
+}
 /* Returns false for an unknown type, too. */
 bool type_is_gauge(const char *type);
+/*
+ * Sets the value types of a profile of that type, and which of them is shown.
+ *   Errors   as profile_type()
+ */
+MUST_CHECK int type_values(const struct type *t, struct profile *p);
+/* Sets the period's type to that of the value that is shown. */
+MUST_CHECK int type_period(const struct type *t, struct profile *p);

@@ -1,5 +1,5 @@
 /*
- * The engine that takes a service's profiles of a type: sources.def.
+ * Where a service's profiles of a type come from: ways.def.
  */
 #pragma once
 

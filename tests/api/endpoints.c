@@ -46,7 +46,7 @@ TEST(an_endpoint_gives_every_type_of_a_service_that_nobody_sees)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
 	static const char *const types[] = {
-#define PROFILE_TYPE(name, sample, unit, count, kind, engine, doc) #name,
+#define PROFILE_TYPE(name, ...) #name,
 #include "types.def"
 #undef PROFILE_TYPE
 	};

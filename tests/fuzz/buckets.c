@@ -34,7 +34,7 @@ search_code(const uint8_t *p, size_t n)
 
 /* Without the program's functions: of stacks that are empty. */
 static void
-make_rows(const struct go_profiles *from, enum buckets_type type,
+make_rows(const struct go_profiles *from, enum profile_type_id type,
           struct go_buckets *before, const struct go_buckets *after)
 {
 	CLEANUP_PROFILE struct profile *p = profile_new();
@@ -94,7 +94,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	if (go_buckets_read(&p, list, &now))
 		return 0;
 	read_stacks(&now);
-	for (enum buckets_type t = 0; t < BUCKETS_TYPES; t++)
+	for (enum profile_type_id t = TYPE_memory; t <= TYPE_mutex; t++)
 		make_rows(&p, t, &none, &now);
 	return 0;
 }

@@ -5,6 +5,7 @@
  * each from HEAD on.
  */
 #include "capture/heap.h"
+#include "capture/symbols/symbols_cache.h"
 #include "lib/memory_image.h"
 #include "preload/heap_layout.h"
 #include "profile/pprof.h"
@@ -184,25 +185,33 @@ look(uint8_t how, const struct memory_image *first,
 {
 	static const int32_t pids[] = {1}, later[] = {1, 2, 3, 4};
 	const struct host host = {.ask = answer};
-	const struct heap_ask ask = {how & IN_USE, pids, ARRAY_LEN(pids)};
 	CLEANUP_SYMBOLS_CACHE struct symbols_cache *symbols =
 		symbols_cache_new(1 << 20);
+	const struct engine_ask ask = {
+		.host = &host,
+		.symbols = symbols,
+		.type = how & IN_USE ? TYPE_memory : TYPE_alloc,
+		.program = PROGRAM_native,
+		.pids = pids,
+		.npids = ARRAY_LEN(pids),
+	};
 	CLEANUP_PROFILE struct profile *p = NULL;
-	CLEANUP_HEAP struct heap *h = NULL;
+	void *h = NULL;
 	struct quality q;
 
 	target.ended = false;
 	target.image = *first;
-	if (heap_open(&host, &ask, &h))
+	if (heap_engine.open(&ask, &h))
 		return;
 	if (how & JOINS)
-		assert(!heap_join(h, later, LATER));
+		assert(!heap_engine.join(h, later, LATER));
 	target.image = *second;
 	target.ended = how & ENDS;
-	if (!heap_finish(h, symbols, &p, &q))
+	if (!heap_engine.finish(h, &p, &q))
 		check_profile(p, &q);
 	else
 		assert(!p && !target.ended);
+	heap_engine.free(h);
 }
 
 int

@@ -14,7 +14,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
 static const char *const types[] = {
-#define PROFILE_TYPE(name, sample, unit, count, kind, engine, doc) #name,
+#define PROFILE_TYPE(name, ...) #name,
 #include "types.def"
 #undef PROFILE_TYPE
 };

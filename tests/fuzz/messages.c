@@ -82,7 +82,7 @@ open_scheduler(void)
  */
 
 static struct run *
-add_run(const char *id, const char *type, uint32_t kind)
+add_run(const char *id, const char *type, uint64_t ways)
 {
 	struct run *v = calloc(1, sizeof(*v));
 
@@ -95,7 +95,7 @@ add_run(const char *id, const char *type, uint32_t kind)
 	                  .profile = BLOB_WRITER_INIT,
 	                  .timeline = BLOB_WRITER_INIT,
 	                  .checkpoint = BLOB_WRITER_INIT,
-	                  .kind = kind,
+	                  .ways = ways,
 	                  .phase = "capturing"};
 	v->ref = job_ref(&v->job);
 	assert(!blob_create(&s.store, BLOB_PPROF, &v->profile));
@@ -106,7 +106,8 @@ add_run(const char *id, const char *type, uint32_t kind)
 static void
 add_pull(const char *id, enum pull_step step, uint64_t fetch)
 {
-	struct run *v = add_run(id, "goroutine", WORKER_SAMPLES);
+	struct run *v =
+		add_run(id, "goroutine", UINT64_C(1) << WAY_cpu_any_RECORDER);
 
 	v->pull = calloc(1, sizeof(*v->pull));
 	assert(v->pull);
@@ -121,7 +122,8 @@ add_pull(const char *id, enum pull_step step, uint64_t fetch)
 static void
 add_runs(void)
 {
-	struct run *v = add_run("sess-a", "cpu", WORKER_SAMPLES);
+	struct run *v =
+		add_run("sess-a", "cpu", UINT64_C(1) << WAY_cpu_any_RECORDER);
 
 	assert(!blob_create(&s.store, BLOB_TIMELINE, &v->timeline));
 	assert(!blob_create(&s.store, BLOB_PPROF, &v->checkpoint));

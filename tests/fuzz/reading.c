@@ -33,7 +33,7 @@ make_now(uint8_t n, struct go_buckets *out)
 }
 
 static void
-compare(const struct reading_part *part, enum buckets_type type, uint8_t n)
+compare(const struct reading_part *part, enum profile_type_id type, uint8_t n)
 {
 	CLEANUP(go_buckets_done) struct go_buckets now, before = {0};
 	CLEANUP_BUF struct buf next = BUF_INIT(READING_MAX_BYTES * 2);
@@ -52,11 +52,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	CLEANUP_BUF struct buf reading = BUF_INIT(READING_MAX_BYTES + 1);
 	const struct reading_head *h;
-	enum buckets_type type;
+	enum profile_type_id type;
 
 	if (n < 2)
 		return 0;
-	type = (enum buckets_type)(BUCKETS_ALLOC + data[0] % 3);
+	type = (enum profile_type_id)(TYPE_alloc + data[0] % 3);
 	buf_add(&reading, data + 2, n - 2);
 	if (buf_err(&reading) || !reading.p ||
 	    reading_check(reading.p, reading.len, type, &h))

@@ -6,29 +6,19 @@
 
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 
 /* --- writing ---------------------------------------------------------------
  */
 
-static int64_t
-boot_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_BOOTTIME, &t);
-	return t.tv_sec * NS_PER_S + t.tv_nsec;
-}
-
 void
-reading_begin(struct buf *out, enum buckets_type type, uint32_t known_ms)
+reading_begin(struct buf *out, enum profile_type_id type, uint32_t known_ms)
 {
 	struct reading_head h = {
 		.type = type,
 		.mono_ns = clock_mono_ns(),
 		.wall_ms = clock_wall_ms(),
 		.cycles = bucket_cycles(),
-		.known_ns = boot_ns() - known_ms * NS_PER_MS,
+		.known_ns = (int64_t)engine_boot_ns() - known_ms * NS_PER_MS,
 	};
 
 	buf_add(out, &h, sizeof(h));
@@ -39,7 +29,7 @@ is_of_memory(const struct buf *reading)
 {
 	const struct reading_head *h = (const void *)reading->p;
 
-	return h->type == BUCKETS_ALLOC;
+	return h->type == TYPE_alloc;
 }
 
 static uint64_t
@@ -123,7 +113,7 @@ is_time(const struct reading_head *h)
 }
 
 int
-reading_check(const void *p, size_t n, enum buckets_type type,
+reading_check(const void *p, size_t n, enum profile_type_id type,
               const struct reading_head **out)
 {
 	const struct reading_head *h = p;
@@ -246,10 +236,10 @@ add_before(struct go_buckets *before, const struct reading_row *row)
 }
 
 int
-reading_compare(const struct reading_part *last, enum buckets_type type,
+reading_compare(const struct reading_part *last, enum profile_type_id type,
                 struct go_buckets *now, struct go_buckets *before, bool *same)
 {
-	bool memory = type == BUCKETS_ALLOC;
+	bool memory = type == TYPE_alloc;
 	int rc = 0;
 
 	*same = is_same_program(last, now, memory);

@@ -17,7 +17,7 @@
 #include "bucket_read.h"
 
 struct reading_head {
-	uint32_t type; /* enum buckets_type */
+	uint32_t type; /* enum profile_type_id */
 	uint32_t nprocesses;
 	int64_t mono_ns, wall_ms; /* the time of the look */
 	uint64_t cycles;          /* bucket_cycles() at that time */
@@ -47,7 +47,8 @@ struct reading_part {
 };
 
 /* Starts a reading of this moment in an empty buffer. */
-void reading_begin(struct buf *out, enum buckets_type type, uint32_t known_ms);
+void
+reading_begin(struct buf *out, enum profile_type_id type, uint32_t known_ms);
 /*
  * Adds a process.
  *   Errors   -EFBIG past READING_MAX_BYTES, -ENOMEM
@@ -62,7 +63,7 @@ MUST_CHECK int reading_keep(struct buf *out, const struct reading_part *part);
  *   Shape    p is aligned as by malloc(), and must stay while *out is used
  *   Errors   -EBADMSG malformed, or of another type
  */
-MUST_CHECK int reading_check(const void *p, size_t n, enum buckets_type type,
+MUST_CHECK int reading_check(const void *p, size_t n, enum profile_type_id type,
                              const struct reading_head **out);
 /* Returns the i-th process of a reading that was checked. */
 struct reading_part reading_part(const struct reading_head *h, uint32_t i);
@@ -82,5 +83,5 @@ reading_find(const struct reading_head *h, int32_t pid, uint64_t began_ns);
  *   Errors   -ENOMEM, -EBADMSG malformed rows
  */
 MUST_CHECK int
-reading_compare(const struct reading_part *last, enum buckets_type type,
+reading_compare(const struct reading_part *last, enum profile_type_id type,
                 struct go_buckets *now, struct go_buckets *before, bool *same);

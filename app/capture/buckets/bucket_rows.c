@@ -11,54 +11,10 @@
 #define MOST         ((double)(INT64_MAX / 4)) /* upper bound of a value */
 #define MUTEX_SCALED 21 /* version from which the runtime scales its counts */
 
-/* Columns of each type of profile: the one with events, and the one that is
- * shown. */
-static const struct columns {
-	const char *name;
-	struct {
-		const char *type, *unit;
-	} of[MAX_COLUMNS];
-	uint32_t n, events;
-	const char *period, *period_unit;
-} columns[] = {
-	[BUCKETS_MEMORY] = {"memory",
-                            {{"alloc_objects", "count"},
-                             {"alloc_space", "bytes"},
-                             {"inuse_objects", "count"},
-                             {"inuse_space", "bytes"}},
-                            4,
-                            2,
-                            "space",
-                            "bytes"},
-	[BUCKETS_ALLOC] = {"alloc",
-                           {{"alloc_objects", "count"},
-                            {"alloc_space", "bytes"}},
-                           2,
-                           0,
-                           "space",
-                           "bytes"},
-	[BUCKETS_BLOCK] = {"block",
-                           {{"contentions", "count"}, {"delay", "nanoseconds"}},
-                           2,
-                           0,
-                           "contentions",
-                           "count"},
-	[BUCKETS_MUTEX] = {"mutex",
-                           {{"contentions", "count"}, {"delay", "nanoseconds"}},
-                           2,
-                           0,
-                           "contentions",
-                           "count"},
-};
-
-enum buckets_type
-buckets_type(const char *name)
+bool
+bucket_of_memory(enum profile_type_id type)
 {
-	enum buckets_type t = 0;
-
-	while (t < BUCKETS_TYPES && strcmp(columns[t].name, name) != 0)
-		t++;
-	return t;
+	return type == TYPE_memory || type == TYPE_alloc;
 }
 
 uint64_t
@@ -79,19 +35,19 @@ bucket_rows_done(struct bucket_rows *r)
 }
 
 int
-buckets_header(struct profile *p, enum buckets_type type, int64_t rate)
+buckets_header(struct profile *p, enum profile_type_id type, int64_t rate)
 {
-	const struct columns *c = &columns[type];
-	int rc = 0;
+	const struct type *t = &profile_types[type];
+	bool memory = bucket_of_memory(type);
+	int rc = type_values(t, p);
 
-	for (uint32_t i = 0; i < c->n && !rc; i++)
-		rc = profile_type(p, c->of[i].type, c->of[i].unit);
-	p->default_type = p->types[c->n - 1].type;
 	if (!rc)
-		rc = profile_cstring(p, c->period, &p->period_type.type);
+		rc = profile_cstring(p, memory ? "space" : t->count,
+		                     &p->period_type.type);
 	if (!rc)
-		rc = profile_cstring(p, c->period_unit, &p->period_type.unit);
-	p->period = type <= BUCKETS_ALLOC ? rate : 1;
+		rc = profile_cstring(p, memory ? t->unit : "count",
+		                     &p->period_type.unit);
+	p->period = memory ? rate : 1;
 	return rc;
 }
 
@@ -161,7 +117,7 @@ contended(const struct bucket_rows *r, const struct go_bucket *before,
           const struct go_bucket *b, int64_t *out)
 {
 	double count = b->count - before->count, cycles;
-	double each = r->type == BUCKETS_MUTEX && r->from->minor < MUTEX_SCALED
+	double each = r->type == TYPE_mutex && r->from->minor < MUTEX_SCALED
 	                      ? (double)r->rate
 	                      : 1;
 
@@ -177,9 +133,9 @@ values_of(const struct bucket_rows *r, const struct go_bucket *before,
           const struct go_bucket *b, int64_t out[static MAX_COLUMNS])
 {
 	memset(out, 0, MAX_COLUMNS * sizeof(*out));
-	if (r->type == BUCKETS_MEMORY)
+	if (r->type == TYPE_memory)
 		in_use(r, b, out);
-	else if (r->type == BUCKETS_ALLOC)
+	else if (r->type == TYPE_alloc)
 		allocated(r, before, b, out);
 	else
 		contended(r, before, b, out);
@@ -192,7 +148,7 @@ static void
 count(const struct bucket_rows *r, const uint32_t *stack, uint32_t n,
       const int64_t *values)
 {
-	int64_t events = values[columns[r->type].events];
+	int64_t events = values[r->p->ntypes - 2]; /* beside the one shown */
 
 	r->q->kept = r->q->kept < INT64_MAX / 4 ? r->q->kept + events
 	                                        : r->q->kept;
@@ -217,7 +173,7 @@ add(struct bucket_rows *r, const uint64_t *pcs, const struct go_bucket *b,
 {
 	uint64_t own[GO_MAX_BUCKET_STACK];
 	uint32_t stack[GO_MAX_BUCKET_STACK], n, nown;
-	bool sized = r->type <= BUCKETS_ALLOC;
+	bool sized = bucket_of_memory(r->type);
 	struct label size;
 	int rc = bucket_stack(&r->stacks, pcs, b->nstack, own, &nown);
 

@@ -14,7 +14,7 @@ struct go_elapsed {
 };
 
 struct bucket_rows {
-	enum buckets_type type;
+	enum profile_type_id type;
 	const struct go_profiles *from;
 	int64_t rate; /* sampling rate that the program set */
 	struct go_elapsed elapsed;
@@ -24,6 +24,8 @@ struct bucket_rows {
 	struct quality *q;
 };
 
+/* True for the types whose counts are of objects and bytes. */
+bool bucket_of_memory(enum profile_type_id type);
 void bucket_rows_done(struct bucket_rows *r);
 /*
  * Adds the counts in after, less those in before.

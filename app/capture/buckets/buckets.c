@@ -11,11 +11,9 @@
 
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 
-#define MAX_RATE  (INT64_C(1) << 62)
-#define TICK_NS   UINT64_C(10000000) /* precision of a process's start time */
-#define MAX_NAMED 64 /* processes whose programs a profile names */
+#define MAX_RATE (INT64_C(1) << 62)
+#define TICK_NS  UINT64_C(10000000) /* precision of a process's start time */
 
 /* Time in which a new process executes the program for which it is matched; it
  * could not be known before. */
@@ -38,7 +36,7 @@ struct looked {
 
 struct buckets {
 	const struct host *host;
-	enum buckets_type type;
+	enum profile_type_id type;
 	bool turn_on, keep_on; /* keep_on: until a later window turns it off */
 	uint32_t turned_on;    /* number of processes */
 	uint32_t unread;       /* processes that could not be read */
@@ -60,9 +58,11 @@ looked_done(struct looked *v)
 	go_buckets_done(&v->before);
 }
 
-void
-buckets_free(struct buckets *b)
+static void
+buckets_free(void *state)
 {
+	struct buckets *b = state;
+
 	if (!b)
 		return;
 	for (uint32_t i = 0; i < b->n; i++)
@@ -73,17 +73,19 @@ buckets_free(struct buckets *b)
 	free(b);
 }
 
+DEFINE_CLEANUP(struct buckets *, buckets_free)
+
 /* --- the first look --------------------------------------------------------
  */
 
 static enum go_list
-list_of(enum buckets_type type)
+list_of(enum profile_type_id type)
 {
 	static const enum go_list lists[] = {
-		[BUCKETS_MEMORY] = GO_LIST_MEMORY,
-		[BUCKETS_ALLOC] = GO_LIST_MEMORY,
-		[BUCKETS_BLOCK] = GO_LIST_BLOCK,
-		[BUCKETS_MUTEX] = GO_LIST_MUTEX,
+		[TYPE_memory] = GO_LIST_MEMORY,
+		[TYPE_alloc] = GO_LIST_MEMORY,
+		[TYPE_block] = GO_LIST_BLOCK,
+		[TYPE_mutex] = GO_LIST_MUTEX,
 	};
 
 	return lists[type];
@@ -139,15 +141,15 @@ read_rate(const struct buckets *b, struct looked *v)
 static int64_t
 our_rate(const struct buckets *b)
 {
-	return b->type == BUCKETS_BLOCK ? BLOCK_CYCLES : MUTEX_ONE_OF;
+	return b->type == TYPE_block ? BLOCK_CYCLES : MUTEX_ONE_OF;
 }
 
 static uint32_t
 keep_of(const struct buckets *b)
 {
-	return !b->keep_on                ? HOST_KEEP_NOT
-	       : b->type == BUCKETS_BLOCK ? HOST_KEEP_BLOCK
-	                                  : HOST_KEEP_MUTEX;
+	return !b->keep_on             ? HOST_KEEP_NOT
+	       : b->type == TYPE_block ? HOST_KEEP_BLOCK
+	                               : HOST_KEEP_MUTEX;
 }
 
 /* Makes a program count what it does not count. The first look found nothing,
@@ -190,39 +192,13 @@ stay_on(struct buckets *b, struct looked *v)
 static int
 look_at_program(struct buckets *b, struct looked *v, int32_t pid)
 {
-	uint32_t threads;
-	int rc;
+	int rc = engine_process(b->modules, pid, &v->proc);
 
-	v->proc = calloc(1, sizeof(*v->proc));
-	if (!v->proc)
-		return -ENOMEM;
-	v->proc->pid = v->proc->parent = v->proc->origin = (uint32_t)pid;
-	v->proc->modules = b->modules;
-	rc = process_read_maps(v->proc, b->modules, &threads);
 	if (!rc)
 		rc = find_program(b, v);
 	if (!rc)
 		rc = read_rate(b, v);
-	return rc == -EACCES || rc == -EPERM ? -EXDEV : rc;
-}
-
-/*
- * Reads the start time of a process, as in struct host_usage.
- *   Errors   -ESRCH, -ENOMEM
- */
-static int
-began_at(const struct buckets *b, int32_t pid, uint64_t *out)
-{
-	struct host_ask ask = {.op = HOST_USAGE, .count = 1, .list = {pid}};
-	CLEANUP_FREE struct host_reply *reply = malloc(sizeof(*reply));
-	int rc = reply ? host_answer(b->host, &ask, reply) : -ENOMEM;
-
-	if (rc)
-		return rc;
-	if (reply->value != 1 || reply->usage[0].pid != pid)
-		return -ESRCH;
-	*out = reply->usage[0].began_ns;
-	return 0;
+	return engine_error(rc);
 }
 
 /* Reads a process. counts_all: its counts so far belong to the profile, too. */
@@ -234,13 +210,13 @@ look(struct buckets *b, struct looked *v, int32_t pid, bool counts_all)
 
 	if (off)
 		rc = 0;
-	if (!rc && b->type != BUCKETS_MEMORY && !counts_all)
+	if (!rc && b->type != TYPE_memory && !counts_all)
 		rc = go_buckets_read(&v->at, list_of(b->type), &v->before);
 	if (!rc && off)
 		rc = turn_on(b, v);
 	else if (!rc)
 		stay_on(b, v);
-	return rc == -EACCES || rc == -EPERM ? -EXDEV : rc;
+	return engine_error(rc);
 }
 
 /* True when an error of one process must fail the whole profile. */
@@ -278,7 +254,7 @@ telling(int last, int rc)
 /* Reads all processes; those that can't be read are ignored
  * while others can. */
 static int
-look_at_all(struct buckets *b, const struct buckets_ask *ask)
+look_at_all(struct buckets *b, const struct engine_ask *ask)
 {
 	int last = -ESRCH;
 
@@ -313,15 +289,17 @@ is_looked_at(const struct buckets *b, int32_t pid)
 static int
 join(struct buckets *b, struct looked *v, int32_t pid)
 {
-	uint64_t began_ns;
-	int rc = began_at(b, pid, &began_ns);
+	struct host_usage now;
+	int rc = engine_usage(b->host, pid, &now);
 
-	return rc ? rc : look(b, v, pid, began_ns + TICK_NS >= b->boot_ns);
+	return rc ? rc : look(b, v, pid, now.began_ns + TICK_NS >= b->boot_ns);
 }
 
-int
-buckets_join(struct buckets *b, const int32_t *pids, size_t n)
+static int
+buckets_join(void *state, const int32_t *pids, size_t n)
 {
+	struct buckets *b = state;
+
 	for (size_t i = 0; i < n && b->n < b->room; i++) {
 		struct looked *v = &b->rows[b->n];
 		int rc = is_looked_at(b, pids[i]) ? -EEXIST
@@ -340,33 +318,23 @@ buckets_join(struct buckets *b, const int32_t *pids, size_t n)
 	return 0;
 }
 
-static uint64_t
-boot_ns(void)
+static int
+buckets_open(const struct engine_ask *ask, void **out)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_BOOTTIME, &t);
-	return (uint64_t)(t.tv_sec * NS_PER_S + t.tv_nsec);
-}
-
-int
-buckets_open(const struct host *host, const struct buckets_ask *ask,
-             struct buckets **out)
-{
-	CLEANUP_BUCKETS struct buckets *b = calloc(1, sizeof(*b));
+	CLEANUP(buckets_free_ptr) struct buckets *b = calloc(1, sizeof(*b));
 	int rc;
 
 	if (!b)
 		return -ENOMEM;
-	b->host = host;
+	b->host = ask->host;
 	b->type = ask->type;
-	b->turn_on = ask->turn_on && ask->type > BUCKETS_ALLOC;
-	b->room = ask->npids + BUCKETS_MAX_JOINED;
+	b->turn_on = ask->turn_on && !bucket_of_memory(ask->type);
+	b->room = ask->npids + ENGINE_MAX_JOINED;
 	b->rows = calloc(b->room, sizeof(*b->rows));
 	if (!b->rows)
 		return -ENOMEM;
-	rc = modules_new(host, &b->modules);
-	b->boot_ns = boot_ns();
+	rc = modules_new(ask->host, &b->modules);
+	b->boot_ns = engine_boot_ns();
 	b->start_ms = clock_wall_ms();
 	b->start_ns = clock_mono_ns();
 	b->start_cycles = bucket_cycles();
@@ -400,7 +368,7 @@ add_rows(const struct second *s, struct looked *v, const struct go_buckets *now)
 		.elapsed = s->elapsed,
 		.stacks = {.bin = v->bin,
 	                   .bias = v->at.bias,
-	                   .hide_runtime = s->b->type <= BUCKETS_ALLOC},
+	                   .hide_runtime = bucket_of_memory(s->b->type)},
 		.frames = {.r = r,
 	                   .modules = s->b->modules,
 	                   .module = v->module,
@@ -417,19 +385,6 @@ add_rows(const struct second *s, struct looked *v, const struct go_buckets *now)
 	return bucket_rows_add(&rows, &v->before, now);
 }
 
-/* Adds the name of a process to the profile: "process 42: /usr/bin/server". */
-static int
-add_name(const struct second *s, const struct looked *v)
-{
-	CLEANUP_BUF struct buf text = BUF_INIT(HOST_MAX_PATH + 32);
-
-	if (s->p->ncomments >= MAX_NAMED)
-		return 0;
-	buf_addf(&text, "process %u: %s", v->proc->pid,
-	         s->b->modules->rows[v->module]->path);
-	return buf_err(&text) ? 0 : profile_comment(s->p, buf_str(&text));
-}
-
 static int
 look_again(const struct second *s, struct looked *v)
 {
@@ -437,7 +392,7 @@ look_again(const struct second *s, struct looked *v)
 	int rc = go_buckets_read(&v->at, list_of(s->b->type), &now);
 
 	if (!rc)
-		rc = add_name(s, v);
+		rc = engine_name(v->proc, s->p);
 	return rc ? rc : add_rows(s, v, &now);
 }
 
@@ -465,14 +420,15 @@ static int
 add_header(const struct second *s, int64_t start_ms, int64_t rate)
 {
 	s->p->time_ns = start_ms * NS_PER_MS;
-	if (s->b->type != BUCKETS_MEMORY)
+	if (s->b->type != TYPE_memory)
 		s->p->duration_ns = (int64_t)s->elapsed.ns;
 	return buckets_header(s->p, s->b->type, rate);
 }
 
-int
-buckets_finish(struct buckets *b, struct profile **out, struct quality *quality)
+static int
+buckets_finish(void *state, struct profile **out, struct quality *quality)
 {
+	struct buckets *b = state;
 	CLEANUP_PROFILE struct profile *p = profile_new();
 	struct quality q = {0};
 	struct second s = {.b = b, .p = p, .q = &q};
@@ -503,7 +459,7 @@ buckets_finish(struct buckets *b, struct profile **out, struct quality *quality)
 /* A window: one look, and the last reading. */
 struct grown {
 	struct buckets b;
-	const struct buckets_ask *ask;
+	const struct engine_ask *ask;
 	const struct reading_head *last; /* NULL: no reading */
 	struct second s;
 	struct buf *next;
@@ -517,7 +473,7 @@ grown_done(struct grown *g)
 }
 
 void
-buckets_nobody(enum buckets_type type, uint32_t known_ms, struct buf *out)
+buckets_nobody(enum profile_type_id type, uint32_t known_ms, struct buf *out)
 {
 	reading_begin(out, type, known_ms);
 }
@@ -575,19 +531,19 @@ grown_look(struct grown *g, int32_t pid)
 {
 	CLEANUP(looked_done) struct looked v = {0};
 	struct reading_part part = {NULL, NULL};
-	uint64_t began_ns;
-	int rc = began_at(&g->b, pid, &began_ns), kept = 0;
+	struct host_usage usage;
+	int rc = engine_usage(g->b.host, pid, &usage), kept = 0;
 
 	if (rc)
 		return rc;
 	if (g->last)
-		part = reading_find(g->last, pid, began_ns);
+		part = reading_find(g->last, pid, usage.began_ns);
 	rc = look_at_program(&g->b, &v, pid);
 	if (!rc || (rc == -ENODATA && g->b.turn_on))
-		rc = read_one(g, &v, &part, began_ns);
+		rc = read_one(g, &v, &part, usage.began_ns);
 	if (rc && rc != -ESRCH && !is_fatal(rc) && part.process)
 		kept = reading_keep(g->next, &part);
-	return kept ? kept : rc == -EACCES || rc == -EPERM ? -EXDEV : rc;
+	return kept ? kept : engine_error(rc);
 }
 
 /* --- all processes of a window ----------------------------------------------
@@ -640,18 +596,17 @@ begin(struct grown *g)
 	};
 }
 
-int
-buckets_grown(const struct host *host, const struct buckets_ask *ask,
-              const void *last, size_t n, struct buf *next,
-              struct profile **out, struct quality *quality)
+static int
+buckets_grow(const struct engine_ask *ask, const void *last, size_t n,
+             struct buf *next, struct profile **out, struct quality *quality)
 {
 	CLEANUP_PROFILE struct profile *p = profile_new();
 	struct quality q = {0};
 	CLEANUP(grown_done)
 	struct grown g = {
-		.b = {.host = host,
+		.b = {.host = ask->host,
 	              .type = ask->type,
-	              .turn_on = ask->turn_on && ask->type != BUCKETS_ALLOC,
+	              .turn_on = ask->turn_on && ask->type != TYPE_alloc,
 	              .keep_on = true},
 		.ask = ask,
 		.next = next};
@@ -661,7 +616,7 @@ buckets_grown(const struct host *host, const struct buckets_ask *ask,
 	if (!rc && n)
 		rc = reading_check(last, n, ask->type, &g.last);
 	if (!rc)
-		rc = modules_new(host, &g.b.modules);
+		rc = modules_new(ask->host, &g.b.modules);
 	if (rc)
 		return rc;
 	reading_begin(next, ask->type, ask->known_ms);
@@ -682,3 +637,11 @@ buckets_grown(const struct host *host, const struct buckets_ask *ask,
 	*out = TAKE(p);
 	return 0;
 }
+
+const struct engine buckets_engine = {
+	.open = buckets_open,
+	.join = buckets_join,
+	.finish = buckets_finish,
+	.grow = buckets_grow,
+	.free = buckets_free,
+};

@@ -10,8 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define COLUMNS   4
-#define MAX_NAMED 64 /* processes whose programs a profile names */
+#define COLUMNS 4
 
 /* The counts of a process. */
 struct counts {
@@ -29,6 +28,7 @@ struct looked {
 
 struct heap {
 	const struct host *host;
+	struct symbols_cache *symbols;
 	bool in_use;
 	struct modules *modules;
 	struct memory_spare spare;
@@ -51,9 +51,11 @@ looked_done(struct looked *v)
 	counts_done(&v->before);
 }
 
-void
-heap_free(struct heap *h)
+static void
+heap_free(void *state)
 {
+	struct heap *h = state;
+
 	if (!h)
 		return;
 	for (uint32_t i = 0; i < h->n; i++)
@@ -63,6 +65,8 @@ heap_free(struct heap *h)
 	modules_free(h->modules);
 	free(h);
 }
+
+DEFINE_CLEANUP(struct heap *, heap_free)
 
 /* --- reading a process ------------------------------------------------------
  */
@@ -76,7 +80,7 @@ seen(void *arg, const Elf64_Sym *sym, const char *name)
 		*vaddr = sym->st_value;
 }
 
-/* Finds the library's variable; -ENODATA when a process has none. */
+/* Finds the library's variable; -ENOEXEC when a process has none. */
 static int
 find_head(const struct process *proc, uint64_t *out)
 {
@@ -96,7 +100,7 @@ find_head(const struct process *proc, uint64_t *out)
 		*out = map->bias + vaddr;
 		return 0;
 	}
-	return -ENODATA;
+	return -ENOEXEC;
 }
 
 static int
@@ -109,7 +113,7 @@ read_array(const struct memory *m, uint64_t at, size_t bytes, void *out)
 		rc = memory_copy(m, at, p, bytes);
 	if (rc) {
 		free(p);
-		return rc == -EFAULT ? -ENODATA : rc;
+		return rc == -EFAULT ? -ENOEXEC : rc;
 	}
 	*(void **)out = p;
 	return 0;
@@ -124,7 +128,7 @@ read_counts(struct heap *h, const struct looked *v, struct counts *out)
 	int rc = memory_copy(&mem, v->head, &out->head, sizeof(out->head));
 
 	if (rc || out->head.magic != HEAP_MAGIC)
-		return rc && rc != -EFAULT ? rc : -ENODATA;
+		return rc && rc != -EFAULT ? rc : -ENOEXEC;
 	out->n = out->head.nstacks < HEAP_STACKS ? out->head.nstacks
 	                                         : HEAP_STACKS;
 	out->nframes = out->head.nframes < HEAP_FRAMES ? out->head.nframes
@@ -145,19 +149,14 @@ read_counts(struct heap *h, const struct looked *v, struct counts *out)
 static int
 look_at_maps(struct heap *h, struct looked *v, int32_t pid)
 {
-	uint32_t threads;
-	int rc;
+	struct process *proc;
+	int rc = engine_process(h->modules, pid, &proc);
 
+	if (rc)
+		return rc;
 	process_free(v->proc);
-	v->proc = calloc(1, sizeof(*v->proc));
-	if (!v->proc)
-		return -ENOMEM;
-	v->proc->pid = v->proc->parent = v->proc->origin = (uint32_t)pid;
-	v->proc->modules = h->modules;
-	rc = process_read_maps(v->proc, h->modules, &threads);
-	if (!rc)
-		rc = find_head(v->proc, &v->head);
-	return rc == -EACCES || rc == -EPERM ? -EXDEV : rc;
+	v->proc = proc;
+	return find_head(v->proc, &v->head);
 }
 
 /* Adds a process; is_new: all that it counted belongs to the profile, but for
@@ -182,7 +181,7 @@ add(struct heap *h, int32_t pid, bool is_new)
 }
 
 static int
-look_at_all(struct heap *h, const struct heap_ask *ask)
+look_at_all(struct heap *h, const struct engine_ask *ask)
 {
 	int last = -ESRCH;
 
@@ -192,28 +191,28 @@ look_at_all(struct heap *h, const struct heap_ask *ask)
 		if (rc == -ENOMEM)
 			return rc;
 		h->unread += rc && rc != -ESRCH;
-		if (rc && rc != -ESRCH && last != -ENODATA)
+		if (rc && rc != -ESRCH && last != -ENOEXEC)
 			last = rc;
 	}
 	return h->n ? 0 : last;
 }
 
-int
-heap_open(const struct host *host, const struct heap_ask *ask,
-          struct heap **out)
+static int
+heap_open(const struct engine_ask *ask, void **out)
 {
-	CLEANUP_HEAP struct heap *h = calloc(1, sizeof(*h));
+	CLEANUP(heap_free_ptr) struct heap *h = calloc(1, sizeof(*h));
 	int rc;
 
 	if (!h)
 		return -ENOMEM;
-	h->host = host;
-	h->in_use = ask->in_use;
-	h->room = ask->npids + HEAP_MAX_JOINED;
+	h->host = ask->host;
+	h->symbols = ask->symbols;
+	h->in_use = ask->type == TYPE_memory;
+	h->room = ask->npids + ENGINE_MAX_JOINED;
 	h->start_ms = clock_wall_ms();
 	h->start_ns = clock_mono_ns();
 	h->rows = calloc(h->room, sizeof(*h->rows));
-	rc = h->rows ? modules_new(host, &h->modules) : -ENOMEM;
+	rc = h->rows ? modules_new(ask->host, &h->modules) : -ENOMEM;
 	if (!rc)
 		rc = look_at_all(h, ask);
 	if (!rc)
@@ -230,9 +229,11 @@ is_known(const struct heap *h, int32_t pid)
 	return false;
 }
 
-int
-heap_join(struct heap *h, const int32_t *pids, size_t n)
+static int
+heap_join(void *state, const int32_t *pids, size_t n)
 {
+	struct heap *h = state;
+
 	for (size_t i = 0; i < n && h->n < h->room; i++)
 		if (!is_known(h, pids[i]) && add(h, pids[i], true) == -ENOMEM)
 			return -ENOMEM;
@@ -331,37 +332,19 @@ add_stacks(struct second *s, const struct looked *v, const struct counts *c)
 	return rc;
 }
 
-/* Names a process in the profile: "process 42: /usr/bin/server". */
-static int
-add_name(const struct second *s, const struct process *proc)
-{
-	const struct map *map = process_program(proc);
-	CLEANUP_BUF struct buf text = BUF_INIT(HOST_MAX_PATH + 32);
-
-	if (!map || s->p->ncomments >= MAX_NAMED)
-		return 0;
-	buf_addf(&text, "process %u: %s", proc->pid,
-	         s->h->modules->rows[map->module]->path);
-	return buf_err(&text) ? 0 : profile_comment(s->p, buf_str(&text));
-}
-
 /* Adds what the process holds by the kernel's count. */
 static int
 add_resident(const struct second *s, const struct process *proc)
 {
-	struct host_ask ask = {
-		.op = HOST_USAGE, .count = 1, .list = {(int32_t)proc->pid}};
-	CLEANUP_FREE struct host_reply *reply = malloc(sizeof(*reply));
-	int rc = reply ? host_answer(s->h->host, &ask, reply) : -ENOMEM;
+	struct host_usage now;
+	int rc = engine_usage(s->h->host, (int32_t)proc->pid, &now);
 
-	if (!rc && reply->value == 1) {
-		const struct host_usage *now = &reply->usage[0];
-
-		s->q->resident += increase(now->rss_bytes, 0);
-		s->q->anonymous += increase(now->anonymous_bytes, 0);
-		s->q->mapped += increase(now->mapped_bytes, 0);
-	}
-	return rc;
+	if (rc)
+		return rc == -ESRCH ? 0 : rc;
+	s->q->resident += increase(now.rss_bytes, 0);
+	s->q->anonymous += increase(now.anonymous_bytes, 0);
+	s->q->mapped += increase(now.mapped_bytes, 0);
+	return 0;
 }
 
 static int
@@ -375,7 +358,7 @@ look_again(struct second *s, struct looked *v)
 	if (!rc)
 		rc = add_resident(s, v->proc);
 	if (!rc)
-		rc = add_name(s, v->proc);
+		rc = engine_name(v->proc, s->p);
 	if (rc)
 		return rc;
 	s->p->period = increase(now.head.mean, 0);
@@ -409,8 +392,8 @@ look_at_all_again(struct second *s)
 static int
 fill(struct second *s, struct namer *namer)
 {
-	int rc = buckets_header(
-		s->p, s->h->in_use ? BUCKETS_MEMORY : BUCKETS_ALLOC, 0);
+	int rc = buckets_header(s->p, s->h->in_use ? TYPE_memory : TYPE_alloc,
+	                        0);
 
 	s->p->time_ns = s->h->start_ms * NS_PER_MS;
 	if (!s->h->in_use)
@@ -420,12 +403,13 @@ fill(struct second *s, struct namer *namer)
 	return rc ? rc : look_at_all_again(s);
 }
 
-int
-heap_finish(struct heap *h, struct symbols_cache *symbols, struct profile **out,
-            struct quality *quality)
+static int
+heap_finish(void *state, struct profile **out, struct quality *quality)
 {
+	struct heap *h = state;
 	CLEANUP_PROFILE struct profile *p = profile_new();
-	CLEANUP_NAMER struct namer *n = namer_new(h->modules, h->host, symbols);
+	CLEANUP_NAMER struct namer *n =
+		namer_new(h->modules, h->host, h->symbols);
 	struct quality q = {0};
 	struct second s = {.h = h, .p = p, .q = &q};
 	int rc = p && n ? fill(&s, n) : -ENOMEM;
@@ -441,3 +425,10 @@ heap_finish(struct heap *h, struct symbols_cache *symbols, struct profile **out,
 	*out = TAKE(p);
 	return 0;
 }
+
+const struct engine heap_engine = {
+	.open = heap_open,
+	.join = heap_join,
+	.finish = heap_finish,
+	.free = heap_free,
+};

@@ -83,42 +83,32 @@ source_close(struct recorder *c, struct source *source)
 	free(source);
 }
 
-enum capture_of
-capture_of_type(const char *type)
+/* Finds what is sampled for a type; -EINVAL: nothing. */
+static int
+kind_of(enum profile_type_id type, enum sampler_kind *out)
 {
-	static const struct {
-		const char *type;
-		enum capture_of of;
-	} rows[] = {
-		{"cpu", CAPTURE_OF_CPU},     {"block", CAPTURE_OF_BLOCK},
-		{"mutex", CAPTURE_OF_MUTEX}, {"io", CAPTURE_OF_IO},
-		{"alloc", CAPTURE_OF_ALLOC}, {"memory", CAPTURE_OF_INUSE},
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-		if (!strcmp(rows[i].type, type))
-			return rows[i].of;
-	return CAPTURE_OFS;
-}
-
-static enum sampler_kind
-kind_of(enum capture_of of)
-{
-	switch (of) {
-	case CAPTURE_OF_BLOCK:
-	case CAPTURE_OF_MUTEX:
-		return SAMPLER_WAITS;
-	case CAPTURE_OF_IO:
-		return SAMPLER_CALLS;
-	case CAPTURE_OF_ALLOC:
-		return SAMPLER_ALLOCS;
-	case CAPTURE_OF_INUSE:
-		return SAMPLER_INUSE;
-	case CAPTURE_OF_CPU:
-	case CAPTURE_OFS:
+	switch (type) {
+	case TYPE_cpu:
+		*out = SAMPLER_CLOCK;
+		return 0;
+	case TYPE_block:
+	case TYPE_mutex:
+		*out = SAMPLER_WAITS;
+		return 0;
+	case TYPE_io:
+		*out = SAMPLER_CALLS;
+		return 0;
+	case TYPE_alloc:
+		*out = SAMPLER_ALLOCS;
+		return 0;
+	case TYPE_memory:
+		*out = SAMPLER_INUSE;
+		return 0;
+	case TYPE_goroutine:
+	case TYPES:
 		break;
 	}
-	return SAMPLER_CLOCK;
+	return -EINVAL;
 }
 
 static int
@@ -169,10 +159,12 @@ static int
 source_of(struct recorder *c, uint64_t period_ns, const struct capture_ask *ask,
           struct source **out)
 {
-	const enum sampler_kind kind = kind_of(ask->of);
 	struct source **unused = NULL;
-	int rc;
+	enum sampler_kind kind;
+	int rc = kind_of(ask->type, &kind);
 
+	if (rc)
+		return rc;
 	for (unsigned i = 0; i < CAPTURES_MAX_SAMPLERS; i++) {
 		if (!c->sources[i]) {
 			unused = &c->sources[i];
@@ -233,7 +225,7 @@ capture_new(struct recorder *all, const struct capture_ask *ask,
             struct capture **out)
 {
 	CLEANUP(capture_free_ptr) struct capture *c = calloc(1, sizeof(*c));
-	bool clock = ask->of == CAPTURE_OF_CPU;
+	bool clock = ask->type == TYPE_cpu;
 	uint64_t period = clock ? rate_period_ns(ask->rate) : RINGS_NS;
 	int rc;
 
@@ -241,13 +233,13 @@ capture_new(struct recorder *all, const struct capture_ask *ask,
 		return -ENOMEM;
 	c->slot = ask->slot;
 	c->began = BUF_INIT(CAPTURE_MAX_BEGAN);
-	c->of = ask->of;
+	c->type = ask->type;
 	if (clock) {
 		c->quality.asked_rate = (int64_t)ask->rate * 1000;
 		c->quality.run_rate = rate_millihertz(period);
 	}
 	rc = trie_init(&c->trie, all->conf.max_nodes);
-	if (!rc && c->of == CAPTURE_OF_INUSE) {
+	if (!rc && c->type == TYPE_memory) {
 		c->rows = calloc(INUSE_ROWS, sizeof(*c->rows));
 		rc = c->rows ? 0 : -ENOMEM;
 	}

@@ -103,17 +103,18 @@ wants(const struct capture *c, const struct record *r)
 {
 	const struct emit_event *e = r->sample.emitted;
 
-	switch (c->of) {
-	case CAPTURE_OF_CPU:
-	case CAPTURE_OF_BLOCK:
-	case CAPTURE_OF_ALLOC:
-	case CAPTURE_OF_INUSE:
+	switch (c->type) {
+	case TYPE_cpu:
+	case TYPE_block:
+	case TYPE_alloc:
+	case TYPE_memory:
 		return true;
-	case CAPTURE_OF_MUTEX:
+	case TYPE_mutex:
 		return e->class == EMIT_LOCK;
-	case CAPTURE_OF_IO:
+	case TYPE_io:
 		return e->class == EMIT_IO;
-	case CAPTURE_OFS:
+	case TYPE_goroutine:
+	case TYPES:
 		break;
 	}
 	return false;

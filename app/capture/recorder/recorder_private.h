@@ -59,7 +59,7 @@ struct row {
 
 struct capture {
 	uint32_t slot;
-	enum capture_of of;
+	enum profile_type_id type;
 	struct source *source;
 	struct modules *modules;
 	struct trie trie;

@@ -42,7 +42,7 @@ finisher_init(struct finisher *f)
 	f->locations = calloc(places + 1, sizeof(*f->locations));
 	f->named = calloc(places + 1, sizeof(*f->named));
 	f->rows = calloc(nodes, sizeof(*f->rows));
-	if (f->capture->of == CAPTURE_OF_INUSE)
+	if (f->capture->type == TYPE_memory)
 		f->in_use = calloc(nodes, sizeof(*f->in_use));
 	return f->profile && f->locations && f->named && f->rows &&
 	                       (f->in_use || !f->capture->rows)
@@ -63,19 +63,6 @@ capture_namer(const struct capture *any, const struct host *host,
 		n->java_age_ns = JAVA_MAP_AGE_NS;
 	return n;
 }
-
-/* The values of each sample, as Go's own profiles name them. */
-static const struct values {
-	const char *count, *value, *unit;
-	const char *bytes; /* beside them; NULL: none */
-} values[] = {
-	[CAPTURE_OF_CPU] = {"samples", "cpu", "nanoseconds", NULL},
-	[CAPTURE_OF_BLOCK] = {"contentions", "delay", "nanoseconds", NULL},
-	[CAPTURE_OF_MUTEX] = {"contentions", "delay", "nanoseconds", NULL},
-	[CAPTURE_OF_IO] = {"operations", "delay", "nanoseconds", "transferred"},
-	[CAPTURE_OF_ALLOC] = {"alloc_objects", "alloc_space", "bytes", NULL},
-	[CAPTURE_OF_INUSE] = {"inuse_objects", "inuse_space", "bytes", NULL},
-};
 
 /* --- rows of the profile ---------------------------------------------------
  */
@@ -158,7 +145,7 @@ add_sample(struct finisher *f, uint32_t node)
 		row[2] = objects_of(&f->in_use[node]);
 		row[3] = (int64_t)f->in_use[node].value;
 	}
-	if (f->in_use || f->capture->of == CAPTURE_OF_ALLOC)
+	if (f->in_use || f->capture->type == TYPE_alloc)
 		first = locations_of_allocator(f->profile, stack, n,
 		                               !f->in_use);
 	return profile_sample_row(f->profile, &stack[first], n - first, NULL, 0,
@@ -181,25 +168,12 @@ static int
 add_header(struct finisher *f, uint64_t duration_ns)
 {
 	struct profile *p = f->profile;
-	const struct values *of = &values[f->capture->of];
-	int rc = 0;
+	const struct type *type = &profile_types[f->capture->type];
+	int rc = type_values(type, p);
 
-	if (f->in_use) /* what was allocated comes first */
-		rc = profile_type(p, "alloc_objects", "count")
-		             ?: profile_type(p, "alloc_space", "bytes");
 	if (!rc)
-		rc = profile_type(p, of->count, "count");
-	if (!rc)
-		rc = profile_type(p, of->value, of->unit);
-	if (!rc && of->bytes)
-		rc = profile_type(p, of->bytes, "bytes");
-	if (!rc)
-		rc = profile_cstring(p, of->value, &p->default_type);
-	if (!rc)
-		rc = profile_cstring(p, of->value, &p->period_type.type);
-	if (!rc)
-		rc = profile_cstring(p, of->unit, &p->period_type.unit);
-	p->period = f->capture->of == CAPTURE_OF_CPU
+		rc = type_period(type, p);
+	p->period = f->capture->type == TYPE_cpu
 	                    ? (int64_t)f->capture->source->period_ns
 	                    : 1;
 	p->time_ns = f->capture->start_ms * NS_PER_MS;
@@ -256,7 +230,7 @@ capture_profile(const struct capture *c, struct namer *namer,
 	namer->quality = &q;
 	q.duration_ms = (int64_t)duration_of(c) / NS_PER_MS;
 	q.dropped = (int64_t)c->trie.folded;
-	if (c->of == CAPTURE_OF_CPU)
+	if (c->type == TYPE_cpu)
 		q.cpu_ns = (int64_t)c->trie.total.value;
 	q.stack_bytes = sampler_asked(c->source->sampler)->stack_bytes;
 	q.notes |= sampler_notes(c->source->sampler);

@@ -16,17 +16,22 @@ struct snapshot {
 	struct process **procs;
 	uint32_t nprocs;
 	struct profile *profile;
-	struct quality *quality;
+	struct quality quality;
 	struct breaks breaks;
 	struct namer *namer;
 	struct locations locations;
 	struct symbols_cache *symbols;
+	enum way_program program; /* whose stacks are wanted */
 	struct proc_stack *stack; /* of the current thread */
 };
 
 static void
-snapshot_done(struct snapshot *s)
+snapshot_free(void *state)
 {
+	struct snapshot *s = state;
+
+	if (!s)
+		return;
 	namer_free(s->namer);
 	for (uint32_t i = 0; i < s->nprocs; i++)
 		process_free(s->procs[i]);
@@ -36,32 +41,16 @@ snapshot_done(struct snapshot *s)
 	free(s->stack);
 	modules_free(s->modules);
 	profile_free(s->profile);
+	free(s);
 }
+
+DEFINE_CLEANUP(struct snapshot *, snapshot_free)
 
 /* --- processes -------------------------------------------------------------
  */
 
 static int
-add_process(struct snapshot *s, int32_t pid)
-{
-	CLEANUP(process_free_ptr)
-	struct process *proc = calloc(1, sizeof(*proc));
-	uint32_t threads;
-	int rc;
-
-	if (!proc)
-		return -ENOMEM;
-	proc->pid = proc->parent = proc->origin = (uint32_t)pid;
-	proc->modules = s->modules;
-	rc = process_read_maps(proc, s->modules, &threads);
-	if (rc)
-		return rc;
-	s->procs[s->nprocs++] = TAKE(proc);
-	return 0;
-}
-
-static int
-add_processes(struct snapshot *s, const struct snapshot_ask *ask)
+add_processes(struct snapshot *s, const struct engine_ask *ask)
 {
 	int last = -ESRCH;
 
@@ -69,14 +58,16 @@ add_processes(struct snapshot *s, const struct snapshot_ask *ask)
 	if (!s->procs)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < ask->npids; i++) {
-		int rc = add_process(s, ask->pids[i]);
+		int rc = engine_process(s->modules, ask->pids[i],
+		                        &s->procs[s->nprocs]);
 
-		if (rc == -EACCES || rc == -EPERM)
-			last = -EXDEV;
+		s->nprocs += !rc;
+		if (rc == -EXDEV)
+			last = rc;
 		else if (rc && rc != -ESRCH)
 			return rc;
 	}
-	s->quality->processes = s->nprocs;
+	s->quality.processes = s->nprocs;
 	return s->nprocs ? 0 : last;
 }
 
@@ -154,7 +145,7 @@ add_thread(struct snapshot *s, const struct snapshot_batch *b, size_t i)
 		rc = profile_sample(s->profile, stack, (uint32_t)n, labels,
 		                    nlabels, &one);
 	if (!rc)
-		count(s->quality, snapshot_row(b, i), s->stack);
+		count(&s->quality, snapshot_row(b, i), s->stack);
 	if (snapshot_row(b, i)->how != THREAD_UNREAD)
 		breaks_count(&s->breaks, s->stack);
 	return rc;
@@ -264,19 +255,17 @@ add_goroutines(struct snapshot *s, const struct process *proc)
 		return -ENOEXEC;
 	ask.module = map->module;
 	ask.bias = map->bias;
-	rc = goroutines_add(&ask, s->profile, s->quality);
-	if (rc == -EACCES || rc == -EPERM)
-		return -EXDEV;
-	return rc == -ESRCH ? 0 : rc; /* a process that ended has no
-	                                 goroutines */
+	rc = goroutines_add(&ask, s->profile, &s->quality);
+	return rc == -ESRCH ? 0 : engine_error(rc); /* a process that ended has
+	                                 no goroutines */
 }
 
 static int
-add_stacks(struct snapshot *s, enum snapshot_of of, struct process *proc)
+add_stacks(struct snapshot *s, struct process *proc)
 {
-	int rc = of == SNAPSHOT_THREADS ? -ENOEXEC : add_goroutines(s, proc);
+	int rc = s->program & PROGRAM_go ? add_goroutines(s, proc) : -ENOEXEC;
 
-	if (rc == -ENOEXEC && of != SNAPSHOT_GOROUTINES)
+	if (rc == -ENOEXEC && s->program & PROGRAM_native)
 		rc = add_threads(s, proc);
 	return rc;
 }
@@ -286,17 +275,12 @@ add_stacks(struct snapshot *s, enum snapshot_of of, struct process *proc)
 static int
 add_header(struct profile *p)
 {
-	int rc = profile_type(p, "goroutine", "count");
+	const struct type *type = &profile_types[TYPE_goroutine];
+	int rc = type_values(type, p);
 
-	if (!rc)
-		rc = profile_cstring(p, "goroutine", &p->default_type);
-	if (!rc)
-		rc = profile_cstring(p, "goroutine", &p->period_type.type);
-	if (!rc)
-		rc = profile_cstring(p, "count", &p->period_type.unit);
 	p->period = 1;
 	p->time_ns = clock_wall_ms() * NS_PER_MS;
-	return rc;
+	return rc ? rc : type_period(type, p);
 }
 
 /* Adds the main program's mapping first, where readers expect it. */
@@ -316,29 +300,59 @@ add_program(struct snapshot *s, const struct process *proc)
 /* Reads goroutines of all processes. Programs other than Go, such as a shell,
  * are ignored when another process has goroutines. */
 static int
-add_all(struct snapshot *s, enum snapshot_of of)
+add_all(struct snapshot *s)
 {
 	int last = -ESRCH;
 
 	for (uint32_t i = 0; i < s->nprocs; i++) {
-		int rc = add_stacks(s, of, s->procs[i]);
+		int rc = add_stacks(s, s->procs[i]);
 
 		if (rc && rc != -ENOEXEC && rc != -EPROTO)
 			return rc;
-		s->quality->processes_unread += rc != 0;
-		s->quality->processes -= rc != 0;
+		s->quality.processes_unread += rc != 0;
+		s->quality.processes -= rc != 0;
 		last = rc ? rc : last;
 	}
-	return s->quality->kept ? 0 : last;
+	return s->quality.kept ? 0 : last;
 }
 
 static int
-fill(struct snapshot *s, const struct snapshot_ask *ask)
+snapshot_open(const struct engine_ask *ask, void **out)
 {
-	int rc = add_processes(s, ask);
+	CLEANUP(snapshot_free_ptr) struct snapshot *s = calloc(1, sizeof(*s));
+	int rc;
 
+	if (!s)
+		return -ENOMEM;
+	s->host = ask->host;
+	s->symbols = ask->symbols;
+	s->program = ask->program;
+	s->profile = profile_new();
+	s->stack = calloc(1, sizeof(*s->stack));
+	rc = s->profile && s->stack ? modules_new(ask->host, &s->modules)
+	                            : -ENOMEM;
 	if (!rc)
-		rc = add_header(s->profile);
+		rc = add_processes(s, ask);
+	if (!rc)
+		*out = TAKE(s);
+	return rc;
+}
+
+/* Nobody joins a moment. */
+static int
+snapshot_join(void *state, const int32_t *pids, size_t n)
+{
+	(void)state;
+	(void)pids;
+	(void)n;
+	return 0;
+}
+
+static int
+fill(struct snapshot *s)
+{
+	int rc = add_header(s->profile);
+
 	if (!rc)
 		rc = add_program(s, s->procs[0]);
 	if (rc)
@@ -346,35 +360,33 @@ fill(struct snapshot *s, const struct snapshot_ask *ask)
 	s->namer = namer_new(s->modules, s->host, s->symbols);
 	if (!s->namer)
 		return -ENOMEM;
-	s->namer->quality = s->quality;
+	s->namer->quality = &s->quality;
 	s->locations = locations_of(s->namer, s->profile);
-	return add_all(s, ask->of);
+	return add_all(s);
 }
 
-int
-snapshot_profile(const struct host *host, const struct snapshot_ask *ask,
-                 struct symbols_cache *symbols, struct profile **out,
-                 struct quality *quality)
+static int
+snapshot_finish(void *state, struct profile **out, struct quality *quality)
 {
-	struct quality q = {0};
-	CLEANUP(snapshot_done)
-	struct snapshot s = {.host = host,
-	                     .symbols = symbols,
-	                     .quality = &q,
-	                     .profile = profile_new(),
-	                     .stack = calloc(1, sizeof(*s.stack))};
-	int rc = s.profile && s.stack ? modules_new(host, &s.modules) : -ENOMEM;
+	struct snapshot *s = state;
+	struct quality *q = &s->quality;
+	int rc = fill(s);
 
-	if (!rc)
-		rc = fill(&s, ask);
 	if (rc)
 		return rc;
-	q.duration_ms = s.profile->duration_ns / NS_PER_MS;
-	if (q.unread > q.kept / 2)
-		q.notes |= QUALITY_NOTE_OF(NO_STACKS);
-	breaks_tell(&s.breaks, s.modules, &q);
-	quality_conclude_stacks(&q);
-	*quality = q;
-	*out = TAKE(s.profile);
+	q->duration_ms = s->profile->duration_ns / NS_PER_MS;
+	if (q->unread > q->kept / 2)
+		q->notes |= QUALITY_NOTE_OF(NO_STACKS);
+	breaks_tell(&s->breaks, s->modules, q);
+	quality_conclude_stacks(q);
+	*quality = *q;
+	*out = TAKE(s->profile);
 	return 0;
 }
+
+const struct engine snapshot_engine = {
+	.open = snapshot_open,
+	.join = snapshot_join,
+	.finish = snapshot_finish,
+	.free = snapshot_free,
+};

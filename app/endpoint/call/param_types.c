@@ -11,7 +11,7 @@
 static const char *const resolution_words[] = {
 	"auto", "captured", "minute", "hour", "day", "none", NULL};
 static const char *const type_words[] = {
-#define PROFILE_TYPE(name, sample, unit, count, kind, engine, doc) #name,
+#define PROFILE_TYPE(name, ...) #name,
 #include "types.def"
 #undef PROFILE_TYPE
 	NULL,

@@ -64,7 +64,7 @@ plain(struct import *im, const struct type *row)
 {
 	int r;
 
-	im->counts = im->plain = row->engine == TYPE_SAMPLER;
+	im->counts = im->plain = row == &profile_types[TYPE_cpu];
 	im->scale = 1;
 	if (!im->counts)
 		return profile_type(im->p, row->sample, row->unit);

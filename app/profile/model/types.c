@@ -2,13 +2,15 @@
 
 #include "base/cleanup.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { COUNTER, GAUGE };
 
 const struct type profile_types[] = {
-#define PROFILE_TYPE(name, sample, unit, count, kind, engine, doc) \
-	{#name, sample, unit, count, kind == GAUGE, TYPE_##engine, doc},
+#define PROFILE_TYPE(name, sample, unit, count, kind, values, doc) \
+	{#name, sample, unit, count, values, kind == GAUGE, doc},
 #include "types.def"
 #undef PROFILE_TYPE
 };
@@ -30,4 +32,27 @@ type_is_gauge(const char *type)
 	const struct type *t = type_find(type);
 
 	return t && t->gauge;
+}
+
+int
+type_values(const struct type *t, struct profile *p)
+{
+	CLEANUP_FREE char *values = strdup(t->values);
+	char *unit, *rest = values;
+	int rc = values ? 0 : -ENOMEM;
+
+	while (!rc && (unit = strsep(&rest, " "))) {
+		const char *sample = strsep(&unit, "/");
+
+		rc = profile_type(p, sample, unit);
+	}
+	return rc ? rc : profile_cstring(p, t->sample, &p->default_type);
+}
+
+int
+type_period(const struct type *t, struct profile *p)
+{
+	int rc = profile_cstring(p, t->sample, &p->period_type.type);
+
+	return rc ? rc : profile_cstring(p, t->unit, &p->period_type.unit);
 }

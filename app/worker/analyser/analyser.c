@@ -30,93 +30,61 @@ id_fits(const char id[static ID_MAX])
 	return id[0] && memchr(id, '\0', ID_MAX);
 }
 
-static void
-start(struct analyser *a, const struct msg_start *m, struct analyser_job *job)
+/* Opens what a finisher waits on that lets time pass. */
+static int
+open_event(struct analyser_job *job)
 {
-	struct capture_ask ask = {
-		.slot = (uint32_t)(job - a->jobs),
-		.of = m->of,
-		.rate = m->rate,
-		.duration_ns = m->duration_ms * (uint64_t)NS_PER_MS,
-		.pids = m->pids,
-		.npids = m->npids,
-		.timeline_bytes =
-			job->timeline_fd < 0
-				? 0
-				: (size_t)a->conf->worker_timeline_bytes,
-	};
+	if (job->event_fd >= 0)
+		return 0;
+	job->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	job->joined_fd = memfd_create("stoker-joined", MFD_CLOEXEC);
+	return job->event_fd < 0 || job->joined_fd < 0 ? -errno : 0;
+}
+
+/* Takes a job's profile by the first of its ways. An engine other than the
+ * recorder does all its work in a finisher. */
+static void
+start(struct analyser *a, struct analyser_job *job)
+{
 	int rc;
 
-	memcpy(a->blame->ids[ask.slot], m->id, ID_MAX);
-	rc = recorder_start(a->captures, &ask, &job->capture);
-	if (rc) {
-		analyser_fail(a, job, false, analyser_error(rc), rc);
-		analyser_clear(job);
-		return;
-	}
-	job->start_ms = capture_start_ms(job->capture);
-	analyser_prepare_fork(a);
-}
-
-/* Starts a finisher for a snapshot or buckets, which does all the work, and
- * waits if necessary. */
-static void
-start_finisher(struct analyser *a, const struct msg_start *m,
-               struct analyser_job *job)
-{
-	int rc = 0;
-
-	job->start_ms = clock_wall_ms();
-	job->kind = m->kind;
-	job->of = m->of;
-	job->set = m->set;
-	job->known_ms = m->known_ms;
-	job->instead = m->instead;
-	job->duration_ms = m->duration_ms;
-	job->npids = m->npids;
-	memcpy(job->pids, m->pids, sizeof(job->pids));
-	if (m->kind == WORKER_BUCKETS || m->kind == WORKER_HEAP) {
-		job->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-		job->joined_fd = memfd_create("stoker-joined", MFD_CLOEXEC);
-		rc = job->event_fd < 0 || job->joined_fd < 0 ? -errno : 0;
-	}
-	if (!rc)
-		rc = analyser_fork_finisher(a, job, job->out_fd, false,
-		                            &job->finisher);
+	memcpy(a->blame->ids[job - a->jobs], job->id, ID_MAX);
+	if (analyser_engine(job))
+		rc = open_event(job)
+		             ?: analyser_fork_finisher(a, job, job->out_fd,
+		                                       false, &job->finisher);
+	else
+		rc = analyser_record(a, job,
+		                     job->duration_ms * (uint64_t)NS_PER_MS);
 	if (rc) {
 		analyser_fail(a, job, false, analyser_error(rc), rc);
 		analyser_clear(job);
 	}
 }
 
+/* Takes START or GROW. */
 static void
 take_start(struct analyser *a, const struct msg_start *m, int fds[static 2])
 {
-	struct analyser_job none = ANALYSER_NO_JOB, *job;
+	struct analyser_job new = ANALYSER_NO_JOB, *job;
 
-	if (!id_fits(m->id))
-		return;
-	memcpy(none.id, m->id, ID_MAX);
-	if (fds[0] < 0 || m->npids > WORKER_MAX_PIDS ||
-	    m->duration_ms > UINT64_MAX / 2 / (uint64_t)NS_PER_MS ||
-	    (m->kind == WORKER_SAMPLES && m->of >= CAPTURE_OFS) ||
+	if (!analyser_take_ask(&new, m) || fds[0] < 0 ||
 	    analyser_job(a, m->id)) {
-		analyser_fail(a, &none, false, CAPTURE_BAD_START, 0);
+		analyser_fail(a, &new, false, CAPTURE_BAD_START, 0);
 		return;
 	}
 	job = analyser_job(a, "");
 	if (!job) {
-		analyser_fail(a, &none, false, CAPTURE_BUSY, 0);
+		analyser_fail(a, &new, false, CAPTURE_BUSY, 0);
 		return;
 	}
-	*job = none;
-	job->out_fd = TAKE_FD(fds[0]);
-	*(m->kind == WORKER_GROWTH ? &job->in_fd : &job->timeline_fd) =
+	new.make = m->type == MSG_GROW ? analyser_grow : analyser_take;
+	new.start_ms = clock_wall_ms();
+	new.out_fd = TAKE_FD(fds[0]);
+	*(m->type == MSG_GROW ? &new.in_fd : &new.timeline_fd) =
 		TAKE_FD(fds[1]);
-	if (m->kind != WORKER_SAMPLES)
-		start_finisher(a, m, job);
-	else
-		start(a, m, job);
+	*job = new;
+	start(a, job);
 }
 
 /* Takes an answer to parse. A capture whose first step has just ended may come
@@ -138,6 +106,7 @@ take_pull(struct analyser *a, const struct msg_pull *m, int fds[static 2])
 	*job = none;
 	job->out_fd = TAKE_FD(fds[0]);
 	job->body_fd = TAKE_FD(fds[1]);
+	job->make = analyser_read;
 	job->pull = *m;
 	job->start_ms = m->start_ms;
 	rc = analyser_fork_finisher(a, job, job->out_fd, false, &job->finisher);
@@ -230,6 +199,7 @@ take_symbolize(struct analyser *a, const struct msg_capture *m,
 	*job = none;
 	job->out_fd = TAKE_FD(fds[0]);
 	job->in_fd = TAKE_FD(fds[1]);
+	job->make = analyser_rename;
 	rc = analyser_fork_finisher(a, job, job->out_fd, false, &job->finisher);
 	if (rc) {
 		analyser_fail(a, job, false, CAPTURE_INTERNAL, rc);
@@ -278,7 +248,8 @@ take_message(struct analyser *a)
 
 	if (n <= 0)
 		return n ? (int)n : -EPIPE;
-	if (n == sizeof(m.start) && m.type == MSG_START)
+	if (n == sizeof(m.start) &&
+	    (m.type == MSG_START || m.type == MSG_GROW) && id_fits(m.start.id))
 		take_start(a, &m.start, fds);
 	else if (n == sizeof(m.start) && m.type == MSG_WATCH &&
 	         id_fits(m.start.id))
@@ -357,27 +328,17 @@ look_at_jobs(struct analyser *a)
 		a->told_ns = now;
 }
 
-/* Samples what no process counts of itself, with those that have joined. */
+/* Tries the next way, with those that have joined. */
 static void
-sample_instead(struct analyser *a, struct analyser_job *job)
+try_next(struct analyser *a, struct analyser_job *job)
 {
-	struct msg_start m = {
-		.type = MSG_START,
-		.kind = WORKER_SAMPLES,
-		.of = job->instead,
-		.duration_ms = job->duration_ms,
-		.npids = job->npids,
-	};
-	ssize_t n = pread(job->joined_fd, m.pids, sizeof(m.pids), 0);
+	ssize_t n = pread(job->joined_fd, job->pids, sizeof(job->pids), 0);
 
-	memcpy(m.id, job->id, sizeof(m.id));
 	if (n > 0)
-		m.npids = (uint32_t)n / sizeof(*m.pids);
-	else
-		memcpy(m.pids, job->pids, sizeof(m.pids));
+		job->npids = (uint32_t)n / sizeof(*job->pids);
 	job->finisher = 0;
-	job->kind = WORKER_SAMPLES;
-	start(a, &m, job);
+	job->ways = analyser_next(job);
+	start(a, job);
 }
 
 /* Handles the end of a finisher. One that was able to report has sent DONE and
@@ -387,8 +348,7 @@ finisher_ended(struct analyser *a, pid_t pid, int status)
 {
 	bool good = WIFEXITED(status) && WEXITSTATUS(status) == 0;
 	bool cpu = WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU;
-	bool to_sample = WIFEXITED(status) &&
-	                 WEXITSTATUS(status) == ANALYSER_SAMPLE;
+	bool next = WIFEXITED(status) && WEXITSTATUS(status) == ANALYSER_NEXT;
 	enum capture_error e = cpu ? CAPTURE_FINISH_CPU : CAPTURE_FINISH_DIED;
 
 	analyser_learn(a, pid, good);
@@ -401,8 +361,8 @@ finisher_ended(struct analyser *a, pid_t pid, int status)
 			if (!good)
 				analyser_fail(a, job, true, e, 0);
 			job->checkpointer = 0;
-		} else if (job->finisher == pid && to_sample) {
-			sample_instead(a, job);
+		} else if (job->finisher == pid && next) {
+			try_next(a, job);
 		} else if (job->finisher == pid) {
 			if (!good)
 				analyser_fail(a, job, false, e, 0);

@@ -5,11 +5,31 @@
 #pragma once
 
 #include "base/conf.h"
+#include "capture/engine.h"
 #include "capture/recorder.h"
 #include "worker/ipc/messages.h"
 
+struct analyser;
+struct analyser_job;
+
+/* What a finisher makes. */
+struct analyser_made {
+	struct profile *profile;
+	struct quality quality;
+	struct timeline *timeline; /* NULL: there is none */
+	int reading;               /* for the next GROW; -1 */
+	int64_t start_ms;
+	bool checkpoint; /* no timeline is wanted */
+};
+/* Makes the profile of a job; *sys_error tells more, or is 0. */
+typedef enum capture_error
+analyser_make(const struct analyser *a, const struct analyser_job *job,
+              const struct host *host, struct analyser_made *out,
+              int *sys_error);
+
 struct analyser_job {
 	char id[ID_MAX];         /* "": unused */
+	analyser_make *make;     /* what the finisher does */
 	struct capture *capture; /* NULL once a finisher has it */
 	int out_fd;
 	int in_fd;       /* a stored profile to symbolize, or a reading; -1 */
@@ -20,8 +40,9 @@ struct analyser_job {
 	int64_t start_ms;
 	int body_fd; /* the fetched answer; -1: none */
 	struct msg_pull pull;
-	/* Parameters of a job that a finisher does alone. */
-	uint32_t kind, of, set, known_ms, instead;
+	/* Of START, WATCH and GROW. The first of the ways is taken. */
+	uint64_t ways;
+	uint32_t rate, set, known_ms;
 	uint64_t duration_ms;
 	/*
 	 * Descriptors for a finisher that waits: an eventfd, to which
@@ -33,10 +54,10 @@ struct analyser_job {
 	int32_t pids[WORKER_MAX_PIDS];
 };
 
-/* How a finisher ends that did nothing, since there is no Go program: its job
- * is sampled instead. */
-#define ANALYSER_SAMPLE 3
-#define ANALYSER_STOP   (UINT64_C(1) << 32)
+/* How a finisher ends that did nothing, since no process is one that its engine
+ * takes: the next way is tried. */
+#define ANALYSER_NEXT 3
+#define ANALYSER_STOP (UINT64_C(1) << 32)
 #define ANALYSER_NO_JOB                                                      \
 	{                                                                    \
 		.out_fd = -1, .timeline_fd = -1, .body_fd = -1, .in_fd = -1, \
@@ -104,8 +125,24 @@ void analyser_learn(struct analyser *a, pid_t child, bool good);
 struct analyser_job *analyser_job(struct analyser *a, const char *id);
 /* Closes a job's descriptors, and marks it as unused. */
 void analyser_clear(struct analyser_job *job);
-/* Translates an error of recorder_start() or snapshot_profile(). */
+/* Translates an error of recorder_start(), or of another engine. */
 enum capture_error analyser_error(int rc);
+
+/* Sets the parameters of a job, and its id; false when it can't be done. */
+bool analyser_take_ask(struct analyser_job *job, const struct msg_start *m);
+/* Returns the engine of the way that is taken; NULL: the recorder. */
+const struct engine *analyser_engine(const struct analyser_job *job);
+enum profile_type_id analyser_type(const struct analyser_job *job);
+/* Starts the recorder; parameters are the job's. */
+MUST_CHECK int analyser_record(struct analyser *a, struct analyser_job *job,
+                               uint64_t duration_ns);
+/* What a finisher does: for an engine, for GROW, for a capture of the recorder,
+ * for PULL and for SYMBOLIZE. */
+analyser_make analyser_take, analyser_grow, analyser_name, analyser_read,
+	analyser_rename;
+/* Returns the ways that are left when no process is one that the engine of the
+ * first takes. */
+uint64_t analyser_next(const struct analyser_job *job);
 /* Tells how a capture goes on: m, with the job's id. */
 void analyser_tell(const struct analyser *a, const struct analyser_job *job,
                    struct msg_progress m);

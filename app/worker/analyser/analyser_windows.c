@@ -19,33 +19,23 @@ void
 analyser_watch(struct analyser *a, const struct msg_start *m)
 {
 	struct analyser_job *job = analyser_job(a, "");
-	struct analyser_job none = ANALYSER_NO_JOB;
-	struct capture_ask ask = {
-		.of = m->of,
-		.rate = m->rate,
-		.duration_ns = CAPTURE_ENDLESS,
-		.pids = m->pids,
-		.npids = m->npids,
-	};
+	struct analyser_job new = ANALYSER_NO_JOB;
 	int rc;
 
-	memcpy(none.id, m->id, ID_MAX);
-	if (m->npids > WORKER_MAX_PIDS || m->of >= CAPTURE_OFS ||
-	    analyser_job(a, m->id))
+	if (!analyser_take_ask(&new, m) || analyser_job(a, m->id))
 		return;
 	if (!job) {
-		analyser_fail(a, &none, false, CAPTURE_BUSY, 0);
+		analyser_fail(a, &new, false, CAPTURE_BUSY, 0);
 		return;
 	}
-	ask.slot = (uint32_t)(job - a->jobs);
-	memcpy(a->blame->ids[ask.slot], m->id, ID_MAX);
-	rc = recorder_start(a->captures, &ask, &none.capture);
+	memcpy(a->blame->ids[job - a->jobs], m->id, ID_MAX);
+	new.watch = true;
+	*job = new;
+	rc = analyser_record(a, job, CAPTURE_ENDLESS);
 	if (rc) {
-		analyser_fail(a, &none, false, analyser_error(rc), rc);
-		return;
+		analyser_fail(a, job, false, analyser_error(rc), rc);
+		analyser_clear(job);
 	}
-	none.watch = true;
-	*job = none;
 }
 
 /* --- in the child --------------------------------------------------------- */

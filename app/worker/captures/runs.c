@@ -1,7 +1,5 @@
 #include "base/clock.h"
 #include "base/log.h"
-#include "capture/buckets.h"
-#include "profile/types.h"
 #include "runs_private.h"
 #include "worker/targets/following.h"
 
@@ -31,63 +29,6 @@ runs_stop(struct runs *c, struct run *v)
 		log_warn("%s: the analyser takes no messages", v->ref.session);
 }
 
-enum worker_kind
-runs_kind(const char *type, uint32_t *of)
-{
-	const struct type *t = type_find(type);
-
-	if (!t)
-		return WORKER_KINDS;
-	switch (t->engine) {
-	case TYPE_SAMPLER:
-	case TYPE_WAITS:
-		*of = capture_of_type(type);
-		return WORKER_SAMPLES;
-	case TYPE_SNAPSHOT:
-		return WORKER_SNAPSHOT;
-	case TYPE_BUCKETS:
-		*of = buckets_type(type);
-		return WORKER_BUCKETS;
-	}
-	return WORKER_KINDS;
-}
-
-enum capture_of
-runs_sampled(const char *service_kind, const char *type)
-{
-	uint32_t of = CAPTURE_OFS;
-	enum worker_kind kind = runs_kind(type, &of);
-
-	if (kind == WORKER_BUCKETS && !strcmp(service_kind, "native"))
-		return type_is_gauge(type) ? CAPTURE_OFS
-		                           : capture_of_type(type);
-	return kind == WORKER_SAMPLES ? of : CAPTURE_OFS;
-}
-
-struct msg_start
-runs_ask(const char *type, enum snapshot_of of, int64_t rate, int64_t seconds)
-{
-	struct msg_start m = {
-		.type = MSG_START,
-		.of = of,
-		.rate = (uint32_t)rate,
-		.duration_ms = (uint64_t)(seconds * MS_PER_S),
-	};
-
-	m.kind = runs_kind(type, &m.of);
-	m.instead = CAPTURE_OFS;
-	if (m.kind != WORKER_BUCKETS || of == SNAPSHOT_GOROUTINES)
-		return m;
-	m.instead = capture_of_type(type);
-	if (of == SNAPSHOT_THREADS && m.of <= BUCKETS_ALLOC) {
-		m.kind = WORKER_HEAP;
-	} else if (of == SNAPSHOT_THREADS && m.instead != CAPTURE_OFS) {
-		m.kind = WORKER_SAMPLES;
-		m.of = m.instead;
-	}
-	return m;
-}
-
 /* Tells the opener what it may do to the processes while the capture runs. */
 static int
 say_may(const struct runs *c, const struct run *v, const struct followed *now,
@@ -101,21 +42,23 @@ say_may(const struct runs *c, const struct run *v, const struct followed *now,
 }
 
 static int
-send_start(struct runs *c, struct run *v, enum snapshot_of of,
-           const struct followed *now)
+send_start(struct runs *c, struct run *v, const struct followed *now)
 {
-	struct msg_start m = runs_ask(v->job.type, of, v->job.asked_rate,
-	                              v->job.asked_seconds);
+	struct msg_start m = {
+		.type = MSG_START,
+		.ways = v->ways,
+		.rate = (uint32_t)v->job.asked_rate,
+		.duration_ms = (uint64_t)(v->job.asked_seconds * MS_PER_S),
+		.set = v->may == WORKER_MAY_SET,
+		.npids = now->n,
+	};
 	int fds[] = {v->profile.fd, -1};
 
-	v->kind = m.kind;
-	m.set = v->may == WORKER_MAY_SET;
-	m.npids = now->n;
 	memcpy(m.id, v->ref.session, sizeof(m.id));
 	memcpy(m.pids, now->pids, now->n * sizeof(*m.pids));
 	v->stamp = now->stamp;
 	v->left = now->left;
-	if (m.kind == WORKER_SAMPLES && m.of == CAPTURE_OF_CPU &&
+	if (!strcmp(v->job.type, "cpu") &&
 	    blob_create(c->store, BLOB_TIMELINE, &v->timeline))
 		log_warn("%s: no file for its timeline", v->ref.session);
 	fds[1] = v->timeline.fd;
@@ -124,7 +67,7 @@ send_start(struct runs *c, struct run *v, enum snapshot_of of,
 }
 
 int
-runs_start(struct runs *c, struct job *job, enum snapshot_of of, uint32_t may,
+runs_start(struct runs *c, struct job *job, uint64_t ways, uint32_t may,
            const struct followed *now, int64_t now_ns)
 {
 	struct run *v;
@@ -134,11 +77,12 @@ runs_start(struct runs *c, struct job *job, enum snapshot_of of, uint32_t may,
 		return rc;
 	v->started_ns = now_ns;
 	v->late_before = now->late;
+	v->ways = ways;
 	v->may = may;
 	runs_say_look(c, v, now);
 	if (may && say_may(c, v, now, now_ns))
 		v->may = 0;
-	rc = send_start(c, v, of, now);
+	rc = send_start(c, v, now);
 	if (rc)
 		runs_fail(c, v, CAPTURE_ANALYSER_DIED, rc);
 	return 0;
@@ -176,13 +120,20 @@ follow(struct runs *c, struct run *v, const struct targets *targets,
 	v->stamp = f.stamp;
 }
 
+/* False for a snapshot, which nobody joins. */
+static bool
+takes_time(const struct run *v)
+{
+	return !v->pull && !ways_of(v->ways, ENGINE_SNAPSHOT);
+}
+
 void
 runs_follow(struct runs *c, const struct targets *targets, int64_t now_ns)
 {
 	for (size_t i = 0; i < c->n; i++) {
 		struct run *v = c->items[i];
 
-		if (!v->pull && v->kind != WORKER_SNAPSHOT && !v->stopping)
+		if (takes_time(v) && !v->stopping)
 			follow(c, v, targets, now_ns);
 	}
 }
@@ -258,8 +209,6 @@ take_progress(struct runs *c, const struct msg_progress *m)
 	v->progress = share * (1 - FINISH_SHARE);
 	v->samples = m->samples < INT32_MAX ? (int64_t)m->samples : INT32_MAX;
 	v->phase = m->phase == WORKER_FINISHING ? "symbolizing" : "capturing";
-	if (!v->counting_ns)
-		v->counting_ns = clock_mono_ns();
 }
 
 /* Takes a DONE; false when its capture is not ours, or was
@@ -298,20 +247,6 @@ runs_receive(struct runs *c)
 	return 0;
 }
 
-/* Returns progress by time, for finishers that report their first look at what
- * programs count, and nothing more until their second. */
-static double
-time_passed(const struct run *v)
-{
-	double all = (double)(v->job.asked_seconds * NS_PER_S);
-	double share;
-
-	if (!v->counting_ns)
-		return 0;
-	share = (double)(clock_mono_ns() - v->counting_ns) / all;
-	return (share < 1 ? share : 1) * (1 - FINISH_SHARE);
-}
-
 /* Renews a lease; *gone tells that the attempt does not count any more. */
 static int
 renew(struct runs *c, struct run *v, bool *gone)
@@ -322,8 +257,6 @@ renew(struct runs *c, struct run *v, bool *gone)
 
 	if (v->pull)
 		v->progress = runs_pull_progress(v);
-	else if (v->kind == WORKER_BUCKETS || v->kind == WORKER_HEAP)
-		v->progress = time_passed(v);
 	now = (struct job_state){v->progress, v->phase, v->samples};
 	rc = job_progress(c->store, &v->ref, c->lease_ms, &now, &cancel);
 	*gone = rc == -ESTALE;

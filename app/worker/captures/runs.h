@@ -8,8 +8,6 @@
 #pragma once
 
 #include "base/conf.h"
-#include "capture/recorder.h"
-#include "capture/snapshot.h"
 #include "store/job.h"
 #include "symbolizing.h"
 #include "worker/ipc/messages.h"
@@ -31,8 +29,7 @@ struct run {
 	int64_t deadline_ns, checkpoint_ns;
 	double progress;
 	int64_t samples, started_ns;
-	int64_t counting_ns; /* first looked at what is counted; 0: not yet */
-	uint32_t kind;       /* enum worker_kind, unless fetched */
+	uint64_t ways; /* as in struct msg_start, unless fetched */
 	const char *phase;
 	bool cancelled;    /* cancelled by a client: partial results are kept */
 	bool stopping;     /* STOP was sent */
@@ -79,14 +76,14 @@ void runs_done(struct runs *c);
 /*
  * Starts a job's capture.
  *
- *   Shape    of: whose stacks a snapshot has; may: what the opener may do to
- *            these processes, enum worker_may or 0
+ *   Shape    ways: those to try; may: what the opener may do to these
+ *            processes, enum worker_may or 0
  *   Owns     *job is taken, also on failure
  *   Errors   -errno when the job will be taken over; a capture that fails at
  *            once is no error, since its job and the log have the reason
  */
 MUST_CHECK int
-runs_start(struct runs *c, struct job *job, enum snapshot_of of, uint32_t may,
+runs_start(struct runs *c, struct job *job, uint64_t ways, uint32_t may,
            const struct followed *now, int64_t now_ns);
 /* Makes sampling runs follow the processes that the last look found. */
 void runs_follow(struct runs *c, const struct targets *targets, int64_t now_ns);
@@ -96,19 +93,6 @@ void runs_follow(struct runs *c, const struct targets *targets, int64_t now_ns);
  */
 MUST_CHECK int runs_pull(struct runs *c, struct job *job,
                          const struct service *of, int64_t now_ns);
-/*
- * Returns the engine of a profile type; WORKER_KINDS when there is none. For
- * WORKER_BUCKETS sets *of, which else says whose stacks a snapshot has, to the
- * kind of bucket, and for WORKER_SAMPLES to an enum capture_of.
- */
-enum worker_kind runs_kind(const char *type, uint32_t *of);
-/* Finds what is sampled for a type of services of that kind, whatever their
- * programs are; CAPTURE_OFS: nothing. */
-enum capture_of runs_sampled(const char *service_kind, const char *type);
-/* Returns the message that starts it in the analyser, without id and pids; of
- * says whose stacks, and so whether the programs may be Go. */
-struct msg_start
-runs_ask(const char *type, enum snapshot_of of, int64_t rate, int64_t seconds);
 /*
  * Makes a request for a page of net/http/pprof, with a new id.
  *   Errors   as pull_url()

@@ -178,7 +178,7 @@ runs_checkpoint(struct runs *c, struct run *v, int64_t now_ns)
 {
 	int rc;
 
-	if (v->pull || v->kind != WORKER_SAMPLES ||
+	if (v->pull || ways_of(v->ways, ENGINE_RECORDER) != v->ways ||
 	    v->job.asked_seconds <= JOB_RERUN_SECONDS || v->stopping ||
 	    now_ns < v->checkpoint_ns || v->checkpoint.fd >= 0)
 		return;

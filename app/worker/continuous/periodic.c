@@ -224,14 +224,16 @@ static int
 look(struct periodics *t, struct periodic *v, const struct targets *targets,
      int64_t now_ns)
 {
-	struct msg_start m =
-		runs_ask(v->type, targets_of(targets, v->tenant, v->service), 0,
-	                 seconds_of(v));
+	struct msg_start m = {
+		.type = v->grows ? MSG_GROW : MSG_START,
+		.ways = v->ways,
+		.duration_ms = (uint64_t)(seconds_of(v) * MS_PER_S),
+		.set = v->grows && v->keep,
+		.known_ms = periodic_known_ms(t, now_ns),
+	};
 	struct followed now;
 	int rc, fds[] = {-1, v->reading};
 
-	if (v->gauge) /* a reading, which takes no time */
-		m.instead = CAPTURE_OFS;
 	targets_followed(targets, v->tenant, v->service, SESSION_ALL_ORDINALS,
 	                 &now);
 	rc = now.n ? open_profile(v) : -ESRCH;
@@ -247,11 +249,6 @@ look(struct periodics *t, struct periodic *v, const struct targets *targets,
 		rc = periodic_keep(t, v, targets);
 	if (rc)
 		return rc;
-	if (v->grows) {
-		m.kind = WORKER_GROWTH;
-		m.set = v->keep != 0;
-		m.known_ms = periodic_known_ms(t, now_ns);
-	}
 	m.npids = now.n;
 	memcpy(m.pids, now.pids, now.n * sizeof(*m.pids));
 	memcpy(m.id, v->id, sizeof(m.id));

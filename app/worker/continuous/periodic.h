@@ -39,8 +39,9 @@ struct periodic {
 	char id[ID_MAX]; /* of the capture in progress */
 	char *tenant, *service;
 	const char *type;
-	char *url; /* NULL: captured from outside */
-	bool java; /* WORKER_MAY_ASK has to be sent */
+	char *url;     /* NULL: captured from outside */
+	uint64_t ways; /* from there, as in struct msg_start */
+	bool java;     /* WORKER_MAY_ASK has to be sent */
 	char series[ID_MAX];
 	bool gauge;
 	bool grows; /* a counter that is read from outside */

@@ -115,6 +115,9 @@ fill(struct periodics *t, const struct service *s, size_t type, const char *url,
 	} else if (!v.grows) {
 		v.next_ns = periodic_first_time(&v, clock_mono_ns());
 	}
+	v.ways = ways_outside(s->kind, v.type);
+	v.ways = v.grows ? ways_of(v.ways, ENGINE_BUCKETS)
+	                 : v.ways & ~ways_of(v.ways, ENGINE_RECORDER);
 	v.java = allow_has(s, ALLOW_JAVA_PERF_MAP);
 	v.keep = keep_of(&v, s);
 	if (!v.keep)
@@ -131,7 +134,7 @@ add(struct periodics *t, const struct targets *targets, const struct service *s,
 	enum source source = source_of(s, name);
 	const char *url = source == SOURCE_ENDPOINT ? s->pprof_url : NULL;
 
-	if (!source || (!url && (runs_sampled(s->kind, name) != CAPTURE_OFS ||
+	if (!source || (!url && (windows_ways(s->kind, name) ||
 	                         !targets_find(targets, s->tenant, s->name))))
 		return 0; /* sampled instead, reported by the API, or on
 		             another host */

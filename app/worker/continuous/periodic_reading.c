@@ -74,12 +74,10 @@ periodic_nobody(struct periodics *t, struct periodic *v, int64_t now_ns)
 {
 	CLEANUP_BUF struct buf bytes = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_FD int fd = memfd_create("stoker-reading", MFD_CLOEXEC);
-	uint32_t of;
 	int rc = fd < 0 ? -errno : 0;
 
-	(void)runs_kind(v->type, &of);
-	buckets_nobody((enum buckets_type)of, periodic_known_ms(t, now_ns),
-	               &bytes);
+	buckets_nobody(type_id(type_find(v->type)),
+	               periodic_known_ms(t, now_ns), &bytes);
 	if (!rc)
 		rc = buf_err(&bytes);
 	if (!rc)

@@ -55,8 +55,7 @@ watch(const struct windows *w, struct watch *v, const struct followed *now)
 {
 	int rc = say_look(w, v, now);
 	struct msg_start m = {.type = MSG_WATCH,
-	                      .kind = WORKER_SAMPLES,
-	                      .of = v->of,
+	                      .ways = v->ways,
 	                      .rate = (uint32_t)v->rate,
 	                      .npids = now->n};
 

@@ -1,6 +1,7 @@
 /*
  * Continuous profiling on this host: one watch per service and type that is
- * sampled all the time. All watches are cut into windows together, and stored together.
+ * sampled all the time. All watches are cut into windows together, and stored
+ *together.
  *
  *	continuous rows ─ windows_load ─> watches ─ WATCH ─> analyser
  *	clock ─ windows_step ─ CUT ─> analyser ─ WINDOWS ─> windows_take
@@ -28,7 +29,7 @@ struct watch {
 	char id[ID_MAX];
 	char *tenant, *service;
 	const char *type; /* row of types.def */
-	enum capture_of of;
+	uint64_t ways;    /* as in struct msg_start */
 	char series[ID_MAX];
 	int64_t rate;
 	bool java;                /* WORKER_MAY_ASK has to be sent */
@@ -108,6 +109,9 @@ void windows_describe(const struct windows *w, struct continuous_host *out);
 
 /* --- for periodic.h ------------------------------------------------------- */
 
+/* Returns the ways to sample a type of services of a kind all the time; 0: it
+ * is captured again and again instead. */
+uint64_t windows_ways(const char *service_kind, const char *type);
 /* True when c is enabled and has that type. */
 bool windows_wants(const struct continuous *c, const char *type);
 /* Finds the series for new windows, since labels may have changed. */

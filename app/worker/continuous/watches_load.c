@@ -7,7 +7,6 @@
 #include "store/allow.h"
 #include "store/source.h"
 #include "watches_private.h"
-#include "worker/captures/runs.h"
 
 #include <errno.h>
 #include <string.h>
@@ -37,6 +36,16 @@ windows_done(struct windows *w)
 	close_ptr(&w->data);
 	close_ptr(&w->rows);
 	*w = (struct windows)WINDOWS_INIT;
+}
+
+uint64_t
+windows_ways(const char *service_kind, const char *type)
+{
+	uint64_t set = ways_outside(service_kind, type);
+
+	return type_is_gauge(type) || ways_of(set, ENGINE_BUCKETS)
+	               ? 0
+	               : ways_of(set, ENGINE_RECORDER);
 }
 
 bool
@@ -73,7 +82,7 @@ same(struct windows *w, const struct continuous *c, const struct watch *wanted)
 		struct watch *v = &w->items[i];
 
 		if (v->service && v->rate == c->sample_rate &&
-		    v->type == wanted->type && v->of == wanted->of &&
+		    v->type == wanted->type && v->ways == wanted->ways &&
 		    !strcmp(v->service, c->service) &&
 		    !strcmp(v->tenant, c->tenant))
 			return v;
@@ -112,9 +121,9 @@ add_type(struct windows *w, const struct continuous *c, const struct service *s,
          const char *type, struct watch *items, size_t *n)
 {
 	const struct watch wanted = {.type = type,
-	                             .of = runs_sampled(s->kind, type)};
+	                             .ways = windows_ways(s->kind, type)};
 
-	if (wanted.of == CAPTURE_OFS || source_of(s, type) != SOURCE_OUTSIDE)
+	if (!wanted.ways || source_of(s, type) != SOURCE_OUTSIDE)
 		return 0;
 	if (*n < WINDOWS_MAX)
 		return add(w, c, s, &wanted, &items[(*n)++]);

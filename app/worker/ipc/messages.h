@@ -36,13 +36,16 @@
  *	START
  *	    + 1 descriptor, where the profile goes, and a second when a
  *	    timeline is wanted: empty, seekable, writable; the analyser owns
- *	    what it got. Answered by PROGRESS about once a second, of
- *	    WORKER_SAMPLES only, and one DONE. The second of WORKER_GROWTH is
- *the last reading, if there is one (capture/buckets.h). STOP ends it now; DONE
- *follows as if its time were over, with what was sampled (note STOPPED in its
- *quality). CHECKPOINT
- *	    + 1 descriptor as above: writes what there is so far; answered by
- *	    DONE with checkpoint = 1. The capture goes on.
+ *	    what it got. Answered by PROGRESS about once a second while time
+ *	    passes, and one DONE. STOP ends it now; DONE follows as if its time
+ *	    were over, with what there is (note STOPPED in its quality).
+ *	CHECKPOINT
+ *	    + 1 descriptor as above: writes what was sampled so far; answered
+ *	    by DONE with checkpoint = 1. The capture goes on.
+ *	GROW
+ *	    + 1 descriptor as above, and a second with the last reading, if
+ *	    there is one (capture/buckets.h): a profile of what was counted
+ *	    since. Answered by DONE.
  *	SYMBOLIZE
  *	    + 2 descriptors, where the new profile goes, and the old one: names
  *	    what can be named now. Answered by DONE, whose quality has frames
@@ -73,8 +76,8 @@
  *	DONE
  *	    error = 0: + 1 descriptor, a memfd with the JSON array
  *	    topFunctions (whole, offset 0). The profile is complete in the
- *	    descriptor of START, not yet fsynced. Of WORKER_GROWTH a second
- *	    descriptor: the reading for the next. error > 0: an enum
+ *	    descriptor of START, not yet fsynced. After GROW with a second
+ *	    descriptor, the reading for the next. error > 0: an enum
  *	    capture_error, no descriptor, sys_error may tell more.
  *	DEBUG
  *	    which debug files a profile had use for, where [symbols]
@@ -93,6 +96,7 @@
 #include "base/clock.h"
 #include "base/id.h"
 #include "base/msg.h"
+#include "base/ways.h"
 #include "capture/host.h"
 #include "capture/quality.h"
 
@@ -134,19 +138,9 @@ enum msg_type {
 	MSG_DEBUG,
 	MSG_WANT_COURIER,
 	MSG_COURIER,
+	MSG_GROW,
 };
 
-/* The kind of capture: SAMPLES has a rate where it is of the CPU; SNAPSHOT has
- * neither rate nor duration; BUCKETS has no rate, nor has HEAP, of programs
- * that are not Go; GROWTH, of buckets since the last reading, has neither. */
-enum worker_kind {
-	WORKER_SAMPLES,
-	WORKER_SNAPSHOT,
-	WORKER_BUCKETS,
-	WORKER_GROWTH,
-	WORKER_HEAP,
-	WORKER_KINDS
-};
 enum worker_phase { WORKER_CAPTURING, WORKER_FINISHING };
 
 struct msg_analyser {
@@ -196,21 +190,17 @@ struct msg_may {
 	(offsetof(struct msg_may, processes) + \
 	 (npids) * sizeof(struct msg_process))
 
-/* START; WATCH, which has no duration, and only samples of the CPU; FOLLOW and
- * LEAVE, which have only an id and pids. */
+/* START; WATCH and GROW, which have no duration; FOLLOW and LEAVE, which have
+ * only an id and pids. */
 struct msg_start {
 	uint32_t type;
 	uint32_t rate; /* requested samples per second of CPU time */
 	char id[ID_MAX];
 	uint64_t duration_ms;
-	uint32_t kind; /* enum worker_kind */
-	uint32_t of;   /* enum capture_of, snapshot_of, or buckets_type */
+	uint64_t ways; /* of one type: a set of base/ways.h, tried in order */
 	uint32_t set;  /* 1: WORKER_MAY_SET or KEEP was sent for these */
-	/* For GROWTH: how long ago pids was complete. */
+	/* For GROW: how long ago pids was complete. */
 	uint32_t known_ms;
-	/* For BUCKETS and HEAP: enum capture_of that is sampled instead where
-	 * no process counts by itself; CAPTURE_OFS: none. */
-	uint32_t instead;
 	uint32_t npids;
 	int32_t pids[WORKER_MAX_PIDS];
 };

@@ -153,9 +153,7 @@ static const char *
 objection(const struct job *j, const struct followed *now,
           const char **out_text)
 {
-	uint32_t of;
-
-	if (runs_kind(j->type, &of) == WORKER_KINDS) {
+	if (!type_find(j->type)) {
 		*out_text = "this worker does not capture such profiles";
 		return "ProfileTypeUnsupported";
 	}
@@ -199,10 +197,9 @@ scope_line(const struct scheduler *s, const struct service *v, struct buf *out)
 /* Returns what the service allows the opener to do for a
  * capture; 0: nothing. */
 static uint32_t
-may(const struct job *j, const struct service *service)
+may(const struct service *service, uint64_t ways)
 {
-	uint32_t of;
-	bool set = runs_kind(j->type, &of) == WORKER_BUCKETS;
+	bool set = ways_of(ways, ENGINE_BUCKETS);
 
 	if (!allow_has(service,
 	               set ? ALLOW_GO_PROFILE_RATES : ALLOW_JAVA_PERF_MAP))
@@ -237,6 +234,7 @@ start(struct scheduler *s, struct job *j, const struct service *service,
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
 	struct followed now;
 	const char *code, *text;
+	uint64_t ways;
 
 	find_processes(s, j, now_ns, FRESH_NS, &now);
 	if (!now.n || !all_run(&now)) /* the service may just have been
@@ -250,9 +248,8 @@ start(struct scheduler *s, struct job *j, const struct service *service,
 	log_info("%s: %s of %s, %lld s at %lld Hz, %u processes", j->session,
 	         j->type, j->service, (long long)j->asked_seconds,
 	         (long long)j->asked_rate, now.n);
-	return runs_start(&s->runs, j,
-	                  targets_of(&s->targets, j->tenant, j->service),
-	                  may(j, service), &now, now_ns);
+	ways = ways_outside(service->kind, j->type);
+	return runs_start(&s->runs, j, ways, may(service, ways), &now, now_ns);
 }
 
 /* Waits for the fetcher; the opener answers at once. */

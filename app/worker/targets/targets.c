@@ -62,21 +62,12 @@ targets_find(const struct targets *t, const char *tenant, const char *service)
 /* --- services ----------------------------------------------------------------
  */
 
-static enum snapshot_of
-of_kind(const char *kind)
-{
-	if (!strcmp(kind, "go"))
-		return SNAPSHOT_GOROUTINES;
-	return strcmp(kind, "native") ? SNAPSHOT_ANY : SNAPSHOT_THREADS;
-}
-
 static int
 target_init(struct target *t, const struct service *v)
 {
 	int rc = match_init(v->match_kind, v->match_value, &t->match);
 
 	t->valid = !rc;
-	t->of = of_kind(v->kind);
 	t->created_ms = v->created_ms;
 	t->tenant = strdup(v->tenant);
 	t->service = strdup(v->name);
@@ -452,14 +443,6 @@ targets_match(struct targets *t, const struct conf *conf,
 		rc = look_for(&l);
 	}
 	return rc;
-}
-
-enum snapshot_of
-targets_of(const struct targets *t, const char *tenant, const char *service)
-{
-	const struct target *v = targets_find(t, tenant, service);
-
-	return v ? v->of : SNAPSHOT_ANY;
 }
 
 /* --- whom a capture is of ---------------------------------------------------

@@ -13,7 +13,6 @@
  */
 #pragma once
 
-#include "capture/snapshot.h"
 #include "match.h"
 #include "store/store.h"
 #include "worker/ipc/messages.h"
@@ -36,9 +35,8 @@ struct member {
 
 struct target {
 	char *tenant, *service;
-	int64_t created_ms;  /* of the service */
-	bool valid;          /* false: the match is malformed */
-	enum snapshot_of of; /* from the service's kind */
+	int64_t created_ms; /* of the service */
+	bool valid;         /* false: the match is malformed */
 	struct match match;
 	struct slot now[TARGET_SLOTS];
 	struct slot shown[TARGET_SLOTS]; /* as in the database */
@@ -100,9 +98,6 @@ MUST_CHECK int targets_match(struct targets *t, const struct conf *conf,
 #define TARGETS_SHOW_NS INT64_C(10000000000)
 MUST_CHECK int targets_publish(struct targets *t, struct store *s,
                                const struct proc_table *procs, int64_t now_ns);
-/* Returns whose stacks a snapshot of a service has. */
-enum snapshot_of
-targets_of(const struct targets *t, const char *tenant, const char *service);
 /* Lists the processes of a capture; none for an unknown service. */
 void
 targets_followed(const struct targets *t, const char *tenant,

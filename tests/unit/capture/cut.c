@@ -2,6 +2,7 @@
  * Captures that are cut into windows, on this kernel.
  */
 #include "base/clock.h"
+#include "base/ways.h"
 #include "capture/process/modules.h"
 #include "capture/recorder.h"
 #include "lib/here.h"
@@ -42,6 +43,7 @@ start_on(struct fixture *f, int32_t pid)
 		.blame = &f->blamed,
 	};
 	const struct capture_ask ask = {
+		.type = TYPE_cpu,
 		.rate = 999,
 		.duration_ns = CAPTURE_ENDLESS,
 		.pids = &pid,
@@ -292,10 +294,34 @@ TEST(tidying_takes_nothing_that_samples_need)
 }
 END
 
+TEST(the_recorder_samples_every_type_that_a_way_has_it_for)
+{
+	CLEANUP_FIXTURE struct fixture f = {0};
+	const struct recorder_conf conf = {.ncpus = 1,
+	                                   .stack_bytes = 8192,
+	                                   .ring_bytes = 1 << 20,
+	                                   .max_nodes = 1 << 10,
+	                                   .blame = &f.blamed};
+	struct capture_ask ask = {.rate = 99, .duration_ns = NS_PER_S};
+
+	ck_assert_int_eq(recorder_new(&here, &conf, &f.recorder), 0);
+	for (size_t i = 0; i < WAYS; i++) {
+		ask.type = type_id(type_find(way_rows[i].type));
+		if (way_rows[i].engine == ENGINE_RECORDER)
+			ck_assert_msg(recorder_start(f.recorder, &ask,
+			                             &f.capture) != -EINVAL,
+			              "%s is not sampled", way_rows[i].type);
+	}
+	ask.type = TYPE_goroutine;
+	ck_assert_int_eq(recorder_start(f.recorder, &ask, &f.capture), -EINVAL);
+}
+END
+
 SUITE("cut", windows_follow_each_other_without_a_gap,
       a_cut_right_after_the_start_keeps_the_time,
       a_window_without_work_has_time_but_no_samples,
       a_process_is_taken_in_while_it_runs,
       a_process_that_has_just_begun_is_followed,
       modules_in_use_stay_and_others_go,
-      tidying_takes_nothing_that_samples_need)
+      tidying_takes_nothing_that_samples_need,
+      the_recorder_samples_every_type_that_a_way_has_it_for)

@@ -46,7 +46,7 @@ buckets(const struct had *rows)
 }
 
 static void
-read_into(struct buf *out, enum buckets_type type, const struct had *rows)
+read_into(struct buf *out, enum profile_type_id type, const struct had *rows)
 {
 	CLEANUP(go_buckets_done) struct go_buckets b = buckets(rows);
 
@@ -56,7 +56,7 @@ read_into(struct buf *out, enum buckets_type type, const struct had *rows)
 }
 
 static struct reading_part
-part_of(const struct buf *reading, enum buckets_type type)
+part_of(const struct buf *reading, enum profile_type_id type)
 {
 	const struct reading_head *h;
 
@@ -79,7 +79,7 @@ grown_done(struct grown *g)
 #define CLEANUP_GROWN CLEANUP(grown_done)
 
 static int64_t
-events(enum buckets_type type, struct go_buckets *before,
+events(enum profile_type_id type, struct go_buckets *before,
        struct go_buckets *now)
 {
 	CLEANUP_PROFILE struct profile *p = profile_new();
@@ -102,7 +102,7 @@ events(enum buckets_type type, struct go_buckets *before,
 }
 
 static struct grown
-grow(const struct buf *last, enum buckets_type type, const struct had *rows)
+grow(const struct buf *last, enum profile_type_id type, const struct had *rows)
 {
 	CLEANUP(go_buckets_done) struct go_buckets now = buckets(rows);
 	CLEANUP(go_buckets_done) struct go_buckets before = {0};
@@ -158,11 +158,11 @@ static const struct {
 
 TEST(what_came_since_a_reading_is_told)
 {
-	static const enum buckets_type types[] = {BUCKETS_ALLOC, BUCKETS_BLOCK,
-	                                          BUCKETS_MUTEX};
+	static const enum profile_type_id types[] = {TYPE_alloc, TYPE_block,
+	                                             TYPE_mutex};
 
 	for (size_t i = 0; i < ARRAY_LEN(grown) * ARRAY_LEN(types); i++) {
-		enum buckets_type type = types[i % ARRAY_LEN(types)];
+		enum profile_type_id type = types[i % ARRAY_LEN(types)];
 		size_t row = i / ARRAY_LEN(types);
 		CLEANUP_BUF struct buf last;
 		CLEANUP_GROWN struct grown g;
@@ -184,13 +184,13 @@ TEST(a_count_that_went_backwards_is_made_up_for)
 	CLEANUP_BUF struct buf last;
 	int64_t all = 0;
 
-	read_into(&last, BUCKETS_ALLOC, some);
+	read_into(&last, TYPE_alloc, some);
 	for (size_t i = 0; i < ARRAY_LEN(torn); i++) {
 		const struct had now[] = {{0x1000, 1, torn[i]},
 		                          {0x2000, 2, 20},
 		                          {0x3000, 3, 30},
 		                          END_OF_HAD};
-		struct grown g = grow(&last, BUCKETS_ALLOC, now);
+		struct grown g = grow(&last, TYPE_alloc, now);
 
 		ck_assert(g.same);
 		ck_assert_int_ge(g.events, 0);
@@ -216,9 +216,9 @@ TEST(a_process_is_known_by_its_number_and_its_begin)
 	CLEANUP(go_buckets_done) struct go_buckets b = buckets(some + 2);
 	const struct reading_head *h;
 
-	read_into(&r, BUCKETS_BLOCK, some);
+	read_into(&r, TYPE_block, some);
 	ck_assert_int_eq(reading_add(&r, PID + 1, BEGAN, &b), 0);
-	ck_assert_int_eq(reading_check(r.p, r.len, BUCKETS_BLOCK, &h), 0);
+	ck_assert_int_eq(reading_check(r.p, r.len, TYPE_block, &h), 0);
 	ck_assert_uint_eq(h->nprocesses, 2);
 	ck_assert_int_eq(reading_part(h, 1).process->pid, PID + 1);
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
@@ -234,11 +234,11 @@ TEST(one_that_is_kept_is_as_it_was)
 	CLEANUP_BUF struct buf r, next = BUF_INIT(READING_MAX_BYTES * 2);
 	struct reading_part part, kept;
 
-	read_into(&r, BUCKETS_MUTEX, some);
-	part = part_of(&r, BUCKETS_MUTEX);
-	reading_begin(&next, BUCKETS_MUTEX, 0);
+	read_into(&r, TYPE_mutex, some);
+	part = part_of(&r, TYPE_mutex);
+	reading_begin(&next, TYPE_mutex, 0);
 	ck_assert_int_eq(reading_keep(&next, &part), 0);
-	kept = part_of(&next, BUCKETS_MUTEX);
+	kept = part_of(&next, TYPE_mutex);
 	ck_assert_uint_eq(kept.process->n, 3);
 	ck_assert_mem_eq(kept.rows, part.rows, 3 * sizeof(*part.rows));
 }
@@ -250,28 +250,23 @@ TEST(what_is_no_reading_is_refused)
 	const struct reading_head *h = NULL;
 	struct reading_head *head;
 
-	read_into(&r, BUCKETS_ALLOC, some);
+	read_into(&r, TYPE_alloc, some);
 	for (size_t n = 0; n < r.len; n++)
-		ck_assert_int_eq(reading_check(r.p, n, BUCKETS_ALLOC, &h),
+		ck_assert_int_eq(reading_check(r.p, n, TYPE_alloc, &h),
 		                 -EBADMSG);
-	ck_assert_int_eq(reading_check(r.p, r.len, BUCKETS_BLOCK, &h),
-	                 -EBADMSG);
+	ck_assert_int_eq(reading_check(r.p, r.len, TYPE_block, &h), -EBADMSG);
 	head = (void *)r.p;
 	head->nprocesses = UINT32_MAX;
-	ck_assert_int_eq(reading_check(r.p, r.len, BUCKETS_ALLOC, &h),
-	                 -EBADMSG);
+	ck_assert_int_eq(reading_check(r.p, r.len, TYPE_alloc, &h), -EBADMSG);
 	head->nprocesses = 1;
 	((struct reading_process *)(head + 1))->n = UINT32_MAX;
-	ck_assert_int_eq(reading_check(r.p, r.len, BUCKETS_ALLOC, &h),
-	                 -EBADMSG);
+	ck_assert_int_eq(reading_check(r.p, r.len, TYPE_alloc, &h), -EBADMSG);
 	((struct reading_process *)(head + 1))->n = 3;
-	ck_assert_int_eq(reading_check(r.p, r.len, BUCKETS_ALLOC, &h), 0);
+	ck_assert_int_eq(reading_check(r.p, r.len, TYPE_alloc, &h), 0);
 	head->mono_ns = INT64_MAX; /* it is still to come */
-	ck_assert_int_eq(reading_check(r.p, r.len, BUCKETS_ALLOC, &h),
-	                 -EBADMSG);
+	ck_assert_int_eq(reading_check(r.p, r.len, TYPE_alloc, &h), -EBADMSG);
 	head->mono_ns = -1;
-	ck_assert_int_eq(reading_check(r.p, r.len, BUCKETS_ALLOC, &h),
-	                 -EBADMSG);
+	ck_assert_int_eq(reading_check(r.p, r.len, TYPE_alloc, &h), -EBADMSG);
 }
 END
 
@@ -283,11 +278,11 @@ TEST(a_bucket_that_is_there_twice_is_refused)
 	struct reading_part part;
 	bool same;
 
-	read_into(&r, BUCKETS_ALLOC, some);
-	part = part_of(&r, BUCKETS_ALLOC);
+	read_into(&r, TYPE_alloc, some);
+	part = part_of(&r, TYPE_alloc);
 	((struct reading_row *)(uintptr_t)part.rows)[1] = part.rows[0];
 	ck_assert_int_eq(
-		reading_compare(&part, BUCKETS_ALLOC, &now, &before, &same),
+		reading_compare(&part, TYPE_alloc, &now, &before, &same),
 		-EBADMSG);
 }
 END
@@ -307,7 +302,7 @@ TEST(a_reading_has_a_ceiling)
 		for (size_t i = 0; i < most + more; i++)
 			rows[i] = (struct had){0x1000 + 16 * i, i, i};
 		b = buckets(rows);
-		reading_begin(&r, BUCKETS_ALLOC, 0);
+		reading_begin(&r, TYPE_alloc, 0);
 		ck_assert_int_eq(reading_add(&r, PID, BEGAN, &b),
 		                 more ? -EFBIG : 0);
 	}

@@ -5,6 +5,7 @@
  */
 #include "base/file.h"
 #include "capture/snapshot.h"
+#include "capture/symbols/symbols_cache.h"
 #include "lib/corpus.h"
 #include "lib/here.h"
 #include "lib/test.h"
@@ -148,9 +149,19 @@ take(pid_t pid, struct profile **p, struct quality *q)
 {
 	CLEANUP_SYMBOLS_CACHE struct symbols_cache *symbols =
 		symbols_cache_new((size_t)64 << 20);
-	struct snapshot_ask ask = {.pids = &pid, .npids = 1};
+	const struct engine_ask ask = {.host = &here,
+	                               .symbols = symbols,
+	                               .type = TYPE_goroutine,
+	                               .program = PROGRAM_any,
+	                               .pids = &pid,
+	                               .npids = 1};
+	void *state = NULL;
+	int rc = snapshot_engine.open(&ask, &state);
 
-	return snapshot_profile(&here, &ask, symbols, p, q);
+	if (!rc)
+		rc = snapshot_engine.finish(state, p, q);
+	snapshot_engine.free(state);
+	return rc;
 }
 
 TEST(an_opener_that_is_killed_lets_go_of_the_thread_it_holds)

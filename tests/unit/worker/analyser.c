@@ -26,6 +26,13 @@
 #define MAX_ASKERS  16
 #define DURATION_MS 1000
 
+/* Ways to take a profile: by one engine, and by the second of two, since the
+ * program does not load libstoker-heap.so. */
+#define CPU (UINT64_C(1) << WAY_cpu_any_RECORDER)
+#define STACKS                                  \
+	(UINT64_C(1) << WAY_alloc_native_HEAP | \
+	 UINT64_C(1) << WAY_goroutine_native_SNAPSHOT)
+
 struct rig {
 	struct conf conf;
 	pid_t analyser, busy; /* busy: a process that uses its CPU */
@@ -162,22 +169,18 @@ rig_done(struct rig *r)
 
 /* Starts a capture of the busy process; its profile goes to out. */
 static void
-start(struct rig *r, enum worker_kind kind, int out)
+start(struct rig *r, uint64_t ways, int out)
 {
 	struct msg_start m = {
 		.type = MSG_START,
 		.id = ID,
 		.rate = 100,
 		.duration_ms = DURATION_MS,
-		.kind = kind,
-		.of = kind == WORKER_SAMPLES ? CAPTURE_OF_CPU : 0,
-		.instead = CAPTURE_OFS,
+		.ways = ways,
 		.npids = 1,
 		.pids = {r->busy},
 	};
 
-	if (kind == WORKER_HEAP) /* it has no rate, so there are no samples */
-		m.instead = CAPTURE_OF_CPU;
 	ck_assert_int_eq(msg_send(r->socket, &m, sizeof(m), &out, 1), 0);
 }
 
@@ -258,7 +261,7 @@ TEST(a_capture_ends_with_its_profile)
 	struct msg_done done;
 
 	rig_init(&r, false);
-	start(&r, WORKER_SAMPLES, out);
+	start(&r, CPU, out);
 	done = hear_done(&r);
 	ck_assert_uint_eq(done.error, CAPTURE_OK);
 	ck_assert_uint_eq(done.checkpoint, 0);
@@ -291,7 +294,7 @@ TEST(a_capture_that_no_child_can_write_fails)
 	struct msg_done done;
 
 	rig_init(&r, true);
-	start(&r, WORKER_SAMPLES, out);
+	start(&r, CPU, out);
 	done = hear_done(&r);
 	ck_assert_uint_eq(done.error, CAPTURE_INTERNAL);
 	ck_assert_int_eq(done.sys_error, -EMFILE);
@@ -304,19 +307,19 @@ TEST(a_capture_that_no_child_can_write_fails)
 END
 
 /* Whatever crashes the analyser is looked for by the ids in that file. */
-TEST(a_capture_to_blame_is_known_also_when_it_is_sampled_instead)
+TEST(a_capture_to_blame_is_known_also_when_its_second_way_is_tried)
 {
 	NEEDS_SANDBOX();
-	static const enum worker_kind kinds[] = {WORKER_SAMPLES, WORKER_HEAP};
+	static const uint64_t ways[] = {CPU, STACKS};
 
-	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(ways); i++) {
 		CLEANUP_RIG struct rig r;
 		CLEANUP_FD int out = memfd_create("profile", MFD_CLOEXEC);
 		struct msg_done done;
 		struct blame b;
 
 		rig_init(&r, false);
-		start(&r, kinds[i], out);
+		start(&r, ways[i], out);
 		done = hear_done(&r);
 		ck_assert_uint_eq(done.error, CAPTURE_OK);
 		ck_assert_int_eq(pread(r.blame, &b, sizeof(b), 0), sizeof(b));
@@ -328,4 +331,4 @@ END
 SUITE_TIMEOUT("analyser", 60, a_capture_ends_with_its_profile,
               an_answer_of_a_page_ends_with_its_profile,
               a_capture_that_no_child_can_write_fails,
-              a_capture_to_blame_is_known_also_when_it_is_sampled_instead)
+              a_capture_to_blame_is_known_also_when_its_second_way_is_tried)

@@ -61,8 +61,9 @@ rig_init(struct rig *r, int64_t seconds)
 	ask.seconds = seconds;
 	ck_assert_int_eq(job_enqueue(&r->store.s, &ask, TEST_HOST, r->id), 0);
 	test_claim(&r->store.s, &j);
-	ck_assert_int_eq(
-		runs_start(&r->c, &j, SNAPSHOT_ANY, 0, &now, r->now_ns), 0);
+	ck_assert_int_eq(runs_start(&r->c, &j, ways_outside("auto", j.type), 0,
+	                            &now, r->now_ns),
+	                 0);
 	close(hear(r, MSG_START));
 }
 
@@ -277,55 +278,6 @@ TEST(a_store_that_fails_for_a_moment_costs_no_capture)
 }
 END
 
-TEST(each_type_that_the_recorder_samples_is_one_that_it_knows)
-{
-	for (size_t i = 0; i < profile_ntypes; i++) {
-		const struct type *t = &profile_types[i];
-
-		if (t->engine == TYPE_SAMPLER || t->engine == TYPE_WAITS)
-			ck_assert_msg(capture_of_type(t->name) < CAPTURE_OFS,
-			              "capture_of_type() lacks %s", t->name);
-	}
-	ck_assert_int_eq(capture_of_type("goroutine"), CAPTURE_OFS);
-}
-END
-
-TEST(each_type_is_asked_of_the_engine_that_has_it)
-{
-	static const struct {
-		const char *type;
-		enum snapshot_of of;
-		enum worker_kind kind;
-		const char *sampled, *instead; /* types; NULL: none */
-	} rows[] = {
-		{"cpu", SNAPSHOT_THREADS, WORKER_SAMPLES, "cpu", NULL},
-		{"io", SNAPSHOT_THREADS, WORKER_SAMPLES, "io", NULL},
-		{"goroutine", SNAPSHOT_THREADS, WORKER_SNAPSHOT, NULL, NULL},
-		{"memory", SNAPSHOT_GOROUTINES, WORKER_BUCKETS, NULL, NULL},
-		{"block", SNAPSHOT_GOROUTINES, WORKER_BUCKETS, NULL, NULL},
-		{"memory", SNAPSHOT_THREADS, WORKER_HEAP, NULL, "memory"},
-		{"alloc", SNAPSHOT_THREADS, WORKER_HEAP, NULL, "alloc"},
-		{"block", SNAPSHOT_THREADS, WORKER_SAMPLES, "block", "block"},
-		{"mutex", SNAPSHOT_THREADS, WORKER_SAMPLES, "mutex", "mutex"},
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		struct msg_start m = runs_ask(rows[i].type, rows[i].of, 99, 7);
-
-		ck_assert_msg(m.kind == rows[i].kind, "row %zu: %u", i, m.kind);
-		if (rows[i].sampled)
-			ck_assert_uint_eq(m.of,
-			                  capture_of_type(rows[i].sampled));
-		ck_assert_uint_eq(m.instead,
-		                  rows[i].instead
-		                          ? capture_of_type(rows[i].instead)
-		                          : CAPTURE_OFS);
-		ck_assert_uint_eq(m.rate, 99);
-		ck_assert_uint_eq(m.duration_ms, 7000);
-	}
-}
-END
-
 static void
 note_other(void *arg, const struct fetch_answer *a, int *body)
 {
@@ -430,9 +382,7 @@ TEST(a_profile_of_a_second_page_is_as_long_as_a_profile_can_be)
 }
 END
 
-SUITE("runs", each_type_is_asked_of_the_engine_that_has_it,
-      an_answer_that_no_capture_waits_for_is_passed_on,
-      each_type_that_the_recorder_samples_is_one_that_it_knows,
+SUITE("runs", an_answer_that_no_capture_waits_for_is_passed_on,
       long_captures_are_saved_every_while, short_captures_are_not,
       a_checkpoint_that_failed_leaves_the_capture_running,
       progress_is_shown_and_bounded,

@@ -249,7 +249,7 @@ TEST(a_job_becomes_a_capture_and_its_profile_is_stored)
 	ask_for(&r, "self", "cpu", 5, id);
 	fd = hear(&r, MSG_START, &m);
 	ck_assert_str_eq(m.start.id, id);
-	ck_assert_uint_eq(m.start.kind, WORKER_SAMPLES);
+	ck_assert_uint_eq(m.start.ways, ways_outside("auto", "cpu"));
 	ck_assert_uint_eq(m.start.rate, 100);
 	ck_assert_uint_eq(m.start.duration_ms, 5000);
 	ck_assert_uint_eq(m.start.npids, 2); /* with its child */
@@ -345,8 +345,7 @@ TEST(a_goroutine_job_becomes_a_snapshot)
 	ask_for(&r, "self", "goroutine", 5, id);
 	close(hear(&r, MSG_START, &m));
 	ck_assert_str_eq(m.start.id, id);
-	ck_assert_uint_eq(m.start.kind, WORKER_SNAPSHOT);
-	ck_assert_uint_eq(m.start.of, SNAPSHOT_ANY);
+	ck_assert_uint_eq(m.start.ways, ways_outside("auto", "goroutine"));
 	ck_assert_int_eq(m.start.pids[0], getpid());
 	say_done(&r, id, "[]", 0);
 	wait_for_end(&r, id, code);

@@ -1,0 +1,44 @@
+#include "base/ways.h"
+
+#include "base/cleanup.h"
+
+#include <string.h>
+
+const struct way_row way_rows[] = {
+#define WAY(type, program, engine, check) \
+	{#type, PROGRAM_##program, ENGINE_##engine, check},
+#include "ways.def"
+#undef WAY
+};
+
+_Static_assert(WAYS <= 64, "a set is 64 bits");
+
+enum way_program
+ways_program(const char *service_kind)
+{
+	return !strcmp(service_kind, "go")       ? PROGRAM_go
+	       : !strcmp(service_kind, "native") ? PROGRAM_native
+	                                         : PROGRAM_any;
+}
+
+uint64_t
+ways_outside(const char *service_kind, const char *type)
+{
+	uint64_t set = 0;
+
+	for (unsigned i = 0; i < WAYS; i++)
+		if (!strcmp(way_rows[i].type, type) &&
+		    way_rows[i].engine != ENGINE_PAGES &&
+		    way_rows[i].program & ways_program(service_kind))
+			set |= UINT64_C(1) << i;
+	return set;
+}
+
+uint64_t
+ways_of(uint64_t set, enum way_engine engine)
+{
+	for (unsigned i = 0; i < WAYS; i++)
+		if (way_rows[i].engine != engine)
+			set &= ~(UINT64_C(1) << i);
+	return set;
+}

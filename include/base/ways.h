@@ -1,0 +1,51 @@
+/*
+ * Ways to take a profile of a type, as the rows of ways.def define them.
+ *
+ * Ways of one type make a set, as bits, whose lowest is to be tried first.
+ */
+#pragma once
+
+#include "base/finding.h"
+
+#include <stdint.h>
+
+enum way_program { PROGRAM_go = 1, PROGRAM_native = 2, PROGRAM_any = 3 };
+
+enum way_engine {
+	ENGINE_RECORDER,
+	ENGINE_BUCKETS,
+	ENGINE_HEAP,
+	ENGINE_SNAPSHOT,
+	ENGINE_PAGES,
+	ENGINES
+};
+
+enum way_id {
+#define WAY(type, program, engine, check) WAY_##type##_##program##_##engine,
+#include "ways.def"
+#undef WAY
+	WAYS
+};
+
+struct way_row {
+	const char *type;
+	enum way_program program;
+	enum way_engine engine;
+	enum check check;
+};
+
+extern const struct way_row way_rows[WAYS];
+
+/* Returns what the programs of services of a kind may be. */
+enum way_program ways_program(const char *service_kind);
+/* Returns the ways from outside that fit services of a kind; 0 for an unknown
+ * type. */
+uint64_t ways_outside(const char *service_kind, const char *type);
+/* Returns those of a set that an engine has. */
+uint64_t ways_of(uint64_t set, enum way_engine engine);
+/* Returns the way to try first; the set is not empty. */
+static inline enum way_id
+ways_first(uint64_t set)
+{
+	return (enum way_id)__builtin_ctzll(set);
+}

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "near.h"
+#include "profile/types.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -9,6 +10,7 @@
 #include <string.h>
 
 #define NAME_MAX_ 32
+#define DOC_MAX   512
 
 enum kind { TEXT, NUMBER, SECONDS, DAYS, FLAG, LIST };
 enum scope { GLOBAL, OWN };
@@ -82,14 +84,39 @@ option_row(size_t i)
 	};
 }
 
+/* Returns a text with the types of profiles in place of {types}. */
+static const char *
+with_types(const char *doc)
+{
+	static const char word[] = "{types}";
+	static char text[DOC_MAX];
+	const char *at = strstr(doc, word);
+	CLEANUP_BUF struct buf out = BUF_INIT(sizeof(text) - 1);
+
+	if (!at)
+		return doc;
+	buf_add(&out, doc, (size_t)(at - doc));
+	for (size_t i = 0; i < profile_ntypes; i++)
+		buf_addf(&out, "%s%s",
+		         !i                        ? ""
+		         : i + 1 == profile_ntypes ? " or "
+		                                   : ", ",
+		         profile_types[i].name);
+	buf_puts(&out, at + strlen(word));
+	strcpy(text, buf_str(&out));
+	return text;
+}
+
 const char *
 option_doc(size_t i, const char *command)
 {
+	const char *doc = rows[i].doc;
+
 	for (size_t m = 0; m < ARRAY_LEN(meanings); m++)
 		if (!strcmp(meanings[m].field, rows[i].field) &&
 		    !strcmp(meanings[m].command, command))
-			return meanings[m].doc;
-	return rows[i].doc;
+			doc = meanings[m].doc;
+	return with_types(doc);
 }
 
 /* Finds the row of "--name" or "--name=value"; *value is the text after '='. */

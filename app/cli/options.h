@@ -51,7 +51,7 @@ struct option_row {
 struct option_row option_row(size_t i);
 
 /* Returns the MEANING of an option for the command with these words, or else
- * the option's general doc. */
+ * the option's general doc. Valid until the next call. */
 const char *option_doc(size_t i, const char *command);
 
 /* An option of the command line. */

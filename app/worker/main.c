@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "capture/recorder/rate.h"
 #include "once.h"
+#include "profile/types.h"
 #include "worker/analyser/analyser.h"
 #include "worker/courier/courier.h"
 #include "worker/fetcher/fetcher.h"
@@ -31,10 +32,18 @@ struct options {
 static const char usage[] =
 	"usage: stoker-worker [--config FILE]\n"
 	"       stoker-worker --once PID[,PID...] --out FILE [--seconds N]\n"
-	"                     [--rate HZ] [--config FILE]\n"
-	"                     [--type "
-	"cpu|goroutine|memory|alloc|block|mutex|io]\n"
-	"       stoker-worker --version | --help\n";
+	"                     [--rate HZ] [--config FILE] [--type TYPE]\n"
+	"       stoker-worker --version | --help\n"
+	"TYPE is one of";
+
+static void
+print_usage(FILE *to)
+{
+	fputs(usage, to);
+	for (size_t i = 0; i < profile_ntypes; i++)
+		fprintf(to, " %s", profile_types[i].name);
+	fputc('\n', to);
+}
 
 static int
 number(const char *text, unsigned long min, unsigned long max,
@@ -128,9 +137,10 @@ parse_options(int argc, char **argv, struct options *o)
 
 	while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
 		if (c == 'h' || c == 'v') {
-			fputs(c == 'h' ? usage
-			               : "stoker-worker " STOKER_VERSION "\n",
-			      stdout);
+			if (c == 'h')
+				print_usage(stdout);
+			else
+				puts("stoker-worker " STOKER_VERSION);
 			return 1;
 		}
 		if (take_option(o, c)) {
@@ -211,7 +221,7 @@ main(int argc, char **argv)
 
 	if (rc) {
 		if (rc < 0)
-			fputs(usage, stderr);
+			print_usage(stderr);
 		return rc < 0 ? 2 : 0;
 	}
 	log_setup("stoker-worker", LOG_INFO_);

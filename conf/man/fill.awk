@@ -54,12 +54,14 @@ function command(i) {
 }
 
 # Options in general, and what they mean for the commands that differ.
-function options(file, scope,   i, k, n, own, field, whose, doc) {
+function options(file, scope,   i, k, n, own, field, whose, doc, all) {
+	all = types()
 	own = rows(file, "MEANING")
 	for (k = 1; k <= own; k++) {
 		field[k] = row[k, 1]
 		whose[k] = row[k, 2]
 		doc[k] = row[k, 3]
+		gsub(/\{types\}/, all, doc[k])
 	}
 	n = rows(file, "OPTION")
 	for (i = 1; i <= n; i++) {
@@ -67,6 +69,7 @@ function options(file, scope,   i, k, n, own, field, whose, doc) {
 			continue
 		print ".It Fl \\-" plain(dashed(row[i, 1])) \
 			(row[i, 4] == "" ? "" : " Ar " plain(row[i, 4]))
+		gsub(/\{types\}/, all, row[i, 5])
 		print prose(row[i, 5])
 		for (k = 1; k <= own; k++)
 			if (field[k] == row[i, 1])
@@ -106,6 +109,20 @@ function keys(n,   i, section) {
 	print ".El"
 }
 
+# The types of profiles, as in help: "cpu, memory or io".
+function types(n,   i, text) {
+	n = rows("include/types.def", "PROFILE_TYPE")
+	for (i = 1; i <= n; i++)
+		text = text (i == 1 ? "" : i == n ? " or " : ", ") row[i, 1]
+	return text
+}
+
+function choices(n,   i, text) {
+	for (i = 1; i <= n; i++)
+		text = text (i == 1 ? "" : "|") row[i, 1]
+	print ".Op Fl \\-type Ar " text
+}
+
 function scope(n,   i) {
 	print ".Bl -tag -width Ds"
 	for (i = 1; i <= n; i++)
@@ -136,6 +153,8 @@ $1 == ".\\\"" && $2 == "rows" {
 		scope(rows($4, "SCOPE"))
 	else if ($3 == "quotas")
 		quotas(rows($4, "QUOTA"))
+	else if ($3 == "types")
+		choices(rows($4, "PROFILE_TYPE"))
 	else {
 		print FILENAME ": no such rows: " $3 >"/dev/stderr"
 		exit 1

@@ -336,33 +336,31 @@ END
 static void
 check_names(const char *option, const char *name)
 {
-	static const struct {
-		const char *option, *doc;
-	} docs[] = {
-#define OPTION(field, scope, kind, arg, doc, params) {#field, doc},
-#define MEANING(field, command, doc)                 {#field, doc},
+	static const char *const commands[] = {
+		"", /* none that has a meaning of its own */
+#define MEANING(field, command, doc) command,
 #include "cli/options.def"
-#undef OPTION
 #undef MEANING
 	};
-	size_t found = 0;
+	size_t row = 0;
 
-	for (size_t i = 0; i < ARRAY_LEN(docs); i++) {
-		if (strcmp(docs[i].option, option))
-			continue;
-		ck_assert_msg(strstr(docs[i].doc, name), "%s: no %s in: %s",
-		              option, name, docs[i].doc);
-		found++;
+	while (row < OPTION_COUNT && strcmp(option_row(row).name, option))
+		row++;
+	ck_assert_uint_lt(row, OPTION_COUNT);
+	for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
+		const char *doc = option_doc(row, commands[i]);
+
+		ck_assert_msg(strstr(doc, name), "%s of %s: no %s in: %s",
+		              option, commands[i], name, doc);
 	}
-	ck_assert_uint_gt(found, 0);
 }
 
 TEST(help_names_every_type_and_format)
 {
-#define PROFILE_TYPE(name, ...) check_names("type", #name);
+#define PROFILE_TYPE(name, ...) check_names("--type", #name);
 #include "types.def"
 #undef PROFILE_TYPE
-#define FORMAT(name, ...) check_names("format", #name);
+#define FORMAT(name, ...) check_names("--format", #name);
 #include "formats.def"
 #undef FORMAT
 }

@@ -398,7 +398,6 @@ fill(struct second *s, struct namer *namer)
 	s->p->time_ns = s->h->start_ms * NS_PER_MS;
 	if (!s->h->in_use)
 		s->p->duration_ns = clock_mono_ns() - s->h->start_ns;
-	namer->quality = s->q;
 	s->locations = locations_of(namer, s->p);
 	return rc ? rc : look_at_all_again(s);
 }
@@ -408,9 +407,9 @@ heap_finish(void *state, struct profile **out, struct quality *quality)
 {
 	struct heap *h = state;
 	CLEANUP_PROFILE struct profile *p = profile_new();
-	CLEANUP_NAMER struct namer *n =
-		namer_new(h->modules, h->host, h->symbols);
 	struct quality q = {0};
+	CLEANUP_NAMER struct namer *n =
+		namer_new(h->modules, h->host, h->symbols, &q, false, 0);
 	struct second s = {.h = h, .p = p, .q = &q};
 	int rc = p && n ? fill(&s, n) : -ENOMEM;
 

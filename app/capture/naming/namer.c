@@ -22,7 +22,8 @@
 
 struct namer *
 namer_new(const struct modules *modules, const struct host *host,
-          struct symbols_cache *cache)
+          struct symbols_cache *cache, struct quality *quality, bool patient,
+          uint64_t java_age_ns)
 {
 	CLEANUP_NAMER struct namer *n = calloc(1, sizeof(*n));
 
@@ -31,9 +32,18 @@ namer_new(const struct modules *modules, const struct host *host,
 	n->modules = modules;
 	n->host = host;
 	n->cache = cache;
+	n->quality = quality;
+	n->patient = patient;
+	n->java_age_ns = java_age_ns;
 	n->symbolizer = symbolizer_new(cache);
 	n->of = calloc(modules->n, sizeof(*n->of));
 	return n->symbolizer && n->of ? TAKE(n) : NULL;
+}
+
+void
+namer_count(struct namer *n, struct quality *quality)
+{
+	n->quality = quality;
 }
 
 void

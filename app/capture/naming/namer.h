@@ -38,10 +38,17 @@ struct namer {
 	} * of;                          /* by module */
 };
 
-/* Makes a namer, which borrows all arguments; namer_free() it. Returns NULL
- * when out of memory. */
+/*
+ * Makes a namer, which borrows all arguments; namer_free() it.
+ *
+ *   Shape    patient: see above; java_age_ns is 0 or an age
+ *   Errors   NULL when out of memory
+ */
 struct namer *namer_new(const struct modules *modules, const struct host *host,
-                        struct symbols_cache *cache);
+                        struct symbols_cache *cache, struct quality *quality,
+                        bool patient, uint64_t java_age_ns);
+/* Counts in another capture's quality from now on. */
+void namer_count(struct namer *n, struct quality *quality);
 void namer_free(struct namer *n);
 DEFINE_CLEANUP(struct namer *, namer_free)
 #define CLEANUP_NAMER CLEANUP(namer_free_ptr)

@@ -54,14 +54,10 @@ struct namer *
 capture_namer(const struct capture *any, const struct host *host,
               struct symbols_cache *symbols)
 {
-	struct namer *n = namer_new(any->modules, host, symbols);
+	bool old = any->window || !capture_ended(any);
 
-	if (!n)
-		return NULL;
-	n->patient = any->window;
-	if (any->window || !capture_ended(any))
-		n->java_age_ns = JAVA_MAP_AGE_NS;
-	return n;
+	return namer_new(any->modules, host, symbols, NULL, any->window,
+	                 old ? JAVA_MAP_AGE_NS : 0);
 }
 
 /* --- rows of the profile ---------------------------------------------------
@@ -227,7 +223,7 @@ capture_profile(const struct capture *c, struct namer *namer,
 	struct finisher f = {.capture = c, .namer = namer, .quality = &q};
 	int rc = finisher_init(&f);
 
-	namer->quality = &q;
+	namer_count(namer, &q);
 	q.duration_ms = (int64_t)duration_of(c) / NS_PER_MS;
 	q.dropped = (int64_t)c->trie.folded;
 	if (c->type == TYPE_cpu)

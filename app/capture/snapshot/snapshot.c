@@ -357,10 +357,10 @@ fill(struct snapshot *s)
 		rc = add_program(s, s->procs[0]);
 	if (rc)
 		return rc;
-	s->namer = namer_new(s->modules, s->host, s->symbols);
+	s->namer = namer_new(s->modules, s->host, s->symbols, &s->quality,
+	                     false, 0);
 	if (!s->namer)
 		return -ENOMEM;
-	s->namer->quality = &s->quality;
 	s->locations = locations_of(s->namer, s->profile);
 	return add_all(s);
 }

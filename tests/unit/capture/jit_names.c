@@ -161,9 +161,8 @@ TEST(a_function_that_an_old_map_of_a_jvm_lacks_is_looked_up_in_a_new_one)
 		modules->rows[at.module] = m;
 		m->path = strdup("//anon");
 		m->pid = 7;
-		n = namer_new(modules, &host, NULL);
-		n->quality = &quality;
-		n->java_age_ns = JAVA_MAP_AGE_NS;
+		n = namer_new(modules, &host, NULL, &quality, false,
+		              JAVA_MAP_AGE_NS);
 		at.vaddr = 0x1001;
 		ck_assert_uint_eq(namer_lookup(n, at, &f, 1), 1);
 		ck_assert_str_eq(f.name, "first");

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "capture/ranges.h"
 #include "capture/threads.h"
+#include "lib/here.h"
 #include "profile/gzip.h"
 
 #include <errno.h>
@@ -112,6 +113,67 @@ image_write(const struct image *m, int fd)
 			rc = fd_write_all(fd, m->data[i], m->pieces[i].bytes);
 	}
 	return rc;
+}
+
+/* --- recording -------------------------------------------------------------
+ */
+
+static int
+keep_ranges(struct image *m, uint32_t count, int file)
+{
+	CLEANUP_FREE struct range *rows = calloc(count, sizeof(*rows));
+	size_t size = count * sizeof(*rows), at = range_data_at(count);
+	int rc = 0;
+
+	if (!rows || pread(file, rows, size, 0) != (ssize_t)size)
+		return -EIO;
+	for (uint32_t i = 0; i < count && !rc; i++) {
+		CLEANUP_FREE uint8_t *data = malloc(rows[i].got + 1u);
+
+		if (!data || pread(file, data, rows[i].got, (off_t)at) < 0)
+			return -EIO;
+		if (rows[i].got)
+			rc = image_add(m, rows[i].addr, data, rows[i].got);
+		at += rows[i].len;
+	}
+	return rc;
+}
+
+static int
+keep_stack(struct image *m, const struct host_ask *ask, int file)
+{
+	CLEANUP_FREE uint8_t *data = malloc(ask->size);
+	struct thread_row row;
+
+	if (!data || pread(file, &row, sizeof(row), 0) != sizeof(row) ||
+	    pread(file, data, ask->size,
+	          (off_t)threads_stack_at(ask->count, 0, ask->size)) < 0)
+		return -EIO;
+	if (row.how != THREAD_STOPPED)
+		return 0;
+	m->head.pc = row.regs.rip;
+	m->head.sp = row.regs.rsp;
+	return image_add(m, m->head.sp, data, row.stack_bytes);
+}
+
+static int
+record(void *arg, const struct host_ask *ask, struct host_reply *reply,
+       int fds[HOST_MAX_FDS], size_t *nfds)
+{
+	int in = *nfds ? fds[0] : -1;
+	int rc = here.ask(here.arg, ask, reply, fds, nfds);
+
+	if (!rc && !reply->error && ask->op == HOST_RANGES)
+		rc = keep_ranges(arg, ask->count, in);
+	if (!rc && !reply->error && ask->op == HOST_STACKS)
+		rc = keep_stack(arg, ask, fds[0]);
+	return rc;
+}
+
+struct host
+image_recorder(struct image *m)
+{
+	return (struct host){.ask = record, .arg = m};
 }
 
 /* --- playing back ----------------------------------------------------------

@@ -41,6 +41,9 @@ image_add(struct image *m, uint64_t addr, const void *p, size_t n);
  * of the process; as goroutines_add(). */
 MUST_CHECK int image_walk(const struct image *m, const struct host *host,
                           int32_t pid, struct profile **out);
+/* Answers for processes of this machine, and adds the memory that is read to
+ * the recording. */
+struct host image_recorder(struct image *m);
 /* Tells of a process that the recording plays. */
 struct host image_host(struct image *m);
 /* Reads its goroutines; as goroutines_add(). */

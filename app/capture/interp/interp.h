@@ -54,6 +54,10 @@
  * is expected ends in -ESTALE: then the stack shows the interpreter instead,
  * and the capture's quality says how often that was.
  *
+ * The test of a language is a recorded process: tests/tools/interp_image
+ * writes what was read of a live one, and tests/unit/capture/interp.c replays
+ * it through these functions.
+ *
  * Languages that compile to machine code have native frames and need names
  * alone, so they have no row here: V8 and the JDK describe code in files
  * (capture/symbols: perfmap.h, jitdump.h, jit_names.h), and a JVM must be asked

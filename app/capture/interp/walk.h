@@ -1,8 +1,8 @@
 /*
- * What walks of languages are made of. A walk is compiled twice: for the
- * programs in the kernel, where it follows the frames of the thread that was
- * interrupted, and for the worker, where it follows those of a thread that
- * stands still, or of a recorded process. There its file includes
+ * The parts of a walk along the frames of a thread. A walk is compiled twice:
+ * for the programs in the kernel, where it follows the frames of the thread
+ * that was interrupted, and for the worker, where it follows those of a thread
+ * that stands still, or of a recorded process. In the worker its file includes
  * capture/host/memory.h, too.
  *
  * In the kernel a walk is a loop with a fixed limit, and offsets are constants:

@@ -1,0 +1,25 @@
+/*
+ * A recording of a process that an interpreter runs, in the form of
+ * goroutine_image.h: the interpreter's addresses in place of its executable,
+ * and the memory that was read to walk its threads and to name their frames.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "capture/interp/interp.h"
+#include "lib/goroutine_image.h"
+
+/* Puts the interpreter's addresses into a recording.
+ *   Errors   -ENOMEM */
+MUST_CHECK int interp_image_begin(struct image *m,
+                                  const struct interp_image *of, uint64_t bias);
+/*
+ * Writes the stack of each thread, its innermost frame first, and a line of
+ * dashes after each frame for which C called the interpreter.
+ *
+ *   Shape    m has the interpreter's addresses; the host reads the memory
+ *   Errors   those of struct language, -EBADMSG no such language
+ */
+MUST_CHECK int
+interp_image_frames(const struct image *m, const struct host *host, int32_t pid,
+                    struct buf *out);

@@ -1,13 +1,19 @@
-/* The opener beside an analyser that was taken over: one that asks for
- * everything of every process. The opener and the processes are real. */
+/*
+ * The opener beside an analyser that was taken over: one that asks for
+ * everything of every process. The opener and the processes are real. A worker
+ * runs once for each socket that the analyser may ask on, before the tests, and
+ * each test judges what the analyser learned.
+ */
 #include "worker/opener/opener.h"
 #include "capture/ranges.h"
 #include "lib/test.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 /* A search for leaks stops the process by a tracer, which none of these allows.
@@ -46,14 +52,21 @@ static const struct {
 #undef HOST_OP
 };
 
-/* Memory that the processes of the test share. */
+/* What the analyser asks on. */
+enum by { BY_ITS_SOCKET, BY_CHANNEL, BY };
+
+#define WORKERS (BY + 1) /* one more is killed */
+
+/* Memory that the processes of a worker and the tests share. */
 struct seen {
 	int32_t pids[WHOM];
 	int32_t error[WHEN][WHOM][HOST_OPS];
-	uint32_t used[WHEN][WHOM]; /* how many USAGE told of */
-	bool by_channel;
+	uint32_t used[WHEN][WHOM]; /* processes in the reply to USAGE */
+	int status;                /* of the worker */
+	enum by by;
 };
-static struct seen *seen;
+static struct seen *all_seen; /* WORKERS of them */
+static struct seen *seen;     /* what the processes of one worker use */
 
 static bool
 names_processes(enum host_op op)
@@ -62,19 +75,35 @@ names_processes(enum host_op op)
 	       rows[op].whose == HOST_OF_THREAD;
 }
 
+/* What is of no process is asked once. */
+static bool
+is_asked(enum host_op op, enum whom whom)
+{
+	return op != HOST_CHANNEL &&
+	       (rows[op].whose != HOST_OF_NOBODY || whom == NAMED);
+}
+
 /* --- the processes ---------------------------------------------------------
  */
 
-static void
+/* Nobody writes there. The process that starts the others alone keeps the other
+ * end, so they end with it, even if it is killed. */
+static int alive[2];
+
+static _Noreturn void
 rest(void)
 {
-	for (;;)
-		pause();
+	char c;
+
+	close(alive[1]);
+	while (read(alive[0], &c, 1) < 0)
+		;
+	_exit(0);
 }
 
-/* A child of a child that ends: only the session tells whose it was. */
+/* A child of a child that ends: only the session shows whose it was. */
 static void
-leave_an_orphan(int tell)
+leave_an_orphan(int ready)
 {
 	if (!fork()) {
 		pid_t orphan = fork();
@@ -82,35 +111,36 @@ leave_an_orphan(int tell)
 		if (!orphan)
 			rest();
 		seen->pids[ORPHAN] = orphan;
-		_exit(write(tell, "", 1) != 1);
+		_exit(write(ready, "", 1) != 1);
 	}
 	wait(NULL);
 }
 
-static void
-be_named(int tell)
+static _Noreturn void
+be_named(int ready)
 {
 	pid_t child;
 
 	setsid();
-	leave_an_orphan(tell);
+	leave_an_orphan(ready);
 	child = fork();
 	if (!child)
 		rest();
 	seen->pids[CHILD] = child;
-	if (write(tell, "", 1) != 1)
+	if (write(ready, "", 1) != 1)
 		_exit(1);
 	rest();
 }
 
-static void
+static int
 start_processes(void)
 {
-	int pipe_fd[2];
+	int ready[2];
 	pid_t pid;
 	char c;
 
-	ck_assert_int_eq(pipe(pipe_fd), 0);
+	if (pipe(alive) || pipe(ready))
+		return -errno;
 	seen->pids[PARENT] = getpid();
 	pid = fork();
 	if (!pid)
@@ -118,21 +148,14 @@ start_processes(void)
 	seen->pids[STRANGER] = pid;
 	pid = fork();
 	if (!pid)
-		be_named(pipe_fd[1]);
+		be_named(ready[1]);
 	seen->pids[NAMED] = pid;
-	ck_assert_int_eq(read(pipe_fd[0], &c, 1), 1);
-	ck_assert_int_eq(read(pipe_fd[0], &c, 1), 1);
-	close(pipe_fd[0]);
-	close(pipe_fd[1]);
-}
-
-static void
-end_processes(void)
-{
-	for (int i = 0; i < WHOM; i++)
-		if (i != PARENT)
-			kill(seen->pids[i], SIGKILL);
-	munmap(seen, sizeof(*seen));
+	for (int i = 0; i < 2; i++)
+		if (read(ready[0], &c, 1) != 1)
+			return -EPIPE;
+	close(ready[0]);
+	close(ready[1]);
+	return 0;
 }
 
 /* --- the analyser ----------------------------------------------------------
@@ -190,7 +213,7 @@ channel(int ask_socket)
 static int
 be_analyser(const struct conf *conf, int ask, int socket, int blame_fd)
 {
-	int by = seen->by_channel ? channel(ask) : ask;
+	int by = seen->by == BY_CHANNEL ? channel(ask) : ask;
 	uint32_t when;
 
 	(void)conf;
@@ -198,7 +221,7 @@ be_analyser(const struct conf *conf, int ask, int socket, int blame_fd)
 	while (msg_recv(socket, &when, sizeof(when), NULL, NULL) > 0) {
 		for (int whom = 0; whom < WHOM; whom++)
 			for (size_t i = 0; i < ARRAY_LEN(all); i++)
-				if (all[i] != HOST_CHANNEL)
+				if (is_asked(all[i], whom))
 					ask_one(by, when, whom, all[i]);
 		if (msg_send(socket, &when, sizeof(when), NULL, 0))
 			break;
@@ -229,7 +252,8 @@ be_scheduler(void *arg, const struct conf *conf,
 	size_t nfds = 2;
 	int rc;
 
-	(void)arg;
+	const int *working = arg;
+
 	(void)conf;
 	if (msg_recv(sockets->events, &m, sizeof(m), fds, &nfds) != sizeof(m))
 		return 1;
@@ -242,6 +266,8 @@ be_scheduler(void *arg, const struct conf *conf,
 		rc = worker_may_look(sockets->events, "sess-b", NULL, NULL, 0);
 	if (!rc)
 		rc = have_it_ask(fds[0], DURING);
+	while (!rc && working) /* until the opener is killed */
+		rc = write(*working, "", 1) == 1 ? poll(NULL, 0, -1) : -errno;
 	if (!rc)
 		rc = worker_may_look(sockets->events, "sess-a", NULL, NULL, 0);
 	return rc ? rc : have_it_ask(fds[0], AFTER);
@@ -256,11 +282,14 @@ no_fetcher(const struct conf *conf, const char *own, int socket)
 	return 0;
 }
 
-static void
-run_worker(bool by_channel)
+/* Runs it to its end; if working is not NULL, until it is killed, having
+ * written there when all its parts work. */
+static int
+run_worker(int *working)
 {
 	const struct opener_children children = {
-		be_scheduler, NULL, -1, be_analyser, no_fetcher, NULL};
+		be_scheduler, working,    working ? *working : -1,
+		be_analyser,  no_fetcher, NULL};
 	struct conf conf = {.worker_watchdog = 60,
 	                    .worker_user = (char *)"nobody",
 	                    .worker_state_dir = (char *)"/nonexistent",
@@ -269,12 +298,31 @@ run_worker(bool by_channel)
 	                    .symbols_debuginfod = (char *)"",
 	                    .symbols_cache_dir = (char *)""};
 
-	seen = mmap(NULL, sizeof(*seen), PROT_READ | PROT_WRITE,
-	            MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	ck_assert_ptr_ne(seen, MAP_FAILED);
-	seen->by_channel = by_channel;
-	start_processes();
-	ck_assert_int_eq(opener_run(&conf, &children), 0);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	return start_processes() ? 1 : opener_run(&conf, &children);
+}
+
+static void
+run_workers(void)
+{
+	all_seen = mmap(NULL, WORKERS * sizeof(*all_seen),
+	                PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+	                0);
+	ck_assert_ptr_ne(all_seen, MAP_FAILED);
+	for (int by = 0; by < BY; by++) {
+		seen = &all_seen[by];
+		seen->by = by;
+		if (!fork())
+			_exit(run_worker(NULL));
+		wait(&seen->status);
+	}
+}
+
+static const struct seen *
+seen_by(enum by by)
+{
+	ck_assert_int_eq(all_seen[by].status, 0);
+	return &all_seen[by];
 }
 
 /* --- claims ----------------------------------------------------------------
@@ -290,7 +338,7 @@ static const struct {
 };
 
 static void
-check_refusals(void)
+check_refusals(const struct seen *s)
 {
 	for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
 		enum when when = refused[i].when;
@@ -298,38 +346,32 @@ check_refusals(void)
 
 		for (size_t k = 0; k < ARRAY_LEN(all); k++)
 			if (names_processes(all[k]))
-				ck_assert_msg(seen->error[when][whom][all[k]] ==
-				                      -EPERM,
-				              "%s, row %zu: %d",
-				              rows[all[k]].name, i,
-				              seen->error[when][whom][all[k]]);
-		ck_assert_uint_eq(seen->used[when][whom], 0);
+				ck_assert_msg(
+					s->error[when][whom][all[k]] == -EPERM,
+					"%s, row %zu: %d", rows[all[k]].name, i,
+					s->error[when][whom][all[k]]);
+		ck_assert_uint_eq(s->used[when][whom], 0);
 	}
 }
 
 TEST(an_analyser_learns_nothing_of_a_process_that_no_capture_is_of)
 {
-	run_worker(false);
-	check_refusals();
-	end_processes();
+	check_refusals(seen_by(BY_ITS_SOCKET));
 }
 END
 
 TEST(another_socket_asks_for_no_more)
 {
-	run_worker(true);
-	check_refusals();
-	end_processes();
+	check_refusals(seen_by(BY_CHANNEL));
 }
 END
 
 TEST(what_is_the_schedulers_is_refused_to_an_analyser)
 {
-	run_worker(false);
+	const struct seen *s = seen_by(BY_ITS_SOCKET);
+
 	for (int when = 0; when < WHEN; when++)
-		ck_assert_int_eq(seen->error[when][NAMED][HOST_PID_FILE],
-		                 -EPERM);
-	end_processes();
+		ck_assert_int_eq(s->error[when][NAMED][HOST_PID_FILE], -EPERM);
 }
 END
 
@@ -339,20 +381,56 @@ TEST(a_process_that_a_capture_names_may_be_asked_about_with_its_children)
 	static const enum host_op ops[] = {HOST_MAPS,   HOST_TASKS,
 	                                   HOST_NAMES,  HOST_EXE_LINK,
 	                                   HOST_RANGES, HOST_LINKS};
+	const struct seen *s = seen_by(BY_ITS_SOCKET);
 
-	run_worker(false);
 	for (size_t i = 0; i < ARRAY_LEN(granted); i++) {
 		for (size_t k = 0; k < ARRAY_LEN(ops); k++)
-			ck_assert_msg(!seen->error[DURING][granted[i]][ops[k]],
+			ck_assert_msg(!s->error[DURING][granted[i]][ops[k]],
 			              "%s, row %zu: %d", rows[ops[k]].name, i,
-			              seen->error[DURING][granted[i]][ops[k]]);
-		ck_assert_uint_eq(seen->used[DURING][granted[i]], 1);
+			              s->error[DURING][granted[i]][ops[k]]);
+		ck_assert_uint_eq(s->used[DURING][granted[i]], 1);
 	}
-	end_processes();
 }
 END
 
-SUITE("opener", an_analyser_learns_nothing_of_a_process_that_no_capture_is_of,
-      another_socket_asks_for_no_more,
-      what_is_the_schedulers_is_refused_to_an_analyser,
-      a_process_that_a_capture_names_may_be_asked_about_with_its_children)
+/* As a subreaper this process is the parent of all that the worker leaves. */
+TEST(a_worker_that_is_killed_leaves_no_process)
+{
+	int working[2];
+	pid_t worker;
+	char c;
+
+	ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+	ck_assert_int_eq(pipe(working), 0);
+	seen = &all_seen[BY];
+	worker = fork();
+	if (!worker)
+		_exit(run_worker(&working[1]));
+	close(working[1]);
+	ck_assert_int_eq(read(working[0], &c, 1), 1);
+	kill(worker, SIGKILL);
+	while (wait(NULL) > 0)
+		;
+	ck_assert_int_eq(errno, ECHILD);
+}
+END
+
+Suite *
+suite(void)
+{
+	Suite *s = suite_create("opener");
+	TCase *c = tcase_create("opener");
+
+	tcase_add_unchecked_fixture(c, run_workers, NULL);
+	tcase_add_test(
+		c,
+		an_analyser_learns_nothing_of_a_process_that_no_capture_is_of);
+	tcase_add_test(c, another_socket_asks_for_no_more);
+	tcase_add_test(c, what_is_the_schedulers_is_refused_to_an_analyser);
+	tcase_add_test(
+		c,
+		a_process_that_a_capture_names_may_be_asked_about_with_its_children);
+	tcase_add_test(c, a_worker_that_is_killed_leaves_no_process);
+	suite_add_tcase(s, c);
+	return s;
+}

@@ -1,10 +1,8 @@
 /*
- * Writers that are killed with SIGKILL at any moment, over and over: what
- * they were told is accepted is there afterwards, and whatever is complete
- * has its whole profile.
- * On SQLite alone: they are the worker.
+ * Writers that are killed with SIGKILL at any moment, over and over: what the
+ * store accepted before is there afterwards, and whatever is complete has its
+ * whole profile. On SQLite alone: the worker is one of them.
  */
-#include "base/clock.h"
 #include "lib/store.h"
 
 #include <errno.h>
@@ -14,16 +12,28 @@
 #include <sys/wait.h>
 
 #define ROUNDS   12
-#define ROUND_MS 150
+#define ACCEPTED 12 /* in each round, before the writer is killed */
+#define FINISHED 6
+#define LATE_MS  10 /* the kill comes less than this later */
 
 struct writer {
 	pid_t pid;
-	int said; /* what it says it was told */
+	int said; /* ids that the store accepted */
 };
+
+static void
+say(int to, const char *id)
+{
+	char out[ID_MAX] = {0};
+
+	snprintf(out, sizeof(out), "%s", id);
+	if (write(to, out, sizeof(out)) != sizeof(out))
+		_exit(1);
+}
 
 /* Enqueues for ever, and says each id once it was accepted. */
 static void
-enqueue_for_ever(const struct test_store *t, int round, int say)
+enqueue_for_ever(const struct test_store *t, int round, int to)
 {
 	struct store s = test_store_again(t, false);
 
@@ -31,8 +41,7 @@ enqueue_for_ever(const struct test_store *t, int round, int say)
 		char id[ID_MAX] = {0};
 
 		test_enqueue(&s, round * 1000000 + i, id);
-		if (write(say, id, sizeof(id)) != sizeof(id))
-			_exit(1);
+		say(to, id);
 	}
 }
 
@@ -48,9 +57,10 @@ run_one(struct store *s, const struct job *j)
 	ck_assert_int_eq(job_finish(s, &ref, &end), 0);
 }
 
-/* Takes over, as a worker does that starts, then works for ever. */
+/* Takes over, as a worker does that starts, then works for ever, and says the
+ * session of each job once it was finished. */
 static void
-work_for_ever(const struct test_store *t)
+work_for_ever(const struct test_store *t, int to)
 {
 	struct store s = test_store_again(t, true);
 
@@ -59,10 +69,12 @@ work_for_ever(const struct test_store *t)
 		CLEANUP_JOB struct job j = {0};
 		int rc = job_claim(&s, TEST_HOST, TEST_LEASE_MS, &j);
 
-		if (!rc)
+		if (!rc) {
 			run_one(&s, &j);
-		else if (rc != -ENOENT)
+			say(to, j.session);
+		} else if (rc != -ENOENT) {
 			_exit(1);
+		}
 		if (rc == -ENOENT && db_upkeep(s.db) == -EIO)
 			_exit(1);
 	}
@@ -79,7 +91,7 @@ start(const struct test_store *t, int round, bool worker)
 	ck_assert_int_ge(w.pid, 0);
 	if (!w.pid) {
 		if (worker)
-			work_for_ever(t);
+			work_for_ever(t, pipes[1]);
 		enqueue_for_ever(t, round, pipes[1]);
 	}
 	close(pipes[1]);
@@ -92,32 +104,32 @@ struct ids {
 	size_t n;
 };
 
-/* Reads ids until the writer is gone, which this sees to after a while. */
+/* Reads n ids, or those that come until the writer is gone. */
 static void
-listen_and_kill(struct writer w, int64_t until_ns, struct ids *out)
+read_ids(int said, size_t n, struct ids *out)
 {
-	struct pollfd p = {.fd = w.said, .events = POLLIN};
-	bool killed = false;
 	char id[ID_MAX];
 
-	for (;;) {
-		int64_t left = (until_ns - clock_mono_ns()) / NS_PER_MS;
-
-		if (left <= 0 && !killed)
-			killed = !kill(w.pid, SIGKILL);
-		if (!poll(&p, 1, killed ? -1 : (int)left))
-			continue;
-		if (read(w.said, id, sizeof(id)) != sizeof(id))
-			break;
+	while (n-- && read(said, id, sizeof(id)) == sizeof(id)) {
 		out->p = reallocarray(out->p, out->n + 1, ID_MAX);
 		memcpy(out->p[out->n++], id, ID_MAX);
 	}
+}
+
+/* The writer is late_ms into later writes when it is killed. */
+static void
+listen_and_kill(struct writer w, size_t n, int late_ms, struct ids *out)
+{
+	read_ids(w.said, n, out);
+	poll(NULL, 0, late_ms);
+	kill(w.pid, SIGKILL);
+	read_ids(w.said, SIZE_MAX, out);
 	close(w.said);
 	waitpid(w.pid, NULL, 0);
 }
 
-static void
-check_one(struct store *s, const char *id, int *complete)
+static bool
+is_complete(struct store *s, const char *id)
 {
 	CLEANUP_SESSION struct session v = {0};
 	CLEANUP_BUF struct buf text = BUF_INIT(ID_MAX);
@@ -126,39 +138,47 @@ check_one(struct store *s, const char *id, int *complete)
 	ck_assert_int_eq(session_get(s, TEST_TENANT, id, &v), 0);
 	if (strcmp(v.status, SESSION_COMPLETED)) {
 		ck_assert_int_eq(v.has_profile, 0);
-		return;
+		return false;
 	}
 	ck_assert_int_eq(blob_of_session(s, id, BLOB_PPROF, &b), 0);
 	ck_assert_int_eq(blob_read(s, &b, &text), 0);
 	ck_assert_str_eq(buf_str(&text), id);
-	++*complete;
+	return true;
+}
+
+static void
+check_all(struct store *s, const struct ids *accepted,
+          const struct ids *finished)
+{
+	for (size_t i = 0; i < accepted->n; i++)
+		is_complete(s, accepted->p[i]);
+	for (size_t i = 0; i < finished->n; i++)
+		ck_assert(is_complete(s, finished->p[i]));
 }
 
 TEST(killed_writers_lose_nothing_and_leave_nothing_half)
 {
 	CLEANUP_TEST_STORE struct test_store t = test_store();
-	struct ids accepted = {0}, none = {0};
-	int complete = 0;
+	struct ids accepted = {0}, finished = {0};
 
 	/* no connection of the parent may pass through fork() */
 	store_close(&t.s);
 	for (int round = 0; round < ROUNDS; round++) {
 		struct writer api = start(&t, round, false);
 		struct writer worker = start(&t, round, true);
-		int64_t end = clock_mono_ns() + ROUND_MS * NS_PER_MS;
 
-		listen_and_kill(api, end, &accepted);
-		listen_and_kill(worker, end, &none);
+		listen_and_kill(api, ACCEPTED, round * 7 % LATE_MS, &accepted);
+		listen_and_kill(worker, FINISHED, round * 3 % LATE_MS,
+		                &finished);
 	}
+	ck_assert_uint_ge(accepted.n, ROUNDS * ACCEPTED);
+	ck_assert_uint_ge(finished.n, ROUNDS * FINISHED);
 	t.s = test_store_again(&t, true);
-	ck_assert_int_gt(accepted.n, ROUNDS);
-	for (size_t i = 0; i < accepted.n; i++)
-		check_one(&t.s, accepted.p[i], &complete);
-	ck_assert_int_gt(complete, 0);
+	check_all(&t.s, &accepted, &finished);
 	ck_assert_int_ge(blob_sweep(&t.s, BYTES_FILE), 0);
-	for (size_t i = 0; i < accepted.n; i++)
-		check_one(&t.s, accepted.p[i], &complete);
+	check_all(&t.s, &accepted, &finished);
 	free(accepted.p);
+	free(finished.p);
 }
 END
 

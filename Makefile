@@ -11,7 +11,8 @@
 ## make install    install, below DESTDIR; conf/install has all variables
 ## make uninstall  remove what make install installed
 ## make check      install what tests need, and run all of them
-## make check-quick  test what differs from main, or ROOM=store/db, in a minute
+## make check-quick  test in a minute what changed since make check passed
+##     ROOM=store/db     what to test instead
 ## make check-vm   test the package on Debian's kernels, in virtual machines
 ## make check-fleet  test ten hosts and their centre, with a fault of each kind,
 ##                   and an object store: Ceph, from Debian
@@ -82,9 +83,10 @@ objects  = $(patsubst app/%.c,$(B)/app/%.o,$(filter-out %/main.c %.bpf.c,\
 	   $(wildcard app/$1/*.c app/$1/*/*.c))) $(GEN_$1)
 archives = $(foreach d,$1,$(B)/lib$d.a)
 
-.PHONY: all pages help run stop check check-built check-quick check-vm check-fleet toolchains unit bench bench-hosts asan tsan aarch64 \
+.PHONY: all programs tools pages help run stop check check-built check-quick check-vm check-fleet toolchains unit bench bench-hosts asan tsan aarch64 \
 	fuzz mutate soak tidy format install uninstall deb deb-built clean deps
-all: $(PROGRAMS) $(LIBRARY) $(MANUALS) pages
+all: programs pages
+programs: $(PROGRAMS) $(LIBRARY) $(MANUALS)
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -245,7 +247,8 @@ check: deps
 check-built: toolchains all deb-built $(UNITS) $(UI) $(FUZZERS) $(TARGETS) \
 		$(TOOLS) $(filter-out %/pprof,$(BENCHES))
 	@B=$(B) tests/lib/rooted tests/run
-check-quick: all $(TARGETS) $(TOOLS)
+tools: $(TOOLS)
+check-quick: $(TARGETS)
 	+@B=$(B) ROOM="$(ROOM)" tests/quick
 # The package on Debian's own kernels, in virtual machines: tests/vm/run.
 check-vm: deps

@@ -2,6 +2,8 @@
  * Captures by a whole worker, opener, analyser and all, of programs whose truth
  * is known: stoker-worker --once. Their figures are measured by tests/e2e;
  * here, a capture is as short as may be, and bounds are wide.
+ *
+ * Alone: a second's samples are counted.
  */
 #include "base/file.h"
 #include "lib/test.h"

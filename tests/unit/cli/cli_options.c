@@ -336,7 +336,7 @@ END
 static void
 check_names(const char *option, const char *name)
 {
-	static const char *const commands[] = {
+	static const char *const whose[] = {
 		"", /* none that has a meaning of its own */
 #define MEANING(field, command, doc) command,
 #include "cli/options.def"
@@ -347,11 +347,11 @@ check_names(const char *option, const char *name)
 	while (row < OPTION_COUNT && strcmp(option_row(row).name, option))
 		row++;
 	ck_assert_uint_lt(row, OPTION_COUNT);
-	for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
-		const char *doc = option_doc(row, commands[i]);
+	for (size_t i = 0; i < ARRAY_LEN(whose); i++) {
+		const char *doc = option_doc(row, whose[i]);
 
 		ck_assert_msg(strstr(doc, name), "%s of %s: no %s in: %s",
-		              option, commands[i], name, doc);
+		              option, whose[i], name, doc);
 	}
 }
 

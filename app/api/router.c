@@ -5,7 +5,8 @@
 #include <string.h>
 
 static int (*const handlers[OP_COUNT])(struct call *c) = {
-#define ROUTE(method, path, handler, who, body, op, status, reply, summary) \
+#define ROUTE(method, path, handler, who, body, op, status, others, reply, \
+              summary)                                                     \
 	[OP_##op] = handler,
 #include "routes.def"
 #undef ROUTE

@@ -2,6 +2,7 @@
 #include "session.h"
 
 #include "named.h"
+#include "store/baseline.h"
 #include "table.h"
 #include "text.h"
 #include "verdict.h"
@@ -82,7 +83,7 @@ cmd_baseline_list(struct cli *c)
 
 static const struct kind_named kind = {
 	.what = "baseline",
-	.prefix = "bl-",
+	.prefix = BASELINE_PREFIX,
 	.id = "baselineId",
 	.name = "baselineLabel",
 	.newest = true,
@@ -147,7 +148,7 @@ find_baseline(struct cli *c, const char *session, char id[static ID_MAX])
 	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
 	int rc;
 
-	if (id_valid("bl-", c->opt.baseline)) {
+	if (id_valid(BASELINE_PREFIX, c->opt.baseline)) {
 		snprintf(id, ID_MAX, "%s", c->opt.baseline);
 		return LEAVE_OK;
 	}

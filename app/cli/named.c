@@ -3,6 +3,8 @@
 #include "near.h"
 #include "profile.h"
 #include "session.h"
+#include "store/session.h"
+#include "store/window.h"
 #include "table.h"
 #include "text.h"
 
@@ -68,7 +70,8 @@ begins_id(const char *word, const char *prefix)
 static bool
 is_id(const char *word)
 {
-	return begins_id(word, "sess-") || begins_id(word, "win-");
+	return begins_id(word, SESSION_PREFIX) ||
+	       begins_id(word, WINDOW_PREFIX);
 }
 
 static bool

@@ -9,6 +9,7 @@
 #include "profile/types.h"
 #include "progress.h"
 #include "session.h"
+#include "store/session.h"
 #include "table.h"
 #include "text.h"
 
@@ -91,7 +92,7 @@ add_started(struct started *s, const json_t *of)
 	if (s->n == STARTED_MAX)
 		return failed("the server named too many profiles");
 	snprintf(id, ID_MAX, "%s", json_member(of, "id"));
-	if (!id_valid("sess-", id))
+	if (!id_valid(SESSION_PREFIX, id))
 		return failed("the server named no profile");
 	s->n++;
 	return LEAVE_OK;

@@ -3,6 +3,7 @@
 
 #include "labels.h"
 #include "named.h"
+#include "store/trigger.h"
 #include "table.h"
 
 #include <string.h>
@@ -168,7 +169,7 @@ cmd_trigger_remove(struct cli *c)
 {
 	static const struct kind_named kind = {
 		.what = "trigger",
-		.prefix = "trg-",
+		.prefix = TRIGGER_PREFIX,
 		.id = "id",
 		.name = "trigger",
 	};

@@ -20,26 +20,25 @@ is_time(const json_t *v)
 }
 
 static bool
-type_fits(const char *type, const json_t *v)
+type_fits(enum field_type type, const json_t *v)
 {
-	if (!strcmp(type, "TIME"))
+	if (type == FT_TIME)
 		return is_time(v);
-	if (!strcmp(type, "TIME_OR_NULL"))
+	if (type == FT_TIME_OR_NULL)
 		return json_is_null(v) || is_time(v);
-	if (!strcmp(type, "STRING_OR_NULL"))
+	if (type == FT_STRING_OR_NULL)
 		return json_is_null(v) || json_is_string(v);
-	if (!strcmp(type, "INTEGER"))
+	if (type == FT_INTEGER)
 		return json_is_integer(v);
-	if (!strcmp(type, "NUMBER"))
+	if (type == FT_NUMBER)
 		return json_is_number(v);
-	if (!strcmp(type, "NUMBER_OR_NULL"))
+	if (type == FT_NUMBER_OR_NULL)
 		return json_is_null(v) || json_is_number(v);
-	if (!strcmp(type, "BOOLEAN"))
+	if (type == FT_BOOLEAN)
 		return json_is_boolean(v);
-	if (!strcmp(type, "LIST") || !strcmp(type, "STRINGS") ||
-	    !strcmp(type, "INTEGERS"))
+	if (type == FT_LIST || type == FT_STRINGS || type == FT_INTEGERS)
 		return json_is_array(v);
-	if (!strcmp(type, "OBJECT"))
+	if (type == FT_OBJECT || type == FT_MEMBERS)
 		return json_is_object(v);
 	return json_is_string(v);
 }
@@ -61,10 +60,10 @@ assert_schema(const char *schema, const json_t *j)
 		n++;
 		ck_assert_msg(v && type_fits(f->type, v), "%s.%s", schema,
 		              f->name);
-		if (!strcmp(f->type, "LIST"))
+		if (f->type == FT_LIST)
 			json_array_foreach(v, at, item)
 				assert_schema(f->of, item);
-		if (!strcmp(f->type, "OBJECT") && strcmp(f->of, "ANY"))
+		if (f->type == FT_OBJECT)
 			assert_schema(f->of, v);
 	}
 	n += json_object_get(j, "warnings") != NULL; /* any reply may have it */

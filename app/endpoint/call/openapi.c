@@ -404,30 +404,22 @@ put_success(struct buf *b, const struct route *r)
 	json_close(b, '}');
 }
 
-/* Replies that an operation may give besides its success and errors. */
 static const struct {
-	enum op op;
+	enum other_reply bit;
 	const char *status, *doc;
 } others[] = {
-	{OP_GetProfile, "304", "As If-None-Match has it"},
-	{OP_DeleteProfile, "202",
+	{STOPPED, "202",
          "It was running: it ends as failed, with what was sampled"},
-	{OP_GetSession, "304", "As If-None-Match has it"},
-	{OP_DeleteSession, "202",
-         "It was running: it ends as failed, with what was sampled"},
-	{OP_GetFlameGraph, "304", "As If-None-Match has it"},
-	{OP_GetDiffFlameGraph, "304", "As If-None-Match has it"},
-	{OP_MergeProfiles, "304", "As If-None-Match has it"},
-	{OP_GetSamplyProfile, "204",
+	{UNDER_WAY, "204",
          "latest=true, and a profile is being taken: see Retry-After"},
-	{OP_GetSamplyProfile, "304", "As If-None-Match has it"},
+	{NOT_MODIFIED, "304", "As If-None-Match has it"},
 };
 
 static void
 put_others(struct buf *b, const struct route *r)
 {
 	for (size_t i = 0; i < ARRAY_LEN(others); i++) {
-		if (others[i].op != r->op)
+		if (!(r->others & others[i].bit))
 			continue;
 		json_open(b, others[i].status, '{');
 		json_put_text(b, "description", others[i].doc);
@@ -536,38 +528,33 @@ put_paths(struct buf *b)
  */
 
 /* The JSON Schema of each type of schemas.def. */
-static const struct {
-	const char *type, *schema;
-} field_types[] = {
-	{"STRING", "\"type\":\"string\""},
-	{"STRING_OR_NULL", "\"type\":[\"string\",\"null\"]"},
-	{"STRINGS", "\"type\":\"array\",\"items\":{\"type\":\"string\"}"},
-	{"INTEGER", "\"type\":\"integer\""},
-	{"INTEGERS", "\"type\":\"array\",\"items\":{\"type\":\"integer\"}"},
-	{"NUMBER", "\"type\":\"number\""},
-	{"NUMBER_OR_NULL", "\"type\":[\"number\",\"null\"]"},
-	{"BOOLEAN", "\"type\":\"boolean\""},
-	{"TIME", "\"type\":\"string\",\"format\":\"date-time\""},
-	{"TIME_OR_NULL",
-         "\"type\":[\"string\",\"null\"],\"format\":\"date-time\""},
-	{"URL", "\"type\":\"string\",\"format\":\"uri\""},
-	{"LIST", "\"type\":\"array\",\"items\":{\"$ref\":\"" REF},
-	{"OBJECT", "\"type\":\"object\""},
+static const char *const field_types[] = {
+	[FT_STRING] = "\"type\":\"string\"",
+	[FT_STRING_OR_NULL] = "\"type\":[\"string\",\"null\"]",
+	[FT_STRINGS] = "\"type\":\"array\",\"items\":{\"type\":\"string\"}",
+	[FT_INTEGER] = "\"type\":\"integer\"",
+	[FT_INTEGERS] = "\"type\":\"array\",\"items\":{\"type\":\"integer\"}",
+	[FT_NUMBER] = "\"type\":\"number\"",
+	[FT_NUMBER_OR_NULL] = "\"type\":[\"number\",\"null\"]",
+	[FT_BOOLEAN] = "\"type\":\"boolean\"",
+	[FT_TIME] = "\"type\":\"string\",\"format\":\"date-time\"",
+	[FT_TIME_OR_NULL] =
+		"\"type\":[\"string\",\"null\"],\"format\":\"date-time\"",
+	[FT_URL] = "\"type\":\"string\",\"format\":\"uri\"",
+	[FT_LIST] = "\"type\":\"array\",\"items\":{\"$ref\":\"" REF,
+	[FT_OBJECT] = "\"$ref\":\"" REF,
+	[FT_MEMBERS] = "\"type\":\"object\"",
 };
 
 static void
 put_field(struct buf *b, const struct field_row *f)
 {
 	json_open(b, f->name, '{');
-	if (!strcmp(f->type, "OBJECT") && strcmp(f->of, "ANY")) {
-		buf_addf(b, "\"$ref\":\"" REF "%s\"}", f->of);
-		return;
-	}
-	for (size_t i = 0; i < ARRAY_LEN(field_types); i++)
-		if (!strcmp(field_types[i].type, f->type))
-			buf_puts(b, field_types[i].schema);
-	if (!strcmp(f->type, "LIST"))
+	buf_puts(b, field_types[f->type]);
+	if (f->type == FT_LIST || f->type == FT_OBJECT)
 		buf_addf(b, "%s\"}", f->of);
+	if (f->type == FT_OBJECT)
+		return;
 	json_put_text(b, "description", f->doc);
 	json_close(b, '}');
 }

@@ -3,7 +3,14 @@
  */
 #include "tables.h"
 
+#include "base/id.h"
 #include "profile/diff.h"
+#include "store/baseline.h"
+#include "store/browser_session.h"
+#include "store/session.h"
+#include "store/token.h"
+#include "store/trigger.h"
+#include "store/window.h"
 
 #include <assert.h>
 #include <string.h>
@@ -84,12 +91,9 @@ static const char *const kinds[] = {
 		       "bytes and a value of at most 200",
 	[PT_NAME] = "a name of letters, digits, '.', '_' and '-', %lld to %lld "
 		    "characters, a letter or digit at both ends",
-	[PT_PROFILE] = "a profile identifier",
-	[PT_TOKEN] = "a token identifier",
-	[PT_BROWSER] = "a browser session identifier",
-	[PT_SESSION] = "a session identifier",
-	[PT_BASELINE] = "a baseline identifier",
-	[PT_TRIGGER] = "a trigger identifier",
+#define ID_KIND(type, unknown, doc, ...) [PT_##type] = doc,
+#include "id_kinds.def"
+#undef ID_KIND
 	[PT_WORDS] = "a list of %lld to %lld names",
 	[PT_TYPES] = "a list of %lld to %lld profile types",
 	[PT_LABELS] = "an object of texts, %lld to %lld members",
@@ -98,6 +102,21 @@ static const char *const kinds[] = {
 	[PT_LIST] = "a list of %lld to %lld objects",
 	[PT_OBJECT] = "an object of %lld to %lld members",
 };
+
+static const char *const prefixes[][3] = {
+#define ID_KIND(type, unknown, doc, ...) [PT_##type] = {__VA_ARGS__},
+#include "id_kinds.def"
+#undef ID_KIND
+};
+
+bool
+param_id_valid(enum param_type type, const char *value)
+{
+	for (const char *const *p = prefixes[type]; *p; p++)
+		if (id_valid(*p, value))
+			return true;
+	return false;
+}
 
 void
 param_expects(const struct param_row *p, struct buf *out)

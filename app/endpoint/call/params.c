@@ -95,55 +95,28 @@ members_ok(const struct param_row *p, const json_t *j)
 }
 
 static bool
-words_ok(const struct param_row *p, const json_t *j)
+is_name(const json_t *v)
 {
-	size_t i, n = json_array_size(j);
-	json_t *v;
-
-	if (!json_is_array(j) || n < (size_t)p->min || n > (size_t)p->max)
-		return false;
-	json_array_foreach(j, i, v)
-		if (!json_is_string(v) ||
-		    !name_ok(json_string_value(v), 1, STORE_TENANT_MAX - 1))
-			return false;
-	return true;
+	return json_is_string(v) &&
+	       name_ok(json_string_value(v), 1, STORE_TENANT_MAX - 1);
 }
 
 /* True for texts without line feeds. */
 static bool
-tags_ok(const struct param_row *p, const json_t *j)
+is_tag(const json_t *v)
 {
-	size_t i, n = json_array_size(j);
-	json_t *v;
-
-	if (!json_is_array(j) || n < (size_t)p->min || n > (size_t)p->max)
-		return false;
-	json_array_foreach(j, i, v) {
-		if (!json_is_string(v) ||
-		    !text_ok(json_string_value(v), 1, TAG_MAX) ||
-		    strchr(json_string_value(v), '\n'))
-			return false;
-	}
-	return true;
+	return json_is_string(v) && text_ok(json_string_value(v), 1, TAG_MAX) &&
+	       !strchr(json_string_value(v), '\n');
 }
 
 static bool
-objects_ok(const struct param_row *p, const json_t *j)
+is_object(const json_t *v)
 {
-	size_t i, n = json_array_size(j);
-	json_t *v;
-
-	if (!json_is_array(j) || n < (size_t)p->min || n > (size_t)p->max)
-		return false;
-	json_array_foreach(j, i, v) {
-		if (!json_is_object(v))
-			return false;
-	}
-	return true;
+	return json_is_object(v);
 }
 
 static bool
-function_ok(const json_t *j)
+is_function(const json_t *j)
 {
 	const json_t *count = json_object_get(j, "sampleCount");
 	static const char *const texts[] = {"funcName", "package"};
@@ -167,20 +140,26 @@ function_ok(const json_t *j)
 }
 
 static bool
-functions_ok(const struct param_row *p, const json_t *j)
+list_ok(const struct param_row *p, const json_t *j,
+        bool (*is_item)(const json_t *))
 {
 	size_t i, n = json_array_size(j);
 	json_t *v;
 
-	if (json_is_string(j)) /* as in the seed's own example */
-		return !strcmp(json_string_value(j), "(nested array)");
 	if (!json_is_array(j) || n < (size_t)p->min || n > (size_t)p->max)
 		return false;
-	json_array_foreach(j, i, v) {
-		if (!function_ok(v))
+	json_array_foreach(j, i, v)
+		if (!is_item(v))
 			return false;
-	}
 	return true;
+}
+
+static bool
+functions_ok(const struct param_row *p, const json_t *j)
+{
+	if (json_is_string(j)) /* as in the seed's own example */
+		return !strcmp(json_string_value(j), "(nested array)");
+	return list_ok(p, j, is_function);
 }
 
 /* Reads a value that is a text. */
@@ -193,18 +172,10 @@ read_text(const struct param_row *p, const char *s, struct value *out)
 		return text_ok(s, p->min, p->max);
 	case PT_NAME:
 		return name_ok(s, p->min, p->max);
-	case PT_PROFILE:
-		return id_valid("sess-", s) || id_valid("win-", s);
-	case PT_SESSION:
-		return id_valid("sess-", s);
-	case PT_BASELINE:
-		return id_valid("bl-", s);
-	case PT_TRIGGER:
-		return id_valid("trg-", s);
-	case PT_TOKEN:
-		return id_valid("tok-", s);
-	case PT_BROWSER:
-		return id_valid("bs-", s);
+#define ID_KIND(type, unknown, doc, ...) case PT_##type:
+#include "id_kinds.def"
+#undef ID_KIND
+		return param_id_valid(p->type, s);
 	case PT_TIME:
 		return !clock_read(s, clock_wall_ms(), &out->i);
 	case PT_SPAN:
@@ -225,13 +196,13 @@ read_value(const struct param_row *p, struct raw raw, struct value *out)
 	case PT_WORDS:
 	case PT_TYPES:
 		out->json = j;
-		return words_ok(p, j);
+		return list_ok(p, j, is_name);
 	case PT_TAGS:
 		out->json = j;
-		return tags_ok(p, j);
+		return list_ok(p, j, is_tag);
 	case PT_LIST:
 		out->json = j;
-		return objects_ok(p, j);
+		return list_ok(p, j, is_object);
 	case PT_FUNCTIONS:
 		out->json = j;
 		return functions_ok(p, j);
@@ -299,26 +270,22 @@ fail_value(struct call *c, const char *name, const char *expected,
 static int
 refuse_path(struct call *c, const struct param_row *p, const char *text)
 {
-	bool service = p->type == PT_NAME;
-
 	if (!strcmp(p->name, "pipeline_name")) {
 		detail_text(c, p->name, text);
 		return fail(c, UnknownPipelineName, text);
 	}
-	detail_text(c, service ? "service" : p->name, text);
-	if (service)
+	detail_text(c, p->type == PT_NAME ? "service" : p->name, text);
+	switch (p->type) {
+	case PT_NAME:
 		return fail(c, UnknownService, text);
-	if (p->type == PT_TOKEN)
-		return fail(c, UnknownToken, text);
-	if (p->type == PT_BROWSER)
-		return fail(c, UnknownBrowserSession, text);
-	if (p->type == PT_SESSION)
-		return fail(c, UnknownSession, text);
-	if (p->type == PT_BASELINE)
-		return fail(c, UnknownBaseline, text);
-	if (p->type == PT_TRIGGER)
-		return fail(c, UnknownTrigger, text);
-	return fail(c, UnknownProfile, text);
+#define ID_KIND(type, unknown, doc, ...) \
+	case PT_##type:                  \
+		return fail(c, unknown, text);
+#include "id_kinds.def"
+#undef ID_KIND
+	default:
+		return fail(c, UnknownProfile, text);
+	}
 }
 
 static int

@@ -13,13 +13,14 @@ static const char *const who_names[] = {
 };
 
 const struct route routes[OP_COUNT] = {
-#define ROUTE(method, path, handler, who, body, op, status, reply, summary) \
-	{METHOD_##method,  path,                                            \
-	 WHO_##who,        (body) >= RESULT ? 0 : (body),                   \
-	 (body) >= RESULT, (body) == RESULT,                                \
-	 OP_##op,          #op,                                             \
-	 status,           #reply,                                          \
-	 summary},
+#define ROUTE(method, path, handler, who, body, op, status, others, reply, \
+              summary)                                                     \
+	{METHOD_##method,  path,                                           \
+	 WHO_##who,        (body) >= RESULT ? 0 : (body),                  \
+	 (body) >= RESULT, (body) == RESULT,                               \
+	 OP_##op,          #op,                                            \
+	 status,           others,                                         \
+	 #reply,           summary},
 #include "routes.def"
 #undef ROUTE
 };
@@ -44,7 +45,8 @@ const size_t nschemas = ARRAY_LEN(schemas);
 
 const struct field_row fields[] = {
 #define SCHEMA(name, doc)
-#define FIELD(schema, name, type, of, doc) {#schema, #name, #type, #of, doc},
+#define FIELD(schema, name, type, of, doc) \
+	{#schema, #name, FT_##type, #of, doc},
 #include "schemas.def"
 #undef SCHEMA
 #undef FIELD

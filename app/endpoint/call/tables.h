@@ -29,6 +29,13 @@ extern const char *const method_names[];
  * describes. */
 #define RESULT (SIZE_MAX - 1)
 
+/* Replies that an operation may give besides its success and errors. */
+enum other_reply {
+	STOPPED = 1,      /* 202: a running capture ends */
+	UNDER_WAY = 2,    /* 204: the profile is being taken */
+	NOT_MODIFIED = 4, /* 304: as If-None-Match has it */
+};
+
 /* Access from weak to strong. LINK and SCRAPER are open to a viewer, and to a
  * signed link or a client that nginx allows. WORKER is open to the key of a
  * host's worker alone, which opens nothing else. */
@@ -47,7 +54,8 @@ const char *who_name(enum who who);
 enum who who_parse(const char *role);
 
 enum op {
-#define ROUTE(method, path, handler, who, body, op, status, reply, summary) \
+#define ROUTE(method, path, handler, who, body, op, status, others, reply, \
+              summary)                                                     \
 	OP_##op,
 #include "routes.def"
 #undef ROUTE
@@ -64,6 +72,7 @@ struct route {
 	enum op op;
 	const char *name; /* operationId */
 	int status;       /* status of success */
+	unsigned others;  /* bits of enum other_reply */
 	const char *reply, *summary;
 };
 /* All routes, by enum op. */
@@ -71,7 +80,8 @@ extern const struct route routes[OP_COUNT];
 /* True for a POST whose reply may be kept for a repeated request. */
 bool route_takes_key(const struct route *r);
 
-#define ROUTE(method, path, handler, who, body, op, status, reply, summary) \
+#define ROUTE(method, path, handler, who, body, op, status, others, reply, \
+              summary)                                                     \
 	int handler(struct call *c);
 #include "routes.def"
 #undef ROUTE
@@ -93,12 +103,9 @@ enum param_type {
 	PT_RESOLUTION,
 	PT_MATCHES,
 	PT_NAME,
-	PT_PROFILE,
-	PT_TOKEN,
-	PT_BROWSER,
-	PT_SESSION,
-	PT_BASELINE,
-	PT_TRIGGER,
+#define ID_KIND(type, unknown, doc, ...) PT_##type,
+#include "id_kinds.def"
+#undef ID_KIND
 	PT_TYPE,
 	PT_VIEW,
 	PT_DIFF,
@@ -144,6 +151,8 @@ const struct param_row *member_find(const char *object, const char *name);
 /* Returns the words that a value of this type may have, NULL-terminated; NULL
  * if the type has no fixed words. */
 const char *const *param_words(enum param_type type);
+/* True if the value is an id of this type, which is one of id_kinds.def. */
+bool param_id_valid(enum param_type type, const char *value);
 /* Writes what a value must be, for people: "an integer from 1 to 3600". */
 void param_expects(const struct param_row *p, struct buf *out);
 
@@ -153,8 +162,27 @@ struct schema_row {
 extern const struct schema_row schemas[];
 extern const size_t nschemas;
 
+enum field_type {
+	FT_STRING,
+	FT_STRING_OR_NULL,
+	FT_STRINGS,
+	FT_INTEGER,
+	FT_INTEGERS,
+	FT_NUMBER,
+	FT_NUMBER_OR_NULL,
+	FT_BOOLEAN,
+	FT_TIME,
+	FT_TIME_OR_NULL,
+	FT_URL,
+	FT_LIST,
+	FT_OBJECT,
+	FT_MEMBERS,
+};
+
 struct field_row {
-	const char *schema, *name, *type, *of, *doc;
+	const char *schema, *name;
+	enum field_type type;
+	const char *of, *doc;
 };
 extern const struct field_row fields[];
 extern const size_t nfields;

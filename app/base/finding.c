@@ -71,6 +71,15 @@ finding_set(struct finding *f, enum verdict v, const char *fix, const char *fmt,
 	va_end(ap);
 }
 
+bool
+finding_explain(const struct finding *f, struct buf *out)
+{
+	if (f->verdict == FINE)
+		return false;
+	buf_addf(out, "%s%s%s", f->found, *f->fix ? ": " : "", f->fix);
+	return true;
+}
+
 void
 finding_json(const struct finding *f, enum check c, struct buf *out)
 {

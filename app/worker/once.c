@@ -3,8 +3,10 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "worker/scheduler/selftest.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,17 +17,40 @@ static const char once_id[] = "once";
 
 struct once_run {
 	const struct once *once;
-	int events, signals;
+	int ask, events, signals;
 	int analyser; /* its capture socket; -1: none yet */
 	bool tty;
 	bool done;
 	int status;
 };
 
+/* Runs the check that explains an error. Without a database, that of the store
+ * cannot be made. */
+static void
+look_for_cause(const struct once_run *r, enum check c, struct finding *out)
+{
+	CLEANUP_FD int proc_fd =
+		open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int ask = r->ask, rc;
+	struct selftest t = {.host = worker_host(&ask), .proc_fd = &proc_fd};
+
+	if (c == CHECKS || c == CHECK_STORE || proc_fd < 0)
+		return;
+	rc = selftest_try(&t, c, out);
+	if (rc)
+		log_debug("%s: %s", check_name(c), strerror(-rc));
+}
+
 static int
 fail(struct once_run *r, enum capture_error e, int sys_error)
 {
-	log_err("%s%s%s", capture_error_text(e), sys_error ? ": " : "",
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+	struct finding findings[CHECKS + 1] = {0};
+	enum check c = capture_error_check(e);
+
+	look_for_cause(r, c, &findings[c]);
+	capture_error_explain(e, findings, &text);
+	log_err("%s%s%s", buf_str(&text), sys_error ? ": " : "",
 	        sys_error ? strerror(-sys_error) : "");
 	r->done = true;
 	r->status = 1;
@@ -221,6 +246,7 @@ once_run(void *arg, const struct conf *conf,
 {
 	struct once_run r = {
 		.once = arg,
+		.ask = sockets->ask,
 		.events = sockets->events,
 		.analyser = -1,
 		.tty = isatty(STDERR_FILENO),

@@ -48,5 +48,8 @@ bool check_needed(enum check c);
  */
 void finding_set(struct finding *f, enum verdict v, const char *fix,
                  const char *fmt, ...) PRINTF(4, 5);
+/* Writes the finding and its fix in one line. Returns false, and writes
+ * nothing, if the check succeeded. */
+bool finding_explain(const struct finding *f, struct buf *out);
 /* Writes the members part, check, verdict, found and fix into an object. */
 void finding_json(const struct finding *f, enum check c, struct buf *out);

@@ -259,7 +259,7 @@ if [ "$(id -u)" -eq 0 ]; then
     setpriv --reuid 65534 --regid 65534 --clear-groups "$tmp/worker" \
       --once $$ --seconds 1 --out /dev/null >"$tmp/denied.err" 2>&1 && return 1
     cat "$tmp/denied.err"
-    grep -q 'AmbientCapabilities=CAP_PERFMON' "$tmp/denied.err"
+    grep -q 'CapabilityBoundingSet= must name CAP_PERFMON' "$tmp/denied.err"
   }
   check a_user_without_capabilities_reads_which_it_lacks denied
 fi

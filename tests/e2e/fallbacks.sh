@@ -130,7 +130,7 @@ if sysctl kptr_restrict 1; then
   check the_kernel_is_captured_without_syslog \
     capture nameless +perfmon,+bpf "$pid" --seconds 2 --rate 1000
   check without_syslog_a_note_says_that_names_are_missing \
-    says nameless 'give the worker CAP_SYSLOG'
+    says nameless 'the worker lacks CAP_SYSLOG'
   check without_syslog_time_in_the_kernel_is_there \
     grep -c -e ';ask_kernel;.*;\[kernel' "$tmp/nameless.folded"
 else
@@ -193,7 +193,8 @@ children_inherit() {
 check children_of_sampled_threads_are_sampled children_inherit
 
 check another_users_process_is_refused refused foreign '' $$
-check the_refusal_of_another_users_process_names_the_line_of_the_unit says foreign 'AmbientCapabilities=CAP_PERFMON'
+check the_refusal_of_another_users_process_names_the_line_of_the_unit says foreign \
+  'CapabilityBoundingSet= must name CAP_PERFMON'
 
 filtered() {
   ! as_nobody "$1" "$tmp/without_perf" "$tmp/stoker-worker" --once "$pid" \
@@ -221,12 +222,13 @@ paranoid() { # capabilities, what to show for the level
 if unshare --mount true 2>"$tmp/unshare.txt"; then
   check a_paranoid_kernel_is_an_error paranoid +perfmon "$tmp/three"
   check the_error_of_a_paranoid_kernel_names_the_sysctl says paranoid 'kernel.perf_event_paranoid=2'
-  check the_error_of_a_paranoid_kernel_names_the_capability says paranoid 'CAP_SYS_ADMIN'
+  check the_error_of_a_paranoid_kernel_names_the_drop_in_of_the_unit says paranoid 'worker-sys-admin.conf'
   check a_paranoid_kernel_is_an_error_without_capabilities_too paranoid '' "$tmp/three"
   check the_error_of_a_paranoid_kernel_names_the_sysctl_without_capabilities_too says paranoid 'kernel.perf_event_paranoid=2'
   echo 2 >"$tmp/two"
   check at_a_level_that_heeds_it_the_capability_is_missed paranoid '' "$tmp/two"
-  check the_missing_capability_is_named_for_the_unit says paranoid 'AmbientCapabilities=CAP_PERFMON'
+  check the_missing_capability_is_named_for_the_unit says paranoid \
+    'CapabilityBoundingSet= must name CAP_PERFMON'
 else
   echo "skip a_paranoid_kernel_is_an_error: $(<"$tmp/unshare.txt")"
 fi

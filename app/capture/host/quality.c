@@ -263,13 +263,9 @@ static void
 add_note(const struct quality *q, unsigned i, const struct finding *findings,
          struct buf *out)
 {
-	const struct finding *f = findings && notes[i].check < CHECKS
-	                                  ? &findings[notes[i].check]
-	                                  : NULL;
+	enum check c = notes[i].check;
 
-	if (f && f->verdict != FINE) {
-		buf_addf(out, "%s: %s", f->found, f->fix);
-	} else {
+	if (!findings || c == CHECKS || !finding_explain(&findings[c], out)) {
 		buf_puts(out, notes[i].text);
 		add_number(q, i, out);
 	}

@@ -87,9 +87,12 @@ void
 runs_fail(struct runs *c, struct run *v, enum capture_error error,
           int sys_error)
 {
-	const char *text = capture_error_text(error);
+	CLEANUP_BUF struct buf line = BUF_INIT(BUF_MAX_SMALL);
+	const char *text;
 	int rc;
 
+	capture_error_explain(error, c->findings, &line);
+	text = buf_str(&line);
 	c->failed = true;
 	log_warn("%s: %s%s%s", v->ref.session, text, sys_error ? ": " : "",
 	         sys_error ? strerror(-sys_error) : "");

@@ -114,6 +114,7 @@ void
 windows_tell(struct windows *w, const struct continuous_problem *p,
              enum capture_error *told, enum capture_error e)
 {
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
 	struct continuous_problem told_now = *p;
 	int rc;
 
@@ -122,7 +123,8 @@ windows_tell(struct windows *w, const struct continuous_problem *p,
 	*told = e;
 	told_now.host = (char *)w->host;
 	told_now.code = (char *)capture_error_code(e);
-	told_now.message = (char *)capture_error_text(e);
+	capture_error_explain(e, w->findings, &text);
+	told_now.message = (char *)buf_str(&text);
 	if (e)
 		log_warn("%s profiles of %s are not taken: %s", p->type,
 		         p->service, told_now.message);

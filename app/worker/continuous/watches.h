@@ -58,8 +58,9 @@ struct windows {
 	struct store *store;
 	const struct conf *conf;
 	const char *host;
-	int analyser; /* socket, borrowed; -1: none */
-	int events;   /* socket to the opener, borrowed */
+	const struct finding *findings; /* the worker's, or NULL */
+	int analyser;                   /* socket, borrowed; -1: none */
+	int events;                     /* socket to the opener, borrowed */
 	struct watch *items;
 	size_t n;
 	struct left_out left; /* services beyond WINDOWS_MAX */

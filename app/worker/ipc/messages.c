@@ -7,10 +7,11 @@
 #include <string.h>
 
 static const struct {
+	enum check check;
 	const char *code, *text;
 } errors[] = {
-	{"", ""},
-#define CAPTURE_ERROR(code, name, text) {name, text},
+	{CHECKS, "", ""},
+#define CAPTURE_ERROR(code, check, name, text) {check, name, text},
 #include "capture_error.def"
 #undef CAPTURE_ERROR
 };
@@ -25,6 +26,22 @@ const char *
 capture_error_text(enum capture_error e)
 {
 	return e < CAPTURE_ERRORS ? errors[e].text : "unknown error";
+}
+
+enum check
+capture_error_check(enum capture_error e)
+{
+	return e < CAPTURE_ERRORS ? errors[e].check : CHECKS;
+}
+
+void
+capture_error_explain(enum capture_error e, const struct finding *findings,
+                      struct buf *out)
+{
+	enum check c = capture_error_check(e);
+
+	if (!findings || c == CHECKS || !finding_explain(&findings[c], out))
+		buf_puts(out, capture_error_text(e));
 }
 
 int

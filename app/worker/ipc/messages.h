@@ -94,6 +94,7 @@
 #pragma once
 
 #include "base/clock.h"
+#include "base/finding.h"
 #include "base/id.h"
 #include "base/msg.h"
 #include "base/ways.h"
@@ -107,7 +108,7 @@
 
 enum capture_error {
 	CAPTURE_OK,
-#define CAPTURE_ERROR(code, name, text) CAPTURE_##code,
+#define CAPTURE_ERROR(code, check, name, text) CAPTURE_##code,
 #include "capture_error.def"
 #undef CAPTURE_ERROR
 	CAPTURE_ERRORS
@@ -115,6 +116,14 @@ enum capture_error {
 /* Return "ErrorCode" and the line for people; both are "" for CAPTURE_OK. */
 const char *capture_error_code(enum capture_error e);
 const char *capture_error_text(enum capture_error e);
+/* Returns the check whose failure explains the error, or CHECKS. */
+enum check capture_error_check(enum capture_error e);
+/*
+ * Writes the line for people, or the finding of the check that explains it.
+ *   Shape    findings[CHECKS], or NULL
+ */
+void capture_error_explain(enum capture_error e, const struct finding *findings,
+                           struct buf *out);
 
 enum msg_type {
 	MSG_ANALYSER = 1,

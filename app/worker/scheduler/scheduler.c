@@ -53,7 +53,7 @@ connect_parts(struct scheduler *s)
 		.host = worker_host(&s->io.ask),
 		.proc_fd = &s->procs.proc_fd,
 	};
-	s->runs.findings = s->selftest.findings;
+	s->runs.findings = s->windows.findings = s->selftest.findings;
 	s->runs.other = scheduler_other;
 	s->runs.other_fetched = scheduler_other_fetched;
 	s->runs.other_arg = s;

@@ -35,6 +35,12 @@ struct selftest {
  *   Errors   -EPIPE when the opener is gone; other failures are findings
  */
 MUST_CHECK int selftest_step(struct selftest *t, int64_t now_ns);
+/*
+ * Runs one check at once.
+ *   Errors   -errno with the finding; -EPIPE without one: the opener is gone
+ */
+MUST_CHECK int
+selftest_try(const struct selftest *t, enum check c, struct finding *out);
 /* Has all checks run at the next step, since a capture has failed and one of
  * them may show the cause. Whoever asks for captures that fail gets that once
  * in SELFTEST_SOON_NS. */

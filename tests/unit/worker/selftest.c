@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/json_out.h"
 #include "lib/store.h"
+#include "worker/ipc/messages.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -434,6 +435,25 @@ TEST(rings_past_the_locked_memory_are_a_warning)
 }
 END
 
+TEST(a_capture_error_is_explained_by_the_check_that_fails)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+	struct finding findings[CHECKS] = {0};
+
+	capture_error_explain(CAPTURE_PERF_FILTERED, NULL, &text);
+	ck_assert_str_eq(buf_str(&text),
+	                 capture_error_text(CAPTURE_PERF_FILTERED));
+	buf_clear(&text);
+	finding_set(&findings[CHECK_EVENTS], BROKEN, "allow it", "filtered");
+	capture_error_explain(CAPTURE_PERF_FILTERED, findings, &text);
+	ck_assert_str_eq(buf_str(&text), "filtered: allow it");
+	buf_clear(&text);
+	capture_error_explain(CAPTURE_NO_PROCESS, findings, &text);
+	ck_assert_str_eq(buf_str(&text),
+	                 capture_error_text(CAPTURE_NO_PROCESS));
+}
+END
+
 TEST(an_opener_that_is_gone_is_no_finding)
 {
 	RIG(r);
@@ -462,4 +482,5 @@ SUITE("selftest", what_was_found_is_published_check_by_check,
       memory_that_nobody_may_read_names_the_setting,
       kernel_names_that_are_hidden_name_what_hides_them,
       rings_past_the_locked_memory_are_a_warning,
+      a_capture_error_is_explained_by_the_check_that_fails,
       an_opener_that_is_gone_is_no_finding)

@@ -93,8 +93,8 @@ keep(struct call *c)
 	return idempotency_keep(&c->env->store, &key, &v);
 }
 
-/* Returns 0 if the key is new, 1 with the earlier reply, or -1 with an
- * error. */
+/* Returns 0 if the key is new, or -1 with a reply: the earlier one, if
+ * c->repeated is set, or an error. */
 static int
 look_up(struct call *c)
 {
@@ -106,8 +106,8 @@ look_up(struct call *c)
 
 	if (rc)
 		return rc == -ENOENT ? 0 : fail_store(c, rc);
-	c->repeated = true;
-	return repeat(c, &kept, print) ? -1 : 1;
+	c->repeated = !repeat(c, &kept, print);
+	return -1;
 }
 
 /* Begins the transaction and claims the key in it. If another call claimed the
@@ -149,8 +149,8 @@ run_once(struct call *c)
 		rc = route_run(c);
 	if (!rc && !c->begun)
 		rc = begin(c);
-	if (rc < 0 || c->repeated)
-		return rc < 0 ? -1 : 0;
+	if (rc)
+		return c->repeated ? 0 : -1;
 	rc = keep(c);
 	return rc ? fail_store(c, rc) : 0;
 }
@@ -182,9 +182,8 @@ idempotent_run(struct call *c)
 		return fail_param(c, "Idempotency-Key",
 		                  "at most 255 printable ASCII characters",
 		                  key);
-	rc = look_up(c);
-	if (rc)
-		return rc < 0 ? -1 : 0;
+	if (look_up(c))
+		return c->repeated ? 0 : -1;
 	if (run_once(c)) {
 		if (c->begun)
 			store_rollback(store);

@@ -135,8 +135,8 @@ MUST_CHECK int params_read(struct call *c);
  * Begins a call that must take effect only once. A handler whose body is a
  * profile calls this after it has read the profile and before it stores
  * anything, so that the slow part is done before the store is locked.
- *   Errors   0; 1 with the reply of an earlier equal call: the handler returns
- *            0; -1 with the reply
+ *   Errors   -1 with the reply, which may be that of an earlier equal call: the
+ *            handler returns -1
  */
 MUST_CHECK static inline int
 call_begin(struct call *c)

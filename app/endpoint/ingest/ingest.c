@@ -326,9 +326,8 @@ store_types(struct call *c, struct push *p, struct profile *made)
 	if (!w.start_ms)
 		w.start_ms = clock_wall_ms() - length;
 	w.end_ms = w.start_ms + length;
-	rc = call_begin(c);
-	if (rc)
-		return rc < 0 ? -1 : 0;
+	if (call_begin(c))
+		return -1;
 	rc = pushes_store(&c->env->pushes, &c->env->store, &w);
 	if (rc != -EDQUOT)
 		return rc ? fail_store(c, rc) : 0;

@@ -178,7 +178,7 @@ store_all(struct call *c, const struct session_ask *ask,
 
 	if (rc)
 		return fail_store(c, rc);
-	rc = call_go_on(c) ? -1 : call_begin(c);
+	rc = call_go_on(c) ?: call_begin(c);
 	if (!rc) {
 		stored = store_session(c, ask, result, &blob, out);
 		rc = stored ? not_stored(c, stored, ask->service) : 0;

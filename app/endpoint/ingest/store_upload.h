@@ -27,7 +27,7 @@ void taken_times(const struct taken *t, const struct profile *p,
                  int64_t *start_ms, int64_t *length_ms);
 /*
  * Stores a profile as a completed session, with its audit line.
- *   Errors   0; as call_begin()
+ *   Errors   -1 with the reply, as call_begin()
  */
 MUST_CHECK int taken_store(struct call *c, const struct taken *t,
                            const struct profile *p, char out[static ID_MAX]);

@@ -62,8 +62,5 @@ session_post(struct call *c)
 	if (rc)
 		return taken_refuse(c, rc, buf_str(&why));
 	t.format = format->name;
-	rc = taken_store(c, &t, p, id);
-	if (rc)
-		return rc < 0 ? -1 : 0;
-	return answer(c, id);
+	return taken_store(c, &t, p, id) ? -1 : answer(c, id);
 }

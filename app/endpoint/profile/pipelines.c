@@ -44,13 +44,13 @@ find_host(struct call *c, const struct start_ask *at, struct serving_list *out)
 {
 	const char *name = at->service->name;
 	enum start_running running;
-	int rc;
 
 	if (!strcmp(at->host, START_EVERYWHERE))
 		return fail_param(c, "host", "the name of a host", at->host);
-	rc = start_find_hosts(c, at, &running, out);
-	if (rc || running == START_RUNS)
-		return rc;
+	if (start_find_hosts(c, at, &running, out))
+		return -1;
+	if (running == START_RUNS)
+		return 0;
 	if (running == START_NO_SUCH_ORDINAL)
 		return start_no_ordinal(c, name, at->ordinal);
 	detail_text(c, "pipeline_name", name);
@@ -109,13 +109,10 @@ samply_post(struct call *c)
 		.ordinal = ask.ordinal,
 		.outside = true,
 	};
-	int rc;
 
-	if (find_pipeline(c, ask.service, &service))
+	if (find_pipeline(c, ask.service, &service) ||
+	    find_host(c, &at, &hosts))
 		return -1;
-	rc = find_host(c, &at, &hosts);
-	if (rc)
-		return rc < 0 ? -1 : 0;
 	return start(c, &ask, hosts.items[0].host);
 }
 

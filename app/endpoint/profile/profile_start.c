@@ -25,13 +25,13 @@ find_hosts(struct call *c, const struct start_ask *at, struct serving_list *out)
 {
 	const char *service = at->service->name;
 	enum start_running running;
-	int rc;
 
 	if (!at->outside && at->ordinal > 0)
 		return start_no_ordinal(c, service, at->ordinal);
-	rc = start_find_hosts(c, at, &running, out);
-	if (rc || running == START_RUNS)
-		return rc;
+	if (start_find_hosts(c, at, &running, out))
+		return -1;
+	if (running == START_RUNS)
+		return 0;
 	if (running == START_NO_SUCH_ORDINAL)
 		return start_no_ordinal(c, service, at->ordinal);
 	detail_text(c, "service", service);
@@ -114,7 +114,6 @@ profile_start(struct call *c)
 		.service = &service,
 		.host = param_text(c, P_StartProfile_host),
 	};
-	int rc;
 
 	if (param_given(c, P_StartProfile_ordinal))
 		ask.ordinal = param_int(c, P_StartProfile_ordinal);
@@ -126,8 +125,7 @@ profile_start(struct call *c)
 		return -1;
 	at.ordinal = ask.ordinal;
 	at.outside = source_of(&service, ask.type) == SOURCE_OUTSIDE;
-	rc = find_hosts(c, &at, &hosts);
-	if (rc)
-		return rc < 0 ? -1 : 0;
+	if (find_hosts(c, &at, &hosts))
+		return -1;
 	return enqueue_and_answer(c, &ask, &hosts);
 }

@@ -251,7 +251,7 @@ int
 start_find_hosts(struct call *c, const struct start_ask *ask,
                  enum start_running *running, struct serving_list *out)
 {
-	int rc, begun = 0;
+	int rc;
 
 	if (check_host(c, ask))
 		return -1;
@@ -262,12 +262,11 @@ start_find_hosts(struct call *c, const struct start_ask *ask,
 		call_pause(c); /* workers cannot write their answer during this
 		                  transaction */
 		rc = look_again(c, ask, running, out);
-		begun = rc ? 0 : call_begin(c);
+		if (!rc && call_begin(c))
+			return -1;
 	}
 	if (rc)
 		return fail_store(c, rc);
-	if (begun)
-		return begun;
 	if (!ask->outside)
 		*running = START_RUNS;
 	return *running == START_RUNS ? choose(c, ask, out) : 0;

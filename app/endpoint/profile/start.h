@@ -40,8 +40,8 @@ enum start_running {
  *
  *   Shape    out has a host only if *running is START_RUNS, and one only
  *            unless "*" was asked for
- *   Errors   0; 1 with the reply of an earlier equal call, as call_begin(); -1
- *            with the reply. Sets details for an error that follows.
+ *   Errors   -1 with the reply, as call_begin(). Sets details for an error that
+ *            follows.
  */
 MUST_CHECK int
 start_find_hosts(struct call *c, const struct start_ask *ask,

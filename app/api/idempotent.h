@@ -1,6 +1,6 @@
 /*
  * Implements Idempotency-Key: a POST that is repeated with the same key within
- * 24 hours gets the first reply again; a different request with the key is
+ * IDEMPOTENCY_HOURS gets the first reply again; a different request with the key is
  * refused with 422.
  *
  * The work and the kept reply are one transaction, which begins by claiming the

@@ -7,6 +7,8 @@
 #include "profile/tree.h"
 
 #define SUMMARY_FUNCTIONS 100 /* stored with a session */
+/* Name of the function that stands for stacks past the ceiling of a call tree. */
+#define SUMMARY_TRUNCATED "[truncated]"
 
 /*
  * Appends a JSON array of the functions with the highest self values.

@@ -1,14 +1,16 @@
 /*
- * Replies kept for a day, so that a repeated POST gets the same one. The
+ * Replies kept for IDEMPOTENCY_HOURS, so that a repeated POST gets the same one. The
  * transaction that does the work begins with idempotency_claim() and ends with
  * idempotency_keep(); of two that claim one key, the later waits for the end of
  * the other, whatever the database.
  */
 #pragma once
 
+#include "base/clock.h"
 #include "store/store.h"
 
-#define IDEMPOTENCY_MS      INT64_C(86400000)
+#define IDEMPOTENCY_HOURS   24
+#define IDEMPOTENCY_MS      (IDEMPOTENCY_HOURS * 60 * 60 * MS_PER_S)
 #define IDEMPOTENCY_KEY_MAX 256 /* with its NUL */
 
 struct idempotency {
@@ -24,7 +26,7 @@ struct idempotency_key {
 };
 
 void idempotency_done(struct idempotency *i);
-/* Finds the reply to a request with this key in the last 24 h; -ENOENT. */
+/* Finds the reply to a request with this key that is still kept; -ENOENT. */
 MUST_CHECK int idempotency_get(struct store *s, const struct idempotency_key *k,
                                struct idempotency *out);
 /*

@@ -8,12 +8,11 @@
 #include <seccomp.h>
 #include <sys/syscall.h>
 
-#define CALLS 512 /* as in waits.bpf.c */
+#define CALLS ((int)sizeof(((struct waits_bpf *)NULL)->rodata->class_of))
 
 DEFINE_CLEANUP(struct waits_bpf *, waits_bpf__destroy)
 
-/* --- system calls ---------------------------------------------------------
- */
+/* --- system calls --------------------------------------------------------- */
 
 static const struct wait_call rows[] = {
 #define FD                    true
@@ -56,8 +55,7 @@ wait_call(int32_t number)
 	return number >= 0 && number < CALLS ? &calls[number] : &none;
 }
 
-/* --- programs in the kernel -----------------------------------------------
- */
+/* --- programs in the kernel ----------------------------------------------- */
 
 static int
 set_constants(struct waits_bpf *bpf, uint32_t nbits)

@@ -7,6 +7,7 @@
 #include "capture/symbols/java_map.h"
 #include "capture/symbols/jit_names.h"
 #include "capture/symbols/kallsyms.h"
+#include "profile/summary.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -71,8 +72,7 @@ one_name(const char *name, struct sym_frame *out)
 	return 1;
 }
 
-/* --- kernel ----------------------------------------------------------------
- */
+/* --- kernel --------------------------------------------------------------- */
 
 static int
 read_kernel(const struct host *host, struct buf *out)
@@ -119,8 +119,7 @@ kernel_name(struct namer *n, uint64_t addr, struct sym_frame *out)
 	return name ? one_name(name, out) : 0;
 }
 
-/* --- programs and libraries ------------------------------------------------
- */
+/* --- programs and libraries ----------------------------------------------- */
 
 /* Opens the map that a JIT compiler wrote of its code; NULL when there is none,
  * or the target is gone. */
@@ -406,7 +405,7 @@ namer_lookup(struct namer *n, struct place at, struct sym_frame *out,
 	case MODULE_UNKNOWN:
 		return 0;
 	case MODULE_TRUNCATED:
-		return one_name("[truncated]", out);
+		return one_name(SUMMARY_TRUNCATED, out);
 	case MODULE_LOCK:
 	case MODULE_WAIT:
 		return wait_name(n, at, out);

@@ -4,6 +4,7 @@
 #include "endpoint/call.h"
 #include "profile/diff.h"
 #include "profile/import.h"
+#include "store/idempotency.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,8 +20,7 @@ put_ref(struct buf *b, const char *key, const char *schema)
 	json_close(b, '}');
 }
 
-/* --- parameters ------------------------------------------------------------
- */
+/* --- parameters ----------------------------------------------------------- */
 
 static void
 put_text_bounds(struct buf *b, const struct param_row *p)
@@ -225,6 +225,8 @@ put_header_param(struct buf *b, const char *name, const char *doc)
 static void
 put_params(struct buf *b, const struct route *r)
 {
+	char key[128];
+
 	json_open(b, "parameters", '[');
 	for (size_t i = 0; i < P_COUNT; i++) {
 		const struct param_row *p = &params[i];
@@ -243,10 +245,13 @@ put_params(struct buf *b, const struct route *r)
 		put_header_param(b, "X-Tenant-ID",
 		                 "One of the token's tenants; absent: its "
 		                 "default");
-	if (route_takes_key(r))
-		put_header_param(b, "Idempotency-Key",
-		                 "The same key answers the same reply for "
-		                 "24 hours; another request under it is 422");
+	if (route_takes_key(r)) {
+		snprintf(key, sizeof(key),
+		         "The same key answers the same reply for %d hours; "
+		         "another request under it is 422",
+		         IDEMPOTENCY_HOURS);
+		put_header_param(b, "Idempotency-Key", key);
+	}
 	json_close(b, ']');
 }
 
@@ -312,8 +317,7 @@ put_body(struct buf *b, const struct route *r)
 	buf_puts(b, "]}}}}");
 }
 
-/* --- replies ---------------------------------------------------------------
- */
+/* --- replies -------------------------------------------------------------- */
 
 static void
 put_views(struct buf *b)
@@ -524,8 +528,7 @@ put_paths(struct buf *b)
 	json_close(b, '}');
 }
 
-/* --- schemas ---------------------------------------------------------------
- */
+/* --- schemas -------------------------------------------------------------- */
 
 /* The JSON Schema of each type of schemas.def. */
 static const char *const field_types[] = {

@@ -7,11 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MAX_PAIRS 40 /* of a link: rows of params.def, and labels */
-
 /* The query of a link to GetDiffFlameGraph. */
 struct diff_query {
-	struct query_pair pairs[MAX_PAIRS];
+	struct query_pair pairs[REQUEST_MAX_QUERY];
 	size_t n;
 	char times[4][24], work[2][24];
 };
@@ -19,7 +17,7 @@ struct diff_query {
 static void
 add_pair(struct diff_query *q, const char *name, const char *value)
 {
-	if (q->n < MAX_PAIRS && *value)
+	if (q->n < REQUEST_MAX_QUERY && *value)
 		q->pairs[q->n++] = (struct query_pair){name, value};
 }
 

@@ -11,10 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MAX_GAPS  100
-#define GAP_MS    1000          /* shorter gaps occur between any two windows */
-#define MAX_PAIRS (7 + 16)      /* of a link: rows of params.def, and labels */
-#define TRUNCATED "[truncated]" /* namer.c */
+#define MAX_GAPS 100
+#define GAP_MS   1000 /* shorter gaps occur between any two windows */
 #define NOTICE_BOTH                                                   \
 	"windows of workers and pushed ones are added up: what both " \
 	"saw counts twice"
@@ -99,7 +97,7 @@ link_pairs(struct call *c, const struct range *r, char times[2][24],
 	if (*r->host)
 		q[n++] = (struct query_pair){"host", r->host};
 	q[n++] = (struct query_pair){"origin", r->origin};
-	for (size_t i = 0; i < c->req->nquery && n < MAX_PAIRS; i++)
+	for (size_t i = 0; i < c->req->nquery && n < REQUEST_MAX_QUERY; i++)
 		if (!strncmp(c->req->query[i].name, "label.", 6))
 			q[n++] = c->req->query[i];
 	return n;
@@ -108,7 +106,7 @@ link_pairs(struct call *c, const struct range *r, char times[2][24],
 static int
 make_link(struct call *c, const struct range *r, struct buf *out)
 {
-	struct query_pair q[MAX_PAIRS];
+	struct query_pair q[REQUEST_MAX_QUERY];
 	char times[2][24];
 	const struct link_query query = {q, link_pairs(c, r, times, q)};
 
@@ -176,7 +174,7 @@ truncated(const struct tree *t)
 	int64_t n = 0;
 
 	for (uint32_t i = 0; i < t->n; i++)
-		if (!strcmp(tree_name(t, t->name[i], NULL), TRUNCATED))
+		if (!strcmp(tree_name(t, t->name[i], NULL), SUMMARY_TRUNCATED))
 			n += t->samples[i];
 	return n;
 }

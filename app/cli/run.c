@@ -73,8 +73,7 @@ make_body(const struct cli *c, json_t **out)
 	return rc;
 }
 
-/* --- what was started -------------------------------------------------------
- */
+/* --- what was started ----------------------------------------------------- */
 
 #define STARTED_MAX 64
 

@@ -46,8 +46,7 @@ EXPORT struct heap_head stoker_heap = {
 	.mean = FIRST_MEAN,
 };
 
-/* --- the allocator behind ---------------------------------------------------
- */
+/* --- the allocator behind ------------------------------------------------- */
 
 /* Memory for allocations by dlsym(3), while the allocator is being looked
  * up. */
@@ -84,42 +83,30 @@ static int find_posix_memalign(void **out, size_t align, size_t n);
  * operators that do not call its malloc(3); those of the C++ library do.
  * Source: Itanium C++ ABI, 5.1.5
  */
-#define NEWS(x)                                                               \
-	x(_Znwm, (size_t n), (n)) x(_Znam, (size_t n), (n)) x(                \
-		_ZnwmRKSt9nothrow_t, (size_t n, const void *tag),             \
-		(n, tag)) x(_ZnamRKSt9nothrow_t, (size_t n, const void *tag), \
-	                    (n, tag)) x(_ZnwmSt11align_val_t,                 \
-	                                (size_t n, size_t align), (n, align)) \
-		x(_ZnamSt11align_val_t, (size_t n, size_t align), (n, align)) \
-			x(_ZnwmSt11align_val_tRKSt9nothrow_t,                 \
-	                  (size_t n, size_t align, const void *tag),          \
-	                  (n, align, tag))                                    \
-				x(_ZnamSt11align_val_tRKSt9nothrow_t,         \
-	                          (size_t n, size_t align, const void *tag),  \
-	                          (n, align, tag))
-#define DELETES(x)                                                             \
-	x(_ZdlPv, (void *p), (p)) x(_ZdaPv, (void *p), (p)) x(                 \
-		_ZdlPvm, (void *p, size_t n),                                  \
-		(p, n)) x(_ZdaPvm, (void *p, size_t n),                        \
-	                  (p, n)) x(_ZdlPvRKSt9nothrow_t,                      \
-	                            (void *p, const void *tag), (p, tag))      \
-		x(_ZdaPvRKSt9nothrow_t, (void *p, const void *tag),            \
-	          (p, tag)) x(_ZdlPvSt11align_val_t, (void *p, size_t align),  \
-	                      (p, align)) x(_ZdaPvSt11align_val_t,             \
-	                                    (void *p, size_t align),           \
-	                                    (p, align))                        \
-			x(_ZdlPvmSt11align_val_t,                              \
-	                  (void *p, size_t n, size_t align),                   \
-	                  (p, n, align)) x(_ZdaPvmSt11align_val_t,             \
-	                                   (void *p, size_t n, size_t align),  \
-	                                   (p, n, align))                      \
-				x(_ZdlPvSt11align_val_tRKSt9nothrow_t,         \
-	                          (void *p, size_t align, const void *tag),    \
-	                          (p, align, tag))                             \
-					x(_ZdaPvSt11align_val_tRKSt9nothrow_t, \
-	                                  (void *p, size_t align,              \
-	                                   const void *tag),                   \
-	                                  (p, align, tag))
+/* clang-format off */
+#define NEWS(x) \
+	x(_Znwm, (size_t n), (n)) \
+	x(_Znam, (size_t n), (n)) \
+	x(_ZnwmRKSt9nothrow_t, (size_t n, const void *tag), (n, tag)) \
+	x(_ZnamRKSt9nothrow_t, (size_t n, const void *tag), (n, tag)) \
+	x(_ZnwmSt11align_val_t, (size_t n, size_t align), (n, align)) \
+	x(_ZnamSt11align_val_t, (size_t n, size_t align), (n, align)) \
+	x(_ZnwmSt11align_val_tRKSt9nothrow_t, (size_t n, size_t align, const void *tag), (n, align, tag)) \
+	x(_ZnamSt11align_val_tRKSt9nothrow_t, (size_t n, size_t align, const void *tag), (n, align, tag))
+#define DELETES(x) \
+	x(_ZdlPv, (void *p), (p)) \
+	x(_ZdaPv, (void *p), (p)) \
+	x(_ZdlPvm, (void *p, size_t n), (p, n)) \
+	x(_ZdaPvm, (void *p, size_t n), (p, n)) \
+	x(_ZdlPvRKSt9nothrow_t, (void *p, const void *tag), (p, tag)) \
+	x(_ZdaPvRKSt9nothrow_t, (void *p, const void *tag), (p, tag)) \
+	x(_ZdlPvSt11align_val_t, (void *p, size_t align), (p, align)) \
+	x(_ZdaPvSt11align_val_t, (void *p, size_t align), (p, align)) \
+	x(_ZdlPvmSt11align_val_t, (void *p, size_t n, size_t align), (p, n, align)) \
+	x(_ZdaPvmSt11align_val_t, (void *p, size_t n, size_t align), (p, n, align)) \
+	x(_ZdlPvSt11align_val_tRKSt9nothrow_t, (void *p, size_t align, const void *tag), (p, align, tag)) \
+	x(_ZdaPvSt11align_val_tRKSt9nothrow_t, (void *p, size_t align, const void *tag), (p, align, tag))
+/* clang-format on */
 
 enum operator_of {
 #define NUMBER(name, parameters, arguments) OF##name,
@@ -232,8 +219,7 @@ find_posix_memalign(void **out, size_t align, size_t n)
 	return find_all() ? next.posix_memalign(out, align, n) : ENOMEM;
 }
 
-/* --- operators of C++ -------------------------------------------------------
- */
+/* --- operators of C++ ----------------------------------------------------- */
 
 static void
 find_operators(void)
@@ -271,8 +257,7 @@ operator_of(enum operator_of of)
 	return is ? is : find_late(of);
 }
 
-/* --- stacks -----------------------------------------------------------------
- */
+/* --- stacks --------------------------------------------------------------- */
 
 /* Hash table of stacks, with open addressing: the number of a stack, or 0 if
  * free. */
@@ -345,8 +330,7 @@ find_stack(uint64_t hash, const uint64_t *at, uint32_t n)
 	return id;
 }
 
-/* --- what is in use -------------------------------------------------------
- */
+/* --- what is in use ------------------------------------------------------- */
 
 /* The sampled allocations, in sets of WAYS, by a hash of their address. Each
  * set has a word of tags, one byte per allocation, which rules out most other
@@ -455,8 +439,7 @@ take(const void *p, uint64_t hash, struct live *out)
 	return false;
 }
 
-/* --- samples ----------------------------------------------------------------
- */
+/* --- samples -------------------------------------------------------------- */
 
 THREAD int64_t left;       /* bytes until the next sample */
 THREAD uint64_t left_mean; /* the mean that left was drawn with */
@@ -589,8 +572,7 @@ sample(void *p, size_t n)
 	errno = was;
 }
 
-/* --- what the program calls -------------------------------------------------
- */
+/* --- what the program calls ----------------------------------------------- */
 
 static _Unwind_Reason_Code
 walk_nothing(struct _Unwind_Context *c, void *arg)

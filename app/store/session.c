@@ -278,7 +278,8 @@ why_kept(struct store *s, const char *tenant, const char *id)
 	return rc == -ENOENT ? -EBUSY : rc ? rc : -ETXTBSY;
 }
 
-static int delete (struct store *s, const char *tenant, const char *id)
+static int
+delete_row(struct store *s, const char *tenant, const char *id)
 {
 	int rc = db_run(s->db, SQL_SESSION_DELETE, ARGS(V(id), V(tenant)));
 
@@ -294,7 +295,7 @@ session_delete(struct store *s, const char *tenant, const char *id)
 {
 	int rc = store_begin(s);
 
-	return rc ? rc : store_end(s, delete (s, tenant, id));
+	return rc ? rc : store_end(s, delete_row(s, tenant, id));
 }
 
 static int

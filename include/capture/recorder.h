@@ -3,9 +3,9 @@
  * the stacks that were sampled.
  *
  * Captures of one rate share a sampler, and so do those of waits; its stream of
- *records and the processes in it; each counts its own stacks. Only questions to
- *the host block. When a capture has ended, capture_profile() turns it into a
- *profile: in a forked child, since parsing debug information takes long.
+ * records and the processes in it; each counts its own stacks. Only questions
+ * to the host block. When a capture has ended, capture_profile() turns it into
+ * a profile: in a forked child, since parsing debug information takes long.
  *
  *	recorder_new, recorder_start …
  *	poll on recorder_poll, then recorder_drain, until capture_ended

@@ -196,8 +196,7 @@ int fail_value(struct call *c, const char *name, const char *expected,
  * unexpected one is logged. */
 int fail_store(struct call *c, int rc);
 
-/* --- what one call may take ------------------------------------------------
- */
+/* --- what one call may take ----------------------------------------------- */
 
 /*
  * Returns 0 while the call may go on; -1 with the reply when its client has

@@ -21,8 +21,7 @@ send_as(struct test_api *a, enum api_key key, const char *method,
 	                           .body = body});
 }
 
-/* --- services ----------------------------------------------------------------
- */
+/* --- services ------------------------------------------------------------- */
 
 TEST(a_service_comes_back_as_it_was_given)
 {
@@ -296,8 +295,7 @@ TEST(pages_of_services_lead_to_each_other)
 }
 END
 
-/* --- keys --------------------------------------------------------------------
- */
+/* --- keys ----------------------------------------------------------------- */
 
 TEST(a_new_key_works_until_it_is_revoked)
 {

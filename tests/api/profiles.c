@@ -449,8 +449,7 @@ TEST(a_cancelled_profile_answers_202_and_a_deleted_one_204)
 }
 END
 
-/* --- flame graphs ----------------------------------------------------------
- */
+/* --- flame graphs --------------------------------------------------------- */
 
 TEST(a_flame_graph_comes_in_every_format)
 {

@@ -9,9 +9,10 @@
  * spread over SPREAD seconds (60); 0: none come. Prints lines of a name and
  * numbers:
  *
- *	block, poll	number, and median, p95, p99, most ms of those that
- *succeeded refused		number, for each status that is not 200 lag
- *most seconds that a block waited since it was due
+ *	block, poll	number, and median, p95, p99 and most ms, of those that
+ *			succeeded
+ *	refused		number, for each status that is not 200
+ *	lag		most seconds that a block waited since it was due
  *	unsent		blocks that were due and not taken by the end
  */
 #include "base/buf.h"
@@ -98,8 +99,7 @@ add_time(struct times *t, double ms)
 	t->ms[t->n++] = ms;
 }
 
-/* --- requests ---------------------------------------------------------------
- */
+/* --- requests ------------------------------------------------------------- */
 
 static size_t
 take_bytes(char *p, size_t size, size_t n, void *arg)
@@ -169,8 +169,7 @@ postpone(struct bench *b, struct call *c)
 	c->next_ms = now_ms() + jitter(b, c->pause_ms);
 }
 
-/* --- polls -------------------------------------------------------------------
- */
+/* --- polls ---------------------------------------------------------------- */
 
 static void
 put_processes(struct bench *b, const struct host *h, struct buf *out)
@@ -228,8 +227,7 @@ take_poll(struct bench *b, struct call *c)
 	c->next_ms = now + jitter(b, ms);
 }
 
-/* --- blocks ------------------------------------------------------------------
- */
+/* --- blocks --------------------------------------------------------------- */
 
 static int64_t
 due_ms(const struct bench *b, const struct host *h)

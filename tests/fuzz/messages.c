@@ -51,8 +51,7 @@ static struct scheduler s = {.conf = &conf,
                              .rollup = ROLLUP_INIT,
                              .debuginfod = DEBUGINFOD_INIT};
 
-/* --- for all inputs --------------------------------------------------------
- */
+/* --- for all inputs ------------------------------------------------------- */
 
 static void
 remove_dir(void)
@@ -78,8 +77,7 @@ open_scheduler(void)
 	assert(s.debuginfod.cache.dir >= 0);
 }
 
-/* --- what is under way -----------------------------------------------------
- */
+/* --- what is under way ---------------------------------------------------- */
 
 static struct run *
 add_run(const char *id, const char *type, uint64_t ways)
@@ -215,8 +213,7 @@ end(int in[static 2])
 	close_ptr(&in[1]);
 }
 
-/* --- messages --------------------------------------------------------------
- */
+/* --- messages ------------------------------------------------------------- */
 
 /* Sends a message, and lets the scheduler take it. */
 static int

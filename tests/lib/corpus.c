@@ -23,8 +23,7 @@ struct recording {
 	struct corpus *c;
 };
 
-/* --- the program -----------------------------------------------------------
- */
+/* --- the program ---------------------------------------------------------- */
 
 /* Returns when it is past exec: its end of the pipe is closed then. Traced, it
  * stops there. */
@@ -80,8 +79,7 @@ follow_threads(struct recording *r)
 		closedir(d);
 }
 
-/* --- one sample ------------------------------------------------------------
- */
+/* --- one sample ----------------------------------------------------------- */
 
 static void
 keep_registers(const struct user_regs_struct *r, uint64_t *out)
@@ -167,8 +165,7 @@ take_sample(struct recording *r, pid_t tid)
 	return rc;
 }
 
-/* --- mappings --------------------------------------------------------------
- */
+/* --- mappings ------------------------------------------------------------- */
 
 static int
 open_image(pid_t pid, const char *path, struct corpus_map *m)
@@ -230,8 +227,7 @@ keep_maps(struct corpus *c, pid_t pid)
 	return 0;
 }
 
-/* --- all of it -------------------------------------------------------------
- */
+/* --- all of it ------------------------------------------------------------ */
 
 /* A program is loaded and at work when it has a second thread. */
 static int

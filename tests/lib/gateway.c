@@ -217,8 +217,7 @@ gateway_shows(const struct gateway *g, const char *args, int status,
 	              buf_str(&out));
 }
 
-/* --- rows ------------------------------------------------------------------
- */
+/* --- rows ----------------------------------------------------------------- */
 
 #define GOROUTINE_1                                 \
 	"goroutine 1 [chan receive, 12 minutes]:\n" \

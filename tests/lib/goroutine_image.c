@@ -47,8 +47,7 @@ image_add(struct image *m, uint64_t addr, const void *p, size_t n)
 	return 0;
 }
 
-/* --- files -----------------------------------------------------------------
- */
+/* --- files ---------------------------------------------------------------- */
 
 static int
 parse(const struct buf *b, struct image *m)
@@ -115,8 +114,7 @@ image_write(const struct image *m, int fd)
 	return rc;
 }
 
-/* --- recording -------------------------------------------------------------
- */
+/* --- recording ------------------------------------------------------------ */
 
 static int
 keep_ranges(struct image *m, uint32_t count, int file)
@@ -176,8 +174,7 @@ image_recorder(struct image *m)
 	return (struct host){.ask = record, .arg = m};
 }
 
-/* --- playing back ----------------------------------------------------------
- */
+/* --- playing back --------------------------------------------------------- */
 
 /* Bytes from addr on, of the piece that has most of them. */
 static size_t

@@ -319,8 +319,7 @@ rival_unwind(struct rival *u, const struct corpus_sample *s, uint64_t *pcs,
 	return UNWIND_MAX;
 }
 
-/* --- life ------------------------------------------------------------------
- */
+/* --- life ----------------------------------------------------------------- */
 
 struct rival *
 rival_new(const struct corpus *c)

@@ -4,15 +4,17 @@
  *
  *	rounds pipe|relay|locks|some-allocs|allocs|many-allocs|spin [SECONDS]
  *
- * pipe	two processes on one CPU wake each other through pipes: nothing but
- *	system calls and context switches
- * relay	the same with some work between, so that there are about 200 000
- *context switches a second
- * locks	a million times a second a lock that nobody else wants, with
- *some
- *work allocs	memory is allocated and freed, 100 000 times a second, with some
- *work some-allocs	30 000 times, many-allocs a million times spin nothing
- *but arithmetic
+ * pipe		two processes on one CPU wake each other through pipes: nothing but
+ *		system calls and context switches
+ * relay	the same with some work between, so that there are about
+ *		200 000 context switches a second
+ * locks	a lock that nobody else wants, a million times a second, with
+ *		some work
+ * allocs	memory is allocated and freed, 100 000 times a second, with
+ *		some work
+ * some-allocs	30 000 times
+ * many-allocs	a million times
+ * spin		nothing but arithmetic
  *
  * Prints "ready" at the start and the number at the end.
  */

@@ -5,7 +5,7 @@
  *
  * Ten functions call each other five deep, or as many as DIGITS says: the
  * digits of a number tell which. All numbers come up before one comes again,
- *far from the one before. After "ready" nothing is told.
+ * far from the one before. It prints nothing after "ready".
  */
 #include <pthread.h>
 #include <stdint.h>

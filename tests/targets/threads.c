@@ -6,10 +6,10 @@
  * COUNT threads take turns at the kinds below; each is named like its kind
  * and begins with begin(). One more, "spin", works all the time unless it's
  * told to be still; or two, "ping" and "pong", wake each other. Prints "ready"
- *when all are where they stay. Then each line on stdin is answered by a number:
- *the nanoseconds for which "spin" was neither on a CPU nor waiting for one,
- *from some start on. A thread that never sleeps is so only while somebody stops
- *it.
+ * when all are where they stay. Then each line on stdin is answered by a
+ * number: the nanoseconds for which "spin" was neither on a CPU nor waiting for
+ * one, from some start on. A thread that never sleeps is so only while somebody
+ * stops it.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -148,8 +148,7 @@ static const struct kind {
 };
 #define KINDS (sizeof(kinds) / sizeof(*kinds))
 
-/* --- threads ---------------------------------------------------------------
- */
+/* --- threads -------------------------------------------------------------- */
 
 NOINLINE void
 descend(const struct kind *kind, int left)
@@ -290,8 +289,7 @@ start_restless(void)
 	start(begin_pong, 0);
 }
 
-/* --- where they are --------------------------------------------------------
- */
+/* --- where they are ------------------------------------------------------- */
 
 /* Sleeping, or the one that never does. */
 static int

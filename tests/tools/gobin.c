@@ -56,8 +56,7 @@ print_own(const struct elf_image *elf)
 	return 0;
 }
 
-/* --- DWARF -----------------------------------------------------------------
- */
+/* --- DWARF ---------------------------------------------------------------- */
 
 struct debug {
 	struct dwarf_file file;

@@ -65,8 +65,7 @@ find(void *arg, uint64_t addr, struct unwind_mapping *out)
 	return m != NULL;
 }
 
-/* --- what is mapped --------------------------------------------------------
- */
+/* --- what is mapped ------------------------------------------------------- */
 
 static void
 open_map(struct recording *r, struct map *m, const char *path, uint64_t offset)
@@ -107,8 +106,7 @@ read_maps(struct recording *r)
 		errx(1, "no maps");
 }
 
-/* --- samples ---------------------------------------------------------------
- */
+/* --- samples -------------------------------------------------------------- */
 
 static void
 print_frame(struct recording *r, uint64_t addr)

@@ -50,8 +50,7 @@ go_buckets_done(struct go_buckets *b)
 	buf_done(&b->stacks);
 }
 
-/* --- memory ----------------------------------------------------------------
- */
+/* --- memory --------------------------------------------------------------- */
 
 static int
 read_piece(const struct reader *r, uint64_t addr, void *out, uint32_t len,
@@ -109,8 +108,7 @@ words(struct reader *r, uint64_t addr, uint64_t *out, size_t n)
 	return rc ? rc : got == len ? 0 : -EPROTO;
 }
 
-/* --- one bucket ------------------------------------------------------------
- */
+/* --- one bucket ----------------------------------------------------------- */
 
 /*
  * Sums published counts, and those of the cycle that is being published. While
@@ -190,8 +188,7 @@ read_bucket(struct reader *r, uint64_t addr, uint64_t *next)
 	return add_bucket(r, w);
 }
 
-/* --- the list --------------------------------------------------------------
- */
+/* --- the list ------------------------------------------------------------- */
 
 static int
 read_cycle(const struct reader *r, uint32_t *out)

@@ -7,8 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* --- writing ---------------------------------------------------------------
- */
+/* --- writing -------------------------------------------------------------- */
 
 void
 reading_begin(struct buf *out, enum profile_type_id type, uint32_t known_ms)
@@ -159,8 +158,7 @@ reading_find(const struct reading_head *h, int32_t pid, uint64_t began_ns)
 	return (struct reading_part){NULL, NULL};
 }
 
-/* --- comparing -------------------------------------------------------------
- */
+/* --- comparing ------------------------------------------------------------ */
 
 static struct go_bucket
 bucket_of(const struct reading_row *row)

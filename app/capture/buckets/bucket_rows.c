@@ -51,8 +51,7 @@ buckets_header(struct profile *p, enum profile_type_id type, int64_t rate)
 	return rc;
 }
 
-/* --- values ----------------------------------------------------------------
- */
+/* --- values --------------------------------------------------------------- */
 
 /* Returns v within bounds, since the target may write anything. */
 static int64_t
@@ -141,8 +140,7 @@ values_of(const struct bucket_rows *r, const struct go_bucket *before,
 		contended(r, before, b, out);
 }
 
-/* --- rows ------------------------------------------------------------------
- */
+/* --- rows ----------------------------------------------------------------- */
 
 static void
 count(const struct bucket_rows *r, const uint32_t *stack, uint32_t n,

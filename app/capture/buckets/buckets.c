@@ -75,8 +75,7 @@ buckets_free(void *state)
 
 DEFINE_CLEANUP(struct buckets *, buckets_free)
 
-/* --- the first look --------------------------------------------------------
- */
+/* --- the first look ------------------------------------------------------- */
 
 static enum go_list
 list_of(enum profile_type_id type)
@@ -478,8 +477,7 @@ buckets_nobody(enum profile_type_id type, uint32_t known_ms, struct buf *out)
 	reading_begin(out, type, known_ms);
 }
 
-/* --- one process of a window -----------------------------------------------
- */
+/* --- one process of a window ---------------------------------------------- */
 
 /* True when a process made all its counts since the last reading. */
 static bool
@@ -546,8 +544,7 @@ grown_look(struct grown *g, int32_t pid)
 	return kept ? kept : engine_error(rc);
 }
 
-/* --- all processes of a window ----------------------------------------------
- */
+/* --- all processes of a window -------------------------------------------- */
 
 static int
 grown_look_at_all(struct grown *g)

@@ -196,8 +196,7 @@ elf_bias(const struct elf_image *e, uint64_t start, uint64_t offset,
 	return -ENOENT;
 }
 
-/* --- notes and links -------------------------------------------------------
- */
+/* --- notes and links ------------------------------------------------------ */
 
 static size_t
 aligned4(size_t n)
@@ -350,8 +349,7 @@ elf_debug_matches(const struct elf_image *e, const struct elf_image *debug)
 	return have == want ? 0 : -ESTALE;
 }
 
-/* --- reading the headers ---------------------------------------------------
- */
+/* --- reading the headers -------------------------------------------------- */
 
 static int
 check_header(const Elf64_Ehdr *h)

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INFO_MAGIC                                                \
+#define INFO_MAGIC \
 	"\xff Go buildinf:" /* and two bytes: pointer size, flags \
 	                     */
 #define INFO_HEAD 32        /* bytes before the version */
@@ -37,8 +37,7 @@ version_of(unsigned minor)
 	return &versions[i];
 }
 
-/* --- the function table ----------------------------------------------------
- */
+/* --- the function table --------------------------------------------------- */
 
 static bool
 in_table(const struct gobin_pclntab *t, uint64_t at)
@@ -159,8 +158,7 @@ find_pclntab(const struct elf_image *elf, struct gobin_pclntab *out)
 	return rc;
 }
 
-/* --- the version -----------------------------------------------------------
- */
+/* --- the version ---------------------------------------------------------- */
 
 /*
  * Reads the text at offset: its length as a varint, and its bytes.
@@ -380,8 +378,7 @@ gobin_about(const struct gobin *g)
 	return &g->about;
 }
 
-/* --- frames ----------------------------------------------------------------
- */
+/* --- frames --------------------------------------------------------------- */
 
 static bool
 find_frame(struct gobin *g, uint64_t vaddr, struct gobin_frame *out)

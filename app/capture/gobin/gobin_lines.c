@@ -62,8 +62,7 @@ word(const uint8_t *p, size_t at)
 	return v;
 }
 
-/* --- texts -----------------------------------------------------------------
- */
+/* --- texts ---------------------------------------------------------------- */
 
 static const char *
 file_at(const struct inlines *in, uint64_t vaddr)
@@ -106,8 +105,7 @@ name_at(const struct inlines *in, uint32_t by)
 	return name && *name ? name : NULL;
 }
 
-/* --- rows ------------------------------------------------------------------
- */
+/* --- rows ----------------------------------------------------------------- */
 
 static void
 add_inlined(const struct inlines *in, const uint8_t *row, uint64_t vaddr,

@@ -45,8 +45,7 @@ struct gobin {
 	} cache[GOBIN_CACHE];
 };
 
-/* --- finding ---------------------------------------------------------------
- */
+/* --- finding -------------------------------------------------------------- */
 
 /*
  * Calls seen for each aligned word in a loaded segment that equals what, while
@@ -70,8 +69,7 @@ MUST_CHECK int gobin_words(const struct elf_image *elf, uint64_t vaddr,
 MUST_CHECK int gobin_pointers(const struct elf_image *elf, uint64_t what,
                               gobin_seen *seen, void *arg);
 
-/* --- the table -------------------------------------------------------------
- */
+/* --- the table ------------------------------------------------------------ */
 
 /* Returns n bytes of the table; NULL when the table has no such bytes. */
 const uint8_t *gobin_bytes(struct gobin *g, size_t at, size_t n);

@@ -11,8 +11,7 @@
 #define MAX_STEPS (1u << 20) /* rows of one pc-value table */
 #define MAX_SHIFT 28         /* of the last byte of a 32-bit varint */
 
-/* --- bytes -----------------------------------------------------------------
- */
+/* --- bytes ---------------------------------------------------------------- */
 
 static bool
 load(struct gobin *g, size_t block)
@@ -61,8 +60,7 @@ gobin_text(struct gobin *g, size_t at)
 	return NULL;
 }
 
-/* --- functions -------------------------------------------------------------
- */
+/* --- functions ------------------------------------------------------------ */
 
 bool
 gobin_ftab_row(struct gobin *g, size_t i, uint32_t out[2])
@@ -131,8 +129,7 @@ gobin_field(const struct gobin_function *f, size_t byte)
 	return v;
 }
 
-/* --- pc-value tables -------------------------------------------------------
- */
+/* --- pc-value tables ------------------------------------------------------ */
 
 struct cursor {
 	struct gobin *g;
@@ -193,8 +190,7 @@ gobin_value(struct gobin *g, const struct gobin_function *f, uint32_t table,
 	return -1;
 }
 
-/* --- special functions -----------------------------------------------------
- */
+/* --- special functions ---------------------------------------------------- */
 
 /* clang-format off */
 #define IDS_FIRST GOBIN_NORMAL, GOBIN_ABORT, GOBIN_ASMCGOCALL, \

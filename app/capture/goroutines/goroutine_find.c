@@ -63,8 +63,7 @@ scan(struct go_runtime *r, uint64_t start, uint64_t end, look *show)
 	return rc;
 }
 
-/* --- the list of goroutines ------------------------------------------------
- */
+/* --- the list of goroutines ----------------------------------------------- */
 
 static bool
 may_be_list(const struct slice *s)
@@ -247,8 +246,7 @@ go_runtime_list(struct go_runtime *r)
 	return 0;
 }
 
-/* --- wait reasons ----------------------------------------------------------
- */
+/* --- wait reasons --------------------------------------------------------- */
 
 static const char first_reason[] = "GC assist marking";
 static const char second_reason[] = "IO wait";

@@ -6,8 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* --- walking ---------------------------------------------------------------
- */
+/* --- walking -------------------------------------------------------------- */
 
 /* The state of a walk: the current frame, and its pc. */
 struct walk {
@@ -76,8 +75,7 @@ go_walk(const struct go_runtime *r, const struct go_place *at,
 	}
 }
 
-/* --- locations -------------------------------------------------------------
- */
+/* --- locations ------------------------------------------------------------ */
 
 void
 go_frames_done(struct go_frames *f)

@@ -87,8 +87,7 @@ is_system(struct go_groups *s, const struct go_g *g)
 	return s->runtime_start[i] && !runs_for_others(s->r, g);
 }
 
-/* --- groups ----------------------------------------------------------------
- */
+/* --- groups --------------------------------------------------------------- */
 
 static bool
 is_last(const struct go_groups *s, const struct go_stack *stack)

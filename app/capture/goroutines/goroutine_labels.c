@@ -109,8 +109,7 @@ go_wait_channels(const struct go_runtime *r, struct go_chan *c, size_t n)
 	return rc;
 }
 
-/* --- labels ----------------------------------------------------------------
- */
+/* --- labels --------------------------------------------------------------- */
 
 /* The labels of a row while they are collected; rc is checked once. */
 struct labels {
@@ -157,8 +156,7 @@ put_number(struct labels *l, enum goroutine_label key, uint64_t v,
 		l->out[l->n++] = row;
 }
 
-/* --- state -----------------------------------------------------------------
- */
+/* --- state ---------------------------------------------------------------- */
 
 /* Returns the state as in tracebacks. Source: runtime/traceback.go,
  * goroutineheader() */
@@ -233,8 +231,7 @@ put_target(struct labels *l, const struct go_chan *c)
 	put_word(l, GOROUTINE_TARGET, text);
 }
 
-/* --- numbers ---------------------------------------------------------------
- */
+/* --- numbers -------------------------------------------------------------- */
 
 static void
 put_range(struct buf *out, uint64_t first, uint64_t last)

@@ -79,8 +79,7 @@ go_layout_of(unsigned minor, struct go_layout *out)
 	return false;
 }
 
-/* --- calibration -----------------------------------------------------------
- */
+/* --- calibration ---------------------------------------------------------- */
 
 /* Finds the only offset that holds the start of runtime.main; 0 when there is
  * none, or more than one. */
@@ -164,8 +163,7 @@ go_layout_calibrate(const uint8_t *g, uint64_t addr, unsigned minor,
 	return true;
 }
 
-/* --- reading ---------------------------------------------------------------
- */
+/* --- reading -------------------------------------------------------------- */
 
 static void
 read_place(const struct go_layout *l, const uint8_t *g, struct go_g *out)

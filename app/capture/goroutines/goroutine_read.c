@@ -54,8 +54,7 @@ chunk_init(struct chunk *c, size_t n)
 	return c->g && c->heads && c->stacks ? 0 : -ENOMEM;
 }
 
-/* --- structs ---------------------------------------------------------------
- */
+/* --- structs -------------------------------------------------------------- */
 
 /* Reads the structs at addrs and keeps those of live goroutines. */
 static int
@@ -103,8 +102,7 @@ mark_moved(const struct reader *d, struct chunk *c)
 	return rc;
 }
 
-/* --- stacks ----------------------------------------------------------------
- */
+/* --- stacks --------------------------------------------------------------- */
 
 static bool
 has_place(const struct go_g *g)
@@ -166,8 +164,7 @@ tell(struct reader *d, const struct chunk *c, size_t i)
 	return buf_err(&d->pending);
 }
 
-/* --- rounds ----------------------------------------------------------------
- */
+/* --- rounds --------------------------------------------------------------- */
 
 static int
 read_chunk(struct reader *d, struct chunk *c, const uint64_t *addrs, size_t n)

@@ -26,8 +26,7 @@ rows_done(struct rows *r)
 	free(r->order);
 }
 
-/* --- order -----------------------------------------------------------------
- */
+/* --- order ---------------------------------------------------------------- */
 
 static int
 by_goid(const void *a, const void *b)
@@ -79,8 +78,7 @@ sort(const struct go_member **m, uint32_t n,
 		qsort(m, n, sizeof(struct go_member *), by);
 }
 
-/* --- rows ------------------------------------------------------------------
- */
+/* --- rows ----------------------------------------------------------------- */
 
 /* Writes the stack of a group, leaf first. */
 static int

@@ -68,8 +68,7 @@ heap_free(void *state)
 
 DEFINE_CLEANUP(struct heap *, heap_free)
 
-/* --- reading a process ------------------------------------------------------
- */
+/* --- reading a process ---------------------------------------------------- */
 
 static void
 seen(void *arg, const Elf64_Sym *sym, const char *name)
@@ -142,8 +141,7 @@ read_counts(struct heap *h, const struct looked *v, struct counts *out)
 	return rc;
 }
 
-/* --- the first look ---------------------------------------------------------
- */
+/* --- the first look ------------------------------------------------------- */
 
 /* Finds the library in a process; v->proc has its mappings of this moment. */
 static int
@@ -240,8 +238,7 @@ heap_join(void *state, const int32_t *pids, size_t n)
 	return 0;
 }
 
-/* --- the second look --------------------------------------------------------
- */
+/* --- the second look ------------------------------------------------------ */
 
 struct second {
 	struct heap *h;

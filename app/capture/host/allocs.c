@@ -63,8 +63,7 @@ allocs_open(struct allocs *out)
 	return rc ? rc : keep_all(bpf, out);
 }
 
-/* --- watching -------------------------------------------------------------
- */
+/* --- watching ------------------------------------------------------------- */
 
 /* A process that has to be watched in parts is watched for ON_NS at a time, or
  * longer where that is within the budget. Taking probes away lasts some 100 ms,

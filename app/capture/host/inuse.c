@@ -82,8 +82,7 @@ inuse_open(struct inuse *out)
 	return rc ? rc : keep_all(bpf, out);
 }
 
-/* --- watching -------------------------------------------------------------
- */
+/* --- watching ------------------------------------------------------------- */
 
 #define LOOK_NS (100 * NS_PER_MS)
 /* Bytes for each sample: such that there are some hundred samples a second, and

@@ -29,8 +29,7 @@ question_done(struct question *q)
 	free(q->rows);
 }
 
-/* --- files -----------------------------------------------------------------
- */
+/* --- files ---------------------------------------------------------------- */
 
 static void
 file_done(struct memory_file *f)
@@ -106,8 +105,7 @@ add_file(const struct memory *m, struct memory_batch *b, size_t size)
 	return 0;
 }
 
-/* --- order -----------------------------------------------------------------
- */
+/* --- order ---------------------------------------------------------------- */
 
 static int
 by_address(const void *a, const void *b)
@@ -139,8 +137,7 @@ sort_pieces(struct memory_piece *pieces, size_t n, struct memory_piece **out)
 	return count;
 }
 
-/* --- questions -------------------------------------------------------------
- */
+/* --- questions ------------------------------------------------------------ */
 
 /* Adds a piece to the last range, when it is near enough. */
 static bool

@@ -54,8 +54,7 @@ probe_link_try(enum probe_link_type type, int prog_fd)
 	return errno == E2BIG ? 0 : -EOPNOTSUPP;
 }
 
-/* --- what a probe costs ---------------------------------------------------
- */
+/* --- what a probe costs --------------------------------------------------- */
 
 #define TRIES 15
 #define CALLS 64          /* in each */

@@ -24,8 +24,7 @@ probe_watch_init(struct probe_watch *w, int prog_fd)
 	return w->percpu ? 0 : -ENOMEM;
 }
 
-/* --- accounts -------------------------------------------------------------
- */
+/* --- accounts ------------------------------------------------------------- */
 
 static struct emit_calls
 count_calls(const struct probe_watch *w, uint32_t slot)
@@ -122,8 +121,7 @@ probe_wait_ns(const struct probe_account *a, int64_t credit_ns)
 	return ns > 0 ? (int64_t)ns : 0;
 }
 
-/* --- links ----------------------------------------------------------------
- */
+/* --- links ---------------------------------------------------------------- */
 
 static uint64_t
 cookie_of(const struct allocs_place *at, uint32_t slot)
@@ -179,8 +177,7 @@ probe_forget(struct probe_target *t)
 	*t = (struct probe_target){0};
 }
 
-/* --- messages -------------------------------------------------------------
- */
+/* --- messages ------------------------------------------------------------- */
 
 /* Finds a slot: one that is unused, or else one of a process that ended. */
 static uint32_t

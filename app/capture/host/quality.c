@@ -247,8 +247,7 @@ add_breaks(const struct quality *q, struct buf *out)
 	}
 }
 
-/* --- notes -----------------------------------------------------------------
- */
+/* --- notes ---------------------------------------------------------------- */
 
 static void
 add_number(const struct quality *q, unsigned note, struct buf *out)

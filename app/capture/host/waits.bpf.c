@@ -355,8 +355,7 @@ add_wait(const struct emit_control *c, struct task_struct *task,
 	return true;
 }
 
-/* --- a wait begins and ends ------------------------------------------------
- */
+/* --- a wait begins and ends ----------------------------------------------- */
 
 static int32_t *
 get_here(void)

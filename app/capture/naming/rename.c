@@ -92,8 +92,7 @@ open_source(struct renamer *r, uint32_t mapping, struct quality *q)
 		symbolizer_share(r->symbolizer, mapping, s->shared);
 }
 
-/* --- rows ------------------------------------------------------------------
- */
+/* --- rows ----------------------------------------------------------------- */
 
 static int
 copy_mapping(struct renamer *r, uint32_t i)

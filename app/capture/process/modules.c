@@ -216,8 +216,7 @@ find(const struct modules *m, const struct map_seen *seen, int32_t pid,
 	return false;
 }
 
-/* --- opening ---------------------------------------------------------------
- */
+/* --- opening -------------------------------------------------------------- */
 
 static int
 read_memory(const struct host *host, int32_t pid, uint64_t addr, size_t size,

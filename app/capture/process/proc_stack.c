@@ -247,8 +247,7 @@ top_up(struct process *proc, const struct record *r, struct proc_stack *out,
 		note_futile(proc, r);
 }
 
-/* --- the other stack -------------------------------------------------------
- */
+/* --- the other stack ------------------------------------------------------ */
 
 /*
  * Reads stacks that a thread left for another one. C code and Go's runtime run
@@ -332,8 +331,7 @@ cross(struct process *proc, struct proc_stack *out, uint64_t *pcs, size_t max,
 	out->topped_up = true;
 }
 
-/* --- whole stacks ----------------------------------------------------------
- */
+/* --- whole stacks --------------------------------------------------------- */
 
 void
 process_stacks_begin(struct proc_stack *s)

@@ -63,8 +63,7 @@ process_interp_code(struct process *proc, struct unwind_mapping *out)
 	}
 }
 
-/* --- threads ---------------------------------------------------------------
- */
+/* --- threads -------------------------------------------------------------- */
 
 static struct interp_space
 space_of(const struct interp_process *ip, const struct memory *memory)
@@ -169,8 +168,7 @@ process_interp_read(struct process *proc, uint32_t tid,
 	return out->end != INTERP_FAULT;
 }
 
-/* --- runs ------------------------------------------------------------------
- */
+/* --- runs ----------------------------------------------------------------- */
 
 static void
 find_runs(const struct interp_stack *s, struct interp_runs *out)
@@ -251,8 +249,7 @@ process_interp(struct process *proc, const struct interp_stack *s,
 	return false;
 }
 
-/* --- merging ---------------------------------------------------------------
- */
+/* --- merging -------------------------------------------------------------- */
 
 static void
 put(const struct process *proc, uint64_t place, struct proc_stack *out)

@@ -11,8 +11,7 @@
 
 #define BUCKETS 4096u
 
-/* --- one process -----------------------------------------------------------
- */
+/* --- one process ---------------------------------------------------------- */
 
 void
 process_free(struct process *p)
@@ -94,8 +93,7 @@ process_program(const struct process *proc)
 	return NULL;
 }
 
-/* --- all of them -----------------------------------------------------------
- */
+/* --- all of them ---------------------------------------------------------- */
 
 struct procs {
 	struct modules *modules;
@@ -121,8 +119,7 @@ procs_new(struct modules *modules, struct sampler *sampler, proc_seen *seen,
 	return p;
 }
 
-/* --- the table -------------------------------------------------------------
- */
+/* --- the table ------------------------------------------------------------ */
 
 static struct process **
 place_of(struct procs *p, uint32_t pid)
@@ -306,8 +303,7 @@ procs_watch(struct procs *p, uint32_t pid, uint64_t watcher)
 	return 0;
 }
 
-/* --- records ---------------------------------------------------------------
- */
+/* --- records -------------------------------------------------------------- */
 
 static void
 tell(struct procs *p, uint64_t watchers, enum proc_event e,

@@ -87,8 +87,7 @@ wait_name_of(const struct wait_names *w, uint64_t vaddr)
 	return row == TABLE_NONE ? "" : w->rows[row].text;
 }
 
-/* --- texts ----------------------------------------------------------------
- */
+/* --- texts ---------------------------------------------------------------- */
 
 static const char *const files[] = {
 	[EMIT_NO_FILE] = "",

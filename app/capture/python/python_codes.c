@@ -159,8 +159,7 @@ read_long(struct reader *r)
 	return rc;
 }
 
-/* --- keeping ---------------------------------------------------------------
- */
+/* --- keeping -------------------------------------------------------------- */
 
 static int
 keep(struct reader *r, size_t i)
@@ -222,8 +221,7 @@ read_all(struct reader *r)
 	return rc ? rc : keep_all(r);
 }
 
-/* --- places ----------------------------------------------------------------
- */
+/* --- places --------------------------------------------------------------- */
 
 static int
 want(struct reader *r, uint64_t address, uint32_t *out)

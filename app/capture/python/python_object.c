@@ -23,8 +23,7 @@ half(const uint8_t *p, size_t at)
 	return v;
 }
 
-/* --- code ------------------------------------------------------------------
- */
+/* --- code ----------------------------------------------------------------- */
 
 /* Offsets in struct PyCodeObject, and of co_code_adaptive, its last field. */
 static const struct {
@@ -58,8 +57,7 @@ python_code_head(const uint8_t p[PYTHON_CODE_BYTES], enum python_version v,
 	};
 }
 
-/* --- text ------------------------------------------------------------------
- */
+/* --- text ----------------------------------------------------------------- */
 
 static void
 put_utf8(struct buf *out, uint32_t c)
@@ -128,8 +126,7 @@ python_bytes_size(const uint8_t *p, size_t n, uint64_t *out)
 	return true;
 }
 
-/* --- lines -----------------------------------------------------------------
- */
+/* --- lines ---------------------------------------------------------------- */
 
 struct table {
 	const uint8_t *p, *end;

@@ -96,8 +96,7 @@ read_layout(const struct memory *m, uint32_t minor, uint64_t runtime,
 	               : -EBADMSG;
 }
 
-/* --- the list --------------------------------------------------------------
- */
+/* --- the list ------------------------------------------------------------- */
 
 /* Reads both words of a thread in one piece. */
 static int

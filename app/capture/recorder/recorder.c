@@ -10,11 +10,11 @@
 
 /* Larger differences mean that the clock was set. */
 #define CLOCK_SET_MS INT64_C(1000)
-/* How long ended processes are kept, since a thread may outlive its process's
- * first. */
 /* Rings of programs have room for a sample of each CPU every ms. */
 #define RINGS_NS ((uint64_t)NS_PER_MS)
-#define GONE_NS  (60 * (uint64_t)NS_PER_S)
+/* How long ended processes are kept, since a thread may outlive its process's
+ * first. */
+#define GONE_NS (60 * (uint64_t)NS_PER_S)
 
 int
 recorder_new(const struct host *host, const struct recorder_conf *conf,
@@ -69,8 +69,7 @@ recorder_poll(const struct recorder *c, struct pollfd *out, size_t max)
 	return n;
 }
 
-/* --- starting and ending ---------------------------------------------------
- */
+/* --- starting and ending -------------------------------------------------- */
 
 static void
 source_close(struct recorder *c, struct source *source)

@@ -33,8 +33,7 @@ recorder_cpu_spent(struct recorder *c)
 	return c->cpu_ns - before;
 }
 
-/* --- records ---------------------------------------------------------------
- */
+/* --- records -------------------------------------------------------------- */
 
 void
 source_proc_seen(void *arg, uint64_t watchers, const struct proc_news *news)

@@ -60,8 +60,7 @@ capture_namer(const struct capture *any, const struct host *host,
 	                 old ? JAVA_MAP_AGE_NS : 0);
 }
 
-/* --- rows of the profile ---------------------------------------------------
- */
+/* --- rows of the profile -------------------------------------------------- */
 
 /* Returns the first place in a program, else the first in any file, else 0. */
 static uint32_t

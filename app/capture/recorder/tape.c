@@ -88,8 +88,7 @@ stop(struct tape *t)
 		t->last_us = e.time_us; /* no memory to say why */
 }
 
-/* --- threads ---------------------------------------------------------------
- */
+/* --- threads -------------------------------------------------------------- */
 
 static int
 room_for_key(struct tape *t)

@@ -122,8 +122,7 @@ sampler_tell_lost(struct sampler *s, uint64_t time_ns, sampler_sink *sink,
 	sink(arg, &r);
 }
 
-/* --- records ---------------------------------------------------------------
- */
+/* --- records -------------------------------------------------------------- */
 
 static void
 peek(struct stream *st)
@@ -194,8 +193,7 @@ sampler_drain(struct sampler *s, uint64_t until_ns, sampler_sink *sink,
 		emitter_adapt(s->emitter, (uint64_t)clock_mono_ns());
 }
 
-/* --- while it samples ------------------------------------------------------
- */
+/* --- while it samples ----------------------------------------------------- */
 
 /* Replaces the events: on each CPU one stops and the next starts, so that no
  * time counts twice, and at most a part of one period is missed. */

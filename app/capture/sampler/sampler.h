@@ -64,7 +64,7 @@ typedef void sampler_sink(void *arg, const struct record *r);
  *   Errors   -EACCES, -EPERM, -ENOSYS as event_open; -ESRCH none of
  *            the processes is left; -EPROTONOSUPPORT this kernel takes no
  *            programs for waits, -EPFNOSUPPORT none for allocations,
- * -ESOCKTNOSUPPORT none for memory in use; -ENOMEM; -errno
+ *            -ESOCKTNOSUPPORT none for memory in use; -ENOMEM; -errno
  */
 MUST_CHECK int
 sampler_open(const struct host *host, const struct sampler_ask *ask,

@@ -93,8 +93,7 @@ ring_size(const struct sampler_ask *ask)
 	return size;
 }
 
-/* --- rings ----------------------------------------------------------------
- */
+/* --- rings ---------------------------------------------------------------- */
 
 static int
 open_ring(struct sampler *s, const struct host *host, int32_t task,
@@ -148,8 +147,7 @@ open_rings(struct sampler *s, const struct host *host, int32_t task)
 	return rc;
 }
 
-/* --- per CPU ---------------------------------------------------------------
- */
+/* --- per CPU -------------------------------------------------------------- */
 
 static struct host_ask
 event_ask(const struct sampler *s, enum host_op op, uint32_t cpu)

@@ -46,8 +46,7 @@ snapshot_free(void *state)
 
 DEFINE_CLEANUP(struct snapshot *, snapshot_free)
 
-/* --- processes -------------------------------------------------------------
- */
+/* --- processes ------------------------------------------------------------ */
 
 static int
 add_processes(struct snapshot *s, const struct engine_ask *ask)
@@ -71,8 +70,7 @@ add_processes(struct snapshot *s, const struct engine_ask *ask)
 	return s->nprocs ? 0 : last;
 }
 
-/* --- stacks ----------------------------------------------------------------
- */
+/* --- stacks --------------------------------------------------------------- */
 
 static void
 walk(struct snapshot *s, struct process *proc, const struct snapshot_batch *b,
@@ -100,8 +98,7 @@ walk(struct snapshot *s, struct process *proc, const struct snapshot_batch *b,
 		process_thread_stack(proc, &t, s->stack);
 }
 
-/* --- threads ---------------------------------------------------------------
- */
+/* --- threads -------------------------------------------------------------- */
 
 static void
 count(struct quality *q, const struct thread_row *row,
@@ -237,8 +234,7 @@ add_threads(struct snapshot *s, struct process *proc)
 	return rc ? rc : read_threads(s, proc, &deep, THREADS_MAX_STACK, NULL);
 }
 
-/* --- goroutines ------------------------------------------------------------
- */
+/* --- goroutines ----------------------------------------------------------- */
 
 static int
 add_goroutines(struct snapshot *s, const struct process *proc)

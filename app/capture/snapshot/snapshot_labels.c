@@ -46,8 +46,7 @@ futex_reason(const struct profile *p, const uint32_t *stack, uint32_t n)
 	return "futex";
 }
 
-/* --- texts -----------------------------------------------------------------
- */
+/* --- texts ---------------------------------------------------------------- */
 
 static void
 put_reason(const struct profile *p, const struct snapshot_batch *b, size_t i,

@@ -153,8 +153,7 @@ fill(struct gap *g)
 	read_through(&r, g);
 }
 
-/* --- asking ----------------------------------------------------------------
- */
+/* --- asking --------------------------------------------------------------- */
 
 static struct gap *
 gap_of(struct code_runs *r, const struct elf_image *e, struct code_gap at)

@@ -28,8 +28,7 @@ dwarf_file_open(const struct symbols_piece *sections,
                 const struct symbols_piece *shared, struct dwarf_file *out);
 void dwarf_file_done(struct dwarf_file *f);
 
-/* --- its units -------------------------------------------------------------
- */
+/* --- its units ------------------------------------------------------------ */
 
 /*
  * An index, which is a piece of the symbols cache, finds the unit that covers

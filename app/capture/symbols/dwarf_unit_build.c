@@ -69,8 +69,7 @@ numbers_at(struct numbers *m, uint64_t key)
 	return &s->value;
 }
 
-/* --- the unit --------------------------------------------------------------
- */
+/* --- the unit ------------------------------------------------------------- */
 
 /* A walk over the tree. A broken tree can refer to itself, but no valid one has
  * more entries than its unit has bytes. */
@@ -124,8 +123,7 @@ add_text(struct walk *w, const char *s)
 	return *at;
 }
 
-/* --- functions and inlined calls -------------------------------------------
- */
+/* --- functions and inlined calls ------------------------------------------ */
 
 static const char *
 linkage_name(Dwarf_Die *die)
@@ -284,8 +282,7 @@ sort_scopes(struct dwarf_scope *s, uint32_t n)
 	}
 }
 
-/* --- lines -----------------------------------------------------------------
- */
+/* --- lines ---------------------------------------------------------------- */
 
 static bool
 read_line(struct walk *w, Dwarf_Line *from, struct dwarf_line *out)

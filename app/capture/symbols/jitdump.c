@@ -96,8 +96,7 @@ add_row(struct jitdump *d, struct row row)
 	return 0;
 }
 
-/* --- records ---------------------------------------------------------------
- */
+/* --- records -------------------------------------------------------------- */
 
 struct source {
 	jitdump_read *read;
@@ -256,8 +255,7 @@ read_records(struct jitdump *d, jitdump_read *read, void *arg, uint64_t at)
 	return rc == -ENOMEM ? rc : 0;
 }
 
-/* --- order -----------------------------------------------------------------
- */
+/* --- order ---------------------------------------------------------------- */
 
 static int
 by_start(const void *a, const void *b)

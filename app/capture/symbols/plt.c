@@ -183,8 +183,7 @@ read_holders(struct reader *r)
 	return rc;
 }
 
-/* --- slots -----------------------------------------------------------------
- */
+/* --- slots ---------------------------------------------------------------- */
 
 static int
 add_slot(struct reader *r, uint64_t got, uint64_t start, uint64_t end)

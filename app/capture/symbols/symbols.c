@@ -121,8 +121,7 @@ symbolizer_frames(struct symbolizer *s, uint32_t module,
 		s->modules[module].table = table;
 }
 
-/* --- pieces ----------------------------------------------------------------
- */
+/* --- pieces --------------------------------------------------------------- */
 
 /*
  * Makes the key of a piece. An image that is no file, or whose file can't be
@@ -237,8 +236,7 @@ prepare(struct symbolizer *s, struct module *m)
 		m->units = (struct dwarf_index){0};
 }
 
-/* --- functions without names ------------------------------------------------
- */
+/* --- functions without names ---------------------------------------------- */
 
 static bool
 take_range(uint64_t from, uint64_t size, uint64_t vaddr, struct code_gap *out)

@@ -181,8 +181,7 @@ symbols_cache_add(struct symbols_cache *c, const struct symbols_key *key,
 	return 0;
 }
 
-/* --- from child to parent --------------------------------------------------
- */
+/* --- from child to parent ------------------------------------------------- */
 
 /* True for pieces of use to other captures: of the kernel or a file, and not
  * too large. */
@@ -350,8 +349,7 @@ learn_all(struct symbols_cache *c, int fd)
 	}
 }
 
-/* --- the bound -------------------------------------------------------------
- */
+/* --- the bound ------------------------------------------------------------ */
 
 static bool
 is_over(const struct symbols_cache *c)

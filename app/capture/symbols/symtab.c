@@ -167,8 +167,7 @@ find_dynamic(const struct elf_image *e, struct table_place *out)
 	return 0;
 }
 
-/* --- a piece ---------------------------------------------------------------
- */
+/* --- a piece -------------------------------------------------------------- */
 
 struct head {
 	uint32_t n, names_size;
@@ -301,8 +300,7 @@ symtab_lookup(const struct symtab *t, uint64_t vaddr)
 	return t->names + s->name;
 }
 
-/* --- rows of an image ------------------------------------------------------
- */
+/* --- rows of an image ----------------------------------------------------- */
 
 /* Rows of an image before they are written; names are those of the file. */
 struct draft {

@@ -29,8 +29,7 @@ snapshot_stack(const struct snapshot_batch *b, size_t i)
 	return (const char *)b->map + threads_stack_at(b->n, i, b->room);
 }
 
-/* --- threads ---------------------------------------------------------------
- */
+/* --- threads -------------------------------------------------------------- */
 
 static int
 map_rows(int fd, struct snapshot_batch *b)
@@ -68,8 +67,7 @@ read_rows(const struct host *host, int32_t pid, const int32_t *tids,
 	return rc ? rc : map_rows(fd, b);
 }
 
-/* --- descriptors -----------------------------------------------------------
- */
+/* --- descriptors ---------------------------------------------------------- */
 
 static int
 by_number(const void *a, const void *b)

@@ -10,8 +10,7 @@
  * Source: "DWARF for the Arm 64-bit Architecture" 2024Q3, 4.7 */
 #define AARCH64_NEGATE_RA_STATE_WITH_PC 0x2c
 
-/* --- entries ---------------------------------------------------------------
- */
+/* --- entries -------------------------------------------------------------- */
 
 bool
 cfi_next(struct cursor *section, struct cursor *entry)
@@ -145,8 +144,7 @@ cfi_entry_read(const struct cfi_section *s, size_t at, struct cfi_entry *out)
 	return c.bad || out->end <= out->start ? -EBADMSG : 0;
 }
 
-/* --- programs --------------------------------------------------------------
- */
+/* --- programs ------------------------------------------------------------- */
 
 struct run {
 	const struct cfi_cie *cie;

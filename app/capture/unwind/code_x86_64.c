@@ -302,8 +302,7 @@ take_operands(struct decoder *d)
 	}
 }
 
-/* --- effects ---------------------------------------------------------------
- */
+/* --- effects -------------------------------------------------------------- */
 
 static void
 lead(struct code_insn *out, enum code_flow flow, int64_t target)

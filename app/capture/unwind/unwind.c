@@ -2,8 +2,7 @@
 
 #include "unwind_walk.h"
 
-/* --- the walk --------------------------------------------------------------
- */
+/* --- the walk ------------------------------------------------------------- */
 
 /* Where code was interrupted, or is returned to without a call, the byte at
  * that address says what it is, not the one before. */
@@ -175,8 +174,7 @@ unwind_blocked(struct unwinder *u, uint64_t pc, uint64_t sp, const void *stack,
 	return (enum unwind_end)walk_with(&w, &none, first, pcs, max, n);
 }
 
-/* --- life ------------------------------------------------------------------
- */
+/* --- life ----------------------------------------------------------------- */
 
 struct unwinder *
 unwinder_new_for(uint16_t machine, unwind_find *find, void *arg)

@@ -39,8 +39,7 @@ struct search {
 	uint8_t window[WINDOW];
 };
 
-/* --- reading ---------------------------------------------------------------
- */
+/* --- reading -------------------------------------------------------------- */
 
 static bool
 is_in_window(const struct search *s, uint64_t vaddr)
@@ -166,8 +165,7 @@ apply(struct way *w, const struct code_insn *insn)
 	w->lr_there = w->lr;
 }
 
-/* --- the way out -----------------------------------------------------------
- */
+/* --- the way out ---------------------------------------------------------- */
 
 static bool
 words_of(int64_t bytes, int16_t *out)

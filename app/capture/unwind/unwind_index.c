@@ -27,8 +27,7 @@ unwind_index_done(struct unwind_index *x)
 	*x = (struct unwind_index){0};
 }
 
-/* --- .eh_frame -------------------------------------------------------------
- */
+/* --- .eh_frame ------------------------------------------------------------ */
 
 static int
 load(const struct elf_image *e, uint64_t vaddr, uint64_t n,
@@ -131,8 +130,7 @@ unwind_index_eh(const struct elf_image *e, struct unwind_index *out)
 	return r;
 }
 
-/* --- .debug_frame ----------------------------------------------------------
- */
+/* --- .debug_frame --------------------------------------------------------- */
 
 static int
 inflate(const uint8_t *p, size_t n, struct cfi_bytes *out)
@@ -198,8 +196,7 @@ unwind_index_debug(const struct elf_image *e, struct unwind_index *out)
 	return r;
 }
 
-/* --- finding ---------------------------------------------------------------
- */
+/* --- finding -------------------------------------------------------------- */
 
 struct unwind_row
 unwind_index_row(const struct unwind_index *x, uint32_t i)

@@ -20,7 +20,7 @@ enum rule_cfa {
 	CFA_SWITCH,  /* its caller is on another stack: Go's runtime */
 	CFA_ROOT,    /* the first frame: it has no caller */
 	CFA_CONTEXT, /* the same, entered by returning to its begin */
-	CFA_CODE,    /* as the code tells: see step_by_code in unwind.c */
+	CFA_CODE,    /* as the code tells: see step_by_code in unwind_step.c */
 	CFA_FULL,    /* interpret the row */
 };
 

@@ -51,8 +51,7 @@ unwind_arch_of(uint16_t machine)
 	}
 }
 
-/* --- life ------------------------------------------------------------------
- */
+/* --- life ----------------------------------------------------------------- */
 
 void
 unwind_table_free(struct unwind_table *t)
@@ -123,8 +122,7 @@ unwind_table_arch(const struct unwind_table *t)
 	return t->arch;
 }
 
-/* --- compiling -------------------------------------------------------------
- */
+/* --- compiling ------------------------------------------------------------ */
 
 struct compiler {
 	struct unwind_table *t;
@@ -177,8 +175,7 @@ compile(struct unwind_table *t, struct unwind_part *p, uint32_t row)
 	return 0;
 }
 
-/* --- asking ----------------------------------------------------------------
- */
+/* --- asking --------------------------------------------------------------- */
 
 bool
 unwind_table_code(const struct unwind_table *t, uint64_t vaddr, void *out,

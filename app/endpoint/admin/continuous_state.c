@@ -57,8 +57,7 @@ read_host(const struct worker *w, struct continuous_host *out)
 	return true;
 }
 
-/* --- replies ---------------------------------------------------------------
- */
+/* --- replies -------------------------------------------------------------- */
 
 static void
 put_unsupported(const struct continuous *c, const struct service *s,
@@ -139,8 +138,7 @@ continuous_view_put(struct store *s, const struct continuous_view *v,
 	return 0;
 }
 
-/* --- metrics ---------------------------------------------------------------
- */
+/* --- metrics -------------------------------------------------------------- */
 
 static void
 write_states(const char *host, const struct continuous_host *h, struct buf *out)

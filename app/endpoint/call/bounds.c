@@ -29,8 +29,7 @@ call_go_on(struct call *c)
 	return fail_retry(c, 5, RequestTooSlow);
 }
 
-/* --- heavy calls ------------------------------------------------------------
- */
+/* --- heavy calls ---------------------------------------------------------- */
 
 /* Waits for a place in short turns, to notice that the client has gone, or that
  * the holder of a place was killed. */

@@ -219,8 +219,7 @@ counters_wait_end(struct counters *c)
 	c->ticket = -1;
 }
 
-/* --- places for heavy requests ---------------------------------------------
- */
+/* --- places for heavy requests -------------------------------------------- */
 
 /* Locks the guard byte, which no process holds for more than a few system
  * calls. */

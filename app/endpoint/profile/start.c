@@ -30,8 +30,7 @@ start_check_type(struct call *c, const char *type,
 	return fail(c, ProfileTypeUnsupported, type, service->name, missing);
 }
 
-/* --- looking again ---------------------------------------------------------
- */
+/* --- looking again -------------------------------------------------------- */
 
 /* Looks of the workers of some hosts. */
 struct looks {
@@ -117,8 +116,7 @@ read_refused(struct call *c, const char *service, enum start_running *out)
 	return 0;
 }
 
-/* --- where a capture is to be -----------------------------------------------
- */
+/* --- where a capture is to be --------------------------------------------- */
 
 /* The only host that may be listed; "": any. */
 static const char *

@@ -468,8 +468,7 @@ next_frame(struct build *b, uint32_t row, uint32_t *rank)
 	return true;
 }
 
-/* --- nodes ------------------------------------------------------------------
- */
+/* --- nodes ---------------------------------------------------------------- */
 
 static int
 column_room(void *column, size_t cap, size_t size)
@@ -805,8 +804,7 @@ tree_visible(const struct tree *of, uint32_t most, struct tree **out,
 	return 0;
 }
 
-/* --- functions alone --------------------------------------------------------
- */
+/* --- functions alone ------------------------------------------------------ */
 
 /* Functions by the rank of their names; node is 0 until there is one. */
 struct flat {

@@ -97,8 +97,7 @@ drop(struct store *s, const char *name)
 	return s3_ask(s->s3, s, &call, &a);
 }
 
-/* --- listing ----------------------------------------------------------------
- */
+/* --- listing -------------------------------------------------------------- */
 
 /* Copies the text of the next element before end; false if there is none. */
 static bool

@@ -22,8 +22,7 @@ struct ask {
 	int rc; /* of out */
 };
 
-/* --- handles, whose connections are used again ------------------------------
- */
+/* --- handles, whose connections are used again ---------------------------- */
 
 static CURL *
 take_handle(struct s3 *s3)
@@ -48,8 +47,7 @@ give_handle(struct s3 *s3, CURL *c)
 	curl_easy_cleanup(c);
 }
 
-/* --- what libcurl asks for ---------------------------------------------------
- */
+/* --- what libcurl asks for ------------------------------------------------ */
 
 static size_t
 give_body(char *to, size_t one, size_t n, void *arg)

@@ -21,8 +21,7 @@ enum { SOCKET, SIGNALS, RINGS }; /* what is waited for */
 
 _Static_assert(CAPTURES_MAX == WORKER_MAX_CAPTURES, "slots are blamed");
 
-/* --- what the scheduler says -----------------------------------------------
- */
+/* --- what the scheduler says ---------------------------------------------- */
 
 static bool
 id_fits(const char id[static ID_MAX])
@@ -271,8 +270,7 @@ take_message(struct analyser *a)
 	return 0;
 }
 
-/* --- what ends -------------------------------------------------------------
- */
+/* --- what ends ------------------------------------------------------------ */
 
 static void
 tell_progress(const struct analyser *a, const struct analyser_job *job,
@@ -384,8 +382,7 @@ reap(struct analyser *a)
 		finisher_ended(a, pid, status);
 }
 
-/* --- the process -----------------------------------------------------------
- */
+/* --- the process ---------------------------------------------------------- */
 
 /* Returns how long to wait: rings have to be emptied in time, captures ended,
  * and the opener told that this process does not hang. */

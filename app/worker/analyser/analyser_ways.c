@@ -249,8 +249,7 @@ analyser_take(const struct analyser *a, const struct analyser_job *job,
 	return error_of(job, rc, sys_error);
 }
 
-/* --- windows side by side --------------------------------------------------
- */
+/* --- windows side by side ------------------------------------------------- */
 
 static int
 read_last(int fd, struct buf *out)

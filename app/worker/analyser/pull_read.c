@@ -169,8 +169,7 @@ read_page(const struct pull_answer *a, struct profile **out, struct buf *why)
 	return pprof_decode(a->p, a->n, MAX_RAW, out, why);
 }
 
-/* --- making it ours --------------------------------------------------------
- */
+/* --- making it ours ------------------------------------------------------- */
 
 static const char *
 string(const struct profile *p, uint32_t id)

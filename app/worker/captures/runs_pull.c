@@ -40,8 +40,7 @@ runs_pull_progress(const struct run *v)
 	return done < all ? (double)done / (double)all : 1;
 }
 
-/* --- fetching --------------------------------------------------------------
- */
+/* --- fetching ------------------------------------------------------------- */
 
 int
 runs_fetch_ask(struct runs *c, const char *tenant, const char *base,
@@ -138,8 +137,7 @@ runs_pull_ended(const struct run *v)
 	return v->pull && v->stopping && v->pull->step == PULL_STEPS;
 }
 
-/* --- reading ---------------------------------------------------------------
- */
+/* --- reading -------------------------------------------------------------- */
 
 /* Copies a finisher's profile, which is not trusted to be as long as one can
  * be. */
@@ -291,8 +289,7 @@ runs_fetcher_gone(struct runs *c)
 			take_answer(c, c->items[i], &died, -1);
 }
 
-/* --- what was read ---------------------------------------------------------
- */
+/* --- what was read -------------------------------------------------------- */
 
 /* Chooses the second step; PULL_STEPS when there is none. With few goroutines
  * the state of each is worth a request. */

@@ -26,8 +26,7 @@ fail(struct symbolizing *y, struct store *s, const char *why)
 	symbolizing_forget(y);
 }
 
-/* --- to the analyser -------------------------------------------------------
- */
+/* --- to the analyser ------------------------------------------------------ */
 
 static int
 send_ask(const struct symbolizing *y, int analyser, int old)
@@ -76,8 +75,7 @@ symbolizing_step(struct symbolizing *y, struct store *s, const char *host,
 	return 0;
 }
 
-/* --- from the analyser -----------------------------------------------------
- */
+/* --- from the analyser ---------------------------------------------------- */
 
 /* Updates the session's own report with the names found now. */
 static int

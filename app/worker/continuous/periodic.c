@@ -315,8 +315,7 @@ periodics_fetcher_gone(struct periodics *t, int64_t now_ns)
 			fail(t, &t->items[i], CAPTURE_FETCH_DIED, now_ns);
 }
 
-/* --- time ------------------------------------------------------------------
- */
+/* --- time ----------------------------------------------------------------- */
 
 int64_t
 periodic_first_time(const struct periodic *v, int64_t now_ns)

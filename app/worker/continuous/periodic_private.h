@@ -18,8 +18,7 @@ periodic_tell(struct periodics *t, struct periodic *v, enum capture_error e);
 /* Each has its own second of the period, on every host and start. */
 int64_t periodic_first_time(const struct periodic *v, int64_t now_ns);
 
-/* --- what is kept on ---------------------------------------------------------
- */
+/* --- what is kept on ------------------------------------------------------ */
 
 /* Tells the opener which processes have to count for v, for a limited time. */
 MUST_CHECK int periodic_keep(struct periodics *t, struct periodic *v,
@@ -30,8 +29,7 @@ void periodic_keep_end(struct periodics *t, struct periodic *v);
 void periodics_keep(struct periodics *t, const struct targets *targets,
                     int64_t now_ns);
 
-/* --- readings --------------------------------------------------------------
- */
+/* --- readings ------------------------------------------------------------- */
 
 /* Forgets the reading: the next one gives no window. */
 void periodic_forget(struct periodic *v);

@@ -107,8 +107,7 @@ windows_follow(const struct windows *w, struct watch *v,
 	}
 }
 
-/* --- what is told of it ----------------------------------------------------
- */
+/* --- what is told of it --------------------------------------------------- */
 
 void
 windows_tell(struct windows *w, const struct continuous_problem *p,

@@ -1,7 +1,6 @@
 /*
  * Continuous profiling on this host: one watch per service and type that is
- * sampled all the time. All watches are cut into windows together, and stored
- *together.
+ * sampled all the time. All watches are cut into windows and stored together.
  *
  *	continuous rows ─ windows_load ─> watches ─ WATCH ─> analyser
  *	clock ─ windows_step ─ CUT ─> analyser ─ WINDOWS ─> windows_take

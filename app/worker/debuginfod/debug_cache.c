@@ -22,8 +22,7 @@ debug_cache_name(const uint8_t *build_id, uint32_t size,
 	strcpy(out + 2 * size, SUFFIX);
 }
 
-/* --- all of them -----------------------------------------------------------
- */
+/* --- all of them ---------------------------------------------------------- */
 
 static void
 close_dir(DIR **dir)
@@ -101,8 +100,7 @@ make_room(const struct debug_cache *c)
 	}
 }
 
-/* --- the directory ---------------------------------------------------------
- */
+/* --- the directory -------------------------------------------------------- */
 
 int
 debug_cache_open(const struct conf *conf, struct debug_cache *out)
@@ -140,8 +138,7 @@ debug_cache_close(struct debug_cache *c)
 	close_ptr(&c->dir);
 }
 
-/* --- one of them -----------------------------------------------------------
- */
+/* --- one of them ---------------------------------------------------------- */
 
 enum debug_cache_state
 debug_cache_look(const struct debug_cache *c, const char *name, int64_t now_ms)

@@ -37,8 +37,7 @@ debuginfod_done(struct debuginfod *d)
 	debug_cache_close(&d->cache);
 }
 
-/* --- what is wanted --------------------------------------------------------
- */
+/* --- what is wanted ------------------------------------------------------- */
 
 static void
 queue(struct debuginfod *d, const char *name)
@@ -94,8 +93,7 @@ debuginfod_take(struct debuginfod *d, const struct msg_debug *m)
 			take_row(d, &m->debugs.rows[i], now_ms);
 }
 
-/* --- asking ----------------------------------------------------------------
- */
+/* --- asking --------------------------------------------------------------- */
 
 bool
 debuginfod_waits(const struct debuginfod *d)
@@ -165,8 +163,7 @@ debuginfod_ask(struct debuginfod *d, int fetcher, uint64_t id, int64_t now_ns)
 	next(d);
 }
 
-/* --- answers ---------------------------------------------------------------
- */
+/* --- answers -------------------------------------------------------------- */
 
 enum kept { KEPT, NO, FAILED };
 

@@ -26,8 +26,7 @@ fetch_error_text(enum fetch_error e)
 	return e < FETCH_ERRORS ? texts[e] : texts[FETCH_INTERNAL];
 }
 
-/* --- answers ---------------------------------------------------------------
- */
+/* --- answers -------------------------------------------------------------- */
 
 static void
 say(const struct fetcher *f, const struct fetch_answer *a, int fd)
@@ -93,8 +92,7 @@ take_ended(struct fetcher *f)
 	}
 }
 
-/* --- questions -------------------------------------------------------------
- */
+/* --- questions ------------------------------------------------------------ */
 
 static void
 start(struct fetcher *f, const struct fetch_ask *ask, int *in)
@@ -144,8 +142,7 @@ take_message(struct fetcher *f)
 	return 0;
 }
 
-/* --- the process -----------------------------------------------------------
- */
+/* --- the process ---------------------------------------------------------- */
 
 static int
 turn(struct fetcher *f)

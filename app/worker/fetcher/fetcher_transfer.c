@@ -120,8 +120,7 @@ transfer_free(struct transfer *t)
 }
 DEFINE_CLEANUP(struct transfer *, transfer_free)
 
-/* --- what libcurl asks -----------------------------------------------------
- */
+/* --- what libcurl asks ---------------------------------------------------- */
 
 static curl_socket_t
 open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *a)
@@ -202,8 +201,7 @@ take_header(char *p, size_t one, size_t n, void *arg)
 	return one * n;
 }
 
-/* --- what is asked of libcurl ----------------------------------------------
- */
+/* --- what is asked of libcurl --------------------------------------------- */
 
 static int
 add_headers(struct transfer *t, const struct fetch_ask *ask)
@@ -325,8 +323,7 @@ set_all(struct transfer *t, const struct fetch_ask *ask)
 	return rc ? rc : set_body(t, ask);
 }
 
-/* --- one transfer ----------------------------------------------------------
- */
+/* --- one transfer --------------------------------------------------------- */
 
 /* True for paths below the centre's address, and for no other. */
 static bool

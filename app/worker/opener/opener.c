@@ -22,8 +22,7 @@ default_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* --- children --------------------------------------------------------------
- */
+/* --- children ------------------------------------------------------------- */
 
 /* Runs the scheduler; a child never returns from here. */
 static void
@@ -195,8 +194,7 @@ reap(struct opener *o)
 	}
 }
 
-/* --- serving ---------------------------------------------------------------
- */
+/* --- serving -------------------------------------------------------------- */
 
 static void
 take_signal(struct opener *o)

@@ -72,8 +72,7 @@ struct opener {
 	int status; /* exit status */
 };
 
-/* --- answers, one per row of host.def --------------------------------------
- */
+/* --- answers, one per row of host.def ------------------------------------- */
 
 struct answer {
 	int client; /* the socket from which the question came */

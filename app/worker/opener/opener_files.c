@@ -342,8 +342,7 @@ open_debug(struct opener *o, const struct host_ask *ask, struct answer *out)
 	return rc;
 }
 
-/* --- perf maps -------------------------------------------------------------
- */
+/* --- perf maps ------------------------------------------------------------ */
 
 /* Reads the process's pid in its own namespace. */
 static int
@@ -449,8 +448,7 @@ open_jitdump(struct opener *o, const struct host_ask *ask, struct answer *out)
 	return -ENOEXEC;
 }
 
-/* --- memory ----------------------------------------------------------------
- */
+/* --- memory --------------------------------------------------------------- */
 
 static int
 to_memfd(const void *p, size_t n, int *out)
@@ -542,8 +540,7 @@ read_stack(struct opener *o, const struct host_ask *ask, struct answer *out)
 	return give_memory(copy + overlap, n - overlap, out);
 }
 
-/* --- threads ---------------------------------------------------------------
- */
+/* --- threads -------------------------------------------------------------- */
 
 static int
 read_tasks(int32_t pid, struct buf *out)

@@ -14,8 +14,7 @@
 #define SLACK_NS       (60 * NS_PER_S) /* beyond the time of a capture */
 #define MAX_GENERATION 64              /* steps up to who is granted */
 
-/* --- processes -------------------------------------------------------------
- */
+/* --- processes ------------------------------------------------------------ */
 
 struct kin {
 	uint64_t start_time;
@@ -85,8 +84,7 @@ process_of_thread(int32_t tid)
 	return pid;
 }
 
-/* --- rows ------------------------------------------------------------------
- */
+/* --- rows ----------------------------------------------------------------- */
 
 static bool
 is_same(const struct grant *a, const struct grant *b)
@@ -244,8 +242,7 @@ grants_has(const struct grants *g, enum worker_may what, int32_t pid,
 	return false;
 }
 
-/* --- descent ---------------------------------------------------------------
- */
+/* --- descent -------------------------------------------------------------- */
 
 static bool
 may_look(const struct grants *g, int32_t pid, const struct kin *k)

@@ -18,8 +18,7 @@
 #define MAX_MAPS ((size_t)16 << 20)
 #define TOUCH_S  2 /* for one word of a target */
 
-/* --- processes -------------------------------------------------------------
- */
+/* --- processes ------------------------------------------------------------ */
 
 struct line {
 	uint64_t start, end;
@@ -151,8 +150,7 @@ is_variable(int32_t pid, uint64_t address)
 	return !touch(TOUCH_FIND, pid, address, NULL);
 }
 
-/* --- the journal -----------------------------------------------------------
- */
+/* --- the journal ---------------------------------------------------------- */
 
 static int
 note(const struct rates *r, size_t i)
@@ -283,8 +281,7 @@ rates_done(struct rates *r)
 	close_ptr(&r->journal);
 }
 
-/* --- clients ---------------------------------------------------------------
- */
+/* --- clients -------------------------------------------------------------- */
 
 static size_t
 unused_row(const struct rates *r)

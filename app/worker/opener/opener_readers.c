@@ -28,8 +28,7 @@ struct reader_reply {
 	uint64_t copied;
 };
 
-/* --- the child -------------------------------------------------------------
- */
+/* --- the child ------------------------------------------------------------ */
 
 static void
 handle(struct opener *o, int socket, const struct reader_ask *ask, int in)
@@ -74,8 +73,7 @@ be_reader(struct opener *o, int socket)
 	_exit(0);
 }
 
-/* --- readers ---------------------------------------------------------------
- */
+/* --- readers -------------------------------------------------------------- */
 
 static void
 clear(struct reader *r)
@@ -124,8 +122,7 @@ idle(struct readers *r)
 	return unused;
 }
 
-/* --- who made one wait ------------------------------------------------------
- */
+/* --- who made one wait ---------------------------------------------------- */
 
 /* The start of a process takes a look into /proc, which is left for later. */
 static struct reader_of
@@ -190,8 +187,7 @@ readers_child_ended(struct readers *r, pid_t pid)
 			r->held[i].reader = 0;
 }
 
-/* --- questions and answers --------------------------------------------------
- */
+/* --- questions and answers ------------------------------------------------ */
 
 static uint64_t
 copy_room(struct readers *r)

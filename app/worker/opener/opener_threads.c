@@ -43,8 +43,7 @@ give_rows(const struct buf *b, struct answer *out)
 	return rc;
 }
 
-/* --- maps ------------------------------------------------------------------
- */
+/* --- maps ----------------------------------------------------------------- */
 
 #define MAPS_MAX ((size_t)16 << 20) /* bytes of one process's */
 
@@ -71,8 +70,7 @@ open_maps(struct opener *o, const struct host_ask *ask, struct answer *out)
 	return rc ? rc : give_rows(&text, out);
 }
 
-/* --- names -----------------------------------------------------------------
- */
+/* --- names ---------------------------------------------------------------- */
 
 static int
 open_tasks(int32_t pid, DIR **out)
@@ -143,8 +141,7 @@ list_names(struct opener *o, const struct host_ask *ask, struct answer *out)
 	return give_rows(&rows, out);
 }
 
-/* --- use -------------------------------------------------------------------
- */
+/* --- use ------------------------------------------------------------------ */
 
 /* Reads the sizes of a process's memory, in pages. */
 static int
@@ -212,8 +209,7 @@ read_usage(struct opener *o, const struct host_ask *ask, struct answer *out)
 #define STOP_SPIN_NS 100000 /* at first, without sleeping */
 #define STOP_MAX_S   2      /* for a whole batch */
 
-/* --- a batch ---------------------------------------------------------------
- */
+/* --- a batch -------------------------------------------------------------- */
 
 /* A batch of threads while it is read. */
 struct thread_batch {
@@ -266,8 +262,7 @@ batch_open(struct thread_batch *b)
 	return 0;
 }
 
-/* --- one thread ------------------------------------------------------------
- */
+/* --- one thread ----------------------------------------------------------- */
 
 /* Reads a file of a thread as text without its newline; "" on failure. */
 static bool
@@ -329,8 +324,7 @@ thread_copy_stack(const struct thread_batch *b, struct thread_row *row,
 	row->stack_bytes = n > 0 ? (uint32_t)n : 0;
 }
 
-/* --- threads that run ------------------------------------------------------
- */
+/* --- threads that run ----------------------------------------------------- */
 
 #if defined(__x86_64__)
 #define STACK_POINTER(regs) ((regs)->rsp)
@@ -537,8 +531,7 @@ read_threads(struct opener *o, const struct host_ask *ask, struct answer *out)
 	return 0;
 }
 
-/* --- descriptors -----------------------------------------------------------
- */
+/* --- descriptors ---------------------------------------------------------- */
 
 int
 read_links(struct opener *o, const struct host_ask *ask, struct answer *out)

@@ -117,8 +117,7 @@ lacks_capability(const struct trial *t, const char *name, const char *effect,
 	            "the worker lacks %s: %s", name, effect);
 }
 
-/* --- events -----------------------------------------------------------------
- */
+/* --- events --------------------------------------------------------------- */
 
 static int
 ask_event(const struct trial *t, struct host_ask ask)
@@ -318,8 +317,7 @@ try_filter(const struct trial *t, struct finding *out)
 	return rc;
 }
 
-/* --- files and memory -------------------------------------------------------
- */
+/* --- files and memory ----------------------------------------------------- */
 
 static int
 open_own_program(const struct trial *t)
@@ -495,8 +493,7 @@ try_memory(const struct trial *t, struct finding *out)
 	return rc;
 }
 
-/* --- kernel names -----------------------------------------------------------
- */
+/* --- kernel names --------------------------------------------------------- */
 
 /* True when one of the first symbols has an address: some kernels begin with
  * zero addresses even for readers that may see them. */
@@ -565,8 +562,7 @@ try_kernel_names(const struct trial *t, struct finding *out)
 	return rc ? rc : -ENODATA;
 }
 
-/* --- the worker's own process -----------------------------------------------
- */
+/* --- the worker's own process --------------------------------------------- */
 
 /* Tries the rings, which count towards RLIMIT_MEMLOCK: perf_event_open(2). */
 static int

@@ -59,8 +59,7 @@ targets_find(const struct targets *t, const char *tenant, const char *service)
 	return NULL;
 }
 
-/* --- services ----------------------------------------------------------------
- */
+/* --- services ------------------------------------------------------------- */
 
 static int
 target_init(struct target *t, const struct service *v)
@@ -304,8 +303,7 @@ find_members(const struct look *l)
 	return 0;
 }
 
-/* --- ordinals ----------------------------------------------------------------
- */
+/* --- ordinals ------------------------------------------------------------- */
 
 static struct slot
 slot_of(const struct proc *p)
@@ -445,8 +443,7 @@ targets_match(struct targets *t, const struct conf *conf,
 	return rc;
 }
 
-/* --- whom a capture is of ---------------------------------------------------
- */
+/* --- whom a capture is of ------------------------------------------------- */
 
 static bool
 is_of(const struct member *m, int64_t ordinal)

@@ -137,8 +137,7 @@ is_of(const struct rule *r, const char *tenant, const char *service)
 	       !strcmp(r->row.tenant, tenant);
 }
 
-/* --- processes -------------------------------------------------------------
- */
+/* --- processes ------------------------------------------------------------ */
 
 static bool
 usage_of(const struct triggers *t, int32_t pid, struct rule_usage *out,
@@ -211,8 +210,7 @@ triggers_step(struct triggers *t, int64_t now_ns)
 	}
 }
 
-/* --- windows ---------------------------------------------------------------
- */
+/* --- windows -------------------------------------------------------------- */
 
 /* Returns the oldest value of the last hour; 0 when there is none. */
 static int64_t

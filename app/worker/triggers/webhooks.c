@@ -138,8 +138,7 @@ webhooks_fetcher_gone(struct webhooks *w)
 			      fetch_error_text(FETCH_DIED));
 }
 
-/* --- time ------------------------------------------------------------------
- */
+/* --- time ----------------------------------------------------------------- */
 
 static struct webhook *
 unused(struct webhooks *w)

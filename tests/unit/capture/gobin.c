@@ -341,8 +341,7 @@ TEST(a_malformed_function_table_is_refused)
 }
 END
 
-/* --- searching data, and code for variables --------------------------------
- */
+/* --- searching data, and code for variables ------------------------------- */
 
 #define WORD   UINT64_C(0x5ca1ab1e5ca1ab1e)
 #define CHUNK  (1u << 20) /* bytes that are read at once */

@@ -124,8 +124,7 @@ check(const struct plt_case *c)
 	plt_done(&p);
 }
 
-/* --- x86-64 ----------------------------------------------------------------
- */
+/* --- x86-64 --------------------------------------------------------------- */
 
 /* jmp *D(%rip), whose end is at END of the section, to slot 0 or 1 of GOT. */
 #define JUMP(d) "\xff\x25" d
@@ -312,8 +311,7 @@ TEST(slots_of_x86_64_are_found_by_their_jump)
 }
 END
 
-/* --- aarch64 ---------------------------------------------------------------
- */
+/* --- aarch64 -------------------------------------------------------------- */
 
 #define ADRP "\x10\0\0\xd0"     /* adrp x16, 2 pages on */
 #define BACK "\xf0\xff\xff\xf0" /* adrp x16, the page before */

@@ -192,8 +192,7 @@ TEST(another_function_at_the_same_address_is_noticed_after_a_second)
 }
 END
 
-/* --- among native frames ----------------------------------------------------
- */
+/* --- among native frames -------------------------------------------------- */
 
 #define EVAL  (BASE + 0x7000) /* within the function that interprets */
 #define OTHER (BASE + 0x7800) /* within another one */

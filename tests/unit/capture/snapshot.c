@@ -24,8 +24,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-/* --- words -----------------------------------------------------------------
- */
+/* --- words ---------------------------------------------------------------- */
 
 static struct thread_row
 blocked(const char *stat, const char *call)
@@ -442,8 +441,7 @@ TEST(threads_that_wake_all_the_time_are_read_whole)
 }
 END
 
-/* --- what is refused, what is gone -----------------------------------------
- */
+/* --- what is refused, what is gone ---------------------------------------- */
 
 TEST(a_process_that_is_gone_is_no_snapshot)
 {

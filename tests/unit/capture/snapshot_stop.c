@@ -49,8 +49,7 @@ waitpid(pid_t pid, int *status, int options)
 	return (pid_t)syscall(SYS_wait4, pid, status, options, NULL);
 }
 
-/* --- a target --------------------------------------------------------------
- */
+/* --- a target ------------------------------------------------------------- */
 
 struct target {
 	pid_t pid;
@@ -141,8 +140,7 @@ wait_until_it_runs(const struct target *t)
 		sched_yield();
 }
 
-/* --- snapshots -------------------------------------------------------------
- */
+/* --- snapshots ------------------------------------------------------------ */
 
 static int
 take(pid_t pid, struct profile **p, struct quality *q)
@@ -210,8 +208,7 @@ TEST(a_thread_that_does_not_stop_in_time_is_told_without_a_stack)
 }
 END
 
-/* --- deep stacks -----------------------------------------------------------
- */
+/* --- deep stacks ---------------------------------------------------------- */
 
 #define FRAME 1024
 

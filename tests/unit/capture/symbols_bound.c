@@ -29,8 +29,7 @@ struct world {
 	struct symbols_cache *cache;
 };
 
-/* --- programs --------------------------------------------------------------
- */
+/* --- programs ------------------------------------------------------------- */
 
 static struct elf_image *
 open_image(const char *path)
@@ -67,8 +66,7 @@ write_program(const struct world *w, const struct elf_image *e, uint8_t *bytes,
 	id[0] = e->build_id[0];
 }
 
-/* --- asking ----------------------------------------------------------------
- */
+/* --- asking --------------------------------------------------------------- */
 
 static size_t
 look_up(struct symbols_cache *c, const struct elf_image *e, uint64_t vaddr,
@@ -159,8 +157,7 @@ is_kept(struct world *w, int i)
 	return !status;
 }
 
-/* --- life ------------------------------------------------------------------
- */
+/* --- life ----------------------------------------------------------------- */
 
 static void
 make_programs(struct world *w)

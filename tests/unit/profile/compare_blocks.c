@@ -360,8 +360,7 @@ TEST(of_a_service_that_waits_cost_per_second_tells)
 }
 END
 
-/* --- captures that differ though nothing changed ---------------------------
- */
+/* --- captures that differ though nothing changed -------------------------- */
 
 #define OTHERS 3
 

@@ -82,8 +82,7 @@ stack(const struct profile *p, uint32_t i, struct buf *out)
 	return buf_str(out);
 }
 
-/* --- headers ---------------------------------------------------------------
- */
+/* --- headers -------------------------------------------------------------- */
 
 static const struct {
 	const char *head, *state, *reason, *raw, *goid, *minutes;
@@ -187,8 +186,7 @@ TEST(what_is_no_header_is_none)
 }
 END
 
-/* --- stacks ----------------------------------------------------------------
- */
+/* --- stacks --------------------------------------------------------------- */
 
 #define HEAD "goroutine 1 [running]:\n"
 #define MAIN "main.main()\n\t/src/main.go:10 +0x1d\n"
@@ -311,8 +309,7 @@ TEST(a_bare_semaphore_is_named_after_its_lock)
 }
 END
 
-/* --- dumps -----------------------------------------------------------------
- */
+/* --- dumps ---------------------------------------------------------------- */
 
 TEST(a_dump_within_other_output_is_found)
 {

@@ -204,8 +204,7 @@ TEST(a_service_that_was_here_before_is_not_removed)
 }
 END
 
-/* --- whose jobs, services and processes these are --------------------------
- */
+/* --- whose jobs, services and processes these are ------------------------- */
 
 #define OTHER_HOST   "host2"
 #define OTHER_TENANT "u"

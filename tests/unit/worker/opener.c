@@ -83,8 +83,7 @@ is_asked(enum host_op op, enum whom whom)
 	       (rows[op].whose != HOST_OF_NOBODY || whom == NAMED);
 }
 
-/* --- the processes ---------------------------------------------------------
- */
+/* --- the processes -------------------------------------------------------- */
 
 /* Nobody writes there. The process that starts the others alone keeps the other
  * end, so they end with it, even if it is killed. */
@@ -158,8 +157,7 @@ start_processes(void)
 	return 0;
 }
 
-/* --- the analyser ----------------------------------------------------------
- */
+/* --- the analyser --------------------------------------------------------- */
 
 static int
 file_of_a_range(void)
@@ -229,8 +227,7 @@ be_analyser(const struct conf *conf, int ask, int socket, int blame_fd)
 	return 0;
 }
 
-/* --- the scheduler ---------------------------------------------------------
- */
+/* --- the scheduler -------------------------------------------------------- */
 
 static int
 have_it_ask(int analyser, uint32_t when)
@@ -325,8 +322,7 @@ seen_by(enum by by)
 	return &all_seen[by];
 }
 
-/* --- claims ----------------------------------------------------------------
- */
+/* --- claims --------------------------------------------------------------- */
 
 static const struct {
 	enum when when;

@@ -104,8 +104,7 @@ ended_pid(void)
 	return pid;
 }
 
-/* --- debug files -----------------------------------------------------------
- */
+/* --- debug files ---------------------------------------------------------- */
 
 static int
 debug_file(struct rig *r, const char *id, uint32_t size, const char *path)
@@ -201,8 +200,7 @@ TEST(a_debug_file_that_was_fetched_is_the_workers_own)
 }
 END
 
-/* --- files of a target -----------------------------------------------------
- */
+/* --- files of a target ---------------------------------------------------- */
 
 static int
 jitdump(struct rig *r, int32_t pid, const char *path)
@@ -275,8 +273,7 @@ TEST(only_regular_elf_files_of_a_target_are_opened)
 }
 END
 
-/* --- memory ----------------------------------------------------------------
- */
+/* --- memory --------------------------------------------------------------- */
 
 static int
 memory(struct rig *r, const void *at, uint32_t size, char *text, size_t n)

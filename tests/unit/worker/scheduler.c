@@ -205,8 +205,7 @@ say_done(struct rig *r, const char *id, const char *top, uint32_t error)
 	close(fd);
 }
 
-/* --- what clients do --------------------------------------------------------
- */
+/* --- what clients do ------------------------------------------------------ */
 
 static void
 ask_for(struct rig *r, const char *service, const char *type, int64_t seconds,

@@ -91,7 +91,8 @@ programs: $(PROGRAMS) $(LIBRARY) $(MANUALS)
 .SECONDARY:
 
 # --- generated: SQL and files carried inside the programs -----------------
-SQL := $(sort $(wildcard sql/migrate/*.sql)) $(sort $(wildcard sql/query/*.sql))
+SQL := $(addprefix include/store/,bytes.h host_sum.h window.h) \
+	$(sort $(wildcard sql/migrate/*.sql)) $(sort $(wildcard sql/query/*.sql))
 GEN_store   := $(B)/gen/store/sql.o
 # Pages that the programs carry: a saved flame graph, and a refused link.
 FLAME_JS    := text model flame table diff sandwich about theme page saved

@@ -21,6 +21,8 @@
 #define BYTES_DB       "db"   /* in the database, if that is a server */
 #define BYTES_NAME_MAX 96     /* with its NUL, like the next */
 #define BYTES_STORE    8
+/* Begins the ids of segments that lie here, not in a file of one host. */
+#define BYTES_SEGMENT_PREFIX "sdb-"
 
 /* n bytes from start on, of bytes with a length of whole; in the database the
  * length may be unknown. */

@@ -234,7 +234,7 @@ DELETE FROM host_sum WHERE hour_ms < now_ms() - CAST($1 AS BIGINT);
 
 -- name: host_sum_groups
 SELECT DISTINCT type, labels FROM series
-WHERE tenant = $1 AND service = $2 AND host NOT IN ('*', 'ingest')
+WHERE tenant = $1 AND service = $2 AND host NOT IN ('{HOST_SUM}', '{WINDOW_PUSHED}')
 ORDER BY type, labels;
 
 -- name: run_of_hosts
@@ -244,7 +244,7 @@ SELECT r.series, r.block, r.checksum, b.store, b.name, r.tier, r.start_ms,
 FROM series s JOIN run r ON r.series = s.id
   JOIN block k ON k.id = r.block JOIN blob b ON b.id = r.block
 WHERE s.tenant = $1 AND s.service = $2 AND s.type = $3 AND s.labels = $4
-  AND s.host <> '*' AND r.tier = 2 AND r.start_ms > CAST($5 AS BIGINT)
+  AND s.host <> '{HOST_SUM}' AND r.tier = 2 AND r.start_ms > CAST($5 AS BIGINT)
   AND r.start_ms <= CAST($6 AS BIGINT)
 ORDER BY r.start_ms, s.host;
 

@@ -3,9 +3,8 @@
 -- name: quota_services
 SELECT COUNT(*) FROM service WHERE tenant = $1;
 
--- Pushed series have the host 'ingest'.
 -- name: quota_series
-SELECT COUNT(*) FROM series WHERE tenant = $1 AND host = 'ingest';
+SELECT COUNT(*) FROM series WHERE tenant = $1 AND host = '{WINDOW_PUSHED}';
 
 -- Series of other hosts have blocks; the worker of this store writes windows.
 -- name: quota_host_series

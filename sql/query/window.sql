@@ -67,7 +67,7 @@ WHERE tenant = $1 AND service = $2 AND host = $3;
 -- name: series_list
 SELECT id, tenant, service, type, host, labels, created_ms FROM series
 WHERE tenant = $1 AND ($2 = '' OR service = $2) AND ($3 = '' OR type = $3)
-  AND (host = $4 OR ($4 = '' AND host <> '*'))
+  AND (host = $4 OR ($4 = '' AND host <> '{HOST_SUM}'))
 ORDER BY created_ms, id LIMIT CAST($5 AS BIGINT);
 
 -- name: series_of_window
@@ -128,14 +128,14 @@ DELETE FROM segment_hole WHERE segment = $1 AND start = $2;
 -- name: hole_of_window
 INSERT INTO segment_hole (segment, start, length)
 SELECT segment, start, length FROM profile_window
-WHERE id = $1 AND length > 0 AND segment NOT LIKE 'sdb-%';
+WHERE id = $1 AND length > 0 AND segment NOT LIKE '{BYTES_SEGMENT_PREFIX}%';
 
 -- name: hole_of_service
 INSERT INTO segment_hole (segment, start, length)
 SELECT w.segment, w.start, w.length
 FROM profile_window w JOIN series s ON s.id = w.series
 WHERE s.tenant = $1 AND s.service = $2 AND w.length > 0
-  AND w.segment NOT LIKE 'sdb-%';
+  AND w.segment NOT LIKE '{BYTES_SEGMENT_PREFIX}%';
 
 -- name: window_insert
 INSERT INTO profile_window (id, series, parent, segment, checksum, level,
@@ -220,7 +220,7 @@ SELECT id, bytes FROM (
   FROM (SELECT id, length, end_ms, level FROM profile_window
         WHERE pinned = 0
           AND series || '' IN (SELECT id FROM series
-                               WHERE tenant = $1 AND host <> '*')
+                               WHERE tenant = $1 AND host <> '{HOST_SUM}')
         ORDER BY end_ms, level, id LIMIT 200) AS oldest
 ) AS counted
 WHERE older < CAST($2 AS BIGINT) ORDER BY older;

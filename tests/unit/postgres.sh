@@ -29,7 +29,7 @@ not_ok() {
 }
 
 awk -v psql="$dir/all.sql" -f app/store/db/sql.awk \
-  sql/migrate/*.sql sql/query/*.sql || not_ok postgres "sql.awk failed"
+  include/store/{bytes,host_sum,window}.h sql/migrate/*.sql sql/query/*.sql || not_ok postgres "sql.awk failed"
 run initdb -D data -U stoker -A trust -E UTF8 --no-sync >"$dir/log" 2>&1 &&
   run pg_ctl -D data -w -l server.log -o "-c listen_addresses='' \
     -c unix_socket_directories='$dir' -c fsync=off" start >>"$dir/log" 2>&1 ||

@@ -35,6 +35,10 @@ SELECT $1;
 -- dialect: postgres
 SELECT 1;
 E
+refuses an_unknown_constant 'no header defines NOWHERE' <<'E'
+-- name: a
+SELECT '{NOWHERE}';
+E
 refuses a_statement_without_a_name 'without a name' <<'E'
 SELECT 1;
 E

@@ -1,9 +1,10 @@
 # Turns sql/migrate/*.sql and sql/query/*.sql into C: an enum of statements
 # and their texts in each dialect. Plain POSIX awk: Debian's is mawk.
 #
-#	awk -v header=sql.h -v source=sql.c -f sql.awk FILE...
-#	awk -v psql=prepare.sql -f sql.awk FILE...	for tests/unit/postgres.sh
+#	awk -v header=sql.h -v source=sql.c -f sql.awk HEADER... FILE...
+#	awk -v psql=prepare.sql -f sql.awk HEADER... FILE...	for tests/unit/postgres.sh
 #
+# {NAME} in a query is the text of `#define NAME "text"` in one of the C headers.
 # A query is a block that opens with `-- name: job_claim`; a block of the same
 # name with `-- dialect: postgres` below it replaces it there. A migration is
 # a file NNNN_name.sql; `-- compatible: N` names the oldest release (by its
@@ -36,6 +37,13 @@ function parameters(key, text,	n, p) {
 	return n
 }
 
+FILENAME ~ /\.h$/ {
+	if (match($0, /^#define [A-Z_]+ +"[^"]*"/)) {
+		split(substr($0, RSTART, RLENGTH), defined, "\"")
+		constant[$2] = defined[2]
+	}
+	next
+}
 FNR == 1 {
 	migration = FILENAME ~ /(^|\/)migrate\//
 	dialect = "all"
@@ -86,6 +94,13 @@ FNR == 1 {
 	if (!(name in known)) {
 		known[name] = 1
 		names[++nnames] = name
+	}
+	while (match($0, /\{[A-Z_]+\}/)) {
+		key = substr($0, RSTART + 1, RLENGTH - 2)
+		if (!(key in constant))
+			fail(name ": no header defines " key)
+		$0 = substr($0, 1, RSTART - 1) constant[key] \
+			substr($0, RSTART + RLENGTH)
 	}
 	key = name SUBSEP dialect
 	if (text[key] ~ /;\n$/)

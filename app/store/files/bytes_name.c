@@ -13,7 +13,7 @@ static const struct kind {
 } kinds[] = {
 	{"blob-", ".pb.gz"},
 	{"block-", ".blk"},
-	{"sdb-", ".seg"},
+	{BYTES_SEGMENT_PREFIX, ".seg"},
 };
 
 bool

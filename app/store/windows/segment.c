@@ -32,7 +32,7 @@ segment_name(const char *id, char out[static SEGMENT_NAME])
 bool
 segment_in_db(const char *id)
 {
-	return !strncmp(id, SEGMENT_DB_PREFIX, strlen(SEGMENT_DB_PREFIX));
+	return !strncmp(id, BYTES_SEGMENT_PREFIX, strlen(BYTES_SEGMENT_PREFIX));
 }
 
 const char *
@@ -78,7 +78,7 @@ segment_create(struct store *s, const char *host, struct segment *out)
 			.store = s,
 			.bytes = BUF_INIT(SEGMENT_MAX_BYTES),
 		};
-		bytes_name_new(SEGMENT_DB_PREFIX, out->id, out->name);
+		bytes_name_new(BYTES_SEGMENT_PREFIX, out->id, out->name);
 		return 0;
 	}
 	for (int i = 0; i < NAME_TRIES && rc == -EAGAIN; i++)

@@ -7,10 +7,9 @@
 #include "store/db/row.h"
 #include "store/window.h"
 
-#define SEGMENT_PREFIX    "seg-"
-#define SEGMENT_DB_PREFIX "sdb-" /* of a segment in the database */
-#define SEGMENT_SUFFIX    ".seg"
-#define SEGMENT_NAME      (ID_MAX + sizeof(SEGMENT_SUFFIX))
+#define SEGMENT_PREFIX "seg-" /* of one in a file; else BYTES_SEGMENT_PREFIX */
+#define SEGMENT_SUFFIX ".seg"
+#define SEGMENT_NAME   (ID_MAX + sizeof(SEGMENT_SUFFIX))
 
 extern const struct row_type window_type;
 

@@ -127,7 +127,7 @@ open_epoll(int stop_fd, int *out_fd)
 }
 
 /* A call and the FastCGI request that its body is read from. */
-struct serving {
+struct loop_call {
 	struct call call;
 	struct loop *loop;
 	FCGX_Request *from;
@@ -136,7 +136,7 @@ struct serving {
 static int
 receive(struct call *c)
 {
-	struct serving *s = (struct serving *)(void *)c;
+	struct loop_call *s = (struct loop_call *)(void *)c;
 
 	return fcgi_body(s->from, &s->loop->request, &s->loop->body);
 }
@@ -153,7 +153,7 @@ give_back(struct loop *l)
 static void
 serve(struct loop *l, FCGX_Request *f)
 {
-	struct serving s = {
+	struct loop_call s = {
 		.call = {.env = l->env,
 	                 .req = &l->request,
 	                 .reply = &l->reply,

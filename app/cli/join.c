@@ -50,14 +50,14 @@ centre_http(const struct conf *conf, const char *url, struct http *out)
 /* --- files ---------------------------------------------------------------- */
 
 /* A file to be replaced: its open folder, and its name there. */
-struct place {
+struct replaced_file {
 	char *path, *copy, *name;
 	int dir;
 };
 #define CLEANUP_PLACE CLEANUP(place_done)
 
 static void
-place_done(struct place *p)
+place_done(struct replaced_file *p)
 {
 	free(p->path);
 	free(p->copy);
@@ -65,7 +65,7 @@ place_done(struct place *p)
 }
 
 static int
-place_open(const char *path, struct place *p)
+place_open(const char *path, struct replaced_file *p)
 {
 	p->path = strdup(path);
 	p->copy = strdup(path);
@@ -127,7 +127,7 @@ set_url(const char *text, const char *url, struct buf *out)
 }
 
 static int
-write_url(const struct place *p, const char *path, const char *url)
+write_url(const struct replaced_file *p, const char *path, const char *url)
 {
 	CLEANUP_BUF struct buf old = BUF_INIT(CONF_MAX_BYTES);
 	CLEANUP_BUF struct buf new = BUF_INIT(CONF_MAX_BYTES);
@@ -153,7 +153,7 @@ write_url(const struct place *p, const char *path, const char *url)
 }
 
 static int
-write_key(const struct place *p, const char *path, const char *key)
+write_key(const struct replaced_file *p, const char *path, const char *key)
 {
 	CLEANUP_BUF struct buf line = BUF_INIT(KEY_LINE_MAX);
 	int rc;
@@ -255,7 +255,8 @@ is_key(const char *key)
 int
 cmd_join(struct cli *c)
 {
-	CLEANUP_PLACE struct place key = {.dir = -1}, file = {.dir = -1};
+	CLEANUP_PLACE struct replaced_file key = {.dir = -1},
+					   file = {.dir = -1};
 	CLEANUP(conf_done) struct conf conf = {0};
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_REPLY struct http_reply r = REPLY_INIT;

@@ -10,7 +10,7 @@
 #define DEPTH_MAX 64
 
 /* Arguments between two brackets, as byte offsets. */
-struct span {
+struct bracketed {
 	size_t from, to;
 	bool qualifies; /* the name, as Rust's <T as Trait>:: does */
 	bool left_out;
@@ -26,7 +26,7 @@ struct bracket {
 /* A name, and the parts that may be left out. */
 struct parts {
 	const char *name;
-	struct span spans[SPANS_MAX];
+	struct bracketed spans[SPANS_MAX];
 	size_t n;
 	/* while the name is read */
 	struct bracket open[DEPTH_MAX];
@@ -111,7 +111,7 @@ close_bracket(struct parts *p, size_t at)
 	/* Spans inside this one are left out with it. */
 	while (b->arguments && p->n && p->spans[p->n - 1].from > b->at)
 		p->n--;
-	p->spans[p->n++] = (struct span){
+	p->spans[p->n++] = (struct bracketed){
 		.from = b->at + 1, .to = at, .qualifies = !b->arguments};
 }
 
@@ -153,13 +153,13 @@ find_spans(struct parts *p)
 
 /* Returns the longest span not left out yet, among qualifying spans or the
  * others. */
-static struct span *
+static struct bracketed *
 longest(struct parts *p, bool qualifies)
 {
-	struct span *best = NULL;
+	struct bracketed *best = NULL;
 
 	for (size_t i = 0; i < p->n; i++) {
-		struct span *s = &p->spans[i];
+		struct bracketed *s = &p->spans[i];
 
 		if (s->left_out || s->qualifies != qualifies ||
 		    s->to - s->from < 2)
@@ -171,13 +171,13 @@ longest(struct parts *p, bool qualifies)
 }
 
 /* Returns the first span left out from at on, or NULL. */
-static const struct span *
+static const struct bracketed *
 next_left_out(const struct parts *p, size_t at)
 {
-	const struct span *best = NULL;
+	const struct bracketed *best = NULL;
 
 	for (size_t i = 0; i < p->n; i++) {
-		const struct span *s = &p->spans[i];
+		const struct bracketed *s = &p->spans[i];
 
 		if (s->left_out && s->from >= at &&
 		    (!best || s->from < best->from))
@@ -189,7 +189,7 @@ next_left_out(const struct parts *p, size_t at)
 static void
 put_parts(struct buf *out, const struct parts *p)
 {
-	const struct span *s;
+	const struct bracketed *s;
 	size_t at = 0;
 
 	for (; (s = next_left_out(p, at)); at = s->to) {
@@ -204,7 +204,7 @@ static void
 without_arguments(struct buf *out, const char *name, size_t width)
 {
 	struct parts p = {.name = name, .n = 0};
-	struct span *s;
+	struct bracketed *s;
 
 	find_spans(&p);
 	buf_puts(out, name);

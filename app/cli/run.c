@@ -112,7 +112,7 @@ read_started(const struct http_reply *r, struct started *out)
 
 /* --- progress ------------------------------------------------------------- */
 
-struct watch {
+struct run_watch {
 	struct cli *cli;
 	char id[ID_MAX];
 	json_t *result;   /* the server's last reply */
@@ -122,7 +122,7 @@ struct watch {
 };
 
 static void
-watch_done(struct watch *w)
+watch_done(struct run_watch *w)
 {
 	json_decref(w->result);
 }
@@ -188,7 +188,7 @@ warn_of_seconds(const struct cli *c)
 /* Estimates when the capture began. That was before the first reply that shows
  * it running, and at least as long ago as the server's progress implies. */
 static void
-note_begin(struct watch *w)
+note_begin(struct run_watch *w)
 {
 	double share =
 		json_number_value(json_object_get(w->result, "progress"));
@@ -201,7 +201,7 @@ note_begin(struct watch *w)
 }
 
 static struct progress
-progress_of(struct watch *w)
+progress_of(struct run_watch *w)
 {
 	struct progress p = {
 		.phase = json_member(w->result, "phase"),
@@ -219,7 +219,7 @@ progress_of(struct watch *w)
 }
 
 static void
-draw(struct watch *w, const char *line)
+draw(struct run_watch *w, const char *line)
 {
 	fprintf(stderr, "\r%s", line);
 	fflush(stderr);
@@ -232,7 +232,7 @@ static void
 show_progress(void *arg)
 {
 	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
-	struct watch *w = arg;
+	struct run_watch *w = arg;
 	size_t width = line_width(w->cli);
 	struct progress p = progress_of(w);
 
@@ -248,7 +248,7 @@ show_progress(void *arg)
 
 /* Shows the final state of the line, then erases it. */
 static void
-clear_progress(struct watch *w)
+clear_progress(struct run_watch *w)
 {
 	if (w->drawn)
 		show_progress(w);
@@ -261,7 +261,7 @@ clear_progress(struct watch *w)
 
 /* Pauses, while the progress line keeps moving. */
 static void
-pause_ms(struct watch *w, int ms)
+pause_ms(struct run_watch *w, int ms)
 {
 	for (; ms > 0 && !interrupted; ms -= HTTP_TICK_MS) {
 		poll(NULL, 0, HTTP_TICK_MS);
@@ -271,7 +271,7 @@ pause_ms(struct watch *w, int ms)
 
 /* Sends one request for the result. */
 static int
-ask_result(struct watch *w)
+ask_result(struct run_watch *w)
 {
 	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
 	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
@@ -293,7 +293,7 @@ ask_result(struct watch *w)
 }
 
 static int
-cancel(struct watch *w)
+cancel(struct run_watch *w)
 {
 	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
 	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
@@ -312,7 +312,7 @@ cancel(struct watch *w)
 }
 
 static int
-follow(struct watch *w)
+follow(struct run_watch *w)
 {
 	struct http *http = &w->cli->http;
 	int rc = LEAVE_OK;
@@ -476,7 +476,7 @@ run(struct cli *c, const json_t *body)
 static int
 wait_for_one(struct cli *c, const char *id)
 {
-	CLEANUP(watch_done) struct watch w = {.cli = c};
+	CLEANUP(watch_done) struct run_watch w = {.cli = c};
 	CLEANUP_BUF struct buf host = BUF_INIT(BUF_MAX_SMALL);
 	int rc;
 
@@ -510,7 +510,7 @@ wait_for_all(struct cli *c, const struct started *s)
 /* True if the processes that the server knew had ended when the capture
  * began. */
 static bool
-has_missed(const struct watch *w, const struct patience *p)
+has_missed(const struct run_watch *w, const struct patience *p)
 {
 	const json_t *error = json_object_get(w->result, "error");
 
@@ -528,7 +528,7 @@ run_and_wait(struct cli *c, const json_t *body)
 	catch_interrupts();
 	for (;;) {
 		CLEANUP_REPLY struct http_reply r = REPLY_INIT;
-		CLEANUP(watch_done) struct watch w = {.cli = c};
+		CLEANUP(watch_done) struct run_watch w = {.cli = c};
 
 		c->http.stop = NULL;
 		rc = start_patiently(c, body, &p, &r);

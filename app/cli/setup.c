@@ -21,7 +21,7 @@
 #define KEY_NAME "setup"
 
 /* Where the key is kept. */
-struct place {
+struct key_file {
 	struct buf path; /* of the file */
 	int dir;         /* the file's folder, locked */
 	char *key;       /* from the file; NULL without a file */
@@ -36,7 +36,7 @@ struct found {
 };
 
 static void
-place_done(struct place *p)
+place_done(struct key_file *p)
 {
 	buf_done(&p->path);
 	close_ptr(&p->dir);
@@ -57,7 +57,7 @@ make_folders(char *path)
 }
 
 static int
-place_open(struct place *p)
+place_open(struct key_file *p)
 {
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
 	int rc;
@@ -215,7 +215,7 @@ ask_store(const struct options *o, const char *key, struct found *out)
 /* Writes the key; if that fails, prints it, since nothing else could show
  * it. */
 static int
-keep(const struct place *p, const struct found *f)
+keep(const struct key_file *p, const struct found *f)
 {
 	CLEANUP_BUF struct buf line = BUF_INIT(BUF_MAX_SMALL);
 	int rc;
@@ -233,7 +233,7 @@ keep(const struct place *p, const struct found *f)
 }
 
 static int
-show(const struct cli *c, const struct place *p, const struct found *f,
+show(const struct cli *c, const struct key_file *p, const struct found *f,
      const char *url)
 {
 	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
@@ -264,7 +264,7 @@ show(const struct cli *c, const struct place *p, const struct found *f,
 }
 
 static int
-refuse(const struct place *p, const struct found *f)
+refuse(const struct key_file *p, const struct found *f)
 {
 	const char *path = buf_str(&p->path);
 
@@ -284,7 +284,7 @@ int
 cmd_setup(struct cli *c)
 {
 	CLEANUP(place_done)
-	struct place place = {.path = BUF_INIT(BUF_MAX_SMALL), .dir = -1};
+	struct key_file place = {.path = BUF_INIT(BUF_MAX_SMALL), .dir = -1};
 	CLEANUP(conf_done) struct conf conf = {0};
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
 	struct found found = {0};

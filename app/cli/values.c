@@ -9,7 +9,7 @@
 
 #define DEPTH_MOST 4096 /* deeper nodes are not told apart */
 
-struct value {
+struct node_value {
 	int64_t self, total;
 };
 
@@ -39,7 +39,7 @@ is_among(const int64_t path[], int64_t n, int64_t name)
 /* Adds the values of nodes by name. A node below one of the same name is part
  * of that one's total. */
 static void
-add_nodes(const json_t *graph, struct value values[], size_t nvalues)
+add_nodes(const json_t *graph, struct node_value values[], size_t nvalues)
 {
 	const json_t *names = json_object_get(graph, "name"),
 		     *depths = json_object_get(graph, "depth"),
@@ -87,7 +87,7 @@ bool
 values_put(json_t *functions, const json_t *graph)
 {
 	size_t n = json_array_size(json_object_get(graph, "names")), i;
-	CLEANUP_FREE struct value *values = calloc(n, sizeof(*values));
+	CLEANUP_FREE struct node_value *values = calloc(n, sizeof(*values));
 	const char *unit = json_member(graph, "unit");
 	json_t *function;
 

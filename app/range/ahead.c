@@ -15,7 +15,7 @@
 #define SLOTS_BYTES ((int64_t)4 << 20)
 #define WHY_MAX     1024
 
-struct slot {
+struct ahead_slot {
 	bool made;
 	int rc;
 	struct packed packed;
@@ -33,7 +33,7 @@ struct ahead {
 	pthread_cond_t changed;
 	size_t next, taken; /* part to begin, part to be taken */
 	bool stop;
-	struct slot slots[SLOTS]; /* of parts from taken on, by number */
+	struct ahead_slot slots[SLOTS]; /* of parts from taken on, by number */
 };
 
 /* Called under the lock. */
@@ -74,7 +74,7 @@ run(void *arg)
 
 	pthread_mutex_lock(&a->lock);
 	while ((i = begin(a)) < a->n) {
-		struct slot s = {.made = true, .why = BUF_INIT(WHY_MAX)};
+		struct ahead_slot s = {.made = true, .why = BUF_INIT(WHY_MAX)};
 
 		pthread_mutex_unlock(&a->lock);
 		s.rc = make(a, i, &s.packed, &s.why);
@@ -158,17 +158,17 @@ ahead_free(struct ahead *a)
 }
 
 /* Waits for the part to be made, and frees its slot. */
-static struct slot
+static struct ahead_slot
 wait_for(struct ahead *a)
 {
-	struct slot *of, s;
+	struct ahead_slot *of, s;
 
 	pthread_mutex_lock(&a->lock);
 	of = &a->slots[a->taken % SLOTS];
 	while (!of->made)
 		pthread_cond_wait(&a->changed, &a->lock);
 	s = *of;
-	*of = (struct slot){0};
+	*of = (struct ahead_slot){0};
 	a->taken++;
 	pthread_cond_broadcast(&a->changed);
 	pthread_mutex_unlock(&a->lock);
@@ -178,7 +178,7 @@ wait_for(struct ahead *a)
 int
 ahead_take(struct ahead *a, struct packed *out, struct buf *why)
 {
-	struct slot s;
+	struct ahead_slot s;
 
 	if (!a->nthreads)
 		return make(a, a->taken++, out, why);

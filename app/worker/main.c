@@ -22,7 +22,7 @@
 #define DEFAULT_RATE    100
 #define MAX_SECONDS     3600
 
-struct options {
+struct worker_options {
 	const char *config;
 	const char *pids; /* for --once; NULL: serve the queue */
 	const char *out;
@@ -87,7 +87,7 @@ parse_type(const char *text, struct once *once)
 }
 
 static int
-take_option(struct options *o, int c)
+take_option(struct worker_options *o, int c)
 {
 	unsigned long n;
 
@@ -120,7 +120,7 @@ take_option(struct options *o, int c)
 
 /* Returns 0 to go on, 1 when done, or -EINVAL. */
 static int
-parse_options(int argc, char **argv, struct options *o)
+parse_options(int argc, char **argv, struct worker_options *o)
 {
 	static const struct option longs[] = {
 		{"config", required_argument, NULL, 'c'},
@@ -170,7 +170,7 @@ load_conf(const char *path, struct conf *conf)
 }
 
 static int
-run_once(const struct conf *conf, struct options *o)
+run_once(const struct conf *conf, struct worker_options *o)
 {
 	struct opener_children children = {once_run,     &o->once,    -1,
 	                                   analyser_run, fetcher_run, NULL};
@@ -210,7 +210,7 @@ serve(const struct conf *conf)
 int
 main(int argc, char **argv)
 {
-	struct options o = {
+	struct worker_options o = {
 		.config = DEFAULT_CONF,
 		.once = {.ways = ways_outside("auto", "cpu"),
 	                 .rate = DEFAULT_RATE,

@@ -326,14 +326,14 @@ open_target(const struct extent_place *p, const struct extent *e, int *out)
 	return rc;
 }
 
-struct target {
+struct extent_output {
 	int fd, rc;
 };
 
 static int
 write_piece(void *arg, const void *p, size_t n, int64_t at)
 {
-	struct target *t = arg;
+	struct extent_output *t = arg;
 	const char *from = p;
 
 	while (n) {
@@ -355,7 +355,7 @@ extent_copy(const struct extent_place *from, const struct extent_place *to,
             const struct extent *e, struct buf *why)
 {
 	char checksum[DIGEST_CHARS];
-	struct target t = {.fd = -1};
+	struct extent_output t = {.fd = -1};
 	CLEANUP_FD int source = -1;
 	CLEANUP_FD int target = -1;
 	int rc = open_source(from, e, &source);

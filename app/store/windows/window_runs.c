@@ -11,32 +11,32 @@
 /* A store without blocks is checked for new ones at this interval. */
 #define NONE_NS NS_PER_S
 
-struct run {
+struct block_run {
 	char *series, *block, *checksum, *store, *name;
 	int64_t tier, start_ms, end_ms, duration_ms, windows, sample_count;
 	int64_t value, first, n, start, length, whole, entries, pins;
 };
 static const struct row_field fields[] = {
-	ROW_FIELD(run, series),       ROW_FIELD(run, block),
-	ROW_FIELD(run, checksum),     ROW_FIELD(run, store),
-	ROW_FIELD(run, name),         ROW_FIELD(run, tier),
-	ROW_FIELD(run, start_ms),     ROW_FIELD(run, end_ms),
-	ROW_FIELD(run, duration_ms),  ROW_FIELD(run, windows),
-	ROW_FIELD(run, sample_count), ROW_FIELD(run, value),
-	ROW_FIELD(run, first),        ROW_FIELD(run, n),
-	ROW_FIELD(run, start),        ROW_FIELD(run, length),
-	ROW_FIELD(run, whole),        ROW_FIELD(run, entries),
-	ROW_FIELD(run, pins),
+	ROW_FIELD(block_run, series),       ROW_FIELD(block_run, block),
+	ROW_FIELD(block_run, checksum),     ROW_FIELD(block_run, store),
+	ROW_FIELD(block_run, name),         ROW_FIELD(block_run, tier),
+	ROW_FIELD(block_run, start_ms),     ROW_FIELD(block_run, end_ms),
+	ROW_FIELD(block_run, duration_ms),  ROW_FIELD(block_run, windows),
+	ROW_FIELD(block_run, sample_count), ROW_FIELD(block_run, value),
+	ROW_FIELD(block_run, first),        ROW_FIELD(block_run, n),
+	ROW_FIELD(block_run, start),        ROW_FIELD(block_run, length),
+	ROW_FIELD(block_run, whole),        ROW_FIELD(block_run, entries),
+	ROW_FIELD(block_run, pins),
 };
-static const struct row_type type = ROW_TYPE(run, fields);
+static const struct row_type type = ROW_TYPE(block_run, fields);
 
-struct runs {
-	struct run *items;
+struct block_runs {
+	struct block_run *items;
 	size_t n;
 };
 
 static void
-runs_done(struct runs *r)
+runs_done(struct block_runs *r)
 {
 	row_free_all(&type, r->items, r->n);
 }
@@ -83,8 +83,8 @@ run_window_is(const char *id)
 }
 
 static int
-make_window(const struct run *r, const struct block_window *e, int64_t nth,
-            struct window *out)
+make_window(const struct block_run *r, const struct block_window *e,
+            int64_t nth, struct window *out)
 {
 	struct window w = {
 		.series = strdup(r->series),
@@ -116,7 +116,7 @@ make_window(const struct run *r, const struct block_window *e, int64_t nth,
 /* Reads the directory entries of a run's windows, and checks that their bytes
  * lie in the run. */
 static int
-read_entries(const struct store *s, const struct run *r,
+read_entries(const struct store *s, const struct block_run *r,
              struct block_window **out)
 {
 	CLEANUP_BUF struct buf b = BUF_INIT(BLOCK_MAX_BYTES);
@@ -153,7 +153,7 @@ read_entries(const struct store *s, const struct run *r,
 
 /* Reads the entries of a run. The row of a run of one window has its entry. */
 static int
-entries_of(const struct store *s, const struct run *r,
+entries_of(const struct store *s, const struct block_run *r,
            struct block_window **out)
 {
 	struct block_window *w;
@@ -181,7 +181,7 @@ entries_of(const struct store *s, const struct run *r,
 /* --- lists ---------------------------------------------------------------- */
 
 static int
-mark_pinned(struct store *s, const struct run *r, struct window_list *l)
+mark_pinned(struct store *s, const struct block_run *r, struct window_list *l)
 {
 	CLEANUP_ROWS struct db_rows rows = {0};
 	int rc = db_query(s->db, SQL_BLOCK_PINS, ARGS(V(r->block)), &rows);
@@ -199,7 +199,7 @@ mark_pinned(struct store *s, const struct run *r, struct window_list *l)
 
 /* Adds the windows of a run that match want. */
 static int
-expand(struct store *s, const struct run *r, const struct run_want *want,
+expand(struct store *s, const struct block_run *r, const struct run_want *want,
        struct window_list *l)
 {
 	CLEANUP_WINDOWS struct window_list found = {0};
@@ -236,7 +236,7 @@ has_window_at(const struct window_list *l, int64_t start_ms)
 /* True if a list of the level above has the parent of a run, which all windows
  * of the run share. */
 static bool
-has_parent(const struct window_list *parents, const struct run *r)
+has_parent(const struct window_list *parents, const struct block_run *r)
 {
 	enum window_level level = block_level((enum block_tier)r->tier);
 
@@ -249,7 +249,7 @@ static int
 add_tier(struct store *s, const struct run_want *want, enum block_tier tier,
          const struct window_list *parents, struct window_list *l)
 {
-	CLEANUP_RUNS struct runs r = {0};
+	CLEANUP_RUNS struct block_runs r = {0};
 	size_t had = l->n;
 	int rc = ROW_LIST(s->db, &type, &r,
 	                  want->before ? SQL_RUN_BEFORE : SQL_RUN_BETWEEN,
@@ -367,7 +367,7 @@ run_windows_of_hosts(struct store *s, const struct sum_due *due,
                      struct window_list *out)
 {
 	CLEANUP_WINDOWS struct window_list l = {0};
-	CLEANUP_RUNS struct runs r = {0};
+	CLEANUP_RUNS struct block_runs r = {0};
 	int64_t last_ms = due->hour_ms + window_span_ms(WINDOW_HOUR) - 1;
 	const struct run_want want = {.from_ms = due->hour_ms,
 	                              .to_ms = last_ms};
@@ -393,7 +393,7 @@ run_window_get(struct store *s, const char *tenant, const char *id,
                struct window *out)
 {
 	CLEANUP_WINDOWS struct window_list l = {0};
-	CLEANUP_RUNS struct runs r = {0};
+	CLEANUP_RUNS struct block_runs r = {0};
 	char block[ID_MAX];
 	int64_t nth;
 	int rc;

@@ -16,14 +16,14 @@
 #define MESSAGE_MAX    900
 #define PIECE_BYTES    65536
 
-struct part {
+struct result_part {
 	int fd; /* -1: there is none */
 	int64_t bytes;
 };
 
 static int
 open_part(const struct agent *a, const char *session, const char *kind,
-          struct part *out)
+          struct result_part *out)
 {
 	struct blob blob;
 	int rc = blob_of_session(a->store, session, kind, &blob);
@@ -36,7 +36,7 @@ open_part(const struct agent *a, const char *session, const char *kind,
 }
 
 static int
-copy_part(const struct part *p, int to)
+copy_part(const struct result_part *p, int to)
 {
 	char piece[PIECE_BYTES];
 	int64_t at = 0;
@@ -97,7 +97,7 @@ put_session(struct buf *out, const struct session *s, int64_t now_ms)
 
 static int
 put_line(const struct agent *a, const struct agent_held *h,
-         const struct part *profile, const struct part *timeline,
+         const struct result_part *profile, const struct result_part *timeline,
          struct buf *out)
 {
 	static const struct session none;
@@ -132,8 +132,8 @@ put_line(const struct agent *a, const struct agent_held *h,
 }
 
 static int
-write_result(struct agent *a, const struct agent_held *h, struct part *profile,
-             struct part *timeline, int to)
+write_result(struct agent *a, const struct agent_held *h,
+             struct result_part *profile, struct result_part *timeline, int to)
 {
 	CLEANUP_BUF struct buf line = BUF_INIT(LINE_MAX_BYTES);
 	int64_t most = a->max_bytes - (int64_t)LINE_MAX_BYTES;
@@ -162,7 +162,7 @@ int
 agent_open_result(struct agent *a, const struct agent_held *h, int *out_fd)
 {
 	CLEANUP_FD int fd = memfd_create("stoker-result", MFD_CLOEXEC);
-	struct part profile = {-1, 0}, timeline = {-1, 0};
+	struct result_part profile = {-1, 0}, timeline = {-1, 0};
 	int rc = fd < 0 ? -errno : 0;
 
 	if (!rc)

@@ -23,7 +23,7 @@
 struct batch {
 	enum window_level level;
 	size_t n;
-	struct group {
+	struct batch_group {
 		int64_t start_ms;
 		struct window_list children;
 		size_t nfunctions;
@@ -90,7 +90,7 @@ static int
 write_functions(struct rollup *r, struct batch *b, const struct ripe *due,
                 int fd)
 {
-	struct group *g = &b->groups[b->n - 1];
+	struct batch_group *g = &b->groups[b->n - 1];
 	const char *names[ROLLUP_MAX_FUNCTIONS];
 	int rc = 0;
 
@@ -113,7 +113,7 @@ static int
 add_group(struct rollup *r, struct batch *b, const struct ripe *due, int fd,
           int64_t *bytes)
 {
-	struct group *g = &b->groups[b->n];
+	struct batch_group *g = &b->groups[b->n];
 	int rc = window_children(r->store, due, b->level, &g->children);
 
 	if (rc)
@@ -203,7 +203,7 @@ rollup_step(struct rollup *r, int64_t now_ns, int64_t wall_ms)
 /* --- what came of it ------------------------------------------------------ */
 
 static struct window_ask
-sum_of(const struct batch *b, const struct group *g)
+sum_of(const struct batch *b, const struct batch_group *g)
 {
 	return window_sum(b->level, g->start_ms, &g->children);
 }
@@ -276,7 +276,7 @@ static void
 tell_shares(struct rollup *r, const struct rollup_row *rows)
 {
 	for (size_t i = 0; i < r->batch->n; i++) {
-		const struct group *g = &r->batch->groups[i];
+		const struct batch_group *g = &r->batch->groups[i];
 
 		if (sum_of(r->batch, g).sample_count < MIN_SAMPLES ||
 		    !rows[i].length)

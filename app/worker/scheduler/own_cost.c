@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-struct cost {
+struct own_cost {
 	uint64_t ticks, pages;
 };
 
 static void
-add(int proc_fd, long pid, struct cost *to)
+add(int proc_fd, long pid, struct own_cost *to)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
 	char path[32];
@@ -31,7 +31,7 @@ void
 own_cost_json(int proc_fd, pid_t parent, struct buf *out)
 {
 	CLEANUP_BUF struct buf children = BUF_INIT(BUF_MAX_SMALL);
-	struct cost cost = {0, 0};
+	struct own_cost cost = {0, 0};
 	const char *at;
 	char path[64], *end;
 

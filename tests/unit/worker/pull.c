@@ -292,7 +292,7 @@ goroutines_of(const char *type, const int64_t *counts, uint32_t n,
 		struct function f = {0};
 		struct line l = {0};
 		uint32_t location;
-		char name[8];
+		char name[16];
 
 		snprintf(name, sizeof(name), "f%u", i);
 		ck_assert_int_eq(profile_cstring(p, name, &f.name), 0);
@@ -346,7 +346,7 @@ TEST(those_that_leaked_are_marked_and_counted_once)
 	ck_assert_int_eq(pull_read(&a, &p, &q), CAPTURE_OK);
 	ck_assert_str_eq(shown(p), "goroutine");
 	for (uint32_t i = 0; i < 4; i++) {
-		char name[8];
+		char name[16];
 
 		snprintf(name, sizeof(name), "f%u", i);
 		ck_assert_int_eq(count_of(p, name, true), leaked[i]);

@@ -8,7 +8,7 @@
  *				service
  *	@last~N, @last~N:SERVICE	the Nth before that
  *	SERVICE			the newest complete one of that service, of the
- *type that the command is for
+ *				type that the command is for
  *
  * With --type, @last counts only profiles of that type.
  */

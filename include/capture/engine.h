@@ -3,8 +3,8 @@
  * ends with the profile (include/ways.def).
  *
  *	engine->open(&ask, &state)			the first look
- *	engine->join(state, pids, n)			as processes join the
- *service engine->finish(state, &profile, &quality)	the second
+ *	engine->join(state, pids, n)			as processes join
+ *	engine->finish(state, &profile, &quality)	the second look
  *	engine->free(state)
  *
  * A profile of a gauge is of the moment of finish(), others of the time since

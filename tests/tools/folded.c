@@ -25,12 +25,16 @@ put_stacks(const struct profile *p, uint32_t type, struct buf *text)
 {
 	CLEANUP_TREE struct tree *t = NULL;
 	struct export_meta meta = {.type = "cpu"};
+	int rc = tree_new(p, type, &t);
 
-	return tree_new(p, type, &t)
-	               ?: format_find("folded")->write(t, &meta, text);
+	if (rc)
+		return rc;
+	if (t->counted)
+		memcpy(t->self, t->samples, t->n * sizeof(*t->self));
+	return format_find("folded")->write(t, &meta, text);
 }
 
-/* The format writes samples: the values take their place. */
+/* The format writes samples of CPU time: the values take their place. */
 static int
 put_values(const struct profile *p, uint32_t type, struct buf *text)
 {

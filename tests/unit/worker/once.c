@@ -145,6 +145,8 @@ read_stacks(struct captured *c)
 	if (type == PROFILE_NONE)
 		type = profile_type_index(p, NULL);
 	ck_assert_int_eq(tree_new(p, type, &t), 0);
+	ck_assert(t->counted);
+	memcpy(t->self, t->samples, t->n * sizeof(*t->self));
 	buf_clear(&c->stacks);
 	ck_assert_int_eq(format_find("folded")->write(t, &meta, &c->stacks), 0);
 }

@@ -34,7 +34,7 @@ on_b() { api GET /api/v1/services/web/processes | jq -e '[.items[].host] == ["b"
 wait_for 30 on_b || echo 'not ok the_service_is_seen_on_b'
 json a /agent/poll '{"bootId":"x","version":"1","capabilities":{}}' >/dev/null
 id=$(api POST $P/start -H 'Content-Type: application/json' \
-  -d '{"service":"web","profileType":"cpu","durationSeconds":30,"host":"b"}' | jq -r .id)
+  -d '{"service":"web","profileType":"cpu","durationSeconds":300,"host":"b"}' | jq -r .id)
 check a_job_of_b_is_not_given_to_a equal "$(json a /agent/poll '{"room":64}' | jq -c '[.jobs, .cancel]')" '[[],[]]'
 told='{"jobs":[{"sessionId":"'$id'","attempt":1,"phase":"done","samples":9999}]}'
 check a_report_of_a_about_a_job_of_b_is_stale equal "$(json a /agent/poll "$told" | jq -c .stale)" "[\"$id\"]"

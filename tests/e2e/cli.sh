@@ -303,7 +303,7 @@ held() { json "any(.[]; .quota == \"tokens\" and .limit == 3 and .held == $1)" s
 check quota_shows_what_is_held_and_the_limit held 1
 for i in 1 2 3; do stoker_cli token create "$i" --tenant 550e8400 --config "$STATE/stoker.conf" >/dev/null 2>&1; done
 check the_hosts_administrator_is_held_to_none held 4
-check quota_is_a_table shows '^tokens +4 +3 +API keys' stoker_cli quota
+check quota_is_a_table shows '^tokens +4 +3 +Valid API keys' stoker_cli quota
 
 key=$(stoker_cli --json token create short --tenant 550e8400 --config "$STATE/stoker.conf")
 check a_new_token_works leaves 0 stoker_cli --token "$(jq -r .key <<<"$key")" service list

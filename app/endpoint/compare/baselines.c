@@ -194,7 +194,7 @@ baseline_post(struct call *c)
 	if (load_completed(c, which,
 	                   param_text(c, P_CreateBaseline_profileType), &s))
 		return -1;
-	if (!s.sample_count && !strcmp(s.top_functions, "[]")) {
+	if (!s.sample_count) {
 		detail_text(c, params[which].name, s.id);
 		return fail(c, ProfileEmpty);
 	}

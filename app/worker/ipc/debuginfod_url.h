@@ -14,8 +14,8 @@
 
 #define DEBUGINFOD_MAX_SERVERS 8
 
-/* Returns the length of one server of the list, with its start in *at; 0 when
- * there is none. */
+/* Finds one server in the list. Returns its length, with its start in *at; 0 if
+ * the list is shorter. */
 size_t debuginfod_server(const char *list, unsigned which, const char **at);
 /*
  * Makes the URL of one file.

@@ -1,29 +1,27 @@
 /*
- * Fetching over HTTP: what the scheduler and the fetcher say to each other,
- * over a SOCK_SEQPACKET pair (proto.h: socket f).
+ * Fetching over HTTP: the messages between the scheduler and the fetcher, over
+ * a SOCK_SEQPACKET pair (messages.h: socket f).
  *
  *    scheduler to fetcher
- *    FETCH      + 0 or 1 descriptor: the body to send, from offset 0, or
- *               of a GET an empty file for the one that comes. Answered by
+ *    FETCH      + 0 or 1 descriptor: the body to send, from offset 0, or,
+ *               for GET, an empty file for the answer's body. Answered by
  *               one FETCHED.
- *    CANCEL     ends one: the connection is closed, nothing is answered.
+ *    CANCEL     ends a fetch: the connection is closed, without an answer.
  *    fetcher to scheduler
- *    FETCHED    error = 0: whatever status the server gave, + 1 descriptor,
- *               the file with the body, a memfd unless FETCH brought one.
- *               The bytes are a stranger's: only a
- *               sandboxed finisher looks into them. error > 0: an enum
- *               fetch_error, no descriptor.
+ *    FETCHED    error = 0: the server answered, with any status; + 1
+ *               descriptor, the file with the body: that of FETCH, or a
+ *               memfd. The body is untrusted: only a sandboxed finisher
+ *               parses it. error > 0: an enum fetch_error, no descriptor.
  *
- * The fetcher decides what may be fetched, by configuration and purpose: http
- * and https, hosts of the purpose's list and of the tenant's scope, for
- * debuginfod only the servers' files by build-id, and no address of
- * FETCH_DENIED (fetch.def), whatever its name. Redirects are not followed, no
- * proxy and no cookie is used, connections are not kept.
+ * The fetcher decides by configuration and purpose what may be fetched: only
+ * http and https, only from hosts on the purpose's list and in the tenant's
+ * scope, from debuginfod servers only files by build-id, and nothing from an
+ * address of FETCH_DENIED (fetch.def), whatever its name. It follows no
+ * redirects, uses no proxy and no cookies, and keeps no connections.
  *
- * The courier (worker/courier) is a process of the same kind, and takes the
- * same messages of purpose FETCH_CENTRE alone, which the fetcher refuses: it
- * has the key of this host's worker, and sends it to [agent] url and nowhere
- * else.
+ * The courier (worker/courier) serves the same messages, but only those of
+ * purpose FETCH_CENTRE, which the fetcher refuses: it has the key of this
+ * host's worker, and sends it nowhere but to [agent] url.
  */
 #pragma once
 
@@ -48,7 +46,7 @@ const char *fetch_error_text(enum fetch_error e);
 
 enum fetch_type { MSG_FETCH = 1, MSG_FETCH_CANCEL, MSG_FETCHED };
 enum fetch_method { FETCH_GET, FETCH_POST };
-/* The list of hosts that applies. */
+/* Selects the list of hosts that applies. */
 enum fetch_purpose {
 	FETCH_PPROF,
 	FETCH_DEBUGINFOD,
@@ -57,7 +55,8 @@ enum fetch_purpose {
 	FETCH_PURPOSES
 };
 
-/* Files that the courier reads once it can open no more: descriptors, or -1. */
+/* Files that the courier reads after it lost the right to open any:
+ * descriptors, or -1. */
 struct fetch_secrets {
 	int key, cert, cert_key;
 };
@@ -67,19 +66,19 @@ struct fetch_ask {
 	uint32_t method, purpose;
 	uint32_t connect_ms, total_ms;
 	uint32_t reserved;
-	uint64_t id;        /* chosen by the asker, for one fetch at a time */
+	uint64_t id;        /* chosen by the client, unique among its fetches */
 	uint64_t max_bytes; /* of the answer's body */
 	char url[URL_MAX + 1];
 	char headers[FETCH_MAX_HEADERS]; /* lines "Name: value\n" */
 	char tenant[FETCH_TENANT];       /* whose scope applies; "" for
-	                                    debuginfod, whose servers only
-	                                    configuration names */
+	                                    debuginfod, whose servers are
+	                                    configured */
 };
 
 struct fetch_answer {
 	uint32_t type;
 	uint32_t error;  /* enum fetch_error */
-	uint32_t status; /* of HTTP */
+	uint32_t status; /* HTTP status */
 	uint32_t reserved;
 	uint64_t id;
 	uint64_t bytes; /* of the body */

@@ -3,8 +3,8 @@
  *
  *	opener ──┬── analyser        a = ask socket (struct host_ask)
  *	         ├── scheduler       a = ask socket, e = events socket
- *	         ├── fetcher         only while somebody needs it
- *	         └── courier         where [agent] names a centre
+ *	         ├── fetcher         only while it is needed
+ *	         └── courier         only if [agent] names a centre
  *	scheduler ── analyser        c = capture socket (struct msg_*)
  *	scheduler ── fetcher         f = fetch socket (fetch.h)
  *	scheduler ── courier         f as well
@@ -13,82 +13,82 @@
  * whose first field is its type, and a receiver drops messages of another
  * length. Every process dies with its parent, the opener.
  *
- * a: include/capture/host.h. One question, one answer (worker_ask). A
- *    process that forks asks for a CHANNEL of its own first.
+ * a: include/capture/host.h. Each question has one answer (worker_ask). A
+ *    process that forks first asks for another socket, a CHANNEL.
  *
- * e: the opener tells the scheduler of each analyser: MSG_ANALYSER comes with
- *    two descriptors, the capture socket and the blame page. The first comes
- *    right after the start, the next when an analyser died and was replaced:
- *    the scheduler then reads the *old* blame page. The capture it names
- *    fails (CAPTURE_ANALYSER_DIED); what else the old analyser ran is to be
- *    handled as after the death of a worker. Captures that had sent their
- *    last PROGRESS (WORKER_FINISHING) have a finisher of their own, which
- *    dies with the analyser.
- *    The scheduler asks there for a fetcher: MSG_WANT_FETCHER is answered by
- *    MSG_FETCHER, with the fetch socket, or with an error and none. One that
- *    ran before ends. A fetcher that died is not replaced until it is wanted.
- *    MSG_WANT_COURIER and MSG_COURIER are the same of a courier.
- *    MSG_MAY tells which processes captures and watches are of, and what
- *    services allow the worker to do to theirs (opener_grants.h); it has no
- *    answer, and comes before the analyser hears of these processes.
+ * e: the opener announces each analyser to the scheduler: MSG_ANALYSER comes
+ *    with two descriptors, the capture socket and the blame page. The first
+ *    is sent right after the start, and another whenever an analyser died
+ *    and was replaced: the scheduler then reads the *old* blame page. The
+ *    capture that this page names fails (CAPTURE_ANALYSER_DIED); the others
+ *    of the old analyser are handled as after the death of a worker. A
+ *    capture that has sent its last PROGRESS (WORKER_FINISHING) is in the
+ *    hands of a finisher, which dies with the analyser.
+ *    The scheduler also asks for a fetcher here: MSG_WANT_FETCHER is answered
+ *    by MSG_FETCHER, with the fetch socket, or with an error and no socket.
+ *    A fetcher that still runs is ended first. One that died is not replaced
+ *    until the scheduler asks again. MSG_WANT_COURIER and MSG_COURIER do the
+ *    same for the courier.
+ *    MSG_MAY lists the processes of captures and watches, and what services
+ *    allow the worker to do to theirs (opener_grants.h). It has no answer,
+ *    and is sent before the analyser learns of these processes.
  *
  * c: scheduler to analyser
  *	START
- *	    + 1 descriptor, where the profile goes, and a second when a
- *	    timeline is wanted: empty, seekable, writable; the analyser owns
- *	    what it got. Answered by PROGRESS about once a second while time
- *	    passes, and one DONE. STOP ends it now; DONE follows as if its time
- *	    were over, with what there is (note STOPPED in its quality).
+ *	    + 1 descriptor for the profile, and a second for the timeline, if
+ *	    one is wanted: empty, seekable, writable files, which the analyser
+ *	    then owns. Answered by PROGRESS about once a second during the
+ *	    capture, and by one DONE. STOP ends the capture early: DONE follows
+ *	    with what was captured (note STOPPED in its quality).
  *	CHECKPOINT
- *	    + 1 descriptor as above: writes what was sampled so far; answered
+ *	    + 1 descriptor as above: writes what was sampled so far. Answered
  *	    by DONE with checkpoint = 1. The capture goes on.
  *	GROW
  *	    + 1 descriptor as above, and a second with the last reading, if
- *	    there is one (capture/buckets.h): a profile of what was counted
- *	    since. Answered by DONE.
+ *	    there is one (capture/buckets.h): makes a profile of what was
+ *	    counted since that reading. Answered by DONE.
  *	SYMBOLIZE
- *	    + 2 descriptors, where the new profile goes, and the old one: names
- *	    what can be named now. Answered by DONE, whose quality has frames
- *	    and symbolized only.
+ *	    + 2 descriptors, for the new profile and with the old one: names
+ *	    what can be named now. Answered by DONE, in whose quality only
+ *	    frames and symbolized are set.
  *	PULL
- *	    + 2 descriptors, where the profile goes and what was fetched
- *	    (pull.h): a finisher reads it. Answered by DONE.
+ *	    + 2 descriptors, for the profile and with the fetched body
+ *	    (pull_pages.h), which a finisher reads. Answered by DONE.
  *	WATCH
- *	    samples without an end. No answer but DONE when it can't. STOP ends
- *	    it, without an answer.
+ *	    starts sampling without an end. DONE answers only if it fails. STOP
+ *	    ends it, without an answer.
  *	FOLLOW
- *	    these processes are sampled, too, by the capture or watch that has
- *	    the id, from now on. No answer.
+ *	    adds processes to the capture or watch with this id. No answer.
  *	LEAVE
- *	    these are not sampled any more: they began as children of processes
- *	    that are, and turned out to be none of the service. No answer.
+ *	    removes processes that were sampled as children of the service's
+ *	    processes, but do not belong to the service. No answer.
  *	ROLLUP
- *	    + 1 descriptor, a memfd: profiles that are to be added up, each
- *	    with a struct rollup_piece before it, those of one group side by
- *	    side. Answered by ROLLED, once; not sent again before that.
+ *	    + 1 descriptor, a memfd with profiles to add up, each after a
+ *	    struct rollup_piece; the profiles of a group are consecutive.
+ *	    Answered by one ROLLED; not sent again before that answer.
  *	CUT
- *	    answered by WINDOWS, once: what all watches sampled since they
- *	    started or were last cut. Not sent again before that answer.
+ *	    asks for what all watches sampled since they started or were last
+ *	    cut. Answered by one WINDOWS; not sent again before that answer.
  *
  * c: analyser to scheduler
  *	PROGRESS
- *	    of every running capture.
+ *	    one for each running capture.
  *	DONE
  *	    error = 0: + 1 descriptor, a memfd with the JSON array
  *	    topFunctions (whole, offset 0). The profile is complete in the
- *	    descriptor of START, not yet fsynced. After GROW with a second
- *	    descriptor, the reading for the next. error > 0: an enum
- *	    capture_error, no descriptor, sys_error may tell more.
+ *	    descriptor of START, not yet fsynced. After GROW, a second
+ *	    descriptor has the reading for the next GROW. error > 0: an enum
+ *	    capture_error, no descriptor; sys_error is its cause, if known.
  *	DEBUG
- *	    which debug files a profile had use for, where [symbols]
- *	    debuginfod names servers. After its DONE, WINDOWS or nothing.
+ *	    the debug files that a profile needed, if [symbols] debuginfod
+ *	    names servers. Follows DONE or WINDOWS, if there is one.
  *	WINDOWS
- *	    + 2 descriptors, memfds: the profiles (pprof, gzipped) one after
- *	    the other, and a struct window_row for each. With an error the
+ *	    + 2 descriptors, memfds: the profiles (pprof, gzipped), one after
+ *	    another, and a struct window_row for each. After an error, the
  *	    rows end before the watch that failed.
  *	ROLLED
  *	    + 2 descriptors, memfds: the sums, and a struct rollup_row for
- *	    each group. With an error the rows end before the group that
+ *	    each group. After an error, the rows end before the group that
  *	    failed.
  */
 #pragma once
@@ -101,8 +101,8 @@
 #include "capture/host.h"
 #include "capture/quality.h"
 
-#define WORKER_MAX_CAPTURES 64   /* that one analyser runs at once */
-#define WORKER_MAX_PIDS     1024 /* that a START can name */
+#define WORKER_MAX_CAPTURES 64                 /* at once in one analyser */
+#define WORKER_MAX_PIDS     1024               /* in one START */
 #define WORKER_MAX_WINDOW   ((size_t)64 << 20) /* bytes of a stored window */
 #define WORKER_TOP          50                 /* entries of topFunctions */
 
@@ -168,20 +168,20 @@ struct msg_fetcher {
 enum worker_may {
 	WORKER_MAY_SET = 1, /* make a Go runtime keep a profile meanwhile */
 	WORKER_MAY_ASK = 2, /* ask a JVM for the names of its code */
-	/* keep counting for the duration, for whichever process asked; 0 ms
-	 * ends it */
+	/* Keep a Go runtime counting for the duration, even when the client
+	 * that set the rate is gone; 0 ms ends it. */
 	WORKER_MAY_KEEP_BLOCK = 4,
 	WORKER_MAY_KEEP_MUTEX = 8,
-	/* Read their memory, files and stacks (host.def) until the capture or
-	 * watch of this id says whose it is next: it names all of them at once,
-	 * and nobody when it has ended. */
+	/* Read their memory, files and stacks (host.def). Each message lists
+	 * all processes of the capture or watch with this id, and replaces the
+	 * list before; at its end, the list is empty. */
 	WORKER_MAY_LOOK = 16,
 };
 
-/* A process by pid and start time, as the scheduler saw it: when it ended since
- * and its number was used again, the grant is of nobody. */
+/* A process by pid and start time, as the scheduler saw them. If the process
+ * has ended and its pid is another's, nothing is granted. */
 struct msg_process {
-	uint64_t start_time; /* ticks since boot; 0: whichever has the pid */
+	uint64_t start_time; /* ticks since boot; 0: whatever has the pid */
 	int32_t pid;
 	uint32_t reserved;
 };
@@ -191,8 +191,8 @@ struct msg_may {
 	uint64_t duration_ms;
 	uint32_t what; /* enum worker_may */
 	uint32_t reserved;
-	char id[ID_MAX]; /* of LOOK */
-	/* Those past npids are not sent. */
+	char id[ID_MAX]; /* for LOOK */
+	/* Only npids of them are sent. */
 	struct msg_process processes[WORKER_MAX_PIDS];
 };
 #define MSG_MAY_BYTES(npids)                   \
@@ -206,22 +206,22 @@ struct msg_start {
 	uint32_t rate; /* requested samples per second of CPU time */
 	char id[ID_MAX];
 	uint64_t duration_ms;
-	uint64_t ways; /* of one type: a set of base/ways.h, tried in order */
+	uint64_t ways; /* a set of base/ways.h, all of one type, in order */
 	uint32_t set;  /* 1: WORKER_MAY_SET or KEEP was sent for these */
-	/* For GROW: how long ago pids was complete. */
+	/* For GROW: how long ago the processes were looked up. */
 	uint32_t known_ms;
 	uint32_t npids;
 	int32_t pids[WORKER_MAX_PIDS];
 };
 
-/* An answer of the fetcher, to be made a profile. */
+/* An answer of the fetcher, to be turned into a profile. */
 struct msg_pull {
 	uint32_t type;
 	uint32_t step; /* enum pull_step */
 	char id[ID_MAX];
-	uint32_t status; /* of HTTP */
+	uint32_t status; /* HTTP status */
 	uint32_t reserved;
-	int64_t start_ms, elapsed_ms; /* since the epoch; of the fetch */
+	int64_t start_ms, elapsed_ms; /* of the fetch; start since the epoch */
 };
 
 /* STOP, CHECKPOINT and SYMBOLIZE; CUT and ROLLUP, which have no id. */
@@ -283,8 +283,7 @@ struct rollup_row {
 	uint32_t group;
 	uint32_t failed; /* 1: the sum could not be made */
 	uint64_t offset, length;
-	/* percent of the sum's value, for each function with the functions that
-	 * it calls */
+	/* for each function, with what it calls: percent of the sum's value */
 	double shares[ROLLUP_MAX_FUNCTIONS];
 };
 
@@ -297,8 +296,9 @@ struct window_row {
 	int64_t value; /* total, in the type's unit */
 };
 
-/* Memory shared with the processes that outlive the analyser: the capture it is
- * working on. The analyser writes it, so readers check current and ids. */
+/* Memory shared with the opener and the scheduler, which outlive the analyser:
+ * the capture that the analyser is working on. Only the analyser writes it, so
+ * readers check current and ids. */
 struct blame {
 	uint32_t current; /* index into ids; WORKER_MAX_CAPTURES: none */
 	char ids[WORKER_MAX_CAPTURES][ID_MAX];
@@ -313,16 +313,17 @@ struct worker_sockets {
 /*
  * Asks the opener, and waits for the answer.
  *
- *   Shape    fds[*nfds] go with the question, and then hold the answer's
- *   Owns     both are the caller's
- *   Errors   of the transport: -EPIPE, -EBADMSG; the answer's own error is
- *            in reply->error
+ *   Shape    fds[*nfds] are sent with the question; afterwards fds and *nfds
+ *            are those of the answer
+ *   Owns     both sets of descriptors are the caller's
+ *   Errors   of the transport: -EPIPE, -EBADMSG; the opener's error is in
+ *            reply->error
  */
 MUST_CHECK int
 worker_ask(int sock, const struct host_ask *ask, struct host_reply *reply,
            int fds[HOST_MAX_FDS], size_t *nfds);
 /*
- * Tells the opener what it may do to processes, and for how long.
+ * Grants the opener a right to processes, for a limited time.
  *   Shape    pids[n], starts[n] of struct msg_process; starts may be NULL
  *   Errors   -E2BIG past WORKER_MAX_PIDS; as msg_send()
  */
@@ -332,22 +333,22 @@ worker_may(int events, enum worker_may what, uint64_t duration_ms,
 /*
  * Grants WORKER_MAY_LOOK until the capture or watch with this id ends.
  *   Shape    pids[n], starts[n] are all of its processes, as in worker_may();
- *            n is 0 when it has ended
+ *            n is 0 once it has ended
  */
 MUST_CHECK int worker_may_look(int events, const char *id, const int32_t *pids,
                                const uint64_t *starts, size_t n);
 /* Reads the link /proc/PID/exe; -errno. */
 MUST_CHECK int worker_exe_link(int sock, int32_t pid, char out[HOST_MAX_PATH]);
-/* Reads the number with which a pid file of this host begins; -errno. */
+/* Reads the pid from a pid file of this host; -errno. */
 MUST_CHECK int worker_pid_file(int sock, const char *path, int32_t *out);
 /*
- * Tells the opener that this part does not hang, where a quarter of a look of
- * its watchdog has passed since the last time.
+ * Sends the opener a sign of life, at most once per WORKER_ALIVE_NS for each
+ * second of the watchdog: a quarter of the interval of its looks.
  *   Shape    watchdog_s is [worker] watchdog; *next_ns is 0 at first
- *   Errors   none: a part whose opener is gone learns so elsewhere
+ *   Errors   none: the loss of the opener is noticed elsewhere
  */
-#define WORKER_ALIVE_NS (NS_PER_S / 16) /* of each second of the watchdog */
+#define WORKER_ALIVE_NS (NS_PER_S / 16) /* per second of the watchdog */
 void worker_alive(int sock, int64_t watchdog_s, int64_t *next_ns);
-/* Makes a host (capture/host.h) that asks through *sock, which
- * must outlive it. */
+/* Makes a host (capture/host.h) that asks through *sock, which must outlive
+ * it. */
 struct host worker_host(int *sock);

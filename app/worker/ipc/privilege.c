@@ -12,8 +12,8 @@
 #include <sys/resource.h>
 #include <time.h>
 
-/* The highest level of perf_event_paranoid upstream; above it, as on Debian and
- * Ubuntu, only CAP_SYS_ADMIN counts. */
+/* The highest level of perf_event_paranoid upstream. Above it, as on Debian and
+ * Ubuntu, CAP_PERFMON does not suffice: CAP_SYS_ADMIN is needed. */
 #define PARANOID_UPSTREAM 2
 
 static void
@@ -112,7 +112,7 @@ privilege_keep(void)
 		CAP_DAC_READ_SEARCH, /* programs that may only be executed */
 		CAP_SETUID,
 		CAP_SETGID,
-		CAP_KILL,      /* change of its children's user */
+		CAP_KILL,      /* its children run as another user */
 		CAP_SYS_ADMIN, /* last: only if paranoid requires it */
 	};
 	int n = ARRAY_LEN(keep) - (paranoid_level() <= PARANOID_UPSTREAM);
@@ -150,7 +150,7 @@ privilege_drop(const struct identity *who, pid_t parent)
 	return getppid() == parent ? 0 : -ESRCH;
 }
 
-/* A timer of the process's own: it goes on while others stop the process. */
+/* The kernel's timer goes on even while the process is stopped. */
 int
 privilege_end_within(int seconds)
 {

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define PROC_COMM_MAX    64   /* with escapes; 16 for threads of users */
+#define PROC_COMM_MAX    64   /* with escapes; user threads have 16 */
 #define PROC_UNIT_MAX    256  /* NAME_MAX and a NUL */
 #define PROC_CMDLINE_MAX 4096 /* bytes kept of a command line */
 
@@ -29,15 +29,17 @@ MUST_CHECK int proc_parse_stat(const char *text, char comm[PROC_COMM_MAX],
 MUST_CHECK int
 proc_parse_usage(const char *text, uint64_t *out_ticks, uint64_t *out_pages);
 /*
- * Reads from /proc/PID/statm, in pages, what is mapped, and what is in memory
- * of no file. Errors   -EINVAL Source   proc(5): resident less shared
+ * Reads from /proc/PID/statm the sizes of the address space and of resident
+ * anonymous memory, in pages.
+ *   Errors   -EINVAL
+ *   Source   proc(5): resident less shared
  */
 MUST_CHECK int proc_parse_memory(const char *text, uint64_t *out_mapped,
                                  uint64_t *out_anonymous);
-/* Reads from /proc/PID/stat the state, 'R' for one that runs or could; '\0'
- * when there is none. */
+/* Reads the state from /proc/PID/stat, 'R' for a process that runs or could
+ * run; '\0' if the text has none. */
 char proc_parse_state(const char *text);
-/* True for a process that a signal or a debugger stopped, by /proc/PID/stat. */
+/* True if, by /proc/PID/stat, a signal or a debugger stopped the process. */
 bool proc_is_halted(const char *text);
 /*
  * Reads from /proc/PID/stat the parent's pid, 0 for a process without a parent.
@@ -47,19 +49,19 @@ bool proc_is_halted(const char *text);
 MUST_CHECK int proc_parse_parent(const char *text, int32_t *out);
 /*
  * Reads from /proc/PID/stat the pids of the parent and of the session's leader;
- * 0 for one outside of this process's PID namespace.
+ * 0 for a process outside of this PID namespace.
  *   Errors   -EINVAL
  *   Source   proc(5), fields 4 and 6
  */
 MUST_CHECK int
 proc_parse_kin(const char *text, int32_t *out_parent, int32_t *out_session);
 /*
- * Returns what follows a key of /proc/PID/status, "Uid" for instance, up to the
- * end of the text, or NULL. The target chooses only the first line, Name, in
+ * Returns the text after a key of /proc/PID/status, such as "Uid", up to the
+ * end of the text, or NULL. The target controls only the first line, Name, in
  * which newlines are escaped.
  */
 const char *proc_status_field(const char *text, const char *key);
-/* Reads from /proc/PID/status of a thread the pid of its process; -EINVAL. */
+/* Reads from a thread's /proc/TID/status the pid of its process; -EINVAL. */
 MUST_CHECK int proc_parse_process(const char *text, int32_t *out);
 /* Reads from /proc/PID/status the process's pid in its own namespace, the last
  * of NSpid; -EINVAL. */
@@ -68,7 +70,7 @@ MUST_CHECK int proc_parse_inner(const char *text, int32_t *out);
 MUST_CHECK int proc_parse_uid(const char *text, uint32_t *out);
 /*
  * Reads from /proc/PID/cgroup, version 1 (name=systemd) or 2 (0::), the unit of
- * the process, "" for none. The unit is the first component that ends in
+ * the process, "" if it has none. The unit is the first component that ends in
  * .service or .scope, since cgroups that a user's manager nests below
  * user@UID.service may have any name.
  *   Source   cgroups(7); systemd's cg_path_get_unit()

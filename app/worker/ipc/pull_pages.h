@@ -14,17 +14,17 @@ enum pull_step {
 	PULL_STEPS
 };
 
-/* Returns the first step towards a type of profile; PULL_STEPS when there is
- * none. */
+/* Returns the first step for a type of profile; PULL_STEPS when no page has
+ * it. */
 enum pull_step pull_first(const char *type);
-/* The form of a step's page. */
+/* The format of a step's page. */
 enum pull_form { PULL_PPROF, PULL_DUMP, PULL_LEAKED };
 enum pull_form pull_form(enum pull_step step);
-/* Returns the name of the profile type that a step leads to. */
+/* Returns the name of the profile type that a step is for. */
 const char *pull_type(enum pull_step step);
-/* True when a step adds to the profile of an earlier step. */
+/* True when a step extends the profile of an earlier step. */
 bool pull_adds(enum pull_step step);
-/* True when the page takes the capture's seconds. */
+/* True when the page takes as long as the capture (?seconds=). */
 bool pull_is_timed(enum pull_step step);
 /*
  * Makes the URL of a step's page.

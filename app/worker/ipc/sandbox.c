@@ -42,7 +42,7 @@ add_path(int ruleset, const char *path)
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st))
-		return 0; /* a file that does not exist need not be read */
+		return 0; /* a missing file needs no rule */
 	if (S_ISDIR(st.st_mode))
 		rule.allowed_access |= LANDLOCK_ACCESS_FS_READ_DIR;
 	return syscall(SYS_landlock_add_rule, ruleset,
@@ -53,8 +53,8 @@ add_path(int ruleset, const char *path)
 
 /*
  * Restricts the process for good to reading the files of getaddrinfo(3).
- *   Errors   -errno: -ENOSYS and -EOPNOTSUPP without Landlock in the kernel,
- *            and without effect
+ *   Errors   -errno, without effect: -ENOSYS or -EOPNOTSUPP if the kernel has
+ *            no Landlock
  */
 static int
 landlock_resolver_files(void)
@@ -71,7 +71,7 @@ landlock_resolver_files(void)
 	return rc;
 }
 
-/* --- which system calls, and how much of a machine ------------------------ */
+/* --- lists of system calls ------------------------------------------------ */
 
 static const int allowed[] = {
 	/* its descriptors */
@@ -137,8 +137,8 @@ static const int children[] = {
 	SCMP_SYS(tgkill),
 };
 
-/* Calls that fail as if the file did not exist, since libraries look for
- * further files. */
+/* Calls that fail with EACCES and do not kill, since libraries look for files
+ * on their own. */
 static const int refused[] = {
 	SCMP_SYS(open),       SCMP_SYS(openat), SCMP_SYS(openat2),
 	SCMP_SYS(readlink),   SCMP_SYS(access), SCMP_SYS(faccessat2),
@@ -166,9 +166,9 @@ static const int network[] = {
 	SCMP_SYS(sched_getaffinity),
 };
 
-/* Further calls of the scheduler: SQLite, the store's files, and their
- * directories. Where a newer call does the work of an older one both are
- * listed, since libc chooses. */
+/* Further calls of the scheduler: for SQLite, and for the store's files and
+ * directories. If a newer call replaces an older one, both are listed, since
+ * libc chooses. */
 static const int files[] = {
 	SCMP_SYS(open),
 	SCMP_SYS(openat),
@@ -298,13 +298,13 @@ static const int reading[] = {
 	SCMP_SYS(membarrier),
 };
 
-/* Further calls of the opener: what the kernel gives to its capabilities alone,
- * and what its children need before they have filters of their own. */
+/* Further calls of the opener: those for which it has capabilities, and those
+ * that its children need before they enter their filters. */
 static const int opening[] = {
 	SCMP_SYS(perf_event_open),
 	SCMP_SYS(bpf),
 	SCMP_SYS(process_vm_writev), /* opener_rates.c */
-	SCMP_SYS(timer_create),      /* privilege.c: a child's time */
+	SCMP_SYS(timer_create),      /* privilege.c: limit of a child */
 	SCMP_SYS(timer_settime),
 	SCMP_SYS(setgroups),
 	SCMP_SYS(setresgid),
@@ -327,7 +327,7 @@ add_all(scmp_filter_ctx ctx, uint32_t action, const int *calls, size_t n)
 	return rc;
 }
 
-/* Allows a call whose argument has one of some values. */
+/* Allows a call whose argument has one of the listed values. */
 static int
 add_values(scmp_filter_ctx ctx, int call, unsigned argument,
            const unsigned *values, size_t n)
@@ -369,7 +369,8 @@ add_files(scmp_filter_ctx ctx, bool readable)
 	                          ARRAY_LEN(refused));
 }
 
-/* glibc uses clone() where clone3() is unknown, whose flags no filter sees. */
+/* Makes clone3(), whose flags no filter can see, fail as unknown; glibc then
+ * uses clone(). */
 static int
 add_no_clone3(scmp_filter_ctx ctx)
 {
@@ -379,8 +380,8 @@ add_no_clone3(scmp_filter_ctx ctx)
 
 /* --- calls that are refused and logged ------------------------------------ */
 
-/* Makes the refused call return -EPERM: the kernel skips a call for which it
- * raises SIGSYS, and the program goes on behind it. */
+/* Makes the refused call return -EPERM. The kernel has skipped the call, and
+ * the program continues after it. */
 static void
 fail_call(ucontext_t *at)
 {
@@ -474,8 +475,8 @@ sandbox_enter_network(int64_t memory_bytes)
 	if (rc)
 		return rc;
 	tzset();
-	/* Third-party libraries may probe, so calls that are
-	 * not listed fail. */
+	/* Third-party libraries may probe, so calls that are not listed fail
+	 * but do not kill. */
 	ctx = seccomp_init(SCMP_ACT_ERRNO(EPERM));
 	if (!ctx)
 		return -ENOMEM;
@@ -569,7 +570,8 @@ add_children(scmp_filter_ctx ctx)
 	return rc ? rc : add_no_clone3(ctx);
 }
 
-/* Allows telling the manager and asking JVMs, and the fetcher's sockets. */
+/* Allows local sockets, to notify the service manager and to ask JVMs, and the
+ * fetcher's sockets. */
 static int
 add_local_sockets(scmp_filter_ctx ctx)
 {
@@ -579,7 +581,7 @@ add_local_sockets(scmp_filter_ctx ctx)
 	                  ARRAY_LEN(families));
 }
 
-/* Allows ending what hangs, and asking a JVM for its names: SIGQUIT. */
+/* Allows killing processes that hang, and SIGQUIT, which makes a JVM listen. */
 static int
 add_opener_signals(scmp_filter_ctx ctx)
 {

@@ -51,7 +51,7 @@ refuses(int32_t pid, const char *name)
 	return read_proc(pid, name, &text) || java_refuses(text.p, text.len);
 }
 
-/* Finds the first thread with a name; 0 when there is none. */
+/* Finds the first thread of this name; 0 if there is none. */
 static int32_t
 thread_named(int32_t pid, const char *name)
 {
@@ -90,9 +90,9 @@ read_status(int32_t pid, int32_t tid, struct java_status *out)
 }
 
 /*
- * Finds the thread to which SIGQUIT can be sent without harm, as HotSpot
- * catches it. The signal goes to one thread, never to the process: a child that
- * is about to run another program lacks that thread.
+ * Finds the thread to which SIGQUIT can be sent without harm, because HotSpot
+ * catches it. The signal goes to that thread, never to the process: a forked
+ * child that is about to run another program has no such thread.
  */
 static int
 find_signal(int32_t pid, struct java_jvm *out)
@@ -159,8 +159,8 @@ java_find(int32_t pid, struct java_jvm *out)
 struct attach {
 	const struct java_jvm *jvm;
 	int64_t until_ns;
-	char file[32]; /* the file in its /tmp that makes it check */
-	int news;      /* inotify of its /tmp */
+	char file[32]; /* in the JVM's /tmp; makes the JVM look */
+	int news;      /* inotify of that directory */
 };
 
 static int
@@ -177,7 +177,7 @@ open_news(struct attach *a)
 	return 0;
 }
 
-/* Waits for an event in its /tmp. */
+/* Waits for an event in the JVM's /tmp. */
 static int
 wait_for_news(const struct attach *a)
 {
@@ -187,7 +187,7 @@ wait_for_news(const struct attach *a)
 	return rc ? rc : read(a->news, events, sizeof(events)) < 0 ? -errno : 0;
 }
 
-/* Creates the file, unless one exists, which may be of a running jcmd. */
+/* Creates the file, unless it exists: it may belong to a running jcmd. */
 static int
 make_file(const struct attach *a)
 {

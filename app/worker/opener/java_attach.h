@@ -1,10 +1,10 @@
 /*
- * Asks a HotSpot JVM for the map of its compiled code, like jcmd: a file in its
- * /tmp and SIGQUIT make it open a socket there, through which it gets commands.
+ * Asks a HotSpot JVM for the map of its compiled code, like jcmd: a file in the
+ * JVM's /tmp and SIGQUIT make the JVM open a socket there, to take commands.
  *
- * jcmd itself is not used: few hosts and no containers have it where it would
- * have to run, it starts a JVM to send one line, and it sends SIGQUIT, which
- * kills a process that does not expect it, with fewer checks. No namespace is
+ * jcmd itself is not used: few hosts and hardly any containers have it, it
+ * starts a JVM to send one line, and it makes fewer checks before it sends
+ * SIGQUIT, which kills a process that does not expect it. No namespace is
  * entered: the target's /tmp is accessed by a descriptor, and sockets by their
  * inode.
  *
@@ -25,21 +25,21 @@ struct java_jvm {
 	int32_t vm_tid; /* the thread that handles SIGQUIT */
 	uid_t uid;
 	gid_t gid;
-	int tmp;        /* O_PATH of its /tmp; -1: none */
+	int tmp;        /* its /tmp, O_PATH; -1: none */
 	bool may_start; /* SIGQUIT may be sent */
 };
 
 /*
- * Examines a process, whose maps the caller may read.
+ * Examines a process. The caller must be able to read its maps.
  *
  *   Owns     out->tmp is the caller's, also on failure; -1: none
- *   Errors   -ENOEXEC no HotSpot; -EPERM its user ids differ; -EAGAIN the
+ *   Errors   -ENOEXEC no HotSpot JVM; -EPERM its ids differ; -EAGAIN the
  *            process is stopped; -ESRCH, -errno
  */
 MUST_CHECK int java_find(int32_t pid, struct java_jvm *out);
 /*
  * Asks the JVM. The caller must run as the JVM's user, without capabilities, so
- * that it can do nothing that the target could not.
+ * that it can do nothing that the JVM could not.
  *
  *   Errors   -EACCES the socket belongs to another process, -EOPNOTSUPP no
  *            socket, and SIGQUIT may not be sent, -ETIMEDOUT, -EPROTO refused,

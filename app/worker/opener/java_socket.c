@@ -78,7 +78,7 @@ java_connect(const struct java_jvm *j, int *out)
 	return rc;
 }
 
-/* Reads to the end of the answer, which comes when the map is written. */
+/* Reads the whole answer, which ends once the map is written. */
 static int
 read_answer(int fd, int64_t until_ns)
 {

@@ -1,17 +1,17 @@
 /*
- * The socket of a JVM: its owner, and the one request that is made. The process
- * that answers is not trusted to be a JVM.
+ * The socket of a JVM: the check of its owner, and the one request that is sent
+ * to it. The process that answers is not trusted to be a JVM.
  */
 #pragma once
 
 #include "java_attach.h"
 
-#define JAVA_MAX_ANSWER ((size_t)16 << 10) /* bytes; mostly "0" and a line */
+#define JAVA_MAX_ANSWER ((size_t)16 << 10) /* bytes; usually "0" and a line */
 
 /*
  * Connects to the socket.
- *   Errors   -ENOENT, -ECONNREFUSED: no socket, or nobody listens any more;
- *            -EACCES of another process; -EBUSY too many clients; -errno
+ *   Errors   -ENOENT, -ECONNREFUSED there is no socket, or nobody listens;
+ *            -EACCES another process's socket; -EBUSY too many clients; -errno
  */
 MUST_CHECK int java_connect(const struct java_jvm *j, int *out);
 /*

@@ -28,7 +28,7 @@ java_is_hotspot(const char *maps)
 	return maps_file(maps, "/libjvm.so") && !strstr(maps, "/libj9");
 }
 
-/* Reads four numbers, which must be equal. */
+/* Reads the four ids of a line, which must be equal. */
 static int
 one_id(const char *text, uint32_t *out)
 {

@@ -1,5 +1,6 @@
 /*
- * Parses texts that identify a HotSpot JVM, and one that may be asked.
+ * Parses the texts by which a HotSpot JVM, and whether it may be asked, is
+ * recognized.
  */
 #pragma once
 
@@ -11,8 +12,8 @@
 #include <sys/types.h>
 
 /*
- * Threads of every HotSpot that handles SIGQUIT, by the 15 bytes of their
- * names. The first receives the signal; without the second (-Xrs) the program
+ * Names, cut to 15 bytes, of threads of a HotSpot JVM that handles SIGQUIT. The
+ * first thread receives the signal. Without the second (-Xrs), the program
  * handles the signal itself.
  *   Source   OpenJDK 17, src/hotspot/os/posix/signals_posix.cpp,
  *            hotspot_sigmask(); share/runtime/os.cpp,
@@ -29,20 +30,20 @@ struct java_status {
 	bool takes_quit; /* this thread catches SIGQUIT and does not block it */
 };
 
-/* True when /proc/PID/maps has HotSpot's library, and not OpenJ9's, which has
- * the same name but writes a dump on SIGQUIT. */
+/* True if /proc/PID/maps lists HotSpot's library. OpenJ9's has the same name,
+ * but OpenJ9 writes a dump on SIGQUIT. */
 bool java_is_hotspot(const char *maps);
 /*
- * Reads /proc/PID/status, of a process or a thread.
+ * Parses the status file of a process or a thread.
  *   Errors   -EINVAL; -EPERM its user or group ids differ; *out untouched
  *   Source   proc(5)
  */
 MUST_CHECK int java_parse_status(const char *text, struct java_status *out);
-/* True when /proc/PID/cmdline or environ, n bytes, has an option that makes the
+/* True if /proc/PID/cmdline or environ, n bytes, has an option that makes the
  * JVM print its threads on SIGQUIT. */
 bool java_refuses(const char *text, size_t n);
 /*
- * Checks a JVM's answer, whose first line must be 0.
- *   Errors   -EPROTO any other
+ * Checks a JVM's answer: its first line must be 0.
+ *   Errors   -EPROTO it is not
  */
 MUST_CHECK int java_parse_answer(const char *text, size_t n);

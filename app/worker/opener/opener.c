@@ -137,7 +137,7 @@ start_analyser(struct opener *o)
 	return rc;
 }
 
-/* True unless analysers die too often, which is worse than having none. */
+/* True unless analysers die so often that it is better to have none. */
 static bool
 may_restart(struct opener *o)
 {
@@ -155,7 +155,7 @@ analyser_died(struct opener *o, int status)
 {
 	int rc = -ECHILD;
 
-	/* The analyser exits when nobody asks any more: the scheduler is ending
+	/* The analyser exits when the scheduler is gone; then the worker ends
 	 * too. */
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
 		return;
@@ -209,7 +209,8 @@ take_signal(struct opener *o)
 		kill(o->scheduler, SIGTERM);
 }
 
-/* Takes a message of the scheduler; when that ends, so does the worker. */
+/* Takes one message of the scheduler. When the scheduler ends, so does the
+ * worker. */
 static void
 take_wish(struct opener *o)
 {
@@ -239,7 +240,8 @@ take_wish(struct opener *o)
 		grants_add(&o->grants, &m.may);
 }
 
-/* Takes all there are: what a client asks for next may rest on one of them. */
+/* Takes all pending messages of the scheduler, since a client's next question
+ * may depend on a grant among them. */
 static void
 take_wishes(struct opener *o)
 {
@@ -273,11 +275,11 @@ serve(struct opener *o, int client)
 	size_t nfds = 1;
 	ssize_t n = msg_recv(client, &ask, sizeof(ask), &in, &nfds);
 
-	if (n < 0) /* descriptors that came are closed then */
+	if (n < 0) /* the descriptors are closed already */
 		in = -1;
 	if (n == sizeof(ask)) {
 		watchdog_heard(o, client);
-		take_wishes(o); /* which were said before it */
+		take_wishes(o); /* they were sent before the question */
 		answer(o, client, &ask, in);
 	}
 	return n == sizeof(ask);
@@ -298,20 +300,20 @@ leave(struct opener *o, size_t i)
 static void
 serve_clients(struct opener *o, const struct pollfd *fds, size_t n)
 {
-	for (size_t i = n; i--;) /* backwards: the last takes a gap */
+	for (size_t i = n; i--;) /* backwards: the last fills a gap */
 		if (fds[i].revents && !serve(o, o->clients[i]))
 			leave(o, i);
 }
 
-/* The sooner of two, of which -1 is never. */
+/* Returns the earlier of two timeouts; -1 is never. */
 static int
 sooner(int a, int b)
 {
 	return a < 0 ? b : b < 0 || a < b ? a : b;
 }
 
-/* One whose question a reader has is not listened to until that is answered,
- * and is not silent meanwhile. */
+/* Lists the clients to wait for: not those whose questions readers work on.
+ * These do not count as silent. */
 static size_t
 poll_clients(struct opener *o, struct pollfd *out)
 {
@@ -376,14 +378,14 @@ prepare(struct opener *o)
 	if (rc)
 		log_warn("no user %s: using nobody", o->conf->worker_user);
 	privilege_raise_limits();
-	rates_open(&o->rates, o->conf); /* while the folder can still be
-	                                   written */
+	rates_open(&o->rates, o->conf); /* while its folder is still
+	                                   writable */
 	rc = privilege_keep();
 	if (!rc)
 		rc = open_signals(o);
 	if (!rc)
 		rc = start_scheduler(o);
-	if (!rc) /* a filter of one is a filter of all that it forks */
+	if (!rc) /* children inherit the filter */
 		rc = sandbox_enter_opener();
 	return rc ? rc : start_analyser(o);
 }

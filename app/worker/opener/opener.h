@@ -15,15 +15,15 @@
 #include "worker/ipc/messages.h"
 #include "worker/ipc/privilege.h"
 
-#define OPENER_MAX_RESTARTS 20 /* of analysers within a minute */
+#define OPENER_MAX_RESTARTS 20 /* of the analyser, within a minute */
 
 /*
- * Programs of the opener's children, each a process of its own without
- * privileges. The opener knows them by these functions only.
+ * The programs of the opener's children, which are separate processes without
+ * privileges. The opener knows them only by these functions.
  */
 struct opener_children {
-	/* The scheduler, or --once instead of it. A result other than 0 makes
-	 * the worker fail. */
+	/* The scheduler, or --once in its place. The worker fails if the
+	 * result is not 0. */
 	int (*scheduler)(void *arg, const struct conf *conf,
 	                 const struct worker_sockets *sockets);
 	void *arg;
@@ -47,7 +47,7 @@ struct opener {
 	const struct opener_children *children;
 	struct identity who;
 	pid_t self, analyser;
-	pid_t scheduler; /* or --once instead of it */
+	pid_t scheduler; /* or --once in its place */
 	struct fetcher_child fetcher, courier;
 	struct grants grants;
 	struct rates rates;
@@ -55,7 +55,7 @@ struct opener {
 	struct readers readers;
 	struct watchdog watchdog;
 	struct prober probers[PROBERS];
-	/* For a reader: bytes of targets' files that it may copy, and has
+	/* In a reader: bytes of targets' files that it may still copy, and has
 	 * copied. */
 	uint64_t copy_room, copied;
 	int signals;
@@ -64,8 +64,8 @@ struct opener {
 	int clients[OPENER_MAX_CLIENTS];
 	size_t nclients;
 	uint32_t generation;
-	uint64_t refused;   /* questions about processes of no capture */
-	int64_t refused_ns; /* when the last was logged; 0: none */
+	uint64_t refused;   /* questions about processes without a grant */
+	int64_t refused_ns; /* when that was last logged; 0: never */
 	unsigned restarts;  /* since window_ns */
 	int64_t window_ns;
 	bool done;
@@ -82,24 +82,24 @@ struct answer {
 	size_t nfds;
 };
 
-/* Passes a question on to a process that may wait for a target, as
- * readers_ask() does: 0 or -errno. */
+/* Passes a question on to a process that may wait for a target, like
+ * readers_ask(). Returns 0 or -errno. */
 typedef int opener_pass_on(struct opener *o, int client,
                            const struct host_ask *ask, int in);
 /*
- * Answers one question, after checking whether the client may ask it. A
- * question whose answer may have to wait for a target is passed on instead;
- * with NULL for pass_on this process waits.
+ * Answers one question, after checking that the client may ask it. If the
+ * answer may have to wait for a target, the question is passed on; if pass_on
+ * is NULL, this process waits.
  *
  *   Shape    in is the descriptor that came with it, or -1
  *   Owns     in stays the caller's; out->fds[out->nfds] become the caller's
- *   Errors   in out->reply; false when the question was passed on, and *out is
- *            no answer
+ *   Errors   in out->reply; returns false if the question was passed on: *out
+ *            is no answer then
  */
 bool opener_answer(struct opener *o, const struct host_ask *ask, int client,
                    int in, opener_pass_on *pass_on, struct answer *out);
 const char *opener_name(uint32_t op);
-/* Answers a question that was checked. */
+/* Answers a question that has been checked. */
 void opener_handle(struct opener *o, const struct host_ask *ask, int client,
                    int in, struct answer *out);
 /*

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define REFUSED_NS (60 * NS_PER_S) /* between two lines about it */
+#define REFUSED_NS (60 * NS_PER_S) /* between two log lines */
 
 static int (*const handlers[HOST_OPS])(struct opener *, const struct host_ask *,
                                        struct answer *) = {
@@ -47,21 +47,22 @@ opener_add_client(struct opener *o, int fd)
 	return 0;
 }
 
-/* Leaves only processes in the list that may be asked about. */
+/* Removes processes that may not be asked about from the list. */
 static void
 permit_list(struct opener *o, struct host_ask *ask)
 {
 	uint32_t n = 0;
 
 	if (ask->count > HOST_MAX_LIST)
-		return; /* which its handler refuses */
+		return; /* the handler refuses it */
 	for (uint32_t i = 0; i < ask->count; i++)
 		if (!grants_look(&o->grants, ask->list[i]))
 			ask->list[n++] = ask->list[i];
 	ask->count = n;
 }
 
-/* Whether this client may ask about that process: the scheduler about any. */
+/* Checks that the client may ask about the process. The scheduler may ask about
+ * any. */
 static int
 permit(struct opener *o, int client, struct host_ask *ask)
 {
@@ -84,9 +85,10 @@ permit(struct opener *o, int client, struct host_ask *ask)
 }
 
 /*
- * An analyser that does as it should asks about a process that is not granted
- * only by chance: where the capture has just ended, or the parents have. One
- * that was taken over would ask again and again.
+ * Counts and logs a refused question. A sound analyser rarely asks about a
+ * process without a grant: only when the capture, or the parents of the
+ * process, have just ended. One under an attacker's control would ask again
+ * and again.
  */
 static void
 note_refusal(struct opener *o, const struct host_ask *ask)
@@ -102,8 +104,8 @@ note_refusal(struct opener *o, const struct host_ask *ask)
 	         ops[ask->op].name, ask->pid, o->refused);
 }
 
-/* Checking takes processes out of the question's list that may not be asked
- * about. */
+/* Checks a question, and removes processes that may not be asked about from its
+ * list. */
 static int
 check(struct opener *o, struct host_ask *ask, int client)
 {
@@ -299,7 +301,7 @@ open_channel(struct opener *o, const struct host_ask *ask, struct answer *out)
 	if (rc)
 		return rc;
 	give(out, pair[0]);
-	if (opener_add_client(o, pair[1])) /* both then belong to the asker */
+	if (opener_add_client(o, pair[1])) /* both are the client's then */
 		give(out, pair[1]);
 	return 0;
 }

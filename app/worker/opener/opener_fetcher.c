@@ -10,8 +10,8 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-/* Opens what only this user may read, before the child becomes another one. A
- * file that is not there is the courier's to tell of. */
+/* Opens files that only this user may read, before the child changes its user.
+ * The courier reports files that are missing. */
 static struct fetch_secrets
 open_secrets(const struct conf *conf)
 {

@@ -1,9 +1,10 @@
 /*
- * Answers that hand out what belongs to a target: its files and memory. Whoever
- * runs the target, or may write to its file systems, has written all of it, and
- * named it: paths are followed within the target's root only, nothing but a
- * regular file is opened, and the analyser, in its sandbox, is the only reader.
- * Debug files are root's (worker.debug_dir) or the worker's own user's.
+ * Answers that hand out files and memory of a target. Their contents and names
+ * are untrusted: they are written by the target's user, or by anyone who may
+ * write to its file systems. So paths are followed within the target's root
+ * only, only regular files are opened, and only the analyser, in its sandbox,
+ * reads them. Debug files belong to root (worker.debug_dir) or to the worker's
+ * user.
  */
 #include "base/file.h"
 #include "opener.h"
@@ -27,7 +28,7 @@
 #define DWZ       ".dwz/" /* below the directory of debug files */
 #define COPY_STEP ((size_t)1 << 20)
 
-/* Those that linux/magic.h of Debian 12 lacks. */
+/* linux/magic.h of Debian 12 lacks these. */
 #define ZFS_SUPER_MAGIC 0x2fc12fc1
 #define BCACHEFS_MAGIC  0xca451a4e
 
@@ -66,8 +67,8 @@ reopen_regular(int place, int *out)
 }
 
 /*
- * True when the file system keeps its files on this machine. One that waits for
- * another machine or for a process (NFS, FUSE) may stop answering.
+ * True if the file system keeps its files on this machine. One that depends on
+ * another machine (NFS) or on a process (FUSE) may stop answering.
  *   Source   statfs(2)
  */
 static bool
@@ -115,8 +116,8 @@ copy_file(struct opener *o, int from, int *out)
 }
 
 /*
- * Hands a file out: a copy of it where its reader, who has more to do, could
- * be made to wait for good.
+ * Hands out a file, or a copy of it if reading the file itself might block the
+ * client for good.
  *   Owns     fd stays the caller's
  */
 static int
@@ -159,7 +160,7 @@ open_elf(int place, int *out)
 	return rc;
 }
 
-/* One of a target's. */
+/* Hands out a file of a target. */
 static int
 give_elf(struct opener *o, int place, struct answer *out)
 {
@@ -169,7 +170,7 @@ give_elf(struct opener *o, int place, struct answer *out)
 	return rc ? rc : give_file(o, fd, out);
 }
 
-/* One of the host's, whose file systems are trusted to answer. */
+/* Hands out a file of the host, whose file systems are trusted to answer. */
 static int
 give_host_elf(int place, struct answer *out)
 {
@@ -248,8 +249,8 @@ open_exe(struct opener *o, const struct host_ask *ask, struct answer *out)
 	return place < 0 ? place : give_elf(o, place, out);
 }
 
-/* Opens a shared debug file. The image chooses the name, so it may not lead
- * elsewhere; the asker compares the build-id. */
+/* Opens a shared debug file. The image chooses the name, so the name may not
+ * lead out of the directory; the client compares the build-id. */
 static int
 open_shared(const struct opener *o, const char *path, struct answer *out)
 {
@@ -290,7 +291,7 @@ open_kept(const struct opener *o, const struct host_ask *ask,
 	return place < 0 ? place : give_host_elf(place, out);
 }
 
-/* True for a file that the worker's user wrote, or root. */
+/* True for a file of the worker's user or of root. */
 static bool
 is_the_workers(const struct opener *o, int place)
 {
@@ -301,8 +302,8 @@ is_the_workers(const struct opener *o, int place)
 	        st.st_uid == (o->who.change ? o->who.uid : geteuid()));
 }
 
-/* The directory lies in the store as a rule, where the API's user may put one
- * of its own in its place: what another user wrote is not used. */
+/* Opens a file of the debuginfod cache. Its directory is usually in the store,
+ * where the API's user could replace it, so files of others are refused. */
 static int
 open_fetched(const struct opener *o, const struct host_ask *ask,
              struct answer *out)
@@ -385,8 +386,8 @@ same_owner(int32_t pid, int place)
 	return process.st_uid == file.st_uid ? 0 : -EACCES;
 }
 
-/* Hands out a file that the target wrote for profilers, by a path in its own
- * root. */
+/* Hands out a file that the target wrote for profilers, by its path in the
+ * target's root. */
 static int
 give_own(struct opener *o, int32_t pid, int root, const char *path,
          struct answer *out)
@@ -418,8 +419,8 @@ open_perfmap(struct opener *o, const struct host_ask *ask, struct answer *out)
 	return give_own(o, ask->pid, root, path, out);
 }
 
-/* Hands out a jitdump: its name must have the target's pid, and its start the
- * magic. */
+/* Hands out a jitdump: its name must contain the target's pid, and its contents
+ * must begin with the magic number. */
 int
 open_jitdump(struct opener *o, const struct host_ask *ask, struct answer *out)
 {
@@ -516,7 +517,7 @@ read_memory(struct opener *o, const struct host_ask *ask, struct answer *out)
 
 /*
  * Hands out more of a stack. The overlap proves that the stack is still the
- * sampled one, and keeps the asker from memory whose neighbour it has not seen.
+ * sampled one, and limits the client to memory next to bytes that it has.
  */
 int
 read_stack(struct opener *o, const struct host_ask *ask, struct answer *out)

@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SLACK_NS       (60 * NS_PER_S) /* beyond the time of a capture */
-#define MAX_GENERATION 64              /* steps up to who is granted */
+#define SLACK_NS       (60 * NS_PER_S) /* beyond a capture's duration */
+#define MAX_GENERATION 64              /* steps up to a granted process */
 
 /* --- processes ------------------------------------------------------------ */
 
@@ -21,8 +21,8 @@ struct kin {
 	int32_t parent, session;
 };
 
-/* The first thread's file, which tells as much of the process as the process's
- * own and does not add up what all its threads used. */
+/* Reads the file of the first thread: it has the same facts as that of the
+ * process, for which the kernel would sum up the usage of all threads. */
 static int
 read_kin(int32_t pid, struct kin *out)
 {
@@ -100,7 +100,7 @@ is_kept(const struct grant *g)
 	       g->what == WORKER_MAY_KEEP_MUTEX;
 }
 
-/* Index of the first row of a process, or where that would be. */
+/* Returns the index of the first row of a process, or where it would be. */
 static size_t
 first_of(const struct grants *g, int32_t pid)
 {
@@ -124,7 +124,7 @@ remove_row(struct grants *g, size_t i)
 	        (--g->n - i) * sizeof(g->rows[0]));
 }
 
-/* Takes out the one that ends first, unless none has an end. */
+/* Removes the grant that ends first; false if none has an end. */
 static bool
 make_room(struct grants *g)
 {
@@ -168,7 +168,7 @@ put(struct grants *g, const struct grant *new)
 	g->rows[i] = *new;
 }
 
-/* Takes back what is said of one id. */
+/* Revokes the grants of one id. */
 static void
 end_looks(struct grants *g, uint64_t of)
 {
@@ -180,7 +180,7 @@ end_looks(struct grants *g, uint64_t of)
 	g->n = n;
 }
 
-/* When the process began that is meant; 0: it is gone. */
+/* Returns the start time of the process that is meant; 0 if it is gone. */
 static uint64_t
 start_of(const struct msg_process *p)
 {
@@ -250,8 +250,8 @@ may_look(const struct grants *g, int32_t pid, const struct kin *k)
 	return grants_has(g, WORKER_MAY_LOOK, pid, k->start_time);
 }
 
-/* Who descends from another process has begun after it: one that has not is
- * somebody else's child by now, whose parent's number is used again. */
+/* True for a granted ancestor. If it began after the child, it is another
+ * process that got the pid of the child's parent. */
 static bool
 is_granted_elder(const struct grants *g, int32_t pid, const struct kin *child,
                  struct kin *out)
@@ -261,9 +261,8 @@ is_granted_elder(const struct grants *g, int32_t pid, const struct kin *child,
 }
 
 /*
- * The process that is granted and that another descends from; 0: none. All of a
- * session descend from its leader, whose number nobody else gets while it
- * lasts.
+ * Returns the granted ancestor of a process, or 0. Members of a session descend
+ * from its leader; the leader's pid is not reused while the session exists.
  */
 static int32_t
 find_elder(const struct grants *g, int32_t pid, const struct kin *of,
@@ -285,7 +284,7 @@ find_elder(const struct grants *g, int32_t pid, const struct kin *of,
 	return 0;
 }
 
-/* True when the pid was that of another process, which was granted. */
+/* True if the pid belonged to another process, which had a grant. */
 static bool
 had_looks(const struct grants *g, int32_t pid)
 {

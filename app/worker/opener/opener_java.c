@@ -56,8 +56,8 @@ be_asker(int32_t pid, pid_t parent, int pipe)
 
 /* --- the opener ----------------------------------------------------------- */
 
-/* Finds a row to use: one whose process was not asked recently, the least
- * recent first. */
+/* Finds a row to use: that of the JVM that was asked least recently. Errors:
+ * -EALREADY this one was asked recently; -EBUSY */
 static int
 find_row(struct java *j, const struct host_ask *ask, uint64_t start,
          struct java_asked **out)

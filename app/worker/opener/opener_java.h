@@ -2,11 +2,11 @@
  * Makes JVMs write the names of their compiled code to /tmp/perf-PID.map, if
  * their services allow it; the file is then read like any program's.
  *
- * A child asks each JVM. The child becomes the JVM's user, has no capability or
- * descriptor of the opener, can't be inspected by that user, and is killed by a
- * timer. The opener does not wait: the asker reads the result from a pipe,
- * which ends with the child. A JVM that was just asked is not asked again,
- * whatever the result.
+ * A separate child asks each JVM. It becomes the JVM's user, has no capability
+ * or descriptor of the opener, can't be inspected by that user, and is killed
+ * by a timer. The opener does not wait: the client reads the result from a
+ * pipe, which ends with the child. After a request, the JVM is not asked again
+ * for JAVA_LEAST_S or longer, whatever the result.
  */
 #pragma once
 
@@ -15,8 +15,8 @@
 
 #define JAVA_MAX_ASKED   256
 #define JAVA_MAX_AT_ONCE 8
-#define JAVA_LEAST_S     1 /* between two questions to a JVM */
-#define JAVA_WAIT_S      4 /* for a JVM to answer */
+#define JAVA_LEAST_S     1 /* between two requests to a JVM */
+#define JAVA_WAIT_S      4 /* for a JVM's answer */
 #define JAVA_KILL_S      6 /* until the child is killed */
 
 struct answer;
@@ -33,14 +33,14 @@ struct java {
 };
 
 /*
- * Answers HOST_JAVA: the pipe has one int32_t, 0 or an error of java_find() or
- * java_attach(), or it ends without one.
+ * Answers HOST_JAVA with a pipe, from which one int32_t can be read, 0 or an
+ * error of java_find() or java_attach(); nothing, if the child was killed.
  *
- *   Errors   -EPERM not granted, or the JVM is another user's and we can't
- *            change users; -ESRCH, -EALREADY asked recently, -EBUSY too many
- *            are being asked, -errno
+ *   Errors   -EPERM not granted, or the JVM is another user's and the opener
+ *            can't change users; -ESRCH, -EALREADY asked recently, -EBUSY too
+ *            many are being asked, -errno
  */
 MUST_CHECK int java_ask(struct java *j, const struct grants *granted,
                         const struct host_ask *ask, struct answer *out);
-/* Handles the end of a child, if it was one of these. */
+/* Handles the end of a child, if it is one that asks a JVM. */
 void java_child_ended(struct java *j, pid_t pid);

@@ -1,8 +1,8 @@
 /*
- * Reads pid files, many of which only their owner may read. A path was typed by
- * a person, and may lead through folders of any user: only links of root and of
- * this user are followed, only a regular file is opened, and only the number at
- * its start is handed out.
+ * Reads pid files, many of which only their owner may read. A person typed the
+ * path, and it may lead through folders of any user. So only links of root and
+ * of this user are followed, only a regular file is opened, and only the number
+ * at its start is handed out.
  */
 #include "opener.h"
 
@@ -53,7 +53,7 @@ follow(struct walk *w, int link)
 	return w->at < 0 ? -errno : 0;
 }
 
-/* Takes the next name off the path; false when there is none. */
+/* Takes the next name off the path; false at its end. */
 static bool
 next_name(struct walk *w, char out[static NAME_MAX + 1])
 {
@@ -93,8 +93,8 @@ walk(struct walk *w, const char *path)
 	return rc;
 }
 
-/* Parses the number. Other text may follow, as in PostgreSQL's files, but not
- * right after it. */
+/* Parses the number. Other text may follow, as in PostgreSQL's files, but only
+ * after white space. */
 static int
 number_of(const char *text, uint32_t *out)
 {

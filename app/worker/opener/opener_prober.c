@@ -12,10 +12,10 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-/* The programs that a child works with: of one kind. */
+/* The programs of a child; only those of its kind are set. */
 struct programs {
 	enum prober_of of;
-	unsigned budget; /* of each process, in thousandths of a CPU */
+	unsigned budget; /* per process, in thousandths of a CPU */
 	struct allocs allocs;
 	struct inuse inuse;
 };
@@ -37,7 +37,7 @@ programs_close(struct programs *p)
 		allocs_close(&p->allocs);
 }
 
-/* Keeps what the child needs open, and watches. */
+/* Closes all descriptors that the child does not need, and watches. */
 static void
 work(const struct programs *p, int socket, int hold, unsigned budget)
 {
@@ -114,7 +114,7 @@ start(struct prober *p, const struct programs *with, int *hold)
 	return 0;
 }
 
-/* Hands out what the client works with. */
+/* Moves the maps that the client may keep into fds[]; returns their number. */
 static size_t
 hand_out(struct programs *p, int *fds)
 {

@@ -1,8 +1,8 @@
 /*
- * Children of the opener that watch the functions of processes which allocate
- * memory (capture/allocs.h), and which release it, too (capture/inuse.h):
- * taking a probe away can last some 100 ms, and all probes are gone when the
- * child is.
+ * Children of the opener that place probes on the functions with which
+ * processes allocate memory (capture/allocs.h) and release it
+ * (capture/inuse.h). They are separate processes since removing a probe can
+ * take some 100 ms, and since the end of a child removes all its probes.
  */
 #pragma once
 
@@ -15,29 +15,29 @@ enum prober_of { PROBER_ALLOCS, PROBER_INUSE, PROBERS };
 
 struct prober {
 	pid_t pid;  /* 0: none */
-	int socket; /* to it */
-	int client; /* who asked for it */
+	int socket; /* to the child */
+	int client; /* whose probes they are */
 };
 
 /*
  * Starts a child for a client, in place of the last one.
  *
- *   Shape    fds: what ends the child when it is closed, outputs, threads that
- *            interpreters run; for memory in use also the maps of processes
- *            and of rows
- *   Units    percent of a CPU's time, which probes may cost each process
+ *   Shape    fds: one that ends the child when it is closed, then the maps of
+ *            outputs and of threads that interpreters run; for memory in use
+ *            also the maps of processes and of rows
+ *   Units    percent of a CPU that the probes may cost each process
  *   Owns     the descriptors are the caller's
  *   Errors   as allocs_open() and inuse_open(); -errno
  */
 MUST_CHECK int
 prober_start(struct prober all[static PROBERS], enum prober_of of, int client,
              int64_t percent, int fds[static PROBER_FDS], size_t *nfds);
-/* Returns 0 when the kernel takes the programs; else as prober_start(). */
+/* Checks that the kernel accepts the programs. Errors: as prober_start() */
 MUST_CHECK int prober_try(enum prober_of of);
-/* Passes a question of HOST_PROBE on, with its file; -ECHILD when there is no
- * child, -EINVAL. */
+/* Passes a HOST_PROBE question and its file on to the child. Errors: -ECHILD
+ * there is no child; -EINVAL */
 MUST_CHECK int prober_watch(const struct prober all[static PROBERS],
                             const struct host_ask *ask, int file);
-/* Ends children when their client has gone. */
+/* Ends the children of a client that is gone. */
 void prober_leave(struct prober all[static PROBERS], int client);
 void prober_child_ended(struct prober all[static PROBERS], pid_t pid);

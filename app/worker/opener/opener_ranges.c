@@ -1,7 +1,7 @@
 /*
- * Copies many ranges of a target's memory at once into a file of the asker. The
- * file is written, never mapped, since it may be truncated meanwhile. Their
- * contents are not parsed.
+ * Copies many ranges of a target's memory at once into a file of the client.
+ * The file is written, never mapped, since the client may truncate it
+ * meanwhile. The contents of the ranges are not parsed.
  */
 #include "capture/ranges.h"
 #include "opener.h"
@@ -10,7 +10,7 @@
 #include <sys/uio.h>
 
 #define IOVECS 1024                /* UIO_MAXIOV */
-#define ROOM   ((size_t)256 << 10) /* bytes in transit: they fit a cache */
+#define ROOM   ((size_t)256 << 10) /* bytes in transit; fits a CPU cache */
 
 struct ranges {
 	pid_t pid;
@@ -94,8 +94,8 @@ next_row(struct ranges *r)
 }
 
 /*
- * Records that the first n bytes of these could be read. A range that was read
- * in part is given up.
+ * Records that the first n bytes of these ranges could be read. The rest of a
+ * range that was read in part is given up.
  *   Source   process_vm_readv(2): elements are taken in order
  */
 static void

@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 
 #define MAX_MAPS ((size_t)16 << 20)
-#define TOUCH_S  2 /* for one word of a target */
+#define TOUCH_S  2 /* to read or write one word of a target */
 
 /* --- processes ------------------------------------------------------------ */
 
@@ -46,8 +46,8 @@ parse_line(char *text, struct line *out)
 }
 
 /*
- * True when a word lies among the variables of the program: in its file, mapped
- * private and writable, or in the memory that follows that and has no name.
+ * True if a word lies among the variables of the program: in a private writable
+ * mapping of its file, or in the anonymous mapping right after it.
  */
 static bool
 lies_in_variables(int32_t pid, uint64_t address)
@@ -77,7 +77,7 @@ lies_in_variables(int32_t pid, uint64_t address)
 	return false;
 }
 
-/* A child touches one word of a process, and tells how that went. */
+/* How a child accesses one word of a process. */
 enum touch { TOUCH_FIND, TOUCH_READ, TOUCH_WRITE };
 
 struct touched {
@@ -115,8 +115,8 @@ touch_in_child(enum touch how, int32_t pid, uint64_t address, uint64_t value,
 }
 
 /*
- * A page of the target may never arrive, and its maps may stay locked: a child
- * that the kernel ends in time waits for them.
+ * Accesses a word from a child, which the kernel kills if it takes too long: a
+ * page of the target may never arrive, and its maps may stay locked.
  *   Errors   -ETIMEDOUT; -EINVAL no variable of the program; -errno
  */
 static int
@@ -161,8 +161,8 @@ note(const struct rates *r, size_t i)
 	return n < 0 ? -errno : n == sizeof(r->rows[i]) ? 0 : -EIO;
 }
 
-/* Restores a rate, unless the process is gone, or another process wrote there
- * meanwhile. */
+/* Restores a rate, unless the process is gone, or the value there is no longer
+ * the written one. */
 static void
 take_back(const struct rate *row)
 {
@@ -209,9 +209,9 @@ replay(struct rates *r)
 }
 
 /*
- * True when nobody but this user, root as a rule, can have written what fd is:
- * the mode's bits for the group bound the entries of an access control list,
- * too, and a file of two names may have been linked here by another user.
+ * True if only this user, usually root, can have written to fd. The mode's bits
+ * for the group also bound the entries of an access control list. A file with
+ * two names may have been linked here by another user, and is refused.
  */
 static bool
 is_ours_alone(int fd, mode_t type)
@@ -225,7 +225,7 @@ is_ours_alone(int fd, mode_t type)
 
 /*
  *   Errors   -EACCES others may have written there; -EWOULDBLOCK another worker
- *            has it, and takes back its own; -errno
+ *            has it, and restores its rates; -errno
  */
 static int
 open_journal(const char *state_dir, int *out)
@@ -305,7 +305,7 @@ row_of(const struct rates *r, const struct host_ask *ask, uint64_t start)
 	return i;
 }
 
-/* Adds an owner to a rate that is written already. */
+/* Makes a client the owner of a rate that has been written. */
 static int
 join(struct rates *r, size_t i, int owner, uint32_t keep)
 {

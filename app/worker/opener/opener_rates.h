@@ -1,16 +1,17 @@
 /*
- * Writes the rates at which Go programs record blocking and waits for mutexes,
- * if their services allow it. Nothing else is ever written into a target.
+ * Sets the rates at which Go programs record blocking and waits for mutexes, if
+ * their services allow it. Nothing else is ever written into a target.
  *
  * The scheduler must have granted it (opener_grants.h). A rate replaces a 0 in
- * a variable of the program. The 0 is restored when the client that asked is
- * gone, for whatever reason, or, for continuous profiling, when the grant ends.
- * A journal lets the next opener do so when this one is killed; until then the
- * program keeps counting. Without the journal nothing is written.
+ * a variable of the program. The 0 is restored when the client that set the
+ * rate is gone, for whatever reason, or, for continuous profiling, when the
+ * grant ends. If the opener is killed, the program keeps counting until the
+ * next opener restores the 0, with the help of a journal. Without a journal
+ * nothing is written.
  *
- * The next opener obeys the journal with all its capabilities, so the journal
- * is in a directory that no other user may write to (state_dir of [worker]).
- * The store's folder belongs to the API as well.
+ * The next opener acts on the journal with all its capabilities, so the journal
+ * is in a directory to which no other user may write (state_dir of [worker]).
+ * The store's directory won't do: the API's user may write there.
  */
 #pragma once
 
@@ -37,7 +38,7 @@ struct rates {
 	int journal; /* -1: nothing may be written */
 	char boot_id[RATES_BOOT_ID];
 	struct rate rows[RATES_MAX];
-	uint32_t kept[RATES_MAX]; /* the grant that keeps it, too; 0: none */
+	uint32_t kept[RATES_MAX]; /* the grant that also keeps it; 0: none */
 	int64_t lapsed_ns;        /* when grants were last checked */
 };
 
@@ -46,10 +47,10 @@ void rates_open(struct rates *r, const struct conf *conf);
 /* Restores all rates. */
 void rates_done(struct rates *r);
 /*
- * Writes the rate that a client asks for with HOST_RATE.
- *   Errors   -EPERM not granted, or there is no journal; -EINVAL no rate, or no
+ * Sets the rate that a client asks for with HOST_RATE.
+ *   Errors   -EPERM not granted, or no journal; -EINVAL not a rate, or not a
  *            variable of the program; -EALREADY the program has set a rate;
- *            -EBUSY the maximum is reached; -errno
+ *            -EBUSY RATES_MAX is reached; -errno
  */
 MUST_CHECK int rates_write(struct rates *r, const struct grants *granted,
                            int owner, const struct host_ask *ask);
@@ -57,6 +58,6 @@ MUST_CHECK int rates_write(struct rates *r, const struct grants *granted,
 void rates_leave(struct rates *r, const struct grants *granted, int owner);
 /* Restores rates whose grant to keep them has ended. */
 void rates_lapse(struct rates *r, const struct grants *granted);
-/* Calls rates_lapse() once per second. Returns the ms until then, or -1 when
- * nothing is kept. */
+/* Calls rates_lapse() once per second. Returns the ms until the next call, or
+ * -1 when nothing is kept. */
 int rates_wait(struct rates *r, const struct grants *granted);

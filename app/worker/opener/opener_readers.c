@@ -15,7 +15,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 
-#define AGAIN_NS INT64_C(100000000) /* between looks at a slow one */
+#define AGAIN_NS INT64_C(100000000) /* between checks of a slow reader */
 
 /* A question to a reader, and its answer. */
 struct reader_ask {
@@ -105,7 +105,7 @@ start(struct opener *o, struct reader *r)
 	return 0;
 }
 
-/* One that has nothing to do: there are as many rows as clients. */
+/* Returns a reader that is not busy; there are as many rows as clients. */
 static struct reader *
 idle(struct readers *r)
 {
@@ -122,9 +122,10 @@ idle(struct readers *r)
 	return unused;
 }
 
-/* --- who made one wait ---------------------------------------------------- */
+/* --- subjects that made a reader wait ------------------------------------- */
 
-/* The start of a process takes a look into /proc, which is left for later. */
+/* Returns the subject of a question. The start time of a process is read from
+ * /proc only when it is needed. */
 static struct reader_of
 of(const struct host_ask *ask)
 {
@@ -162,7 +163,7 @@ is_held(const struct readers *r, struct reader_of who)
 	return false;
 }
 
-/* In place of the one that ends first. */
+/* Notes what a reader waited for, in place of the entry that ends first. */
 static void
 hold(struct readers *r, struct reader *reader)
 {
@@ -218,7 +219,7 @@ readers_ask(struct opener *o, int client, const struct host_ask *ask, int in)
 		return rc;
 	rc = row->pid ? msg_send(row->socket, &m, sizeof(m), &in, in >= 0)
 	              : -EPIPE;
-	if (rc) { /* there is none, or it has died */
+	if (rc) { /* not started yet, or dead */
 		clear(row);
 		rc = start(o, row)
 		             ?: msg_send(row->socket, &m, sizeof(m), &in,
@@ -320,7 +321,7 @@ give_up(struct opener *o, struct reader *row)
 	clear(row);
 }
 
-/* True for a reader that could run: its target does not make it wait. */
+/* True for a runnable reader: it waits for a CPU, not for its target. */
 static bool
 could_run(pid_t pid)
 {
@@ -332,7 +333,7 @@ could_run(pid_t pid)
 	       proc_parse_state(buf_str(&text)) == 'R';
 }
 
-/* True when an answer came while this process waited for a CPU. */
+/* True if an answer arrived while the opener waited for a CPU. */
 static bool
 has_answered(const struct reader *row)
 {

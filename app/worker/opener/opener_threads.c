@@ -1,9 +1,9 @@
 /*
  * Answers questions about the threads of a target. Names, memory and CPU time
- * are texts of the kernel, in which the target chooses only the name. Stacks
- * are read while the target runs on: the stack of a blocked thread does not
- * change, and the kernel tells where it is. A running thread is stopped while
- * its registers and stack are copied.
+ * are texts of the kernel, in which the target controls only the name. Stacks
+ * are read while the target runs: the stack of a blocked thread does not
+ * change, and the kernel reports its stack pointer. A running thread is stopped
+ * while its registers and stack are copied.
  */
 #include "base/clock.h"
 #include "base/file.h"
@@ -25,7 +25,7 @@
 #include <sys/uio.h>
 #include <sys/wait.h>
 
-/* Makes a descriptor from which b's bytes can be read. */
+/* Hands out a descriptor from which b's bytes can be read. */
 static int
 give_rows(const struct buf *b, struct answer *out)
 {
@@ -45,11 +45,10 @@ give_rows(const struct buf *b, struct answer *out)
 
 /* --- maps ----------------------------------------------------------------- */
 
-#define MAPS_MAX ((size_t)16 << 20) /* bytes of one process's */
+#define MAPS_MAX ((size_t)16 << 20) /* bytes, for one process */
 
-/* A copy: who reads the file itself waits while the target has its address
- * space locked, which a file system that does not answer makes it do for good.
- */
+/* Hands out a copy: a read of the file itself waits while the target has its
+ * address space locked, for good if a file system never answers the target. */
 int
 open_maps(struct opener *o, const struct host_ask *ask, struct answer *out)
 {
@@ -61,7 +60,7 @@ open_maps(struct opener *o, const struct host_ask *ask, struct answer *out)
 	(void)o;
 	if (ask->pid <= 0)
 		return -EINVAL;
-	/* A directory has a link per subdirectory, and two. */
+	/* A directory has two links, and one for each subdirectory. */
 	snprintf(path, sizeof(path), "/proc/%d/task", ask->pid);
 	if (!stat(path, &st) && st.st_nlink > 2)
 		out->reply.value = (uint32_t)st.st_nlink - 2;
@@ -131,7 +130,7 @@ list_names(struct opener *o, const struct host_ask *ask, struct answer *out)
 		struct host_thread row = {
 			.tid = (int32_t)strtol(entry->d_name, NULL, 10)};
 
-		if (row.tid > 0 && /* not . and .. */
+		if (row.tid > 0 && /* not . or .. */
 		    read_name(dirfd(dir), entry->d_name, row.name) &&
 		    (!ask->size ||
 		     read_inner_of(dirfd(dir), entry->d_name, &row.inner)))
@@ -207,16 +206,16 @@ read_usage(struct opener *o, const struct host_ask *ask, struct answer *out)
 #define TRIES        3      /* tries to find a thread at rest */
 #define STOP_WAIT_MS 50     /* for one thread to stop */
 #define STOP_SPIN_NS 100000 /* at first, without sleeping */
-#define STOP_MAX_S   2      /* for a whole batch */
+#define STOP_MAX_S   2      /* for the whole batch */
 
 /* --- a batch -------------------------------------------------------------- */
 
 /* A batch of threads while it is read. */
 struct thread_batch {
 	int32_t pid;
-	uint32_t count, room; /* threads; bytes of each one's stack */
+	uint32_t count, room; /* threads; stack bytes for each */
 	int task;             /* the directory of its threads */
-	int fd;               /* the file to hand out: */
+	int fd;               /* the file to hand out, mapped at map */
 	size_t size;
 	char *map;
 	struct thread_row *rows; /* start of map */
@@ -295,7 +294,7 @@ read_once(const struct thread_batch *b, int32_t tid, const char *name,
 }
 
 /*
- * Returns the stack pointer, the last word but one; 0 when the thread runs.
+ * Returns the stack pointer, the last but one word; 0 if the thread runs.
  *   Source   fs/proc/base.c, proc_pid_syscall(): "running", or "nr args sp
  *            pc", or "-1 sp pc"
  */
@@ -333,9 +332,9 @@ thread_copy_stack(const struct thread_batch *b, struct thread_row *row,
 #endif
 
 /*
- * Waits until the thread has stopped, or ended. It polls at first, since the
- * thread stops within microseconds, and would stay stopped longer if we slept
- * until we get a CPU again.
+ * Waits until the thread has stopped or ended. Polls at first, since the thread
+ * stops within microseconds: if this process slept, the thread would stay
+ * stopped until a CPU is free again.
  *   Errors   -ETIMEDOUT, -ECHILD
  */
 static int
@@ -375,8 +374,8 @@ copy_stopped(const struct thread_batch *b, struct thread_row *row)
 
 /*
  * Stops a thread, copies its registers and stack, and lets it run.
- *   Errors   -ETIMEDOUT: the thread may still stop, and then stays so until we
- *            end
+ *   Errors   -ETIMEDOUT: the thread may still stop, and stays stopped until
+ *            this process ends
  */
 static int
 stop_one(const struct thread_batch *b, struct thread_row *row)
@@ -427,10 +426,9 @@ any_unread(const struct thread_batch *b)
 }
 
 /*
- * Stops the threads that are THREAD_UNREAD, one after another, while registers
- * and stack are copied. A child does so and then exits: when a tracer ends, for
- * whatever reason, the kernel releases all its threads, so that none stays
- * stopped.
+ * Stops each thread that is THREAD_UNREAD while its registers and stack are
+ * copied. A child does so and then exits: when a tracer ends, for whatever
+ * reason, the kernel releases all its threads, so that none stays stopped.
  *
  *   Source   ptrace(2), PTRACE_SEIZE; PTRACE_O_EXITKILL is not set
  */
@@ -453,8 +451,8 @@ threads_stop(const struct thread_batch *b)
 
 /* --- threads at rest ------------------------------------------------------ */
 
-/* Facts that change whenever a thread runs: its place, and how often it ran
- * (which the kernel may not count). */
+/* Facts that change whenever a thread runs: where it is, and how often it ran
+ * (if the kernel counts that). */
 struct trace {
 	char call[sizeof(((struct thread_row *)0)->call)];
 	char ran[64];
@@ -467,8 +465,7 @@ look(int call, int ran, struct trace *out)
 	return read_text(call, out->call, sizeof(out->call));
 }
 
-/* Copies a stack; true when the thread was at rest from the first look to the
- * last. */
+/* Copies a stack. Returns true if the thread was at rest all the while. */
 static bool
 copy_at_rest(const struct thread_batch *b, struct thread_row *row, int call,
              int ran)

@@ -1,14 +1,13 @@
 /*
- * Notices a scheduler or an analyser that hangs.
+ * Kills a scheduler or an analyser that hangs.
  *
- * Both say ALIVE (host.def) several times in every [worker] watchdog. A part
- * that was silent for that long is killed: the opener starts an analyser anew,
- * and without its scheduler the worker ends, so that the service manager starts
- * it again. Any question counts as a sign of life, and a part that waits for
- * the opener's own answer is not silent. Time in which the opener itself did
- * not run counts for nobody. A part is watched from its first ALIVE on.
+ * Both send ALIVE (host.def) several times within [worker] watchdog. A part
+ * that is silent for that long is killed. The opener then starts a new analyser;
+ * without a scheduler the worker ends, and the service manager starts it again. Any question counts as a sign of life, and a part that waits for an
+ * answer of the opener is not silent. Time in which the opener itself did not
+ * run does not count. A part is watched from its first ALIVE on.
  *
- * While it runs, the opener tells the service manager so.
+ * The opener in turn notifies the service manager's watchdog.
  */
 #pragma once
 
@@ -16,12 +15,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define WATCHDOG_LOOKS 4 /* in the time that a part may be silent */
+#define WATCHDOG_LOOKS 4 /* while a part may be silent */
 
 struct opener;
 
 struct watchdog {
-	int64_t next_ns; /* of the next look; 0: none yet */
+	int64_t next_ns; /* time of the next look; 0: none yet */
 	struct watched {
 		bool watched, heard;
 		unsigned silent; /* looks since it was heard */

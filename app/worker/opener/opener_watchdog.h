@@ -2,8 +2,9 @@
  * Kills a scheduler or an analyser that hangs.
  *
  * Both send ALIVE (host.def) several times within [worker] watchdog. A part
- * that is silent for that long is killed. The opener then starts a new analyser;
- * without a scheduler the worker ends, and the service manager starts it again. Any question counts as a sign of life, and a part that waits for an
+ * that is silent for that long is killed. The opener then starts a new
+ * analyser; without a scheduler the worker ends, and the service manager starts
+ * it again. Any question counts as a sign of life, and a part that waits for an
  * answer of the opener is not silent. Time in which the opener itself did not
  * run does not count. A part is watched from its first ALIVE on.
  *

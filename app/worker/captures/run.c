@@ -1,4 +1,4 @@
-/* One run in the list of runs. */
+/* The life of one run in the list of runs. */
 #include "base/log.h"
 #include "runs_private.h"
 
@@ -102,8 +102,8 @@ runs_fail(struct runs *c, struct run *v, enum capture_error error,
 	runs_drop(c, v);
 }
 
-/* Makes a run, which owns *job from the start and frees it on
- * later failures. */
+/* Makes a run, which owns *job from then on, and frees it if a later step
+ * fails. */
 static struct run *
 run_new(struct runs *c, struct job *job, int64_t now_ns)
 {

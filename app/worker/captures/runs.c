@@ -29,7 +29,7 @@ runs_stop(struct runs *c, struct run *v)
 		log_warn("%s: the analyser takes no messages", v->ref.session);
 }
 
-/* Tells the opener what it may do to the processes while the capture runs. */
+/* Grants the opener the run's rights to its processes for its duration. */
 static int
 say_may(const struct runs *c, const struct run *v, const struct followed *now,
         int64_t now_ns)
@@ -120,7 +120,7 @@ follow(struct runs *c, struct run *v, const struct targets *targets,
 	v->stamp = f.stamp;
 }
 
-/* False for a snapshot, which nobody joins. */
+/* False for a snapshot: no process can join it. */
 static bool
 takes_time(const struct run *v)
 {
@@ -177,7 +177,7 @@ runs_wind_up(struct runs *c)
 
 /* --- messages and time ---------------------------------------------------- */
 
-/* Share of a capture's progress that is left for its finisher. */
+/* Share of the progress that is reserved for the finisher. */
 #define FINISH_SHARE 0.02
 
 union message {
@@ -211,8 +211,8 @@ take_progress(struct runs *c, const struct msg_progress *m)
 	v->phase = m->phase == WORKER_FINISHING ? "symbolizing" : "capturing";
 }
 
-/* Takes a DONE; false when its capture is not ours, or was
- * given up meanwhile. */
+/* Takes a DONE; false if it is not about a run, or the run was given up
+ * meanwhile. */
 static bool
 take_done(struct runs *c, const struct msg_done *m, int top_fd)
 {
@@ -247,7 +247,7 @@ runs_receive(struct runs *c)
 	return 0;
 }
 
-/* Renews a lease; *gone tells that the attempt does not count any more. */
+/* Renews a lease; *gone is set if the attempt was superseded or given up. */
 static int
 renew(struct runs *c, struct run *v, bool *gone)
 {

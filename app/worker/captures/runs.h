@@ -15,8 +15,8 @@
 
 #define CHECKPOINT_NS INT64_C(10000000000) /* between checkpoints */
 #define RENEW_NS      INT64_C(1000000000)  /* between renewals */
-#define HURRY_NS      INT64_C(200000000)   /* between renewals, in a hurry */
-/* Time after a capture's and its finisher's end: the analyser then hangs. */
+#define HURRY_NS      INT64_C(200000000)   /* the same while in a hurry */
+/* The analyser hangs if it is later than this with a finished capture. */
 #define OVERDUE_NS INT64_C(60000000000)
 #define TOP_MAX    ((size_t)1 << 20) /* bytes of topFunctions */
 
@@ -31,21 +31,21 @@ struct run {
 	int64_t samples, started_ns;
 	uint64_t ways; /* as in struct msg_start, unless fetched */
 	const char *phase;
-	bool cancelled;    /* cancelled by a client: partial results are kept */
+	bool cancelled;    /* by a client: partial results are kept */
 	bool stopping;     /* STOP was sent */
 	struct pull *pull; /* NULL: an engine of the analyser captures it */
 	uint64_t notes;    /* for its quality, beside those of the engine */
 	uint32_t may;      /* enum worker_may; 0: nothing */
-	uint64_t stamp;    /* of whom the analyser was told last */
-	struct followed_left left; /* the most that there were of each */
-	uint32_t late_before;      /* of struct followed, when it began */
+	uint64_t stamp;    /* of the processes last sent to the analyser */
+	struct followed_left left; /* maximum of each number so far */
+	uint32_t late_before;      /* late of struct followed, at the start */
 	uint32_t late;             /* since then */
 };
 
 struct fetch_answer;
 struct fetch_ask;
 struct service;
-/* Takes an answer of the fetcher that belongs to no capture, and its body. */
+/* Takes an answer of the fetcher that belongs to no run, and its body. */
 typedef void
 runs_other_fetched(void *arg, const struct fetch_answer *a, int *body);
 /* Takes a message of the analyser that belongs to no capture. Descriptors that
@@ -76,16 +76,16 @@ void runs_done(struct runs *c);
 /*
  * Starts a job's capture.
  *
- *   Shape    ways: those to try; may: what the opener may do to these
+ *   Shape    ways: the ways to try; may: what the opener may do to these
  *            processes, enum worker_may or 0
  *   Owns     *job is taken, also on failure
- *   Errors   -errno when the job will be taken over; a capture that fails at
- *            once is no error, since its job and the log have the reason
+ *   Errors   -errno: the job will be taken over. A capture that fails at once
+ *            is no error: its job and the log have the reason
  */
 MUST_CHECK int
 runs_start(struct runs *c, struct job *job, uint64_t ways, uint32_t may,
            const struct followed *now, int64_t now_ns);
-/* Makes sampling runs follow the processes that the last look found. */
+/* Makes runs that sample follow the processes that the last look found. */
 void runs_follow(struct runs *c, const struct targets *targets, int64_t now_ns);
 /*
  * Starts a capture that is fetched from net/http/pprof pages; there must be a
@@ -104,17 +104,17 @@ runs_fetch_ask(struct runs *c, const char *tenant, const char *base,
 enum capture_error runs_fetch_error(uint32_t e);
 /* Takes one message of the fetcher; -EPIPE when it is gone. */
 MUST_CHECK int runs_fetched(struct runs *c);
-/* Fails what the dead fetcher was asked for. */
+/* Handles the fetcher's death: fails the runs that waited for it. */
 void runs_fetcher_gone(struct runs *c);
 /* Takes one message of the analyser; -EPIPE when it is gone. */
 MUST_CHECK int runs_receive(struct runs *c);
 /* Renews leases, notices cancelled jobs, and asks for checkpoints. */
 MUST_CHECK int runs_tick(struct runs *c, int64_t now_ns);
-/* Handles the analyser's death; blamed is the capture it was
- * working on, or "". */
+/* Handles the analyser's death; blamed is the capture that it was working on,
+ * or "". */
 void runs_lost(struct runs *c, const char *blamed);
-/* Prepares the worker's stop: short captures go back to the queue, others end
- * now. */
+/* Prepares the stop of the worker: short captures return to the queue, others
+ * end now. */
 void runs_wind_up(struct runs *c);
 /* Ends a job that never became a capture. */
 MUST_CHECK int run_refuse(struct store *s, const struct job *job,

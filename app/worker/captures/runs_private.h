@@ -1,5 +1,5 @@
 /*
- * The parts of runs.h for the files of this folder only.
+ * The parts of runs.h that only the files of this folder use.
  */
 #pragma once
 
@@ -25,10 +25,11 @@ void runs_drop(struct runs *c, struct run *v);
 /* Sends STOP or CHECKPOINT, the latter with a descriptor. */
 MUST_CHECK int
 runs_tell(struct runs *c, const struct run *v, enum msg_type type, int fd);
-/* Says whom the analyser may look at for a run; NULL when the run has ended. */
+/* Grants the analyser access to a run's processes; NULL once the run has
+ * ended. */
 void runs_say_look(const struct runs *c, const struct run *v,
                    const struct followed *now);
-/* Ends a run now; does so once. */
+/* Ends a run now; further calls do nothing. */
 void runs_stop(struct runs *c, struct run *v);
 /*
  * Adds a run, with a blob to write to.
@@ -38,9 +39,9 @@ void runs_stop(struct runs *c, struct run *v);
  */
 MUST_CHECK int
 runs_add(struct runs *c, struct job *job, int64_t now_ns, struct run **out);
-/* Ends one that was cancelled before there was anything to keep. */
+/* Ends a run that was cancelled before there was anything to keep. */
 void runs_cancelled(struct runs *c, struct run *v);
-/* --- of one that is pulled: runs_pull.c ------------------------------- */
+/* --- runs that are fetched: runs_pull.c ------------------------------- */
 double runs_pull_progress(const struct run *v);
 /* Gives up a fetch; a finisher's work goes on. */
 void runs_pull_stop(struct runs *c, struct run *v);
@@ -55,11 +56,11 @@ void runs_fail(struct runs *c, struct run *v, enum capture_error error,
 /* Takes a DONE and its descriptor, which stays the caller's. */
 void runs_take(struct runs *c, struct run *v, const struct msg_done *done,
                int top_fd);
-/* Reads and checks the array of topFunctions; compact. */
+/* Reads the array of topFunctions, checks it, and writes it compactly. */
 MUST_CHECK int runs_read_top(int fd, struct buf *out);
 /*
- * Reads what a DONE without an error tells, and checks it.
- *   Shape    findings as of quality_json()
+ * Reads and checks the contents of a DONE without an error.
+ *   Shape    findings as in quality_json()
  *   Owns     strings of *out are in top and quality
  *   Errors   -EBADMSG, -errno
  */

@@ -139,8 +139,7 @@ runs_pull_ended(const struct run *v)
 
 /* --- reading -------------------------------------------------------------- */
 
-/* Copies a finisher's profile, which is not trusted to be as long as one can
- * be. */
+/* Copies a finisher's profile, whose length is not trusted. */
 static int
 copy_file(int from, int to)
 {
@@ -160,7 +159,8 @@ copy_file(int from, int to)
 	return 0;
 }
 
-/* Opens the output of the second step; the first step's result is there. */
+/* Opens the file for the second step's result, with a copy of the first step's
+ * if it is to be extended. */
 static int
 open_scratch(struct run *v)
 {
@@ -213,8 +213,8 @@ take_first(struct runs *c, struct run *v)
 	runs_take(c, v, &done, top);
 }
 
-/* Drops a failed second step: the profile of the first is good
- * without leaks. */
+/* Drops a failed second step: the first step's profile is complete but for
+ * leaks. */
 static void
 give_up_second(struct runs *c, struct run *v)
 {
@@ -273,7 +273,7 @@ runs_fetched(struct runs *c)
 	v = fetched_for(c, a.id);
 	if (v)
 		take_answer(c, v, &a, body);
-	else if (c->other_fetched) /* otherwise it was given up meanwhile */
+	else if (c->other_fetched) /* otherwise its run was given up */
 		c->other_fetched(c->other_arg, &a, &body);
 	return 0;
 }
@@ -289,10 +289,10 @@ runs_fetcher_gone(struct runs *c)
 			take_answer(c, c->items[i], &died, -1);
 }
 
-/* --- what was read -------------------------------------------------------- */
+/* --- results -------------------------------------------------------------- */
 
-/* Chooses the second step; PULL_STEPS when there is none. With few goroutines
- * the state of each is worth a request. */
+/* Chooses the second step, or PULL_STEPS for none. If there are few goroutines,
+ * another request fetches the state of each. */
 static enum pull_step
 second_step(const struct runs *c, const struct run *v,
             const struct msg_done *done)

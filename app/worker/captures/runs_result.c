@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define FINISH_TRIES 3 /* each waits for the lock as long as db.h says */
+#define FINISH_TRIES 3 /* each waits for the lock, see db.h */
 
 int
 runs_read_top(int fd, struct buf *out)
@@ -27,8 +27,7 @@ runs_read_top(int fd, struct buf *out)
 	return json_is_array(j) ? json_write(j, out) : -EBADMSG;
 }
 
-/* Returns the time since sampling began; 0, unknown, for a time that can't be.
- */
+/* Returns the time since sampling began; 0 (unknown) if it makes no sense. */
 static int64_t
 age_of(const struct msg_done *done)
 {
@@ -81,7 +80,7 @@ finish(struct runs *c, const struct run *v, const struct session_result *result,
 	return rc;
 }
 
-/* Seals the timeline; when that fails, the profile is stored without one. */
+/* Seals the timeline; if that fails, the profile is stored without it. */
 static const struct blob *
 seal_timeline(struct run *v, bool written, struct blob *out)
 {
@@ -122,7 +121,7 @@ take_profile(struct runs *c, struct run *v, const struct session_result *result,
 	runs_drop(c, v);
 }
 
-/* Stores a checkpoint; when that fails, the capture goes on. */
+/* Stores a checkpoint; if that fails, the capture goes on. */
 static void
 take_checkpoint(struct runs *c, struct run *v,
                 const struct session_result *result)

@@ -77,7 +77,7 @@ symbolizing_step(struct symbolizing *y, struct store *s, const char *host,
 
 /* --- from the analyser ---------------------------------------------------- */
 
-/* Updates the session's own report with the names found now. */
+/* Updates the session's quality report with the names found now. */
 static int
 new_quality(const struct symbolizing *y, const struct msg_done *done,
             struct buf *out)

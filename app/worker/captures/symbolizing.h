@@ -1,7 +1,7 @@
 /*
  * Symbolizes stored profiles again, one at a time: the analyser gets the old
  * profile and an empty file for the new one, which replaces the old in one
- * transaction. A worker that dies meanwhile leaves the old one.
+ * transaction. If the worker dies meanwhile, the old one stays.
  */
 #pragma once
 
@@ -18,12 +18,12 @@ struct symbolizing {
 /*
  * Starts the oldest request, unless one is in progress.
  *   Shape    analyser is a socket, or -1
- *   Errors   as the store, and as msg_send() to the analyser
+ *   Errors   those of the store, and of msg_send() to the analyser
  */
 MUST_CHECK int
 symbolizing_step(struct symbolizing *y, struct store *s, const char *host,
                  int analyser, int64_t now_ns, int64_t finish_ns);
-/* Takes a DONE; true when it was about symbolizing. */
+/* Takes a DONE; false when it is not about symbolizing. */
 bool symbolizing_take(struct symbolizing *y, struct store *s,
                       const struct msg_done *done, int top_fd);
 /* Leaves the request to the next worker. */

@@ -1,6 +1,6 @@
 /*
- * Reports services that are not profiled continuously because one worker takes
- * no more. The API shows them as problems, until there is room:
+ * Reports services that are not profiled continuously because the worker is at
+ * its limit. The API shows them as problems until there is room:
  *
  *	left_out_begin(&l);
  *	left_out_add(&l, tenant, service, type);   for each
@@ -10,7 +10,7 @@
 
 #include "watches.h"
 
-/* Services beyond this number are counted, but not named. */
+/* Services beyond this number are only counted. */
 #define LEFT_OUT_NAMED 256
 
 void left_out_begin(struct left_out *l);

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Time to wait for an answer beyond the time that it takes. */
+/* How long an answer may be late. */
 #define LATE_NS (120 * NS_PER_S)
 static size_t
 count(const struct periodics *t, enum periodic_state state)
@@ -35,7 +35,7 @@ periodic_rest(const struct periodics *t, struct periodic *v)
 	v->id[0] = '\0';
 }
 
-/* --- what comes of one ---------------------------------------------------- */
+/* --- results -------------------------------------------------------------- */
 
 void
 periodic_tell(struct periodics *t, struct periodic *v, enum capture_error e)
@@ -56,8 +56,8 @@ is_lasting(enum capture_error e)
 	       !strcmp(capture_error_code(e), "PermissionDenied");
 }
 
-/* Counts windows that are not made: their counts will be in the next one if a
- * reading is kept, or else are a gap. */
+/* Counts missed windows. If a reading is kept, the next window includes what
+ * they would have; otherwise they are a gap. */
 static void
 missed(const struct periodics *t, const struct periodic *v, int64_t n)
 {
@@ -180,7 +180,7 @@ periodics_done_one(struct periodics *t, const struct msg_done *m,
 	return true;
 }
 
-/* --- making one ----------------------------------------------------------- */
+/* --- captures ------------------------------------------------------------- */
 
 static int64_t
 seconds_of(const struct periodic *v)
@@ -326,7 +326,7 @@ periodic_first_time(const struct periodic *v, int64_t now_ns)
 	return now_ns + (int64_t)(h % (uint64_t)v->period_ns);
 }
 
-/* Sets the next turn; missed turns are not made up for. */
+/* Sets the next turn; missed turns are skipped. */
 static void
 next_time(struct periodics *t, struct periodic *v, int64_t now_ns)
 {

@@ -6,14 +6,14 @@
  *	continuous rows ─ periodics_load ─> periodics
  *	clock ─ periodics_step ─ START or FETCH, PULL ─> DONE ─> window
  *
- * A gauge (memory, goroutine) is read periodically; for a counter (alloc,
- * block, mutex) each window is the increase in its time. An endpoint takes that
- * time to answer. From outside, a counter is read in a moment and the reading
- * is kept; the next window is the increase since. Such windows have no gaps: a
- * turn that is late or fails makes the next window wider. A first reading gives
- * no window. Captures on demand have priority: nothing begins while the maximum
- * of them runs. A failing type is recorded in the store when its state changes,
- * not on every attempt.
+ * A gauge (memory, goroutine) is read periodically. For a counter (alloc,
+ * block, mutex), each window is the increase during its time. An endpoint
+ * measures that itself, and takes the whole time to answer. From outside, a
+ * counter is read in a moment, and the reading is kept: the next window is the
+ * increase since then. Such windows have no gaps: after a turn that is late or
+ * fails, the next window is wider. A first reading makes no window. Captures on
+ * demand have priority: nothing begins while the maximum of them runs. The
+ * store records when a type begins or ceases to fail, not every attempt.
  */
 #pragma once
 
@@ -22,9 +22,9 @@
 #include "worker/targets/targets.h"
 
 #define PERIODICS_MAX 512 /* types of services on one host */
-/* Part of WORKER_MAX_CAPTURES, beside WINDOWS_MAX and captures on demand. */
+/* Share of WORKER_MAX_CAPTURES, beside WINDOWS_MAX and captures on demand. */
 #define PERIODICS_MAKING 6
-/* Bound of all readings; each is less than READING_MAX_BYTES. */
+/* Limit of all readings together; each has at most READING_MAX_BYTES. */
 #define PERIODICS_READINGS_BYTES ((int64_t)256 << 20)
 
 enum periodic_state {
@@ -40,16 +40,16 @@ struct periodic {
 	char *tenant, *service;
 	const char *type;
 	char *url;     /* NULL: captured from outside */
-	uint64_t ways; /* from there, as in struct msg_start */
+	uint64_t ways; /* for url or outside, as in struct msg_start */
 	bool java;     /* WORKER_MAY_ASK has to be sent */
 	char series[ID_MAX];
 	bool gauge;
 	bool grows; /* a counter that is read from outside */
 	/* WORKER_MAY_KEEP_… to make the program count, or 0. */
 	uint32_t keep;
-	uint32_t kept_what;    /* enum worker_may, and */
-	struct followed *kept; /* the processes of the last message; NULL:
-	                         none */
+	/* The right and the processes of the last such message; NULL: none. */
+	uint32_t kept_what; /* enum worker_may */
+	struct followed *kept;
 	int reading; /* the last reading (capture/buckets.h); -1: none */
 	int64_t reading_bytes, read_ns;
 	int64_t period_ns;
@@ -57,7 +57,7 @@ struct periodic {
 	int64_t deadline_ns; /* of the capture in progress */
 	enum periodic_state state;
 	uint64_t fetch;  /* id */
-	uint32_t status; /* of HTTP */
+	uint32_t status; /* HTTP status */
 	int64_t asked_ms, asked_ns;
 	int fd;
 	enum capture_error error; /* of the last capture */
@@ -75,9 +75,8 @@ struct periodics {
 	void (*stored)(void *arg, const struct periodic *v);
 	struct periodic *items;
 	size_t n;
-	int64_t kept_ns;      /* when the opener was last told what to keep
-	                         counting */
-	bool ends;            /* only last readings begin from now on */
+	int64_t kept_ns;      /* when WORKER_MAY_KEEP_… was last sent */
+	bool ends;            /* from now on only last readings begin */
 	struct left_out left; /* types of services beyond PERIODICS_MAX */
 };
 
@@ -85,22 +84,22 @@ void periodics_done(struct periodics *t);
 /* Reads what to profile; captures in progress that are still wanted go on. */
 MUST_CHECK int
 periodics_load(struct periodics *t, const struct targets *targets);
-/* Stores finished profiles, and begins those that are due. */
+/* Stores finished profiles, and begins captures that are due. */
 void periodics_step(struct periodics *t, const struct targets *targets,
                     int64_t now_ns);
-/* Takes a DONE, and the reading among its descriptors; false when it belongs to
- * none of these. */
+/* Takes a DONE, and the reading among its descriptors; false if it is not about
+ * a periodic capture. */
 bool periodics_done_one(struct periodics *t, const struct msg_done *m,
                         int fds[static 2], int64_t now_ns);
-/* Takes an answer of the fetcher, and its body; false when it belongs to none
- * of these. */
+/* Takes an answer of the fetcher, and its body; false if it is not about a
+ * periodic capture. */
 bool periodics_fetched(struct periodics *t, const struct fetch_answer *a,
                        int *body, int64_t now_ns);
-/* Begins the end: counters are read for the last time, which takes until
- * periodics_wait() is false. */
+/* Prepares the stop: counters are read for the last time. This is over once
+ * periodics_wait() returns false. */
 void periodics_wind_up(struct periodics *t, int64_t now_ns);
 bool periodics_wait(const struct periodics *t);
-/* Handle the death of a process: the captures that it was
- * working on are lost. */
+/* Handle the death of a process: the captures that it was working on are
+ * lost. */
 void periodics_analyser_gone(struct periodics *t, int64_t now_ns);
 void periodics_fetcher_gone(struct periodics *t, int64_t now_ns);

@@ -1,5 +1,5 @@
 /*
- * Loads which types of which services are captured.
+ * Loads the types of services that are captured periodically.
  */
 #include "base/clock.h"
 #include "base/json.h"
@@ -64,7 +64,7 @@ same(struct periodics *t, const struct periodic *v)
 	return NULL;
 }
 
-/* True when this worker has to ask the endpoint, since only one worker may. */
+/* True if this worker asks the service's endpoint: only one worker does. */
 static bool
 is_ours(const struct periodics *t, const struct service *s)
 {
@@ -75,7 +75,7 @@ is_ours(const struct periodics *t, const struct service *s)
 	       !strcmp(host, t->windows->host);
 }
 
-/* Returns what the program is made to count, if its service allows it. */
+/* Returns what to make the program count, if its service allows that. */
 static uint32_t
 keep_of(const struct periodic *v, const struct service *s)
 {
@@ -173,7 +173,7 @@ periodics_load(struct periodics *t, const struct targets *targets)
 	left_out_begin(&t->left);
 	for (size_t i = 0; i < l.n && !rc; i++)
 		rc = add_row(t, targets, &l.items[i], items, &n);
-	/* items left here are not wanted any more */
+	/* the items that are left are no longer wanted */
 	for (size_t i = 0; i < t->n; i++)
 		if (t->items[i].service) {
 			periodic_tell(t, &t->items[i], CAPTURE_OK);

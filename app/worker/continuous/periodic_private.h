@@ -5,27 +5,27 @@
 
 #include "periodic.h"
 
-/* Time before the next try of a capture that will not work soon. */
+/* Delay after a failure that is likely to last. */
 #define PERIODICS_RETRY_NS (10 * 60 * NS_PER_S)
 
 #define NO_PERIODIC ((struct periodic){.fd = -1, .reading = -1})
 
-/* Back to idle, until the next time. */
+/* Makes v idle until its next turn. */
 void periodic_rest(const struct periodics *t, struct periodic *v);
-/* Says in the store that it fails, or does no longer, when that is news. */
+/* Records in the store that v fails or works again, when that changes. */
 void
 periodic_tell(struct periodics *t, struct periodic *v, enum capture_error e);
-/* Each has its own second of the period, on every host and start. */
+/* Returns the time of the first turn, at v's own second of the period. */
 int64_t periodic_first_time(const struct periodic *v, int64_t now_ns);
 
-/* --- what is kept on ------------------------------------------------------ */
+/* --- programs that are made to count -------------------------------------- */
 
-/* Tells the opener which processes have to count for v, for a limited time. */
+/* Has the opener keep v's processes counting, for a limited time. */
 MUST_CHECK int periodic_keep(struct periodics *t, struct periodic *v,
                              const struct targets *targets);
-/* Tells the opener that they need not count any more. */
+/* Lets v's processes stop counting. */
 void periodic_keep_end(struct periodics *t, struct periodic *v);
-/* Says it again, of all of which it was said. */
+/* Renews periodic_keep() for all that keep processes counting. */
 void periodics_keep(struct periodics *t, const struct targets *targets,
                     int64_t now_ns);
 
@@ -33,17 +33,17 @@ void periodics_keep(struct periodics *t, const struct targets *targets,
 
 /* Forgets the reading: the next one gives no window. */
 void periodic_forget(struct periodic *v);
-/* Forgets a reading that is so old that its window would be too wide to be of
- * use. */
+/* Forgets a reading that is so old that its window would be too wide to be
+ * useful. */
 void
 periodic_forget_old(struct periodics *t, struct periodic *v, int64_t now_ns);
-/* Keeps a reading, from which the next window starts; fd is taken. */
+/* Keeps a reading, at which the next window starts. Owns: fd is taken. */
 MUST_CHECK enum capture_error
 periodic_reading(struct periodics *t, struct periodic *v, int fd,
                  int64_t now_ns);
-/* Returns how long ago the processes of services were looked up. */
+/* Returns how many ms ago the processes of services were looked up. */
 uint32_t periodic_known_ms(const struct periodics *t, int64_t now_ns);
-/* Keeps a reading without processes: processes that begin later count from
- * their start. */
+/* Keeps a reading without processes, so that processes that begin later count
+ * from their start. */
 MUST_CHECK int
 periodic_nobody(struct periodics *t, struct periodic *v, int64_t now_ns);

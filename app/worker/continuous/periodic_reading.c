@@ -89,8 +89,8 @@ periodic_nobody(struct periodics *t, struct periodic *v, int64_t now_ns)
 
 /* --- programs that are made to count -------------------------------------- */
 
-/* Time for which a program is kept counting, and time between renewals: a
- * worker that dies can not end it, so it ends soon by itself. */
+/* A program is kept counting for a short time, which is renewed: so counting
+ * ends even if the worker dies. */
 #define KEEP_MS  30000
 #define AGAIN_NS (10 * NS_PER_S)
 
@@ -115,7 +115,7 @@ periodic_keep_end(struct periodics *t, struct periodic *v)
 	if (v->kept && worker_may(t->windows->events, v->kept_what, 0,
 	                          v->kept->pids, v->kept->starts, v->kept->n))
 		log_debug("%s: the opener takes no messages", v->service);
-	if (v->kept) /* another service may want it of these, too */
+	if (v->kept) /* other services may need these processes to count */
 		t->kept_ns = 0;
 	free(v->kept);
 	v->kept = NULL;

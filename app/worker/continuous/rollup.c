@@ -10,11 +10,11 @@
 
 #define STEP_NS    (5 * NS_PER_S)
 #define OVERDUE_NS (120 * NS_PER_S)
-/* Delay in which windows of a minute may still arrive. */
+/* How late windows of a minute may arrive. */
 #define LAG_MS (30 * MS_PER_S)
-/* Age from which a minute's shares are not reported. */
+/* Age of a minute beyond which its shares are not reported. */
 #define NEWS_MS (5 * 60 * MS_PER_S)
-/* Least samples of a minute to compute a share of. */
+/* Fewest samples of a minute from which shares are computed. */
 #define MIN_SAMPLES 20
 /* Most bytes in one batch; the rest follows in the next. */
 #define BATCH_BYTES ((int64_t)64 << 20)
@@ -84,8 +84,7 @@ write_piece(struct rollup *r, const struct window *w, uint32_t group, int fd)
 	                    ?: fd_write_all(fd, bytes.p, bytes.len);
 }
 
-/* Asks for functions' shares in recent minutes only, since old ones are no
- * news. */
+/* Asks for the shares of functions, but only in recent minutes. */
 static int
 write_functions(struct rollup *r, struct batch *b, const struct ripe *due,
                 int fd)
@@ -200,7 +199,7 @@ rollup_step(struct rollup *r, int64_t now_ns, int64_t wall_ms)
 		log_warn("rollups: %s", strerror(-rc));
 }
 
-/* --- what came of it ------------------------------------------------------ */
+/* --- results -------------------------------------------------------------- */
 
 static struct window_ask
 sum_of(const struct batch *b, const struct batch_group *g)
@@ -215,8 +214,8 @@ copy_sum(struct segment *to, const struct rollup_row *row, int data,
 	CLEANUP_BUF struct buf bytes = BUF_INIT((size_t)WINDOW_MAX_BYTES + 1);
 	char *p;
 
-	if (row->failed) /* it would fail again, and others must not wait for
-	                    it */
+	if (row->failed) /* it would fail again, and must not hold up
+	                    others */
 		log_warn("windows of %s can't be added up", w->series);
 	if (row->length > (uint64_t)WINDOW_MAX_BYTES ||
 	    row->offset > INT64_MAX / 2)
@@ -288,8 +287,8 @@ tell_shares(struct rollup *r, const struct rollup_row *rows)
 	}
 }
 
-/* Sums that could not be stored, on a full disk say, are made again; that is
- * told once as long as the reason stays. */
+/* Logs why sums could not be stored, for instance on a full disk, unless the
+ * reason is the last one. They will be made again. */
 static void
 note_stored(struct rollup *r, int rc)
 {

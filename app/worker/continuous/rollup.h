@@ -1,15 +1,15 @@
 /*
  * Adds up windows to minutes, hours and days: windows are read from segments,
- * summed by the analyser, and the sums stored beside them. There is one batch
- * at a time, of one level. A batch that is lost with a process is made again,
- * since nothing changes before its transaction.
+ * the analyser sums them, and the sums are stored beside them. There is one
+ * batch at a time, with windows of one level. A batch that is lost with a
+ * process is made again, since nothing changes before its transaction.
  */
 #pragma once
 
 #include "worker/ipc/messages.h"
 #include "store/window.h"
 
-/* The module that wants functions' shares of a minute; see triggers.h. */
+/* The module that wants the shares of functions in a minute: triggers.h. */
 struct rollup_asker {
 	void *arg;
 	size_t (*functions)(void *arg, const char *series,
@@ -27,7 +27,7 @@ struct rollup {
 	int64_t wall_ms; /* at the last step */
 	int64_t sent_ns; /* 0: no answer is pending */
 	struct batch *batch;
-	int stored; /* 0, or why the last sums were not: -errno */
+	int stored; /* 0, or why the last sums could not be stored: -errno */
 };
 #define ROLLUP_INIT            \
 	{                      \
@@ -35,9 +35,9 @@ struct rollup {
 	}
 
 void rollup_done(struct rollup *r);
-/* Sets another analyser, or -1: the last batch is lost. */
+/* Sets another analyser, or -1; a batch that it had is lost. */
 void rollup_analyser(struct rollup *r, int socket);
-/* Looks for rollups that are due, now and then, and has them summed. */
+/* Looks for rollups that are due from time to time, and has them summed. */
 void rollup_step(struct rollup *r, int64_t now_ns, int64_t wall_ms);
 /* Takes an answer to ROLLUP. Owns both descriptors, which may be -1. */
 void

@@ -1,4 +1,4 @@
-/* One watch: what the analyser and the store are told of it. */
+/* One watch: messages to the analyser, and its state in the store. */
 #include "base/clock.h"
 #include "base/log.h"
 #include "store/session.h"
@@ -19,7 +19,7 @@ windows_find(struct windows *w, const char *id)
 	return NULL;
 }
 
-/* --- what the analyser is told -------------------------------------------- */
+/* --- messages to the analyser --------------------------------------------- */
 
 int
 windows_send(const struct windows *w, enum msg_type type, const char *id)
@@ -31,7 +31,7 @@ windows_send(const struct windows *w, enum msg_type type, const char *id)
 	                       : msg_send(w->analyser, &m, sizeof(m), NULL, 0);
 }
 
-/* Says whom the analyser may look at for a watch; NULL when it has ended. */
+/* Grants access to a watch's processes; NULL once the watch has ended. */
 static int
 say_look(const struct windows *w, struct watch *v, const struct followed *now)
 {
@@ -61,13 +61,12 @@ watch(const struct windows *w, struct watch *v, const struct followed *now)
 
 	memcpy(m.id, v->id, sizeof(m.id));
 	memcpy(m.pids, now->pids, now->n * sizeof(*m.pids));
-	/* else it is gone, or comes to it later */
+	/* otherwise the analyser is gone, or busy: the next look retries */
 	if (!rc && !msg_send(w->analyser, &m, sizeof(m), NULL, 0))
 		v->stamp = now->stamp;
 }
 
-/* Logs processes that are left out, since windows have no
- * report of their own. */
+/* Logs that processes are left out, since windows have no quality report. */
 static void
 tell_left(struct watch *v, const struct followed *now)
 {
@@ -107,7 +106,7 @@ windows_follow(const struct windows *w, struct watch *v,
 	}
 }
 
-/* --- what is told of it --------------------------------------------------- */
+/* --- its state in the store ----------------------------------------------- */
 
 void
 windows_tell(struct windows *w, const struct continuous_problem *p,

@@ -44,8 +44,8 @@ is_full(const struct windows *w)
 	               w->conf->continuous_min_free;
 }
 
-/* Stops sampling; while there is no room, each window that is missed is
- * counted. */
+/* Stops sampling while the disk is nearly full, and counts the windows that are
+ * missed. */
 static void
 refuse(struct windows *w, int64_t now_ns)
 {
@@ -65,7 +65,7 @@ refuse(struct windows *w, int64_t now_ns)
 	w->counts.refused += (int64_t)w->n;
 }
 
-/* Lets the opener ask JVMs for names of the windows that are cut next. */
+/* Lets the opener ask JVMs for the names that the next windows need. */
 static void
 may_ask(const struct windows *w, const struct targets *targets)
 {

@@ -6,7 +6,7 @@
  *	clock ─ windows_step ─ CUT ─> analyser ─ WINDOWS ─> windows_take
  *	    ─> segment, profile_window rows
  *
- * Windows that can't be stored are kept and tried again, and none are cut
+ * Windows that can't be stored are kept and tried again. No others are cut
  * meanwhile, so that the next window is wider. While the disk is nearly full,
  * nothing is sampled. A gap is time that no window covers, whatever the cause.
  */
@@ -20,7 +20,7 @@
 #include "worker/ipc/messages.h"
 #include "worker/targets/targets.h"
 
-/* Part of WORKER_MAX_CAPTURES; the rest is for captures on demand, and for
+/* Share of WORKER_MAX_CAPTURES; the rest is for captures on demand and
  * periodic.h. */
 #define WINDOWS_MAX 50
 
@@ -32,13 +32,13 @@ struct watch {
 	char series[ID_MAX];
 	int64_t rate;
 	bool java;                /* WORKER_MAY_ASK has to be sent */
-	uint64_t stamp;           /* of struct following; 0: the analyser
-	                           * knows nothing of this watch */
-	bool looked_at;           /* WORKER_MAY_LOOK was said */
+	uint64_t stamp;           /* of struct following; 0: unknown to the
+	                           * analyser */
+	bool looked_at;           /* WORKER_MAY_LOOK was sent */
 	bool left;                /* some of its processes are left out */
-	int64_t retry_ns;         /* no retry before this time, after a
-	                             refusal */
-	enum capture_error error; /* with which it last ended */
+	int64_t retry_ns;         /* after a refusal: no retry before this
+	                             time */
+	enum capture_error error; /* the last one; CAPTURE_OK: it works */
 };
 
 /* A service that is left out; see left_out.h. */
@@ -50,7 +50,7 @@ struct left_one {
 };
 struct left_out {
 	struct left_one *items;
-	size_t named, n; /* named, and all */
+	size_t named, n; /* those in items, and all */
 };
 
 struct windows {
@@ -65,7 +65,7 @@ struct windows {
 	struct left_out left; /* services beyond WINDOWS_MAX */
 	size_t others;        /* number of other types, see periodic.h */
 	size_t others_left_out;
-	int others_rc;                 /* why the store did not accept them */
+	int others_rc;                 /* why the store rejected them */
 	struct continuous_host counts; /* windows since the start */
 	struct segment segment;
 	int64_t segment_ns; /* when the segment was begun */
@@ -83,9 +83,10 @@ struct windows {
 void windows_done(struct windows *w);
 /* Reads what to profile. Watches that stay are not interrupted. */
 MUST_CHECK int windows_load(struct windows *w, const struct targets *targets);
-/* Sets another analyser, which knows no watch; -1: it is gone. */
+/* Sets another analyser, which knows no watch yet; -1: it is gone. */
 void windows_analyser(struct windows *w, int socket);
-/* Reports new processes, cuts when it is time, and stores windows that wait. */
+/* Sends new processes to the analyser, cuts when it is time, and stores windows
+ * that wait. */
 void
 windows_step(struct windows *w, const struct targets *targets, int64_t now_ns);
 /* Takes an answer to CUT. Owns both descriptors, which may be -1. */
@@ -94,7 +95,7 @@ void windows_take(struct windows *w, const struct msg_windows *m, int data,
 /* Takes a DONE that names a watch; false when it does not. */
 bool
 windows_failed(struct windows *w, const struct msg_done *m, int64_t now_ns);
-/* Cuts for the last time; the answer is pending until cut_ns is 0. */
+/* Cuts for the last time; the answer has come once cut_ns is 0. */
 void windows_wind_up(struct windows *w, const struct targets *targets,
                      int64_t now_ns);
 /*
@@ -104,13 +105,13 @@ void windows_wind_up(struct windows *w, const struct targets *targets,
  */
 void windows_tell(struct windows *w, const struct continuous_problem *p,
                   enum capture_error *told, enum capture_error e);
-/* The state and all figures, to be published. */
+/* Describes the state and the counts, for the heartbeat. */
 void windows_describe(const struct windows *w, struct continuous_host *out);
 
 /* --- for periodic.h ------------------------------------------------------- */
 
-/* Returns the ways to sample a type of services of a kind all the time; 0: it
- * is captured again and again instead. */
+/* Returns the ways to sample a type all the time for services of a kind; 0 if
+ * the type is captured periodically instead. */
 uint64_t windows_ways(const char *service_kind, const char *type);
 /* True when c is enabled and has that type. */
 bool windows_wants(const struct continuous *c, const char *type);

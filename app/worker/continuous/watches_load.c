@@ -1,5 +1,5 @@
 /*
- * Loads which services are watched: rows of continuous that this host serves.
+ * Loads the services to watch: the rows of continuous that apply to this host.
  */
 #include "base/json.h"
 #include "left_out.h"
@@ -114,8 +114,8 @@ add(struct windows *w, const struct continuous *c, const struct service *s,
 	return rc;
 }
 
-/* Adds a watch, unless the profiles come from an endpoint, or are what programs
- * count of themselves. */
+/* Adds a watch, unless the profiles are fetched from an endpoint, or programs
+ * count the type themselves. */
 static int
 add_type(struct windows *w, const struct continuous *c, const struct service *s,
          const char *type, struct watch *items, size_t *n)
@@ -173,7 +173,7 @@ windows_load(struct windows *w, const struct targets *targets)
 
 	if (!rc)
 		rc = add_all(w, targets, &l, items, &n);
-	/* items left here are not wanted any more */
+	/* the items that are left are no longer wanted */
 	for (size_t i = 0; i < w->n; i++)
 		if (w->items[i].service) {
 			windows_tell_watch(w, &w->items[i], CAPTURE_OK);

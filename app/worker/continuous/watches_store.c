@@ -9,15 +9,15 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define SEGMENT_NS        (60 * NS_PER_S)
-#define MAX_ROWS          WORKER_MAX_CAPTURES
+#define SEGMENT_NS (60 * NS_PER_S)
+#define MAX_ROWS   WORKER_MAX_CAPTURES
 
 struct found {
 	struct window_ask asks[MAX_ROWS];
 	size_t n;
 };
 
-/* Said once: what failed is tried again with every step. */
+/* Logs a failure once, though every step tries again. */
 static void
 say(const struct windows *w, const char *what, const char *why)
 {
@@ -67,7 +67,7 @@ append(struct windows *w, const struct window_row *r, struct found *out)
 	int rc;
 
 	if (!v) {
-		w->counts.dropped++; /* not wanted any more */
+		w->counts.dropped++; /* the watch is gone */
 		return 0;
 	}
 	rc = p ? read_all(w, w->data, p, (int64_t)r->length, (int64_t)r->offset)
@@ -155,8 +155,8 @@ append_file(struct windows *w, int fd, struct window_ask *ask)
 	int rc;
 
 	if (size > WINDOW_MAX_BYTES)
-		size = 0; /* too large to keep: the window is stored without
-		             it */
+		size = 0; /* too large: the window is stored without its
+		             profile */
 	p = buf_reserve(&bytes, (size_t)size + 1);
 	rc = p ? read_all(w, fd, p, size, 0) : -ENOMEM;
 	if (rc)
@@ -223,8 +223,7 @@ windows_take(struct windows *w, const struct msg_windows *m, int data, int rows,
 		log_warn("windows: %s%s%s", capture_error_text(m->error),
 		         v ? ": " : "", v ? v->service : "");
 	if (v && m->error == CAPTURE_FINISH_DIED) {
-		windows_unwatch(w, v); /* otherwise it would fail the others,
-		                          too */
+		windows_unwatch(w, v); /* or it would make the others fail */
 		v->retry_ns = now_ns + 10 * 60 * NS_PER_S;
 		windows_tell_watch(w, v, m->error);
 	}

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define UNASKED_MS 1000 /* to the next poll, where a reply says nothing */
+#define UNASKED_MS 1000 /* to the next poll if a reply does not say */
 
 /* --- when ----------------------------------------------------------------- */
 
@@ -28,7 +28,7 @@ agent_wait_ms(const struct agent *a, int64_t now_ns, int max_ms)
 	return ms > 1 ? (int)ms : 1;
 }
 
-/* --- what is said of it --------------------------------------------------- */
+/* --- logging -------------------------------------------------------------- */
 
 static void
 poll_failed(struct agent *a, const char *why, int64_t now_ns)
@@ -60,7 +60,7 @@ send_poll(struct agent *a, const struct agent_held_list *l, int64_t now_ns)
 	                      AGENT_ORDER_MAX, fd, &a->poll);
 }
 
-/* A profile that can't be read is not sent, and the centre is told of that. */
+/* Reports to the centre that a profile can't be read, instead of sending it. */
 static int
 unreadable(struct agent *a, const struct agent_held *h, int rc)
 {
@@ -99,7 +99,7 @@ read_orders(struct agent *a, int body, int64_t *out_poll_ms)
 	          : agent_take_orders(a, buf_str(&text), text.len, out_poll_ms);
 }
 
-/* The centre has what the poll told. */
+/* Notes that the centre has what the poll reported. */
 static void
 note_told(struct agent *a, int64_t now_ns)
 {
@@ -155,8 +155,9 @@ find(struct agent *a, const char *session, struct agent_held_list *l,
 	return rc ? rc : *out ? 0 : -ENOENT;
 }
 
-/* A result that was stored, or is of no use, goes; one that can't be stored
- * stays here, and the centre hears of that instead. */
+/* Handles the answer to a result. One that the centre has stored or does not
+ * want is removed here; one that it can't store stays, and its failure is sent
+ * instead. */
 static int
 settle(struct agent *a, const struct fetch_answer *f, int body)
 {
@@ -240,7 +241,7 @@ agent_courier_gone(struct agent *a, int64_t now_ns)
 
 /* --- time ----------------------------------------------------------------- */
 
-/* Tells the centre of a look as soon as it is over. */
+/* Reports a look to the centre as soon as it is over. */
 static int
 follow_look(struct agent *a, int64_t now_ns)
 {
@@ -258,7 +259,7 @@ follow_look(struct agent *a, int64_t now_ns)
 	return 0;
 }
 
-/* Ends what the centre does not want, and sends what it waits for. */
+/* Removes results that the centre does not want, and sends the others. */
 static int
 send_ended(struct agent *a, const struct agent_held_list *l, int64_t now_ns)
 {

@@ -1,4 +1,4 @@
-/* How a host asks its centre, and what it says when that fails. */
+/* Requests of a host to its centre, and messages when they fail. */
 #include "agent_parts.h"
 
 #include "base/clock.h"
@@ -11,11 +11,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FIRST_MS 1000  /* the first pause after a failure, */
-#define MOST_MS  60000 /* and the longest: each is twice the last one */
+#define FIRST_MS 1000  /* the first pause after a failure; */
+#define MOST_MS  60000 /* each is twice the one before, up to this */
 #define SAID_MAX 200
 
-/* Up to a tenth more or less, so that hosts do not ask all at once. */
+/* Varies ms by up to a tenth, so that hosts do not ask at the same time. */
 int64_t
 agent_jitter_ns(int64_t ms)
 {
@@ -59,7 +59,7 @@ agent_read_answer(int body)
 	return json_loadb(buf_str(&text), text.len, 0, NULL);
 }
 
-/* Reads what the centre said beside its status; the bytes are a stranger's. */
+/* Reads the message of an error reply. The reply is untrusted. */
 static void
 read_message(int body, char out[static SAID_MAX])
 {
@@ -72,7 +72,6 @@ read_message(int body, char out[static SAID_MAX])
 			*p = ' ';
 }
 
-/* Says why an answer is not the one that was hoped for. */
 void
 agent_why_not(const struct fetch_answer *f, int body, char *out, size_t size)
 {

@@ -1,4 +1,4 @@
-/* Windows of continuous profiling, as a host sends them to its centre. */
+/* Sends windows of continuous profiling to the centre. */
 #include "agent_parts.h"
 
 #include "base/clock.h"
@@ -12,12 +12,12 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define LOOK_NS (5 * NS_PER_S) /* between two looks for what is due */
-#define AHEAD_NS                                                    \
-	(3600 * NS_PER_S) /* for which a clock is taken to be ahead \
+#define LOOK_NS (5 * NS_PER_S) /* between two searches for due windows */
+#define AHEAD_NS \
+	(3600 * NS_PER_S) /* how long the clock is assumed ahead \
 	                   */
-/* Hosts of a fleet come one after the other within this, counted from the end
- * of a minute. */
+/* Within this time after the end of a minute, each host of a fleet sends at its
+ * own time. */
 #define MINUTE_SPREAD_MS (20 * MS_PER_S)
 
 static void
@@ -28,7 +28,7 @@ failed(struct agent *a, const char *why, int64_t now_ns)
 	a->blocks_ns = now_ns + agent_pause_ns(a->block_failures);
 }
 
-/* Moves on behind a block: the centre has it, or there is none. */
+/* Moves the cursor past a block that the centre has, or that has no windows. */
 static int
 done(struct agent *a, const char *tenant, const struct block_span *b)
 {
@@ -52,7 +52,7 @@ send_bytes(struct agent *a, const char *tenant, const struct block_span *b,
 	return 0;
 }
 
-/* Sends what is due of a tenant. Returns 1 when something is under way. */
+/* Sends a tenant's windows that are due. Returns 1 if a block was sent. */
 static int
 send_tenant(void *arg, const char *tenant)
 {
@@ -102,8 +102,8 @@ agent_send_blocks(struct agent *a, int64_t now_ns)
 	}
 }
 
-/* Reads the centre's time out of a refusal of that kind; -1 when it is another
- * one. */
+/* Reads the centre's time from a refusal of this kind; -1 if the refusal is of
+ * another kind. */
 static int64_t
 read_cursor(int body, const char *kind)
 {
@@ -117,8 +117,9 @@ read_cursor(int body, const char *kind)
 	return json_is_integer(cursor) ? json_integer_value(cursor) : -1;
 }
 
-/* This host's clock is ahead of the centre's: windows are sent once the
- * centre's is at their time. Clocks are set right: so for an hour only. */
+/* Notes that this host's clock is ahead of the centre's: windows are sent once
+ * the centre's clock has reached their time. Expires after AHEAD_NS, since
+ * clocks are corrected. */
 static void
 note_ahead(struct agent *a, int64_t most_ms, int64_t now_ns)
 {
@@ -143,7 +144,7 @@ agent_take_block(struct agent *a, const struct fetch_answer *f, int body,
 	if (!f->error && f->status == 409) {
 		int64_t cursor_ms = read_cursor(body, "BlockOverlaps");
 
-		/* this store is not the one that sent what the centre has */
+		/* the centre's windows were sent from another store */
 		stored = cursor_ms > b.start_ms && cursor_ms < b.end_ms;
 		b.end_ms = stored ? cursor_ms : b.end_ms;
 		note_ahead(a, read_cursor(body, "BlockAhead"), now_ns);

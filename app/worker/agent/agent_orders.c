@@ -1,4 +1,4 @@
-/* Does what a host's centre wants; the bytes come from another machine. */
+/* Carries out the centre's orders, which are untrusted. */
 #include "agent_parts.h"
 
 #include "base/json.h"
@@ -19,7 +19,7 @@
 #define LEASE_MOST_MS 3600000
 #define BYTES_MIN     (INT64_C(1) << 16)
 
-/* A text without control characters; NULL when it is none. */
+/* Returns a text without control characters, or NULL. */
 static const char *
 text_of(const json_t *j, const char *name, size_t max)
 {
@@ -33,7 +33,7 @@ text_of(const json_t *j, const char *name, size_t max)
 	return s;
 }
 
-/* A number, or the nearest within bounds. */
+/* Returns a number, or the bound that is nearest to it. */
 static int64_t
 number_of(const json_t *j, const char *name, int64_t min, int64_t max)
 {
@@ -66,7 +66,7 @@ is_name(const char *s)
 	return s && id_valid("", s);
 }
 
-/* False when something is missing; strings of *out are its own in any case. */
+/* Returns false if a member is missing; *out owns its strings in any case. */
 static bool
 read_service(const json_t *j, struct service *out)
 {
@@ -104,8 +104,8 @@ is_types(const json_t *list)
 	return true;
 }
 
-/* Reads the continuous profiling of a service, whose name *out borrows; no
- * types: there is none. False for one that is ill-formed. */
+/* Reads the continuous profiling of a service, whose name *out borrows; without
+ * it, *out has no types. Returns false if it is malformed. */
 static bool
 read_continuous(const json_t *service, const struct service *v,
                 struct continuous *out)
@@ -115,7 +115,7 @@ read_continuous(const json_t *service, const struct service *v,
 
 	*out = (struct continuous){0};
 	if (!types)
-		return true; /* none, or a centre of a release before */
+		return true; /* none, or the centre is of an older release */
 	if (!is_types(types))
 		return false;
 	*out = (struct continuous){
@@ -174,7 +174,7 @@ take_services(struct agent *a, const json_t *reply)
 	if (rc)
 		return rc;
 	snprintf(a->generation, sizeof(a->generation), "%s", generation);
-	a->processes = 0; /* rows of a service that is new are not there */
+	a->processes = 0; /* the centre has no rows of a new service */
 	a->changed = true;
 	return 0;
 }
@@ -204,7 +204,7 @@ read_job(const json_t *j, struct agent_job *out)
 	        !strcmp(out->origin, SESSION_SAMPLY));
 }
 
-/* A job that can't be taken now is given again by the next poll. */
+/* Takes a job. If that fails, the next poll's reply has the job again. */
 static int
 take_job(struct agent *a, const json_t *j)
 {
@@ -213,7 +213,7 @@ take_job(struct agent *a, const json_t *j)
 
 	if (!rc)
 		rc = agent_take(a->store, a->host, &job);
-	if (rc == -ENOENT) { /* its service is not here */
+	if (rc == -ENOENT) { /* this host lacks its service */
 		log_warn("centre: %s: no service '%s' here", job.session,
 		         job.service);
 		a->generation[0] = '\0';
@@ -271,7 +271,7 @@ drop(struct agent *a, const struct agent_held *h)
 	return agent_drop(a->store, h->tenant, h->session);
 }
 
-/* Does something with each session of a list that is held here. */
+/* Calls a function for each listed session that this host holds. */
 static int
 each_held(struct agent *a, const json_t *reply, const char *name,
           int (*fn)(struct agent *a, const struct agent_held *h))
@@ -297,7 +297,7 @@ each_held(struct agent *a, const json_t *reply, const char *name,
 	return rc;
 }
 
-/* --- all of it ------------------------------------------------------------ */
+/* --- the reply ------------------------------------------------------------ */
 
 static int
 take_look(struct agent *a, const json_t *reply)

@@ -1,4 +1,4 @@
-/* Writes the body by which a host tells its centre how it is. */
+/* Writes the body with which a host reports its state to the centre. */
 #include "agent_parts.h"
 
 #include "base/clock.h"
@@ -10,10 +10,10 @@
 #include <errno.h>
 #include <string.h>
 
-#define LINE_MAX_BYTES 1024 /* of a command line that is told */
+#define LINE_MAX_BYTES 1024 /* of a command line */
 #define TOLD_NS        (60 * NS_PER_S)
-#define WAITING_NS     (30 * NS_PER_S) /* between two looks at what waits */
-#define TELL_MAX       INT64_C(9999999999999) /* of times, as params.def has it */
+#define WAITING_NS     (30 * NS_PER_S)        /* between counts of what waits */
+#define TELL_MAX       INT64_C(9999999999999) /* time in ms, as in params.def */
 
 /* --- jobs ----------------------------------------------------------------- */
 
@@ -66,7 +66,7 @@ put_line(struct buf *out, const char *key, const char *s)
 	char line[LINE_MAX_BYTES + 1];
 	size_t n = strnlen(s, LINE_MAX_BYTES);
 
-	/* not in the middle of a character */
+	/* don't cut a character in two */
 	while (n && s[n] && ((unsigned char)s[n] & 0xc0) == 0x80)
 		n--;
 	for (size_t i = 0; i < n; i++)
@@ -103,7 +103,7 @@ put_tree(struct buf *out, const struct process_tree *t)
 	json_close(out, '}');
 }
 
-/* Writes "processes" and "trees", as far as a poll has room. */
+/* Writes "processes" and "trees" as far as they fit into a poll. */
 static int
 write_processes(struct agent *a, struct buf *out)
 {
@@ -124,8 +124,8 @@ write_processes(struct agent *a, struct buf *out)
 	return rc ? rc : buf_err(out);
 }
 
-/* Tells processes when they have changed, and now and then in any case: the
- * centre may have forgotten them. */
+/* Writes the processes if they have changed, and from time to time in any case,
+ * since the centre may have lost them. */
 static int
 put_processes(struct agent *a, int64_t now_ns, struct buf *out)
 {
@@ -181,7 +181,7 @@ clamp(int64_t v, int64_t max)
 	return v < 0 ? 0 : v < max ? v : max;
 }
 
-/* Tells the clock here and what waits to be sent. */
+/* Writes the time of this host's clock, and what waits to be sent. */
 static int
 put_waiting(struct agent *a, const struct agent_held_list *l, int64_t now_ns,
             struct buf *out)

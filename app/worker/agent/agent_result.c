@@ -1,4 +1,4 @@
-/* Makes the body by which a host sends its centre a result. */
+/* Makes the body with which a host sends a result to the centre. */
 #include "agent_parts.h"
 
 #include "base/file.h"
@@ -17,7 +17,7 @@
 #define PIECE_BYTES    65536
 
 struct result_part {
-	int fd; /* -1: there is none */
+	int fd; /* -1: no file */
 	int64_t bytes;
 };
 

@@ -33,8 +33,8 @@ interrupt(int signal)
 	(void)signal;
 }
 
-/* Waits for the lock, since an earlier worker that was killed may still be
- * dying. */
+/* Waits for the lock, since a worker that was killed may take some time to
+ * end. */
 static int
 lock_within(int fd, unsigned seconds)
 {
@@ -50,9 +50,9 @@ lock_within(int fd, unsigned seconds)
 	return rc == -EINTR ? -EEXIST : rc;
 }
 
-/* One lock per host: hosts may share a directory. The API's user may make or
- * remove the file, and so keep the worker from starting, but nothing is read of
- * it, and no link is followed. */
+/* Takes the lock of this host; hosts may share a directory. The API's user may
+ * create or remove the file, and so keep the worker from starting, but the file
+ * is never read, and no link is followed. */
 static int
 lock_host(const char *dir, const char *host, int *out)
 {

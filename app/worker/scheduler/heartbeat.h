@@ -20,7 +20,7 @@ struct worker_self {
  * Becomes the worker of this host.
  *
  *   Owns     worker_self_done(out)
- *   Errors   -errno, -EEXIST when another worker runs; with one line in *why
+ *   Errors   -errno, with one line in *why; -EEXIST another worker runs
  */
 MUST_CHECK int worker_self_init(const struct conf *conf,
                                 struct worker_self *out, struct buf *why);

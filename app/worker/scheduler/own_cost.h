@@ -1,5 +1,5 @@
 /*
- * The cost of the worker itself to its host.
+ * The worker's own cost to its host.
  */
 #pragma once
 
@@ -9,10 +9,9 @@
 
 /*
  * Writes the member "cost" of a heartbeat: CPU time in seconds and resident
- * bytes of the process `parent` and its children together. Time of processes
- * that have ended is not counted; pages that processes share count in each.
- * Without the kernel's list of children (CONFIG_PROC_CHILDREN) it is that of
- * the parent alone.
- *   Shape    proc_fd: /proc
+ * bytes of the process `parent` and its children together. Processes that have
+ * ended do not count; shared pages count in each process. Only the parent
+ * counts if the kernel does not list children (CONFIG_PROC_CHILDREN).
+ *   Shape    proc_fd is the directory /proc
  */
 void own_cost_json(int proc_fd, pid_t parent, struct buf *out);

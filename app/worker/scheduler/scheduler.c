@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/signalfd.h>
 
-/* --- how the parts know each other ---------------------------------------- */
+/* --- connections between the parts ---------------------------------------- */
 
 static void
 periodic_stored(void *arg, const struct periodic *v)
@@ -150,7 +150,7 @@ prepare(struct scheduler *s, struct buf *why)
 {
 	int rc = worker_self_init(s->conf, &s->self, why);
 
-	/* its sandbox lets it connect to no server again */
+	/* the sandbox prevents later connections to a server */
 	if (!rc && db_is_remote(s->conf->store_database)) {
 		buf_puts(why, "[store] database names a server, which only the "
 		              "API uses: the worker needs a stoker.conf "

@@ -16,13 +16,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FRESH_NS    INT64_C(200000000) /* processes known this long are */
+#define FRESH_NS    INT64_C(200000000) /* age at which a look is fresh */
 #define SECONDS_MAX 3600
 #define SCAN_NS     INT64_C(1000000000)
 #define LOOK_NS     INT64_C(100000000)
-/* On a host with very many processes looking at them costs: at most this
- * part of a CPU, and more of it while somebody waits for a capture, whose
- * service may be restarted. */
+/* On hosts with very many processes, looks cost at most 1/SCAN_SHARE of a CPU,
+ * or 1/SCAN_SHARE_WAITING while captures run, whose services may be restarted.
+ */
 #define SCAN_SHARE         2000
 #define SCAN_SHARE_WAITING 100
 
@@ -65,8 +65,8 @@ scheduler_event(struct scheduler *s)
 	return n == 0 || n == -ECONNRESET ? -EPIPE : n < 0 ? (int)n : 0;
 }
 
-/* Reads which capture the analyser was working on. The page may be wrong, if
- * the analyser was malicious or died while writing. */
+/* Reads which capture the analyser was working on. The page may be wrong if the
+ * analyser was malicious or died while it wrote. */
 static void
 read_blame(int fd, char out[static ID_MAX])
 {
@@ -144,10 +144,10 @@ scan(struct scheduler *s, int64_t now_ns, int64_t age_ns)
 /* --- jobs that wait ------------------------------------------------------- */
 
 /*
- * Code and reason, when a job can't become a capture; NULL when it can. Jobs
- * and services are rows that the API's user may have written, whatever they
- * say: type, time and rate are bounded here, and processes by the scope that
- * stoker.conf gives the tenant (worker/targets/match.h).
+ * Returns the error code of a job that can't become a capture, with the reason;
+ * NULL if it can. The API's user may have written anything into jobs and
+ * services, so type, time and rate are bounded here, and processes by the
+ * tenant's scope in stoker.conf (worker/targets/match.h).
  */
 static const char *
 objection(const struct job *j, const struct followed *now,
@@ -178,7 +178,7 @@ objection(const struct job *j, const struct followed *now,
 }
 
 /* Writes why a service that matches processes outside of the scope is refused,
- * with the line of this host's stoker.conf that would hold them. */
+ * with the line of this host's stoker.conf that would include them. */
 static const char *
 scope_line(const struct scheduler *s, const struct service *v, struct buf *out)
 {
@@ -194,8 +194,7 @@ scope_line(const struct scheduler *s, const struct service *v, struct buf *out)
 	                    : buf_str(out);
 }
 
-/* Returns what the service allows the opener to do for a
- * capture; 0: nothing. */
+/* Returns the rights that the service gives the opener for a capture, or 0. */
 static uint32_t
 may(const struct service *service, uint64_t ways)
 {
@@ -314,7 +313,7 @@ start_any(struct scheduler *s, struct job *j, int64_t now_ns)
 	return start(s, j, &service, now_ns);
 }
 
-/* Starts queued jobs as far as there is room. */
+/* Starts queued jobs while there is room. */
 static int
 claim(struct scheduler *s, int64_t now_ns)
 {
@@ -334,7 +333,7 @@ claim(struct scheduler *s, int64_t now_ns)
 
 /* --- everything that is due ----------------------------------------------- */
 
-/* Answers surveys; true in *out while there are some. */
+/* Answers surveys; *out: there were some. */
 static int
 answer_surveys(struct scheduler *s, int64_t now_ns, bool *out)
 {
@@ -350,7 +349,7 @@ answer_surveys(struct scheduler *s, int64_t now_ns, bool *out)
 	                                 &s->targets.reader, &s->procs);
 }
 
-/* Looks for a start that found no process of its service. */
+/* Looks at processes for a start that found none of its service. */
 static int
 look_for_start(struct scheduler *s, int64_t now_ns)
 {
@@ -364,8 +363,8 @@ look_for_start(struct scheduler *s, int64_t now_ns)
 	return rc ?: worker_looked(&s->store, s->self.host, at);
 }
 
-/* Looks have a cost, and any operator may ask for them: LOOK_NS is the least
- * time between two. */
+/* Looks at processes on request, once per LOOK_NS: a look has a cost, and any
+ * operator may ask for one. */
 static int
 look_if_wanted(struct scheduler *s, int64_t now_ns)
 {
@@ -380,7 +379,7 @@ look_if_wanted(struct scheduler *s, int64_t now_ns)
 	return rc;
 }
 
-/* Takes up changes in the database: services, and jobs to cancel. */
+/* Handles changes in the database: services, and cancelled jobs. */
 static int
 follow(struct scheduler *s, int64_t now_ns)
 {
@@ -494,8 +493,8 @@ scan_age_ns(const struct scheduler *s)
 	return age_ns > SCAN_NS ? age_ns : SCAN_NS;
 }
 
-/* Talks to the centre; what came of it is no other connection's commit, and so
- * is not seen as a change. */
+/* Talks to the centre. Jobs and services that come of it are committed by this
+ * connection, and so do not count as changes of the data's version. */
 static void
 ask_centre(struct scheduler *s, int64_t now_ns)
 {
@@ -510,7 +509,7 @@ scheduler_step(struct scheduler *s, int64_t now_ns)
 {
 	int rc = store_refresh(&s->store);
 
-	if (rc) { /* no work without the store: leases expire meanwhile */
+	if (rc) { /* without the store there is no work: leases expire */
 		report("store", rc);
 		return;
 	}

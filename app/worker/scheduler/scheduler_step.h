@@ -1,5 +1,5 @@
 /*
- * The scheduler's state, and its work at each turn.
+ * The scheduler's state, and the work that it does at each turn.
  */
 #pragma once
 
@@ -40,11 +40,11 @@ struct scheduler {
 	bool fetcher_wanted; /* MSG_FETCHER is awaited */
 	bool courier_wanted; /* MSG_COURIER is awaited */
 	int signal_fd;       /* SIGTERM, SIGINT */
-	int64_t version;     /* of the data, as last seen */
+	int64_t version;     /* of the store's data, as last seen */
 	int64_t scanned_ns;  /* when processes were last looked up */
 	bool unmatched;      /* processes or services changed since */
-	bool look_wanted;    /* a start or a survey may ask for a look */
-	int64_t look_ns;     /* when such a request was last served */
+	bool look_wanted;    /* a start or a survey may want a look */
+	int64_t look_ns;     /* when such a wish was last granted */
 	int64_t cost_ns;     /* CPU time of that look */
 	int64_t stop_by_ns;  /* 0: not stopping */
 };

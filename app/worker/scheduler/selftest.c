@@ -19,11 +19,11 @@
 #define TRY_CPUS        64    /* CPUs, one of which must be online */
 #define KALLSYMS_SAMPLE 16384 /* bytes; hundreds of symbols */
 #define INIT_PID        1
-#define TRY_PROCESSES   64 /* that may refuse before all are held to */
+#define TRY_PROCESSES   64 /* if all of these refuse, all others would */
 
 #define UNIT "systemctl edit stoker-worker"
-/* Fixes write to a file whose name sorts last, since the last file that sets a
- * value counts. */
+/* The fix writes to a file whose name sorts last, since the last file that sets
+ * a value wins. */
 #define SYSCTL(setting, then) \
 	"echo " setting " >>/etc/sysctl.d/zz-stoker.conf && " then
 #define SYS_ADMIN                                                        \
@@ -88,8 +88,8 @@ read_facts(int proc_fd)
 	return f;
 }
 
-/* True when a capability is missing. CAP_SYS_ADMIN includes rights that later
- * got capabilities of their own: capabilities(7). */
+/* True if a capability is missing. CAP_SYS_ADMIN includes rights that later
+ * became separate capabilities: capabilities(7). */
 static bool
 lacks(const struct trial *t, int cap)
 {
@@ -192,7 +192,7 @@ try_events(const struct trial *t, struct finding *out)
 	return rc;
 }
 
-/* Asks for programs in the kernel, and closes them. */
+/* Asks for programs in the kernel, and closes their descriptors. */
 static int
 ask_programs(const struct trial *t, const struct host_ask *ask)
 {
@@ -238,8 +238,8 @@ try_waits(const struct trial *t, struct finding *out)
 	return rc;
 }
 
-/* Tries one of the kernel's probes; a program that loads the library needs
- * none. inuse: those that watch releases, too. */
+/* Tries the kernel's probes of allocations, and of releases if inuse; a program
+ * that loads libstoker-heap needs none. */
 static int
 try_probes(const struct trial *t, bool inuse, struct finding *out)
 {
@@ -356,8 +356,8 @@ close_dir(DIR **d)
 		closedir(*d);
 }
 
-/* True for the opener and its children: one that answers may always read
- * itself. */
+/* True for the opener and its children: the opener may always read itself, so
+ * they prove nothing. */
 static bool
 is_of_the_worker(int proc_fd, int32_t pid)
 {
@@ -372,8 +372,8 @@ is_of_the_worker(int proc_fd, int32_t pid)
 	        parent == getppid());
 }
 
-/* Returns the answer for the first process of others that does not refuse, or
- * else why. */
+/* Asks about other processes until one can be examined. Returns 0, or why if
+ * none can. */
 static int
 ask_of_any(const struct trial *t, const struct host_ask *ask, int why)
 {
@@ -400,9 +400,9 @@ ask_of_any(const struct trial *t, const struct host_ask *ask, int why)
 }
 
 /*
- * Asks about process 1, which every host has. In a container it may be a
- * process from outside that cannot be examined: then any other will do, unless
- * a capability is missing that even the worker's own processes need.
+ * Asks about process 1, which every host has. In a container, it may be a
+ * process from outside that can't be examined: then any other process will do,
+ * unless a capability is missing that even the worker's own processes need.
  */
 static int
 ask_of_another(const struct trial *t, const struct host_ask *ask)
@@ -600,8 +600,8 @@ static int (*const tries[CHECKS])(const struct trial *, struct finding *) = {
 	[CHECK_RINGS] = try_rings,   [CHECK_STORE] = try_store,
 };
 
-/* How long until a check runs again. A kernel does not get in a minute what it
- * lacks, but a disk may be full by then. */
+/* Returns the time until a check runs again. A kernel does not gain a feature
+ * within a minute, but a disk may fill up. */
 static int64_t
 wait_ns(enum check c, const struct finding *f, int rc)
 {

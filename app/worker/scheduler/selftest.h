@@ -1,12 +1,12 @@
 /*
- * The worker tries everything that captures will need, with the same questions
- * to the opener that captures ask, and keeps a finding for each.
+ * Tries everything that captures need, with the questions to the opener that
+ * captures ask, and keeps a finding for each check.
  *
- * The checks run when the worker starts, and then every SELFTEST_NS, that of
- * the store every SELFTEST_STORE_NS, since disks fill up while it runs. One
- * that fails runs again with each heartbeat, so that a repair is noticed within
- * seconds, unless the kernel lacks what it tries (-EOPNOTSUPP): no setting
- * mends that, and some checks take the opener half a second.
+ * The checks run when the worker starts, and then every SELFTEST_NS; that of
+ * the store every SELFTEST_STORE_NS, since disks fill up. A check that fails
+ * runs again with each heartbeat, so that a repair is noticed within seconds,
+ * unless the kernel lacks a feature (-EOPNOTSUPP): no setting can change that,
+ * and some checks take the opener half a second.
  */
 #pragma once
 
@@ -26,8 +26,8 @@ struct selftest {
 	const int *proc_fd;              /* directory /proc */
 	struct finding findings[CHECKS]; /* of part "worker" */
 	int64_t due_ns[CHECKS];          /* 0: never run */
-	int64_t next_ns;                 /* the first of them */
-	int64_t hurried_ns;              /* when selftest_soon() had its way */
+	int64_t next_ns;                 /* the earliest of due_ns */
+	int64_t hurried_ns;              /* last effect of selftest_soon() */
 };
 
 /*
@@ -37,13 +37,13 @@ struct selftest {
 MUST_CHECK int selftest_step(struct selftest *t, int64_t now_ns);
 /*
  * Runs one check at once.
- *   Errors   -errno with the finding; -EPIPE without one: the opener is gone
+ *   Errors   -errno, with the finding; -EPIPE, without one: the opener is gone
  */
 MUST_CHECK int
 selftest_try(const struct selftest *t, enum check c, struct finding *out);
-/* Has all checks run at the next step, since a capture has failed and one of
- * them may show the cause. Whoever asks for captures that fail gets that once
- * in SELFTEST_SOON_NS. */
+/* Has all checks run at the next step, since a capture has failed and a check
+ * may find the cause. Has an effect once per SELFTEST_SOON_NS, whatever clients
+ * start. */
 void selftest_soon(struct selftest *t, int64_t now_ns);
-/* Writes the worker's findings as member "checks" of an object. */
+/* Writes the findings as the member "checks" of an object. */
 void selftest_json(const struct selftest *t, struct buf *out);

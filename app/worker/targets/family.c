@@ -13,7 +13,7 @@ family_done(struct family *f)
 	*f = (struct family){0};
 }
 
-/* Finds the parent. When the parent has ended, its pid may belong to a process
+/* Finds the parent. If the parent has ended, its pid may belong to a process
  * that started later than the child. */
 static const struct proc *
 parent_of(const struct proc_table *procs, const struct proc *p)
@@ -65,8 +65,8 @@ family_clear(struct family *f)
 	memset(f->met, 0, f->procs->n * sizeof(*f->met));
 }
 
-/* Puts the children of a row on the stack, the one with the
- * lowest pid on top. */
+/* Puts the children of a row on the stack, the one with the lowest pid on
+ * top. */
 static size_t
 put_aside(struct family *f, size_t at, size_t n)
 {

@@ -1,8 +1,8 @@
 /*
  * Descendants of processes, as seen in one look.
  *
- * A process whose parent has ended counts as an origin: the kernel gives it to
- * init, or to a process that asked for orphans, and forgets its parent.
+ * A process whose parent has ended has no ancestors here: the kernel makes it a
+ * child of init, or of a process that adopts orphans, and forgets its parent.
  */
 #pragma once
 
@@ -12,8 +12,8 @@ struct family {
 	const struct proc_table *procs;
 	uint32_t *first,
 		*next;     /* child, sibling: index of a row + 1; 0: none */
-	uint32_t *waiting; /* room for a walk */
-	bool *met;         /* visited by this walk or an earlier one */
+	uint32_t *waiting; /* stack of a walk */
+	bool *met;         /* visited since family_clear() */
 };
 
 /*
@@ -24,7 +24,7 @@ MUST_CHECK int family_init(const struct proc_table *procs, struct family *out);
 void family_done(struct family *f);
 #define CLEANUP_FAMILY CLEANUP(family_done)
 
-/* Called with a descendant; false skips its own descendants. */
+/* Called with a descendant. False skips the processes that descend from it. */
 typedef bool family_seen(void *arg, const struct proc *p);
 /* Visits all descendants of row at, each once until family_clear(). */
 void family_walk(struct family *f, size_t at, family_seen *seen, void *arg);

@@ -1,7 +1,7 @@
 /*
- * Keeps the analyser informed about the processes of a running capture: new
- * processes match the service, and some that the capture followed from their
- * fork on turn out not to belong to it.
+ * Keeps the analyser informed about the processes of a running capture: those
+ * that newly match the service, and those that the capture followed since their
+ * fork but that turn out not to belong to the service.
  */
 #pragma once
 
@@ -10,14 +10,14 @@
 struct following {
 	const char *tenant, *service, *id; /* id of the capture or watch */
 	int64_t ordinal;
-	uint64_t stamp; /* of the processes that the analyser was last told;
-	                   0: none */
+	uint64_t stamp; /* of the processes last sent to the analyser; 0:
+	                   none */
 };
 
 /*
- * Tells the analyser which processes to follow and to leave, if any changed.
+ * Sends the analyser the processes to follow and to leave, if any changed.
  *
- *   Shape    now is of the same service and ordinal
+ *   Shape    now belongs to the same service and ordinal
  *   Errors   as msg_send(); the next call repeats what was not sent
  */
 MUST_CHECK int

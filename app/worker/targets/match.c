@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DELETED " (deleted)" /* follows the path of a replaced program */
+#define DELETED " (deleted)" /* after the path of a replaced program */
 
 static int
 kind_of(const char *kind)
@@ -127,8 +127,8 @@ match_is_own(const struct proc *p)
 	return false;
 }
 
-/* True for a command that gives the pattern to stoker, such as the shell or
- * the sudo around "stoker service add NAME --cmdline PATTERN". */
+/* True for a command that passes the pattern to stoker, such as a shell or sudo
+ * that runs "stoker service add NAME --cmdline PATTERN". */
 static bool
 gives_pattern(const struct match *m, const struct proc *p)
 {

@@ -62,8 +62,8 @@ proc_table_find(const struct proc_table *t, int32_t pid)
 	return find(t, pid);
 }
 
-/* The kernel writes these files; name and command line in them are of the
- * process's choice, and any user may run one. */
+/* Reads a file of a process. The kernel writes it, but the process, which may
+ * be any user's, chooses its name and command line. */
 static int
 read_proc(const struct proc_table *t, int32_t pid, const char *file,
           struct buf *out)
@@ -75,7 +75,7 @@ read_proc(const struct proc_table *t, int32_t pid, const char *file,
 	return file_read(t->proc_fd, path, out);
 }
 
-/* Reads the start of a command line, which may have megabytes. */
+/* Reads the start of a command line, which may be megabytes long. */
 static int
 read_cmdline(const struct proc_table *t, struct proc *p)
 {
@@ -113,7 +113,7 @@ read_exe(const struct proc_table *t, struct proc *p)
 {
 	char link[HOST_MAX_PATH] = "";
 
-	/* a kernel thread has neither */
+	/* a kernel thread has neither command line nor executable */
 	if (*p->cmdline && t->exe_link(t->arg, p->pid, link))
 		link[0] = '\0';
 	p->exe = strdup(link);
@@ -136,7 +136,7 @@ read_rest(const struct proc_table *t, struct proc *p, struct buf *text,
 		rc = read_exe(t, p);
 	if (rc)
 		return rc;
-	/* a file that can't be read now is tried again */
+	/* an executable that can't be read now is tried again */
 	p->read_ns = *p->cmdline && !*p->exe ? now_ns - PROC_FRESH_NS : now_ns;
 	return 0;
 }
@@ -178,7 +178,7 @@ read_stat(const struct proc_table *t, struct proc *p, struct buf *text)
 	return rc ? rc : proc_parse_parent(buf_str(text), &p->parent);
 }
 
-/* Fills p by reading, or from the last scan. */
+/* Fills p from its files or from the last scan. */
 static int
 look(struct proc_table *t, struct proc *p, struct buf *text, int64_t now_ns)
 {
@@ -203,7 +203,7 @@ look(struct proc_table *t, struct proc *p, struct buf *text, int64_t now_ns)
 		take_over(p, old);
 	else
 		rc = read_rest(t, p, text, now_ns);
-	p->parent = parent; /* changes when the parent ends */
+	p->parent = parent; /* may have changed, since a parent may end */
 	p->looked_ns = now_ns;
 	return rc;
 }

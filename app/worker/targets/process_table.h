@@ -1,15 +1,16 @@
 /*
  * A table of this host's processes, with the facts that matches use.
  *
- * Processes mostly change their program while they are young, and otherwise the
- * table changes only when the kernel assigns or frees a pid: without either, a
- * scan reads one small file in all. Otherwise it reads the directory and one
- * small file of each new or young process, and of every process each
- * PROC_CALM_NS. The other files are read when a process has a new name, and
- * again, since a program that restarts itself keeps pid, start time and name:
- * with each scan in its first PROC_NEW_NS, since a child has its parent's unit
- * and user until both are changed, then every PROC_CALM_NS while it is young,
- * and every PROC_FRESH_NS later.
+ * Processes rarely change their program except while they are young, and
+ * otherwise the table changes only when the kernel assigns or frees a pid. If
+ * neither is possible, a scan reads one small file in all. Otherwise it reads
+ * the directory and one small file of each new or young process, and every
+ * PROC_CALM_NS one of each process. The other files of a process are read when
+ * it has a new name. They are also read again, since a program that restarts
+ * itself keeps pid, start time and name: in each scan during its first
+ * PROC_NEW_NS, since a child has its parent's unit and user until both are
+ * changed, then every PROC_CALM_NS while it is young, and every PROC_FRESH_NS
+ * later.
  */
 #pragma once
 
@@ -42,19 +43,18 @@ struct proc {
 
 struct proc_table {
 	int proc_fd; /* directory of /proc */
-	/* Reads the link /proc/PID/exe, for callers that may not. */
+	/* Reads the link /proc/PID/exe, which this process may not read. */
 	int (*exe_link)(void *arg, int32_t pid, char *out);
 	void *arg;
 	struct proc *items; /* by pid */
 	size_t n;
-	/* From the last scan: number of threads, and last pid. */
+	/* The number of threads and the last pid, from the last scan. */
 	char tasks[PROC_TASKS];
 	int64_t scanned_ns; /* when the directory was read */
 	bool young;         /* some processes are young */
 };
 
 void proc_table_done(struct proc_table *t);
-/* Scans. Returns 1, or 0 when nothing is new; on -errno the
- * table is unchanged. */
+/* Scans. Returns 1, 0 if nothing is new, or -errno: the table is unchanged. */
 MUST_CHECK int proc_table_scan(struct proc_table *t, int64_t now_ns);
 const struct proc *proc_table_find(const struct proc_table *t, int32_t pid);

@@ -7,18 +7,18 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A survey while it is answered. */
+/* State while a survey is answered. */
 struct search {
 	const struct proc_table *procs;
 	const struct conf_tenant *scope;
 	struct match match;
-	bool all; /* there is no match: whatever may be profiled */
+	bool all; /* no match: lists all that may be profiled */
 	struct buf *out;
 	int64_t matching, refused;
 };
 
-/* True for a process that another of the same program and unit has started, and
- * which is listed: who chooses among all processes looks for the first one. */
+/* True if a listed process of the same program and unit has started this one:
+ * people who choose among all processes look for the first of them. */
 static bool
 is_worker_of_one(const struct search *s, const struct proc *p)
 {
@@ -35,7 +35,8 @@ is_wanted(const struct search *s, const struct proc *p)
 	              : match_process(&s->match, p);
 }
 
-/* Writes the executable as a match names it, also after it was replaced. */
+/* Writes a process, with its executable as a match would name it, even if the
+ * file was replaced. */
 static void
 put_process(struct buf *out, const struct proc *p)
 {
@@ -71,7 +72,7 @@ look_at(struct search *s, const struct proc *p)
 		put_process(s->out, p);
 }
 
-/* Looks at all processes; the numbers follow the list. */
+/* Writes the matching processes, then the totals. */
 static int
 find(struct search *s)
 {
@@ -97,7 +98,7 @@ answer(struct store *store, const struct survey *v, struct search *s,
 	s->out = &found;
 	if (!s->all)
 		rc = match_init(v->match_kind, v->match_value, &s->match);
-	if (rc) /* not of the API's making */
+	if (rc) /* the API would not have written such a match */
 		return rc == -ENOMEM ? rc : survey_answer(store, v, "{}");
 	if (!s->all)
 		match_refresh(&s->match, reader);

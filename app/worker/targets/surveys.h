@@ -1,7 +1,7 @@
 /*
- * Answers surveys: which processes a match would select, before there is a
- * service of it. Only processes within the tenant's scope are told; of others,
- * their number, but for a pattern, by which their command lines could be
+ * Answers surveys: lists the processes that a match would select, before a
+ * service has it. Only processes within the tenant's scope are listed. Others
+ * are counted, but not for a pattern, with which their command lines could be
  * guessed. The rows were written by the API, which the worker does not trust: a
  * match is checked again, and a pid file is read as for a service.
  */
@@ -11,12 +11,12 @@
 #include "match.h"
 #include "store/survey.h"
 
-#define SURVEY_MAX_PROCESSES 500      /* that an answer lists */
+#define SURVEY_MAX_PROCESSES 500      /* in one answer */
 #define SURVEY_MAX_COMMAND   200      /* bytes of a command line */
-#define SURVEYS_NS           NS_PER_S /* after this, the rest waits */
+#define SURVEYS_NS           NS_PER_S /* after this time the rest waits */
 
 /*
- * Answers surveys that wait for this host, one at least.
+ * Answers surveys that wait for this host, at least one.
  *   Errors   -ENOMEM; errors of the store
  */
 MUST_CHECK int

@@ -10,11 +10,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ANCESTORS_MAX 32 /* that are asked for */
+#define ANCESTORS_MAX 32 /* looked for */
 
 enum matched { MATCHED_NOT, MATCHED_OURS, MATCHED_REFUSED };
 
-/* State of finding a service's processes in one look. */
+/* State while a service's processes are found in one look. */
 struct look {
 	struct target *target;
 	const struct conf_tenant *scope;
@@ -82,7 +82,7 @@ keep_slots(struct target *t, const struct targets *before)
 		return;
 	memcpy(t->now, old->now, sizeof(t->now));
 	t->late = old->late;
-	/* one made anew under its name has no rows yet */
+	/* a new service of the same name has no rows yet */
 	if (t->created_ms == old->created_ms)
 		memcpy(t->shown, old->shown, sizeof(t->shown));
 }
@@ -154,7 +154,7 @@ targets_load(struct targets *t, struct store *s)
 	return 0;
 }
 
-/* --- whom captures of a service are of ------------------------------------ */
+/* --- the processes of a service ------------------------------------------- */
 
 struct gathering {
 	const struct look *look;
@@ -178,8 +178,8 @@ has_program(const struct proc *p)
 	return *p->cmdline || *p->exe;
 }
 
-/* True when the program can't be read since the process is just starting or
- * ending; the next look decides. */
+/* True if the program can't be read, since the process is just starting or
+ * ending: the next look decides. */
 static bool
 is_unclear(const struct proc *p)
 {
@@ -214,8 +214,7 @@ has_ordinal(const struct target *t, const struct proc *p)
 	return false;
 }
 
-/* Takes a descendant, unless it has an ordinal of its own, under which it is
- * counted. */
+/* Takes a descendant, unless it counts under its own ordinal. */
 static bool
 take_descendant(void *arg, const struct proc *p)
 {
@@ -255,7 +254,7 @@ gather(struct gathering *g)
 	}
 }
 
-/* Counts processes that match and are no members. */
+/* Counts processes that match but are not members. */
 static void
 count_others(const struct gathering *g)
 {
@@ -336,7 +335,7 @@ matched_of(const struct look *l, const struct proc *p)
 	return l->matched[p - l->family->procs->items];
 }
 
-/* Frees the slots of processes that ended, or run another program. */
+/* Frees the slots of processes that ended or run another program. */
 static void
 clear_slots(const struct look *l)
 {
@@ -381,7 +380,8 @@ is_followed(const struct target *t, int32_t pid)
 	return false;
 }
 
-/* True for a process that captures follow from its start, with its parent. */
+/* True for a process that captures follow since its fork, as they follow its
+ * parent. */
 static bool
 is_followed_from_birth(const struct look *l, const struct proc *p)
 {
@@ -443,7 +443,7 @@ targets_match(struct targets *t, const struct conf *conf,
 	return rc;
 }
 
-/* --- whom a capture is of ------------------------------------------------- */
+/* --- the processes of a capture ------------------------------------------- */
 
 static bool
 is_of(const struct member *m, int64_t ordinal)
@@ -525,8 +525,8 @@ targets_restore(struct targets *t, struct store *s)
 	return rc;
 }
 
-/* Copies a text of a process, which may have any bytes: a database takes UTF-8
- * alone. */
+/* Makes a process's text, which may have any bytes, valid UTF-8 for the
+ * database. */
 static char *
 published(const char *text, char out[static PROC_CMDLINE_MAX])
 {

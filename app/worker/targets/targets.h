@@ -4,12 +4,11 @@
  * order of start time.
  *
  * Descendants of a process with an ordinal are captured with it, unless they
- * match too and have an ordinal of their own: a server that is matched by its
- * pid file, for instance, works in children. A descendant is left out when it
- * is in another unit than the process that matches, like everything that
- * systemd, sshd or a cron daemon starts for others, or when it is outside of
- * the tenant's scope. All processes without a unit, outside of systemd, count
- * as one unit.
+ * match, too, and have their own ordinal: a server that is matched by its pid
+ * file, for instance, works in children. A descendant is left out if its unit
+ * is not that of the matching process, as with everything that systemd, sshd or
+ * a cron daemon starts for others, or if it is outside of the tenant's scope.
+ * All processes without a unit, outside of systemd, count as one unit.
  */
 #pragma once
 
@@ -22,7 +21,7 @@
 struct slot {
 	int32_t pid; /* 0: free */
 	uint64_t start_time;
-	uint64_t text; /* hash of the command line, which is shown with it */
+	uint64_t text; /* hash of the command line that is shown */
 };
 
 /* A process of a service's tree, and whether it is captured. */
@@ -42,13 +41,16 @@ struct target {
 	struct slot shown[TARGET_SLOTS]; /* as in the database */
 	struct member *members; /* those with an ordinal first, in its order */
 	size_t nmembers;
-	uint32_t unslotted; /* match, and are neither in a slot nor a member */
-	uint32_t refused;   /* match, and lie outside of the tenant's scope */
-	uint32_t late;  /* so far: matched, and were not followed before that */
-	uint64_t stamp; /* changes with all of these */
-	uint64_t stamp_shown; /* the one that the database has */
+	/* Numbers of matching processes: neither in a slot nor a member;
+	 * outside of the tenant's scope; so far, followed only once they
+	 * matched, not from their fork on. */
+	uint32_t unslotted;
+	uint32_t refused;
+	uint32_t late;
+	uint64_t stamp;       /* changes with all of these */
+	uint64_t stamp_shown; /* stamp of what the database has */
 	uint32_t refused_shown;
-	int64_t shown_ns; /* when that was published */
+	int64_t shown_ns; /* when the state was last published */
 };
 
 /* Numbers of processes that are not captured with a service. */
@@ -74,15 +76,15 @@ struct targets {
 	struct target *items; /* by tenant and service */
 	uint64_t stamp;       /* changes when services do */
 	size_t n;
-	bool waits; /* a change is not to be published yet */
+	bool waits; /* a change waits to be published */
 };
 
 void targets_done(struct targets *t);
 struct target *
 targets_find(const struct targets *t, const char *tenant, const char *service);
-/* Reads the services again; unchanged ones keep their processes. */
+/* Reads the services again; those that are unchanged keep their processes. */
 MUST_CHECK int targets_load(struct targets *t, struct store *s);
-/* Restores the ordinals that this host's last worker assigned. */
+/* Restores the ordinals that the last worker of this host assigned. */
 MUST_CHECK int targets_restore(struct targets *t, struct store *s);
 /*
  * Assigns ordinals to processes, and finds their descendants.
@@ -92,13 +94,13 @@ MUST_CHECK int targets_match(struct targets *t, const struct conf *conf,
                              const struct proc_table *procs);
 /*
  * Publishes changes since the last time. The numbers of captured processes may
- * change with each look, and are published every TARGETS_SHOW_NS: t->waits
- * then.
+ * change with each look, and are published at most every TARGETS_SHOW_NS;
+ * t->waits is set meanwhile.
  */
 #define TARGETS_SHOW_NS INT64_C(10000000000)
 MUST_CHECK int targets_publish(struct targets *t, struct store *s,
                                const struct proc_table *procs, int64_t now_ns);
-/* Lists the processes of a capture; none for an unknown service. */
+/* Lists the processes of a capture; an unknown service has none. */
 void
 targets_followed(const struct targets *t, const char *tenant,
                  const char *service, int64_t ordinal, struct followed *out);
@@ -106,9 +108,8 @@ targets_followed(const struct targets *t, const char *tenant,
  * Lists processes of a service's tree that do not belong to a capture, which
  * may have begun to follow them when they were forked.
  *
- *   Shape    *at is 0 at first, and then the place where the next call
- *            continues
- *            writes up to max; returns their number, 0 at the end
+ *   Shape    *at is 0 at first, and then where the next call continues;
+ *            writes up to max, and returns their number, 0 at the end
  */
 size_t targets_strangers(const struct targets *t, const char *tenant,
                          const char *service, int64_t ordinal, size_t *at,

@@ -14,14 +14,14 @@
 #include <sys/wait.h>
 
 #define PROGRESS_NS NS_PER_S
-#define TREES_SHARE 2 /* this part of the memory is for trees */
+#define TREES_SHARE 2 /* trees get this fraction of the memory */
 #define MAX_RINGS   (CAPTURES_MAX_SAMPLERS * 256)
 
-enum { SOCKET, SIGNALS, RINGS }; /* what is waited for */
+enum { SOCKET, SIGNALS, RINGS }; /* sources of events */
 
 _Static_assert(CAPTURES_MAX == WORKER_MAX_CAPTURES, "slots are blamed");
 
-/* --- what the scheduler says ---------------------------------------------- */
+/* --- messages of the scheduler -------------------------------------------- */
 
 static bool
 id_fits(const char id[static ID_MAX])
@@ -29,7 +29,7 @@ id_fits(const char id[static ID_MAX])
 	return id[0] && memchr(id, '\0', ID_MAX);
 }
 
-/* Opens what a finisher waits on that lets time pass. */
+/* Opens the descriptors of a finisher that waits for a capture's time. */
 static int
 open_event(struct analyser_job *job)
 {
@@ -40,8 +40,8 @@ open_event(struct analyser_job *job)
 	return job->event_fd < 0 || job->joined_fd < 0 ? -errno : 0;
 }
 
-/* Takes a job's profile by the first of its ways. An engine other than the
- * recorder does all its work in a finisher. */
+/* Starts a job by the first of its ways. Engines other than the recorder do all
+ * their work in a finisher. */
 static void
 start(struct analyser *a, struct analyser_job *job)
 {
@@ -86,8 +86,8 @@ take_start(struct analyser *a, const struct msg_start *m, int fds[static 2])
 	start(a, job);
 }
 
-/* Takes an answer to parse. A capture whose first step has just ended may come
- * again, in another slot. */
+/* Takes an answer to parse. A capture whose first step has just ended may be
+ * sent again, and gets another slot. */
 static void
 take_pull(struct analyser *a, const struct msg_pull *m, int fds[static 2])
 {
@@ -177,8 +177,8 @@ take_capture(struct analyser *a, const struct msg_capture *m, int fd)
 		tell_finisher(job, ANALYSER_STOP);
 }
 
-/* Takes a stored profile; its id belongs to a session that is not being
- * captured. */
+/* Takes a stored profile to symbolize. Its id is that of a session that is not
+ * being captured. */
 static void
 take_symbolize(struct analyser *a, const struct msg_capture *m,
                int fds[static 2])
@@ -270,7 +270,7 @@ take_message(struct analyser *a)
 	return 0;
 }
 
-/* --- what ends ------------------------------------------------------------ */
+/* --- ends of children ----------------------------------------------------- */
 
 static void
 tell_progress(const struct analyser *a, const struct analyser_job *job,
@@ -326,7 +326,7 @@ look_at_jobs(struct analyser *a)
 		a->told_ns = now;
 }
 
-/* Tries the next way, with those that have joined. */
+/* Restarts the job by its next way, including processes that have joined. */
 static void
 try_next(struct analyser *a, struct analyser_job *job)
 {
@@ -339,7 +339,7 @@ try_next(struct analyser *a, struct analyser_job *job)
 	start(a, job);
 }
 
-/* Handles the end of a finisher. One that was able to report has sent DONE and
+/* Handles the end of a finisher. If it could report, it has sent DONE and
  * exited with 0. */
 static void
 finisher_ended(struct analyser *a, pid_t pid, int status)
@@ -384,8 +384,8 @@ reap(struct analyser *a)
 
 /* --- the process ---------------------------------------------------------- */
 
-/* Returns how long to wait: rings have to be emptied in time, captures ended,
- * and the opener told that this process does not hang. */
+/* Returns how long to wait for events: rings have to be emptied and captures
+ * ended in time, and the opener needs signs of life. */
 static struct timespec
 patience(const struct analyser *a, bool rings)
 {
@@ -405,7 +405,7 @@ patience(const struct analyser *a, bool rings)
 
 		if (c)
 			left = capture_duration_ns(c) - capture_elapsed_ns(c);
-		if (left < wait) /* over, but others are still being written */
+		if (left < wait) /* 0: over, but others are being written */
 			wait = left ? left : (uint64_t)NS_PER_MS;
 	}
 	return (struct timespec){(time_t)(wait / (uint64_t)NS_PER_S),
@@ -458,8 +458,8 @@ open_signals(int *out)
 	return *out < 0 ? -errno : 0;
 }
 
-/* Returns the nodes for each tree, so that all captures at once fit into the
- * memory. */
+/* Returns the maximum number of nodes of a tree, so that the trees of all
+ * captures fit into memory. */
 static uint32_t
 max_nodes(const struct conf *conf)
 {
@@ -516,6 +516,6 @@ analyser_run(const struct conf *conf, int ask, int socket, int blame_fd)
 	a->socket = socket;
 	a->channel = -1;
 	rc = prepare(a, blame_fd);
-	/* The process ends after this call, which frees all memory. */
+	/* The process ends after this call, and so frees all memory. */
 	return rc ? rc : work(a);
 }

@@ -12,16 +12,16 @@
 struct analyser;
 struct analyser_job;
 
-/* What a finisher makes. */
+/* The results of a finisher. */
 struct analyser_made {
 	struct profile *profile;
 	struct quality quality;
-	struct timeline *timeline; /* NULL: there is none */
-	int reading;               /* for the next GROW; -1 */
+	struct timeline *timeline; /* NULL: none */
+	int reading;               /* for the next GROW; -1: none */
 	int64_t start_ms;
 	bool checkpoint; /* no timeline is wanted */
 };
-/* Makes the profile of a job; *sys_error tells more, or is 0. */
+/* Makes the profile of a job; *sys_error is the cause of an error, or 0. */
 typedef enum capture_error
 analyser_make(const struct analyser *a, const struct analyser_job *job,
               const struct host *host, struct analyser_made *out,
@@ -36,26 +36,26 @@ struct analyser_job {
 	int timeline_fd; /* -1: no timeline */
 	pid_t finisher;  /* 0: none */
 	pid_t checkpointer; /* 0: none */
-	bool watch;         /* without an end, and without out_fd */
+	bool watch;         /* has no end, and no out_fd */
 	int64_t start_ms;
 	int body_fd; /* the fetched answer; -1: none */
 	struct msg_pull pull;
-	/* Of START, WATCH and GROW. The first of the ways is taken. */
+	/* From START, WATCH or GROW. The first of the ways is tried. */
 	uint64_t ways;
 	uint32_t rate, set, known_ms;
 	uint64_t duration_ms;
 	/*
-	 * Descriptors for a finisher that waits: an eventfd, to which
-	 * ANALYSER_STOP is added to end it, and 1 when the memfd has new
-	 * processes, int32_t each. -1: the finisher does not wait
+	 * Descriptors of a finisher that waits for a capture's time: an eventfd
+	 * to which ANALYSER_STOP is added to end it, and 1 when the memfd has
+	 * new processes, int32_t each. -1: the finisher does not wait.
 	 */
 	int event_fd, joined_fd;
 	uint32_t npids;
 	int32_t pids[WORKER_MAX_PIDS];
 };
 
-/* How a finisher ends that did nothing, since no process is one that its engine
- * takes: the next way is tried. */
+/* Exit status of a finisher that could not begin, since its engine supports
+ * none of the processes: the next way is tried. */
 #define ANALYSER_NEXT 3
 #define ANALYSER_STOP (UINT64_C(1) << 32)
 #define ANALYSER_NO_JOB                                                      \
@@ -77,9 +77,9 @@ struct analyser {
 	struct analyser_news {
 		pid_t pid;            /* 0: unused */
 		int fd;               /* file with its report on symbols */
-	} news[2 * CAPTURES_MAX + 2]; /* a finisher and a checkpointer for
-	                                 each, and the child that writes
-	                                 windows */
+	} news[2 * CAPTURES_MAX + 2]; /* for a finisher and a checkpointer
+	                                 of each capture, and the child
+	                                 that writes windows */
 	struct analyser_job jobs[CAPTURES_MAX]; /* indexed by slot */
 	struct analyser_cut {
 		pid_t pid; /* the child that writes them; 0: none */
@@ -103,13 +103,13 @@ struct analyser {
 MUST_CHECK int
 analyser_run(const struct conf *conf, int ask, int socket, int blame_fd);
 
-/* Work of a forked child, with a host of its own. Returns true when its
+/* The work of a forked child, which has its own host. Returns true if its
  * findings about symbols are worth keeping. */
 typedef bool
 analyser_work(const struct analyser *a, const struct host *host, void *arg);
 MUST_CHECK int
 analyser_fork(struct analyser *a, analyser_work *work, void *arg, pid_t *out);
-/* Prepares the next fork, so that it need not wait for this. */
+/* Prepares the next child's socket, so that the fork need not wait for it. */
 void analyser_prepare_fork(struct analyser *a);
 /*
  * Forks a child that writes the profile to fd and sends DONE.
@@ -118,47 +118,46 @@ void analyser_prepare_fork(struct analyser *a);
 MUST_CHECK int
 analyser_fork_finisher(struct analyser *a, const struct analyser_job *job,
                        int fd, bool checkpoint, pid_t *out);
-/* Takes in a child's findings about symbols, if it ended well. */
+/* Adds a child's findings about symbols to the cache, if it ended well. */
 void analyser_learn(struct analyser *a, pid_t child, bool good);
-/* Finds the job with an id, or an unused one for ""; NULL when
- * there is none. */
+/* Finds the job with an id, or an unused one for ""; NULL if there is none. */
 struct analyser_job *analyser_job(struct analyser *a, const char *id);
 /* Closes a job's descriptors, and marks it as unused. */
 void analyser_clear(struct analyser_job *job);
 /* Translates an error of recorder_start(), or of another engine. */
 enum capture_error analyser_error(int rc);
 
-/* Sets the parameters of a job, and its id; false when it can't be done. */
+/* Sets the id and parameters of a job; false if they are invalid. */
 bool analyser_take_ask(struct analyser_job *job, const struct msg_start *m);
-/* Returns the engine of the way that is taken; NULL: the recorder. */
+/* Returns the engine of the job's first way; NULL: the recorder. */
 const struct engine *analyser_engine(const struct analyser_job *job);
 enum profile_type_id analyser_type(const struct analyser_job *job);
-/* Starts the recorder; parameters are the job's. */
+/* Starts the recorder with the job's parameters. */
 MUST_CHECK int analyser_record(struct analyser *a, struct analyser_job *job,
                                uint64_t duration_ns);
-/* What a finisher does: for an engine, for GROW, for a capture of the recorder,
- * for PULL and for SYMBOLIZE. */
+/* The work of a finisher for an engine's capture, for GROW, for a capture of
+ * the recorder, for PULL and for SYMBOLIZE. */
 analyser_make analyser_take, analyser_grow, analyser_name, analyser_read,
 	analyser_rename;
-/* Returns the ways that are left when no process is one that the engine of the
- * first takes. */
+/* Returns the ways to try when the first one's engine supports none of the
+ * processes. */
 uint64_t analyser_next(const struct analyser_job *job);
-/* Tells how a capture goes on: m, with the job's id. */
+/* Sends m, the progress of a capture, with the job's id. */
 void analyser_tell(const struct analyser *a, const struct analyser_job *job,
                    struct msg_progress m);
-/* Sends DONE without a profile, unless the error is that the opener is gone; a
- * scheduler that is gone is noticed elsewhere. */
+/* Sends DONE without a profile, unless the error is that the opener is gone.
+ * The loss of the scheduler is noticed elsewhere. */
 void analyser_fail(const struct analyser *a, const struct analyser_job *job,
                    bool checkpoint, enum capture_error error, int sys_error);
 /* Starts sampling without an end. */
 void analyser_watch(struct analyser *a, const struct msg_start *m);
-/* Handles FOLLOW and LEAVE, unless their capture has ended. */
+/* Handles FOLLOW and LEAVE; ignores them if their capture has ended. */
 void analyser_follow(struct analyser *a, const struct msg_start *m);
-/* Cuts all watches; a child writes their windows. */
+/* Cuts all watches, and forks a child that writes their windows. */
 void analyser_cut(struct analyser *a);
-/* Lets a child add up the profiles in input, which the analyser now owns. */
+/* Forks a child that adds up the profiles in input. Owns: input is taken. */
 void analyser_rollup(struct analyser *a, int input);
-/* Reports the sums when this is the child that has written them. */
+/* Reports the sums if this is the child that has written them. */
 void analyser_rollup_ended(struct analyser *a, pid_t pid, bool good);
-/* Reports the windows when this is the child that has written them. */
+/* Reports the windows if this is the child that has written them. */
 void analyser_cut_ended(struct analyser *a, pid_t pid, bool good);

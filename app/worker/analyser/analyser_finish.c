@@ -20,10 +20,9 @@
 #define MAX_PROFILE  ((size_t)256 << 20)
 #define MAX_TIMELINE ((size_t)64 << 20)
 
-/* --- what was pulled: a body becomes a profile ---------------------------- */
+/* --- PULL: a fetched body becomes a profile ------------------------------- */
 
-/* Maps the answer privately: it is complete, and no process writes to it any
- * more. */
+/* Maps the answer, which is complete: no process writes to it any more. */
 static int
 map_body(int fd, const void **out, size_t *n)
 {
@@ -43,8 +42,7 @@ map_body(int fd, const void **out, size_t *n)
 	return 0;
 }
 
-/* Reads the result of an earlier step, which this step's
- * result will replace. */
+/* Reads the result of an earlier step, which this step's will replace. */
 static int
 take_out(int fd, struct buf *out)
 {
@@ -82,7 +80,7 @@ analyser_read(const struct analyser *of, const struct analyser_job *job,
 	          : pull_read(&a, &out->profile, &out->quality);
 }
 
-/* --- writing what was made ------------------------------------------------ */
+/* --- writing the results -------------------------------------------------- */
 
 static int
 write_profile(const struct profile *p, int fd)
@@ -97,8 +95,7 @@ write_profile(const struct profile *p, int fd)
 	return rc;
 }
 
-/* Writes the timeline; false when that failed, which is no reason to fail the
- * profile. */
+/* Writes the timeline; false on failure, which does not fail the profile. */
 static bool
 write_timeline(const struct timeline *t, int fd)
 {
@@ -144,8 +141,8 @@ tell_done(const struct analyser *a, const struct analyser_job *job,
 	                reading < 0 ? 1 : ARRAY_LEN(fds));
 }
 
-/* Symbolizes a stored profile. We wrote it, but a file that was on disk for
- * years is not trusted either. */
+/* Symbolizes a stored profile. A worker wrote it, but a file that may have been
+ * on disk for years is not trusted. */
 enum capture_error
 analyser_rename(const struct analyser *a, const struct analyser_job *job,
                 const struct host *host, struct analyser_made *out,
@@ -224,8 +221,8 @@ be_finisher(const struct analyser *a, const struct host *host, void *arg)
 	return !e;
 }
 
-/* Reports debug files. Nothing waits for this report, and a scheduler that is
- * gone is noticed elsewhere. */
+/* Reports debug files. A failure does not matter: nothing waits for the report,
+ * and the loss of the scheduler is noticed elsewhere. */
 static void
 tell_debugs(const struct analyser *a, const struct host_debugs *debugs)
 {
@@ -235,8 +232,8 @@ tell_debugs(const struct analyser *a, const struct host_debugs *debugs)
 		log_debug("nobody hears of debug files");
 }
 
-/* Runs in the child, so that a crash or endless DWARF costs
- * its own work only. */
+/* Runs in the child, so that a crash or endless DWARF costs only the child's
+ * work. */
 static void
 be_child(const struct analyser *a, int channel, int news, analyser_work *work,
          void *arg)

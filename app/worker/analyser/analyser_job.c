@@ -89,8 +89,8 @@ analyser_fail(const struct analyser *a, const struct analyser_job *job,
 		.start_ms = job->start_ms,
 	};
 
-	/* When the opener has died, all others end too: the next worker gets
-	 * the job, and runs it again. */
+	/* If the opener has died, all processes end: the next worker gets the
+	 * job and runs it again. */
 	if (sys_error == -EPIPE || sys_error == -ECONNRESET)
 		return;
 	memcpy(done.id, job->id, sizeof(done.id));

@@ -1,7 +1,6 @@
 /*
  * Adds up windows: a child reads profiles from one file and writes sums to
- * another. The profiles were written by a process like this one, but are
- * trusted no more than others.
+ * another. An analyser wrote the profiles, but they are not trusted.
  */
 #include "analyser.h"
 
@@ -15,7 +14,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#define MAX_RAW ((size_t)256 << 20) /* of one sum */
+#define MAX_RAW ((size_t)256 << 20) /* bytes of one sum */
 
 /* --- in the child --------------------------------------------------------- */
 
@@ -24,7 +23,7 @@ struct input {
 	size_t left;
 };
 
-/* Returns the next piece; NULL at the end, or at a malformed one. */
+/* Returns the next piece; NULL at the end, or if the piece is malformed. */
 static const char *
 next_piece(struct input *in, struct rollup_piece *piece)
 {
@@ -91,7 +90,7 @@ share_of(const struct tree *t, const struct top_entry *top, uint32_t n,
 	return 0;
 }
 
-/* Computes shares in the merged profile, which it takes over. */
+/* Computes shares in the merged profile, and ends the merge. */
 static int
 tell_shares(struct merge *m, const struct functions *f, double *out)
 {
@@ -207,7 +206,7 @@ analyser_rollup(struct analyser *a, int input)
 {
 	int rc;
 
-	if (a->rollup.pid) { /* the answer to the last one is on its way */
+	if (a->rollup.pid) { /* the last answer is not sent yet */
 		close_ptr(&input);
 		return;
 	}

@@ -1,6 +1,6 @@
 /*
- * Ways to take a profile: starts the engine of each, lets time pass, and
- * reports what it fails for.
+ * Ways to take a profile: starts the engine of a way, waits for the capture's
+ * time, and reports why an engine fails.
  */
 #include "analyser.h"
 
@@ -144,15 +144,15 @@ ask_of(const struct analyser *a, const struct analyser_job *job,
 	return ask;
 }
 
-/* Returns the error to report. Errno tells more unless the error is complete by
- * itself. */
+/* Returns the error to report; *sys_error is rc for CAPTURE_INTERNAL, and 0 for
+ * errors that explain themselves. */
 static enum capture_error
 error_of(const struct analyser_job *job, int rc, int *sys_error)
 {
 	static const struct {
 		enum way_engine engine;
 		int rc;
-		const char *unit; /* of the type; NULL: any */
+		const char *unit; /* unit of the type; NULL: any */
 		enum capture_error error;
 	} rows[] = {
 		{ENGINE_BUCKETS, -EPROTO, NULL, CAPTURE_GO_COUNTS},
@@ -199,7 +199,7 @@ tell_passed(const struct analyser *a, const struct analyser_job *job,
 		});
 }
 
-/* Waits for the capture's time; *stopped tells that it was ended early. */
+/* Waits for the capture's time; *stopped is set if it was ended early. */
 static int
 pass_time(const struct analyser *a, const struct analyser_job *job, void *state,
           bool *stopped)
@@ -210,7 +210,7 @@ pass_time(const struct analyser *a, const struct analyser_job *job, void *state,
 	eventfd_t told = 0;
 	int rc = 0;
 
-	/* the first look is over: whatever happens from now on is counted */
+	/* the first look is over: from now on, everything counts */
 	while (!rc && told < ANALYSER_STOP &&
 	       (left = end - clock_mono_ns()) > 0) {
 		int64_t ms = left / NS_PER_MS + 1;
@@ -222,7 +222,7 @@ pass_time(const struct analyser *a, const struct analyser_job *job, void *state,
 			rc = take_joined(job, state);
 	}
 	*stopped = told >= ANALYSER_STOP;
-	/* some ran no such program yet when they were reported */
+	/* some did not run their program yet when they were reported */
 	return rc ? rc : take_joined(job, state);
 }
 
@@ -249,7 +249,7 @@ analyser_take(const struct analyser *a, const struct analyser_job *job,
 	return error_of(job, rc, sys_error);
 }
 
-/* --- windows side by side ------------------------------------------------- */
+/* --- successive windows --------------------------------------------------- */
 
 static int
 read_last(int fd, struct buf *out)

@@ -1,6 +1,6 @@
 /*
- * Watches are captures without an end, which are all cut into windows at once.
- * One child writes all windows, since the fork is most of the cost.
+ * Watches are captures without an end; all are cut into windows at the same
+ * time. One child writes all windows, since the fork is most of the cost.
  */
 #include "analyser.h"
 
@@ -104,7 +104,7 @@ clear(struct analyser_cut *cut)
 	*cut = (struct analyser_cut){.data = -1, .rows = -1};
 }
 
-/* Cuts all watches; one for which there is no memory is cut the next time. */
+/* Cuts all watches; if memory is short for one, it is cut the next time. */
 static void
 cut_all(struct analyser *a, struct cutter *out)
 {
@@ -149,7 +149,7 @@ analyser_cut(struct analyser *a)
 	int rc;
 
 	if (a->cut.pid)
-		return; /* the answer to the last one is on its way */
+		return; /* the last answer is not sent yet */
 	clear(&a->cut);
 	recorder_drain(a->captures);
 	rc = open_files(&a->cut);

@@ -44,8 +44,8 @@ negate(struct profile *p)
 	return 0;
 }
 
-/* Drops empty samples: a goroutine that leaked after the first page was made is
- * only in the second. */
+/* Drops samples that are not positive: a goroutine that leaked after the first
+ * page was made is only in the second. */
 static void
 drop_empty(struct profile *p)
 {
@@ -61,12 +61,12 @@ drop_empty(struct profile *p)
 }
 
 /*
- * Gives samples of all that are also in leaked the label "leaked".
+ * Copies all, with the label "leaked" on the samples that are also in leaked.
  *
  *   Shape    both are pages of Go, fetched one after the other; leaked is
  *            modified
  *   Owns     *out is the caller's
- *   Errors   -EINVAL no such profiles; as merge_add()
+ *   Errors   -EINVAL not such profiles; as merge_add()
  */
 static int
 mark_leaked(const struct profile *all, struct profile *leaked,
@@ -152,7 +152,7 @@ read_leaked(const struct pull_answer *a, struct profile **out, struct buf *why)
 	return rc ? rc : mark_leaked(all, leaked, out);
 }
 
-/* Reads a page that may be an allocator's own text, as of tcmalloc. */
+/* Reads a page, which may also be in an allocator's text format (tcmalloc). */
 static int
 read_page(const struct pull_answer *a, struct profile **out, struct buf *why)
 {
@@ -169,7 +169,7 @@ read_page(const struct pull_answer *a, struct profile **out, struct buf *why)
 	return pprof_decode(a->p, a->n, MAX_RAW, out, why);
 }
 
-/* --- making it ours ------------------------------------------------------- */
+/* --- conversion ----------------------------------------------------------- */
 
 static const char *
 string(const struct profile *p, uint32_t id)
@@ -177,8 +177,8 @@ string(const struct profile *p, uint32_t id)
 	return strings_get(p->strings, id, NULL);
 }
 
-/* Keeps allocations, which are a counter. The page's other values, memory in
- * use, are no counter. */
+/* Keeps allocations, which are counters. The page's other values, memory in
+ * use, are gauges. */
 static void
 keep_allocated(struct profile *p)
 {
@@ -196,7 +196,7 @@ keep_allocated(struct profile *p)
 	p->ntypes = n;
 }
 
-/* Finds the column that counts events, beside the one that is shown. */
+/* Finds the column that counts events, next to the one that is shown. */
 static uint32_t
 count_of(const struct profile *p, uint32_t shown)
 {

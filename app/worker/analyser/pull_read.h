@@ -1,6 +1,6 @@
 /*
- * Reads profiles that were fetched from net/http/pprof. The bytes are hostile:
- * only a finisher reads them, in its sandbox.
+ * Reads profiles that were fetched from net/http/pprof. The bytes may be
+ * hostile: only a finisher reads them, in its sandbox.
  */
 #pragma once
 
@@ -8,14 +8,14 @@
 #include "profile/profile.h"
 #include "worker/ipc/pull_pages.h"
 
-/* An answer, and facts about it. */
+/* A fetched answer. */
 struct pull_answer {
 	const void *p;
 	size_t n;
-	uint32_t status; /* status of HTTP */
+	uint32_t status; /* HTTP status */
 	enum pull_step step;
 	int64_t start_ms, elapsed_ms;
-	/* For LEAKS: the profile of all goroutines, which we wrote. */
+	/* For LEAKS: the profile of all goroutines, from the first step. */
 	const void *all;
 	size_t all_n;
 };

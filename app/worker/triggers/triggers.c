@@ -12,7 +12,7 @@
 
 #define TELL_NS (60 * NS_PER_S) /* between two reports of a value */
 #define BASE_MS (60 * 60 * MS_PER_S)
-#define FAIL_NS (60 * NS_PER_S) /* before the next try of the store */
+#define FAIL_NS (60 * NS_PER_S) /* after an error of the store */
 
 static void
 free_rules(struct rule *items, size_t n)
@@ -92,7 +92,7 @@ fire(struct triggers *t, struct rule *r, double value, int64_t now_ns)
 	int rc = trigger_fire(t->windows->store, &r->row, t->windows->host,
 	                      value, session);
 
-	if (rc == -EAGAIN) /* still in its cooldown, by the store */
+	if (rc == -EAGAIN) /* by the store, the cooldown is not over */
 		return;
 	if (rc) {
 		log_warn("trigger %s of %s: %s", r->row.name, r->row.service,
@@ -152,7 +152,8 @@ usage_of(const struct triggers *t, int32_t pid, struct rule_usage *out,
 	       !proc_parse_usage(buf_str(&text), &out->ticks, pages);
 }
 
-/* Returns what a process used since the last look; 0 for a new one. */
+/* Returns the CPU time that a process used since the last look; 0 if it is
+ * new. */
 static uint64_t
 used(const struct rule *r, const struct rule_usage *now)
 {
@@ -212,7 +213,7 @@ triggers_step(struct triggers *t, int64_t now_ns)
 
 /* --- windows -------------------------------------------------------------- */
 
-/* Returns the oldest value of the last hour; 0 when there is none. */
+/* Returns the oldest value of the last hour; 0 if there is none. */
 static int64_t
 value_before(struct triggers *t, const char *series)
 {

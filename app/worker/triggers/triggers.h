@@ -1,6 +1,6 @@
 /*
- * Triggers of the services on this host: a value that reaches its threshold
- * starts a capture.
+ * Triggers of the services on this host: a capture starts when a value reaches
+ * its threshold.
  *
  *	/proc/PID/stat ─ triggers_step ─> rss, cpu
  *	window of goroutines ─ triggers_window ─> goroutineGrowth
@@ -22,7 +22,7 @@ struct rule {
 	struct trigger row;
 	int64_t quiet_ns; /* end of its cooldown */
 	int64_t told_ns;  /* when its value was last reported; 0: never */
-	/* for cpu: what its processes had used at the last look */
+	/* for cpu: CPU time of its processes at the last look */
 	struct rule_usage {
 		int32_t pid;
 		uint64_t ticks;
@@ -38,20 +38,20 @@ struct triggers {
 	struct rule *items;
 	size_t n;
 	int64_t next_ns;
-	bool fired; /* set when one fired; the reader resets it */
+	bool fired; /* set when a trigger fires; reset by the reader */
 };
 
 void triggers_done(struct triggers *t);
 /* Reads the rules again. */
 MUST_CHECK int triggers_load(struct triggers *t, int64_t now_ns);
-/* Reads processes, now and then. */
+/* Reads the CPU time and memory of processes from time to time. */
 void triggers_step(struct triggers *t, int64_t now_ns);
 /* Handles a new window of goroutines or threads. */
 void
 triggers_window(struct triggers *t, const char *tenant, const char *service,
                 const char *series, int64_t value, int64_t now_ns);
 /*
- * Lists the functions whose share of a series is needed.
+ * Lists the functions whose shares of a series are needed.
  *   Shape    names[i] belongs to ids[i]; returns their number
  *   Owns     names are t's, until triggers_load()
  */

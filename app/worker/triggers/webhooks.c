@@ -13,9 +13,9 @@
 
 #define LOOK_NS    (1 * NS_PER_S)
 #define ANSWER_MAX 65536 /* bytes; ignored */
-#define BACKOFF    4     /* each pause is this many times the last one */
+#define BACKOFF    4     /* factor from one pause to the next */
 
-/* --- what is said --------------------------------------------------------- */
+/* --- the request ---------------------------------------------------------- */
 
 static int
 write_body(struct webhooks *w, const struct firing *f, struct buf *out)
@@ -85,7 +85,7 @@ post(struct webhooks *w, const struct firing *f, uint64_t id)
 	          : msg_send(w->runs->fetcher, &ask, sizeof(ask), &body, 1);
 }
 
-/* --- what came of it ------------------------------------------------------ */
+/* --- the answer ----------------------------------------------------------- */
 
 static void
 ended(struct webhooks *w, struct webhook *v, bool good, const char *why)

@@ -1,8 +1,8 @@
 /*
- * Webhooks of triggers that fired: once the capture has ended, the fetcher
- * posts its link, and tries again with growing pauses when that fails. After a
- * crash, webhooks that were not recorded as sent are sent again: a receiver
- * recognizes repetitions by `firing`.
+ * Webhooks of triggers that fired. Once the capture has ended, the fetcher
+ * posts a link to it; after a failure it tries again, with growing pauses.
+ * After a crash, webhooks that were not recorded as sent are sent again:
+ * receivers recognize repetitions by `firing`.
  */
 #pragma once
 
@@ -19,7 +19,7 @@ struct webhooks {
 	int (*want_fetcher)(void *arg);
 	void *arg;
 	struct link_keys links;
-	bool waits; /* some may be due: check again */
+	bool waits; /* some may be due soon: check again */
 	int64_t next_ns;
 	struct webhook {
 		uint64_t fetch; /* 0: unused */
@@ -30,6 +30,6 @@ struct webhooks {
 
 /* Sends webhooks that are due. */
 void webhooks_step(struct webhooks *w, int64_t now_ns);
-/* Takes an answer of the fetcher; false when it belongs to none of these. */
+/* Takes an answer of the fetcher; false if it is not about a webhook. */
 bool webhooks_fetched(struct webhooks *w, const struct fetch_answer *a);
 void webhooks_fetcher_gone(struct webhooks *w);

@@ -9,10 +9,10 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 
-#define MAX_KEY ((size_t)512) /* of a line: keys have 44 characters */
+#define MAX_KEY ((size_t)512) /* of the line; keys have 44 bytes */
 #define MAX_PEM ((size_t)256 << 10)
 
-/* Reads a file that nobody else may read. */
+/* Reads a file; fails if its group or others have any right to it. */
 static int
 read_secret(int fd, const char *path, struct buf *out)
 {
@@ -34,8 +34,7 @@ read_secret(int fd, const char *path, struct buf *out)
 	return rc;
 }
 
-/* One line of letters, digits and what keys have: nothing that could end a
- * header. */
+/* True if s has only characters of keys, none of which can end a header. */
 static bool
 is_key(const char *s)
 {

@@ -11,7 +11,7 @@
 
 #define TEMP      ".tmp-"
 #define SUFFIX    ".debug"
-#define FILE_COST 4096 /* least size that a file counts as */
+#define FILE_COST 4096 /* minimum that a file counts as */
 
 void
 debug_cache_name(const uint8_t *build_id, uint32_t size,
@@ -22,7 +22,7 @@ debug_cache_name(const uint8_t *build_id, uint32_t size,
 	strcpy(out + 2 * size, SUFFIX);
 }
 
-/* --- all of them ---------------------------------------------------------- */
+/* --- the files ------------------------------------------------------------ */
 
 static void
 close_dir(DIR **dir)
@@ -122,8 +122,8 @@ debug_cache_open(const struct conf *conf, struct debug_cache *out)
 	          O_RDONLY | O_DIRECTORY | O_CLOEXEC | (*own ? 0 : O_NOFOLLOW));
 	if (fd < 0 || fstat(fd, &st))
 		return -errno;
-	/* Files are removed there: where the API's user made it, or a link to
-	 * another directory, it is not used. */
+	/* Files are removed there, so a directory of another user is not used:
+	 * the API's user may have made it, or a link to another directory. */
 	if (!*own && st.st_uid != geteuid())
 		return -EACCES;
 	for_each(fd, remove_unfinished, NULL);
@@ -138,7 +138,7 @@ debug_cache_close(struct debug_cache *c)
 	close_ptr(&c->dir);
 }
 
-/* --- one of them ---------------------------------------------------------- */
+/* --- one file ------------------------------------------------------------- */
 
 enum debug_cache_state
 debug_cache_look(const struct debug_cache *c, const char *name, int64_t now_ms)
@@ -159,7 +159,7 @@ debug_cache_touch(const struct debug_cache *c, const char *name)
 {
 	struct stat st;
 
-	/* A file whose time can't be set only counts as older than it is. */
+	/* If the time can't be set, the file only seems to be used earlier. */
 	if (!fstatat(c->dir, name, &st, AT_SYMLINK_NOFOLLOW) && st.st_size)
 		(void)!utimensat(c->dir, name, NULL, AT_SYMLINK_NOFOLLOW);
 }

@@ -37,7 +37,7 @@ debuginfod_done(struct debuginfod *d)
 	debug_cache_close(&d->cache);
 }
 
-/* --- what is wanted ------------------------------------------------------- */
+/* --- the queue ------------------------------------------------------------ */
 
 static void
 queue(struct debuginfod *d, const char *name)
@@ -58,7 +58,8 @@ deny(const struct debuginfod *d, const char *name)
 		log_warn("debuginfod: %s: %s", name, strerror(-rc));
 }
 
-/* Queues one row. A file that the parser refused counts as missing. */
+/* Handles one row: queues a file that is missing, and records one that the
+ * parser refused as missing. */
 static void
 take_row(struct debuginfod *d, const struct host_debug *row, int64_t now_ms)
 {
@@ -93,7 +94,7 @@ debuginfod_take(struct debuginfod *d, const struct msg_debug *m)
 			take_row(d, &m->debugs.rows[i], now_ms);
 }
 
-/* --- asking --------------------------------------------------------------- */
+/* --- requests ------------------------------------------------------------- */
 
 bool
 debuginfod_waits(const struct debuginfod *d)
@@ -101,7 +102,7 @@ debuginfod_waits(const struct debuginfod *d)
 	return d->n && !d->fetch;
 }
 
-/* Ends the first of the queue. */
+/* Removes the first file from the queue. */
 static void
 next(struct debuginfod *d)
 {
@@ -210,7 +211,7 @@ judge(struct debuginfod *d, const struct fetch_answer *a)
 	return FAILED;
 }
 
-/* Lets a server that failed rest for a while. */
+/* Does not ask a server that failed for a while. */
 static void
 let_rest(struct debuginfod *d, const struct fetch_answer *a, int64_t now_ns)
 {

@@ -1,16 +1,16 @@
 /*
  * Fetches debug files of profiled programs from debuginfod servers.
  *
- * This is off unless [symbols] debuginfod names servers, since these learn
- * which programs and libraries run here. A finisher reports which debug files a
- * profile needed (MSG_DEBUG). Files that this host lacks are fetched
+ * This is off unless [symbols] debuginfod names servers, since the servers
+ * learn which programs and libraries run here. A finisher reports which debug
+ * files a profile needed (MSG_DEBUG). Files that this host lacks are fetched
  * afterwards, one at a time, server by server, and kept in the cache
- * (debug_cache.h). No capture waits for them: the next one has the names, and
- * "stoker symbolize" adds them to earlier ones.
+ * (debug_cache.h). No capture waits for them: the next capture has the names,
+ * and "stoker symbolize" adds them to earlier profiles.
  *
- * When all servers answer 404, or with a file that is no ELF file or too large,
- * that is remembered for a day. A server that fails in another way rests for a
- * while, and nothing is remembered.
+ * If every server answers 404, or with a file that is not ELF or too large, the
+ * file counts as missing for a day. A server that fails in another way is not
+ * asked for a while, and nothing is recorded.
  *
  * Source: debuginfod(8), webapi: GET /buildid/HEX/debuginfo
  */
@@ -29,14 +29,14 @@ struct debuginfod {
 	struct debug_cache cache;
 	char queue[DEBUGINFOD_MAX_QUEUE][DEBUG_CACHE_NAME];
 	size_t n;
-	/* state of the first in the queue */
+	/* State of the first file in the queue. */
 	unsigned server; /* the next server to ask */
 	bool failed;     /* a server failed */
 	uint64_t fetch;  /* id of the request; 0: none */
 	int file;        /* -1: none */
 	char temp[ID_MAX];
-	int64_t rests_ns[DEBUGINFOD_MAX_SERVERS]; /* time until which each
-	                                             server rests */
+	int64_t rests_ns[DEBUGINFOD_MAX_SERVERS]; /* until when a server is
+	                                             not asked */
 };
 
 #define DEBUGINFOD_INIT                          \
@@ -51,11 +51,10 @@ void debuginfod_done(struct debuginfod *d);
 void debuginfod_take(struct debuginfod *d, const struct msg_debug *m);
 /* True when a file is queued, and none is being fetched. */
 bool debuginfod_waits(const struct debuginfod *d);
-/* Asks for the next file through the fetcher's socket; id is
- * for the request. */
+/* Asks for the next file through the fetcher's socket; the request gets id. */
 void
 debuginfod_ask(struct debuginfod *d, int fetcher, uint64_t id, int64_t now_ns);
-/* Takes an answer; false when it belongs to another request. */
+/* Takes an answer; false if it is to another request. */
 bool debuginfod_fetched(struct debuginfod *d, const struct fetch_answer *a,
                         int64_t now_ns);
 /* Handles the fetcher's death. */

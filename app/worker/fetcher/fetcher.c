@@ -158,8 +158,8 @@ turn(struct fetcher *f)
 	return asked.revents ? take_message(f) : 0;
 }
 
-/* Reads certificates; without them every https server is refused, and the log
- * says why. */
+/* Reads certificates. Without them, every https server is refused, for a reason
+ * that the log has. */
 static void
 read_certificates(struct fetcher *f)
 {
@@ -203,7 +203,7 @@ fetcher_serve(struct fetcher *f)
 
 	f->ca = (struct buf)BUF_INIT(MAX_CA);
 	rc = prepare(f);
-	/* The process ends after this call, which frees all memory. */
+	/* The process ends after this call, and so frees all memory. */
 	while (!rc)
 		rc = turn(f);
 	return rc;

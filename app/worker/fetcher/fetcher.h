@@ -9,12 +9,12 @@
 
 #define FETCHER_NAME   "stoker-fetcher"   /* as ps shows it */
 #define FETCHER_MEMORY ((int64_t)1 << 30) /* address space, libraries too */
-/* Bound of all incoming bodies together. */
+/* Limit of all incoming bodies together. */
 #define FETCHER_MAX_HELD ((uint64_t)256 << 20)
 
 /*
  * Runs the process until it ends; privileges were dropped before.
- *   Shape    own is this host's name, for the word "self" in lists
+ *   Shape    own is this host's name, which "self" means in lists
  *   Errors   -errno when it could not start; -EPIPE when the scheduler is gone
  */
 MUST_CHECK int

@@ -120,7 +120,7 @@ transfer_free(struct transfer *t)
 }
 DEFINE_CLEANUP(struct transfer *, transfer_free)
 
-/* --- what libcurl asks ---------------------------------------------------- */
+/* --- callbacks of libcurl ------------------------------------------------- */
 
 static curl_socket_t
 open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *a)
@@ -201,7 +201,7 @@ take_header(char *p, size_t one, size_t n, void *arg)
 	return one * n;
 }
 
-/* --- what is asked of libcurl --------------------------------------------- */
+/* --- options of libcurl --------------------------------------------------- */
 
 static int
 add_headers(struct transfer *t, const struct fetch_ask *ask)
@@ -243,7 +243,7 @@ set_limits(struct transfer *t, const struct fetch_ask *ask)
 	SET(PROXY, "");
 	SET(NOPROXY, "*");
 	SET(NOSIGNAL, 1L);
-	if (!t->fetcher->centre) /* which is asked again and again */
+	if (!t->fetcher->centre) /* only the centre is asked often */
 		SET(FORBID_REUSE, 1L);
 	SET(DNS_CACHE_TIMEOUT, 0L);
 	SET(HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
@@ -255,7 +255,7 @@ set_limits(struct transfer *t, const struct fetch_ask *ask)
 	return 0;
 }
 
-/* Shows the courier's own certificate, if it has one. */
+/* Sets the courier's client certificate, if it has one. */
 static int
 set_certificate(struct transfer *t)
 {
@@ -325,7 +325,7 @@ set_all(struct transfer *t, const struct fetch_ask *ask)
 
 /* --- one transfer --------------------------------------------------------- */
 
-/* True for paths below the centre's address, and for no other. */
+/* True for URLs below the centre's address. */
 static bool
 is_centre(const struct centre *c, const char *url)
 {

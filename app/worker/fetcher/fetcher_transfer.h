@@ -1,5 +1,6 @@
 /*
- * One transfer of the fetcher: its checks, and its use of libcurl.
+ * One transfer of the fetcher: the checks of the request, and the use of
+ * libcurl.
  */
 #pragma once
 
@@ -8,10 +9,10 @@
 
 #include <curl/curl.h>
 
-/* Whom the courier talks to, and as whom. */
+/* The centre, and the courier's credentials there. */
 struct centre {
-	const char *url;           /* what every address begins with */
-	struct buf authorization;  /* a line of the header */
+	const char *url;           /* the prefix of all addresses */
+	struct buf authorization;  /* a header line */
 	struct buf cert, cert_key; /* PEM; empty: none */
 };
 
@@ -32,7 +33,7 @@ struct transfer {
 	CURL *easy;
 	struct curl_slist *headers;
 	int in, out; /* body to send, or -1; file for the answer */
-	bool given;  /* out came with the request: its bytes don't count as
+	bool given;  /* out came with the request: its bytes don't count in
 	                held */
 	off_t sent;
 	size_t size; /* of the body to send */
@@ -44,24 +45,25 @@ struct transfer {
 };
 
 /*
- * Serves the socket until the scheduler is gone, which is -EPIPE.
+ * Serves the socket until the scheduler is gone.
  *   Shape    all but multi, ca, held and transfers is set
+ *   Errors   -EPIPE the scheduler is gone; -errno
  */
 MUST_CHECK int fetcher_serve(struct fetcher *f);
 void transfer_free(struct transfer *t);
 /*
  * Prepares a transfer; the caller starts it.
- *   Owns     *out is the caller's; in (-1: none) is taken in any case
- *   Errors   returns the error to answer with
+ *   Owns     *out is the caller's; in (-1: none) is taken, also on failure
+ *   Errors   the error to answer with
  */
 MUST_CHECK enum fetch_error
 transfer_new(struct fetcher *f, const struct fetch_ask *ask, int in,
              struct transfer **out);
-/* Translates the end of a transfer. */
+/* Translates libcurl's result of a transfer. */
 enum fetch_error transfer_result(const struct transfer *t, CURLcode code);
-/* Takes a line of the answer's header, "Name: value\r\n", without a NUL behind
- * it; a value that is too long is dropped. */
+/* Takes a line of the answer's header, "Name: value\r\n", which has no NUL at
+ * its end; a value that is too long is dropped. */
 void transfer_header(struct fetch_answer *a, const char *p, size_t n);
-/* True when a connection to that address may be opened. local: the host is this
- * machine by name, which is the only way to its own addresses. */
+/* True if a connection to the address may be opened. local: the URL names this
+ * machine as its host; only then are this machine's addresses allowed. */
 bool fetch_address_ok(const struct sockaddr *a, socklen_t n, bool local);

@@ -118,7 +118,7 @@ take_option(struct worker_options *o, int c)
 	}
 }
 
-/* Returns 0 to go on, 1 when done, or -EINVAL. */
+/* Returns 0 to go on, 1 if all is done, or -EINVAL. */
 static int
 parse_options(int argc, char **argv, struct worker_options *o)
 {

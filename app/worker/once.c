@@ -24,8 +24,8 @@ struct once_run {
 	int status;
 };
 
-/* Runs the check that explains an error. Without a database, that of the store
- * cannot be made. */
+/* Runs the check that may explain an error, except that of the store: there is
+ * no database. */
 static void
 look_for_cause(const struct once_run *r, enum check c, struct finding *out)
 {
@@ -138,8 +138,8 @@ stop(const struct once_run *r)
 	                       : msg_send(r->analyser, &m, sizeof(m), NULL, 0);
 }
 
-/* Takes an event; a second analyser means that the first died
- * over our capture. */
+/* Takes an event. A second analyser means that the first one died during this
+ * capture. */
 static int
 take_event(struct once_run *r)
 {
@@ -181,7 +181,7 @@ take_answer(struct once_run *r)
 	size_t nfds = 1;
 	ssize_t n = msg_recv(r->analyser, &m, sizeof(m), &fd, &nfds);
 
-	if (n <= 0) /* the opener announces the next analyser */
+	if (n <= 0) /* an event will announce the next one */
 		return n == 0 || n == -ECONNRESET ? 0 : (int)n;
 	if (n == sizeof(m.progress)) {
 		show_progress(r, &m.progress);

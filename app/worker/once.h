@@ -1,6 +1,6 @@
 /*
- * stoker-worker --once: takes one capture without a database, through the same
- * opener and analyser as the scheduler.
+ * stoker-worker --once: takes one capture without a database, with the opener
+ * and analyser that the scheduler uses.
  */
 #pragma once
 
@@ -14,13 +14,13 @@ struct once {
 	uint32_t rate, npids;
 	uint64_t duration_ms;
 	int32_t pids[WORKER_MAX_PIDS];
-	int out_fd; /* output for the profile */
+	int out_fd; /* where the profile goes */
 };
 
 /*
  * Captures, and prints the quality report and the top functions to stdout.
  *   Shape    arg is a struct once
- *   Errors   returns 1, with a message on stderr
+ *   Errors   1, with a message on stderr
  */
 MUST_CHECK int once_run(void *arg, const struct conf *conf,
                         const struct worker_sockets *sockets);

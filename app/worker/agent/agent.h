@@ -71,7 +71,7 @@ struct agent {
 	char generation[AGENT_GENERATIONS]; /* of the services here */
 	int64_t lease_ms, max_bytes;        /* set by the centre; 0: not yet */
 	int64_t look;    /* the centre's number of a look; 0: none is wanted */
-	int64_t look_ms; /* begin of the local look that answers it */
+	int64_t look_ms; /* a local look from this time on answers it */
 	int64_t looked;  /* number of a finished look, not yet reported */
 	bool holds;      /* there may be jobs of the centre */
 

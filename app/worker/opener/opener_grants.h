@@ -39,7 +39,7 @@ struct grants {
 	struct grant_heir heirs[GRANTS_HEIR]; /* by hash of the pid */
 };
 
-/* Returns the start time of a process or a thread; 0 when there is none. */
+/* Returns the start time of a process or a thread; 0 if there is none. */
 uint64_t proc_start_time(int32_t pid);
 /* Adds or extends grants. If there is no room, a new grant replaces the one
  * that ends first; if none has an end, the new one is dropped. */

@@ -41,12 +41,9 @@ struct target {
 	struct slot shown[TARGET_SLOTS]; /* as in the database */
 	struct member *members; /* those with an ordinal first, in its order */
 	size_t nmembers;
-	/* Numbers of matching processes: neither in a slot nor a member;
-	 * outside of the tenant's scope; so far, followed only once they
-	 * matched, not from their fork on. */
-	uint32_t unslotted;
-	uint32_t refused;
-	uint32_t late;
+	uint32_t unslotted;   /* match, but have no slot and are no members */
+	uint32_t refused;     /* match, but are outside of the tenant's scope */
+	uint32_t late;        /* so far: not followed before they matched */
 	uint64_t stamp;       /* changes with all of these */
 	uint64_t stamp_shown; /* stamp of what the database has */
 	uint32_t refused_shown;

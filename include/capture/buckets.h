@@ -1,8 +1,9 @@
 /*
  * The profiles that a Go program keeps of itself, read from outside: memory,
- * allocations, blocking, mutexes. No endpoint, no symbols, no stop.
+ * allocations, blocking, mutexes. This needs no endpoint and no symbols, and
+ * does not stop the program.
  *
- * The runtime counts by stack, in buckets that it makes and never frees. A
+ * The runtime counts by stack, in buckets that it creates and never frees. A
  * profile of a span of time takes two looks at the buckets.
  *
  * TYPE_memory is what was in use at the last completed garbage collection,
@@ -14,9 +15,10 @@
  * length is counted in cycles, whose rate is measured meanwhile.
  *
  * A Go program counts no block or mutex events unless it asks the runtime to.
- * With turn_on, HOST_RATE makes the runtime count them: until the process that
- * asked is gone, or while the service is profiled continuously. Events of 10 us
- * or more are counted, shorter ones at random, and one of five mutex events.
+ * With turn_on, HOST_RATE makes the runtime count them until the process that
+ * asked is gone, or while the service is profiled continuously. Blocking of 10
+ * us or more is always counted, shorter blocking at random; one mutex event in
+ * five is counted.
  * Counting costs the program some time, so its owner must have agreed.
  *
  * Continuous profiling keeps a reading, which is what one look found, and
@@ -26,8 +28,8 @@
  *	grow(&ask, reading.p, reading.len, &next, &profile, &quality)
  *	                                        what came since
  *
- * Every event is in one window, also of a process that began between two
- * readings. Events between the last reading of a process and its exit are lost.
+ * Every event is in one window, even if its process began between two readings.
+ * Events between the last reading of a process and its exit are lost.
  *
  * As in Go's own profiles, stacks of memory begin at the program's function:
  * frames of the runtime's allocator are dropped unless a stack has no others.
@@ -40,14 +42,14 @@
 MUST_CHECK int
 buckets_header(struct profile *p, enum profile_type_id type, int64_t rate);
 
-/* Upper bound of a reading: some 250000 stacks; a large
- * program has thousands. */
+/* Upper bound of a reading: some 250000 stacks; a large program has
+ * thousands. */
 #define READING_MAX_BYTES ((size_t)8 << 20)
 
 /*
  * Takes memory, alloc, block and mutex profiles of Go programs, and all but
- * memory also by readings. Everything counts that a process did which joins and
- * began after the first look.
+ * memory also by readings. For a process that joins and began after the first
+ * look, everything it has done counts.
  *
  *   Errors   -ENOEXEC no Go program that can be read, -EPROTO a Go program with
  *            another layout of its profiles, -ENODATA the program keeps no

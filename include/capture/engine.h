@@ -7,8 +7,8 @@
  *	engine->finish(state, &profile, &quality)	the second look
  *	engine->free(state)
  *
- * A profile of a gauge is of the moment of finish(), others of the time since
- * open().
+ * The profile of a gauge shows the moment of finish(); other profiles cover the
+ * time since open().
  */
 #pragma once
 
@@ -39,9 +39,9 @@ struct engine {
 	 *
 	 *   Owns     *out is the caller's; free() it; all of ask but the pids
 	 *            is borrowed
-	 *   Errors   -ENOEXEC no process is one that the engine takes, -ESRCH
+	 *   Errors   -ENOEXEC the engine takes none of the processes, -ESRCH
 	 *            no process is left, -EXDEV not allowed to see them,
-	 *            -ENOMEM, -errno, and what the engine's header names
+	 *            -ENOMEM, -errno, and errors listed in the engine's header
 	 */
 	int (*open)(const struct engine_ask *ask, void **out);
 	/*
@@ -52,21 +52,21 @@ struct engine {
 	 */
 	int (*join)(void *state, const int32_t *pids, size_t n);
 	/*
-	 * Takes the second look, and makes a profile.
+	 * Takes the second look, and builds the profile.
 	 *   Owns     *out is the caller's; profile_free() it
 	 *   Errors   as open(); outputs untouched
 	 */
 	int (*finish)(void *state, struct profile **out,
 	              struct quality *quality);
 	/*
-	 * Takes one look, and makes a profile of what came since the last
+	 * Takes one look, and builds a profile of what came since the last
 	 * reading. NULL: the engine keeps no readings.
 	 *
 	 *   Shape    last[n], n is 0 when there is no last reading; *next is
-	 *            empty, and holds READING_MAX_BYTES or more; npids may be 0
-	 *            quality->processes: the number of processes in the
+	 *            empty, with room for READING_MAX_BYTES or more; npids may
+	 *            be 0; quality->processes: the number of processes in the
 	 *            profile; 0: no process has earlier counts to compare with,
-	 *            and there is no window
+	 *            so there is no window
 	 *   Owns     *out is the caller's; profile_free() it
 	 *   Errors   as open(), and -EFBIG the reading would be too large;
 	 *            outputs but *next untouched
@@ -79,25 +79,26 @@ struct engine {
 
 /* --- what engines share --------------------------------------------------- */
 
-/* Most processes that join one capture. */
+/* Limit of processes that join one capture. */
 #define ENGINE_MAX_JOINED 256
 
 /*
- * Makes a process with its mappings of this moment.
+ * Creates a process with its current mappings.
  *   Owns     *out is the caller's; process_free() it
  *   Errors   -ESRCH, -EXDEV not allowed to see it, -ENOMEM
  */
 MUST_CHECK int
 engine_process(struct modules *modules, int32_t pid, struct process **out);
-/* Returns -EXDEV for an error of the host that says so, or else rc. */
+/* Returns -EXDEV if the host's error rc means "not allowed to see the process",
+ * else rc. */
 int engine_error(int rc);
 /* Names a process in a profile: "process 42: /usr/bin/server". */
 MUST_CHECK int engine_name(const struct process *proc, struct profile *p);
 /*
- * Reads what a process uses, and when it began.
+ * Reads the resources that a process has used, and when it began.
  *   Errors   -ESRCH, -ENOMEM
  */
 MUST_CHECK int
 engine_usage(const struct host *host, int32_t pid, struct host_usage *out);
-/* Returns CLOCK_BOOTTIME, in which struct host_usage has times. */
+/* Returns CLOCK_BOOTTIME, the clock of struct host_usage. */
 uint64_t engine_boot_ns(void);

@@ -1,17 +1,17 @@
 /*
- * The kinds of perf event we open, and the filter for them in the kernel.
+ * The kinds of perf event we open, and their filter in the kernel.
  *
- * A cpu-clock event per CPU, over all processes: per-task events would start
- * and stop a timer at every context switch of the target, which costs
- * a switch-heavy program half its throughput. What one sample holds is fixed
- * here, so that the reader (record.h) can rely on it.
+ * CPU time is sampled by one cpu-clock event per CPU, over all processes:
+ * per-task events would start and stop a timer at every context switch of the
+ * target, which costs a switch-heavy program half its throughput. The fields of
+ * a sample are fixed here, so that the reader (record.h) can rely on them.
  *
  * We use the clock even where the hardware can count cycles. A sample stands
  * for the same CPU time on every machine and at every frequency of its CPU,
  * whereas cycles would shift weight to moments at which the CPU ran fast, and
  * perf's adaptive period would give each sample a different weight. The price
- * is that kernel code which runs with interrupts off is seen at the instruction
- * that turns them on again.
+ * is that samples of kernel code that runs with interrupts off show the
+ * instruction that turns them on again.
  *
  * Source: perf_event_open(2), bpf(2).
  */
@@ -30,7 +30,7 @@
 #define EVENT_SAMPLE_TYPE                                              \
 	(EVENT_TRAILER_TYPE | PERF_SAMPLE_IP | PERF_SAMPLE_CALLCHAIN | \
 	 PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER)
-/* A sample of event_open_output() has the bytes of its program, too. */
+/* A sample of event_open_output() also has the bytes its program wrote. */
 #define EVENT_OUTPUT_TYPE (EVENT_SAMPLE_TYPE | PERF_SAMPLE_RAW)
 /* Mask of the sampled registers (asm/perf_regs.h), and the indexes of the stack
  * pointer and of the program counter. */
@@ -56,13 +56,13 @@ struct event_ask {
 #define EVENT_ALL (-1)
 
 /*
- * Opens a disabled event on one CPU. An event of a thread leaves out kernel
- * code, and sets *user_only, where this user may not see the kernel.
+ * Opens a disabled event on one CPU. If this user may not see the kernel, an
+ * event of a thread leaves out kernel code, and *user_only is set.
  *
  *   Owns     *fd is the caller's
  *   Errors   -EINVAL out of bounds; -ENOSYS the system call is missing, or a
  *            seccomp filter refuses it; -EACCES perf_event_paranoid refuses
- *            what this process has the capability for, or refuses everybody;
+ *            this process despite its capability, or refuses everybody;
  *            -EPERM not allowed without CAP_PERFMON; -errno of
  *            perf_event_open(2)
  */
@@ -80,16 +80,16 @@ event_open(const struct event_ask *ask, int *fd, bool *user_only);
 MUST_CHECK int event_open_ring(int32_t task, uint32_t cpu, int *fd);
 
 /*
- * Opens a disabled event that writes the samples of a program in the kernel, in
- * which bytes of that program come along. Its process is the one that runs.
+ * Opens a disabled event that writes the samples of a BPF program, each with
+ * bytes from that program. A sample's process is the one that was running.
  *   Owns, Errors   as event_open
  */
 MUST_CHECK int event_open_output(uint32_t cpu, uint32_t stack_bytes, int *fd);
 
 /*
- * Opens an event that runs a program whenever a thread on that CPU has waited
- * for a page from a disk, until it is closed.
- *   Owns, Errors   as event_open; -EBADF, -EINVAL for what is no such program
+ * Opens an event that runs a BPF program whenever a thread on that CPU has
+ * waited for a page from a disk, until the event is closed.
+ *   Owns, Errors   as event_open; -EBADF, -EINVAL prog_fd is no such program
  */
 MUST_CHECK int event_open_faults(uint32_t cpu, int prog_fd, int *fd);
 
@@ -98,7 +98,7 @@ MUST_CHECK int event_open_faults(uint32_t cpu, int prog_fd, int *fd);
  * copied, and walks interpreter frames of the others (interp_ring.h).
  *
  * Setting bit n of the map denies process n. Unknown processes are not denied,
- * so that one which lives for a few ms is never missed.
+ * so that a process that lives for a few ms is never missed.
  */
 #define FILTER_MAX_CPUS 4096
 

@@ -3,8 +3,8 @@
  *
  * The process that analyses samples parses data of targets, so it has no
  * capability and opens no path: it sends a question, which is one fixed struct,
- * and gets a descriptor or a line of text. The rows of host.def are all the
- * questions there are. In the worker the opener answers, behind a socket.
+ * and gets a descriptor or a line of text. host.def lists all questions. In the
+ * worker, the opener answers them over a socket.
  *
  *	struct host_ask ask = {.op = HOST_MAPS, .pid = pid};
  *	CLEANUP_FD int fd = -1;
@@ -24,8 +24,8 @@
 #define HOST_MAX_FDS    7
 #define HOST_EXPECT     256  /* stack bytes that must match */
 #define HOST_MAX_LIST   1000 /* numbers in one question */
-/* Threads of one process in the answers of TASKS and NAMES; of a process with
- * more the answer is -E2BIG. */
+/* Limit of threads in one answer of TASKS and NAMES; the answer for a process
+ * with more is -E2BIG. */
 #define HOST_MAX_THREADS ((size_t)1 << 18)
 
 enum host_op {
@@ -73,14 +73,14 @@ struct host_ask {
 
 struct host_thread {
 	int32_t tid;
-	int32_t inner; /* in its own pid namespace, where that was asked for */
+	int32_t inner; /* tid in its pid namespace, if the question asks */
 	char name[HOST_COMM_MAX]; /* NUL-terminated; any bytes */
 };
 
 /* Resources that a process has used since it started. */
 struct host_usage {
 	uint64_t rss_bytes;
-	uint64_t anonymous_bytes; /* of these, of no file: heap and stacks */
+	uint64_t anonymous_bytes; /* part of rss_bytes: heap and stacks */
 	uint64_t mapped_bytes;    /* all of its mappings */
 	uint64_t cpu_us;          /* user and system, of all its threads */
 	uint64_t began_ns;        /* CLOCK_BOOTTIME, precise to a clock tick;
@@ -94,8 +94,8 @@ struct host_usage {
 /* How long RATE keeps a program counting: the question's count. */
 enum host_keep {
 	HOST_KEEP_NOT,   /* until the process that asked is gone */
-	HOST_KEEP_BLOCK, /* while blocking is profiled all the time, */
-	HOST_KEEP_MUTEX, /* or mutexes */
+	HOST_KEEP_BLOCK, /* while blocking is profiled continuously, */
+	HOST_KEEP_MUTEX, /* or mutexes are */
 };
 
 struct host_reply {
@@ -107,7 +107,7 @@ struct host_reply {
 	};
 };
 
-#define HOST_MAX_DEBUG 128 /* most debug files in one profile's list */
+#define HOST_MAX_DEBUG 128 /* debug files in one profile's list */
 
 enum host_debug_state {
 	HOST_DEBUG_NONE,    /* this host has no such file */
@@ -130,8 +130,8 @@ struct host_debugs {
 struct host {
 	/*
 	 * Shape: fds[*nfds] go with the question, and then hold the answer's.
-	 * Owns: both are the caller's. Errors: of the transport; the
-	 * request's own are in reply->error.
+	 * Owns: both are the caller's. Errors: those of the transport; the
+	 * request's are in reply->error.
 	 */
 	int (*ask)(void *arg, const struct host_ask *ask,
 	           struct host_reply *reply, int fds[HOST_MAX_FDS],
@@ -140,7 +140,7 @@ struct host {
 	struct host_debugs *debugs; /* NULL: not recorded */
 };
 
-/* Records a debug file once; past HOST_MAX_DEBUG does nothing. */
+/* Records a debug file once; does nothing past HOST_MAX_DEBUG. */
 void host_debug_note(const struct host *h, const uint8_t *build_id,
                      uint32_t size, enum host_debug_state state);
 /*

@@ -1,11 +1,11 @@
 /*
- * Samples of memory in use: programs in the kernel at the functions of some
- * processes that allocate and release memory. Which samples are still in use is
- * told by the rows of capture/host/inuse_layout.h.
+ * Samples of memory in use, taken by BPF programs that are attached to the
+ * functions of some processes that allocate and release memory. The rows of
+ * capture/host/inuse_layout.h show which samples are still in use.
  *
- * Every call is watched, all the time: a release that is missed would look like
- * a leak. Each costs the process about half a microsecond; one that calls so
- * often that this is more than a budget allows is not watched any more.
+ * Every call is watched, all the time: a missed release would look like a leak.
+ * Each call costs the process about half a microsecond. When calls cost a
+ * process more than its budget allows, watching it ends.
  */
 #pragma once
 
@@ -21,7 +21,7 @@
 struct inuse {
 	int slots_fd; /* maps to be mapped shared: struct inuse_slot, */
 	int sets_fd;  /* and struct inuse_set */
-	int outputs_fd, interps_fd, calls_fd; /* as of struct allocs */
+	int outputs_fd, interps_fd, calls_fd; /* as in struct allocs */
 	int hold_fd, free_fd;                 /* the programs */
 };
 

@@ -30,7 +30,7 @@ struct quality_break {
 	uint32_t reserved;
 };
 
-/* Who measured: "source" of the report. */
+/* How the profile was taken: "source" of the report. */
 enum quality_source { QUALITY_OUTSIDE, QUALITY_ENDPOINT };
 
 struct quality {
@@ -45,7 +45,7 @@ struct quality {
 };
 
 /* Sets what follows from the numbers: the achieved rate and the notes. For a
- * profile without samples, TARGET_GONE and used_ms tell the reason. */
+ * profile without samples, TARGET_GONE and used_ms give the reason. */
 void quality_conclude(struct quality *q);
 /* Sets how many processes of the service were left out, with their notes. */
 void quality_left(struct quality *q, int64_t other_unit, int64_t out_of_scope,
@@ -59,8 +59,8 @@ void quality_conclude_stacks(struct quality *q);
  * "notes"}: verdict is "poor" when there are reasons to doubt the profile, else
  * "good". The numbers of a report may come from a source that is not trusted.
  *
- *   Shape    findings[CHECKS] of the worker, or NULL when it has none: a note
- *            that a failed check explains is given in the words of the finding
+ *   Shape    findings[CHECKS] of the worker, or NULL when it has none: if a
+ *            failed check explains a note, the finding's text replaces the note
  */
 void quality_json(const struct quality *q, const struct finding *findings,
                   struct buf *out);

@@ -1,11 +1,11 @@
 /*
  * Copies of many ranges of a target's memory at once.
  *
- * The question comes with a file, which the asker may use again; it starts with
- * an array of struct range. The answer is written into the same file: the
- * number of bytes that could be read of each range, and from range_data_at() on
- * the bytes of the ranges, one after another without gaps. A range whose end
- * can't be read is read up to there; the rest of its place is undefined.
+ * The question comes with a file, which the caller may reuse; the file starts
+ * with an array of struct range. The answer is written into the same file: for
+ * each range, the number of bytes that could be read, and from range_data_at()
+ * on the bytes of the ranges, one after another without gaps. If the end of a
+ * range can't be read, the rest of its data is undefined.
  */
 #pragma once
 

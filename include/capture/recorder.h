@@ -2,10 +2,11 @@
  * Captures: which processes are profiled, at which rate and for how long, and
  * the stacks that were sampled.
  *
- * Captures of one rate share a sampler, and so do those of waits; its stream of
- * records and the processes in it; each counts its own stacks. Only questions
- * to the host block. When a capture has ended, capture_profile() turns it into
- * a profile: in a forked child, since parsing debug information takes long.
+ * Captures of one rate share a sampler with its stream of records and the
+ * processes in it, and so do captures of waits; each capture counts its stacks
+ * separately. Only questions to the host block. When a capture has ended,
+ * capture_profile() turns it into a profile, in a forked child, since parsing
+ * debug information takes long.
  *
  *	recorder_new, recorder_start …
  *	poll on recorder_poll, then recorder_drain, until capture_ended
@@ -30,7 +31,7 @@
 #define CAPTURES_MAX_SAMPLERS 8   /* different rates at once */
 #define CAPTURES_DRAIN_MS     100 /* time between two drains, */
 #define CAPTURES_CALM_MS      700 /* and when there is no hurry */
-/* Memory of one node of a capture's tree: one row, two slots each for node and
+/* Memory for one node of a capture's tree: one row, two slots each for node and
  * place, and a count. */
 #define RECORDER_NODE_BYTES 72
 #define CAPTURE_ENDLESS     (UINT64_MAX / 4) /* ns */
@@ -42,13 +43,13 @@ struct recorder_conf {
 	uint32_t ncpus;
 	uint32_t stack_bytes;
 	size_t ring_bytes; /* total for all rates */
-	/* Nodes of one capture's tree. A stack beyond the bound is counted in a
-	 * leaf of its own and in quality.dropped, so that no weight is lost. */
+	/* Nodes of one capture's tree. A stack beyond this limit is counted in
+	 * a separate leaf and in quality.dropped, so that no weight is lost. */
 	uint32_t max_nodes;
 	/*
-	 * Shared memory that names the slot of the capture whose data is being
-	 * parsed, CAPTURES_MAX for none. A process that outlives a crash of
-	 * ours reads it.
+	 * Shared memory with the slot of the capture whose data is being
+	 * parsed, or CAPTURES_MAX. A process that outlives a crash of this one
+	 * reads it.
 	 */
 	uint32_t *blame;
 };
@@ -60,7 +61,7 @@ struct capture_ask {
 	uint64_t duration_ns;
 	const int32_t *pids;
 	uint32_t npids;
-	size_t timeline_bytes; /* memory for the timeline; 0: none is kept */
+	size_t timeline_bytes; /* memory for the timeline; 0: keep none */
 };
 
 MUST_CHECK int
@@ -72,20 +73,20 @@ DEFINE_CLEANUP(struct recorder *, recorder_free)
 /*
  * Starts a capture; processes that have exited already are skipped.
  *
- *   Owns     *out belongs to c: recorder_remove it
+ *   Owns     *out belongs to c: recorder_remove() it
  *   Errors   -EINVAL the type is not sampled, -EBUSY too many rates, -ESRCH no
- * process is left, -EACCES and -EPERM of event_open, -EXDEV not allowed to see
- * the process, -EPROTONOSUPPORT waits can't be measured here, -EPFNOSUPPORT
- * allocations can't be watched, -ESOCKTNOSUPPORT nor memory in use, -ENOMEM,
- * -errno
+ *            process is left, -EACCES and -EPERM of event_open, -EXDEV not
+ *            allowed to see the process, -EPROTONOSUPPORT waits can't be
+ *            measured here, -EPFNOSUPPORT allocations can't be watched,
+ *            -ESOCKTNOSUPPORT memory in use can't be watched, -ENOMEM, -errno
  */
 MUST_CHECK int recorder_start(struct recorder *c, const struct capture_ask *ask,
                               struct capture **out);
 /* Ends the capture at the next drain. */
 void capture_stop(struct capture *c);
 /*
- * Takes in all records that are in the rings. Processes can be found faster
- * than their records are read, so call this before capture_watch() or
+ * Reads all records that are in the rings. Processes can be found faster than
+ * their records are read, so call this before capture_watch() or
  * capture_leave().
  */
 void recorder_catch_up(struct recorder *c, struct capture *one);
@@ -99,9 +100,9 @@ capture_watch(struct recorder *c, struct capture *one, int32_t pid);
 /* Stops following a process; does nothing if the capture does not follow it. */
 void capture_leave(struct capture *one, int32_t pid);
 /*
- * Hands out what was sampled since the start, or since the last cut, as a
- * capture that has ended, for capture_profile(). The capture that was cut goes
- * on, empty.
+ * Moves what was sampled since the start, or since the last cut, to a capture
+ * that has ended, for capture_profile(). The capture that was cut goes on,
+ * empty.
  *
  *   Owns     *out is the caller's; capture_free() it
  *   Errors   -ENOMEM; nothing is cut
@@ -116,7 +117,7 @@ void recorder_tidy(struct recorder *c);
 void recorder_remove(struct recorder *c, struct capture *gone);
 
 size_t recorder_poll(const struct recorder *c, struct pollfd *out, size_t max);
-/* Takes in all records that are in the rings. */
+/* Reads all records that are in the rings. */
 void recorder_drain(struct recorder *c);
 /*
  * Returns how long the next drain may wait if no ring gets half full before:
@@ -134,11 +135,11 @@ uint64_t capture_duration_ns(const struct capture *c); /* as asked, or until it
 int64_t capture_start_ms(const struct capture *c);     /* since the epoch */
 
 /*
- * Makes a namer for the places of captures of one recorder. Captures that end
- * together share one, and the files it has opened. It takes a host of its own,
- * since it may run in a child while others ask, too. Results of reading files
- * are added to symbols. A debug file that does not exist is looked for once a
- * minute, rather than for each window.
+ * Creates a namer for the places of captures of one recorder. Captures that end
+ * together share a namer and the files it has opened. The namer gets a host
+ * that no other process uses, since it may run in a child while the parent asks
+ * its host. Results of reading files are added to symbols. A debug file that
+ * does not exist is looked for once a minute, rather than for each window.
  *
  *   Owns     host and symbols are borrowed; NULL when out of memory
  */
@@ -147,12 +148,12 @@ struct namer *capture_namer(const struct capture *any, const struct host *host,
 /*
  * Names the sampled places and builds the profile.
  *
- *   Shape    timeline may be NULL; *timeline stays as it was when the
- *            capture has none
- *   Owns     *out is the caller's; profile_free() it; timeline_free() the
- *            other
- *   Errors   -EDQUOT every process calls its allocator too often for memory in
- *            use to be watched, -ENOMEM, -E2BIG; outputs untouched
+ *   Shape    timeline may be NULL; *timeline is untouched if the capture has no
+ *            timeline
+ *   Owns     *out and *timeline are the caller's; profile_free() the one,
+ *            timeline_free() the other
+ *   Errors   -EDQUOT memory in use can't be watched: every process calls its
+ *            allocator too often, -ENOMEM, -E2BIG; outputs untouched
  */
 MUST_CHECK int capture_profile(const struct capture *c, struct namer *namer,
                                struct profile **out, struct quality *quality,

@@ -1,6 +1,6 @@
 /*
- * Names for the functions of a stored profile, from debug files that have
- * come to the host since it was captured.
+ * Names for the functions of a stored profile, from debug files that came to
+ * the host after it was captured.
  *
  * A profile keeps the build-id and address of each frame without a name. Once a
  * debug file with that build-id exists, all functions of the module are looked
@@ -15,6 +15,8 @@
 #include "profile/profile.h"
 
 /*
+ * Builds the profile anew, with names.
+ *
  *   Shape    in is a decoded profile of capture_profile(). Only frames,
  *            symbolized and modules (those with a debug file) of *quality are
  *            set

@@ -3,9 +3,9 @@
  * of its stack. Texts are copied from /proc; the opener parses only the stack
  * pointer.
  *
- * One file per batch: a row for each thread that was asked for, then, at
- * threads_stack_at(), room for as many stacks. The file is sparse: unused room
- * costs nothing.
+ * A batch is one file: a row for each thread that was asked for, then, at
+ * threads_stack_at(), room for one stack per thread. The file is sparse: unused
+ * room costs nothing.
  */
 #pragma once
 
@@ -19,7 +19,7 @@
 
 enum thread_how {
 	THREAD_GONE,
-	THREAD_UNREAD,  /* it ran or never stood still, and could not be
+	THREAD_UNREAD,  /* it ran or kept changing, and could not be
 	                   stopped */
 	THREAD_BLOCKED, /* it did not run while its stack was copied */
 	THREAD_STOPPED, /* stopped by ptrace for stop_ns; regs are set */
@@ -33,7 +33,7 @@ struct thread_row {
 	struct user_regs_struct regs;
 	/* Texts are NUL-terminated; "" where the kernel gives none. */
 	char call[192]; /* /proc/PID/task/TID/syscall */
-	char stat[256]; /* the part that is used: name and state */
+	char stat[256]; /* start of /proc/PID/task/TID/stat: name, state */
 	char wchan[64];
 };
 
@@ -41,8 +41,7 @@ struct thread_link {
 	char text[THREADS_MAX_LINK]; /* "" unknown; a long one is cut */
 };
 
-/* Returns the offset of the stack of row i, for n rows with that much room
- * each. */
+/* Returns the offset of the stack of row i of n; each stack has room bytes. */
 static inline size_t
 threads_stack_at(size_t n, size_t i, size_t room)
 {

@@ -2,9 +2,9 @@
  * Samples of waits: off-CPU time, with the stack of the thread that waited and
  * what it waited for. waits.def has the system calls that are input and output.
  *
- * A program in the kernel measures every wait of the followed processes and
- * tells of a part of them (emit_layout.h), so that the cost for the target is
- * that of its context switches, some 100 ns each.
+ * A BPF program measures every wait of the followed processes and reports a
+ * random part of the waits (emit_layout.h). The target pays some 100 ns per
+ * context switch.
  */
 #pragma once
 
@@ -15,16 +15,16 @@
 #include <stdint.h>
 
 struct waits_ask {
-	bool results; /* waits tell what system calls transferred, at a price
-	                 for every system call on the host */
+	bool results; /* report the bytes that system calls transferred; slows
+	                 every system call on the host */
 };
 
 enum waits_fd {
 	WAITS_CONTROL, /* a map to be mapped shared: struct emit_control and
-	                  bits; nobody is followed at first */
+	                  bits; no process is followed at first */
 	WAITS_OUTPUTS, /* the array of events that samples are written to */
 	WAITS_INTERPS, /* a map to be mapped shared: INTERP_SLOTS times struct
-	                  interp_slot; samples of threads there have their
+	                  interp_slot; samples of these threads have the
 	                  interpreter's frames */
 	WAITS_FAULTS,  /* the program that event_open_faults() runs */
 	WAITS_SWITCH, /* links: the programs are attached while they are open */
@@ -39,8 +39,8 @@ struct waits {
 };
 
 /*
- * Loads and attaches the programs. It is the host that is watched, but nothing
- * is told before a process is followed and an event is among the outputs.
+ * Loads and attaches the programs. They run for the whole host, but write no
+ * sample before a process is followed and an event is among the outputs.
  *
  *   Owns     the descriptors are the caller's
  *   Errors   -EPERM without CAP_BPF and CAP_PERFMON; -EXDEV when process
@@ -55,5 +55,5 @@ struct wait_call {
 	const char *name;   /* "" when the number is not known */
 	bool io, fd, bytes; /* as its row in waits.def says */
 };
-/* Describes the system call of that number. */
+/* Describes the system call with this number. */
 const struct wait_call *wait_call(int32_t number);

@@ -1,6 +1,6 @@
 /*
  * The kernel runs this program at each call of an allocation function that is
- * probed. It counts the calls, and tells of a part of them, by their bytes.
+ * probed. It counts the calls, and samples them by their bytes.
  */
 #include "allocs_call.bpf.h"
 #include "emit.bpf.h"

@@ -65,38 +65,37 @@ allocs_open(struct allocs *out)
 
 /* --- watching ------------------------------------------------------------- */
 
-/* A process that has to be watched in parts is watched for ON_NS at a time, or
- * longer where that is within the budget. Taking probes away lasts some 100 ms,
+/* A process that can only be watched part of the time is watched for ON_NS at a
+ * time, or longer if the budget allows it. Removing probes takes some 100 ms,
  * but costs the process nothing. */
 #define ON_NS (10 * NS_PER_MS)
-/* A process is taken to use this much of that for itself at least. */
+/* A process is assumed to use at least this much of ON_NS for itself. */
 #define LEAST_ON_NS (ON_NS / 100)
-/* Between looks at a process that is far from its budget. */
+/* Time between looks at a process that is far from its budget. */
 #define LOOK_NS    (100 * NS_PER_MS)
 #define MIN_OFF_NS (150 * NS_PER_MS)
-/* Putting probes in and taking them away interrupts the process, and makes it
- * find pages of its code anew. */
+/* Cost of inserting and removing probes, which interrupts the process and makes
+ * it fault in pages of its code again. */
 #define SWITCH_NS (100 * NS_PER_US)
-/* A process that uses less of a CPU, in thousandths, may pay as if it used
- * that.
- */
+/* A process that uses less of a CPU, in thousandths, is credited for this
+ * much. */
 #define LEAST_USED 500
-/* Bytes for each sample at first; later so many that there are some hundred
- * samples a second, or as many as a ring has room for while watched in parts.
- */
+/* Bytes per sample at first; later chosen for some hundred samples a second, or
+ * for as many as a ring has room for while a process is watched part of the
+ * time. */
 #define FIRST_MEAN UINT64_C(65536)
 #define LEAST_MEAN UINT64_C(1024)
 #define MOST_MEAN  UINT64_C(4000000000)
 #define SAMPLES    200  /* a second */
 #define SAMPLES_ON 6000 /* a second while it is watched */
 
-/* A process of a slot; it has links while it is watched. */
+/* The process of a slot; its target has links while it is watched. */
 struct watched {
 	bool began;              /* it has been watched; since then: */
 	int64_t own_ns;          /* CPU time that it used for itself, */
-	int64_t stood_ns;        /* and that samples stand for */
-	uint64_t mean;           /* 0: at first */
-	double own, cost, bytes; /* in a ns, while it is watched */
+	int64_t stood_ns;        /* and CPU time that samples stand for */
+	uint64_t mean;           /* 0: not chosen yet */
+	double own, cost, bytes; /* per ns, while it is watched */
 };
 
 struct watchers {
@@ -106,10 +105,10 @@ struct watchers {
 	struct watched all[EMIT_SLOTS];
 };
 
-/* Tells in which proportion what comes until the next look stands for more than
- * itself: since the slot was first watched, samples shall stand for all of the
- * CPU time that the process used, but for that of its probes. By the clock a
- * process that has to wait for a CPU would seem to allocate less. */
+/* Returns the weight of samples until the next look. The samples since the slot
+ * was first watched shall stand for all CPU time of the process except that of
+ * its probes. This is not done by the clock, since a process that has to wait
+ * for a CPU would then seem to allocate less. */
 static uint64_t
 scale_for(const struct watched *w, int64_t next_ns)
 {
@@ -134,9 +133,9 @@ look_once(struct watchers *p, uint32_t slot)
 	return look;
 }
 
-/* Each function that gets a probe, or loses it, may have to wait for other
- * processes. The first one, malloc, is called most: it is watched last, and not
- * any more first. */
+/* Inserting or removing each probe may have to wait for other processes. The
+ * first function, malloc, is called most, so its probe is inserted last and
+ * removed first. */
 static bool
 make_links(struct watchers *p, uint32_t slot)
 {
@@ -185,8 +184,8 @@ follow(double *rate, double n, int64_t ns)
 	*rate = now > *rate / 2 ? now : *rate / 2;
 }
 
-/* Chooses the bytes for each sample, where a process that is watched a part of
- * the time has as many samples as one that always is. */
+/* Chooses the bytes per sample, such that a process that is watched part of the
+ * time has as many samples as one that is always watched. */
 static uint64_t
 mean_of(const struct watched *w, const struct probe_account *a)
 {
@@ -200,8 +199,8 @@ mean_of(const struct watched *w, const struct probe_account *a)
 	return mean > (double)MOST_MEAN ? MOST_MEAN : (uint64_t)mean;
 }
 
-/* Returns what watching a process for ON_NS costs it: so much is to be on its
- * account before. */
+/* Returns what watching a process for ON_NS costs it: the balance it needs
+ * before it is watched again. */
 static int64_t
 price_of(const struct watched *w)
 {
@@ -210,7 +209,7 @@ price_of(const struct watched *w)
 	return ns < PROBE_CREDIT_NS ? (int64_t)ns : PROBE_CREDIT_NS;
 }
 
-/* Returns how long a process that is watched may be so before the next look. */
+/* Returns how long to watch a process before the next look. */
 static int64_t
 look_ns(const struct watched *w, const struct probe_account *a)
 {
@@ -219,7 +218,7 @@ look_ns(const struct watched *w, const struct probe_account *a)
 	return ns < ON_NS ? ON_NS : ns > LOOK_NS ? LOOK_NS : (int64_t)ns;
 }
 
-/* Looks at a process that is watched: whether that can go on. */
+/* Looks at a process that is watched, and decides if that can go on. */
 static void
 look_on(struct watchers *p, uint32_t slot)
 {
@@ -246,7 +245,7 @@ look_on(struct watchers *p, uint32_t slot)
 	}
 }
 
-/* Looks at a process that is not watched: whether it can be again. */
+/* Looks at a process that is not watched, and decides if it can be again. */
 static void
 look_off(struct watchers *p, uint32_t slot)
 {

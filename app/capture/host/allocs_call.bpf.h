@@ -1,6 +1,6 @@
 /*
- * Programs at allocation functions read from registers what a call asks for,
- * and choose the calls that they tell of.
+ * What programs at allocation functions share: they read from registers what a
+ * call asks for, and choose the calls that become samples.
  */
 #pragma once
 
@@ -14,8 +14,8 @@
 
 #define REGS 16
 
-/* Where the kernel keeps the registers of a program on x86-64, by their numbers
- * in instructions, in words.
+/* Where struct pt_regs of x86-64 has each register: index by the register's
+ * number in instructions; values in words.
  *   Source   linux/arch/x86/include/asm/ptrace.h, struct pt_regs */
 static const volatile uint8_t places[REGS] = {10, 11, 12, 5, 19, 4, 13, 14,
                                               9,  8,  7,  6, 3,  2, 1,  0};
@@ -30,8 +30,8 @@ read_reg(const void *regs, uint32_t number)
 	return value;
 }
 
-/* Returns the bytes that a call asks for; a product that is too large fails in
- * the function, too. */
+/* Returns the bytes that a call asks for. If the product overflows, the
+ * allocation fails, too. */
 static __always_inline uint64_t
 bytes_of(const void *r, uint64_t cookie)
 {

@@ -1,8 +1,8 @@
 /*
- * The program at a probe is told about it by one number that the kernel
- * hands over: the registers, as instructions number them, with the size and
- * with what it is multiplied by, with the memory that is replaced, and with
- * where the new address is written; and the slot of the process.
+ * The cookie of a probe: one number that the kernel passes to the BPF program
+ * at the probe. It holds the slot of the process, and the registers, as
+ * instructions number them, with: the size, its factor, the memory to replace,
+ * and the address to which the new address is written.
  */
 #pragma once
 
@@ -15,14 +15,14 @@
 #define ALLOCS_COUNT(cookie)     ((uint32_t)((cookie) >> 4 & 15))
 #define ALLOCS_HAS_COUNT(cookie) ((cookie) >> 8 & 1)
 #define ALLOCS_SLOT(cookie)      ((uint32_t)((cookie) >> 16) & (EMIT_SLOTS - 1))
-/* Added when the call replaces memory, */
+/* Bits to add for a call that replaces memory, */
 #define ALLOCS_OLD(number)     (UINT64_C(1) << 28 | (uint64_t)(number) << 24)
 #define ALLOCS_HAS_OLD(cookie) ((cookie) >> 28 & 1)
 #define ALLOCS_OLD_OF(cookie)  ((uint32_t)((cookie) >> 24 & 15))
-/* and does not count when there is none, */
+/* that is not counted when this memory is NULL, */
 #define ALLOCS_UNLESS(on)         ((uint64_t)(on) << 29)
 #define ALLOCS_HAS_UNLESS(cookie) ((cookie) >> 29 & 1)
-/* and when it writes where the new memory is to the address in a register. */
+/* and that writes the new address to memory that a register points to. */
 #define ALLOCS_TO(number)     (UINT64_C(1) << 36 | (uint64_t)(number) << 32)
 #define ALLOCS_HAS_TO(cookie) ((cookie) >> 36 & 1)
 #define ALLOCS_TO_OF(cookie)  ((uint32_t)((cookie) >> 32 & 15))

@@ -1,6 +1,6 @@
 /*
- * How the programs in the kernel that look at events write a sample: the event
- * that was kept, and behind it the interpreter's frames, where there are any.
+ * How the BPF programs that look at events write a sample: the event that was
+ * kept, followed by the interpreter's frames, if there are any.
  */
 #pragma once
 
@@ -28,7 +28,8 @@ struct {
 	__uint(max_entries, 1);
 } rooms SEC(".maps");
 
-/* Where a program interrupts another one, its sample goes without frames. */
+/* Takes this CPU's room; NULL when the program has interrupted another one that
+ * uses it: the sample is then written without frames. */
 static struct room *
 enter_room(void)
 {
@@ -59,7 +60,7 @@ emit_frames(void *ctx, const struct interp_slot *slot,
 	return 1;
 }
 
-/* Writes a sample of the thread that runs. */
+/* Writes a sample of the current thread. */
 static __always_inline void
 emit(void *ctx, const struct emit_event *e)
 {

@@ -1,12 +1,13 @@
 /*
- * The memory that a program in the kernel shares with who reads its samples,
- * and what it tells with each.
+ * The memory that a BPF program shares with the reader of its samples, and the
+ * data of each sample.
  *
  * Such a program looks at every event of the followed processes, a wait or an
- * allocation, and keeps each with a probability in proportion to its size, up
- * to the class's mean: an event of d is kept with the probability d / mean, and
- * then stands for mean; a larger one is always kept, and stands for itself.
- * Sums over many events are exact on average, however the sizes vary.
+ * allocation, and keeps each with a probability in proportion to its size: an
+ * event of size d is kept with the probability d / mean, where mean is that of
+ * its class, and then stands for mean. An event larger than mean is always
+ * kept, and stands for itself. Sums over many events are exact on average,
+ * however the sizes vary.
  */
 #pragma once
 
@@ -37,16 +38,14 @@ enum emit_file {
 	EMIT_OTHER_FILE,
 };
 
-#define EMIT_SCALE 1024u /* stands for just its own time */
+#define EMIT_SCALE 1024u /* 1 in a scale */
 #define EMIT_NAME  40    /* bytes of a file's name, with a NUL */
 
-/* An event that was kept; it comes with its sample, and behind it, where the
- * thread has an interpreter, a struct interp_stack without the frames that it
- * has not.
- */
+/* An event that was kept, as part of its sample. If the thread has an
+ * interpreter, a struct interp_stack follows, cut behind its last frame. */
 struct emit_event {
 	uint64_t size;    /* ns, or bytes of memory */
-	uint64_t mean;    /* when it was kept */
+	uint64_t mean;    /* of the class, when the event was kept */
 	uint64_t address; /* of the lock */
 	int64_t result;   /* of the system call */
 	int32_t call;     /* its number; negative: a page fault */
@@ -54,11 +53,11 @@ struct emit_event {
 	uint16_t file;    /* enum emit_file */
 	uint16_t family;  /* of a socket with a peer: AF_INET, AF_INET6; or 0 */
 	uint16_t port;    /* its peer's, in network order */
-	/* The thread that had the lock when the wait began, as the process
-	 * numbers it, by what the process says; 0: not known. */
+	/* The thread that held the lock when the wait began, as numbered in the
+	 * process's pid namespace; read from its memory; 0: unknown. */
 	uint32_t holder;
-	/* How much longer than the time in which it could be seen the time is
-	 * that it stands for, in parts of EMIT_SCALE. */
+	/* Time this sample stands for, divided by the time it was watched;
+	 * EMIT_SCALE is 1. */
 	uint64_t scale;
 	uint8_t peer[16];     /* its peer's address */
 	char name[EMIT_NAME]; /* of the file, NUL-terminated; "": none */
@@ -69,10 +68,10 @@ struct emit_event {
 #define EMIT_SLOTS 256
 struct emit_calls {
 	uint64_t calls, bytes; /* since the program was loaded */
-	uint64_t told; /* calls that cost more: it told of them, and watched
-	                  their returns, too, where it does */
+	uint64_t told; /* calls that cost more: those that became samples, or
+	                  whose returns were watched */
 };
 struct emit_slot {
-	uint64_t scale; /* of what is told from now on; 0: nothing is */
+	uint64_t scale; /* of samples from now on; 0: take none */
 	uint64_t mean;  /* bytes */
 };

@@ -42,8 +42,8 @@ paranoid_refuses_all(void)
 	       strtol(buf_str(&text), NULL, 10) > PARANOID_UPSTREAM;
 }
 
-/* Translates the kernel's errors: EACCES stands for paranoid level and missing
- * capability alike, and EPERM comes from seccomp filters. */
+/* Translates the kernel's errors: EACCES means the paranoid level or a missing
+ * capability, and EPERM comes from seccomp filters. */
 static int
 refusal(int err)
 {
@@ -72,7 +72,7 @@ perf_event_open(struct perf_event_attr *attr, int32_t task, uint32_t cpu)
 	return perf_event_open(attr, task, cpu);
 }
 
-/* Attributes that events which write to one ring have in common. */
+/* Returns the attributes shared by all events that write to one ring. */
 static struct perf_event_attr
 describe(uint64_t config)
 {

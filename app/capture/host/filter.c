@@ -7,7 +7,7 @@
 
 DEFINE_CLEANUP(struct filter_bpf *, filter_bpf__destroy)
 
-/* Sets how large the maps are; without stacks there are no rings. */
+/* Sets the sizes of the maps. stacks == 0: there are no rings. */
 static int
 set_sizes(struct filter_bpf *bpf, const struct filter_ask *ask, uint32_t nbits,
           uint32_t stacks)

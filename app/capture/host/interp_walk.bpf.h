@@ -1,12 +1,13 @@
 /*
- * Threads that an interpreter runs, and the walk along the frames of one, for
- * every program in the kernel that takes samples.
+ * Threads that an interpreter runs, and the walk along a thread's frames, for
+ * all BPF programs that take samples.
  */
 #pragma once
 
 #include "capture/walks.h" /* of every language: generated */
 
-/* Thread n is in slot n % INTERP_SLOTS; read while it is written. */
+/* Thread n is in slot n % INTERP_SLOTS. User space may write a slot while a
+ * program reads it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -15,7 +16,7 @@ struct {
 	__uint(max_entries, INTERP_SLOTS);
 } interps SEC(".maps");
 
-/* Finds the slot of the thread that runs; NULL when no interpreter runs it. */
+/* Finds the slot of the current thread; NULL when no interpreter runs it. */
 static const struct interp_slot *
 find_slot(void)
 {
@@ -40,7 +41,7 @@ follow(const struct interp_slot *slot, struct interp_stack *to)
 	}
 }
 
-/* Writes the frames of the thread that runs. */
+/* Writes the frames of the current thread. */
 static __noinline int
 walk_frames(const struct interp_slot *slot, struct interp_stack *to)
 {

@@ -1,8 +1,8 @@
 /*
- * The kernel runs these programs at each call of an allocation function, when
- * those calls return that were chosen to be samples, and at each call that
- * releases memory. Linux 6.13 has probes of this kind: before, a return cannot
- * be watched unless all are.
+ * The kernel runs these programs at each call of an allocation function, at the
+ * return of calls that were chosen to be samples or that replace sampled
+ * memory, and at each call that releases memory. Linux 6.13 has probes of this
+ * kind; before, watching one return meant watching all.
  */
 #include "allocs_call.bpf.h"
 #include "emit.bpf.h"
@@ -11,8 +11,8 @@
 const char terms[] SEC("license") = "Dual MIT/GPL";
 
 #define RAX     0
-#define RETURN  0 /* the return of this call is watched, too, */
-#define NO_MORE 1 /* or not */
+#define RETURN  0 /* watch the return of this call, too, */
+#define NO_MORE 1 /* or do not */
 #define CALLS   4096
 
 extern bool bpf_session_is_return(void) __ksym;
@@ -44,15 +44,15 @@ struct {
 /* A call whose return is watched. */
 struct call {
 	uint64_t size, mean;
-	uint64_t to;   /* where the address is written; 0: it is returned */
+	uint64_t to;   /* where the result is written; 0: it is returned */
 	uint64_t old;  /* key of the memory that it replaces; 0: none */
 	uint32_t way;  /* of old, in its set */
 	bool chosen;   /* to be a sample */
-	bool releases; /* even if it returns nothing: realloc(p, 0) */
+	bool releases; /* realloc(p, 0): releases old, even if it returns 0 */
 };
 
-/* By the number of the sample; one whose thread ended is overwritten in time.
- */
+/* By id of the sample. A call that never returns, since its thread ended, is
+ * evicted in time. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__type(key, uint64_t);
@@ -70,8 +70,8 @@ set_of(uint64_t key)
 	return bpf_map_lookup_elem(&sets, &at);
 }
 
-/* Finds the row of a key, one that is unused with 0: its way in the set, or
- * INUSE_WAYS. */
+/* Finds the row of a key, or an unused row if key is 0. Returns its way in the
+ * set, or INUSE_WAYS. */
 static __always_inline uint32_t
 way_of(const struct inuse_set *set, uint64_t key)
 {
@@ -99,8 +99,8 @@ clear(uint64_t key)
 		(void)take_row(set, way_of(set, key), key, 0);
 }
 
-/* Gives an allocation a row: its number, or -1. An address that has one already
- * was released unseen. */
+/* Gives an allocation a row; returns the row's number, or -1. If the address
+ * already has a row, its release was missed, and the row is reused. */
 static __always_inline int64_t
 keep(uint64_t key, uint64_t id)
 {
@@ -136,7 +136,7 @@ count(uint32_t slot, uint64_t bytes, bool told)
 	c->told += told;
 }
 
-/* Notes the memory that a call replaces, if that is a sample. */
+/* Notes the memory that a call replaces, if this memory is a sample. */
 static __always_inline void
 note_old(const void *regs, uint64_t cookie, struct call *to)
 {
@@ -179,7 +179,7 @@ begin(const void *regs, uint64_t cookie, const struct inuse_slot *s)
 	return bpf_map_update_elem(&begun, &id, &c, BPF_ANY) ? NO_MORE : RETURN;
 }
 
-/* Returns the address that a call has allocated, 0 when it failed. */
+/* Returns the address that a call has allocated, or 0 when it failed. */
 static __always_inline uint64_t
 result_of(const void *regs, const struct call *c)
 {

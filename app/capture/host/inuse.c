@@ -49,8 +49,8 @@ keep_all(const struct inuse_bpf *bpf, struct inuse *out)
 	return 0;
 }
 
-/* Loads the programs; a kernel without the functions that they call refuses
- * them with one of many errors. */
+/* Loads the programs. A kernel that lacks the functions they call may fail with
+ * any of several errors. */
 static int
 load(struct inuse_bpf *bpf)
 {
@@ -85,17 +85,17 @@ inuse_open(struct inuse *out)
 /* --- watching ------------------------------------------------------------- */
 
 #define LOOK_NS (100 * NS_PER_MS)
-/* Bytes for each sample: such that there are some hundred samples a second, and
- * so many more when rows become rare. A power of two, since neighbours of
- * one mean are then alike. */
+/* Bytes per sample, such that there are some hundred samples a second, or fewer
+ * when rows become scarce. A power of two, so that the mean of a process rarely
+ * changes. */
 #define FIRST_MEAN UINT64_C(65536)
 #define LEAST_MEAN UINT64_C(1024)
 #define MOST_MEAN  (UINT64_C(1) << 31)
 #define SAMPLES    600 /* a second */
 #define MANY_ROWS  (INUSE_ROWS / 4)
 
-/* Processes of slots: one that is not watched yet has a file, one that is has
- * links, and one that is not watched any more has neither. */
+/* A slot's process has a file until it is watched, links while it is watched,
+ * and neither afterwards. */
 struct holder {
 	const struct inuse *inuse;
 	struct inuse_slot *slots;
@@ -104,7 +104,7 @@ struct holder {
 	uint32_t nrows; /* in use at the last look */
 };
 
-/* Returns when a process is looked at again: at ticks that all have in common,
+/* Returns when to look at a process again. All processes share the same ticks,
  * since rows are counted before each round. */
 static int64_t
 next_look(const struct probe_target *t)
@@ -144,7 +144,7 @@ forget(void *arg, uint32_t slot)
 	probe_forget(&h->watch.targets[slot]);
 }
 
-/* Links the program to the functions that release memory, or to the others. */
+/* Links a program to the functions that release memory, or to the others. */
 static int
 make_link(const struct holder *h, uint32_t slot, bool releases)
 {
@@ -161,9 +161,9 @@ make_link(const struct holder *h, uint32_t slot, bool releases)
 	                                   h->inuse->hold_fd);
 }
 
-/* Watches releases first: what is allocated meanwhile is not known. A process
- * may cost somewhat more than its budget at first: one that begins, or reads
- * its files anew, allocates much for a moment. */
+/* Probes the releases first, so that no sample's release is missed. The account
+ * starts with credit: a process that begins, or reads its files anew, allocates
+ * much for a moment. */
 static void
 watch(struct holder *h, uint32_t slot)
 {
@@ -196,8 +196,8 @@ count_rows(void *arg)
 			h->nrows += h->sets[i].rows[k].key != 0;
 }
 
-/* Returns the mean for a process that allocates so many bytes a second. Where a
- * quarter of the rows is in use samples become rarer, so that the rest lasts.
+/* Returns the mean for a process that allocates bytes per second. Once a
+ * quarter of the rows is in use, samples become rarer, so that the rest lasts.
  */
 static uint64_t
 mean_of(const struct holder *h, uint64_t mean, double bytes)
@@ -214,8 +214,7 @@ mean_of(const struct holder *h, uint64_t mean, double bytes)
 	return want < LEAST_MEAN ? LEAST_MEAN : want;
 }
 
-/* Looks at what a process costs; it is not watched any more when that is too
- * much. */
+/* Looks at what watching a process costs, and stops if that is too much. */
 static void
 look_on(struct holder *h, uint32_t slot)
 {

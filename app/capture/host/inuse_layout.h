@@ -1,12 +1,11 @@
 /*
- * The memory that the programs which follow allocations until they are released
- * share with who reads their samples.
+ * The memory that the BPF programs which follow allocations until their release
+ * share with the reader of samples.
  *
- * An allocation that is a sample has a row while it is in use. The row of an
- * address is one of INUSE_WAYS in its set, which is found by a hash. Each
- * sample says which row it got, and the number by which it is known there: a
- * row that still has this number at the end is of an allocation that is still
- * in use.
+ * A sampled allocation has a row while it is in use. The row of an address is
+ * one of INUSE_WAYS in its set, which is found by a hash. Each sample contains
+ * its row and its id: if the row still has this id at the end, the allocation
+ * is still in use.
  */
 #pragma once
 
@@ -37,8 +36,8 @@ struct inuse_set {
 enum inuse_state {
 	INUSE_UNUSED,
 	INUSE_WATCHED,
-	INUSE_COSTLY, /* it was, until that cost too much: rows are of then */
-	INUSE_ENDED,  /* the process ended: rows are of then */
+	INUSE_COSTLY, /* watching ended, since it cost too much; its rows stay */
+	INUSE_ENDED,  /* the process ended; its rows stay */
 };
 
 /* A process; this is the value of a map by the number of its slot. */
@@ -47,8 +46,8 @@ struct inuse_slot {
 	uint64_t untracked; /* samples for which there was no row */
 	uint32_t state;     /* enum inuse_state */
 	int32_t pid;
-	/* Thousandths of a CPU that watching it would have cost when that came
-	 * to be too much. */
+	/* If INUSE_COSTLY: what watching it cost at the end, in thousandths of
+	 * a CPU. */
 	uint64_t cost;
 	uint64_t began_ns; /* when watching it began; CLOCK_MONOTONIC */
 };

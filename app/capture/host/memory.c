@@ -11,16 +11,15 @@
 /* Largest gap between two pieces that are read as one, since a piece costs as
  * much as copying this many bytes. */
 #define MAX_GAP   1024
-#define MAX_RANGE ((uint32_t)1 << 20) /* bytes that pieces are joined to */
+#define MAX_RANGE ((uint32_t)1 << 20) /* bytes; of joined pieces */
 
 /* One question: ranges, and the pieces in them. */
 struct question {
 	struct range *rows;
 	uint32_t n;
-	size_t bytes; /* of the answer's data */
-	size_t first; /* place in order[] of its first piece, and their
-	                 number */
-	size_t npieces;
+	size_t bytes;   /* of the answer's data */
+	size_t first;   /* index in order[] of the first piece, */
+	size_t npieces; /* and number of pieces */
 };
 
 static void
@@ -59,8 +58,8 @@ memory_batch_done(struct memory_batch *b)
 	}
 }
 
-/* Enlarges a file and its mapping. Its pages are kept, since new pages cost
- * more than the bytes that are copied into them. */
+/* Enlarges a file and its mapping; does not shrink them, since a new page costs
+ * more than the bytes that are copied into it. */
 static int
 file_grow(struct memory_file *f, size_t size)
 {
@@ -116,7 +115,7 @@ by_address(const void *a, const void *b)
 	return (x->addr > y->addr) - (x->addr < y->addr);
 }
 
-/* Orders the pieces to be read by address, and returns their number. */
+/* Sorts the pieces that have bytes by address, and returns their number. */
 static size_t
 sort_pieces(struct memory_piece *pieces, size_t n, struct memory_piece **out)
 {
@@ -139,7 +138,7 @@ sort_pieces(struct memory_piece *pieces, size_t n, struct memory_piece **out)
 
 /* --- questions ------------------------------------------------------------ */
 
-/* Adds a piece to the last range, when it is near enough. */
+/* Adds a piece to the last range, if it is near enough. */
 static bool
 join(struct question *q, const struct memory_piece *p)
 {
@@ -202,7 +201,7 @@ ask(const struct memory *m, const struct question *q, struct memory_batch *b)
 	return reply.error;
 }
 
-/* Points the pieces of a question to their bytes in the answer. */
+/* Points the pieces of a question at their bytes in the answer. */
 static void
 hand_out(const struct question *q, const struct memory_batch *b,
          struct memory_piece *const *order)

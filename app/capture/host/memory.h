@@ -1,9 +1,9 @@
 /*
- * Reads a target's memory, for processes that can only ask for it.
+ * Reads a target's memory, for processes that must ask the host for it.
  *
  * Many small pieces are read with one question, and neighbours as one piece,
- * since each question and each piece has a cost. The bytes are not to be
- * trusted, nor are they of a single moment: the target runs on.
+ * since each question and each piece has a cost. Do not trust the bytes, and do
+ * not expect them to be consistent: the target keeps running.
  */
 #pragma once
 

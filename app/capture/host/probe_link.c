@@ -37,7 +37,7 @@ probe_link(const struct probe_link *of)
 	return fd < 0 ? -errno : (int)fd;
 }
 
-/* Asks for too many probes: a kernel that knows such links says so. */
+/* Asks for too many probes: a kernel that has such links fails with E2BIG. */
 int
 probe_link_try(enum probe_link_type type, int prog_fd)
 {
@@ -58,10 +58,10 @@ probe_link_try(enum probe_link_type type, int prog_fd)
 
 #define TRIES 15
 #define CALLS 64          /* in each */
-#define BYTES (32u << 10) /* that are used between two calls */
+#define BYTES (32u << 10) /* memory touched between two calls */
 
-/* A function that begins with an instruction that the kernel emulates, like
- * those that are probed. */
+/* Like allocation functions, begins with an instruction that the kernel
+ * emulates. */
 #if defined(__x86_64__)
 __attribute__((naked, noinline)) static void
 probed(void)
@@ -76,7 +76,7 @@ probed(void)
 }
 #endif
 
-/* Finds an address of this program in its file; 0 when that is not known. */
+/* Returns the offset in this program's file of an address; 0 if unknown. */
 static uint64_t
 offset_in_file(uintptr_t address)
 {
@@ -95,8 +95,8 @@ offset_in_file(uintptr_t address)
 	return found;
 }
 
-/* A program uses memory between its calls, so that the kernel finds little in
- * the CPU's nearest cache. */
+/* Touches memory between the calls, as a real program does, so that the kernel
+ * finds little in the CPU's nearest cache. */
 static int64_t
 time_calls(void)
 {
@@ -151,8 +151,8 @@ probe_link_cost(int prog_fd, uint64_t cookie)
 		.cookies = &cookie,
 	};
 
-	/* The link stays until the process ends: to take it away can last
-	 * longer than all the rest. */
+	/* The link stays until the process ends: removing it can take longer
+	 * than the measurement. */
 	time_tries(without);
 	if (file < 0 || !offset || probe_link(&of) < 0)
 		return (struct probe_cost){PROBE_LINK_NS, PROBE_LINK_NS};

@@ -1,4 +1,4 @@
-/* Links of programs to probes at functions of a file, in one process. */
+/* Links of BPF programs to probes at functions of a file, in one process. */
 #pragma once
 
 #include "base/cleanup.h"
@@ -9,7 +9,7 @@
  * BPF_TRACE_UPROBE_SESSION of Linux 6.13. */
 enum probe_link_type {
 	PROBE_CALLS = 48,            /* the program sees calls, */
-	PROBE_CALLS_AND_RETURNS = 57 /* and returns of those it wants to */
+	PROBE_CALLS_AND_RETURNS = 57 /* and the returns it asks for */
 };
 
 struct probe_link {
@@ -20,19 +20,19 @@ struct probe_link {
 	const uint64_t *offsets, *cookies;
 };
 
-/* Makes a link: its descriptor, or -errno. The probes are gone once it is
- * closed, which can take some 100 ms. */
+/* Creates a link; returns its descriptor, or -errno. Closing the descriptor
+ * removes the probes, which can take some 100 ms. */
 MUST_CHECK int probe_link(const struct probe_link *of);
-/* Returns 0 when this kernel knows such links, else -EOPNOTSUPP. */
+/* Returns 0 when this kernel has links of this type, else -EOPNOTSUPP. */
 MUST_CHECK int probe_link_try(enum probe_link_type type, int prog_fd);
 /*
- * Measures what a probe costs the process that runs into it, by probing a
- * function of this program: half a microsecond on a machine of its own, several
- * where a hypervisor has a part in each trap.
+ * Measures what a probe costs the process that hits it, by probing a function
+ * of this program: half a microsecond on bare metal, several where a hypervisor
+ * handles each trap.
  *
- *   Shape    prog_fd: a program for PROBE_CALLS, whose calls of this process
- *            have the cookie
- *   Returns  PROBE_LINK_NS when that cannot be measured
+ *   Shape    prog_fd: a program for PROBE_CALLS; it gets the cookie with calls
+ *            of this process
+ *   Returns  PROBE_LINK_NS for a cost that cannot be measured
  */
 #define PROBE_LINK_NS 1000
 struct probe_cost {

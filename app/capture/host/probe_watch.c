@@ -10,7 +10,7 @@
 #include <poll.h>
 #include <time.h>
 
-/* Calls that are made to measure what they cost count for the last slot. */
+/* The calls of probe_link_cost() are counted in the last slot. */
 #define NOBODY ALLOCS_COOKIE(EMIT_SLOTS - 1, 7, 0, 0)
 
 int
@@ -41,8 +41,8 @@ count_calls(const struct probe_watch *w, uint32_t slot)
 	return sum;
 }
 
-/* Returns the CPU time that a process has used. Its clock's number is made of
- * the process's. Source: clock_getcpuclockid(3), CPUCLOCK_SCHED of
+/* Returns the CPU time that a process has used. The id of its clock is computed
+ * from its pid. Source: clock_getcpuclockid(3), CPUCLOCK_SCHED of
  * linux/posix-timers_types.h. */
 static int64_t
 used_by(int32_t pid)
@@ -70,7 +70,8 @@ probe_begin(struct probe_watch *w, uint32_t slot, int64_t credit_ns)
 	w->targets[slot].account = account_of(w, slot, credit_ns);
 }
 
-/* Returns what a process earns meanwhile by its own CPU time. */
+/* Returns the credit that a process earned between two looks by its CPU
+ * time. */
 static int64_t
 earned(const struct probe_watch *w, const struct probe_look *look)
 {
@@ -107,7 +108,7 @@ probe_look(struct probe_watch *w, uint32_t slot)
 		is.credit_ns = PROBE_CREDIT_NS;
 	if (is.credit_ns < -PROBE_CREDIT_NS)
 		is.credit_ns = -PROBE_CREDIT_NS;
-	/* While it is watched a process does less than else. */
+	/* A process gets less done while it is watched. */
 	is.earns = earns > a->earns / 2 ? earns : a->earns / 2;
 	*a = is;
 	return look;
@@ -179,7 +180,8 @@ probe_forget(struct probe_target *t)
 
 /* --- messages ------------------------------------------------------------- */
 
-/* Finds a slot: one that is unused, or else one of a process that ended. */
+/* Finds an unused slot, or else frees the slot of a process that ended. Returns
+ * EMIT_SLOTS if there is neither. */
 static uint32_t
 slot_for(struct probe_watch *w, const struct probe_watcher *by)
 {
@@ -196,7 +198,7 @@ slot_for(struct probe_watch *w, const struct probe_watcher *by)
 	return found;
 }
 
-/* Begins to watch, and takes the file, when there is room. */
+/* Begins to watch, and takes ownership of the file, if there is a free slot. */
 static void
 begin(struct probe_watch *w, const struct probe_watcher *by,
       const struct allocs_of *of, int *file)
@@ -214,7 +216,7 @@ begin(struct probe_watch *w, const struct probe_watcher *by,
 	probe_begin(w, slot, 0);
 }
 
-/* Takes a message; false when nobody sends any more. */
+/* Handles a message; false when the other end is closed. */
 static bool
 take(struct probe_watch *w, const struct probe_watcher *by, int socket)
 {
@@ -237,7 +239,7 @@ take(struct probe_watch *w, const struct probe_watcher *by, int socket)
 	return true;
 }
 
-/* Does what is due; returns ms until something will be, or -1. */
+/* Takes the looks that are due; returns ms until the next one, or -1. */
 static int
 look(struct probe_watch *w, const struct probe_watcher *by)
 {

@@ -1,14 +1,14 @@
 /*
  * Processes that are watched by probes at their functions: the messages that
- * name them, and what their calls cost them.
+ * name them, and the cost of probes to them.
  *
- * A process has an account. A part of its own CPU time fills it, as the budget
- * says, and what probes cost it empties it. All calls count that the program in
- * the kernel sees, those while probes are put in and taken away, too, and so do
- * samples. No more than PROBE_CREDIT_NS is on the account, so that a process
- * that long cost nothing does not pay for it later; and no less than so much is
- * missing, so that a look that came late, when there was no CPU for it, does
- * not end the watching for good.
+ * Each process has an account. A part of its CPU time, set by the budget, is
+ * credited; the cost of probes is debited. All calls that the BPF program sees
+ * are debited, including those while probes are inserted and removed, and so
+ * are samples. The balance is at most PROBE_CREDIT_NS, so that a process cannot
+ * save up credit for a long expensive time; and at least -PROBE_CREDIT_NS, so
+ * that a look that came late, for lack of a CPU, does not end the watching for
+ * good.
  */
 #pragma once
 
@@ -16,29 +16,29 @@
 #include "probe_link.h"
 
 #define PROBE_CREDIT_NS (100 * NS_PER_MS)
-/* A sample costs the process so much at most: 16 KiB of its stack are copied,
- * and who reads samples is woken by an interrupt. */
+/* Upper bound of what a sample costs the process: 16 KiB of its stack are
+ * copied, and an interrupt wakes the reader of samples. */
 #define PROBE_SAMPLE_NS 8000
-/* So large a part of its CPU time a process is taken to use for itself at
- * least: less is the difference of two numbers that are almost the same, each
+/* A process is assumed to use at least 1 / PROBE_OWN_PART of its CPU time for
+ * itself: a smaller part is the difference of two almost equal numbers, each
  * known to some percent. */
 #define PROBE_OWN_PART 4
-/* A process that has just begun may end soon. */
+/* Wait before probing a process that has just begun: it may end soon. */
 #define PROBE_LATE_NS (200 * NS_PER_MS)
 
 struct probe_account {
 	struct emit_calls was; /* at the last look */
 	int64_t looked_ns;
 	int64_t used_ns;   /* of CPU time, until then */
-	int64_t credit_ns; /* negative: the process has paid too much */
-	double earns;      /* in a ns, by and large */
+	int64_t credit_ns; /* negative: probes have cost too much */
+	double earns;      /* ns of credit per ns, roughly */
 };
 
 /* A process that has a slot. */
 struct probe_target {
 	struct allocs_of of; /* pid 0: the slot is unused */
 	int file;            /* with its functions; -1: not needed any more */
-	int links[2];        /* -1: without */
+	int links[2];        /* -1: none */
 	int64_t next_ns;     /* when to look again; INT64_MAX: never */
 	struct probe_account account;
 };
@@ -46,10 +46,9 @@ struct probe_target {
 struct probe_watch {
 	int calls_fd;    /* a map of struct emit_calls, by slot and CPU */
 	unsigned budget; /* of a process's CPU time, in thousandths */
-	unsigned least;  /* of a CPU, in thousandths, a process uses, even if
-	                    it uses less */
-	bool returns;    /* a call that is told of is watched when it returns,
-	                    too */
+	unsigned least;  /* of a CPU, in thousandths: a process that uses less
+	                    is credited for this much */
+	bool returns;    /* the return of a sampled call is watched, too */
 	struct probe_cost call;
 	unsigned ncpus;
 	struct emit_calls *percpu; /* room for one value of each CPU */
@@ -57,11 +56,11 @@ struct probe_watch {
 };
 
 /*
- * Measures what a call costs on this machine; that lasts some 10 ms.
+ * Measures what a call costs on this machine; this takes some 10 ms.
  *
- *   Shape    w: all up to returns is set, the rest 0; prog_fd: a program for
- *            PROBE_CALLS, which counts calls; its last slot is used for those
- *            that are measured
+ *   Shape    w: members up to returns are set, the rest 0; prog_fd: a program
+ *            for PROBE_CALLS, which counts calls; the measured calls use its
+ *            last slot
  *   Errors   -ENOMEM
  */
 MUST_CHECK int probe_watch_init(struct probe_watch *w, int prog_fd);
@@ -70,42 +69,45 @@ MUST_CHECK int probe_watch_init(struct probe_watch *w, int prog_fd);
 struct probe_look {
 	int64_t ns;
 	int64_t cost_ns; /* of calls, to the process */
-	int64_t own_ns;  /* the rest of its CPU time, or somewhat more: as if
-	                    calls had cost the least that they can */
+	int64_t own_ns;  /* the rest of its CPU time, or somewhat more: each
+	                    call is taken at call.least_ns */
 	uint64_t bytes;
 };
 
 /* Begins the account of a slot's process. */
 void probe_begin(struct probe_watch *w, uint32_t slot, int64_t credit_ns);
-/* Looks at what a process has cost since the last look. */
+/* Updates the account of a slot's process, and returns what happened since the
+ * last look. */
 struct probe_look probe_look(struct probe_watch *w, uint32_t slot);
-/* Returns how long an account takes until so much is on it, as long as the
- * process uses as much CPU time as before. */
+/* Returns how long until the account's balance is credit_ns, if the process
+ * uses as much CPU time as before. */
 int64_t probe_wait_ns(const struct probe_account *a, int64_t credit_ns);
 
-/* Links a program to those functions of a slot's process that have a bit; as
- * probe_link(), and -ENOENT when there are none. */
+/* Links a program to the functions of a slot's process that bits selects.
+ * Returns as probe_link() does, or -ENOENT when there are no such functions. */
 MUST_CHECK int
 probe_watch_link(const struct probe_watch *w, uint32_t slot, uint32_t bits,
                  enum probe_link_type type, int prog_fd);
-/* Takes the probes of a process away, and frees its slot, too. */
+/* Removes the probes of a process. */
 void probe_unlink(struct probe_target *t);
+/* Removes the probes, and frees the slot. */
 void probe_forget(struct probe_target *t);
 
 struct probe_watcher {
-	/* Looks at a process for which it is time, and says when the next look
-	 * is due. */
+	/* Looks at a process whose look is due, and sets when the next one
+	 * is. */
 	void (*look)(void *arg, uint32_t slot);
-	/* Ends whatever is done about a slot, which is unused then. */
+	/* Stops watching a slot's process; the slot is unused afterwards. */
 	void (*forget)(void *arg, uint32_t slot);
-	/* Before a round of looks, if it is set. */
+	/* Called before each round of looks; may be NULL. */
 	void (*round)(void *arg);
-	/* True for a slot whose process has ended, and whose samples may be
-	 * forgotten for another one's sake; NULL: there are none. */
+	/* True for a slot whose process has ended, and which another process
+	 * may take; its samples are then forgotten. NULL: no such slots. */
 	bool (*is_spare)(void *arg, uint32_t slot);
 	void *arg;
 };
 
-/* Does what it is told by messages, until one of the other ends is closed. */
+/* Watches the processes named by messages, until the other end of socket or of
+ * hold is closed. */
 void probe_watch_run(struct probe_watch *w, const struct probe_watcher *by,
                      int socket, int hold);

@@ -9,9 +9,9 @@
 #include <string.h>
 
 #define FEW     100
-#define IDLE    5  /* samples that are expected: none of so many is no chance */
-#define SEVERAL 3  /* processes: more than a service that is restarted has */
-#define MANY    20 /* one in so many */
+#define IDLE    5  /* expected samples; if none came, that is no chance */
+#define SEVERAL 3  /* processes; a service that is restarted has fewer */
+#define MANY    20 /* a note is due if more than one in MANY is affected */
 
 enum unit { COUNT, MILLI };
 
@@ -61,7 +61,7 @@ note_if(struct quality *q, uint64_t note, bool when)
 		q->notes |= note;
 }
 
-/* Returns the number of samples to expect of a CPU capture, by the kernel's
+/* Returns the number of samples to expect in a CPU capture, from the kernel's
  * count of CPU time. */
 static double
 expected(const struct quality *q)

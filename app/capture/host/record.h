@@ -50,19 +50,20 @@ struct record {
 			const uint8_t *chain; /* the kernel's part, unaligned
 			                         u64 */
 			size_t nchain;
-			bool no_user;  /* the user part was left, or there
-			                  never was one */
+			bool no_user;  /* the user part was left out, or
+			                  there never was one */
 			bool has_user; /* regs and stack are there; a process
 			                  of 32 bits has none that we can use */
 			uint64_t regs[RECORD_REGS];
 			const uint8_t *stack;
 			size_t stack_len;
-			bool stack_cut; /* the copy has its full size: the
+			bool stack_cut; /* the copy has the maximum size: the
 			                   stack may go on */
 			const struct emit_event *emitted; /* NULL: a sample of
 			                                     the clock */
-			const uint8_t *behind; /* the event: a interp_stack,
-			                          unaligned; or NULL */
+			const uint8_t *behind;            /* after the event: an
+			                          interp_stack, unaligned;
+			                          or NULL */
 			size_t behind_len;
 			/* set by the sampler: */
 			struct amount amount;
@@ -89,13 +90,13 @@ struct record {
 };
 
 /*
- * Decodes one whole record. With the bytes of a program in samples, emits is
- * true; all of a ring's samples have them, or none.
+ * Decodes one whole record. emits: the ring's samples have the bytes of a BPF
+ * program; all samples of a ring have them, or none.
  *   Owns     *out points into p
  *   Errors   -EBADMSG when lengths do not fit; *out undefined
  */
 MUST_CHECK int
 record_parse(const void *p, size_t n, bool emits, struct record *out);
-/* Returns the record's time alone; 0 when the record is too
- * short to have one. */
+/* Returns the record's time alone; 0 when the record is too short to have
+ * one. */
 uint64_t record_time(const void *p, size_t n);

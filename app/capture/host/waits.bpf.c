@@ -1,11 +1,11 @@
 /*
- * The kernel runs these programs when it switches from a thread to another one,
- * when a system call ends, or else when a thread goes on running, when a page
- * has been read from a disk, and when a process begins. They measure how long
- * threads of followed processes wait, and tell of a part of the waits when they
- * are over: the thread's stack is then the one it waited with. Where the ends
- * of system calls are traced, one that waits several times counts as one wait,
- * and so does a page fault.
+ * The kernel runs these programs when it switches from one thread to another,
+ * when a system call ends (or when a thread resumes, see stoker_resume), when a
+ * page has been read from a disk, and when a process begins. They measure how
+ * long threads of followed processes wait, and write samples of some waits when
+ * the waits are over: the thread's stack is then the one it waited with. If the
+ * ends of system calls are traced, a system call that waits several times
+ * counts as one wait, and so does a page fault.
  */
 #include "emit.bpf.h"
 
@@ -21,13 +21,13 @@ const char terms[] SEC("license") = "Dual MIT/GPL";
 #define WAIT_STATES 3   /* TASK_INTERRUPTIBLE, TASK_UNINTERRUPTIBLE */
 #define FUTEX_OP    0x7f
 #define FUTEX_TID   0x3fffffffu
-/* Locked, and others wait: glibc and Rust, and musl. */
+/* Lock words for "locked, and others wait": of glibc and Rust, and of musl. */
 #define LOCKED_WAITED 2
 #define MUSL_WAITED   0x80000010u
 
 /* Constants that are set before the programs are loaded. */
 const volatile uint32_t nbits; /* processes with a bit */
-const volatile bool results;   /* tell what system calls transferred */
+const volatile bool results;   /* report bytes that system calls transferred */
 const volatile int32_t futex;  /* the number of futex(2) */
 const volatile uint8_t class_of[CALLS];
 const volatile bool has_file[CALLS]; /* its first argument is a descriptor */
@@ -105,9 +105,10 @@ struct {
 } control SEC(".maps");
 
 struct thread {
-	/* Every switch uses these; the rest is of waits to tell of. */
-	uint64_t since_ns;  /* when it began to wait; 0: it does not */
-	uint64_t waited_ns; /* in this system call, not yet told of */
+	/* Every switch uses these; the rest is for waits that may become
+	 * samples. */
+	uint64_t since_ns;  /* when it began to wait; 0: it does not wait */
+	uint64_t waited_ns; /* in this system call, not yet in a sample */
 	uint32_t holder;    /* of the lock, when the wait began; 0: unknown */
 	uint32_t fd;
 	uint64_t size, mean;
@@ -124,8 +125,8 @@ struct {
 	__type(value, struct thread);
 } threads SEC(".maps");
 
-/* The thread that runs on a CPU, if there may be a wait to tell of: mostly
- * there is none, and no need to look further. */
+/* The thread that runs on a CPU, if one of its waits may become a sample.
+ * Mostly it is 0, and there is no need to look further. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -202,9 +203,9 @@ read_call(const void *regs, struct call *out)
 	}
 }
 
-/* True for a wait for a lock: its word has one value while threads wait, and
- * the kernel knows the locks that lend their priority. Source: futex(2);
- * musl 1.2.3, pthread_mutex_timedlock.c. */
+/* True for a wait for a lock: a lock's word has a known value while threads
+ * wait, and priority-inheritance locks have separate operations. Source:
+ * futex(2); musl 1.2.3, pthread_mutex_timedlock.c. */
 static bool
 is_lock(const struct call *call)
 {
@@ -226,8 +227,8 @@ struct mutex {
 #define KIND_ANY       0x3f3u
 #define TYPE_RECURSIVE 1
 
-/* True for memory that begins like a lock of glibc which is held. Locks of musl
- * and of Rust, and small ones of glibc, say of no holder: anything may lie
+/* True for memory that begins like a held lock of glibc. Locks of musl and of
+ * Rust, and small ones of glibc, do not record their holder: anything may lie
  * behind their word. */
 static bool
 is_held(const struct mutex *m)
@@ -238,10 +239,9 @@ is_held(const struct mutex *m)
 	        (m->kind & KIND_TYPE) == TYPE_RECURSIVE);
 }
 
-/* Finds the thread that has the lock for which the current thread begins to
- * wait, by a call of futex(2); 0: unknown. The word of a lock that lends its
- * priority, or outlives its holder, is the holder itself. Source: futex(2),
- * get_robust_list(2). */
+/* Returns the thread that holds the lock for which the current thread begins to
+ * wait in futex(2); 0: unknown. The word of a priority-inheritance or robust
+ * lock contains the holder. Source: futex(2), get_robust_list(2). */
 static uint32_t
 holder_of(const struct call *call)
 {
@@ -290,7 +290,7 @@ take_fault(struct thread *t, const struct call *call)
 	t->class = EMIT_IO;
 }
 
-/* --- which waits are told of ---------------------------------------------- */
+/* --- which waits become samples ------------------------------------------- */
 
 /* True with the probability size / mean, where draw is a random number. */
 static bool
@@ -313,8 +313,8 @@ choose(const struct emit_control *c, struct thread *t, uint32_t draw,
 	return is_kept(draw, size, t->mean);
 }
 
-/* True for a wait that is told of in one class at least. Most are not, so that
- * nobody needs to know what they were for. */
+/* True for a wait that would become a sample in one class at least. Most waits
+ * would not, so their class need not be known. */
 static bool
 may_be_told(const struct emit_control *c, uint32_t draw, uint64_t size)
 {
@@ -327,7 +327,7 @@ may_be_told(const struct emit_control *c, uint32_t draw, uint64_t size)
 }
 
 /* Adds a wait that is over to those of its system call or page fault. True if
- * there is something to tell of once the thread is there again. */
+ * there may be a sample to write once the thread runs again. */
 static bool
 add_wait(const struct emit_control *c, struct task_struct *task,
          struct thread *t, uint64_t size)
@@ -424,7 +424,7 @@ BPF_PROG(stoker_switch, bool preempt, struct task_struct *prev,
 	return 0;
 }
 
-/* --- telling of a wait ---------------------------------------------------- */
+/* --- writing a sample of a wait ------------------------------------------- */
 
 static enum emit_file
 kind_of(unsigned short mode)
@@ -466,7 +466,7 @@ tell_peer(const struct file *file, struct emit_event *out)
 	}
 }
 
-/* Finds the file that a descriptor of the current thread is; or NULL. */
+/* Returns the file of a descriptor of the current thread, or NULL. */
 static const struct file *
 file_of(const struct task_struct *task, uint32_t fd)
 {
@@ -528,7 +528,7 @@ tell_call(void *ctx, const struct thread *t, int64_t result)
 	tell(ctx, file, t, result);
 }
 
-/* Finds the current thread, if it is to be looked at on this CPU. */
+/* Returns the current thread, if it may have a wait to sample; or NULL. */
 static __always_inline struct thread *
 look_here(void)
 {
@@ -543,7 +543,8 @@ look_here(void)
 	               : NULL;
 }
 
-/* Takes what the thread waited in this call or fault, chosen to be told of. */
+/* Ends the thread's waits in this call or fault; true if they become a
+ * sample. */
 static __always_inline bool
 take(struct thread *t)
 {
@@ -571,7 +572,8 @@ BPF_PROG(stoker_exit, void *regs, long result)
 	return 0;
 }
 
-/* The thread runs again, with the stack that it waited with: Linux 6.16. */
+/* The thread runs again, with the stack that it waited with. Since Linux
+ * 6.16. */
 SEC("tp_btf/sched_exit_tp")
 int
 BPF_PROG(stoker_resume)
@@ -591,7 +593,7 @@ struct fault {
 	const struct thread *thread;
 };
 
-/* Calls back with the mapping that the page is of. */
+/* Called with the mapping that contains the page. */
 static long
 tell_fault(struct task_struct *task, struct vm_area_struct *area,
            struct fault *fault)

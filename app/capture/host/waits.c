@@ -26,7 +26,7 @@ static const struct wait_call rows[] = {
 #undef NONE
 };
 
-/* By number, once the first is asked for. */
+/* By number; filled at the first question. */
 static struct wait_call calls[CALLS];
 
 static void
@@ -98,7 +98,7 @@ keep_all(const struct waits_bpf *bpf, struct waits *out)
 	return rc;
 }
 
-/* Chooses how the end of a wait is noticed. */
+/* Chooses the program that notices the end of a wait. */
 static int
 choose_end(struct waits_bpf *bpf, const struct waits_ask *ask)
 {

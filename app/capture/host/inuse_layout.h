@@ -36,7 +36,7 @@ struct inuse_set {
 enum inuse_state {
 	INUSE_UNUSED,
 	INUSE_WATCHED,
-	INUSE_COSTLY, /* watching ended, since it cost too much; its rows stay */
+	INUSE_COSTLY, /* watching cost too much and ended; its rows stay */
 	INUSE_ENDED,  /* the process ended; its rows stay */
 };
 

@@ -25,8 +25,8 @@ cfi_next(struct cursor *section, struct cursor *entry)
 	return true;
 }
 
-/* Reads what the letters of an augmentation stand for; unknown ones end it,
- * since the length that comes first tells where the program begins. */
+/* Reads the data of an augmentation's letters, up to an unknown letter. The
+ * length that comes first says where the program begins. */
 static void
 read_augmentation(struct cursor *c, const char *letters, struct cfi_cie *out)
 {
@@ -109,7 +109,7 @@ read_cie(const struct cfi_section *s, size_t at, struct cfi_cie *out)
 	return !c.bad;
 }
 
-/* Where the CIE of an entry begins, given the field that tells. */
+/* Finds the CIE of an entry; value was read at field, the CIE pointer. */
 static bool
 find_cie(const struct cfi_section *s, size_t field, uint64_t value, size_t *at)
 {
@@ -163,7 +163,7 @@ struct run {
 static void
 set(struct run *r, uint64_t reg, struct cfi_rule rule)
 {
-	/* Vector registers have columns that nobody asks for. */
+	/* Further columns are of vector registers, which are not needed. */
 	if (reg < CFI_REGS)
 		r->row.regs[reg] = rule;
 }
@@ -181,7 +181,7 @@ restore(struct run *r, uint64_t reg)
 		r->row.regs[reg] = r->initial.regs[reg];
 }
 
-/* The row so far is told, and the next one begins. */
+/* Reports the current row and starts the next. */
 static void
 advance(struct run *r, uint64_t to)
 {
@@ -245,7 +245,7 @@ recall(struct run *r)
 		r->row = r->remembered[--r->nremembered];
 }
 
-/* Opcodes of the CFA; false: another's. */
+/* Handles the opcodes that set the CFA; false: another opcode. */
 static bool
 step_cfa(struct run *r, uint8_t op)
 {
@@ -279,7 +279,8 @@ step_cfa(struct run *r, uint8_t op)
 	}
 }
 
-/* Opcodes that name a register first; false: another's. */
+/* Handles the opcodes whose first operand is a register; false: another
+ * opcode. */
 static bool
 step_register(struct run *r, uint8_t op, uint64_t reg)
 {
@@ -423,7 +424,7 @@ cfi_run(const struct cfi_section *s, const struct cfi_entry *e,
 {
 	struct run r;
 
-	/* Not all of it: the remembered rows are many and mostly unused. */
+	/* Clears only this: the remembered rows are many and mostly unused. */
 	memset(&r.row, 0, sizeof(r.row));
 	r.initial = r.row;
 	r.cie = &e->cie;

@@ -1,9 +1,9 @@
 /*
- * Call frame information: how a function's registers of its caller are found,
- * per address. A section's bytes in, rows out; nothing is kept.
+ * Call frame information: how to find the caller's registers, for each address
+ * of a function. A section's bytes in, rows out; nothing is kept.
  *
- * Every offset, length and program is the target's: what can't be read is
- * -EBADMSG, programs are bounded by CFI_MAX_STEPS and CFI_MAX_REMEMBERED.
+ * Every offset, length and program comes from the target: unreadable data is
+ * -EBADMSG; programs are bounded by CFI_MAX_STEPS and CFI_MAX_REMEMBERED.
  *
  * Source: DWARF 5, 6.4; LSB 5, 10.6.1 (.eh_frame)
  */
@@ -17,7 +17,7 @@
 #define CFI_MAX_REMEMBERED 16
 #define CFI_MAX_AUGMENT    16
 
-/* .eh_frame, or .debug_frame, whose pointers to CIEs count differently. */
+/* .eh_frame, or .debug_frame, whose pointers to CIEs have another origin. */
 struct cfi_section {
 	struct cfi_bytes bytes;
 	bool debug;
@@ -40,18 +40,18 @@ struct cfi_entry {
 
 enum cfi_how {
 	CFI_SAME,      /* not touched */
-	CFI_UNDEFINED, /* lost; of the return address: the first frame */
+	CFI_UNDEFINED, /* lost; for the return address: the first frame */
 	CFI_AT,        /* in memory at CFA + value */
 	CFI_IS,        /* CFA + value */
 	CFI_REGISTER,  /* register reg (+ value, of the CFA only) */
-	CFI_AT_EXPR,   /* in memory at what the expression tells */
-	CFI_EXPR,      /* what the expression tells */
+	CFI_AT_EXPR,   /* in memory at the result of the expression */
+	CFI_EXPR,      /* the result of the expression */
 };
 
 struct cfi_rule {
 	uint8_t how, reg;
 	uint32_t size; /* of the expression, bytes */
-	int64_t value; /* of the expression: where in the section */
+	int64_t value; /* for expressions: offset in the section */
 };
 
 struct cfi_row {
@@ -59,29 +59,29 @@ struct cfi_row {
 	struct cfi_rule regs[CFI_REGS]; /* by DWARF's numbers */
 };
 
-/* Steps to the next entry, which *entry spans; false at the end. 64-bit
- * lengths, for sections above 4 GiB, end it too. */
+/* Steps to the next entry, and sets *entry to its bytes; false at the end, or
+ * at a 64-bit length, which only sections above 4 GiB need. */
 bool cfi_next(struct cursor *section, struct cursor *entry);
 
 /*
  * Reads the entry of a function and its CIE.
- *   Shape    at: where in the section the entry begins
+ *   Shape    at: offset of the entry in the section
  *   Errors   -EBADMSG, also when it is a CIE; *out undefined
  */
 MUST_CHECK int
 cfi_entry_read(const struct cfi_section *s, size_t at, struct cfi_entry *out);
 
-/* Told each row in ascending order: it holds from pc up to the next one's.
- * False stops. */
+/* Called with each row in ascending order; a row holds from pc up to the next
+ * row's pc. Return false to stop. */
 typedef bool cfi_visit(void *arg, uint64_t pc, const struct cfi_row *row);
 /*
  * Runs the program of a function.
- *   Errors   -EBADMSG; the rows told so far hold
+ *   Errors   -EBADMSG; the rows passed to visit so far hold
  */
 MUST_CHECK int cfi_run(const struct cfi_section *s, const struct cfi_entry *e,
                        cfi_visit *visit, void *arg);
 /*
- * The row that holds at pc, which must be in [e->start, e->end).
+ * Finds the row that holds at pc, which must be in [e->start, e->end).
  *   Errors   -EBADMSG; *out undefined
  */
 MUST_CHECK int

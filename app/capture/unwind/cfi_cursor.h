@@ -1,6 +1,6 @@
 /*
- * Bounded reading of DWARF: past its end everything reads as zero and bad
- * stays set, so callers check once.
+ * Bounded reading of DWARF: past the end of a cursor everything reads as zero
+ * and bad stays set, so callers check once.
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Bytes of an image, and where they are loaded. */
+/* Bytes of an image, and the address they are loaded at. */
 struct cfi_bytes {
 	uint64_t vaddr;
 	size_t size; /* bytes */
@@ -51,7 +51,7 @@ take(struct cursor *c, size_t n)
 	return v;
 }
 
-/* n bytes of two's complement, as 64. */
+/* Reads n bytes of two's complement. */
 static inline uint64_t
 take_signed(struct cursor *c, size_t n)
 {
@@ -60,7 +60,7 @@ take_signed(struct cursor *c, size_t n)
 	return (uint64_t)((int64_t)(take(c, n) << unused) >> unused);
 }
 
-/* Skips n bytes; where they begin. */
+/* Skips n bytes; returns the offset of the first. */
 static inline size_t
 take_block(struct cursor *c, uint64_t n)
 {

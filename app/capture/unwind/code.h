@@ -1,9 +1,10 @@
 /*
- * Machine code, as far as it tells where a function ends and how it gets back
- * to its caller: instructions' lengths, where they lead, and what they do to
- * the stack and frame pointers.
+ * Decodes machine code as far as needed to find where a function ends and how
+ * it returns to its caller: the length of an instruction, where it leads, and
+ * what it does to the stack and frame pointers.
  *
- * The bytes are a target's; none is run, and each is looked at within bounds.
+ * The bytes are a target's; they are never run, and all reads are within
+ * bounds.
  */
 #pragma once
 
@@ -15,15 +16,15 @@
 
 enum code_flow {
 	CODE_NEXT,   /* the next instruction follows */
-	CODE_BRANCH, /* it, or the target */
-	CODE_CALL,   /* it, once the called function has returned */
-	CODE_JUMP,   /* the target */
-	CODE_LEAVE,  /* wherever a register or memory says */
+	CODE_BRANCH, /* the next instruction or the target follows */
+	CODE_CALL,   /* the next one, once the called function has returned */
+	CODE_JUMP,   /* the target follows */
+	CODE_LEAVE,  /* jumps to an address in a register or memory */
 	CODE_RETURN,
-	CODE_TRAP, /* nothing: whoever comes here ends */
+	CODE_TRAP, /* nothing follows: the program ends here */
 };
 
-/* Where a pointer is found after an instruction, by what it was before. */
+/* The value of a pointer after an instruction, in terms of values before it. */
 enum code_from {
 	CODE_SAME,
 	CODE_SP,         /* sp + by */
@@ -40,27 +41,28 @@ struct code_value {
 struct code_insn {
 	unsigned length; /* bytes */
 	enum code_flow flow;
-	bool padding;    /* it does nothing */
-	bool has_target; /* of a branch, call or jump */
+	bool padding;    /* does nothing */
+	bool has_target; /* for a branch, call or jump */
 	int64_t target;  /* from the instruction's end */
-	/* lr: where the return address is kept, on machines that do. */
+	/* lr: the link register, on machines that have one. */
 	struct code_value sp, fp, lr;
-	/* General registers of x86-64 that may hold something else afterwards,
-	 * a bit each by their numbers; all where that is not looked at. */
+	/* General registers of x86-64 that may have changed, one bit per
+	 * register number; all bits if this is not known. */
 	uint16_t changes;
-	bool copies; /* a whole register to another one, and no more */
+	bool copies; /* only copies a whole register to another one */
 	uint8_t copy_from, copy_to;
 };
 
 /*
- * The instruction at p.
+ * Decodes the instruction at p.
  *
- *   Errors   false: not one that programs have, or cut off by n
+ *   Errors   false: no instruction that programs use, or cut off by n
  *   Source   Intel SDM 2A, chapter 2 and appendix A; Arm ARM, C4.1
  */
 bool code_x86_64(const uint8_t *p, size_t n, struct code_insn *out);
 bool code_aarch64(const uint8_t *p, size_t n, struct code_insn *out);
 
-/* Bytes of a call instruction that n bytes of x86-64 end in, of which *by is
- * how far it calls from its end, 0 when it does not say; 0: it is none. */
+/* Returns the length of the call instruction of x86-64 that ends at end, or 0
+ * if there is none in the n bytes before. *by: the target's distance from end,
+ * or 0 if the instruction does not contain it. */
 unsigned code_x86_64_call(const uint8_t *end, size_t n, int64_t *by);

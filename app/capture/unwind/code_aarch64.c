@@ -5,7 +5,7 @@
 
 enum { FP = 29, LR = 30, SP = 31 };
 
-/* n bits of w from bit at on. */
+/* Returns n bits of w from bit at on. */
 static uint32_t
 bits(uint32_t w, unsigned at, unsigned n)
 {
@@ -31,7 +31,7 @@ rn(uint32_t w)
 	return bits(w, 5, 5);
 }
 
-/* Targets count from the instruction, of 4 bytes. */
+/* Sets a target, which is encoded in words from the instruction's start. */
 static void
 lead(struct code_insn *out, enum code_flow flow, int64_t words)
 {
@@ -89,7 +89,7 @@ pointer(struct code_insn *out, unsigned reg)
 	return reg == FP ? &out->fp : reg == LR ? &out->lr : NULL;
 }
 
-/* A sum of sp or x29 and a number. */
+/* Makes the value of a sum of sp or x29 and a number. */
 static struct code_value
 sum(unsigned base, int64_t by)
 {
@@ -99,7 +99,7 @@ sum(unsigned base, int64_t by)
 	                           by};
 }
 
-/* A register that is loaded from so far above another. */
+/* Notes that a register is loaded from by bytes above another. */
 static void
 load(struct code_insn *out, unsigned reg, unsigned base, int64_t by)
 {
@@ -112,7 +112,7 @@ load(struct code_insn *out, unsigned reg, unsigned base, int64_t by)
 		v->from = base == SP ? CODE_WORD_AT_SP : CODE_WORD_AT_FP;
 }
 
-/* The base register of a load or store that moves it. */
+/* Adds by to the base register of a load or store that updates it. */
 static void
 move_base(struct code_insn *out, unsigned base, int64_t by)
 {

@@ -1,5 +1,5 @@
 /*
- * Lengths by the opcode maps; effects of the few instructions by which
+ * Lengths from the opcode maps; effects of the few instructions with which
  * programs move the stack pointer, and of common ones that write to rbp.
  */
 #include "code.h"
@@ -13,7 +13,7 @@ enum { RAX = 0, RDX = 2, RSP = 4, RBP = 5, NO_REG = -1 };
  * a number of operand size (Z) behind it, a byte (b), two (w), three (e), a
  * number of operand size (z), of 32 bits (d), of the register's size (q) or of
  * the address's (v), ModRM and a number for two of its eight operations (g, G).
- * No program of today's has x; prefixes and escapes are taken before.
+ * x: not used by today's programs; prefixes and escapes are read before.
  */
 static const char one_byte[] = "mmmmbzxxmmmmbzxx"
 			       "mmmmbzxxmmmmbzxx"
@@ -160,7 +160,7 @@ take_vector(struct decoder *d, uint8_t first)
 	d->op = byte(d);
 }
 
-/* XOP's maps are those that POP's ModRM leaves.
+/* XOP's maps are the values that the ModRM of POP does not use.
  *   Source   Intel SDM 2A, 2.3 (VEX), 2.7 (EVEX); AMD64 APM 3, 1.2.6 (XOP) */
 static bool
 is_vector(const struct decoder *d)
@@ -232,7 +232,7 @@ take_modrm(struct decoder *d)
 	}
 	if (d->mod == 0 && rm == RBP) {
 		d->disp = number(d, 4);
-		return; /* of no register, or of rip */
+		return; /* without a base register, or relative to rip */
 	}
 	if (!indexed)
 		d->base = rm | (d->rex & 1) << 3;
@@ -499,7 +499,7 @@ find_push_or_pop(const struct decoder *d, struct code_insn *out)
 	set(out, reg, CODE_WORD_AT_SP, 0);
 }
 
-/* True when the instruction is of those whose effect is known exactly. */
+/* True for an instruction whose effect is known exactly; sets the effect. */
 static bool
 find_move(const struct decoder *d, struct code_insn *out)
 {
@@ -548,8 +548,9 @@ find_copy(const struct decoder *d, struct code_insn *out)
 	out->copy_to = (uint8_t)(d->op == 0x89 ? d->rm : d->reg);
 }
 
-/* An instruction whose changes are not looked at leaves the two as they were:
- * compilers use none of those to move them. */
+/* Marks sp and fp as unknown if the instruction changes them. An instruction
+ * whose changes are not known is assumed to leave both as they were: compilers
+ * use none of these to move them. */
 static void
 lose_changed(struct code_insn *out)
 {

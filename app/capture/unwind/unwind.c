@@ -4,8 +4,8 @@
 
 /* --- the walk ------------------------------------------------------------- */
 
-/* Where code was interrupted, or is returned to without a call, the byte at
- * that address says what it is, not the one before. */
+/* For code that was interrupted, or entered by a return without a call, the
+ * byte at the address identifies the function, not the byte before it. */
 static int
 add_uncalled(struct walk *w, const struct frame *f, int r, uint64_t *pcs,
              size_t *n)
@@ -55,8 +55,8 @@ walk_all(struct walk *w, struct frame f, uint64_t *pcs, size_t max, size_t *n)
 }
 
 /*
- * Walks again, with all registers, where a first walk ended with
- * STEP_NEEDS_WHOLE: up to the frame that needs them, or, where another one
+ * Walks again, with all registers, after a walk that ended with
+ * STEP_NEEDS_WHOLE: up to the frame that needs them, or, if a further frame
  * does, to the end.
  */
 static int
@@ -111,7 +111,7 @@ unwind(struct unwinder *u, const uint64_t regs[UNWIND_REGS], const void *stack,
 	return (enum unwind_end)walk_with(&w, &all, first, pcs, max, n);
 }
 
-/* The first frame of the other stack; false: its memory is not there. */
+/* Makes the first frame of the other stack; false: its memory is missing. */
 static bool
 other_frame(const struct walk *w, struct frame *out)
 {

@@ -11,8 +11,9 @@ static const uint8_t sample_index[] = {
 	16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31,
 };
 
-/* mov x8, #__NR_rt_sigreturn; svc #0: the vdso describes it in no table, for
- * unwinders to know it by. Source: Linux arch/arm64/kernel/vdso/sigreturn.S */
+/* mov x8, #__NR_rt_sigreturn; svc #0: the vdso has no table for it, and
+ * unwinders are expected to recognize the instructions. Source: Linux
+ * arch/arm64/kernel/vdso/sigreturn.S */
 static const uint8_t sigreturn[] = {0x68, 0x11, 0x80, 0xd2,
                                     0x01, 0x00, 0x00, 0xd4};
 
@@ -42,8 +43,8 @@ begins_context(const uint8_t code[UNWIND_CODE_BYTES])
 }
 
 /*
- * Slots of .plt, and what leads to functions that bl can't reach: x16 and x17
- * are set, the caller stays in x30. The first slot puts both on the stack.
+ * Slots of .plt, and veneers to functions that bl can't reach: x16 and x17 are
+ * set, the return address stays in x30. The first slot pushes x16 and x30.
  *   Source   binutils bfd/elfnn-aarch64.c, elfNN_aarch64_small_plt*_entry,
  *            aarch64_adrp_branch_stub; AAPCS64 6.1.1
  */

@@ -3,26 +3,26 @@
 #include "code.h"
 
 #define MAX_STEPS   16384 /* instructions looked at: transforms are long */
-#define MAX_BRANCH  16    /* ways left for later */
-#define MAX_TARGETS 64    /* that are not gone to again */
+#define MAX_BRANCH  16    /* branches to follow later */
+#define MAX_TARGETS 64    /* visited, not to be followed again */
 #define WINDOW      4096  /* bytes of code read at once */
 
-/* Beside those of rules. */
+/* Bases in addition to those of rules. */
 enum { IN_LR = UNWIND_BASES, NOWHERE };
 
 /* The value of a pointer, in terms of the pointers at the first instruction. */
 struct where {
-	unsigned base; /* enum unwind_base, or one of the above */
+	unsigned base; /* enum unwind_base, IN_LR or NOWHERE */
 	int64_t word;  /* of UNWIND_AT_*: bytes from the pointer */
 	int64_t by;    /* bytes from there */
-	bool loaded;   /* it is not that place, but the word there */
+	bool loaded;   /* the value is the word at that place */
 };
 
 struct way {
 	uint64_t at; /* vaddr */
 	struct where sp, fp, lr;
-	/* How high sp has been: what is loaded from below was put there on the
-	 * way, and is then again as it was at that height. */
+	/* The highest sp so far. A pointer loaded from below was saved on the
+	 * way, and then has the value it had at that height again. */
 	struct where high, fp_there, lr_there;
 };
 
@@ -32,7 +32,7 @@ struct search {
 	struct way now;
 	struct way later[MAX_BRANCH];
 	unsigned nlater;
-	uint64_t targets[MAX_TARGETS]; /* where ways have led */
+	uint64_t targets[MAX_TARGETS]; /* visited */
 	unsigned ntargets;
 	uint64_t window_at; /* vaddr */
 	size_t window_size; /* bytes */
@@ -94,8 +94,8 @@ word_at(struct where place, int64_t by)
 	return place;
 }
 
-/* A place some bytes from another. Of words in memory one may lie between, not
- * two. */
+/* Returns the place by bytes from another; at most one word in memory may be
+ * followed to get there. */
 static struct where
 from(struct where place, int64_t by)
 {
@@ -192,8 +192,8 @@ set_fp(const struct where *fp, const struct where *sp, int64_t cfa,
 }
 
 /*
- * The rule of a way that has returned. What a base that is a word in memory is
- * worth is not known here: then CFA is that word, else it is sp.
+ * Makes the rule of a path that has returned. The value of a base that is a
+ * word in memory is not known here: then the CFA is that word, else it is sp.
  */
 static bool
 make_rule(const struct search *s, struct unwind_rule *out)
@@ -217,7 +217,7 @@ make_rule(const struct search *s, struct unwind_rule *out)
 	return words_of(by_word ? sp->word : sp->by, &out->cfa_words);
 }
 
-/* False when it was gone to before. */
+/* Continues at target; false if it was visited before. */
 static bool
 go_to(struct search *s, uint64_t target)
 {
@@ -231,7 +231,7 @@ go_to(struct search *s, uint64_t target)
 	return true;
 }
 
-/* Takes up what was left for later; false: there is nothing. */
+/* Continues with a branch that was left for later; false: there is none. */
 static bool
 turn_back(struct search *s)
 {
@@ -252,7 +252,7 @@ leave_for_later(struct search *s, uint64_t target)
 	s->later[s->nlater++].at = target;
 }
 
-/* Where it goes on; false: nowhere. */
+/* Moves on to what follows an instruction; false: nothing does. */
 static bool
 go_on(struct search *s, const struct code_insn *insn)
 {

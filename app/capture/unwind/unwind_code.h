@@ -1,13 +1,13 @@
 /*
- * Rules read from the code itself, for what no table describes: hand-written
- * assembly mostly. From an instruction on, the code is followed to where it
- * returns, and on the way counted what is taken off the stack: as much lies
- * there before the return address.
+ * Rules derived from the code itself, for code that no table describes: mostly
+ * hand-written assembly. The code is followed from an instruction to a return,
+ * and the bytes that are popped on the way are counted: they are the distance
+ * to the return address.
  *
- * That holds for code that gives back what it took on every way out; calls on
- * the way are trusted to do so. It is a guess all the same, since not every
- * branch is ever taken: a rule from here is believed only when what it finds
- * follows a call.
+ * This holds for code that pops on every way out as much as it has pushed;
+ * called functions are trusted to do so. It is a guess all the same, since some
+ * branches are never taken: a rule from here is believed only if the return
+ * address that it finds follows a call.
  */
 #pragma once
 
@@ -15,7 +15,7 @@
 #include "unwind_arch.h"
 
 /*
- * The rule before the instruction at vaddr; false: its way out is not found.
+ * Finds the rule before the instruction at vaddr; false: no return was found.
  *   Shape    rule->cfa is CFA_CODE
  */
 MUST_CHECK bool

@@ -4,8 +4,8 @@
 
 #define WORD ((int32_t)sizeof(uint64_t))
 
-/* Source: runtime/traceback.go, which follows systemstack, or ends at a
- * function that writes sp, but for cgocallback. */
+/* Source: runtime/traceback.go, which follows systemstack, and ends at a
+ * function that writes sp, except cgocallback. */
 static bool
 changes_stacks(const struct gobin_frame *f)
 {
@@ -13,8 +13,8 @@ changes_stacks(const struct gobin_frame *f)
 }
 
 /*
- * The return address is above the frame, the caller's frame pointer below
- * that. Frames too large for the rule's words go by the frame pointer.
+ * The return address is above the frame, the caller's frame pointer below it.
+ * Frames too large for the rule's words use the frame pointer.
  *   Source   cmd/internal/obj/x86/obj6.go, preprocess
  */
 static struct unwind_rule
@@ -33,7 +33,7 @@ rule_x86_64(int32_t delta)
 }
 
 /*
- * The return address is at sp, the caller's frame pointer below that.
+ * The return address is at sp, the caller's frame pointer below it.
  *   Source   cmd/internal/obj/arm64/obj7.go, preprocess
  */
 static struct unwind_rule
@@ -54,8 +54,8 @@ rule_aarch64(int32_t delta)
 }
 
 /*
- * How it goes on above a function that changed stacks for its callee. The
- * frame pointer is what the goroutine left in it.
+ * Returns the CFA rule of a function that changed stacks for its callee. The
+ * frame pointer still has the goroutine's value.
  *   Source   runtime/asm_amd64.s, asm_arm64.s: systemstack, asmcgocall;
  *            sys_linux_amd64.s: nanotime1
  */

@@ -5,11 +5,11 @@
 #include "unwind_rule.h"
 
 /*
- * The rule at vaddr, as unwind_table_rule has it; false: no Go function.
+ * Finds the rule at vaddr, as unwind_table_rule() does; false: no Go function.
  *
- * A stack of the runtime's own (g0) goes on at the goroutine that was left
- * for it (CFA_SWITCH); it ends where that goroutine was not left to be
- * returned to, but for the scheduler.
+ * A stack of the runtime (g0) continues on the stack of the goroutine that
+ * switched to it (CFA_SWITCH). It ends there if the goroutine switched to the
+ * scheduler, which does not return to it.
  */
 MUST_CHECK bool unwind_go_rule(struct gobin *g, uint64_t vaddr, bool returns,
                                struct unwind_rule *out);

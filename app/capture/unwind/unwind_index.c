@@ -48,7 +48,7 @@ load(const struct elf_image *e, uint64_t vaddr, uint64_t n,
 	return 0;
 }
 
-/* Without section headers .eh_frame may reach to the end of its segment. */
+/* Loads .eh_frame; without section headers, up to the end of its segment. */
 static int
 load_frames(const struct elf_image *e, uint64_t vaddr, struct unwind_index *x)
 {
@@ -58,7 +58,7 @@ load_frames(const struct elf_image *e, uint64_t vaddr, struct unwind_index *x)
 	return load(e, vaddr, n, &x->section.bytes);
 }
 
-/* The table that the linker made. */
+/* Loads the table that the linker made. */
 static int
 load_table(const struct elf_image *e, struct unwind_index *x)
 {
@@ -203,7 +203,7 @@ unwind_index_row(const struct unwind_index *x, uint32_t i)
 {
 	struct unwind_row row;
 
-	memcpy(&row, &x->rows[i], sizeof(row)); /* aligned to nothing */
+	memcpy(&row, &x->rows[i], sizeof(row)); /* unaligned */
 	return row;
 }
 

@@ -9,36 +9,36 @@
 
 struct unwind_index {
 	struct cfi_section section;
-	size_t origin; /* rows' entries are relative to it, in section */
-	uint64_t base; /* vaddr that rows' functions are relative to */
+	size_t origin; /* offset in section; rows' entries count from it */
+	uint64_t base; /* vaddr; rows' functions count from it */
 	const struct unwind_row *rows;
 	uint32_t nrows;
-	uint8_t *table; /* what rows lie in */
+	uint8_t *table; /* memory that contains rows */
 };
 
 void unwind_index_done(struct unwind_index *x);
 /*
- * .eh_frame with the table that the linker made, or else one of our own.
+ * Reads .eh_frame with the linker's search table, or else builds the table.
  *   Errors   -ENODATA, -EIO, -E2BIG past UNWIND_MAX_TABLE, -ENOMEM; *out
  *            empty
  *   Source   LSB 5, 10.6 (.eh_frame, .eh_frame_hdr)
  */
 MUST_CHECK int
 unwind_index_eh(const struct elf_image *e, struct unwind_index *out);
-/* .debug_frame, compressed or not; the same. */
+/* As unwind_index_eh(), from .debug_frame, which may be compressed. */
 MUST_CHECK int
 unwind_index_debug(const struct elf_image *e, struct unwind_index *out);
 
 /*
- * The row whose function may hold vaddr: the last at or below it.
- *   Errors   false: none
+ * Finds the row whose function may contain vaddr: the last row at or below it.
+ *   Errors   false: no such row
  */
 MUST_CHECK bool
 unwind_index_find(const struct unwind_index *x, uint64_t vaddr, uint32_t *row);
 struct unwind_row unwind_index_row(const struct unwind_index *x, uint32_t row);
 /*
  * Reads a row's entry.
- *   Errors   -EBADMSG, also when it is not of the row's function
+ *   Errors   -EBADMSG, also when the entry describes another function
  */
 MUST_CHECK int unwind_index_entry(const struct unwind_index *x, uint32_t row,
                                   struct cfi_entry *out);

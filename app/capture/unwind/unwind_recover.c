@@ -1,18 +1,20 @@
 /*
- * The frame pointer of a function that uses one, when it's not known: of a
- * blocked thread the kernel tells only pc and sp. It points to a saved frame
- * pointer with a return address above it, and that follows a call. A call of
- * this very function settles it; only where there is none is another (through
- * the PLT, a pointer) believed, if the stack above can be walked to its root.
+ * Recovers the frame pointer of a function that uses one, when it is not known:
+ * for a blocked thread, the kernel shows only pc and sp. The frame pointer
+ * points to a saved frame pointer, above which is a return address that follows
+ * a call. A call of this very function settles the matter. Only if there is
+ * none is another call (through the PLT, or a pointer) believed, provided that
+ * the stack above can be walked to its root.
+ *
  * An earlier call of the same function may have left words in memory that this
- * call has not written to yet. They can be taken for a frame: frames of that
- * call then come between.
+ * call has not overwritten yet. They can be mistaken for a frame: frames of
+ * that earlier call then appear in the stack.
  */
 #include "unwind_walk.h"
 
 #define REACH     (16 << 10) /* bytes searched */
 #define TRIES     32         /* return addresses tried */
-#define MAX_TRIAL 512        /* frames of one */
+#define MAX_TRIAL 512        /* frames of one trial walk */
 
 struct search {
 	struct walk *w;
@@ -48,7 +50,7 @@ reaches_root(const struct walk *w, struct frame f)
 	return r == UNWIND_ROOT || r == STEP_CONTEXT;
 }
 
-/* Whether the frame pointer is at; then *f is the caller. */
+/* True if the frame pointer is at; then *f is the caller. */
 static bool
 try(struct search *s, uint64_t at, struct frame *f)
 {

@@ -10,17 +10,16 @@
 
 /* A function and the entry that describes it. */
 struct unwind_row {
-	int32_t function, entry; /* relative, to what its table says */
+	int32_t function, entry; /* relative to bases of the table */
 };
 
 /*
  * Lists the functions that a section describes.
  *
- *   Shape    from: where its entries begin, in bytes of the section; rows
- *            ascend; function is relative to base, entry to from
+ *   Shape    from: offset in the section of its first entry; rows ascend;
+ *            function is relative to base, entry to from
  *   Owns     *rows is the caller's; free() it
- *   Errors   -ENODATA none that can be read, -E2BIG, -ENOMEM; outputs
- *            untouched
+ *   Errors   -ENODATA no entry can be read, -E2BIG, -ENOMEM; outputs untouched
  */
 MUST_CHECK int
 unwind_rows(const struct cfi_section *s, size_t from, uint64_t base,

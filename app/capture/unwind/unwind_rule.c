@@ -24,7 +24,7 @@ expression(const struct cfi_section *s, const struct cfi_rule *rule)
 		.in = &s->bytes, .at = at, .end = at + rule->size};
 }
 
-/* breg REG, offset; the rest is left. */
+/* Reads breg REG, offset; leaves the rest. */
 static bool
 take_breg(struct cursor *c, unsigned reg, int16_t *words)
 {
@@ -32,8 +32,8 @@ take_breg(struct cursor *c, unsigned reg, int16_t *words)
 	       words_of(take_sleb(c), words) && !c->bad;
 }
 
-/* breg, deref: how GCC finds the CFA of a function that realigned its stack,
- * and with 8 added how OpenSSL's assembly does. */
+/* Recognizes breg, deref: the CFA that GCC writes for a function that realigned
+ * its stack; and the same plus 8, from OpenSSL's assembly. */
 static bool
 dereferenced(const struct unwind_arch *arch, struct cursor c,
              struct unwind_rule *out)
@@ -78,8 +78,8 @@ cfa_of(const struct unwind_arch *arch, const struct cfi_section *s,
 	        arch->cfa_expression(s->bytes.bytes + c.at, cfa->size, out));
 }
 
-/* A frame pointer that only the whole row knows is lost: few callers need
- * it, and one that does has the walk done over. */
+/* A frame pointer that only the whole row has is REG_LOST: few callers need it,
+ * and for one that does the walk is repeated. */
 static void
 fp_of(const struct unwind_arch *arch, const struct cfi_section *s,
       const struct cfi_rule *fp, struct unwind_rule *out)
@@ -119,8 +119,8 @@ unwind_rule_of(const struct unwind_arch *arch, const struct cfi_section *s,
 
 	if (ra->how == CFI_UNDEFINED)
 		return (struct unwind_rule){.cfa = CFA_ROOT};
-	/* The stack pointer is the CFA in the caller, or else it's a row of
-	 * code that changes stacks. */
+	/* The caller's stack pointer is the CFA, except in rows of code that
+	 * changes stacks. */
 	if (row->regs[arch->sp].how != CFI_SAME || e->cie.ra != arch->ra ||
 	    !cfa_of(arch, s, &row->cfa, &out) || !ra_of(arch, ra, &out))
 		return full;

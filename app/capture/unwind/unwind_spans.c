@@ -37,7 +37,8 @@ same(struct unwind_rule a, struct unwind_rule b)
 	return !memcmp(&a, &b, sizeof(a));
 }
 
-/* Its number; 0, which says CFA_FULL, when there is no more room. */
+/* Returns the number of a rule, or 0, which is CFA_FULL, if there is no more
+ * room. */
 static uint16_t
 number_of(struct spans *s, struct unwind_rule rule)
 {

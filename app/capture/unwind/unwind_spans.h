@@ -1,14 +1,14 @@
 /*
- * Compiled functions: from which byte on which rule holds. Rules repeat
- * themselves a thousandfold, so a span is 6 bytes: an offset and a rule's
- * number.
+ * Compiled functions: a span says from which byte on a rule holds. The same
+ * rules recur thousands of times, so a span is 6 bytes: an offset and the
+ * number of a rule.
  */
 #pragma once
 
 #include "unwind_rule.h"
 
 #define SPANS_MAX       (1u << 22) /* per image; 24 MiB */
-#define SPANS_MAX_RULES 4096       /* different ones; others are CFA_FULL */
+#define SPANS_MAX_RULES 4096       /* distinct; further ones are CFA_FULL */
 
 struct spans {
 	uint32_t *from;
@@ -21,11 +21,12 @@ struct spans {
 
 void spans_done(struct spans *s);
 /*
- * Adds one.
- *   Errors   -E2BIG past SPANS_MAX, -ENOMEM; *s as before
+ * Adds a span.
+ *   Errors   -E2BIG past SPANS_MAX, -ENOMEM; *s unchanged
  */
 MUST_CHECK int
 spans_add(struct spans *s, uint32_t from, struct unwind_rule rule);
-/* The rule that holds at an offset, of n spans from first on that ascend. */
+/* Returns the rule that holds at an offset, among n ascending spans from first
+ * on. */
 struct unwind_rule
 spans_rule(const struct spans *s, uint32_t first, uint32_t n, uint32_t offset);

@@ -1,13 +1,13 @@
 /*
- * One step of a walk, to the caller: by a rule of the image's tables, or, where
- * there is none, by what its code or the stack tells.
+ * One step of a walk, to the caller: by a rule of the image's tables, or, if
+ * there is none, by its code or the contents of the stack.
  */
 #include "base/hash.h"
 #include "unwind_walk.h"
 
 #define FP_REACH    (1 << 20) /* largest frame of code without tables, bytes */
 #define BEGIN_WORDS 48        /* of stack between two first frames */
-#define HIGHEST     (UINT64_C(1) << 63) /* no user's code is above */
+#define HIGHEST     (UINT64_C(1) << 63) /* user code is below */
 
 static bool
 find_rule(struct unwinder *u, uint64_t addr, bool returns,
@@ -25,9 +25,9 @@ find_rule(struct unwinder *u, uint64_t addr, bool returns,
 }
 
 /*
- * The rule that holds before the instruction at pc, or within the call that
- * returns there. False when nothing executable is there: that may change, so
- * it is not remembered.
+ * Finds the rule that holds before the instruction at pc, or within the call
+ * that returns there. False when nothing executable is there; this may change,
+ * so it is not remembered.
  */
 static inline bool
 rule_at(struct unwinder *u, uint64_t pc, bool returns, struct unwind_rule *out)
@@ -47,9 +47,9 @@ rule_at(struct unwinder *u, uint64_t pc, bool returns, struct unwind_rule *out)
 }
 
 /*
- * The caller by frame pointer: code without tables (JIT, Go assembly) mostly
- * keeps one. Believed if it points up the dump, not far, and at an address in
- * executable memory.
+ * Finds the caller by frame pointer: code without tables (JIT, Go assembly)
+ * mostly keeps one. The frame pointer is believed if it points up the stack,
+ * not far, and the return address there is in executable memory.
  *   Source   x86-64 psABI 3.4.1: the deepest frame's frame pointer is zero;
  *            AAPCS64 6.4.6: the same, and the same record of two words
  */
@@ -81,8 +81,8 @@ step_by_pointer(struct walk *w, struct frame *f)
 }
 
 /*
- * The caller of a piece of code that an interpreter had made to call it: below
- * its own two words, of which one may be the frame pointer, it returns there.
+ * Finds the caller of an interpreter's trampoline: the return address is above
+ * the trampoline's two words, one of which may be the frame pointer.
  *   Source   CPython 3.12 to 3.14, Python/asm_trampoline.S
  */
 static int
@@ -112,8 +112,8 @@ saved_register(const struct walk *w, const struct frame *f, unsigned reg,
 	return walk_word(w, f->sp + w->arch->signal_regs[reg], out);
 }
 
-/* Whether the handler has a stack of its own, and the interrupted code is on
- * another. */
+/* True if the handler runs on the alternate signal stack, and the interrupted
+ * code does not. */
 static bool
 leaves_stack(const struct walk *w, const struct frame *f, uint64_t sp)
 {
@@ -136,7 +136,7 @@ save_all(const struct walk *w, const struct frame *f, struct registers *out)
 			out->known |= UINT64_C(1) << i;
 }
 
-/* Below a handler: the kernel saved all that the interrupted code had. */
+/* Steps to interrupted code: the kernel saved all of its registers. */
 static int
 step_by_signal(struct walk *w, struct frame *f)
 {
@@ -189,8 +189,9 @@ find_cfa(const struct walk *w, const struct frame *f, struct unwind_rule rule,
 }
 
 /*
- * The caller's frame pointer. A slot below the stack pointer has been popped
- * already: epilogues are seldom described, and it's back in its register.
+ * Sets the caller's frame pointer. If its slot is below the stack pointer, it
+ * has been popped, since epilogues are seldom described: the value is back in
+ * the register.
  */
 static inline void
 restore_pointer(const struct walk *w, const struct frame *f,
@@ -254,9 +255,9 @@ is_return(struct walk *w, uint64_t pc)
 }
 
 /*
- * The caller as the code tells: CFA is so many words from a pointer, or the
- * word there; the return address lies so many words from CFA, the last thing
- * that is taken off the stack, or is in its register.
+ * Finds the caller by a rule that was derived from the code: the CFA is a
+ * number of words from a pointer, or the word there. The return address, which
+ * is popped last, is at a distance from the CFA, or in its register.
  */
 static int
 step_by_code(struct walk *w, struct frame *f, struct unwind_rule rule)
@@ -288,7 +289,7 @@ step_by_code(struct walk *w, struct frame *f, struct unwind_rule rule)
 	return STEP_DONE;
 }
 
-/* The first frame of a program or thread. */
+/* True for the first frame of a program or thread. */
 static bool
 is_begin(struct walk *w, uint64_t pc)
 {
@@ -299,9 +300,9 @@ is_begin(struct walk *w, uint64_t pc)
 }
 
 /*
- * The caller in libcs without tables (musl), where it is the first frame or the
- * second: a function that leads to main calls exit() after that, which never
- * returns, so that its code does not tell how large its frame is.
+ * Finds the caller in libcs without tables (musl), if it is the first frame or
+ * the second. The function that calls main calls exit() afterwards, which never
+ * returns, so the size of its frame can't be derived from its code.
  */
 static int
 step_to_begin(struct walk *w, struct frame *f)
@@ -324,7 +325,7 @@ step_to_begin(struct walk *w, struct frame *f)
 	return UNWIND_NO_INFO;
 }
 
-/* Without tables. */
+/* Steps by a rule that is not from call frame information. */
 static int
 step_by_custom(struct walk *w, struct frame *f, struct unwind_rule rule)
 {
@@ -345,7 +346,7 @@ needs_pointer(struct unwind_rule rule)
 	return rule.cfa == CFA_FP || rule.cfa == CFA_AT_FP;
 }
 
-/* All registers but those of the frame are lost. */
+/* Marks all registers but those of the frame as lost. */
 static int
 forget_others(struct walk *w, int r)
 {
@@ -382,7 +383,7 @@ walk_step(struct walk *w, struct frame *f)
 	case CFA_FULL:
 		r = w->whole ? walk_whole(w, f) : STEP_NEEDS_WHOLE;
 		if (!w->stays_whole)
-			w->whole = NULL; /* short rules do for most callers */
+			w->whole = NULL; /* short rules suffice for most */
 		return r;
 	default:
 		if (!needs_pointer(rule) || f->fp_known)

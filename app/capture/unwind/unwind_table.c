@@ -8,11 +8,11 @@
 #include <elf.h>
 #include <errno.h>
 
-#define ENTRY_CODE 64 /* bytes, of what a program begins with */
+#define ENTRY_CODE 64 /* bytes of the code that a program begins with */
 
 /* A function, compiled or not yet. */
 struct function {
-	uint32_t first, n; /* spans; n is 0: not yet */
+	uint32_t first, n; /* spans; n is 0: not compiled yet */
 	uint32_t length;   /* bytes of code; 0: its entry can't be read */
 };
 
@@ -33,8 +33,8 @@ struct unwind_table {
 	struct unwind_part parts[2]; /* .eh_frame before .debug_frame */
 	struct spans spans;
 	struct remembered cache[UNWIND_TABLE_CACHE];
-	/* Rules of code without tables, which are expensive to find; NULL:
-	 * none. */
+	/* Cached rules of code without tables, which are expensive to find;
+	 * NULL: none yet. */
 	struct remembered *code;
 };
 
@@ -197,8 +197,9 @@ begins_ender(const struct unwind_table *t, const struct unwind_ender *ender,
 	       !memcmp(code, ender->code, ender->size);
 }
 
-/* A handler returns to its begin; an interrupt can come upon it later, and
- * the kernel is seen to be called from its end. */
+/* True for the code that ends a handler: a handler returns to its start, an
+ * interrupt can hit its second instruction, and its system call returns to its
+ * end. */
 static bool
 is_ender(const struct unwind_table *t, uint64_t vaddr, bool returns)
 {
@@ -274,7 +275,7 @@ find_rule(struct unwind_table *t, struct unwind_part *p, uint64_t vaddr,
 	if (!f->n && compile(t, p, row)) {
 		*rule = (struct unwind_rule){.cfa = CFA_FULL};
 		*left = UINT64_MAX;
-		return true; /* no room to keep it, so it is not looked at */
+		return true; /* no room to keep its rules: CFA_FULL */
 	}
 	offset = vaddr - p->index.base -
 	         (uint64_t)(int64_t)unwind_index_row(&p->index, row).function;
@@ -304,8 +305,8 @@ find_code_rule(struct unwind_table *t, uint64_t vaddr)
 	return rule;
 }
 
-/* A handler returns to the code that ends it, which may follow a function
- * that never returns: the call's last byte is that one's then. */
+/* A handler returns to the code that ends it. This code may follow a function
+ * that never returns, to which the byte before the return address belongs. */
 static struct unwind_rule
 find_any_rule(struct unwind_table *t, uint64_t vaddr, bool returns)
 {

@@ -1,17 +1,17 @@
-/* The unwind tables of one image, as the walk asks them. */
+/* The unwind tables of one image, as the walk uses them. */
 #pragma once
 
 #include "unwind_arch.h"
 #include "unwind_index.h"
 
 #define UNWIND_TABLE_CACHE 2048  /* addresses remembered per image */
-#define UNWIND_CODE_CACHE  16384 /* and of those without tables */
+#define UNWIND_CODE_CACHE  16384 /* and those in code without tables */
 
 /*
- * The rule of the instruction at vaddr. A function's rows are compiled when
- * one of its addresses is first asked for, and kept.
+ * Returns the rule of the instruction at vaddr. A function's rows are compiled
+ * at the first look-up of one of its addresses, and kept.
  *
- *   Shape    returns: vaddr is the last byte of a call, so that the code it
+ *   Shape    returns: vaddr is the last byte of a call, and the code it
  *            returns to begins at vaddr + 1
  */
 struct unwind_rule
@@ -21,21 +21,21 @@ unwind_table_rule(struct unwind_table *t, uint64_t vaddr, bool returns);
 MUST_CHECK int unwind_table_row(const struct unwind_table *t, uint64_t vaddr,
                                 const struct cfi_section **section,
                                 struct cfi_entry *entry, struct cfi_row *row);
-/* Bytes of code. False: not in the image. */
+/* Copies bytes of code. False: they are not in the image. */
 MUST_CHECK bool unwind_table_code(const struct unwind_table *t, uint64_t vaddr,
                                   void *out, size_t n);
-/* Whether a call that returns to vaddr is of the code that a program or a
+/* True if a call that returns to vaddr is in the code that a program or a
  * thread begins with. */
 bool unwind_table_begins(const struct unwind_table *t, uint64_t vaddr);
-/* The name of code that nothing calls, but that is returned to, at its begin:
- * what ends handlers and contexts. Few have a symbol for it. NULL: it is other
- * code. */
+/* Returns the name of code that nothing calls, but to whose first instruction
+ * functions return: code that ends handlers and contexts. Few images have a
+ * symbol for it. NULL: other code. */
 const char *unwind_table_uncalled(const struct unwind_table *t, uint64_t vaddr);
-/* Where the function around vaddr begins. False: nothing describes it. */
+/* Finds the start of the function around vaddr. False: nothing describes it. */
 MUST_CHECK bool unwind_table_function(const struct unwind_table *t,
                                       uint64_t vaddr, uint64_t *start);
-/* Narrows a gap around vaddr, of which no entry is, to what lies between the
- * entries beside it. */
+/* Narrows a gap around vaddr, for which there is no entry, to the range between
+ * the neighbouring entries. */
 void unwind_table_gap(const struct unwind_table *t, uint64_t vaddr,
                       uint64_t *begin, uint64_t *end);
 const struct unwind_arch *unwind_table_arch(const struct unwind_table *t);

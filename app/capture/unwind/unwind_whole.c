@@ -1,13 +1,14 @@
 /*
- * Steps that need more than a short rule says, by libunwind: every register is
- * followed, and DWARF expressions are evaluated. Stacks like that are rare (a
- * dynamic linker's resolver, some assembly), so nothing is remembered.
+ * Steps that need more than a short rule, by libunwind: every register is
+ * followed, and DWARF expressions are evaluated. Stacks that need this are rare
+ * (a dynamic linker's resolver, some assembly), so nothing is cached.
  *
  * The target's frame information is not shown to libunwind 1.6, which trusts
- * it: a return address's column or a register past the last one reads beyond
- * arrays, and a jump back in an expression never ends. Our parser, which
- * checks all that, finds the row; an entry is written anew that holds just
- * this row, and libunwind's memory is that entry and the copied stack.
+ * it: a return address column or a register past the last one makes it read
+ * beyond arrays, and a backward jump in an expression never ends. Our parser,
+ * which checks all this, finds the row. A new entry that holds just this row is
+ * written, and all memory that libunwind sees is that entry and the copied
+ * stack.
  */
 #include "unwind_walk.h"
 
@@ -15,7 +16,7 @@
 #include <errno.h>
 #include <libunwind.h>
 
-#define ENTRY_ADDR  (UINT64_C(1) << 63) /* no user's memory is there */
+#define ENTRY_ADDR  (UINT64_C(1) << 63) /* above all user memory */
 #define ENTRY_BYTES 1024
 #define TABLE_BYTES 8    /* the search table, of one row, before the entry */
 #define MAX_READS   8192 /* of memory, in one step */
@@ -34,7 +35,7 @@ extern int
 search_unwind_table(unw_addr_space_t as, unw_word_t ip, unw_dyn_info_t *di,
                     unw_proc_info_t *pi, int need_unwind_info, void *arg);
 
-/* Past its end nothing is written, and full stays set. */
+/* A buffer: past its end nothing is written, and full stays set. */
 struct entry {
 	size_t n;
 	bool full;
@@ -51,8 +52,8 @@ struct step {
 	struct entry entry;
 	uint64_t lost; /* bit per register that the row does not restore */
 	unsigned reads;
-	bool failed;      /* memory or a register could not be had */
-	uint64_t missing; /* the last word that was not to be had */
+	bool failed;      /* memory or a register could not be read */
+	uint64_t missing; /* address of the last word that could not be read */
 };
 
 static bool
@@ -101,9 +102,9 @@ put_leb(struct entry *e, uint64_t v)
 }
 
 /*
- * The bytes of an expression. DW_OP_div, which no compiler writes into frame
- * information, would be the end of this process where a quotient does not fit;
- * an expression with such a byte in any place is refused.
+ * Writes the bytes of an expression. DW_OP_div, which no compiler writes into
+ * frame information, would crash this process if a quotient does not fit, so an
+ * expression that contains such a byte anywhere is refused.
  */
 static void
 put_expression(struct entry *e, const struct cfi_section *s,
@@ -116,7 +117,8 @@ put_expression(struct entry *e, const struct cfi_section *s,
 	put(e, p, rule->size);
 }
 
-/* An expression that adds an offset to the CFA, which is on top already. */
+/* Writes an expression that adds an offset to the CFA, which is on the top of
+ * the expression's stack. */
 static void
 put_offset(struct entry *e, int64_t offset)
 {
@@ -127,8 +129,8 @@ put_offset(struct entry *e, int64_t offset)
 }
 
 /*
- * The rule of a register. DW_CFA_register, which libunwind follows to the
- * caller's value of the other register, is written as an expression;
+ * Writes the rule of a register. DW_CFA_register, for which libunwind would use
+ * the caller's value of the other register, is written as an expression;
  * DW_CFA_undefined is left out, since libunwind takes a frame that loses the
  * frame pointer for the first one.
  */
@@ -177,7 +179,7 @@ put_cfa(struct entry *e, const struct cfi_section *s,
 	return true;
 }
 
-/* Sets the length of a record that begins at at. */
+/* Sets the length of the record that begins at at. */
 static void
 close_record(struct entry *e, size_t at)
 {
@@ -187,9 +189,9 @@ close_record(struct entry *e, size_t at)
 }
 
 /*
- * Writes a search table of one row, which holds for any address; a CIE with
- * all the rules, and the entry of a function that is the byte at s->pc.
- *   Shape    ra: the column that is called the return address's
+ * Writes a search table of one row, which holds for any address; a CIE with all
+ * the rules; and the entry of a function that consists of the byte at s->pc.
+ *   Shape    ra: the column to declare as that of the return address
  *   Source   LSB 5, 10.6
  */
 static bool
@@ -251,7 +253,7 @@ access_mem(unw_addr_space_t as, unw_word_t addr, unw_word_t *value, int write,
 	if (walk_word(s->w, addr, value) || entry_word(&s->entry, addr, value))
 		return 0;
 	if (addr == s->pc && s->reads == 1) {
-		*value = 0; /* on aarch64: not the code that ends a handler */
+		*value = 0; /* on aarch64: no code that ends a handler */
 		return 0;
 	}
 	s->missing = addr;
@@ -350,7 +352,7 @@ walk_whole_done(struct unwinder *u)
 
 /* --- the step ------------------------------------------------------------- */
 
-/* Moves the cursor to the caller, of which *out is column ra. */
+/* Moves the cursor to the caller; sets *out to its column ra. */
 static bool
 step_cursor(struct step *s, unsigned ra, uint64_t *out)
 {
@@ -376,9 +378,9 @@ keep(struct registers *r, unsigned reg, uint64_t value, bool known)
 }
 
 /*
- * The registers of the caller.
- *   Shape    popped: below it slots have been popped already, and a register
- *            that would lie there has its value
+ * Reads the registers of the caller.
+ *   Shape    popped: slots below this address have been popped already, and
+ *            their registers hold the values
  */
 static void
 read_registers(struct step *s, uint64_t popped, struct registers *out)
@@ -399,8 +401,9 @@ read_registers(struct step *s, uint64_t popped, struct registers *out)
 }
 
 /*
- * libunwind takes the CFA for the stack pointer of the caller, whatever the
- * row says. A rule of its own is followed as if it were the return address's.
+ * Applies a row's rule for the stack pointer. libunwind takes the CFA for the
+ * caller's stack pointer, whatever the row says, so the rule is evaluated as if
+ * it were that of the return address.
  */
 static bool
 step_stack_pointer(struct step *s, unsigned ra, struct registers *to)
@@ -417,7 +420,8 @@ step_stack_pointer(struct step *s, unsigned ra, struct registers *to)
 	return true;
 }
 
-/* After a step by rule, signal or pointer, the frame knows better. */
+/* Copies the frame's registers, which are newer after a step by rule, signal or
+ * frame pointer. */
 static void
 take_frame(const struct unwind_arch *a, const struct frame *f,
            struct registers *r)
@@ -441,7 +445,7 @@ read_row(struct step *s, const struct frame *f, struct cfi_entry *e)
 	return unwind_table_row(m.table, at - m.bias, &s->section, e, &s->row);
 }
 
-/* How it ends when a value can't be had. */
+/* Returns how the walk ends when a value can't be read. */
 static int
 ended(const struct step *s)
 {

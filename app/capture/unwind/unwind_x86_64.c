@@ -35,8 +35,8 @@ static const uint16_t signal_regs[] = {
 };
 
 /*
- * mov %rbx, %rsp, and then mov (%rsp), %rdi or a look whether there is a shadow
- * stack: a function of glibc's without a name in stripped ones.
+ * mov %rbx, %rsp, and then mov (%rsp), %rdi or a test for a shadow stack: a
+ * function of glibc that has no name when stripped.
  *   Source   glibc 2.36, sysdeps/unix/sysv/linux/x86_64/__start_context.S
  */
 static bool

@@ -10,10 +10,10 @@
 
 /* Larger differences mean that the clock was set. */
 #define CLOCK_SET_MS INT64_C(1000)
-/* Rings of programs have room for a sample of each CPU every ms. */
+/* Rings for BPF programs have room for a sample of each CPU every ms. */
 #define RINGS_NS ((uint64_t)NS_PER_MS)
-/* How long ended processes are kept, since a thread may outlive its process's
- * first. */
+/* How long ended processes are kept, since a thread may outlive the first
+ * thread of its process. */
 #define GONE_NS (60 * (uint64_t)NS_PER_S)
 
 int
@@ -82,7 +82,7 @@ source_close(struct recorder *c, struct source *source)
 	free(source);
 }
 
-/* Finds what is sampled for a type; -EINVAL: nothing. */
+/* Finds the kind of sampler for a type; -EINVAL: the type is not sampled. */
 static int
 kind_of(enum profile_type_id type, enum sampler_kind *out)
 {
@@ -153,7 +153,7 @@ source_new(struct recorder *c, enum sampler_kind kind, uint64_t period_ns,
 	return 0;
 }
 
-/* Finds the source of that kind with that period, or makes one. */
+/* Finds the source with this kind and period, or creates it. */
 static int
 source_of(struct recorder *c, uint64_t period_ns, const struct capture_ask *ask,
           struct source **out)
@@ -262,9 +262,9 @@ set_time(struct capture *c, uint64_t duration_ns)
 	tape_begin(c->tape, c->start_ns);
 }
 
-/* Reading a program for the first time takes up to a second. Samples taken
- * meanwhile are not the capture's: rings overflow, and no thread of an
- * interpreter is followed yet. */
+/* Starts the capture's time. Reading a program for the first time takes up to a
+ * second; samples from that time are not counted, since rings overflow and no
+ * thread of an interpreter is followed yet. */
 static void
 begin(struct recorder *c, struct capture *one, const struct capture_ask *ask)
 {

@@ -96,7 +96,7 @@ count_end(struct quality *q, enum unwind_end end)
 	}
 }
 
-/* True when a sample is of the kind that the capture is of. */
+/* True when a capture wants this kind of sample. */
 static bool
 wants(const struct capture *c, const struct record *r)
 {
@@ -240,7 +240,7 @@ take_record(void *arg, const struct record *r)
 	}
 }
 
-/* True when a capture's time is over: who asks it next finds it ended. */
+/* True when a capture's time is over: capture_ended() is true for it. */
 static bool
 any_ended(const struct recorder *c, const struct source *source, uint64_t until)
 {
@@ -264,8 +264,8 @@ is_over(const struct recorder *c, const struct source *source, uint64_t now)
 	return true;
 }
 
-/* Returns the time up to which records are complete: there is no need to wait
- * for a sampler that writes none any more. */
+/* Returns the time up to which records are complete. A sampler that has stopped
+ * writes no more records, so there is no need to wait for it. */
 static uint64_t
 settled(const struct recorder *c, struct source *source, uint64_t now)
 {
@@ -290,8 +290,8 @@ recorder_catch_up(struct recorder *c, struct capture *one)
 	recorder_blame(c, CAPTURES_MAX);
 }
 
-/* The first stacks take long, since tables are read for them: by then rings
- * may be full again. */
+/* Drains repeatedly: the first stacks take long, since tables are read for
+ * them, and rings may be full again afterwards. */
 void
 recorder_pass_over(struct recorder *c, struct source *source)
 {

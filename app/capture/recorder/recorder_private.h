@@ -8,7 +8,7 @@
 
 struct source;
 
-/* Most bytes about processes at their start, for 4096. */
+/* Upper bound of the bytes in capture.began, for 4096 processes. */
 #define CAPTURE_MAX_BEGAN (4096 * sizeof(struct host_usage))
 
 struct recorder {
@@ -19,11 +19,11 @@ struct recorder {
 	struct capture *slots[CAPTURES_MAX];
 	size_t ring_left;
 	struct sampler_filter *filter; /* kept from the last sampler, or NULL */
-	bool hurry;           /* the last drain left something urgent */
-	uint64_t known_ns;    /* until then every drain is urgent */
-	uint32_t stacks, cut; /* in the last drain; cut: deeper than their
+	bool hurry;              /* the last drain left something urgent */
+	uint64_t known_ns;       /* until then every drain is urgent */
+	uint32_t stacks, cut;    /* in the last drain; cut: deeper than their
 	                         dump */
-	int64_t cpu_ns;       /* our CPU time that captures were charged for */
+	int64_t cpu_ns;          /* own CPU time already charged to captures */
 	struct proc_stack stack; /* of the current sample */
 };
 
@@ -42,13 +42,13 @@ struct source {
 	struct sampler *sampler;
 	struct procs *procs;
 	enum sampler_kind kind;
-	uint64_t period_ns; /* of the clock; else that of rings */
+	uint64_t period_ns; /* of the clock; else for the size of rings */
 	size_t ring_bytes;
 	uint64_t slots; /* its captures, as bits */
 	struct adapt adapt;
 };
 
-/* A sample of memory in use, as long as its row is known by its number. */
+/* A sample of memory in use; valid while its row has this id. */
 struct row {
 	uint64_t id;
 	uint32_t node, pid;
@@ -64,7 +64,7 @@ struct capture {
 	struct modules *modules;
 	struct trie trie;
 	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC, or CAPTURE_NOT_BEGUN */
-	uint64_t drained_ns;       /* samples up to here are in */
+	uint64_t drained_ns;       /* samples up to this time are counted */
 	int64_t start_ms;
 	uint32_t alive; /* processes */
 	bool window;    /* cut off a capture that goes on */
@@ -73,16 +73,16 @@ struct capture {
 	struct breaks breaks;
 	/* INUSE_ROWS, the samples of memory in use by their rows; else NULL. */
 	struct row *rows;
-	bool watched; /* its time has begun with that of the first process */
-	struct tape *tape;   /* NULL: no timeline */
+	bool watched;      /* the first process is watched, and the time runs */
+	struct tape *tape; /* NULL: no timeline */
 	uint64_t counted_ns; /* when the use of its processes was last read */
 };
 
-/* Records whose data is worked on from now on: a slot, or CAPTURES_MAX. */
+/* Notes whose data is parsed from now on: a slot, or CAPTURES_MAX. */
 void recorder_blame(const struct recorder *c, uint32_t slot);
 /* Returns the CPU time spent since the last call. */
 int64_t recorder_cpu_spent(struct recorder *c);
-/* Takes in news of the processes that a source follows. */
+/* Handles news of the processes that a source follows. */
 proc_seen source_proc_seen;
 /* Removes the first watcher from the set and returns its slot. */
 static inline uint32_t
@@ -94,42 +94,43 @@ next_slot(uint64_t *watchers)
 	return slot;
 }
 
-/* Notes what processes have used up to now, when the capture begins to follow
- * them, and names their threads in its timeline. */
+/* Notes the resources that processes have used before the capture begins to
+ * follow them, and names their threads in its timeline. */
 void capture_began_with(struct capture *c, const struct host *host,
                         const int32_t *pids, size_t n);
-/* Tells in q the CPU time that those of its processes that live have used
- * since, as the kernel counts it, without children that ended; and whether all
- * of them are stopped now. */
+/* Sets in q the CPU time that the capture's living processes have used since,
+ * by the kernel's count and without children that ended; and notes if all these
+ * processes are stopped now. */
 void capture_use(const struct capture *c, const struct host *host,
                  struct quality *q);
 /* Puts on the captures' tapes what happened to a process. */
 void capture_tape_news(struct capture *c, const struct proc_news *news);
-/* Asks for the names of the threads that a process has already. */
+/* Reads the names of the threads that a process already has. */
 void
 capture_tape_names(struct capture *c, const struct host *host, int32_t pid);
-/* Reads the resources that its processes use, when it is time. */
+/* Reads the resources that the capture's processes use, when it is time. */
 void capture_tape_counters(struct capture *c, const struct host *host,
                            uint64_t now_ns);
 /*
- * Lets a sampler copy more of each stack, or sample less often, if the counts
- * ask for it; true: less often from now on. Call it after a drain.
+ * Makes a sampler copy more of each stack, or sample less often, if the counts
+ * call for it. True: it samples less often from now on. Call it after a drain.
  */
 bool
 source_adapt(struct source *source, const struct host *host, uint64_t now_ns);
 /* Drops the counts so far, and starts counting again. */
 void source_adapt_anew(struct source *source, uint64_t now_ns);
-/* Takes in all records that there are, for captures that have begun. */
+/* Reads all records that are in the rings, before a capture begins; captures
+ * that have begun get theirs. */
 void recorder_pass_over(struct recorder *c, struct source *source);
 /* Notes a sample of memory in use, whose stack ends at a node. */
 void
 capture_rows_note(struct capture *c, const struct record *r, uint32_t node);
-/* Ends a capture whose processes are not watched any more, since they call
+/* Ends a capture if its processes are no longer watched, because they call
  * their allocators too often. */
 void capture_rows_look(struct capture *c);
 /*
- * Adds up by node what is in use now.
- *   Shape    sums[as many as nodes]
+ * Adds up the memory that is in use now, by node.
+ *   Shape    sums[number of nodes]
  *   Errors   -EDQUOT as capture_profile()
  */
 MUST_CHECK int capture_rows_sum(const struct capture *c, struct amount *sums,

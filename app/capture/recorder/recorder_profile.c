@@ -1,5 +1,5 @@
 /*
- * Ends a capture: names its places, and makes its tree a profile.
+ * Ends a capture: names its places, and turns its tree into a profile.
  */
 #include "base/clock.h"
 #include "capture/naming/location.h"
@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define JAVA_MANY 5 /* one stack in so many */
+#define JAVA_MANY 5 /* many: one stack in this many */
 
 struct finisher {
 	const struct capture *capture;
@@ -19,7 +19,7 @@ struct finisher {
 	uint32_t *locations;   /* by place */
 	bool *named;           /* by place */
 	uint32_t *rows;        /* by node: its sample */
-	struct amount *in_use; /* by node; of memory in use only */
+	struct amount *in_use; /* by node; only for memory in use */
 };
 
 static void
@@ -202,8 +202,8 @@ add_timeline(const struct finisher *f, struct timeline **out)
 	*out = t;
 }
 
-/* Notes INTERP_BPF in place of INTERP when the sampler can follow no threads:
- * their frames are then not missing for lack of time. */
+/* Replaces the note INTERP by INTERP_BPF when the sampler can follow no
+ * threads: their frames are then not missing for lack of time. */
 static void
 explain_interp(const struct sampler *s, struct quality *q)
 {

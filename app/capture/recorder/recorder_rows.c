@@ -1,6 +1,6 @@
 /*
- * Memory in use: which samples of a capture are of allocations that have not
- * been released, by the rows that the programs in the kernel keep.
+ * Memory in use: finds the samples of a capture whose allocations have not been
+ * released, by the rows that the BPF programs keep.
  */
 #include "base/clock.h"
 #include "capture/process/process_probes.h"
@@ -23,8 +23,8 @@ capture_rows_note(struct capture *c, const struct record *r, uint32_t node)
 	};
 }
 
-/* Counts the slots of the capture's processes that are in a state; processes
- * that ended leave theirs. */
+/* Counts the slots of the capture's processes that are in a state. Slots of
+ * processes that ended are counted, too. */
 static uint32_t
 count_slots(const struct capture *c, uint32_t state, uint64_t *cost)
 {
@@ -44,8 +44,8 @@ count_slots(const struct capture *c, uint32_t state, uint64_t *cost)
 	return n;
 }
 
-/* Lets the capture's time begin when its first process is watched, which takes
- * a moment, longer on a busy machine. */
+/* Starts the capture's time when its first process is watched, which takes a
+ * moment, longer on a busy machine. */
 static void
 begin_late(struct capture *c)
 {
@@ -78,7 +78,8 @@ capture_rows_look(struct capture *c)
 		c->end_ns = now;
 }
 
-/* True for a process whose memory counts: one that lives, unless none does. */
+/* True for a process whose memory counts: a living one, or any one if none
+ * lives. */
 static bool
 counts(const struct capture *c, uint32_t pid)
 {

@@ -1,6 +1,6 @@
 /*
- * Feeds a capture's timeline beside samples: lives and names of threads, and
- * the resources that processes use.
+ * Feeds a capture's timeline with all but samples: lives and names of threads,
+ * and the resources that processes use.
  */
 #include "base/clock.h"
 #include "base/file.h"

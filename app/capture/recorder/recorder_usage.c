@@ -1,6 +1,6 @@
 /*
- * Reads the kernel's count of what a capture's processes use: without samples,
- * this tells whether there was anything to sample.
+ * Reads the kernel's count of the resources that a capture's processes use. For
+ * a capture without samples, it shows if there was anything to sample.
  */
 #include "base/clock.h"
 #include "recorder_private.h"
@@ -41,8 +41,8 @@ capture_began_with(struct capture *c, const struct host *host,
 		capture_tape_names(c, host, pids[i]);
 }
 
-/* Finds what a process used when it began to be followed; nothing when it
- * started meanwhile. */
+/* Finds what a process had used when the capture began to follow it; nothing
+ * for a process that started later. */
 static const struct host_usage *
 used_before(const struct capture *c, int32_t pid)
 {

@@ -30,8 +30,8 @@ struct tape {
 };
 #define TAPE_NONE UINT32_MAX
 
-/* Makes a tape of max_bytes in all; NULL when out of memory, or when max_bytes
- * is 0. */
+/* Creates a tape of max_bytes in total; NULL when out of memory, or when
+ * max_bytes is 0. */
 struct tape *tape_new(uint64_t start_ns, size_t max_bytes);
 /* Sets a later start than tape_new() was given. */
 void tape_begin(struct tape *t, uint64_t start_ns);

@@ -18,15 +18,15 @@
 #define TRIE_PATH      128 /* outermost frames that are remembered */
 
 struct trie {
-	struct pairs places; /* module, vaddr */
-	struct pairs nodes;  /* parent, place; node 0 is the root */
+	struct pairs places;   /* module, vaddr */
+	struct pairs nodes;    /* parent, place; node 0 is the root */
 	struct amount *counts; /* by node: samples whose stack ends there */
 	uint32_t counts_cap;
 	uint64_t samples;
 	struct amount total;
 	uint64_t folded; /* samples for which there was no room */
-	/* The last stack's outermost frames: the next stack mostly begins
-	 * alike, and need not be looked up that far. */
+	/* The last stack's outermost frames: the next stack mostly shares them,
+	 * and they are not looked up again. */
 	uint32_t npath;
 	struct place path[TRIE_PATH];
 	uint32_t path_nodes[TRIE_PATH];
@@ -39,11 +39,11 @@ struct trie {
 MUST_CHECK int trie_init(struct trie *t, uint32_t max_nodes);
 void trie_done(struct trie *t);
 /*
- * Counts one stack. What does not fit into the total any more is left out: a
+ * Counts one stack. An amount that no longer fits into the total is left out: a
  * program may ask for any number of bytes, and a profile has 63 bits for them.
  *
  *   Shape    stack[n], innermost first; overflow is the place of stacks for
- *            which a full tree has no room; *node is where the stack ends
+ *            which a full tree has no room; *node: the node of the stack
  *   Errors   -ENOMEM, -E2BIG (not even room for overflow)
  */
 MUST_CHECK int

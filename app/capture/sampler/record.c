@@ -135,7 +135,7 @@ parse_stack(struct bytes *b, struct record *out)
 	return true;
 }
 
-/* Takes what a program told; its end is padded to a multiple of 8 bytes. */
+/* Takes the bytes of a BPF program, padded to a multiple of 8. */
 static bool
 parse_emitted(struct bytes *b, struct record *out)
 {

@@ -241,8 +241,8 @@ sampler_slow(struct sampler *s, uint64_t period_ns)
 	return 0;
 }
 
-/* Sets a bit. The kernel reads the byte meanwhile: whole bytes are written, and
- * only here. */
+/* Sets a bit. The kernel reads the byte meanwhile, so whole bytes are written,
+ * and only here. */
 static void
 set_denied(struct sampler *s, uint32_t pid, bool denied)
 {

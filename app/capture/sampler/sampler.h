@@ -1,8 +1,8 @@
 /*
- * Samples the whole host at one rate: a ring per CPU, read as one stream in
- * order of time. Or it samples what followed processes do, as programs in the
- * kernel tell of it; the means by which these choose follow the number of
- * samples, so that there are some hundred a second of each class.
+ * A sampler takes samples of the whole host at one rate: a ring per CPU, read
+ * as one stream in order of time. Or its samples are events of followed
+ * processes, chosen by BPF programs; the mean size by which these choose is
+ * adapted, so that there are some hundred samples a second of each class.
  *
  * Processes that no capture follows are denied in the kernel, before a sample
  * is copied; every process is sampled until it is denied. Without the filter,
@@ -39,11 +39,11 @@ enum sampler_kind {
 
 struct sampler_ask {
 	enum sampler_kind kind;
-	uint64_t period_ns; /* of the clock; else between samples, for which
-	                       rings have room */
+	uint64_t period_ns; /* of the clock; else the time between samples
+	                       for which rings have room */
 	uint32_t ncpus;     /* configured */
 	uint32_t stack_bytes;
-	size_t ring_bytes;   /* most bytes for all CPUs */
+	size_t ring_bytes;   /* upper bound for all CPUs */
 	const int32_t *pids; /* sampled if sampling all processes is refused */
 	uint32_t npids;
 	/* Receives the filter at the end, for the next sampler of this period,
@@ -51,8 +51,8 @@ struct sampler_ask {
 	struct sampler_filter **kept;
 };
 
-/* The time for which rings can hold samples, if ring_bytes allows, with dumps
- * of the requested depth; at low rates with the deepest. */
+/* The time for which rings can hold samples, if ring_bytes allows, with stack
+ * dumps of the requested depth; at low rates with the deepest. */
 #define SAMPLER_RING_NS UINT64_C(250000000)
 
 /* Called for every record, oldest first; a sample of the clock stands for its
@@ -62,15 +62,15 @@ typedef void sampler_sink(void *arg, const struct record *r);
 /*
  * Opens a sampler and starts sampling.
  *   Errors   -EACCES, -EPERM, -ENOSYS as event_open; -ESRCH none of
- *            the processes is left; -EPROTONOSUPPORT this kernel takes no
- *            programs for waits, -EPFNOSUPPORT none for allocations,
- *            -ESOCKTNOSUPPORT none for memory in use; -ENOMEM; -errno
+ *            the processes is left; the kernel does not accept BPF programs
+ *            for waits -EPROTONOSUPPORT, for allocations -EPFNOSUPPORT, for
+ *            memory in use -ESOCKTNOSUPPORT; -ENOMEM; -errno
  */
 MUST_CHECK int
 sampler_open(const struct host *host, const struct sampler_ask *ask,
              struct sampler **out);
-/* Least time for which rings must hold deeper dumps: they are half full, and
- * read, within half of it. */
+/* Minimum time for which rings must hold deeper dumps: they get half full, and
+ * are read, within half of this time. */
 #define SAMPLER_DEEP_NS UINT64_C(50000000)
 /*
  * Copies more of each stack from now on, into the same rings; each CPU starts a
@@ -92,7 +92,7 @@ void sampler_stop(struct sampler *s);
 void sampler_close(struct sampler *s);
 
 /*
- * Samples one more process, which is no descendant of the given ones; does
+ * Samples one more process, which does not descend from the given ones; does
  * nothing when all processes are sampled.
  *   Errors   as sampler_open; -EMFILE more threads than there is room for
  */
@@ -114,9 +114,9 @@ void sampler_drain(struct sampler *s, uint64_t until_ns, sampler_sink *sink,
                    void *arg);
 
 /*
- * Passes on a record of that time with the number of lost records that no
- * record in the rings has reported. Reads every event: for the end of a
- * capture.
+ * Passes on a RECORD_LOST of time_ns with the number of lost records that no
+ * record in the rings has reported. Since it reads every event, call it only at
+ * the end of a capture.
  */
 void sampler_tell_lost(struct sampler *s, uint64_t time_ns, sampler_sink *sink,
                        void *arg);
@@ -125,12 +125,14 @@ void sampler_deny(struct sampler *s, uint32_t pid);
 void sampler_pass(struct sampler *s, uint32_t pid);
 /* True when interpreter frames come with samples of threads that were added. */
 bool sampler_follows_interp(const struct sampler *s);
-/* True once such a thread was added. Its rings are small: drain often. */
+/* True once an interpreter's thread was added. The rings of its frames are
+ * small: drain often. */
 bool sampler_has_interp(const struct sampler *s);
 /* Adds a thread that an interpreter runs; false when it was added before, or
  * can't be followed. */
 bool sampler_interp_thread(struct sampler *s, const struct interp_slot *slot);
-/* The processes and rows of a sampler of memory in use; NULL of another. */
+/* Return the processes and rows of a sampler of memory in use; NULL for other
+ * samplers. */
 const struct inuse_slot *sampler_slots(const struct sampler *s);
 const struct inuse_set *sampler_sets(const struct sampler *s);
 /* True when all processes are sampled, rather than the given ones. */

@@ -1,6 +1,6 @@
 /*
- * Samples of programs in the kernel: which processes they follow, how much
- * each sample stands for, and how many there are.
+ * Samples of BPF programs: which processes are followed, how much each sample
+ * stands for, and how many are taken.
  */
 #include "base/clock.h"
 #include "capture/event.h"
@@ -66,7 +66,8 @@ map_control(struct sampler_emitter *e, int fd)
 	return 0;
 }
 
-/* Kernels refuse programs with many errors; a capability has its own. */
+/* Translates an error: kernels refuse programs with many errors; a missing
+ * capability has a distinct one. */
 static int
 why_not(enum sampler_kind kind, int rc)
 {
@@ -100,8 +101,9 @@ map_read(int fd, size_t bytes, const void *out)
 	return 0;
 }
 
-/* The programs for allocations: what holds them, the outputs, and threads; of
- * memory in use its processes and rows. */
+/* Takes the descriptors of the programs for allocations: the one that holds
+ * them, the outputs, and the threads; for memory in use, also processes and
+ * rows. */
 static int
 take_allocs(struct sampler_emitter *e, bool inuse, int *fds, size_t nfds)
 {
@@ -132,8 +134,8 @@ emitter_new(void)
 	return e;
 }
 
-/* Opens the event of each CPU for page faults; it is missing where the CPU is
- * offline. */
+/* Opens the event for page faults on each CPU; a CPU that is offline has
+ * none. */
 static int
 open_faults(struct sampler_emitter *e, const struct host *host, uint32_t ncpus)
 {
@@ -207,7 +209,7 @@ emitter_event(const struct sampler_emitter *e, const struct host *host,
 	return reply.error ? reply.error : -EBADMSG;
 }
 
-/* The programs change the words meanwhile, where processes fork. */
+/* Sets a bit atomically, since the programs change the words at forks. */
 void
 emitter_follow(struct sampler_emitter *e, uint32_t pid, bool follow)
 {
@@ -223,9 +225,9 @@ emitter_follow(struct sampler_emitter *e, uint32_t pid, bool follow)
 		                   __ATOMIC_RELAXED);
 }
 
-/* A program may ask for any number of bytes. Half of all that it could address
- * is the most that one sample stands for, so that samples add up within 63
- * bits where each has a row (inuse_layout.h). */
+/* Upper bound of what one sample stands for: half of the address space, since a
+ * program may ask for any number of bytes. The sum over all rows
+ * (inuse_layout.h) then fits into 63 bits. */
 #define MOST_AMOUNT (UINT64_C(1) << 46)
 
 static uint64_t
@@ -249,7 +251,7 @@ emitter_weigh(struct sampler_emitter *e, struct record *r)
 	a->value = amount_of(others * (double)of->size);
 	a->events = amount_of(others * AMOUNT_EVENT);
 	a->bytes = transfer ? amount_of(others * (double)of->result) : 0;
-	/* The instruction that was called from is the one before. */
+	/* The call instruction is the one before. */
 	if (e->sets)
 		r->sample.regs[EVENT_PC]--;
 	if (of->class < EMIT_CLASSES)

@@ -1,9 +1,9 @@
 /*
- * Interpreted frames: which threads have them, and whose sample they belong
- * to. Programs that write samples write them along. A stack for a sample of
- * the clock is taken in the same interrupt, before or after it (since Linux
- * 6.3). Interrupts of one CPU are a period apart: the nearest stack of the
- * thread, within half a period, is the sample's.
+ * Interpreted frames: which threads have them, and which sample they belong to.
+ * BPF programs that write samples add them to the sample. For a sample of the
+ * clock, the stack is taken in the same interrupt, before or after the sample
+ * (since Linux 6.3). Interrupts of one CPU are a period apart: the nearest
+ * stack of the thread, within half a period, belongs to the sample.
  */
 #include "sampler_private.h"
 
@@ -61,7 +61,7 @@ interp_unmap_rings(struct sampler_filter *f)
 	free(r->next);
 }
 
-/* Threads can be followed where their frames would arrive. */
+/* Returns the slots for threads, or NULL if their frames could not arrive. */
 static struct sampler_interp *
 interp_of(const struct sampler *s)
 {
@@ -102,7 +102,8 @@ distance(uint64_t a_ns, uint64_t b_ns)
 	return a_ns < b_ns ? b_ns - a_ns : a_ns - b_ns;
 }
 
-/* Its turn, or head when there is none; stacks are in the order of time. */
+/* Returns the turn of the sample's stack, or head when it has none; stacks are
+ * in order of time. */
 static uint64_t
 find_nearest(const struct sampler *s, uint32_t cpu, const struct record *r,
              uint64_t from, uint64_t head)
@@ -144,7 +145,7 @@ interp_of_sample(struct sampler *s, uint32_t cpu, const struct record *r)
 	while (*next < head &&
 	       stack_at(rings, cpu, *next)->time_ns + s->ask.period_ns <
 	               r->time_ns)
-		++*next; /* it is nobody's any more */
+		++*next; /* no further sample can own this stack */
 	turn = find_nearest(s, cpu, r, *next, head);
 	if (turn == head)
 		return NULL;

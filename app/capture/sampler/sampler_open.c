@@ -1,6 +1,6 @@
 /*
- * Opens samplers: events of all processes, one per CPU, or, where this user may
- * not have these, events of the target's threads, which children inherit.
+ * Opens samplers: events of all processes, one per CPU, or, if this user may
+ * not open these, events of the target's threads, which children inherit.
  */
 #include "base/file.h"
 #include "capture/event.h"
@@ -13,7 +13,7 @@
 
 /* Bytes of a sample's record without its stack, with few kernel frames. */
 #define SAMPLE_HEAD 256
-/* A ring of this size is given to any rate, if there is room. */
+/* Any rate gets a ring of this size, if there is room. */
 #define RING_CHEAP ((size_t)2 << 20)
 
 static void
@@ -70,8 +70,8 @@ sampler_is_roomy(const struct sampler *s, uint32_t stack_bytes)
 	                       ring_need(&s->ask, stack_bytes, SAMPLER_DEEP_NS);
 }
 
-/* Returns the size for dumps as they start, and for the deepest where these are
- * cheap. */
+/* Returns the size for dumps of the initial depth, or of the maximum depth if
+ * that is cheap. */
 static size_t
 ring_wish(const struct sampler_ask *ask)
 {
@@ -169,7 +169,7 @@ append_event(struct sampler *s, const struct stream *st, int *fd)
 	return 0;
 }
 
-/* Opens the event that writes what the programs tell of a CPU. */
+/* Opens the event that writes the samples of BPF programs on a CPU. */
 static int
 open_output(struct sampler *s, const struct host *host, const struct stream *st)
 {

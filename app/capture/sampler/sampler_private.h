@@ -9,7 +9,7 @@
 #include "sampler.h"
 
 #define SAMPLER_MAX_TASKS 4096 /* events: threads times CPUs */
-#define SAMPLER_DEEPENED  8    /* most times; each makes dumps twice as deep */
+#define SAMPLER_DEEPENED  8    /* times that dumps get deeper, twofold each */
 
 struct stream {
 	uint32_t cpu;
@@ -26,7 +26,7 @@ struct sampler_interp {
 	struct interp_stack found; /* the stack found last */
 };
 
-/* Where those of samples of the clock are. */
+/* The rings of interpreter stacks for samples of the clock. */
 struct sampler_rings {
 	uint8_t *all;    /* mapped; NULL: there are none */
 	size_t each;     /* bytes of one ring */
@@ -45,14 +45,14 @@ struct sampler_filter {
 	struct sampler_rings rings;
 };
 
-/* A program in the kernel that writes samples. */
+/* BPF programs that write samples. */
 struct sampler_emitter {
-	struct emit_control *control; /* NULL: of allocations */
+	struct emit_control *control; /* NULL for allocations */
 	uint64_t *followed;           /* a bit for each process */
 	uint32_t nbits;
 	int outputs_fd;
 	int held[WAITS_FDS]; /* keep the programs */
-	int *faults;         /* of waits: an event of each CPU that runs the
+	int *faults;         /* for waits: an event per CPU that runs the
 	                        program for page faults */
 	uint32_t nfaults;
 	/* Mapped, for memory in use; else NULL. */
@@ -92,15 +92,15 @@ MUST_CHECK int sampler_open_all(struct sampler *s, const struct host *host);
 /* Opens and appends one event per CPU, disabled.
  *   Errors   -errno; then none was appended */
 MUST_CHECK int sampler_open_events(struct sampler *s, const struct host *host);
-/* True when rings can hold dumps of this depth until these are surely read. */
+/* True when rings can hold dumps of this depth for SAMPLER_DEEP_NS. */
 bool sampler_is_roomy(const struct sampler *s, uint32_t stack_bytes);
 
-/* Takes the kept filter, if it is of this kind, or makes a new one; NULL when
- * there can be none. No process is denied in it, and no thread followed. */
+/* Takes the kept filter, if it fits, or creates one; NULL when that is not
+ * possible. The filter denies no process, and follows no thread. */
 struct sampler_filter *
 filter_take(const struct sampler_ask *ask, const struct host *host);
 /*
- * Loads the programs of the sampler's kind; they follow nobody yet.
+ * Loads the programs of the sampler's kind; they follow no process yet.
  *   Errors   as sampler_open
  */
 MUST_CHECK int
@@ -119,7 +119,7 @@ void emitter_adapt(struct sampler_emitter *e, uint64_t now_ns);
 /* Maps the slots behind fd; without them there are no interpreter frames. */
 void interp_map(struct sampler_interp *p, int fd);
 void interp_unmap(struct sampler_interp *p);
-/* Follows no thread any more. */
+/* Stops following all threads. */
 void interp_forget(struct sampler_interp *p);
 /* Maps the rings behind fd; without them no thread is followed. */
 void interp_map_rings(struct sampler_filter *f, int fd);

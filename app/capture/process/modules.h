@@ -51,7 +51,7 @@ struct module {
 	struct interp_image *interp; /* NULL: no interpreter */
 	bool allocator_looked;
 	struct allocator *allocator; /* NULL: has no allocation functions, or
-	                                nobody has looked */
+	                                not looked for yet */
 };
 
 /* True for libstoker-heap.so. */
@@ -64,7 +64,7 @@ struct modules {
 	struct interp_codes *codes; /* functions of interpreters seen so far */
 	struct wait_names *waits;   /* likewise */
 	/* By module: when naming its functions found no debug file; 0: never.
-	 * The memory is shared, since children tell each other. */
+	 * The memory is shared among child processes. */
 	int64_t *undebugged_ns;
 };
 

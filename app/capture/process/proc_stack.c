@@ -106,8 +106,8 @@ mixed_frames(const struct process *proc, const uint64_t *pcs, size_t n,
 	interp_rest(proc, runs, out);
 }
 
-/* Finds the module where a stack breaks off: an address outside of code was no
- * caller. */
+/* Finds the module where a stack breaks off; skips addresses outside of code,
+ * which are no callers. */
 static uint32_t
 last_module(const struct process *proc, const uint64_t *pcs, size_t n)
 {
@@ -123,9 +123,9 @@ last_module(const struct process *proc, const uint64_t *pcs, size_t n)
 /* --- reading on in a stack ------------------------------------------------ */
 
 /*
- * Reads on in stacks of which more is needed than was copied with the sample.
- * By the time a sample is read the thread has moved on, but its outer frames
- * are mostly still there; the last bytes of the copy must be unchanged.
+ * Reads more of stacks whose copy in the sample is too short. By the time a
+ * sample is read the thread has moved on, but its outer frames are mostly still
+ * there; the last bytes of the copy must be unchanged.
  *
  * The kernel's copy ends at its full size, or at the first page that is not in
  * memory: an array that was never written to leaves such holes. Reading on
@@ -184,10 +184,10 @@ may_read(const struct process *proc, struct proc_stack *out)
 }
 
 /*
- * Finds the record of short copies of a thread that end at one place. Where
- * nothing could be read, no read is tried for a while. A read that was too
- * late, or after which the walk breaks off, filled the hole, and says nothing
- * about other samples taken before.
+ * Finds the record of a thread's short copies that end at the same address. If
+ * nothing could be read there, no read is tried for a while. A read that was
+ * too late, or after which the walk breaks off, still filled the hole, and says
+ * nothing about other samples taken before.
  */
 static struct proc_futile *
 futile_of(struct process *proc, const struct record *r, uint64_t *end)
@@ -250,9 +250,9 @@ top_up(struct process *proc, const struct record *r, struct proc_stack *out,
 /* --- the other stack ------------------------------------------------------ */
 
 /*
- * Reads stacks that a thread left for another one. C code and Go's runtime run
- * on a stack apart from the goroutine that called them, and signal handlers on
- * a stack of their own; the stack that was left waits meanwhile.
+ * Reads stacks that a thread left for another one. C code and Go's runtime do
+ * not run on the stack of the goroutine that called them, and signal handlers
+ * may have a separate stack; the stack that was left is unchanged meanwhile.
  */
 
 static const struct memory_piece *
@@ -268,8 +268,8 @@ find_other(const struct process *proc, uint64_t addr,
 	return NULL;
 }
 
-/* Reads the stack from addr upwards, once for all samples of a drain: it is
- * later than each of them. NULL when no more may be read. */
+/* Reads the stack from addr upwards, once for all samples of a drain, all of
+ * which are older than the read. NULL when no more may be read. */
 static const struct memory_piece *
 read_other(struct process *proc, uint64_t addr, struct proc_stack *out)
 {
@@ -293,8 +293,8 @@ read_other(struct process *proc, uint64_t addr, struct proc_stack *out)
 	return &o->read;
 }
 
-/* True when all pcs may be code. A stack that was overwritten since leads
- * anywhere. */
+/* True when all pcs may be code: a stack that was overwritten since the sample
+ * can lead anywhere. */
 static bool
 is_code(const struct process *proc, const uint64_t *pcs, size_t n)
 {

@@ -1,8 +1,8 @@
 /*
  * The processes that captures follow, by the kernel's records of their lives: a
  * child of a followed process is followed, with its parent's mappings until it
- * runs another program. Nothing is polled, so a process that lives for a few ms
- * counts like any other.
+ * runs another program. Nothing is polled, so even a process that lives for a
+ * few ms is followed.
  *
  * A watcher is one capture, as a bit; a process is followed while it has any
  * watcher.
@@ -27,7 +27,7 @@ enum proc_event {
 	PROC_NAME, /* the name of a thread */
 	PROC_EXEC,
 	PROC_EXIT, /* a process ended, with its first thread */
-	PROC_LEFT, /* a process is not followed any more, but lives */
+	PROC_LEFT, /* a process is no longer followed, but lives */
 	PROC_FULL, /* a process that could not be followed, past PROCS_MAX */
 };
 struct proc_news {
@@ -43,10 +43,10 @@ proc_seen(void *arg, uint64_t watchers, const struct proc_news *news);
 
 /* Names of threads, as process_names.h reads them. */
 struct proc_names {
-	struct host_thread *rows; /* by the number in their own namespace */
+	struct host_thread *rows; /* by tid in the process's pid namespace */
 	size_t n;
-	bool old;         /* a thread was named since */
-	uint64_t next_ns; /* no reading before; CLOCK_MONOTONIC */
+	bool old;         /* a thread was named since the last reading */
+	uint64_t next_ns; /* earliest next reading; CLOCK_MONOTONIC */
 };
 
 struct process {
@@ -109,21 +109,21 @@ size_t
 procs_list(const struct procs *p, uint64_t watcher, int32_t *out, size_t max);
 /* Marks the modules that processes have mapped. */
 void procs_modules(const struct procs *p, bool in_use[static MODULES_MAX]);
-/* Forgets processes whose first thread, which was about the last, ended before
- * a time. */
+/* Forgets processes whose first thread ended before a time; their other threads
+ * rarely live longer. */
 void procs_forget_gone(struct procs *p, uint64_t before_ns);
 /* Stops following all processes of a watcher. */
 void procs_leave(struct procs *p, uint64_t watcher);
-/* Takes in a record other than a sample. */
+/* Handles a record other than a sample. */
 void procs_apply(struct procs *p, const struct record *r);
 /* Finds the process of a sample. NULL when it is not followed; the sampler then
  * denies it. */
 struct process *procs_of_sample(struct procs *p, uint32_t pid);
 
-/* Most reads of stacks in one drain. Each waits for an answer, for some ms when
- * others want the CPU, while the rings fill. */
+/* Limit of reads of stacks in one drain. Each read waits for an answer, for
+ * some ms if the CPU is busy, while the rings fill. */
 #define PROCS_TOPUPS    64
-#define PROCS_TOPUP_NS  UINT64_C(20000000)    /* and their time together */
+#define PROCS_TOPUP_NS  UINT64_C(20000000)    /* limit of their total time */
 #define PROCS_MAX_TOPUP (4 * HOST_MAX_MEMORY) /* bytes of one stack */
 
 enum interp_had {
@@ -132,7 +132,7 @@ enum interp_had {
 	INTERP_MISSED,  /* its functions are missing */
 };
 
-/* The stack that a thread left for another one, as it was read. */
+/* A copy of the stack that a thread left for another one. */
 struct proc_other {
 	uint32_t pid;
 	struct memory_piece read;
@@ -143,36 +143,36 @@ struct proc_stack {
 	enum unwind_end end;    /* of the user part */
 	uint32_t last_module;   /* module of its last known frame; unset at
 	                           the root */
-	bool cut;               /* more was needed than the copy has, */
-	bool topped_up;         /* and some of that was read from memory */
+	bool cut;               /* the copy was too short, */
+	bool topped_up;         /* and more of it was read from memory */
 	unsigned topups;        /* reads left in this drain, */
 	uint64_t topups_end_ns; /* and the end of their time; CLOCK_MONOTONIC */
-	struct proc_other others[PROCS_TOPUPS]; /* that this drain read */
+	struct proc_other others[PROCS_TOPUPS]; /* read in this drain */
 	size_t nothers;
 	struct memory_batch read; /* holds them */
 	enum interp_had interp;
 	uint8_t whole[PROCS_MAX_TOPUP];
 	struct place places[PROCS_MAX_STACK]; /* innermost first */
 };
-/* Begins a drain, in which samples are of before the reads, and ends it. */
+/* Begin and end a drain, in which all samples are older than the reads. */
 void process_stacks_begin(struct proc_stack *s);
 void process_stacks_end(struct proc_stack *s);
 /*
  * Finds the kernel frames, then the user frames, of a sample of this process.
- * The rest of a stack that goes on above its copy is read from the process's
- * memory, if it is unchanged there; topups counts down.
+ * If a stack goes on above its copy, the rest is read from the process's
+ * memory, provided it is unchanged there; this decrements topups.
  */
 void process_stack(struct process *proc, const struct record *r,
                    struct proc_stack *out);
 
-/* Finds the place of an address within a function; MODULE_UNKNOWN where nothing
- * is mapped that can run. */
+/* Finds the place of an address within a function; MODULE_UNKNOWN if no code is
+ * mapped there. */
 struct place process_place(const struct process *proc, uint64_t pc);
 
 /* Starts following the frames of a thread, if an interpreter runs it. */
 void
 process_interp_thread(struct process *proc, struct sampler *s, uint32_t tid);
-/* Starts following those of all threads of a process. */
+/* Starts following the frames of all threads of a process. */
 void process_interp_threads(struct process *proc, struct sampler *s);
 
 /* A thread outside the sampler's stream: at rest or stopped. */

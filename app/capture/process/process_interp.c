@@ -93,8 +93,7 @@ tell(const struct interp_process *ip, struct sampler *s,
 	       sampler_interp_thread(s, slot);
 }
 
-/* Finds the thread's number in its own namespace, which the
- * interpreter knows. */
+/* Finds the thread's tid in its pid namespace, which the interpreter knows. */
 static int
 native_thread(const struct host *host, uint32_t tid, uint32_t *out)
 {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #define AGAIN_NS ((uint64_t)NS_PER_S) /* between two readings, */
-#define AGAIN    50                   /* and times what one took */
+#define AGAIN    50                   /* and a multiple of a reading's time */
 
 static int
 by_inner(const void *a, const void *b)
@@ -37,7 +37,7 @@ read_rows(const struct process *proc, struct buf *out)
 	return rc ? rc : fd_read_all(fd, out);
 }
 
-/* Reads all names; those of a process that is gone stay. */
+/* Reads all names; if the process is gone, the known names stay. */
 static void
 read_names(struct process *proc, uint64_t now_ns)
 {

@@ -33,8 +33,9 @@ is_probed(const struct process *proc, uint32_t module)
 	return false;
 }
 
-/* True when a sampler wants to know of calls of that function. An exception
- * cannot pass through a call whose return is watched. */
+/* True when a sampler wants calls of this function. Functions that throw are
+ * not wanted if returns are watched: an exception cannot pass through such a
+ * call. */
 static bool
 wants(enum sampler_kind kind, const struct allocs_place *at)
 {
@@ -64,7 +65,7 @@ add_places(struct host_ask *question, enum sampler_kind kind,
 	}
 }
 
-/* Asks for probes at a file's functions; with a: NULL for none any more. */
+/* Asks for probes at a file's functions. a == NULL: stop watching. */
 static void
 ask(const struct process *proc, enum sampler_kind kind,
     const struct allocator *a, int file, bool late)
@@ -80,7 +81,7 @@ ask(const struct process *proc, enum sampler_kind kind,
 		question.size |= 2;
 	if (a)
 		add_places(&question, kind, a);
-	/* One that can't be watched has no allocations in the profile. */
+	/* If it can't be watched, its allocations are not in the profile. */
 	if (!a || question.count)
 		(void)!host->ask(host->arg, &question, &reply, fds, &nfds);
 }
@@ -106,7 +107,7 @@ process_probe(struct process *proc, const struct sampler *s, bool late)
 		if (!a || !a->n || m->elf->fd < 0 || is_probed(proc, at) ||
 		    proc->nprobed == ARRAY_LEN(proc->probed))
 			continue;
-		/* Memory would look like a leak if its release is not seen. */
+		/* Memory whose release is not seen would look like a leak. */
 		if (kind == SAMPLER_INUSE && a->unreleased)
 			continue;
 		proc->probed[proc->nprobed++] = at;

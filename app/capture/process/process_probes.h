@@ -1,22 +1,23 @@
-/* Watches the allocation functions of a process, for a sampler that asks for
- * it: capture/allocs.h. */
+/* Has the allocation functions of a process watched, for samplers of
+ * allocations: capture/allocs.h. */
 #pragma once
 
 #include "process.h"
 
 /*
- * Has all allocators that the process has mapped watched; those that are
- * already stay as they are. Failures leave allocations out.
- *   Shape    late: the process has just begun, and may end soon: it is watched
- *            if it still lives in a moment
+ * Has all allocators that the process has mapped watched; allocators that are
+ * watched already are unaffected. If this fails, the profile lacks allocations.
+ *   Shape    late: the process has just begun, and may end soon: watch it only
+ *            if it still lives a moment later
  */
 void process_probe(struct process *proc, const struct sampler *s, bool late);
-/* Ends that, since the process runs another program. */
+/* Stops watching, since the process runs another program. */
 void process_unprobe(struct process *proc, const struct sampler *s);
-/* True for the stack of an allocation within another one, which was told of. */
+/* True for the stack of an allocation within another watched allocation, which
+ * counts already. */
 bool
 process_allocs_within(const struct process *proc, const struct sampler *sampler,
                       const struct proc_stack *stack);
-/* True when an allocator that is watched has functions that throw, of which
- * memory in use is not told. */
+/* True when a watched allocator has functions that throw, whose calls profiles
+ * of memory in use lack. */
 bool process_allocs_throw(const struct process *proc);

@@ -366,8 +366,8 @@ apply_exit(struct procs *p, const struct record *r)
 	struct process *proc = *place_of(p, r->pid);
 
 	if (!proc) {
-		if (r->pid == r->tid) /* so that a new process with that
-		                         number is sampled */
+		if (r->pid == r->tid) /* a new process with this pid must be
+		                         sampled */
 			sampler_pass(p->sampler, r->pid);
 		return;
 	}
@@ -375,7 +375,7 @@ apply_exit(struct procs *p, const struct record *r)
 	     r);
 	if (r->pid == r->tid)
 		proc->gone_ns = r->time_ns;
-	/* The first number of threads of an origin is unknown, so it stays. */
+	/* An origin's number of threads is not exact, so an origin stays. */
 	if (proc->origin != proc->pid && !--proc->threads)
 		forget(p, r->pid);
 }
@@ -420,8 +420,8 @@ apply_mmap(struct procs *p, const struct record *r)
 	process_probe(proc, p->sampler, true);
 }
 
-/* True when a record was overtaken: records wait in rings, so a fork or exec
- * may be reported after the process was found as it is now. */
+/* True when a record is outdated: records wait in rings, so a fork or exec may
+ * be reported after the process was found in its current state. */
 static bool
 is_known(struct procs *p, const struct record *r)
 {

@@ -9,7 +9,8 @@
 #include <string.h>
 
 #define TEXT_MAX 128
-/* Texts without files and peers: a call has one for each kind of file. */
+/* Upper bound for texts that name no file or peer; each system call has one per
+ * kind of file. */
 #define PLAIN_MAX 4096
 
 /* A text's place is its hash, so that captures agree on it. */
@@ -111,8 +112,8 @@ add_peer(const struct emit_event *e, struct buf *out)
 	         (unsigned)ntohs(e->port));
 }
 
-/* The name of a file or thread may have any bytes, and ends in the middle of a
- * character where it is cut. */
+/* Adds the name of a file or thread, which may have any bytes, and may be cut
+ * in the middle of a character. */
 static void
 add_name(const char *text, struct buf *out)
 {

@@ -52,8 +52,7 @@ put_row(struct buf *out, bool memory, const struct go_buckets *b, uint32_t i)
 	buf_add(out, &row, sizeof(row));
 }
 
-/* Returns -EFBIG when there was no room for the process that
- * was just written. */
+/* Returns -EFBIG when there was no room for the process just written. */
 static int
 end_process(struct buf *out)
 {

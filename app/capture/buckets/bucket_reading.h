@@ -1,8 +1,8 @@
 /*
  * A reading: the counts of buckets at one look, as bytes that outlive the
- * process which took it. The next look gives the increase since, and a new
- * reading: windows follow each other without a gap, and no process waits in
- * between.
+ * process that took the look. The next look yields the increase since, and a
+ * new reading: windows follow each other without a gap, and no process has to
+ * wait in between.
  *
  *	struct reading_head
  *	per process: struct reading_process, then its rows
@@ -40,7 +40,7 @@ struct reading_row {
 	uint64_t cycles;
 };
 
-/* One process of a reading; NULL: the reading does not have it. */
+/* One process of a reading; process NULL: not in the reading. */
 struct reading_part {
 	const struct reading_process *process;
 	const struct reading_row *rows;

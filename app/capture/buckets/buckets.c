@@ -15,12 +15,12 @@
 #define MAX_RATE (INT64_C(1) << 62)
 #define TICK_NS  UINT64_C(10000000) /* precision of a process's start time */
 
-/* Time in which a new process executes the program for which it is matched; it
- * could not be known before. */
+/* Time in which a new process executes the program by which it is matched;
+ * before, the process could not be known. */
 #define EXEC_NS (10 * NS_PER_S)
 
 /* Rates at which a profile that we turn on counts. */
-#define BLOCK_CYCLES 20000 /* some 10 us; shorter ones by chance */
+#define BLOCK_CYCLES 20000 /* some 10 us; shorter events at random */
 #define MUTEX_ONE_OF 5
 
 /* A process whose buckets are read. */
@@ -173,7 +173,7 @@ turn_on(struct buckets *b, struct looked *v)
 	return 0;
 }
 
-/* Keeps a profile on, for us too, that was turned on for another. */
+/* Keeps a profile on that was turned on for another process that asked. */
 static void
 stay_on(struct buckets *b, struct looked *v)
 {
@@ -250,8 +250,8 @@ telling(int last, int rc)
 	return rank(rc) >= rank(last) ? rc : last;
 }
 
-/* Reads all processes; those that can't be read are ignored
- * while others can. */
+/* Reads all processes; ignores those that can't be read, unless no process
+ * can. */
 static int
 look_at_all(struct buckets *b, const struct engine_ask *ask)
 {
@@ -486,7 +486,7 @@ is_new(const struct grown *g, uint64_t began_ns)
 	return g->last && (int64_t)began_ns + EXEC_NS >= g->last->known_ns;
 }
 
-/* Compares a process with the last reading, if that has it. */
+/* Compares a process with the last reading, if the reading has the process. */
 static int
 compare(struct grown *g, struct looked *v, const struct reading_part *part,
         struct go_buckets *now)
@@ -522,8 +522,8 @@ read_one(struct grown *g, struct looked *v, const struct reading_part *part,
 	return rc ? rc : reading_add(g->next, pid, began_ns, &now);
 }
 
-/* Reads a process. One that can't be read keeps its last reading, for a
- * comparison when it can. */
+/* Reads a process. If that fails, the last reading of the process is kept, for
+ * a later comparison. */
 static int
 grown_look(struct grown *g, int32_t pid)
 {

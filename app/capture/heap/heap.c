@@ -118,8 +118,8 @@ read_array(const struct memory *m, uint64_t at, size_t bytes, void *out)
 	return 0;
 }
 
-/* Reads the counts of a process. The program goes on meanwhile: what it adds is
- * counted at the next look. */
+/* Reads the counts of a process. The program keeps running: what it adds
+ * meanwhile is counted at the next look. */
 static int
 read_counts(struct heap *h, const struct looked *v, struct counts *out)
 {
@@ -143,7 +143,7 @@ read_counts(struct heap *h, const struct looked *v, struct counts *out)
 
 /* --- the first look ------------------------------------------------------- */
 
-/* Finds the library in a process; v->proc has its mappings of this moment. */
+/* Finds the library in a process; v->proc gets the current mappings. */
 static int
 look_at_maps(struct heap *h, struct looked *v, int32_t pid)
 {
@@ -157,8 +157,8 @@ look_at_maps(struct heap *h, struct looked *v, int32_t pid)
 	return find_head(v->proc, &v->head);
 }
 
-/* Adds a process; is_new: all that it counted belongs to the profile, but for
- * what it has from the process that it is a copy of. */
+/* Adds a process. is_new: all its counts belong to the profile, except those
+ * copied by fork(2). */
 static int
 add(struct heap *h, int32_t pid, bool is_new)
 {
@@ -314,7 +314,7 @@ add_stacks(struct second *s, const struct looked *v, const struct counts *c)
 		const struct heap_stack *now = &c->stacks[i], *before = &none;
 		int64_t values[COLUMNS] = {0}, samples;
 
-		/* Another hash: the process runs another program since. */
+		/* Another hash: the process now runs another program. */
 		if (i < v->before.n && v->before.stacks[i].hash == now->hash)
 			before = &v->before.stacks[i];
 		samples = values_of(s, now, before, values);
@@ -364,8 +364,8 @@ look_again(struct second *s, struct looked *v)
 	return add_stacks(s, v, &now);
 }
 
-/* The counts of a process that ended are gone with it; a profile of nothing
- * else is empty, and says so. */
+/* Looks at all processes again. The counts of a process that ended are lost; if
+ * all ended, the profile is empty, and its report says so. */
 static int
 look_at_all_again(struct second *s)
 {

@@ -17,8 +17,7 @@
 /* Age at which kernel symbols are read again, since modules come and go. */
 #define KERNEL_AGE_NS (3600 * NS_PER_S)
 #define LOOK_AGAIN_NS (10 * (uint64_t)NS_PER_S)
-/* Time before a patient namer asks again for a debug file that
- * did not exist. */
+/* Time before a patient namer asks again for a missing debug file. */
 #define UNDEBUGGED_NS (60 * NS_PER_S)
 
 struct namer *
@@ -226,8 +225,8 @@ has_had_none(const struct namer *n, uint32_t module, int64_t now_ns)
 
 /*
  * Opens a module's debug file, which may have come to the host since the
- * mapping was first seen. The process that fetches debug files has to be told
- * of each.
+ * mapping was first seen. The result is recorded for the process that fetches
+ * debug files.
  */
 static struct elf_image *
 look_again(const struct namer *n, uint32_t module)

@@ -133,8 +133,7 @@ make_line(struct renamer *r, const struct sym_frame *from, struct line *to)
 	return rc ? rc : profile_function(r->out, &f, &to->function);
 }
 
-/* Looks up the code at a location again; 0: nothing more is
- * known than before. */
+/* Looks up the code at a location again; 0: no more is known than before. */
 static size_t
 look_up(struct renamer *r, const struct location *l, struct sym_frame *out)
 {

@@ -59,8 +59,8 @@ starts_in_runtime(const struct go_runtime *r, uint64_t pc)
 	       !strncmp(line.name, "runtime.", strlen("runtime."));
 }
 
-/* True for a goroutine of finalizers or cleanups that runs the program's code:
- * while it waits for work, it counts as the runtime's own. */
+/* True for a goroutine of finalizers or cleanups that runs the program's code;
+ * while it waits for work, it counts as a goroutine of the runtime. */
 static bool
 runs_for_others(const struct go_runtime *r, const struct go_g *g)
 {

@@ -125,8 +125,9 @@ read_stacks(struct reader *d, struct chunk *c)
 	return memory_read(d->r->mem, c->stacks, c->n, &c->kept);
 }
 
-/* Walks the stack of a goroutine. A running one is where its thread is, unless
- * the thread is on another stack for it: then it is where it left its own. */
+/* Walks the stack of a goroutine. For a running goroutine, the walk begins at
+ * the registers of its thread, unless the thread is on another stack: then it
+ * begins where the goroutine left its stack. */
 static void
 walk(struct reader *d, const struct chunk *c, size_t i)
 {

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* Number of channels and locks of one group that get rows of their own. */
+/* Limit of channels and locks of one group that get separate rows. */
 #define MAX_SHOWN 16
 
 struct rows {

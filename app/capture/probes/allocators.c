@@ -69,7 +69,7 @@ symbols_of(const struct elf_image *e, uint32_t table, struct found *f)
 	return rc == -ENOENT ? 0 : rc;
 }
 
-/* True when a probe is there already, as at another name of the function. */
+/* True when start has a probe already: the function has several names. */
 static bool
 is_known(const struct allocator *a, uint64_t start)
 {
@@ -92,8 +92,8 @@ is_function(const struct found *f, bool releases, uint64_t vaddr)
 	return false;
 }
 
-/* True when another family has the function, too: one that only jumps, as
- * through a table of the linker, goes on there. */
+/* True when another family has the function, too: a function that only jumps,
+ * as through a table of the linker, continues there. */
 static bool
 has_another(const struct found *f, size_t row, uint64_t vaddr)
 {
@@ -104,8 +104,8 @@ has_another(const struct found *f, size_t row, uint64_t vaddr)
 	return false;
 }
 
-/* True when a function ends in another one by a jump: for no old memory,
- * realloc(3) of glibc goes on in malloc(3), whose probe tells of it. */
+/* True when a function jumps into another one: without old memory, realloc(3)
+ * of glibc continues in malloc(3), whose probe sees the call. */
 static bool
 hands_on(const struct found *f, const uint8_t *code, size_t n, uint64_t start)
 {
@@ -146,7 +146,7 @@ find_place(const struct elf_image *e, const Elf64_Sym *sym,
 	return probe_place(code, sym->st_size, row->arguments, out);
 }
 
-/* Adds a function, unless all it does is to call another one. */
+/* Adds a function, unless it only calls another one. */
 static void
 add(const struct elf_image *e, const struct found *f, const Elf64_Sym *sym,
     const struct row *row, struct allocator *a)

@@ -10,8 +10,7 @@
 struct allocator {
 	uint32_t n;
 	struct allocs_place places[ALLOCS_MAX_PLACES];
-	/* Each function's first address and the one past its last, in the
-	 * image's address space. */
+	/* Each function's first address and the one past its last; vaddr. */
 	struct allocator_function {
 		uint64_t start, end;
 	} functions[ALLOCS_MAX_PLACES];

@@ -27,8 +27,8 @@ arguments_init(struct arguments *a, unsigned n)
 		a->regs[i] = (uint16_t)(1u << argument_regs[i]);
 }
 
-/* Follows the arguments over an instruction, and returns false when one of them
- * is in no register any more. */
+/* Follows the arguments over an instruction. Returns false when one of them is
+ * no longer in a register. */
 static bool
 arguments_step(struct arguments *a, const struct code_insn *insn)
 {
@@ -55,8 +55,8 @@ argument_reg(const struct arguments *a, unsigned i)
 	return (uint8_t)__builtin_ctz(a->regs[i]);
 }
 
-/* True for the forms without a prefix but REX.B of push, which are all that
- * every kernel emulates. */
+/* True for push with no prefix except REX.B: the only forms that every kernel
+ * emulates. */
 static bool
 is_emulated(const uint8_t *p, unsigned length)
 {
@@ -116,7 +116,7 @@ check_passed_once(const uint8_t *code, size_t n, size_t limit)
 	return 0;
 }
 
-/* Fills in where a call that jumps out of the function goes on. */
+/* Sets where a call continues that jumps out of the function. */
 static void
 find_way_on(const struct code_insn *insn, size_t n, struct probe_place *out)
 {

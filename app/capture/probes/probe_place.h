@@ -1,12 +1,12 @@
 /*
- * Where the kernel can watch the calls of a function at a price that a program
- * in production can pay.
+ * Finds the place at which the kernel can watch the calls of a function at a
+ * cost that a program in production can bear.
  *
- * A probe (a uprobe) is a breakpoint in the place of an instruction, which the
- * kernel has to carry out afterwards. It emulates a push of a register, a nop,
- * and direct jumps, branches and calls. It runs any other instruction from a
- * copy, in a single step, at ten times the cost or more. The place found here
- * is an instruction of the first kind which each call passes once, and at which
+ * A probe (a uprobe) is a breakpoint in place of an instruction, which the
+ * kernel must execute afterwards. The kernel emulates a push of a register, a
+ * nop, and direct jumps, branches and calls. It runs any other instruction from
+ * a copy, in a single step, at ten times the cost or more. The place found here
+ * is an instruction of the first kind that each call passes once, and at which
  * registers still hold all arguments.
  *
  *   Source   Linux 6.1, arch/x86/kernel/uprobes.c, branch_setup_xol_ops() and
@@ -27,11 +27,11 @@ struct probe_place {
 	/* The register of each argument at the place: rax, rcx, rdx, rbx, rsp,
 	 * rbp, rsi, rdi, r8, ... are 0 to 15. */
 	uint8_t regs[PROBE_MAX_ARGUMENTS];
-	/* The stack pointer has changed there: the address that the function
-	 * returns to is not on top of the stack any more. */
+	/* The stack pointer has changed: the return address is no longer on top
+	 * of the stack. */
 	bool moved;
-	/* The probed instruction jumps out of the function: where it leads is
-	 * called just as often, by way of this function and by others. */
+	/* The probed instruction jumps out of the function: its target is
+	 * reached by all calls of this function, and may have other callers. */
 	bool passes_on;
 	int64_t to; /* bytes from the function's start, if it passes on */
 };
@@ -39,9 +39,9 @@ struct probe_place {
 /*
  * Finds the place for a probe in a function of x86-64.
  *
- *   Shape    code[n]: the whole function, as its file has it; arguments: how
- *            many integers and pointers the place has to have, at most
- *            PROBE_MAX_ARGUMENTS
+ *   Shape    code[n]: the whole function, from its file; arguments: number of
+ *            integers and pointers that registers must hold at the place, at
+ *            most PROBE_MAX_ARGUMENTS
  *   Errors   -EOPNOTSUPP an argument is lost, or the function returns, before
  *            an instruction that is emulated; -ELOOP the function jumps back
  *            to the place or before it; -EBADMSG bytes that are no

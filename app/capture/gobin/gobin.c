@@ -122,8 +122,8 @@ try_pclntab(void *arg, uint64_t vaddr)
 	return s->rc && s->tries++ < MAX_TABLES;
 }
 
-/* Finds the table by its first eight bytes except the magic's last byte and the
- * quantum. */
+/* Finds the table by its first eight bytes, without the last byte of the magic
+ * and the quantum. */
 static int
 by_looks(const struct elf_image *elf, struct gobin_pclntab *t)
 {
@@ -193,8 +193,7 @@ try_info(void *arg, uint64_t vaddr)
 	    elf_read(i->elf, offset, head, sizeof(head)) ||
 	    memcmp(head, INFO_MAGIC, strlen(INFO_MAGIC)) != 0)
 		return true;
-	/* since Go 1.18 the version follows, before there were
-	 * pointers to it */
+	/* Since Go 1.18 the version follows; earlier, pointers to it. */
 	return !(head[15] & 2) ||
 	       !read_version(i->elf, offset + INFO_HEAD, i->out);
 }
@@ -226,7 +225,7 @@ find_version(const struct elf_image *elf, struct gobin_about *out)
 }
 /* --- runtime.moduledata --------------------------------------------------- */
 
-/* Words of moduledata whose place no version changed. */
+/* Words of moduledata that are at the same place in all versions. */
 enum {
 	MD_HEADER = 0,
 	MD_NAMES = 1,

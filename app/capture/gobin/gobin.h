@@ -3,9 +3,9 @@
  * tables with which the runtime walks and names stacks.
  *
  * Every Go program has a function table (pclntab), and a struct with the places
- * of its tables (moduledata). Both are found by section where there are
- * sections, or else by their looks. Parts of the tables are read when first
- * needed, so that a program of 100 MB costs only what is used.
+ * of its tables (moduledata). Both are found by section if there are sections,
+ * or else by their contents. Parts of the tables are read when first needed, so
+ * that even a program of 100 MB is cheap to open.
  *
  *	gobin_open(elf, &go)
  *	gobin_frame(go, pc - bias, &frame)	to walk: caller's sp, flags

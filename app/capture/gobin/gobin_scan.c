@@ -98,8 +98,8 @@ each_relative(const struct elf_image *elf, const Elf64_Rela *r, size_t n,
 			return;
 }
 
-/* Finds the relocations. A program that is not
- * position-independent has none. */
+/* Finds the relocations. A program that is not position-independent has
+ * none. */
 static int
 relatives(const struct elf_image *elf, relative_seen *seen, void *arg)
 {

@@ -51,7 +51,7 @@ innermost(const struct dwarf_unit *u, uint64_t vaddr)
 }
 
 /* Returns the facts of the line table: the innermost frame's line, and a file
- * for frames that have none of their own. */
+ * for frames without one. */
 static struct dwarf_frame
 line_at(const struct dwarf_unit *u, uint64_t vaddr)
 {

@@ -24,7 +24,7 @@ bool java_map_is_jvm(const struct host *host, int32_t pid);
  *
  *   Units    age_ns: a map written less than that ago is good enough
  *   Errors   -EALREADY the JVM was asked recently; -EPERM the service does not
- * allow it; -ETIMEDOUT; -errno
+ *            allow it; -ETIMEDOUT; -errno
  */
 MUST_CHECK int
 java_map_ask(const struct host *host, int32_t pid, uint64_t age_ns);

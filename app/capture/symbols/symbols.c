@@ -379,7 +379,7 @@ frames_by_go(struct module *m, uint64_t vaddr, struct sym_frame *out,
 
 /*
  * Gives the outermost function its name from the symbol table, as perf does:
- * clones and aliases have names of their own there.
+ * clones and aliases have distinct names there.
  */
 static size_t
 other_frames(struct symbolizer *s, struct module *m, uint64_t vaddr,

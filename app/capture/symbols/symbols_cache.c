@@ -281,8 +281,8 @@ take(struct news *w, void *out, size_t n)
 	return rc;
 }
 
-/* Maps the bytes of a large piece from a file. A child that writes there writes
- * to a copy of its own. */
+/* Maps the bytes of a large piece from a file, privately: a child's writes do
+ * not reach the parent. */
 static void
 make_large(struct entry *e)
 {

@@ -90,8 +90,8 @@ symbols_cache_add(struct symbols_cache *c, const struct symbols_key *key,
  */
 MUST_CHECK int symbols_cache_tell(const struct symbols_cache *c, int fd);
 /*
- * Takes in a child's report; then evicts the least recently used pieces until
- * the rest is within max_bytes.
+ * Reads a child's report; then evicts the least recently used pieces until the
+ * rest is within max_bytes.
  *
  *   Errors   -EBADMSG malformed, -EIO, -ENOMEM; pieces before the error are
  *            kept

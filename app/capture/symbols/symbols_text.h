@@ -7,8 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Cuts the next line off *rest and ends it with NUL; NULL when
- * there is none. */
+/* Cuts the next line off *rest and ends it with NUL; NULL: no line is left. */
 char *text_line(char **rest, const char *end);
 /* Takes hex digits, with or without 0x, and the blanks after them off *p; false
  * when either is missing, or the number has more than 64 bits. */

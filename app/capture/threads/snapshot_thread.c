@@ -82,8 +82,8 @@ name_call(struct thread_seen *out)
 	}
 }
 
-/* Reads the array of a poll when it is on the stack, as it mostly is; elsewhere
- * it stays unread. */
+/* Reads the array of a poll if it is on the stack, as it mostly is; an array
+ * elsewhere is not read. */
 static void
 read_polled(const struct thread_row *row, const void *stack,
             struct thread_seen *out)
@@ -110,8 +110,8 @@ thread_see(const struct thread_row *row, const void *stack,
 	if (row->how != THREAD_BLOCKED)
 		return;
 	read_call(row->call, out);
-	/* its state is read after its stack, and may be that of a thread which
-	 * has woken since: a thread that runs has no such line */
+	/* The state is read after the stack; the thread may have woken in
+	 * between: a running thread has no such line. */
 	if (out->sp && (out->state == 'R' || out->state == '?'))
 		out->state = 'S';
 	name_call(out);

@@ -11,7 +11,7 @@
 
 #define THREAD_MAX_FDS  16 /* descriptors shown of a poll */
 #define THREAD_NO_CALL  (-1)
-#define THREAD_MAX_NAME 64 /* the kernel shows no more of a workqueue's */
+#define THREAD_MAX_NAME 64 /* the kernel cuts a workqueue's name here */
 
 enum thread_target {
 	TARGET_NOTHING,

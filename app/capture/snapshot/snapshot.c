@@ -334,7 +334,7 @@ snapshot_open(const struct engine_ask *ask, void **out)
 	return rc;
 }
 
-/* Nobody joins a moment. */
+/* A snapshot is of one moment, so no process joins it. */
 static int
 snapshot_join(void *state, const int32_t *pids, size_t n)
 {

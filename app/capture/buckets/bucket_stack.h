@@ -26,7 +26,7 @@ struct bucket_stacks {
 
 void bucket_stacks_done(struct bucket_stacks *s);
 /*
- * Copies the addresses that stand for frames of their own.
+ * Copies the addresses that stand for separate frames.
  *
  *   Shape    pcs[n] leaf first, in the runtime's order; out[n]
  *   Errors   -ENOMEM, -E2BIG

@@ -1,6 +1,6 @@
 /*
- * Programs for the kernel tell processes apart by the kernel's own numbers,
- * with a bit for each in a map.
+ * BPF programs identify processes by the kernel's own pids, with a bit for each
+ * in a map.
  */
 #pragma once
 
@@ -10,7 +10,7 @@
 
 /* Returns how many processes need a bit, a multiple of 64. */
 uint32_t program_pids(void);
-/* Returns 0 when process numbers here are the kernel's own, else -EXDEV. */
+/* Returns 0 when pids in this namespace are the kernel's own, else -EXDEV. */
 MUST_CHECK int program_namespace(void);
 /* Duplicates a descriptor, since a skeleton closes its own; -errno. */
 MUST_CHECK int program_keep(int fd);

@@ -114,7 +114,7 @@ finish_location(struct namer *n, struct profile *p, struct place at,
 	return rc;
 }
 
-/* Functions that languages put before an allocator, by how their names begin:
+/* Prefixes of the names of functions through which languages call an allocator:
  * operator new, and Rust's.
  *   Source   Itanium C++ ABI, 5.1.5; rustc_ast/src/expand/allocator.rs */
 static bool

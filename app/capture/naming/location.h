@@ -1,5 +1,5 @@
 /*
- * Makes rows of a profile for places and their names.
+ * Adds places and their names as rows of a profile.
  */
 #pragma once
 
@@ -38,9 +38,9 @@ void locations_done(struct locations *l);
 MUST_CHECK int locations_find(struct locations *l, const struct place *places,
                               size_t n, uint32_t *out);
 /*
- * Counts the innermost frames of an allocation that are the allocator's: the
- * function that was called, and what languages put before it. Profiles of
- * memory begin at their caller, as Go's do; 0 when there is none.
+ * Counts the innermost frames of an allocation that belong to the allocator:
+ * the called function, and functions through which languages call it. Profiles
+ * of memory begin at the caller of these, as in Go; 0 when there is none.
  *
  *   Shape    stack[n] locations, leaf first; within: the function that was
  *            called is among them, since it had not returned

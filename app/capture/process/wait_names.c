@@ -171,7 +171,7 @@ place_of(struct wait_names *w, const struct emit_event *e, struct place *out)
 	       keep(w, buf_str(&text), ARRAY_LEN(w->rows), &out->vaddr);
 }
 
-/* Puts a frame below the innermost. */
+/* Adds a frame as the innermost of a stack. */
 static void
 lead(struct proc_stack *stack, struct place place)
 {

@@ -13,10 +13,10 @@ struct wait_names;
 struct wait_names *wait_names_new(void); /* NULL: out of memory */
 void wait_names_free(struct wait_names *w);
 /*
- * Puts a frame below the innermost of a stack that waited, and one for the
- * thread of that name which held the lock; NULL: not known. Texts are bounded
- * in number: past WAIT_NAMES_MAX files and peers are not told apart, nor are
- * more holders told.
+ * Adds a frame as the innermost of a stack that waited, and one for the thread
+ * named holder that held the lock; NULL: not known. The number of texts is
+ * bounded: past WAIT_NAMES_MAX, texts name no files and peers, and further
+ * holders are left out.
  */
 #define WAIT_NAMES_MAX 4096
 void wait_lead(struct wait_names *w, const struct emit_event *e,

@@ -2,6 +2,8 @@
 # Waits, allocations and memory, all at once, of programs that have a thousand
 # threads, are static, are linked with musl or jemalloc, have files of their own,
 # run others in their place or beside them, or are killed.
+#
+# Alone: amounts a second are measured.
 . tests/lib/e2e.sh
 . tests/lib/once.sh
 tmp=$(mktemp -d /var/tmp/stoker-lives-XXXXXX)

@@ -1,5 +1,7 @@
 #!/bin/bash
 # A stored profile gets its names when its debug file is there.
+#
+# Alone: a worker that starts has 20 s for what a killed one began.
 debug=$(mktemp -d /var/tmp/stoker-debugdir-XXXXXX)
 chmod 755 "$debug"
 WORKER_CONF="debug_dir = $debug"

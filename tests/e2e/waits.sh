@@ -1,6 +1,8 @@
 #!/bin/bash
 # Waits of threads: block, mutex and io profiles of programs that are not Go,
 # beside what the program measures itself.
+#
+# Alone: times of waits are measured.
 . tests/lib/e2e.sh
 . tests/lib/once.sh
 tmp=$(mktemp -d /var/tmp/stoker-waits-XXXXXX)

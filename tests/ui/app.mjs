@@ -573,7 +573,7 @@ const tests = {
     await title(page, 'Workers');
     await page.locator('td', { hasText: /^cpu\b/ }).waitFor();
     await page.locator('th', { hasText: /^events/ }).waitFor();
-    const services = page.locator('tr', { hasText: 'Services, also those' });
+    const services = page.locator('tr', { hasText: 'Services, including those' });
     same(await services.locator('td').first().textContent(), '1');
   },
   the_system_page_has_no_violation: judged('/ui/system', page =>

@@ -1,5 +1,7 @@
 #include "lib/here.h"
 
+#include "capture/snapshot.h"
+#include "capture/symbols/symbols_cache.h"
 #include "worker/opener/opener.h"
 
 #include <string.h>
@@ -23,3 +25,23 @@ static char nowhere[] = "";
 static struct conf conf = {.worker_debug_dir = nowhere,
                            .symbols_debuginfod = nowhere};
 const struct host here = {.ask = host_ask_here, .arg = &conf};
+
+int
+here_snapshot(pid_t pid, struct profile **p, struct quality *q)
+{
+	CLEANUP_SYMBOLS_CACHE struct symbols_cache *symbols =
+		symbols_cache_new((size_t)64 << 20);
+	const struct engine_ask ask = {.host = &here,
+	                               .symbols = symbols,
+	                               .type = TYPE_goroutine,
+	                               .program = PROGRAM_any,
+	                               .pids = &pid,
+	                               .npids = 1};
+	void *state = NULL;
+	int rc = snapshot_engine.open(&ask, &state);
+
+	if (!rc)
+		rc = snapshot_engine.finish(state, p, q);
+	snapshot_engine.free(state);
+	return rc;
+}

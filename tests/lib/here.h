@@ -2,6 +2,11 @@
 #pragma once
 
 #include "capture/host.h"
+#include "capture/quality.h"
+
+#include <sys/types.h>
+
+struct profile;
 
 /* Answers like host.ask; arg is the struct conf of the opener. */
 int
@@ -9,3 +14,10 @@ host_ask_here(void *arg, const struct host_ask *ask, struct host_reply *reply,
               int fds[HOST_MAX_FDS], size_t *nfds);
 /* An opener without debug files. */
 extern const struct host here;
+
+/*
+ * Takes a snapshot of a process.
+ *   Owns     *p is the caller's; profile_free() it
+ *   Errors   as struct engine (capture/engine.h)
+ */
+int here_snapshot(pid_t pid, struct profile **p, struct quality *q);

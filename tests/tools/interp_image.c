@@ -10,6 +10,7 @@
 #include "lib/interp_image.h"
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "capture/engine.h"
 #include "capture/process/process.h"
 
 #include <errno.h>
@@ -26,24 +27,19 @@ DEFINE_CLEANUP(struct modules *, modules_free)
 static int
 begin(struct image *m, struct modules *modules, int32_t pid)
 {
-	CLEANUP(process_free_ptr)
-	struct process *proc = calloc(1, sizeof(*proc));
-	uint32_t threads;
-	int rc;
+	CLEANUP(process_free_ptr) struct process *proc = NULL;
+	int rc = engine_process(modules, pid, &proc);
 
-	if (!proc)
-		return -ENOMEM;
-	proc->pid = proc->parent = proc->origin = (uint32_t)pid;
-	proc->modules = modules;
-	rc = process_read_maps(proc, modules, &threads);
-	for (uint32_t i = 0; i < proc->maps.n && !rc; i++) {
+	if (rc)
+		return rc;
+	for (uint32_t i = 0; i < proc->maps.n; i++) {
 		const struct map *row = &proc->maps.rows[i];
 		const struct module *of = modules->rows[row->module];
 
 		if (of->interp)
 			return interp_image_begin(m, of->interp, row->bias);
 	}
-	return rc ? rc : -ENOENT;
+	return -ENOENT;
 }
 
 static int

@@ -3,7 +3,6 @@
  * wait in every common way.
  */
 #include "capture/snapshot.h"
-#include "capture/symbols/symbols_cache.h"
 
 #include "base/file.h"
 #include "lib/corpus.h"
@@ -236,26 +235,6 @@ stop(struct target *t)
 	fclose(t->out);
 }
 
-static int
-take(pid_t pid, struct profile **p, struct quality *q)
-{
-	CLEANUP_SYMBOLS_CACHE struct symbols_cache *symbols =
-		symbols_cache_new((size_t)64 << 20);
-	const struct engine_ask ask = {.host = &here,
-	                               .symbols = symbols,
-	                               .type = TYPE_goroutine,
-	                               .program = PROGRAM_any,
-	                               .pids = &pid,
-	                               .npids = 1};
-	void *state = NULL;
-	int rc = snapshot_engine.open(&ask, &state);
-
-	if (!rc)
-		rc = snapshot_engine.finish(state, p, q);
-	snapshot_engine.free(state);
-	return rc;
-}
-
 static const char *
 text(const struct profile *p, uint32_t id)
 {
@@ -345,7 +324,7 @@ TEST(every_waiting_thread_is_told_and_none_is_stopped)
 	CLEANUP_PROFILE struct profile *p = NULL;
 	struct quality q;
 
-	ck_assert_int_eq(take(t.pid, &p, &q), 0);
+	ck_assert_int_eq(here_snapshot(t.pid, &p, &q), 0);
 	stop(&t);
 	for (size_t i = 0; i < ARRAY_LEN(truths); i++)
 		ck_assert_msg(count(p, &truths[i]) == EACH, "%s: %ld",
@@ -385,7 +364,7 @@ TEST(a_running_thread_is_stopped_and_goes_on)
 	const struct sample *s;
 	struct quality q;
 
-	ck_assert_int_eq(take(t.pid, &p, &q), 0);
+	ck_assert_int_eq(here_snapshot(t.pid, &p, &q), 0);
 	stop(&t);
 	s = sample_of(p, "spin");
 	ck_assert_ptr_nonnull(s);
@@ -410,7 +389,7 @@ TEST(the_time_told_covers_the_time_that_the_thread_stood_still)
 		int64_t before = not_runnable_ns(&t), stood;
 		struct quality q;
 
-		ck_assert_int_eq(take(t.pid, &p, &q), 0);
+		ck_assert_int_eq(here_snapshot(t.pid, &p, &q), 0);
 		stood = not_runnable_ns(&t) - before;
 		ck_assert_int_gt(stood, 0);
 		covered += stood <= q.stopped_ns;
@@ -429,7 +408,7 @@ TEST(threads_that_wake_all_the_time_are_read_whole)
 		CLEANUP_PROFILE struct profile *p = NULL;
 		struct quality q;
 
-		ck_assert_int_eq(take(t.pid, &p, &q), 0);
+		ck_assert_int_eq(here_snapshot(t.pid, &p, &q), 0);
 		ck_assert_int_eq(q.threads, 3);
 		ck_assert_int_eq(q.reached_root, 3);
 		ck_assert_str_eq(label(p, sample_of(p, "ping"), "createdBy"),
@@ -452,7 +431,7 @@ TEST(a_process_that_is_gone_is_no_snapshot)
 	if (!pid)
 		_exit(0);
 	waitpid(pid, NULL, 0);
-	ck_assert_int_eq(take(pid, &p, &q), -ESRCH);
+	ck_assert_int_eq(here_snapshot(pid, &p, &q), -ESRCH);
 	ck_assert_ptr_null(p);
 }
 END
@@ -547,7 +526,7 @@ TEST(a_traced_thread_that_runs_is_told_without_a_stack)
 	pid_t spin = second_thread(t.pid);
 
 	ck_assert_int_eq(ptrace(PTRACE_SEIZE, spin, 0, 0), 0);
-	ck_assert_int_eq(take(t.pid, &p, &q), 0);
+	ck_assert_int_eq(here_snapshot(t.pid, &p, &q), 0);
 	kill(t.pid, SIGKILL);
 	ck_assert_int_eq(waitpid(spin, NULL, __WALL), spin);
 	stop(&t);

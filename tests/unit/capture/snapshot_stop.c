@@ -5,7 +5,6 @@
  */
 #include "base/file.h"
 #include "capture/snapshot.h"
-#include "capture/symbols/symbols_cache.h"
 #include "lib/corpus.h"
 #include "lib/here.h"
 #include "lib/test.h"
@@ -142,26 +141,6 @@ wait_until_it_runs(const struct target *t)
 
 /* --- snapshots ------------------------------------------------------------ */
 
-static int
-take(pid_t pid, struct profile **p, struct quality *q)
-{
-	CLEANUP_SYMBOLS_CACHE struct symbols_cache *symbols =
-		symbols_cache_new((size_t)64 << 20);
-	const struct engine_ask ask = {.host = &here,
-	                               .symbols = symbols,
-	                               .type = TYPE_goroutine,
-	                               .program = PROGRAM_any,
-	                               .pids = &pid,
-	                               .npids = 1};
-	void *state = NULL;
-	int rc = snapshot_engine.open(&ask, &state);
-
-	if (!rc)
-		rc = snapshot_engine.finish(state, p, q);
-	snapshot_engine.free(state);
-	return rc;
-}
-
 TEST(an_opener_that_is_killed_lets_go_of_the_thread_it_holds)
 {
 	struct target t = start_spinning();
@@ -177,7 +156,7 @@ TEST(an_opener_that_is_killed_lets_go_of_the_thread_it_holds)
 
 		opener = getpid();
 		hangs = said[1];
-		_exit(take(t.pid, &p, &q) != 0);
+		_exit(here_snapshot(t.pid, &p, &q) != 0);
 	}
 	ck_assert_int_eq(read(said[0], &c, 1), 1);
 	ck_assert_int_eq(state_of_spin(&t), 't');
@@ -197,7 +176,7 @@ TEST(a_thread_that_does_not_stop_in_time_is_told_without_a_stack)
 
 	opener = getpid();
 	never_stops = true;
-	ck_assert_int_eq(take(t.pid, &p, &q), 0);
+	ck_assert_int_eq(here_snapshot(t.pid, &p, &q), 0);
 	never_stops = false;
 	ck_assert_int_eq(q.threads, 2);
 	ck_assert_int_eq(q.stopped, 0);
@@ -281,7 +260,7 @@ TEST(stacks_deeper_than_a_first_look_are_read_again)
 		struct quality q;
 		int64_t n;
 
-		ck_assert_int_eq(take(pid, &p, &q), 0);
+		ck_assert_int_eq(here_snapshot(pid, &p, &q), 0);
 		kill(pid, SIGKILL);
 		waitpid(pid, NULL, 0);
 		ck_assert_int_eq(q.threads, 1);

@@ -2,6 +2,8 @@
 # A database, a compiler and an interpreter of Debian do in every round what
 # they did before, while profiles of every type are taken of them, one after the
 # other; and nothing of a profile stays in the kernel.
+#
+# Alone: three programs work while one of them is captured for two seconds.
 . tests/lib/e2e.sh
 . tests/lib/once.sh
 . tests/lib/pg.sh

@@ -33,7 +33,7 @@ as=()
 [ "$(id -u)" -ne 0 ] || as=(setpriv --reuid "$RUN_USER" --regid "$RUN_GROUP" --clear-groups --)
 keeper_start() { background "$1" "${as[@]}" "$STATE/bin/stoker-api" --keeper --config "$STATE/stoker.conf"; }
 logged() { grep -q "$2" "$STATE/log/$1.log"; }
-leads() { logged "$1" 'this keeper has the lease'; }
+leads() { logged "$1" 'this keeper holds the lease'; }
 alive() { grep -q "^stoker_keeper_alive $1\$" <(api GET /metrics); }
 doctor() { as_user "$STATE/bin/stoker" doctor --config "$STATE/stoker.conf"; }
 

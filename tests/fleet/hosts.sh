@@ -61,7 +61,7 @@ keeper_start() { # name
   background "$1" setpriv --reuid "$RUN_USER" --regid "$RUN_GROUP" --clear-groups -- \
     "$STATE/bin/stoker-api" --config "$STATE/stoker.conf" --keeper
 }
-has_lease() { grep -q 'this keeper has the lease' "$STATE/log/$1.log"; } # name
+has_lease() { grep -q 'this keeper holds the lease' "$STATE/log/$1.log"; } # name
 has_keeper() { "$B/stoker-api" --help 2>&1 | grep -q -e --keeper; }
 
 loads=()

@@ -8,6 +8,10 @@
 
 #define NS_PER_S 1e9
 
+/* Parts of all cost, of values with fractions. */
+#define MOST_GONE  0.01  /* rounded to 0, before a scale is used */
+#define MOST_ERROR 0.001 /* rounding with a scale */
+
 static const struct {
 	const char *unit, *ours;
 	double scale;
@@ -47,6 +51,7 @@ void
 import_done(struct import *im)
 {
 	profile_free(im->p);
+	free(im->sums);
 }
 
 static const struct type *
@@ -149,7 +154,7 @@ static size_t
 memory(const struct profile *p)
 {
 	return p->nstack * sizeof(*p->stack) +
-	       (size_t)p->nsamples * (sizeof(*p->samples) + 16 +
+	       (size_t)p->nsamples * (sizeof(*p->samples) + 24 +
 	                              p->ntypes * sizeof(*p->values)) +
 	       p->nlabels * sizeof(*p->labels) +
 	       (size_t)strings_count(p->strings) * 64 +
@@ -168,12 +173,54 @@ check(struct import *im)
 	return 0;
 }
 
+/* Adds a value of the file to the sum of a sample. */
+static int
+add_sum(struct import *im, uint32_t row, double value)
+{
+	double scaled = value * im->scale;
+	uint32_t n = im->nsums ? im->nsums : 256;
+
+	im->fractions |= scaled != trunc(scaled) ||
+	                 (im->plain && value != trunc(value));
+	while (n <= row)
+		n *= 2;
+	if (n > im->nsums) {
+		double *p = reallocarray(im->sums, n, sizeof(*p));
+
+		if (!p)
+			return -ENOMEM;
+		memset(&p[im->nsums], 0, (n - im->nsums) * sizeof(*p));
+		im->sums = p;
+		im->nsums = n;
+	}
+	im->sums[row] += value;
+	return 0;
+}
+
+/* Adds the current stack with these values. */
+static int
+add_stack(struct import *im, const struct label *labels, uint32_t nlabels,
+          const int64_t *values, uint32_t *row)
+{
+	int r;
+
+	im->frames += im->depth;
+	r = profile_sample_row(im->p, im->stack, im->depth, labels, nlabels,
+	                       values, row);
+	im->depth = 0;
+	if (r == -EOVERFLOW)
+		return import_bad(im, "a sum is out of range");
+	return r ? r : check(im);
+}
+
 int
 import_sample(struct import *im, const struct label *labels, uint32_t nlabels,
               int64_t count, double value)
 {
 	int64_t values[PROFILE_MAX_TYPES] = {count};
 	double scaled = value * im->scale;
+	uint32_t row;
+	int r;
 
 	if (!(value >= 0) || count < 0)
 		return import_bad(im, "a sample has a negative value");
@@ -182,29 +229,83 @@ import_sample(struct import *im, const struct label *labels, uint32_t nlabels,
 	if (im->plain)
 		values[0] = llround(value);
 	values[im->counts ? 1 : 0] = llround(scaled);
-	return import_values(im, labels, nlabels, values);
+	r = add_stack(im, labels, nlabels, values, &row);
+	return r ? r : add_sum(im, row, value);
 }
 
 int
 import_values(struct import *im, const struct label *labels, uint32_t nlabels,
               const int64_t *values)
 {
-	int r;
+	uint32_t row;
 
-	im->frames += im->depth;
-	r = profile_sample(im->p, im->stack, im->depth, labels, nlabels,
-	                   values);
-	im->depth = 0;
-	if (r == -EOVERFLOW)
-		return import_bad(im, "a sum is out of range");
-	return r ? r : check(im);
+	return add_stack(im, labels, nlabels, values, &row);
+}
+
+/* Returns the part of the sums, multiplied by scale, that rounding adds or
+ * removes; in *gone that of sums which become 0. */
+static double
+rounding_error(const struct import *im, double scale, double *gone)
+{
+	double error = 0, all = 0;
+
+	*gone = 0;
+	for (uint32_t i = 0; i < im->p->nsamples; i++) {
+		double v = im->sums[i] * scale;
+
+		all += v;
+		error += fabs(v - round(v));
+		*gone += v < 0.5 ? v : 0;
+	}
+	*gone = all > 0 ? *gone / all : 0;
+	return all > 0 ? error / all : 0;
+}
+
+/*
+ * Writes the sums, multiplied by scale, into a column. Where many would become
+ * 0 a larger scale is found, which overflows nothing: sums of which that is true
+ * add up to less than 50 for each sample.
+ */
+static int
+round_sums(struct import *im, uint32_t type, double scale)
+{
+	static const char *const parts[] = {"thousandths", "millionths",
+	                                    "billionths"};
+	struct profile *p = im->p;
+	double gone;
+	size_t n = 0;
+
+	(void)rounding_error(im, scale, &gone);
+	if (gone > MOST_GONE)
+		do {
+			scale *= 1000;
+			n++;
+		} while (rounding_error(im, scale, &gone) > MOST_ERROR &&
+		         n < ARRAY_LEN(parts));
+	for (uint32_t i = 0; i < p->nsamples; i++)
+		p->values[(size_t)i * p->ntypes + type] =
+			llround(im->sums[i] * scale);
+	return n ? profile_cstring(p, parts[n - 1], &p->types[type].unit) : 0;
+}
+
+static int
+round_fractions(struct import *im)
+{
+	uint32_t last = im->p->ntypes - 1;
+	int r = im->plain ? round_sums(im, 0, 1) : 0;
+
+	return r || (im->plain && !last) ? r : round_sums(im, last, im->scale);
 }
 
 int
 import_end(struct import *im, struct profile **out)
 {
+	int r;
+
 	if (!im->p->nsamples)
 		return import_bad(im, "it has no samples");
+	if (im->fractions && (r = round_fractions(im)))
+		return r;
 	*out = TAKE(im->p);
 	return 0;
 }

@@ -26,6 +26,9 @@ struct import {
 	bool plain;   /* values in the file are numbers of samples, too */
 	double scale; /* converts values of the file to ours; 0 if not yet known
 	               */
+	double *sums; /* of values of the file, by sample */
+	uint32_t nsums;
+	bool fractions; /* a value is not whole, in the file or as converted */
 	/* the current stack, leaf first */
 	uint32_t stack[PROFILE_MAX_FRAMES], depth;
 };
@@ -55,7 +58,8 @@ MUST_CHECK int
 import_location(struct import *im, const struct import_frame *f, uint32_t *out);
 /* Adds a frame at the root end of the current stack. */
 MUST_CHECK int import_push(struct import *im, uint32_t location);
-/* Adds the current stack as a sample, and starts a new stack. */
+/* Adds the current stack as a sample, and starts a new stack. Fractions are
+ * rounded by import_end(), when all values of a stack have been added. */
 MUST_CHECK int import_sample(struct import *im, const struct label *labels,
                              uint32_t nlabels, int64_t count, double value);
 /* The same with all values of the profile's types. */
@@ -64,7 +68,12 @@ MUST_CHECK int import_values(struct import *im, const struct label *labels,
 /* Sets the reason for a refusal. Returns -EBADMSG. */
 int import_bad(struct import *im, const char *why);
 int import_big(struct import *im, const char *why);
-/* Checks the profile and returns it in *out. */
+/*
+ * Checks the profile and returns it in *out. If rounding would remove more than
+ * a hundredth of all cost, as it does when the values are seconds or percent,
+ * the values are multiplied by a power of 1000, and their unit becomes
+ * "thousandths", "millionths" or "billionths"; they count no samples then.
+ */
 MUST_CHECK int import_end(struct import *im, struct profile **out);
 
 /* Returns the index of a type's values, or PROFILE_NONE. */

@@ -1,6 +1,6 @@
 /*
  * Folded stacks: "root;...;leaf COUNT".
- * Source: flamegraph.pl; fractions of counts are rounded as there.
+ * Source: flamegraph.pl.
  */
 #include "import_build.h"
 

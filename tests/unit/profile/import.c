@@ -209,6 +209,66 @@ TEST(a_byte_order_mark_is_part_of_no_name)
 }
 END
 
+/* Values: flamegraph.pl 1.0, which adds before it rounds, and speedscope 1.25,
+ * which does not round. */
+TEST(fractions_are_added_before_they_are_rounded)
+{
+	static const struct {
+		double rate;
+		const char *text, *want;
+	} rows[] = {
+		{0, "a;b 0.4\na;b 0.4\na;c 1.5\n",
+	         "folded 3 count\na;b 1\na;c 2\n"},
+		{0, "a 1000\nb 0.4\n", "folded 1000 count\na 1000\n"},
+		{0, "a;b 0.25\na;c 0.10\n",
+	         "folded 350 thousandths\na;b 250\na;c 100\n"},
+		{0, "a .0001\nb .00005\nb .00015\n",
+	         "folded 300 millionths\na 100\nb 200\n"},
+		{100, "a;b 0.25\na;c 0.10\n",
+	         "folded 3500000 nanoseconds\na;b 2500000\na;c 1000000\n"},
+	};
+	CLEANUP_BUF struct buf got = BUF_INIT(BUF_MAX_SMALL);
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		buf_clear(&got);
+		ck_assert_int_eq(import_as("cpu", "", rows[i].rate,
+		                           rows[i].text, strlen(rows[i].text),
+		                           &got),
+		                 0);
+		ck_assert_str_eq(buf_str(&got), rows[i].want);
+	}
+	ck_assert_int_eq(text_as("memory", "a .1\nb .3\n", &got), 0);
+	ck_assert_str_eq(buf_str(&got),
+	                 "folded 400 thousandths\na 100\nb 300\n");
+}
+END
+
+#define SCOPE(unit, one, two)                                                 \
+	"{\"shared\":{\"frames\":[{\"name\":\"a\"},{\"name\":\"b\"}]},"       \
+	"\"profiles\":[{\"type\":\"sampled\",\"name\":\"t\",\"unit\":\"" unit \
+	"\",\"samples\":[[0,1],[0]],\"weights\":[" one "," two "]}]}"
+
+TEST(fractions_of_speedscope_weights_keep_their_proportions)
+{
+	static const struct {
+		const char *text, *want;
+	} rows[] = {
+		{SCOPE("none", "0.25", "0.5"),
+	         "speedscope 750 thousandths\na 500\na;b 250\n"},
+		{SCOPE("nanoseconds", "0.4", "0.4"),
+	         "speedscope 800 thousandths\na 1\na;b 1\n"},
+		{SCOPE("seconds", "0.25", "0.5"),
+	         "speedscope 750000000 nanoseconds\na 1\na;b 1\n"},
+	};
+	CLEANUP_BUF struct buf got = BUF_INIT(BUF_MAX_SMALL);
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		ck_assert_int_eq(text_as("cpu", rows[i].text, &got), 0);
+		ck_assert_str_eq(buf_str(&got), rows[i].want);
+	}
+}
+END
+
 TEST(perf_script_is_read_with_its_periods_and_modules)
 {
 	expect("perf", "cpu", 0, 0,
@@ -462,6 +522,8 @@ SUITE("import", folded_of_cpu_are_samples_and_time_where_the_rate_is_known,
       words_that_are_no_address_are_passed_over_in_heap_texts,
       a_folded_file_of_two_counts_is_refused_as_a_difference,
       a_byte_order_mark_is_part_of_no_name,
+      fractions_are_added_before_they_are_rounded,
+      fractions_of_speedscope_weights_keep_their_proportions,
       perf_script_is_read_with_its_periods_and_modules,
       perf_script_keeps_the_threads_names,
       perf_script_lasts_from_its_first_sample_to_its_last,

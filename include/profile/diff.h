@@ -82,6 +82,7 @@ struct diff_meta {
 struct diff_format {
 	const char
 		*name; /* row of formats.def, for content type and extension */
+	enum compare_by by; /* what it shows by default */
 	const char *doc;
 	/* Appends the view, like write() of struct format. */
 	int (*write)(const struct diff *d, const struct diff_meta *meta,

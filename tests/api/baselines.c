@@ -618,7 +618,7 @@ TEST(a_comparison_links_to_its_flame_graph_which_opens_without_a_token)
 		{"", "text/html; charset=utf-8", "\"baseTotals\""},
 		{"&format=svg&shape=both", "image/svg+xml", "both added up"},
 		{"&format=json", "application/json", "\"normalize\":\"share\""},
-		{"&format=folded&normalize=none", "text/plain; charset=utf-8",
+		{"&format=folded", "text/plain; charset=utf-8",
 	         "main;f 1000 2000\nmain;g 3000 0\nmain;h 0 3000\n"},
 		{"&format=pprof", "application/octet-stream", ""},
 	};

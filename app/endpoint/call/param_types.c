@@ -30,7 +30,7 @@ static const char *const view_words[] = {
 	NULL,
 };
 static const char *const diff_words[] = {
-#define DIFF_FORMAT(name, doc) #name,
+#define DIFF_FORMAT(name, by, doc) #name,
 #include "diff_formats.def"
 #undef DIFF_FORMAT
 	NULL,

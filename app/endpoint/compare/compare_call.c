@@ -50,9 +50,8 @@ compare_call_test(struct call *c, const struct compare_test_params *p,
 		known &= param_given(c, work[i]);
 		x->sides[i].work = (double)param_int(c, work[i]);
 	}
-	x->by = (enum compare_by)compare_call_word(c, p->normalize, compare_bys,
-	                                           known ? COMPARE_BY_WORK
-	                                                 : COMPARE_BY_SHARE);
+	x->by = (enum compare_by)compare_call_word(
+		c, p->normalize, compare_bys, known ? COMPARE_BY_WORK : x->by);
 	if (known || x->by != COMPARE_BY_WORK)
 		return 0;
 	return fail_param(c, params[p->normalize].name,

@@ -24,7 +24,7 @@ struct compare_test_params {
 		P_##op##_baseWork,            \
 		P_##op##_comparisonWork,      \
 	})
-/* Begins x, and reads these parameters into it. */
+/* Begins x, and reads these parameters into it. Without them x->by stays. */
 MUST_CHECK int
 compare_call_test(struct call *c, const struct compare_test_params *p,
                   struct compared *x);

@@ -157,6 +157,7 @@ flamediff_get(struct call *c)
 	bool keep, again; /* parts may have been added since */
 	int rc;
 
+	x.by = f->by;
 	if (compare_call_test(c, COMPARE_TEST(GetDiffFlameGraph), &x) ||
 	    compare_call_sides(c, &sides, &x))
 		return -1;

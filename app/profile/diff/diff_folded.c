@@ -1,6 +1,7 @@
 /*
  * Writes two counts for each stack, as export_folded() writes one; those of the
- * base are scaled to the comparison. Source: difffolded.pl, with -n.
+ * base are scaled to the comparison, unless values are compared as captured.
+ * Source: difffolded.pl, whose option -n scales by samples.
  */
 #include "diff_formats.h"
 #include "profile/export/folded_lines.h"

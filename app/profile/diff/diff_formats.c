@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#define DIFF_FORMAT(name, doc) {#name, doc, diff_##name},
+#define DIFF_FORMAT(name, by, doc) {#name, COMPARE_BY_##by, doc, diff_##name},
 const struct diff_format diff_formats[] = {
 #include "diff_formats.def"
 };

@@ -3,7 +3,7 @@
 
 #include "profile/diff.h"
 
-#define DIFF_FORMAT(name, doc)                                              \
+#define DIFF_FORMAT(name, by, doc)                                          \
 	int diff_##name(const struct diff *d, const struct diff_meta *meta, \
 	                struct buf *out);
 #include "diff_formats.def"

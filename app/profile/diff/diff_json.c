@@ -98,7 +98,7 @@ static void
 put_formats(struct buf *out)
 {
 	json_open(out, "formats", '{');
-#define DIFF_FORMAT(name, doc) json_put_text(out, #name, doc);
+#define DIFF_FORMAT(name, by, doc) json_put_text(out, #name, doc);
 #include "diff_formats.def"
 #undef DIFF_FORMAT
 	json_close(out, '}');

@@ -40,7 +40,8 @@ function asked(query: URLSearchParams) {
     q.set('service', query.get('service') ?? '');
     q.set('profileType', query.get('type') ?? '');
   }
-  q.set('normalize', query.get('norm') ?? 'share');
+  const norm = query.get('norm');
+  if (norm) q.set('normalize', norm);
   return String(q);
 }
 
@@ -89,7 +90,7 @@ function Shown({ q, query }: { q: string; query: URLSearchParams }) {
           <option key={value} value={value}>{word}</option>)}
       </select></label>
       <button type="button" onClick={() => go(toCompare(b, a, { service, type,
-        norm }))}>Swap sides</button>
+        norm: part('norm') }))}>Swap sides</button>
       {words.data && <Share find={() =>
         Promise.resolve(words.data!.links.diff)} />}
     </nav>

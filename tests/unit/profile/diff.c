@@ -354,6 +354,27 @@ TEST(pprof_is_the_comparison_less_the_base_which_is_labelled)
 }
 END
 
+/* Values: difffolded.pl of FlameGraph 1.0, go tool pprof 1.19 -diff_base. */
+TEST(formats_for_other_tools_are_by_default_as_these_write_them)
+{
+	CLEANUP_PAIR struct pair x = {0}, y = {0};
+	CLEANUP_BUF struct buf b = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf why = BUF_INIT(100);
+	CLEANUP_PROFILE struct profile *p = NULL;
+
+	x = pair_s("m;cold 5\nm;hot 10\n", "m;cold 5\nm;hot 30\n",
+	           diff_format_find("folded")->by, 10, 20);
+	ck_assert_int_eq(write_as(&x, "folded", &b), 0);
+	ck_assert_str_eq(buf_str(&b), "m;cold 5 5\nm;hot 10 30\n");
+	buf_clear(&b);
+	y = pair_s("m;cold 5\nm;hot 10\n", "m;cold 5\nm;hot 30\n",
+	           diff_format_find("pprof")->by, 10, 20);
+	ck_assert_int_eq(write_as(&y, "pprof", &b), 0);
+	ck_assert_int_eq(pprof_decode(b.p, b.len, 1 << 20, &p, &why), 0);
+	ck_assert_int_eq(profile_total(p, 0), INT64_C(20) * FOLDED_PERIOD_NS);
+}
+END
+
 static size_t
 count(const char *text, const char *what)
 {
@@ -415,6 +436,8 @@ suite(void)
 	tcase_add_test(c, json_has_columns_of_both_and_what_moved);
 	tcase_add_test(c,
 	               pprof_is_the_comparison_less_the_base_which_is_labelled);
+	tcase_add_test(
+		c, formats_for_other_tools_are_by_default_as_these_write_them);
 	tcase_add_loop_test(c, svg_draws_what_its_shape_has, 0,
 	                    ARRAY_LEN(shapes));
 	suite_add_tcase(s, c);

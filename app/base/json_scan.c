@@ -1,5 +1,7 @@
 #include "base/json_scan.h"
 
+#include "base/utf8.h"
+
 #include <stdint.h>
 #include <string.h>
 
@@ -56,30 +58,11 @@ hex4(struct json_scan *s, uint32_t *out)
 	return true;
 }
 
-static void
-put_utf8(struct buf *b, uint32_t c)
-{
-	if (c < 0x80) {
-		buf_putc(b, (char)c);
-	} else if (c < 0x800) {
-		buf_putc(b, (char)(0xC0 | c >> 6));
-		buf_putc(b, (char)(0x80 | (c & 0x3F)));
-	} else if (c < 0x10000) {
-		buf_putc(b, (char)(0xE0 | c >> 12));
-		buf_putc(b, (char)(0x80 | (c >> 6 & 0x3F)));
-		buf_putc(b, (char)(0x80 | (c & 0x3F)));
-	} else {
-		buf_putc(b, (char)(0xF0 | c >> 18));
-		buf_putc(b, (char)(0x80 | (c >> 12 & 0x3F)));
-		buf_putc(b, (char)(0x80 | (c >> 6 & 0x3F)));
-		buf_putc(b, (char)(0x80 | (c & 0x3F)));
-	}
-}
-
 /* Reads the digits after "\\u". A lone surrogate becomes U+FFFD. */
 static bool
 unicode(struct json_scan *s)
 {
+	char text[UTF8_MAX];
 	uint32_t c, low;
 
 	if (!hex4(s, &c))
@@ -93,7 +76,7 @@ unicode(struct json_scan *s)
 		            ? 0x10000 + ((c - 0xD800) << 10) + (low - 0xDC00)
 		            : 0xFFFD;
 	}
-	put_utf8(s->text, c >= 0xD800 && c < 0xE000 ? 0xFFFD : c);
+	buf_add(s->text, text, utf8_encode(c, text));
 	return true;
 }
 

@@ -53,3 +53,18 @@ utf8_mend(char *text, size_t n)
 			text[i] = '?';
 	}
 }
+
+size_t
+utf8_encode(uint32_t c, char out[static UTF8_MAX])
+{
+	static const unsigned char first[] = {0, 0, 0xC0, 0xE0, 0xF0};
+	size_t n;
+
+	if (c >= 0xD800 && c < 0xE000)
+		c = 0xFFFD;
+	n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+	for (size_t i = n; i-- > 1; c >>= 6)
+		out[i] = (char)(0x80 | (c & 0x3F));
+	out[0] = (char)(first[n] | c);
+	return n;
+}

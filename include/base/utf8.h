@@ -3,6 +3,9 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+#define UTF8_MAX 4 /* bytes of a character */
 
 /*
  * Returns the length of the valid sequence at the start of s[n], n >= 1; 0 if
@@ -12,6 +15,8 @@
 size_t utf8_len(const unsigned char *s, size_t n);
 /* True when all n bytes are valid sequences. */
 bool utf8_valid(const char *s, size_t n);
+/* Writes a character, U+FFFD for a surrogate. Returns the number of bytes. */
+size_t utf8_encode(uint32_t c, char out[static UTF8_MAX]);
 /* Replaces each byte that is not part of a valid sequence with a question
  * mark. */
 void utf8_mend(char *text, size_t n);

@@ -1,4 +1,5 @@
 #include "import_build.h"
+#include "import_text.h"
 
 #include "profile/godump.h"
 #include "profile/gzip.h"
@@ -203,27 +204,19 @@ default_type(struct profile *p, const char *type, struct buf *why)
 	return -EBADMSG;
 }
 
-/* Passes over the byte order mark that tools on Windows write before UTF-8. */
-static void
-skip_mark(const char **p, size_t *n)
-{
-	static const char mark[] = "\xef\xbb\xbf";
-
-	if (*n >= 3 && !memcmp(*p, mark, 3)) {
-		*p += 3;
-		*n -= 3;
-	}
-}
-
 static int
 import(const char *p, size_t n, const struct import_ask *ask,
        struct profile **out, const struct input **format, struct buf *why)
 {
 	CLEANUP_PROFILE struct profile *made = NULL;
+	CLEANUP_BUF struct buf room = BUF_INIT(ask->limits.raw_bytes);
 	const struct input *row;
-	int r;
+	int r = import_text(&p, &n, &room);
 
-	skip_mark(&p, &n);
+	if (r == -E2BIG)
+		buf_puts(why, "it is larger than the limit");
+	if (r)
+		return r;
 	row = detect(p, n, ask->content_type);
 	if (!row) {
 		buf_puts(why, "it is in no format that is known");

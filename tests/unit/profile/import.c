@@ -209,6 +209,48 @@ TEST(a_byte_order_mark_is_part_of_no_name)
 }
 END
 
+/* PowerShell's > writes UTF-16. */
+TEST(utf_16_is_read_behind_a_byte_order_mark)
+{
+#define LITTLE                      \
+	"\xff\xfe"                  \
+	"a\0;\0\x3d\xd8\x00\xde \0" \
+	"3\0\r\0\n\0"
+#define BIG                           \
+	"\xfe\xff"                    \
+	"\0a\0;\xd8\x3d\xde\x00\0 \0" \
+	"3\0\r\0\n"
+	static const struct {
+		const char *text;
+		size_t n;
+		const char *want;
+	} rows[] = {
+		{LITTLE, sizeof(LITTLE) - 1, "a;😀 3"},
+		{BIG, sizeof(BIG) - 1, "a;😀 3"},
+		{LITTLE "x", sizeof(LITTLE), "a;😀 3"}, /* half a unit */
+		{"\xff\xfe"
+	         "\x3d\xd8"
+	         "a\0 \0"
+	         "3\0",
+	         10,
+	         "\xef\xbf\xbd"
+	         "a 3"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_BUF struct buf got = BUF_INIT(BUF_MAX_SMALL);
+		char want[64];
+
+		snprintf(want, sizeof(want), "folded 3 count\n%s\n",
+		         rows[i].want);
+		ck_assert_msg(import_as("cpu", "", 0, rows[i].text, rows[i].n,
+		                        &got) == 0,
+		              "row %zu: %s", i, buf_str(&got));
+		ck_assert_str_eq(buf_str(&got), want);
+	}
+}
+END
+
 /* Values: flamegraph.pl 1.0, which adds before it rounds, and speedscope 1.25,
  * which does not round. */
 TEST(fractions_are_added_before_they_are_rounded)
@@ -522,6 +564,7 @@ SUITE("import", folded_of_cpu_are_samples_and_time_where_the_rate_is_known,
       words_that_are_no_address_are_passed_over_in_heap_texts,
       a_folded_file_of_two_counts_is_refused_as_a_difference,
       a_byte_order_mark_is_part_of_no_name,
+      utf_16_is_read_behind_a_byte_order_mark,
       fractions_are_added_before_they_are_rounded,
       fractions_of_speedscope_weights_keep_their_proportions,
       perf_script_is_read_with_its_periods_and_modules,

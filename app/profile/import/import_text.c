@@ -1,0 +1,69 @@
+#include "import_text.h"
+
+#include "base/utf8.h"
+
+#include <string.h>
+
+struct units {
+	const unsigned char *p, *end;
+	int low; /* which byte of a unit has its low bits */
+};
+
+/* Returns the unit at u->p, which is not the end. */
+static uint32_t
+unit(const struct units *u)
+{
+	return (uint32_t)(u->p[u->low] | u->p[1 - u->low] << 8);
+}
+
+/* Takes a character: one unit or a pair. */
+static uint32_t
+next(struct units *u)
+{
+	uint32_t c = unit(u), low;
+
+	u->p += 2;
+	if (c < 0xD800 || c >= 0xDC00 || u->p == u->end)
+		return c;
+	low = unit(u);
+	if (low < 0xDC00 || low >= 0xE000)
+		return c;
+	u->p += 2;
+	return 0x10000 + ((c - 0xD800) << 10) + (low - 0xDC00);
+}
+
+int
+import_text(const char **p, size_t *n, struct buf *room)
+{
+	static const struct {
+		const char *bytes;
+		size_t n;
+		int low;
+	} marks[] = {{"\xef\xbb\xbf", 3, -1},
+	             {"\xff\xfe", 2, 0},
+	             {"\xfe\xff", 2, 1}};
+	struct units u;
+	size_t i = 0;
+	char text[UTF8_MAX];
+
+	while (i < ARRAY_LEN(marks) &&
+	       (*n < marks[i].n || memcmp(*p, marks[i].bytes, marks[i].n)))
+		i++;
+	if (i == ARRAY_LEN(marks))
+		return 0;
+	u.p = (const unsigned char *)*p + marks[i].n;
+	u.end = u.p + (*n - marks[i].n) / 2 * 2;
+	u.low = marks[i].low;
+	if (u.low < 0) {
+		*n -= marks[i].n;
+		*p += marks[i].n;
+		return 0;
+	}
+	while (u.p < u.end && !buf_err(room))
+		buf_add(room, text, utf8_encode(next(&u), text));
+	if (buf_err(room))
+		return buf_err(room);
+	*p = buf_str(room);
+	*n = room->len;
+	return 0;
+}

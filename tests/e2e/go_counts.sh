@@ -1,12 +1,12 @@
 #!/bin/bash
 # Memory, block and mutex profiles of Go programs from outside are those that the
-# programs write themselves, for every version of Go in the suites, plain and
-# stripped. The oldest version, the newest and one between, or with EVERY=1 all,
-# also position-independent, with cgo and with pages of net/http/pprof; and a Go
+# programs write themselves, plain and stripped. The newest version of Go, or with
+# EVERY=1 all, also position-independent, with cgo and with pages of
+# net/http/pprof: each of these compiles the standard library anew. And a Go
 # service through the API.
 #
-# Beside others: the counts that are compared hold still, since the program waits
-# for its next order.
+# Beside others, first: the counts that are compared hold still, since the program
+# waits for its next order.
 set -u
 cd "$(dirname "$0")/../.."
 : "${B:=build}"
@@ -135,7 +135,7 @@ many_rows() { # program
 
 one() { # version
   local v=$1 kind p name
-  case ${EVERY-}$v in 1.19 | 1.24 | 1.27 | 11.*) kinds+=" pie cgo" tags+=" pages" ;; esac
+  case ${EVERY-}$v in 1.27 | 11.*) kinds+=" pie cgo" tags+=" pages" ;; esac
   for kind in $kinds; do
     name=go${v}_$kind p=$B/go/bin/counts-$v-$kind
     build "$v" "$kind" "$p" 2>"$tmp/why"

@@ -122,9 +122,9 @@ case ${1-} in
 --calls) c_code "$2" ;;
 *)
   [ -n "$root" ] || echo "skip go_cpu: no go$reader to read our files with"
-  for version in 1.19 1.27; do
-    printf -- "--one $version %s\n" plain stripped pie cgo
-    echo "--calls $version"
-  done | xargs -P 2 -L 1 "$0"
+  { printf -- '--one %s\n' '1.19 plain' '1.19 stripped'
+    printf -- '--one 1.27 %s\n' plain stripped pie cgo
+    printf -- '--calls %s\n' 1.19 1.27
+  } | xargs -P 2 -L 1 "$0"
   ;;
 esac

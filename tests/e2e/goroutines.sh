@@ -1,14 +1,14 @@
 #!/bin/bash
-# Goroutines read from outside are those that the program itself reports, for
-# every version of Go in the suites: plain, stripped, without section headers,
-# and, if its tables show its version, without the version's name. Some versions,
-# or with EVERY=1 all, also as PIE and with cgo; and a program as Debian ships it.
+# Goroutines read from outside are those that the program itself reports: plain,
+# stripped, without section headers, and, if its tables show its version, without
+# the version's name. The newest version of Go, or with EVERY=1 all, also as PIE
+# and with cgo; and a program as Debian ships it.
 #
 # The program writes a dump before the capture and another one after it. A
 # goroutine that is the same in both must be the same in the capture, and the
 # capture has no other goroutines.
 #
-# Beside others: the goroutines that are compared hold still.
+# Beside others, first: the goroutines that are compared hold still.
 set -u
 cd "$(dirname "$0")/../.."
 : "${B:=build}"
@@ -141,7 +141,7 @@ build() { # version, kind, output
 
 one() { # version
   local v=$1 kind p name
-  case ${EVERY-}$v in 1.19 | 1.24 | 1.27 | 11.*) kinds=$all_kinds ;; esac
+  case ${EVERY-}$v in 1.27 | 11.*) kinds=$all_kinds ;; esac
   # The function tables of the other versions look like those of 1.24: without
   # the version their wrappers are shown, and goroutines of 1.22 in system calls
   # have no stack.

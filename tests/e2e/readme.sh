@@ -95,9 +95,9 @@ section "All the time"
 # Every target but those that targets call.
 explained() {
   local target help
-  help=$(make help) || return 1
+  help=$(env -u MAKEFLAGS make help) || return 1
   for target in $(sed -n '/^\.PHONY:/,/[^\\]$/p' Makefile | tr -d '\\' | sed 's/^.PHONY://'); do
-    case $target in all | help | check-built | deb-built | toolchains) continue ;; esac
+    case $target in all | help | check-built | deb-built | toolchains | tools) continue ;; esac
     grep -qwF -- "$target" <<<"$help" || { echo "$target"; return 1; }
   done
 }

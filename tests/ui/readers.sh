@@ -81,7 +81,7 @@ else
 fi
 
 # --- go tool pprof --------------------------------------------------------------
-if goroot=$(tests/lib/go root 1.22 2>"$tmp/go.log"); then
+if goroot=$(tests/lib/go root 1.24 2>"$tmp/go.log"); then
   pprof() { HOME=$tmp GOROOT=$goroot GOTOOLCHAIN=local "$goroot/bin/go" tool pprof "$@"; }
   pprof -top "$tmp/pprof" >"$tmp/top" 2>&1
   check pprof_reads_pprof grep -qE '700ms +70.00% .* work$' "$tmp/top"

@@ -4,7 +4,7 @@
 # machine reads them, and as an aarch64 build of the unwinder does. Its worker
 # is built, too.
 #
-# Beside others, at low priority: programs are built and compared.
+# Beside others, first: programs are built and compared.
 set -u
 cd "$(dirname "$0")/../.."
 : "${B:=build}"

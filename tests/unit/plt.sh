@@ -2,7 +2,7 @@
 # Slots of procedure linkage tables have the names that objdump gives them,
 # whatever the linker was told, and end where the next one begins.
 #
-# Beside others, at low priority: programs are built and compared.
+# Beside others, first: programs are built and compared.
 set -u
 cd "$(dirname "$0")/../.."
 : "${B:=build}"

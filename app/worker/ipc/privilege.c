@@ -104,12 +104,14 @@ int
 privilege_keep(void)
 {
 	static const cap_value_t keep[] = {
-		CAP_PERFMON,         /* perf_event_open */
-		CAP_BPF,             /* the BPF filter */
-		CAP_SYS_PTRACE,      /* maps, memory and root directories of
+		CAP_PERFMON,            /* perf_event_open */
+		CAP_BPF,                /* the BPF filter */
+		CAP_SYS_PTRACE,         /* maps, memory and root directories of
 	                                other processes */
-		CAP_SYSLOG,          /* /proc/kallsyms */
-		CAP_DAC_READ_SEARCH, /* programs that may only be executed */
+		CAP_SYSLOG,             /* /proc/kallsyms */
+		CAP_DAC_READ_SEARCH,    /* programs that may only be executed */
+		CAP_CHECKPOINT_RESTORE, /* files without a name, by
+	                                   /proc/PID/map_files */
 		CAP_SETUID,
 		CAP_SETGID,
 		CAP_KILL,      /* its children run as another user */

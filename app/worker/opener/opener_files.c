@@ -14,6 +14,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/magic.h>
 #include <linux/openat2.h>
 #include <stdio.h>
@@ -245,6 +246,22 @@ open_exe(struct opener *o, const struct host_ask *ask, struct answer *out)
 	if (ask->pid <= 0)
 		return -EINVAL;
 	snprintf(path, sizeof(path), "/proc/%d/exe", ask->pid);
+	place = open_how(AT_FDCWD, path, O_PATH, 0);
+	return place < 0 ? place : give_elf(o, place, out);
+}
+
+/* The link of a mapping leads to its file whatever became of the path, and
+ * needs CAP_CHECKPOINT_RESTORE. Source: proc_pid_map_files(5). */
+int
+open_mapped(struct opener *o, const struct host_ask *ask, struct answer *out)
+{
+	char path[96];
+	CLEANUP_FD int place = -1;
+
+	if (ask->pid <= 0)
+		return -EINVAL;
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64,
+	         ask->pid, ask->address, ask->address + ask->size);
 	place = open_how(AT_FDCWD, path, O_PATH, 0);
 	return place < 0 ? place : give_elf(o, place, out);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define FIRST_ROWS 32u
+#define UNLINKED   " (deleted)" /* after the path of such a file */
 
 void
 maps_done(struct maps *m)
@@ -143,4 +144,15 @@ maps_parse(char *line, struct map_seen *out, bool *executable)
 	*executable = perms[2] == 'x';
 	*out = seen;
 	return 0;
+}
+
+bool
+maps_cut_unlinked(char *path)
+{
+	size_t n = strlen(path), mark = strlen(UNLINKED);
+
+	if (n <= mark || strcmp(path + n - mark, UNLINKED) != 0)
+		return false;
+	path[n - mark] = '\0';
+	return true;
 }

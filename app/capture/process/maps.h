@@ -43,6 +43,8 @@ struct map_seen {
 	const uint8_t *build_id; /* NULL: the kernel gave none */
 	uint32_t build_id_size;
 	const char *path; /* "" for memory without a file */
+	bool unlinked;    /* path does not lead to the file any more; it is
+	                     without the kernel's mark then */
 };
 
 /*
@@ -53,3 +55,6 @@ struct map_seen {
  *   Source   proc(5)
  */
 MUST_CHECK int maps_parse(char *line, struct map_seen *out, bool *executable);
+/* Removes the mark " (deleted)" from the path of a file that has no name any
+ * more; false when there is none. */
+bool maps_cut_unlinked(char *path);

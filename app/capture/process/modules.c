@@ -25,6 +25,7 @@ module_free(struct module *m)
 	elf_free(m->debug);
 	free(m->path);
 	free(m->allocator);
+	maps_done(&m->stretches);
 	free(m);
 }
 DEFINE_CLEANUP(struct module *, module_free)
@@ -44,11 +45,31 @@ modules_free(struct modules *m)
 }
 DEFINE_CLEANUP(struct modules *, modules_free)
 
+/*
+ * True for a path that the kernel gives to memory without a file: private
+ * ("//anon" of perf), shared (/dev/zero), of huge pages, of shmget(2).
+ *   Source   linux/mm/shmem.c, shmem_zero_setup(); linux/ipc/shm.c, newseg();
+ *            linux/kernel/events/core.c, perf_event_mmap_event()
+ */
+static bool
+is_path_of_memory(const char *path)
+{
+	static const char *const names[] = {"//anon", "/dev/zero", "/SYSV",
+	                                    "/anon_hugepage"};
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		size_t n = strlen(names[i]);
+
+		if (!strncmp(path, names[i], n) && !strchr(path + n, '/'))
+			return true;
+	}
+	return false;
+}
+
 static bool
 is_file(const struct map_seen *seen)
 {
-	/* perf calls memory without a file "//anon" */
-	return seen->path[0] == '/' && seen->path[1] != '/';
+	return seen->path[0] == '/' && !is_path_of_memory(seen->path);
 }
 
 /* True for a jitdump, whose path has the target's own pid. */
@@ -196,8 +217,10 @@ is_mapping_of(const struct module *m, const struct map_seen *seen, int32_t pid)
 		       !memcmp(m->build_id, seen->build_id, m->build_id_size);
 	if (strcmp(m->path, seen->path) != 0)
 		return false;
-	if (!is_file(seen) || m->pid) /* there is one vdso */
-		return m->pid == owner(seen, pid);
+	if (m->pid)
+		return m->pid == pid;
+	if (!is_file(seen)) /* there is one vdso */
+		return is_vdso(seen);
 	return !seen->build_id && m->inode && m->inode == seen->inode &&
 	       m->major == seen->major && m->minor == seen->minor &&
 	       unchanged(m);
@@ -280,8 +303,8 @@ same_inode(const struct map_seen *seen, const struct elf_image *elf)
 }
 
 static bool
-is_the_mapped(const struct host *host, int32_t pid, const struct map_seen *seen,
-              const struct elf_image *elf)
+is_the_mapped(const struct host *host, enum host_op op, int32_t pid,
+              const struct map_seen *seen, const struct elf_image *elf)
 {
 	int rc;
 
@@ -290,9 +313,13 @@ is_the_mapped(const struct host *host, int32_t pid, const struct map_seen *seen,
 		       !memcmp(elf->build_id, seen->build_id,
 		               seen->build_id_size);
 	rc = same_first_page(host, pid, seen, elf);
-	return !rc || (rc != -ESTALE && same_inode(seen, elf));
+	return !rc ||
+	       (rc != -ESTALE && (op == HOST_MAPPED || same_inode(seen, elf)));
 }
 
+/*
+ *   Errors   -ENOEXEC not an ELF file, -ENOTSUP one that is not read
+ */
 static int
 open_through(const struct host *host, enum host_op op, int32_t pid,
              const struct map_seen *seen, struct elf_image **out)
@@ -302,16 +329,20 @@ open_through(const struct host *host, enum host_op op, int32_t pid,
 	CLEANUP_FD int fd = -1;
 	int rc;
 
-	if (strlen(seen->path) >= sizeof(ask.path))
-		return -ENAMETOOLONG;
-	strcpy(ask.path, seen->path);
+	if (op == HOST_MAPPED) {
+		ask.address = seen->start;
+		ask.size = (uint32_t)(seen->end - seen->start);
+	} else {
+		strcpy(ask.path, seen->path);
+	}
 	rc = host_fd(host, &ask, &fd);
-	if (!rc)
-		rc = elf_open_fd(fd, &elf);
 	if (rc)
 		return rc;
+	rc = elf_open_fd(fd, &elf);
+	if (rc)
+		return rc == -ENOEXEC ? -ENOTSUP : rc;
 	TAKE_FD(fd);
-	if (!is_the_mapped(host, pid, seen, elf))
+	if (!is_the_mapped(host, op, pid, seen, elf))
 		return -ESTALE;
 	*out = TAKE(elf);
 	return 0;
@@ -334,20 +365,36 @@ open_vdso(const struct host *host, int32_t pid, const struct map_seen *seen,
 	return rc ? rc : elf_open_memory(copy, n, out);
 }
 
-/* Opens a file by its path, or a program that was replaced on disk by
- * /proc/PID/exe. */
+/* Opens a file by its path. One that has no path any more, or another file at
+ * it, is opened by its mapping; a program, which /proc/PID/exe leads to, even
+ * without the capability for that. */
 static int
 open_image(const struct host *host, int32_t pid, const struct map_seen *seen,
            struct elf_image **out)
 {
-	int rc;
+	int rc = -ENOENT;
 
 	if (is_vdso(seen))
 		return open_vdso(host, pid, seen, out);
-	rc = open_through(host, HOST_FILE, pid, seen, out);
-	if (rc && rc != -ESRCH)
-		rc = open_through(host, HOST_EXE, pid, seen, out);
-	return rc;
+	if (!seen->unlinked)
+		rc = open_through(host, HOST_FILE, pid, seen, out);
+	if (!rc || rc == -ESRCH || rc == -ENOEXEC || rc == -ENOTSUP)
+		return rc;
+	rc = open_through(host, HOST_MAPPED, pid, seen, out);
+	if (!rc || rc == -ESRCH || rc == -ENOEXEC || rc == -ENOTSUP)
+		return rc;
+	return open_through(host, HOST_EXE, pid, seen, out);
+}
+
+/* True if there is an ELF file at the path of one that was unlinked. */
+static bool
+is_replaced(const struct host *host, int32_t pid, const struct map_seen *seen)
+{
+	struct host_ask ask = {.op = HOST_FILE, .pid = pid};
+	CLEANUP_FD int fd = -1;
+
+	strcpy(ask.path, seen->path);
+	return seen->unlinked && !host_fd(host, &ask, &fd);
 }
 
 static void
@@ -387,54 +434,84 @@ try_open(const struct modules *all, struct module *m, const int32_t *pids,
 {
 	struct elf_image *elf = NULL;
 
-	if (m->elf || m->tries >= MODULES_MAX_TRIES ||
-	    (!is_file(seen) && !is_vdso(seen)))
+	if (m->elf || m->pid || m->tries >= MODULES_MAX_TRIES)
 		return;
 	m->tries++;
 	for (size_t i = 0; i < npids && i < MODULES_MAX_ANSWER; i++) {
-		if (!open_image(all->host, pids[i], seen, &elf)) {
-			keep_image(all->host, pids[i], m, elf);
+		int rc = open_image(all->host, pids[i], seen, &elf);
+
+		if (rc == -ENOEXEC) {
+			m->pid = pids[0];
 			return;
 		}
+		if (rc)
+			continue;
+		keep_image(all->host, pids[i], m, elf);
+		m->replaced = is_replaced(all->host, pids[i], seen);
+		return;
 	}
 }
 
-/* True for memory without a file, which perf calls "//anon" and /proc/PID/maps
- * leaves nameless. */
-static bool
-is_nameless(const struct map_seen *seen)
+/* Names a mapping: memory that has no name of its own "[anon]", and a file
+ * without the mark that it has no name any more. */
+static int
+name_mapping(const struct map_seen *seen, char path[static HOST_MAX_PATH],
+             struct map_seen *out)
 {
-	return !seen->path[0] || !strcmp(seen->path, "//anon");
+	*out = *seen;
+	out->path = path;
+	if (strlen(seen->path) >= HOST_MAX_PATH)
+		return -ENAMETOOLONG;
+	strcpy(path, seen->path);
+	if (is_file(seen))
+		out->unlinked = maps_cut_unlinked(path);
+	else if (!*path || *path == '/')
+		out->path = "[anon]";
+	return 0;
 }
 
-static int
-row_of(struct modules *m, const struct map_seen *seen, int32_t pid,
-       uint32_t *out)
+/* Joins a mapping of code made at run time with those that it touches. One that
+ * can't be kept leaves its code without a name. */
+static void
+add_stretch(struct module *m, const struct map_seen *seen)
 {
-	struct map_seen named = *seen;
+	struct map row = {.start = seen->start, .end = seen->end};
+	const struct map *before = maps_find(&m->stretches, row.start - 1);
+	const struct map *after = maps_find(&m->stretches, row.end);
 
-	if (is_nameless(seen))
-		named.path = "[anon]";
-	return find(m, &named, pid, out) ? 0 : append(m, &named, pid, out);
+	if (before)
+		row.start = before->start;
+	if (after)
+		row.end = after->end;
+	else if (before && before->end > row.end)
+		row.end = before->end;
+	(void)!maps_add(&m->stretches, &row);
 }
 
 int
 modules_resolve(struct modules *m, const int32_t *pids, size_t npids,
-                const struct map_seen *seen, struct map *out)
+                const struct map_seen *found, struct map *out)
 {
+	char path[HOST_MAX_PATH];
+	struct map_seen seen;
 	struct module *row;
 	uint64_t bias;
 	uint32_t index;
-	int rc = row_of(m, seen, pids[0], &index);
+	int rc = name_mapping(found, path, &seen);
 
+	if (!rc && !find(m, &seen, pids[0], &index))
+		rc = append(m, &seen, pids[0], &index);
 	if (rc)
 		return rc;
 	row = m->rows[index];
-	try_open(m, row, pids, npids, seen);
-	/* Without an image an address counts from the start of the file. */
-	if (!row->elf || elf_bias(row->elf, seen->start, seen->offset, &bias))
-		bias = is_file(seen) ? seen->start - seen->offset : 0;
-	*out = (struct map){seen->start, seen->end, bias, index};
+	try_open(m, row, pids, npids, &seen);
+	if (row->pid)
+		add_stretch(row, &seen);
+	/* Without an image an address counts from the start of the file; those
+	 * of code that was made at run time are what maps of it have. */
+	if (!row->elf || elf_bias(row->elf, seen.start, seen.offset, &bias))
+		bias = row->pid ? 0 : seen.start - seen.offset;
+	*out = (struct map){seen.start, seen.end, bias, index};
 	return 0;
 }
 

@@ -40,7 +40,10 @@ struct module {
 	uint8_t build_id[HOST_BUILD_ID]; /* as reported by the kernel */
 	uint64_t inode;
 	uint32_t major, minor;
-	int32_t pid; /* for memory without a file: its process; else 0 */
+	int32_t pid;           /* for code made at run time: its process;
+	                          else 0 */
+	struct maps stretches; /* of such code: what is mapped without a gap */
+	bool replaced;         /* elf is not the file at path any more */
 	uint32_t tries;
 	struct timespec changed;     /* of the file when opened */
 	struct elf_image *elf;       /* NULL: not read */

@@ -83,6 +83,7 @@ process_program(const struct process *proc)
 
 	if (host->ask(host->arg, &ask, &reply, fds, &nfds) || reply.error)
 		return NULL;
+	(void)maps_cut_unlinked(reply.text);
 	for (uint32_t i = 0; i < proc->maps.n; i++) {
 		const struct map *map = &proc->maps.rows[i];
 		const struct module *m = modules->rows[map->module];

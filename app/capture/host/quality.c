@@ -122,6 +122,20 @@ lacks_names(int64_t frames, int64_t named)
 	return named < frames - frames / 4;
 }
 
+/* Notes why names are missing, if nothing says so already. */
+static void
+conclude_names(struct quality *q)
+{
+	if (q->notes & QUALITY_NOTE_OF(NOTHING_READ))
+		return;
+	if (q->unknown > q->kept / MANY)
+		q->notes |= QUALITY_NOTE_OF(UNKNOWN_CODE);
+	else if (q->frames > 0 && !q->symbolized)
+		q->notes |= QUALITY_NOTE_OF(NO_NAMES);
+	else if (lacks_names(q->frames, q->symbolized))
+		q->notes |= QUALITY_NOTE_OF(FEW_NAMES);
+}
+
 void
 quality_conclude(struct quality *q)
 {
@@ -141,12 +155,7 @@ quality_conclude(struct quality *q)
 	note_if(q, QUALITY_NOTE_OF(FEW_SAMPLES), q->kept && q->kept < FEW);
 	note_if(q, QUALITY_NOTE_OF(NOTHING_READ),
 	        q->modules > 0 && q->modules_unread == q->modules);
-	note_if(q, QUALITY_NOTE_OF(NO_NAMES),
-	        q->frames > 0 && !q->symbolized &&
-	                !(q->notes & QUALITY_NOTE_OF(NOTHING_READ)));
-	note_if(q, QUALITY_NOTE_OF(FEW_NAMES),
-	        q->symbolized && lacks_names(q->frames, q->symbolized) &&
-	                !(q->notes & QUALITY_NOTE_OF(NOTHING_READ)));
+	conclude_names(q);
 	if (!q->kept)
 		conclude_empty(q);
 }

@@ -92,14 +92,21 @@ stored_address(const struct symtab *kernel, struct place at)
 
 int
 finish_location(struct namer *n, struct profile *p, struct place at,
-                uint32_t *out, bool *named)
+                uint32_t *out, enum naming *naming)
 {
 	struct sym_frame names[MAX_INLINES];
 	struct line lines[MAX_INLINES];
 	size_t count = namer_lookup(n, at, names, MAX_INLINES);
+	enum naming is = !count                  ? NAMING_UNKNOWN
+	                 : *names[0].system_name ? NAMING_FUNCTION
+	                                         : NAMING_PLACE;
 	uint32_t mapping = PROFILE_NONE;
 	int rc = 0;
 
+	if (!count)
+		count = namer_unknown(n, at, names);
+	if (is == NAMING_UNKNOWN && namer_knows_code(n, at))
+		is = NAMING_PLACE;
 	for (size_t i = 0; i < count && !rc; i++) {
 		lines[i].line = names[i].line;
 		rc = add_function(p, &names[i], &lines[i].function);
@@ -110,7 +117,7 @@ finish_location(struct namer *n, struct profile *p, struct place at,
 		rc = profile_location(p, mapping,
 		                      stored_address(&n->kernel, at), lines,
 		                      (uint32_t)count, out);
-	*named = count && *names[0].system_name;
+	*naming = is;
 	return rc;
 }
 
@@ -180,7 +187,7 @@ find_location(struct locations *l, struct place at, struct known_location *out)
 	}
 	if (l->places.n > before)
 		rc = finish_location(l->namer, l->p, at, &l->known[i].row,
-		                     &l->known[i].named);
+		                     &l->known[i].naming);
 	*out = l->known[i];
 	return rc;
 }
@@ -197,7 +204,8 @@ locations_find(struct locations *l, const struct place *places, size_t n,
 			return rc;
 		out[i] = is.row;
 		l->namer->quality->frames++;
-		l->namer->quality->symbolized += is.named;
+		l->namer->quality->symbolized += is.naming == NAMING_FUNCTION;
+		l->namer->quality->unknown += !i && is.naming == NAMING_UNKNOWN;
 	}
 	return 0;
 }

@@ -13,6 +13,13 @@
  */
 MUST_CHECK int finish_mapping(const struct modules *modules, struct profile *p,
                               struct place at, uint32_t *out);
+/* What is known of the code at a place. */
+enum naming {
+	NAMING_UNKNOWN,  /* not even that it is code of a file */
+	NAMING_PLACE,    /* where it lies: namer.h */
+	NAMING_FUNCTION, /* the name of its function */
+};
+
 /* The locations of a profile by their places, each named once. */
 struct locations {
 	struct namer *namer;
@@ -20,7 +27,7 @@ struct locations {
 	struct pairs places;
 	struct known_location {
 		uint32_t row;
-		bool named;
+		enum naming naming;
 	} * known; /* by place */
 	uint32_t cap;
 };
@@ -51,5 +58,6 @@ uint32_t locations_of_allocator(const struct profile *p, const uint32_t *stack,
  * Adds a place as a location, with its functions and its mapping.
  *   Errors   as profile_location()
  */
-MUST_CHECK int finish_location(struct namer *n, struct profile *p,
-                               struct place at, uint32_t *out, bool *named);
+MUST_CHECK int
+finish_location(struct namer *n, struct profile *p, struct place at,
+                uint32_t *out, enum naming *naming);

@@ -308,9 +308,8 @@ open_java(struct namer *n, int32_t pid, struct namer_module *of)
 		n->quality->notes |= QUALITY_NOTE_OF(JAVA_SILENT);
 }
 
-/* Opens the dump or map for memory without a file, where a program may compile
- * code. */
-static bool
+/* Opens the dump or map of code that a program made at run time. */
+static void
 open_jit(struct namer *n, int32_t pid, struct namer_module *of)
 {
 	of->jitdump = open_jitdump(n, pid);
@@ -318,7 +317,6 @@ open_jit(struct namer *n, int32_t pid, struct namer_module *of)
 		open_java(n, pid, of);
 	else
 		of->perfmap = open_perfmap(n->host, pid);
-	return of->perfmap || of->jitdump;
 }
 
 /* True for the vdso, which the kernel maps into every process: its code needs
@@ -337,12 +335,13 @@ open_module(struct namer *n, uint32_t module)
 	bool read = false;
 
 	of->known = true;
-	if (m->elf) {
+	if (m->elf)
 		read = !add_image(n, module);
-	} else if (m->pid) {
-		read = open_jit(n, m->pid, of);
-	}
-	if (is_of_the_kernel(m))
+	else if (m->pid)
+		open_jit(n, m->pid, of);
+	if (m->replaced)
+		n->quality->notes |= QUALITY_NOTE_OF(REPLACED);
+	if (m->pid || is_of_the_kernel(m))
 		return;
 	n->quality->modules++;
 	n->quality->modules_unread += !read;
@@ -414,4 +413,43 @@ namer_lookup(struct namer *n, struct place at, struct sym_frame *out,
 		                                  out)
 		               : module_names(n, at, out, max);
 	}
+}
+
+/* Returns what follows a module's name: where the stretch of code that was made
+ * at run time begins. */
+static uint64_t
+start_of_stretch(const struct module *m, uint64_t vaddr)
+{
+	const struct map *stretch = maps_find(&m->stretches, vaddr);
+
+	return stretch ? stretch->start : 0;
+}
+
+size_t
+namer_unknown(struct namer *n, struct place at, struct sym_frame *out)
+{
+	const struct module *m = n->modules->rows[at.module];
+	const char *slash = strrchr(m->path, '/');
+	const char *name = slash ? slash + 1 : m->path;
+	uint64_t start = start_of_stretch(m, at.vaddr);
+
+	free(n->text);
+	n->text = NULL;
+	if (!start)
+		n->text = strdup(name);
+	else if (asprintf(&n->text, "%s+0x%" PRIx64, name, start) < 0)
+		n->text = NULL;
+	if (!n->text)
+		return 0;
+	*out = (struct sym_frame){
+		.name = n->text, .system_name = "", .file = ""};
+	return 1;
+}
+
+bool
+namer_knows_code(const struct namer *n, struct place at)
+{
+	const struct module *m = n->modules->rows[at.module];
+
+	return at.module == MODULE_KERNEL || m->elf;
 }

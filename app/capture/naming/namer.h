@@ -60,3 +60,11 @@ DEFINE_CLEANUP(struct namer *, namer_free)
  */
 size_t namer_lookup(struct namer *n, struct place at, struct sym_frame *out,
                     size_t max);
+/*
+ * Names code of which no function is known as one row: a file by its name, code
+ * made at run time by the start of its stretch, "[anon]+0x7f31c0000000".
+ * Otherwise as namer_lookup().
+ */
+size_t namer_unknown(struct namer *n, struct place at, struct sym_frame *out);
+/* True for code that was read. What has no name there is in no symbol table. */
+bool namer_knows_code(const struct namer *n, struct place at);

@@ -17,7 +17,7 @@ struct finisher {
 	struct quality *quality;
 	struct namer *namer;
 	uint32_t *locations;   /* by place */
-	bool *named;           /* by place */
+	enum naming *naming;   /* by place */
 	uint32_t *rows;        /* by node: its sample */
 	struct amount *in_use; /* by node; only for memory in use */
 };
@@ -26,7 +26,7 @@ static void
 finisher_done(struct finisher *f)
 {
 	free(f->locations);
-	free(f->named);
+	free(f->naming);
 	free(f->rows);
 	free(f->in_use);
 	profile_free(f->profile);
@@ -40,11 +40,11 @@ finisher_init(struct finisher *f)
 
 	f->profile = profile_new();
 	f->locations = calloc(places + 1, sizeof(*f->locations));
-	f->named = calloc(places + 1, sizeof(*f->named));
+	f->naming = calloc(places + 1, sizeof(*f->naming));
 	f->rows = calloc(nodes, sizeof(*f->rows));
 	if (f->capture->type == TYPE_memory)
 		f->in_use = calloc(nodes, sizeof(*f->in_use));
-	return f->profile && f->locations && f->named && f->rows &&
+	return f->profile && f->locations && f->naming && f->rows &&
 	                       (f->in_use || !f->capture->rows)
 	               ? 0
 	               : -ENOMEM;
@@ -107,7 +107,7 @@ add_locations(struct finisher *f)
 
 		rc = finish_location(f->namer, f->profile,
 		                     (struct place){row->a, row->b},
-		                     &f->locations[i], &f->named[i]);
+		                     &f->locations[i], &f->naming[i]);
 	}
 	return rc;
 }
@@ -134,7 +134,10 @@ add_sample(struct finisher *f, uint32_t node)
 
 		stack[n++] = f->locations[place];
 		f->quality->frames += count;
-		f->quality->symbolized += f->named[place] ? count : 0;
+		if (f->naming[place] == NAMING_FUNCTION)
+			f->quality->symbolized += count;
+		if (n == 1 && f->naming[place] == NAMING_UNKNOWN)
+			f->quality->unknown += count;
 	}
 	if (f->in_use) {
 		row[2] = objects_of(&f->in_use[node]);

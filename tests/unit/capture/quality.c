@@ -66,6 +66,16 @@ TEST(a_poor_profile_says_so)
 		{{.kept = 900, .frames = 900, .symbolized = 674},
 	         QUALITY_NOTE_OF(FEW_NAMES)},
 		{{.kept = 900, .frames = 7}, QUALITY_NOTE_OF(NO_NAMES)},
+		{{.kept = 900, .unknown = 45}, 0},
+		{{.kept = 900, .unknown = 46}, QUALITY_NOTE_OF(UNKNOWN_CODE)},
+		{{.kept = 900, .unknown = 900, .frames = 900},
+	         QUALITY_NOTE_OF(UNKNOWN_CODE)},
+		{{.kept = 900,
+	          .unknown = 900,
+	          .frames = 900,
+	          .modules = 1,
+	          .modules_unread = 1},
+	         QUALITY_NOTE_OF(NOTHING_READ)},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {

@@ -1,0 +1,250 @@
+/* Code of this process that no file on disk has, or none any more. */
+#include "capture/process/modules.h"
+
+#include "base/cleanup.h"
+#include "capture/naming/namer.h"
+#include "capture/process/process.h"
+#include "lib/here.h"
+#include "lib/test.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/shm.h>
+#include <unistd.h>
+
+#ifndef PR_SET_VMA
+#define PR_SET_VMA           0x53564d41
+#define PR_SET_VMA_ANON_NAME 0
+#endif
+
+#define PAGE    4096u
+#define LIBRARY "libz.so.1"
+
+static struct {
+	struct modules *modules;
+	struct process proc;
+	char dir[64], library[96];
+} the;
+
+static void
+look(void)
+{
+	uint32_t threads;
+
+	ck_assert_int_eq(modules_new(&here, &the.modules), 0);
+	the.proc = (struct process){.pid = (uint32_t)getpid(),
+	                            .modules = the.modules};
+	ck_assert_int_eq(process_read_maps(&the.proc, the.modules, &threads),
+	                 0);
+}
+
+static void
+stop_looking(void)
+{
+	maps_done(&the.proc.maps);
+	modules_free(the.modules);
+}
+
+static const struct module *
+module_at(const void *p)
+{
+	struct place at = process_place(&the.proc, (uintptr_t)p);
+
+	ck_assert_uint_ne(at.module, MODULE_UNKNOWN);
+	return the.modules->rows[at.module];
+}
+
+/* --- code made at run time ------------------------------------------------ */
+
+static void *
+map_private(void)
+{
+	return mmap(NULL, PAGE, PROT_READ | PROT_EXEC,
+	            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+static void *
+map_shared(void)
+{
+	return mmap(NULL, PAGE, PROT_READ | PROT_EXEC,
+	            MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+}
+
+static void *
+map_named(void)
+{
+	void *p = map_private();
+
+	(void)prctl(PR_SET_VMA, PR_SET_VMA_ANON_NAME, p, PAGE, "code");
+	return p;
+}
+
+static void *
+map_file(int fd)
+{
+	void *p;
+
+	ck_assert_int_eq(ftruncate(fd, 2 * PAGE), 0);
+	p = mmap(NULL, PAGE, PROT_READ | PROT_EXEC, MAP_SHARED, fd, PAGE);
+	close(fd);
+	return p;
+}
+
+static void *
+map_memfd(void)
+{
+	return map_file(memfd_create("doublemapper", MFD_CLOEXEC));
+}
+
+static void *
+map_unlinked(void)
+{
+	char path[] = "/var/tmp/stoker-modules-XXXXXX";
+	int fd = mkstemp(path);
+
+	unlink(path);
+	return map_file(fd);
+}
+
+static void *
+map_sysv(void)
+{
+	int id = shmget(IPC_PRIVATE, PAGE, 0700 | IPC_CREAT);
+	void *p = shmat(id, NULL, SHM_EXEC);
+
+	shmctl(id, IPC_RMID, NULL);
+	return p;
+}
+
+static const struct {
+	const char *label;
+	void *(*map)(void);
+} kinds[] = {
+	{"private memory", map_private},    {"shared memory", map_shared},
+	{"memory with a name", map_named},  {"a memfd", map_memfd},
+	{"an unlinked file", map_unlinked}, {"System V memory", map_sysv},
+};
+
+TEST(code_in_memory_of_every_kind_is_made_at_run_time)
+{
+	const uint8_t *maps[ARRAY_LEN(kinds)];
+
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+		maps[i] = kinds[i].map();
+		ck_assert_msg(maps[i] && maps[i] != MAP_FAILED, "%s",
+		              kinds[i].label);
+	}
+	look();
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+		const uint64_t in = (uintptr_t)maps[i] + 11;
+
+		ck_assert_msg(module_at(maps[i])->pid == getpid(), "%s",
+		              kinds[i].label);
+		/* a perf map has addresses */
+		ck_assert_msg(process_place(&the.proc, in).vaddr == in, "%s",
+		              kinds[i].label);
+	}
+	stop_looking();
+}
+END
+
+TEST(code_without_a_name_is_one_row_for_a_stretch)
+{
+	const uint8_t *p = mmap(NULL, 4 * PAGE, PROT_READ | PROT_EXEC,
+	                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct quality quality = {0};
+	char want[64];
+
+	/* listed as two mappings */
+	ck_assert_ptr_ne(p, MAP_FAILED);
+	ck_assert_int_eq(mprotect((void *)(p + PAGE), PAGE,
+	                          PROT_READ | PROT_WRITE | PROT_EXEC),
+	                 0);
+	ck_assert_int_eq(munmap((void *)(p + 3 * PAGE), PAGE), 0);
+	look();
+	snprintf(want, sizeof(want), "[anon]+%p", (const void *)p);
+	for (uint32_t at = 1; at < 3 * PAGE; at += PAGE / 2) {
+		CLEANUP_SYMBOLS_CACHE struct symbols_cache *symbols =
+			symbols_cache_new((size_t)1 << 20);
+		CLEANUP_NAMER struct namer *n = namer_new(
+			the.modules, &here, symbols, &quality, false, 0);
+		struct place place =
+			process_place(&the.proc, (uintptr_t)p + at);
+		struct sym_frame frame;
+
+		ck_assert_uint_eq(namer_lookup(n, place, &frame, 1), 0);
+		ck_assert(!namer_knows_code(n, place));
+		ck_assert_uint_eq(namer_unknown(n, place, &frame), 1);
+		ck_assert_str_eq(frame.name, want);
+	}
+	stop_looking();
+}
+END
+
+/* --- files without a path ------------------------------------------------- */
+
+static void
+copy_library(const char *to)
+{
+	char command[256];
+
+	snprintf(command, sizeof(command),
+	         "cp $(ldconfig -p | sed -n 's/.*" LIBRARY
+	         ".* => //p' | head -n 1) %s",
+	         to);
+	ck_assert_int_eq(system(command), 0);
+}
+
+static const void *
+load_library(void)
+{
+	void *library;
+
+	strcpy(the.dir, "/var/tmp/stoker-modules-XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(the.dir));
+	snprintf(the.library, sizeof(the.library), "%s/copy.so", the.dir);
+	copy_library(the.library);
+	library = dlopen(the.library, RTLD_NOW);
+	ck_assert_ptr_nonnull(library);
+	return dlsym(library, "deflate");
+}
+
+static const struct {
+	const char *label;
+	bool replaced;
+} fates[] = {{"unlinked", false}, {"replaced", true}};
+
+TEST(a_library_whose_file_is_gone_from_its_path_is_read)
+{
+	for (size_t i = 0; i < ARRAY_LEN(fates); i++) {
+		const void *function = load_library();
+		char other[128];
+		const struct module *m;
+
+		snprintf(other, sizeof(other), "%s/new.so", the.dir);
+		copy_library(other);
+		ck_assert_int_eq(fates[i].replaced ? rename(other, the.library)
+		                                   : unlink(the.library),
+		                 0);
+		look();
+		m = module_at(function);
+		ck_assert_msg(m->elf && m->table, "%s", fates[i].label);
+		ck_assert_msg(m->replaced == fates[i].replaced, "%s",
+		              fates[i].label);
+		ck_assert_str_eq(m->path, the.library);
+		stop_looking();
+		unlink(the.library);
+		unlink(other);
+		rmdir(the.dir);
+	}
+}
+END
+
+SUITE("modules", code_in_memory_of_every_kind_is_made_at_run_time,
+      code_without_a_name_is_one_row_for_a_stretch,
+      a_library_whose_file_is_gone_from_its_path_is_read)

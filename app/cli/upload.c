@@ -37,8 +37,10 @@ cmd_upload(struct cli *c)
 {
 	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_BUF struct buf file = BUF_INIT(UPLOAD_MAX);
+	CLEANUP_BUF struct buf notes = BUF_INIT(BUF_MAX_REPLY);
 	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
 	struct content body = {.type = "application/octet-stream"};
+	struct screen screen;
 	int rc = read_all(c->operands[1], &file);
 
 	if (rc)
@@ -53,5 +55,8 @@ cmd_upload(struct cli *c)
 	rc = ask_send(c, buf_str(&path), &body, &r);
 	if (rc || c->opt.json)
 		return rc ? rc : print_json(r.json);
+	screen_of(STDERR_FILENO, false, &screen);
+	reasons_show(&notes, r.json, &screen);
+	fputs(buf_str(&notes), stderr);
 	return print_done(c, c->operands[1], json_member(r.json, "id"));
 }

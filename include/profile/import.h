@@ -49,7 +49,8 @@ extern const size_t ninputs;
  *   Owns     *out is the caller's; profile_free() it; *format is static
  *   Errors   -EBADMSG malformed, or no values of that type; -E2BIG past a
  *            limit; -EPROTONOSUPPORT no known format; -ENOMEM, with a one-line
- *            explanation in why; outputs untouched
+ *            explanation in why; outputs untouched. On success why has a line
+ *            for each note: what the profile leaves out
  */
 MUST_CHECK int
 profile_import(const void *p, size_t n, const struct import_ask *ask,

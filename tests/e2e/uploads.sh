@@ -14,6 +14,8 @@ for file in folded folded.gz perf speedscope.sampled foreign.pb; do
   check "upload_of_$file" equal \
     "$(status_of POST "$SESSIONS?service=shop&type=cpu" --data-binary @$data/$file)" 201
 done
+check lines_that_are_skipped_are_noted says 'note: skipped 1 line, line 15: Warning:' \
+  stoker_cli upload shop - < <(cat $data/perf <(echo Warning:) $data/perf)
 check upload_of_heap_jemalloc equal \
   "$(status_of POST "$SESSIONS?service=shop&type=memory" --data-binary @$data/heap.jemalloc)" 201
 # A profile that jemalloc itself writes when a program ends.

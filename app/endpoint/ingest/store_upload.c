@@ -77,6 +77,20 @@ derived_done(struct derived *d)
 	buf_done(&d->quality);
 }
 
+/* Writes each line of a text as a string. */
+static void
+put_lines(const char *text, struct buf *out)
+{
+	CLEANUP_BUF struct buf line = BUF_INIT(BUF_MAX_SMALL);
+
+	for (size_t n; *text; text += n + (text[n] != '\0')) {
+		n = strcspn(text, "\n");
+		buf_clear(&line);
+		buf_add(&line, text, n);
+		json_put_text(out, NULL, buf_str(&line));
+	}
+}
+
 static void
 put_quality(const struct taken *t, struct derived *d)
 {
@@ -94,6 +108,7 @@ put_quality(const struct taken *t, struct derived *d)
 	else if (d->samples < 100)
 		json_put_text(b, NULL,
 		              "fewer than 100 samples: shares are rough");
+	put_lines(t->notes, b);
 	json_close(b, ']');
 	json_close(b, '}');
 }

@@ -10,6 +10,7 @@
 struct taken {
 	const char *service, *type;
 	const char *format;  /* format of the upload */
+	const char *notes;   /* a line each, of profile_import() */
 	double rate;         /* 0: from the profile's period */
 	int64_t started_ms;  /* 0: from the profile, else now */
 	int64_t duration_ms; /* used when the profile has none */

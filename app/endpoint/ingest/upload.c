@@ -36,7 +36,7 @@ answer(struct call *c, const char *id)
 int
 session_post(struct call *c)
 {
-	CLEANUP_BUF struct buf why = BUF_INIT(1024);
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_PROFILE struct profile *p = NULL;
 	const struct input *format;
 	struct import_ask ask = {
@@ -62,5 +62,6 @@ session_post(struct call *c)
 	if (rc)
 		return taken_refuse(c, rc, buf_str(&why));
 	t.format = format->name;
+	t.notes = buf_str(&why);
 	return taken_store(c, &t, p, id) ? -1 : answer(c, id);
 }

@@ -200,6 +200,7 @@ default_type(struct profile *p, const char *type, struct buf *why)
 {
 	if (import_set_type(p, type))
 		return 0;
+	buf_clear(why);
 	buf_addf(why, "it has no values of a %s profile", type);
 	return -EBADMSG;
 }

@@ -1,7 +1,9 @@
 #include "import_build.h"
 
+#include "base/utf8.h"
 #include "profile/types.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -297,15 +299,69 @@ round_fractions(struct import *im)
 	return r || (im->plain && !last) ? r : round_sums(im, last, im->scale);
 }
 
+bool
+import_next(struct import *im, const char **p, const char *end,
+            const char **line, size_t *n)
+{
+	bool more = import_line(p, end, line, n);
+
+	im->line += more;
+	return more;
+}
+
+void
+import_skip(struct import *im, const char *line, size_t n)
+{
+	struct import_skipped *s = &im->skipped;
+	size_t most = sizeof(s->text) - 1;
+
+	if (s->lines++)
+		return;
+	while (n && isspace((unsigned char)*line))
+		line++, n--;
+	s->first = im->line;
+	n = n < most ? n : most;
+	memcpy(s->text, line, n);
+	s->text[n] = '\0';
+	for (char *c = s->text; c < s->text + n; c++)
+		if (iscntrl((unsigned char)*c))
+			*c = ' ';
+	utf8_mend(s->text, n);
+}
+
+void
+import_note(struct import *im, const char *note)
+{
+	buf_addf(im->why, "%s\n", note);
+}
+
+static void
+put_skipped(const struct import_skipped *s, struct buf *out)
+{
+	buf_addf(out, "skipped %llu line%s, %sline %llu: %s",
+	         (unsigned long long)s->lines, s->lines == 1 ? "" : "s",
+	         s->lines == 1 ? "" : "first: ", (unsigned long long)s->first,
+	         s->text);
+}
+
 int
 import_end(struct import *im, struct profile **out)
 {
+	CLEANUP_BUF struct buf skipped = BUF_INIT(BUF_MAX_SMALL);
 	int r;
 
-	if (!im->p->nsamples)
-		return import_bad(im, "it has no samples");
+	if (im->skipped.lines)
+		put_skipped(&im->skipped, &skipped);
+	if (!im->p->nsamples) {
+		buf_clear(im->why);
+		buf_addf(im->why, "it has no samples%s%s",
+		         skipped.len ? "; " : "", buf_str(&skipped));
+		return -EBADMSG;
+	}
 	if (im->fractions && (r = round_fractions(im)))
 		return r;
+	if (skipped.len)
+		import_note(im, buf_str(&skipped));
 	*out = TAKE(im->p);
 	return 0;
 }

@@ -17,11 +17,19 @@
 #include "inputs.def"
 #undef INPUT
 
+/* Lines that a reader passed over, and the first of them. */
+struct import_skipped {
+	uint64_t lines, first; /* how many; number of the first, from 1 */
+	char text[64];         /* beginning of the first, printable */
+};
+
 struct import {
 	const struct import_ask *ask;
 	struct buf *why;
 	struct profile *p;
 	uint64_t frames;
+	uint64_t line; /* number of the current line, from 1; 0 before it */
+	struct import_skipped skipped;
 	bool counts;  /* the first value of a sample is a number of samples */
 	bool plain;   /* values in the file are numbers of samples, too */
 	double scale; /* converts values of the file to ours; 0 if not yet known
@@ -68,11 +76,19 @@ MUST_CHECK int import_values(struct import *im, const struct label *labels,
 /* Sets the reason for a refusal. Returns -EBADMSG. */
 int import_bad(struct import *im, const char *why);
 int import_big(struct import *im, const char *why);
+/* Takes the next line, as import_line(), and counts it. */
+bool import_next(struct import *im, const char **p, const char *end,
+                 const char **line, size_t *n);
+/* Passes over the current line, which the reader does not understand. */
+void import_skip(struct import *im, const char *line, size_t n);
+/* Appends a note about what was left out. */
+void import_note(struct import *im, const char *note);
 /*
- * Checks the profile and returns it in *out. If rounding would remove more than
- * a hundredth of all cost, as it does when the values are seconds or percent,
- * the values are multiplied by a power of 1000, and their unit becomes
- * "thousandths", "millionths" or "billionths"; they count no samples then.
+ * Checks the profile and returns it in *out, with a note about lines that were
+ * passed over. If rounding would remove more than a hundredth of all cost, as
+ * it does when the values are seconds or percent, the values are multiplied by
+ * a power of 1000, and their unit becomes "thousandths", "millionths" or
+ * "billionths"; they count no samples then.
  */
 MUST_CHECK int import_end(struct import *im, struct profile **out);
 

@@ -5,7 +5,8 @@
  *	COMM PID[/TID] [CPU] TIME: [PERIOD] EVENT:
  *		ADDRESS SYMBOL+OFFSET (MODULE)
  *
- * Frames marked "(inlined)" precede the frame that they are inlined into.
+ * Frames marked "(inlined)" precede the frame that they are inlined into. Other
+ * lines are skipped; a sample is kept if one of its frames is readable.
  * Source: tools/perf/builtin-script.c of Linux 6.1; stackcollapse-perf.pl.
  */
 #include "import_build.h"
@@ -34,6 +35,7 @@ struct reader {
 	struct label thread;
 	double first_s, last_s, period;
 	bool open, begun, timed; /* in a sample; unit set; values in ns */
+	bool torn;               /* the sample has a frame that is unreadable */
 };
 
 static size_t
@@ -165,6 +167,7 @@ begin(struct reader *d, const struct head *h)
 			r = profile_cstring(d->im.p, "thread", &d->thread.key);
 	}
 	d->begun = d->open = true;
+	d->torn = false;
 	d->last_s = h->time_s;
 	d->period = d->timed ? h->period : 1;
 	return r ? r
@@ -178,6 +181,8 @@ end(struct reader *d)
 	if (!d->open)
 		return 0;
 	d->open = false;
+	if (d->torn && !d->im.depth)
+		return 0;
 	return import_sample(&d->im, &d->thread, d->thread.str != 0, 1,
 	                     d->period);
 }
@@ -259,9 +264,11 @@ read_frame(struct reader *d, const char *line, size_t n)
 		line++, n--;
 	while (n && isspace((unsigned char)line[n - 1]))
 		n--;
-	if (!d->open || !parse_frame(line, n, &f))
-		return import_bad(&d->im, "a line is neither a sample nor a "
-		                          "frame of perf script");
+	if (!d->open || !parse_frame(line, n, &f)) {
+		import_skip(&d->im, line, n);
+		d->torn = true;
+		return 0;
+	}
 	if (is(f.module, f.nmodule, "inlined") ||
 	    is(f.module, f.nmodule, "[unknown]"))
 		f.nmodule = 0;
@@ -284,9 +291,10 @@ read_line(struct reader *d, const char *line, size_t n)
 		return end(d);
 	if (isspace((unsigned char)*line))
 		return read_frame(d, line, n);
-	if (!read_head(line, n, &head))
-		return import_bad(&d->im, "a line is neither a sample nor a "
-		                          "frame of perf script");
+	if (!read_head(line, n, &head)) {
+		import_skip(&d->im, line, n);
+		return 0;
+	}
 	r = end(d);
 	return r ? r : begin(d, &head);
 }
@@ -305,7 +313,7 @@ input_perf_read(const char *p, size_t n, const struct import_ask *ask,
 	const char *stop = p + n, *line;
 	int r = import_init(&d.im, ask, why);
 
-	while (!r && import_line(&p, stop, &line, &n))
+	while (!r && import_next(&d.im, &p, stop, &line, &n))
 		r = read_line(&d, line, n);
 	if (!r)
 		r = end(&d);

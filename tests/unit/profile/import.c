@@ -28,7 +28,7 @@ load(const char *path, struct buf *out)
 	fclose(f);
 }
 
-/* Reads bytes as a type; the result as folded stacks of samples. */
+/* Reads bytes as a type; the result as folded stacks of samples, and notes. */
 static int
 import_as(const char *type, const char *content_type, double rate,
           const void *p, size_t n, struct buf *out)
@@ -52,6 +52,7 @@ import_as(const char *type, const char *content_type, double rate,
 	buf_addf(out, "%s %lld %s\n", format->name, (long long)t->total[0],
 	         strings_get(made->strings, made->types[t->type].unit, NULL));
 	ck_assert_int_eq(format_find("folded")->write(t, &meta, out), 0);
+	buf_puts(out, buf_str(&why));
 	return 0;
 }
 
@@ -323,6 +324,27 @@ TEST(perf_script_is_read_with_its_periods_and_modules)
 }
 END
 
+TEST(lines_that_perf_script_does_not_write_are_skipped_and_counted)
+{
+	CLEANUP_BUF struct buf got = BUF_INIT(BUF_MAX_SMALL);
+
+	ck_assert_int_eq(text_as("cpu",
+	                         "a 1 1.0: cycles:\n"
+	                         "\t10 f (/x)\n"
+	                         "\tzz \x01\xff frame\n"
+	                         "\t20 main (/x)\n"
+	                         "\n"
+	                         "out of order\n"
+	                         "a 1 1.1: cycles:\n"
+	                         "\t10",
+	                         &got),
+	                 0);
+	ck_assert_str_eq(buf_str(&got),
+	                 "perf 1 count\nmain;f 1\n"
+	                 "skipped 3 lines, first: line 3: zz  ? frame\n");
+}
+END
+
 TEST(perf_script_keeps_the_threads_names)
 {
 	CLEANUP_BUF struct buf in = BUF_INIT(BUF_MAX_SMALL);
@@ -407,7 +429,7 @@ TEST(what_is_wrong_is_refused_with_a_reason)
 	} rows[] = {
 		{"folded.negative", "a sample has a negative value"},
 		{"perf.bad",
-	         "a line is neither a sample nor a frame of perf script"},
+	         "it has no samples; skipped 1 line, line 2: zz not hex"},
 		{"speedscope.dangling",
 	         "its values have a unit that this profile type does not have"},
 		{"speedscope.nesting", "its events are not nested"},
@@ -568,6 +590,7 @@ SUITE("import", folded_of_cpu_are_samples_and_time_where_the_rate_is_known,
       fractions_are_added_before_they_are_rounded,
       fractions_of_speedscope_weights_keep_their_proportions,
       perf_script_is_read_with_its_periods_and_modules,
+      lines_that_perf_script_does_not_write_are_skipped_and_counted,
       perf_script_keeps_the_threads_names,
       perf_script_lasts_from_its_first_sample_to_its_last,
       speedscope_is_read_wherever_its_parts_stand,

@@ -28,14 +28,14 @@ taken_limits(const struct conf *conf)
 }
 
 static int
-unknown_format(struct call *c)
+unknown_format(struct call *c, const char *why)
 {
 	CLEANUP_BUF struct buf known = BUF_INIT(BUF_MAX_SMALL);
 
 	buf_puts(&known, "a profile (");
 	for (size_t i = 0; i < ninputs; i++)
 		buf_addf(&known, "%s%s", i ? ", " : "", inputs[i].name);
-	buf_puts(&known, ")");
+	buf_addf(&known, "); %s", why);
 	detail_text(c, "contentType", c->req->content_type);
 	return fail(c, UnsupportedMediaType, buf_str(&known));
 }
@@ -52,7 +52,7 @@ taken_refuse(struct call *c, int rc, const char *why)
 		detail_text(c, "reason", why);
 		return fail(c, PayloadTooLarge);
 	case -EPROTONOSUPPORT:
-		return unknown_format(c);
+		return unknown_format(c, why);
 	case -ENOMEM:
 		return fail_memory(c);
 	default:

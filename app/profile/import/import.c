@@ -1,3 +1,4 @@
+#include "foreign.h"
 #include "import_build.h"
 #include "import_text.h"
 
@@ -205,6 +206,33 @@ default_type(struct profile *p, const char *type, struct buf *why)
 	return -EBADMSG;
 }
 
+static bool
+is_blank(const char *p, size_t n)
+{
+	size_t i = 0;
+
+	while (i < n && strchr(" \t\r\n", p[i]) && p[i])
+		i++;
+	return i == n;
+}
+
+/* Gives a better reason for a refusal, if the file is JSON of a known kind.
+ * Returns the error. */
+static int
+explain_json(const char *p, size_t n, int r, struct buf *why)
+{
+	CLEANUP_BUF struct buf what = BUF_INIT(BUF_MAX_SMALL);
+
+	if (!foreign_json(p, n, &what)) {
+		if (r == -EPROTONOSUPPORT)
+			buf_puts(why, "it is in no format that is known");
+		return r;
+	}
+	buf_clear(why);
+	buf_puts(why, buf_str(&what));
+	return -EPROTONOSUPPORT;
+}
+
 static int
 import(const char *p, size_t n, const struct import_ask *ask,
        struct profile **out, const struct input **format, struct buf *why)
@@ -218,12 +246,14 @@ import(const char *p, size_t n, const struct import_ask *ask,
 		buf_puts(why, "it is larger than the limit");
 	if (r)
 		return r;
-	row = detect(p, n, ask->content_type);
-	if (!row) {
-		buf_puts(why, "it is in no format that is known");
+	if (is_blank(p, n))
+		buf_puts(why, "it is empty");
+	if (why->len || foreign_start(p, n, why))
 		return -EPROTONOSUPPORT;
-	}
-	r = row->read(p, n, ask, &made, why);
+	row = detect(p, n, ask->content_type);
+	r = row ? row->read(p, n, ask, &made, why) : -EPROTONOSUPPORT;
+	if (r == -EBADMSG || r == -EPROTONOSUPPORT)
+		r = explain_json(p, n, r, why);
 	if (!r)
 		r = default_type(made, ask->type, why);
 	if (r)
@@ -241,8 +271,8 @@ profile_import(const void *p, size_t n, const struct import_ask *ask,
 	CLEANUP_BUF struct buf raw = BUF_INIT(0);
 	int r = import_inflate(p, n, &ask->limits, &raw, why);
 
-	if (!r && raw.len)
-		r = import(raw.p, raw.len, ask, out, format, why);
+	if (!r && gzip_is(p, n))
+		r = import(buf_str(&raw), raw.len, ask, out, format, why);
 	else if (!r)
 		r = import(p, n, ask, out, format, why);
 	if (r && !why->len)

@@ -447,6 +447,90 @@ TEST(what_is_wrong_is_refused_with_a_reason)
 }
 END
 
+TEST(a_file_of_a_kind_that_is_not_read_is_named_with_a_way_to_upload_it)
+{
+#define KIND(bytes, what)                      \
+	{                                      \
+		bytes, sizeof(bytes) - 1, what \
+	}
+	static const struct {
+		const char *bytes;
+		size_t n;
+		const char *what;
+	} rows[] = {
+		KIND("", "it is empty"),
+		KIND(" \r\n\n", "it is empty"),
+		KIND("\x28\xb5\x2f\xfd\x24 1\n",
+	             "it is compressed with zstd: "),
+		KIND("\xfd"
+	             "7zXZ\0\0\x04",
+	             "it is compressed with xz: "),
+		KIND("BZh91AY&SY 1\n", "it is compressed with bzip2: "),
+		KIND("PK\x03\x04\x14\0", "it is a zip archive: "),
+		KIND("PERFILE2\x68\0", "it is perf.data: upload what `perf "
+	                               "script` prints"),
+		KIND("SIMPLEPERF\x01\0", "it is a simpleperf report in "
+	                                 "protobuf: "),
+		KIND("FLR\0\0\x02\0\x01", "it is a recording of Java Flight "
+	                                  "Recorder (JFR): "),
+		KIND("v8-version,11,3,244,8,-node.16,0 1\n",
+	             "it is a log of V8 (node --prof): "),
+		KIND("# callgrind format\nversion: 1\n",
+	             "it is callgrind's format: "),
+		KIND("version: 1\ncreator: xdebug 3.2\n",
+	             "it is callgrind's format: "),
+		KIND("<!DOCTYPE html>", "it is a page: "),
+		KIND("{\"nodes\": [{\"id\": 1, \"callFrame\": {}}]}",
+	             "it is a .cpuprofile of V8: "),
+		KIND("{\"head\":{\"callFrame\":{},\"selfSize\":0}}",
+	             "it is a .heapprofile of V8: "),
+		KIND("{\"meta\": {\"version\": 24}, \"libs\": []}",
+	             "it is a profile of Firefox Profiler: "),
+		KIND("{\"version\":1.2,\"gc_samples\":3}",
+	             "it is stackprof's JSON: "),
+		KIND("{\"resourceProfiles\":[]}", "it is OTLP JSON: "),
+		KIND("{\"traceEvents\": [{\"ph\": \"X\"}]}",
+	             "it is a Chrome trace: "),
+		KIND("[{\"ph\":\"X\",\"ts\":1}]", "it is a Chrome trace: "),
+		KIND("{\"startedAt\":\"\",\"totalSamples\":3}",
+	             "it is Stoker's JSON: "),
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_BUF struct buf got = BUF_INIT(BUF_MAX_SMALL);
+
+		ck_assert_int_eq(
+			import_as("cpu", "", 0, rows[i].bytes, rows[i].n, &got),
+			-EPROTONOSUPPORT);
+		ck_assert_msg(!strncmp(buf_str(&got), rows[i].what,
+		                       strlen(rows[i].what)),
+		              "%s: %s", rows[i].what, buf_str(&got));
+	}
+}
+END
+
+TEST(a_gzipped_file_that_is_empty_or_gzipped_twice_is_refused_as_such)
+{
+	CLEANUP_BUF struct buf once = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf twice = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf got = BUF_INIT(BUF_MAX_SMALL);
+
+	ck_assert_int_eq(gzip_deflate("", 0, &once), 0);
+	ck_assert_int_eq(import_as("cpu", "", 0, once.p, once.len, &got),
+	                 -EPROTONOSUPPORT);
+	ck_assert_str_eq(buf_str(&got), "it is empty");
+	buf_clear(&got);
+	buf_clear(&once);
+	ck_assert_int_eq(gzip_deflate("a 1\n", 4, &once), 0);
+	ck_assert_int_eq(gzip_deflate(once.p, once.len, &twice), 0);
+	ck_assert_int_eq(import_as("cpu", "", 0, twice.p, twice.len, &got),
+	                 -EPROTONOSUPPORT);
+	ck_assert_str_eq(buf_str(&got),
+	                 "it is compressed twice: decompress it once, and "
+	                 "upload it again");
+}
+END
+
 /* Copies of one text until it is longer than most. */
 static void
 repeat(struct buf *b, const char *text, size_t most)
@@ -596,6 +680,8 @@ SUITE("import", folded_of_cpu_are_samples_and_time_where_the_rate_is_known,
       speedscope_is_read_wherever_its_parts_stand,
       goroutine_dumps_are_read_as_that_type_alone,
       what_is_wrong_is_refused_with_a_reason,
+      a_file_of_a_kind_that_is_not_read_is_named_with_a_way_to_upload_it,
+      a_gzipped_file_that_is_empty_or_gzipped_twice_is_refused_as_such,
       what_is_too_big_is_refused_before_memory_is_spent,
       names_and_stacks_are_counted, a_bomb_of_text_is_refused_by_its_ratio,
       the_content_type_narrows_down_what_it_may_be,

@@ -6,6 +6,7 @@
 #include "router.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 static int
@@ -50,13 +51,18 @@ bad_json(struct call *c, const json_error_t *e)
 }
 
 static int
-receive(struct call *c, int64_t most)
+receive(struct call *c, int64_t most, const char *key)
 {
+	char why[160];
+
 	if (c->req->content_length < 0)
 		return fail(c, LengthRequired);
 	if (c->req->content_length > most) {
 		detail_int(c, "maxBytes", most);
-		return fail(c, PayloadTooLarge);
+		snprintf(why, sizeof(why),
+		         "the request body has more than %lld bytes%s",
+		         (long long)most, key);
+		return fail(c, PayloadTooLarge, why);
 	}
 	if (!c->receive(c))
 		return 0;
@@ -76,7 +82,8 @@ receive_upload(struct call *c)
 	if (bytes > 0 && bytes <= c->env->conf->upload_max_bytes &&
 	    call_reads(c, (uint64_t)bytes * UPLOAD_GROWS))
 		return -1;
-	return receive(c, c->env->conf->upload_max_bytes);
+	return receive(c, c->env->conf->upload_max_bytes,
+	               ", max_bytes in [upload] of stoker.conf");
 }
 
 static int
@@ -89,7 +96,7 @@ read_body(struct call *c)
 		return receive_upload(c);
 	if (!c->route->max_body)
 		return 0;
-	if (receive(c, (int64_t)c->route->max_body))
+	if (receive(c, (int64_t)c->route->max_body, ""))
 		return -1;
 	if (!is_json(r->content_type)) {
 		detail_text(c, "contentType", r->content_type);

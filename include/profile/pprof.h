@@ -21,7 +21,8 @@
  */
 MUST_CHECK int pprof_decode(const void *p, size_t n, size_t max_bytes,
                             struct profile **out, struct buf *why);
-/* Limits of pprof_decode_within(), which decodes raw bytes only. */
+/* Limits of pprof_decode_within(), which decodes raw bytes only. They are keys
+ * of [upload] in stoker.conf, which refusals name. */
 struct pprof_limits {
 	size_t bytes;              /* of the file */
 	size_t memory;             /* of the decoded rows */
@@ -30,6 +31,9 @@ struct pprof_limits {
 MUST_CHECK int
 pprof_decode_within(const void *p, size_t n, const struct pprof_limits *limits,
                     struct profile **out, struct buf *why);
+/* Appends what is too large, and the key of [upload] that limits it to most. */
+void limit_exceeded(struct buf *why, const char *what, uint64_t most,
+                    const char *key);
 /*
  * Appends p as a gzipped file; out bounds the size. Equal profiles give equal
  * bytes.

@@ -53,7 +53,9 @@ agent_block(struct call *c)
 	if (rc == -EBADMSG)
 		return fail(c, InvalidBlock, buf_str(&why));
 	if (rc)
-		return rc == -E2BIG ? fail(c, PayloadTooLarge) : fail_memory(c);
+		return rc == -E2BIG ? fail(c, PayloadTooLarge,
+		                           "the block of windows")
+		                    : fail_memory(c);
 	if (check(c, &b))
 		return -1;
 	rc = block_accept(&c->env->store, c->caller.host, &b, body,

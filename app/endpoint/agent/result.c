@@ -254,7 +254,7 @@ bad_profile(struct call *c, int rc, const struct buf *why)
 		return fail_memory(c);
 	detail_text(c, "reason", buf_str(why));
 	if (rc == -E2BIG || rc == -EOVERFLOW)
-		return fail(c, PayloadTooLarge);
+		return fail(c, PayloadTooLarge, buf_str(why));
 	return fail(c, InvalidProfile, buf_str(why));
 }
 

@@ -50,7 +50,7 @@ taken_refuse(struct call *c, int rc, const char *why)
 	case -E2BIG:
 	case -EOVERFLOW:
 		detail_text(c, "reason", why);
-		return fail(c, PayloadTooLarge);
+		return fail(c, PayloadTooLarge, why);
 	case -EPROTONOSUPPORT:
 		return unknown_format(c, why);
 	case -ENOMEM:

@@ -306,9 +306,11 @@ godump_parse(const void *p, size_t n, struct profile **out,
 		buf_done(&d->b);
 	}
 	if (rc) {
-		buf_puts(why, rc == -EBADMSG ? "no goroutine in it"
-		              : rc == -E2BIG ? "too many goroutines"
-		                             : "out of memory");
+		buf_puts(why,
+		         rc == -EBADMSG ? "no goroutine in it"
+		         : rc == -E2BIG
+		                 ? "more than 1048576 goroutines, or 64 MiB"
+		                 : "out of memory");
 		return rc;
 	}
 	*seen = d->seen;

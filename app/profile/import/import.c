@@ -11,6 +11,7 @@
 
 #define FREE_BYTES ((size_t)1 << 20) /* accepted at any ratio */
 #define LOOK       1024              /* bytes examined */
+#define LARGE      "it is too large once it is decompressed"
 
 #define INPUT(name, content_types, doc) \
 	{#name, content_types, doc, input_##name##_looks, input_##name##_read},
@@ -65,7 +66,8 @@ check_frames(const struct profile *p, struct buf *why)
 		frames += profile_frames(p, p->stack[i]);
 	if (frames <= IMPORT_MAX_FRAMES)
 		return 0;
-	buf_puts(why, "it has too many frames");
+	buf_addf(why, "its stacks have more than %u frames together",
+	         IMPORT_MAX_FRAMES);
 	return -E2BIG;
 }
 
@@ -110,7 +112,8 @@ input_godump_read(const char *p, size_t n, const struct import_ask *ask,
 	if (!r)
 		r = check_frames(made, why);
 	if (!r && made->nsamples > ask->limits.samples) {
-		buf_puts(why, "it has too many stacks");
+		limit_exceeded(why, "it has too many stacks",
+		               ask->limits.samples, "max_samples");
 		r = -E2BIG;
 	}
 	if (!r)
@@ -173,13 +176,16 @@ import_inflate(const void *p, size_t n, const struct import_limits *limits,
 	if (!gzip_is(p, n)) {
 		if (n <= most)
 			return 0;
-		buf_puts(why, "it is larger than the limit");
+		limit_exceeded(why, LARGE, most, "max_raw_bytes");
 		return -E2BIG;
 	}
 	raw->max = most < ratio ? most : ratio;
 	r = gzip_inflate(p, n, raw);
-	if (r == -E2BIG)
-		buf_puts(why, "it inflates past the limit");
+	if (r == -E2BIG && most <= ratio)
+		limit_exceeded(why, LARGE, most, "max_raw_bytes");
+	else if (r == -E2BIG)
+		limit_exceeded(why, "it inflates too much for its size",
+		               limits->ratio, "max_ratio");
 	else if (r == -EBADMSG)
 		buf_puts(why, "the gzip stream is damaged");
 	return r;
@@ -243,7 +249,8 @@ import(const char *p, size_t n, const struct import_ask *ask,
 	int r = import_text(&p, &n, &room);
 
 	if (r == -E2BIG)
-		buf_puts(why, "it is larger than the limit");
+		limit_exceeded(why, LARGE, ask->limits.raw_bytes,
+		               "max_raw_bytes");
 	if (r)
 		return r;
 	if (is_blank(p, n))

@@ -1,6 +1,7 @@
 #include "import_build.h"
 
 #include "base/utf8.h"
+#include "profile/pprof.h"
 #include "profile/types.h"
 
 #include <ctype.h>
@@ -35,10 +36,19 @@ import_bad(struct import *im, const char *why)
 }
 
 int
-import_big(struct import *im, const char *why)
+import_deep(struct import *im)
 {
-	if (!im->why->len)
-		buf_puts(im->why, why);
+	buf_addf(im->why,
+	         "a stack has more than %d frames, the most that a profile "
+	         "keeps",
+	         PROFILE_MAX_FRAMES);
+	return -E2BIG;
+}
+
+static int
+over(struct import *im, const char *what, uint64_t most, const char *key)
+{
+	limit_exceeded(im->why, what, most, key);
 	return -E2BIG;
 }
 
@@ -138,7 +148,8 @@ import_location(struct import *im, const struct import_frame *f, uint32_t *out)
 		r = profile_location(im->p, mapping, f->address, &line,
 		                     f->nname != 0, out);
 	if (!r && strings_count(im->p->strings) > im->ask->limits.strings)
-		return import_big(im, "it has too many names");
+		return over(im, "it has too many names",
+		            im->ask->limits.strings, "max_strings");
 	return r;
 }
 
@@ -146,7 +157,7 @@ int
 import_push(struct import *im, uint32_t location)
 {
 	if (im->depth == PROFILE_MAX_FRAMES)
-		return import_big(im, "a stack has too many frames");
+		return import_deep(im);
 	im->stack[im->depth++] = location;
 	return 0;
 }
@@ -167,11 +178,17 @@ static int
 check(struct import *im)
 {
 	if (im->p->nsamples > im->ask->limits.samples)
-		return import_big(im, "it has too many stacks");
-	if (im->frames > IMPORT_MAX_FRAMES)
-		return import_big(im, "it has too many frames");
+		return over(im, "it has too many stacks",
+		            im->ask->limits.samples, "max_samples");
+	if (im->frames > IMPORT_MAX_FRAMES) {
+		buf_addf(im->why,
+		         "its stacks have more than %u frames together",
+		         IMPORT_MAX_FRAMES);
+		return -E2BIG;
+	}
 	if (memory(im->p) > im->ask->limits.memory)
-		return import_big(im, "it would take too much memory");
+		return over(im, "it would take too much memory",
+		            im->ask->limits.memory, "max_memory");
 	return 0;
 }
 

@@ -75,7 +75,6 @@ MUST_CHECK int import_values(struct import *im, const struct label *labels,
                              uint32_t nlabels, const int64_t *values);
 /* Sets the reason for a refusal. Returns -EBADMSG. */
 int import_bad(struct import *im, const char *why);
-int import_big(struct import *im, const char *why);
 /* Takes the next line, as import_line(), and counts it. */
 bool import_next(struct import *im, const char **p, const char *end,
                  const char **line, size_t *n);
@@ -83,6 +82,8 @@ bool import_next(struct import *im, const char **p, const char *end,
 void import_skip(struct import *im, const char *line, size_t n);
 /* Appends a note about what was left out. */
 void import_note(struct import *im, const char *note);
+/* Refuses a stack past PROFILE_MAX_FRAMES. Returns -E2BIG. */
+int import_deep(struct import *im);
 /*
  * Checks the profile and returns it in *out, with a note about lines that were
  * passed over. If rounding would remove more than a hundredth of all cost, as

@@ -10,6 +10,7 @@
  */
 #include "base/json_scan.h"
 #include "import_build.h"
+#include "profile/pprof.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -65,8 +66,11 @@ frames_room(struct reader *d)
 
 	if (d->nframes < d->cap)
 		return 0;
-	if (d->nframes >= d->im.ask->limits.strings)
-		return import_big(&d->im, "it has too many frames");
+	if (d->nframes >= d->im.ask->limits.strings) {
+		limit_exceeded(d->im.why, "it has too many frames",
+		               d->im.ask->limits.strings, "max_strings");
+		return -E2BIG;
+	}
 	p = realloc(d->frames, cap * sizeof(*p));
 	if (!p)
 		return -ENOMEM;
@@ -279,8 +283,7 @@ apply_event(struct reader *d, const struct event *e, uint32_t *path,
 		return r;
 	if (e->type == 'O') {
 		if (*depth == PROFILE_MAX_FRAMES)
-			return import_big(&d->im,
-			                  "a stack has too many frames");
+			return import_deep(&d->im);
 		path[(*depth)++] = location;
 		return 0;
 	}

@@ -33,6 +33,10 @@ struct pprof_count {
  * table. */
 #define STRING_OVERHEAD (2 * 16 + 4 * 8 + sizeof(uint32_t))
 
+/* The text of a macro's number. */
+#define TEXT_OF(macro) TEXT_OF_(macro)
+#define TEXT_OF_(text) #text
+
 static int
 too_many(const char **why, const char *what)
 {
@@ -67,9 +71,14 @@ count_sample(struct wire w, struct pprof_count *c, const char **why)
 		}
 	}
 	if (stack > PROFILE_MAX_FRAMES)
-		return too_many(why, "a stack has too many frames");
+		return too_many(why,
+		                "a stack has more than " TEXT_OF(
+					PROFILE_MAX_FRAMES) " frames, "
+		                                            "the most that a "
+		                                            "profile keeps");
 	if (labels > PROFILE_MAX_LABELS)
-		return too_many(why, "a sample has too many labels");
+		return too_many(why, "a sample has more than " TEXT_OF(
+					     PROFILE_MAX_LABELS) " labels");
 	c->samples++;
 	c->stack += stack;
 	c->labels += labels;
@@ -86,7 +95,8 @@ count_location(struct wire w, struct pprof_count *c, const char **why)
 	while ((r = wire_next(&w, &f)) > 0)
 		lines += f.key == WIRE_KEY(LOCATION_LINE, WIRE_BYTES);
 	if (lines > PROFILE_MAX_LINES)
-		return too_many(why, "a location has too many lines");
+		return too_many(why, "a location has more than " TEXT_OF(
+					     PROFILE_MAX_LINES) " lines");
 	c->locations++;
 	c->lines += lines;
 	return r;
@@ -129,7 +139,9 @@ check(const struct pprof_count *c, const char **why)
 	size_t most = c->stack > c->values ? c->stack : c->values;
 
 	if (c->types > PROFILE_MAX_TYPES)
-		return too_many(why, "too many sample types");
+		return too_many(why,
+		                "it has more than " TEXT_OF(
+					PROFILE_MAX_TYPES) " sample types");
 	if (c->strings > STRINGS_MAX || c->samples > PROFILE_MAX_ROWS ||
 	    c->locations > PROFILE_MAX_ROWS || c->lines > PROFILE_MAX_ROWS ||
 	    c->labels > PROFILE_MAX_ROWS || c->comments > PROFILE_MAX_ROWS ||
@@ -411,16 +423,20 @@ read_strings(struct decode *d)
 	return -EBADMSG;
 }
 
+static const char too_many_samples[] = "the profile has too many samples",
+		  too_many_strings[] = "the profile has too many strings",
+		  too_much_memory[] = "the profile would take too much memory";
+
 /* Returns the limit that the rows exceed, or NULL. */
 static const char *
 too_much(const struct pprof_count *c, const struct pprof_limits *limits)
 {
 	if (limits->samples && c->samples > limits->samples)
-		return "the profile has too many samples";
+		return too_many_samples;
 	if (limits->strings && c->strings > limits->strings)
-		return "the profile has too many strings";
+		return too_many_strings;
 	if (pprof_memory(c) > limits->memory)
-		return "the profile would take too much memory";
+		return too_much_memory;
 	return NULL;
 }
 
@@ -499,6 +515,14 @@ decoded(int r, const char *reason, struct buf *why)
 	return r;
 }
 
+void
+limit_exceeded(struct buf *why, const char *what, uint64_t most,
+               const char *key)
+{
+	buf_addf(why, "%s: more than %llu, %s in [upload] of stoker.conf", what,
+	         (unsigned long long)most, key);
+}
+
 int
 pprof_decode_within(const void *p, size_t n, const struct pprof_limits *limits,
                     struct profile **out, struct buf *why)
@@ -507,7 +531,15 @@ pprof_decode_within(const void *p, size_t n, const struct pprof_limits *limits,
 	const char *reason = "";
 	int r = decode_file(file, false, limits, out, &reason);
 
-	return decoded(r, reason, why);
+	if (reason == too_many_samples)
+		limit_exceeded(why, reason, limits->samples, "max_samples");
+	else if (reason == too_many_strings)
+		limit_exceeded(why, reason, limits->strings, "max_strings");
+	else if (reason == too_much_memory)
+		limit_exceeded(why, reason, limits->memory, "max_memory");
+	else
+		return decoded(r, reason, why);
+	return r;
 }
 
 int

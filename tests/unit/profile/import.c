@@ -546,8 +546,12 @@ TEST(what_is_too_big_is_refused_before_memory_is_spent)
 		size_t times;
 		const char *why;
 	} rows[] = {
-		{"a 1\n", 1 << 20, "it is larger than the limit"},
-		{"a;a;a;a;a;a;a;a", 20000, "a stack has too many frames"},
+		{"a 1\n", 1 << 20,
+	         "it is too large once it is decompressed: more than 1048576, "
+	         "max_raw_bytes in [upload] of stoker.conf"},
+		{"a;a;a;a;a;a;a;a", 20000,
+	         "a stack has more than 1024 frames, the most that a profile "
+	         "keeps"},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -575,8 +579,10 @@ TEST(names_and_stacks_are_counted)
 		ck_assert_int_eq(import_as("cpu", "", 0, b.p, b.len, &got),
 		                 over ? -E2BIG : 0);
 		if (over)
-			ck_assert_str_eq(buf_str(&got),
-			                 "it has too many names");
+			ck_assert_str_eq(
+				buf_str(&got),
+				"it has too many names: more than 1000, "
+				"max_strings in [upload] of stoker.conf");
 	}
 	for (int over = 0; over < 2; over++) {
 		CLEANUP_BUF struct buf b = BUF_INIT(4 << 20);
@@ -586,12 +592,60 @@ TEST(names_and_stacks_are_counted)
 			buf_addf(&b, "f%d;f%d 1\n", i % 100, 100 + i / 100);
 		ck_assert_int_eq(import_as("cpu", "", 0, b.p, b.len, &got),
 		                 over ? -E2BIG : 0);
+		if (over)
+			ck_assert_str_eq(
+				buf_str(&got),
+				"it has too many stacks: more than 1000, "
+				"max_samples in [upload] of stoker.conf");
 	}
 }
 END
 
-TEST(a_bomb_of_text_is_refused_by_its_ratio)
+/* A pprof file of that many stacks, each of another function. */
+static void
+wide(uint32_t stacks, struct buf *file)
 {
+	CLEANUP_PROFILE struct profile *p = NULL;
+	CLEANUP_BUF struct buf text = BUF_INIT(1 << 20);
+
+	for (uint32_t i = 0; i < stacks; i++)
+		buf_addf(&text, "f%u 1\n", i);
+	p = profile_of(buf_str(&text));
+	ck_assert_int_eq(pprof_encode(p, file), 0);
+}
+
+TEST(limits_of_pprof_files_name_their_number_and_key)
+{
+	static const struct {
+		const char *why;
+		uint32_t stacks;
+	} rows[] = {
+		{"the profile has too many samples: more than 1000, "
+	         "max_samples in [upload] of stoker.conf",
+	         1001},
+		{"the profile has too many strings: more than 1000, "
+	         "max_strings in [upload] of stoker.conf",
+	         1000},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_BUF struct buf file = BUF_INIT(1 << 20);
+		CLEANUP_BUF struct buf got = BUF_INIT(BUF_MAX_SMALL);
+
+		wide(rows[i].stacks, &file);
+		ck_assert_int_eq(
+			import_as("cpu", "", 0, file.p, file.len, &got),
+			-E2BIG);
+		ck_assert_str_eq(buf_str(&got), rows[i].why);
+	}
+}
+END
+
+TEST(a_bomb_of_text_is_refused_by_its_size_and_by_its_ratio)
+{
+	struct import_ask ask = {"cpu", "", 0, false, false, limits};
+	CLEANUP_PROFILE struct profile *p = NULL;
+	const struct input *format;
 	CLEANUP_BUF struct buf text = BUF_INIT(32 << 20);
 	CLEANUP_BUF struct buf bomb = BUF_INIT(1 << 20);
 	CLEANUP_BUF struct buf got = BUF_INIT(BUF_MAX_SMALL);
@@ -600,7 +654,17 @@ TEST(a_bomb_of_text_is_refused_by_its_ratio)
 	ck_assert_int_eq(gzip_deflate(text.p, text.len, &bomb), 0);
 	ck_assert_int_eq(import_as("cpu", "", 0, bomb.p, bomb.len, &got),
 	                 -E2BIG);
-	ck_assert_str_eq(buf_str(&got), "it inflates past the limit");
+	ck_assert_str_eq(buf_str(&got),
+	                 "it is too large once it is decompressed: more than "
+	                 "1048576, max_raw_bytes in [upload] of stoker.conf");
+	ask.limits.raw_bytes = 64 << 20;
+	buf_clear(&got);
+	ck_assert_int_eq(
+		profile_import(bomb.p, bomb.len, &ask, &p, &format, &got),
+		-E2BIG);
+	ck_assert_str_eq(buf_str(&got),
+	                 "it inflates too much for its size: more than 200, "
+	                 "max_ratio in [upload] of stoker.conf");
 }
 END
 
@@ -683,6 +747,8 @@ SUITE("import", folded_of_cpu_are_samples_and_time_where_the_rate_is_known,
       a_file_of_a_kind_that_is_not_read_is_named_with_a_way_to_upload_it,
       a_gzipped_file_that_is_empty_or_gzipped_twice_is_refused_as_such,
       what_is_too_big_is_refused_before_memory_is_spent,
-      names_and_stacks_are_counted, a_bomb_of_text_is_refused_by_its_ratio,
+      names_and_stacks_are_counted,
+      limits_of_pprof_files_name_their_number_and_key,
+      a_bomb_of_text_is_refused_by_its_size_and_by_its_ratio,
       the_content_type_narrows_down_what_it_may_be,
       pprof_is_taken_by_its_value_type, a_negative_pprof_value_is_refused)

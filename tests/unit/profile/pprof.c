@@ -282,8 +282,10 @@ TEST(comments_are_counted_as_memory_and_kept_however_many)
 		ck_assert_int_eq(
 			pprof_decode_within(b.p, b.len, &limits, &none, &why),
 			-E2BIG);
-		ck_assert_str_eq(buf_str(&why),
-		                 "the profile would take too much memory");
+		ck_assert_str_eq(
+			buf_str(&why),
+			"the profile would take too much memory: more than "
+		        "50000, max_memory in [upload] of stoker.conf");
 		p = decoded(b.p, b.len);
 		ck_assert_uint_eq(p->ncomments, n);
 		for (uint32_t k = 0; k < n; k++)
@@ -432,7 +434,8 @@ TEST(a_stack_at_its_limit_is_read_and_one_past_is_not)
 		wire_close(&b, place);
 		if (over)
 			check_refused(b.p, b.len, MAX_BYTES, -E2BIG,
-			              "a stack has too many frames");
+			              "a stack has more than 1024 frames, the "
+			              "most that a profile keeps");
 		else
 			profile_free(decoded(b.p, b.len));
 	}

@@ -304,7 +304,11 @@ round_sums(struct import *im, uint32_t type, double scale)
 	for (uint32_t i = 0; i < p->nsamples; i++)
 		p->values[(size_t)i * p->ntypes + type] =
 			llround(im->sums[i] * scale);
-	return n ? profile_cstring(p, parts[n - 1], &p->types[type].unit) : 0;
+	if (!n)
+		return 0;
+	buf_addf(im->why, "its values are fractions, which are kept as %s\n",
+	         parts[n - 1]);
+	return profile_cstring(p, parts[n - 1], &p->types[type].unit);
 }
 
 static int

@@ -1,6 +1,6 @@
 /*
- * Folded stacks: "root;...;leaf COUNT".
- * Source: flamegraph.pl.
+ * Folded stacks: "root;...;leaf COUNT". Comments and other lines are skipped.
+ * Source: flamegraph.pl; comments as austin and async-profiler write them.
  */
 #include "import_build.h"
 
@@ -11,55 +11,98 @@
 #define LOOK   ((size_t)1 << 20) /* bytes examined */
 #define DIGITS 32
 
+static bool
+blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+static size_t
+without_blanks(const char *line, size_t n)
+{
+	while (n && blank(line[n - 1]))
+		n--;
+	return n;
+}
+
+/* Reads a number such as 10, +10, 0.5 or 1e3. Returns 0 or -1. */
+static int
+read_number(const char *p, size_t n, double *out)
+{
+	char text[DIGITS + 1], *end;
+
+	if (n > DIGITS)
+		return -1;
+	memcpy(text, p, n);
+	text[n] = '\0';
+	*out = strtod(text, &end);
+	return end == text + n && strspn(text, "+-.0123456789eE") == n ? 0 : -1;
+}
+
 /* Splits the count off a line. Returns 0 or -1. */
 static int
 split(const char *line, size_t *n, double *count)
 {
-	const char *end = line + *n, *at = end;
-	char text[DIGITS + 1];
+	size_t end = without_blanks(line, *n), at = end;
 
-	while (at > line && (isdigit((unsigned char)at[-1]) || at[-1] == '.' ||
-	                     at[-1] == '-'))
+	while (at && !blank(line[at - 1]))
 		at--;
-	if (at == end || end - at > DIGITS || at < line + 2 ||
-	    (at[-1] != ' ' && at[-1] != '\t'))
+	if (!without_blanks(line, at) || at == end ||
+	    read_number(line + at, end - at, count))
 		return -1;
-	memcpy(text, at, (size_t)(end - at));
-	text[end - at] = '\0';
-	*count = strtod(text, (char **)&end);
-	*n = (size_t)(at - 1 - line);
-	return *end ? -1 : 0;
+	*n = without_blanks(line, at);
+	return 0;
+}
+
+/* True for "# text" and "// text". The names #<Class:A> and //anon are
+ * functions. */
+static bool
+is_comment(const char *line, size_t n)
+{
+	size_t mark = n && *line == '#'                 ? 1
+	              : n > 1 && !memcmp(line, "//", 2) ? 2
+	                                                : 0;
+
+	return mark && (n == mark || blank(line[mark]));
+}
+
+/* Counts lines at the start of a file by the counts that they end with: none,
+ * one, two. */
+static void
+count_lines(const char *p, size_t n, size_t out[static 3])
+{
+	const char *end = p + (n < LOOK ? n : LOOK), *line;
+	bool cut = n > LOOK;
+	double count;
+
+	while (import_line(&p, end, &line, &n)) {
+		if (!without_blanks(line, n) || is_comment(line, n) ||
+		    (cut && p == end))
+			continue;
+		if (split(line, &n, &count))
+			out[0]++;
+		else
+			out[split(line, &n, &count) ? 1 : 2]++;
+	}
 }
 
 bool
 input_folded_looks(const char *p, size_t n)
 {
-	const char *end = p + (n < LOOK ? n : LOOK), *line;
-	double count;
+	size_t lines[3] = {0};
 
-	while (import_line(&p, end, &line, &n))
-		if (n)
-			return !split(line, &n, &count);
-	return false;
+	count_lines(p, n, lines);
+	return lines[1] + lines[2] && lines[1] + lines[2] >= lines[0];
 }
 
-/* True when each line that is examined ends with two counts, as difffolded.pl
- * writes them. */
+/* True when the lines end with two counts, as difffolded.pl writes them. */
 static bool
 is_differential(const char *p, size_t n)
 {
-	const char *end = p + (n < LOOK ? n : LOOK), *line;
-	bool any = false;
-	double count;
+	size_t lines[3] = {0};
 
-	while (import_line(&p, end, &line, &n)) {
-		if (!n || (p == end && n >= LOOK / 2))
-			continue;
-		if (split(line, &n, &count) || split(line, &n, &count))
-			return false;
-		any = true;
-	}
-	return any;
+	count_lines(p, n, lines);
+	return lines[2] && !lines[1] && lines[2] > lines[0];
 }
 
 /* Reads frames leaf first, from the end of the line. */
@@ -91,10 +134,13 @@ read_line(struct import *im, const char *line, size_t n)
 	double count = 1;
 	int r;
 
-	if (!n)
+	if (!without_blanks(line, n))
 		return 0;
-	if (!im->ask->lines && split(line, &n, &count))
-		return import_bad(im, "a line does not end with a count");
+	if (!im->ask->lines &&
+	    (is_comment(line, n) || split(line, &n, &count))) {
+		import_skip(im, line, n);
+		return 0;
+	}
 	r = push_frames(im, line, line + n);
 	return r ? r : import_sample(im, NULL, 0, 1, count);
 }
@@ -112,7 +158,7 @@ input_folded_read(const char *p, size_t n, const struct import_ask *ask,
 		                    "difference of two profiles, not one");
 	if (!r)
 		r = import_unit(&im, "");
-	while (!r && import_line(&p, end, &line, &n))
+	while (!r && import_next(&im, &p, end, &line, &n))
 		r = read_line(&im, line, n);
 	return r ? r : import_end(&im, out);
 }

@@ -197,6 +197,57 @@ TEST(a_folded_file_of_two_counts_is_refused_as_a_difference)
 }
 END
 
+/* Values: stackcollapse output as flamegraph.pl 1.0 and speedscope 1.25 read
+ * it, which skip what has no count. */
+TEST(lines_that_are_no_folded_stacks_are_skipped_and_counted)
+{
+	static const struct {
+		const char *text, *want;
+	} rows[] = {
+		{"# austin: 3.3.0\n# interval: 100\n# mode: wall\n\n"
+	         "P1;T1;a.py:hot:2 100\n",
+	         "folded 100 count\nP1;T1;a.py:hot:2 100\n"
+	         "skipped 3 lines, first: line 1: # austin: 3.3.0\n"},
+		{"# comment 7\n// other 8\na;b;c 1\na;b;c 1\na;b;d 4\n"
+	         "this line has no count\n",
+	         "folded 6 count\na;b;c 2\na;b;d 4\n"
+	         "skipped 3 lines, first: line 1: # comment 7\n"},
+		{"stack,count\na 10\n",
+	         "folded 10 count\na 10\n"
+	         "skipped 1 line, line 1: stack,count\n"},
+		{"a;b 10\n\nno count here\n",
+	         "folded 10 count\na;b 10\n"
+	         "skipped 1 line, line 3: no count here\n"},
+		{"a;b 10 \t\r\na;c \t  5\n",
+	         "folded 15 count\na;b 10\na;c 5\n"},
+		{"a +10\nb 1e3\nc 2.5e1\n",
+	         "folded 1035 count\na 10\nb 1000\nc 25\n"},
+		{"#<Class:A>#new;b 2\n//anon;c 3\n",
+	         "folded 5 count\n#<Class:A>#new;b 2\n//anon;c 3\n"},
+		{"a;b 3\nc nan\nd 0x10\nf 5\n10\nh 2\n",
+	         "folded 10 count\na;b 3\nf 5\nh 2\n"
+	         "skipped 3 lines, first: line 2: c nan\n"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_BUF struct buf got = BUF_INIT(BUF_MAX_SMALL);
+
+		ck_assert_int_eq(text_as("cpu", rows[i].text, &got), 0);
+		ck_assert_str_eq(buf_str(&got), rows[i].want);
+	}
+}
+END
+
+TEST(a_text_with_fewer_stacks_than_other_lines_is_no_profile)
+{
+	CLEANUP_BUF struct buf got = BUF_INIT(BUF_MAX_SMALL);
+
+	ck_assert_int_eq(
+		text_as("cpu", "[upload]\nmax = 10\n# a\nb = c\n", &got),
+		-EPROTONOSUPPORT);
+}
+END
+
 TEST(a_byte_order_mark_is_part_of_no_name)
 {
 	CLEANUP_BUF struct buf got = BUF_INIT(BUF_MAX_SMALL);
@@ -252,6 +303,8 @@ TEST(utf_16_is_read_behind_a_byte_order_mark)
 }
 END
 
+#define KEPT(unit) "its values are fractions, which are kept as " unit "\n"
+
 /* Values: flamegraph.pl 1.0, which adds before it rounds, and speedscope 1.25,
  * which does not round. */
 TEST(fractions_are_added_before_they_are_rounded)
@@ -264,11 +317,13 @@ TEST(fractions_are_added_before_they_are_rounded)
 	         "folded 3 count\na;b 1\na;c 2\n"},
 		{0, "a 1000\nb 0.4\n", "folded 1000 count\na 1000\n"},
 		{0, "a;b 0.25\na;c 0.10\n",
-	         "folded 350 thousandths\na;b 250\na;c 100\n"},
+	         "folded 350 thousandths\na;b 250\na;c 100\n" KEPT(
+			 "thousandths")},
 		{0, "a .0001\nb .00005\nb .00015\n",
-	         "folded 300 millionths\na 100\nb 200\n"},
+	         "folded 300 millionths\na 100\nb 200\n" KEPT("millionths")},
 		{100, "a;b 0.25\na;c 0.10\n",
-	         "folded 3500000 nanoseconds\na;b 2500000\na;c 1000000\n"},
+	         "folded 3500000 nanoseconds\na;b 2500000\na;c 1000000\n" KEPT(
+			 "thousandths")},
 	};
 	CLEANUP_BUF struct buf got = BUF_INIT(BUF_MAX_SMALL);
 
@@ -281,8 +336,9 @@ TEST(fractions_are_added_before_they_are_rounded)
 		ck_assert_str_eq(buf_str(&got), rows[i].want);
 	}
 	ck_assert_int_eq(text_as("memory", "a .1\nb .3\n", &got), 0);
-	ck_assert_str_eq(buf_str(&got),
-	                 "folded 400 thousandths\na 100\nb 300\n");
+	ck_assert_str_eq(
+		buf_str(&got),
+		"folded 400 thousandths\na 100\nb 300\n" KEPT("thousandths"));
 }
 END
 
@@ -297,9 +353,11 @@ TEST(fractions_of_speedscope_weights_keep_their_proportions)
 		const char *text, *want;
 	} rows[] = {
 		{SCOPE("none", "0.25", "0.5"),
-	         "speedscope 750 thousandths\na 500\na;b 250\n"},
+	         "speedscope 750 thousandths\na 500\na;b 250\n" KEPT(
+			 "thousandths")},
 		{SCOPE("nanoseconds", "0.4", "0.4"),
-	         "speedscope 800 thousandths\na 1\na;b 1\n"},
+	         "speedscope 800 thousandths\na 1\na;b 1\n" KEPT(
+			 "thousandths")},
 		{SCOPE("seconds", "0.25", "0.5"),
 	         "speedscope 750000000 nanoseconds\na 1\na;b 1\n"},
 	};
@@ -733,6 +791,8 @@ SUITE("import", folded_of_cpu_are_samples_and_time_where_the_rate_is_known,
       heap_texts_of_go_name_their_frames,
       words_that_are_no_address_are_passed_over_in_heap_texts,
       a_folded_file_of_two_counts_is_refused_as_a_difference,
+      lines_that_are_no_folded_stacks_are_skipped_and_counted,
+      a_text_with_fewer_stacks_than_other_lines_is_no_profile,
       a_byte_order_mark_is_part_of_no_name,
       utf_16_is_read_behind_a_byte_order_mark,
       fractions_are_added_before_they_are_rounded,

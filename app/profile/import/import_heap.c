@@ -1,5 +1,7 @@
 /*
- * Reads heap profiles in text form. In jemalloc's, the addresses of a stack are
+ * Reads heap profiles in text form, and pages of other counts that Go writes.
+ *
+ * In jemalloc's, the addresses of a stack are
  * on a line before its counts; in those of gperftools' tcmalloc and of Go, they
  * follow the counts. Those of allocators end with the mappings of the process;
  * Go's name the functions of each stack.
@@ -18,15 +20,27 @@
  *	3: 4096 [7: 9000] @ 0x5581 0x5592
  *	#	0x5580	main.hot+0x15	/src/main.go:12
  *
- * Counts are objects and bytes in use and, in brackets, allocated in total.
+ *	goroutine profile: total 3
+ *	3 @ 0x5581 0x5592
+ *	#	0x5580	main.hot+0x15	/src/main.go:12
+ *
+ *	--- mutex:
+ *	cycles/second=2000000000
+ *	sampling period=5
+ *	40000000 3 @ 0x5581 0x5592
+ *
+ * Counts of heaps are objects and bytes in use and, in brackets, allocated in total.
  * Only samples are counted: an object of n bytes is sampled with a probability
- * of 1 - exp(-n / period). Go writes twice the period.
+ * of 1 - exp(-n / period). Go writes twice the period. Pages of locks have
+ * cycles waited and waits, both of one in every period waits.
  *   Source   jemalloc(3), opt.prof; jeprof, AdjustSamples();
- *            runtime/pprof/pprof.go, writeHeap(); google/pprof,
- *            profile/legacy_profile.go, parseHeapHeader()
+ *            runtime/pprof/pprof.go, writeHeap(), printCountProfile(),
+ *            writeProfileInternal(); google/pprof, profile/legacy_profile.go,
+ *            parseHeapHeader(), parseGoCount(), parseContention()
  */
 #include "import_build.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -37,9 +51,9 @@
 #define MAX_MAPPINGS 8192
 #define LIBRARIES    "MAPPED_LIBRARIES:"
 
-struct counts {
-	double objects, bytes, all_objects, all_bytes;
-};
+#define COUNTS " profile: total " /* behind the name of what is counted */
+
+enum page { PAGE_HEAP, PAGE_COUNTS, PAGE_WAITS };
 
 /* A function that a comment names, and the address that it is at. */
 struct named {
@@ -49,9 +63,11 @@ struct named {
 
 struct reader {
 	struct import im;
-	double period;        /* bytes; 0: every allocation was counted */
-	struct counts counts; /* of the stack that is waiting */
-	bool counted;         /* counts are known */
+	enum page page;
+	double period; /* of a heap in bytes; 0: every allocation was counted */
+	double hz;     /* cycles per second; 0 unknown */
+	int64_t values[4]; /* of the stack that is waiting, scaled */
+	bool counted;      /* values are known */
 	struct named named[PROFILE_MAX_FRAMES]; /* of the stack, leaf first */
 	uint32_t nnamed;
 	struct span {
@@ -74,6 +90,29 @@ bool
 input_heap_looks(const char *p, size_t n)
 {
 	return begins(p, n, "heap_v2/") || begins(p, n, "heap profile:");
+}
+
+/* Returns the length of the name in "goroutine profile: total 3", or 0. */
+static size_t
+counted_name(const char *p, size_t n)
+{
+	size_t len = 0;
+
+	while (len < n && !isspace((unsigned char)p[len]))
+		len++;
+	return begins(p + len, n - len, COUNTS) ? len : 0;
+}
+
+static bool
+is_waits(const char *p, size_t n)
+{
+	return begins(p, n, "--- mutex:") || begins(p, n, "--- contention:");
+}
+
+bool
+input_gopage_looks(const char *p, size_t n)
+{
+	return counted_name(p, n) || is_waits(p, n);
 }
 
 /* --- mappings ------------------------------------------------------------- */
@@ -208,13 +247,6 @@ push_stack(struct reader *r)
 	return rc;
 }
 
-static bool
-read_counts(const char *p, struct counts *out)
-{
-	return sscanf(p, " %lf: %lf [%lf: %lf]", &out->objects, &out->bytes,
-	              &out->all_objects, &out->all_bytes) == 4;
-}
-
 /* Returns the number of allocations of that size that a sample stands for. */
 static double
 others(const struct reader *r, double objects, double bytes)
@@ -239,32 +271,69 @@ scale(struct reader *r, double objects, double bytes, int64_t out[static 2])
 	return 0;
 }
 
+/* Reads "3: 4096 [7: 9000]" as the values of the waiting stack. */
+static int
+read_heap_counts(struct reader *r, const char *p)
+{
+	double objects, bytes, all_objects, all_bytes;
+	int rc;
+
+	if (sscanf(p, " %lf: %lf [%lf: %lf]", &objects, &bytes, &all_objects,
+	           &all_bytes) != 4)
+		return 0;
+	rc = scale(r, all_objects, all_bytes, &r->values[0])
+	             ?: scale(r, objects, bytes, &r->values[2]);
+	r->counted = !rc;
+	return rc;
+}
+
+/* Reads "3 @", or "40000000 3 @" on a page of waits, cut as pprof does. */
+static int
+read_page_counts(struct reader *r)
+{
+	double count, cycles = 0, ns;
+	bool waits = r->page == PAGE_WAITS;
+
+	if (waits ? sscanf(r->line, " %lf %lf @", &cycles, &count) != 2
+	          : sscanf(r->line, " %lf @", &count) != 1)
+		return 0;
+	ns = cycles;
+	if (waits && r->period > 0) {
+		if (r->hz > 0)
+			ns = cycles * r->period / (r->hz / 1e9);
+		count *= r->period;
+	}
+	if (!(count >= 0) || !(ns >= 0))
+		return import_bad(&r->im, "a sample has a negative value");
+	if (count >= 0x1p62 || ns >= 0x1p62)
+		return import_bad(&r->im, "a value is out of range");
+	r->values[0] = (int64_t)count;
+	r->values[1] = (int64_t)ns;
+	r->counted = true;
+	return 0;
+}
+
 /* Adds the waiting stack, if it has its counts. */
 static int
 end_stack(struct reader *r)
 {
-	const struct counts *c = &r->counts;
-	int64_t v[4];
+	bool cost = false;
 	int rc = 0;
 
-	if (r->counted)
-		rc = scale(r, c->all_objects, c->all_bytes, &v[0])
-		             ?: scale(r, c->objects, c->bytes, &v[2]);
-	if (!rc && r->counted && (v[1] || v[3]))
-		rc = push_stack(r) ?: import_values(&r->im, NULL, 0, v);
+	for (uint32_t i = 0; r->counted && i < r->im.p->ntypes; i++)
+		cost |= r->values[i] != 0;
+	if (cost)
+		rc = push_stack(r) ?: import_values(&r->im, NULL, 0, r->values);
 	r->counted = false;
 	r->nnamed = 0;
 	*r->stack = '\0';
 	return rc;
 }
 
-static int
+static void
 begin_stack(struct reader *r, const char *addresses)
 {
-	int rc = end_stack(r);
-
 	snprintf(r->stack, sizeof(r->stack), "%s", addresses);
-	return rc;
 }
 
 /* Reads "0x5580 main.hot+0x15 /src/main.go:12", a line that names a function.
@@ -301,31 +370,50 @@ static int
 read_pair(struct reader *r)
 {
 	const char *p = r->line + strspn(r->line, " ");
+	int rc;
 
-	if (*p == '@')
-		return begin_stack(r, p + 1);
+	if (*p == '@') {
+		rc = end_stack(r);
+		begin_stack(r, p + 1);
+		return rc;
+	}
 	if (!*r->stack || strncmp(p, "t*:", 3) != 0)
 		return 0;
-	r->counted = read_counts(p + 3, &r->counts);
+	rc = read_heap_counts(r, p + 3);
+	if (rc)
+		return rc;
 	return r->counted ? end_stack(r)
 	                  : import_bad(&r->im, "a stack has no counts");
 }
 
+/* Reads a line with counts and a stack, or one that names a function. */
 static int
 read_line(struct reader *r)
 {
 	const char *at = strchr(r->line, '@');
-	struct counts c;
 	int rc;
 
 	if (*r->line == '#' && r->counted)
 		return read_name(r, r->line + 1 + strspn(r->line + 1, " \t"));
-	if (!at || !read_counts(r->line, &c))
-		return end_stack(r);
-	rc = begin_stack(r, at + 1);
-	r->counts = c;
-	r->counted = !rc;
+	rc = end_stack(r);
+	if (rc || !at)
+		return rc;
+	rc = r->page == PAGE_HEAP ? read_heap_counts(r, r->line)
+	                          : read_page_counts(r);
+	if (!rc && r->counted)
+		begin_stack(r, at + 1);
 	return rc;
+}
+
+/* Reads "cycles/second=N" and "sampling period=N", before the first stack. */
+static int
+read_waits(struct reader *r)
+{
+	(void)sscanf(r->line, "cycles/second=%lf", &r->hz);
+	if (sscanf(r->line, "sampling period=%lf", &r->period) == 1 &&
+	    r->period >= 0 && r->period < 0x1p62)
+		r->im.p->period = (int64_t)r->period;
+	return read_line(r);
 }
 
 /* --- the file ------------------------------------------------------------- */
@@ -391,6 +479,50 @@ read_all(struct reader *r, const char *p, size_t n)
 	while (!rc && next_line(r, &p, end))
 		rc = pairs ? read_pair(r) : read_line(r);
 	return rc ? rc : end_stack(r);
+}
+
+/* Sets the types that pprof gives such a page. */
+static int
+set_page_types(struct reader *r)
+{
+	struct profile *p = r->im.p;
+	size_t n = counted_name(r->line, strlen(r->line));
+	int rc;
+
+	r->page = n ? PAGE_COUNTS : PAGE_WAITS;
+	r->period = 1;
+	if (n) {
+		r->line[n] = '\0';
+		rc = profile_type(p, r->line, "count");
+	} else {
+		rc = profile_type(p, "contentions", "count")
+		             ?: profile_type(p, "delay", "nanoseconds");
+	}
+	p->period_type = p->types[0];
+	p->period = 1;
+	return rc;
+}
+
+static int
+read_page(struct reader *r, const char *p, const char *end)
+{
+	int rc = next_line(r, &p, end) ? set_page_types(r) : 0;
+
+	while (!rc && next_line(r, &p, end))
+		rc = r->page == PAGE_WAITS ? read_waits(r) : read_line(r);
+	return rc ? rc : end_stack(r);
+}
+
+int
+input_gopage_read(const char *p, size_t n, const struct import_ask *ask,
+                  struct profile **out, struct buf *why)
+{
+	CLEANUP(reader_done) struct reader *r = calloc(1, sizeof(*r));
+	int rc = r ? import_init(&r->im, ask, why) : -ENOMEM;
+
+	if (!rc)
+		rc = read_page(r, p, p + n);
+	return rc ? rc : import_end(&r->im, out);
 }
 
 int

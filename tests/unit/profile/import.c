@@ -170,6 +170,64 @@ TEST(heap_texts_of_go_name_their_frames)
 }
 END
 
+/* Values: go tool pprof 1.19. */
+TEST(pages_of_go_are_read_as_pprof_reads_them)
+{
+#define STACK                                                                \
+	" @ 0x401136 0x401180\n"                                             \
+	"#\t0x401135\tsync.(*Mutex).Unlock+0x15\t\t/usr/lib/go/mutex.go:9\n" \
+	"#\t0x40117f\tmain.hot+0x1f\t/src/main.go:30\n\n"
+	static const struct {
+		const char *type, *text, *want;
+	} rows[] = {
+		{"mutex",
+	         "--- mutex:\ncycles/second=2000000000\nsampling period=5\n"
+	         "40000001 3" STACK "7 1 @ 0x401190\n",
+	         "gopage 100000019 nanoseconds\n"
+	         "0x40118f 17\nmain.hot;sync.(*Mutex).Unlock 100000002\n"},
+		{"block",
+	         "--- contention:\ncycles/second=2995200000\n1234567891 "
+	         "3" STACK,
+	         "gopage 412182121 nanoseconds\n"
+	         "main.hot;sync.(*Mutex).Unlock 412182121\n"},
+		{"goroutine",
+	         "goroutine profile: total 6\n5" STACK "1 @ 0x401190\n"
+	         "# labels: "
+	         "{\"k\":\"v\"}\n#\t0x40118f\tmain.main+0x1\t/m.go:3\n",
+	         "gopage 6 count\n"
+	         "main.hot;sync.(*Mutex).Unlock 5\nmain.main 1\n"},
+		/* Go writes stacks without addresses; pprof refuses them */
+		{"goroutine",
+	         "threadcreate profile: total 7\n6 @ \n#\t0x0\n\n1" STACK,
+	         "gopage 7 count\n"
+	         "all 6\nmain.hot;sync.(*Mutex).Unlock 1\n"},
+	};
+	CLEANUP_BUF struct buf got = BUF_INIT(BUF_MAX_SMALL);
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		ck_assert_int_eq(text_as(rows[i].type, rows[i].text, &got), 0);
+		ck_assert_str_eq(buf_str(&got), rows[i].want);
+	}
+}
+END
+
+TEST(a_page_of_go_without_periods_has_values_as_they_stand)
+{
+	CLEANUP_BUF struct buf got = BUF_INIT(BUF_MAX_SMALL);
+
+	ck_assert_int_eq(text_as("mutex", "--- mutex:\n8 2 @ 0x10\n", &got), 0);
+	ck_assert_str_eq(buf_str(&got), "gopage 8 nanoseconds\n0xf 8\n");
+	ck_assert_int_eq(text_as("mutex",
+	                         "--- mutex:\ncycles/second=2000000000\n"
+	                         "sampling period=0\n8 2 @ 0x10\n",
+	                         &got),
+	                 0);
+	ck_assert_str_eq(buf_str(&got), "gopage 8 nanoseconds\n0xf 8\n");
+	ck_assert_int_eq(text_as("mutex", "--- mutex:\n8 -2 @ 0x10\n", &got),
+	                 -EBADMSG);
+}
+END
+
 TEST(words_that_are_no_address_are_passed_over_in_heap_texts)
 {
 	CLEANUP_BUF struct buf got = BUF_INIT(BUF_MAX_SMALL);
@@ -789,6 +847,8 @@ SUITE("import", folded_of_cpu_are_samples_and_time_where_the_rate_is_known,
       heap_profiles_of_allocators_are_scaled_to_what_their_samples_stand_for,
       heap_texts_are_scaled_as_pprof_scales_them,
       heap_texts_of_go_name_their_frames,
+      pages_of_go_are_read_as_pprof_reads_them,
+      a_page_of_go_without_periods_has_values_as_they_stand,
       words_that_are_no_address_are_passed_over_in_heap_texts,
       a_folded_file_of_two_counts_is_refused_as_a_difference,
       lines_that_are_no_folded_stacks_are_skipped_and_counted,

@@ -75,6 +75,7 @@ work(void *arg)
 		made = begin();
 		made = grow(made);
 		free(made);
+		ask_too_much();
 		keep_pace(n);
 	}
 	return arg;

@@ -34,6 +34,19 @@ count(int of, unsigned long n)
 	bytes[of] += n;
 }
 
+/* Asks now and then for what no machine has: that fails, and is nothing. */
+NOINLINE static void
+ask_too_much(void)
+{
+	static unsigned round;
+	volatile size_t n = (size_t)1 << 60;
+
+	if (round++ % 64)
+		return;
+	made = malloc(n);
+	made = calloc(n, 16); /* overflows to 0 */
+}
+
 static double rate;
 
 /* Waits until so many allocations are due, as a server does that has nothing

@@ -92,6 +92,7 @@ work(void *arg)
 		keep_late();
 		for (int i = 0; i < 6; i++)
 			throw_away();
+		ask_too_much();
 		keep_pace(n);
 	}
 	return arg;

@@ -39,6 +39,8 @@ stoker_alloc(void *ctx)
 	if (ALLOCS_HAS_UNLESS(cookie) && !read_reg(ctx, ALLOCS_OLD_OF(cookie)))
 		return 0;
 	e.size = bytes_of(ctx, cookie);
+	if (!e.size)
+		return 0;
 	count->bytes += e.size;
 	e.scale = s->scale;
 	e.mean = s->mean;

@@ -1,14 +1,17 @@
 #include "capture/allocs.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "capture/host/allocs.skel.h"
 #include "probe_watch.h"
 #include "program.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/sysinfo.h>
 
 DEFINE_CLEANUP(struct allocs_bpf *, allocs_bpf__destroy)
 
@@ -43,6 +46,24 @@ keep_all(const struct allocs_bpf *bpf, struct allocs *out)
 	return 0;
 }
 
+/*
+ * Returns the largest allocation that can succeed, since the program does not
+ * see results. Unless it overcommits always, the kernel refuses what is larger
+ * than all memory.
+ *   Source   linux/mm/util.c, __vm_enough_memory()
+ */
+static uint64_t
+most_of(uint64_t address_space)
+{
+	CLEANUP_BUF struct buf mode = BUF_INIT(32);
+	struct sysinfo s;
+
+	if (file_read(AT_FDCWD, "/proc/sys/vm/overcommit_memory", &mode) ||
+	    *buf_str(&mode) == '1' || sysinfo(&s))
+		return address_space;
+	return ((uint64_t)s.totalram + s.totalswap) * s.mem_unit;
+}
+
 int
 allocs_open(struct allocs *out)
 {
@@ -53,6 +74,7 @@ allocs_open(struct allocs *out)
 	bpf = allocs_bpf__open();
 	if (!bpf)
 		return -errno;
+	bpf->rodata->most = most_of(bpf->rodata->most);
 	rc = bpf_program__set_expected_attach_type(
 		bpf->progs.stoker_alloc, (enum bpf_attach_type)PROBE_CALLS);
 	if (!rc)

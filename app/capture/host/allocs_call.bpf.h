@@ -30,16 +30,21 @@ read_reg(const void *regs, uint32_t number)
 	return value;
 }
 
-/* Returns the bytes that a call asks for. If the product overflows, the
- * allocation fails, too. */
+/* A call that asks for more bytes fails: half of the address space is the
+ * kernel's. */
+const volatile uint64_t most = UINT64_C(1) << 47;
+
+/* Returns the bytes that a call asks for, or 0 when it is bound to fail. */
 static __always_inline uint64_t
 bytes_of(const void *r, uint64_t cookie)
 {
-	uint64_t n = read_reg(r, ALLOCS_SIZE(cookie));
+	uint64_t n = read_reg(r, ALLOCS_SIZE(cookie)), times = 1;
 
 	if (ALLOCS_HAS_COUNT(cookie))
-		n *= read_reg(r, ALLOCS_COUNT(cookie));
-	return n ? n : 1;
+		times = read_reg(r, ALLOCS_COUNT(cookie));
+	if (times && n > most / times)
+		return 0;
+	return n * times ? n * times : 1;
 }
 
 static bool

@@ -136,6 +136,15 @@ count(uint32_t slot, uint64_t bytes, bool told)
 	c->told += told;
 }
 
+static __always_inline void
+count_success(uint32_t slot, uint64_t bytes)
+{
+	struct emit_calls *c = bpf_map_lookup_elem(&calls, &slot);
+
+	if (c)
+		c->bytes += bytes;
+}
+
 /* Notes the memory that a call replaces, if this memory is a sample. */
 static __always_inline void
 note_old(const void *regs, uint64_t cookie, struct call *to)
@@ -165,10 +174,12 @@ begin(const void *regs, uint64_t cookie, const struct inuse_slot *s)
 		return NO_MORE;
 	}
 	c.size = bytes_of(regs, cookie);
-	c.chosen = c.mean && c.mean >> 32 == 0 && is_kept(c.size, c.mean);
+	c.chosen = c.size && c.mean && c.mean >> 32 == 0 &&
+	           is_kept(c.size, c.mean);
 	if (ALLOCS_HAS_OLD(cookie))
 		note_old(regs, cookie, &c);
-	count(ALLOCS_SLOT(cookie), c.size, c.chosen || c.old);
+	/* Those of a sample count when it has succeeded. */
+	count(ALLOCS_SLOT(cookie), c.chosen ? 0 : c.size, c.chosen || c.old);
 	numbered = bpf_session_cookie();
 	if ((!c.chosen && !c.old) || !numbered)
 		return NO_MORE;
@@ -205,6 +216,7 @@ end(void *ctx, uint32_t slot, struct inuse_slot *s, uint64_t id,
 		(void)take_row(set, c->way, c->old, 0);
 	if (!c->chosen || !address || c->releases)
 		return;
+	count_success(slot, c->size);
 	e.size = c->size;
 	e.mean = c->mean;
 	e.scale = EMIT_SCALE;

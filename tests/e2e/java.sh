@@ -40,9 +40,9 @@ allow() { # service, JSON
     -d "{\"match\":{\"cmdline\":\"^java .* Shares 600 $1\$\"},\"allow\":$2$name}"
 }
 
-begin() { # service, seconds: the session's id
+begin() { # service, seconds [type]: the session's id
   api POST $P/start -H 'Content-Type: application/json' \
-    -d "{\"service\":\"$1\",\"profileType\":\"cpu\",\"durationSeconds\":$2,\"sampleRate\":499}" |
+    -d "{\"service\":\"$1\",\"profileType\":\"${3:-cpu}\",\"durationSeconds\":$2,\"sampleRate\":499}" |
     jq -r '.id // error'
 }
 end() { # session: $STATE/result, folded
@@ -77,6 +77,10 @@ check unasked.a_note_says_how_they_get_them has_note '"javaPerfMap": true'
 check unasked.the_jvm_is_left_alone untouched
 
 allow plain '{"javaPerfMap":true}'
+check asked_by_waits.is_captured end "$(begin plain 1 block)"
+check asked_by_waits.the_jvm_wrote_names [ -s "/tmp/perf-$pid.map" ]
+check asked_by_waits.java_code_has_names grep -q 'Interpreter' "$STATE/folded"
+check asked_by_waits.no_note_is_about_java no_note Java
 check asked.is_captured capture plain
 check asked.methods_have_names named 90
 check asked.callers_have_names \

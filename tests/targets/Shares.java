@@ -1,5 +1,6 @@
 /**
- * Spends 60, 30 and 10 of 100 of its time in the methods of these names.
+ * Spends 60, 30 and 10 of 100 of its time in the methods of these names, while
+ * another thread waits.
  *
  *	java Shares.java SECONDS
  *
@@ -31,7 +32,17 @@ public class Shares {
     return total;
   }
 
+  static void nap() {
+    try {
+      for (;;) Thread.sleep(10);
+    } catch (InterruptedException e) {
+    }
+  }
+
   public static void main(String[] args) {
+    Thread napping = new Thread(Shares::nap);
+    napping.setDaemon(true);
+    napping.start();
     long total = work(500, 1000); // calls enough for a compiler
     System.out.println("ready");
     total += work(1000 * Long.parseLong(args[0]), 0);

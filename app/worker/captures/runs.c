@@ -37,8 +37,16 @@ say_may(const struct runs *c, const struct run *v, const struct followed *now,
 	int64_t ms = v->job.asked_seconds * MS_PER_S -
 	             (now_ns - v->started_ns) / NS_PER_MS;
 
-	return worker_may(c->events, v->may, ms > 0 ? (uint64_t)ms : 0,
-	                  now->pids, now->starts, now->n);
+	static const enum worker_may rights[] = {WORKER_MAY_SET,
+	                                         WORKER_MAY_ASK};
+	int rc = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(rights) && !rc; i++)
+		if (v->may & rights[i])
+			rc = worker_may(c->events, rights[i],
+			                ms > 0 ? (uint64_t)ms : 0, now->pids,
+			                now->starts, now->n);
+	return rc;
 }
 
 static int
@@ -49,7 +57,7 @@ send_start(struct runs *c, struct run *v, const struct followed *now)
 		.ways = v->ways,
 		.rate = (uint32_t)v->job.asked_rate,
 		.duration_ms = (uint64_t)(v->job.asked_seconds * MS_PER_S),
-		.set = v->may == WORKER_MAY_SET,
+		.set = v->may & WORKER_MAY_SET,
 		.npids = now->n,
 	};
 	int fds[] = {v->profile.fd, -1};

@@ -194,16 +194,19 @@ scope_line(const struct scheduler *s, const struct service *v, struct buf *out)
 	                    : buf_str(out);
 }
 
-/* Returns the rights that the service gives the opener for a capture, or 0. */
+/* Returns the rights that the service gives the opener for a capture, as bits
+ * of enum worker_may. */
 static uint32_t
 may(const struct service *service, uint64_t ways)
 {
-	bool set = ways_of(ways, ENGINE_BUCKETS);
+	uint32_t bits = 0;
 
-	if (!allow_has(service,
-	               set ? ALLOW_GO_PROFILE_RATES : ALLOW_JAVA_PERF_MAP))
-		return 0;
-	return set ? WORKER_MAY_SET : WORKER_MAY_ASK;
+	if (allow_has(service, ALLOW_JAVA_PERF_MAP))
+		bits |= WORKER_MAY_ASK;
+	if (ways_of(ways, ENGINE_BUCKETS) &&
+	    allow_has(service, ALLOW_GO_PROFILE_RATES))
+		bits |= WORKER_MAY_SET;
+	return bits;
 }
 
 static bool

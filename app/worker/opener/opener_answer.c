@@ -5,6 +5,7 @@
 #include "capture/event.h"
 #include "capture/waits.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -104,6 +105,61 @@ note_refusal(struct opener *o, const struct host_ask *ask)
 	         ops[ask->op].name, ask->pid, o->refused);
 }
 
+/* True for a question about what the threads of a process share. */
+static bool
+is_of_all_threads(uint32_t op)
+{
+	switch (op) {
+	case HOST_MAPS:
+	case HOST_FILE:
+	case HOST_EXE:
+	case HOST_EXE_LINK:
+	case HOST_MAPPED:
+	case HOST_MEMORY:
+	case HOST_STACK:
+	case HOST_STACKS:
+	case HOST_RANGES:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool
+has_program(int32_t tid)
+{
+	char path[64], to[1];
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", tid);
+	return readlink(path, to, sizeof(to)) >= 0 || errno != ENOENT;
+}
+
+/* Returns a thread of the process that still has its memory and files: the
+ * first one gives them up when it ends, though others go on. */
+static int32_t
+thread_of(int32_t pid)
+{
+	const struct dirent *entry;
+	char path[64];
+	DIR *dir;
+
+	if (pid <= 0 || has_program(pid))
+		return pid;
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	dir = opendir(path);
+	while (dir && (entry = readdir(dir))) {
+		int32_t tid = (int32_t)strtol(entry->d_name, NULL, 10);
+
+		if (tid > 0 && tid != pid && has_program(tid)) {
+			pid = tid;
+			break;
+		}
+	}
+	if (dir)
+		closedir(dir);
+	return pid;
+}
+
 /* Checks a question, and removes processes that may not be asked about from its
  * list. */
 static int
@@ -117,6 +173,8 @@ check(struct opener *o, struct host_ask *ask, int client)
 	rc = permit(o, client, ask);
 	if (rc == -EPERM)
 		note_refusal(o, ask);
+	if (!rc && is_of_all_threads(ask->op))
+		ask->pid = thread_of(ask->pid);
 	return rc;
 }
 

@@ -75,15 +75,63 @@ read_proc(const struct proc_table *t, int32_t pid, const char *file,
 	return file_read(t->proc_fd, path, out);
 }
 
+/* Returns the next process, or thread, of a directory; 0 at its end. */
+static int32_t
+next_pid(DIR *d)
+{
+	const struct dirent *e;
+
+	while ((e = readdir(d))) {
+		char *end;
+		long pid = strtol(e->d_name, &end, 10);
+
+		if (!*end && pid > 0 && pid <= INT32_MAX)
+			return (int32_t)pid;
+	}
+	return 0;
+}
+
+static void
+close_dir(DIR **d)
+{
+	if (*d)
+		closedir(*d);
+}
+
+/* Returns a thread by which a process without its first thread can be read, or
+ * pid. */
+static int32_t
+other_thread(const struct proc_table *t, int32_t pid)
+{
+	CLEANUP(close_dir) DIR *d = NULL;
+	CLEANUP_FD int fd = -1;
+	char path[64];
+	int32_t tid;
+
+	snprintf(path, sizeof(path), "%d/task", pid);
+	fd = openat(t->proc_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 || !(d = fdopendir(fd)))
+		return pid;
+	fd = -1; /* the stream owns it now */
+	do
+		tid = next_pid(d);
+	while (tid == pid);
+	return tid ? tid : pid;
+}
+
 /* Reads the start of a command line, which may be megabytes long. */
 static int
 read_cmdline(const struct proc_table *t, struct proc *p)
 {
+	int32_t tid = p->ended ? other_thread(t, p->pid) : p->pid;
 	char path[64], text[PROC_CMDLINE_MAX];
 	CLEANUP_FD int fd = -1;
 	ssize_t n;
 
-	snprintf(path, sizeof(path), "%d/cmdline", p->pid);
+	if (tid == p->pid)
+		snprintf(path, sizeof(path), "%d/cmdline", p->pid);
+	else
+		snprintf(path, sizeof(path), "%d/task/%d/cmdline", p->pid, tid);
 	fd = openat(t->proc_fd, path, O_RDONLY | O_CLOEXEC);
 	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
 	if (n < 0)
@@ -175,6 +223,7 @@ read_stat(const struct proc_table *t, struct proc *p, struct buf *text)
 
 	if (!rc)
 		rc = proc_parse_stat(buf_str(text), p->comm, &p->start_time);
+	p->ended = proc_parse_state(buf_str(text)) == 'Z';
 	return rc ? rc : proc_parse_parent(buf_str(text), &p->parent);
 }
 
@@ -206,29 +255,6 @@ look(struct proc_table *t, struct proc *p, struct buf *text, int64_t now_ns)
 	p->parent = parent; /* may have changed, since a parent may end */
 	p->looked_ns = now_ns;
 	return rc;
-}
-
-/* Returns the next process of the directory; 0 at its end. */
-static int32_t
-next_pid(DIR *d)
-{
-	const struct dirent *e;
-
-	while ((e = readdir(d))) {
-		char *end;
-		long pid = strtol(e->d_name, &end, 10);
-
-		if (!*end && pid > 0 && pid <= INT32_MAX)
-			return (int32_t)pid;
-	}
-	return 0;
-}
-
-static void
-close_dir(DIR **d)
-{
-	if (*d)
-		closedir(*d);
 }
 
 /*

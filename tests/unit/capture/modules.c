@@ -10,11 +10,16 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/shm.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #ifndef PR_SET_VMA
@@ -245,6 +250,57 @@ TEST(a_library_whose_file_is_gone_from_its_path_is_read)
 }
 END
 
+/* --- a process that lives on ---------------------------------------------- */
+
+static void *
+wait_for_signal(void *arg)
+{
+	pause();
+	return arg;
+}
+
+/* Starts a process whose first thread ends while another one goes on. */
+static pid_t
+start_without_first(void)
+{
+	pid_t child = fork();
+	pthread_t thread;
+	char path[64], link[8];
+
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		ck_assert_int_eq(
+			pthread_create(&thread, NULL, wait_for_signal, NULL),
+			0);
+		syscall(SYS_exit, 0);
+	}
+	ck_assert_int_gt(child, 0);
+	snprintf(path, sizeof(path), "/proc/%d/exe", child);
+	while (readlink(path, link, sizeof(link)) >= 0)
+		sched_yield();
+	return child;
+}
+
+TEST(a_process_without_its_first_thread_has_its_code)
+{
+	pid_t child = start_without_first();
+	struct process proc = {.pid = (uint32_t)child};
+	uint32_t threads;
+	struct place at;
+
+	ck_assert_int_eq(modules_new(&here, &the.modules), 0);
+	proc.modules = the.modules;
+	ck_assert_int_eq(process_read_maps(&proc, the.modules, &threads), 0);
+	at = process_place(&proc, (uintptr_t)wait_for_signal);
+	ck_assert_ptr_nonnull(the.modules->rows[at.module]->elf);
+	kill(child, SIGKILL);
+	ck_assert_int_eq(waitpid(child, NULL, 0), child);
+	maps_done(&proc.maps);
+	modules_free(the.modules);
+}
+END
+
 SUITE("modules", code_in_memory_of_every_kind_is_made_at_run_time,
       code_without_a_name_is_one_row_for_a_stretch,
-      a_library_whose_file_is_gone_from_its_path_is_read)
+      a_library_whose_file_is_gone_from_its_path_is_read,
+      a_process_without_its_first_thread_has_its_code)

@@ -276,6 +276,30 @@ TEST(a_scan_finds_processes_and_forgets_the_gone)
 }
 END
 
+TEST(a_process_goes_on_without_its_first_thread)
+{
+	static const char zombie[] = "7 (first) Z 1 2 3 4 5 6 7 8 9 10 11 12 "
+				     "13 14 15 16 17 18 777 20 21";
+	CLEANUP_FAKE struct fake f;
+	char path[128];
+
+	fake_init(&f);
+	process(&f, 7, "first", "");
+	put(&f, 7, "stat", zombie, strlen(zombie));
+	for (int tid = 7; tid <= 8; tid++) {
+		snprintf(path, sizeof(path), "%s/7/task", f.dir);
+		(void)mkdir(path, 0700);
+		snprintf(path, sizeof(path), "%s/7/task/%d", f.dir, tid);
+		(void)mkdir(path, 0700);
+	}
+	put(&f, 7, "task/7/cmdline", "", 0);
+	put(&f, 7, "task/8/cmdline", "/bin/seven", 11);
+	ck_assert_int_eq(proc_table_scan(&f.t, 0), 1);
+	ck_assert_str_eq(proc_table_find(&f.t, 7)->cmdline, "/bin/seven");
+	ck_assert_str_eq(proc_table_find(&f.t, 7)->exe, "/bin/p7");
+}
+END
+
 TEST(a_long_command_line_is_cut)
 {
 	CLEANUP_FAKE struct fake f;
@@ -314,5 +338,6 @@ SUITE("proc", stat_lines_are_read_around_any_name,
       the_unit_is_the_first_service_or_scope_of_systemds_path,
       command_lines_are_joined_and_harmless, the_real_user_is_read,
       numbers_of_a_status_are_read_and_its_name_is_none_of_them,
-      a_scan_finds_processes_and_forgets_the_gone, a_long_command_line_is_cut,
+      a_scan_finds_processes_and_forgets_the_gone,
+      a_process_goes_on_without_its_first_thread, a_long_command_line_is_cut,
       the_process_table_lists_this_process)

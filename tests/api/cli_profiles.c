@@ -15,7 +15,8 @@ TEST(profiles_are_uploaded_listed_named_and_removed)
 	         "stoker: nofile: No such file or directory\n"},
 		{"upload svc services.json", 1,
 	         "stoker: the request body must be a profile (speedscope, "
-	         "godump, heap, gopage, perf, folded, pprof); it is in no format that "
+	         "gperftools, godump, heap, gopage, perf, folded, pprof); it "
+	         "is in no format that "
 	         "is known "
 	         "(UnsupportedMediaType)\n"
 	         "  contentType: application/octet-stream\n"},

@@ -38,18 +38,16 @@
  *            writeProfileInternal(); google/pprof, profile/legacy_profile.go,
  *            parseHeapHeader(), parseGoCount(), parseContention()
  */
-#include "import_build.h"
+#include "import_maps.h"
 
 #include <ctype.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#define MAX_LINE     ((size_t)32 << 10)
-#define MAX_MAPPINGS 8192
-#define LIBRARIES    "MAPPED_LIBRARIES:"
+#define MAX_LINE  ((size_t)32 << 10)
+#define LIBRARIES "MAPPED_LIBRARIES:"
 
 #define COUNTS " profile: total " /* behind the name of what is counted */
 
@@ -70,11 +68,7 @@ struct reader {
 	bool counted;      /* values are known */
 	struct named named[PROFILE_MAX_FRAMES]; /* of the stack, leaf first */
 	uint32_t nnamed;
-	struct span {
-		uint64_t start, end;
-		uint32_t mapping;
-	} * spans;
-	size_t nspans;
+	struct import_maps maps;
 	char line[MAX_LINE + 1];
 	char stack[MAX_LINE + 1]; /* the stack line still waiting for its
 	                             counts; "" if none */
@@ -115,36 +109,6 @@ input_gopage_looks(const char *p, size_t n)
 	return counted_name(p, n) || is_waits(p, n);
 }
 
-/* --- mappings ------------------------------------------------------------- */
-
-static int
-read_mapping(struct reader *r)
-{
-	uint64_t start, end, offset;
-	struct mapping row = {0};
-	char may[8];
-	int at = 0, rc;
-
-	if (sscanf(r->line,
-	           "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %*s %*s %n", &start,
-	           &end, may, &offset, &at) != 4 ||
-	    !at || start >= end || may[2] != 'x' || r->line[at] != '/' ||
-	    r->nspans == MAX_MAPPINGS)
-		return 0;
-	row.start = start;
-	row.limit = end;
-	row.offset = offset;
-	rc = profile_cstring(r->im.p, r->line + at, &row.file);
-	if (!rc)
-		rc = profile_mapping(r->im.p, &row,
-		                     &r->spans[r->nspans].mapping);
-	if (rc)
-		return rc;
-	r->spans[r->nspans].start = start;
-	r->spans[r->nspans++].end = end;
-	return 0;
-}
-
 /* Reads the next line that is not too long. Returns false at the end. */
 static bool
 next_line(struct reader *r, const char **p, const char *end)
@@ -159,46 +123,6 @@ next_line(struct reader *r, const char **p, const char *end)
 	memcpy(r->line, line, n);
 	r->line[n] = '\0';
 	return true;
-}
-
-static int
-by_start(const void *a, const void *b)
-{
-	const struct span *x = a, *y = b;
-
-	return (x->start > y->start) - (x->start < y->start);
-}
-
-static int
-read_mappings(struct reader *r, const char *p, const char *end)
-{
-	int rc = 0;
-
-	r->spans = calloc(MAX_MAPPINGS, sizeof(*r->spans));
-	if (!r->spans)
-		return -ENOMEM;
-	while (!rc && next_line(r, &p, end))
-		rc = read_mapping(r);
-	qsort(r->spans, r->nspans, sizeof(*r->spans), by_start);
-	return rc;
-}
-
-static uint32_t
-mapping_of(const struct reader *r, uint64_t address)
-{
-	size_t from = 0, to = r->nspans; /* the last span that begins before */
-
-	while (from < to) {
-		size_t half = from + (to - from) / 2;
-
-		if (r->spans[half].start <= address)
-			from = half + 1;
-		else
-			to = half;
-	}
-	return from && address < r->spans[from - 1].end
-	               ? r->spans[from - 1].mapping
-	               : PROFILE_NONE;
 }
 
 /* --- stacks --------------------------------------------------------------- */
@@ -236,9 +160,9 @@ push_stack(struct reader *r)
 		if (end == word || *end)
 			continue;
 		address -= address > 0;
-		rc = profile_location(r->im.p, mapping_of(r, address), address,
-		                      lines, lines_at(r, address, lines),
-		                      &location);
+		rc = profile_location(
+			r->im.p, import_maps_find(&r->maps, address), address,
+			lines, lines_at(r, address, lines), &location);
 		if (!rc)
 			rc = import_push(&r->im, location);
 	}
@@ -424,7 +348,7 @@ reader_done(struct reader **r)
 	if (!*r)
 		return;
 	import_done(&(*r)->im);
-	free((*r)->spans);
+	import_maps_done(&(*r)->maps);
 	free(*r);
 }
 
@@ -470,7 +394,7 @@ read_all(struct reader *r, const char *p, size_t n)
 	const char *libraries = memmem(p, n, LIBRARIES, strlen(LIBRARIES));
 	const char *end = libraries ? libraries : p + n;
 	bool pairs = begins(p, n, "heap_v2/");
-	int rc = read_mappings(r, end, p + n);
+	int rc = import_maps_read(&r->im, end, p + n, &r->maps);
 
 	if (rc || !next_line(r, &p, end))
 		return rc;

@@ -211,6 +211,54 @@ TEST(pages_of_go_are_read_as_pprof_reads_them)
 }
 END
 
+/* Appends a word of 4 or 8 bytes. */
+static void
+put_word(struct buf *out, bool wide, bool big, uint64_t v)
+{
+	size_t n = wide ? 8 : 4;
+
+	for (size_t i = 0; i < n; i++)
+		buf_putc(out, (char)(v >> 8 * (big ? n - 1 - i : i)));
+}
+
+/* Values: go tool pprof 1.19. All stacks but one have the frames of two
+ * handlers of signals above their leaf, and the first has its leaf twice. */
+TEST(cpu_profiles_of_gperftools_are_read_as_pprof_reads_them)
+{
+	static const uint64_t words[] = {
+		0,        3,        0,        10000,    0,        3, 5,
+		0x401000, 0x7f0001, 0x7f0002, 0x401000, 0x402000, 2, 4,
+		0x401100, 0x7f0001, 0x7f0002, 0x402000, 1,        3, 0x401200,
+		0x7f0001, 0x7f0002, 0,        1,        0};
+
+	for (int form = 0; form < 4; form++) {
+		CLEANUP_BUF struct buf file = BUF_INIT(BUF_MAX_SMALL);
+		CLEANUP_BUF struct buf got = BUF_INIT(BUF_MAX_SMALL);
+		size_t stacks;
+
+		for (size_t i = 0; i < ARRAY_LEN(words); i++)
+			put_word(&file, form & 1, form & 2, words[i]);
+		stacks = file.len;
+		buf_puts(&file, "00400000-00500000 r-xp 00000000 fe:00 1 "
+		                "/usr/bin/server\n");
+		ck_assert_msg(import_as("cpu", "", 0, file.p, file.len, &got) ==
+		                      0,
+		              "%s", buf_str(&got));
+		ck_assert_str_eq(buf_str(&got),
+		                 "gperftools 60000000 nanoseconds\n"
+		                 "server+0x1200 1\n"
+		                 "server+0x1fff;server+0x1000 3\n"
+		                 "server+0x1fff;server+0x1100 2\n");
+		buf_clear(&got);
+		ck_assert_int_eq(import_as("cpu", "", 0, file.p,
+		                           stacks - 4 * (form & 1 ? 8 : 4),
+		                           &got),
+		                 -EBADMSG);
+		ck_assert_str_eq(buf_str(&got), "it ends within its stacks");
+	}
+}
+END
+
 TEST(a_page_of_go_without_periods_has_values_as_they_stand)
 {
 	CLEANUP_BUF struct buf got = BUF_INIT(BUF_MAX_SMALL);
@@ -848,6 +896,7 @@ SUITE("import", folded_of_cpu_are_samples_and_time_where_the_rate_is_known,
       heap_texts_are_scaled_as_pprof_scales_them,
       heap_texts_of_go_name_their_frames,
       pages_of_go_are_read_as_pprof_reads_them,
+      cpu_profiles_of_gperftools_are_read_as_pprof_reads_them,
       a_page_of_go_without_periods_has_values_as_they_stand,
       words_that_are_no_address_are_passed_over_in_heap_texts,
       a_folded_file_of_two_counts_is_refused_as_a_difference,

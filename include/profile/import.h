@@ -23,6 +23,9 @@ struct import_limits {
 struct import_ask {
 	const char *type;         /* row of types.def */
 	const char *content_type; /* of HTTP; "" if unknown */
+	const char
+		*event; /* of the output of perf script: the one to keep, with
+	                      or without modifiers; NULL or "": its first */
 	double rate; /* samples per second, converts sample counts to CPU time;
 	                0 if unknown */
 	bool lines;  /* folded stacks have no counts: each line is one sample */

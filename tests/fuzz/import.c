@@ -66,6 +66,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 			.content_type = "",
 			.rate = i % 2 ? 0 : 99,
 			.lines = i == 3,
+			.event = i == 2 ? "page-faults" : NULL,
 			.limits = {1 << 20, 4 << 20, 100, 10000, 10000},
 		};
 		int r = profile_import(data, n, &ask, &p, &format, &why);

@@ -114,11 +114,23 @@ import_unit(struct import *im, const char *unit)
 	                      "does not have");
 }
 
+/* Returns the length of a name without the marks of stackcollapse-perf.pl
+ * --all: _[k] of the kernel, _[i] inlined, _[j] compiled at run time. */
+static size_t
+unmarked(const char *name, size_t n)
+{
+	if (n > 4 && !memcmp(&name[n - 4], "_[", 2) && name[n - 1] == ']' &&
+	    memchr("kij", name[n - 2], 3))
+		return n - 4;
+	return n;
+}
+
 int
 import_function(struct import *im, const struct import_frame *f, uint32_t *out)
 {
 	struct function row = {0};
-	int r = profile_string(im->p, f->name, f->nname, &row.name);
+	int r = profile_string(im->p, f->name, unmarked(f->name, f->nname),
+	                       &row.name);
 
 	if (!r)
 		r = profile_string(im->p, f->file, f->nfile, &row.file);
@@ -396,6 +408,11 @@ import_type_of(const struct profile *p, const char *type)
 	for (uint32_t i = p->ntypes; at == PROFILE_NONE && i-- > 0;)
 		if (!strcmp(strings_get(p->strings, p->types[i].unit, NULL),
 		            row->unit))
+			at = i;
+	/* an event of perf, whose unit is its name */
+	for (uint32_t i = p->ntypes;
+	     at == PROFILE_NONE && *row->count && i-- > 0;)
+		if (p->types[i].unit == p->types[i].type)
 			at = i;
 	if (at == PROFILE_NONE && row->count)
 		at = profile_type_index(p, row->count);

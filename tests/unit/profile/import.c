@@ -33,8 +33,12 @@ static int
 import_as(const char *type, const char *content_type, double rate,
           const void *p, size_t n, struct buf *out)
 {
-	const struct import_ask ask = {type,  content_type, rate,
-	                               false, false,        limits};
+	const struct import_ask ask = {
+		.type = type,
+		.content_type = content_type,
+		.rate = rate,
+		.limits = limits,
+	};
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_PROFILE struct profile *made = NULL;
 	CLEANUP_TREE struct tree *t = NULL;
@@ -483,7 +487,7 @@ TEST(perf_script_is_read_with_its_periods_and_modules)
 	       "__libc_start_call_main;main;checkout(int);std::vector<int, "
 	       "std::allocator<int> >::push_back(int);native_write_msr 1\n"
 	       "main;plugin.so (deleted)+0x7f12a3b4ffff 1\n");
-	expect("perf.cycles", "cpu", 0, 0, "perf 1 count\nf 1\n");
+	expect("perf.cycles", "cpu", 0, 0, "perf 7 cycles\nf 7\n");
 	expect("perf.nostack", "cpu", 0, 0, "perf 1 nanoseconds\nall 1\n");
 }
 END
@@ -509,13 +513,258 @@ TEST(lines_that_perf_script_does_not_write_are_skipped_and_counted)
 }
 END
 
+#define HOT                                  \
+	"\t401136 hot+0x6 (/usr/bin/demo)\n" \
+	"\t401180 main+0x20 (/usr/bin/demo)\n\n"
+#define COLD                                  \
+	"\t401150 cold+0x6 (/usr/bin/demo)\n" \
+	"\t401180 main+0x20 (/usr/bin/demo)\n\n"
+
+/* Weights: stackcollapse-perf.pl of FlameGraph 41fee1f and inferno 0.12. */
+TEST(samples_of_perf_script_weigh_their_period)
+{
+	CLEANUP_BUF struct buf got = BUF_INIT(BUF_MAX_SMALL);
+
+	ck_assert_int_eq(text_as("cpu",
+	                         "d 1 1.0: 9000000 cycles:P: \n" HOT
+	                         "d 1 1.1: 1000000 cycles:P: \n" COLD,
+	                         &got),
+	                 0);
+	ck_assert_str_eq(buf_str(&got), "perf 10000000 cycles\n"
+	                                "main;cold 1000000\n"
+	                                "main;hot 9000000\n");
+	ck_assert_int_eq(text_as("cpu",
+	                         "d 1 1.0: 150 page-faults: \n" HOT
+	                         "d 1 1.1: 50 page-faults: \n" HOT,
+	                         &got),
+	                 0);
+	ck_assert_str_eq(buf_str(&got), "perf 200 page-faults\nmain;hot 200\n");
+	ck_assert_int_eq(text_as("cpu", "d 1 1.0: cycles: \n" HOT, &got), 0);
+	ck_assert_str_eq(buf_str(&got), "perf 1 count\nmain;hot 1\n");
+}
+END
+
+TEST(cycles_are_cpu_time_where_the_rate_is_known)
+{
+	CLEANUP_BUF struct buf got = BUF_INIT(BUF_MAX_SMALL);
+	static const char text[] = "d 1 1.0: 9000000 cycles:P: \n" HOT
+				   "d 1 1.1: 1000000 cycles:P: \n" COLD;
+	static const char faults[] = "d 1 1.0: 9 page-faults: \n" HOT;
+	const struct import_ask ask = {
+		.type = "cpu",
+		.content_type = "",
+		.rate = 100,
+		.limits = limits,
+	};
+	CLEANUP_PROFILE struct profile *p = NULL;
+	const struct input *format;
+
+	ck_assert_int_eq(
+		profile_import(text, strlen(text), &ask, &p, &format, &got), 0);
+	ck_assert_uint_eq(p->ntypes, 3);
+	ck_assert_uint_eq(profile_type_index(p, NULL), 1);
+	ck_assert_int_eq(p->values[0], 1);
+	ck_assert_int_eq(p->values[1], 18000000);
+	ck_assert_int_eq(p->values[4], 2000000);
+	ck_assert_int_eq(p->values[5], 1000000);
+	ck_assert_int_eq(
+		import_as("cpu", "", 100, faults, strlen(faults), &got), 0);
+	ck_assert_str_eq(buf_str(&got), "perf 9 page-faults\nmain;hot 9\n");
+}
+END
+
+/* Reads text and keeps an event. */
+static int
+event_as(const char *event, const char *text, struct buf *got)
+{
+	const struct import_ask ask = {
+		.type = "cpu",
+		.content_type = "",
+		.event = event,
+		.limits = limits,
+	};
+	CLEANUP_PROFILE struct profile *p = NULL;
+	const struct input *format;
+	int r;
+
+	buf_clear(got);
+	r = profile_import(text, strlen(text), &ask, &p, &format, got);
+	if (!r)
+		buf_addf(got, "%lld\n",
+		         (long long)profile_total(p,
+		                                  profile_type_index(p, NULL)));
+	return r;
+}
+
+TEST(one_event_of_perf_script_is_kept_and_the_others_are_named)
+{
+#define THREE                                                                \
+	"d 1 1.0: 1000000 cpu-clock:u: \n" HOT                               \
+	"d 1 1.1: 500 page-faults: \n" COLD "d 1 1.2: 7 page-faults: \n" HOT \
+	"d 1 1.3: 3000 cycles:ppp: \n" HOT
+	static const struct {
+		const char *event;
+		int r;
+		const char *got;
+	} rows[] = {
+		{"", 0,
+	         "only the event cpu-clock:u is kept, without page-faults (2 "
+	         "samples), cycles:ppp (1 sample); the parameter event selects "
+	         "another\n1000000\n"},
+		{"page-faults", 0,
+	         "only the event page-faults is kept, without cpu-clock:u (1 "
+	         "sample), cycles:ppp (1 sample); the parameter event selects "
+	         "another\n507\n"},
+		{"cycles", 0,
+	         "only the event cycles:ppp is kept, without cpu-clock:u (1 "
+	         "sample), page-faults (2 samples); the parameter event "
+	         "selects another\n3000\n"},
+		{"cycles:u", -EBADMSG,
+	         "it has no samples of the event cycles:u, but cpu-clock:u (1 "
+	         "sample), page-faults (2 samples), cycles:ppp (1 sample)"},
+	};
+	CLEANUP_BUF struct buf got = BUF_INIT(BUF_MAX_SMALL);
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		ck_assert_int_eq(event_as(rows[i].event, THREE, &got),
+		                 rows[i].r);
+		ck_assert_str_eq(buf_str(&got), rows[i].got);
+	}
+}
+END
+
+/* Shapes that stackcollapse-perf.pl of FlameGraph 41fee1f, inferno 0.12,
+ * speedscope 1.25 or Firefox Profiler read. */
+TEST(perf_script_is_read_in_all_its_shapes)
+{
+	static const struct {
+		const char *text, *got;
+	} rows[] = {
+		/* -F comm,pid,event,ip,sym */
+		{"d  1 cpu-clock: \n" HOT "d  1 cpu-clock: \n" COLD,
+	         "perf 2 count\nmain;cold 1\nmain;hot 1\n"},
+		/* old versions do not indent frames */
+		{"d 1 cycles:\n401136 hot (/d)\n401180 main (/d)\n\n",
+	         "perf 1 count\nmain;hot 1\n"},
+		/* without call chains */
+		{"            d  1  1.0: 1000 cycles: 401136 hot+0x6 (/d)\n"
+	         "           dd  1  1.1: 3000 cycles: 401150 cold+0x6 (/d)\n",
+	         "perf 4000 cycles\ncold 3000\nhot 1000\n"},
+		{"    d  1 cycles:   401136 hot+0x6 (/d)\n"
+	         "    d  1 cycles:   401150 cold+0x6 (/d)\n",
+	         "perf 2 count\ncold 1\nhot 1\n"},
+		/* --show-task-events */
+		{"d 1 0.9: PERF_RECORD_COMM exec: d:1/1\n"
+	         "d 1 1.0: 5 cycles: \n" HOT,
+	         "perf 5 cycles\nmain;hot 5\n"
+	         "skipped 1 line, line 1: d 1 0.9: PERF_RECORD_COMM exec: "
+	         "d:1/1\n"},
+		/* simpleperf's report_sample.py */
+		{"Gecko\t25122 [007] 1.5:\t\t1000000 task-clock:u:\n"
+	         "\t\t7f10 \thot (/system/lib64/a.so)\n\n",
+	         "perf 1000000 nanoseconds\nhot 1\n"},
+		/* -F +misc; the event without its colon */
+		{"d 1/2 [003] U 1.5: 33 cycles:uppp\n" HOT,
+	         "perf 33 cycles\nmain;hot 33\n"},
+		/* an empty line before the frames */
+		{"d 1 1.0: 5 cycles: \n\n" HOT "d 1 1.1: 6 cycles: \n\n",
+	         "perf 11 cycles\nall 6\nmain;hot 5\n"},
+		/* text of a tracepoint */
+		{"d 0 [000] 12.3: sched:sched_switch: prev_comm=d ==> "
+	         "next_comm=x (3)\n" HOT,
+	         "perf 1 count\nmain;hot 1\n"},
+		/* standard error of perf */
+		{"Warning:\n1 out of order events recorded.\n"
+	         "d 1 1.0: 5 cycles: \n" HOT,
+	         "perf 5 cycles\nmain;hot 5\n"
+	         "skipped 2 lines, first: line 1: Warning:\n"},
+		/* perf-map-agent with unfoldall */
+		{"java 1 1.0: 5 cycles: \n"
+	         "\t7f00 LA;::outer->LB;::inner (/tmp/perf-1.map)\n"
+	         "\t401180 S::operator-> (/d)\n\n",
+	         "perf 5 cycles\nS::operator->;LA:::outer;LB:::inner 5\n"},
+		/* parentheses in paths */
+		{"d 1 1.0: 5 cycles: \n"
+	         "\t1 f(int) (/srv/dir with (paren)/x)\n"
+	         "\t2 g() (/srv/a(b/x)\n"
+	         "\t3 [unknown] (/memfd:pool (deleted))\n"
+	         "\t4 h (x (deleted))\n\n",
+	         "perf 5 cycles\nh;memfd:pool (deleted)+0x3;g();f(int) 5\n"},
+	};
+	CLEANUP_BUF struct buf got = BUF_INIT(BUF_MAX_SMALL);
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		ck_assert_int_eq(text_as("cpu", rows[i].text, &got), 0);
+		ck_assert_str_eq(buf_str(&got), rows[i].got);
+	}
+}
+END
+
+TEST(source_lines_of_perf_script_belong_to_the_frame_above_them)
+{
+	static const char text[] = "d 1 1.0: 5 cycles: \n"
+				   "\t408ebb hot+0x8b (/d)\n"
+				   "  hot.h:300 (discriminator 3)\n"
+				   "\t4069f5 main+0x935 (/d)\n"
+				   "  ??:0\n"
+				   "\t7f00 start+0xd5 (/libc-2.33.so)\n"
+				   "  libc-2.33.so[27b25]\n\n";
+	const struct import_ask ask = {
+		.type = "cpu",
+		.content_type = "",
+		.limits = limits,
+	};
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_PROFILE struct profile *p = NULL;
+	const struct input *format;
+
+	ck_assert_int_eq(
+		profile_import(text, strlen(text), &ask, &p, &format, &why), 0);
+	ck_assert_str_eq(buf_str(&why), "");
+	ck_assert_uint_eq(p->nlines, 3);
+	ck_assert_int_eq(p->lines[0].line, 300);
+	ck_assert_str_eq(strings_get(p->strings, p->functions[0].file, NULL),
+	                 "hot.h");
+	ck_assert_int_eq(p->lines[1].line, 0);
+}
+END
+
+TEST(texts_that_only_resemble_perf_script_are_not_taken_for_it)
+{
+	static const char *const rows[] = {
+		"host 12 error:\nnothing\n",
+		"goroutine 1 [running]:\nx\n",
+		"Name: 5\nhost 12 foo: bar\n",
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		ck_assert(!input_find("perf")->looks(rows[i], strlen(rows[i])));
+}
+END
+
+TEST(marks_of_stackcollapse_perf_are_part_of_no_name)
+{
+	CLEANUP_BUF struct buf got = BUF_INIT(BUF_MAX_SMALL);
+
+	ck_assert_int_eq(text_as("cpu",
+	                         "a;b_[j];c_[i];read_[k] 3\na;b_[x];_[k] 1\n",
+	                         &got),
+	                 0);
+	ck_assert_str_eq(buf_str(&got),
+	                 "folded 4 count\na;b;c;read 3\na;b_[x];_[k] 1\n");
+}
+END
+
 TEST(perf_script_keeps_the_threads_names)
 {
 	CLEANUP_BUF struct buf in = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_PROFILE struct profile *p = NULL;
 	const struct import_ask ask = {
-		"cpu", "text/plain; charset=utf-8", 0, false, false, limits};
+		.type = "cpu",
+		.content_type = "text/plain; charset=utf-8",
+		.limits = limits,
+	};
 	const struct input *format;
 
 	load(DATA "perf", &in);
@@ -541,7 +790,11 @@ TEST(perf_script_lasts_from_its_first_sample_to_its_last)
 		{"0.000000", "99999999.000000", 99999999000000000},
 		{"0.000000", "100000000.000000", 0}, /* of three years */
 	};
-	const struct import_ask ask = {"cpu", "", 0, false, false, limits};
+	const struct import_ask ask = {
+		.type = "cpu",
+		.content_type = "",
+		.limits = limits,
+	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		CLEANUP_BUF struct buf in = BUF_INIT(BUF_MAX_SMALL);
@@ -807,7 +1060,11 @@ END
 
 TEST(a_bomb_of_text_is_refused_by_its_size_and_by_its_ratio)
 {
-	struct import_ask ask = {"cpu", "", 0, false, false, limits};
+	struct import_ask ask = {
+		.type = "cpu",
+		.content_type = "",
+		.limits = limits,
+	};
 	CLEANUP_PROFILE struct profile *p = NULL;
 	const struct input *format;
 	CLEANUP_BUF struct buf text = BUF_INIT(32 << 20);
@@ -908,6 +1165,13 @@ SUITE("import", folded_of_cpu_are_samples_and_time_where_the_rate_is_known,
       fractions_of_speedscope_weights_keep_their_proportions,
       perf_script_is_read_with_its_periods_and_modules,
       lines_that_perf_script_does_not_write_are_skipped_and_counted,
+      samples_of_perf_script_weigh_their_period,
+      cycles_are_cpu_time_where_the_rate_is_known,
+      one_event_of_perf_script_is_kept_and_the_others_are_named,
+      perf_script_is_read_in_all_its_shapes,
+      source_lines_of_perf_script_belong_to_the_frame_above_them,
+      texts_that_only_resemble_perf_script_are_not_taken_for_it,
+      marks_of_stackcollapse_perf_are_part_of_no_name,
       perf_script_keeps_the_threads_names,
       perf_script_lasts_from_its_first_sample_to_its_last,
       speedscope_is_read_wherever_its_parts_stand,

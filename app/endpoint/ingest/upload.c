@@ -42,6 +42,7 @@ session_post(struct call *c)
 	struct import_ask ask = {
 		.type = param_text(c, P_CreateSession_type),
 		.content_type = c->req->content_type,
+		.event = param_text(c, P_CreateSession_event),
 		.rate = (double)param_int(c, P_CreateSession_sampleRate),
 		.limits = taken_limits(c->env->conf),
 	};

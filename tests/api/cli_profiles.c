@@ -206,8 +206,12 @@ END
 TEST(goroutines_are_grouped_and_their_growth_is_told)
 {
 	static const struct shown rows[] = {
-		{"upload svc a.txt --type goroutine", 0, "a.txt: sess-*\n"},
-		{"upload svc b.txt --type goroutine", 0, "b.txt: sess-*\n"},
+		{"upload svc a.txt --type goroutine", 0,
+	         "note: fewer than 100 samples: shares are rough\na.txt: "
+	         "sess-*\n"},
+		{"upload svc b.txt --type goroutine", 0,
+	         "note: fewer than 100 samples: shares are rough\nb.txt: "
+	         "sess-*\n"},
 		{"analysis svc", 0,
 	         "svc is sess-*: goroutine of svc, *Z\n"
 	         "note: fewer than 100 samples: shares are rough\n"

@@ -104,14 +104,17 @@ map_file(const char *dir, struct counters *c)
 {
 	char path[256];
 	void *p;
+	int rc;
 
 	snprintf(path, sizeof(path), "%s/pool-%016llx", dir,
 	         (unsigned long long)layout_hash());
 	c->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0660);
 	if (c->fd < 0)
 		return -errno;
-	if (ftruncate(c->fd, sizeof(struct shared)))
-		return -errno;
+	/* A page without room on the disk would end this process by SIGBUS. */
+	rc = -posix_fallocate(c->fd, 0, sizeof(struct shared));
+	if (rc)
+		return rc;
 	p = mmap(NULL, sizeof(struct shared), PROT_READ | PROT_WRITE,
 	         MAP_SHARED, c->fd, 0);
 	if (p == MAP_FAILED)

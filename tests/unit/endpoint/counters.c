@@ -2,7 +2,9 @@
 #include "lib/store.h"
 #include "lib/test.h"
 
+#include <glob.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const int64_t bounds[] = COUNTERS_BOUNDS;
@@ -42,4 +44,26 @@ TEST(a_request_is_counted_up_to_the_bound_that_it_does_not_exceed)
 }
 END
 
-SUITE("counters", a_request_is_counted_up_to_the_bound_that_it_does_not_exceed)
+/* A page without room ends the process that writes to it: mmap(2), SIGBUS. */
+TEST(the_page_of_a_pool_has_its_room_on_the_disk)
+{
+	char dir[] = "/tmp/stoker-test.XXXXXX", path[128];
+	struct counters *c;
+	struct stat st;
+	glob_t names;
+
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	ck_assert_int_eq(counters_open(dir, 2, 1, &c), 0);
+	snprintf(path, sizeof(path), "%s/pool-*", dir);
+	ck_assert_int_eq(glob(path, 0, NULL, &names), 0);
+	ck_assert_int_eq(stat(names.gl_pathv[0], &st), 0);
+	ck_assert_int_gt(st.st_size, 0);
+	ck_assert_int_ge(st.st_blocks * 512, st.st_size);
+	globfree(&names);
+	counters_close(c);
+	test_remove(dir);
+}
+END
+
+SUITE("counters", a_request_is_counted_up_to_the_bound_that_it_does_not_exceed,
+      the_page_of_a_pool_has_its_room_on_the_disk)

@@ -133,6 +133,36 @@ next_to_nothing() {
     END { print missed, kept; exit !(kept >= 30 && missed <= 0.05 * kept) }' "$tmp/$1.txt"
 }
 
+# Functions that run on a stack which begins on top of another one's.
+greenlets() { # python
+  local root=$B/packages/greenlet
+  if ! B=$B conf/packages/unpack bookworm "$root" python3-greenlet; then
+    echo "skip greenlets: python3-greenlet can't be had"
+    return
+  fi
+  cat >"$tmp/greenlets.py" <<'P'
+import greenlet
+def busy(n):
+    total = 0
+    for i in range(n): total += i
+    return total
+def serve():
+    while True:
+        busy(20000)
+        main.switch()
+main = greenlet.getcurrent()
+both = [greenlet.greenlet(serve), greenlet.greenlet(serve)]
+print("ready", flush=True)
+while True:
+    for one in both: one.switch()
+P
+  target greenlets env PYTHONPATH="$root/usr/lib/python3/dist-packages" "$1" -B "$tmp/greenlets.py"
+  check greenlets.are_captured once greenlets "$pid" --seconds 1 --rate 199
+  check greenlets.functions_have_names under greenlets 'PyEval_EvalFrameDefault;.*;serve;busy[; ]' 20
+  check greenlets.next_to_nothing_is_missed next_to_nothing greenlets
+  kill -KILL "$pid"
+}
+
 # The interpreter of another suite, which does not run on this C library: the
 # suite's own is unpacked beside it.
 newer() { # suite, version: $interpreter
@@ -207,6 +237,7 @@ if [ -x /usr/bin/python3.11 ]; then
   check python3.11.stacks_are_whole complete python3.11
   waits waits3.11 /usr/bin/python3.11 -B
   events events3.11 /usr/bin/python3.11 -B
+  greenlets /usr/bin/python3.11
 else
   echo "skip python3.11: not here"
 fi

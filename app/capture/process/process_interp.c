@@ -7,6 +7,8 @@
 
 #include "base/clock.h"
 
+#include <string.h>
+
 #define LIST_NS ((uint64_t)NS_PER_S / 20) /* between two lists of threads */
 
 /* The interpreter that a process runs. */
@@ -192,6 +194,21 @@ is_eval(const struct process *proc, const uint64_t *pcs, size_t i)
 	return ip && at >= ip->image->eval_start && at < ip->image->eval_end;
 }
 
+/* True when a greenlet runs, as with gevent: it begins on top of the stack of
+ * whoever started it, whose calls are not among its frames. */
+static bool
+is_in_greenlet(const struct process *proc, const uint64_t *pcs, size_t n)
+{
+	for (size_t i = 1; i < n; i++) {
+		const struct map *m = maps_find(&proc->maps, pcs[i] - 1);
+
+		if (m &&
+		    strstr(proc->modules->rows[m->module]->path, "greenlet"))
+			return true;
+	}
+	return false;
+}
+
 /* True when there is a run for each call of the interpreter; the innermost call
  * has none yet when it has just begun. */
 static bool
@@ -203,6 +220,8 @@ runs_fit(const struct process *proc, const uint64_t *pcs, size_t n,
 
 	for (size_t i = 0; i < n; i++)
 		calls += is_eval(proc, pcs, i);
+	if (calls > runs->n && is_in_greenlet(proc, pcs, n))
+		return true;
 	if (calls == runs->n + 1 && is_eval(proc, pcs, 0)) {
 		runs->skip = true;
 		return true;

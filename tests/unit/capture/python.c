@@ -194,8 +194,9 @@ END
 
 /* --- among native frames -------------------------------------------------- */
 
-#define EVAL  (BASE + 0x7000) /* within the function that interprets */
-#define OTHER (BASE + 0x7800) /* within another one */
+#define EVAL     (BASE + 0x7000) /* within the function that interprets */
+#define OTHER    (BASE + 0x7800) /* within another one */
+#define GREENLET UINT64_C(0x7e0000000100)
 
 /* Native frames, innermost first, and one run of Python functions: what becomes
  * of both. */
@@ -229,6 +230,13 @@ static const struct {
          INTERP_ROOT,
          INTERP_MERGED,
          true},
+	{"a greenlet on top of a call that is not its own",
+         {EVAL, GREENLET, EVAL},
+         3,
+         1,
+         INTERP_ROOT,
+         INTERP_MERGED,
+         false},
 	{"more runs than there was room for",
          {OTHER, EVAL, EVAL},
          3,
@@ -270,10 +278,13 @@ TEST(functions_take_the_place_of_the_calls_that_run_them_or_are_missed)
 {
 	CLEANUP_FREE struct proc_stack *out = calloc(1, sizeof(*out));
 	CLEANUP_FREE struct modules *modules = calloc(1, sizeof(*modules));
-	struct module interprets = {.interp = &m.image_of};
+	char paths[][16] = {"/bin/python", "/_greenlet.so"};
+	struct module interprets = {.path = paths[0], .interp = &m.image_of};
+	struct module switches = {.path = paths[1]};
 	struct process proc = {.pid = 1, .modules = modules};
 	const struct map row = {BASE, BASE + sizeof(m.bytes), BASE,
 	                        MODULE_FIRST};
+	const struct map other = {GREENLET - 16, GREENLET, 0, MODULE_FIRST + 1};
 	struct interp_runs runs;
 	CODES();
 
@@ -283,7 +294,9 @@ TEST(functions_take_the_place_of_the_calls_that_run_them_or_are_missed)
 	modules->host = &m.host;
 	modules->codes = c;
 	modules->rows[MODULE_FIRST] = &interprets;
+	modules->rows[MODULE_FIRST + 1] = &switches;
 	ck_assert_int_eq(maps_add(&proc.maps, &row), 0);
+	ck_assert_int_eq(maps_add(&proc.maps, &other), 0);
 	for (size_t i = 0; i < ARRAY_LEN(mixed); i++) {
 		struct interp_stack s = stack_at(first_instruction(11) + 2);
 		bool has;

@@ -84,27 +84,62 @@ option_row(size_t i)
 	};
 }
 
-/* Returns a text with the types of profiles in place of {types}. */
 static const char *
-with_types(const char *doc)
+type_name(size_t i)
 {
-	static const char word[] = "{types}";
-	static char text[DOC_MAX];
-	const char *at = strstr(doc, word);
-	CLEANUP_BUF struct buf out = BUF_INIT(sizeof(text) - 1);
+	return i < profile_ntypes ? profile_types[i].name : NULL;
+}
 
-	if (!at)
-		return doc;
-	buf_add(&out, doc, (size_t)(at - doc));
-	for (size_t i = 0; i < profile_ntypes; i++)
-		buf_addf(&out, "%s%s",
-		         !i                        ? ""
-		         : i + 1 == profile_ntypes ? " or "
-		                                   : ", ",
-		         profile_types[i].name);
-	buf_puts(&out, at + strlen(word));
-	strcpy(text, buf_str(&out));
-	return text;
+static const char *
+allow_name(size_t i)
+{
+	static const char *const names[] = {
+#define ALLOW(id, key, doc) key,
+#include "allow.def"
+#undef ALLOW
+	};
+
+	return i < ARRAY_LEN(names) ? names[i] : NULL;
+}
+
+/* Appends "a, b or c". */
+static void
+put_names(struct buf *out, const char *(*name)(size_t i))
+{
+	for (size_t i = 0; name(i); i++)
+		buf_addf(out, "%s%s",
+		         !i            ? ""
+		         : name(i + 1) ? ", "
+		                       : " or ",
+		         name(i));
+}
+
+/* Returns a text with the names of its {types} or {allowed} keys. */
+static const char *
+with_names(const char *doc)
+{
+	static const struct {
+		const char *word;
+		const char *(*name)(size_t i);
+	} lists[] = {
+		{"{types}", type_name},
+		{"{allowed}", allow_name},
+	};
+	static char text[DOC_MAX];
+
+	for (size_t l = 0; l < ARRAY_LEN(lists); l++) {
+		const char *at = strstr(doc, lists[l].word);
+		CLEANUP_BUF struct buf out = BUF_INIT(sizeof(text) - 1);
+
+		if (!at)
+			continue;
+		buf_add(&out, doc, (size_t)(at - doc));
+		put_names(&out, lists[l].name);
+		buf_puts(&out, at + strlen(lists[l].word));
+		strcpy(text, buf_str(&out));
+		return text;
+	}
+	return doc;
 }
 
 const char *
@@ -116,7 +151,7 @@ option_doc(size_t i, const char *command)
 		if (!strcmp(meanings[m].field, rows[i].field) &&
 		    !strcmp(meanings[m].command, command))
 			doc = meanings[m].doc;
-	return with_types(doc);
+	return with_names(doc);
 }
 
 /* Finds the row of "--name" or "--name=value"; *value is the text after '='. */

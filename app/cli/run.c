@@ -166,11 +166,17 @@ is_captured(const json_t *result)
 	       strcmp(json_member(result, "phase"), "capturing") != 0;
 }
 
-/* A gauge is read at once. */
+/* A memory profile may be, too: that depends on the program. */
+static bool
+is_taken_at_once(const char *type)
+{
+	return !strcmp(type, "goroutine");
+}
+
 static double
 seconds_asked(const struct cli *c)
 {
-	if (type_is_gauge(type_asked(c)))
+	if (is_taken_at_once(type_asked(c)))
 		return 0;
 	return c->opt.seconds < 0 ? ASKED_S : (double)c->opt.seconds;
 }
@@ -178,7 +184,7 @@ seconds_asked(const struct cli *c)
 static void
 warn_of_seconds(const struct cli *c)
 {
-	if (c->opt.seconds >= 0 && type_is_gauge(type_asked(c)))
+	if (c->opt.seconds >= 0 && is_taken_at_once(type_asked(c)))
 		fprintf(stderr,
 		        "stoker: warning: --seconds does nothing here: a %s "
 		        "profile is taken at once\n",

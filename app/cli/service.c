@@ -27,6 +27,16 @@ set_text(json_t *object, const char *key, const char *value)
 	return value ? json_object_set_new(object, key, json_string(value)) : 0;
 }
 
+/* A name without a suffix is that of a service unit, as for systemctl. */
+static int
+set_unit(json_t *match, const char *unit)
+{
+	if (!unit || strchr(unit, '.'))
+		return set_text(match, "unit", unit);
+	return json_object_set_new(match, "unit",
+	                           json_sprintf("%s.service", unit));
+}
+
 /* Makes {"exe": …} from the option that selects processes; there may be only
  * one. */
 static int
@@ -35,7 +45,7 @@ match_of(const struct options *o, json_t **out)
 	CLEANUP_JSON json_t *match = json_object();
 
 	if (set_text(match, "exe", o->exe) ||
-	    set_text(match, "unit", o->unit) ||
+	    set_unit(match, o->unit) ||
 	    set_text(match, "pidFile", o->pid_file) ||
 	    set_text(match, "cmdline", o->cmdline))
 		return failed("an option is not UTF-8");
@@ -46,18 +56,38 @@ match_of(const struct options *o, json_t **out)
 	return LEAVE_OK;
 }
 
+/* Makes {"javaPerfMap": true, …} of keys between commas. */
 static int
-service_of(const struct cli *c, json_t **out)
+set_allow(json_t *service, const char *keys)
 {
-	CLEANUP_JSON json_t *service = json_object();
+	json_t *allow = json_object();
+
+	json_object_set_new(service, "allow", allow);
+	if (!strcmp(keys, "none"))
+		return LEAVE_OK;
+	while (*keys) {
+		size_t n = strcspn(keys, ",");
+
+		if (!n || json_object_setn_new(allow, keys, n, json_true()))
+			return usage_error("--allow takes names between "
+			                   "commas, or none");
+		keys += n + (keys[n] == ',');
+	}
+	return LEAVE_OK;
+}
+
+/* Sets the members of a service that options name. */
+static int
+service_options(const struct options *o, json_t *service)
+{
 	CLEANUP_JSON json_t *match = NULL;
-	const struct options *o = &c->opt;
 	int rc = match_of(o, &match);
 
+	if (!rc && o->allow)
+		rc = set_allow(service, o->allow);
 	if (rc)
 		return rc;
-	if (set_text(service, "name", c->operands[0]) ||
-	    set_text(service, "kind", o->kind) ||
+	if (set_text(service, "kind", o->kind) ||
 	    set_text(service, "host", o->host) ||
 	    set_text(service, "pprofUrl", o->pprof_url) ||
 	    set_text(service, "source", o->source) ||
@@ -65,10 +95,7 @@ service_of(const struct cli *c, json_t **out)
 		return failed("an option is not UTF-8");
 	if (json_object_size(match))
 		json_object_set(service, "match", match);
-	rc = labels_set(service, &o->label);
-	if (!rc)
-		*out = TAKE(service);
-	return rc;
+	return labels_set(service, &o->label);
 }
 
 /* --- show ----------------------------------------------------------------- */
@@ -246,9 +273,11 @@ int
 cmd_service_add(struct cli *c)
 {
 	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
-	CLEANUP_JSON json_t *service = NULL;
-	int rc = service_of(c, &service);
+	CLEANUP_JSON json_t *service = json_object();
+	int rc = service_options(&c->opt, service);
 
+	if (!rc && set_text(service, "name", c->operands[0]))
+		rc = failed("an option is not UTF-8");
 	if (!rc)
 		rc = ask(c, "POST", SERVICES, service, &r);
 	if (rc || c->opt.json)
@@ -388,9 +417,44 @@ cmd_service_remove(struct cli *c)
 	return print_done(c, name, c->opt.json ? "removed" : buf_str(&at));
 }
 
+/* --- set ------------------------------------------------------------------ */
+
+/* Leaves what a PUT takes of a service: its path has the name. */
+static void
+keep_settings(json_t *service)
+{
+	static const char *const others[] = {"name", "createdAt", "updatedAt",
+	                                     "unsupported"};
+
+	for (size_t i = 0; i < ARRAY_LEN(others); i++)
+		json_object_del(service, others[i]);
+}
+
+int
+cmd_service_set(struct cli *c)
+{
+	CLEANUP_REPLY struct http_reply old = REPLY_INIT;
+	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
+	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
+	const char *name = c->operands[0];
+	int rc;
+
+	service_path(&path, name);
+	rc = ask(c, "GET", buf_str(&path), NULL, &old);
+	if (!rc)
+		rc = service_options(&c->opt, old.json);
+	if (rc)
+		return rc;
+	keep_settings(old.json);
+	rc = ask(c, "PUT", buf_str(&path), old.json, &r);
+	if (rc || c->opt.json)
+		return rc ? rc : print_json(r.json);
+	warn_of_match(r.json);
+	return print_done(c, name, "changed");
+}
+
 /* --- apply ---------------------------------------------------------------- */
 
-/* A PUT has the name in its path, not in its body. */
 static int
 replace(struct cli *c, const char *name, const json_t *service,
         struct http_reply *out)
@@ -399,7 +463,7 @@ replace(struct cli *c, const char *name, const json_t *service,
 	CLEANUP_JSON json_t *body = json_copy((json_t *)service);
 
 	service_path(&path, name);
-	json_object_del(body, "name");
+	keep_settings(body);
 	return ask_maybe(c, "PUT", buf_str(&path), body, out);
 }
 

@@ -18,10 +18,10 @@ TEST(services_are_added_shown_replaced_and_removed)
 	         0, "web: created\n"},
 		{"service add web --exe /opt/app/web", 1,
 	         "stoker: service 'web' already exists (ServiceExists)\n"},
-		{"service add web2 --unit nginx", 64,
+		{"service add web2 --unit n/x.service", 64,
 	         "stoker: --unit takes a unit's full name, as nginx.service, "
 	         "app@1.service, or app@.service for every instance, not "
-	         "'nginx' (InvalidParameter)\n"},
+	         "'n/x.service' (InvalidParameter)\n"},
 		{"service show web", 0,
 	         "name:        web\n"
 	         "match:       exe=/opt/app/web\n"
@@ -266,8 +266,8 @@ TEST(what_was_typed_wrong_is_told)
 	         "  did you mean run?\n"
 	         "  stoker help\n"},
 		{"service", 64,
-	         "stoker: service needs one more word: add, list, show, "
-	         "remove, apply\n"
+	         "stoker: service needs one more word: add, set, list, "
+	         "show, remove, apply\n"
 	         "  stoker help service\n"},
 		{"top", 64,
 	         "stoker: top needs PROFILE\n"
@@ -358,10 +358,11 @@ TEST(commands_are_explained)
 {
 	static const struct shown rows[] = {
 		{"help service", 0,
-	         "Register services, show and remove them.\n"
+	         "Register services, change, show and remove them.\n"
 	         "\n"
 	         "  service add      Register a service, and how its "
 	         "processes are recognized.\n"
+	         "  service set      Change a service.\n"
 	         "  service list     List the services of the tenant.\n"
 	         "  service show     Show a service; with --processes, also "
 	         "its processes that\n"
@@ -372,6 +373,7 @@ TEST(commands_are_explained)
 	         "\n"
 	         "Examples:\n"
 	         "  stoker service add web --unit nginx.service\n"
+	         "  stoker service set shop --allow javaPerfMap\n"
 	         "  stoker service list\n"
 	         "  stoker service show web --processes\n"
 	         "  stoker service remove web\n"

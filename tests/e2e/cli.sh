@@ -109,7 +109,7 @@ for seconds in 0 5000 abc -1; do
   check "a_span_of_${seconds}_is_refused_with_examples" shows "^stoker: --seconds takes a time such as 10s, 2m or 1h.* not '$seconds'" stoker_cli run demo --seconds "$seconds"
   check "a_span_of_${seconds}_leaves_64" leaves 64 stoker_cli run demo --seconds "$seconds"
 done
-check an_error_repeats_what_was_typed shows "^stoker: --unit takes .* not 'nginx' " stoker_cli service add web --unit nginx
+check an_error_repeats_what_was_typed shows "^stoker: --unit takes .* not 'n/x.service' " stoker_cli service add web --unit n/x.service
 check the_help_of_the_command_is_named says 'stoker help run' stoker_cli run demo --frob
 check seconds_of_what_is_read_at_once_are_warned_of says 'warning: --seconds does nothing here' stoker_cli run demo --type goroutine --seconds 5
 check a_list_of_no_service_says_which_was_meant says 'did you mean demo?' stoker_cli sessions --service dmeo
@@ -291,6 +291,13 @@ check a_mistyped_field_is_told says "warning: unknown field 'mach'" stoker_cli s
 no_warning() { ! stoker_cli service apply "$STATE/services.json" 2>&1 | grep warning; }
 check a_file_without_mistakes_gets_no_warning no_warning
 check apply_as_json json 'map(.name) == ["one", "two"]' stoker_cli --json service apply "$STATE/services.json"
+check a_service_is_changed says 'one: changed' stoker_cli service set one --unit postgresql --allow javaPerfMap,goProfileRates --description shop
+check options_that_are_given_are_changed json '.match == {"unit": "postgresql.service"} and .allow == {"javaPerfMap": true, "goProfileRates": true}' stoker_cli --json service show one
+check another_change_is_made json '.allow == {}' stoker_cli --json service set one --allow none
+check options_that_are_not_given_stay json '.match.unit == "postgresql.service" and .description == "shop"' stoker_cli --json service show one
+check an_unknown_service_is_not_changed says '(UnknownService)' stoker_cli service set three --allow none
+unwarned() { ! stoker_cli service set one --kind auto 2>&1 | grep warning; }
+check a_change_gets_no_warning unwarned
 check a_match_is_readable says 'exe=/bin/false' stoker_cli service list
 check remove says 'two: removed' stoker_cli service remove two
 check remove_as_json json '.result == "removed"' stoker_cli --json service remove one

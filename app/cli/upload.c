@@ -50,6 +50,8 @@ cmd_upload(struct cli *c)
 	query_add(&path, "type", c->opt.type ? c->opt.type : "cpu");
 	query_number(&path, "sampleRate", c->opt.rate);
 	query_number(&path, "durationSeconds", c->opt.seconds);
+	if (c->opt.event)
+		query_add(&path, "event", c->opt.event);
 	body.p = buf_str(&file);
 	body.n = file.len;
 	rc = ask_send(c, buf_str(&path), &body, &r);

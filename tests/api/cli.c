@@ -396,6 +396,7 @@ TEST(commands_are_explained)
 		{"upload --help", 0,
 	         "usage: stoker upload SERVICE FILE \\[--type TYPE\\] "
 	         "\\[--rate HZ\\] \\[--seconds SPAN\\]\n"
+	         "                     \\[--event EVENT\\]\n"
 	         "\n"
 	         "Store a profile that was taken elsewhere. FILE is pprof, "
 	         "folded stacks, the\n"
@@ -417,6 +418,13 @@ TEST(commands_are_explained)
 	         "  --rate HZ\n"
 	         "      Samples per second, if the file counts samples and "
 	         "does not say.\n"
+	         "  --event EVENT\n"
+	         "      The event to keep of the output of perf script, such "
+	         "as cycles or\n"
+	         "      page-faults, with or without its modifiers. The "
+	         "default "
+	         "is the first in\n"
+	         "      the file.\n"
 	         "\n"
 	         "Options of every command: stoker help\n"},
 	};

@@ -16,6 +16,8 @@ for file in folded folded.gz perf speedscope.sampled foreign.pb; do
 done
 check lines_that_are_skipped_are_noted says 'note: skipped 1 line, line 15: Warning:' \
   stoker_cli upload shop - < <(cat $data/perf <(echo Warning:) $data/perf)
+check another_event_of_perf_script_is_kept says 'only the event page-faults is kept, without cpu-clock:u' \
+  stoker_cli upload shop $data/perf.events --event page-faults
 check upload_of_heap_jemalloc equal \
   "$(status_of POST "$SESSIONS?service=shop&type=memory" --data-binary @$data/heap.jemalloc)" 201
 # A profile that jemalloc itself writes when a program ends.

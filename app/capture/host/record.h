@@ -52,8 +52,10 @@ struct record {
 			size_t nchain;
 			bool no_user;  /* the user part was left out, or
 			                  there never was one */
-			bool has_user; /* regs and stack are there; a process
-			                  of 32 bits has none that we can use */
+			bool has_user; /* regs and stack are there */
+			bool is_32;    /* those of a 32-bit program, which is
+			                  not unwound: has_user is false, but
+			                  the program counter is in regs */
 			uint64_t regs[RECORD_REGS];
 			const uint8_t *stack;
 			size_t stack_len;

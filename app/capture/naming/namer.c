@@ -339,6 +339,8 @@ open_module(struct namer *n, uint32_t module)
 		read = !add_image(n, module);
 	else if (m->pid)
 		open_jit(n, m->pid, of);
+	if (m->is_32)
+		n->quality->notes |= QUALITY_NOTE_OF(BITS_32);
 	if (m->replaced)
 		n->quality->notes |= QUALITY_NOTE_OF(REPLACED);
 	if (m->pid || is_of_the_kernel(m))

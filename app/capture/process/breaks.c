@@ -75,6 +75,8 @@ why(const struct break_count *c, uint32_t module, const struct module *m)
 		return QUALITY_BREAK_SWITCHED;
 	if (module < MODULE_FIRST)
 		return QUALITY_BREAK_NOWHERE;
+	if (m->is_32)
+		return QUALITY_BREAK_BITS_32;
 	if (!m->elf)
 		return m->pid ? QUALITY_BREAK_GENERATED : QUALITY_BREAK_UNREAD;
 	if (!m->table || !unwind_table_has_frames(m->table))

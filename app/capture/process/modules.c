@@ -317,8 +317,16 @@ is_the_mapped(const struct host *host, enum host_op op, int32_t pid,
 	       (rc != -ESTALE && (op == HOST_MAPPED || same_inode(seen, elf)));
 }
 
+static bool
+is_of_32_bits(int fd)
+{
+	uint8_t class = 0;
+
+	return pread(fd, &class, 1, EI_CLASS) == 1 && class == ELFCLASS32;
+}
+
 /*
- *   Errors   -ENOEXEC not an ELF file, -ENOTSUP one that is not read
+ *   Errors   -ENOEXEC not an ELF file, -ENOTSUP a 32-bit one
  */
 static int
 open_through(const struct host *host, enum host_op op, int32_t pid,
@@ -340,7 +348,7 @@ open_through(const struct host *host, enum host_op op, int32_t pid,
 		return rc;
 	rc = elf_open_fd(fd, &elf);
 	if (rc)
-		return rc == -ENOEXEC ? -ENOTSUP : rc;
+		return rc == -ENOEXEC && is_of_32_bits(fd) ? -ENOTSUP : rc;
 	TAKE_FD(fd);
 	if (!is_the_mapped(host, op, pid, seen, elf))
 		return -ESTALE;
@@ -440,6 +448,7 @@ try_open(const struct modules *all, struct module *m, const int32_t *pids,
 	for (size_t i = 0; i < npids && i < MODULES_MAX_ANSWER; i++) {
 		int rc = open_image(all->host, pids[i], seen, &elf);
 
+		m->is_32 = rc == -ENOTSUP;
 		if (rc == -ENOEXEC) {
 			m->pid = pids[0];
 			return;

@@ -43,6 +43,7 @@ struct module {
 	int32_t pid;           /* for code made at run time: its process;
 	                          else 0 */
 	struct maps stretches; /* of such code: what is mapped without a gap */
+	bool is_32;            /* a 32-bit program or library: not read */
 	bool replaced;         /* elf is not the file at path any more */
 	uint32_t tries;
 	struct timespec changed;     /* of the file when opened */

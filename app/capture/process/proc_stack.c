@@ -365,6 +365,10 @@ process_stack(struct process *proc, const struct record *r,
 	kernel_frames(r, out);
 	if (r->sample.no_user)
 		out->end = UNWIND_ROOT;
+	if (r->sample.is_32) {
+		user_frame(proc, r->sample.regs[EVENT_PC], out);
+		out->last_module = out->places[out->n - 1].module;
+	}
 	if (!r->sample.has_user)
 		return;
 	if (!proc->unwinder)

@@ -105,6 +105,7 @@ parse_regs(struct bytes *b, struct record *out)
 	if (!take(b, &abi, sizeof(abi)))
 		return false;
 	out->sample.has_user = abi == PERF_SAMPLE_REGS_ABI_64;
+	out->sample.is_32 = abi == PERF_SAMPLE_REGS_ABI_32;
 	out->sample.no_user = abi == PERF_SAMPLE_REGS_ABI_NONE;
 	if (abi == PERF_SAMPLE_REGS_ABI_NONE)
 		return true;

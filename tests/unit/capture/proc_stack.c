@@ -348,6 +348,27 @@ TEST(a_copy_of_full_size_is_read_on_whatever_came_of_the_last)
 }
 END
 
+static NOINLINE void
+have_32_bits(void)
+{
+	struct record r = {.kind = RECORD_SAMPLE};
+
+	r.sample.is_32 = true;
+	r.sample.regs[PERF_REG_X86_IP] = (uintptr_t)have_32_bits;
+	process_stack(&the.proc, &r, &the.stack);
+	ck_assert_uint_eq(the.stack.n, 1);
+	ck_assert_uint_eq(
+		the.stack.places[0].module,
+		process_place(&the.proc, (uintptr_t)have_32_bits).module);
+	ck_assert_uint_eq(the.stack.last_module, the.stack.places[0].module);
+}
+
+TEST(a_sample_of_32_bits_is_a_leaf_of_its_module)
+{
+	prove(have_32_bits);
+}
+END
+
 TEST(the_stack_that_a_handler_has_left_is_read_once_in_a_drain)
 {
 	prove(interrupt);
@@ -360,4 +381,5 @@ SUITE("proc_stack",
       an_end_that_cannot_be_read_on_is_left_alone_for_a_second,
       a_read_that_came_too_late_does_not_keep_later_ones_from_being_made,
       a_copy_of_full_size_is_read_on_whatever_came_of_the_last,
+      a_sample_of_32_bits_is_a_leaf_of_its_module,
       the_stack_that_a_handler_has_left_is_read_once_in_a_drain)

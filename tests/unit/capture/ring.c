@@ -146,6 +146,7 @@ TEST(a_thread_without_a_user_part_is_told_from_one_of_32_bits)
 	raw.abi = PERF_SAMPLE_REGS_ABI_32;
 	ck_assert_int_eq(record_parse(&raw, sizeof(raw), false, &r), 0);
 	ck_assert(!r.sample.no_user && !r.sample.has_user);
+	ck_assert(r.sample.is_32);
 }
 END
 

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define SETTLED_MS 2000 /* after a change */
@@ -209,27 +210,30 @@ is_known(struct store *s, const char *tenants, const char *tenant,
 	return k->is;
 }
 
-static bool
-is_same(const struct process *a, const struct process *b)
+/* Compares processes by tenant, service and ordinal. */
+static int
+compare(const void *a, const void *b)
 {
-	return a->ordinal == b->ordinal && !strcmp(a->service, b->service) &&
-	       !strcmp(a->tenant, b->tenant);
+	const struct process *x = a, *y = b;
+	int rc = strcmp(x->tenant, y->tenant) ?: strcmp(x->service, y->service);
+
+	return rc ? rc : (x->ordinal > y->ordinal) - (x->ordinal < y->ordinal);
 }
 
+/* Sorts now, and removes rows of the tenants that are not in it. */
 static int
-remove_gone(struct store *s, const char *host, const struct process_list *now)
+remove_gone(struct store *s, const char *host, const char *tenants,
+            struct process_list *now)
 {
 	CLEANUP_PROCESSES struct process_list was = {0};
-	int rc = process_list_host(s, host, &was);
+	int rc = process_list_tenants(s, host, tenants, &was);
 
-	for (size_t i = 0; i < was.n && !rc; i++) {
-		size_t k = 0;
-
-		while (k < now->n && !is_same(&was.items[i], &now->items[k]))
-			k++;
-		if (k == now->n)
+	if (now->n)
+		qsort(now->items, now->n, sizeof(*now->items), compare);
+	for (size_t i = 0; i < was.n && !rc; i++)
+		if (!now->n || !bsearch(&was.items[i], now->items, now->n,
+		                        sizeof(*now->items), compare))
 			rc = process_remove(s, &was.items[i]);
-	}
 	return rc;
 }
 
@@ -255,7 +259,8 @@ put_trees(struct store *s, const char *host, const char *tenants,
           const struct process_tree_list *trees)
 {
 	struct known known = {0};
-	int rc = process_tree_forget(s, host);
+	int rc = db_run(s->db, SQL_PROCESS_TREE_REMOVE_TENANTS,
+	                ARGS(V(host), V(tenants)));
 
 	for (size_t i = 0; i < trees->n && rc >= 0; i++) {
 		const struct process_tree *t = &trees->items[i];
@@ -269,16 +274,16 @@ put_trees(struct store *s, const char *host, const char *tenants,
 
 int
 agent_processes_put(struct store *s, const char *host, const char *tenants,
-                    const struct process_list *now,
+                    struct process_list *now,
                     const struct process_tree_list *trees)
 {
 	int rc = store_begin(s);
 
 	if (rc)
 		return rc;
-	rc = remove_gone(s, host, now) ?: put_processes(s, tenants, now)
-	                                          ?: put_trees(s, host, tenants,
-	                                                       trees);
+	rc = remove_gone(s, host, tenants, now)
+	             ?: put_processes(s, tenants, now)
+	             ?: put_trees(s, host, tenants, trees);
 	return store_end(s, rc);
 }
 

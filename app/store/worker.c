@@ -121,7 +121,47 @@ worker_heartbeat(struct store *s, const struct worker *w, int64_t lease_ms)
 	                    V(w->waiting_bytes), V(w->waiting_results),
 	                    V(w->waiting_since_ms)));
 
+	return n < 0 ? n : n ? 0 : -EEXIST;
+}
+
+int
+worker_tenants(struct store *s, const char *host, char **out)
+{
+	CLEANUP_ROWS struct db_rows rows = {0};
+	int rc = db_query(s->db, SQL_WORKER_TENANTS, ARGS(V(host)), &rows)
+	                 ?: db_next(&rows);
+
+	if (rc <= 0)
+		return rc ? rc : -ENOENT;
+	*out = strdup(db_col_text(&rows, 0));
+	return *out ? 0 : -ENOMEM;
+}
+
+static int
+forget(struct store *s, const char *host)
+{
+	int n = db_run(s->db, SQL_WORKER_FORGET, ARGS(V(host)));
+
+	if (n <= 0)
+		return n ? n : -ENOENT;
+	n = db_run(s->db, SQL_PROCESS_REMOVE_HOST, ARGS(V(host)));
+	if (n >= 0)
+		n = db_run(s->db, SQL_PROCESS_TREE_REMOVE_HOST, ARGS(V(host)));
 	return n < 0 ? n : 0;
+}
+
+int
+worker_forget(struct store *s, const char *host)
+{
+	int rc = store_begin(s);
+
+	return rc ? rc : store_end(s, forget(s, host));
+}
+
+int
+worker_prune(struct store *s, int64_t max_age_ms)
+{
+	return db_run(s->db, SQL_WORKER_PRUNE, ARGS(V(max_age_ms)));
 }
 
 /* Reads the columns of a single row, all integers; -ENOENT without a row. */
@@ -195,6 +235,14 @@ process_list_host(struct store *s, const char *host, struct process_list *out)
 {
 	return ROW_LIST(s->db, &process_type, out, SQL_PROCESS_LIST_HOST,
 	                ARGS(V(host)));
+}
+
+int
+process_list_tenants(struct store *s, const char *host, const char *tenants,
+                     struct process_list *out)
+{
+	return ROW_LIST(s->db, &process_type, out, SQL_PROCESS_LIST_TENANTS,
+	                ARGS(V(host), V(tenants)));
 }
 
 int

@@ -67,11 +67,11 @@ agent_generation(struct store *s, const char *tenant, const char *host,
                  char out[static AGENT_GENERATION]);
 /* Counts the workers that are alive, up to most. */
 MUST_CHECK int agent_alive(struct store *s, int64_t most, int64_t *out);
-/* Replaces the processes that a host sees. Leaves out processes of unknown
- * services and of tenants that are not listed. */
+/* Replaces the processes of some tenants that a host sees. Leaves out processes
+ * of unknown services and of other tenants; sorts now. */
 MUST_CHECK int
 agent_processes_put(struct store *s, const char *host, const char *tenants,
-                    const struct process_list *now,
+                    struct process_list *now,
                     const struct process_tree_list *trees);
 
 /* --- a host's side -------------------------------------------------------- */

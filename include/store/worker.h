@@ -119,9 +119,20 @@ process_tree_list(struct store *s, const char *tenant, const char *service,
 
 /* --- the worker's side --------------------------------------------------- */
 
-/* Records that this worker starts or, with the same pid, is still alive. */
+/* Records that this worker starts or, with the same pid, is still alive.
+ *   Errors   -EEXIST when w has tenants, and a worker that shares this store
+ *            has the name */
 MUST_CHECK int
 worker_heartbeat(struct store *s, const struct worker *w, int64_t lease_ms);
+/* Returns the tenants that a host's worker serves, "*" for all of them; *out is
+ * the caller's. -ENOENT when there is no such worker. */
+MUST_CHECK int worker_tenants(struct store *s, const char *host, char **out);
+/* Frees the name of a worker, which another host may then take. -ENOENT when
+ * there is no such worker, or it is alive. */
+MUST_CHECK int worker_forget(struct store *s, const char *host);
+/* Removes hosts of a fleet that have been silent for this long. Returns their
+ * number. */
+MUST_CHECK int worker_prune(struct store *s, int64_t max_age_ms);
 /* Records that the worker stops: its host is no longer alive, and its processes
  * are removed. */
 MUST_CHECK int worker_stop(struct store *s, const char *host);
@@ -130,6 +141,10 @@ MUST_CHECK int worker_looked(struct store *s, const char *host, int64_t at_ms);
 /* Lists all rows of a host, by tenant, service and ordinal. */
 MUST_CHECK int
 process_list_host(struct store *s, const char *host, struct process_list *out);
+/* Lists those that belong to some tenants, words separated by spaces. */
+MUST_CHECK int
+process_list_tenants(struct store *s, const char *host, const char *tenants,
+                     struct process_list *out);
 /* List a host's rows of services that are the centre's (agent.h). */
 MUST_CHECK int
 agent_processes(struct store *s, const char *host, struct process_list *out);

@@ -1,6 +1,8 @@
 -- Columns of struct worker, struct process and struct process_tree, in their
 -- order.
 
+-- A worker that shares this store serves all tenants, '*'; no host of a fleet
+-- takes its row.
 -- name: worker_put
 INSERT INTO worker (host, boot_id, version, pid, capabilities,
                     started_ms, heartbeat_ms, alive_until_ms, tenants, told_ms,
@@ -20,7 +22,8 @@ ON CONFLICT (host) DO UPDATE SET
   waiting_windows = excluded.waiting_windows,
   waiting_bytes = excluded.waiting_bytes,
   waiting_results = excluded.waiting_results,
-  waiting_since_ms = excluded.waiting_since_ms;
+  waiting_since_ms = excluded.waiting_since_ms
+  WHERE worker.tenants <> '*' OR excluded.tenants = '*';
 
 -- A host of a fleet is shown to its own tenants.
 -- name: worker_list
@@ -50,6 +53,17 @@ WHERE w.alive_until_ms > now_ms() AND ($4 = '' OR w.host = $4)
   AND (w.tenants = '*' OR replace(' ' || w.tenants || ' ', ' ' || $1 || ' ',
                                   '') <> ' ' || w.tenants || ' ')
 ORDER BY runs DESC, w.host LIMIT CAST($5 AS BIGINT);
+
+-- name: worker_tenants
+SELECT tenants FROM worker WHERE host = $1;
+
+-- name: worker_forget
+DELETE FROM worker WHERE host = $1 AND alive_until_ms <= now_ms();
+
+-- The name of a worker that shares this store is never free by itself.
+-- name: worker_prune
+DELETE FROM worker
+WHERE tenants <> '*' AND heartbeat_ms < now_ms() - CAST($1 AS BIGINT);
 
 -- name: worker_look_ask
 UPDATE worker SET look_wanted_ms = now_ms() WHERE host = $1
@@ -92,6 +106,15 @@ SELECT host, tenant, service, boot_id, argv0, cmdline, ordinal, pid,
        start_time, seen_ms
 FROM process WHERE host = $1 ORDER BY tenant, service, ordinal;
 
+-- Rows of a host that belong to these tenants.
+-- name: process_list_tenants
+SELECT host, tenant, service, boot_id, argv0, cmdline, ordinal, pid,
+       start_time, seen_ms
+FROM process
+WHERE host = $1
+  AND replace(' ' || $2 || ' ', ' ' || tenant || ' ', '') <> ' ' || $2 || ' '
+ORDER BY tenant, service, ordinal;
+
 -- name: process_tree_put
 INSERT INTO process_tree (host, tenant, service, followed, other_unit,
                           out_of_scope, too_many, refused)
@@ -103,6 +126,11 @@ ON CONFLICT (tenant, service, host) DO UPDATE SET
 
 -- name: process_tree_remove_host
 DELETE FROM process_tree WHERE host = $1;
+
+-- name: process_tree_remove_tenants
+DELETE FROM process_tree
+WHERE host = $1
+  AND replace(' ' || $2 || ' ', ' ' || tenant || ' ', '') <> ' ' || $2 || ' ';
 
 -- name: process_tree_list
 SELECT t.host, t.tenant, t.service, t.followed, t.other_unit, t.out_of_scope,

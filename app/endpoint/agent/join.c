@@ -4,7 +4,11 @@
  *
  * The right to create join keys must not give access to another tenant's host:
  * a known name can only be taken by a join key that names it and opens all
- * tenants of the host's present key, which is then revoked.
+ * tenants of the host's present key, which is then revoked. A name that a worker
+ * of this store has, or a host of other tenants, stays theirs until an
+ * administrator of the server frees it (stoker forget). A join key that asked
+ * for such a name is used up, so that nobody waits for the moment at which a
+ * name is free.
  */
 #include "base/clock.h"
 #include "endpoint/call.h"
@@ -55,18 +59,20 @@ is_host(const char *s)
 	return id_valid("", s) && strcmp(s, WINDOW_PUSHED) != 0;
 }
 
-/* Returns -EEXIST if a live worker without a key, which shares this store, has
- * the name. */
+/* Returns -EEXIST if a worker that shares this store has the name, or had it,
+ * or a host that served tenants which the join key does not open. */
 static int
-lives_here(struct store *s, const char *host)
+check_past(struct store *s, const struct token *join, const char *host)
 {
-	CLEANUP_WORKERS struct worker_list l = {0};
-	int rc = worker_list(s, "", &l);
+	CLEANUP_FREE char *tenants = NULL;
+	int rc = worker_tenants(s, host, &tenants);
 
-	for (size_t i = 0; i < l.n && !rc; i++)
-		if (!strcmp(l.items[i].host, host) && l.items[i].alive)
-			return -EEXIST;
-	return rc;
+	if (rc)
+		return rc == -ENOENT ? 0 : rc;
+	return strcmp(tenants, "*") != 0 &&
+	                       token_is_within(tenants, join->tenants)
+	               ? 0
+	               : -EEXIST;
 }
 
 /* Revokes the host's keys; -EEXIST if this token may not take the name. */
@@ -74,10 +80,8 @@ static int
 take_name(struct store *s, const struct token *join, const char *host)
 {
 	CLEANUP_TOKENS struct token_list l = {0};
-	int rc = token_of_host(s, host, &l);
+	int rc = check_past(s, join, host) ?: token_of_host(s, host, &l);
 
-	if (!rc && !l.n)
-		return lives_here(s, host);
 	for (size_t i = 0; i < l.n && !rc; i++) {
 		if (!*join->host ||
 		    !token_is_within(l.items[i].tenants, join->tenants))
@@ -150,8 +154,12 @@ answer(struct call *c, const struct token *join, const char *host,
 }
 
 static int
-taken(struct call *c, const char *host)
+taken(struct call *c, const struct token *join, const char *host)
 {
+	int rc = token_revoke(&c->env->store, join->id);
+
+	if (rc && rc != -ENOENT)
+		return fail_store(c, rc);
 	detail_text(c, "host", host);
 	return fail(c, HostTaken, host);
 }
@@ -179,7 +187,7 @@ agent_join(struct call *c)
 	if (!rc)
 		rc = store_end(&c->env->store, trade(c, &join, host, id, key));
 	if (rc == -EEXIST)
-		return taken(c, host);
+		return taken(c, &join, host);
 	if (rc == -ENOENT)
 		return unauthorized(c, "the key was used, or revoked");
 	return rc ? fail_store(c, rc) : answer(c, &join, host, id, key);

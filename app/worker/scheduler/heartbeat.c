@@ -1,7 +1,9 @@
 #include "heartbeat.h"
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/file.h"
+#include "store/token.h"
 #include "store/worker.h"
 
 #include <errno.h>
@@ -106,6 +108,22 @@ worker_self_done(struct worker_self *w)
 	close_ptr(&w->lock_fd);
 }
 
+/* Logs an error while a host of a fleet has a key for this worker's name. */
+static int
+look_for_rival(struct worker_self *w, struct store *s)
+{
+	CLEANUP_TOKENS struct token_list l = {0};
+	int rc = token_of_host(s, w->host, &l);
+
+	if (!rc && l.n && !w->has_rival)
+		log_err("the API key %s is for a host of a fleet named %s, as "
+		        "this one is: revoke it, or change host in [worker]",
+		        l.items[0].id, w->host);
+	if (!rc)
+		w->has_rival = l.n > 0;
+	return rc;
+}
+
 int
 worker_beat(struct worker_self *w, struct store *s, const char *capabilities,
             int64_t now_ns)
@@ -119,7 +137,7 @@ worker_beat(struct worker_self *w, struct store *s, const char *capabilities,
 	};
 	int rc;
 
-	rc = worker_heartbeat(s, &row, w->lease_ms);
+	rc = worker_heartbeat(s, &row, w->lease_ms) ?: look_for_rival(w, s);
 	if (!rc)
 		w->next_ns = now_ns + w->lease_ms * NS_PER_MS / 3;
 	return rc;

@@ -14,6 +14,7 @@ struct worker_self {
 	int lock_fd; /* held while this process is the host's worker */
 	int64_t lease_ms;
 	int64_t next_ns; /* when the next heartbeat is due */
+	bool has_rival;  /* a host of a fleet has a key for this name */
 };
 
 /*

@@ -630,6 +630,35 @@ is_news(const struct target *v, int64_t now_ns)
 	return is_due(v, now_ns);
 }
 
+/* Has rows written again that are missing in the store, every
+ * TARGETS_CHECK_NS. */
+static int
+check_shown(struct targets *t, struct store *s, int64_t now_ns)
+{
+	CLEANUP_PROCESSES struct process_list l = {0};
+	size_t shown = 0;
+	int rc;
+
+	if (now_ns - t->checked_ns < TARGETS_CHECK_NS)
+		return 0;
+	t->checked_ns = now_ns;
+	rc = process_list_host(s, t->host, &l);
+	if (rc)
+		return rc;
+	for (size_t n = 0; n < t->n; n++)
+		for (int i = 0; i < TARGET_SLOTS; i++)
+			shown += t->items[n].shown[i].pid > 0;
+	for (size_t n = 0; n < t->n && l.n < shown; n++) {
+		struct target *v = &t->items[n];
+
+		for (int i = 0; i < TARGET_SLOTS; i++)
+			if (v->shown[i].pid > 0)
+				v->shown[i].pid = -1;
+		v->stamp_shown = 0;
+	}
+	return 0;
+}
+
 static bool
 any_news(const struct targets *t, int64_t now_ns)
 {
@@ -656,7 +685,10 @@ int
 targets_publish(struct targets *t, struct store *s,
                 const struct proc_table *procs, int64_t now_ns)
 {
-	int rc = any_news(t, now_ns) ? publish(t, s, procs, now_ns) : 0;
+	int rc = check_shown(t, s, now_ns);
+
+	if (!rc && any_news(t, now_ns))
+		rc = publish(t, s, procs, now_ns);
 
 	t->waits = false;
 	for (size_t n = 0; n < t->n && !rc; n++) {

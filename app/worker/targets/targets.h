@@ -73,7 +73,8 @@ struct targets {
 	struct target *items; /* by tenant and service */
 	uint64_t stamp;       /* changes when services do */
 	size_t n;
-	bool waits; /* a change waits to be published */
+	int64_t checked_ns; /* when the store's rows were last counted */
+	bool waits;         /* a change waits to be published */
 };
 
 void targets_done(struct targets *t);
@@ -94,7 +95,8 @@ MUST_CHECK int targets_match(struct targets *t, const struct conf *conf,
  * change with each look, and are published at most every TARGETS_SHOW_NS;
  * t->waits is set meanwhile.
  */
-#define TARGETS_SHOW_NS INT64_C(10000000000)
+#define TARGETS_SHOW_NS  INT64_C(10000000000)
+#define TARGETS_CHECK_NS INT64_C(60000000000)
 MUST_CHECK int targets_publish(struct targets *t, struct store *s,
                                const struct proc_table *procs, int64_t now_ns);
 /* Lists the processes of a capture; an unknown service has none. */

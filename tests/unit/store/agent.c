@@ -330,7 +330,7 @@ TEST(a_host_puts_no_processes_of_services_of_other_tenants)
 	struct service other = of_tenant(OTHER_TENANT);
 	struct process p[] = {process_of(HOST, TEST_TENANT, 11),
 	                      process_of(HOST, OTHER_TENANT, 12)};
-	const struct process_list now = {.items = p, .n = ARRAY_LEN(p)};
+	struct process_list now = {.items = p, .n = ARRAY_LEN(p)};
 
 	ck_assert_int_eq(service_add(&t.s, &other), 0);
 	ck_assert_int_eq(agent_processes_put(&t.s, HOST, TEST_TENANT, &now,
@@ -339,6 +339,55 @@ TEST(a_host_puts_no_processes_of_services_of_other_tenants)
 	ck_assert_int_eq(process_list_host(&t.s, HOST, &l), 0);
 	ck_assert_uint_eq(l.n, 1);
 	ck_assert_int_eq(l.items[0].pid, 11);
+}
+END
+
+TEST(a_host_removes_no_processes_of_other_tenants)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP_PROCESSES struct process_list l = {0};
+	struct service other = of_tenant(OTHER_TENANT);
+	struct process own = process_of(HOST, TEST_TENANT, 11),
+		       theirs = process_of(HOST, OTHER_TENANT, 12);
+	const struct process_tree tree = {.host = (char *)HOST,
+	                                  .tenant = (char *)OTHER_TENANT,
+	                                  .service = theirs.service};
+	char trees[32];
+
+	ck_assert_int_eq(service_add(&t.s, &other), 0);
+	ck_assert_int_eq(process_put(&t.s, &own), 0);
+	ck_assert_int_eq(process_put(&t.s, &theirs), 0);
+	ck_assert_int_eq(process_tree_put(&t.s, &tree), 0);
+	ck_assert_int_eq(agent_processes_put(&t.s, HOST, TEST_TENANT,
+	                                     &(struct process_list){0},
+	                                     &(struct process_tree_list){0}),
+	                 0);
+	ck_assert_int_eq(process_list_host(&t.s, HOST, &l), 0);
+	ck_assert_uint_eq(l.n, 1);
+	ck_assert_int_eq(l.items[0].pid, 12);
+	test_sql(&t, "SELECT COUNT(*) FROM process_tree", trees, sizeof(trees));
+	ck_assert_str_eq(trees, "1");
+}
+END
+
+TEST(a_key_takes_no_row_of_a_worker_that_shares_the_store)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP_FREE char *tenants = NULL;
+	const struct worker w = {.host = (char *)HOST,
+	                         .boot_id = (char *)"",
+	                         .version = (char *)"",
+	                         .capabilities = (char *)"{}",
+	                         .tenants = OTHER_TENANT};
+
+	test_heartbeat(&t.s, HOST, 1);
+	ck_assert_int_eq(worker_stop(&t.s, HOST), 0);
+	ck_assert_int_eq(worker_heartbeat(&t.s, &w, TEST_LEASE_MS), -EEXIST);
+	ck_assert_int_eq(worker_tenants(&t.s, HOST, &tenants), 0);
+	ck_assert_str_eq(tenants, "*");
+	ck_assert_int_eq(worker_forget(&t.s, HOST), 0);
+	ck_assert_int_eq(worker_heartbeat(&t.s, &w, TEST_LEASE_MS), 0);
+	ck_assert_int_eq(worker_forget(&t.s, HOST), -ENOENT); /* it is alive */
 }
 END
 
@@ -439,6 +488,8 @@ SUITE("agent", a_job_that_is_taken_is_run_here_under_its_own_id,
       a_queued_job_goes_on_for_its_host_and_under_its_attempt,
       processes_of_this_host_and_of_the_centres_services_are_told,
       a_host_puts_no_processes_of_services_of_other_tenants,
+      a_host_removes_no_processes_of_other_tenants,
+      a_key_takes_no_row_of_a_worker_that_shares_the_store,
       services_of_one_name_are_told_apart_by_their_tenants,
       a_service_that_is_forgotten_leaves_that_of_another_tenant,
       what_a_host_does_not_see_changes_no_generation_of_it)

@@ -35,8 +35,9 @@ struct env {
 	struct kept *kept; /* NULL: no results are kept */
 	struct link_keys links;
 	struct pushes pushes;
-	int64_t expired_ns; /* when jobs of silent workers were last ended, or
-	                       the start of the process */
+	int64_t expire_ns; /* monotonic time at which jobs of silent workers are
+	                      given up next */
+	int64_t offset_ms; /* from the monotonic to the database's clock */
 	struct finding store_finding; /* see checks.h */
 	int64_t store_tried_ns;       /* 0: not yet */
 };
@@ -230,6 +231,13 @@ struct buf *page_begin(struct call *c);
 MUST_CHECK int page_end(struct call *c, const char *next);
 /* Fails for a list call: either the cursor is bad, or the store failed. */
 int page_fail(struct call *c, int rc, const char *cursor);
+
+/*
+ * Gives up the jobs of workers that have been silent for long, when that is
+ * due. Not right after this process started or the clock was set: the server
+ * itself may have been down, and leases run by that clock.
+ */
+MUST_CHECK int call_expire_jobs(struct call *c);
 
 /* --- the audit log -------------------------------------------------------- */
 

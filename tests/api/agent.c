@@ -21,6 +21,10 @@ agent_api(void)
 	         "UPDATE token SET host = '" TEST_HOST
 	         "' WHERE role = 'worker'",
 	         NULL, 0);
+	test_sql(&a.store,
+	         "UPDATE worker SET tenants = 't t2' WHERE host = '" TEST_HOST
+	         "'",
+	         NULL, 0);
 	return a;
 }
 
@@ -767,12 +771,55 @@ TEST(a_host_takes_no_name_that_is_another_s)
 
 		assert_error(&old, 401, "Unauthorized");
 	}
-	/* and what was refused may be used for another name */
+	/* and what was refused is used up */
 	{
 		CLEANUP_REPLY struct client_reply r = join(&a, self, "free");
 
-		ck_assert_int_eq(r.status, 201);
+		assert_error(&r, 401, "Unauthorized");
 	}
+}
+END
+
+/* A worker that stops is not alive until it has started again. */
+TEST(a_host_takes_no_name_that_a_stopped_worker_of_the_store_has)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r1 = {0}, r2 = {0}, polled = {0};
+	char first[TOKEN_KEY_MAX], second[TOKEN_KEY_MAX];
+
+	test_heartbeat(&a.store.s, "centre", 1);
+	ck_assert_int_eq(worker_stop(&a.store.s, "centre"), 0);
+	join_key(&a, KEY_OTHER, "", first);
+	join_key(&a, KEY_OTHER, ",\"host\":\"centre\"", second);
+	r1 = join(&a, first, "centre");
+	assert_error(&r1, 409, "HostTaken");
+	r2 = join(&a, second, "centre");
+	assert_error(&r2, 409, "HostTaken");
+	/* a key from before the worker had the name */
+	test_sql(&a.store,
+	         "UPDATE token SET host = 'centre' WHERE role = 'worker'", NULL,
+	         0);
+	polled = poll_as(&a, KEY_WORKER, "{\"processes\":[]}");
+	assert_error(&polled, 409, "HostTaken");
+}
+END
+
+TEST(a_host_takes_no_name_of_one_that_served_other_tenants)
+{
+	CLEANUP_API struct test_api a = agent_api();
+	CLEANUP_REPLY struct client_reply theirs = {0}, own = {0};
+	char other[TOKEN_KEY_MAX], wide[TOKEN_KEY_MAX];
+
+	test_sql(&a.store,
+	         "UPDATE token SET revoked_ms = 1 "
+	         "WHERE role = 'worker'",
+	         NULL, 0);
+	join_key(&a, KEY_OTHER, ",\"host\":\"host1\"", other);
+	theirs = join(&a, other, TEST_HOST);
+	assert_error(&theirs, 409, "HostTaken");
+	join_key(&a, KEY_ADMIN, ",\"tenants\":[\"t\",\"t2\"]", wide);
+	own = join(&a, wide, TEST_HOST);
+	ck_assert_int_eq(own.status, 201);
 }
 END
 
@@ -966,6 +1013,8 @@ SUITE_TIMEOUT("agent", 60, a_job_is_given_until_the_host_tells_of_it,
               a_block_whose_time_is_here_in_part_is_refused_with_that_time,
               a_key_for_joining_opens_nothing_by_itself, no_other_key_joins,
               a_host_takes_no_name_that_is_another_s,
+              a_host_takes_no_name_that_a_stopped_worker_of_the_store_has,
+              a_host_takes_no_name_of_one_that_served_other_tenants,
               a_host_that_joins_is_told_each_of_its_tenants_once,
               a_key_for_joining_names_its_host_and_lives_a_day_at_most,
               only_keys_for_joining_name_a_host_and_end_by_themselves,

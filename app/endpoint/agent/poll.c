@@ -30,7 +30,6 @@
 #define POLL_MS      1000
 #define POLL_MAX_MS  2000 /* shorter than a start waits for a look */
 #define POLL_HOST_MS 10   /* for each host that is alive */
-#define EXPIRE_NS    (10 * NS_PER_S)
 
 /* A job that the host reports. */
 struct reported {
@@ -84,6 +83,21 @@ read_waiting(struct poll *p, struct worker *w)
 	if (w->waiting_windows)
 		w->waiting_since_ms = ago_ms < now_ms ? now_ms - ago_ms : 1;
 	return 0;
+}
+
+/* A worker that shares this store keeps its name, whatever a key says. */
+static int
+check_host(struct poll *p)
+{
+	CLEANUP_FREE char *tenants = NULL;
+	int rc = worker_tenants(p->store, p->host, &tenants);
+
+	if (rc)
+		return rc == -ENOENT ? 0 : fail_store(p->c, rc);
+	if (strcmp(tenants, "*") != 0)
+		return 0;
+	detail_text(p->c, "host", p->host);
+	return fail(p->c, HostTaken, p->host);
 }
 
 static int
@@ -559,29 +573,11 @@ put_times(struct poll *p, struct buf *out)
 	return rc;
 }
 
-/* Gives up the jobs of workers that have been silent for long, but not right
- * after this process started: the centre itself may have been down. */
-static int
-expire(struct poll *p)
-{
-	struct env *env = p->c->env;
-	int64_t now_ns = clock_mono_ns(), lease_ns = p->lease_ms * NS_PER_MS;
-	int rc;
-
-	if (!env->expired_ns)
-		env->expired_ns = now_ns + 2 * lease_ns;
-	if (now_ns - env->expired_ns < EXPIRE_NS)
-		return 0;
-	env->expired_ns = now_ns;
-	rc = job_expire(p->store, p->lease_ms);
-	return rc < 0 && rc != -EBUSY ? rc : 0;
-}
-
 static int
 answer(struct poll *p)
 {
 	struct buf *out;
-	int rc = expire(p) ?: resume(p) ?: claim(p);
+	int rc = call_expire_jobs(p->c) ?: resume(p) ?: claim(p);
 
 	if (rc)
 		return fail_store(p->c, rc);
@@ -613,7 +609,8 @@ agent_poll(struct call *c)
 	p->tenants = c->caller.tenants;
 	p->lease_ms = c->env->conf->worker_lease * MS_PER_S;
 	p->cancel = (struct buf)BUF_INIT(BUF_MAX_SMALL);
-	rc = read_reported(p) || beat(p) || put_processes(p) || take_look(p);
+	rc = read_reported(p) || check_host(p) || beat(p) || put_processes(p) ||
+	     take_look(p);
 	rc = rc ? -1 : answer(p);
 	buf_done(&p->cancel);
 	return rc;

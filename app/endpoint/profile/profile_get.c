@@ -23,6 +23,9 @@ get_one(struct call *c, enum param id, int64_t wait)
 
 	if (rc)
 		return rc;
+	rc = profile_runs(&s) ? call_expire_jobs(c) : 0;
+	if (rc)
+		return fail_store(c, rc);
 	made = window_is(s.id) || slice_parse(s.id, &part);
 	if (made && load_top(c, -1, &s))
 		return -1;

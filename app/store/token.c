@@ -220,3 +220,9 @@ token_revoke(struct store *s, const char *id)
 
 	return n < 0 ? n : n ? 0 : -ENOENT;
 }
+
+int
+token_prune(struct store *s, int64_t max_age_ms)
+{
+	return db_run(s->db, SQL_TOKEN_PRUNE, ARGS(V(max_age_ms)));
+}

@@ -4,13 +4,16 @@
 #include "base/log.h"
 #include "store/audit.h"
 #include "store/block.h"
+#include "store/clock_jump.h"
 #include "store/host_sum.h"
 #include "store/idempotency.h"
 #include "store/job.h"
 #include "store/quota.h"
 #include "store/s3.h"
 #include "store/survey.h"
+#include "store/token.h"
 #include "store/trigger.h"
+#include "store/worker.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -39,30 +42,48 @@ expire_blocks(struct store *s, const struct window_keep *keep)
 }
 
 static void
-trim_windows(struct store *s, const struct conf *conf)
+trim_by_age(struct store *s, const struct conf *conf)
 {
 	const struct window_keep keep = window_keep_of(conf);
 
 	report("windows removed by age", window_expire(s, &keep));
-	report("windows removed to free space",
-	       window_shrink(s, conf->continuous_max_bytes));
-	report("space of removed windows freed", window_reap(s));
 	report("blocks of hosts removed by age", expire_blocks(s, &keep));
-	report("partitions of blocks created or dropped", block_partitions(s));
 	report("hourly sums removed by age", host_sum_prune(s, keep.all_ms));
-}
-
-static void
-trim(struct store *s, const struct conf *conf)
-{
-	trim_windows(s, conf);
-	report("sessions removed by age or size",
-	       blob_retain(s, conf->store_max_bytes,
-	                   conf->store_max_age * MS_PER_S));
 	report("kept replies removed by age", idempotency_prune(s));
 	report("audit lines removed by age", audit_prune(s, AUDIT_MS));
 	report("captures no longer counted by quotas", quota_prune(s));
+	report("revoked API keys removed by age", token_prune(s, AUDIT_MS));
+	report("silent hosts removed by age", worker_prune(s, AUDIT_MS));
 	report("trigger firings removed by age", firing_prune(s, AUDIT_MS));
+}
+
+static void
+trim_by_size(struct store *s, const struct conf *conf, bool held)
+{
+	report("windows removed to free space",
+	       window_shrink(s, conf->continuous_max_bytes));
+	report("space of removed windows freed", window_reap(s));
+	report("partitions of blocks created or dropped", block_partitions(s));
+	report("sessions removed by age or size",
+	       blob_retain(s, conf->store_max_bytes,
+	                   held ? INT64_MAX : conf->store_max_age * MS_PER_S));
+}
+
+static void
+trim(struct retention *r, struct store *s, const struct conf *conf)
+{
+	int64_t held_ms = 0;
+	int rc = clock_jump_look(s, &held_ms);
+
+	report("the store's clock", rc);
+	if (held_ms && !r->held)
+		log_warn("the clock went forward by more than a day since the "
+		         "last look: nothing is removed by age for %lld h",
+		         (long long)(held_ms / (3600 * MS_PER_S)));
+	r->held = rc || held_ms;
+	if (!r->held)
+		trim_by_age(s, conf);
+	trim_by_size(s, conf, r->held);
 }
 
 /* Expires leases, which run by the database's clock. After that clock was set,
@@ -129,7 +150,7 @@ retention_step(struct retention *r, struct store *s, const struct conf *conf,
 {
 	if (now_ns >= r->later_ns) {
 		r->later_ns = now_ns + LATER_NS;
-		trim(s, conf);
+		trim(r, s, conf);
 	}
 	if (now_ns >= r->soon_ns) {
 		r->soon_ns = now_ns + SOON_NS;

@@ -16,6 +16,7 @@ struct retention {
 	int64_t soon_ns, later_ns; /* monotonic times at which work is due */
 	int64_t leases_ns; /* monotonic time from which expired leases count */
 	int64_t offset_ms; /* difference to the database's clock */
+	bool held;         /* nothing is deleted by age (store/clock_jump.h) */
 };
 
 /* Deletes the bytes of deleted profiles, one batch from each place that the

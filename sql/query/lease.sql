@@ -13,3 +13,16 @@ DELETE FROM lease WHERE name = $1 AND holder = $2;
 
 -- name: lease_get
 SELECT host, until_ms - now_ms() FROM lease WHERE name = $1;
+
+-- Without a row, the newest session says how late it was at least.
+-- name: retention_clock_get
+SELECT now_ms(), seen_ms, held_ms FROM retention_clock
+UNION ALL
+SELECT now_ms(), COALESCE(MAX(created_ms), now_ms()), 0 FROM session
+WHERE NOT EXISTS (SELECT 1 FROM retention_clock);
+
+-- name: retention_clock_put
+INSERT INTO retention_clock (id, seen_ms, held_ms)
+VALUES (1, $1, $2)
+ON CONFLICT (id) DO UPDATE SET
+  seen_ms = excluded.seen_ms, held_ms = excluded.held_ms;

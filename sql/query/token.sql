@@ -28,6 +28,11 @@ ORDER BY created_ms DESC, id DESC LIMIT CAST($3 AS BIGINT);
 -- name: token_revoke
 UPDATE token SET revoked_ms = now_ms() WHERE id = $1 AND revoked_ms = 0;
 
+-- name: token_prune
+DELETE FROM token
+WHERE (revoked_ms > 0 AND revoked_ms < now_ms() - CAST($1 AS BIGINT))
+   OR (expires_ms > 0 AND expires_ms < now_ms() - CAST($1 AS BIGINT));
+
 -- Keys of a host's worker that are valid.
 -- name: token_of_host
 SELECT id, name, role, tenants, default_tenant, host,

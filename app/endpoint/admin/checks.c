@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "store/clock_jump.h"
 
 #include <string.h>
 
@@ -101,12 +102,31 @@ put_worker(struct buf *out, const struct worker *w)
 	}
 }
 
+static int
+find_clock(struct call *c, struct finding *out)
+{
+	int64_t held_ms;
+	int rc = clock_jump_held(&c->env->store, &held_ms);
+
+	if (rc)
+		return fail_store(c, rc);
+	if (held_ms)
+		finding_set(out, WARNING, "timedatectl set-ntp true",
+		            "the clock went forward by more than a day: if it "
+		            "is wrong, set it within %lld h, after which what "
+		            "is too old is removed",
+		            (long long)(held_ms / (3600 * MS_PER_S)));
+	else
+		finding_set(out, FINE, NULL, "the clock has not jumped");
+	return 0;
+}
+
 static void
-put_own(struct buf *out, const struct finding *f)
+put_own(struct buf *out, const struct finding *f, enum check c)
 {
 	json_open(out, NULL, '{');
 	json_put_text(out, "host", "");
-	finding_json(f, CHECK_API_STORE, out);
+	finding_json(f, c, out);
 	json_put_time(out, "publishedAt", clock_wall_ms());
 	json_close(out, '}');
 }
@@ -116,13 +136,17 @@ checks_get(struct call *c)
 {
 	CLEANUP_WORKERS struct worker_list list = {0};
 	const struct finding *own = checks_own(c);
+	struct finding clock = {0};
 	int rc = worker_list(&c->env->store, c->caller.tenant, &list);
 	struct buf *out;
 
 	if (rc)
 		return fail_store(c, rc);
+	if (find_clock(c, &clock))
+		return -1;
 	out = page_begin(c);
-	put_own(out, own);
+	put_own(out, own, CHECK_API_STORE);
+	put_own(out, &clock, CHECK_API_CLOCK);
 	for (size_t i = 0; i < list.n; i++)
 		put_worker(out, &list.items[i]);
 	return page_end(c, NULL);

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "lib/store.h"
+#include "store/clock_jump.h"
 #include "store/db/db_test.h"
 
 #include <errno.h>
@@ -119,7 +120,82 @@ TEST(leases_are_renewed_after_the_clock_was_set_before_they_run_out)
 }
 END
 
+/* Uploads a profile, and returns what is left of it after two looks at the
+ * clock: one now, and one after the clock went forward. */
+static bool
+is_left(int64_t forward_ms, int64_t later_ms)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	struct conf conf = limits(INT64_MAX, 1000);
+	struct session_result result = test_result();
+	struct session_ask ask = test_ask();
+	struct retention r = {0}, again = {0};
+	struct blob b;
+	char id[ID_MAX];
+
+	ask.origin = SESSION_UPLOAD;
+	test_blob(&t.s, "12345", &b);
+	ck_assert_int_eq(session_upload(&t.s, &ask, &result, &b, id), 0);
+	retention_step(&r, &t.s, &conf, 0);
+	db_skew_clock(t.s.db, forward_ms);
+	retention_step(&again, &t.s, &conf, 0); /* another process */
+	for (int64_t ms = 0; ms < later_ms; ms += 3600000) {
+		db_skew_clock(t.s.db, forward_ms + ms);
+		retention_step(&again, &t.s, &conf, 2 * ms * NS_PER_MS);
+	}
+	return !faccessat(t.s.profiles_fd, b.name, F_OK, 0);
+}
+
+TEST(nothing_goes_by_age_for_a_day_after_the_clock_has_jumped)
+{
+	const int64_t day_ms = CLOCK_JUMP_MS, hour_ms = 3600000;
+
+	ck_assert(!is_left(day_ms - hour_ms, 0));
+	ck_assert(is_left(day_ms + hour_ms, 0));
+	ck_assert(is_left(40 * day_ms, day_ms - hour_ms));
+	ck_assert(!is_left(40 * day_ms, day_ms + 2 * hour_ms));
+}
+END
+
+TEST(a_clock_that_jumps_and_is_set_right_takes_nothing)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	int64_t held_ms;
+
+	ck_assert_int_eq(clock_jump_look(&t.s, &held_ms), 0);
+	ck_assert_int_eq(held_ms, 0);
+	db_skew_clock(t.s.db, 40 * CLOCK_JUMP_MS);
+	ck_assert_int_eq(clock_jump_look(&t.s, &held_ms), 0);
+	ck_assert_int_eq(held_ms, CLOCK_JUMP_MS);
+	db_skew_clock(t.s.db, 0);
+	ck_assert_int_eq(clock_jump_look(&t.s, &held_ms), 0);
+	ck_assert_int_eq(held_ms, 0);
+	db_skew_clock(t.s.db, -40 * CLOCK_JUMP_MS);
+	ck_assert_int_eq(clock_jump_look(&t.s, &held_ms), 0);
+	ck_assert_int_eq(held_ms, 0);
+	db_skew_clock(t.s.db, 0);
+	ck_assert_int_eq(clock_jump_look(&t.s, &held_ms), 0);
+	ck_assert_int_eq(held_ms, CLOCK_JUMP_MS);
+}
+END
+
+TEST(a_store_that_was_never_looked_at_asks_its_newest_session)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	int64_t held_ms;
+	char id[ID_MAX];
+
+	test_enqueue(&t.s, 0, id);
+	db_skew_clock(t.s.db, 40 * CLOCK_JUMP_MS);
+	ck_assert_int_eq(clock_jump_look(&t.s, &held_ms), 0);
+	ck_assert_int_eq(held_ms, CLOCK_JUMP_MS);
+}
+END
+
 SUITE("retention", old_and_surplus_profiles_go_with_their_bytes,
       a_profile_is_kept_for_as_many_seconds_as_told,
       jobs_of_silent_workers_are_given_up_one_lease_later,
-      leases_are_renewed_after_the_clock_was_set_before_they_run_out)
+      leases_are_renewed_after_the_clock_was_set_before_they_run_out,
+      nothing_goes_by_age_for_a_day_after_the_clock_has_jumped,
+      a_clock_that_jumps_and_is_set_right_takes_nothing,
+      a_store_that_was_never_looked_at_asks_its_newest_session)

@@ -1,0 +1,74 @@
+#include "store/clock_jump.h"
+
+#include "store/db/row.h"
+
+#include <errno.h>
+
+/* Times by the database's clock. */
+struct looked {
+	int64_t now_ms, seen_ms, held_ms;
+};
+
+static int
+read_looked(struct store *s, struct looked *out)
+{
+	CLEANUP_ROWS struct db_rows rows = {0};
+	int rc = db_query(s->db, SQL_RETENTION_CLOCK_GET, NO_ARGS, &rows)
+	                 ?: db_next(&rows);
+
+	if (rc <= 0)
+		return rc ? rc : -ENOENT;
+	*out = (struct looked){db_col_int(&rows, 0), db_col_int(&rows, 1),
+	                       db_col_int(&rows, 2)};
+	return 0;
+}
+
+/* Returns how long deletion waits. A clock that was set back ends the wait: the
+ * jump is undone, or all that is stored lies in the future. */
+static int64_t
+held(const struct looked *l)
+{
+	if (l->now_ms - l->seen_ms > CLOCK_JUMP_MS)
+		return CLOCK_JUMP_MS;
+	if (l->held_ms <= l->now_ms || l->held_ms - l->now_ms > CLOCK_JUMP_MS)
+		return 0;
+	return l->held_ms - l->now_ms;
+}
+
+static int
+look(struct store *s, int64_t *held_ms)
+{
+	struct looked l;
+	int rc = read_looked(s, &l);
+	int64_t wait_ms;
+
+	if (rc)
+		return rc;
+	wait_ms = held(&l);
+	l.held_ms = wait_ms ? l.now_ms + wait_ms : 0;
+	rc = db_run(s->db, SQL_RETENTION_CLOCK_PUT,
+	            ARGS(V(l.now_ms), V(l.held_ms)));
+	if (rc < 0)
+		return rc;
+	*held_ms = wait_ms;
+	return 0;
+}
+
+int
+clock_jump_look(struct store *s, int64_t *held_ms)
+{
+	int rc = store_begin(s);
+
+	return rc ? rc : store_end(s, look(s, held_ms));
+}
+
+int
+clock_jump_held(struct store *s, int64_t *held_ms)
+{
+	struct looked l;
+	int rc = read_looked(s, &l);
+
+	if (!rc)
+		*held_ms = held(&l);
+	return rc;
+}

@@ -163,7 +163,9 @@ woken(struct db *db)
 	return any;
 }
 
-#define UPKEEP_NS INT64_C(10000000000)
+#define UPKEEP_NS        INT64_C(10000000000)
+#define SHRINK_PAGES     4096 /* per upkeep: they are written to the WAL */
+#define SHRINK_MIN_PAGES 1024
 
 static bool
 is_wal_long(const struct db *db)
@@ -175,16 +177,56 @@ is_wal_long(const struct db *db)
 	return !stat(path, &st) && st.st_size > WAL_MAX_BYTES;
 }
 
+/* Reads a PRAGMA that is a number; 0 if it can't be read. */
+static int64_t
+pragma(struct db *db, const char *sql)
+{
+	sqlite3_stmt *stmt = NULL;
+	int64_t n = 0;
+
+	if (sqlite3_prepare_v2(sqlite_of(db)->link.conn, sql, -1, &stmt,
+	                       NULL) == SQLITE_OK &&
+	    sqlite3_step(stmt) == SQLITE_ROW)
+		n = sqlite3_column_int64(stmt, 0);
+	sqlite3_finalize(stmt);
+	return n;
+}
+
+/*
+ * Returns free pages to the file system, a batch at a time, once they are a
+ * quarter of the file; an eighth stays free for new rows. A file that a release
+ * without auto_vacuum created does not shrink: VACUUM converts it
+ * (stoker.conf(5)).
+ */
+static int
+shrink(struct db *db)
+{
+	int64_t pages = pragma(db, "PRAGMA page_count");
+	int64_t unused = pragma(db, "PRAGMA freelist_count");
+	char sql[64];
+
+	if (unused < SHRINK_MIN_PAGES || unused < pages / 4)
+		return 0;
+	unused -= pages / 8;
+	snprintf(sql, sizeof(sql), "PRAGMA incremental_vacuum(%d)",
+	         (int)(unused < SHRINK_PAGES ? unused : SHRINK_PAGES));
+	return text(db, sql);
+}
+
 static int
 upkeep(struct db *db)
 {
 	struct sqlite *s = sqlite_of(db);
 	int64_t now_ns = clock_mono_ns();
+	int rc;
 
 	assert(s->checkpoints);
 	if (now_ns < s->upkeep_ns && !is_wal_long(db))
 		return 0;
 	s->upkeep_ns = now_ns + UPKEEP_NS;
+	rc = shrink(db);
+	if (rc)
+		return rc;
 	/* PASSIVE does not wait; the next writer restarts the WAL once all of
 	 * it has been moved */
 	return sqlite_errno(db, sqlite3_wal_checkpoint_v2(
@@ -274,7 +316,10 @@ configure(struct sqlite *db, sqlite3 *conn)
 	static const char reading[] = "PRAGMA foreign_keys = ON;"
 				      "PRAGMA mmap_size = 0;"
 				      "PRAGMA trusted_schema = OFF;";
-	static const char writing[] = "PRAGMA journal_mode = WAL;"
+	/* auto_vacuum has no effect on a database that has tables, or whose
+	 * journal mode was set */
+	static const char writing[] = "PRAGMA auto_vacuum = INCREMENTAL;"
+				      "PRAGMA journal_mode = WAL;"
 				      "PRAGMA synchronous = FULL;"
 				      "PRAGMA journal_size_limit = " WAL_KEEP;
 	const int flags = SQLITE_UTF8 | SQLITE_INNOCUOUS;

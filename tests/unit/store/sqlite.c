@@ -134,6 +134,33 @@ TEST(a_lock_that_never_comes_is_busy_after_the_ceiling)
 }
 END
 
+/* Fills the database with 16 MiB, and empties it again. */
+TEST(a_database_gives_back_the_space_of_removed_rows)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	struct stat full, now;
+	char path[128];
+
+	path_of(&t, "stoker.db", path);
+	test_sql(&t,
+	         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 "
+	         "FROM n WHERE i < 256) INSERT INTO blob_bytes "
+	         "SELECT i, 0, zeroblob(65536) FROM n",
+	         NULL, 0);
+	test_sql(&t, "PRAGMA wal_checkpoint(TRUNCATE)", NULL, 0);
+	ck_assert_int_eq(stat(path, &full), 0);
+	test_sql(&t, "DELETE FROM blob_bytes", NULL, 0);
+	for (int i = 0; i < 3; i++) {
+		store_close(&t.s); /* upkeep is due at once when it opens */
+		t.s = test_store_again(&t, true);
+		ck_assert_int_eq(db_upkeep(t.s.db), 0);
+	}
+	ck_assert_int_eq(stat(path, &now), 0);
+	ck_assert_int_gt(full.st_size, 16 << 20);
+	ck_assert_int_lt(now.st_size, 6 << 20);
+}
+END
+
 TEST(only_the_worker_moves_the_wal)
 {
 	CLEANUP_TEST_STORE struct test_store t = test_store();
@@ -381,6 +408,8 @@ SUITE("sqlite", files_are_the_groups_whatever_the_umask,
       a_replaced_file_is_followed,
       a_vanished_file_is_an_error_and_not_an_empty_store,
       a_lock_that_never_comes_is_busy_after_the_ceiling,
+      a_database_gives_back_the_space_of_removed_rows,
+      a_database_gives_back_the_space_of_removed_rows,
       only_the_worker_moves_the_wal,
       every_statement_prepares_with_its_parameters,
       frequent_statements_neither_scan_nor_sort,

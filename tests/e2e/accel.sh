@@ -61,6 +61,13 @@ fetch -H "If-None-Match: $etag"
 check a_known_file_is_not_sent_again says 304
 fetch -r 0-1
 check a_part_of_a_file_is_sent says 206 'content-range: bytes 0-1/'
+# The API's user may write in that folder.
+blob=$(cd "$STATE/data/profiles" && find . -name '*.gz' -o -type f | head -n 1 | cut -c3-)
+echo secret >"$STATE/secret" && chmod 644 "$STATE/secret"
+mv "$STATE/data/profiles/$blob" "$STATE/kept" && ln -s "$STATE/secret" "$STATE/data/profiles/$blob"
+leads_out() { fetch && grep -q secret "$STATE/body"; }
+check a_link_among_the_profiles_leads_nowhere eval '! leads_out'
+rm "$STATE/data/profiles/$blob" && mv "$STATE/kept" "$STATE/data/profiles/$blob"
 link="http://127.0.0.1:$PORT/_profiles/$(cd "$STATE/data/profiles" && find . -name '*.gz' -o -type f | head -n 1 | cut -c3-)"
 fetch
 check a_file_is_out_of_reach_without_the_api says 404

@@ -125,6 +125,17 @@ TEST(what_is_no_regular_file_is_not_opened)
 }
 END
 
+/* Reading some of these has effects: /proc/kmsg, trace_pipe. */
+TEST(a_file_that_the_kernel_makes_is_no_pid_file)
+{
+	RIG(r);
+
+	ck_assert_int_eq(read_at(&r, "/proc/1/stat"), -EINVAL);
+	put_link(&r, "link", "/proc/1/stat");
+	ck_assert_int_eq(read_name(&r, "link"), -EINVAL);
+}
+END
+
 TEST(own_links_are_followed_from_where_they_lie)
 {
 	RIG(r);
@@ -178,6 +189,7 @@ TEST(links_in_a_circle_end)
 END
 
 SUITE("pid_file", a_pid_file_begins_with_a_pid,
+      a_file_that_the_kernel_makes_is_no_pid_file,
       what_is_no_regular_file_is_not_opened,
       own_links_are_followed_from_where_they_lie,
       links_that_others_made_lead_nowhere, links_in_a_circle_end)

@@ -262,15 +262,17 @@ read_claims(const json_t *claims, const struct conf *conf, struct caller *out)
 		json_object_get(claims, conf->api_jwt_role_claim));
 	const json_t *sub = json_object_get(claims, "sub");
 
-	if (sub && !json_is_string(sub))
-		return "the token's sub is not a text";
+	/* the subject tells callers apart, in the audit log and elsewhere */
+	if (!json_string_length(sub))
+		return "the token's sub is not a text, or it is missing or "
+		       "empty";
 	out->who = role ? who_parse(role) : WHO_ANYONE;
 	if (out->who == WHO_ANYONE)
 		return "the token names no role";
 	if (!read_tenants(json_object_get(claims, conf->api_jwt_tenant_claim),
 	                  out))
 		return "the token names no tenant";
-	subject_name("jwt", sub ? json_string_value(sub) : "", out->id);
+	subject_name("jwt", json_string_value(sub), out->id);
 	return NULL;
 }
 

@@ -104,6 +104,44 @@ TEST(a_page_of_another_site_changes_nothing)
 }
 END
 
+TEST(a_page_of_another_site_starts_no_capture_by_get)
+{
+	static const char path[] = "/v0/pipelines/" TEST_SERVICE
+				   "/heap_profile";
+	CLEANUP_API struct test_api a = test_api(1, GROUPS);
+	struct ask q = {.path = path, .origin = "http://evil.test"};
+	CLEANUP_REPLY struct client_reply other = as(&a, "ops", q);
+	CLEANUP_REPLY struct client_reply own = {0};
+
+	ck_assert_int_eq(other.status, 403);
+	ck_assert_str_eq(text_of(other.json, "error_code"), "CrossOrigin");
+	q.origin = "http://stoker.test";
+	own = as(&a, "ops", q);
+	ck_assert_int_ne(own.status, 403);
+}
+END
+
+TEST(a_key_made_by_a_user_ends_within_90_days)
+{
+	static const char forever[] = "{\"name\":\"k\",\"role\":\"viewer\"}",
+			  late[] = "{\"name\":\"k\",\"role\":\"viewer\","
+				   "\"expiresAt\":\"2199-01-01T00:00:00Z\"}";
+	CLEANUP_API struct test_api a = test_api(1, GROUPS);
+	struct ask q = {.method = "POST",
+	                .path = "/api/v1/tokens",
+	                .body = forever,
+	                .origin = "http://stoker.test"};
+	CLEANUP_REPLY struct client_reply made = as(&a, "ops", q);
+	CLEANUP_REPLY struct client_reply refused = {0};
+
+	ck_assert_int_eq(made.status, 201);
+	ck_assert(json_is_string(json_object_get(made.json, "expiresAt")));
+	q.body = late;
+	refused = as(&a, "ops", q);
+	ck_assert_int_eq(refused.status, 400);
+}
+END
+
 TEST(a_key_is_worth_what_it_is_worth_beside_a_user)
 {
 	CLEANUP_API struct test_api a = test_api(1, GROUPS);
@@ -149,5 +187,7 @@ SUITE("sso", groups_give_roles_and_the_highest_counts,
       everybody_may_be_given_a_role,
       nobody_is_let_in_unless_groups_are_configured,
       without_a_user_groups_are_nothing, a_page_of_another_site_changes_nothing,
+      a_page_of_another_site_starts_no_capture_by_get,
+      a_key_made_by_a_user_ends_within_90_days,
       a_key_is_worth_what_it_is_worth_beside_a_user,
       tenants_are_those_of_the_configuration, no_cookie_outlives_the_sign_on)

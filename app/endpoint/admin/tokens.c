@@ -146,6 +146,25 @@ check_join(struct call *c, struct token_ask *ask)
 	return 0;
 }
 
+#define SSO_KEY_MS (90 * 86400 * MS_PER_S)
+
+/* A key that a user of a single sign-on makes ends within 90 days: the sign-on
+ * does not end it when the user leaves. */
+static int
+check_sso(struct call *c, struct token_ask *ask)
+{
+	const int64_t end = clock_wall_ms() + SSO_KEY_MS;
+
+	if (*c->req->authorization || *c->caller.browser_session)
+		return 0;
+	if (!ask->expires_ms)
+		ask->expires_ms = end;
+	if (ask->expires_ms > end)
+		return fail_param(c, "expiresAt", "a time within 90 days",
+		                  "a later one");
+	return 0;
+}
+
 int
 token_post(struct call *c)
 {
@@ -163,7 +182,7 @@ token_post(struct call *c)
 	if (param_given(c, P_CreateToken_expiresAt) &&
 	    ask.expires_ms <= clock_wall_ms())
 		return fail_param(c, "expiresAt", "a time to come", "the past");
-	if (check_join(c, &ask))
+	if (check_join(c, &ask) || check_sso(c, &ask))
 		return -1;
 	if (read_tenants(c, &tenants))
 		return -1;

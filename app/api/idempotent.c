@@ -128,12 +128,12 @@ begin(struct call *c)
 	return rc ? 0 : look_up(c);
 }
 
-/* True for calls that compute before they store anything, or that store
- * nothing: a transaction would keep other writers waiting meanwhile. */
+/* True for a call that creates nothing and holds no secret: a repeated one is
+ * harmless. */
 static bool
-begins_late(const struct route *r)
+needs_no_key(const struct route *r)
 {
-	return r->upload || r->who == WHO_VIEWER;
+	return r->who == WHO_VIEWER && r->status == 200;
 }
 
 /* Returns 0 if the transaction is to be committed, -1 if it is to be rolled
@@ -143,8 +143,10 @@ run_once(struct call *c)
 {
 	int rc;
 
+	/* An upload is read before it stores anything: a transaction would keep
+	 * other writers waiting meanwhile. */
 	c->begin = begin;
-	rc = begins_late(c->route) ? 0 : begin(c);
+	rc = c->route->upload ? 0 : begin(c);
 	if (!rc)
 		rc = route_run(c);
 	if (!rc && !c->begun)
@@ -152,6 +154,8 @@ run_once(struct call *c)
 	if (rc)
 		return c->repeated ? 0 : -1;
 	rc = keep(c);
+	if (rc == -EMSGSIZE)
+		return fail(c, ReplyNotKept, (int)IDEMPOTENCY_BODY_MAX);
 	return rc ? fail_store(c, rc) : 0;
 }
 
@@ -174,6 +178,8 @@ idempotent_run(struct call *c)
 	const char *key = c->req->idempotency_key;
 	int rc;
 
+	if (needs_no_key(c->route))
+		return route_run(c);
 	if (!route_takes_key(c->route))
 		return fail_param(c, "Idempotency-Key",
 		                  "none, because the reply holds a secret",

@@ -96,6 +96,17 @@ set_value(struct conf *c, size_t row, const char *text)
 	return 0;
 }
 
+const struct conf_quota conf_quotas[QUOTAS] = {
+#define QUOTA(name, sql, type, def, counts, frees) {#name, counts, frees, def},
+#include "quotas.def"
+#undef QUOTA
+};
+static const enum value_type quota_types[QUOTAS] = {
+#define QUOTA(name, sql, type, def, counts, frees) type,
+#include "quotas.def"
+#undef QUOTA
+};
+
 static int
 set_default(struct conf *c)
 {
@@ -105,19 +116,10 @@ set_default(struct conf *c)
 		if (rc)
 			return rc;
 	}
+	for (size_t q = 0; q < QUOTAS; q++)
+		c->quotas[q] = conf_quotas[q].def;
 	return 0;
 }
-
-const struct conf_quota conf_quotas[QUOTAS] = {
-#define QUOTA(name, sql, type, counts, frees) {#name, counts, frees},
-#include "quotas.def"
-#undef QUOTA
-};
-static const enum value_type quota_types[QUOTAS] = {
-#define QUOTA(name, sql, type, counts, frees) type,
-#include "quotas.def"
-#undef QUOTA
-};
 
 /* State of the line handler, with the first error; inih reports the number of
  * its line. */

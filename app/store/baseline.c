@@ -2,6 +2,7 @@
 
 #include "store/db/cursor.h"
 #include "store/db/row.h"
+#include "store/quota.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -39,22 +40,33 @@ baseline_tag(struct buf *tags, const char *tag)
 	buf_addf(tags, "%s\n", tag);
 }
 
+static int
+add(struct store *s, const struct baseline_ask *ask, const char *id)
+{
+	int n = db_run(s->db, SQL_BASELINE_INSERT,
+	               ARGS(V(id), V(ask->label), V(ask->description),
+	                    V(ask->top_functions), V(ask->tags),
+	                    V(ask->created_by), V(ask->tenant),
+	                    V(ask->session)));
+
+	if (n <= 0)
+		return n < 0 ? n : -ENOENT;
+	return quota_check(s, ask->tenant, QUOTA_baselines, 1);
+}
+
 int
 baseline_add(struct store *s, const struct baseline_ask *ask,
              char out[static ID_MAX])
 {
 	char id[ID_MAX];
-	int n;
+	int rc = store_begin(s);
 
 	id_new(BASELINE_PREFIX, id);
-	n = db_run(s->db, SQL_BASELINE_INSERT,
-	           ARGS(V(id), V(ask->label), V(ask->description),
-	                V(ask->top_functions), V(ask->tags), V(ask->created_by),
-	                V(ask->tenant), V(ask->session)));
-	if (n <= 0)
-		return n < 0 ? n : -ENOENT;
-	memcpy(out, id, ID_MAX);
-	return 0;
+	if (!rc)
+		rc = store_end(s, add(s, ask, id));
+	if (!rc)
+		memcpy(out, id, ID_MAX);
+	return rc;
 }
 
 int

@@ -1,8 +1,10 @@
 #include "store/idempotency.h"
 
 #include "store/db/row.h"
+#include "store/quota.h"
 
 #include <errno.h>
+#include <string.h>
 
 static const struct row_field fields[] = {
 	ROW_FIELD(idempotency, fingerprint),
@@ -31,19 +33,24 @@ int
 idempotency_claim(struct store *s, const struct idempotency_key *k,
                   const char *fingerprint)
 {
-	return db_run(s->db, SQL_IDEMPOTENCY_CLAIM,
-	              ARGS(V(k->tenant), V(k->actor), V(k->key), V(fingerprint),
-	                   V(IDEMPOTENCY_MS)));
+	int n = db_run(s->db, SQL_IDEMPOTENCY_CLAIM,
+	               ARGS(V(k->tenant), V(k->actor), V(k->key),
+	                    V(fingerprint), V(IDEMPOTENCY_MS)));
+
+	return n <= 0 ? n : quota_check(s, k->tenant, QUOTA_kept_replies, 1) ?: 1;
 }
 
 int
 idempotency_keep(struct store *s, const struct idempotency_key *k,
                  const struct idempotency *v)
 {
-	int n = db_run(s->db, SQL_IDEMPOTENCY_KEEP,
-	               ARGS(V(v->status), V(v->location), V(v->body),
-	                    V(k->tenant), V(k->actor), V(k->key)));
+	int n;
 
+	if (strlen(v->body) > IDEMPOTENCY_BODY_MAX)
+		return -EMSGSIZE;
+	n = db_run(s->db, SQL_IDEMPOTENCY_KEEP,
+	           ARGS(V(v->status), V(v->location), V(v->body), V(k->tenant),
+	                V(k->actor), V(k->key)));
 	return n < 0 ? n : n ? 0 : -ENOENT;
 }
 

@@ -41,8 +41,8 @@ BEGIN {
 	for (i = 1; i <= n; i++) {
 		if (i > 1)
 			print ""
-		wrapped(row[i, 4])
-		print "#" row[i, 1] " = 0"
+		wrapped(row[i, 5])
+		print "#" row[i, 1] " = " row[i, 4]
 	}
 	print ""
 	wrapped("A tenant may name these, separated by spaces; * is anything. A " \

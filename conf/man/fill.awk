@@ -133,9 +133,9 @@ function scope(n,   i) {
 function quotas(n,   i) {
 	print ".Bl -tag -width Ds"
 	for (i = 1; i <= n; i++) {
-		print ".It Sy " row[i, 1] " Pq " row[i, 3] ", 0"
-		print prose(row[i, 4])
-		print "To free some,\n" prose(row[i, 5] ".")
+		print ".It Sy " row[i, 1] " Pq " row[i, 3] ", " row[i, 4]
+		print prose(row[i, 5])
+		print "To free some,\n" prose(row[i, 6] ".")
 	}
 	print ".El"
 }

@@ -23,7 +23,7 @@
 #define CONF_HOST_MAX    201
 
 enum quota {
-#define QUOTA(name, sql, type, counts, frees) QUOTA_##name,
+#define QUOTA(name, sql, type, def, counts, frees) QUOTA_##name,
 #include "quotas.def"
 #undef QUOTA
 	QUOTAS
@@ -65,6 +65,7 @@ extern const size_t conf_nkeys;
 /* One row of quotas.def. */
 struct conf_quota {
 	const char *name, *counts, *frees;
+	int64_t def;
 };
 extern const struct conf_quota conf_quotas[QUOTAS];
 

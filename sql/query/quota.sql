@@ -39,6 +39,12 @@ SELECT (SELECT COUNT(*) FROM session WHERE tenant = $1 AND pinned = 1) +
        (SELECT COUNT(*) FROM block_pin p JOIN block b ON b.id = p.block
         WHERE b.tenant = $1);
 
+-- name: quota_baselines
+SELECT COUNT(*) FROM baseline WHERE tenant = $1;
+
+-- name: quota_kept_replies
+SELECT COUNT(*) FROM idempotency WHERE tenant = $1;
+
 -- After a clock is set back, captures may lie in the future; these do not
 -- count.
 -- name: quota_captures_per_hour

@@ -34,6 +34,11 @@ FROM audit
 WHERE tenant = $1 AND (at_ms, id) < (CAST($2 AS BIGINT), $3)
 ORDER BY at_ms DESC, id DESC LIMIT CAST($4 AS BIGINT);
 
+-- name: audit_recent
+SELECT COUNT(*) FROM audit
+WHERE tenant = $1 AND at_ms > now_ms() - CAST($2 AS BIGINT) AND actor = $3
+  AND action = $4;
+
 -- name: audit_prune
 DELETE FROM audit WHERE at_ms < now_ms() - CAST($1 AS BIGINT);
 

@@ -75,6 +75,34 @@ capture(struct test_api *a, enum api_key key)
 	return r;
 }
 
+static struct client_reply
+make_baseline(struct test_api *a, enum api_key key)
+{
+	CLEANUP_REPLY struct client_reply made = upload(a, key);
+	char text[256];
+
+	snprintf(text, sizeof(text),
+	         "{\"sessionId\":\"%s\",\"profileType\":\"cpu\","
+	         "\"baselineLabel\":\"v1\"}",
+	         reply_text(&made, "id"));
+	return say(a, key, "POST", "/api/v1/profiling/baselines", text);
+}
+
+/* Pushes under an Idempotency-Key of its own. */
+static struct client_reply
+push_under_key(struct test_api *a, enum api_key key, int i)
+{
+	char once[32];
+
+	snprintf(once, sizeof(once), "key%d", i);
+	return ask(a, (struct ask){.key = key,
+	                           .method = "POST",
+	                           .path = "/ingest?name=" TEST_SERVICE,
+	                           .type = "text/plain",
+	                           .body = "main;work 3\n",
+	                           .idempotency = once});
+}
+
 /* Takes one more of what a quota counts, the i-th. */
 static struct client_reply
 take(struct test_api *a, enum api_key key, enum quota q, int i)
@@ -101,6 +129,10 @@ take(struct test_api *a, enum api_key key, enum quota q, int i)
 		return pin(a, key);
 	case QUOTA_captures_per_hour:
 		return capture(a, key);
+	case QUOTA_baselines:
+		return make_baseline(a, key);
+	case QUOTA_kept_replies:
+		return push_under_key(a, key, i);
 	default:
 		return upload(a, key);
 	}
@@ -112,11 +144,12 @@ static const struct {
 	const char *limit;
 	int free;
 } rows[QUOTAS] = {
-	[QUOTA_services] = {"3", 2}, [QUOTA_series] = {"2", 2},
+	[QUOTA_services] = {"3", 2},  [QUOTA_series] = {"2", 2},
 	[QUOTA_tokens] = {"6", 2}, /* the test has four keys */
-	[QUOTA_triggers] = {"2", 2}, [QUOTA_profiles] = {"2", 2},
+	[QUOTA_triggers] = {"2", 2},  [QUOTA_profiles] = {"2", 2},
 	[QUOTA_bytes] = {"9", 0}, /* no profile is that small */
-	[QUOTA_pins] = {"2", 2},     [QUOTA_captures_per_hour] = {"2", 2},
+	[QUOTA_pins] = {"2", 2},      [QUOTA_captures_per_hour] = {"2", 2},
+	[QUOTA_baselines] = {"2", 2}, [QUOTA_kept_replies] = {"2", 2},
 };
 
 static struct test_api
@@ -278,7 +311,7 @@ TEST(a_tenant_is_shown_what_it_holds_and_may_hold)
 		const json_t *most = json_object_get(one, "limit");
 		int64_t limit = q == QUOTA_bytes  ? 1 << 20
 		                : q == QUOTA_pins ? 7
-		                                  : 0;
+		                                  : conf_quotas[q].def;
 
 		ck_assert_str_eq(
 			json_string_value(json_object_get(one, "quota")),

@@ -2,13 +2,16 @@
  * is signed in. */
 #include "base/clock.h"
 #include "endpoint/call.h"
+#include "store/audit.h"
 #include "store/browser_session.h"
 #include "store/token.h"
 
 #include <errno.h>
 #include <string.h>
 
-#define LINK_MS INT64_C(600000) /* validity of a sign-in link */
+#define LINK_MS      INT64_C(600000) /* validity of a sign-in link */
+#define SIGN_IN_MS   INT64_C(3600000)
+#define SIGN_INS_MAX 500 /* of one actor within that time */
 
 static int64_t
 idle_ms(const struct call *c)
@@ -73,6 +76,22 @@ session_of_caller(const struct call *c, int64_t now_ms)
 	};
 }
 
+/* Limits lines of the audit log: a viewer may sign in, and sessions that are
+ * too many go, but their lines stay for a year. -EUSERS past the limit. */
+static int
+check_rate(struct call *c)
+{
+	const struct audit like = {
+		.tenant = c->caller.tenant,
+		.actor = c->caller.id,
+		.action = (char *)c->route->name,
+	};
+	int64_t n = 0;
+	int rc = audit_recent(&c->env->store, &like, SIGN_IN_MS, &n);
+
+	return rc ? rc : n >= SIGN_INS_MAX ? -EUSERS : 0;
+}
+
 /* Creates a browser session, or follows the caller's sign-in link if ask is
  * NULL. */
 static int
@@ -85,13 +104,22 @@ begin(struct call *c, const struct browser_session_ask *ask,
 
 	if (rc)
 		return rc;
-	rc = ask ? browser_session_create(store, ask, new_id, secret)
-	         : browser_session_follow(store, c->caller.sign_in_link,
-	                                  secret);
+	rc = check_rate(c);
+	if (!rc)
+		rc = ask ? browser_session_create(store, ask, new_id, secret)
+		         : browser_session_follow(store, c->caller.sign_in_link,
+		                                  secret);
 	if (!rc)
 		rc = audit_note(c, ask ? new_id : c->caller.browser_session,
 		                "{}");
 	return store_end(store, rc);
+}
+
+static int
+fail_begin(struct call *c, int rc)
+{
+	return rc == -EUSERS ? fail(c, TooManySignIns, SIGN_INS_MAX)
+	                     : fail_store(c, rc);
 }
 
 /* True for a caller with neither a key, a JWT nor a link. A session created by
@@ -120,7 +148,7 @@ browser_session_post(struct call *c)
 	if (rc == -ENOENT)
 		return fail(c, Unauthorized, "the link was used just now");
 	if (rc)
-		return fail_store(c, rc);
+		return fail_begin(c, rc);
 	set_cookie(c, cookie, (ask.expires_ms - now) / MS_PER_S);
 	return answer_caller(c, ask.expires_ms);
 }
@@ -141,7 +169,7 @@ browser_session_link_post(struct call *c)
 	                                                   : ask.expires_ms;
 	rc = begin(c, &ask, secret);
 	if (rc)
-		return fail_store(c, rc);
+		return fail_begin(c, rc);
 	buf_addf(&url, "%s/ui/#sign-in=" SIGN_IN_LINK_PREFIX "%s",
 	         c->env->conf->api_public_url, secret);
 	out = answer_json(c);

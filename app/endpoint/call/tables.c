@@ -78,7 +78,6 @@ bool
 route_takes_key(const struct route *r)
 {
 	return r->method == METHOD_POST && r->op != OP_CreateToken &&
-	       r->op != OP_SignIn && r->op != OP_CreateSignInLink &&
 	       r->op != OP_FindProcesses && r->op != OP_JoinHost &&
-	       r->who != WHO_WORKER;
+	       r->who != WHO_VIEWER && r->who != WHO_WORKER;
 }

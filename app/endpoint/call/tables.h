@@ -77,7 +77,8 @@ struct route {
 };
 /* All routes, by enum op. */
 extern const struct route routes[OP_COUNT];
-/* True for a POST whose reply may be kept for a repeated request. */
+/* True for a POST that creates something, and whose reply may be kept for a
+ * repeated request. */
 bool route_takes_key(const struct route *r);
 
 #define ROUTE(method, path, handler, who, body, op, status, others, reply, \

@@ -3,7 +3,7 @@
 #include <errno.h>
 
 static const enum sql counts[QUOTAS] = {
-#define QUOTA(name, sql, type, counts, frees) SQL_QUOTA_##sql,
+#define QUOTA(name, sql, type, def, counts, frees) SQL_QUOTA_##sql,
 #include "quotas.def"
 #undef QUOTA
 };

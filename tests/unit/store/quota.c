@@ -2,8 +2,10 @@
 #include "store/quota.h"
 
 #include "lib/store.h"
+#include "store/baseline.h"
 #include "store/block.h"
 #include "store/db/db_test.h"
+#include "store/idempotency.h"
 #include "store/token.h"
 #include "store/trigger.h"
 #include "store/window.h"
@@ -222,6 +224,50 @@ captures_per_hour_add(struct store *s, const char *tenant, int i)
 	return job_enqueue(s, &ask, TEST_HOST, ids[i]);
 }
 
+static int
+baselines_add(struct store *s, const char *tenant, int i)
+{
+	char session[ID_MAX];
+	const struct baseline_ask ask = {
+		.tenant = tenant,
+		.session = session,
+		.label = "v1",
+		.description = "",
+		.top_functions = "[]",
+		.tags = "",
+		.created_by = "",
+	};
+	int rc = upload(s, tenant, "bytes", i);
+
+	ck_assert_int_eq(rc, 0);
+	memcpy(session, ids[i], ID_MAX);
+	return baseline_add(s, &ask, ids[i]);
+}
+
+static int
+baselines_free(struct store *s, const char *tenant, int i)
+{
+	return baseline_remove(s, tenant, ids[i]);
+}
+
+static int
+kept_replies_add(struct store *s, const char *tenant, int i)
+{
+	const struct idempotency_key k = {tenant, "tok-1", numbered("key", i)};
+	int rc = store_begin(s) ?: idempotency_claim(s, &k, "print");
+
+	return store_end(s, rc == 1 ? 0 : rc);
+}
+
+/* As the next: nothing but time frees them. */
+static int
+kept_replies_free(struct store *s, const char *tenant, int i)
+{
+	(void)tenant, (void)i;
+	db_skew_clock(s->db, IDEMPOTENCY_MS);
+	return idempotency_prune(s);
+}
+
 /* Nothing but time frees captures: all of them at once, here. */
 static int
 captures_per_hour_free(struct store *s, const char *tenant, int i)
@@ -237,7 +283,7 @@ static const struct {
 	int (*free)(struct store *s, const char *tenant, int i);
 	int from_start;
 } kinds[QUOTAS] = {
-#define QUOTA(name, sql, type, counts, frees)      \
+#define QUOTA(name, sql, type, def, counts, frees) \
 	[QUOTA_##name] = {name##_add, name##_free, \
 	                  QUOTA_##name == QUOTA_services},
 #include "quotas.def"

@@ -217,6 +217,40 @@ TEST(the_same_key_makes_one_baseline)
 }
 END
 
+/* A reply that is too long to be kept: the request does nothing, since it could
+ * not be repeated. */
+TEST(a_long_reply_is_not_kept_and_nothing_is_created)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_BUF struct buf body = BUF_INIT(BUF_MAX_REPLY);
+	CLEANUP_REPLY struct client_reply kept = {0}, made = {0};
+	struct ask q = {.key = KEY_OPERATOR,
+	                .method = "POST",
+	                .path = A "/baselines",
+	                .idempotency = "once"};
+	char id[ID_MAX], n[32];
+
+	test_profile(&a, id);
+	buf_addf(&body,
+	         "{\"label\":\"v1\",\"sessionId\":\"%s\","
+	         "\"profileType\":\"cpu\",\"topFunctions\":[",
+	         id);
+	for (int i = 0; i < 1000; i++)
+		buf_addf(&body,
+		         "%s{\"funcName\":\"a function of the number %d\"}",
+		         i ? "," : "", i);
+	buf_puts(&body, "]}");
+	q.body = buf_str(&body);
+	kept = ask(&a, q);
+	assert_error(&kept, 422, "ReplyNotKept");
+	test_sql(&a.store, "SELECT COUNT(*) FROM baseline", n, sizeof(n));
+	ck_assert_str_eq(n, "0");
+	q.idempotency = NULL;
+	made = ask(&a, q);
+	ck_assert_int_eq(made.status, 200);
+}
+END
+
 /* --- compare and check --- */
 
 static const struct {
@@ -764,6 +798,7 @@ SUITE_TIMEOUT("baselines", 60,
               a_label_that_others_have_says_of_how_many,
               a_profile_without_samples_makes_no_baseline,
               a_baseline_of_another_type_or_of_no_session_is_refused,
+              a_long_reply_is_not_kept_and_nothing_is_created,
               the_same_key_makes_one_baseline,
               a_check_gives_its_verdict_and_who_decided_it,
               a_function_that_costs_more_with_what_it_calls_is_listed_as_such,

@@ -145,6 +145,30 @@ follow(struct test_api *a, const char *link)
 	                           .path = SIGN});
 }
 
+/* Each leaves a line in the audit log, which a viewer could fill. */
+TEST(one_key_signs_in_500_browsers_an_hour)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply last = {0}, refused = {0};
+	const struct ask q = {
+		.key = KEY_VIEWER, .method = "POST", .path = SIGN};
+	char cookie[COOKIE];
+
+	sign_in(&a, KEY_VIEWER, cookie);
+	test_sql(&a.store,
+	         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 "
+	         "FROM n WHERE i < 498) INSERT INTO audit SELECT id || i, "
+	         "at_ms, tenant, actor, action, target, request_id, detail "
+	         "FROM audit, n WHERE action = 'SignIn'",
+	         NULL, 0);
+	last = ask(&a, q);
+	ck_assert_int_eq(last.status, 201);
+	refused = ask(&a, q);
+	assert_error(&refused, 429, "TooManySignIns");
+	sign_in(&a, KEY_OPERATOR, cookie);
+}
+END
+
 TEST(a_link_signs_a_browser_in_once)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
@@ -511,6 +535,7 @@ SUITE_TIMEOUT("browser sessions", 60,
               a_cookie_has_the_role_and_tenant_of_its_key,
               a_cookie_is_one_that_no_script_and_no_other_site_gets,
               a_browser_signs_in_without_https_on_the_machine_itself_only,
+              one_key_signs_in_500_browsers_an_hour,
               a_link_signs_a_browser_in_once,
               a_link_is_neither_a_key_nor_a_cookie,
               a_link_works_until_its_time_and_no_longer_than_its_key,

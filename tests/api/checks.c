@@ -57,9 +57,9 @@ TEST(what_the_api_and_each_worker_found_is_listed_with_its_repair)
 	beat(&a, TEST_HOST, CHECK_EVENTS, BROKEN);
 	r = api_get(&a, "/api/v1/checks");
 	ck_assert_int_eq(r.status, 200);
-	ck_assert_uint_eq(length_of(&r, "items"), 2);
+	ck_assert_uint_eq(length_of(&r, "items"), 3);
 	own = item_of(&r, "items", 0);
-	of_worker = item_of(&r, "items", 1);
+	of_worker = item_of(&r, "items", 2);
 	ck_assert_str_eq(text_of(own, "part"), "api");
 	ck_assert_str_eq(text_of(own, "verdict"), "ok");
 	ck_assert_str_eq(text_of(of_worker, "host"), TEST_HOST);
@@ -75,8 +75,25 @@ TEST(a_worker_that_published_nothing_is_passed_over)
 	CLEANUP_REPLY struct client_reply r = api_get(&a, "/api/v1/checks");
 
 	ck_assert_int_eq(r.status, 200);
-	ck_assert_uint_eq(length_of(&r, "items"), 1);
+	ck_assert_uint_eq(length_of(&r, "items"), 2); /* of the API */
 	ck_assert_int_eq(readiness(&a), 200);
+}
+END
+
+TEST(a_clock_that_has_jumped_is_a_warning)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r = {0};
+	const json_t *clock;
+
+	test_sql(&a.store,
+	         "INSERT INTO retention_clock (id, seen_ms, held_ms) "
+	         "VALUES (1, 1, 0)",
+	         NULL, 0);
+	r = api_get(&a, "/api/v1/checks");
+	clock = item_of(&r, "items", 1);
+	ck_assert_str_eq(text_of(clock, "check"), "clock");
+	ck_assert_str_eq(text_of(clock, "verdict"), "warning");
 }
 END
 
@@ -267,6 +284,7 @@ TEST(a_worker_of_another_host_is_no_matter)
 END
 
 SUITE("checks", what_the_api_and_each_worker_found_is_listed_with_its_repair,
+      a_clock_that_has_jumped_is_a_warning,
       a_worker_that_published_nothing_is_passed_over,
       no_worker_that_can_capture_is_not_ready,
       one_worker_that_can_capture_is_enough,

@@ -83,7 +83,7 @@ make_baseline(struct test_api *a, enum api_key key)
 
 	snprintf(text, sizeof(text),
 	         "{\"sessionId\":\"%s\",\"profileType\":\"cpu\","
-	         "\"baselineLabel\":\"v1\"}",
+	         "\"label\":\"v1\"}",
 	         reply_text(&made, "id"));
 	return say(a, key, "POST", "/api/v1/profiling/baselines", text);
 }

@@ -178,11 +178,16 @@ TEST(every_reply_has_the_fields_of_its_schema_and_no_others)
 		            !strcmp(r->reply, "DIFFS") ||
 		            !strcmp(r->reply, "OPENAPI");
 
-		if (r->who == WHO_WORKER) /* whose session it is then */
+		if (r->who == WHO_WORKER) { /* whose session it is then */
 			test_sql(&a.store,
 			         "UPDATE token SET host = '" TEST_HOST
 			         "' WHERE role = 'worker'",
 			         NULL, 0);
+			test_sql(&a.store,
+			         "UPDATE worker SET tenants = 't t2' "
+			         "WHERE host = '" TEST_HOST "'",
+			         NULL, 0);
+		}
 		if (r->method == METHOD_DELETE)
 			continue; /* below: they end what the others
 			             need */

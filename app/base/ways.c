@@ -34,6 +34,15 @@ ways_outside(const char *service_kind, const char *type)
 	return set;
 }
 
+bool
+ways_exist(const char *type)
+{
+	for (unsigned i = 0; i < WAYS; i++)
+		if (!strcmp(way_rows[i].type, type))
+			return true;
+	return false;
+}
+
 uint64_t
 ways_of(uint64_t set, enum way_engine engine)
 {

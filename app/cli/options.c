@@ -1,6 +1,7 @@
 #include "options.h"
 
 #include "base/clock.h"
+#include "base/ways.h"
 #include "near.h"
 #include "profile/types.h"
 
@@ -91,6 +92,15 @@ type_name(size_t i)
 }
 
 static const char *
+captured_name(size_t i)
+{
+	for (size_t t = 0; t < profile_ntypes; t++)
+		if (ways_exist(profile_types[t].name) && !i--)
+			return profile_types[t].name;
+	return NULL;
+}
+
+static const char *
 allow_name(size_t i)
 {
 	static const char *const names[] = {
@@ -114,7 +124,8 @@ put_names(struct buf *out, const char *(*name)(size_t i))
 		         name(i));
 }
 
-/* Returns a text with the names of its {types} or {allowed} keys. */
+/* Returns a text with the names that its {types}, {captured} or {allowed} stands
+ * for. */
 static const char *
 with_names(const char *doc)
 {
@@ -123,6 +134,7 @@ with_names(const char *doc)
 		const char *(*name)(size_t i);
 	} lists[] = {
 		{"{types}", type_name},
+		{"{captured}", captured_name},
 		{"{allowed}", allow_name},
 	};
 	static char text[DOC_MAX];

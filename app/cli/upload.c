@@ -47,7 +47,8 @@ cmd_upload(struct cli *c)
 		return rc;
 	buf_puts(&path, PROFILING "/sessions");
 	query_add(&path, "service", c->operands[0]);
-	query_add(&path, "type", c->opt.type ? c->opt.type : "cpu");
+	if (c->opt.type)
+		query_add(&path, "type", c->opt.type);
 	query_number(&path, "sampleRate", c->opt.rate);
 	query_number(&path, "durationSeconds", c->opt.seconds);
 	if (c->opt.event)

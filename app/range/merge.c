@@ -54,15 +54,22 @@ divisor(const struct range *r, bool alike)
 	return most < 1 ? 1 : llround(most);
 }
 
+/* Adds the next part. If it is to be reduced to the value of a type and has
+ * none, marks it. */
 static int
-add_next(struct ahead *a, int64_t weight, struct merge *m, struct buf *why)
+add_next(struct ahead *a, int64_t weight, const struct type *reduce,
+         struct range_part *part, struct merge *m, struct buf *why)
 {
 	CLEANUP_PACKED struct packed one = {0};
 	int rc = ahead_take(a, &one, why);
 
 	if (rc || !one.p)
 		return rc;
-	rc = profile_scale(one.p, weight, 1);
+	rc = reduce ? profile_reduce(one.p, reduce) : 0;
+	part->unfit = rc == -ENODATA;
+	if (part->unfit)
+		return 0;
+	rc = rc ?: profile_scale(one.p, weight, 1);
 	return rc ? rc : merge_add_packed(m, &one);
 }
 
@@ -76,7 +83,8 @@ go_on(const struct range *r, int64_t end_ns)
 }
 
 static int
-add_all(const struct range *r, bool weighted, struct merge *m, struct buf *why)
+add_all(struct range *r, bool weighted, const struct type *reduce,
+        struct merge *m, struct buf *why)
 {
 	CLEANUP_AHEAD struct ahead *a = NULL;
 	int64_t end = r->end_ns ? r->end_ns : clock_mono_ns() + RANGE_MAX_NS;
@@ -85,13 +93,37 @@ add_all(const struct range *r, bool weighted, struct merge *m, struct buf *why)
 	for (size_t i = 0; i < r->n && !rc; i++) {
 		int64_t weight = weighted ? weight_of(&r->parts[i]) : 1;
 
-		rc = go_on(r, end) ?: add_next(a, weight, m, why);
+		rc = go_on(r, end)
+		             ?: add_next(a, weight, reduce, &r->parts[i], m,
+		                         why);
 	}
 	return rc;
 }
 
-int
-range_merge(const struct range *r, struct profile **out, struct buf *why)
+/* Leaves out parts that are marked, and notes the first of them. */
+static int
+leave_unfit_out(struct range *r)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->n; i++) {
+		const struct range_part *p = &r->parts[i];
+
+		if (!p->unfit)
+			r->parts[n++] = *p;
+		else if (r->nunfit++ < RANGE_UNFIT_NAMED)
+			r->unfit[r->nunfit - 1] = p->window ? p->window->id
+			                                    : p->session->id;
+	}
+	if (n == r->n)
+		return 0;
+	r->n = n;
+	return n ? range_cover(r) : -EINVAL;
+}
+
+static int
+merge_parts(struct range *r, const struct type *reduce, struct profile **out,
+            struct buf *why)
 {
 	CLEANUP_MERGE struct merge *m = NULL;
 	CLEANUP_PROFILE struct profile *p = NULL;
@@ -99,11 +131,26 @@ range_merge(const struct range *r, struct profile **out, struct buf *why)
 	int rc = merge_new(RANGE_MAX_MERGED, &m);
 
 	if (!rc)
-		rc = add_all(r, gauge && !alike, m, why);
+		rc = add_all(r, gauge && !alike, reduce, m, why);
+	if (!rc)
+		rc = leave_unfit_out(r);
 	if (!rc)
 		rc = merge_end(m, &p);
 	if (!rc && gauge)
 		rc = profile_scale(p, 1, divisor(r, alike));
+	if (!rc)
+		*out = TAKE(p);
+	return rc;
+}
+
+int
+range_merge(struct range *r, struct profile **out, struct buf *why)
+{
+	CLEANUP_PROFILE struct profile *p = NULL;
+	int rc = merge_parts(r, NULL, &p, why);
+
+	if (rc == -EINVAL) /* their values differ */
+		rc = merge_parts(r, type_find(r->type), &p, why);
 	if (rc)
 		return rc;
 	p->duration_ns = (int64_t)(r->covered_ms * (double)NS_PER_MS);

@@ -449,10 +449,8 @@ range_part_span(const struct range_part *p)
 	return span;
 }
 
-/* Computes the covered time. Parts that reach past the end of the range count
- * whole. */
-static int
-cover(struct range *r)
+int
+range_cover(struct range *r)
 {
 	CLEANUP_FREE struct span *spans = calloc(r->n + 1, sizeof(*spans));
 	int64_t from = INT64_MAX, to = INT64_MIN;
@@ -481,7 +479,7 @@ range_plan(struct range *r)
 	if (rc)
 		return rc;
 	range_parts_sort(r->parts, r->n);
-	return range_check_size(r) ?: cover(r);
+	return range_check_size(r) ?: range_cover(r);
 }
 
 uint64_t

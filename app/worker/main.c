@@ -2,6 +2,7 @@
  * stoker-worker: captures profiles on this host.
  */
 #include "base/log.h"
+#include "base/ways.h"
 #include "capture/recorder/rate.h"
 #include "once.h"
 #include "profile/types.h"
@@ -41,7 +42,8 @@ print_usage(FILE *to)
 {
 	fputs(usage, to);
 	for (size_t i = 0; i < profile_ntypes; i++)
-		fprintf(to, " %s", profile_types[i].name);
+		if (ways_exist(profile_types[i].name))
+			fprintf(to, " %s", profile_types[i].name);
 	fputc('\n', to);
 }
 

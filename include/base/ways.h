@@ -7,6 +7,7 @@
 
 #include "base/finding.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum way_program { PROGRAM_go = 1, PROGRAM_native = 2, PROGRAM_any = 3 };
@@ -41,6 +42,8 @@ enum way_program ways_program(const char *service_kind);
 /* Returns the ways from outside that fit services of a kind; 0 for an unknown
  * type. */
 uint64_t ways_outside(const char *service_kind, const char *type);
+/* Returns whether profiles of a type can be captured. */
+bool ways_exist(const char *type);
 /* Returns those of a set that an engine has. */
 uint64_t ways_of(uint64_t set, enum way_engine engine);
 /* Returns the way to try first; the set is not empty. */

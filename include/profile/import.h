@@ -1,13 +1,14 @@
 /*
  * Imports profiles that other tools captured. The bytes, in any format of
- * inputs.def, may be hostile. They become a profile of a type of types.def.
+ * inputs.def, may be hostile. They become a profile of a type of types.def;
+ * values.def beside the readers says which types their values are of.
  *
  * Work and memory are bounded before they are spent: the inflated size and its
  * ratio, strings, samples, frames, and the memory of the rows.
  */
 #pragma once
 
-#include "profile/profile.h"
+#include "profile/types.h"
 
 /* Most frames of all samples together, inlined ones included; bounds time. */
 #define IMPORT_MAX_FRAMES (1u << 25)
@@ -21,7 +22,7 @@ struct import_limits {
 };
 
 struct import_ask {
-	const char *type;         /* row of types.def */
+	const char *type;         /* row of types.def; "": the file's */
 	const char *content_type; /* of HTTP; "" if unknown */
 	const char
 		*event; /* of the output of perf script: the one to keep, with
@@ -48,8 +49,10 @@ extern const size_t ninputs;
 /*
  * Reads p[n].
  *
- *   Shape    default_type of the profile is the value type of ask->type
- *   Owns     *out is the caller's; profile_free() it; *format is static
+ *   Shape    default_type of the profile is the value type of *type, which is
+ *            ask->type or else import_choose()'s
+ *   Owns     *out is the caller's; profile_free() it; *format and *type are
+ *            static
  *   Errors   -EBADMSG malformed, or no values of that type; -E2BIG past a
  *            limit; -EPROTONOSUPPORT no known format; -ENOMEM, with a one-line
  *            explanation in why; outputs untouched. On success why has a line
@@ -58,12 +61,34 @@ extern const size_t ninputs;
 MUST_CHECK int
 profile_import(const void *p, size_t n, const struct import_ask *ask,
                struct profile **out, const struct input **format,
-               struct buf *why);
+               const struct type **type, struct buf *why);
 /* Finds an input format by name; NULL if there is none. */
 const struct input *input_find(const char *name);
-/* Makes the values of a type those that viewers show first. Returns false if
- * the profile has none. */
-bool import_set_type(struct profile *p, const char *type);
+/*
+ * Converts times to nanoseconds and sizes to bytes.
+ *   Errors   -EBADMSG a value leaves 64 bits, with the reason in why; -ENOMEM
+ */
+MUST_CHECK int import_units(struct profile *p, struct buf *why);
+/*
+ * Returns the types that a value of a profile may be of, as bits by enum
+ * profile_type_id; 0 if it is of none, or unknown. name is another name of the
+ * value, or NULL.
+ */
+uint32_t
+import_value_types(const struct profile *p, uint32_t at, const char *name);
+/* Returns the type that is taken if several fit; NULL for 0. */
+const struct type *import_first_type(uint32_t types);
+/* Finds the type of an application whose name ends with a dot and this name:
+ * NULL if no type shows such values. Returns false if the name is unknown. */
+bool import_type_of_end(const char *name, const struct type **out);
+/*
+ * Makes the values of a type those that viewers show first: of the type that is
+ * asked for, if the file fits it; of the file's default or else first type if
+ * asked is "". A file with only unknown values fits a type whose unit it has.
+ *   Errors   -EBADMSG it has no values of such a type, with its types in why
+ */
+MUST_CHECK int import_choose(struct profile *p, const char *asked,
+                             const struct type **out, struct buf *why);
 /* Inflates a gzipped body, for readers of a single format. Leaves raw empty if
  * p is not gzipped. Errors are those of profile_import(). */
 MUST_CHECK int

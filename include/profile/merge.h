@@ -16,6 +16,7 @@
 #pragma once
 
 #include "profile/packed.h"
+#include "profile/types.h"
 
 struct merge;
 
@@ -61,3 +62,10 @@ MUST_CHECK int merge_end(struct merge *m, struct profile **out);
  *   Errors   -EOVERFLOW; the values are then undefined
  */
 MUST_CHECK int profile_scale(struct profile *p, int64_t mul, int64_t div);
+/*
+ * Leaves a profile the value that its type shows, under the name that the type
+ * has for it. The period becomes what one sample is worth, so that samples can
+ * still be counted.
+ *   Errors   -ENODATA it has no such value; -ENOMEM
+ */
+MUST_CHECK int profile_reduce(struct profile *p, const struct type *t);

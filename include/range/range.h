@@ -6,8 +6,8 @@
  *   -EUSERS for more than RANGE_MAX_SERIES series, -EFBIG for more parts or
  *   bytes than one range may have: r->excess has their number, and the first
  *   time from which they fit, -E2BIG, -ETIME for too much memory or time,
- *   -ECANCELED when the peer has closed its socket, -EINVAL for profiles that
- *   are not of one kind, -ENODATA when nothing was captured.
+ *   -ECANCELED when the peer has closed its socket, -EINVAL for profiles none
+ *   of which has the value of the type, -ENODATA when nothing was captured.
  */
 #pragma once
 
@@ -19,12 +19,13 @@
 #include "store/session.h"
 #include "store/window.h"
 
-#define RANGE_MAX_PARTS  WINDOW_PLAN_MAX
-#define RANGE_MAX_SERIES 1000
-#define RANGE_MAX_LABELS 16
-#define RANGE_MAX_STORED ((int64_t)256 << 20) /* bytes, as stored */
-#define RANGE_MAX_MERGED ((size_t)512 << 20)  /* bytes in memory */
-#define RANGE_MAX_NS     (20 * NS_PER_S)      /* nginx waits for 30 s */
+#define RANGE_MAX_PARTS   WINDOW_PLAN_MAX
+#define RANGE_MAX_SERIES  1000
+#define RANGE_MAX_LABELS  16
+#define RANGE_UNFIT_NAMED 3
+#define RANGE_MAX_STORED  ((int64_t)256 << 20) /* bytes, as stored */
+#define RANGE_MAX_MERGED  ((size_t)512 << 20)  /* bytes in memory */
+#define RANGE_MAX_NS      (20 * NS_PER_S)      /* nginx waits for 30 s */
 
 /* A window, or a session. */
 struct range_part {
@@ -35,6 +36,7 @@ struct range_part {
 	const struct window *window;
 	const struct series *series;
 	const struct session *session;
+	bool unfit;       /* it lacks the value of its type, unlike others */
 	struct blob blob; /* the session's file */
 };
 
@@ -65,6 +67,9 @@ struct range {
 	struct session_list sessions;
 	struct range_part *parts; /* in order of time */
 	size_t n, left_out; /* number of parts; of pushed parts left out */
+	const char *unfit[RANGE_UNFIT_NAMED]; /* ids of parts that range_merge()
+	                                         left out; borrowed */
+	size_t nunfit;                        /* number of such parts */
 	double covered_ms;
 	struct range_excess {
 		int64_t parts, bytes, fits_ms;
@@ -90,13 +95,17 @@ MUST_CHECK int range_plan(struct range *r);
 MUST_CHECK int range_trend(struct range *r, enum window_level level);
 /*
  * Adds up all parts. A gauge becomes its mean over the time that windows cover,
- * of all series together.
+ * of all series together. If the parts have different values, only the value of
+ * the type is added up, and parts without it are left out of the range.
  *
  *   Owns     *out is the caller's; profile_free() it
  *   Shape    *why: one line about a part that could not be read
  */
 MUST_CHECK int
-range_merge(const struct range *r, struct profile **out, struct buf *why);
+range_merge(struct range *r, struct profile **out, struct buf *why);
+/* Computes the covered time. Parts that reach past the end of the range count
+ * whole. */
+MUST_CHECK int range_cover(struct range *r);
 /* Returns -EFBIG when the parts are too many or together too big. */
 MUST_CHECK int range_check_size(struct range *r);
 

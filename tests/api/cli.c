@@ -65,7 +65,12 @@ TEST(services_are_added_shown_replaced_and_removed)
 	         "kind:        auto\n"
 	         "source:      auto\n"
 	         "added:       *Z\n"},
-		{"upload x a.folded", 0, "a.folded: sess-*\n"},
+		{"upload x a.folded", 0,
+	         "stoker: warning: the file has samples, but no "
+	         "cpu/nanoseconds values: ranges with profiles that have both "
+	         "leave it out, unless sampleRate says the rate (stoker upload "
+	         "--rate)\n"
+	         "a.folded: sess-*\n"},
 		{"service remove x", 0, "x: removed with 1 profile (* B)\n"},
 		{"service remove x", 1,
 	         "stoker: unknown service 'x' (UnknownService)\n"
@@ -408,10 +413,9 @@ TEST(commands_are_explained)
 	         "  stoker upload web profile.pb.gz\n"
 	         "\n"
 	         "  --type TYPE\n"
-	         "      Type of profile: cpu, memory, alloc, block, mutex, io "
-	         "or "
-	         "goroutine; the\n"
-	         "      default is cpu.\n"
+	         "      Type of the profile: cpu, memory, alloc, block, mutex, "
+	         "io, goroutine or\n"
+	         "      wall; the default is the type that the file has.\n"
 	         "  --seconds SPAN\n"
 	         "      How long the capture took, if the file does not "
 	         "say.\n"

@@ -399,7 +399,8 @@ TEST(captures_are_asked_for_and_cancelled)
 	         "'1000000' (InvalidParameter)\n"},
 		{"run svc --type frob", 64,
 	         "stoker: --type takes one of cpu, memory, alloc, block, "
-	         "mutex, io, goroutine, not 'frob' (InvalidParameter)\n"},
+	         "mutex, io, goroutine (wall is not captured, but uploaded "
+	         "or pushed), not 'frob' (InvalidParameter)\n"},
 		{"sessions", 0,
 	         "ID                         STARTED                   TYPE  "
 	         "SERVICE  SAMPLES  RESULT\n"

@@ -14,6 +14,23 @@
 	"/ingest?name=shop%7Bregion%3Deu%7D&from=1768464000&until=1768464010"
 #define FORM "multipart/form-data; boundary=8a7b"
 
+static const char *
+unit_of(const char *type)
+{
+	static const char *const times[] = {"delay", "lock_time", "cpu",
+	                                    "wall"};
+	static const char *const sizes[] = {"alloc_space", "inuse_space",
+	                                    "alloc_size", "space"};
+
+	for (size_t i = 0; i < ARRAY_LEN(times); i++)
+		if (!strcmp(times[i], type))
+			return "nanoseconds";
+	for (size_t i = 0; i < ARRAY_LEN(sizes); i++)
+		if (!strcmp(sizes[i], type))
+			return "bytes";
+	return "count";
+}
+
 /* A pprof file with these value types, one sample. */
 static void
 put_profile(const char *const *types, size_t n, struct buf *out)
@@ -22,9 +39,8 @@ put_profile(const char *const *types, size_t n, struct buf *out)
 	int64_t v[4] = {1, 2, 3, 4};
 
 	for (size_t i = 0; i < n; i++)
-		ck_assert_int_eq(
-			profile_type(p, types[i], i % 2 ? "bytes" : "count"),
-			0);
+		ck_assert_int_eq(profile_type(p, types[i], unit_of(types[i])),
+		                 0);
 	ck_assert_int_eq(profile_sample(p, NULL, 0, NULL, 0, v), 0);
 	ck_assert_int_eq(pprof_encode(p, out), 0);
 }
@@ -303,6 +319,75 @@ TEST(a_service_whose_name_ends_so_keeps_it)
 }
 END
 
+TEST(a_push_is_of_the_type_that_its_units_or_its_name_say)
+{
+	static const struct {
+		const char *path, *type;
+	} rows[] = {
+		{"/ingest?name=shop&units=samples", "cpu"},
+		{"/ingest?name=shop&units=bytes", "alloc"},
+		{"/ingest?name=shop&units=bytes&aggregationType=average",
+	         "memory"},
+		{"/ingest?name=shop&units=lock_nanoseconds", "mutex"},
+		{"/ingest?name=shop&units=goroutines", "goroutine"},
+		{"/ingest?name=shop.wall&units=samples", "wall"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_API struct test_api a = test_api(1, "");
+		CLEANUP_REPLY struct client_reply r =
+			api_send(&a, rows[i].path, "", "main;work 3\n", 12);
+		char types[256];
+
+		ck_assert_msg(r.status == 200, "%s", buf_str(&r.body));
+		stored_types(&a, types);
+		ck_assert_str_eq(types, rows[i].type);
+	}
+}
+END
+
+/* Value types of .NET, Node and Python. */
+TEST(every_value_of_a_known_type_is_stored)
+{
+	static const struct {
+		const char *types[4];
+		size_t n;
+		const char *config, *want[3];
+		size_t nwant;
+	} rows[] = {
+		{{"lock_count", "lock_time", "alloc_size", "cpu"},
+	         4,
+	         "{\"alloc_size\":{\"display-name\":\"alloc_space\"},"
+	         "\"lock_time\":{\"display-name\":\"mutex_duration\"}}",
+	         {"alloc", "cpu", "mutex"},
+	         3},
+		{{"samples", "wall"}, 2, "{}", {"wall"}, 1},
+		{{"objects", "space"}, 2, "{}", {"memory"}, 1},
+		{{"samples"}, 1, "{}", {"cpu"}, 1},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_API struct test_api a = test_api(1, "");
+		CLEANUP_BUF struct buf file = BUF_INIT(BUF_MAX_SMALL);
+		CLEANUP_BUF struct buf form = BUF_INIT(BUF_MAX_SMALL);
+		CLEANUP_REPLY struct client_reply r = {0};
+		size_t length = 0;
+		char types[256];
+
+		put_profile(rows[i].types, rows[i].n, &file);
+		put_form(&file, rows[i].config, &form);
+		r = api_send(&a, PUSH, FORM, form.p, form.len);
+		ck_assert_msg(r.status == 200, "%s", buf_str(&r.body));
+		stored_types(&a, types);
+		for (size_t k = 0; k < rows[i].nwant; k++)
+			length += strlen(rows[i].want[k]) + (k > 0);
+		ck_assert_msg(has_all(types, rows[i].want, rows[i].nwant) &&
+		                      strlen(types) == length,
+		              "row %zu: %s", i, types);
+	}
+}
+END
+
 TEST(what_is_not_taken_is_refused)
 {
 	static const struct {
@@ -315,7 +400,7 @@ TEST(what_is_not_taken_is_refused)
 		{PUSH "&format=tree", "", "x", 415, "UnsupportedMediaType"},
 		{"/ingest?name=%7Ba%3Db%7D", "", "a 1", 400,
 	         "InvalidParameter"},
-		{"/ingest?name=a/b", "", "a 1", 400, "InvalidParameter"},
+		{"/ingest?name=/", "", "a 1", 400, "InvalidParameter"},
 		{"/ingest?name=a&from=yesterday", "", "a 1", 400,
 	         "InvalidParameter"},
 		{"/ingest?name=a&sampleRate=0", "", "a 1", 400,
@@ -329,7 +414,9 @@ TEST(what_is_not_taken_is_refused)
 	         "InvalidParameter"},
 		{"/ingest?name=a&from=now-32d&until=now", "", "a 1", 400,
 	         "InvalidParameter"},
-		{"/ingest?name=shop.wall", "", "a 1", 422, "IngestFailed"},
+		{PUSH "&units=objects", "", "a 1", 422, "IngestFailed"},
+		{PUSH "&units=lock_samples", "", "a 1", 422, "IngestFailed"},
+		{PUSH "&units=exceptions", "", "a 1", 422, "IngestFailed"},
 		{"/ingest?name=shop.alloc_objects", "", "a 1", 422,
 	         "IngestFailed"},
 		{PUSH, FORM, "--8a7b--\r\n", 400, "InvalidParameter"},
@@ -445,6 +532,8 @@ SUITE_TIMEOUT("ingest", 60,
               a_type_at_the_end_of_a_name_is_no_part_of_it,
               a_service_whose_name_ends_so_keeps_it,
               what_is_not_taken_is_refused,
+              a_push_is_of_the_type_that_its_units_or_its_name_say,
+              every_value_of_a_known_type_is_stored,
               services_are_made_only_where_configured,
               labels_of_pushes_are_bounded,
               a_key_may_come_as_basic_password_on_ingest_alone,

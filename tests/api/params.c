@@ -33,8 +33,10 @@ TEST(every_required_field_is_missed_by_name)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
 
+	/* without a query the body is that of StartProfile */
 	EACH_PARAM(p)
-		if (p->required && p->in != IN_PATH)
+		if (p->required && p->in != IN_PATH &&
+		    !(p->op == OP_CreateSession && !strcmp(p->name, "service")))
 			expect_refusal(&a, p, NULL);
 }
 END

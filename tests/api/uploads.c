@@ -74,6 +74,108 @@ TEST(every_input_format_is_taken)
 }
 END
 
+/* Uploads a pprof file of one sample with this value. */
+static struct client_reply
+upload_value(struct test_api *a, const char *query, const char *sample,
+             const char *unit, int64_t value)
+{
+	CLEANUP_PROFILE struct profile *p = profile_new();
+	CLEANUP_BUF struct buf file = BUF_INIT(BUF_MAX_SMALL);
+
+	ck_assert_int_eq(profile_type(p, sample, unit), 0);
+	ck_assert_int_eq(profile_sample(p, NULL, 0, NULL, 0, &value), 0);
+	p->duration_ns = INT64_C(1000000000);
+	ck_assert_int_eq(pprof_encode(p, &file), 0);
+	return api_send(a, query, "", file.p, file.len);
+}
+
+TEST(an_upload_without_a_type_is_of_the_type_of_the_file)
+{
+	static const struct {
+		const char *sample, *unit, *type;
+	} rows[] = {{"cpu", "nanoseconds", "cpu"},
+	            {"wall", "microseconds", "wall"},
+	            {"inuse_space", "bytes", "memory"},
+	            {"delay", "nanoseconds", "block"}};
+	CLEANUP_API struct test_api a = test_api(1, "");
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_REPLY struct client_reply r =
+			upload_value(&a, SESSIONS "?service=" TEST_SERVICE,
+		                     rows[i].sample, rows[i].unit, 5);
+
+		ck_assert_msg(r.status == 201, "%s", buf_str(&r.body));
+		ck_assert_str_eq(reply_text(&r, "profileType"), rows[i].type);
+	}
+}
+END
+
+TEST(a_type_that_the_file_contradicts_is_refused_with_its_types)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r =
+		upload_value(&a, UPLOAD_AS("cpu"), "delay", "nanoseconds", 5);
+
+	assert_error(&r, 400, "InvalidProfile");
+	ck_assert_str_eq(reply_detail(&r, "reason"),
+	                 "it has no values of a cpu profile; its types are "
+	                 "block, mutex, io");
+	ck_assert_uint_eq(sessions_stored(&a), 0);
+}
+END
+
+#define RANGE(type)                                                   \
+	"/api/v1/observability/profiling/merge?service=" TEST_SERVICE \
+	"&profileType=" type "&from=now-1h&to=now%2B1h"
+
+TEST(a_range_of_wall_time_is_a_sum)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply one = upload_value(&a,
+	                                                     UPLOAD_AS("wall"),
+	                                                     "wall", "ms", 2),
+					  two = upload_value(&a,
+	                                                     UPLOAD_AS("wall"),
+	                                                     "time", "ns", 3);
+	CLEANUP_REPLY struct client_reply r = api_get(&a, RANGE("wall"));
+
+	ck_assert_int_eq(one.status, 201);
+	ck_assert_int_eq(two.status, 201);
+	ck_assert_msg(r.status == 200, "%s", buf_str(&r.body));
+	ck_assert_ptr_nonnull(strstr(buf_str(&r.body), "\"total\":2000003,"));
+	ck_assert_str_eq(reply_text(&r, "unit"), "nanoseconds");
+}
+END
+
+TEST(a_range_leaves_out_and_names_an_upload_without_time)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply
+		timed = upload_value(&a, UPLOAD_AS("cpu"), "cpu", "ms", 7),
+		rated = api_send(&a,
+	                         UPLOAD_AS("cpu") "&sampleRate=100"
+	                                          "&durationSeconds=1",
+	                         "", "a 3\n", 4),
+		plain = api_send(&a, UPLOAD_AS("cpu") "&durationSeconds=1", "",
+	                         "a 3\n", 4);
+	CLEANUP_REPLY struct client_reply r = api_get(&a, RANGE("cpu"));
+	char want[200];
+
+	ck_assert_int_eq(timed.status, 201);
+	ck_assert_ptr_null(strstr(buf_str(&rated.body), "warnings"));
+	ck_assert_ptr_nonnull(strstr(buf_str(&plain.body),
+	                             "the file has samples, but no "
+	                             "cpu/nanoseconds values"));
+	ck_assert_msg(r.status == 200, "%s", buf_str(&r.body));
+	ck_assert_ptr_nonnull(strstr(buf_str(&r.body), "\"total\":37000000,"));
+	snprintf(want, sizeof(want),
+	         "\"left out, since they cannot be added up: %s: no "
+	         "cpu/nanoseconds values\"",
+	         reply_text(&plain, "id"));
+	ck_assert_msg(strstr(buf_str(&r.body), want), "%s", buf_str(&r.body));
+}
+END
+
 TEST(the_times_of_an_upload_are_the_profiles)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
@@ -331,7 +433,12 @@ TEST(hostile_uploads_take_bounded_memory)
 }
 END
 
-SUITE_TIMEOUT("uploads", 60, an_upload_is_a_completed_profile_at_once,
+SUITE_TIMEOUT("uploads", 60,
+              an_upload_without_a_type_is_of_the_type_of_the_file,
+              a_type_that_the_file_contradicts_is_refused_with_its_types,
+              a_range_of_wall_time_is_a_sum,
+              a_range_leaves_out_and_names_an_upload_without_time,
+              an_upload_is_a_completed_profile_at_once,
               every_input_format_is_taken,
               the_times_of_an_upload_are_the_profiles,
               what_is_no_profile_is_refused_and_nothing_is_stored,

@@ -17,6 +17,7 @@ static const char *const types[] = {
 #define PROFILE_TYPE(name, ...) #name,
 #include "types.def"
 #undef PROFILE_TYPE
+	"",
 };
 
 static void
@@ -58,6 +59,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	gzip_room_keep();
 	scan(data, n);
 	for (size_t i = 0; i < ARRAY_LEN(types); i++) {
+		const struct type *of = NULL;
 		CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
 		CLEANUP_PROFILE struct profile *p = NULL;
 		const struct input *format = NULL;
@@ -69,9 +71,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 			.event = i == 2 ? "page-faults" : NULL,
 			.limits = {1 << 20, 4 << 20, 100, 10000, 10000},
 		};
-		int r = profile_import(data, n, &ask, &p, &format, &why);
+		int r = profile_import(data, n, &ask, &p, &format, &of, &why);
 
-		assert(r ? !p && why.len : p && format);
+		assert(r ? !p && why.len : p && format && of);
 		if (p)
 			use(p);
 	}

@@ -104,6 +104,7 @@ kind_of(enum profile_type_id type, enum sampler_kind *out)
 		*out = SAMPLER_INUSE;
 		return 0;
 	case TYPE_goroutine:
+	case TYPE_wall:
 	case TYPES:
 		break;
 	}

@@ -113,6 +113,7 @@ wants(const struct capture *c, const struct record *r)
 	case TYPE_io:
 		return e->class == EMIT_IO;
 	case TYPE_goroutine:
+	case TYPE_wall:
 	case TYPES:
 		break;
 	}

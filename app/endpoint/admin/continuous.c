@@ -2,6 +2,7 @@
  * /continuous: services that are profiled all the time.
  */
 #include "store/continuous.h"
+#include "base/ways.h"
 
 #include "continuous_state.h"
 #include "profile/types.h"
@@ -66,8 +67,10 @@ type_list(char out[static TYPE_LIST])
 	size_t n = (size_t)snprintf(out, TYPE_LIST, "a list of ");
 
 	for (size_t i = 0; i < profile_ntypes && n < TYPE_LIST; i++)
-		n += (size_t)snprintf(out + n, TYPE_LIST - n, "%s%s",
-		                      i ? ", " : "", profile_types[i].name);
+		if (ways_exist(profile_types[i].name))
+			n += (size_t)snprintf(out + n, TYPE_LIST - n, "%s%s",
+			                      i ? ", " : "",
+			                      profile_types[i].name);
 	return out;
 }
 
@@ -86,7 +89,7 @@ read_types(struct call *c, struct buf *out)
 	json_array_foreach(list, i, v) {
 		const char *type = json_string_value(v);
 
-		if (!type_find(type))
+		if (!ways_exist(type))
 			return fail_param(c, "profileTypes", type_list(words),
 			                  type);
 		if (!has_type(list, i, type))

@@ -1,4 +1,5 @@
 #include "lacks.h"
+#include "base/ways.h"
 
 #include "checks.h"
 #include "profile/types.h"
@@ -97,6 +98,8 @@ lacks_put(const struct lacks *l, const struct service *s, struct buf *out)
 	for (size_t i = 0; i < profile_ntypes; i++) {
 		const char *type = profile_types[i].name;
 
+		if (!ways_exist(type))
+			continue;
 		if (source_of(s, type))
 			put_poor(l, s, type, out);
 		else

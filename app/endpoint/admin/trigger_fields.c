@@ -107,7 +107,7 @@ static const char *
 type_of(const json_t *capture)
 {
 	const json_t *v = json_object_get(capture, "profileType");
-	const char *const *words = param_words(PT_TYPE);
+	const char *const *words = param_words(PT_CAPTURED);
 
 	if (!v)
 		return member_find("capture", "profileType")->def;

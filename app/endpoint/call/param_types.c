@@ -4,6 +4,7 @@
 #include "tables.h"
 
 #include "base/id.h"
+#include "base/ways.h"
 #include "profile/diff.h"
 #include "store/baseline.h"
 #include "store/browser_session.h"
@@ -45,6 +46,19 @@ static const char *const windows_words[] = {"auto", "captured", "pushed", "all",
 static const char *const role_words[] = {"viewer", "operator", "admin", "join",
                                          NULL};
 
+/* Returns the types that can be captured. */
+static const char *const *
+captured_words(void)
+{
+	static const char *words[ARRAY_LEN(type_words)];
+	size_t n = 0;
+
+	for (size_t i = 0; type_words[i]; i++)
+		if (ways_exist(type_words[i]))
+			words[n++] = type_words[i];
+	return words;
+}
+
 const char *const *
 param_words(enum param_type type)
 {
@@ -52,8 +66,10 @@ param_words(enum param_type type)
 	case PT_RESOLUTION:
 		return resolution_words;
 	case PT_TYPE:
-	case PT_TYPES:
 		return type_words;
+	case PT_CAPTURED:
+	case PT_TYPES:
+		return captured_words();
 	case PT_VIEW:
 		return view_words;
 	case PT_DIFF:
@@ -136,6 +152,12 @@ param_expects(const struct param_row *p, struct buf *out)
 		buf_puts(out, i ? ", " : "");
 		buf_puts(out, words[i]);
 	}
+	for (size_t i = 0; p->type == PT_CAPTURED && type_words[i]; i++)
+		if (!ways_exist(type_words[i]))
+			buf_addf(out,
+			         " (%s is not captured, but uploaded or "
+			         "pushed)",
+			         type_words[i]);
 }
 
 /* --- members of objects --------------------------------------------------- */

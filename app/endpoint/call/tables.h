@@ -108,6 +108,7 @@ enum param_type {
 #include "id_kinds.def"
 #undef ID_KIND
 	PT_TYPE,
+	PT_CAPTURED,
 	PT_VIEW,
 	PT_DIFF,
 	PT_MEASURE,

@@ -8,6 +8,7 @@
  * grafana/pyroscope-go.
  */
 #include "base/clock.h"
+#include "base/json.h"
 #include "endpoint/call/multipart.h"
 #include "ingest_name.h"
 #include "store/service.h"
@@ -28,12 +29,12 @@
 struct push {
 	char app[INGEST_APP_MAX];
 	struct buf labels, why;
+	json_t *names; /* of values, from sample_type_config; NULL: none */
 	struct taken taken;
 	struct part profile, config;
 	const struct input *format;
 	const char *type; /* end of the name; NULL: it has no type */
 	bool lines;
-	bool mutex; /* waits are for locks */
 };
 
 static void
@@ -41,6 +42,7 @@ push_done(struct push *p)
 {
 	buf_done(&p->labels);
 	buf_done(&p->why);
+	json_decref(p->names);
 }
 
 /* Values of ?format=, and the readers. */
@@ -53,26 +55,14 @@ static const struct {
 	{"", "folded", false},       {"speedscope", "speedscope", false},
 };
 
-/* The type of profile for each value type of a pprof file. */
+/* ?units= of formats whose values have no name; other units are of no type.
+ * Bytes that are averaged over time are in use. */
 static const struct {
-	const char *sample, *type;
-} samples[] = {
-	{"cpu", "cpu"},
-	{"inuse_space", "memory"},
-	{"alloc_space", "alloc"},
-	{"goroutine", "goroutine"},
-	{"goroutines", "goroutine"},
-};
-
-/* ?units= of the formats that have no units. */
-static const struct {
-	const char *unit, *type;
+	const char *unit, *aggregation, *type;
 } units[] = {
-	{"samples", "cpu"},
-	{"", "cpu"},
-	{"bytes", "alloc"},
-	{"goroutines", "goroutine"},
-	{"lock_nanoseconds", "mutex"},
+	{"samples", NULL, "cpu"},          {"", NULL, ""},
+	{"bytes", "average", "memory"},    {"bytes", NULL, "alloc"},
+	{"goroutines", NULL, "goroutine"}, {"lock_nanoseconds", NULL, "mutex"},
 };
 
 static int
@@ -156,14 +146,12 @@ read_parts(struct call *c, struct push *p)
 	                  "another one");
 }
 
-/* Reads the names that a client gives to values, which distinguish waits for
- * locks from others. */
+/* Reads the names that a client gives to values. */
 static void
 read_config(struct push *p)
 {
-	if (p->config.n < CONFIG_MAX)
-		p->mutex = memmem(p->config.p ? p->config.p : "", p->config.n,
-		                  "\"mutex_", strlen("\"mutex_"));
+	if (p->config.p && p->config.n < CONFIG_MAX)
+		p->names = json_loadb(p->config.p, p->config.n, 0, NULL);
 }
 
 /* Reads the type from a name like shop.cpu, as clients without
@@ -248,19 +236,27 @@ refuse(struct call *c, int rc, const struct push *p)
 	return fail(c, IngestFailed, buf_str(&p->why));
 }
 
-/* Finds the types of the values in a file, by their names. */
-static size_t
-types_of(const struct push *p, const struct profile *made,
-         const char *types[static ARRAY_LEN(samples) + 1])
+/* Returns the name that a client gives to a value; NULL: none. */
+static const char *
+given_name(const struct push *p, const struct profile *made, uint32_t at)
 {
-	size_t n = 0;
+	const char *name =
+		strings_get(made->strings, made->types[at].type, NULL);
 
-	for (size_t i = 0; i < ARRAY_LEN(samples); i++)
-		if (profile_type_index(made, samples[i].sample) != PROFILE_NONE)
-			types[n++] = samples[i].type;
-	if (profile_type_index(made, "delay") != PROFILE_NONE)
-		types[n++] = p->mutex ? "mutex" : "block";
-	return n;
+	return json_string_value(json_object_get(
+		json_object_get(p->names, name), "display-name"));
+}
+
+/* Finds the type of a value; NULL if it is of none. */
+static const struct type *
+type_of(const struct push *p, const struct profile *made, uint32_t at)
+{
+	const char *name = given_name(p, made, at);
+	const struct type *t = p->type ? type_find(p->type) : NULL;
+	uint32_t types = name ? import_value_types(made, at, name) : 0;
+
+	types = types ? types : import_value_types(made, at, NULL);
+	return t && types & 1u << type_id(t) ? t : import_first_type(types);
 }
 
 /* Makes "samples/count,cpu/nanoseconds". */
@@ -288,22 +284,29 @@ labels_of(const struct push *p, const struct profile *made)
 	return json_dumps(labels, JSON_SORT_KEYS | JSON_COMPACT);
 }
 
+/* Adds a window for the first value of each type. */
 static int
 add_types(struct push *p, struct profile *made, struct push_windows *out)
 {
-	const char *types[ARRAY_LEN(samples) + 1];
-	size_t n = types_of(p, made, types);
-	int rc = n ? 0 : -EBADMSG;
+	uint32_t seen = 0;
+	int rc = 0;
 
-	if (!n)
-		buf_puts(&p->why, "none of its values is of a known type");
-	for (size_t i = 0; i < n && !rc; i++) {
-		import_set_type(made, types[i]);
-		rc = push_add(out, types[i], made);
+	for (uint32_t i = 0; i < made->ntypes && !rc; i++) {
+		const struct type *t = type_of(p, made, i);
+
+		if (!t || seen & 1u << type_id(t))
+			continue;
+		seen |= 1u << type_id(t);
+		made->default_type = made->types[i].type;
+		rc = push_add(out, t->name, made);
 		if (rc)
 			buf_puts(&p->why, "its values do not add up");
 	}
-	return rc;
+	if (seen)
+		return rc;
+	buf_clear(&p->why);
+	buf_puts(&p->why, "none of its values is of a known type");
+	return -EBADMSG;
 }
 
 /* Stores all pushed types durably, or none. */
@@ -336,36 +339,51 @@ store_types(struct call *c, struct push *p, struct profile *made)
 	return fail(c, TooManyPushedSeries, p->app);
 }
 
-/* Returns the only type of formats whose values have no name. */
+/* Returns the type of formats whose values have no name: "" for that of their
+ * unit, NULL if no type has such values. */
 static const char *
-type_of_units(const char *unit)
+type_of_units(const char *unit, const char *aggregation)
 {
 	for (size_t i = 0; i < ARRAY_LEN(units); i++)
-		if (!strcmp(units[i].unit, unit))
+		if (!strcmp(units[i].unit, unit) &&
+		    (!units[i].aggregation ||
+		     !strcmp(units[i].aggregation, aggregation)))
 			return units[i].type;
-	return "cpu";
+	return NULL;
+}
+
+/* Sets the type of values without a name. */
+static int
+set_type(struct call *c, struct push *p)
+{
+	const char *unit = param_text(c, P_IngestProfile_units);
+
+	if (!p->type)
+		p->type = type_of_units(
+			unit, param_text(c, P_IngestProfile_aggregationType));
+	if (p->type || !strcmp(p->format->name, "pprof"))
+		return 0;
+	buf_addf(&p->why, "no type of profile counts %s", unit);
+	return -EBADMSG;
 }
 
 static int
 import(struct call *c, struct push *p, struct profile **out)
 {
 	CLEANUP_BUF struct buf raw = BUF_INIT(0);
+	int rc = set_type(c, p);
 	const struct import_ask ask = {
-		.type = p->type ? p->type
-	                        : type_of_units(
-					  param_text(c, P_IngestProfile_units)),
+		.type = p->type ? p->type : "",
 		.content_type = "",
 		.rate = p->taken.rate,
 		.lines = p->lines,
 		.deltas = true,
 		.limits = taken_limits(c->env->conf),
 	};
-	int rc;
 
-	p->mutex |= !strcmp(ask.type, "mutex");
-	rc = import_inflate(p->profile.p, p->profile.n, &ask.limits, &raw,
-	                    &p->why);
-
+	if (!rc)
+		rc = import_inflate(p->profile.p, p->profile.n, &ask.limits,
+		                    &raw, &p->why);
 	if (!rc && raw.len)
 		p->profile = (struct part){raw.p, raw.len};
 	if (!rc)

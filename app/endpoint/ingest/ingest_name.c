@@ -1,7 +1,9 @@
 #include "ingest_name.h"
 
 #include "base/json.h"
+#include "profile/import.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <string.h>
 
@@ -43,6 +45,23 @@ put_labels(struct buf *out, const char *p, const char *end)
 	return r;
 }
 
+/* Makes the name of a service of an application's, such as team/shop: other
+ * characters than a name may have become '-', and are left out at the ends. */
+static void
+put_app(char app[static INGEST_APP_MAX], const char *name, size_t n)
+{
+	while (n && !isalnum((unsigned char)name[n - 1]))
+		n--;
+	while (n && !isalnum((unsigned char)*name))
+		name++, n--;
+	for (size_t i = 0; i < n; i++)
+		app[i] = isalnum((unsigned char)name[i]) ||
+		                         strchr("._-", name[i])
+		                 ? name[i]
+		                 : '-';
+	app[n] = '\0';
+}
+
 int
 ingest_name(const char *name, char app[static INGEST_APP_MAX],
             struct buf *labels)
@@ -61,46 +80,18 @@ ingest_name(const char *name, char app[static INGEST_APP_MAX],
 	buf_putc(labels, '}');
 	if (r || buf_err(labels))
 		return r ? r : -EINVAL;
-	memcpy(app, name, n);
-	app[n] = '\0';
+	put_app(app, name, n);
 	return 0;
 }
-
-/* Suffixes of names, and their types; "" for values that are not stored: counts
- * that accompany bytes and times, and time other than CPU time. */
-static const struct {
-	const char *name, *type;
-} ends[] = {
-	{"cpu", "cpu"},
-	{"itimer", "cpu"},
-	{"inuse_space", "memory"},
-	{"alloc_space", "alloc"},
-	{"alloc_in_new_tlab_bytes", "alloc"},
-	{"goroutines", "goroutine"},
-	{"mutex_duration", "mutex"},
-	{"block_duration", "block"},
-	{"lock_duration", "block"},
-	{"wall", ""},
-	{"inuse_objects", ""},
-	{"alloc_objects", ""},
-	{"alloc_in_new_tlab_objects", ""},
-	{"alloc_outside_tlab_objects", ""},
-	{"alloc_outside_tlab_bytes", ""},
-	{"mutex_count", ""},
-	{"block_count", ""},
-	{"lock_count", ""},
-};
 
 const char *
 ingest_type(const char *app, size_t *len)
 {
 	const char *dot = strrchr(app, '.');
+	const struct type *t;
 
-	for (size_t i = 0; dot && dot > app && i < ARRAY_LEN(ends); i++) {
-		if (strcmp(ends[i].name, dot + 1))
-			continue;
-		*len = (size_t)(dot - app);
-		return ends[i].type;
-	}
-	return NULL;
+	if (!dot || dot == app || !import_type_of_end(dot + 1, &t))
+		return NULL;
+	*len = (size_t)(dot - app);
+	return t ? t->name : "";
 }

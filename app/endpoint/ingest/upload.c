@@ -7,6 +7,7 @@
 #include "store_upload.h"
 
 #include <errno.h>
+#include <string.h>
 
 /* Checks the service before the profile is read. */
 static int
@@ -19,6 +20,21 @@ check_service(struct call *c, const char *name)
 		return rc ? fail_store(c, rc) : 0;
 	detail_text(c, "service", name);
 	return fail(c, UnknownService, name);
+}
+
+/* Warns if ranges may leave the profile out. */
+static void
+warn_unfit(struct call *c, const struct profile *p, const struct type *type)
+{
+	uint32_t at = profile_type_index(p, NULL);
+	const char *unit = strings_get(p->strings, p->types[at].unit, NULL);
+
+	if (strcmp(unit, type->unit) != 0)
+		warn_client(c,
+		            "the file has samples, but no %s/%s values: ranges "
+		            "with profiles that have both leave it out, unless "
+		            "sampleRate says the rate (stoker upload --rate)",
+		            type->sample, type->unit);
 }
 
 static int
@@ -39,6 +55,7 @@ session_post(struct call *c)
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_PROFILE struct profile *p = NULL;
 	const struct input *format;
+	const struct type *type;
 	struct import_ask ask = {
 		.type = param_text(c, P_CreateSession_type),
 		.content_type = c->req->content_type,
@@ -48,7 +65,6 @@ session_post(struct call *c)
 	};
 	struct taken t = {
 		.service = param_text(c, P_CreateSession_service),
-		.type = ask.type,
 		.rate = ask.rate,
 		.duration_ms = param_int(c, P_CreateSession_durationSeconds) *
 	                       MS_PER_S,
@@ -59,10 +75,14 @@ session_post(struct call *c)
 	if (check_service(c, t.service))
 		return -1;
 	rc = profile_import(c->req->body, c->req->body_len, &ask, &p, &format,
-	                    &why);
+	                    &type, &why);
 	if (rc)
 		return taken_refuse(c, rc, buf_str(&why));
 	t.format = format->name;
 	t.notes = buf_str(&why);
-	return taken_store(c, &t, p, id) ? -1 : answer(c, id);
+	t.type = type->name;
+	if (taken_store(c, &t, p, id))
+		return -1;
+	warn_unfit(c, p, type);
+	return answer(c, id);
 }

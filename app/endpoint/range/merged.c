@@ -154,6 +154,13 @@ put_notices(struct buf *out, const char *key, const struct range *r)
 		json_put_text(out, NULL, NOTICE_BOTH);
 	if (r->left_out)
 		json_put_text(out, NULL, NOTICE_LEFT_OUT);
+	if (r->nunfit) {
+		CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+
+		buf_puts(&text, "left out, since they cannot be added up: ");
+		range_put_unfit(r, &text);
+		json_put_text(out, NULL, buf_str(&text));
+	}
 	json_close(out, ']');
 }
 
@@ -306,7 +313,6 @@ merge_get(struct call *c)
 	rc = range_plan(&r);
 	if (rc)
 		return range_fail(c, &r, rc, NULL);
-	shown = shown_as(&r, &quality);
 	view_headers(c, P_MergeProfiles_format, VIEW_CACHE_RANGE);
 	if (f)
 		reply_header(c->reply, "Content-Disposition",
@@ -319,6 +325,7 @@ merge_get(struct call *c)
 		return -1;
 	if (!f)
 		return answer_summary(c, &r, p);
+	shown = shown_as(&r, &quality);
 	view_begin(c, f);
 	return view_profile(c, &shown, f, p);
 }

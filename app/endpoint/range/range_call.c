@@ -4,6 +4,8 @@
 #include "endpoint/profile/profile_json.h"
 #include "store/service.h"
 
+#include "profile/types.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -85,6 +87,30 @@ nothing(struct call *c, const struct range *r)
 	return fail(c, EmptyRange, r->type, r->service);
 }
 
+void
+range_put_unfit(const struct range *r, struct buf *out)
+{
+	const struct type *t = type_find(r->type);
+	size_t named = r->nunfit < RANGE_UNFIT_NAMED ? r->nunfit
+	                                             : RANGE_UNFIT_NAMED;
+
+	for (size_t i = 0; i < named; i++)
+		buf_addf(out, "%s%s", i ? ", " : "", r->unfit[i]);
+	if (r->nunfit > named)
+		buf_addf(out, " and %zu others", r->nunfit - named);
+	buf_addf(out, ": no %s/%s values", t->sample, t->unit);
+}
+
+static int
+differ(struct call *c, const struct range *r)
+{
+	CLEANUP_BUF struct buf unfit = BUF_INIT(BUF_MAX_SMALL);
+
+	range_put_unfit(r, &unfit);
+	detail_text(c, "profiles", buf_str(&unfit));
+	return fail(c, ProfilesDiffer);
+}
+
 int
 range_fail(struct call *c, const struct range *r, int rc, const struct buf *why)
 {
@@ -96,7 +122,7 @@ range_fail(struct call *c, const struct range *r, int rc, const struct buf *why)
 	case -ENODATA:
 		return nothing(c, r);
 	case -EINVAL:
-		return fail(c, ProfilesDiffer);
+		return differ(c, r);
 	case -E2BIG:
 	case -ETIME:
 		return fail(c, RangeTooExpensive);
@@ -126,7 +152,7 @@ raw_bytes(const struct range *r)
 }
 
 int
-range_merged(struct call *c, const struct range *r, struct profile **out)
+range_merged(struct call *c, struct range *r, struct profile **out)
 {
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
 	int rc;

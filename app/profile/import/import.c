@@ -51,7 +51,7 @@ check_values(const struct profile *p, struct buf *why)
 
 	for (size_t i = 0; i < n; i++)
 		if (p->values[i] < 0) {
-			buf_puts(why, "a sample has a negative value");
+			buf_puts(why, IMPORT_NEGATIVE);
 			return -EBADMSG;
 		}
 	return 0;
@@ -84,6 +84,8 @@ input_pprof_read(const char *p, size_t n, const struct import_ask *ask,
 	CLEANUP_PROFILE struct profile *made = NULL;
 	int r = pprof_decode_within(p, n, &limits, &made, why);
 
+	if (!r)
+		r = import_units(made, why);
 	if (!r && !ask->deltas)
 		r = check_values(made, why);
 	if (!r)
@@ -191,27 +193,6 @@ import_inflate(const void *p, size_t n, const struct import_limits *limits,
 	return r;
 }
 
-bool
-import_set_type(struct profile *p, const char *type)
-{
-	uint32_t at = import_type_of(p, type);
-
-	if (at == PROFILE_NONE)
-		return false;
-	p->default_type = p->types[at].type;
-	return true;
-}
-
-static int
-default_type(struct profile *p, const char *type, struct buf *why)
-{
-	if (import_set_type(p, type))
-		return 0;
-	buf_clear(why);
-	buf_addf(why, "it has no values of a %s profile", type);
-	return -EBADMSG;
-}
-
 static bool
 is_blank(const char *p, size_t n)
 {
@@ -241,7 +222,8 @@ explain_json(const char *p, size_t n, int r, struct buf *why)
 
 static int
 import(const char *p, size_t n, const struct import_ask *ask,
-       struct profile **out, const struct input **format, struct buf *why)
+       struct profile **out, const struct input **format,
+       const struct type **type, struct buf *why)
 {
 	CLEANUP_PROFILE struct profile *made = NULL;
 	CLEANUP_BUF struct buf room = BUF_INIT(ask->limits.raw_bytes);
@@ -262,7 +244,7 @@ import(const char *p, size_t n, const struct import_ask *ask,
 	if (r == -EBADMSG || r == -EPROTONOSUPPORT)
 		r = explain_json(p, n, r, why);
 	if (!r)
-		r = default_type(made, ask->type, why);
+		r = import_choose(made, ask->type, type, why);
 	if (r)
 		return r;
 	*out = TAKE(made);
@@ -273,15 +255,15 @@ import(const char *p, size_t n, const struct import_ask *ask,
 int
 profile_import(const void *p, size_t n, const struct import_ask *ask,
                struct profile **out, const struct input **format,
-               struct buf *why)
+               const struct type **type, struct buf *why)
 {
 	CLEANUP_BUF struct buf raw = BUF_INIT(0);
 	int r = import_inflate(p, n, &ask->limits, &raw, why);
 
 	if (!r && gzip_is(p, n))
-		r = import(buf_str(&raw), raw.len, ask, out, format, why);
+		r = import(buf_str(&raw), raw.len, ask, out, format, type, why);
 	else if (!r)
-		r = import(p, n, ask, out, format, why);
+		r = import(p, n, ask, out, format, type, why);
 	if (r && !why->len)
 		buf_puts(why, "out of memory");
 	return r;

@@ -2,7 +2,6 @@
 
 #include "base/utf8.h"
 #include "profile/pprof.h"
-#include "profile/types.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -14,18 +13,6 @@
 /* Parts of all cost, of values with fractions. */
 #define MOST_GONE  0.01  /* rounded to 0, before a scale is used */
 #define MOST_ERROR 0.001 /* rounding with a scale */
-
-static const struct {
-	const char *unit, *ours;
-	double scale;
-} units[] = {
-	{"nanoseconds", "nanoseconds", 1},
-	{"microseconds", "nanoseconds", 1e3},
-	{"milliseconds", "nanoseconds", 1e6},
-	{"seconds", "nanoseconds", 1e9},
-	{"bytes", "bytes", 1},
-	{"count", "count", 1},
-};
 
 int
 import_bad(struct import *im, const char *why)
@@ -66,22 +53,25 @@ import_done(struct import *im)
 	free(im->sums);
 }
 
+/* Returns the type that values with a unit are built as. */
 static const struct type *
-row_of(const char *type)
+row_for(const char *asked, const char *unit)
 {
-	const struct type *t = type_find(type);
+	const struct type *t = type_find(asked);
 
-	return t ? t : &profile_types[profile_ntypes - 1];
+	return t ? t
+	         : &profile_types[strcmp(unit, "bytes") ? TYPE_cpu
+	                                                : TYPE_alloc];
 }
 
-/* Sets the conversion of plain numbers. In a CPU profile they are samples,
- * converted to time by the rate. */
+/* Sets the conversion of plain numbers. In types that are sampled they are
+ * samples, converted to time by the rate. */
 static int
 plain(struct import *im, const struct type *row)
 {
 	int r;
 
-	im->counts = im->plain = row == &profile_types[TYPE_cpu];
+	im->counts = im->plain = !strcmp(row->count, "samples");
 	im->scale = 1;
 	if (!im->counts)
 		return profile_type(im->p, row->sample, row->unit);
@@ -92,26 +82,40 @@ plain(struct import *im, const struct type *row)
 	return profile_type(im->p, row->sample, row->unit);
 }
 
+/* Sets the unit of another part of the file. */
+static int
+again(struct import *im, const char *ours, int64_t scale)
+{
+	if (strcmp(im->unit, ours) != 0)
+		return import_bad(im, "its profiles differ in unit");
+	if (*ours)
+		im->factor = (double)scale / im->scale;
+	return 0;
+}
+
 int
 import_unit(struct import *im, const char *unit)
 {
-	const struct type *row = row_of(im->ask->type);
+	int64_t scale = 1;
+	const char *ours = *unit ? import_unit_find(unit, &scale) : "";
+	const struct type *row = row_for(im->ask->type, ours ? ours : "");
 	int r = 0;
 
-	if (!*unit)
+	if (ours && im->unit)
+		return again(im, ours, scale);
+	if (!ours || (*ours && strcmp(ours, row->unit)))
+		return import_bad(im,
+		                  "its values have a unit that this profile "
+		                  "type does not have");
+	im->unit = ours;
+	im->factor = 1;
+	if (!*ours)
 		return plain(im, row);
-	for (size_t i = 0; i < ARRAY_LEN(units); i++) {
-		if (strcmp(units[i].unit, unit) ||
-		    strcmp(units[i].ours, row->unit))
-			continue;
-		im->scale = units[i].scale;
-		im->counts = *row->count;
-		if (im->counts)
-			r = profile_type(im->p, row->count, "count");
-		return r ? r : profile_type(im->p, row->sample, row->unit);
-	}
-	return import_bad(im, "its values have a unit that this profile type "
-	                      "does not have");
+	im->scale = (double)scale;
+	im->counts = *row->count;
+	if (im->counts)
+		r = profile_type(im->p, row->count, "count");
+	return r ? r : profile_type(im->p, row->sample, row->unit);
 }
 
 /* Returns the length of a name without the marks of stackcollapse-perf.pl
@@ -246,15 +250,15 @@ add_stack(struct import *im, const struct label *labels, uint32_t nlabels,
 
 int
 import_sample(struct import *im, const struct label *labels, uint32_t nlabels,
-              int64_t count, double value)
+              int64_t count, double given)
 {
 	int64_t values[PROFILE_MAX_TYPES] = {count};
-	double scaled = value * im->scale;
+	double value = given * im->factor, scaled = value * im->scale;
 	uint32_t row;
 	int r;
 
 	if (!(value >= 0) || count < 0)
-		return import_bad(im, "a sample has a negative value");
+		return import_bad(im, IMPORT_NEGATIVE);
 	if (scaled >= 0x1p62 || value >= 0x1p62)
 		return import_bad(im, "a value is out of range");
 	if (im->plain)
@@ -397,26 +401,6 @@ import_end(struct import *im, struct profile **out)
 		import_note(im, buf_str(&skipped));
 	*out = TAKE(im->p);
 	return 0;
-}
-
-uint32_t
-import_type_of(const struct profile *p, const char *type)
-{
-	const struct type *row = row_of(type);
-	uint32_t at = profile_type_index(p, row->sample);
-
-	for (uint32_t i = p->ntypes; at == PROFILE_NONE && i-- > 0;)
-		if (!strcmp(strings_get(p->strings, p->types[i].unit, NULL),
-		            row->unit))
-			at = i;
-	/* an event of perf, whose unit is its name */
-	for (uint32_t i = p->ntypes;
-	     at == PROFILE_NONE && *row->count && i-- > 0;)
-		if (p->types[i].unit == p->types[i].type)
-			at = i;
-	if (at == PROFILE_NONE && row->count)
-		at = profile_type_index(p, row->count);
-	return at;
 }
 
 bool

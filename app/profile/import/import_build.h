@@ -9,6 +9,9 @@
 
 #include "profile/import.h"
 
+#define IMPORT_NEGATIVE \
+	"a sample has a negative value: this is a difference of two profiles"
+
 #define INPUT(name, content_types, doc)                       \
 	bool input_##name##_looks(const char *p, size_t n);   \
 	int input_##name##_read(const char *p, size_t n,      \
@@ -30,6 +33,10 @@ struct import {
 	uint64_t frames;
 	uint64_t line; /* number of the current line, from 1; 0 before it */
 	struct import_skipped skipped;
+	const char *unit; /* of types.def, "" for plain numbers; NULL: not yet
+	                     known */
+	double factor;    /* converts values of this part to those of the first
+	                   */
 	bool counts;  /* the first value of a sample is a number of samples */
 	bool plain;   /* values in the file are numbers of samples, too */
 	double scale; /* converts values of the file to ours; 0 if not yet known
@@ -54,8 +61,9 @@ import_init(struct import *im, const struct import_ask *ask, struct buf *why);
 void import_done(struct import *im);
 /*
  * Sets the unit of values, before the first sample: "" for plain numbers, a
- * unit of time, or "bytes". Plain numbers are samples in a cpu profile, and in
- * the type's unit in others.
+ * unit of time or of bytes. Plain numbers are samples in a type that is
+ * sampled, and in the type's unit in others. Later calls, for other parts of the
+ * file, may only change between units of one kind.
  */
 MUST_CHECK int import_unit(struct import *im, const char *unit);
 /* Finds or adds the function that a frame names. */
@@ -93,7 +101,8 @@ int import_deep(struct import *im);
  */
 MUST_CHECK int import_end(struct import *im, struct profile **out);
 
-/* Returns the index of a type's values, or PROFILE_NONE. */
-uint32_t import_type_of(const struct profile *p, const char *type);
+/* Finds the unit of types.def for one that other tools write, and the factor;
+ * NULL: unknown. */
+const char *import_unit_find(const char *unit, int64_t *scale);
 /* Takes the next line, without its line feed. Returns false at the end. */
 bool import_line(const char **p, const char *end, const char **line, size_t *n);

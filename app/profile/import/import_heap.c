@@ -187,7 +187,7 @@ scale(struct reader *r, double objects, double bytes, int64_t out[static 2])
 	double by = others(r, objects, bytes);
 
 	if (!(objects >= 0) || !(bytes >= 0))
-		return import_bad(&r->im, "a sample has a negative value");
+		return import_bad(&r->im, IMPORT_NEGATIVE);
 	if (objects * by >= 0x1p62 || bytes * by >= 0x1p62)
 		return import_bad(&r->im, "a value is out of range");
 	out[0] = (int64_t)(objects * by);

@@ -23,7 +23,6 @@ struct reader {
 	uint32_t *frames; /* indexes of locations */
 	uint32_t nframes, cap;
 	struct label thread;
-	const char *unit; /* of all profiles; NULL before the first */
 	unsigned profiles;
 };
 
@@ -352,8 +351,7 @@ profile_member(struct reader *d, struct json_scan *s, struct parts *p)
 	return json_scan_skip(s, k);
 }
 
-/* Sets the unit of a profile, which must be that of all; "none" means plain
- * numbers. */
+/* Sets the unit of a profile; "none" means plain numbers. */
 static int
 begin_profile(struct reader *d, const struct parts *p)
 {
@@ -362,20 +360,7 @@ begin_profile(struct reader *d, const struct parts *p)
 
 	if (!r)
 		r = profile_cstring(d->im.p, p->name, &d->thread.str);
-	if (r)
-		return r;
-	if (!d->unit) {
-		uint32_t id;
-
-		r = profile_cstring(d->im.p, unit, &id);
-		if (r)
-			return r;
-		d->unit = strings_get(d->im.p->strings, id, NULL);
-		return import_unit(&d->im, unit);
-	}
-	return strcmp(d->unit, unit)
-	               ? import_bad(&d->im, "its profiles differ in unit")
-	               : 0;
+	return r ? r : import_unit(&d->im, unit);
 }
 
 static int

@@ -584,3 +584,55 @@ profile_scale(struct profile *p, int64_t mul, int64_t div)
 	}
 	return 0;
 }
+
+/* Finds the value that a type shows: by its name or, since other tools have
+ * other names, as the default of the profile. */
+static uint32_t
+shown_value(const struct profile *p, const struct type *t)
+{
+	const uint32_t found[] = {profile_type_index(p, t->sample),
+	                          profile_type_index(p, NULL)};
+
+	for (size_t i = 0; i < ARRAY_LEN(found); i++)
+		if (found[i] != PROFILE_NONE &&
+		    !strcmp(strings_get(p->strings, p->types[found[i]].unit,
+		                        NULL),
+		            t->unit))
+			return found[i];
+	return PROFILE_NONE;
+}
+
+/* Returns what one sample is worth, 0 if nothing says it. */
+static int64_t
+worth_of_sample(const struct profile *p, uint32_t value, const struct type *t)
+{
+	int64_t samples = profile_total(p, profile_type_index(p, t->count));
+
+	if (p->period > 0 &&
+	    !strcmp(strings_get(p->strings, p->period_type.unit, NULL),
+	            t->unit))
+		return p->period;
+	return samples > 0 ? profile_total(p, value) / samples : 0;
+}
+
+int
+profile_reduce(struct profile *p, const struct type *t)
+{
+	uint32_t at = shown_value(p, t);
+	struct value_type shown;
+	int rc;
+
+	if (at == PROFILE_NONE)
+		return -ENODATA;
+	rc = profile_cstring(p, t->sample, &shown.type)
+	             ?: profile_cstring(p, t->unit, &shown.unit);
+	if (rc)
+		return rc;
+	p->period = worth_of_sample(p, at, t);
+	for (uint32_t i = 0; i < p->nsamples; i++)
+		p->values[i] = p->values[(size_t)i * p->ntypes + at];
+	p->types[0] = p->period_type = shown;
+	p->default_type = shown.type;
+	p->ntypes = 1;
+	return 0;
+}

@@ -9,7 +9,7 @@ import { Empty, Failure, sentence, Share, Skeleton, Time, usePop }
 import { getColumns, Profile } from './profile';
 import { latest, toResult, toSettings, toService, type Result } from './result';
 import { go, to } from './route';
-import { fields, ProfileNow } from './start';
+import { ProfileNow, types } from './start';
 import { Costs, halvesOf, type Trend } from './trend';
 import { useData, type Loaded } from './use';
 
@@ -132,8 +132,7 @@ function Tools({ view, trend, caller, last }: { view: View; trend?: Trend;
   caller: Caller; last?: Result }) {
   const { service, type, from, to: until } = view;
   const isKnown = until === 'now' && RANGES.some(([r]) => r === from);
-  const types = useData('types', () => fields().then(f =>
-    f.profileType.enum!));
+  const all = useData('types', types);
   return <div class="line" role="group" aria-label="Range and type">
     <ol class="crumbs">
       <li><a href={to('/services')}>Services</a></li>
@@ -142,7 +141,7 @@ function Tools({ view, trend, caller, last }: { view: View; trend?: Trend;
     <div class="range">
       <label>Type <select value={type}
         onChange={e => show(view, { type: e.currentTarget.value })}>
-        {(types.data ?? [type]).map(t => <option key={t}>{t}</option>)}
+        {(all.data ?? [type]).map(t => <option key={t}>{t}</option>)}
       </select></label>
       <label>Last <select value={isKnown ? from : ''}
         onChange={e => show(view, { from: e.currentTarget.value, to: 'now' })}>

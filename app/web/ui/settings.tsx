@@ -13,7 +13,7 @@ import { Ask, Failure, sentence, Skeleton, Time } from './parts';
 import { toResult, toService, type Result } from './result';
 import { go, to } from './route';
 import type { Lack } from './services';
-import { fields, ProfileNow } from './start';
+import { fields, ProfileNow, types } from './start';
 import { useData } from './use';
 
 type Service = Record<string, unknown> & { name: string; kind: string;
@@ -106,16 +106,18 @@ function Processes({ at }: { at: string }) {
   </section>;
 }
 
-/* The newest capture of each type. */
+/* The newest profile of each type that the service may have, or has. */
 async function newest(name: string, signal: AbortSignal) {
-  const types = (await fields()).profileType.enum!;
-  return Promise.all(types.map(async type => {
+  const captured = (await fields()).profileType.enum!;
+  const found = await Promise.all((await types()).map(async type => {
     const q = new URLSearchParams({ service: name, profileType: type,
       limit: '1', resolution: 'none' });
     const { items } = await get<{ items: Result[] }>(
       `${PROFILING}/history?${q}`, signal);
-    return { type, last: items[0] as Result | undefined };
+    return { type, last: items[0] as Result | undefined,
+      isCaptured: captured.includes(type) };
   }));
+  return found.filter(t => t.isCaptured || t.last);
 }
 
 /* Which types the service has, as its captures tell, or else what is known
@@ -131,7 +133,7 @@ function Types({ name, lacks, mayStart }: { name: string; lacks: Lack[];
         <thead><tr><th scope="col">Type</th><th scope="col">Last capture</th>
           <th scope="col" class="wide">What came of it</th>
           <th scope="col"><span class="unseen">Actions</span></th></tr></thead>
-        <tbody>{data.map(({ type, last }) => <tr key={type}>
+        <tbody>{data.map(({ type, last, isCaptured }) => <tr key={type}>
           <th scope="row"><a href={toService(name, { type })}>{type}</a></th>
           <td>{last ? <a href={toResult(last.id)}><Time
             at={last.startedAt} /></a> : <span class="quiet">never</span>}</td>
@@ -141,7 +143,8 @@ function Types({ name, lacks, mayStart }: { name: string; lacks: Lack[];
               : last.status === 'running' ? last.phase
                 : `${last.sampleCount.toLocaleString('en')} samples`)
               : <Lacking lack={lacks.find(l => l.profileType === type)} />}</td>
-          <td class="number">{mayStart && <ProfileNow service={name}
+          <td class="number">{mayStart && isCaptured && <ProfileNow
+            service={name}
             type={type} />}</td>
         </tr>)}</tbody></table>}
   </section>;

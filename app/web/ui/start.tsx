@@ -14,16 +14,26 @@ import { useData } from './use';
 type Field = { enum?: string[]; minimum?: number; maximum?: number;
   default?: number };
 type Fields = Record<'profileType' | 'durationSeconds' | 'sampleRate', Field>;
-type Described = { paths: Record<string, { post: { requestBody: { content:
-  Record<string, { schema: { properties: Fields } }> } } }> };
+type Described = { paths: Record<string, {
+  post: { requestBody: { content:
+    Record<string, { schema: { properties: Fields } }> } };
+  get: { parameters: { name: string; schema: Field }[] } }> };
 
-let described: Promise<Fields> | undefined;
-export const fields = () => described ??= get<Described>('/openapi.json')
-  .then(doc => doc.paths[`${PROFILING}/start`].post.requestBody
-    .content['application/json'].schema.properties, e => {
+let described: Promise<Described> | undefined;
+const describe = () => described ??= get<Described>('/openapi.json')
+  .catch(e => {
     described = undefined;
     throw e;
   });
+
+export const fields = () => describe().then(doc =>
+  doc.paths[`${PROFILING}/start`].post.requestBody
+    .content['application/json'].schema.properties);
+
+/* All types, of which fields() has those that are captured. */
+export const types = () => describe().then(doc =>
+  doc.paths[`${PROFILING}/history`].get.parameters
+    .find(p => p.name === 'profileType')!.schema.enum!);
 
 const SECONDS = 10, LOOK_MS = 5e3;
 /* What the server takes for each host where the service runs, and how many. */
@@ -93,7 +103,8 @@ function Form({ service, type, rate, close }: { service: string; type: string;
 function Inputs({ fields, service, type: first, rate: firstRate, cancel }:
   { fields: Fields; service: string; type: string; rate?: number;
     cancel: () => void }) {
-  const [type, setType] = useState(first);
+  const [type, setType] = useState(fields.profileType.enum!.includes(first)
+    ? first : 'cpu');
   const [seconds, setSeconds] = useState(SECONDS);
   const [rate, setRate] = useState(firstRate || fields.sampleRate.default!);
   const [wanted, setWanted] = useState('');

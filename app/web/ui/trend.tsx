@@ -28,7 +28,7 @@ const LABELS: Record<string, string> = { cpu: 'CPU time per second',
   memory: 'Memory in use', alloc: 'Allocated per second',
   block: 'Time blocked per second', mutex: 'Contention per second',
   io: 'Time in input and output per second',
-  goroutine: 'Goroutines or threads' };
+  goroutine: 'Goroutines or threads', wall: 'Wall-clock time per second' };
 
 export const lineOf = ({ aggregation, points }: Trend): Line =>
   points.map(p => ({

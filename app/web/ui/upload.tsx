@@ -1,7 +1,7 @@
 /* A profile from elsewhere: dropped here, or chosen. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { all, ApiError, send } from './api';
-import { fields } from './start';
+import { types } from './start';
 import type { PageProps } from './pages';
 import { Empty, Head, sentence } from './parts';
 import { toResult } from './result';
@@ -12,7 +12,7 @@ export default function Upload({ caller, query }: PageProps) {
   const [file, setFile] = useState<File>(), [isOver, setOver] = useState(false);
   const [error, setError] = useState<Error>(), [isBusy, setBusy] =
     useState(false);
-  const { data } = useData('fields', fields), form =
+  const { data } = useData('types', types), form =
     useRef<HTMLFormElement>(null);
   const services = useData('names', signal =>
     all<{ name: string }>('/api/v1/services', signal));
@@ -63,8 +63,9 @@ export default function Upload({ caller, query }: PageProps) {
         defaultValue={query.get('service') ?? ''} /></label>
       <datalist id="known">{services.data?.map(s =>
         <option key={s.name}>{s.name}</option>)}</datalist>
-      <label>Type <select name="type">{data?.profileType.enum?.map(t =>
-        <option key={t}>{t}</option>)}</select></label>
+      <label>Type <select name="type">
+        <option value="">as in the file</option>{data?.map(t =>
+          <option key={t}>{t}</option>)}</select></label>
       <button class="main" disabled={isBusy || !file}>Upload</button>
     </div>
     {error && <p class="bad" role="alert">{sentence(error.message)}

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/json_out.h"
 #include "base/log.h"
+#include "base/ways.h"
 #include "capture/recorder/rate.h"
 #include "own_cost.h"
 #include "profile/types.h"
@@ -153,7 +154,7 @@ static const char *
 objection(const struct job *j, const struct followed *now,
           const char **out_text)
 {
-	if (!type_find(j->type)) {
+	if (!ways_exist(j->type)) {
 		*out_text = "this worker does not capture such profiles";
 		return "ProfileTypeUnsupported";
 	}
@@ -473,7 +474,8 @@ beat(struct scheduler *s, int64_t now_ns)
 	json_open(&text, NULL, '{');
 	json_open(&text, "profileTypes", '[');
 	for (size_t i = 0; i < profile_ntypes; i++)
-		json_put_text(&text, NULL, profile_types[i].name);
+		if (ways_exist(profile_types[i].name))
+			json_put_text(&text, NULL, profile_types[i].name);
 	json_close(&text, ']');
 	windows_describe(&s->windows, &host);
 	json_open(&text, "continuous", '{');

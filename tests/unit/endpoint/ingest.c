@@ -29,6 +29,28 @@ TEST(a_name_is_taken_apart)
 }
 END
 
+TEST(a_service_name_is_made_of_the_name_of_an_application)
+{
+	static const struct {
+		const char *name, *app;
+	} rows[] = {
+		{"team/shop{a=b}", "team-shop"},
+		{"ns:shop.cpu", "ns-shop.cpu"},
+		{"/shop/", "shop"},
+		{"my shop", "my-shop"},
+		{"///", ""},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_BUF struct buf labels = BUF_INIT(BUF_MAX_SMALL);
+		char app[INGEST_APP_MAX];
+
+		ck_assert_int_eq(ingest_name(rows[i].name, app, &labels), 0);
+		ck_assert_str_eq(app, rows[i].app);
+	}
+}
+END
+
 TEST(an_ill_formed_name_is_refused)
 {
 	static const char *const bad[] = {"",
@@ -63,7 +85,7 @@ TEST(a_name_may_end_in_a_type)
 		{"shop.goroutines", "goroutine", 4},
 		{"shop.lock_duration", "block", 4},
 		{"shop.alloc_objects", "", 4},
-		{"shop.wall", "", 4},
+		{"shop.wall", "wall", 4},
 		{"shop", NULL, 99},
 		{"cpu", NULL, 99},
 		{".cpu", NULL, 99},
@@ -119,6 +141,7 @@ TEST(a_form_cut_short_is_refused)
 END
 
 SUITE("ingest", a_name_is_taken_apart, an_ill_formed_name_is_refused,
+      a_service_name_is_made_of_the_name_of_an_application,
       a_name_may_end_in_a_type,
 
       parts_are_found_by_their_field, a_form_cut_short_is_refused)

@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <string.h>
 
+#define NEGATIVE \
+	"a sample has a negative value: this is a difference of two profiles"
 #define DATA "tests/data/fuzz/import/"
 
 static const struct import_limits limits = {
@@ -44,7 +46,8 @@ import_as(const char *type, const char *content_type, double rate,
 	CLEANUP_TREE struct tree *t = NULL;
 	const struct export_meta meta = {.title = "", .type = type};
 	const struct input *format;
-	int r = profile_import(p, n, &ask, &made, &format, &why);
+	const struct type *of;
+	int r = profile_import(p, n, &ask, &made, &format, &of, &why);
 
 	if (r) {
 		ck_assert_ptr_null(made);
@@ -558,9 +561,11 @@ TEST(cycles_are_cpu_time_where_the_rate_is_known)
 	};
 	CLEANUP_PROFILE struct profile *p = NULL;
 	const struct input *format;
+	const struct type *of;
 
-	ck_assert_int_eq(
-		profile_import(text, strlen(text), &ask, &p, &format, &got), 0);
+	ck_assert_int_eq(profile_import(text, strlen(text), &ask, &p, &format,
+	                                &of, &got),
+	                 0);
 	ck_assert_uint_eq(p->ntypes, 3);
 	ck_assert_uint_eq(profile_type_index(p, NULL), 1);
 	ck_assert_int_eq(p->values[0], 1);
@@ -585,10 +590,11 @@ event_as(const char *event, const char *text, struct buf *got)
 	};
 	CLEANUP_PROFILE struct profile *p = NULL;
 	const struct input *format;
+	const struct type *of;
 	int r;
 
 	buf_clear(got);
-	r = profile_import(text, strlen(text), &ask, &p, &format, got);
+	r = profile_import(text, strlen(text), &ask, &p, &format, &of, got);
 	if (!r)
 		buf_addf(got, "%lld\n",
 		         (long long)profile_total(p,
@@ -717,9 +723,11 @@ TEST(source_lines_of_perf_script_belong_to_the_frame_above_them)
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_PROFILE struct profile *p = NULL;
 	const struct input *format;
+	const struct type *of;
 
-	ck_assert_int_eq(
-		profile_import(text, strlen(text), &ask, &p, &format, &why), 0);
+	ck_assert_int_eq(profile_import(text, strlen(text), &ask, &p, &format,
+	                                &of, &why),
+	                 0);
 	ck_assert_str_eq(buf_str(&why), "");
 	ck_assert_uint_eq(p->nlines, 3);
 	ck_assert_int_eq(p->lines[0].line, 300);
@@ -766,10 +774,11 @@ TEST(perf_script_keeps_the_threads_names)
 		.limits = limits,
 	};
 	const struct input *format;
+	const struct type *of;
 
 	load(DATA "perf", &in);
-	ck_assert_int_eq(profile_import(in.p, in.len, &ask, &p, &format, &why),
-	                 0);
+	ck_assert_int_eq(
+		profile_import(in.p, in.len, &ask, &p, &format, &of, &why), 0);
 	ck_assert_uint_eq(p->nsamples, 2);
 	ck_assert_str_eq(strings_get(p->strings,
 	                             p->labels[p->samples[1].label0].str, NULL),
@@ -802,15 +811,16 @@ TEST(perf_script_lasts_from_its_first_sample_to_its_last)
 		CLEANUP_PROFILE struct profile *p = NULL;
 		const char *const times[] = {rows[i].first, rows[i].last};
 		const struct input *format;
+		const struct type *of;
 
 		for (size_t k = 0; k < ARRAY_LEN(times); k++)
 			buf_addf(&in,
 			         "a 1 [000] %s: 1 cpu-clock: \n"
 			         "\t1000 f+0x1 (/a)\n\n",
 			         times[k]);
-		ck_assert_msg(
-			!profile_import(in.p, in.len, &ask, &p, &format, &why),
-			"row %zu: %s", i, buf_str(&why));
+		ck_assert_msg(!profile_import(in.p, in.len, &ask, &p, &format,
+		                              &of, &why),
+		              "row %zu: %s", i, buf_str(&why));
 		ck_assert_int_eq(p->duration_ns, rows[i].ns);
 	}
 }
@@ -835,7 +845,7 @@ TEST(goroutine_dumps_are_read_as_that_type_alone)
 	expect("godump", "goroutine", 0, 0,
 	       "godump 2 count\nmain.main 1\nmain.serve;main.wait 1\n");
 	expect("godump", "cpu", 0, -EBADMSG,
-	       "it has no values of a cpu profile");
+	       "it has no values of a cpu profile; its types are goroutine");
 }
 END
 
@@ -844,14 +854,14 @@ TEST(what_is_wrong_is_refused_with_a_reason)
 	static const struct {
 		const char *file, *why;
 	} rows[] = {
-		{"folded.negative", "a sample has a negative value"},
+		{"folded.negative", NEGATIVE},
 		{"perf.bad",
 	         "it has no samples; skipped 1 line, line 2: zz not hex"},
 		{"speedscope.dangling",
 	         "its values have a unit that this profile type does not have"},
 		{"speedscope.nesting", "its events are not nested"},
 		{"speedscope.uncounted", "a sample has no count"},
-		{"speedscope.negative", "a sample has a negative value"},
+		{"speedscope.negative", NEGATIVE},
 		{"json.deep", "it is not a speedscope file"},
 		{"json.escapes", "it is not a speedscope file"},
 		{"varint.pb", "truncated, or not a pprof file"},
@@ -1067,6 +1077,7 @@ TEST(a_bomb_of_text_is_refused_by_its_size_and_by_its_ratio)
 	};
 	CLEANUP_PROFILE struct profile *p = NULL;
 	const struct input *format;
+	const struct type *of;
 	CLEANUP_BUF struct buf text = BUF_INIT(32 << 20);
 	CLEANUP_BUF struct buf bomb = BUF_INIT(1 << 20);
 	CLEANUP_BUF struct buf got = BUF_INIT(BUF_MAX_SMALL);
@@ -1081,7 +1092,7 @@ TEST(a_bomb_of_text_is_refused_by_its_size_and_by_its_ratio)
 	ask.limits.raw_bytes = 64 << 20;
 	buf_clear(&got);
 	ck_assert_int_eq(
-		profile_import(bomb.p, bomb.len, &ask, &p, &format, &got),
+		profile_import(bomb.p, bomb.len, &ask, &p, &format, &of, &got),
 		-E2BIG);
 	ck_assert_str_eq(buf_str(&got),
 	                 "it inflates too much for its size: more than 200, "
@@ -1130,7 +1141,9 @@ TEST(pprof_is_taken_by_its_value_type)
 	buf_clear(&got);
 	ck_assert_int_eq(import_as("memory", "", 0, file.p, file.len, &got),
 	                 -EBADMSG);
-	ck_assert_str_eq(buf_str(&got), "it has no values of a memory profile");
+	ck_assert_str_eq(
+		buf_str(&got),
+		"it has no values of a memory profile; its types are cpu");
 }
 END
 
@@ -1143,11 +1156,237 @@ TEST(a_negative_pprof_value_is_refused)
 	ck_assert_int_eq(pprof_encode(p, &file), 0);
 	ck_assert_int_eq(import_as("cpu", "", 0, file.p, file.len, &got),
 	                 -EBADMSG);
-	ck_assert_str_eq(buf_str(&got), "a sample has a negative value");
+	ck_assert_str_eq(buf_str(&got), NEGATIVE);
 }
 END
 
-SUITE("import", folded_of_cpu_are_samples_and_time_where_the_rate_is_known,
+/* Makes a pprof file of one sample, with the value types "NAME/UNIT ..." and
+ * the values 1, 2, ...; period is "NAME/UNIT" or NULL. */
+static struct profile *
+file_of(const char *types, const char *period, struct buf *out)
+{
+	struct profile *p = profile_new();
+	char words[200], *rest = words, *unit;
+	const int64_t v[] = {1, 2, 3, 4, 5, 6};
+
+	snprintf(words, sizeof(words), "%s", types);
+	while ((unit = strsep(&rest, " "))) {
+		const char *name = strsep(&unit, "/");
+
+		ck_assert_int_eq(profile_type(p, name, unit), 0);
+	}
+	if (period) {
+		snprintf(words, sizeof(words), "%s", period);
+		rest = words;
+		unit = strsep(&rest, "/");
+		ck_assert_int_eq(profile_cstring(p, unit, &p->period_type.type),
+		                 0);
+		ck_assert_int_eq(profile_cstring(p, rest, &p->period_type.unit),
+		                 0);
+		p->period = 10;
+	}
+	ck_assert_int_eq(profile_sample(p, NULL, 0, NULL, 0, v), 0);
+	ck_assert_int_eq(pprof_encode(p, out), 0);
+	return p;
+}
+
+/* Imports such a file; "TYPE: VALUE/UNIT N" of what is shown, or the reason. */
+static void
+imported(const char *types, const char *period, const char *asked,
+         struct buf *out)
+{
+	CLEANUP_BUF struct buf file = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_PROFILE struct profile *given = file_of(types, period, &file);
+	CLEANUP_PROFILE struct profile *p = NULL;
+	const struct import_ask ask = {
+		.type = asked, .content_type = "", .limits = limits};
+	const struct input *format;
+	const struct type *of;
+	uint32_t at;
+
+	if (profile_import(file.p, file.len, &ask, &p, &format, &of, out))
+		return;
+	ck_assert_uint_eq(p->ntypes, given->ntypes);
+	at = profile_type_index(p, NULL);
+	buf_addf(out, "%s: %s/%s %lld", of->name,
+	         strings_get(p->strings, p->types[at].type, NULL),
+	         strings_get(p->strings, p->types[at].unit, NULL),
+	         (long long)p->values[at]);
+}
+
+#define HEAP_OF_GO                               \
+	"alloc_objects/count alloc_space/bytes " \
+	"inuse_objects/count inuse_space/bytes"
+#define WAITS "contentions/count delay/nanoseconds"
+#define NONE(type, has) \
+	"it has no values of a " type " profile; its types are " has
+
+TEST(the_type_of_a_pprof_file_is_that_of_its_values)
+{
+	static const struct {
+		const char *types, *period, *asked, *want;
+	} rows[] = {
+		{"samples/count cpu/nanoseconds", "cpu/nanoseconds", "",
+	         "cpu: cpu/nanoseconds 2"},
+		{"samples/count time/nanoseconds", "wallclock/nanoseconds", "",
+	         "wall: time/nanoseconds 2"},
+		{"samples/count time/nanoseconds", "wallclock/nanoseconds",
+	         "cpu", NONE("cpu", "wall")},
+		{"sample/count wall/microseconds", "wall/microseconds", "",
+	         "wall: wall/nanoseconds 2000"},
+		{"sample/count wall/microseconds", NULL, "goroutine",
+	         NONE("goroutine", "wall")},
+		{"cpu-time/nanoseconds wall-time/nanoseconds alloc-space/bytes",
+	         NULL, "", "cpu: cpu-time/nanoseconds 1"},
+		{"cpu-time/nanoseconds wall-time/nanoseconds alloc-space/bytes",
+	         NULL, "wall", "wall: wall-time/nanoseconds 2"},
+		{"cpu-time/nanoseconds wall-time/nanoseconds alloc-space/bytes",
+	         NULL, "memory", NONE("memory", "cpu, alloc, wall")},
+		{"wall/nanoseconds cpu/nanoseconds", NULL, "",
+	         "wall: wall/nanoseconds 1"},
+		{"samples/count", NULL, "", "cpu: samples/count 1"},
+		{"samples/count", NULL, "wall", "wall: samples/count 1"},
+		{"samples/count", "wallclock/nanoseconds", "",
+	         "wall: samples/count 1"},
+		{"samples/count", "wallclock/nanoseconds", "cpu",
+	         NONE("cpu", "wall")},
+		{WAITS, "contentions/count", "", "block: delay/nanoseconds 2"},
+		{WAITS, NULL, "mutex", "mutex: delay/nanoseconds 2"},
+		{WAITS, NULL, "cpu", NONE("cpu", "block, mutex")},
+		{WAITS, NULL, "io", NONE("io", "block, mutex")},
+		{"operations/count delay/nanoseconds transferred/bytes", NULL,
+	         "", "io: delay/nanoseconds 2"},
+		{"operations/count delay/nanoseconds", NULL, "block",
+	         NONE("block", "io")},
+		{HEAP_OF_GO, NULL, "", "memory: inuse_space/bytes 4"},
+		{HEAP_OF_GO, NULL, "alloc", "alloc: alloc_space/bytes 2"},
+		{HEAP_OF_GO, NULL, "goroutine",
+	         NONE("goroutine", "memory, alloc")},
+		{"alloc_objects/count alloc_space/bytes", NULL, "memory",
+	         NONE("memory", "alloc")},
+		{"objects/count space/bytes", "space/bytes", "",
+	         "memory: space/bytes 2"},
+		{"objects/count space/bytes", NULL, "alloc",
+	         "alloc: space/bytes 2"},
+		{"frob/nanoseconds", NULL, "cpu", "cpu: frob/nanoseconds 1"},
+		{"frob/nanoseconds", NULL, "",
+	         "its type is not known; its values are frob/nanoseconds"},
+		{"threadcreate/count", NULL, "",
+	         "goroutine: threadcreate/count 1"},
+		{"exception/count", NULL, "goroutine",
+	         "it has no values of a goroutine profile; its values are "
+	         "exception/count"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_BUF struct buf got = BUF_INIT(BUF_MAX_SMALL);
+
+		imported(rows[i].types, rows[i].period, rows[i].asked, &got);
+		ck_assert_msg(!strcmp(buf_str(&got), rows[i].want),
+		              "row %zu: %s", i, buf_str(&got));
+	}
+}
+END
+
+TEST(a_pprof_file_with_a_default_value_is_of_its_type)
+{
+	CLEANUP_BUF struct buf file = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf again = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_PROFILE struct profile *given =
+		file_of(HEAP_OF_GO, NULL, &file);
+	CLEANUP_PROFILE struct profile *p = NULL;
+	const struct import_ask ask = {
+		.type = "", .content_type = "", .limits = limits};
+	const struct input *format;
+	const struct type *of;
+
+	given->default_type = given->types[1].type;
+	ck_assert_int_eq(pprof_encode(given, &again), 0);
+	ck_assert_int_eq(profile_import(again.p, again.len, &ask, &p, &format,
+	                                &of, &why),
+	                 0);
+	ck_assert_str_eq(of->name, "alloc");
+	ck_assert_uint_eq(profile_type_index(p, NULL), 1);
+}
+END
+
+TEST(times_and_sizes_are_in_the_units_of_their_types)
+{
+	static const struct {
+		const char *types, *want;
+	} rows[] = {
+		{"cpu/ns", "cpu: cpu/nanoseconds 1"},
+		{"cpu/us", "cpu: cpu/nanoseconds 1000"},
+		{"cpu/\xc2\xb5s", "cpu: cpu/nanoseconds 1000"},
+		{"cpu/ms", "cpu: cpu/nanoseconds 1000000"},
+		{"cpu/milliseconds", "cpu: cpu/nanoseconds 1000000"},
+		{"cpu/s", "cpu: cpu/nanoseconds 1000000000"},
+		{"cpu/seconds", "cpu: cpu/nanoseconds 1000000000"},
+		{"cpu/NANOSECONDS", "cpu: cpu/nanoseconds 1"},
+		{"inuse_space/B", "memory: inuse_space/bytes 1"},
+		{"inuse_space/byte", "memory: inuse_space/bytes 1"},
+		{"inuse_space/kB", "memory: inuse_space/bytes 1024"},
+		{"inuse_space/megabytes", "memory: inuse_space/bytes 1048576"},
+		{"inuse_space/frobs", "memory: inuse_space/frobs 1"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_BUF struct buf got = BUF_INIT(BUF_MAX_SMALL);
+
+		imported(rows[i].types, NULL, "", &got);
+		ck_assert_msg(!strcmp(buf_str(&got), rows[i].want),
+		              "row %zu: %s", i, buf_str(&got));
+	}
+}
+END
+
+TEST(text_without_a_type_is_of_the_type_of_its_unit)
+{
+	static const struct {
+		const char *text, *want;
+	} rows[] = {
+		{"a;b 3\n", "folded 3 count\na;b 3\n"},
+		{HEAP("growthz"), "heap 1024 bytes\n"},
+		{"{\"shared\":{\"frames\":[{\"name\":\"a\"}]},\"profiles\":[{"
+	         "\"type\":\"sampled\",\"unit\":\"bytes\",\"samples\":[[0]],"
+	         "\"weights\":[7]}]}",
+	         "speedscope 7 bytes\na 7\n"},
+		{"{\"shared\":{\"frames\":[{\"name\":\"a\"}]},\"profiles\":[{"
+	         "\"type\":\"sampled\",\"unit\":\"milliseconds\","
+	         "\"samples\":[[0]],\"weights\":[7]},{\"type\":\"sampled\","
+	         "\"unit\":\"microseconds\",\"samples\":[[0]],"
+	         "\"weights\":[5]}]}",
+	         "speedscope 7005000 nanoseconds\na 2\n"},
+	};
+	CLEANUP_BUF struct buf got = BUF_INIT(BUF_MAX_SMALL);
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		ck_assert_int_eq(text_as("", rows[i].text, &got), 0);
+		ck_assert_msg(!strncmp(buf_str(&got), rows[i].want,
+		                       strlen(rows[i].want)),
+		              "row %zu: %s", i, buf_str(&got));
+	}
+}
+END
+
+TEST(folded_stacks_of_wall_time_are_samples_as_those_of_cpu)
+{
+	CLEANUP_BUF struct buf got = BUF_INIT(BUF_MAX_SMALL);
+
+	ck_assert_int_eq(import_as("wall", "", 100, "a 3\n", 4, &got), 0);
+	ck_assert_msg(!strncmp(buf_str(&got), "folded 30000000 nanoseconds\n",
+	                       strlen("folded 30000000 nanoseconds\n")),
+	              "%s", buf_str(&got));
+}
+END
+
+SUITE("import", the_type_of_a_pprof_file_is_that_of_its_values,
+      a_pprof_file_with_a_default_value_is_of_its_type,
+      times_and_sizes_are_in_the_units_of_their_types,
+      text_without_a_type_is_of_the_type_of_its_unit,
+      folded_stacks_of_wall_time_are_samples_as_those_of_cpu,
+      folded_of_cpu_are_samples_and_time_where_the_rate_is_known,
       folded_of_other_types_are_in_their_unit,
       heap_profiles_of_allocators_are_scaled_to_what_their_samples_stand_for,
       heap_texts_are_scaled_as_pprof_scales_them,

@@ -219,7 +219,24 @@ TEST(sums_and_memory_are_bounded)
 }
 END
 
-SUITE("merge", equal_stacks_add_up, one_input_comes_out_as_it_was,
+TEST(a_reduced_profile_has_the_value_of_its_type_alone)
+{
+	CLEANUP_PROFILE struct profile *p = profile_of("m;f 3\nm 1\n");
+	const struct type *cpu = type_find("cpu");
+
+	ck_assert_int_eq(profile_reduce(p, type_find("memory")), -ENODATA);
+	ck_assert_int_eq(profile_reduce(p, cpu), 0);
+	ck_assert_uint_eq(p->ntypes, 1);
+	ck_assert_int_eq(p->values[0], 3 * FOLDED_PERIOD_NS);
+	ck_assert_int_eq(p->values[1], FOLDED_PERIOD_NS);
+	ck_assert_int_eq(p->period, FOLDED_PERIOD_NS);
+	ck_assert_uint_eq(profile_type_index(p, "cpu"), 0);
+	ck_assert_uint_eq(profile_type_index(p, NULL), 0);
+}
+END
+
+SUITE("merge", a_reduced_profile_has_the_value_of_its_type_alone,
+      equal_stacks_add_up, one_input_comes_out_as_it_was,
       a_file_is_the_same_by_its_build_id_wherever_it_lies,
       a_file_is_the_same_if_its_ends_are_in_one_page, labels_keep_samples_apart,
       a_label_of_one_input_keeps_it_apart, other_value_types_are_refused,

@@ -1,0 +1,296 @@
+/*
+ * Which types of profile a file has values of, and the units of values.
+ */
+#include "import_build.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <string.h>
+#include <strings.h>
+
+#define UNIT_MAX 16
+
+#define T(name) (1u << TYPE_##name)
+static const struct value {
+	const char *name, *unit;
+	bool end;
+	uint32_t types;
+} values[] = {
+#define VALUE(name, unit, end, types) {name, unit, end, types},
+#include "values.def"
+#undef VALUE
+};
+
+/* --- units ---------------------------------------------------------------- */
+
+/* Names without their plural. Source: google/pprof, internal/measurement, for
+ * which a kB is 1024 bytes, too. */
+static const struct {
+	const char *name, *ours;
+	int64_t scale;
+} units[] = {
+	{"ns", "nanoseconds", 1},
+	{"nanosecond", "nanoseconds", 1},
+	{"us", "nanoseconds", 1000},
+	{"\xc2\xb5s", "nanoseconds", 1000}, /* micro sign */
+	{"\xce\xbcs", "nanoseconds", 1000}, /* mu */
+	{"microsecond", "nanoseconds", 1000},
+	{"ms", "nanoseconds", 1000000},
+	{"millisecond", "nanoseconds", 1000000},
+	{"s", "nanoseconds", 1000000000},
+	{"sec", "nanoseconds", 1000000000},
+	{"second", "nanoseconds", 1000000000},
+	{"min", "nanoseconds", INT64_C(60000000000)},
+	{"minute", "nanoseconds", INT64_C(60000000000)},
+	{"hour", "nanoseconds", INT64_C(3600000000000)},
+	{"b", "bytes", 1},
+	{"byte", "bytes", 1},
+	{"kb", "bytes", INT64_C(1) << 10},
+	{"kib", "bytes", INT64_C(1) << 10},
+	{"kbyte", "bytes", INT64_C(1) << 10},
+	{"kilobyte", "bytes", INT64_C(1) << 10},
+	{"mb", "bytes", INT64_C(1) << 20},
+	{"mib", "bytes", INT64_C(1) << 20},
+	{"mbyte", "bytes", INT64_C(1) << 20},
+	{"megabyte", "bytes", INT64_C(1) << 20},
+	{"gb", "bytes", INT64_C(1) << 30},
+	{"gib", "bytes", INT64_C(1) << 30},
+	{"gbyte", "bytes", INT64_C(1) << 30},
+	{"gigabyte", "bytes", INT64_C(1) << 30},
+	{"count", "count", 1},
+};
+
+const char *
+import_unit_find(const char *unit, int64_t *scale)
+{
+	size_t n = strlen(unit);
+
+	if (n > 2 && tolower((unsigned char)unit[n - 1]) == 's' &&
+	    isalpha((unsigned char)unit[n - 2]))
+		n--;
+	for (size_t i = 0; i < ARRAY_LEN(units); i++) {
+		if (strlen(units[i].name) != n ||
+		    strncasecmp(units[i].name, unit, n) != 0)
+			continue;
+		*scale = units[i].scale;
+		return units[i].ours;
+	}
+	return NULL;
+}
+
+static const char *
+text(const struct profile *p, uint32_t id)
+{
+	return strings_get(p->strings, id, NULL);
+}
+
+/* Converts n values, stride apart. */
+static int
+convert(struct profile *p, uint32_t *unit, int64_t *v, size_t n, size_t stride,
+        struct buf *why)
+{
+	int64_t scale;
+	const char *ours = import_unit_find(text(p, *unit), &scale);
+
+	for (size_t i = 0; ours && i < n; i++)
+		if (__builtin_mul_overflow(v[i * stride], scale,
+		                           &v[i * stride])) {
+			buf_puts(why, "a value is out of range");
+			return -EBADMSG;
+		}
+	return ours ? profile_cstring(p, ours, unit) : 0;
+}
+
+int
+import_units(struct profile *p, struct buf *why)
+{
+	int r = convert(p, &p->period_type.unit, &p->period, 1, 1, why);
+
+	for (uint32_t i = 0; i < p->ntypes && !r; i++)
+		r = convert(p, &p->types[i].unit, p->values + i, p->nsamples,
+		            p->ntypes, why);
+	return r;
+}
+
+/* --- types ---------------------------------------------------------------- */
+
+static const struct value *
+value_find(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(values); i++)
+		if (!strcmp(values[i].name, name))
+			return &values[i];
+	return NULL;
+}
+
+/* Finds the row of a value, by another name if it has one; NULL if the name is
+ * unknown, or usual with units of another kind. */
+static const struct value *
+value_at(const struct profile *p, uint32_t at, const char *name)
+{
+	const struct value *v =
+		value_find(name ? name : text(p, p->types[at].type));
+	int64_t scale;
+	const char *unit = import_unit_find(text(p, p->types[at].unit), &scale);
+	bool vague = !unit || !strcmp(unit, "count");
+
+	return v && (vague || !strcmp(v->unit, unit)) ? v : NULL;
+}
+
+/* True for an event of perf, whose unit is its name. */
+static bool
+is_event(const struct profile *p, uint32_t at)
+{
+	return p->types[at].type == p->types[at].unit;
+}
+
+/* True for the number of samples or events beside a type's own value. */
+static bool
+is_count_beside(const struct value *v)
+{
+	return v->types && !(v->types & T(goroutine)) &&
+	       !strcmp(v->unit, "count");
+}
+
+static bool
+has_own_value(const struct profile *p)
+{
+	for (uint32_t i = 0; i < p->ntypes; i++) {
+		const struct value *v = value_at(p, i, NULL);
+
+		if (is_event(p, i) || (v && v->types && !is_count_beside(v)))
+			return true;
+	}
+	return false;
+}
+
+uint32_t
+import_value_types(const struct profile *p, uint32_t at, const char *name)
+{
+	const struct value *v = value_at(p, at, name), *period;
+	uint32_t types = v ? v->types : 0;
+
+	if (!v && is_event(p, at))
+		return T(cpu) | T(wall) | T(block) | T(mutex) | T(io);
+	if (types && is_count_beside(v)) {
+		period = value_find(text(p, p->period_type.type));
+		if (has_own_value(p))
+			return 0;
+		return period && period->types & types ? period->types & types
+		                                       : types;
+	}
+	if (types & T(io) && types != T(io))
+		types &= profile_type_index(p, "operations") != PROFILE_NONE
+		                 ? T(io)
+		         : profile_type_index(p, "contentions") != PROFILE_NONE
+		                 ? ~T(io)
+		                 : ~0u;
+	return types;
+}
+
+const struct type *
+import_first_type(uint32_t types)
+{
+	return types ? &profile_types[__builtin_ctz(types)] : NULL;
+}
+
+bool
+import_type_of_end(const char *name, const struct type **out)
+{
+	const struct value *v = value_find(name);
+
+	if (!v || !v->end)
+		return false;
+	*out = import_first_type(v->types);
+	return true;
+}
+
+/* Returns the last value with the unit of a type, in a file all of whose values
+ * are unknown. */
+static uint32_t
+unknown_value(const struct profile *p, const struct type *t)
+{
+	uint32_t at = PROFILE_NONE;
+
+	for (uint32_t i = 0; i < p->ntypes; i++) {
+		if (value_at(p, i, NULL))
+			return PROFILE_NONE;
+		if (!strcmp(text(p, p->types[i].unit), t->unit))
+			at = i;
+	}
+	return at;
+}
+
+static uint32_t
+value_of_type(const struct profile *p, const struct type *t)
+{
+	uint32_t at = profile_type_index(p, t->sample);
+
+	if (at != PROFILE_NONE &&
+	    import_value_types(p, at, NULL) & 1u << type_id(t))
+		return at;
+	for (at = 0; at < p->ntypes; at++)
+		if (import_value_types(p, at, NULL) & 1u << type_id(t))
+			return at;
+	return unknown_value(p, t);
+}
+
+/* Returns the type that a file is of if nobody says: that of its default value,
+ * or else of its first one. Of a heap profile that has no default, it is memory
+ * in use, which pprof shows. */
+static const struct type *
+own_type(const struct profile *p)
+{
+	uint32_t at = p->default_type ? profile_type_index(p, NULL)
+	                              : PROFILE_NONE;
+	uint32_t all = 0, types = at == PROFILE_NONE
+	                                  ? 0
+	                                  : import_value_types(p, at, NULL);
+
+	for (uint32_t i = 0; i < p->ntypes && !types; i++)
+		types = import_value_types(p, i, NULL);
+	for (uint32_t i = 0; i < p->ntypes && !p->default_type; i++)
+		all |= import_value_types(p, i, NULL);
+	if (types == T(alloc) && all & T(memory))
+		types = T(memory);
+	return import_first_type(types);
+}
+
+/* Writes the types of a file or, if none is known, its values. */
+static void
+put_types(const struct profile *p, struct buf *out)
+{
+	uint32_t all = 0;
+
+	for (uint32_t i = 0; i < p->ntypes; i++)
+		all |= import_value_types(p, i, NULL);
+	buf_puts(out, all ? "; its types are " : "; its values are ");
+	for (uint32_t i = 0, n = 0; all && i < profile_ntypes; i++)
+		if (all & 1u << i)
+			buf_addf(out, "%s%s", n++ ? ", " : "",
+			         profile_types[i].name);
+	for (uint32_t i = 0; !all && i < p->ntypes; i++)
+		buf_addf(out, "%s%s/%s", i ? ", " : "",
+		         text(p, p->types[i].type), text(p, p->types[i].unit));
+}
+
+int
+import_choose(struct profile *p, const char *asked, const struct type **out,
+              struct buf *why)
+{
+	const struct type *t = *asked ? type_find(asked) : own_type(p);
+	uint32_t at = t ? value_of_type(p, t) : PROFILE_NONE;
+
+	if (at != PROFILE_NONE) {
+		p->default_type = p->types[at].type;
+		*out = t;
+		return 0;
+	}
+	buf_clear(why);
+	if (*asked)
+		buf_addf(why, "it has no values of a %s profile", asked);
+	else
+		buf_puts(why, "its type is not known");
+	put_types(p, why);
+	return -EBADMSG;
+}

@@ -41,8 +41,13 @@ MAKEFLAGS += -j$(shell nproc)
 endif
 
 B      ?= build
-CC     ?= gcc
-CXX    ?= g++
+# make has values of its own for these: cc may not be installed.
+ifeq ($(origin CC),default)
+CC     := gcc
+endif
+ifeq ($(origin CXX),default)
+CXX    := g++
+endif
 PREFIX ?= /usr
 PORT   ?= 8088
 STATE  ?= $(B)/run
@@ -66,7 +71,7 @@ WORKER_DIRS := worker upkeep capture store profile base
 CLI_DIRS    := cli store profile base
 TEST_DIRS   := api keeper endpoint compare range worker upkeep capture cli store profile base
 # The machine that is compiled for: x86_64, aarch64.
-MACHINE := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
+MACHINE := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine 2>/dev/null)))
 LIBS := -lfcgi -ljansson -lsqlite3 -lpq -lrhonabwy -lcurl -lcrypto -ldw -lelf \
 	-liberty -ldeflate -llzma -linih -lcap -lseccomp \
 	-lunwind-$(MACHINE) -lbpf \
@@ -123,13 +128,14 @@ $(B)/gen/web/%.o: app/web/% app/web/embed.S
 
 # --- the web application: app/web/ui/build ----------------------------------
 # Without npm a page says so; the target has another name, so that the page is
-# replaced as soon as there is npm.
+# replaced as soon as there is npm. If npm fetches nothing, there is no target,
+# and the next make tries again.
 PAGES := $(B)/web/$(if $(shell command -v npm),with,without)-npm
 pages: $(PAGES)
 $(PAGES): $(wildcard app/web/ui/* app/web/flame/*)
 	@mkdir -p $(@D)
-	$(Q)WORK=$(B)/web app/web/ui/build $(B)/ui
-	@rm -f $(@D)/with-npm $(@D)/without-npm && touch $@
+	@rm -f $(@D)/with-npm $(@D)/without-npm
+	$(Q)WORK=$(B)/web app/web/ui/build $(B)/ui && touch $@ || [ $$? -eq 3 ]
 
 # Programs in the kernel walk the frames of every language's interpreter.
 WALKS := $(B)/gen/capture/walks.h

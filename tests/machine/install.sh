@@ -188,6 +188,7 @@ check remove_stops_and_keeps_the_data in_machine sh -c 'dpkg --remove stoker >/d
   test -e /var/lib/stoker/stoker.db && ! systemctl is-active -q stoker-api.socket && nginx -t -q'
 check reinstalling_brings_everything_back package_install "$deb"
 check reinstalling_brings_back_the_site_and_keys wait_for 20 key_works
+in_machine mkdir /var/lib/stoker.before-restore-2026-01-31T14:03:00Z
 check purge_asks_nothing in_machine sh -c 'dpkg --purge stoker </dev/null'
 # The journal, what dpkg and systemd note of what was there, backups of the list
 # of users, and what this script itself made are not the package's.

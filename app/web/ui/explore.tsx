@@ -9,7 +9,7 @@ import { Empty, Failure, sentence, Share, Skeleton, Time, usePop }
 import { getColumns, Profile } from './profile';
 import { latest, toResult, toSettings, toService, type Result } from './result';
 import { go, to } from './route';
-import { ProfileNow, types } from './start';
+import { fields, ProfileNow, types } from './start';
 import { Costs, halvesOf, type Trend } from './trend';
 import { useData, type Loaded } from './use';
 
@@ -331,7 +331,9 @@ const useContinuous = (service: string) => useData('continuous? ' + service,
 function Hint({ view: { service, type }, caller }: { view: View;
   caller: Caller }) {
   const now = useContinuous(service);
-  if (!now || now.enabled && now.profileTypes.includes(type)) return null;
+  const captured = useData('types that are captured', fields).data;
+  if (!now || !captured?.profileType.enum!.includes(type) ||
+    now.enabled && now.profileTypes.includes(type)) return null;
   return <p class="quiet">Only captures are shown: {type} is not profiled all
     the time. {caller.role === 'admin' && <a href={toSettings(service)}>
       Turn it on</a>}</p>;

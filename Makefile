@@ -212,8 +212,9 @@ $(B)/tests/%.o: tests/%.c $(B)/gen/store/sql.h
 $(B)/libtest.a: $(filter-out %_main.o,$(TESTLIB))
 	@rm -f $@
 	$(Q)ar rcs $@ $^
-# lld takes a third of the time of GNU ld.
-TEST_LDFLAGS := $(if $(shell command -v ld.lld),-fuse-ld=lld)
+# lld takes a third of the time of GNU ld. Cross compilers do not find it.
+TEST_LDFLAGS := $(if $(filter $(MACHINE),$(shell uname -m)),$(if \
+		$(shell command -v ld.lld),-fuse-ld=lld))
 test_link = $(Q)$(CC) $(ALL_LDFLAGS) $(TEST_LDFLAGS) -o $@ $^ -lcheck -lsubunit -lrt $(LIBS)
 TEST_ARCHIVES = $(B)/libtest.a $(call archives,$(TEST_DIRS))
 $(B)/tests/unit/%: $(B)/tests/unit/%.o $(B)/tests/lib/unit_main.o $(TEST_ARCHIVES)

@@ -32,7 +32,7 @@ check join_sets_the_address equal "$("$STATE/bin/stoker" config agent.url --conf
 key=$(join_key other --host z)
 check a_key_of_another_host_is_refused says 'host: expected z' join_a
 check a_second_host_joins says "This host is 'b'" host_join b
-check a_host_that_is_known_is_not_replaced says "a worker of the name 'b' is known" \
+check a_host_that_is_known_is_not_replaced says "the name 'b' belongs to another worker" \
   "$STATE/bin/stoker" join "$CENTRE_URL" --config "$STATE/b/stoker.conf" --token "$(join_key thief)"
 
 background demo "$STATE/bin/demo"

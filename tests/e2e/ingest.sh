@@ -25,13 +25,16 @@ id=$(api POST "/api/v1/profiling/sessions?service=base&type=cpu&sampleRate=100" 
   --data-binary @$data/folded | jq -r .id)
 api GET "$P/$id/flamegraph?format=pprof" -o "$STATE/push.pb.gz"
 
-# A minute that has been over for a while.
+# A minute that has been over for a while; the worker would add it up between two
+# pushes.
+process_stop worker
 start=$(($(date +%s) / 60 * 60 - 180))
 for i in 0 1 2 3 4 5; do
   check "push_$i" equal "$(push 'cart{zone=a,host=web1}' $((start + i * 10)) "$STATE/push.pb.gz")" 200
 done
 windows() { db "SELECT COUNT(*) FROM profile_window w JOIN series s ON s.id = w.series
                 WHERE s.service = 'cart' AND level = ${1:-0}"; }
+worker_start
 check pushes_are_windows equal "$(windows)" 6
 check labels_are_of_the_series equal \
   "$(db "SELECT DISTINCT json_extract(labels, '$.zone') || json_extract(labels, '$.host') || host || type FROM series WHERE service = 'cart'")" \

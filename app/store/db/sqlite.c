@@ -179,13 +179,12 @@ is_wal_long(const struct db *db)
 
 /* Reads a PRAGMA that is a number; 0 if it can't be read. */
 static int64_t
-pragma(struct db *db, const char *sql)
+pragma(sqlite3 *conn, const char *sql)
 {
 	sqlite3_stmt *stmt = NULL;
 	int64_t n = 0;
 
-	if (sqlite3_prepare_v2(sqlite_of(db)->link.conn, sql, -1, &stmt,
-	                       NULL) == SQLITE_OK &&
+	if (sqlite3_prepare_v2(conn, sql, -1, &stmt, NULL) == SQLITE_OK &&
 	    sqlite3_step(stmt) == SQLITE_ROW)
 		n = sqlite3_column_int64(stmt, 0);
 	sqlite3_finalize(stmt);
@@ -201,8 +200,9 @@ pragma(struct db *db, const char *sql)
 static int
 shrink(struct db *db)
 {
-	int64_t pages = pragma(db, "PRAGMA page_count");
-	int64_t unused = pragma(db, "PRAGMA freelist_count");
+	sqlite3 *conn = sqlite_of(db)->link.conn;
+	int64_t pages = pragma(conn, "PRAGMA page_count");
+	int64_t unused = pragma(conn, "PRAGMA freelist_count");
 	char sql[64];
 
 	if (unused < SHRINK_MIN_PAGES || unused < pages / 4)
@@ -311,17 +311,27 @@ sqlite_lock_setup(const char *path, int *out_fd)
 }
 
 static int
+configure_writer(sqlite3 *conn)
+{
+	/* Has to come before the journal mode and the first table. It writes
+	 * to the database each time. */
+	static const char empty[] = "PRAGMA auto_vacuum = INCREMENTAL;";
+	static const char all[] = "PRAGMA journal_mode = WAL;"
+				  "PRAGMA synchronous = FULL;"
+				  "PRAGMA journal_size_limit = " WAL_KEEP;
+	int rc = SQLITE_OK;
+
+	if (!pragma(conn, "PRAGMA page_count"))
+		rc = sqlite3_exec(conn, empty, NULL, NULL, NULL);
+	return rc ?: sqlite3_exec(conn, all, NULL, NULL, NULL);
+}
+
+static int
 configure(struct sqlite *db, sqlite3 *conn)
 {
 	static const char reading[] = "PRAGMA foreign_keys = ON;"
 				      "PRAGMA mmap_size = 0;"
 				      "PRAGMA trusted_schema = OFF;";
-	/* auto_vacuum has no effect on a database that has tables, or whose
-	 * journal mode was set */
-	static const char writing[] = "PRAGMA auto_vacuum = INCREMENTAL;"
-				      "PRAGMA journal_mode = WAL;"
-				      "PRAGMA synchronous = FULL;"
-				      "PRAGMA journal_size_limit = " WAL_KEEP;
 	const int flags = SQLITE_UTF8 | SQLITE_INNOCUOUS;
 
 	sqlite3_extended_result_codes(conn, 1);
@@ -336,9 +346,7 @@ configure(struct sqlite *db, sqlite3 *conn)
 	return sqlite3_create_function_v2(conn, "now_ms", 0, flags, db, now_ms,
 	                                  NULL, NULL, NULL)
 	               ?: sqlite3_exec(conn, reading, NULL, NULL, NULL)
-	               ?: db->db.look ? SQLITE_OK
-	                           : sqlite3_exec(conn, writing, NULL, NULL,
-	                                          NULL);
+	               ?: (db->db.look ? SQLITE_OK : configure_writer(conn));
 }
 
 static int

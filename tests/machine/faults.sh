@@ -23,10 +23,12 @@ package_installed
 in_machine sh -c 'sed -i "s/^\[continuous\]/&\nwindow = 1s\ngauges = 2s\ncounters = 2s\nmin_free = 0/" /etc/stoker/stoker.conf
   install -D /usr/share/stoker/worker-network.conf /etc/systemd/system/stoker-worker.service.d/network.conf
   systemctl daemon-reload && systemctl restart stoker-worker'
+# These keep CPUs busy until the end; other tests run beside them.
 for name in burn work; do
   unit $name <<UNIT
 [Service]
 DynamicUser=yes
+Nice=10
 ExecStart=/usr/local/bin/shares 600 1
 UNIT
   known $name --unit $name.service
@@ -34,6 +36,7 @@ done
 unit pages <<'UNIT'
 [Service]
 DynamicUser=yes
+Nice=10
 RuntimeDirectory=pages
 ExecStart=/usr/local/bin/machine-pages /run/pages/address
 UNIT

@@ -25,10 +25,12 @@ in_machine sh -c 'sed -i "s/^\[continuous\]/&\nwindow = 2s\ngauges = 2s\ncounter
   systemctl restart stoker-worker'
 check windows_of_this_machine_are_short equal "$(cli config continuous.window)" 2
 
+# These keep CPUs busy until the end; other tests run beside them.
 service_of() { # name, command, a setting
   unit "$1" <<UNIT
 [Service]
 DynamicUser=yes
+Nice=10
 ExecStart=$2
 ${3-}
 UNIT

@@ -2,8 +2,6 @@
 # Faults of a machine in use: parts are killed, the disk fills up, the store is
 # replaced. Nothing that was accepted is lost, everything comes up again by
 # itself, and doctor names the line that mends each fault.
-#
-# Beside others: it waits for events.
 . "$(dirname "$0")/../lib/machine.sh"
 . tests/lib/installed.sh
 if [ "$(id -u)" -ne 0 ]; then

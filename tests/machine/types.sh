@@ -1,8 +1,6 @@
 #!/bin/bash
 # Every type of profile, taken from services of systemd by the installed
 # package: the functions have their names and their shares.
-#
-# Beside others: it waits for events.
 . "$(dirname "$0")/../lib/machine.sh"
 . tests/lib/installed.sh
 if [ "$(id -u)" -ne 0 ]; then

@@ -121,7 +121,7 @@ fi
 
 # Where the kernel lies is shown to those with CAP_SYSLOG, if to anybody.
 if sysctl kptr_restrict 1; then
-  target clock clock 8
+  target clock clock 30
   check syslog_is_enough_for_names_of_the_kernel \
     capture named +perfmon,+bpf,+syslog "$pid" --seconds 2 --rate 1000
   check with_syslog_functions_of_the_kernel_have_names \

@@ -73,7 +73,7 @@ nobody=(setpriv --reuid 65534 --regid 65534 --clear-groups)
 jvm plain "${nobody[@]}" -- -XX:+PreserveFramePointer -XX:-Inline
 check unasked.is_captured capture plain
 check unasked.methods_have_no_names nameless
-check unasked.a_note_says_how_they_get_them has_note '"javaPerfMap": true'
+check unasked.a_note_says_how_they_get_them has_note 'service set SERVICE --allow javaPerfMap'
 check unasked.the_jvm_is_left_alone untouched
 
 allow plain '{"javaPerfMap":true}'

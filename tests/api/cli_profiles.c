@@ -389,7 +389,7 @@ TEST(captures_are_asked_for_and_cancelled)
 	         "stoker: a cpu profile of 'svc' is already being captured "
 	         "(ProfileInProgress)\n"
 	         "  profileId: sess-*\n"
-	         "  try again in 5 s\n"
+	         "  try again in * s\n"
 	         "  stoker remove sess-* cancels it\n"},
 		{"run nothing", 1,
 	         "stoker: unknown service 'nothing' (UnknownService)\n"

@@ -64,9 +64,9 @@ done
 # --- children, born before the capture and during it --------------------------------
 cat >"$tmp/parent" <<P
 #!/bin/bash
-"$B/targets/allocating" "$tmp/first.truth" 20000 >/dev/null &
+"$B/targets/allocating" "$tmp/first.truth" 5000 >/dev/null &
 read -r _ <"$tmp/go"
-"$B/targets/allocating" "$tmp/second.truth" 20000 >/dev/null &
+"$B/targets/allocating" "$tmp/second.truth" 5000 >/dev/null &
 wait
 P
 chmod 755 "$tmp/parent"
@@ -79,8 +79,8 @@ once children $parent,"$(wait_for 10 pgrep -P $parent >/dev/null; pgrep -P $pare
 both() {
   local bytes
   bytes=$("$B/tests/tools/folded" "$tmp/children.pb.gz" values | awk '/;work;/ { n += $NF } END { printf "%d", n }')
-  echo "$bytes bytes, of 140 and up to 140 million"
-  [ "$bytes" -gt 200000000 ]
+  echo "$bytes bytes, of 35 and up to 35 million"
+  [ "$bytes" -gt 45000000 ]
 }
 check a_child_born_during_the_capture_is_watched both
 for child in $parent $(pgrep -P $parent); do kill -KILL "$child"; done

@@ -214,7 +214,7 @@ is_known(struct store *s, const char *tenants, const char *tenant,
 static int
 compare(const void *a, const void *b)
 {
-	const struct process *x = a, *y = b;
+	const struct worker_process *x = a, *y = b;
 	int rc = strcmp(x->tenant, y->tenant) ?: strcmp(x->service, y->service);
 
 	return rc ? rc : (x->ordinal > y->ordinal) - (x->ordinal < y->ordinal);
@@ -245,7 +245,7 @@ put_processes(struct store *s, const char *tenants,
 	int rc = 0;
 
 	for (size_t i = 0; i < now->n && rc >= 0; i++) {
-		const struct process *p = &now->items[i];
+		const struct worker_process *p = &now->items[i];
 
 		rc = is_known(s, tenants, p->tenant, p->service, &known);
 		if (rc > 0)

@@ -26,13 +26,19 @@ static const struct row_field worker_fields[] = {
 static const struct row_type worker_type = ROW_TYPE(worker, worker_fields);
 
 static const struct row_field process_fields[] = {
-	ROW_FIELD(process, host),       ROW_FIELD(process, tenant),
-	ROW_FIELD(process, service),    ROW_FIELD(process, boot_id),
-	ROW_FIELD(process, argv0),      ROW_FIELD(process, cmdline),
-	ROW_FIELD(process, ordinal),    ROW_FIELD(process, pid),
-	ROW_FIELD(process, start_time), ROW_FIELD(process, seen_ms),
+	ROW_FIELD(worker_process, host),
+	ROW_FIELD(worker_process, tenant),
+	ROW_FIELD(worker_process, service),
+	ROW_FIELD(worker_process, boot_id),
+	ROW_FIELD(worker_process, argv0),
+	ROW_FIELD(worker_process, cmdline),
+	ROW_FIELD(worker_process, ordinal),
+	ROW_FIELD(worker_process, pid),
+	ROW_FIELD(worker_process, start_time),
+	ROW_FIELD(worker_process, seen_ms),
 };
-static const struct row_type process_type = ROW_TYPE(process, process_fields);
+static const struct row_type process_type =
+	ROW_TYPE(worker_process, process_fields);
 
 static const struct row_field tree_fields[] = {
 	ROW_FIELD(process_tree, host),
@@ -259,7 +265,7 @@ agent_trees(struct store *s, const char *host, struct process_tree_list *out)
 }
 
 int
-process_put(struct store *s, const struct process *p)
+process_put(struct store *s, const struct worker_process *p)
 {
 	int n = db_run(s->db, SQL_PROCESS_PUT,
 	               ARGS(V(p->host), V(p->tenant), V(p->service),
@@ -270,7 +276,7 @@ process_put(struct store *s, const struct process *p)
 }
 
 int
-process_remove(struct store *s, const struct process *p)
+process_remove(struct store *s, const struct worker_process *p)
 {
 	int n = db_run(
 		s->db, SQL_PROCESS_REMOVE,

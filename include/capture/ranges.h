@@ -2,7 +2,7 @@
  * Copies of many ranges of a target's memory at once.
  *
  * The question comes with a file, which the caller may reuse; the file starts
- * with an array of struct range. The answer is written into the same file: for
+ * with an array of struct memory_range. The answer is written into the same file: for
  * each range, the number of bytes that could be read, and from range_data_at()
  * on the bytes of the ranges, one after another without gaps. If the end of a
  * range can't be read, the rest of its data is undefined.
@@ -15,7 +15,7 @@
 #define RANGES_MAX       (1u << 16)
 #define RANGES_MAX_BYTES ((size_t)64 << 20) /* data of one answer */
 
-struct range {
+struct memory_range {
 	uint64_t addr;
 	uint32_t len, got; /* bytes */
 };
@@ -26,5 +26,5 @@ range_data_at(size_t n)
 {
 	size_t page = 4096;
 
-	return (n * sizeof(struct range) + page - 1) / page * page;
+	return (n * sizeof(struct memory_range) + page - 1) / page * page;
 }

@@ -27,12 +27,12 @@ struct worker_list {
 };
 #define CLEANUP_WORKERS CLEANUP(worker_list_done)
 
-struct process {
+struct worker_process {
 	char *host, *tenant, *service, *boot_id, *argv0, *cmdline;
 	int64_t ordinal, pid, start_time, seen_ms;
 };
 struct process_list {
-	struct process *items;
+	struct worker_process *items;
 	size_t n;
 };
 #define CLEANUP_PROCESSES CLEANUP(process_list_done)
@@ -150,8 +150,8 @@ MUST_CHECK int
 agent_processes(struct store *s, const char *host, struct process_list *out);
 MUST_CHECK int
 agent_trees(struct store *s, const char *host, struct process_tree_list *out);
-MUST_CHECK int process_put(struct store *s, const struct process *p);
-MUST_CHECK int process_remove(struct store *s, const struct process *p);
+MUST_CHECK int process_put(struct store *s, const struct worker_process *p);
+MUST_CHECK int process_remove(struct store *s, const struct worker_process *p);
 /* Stores a row; -EEXIST when the service does not exist any more. */
 MUST_CHECK int process_tree_put(struct store *s, const struct process_tree *t);
 /* Removes a host's rows, since its worker is starting. */

@@ -120,14 +120,14 @@ TEST(whom_captures_are_of_is_told_in_a_sentence)
 	         "that descends*from*them.\n"},
 		{2, true, "*\nCaptures on host1 are of 2 processes.\n"},
 	};
-	const struct process second = {.host = TEST_HOST,
-	                               .tenant = TEST_TENANT,
-	                               .service = TEST_SERVICE,
-	                               .boot_id = "b",
-	                               .ordinal = 1,
-	                               .pid = 78,
-	                               .argv0 = "/bin/true",
-	                               .cmdline = "/bin/true"};
+	const struct worker_process second = {.host = TEST_HOST,
+	                                      .tenant = TEST_TENANT,
+	                                      .service = TEST_SERVICE,
+	                                      .boot_id = "b",
+	                                      .ordinal = 1,
+	                                      .pid = 78,
+	                                      .argv0 = "/bin/true",
+	                                      .cmdline = "/bin/true"};
 	CLEANUP_API struct test_api a = test_api(1, "");
 	CLEANUP_GATEWAY struct gateway g = gateway_start(&a);
 

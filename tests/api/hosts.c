@@ -40,7 +40,7 @@ add_worker(struct test_api *a, const char *host)
 static void
 add_process(struct test_api *a, const char *host, int64_t ordinal)
 {
-	const struct process p = {
+	const struct worker_process p = {
 		(char *)host, TEST_TENANT, TEST_SERVICE, "boot", "x",
 		"x",          ordinal,     78,           1,      0};
 

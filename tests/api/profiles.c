@@ -174,7 +174,7 @@ TEST(without_a_process_start_is_503)
 }
 END
 
-static const struct process seen = {
+static const struct worker_process seen = {
 	.host = TEST_HOST,
 	.tenant = TEST_TENANT,
 	.service = TEST_SERVICE,

@@ -70,7 +70,7 @@ walk_image(struct unwinder *u, const struct elf_image *e)
 static void
 walk_frames(struct unwinder *u, const struct cfi_section *s, unsigned flags)
 {
-	struct cursor all = {.in = &s->bytes, .end = s->bytes.size}, inside;
+	struct cfi_cursor all = {.in = &s->bytes, .end = s->bytes.size}, inside;
 	struct cfi_entry e;
 	size_t at = 0;
 

@@ -107,7 +107,7 @@ fill_store(struct test_api *a)
 		.capabilities = "{}",
 		.pid = 1,
 	};
-	const struct process p = {
+	const struct worker_process p = {
 		.host = TEST_HOST,
 		.tenant = TEST_TENANT,
 		.service = TEST_SERVICE,
@@ -150,9 +150,9 @@ test_looks(struct test_api *a)
 void
 test_sees_nothing(struct test_api *a)
 {
-	const struct process p = {.host = TEST_HOST,
-	                          .tenant = TEST_TENANT,
-	                          .service = TEST_SERVICE};
+	const struct worker_process p = {.host = TEST_HOST,
+	                                 .tenant = TEST_TENANT,
+	                                 .service = TEST_SERVICE};
 
 	ck_assert_int_eq(process_remove(&a->store.s, &p), 0);
 	test_looks(a);

@@ -119,7 +119,7 @@ image_write(const struct image *m, int fd)
 static int
 keep_ranges(struct image *m, uint32_t count, int file)
 {
-	CLEANUP_FREE struct range *rows = calloc(count, sizeof(*rows));
+	CLEANUP_FREE struct memory_range *rows = calloc(count, sizeof(*rows));
 	size_t size = count * sizeof(*rows), at = range_data_at(count);
 	int rc = 0;
 
@@ -216,7 +216,7 @@ copy(const struct image *m, uint64_t addr, uint8_t *out, size_t n)
 static int
 play_ranges(const struct image *m, uint32_t count, int file)
 {
-	CLEANUP_FREE struct range *rows = calloc(count, sizeof(*rows));
+	CLEANUP_FREE struct memory_range *rows = calloc(count, sizeof(*rows));
 	size_t size = count * sizeof(*rows), at = range_data_at(count);
 
 	if (!rows || pread(file, rows, size, 0) != (ssize_t)size)

@@ -14,7 +14,8 @@ write_at(int fd, const void *p, size_t n, size_t at)
 }
 
 static void
-answer(const struct memory_image *m, int fd, struct range *rows, uint32_t n)
+answer(const struct memory_image *m, int fd, struct memory_range *rows,
+       uint32_t n)
 {
 	size_t at = range_data_at(n);
 
@@ -37,7 +38,8 @@ static int
 ask_image(void *arg, const struct host_ask *ask, struct host_reply *reply,
           int fds[HOST_MAX_FDS], size_t *nfds)
 {
-	CLEANUP_FREE struct range *rows = calloc(ask->count, sizeof(*rows));
+	CLEANUP_FREE struct memory_range *rows =
+		calloc(ask->count, sizeof(*rows));
 	size_t size = ask->count * sizeof(*rows);
 
 	memset(reply, 0, sizeof(*reply));

@@ -44,7 +44,7 @@ ask_about(int fd, enum host_op op, int32_t pid, struct host_reply *reply)
 {
 	struct host_ask ask = {
 		.op = op, .pid = pid, .size = 64, .count = 1, .list = {pid}};
-	struct range r = {.addr = 4096, .len = 8};
+	struct memory_range r = {.addr = 4096, .len = 8};
 	int fds[HOST_MAX_FDS] = {-1};
 	size_t nfds = 0;
 	int rc;

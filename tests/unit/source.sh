@@ -27,6 +27,9 @@ claim no_symbol_is_defined_twice "$(nm -g --defined-only "${B:-build}"/lib[!t]*.
   awk 'NF == 3 && $2 ~ /[TDBR]/ { n++; if (seen[$3]++ == 1) printf "%s ", $3 }
        END { if (!n) printf "nothing is built in '"${B:-build}"'" }')"
 
+claim no_header_defines_the_tag_of_another "$(grep -rhoE '^struct \w+ \{' app include --include='*.h' |
+  sort | uniq -d)"
+
 # Of two files one uses the other: what both need stands in a third, below them.
 claim files_use_each_other_one_way "$(nm -A "${B:-build}"/lib[!t]*.a 2>/dev/null | awk '
   NF < 2 { next }

@@ -15,7 +15,7 @@
 
 /* One question: ranges, and the pieces in them. */
 struct question {
-	struct range *rows;
+	struct memory_range *rows;
 	uint32_t n;
 	size_t bytes;   /* of the answer's data */
 	size_t first;   /* index in order[] of the first piece, */
@@ -142,7 +142,7 @@ sort_pieces(struct memory_piece *pieces, size_t n, struct memory_piece **out)
 static bool
 join(struct question *q, const struct memory_piece *p)
 {
-	struct range *r = q->n ? &q->rows[q->n - 1] : NULL;
+	struct memory_range *r = q->n ? &q->rows[q->n - 1] : NULL;
 	uint64_t end, grown;
 
 	if (!r || p->addr + p->len < p->addr)
@@ -165,7 +165,7 @@ join(struct question *q, const struct memory_piece *p)
 static bool
 add_piece(struct question *q, const struct memory_piece *p)
 {
-	struct range row = {p->addr, p->len, 0};
+	struct memory_range row = {p->addr, p->len, 0};
 
 	/* Joining may add up to MAX_RANGE bytes. */
 	if (q->n == RANGES_MAX ||
@@ -207,13 +207,13 @@ hand_out(const struct question *q, const struct memory_batch *b,
          struct memory_piece *const *order)
 {
 	const char *map = b->files[b->n - 1].map;
-	const struct range *said = (const void *)map;
+	const struct memory_range *said = (const void *)map;
 	const char *data = map + range_data_at(q->n);
 	uint32_t r = 0;
 
 	for (size_t i = 0; i < q->npieces; i++) {
 		struct memory_piece *p = order[q->first + i];
-		const struct range *mine = &q->rows[r];
+		const struct memory_range *mine = &q->rows[r];
 		uint64_t off;
 		uint32_t got;
 

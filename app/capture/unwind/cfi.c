@@ -13,7 +13,7 @@
 /* --- entries -------------------------------------------------------------- */
 
 bool
-cfi_next(struct cursor *section, struct cursor *entry)
+cfi_next(struct cfi_cursor *section, struct cfi_cursor *entry)
 {
 	uint64_t n = take(section, 4);
 
@@ -28,7 +28,8 @@ cfi_next(struct cursor *section, struct cursor *entry)
 /* Reads the data of an augmentation's letters, up to an unknown letter. The
  * length that comes first says where the program begins. */
 static void
-read_augmentation(struct cursor *c, const char *letters, struct cfi_cie *out)
+read_augmentation(struct cfi_cursor *c, const char *letters,
+                  struct cfi_cie *out)
 {
 	uint8_t encoding;
 
@@ -57,7 +58,7 @@ read_augmentation(struct cursor *c, const char *letters, struct cfi_cie *out)
 }
 
 static bool
-read_letters(struct cursor *c, char out[CFI_MAX_AUGMENT])
+read_letters(struct cfi_cursor *c, char out[CFI_MAX_AUGMENT])
 {
 	for (unsigned i = 0; i < CFI_MAX_AUGMENT; i++)
 		if (!(out[i] = (char)take(c, 1)))
@@ -66,7 +67,7 @@ read_letters(struct cursor *c, char out[CFI_MAX_AUGMENT])
 }
 
 static bool
-read_alignments(struct cursor *c, unsigned version, struct cfi_cie *out)
+read_alignments(struct cfi_cursor *c, unsigned version, struct cfi_cie *out)
 {
 	if (version == 4)
 		c->bad |= take(c, 1) != 8 || take(c, 1); /* no segments */
@@ -79,8 +80,9 @@ read_alignments(struct cursor *c, unsigned version, struct cfi_cie *out)
 static bool
 read_cie(const struct cfi_section *s, size_t at, struct cfi_cie *out)
 {
-	struct cursor all = {.in = &s->bytes, .at = at, .end = s->bytes.size};
-	struct cursor c, extra;
+	struct cfi_cursor all = {
+		.in = &s->bytes, .at = at, .end = s->bytes.size};
+	struct cfi_cursor c, extra;
 	char letters[CFI_MAX_AUGMENT];
 	unsigned version;
 
@@ -124,8 +126,9 @@ find_cie(const struct cfi_section *s, size_t field, uint64_t value, size_t *at)
 int
 cfi_entry_read(const struct cfi_section *s, size_t at, struct cfi_entry *out)
 {
-	struct cursor all = {.in = &s->bytes, .at = at, .end = s->bytes.size};
-	struct cursor c;
+	struct cfi_cursor all = {
+		.in = &s->bytes, .at = at, .end = s->bytes.size};
+	struct cfi_cursor c;
 	size_t field, cie;
 
 	if (at > all.end || !cfi_next(&all, &c))
@@ -148,7 +151,7 @@ cfi_entry_read(const struct cfi_section *s, size_t at, struct cfi_entry *out)
 
 struct run {
 	const struct cfi_cie *cie;
-	struct cursor at;
+	struct cfi_cursor at;
 	struct cfi_row row;
 	struct cfi_row initial; /* after the CIE's program */
 	struct cfi_row remembered[CFI_MAX_REMEMBERED];
@@ -249,7 +252,7 @@ recall(struct run *r)
 static bool
 step_cfa(struct run *r, uint8_t op)
 {
-	struct cursor *c = &r->at;
+	struct cfi_cursor *c = &r->at;
 	uint64_t reg;
 
 	switch (op) {
@@ -284,7 +287,7 @@ step_cfa(struct run *r, uint8_t op)
 static bool
 step_register(struct run *r, uint8_t op, uint64_t reg)
 {
-	struct cursor *c = &r->at;
+	struct cfi_cursor *c = &r->at;
 
 	switch (op) {
 	case DW_CFA_offset_extended:
@@ -345,7 +348,7 @@ takes_register(uint8_t op)
 static void
 step_extended(struct run *r, uint8_t op)
 {
-	struct cursor *c = &r->at;
+	struct cfi_cursor *c = &r->at;
 	uint64_t align = r->cie->code_align;
 
 	if (takes_register(op)) {
@@ -428,7 +431,7 @@ cfi_run(const struct cfi_section *s, const struct cfi_entry *e,
 	memset(&r.row, 0, sizeof(r.row));
 	r.initial = r.row;
 	r.cie = &e->cie;
-	r.at = (struct cursor){.in = &s->bytes};
+	r.at = (struct cfi_cursor){.in = &s->bytes};
 	r.nremembered = r.steps = 0;
 	r.pc = e->start;
 	r.visit = NULL;

@@ -61,7 +61,7 @@ struct cfi_row {
 
 /* Steps to the next entry, and sets *entry to its bytes; false at the end, or
  * at a 64-bit length, which only sections above 4 GiB need. */
-bool cfi_next(struct cursor *section, struct cursor *entry);
+bool cfi_next(struct cfi_cursor *section, struct cfi_cursor *entry);
 
 /*
  * Reads the entry of a function and its CIE.

@@ -16,7 +16,7 @@ struct cfi_bytes {
 	uint8_t *bytes;
 };
 
-struct cursor {
+struct cfi_cursor {
 	const struct cfi_bytes *in;
 	size_t at, end; /* end: at most in->size */
 	bool bad;
@@ -38,7 +38,7 @@ enum {
 };
 
 static inline uint64_t
-take(struct cursor *c, size_t n)
+take(struct cfi_cursor *c, size_t n)
 {
 	uint64_t v = 0;
 
@@ -53,7 +53,7 @@ take(struct cursor *c, size_t n)
 
 /* Reads n bytes of two's complement. */
 static inline uint64_t
-take_signed(struct cursor *c, size_t n)
+take_signed(struct cfi_cursor *c, size_t n)
 {
 	unsigned unused = 64 - 8 * (unsigned)n;
 
@@ -62,7 +62,7 @@ take_signed(struct cursor *c, size_t n)
 
 /* Skips n bytes; returns the offset of the first. */
 static inline size_t
-take_block(struct cursor *c, uint64_t n)
+take_block(struct cfi_cursor *c, uint64_t n)
 {
 	size_t at = c->at;
 
@@ -74,7 +74,7 @@ take_block(struct cursor *c, uint64_t n)
 }
 
 static inline uint64_t
-take_leb_as(struct cursor *c, bool is_signed)
+take_leb_as(struct cfi_cursor *c, bool is_signed)
 {
 	uint64_t v = 0, byte;
 
@@ -92,19 +92,19 @@ take_leb_as(struct cursor *c, bool is_signed)
 }
 
 static inline uint64_t
-take_leb(struct cursor *c)
+take_leb(struct cfi_cursor *c)
 {
 	return take_leb_as(c, false);
 }
 
 static inline int64_t
-take_sleb(struct cursor *c)
+take_sleb(struct cfi_cursor *c)
 {
 	return (int64_t)take_leb_as(c, true);
 }
 
 static inline uint64_t
-take_form(struct cursor *c, uint8_t form)
+take_form(struct cfi_cursor *c, uint8_t form)
 {
 	switch (form) {
 	case PTR_UDATA2:
@@ -126,7 +126,7 @@ take_form(struct cursor *c, uint8_t form)
 }
 
 static inline uint64_t
-take_pointer(struct cursor *c, uint8_t encoding)
+take_pointer(struct cfi_cursor *c, uint8_t encoding)
 {
 	uint64_t here = c->in->vaddr + c->at;
 	uint64_t v = take_form(c, encoding & PTR_FORM);

@@ -42,9 +42,9 @@ static int
 list_entries(const struct cfi_section *s, size_t from, uint64_t base,
              struct list *l)
 {
-	struct cursor section = {
+	struct cfi_cursor section = {
 		.in = &s->bytes, .at = from, .end = s->bytes.size};
-	struct cursor inside;
+	struct cfi_cursor inside;
 	struct cfi_entry e;
 	size_t at = from;
 	int r = 0;

@@ -15,18 +15,18 @@ words_of(int64_t bytes, int16_t *out)
 	return true;
 }
 
-static struct cursor
+static struct cfi_cursor
 expression(const struct cfi_section *s, const struct cfi_rule *rule)
 {
 	size_t at = (size_t)rule->value;
 
-	return (struct cursor){
+	return (struct cfi_cursor){
 		.in = &s->bytes, .at = at, .end = at + rule->size};
 }
 
 /* Reads breg REG, offset; leaves the rest. */
 static bool
-take_breg(struct cursor *c, unsigned reg, int16_t *words)
+take_breg(struct cfi_cursor *c, unsigned reg, int16_t *words)
 {
 	return take(c, 1) == DW_OP_breg0 + reg &&
 	       words_of(take_sleb(c), words) && !c->bad;
@@ -35,10 +35,10 @@ take_breg(struct cursor *c, unsigned reg, int16_t *words)
 /* Recognizes breg, deref: the CFA that GCC writes for a function that realigned
  * its stack; and the same plus 8, from OpenSSL's assembly. */
 static bool
-dereferenced(const struct unwind_arch *arch, struct cursor c,
+dereferenced(const struct unwind_arch *arch, struct cfi_cursor c,
              struct unwind_rule *out)
 {
-	struct cursor sp = c;
+	struct cfi_cursor sp = c;
 
 	if (take_breg(&c, arch->fp, &out->cfa_words)) {
 		out->cfa = CFA_AT_FP;
@@ -63,7 +63,7 @@ static bool
 cfa_of(const struct unwind_arch *arch, const struct cfi_section *s,
        const struct cfi_rule *cfa, struct unwind_rule *out)
 {
-	struct cursor c;
+	struct cfi_cursor c;
 
 	if (cfa->how == CFI_REGISTER) {
 		out->cfa = cfa->reg == arch->sp ? CFA_SP : CFA_FP;
@@ -84,7 +84,7 @@ static void
 fp_of(const struct unwind_arch *arch, const struct cfi_section *s,
       const struct cfi_rule *fp, struct unwind_rule *out)
 {
-	struct cursor c;
+	struct cfi_cursor c;
 	int16_t words = 0;
 
 	out->fp = REG_LOST;

@@ -160,7 +160,7 @@ service_remove(struct call *c)
 }
 
 static void
-put_process(struct buf *out, const struct process *p, bool whole)
+put_process(struct buf *out, const struct worker_process *p, bool whole)
 {
 	json_open(out, NULL, '{');
 	json_put_int(out, "ordinal", p->ordinal);

@@ -143,7 +143,7 @@ read_owner(struct call *c, const char *list, const json_t *j, char **tenant,
 }
 
 static int
-read_process(struct poll *p, const json_t *j, struct process *out)
+read_process(struct poll *p, const json_t *j, struct worker_process *out)
 {
 	struct call *c = p->c;
 	struct value ordinal = {0}, pid = {0}, start = {0}, argv0 = {0},
@@ -196,7 +196,7 @@ put_processes(struct poll *p)
 	const json_t *trees = param_json(p->c, P_PollAgent_trees);
 	struct process_list now = {0};
 	struct process_tree_list of = {0};
-	CLEANUP_FREE struct process *rows = NULL;
+	CLEANUP_FREE struct worker_process *rows = NULL;
 	CLEANUP_FREE struct process_tree *nodes = NULL;
 	size_t i;
 	json_t *j;

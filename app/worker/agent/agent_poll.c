@@ -76,7 +76,7 @@ put_line(struct buf *out, const char *key, const char *s)
 }
 
 static void
-put_process(struct buf *out, const struct process *p)
+put_process(struct buf *out, const struct worker_process *p)
 {
 	json_open(out, NULL, '{');
 	json_put_text(out, "tenant", p->tenant);

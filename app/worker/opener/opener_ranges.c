@@ -16,7 +16,7 @@ struct ranges {
 	pid_t pid;
 	int file;
 	uint32_t n;
-	struct range *rows;
+	struct memory_range *rows;
 	char *room;
 	/* State of copying. */
 	uint32_t at;   /* row */
@@ -70,7 +70,7 @@ next_iovecs(const struct ranges *r, struct iovec *out, size_t *bytes)
 
 	*bytes = 0;
 	for (; n < IOVECS && r->at + n < r->n && *bytes < ROOM; n++) {
-		const struct range *row = &r->rows[r->at + n];
+		const struct memory_range *row = &r->rows[r->at + n];
 		size_t len = row->len - skip;
 
 		if (len > ROOM - *bytes)
@@ -102,7 +102,7 @@ static void
 advance(struct ranges *r, const struct iovec *from, uint32_t count, size_t n)
 {
 	for (uint32_t i = 0; i < count; i++) {
-		struct range *row = &r->rows[r->at];
+		struct memory_range *row = &r->rows[r->at];
 		size_t had = n < from[i].iov_len ? n : from[i].iov_len;
 
 		row->got += (uint32_t)had;

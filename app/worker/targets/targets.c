@@ -508,7 +508,7 @@ targets_restore(struct targets *t, struct store *s)
 	                 ?: process_list_host(s, t->host, &l);
 
 	for (size_t i = 0; i < l.n && !rc; i++) {
-		const struct process *p = &l.items[i];
+		const struct worker_process *p = &l.items[i];
 		struct target *v = targets_find(t, p->tenant, p->service);
 
 		if (!v || p->ordinal < 0 || p->ordinal >= TARGET_SLOTS) {
@@ -541,7 +541,7 @@ publish_slot(const struct targets *t, const struct target *v, int i,
 {
 	const struct proc *p = proc_table_find(procs, v->now[i].pid);
 	char argv0[PROC_CMDLINE_MAX], cmdline[PROC_CMDLINE_MAX];
-	struct process row = {
+	struct worker_process row = {
 		.host = (char *)t->host,
 		.tenant = v->tenant,
 		.service = v->service,

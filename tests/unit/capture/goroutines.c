@@ -328,7 +328,7 @@ answer_going_on(void *arg, const struct host_ask *ask, struct host_reply *reply,
 	struct going_on *g = arg;
 	const struct host host = image_host(g->m);
 	const struct memory mem = {&host, 1, NULL};
-	struct range first = {0};
+	struct memory_range first = {0};
 	uint32_t was, before = 1; /* runnable */
 	int rc;
 

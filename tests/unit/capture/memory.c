@@ -184,7 +184,7 @@ TEST(the_opener_refuses_what_is_out_of_bounds)
 		struct host_ask ask = {.op = HOST_RANGES,
 		                       .pid = getpid(),
 		                       .count = rows[i].count};
-		struct range row = {addr_of(p), rows[i].len, 0};
+		struct memory_range row = {addr_of(p), rows[i].len, 0};
 		CLEANUP_FD int fd = memfd_create("ask", MFD_CLOEXEC);
 		struct answer out;
 
@@ -209,8 +209,8 @@ TEST(the_opener_bounds_the_sum_of_all_pieces)
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct host_ask ask = {
 			.op = HOST_RANGES, .pid = getpid(), .count = 2};
-		struct range pair[] = {{addr_of(p), half, 0},
-		                       {addr_of(p), rows[i].len, 0}};
+		struct memory_range pair[] = {{addr_of(p), half, 0},
+		                              {addr_of(p), rows[i].len, 0}};
 		CLEANUP_FD int fd = memfd_create("ask", MFD_CLOEXEC);
 		struct answer out;
 

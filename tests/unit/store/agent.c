@@ -267,22 +267,22 @@ of_tenant(const char *tenant)
 }
 
 /* A process of that tenant's service. */
-static struct process
+static struct worker_process
 process_of(const char *host, const char *tenant, int64_t pid)
 {
-	return (struct process){.host = (char *)host,
-	                        .tenant = (char *)tenant,
-	                        .service = (char *)TEST_SERVICE,
-	                        .boot_id = (char *)"",
-	                        .argv0 = (char *)"",
-	                        .cmdline = (char *)"",
-	                        .pid = pid};
+	return (struct worker_process){.host = (char *)host,
+	                               .tenant = (char *)tenant,
+	                               .service = (char *)TEST_SERVICE,
+	                               .boot_id = (char *)"",
+	                               .argv0 = (char *)"",
+	                               .cmdline = (char *)"",
+	                               .pid = pid};
 }
 
 static void
 process_at(struct store *s, const char *host, const char *tenant, int64_t pid)
 {
-	const struct process p = process_of(host, tenant, pid);
+	const struct worker_process p = process_of(host, tenant, pid);
 	const struct process_tree tree = {.host = (char *)host,
 	                                  .tenant = (char *)tenant,
 	                                  .service = (char *)TEST_SERVICE,
@@ -328,8 +328,8 @@ TEST(a_host_puts_no_processes_of_services_of_other_tenants)
 	CLEANUP_TEST_STORE struct test_store t = test_store();
 	CLEANUP_PROCESSES struct process_list l = {0};
 	struct service other = of_tenant(OTHER_TENANT);
-	struct process p[] = {process_of(HOST, TEST_TENANT, 11),
-	                      process_of(HOST, OTHER_TENANT, 12)};
+	struct worker_process p[] = {process_of(HOST, TEST_TENANT, 11),
+	                             process_of(HOST, OTHER_TENANT, 12)};
 	struct process_list now = {.items = p, .n = ARRAY_LEN(p)};
 
 	ck_assert_int_eq(service_add(&t.s, &other), 0);
@@ -347,8 +347,8 @@ TEST(a_host_removes_no_processes_of_other_tenants)
 	CLEANUP_TEST_STORE struct test_store t = test_store();
 	CLEANUP_PROCESSES struct process_list l = {0};
 	struct service other = of_tenant(OTHER_TENANT);
-	struct process own = process_of(HOST, TEST_TENANT, 11),
-		       theirs = process_of(HOST, OTHER_TENANT, 12);
+	struct worker_process own = process_of(HOST, TEST_TENANT, 11),
+			      theirs = process_of(HOST, OTHER_TENANT, 12);
 	const struct process_tree tree = {.host = (char *)HOST,
 	                                  .tenant = (char *)OTHER_TENANT,
 	                                  .service = theirs.service};

@@ -91,7 +91,7 @@ END
 TEST(deleting_takes_sessions_processes_and_bytes_along)
 {
 	CLEANUP_TEST_STORE struct test_store t = test_store();
-	struct process p = {
+	struct worker_process p = {
 		TEST_HOST, TEST_TENANT, TEST_SERVICE, "boot", "x", "x", 0, 1, 1,
 		0};
 	struct session_result r = test_result();
@@ -120,8 +120,8 @@ TEST(one_worker_does_what_only_one_may)
 {
 	CLEANUP_TEST_STORE struct test_store t = test_store();
 	CLEANUP_FREE char *first = NULL, *named = NULL, *where = NULL;
-	const struct process p = {"b", TEST_TENANT, TEST_SERVICE, "boot", "x",
-	                          "x", 0,           42,           7,      0};
+	const struct worker_process p = {
+		"b", TEST_TENANT, TEST_SERVICE, "boot", "x", "x", 0, 42, 7, 0};
 	char *none = NULL;
 
 	ck_assert_int_eq(worker_for(&t.s, TEST_TENANT, TEST_SERVICE, "", &none),
@@ -148,8 +148,8 @@ TEST(hosts_are_listed_with_those_first_where_an_ordinal_runs)
 {
 	CLEANUP_TEST_STORE struct test_store t = test_store();
 	CLEANUP_SERVING struct serving_list any = {0}, second = {0}, one = {0};
-	struct process p = {"b", TEST_TENANT, TEST_SERVICE, "boot", "x",
-	                    "x", 0,           42,           7,      0};
+	struct worker_process p = {"b", TEST_TENANT, TEST_SERVICE, "boot", "x",
+	                           "x", 0,           42,           7,      0};
 
 	test_heartbeat(&t.s, "a", 1);
 	test_heartbeat(&t.s, "b", 1);
@@ -186,8 +186,9 @@ TEST(a_silent_worker_is_dead_and_its_processes_unseen)
 {
 	CLEANUP_TEST_STORE struct test_store t = test_store();
 	CLEANUP_PROCESSES struct process_list seen = {0};
-	struct process p = {TEST_HOST,  TEST_TENANT, TEST_SERVICE, "boot", "x",
-	                    "x --flag", 0,           42,           7,      0};
+	struct worker_process p = {
+		TEST_HOST,  TEST_TENANT, TEST_SERVICE, "boot", "x",
+		"x --flag", 0,           42,           7,      0};
 	struct process_list unseen;
 	char *none = NULL;
 

@@ -481,10 +481,10 @@ TEST(a_service_that_is_deleted_takes_only_its_own_tenants_things_along)
 }
 END
 
-static struct process
+static struct worker_process
 process_of(const char *host, const char *tenant)
 {
-	return (struct process){
+	return (struct worker_process){
 		.host = (char *)host,
 		.tenant = (char *)tenant,
 		.service = (char *)TEST_SERVICE,
@@ -570,9 +570,9 @@ TEST(processes_are_those_of_a_tenant_on_a_host)
 {
 	CLEANUP_TEST_STORE struct test_store t = two_tenants();
 	CLEANUP_PROCESSES struct process_list there = {0};
-	const struct process own = process_of(TEST_HOST, TEST_TENANT),
-			     theirs = process_of(TEST_HOST, OTHER),
-			     far = process_of("host2", TEST_TENANT);
+	const struct worker_process own = process_of(TEST_HOST, TEST_TENANT),
+				    theirs = process_of(TEST_HOST, OTHER),
+				    far = process_of("host2", TEST_TENANT);
 
 	alive(&t.s, TEST_HOST);
 	alive(&t.s, "host2");
@@ -623,8 +623,8 @@ END
 TEST(a_worker_that_stops_takes_only_its_own_host_along)
 {
 	CLEANUP_TEST_STORE struct test_store t = test_store();
-	const struct process own = process_of(TEST_HOST, TEST_TENANT),
-			     far = process_of("host2", TEST_TENANT);
+	const struct worker_process own = process_of(TEST_HOST, TEST_TENANT),
+				    far = process_of("host2", TEST_TENANT);
 	int64_t asked, wanted, looked;
 
 	alive(&t.s, TEST_HOST);

@@ -242,12 +242,12 @@ TEST(a_poll_tells_of_processes_and_how_many_there_are)
 	CLEANUP_BUF struct buf good = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_JSON json_t *j = NULL;
 	const struct agent_held_list none = {0};
-	struct process p = {.host = (char *)TEST_HOST,
-	                    .tenant = (char *)TEST_TENANT,
-	                    .service = (char *)"new",
-	                    .boot_id = (char *)"boot",
-	                    .argv0 = (char *)"/bin/x",
-	                    .cmdline = (char *)"/bin/x \"-\x01\""};
+	struct worker_process p = {.host = (char *)TEST_HOST,
+	                           .tenant = (char *)TEST_TENANT,
+	                           .service = (char *)"new",
+	                           .boot_id = (char *)"boot",
+	                           .argv0 = (char *)"/bin/x",
+	                           .cmdline = (char *)"/bin/x \"-\x01\""};
 	const struct process_tree tree = {.host = (char *)TEST_HOST,
 	                                  .tenant = (char *)TEST_TENANT,
 	                                  .service = (char *)"new",

@@ -162,7 +162,7 @@ start_processes(void)
 static int
 file_of_a_range(void)
 {
-	struct range r = {.addr = (uintptr_t)&seen, .len = 8};
+	struct memory_range r = {.addr = (uintptr_t)&seen, .len = 8};
 	int fd = memfd_create("ranges", MFD_CLOEXEC);
 
 	return write(fd, &r, sizeof(r)) == sizeof(r) ? fd : -1;

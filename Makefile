@@ -41,7 +41,7 @@ MAKEFLAGS += -j$(shell nproc)
 endif
 
 B      ?= build
-# make has values of its own for these: cc may not be installed.
+# make's own default is cc, which may not be installed.
 ifeq ($(origin CC),default)
 CC     := gcc
 endif

@@ -27,7 +27,7 @@ set_text(json_t *object, const char *key, const char *value)
 	return value ? json_object_set_new(object, key, json_string(value)) : 0;
 }
 
-/* A name without a suffix is that of a service unit, as for systemctl. */
+/* A name without a suffix means a service unit, as in systemctl. */
 static int
 set_unit(json_t *match, const char *unit)
 {
@@ -56,7 +56,7 @@ match_of(const struct options *o, json_t **out)
 	return LEAVE_OK;
 }
 
-/* Makes {"javaPerfMap": true, …} of keys between commas. */
+/* Sets "allow" from keys separated by commas: {"javaPerfMap": true, …}. */
 static int
 set_allow(json_t *service, const char *keys)
 {
@@ -419,7 +419,7 @@ cmd_service_remove(struct cli *c)
 
 /* --- set ------------------------------------------------------------------ */
 
-/* Leaves what a PUT takes of a service: its path has the name. */
+/* Removes the members that a PUT does not take; the name is in its path. */
 static void
 keep_settings(json_t *service)
 {

@@ -157,10 +157,10 @@ while True:
     for one in both: one.switch()
 P
   target greenlets env PYTHONPATH="$root/usr/lib/python3/dist-packages" "$1" -B "$tmp/greenlets.py"
-  check greenlets.are_captured once greenlets "$pid" --seconds 1 --rate 199
+  check greenlets.are_captured capture greenlets
   check greenlets.functions_have_names under greenlets 'PyEval_EvalFrameDefault;.*;serve;busy[; ]' 20
   check greenlets.next_to_nothing_is_missed next_to_nothing greenlets
-  kill -KILL "$pid"
+  done_with
 }
 
 # The interpreter of another suite, which does not run on this C library: the

@@ -43,8 +43,8 @@ struct map_seen {
 	const uint8_t *build_id; /* NULL: the kernel gave none */
 	uint32_t build_id_size;
 	const char *path; /* "" for memory without a file */
-	bool unlinked;    /* path does not lead to the file any more; it is
-	                     without the kernel's mark then */
+	bool unlinked;    /* path does not lead to the file any more, and
+	                     the kernel's mark was removed from it */
 };
 
 /*
@@ -55,6 +55,6 @@ struct map_seen {
  *   Source   proc(5)
  */
 MUST_CHECK int maps_parse(char *line, struct map_seen *out, bool *executable);
-/* Removes the mark " (deleted)" from the path of a file that has no name any
- * more; false when there is none. */
+/* Removes " (deleted)", the kernel's mark of an unlinked file, from the end of a
+ * path. Returns false if the path has no mark. */
 bool maps_cut_unlinked(char *path);

@@ -219,8 +219,8 @@ is_mapping_of(const struct module *m, const struct map_seen *seen, int32_t pid)
 		return false;
 	if (m->pid)
 		return m->pid == pid;
-	if (!is_file(seen)) /* there is one vdso */
-		return is_vdso(seen);
+	if (is_vdso(seen)) /* the same in all processes */
+		return true;
 	return !seen->build_id && m->inode && m->inode == seen->inode &&
 	       m->major == seen->major && m->minor == seen->minor &&
 	       unchanged(m);
@@ -326,7 +326,9 @@ is_of_32_bits(int fd)
 }
 
 /*
- *   Errors   -ENOEXEC not an ELF file, -ENOTSUP a 32-bit one
+ * Opens the file of a mapping by one question to the opener.
+ *   Errors   -ENOEXEC not an ELF file, -ENOTSUP a 32-bit one, -ESTALE another
+ *            file than the mapped one
  */
 static int
 open_through(const struct host *host, enum host_op op, int32_t pid,
@@ -373,36 +375,37 @@ open_vdso(const struct host *host, int32_t pid, const struct map_seen *seen,
 	return rc ? rc : elf_open_memory(copy, n, out);
 }
 
-/* Opens a file by its path. One that has no path any more, or another file at
- * it, is opened by its mapping; a program, which /proc/PID/exe leads to, even
- * without the capability for that. */
+/* Opens a file by its path, or by its mapping if the path leads to another file
+ * or to none. Opening by the mapping needs a capability; without it, at least
+ * the program can be opened, by /proc/PID/exe. */
 static int
 open_image(const struct host *host, int32_t pid, const struct map_seen *seen,
            struct elf_image **out)
 {
+	static const enum host_op ways[] = {HOST_FILE, HOST_MAPPED, HOST_EXE};
 	int rc = -ENOENT;
 
 	if (is_vdso(seen))
 		return open_vdso(host, pid, seen, out);
-	if (!seen->unlinked)
-		rc = open_through(host, HOST_FILE, pid, seen, out);
-	if (!rc || rc == -ESRCH || rc == -ENOEXEC || rc == -ENOTSUP)
-		return rc;
-	rc = open_through(host, HOST_MAPPED, pid, seen, out);
-	if (!rc || rc == -ESRCH || rc == -ENOEXEC || rc == -ENOTSUP)
-		return rc;
-	return open_through(host, HOST_EXE, pid, seen, out);
+	for (size_t i = seen->unlinked ? 1 : 0; i < ARRAY_LEN(ways); i++) {
+		rc = open_through(host, ways[i], pid, seen, out);
+		if (!rc || rc == -ESRCH || rc == -ENOEXEC || rc == -ENOTSUP)
+			break;
+	}
+	return rc;
 }
 
-/* True if there is an ELF file at the path of one that was unlinked. */
+/* True if the file was unlinked and another ELF file has its path now. */
 static bool
 is_replaced(const struct host *host, int32_t pid, const struct map_seen *seen)
 {
 	struct host_ask ask = {.op = HOST_FILE, .pid = pid};
 	CLEANUP_FD int fd = -1;
 
+	if (!seen->unlinked)
+		return false;
 	strcpy(ask.path, seen->path);
-	return seen->unlinked && !host_fd(host, &ask, &fd);
+	return !host_fd(host, &ask, &fd);
 }
 
 static void
@@ -461,8 +464,10 @@ try_open(const struct modules *all, struct module *m, const int32_t *pids,
 	}
 }
 
-/* Names a mapping: memory that has no name of its own "[anon]", and a file
- * without the mark that it has no name any more. */
+/* Copies a mapping and its path. Memory without a name becomes "[anon]", and the
+ * path of an unlinked file loses the kernel's mark.
+ *   Owns     out->path points into path, or is static
+ *   Errors   -ENAMETOOLONG */
 static int
 name_mapping(const struct map_seen *seen, char path[static HOST_MAX_PATH],
              struct map_seen *out)
@@ -479,8 +484,8 @@ name_mapping(const struct map_seen *seen, char path[static HOST_MAX_PATH],
 	return 0;
 }
 
-/* Joins a mapping of code made at run time with those that it touches. One that
- * can't be kept leaves its code without a name. */
+/* Joins a mapping of code made at run time with the mappings that it touches. If
+ * there is no memory for it, its code has the name of the module only. */
 static void
 add_stretch(struct module *m, const struct map_seen *seen)
 {
@@ -516,8 +521,8 @@ modules_resolve(struct modules *m, const int32_t *pids, size_t npids,
 	try_open(m, row, pids, npids, &seen);
 	if (row->pid)
 		add_stretch(row, &seen);
-	/* Without an image an address counts from the start of the file; those
-	 * of code that was made at run time are what maps of it have. */
+	/* Without an image, an address counts from the start of the file. For
+	 * code made at run time it stays as it is: perf maps have addresses. */
 	if (!row->elf || elf_bias(row->elf, seen.start, seen.offset, &bias))
 		bias = row->pid ? 0 : seen.start - seen.offset;
 	*out = (struct map){seen.start, seen.end, bias, index};

@@ -42,7 +42,7 @@ struct module {
 	uint32_t major, minor;
 	int32_t pid;           /* for code made at run time: its process;
 	                          else 0 */
-	struct maps stretches; /* of such code: what is mapped without a gap */
+	struct maps stretches; /* of such code: adjacent mappings as one */
 	bool is_32;            /* a 32-bit program or library: not read */
 	bool replaced;         /* elf is not the file at path any more */
 	uint32_t tries;
@@ -80,8 +80,8 @@ void modules_free(struct modules *m);
  *
  *   Shape    pids[npids] can open the file: the process itself, then others
  *            that share its files, for when it is gone already
- *   Errors   -E2BIG past MODULES_MAX, -ENOMEM. A file that can't be read gives
- *            a module without an image
+ *   Errors   -E2BIG past MODULES_MAX, -ENAMETOOLONG past HOST_MAX_PATH,
+ *            -ENOMEM. A file that can't be read gives a module without an image
  */
 MUST_CHECK int
 modules_resolve(struct modules *m, const int32_t *pids, size_t npids,

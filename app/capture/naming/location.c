@@ -90,6 +90,16 @@ stored_address(const struct symtab *kernel, struct place at)
 	return at.vaddr % KERNEL_PAGE;
 }
 
+/* Returns what is known of a place with these names. */
+static enum naming
+naming_of(const struct namer *n, struct place at, const struct sym_frame *names,
+          size_t count)
+{
+	if (count)
+		return *names[0].system_name ? NAMING_FUNCTION : NAMING_PLACE;
+	return namer_knows_code(n, at) ? NAMING_PLACE : NAMING_UNKNOWN;
+}
+
 int
 finish_location(struct namer *n, struct profile *p, struct place at,
                 uint32_t *out, enum naming *naming)
@@ -97,16 +107,12 @@ finish_location(struct namer *n, struct profile *p, struct place at,
 	struct sym_frame names[MAX_INLINES];
 	struct line lines[MAX_INLINES];
 	size_t count = namer_lookup(n, at, names, MAX_INLINES);
-	enum naming is = !count                  ? NAMING_UNKNOWN
-	                 : *names[0].system_name ? NAMING_FUNCTION
-	                                         : NAMING_PLACE;
+	const enum naming is = naming_of(n, at, names, count);
 	uint32_t mapping = PROFILE_NONE;
 	int rc = 0;
 
 	if (!count)
 		count = namer_unknown(n, at, names);
-	if (is == NAMING_UNKNOWN && namer_knows_code(n, at))
-		is = NAMING_PLACE;
 	for (size_t i = 0; i < count && !rc; i++) {
 		lines[i].line = names[i].line;
 		rc = add_function(p, &names[i], &lines[i].function);

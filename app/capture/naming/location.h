@@ -15,8 +15,8 @@ MUST_CHECK int finish_mapping(const struct modules *modules, struct profile *p,
                               struct place at, uint32_t *out);
 /* What is known of the code at a place. */
 enum naming {
-	NAMING_UNKNOWN,  /* not even that it is code of a file */
-	NAMING_PLACE,    /* where it lies: namer.h */
+	NAMING_UNKNOWN,  /* nothing: there is no file that could be read */
+	NAMING_PLACE,    /* its file, but not the name of its function */
 	NAMING_FUNCTION, /* the name of its function */
 };
 

@@ -267,27 +267,38 @@ add_image(struct namer *n, uint32_t module)
 	return rc;
 }
 
-/* Makes the frame of a function without a name, so that its samples stay
- * together. */
+/* Makes the frame of code without a function name: the name of its file and, if
+ * start is not 0, where the code begins. */
 static size_t
-nameless_function(struct namer *n, struct place at, struct sym_frame *out)
+nameless(struct namer *n, const struct module *m, uint64_t start,
+         struct sym_frame *out)
 {
-	const struct module *m = n->modules->rows[at.module];
 	const char *slash = strrchr(m->path, '/');
-	uint64_t start, offset, left;
+	const char *file = slash ? slash + 1 : m->path;
 
-	if (!symbolizer_function(n->symbolizer, at.module, at.vaddr, &start) ||
-	    !elf_offset_of(m->elf, start, &offset, &left))
-		return 0;
 	free(n->text);
-	if (asprintf(&n->text, "%s+0x%" PRIx64, slash ? slash + 1 : m->path,
-	             offset) < 0)
+	if ((start ? asprintf(&n->text, "%s+0x%" PRIx64, file, start)
+	           : asprintf(&n->text, "%s", file)) < 0)
 		n->text = NULL;
 	if (!n->text)
 		return 0;
 	*out = (struct sym_frame){
 		.name = n->text, .system_name = "", .file = ""};
 	return 1;
+}
+
+/* Makes the frame of a function without a name, so that its samples stay
+ * together. */
+static size_t
+nameless_function(struct namer *n, struct place at, struct sym_frame *out)
+{
+	const struct module *m = n->modules->rows[at.module];
+	uint64_t start, offset, left;
+
+	if (!symbolizer_function(n->symbolizer, at.module, at.vaddr, &start) ||
+	    !elf_offset_of(m->elf, start, &offset, &left))
+		return 0;
+	return nameless(n, m, offset, out);
 }
 
 /* Waits for at most one JVM; after a timeout no other JVM is asked. */
@@ -417,35 +428,13 @@ namer_lookup(struct namer *n, struct place at, struct sym_frame *out,
 	}
 }
 
-/* Returns what follows a module's name: where the stretch of code that was made
- * at run time begins. */
-static uint64_t
-start_of_stretch(const struct module *m, uint64_t vaddr)
-{
-	const struct map *stretch = maps_find(&m->stretches, vaddr);
-
-	return stretch ? stretch->start : 0;
-}
-
 size_t
 namer_unknown(struct namer *n, struct place at, struct sym_frame *out)
 {
 	const struct module *m = n->modules->rows[at.module];
-	const char *slash = strrchr(m->path, '/');
-	const char *name = slash ? slash + 1 : m->path;
-	uint64_t start = start_of_stretch(m, at.vaddr);
+	const struct map *stretch = maps_find(&m->stretches, at.vaddr);
 
-	free(n->text);
-	n->text = NULL;
-	if (!start)
-		n->text = strdup(name);
-	else if (asprintf(&n->text, "%s+0x%" PRIx64, name, start) < 0)
-		n->text = NULL;
-	if (!n->text)
-		return 0;
-	*out = (struct sym_frame){
-		.name = n->text, .system_name = "", .file = ""};
-	return 1;
+	return nameless(n, m, stretch ? stretch->start : 0, out);
 }
 
 bool

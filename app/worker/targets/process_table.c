@@ -98,8 +98,8 @@ close_dir(DIR **d)
 		closedir(*d);
 }
 
-/* Returns a thread by which a process without its first thread can be read, or
- * pid. */
+/* Returns another thread of a process whose first thread has ended, to read the
+ * process through; pid if there is none. */
 static int32_t
 other_thread(const struct proc_table *t, int32_t pid)
 {
@@ -123,15 +123,12 @@ other_thread(const struct proc_table *t, int32_t pid)
 static int
 read_cmdline(const struct proc_table *t, struct proc *p)
 {
-	int32_t tid = p->ended ? other_thread(t, p->pid) : p->pid;
+	int32_t pid = p->ended ? other_thread(t, p->pid) : p->pid;
 	char path[64], text[PROC_CMDLINE_MAX];
 	CLEANUP_FD int fd = -1;
 	ssize_t n;
 
-	if (tid == p->pid)
-		snprintf(path, sizeof(path), "%d/cmdline", p->pid);
-	else
-		snprintf(path, sizeof(path), "%d/task/%d/cmdline", p->pid, tid);
+	snprintf(path, sizeof(path), "%d/cmdline", pid);
 	fd = openat(t->proc_fd, path, O_RDONLY | O_CLOEXEC);
 	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
 	if (n < 0)

@@ -292,8 +292,9 @@ TEST(a_process_goes_on_without_its_first_thread)
 		snprintf(path, sizeof(path), "%s/7/task/%d", f.dir, tid);
 		(void)mkdir(path, 0700);
 	}
-	put(&f, 7, "task/7/cmdline", "", 0);
-	put(&f, 7, "task/8/cmdline", "/bin/seven", 11);
+	snprintf(path, sizeof(path), "%s/8", f.dir);
+	(void)mkdir(path, 0700);
+	put(&f, 8, "cmdline", "/bin/seven", 11);
 	ck_assert_int_eq(proc_table_scan(&f.t, 0), 1);
 	ck_assert_str_eq(proc_table_find(&f.t, 7)->cmdline, "/bin/seven");
 	ck_assert_str_eq(proc_table_find(&f.t, 7)->exe, "/bin/p7");

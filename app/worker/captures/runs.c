@@ -34,11 +34,10 @@ static int
 say_may(const struct runs *c, const struct run *v, const struct followed *now,
         int64_t now_ns)
 {
-	int64_t ms = v->job.asked_seconds * MS_PER_S -
-	             (now_ns - v->started_ns) / NS_PER_MS;
-
 	static const enum worker_may rights[] = {WORKER_MAY_SET,
 	                                         WORKER_MAY_ASK};
+	int64_t ms = v->job.asked_seconds * MS_PER_S -
+	             (now_ns - v->started_ns) / NS_PER_MS;
 	int rc = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(rights) && !rc; i++)

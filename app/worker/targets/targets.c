@@ -630,8 +630,8 @@ is_news(const struct target *v, int64_t now_ns)
 	return is_due(v, now_ns);
 }
 
-/* Has rows written again that are missing in the store, every
- * TARGETS_CHECK_NS. */
+/* Counts the rows in the store every TARGETS_CHECK_NS, and has all of them
+ * written again if any are missing. */
 static int
 check_shown(struct targets *t, struct store *s, int64_t now_ns)
 {
@@ -648,12 +648,14 @@ check_shown(struct targets *t, struct store *s, int64_t now_ns)
 	for (size_t n = 0; n < t->n; n++)
 		for (int i = 0; i < TARGET_SLOTS; i++)
 			shown += t->items[n].shown[i].pid > 0;
-	for (size_t n = 0; n < t->n && l.n < shown; n++) {
+	if (l.n >= shown)
+		return 0;
+	for (size_t n = 0; n < t->n; n++) {
 		struct target *v = &t->items[n];
 
 		for (int i = 0; i < TARGET_SLOTS; i++)
 			if (v->shown[i].pid > 0)
-				v->shown[i].pid = -1;
+				v->shown[i].pid = -1; /* never equal */
 		v->stamp_shown = 0;
 	}
 	return 0;
@@ -689,7 +691,6 @@ targets_publish(struct targets *t, struct store *s,
 
 	if (!rc && any_news(t, now_ns))
 		rc = publish(t, s, procs, now_ns);
-
 	t->waits = false;
 	for (size_t n = 0; n < t->n && !rc; n++) {
 		struct target *v = &t->items[n];

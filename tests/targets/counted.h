@@ -34,7 +34,8 @@ count(int of, unsigned long n)
 	bytes[of] += n;
 }
 
-/* Asks now and then for what no machine has: that fails, and is nothing. */
+/* Asks now and then for more memory than any machine has. Such a call fails, and
+ * must not be counted. */
 NOINLINE static void
 ask_too_much(void)
 {

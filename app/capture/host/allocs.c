@@ -47,9 +47,9 @@ keep_all(const struct allocs_bpf *bpf, struct allocs *out)
 }
 
 /*
- * Returns the largest allocation that can succeed, since the program does not
- * see results. Unless it overcommits always, the kernel refuses what is larger
- * than all memory.
+ * Returns the size of the largest allocation that can succeed. The BPF program
+ * needs it because it does not see whether a call succeeds. The kernel refuses
+ * more than all memory and swap space, unless it is set to overcommit always.
  *   Source   linux/mm/util.c, __vm_enough_memory()
  */
 static uint64_t

@@ -30,11 +30,11 @@ read_reg(const void *regs, uint32_t number)
 	return value;
 }
 
-/* A call that asks for more bytes fails: half of the address space is the
- * kernel's. */
+/* The most bytes that a call can get: the part of the address space that is not
+ * the kernel's, unless the loader of the program sets less. */
 const volatile uint64_t most = UINT64_C(1) << 47;
 
-/* Returns the bytes that a call asks for, or 0 when it is bound to fail. */
+/* Returns the bytes that a call asks for, or 0 if it is bound to fail. */
 static __always_inline uint64_t
 bytes_of(const void *r, uint64_t cookie)
 {

@@ -178,7 +178,7 @@ begin(const void *regs, uint64_t cookie, const struct inuse_slot *s)
 	           is_kept(c.size, c.mean);
 	if (ALLOCS_HAS_OLD(cookie))
 		note_old(regs, cookie, &c);
-	/* Those of a sample count when it has succeeded. */
+	/* The bytes of a sample are counted when the call has succeeded. */
 	count(ALLOCS_SLOT(cookie), c.chosen ? 0 : c.size, c.chosen || c.old);
 	numbered = bpf_session_cookie();
 	if ((!c.chosen && !c.old) || !numbered)

@@ -53,9 +53,9 @@ struct record {
 			bool no_user;  /* the user part was left out, or
 			                  there never was one */
 			bool has_user; /* regs and stack are there */
-			bool is_32;    /* those of a 32-bit program, which is
-			                  not unwound: has_user is false, but
-			                  the program counter is in regs */
+			bool is_32;    /* of a 32-bit program, which is not
+			                  unwound: has_user is false, but regs
+			                  has the program counter */
 			uint64_t regs[RECORD_REGS];
 			const uint8_t *stack;
 			size_t stack_len;

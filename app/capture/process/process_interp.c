@@ -194,8 +194,9 @@ is_eval(const struct process *proc, const uint64_t *pcs, size_t i)
 	return ip && at >= ip->image->eval_start && at < ip->image->eval_end;
 }
 
-/* True when a greenlet runs, as with gevent: it begins on top of the stack of
- * whoever started it, whose calls are not among its frames. */
+/* True if a greenlet runs (gevent uses them). Its stack begins on top of the
+ * stack of the code that started it, so the native stack has calls of the
+ * interpreter that are not the greenlet's and have no run. */
 static bool
 is_in_greenlet(const struct process *proc, const uint64_t *pcs, size_t n)
 {

@@ -110,7 +110,7 @@ privilege_keep(void)
 	                                other processes */
 		CAP_SYSLOG,             /* /proc/kallsyms */
 		CAP_DAC_READ_SEARCH,    /* programs that may only be executed */
-		CAP_CHECKPOINT_RESTORE, /* files without a name, by
+		CAP_CHECKPOINT_RESTORE, /* unlinked files, through
 	                                   /proc/PID/map_files */
 		CAP_SETUID,
 		CAP_SETGID,

@@ -105,7 +105,8 @@ note_refusal(struct opener *o, const struct host_ask *ask)
 	         ops[ask->op].name, ask->pid, o->refused);
 }
 
-/* True for a question about what the threads of a process share. */
+/* True for a question about memory or files, which all threads of a process
+ * share. */
 static bool
 is_of_all_threads(uint32_t op)
 {
@@ -134,8 +135,9 @@ has_program(int32_t tid)
 	return readlink(path, to, sizeof(to)) >= 0 || errno != ENOENT;
 }
 
-/* Returns a thread of the process that still has its memory and files: the
- * first one gives them up when it ends, though others go on. */
+/* Returns a thread through which the memory and files of a process can be read.
+ * If the first thread ends, they can't be read through it, even while other
+ * threads go on. */
 static int32_t
 thread_of(int32_t pid)
 {

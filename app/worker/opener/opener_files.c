@@ -250,8 +250,9 @@ open_exe(struct opener *o, const struct host_ask *ask, struct answer *out)
 	return place < 0 ? place : give_elf(o, place, out);
 }
 
-/* The link of a mapping leads to its file whatever became of the path, and
- * needs CAP_CHECKPOINT_RESTORE. Source: proc_pid_map_files(5). */
+/* The link of a mapping leads to its file even if the file was unlinked or
+ * renamed. Following it needs CAP_CHECKPOINT_RESTORE.
+ *   Source   proc_pid_map_files(5) */
 int
 open_mapped(struct opener *o, const struct host_ask *ask, struct answer *out)
 {

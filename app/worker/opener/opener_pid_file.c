@@ -115,8 +115,9 @@ number_of(const char *text, uint32_t *out)
 }
 
 /*
- * True for file systems that keep files. Reading has effects in others: of
- * /proc/kmsg and trace_pipe, what one reader reads no other reads.
+ * True for file systems that store files. Reading a file that the kernel makes
+ * may have effects: bytes that one reader takes from /proc/kmsg or trace_pipe
+ * are lost to all others.
  *   Source   statfs(2)
  */
 static bool

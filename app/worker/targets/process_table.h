@@ -31,7 +31,7 @@ struct proc {
 	int32_t parent; /* when its name was last read */
 	uint32_t uid;
 	uint64_t start_time;
-	bool ended; /* its first thread has; others may go on */
+	bool ended; /* its first thread has ended; others may go on */
 	char comm[PROC_COMM_MAX];
 	char *exe;     /* "" when unknown */
 	char *cmdline; /* words joined by spaces; "" for kernel threads */

@@ -445,22 +445,26 @@ try_open(const struct modules *all, struct module *m, const int32_t *pids,
 {
 	struct elf_image *elf = NULL;
 
-	if (m->elf || m->pid || m->tries >= MODULES_MAX_TRIES)
+	if (m->elf || m->pid || m->is_32 || m->tries >= MODULES_MAX_TRIES)
 		return;
 	m->tries++;
 	for (size_t i = 0; i < npids && i < MODULES_MAX_ANSWER; i++) {
 		int rc = open_image(all->host, pids[i], seen, &elf);
 
-		m->is_32 = rc == -ENOTSUP;
-		if (rc == -ENOEXEC) {
+		switch (rc) {
+		case 0:
+			keep_image(all->host, pids[i], m, elf);
+			m->replaced = is_replaced(all->host, pids[i], seen);
+			return;
+		case -ENOEXEC:
 			m->pid = pids[0];
 			return;
+		case -ENOTSUP:
+			m->is_32 = true;
+			return;
+		default:
+			break;
 		}
-		if (rc)
-			continue;
-		keep_image(all->host, pids[i], m, elf);
-		m->replaced = is_replaced(all->host, pids[i], seen);
-		return;
 	}
 }
 

@@ -100,6 +100,13 @@ map_file(int fd)
 	return p;
 }
 
+static int
+make_file(char path[static 64])
+{
+	strcpy(path, "/var/tmp/stoker-modules-XXXXXX");
+	return mkstemp(path);
+}
+
 static void *
 map_memfd(void)
 {
@@ -109,8 +116,8 @@ map_memfd(void)
 static void *
 map_unlinked(void)
 {
-	char path[] = "/var/tmp/stoker-modules-XXXXXX";
-	int fd = mkstemp(path);
+	char path[64];
+	int fd = make_file(path);
 
 	unlink(path);
 	return map_file(fd);
@@ -187,6 +194,27 @@ TEST(code_without_a_name_is_one_row_for_a_stretch)
 		ck_assert_uint_eq(namer_unknown(n, place, &frame), 1);
 		ck_assert_str_eq(frame.name, want);
 	}
+	stop_looking();
+}
+END
+
+/* --- 32-bit files --------------------------------------------------------- */
+
+/* The process can open the file; its parent and origin, pid 0, cannot. */
+TEST(a_32_bit_file_is_known_as_one_once_a_process_has_opened_it)
+{
+	static const uint8_t header[] = {0x7f, 'E', 'L', 'F', 1, 1, 1};
+	char path[64];
+	int fd = make_file(path);
+	const void *p;
+
+	ck_assert_int_eq(pwrite(fd, header, sizeof(header), 0), sizeof(header));
+	p = map_file(fd);
+	ck_assert_ptr_ne(p, MAP_FAILED);
+	look();
+	unlink(path);
+	ck_assert(module_at(p)->is_32);
+	ck_assert_uint_eq(module_at(p)->tries, 1);
 	stop_looking();
 }
 END
@@ -302,5 +330,6 @@ END
 
 SUITE("modules", code_in_memory_of_every_kind_is_made_at_run_time,
       code_without_a_name_is_one_row_for_a_stretch,
+      a_32_bit_file_is_known_as_one_once_a_process_has_opened_it,
       a_library_whose_file_is_gone_from_its_path_is_read,
       a_process_without_its_first_thread_has_its_code)

@@ -157,7 +157,7 @@ uploads_succeed() { # command
   in_machine sh -c 'rm -f /root/enough
     awk "BEGIN { for (i = 0; i < 150000; i++) print \"main;f\" i % 9973 \";g\" i, i + 1 }" >/root/big
     for client in 1 2; do
-      while [ ! -e /root/enough ]; do stoker upload burn /root/big >/dev/null; done &
+      while [ ! -e /root/enough ]; do stoker upload burn /root/big --rate 100 >/dev/null; done &
     done
     wait' >"$MACHINE_AT/uploads" 2>&1 &
   local uploading=$!

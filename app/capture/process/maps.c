@@ -1,12 +1,13 @@
 #include "maps.h"
 
+#include "base/proc_path.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #define FIRST_ROWS 32u
-#define UNLINKED   " (deleted)" /* after the path of such a file */
 
 void
 maps_done(struct maps *m)
@@ -149,10 +150,10 @@ maps_parse(char *line, struct map_seen *out, bool *executable)
 bool
 maps_cut_unlinked(char *path)
 {
-	size_t n = strlen(path), mark = strlen(UNLINKED);
+	size_t n = proc_path_len(path);
 
-	if (n <= mark || strcmp(path + n - mark, UNLINKED) != 0)
+	if (!path[n])
 		return false;
-	path[n - mark] = '\0';
+	path[n] = '\0';
 	return true;
 }

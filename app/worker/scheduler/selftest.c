@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/json_out.h"
 #include "base/log.h"
+#include "base/proc_path.h"
 #include "capture/event.h"
 #include "worker/ipc/proc_text.h"
 
@@ -331,7 +332,7 @@ open_own_program(const struct trial *t)
 	if (rc)
 		return rc;
 	memcpy(file.path, reply.text, sizeof(file.path));
-	file.path[strcspn(file.path, " ")] = '\0'; /* cut at "(deleted)" */
+	file.path[proc_path_len(file.path)] = '\0';
 	rc = host_fd(t->host, &file, &fd);
 	return rc == -ENOENT ? 0 : rc; /* -ENOENT: replaced by an upgrade */
 }

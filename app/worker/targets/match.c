@@ -1,14 +1,13 @@
 #include "match.h"
 
 #include "base/pattern.h"
+#include "base/proc_path.h"
 #include "base/unit.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define DELETED " (deleted)" /* after the path of a replaced program */
 
 static int
 kind_of(const char *kind)
@@ -96,18 +95,10 @@ match_refresh(struct match *m, const struct match_reader *reader)
 		m->pid = 0;
 }
 
-size_t
-match_exe_len(const char *exe)
-{
-	size_t n = strlen(exe), k = strlen(DELETED);
-
-	return n > k && !strcmp(exe + n - k, DELETED) ? n - k : n;
-}
-
 static bool
 is_exe(const char *path, const struct proc *p)
 {
-	size_t n = match_exe_len(p->exe);
+	size_t n = proc_path_len(p->exe);
 
 	return path && strlen(path) == n && !memcmp(path, p->exe, n);
 }
@@ -119,7 +110,7 @@ match_is_own(const struct proc *p)
 	                                    "stoker-worker"};
 	const char *slash = strrchr(p->exe, '/');
 	const char *name = slash ? slash + 1 : p->exe;
-	size_t n = match_exe_len(name);
+	size_t n = proc_path_len(name);
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		if (strlen(names[i]) == n && !memcmp(names[i], name, n))

@@ -45,9 +45,6 @@ void match_keep(struct match *m, struct match *old);
 /* Reads the pid file, or follows the links of an executable's path, again; does
  * nothing for other kinds. */
 void match_refresh(struct match *m, const struct match_reader *reader);
-/* Returns the length of an executable's path, without the " (deleted)" that the
- * kernel appends once the file was replaced. */
-size_t match_exe_len(const char *exe);
 /* True for Stoker's own programs, by the names of their installed files. */
 bool match_is_own(const struct proc *p);
 /* True if the match selects a process. MATCH_CMDLINE never selects Stoker's own

@@ -1,6 +1,7 @@
 #include "surveys.h"
 
 #include "base/json_out.h"
+#include "base/proc_path.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -43,7 +44,7 @@ put_process(struct buf *out, const struct proc *p)
 	char command[SURVEY_MAX_COMMAND + 1], exe[PATH_MAX];
 
 	snprintf(command, sizeof(command), "%s", p->cmdline);
-	snprintf(exe, sizeof(exe), "%.*s", (int)match_exe_len(p->exe), p->exe);
+	snprintf(exe, sizeof(exe), "%.*s", (int)proc_path_len(p->exe), p->exe);
 	json_open(out, NULL, '{');
 	json_put_int(out, "pid", p->pid);
 	json_put_text(out, "unit", p->unit);

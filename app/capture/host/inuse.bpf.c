@@ -125,24 +125,15 @@ keep(uint64_t key, uint64_t id)
 /* --- calls ---------------------------------------------------------------- */
 
 static __always_inline void
-count(uint32_t slot, uint64_t bytes, bool told)
+count(uint32_t slot, struct emit_calls more)
 {
 	struct emit_calls *c = bpf_map_lookup_elem(&calls, &slot);
 
 	if (!c)
 		return;
-	c->calls++;
-	c->bytes += bytes;
-	c->told += told;
-}
-
-static __always_inline void
-count_success(uint32_t slot, uint64_t bytes)
-{
-	struct emit_calls *c = bpf_map_lookup_elem(&calls, &slot);
-
-	if (c)
-		c->bytes += bytes;
+	c->calls += more.calls;
+	c->bytes += more.bytes;
+	c->told += more.told;
 }
 
 /* Notes the memory that a call replaces, if this memory is a sample. */
@@ -170,7 +161,7 @@ begin(const void *regs, uint64_t cookie, const struct inuse_slot *s)
 
 	if (ALLOCS_HAS_UNLESS(cookie) &&
 	    !read_reg(regs, ALLOCS_OLD_OF(cookie))) {
-		count(ALLOCS_SLOT(cookie), 0, false);
+		count(ALLOCS_SLOT(cookie), (struct emit_calls){.calls = 1});
 		return NO_MORE;
 	}
 	c.size = bytes_of(regs, cookie);
@@ -179,7 +170,10 @@ begin(const void *regs, uint64_t cookie, const struct inuse_slot *s)
 	if (ALLOCS_HAS_OLD(cookie))
 		note_old(regs, cookie, &c);
 	/* The bytes of a sample are counted when the call has succeeded. */
-	count(ALLOCS_SLOT(cookie), c.chosen ? 0 : c.size, c.chosen || c.old);
+	count(ALLOCS_SLOT(cookie),
+	      (struct emit_calls){.calls = 1,
+	                          .bytes = c.chosen ? 0 : c.size,
+	                          .told = c.chosen || c.old});
 	numbered = bpf_session_cookie();
 	if ((!c.chosen && !c.old) || !numbered)
 		return NO_MORE;
@@ -216,7 +210,7 @@ end(void *ctx, uint32_t slot, struct inuse_slot *s, uint64_t id,
 		(void)take_row(set, c->way, c->old, 0);
 	if (!c->chosen || !address || c->releases)
 		return;
-	count_success(slot, c->size);
+	count(slot, (struct emit_calls){.bytes = c->size});
 	e.size = c->size;
 	e.mean = c->mean;
 	e.scale = EMIT_SCALE;
@@ -263,7 +257,7 @@ stoker_free(void *ctx)
 	uint32_t slot = ALLOCS_SLOT(cookie);
 	uint64_t address = read_reg(ctx, ALLOCS_SIZE(cookie));
 
-	count(slot, 0, false);
+	count(slot, (struct emit_calls){.calls = 1});
 	if (address)
 		clear(INUSE_KEY(slot, address));
 	return 0;

@@ -1,5 +1,6 @@
 #include "import_build.h"
 
+#include "base/clock.h"
 #include "base/utf8.h"
 #include "profile/pprof.h"
 
@@ -7,8 +8,6 @@
 #include <errno.h>
 #include <math.h>
 #include <string.h>
-
-#define NS_PER_S 1e9
 
 /* Parts of all cost, of values with fractions. */
 #define MOST_GONE  0.01  /* rounded to 0, before a scale is used */

@@ -9,14 +9,14 @@
  * Source: cpuprofile-fileformat.html of gperftools 2.10; google/pprof,
  * profile/legacy_profile.go, parseCPU().
  */
+#include "base/clock.h"
 #include "import_maps.h"
 
 #include <endian.h>
 #include <errno.h>
 #include <string.h>
 
-#define HEADER    5
-#define NS_PER_US 1000
+#define HEADER 5
 /* Frames that the handler of the signal leaves above the leaf, and the part of
  * all stacks that may lack them: as in pprof. */
 #define HANDLERS    2

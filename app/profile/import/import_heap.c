@@ -38,6 +38,7 @@
  *            writeProfileInternal(); google/pprof, profile/legacy_profile.go,
  *            parseHeapHeader(), parseGoCount(), parseContention()
  */
+#include "base/clock.h"
 #include "import_maps.h"
 
 #include <ctype.h>
@@ -224,7 +225,7 @@ read_page_counts(struct reader *r)
 	ns = cycles;
 	if (waits && r->period > 0) {
 		if (r->hz > 0)
-			ns = cycles * r->period / (r->hz / 1e9);
+			ns = cycles * r->period / (r->hz / NS_PER_S);
 		count *= r->period;
 	}
 	if (!(count >= 0) || !(ns >= 0))

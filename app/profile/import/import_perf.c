@@ -19,6 +19,7 @@
  * Source: tools/perf/builtin-script.c of Linux 6.1; report_sample.py of
  * simpleperf; stackcollapse-perf.pl, which takes the first event, too.
  */
+#include "base/clock.h"
 #include "import_build.h"
 
 #include <ctype.h>
@@ -558,7 +559,7 @@ divide_time(const struct reader *d)
 {
 	struct profile *p = d->im.p;
 	double all = (double)profile_total(p, 2);
-	double time = (double)profile_total(p, 0) * 1e9 / d->im.ask->rate;
+	double time = (double)profile_total(p, 0) * NS_PER_S / d->im.ask->rate;
 
 	for (int64_t *v = p->values; v < p->values + 3 * (size_t)p->nsamples;
 	     v += 3)
@@ -601,7 +602,7 @@ finish(struct reader *d, struct profile **out)
 	if (r)
 		return r;
 	if (d->first_s >= 0 && s > 0 && s < 1e8)
-		p->duration_ns = llround(s * 1e9);
+		p->duration_ns = llround(s * NS_PER_S);
 	if (p->ntypes == 3)
 		divide_time(d);
 	if (p->nsamples && d->nevents > 1)

@@ -8,8 +8,6 @@
 #include <string.h>
 #include <strings.h>
 
-#define UNIT_MAX 16
-
 #define T(name) (1u << TYPE_##name)
 static const struct value {
 	const char *name, *unit;

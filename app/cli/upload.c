@@ -47,12 +47,10 @@ cmd_upload(struct cli *c)
 		return rc;
 	buf_puts(&path, PROFILING "/sessions");
 	query_add(&path, "service", c->operands[0]);
-	if (c->opt.type)
-		query_add(&path, "type", c->opt.type);
+	query_add(&path, "type", c->opt.type);
 	query_number(&path, "sampleRate", c->opt.rate);
 	query_number(&path, "durationSeconds", c->opt.seconds);
-	if (c->opt.event)
-		query_add(&path, "event", c->opt.event);
+	query_add(&path, "event", c->opt.event);
 	body.p = buf_str(&file);
 	body.n = file.len;
 	rc = ask_send(c, buf_str(&path), &body, &r);

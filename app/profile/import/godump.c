@@ -285,6 +285,17 @@ prepare(struct dump *d)
 	return 0;
 }
 
+static void
+explain(int rc, struct buf *why)
+{
+	if (rc == -E2BIG)
+		buf_addf(why, "more than %u goroutines, or %zu MiB",
+		         GODUMP_MAX_GOROUTINES, GODUMP_MAX_BYTES >> 20);
+	else
+		buf_puts(why, rc == -EBADMSG ? "no goroutine in it"
+		                             : "out of memory");
+}
+
 int
 godump_parse(const void *p, size_t n, struct profile **out,
              struct godump_seen *seen, struct buf *why)
@@ -306,11 +317,7 @@ godump_parse(const void *p, size_t n, struct profile **out,
 		buf_done(&d->b);
 	}
 	if (rc) {
-		buf_puts(why,
-		         rc == -EBADMSG ? "no goroutine in it"
-		         : rc == -E2BIG
-		                 ? "more than 1048576 goroutines, or 64 MiB"
-		                 : "out of memory");
+		explain(rc, why);
 		return rc;
 	}
 	*seen = d->seen;

@@ -1,6 +1,6 @@
 #include "foreign.h"
+#include "import_build.h"
 
-#include <ctype.h>
 #include <string.h>
 
 static const struct start {
@@ -54,8 +54,7 @@ has(const char *p, size_t n, const char *text)
 bool
 foreign_json(const char *p, size_t n, struct buf *why)
 {
-	while (n && isspace((unsigned char)*p))
-		p++, n--;
+	import_skip_blanks(&p, &n);
 	if (!n || (*p != '{' && *p != '['))
 		return false;
 	n = n < FOREIGN_LOOK ? n : FOREIGN_LOOK;

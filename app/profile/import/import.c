@@ -64,11 +64,7 @@ check_frames(const struct profile *p, struct buf *why)
 
 	for (uint32_t i = 0; i < p->nstack; i++)
 		frames += profile_frames(p, p->stack[i]);
-	if (frames <= IMPORT_MAX_FRAMES)
-		return 0;
-	buf_addf(why, "its stacks have more than %u frames together",
-	         IMPORT_MAX_FRAMES);
-	return -E2BIG;
+	return import_check_frames(frames, why);
 }
 
 int
@@ -196,11 +192,8 @@ import_inflate(const void *p, size_t n, const struct import_limits *limits,
 static bool
 is_blank(const char *p, size_t n)
 {
-	size_t i = 0;
-
-	while (i < n && strchr(" \t\r\n", p[i]) && p[i])
-		i++;
-	return i == n;
+	import_skip_blanks(&p, &n);
+	return !n;
 }
 
 /* Gives a better reason for a refusal, if the file is JSON of a known kind.
@@ -235,9 +228,11 @@ import(const char *p, size_t n, const struct import_ask *ask,
 		               "max_raw_bytes");
 	if (r)
 		return r;
-	if (is_blank(p, n))
+	if (is_blank(p, n)) {
 		buf_puts(why, "it is empty");
-	if (why->len || foreign_start(p, n, why))
+		return -EPROTONOSUPPORT;
+	}
+	if (foreign_start(p, n, why))
 		return -EPROTONOSUPPORT;
 	row = detect(p, n, ask->content_type);
 	r = row ? row->read(p, n, ask, &made, why) : -EPROTONOSUPPORT;

@@ -189,22 +189,29 @@ memory(const struct profile *p)
 	       (size_t)p->nlocations * 64;
 }
 
+int
+import_check_frames(uint64_t frames, struct buf *why)
+{
+	if (frames <= IMPORT_MAX_FRAMES)
+		return 0;
+	buf_addf(why, "its stacks have more than %u frames together",
+	         IMPORT_MAX_FRAMES);
+	return -E2BIG;
+}
+
 static int
 check(struct import *im)
 {
+	int r;
+
 	if (im->p->nsamples > im->ask->limits.samples)
 		return over(im, "it has too many stacks",
 		            im->ask->limits.samples, "max_samples");
-	if (im->frames > IMPORT_MAX_FRAMES) {
-		buf_addf(im->why,
-		         "its stacks have more than %u frames together",
-		         IMPORT_MAX_FRAMES);
-		return -E2BIG;
-	}
-	if (memory(im->p) > im->ask->limits.memory)
+	r = import_check_frames(im->frames, im->why);
+	if (!r && memory(im->p) > im->ask->limits.memory)
 		return over(im, "it would take too much memory",
 		            im->ask->limits.memory, "max_memory");
-	return 0;
+	return r;
 }
 
 /* Adds a value of the file to the sum of a sample. */
@@ -353,8 +360,7 @@ import_skip(struct import *im, const char *line, size_t n)
 
 	if (s->lines++)
 		return;
-	while (n && isspace((unsigned char)*line))
-		line++, n--;
+	import_skip_blanks(&line, &n);
 	s->first = im->line;
 	n = n < most ? n : most;
 	memcpy(s->text, line, n);
@@ -400,6 +406,13 @@ import_end(struct import *im, struct profile **out)
 		import_note(im, buf_str(&skipped));
 	*out = TAKE(im->p);
 	return 0;
+}
+
+void
+import_skip_blanks(const char **p, size_t *n)
+{
+	while (*n && isspace((unsigned char)**p))
+		++*p, --*n;
 }
 
 bool

@@ -104,5 +104,10 @@ MUST_CHECK int import_end(struct import *im, struct profile **out);
 /* Finds the unit of types.def for one that other tools write, and the factor;
  * NULL: unknown. */
 const char *import_unit_find(const char *unit, int64_t *scale);
+/* Passes over blanks and line ends at the start of a text. */
+void import_skip_blanks(const char **p, size_t *n);
+/* Refuses stacks that have more than IMPORT_MAX_FRAMES together. Returns 0 or
+ * -E2BIG. */
+MUST_CHECK int import_check_frames(uint64_t frames, struct buf *why);
 /* Takes the next line, without its line feed. Returns false at the end. */
 bool import_line(const char **p, const char *end, const char **line, size_t *n);

@@ -153,8 +153,7 @@ read_tail(const struct token *t, size_t count, const char *end,
 static struct token
 trimmed(struct token t)
 {
-	while (t.n && isspace((unsigned char)*t.p))
-		t.p++, t.n--;
+	import_skip_blanks(&t.p, &t.n);
 	while (t.n && isspace((unsigned char)t.p[t.n - 1]))
 		t.n--;
 	return t;

@@ -12,7 +12,6 @@
 #include "import_build.h"
 #include "profile/pprof.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -35,8 +34,7 @@ struct parts {
 bool
 input_speedscope_looks(const char *p, size_t n)
 {
-	while (n && isspace((unsigned char)*p))
-		p++, n--;
+	import_skip_blanks(&p, &n);
 	return n && *p == '{';
 }
 

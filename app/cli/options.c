@@ -124,8 +124,7 @@ put_names(struct buf *out, const char *(*name)(size_t i))
 		         name(i));
 }
 
-/* Returns a text with the names that its {types}, {captured} or {allowed} stands
- * for. */
+/* Returns doc with {types}, {captured} or {allowed} replaced by names. */
 static const char *
 with_names(const char *doc)
 {

@@ -166,7 +166,7 @@ is_captured(const json_t *result)
 	       strcmp(json_member(result, "phase"), "capturing") != 0;
 }
 
-/* A memory profile may be, too: that depends on the program. */
+/* Some programs' memory profiles are taken at once, too, but not all. */
 static bool
 is_taken_at_once(const char *type)
 {

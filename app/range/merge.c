@@ -54,8 +54,8 @@ divisor(const struct range *r, bool alike)
 	return most < 1 ? 1 : llround(most);
 }
 
-/* Adds the next part. If it is to be reduced to the value of a type and has
- * none, marks it. */
+/* Adds the next part. If reduce is not NULL, adds only the value that this type
+ * shows, and marks a part without such a value as unfit. */
 static int
 add_next(struct ahead *a, int64_t weight, const struct type *reduce,
          struct range_part *part, struct merge *m, struct buf *why)
@@ -100,7 +100,7 @@ add_all(struct range *r, bool weighted, const struct type *reduce,
 	return rc;
 }
 
-/* Leaves out parts that are marked, and notes the first of them. */
+/* Removes unfit parts from the range, and keeps the ids of the first few. */
 static int
 leave_unfit_out(struct range *r)
 {

@@ -63,9 +63,9 @@ MUST_CHECK int merge_end(struct merge *m, struct profile **out);
  */
 MUST_CHECK int profile_scale(struct profile *p, int64_t mul, int64_t div);
 /*
- * Leaves a profile the value that its type shows, under the name that the type
- * has for it. The period becomes what one sample is worth, so that samples can
- * still be counted.
+ * Removes all values of a profile but the one that its type shows, which gets
+ * the type's name for it. The period becomes the value of one sample, so that
+ * samples can still be counted.
  *   Errors   -ENODATA it has no such value; -ENOMEM
  */
 MUST_CHECK int profile_reduce(struct profile *p, const struct type *t);

@@ -236,7 +236,7 @@ refuse(struct call *c, int rc, const struct push *p)
 	return fail(c, IngestFailed, buf_str(&p->why));
 }
 
-/* Returns the name that a client gives to a value; NULL: none. */
+/* Returns the name that a client gives to a value, or NULL. */
 static const char *
 given_name(const struct push *p, const struct profile *made, uint32_t at)
 {
@@ -247,7 +247,7 @@ given_name(const struct push *p, const struct profile *made, uint32_t at)
 		json_object_get(p->names, name), "display-name"));
 }
 
-/* Finds the type of a value; NULL if it is of none. */
+/* Finds the type of a value. Returns NULL if it fits none. */
 static const struct type *
 type_of(const struct push *p, const struct profile *made, uint32_t at)
 {
@@ -284,7 +284,7 @@ labels_of(const struct push *p, const struct profile *made)
 	return json_dumps(labels, JSON_SORT_KEYS | JSON_COMPACT);
 }
 
-/* Adds a window for the first value of each type. */
+/* Adds one window for each type of profile, of the first value that fits it. */
 static int
 add_types(struct push *p, struct profile *made, struct push_windows *out)
 {
@@ -339,8 +339,8 @@ store_types(struct call *c, struct push *p, struct profile *made)
 	return fail(c, TooManyPushedSeries, p->app);
 }
 
-/* Returns the type of formats whose values have no name: "" for that of their
- * unit, NULL if no type has such values. */
+/* Returns the type of values without a name: "" if the unit in the file
+ * decides, NULL if no type has this unit. */
 static const char *
 type_of_units(const char *unit, const char *aggregation)
 {

@@ -45,8 +45,9 @@ put_labels(struct buf *out, const char *p, const char *end)
 	return r;
 }
 
-/* Makes the name of a service of an application's, such as team/shop: other
- * characters than a name may have become '-', and are left out at the ends. */
+/* Makes the name of a service from the name of an application, such as
+ * team/shop: replaces characters that a service's name cannot have with '-';
+ * removes characters other than letters and digits at both ends. */
 static void
 put_app(char app[static INGEST_APP_MAX], const char *name, size_t n)
 {

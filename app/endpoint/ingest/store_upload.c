@@ -77,7 +77,7 @@ derived_done(struct derived *d)
 	buf_done(&d->quality);
 }
 
-/* Writes each line of a text as a string. */
+/* Appends each line of a text as a JSON string. */
 static void
 put_lines(const char *text, struct buf *out)
 {

@@ -32,8 +32,8 @@ int range_fail(struct call *c, const struct range *r, int rc,
 /* Calls range_merge(). Returns 0, or -1 with the reply. */
 MUST_CHECK int
 range_merged(struct call *c, struct range *r, struct profile **out);
-/* Appends "sess-1, sess-2 and 7 others: they have no cpu/nanoseconds values" of
- * the parts that range_merge() left out. */
+/* Names the parts that range_merge() left out: appends "sess-1, sess-2, sess-3
+ * and 7 others: no cpu/nanoseconds values". */
 void range_put_unfit(const struct range *r, struct buf *out);
 /*
  * Appends a signed link to the page of a range, "merge" or "diff", whose whole

@@ -238,7 +238,7 @@ add_sum(struct import *im, uint32_t row, double value)
 	return 0;
 }
 
-/* Adds the current stack with these values. */
+/* Adds the current stack as a sample, and starts a new stack. */
 static int
 add_stack(struct import *im, const struct label *labels, uint32_t nlabels,
           const int64_t *values, uint32_t *row)
@@ -283,8 +283,8 @@ import_values(struct import *im, const struct label *labels, uint32_t nlabels,
 	return add_stack(im, labels, nlabels, values, &row);
 }
 
-/* Returns the part of the sums, multiplied by scale, that rounding adds or
- * removes; in *gone that of sums which become 0. */
+/* Returns the part of all sums, multiplied by scale, that rounding adds or
+ * removes. Sets *gone to the part that is lost in sums that become 0. */
 static double
 rounding_error(const struct import *im, double scale, double *gone)
 {
@@ -303,9 +303,9 @@ rounding_error(const struct import *im, double scale, double *gone)
 }
 
 /*
- * Writes the sums, multiplied by scale, into a column. Where many would become
- * 0 a larger scale is found, which overflows nothing: sums of which that is true
- * add up to less than 50 for each sample.
+ * Writes the sums, multiplied by scale, into a column. If too many would become
+ * 0, uses a larger scale. The larger scale cannot overflow: such sums are less
+ * than 50 per sample on average.
  */
 static int
 round_sums(struct import *im, uint32_t type, double scale)

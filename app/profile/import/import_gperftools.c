@@ -17,8 +17,8 @@
 #include <string.h>
 
 #define HEADER 5
-/* Frames that the handler of the signal leaves above the leaf, and the part of
- * all stacks that may lack them: as in pprof. */
+/* As in pprof, up to HANDLERS frames that the signal's handler leaves above the
+ * leaf are removed if at most one in OTHER_PARTS stacks lacks them. */
 #define HANDLERS    2
 #define OTHER_PARTS 32
 
@@ -41,7 +41,7 @@ struct reader {
 	size_t nhandlers;
 };
 
-/* Takes a word. Returns false at the end. */
+/* Reads the next word. Returns false at the end. */
 static bool
 take(struct words *w, uint64_t *out)
 {
@@ -62,7 +62,7 @@ take(struct words *w, uint64_t *out)
 	return true;
 }
 
-/* Reads the header in whichever form it has. Returns its period, or 0. */
+/* Reads a header of any word size and byte order. Returns its period, or 0. */
 static uint64_t
 read_header(const char *p, size_t n, struct words *out)
 {
@@ -90,7 +90,8 @@ input_gperftools_looks(const char *p, size_t n)
 	return read_header(p, n, &w) > 0;
 }
 
-/* Takes a stack. Returns 1, 0 behind the last one, -EBADMSG in a torn file. */
+/* Reads the next stack. Returns 1, 0 after the last one, or -EBADMSG if the
+ * file ends within a stack. */
 static int
 take_stack(struct words *w, struct stack *out)
 {

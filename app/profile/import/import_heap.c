@@ -1,10 +1,10 @@
 /*
  * Reads heap profiles in text form, and pages of other counts that Go writes.
  *
- * In jemalloc's, the addresses of a stack are
- * on a line before its counts; in those of gperftools' tcmalloc and of Go, they
- * follow the counts. Those of allocators end with the mappings of the process;
- * Go's name the functions of each stack.
+ * jemalloc writes the addresses of a stack on the line before its counts;
+ * tcmalloc of gperftools and Go write them after the counts. The files of
+ * allocators end with the mappings of the process; the pages of Go name the
+ * functions of each stack.
  *
  *	heap_v2/524288
  *	@ 0x5581 0x5592
@@ -29,10 +29,11 @@
  *	sampling period=5
  *	40000000 3 @ 0x5581 0x5592
  *
- * Counts of heaps are objects and bytes in use and, in brackets, allocated in total.
- * Only samples are counted: an object of n bytes is sampled with a probability
- * of 1 - exp(-n / period). Go writes twice the period. Pages of locks have
- * cycles waited and waits, both of one in every period waits.
+ * A heap profile counts objects and bytes in use and, in brackets, all that
+ * were allocated. It counts samples only: an object of n bytes is sampled with
+ * a probability of 1 - exp(-n / period). Go writes twice the period. A page of
+ * locks has the cycles waited and the number of waits; one wait in every period
+ * is sampled.
  *   Source   jemalloc(3), opt.prof; jeprof, AdjustSamples();
  *            runtime/pprof/pprof.go, writeHeap(), printCountProfile(),
  *            writeProfileInternal(); google/pprof, profile/legacy_profile.go,

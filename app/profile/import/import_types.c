@@ -121,8 +121,8 @@ value_find(const char *name)
 	return NULL;
 }
 
-/* Finds the row of a value, by another name if it has one; NULL if the name is
- * unknown, or usual with units of another kind. */
+/* Finds the row of a value, by name if that is not NULL. Returns NULL if no row
+ * has the name, or if the value has a unit of another kind. */
 static const struct value *
 value_at(const struct profile *p, uint32_t at, const char *name)
 {
@@ -233,9 +233,9 @@ value_of_type(const struct profile *p, const struct type *t)
 	return unknown_value(p, t);
 }
 
-/* Returns the type that a file is of if nobody says: that of its default value,
- * or else of its first one. Of a heap profile that has no default, it is memory
- * in use, which pprof shows. */
+/* Returns the type of a file if the caller names none: the type of its default
+ * value, or else of its first value with a type. A heap profile without a
+ * default is of memory in use, which pprof shows. */
 static const struct type *
 own_type(const struct profile *p)
 {
@@ -254,7 +254,8 @@ own_type(const struct profile *p)
 	return import_first_type(types);
 }
 
-/* Writes the types of a file or, if none is known, its values. */
+/* Appends the types that a file has values of; if there are none, the names and
+ * units of its values. */
 static void
 put_types(const struct profile *p, struct buf *out)
 {

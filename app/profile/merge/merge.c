@@ -585,8 +585,8 @@ profile_scale(struct profile *p, int64_t mul, int64_t div)
 	return 0;
 }
 
-/* Finds the value that a type shows: by its name or, since other tools have
- * other names, as the default of the profile. */
+/* Finds the value that a type shows, by its name. Other tools use other names:
+ * the default value of the profile is used if there is no such name. */
 static uint32_t
 shown_value(const struct profile *p, const struct type *t)
 {
@@ -602,7 +602,7 @@ shown_value(const struct profile *p, const struct type *t)
 	return PROFILE_NONE;
 }
 
-/* Returns what one sample is worth, 0 if nothing says it. */
+/* Returns the value of one sample; 0 if it is unknown. */
 static int64_t
 worth_of_sample(const struct profile *p, uint32_t value, const struct type *t)
 {

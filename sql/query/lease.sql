@@ -14,12 +14,12 @@ DELETE FROM lease WHERE name = $1 AND holder = $2;
 -- name: lease_get
 SELECT host, until_ms - now_ms() FROM lease WHERE name = $1;
 
--- Without a row, the newest session says how late it was at least.
+-- Before the first look, the clock was last seen at the newest session.
 -- name: retention_clock_get
-SELECT now_ms(), seen_ms, held_ms FROM retention_clock
-UNION ALL
-SELECT now_ms(), COALESCE(MAX(created_ms), now_ms()), 0 FROM session
-WHERE NOT EXISTS (SELECT 1 FROM retention_clock);
+SELECT now_ms(),
+       COALESCE((SELECT seen_ms FROM retention_clock),
+                (SELECT MAX(created_ms) FROM session), now_ms()),
+       COALESCE((SELECT held_ms FROM retention_clock), 0);
 
 -- name: retention_clock_put
 INSERT INTO retention_clock (id, seen_ms, held_ms)

@@ -1,11 +1,13 @@
 #include "store/job.h"
 
+#include "base/clock.h"
 #include "session_private.h"
 #include "store/db/row.h"
 #include "store/quota.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct row_field fields[] = {
@@ -342,4 +344,20 @@ int
 job_expire(struct store *s, int64_t grace_ms)
 {
 	return recover_all(s, SQL_JOB_EXPIRED, ARGS(V(grace_ms)));
+}
+
+int
+lease_clock_check(struct lease_clock *l, struct store *s, int64_t wait_ms,
+                  int64_t now_ns)
+{
+	int64_t clock_ms, offset_ms;
+	int rc = store_now(s, &clock_ms);
+
+	if (rc)
+		return rc;
+	offset_ms = clock_ms - now_ns / NS_PER_MS;
+	if (llabs(offset_ms - l->offset_ms) > MS_PER_S)
+		l->from_ns = now_ns + wait_ms * NS_PER_MS;
+	l->offset_ms = offset_ms;
+	return now_ns >= l->from_ns;
 }

@@ -16,7 +16,6 @@
 #include "store/worker.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define REAP_BATCHES 20
@@ -86,25 +85,14 @@ trim(struct retention *r, struct store *s, const struct conf *conf)
 	trim_by_size(s, conf, r->held);
 }
 
-/* Expires leases, which run by the database's clock. After that clock was set,
- * every lease may seem to have expired, so wait until workers have had the time
- * to renew theirs. */
 static int
 expire(struct retention *r, struct store *s, const struct conf *conf,
        int64_t now_ns)
 {
-	int64_t clock_ms, offset_ms;
-	int rc = store_now(s, &clock_ms);
+	const int64_t lease_ms = conf->worker_lease * MS_PER_S;
+	int rc = lease_clock_check(&r->leases, s, lease_ms, now_ns);
 
-	if (rc)
-		return rc;
-	offset_ms = clock_ms - now_ns / NS_PER_MS;
-	if (llabs(offset_ms - r->offset_ms) > MS_PER_S)
-		r->leases_ns = now_ns + conf->worker_lease * NS_PER_S;
-	r->offset_ms = offset_ms;
-	if (now_ns < r->leases_ns)
-		return 0;
-	return job_expire(s, conf->worker_lease * MS_PER_S);
+	return rc > 0 ? job_expire(s, lease_ms) : rc;
 }
 
 /* Adds the number of deleted profiles to *n, or sets *failed. */

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "base/conf.h"
-#include "store/store.h"
+#include "store/job.h"
 
 #define SOON_NS  INT64_C(10000000000)
 #define LATER_NS INT64_C(60000000000)
@@ -14,9 +14,8 @@
 
 struct retention {
 	int64_t soon_ns, later_ns; /* monotonic times at which work is due */
-	int64_t leases_ns; /* monotonic time from which expired leases count */
-	int64_t offset_ms; /* difference to the database's clock */
-	bool held;         /* nothing is deleted by age (store/clock_jump.h) */
+	struct lease_clock leases;
+	bool held; /* nothing is deleted by age (store/clock_jump.h) */
 };
 
 /* Deletes the bytes of deleted profiles, one batch from each place that the

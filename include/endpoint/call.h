@@ -25,7 +25,7 @@
 #include "endpoint/call/pushes.h"
 #include "endpoint/reply.h"
 #include "endpoint/request.h"
-#include "store/store.h"
+#include "store/job.h"
 
 /* Things that live as long as the process. */
 struct env {
@@ -35,9 +35,7 @@ struct env {
 	struct kept *kept; /* NULL: no results are kept */
 	struct link_keys links;
 	struct pushes pushes;
-	int64_t expire_ns; /* monotonic time at which jobs of silent workers are
-	                      given up next */
-	int64_t offset_ms; /* from the monotonic to the database's clock */
+	struct lease_clock leases;    /* see call_expire_jobs() */
 	struct finding store_finding; /* see checks.h */
 	int64_t store_tried_ns;       /* 0: not yet */
 };
@@ -232,11 +230,8 @@ MUST_CHECK int page_end(struct call *c, const char *next);
 /* Fails for a list call: either the cursor is bad, or the store failed. */
 int page_fail(struct call *c, int rc, const char *cursor);
 
-/*
- * Gives up the jobs of workers that have been silent for long, when that is
- * due. Not right after this process started or the clock was set: the server
- * itself may have been down, and leases run by that clock.
- */
+/* Gives up the jobs of workers that have been silent for long; does so at most
+ * every 10 s, and only while expired leases count (lease_clock_check()). */
 MUST_CHECK int call_expire_jobs(struct call *c);
 
 /* --- the audit log -------------------------------------------------------- */

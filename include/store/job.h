@@ -93,6 +93,20 @@ MUST_CHECK int job_take_over(struct store *s, const char *host);
 /* Takes over running jobs of any host whose lease expired grace_ms ago. Returns
  * their number. */
 MUST_CHECK int job_expire(struct store *s, int64_t grace_ms);
+
+/* A process's view of the database's clock, by which leases run. */
+struct lease_clock {
+	int64_t offset_ms; /* from the monotonic to the database's clock */
+	int64_t from_ns;   /* monotonic time from which expired leases count */
+};
+
+/*
+ * Returns 1 if expired leases count now, or 0. After this process started or
+ * the database's clock was set, every lease may seem to have expired: leases
+ * then do not count for wait_ms, in which workers renew theirs.
+ */
+MUST_CHECK int lease_clock_check(struct lease_clock *l, struct store *s,
+                                 int64_t wait_ms, int64_t now_ns);
 /* Counts queued and running jobs, for metrics. */
 MUST_CHECK int
 job_counts(struct store *s, int64_t *out_queued, int64_t *out_running);

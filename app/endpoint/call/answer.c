@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define JSON_TYPE "application/json"
@@ -259,18 +258,12 @@ call_expire_jobs(struct call *c)
 {
 	struct env *e = c->env;
 	const int64_t lease_ms = e->conf->worker_lease * MS_PER_S;
-	int64_t now_ns = clock_mono_ns(), clock_ms, offset_ms;
-	int rc = store_now(&e->store, &clock_ms);
+	const int64_t now_ns = clock_mono_ns();
+	int rc = lease_clock_check(&e->leases, &e->store, 2 * lease_ms, now_ns);
 
-	if (rc)
+	if (rc <= 0)
 		return rc;
-	offset_ms = clock_ms - now_ns / NS_PER_MS;
-	if (llabs(offset_ms - e->offset_ms) > MS_PER_S)
-		e->expire_ns = now_ns + 2 * lease_ms * NS_PER_MS;
-	e->offset_ms = offset_ms;
-	if (now_ns < e->expire_ns)
-		return 0;
-	e->expire_ns = now_ns + EXPIRE_NS;
+	e->leases.from_ns = now_ns + EXPIRE_NS;
 	rc = job_expire(&e->store, lease_ms);
 	return rc < 0 && rc != -EBUSY ? rc : 0;
 }

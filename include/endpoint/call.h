@@ -81,6 +81,13 @@ struct call {
 	struct value values[P_COUNT];
 };
 
+/* True for a user of a single sign-on: nginx sent neither key nor cookie. */
+static inline bool
+call_is_sso(const struct call *c)
+{
+	return !*c->req->authorization && !*c->caller.browser_session;
+}
+
 /* --- parameters ---------------------------------------------------------- */
 
 /* Returns the parameter's value, or the row's default. */

@@ -51,12 +51,6 @@ has_key(const struct call *c)
 	return !strncmp(c->caller.id, TOKEN_PREFIX, strlen(TOKEN_PREFIX));
 }
 
-static bool
-is_sso(const struct call *c)
-{
-	return !*c->req->authorization && !*c->caller.browser_session;
-}
-
 /* Describes a browser session of the caller. */
 static struct browser_session_ask
 session_of_caller(const struct call *c, int64_t now_ms)
@@ -128,7 +122,7 @@ static bool
 lacks_key(const struct call *c)
 {
 	return !c->caller.sign_in_link &&
-	       (*c->caller.browser_session || is_sso(c));
+	       (*c->caller.browser_session || call_is_sso(c));
 }
 
 int

@@ -127,23 +127,32 @@ answer_key(struct call *c, const struct token_ask *ask, const char *id,
 	return answer_end(c);
 }
 
+/* Sets the end of a key that has none, and refuses one that is later than
+ * most_ms from now. */
+static int
+limit_validity(struct call *c, struct token_ask *ask, int64_t default_ms,
+               int64_t most_ms, const char *expected)
+{
+	const int64_t now_ms = clock_wall_ms();
+
+	if (!ask->expires_ms)
+		ask->expires_ms = now_ms + default_ms;
+	if (ask->expires_ms > now_ms + most_ms)
+		return fail_param(c, "expiresAt", expected, "a later one");
+	return 0;
+}
+
 /* A key of the role join is valid for a day at most. */
 static int
 check_join(struct call *c, struct token_ask *ask)
 {
-	int64_t now_ms = clock_wall_ms();
-
 	if (strcmp(ask->role, TOKEN_JOIN) != 0)
 		return *ask->host ? fail_param(c, "host",
 		                               "none, unless the role is join",
 		                               ask->host)
 		                  : 0;
-	if (!ask->expires_ms)
-		ask->expires_ms = now_ms + TOKEN_JOIN_MS;
-	if (ask->expires_ms > now_ms + TOKEN_JOIN_MAX_MS)
-		return fail_param(c, "expiresAt", "a time within a day",
-		                  "a later one");
-	return 0;
+	return limit_validity(c, ask, TOKEN_JOIN_MS, TOKEN_JOIN_MAX_MS,
+	                      "a time within a day");
 }
 
 #define SSO_KEY_MS (90 * 86400 * MS_PER_S)
@@ -153,16 +162,9 @@ check_join(struct call *c, struct token_ask *ask)
 static int
 check_sso(struct call *c, struct token_ask *ask)
 {
-	const int64_t end = clock_wall_ms() + SSO_KEY_MS;
-
-	if (*c->req->authorization || *c->caller.browser_session)
-		return 0;
-	if (!ask->expires_ms)
-		ask->expires_ms = end;
-	if (ask->expires_ms > end)
-		return fail_param(c, "expiresAt", "a time within 90 days",
-		                  "a later one");
-	return 0;
+	return call_is_sso(c) ? limit_validity(c, ask, SSO_KEY_MS, SSO_KEY_MS,
+	                                       "a time within 90 days")
+	                      : 0;
 }
 
 int

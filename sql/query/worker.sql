@@ -1,5 +1,5 @@
--- Columns of struct worker, struct process and struct process_tree, in their
--- order.
+-- Columns of struct worker, struct worker_process and struct process_tree, in
+-- their order.
 
 -- A worker that shares this store serves all tenants, '*'; no host of a fleet
 -- takes its row.

@@ -220,7 +220,7 @@ compare(const void *a, const void *b)
 	return rc ? rc : (x->ordinal > y->ordinal) - (x->ordinal < y->ordinal);
 }
 
-/* Sorts now, and removes rows of the tenants that are not in it. */
+/* Sorts now, and removes the tenants' rows that are missing from it. */
 static int
 remove_gone(struct store *s, const char *host, const char *tenants,
             struct process_list *now)

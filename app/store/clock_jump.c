@@ -23,8 +23,8 @@ read_looked(struct store *s, struct looked *out)
 	return 0;
 }
 
-/* Returns how long deletion waits. A clock that was set back ends the wait: the
- * jump is undone, or all that is stored lies in the future. */
+/* Returns how long deletion waits. A clock that was set back ends the wait:
+ * either the jump was undone, or everything stored lies in the future. */
 static int64_t
 held(const struct looked *l)
 {

@@ -67,8 +67,8 @@ agent_generation(struct store *s, const char *tenant, const char *host,
                  char out[static AGENT_GENERATION]);
 /* Counts the workers that are alive, up to most. */
 MUST_CHECK int agent_alive(struct store *s, int64_t most, int64_t *out);
-/* Replaces the processes of some tenants that a host sees. Leaves out processes
- * of unknown services and of other tenants; sorts now. */
+/* Replaces the processes that a host sees of the given tenants. Leaves out
+ * processes of unknown services and of other tenants. Sorts now. */
 MUST_CHECK int
 agent_processes_put(struct store *s, const char *host, const char *tenants,
                     struct process_list *now,

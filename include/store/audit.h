@@ -24,7 +24,8 @@ void audit_list_done(struct audit_list *l);
 MUST_CHECK int audit_add(struct store *s, const struct audit *a);
 MUST_CHECK int audit_list(struct store *s, const char *tenant, struct page page,
                           struct audit_list *out);
-/* Counts what an actor of a tenant did within the last within_ms. */
+/* Counts the lines of the last within_ms that have a's tenant, actor and
+ * action. */
 MUST_CHECK int audit_recent(struct store *s, const struct audit *a,
                             int64_t within_ms, int64_t *out);
 /* Removes lines older than max_age_ms. */

@@ -11,8 +11,8 @@
 
 #define CLOCK_JUMP_MS INT64_C(86400000)
 
-/* Looks at the clock, and records what it says. *held_ms is how long nothing
- * may be deleted by age; 0: it may. */
+/* Looks at the clock, and records its time. *held_ms is how long nothing may be
+ * deleted by age; 0 if deletion need not wait. */
 MUST_CHECK int clock_jump_look(struct store *s, int64_t *held_ms);
-/* Returns the same, as the last look left it. */
+/* Returns the same without recording the clock's time. */
 MUST_CHECK int clock_jump_held(struct store *s, int64_t *held_ms);

@@ -72,8 +72,8 @@ bool token_is_within(const char *tenants, const char *within);
  */
 MUST_CHECK int token_list(struct store *s, const char *within, struct page page,
                           struct token_list *out);
-/* Removes keys that were revoked, or have expired, longer ago than this. Returns
- * their number. */
+/* Removes keys that were revoked or have expired more than max_age_ms ago.
+ * Returns their number. */
 MUST_CHECK int token_prune(struct store *s, int64_t max_age_ms);
 /* Revokes a token; -ENOENT if it is unknown or already revoked. */
 MUST_CHECK int token_revoke(struct store *s, const char *id);

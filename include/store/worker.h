@@ -130,7 +130,7 @@ MUST_CHECK int worker_tenants(struct store *s, const char *host, char **out);
 /* Frees the name of a worker, which another host may then take. -ENOENT when
  * there is no such worker, or it is alive. */
 MUST_CHECK int worker_forget(struct store *s, const char *host);
-/* Removes hosts of a fleet that have been silent for this long. Returns their
+/* Removes hosts of a fleet that have been silent for max_age_ms. Returns their
  * number. */
 MUST_CHECK int worker_prune(struct store *s, int64_t max_age_ms);
 /* Records that the worker stops: its host is no longer alive, and its processes
@@ -141,7 +141,7 @@ MUST_CHECK int worker_looked(struct store *s, const char *host, int64_t at_ms);
 /* Lists all rows of a host, by tenant, service and ordinal. */
 MUST_CHECK int
 process_list_host(struct store *s, const char *host, struct process_list *out);
-/* Lists those that belong to some tenants, words separated by spaces. */
+/* Lists the rows of a host and of tenants, which are separated by spaces. */
 MUST_CHECK int
 process_list_tenants(struct store *s, const char *host, const char *tenants,
                      struct process_list *out);

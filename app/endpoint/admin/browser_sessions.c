@@ -70,8 +70,8 @@ session_of_caller(const struct call *c, int64_t now_ms)
 	};
 }
 
-/* Limits lines of the audit log: a viewer may sign in, and sessions that are
- * too many go, but their lines stay for a year. -EUSERS past the limit. */
+/* Limits the lines that sign-ins add to the audit log: surplus sessions are
+ * removed, but their lines stay for a year. Returns -EUSERS past the limit. */
 static int
 check_rate(struct call *c)
 {

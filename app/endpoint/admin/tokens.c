@@ -157,8 +157,8 @@ check_join(struct call *c, struct token_ask *ask)
 
 #define SSO_KEY_MS (90 * 86400 * MS_PER_S)
 
-/* A key that a user of a single sign-on makes ends within 90 days: the sign-on
- * does not end it when the user leaves. */
+/* A key that a user of a single sign-on makes is valid for 90 days at most: it
+ * is not revoked when the user leaves. */
 static int
 check_sso(struct call *c, struct token_ask *ask)
 {

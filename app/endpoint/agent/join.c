@@ -4,11 +4,11 @@
  *
  * The right to create join keys must not give access to another tenant's host:
  * a known name can only be taken by a join key that names it and opens all
- * tenants of the host's present key, which is then revoked. A name that a worker
- * of this store has, or a host of other tenants, stays theirs until an
- * administrator of the server frees it (stoker forget). A join key that asked
- * for such a name is used up, so that nobody waits for the moment at which a
- * name is free.
+ * tenants of the host's present key, which is then revoked. The name of a
+ * worker that shares this store, or of a host that served other tenants, stays
+ * reserved until an administrator of the server frees it (stoker forget). A
+ * join key that is used with such a name is revoked, so that nobody can try
+ * until the name is free.
  */
 #include "base/clock.h"
 #include "endpoint/call.h"
@@ -59,8 +59,8 @@ is_host(const char *s)
 	return id_valid("", s) && strcmp(s, WINDOW_PUSHED) != 0;
 }
 
-/* Returns -EEXIST if a worker that shares this store has the name, or had it,
- * or a host that served tenants which the join key does not open. */
+/* Returns -EEXIST if the name is, or was, that of a worker that shares this
+ * store, or of a host that served tenants which the join key does not open. */
 static int
 check_past(struct store *s, const struct token *join, const char *host)
 {

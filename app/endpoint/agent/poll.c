@@ -85,7 +85,8 @@ read_waiting(struct poll *p, struct worker *w)
 	return 0;
 }
 
-/* A worker that shares this store keeps its name, whatever a key says. */
+/* A worker that shares this store keeps its name, even if a key is for a host
+ * of that name. */
 static int
 check_host(struct poll *p)
 {

@@ -313,8 +313,8 @@ sqlite_lock_setup(const char *path, int *out_fd)
 static int
 configure_writer(sqlite3 *conn)
 {
-	/* Has to come before the journal mode and the first table. It writes
-	 * to the database each time. */
+	/* auto_vacuum must be set before the journal mode and the first table.
+	 * Setting it writes to the database each time. */
 	static const char empty[] = "PRAGMA auto_vacuum = INCREMENTAL;";
 	static const char all[] = "PRAGMA journal_mode = WAL;"
 				  "PRAGMA synchronous = FULL;"

@@ -259,7 +259,7 @@ kept_replies_add(struct store *s, const char *tenant, int i)
 	return store_end(s, rc == 1 ? 0 : rc);
 }
 
-/* As the next: nothing but time frees them. */
+/* Only time frees kept replies. */
 static int
 kept_replies_free(struct store *s, const char *tenant, int i)
 {

@@ -26,6 +26,7 @@
 #include "endpoint/reply.h"
 #include "endpoint/request.h"
 #include "store/job.h"
+#include "store/store.h"
 
 /* Things that live as long as the process. */
 struct env {

@@ -78,13 +78,10 @@ struct loop {
 	struct buf body;
 };
 
-/*
- * Blocks signals and opens a descriptor that they are read from between
- * requests. If a signal interrupted a request, libfcgi would read too little,
- * or deliver truncated parameters.
- */
-static int
-block_signals(int *out_fd)
+/* If a signal interrupted a request, libfcgi would read too little, or deliver
+ * truncated parameters. */
+int
+loop_signals(int *out_fd)
 {
 	static const int signals[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1,
 	                              SIGUSR2};
@@ -255,37 +252,40 @@ accept_loop(struct loop *l, int epoll_fd)
 
 	if (FCGX_InitRequest(&f, -1, 0))
 		return -ENOMEM;
-	for (;;) {
+	for (bool first = true;; first = false) {
 		struct epoll_event events[2];
+		bool waits = false, stop = false;
 		int rc, n = epoll_wait(epoll_fd, events, 2, -1);
 
 		if (n < 0 && errno != EINTR)
 			return -errno;
 		for (int i = 0; i < n; i++)
-			if (events[i].data.fd == l->stop_fd)
-				return 0;
-		rc = n > 0 ? accept_one(l, &f) : 0;
+			if (events[i].data.fd == LISTENER)
+				waits = true;
+			else
+				stop = true;
+		if (stop && !(first && waits))
+			return 0;
+		rc = waits ? accept_one(l, &f) : 0;
 		if (rc)
 			return rc;
 	}
 }
 
 int
-loop_run(struct env *env, struct jwt_keys *keys)
+loop_run(struct env *env, struct jwt_keys *keys, int signals_fd)
 {
-	CLEANUP_FD int stop_fd = -1, epoll_fd = -1;
+	CLEANUP_FD int epoll_fd = -1;
 	static struct loop l;
-	int rc = block_signals(&stop_fd);
+	int rc = open_epoll(signals_fd, &epoll_fd);
 
-	if (!rc)
-		rc = open_epoll(stop_fd, &epoll_fd);
 	if (!rc && FCGX_Init())
 		rc = -ENOMEM;
 	if (rc)
 		return rc;
 	l.env = env;
 	l.keys = keys;
-	l.stop_fd = stop_fd;
+	l.stop_fd = signals_fd;
 	l.body =
 		BUF_INIT(env->conf->upload_max_bytes > (int64_t)REQUEST_MAX_BODY
 	                         ? (size_t)env->conf->upload_max_bytes

@@ -7,8 +7,19 @@
 #include "jwt.h"
 
 /*
- * Serves the listening socket on descriptor 0 until SIGTERM, SIGINT, SIGHUP,
- * SIGUSR1 or SIGUSR2; the current request is finished first.
+ * Blocks SIGTERM, SIGINT, SIGHUP, SIGUSR1 and SIGUSR2, and opens a descriptor
+ * that they are read from between requests.
  *   Errors   -errno
  */
-MUST_CHECK int loop_run(struct env *env, struct jwt_keys *keys);
+MUST_CHECK int loop_signals(int *out_fd);
+
+/*
+ * Serves the listening socket on descriptor 0 until one of these signals; the
+ * current request is finished first. A process that is told to end while it
+ * starts serves one request if one waits: a pool that is restarted again and
+ * again gets ahead with its queue.
+ *
+ *   Owns     signals_fd stays the caller's
+ *   Errors   -errno
+ */
+MUST_CHECK int loop_run(struct env *env, struct jwt_keys *keys, int signals_fd);

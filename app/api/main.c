@@ -128,10 +128,14 @@ static int
 serve(const struct conf *conf, struct buf *why)
 {
 	struct env env = {.conf = conf, .pushes = PUSHES_INIT};
+	CLEANUP_FD int signals_fd = -1;
 	struct jwt_keys *keys = NULL;
-	int rc = counters_open(conf->api_run_dir, (int)conf->api_pool,
-	                       (int)conf->api_heavy, &env.counters);
+	int rc = loop_signals(&signals_fd);
 
+	if (rc)
+		return failed("signals", rc, why);
+	rc = counters_open(conf->api_run_dir, (int)conf->api_pool,
+	                   (int)conf->api_heavy, &env.counters);
 	if (rc)
 		return failed(conf->api_run_dir, rc, why);
 	rc = store_open(conf, false, &env.store, why)
@@ -159,7 +163,7 @@ serve(const struct conf *conf, struct buf *why)
 	if (rc)
 		log_warn("%s: results are not kept: %s", conf->api_run_dir,
 		         strerror(-rc));
-	rc = loop_run(&env, keys);
+	rc = loop_run(&env, keys, signals_fd);
 	jwt_keys_close(keys);
 	pushes_done(&env.pushes);
 	s3_free(env.store.s3);

@@ -117,3 +117,22 @@ workers=$(pgrep -P "$(<"$STATE/pid/api")")
 all_gone() { local w; for w in $workers; do process_gone "$w" || return 1; done; }
 kill -KILL "$(<"$STATE/pid/api")"
 check a_killed_supervisor_leaves_no_process wait_for 10 all_gone
+
+# It is told to end before its program begins, and a request waits by then.
+rm -f "$STATE/run/api.sock"
+told_to_end() {
+  become /usr/bin/python3 -c 'import os, select, signal, socket, sys
+s = socket.socket(socket.AF_UNIX)
+s.bind(sys.argv[1])
+os.chmod(sys.argv[1], 0o666)
+s.listen(8)
+os.dup2(s.fileno(), 0)
+select.select([0], [], [], 20)
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+os.kill(os.getpid(), signal.SIGTERM)
+os.execv(sys.argv[2], sys.argv[2:])' "$STATE/run/api.sock" "$STATE/bin/stoker-api" --config "$STATE/stoker.conf"
+}
+background early told_to_end
+wait_for 10 test -S "$STATE/run/api.sock"
+check a_process_told_to_end_as_it_starts_serves_a_request_that_waits healthy
+check then_it_ends wait_for 10 process_gone "$(<"$STATE/pid/early")"

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #define FUTILE_NS ((uint64_t)NS_PER_S)
 #define MAX_OTHER ((uint32_t)64 << 10) /* bytes read of another stack */
@@ -136,42 +137,6 @@ last_module(const struct process *proc, const uint64_t *pcs, size_t n)
  *            process_vm_readv(2)
  */
 
-/*
- * Reads on above the *len bytes of whole[], and raises *len.
- *   Errors   -ESTALE the thread has moved on, but the hole is filled; any other
- *            means that there is no more to read
- */
-static int
-read_on(struct process *proc, uint64_t sp, uint8_t *whole, size_t *len)
-{
-	struct host_ask ask = {
-		.op = HOST_STACK,
-		.pid = (int32_t)proc->pid,
-		.address = sp + *len,
-		.size = HOST_MAX_MEMORY - HOST_EXPECT,
-	};
-	const size_t known = *len < HOST_EXPECT ? *len : HOST_EXPECT;
-	const struct host *host = proc->modules->host;
-	CLEANUP_FD int fd = -1;
-	ssize_t n;
-	int rc;
-
-	if (*len + ask.size > PROCS_MAX_TOPUP)
-		return -E2BIG;
-	/* A shorter copy can't be read on, but its hole gets filled. */
-	memcpy(ask.expect + HOST_EXPECT - known, whole + *len - known, known);
-	rc = host_fd(host, &ask, &fd);
-	if (rc == -EPERM || rc == -EACCES)
-		proc->unreadable = true;
-	if (rc)
-		return rc;
-	n = pread(fd, whole + *len, ask.size, 0);
-	if (n <= 0)
-		return -ENODATA;
-	*len += (size_t)n;
-	return 0;
-}
-
 /* Takes one of the reads that are left in this drain; false when none is. */
 static bool
 may_read(const struct process *proc, struct proc_stack *out)
@@ -181,6 +146,81 @@ may_read(const struct process *proc, struct proc_stack *out)
 		return false;
 	out->topups--;
 	return true;
+}
+
+static const struct proc_rest *
+find_rest(const struct proc_rest *want, const struct proc_stack *out)
+{
+	for (size_t i = 0; i < out->nrests; i++) {
+		const struct proc_rest *r = &out->rests[i];
+
+		if (r->pid == want->pid && r->addr == want->addr &&
+		    !memcmp(r->before, want->before, sizeof(r->before)))
+			return r;
+	}
+	return NULL;
+}
+
+/*
+ * Reads the rest of a stack, once for all samples of a drain whose copies end
+ * alike: a thread often stays within the outer frames of a deep stack.
+ *   Errors   as read_on()
+ */
+static int
+read_rest(struct process *proc, struct proc_rest *rest, struct proc_stack *out)
+{
+	struct host_ask ask = {
+		.op = HOST_STACK,
+		.pid = (int32_t)proc->pid,
+		.address = rest->addr,
+		.size = HOST_MAX_MEMORY - HOST_EXPECT,
+	};
+	const struct proc_rest *found = find_rest(rest, out);
+	int rc;
+
+	if (found) {
+		rest->fd = found->fd;
+		return 0;
+	}
+	if (out->nrests == ARRAY_LEN(out->rests) || !may_read(proc, out))
+		return -EAGAIN;
+	memcpy(ask.expect, rest->before, sizeof(ask.expect));
+	rc = host_fd(proc->modules->host, &ask, &rest->fd);
+	if (rc == -EPERM || rc == -EACCES)
+		proc->unreadable = true;
+	if (!rc)
+		out->rests[out->nrests++] = *rest;
+	return rc;
+}
+
+/*
+ * Reads on above the *len bytes of whole[], and raises *len.
+ *   Errors   -EAGAIN no read is left in this drain; -ESTALE the thread has
+ *            moved on, but the hole is filled; any other means that there is no
+ *            more to read
+ */
+static int
+read_on(struct process *proc, uint64_t sp, struct proc_stack *out, size_t *len)
+{
+	struct proc_rest rest = {.pid = proc->pid, .addr = sp + *len};
+	const size_t known = *len < HOST_EXPECT ? *len : HOST_EXPECT;
+	const size_t size = HOST_MAX_MEMORY - HOST_EXPECT;
+	ssize_t n;
+	int rc;
+
+	if (*len + size > sizeof(out->whole))
+		return -E2BIG;
+	/* A shorter copy can't be read on, but its hole gets filled. */
+	memcpy(rest.before + HOST_EXPECT - known, out->whole + *len - known,
+	       known);
+	rc = read_rest(proc, &rest, out);
+	if (rc)
+		return rc;
+	n = pread(rest.fd, out->whole + *len, size, 0);
+	if (n <= 0)
+		return -ENODATA;
+	*len += (size_t)n;
+	return 0;
 }
 
 /*
@@ -235,15 +275,15 @@ top_up(struct process *proc, const struct record *r, struct proc_stack *out,
 	if (!out->cut)
 		return;
 	memcpy(out->whole, r->sample.stack, len);
-	while (out->end == UNWIND_TRUNCATED && may_read(proc, out)) {
-		rc = read_on(proc, sp, out->whole, &len);
+	while (out->end == UNWIND_TRUNCATED) {
+		rc = read_on(proc, sp, out, &len);
 		if (rc)
 			break;
 		out->topped_up = true;
 		out->end = unwind(proc->unwinder, r->sample.regs, out->whole,
 		                  len, pcs, max, n);
 	}
-	if (rc && rc != -ESTALE)
+	if (rc && rc != -ESTALE && rc != -EAGAIN)
 		note_futile(proc, r);
 }
 
@@ -346,6 +386,8 @@ process_stacks_end(struct proc_stack *s)
 {
 	s->topups = 0;
 	s->nothers = 0;
+	while (s->nrests)
+		close(s->rests[--s->nrests].fd);
 	memory_batch_done(&s->read);
 }
 

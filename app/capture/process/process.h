@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include "capture/host.h"
 #include "capture/host/memory.h"
 #include "capture/host/record.h"
 #include "capture/sampler/sampler.h"
@@ -138,6 +139,15 @@ struct proc_other {
 	struct memory_piece read;
 };
 
+/* The rest of a stack: a file of what follows addr, where the bytes before it
+ * are those of the copies. */
+struct proc_rest {
+	uint32_t pid;
+	uint64_t addr;
+	uint8_t before[HOST_EXPECT];
+	int fd;
+};
+
 struct proc_stack {
 	size_t n;
 	enum unwind_end end;    /* of the user part */
@@ -150,6 +160,8 @@ struct proc_stack {
 	struct proc_other others[PROCS_TOPUPS]; /* read in this drain */
 	size_t nothers;
 	struct memory_batch read; /* holds them */
+	struct proc_rest rests[PROCS_TOPUPS]; /* read in this drain */
+	size_t nrests;
 	enum interp_had interp;
 	uint8_t whole[PROCS_MAX_TOPUP];
 	struct place places[PROCS_MAX_STACK]; /* innermost first */

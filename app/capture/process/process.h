@@ -159,7 +159,7 @@ struct proc_stack {
 	uint64_t topups_end_ns; /* and the end of their time; CLOCK_MONOTONIC */
 	struct proc_other others[PROCS_TOPUPS]; /* read in this drain */
 	size_t nothers;
-	struct memory_batch read; /* holds them */
+	struct memory_batch read;             /* holds them */
 	struct proc_rest rests[PROCS_TOPUPS]; /* read in this drain */
 	size_t nrests;
 	enum interp_had interp;

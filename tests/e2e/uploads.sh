@@ -1,8 +1,6 @@
 #!/bin/bash
 # Profiles that others took, through nginx: uploads in each format, pushes,
 # and bodies that are too big or come from nobody.
-#
-# Beside others: it waits for events.
 . "$(dirname "$0")/../lib/e2e.sh"
 e2e_start
 SESSIONS=/api/v1/profiling/sessions

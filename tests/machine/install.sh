@@ -130,9 +130,13 @@ no_request_fails() { # command
   echo "$out"
   grep -q "requests, 0 failed" <<<"$out"
 }
+# systemctl returns before the new processes are up. On a busy machine a pool
+# that is ended again and again before that serves nobody.
 restarts_and_reloads() {
   in_machine sh -ec 'for i in $(seq 50); do
-    systemctl restart stoker-api; systemctl reload stoker-api; done'
+    systemctl restart stoker-api
+    curl -fsS -o /dev/null http://127.0.0.1:8088/healthz
+    systemctl reload stoker-api; done'
 }
 kills() {
   local n pid
@@ -152,14 +156,15 @@ replaced() { # pid
 }
 check no_request_fails_in_100_restarts_and_reloads no_request_fails restarts_and_reloads
 check no_request_fails_when_multiwatch_is_killed no_request_fails kills
-# Each takes most of a second, and nginx never sends a POST again.
+# Each takes most of a second, and nginx never sends a POST again. A process of
+# the pool before may still read one, so that a further one has to wait.
 uploads_succeed() { # command
   in_machine sh -c 'rm -f /root/enough
     awk "BEGIN { for (i = 0; i < 150000; i++) print \"main;f\" i % 9973 \";g\" i, i + 1 }" >/root/big
     for client in 1 2; do
       while [ ! -e /root/enough ]; do stoker upload burn /root/big --rate 100 >/dev/null; done &
     done
-    wait' >"$MACHINE_AT/uploads" 2>&1 &
+    wait' 2>&1 | grep -vE 'TooManyHeavyRequests|^ *try again in' >"$MACHINE_AT/uploads" &
   local uploading=$!
   "$@" || return 1
   in_machine touch /root/enough

@@ -1,6 +1,7 @@
 #include "capture/inuse.h"
 
 #include "base/clock.h"
+#include "base/shortage.h"
 #include "capture/host/inuse.skel.h"
 #include "probe_watch.h"
 #include "program.h"
@@ -65,7 +66,7 @@ load(struct inuse_bpf *bpf)
 	if (!rc)
 		rc = inuse_bpf__load(bpf);
 	if (rc)
-		return rc == -EPERM || rc == -ENOMEM ? rc : -EOPNOTSUPP;
+		return rc == -EPERM || is_shortage(rc) ? rc : -EOPNOTSUPP;
 	return probe_link_try(PROBE_CALLS_AND_RETURNS,
 	                      bpf_program__fd(bpf->progs.stoker_hold));
 }

@@ -1,6 +1,7 @@
 #include "probe_link.h"
 
 #include "base/clock.h"
+#include "base/shortage.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -51,6 +52,8 @@ probe_link_try(enum probe_link_type type, int prog_fd)
 	};
 
 	(void)!syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
+	if (is_shortage(-errno))
+		return -errno;
 	return errno == E2BIG ? 0 : -EOPNOTSUPP;
 }
 

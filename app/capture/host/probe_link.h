@@ -23,7 +23,8 @@ struct probe_link {
 /* Creates a link; returns its descriptor, or -errno. Closing the descriptor
  * removes the probes, which can take some 100 ms. */
 MUST_CHECK int probe_link(const struct probe_link *of);
-/* Returns 0 when this kernel has links of this type, else -EOPNOTSUPP. */
+/* Returns 0 when this kernel has links of this type, else -EOPNOTSUPP; -EMFILE
+ * and the like when it cannot be tried. */
 MUST_CHECK int probe_link_try(enum probe_link_type type, int prog_fd);
 /*
  * Measures what a probe costs the process that hits it, by probing a function

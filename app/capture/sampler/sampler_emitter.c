@@ -3,6 +3,7 @@
  * stands for, and how many are taken.
  */
 #include "base/clock.h"
+#include "base/shortage.h"
 #include "capture/event.h"
 #include "sampler_private.h"
 
@@ -71,7 +72,7 @@ map_control(struct sampler_emitter *e, int fd)
 static int
 why_not(enum sampler_kind kind, int rc)
 {
-	return !rc || rc == -EPERM || rc == -EACCES || rc == -ENOMEM ? rc
+	return !rc || rc == -EPERM || rc == -EACCES || is_shortage(rc) ? rc
 	       : kind == SAMPLER_INUSE  ? -ESOCKTNOSUPPORT
 	       : kind == SAMPLER_ALLOCS ? -EPFNOSUPPORT
 	                                : -EPROTONOSUPPORT;

@@ -27,6 +27,9 @@ analyser_error(int rc)
 		return CAPTURE_BUSY;
 	case -ENOMEM:
 		return CAPTURE_NO_MEMORY;
+	case -EMFILE:
+	case -ENFILE:
+		return CAPTURE_NO_FILES;
 	case -ENOSYS:
 		return CAPTURE_PERF_FILTERED;
 	case -ESOCKTNOSUPPORT:

@@ -4,6 +4,7 @@
 #include "base/json_out.h"
 #include "base/log.h"
 #include "base/proc_path.h"
+#include "base/shortage.h"
 #include "capture/event.h"
 #include "worker/ipc/proc_text.h"
 
@@ -611,12 +612,27 @@ wait_ns(enum check c, const struct finding *f, int rc)
 	return c == CHECK_STORE ? SELFTEST_STORE_NS : SELFTEST_NS;
 }
 
+/* Tries one thing. If the worker has no descriptor left, no check finds anything
+ * else. */
+static int
+try_one(const struct trial *t, enum check c, struct finding *out)
+{
+	int rc = tries[c](t, out);
+
+	if (is_out_of_files(rc))
+		finding_set(out, out->verdict,
+		            UNIT ": [Service] LimitNOFILE=65536; or raise "
+		                 "fs.file-max",
+		            "the worker has no file descriptor left to try it");
+	return rc;
+}
+
 /* Runs one check, and logs its finding when the verdict changes. */
 static int
 run(struct selftest *t, const struct trial *trial, enum check c, int64_t now_ns)
 {
 	struct finding now = {0}, *before = &t->findings[c];
-	int rc = tries[c](trial, &now);
+	int rc = try_one(trial, c, &now);
 
 	if (rc == -EPIPE)
 		return rc;
@@ -636,7 +652,7 @@ selftest_try(const struct selftest *t, enum check c, struct finding *out)
 	struct trial trial = {
 		.of = t, .host = &t->host, .facts = read_facts(*t->proc_fd)};
 
-	return tries[c](&trial, out);
+	return try_one(&trial, c, out);
 }
 
 int

@@ -335,6 +335,23 @@ TEST(what_probes_cannot_watch_is_left_to_the_library)
 }
 END
 
+TEST(a_worker_without_descriptors_says_so_and_not_that_the_kernel_is_old)
+{
+	static const enum check of_kernel[] = {CHECK_WAITS, CHECK_ALLOCS,
+	                                       CHECK_INUSE, CHECK_FILTER};
+	RIG(r);
+
+	r.opener.rc[HOST_WAITS] = -EMFILE;
+	r.opener.rc[HOST_ALLOCS] = -ENFILE;
+	r.opener.rc[HOST_FILTER] = -EMFILE;
+	for (size_t i = 0; i < ARRAY_LEN(of_kernel); i++) {
+		expect(&r, of_kernel[i], WARNING, "LimitNOFILE=");
+		ck_assert_ptr_null(
+			strstr(r.t.findings[of_kernel[i]].found, "Linux"));
+	}
+}
+END
+
 TEST(programs_of_other_users_need_their_own_right)
 {
 	RIG(r);
@@ -475,6 +492,7 @@ SUITE("selftest", what_was_found_is_published_check_by_check,
       a_cpu_that_is_offline_is_no_refusal,
       a_filter_that_is_refused_costs_more_and_breaks_nothing,
       what_probes_cannot_watch_is_left_to_the_library,
+      a_worker_without_descriptors_says_so_and_not_that_the_kernel_is_old,
       programs_of_other_users_need_their_own_right,
       a_first_process_that_is_out_of_reach_speaks_for_no_other,
       children_of_the_opener_speak_for_no_other_process,

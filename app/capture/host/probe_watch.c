@@ -8,6 +8,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <poll.h>
+#include <sys/mman.h>
 #include <time.h>
 
 /* The calls of probe_link_cost() are counted in the last slot. */
@@ -170,10 +171,47 @@ probe_unlink(struct probe_target *t)
 	close_ptr(&t->links[1]);
 }
 
+/* --- pages ---------------------------------------------------------------- */
+
+/* An instruction may extend into the next page. */
+static size_t
+two_pages(void)
+{
+	return 2 * (size_t)getpagesize();
+}
+
+/* Reads the pages of a process's probes, and locks them as far as
+ * RLIMIT_MEMLOCK allows. */
+static void
+hold_pages(struct probe_target *t)
+{
+	for (uint32_t i = 0; i < t->of.n; i++) {
+		uint64_t offset = t->of.places[i].offset;
+		off_t at = (off_t)(offset - offset % (size_t)getpagesize());
+		int flags = MAP_SHARED | MAP_POPULATE;
+		void *p = mmap(NULL, two_pages(), PROT_READ, flags | MAP_LOCKED,
+		               t->file, at);
+
+		if (p == MAP_FAILED)
+			p = mmap(NULL, two_pages(), PROT_READ, flags, t->file,
+			         at);
+		t->pages[i] = p == MAP_FAILED ? NULL : p;
+	}
+}
+
+static void
+release_pages(struct probe_target *t)
+{
+	for (uint32_t i = 0; i < ARRAY_LEN(t->pages); i++)
+		if (t->pages[i])
+			munmap(t->pages[i], two_pages());
+}
+
 void
 probe_forget(struct probe_target *t)
 {
 	probe_unlink(t);
+	release_pages(t);
 	close_ptr(&t->file);
 	*t = (struct probe_target){0};
 }
@@ -213,6 +251,7 @@ begin(struct probe_watch *w, const struct probe_watcher *by,
 		.links = {-1, -1},
 		.next_ns = clock_mono_ns() + (of->late ? PROBE_LATE_NS : 0),
 	};
+	hold_pages(&w->targets[slot]);
 	probe_begin(w, slot, 0);
 }
 

@@ -39,7 +39,10 @@ struct probe_target {
 	struct allocs_of of; /* pid 0: the slot is unused */
 	int file;            /* with its functions; -1: not needed any more */
 	int links[2];        /* -1: none */
-	int64_t next_ns;     /* when to look again; INT64_MAX: never */
+	/* Their pages, in memory as long as probes are placed or removed: the
+	 * kernel reads a page that is not while no process can fork. */
+	void *pages[ALLOCS_MAX_PLACES]; /* NULL: none */
+	int64_t next_ns; /* when to look again; INT64_MAX: never */
 	struct probe_account account;
 };
 

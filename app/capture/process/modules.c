@@ -212,6 +212,9 @@ unchanged(const struct module *m)
 static bool
 is_mapping_of(const struct module *m, const struct map_seen *seen, int32_t pid)
 {
+	/* Another file of the same build may be a better one than a copy. */
+	if (m->copied && seen->inode && seen->inode != m->inode)
+		return false;
 	if (seen->build_id && m->build_id_size)
 		return m->build_id_size == seen->build_id_size &&
 		       !memcmp(m->build_id, seen->build_id, m->build_id_size);
@@ -332,20 +335,23 @@ is_of_32_bits(int fd)
  */
 static int
 open_through(const struct host *host, enum host_op op, int32_t pid,
-             const struct map_seen *seen, struct elf_image **out)
+             const struct map_seen *seen, struct elf_image **out, bool *copied)
 {
 	struct host_ask ask = {.op = op, .pid = pid};
 	CLEANUP_ELF struct elf_image *elf = NULL;
 	CLEANUP_FD int fd = -1;
+	uint32_t copy = 0;
 	int rc;
 
 	if (op == HOST_MAPPED) {
 		ask.address = seen->start;
 		ask.size = (uint32_t)(seen->end - seen->start);
 	} else {
+		if (strlen(seen->path) >= sizeof(ask.path))
+			return -ENAMETOOLONG;
 		strcpy(ask.path, seen->path);
 	}
-	rc = host_fd(host, &ask, &fd);
+	rc = host_fd_value(host, &ask, &fd, &copy);
 	if (rc)
 		return rc;
 	rc = elf_open_fd(fd, &elf);
@@ -355,6 +361,7 @@ open_through(const struct host *host, enum host_op op, int32_t pid,
 	if (!is_the_mapped(host, op, pid, seen, elf))
 		return -ESTALE;
 	*out = TAKE(elf);
+	*copied = copy != 0;
 	return 0;
 }
 
@@ -380,7 +387,7 @@ open_vdso(const struct host *host, int32_t pid, const struct map_seen *seen,
  * the program can be opened, by /proc/PID/exe. */
 static int
 open_image(const struct host *host, int32_t pid, const struct map_seen *seen,
-           struct elf_image **out)
+           struct elf_image **out, bool *copied)
 {
 	static const enum host_op ways[] = {HOST_FILE, HOST_MAPPED, HOST_EXE};
 	int rc = -ENOENT;
@@ -388,7 +395,7 @@ open_image(const struct host *host, int32_t pid, const struct map_seen *seen,
 	if (is_vdso(seen))
 		return open_vdso(host, pid, seen, out);
 	for (size_t i = seen->unlinked ? 1 : 0; i < ARRAY_LEN(ways); i++) {
-		rc = open_through(host, ways[i], pid, seen, out);
+		rc = open_through(host, ways[i], pid, seen, out, copied);
 		if (!rc || rc == -ESRCH || rc == -ENOEXEC || rc == -ENOTSUP)
 			break;
 	}
@@ -449,7 +456,7 @@ try_open(const struct modules *all, struct module *m, const int32_t *pids,
 		return;
 	m->tries++;
 	for (size_t i = 0; i < npids && i < MODULES_MAX_ANSWER; i++) {
-		int rc = open_image(all->host, pids[i], seen, &elf);
+		int rc = open_image(all->host, pids[i], seen, &elf, &m->copied);
 
 		switch (rc) {
 		case 0:

@@ -67,6 +67,7 @@ struct process {
 	bool interp_looked; /* interp is as complete as possible */
 	struct interp_process *interp; /* NULL: no interpreter */
 	uint32_t probed[4], nprobed;   /* modules: process_probes.h */
+	bool unprobed;                 /* an allocator is not watched */
 	struct proc_names names;       /* of its threads */
 	struct process *next;          /* in the same bucket */
 };

@@ -107,6 +107,11 @@ process_probe(struct process *proc, const struct sampler *s, bool late)
 		if (!a || !a->n || m->elf->fd < 0 || is_probed(proc, at) ||
 		    proc->nprobed == ARRAY_LEN(proc->probed))
 			continue;
+		/* No process maps a copy: a probe in it is never hit. */
+		if (m->copied) {
+			proc->unprobed = true;
+			continue;
+		}
 		/* Memory whose release is not seen would look like a leak. */
 		if (kind == SAMPLER_INUSE && a->unreleased)
 			continue;
@@ -120,6 +125,7 @@ process_unprobe(struct process *proc, const struct sampler *s)
 {
 	const enum sampler_kind kind = sampler_asked(s)->kind;
 
+	proc->unprobed = false;
 	if (!probes(kind) || !proc->nprobed)
 		return;
 	proc->nprobed = 0;
@@ -139,6 +145,12 @@ process_allocs_within(const struct process *proc, const struct sampler *sampler,
 			: NULL;
 
 	return m && m->allocator && allocator_has(m->allocator, caller->vaddr);
+}
+
+bool
+process_allocs_unseen(const struct process *proc)
+{
+	return proc->unprobed;
 }
 
 bool

@@ -3,6 +3,7 @@
  */
 #include "base/clock.h"
 #include "capture/naming/location.h"
+#include "capture/process/process_probes.h"
 #include "capture/symbols/java_map.h"
 #include "recorder_private.h"
 
@@ -249,6 +250,8 @@ capture_profile(const struct capture *c, struct namer *namer,
 		q.notes |= QUALITY_NOTE_OF(JAVA_FRAMES);
 	if (!c->alive)
 		q.notes |= QUALITY_NOTE_OF(TARGET_GONE);
+	if (capture_any_process(c, process_allocs_unseen))
+		q.notes |= QUALITY_NOTE_OF(UNPROBED);
 	if (c->tape && c->tape->full)
 		q.notes |= QUALITY_NOTE_OF(TIMELINE_FULL);
 	if (f.in_use || (!q.kept && !c->window))

@@ -109,8 +109,9 @@ count_untracked(const struct capture *c)
 	return n;
 }
 
-static bool
-any_throw(const struct capture *c)
+bool
+capture_any_process(const struct capture *c,
+                    bool (*is)(const struct process *proc))
 {
 	int32_t pids[HOST_MAX_USAGE];
 	size_t n = procs_list(c->source->procs, UINT64_C(1) << c->slot, pids,
@@ -120,7 +121,7 @@ any_throw(const struct capture *c)
 		const struct process *p =
 			procs_of_sample(c->source->procs, (uint32_t)pids[i]);
 
-		if (p && process_allocs_throw(p))
+		if (p && is(p))
 			return true;
 	}
 	return false;
@@ -146,7 +147,7 @@ capture_rows_sum(const struct capture *c, struct amount *sums,
 	}
 	q->untracked += (int64_t)count_untracked(c);
 	q->notes |= QUALITY_NOTE_OF(WHILE_WATCHED);
-	if (any_throw(c))
+	if (capture_any_process(c, process_allocs_throw))
 		q->notes |= QUALITY_NOTE_OF(NEW_UNWATCHED);
 	if (!count_slots(c, INUSE_COSTLY, &cost))
 		return 0;

@@ -8,6 +8,7 @@
  */
 #include "base/file.h"
 #include "opener.h"
+#include "opener_local.h"
 #include "worker/debuginfod/debug_cache.h"
 #include "worker/ipc/proc_text.h"
 
@@ -22,16 +23,11 @@
 #include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
-#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
 #define DWZ       ".dwz/" /* below the directory of debug files */
 #define COPY_STEP ((size_t)1 << 20)
-
-/* linux/magic.h of Debian 12 lacks these. */
-#define ZFS_SUPER_MAGIC 0x2fc12fc1
-#define BCACHEFS_MAGIC  0xca451a4e
 
 static const char elf_magic[4] = {'\177', 'E', 'L', 'F'};
 
@@ -67,31 +63,6 @@ reopen_regular(int place, int *out)
 	return 0;
 }
 
-/*
- * True if the file system keeps its files on this machine. One that depends on
- * another machine (NFS) or on a process (FUSE) may stop answering.
- *   Source   statfs(2)
- */
-static bool
-is_local(int fd)
-{
-	static const uint32_t known[] = {
-		EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC,       BTRFS_SUPER_MAGIC,
-		TMPFS_MAGIC,      OVERLAYFS_SUPER_MAGIC, F2FS_SUPER_MAGIC,
-		SQUASHFS_MAGIC,   EROFS_SUPER_MAGIC_V1,  RAMFS_MAGIC,
-		ZFS_SUPER_MAGIC,  ISOFS_SUPER_MAGIC,     HUGETLBFS_MAGIC,
-		BCACHEFS_MAGIC,
-	};
-	struct statfs s;
-
-	if (fstatfs(fd, &s))
-		return false;
-	for (size_t i = 0; i < ARRAY_LEN(known); i++)
-		if ((uint32_t)s.f_type == known[i])
-			return true;
-	return false;
-}
-
 static int
 copy_file(struct opener *o, int from, int *out)
 {
@@ -122,11 +93,12 @@ copy_file(struct opener *o, int from, int *out)
  *   Owns     fd stays the caller's
  */
 static int
-give_file(struct opener *o, int fd, struct answer *out)
+give_file(struct opener *o, int32_t pid, int fd, struct answer *out)
 {
 	int given = -1, rc = 0;
 
-	if (is_local(fd))
+	out->reply.value = !opener_is_local(fd, pid);
+	if (!out->reply.value)
 		given = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	else
 		rc = copy_file(o, fd, &given);
@@ -163,12 +135,12 @@ open_elf(int place, int *out)
 
 /* Hands out a file of a target. */
 static int
-give_elf(struct opener *o, int place, struct answer *out)
+give_elf(struct opener *o, int32_t pid, int place, struct answer *out)
 {
 	CLEANUP_FD int fd = -1;
 	int rc = open_elf(place, &fd);
 
-	return rc ? rc : give_file(o, fd, out);
+	return rc ? rc : give_file(o, pid, fd, out);
 }
 
 /* Hands out a file of the host, whose file systems are trusted to answer. */
@@ -234,7 +206,7 @@ open_file(struct opener *o, const struct host_ask *ask, struct answer *out)
 	place = open_in(root, path);
 	if (place == -ENOENT && take_out_root(ask->pid, path))
 		place = open_in(root, path);
-	return place < 0 ? place : give_elf(o, place, out);
+	return place < 0 ? place : give_elf(o, ask->pid, place, out);
 }
 
 int
@@ -247,7 +219,7 @@ open_exe(struct opener *o, const struct host_ask *ask, struct answer *out)
 		return -EINVAL;
 	snprintf(path, sizeof(path), "/proc/%d/exe", ask->pid);
 	place = open_how(AT_FDCWD, path, O_PATH, 0);
-	return place < 0 ? place : give_elf(o, place, out);
+	return place < 0 ? place : give_elf(o, ask->pid, place, out);
 }
 
 /* The link of a mapping leads to its file even if the file was unlinked or
@@ -264,7 +236,7 @@ open_mapped(struct opener *o, const struct host_ask *ask, struct answer *out)
 	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64,
 	         ask->pid, ask->address, ask->address + ask->size);
 	place = open_how(AT_FDCWD, path, O_PATH, 0);
-	return place < 0 ? place : give_elf(o, place, out);
+	return place < 0 ? place : give_elf(o, ask->pid, place, out);
 }
 
 /* Opens a shared debug file. The image chooses the name, so the name may not
@@ -417,7 +389,7 @@ give_own(struct opener *o, int32_t pid, int root, const char *path,
 
 	if (!rc)
 		rc = reopen_regular(place, &fd);
-	return rc ? rc : give_file(o, fd, out);
+	return rc ? rc : give_file(o, pid, fd, out);
 }
 
 int

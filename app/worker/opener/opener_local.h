@@ -1,0 +1,27 @@
+/*
+ * Tells file systems that always answer from those that may wait: for another
+ * machine (NFS) or for a process (FUSE). A read of a file that waits cannot be
+ * ended, not even by SIGKILL; and the kernel reads the page of a new uprobe
+ * under a lock that every fork(2) of the host takes.
+ *
+ * An overlay is as good as its layers, and whoever mounted it chose these.
+ * A user can mount one in a user namespace, with a FUSE server of its own below
+ * it. An overlay is therefore accepted if
+ *  - the worker itself runs from it; or
+ *  - it is mounted in a mount namespace that the worker's user namespace owns,
+ *    where only the host's administrator mounts: in that of the process, or in
+ *    that of process 1, from which a container with a user namespace of its own
+ *    inherits; and every layer that its options name is in a local file system.
+ *
+ * Files of other overlays, as rootless containers have them, are copied.
+ *   Source   mount_namespaces(7): "Restrictions on mount namespaces"; Linux 6.1,
+ *            fs/overlayfs/super.c; kernel/events/uprobes.c, register_for_each_vma()
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* True if reading the open file fd, which process pid uses, waits for nobody.
+ * Looking up the layers may wait: only readers ask. */
+bool opener_is_local(int fd, int32_t pid);

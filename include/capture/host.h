@@ -91,6 +91,9 @@ struct host_usage {
 
 #define HOST_MAX_USAGE 64 /* in one answer */
 
+/* In the answer of ALIVE: the analyser does not answer. */
+#define HOST_NO_ANALYSER (UINT32_C(1) << 16)
+
 /* How long RATE keeps a program counting: the question's count. */
 enum host_keep {
 	HOST_KEEP_NOT,   /* until the process that asked is gone */

@@ -151,23 +151,27 @@ may_restart(struct opener *o)
 }
 
 static void
+start_another(struct opener *o)
+{
+	int rc = may_restart(o) ? start_analyser(o) : -ECHILD;
+
+	if (rc) {
+		log_err("no analyser: %s", strerror(-rc));
+		o->done = true;
+		o->status = 1;
+	}
+}
+
+static void
 analyser_died(struct opener *o, int status)
 {
-	int rc = -ECHILD;
-
 	/* The analyser exits when the scheduler is gone; then the worker ends
 	 * too. */
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
 		return;
 	if (WIFSIGNALED(status))
 		log_err("analyser died: %s", strsignal(WTERMSIG(status)));
-	if (may_restart(o))
-		rc = start_analyser(o);
-	if (rc) {
-		log_err("no analyser: %s", strerror(-rc));
-		o->done = true;
-		o->status = 1;
-	}
+	start_another(o);
 }
 
 static void
@@ -177,6 +181,7 @@ reap(struct opener *o)
 	pid_t pid;
 
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		ended_child_gone(&o->ended, pid);
 		if (pid == o->scheduler) {
 			o->done = true;
 			o->status = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
@@ -305,6 +310,27 @@ serve_clients(struct opener *o, const struct pollfd *fds, size_t n)
 			leave(o, i);
 }
 
+/* Does without parts that were killed and do not go: another analyser takes the
+ * place of one; without a scheduler, the worker ends. */
+static void
+leave_stuck(struct opener *o)
+{
+	if (ended_is_stuck(&o->ended, o->scheduler)) {
+		log_err("the scheduler hangs in the kernel, and SIGKILL does "
+		        "not end it");
+		o->done = true;
+	}
+	if (o->done || !ended_is_stuck(&o->ended, o->analyser))
+		return;
+	log_err("the analyser, process %d, hangs in the kernel, and SIGKILL "
+	        "does not end it: another takes its place",
+	        (int)o->analyser);
+	for (size_t i = o->nclients; i--;)
+		if (o->clients[i] == o->ask_analyser)
+			leave(o, i);
+	start_another(o);
+}
+
 /* Returns the earlier of two timeouts; -1 is never. */
 static int
 sooner(int a, int b)
@@ -340,6 +366,7 @@ turn(struct opener *o)
 
 	clients = readers + nreaders;
 	n = poll_clients(o, clients);
+	wait = sooner(wait, ended_wait(&o->ended));
 	if (poll(fds, 2 + nreaders + n, wait) < 0)
 		return errno == EINTR ? 0 : -errno;
 	if (fds[0].revents)
@@ -350,6 +377,7 @@ turn(struct opener *o)
 		if (readers[i].revents)
 			readers_answer(o, readers[i].fd);
 	serve_clients(o, clients, n);
+	leave_stuck(o);
 	return 0;
 }
 

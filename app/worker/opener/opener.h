@@ -5,6 +5,7 @@
 #pragma once
 
 #include "base/conf.h"
+#include "opener_ended.h"
 #include "opener_fetcher.h"
 #include "opener_grants.h"
 #include "opener_java.h"
@@ -54,6 +55,7 @@ struct opener {
 	struct java java;
 	struct readers readers;
 	struct watchdog watchdog;
+	struct ended ended;
 	struct prober probers[PROBERS];
 	/* In a reader: bytes of targets' files that it may still copy, and has
 	 * copied. */

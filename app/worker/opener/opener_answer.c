@@ -348,6 +348,7 @@ say_alive(struct opener *o, const struct host_ask *ask, struct answer *out)
 {
 	(void)ask;
 	watchdog_alive(o, out->client);
+	out->reply.value = watchdog_hanging(o);
 	return 0;
 }
 

@@ -163,21 +163,41 @@ is_held(const struct readers *r, struct reader_of who)
 	return false;
 }
 
-/* Notes what a reader waited for, in place of the entry that ends first. */
-static void
+/* Returns the entry of the subject or, if it has none, the one that ends
+ * first. */
+static struct reader_held *
+entry_of(struct readers *r, struct reader_of who)
+{
+	struct reader_held *first = &r->held[0];
+
+	for (size_t i = 0; i < READERS_HELD; i++) {
+		struct reader_held *h = &r->held[i];
+
+		if (h->seconds && h->of.pid == who.pid &&
+		    h->of.start_time == who.start_time)
+			return h;
+		if (h->until_ns < first->until_ns)
+			first = h;
+	}
+	*first = (struct reader_held){.of = who};
+	return first;
+}
+
+/* Notes what a reader waited for. Returns for how many seconds it is not read:
+ * twice as many as the last time. */
+static int
 hold(struct readers *r, struct reader *reader)
 {
-	struct reader_held *to = &r->held[0];
+	struct reader_held *h;
 
-	for (size_t i = 1; i < READERS_HELD; i++)
-		if (r->held[i].until_ns < to->until_ns)
-			to = &r->held[i];
 	find_start(&reader->of);
-	*to = (struct reader_held){
-		.of = reader->of,
-		.until_ns = clock_mono_ns() + READERS_HELD_S * NS_PER_S,
-		.reader = reader->pid,
-	};
+	h = entry_of(r, reader->of);
+	h->seconds = h->seconds ? 2 * h->seconds : READERS_HELD_S;
+	if (h->seconds > READERS_HELD_MAX_S)
+		h->seconds = READERS_HELD_MAX_S;
+	h->until_ns = clock_mono_ns() + h->seconds * NS_PER_S;
+	h->reader = reader->pid;
+	return h->seconds;
 }
 
 void
@@ -310,13 +330,13 @@ readers_answer(struct opener *o, int socket)
 static void
 give_up(struct opener *o, struct reader *row)
 {
+	int seconds = hold(&o->readers, row);
+
 	log_warn("process %d: %s was not answered within %d s: its memory or a "
 	         "file system that it uses does not answer, and it is not read "
 	         "for %d s",
-	         row->of.pid, opener_name(row->op), READERS_WAIT_S,
-	         READERS_HELD_S);
-	kill(row->pid, SIGKILL);
-	hold(&o->readers, row);
+	         row->of.pid, opener_name(row->op), READERS_WAIT_S, seconds);
+	ended_kill(&o->ended, row->pid);
 	tell_error(row, -ETIMEDOUT);
 	clear(row);
 }

@@ -6,8 +6,8 @@
  *
  * A reader works on one question at a time, for one client, which waits; the
  * opener serves others meanwhile. A reader that takes too long is killed, its
- * client gets -ETIMEDOUT, and nothing is read from that process for a while, so
- * that captures of other processes wait only once. If the read survives even
+ * client gets -ETIMEDOUT, and nothing is read from that process for a while, which
+ * grows, so that captures of other processes wait only once. If the read survives even
  * the kill, nothing is read from the process until the reader has ended. A
  * reader that is runnable waits for a CPU, not for the target, and has more
  * time.
@@ -24,7 +24,8 @@
 #define READERS_WAIT_S     5  /* for one answer */
 #define READERS_SLOW_S     60 /* for one answer when CPUs are busy */
 #define READERS_HELD       64 /* processes that are not read for a while */
-#define READERS_HELD_S     60
+#define READERS_HELD_S     60 /* at first; each time twice as long */
+#define READERS_HELD_MAX_S 3600
 /* Limits of copies of targets' files (opener_files.c): one file, one hour. */
 #define READERS_COPY_BYTES     ((uint64_t)64 << 20)
 #define READERS_COPY_BYTES_ALL ((uint64_t)1 << 30)
@@ -50,6 +51,7 @@ struct reader {
 struct reader_held {
 	struct reader_of of;
 	int64_t until_ns;
+	int seconds;  /* how long it is held this time; 0: unused */
 	pid_t reader; /* was killed for it, and has not ended; 0: none */
 };
 

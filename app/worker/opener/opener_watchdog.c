@@ -5,8 +5,6 @@
 #include "base/notify.h"
 #include "opener.h"
 
-#include <signal.h>
-
 static struct watched *
 part(struct opener *o, int client)
 {
@@ -49,7 +47,16 @@ look_at(struct opener *o, struct watched *w, pid_t pid, const char *name)
 	        "is ended, and started anew",
 	        name, (long long)o->conf->worker_watchdog);
 	*w = (struct watched){0};
-	kill(pid, SIGKILL);
+	ended_kill(&o->ended, pid);
+}
+
+uint32_t
+watchdog_hanging(const struct opener *o)
+{
+	const struct watched *a = &o->watchdog.analyser;
+
+	return ended_stuck(&o->ended) |
+	       (a->silent >= WATCHDOG_LOOKS / 2 ? HOST_NO_ANALYSER : 0);
 }
 
 int

@@ -4,7 +4,8 @@
  * Both send ALIVE (host.def) several times within [worker] watchdog. A part
  * that is silent for that long is killed. The opener then starts a new
  * analyser; without a scheduler the worker ends, and the service manager starts
- * it again. Any question counts as a sign of life, and a part that waits for an
+ * it again. Nothing waits for a killed part that does not go (opener_ended.h).
+ * Any question counts as a sign of life, and a part that waits for an
  * answer of the opener is not silent. Time in which the opener itself did not
  * run does not count. A part is watched from its first ALIVE on.
  *
@@ -32,5 +33,7 @@ struct watchdog {
 void watchdog_alive(struct opener *o, int client);
 /* Notes a question of a part, or that it waits for an answer. */
 void watchdog_heard(struct opener *o, int client);
+/* Returns what ALIVE answers. */
+uint32_t watchdog_hanging(const struct opener *o);
 /* Looks at the parts when it is time. Returns the ms until the next look. */
 int watchdog_look(struct opener *o);

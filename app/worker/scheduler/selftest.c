@@ -588,6 +588,38 @@ try_rings(const struct trial *t, struct finding *out)
 	return -ENOMEM;
 }
 
+/* Asks for processes that hang in the kernel, as they wait for a file system:
+ * nothing ends them but an answer of that. */
+static int
+try_parts(const struct trial *t, struct finding *out)
+{
+	const struct host_ask ask = {.op = HOST_ALIVE};
+	uint32_t hanging = 0;
+	int rc = host_value(t->host, &ask, &hanging);
+
+	if (rc)
+		return rc;
+	if (!hanging) {
+		finding_set(out, FINE, NULL, "all parts of the worker answer");
+		return 0;
+	}
+	if (hanging & HOST_NO_ANALYSER)
+		finding_set(out, BROKEN,
+		            "wait for [worker] watchdog, after which another "
+		            "is started; the log names the capture",
+		            "no analyser: it does not answer, so that "
+		            "captures stand still");
+	else
+		finding_set(out, WARNING,
+		            "end the server of that file system (FUSE, NFS), "
+		            "or umount -f it",
+		            "%u processes of the worker hang in the kernel, "
+		            "waiting for a file system that a profiled program "
+		            "uses: other processes have taken their places",
+		            hanging);
+	return -EBUSY;
+}
+
 static int
 try_store(const struct trial *t, struct finding *out)
 {
@@ -599,17 +631,19 @@ static int (*const tries[CHECKS])(const struct trial *, struct finding *) = {
 	[CHECK_WAITS] = try_waits,   [CHECK_ALLOCS] = try_allocs,
 	[CHECK_INUSE] = try_inuse,   [CHECK_FILES] = try_files,
 	[CHECK_MEMORY] = try_memory, [CHECK_KERNEL_NAMES] = try_kernel_names,
-	[CHECK_RINGS] = try_rings,   [CHECK_STORE] = try_store,
+	[CHECK_RINGS] = try_rings,   [CHECK_PARTS] = try_parts,
+	[CHECK_STORE] = try_store,
 };
 
 /* Returns the time until a check runs again. A kernel does not gain a feature
- * within a minute, but a disk may fill up. */
+ * within a minute, but a disk may fill up, and a part hang. */
 static int64_t
 wait_ns(enum check c, const struct finding *f, int rc)
 {
 	if (f->verdict != FINE && rc != -EOPNOTSUPP)
 		return SELFTEST_AGAIN_NS;
-	return c == CHECK_STORE ? SELFTEST_STORE_NS : SELFTEST_NS;
+	return c == CHECK_STORE || c == CHECK_PARTS ? SELFTEST_STORE_NS
+	                                            : SELFTEST_NS;
 }
 
 /* Tries one thing. If the worker has no descriptor left, no check finds anything

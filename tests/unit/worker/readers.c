@@ -59,5 +59,53 @@ TEST(a_process_that_made_one_wait_is_held_and_not_the_next_of_its_number)
 }
 END
 
+/* Has a reader that works for this process be late, and be given up. */
+static void
+be_late(struct opener *o)
+{
+	struct reader *row = &o->readers.rows[0];
+	int pair[2];
+	pid_t pid = fork();
+
+	if (!pid)
+		pause();
+	ck_assert_int_eq(msg_pair(pair), 0);
+	*row = (struct reader){
+		.pid = pid,
+		.socket = pair[0],
+		.client = -1,
+		.busy = true,
+		.op = HOST_FILE,
+		.since_ns = clock_mono_ns() - READERS_SLOW_S * NS_PER_S,
+		.of = {.pid = getpid()},
+	};
+	(void)readers_expire(o);
+	ck_assert(!row->busy);
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+	readers_child_ended(&o->readers, pid);
+	close(pair[1]);
+}
+
+TEST(a_process_is_left_alone_for_longer_each_time_up_to_an_hour)
+{
+	static const int want[] = {60, 120, 240, 480, 960, 1920, 3600, 3600};
+	struct opener *o = calloc(1, sizeof(*o));
+	const struct reader_held *h;
+
+	ck_assert_ptr_nonnull(o);
+	for (size_t i = 0; i < ARRAY_LEN(want); i++) {
+		int64_t before = clock_mono_ns();
+
+		be_late(o);
+		h = &o->readers.held[0];
+		ck_assert_int_eq(h->seconds, want[i]);
+		ck_assert_int_ge(h->until_ns, before + want[i] * NS_PER_S);
+	}
+	ck_assert_int_eq(o->readers.held[1].seconds, 0);
+	free(o);
+}
+END
+
 SUITE("readers",
-      a_process_that_made_one_wait_is_held_and_not_the_next_of_its_number)
+      a_process_that_made_one_wait_is_held_and_not_the_next_of_its_number,
+      a_process_is_left_alone_for_longer_each_time_up_to_an_hour)

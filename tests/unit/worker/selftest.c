@@ -27,6 +27,7 @@ struct opener {
 	int asked[HOST_OPS];  /* how often */
 	int rc_init;          /* of EXE about the first process */
 	const char *kallsyms; /* NULL: an empty file */
+	uint32_t hanging;     /* the answer to ALIVE */
 };
 
 static int
@@ -43,7 +44,9 @@ ask_opener(void *arg, const struct host_ask *ask, struct host_reply *reply,
 		reply->error = o->rc_init;
 	if (ask->op == HOST_EXE_LINK)
 		strcpy(reply->text, "/usr/sbin/stoker-worker");
-	if (reply->error || ask->op == HOST_EXE_LINK)
+	if (ask->op == HOST_ALIVE)
+		reply->value = o->hanging;
+	if (reply->error || ask->op == HOST_EXE_LINK || ask->op == HOST_ALIVE)
 		return 0;
 	fds[0] = memfd_create("answer", MFD_CLOEXEC);
 	ck_assert_int_ge(fds[0], 0);
@@ -352,6 +355,20 @@ TEST(a_worker_without_descriptors_says_so_and_not_that_the_kernel_is_old)
 }
 END
 
+TEST(parts_that_hang_are_counted_and_a_worker_without_analyser_is_broken)
+{
+	RIG(r);
+
+	expect(&r, CHECK_PARTS, FINE, "");
+	r.opener.hanging = 3;
+	expect(&r, CHECK_PARTS, WARNING, "3 processes of the worker hang");
+	r.opener.hanging = 3 | HOST_NO_ANALYSER;
+	expect(&r, CHECK_PARTS, BROKEN, "no analyser");
+	r.opener.hanging = 0;
+	expect(&r, CHECK_PARTS, FINE, "");
+}
+END
+
 TEST(programs_of_other_users_need_their_own_right)
 {
 	RIG(r);
@@ -493,6 +510,7 @@ SUITE("selftest", what_was_found_is_published_check_by_check,
       a_filter_that_is_refused_costs_more_and_breaks_nothing,
       what_probes_cannot_watch_is_left_to_the_library,
       a_worker_without_descriptors_says_so_and_not_that_the_kernel_is_old,
+      parts_that_hang_are_counted_and_a_worker_without_analyser_is_broken,
       programs_of_other_users_need_their_own_right,
       a_first_process_that_is_out_of_reach_speaks_for_no_other,
       children_of_the_opener_speak_for_no_other_process,

@@ -1,0 +1,59 @@
+#!/bin/bash
+# A program whose library lies on an overlay over a FUSE server of its own: who
+# reads a page of that waits as long as the server likes. Other processes fork
+# meanwhile, and other captures go on.
+#
+# Beside others: it waits for events.
+set -u
+. tests/lib/e2e.sh
+if [ "$(id -u)" -ne 0 ]; then
+  echo "skip slow_files: only root opens /dev/fuse everywhere"
+  exit 0
+fi
+e2e_start slowfs
+mkdir "$STATE/late" "$STATE/never"
+cp "$STATE/bin/slowfs" "$STATE/bin/never"
+exec {said_late}< <(exec "$STATE/bin/slowfs" late "$STATE/late")
+late=$!
+exec {said_never}< <(exec "$STATE/bin/never" never "$STATE/never")
+never=$!
+background demo "$STATE/bin/demo"
+leave() { kill -KILL $late $never; e2e_stop; }
+trap leave EXIT
+read -r said <&"$said_late" && [ "$said" = ready ] && read -r said <&"$said_never"
+if [ "$said" != ready ]; then
+  echo "skip slow_files: $said"
+  exit 0
+fi
+service late "$STATE/bin/slowfs" || exit 1
+service never "$STATE/bin/never" || exit 1
+service other "$STATE/bin/demo" || exit 1
+
+capture() { # service, type, seconds: starts it, and prints its id
+  api POST $P/start -H 'Content-Type: application/json' \
+    -d "{\"service\":\"$1\",\"profileType\":\"$2\",\"durationSeconds\":$3}" |
+    jq -r '.id // error'
+}
+says() { grep -q "$1" "$STATE/log/worker.log"; }
+completes() { equal "$(finished "$1" | jq -r .status)" completed; }
+# A page is held for 1 s; a fork takes less than a millisecond.
+forks_go_on() { # type of the capture of the late program
+  local id longest
+  id=$(capture late "$1" 4)
+  longest=$("$STATE/bin/slowfs" forks 6)
+  finished "$id" >/dev/null
+  [ "$longest" -lt 500 ] || { echo "$1: a fork took $longest ms"; return 1; }
+}
+
+check processes_fork_while_allocations_of_the_program_are_watched forks_go_on alloc
+check processes_fork_while_its_memory_in_use_is_watched forks_go_on memory
+check processes_fork_while_it_is_sampled forks_go_on cpu
+
+stuck=$(capture never cpu 2)
+check pages_of_the_file_are_asked_for wait_for 20 says "process $never: .* was not answered"
+sampled=$(start other 2)
+check another_service_is_sampled_while_a_file_does_not_answer completes "$sampled"
+check a_program_is_sampled_though_its_file_does_not_answer completes "$stuck"
+check the_analyser_was_not_ended eval '! says "has not answered for"'
+parts() { api GET /api/v1/checks | jq -r '.items[] | select(.check == "parts") | .verdict + " " + .found'; }
+check the_reader_that_hangs_is_counted wait_for 40 eval 'parts | grep -q "^warning .*hang in the kernel"'

@@ -61,6 +61,18 @@ for kind in static musl; do
   kill -KILL "$pid"
 done
 
+# From an overlay that the administrator mounted, as a container engine does.
+if [ "$(id -u)" -eq 0 ]; then
+  mkdir "$tmp/image" "$tmp/upper" "$tmp/work" "$tmp/box"
+  cp "$tmp/static" "$tmp/image/program"
+  target container unshare -m sh -c 'mount -t overlay none "$1/box" \
+    -o "lowerdir=$1/image,upperdir=$1/upper,workdir=$1/work" &&
+    exec "$1/box/program" "$1/container.truth" "$2"' sh "$tmp" $rate
+  check allocations_of_a_program_on_an_overlay_are_captured captured container
+  check shares_of_a_program_on_an_overlay_are_true agree container alloc_space 3 4 15
+  kill -KILL "$pid"
+fi
+
 # --- children, born before the capture and during it --------------------------------
 cat >"$tmp/parent" <<P
 #!/bin/bash

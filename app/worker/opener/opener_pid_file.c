@@ -5,20 +5,16 @@
  * at its start is handed out.
  */
 #include "opener.h"
+#include "opener_local.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statfs.h>
-
-/* <linux/magic.h> does not have these. */
-#define ZFS_SUPER_MAGIC 0x2fc12fc1
-#define BCACHEFS_MAGIC  0xca451a4e
+#include <unistd.h>
 
 #define MAX_LINKS 8
 #define MAX_START 64 /* bytes that are read */
@@ -114,30 +110,6 @@ number_of(const char *text, uint32_t *out)
 	return 0;
 }
 
-/*
- * True for file systems that store files. Reading a file that the kernel makes
- * may have effects: bytes that one reader takes from /proc/kmsg or trace_pipe
- * are lost to all others.
- *   Source   statfs(2)
- */
-static bool
-keeps_files(int fd)
-{
-	static const uint32_t known[] = {
-		EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC,       BTRFS_SUPER_MAGIC,
-		TMPFS_MAGIC,      OVERLAYFS_SUPER_MAGIC, F2FS_SUPER_MAGIC,
-		RAMFS_MAGIC,      ZFS_SUPER_MAGIC,       BCACHEFS_MAGIC,
-	};
-	struct statfs s;
-
-	if (fstatfs(fd, &s))
-		return false;
-	for (size_t i = 0; i < ARRAY_LEN(known); i++)
-		if ((uint32_t)s.f_type == known[i])
-			return true;
-	return false;
-}
-
 int
 read_pid_file(struct opener *o, const struct host_ask *ask, struct answer *out)
 {
@@ -152,7 +124,10 @@ read_pid_file(struct opener *o, const struct host_ask *ask, struct answer *out)
 	rc = *ask->path == '/' ? walk(&w, ask->path) : -EINVAL;
 	if (rc)
 		return rc;
-	if (fstat(w.at, &st) || !S_ISREG(st.st_mode) || !keeps_files(w.at))
+	/* Bytes of a file that the kernel makes, such as /proc/kmsg, may be lost
+	 * to all others that read it. */
+	if (fstat(w.at, &st) || !S_ISREG(st.st_mode) ||
+	    !opener_is_local(w.at, getpid()))
 		return -EINVAL;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", w.at);
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);

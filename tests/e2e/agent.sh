@@ -86,8 +86,10 @@ refused() {
     -d '{"service":"alone","profileType":"cpu","durationSeconds":1}' | jq -e '.error_code == "ScopeForbidden"'
 }
 check a_host_refuses_what_its_scope_does_not_hold wait_for 20 refused
-# As a centre would that is not honest: the job is queued all the same.
 db() { as_user sqlite3 -cmd '.timeout 20000' "$STATE/data/stoker.db" "$1"; }
+db "DELETE FROM process WHERE service = 'web'"
+check processes_whose_rows_are_lost_are_published_again wait_for 100 eval 'runs_on web a && runs_on web b'
+# As a centre would that is not honest: the job is queued all the same.
 db "CREATE TEMP TABLE one AS SELECT * FROM session WHERE id = '$first';
     UPDATE one SET id = 'sess-forged', service = 'alone', host = 'b', status = 'running', completed_ms = 0;
     INSERT INTO session SELECT * FROM one;

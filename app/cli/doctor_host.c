@@ -1,4 +1,5 @@
 /* doctor: checks this machine's kernel, users, programs and worker process. */
+#include "base/folder.h"
 #include "doctor.h"
 
 #include <ctype.h>
@@ -84,19 +85,12 @@ is_named(const struct doctor *d, const char *pid, const char *name)
 	       !strcmp(buf_str(&comm) + strlen(name), "\n");
 }
 
-static void
-close_dir(DIR **dir)
-{
-	if (*dir)
-		closedir(*dir);
-}
-
 /* Any process of the worker will do: all share its name and its network. */
 void
 doctor_find_worker(struct doctor *d)
 {
 	int fd = openat(d->root, "proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	CLEANUP(close_dir) DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	CLEANUP_FOLDER DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *e;
 
 	while (dir && (e = readdir(dir))) {

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/path.h"
 #include "capture/process/wait_names.h"
 #include "capture/symbols/debug_file.h"
 #include "capture/symbols/java_map.h"
@@ -273,8 +274,7 @@ static size_t
 nameless(struct namer *n, const struct module *m, uint64_t start,
          struct sym_frame *out)
 {
-	const char *slash = strrchr(m->path, '/');
-	const char *file = slash ? slash + 1 : m->path;
+	const char *file = path_name(m->path);
 
 	free(n->text);
 	if ((start ? asprintf(&n->text, "%s+0x%" PRIx64, file, start)

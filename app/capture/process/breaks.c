@@ -1,4 +1,5 @@
 #include "breaks.h"
+#include "base/path.h"
 
 #include <string.h>
 
@@ -108,13 +109,12 @@ breaks_tell(const struct breaks *b, const struct modules *modules,
 	while (q->nbreaks < QUALITY_MAX_BREAKS && (i = next(b, told)) < b->n &&
 	       i < modules->n && modules->rows[i]) {
 		const struct module *m = modules->rows[i];
-		const char *slash = strrchr(m->path, '/');
 		struct quality_break *out = &q->breaks[q->nbreaks++];
 
 		told[i] = true;
 		*out = (struct quality_break){.stacks = sum(&b->rows[i]),
 		                              .why = why(&b->rows[i], i, m)};
-		strncpy(out->module, slash ? slash + 1 : m->path,
+		strncpy(out->module, path_name(m->path),
 		        sizeof(out->module) - 1);
 	}
 }

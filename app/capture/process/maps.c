@@ -1,6 +1,6 @@
 #include "maps.h"
 
-#include "base/proc_path.h"
+#include "base/path.h"
 
 #include <errno.h>
 #include <inttypes.h>

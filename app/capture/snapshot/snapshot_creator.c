@@ -1,6 +1,7 @@
 #include "snapshot_creator.h"
 
 #include "base/cleanup.h"
+#include "base/path.h"
 
 #include <string.h>
 
@@ -49,15 +50,14 @@ is_nameless(const struct profile *p, const struct location *at)
 static bool
 is_library(const struct profile *p, uint32_t mapping)
 {
-	const char *path, *slash;
+	const char *name;
 
 	if (mapping == PROFILE_NONE)
 		return false;
-	path = strings_get(p->strings, p->mappings[mapping].file, NULL);
-	slash = strrchr(path, '/');
+	name = path_name(
+		strings_get(p->strings, p->mappings[mapping].file, NULL));
 	for (size_t i = 0; i < ARRAY_LEN(libraries); i++)
-		if (!strncmp(slash ? slash + 1 : path, libraries[i],
-		             strlen(libraries[i])))
+		if (!strncmp(name, libraries[i], strlen(libraries[i])))
 			return true;
 	return false;
 }

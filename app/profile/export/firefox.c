@@ -1,6 +1,7 @@
 #include "firefox.h"
 
 #include "base/json_out.h"
+#include "base/path.h"
 #include "exports.h"
 #include "firefox_thread.h"
 
@@ -158,16 +159,16 @@ static void
 put_lib(const struct profile *p, const struct mapping *m, struct buf *b)
 {
 	const char *path = strings_get(p->strings, m->file, NULL);
-	const char *slash = strrchr(path, '/'), *id;
+	const char *id;
 	char breakpad[34];
 	size_t n;
 
 	id = strings_get(p->strings, m->build_id, &n);
 	breakpad_id(id, n, breakpad);
 	json_open(b, NULL, '{');
-	json_put_text(b, "name", slash ? slash + 1 : path);
+	json_put_text(b, "name", path_name(path));
 	json_put_text(b, "path", path);
-	json_put_text(b, "debugName", slash ? slash + 1 : path);
+	json_put_text(b, "debugName", path_name(path));
 	json_put_text(b, "debugPath", path);
 	json_put_text(b, "breakpadId", breakpad);
 	if (n)

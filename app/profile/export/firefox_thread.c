@@ -2,6 +2,7 @@
 
 #include "base/hash.h"
 #include "base/json_out.h"
+#include "base/path.h"
 
 #include <errno.h>
 #include <string.h>
@@ -461,11 +462,9 @@ put_resources(struct fx *x)
 	json_open(b, "name", '[');
 	for (uint32_t i = 0; i < n && !r; i++) {
 		uint32_t m = x->resources.keys[i], id = 0;
-		const char *path = strings_get(x->p->strings,
-		                               x->p->mappings[m].file, NULL);
-		const char *slash = strrchr(path, '/');
+		const char *path = path_name(strings_get(
+			x->p->strings, x->p->mappings[m].file, NULL));
 
-		path = slash ? slash + 1 : path;
 		r = fx_string(x, path, strlen(path), &id);
 		json_put_int(b, NULL, id);
 	}

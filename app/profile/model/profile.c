@@ -2,6 +2,7 @@
 
 #include "base/hash.h"
 #include "base/id.h"
+#include "base/path.h"
 #include "build.h"
 
 #include <assert.h>
@@ -470,13 +471,10 @@ const char *
 profile_module(const struct profile *p, uint32_t location)
 {
 	uint32_t m = p->locations[location].mapping;
-	const char *path, *slash;
 
 	if (m == PROFILE_NONE)
 		return "";
-	path = strings_get(p->strings, p->mappings[m].file, NULL);
-	slash = strrchr(path, '/');
-	return slash ? slash + 1 : path;
+	return path_name(strings_get(p->strings, p->mappings[m].file, NULL));
 }
 
 static void

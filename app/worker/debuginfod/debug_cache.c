@@ -1,6 +1,7 @@
 #include "debug_cache.h"
 
 #include "base/clock.h"
+#include "base/folder.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -24,13 +25,6 @@ debug_cache_name(const uint8_t *build_id, uint32_t size,
 
 /* --- the files ------------------------------------------------------------ */
 
-static void
-close_dir(DIR **dir)
-{
-	if (*dir)
-		closedir(*dir);
-}
-
 typedef void
 each_file(void *arg, int dir, const char *name, const struct stat *st);
 
@@ -38,7 +32,7 @@ static void
 for_each(int dir, each_file *look, void *arg)
 {
 	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	CLEANUP(close_dir) DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	CLEANUP_FOLDER DIR *d = fd < 0 ? NULL : fdopendir(fd);
 	const struct dirent *e;
 	struct stat st;
 

@@ -1,9 +1,10 @@
 #include "selftest.h"
 
 #include "base/file.h"
+#include "base/folder.h"
 #include "base/json_out.h"
 #include "base/log.h"
-#include "base/proc_path.h"
+#include "base/path.h"
 #include "base/shortage.h"
 #include "capture/event.h"
 #include "worker/ipc/proc_text.h"
@@ -351,13 +352,6 @@ ask_of(const struct trial *t, const struct host_ask *about, int32_t pid)
 	return rc == -EFAULT || rc == -ENOEXEC ? 0 : rc;
 }
 
-static void
-close_dir(DIR **d)
-{
-	if (*d)
-		closedir(*d);
-}
-
 /* True for the opener and its children: the opener may always read itself, so
  * they prove nothing. */
 static bool
@@ -379,7 +373,7 @@ is_of_the_worker(int proc_fd, int32_t pid)
 static int
 ask_of_any(const struct trial *t, const struct host_ask *ask, int why)
 {
-	CLEANUP(close_dir) DIR *d = NULL;
+	CLEANUP_FOLDER DIR *d = NULL;
 	CLEANUP_FD int fd = openat(*t->of->proc_fd, ".",
 	                           O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	const struct dirent *e;

@@ -1,7 +1,7 @@
 #include "match.h"
 
+#include "base/path.h"
 #include "base/pattern.h"
-#include "base/proc_path.h"
 #include "base/unit.h"
 
 #include <errno.h>
@@ -108,8 +108,7 @@ match_is_own(const struct proc *p)
 {
 	static const char *const names[] = {"stoker", "stoker-api",
 	                                    "stoker-worker"};
-	const char *slash = strrchr(p->exe, '/');
-	const char *name = slash ? slash + 1 : p->exe;
+	const char *name = path_name(p->exe);
 	size_t n = proc_path_len(name);
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)

@@ -1,6 +1,7 @@
 #include "process_table.h"
 
 #include "base/file.h"
+#include "base/folder.h"
 #include "capture/host.h"
 
 #include <dirent.h>
@@ -91,19 +92,12 @@ next_pid(DIR *d)
 	return 0;
 }
 
-static void
-close_dir(DIR **d)
-{
-	if (*d)
-		closedir(*d);
-}
-
 /* Returns another thread of a process whose first thread has ended, to read the
  * process through; pid if there is none. */
 static int32_t
 other_thread(const struct proc_table *t, int32_t pid)
 {
-	CLEANUP(close_dir) DIR *d = NULL;
+	CLEANUP_FOLDER DIR *d = NULL;
 	CLEANUP_FD int fd = -1;
 	char path[64];
 	int32_t tid;
@@ -279,7 +273,7 @@ is_current(const struct proc_table *t, const char *tasks, int64_t now_ns)
 static int
 read_pids(const struct proc_table *t, struct buf *out)
 {
-	CLEANUP(close_dir) DIR *d = NULL;
+	CLEANUP_FOLDER DIR *d = NULL;
 	CLEANUP_FD int fd =
 		openat(t->proc_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int32_t pid;

@@ -1,7 +1,7 @@
 #include "surveys.h"
 
 #include "base/json_out.h"
-#include "base/proc_path.h"
+#include "base/path.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -1,9 +1,18 @@
 /*
- * Paths of files as /proc shows them.
+ * Paths of files, and paths as /proc shows them.
  */
 #pragma once
 
 #include <string.h>
+
+/* Returns the last name of a path; "" if it ends with a slash. */
+static inline const char *
+path_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
 
 /*
  * Returns the length of a path without " (deleted)", which the kernel appends

@@ -97,8 +97,8 @@ check_cookie(struct call *c, const char *cookie)
 	return check_origin(c);
 }
 
-/* Authenticates a sign-in link: for signing in, and nothing else, it stands for
- * the key that made it. */
+/* Authenticates a sign-in link: for signing in, and for asking whom it signs in,
+ * it stands for the key that made it; for nothing else. */
 static int
 check_sign_in_link(struct call *c, const char *secret)
 {
@@ -220,7 +220,7 @@ check_bearer(struct call *c, struct jwt_keys *keys)
 	token += 7 + strspn(token + 7, " ");
 	if (!strncmp(token, TOKEN_KEY_PREFIX, strlen(TOKEN_KEY_PREFIX)))
 		return check_key(c, token);
-	if (c->route->op == OP_SignIn &&
+	if ((c->route->op == OP_SignIn || c->route->op == OP_GetCaller) &&
 	    !strncmp(token, SIGN_IN_LINK_PREFIX, strlen(SIGN_IN_LINK_PREFIX)))
 		return check_sign_in_link(c,
 		                          token + strlen(SIGN_IN_LINK_PREFIX));

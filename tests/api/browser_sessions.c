@@ -186,6 +186,23 @@ TEST(a_link_signs_a_browser_in_once)
 }
 END
 
+TEST(whom_a_link_signs_in_is_told_without_using_it)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply who = {0}, first = {0}, again = {0};
+	char link[COOKIE];
+
+	make_link(&a, KEY_OPERATOR, link);
+	who = ask(&a, (struct ask){.authorization = link, .path = SIGN});
+	ck_assert_int_eq(who.status, 200);
+	ck_assert_str_eq(reply_text(&who, "role"), "operator");
+	first = follow(&a, link);
+	ck_assert_int_eq(first.status, 201);
+	again = ask(&a, (struct ask){.authorization = link, .path = SIGN});
+	assert_error(&again, 401, "Unauthorized");
+}
+END
+
 TEST(a_link_is_neither_a_key_nor_a_cookie)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
@@ -194,7 +211,7 @@ TEST(a_link_is_neither_a_key_nor_a_cookie)
 	char link[COOKIE], cookie[COOKIE];
 
 	make_link(&a, KEY_ADMIN, link);
-	as_key = ask(&a, (struct ask){.authorization = link, .path = SIGN});
+	as_key = ask(&a, (struct ask){.authorization = link, .path = BROWSERS});
 	assert_error(&as_key, 401, "Unauthorized");
 	snprintf(cookie, sizeof(cookie), "stoker=%s",
 	         link + strlen("Bearer lnk_"));
@@ -537,6 +554,7 @@ SUITE_TIMEOUT("browser sessions", 60,
               a_browser_signs_in_without_https_on_the_machine_itself_only,
               one_key_signs_in_500_browsers_an_hour,
               a_link_signs_a_browser_in_once,
+              whom_a_link_signs_in_is_told_without_using_it,
               a_link_is_neither_a_key_nor_a_cookie,
               a_link_works_until_its_time_and_no_longer_than_its_key,
               a_change_with_a_cookie_must_come_from_a_page_of_the_host,

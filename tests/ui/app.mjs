@@ -13,6 +13,12 @@ async function makeKey(name) {
   return reply.json();
 }
 
+async function makeLink() {
+  const reply = await fetch(BASE + '/api/v1/browser-session/link',
+    { method: 'POST', headers: { Authorization: `Bearer ${KEY}` } });
+  return new URL((await reply.json()).url);
+}
+
 /* What has the focus now, as a test that fails can tell it. */
 const focused = page => page.evaluate(() => {
   const e = document.activeElement;
@@ -90,16 +96,27 @@ const tests = {
     await signIn(page, '');
     await page.getByRole('alert').getByText('Paste an API key').waitFor();
   },
-  async a_link_signs_in_once_and_leaves_the_address() {
-    const reply = await fetch(BASE + '/api/v1/browser-session/link',
-      { method: 'POST', headers: { Authorization: `Bearer ${KEY}` } });
-    const { pathname, hash } = new URL((await reply.json()).url);
+  async a_link_asks_and_signs_in_once_and_leaves_the_address() {
+    const { pathname, hash } = await makeLink();
     const page = await visit(pathname + hash);
+    await page.getByText(/^Sign this browser in as tok-\S+, admin of/).waitFor();
+    same([new URL(page.url()).hash, (await cookiesOf(page)).length], ['', 0]);
+    await page.getByRole('button', { name: 'Sign in' }).click();
     await title(page, 'Services');
     same([new URL(page.url()).hash, (await cookiesOf(page)).length], ['', 1]);
     const other = await visit(pathname + hash);
     await other.getByRole('alert').getByText('This link was used').waitFor();
     same([other.url(), (await cookiesOf(other)).length], [BASE + '/ui/', 0]);
+  },
+  async a_link_that_is_declined_can_still_be_used() {
+    const { pathname, hash } = await makeLink();
+    const page = await visit(pathname + hash);
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    await page.getByLabel('API key or JWT').waitFor();
+    same((await cookiesOf(page)).length, 0);
+    const other = await visit(pathname + hash);
+    await other.getByRole('button', { name: 'Sign in' }).click();
+    await title(other, 'Services');
   },
   async the_page_that_was_asked_for_opens_after_signing_in() {
     const page = await visit('/ui/services?x=1');
@@ -632,6 +649,11 @@ const tests = {
     await page.keyboard.press('?');
     await page.getByRole('dialog', { name: 'Keys' }).waitFor();
   }),
+  the_question_of_a_link_has_no_violation: async () => {
+    const { pathname, hash } = await makeLink();
+    await judged(pathname + hash, page =>
+      page.getByText('Sign this browser in as').waitFor(), visit)();
+  },
   captures_have_no_violation: async () => judged(capture, page =>
     page.locator('#rows tr').first().waitFor())(),
   comparisons_have_no_violation: async () => judged(comparison, page =>

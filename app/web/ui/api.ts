@@ -90,14 +90,15 @@ export async function all<T>(path: string, signal?: AbortSignal) {
 export const PROFILING = '/api/v1/observability/profiling';
 const SESSION = '/api/v1/browser-session';
 
+const by = (key: string) => ({ headers: { Authorization: `Bearer ${key}` } });
+
 export const whoIsThere = () => get<Caller>(SESSION);
+/* Whom a key or the secret of a link signs in. */
+export const whoHas = async (key: string): Promise<Caller> =>
+  (await send(SESSION, by(key))).json();
 export const signOut = () => remove(SESSION);
 
 /* Only the cookie stays: the key itself is kept nowhere. */
 export async function signIn(key: string): Promise<Caller> {
-  const reply = await send(SESSION, {
-    method: 'POST',
-    headers: { Authorization: `Bearer ${key}` },
-  });
-  return reply.json();
+  return (await send(SESSION, { method: 'POST', ...by(key) })).json();
 }

@@ -2,14 +2,14 @@
 import { render, type ComponentType } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { beginTheme, isDark, turnTheme } from '../flame/theme.js';
-import { ApiError, onSignedOut, signIn, signOut, whoIsThere, type Caller }
-  from './api';
+import { ApiError, onSignedOut, signIn, signOut, whoHas, whoIsThere,
+  type Caller } from './api';
 import { enter, keepFocus } from './focus';
 import { Keys } from './keys';
 import { HOME, match, PAGES, type Page, type PageProps } from './pages';
 import { Empty, Failure, Skeleton, usePop } from './parts';
 import { go, listen, to, usePlace } from './route';
-import { Mark, SignIn } from './signin';
+import { Mark, Offer, SignIn } from './signin';
 import { useRetry } from './use';
 
 type Who = Caller | 'asking' | 'nobody' | 'over' | Error;
@@ -32,17 +32,29 @@ function takeLink() {
 function App() {
   const [who, set] = useState<Who>('asking'), [wrong, setWrong] = useState('');
   const link = useMemo(takeLink, []), isEntered = useRef(false);
-  const follow = () => signIn(link).then(set, (e: Error) => {
+  const [offer, setOffer] = useState<Caller>(); /* whom the link signs in */
+  const refuse = (e: Error) => {
     if (!(e instanceof ApiError) || e.status === 0) return set(e);
     setWrong(e.status === 401
       ? 'This link was used before, or is too old. Ask for another one, or '
         + 'sign in with a key.' : e.message);
+    setOffer(undefined);
     set('nobody');
-  });
+  };
+  const look = () => whoHas(link).then(caller => {
+    setOffer(caller);
+    set('nobody');
+  }, refuse);
   const ask = () => {
     whoIsThere().then(set, (e: Error) =>
       !(e instanceof ApiError && e.status === 401) ? set(e)
-        : link && !wrong ? follow() : set('nobody'));
+        : link && !wrong ? look() : set('nobody'));
+  };
+  const enterAs = (caller: Caller) => {
+    setWrong('');
+    setOffer(undefined);
+    isEntered.current = true;
+    set(caller);
   };
   useRetry(who, ask);
   useEffect(() => {
@@ -62,12 +74,11 @@ function App() {
       set('asking');
       ask();
     }} /></main>;
+  if (who === 'nobody' && offer)
+    return <Offer caller={offer} accept={() =>
+      signIn(link).then(enterAs, refuse)} decline={() => setOffer(undefined)} />;
   if (who === 'nobody' || who === 'over')
-    return <SignIn isOver={who === 'over'} wrong={wrong} done={caller => {
-      setWrong('');
-      isEntered.current = true;
-      set(caller);
-    }} />;
+    return <SignIn isOver={who === 'over'} wrong={wrong} done={enterAs} />;
   return <Frame caller={who} isEntered={isEntered.current}
     leave={() => set('nobody')} />;
 }

@@ -67,6 +67,31 @@ export function SignIn({ isOver, wrong, done }:
   </main>;
 }
 
+/* A link asks first: whoever follows one of a stranger would work under the
+ * stranger's key. */
+export function Offer({ caller, accept, decline }: { caller: Caller;
+  accept: () => void; decline: () => void }) {
+  const yes = useRef<HTMLButtonElement>(null);
+  useEffect(() => {
+    document.title = 'Sign in · Stoker';
+    yes.current?.focus();
+  }, []);
+  return <main class="signin">
+    <form onSubmit={e => {
+      e.preventDefault();
+      accept();
+    }}>
+      <h1><Mark />Stoker</h1>
+      <p>Sign this browser in as <b>{caller.actor}</b>, {caller.role} of
+        tenant {caller.tenant}?</p>
+      <button class="main" ref={yes}>Sign in</button>
+      {' '}<button type="button" onClick={decline}>Cancel</button>
+      <p class="quiet">Continue only if you made this link, or know who sent
+        it: what you do here is done with that key.</p>
+    </form>
+  </main>;
+}
+
 export function Mark() {
   return <svg class="mark" viewBox="0 0 16 16" aria-hidden="true">
     <path d="M1 2h14v4H1zM1 7h9v4H1zM1 12h5v3H1z" /></svg>;

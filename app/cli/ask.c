@@ -53,14 +53,28 @@ print(const struct buf *b)
 }
 
 int
+print_reply(const struct buf *b)
+{
+	CLEANUP_BUF struct buf safe = BUF_INIT(b->len + 1);
+
+	if (!isatty(STDOUT_FILENO))
+		return print(b);
+	safe_lines(&safe, buf_str(b));
+	return print(&safe);
+}
+
+int
 print_json(const json_t *j)
 {
-	if (json_dumpf(j, stdout,
-	               JSON_INDENT(2) | JSON_ENCODE_ANY |
-	                       JSON_REAL_PRECISION(15)) ||
-	    putchar('\n') < 0 || fflush(stdout))
-		return failed("standard output: %s", strerror(errno));
-	return LEAVE_OK;
+	CLEANUP_FREE char *text = json_dumps(
+		j, JSON_INDENT(2) | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
+	CLEANUP_BUF struct buf out = BUF_INIT(text ? strlen(text) + 2 : 1);
+
+	if (!text)
+		return failed("out of memory");
+	buf_puts(&out, text);
+	buf_putc(&out, '\n');
+	return print_reply(&out);
 }
 
 int

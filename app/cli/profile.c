@@ -158,7 +158,7 @@ profile_fetch(struct cli *c, const char *path)
 	if (rc)
 		return rc;
 	return c->opt.output ? write_file(c->opt.output, &r.body)
-	                     : print(&r.body);
+	                     : print_reply(&r.body);
 }
 
 int

@@ -1,8 +1,8 @@
 /*
  * Measures, cuts and wraps text for a screen.
  *
- * Names come from profiled programs and other users: control characters are
- * shown as '?'. Wide characters count as one column, because function names
+ * Names come from profiled programs and other users: control characters, and
+ * those that set the direction of text, are shown as '?'. Wide characters count as one column, because function names
  * hardly ever contain any.
  */
 #pragma once
@@ -12,8 +12,10 @@
 #define ELLIPSIS "…" /* replaces the part that was cut */
 
 size_t text_columns(const char *s);
-/* Appends s without control characters. */
+/* Appends s without control characters; safe_lines() keeps tabs and ends of
+ * lines. */
 void safe_puts(struct buf *out, const char *s);
+void safe_lines(struct buf *out, const char *s);
 /* Appends s in at most width columns; a longer text keeps its beginning and its
  * last tail columns. */
 void text_cut(struct buf *out, const char *s, size_t width, size_t tail);

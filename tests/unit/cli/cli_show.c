@@ -356,6 +356,12 @@ static const struct {
          "?31m"},
 	{"\xc2\xa0\xc3\xa9", "\xc2\xa0\xc3\xa9"},
 	{"\x7f", "?"},
+	{"a\xe2\x80\xae"
+         "b\xe2\x81\xa6"
+         "c\xd8\x9c"
+         "d\xe2\x80\x8f",
+         "a?b?c?d?"},
+	{"\xe2\x80\xa6\xe2\x82\xac", "\xe2\x80\xa6\xe2\x82\xac"},
 };
 
 TEST(names_can_not_drive_the_terminal)
@@ -366,6 +372,16 @@ TEST(names_can_not_drive_the_terminal)
 		safe_puts(&out, names[i].hostile);
 		ck_assert_str_eq(buf_str(&out), names[i].shown);
 	}
+}
+END
+
+TEST(texts_of_others_keep_their_lines_and_drive_no_terminal)
+{
+	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
+
+	safe_lines(&out, "main;a\033[2J\t1\nmain;\xc2\x9b"
+	                 "b 2\n");
+	ck_assert_str_eq(buf_str(&out), "main;a?[2J\t1\nmain;?b 2\n");
 }
 END
 
@@ -522,6 +538,8 @@ SUITE("cli_show", top_functions_line_up,
       stacks_that_nobody_unwound_are_not_counted,
       a_note_stands_below_its_row_and_is_not_cut, quality_is_told_at_a_glance,
       characters_count_not_bytes, names_can_not_drive_the_terminal,
+      texts_of_others_keep_their_lines_and_drive_no_terminal,
+      texts_of_others_keep_their_lines_and_drive_no_terminal,
       a_cell_past_its_ceiling_says_so, progress_is_told_in_seconds_and_samples,
       a_line_of_progress_is_as_wide_as_asked,
       a_line_of_progress_that_is_too_long_keeps_its_beginning,

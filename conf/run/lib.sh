@@ -33,16 +33,22 @@ as_user() {
   fi
 }
 
-# Waits until a command succeeds: once every 50 ms, for so many seconds, or
-# PATIENCE times as many.
+# Waits until a command succeeds, for so many seconds, or PATIENCE times as
+# many. The pauses between tries grow from 50 ms to 300 ms: a command that asks
+# the server and reads its reply takes as much CPU time as a short pause.
 wait_for() {
-  local seconds=$1 end
+  local seconds=$1 end pause=5 never= code=0 text
   shift
   end=$((SECONDS + seconds * ${PATIENCE:-1}))
   until "$@" >/dev/null 2>&1; do
-    [ $SECONDS -lt $end ] || return 1
-    read -rt 0.05 <> <(:) || :
+    [ $SECONDS -lt $end ] || { code=1; break; }
+    [ -n "$never" ] || exec {never}<> <(:)
+    printf -v text '0.%02d' $pause
+    read -rt "$text" -u "$never" || :
+    pause=$((pause < 15 ? pause * 2 : 30))
   done
+  [ -z "$never" ] || exec {never}<&-
+  return $code
 }
 
 # The folder, reachable for $RUN_USER. A checkout below a closed directory

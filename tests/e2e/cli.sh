@@ -257,6 +257,14 @@ check a_comparison_by_rate_shows_no_share lacks 'BASE %' stoker_cli compare @las
 check a_comparison_by_work_shows_cost_per_unit shows '7.00 s  +5.25 s  +-25.0 .* work' stoker_cli compare @last~1 @last --base-work 10 --work 20
 uploaded() { printf 'main;work 70\n' | stoker_cli --json upload demo - --rate 100 | jq -e '.sampleCount == 70'; }
 check upload_of_standard_input uploaded
+# A name that would clear the screen (CSI of 8 bits), or turn the line around.
+printf 'main;clear\xc2\x9b2J;turn\xe2\x80\xae 70\n' | stoker_cli upload demo - --rate 100 >/dev/null
+drives_nothing() { # arguments
+  [ "$(terminal "$@" | LC_ALL=C grep -caP '\xc2\x9b|\xe2\x80\xae')" = 0 ] &&
+    stoker_cli "$@" | LC_ALL=C grep -qaP '\xc2\x9b2J'
+}
+check a_profile_on_a_terminal_does_not_drive_it drives_nothing get @last:demo --format folded
+check json_on_a_terminal_does_not_drive_it drives_nothing top @last:demo --json
 check an_upload_that_is_no_profile_is_refused says '(UnsupportedMediaType)' stoker_cli upload demo "$STATE/stoker.conf"
 check a_file_that_is_not_there_is_told says "$STATE/none: No such file" stoker_cli upload demo "$STATE/none"
 check a_profile_is_removed says "$id: removed" stoker_cli remove "$id"

@@ -37,18 +37,18 @@ as_user() {
 # many. The pauses between tries grow from 50 ms to 300 ms: a command that asks
 # the server and reads its reply takes as much CPU time as a short pause.
 wait_for() {
-  local seconds=$1 end pause=5 never= code=0 text
+  local seconds=$1 end pause_cs=5 pause_s quiet_fd= waited=0
   shift
   end=$((SECONDS + seconds * ${PATIENCE:-1}))
   until "$@" >/dev/null 2>&1; do
-    [ $SECONDS -lt $end ] || { code=1; break; }
-    [ -n "$never" ] || exec {never}<> <(:)
-    printf -v text '0.%02d' $pause
-    read -rt "$text" -u "$never" || :
-    pause=$((pause < 15 ? pause * 2 : 30))
+    [ $SECONDS -lt $end ] || { waited=1; break; }
+    [ -n "$quiet_fd" ] || exec {quiet_fd}<> <(:)
+    printf -v pause_s '0.%02d' $pause_cs
+    read -rt "$pause_s" -u "$quiet_fd" || :
+    pause_cs=$((pause_cs < 15 ? pause_cs * 2 : 30))
   done
-  [ -z "$never" ] || exec {never}<&-
-  return $code
+  [ -z "$quiet_fd" ] || exec {quiet_fd}<&-
+  return $waited
 }
 
 # The folder, reachable for $RUN_USER. A checkout below a closed directory

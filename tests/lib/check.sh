@@ -16,6 +16,7 @@ check() {
     echo "ok $name"
   else
     echo "not ok $name: ${out//$'\n'/ | }"
+    not_ok=$name
   fi
 }
 

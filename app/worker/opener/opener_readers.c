@@ -184,18 +184,21 @@ entry_of(struct readers *r, struct reader_of who)
 }
 
 /* Notes what a reader waited for. Returns for how many seconds it is not read:
- * twice as many as the last time. */
+ * twice as many as the last time, unless it has answered for as long since. */
 static int
 hold(struct readers *r, struct reader *reader)
 {
+	const int64_t now = clock_mono_ns();
 	struct reader_held *h;
 
 	find_start(&reader->of);
 	h = entry_of(r, reader->of);
-	h->seconds = h->seconds ? 2 * h->seconds : READERS_HELD_S;
+	h->seconds = now < h->until_ns + h->seconds * NS_PER_S
+	                     ? 2 * h->seconds
+	                     : READERS_HELD_S;
 	if (h->seconds > READERS_HELD_MAX_S)
 		h->seconds = READERS_HELD_MAX_S;
-	h->until_ns = clock_mono_ns() + h->seconds * NS_PER_S;
+	h->until_ns = now + h->seconds * NS_PER_S;
 	h->reader = reader->pid;
 	return h->seconds;
 }

@@ -24,7 +24,7 @@
 #define READERS_WAIT_S     5  /* for one answer */
 #define READERS_SLOW_S     60 /* for one answer when CPUs are busy */
 #define READERS_HELD       64 /* processes that are not read for a while */
-#define READERS_HELD_S     60 /* at first; each time twice as long */
+#define READERS_HELD_S     60 /* at first; twice as long if again soon after */
 #define READERS_HELD_MAX_S 3600
 /* Limits of copies of targets' files (opener_files.c): one file, one hour. */
 #define READERS_COPY_BYTES     ((uint64_t)64 << 20)

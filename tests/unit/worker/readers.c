@@ -102,6 +102,10 @@ TEST(a_process_is_left_alone_for_longer_each_time_up_to_an_hour)
 		ck_assert_int_ge(h->until_ns, before + want[i] * NS_PER_S);
 	}
 	ck_assert_int_eq(o->readers.held[1].seconds, 0);
+	/* it has answered for an hour */
+	o->readers.held[0].until_ns = clock_mono_ns() - 3600 * NS_PER_S;
+	be_late(o);
+	ck_assert_int_eq(o->readers.held[0].seconds, 60);
 	free(o);
 }
 END

@@ -147,6 +147,7 @@ take_event(struct once_run *r)
 	int fds[2] = {-1, -1};
 	size_t nfds = 2;
 	ssize_t n = msg_recv(r->events, &m, sizeof(m), fds, &nfds);
+	int rc;
 
 	if (n != sizeof(m) || nfds != 2)
 		return n < 0 ? (int)n : -EPIPE;
@@ -156,7 +157,8 @@ take_event(struct once_run *r)
 		return fail(r, CAPTURE_ANALYSER_DIED, 0);
 	}
 	r->analyser = fds[0];
-	return start(r);
+	rc = start(r);
+	return rc == -EPIPE ? 0 : rc; /* it died: another will be announced */
 }
 
 static void

@@ -237,12 +237,13 @@ refused() { # pattern of the error, pid
 check a_capture_of_no_process_is_an_error refused 'no process of the service is running' "$gone_pid"
 check no_profile_is_left_of_an_error [ ! -e "$tmp/refused.pb.gz" ]
 
-# The worker's processes that hold no capability can't take it down.
+# The worker's processes that hold no capability can't take it down. The analyser
+# is the second of its children.
 death_of_analyser() {
   once killed $$ --seconds 30 &
   local run=$! worker analyser
   until worker=$(pgrep -nP "$run" stoker-worker) &&
-    analyser=$(pgrep -nP "$worker" stoker-worker) &&
+    analyser=$(pgrep -P "$worker" stoker-worker | sed -n 2p) && [ "$analyser" ] &&
     grep -q '^Seccomp:.2' "/proc/$analyser/status"; do
     [ -e "/proc/$run" ] || return 1
   done

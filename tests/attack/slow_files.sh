@@ -42,12 +42,14 @@ forks_go_on() { # type of the capture of the late program
   id=$(capture late "$1" 4)
   longest=$("$STATE/bin/slowfs" forks 6)
   finished "$id" >/dev/null
+  echo "$1 $longest ms" >>"$STATE/forks"
   [ "$longest" -lt 500 ] || { echo "$1: a fork took $longest ms"; return 1; }
 }
 
 check processes_fork_while_allocations_of_the_program_are_watched forks_go_on alloc
 check processes_fork_while_its_memory_in_use_is_watched forks_go_on memory
 check processes_fork_while_it_is_sampled forks_go_on cpu
+echo "# longest fork: alone $("$STATE/bin/slowfs" forks 3) ms, $(paste -sd, "$STATE/forks")"
 # It fails while the program is left alone for a file that did not come.
 names_the_cause() {
   finished "$(capture late alloc 2)" |

@@ -56,14 +56,26 @@ write_chunk(const char *p, size_t n, void *out)
 }
 
 /* 15 digits keep decimals as they were written: 61.76 stays 61.76. */
-int
-json_write(const json_t *j, struct buf *out)
+static int
+write_as(const json_t *j, struct buf *out, size_t layout)
 {
 	if (json_dump_callback(j, write_chunk, out,
-	                       JSON_COMPACT | JSON_ENCODE_ANY |
+	                       layout | JSON_ENCODE_ANY |
 	                               JSON_REAL_PRECISION(15)))
 		return buf_err(out) ? buf_err(out) : -EINVAL;
 	return buf_err(out);
+}
+
+int
+json_write(const json_t *j, struct buf *out)
+{
+	return write_as(j, out, JSON_COMPACT);
+}
+
+int
+json_write_indented(const json_t *j, struct buf *out)
+{
+	return write_as(j, out, JSON_INDENT(2));
 }
 
 json_t *

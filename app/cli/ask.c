@@ -66,13 +66,11 @@ print_reply(const struct buf *b)
 int
 print_json(const json_t *j)
 {
-	CLEANUP_FREE char *text = json_dumps(
-		j, JSON_INDENT(2) | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
-	CLEANUP_BUF struct buf out = BUF_INIT(text ? strlen(text) + 2 : 1);
+	CLEANUP_BUF struct buf out = BUF_INIT(SIZE_MAX / 2);
+	int rc = json_write_indented(j, &out);
 
-	if (!text)
-		return failed("out of memory");
-	buf_puts(&out, text);
+	if (rc)
+		return failed("%s", strerror(-rc));
 	buf_putc(&out, '\n');
 	return print_reply(&out);
 }

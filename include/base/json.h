@@ -19,8 +19,9 @@ json_cleanup(json_t **j)
 /* Appends s as a JSON string with its quotes; bytes that are not UTF-8 become
  * U+FFFD, so that hostile symbol names can't break a document. */
 void json_escape(struct buf *out, const char *s, size_t n);
-/* Appends j in compact form. */
+/* Appends j in compact form, or on lines of their own. */
 MUST_CHECK int json_write(const json_t *j, struct buf *out);
+MUST_CHECK int json_write_indented(const json_t *j, struct buf *out);
 /* Makes a JSON string like json_string(), but never fails on bytes that are not
  * UTF-8. */
 json_t *json_text(const char *s);

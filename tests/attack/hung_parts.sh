@@ -18,7 +18,6 @@ analyser() { pgrep -nP "$opener" -x stoker-worker; }
 hang() { # part
   hung=$("$1") && kill -STOP "$hung"
 }
-says() { grep -q "$1" "$STATE/log/worker.log"; }
 has_another() { local now; now=$(analyser) && [ "$now" != "$hung" ]; }
 service busy "$STATE/bin/shares"
 completes() { equal "$(finished "$(start busy 1)" | jq -r .status)" completed; }
@@ -26,11 +25,11 @@ completes() { equal "$(finished "$(start busy 1)" | jq -r .status)" completed; }
 check a_capture_completes completes
 hang analyser
 check an_analyser_that_hangs_is_started_anew wait_for 60 has_another
-check the_log_says_that_the_analyser_did_not_answer says 'the analyser has not answered for 2 s'
+check the_log_says_that_the_analyser_did_not_answer logged 'the analyser has not answered for 2 s'
 check captures_go_on_with_the_next_analyser completes
 hang scheduler
 check a_scheduler_that_hangs_ends_the_worker wait_for 60 process_gone "$opener"
-check the_log_says_that_the_scheduler_did_not_answer says 'the scheduler has not answered for 2 s'
+check the_log_says_that_the_scheduler_did_not_answer logged 'the scheduler has not answered for 2 s'
 worker_start
 opener=$(<"$STATE/pid/worker")
 check captures_go_on_with_the_next_worker completes

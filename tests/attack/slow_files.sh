@@ -29,17 +29,11 @@ service late "$STATE/bin/slowfs" || exit 1
 service never "$STATE/bin/never" || exit 1
 service other "$STATE/bin/demo" || exit 1
 
-capture() { # service, type, seconds: starts it, and prints its id
-  api POST $P/start -H 'Content-Type: application/json' \
-    -d "{\"service\":\"$1\",\"profileType\":\"$2\",\"durationSeconds\":$3}" |
-    jq -r '.id // error'
-}
-says() { grep -q "$1" "$STATE/log/worker.log"; }
 completes() { equal "$(finished "$1" | jq -r .status)" completed; }
 # A page is held for 1 s; a fork takes less than a millisecond.
 forks_go_on() { # type of the capture of the late program
   local id longest
-  id=$(capture late "$1" 4)
+  id=$(start late 4 "$1")
   longest=$("$STATE/bin/slowfs" forks 6)
   finished "$id" >/dev/null
   echo "$1 $longest ms" >>"$STATE/forks"
@@ -52,16 +46,16 @@ check processes_fork_while_it_is_sampled forks_go_on cpu
 echo "# longest fork: alone $("$STATE/bin/slowfs" forks 3) ms, $(paste -sd, "$STATE/forks")"
 # It fails while the program is left alone for a file that did not come.
 names_the_cause() {
-  finished "$(capture late alloc 2)" |
+  finished "$(start late 2 alloc)" |
     jq -e '[.error.message, (.quality.reasons // [])[]] | any(test("a file system that"))'
 }
 check a_capture_without_allocations_names_the_cause names_the_cause
 
-stuck=$(capture never cpu 2)
-check pages_of_the_file_are_asked_for wait_for 20 says "process $never: .* was not answered"
+stuck=$(start never 2)
+check pages_of_the_file_are_asked_for wait_for 20 logged "process $never: .* was not answered"
 sampled=$(start other 2)
 check another_service_is_sampled_while_a_file_does_not_answer completes "$sampled"
 check a_program_is_sampled_though_its_file_does_not_answer completes "$stuck"
-check the_analyser_was_not_ended eval '! says "has not answered for"'
+check the_analyser_was_not_ended eval '! logged "has not answered for"'
 parts() { api GET /api/v1/checks | jq -r '.items[] | select(.check == "parts") | .verdict + " " + .found'; }
 check the_reader_that_hangs_is_counted wait_for 40 eval 'parts | grep -q "^warning .*hang in the kernel"'

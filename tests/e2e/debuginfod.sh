@@ -70,7 +70,6 @@ asked() { grep -c "GET /$1/buildid/${id[$2]}/debuginfo" "$tmp/access.log"; }
 cached() { echo "$STATE/data/debuginfod/${id[$1]}.debug"; }
 kept() { [ -s "$(cached "$1")" ]; }
 denied() { [ -f "$(cached "$1")" ] && [ ! -s "$(cached "$1")" ]; }
-logged() { grep -q -- "$1" "$STATE/log/worker.log"; }
 for name in good wrong big page absent; do
   background "$name" "$STATE/bin/$name" 100 2
   service "$name" "$STATE/bin/$name" || exit 1

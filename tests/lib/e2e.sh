@@ -69,10 +69,13 @@ seen() { api GET "/api/v1/services/$1/processes" | jq -e '.items | length > 0'; 
 P=/api/v1/observability/profiling
 
 # Starts a capture and prints its id.
-start() { # service, seconds
+start() { # service, seconds, type (cpu)
   api POST $P/start -H 'Content-Type: application/json' \
-    -d "{\"service\":\"$1\",\"profileType\":\"cpu\",\"durationSeconds\":$2}" |
+    -d "{\"service\":\"$1\",\"profileType\":\"${3:-cpu}\",\"durationSeconds\":$2}" |
     jq -r '.id // error'
 }
+
+# True if the worker's log has a line of that pattern.
+logged() { grep -q -- "$1" "$STATE/log/worker.log"; }
 
 result_of() { api GET "$P/$1?wait=20"; } # id

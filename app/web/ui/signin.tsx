@@ -72,6 +72,7 @@ export function SignIn({ isOver, wrong, done }:
 export function Offer({ caller, accept, decline }: { caller: Caller;
   accept: () => void; decline: () => void }) {
   const yes = useRef<HTMLButtonElement>(null);
+  const [isBusy, setBusy] = useState(false);
   useEffect(() => {
     document.title = 'Sign in · Stoker';
     yes.current?.focus();
@@ -79,12 +80,14 @@ export function Offer({ caller, accept, decline }: { caller: Caller;
   return <main class="signin">
     <form onSubmit={e => {
       e.preventDefault();
+      setBusy(true); /* the link works once */
       accept();
     }}>
       <h1><Mark />Stoker</h1>
       <p>Sign this browser in as <b>{caller.actor}</b>, {caller.role} of
         tenant {caller.tenant}?</p>
-      <button class="main" ref={yes}>Sign in</button>
+      <button class="main" ref={yes} disabled={isBusy}>
+        {isBusy ? 'Signing in…' : 'Sign in'}</button>
       {' '}<button type="button" onClick={decline}>Cancel</button>
       <p class="quiet">Continue only if you made this link, or know who sent
         it: what you do here is done with that key.</p>

@@ -8,8 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FUTILE_NS ((uint64_t)NS_PER_S)
-#define MAX_OTHER ((uint32_t)64 << 10) /* bytes read of another stack */
+#define FUTILE_NS  ((uint64_t)NS_PER_S)
+#define MAX_OTHER  ((uint32_t)64 << 10) /* bytes read of another stack */
+#define REST_BYTES ((uint32_t)(HOST_MAX_MEMORY - HOST_EXPECT)) /* of one read */
 
 /* True for a mark of perf among the kernel's frames. Of these marks only "the
  * kernel part follows" is requested. */
@@ -137,7 +138,7 @@ last_module(const struct process *proc, const uint64_t *pcs, size_t n)
  *            process_vm_readv(2)
  */
 
-/* Takes one of the reads that are left in this drain; false when none is. */
+/* Uses up one of the reads that are left in this drain; false if none is. */
 static bool
 may_read(const struct process *proc, struct proc_stack *out)
 {
@@ -173,7 +174,7 @@ read_rest(struct process *proc, struct proc_rest *rest, struct proc_stack *out)
 		.op = HOST_STACK,
 		.pid = (int32_t)proc->pid,
 		.address = rest->addr,
-		.size = HOST_MAX_MEMORY - HOST_EXPECT,
+		.size = REST_BYTES,
 	};
 	const struct proc_rest *found = find_rest(rest, out);
 	int rc;
@@ -204,11 +205,10 @@ read_on(struct process *proc, uint64_t sp, struct proc_stack *out, size_t *len)
 {
 	struct proc_rest rest = {.pid = proc->pid, .addr = sp + *len};
 	const size_t known = *len < HOST_EXPECT ? *len : HOST_EXPECT;
-	const size_t size = HOST_MAX_MEMORY - HOST_EXPECT;
 	ssize_t n;
 	int rc;
 
-	if (*len + size > sizeof(out->whole))
+	if (*len + REST_BYTES > sizeof(out->whole))
 		return -E2BIG;
 	/* A shorter copy can't be read on, but its hole gets filled. */
 	memcpy(rest.before + HOST_EXPECT - known, out->whole + *len - known,
@@ -216,7 +216,7 @@ read_on(struct process *proc, uint64_t sp, struct proc_stack *out, size_t *len)
 	rc = read_rest(proc, &rest, out);
 	if (rc)
 		return rc;
-	n = pread(rest.fd, out->whole + *len, size, 0);
+	n = pread(rest.fd, out->whole + *len, REST_BYTES, 0);
 	if (n <= 0)
 		return -ENODATA;
 	*len += (size_t)n;

@@ -24,7 +24,8 @@ ended_child_gone(struct ended *e, pid_t pid)
 			e->rows[i] = (struct ended_row){0};
 }
 
-/* Returns the ns until a killed child counts as stuck; 0: it does. */
+/* Returns how many ns remain until a killed child counts as stuck; 0 if it
+ * does. */
 static int64_t
 left_ns(const struct ended_row *row, int64_t now_ns)
 {
@@ -47,10 +48,11 @@ ended_is_stuck(const struct ended *e, pid_t pid)
 uint32_t
 ended_stuck(const struct ended *e)
 {
+	int64_t now = clock_mono_ns();
 	uint32_t n = 0;
 
 	for (size_t i = 0; i < ENDED_MAX; i++)
-		n += ended_is_stuck(e, e->rows[i].pid);
+		n += e->rows[i].pid && !left_ns(&e->rows[i], now);
 	return n;
 }
 

@@ -2,8 +2,8 @@
  * Measures, cuts and wraps text for a screen.
  *
  * Names come from profiled programs and other users: control characters, and
- * those that set the direction of text, are shown as '?'. Wide characters count as one column, because function names
- * hardly ever contain any.
+ * those that set the direction of text, are shown as '?'. Wide characters count
+ * as one column, because function names hardly ever contain any.
  */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* Errors that say nothing about what a kernel supports. */
+/* Errors that do not mean that the kernel lacks a feature. */
 #pragma once
 
 #include <errno.h>

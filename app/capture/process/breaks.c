@@ -1,4 +1,5 @@
 #include "breaks.h"
+
 #include "base/path.h"
 
 #include <string.h>

@@ -140,8 +140,8 @@ struct proc_other {
 	struct memory_piece read;
 };
 
-/* The rest of a stack: a file of what follows addr, where the bytes before it
- * are those of the copies. */
+/* The rest of a stack, in a file: what follows addr. It completes copies that
+ * end at addr with the bytes in before[]. */
 struct proc_rest {
 	uint32_t pid;
 	uint64_t addr;

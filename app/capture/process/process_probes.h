@@ -18,8 +18,8 @@ void process_unprobe(struct process *proc, const struct sampler *s);
 bool
 process_allocs_within(const struct process *proc, const struct sampler *sampler,
                       const struct proc_stack *stack);
-/* True when an allocator lies in a file that may keep the kernel waiting, so that
- * it is not watched. */
+/* True when an allocator is not watched because it lies in a file that may keep
+ * the kernel waiting. */
 bool process_allocs_unseen(const struct process *proc);
 /* True when a watched allocator has functions that throw, whose calls profiles
  * of memory in use lack. */

@@ -93,7 +93,7 @@ const SESSION = '/api/v1/browser-session';
 const by = (key: string) => ({ headers: { Authorization: `Bearer ${key}` } });
 
 export const whoIsThere = () => get<Caller>(SESSION);
-/* Whom a key or the secret of a link signs in. */
+/* The caller that a key, or the secret of a link, signs in. */
 export const whoHas = async (key: string): Promise<Caller> =>
   (await send(SESSION, by(key))).json();
 export const signOut = () => remove(SESSION);

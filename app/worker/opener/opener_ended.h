@@ -1,7 +1,7 @@
 /*
- * Processes that the opener has killed, until they are gone. One that waits in
- * the kernel for a file system may stay for good, and SIGKILL does not change
- * that; so nothing waits for such a process longer than ENDED_WAIT_NS.
+ * Processes that the opener has killed and not yet reaped. One that waits in the
+ * kernel for a file system may never exit, not even on SIGKILL, so nothing waits
+ * longer than ENDED_WAIT_NS for it.
  */
 #pragma once
 

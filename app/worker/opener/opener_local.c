@@ -13,7 +13,7 @@
 #include <sys/statfs.h>
 #include <sys/syscall.h>
 
-/* linux/magic.h of Debian 12 lacks these. */
+/* Missing from linux/magic.h of Debian 12. */
 #define ZFS_SUPER_MAGIC 0x2fc12fc1
 #define BCACHEFS_MAGIC  0xca451a4e
 

@@ -1,17 +1,17 @@
 /*
- * Tells file systems that always answer from those that may wait: for another
- * machine (NFS) or for a process (FUSE). A read of a file that waits cannot be
- * ended, not even by SIGKILL; and the kernel reads the page of a new uprobe
- * under a lock that every fork(2) of the host takes.
+ * Distinguishes file systems that always answer from those that may block: on
+ * another machine (NFS) or on a process (FUSE). A read that blocks there cannot
+ * be ended, not even by SIGKILL; and the kernel reads the page of a new uprobe
+ * under a lock that every fork(2) on the host takes.
  *
- * An overlay is as good as its layers, and whoever mounted it chose these.
+ * An overlay is as good as its layers, which whoever mounted it chose.
  * A user can mount one in a user namespace, with a FUSE server of its own below
  * it. An overlay is therefore accepted if
  *  - the worker itself runs from it; or
  *  - it is mounted in a mount namespace that the worker's user namespace owns,
  *    where only the host's administrator mounts: in that of the process, or in
  *    that of process 1, from which a container with a user namespace of its own
- *    inherits; and every layer that its options name is in a local file system.
+ *    inherits; and every layer that its options name is on a local file system.
  *
  * Files of other overlays, as rootless containers have them, are copied.
  *   Source   mount_namespaces(7): "Restrictions on mount namespaces"; Linux 6.1,
@@ -22,6 +22,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* True if reading the open file fd, which process pid uses, waits for nobody.
- * Looking up the layers may wait: only readers ask. */
+/* True if a read of the open file fd, which process pid uses, cannot block on
+ * another machine or process. The look at the layers may block: call this in
+ * readers only. */
 bool opener_is_local(int fd, int32_t pid);

@@ -6,11 +6,11 @@
  *
  * A reader works on one question at a time, for one client, which waits; the
  * opener serves others meanwhile. A reader that takes too long is killed, its
- * client gets -ETIMEDOUT, and nothing is read from that process for a while, which
- * grows, so that captures of other processes wait only once. If the read survives even
- * the kill, nothing is read from the process until the reader has ended. A
- * reader that is runnable waits for a CPU, not for the target, and has more
- * time.
+ * client gets -ETIMEDOUT, and nothing is read from that process for a while, so
+ * that captures of other processes wait only once; for twice as long if it
+ * happens again soon after. If the read survives even the kill, nothing is read
+ * from the process until the reader has ended. A reader that is runnable waits
+ * for a CPU, not for the target, and has more time.
  */
 #pragma once
 

@@ -2,12 +2,12 @@
  * Tries everything that captures need, with the questions to the opener that
  * captures ask, and keeps a finding for each check.
  *
- * The checks run when the worker starts, and then every SELFTEST_NS; that of
- * the store and the one of the worker's parts every SELFTEST_STORE_NS, since disks
- * fill up and processes hang. A check that fails
- * runs again with each heartbeat, so that a repair is noticed within seconds,
- * unless the kernel lacks a feature (-EOPNOTSUPP): no setting can change that,
- * and some checks take the opener half a second.
+ * The checks run when the worker starts, and then every SELFTEST_NS; those of
+ * the store and of the worker's parts every SELFTEST_STORE_NS, since disks fill
+ * up and processes hang. A check that fails runs again with each heartbeat, so
+ * that a repair is noticed within seconds, unless the kernel lacks a feature
+ * (-EOPNOTSUPP): no setting can change that, and some checks take the opener
+ * half a second.
  */
 #pragma once
 

@@ -2,7 +2,6 @@
 
 #include "base/utf8.h"
 
-#include <stdint.h>
 #include <string.h>
 
 #define NUMBER_MAX 64 /* characters of a number */
@@ -18,11 +17,20 @@ json_scan_init(struct json_scan *s, const void *p, size_t n, struct buf *text)
 	};
 }
 
-/* Ends the scan: no more tokens are read. */
+/* True if the innermost level is an object. */
+static bool
+in_object(const struct json_scan *s)
+{
+	int at = s->depth - 1;
+
+	return at >= 0 && s->objects[at / 8] >> at % 8 & 1;
+}
+
+/* Ends the scan here: no more tokens are read. */
 static enum json_token
 bad(struct json_scan *s)
 {
-	s->p = s->end;
+	s->end = s->p;
 	s->depth = 0;
 	s->first = true;
 	return JSON_BAD;
@@ -192,21 +200,24 @@ open_level(struct json_scan *s, char bracket)
 	if (s->depth == JSON_SCAN_DEPTH)
 		return bad(s);
 	s->p++;
-	s->open[s->depth++] = bracket;
 	s->first = true;
 	s->name_next = bracket == '{';
-	return bracket == '{' ? JSON_OBJECT : JSON_ARRAY;
+	s->objects[s->depth / 8] &= (uint8_t) ~(1 << s->depth % 8);
+	s->objects[s->depth / 8] |= (uint8_t)(s->name_next << s->depth % 8);
+	s->depth++;
+	return s->name_next ? JSON_OBJECT : JSON_ARRAY;
 }
 
 static enum json_token
 close_level(struct json_scan *s)
 {
-	char bracket = s->open[--s->depth];
+	bool object = in_object(s);
 
 	s->p++;
+	s->depth--;
 	s->first = false;
-	s->name_next = s->depth && s->open[s->depth - 1] == '{';
-	return bracket == '{' ? JSON_OBJECT_END : JSON_ARRAY_END;
+	s->name_next = in_object(s);
+	return object ? JSON_OBJECT_END : JSON_ARRAY_END;
 }
 
 static enum json_token
@@ -241,24 +252,23 @@ value(struct json_scan *s)
 		ok = word(s);
 	}
 	s->first = false;
-	s->name_next = s->depth && s->open[s->depth - 1] == '{';
+	s->name_next = in_object(s);
 	return ok ? t : bad(s);
 }
 
 enum json_token
 json_scan_next(struct json_scan *s)
 {
-	char open = s->depth ? s->open[s->depth - 1] : '\0';
-	bool in_member = open == '{' && !s->name_next;
+	bool object = in_object(s), in_member = object && !s->name_next;
 
 	skip_space(s);
 	if (s->p == s->end)
 		return s->depth || s->first ? bad(s) : JSON_END;
-	if (!open && !s->first)
+	if (!s->depth && !s->first)
 		return bad(s); /* a second document */
-	if (open && !in_member && *s->p == (open == '{' ? '}' : ']'))
+	if (s->depth && !in_member && *s->p == (object ? '}' : ']'))
 		return close_level(s);
-	if (open && !s->first) {
+	if (s->depth && !s->first) {
 		if (*s->p++ != ',')
 			return bad(s);
 		skip_space(s);

@@ -3,16 +3,17 @@
  * is in memory at a time. Copy the struct to return to the same place later;
  * copies share the text buffer.
  *
- * After a syntax error, or nesting past JSON_SCAN_DEPTH, every further token is
- * JSON_BAD. Source: RFC 8259.
+ * After a syntax error, or nesting past JSON_SCAN_DEPTH, p stays where it was
+ * noticed, and every further token is JSON_BAD. Source: RFC 8259.
  */
 #pragma once
 
 #include "base/buf.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
-#define JSON_SCAN_DEPTH 32
+#define JSON_SCAN_DEPTH 2112 /* 1024 frames of two levels each, and some */
 #define JSON_SCAN_TEXT  ((size_t)1 << 20) /* most bytes in one string */
 
 enum json_token {
@@ -33,9 +34,9 @@ struct json_scan {
 	struct buf *text; /* the last name or string */
 	double number;    /* the last JSON_NUMBER */
 	int depth;
-	char open[JSON_SCAN_DEPTH]; /* '{' or '[' of each level */
-	bool name_next;             /* inside an object, before a member */
-	bool first;                 /* this level has no value yet */
+	uint8_t objects[JSON_SCAN_DEPTH / 8]; /* bit by level: not an array */
+	bool name_next; /* inside an object, before a member */
+	bool first;     /* this level has no value yet */
 };
 
 /* Starts to scan p[n], which need not be NUL-terminated; the caller owns the

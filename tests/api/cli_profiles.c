@@ -14,9 +14,9 @@ TEST(profiles_are_uploaded_listed_named_and_removed)
 		{"upload svc nofile", 1,
 	         "stoker: nofile: No such file or directory\n"},
 		{"upload svc services.json", 1,
-	         "stoker: the request body must be a profile (speedscope, "
-	         "gperftools, godump, heap, gopage, perf, folded, pprof); it "
-	         "is in no format that "
+	         "stoker: the request body must be a profile "
+	         "(cpuprofile, heapprofile, speedscope, gperftools, godump, "
+	         "heap, gopage, perf, folded, pprof); it is in no format that "
 	         "is known "
 	         "(UnsupportedMediaType)\n"
 	         "  contentType: application/octet-stream\n"},

@@ -151,6 +151,15 @@ add_mapping(struct import *im, const struct import_frame *f, uint32_t *out)
 }
 
 int
+import_check_names(struct import *im)
+{
+	if (strings_count(im->p->strings) > im->ask->limits.strings)
+		return over(im, "it has too many names",
+		            im->ask->limits.strings, "max_strings");
+	return 0;
+}
+
+int
 import_location(struct import *im, const struct import_frame *f, uint32_t *out)
 {
 	struct line line = {.line = f->line};
@@ -162,10 +171,7 @@ import_location(struct import *im, const struct import_frame *f, uint32_t *out)
 	if (!r)
 		r = profile_location(im->p, mapping, f->address, &line,
 		                     f->nname != 0, out);
-	if (!r && strings_count(im->p->strings) > im->ask->limits.strings)
-		return over(im, "it has too many names",
-		            im->ask->limits.strings, "max_strings");
-	return r;
+	return r ? r : import_check_names(im);
 }
 
 int

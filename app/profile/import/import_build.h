@@ -72,6 +72,8 @@ import_function(struct import *im, const struct import_frame *f, uint32_t *out);
 /* Finds or adds the location of a frame. */
 MUST_CHECK int
 import_location(struct import *im, const struct import_frame *f, uint32_t *out);
+/* Refuses a profile with too many names. Returns 0 or -E2BIG. */
+MUST_CHECK int import_check_names(struct import *im);
 /* Adds a frame at the root end of the current stack. */
 MUST_CHECK int import_push(struct import *im, uint32_t location);
 /* Adds the current stack as a sample, and starts a new stack. Fractions are

@@ -1,0 +1,133 @@
+#include "lib/imported.h"
+#include "lib/test.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define WALL "cpuprofile wall samples/count wall/nanoseconds\n"
+
+/* Values: speedscope, src/import/chrome.ts, which leaves out (idle), and puts
+ * (program) on top of the stack before it. */
+TEST(a_cpuprofile_is_wall_time_by_its_deltas_with_garbage_on_the_last_stack)
+{
+	imported_file_is("", "v8.cpuprofile", 0,
+	                 WALL "(program) 1 900000\n"
+	                      "(idle) 2 4000000\n"
+	                      "(garbage collector) 1 70000\n"
+	                      "(anonymous);serve 3 2300000\n"
+	                      "(anonymous);serve;(garbage collector) 2 "
+	                      "1150000\n"
+	                      "(anonymous);parse 1 1200000\n");
+}
+END
+
+TEST(a_cpuprofile_without_samples_shares_its_time_out_to_hits)
+{
+	imported_file_is("wall", "v8.hits.cpuprofile", 0,
+	                 WALL "main 1 1000000\n"
+	                      "main;hot 3 3000000\n"
+	                      "it has numbers of hits, but no samples: the "
+	                      "time is shared out to them evenly\n");
+}
+END
+
+TEST(a_cpuprofile_of_old_node_is_a_tree_with_timestamps)
+{
+	imported_file_is("", "v8.old.cpuprofile", 0,
+	                 WALL "main 1 1000000\n"
+	                      "main;hot 1 3000000\n");
+}
+END
+
+TEST(a_heapprofile_is_memory_in_use)
+{
+	imported_file_is("", "v8.heapprofile", 0,
+	                 "heapprofile memory inuse_space/bytes\n"
+	                 "(anonymous) 65560\n"
+	                 "(anonymous);cache 524304\n"
+	                 "(EXTERNAL) 4096\n");
+}
+END
+
+/* Appends count copies of text. */
+static void
+repeat(struct buf *b, const char *text, unsigned count)
+{
+	while (count--)
+		buf_puts(b, text);
+}
+
+TEST(a_heapprofile_is_as_deep_as_a_profile_can_be)
+{
+	static const struct {
+		unsigned depth;
+		int rc;
+		const char *want;
+	} rows[] = {
+		{1024, 0, " 8\n"},
+		{1025, -E2BIG, "a stack has more than 1024 frames"},
+		{2000, -EBADMSG, "it is not a profile of V8: see byte "},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_BUF struct buf b = BUF_INIT(1 << 20);
+		CLEANUP_BUF struct buf got = BUF_INIT(1 << 20);
+
+		buf_puts(&b, "{\"head\":");
+		repeat(&b, "{\"selfSize\":0,\"children\":[", rows[i].depth - 1);
+		buf_puts(&b, "{\"selfSize\":8}");
+		repeat(&b, "]}", rows[i].depth - 1);
+		buf_puts(&b, "}");
+		ck_assert_msg(imported("", b.p, b.len, &got) == rows[i].rc,
+		              "%u: %s", rows[i].depth, buf_str(&got));
+		ck_assert_ptr_nonnull(strstr(buf_str(&got), rows[i].want));
+	}
+}
+END
+
+TEST(a_profile_of_v8_is_of_one_type)
+{
+	imported_file_is("cpu", "v8.cpuprofile", -EBADMSG,
+	                 "it has no values of a cpu profile; its types are "
+	                 "wall");
+	imported_file_is("alloc", "v8.heapprofile", -EBADMSG,
+	                 "it has no values of a alloc profile; its types are "
+	                 "memory");
+}
+END
+
+#define NODES "{\"nodes\":[{\"id\":1,\"callFrame\":{}}]"
+TEST(a_broken_profile_of_v8_is_refused_with_its_place)
+{
+	static const char *const rows[][2] = {
+		{NODES ",\"samples\":[1,2],\"timeDeltas\":[1,1]}",
+	         "sample 2 has no node"},
+		{NODES ",\"samples\":[1,1],\"timeDeltas\":[1]}",
+	         "sample 2 has no time"},
+		{NODES ",\"samples\":[1],\"timeDeltas\":[1e300]}",
+	         "a value is out of range"},
+		{NODES "}",
+	         "it has neither samples nor hits between a start and an end"},
+		{NODES ",", "it is not a profile of V8: see byte 35"},
+		{"{\"nodes\":[3, {\"callFrame\":{}}]}",
+	         "it is not a profile of V8: see byte 11"},
+		{"{\"head\":{\"selfSize\":-4}}", "a value is out of range"},
+		{"{\"head\":{\"selfSize\":0}}", "it has no samples"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		imported_is("", rows[i][0], -EBADMSG, rows[i][1]);
+	imported_file_is("", "v8.loop.cpuprofile", -E2BIG,
+	                 "a stack has more than 1024 frames, the most that a "
+	                 "profile keeps");
+}
+END
+
+SUITE("import_v8",
+      a_cpuprofile_is_wall_time_by_its_deltas_with_garbage_on_the_last_stack,
+      a_cpuprofile_without_samples_shares_its_time_out_to_hits,
+      a_cpuprofile_of_old_node_is_a_tree_with_timestamps,
+      a_heapprofile_is_memory_in_use,
+      a_heapprofile_is_as_deep_as_a_profile_can_be,
+      a_profile_of_v8_is_of_one_type,
+      a_broken_profile_of_v8_is_refused_with_its_place)

@@ -29,8 +29,8 @@ extern const char *const wait_class_names[WAIT_CLASSES];
 bool wait_class_blocked(enum wait_class c);
 /* Classifies a group by its state, its reason and the runtime's report. */
 enum wait_class wait_class_of(const struct groups *g, const struct group *x);
-/* Returns the index of the frame at which a group waits, past frames of
- * libraries and locks; nframes if there is none. */
+/* Returns the index of the frame at which a group waits (profile/site.h);
+ * nframes if there is none. */
 uint32_t group_site(const struct groups *g, const struct group *x);
 
 /* Conditions of a rule on a group, in addition to its class. */

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "profile/model/build.h"
+#include "profile/site.h"
 
 #include <errno.h>
 #include <string.h>
@@ -46,23 +47,6 @@ static const struct wait_row words[] = {
 #include "analysis.def"
 #undef WAIT_WORDS
 };
-static const char *const skips[] = {
-#define SITE_SKIP(function) function,
-#include "analysis.def"
-#undef SITE_SKIP
-};
-
-/* True if name equals row, or if row ends in "..." and name begins like it. */
-static bool
-analysis_matches(const char *row, const char *name)
-{
-	size_t n = strlen(row);
-
-	if (n > 3 && !strcmp(row + n - 3, "..."))
-		return !strncmp(row, name, n - 3);
-	return !strcmp(row, name);
-}
-
 bool
 wait_class_blocked(enum wait_class c)
 {
@@ -73,7 +57,7 @@ static enum wait_class
 find_class(const struct wait_row *rows, size_t n, const char *text)
 {
 	for (size_t i = 0; i < n; i++)
-		if (analysis_matches(rows[i].text, text))
+		if (site_matches(rows[i].text, text))
 			return rows[i].class;
 	return WAIT_CLASSES;
 }
@@ -101,16 +85,12 @@ wait_class_of(const struct groups *g, const struct group *x)
 uint32_t
 group_site(const struct groups *g, const struct group *x)
 {
-	for (uint32_t i = 0; i < x->nframes; i++) {
-		const char *name = groups_text(g, group_frames(g, x)[i].name);
-		bool skip = false;
+	uint32_t i = 0;
 
-		for (size_t k = 0; k < ARRAY_LEN(skips) && !skip; k++)
-			skip = analysis_matches(skips[k], name);
-		if (!skip)
-			return i;
-	}
-	return x->nframes;
+	while (i < x->nframes &&
+	       site_skips(groups_text(g, group_frames(g, x)[i].name), ""))
+		i++;
+	return i;
 }
 
 /*

@@ -1,0 +1,40 @@
+#include "profile/site.h"
+
+#include "base/cleanup.h"
+
+#include <stddef.h>
+#include <string.h>
+
+static const char *const functions[] = {
+#define SITE_SKIP(function) function,
+#include "site.def"
+#undef SITE_SKIP
+};
+static const char *const files[] = {
+#define SITE_FILE(file) file,
+#include "site.def"
+#undef SITE_FILE
+};
+
+bool
+site_matches(const char *pattern, const char *name)
+{
+	size_t n = strlen(pattern);
+
+	if (n > 3 && !strcmp(pattern + n - 3, "..."))
+		return !strncmp(pattern, name, n - 3);
+	return !strcmp(pattern, name);
+}
+
+bool
+site_skips(const char *function, const char *file)
+{
+	for (size_t i = 0; i < ARRAY_LEN(functions); i++)
+		if (site_matches(functions[i], function))
+			return true;
+	for (size_t i = 0; i < ARRAY_LEN(files); i++)
+		if (site_matches(files[i], file) ||
+		    site_matches(files[i], function))
+			return true;
+	return false;
+}

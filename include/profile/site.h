@@ -1,0 +1,14 @@
+/*
+ * The site of a stack: its first frame, from the innermost, that is not of an
+ * allocator, a lock, a system call or a language's runtime. It names the code
+ * that allocates, or that waits. site.def is the table of such frames.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+/* True for a frame that is no site. file is the name of the program or library
+ * that has the function; "" if unknown. */
+bool site_skips(const char *function, const char *file);
+/* True if name equals pattern, or begins like a pattern that ends in "...". */
+bool site_matches(const char *pattern, const char *name);

@@ -7,7 +7,7 @@
 #include "profile/quantity.h"
 #include "table.h"
 #include "text.h"
-#include "values.h"
+#include "top.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -53,38 +53,45 @@ ask_profile(struct cli *c, char id[static ID_MAX], struct http_reply *out)
 	return ask(c, "GET", buf_str(&path), NULL, out);
 }
 
-json_t *
-profile_values(struct cli *c, json_t *result, const char *path)
-{
-	CLEANUP_BUF struct buf at = BUF_INIT(BUF_MAX_SMALL);
-	CLEANUP_JSON json_t *graph = NULL;
-
-	if (!values_wanted(json_member(result, "profileType")))
-		return NULL;
-	buf_puts(&at, path);
-	query_add(&at, "format", "json");
-	graph = ask_quietly(c, buf_str(&at));
-	return values_put(json_object_get(result, "topFunctions"), graph)
-	               ? TAKE(graph)
-	               : NULL;
-}
-
-void
-session_top(struct cli *c, json_t *result, struct buf *out)
+int
+session_top(struct cli *c, const json_t *result, struct buf *out)
 {
 	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_JSON json_t *graph = NULL;
+	int rc;
 
 	profile_path(&path, json_member(result, "id"));
 	buf_puts(&path, "/flamegraph");
-	graph = profile_values(c, result, buf_str(&path));
-	top_show(out, result, c->opt.limit, &c->screen);
-	if (!graph)
-		return;
+	graph = top_graph(c, result, buf_str(&path));
+	rc = top_of(c, result, graph, out);
+	if (rc || !graph)
+		return rc;
 	buf_puts(out, "total: ");
 	quantity(out, json_integer_value(json_object_get(graph, "total")),
 	         json_member(graph, "unit"));
 	buf_putc(out, '\n');
+	return LEAVE_OK;
+}
+
+/* Prints the functions as the API returns them, or the view that was asked
+ * for. */
+static int
+print_top_json(struct cli *c, const json_t *result)
+{
+	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
+	CLEANUP_JSON json_t *rows = NULL;
+	int rc;
+
+	if (!top_is_view(&c->opt))
+		return print_json(json_object_get(result, "topFunctions"));
+	profile_path(&path, json_member(result, "id"));
+	buf_puts(&path, "/flamegraph?format=json");
+	rc = ask(c, "GET", buf_str(&path), NULL, &r);
+	if (!rc)
+		rc = top_json(r.json, json_member(result, "profileType"),
+		              &c->opt, &rows);
+	return rc ? rc : print_json(rows);
 }
 
 int
@@ -98,13 +105,13 @@ cmd_top(struct cli *c)
 	if (rc)
 		return rc;
 	if (c->opt.json)
-		return print_json(json_object_get(r.json, "topFunctions"));
+		return print_top_json(c, r.json);
 	rc = check_ended(id, r.json);
 	if (rc && !json_array_size(json_object_get(r.json, "topFunctions")))
 		return rc;
 	reasons_show(&out, r.json, &c->screen);
-	session_top(c, r.json, &out);
-	return print(&out);
+	rc = session_top(c, r.json, &out);
+	return rc ? rc : print(&out);
 }
 
 static int

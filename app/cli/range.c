@@ -6,6 +6,7 @@
 #include "profile/types.h"
 #include "table.h"
 #include "text.h"
+#include "top.h"
 
 #include <math.h>
 #include <string.h>
@@ -275,10 +276,10 @@ show_merged(struct cli *c, const char *path)
 
 	if (rc || c->opt.json)
 		return rc ? rc : print_json(r.json);
-	graph = profile_values(c, r.json, path);
-	top_show(&out, r.json, c->opt.limit, &c->screen);
+	graph = top_graph(c, r.json, path);
+	rc = top_of(c, r.json, graph, &out);
 	summary_show(&out, r.json, &c->screen);
-	return print(&out);
+	return rc ? rc : print(&out);
 }
 
 int

@@ -428,10 +428,12 @@ show_functions(struct cli *c, json_t *result)
 {
 	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_REPLY);
 
+	int rc;
+
 	reasons_show(&out, result, &c->screen);
-	session_top(c, result, &out);
+	rc = session_top(c, result, &out);
 	quality_show(&out, result);
-	return print(&out);
+	return rc ? rc : print(&out);
 }
 
 static int

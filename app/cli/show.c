@@ -54,23 +54,6 @@ static const struct column top_columns[] = {
 	{"FUNCTION", "funcName", LEFT, NAME},
 };
 
-static const struct column value_columns[] = {
-	{"SELF", VALUE_SELF, RIGHT, PLAIN},
-	{"SELF %", "selfPct", RIGHT, PERCENT},
-	{"TOTAL", VALUE_TOTAL, RIGHT, PLAIN},
-	{"TOTAL %", "cumulativePct", RIGHT, PERCENT},
-	{"COUNT", "sampleCount", RIGHT, PLAIN},
-	{"PACKAGE", "package", LEFT, NAME},
-	{"FUNCTION", "funcName", LEFT, NAME},
-};
-
-static bool
-is_caller_only(const json_t *row)
-{
-	return json_number_value(json_object_get(row, "selfPct")) == 0 &&
-	       !strcmp(json_member(row, "sampleCount"), "0");
-}
-
 void
 top_show(struct buf *out, const json_t *result, int64_t limit,
          const struct screen *s)
@@ -80,18 +63,13 @@ top_show(struct buf *out, const json_t *result, int64_t limit,
 	json_t *row;
 	size_t i;
 
-	/* sorted by self: functions at the end have no self cost */
 	json_array_foreach(all, i, row) {
-		if ((int64_t)i >= (limit < 0 ? TOP_ROWS : limit) ||
-		    is_caller_only(row))
+		if ((int64_t)i >= (limit < 0 ? TOP_ROWS : limit))
 			break;
 		json_array_append(rows, row);
 	}
 	if (!json_array_size(all))
 		buf_puts(out, "no samples\n");
-	else if (json_object_get(json_array_get(rows, 0), VALUE_SELF))
-		table_show(out, value_columns, ARRAY_LEN(value_columns), rows,
-		           s);
 	else
 		table_show(out, top_columns, ARRAY_LEN(top_columns), rows, s);
 }

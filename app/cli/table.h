@@ -57,7 +57,7 @@ void link_show(struct buf *out, const char *name, const char *url);
 void
 error_show(struct buf *out, long status, const json_t *reply, long retry_after);
 /* Appends at most limit top functions of a ProfileResult (TOP_ROWS if limit is
- * negative), with their values, if any (values.h). */
+ * negative). */
 void top_show(struct buf *out, const json_t *result, int64_t limit,
               const struct screen *s);
 /* Appends a one-line summary of the quality report, if there is one. Unwinding

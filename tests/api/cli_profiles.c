@@ -38,7 +38,15 @@ TEST(profiles_are_uploaded_listed_named_and_removed)
 	         "  60.0     60.0       60           draw\n"
 	         "  20.0     20.0       20           read\n"
 	         "  10.0    100.0       10           main\n"
-	         "  10.0     30.0       10           parse\n"},
+	         "  10.0     30.0       10           parse\n"
+	         "   0.0     60.0        0           render\n"},
+		{"top svc --callers draw", 0,
+	         "svc is sess-*: cpu of svc, *Z\n"
+	         " TOTAL  TOTAL %    SELF  FUNCTION\n"
+	         "1.20 s     60.0  1.20 s  draw\n"
+	         "1.20 s     60.0  1.20 s  render\n"
+	         "1.20 s     60.0  1.20 s  main\n"
+	         "total: 2.00 s\n"},
 		{"top @last~1 --limit 2", 0,
 	         "@last~1 is sess-*: cpu of svc, *Z\n"
 	         "SELF %  TOTAL %  SAMPLES  PACKAGE  FUNCTION\n"
@@ -297,7 +305,8 @@ TEST(goroutines_are_grouped_and_their_growth_is_told)
 	         "note: fewer than 100 samples: shares are rough\n"
 	         "SELF %  TOTAL %  SAMPLES  PACKAGE  FUNCTION\n"
 	         "  66.7     66.7        2  main     main.g\n"
-	         "  33.3     33.3        1  main     main.f\n"},
+	         "  33.3     33.3        1  main     main.f\n"
+	         "   0.0     33.3        0  main     main.main\n"},
 	};
 
 	gateway_show_all(rows, ARRAY_LEN(rows));
@@ -326,6 +335,7 @@ TEST(what_a_service_costs_over_time_is_merged_and_listed)
 	         "  30.0     30.0       60           read\n"
 	         "  15.0     45.0       30           parse\n"
 	         "  10.0    100.0       20           main\n"
+	         "   0.0     45.0        0           render\n"
 	         "\n"
 	         "range:       *Z to *Z, * s covered, * gap*\n"
 	         "made of:     sessions, 200 samples\n"

@@ -52,6 +52,7 @@ no_bar() { ! grep -q $'\r' "$STATE/err"; }
 check no_bar_is_drawn_off_a_terminal no_bar
 id=$(sed -n 's/^profile: *//p' "$STATE/out")
 check top_shows_the_functions_of_a_profile says 'model::matmul' stoker_cli top "$id"
+check the_callers_of_a_function_are_shown says 'model::embed' stoker_cli top "$id" --callers model::matmul
 check top_as_json json '.[0].selfPct > 0' stoker_cli --json top "$id"
 check top_keeps_its_limit equal "$(stoker_cli top "$id" --limit 1 | grep -vc '^note: ')" 2
 check get_writes_a_file leaves 0 stoker_cli get "$id" --output "$STATE/demo.pb.gz"
@@ -136,6 +137,8 @@ within() { # columns, command...
 }
 check sessions_fit_80_columns within 80 sessions
 check functions_fit_80_columns within 80 top @last~1
+check a_call_tree_fits_80_columns within 80 top @last~1 --tree
+check functions_by_total_fit_80_columns within 80 top @last~1 --cum --lines
 check a_verdict_fits_80_columns within 80 compare @last:demo @last:demo
 check help_fits_80_columns within 80 help
 check doctor_fits_80_columns within 80 doctor --config "$STATE/stoker.conf"

@@ -1,0 +1,85 @@
+/*
+ * A profile's call tree, as the server's format=json has it, and the tables
+ * that are made of it: functions, the callers or callees of one, the tree.
+ *
+ * The peers of sockets that differ only in a port that the kernel chose are one
+ * frame. Source: ip(7), ip_local_port_range.
+ */
+#pragma once
+
+#include "base/cleanup.h"
+#include "base/json.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define GRAPH_NONE UINT32_MAX
+
+struct graph_function {
+	char *name;
+	const char *package, *file; /* of the reply */
+	int64_t line;
+};
+
+struct graph {
+	json_t *reply;
+	uint32_t n; /* nodes in preorder; 0 is the root */
+	struct graph_node {
+		uint32_t parent, function;
+		int64_t self, total;
+	} * nodes;
+	uint32_t nfunctions;
+	struct graph_function *functions;
+	uint32_t *in; /* by function, after graph_skip(): the function of an
+	                 allocator, lock or runtime in which most of its self
+	                 cost was, or GRAPH_NONE; else NULL */
+};
+
+/*
+ *   Shape    reply may be anything
+ *   Owns     *out is the caller's; graph_free() it; reply stays the caller's
+ *   Errors   -EBADMSG reply is no graph, -ENOMEM; *out untouched
+ */
+MUST_CHECK int graph_new(json_t *reply, struct graph **out);
+void graph_free(struct graph *g);
+DEFINE_CLEANUP(struct graph *, graph_free)
+#define CLEANUP_GRAPH CLEANUP(graph_free_ptr)
+
+/*
+ * Counts frames of allocators, locks and runtimes (profile/site.h) to the
+ * frames that called them. A stack of nothing else keeps its outermost frame
+ * with a cost.
+ *   Errors   -ENOMEM
+ */
+MUST_CHECK int graph_skip(struct graph *g);
+/* True for a function that graph_skip() counts to its callers. */
+bool graph_skips(const struct graph *g, uint32_t function);
+/* Returns the function of that name, or the only one whose name contains it;
+ * GRAPH_NONE if there is none, with up to most names that come near in near,
+ * one per line. */
+uint32_t graph_find(const struct graph *g, const char *name, size_t most,
+                    struct buf *near);
+
+enum graph_view { GRAPH_SELF, GRAPH_TOTAL, GRAPH_CALLERS, GRAPH_CALLEES };
+
+struct graph_row {
+	uint32_t function;
+	uint32_t depth;  /* of trees: calls from the first row */
+	uint32_t indent; /* columns */
+	bool branch;     /* one of several below its caller or callee */
+	int64_t self, total;
+};
+
+/*
+ * Makes at most limit rows: functions by self or total, or the largest nodes of
+ * a tree. GRAPH_CALLERS and GRAPH_CALLEES begin with the function; those of the
+ * root (function GRAPH_NONE) are the call tree. The cost of a recursive
+ * function counts once.
+ *
+ *   Owns     *out is the caller's; free() it. *left is the number of rows that
+ *            the limit left out
+ *   Errors   -ENOMEM, -E2BIG; outputs untouched
+ */
+MUST_CHECK int
+graph_rows(const struct graph *g, enum graph_view view, uint32_t function,
+           size_t limit, struct graph_row **out, size_t *n, size_t *left);

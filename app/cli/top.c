@@ -1,0 +1,313 @@
+#include "top.h"
+
+#include "graph.h"
+#include "labels.h"
+#include "name.h"
+#include "table.h"
+#include "text.h"
+#include "values.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define STORED     100 /* functions of a ProfileResult */
+#define NEAR_MOST  5   /* names that an error lists */
+#define NAME_MOST  56  /* columns of an indented name on a terminal */
+#define NAME_LEAST 24
+
+static const struct column by_self[] = {
+	{"SELF", "selfText", RIGHT, PLAIN},
+	{"SELF %", "selfPct", RIGHT, PERCENT},
+	{"TOTAL", "totalText", RIGHT, PLAIN},
+	{"PACKAGE", "package", LEFT, NAME},
+	{"LINE", "at", LEFT, NAME},
+	{"LEAF", "leaf", LEFT, NAME},
+	{"FUNCTION", "funcName", LEFT, NAME},
+};
+
+static const struct column by_total[] = {
+	{"TOTAL", "totalText", RIGHT, PLAIN},
+	{"TOTAL %", "cumulativePct", RIGHT, PERCENT},
+	{"SELF", "selfText", RIGHT, PLAIN},
+	{"PACKAGE", "package", LEFT, NAME},
+	{"LINE", "at", LEFT, NAME},
+	{"LEAF", "leaf", LEFT, NAME},
+	{"FUNCTION", "funcName", LEFT, NAME},
+};
+
+static const struct column of_tree[] = {
+	{"TOTAL", "totalText", RIGHT, PLAIN},
+	{"TOTAL %", "cumulativePct", RIGHT, PERCENT},
+	{"SELF", "selfText", RIGHT, PLAIN},
+	{"LINE", "at", LEFT, NAME},
+	{"FUNCTION", "funcName", LEFT, PLAIN},
+};
+
+bool
+top_is_view(const struct options *o)
+{
+	return o->cum || o->callers || o->callees || o->tree || o->lines ||
+	       o->runtime || o->limit > STORED;
+}
+
+/* What is asked for, of one graph. */
+struct view {
+	const struct options *o;
+	const struct screen *screen; /* NULL for JSON */
+	struct graph *graph;
+	enum graph_view kind;
+	uint32_t function;
+	struct graph_row *rows;
+	size_t n, left;
+	int64_t all;
+	const char *unit;
+};
+
+static void
+view_done(struct view *v)
+{
+	graph_free(v->graph);
+	free(v->rows);
+}
+
+static bool
+is_tree(const struct view *v)
+{
+	return v->kind == GRAPH_CALLERS || v->kind == GRAPH_CALLEES;
+}
+
+/* --- rows ----------------------------------------------------------------- */
+
+static void
+set_percent(json_t *row, const char *key, int64_t part, int64_t all)
+{
+	json_object_set_new(
+		row, key,
+		json_real(all ? 100 * (double)part / (double)all : 0));
+}
+
+/* Sets "at", the source line of a function without its folders. */
+static void
+set_line(json_t *row, const struct graph_function *f)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+	const char *slash = strrchr(f->file, '/');
+
+	if (!*f->file)
+		return;
+	buf_puts(&text, slash ? slash + 1 : f->file);
+	if (f->line)
+		buf_addf(&text, ":%" PRId64, f->line);
+	json_object_set_new(row, "at", json_text(buf_str(&text)));
+}
+
+/* Sets a name as a tree shows it. */
+static void
+set_branch(json_t *row, const struct graph_row *r, const char *name,
+           const struct screen *s)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+	size_t most = r->indent + NAME_LEAST < NAME_MOST ? NAME_MOST - r->indent
+	                                                 : NAME_LEAST;
+
+	text_pad(&text, r->indent - (r->branch ? 2 : 0));
+	buf_puts(&text, r->branch ? "- " : "");
+	if (s->width)
+		name_fit(&text, name, most);
+	else
+		buf_puts(&text, name);
+	json_object_set_new(row, "funcName", json_text(buf_str(&text)));
+}
+
+/* Adds what people read to a row. */
+static void
+set_texts(const struct view *v, const struct graph_row *r, json_t *row)
+{
+	const struct graph *g = v->graph;
+	const struct graph_function *f = &g->functions[r->function];
+
+	value_set(row, "selfText", r->self, v->unit);
+	value_set(row, "totalText", r->total, v->unit);
+	if (v->o->lines)
+		set_line(row, f);
+	if (v->o->lines || g->in)
+		json_object_del(row, "package");
+	if (is_tree(v))
+		set_branch(row, r, f->name, v->screen);
+	else if (g->in && g->in[r->function] != GRAPH_NONE)
+		json_object_set_new(
+			row, "leaf",
+			json_text(g->functions[g->in[r->function]].name));
+}
+
+static json_t *
+row_of(const struct view *v, const struct graph_row *r)
+{
+	const struct graph_function *f = &v->graph->functions[r->function];
+	json_t *row = json_object();
+
+	json_object_set_new(row, "funcName", json_text(f->name));
+	json_object_set_new(row, "package", json_text(f->package));
+	set_percent(row, "selfPct", r->self, v->all);
+	set_percent(row, "cumulativePct", r->total, v->all);
+	if (v->screen) {
+		set_texts(v, r, row);
+		return row;
+	}
+	json_object_set_new(row, "file", json_text(f->file));
+	number_set(row, "line", f->line);
+	number_set(row, "self", r->self);
+	number_set(row, "total", r->total);
+	if (is_tree(v))
+		number_set(row, "depth", r->depth);
+	return row;
+}
+
+/* The root of the call tree is in no row: its cost is the total. */
+static json_t *
+rows_of(const struct view *v)
+{
+	json_t *rows = json_array();
+
+	for (size_t i = 0; i < v->n; i++)
+		if (v->rows[i].function != GRAPH_NONE)
+			json_array_append_new(rows, row_of(v, &v->rows[i]));
+	return rows;
+}
+
+/* --- what is asked for ---------------------------------------------------- */
+
+static const char *
+function_asked(const struct options *o)
+{
+	return o->callers ? o->callers : o->callees;
+}
+
+static int
+find_function(struct view *v)
+{
+	CLEANUP_BUF struct buf near = BUF_INIT(BUF_MAX_SMALL);
+	const char *name = function_asked(v->o);
+
+	if (!name)
+		return LEAVE_OK;
+	v->function = graph_find(v->graph, name, NEAR_MOST, &near);
+	if (v->function != GRAPH_NONE)
+		return LEAVE_OK;
+	return near.len ? failed("several functions are called like '%s':%s",
+	                         name, buf_str(&near))
+	                : failed("no function of the profile is called '%s'",
+	                         name);
+}
+
+/* Sets the graph, the function and what is made of them. */
+static int
+view_init(struct view *v, json_t *graph, const char *type)
+{
+	const struct options *o = v->o;
+	int rc = graph_new(graph, &v->graph);
+
+	if (rc)
+		return failed("the server sent no call tree");
+	v->function = GRAPH_NONE;
+	v->all = v->graph->nodes[0].total;
+	v->unit = json_member(graph, "unit");
+	v->kind = o->callers              ? GRAPH_CALLERS
+	          : o->callees || o->tree ? GRAPH_CALLEES
+	          : o->cum                ? GRAPH_TOTAL
+	                                  : GRAPH_SELF;
+	rc = find_function(v);
+	if (!rc && !o->runtime && values_have_sites(type) &&
+	    (v->function == GRAPH_NONE || !graph_skips(v->graph, v->function)))
+		rc = graph_skip(v->graph) ? failed("out of memory") : rc;
+	return rc;
+}
+
+static int
+make_rows(struct view *v)
+{
+	size_t limit = v->o->limit < 0 ? TOP_ROWS : (size_t)v->o->limit;
+	int rc;
+
+	/* the root is no row of the table */
+	limit += is_tree(v) && v->function == GRAPH_NONE;
+	rc = graph_rows(v->graph, v->kind, v->function, limit, &v->rows, &v->n,
+	                &v->left);
+	return rc ? failed("the profile is too large: %s", strerror(-rc))
+	          : LEAVE_OK;
+}
+
+int
+top_json(json_t *graph, const char *type, const struct options *o, json_t **out)
+{
+	CLEANUP(view_done) struct view v = {.o = o};
+	int rc = view_init(&v, graph, type);
+
+	if (!rc)
+		rc = make_rows(&v);
+	if (!rc)
+		*out = rows_of(&v);
+	return rc;
+}
+
+static void
+show_rows(const struct view *v, struct buf *out)
+{
+	CLEANUP_JSON json_t *rows = rows_of(v);
+
+	if (!json_array_size(rows))
+		buf_puts(out, "no samples\n");
+	else if (is_tree(v))
+		table_show_used(out, of_tree, ARRAY_LEN(of_tree), rows,
+		                v->screen);
+	else if (v->kind == GRAPH_TOTAL)
+		table_show_used(out, by_total, ARRAY_LEN(by_total), rows,
+		                v->screen);
+	else
+		table_show_used(out, by_self, ARRAY_LEN(by_self), rows,
+		                v->screen);
+	if (v->left && is_tree(v))
+		buf_addf(out, "%zu more with --limit\n",
+		         v->left);
+}
+
+int
+top_table(json_t *graph, const char *type, const struct options *o,
+          const struct screen *s, struct buf *out)
+{
+	CLEANUP(view_done) struct view v = {.o = o, .screen = s};
+	int rc = view_init(&v, graph, type);
+
+	if (!rc)
+		rc = make_rows(&v);
+	if (!rc)
+		show_rows(&v, out);
+	return rc;
+}
+
+/* --- a ProfileResult ------------------------------------------------------ */
+
+json_t *
+top_graph(struct cli *c, const json_t *result, const char *path)
+{
+	CLEANUP_BUF struct buf at = BUF_INIT(BUF_MAX_SMALL);
+
+	if (!top_is_view(&c->opt) &&
+	    !values_wanted(json_member(result, "profileType")))
+		return NULL;
+	buf_puts(&at, path);
+	query_add(&at, "format", "json");
+	return ask_quietly(c, buf_str(&at));
+}
+
+int
+top_of(struct cli *c, const json_t *result, json_t *graph, struct buf *out)
+{
+	if (graph)
+		return top_table(graph, json_member(result, "profileType"),
+		                 &c->opt, &c->screen, out);
+	if (top_is_view(&c->opt))
+		return failed("the server sent no call tree");
+	top_show(out, result, c->opt.limit, &c->screen);
+	return LEAVE_OK;
+}

@@ -1,0 +1,33 @@
+/*
+ * Functions of a profile, the callers or callees of one, and the call tree:
+ * tables made of the profile's flame graph.
+ *
+ * For types whose innermost frames are those of allocators and locks, these
+ * frames are counted to their callers (profile/site.h), unless --runtime or a
+ * function among them is asked for.
+ */
+#pragma once
+
+#include "cli.h"
+
+/* True if the options ask for a view that topFunctions of a ProfileResult
+ * cannot show. */
+bool top_is_view(const struct options *o);
+/*
+ * Appends the table that the options ask for, or the same rows as JSON.
+ *
+ *   Shape    graph is a flame graph, as format=json; type a row of types.def
+ *   Errors   prints an error and returns an exit status
+ */
+MUST_CHECK int
+top_table(json_t *graph, const char *type, const struct options *o,
+          const struct screen *s, struct buf *out);
+MUST_CHECK int top_json(json_t *graph, const char *type,
+                        const struct options *o, json_t **out);
+/* Fetches the flame graph at path if the type or the options need it; NULL if
+ * not, or if that fails. */
+json_t *top_graph(struct cli *c, const json_t *result, const char *path);
+/* Appends the functions of a ProfileResult for people: those of graph, or if it
+ * is NULL topFunctions. Errors as top_table(). */
+MUST_CHECK int
+top_of(struct cli *c, const json_t *result, json_t *graph, struct buf *out);

@@ -73,7 +73,7 @@ TEST_DIRS   := api keeper endpoint compare range worker upkeep capture cli store
 # The machine that is compiled for: x86_64, aarch64.
 MACHINE := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine 2>/dev/null)))
 LIBS := -lfcgi -ljansson -lsqlite3 -lpq -lrhonabwy -lcurl -lcrypto -ldw -lelf \
-	-liberty -ldeflate -llzma -linih -lcap -lseccomp \
+	-liberty -ldeflate -lzstd -llzma -linih -lcap -lseccomp \
 	-lunwind-$(MACHINE) -lbpf \
 	-lpthread -lm
 PROGRAMS := $(B)/stoker $(B)/stoker-api $(B)/stoker-worker

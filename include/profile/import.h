@@ -16,7 +16,8 @@
 struct import_limits {
 	size_t raw_bytes; /* inflated */
 	size_t memory;    /* bytes that decoded rows may take */
-	uint32_t ratio;   /* of inflated to gzipped size; small files may exceed
+	uint32_t
+		ratio; /* of inflated to compressed size; small files may exceed
 	                     it */
 	uint32_t strings, samples;
 };
@@ -89,8 +90,9 @@ bool import_type_of_end(const char *name, const struct type **out);
  */
 MUST_CHECK int import_choose(struct profile *p, const char *asked,
                              const struct type **out, struct buf *why);
-/* Inflates a gzipped body, for readers of a single format. Leaves raw empty if
- * p is not gzipped. Errors are those of profile_import(). */
+/* Inflates a body that is compressed with gzip or zstd, for readers of a single
+ * format. Leaves raw empty if p is neither. Errors are those of
+ * profile_import(). */
 MUST_CHECK int
 import_inflate(const void *p, size_t n, const struct import_limits *limits,
                struct buf *raw, struct buf *why);

@@ -11,6 +11,7 @@
  * lost may send it again.
  */
 #include "endpoint/call.h"
+#include "profile/gzip.h"
 #include "profile/import.h"
 #include "profile/pprof.h"
 #include "profile/timeline.h"
@@ -279,9 +280,10 @@ check_profile(struct call *c, const struct result *r)
 
 	if (!r->profile_bytes)
 		return 0;
-	rc = import_inflate(r->profile, (size_t)r->profile_bytes, &limits, &raw,
-	                    &why);
-	if (!rc && !raw.len) {
+	if (gzip_is(r->profile, (size_t)r->profile_bytes)) {
+		rc = import_inflate(r->profile, (size_t)r->profile_bytes,
+		                    &limits, &raw, &why);
+	} else {
 		buf_puts(&why, "it is not gzipped");
 		rc = -EBADMSG;
 	}

@@ -273,7 +273,7 @@ put_upload(struct buf *b)
 		json_close(b, '}');
 	}
 	json_open(b, "application/octet-stream", '{');
-	json_put_text(b, "x-input", "Any of these, gzipped or not");
+	json_put_text(b, "x-input", "Any of these, plain or compressed with gzip or zstd");
 	buf_puts(b, "}}}");
 }
 

@@ -1,6 +1,7 @@
 #include "foreign.h"
 #include "import_build.h"
 #include "import_text.h"
+#include "import_zstd.h"
 
 #include "profile/godump.h"
 #include "profile/gzip.h"
@@ -127,7 +128,8 @@ says_nothing(const char *type, size_t n)
 {
 	static const char *const vague[] = {
 		"application/octet-stream", "application/gzip",
-		"application/x-gzip", "application/x-www-form-urlencoded"};
+		"application/x-gzip", "application/zstd",
+		"application/x-www-form-urlencoded"};
 
 	for (size_t i = 0; i < ARRAY_LEN(vague); i++)
 		if (strlen(vague[i]) == n && !strncasecmp(type, vague[i], n))
@@ -162,6 +164,12 @@ detect(const char *p, size_t n, const char *type)
 	return NULL;
 }
 
+static bool
+is_compressed(const void *p, size_t n)
+{
+	return gzip_is(p, n) || zstd_is(p, n);
+}
+
 int
 import_inflate(const void *p, size_t n, const struct import_limits *limits,
                struct buf *raw, struct buf *why)
@@ -171,21 +179,22 @@ import_inflate(const void *p, size_t n, const struct import_limits *limits,
 
 	if (n < SIZE_MAX / limits->ratio && n * limits->ratio > ratio)
 		ratio = n * limits->ratio;
-	if (!gzip_is(p, n)) {
+	if (!is_compressed(p, n)) {
 		if (n <= most)
 			return 0;
 		limit_exceeded(why, LARGE, most, "max_raw_bytes");
 		return -E2BIG;
 	}
 	raw->max = most < ratio ? most : ratio;
-	r = gzip_inflate(p, n, raw);
+	r = gzip_is(p, n) ? gzip_inflate(p, n, raw) : zstd_inflate(p, n, raw);
 	if (r == -E2BIG && most <= ratio)
 		limit_exceeded(why, LARGE, most, "max_raw_bytes");
 	else if (r == -E2BIG)
 		limit_exceeded(why, "it inflates too much for its size",
 		               limits->ratio, "max_ratio");
 	else if (r == -EBADMSG)
-		buf_puts(why, "the gzip stream is damaged");
+		buf_addf(why, "the %s stream is damaged",
+		         gzip_is(p, n) ? "gzip" : "zstd");
 	return r;
 }
 
@@ -255,7 +264,7 @@ profile_import(const void *p, size_t n, const struct import_ask *ask,
 	CLEANUP_BUF struct buf raw = BUF_INIT(0);
 	int r = import_inflate(p, n, &ask->limits, &raw, why);
 
-	if (!r && gzip_is(p, n))
+	if (!r && is_compressed(p, n))
 		r = import(buf_str(&raw), raw.len, ask, out, format, type, why);
 	else if (!r)
 		r = import(p, n, ask, out, format, type, why);

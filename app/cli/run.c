@@ -10,10 +10,12 @@
 #include "progress.h"
 #include "session.h"
 #include "store/session.h"
+#include "survey.h"
 #include "table.h"
 #include "text.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -25,7 +27,6 @@
 /* Pause between requests to a server that cannot hold them. */
 #define PAUSE_MS  500
 #define LINE_MOST 78
-#define ABSENT_S  30 /* how long to wait for a process of the service */
 #define ABSENT    "ServiceNotRunning"
 #define ASKED_S   60 /* the API's default */
 
@@ -356,19 +357,50 @@ struct patience {
 	bool noted;
 };
 
+static struct patience
+patience_of(const struct cli *c)
+{
+	int64_t s = c->opt.wait_for_process;
+
+	return (struct patience){
+		.end_ns = clock_mono_ns() + (s < 0 ? 0 : s * NS_PER_S),
+	};
+}
+
 static void
 wait_for_process(const struct cli *c, struct patience *p)
 {
 	if (!p->noted && !c->opt.json)
 		fprintf(stderr,
 		        "stoker: no process of %s runs yet; waiting for one up "
-		        "to %d s\n",
-		        c->operands[0], ABSENT_S);
+		        "to %" PRId64 " s\n",
+		        c->operands[0], c->opt.wait_for_process);
 	p->noted = true;
 	poll(NULL, 0, PAUSE_MS);
 }
 
-/* Repeats the start until the service has a process, for a limited time. */
+/* Prints why nothing was started; if no process runs, also what comes near the
+ * service's match and has processes. */
+static int
+tell_refusal(struct cli *c, const struct http_reply *r)
+{
+	CLEANUP_BUF struct buf near = BUF_INIT(BUF_MAX_SMALL);
+	const json_t *details = json_object_get(r->json, "details");
+	int rc = tell_reply(c, r);
+
+	if (c->opt.json || !is_absent(r) || !may_appear(r))
+		return rc;
+	survey_near_show(c, json_member(details, "match"), c->operands[0],
+	                 &near);
+	fputs(buf_str(&near), stderr);
+	if (c->opt.wait_for_process < 0)
+		fputs("to wait for it to start, add --wait-for-process 2m\n",
+		      stderr);
+	return rc;
+}
+
+/* Repeats the start until the service has a process, for the time that
+ * --wait-for-process allows. */
 static int
 start_patiently(struct cli *c, const json_t *body, struct patience *p,
                 struct http_reply *out)
@@ -388,7 +420,7 @@ start_patiently(struct cli *c, const json_t *body, struct patience *p,
 		}
 		if (!is_absent(&r) || !may_appear(&r) ||
 		    clock_mono_ns() > p->end_ns)
-			return tell_reply(c, &r);
+			return tell_refusal(c, &r);
 		wait_for_process(c, p);
 	}
 }
@@ -471,8 +503,9 @@ static int
 run(struct cli *c, const json_t *body)
 {
 	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
+	struct patience p = patience_of(c);
 	struct started s;
-	int rc = ask(c, "POST", PROFILES "/start", body, &r);
+	int rc = start_patiently(c, body, &p, &r);
 
 	if (!rc)
 		rc = read_started(&r, &s);
@@ -529,7 +562,7 @@ has_missed(const struct run_watch *w, const struct patience *p)
 static int
 run_and_wait(struct cli *c, const json_t *body)
 {
-	struct patience p = {.end_ns = clock_mono_ns() + ABSENT_S * NS_PER_S};
+	struct patience p = patience_of(c);
 	struct started s;
 	int rc;
 

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "labels.h"
 #include "profile/quantity.h"
+#include "survey.h"
 #include "table.h"
 #include "text.h"
 
@@ -44,8 +45,7 @@ match_of(const struct options *o, json_t **out)
 {
 	CLEANUP_JSON json_t *match = json_object();
 
-	if (set_text(match, "exe", o->exe) ||
-	    set_unit(match, o->unit) ||
+	if (set_text(match, "exe", o->exe) || set_unit(match, o->unit) ||
 	    set_text(match, "pidFile", o->pid_file) ||
 	    set_text(match, "cmdline", o->cmdline))
 		return failed("an option is not UTF-8");
@@ -269,6 +269,24 @@ warn_of_match(const json_t *service)
 		      stderr);
 }
 
+/* Prints that a service was created or changed, and what its match, unless it
+ * is NULL, selects now. */
+static int
+print_service(struct cli *c, const char *what, const json_t *service,
+              const json_t *match)
+{
+	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
+	const char *name = c->operands[0];
+	int rc;
+
+	warn_of_match(service);
+	rc = print_done(c, name, what);
+	if (rc)
+		return rc;
+	survey_show(c, match, name, &out);
+	return print(&out);
+}
+
 int
 cmd_service_add(struct cli *c)
 {
@@ -282,8 +300,8 @@ cmd_service_add(struct cli *c)
 		rc = ask(c, "POST", SERVICES, service, &r);
 	if (rc || c->opt.json)
 		return rc ? rc : print_json(r.json);
-	warn_of_match(r.json);
-	return print_done(c, c->operands[0], "created");
+	return print_service(c, "created", r.json,
+	                     json_object_get(r.json, "match"));
 }
 
 int
@@ -436,21 +454,24 @@ cmd_service_set(struct cli *c)
 	CLEANUP_REPLY struct http_reply old = REPLY_INIT;
 	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
 	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
-	const char *name = c->operands[0];
+	CLEANUP_JSON json_t *before = NULL;
+	const json_t *match;
 	int rc;
 
-	service_path(&path, name);
+	service_path(&path, c->operands[0]);
 	rc = ask(c, "GET", buf_str(&path), NULL, &old);
+	before = json_incref(json_object_get(old.json, "match"));
 	if (!rc)
 		rc = service_options(&c->opt, old.json);
 	if (rc)
 		return rc;
+	match = json_object_get(old.json, "match");
 	keep_settings(old.json);
 	rc = ask(c, "PUT", buf_str(&path), old.json, &r);
 	if (rc || c->opt.json)
 		return rc ? rc : print_json(r.json);
-	warn_of_match(r.json);
-	return print_done(c, name, "changed");
+	return print_service(c, "changed", r.json,
+	                     json_equal(match, before) ? NULL : match);
 }
 
 /* --- apply ---------------------------------------------------------------- */

@@ -36,6 +36,12 @@ nothing_matches() {
     stoker_cli service remove nothing >/dev/null
 }
 check a_service_that_matches_nothing_is_told_and_not_waited_for nothing_matches
+no_near_process() { # a service whose program is mistyped is refused at once, with what was meant
+  shows '^no process matches now; programs like it' stoker_cli service add typo --exe "$STATE/bin/dmeo" || return 1
+  shows "^  stoker service set typo --exe $STATE/bin/demo\$" timeout 10 "$STATE/bin/stoker" --server "http://127.0.0.1:$PORT" --token-file "$STATE/token" run typo --wait
+  shows '^1 process matches now:$' stoker_cli service set typo --exe "$STATE/bin/demo" && stoker_cli service remove typo --yes >/dev/null
+}
+check a_mistyped_program_is_refused_with_the_one_that_was_meant no_near_process
 check a_service_is_not_added_twice says '(ServiceExists)' stoker_cli service add demo --exe "$STATE/bin/demo"
 check a_service_is_listed_with_its_labels json 'any(.[]; .name == "demo" and .labels.team == "core")' stoker_cli --json service list
 processes() { json '.processes | length > 0' stoker_cli --json service show demo --processes; }
@@ -178,7 +184,7 @@ check diff_of_samples_sends_to_compare says 'stoker compare @last~1 @last~2' sto
 # --- a service that starts later
 late() {
   stoker_cli service add late --exe "$STATE/bin/late" >/dev/null || return 1
-  stoker_cli run late --seconds 1 --wait >"$STATE/out" 2>"$STATE/err" &
+  stoker_cli run late --seconds 1 --wait --wait-for-process 30s >"$STATE/out" 2>"$STATE/err" &
   local pid=$!
   wait_for 20 grep -q 'no process of late runs yet' "$STATE/err" || return 1
   install -m 755 "$STATE/bin/demo" "$STATE/bin/late"
@@ -195,7 +201,7 @@ restarted() {
   again_runs() { json '.processes | length > 0' stoker_cli --json service show again --processes; }
   wait_for 20 again_runs || return 1
   process_stop again
-  stoker_cli run again --seconds 1 --wait >"$STATE/out" 2>"$STATE/err" &
+  stoker_cli run again --seconds 1 --wait --wait-for-process 30s >"$STATE/out" 2>"$STATE/err" &
   local pid=$!
   wait_for 20 grep -q 'no process of again runs yet' "$STATE/err" || { cat "$STATE/err"; return 1; }
   background again "$STATE/bin/again"

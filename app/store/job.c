@@ -98,32 +98,42 @@ job_enqueue(struct store *s, const struct session_ask *ask, const char *host,
 	return rc ? rc : end_unless_refused(s, enqueue(s, ask, host, out));
 }
 
+/* Returns -ENOENT if the tenant has no such job. */
 static int
-cancel_queued(struct store *s, const char *id)
+exists(struct store *s, const char *tenant, const char *id)
 {
-	int n = db_run(
-		s->db, SQL_JOB_CANCEL_QUEUED,
-		ARGS(V("Cancelled"), V("cancelled before it started"), V(id)));
+	CLEANUP_ROWS struct db_rows rows = {0};
+	int rc = db_query(s->db, SQL_JOB_EXISTS, ARGS(V(id), V(tenant)), &rows);
 
-	return n < 0 ? n : session_end(s, id, SESSION_FAILED);
+	if (!rc)
+		rc = db_next(&rows);
+	return rc < 0 ? rc : rc ? 0 : -ENOENT;
+}
+
+/* Returns 1, or 0 if the job is not queued. */
+static int
+end_queued(struct store *s, const char *id, const struct job_end *end)
+{
+	int n = db_run(s->db, SQL_JOB_END_QUEUED,
+	               ARGS(V(end->state), V(end->error_code),
+	                    V(end->error_message), V(id)));
+
+	return n <= 0 ? n : session_end(s, id, SESSION_FAILED) ?: 1;
 }
 
 static int
 cancel(struct store *s, const char *tenant, const char *id)
 {
-	CLEANUP_ROWS struct db_rows rows = {0};
-	char state[16];
-	int rc = db_query(s->db, SQL_JOB_STATE, ARGS(V(id), V(tenant)), &rows);
+	static const struct job_end cancelled = {
+		.state = "cancelled",
+		.error_code = "Cancelled",
+		.error_message = "cancelled before it started"};
+	int rc = exists(s, tenant, id);
 
 	if (!rc)
-		rc = db_next(&rows);
-	if (rc <= 0)
-		return rc ? rc : -ENOENT;
-	snprintf(state, sizeof(state), "%s", db_col_text(&rows, 0));
-	db_finish(&rows);
-	if (!strcmp(state, "queued"))
-		return cancel_queued(s, id);
-	rc = db_run(s->db, SQL_JOB_CANCEL_RUNNING, ARGS(V(id)));
+		rc = end_queued(s, id, &cancelled);
+	if (!rc)
+		rc = db_run(s->db, SQL_JOB_CANCEL_RUNNING, ARGS(V(id)));
 	return rc < 0 ? rc : rc ? 0 : -EALREADY;
 }
 
@@ -340,10 +350,55 @@ job_take_over(struct store *s, const char *host)
 	return recover_all(s, SQL_JOB_ORPHANED, ARGS(V(host)));
 }
 
+/* Returns -ENOENT when no job is stranded. */
+static int
+find_stranded(struct store *s, char out[static ID_MAX])
+{
+	CLEANUP_ROWS struct db_rows rows = {0};
+	int rc = db_query(s->db, SQL_JOB_STRANDED,
+	                  ARGS(V((int64_t)JOB_STRANDED_MS)), &rows);
+
+	if (!rc)
+		rc = db_next(&rows);
+	if (rc <= 0)
+		return rc ? rc : -ENOENT;
+	snprintf(out, ID_MAX, "%s", db_col_text(&rows, 0));
+	return 0;
+}
+
+/* Ends queued jobs of hosts without a live worker; returns their number. */
+static int
+end_stranded(struct store *s)
+{
+	static const struct job_end died = {
+		.state = "failed",
+		.error_code = "WorkerDied",
+		.error_message = "the host's worker stopped before the capture "
+				 "began, and none has started since"};
+	int rc, n = 0;
+
+	for (;; n++) {
+		char id[ID_MAX];
+
+		rc = find_stranded(s, id);
+		if (!rc)
+			rc = store_begin(s);
+		if (!rc) {
+			rc = end_queued(s, id, &died);
+			rc = store_end(s, rc < 0 ? rc : 0);
+		}
+		if (rc)
+			return rc == -ENOENT ? n : rc;
+	}
+}
+
 int
 job_expire(struct store *s, int64_t grace_ms)
 {
-	return recover_all(s, SQL_JOB_EXPIRED, ARGS(V(grace_ms)));
+	int expired = recover_all(s, SQL_JOB_EXPIRED, ARGS(V(grace_ms)));
+	int stranded = expired < 0 ? 0 : end_stranded(s);
+
+	return stranded < 0 ? stranded : expired + stranded;
 }
 
 int

@@ -9,7 +9,9 @@
  * A worker that starts takes over what its predecessor ran: captures of up to
  * JOB_RERUN_SECONDS are queued again; longer ones, and those during which
  * JOB_ATTEMPTS_MAX workers died, fail as WorkerDied, and the profile of their
- * last checkpoint is kept.
+ * last checkpoint is kept. A queued job fails as WorkerDied when its host has
+ * had no live worker for JOB_STRANDED_MS: the capture would show another time
+ * than the one that was requested.
  */
 #pragma once
 
@@ -18,6 +20,7 @@
 
 #define JOB_RERUN_SECONDS 10
 #define JOB_ATTEMPTS_MAX  3
+#define JOB_STRANDED_MS   120000
 
 /* One attempt at a job; every write of a worker names it. */
 struct job_ref {
@@ -90,8 +93,8 @@ MUST_CHECK int job_abandon(struct store *s, const struct job *j);
 /* Takes over the jobs that an earlier worker of host left running. Returns
  * their number. */
 MUST_CHECK int job_take_over(struct store *s, const char *host);
-/* Takes over running jobs of any host whose lease expired grace_ms ago. Returns
- * their number. */
+/* Takes over running jobs of any host whose lease expired grace_ms ago, and ends
+ * queued jobs of hosts without a live worker. Returns their number. */
 MUST_CHECK int job_expire(struct store *s, int64_t grace_ms);
 
 /* A process's view of the database's clock, by which leases run. */

@@ -62,15 +62,13 @@ SET state = 'queued', phase = 'queued', progress = 0, samples = 0,
     lease_until_ms = 0
 WHERE session = $1 AND attempt = $2 AND state = 'running';
 
--- name: job_state
-SELECT j.state FROM job j JOIN session s ON s.id = j.session
+-- name: job_exists
+SELECT 1 FROM job j JOIN session s ON s.id = j.session
 WHERE j.session = $1 AND s.tenant = $2;
 
--- name: job_cancel_queued
-UPDATE job
-SET state = 'cancelled', phase = 'cancelled', cancel_requested = 1,
-    error_code = $1, error_message = $2
-WHERE session = $3 AND state = 'queued';
+-- name: job_end_queued
+UPDATE job SET state = $1, phase = $1, error_code = $2, error_message = $3
+WHERE session = $4 AND state = 'queued';
 
 -- name: job_cancel_running
 UPDATE job SET cancel_requested = 1 WHERE session = $1 AND state = 'running';
@@ -87,6 +85,13 @@ SELECT j.session, s.tenant, s.service, s.type, j.attempt, s.ordinal,
        s.asked_seconds, s.asked_rate, j.cancel_requested
 FROM job j JOIN session s ON s.id = j.session
 WHERE j.state = 'running' AND j.lease_until_ms < now_ms() - CAST($1 AS BIGINT)
+LIMIT 1;
+
+-- Jobs that wait for a host whose worker has been silent for that long.
+-- name: job_stranded
+SELECT j.session FROM job j LEFT JOIN worker w ON w.host = j.host
+WHERE j.state = 'queued' AND COALESCE(w.alive_until_ms, 0) <= now_ms()
+  AND COALESCE(w.heartbeat_ms, j.created_ms) < now_ms() - CAST($1 AS BIGINT)
 LIMIT 1;
 
 -- name: job_counts

@@ -322,6 +322,44 @@ TEST(leases_run_out_by_the_databases_clock)
 }
 END
 
+TEST(a_queued_job_fails_when_its_host_has_no_worker_for_long)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP_SESSION struct session v = {0};
+	const int64_t margin_ms = 2000;
+	char id[ID_MAX];
+
+	test_heartbeat(&t.s, TEST_HOST, 1);
+	test_enqueue(&t.s, 0, id);
+	db_skew_clock(t.s.db, JOB_STRANDED_MS + margin_ms);
+	test_heartbeat(&t.s, TEST_HOST, 1);
+	ck_assert_int_eq(job_expire(&t.s, 0), 0); /* it is alive */
+	ck_assert_int_eq(worker_stop(&t.s, TEST_HOST), 0);
+	ck_assert_int_eq(job_expire(&t.s, 0), 0); /* it may be restarting */
+	expect(&t.s, id, SESSION_RUNNING, "queued");
+	db_skew_clock(t.s.db, 2 * (JOB_STRANDED_MS + margin_ms));
+	ck_assert_int_eq(job_expire(&t.s, 0), 1);
+	expect(&t.s, id, SESSION_FAILED, "failed");
+	ck_assert_int_eq(session_get(&t.s, TEST_TENANT, id, &v), 0);
+	ck_assert_str_eq(v.error_code, "WorkerDied");
+	ck_assert_int_eq(job_expire(&t.s, 0), 0);
+}
+END
+
+TEST(a_queued_job_fails_when_its_host_was_removed)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	char first[ID_MAX], second[ID_MAX];
+
+	test_enqueue(&t.s, 0, first);
+	db_skew_clock(t.s.db, JOB_STRANDED_MS + 2000);
+	test_enqueue(&t.s, 1, second);
+	ck_assert_int_eq(job_expire(&t.s, 0), 1);
+	expect(&t.s, first, SESSION_FAILED, "failed");
+	expect(&t.s, second, SESSION_RUNNING, "queued");
+}
+END
+
 TEST(a_waiting_job_is_cancelled_at_once)
 {
 	CLEANUP_TEST_STORE struct test_store t = test_store();
@@ -447,7 +485,10 @@ SUITE("job", an_accepted_job_waits_for_its_host,
       short_captures_run_again_and_long_ones_fail,
       a_worker_takes_over_its_own_hosts_jobs_only,
       what_a_checkpoint_saved_outlives_the_worker,
-      leases_run_out_by_the_databases_clock, a_waiting_job_is_cancelled_at_once,
+      leases_run_out_by_the_databases_clock,
+      a_queued_job_fails_when_its_host_has_no_worker_for_long,
+      a_queued_job_fails_when_its_host_was_removed,
+      a_waiting_job_is_cancelled_at_once,
       a_running_session_has_the_samples_that_its_worker_last_told,
       a_running_job_learns_of_its_cancelling, counts_are_of_waiting_and_running,
       a_store_call_that_fails_leaves_no_half_job,

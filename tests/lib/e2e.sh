@@ -39,7 +39,7 @@ e2e_stop() {
   local code=$?
   [ $code -eq 0 ] || tail -n 20 "$STATE"/log/*.log
   # What the worker had to say, of a claim that does not fail every time.
-  [ -z "${not_ok-}" ] || grep -hE ' (warn|err): ' "$STATE/log/worker.log" | tail -n 8 | sed 's/^/# /'
+  [ -z "${not_ok-}" ] || grep -shE ' (warn|err): ' "$STATE/log/worker.log" | tail -n 8 | sed 's/^/# /'
   stack_stop
   # A sandbox that is too narrow may cost no more than a line of the log.
   ! grep -h 'refused the system call' "$STATE"/log/*.log ||

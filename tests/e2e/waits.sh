@@ -110,7 +110,10 @@ check a_lock_is_held_by_the_thread_that_has_it held mutex keeper take_kept
 check a_robust_lock_is_held_by_the_thread_that_has_it held mutex keeper take_robust
 check a_lock_that_lends_its_priority_is_held_by_the_thread_that_has_it held mutex keeper take_lent
 check a_holder_without_a_name_has_that_of_its_program held mutex waiting take_hot
-only_locks() { ! grep -vF '[lock 0x' "$tmp/mutex.folded"; }
+check shares_of_read_write_locks_are_true agree mutex delay 3 'take_shared take_whole'
+check a_wait_for_a_condition_is_measured agree block delay 3 'wait_signal sleep_long'
+check a_read_write_lock_is_named leads mutex '[read-write lock]' take_shared
+only_locks() { ! grep -vE '\[(lock 0x[0-9a-f]*|mutex|read-write lock)\](;\[held by [^;]*)? [0-9]*$' "$tmp/mutex.folded"; }
 check a_mutex_profile_has_waits_for_locks_only only_locks
 
 check input_and_output_is_captured was_captured io
@@ -124,6 +127,26 @@ check page_faults_are_input_of_their_time faults io
 no_sleep() { ! grep -F nanosleep "$tmp/io.folded"; }
 check a_sleep_is_no_io no_sleep
 kill -KILL $pid
+
+# Three threads that compute have a third of the interpreter each.
+cat >"$tmp/gil.py" <<'P'
+import threading
+def spin():
+    while True:
+        sum(range(1000))
+threads = [threading.Thread(target=spin) for _ in range(3)]
+for t in threads: t.start()
+P
+python3 "$tmp/gil.py" &
+pid=$!
+check waits_for_an_interpreter_are_captured once gil $pid --type mutex --seconds 2
+kill -KILL $pid
+waits_for_the_gil() {
+  "$B/tests/tools/folded" "$tmp/gil.pb.gz" values:delay | awk '
+    { all += $NF } /\[GIL\] [0-9]+$/ { gil += $NF }
+    END { print gil / 1e9, "of", all / 1e9, "s"; exit !(gil >= 2e9 && gil <= 4.5e9 && gil >= 0.9 * all) }'
+}
+check a_wait_for_the_gil_is_a_wait_for_a_lock waits_for_the_gil
 
 # --- as a service, with what becomes of its children ---------------------------
 e2e_start waiting

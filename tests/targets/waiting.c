@@ -24,7 +24,8 @@
 #define FUNCTIONS(x)                                                       \
 	x(sleep_long) x(sleep_short) x(wait_pipe) x(wait_peer) x(take_hot) \
 		x(take_cold) x(write_through) x(fault_in) x(take_kept)     \
-			x(take_robust) x(take_lent)
+			x(take_robust) x(take_lent) x(take_shared)         \
+				x(take_whole) x(wait_signal)
 
 enum {
 #define NUMBER(name) OF_##name,
@@ -41,6 +42,9 @@ static pthread_mutex_t hot = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t cold = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t kept = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t robust, lent; /* lent: lends its priority */
+static pthread_rwlock_t shared = PTHREAD_RWLOCK_INITIALIZER;
+static pthread_mutex_t signalled = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t signal_of = PTHREAD_COND_INITIALIZER;
 static int pipe_fds[2], peer_fds[2], file_fd, mapped_fd;
 #define MAPPED ((size_t)4 << 20)
 static volatile char *mapped;
@@ -193,6 +197,52 @@ take_lent(void)
 }
 
 __attribute__((noinline)) static void
+take_shared(void)
+{
+	unsigned long since = now_ns();
+
+	if (pthread_rwlock_tryrdlock(&shared)) {
+		pthread_rwlock_rdlock(&shared);
+		count(OF_take_shared, since, 0);
+	}
+	pass(2000);
+	pthread_rwlock_unlock(&shared);
+	pass(1000);
+}
+
+__attribute__((noinline)) static void
+take_whole(void)
+{
+	unsigned long since = now_ns();
+
+	if (pthread_rwlock_trywrlock(&shared)) {
+		pthread_rwlock_wrlock(&shared);
+		count(OF_take_whole, since, 0);
+	}
+	pass(4000);
+	pthread_rwlock_unlock(&shared);
+	pass(1000);
+}
+
+__attribute__((noinline)) static void
+wait_signal(void)
+{
+	unsigned long since = now_ns();
+
+	pthread_mutex_lock(&signalled);
+	pthread_cond_wait(&signal_of, &signalled);
+	pthread_mutex_unlock(&signalled);
+	count(OF_wait_signal, since, 0);
+}
+
+__attribute__((noinline)) static void
+send_signal(void)
+{
+	pass(8000);
+	pthread_cond_signal(&signal_of);
+}
+
+__attribute__((noinline)) static void
 keep(void)
 {
 	pthread_mutex_t *const locks[] = {&kept, &robust, &lent};
@@ -302,10 +352,11 @@ int
 main(int argc, char **argv)
 {
 	static void (*const functions[])(void) = {
-		sleep_long, sleep_short, wait_pipe,     wait_peer,
-		feed_pipe,  feed_peer,   take_hot,      take_hot,
-		take_cold,  take_cold,   write_through, use_mapped,
-		keep,       take_kept,   take_robust,   take_lent};
+		sleep_long,  sleep_short, wait_pipe,     wait_peer,
+		feed_pipe,   feed_peer,   take_hot,      take_hot,
+		take_cold,   take_cold,   write_through, use_mapped,
+		keep,        take_kept,   take_robust,   take_lent,
+		take_shared, take_whole,  wait_signal,   send_signal};
 	sigset_t told;
 	pthread_t t;
 	int signal;

@@ -15,6 +15,8 @@
 
 enum emit_class {
 	EMIT_LOCK,  /* waits for a lock */
+	EMIT_FUTEX, /* other waits in futex(2): for a lock if a function of one
+	               is in the stack */
 	EMIT_IO,    /* waits for a file, a pipe or a peer */
 	EMIT_OTHER, /* other waits */
 	EMIT_CLASSES,

@@ -203,6 +203,16 @@ read_call(const void *regs, struct call *out)
 	}
 }
 
+/* False for those that wake others or change locks: they may sleep, too. */
+static bool
+is_futex_wait(const struct call *call)
+{
+	uint32_t op = call->b & FUTEX_OP;
+
+	/* FUTEX_WAIT, FUTEX_WAIT_BITSET, FUTEX_WAIT_REQUEUE_PI */
+	return call->number == futex && (op == 0 || op == 9 || op == 11);
+}
+
 /* True for a wait for a lock: a lock's word has a known value while threads
  * wait, and priority-inheritance locks have separate operations. Source:
  * futex(2); musl 1.2.3, pthread_mutex_timedlock.c. */
@@ -273,6 +283,8 @@ take_call(struct thread *t, const struct call *call)
 	t->class = EMIT_OTHER;
 	if (number < CALLS)
 		t->class = class_of[number];
+	if (is_futex_wait(call))
+		t->class = EMIT_FUTEX;
 	if (is_lock(call) || t->holder) {
 		t->class = EMIT_LOCK;
 		t->address = call->a;

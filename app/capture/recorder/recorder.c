@@ -404,6 +404,7 @@ restart(struct capture *one, uint64_t now_ns, int64_t now_ms)
 
 	one->start_ns = now_ns;
 	one->start_ms = now_ms;
+	one->unsure = (struct quality){0};
 	one->quality = (struct quality){
 		.asked_rate = was.asked_rate,
 		.run_rate = was.run_rate,

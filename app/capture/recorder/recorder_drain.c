@@ -109,7 +109,7 @@ wants(const struct capture *c, const struct record *r)
 	case TYPE_memory:
 		return true;
 	case TYPE_mutex:
-		return e->class == EMIT_LOCK;
+		return e->class == EMIT_LOCK || e->class == EMIT_FUTEX;
 	case TYPE_io:
 		return e->class == EMIT_IO;
 	case TYPE_goroutine:
@@ -124,6 +124,8 @@ static void
 count_sample(struct capture *c, const struct record *r,
              const struct proc_stack *stack)
 {
+	struct amount amount = r->sample.amount;
+	struct quality *q = &c->quality;
 	uint32_t node;
 
 	if (r->time_ns < c->start_ns || r->time_ns >= c->end_ns)
@@ -132,8 +134,13 @@ count_sample(struct capture *c, const struct record *r,
 		return;
 	if (r->sample.emitted && r->sample.emitted->scale > EMIT_SCALE)
 		c->quality.notes |= QUALITY_NOTE_OF(IN_PARTS);
+	if (c->type == TYPE_mutex) {
+		amount.bytes = 1; /* counts the samples */
+		if (r->sample.emitted->class == EMIT_FUTEX)
+			q = &c->unsure;
+	}
 	if (trie_count(&c->trie, stack->places, stack->n, truncated_place,
-	               &r->sample.amount, &node)) {
+	               &amount, &node)) {
 		c->quality.lost++;
 		return;
 	}
@@ -141,11 +148,11 @@ count_sample(struct capture *c, const struct record *r,
 	            r->sample.amount.value);
 	if (c->rows)
 		capture_rows_note(c, r, node);
-	c->quality.kept++;
-	c->quality.topped_up += stack->topped_up;
-	c->quality.interp += stack->interp == INTERP_MERGED;
-	c->quality.interp_missed += stack->interp == INTERP_MISSED;
-	count_end(&c->quality, stack->end);
+	q->kept++;
+	q->topped_up += stack->topped_up;
+	q->interp += stack->interp == INTERP_MERGED;
+	q->interp_missed += stack->interp == INTERP_MISSED;
+	count_end(q, stack->end);
 	breaks_count(&c->breaks, stack);
 }
 

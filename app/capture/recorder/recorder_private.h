@@ -69,6 +69,8 @@ struct capture {
 	uint32_t alive; /* processes */
 	bool window;    /* cut off a capture that goes on */
 	struct quality quality;
+	struct quality unsure; /* counts of samples that may be waits for a
+	                          lock; only for mutex */
 	struct buf began; /* struct host_usage for each: recorder_usage.c */
 	struct breaks breaks;
 	/* INUSE_ROWS, the samples of memory in use by their rows; else NULL. */

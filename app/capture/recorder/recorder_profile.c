@@ -2,12 +2,14 @@
  * Ends a capture: names its places, and turns its tree into a profile.
  */
 #include "base/clock.h"
+#include "capture/naming/futex.h"
 #include "capture/naming/location.h"
 #include "capture/process/process_probes.h"
 #include "capture/symbols/java_map.h"
 #include "recorder_private.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 #define JAVA_MANY 5 /* many: one stack in this many */
@@ -21,6 +23,7 @@ struct finisher {
 	enum naming *naming;   /* by place */
 	uint32_t *rows;        /* by node: its sample */
 	struct amount *in_use; /* by node; only for memory in use */
+	int64_t locks;         /* samples in futex(2) that wait for a lock */
 };
 
 static void
@@ -119,27 +122,69 @@ objects_of(const struct amount *a)
 	return (int64_t)(a->events + AMOUNT_EVENT / 2) / AMOUNT_EVENT;
 }
 
+/* Returns the number of frames of a stack, whose places are out[n], leaf first.
+ */
+static uint32_t
+stack_of(const struct trie *t, uint32_t node, uint32_t out[PROFILE_MAX_FRAMES])
+{
+	uint32_t n = 0;
+
+	for (uint32_t at = node; at != TRIE_ROOT && n < PROFILE_MAX_FRAMES;
+	     at = t->nodes.rows[at].a)
+		out[n++] = (uint32_t)t->nodes.rows[at].b;
+	return n;
+}
+
+static void
+count_frames(struct finisher *f, const uint32_t *places, uint32_t n,
+             int64_t count)
+{
+	f->quality->frames += n * count;
+	for (uint32_t i = 0; i < n; i++)
+		if (f->naming[places[i]] == NAMING_FUNCTION)
+			f->quality->symbolized += count;
+	if (n && f->naming[places[0]] == NAMING_UNKNOWN)
+		f->quality->unknown += count;
+}
+
+/* True for a stack that the kernel's programs took for a wait for a lock. The
+ * lock is its leaf, or the thread that held it is. */
+static bool
+is_led_by_lock(const struct trie *t, const uint32_t *places, uint32_t n)
+{
+	for (uint32_t i = 0; i < n && i < 2; i++)
+		if (t->places.rows[places[i]].a == MODULE_LOCK)
+			return true;
+	return false;
+}
+
 static int
 add_sample(struct finisher *f, uint32_t node)
 {
 	const struct trie *t = &f->capture->trie;
 	const struct amount *a = &t->counts[node];
-	int64_t count = objects_of(a);
-	int64_t row[4] = {count, (int64_t)a->value, (int64_t)a->bytes};
-	uint32_t stack[PROFILE_MAX_FRAMES];
-	uint32_t n = 0, first = 0;
+	int64_t row[4] = {objects_of(a), (int64_t)a->value, (int64_t)a->bytes};
+	uint32_t places[PROFILE_MAX_FRAMES], stack[PROFILE_MAX_FRAMES];
+	uint32_t n = stack_of(t, node, places), first = 0;
+	int rc;
 
-	for (uint32_t at = node; at != TRIE_ROOT && n < PROFILE_MAX_FRAMES;
-	     at = t->nodes.rows[at].a) {
-		uint32_t place = (uint32_t)t->nodes.rows[at].b;
+	for (uint32_t i = 0; i < n; i++)
+		stack[i] = f->locations[places[i]];
+	if (f->capture->type == TYPE_mutex && !is_led_by_lock(t, places, n)) {
+		const struct futex_wait wait =
+			futex_wait_of(f->profile, stack, n);
 
-		stack[n++] = f->locations[place];
-		f->quality->frames += count;
-		if (f->naming[place] == NAMING_FUNCTION)
-			f->quality->symbolized += count;
-		if (n == 1 && f->naming[place] == NAMING_UNKNOWN)
-			f->quality->unknown += count;
+		if (!wait.lock) {
+			f->rows[node] = TAPE_NO_ROW;
+			return 0;
+		}
+		f->locks += (int64_t)a->bytes;
+		rc = futex_location(f->profile, stack[0], wait.reason,
+		                    &stack[0]);
+		if (rc)
+			return rc;
 	}
+	count_frames(f, places, n, row[0]);
 	if (f->in_use) {
 		row[2] = objects_of(&f->in_use[node]);
 		row[3] = (int64_t)f->in_use[node].value;
@@ -161,6 +206,23 @@ add_samples(struct finisher *f)
 		if (t->counts[i].events)
 			rc = add_sample(f, i);
 	return rc;
+}
+
+/* Adds the counts of those unsure samples that turned out to be of locks: the
+ * ends of their stacks are taken for those of all. */
+static void
+add_locks(const struct quality *unsure, int64_t locks, struct quality *q)
+{
+	double part = unsure->kept ? (double)locks / (double)unsure->kept : 0;
+
+	q->kept += locks;
+	q->reached_root += llround((double)unsure->reached_root * part);
+	q->truncated += llround((double)unsure->truncated * part);
+	q->topped_up += llround((double)unsure->topped_up * part);
+	q->switched += llround((double)unsure->switched * part);
+	q->unwind_failed += llround((double)unsure->unwind_failed * part);
+	q->interp += llround((double)unsure->interp * part);
+	q->interp_missed += llround((double)unsure->interp_missed * part);
 }
 
 static int
@@ -246,6 +308,7 @@ capture_profile(const struct capture *c, struct namer *namer,
 		rc = add_samples(&f);
 	if (rc)
 		return rc;
+	add_locks(&c->unsure, f.locks, &q);
 	if (namer->java && q.unwind_failed > q.kept / JAVA_MANY)
 		q.notes |= QUALITY_NOTE_OF(JAVA_FRAMES);
 	if (!c->alive)

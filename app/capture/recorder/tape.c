@@ -256,7 +256,8 @@ copy_samples(const struct timeline *from, const uint32_t *rows,
 		struct timeline_sample s = from->samples[i];
 
 		s.sample = rows[s.sample];
-		rc = timeline_sample(to, &s);
+		if (s.sample != TAPE_NO_ROW)
+			rc = timeline_sample(to, &s);
 	}
 	return rc;
 }

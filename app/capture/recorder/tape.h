@@ -59,10 +59,13 @@ tape_event(struct tape *t, uint64_t time_ns, const struct timeline_event *e);
 void tape_counter(struct tape *t, uint64_t time_ns,
                   const struct timeline_counter *c);
 
+#define TAPE_NO_ROW UINT32_MAX
+
 /*
  * Makes the timeline, once each node's row in the profile is known.
  *
- *   Shape    rows[node], for every node of a sample
+ *   Shape    rows[node], for every node of a sample; TAPE_NO_ROW: the profile
+ *            has none, and the samples are left out
  *   Owns     *out is the caller's; timeline_free() it
  *   Errors   -ENOMEM; *out untouched
  */

@@ -1,10 +1,11 @@
 #include "snapshot_labels.h"
 
+#include "capture/naming/futex.h"
+
 #include "snapshot_creator.h"
 
 #include <string.h>
 
-#define NEAR     8 /* frames between a futex and the object it belongs to */
 #define MAX_TEXT ((size_t)8 << 10)
 
 static const char *const keys[] = {
@@ -12,39 +13,6 @@ static const char *const keys[] = {
 #include "snapshot.def"
 #undef SNAPSHOT_LABEL
 };
-
-static const struct {
-	const char *part, *reason;
-} futexes[] = {
-#define SNAPSHOT_FUTEX(part, reason) {part, reason},
-#include "snapshot.def"
-#undef SNAPSHOT_FUTEX
-};
-
-/* --- labels from functions ------------------------------------------------ */
-
-static const char *
-line_name(const struct profile *p, const struct location *at, uint32_t line)
-{
-	const struct line *l = &p->lines[at->line0 + line];
-
-	return strings_get(p->strings, p->functions[l->function].name, NULL);
-}
-
-static const char *
-futex_reason(const struct profile *p, const uint32_t *stack, uint32_t n)
-{
-	for (uint32_t i = 0; i < n && i < NEAR; i++) {
-		const struct location *at = &p->locations[stack[i]];
-
-		for (uint32_t k = 0; k < at->nlines; k++)
-			for (size_t f = 0; f < ARRAY_LEN(futexes); f++)
-				if (strstr(line_name(p, at, k),
-				           futexes[f].part))
-					return futexes[f].reason;
-	}
-	return "futex";
-}
 
 /* --- texts ---------------------------------------------------------------- */
 
@@ -59,7 +27,7 @@ put_reason(const struct profile *p, const struct snapshot_batch *b, size_t i,
 	} else if (!t->reason) {
 		buf_puts(out, t->call);
 	} else if (t->target == TARGET_FUTEX) {
-		buf_puts(out, futex_reason(p, stack, n));
+		buf_puts(out, futex_wait_of(p, stack, n).reason);
 	} else {
 		const char *kind =
 			t->target == TARGET_DESCRIPTOR

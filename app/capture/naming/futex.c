@@ -1,0 +1,117 @@
+#include "futex.h"
+
+#include "base/buf.h"
+
+#include <string.h>
+
+#define TEXT_MAX 64
+#define NEAR     8 /* frames between a futex and the object it belongs to */
+
+static const struct {
+	enum { LOCK, OTHER } kind;
+	const char *part, *reason;
+} rows[] = {
+#define FUTEX(kind, part, reason) {kind, part, reason},
+#include "futex.def"
+#undef FUTEX
+};
+
+static const struct {
+	const char *file, *part, *reason;
+} callers[] = {
+#define FUTEX_FROM(file, part, reason) {file, part, reason},
+#include "futex.def"
+#undef FUTEX_FROM
+};
+
+static const char *
+line_name(const struct profile *p, const struct location *at, uint32_t line)
+{
+	const struct line *l = &p->lines[at->line0 + line];
+
+	return strings_get(p->strings, p->functions[l->function].name, NULL);
+}
+
+static bool
+is_in(const struct profile *p, uint32_t location, const char *part)
+{
+	const struct location *at = &p->locations[location];
+
+	for (uint32_t i = 0; i < at->nlines; i++)
+		if (strstr(line_name(p, at, i), part))
+			return true;
+	return false;
+}
+
+static bool
+is_of_file(const struct profile *p, uint32_t location, const char *prefix)
+{
+	const struct location *at = &p->locations[location];
+	const char *path, *slash;
+
+	if (at->mapping == PROFILE_NONE)
+		return false;
+	path = strings_get(p->strings, p->mappings[at->mapping].file, NULL);
+	slash = strrchr(path, '/');
+	return !strncmp(slash ? slash + 1 : path, prefix, strlen(prefix));
+}
+
+/* Finds the lock that a function called from its own file waits for. */
+static const char *
+caller_reason(const struct profile *p, uint32_t callee, uint32_t caller)
+{
+	for (size_t i = 0; i < ARRAY_LEN(callers); i++)
+		if (is_in(p, callee, callers[i].part) &&
+		    is_of_file(p, caller, callers[i].file))
+			return callers[i].reason;
+	return NULL;
+}
+
+struct futex_wait
+futex_wait_of(const struct profile *p, const uint32_t *stack, uint32_t n)
+{
+	struct futex_wait wait = {"futex", false};
+	bool known = false;
+
+	for (uint32_t i = 0; i < n && i < NEAR; i++) {
+		const char *lock =
+			i + 1 < n ? caller_reason(p, stack[i], stack[i + 1])
+				  : NULL;
+
+		if (lock)
+			return (struct futex_wait){lock, true};
+		for (size_t k = 0; k < ARRAY_LEN(rows); k++) {
+			if ((known && rows[k].kind != LOCK) ||
+			    !is_in(p, stack[i], rows[k].part))
+				continue;
+			wait.reason = rows[k].reason;
+			if (rows[k].kind == LOCK) {
+				wait.lock = true;
+				return wait;
+			}
+			known = true;
+		}
+	}
+	return wait;
+}
+
+int
+futex_location(struct profile *p, uint32_t wait, const char *reason,
+               uint32_t *out)
+{
+	CLEANUP_BUF struct buf name = BUF_INIT(TEXT_MAX);
+	const struct location *at = &p->locations[wait];
+	struct function function = {0};
+	struct line line = {0};
+	int rc;
+
+	buf_addf(&name, "[%s]", reason);
+	rc = buf_err(&name)
+	             ?: profile_cstring(p, buf_str(&name), &function.name);
+	function.system_name = function.name;
+	if (!rc)
+		rc = profile_function(p, &function, &line.function);
+	return rc ? rc
+	          : profile_location(p, at->mapping, at->address, &line, 1,
+	                             out);
+}

@@ -1,0 +1,22 @@
+/*
+ * What a thread waits for in futex(2), as its stack shows.
+ */
+#pragma once
+
+#include "profile/profile.h"
+
+struct futex_wait {
+	const char *reason; /* "mutex"; "futex" when no function is known */
+	bool lock;
+};
+
+/* Shape: stack[n] are locations of p, leaf first; only the innermost count. */
+struct futex_wait
+futex_wait_of(const struct profile *p, const uint32_t *stack, uint32_t n);
+/*
+ * Adds a location for what a thread waits for, "[monitor]", beside that of the
+ * wait itself.
+ *   Errors   of profile_location()
+ */
+MUST_CHECK int futex_location(struct profile *p, uint32_t wait,
+                              const char *reason, uint32_t *out);

@@ -1,0 +1,108 @@
+/*
+ * Which waits in futex(2) are for a lock, by their stacks.
+ */
+#include "capture/naming/futex.h"
+
+#include "lib/stacks.h"
+#include "lib/test.h"
+
+#include <string.h>
+
+#define WAIT "1 |[futex] __futex_abstimed_wait_common "
+
+static const uint32_t *
+leaf_of(const struct profile *p)
+{
+	return &p->stack[p->samples[0].stack0];
+}
+
+static struct futex_wait
+wait_of(struct profile *p, const char *file)
+{
+	ck_assert_int_eq(profile_cstring(p, file, &p->mappings[0].file), 0);
+	return futex_wait_of(p, leaf_of(p), p->samples[0].nstack);
+}
+
+TEST(locks_are_known_by_their_functions)
+{
+	static const struct {
+		const char *stack, *reason;
+		bool lock;
+	} rows[] = {
+		{WAIT "f main", "futex", false},
+		{WAIT "pthread_cond_wait f main", "condition variable", false},
+		{WAIT "sem_clockwait f main", "semaphore", false},
+		{WAIT "__pthread_rwlock_rdlock_full64 pthread_rwlock_rdlock f",
+	         "read-write lock", true},
+		{WAIT "__pthread_mutex_cond_lock pthread_cond_wait f", "mutex",
+	         true},
+		{WAIT "pthread_cond_wait os::PlatformEvent::park "
+	              "ObjectMonitor::EnterI ObjectMonitor::enter f",
+	         "monitor", true},
+		{WAIT "pthread_cond_wait os::PlatformEvent::park "
+	              "ObjectMonitor::wait f",
+	         "condition variable", false},
+		{WAIT "<std::sys::sync::rwlock::futex::RwLock>::read_contended",
+	         "read-write lock", true},
+		{WAIT "std::sys::unix::locks::futex_rwlock::RwLock::write f",
+	         "read-write lock", true},
+		{WAIT "pthread_cond_timedwait take_gil PyEval_RestoreThread f",
+	         "GIL", true},
+		{WAIT "a b c d e f g pthread_rwlock_rdlock", "futex", false},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_PROFILE struct profile *p = stacks_of(rows[i].stack);
+		const struct futex_wait got = wait_of(p, "/srv/prog");
+
+		ck_assert_msg(!strcmp(got.reason, rows[i].reason), "%s: %s",
+		              rows[i].stack, got.reason);
+		ck_assert_msg(got.lock == rows[i].lock, "%s", rows[i].stack);
+	}
+}
+END
+
+TEST(the_gil_is_known_by_who_waits)
+{
+	static const char timed[] = WAIT "pthread_cond_timedwait 0x12 main";
+	static const char other[] = WAIT "pthread_cond_wait 0x12 main";
+	static const struct {
+		const char *stack, *file;
+		bool lock;
+	} rows[] = {
+		{timed, "/usr/bin/python3.11", true},
+		{timed, "/usr/lib/libpython3.12.so.1.0", true},
+		{timed, "/usr/lib/numpy/core.so", false},
+		{other, "/usr/bin/python3.11", false},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_PROFILE struct profile *p = stacks_of(rows[i].stack);
+
+		ck_assert_msg(wait_of(p, rows[i].file).lock == rows[i].lock,
+		              "row %zu", i);
+	}
+}
+END
+
+TEST(a_lock_is_a_location_of_its_own)
+{
+	CLEANUP_PROFILE struct profile *p = stacks_of(WAIT "f main");
+	const struct location *at;
+	uint32_t lock, again;
+
+	ck_assert_int_eq(futex_location(p, *leaf_of(p), "monitor", &lock), 0);
+	ck_assert_int_eq(futex_location(p, *leaf_of(p), "monitor", &again), 0);
+	ck_assert_uint_eq(lock, again);
+	ck_assert_uint_ne(lock, *leaf_of(p));
+	at = &p->locations[lock];
+	ck_assert_str_eq(
+		strings_get(p->strings,
+	                    p->functions[p->lines[at->line0].function].name,
+	                    NULL),
+		"[monitor]");
+}
+END
+
+SUITE("futex", locks_are_known_by_their_functions,
+      the_gil_is_known_by_who_waits, a_lock_is_a_location_of_its_own)

@@ -109,7 +109,7 @@ struct filter_ask {
 
 struct filter {
 	int map_fd, prog_fd;
-	int interps_fd; /* INTERP_SLOTS times struct interp_slot */
+	int interps_fd; /* struct interp_table */
 	int rings_fd;   /* one ring per CPU; -1: this kernel has none */
 	uint32_t nbits; /* number of processes with a bit, a multiple of 64 */
 };

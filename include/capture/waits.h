@@ -23,9 +23,9 @@ enum waits_fd {
 	WAITS_CONTROL, /* a map to be mapped shared: struct emit_control and
 	                  bits; no process is followed at first */
 	WAITS_OUTPUTS, /* the array of events that samples are written to */
-	WAITS_INTERPS, /* a map to be mapped shared: INTERP_SLOTS times struct
-	                  interp_slot; samples of these threads have the
-	                  interpreter's frames */
+	WAITS_INTERPS, /* a map to be mapped shared: struct interp_table;
+	                  samples of its threads have the interpreter's
+	                  frames */
 	WAITS_FAULTS,  /* the program that event_open_faults() runs */
 	WAITS_SWITCH, /* links: the programs are attached while they are open */
 	WAITS_END,

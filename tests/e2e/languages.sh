@@ -189,6 +189,20 @@ waits() { # name, command...
   done_with
 }
 
+# Threads and children that live for some ms.
+lives() { # name, command...
+  local name=$1
+  shift
+  target "$name" "$@" "$targets/lives.py" 30
+  check "$name.are_captured" capture "$name"
+  check "$name.a_thread_has_its_functions_from_its_first_ms_on" \
+    under "$name" 'Thread.run;(_PyFunction_Vectorcall;)?in_a_thread;spin[; ]' 10
+  check "$name.a_forked_child_has_its_functions_from_its_first_ms_on" \
+    under "$name" 'fork;in_a_child;spin[; ]' 10
+  check "$name.next_to_nothing_is_missed" next_to_nothing "$name"
+  done_with
+}
+
 # Threads that wait and allocate while they are watched.
 events() { # name, command...
   local name=$1
@@ -236,6 +250,7 @@ if [ -x /usr/bin/python3.11 ]; then
   python python3.11 /usr/bin/python3.11 -B
   check python3.11.stacks_are_whole complete python3.11
   waits waits3.11 /usr/bin/python3.11 -B
+  lives lives3.11 /usr/bin/python3.11 -B
   events events3.11 /usr/bin/python3.11 -B
   greenlets /usr/bin/python3.11
 else
@@ -246,6 +261,8 @@ if newer trixie 3.13; then
     "${interpreter[@]}" -B
   check python3.13.stacks_are_whole complete python3.13
   waits waits3.13 env PYTHONHOME="$B/packages/trixie-python/usr" \
+    "${interpreter[@]}" -B
+  lives lives3.13 env PYTHONHOME="$B/packages/trixie-python/usr" \
     "${interpreter[@]}" -B
   events events3.13 env PYTHONHOME="$B/packages/trixie-python/usr" \
     "${interpreter[@]}" -B
@@ -270,7 +287,7 @@ elsewhere() { # name, command...
   pid=$(pgrep -P "$unshared")
 }
 if [ "$(id -u)" -eq 0 ] && unshare --fork --pid --mount true; then
-  cp "$B/targets/jit" "$targets/shares.py" "$tmp/" # /tmp is hidden there
+  cp "$B/targets/jit" "$targets"/{lives,shares}.py "$tmp/" # /tmp is hidden there
   elsewhere jit "$tmp/jit" 30
   check elsewhere.compiled_code_is_captured capture jit
   check elsewhere.a_map_is_found_by_the_number_in_its_namespace \
@@ -280,6 +297,13 @@ if [ "$(id -u)" -eq 0 ] && unshare --fork --pid --mount true; then
   check elsewhere.python_is_captured capture python_elsewhere
   check elsewhere.python_threads_are_known_by_their_numbers_there \
     share python_elsewhere share_60 60 'share_60|share_30|share_10'
+  kill "$unshared"
+  elsewhere lives_elsewhere /usr/bin/python3.11 -B "$tmp/lives.py" 30
+  check elsewhere.short_lives_are_captured capture lives_elsewhere
+  check elsewhere.a_thread_has_its_functions_from_its_first_ms_on \
+    under lives_elsewhere 'Thread.run;.*in_a_thread;spin[; ]' 10
+  check elsewhere.a_forked_child_has_its_functions_from_its_first_ms_on \
+    under lives_elsewhere 'fork;in_a_child;spin[; ]' 10
   kill "$unshared"
 else
   echo "skip elsewhere: this user can't make namespaces"

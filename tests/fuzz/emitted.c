@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 struct parts {
 	struct sampler sampler;
 	struct sampler_emitter emitter;
-	struct interp_slot slots[INTERP_SLOTS];
+	struct interp_table table;
 	struct proc_stack stack;
 };
 
@@ -108,7 +108,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	assert(names && sets && !trie_init(&t, 4096));
 	p.emitter = (struct sampler_emitter){
 		.sets = data[0] & 1 ? sets : NULL,
-		.interp.slots = data[0] & 2 ? p.slots : NULL,
+		.interp.table = data[0] & 2 ? &p.table : NULL,
 	};
 	p.sampler.emitter = &p.emitter;
 	take_all(&p, names, &t, data + 1, n - 1);

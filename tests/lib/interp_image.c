@@ -64,12 +64,20 @@ put_thread(const struct interp_space *space, struct interp_codes *codes,
 {
 	const struct language *language = space->image->language;
 	struct interp_slot slot = {.tid = 1};
+	struct interp_slot found = {.tid = 1};
+	struct interp_list list;
 	struct interp_stack s = {.n = 0};
 	uint64_t places[INTERP_MAX_FRAMES];
 	int rc;
 
 	if (!interp_threads_find(t, native, &slot))
 		return -ESRCH;
+	rc = language->list(space, &list);
+	if (rc)
+		return rc;
+	if (!language->find(space->memory, &list, native, &found) ||
+	    found.head != slot.head)
+		return -ENOENT;
 	s.end = language->walk(space->memory, &slot, &s);
 	if (s.end == INTERP_FAULT)
 		return -EFAULT;

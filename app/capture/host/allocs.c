@@ -75,6 +75,7 @@ allocs_open(struct allocs *out)
 	if (!bpf)
 		return -errno;
 	bpf->rodata->most = most_of(bpf->rodata->most);
+	program_kernel(bpf->rodata->kernel_has);
 	rc = bpf_program__set_expected_attach_type(
 		bpf->progs.stoker_alloc, (enum bpf_attach_type)PROBE_CALLS);
 	if (!rc)

@@ -64,7 +64,8 @@ emit_frames(void *ctx, const struct interp_slot *slot,
 static __always_inline void
 emit(void *ctx, const struct emit_event *e)
 {
-	const struct interp_slot *slot = find_slot();
+	struct interp_slot room = {0};
+	const struct interp_slot *slot = find_slot(&room);
 
 	if (!slot || !emit_frames(ctx, slot, e))
 		bpf_perf_event_output(ctx, &outputs, BPF_F_CURRENT_CPU,

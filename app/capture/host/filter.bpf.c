@@ -70,6 +70,7 @@ stoker_filter(void *sample)
 	uint64_t pid = bpf_get_current_pid_tgid() >> 32;
 	uint32_t first = 0;
 	const uint8_t *bits = bpf_map_lookup_elem(&processes, &first);
+	struct interp_slot room = {0};
 	const struct interp_slot *slot;
 
 	(void)sample;
@@ -77,7 +78,7 @@ stoker_filter(void *sample)
 		return 1;
 	if (is_denied(bits, pid))
 		return 0;
-	slot = stacks ? find_slot() : NULL;
+	slot = stacks ? find_slot(&room) : NULL;
 	if (slot)
 		take_stack(slot);
 	return 1;

@@ -18,6 +18,7 @@ set_sizes(struct filter_bpf *bpf, const struct filter_ask *ask, uint32_t nbits,
 
 	bpf->rodata->nbits = nbits;
 	bpf->rodata->stacks = stacks;
+	program_kernel(bpf->rodata->kernel_has);
 	if (!stacks)
 		return rc ? rc : bpf_map__set_autocreate(rings, false);
 	if (!rc)

@@ -5,27 +5,131 @@
 #pragma once
 
 #include "capture/walks.h" /* of every language: generated */
+#include "program_kernel.h"
 
-/* Thread n is in slot n % INTERP_SLOTS. User space may write a slot while a
- * program reads it. */
+/* Set before a program is loaded: see program_kernel(). */
+const volatile uint32_t kernel_has[PROGRAM_KERNEL];
+
+/* One value. User space may write a row while a program reads it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__type(key, uint32_t);
-	__type(value, struct interp_slot);
-	__uint(max_entries, INTERP_SLOTS);
+	__type(value, struct interp_table);
+	__uint(max_entries, 1);
 } interps SEC(".maps");
 
-/* Finds the slot of the current thread; NULL when no interpreter runs it. */
-static const struct interp_slot *
-find_slot(void)
-{
-	uint32_t tid = (uint32_t)bpf_get_current_pid_tgid();
-	uint32_t at = tid % INTERP_SLOTS;
-	const struct interp_slot *slot = bpf_map_lookup_elem(&interps, &at);
+/* --- threads without a slot ----------------------------------------------- */
 
-	return slot && slot->tid == tid ? slot : NULL;
+/* The thread that forked the current process; zeros when that is unknown. */
+struct forker {
+	uint32_t pid, tid;
+};
+
+static __always_inline struct forker
+forker_of_current(void)
+{
+	const uint8_t *task = (const void *)bpf_get_current_task(), *parent;
+	struct forker f = {0, 0};
+
+	if (!kernel_has[PROGRAM_PARENT] ||
+	    bpf_probe_read_kernel(&parent, sizeof(parent),
+	                          task + kernel_has[PROGRAM_PARENT]))
+		return f;
+	bpf_probe_read_kernel(&f.pid, sizeof(f.pid),
+	                      parent + kernel_has[PROGRAM_TGID]);
+	bpf_probe_read_kernel(&f.tid, sizeof(f.tid),
+	                      parent + kernel_has[PROGRAM_PID]);
+	return f;
 }
+
+static __always_inline const struct interp_list *
+list_of(const struct interp_table *t, uint32_t pid)
+{
+	const struct interp_list *list = &t->lists[pid % INTERP_LISTS];
+
+	return pid && list->pid == pid ? list : NULL;
+}
+
+/* Returns the current thread's number in the pid namespace of a list; 0 when
+ * the thread is in another one. */
+static __always_inline uint64_t
+number_in(const struct interp_list *list, uint32_t tid)
+{
+	struct bpf_pidns_info in = {0};
+
+	if (!list->space)
+		return tid;
+	return bpf_get_ns_current_pid_tgid(kernel_has[PROGRAM_NS_DEV],
+	                                   list->space, &in, sizeof(in))
+	               ? 0
+	               : in.pid;
+}
+
+static __noinline int
+find_in(const struct interp_list *list, uint64_t native,
+        struct interp_slot *out)
+{
+	switch (list->language) {
+#define LANGUAGE(id, name)  \
+	case LANGUAGE_##id: \
+		return name##_find(NULL, list, native, out);
+#include "capture/interp/languages.def"
+#undef LANGUAGE
+	default:
+		return false;
+	}
+}
+
+/* The interpreter of a forked child has the number of the thread that forked it
+ * until the child has set its own. */
+static __noinline int
+find_thread(const struct interp_table *t, uint64_t id, struct interp_slot *out)
+{
+	uint32_t pid = id >> 32, tid = (uint32_t)id;
+	const struct interp_list *list = list_of(t, pid);
+	struct forker f = {0, 0};
+	uint64_t native;
+
+	if (pid == tid || !list)
+		f = forker_of_current();
+	if (!list)
+		list = list_of(t, f.pid);
+	if (!list)
+		return 0;
+	native = number_in(list, tid);
+	if (!native || !find_in(list, native, out)) {
+		if (pid != tid || list->space || !f.tid ||
+		    !find_in(list, f.tid, out))
+			return 0;
+	}
+	out->tid = tid;
+	out->language = list->language;
+	out->layout = list->layout;
+	out->hop = list->hop;
+	out->key = pid;
+	return 1;
+}
+
+/* Returns the slot of the current thread, or room, filled for a thread without
+ * one; NULL when no interpreter runs it. */
+static __always_inline const struct interp_slot *
+find_slot(struct interp_slot *room)
+{
+	uint64_t id = bpf_get_current_pid_tgid();
+	uint32_t tid = (uint32_t)id, first = 0;
+	const struct interp_table *t = bpf_map_lookup_elem(&interps, &first);
+	const struct interp_slot *slot;
+
+	if (!t)
+		return NULL;
+	slot = &t->slots[tid % INTERP_SLOTS];
+	if (slot->tid == tid)
+		return slot;
+	return t->has_lists && find_thread(t, id, room) ? room : NULL;
+}
+
+/* --- frames --------------------------------------------------------------- */
 
 static __always_inline enum interp_end
 follow(const struct interp_slot *slot, struct interp_stack *to)
@@ -48,6 +152,7 @@ walk_frames(const struct interp_slot *slot, struct interp_stack *to)
 	to->tid = slot->tid;
 	to->n = 0;
 	to->key = slot->key;
+	to->head = slot->head;
 	to->time_ns = bpf_ktime_get_ns();
 	to->end = follow(slot, to);
 	return 0;

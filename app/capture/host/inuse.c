@@ -63,6 +63,7 @@ load(struct inuse_bpf *bpf)
 		rc = bpf_program__set_expected_attach_type(
 			bpf->progs.stoker_free,
 			(enum bpf_attach_type)PROBE_CALLS);
+	program_kernel(bpf->rodata->kernel_has);
 	if (!rc)
 		rc = inuse_bpf__load(bpf);
 	if (rc)

@@ -136,6 +136,17 @@ conclude_names(struct quality *q)
 		q->notes |= QUALITY_NOTE_OF(FEW_NAMES);
 }
 
+static void
+conclude_interp(struct quality *q)
+{
+	int64_t many = q->kept / MANY;
+
+	note_if(q, QUALITY_NOTE_OF(INTERP),
+	        q->interp_missed - q->interp_late - q->interp_unknown > many);
+	note_if(q, QUALITY_NOTE_OF(INTERP_LATE), q->interp_late > many);
+	note_if(q, QUALITY_NOTE_OF(INTERP_UNKNOWN), q->interp_unknown > many);
+}
+
 void
 quality_conclude(struct quality *q)
 {
@@ -150,7 +161,7 @@ quality_conclude(struct quality *q)
 	note_if(q, QUALITY_NOTE_OF(THROTTLED), q->throttled > 0);
 	note_if(q, QUALITY_NOTE_OF(TRUNCATED), q->truncated > q->kept / MANY);
 	quality_conclude_stacks(q);
-	note_if(q, QUALITY_NOTE_OF(INTERP), q->interp_missed > q->kept / MANY);
+	conclude_interp(q);
 	note_if(q, QUALITY_NOTE_OF(TREE_FULL), q->dropped > 0);
 	note_if(q, QUALITY_NOTE_OF(FEW_SAMPLES), q->kept && q->kept < FEW);
 	note_if(q, QUALITY_NOTE_OF(NOTHING_READ),

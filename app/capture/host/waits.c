@@ -62,6 +62,7 @@ set_constants(struct waits_bpf *bpf, uint32_t nbits)
 {
 	bpf->rodata->nbits = nbits;
 	bpf->rodata->futex = SYS_futex;
+	program_kernel(bpf->rodata->kernel_has);
 	for (int i = 0; i < CALLS; i++) {
 		const struct wait_call *call = wait_call(i);
 

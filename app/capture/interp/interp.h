@@ -29,7 +29,9 @@
  *     run ends. Frames that C code stands for, such as those of methods
  *     written in C, are marked INTERP_NO_CODE: they are not shown, since their
  *     native frames are. slot->layout chooses among layouts of versions;
- *     slot->hop leads over one more pointer.
+ *     slot->hop leads over one more pointer. It also has NAME_find(m, list,
+ *     native, out), which finds a thread in the list of its process: the
+ *     kernel runs it for threads that have no slot yet.
  *
  * NAME_language, a struct language. In the order in which they are called:
  *
@@ -38,10 +40,12 @@
  *                refuses versions whose layout it does not know. It finds what
  *                can be known without a process: the function that interprets,
  *                and addresses of roots, which are its own to number.
- *     attach     lists the threads of a process, by their number in the
+ *     list       describes where a process keeps the list of its threads.
+ *     attach     reads that list: the threads, by their number in the
  *                process's own pid namespace. It is called again when a sample
- *                of an unknown thread arrives, at most twenty times a second.
- *     walk       is NAME_walk(), for threads that stand still.
+ *                of a thread that was not found arrives, at most twenty times
+ *                a second.
+ *     find, walk are NAME_find(), and NAME_walk() for threads that stand still.
  *     places     turns the frames of a stack into places. It reads code
  *                objects that are new, in batches (memory.h), and looks again
  *                at those older than INTERP_CODE_AGE_NS, since another object
@@ -115,6 +119,14 @@ struct language {
 	int (*recognise)(const char *path, const struct elf_image *elf,
 	                 struct interp_image *out);
 	/*
+	 * Describes where the process keeps the list of its threads.
+	 *
+	 *   Shape    sets all but pid and space
+	 *   Errors   -EBADMSG the runtime has another layout, those of
+	 *            memory_copy()
+	 */
+	int (*list)(const struct interp_space *space, struct interp_list *out);
+	/*
 	 * Lists the threads again. When the list changes meanwhile, those
 	 * found so far are used.
 	 *
@@ -125,6 +137,10 @@ struct language {
 	 */
 	int (*attach)(const struct interp_space *space,
 	              struct interp_threads *out);
+	/* Finds a thread among the newest of a list by its number; sets head.
+	 */
+	bool (*find)(const struct memory *m, const struct interp_list *list,
+	             uint64_t native, struct interp_slot *out);
 	/* Follows the frames of a thread that stands still; sets n and frames.
 	 */
 	enum interp_end (*walk)(const struct memory *m,

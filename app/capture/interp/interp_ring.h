@@ -4,6 +4,11 @@
  * The process that maps both files describes threads in slots, and reads stacks
  * from rings. Each CPU has a ring of stacks in the order they were taken; a
  * full ring overwrites the oldest.
+ *
+ * A thread without a slot is looked for where its process keeps the list of its
+ * threads, so that even a thread that lives for less than a millisecond has its
+ * frames; so is the thread of a child that has just been forked, in the list of
+ * its parent. Only the newest threads of a long list are found in this way.
  */
 #pragma once
 
@@ -11,6 +16,8 @@
 #include <stdint.h>
 
 #define INTERP_SLOTS      4096 /* threads; thread n is in slot n % this */
+#define INTERP_LISTS      1024 /* processes; n's list is in n % this */
+#define INTERP_OFFSETS    5
 #define INTERP_MAX_FRAMES 160  /* innermost frames of a stack */
 #define INTERP_MAX_STACKS 256u /* of one ring; a power of two */
 #define INTERP_STACK      4096 /* bytes of one */
@@ -29,7 +36,25 @@ struct interp_slot {
 	uint64_t head;   /* address of the pointer to the innermost frame, */
 	uint64_t hop;    /* or, when hop is not 0, of a pointer to the memory
 	                    with that pointer, at hop - 1 */
-	uint64_t key;    /* returned with each stack */
+	uint64_t key;    /* the process; returned with each stack */
+};
+
+/* Where a process keeps the list of its threads. */
+struct interp_list {
+	uint32_t pid;      /* 0: unused; written last */
+	uint32_t space;    /* inode of its pid namespace; 0: the first */
+	uint16_t language; /* as in a slot */
+	uint16_t layout;
+	uint32_t at[INTERP_OFFSETS]; /* offsets, as the language numbers them */
+	uint64_t head;               /* address where the list begins */
+	uint64_t hop;                /* as in a slot */
+};
+
+/* What the kernel's programs know. */
+struct interp_table {
+	struct interp_slot slots[INTERP_SLOTS];
+	struct interp_list lists[INTERP_LISTS];
+	uint64_t has_lists; /* not 0: a list is in use */
 };
 
 struct interp_frame {
@@ -53,6 +78,7 @@ struct interp_stack {
 	uint64_t turn; /* 1 for the first of the ring; 0 while written */
 	uint64_t time_ns;
 	uint64_t key;
+	uint64_t head; /* of the thread, as in a slot */
 	uint32_t tid, n;
 	uint32_t end; /* enum interp_end */
 	uint32_t unused;

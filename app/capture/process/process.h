@@ -131,7 +131,9 @@ struct process *procs_of_sample(struct procs *p, uint32_t pid);
 enum interp_had {
 	INTERP_WITHOUT, /* no interpreter in the stack */
 	INTERP_MERGED,  /* its functions are in the stack */
-	INTERP_MISSED,  /* its functions are missing */
+	INTERP_MISSED,  /* its functions are missing, */
+	INTERP_LATE,    /* since the thread was not followed yet, */
+	INTERP_UNKNOWN, /* or since the interpreter's layout is not known */
 };
 
 /* A copy of the stack that a thread left for another one. */
@@ -185,8 +187,11 @@ struct place process_place(const struct process *proc, uint64_t pc);
 /* Starts following the frames of a thread, if an interpreter runs it. */
 void
 process_interp_thread(struct process *proc, struct sampler *s, uint32_t tid);
-/* Starts following the frames of all threads of a process. */
+/* Starts following the frames of all threads of a process, once. */
 void process_interp_threads(struct process *proc, struct sampler *s);
+/* Keeps where the frames of a thread were found, for its next samples. */
+void process_interp_keep(const struct process *proc, struct sampler *s,
+                         const struct interp_stack *found);
 
 /* A thread outside the sampler's stream: at rest or stopped. */
 struct proc_thread {

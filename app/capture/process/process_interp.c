@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 
+#include <errno.h>
 #include <string.h>
 
 #define LIST_NS ((uint64_t)NS_PER_S / 20) /* between two lists of threads */
@@ -15,8 +16,14 @@
 struct interp_process {
 	const struct interp_image *image;
 	uint64_t bias;
+	struct interp_list list; /* pid 0: not known */
 	struct interp_threads threads;
 	uint64_t listed_ns; /* 0: never */
+	/* The process whose memory has its code: its own or, for a child that
+	 * ended before its code was read, its parent's. */
+	int32_t code_pid;
+	bool forked;
+	bool unknown; /* its layout is not known */
 };
 
 void
@@ -45,6 +52,7 @@ interp_of(struct process *proc)
 		if (proc->interp) {
 			proc->interp->image = m->interp;
 			proc->interp->bias = row->bias;
+			proc->interp->code_pid = (int32_t)proc->pid;
 		}
 		break;
 	}
@@ -82,9 +90,13 @@ list_threads(struct interp_process *ip, const struct memory *memory)
 	const struct language *language = ip->image->language;
 	const struct interp_space space = space_of(ip, memory);
 
+	int rc;
+
 	ip->threads.n = 0;
 	ip->threads.language = language->id;
-	return language->attach(&space, &ip->threads);
+	rc = language->attach(&space, &ip->threads);
+	ip->unknown = rc == -EBADMSG;
+	return rc;
 }
 
 static bool
@@ -105,9 +117,38 @@ native_thread(const struct host *host, uint32_t tid, uint32_t *out)
 }
 
 /*
- * Follows all threads that exist, so that not even their first samples lack
- * functions; in another pid namespace follows each thread when it is first
- * seen.
+ * Describes to the kernel where the process lists its threads, which finds them
+ * there by their number in the process's pid namespace. Returns whether that is
+ * the worker's own.
+ */
+static bool
+follow_list(struct process *proc, struct interp_process *ip, struct sampler *s)
+{
+	const struct memory memory = {.host = proc->modules->host,
+	                              .pid = (int32_t)proc->pid};
+	const struct interp_space space = space_of(ip, &memory);
+	struct host_ask ask = {.op = HOST_PID_SPACE, .pid = (int32_t)proc->pid};
+	struct interp_list list;
+	uint32_t native, inode = 0;
+	int rc;
+
+	if (native_thread(memory.host, proc->pid, &native) ||
+	    (native != proc->pid && host_value(memory.host, &ask, &inode)))
+		return false;
+	rc = ip->image->language->list(&space, &list);
+	ip->unknown = rc == -EBADMSG;
+	if (rc)
+		return false;
+	list.pid = proc->pid;
+	list.space = inode;
+	ip->list = list;
+	sampler_interp_list(s, &list);
+	return !list.space;
+}
+
+/*
+ * Follows all threads that exist: the kernel looks at the newest of a long list
+ * only. In another pid namespace those are followed when they are first seen.
  */
 void
 process_interp_threads(struct process *proc, struct sampler *s)
@@ -116,16 +157,36 @@ process_interp_threads(struct process *proc, struct sampler *s)
 	const struct memory memory = {.host = proc->modules->host,
 	                              .pid = (int32_t)proc->pid};
 	struct interp_slot slot = {.key = proc->pid};
-	uint32_t native;
 
-	if (!ip || !sampler_follows_interp(s) ||
-	    native_thread(memory.host, proc->pid, &native) ||
-	    native != proc->pid || list_threads(ip, &memory))
+	if (!ip || ip->list.pid || !sampler_follows_interp(s) ||
+	    !follow_list(proc, ip, s) || list_threads(ip, &memory))
 		return;
 	for (uint32_t i = 0; i < ip->threads.n; i++) {
 		slot.tid = (uint32_t)ip->threads.rows[i].native;
 		(void)tell(ip, s, &slot, ip->threads.rows[i].native);
 	}
+}
+
+void
+process_interp_fork(struct process *child, const struct process *parent,
+                    struct sampler *s)
+{
+	struct interp_process *ip;
+
+	if (!parent->interp || !parent->interp->list.pid)
+		return;
+	ip = calloc(1, sizeof(*ip));
+	if (!ip)
+		return;
+	ip->image = parent->interp->image;
+	ip->bias = parent->interp->bias;
+	ip->list = parent->interp->list;
+	ip->list.pid = child->pid;
+	ip->code_pid = (int32_t)child->pid;
+	ip->forked = true;
+	child->interp = ip;
+	child->interp_looked = true;
+	sampler_interp_list(s, &ip->list);
 }
 
 void
@@ -142,8 +203,26 @@ process_interp_thread(struct process *proc, struct sampler *s, uint32_t tid)
 	    tell(ip, s, &slot, native) || now - ip->listed_ns < LIST_NS)
 		return;
 	ip->listed_ns = now;
+	if (!ip->list.pid)
+		(void)follow_list(proc, ip, s);
 	if (!list_threads(ip, &memory))
 		(void)tell(ip, s, &slot, native);
+}
+
+void
+process_interp_keep(const struct process *proc, struct sampler *s,
+                    const struct interp_stack *found)
+{
+	const struct interp_list *list = &proc->interp->list;
+	const struct interp_slot slot = {.tid = found->tid,
+	                                 .language = list->language,
+	                                 .layout = list->layout,
+	                                 .head = found->head,
+	                                 .hop = list->hop,
+	                                 .key = proc->pid};
+
+	if (list->pid)
+		(void)sampler_interp_thread(s, &slot);
 }
 
 bool
@@ -232,17 +311,30 @@ runs_fit(const struct process *proc, const uint64_t *pcs, size_t n,
 	return out->end == UNWIND_ROOT ? calls == runs->n : calls <= runs->n;
 }
 
+/* A child that has ended by now was forked with its parent's code. */
+static int
+read_places(struct process *proc, const struct interp_stack *s, uint64_t *out)
+{
+	struct interp_process *ip = proc->interp;
+	const struct memory memory = {.host = proc->modules->host,
+	                              .pid = ip->code_pid};
+	const struct interp_space space = space_of(ip, &memory);
+	int rc = ip->image->language->places(proc->modules->codes, &space, s,
+	                                     out);
+
+	if (rc == -ESRCH && ip->forked && ip->code_pid == (int32_t)proc->pid) {
+		ip->code_pid = (int32_t)proc->parent;
+		return read_places(proc, s, out);
+	}
+	return rc;
+}
+
 static bool
 read_runs(struct process *proc, const struct interp_stack *s,
           struct interp_runs *out)
 {
-	const struct memory memory = {.host = proc->modules->host,
-	                              .pid = (int32_t)proc->pid};
-	const struct interp_space space = space_of(proc->interp, &memory);
-	const struct language *language = proc->interp->image->language;
-
 	if (!s || s->key != proc->pid || s->end == INTERP_FAULT ||
-	    language->places(proc->modules->codes, &space, s, out->places))
+	    read_places(proc, s, out->places))
 		return false;
 	find_runs(s, out);
 	return true;
@@ -264,7 +356,9 @@ process_interp(struct process *proc, const struct interp_stack *s,
 	}
 	for (size_t i = 0; i < n && out->interp == INTERP_WITHOUT; i++)
 		if (is_eval(proc, pcs, i))
-			out->interp = INTERP_MISSED;
+			out->interp = proc->interp->unknown ? INTERP_UNKNOWN
+			              : s                   ? INTERP_MISSED
+			                                    : INTERP_LATE;
 	return false;
 }
 

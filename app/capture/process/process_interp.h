@@ -34,5 +34,8 @@ bool interp_next_run(const struct process *proc, const uint64_t *pcs, size_t i,
 /* Appends the frames for which there is no native frame. */
 void interp_rest(const struct process *proc, struct interp_runs *runs,
                  struct proc_stack *out);
+/* Follows a child that was forked as its parent is followed. */
+void process_interp_fork(struct process *child, const struct process *parent,
+                         struct sampler *s);
 /* Forgets that an interpreter runs the process, since it may have stopped. */
 void process_forget_interp(struct process *proc);

@@ -341,6 +341,7 @@ forked_process(struct procs *p, const struct record *r,
 	child->threads = 1;
 	if (maps_copy(&parent->maps, &child->maps))
 		maps_clear(&child->maps);
+	process_interp_fork(child, parent, p->sampler);
 	process_probe(child, p->sampler, true);
 	tell(p, child->watchers, PROC_NEW, r);
 }
@@ -418,6 +419,7 @@ apply_mmap(struct procs *p, const struct record *r)
 	if (!proc || !r->mmap.executable)
 		return;
 	process_learn(proc, p->modules, &seen);
+	process_interp_threads(proc, p->sampler);
 	process_probe(proc, p->sampler, true);
 }
 

@@ -21,6 +21,8 @@ extern const struct language python_language;
 MUST_CHECK int python_recognise(const char *path, const struct elf_image *elf,
                                 struct interp_image *out);
 MUST_CHECK int
+python_list(const struct interp_space *space, struct interp_list *out);
+MUST_CHECK int
 python_attach(const struct interp_space *space, struct interp_threads *out);
 MUST_CHECK int
 python_places(struct interp_codes *c, const struct interp_space *space,

@@ -17,18 +17,16 @@
 #define MAX_OFFSET       ((uint64_t)1 << 20)
 #define MAX_THREAD       1024 /* bytes read of a thread */
 
-struct layout {
-	uint64_t interpreters;  /* in the runtime: address of the first
-	                           interpreter */
-	uint64_t next, threads; /* in an interpreter: the next one, and the
-	                           first thread */
-	uint64_t thread_next, native, frame; /* in a thread */
-	uint64_t hop;                        /* see struct interp_slot */
-};
-
-static const struct layout fixed[] = {
-	[PYTHON_311] = {40, 0, 16, 8, 160, 56, 8 + 1},
-	[PYTHON_312] = {40, 0, 72, 8, 144, 56, 0 + 1},
+/* head: the offset in the runtime. */
+static const struct interp_list fixed[] = {
+	[PYTHON_311] = {.layout = PYTHON_3_11,
+                        .head = 40,
+                        .at = {0, 16, 8, 160, 56},
+                        .hop = 8 + 1},
+	[PYTHON_312] = {.layout = PYTHON_3_12,
+                        .head = 40,
+                        .at = {0, 72, 8, 144, 56},
+                        .hop = 0 + 1},
 };
 
 /* Words of struct _Py_DebugOffsets. */
@@ -68,58 +66,72 @@ is_known(const uint64_t w[DEBUG_WORDS])
 }
 
 static int
-read_layout(const struct memory *m, uint32_t minor, uint64_t runtime,
-            struct layout *out)
+read_list(const struct memory *m, uint64_t runtime, struct interp_list *out)
 {
 	uint64_t w[DEBUG_WORDS];
-	int rc;
+	int rc = memory_copy(m, runtime, w, sizeof(w));
 
-	if (minor < PYTHON_313) {
-		*out = fixed[minor];
-		return 0;
-	}
-	rc = memory_copy(m, runtime, w, sizeof(w));
 	if (rc)
 		return rc;
-	if (!is_known(w))
+	if (!is_known(w) || w[HEADS] >= MAX_OFFSET || w[NEXT] >= MAX_OFFSET ||
+	    w[THREADS] >= MAX_OFFSET || w[THREAD_NEXT] > MAX_THREAD - 8 ||
+	    w[NATIVE] > MAX_THREAD - 8 || w[FRAME] >= MAX_OFFSET)
 		return -EBADMSG;
-	*out = (struct layout){
-		w[HEADS],  w[NEXT],  w[THREADS], w[THREAD_NEXT],
-		w[NATIVE], w[FRAME], 0,
+	*out = (struct interp_list){
+		.layout = PYTHON_3_12,
+		.head = w[HEADS],
+		.at = {(uint32_t)w[NEXT], (uint32_t)w[THREADS],
+	               (uint32_t)w[THREAD_NEXT], (uint32_t)w[NATIVE],
+	               (uint32_t)w[FRAME]},
 	};
-	return w[HEADS] < MAX_OFFSET && w[NEXT] < MAX_OFFSET &&
-	                       w[THREADS] < MAX_OFFSET &&
-	                       w[THREAD_NEXT] <= MAX_THREAD - 8 &&
-	                       w[NATIVE] <= MAX_THREAD - 8 &&
-	                       w[FRAME] < MAX_OFFSET
-	               ? 0
-	               : -EBADMSG;
+	return 0;
 }
 
-/* --- the list ------------------------------------------------------------- */
+int
+python_list(const struct interp_space *space, struct interp_list *out)
+{
+	uint64_t runtime = space->image->roots[PYTHON_RUNTIME] + space->bias;
+	uint32_t minor = space->image->version;
+	struct interp_list list;
+	int rc = 0;
+
+	if (minor < PYTHON_313)
+		list = fixed[minor];
+	else
+		rc = read_list(space->memory, runtime, &list);
+	if (rc)
+		return rc;
+	list.language = LANGUAGE_PYTHON;
+	list.head += runtime;
+	*out = list;
+	return 0;
+}
+
+/* --- threads ------------------------------------------------------------- */
 
 /* Reads both words of a thread in one piece. */
 static int
-read_thread(const struct memory *m, const struct layout *l, uint64_t at,
+read_thread(const struct memory *m, const struct interp_list *l, uint64_t at,
             struct interp_thread *out, uint64_t *next)
 {
-	uint64_t low = l->thread_next < l->native ? l->thread_next : l->native;
-	uint64_t high = l->thread_next + l->native - low;
+	uint64_t older = l->at[PYTHON_OLDER], native = l->at[PYTHON_NATIVE];
+	uint64_t low = older < native ? older : native;
+	uint64_t high = older + native - low;
 	uint8_t bytes[MAX_THREAD];
 	int rc = memory_copy(m, at + low, bytes, high - low + 8);
 
 	if (rc)
 		return rc;
-	memcpy(next, bytes + (l->thread_next - low), 8);
-	memcpy(&out->native, bytes + (l->native - low), 8);
-	out->head = at + l->frame;
+	memcpy(next, bytes + (older - low), 8);
+	memcpy(&out->native, bytes + (native - low), 8);
+	out->head = at + l->at[PYTHON_FRAME];
 	return 0;
 }
 
 /* Leaves a list that leads back to a thread of it: the thread met last at a
  * power of two is remembered, which a circle reaches again. */
 static int
-list_threads(const struct memory *m, const struct layout *l, uint64_t at,
+list_threads(const struct memory *m, const struct interp_list *l, uint64_t at,
              struct interp_threads *t)
 {
 	struct interp_thread row;
@@ -137,18 +149,18 @@ list_threads(const struct memory *m, const struct layout *l, uint64_t at,
 }
 
 static int
-list_all(const struct memory *m, const struct layout *l, uint64_t runtime,
+list_all(const struct memory *m, const struct interp_list *l,
          struct interp_threads *t)
 {
 	uint64_t at, first;
-	int rc = memory_copy(m, runtime + l->interpreters, &at, 8);
+	int rc = memory_copy(m, l->head, &at, 8);
 
 	for (unsigned i = 0; !rc && at && i < MAX_INTERPRETERS; i++) {
-		rc = memory_copy(m, at + l->threads, &first, 8);
+		rc = memory_copy(m, at + l->at[PYTHON_THREADS], &first, 8);
 		if (!rc)
 			rc = list_threads(m, l, first, t);
 		if (!rc)
-			rc = memory_copy(m, at + l->next, &at, 8);
+			rc = memory_copy(m, at + l->at[PYTHON_NEXT], &at, 8);
 	}
 	return rc;
 }
@@ -156,23 +168,23 @@ list_all(const struct memory *m, const struct layout *l, uint64_t runtime,
 int
 python_attach(const struct interp_space *space, struct interp_threads *out)
 {
-	uint64_t runtime = space->image->roots[PYTHON_RUNTIME] + space->bias;
-	uint32_t minor = space->image->version;
-	struct layout l;
-	int rc = read_layout(space->memory, minor, runtime, &l);
+	struct interp_list l;
+	int rc = python_list(space, &l);
 
 	if (rc)
 		return rc;
-	out->layout = minor == PYTHON_311 ? PYTHON_3_11 : PYTHON_3_12;
+	out->layout = l.layout;
 	out->hop = l.hop;
-	rc = list_all(space->memory, &l, runtime, out);
+	rc = list_all(space->memory, &l, out);
 	return out->n ? 0 : rc ? rc : -ENOENT;
 }
 
 const struct language python_language = {
 	.id = LANGUAGE_PYTHON,
 	.recognise = python_recognise,
+	.list = python_list,
 	.attach = python_attach,
+	.find = python_find,
 	.walk = python_walk,
 	.places = python_places,
 	.line = python_line,

@@ -27,6 +27,49 @@ static const struct python_layout_of {
 
 enum { PYTHON_OWNED_BY_C = 3 }; /* FRAME_OWNED_BY_CSTACK */
 
+/* Offsets of a struct interp_list, whose head is the address of the first
+ * interpreter. */
+enum {
+	PYTHON_NEXT,    /* in an interpreter: the next one, */
+	PYTHON_THREADS, /* and its newest thread */
+	PYTHON_OLDER,   /* in a thread: the one that started before, */
+	PYTHON_NATIVE,  /* its number, */
+	PYTHON_FRAME    /* and its slot's head */
+};
+
+#define PYTHON_MAX_STEPS 64 /* threads and interpreters that are looked at */
+
+/* Finds a thread by its number; sets out->head. */
+WALK bool
+python_find(const struct memory *m, const struct interp_list *list,
+            uint64_t native, struct interp_slot *out)
+{
+	uint64_t interpreter = 0, thread = 0, number = 0;
+
+	if (!walk_copy(m, &interpreter, 8, list->head))
+		return false;
+	for (uint32_t i = 0; i < PYTHON_MAX_STEPS; i++) {
+		if (!thread) {
+			if (!interpreter ||
+			    !walk_copy(m, &thread, 8,
+			               interpreter +
+			                       list->at[PYTHON_THREADS]) ||
+			    !walk_copy(m, &interpreter, 8,
+			               interpreter + list->at[PYTHON_NEXT]))
+				return false;
+			continue;
+		}
+		if (!walk_copy(m, &number, 8, thread + list->at[PYTHON_NATIVE]))
+			return false;
+		out->head = thread + list->at[PYTHON_FRAME];
+		if (number == native)
+			return true;
+		if (!walk_copy(m, &thread, 8, thread + list->at[PYTHON_OLDER]))
+			return false;
+	}
+	return false;
+}
+
 /* Finds the innermost frame, by one hop or two. */
 WALK bool
 python_first(const struct memory *m, const struct interp_slot *slot,

@@ -151,7 +151,9 @@ count_sample(struct capture *c, const struct record *r,
 	q->kept++;
 	q->topped_up += stack->topped_up;
 	q->interp += stack->interp == INTERP_MERGED;
-	q->interp_missed += stack->interp == INTERP_MISSED;
+	q->interp_missed += stack->interp >= INTERP_MISSED;
+	q->interp_late += stack->interp == INTERP_LATE;
+	q->interp_unknown += stack->interp == INTERP_UNKNOWN;
 	count_end(q, stack->end);
 	breaks_count(&c->breaks, stack);
 }
@@ -190,14 +192,16 @@ take_sample(struct source *source, const struct record *r)
 		wait_lead(all->modules->waits, r->sample.emitted,
 		          process_thread_name(proc, r->sample.emitted->holder),
 		          &all->stack);
-	if (all->stack.interp == INTERP_MISSED)
+	if (all->stack.interp >= INTERP_MISSED)
 		process_interp_thread(proc, source->sampler, r->tid);
+	else if (all->stack.interp == INTERP_MERGED)
+		process_interp_keep(proc, source->sampler, r->sample.interp);
 	source->adapt.samples++;
 	source->adapt.stacks += r->sample.has_user;
 	source->adapt.cut += is_cut(source, r, &all->stack);
 	all->stacks++;
 	all->cut += all->stack.cut;
-	all->hurry |= all->stack.interp == INTERP_MISSED;
+	all->hurry |= all->stack.interp >= INTERP_MISSED;
 	while (watchers)
 		count_sample(all->slots[next_slot(&watchers)], r, &all->stack);
 }

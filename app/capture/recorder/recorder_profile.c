@@ -268,13 +268,14 @@ add_timeline(const struct finisher *f, struct timeline **out)
 	*out = t;
 }
 
-/* Replaces the note INTERP by INTERP_BPF when the sampler can follow no
- * threads: their frames are then not missing for lack of time. */
+/* Replaces the note INTERP_LATE by INTERP_BPF when the sampler can follow no
+ * threads at all. */
 static void
 explain_interp(const struct sampler *s, struct quality *q)
 {
-	if (q->notes & QUALITY_NOTE_OF(INTERP) && !sampler_follows_interp(s))
-		q->notes ^= QUALITY_NOTE_OF(INTERP) |
+	if (q->notes & QUALITY_NOTE_OF(INTERP_LATE) &&
+	    !sampler_follows_interp(s))
+		q->notes ^= QUALITY_NOTE_OF(INTERP_LATE) |
 		            QUALITY_NOTE_OF(INTERP_BPF);
 }
 

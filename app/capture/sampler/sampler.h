@@ -123,14 +123,17 @@ void sampler_tell_lost(struct sampler *s, uint64_t time_ns, sampler_sink *sink,
 
 void sampler_deny(struct sampler *s, uint32_t pid);
 void sampler_pass(struct sampler *s, uint32_t pid);
-/* True when interpreter frames come with samples of threads that were added. */
+/* True when interpreter frames can come with samples. */
 bool sampler_follows_interp(const struct sampler *s);
-/* True once an interpreter's thread was added. The rings of its frames are
+/* True once an interpreter's thread or process was added. The rings of its frames are
  * small: drain often. */
 bool sampler_has_interp(const struct sampler *s);
 /* Adds a thread that an interpreter runs; false when it was added before, or
  * can't be followed. */
 bool sampler_interp_thread(struct sampler *s, const struct interp_slot *slot);
+/* Adds a process that an interpreter runs: the frames of its new threads, and
+ * of those of its children, come without their being added. */
+void sampler_interp_list(struct sampler *s, const struct interp_list *list);
 /* Return the processes and rows of a sampler of memory in use; NULL for other
  * samplers. */
 const struct inuse_slot *sampler_slots(const struct sampler *s);

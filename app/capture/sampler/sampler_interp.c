@@ -10,29 +10,27 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define SLOTS_BYTES (INTERP_SLOTS * sizeof(struct interp_slot))
-
 void
 interp_map(struct sampler_interp *p, int fd)
 {
-	void *map = mmap(NULL, SLOTS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
-	                 fd, 0);
+	void *map = mmap(NULL, sizeof(*p->table), PROT_READ | PROT_WRITE,
+	                 MAP_SHARED, fd, 0);
 
-	p->slots = map == MAP_FAILED ? NULL : map;
+	p->table = map == MAP_FAILED ? NULL : map;
 }
 
 void
 interp_unmap(struct sampler_interp *p)
 {
-	if (p->slots)
-		munmap(p->slots, SLOTS_BYTES);
+	if (p->table)
+		munmap(p->table, sizeof(*p->table));
 }
 
 void
 interp_forget(struct sampler_interp *p)
 {
 	if (p->used)
-		memset(p->slots, 0, SLOTS_BYTES);
+		memset(p->table, 0, sizeof(*p->table));
 	p->used = false;
 }
 
@@ -61,7 +59,7 @@ interp_unmap_rings(struct sampler_filter *f)
 	free(r->next);
 }
 
-/* Returns the slots for threads, or NULL if their frames could not arrive. */
+/* Returns the table of threads, or NULL if their frames could not arrive. */
 static struct sampler_interp *
 interp_of(const struct sampler *s)
 {
@@ -70,7 +68,7 @@ interp_of(const struct sampler *s)
 	                                   ? &s->filter->interp
 	                                   : NULL;
 
-	return p && p->slots ? p : NULL;
+	return p && p->table ? p : NULL;
 }
 
 static const struct interp_stack *
@@ -195,7 +193,7 @@ sampler_interp_thread(struct sampler *s, const struct interp_slot *slot)
 	if (!p)
 		return false;
 	p->used = true;
-	to = p->slots + slot->tid % INTERP_SLOTS;
+	to = &p->table->slots[slot->tid % INTERP_SLOTS];
 	if (!memcmp(to, slot, sizeof(*to)))
 		return false;
 	__atomic_store_n(&to->tid, 0, __ATOMIC_RELEASE);
@@ -206,4 +204,25 @@ sampler_interp_thread(struct sampler *s, const struct interp_slot *slot)
 	to->key = slot->key;
 	__atomic_store_n(&to->tid, slot->tid, __ATOMIC_RELEASE);
 	return true;
+}
+
+void
+sampler_interp_list(struct sampler *s, const struct interp_list *list)
+{
+	struct sampler_interp *p = interp_of(s);
+	struct interp_list *to;
+
+	if (!p)
+		return;
+	p->used = true;
+	to = &p->table->lists[list->pid % INTERP_LISTS];
+	__atomic_store_n(&to->pid, 0, __ATOMIC_RELEASE);
+	to->space = list->space;
+	to->language = list->language;
+	to->layout = list->layout;
+	memcpy(to->at, list->at, sizeof(to->at));
+	to->head = list->head;
+	to->hop = list->hop;
+	__atomic_store_n(&to->pid, list->pid, __ATOMIC_RELEASE);
+	p->table->has_lists = 1;
 }

@@ -21,9 +21,9 @@ struct stream {
 
 /* Interpreter frames: see interp_ring.h. */
 struct sampler_interp {
-	struct interp_slot *slots; /* mapped; NULL: no thread is followed */
-	bool used;                 /* a slot is in use */
-	struct interp_stack found; /* the stack found last */
+	struct interp_table *table; /* mapped; NULL: no thread is followed */
+	bool used;                  /* a slot or list is in use */
+	struct interp_stack found;  /* the stack found last */
 };
 
 /* The rings of interpreter stacks for samples of the clock. */
@@ -116,7 +116,7 @@ void emitter_follow(struct sampler_emitter *e, uint32_t pid, bool follow);
 void emitter_weigh(struct sampler_emitter *e, struct record *r);
 /* Adapts the means to the samples that came. */
 void emitter_adapt(struct sampler_emitter *e, uint64_t now_ns);
-/* Maps the slots behind fd; without them there are no interpreter frames. */
+/* Maps the table behind fd; without it there are no interpreter frames. */
 void interp_map(struct sampler_interp *p, int fd);
 void interp_unmap(struct sampler_interp *p);
 /* Stops following all threads. */

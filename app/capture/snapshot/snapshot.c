@@ -111,7 +111,8 @@ count(struct quality *q, const struct thread_row *row,
 	q->stopped += row->how == THREAD_STOPPED;
 	q->stopped_ns += (int64_t)row->stop_ns;
 	q->interp += stack->interp == INTERP_MERGED;
-	q->interp_missed += stack->interp == INTERP_MISSED;
+	q->interp_missed += stack->interp >= INTERP_MISSED;
+	q->interp_unknown += stack->interp == INTERP_UNKNOWN;
 	if (row->how == THREAD_UNREAD)
 		q->unread++;
 	else if (end == UNWIND_ROOT)

@@ -244,13 +244,7 @@ static const struct {
          INTERP_FULL,
          INTERP_MERGED,
          false},
-	{"no functions",
-         {OTHER, EVAL},
-         2,
-         0,
-         INTERP_ROOT,
-         INTERP_MISSED,
-         false},
+	{"no functions", {OTHER, EVAL}, 2, 0, INTERP_ROOT, INTERP_LATE, false},
 	{"functions that could not be read",
          {OTHER, EVAL},
          2,
@@ -368,6 +362,58 @@ TEST(threads_are_found_by_their_numbers)
 }
 END
 
+/* Two interpreters, with n threads each that are 0x200 bytes apart; the newest
+ * of the second one has number 1. */
+static void
+put_threads(uint32_t n, struct interp_list *list)
+{
+	setup(11);
+	ck_assert_int_eq(python_list(&m.space, list), 0);
+	put(BASE + RUNTIME + 40, BASE + 0xa000);
+	put(BASE + 0xa000, BASE + 0xa100);
+	for (uint32_t i = 0; i < 2 * n; i++) {
+		uint64_t at = THREAD - 0x9000 + 0x200 * (uint64_t)i;
+
+		if (i % n == 0)
+			put(BASE + 0xa000 + (i ? 0x100 : 0) + 16, at);
+		put(at + 8, i % n == n - 1 ? 0 : at + 0x200);
+		put(at + 160, i + 1);
+	}
+}
+
+TEST(the_newest_threads_are_found_in_the_list_of_their_process)
+{
+	struct interp_list list;
+	struct interp_slot slot;
+
+	put_threads(3, &list);
+	for (uint32_t i = 0; i < 6; i++) {
+		ck_assert(python_find(&m.memory, &list, i + 1, &slot));
+		ck_assert_uint_eq(slot.head, BASE + 0x200 * i + 56);
+	}
+	ck_assert(!python_find(&m.memory, &list, 7, &slot));
+	put_threads(PYTHON_MAX_STEPS / 4, &list);
+	ck_assert(
+		python_find(&m.memory, &list, PYTHON_MAX_STEPS / 2 - 2, &slot));
+}
+END
+
+TEST(a_list_without_end_is_left_after_a_while)
+{
+	struct interp_list list;
+	struct interp_slot slot;
+
+	put_threads(1, &list);
+	put(BASE + 8, BASE);
+	ck_assert(!python_find(&m.memory, &list, 2, &slot));
+	put(BASE + 8, 0);
+	put(BASE + 0xa100, BASE + 0xa000); /* interpreters */
+	ck_assert(!python_find(&m.memory, &list, 3, &slot));
+	put(BASE + 0xa100, 16); /* which no memory has */
+	ck_assert(!python_find(&m.memory, &list, 3, &slot));
+}
+END
+
 TEST(a_list_that_leads_back_is_left_there)
 {
 	CLEANUP(interp_threads_done) struct interp_threads t = {0};
@@ -462,6 +508,8 @@ SUITE("python", a_frame_has_its_functions_name_file_and_line,
       functions_take_the_place_of_the_calls_that_run_them_or_are_missed,
       a_frame_of_the_interpreter_itself_is_no_place,
       text_beyond_ascii_becomes_utf8, threads_are_found_by_their_numbers,
+      the_newest_threads_are_found_in_the_list_of_their_process,
+      a_list_without_end_is_left_after_a_while,
       a_list_that_leads_back_is_left_there,
       a_runtime_that_does_not_tell_its_layout_is_refused,
       a_runtime_that_tells_its_layout_is_held_to_each_word_of_it)

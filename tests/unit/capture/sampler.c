@@ -357,8 +357,8 @@ END
 
 TEST(interpreter_frames_behind_an_event_are_taken_only_whole)
 {
-	static struct interp_slot slots[INTERP_SLOTS];
-	struct sampler_emitter emitter = {.interp.slots = slots};
+	static struct interp_table table;
+	struct sampler_emitter emitter = {.interp.table = &table};
 	struct sampler s = {.emitter = &emitter};
 	struct interp_stack sent = {.tid = 7, .n = 3, .frames[2].code = 42};
 	const size_t head = offsetof(struct interp_stack, frames);

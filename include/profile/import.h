@@ -26,7 +26,7 @@ struct import_ask {
 	const char *type;         /* row of types.def; "": the file's */
 	const char *content_type; /* of HTTP; "" if unknown */
 	const char
-		*event; /* of the output of perf script: the one to keep, with
+		*event; /* of perf script or callgrind: the one to keep, with
 	                      or without modifiers; NULL or "": its first */
 	double rate; /* samples per second, converts sample counts to CPU time;
 	                0 if unknown */

@@ -15,8 +15,9 @@ TEST(profiles_are_uploaded_listed_named_and_removed)
 	         "stoker: nofile: No such file or directory\n"},
 		{"upload svc services.json", 1,
 	         "stoker: the request body must be a profile "
-	         "(cpuprofile, heapprofile, speedscope, gperftools, godump, "
-	         "heap, gopage, perf, folded, pprof); it is in no format that "
+	         "(cpuprofile, heapprofile, speedscope, gperftools, "
+	         "callgrind, godump, heap, gopage, perf, folded, pprof); it is "
+	         "in no format that "
 	         "is known "
 	         "(UnsupportedMediaType)\n"
 	         "  contentType: application/octet-stream\n"},

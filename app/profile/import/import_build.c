@@ -31,8 +31,8 @@ import_deep(struct import *im)
 	return -E2BIG;
 }
 
-static int
-over(struct import *im, const char *what, uint64_t most, const char *key)
+int
+import_over(struct import *im, const char *what, uint64_t most, const char *key)
 {
 	limit_exceeded(im->why, what, most, key);
 	return -E2BIG;
@@ -154,8 +154,8 @@ int
 import_check_names(struct import *im)
 {
 	if (strings_count(im->p->strings) > im->ask->limits.strings)
-		return over(im, "it has too many names",
-		            im->ask->limits.strings, "max_strings");
+		return import_over(im, "it has too many names",
+		                   im->ask->limits.strings, "max_strings");
 	return 0;
 }
 
@@ -205,18 +205,32 @@ import_check_frames(uint64_t frames, struct buf *why)
 	return -E2BIG;
 }
 
+void *
+import_grow(void *rows, size_t size, uint32_t n, uint32_t *room)
+{
+	uint32_t more = *room ? *room * 2 : 256;
+	void *p;
+
+	if (n < *room)
+		return rows;
+	p = reallocarray(rows, more, size);
+	if (p)
+		*room = more;
+	return p;
+}
+
 static int
 check(struct import *im)
 {
 	int r;
 
 	if (im->p->nsamples > im->ask->limits.samples)
-		return over(im, "it has too many stacks",
-		            im->ask->limits.samples, "max_samples");
+		return import_over(im, "it has too many stacks",
+		                   im->ask->limits.samples, "max_samples");
 	r = import_check_frames(im->frames, im->why);
 	if (!r && memory(im->p) > im->ask->limits.memory)
-		return over(im, "it would take too much memory",
-		            im->ask->limits.memory, "max_memory");
+		return import_over(im, "it would take too much memory",
+		                   im->ask->limits.memory, "max_memory");
 	return r;
 }
 

@@ -92,6 +92,13 @@ bool import_next(struct import *im, const char **p, const char *end,
 void import_skip(struct import *im, const char *line, size_t n);
 /* Appends a note about what was left out. */
 void import_note(struct import *im, const char *note);
+/* Refuses what is past a limit, whose key in [upload] it names. Returns -E2BIG.
+ */
+int import_over(struct import *im, const char *what, uint64_t most,
+                const char *key);
+/* Makes room for one more of n rows. Returns them where they are now, or NULL
+ * when out of memory: they are where they were. */
+void *import_grow(void *rows, size_t size, uint32_t n, uint32_t *room);
 /* Refuses a stack past PROFILE_MAX_FRAMES. Returns -E2BIG. */
 int import_deep(struct import *im);
 /*

@@ -10,7 +10,6 @@
  */
 #include "base/json_scan.h"
 #include "import_build.h"
-#include "profile/pprof.h"
 
 #include <errno.h>
 #include <math.h>
@@ -58,21 +57,15 @@ copy_text(const struct reader *d, char *out, size_t size)
 static int
 frames_room(struct reader *d)
 {
-	uint32_t cap = d->cap ? d->cap * 2 : 256;
-	uint32_t *p;
+	uint32_t *p, most = d->im.ask->limits.strings;
 
-	if (d->nframes < d->cap)
-		return 0;
-	if (d->nframes >= d->im.ask->limits.strings) {
-		limit_exceeded(d->im.why, "it has too many frames",
-		               d->im.ask->limits.strings, "max_strings");
-		return -E2BIG;
-	}
-	p = realloc(d->frames, cap * sizeof(*p));
+	if (d->nframes >= most)
+		return import_over(&d->im, "it has too many frames", most,
+		                   "max_strings");
+	p = import_grow(d->frames, sizeof(*p), d->nframes, &d->cap);
 	if (!p)
 		return -ENOMEM;
 	d->frames = p;
-	d->cap = cap;
 	return 0;
 }
 

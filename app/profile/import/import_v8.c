@@ -24,7 +24,6 @@
 #include "base/json_scan.h"
 #include "foreign.h"
 #include "import_build.h"
-#include "profile/pprof.h"
 
 #include <errno.h>
 #include <math.h>
@@ -69,6 +68,7 @@ struct reader {
 	uint32_t nnodes, nedges, node_room, edge_room;
 	uint32_t collector; /* a node that stands for the garbage collector */
 	double start_us, end_us;
+	bool shared; /* its time is shared out */
 };
 
 static int
@@ -141,26 +141,11 @@ input_heapprofile_looks(const char *p, size_t n)
 static int
 check_count(struct reader *r, uint32_t n)
 {
-	if (n < r->im.ask->limits.samples)
-		return 0;
-	limit_exceeded(r->im.why, "it has too many nodes",
-	               r->im.ask->limits.samples, "max_samples");
-	return -E2BIG;
-}
+	uint32_t most = r->im.ask->limits.samples;
 
-/* Makes room for one more of n rows. Returns NULL when out of memory. */
-static void *
-grow(void *rows, size_t size, uint32_t n, uint32_t *room)
-{
-	uint32_t more = *room ? *room * 2 : 256;
-	void *p;
-
-	if (n < *room)
-		return rows;
-	p = reallocarray(rows, more, size);
-	if (p)
-		*room = more;
-	return p;
+	return n < most ? 0
+	                : import_over(&r->im, "it has too many nodes", most,
+	                              "max_samples");
 }
 
 /* Adds a node below the current one, and makes it the current one. */
@@ -168,7 +153,7 @@ static int
 open_node(struct reader *r, uint32_t *current)
 {
 	struct node *nodes =
-		grow(r->nodes, sizeof(*nodes), r->nnodes, &r->node_room);
+		import_grow(r->nodes, sizeof(*nodes), r->nnodes, &r->node_room);
 
 	if (!nodes)
 		return -ENOMEM;
@@ -183,7 +168,7 @@ static int
 add_edge(struct reader *r, uint32_t node, double id, bool child)
 {
 	struct edge *edges =
-		grow(r->edges, sizeof(*edges), r->nedges, &r->edge_room);
+		import_grow(r->edges, sizeof(*edges), r->nedges, &r->edge_room);
 
 	if (!edges)
 		return -ENOMEM;
@@ -416,8 +401,7 @@ share_time(struct reader *r)
 		add(&n->own, (uint64_t)n->hits,
 		    n->hits / hits * us * NS_PER_US);
 	}
-	import_note(&r->im, "it has numbers of hits, but no samples: the time "
-	                    "is shared out to them evenly");
+	r->shared = true;
 	return 0;
 }
 
@@ -589,6 +573,10 @@ read_v8(const char *p, size_t n, const struct import_ask *ask, bool heap,
 
 	if (!rc)
 		rc = read_file(&r, p, n, heap);
+	if (!rc && r.shared)
+		import_note(&r.im,
+		            "it has numbers of hits, but no samples: the "
+		            "time is shared out to them evenly");
 	return rc ? rc : import_end(&r.im, out);
 }
 

@@ -52,12 +52,15 @@ PREFIX ?= /usr
 PORT   ?= 8088
 STATE  ?= $(B)/run
 
-VERSION  := $(shell sed -n '1s/.*(\(.*\)).*/\1/p' conf/debian/changelog)
+# In a checkout, with the time and the name of its commit.
+VERSION  := $(shell sed -n '1s/.*(\(.*\)).*/\1/p' conf/debian/changelog)$(shell \
+	    TZ=UTC GIT_CEILING_DIRECTORIES=$(abspath ..) git -c 'safe.directory=*' \
+	    log -1 --abbrev=7 --date=format-local:%Y%m%d.%H%M --format=+%cd.g%h 2>/dev/null)
 Q        := $(if $(V),,@)
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 	    -Wvla -Wformat=2 -Wundef $(if $(CI),-Werror)
 CFLAGS   ?= -O2 -g
-CPPFLAGS += -D_GNU_SOURCE -DSTOKER_VERSION='"$(VERSION)"' -Iinclude -Iapp -I$(B)/gen
+CPPFLAGS += -D_GNU_SOURCE -Iinclude -Iapp -I$(B)/gen
 ALL_CFLAGS = -std=gnu17 -fno-omit-frame-pointer -fstack-protector-strong \
 	    $(WARN) $(CPPFLAGS) $(CFLAGS) $(EXTRA) -MMD -MP
 ALL_LDFLAGS = -Wl,-z,relro,-z,now -Wl,--as-needed $(LDFLAGS) $(EXTRA)
@@ -88,7 +91,7 @@ objects  = $(patsubst app/%.c,$(B)/app/%.o,$(filter-out %/main.c %.bpf.c,\
 	   $(wildcard app/$1/*.c app/$1/*/*.c))) $(GEN_$1)
 archives = $(foreach d,$1,$(B)/lib$d.a)
 
-.PHONY: all programs tools pages help run stop check check-built check-quick check-vm check-fleet toolchains unit bench bench-hosts asan tsan aarch64 \
+.PHONY: FORCE version all programs tools pages help run stop check check-built check-quick check-vm check-fleet toolchains unit bench bench-hosts asan tsan aarch64 \
 	fuzz mutate soak tidy format install uninstall deb deb-built clean deps
 all: programs pages
 programs: $(PROGRAMS) $(LIBRARY) $(MANUALS)
@@ -168,9 +171,14 @@ $(B)/lib$1.a: $(call objects,$1)
 	$$(Q)ar rcs $$@ $$^
 endef
 $(foreach d,$(TEST_DIRS),$(eval $(call archive,$d)))
-$(B)/stoker: $(B)/app/cli/main.o $(call archives,$(CLI_DIRS))
-$(B)/stoker-api: $(B)/app/api/main.o $(call archives,$(API_DIRS))
-$(B)/stoker-worker: $(B)/app/worker/main.o $(call archives,$(WORKER_DIRS))
+$(B)/stoker: $(B)/app/cli/main.o $(B)/gen/version.o $(call archives,$(CLI_DIRS))
+$(B)/stoker-api: $(B)/app/api/main.o $(B)/gen/version.o $(call archives,$(API_DIRS))
+$(B)/stoker-worker: $(B)/app/worker/main.o $(B)/gen/version.o $(call archives,$(WORKER_DIRS))
+# Only the programs depend on the commit, and only if it is another one.
+$(B)/gen/version.c: FORCE
+	@mkdir -p $(@D)
+	@echo 'const char stoker_version[] = "$(VERSION)";' | \
+		{ cmp -s - $@ || echo 'const char stoker_version[] = "$(VERSION)";' >$@; }
 $(PROGRAMS):
 	@echo "  $@"
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
@@ -216,7 +224,7 @@ $(B)/libtest.a: $(filter-out %_main.o,$(TESTLIB))
 TEST_LDFLAGS := $(if $(filter $(MACHINE),$(shell uname -m)),$(if \
 		$(shell command -v ld.lld),-fuse-ld=lld))
 test_link = $(Q)$(CC) $(ALL_LDFLAGS) $(TEST_LDFLAGS) -o $@ $^ -lcheck -lsubunit -lrt $(LIBS)
-TEST_ARCHIVES = $(B)/libtest.a $(call archives,$(TEST_DIRS))
+TEST_ARCHIVES = $(B)/tests/lib/version.o $(B)/libtest.a $(call archives,$(TEST_DIRS))
 $(B)/tests/unit/%: $(B)/tests/unit/%.o $(B)/tests/lib/unit_main.o $(TEST_ARCHIVES)
 	$(test_link)
 $(B)/tests/api/%: $(B)/tests/api/%.o $(B)/tests/lib/unit_main.o $(TEST_ARCHIVES)
@@ -235,7 +243,7 @@ $(B)/tests/bench/pprof: $(B)/gen/bench/profile.pb-c.o
 $(B)/tests/bench/pprof: LIBS += -lprotobuf-c
 # Measured with the harness of the API's tests.
 $(B)/tests/bench/fleet: $(B)/tests/lib/unit_main.o
-$(B)/tests/ui/%: $(B)/tests/ui/%.o $(B)/libtest.a $(call archives,profile base)
+$(B)/tests/ui/%: $(B)/tests/ui/%.o $(B)/tests/lib/version.o $(B)/libtest.a $(call archives,profile base)
 	$(test_link)
 FUZZ_MAIN ?= $(B)/tests/lib/fuzz_main.o
 $(B)/tests/fuzz/%: $(B)/tests/fuzz/%.o $(FUZZ_MAIN) $(TEST_ARCHIVES)
@@ -352,6 +360,8 @@ $(DEB): $(PROGRAMS) $(LIBRARY) $(PAGES) $(wildcard conf/* conf/*/* systemd/* app
 	$(Q)cd $(@D)/tree && MAKEFLAGS= SOURCE=$(CURDIR) B=$(abspath $(B)) \
 		debian/rules binary >../log 2>&1 || { cat ../log; exit 1; }
 	@echo "  $@"
+version:
+	@echo $(VERSION)
 clean:
 	rm -rf $(B)
 

@@ -6,6 +6,7 @@
 #include "base/conf.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/version.h"
 #include "keeper/keeper.h"
 #include "loop.h"
 #include "store/quota.h"
@@ -60,7 +61,7 @@ parse_args(int argc, char **argv, const char **path, enum task *task)
 			*task = KEEP_ONCE;
 			break;
 		case 'v':
-			puts("stoker-api " STOKER_VERSION);
+			printf("stoker-api %s\n", stoker_version);
 			return 1;
 		case 'h':
 			fputs(usage, stdout);

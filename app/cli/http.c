@@ -1,5 +1,7 @@
 #include "http.h"
 
+#include "base/version.h"
+
 #include <curl/curl.h>
 #include <errno.h>
 #include <string.h>
@@ -110,7 +112,9 @@ set_up(struct http *h, const char *method, const char *url,
        struct http_reply *out, char why[static CURL_ERROR_SIZE])
 {
 	CURL *c = h->curl;
+	char agent[VERSION_MAX];
 
+	snprintf(agent, sizeof(agent), "stoker/%s", stoker_version);
 	curl_easy_reset(c);
 	curl_easy_setopt(c, CURLOPT_URL, url);
 	curl_easy_setopt(c, CURLOPT_CUSTOMREQUEST, method);
@@ -126,7 +130,7 @@ set_up(struct http *h, const char *method, const char *url,
 	curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT, (long)CONNECT_TIMEOUT_S);
 	curl_easy_setopt(c, CURLOPT_TIMEOUT, (long)TOTAL_TIMEOUT_S);
 	curl_easy_setopt(c, CURLOPT_ACCEPT_ENCODING, "");
-	curl_easy_setopt(c, CURLOPT_USERAGENT, "stoker/" STOKER_VERSION);
+	curl_easy_setopt(c, CURLOPT_USERAGENT, agent);
 	curl_easy_setopt(c, CURLOPT_ERRORBUFFER, why);
 	curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, on_body);
 	curl_easy_setopt(c, CURLOPT_WRITEDATA, &out->body);

@@ -1,6 +1,8 @@
 /* stoker: the command line client. See stoker(1). */
 #include "cli.h"
 
+#include "base/version.h"
+
 #include <curl/curl.h>
 #include <errno.h>
 #include <stdio.h>
@@ -115,7 +117,7 @@ main(int argc, char **argv)
 	if (options_parse(argc, argv, &c.opt, &why))
 		return options_error(argc, argv, buf_str(&why));
 	if (c.opt.version) {
-		puts("stoker " STOKER_VERSION);
+		printf("stoker %s\n", stoker_version);
 		return LEAVE_OK;
 	}
 	if (curl_global_init(CURL_GLOBAL_DEFAULT))

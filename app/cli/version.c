@@ -1,6 +1,8 @@
 /* stoker version: the releases of this program, the server and its workers. */
 #include "cli.h"
 
+#include "base/version.h"
+
 #include "table.h"
 #include "text.h"
 
@@ -50,7 +52,7 @@ version_json(struct cli *c, const json_t *health)
 			json_pack("{sO sO}", "host",
 		                  json_object_get(worker, "host"), "version",
 		                  json_object_get(worker, "version")));
-	all = json_pack("{ss so sO}", "client", STOKER_VERSION, "server",
+	all = json_pack("{ss so sO}", "client", stoker_version, "server",
 	                health ? json_incref(json_object_get(health, "version"))
 	                       : json_null(),
 	                "workers", workers);
@@ -65,7 +67,7 @@ cmd_version(struct cli *c)
 
 	if (c->opt.json)
 		return version_json(c, health);
-	put_release(&out, "stoker", STOKER_VERSION, "");
+	put_release(&out, "stoker", stoker_version, "");
 	if (health)
 		put_release(&out, "server", json_member(health, "version"),
 		            c->http.server);

@@ -2,6 +2,7 @@
  * stoker-worker: captures profiles on this host.
  */
 #include "base/log.h"
+#include "base/version.h"
 #include "base/ways.h"
 #include "capture/recorder/rate.h"
 #include "once.h"
@@ -142,7 +143,7 @@ parse_options(int argc, char **argv, struct worker_options *o)
 			if (c == 'h')
 				print_usage(stdout);
 			else
-				puts("stoker-worker " STOKER_VERSION);
+				printf("stoker-worker %s\n", stoker_version);
 			return 1;
 		}
 		if (take_option(o, c)) {

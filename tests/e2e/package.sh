@@ -30,12 +30,17 @@ dependencies_hold() {
     grep -qw -- "$package" <<<"$depends" || { echo "$package is not in $depends"; return 1; }
   done
 }
-version() { "$temp/package/usr/$1" --version | grep -o '[0-9][0-9.]*$'; }
+version() { "$temp/package/usr/$1" --version | sed 's/.* //'; }
 the_programs_are_of_its_version() {
   local program
   for program in bin/stoker sbin/stoker-api sbin/stoker-worker; do
     equal "$(version $program)" "$(dpkg-deb -f "$deb" Version)" || return 1
   done
+}
+the_version_names_the_commit() {
+  local commit
+  commit=$(git log -1 --abbrev=7 --format=%h 2>/dev/null) || return 0 # of a tarball
+  equal "$(dpkg-deb -f "$deb" Version | sed 's/.*[.]g//')" "$commit"
 }
 everything_below_etc_is_a_conffile() {
   diff <(cd "$temp/package" && find etc -type f | sed 's|^|/|' | sort) \
@@ -51,6 +56,7 @@ check lintian_is_silent lintian_is_silent
 check build_dependencies_are_those_of_make_deps build_dependencies_are_those_of_make_deps
 check dependencies_hold_what_make_run_installs dependencies_hold
 check the_programs_are_of_its_version the_programs_are_of_its_version
+check the_version_names_the_commit the_version_names_the_commit
 check everything_below_etc_is_a_conffile everything_below_etc_is_a_conffile
 check the_scripts_of_the_package_are_shell scripts_are_clean
 check the_copyright_file_has_the_license_of_the_kernels_program \

@@ -2,6 +2,8 @@
  * /healthz, /readyz and /metrics, for the systems that run Stoker.
  */
 #include "checks.h"
+
+#include "base/version.h"
 #include "continuous_state.h"
 #include "endpoint/call.h"
 #include "store/job.h"
@@ -18,7 +20,7 @@ health_get(struct call *c)
 	struct buf *out = answer_json(c);
 
 	json_put_text(out, "status", "ok");
-	json_put_text(out, "version", STOKER_VERSION);
+	json_put_text(out, "version", stoker_version);
 	return answer_end(c);
 }
 

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/folder.h"
 #include "base/hash.h"
+#include "base/version.h"
 #include "endpoint/call.h"
 #include "store/files/digest.h"
 
@@ -84,7 +85,7 @@ name_of(const struct call *c, const struct buf *of, char out[static NAME_SIZE])
 	char hex[DIGEST_CHARS];
 	int rc;
 
-	buf_addf(&text, "%s\n%s\n%zu %s\n", STOKER_VERSION, c->route->name,
+	buf_addf(&text, "%s\n%s\n%zu %s\n", stoker_version, c->route->name,
 	         strlen(tenant), tenant);
 	buf_add(&text, of->p, of->len);
 	rc = buf_err(of) ?: buf_err(&text) ?: digest(text.p, text.len, hex);

@@ -2,6 +2,8 @@
  * Makes /openapi.json of the tables. Source: OpenAPI 3.1.0.
  */
 #include "endpoint/call.h"
+
+#include "base/version.h"
 #include "profile/diff.h"
 #include "profile/import.h"
 #include "store/idempotency.h"
@@ -273,7 +275,8 @@ put_upload(struct buf *b)
 		json_close(b, '}');
 	}
 	json_open(b, "application/octet-stream", '{');
-	json_put_text(b, "x-input", "Any of these, plain or compressed with gzip or zstd");
+	json_put_text(b, "x-input",
+	              "Any of these, plain or compressed with gzip or zstd");
 	buf_puts(b, "}}}");
 }
 
@@ -624,7 +627,7 @@ openapi_get(struct call *c)
 	json_put_text(b, "openapi", "3.1.0");
 	json_open(b, "info", '{');
 	json_put_text(b, "title", "Stoker");
-	json_put_text(b, "version", STOKER_VERSION);
+	json_put_text(b, "version", stoker_version);
 	json_put_text(b, "description",
 	              "Unknown fields and parameters are ignored, and named in "
 	              "warnings[] of the reply.");

@@ -6,6 +6,7 @@
 #include "endpoint/profile/view.h"
 
 #include "base/hash.h"
+#include "base/version.h"
 #include "profile/diff.h"
 
 #include <stdio.h>
@@ -103,7 +104,7 @@ known(struct call *c, const struct compared *x, const struct diff_format *f)
 	return !buf_err(&text) &&
 	       answer_etag(c, "%016llx-%s-%s",
 	                   (unsigned long long)hash_bytes(text.p, text.len),
-	                   f->name, STOKER_VERSION);
+	                   f->name, stoker_version);
 }
 
 /* Writes the inputs of the picture. False if it must not be kept: the other

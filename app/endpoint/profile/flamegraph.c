@@ -1,5 +1,6 @@
 /* GET of a profile in one of the formats of formats.def. */
 #include "base/hash.h"
+#include "base/version.h"
 #include "endpoint/call/accept.h"
 #include "load.h"
 #include "profile_json.h"
@@ -58,7 +59,7 @@ send_made(struct call *c, const struct format *f)
 	buf_puts(&of, f->name);
 	if (answer_etag(c, "%016llx-%s-%s",
 	                (unsigned long long)hash_bytes(of.p, of.len), f->name,
-	                STOKER_VERSION))
+	                stoker_version))
 		return answer_empty(c, 304);
 	view_begin(c, f);
 	if (kept_find(c, &of))
@@ -107,7 +108,7 @@ flamegraph_get(struct call *c)
 		return -1;
 	buf_clear(&c->reply->details);
 	put_headers(c, &s, f);
-	if (answer_etag(c, "%.32s-%s-%s", b.checksum, f->name, STOKER_VERSION))
+	if (answer_etag(c, "%.32s-%s-%s", b.checksum, f->name, stoker_version))
 		return answer_empty(c, 304);
 	view_begin(c, f);
 	return send_view(c, &s, f, &b);

@@ -5,6 +5,7 @@
  * compare them.
  */
 #include "base/clock.h"
+#include "base/version.h"
 #include "profile_json.h"
 #include "start.h"
 #include "store/job.h"
@@ -147,7 +148,7 @@ answer_profile(struct call *c, const struct session *s)
 	if (rc)
 		return fail_store(c, rc);
 	put_name(c, s);
-	if (answer_etag(c, "%.32s-samply-%s", b.checksum, STOKER_VERSION))
+	if (answer_etag(c, "%.32s-samply-%s", b.checksum, stoker_version))
 		return answer_empty(c, 304);
 	reply_header(c->reply, "X-Profile-Id", "%s", s->id);
 	c->reply->status = c->route->status;

@@ -1,5 +1,6 @@
 /* GET merge: all profiles of a range of time as one. */
 #include "base/clock.h"
+#include "base/version.h"
 #include "endpoint/call/accept.h"
 #include "endpoint/profile/profile_json.h"
 #include "endpoint/profile/view.h"
@@ -270,12 +271,12 @@ is_known(struct call *c, const struct range *r, const struct format *f)
 
 	if (f)
 		return answer_etag(c, "%016llx-%s-%s", parts, f->name,
-		                   STOKER_VERSION);
+		                   stoker_version);
 	return answer_etag(
 		c, "%016llx-%llx-%llx-%llx-%s", parts,
 		(unsigned long long)r->from_ms, (unsigned long long)r->to_ms,
 		(unsigned long long)param_int(c, P_MergeProfiles_top),
-		STOKER_VERSION);
+		stoker_version);
 }
 
 /* Describes a range as a session for views; its report is

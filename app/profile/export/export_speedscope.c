@@ -11,6 +11,7 @@
 
 #include "base/json.h"
 #include "base/json_out.h"
+#include "base/version.h"
 
 #include <errno.h>
 #include <string.h>
@@ -159,12 +160,14 @@ int
 export_speedscope(const struct tree *t, const struct export_meta *meta,
                   struct buf *out)
 {
+	char exporter[VERSION_MAX];
 	int r;
 
 	json_open(out, NULL, '{');
 	json_put_text(out, "$schema", SCHEMA);
 	json_put_text(out, "name", meta->title);
-	json_put_text(out, "exporter", "stoker " STOKER_VERSION);
+	snprintf(exporter, sizeof(exporter), "stoker %s", stoker_version);
+	json_put_text(out, "exporter", exporter);
 	json_put_int(out, "activeProfileIndex", 0);
 	put_frames(t, out);
 	json_open(out, "profiles", '[');

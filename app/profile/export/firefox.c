@@ -2,6 +2,7 @@
 
 #include "base/json_out.h"
 #include "base/path.h"
+#include "base/version.h"
 #include "exports.h"
 #include "firefox_thread.h"
 
@@ -105,13 +106,15 @@ static void
 put_meta(const struct document *d)
 {
 	struct buf *b = d->x.out;
+	char from[VERSION_MAX];
 
 	json_open(b, "meta", '{');
 	json_put_real(b, "interval", interval(d));
 	json_put_real(b, "startTime", start_ms(d));
 	json_put_int(b, "processType", 0);
 	json_put_text(b, "product", d->meta->product);
-	json_put_text(b, "importedFrom", "Stoker " STOKER_VERSION);
+	snprintf(from, sizeof(from), "Stoker %s", stoker_version);
+	json_put_text(b, "importedFrom", from);
 	if (*d->meta->oscpu)
 		json_put_text(b, "oscpu", d->meta->oscpu);
 	if (d->meta->cpus)

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/folder.h"
 #include "base/json.h"
+#include "base/version.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -87,7 +88,7 @@ backup_dir_commit(struct backup_dir *d, const struct manifest *m)
 
 	clock_format(m->backup.taken_ms, taken);
 	j = json_pack("{si ss ss ss ss sI sI sI sI}", "format", FORMAT,
-	              "program", STOKER_VERSION, "takenAt", taken, "database",
+	              "program", stoker_version, "takenAt", taken, "database",
 	              m->database, "databaseChecksum", m->checksum, "schema",
 	              (json_int_t)m->backup.schema, "files",
 	              (json_int_t)m->backup.files, "windows",

@@ -1,4 +1,6 @@
 #include "db_test.h"
+
+#include "base/version.h"
 #include "driver.h"
 
 #include <assert.h>
@@ -227,10 +229,11 @@ usable_schema(struct db *db, struct db_schema *out, struct buf *why)
 	if (!rc && schema.compatible > SQL_VERSION) {
 		buf_addf(why,
 		         "%s was changed by a newer release of Stoker: it has "
-		         "schema %lld, and Stoker " STOKER_VERSION
+		         "schema %lld, and Stoker %s"
 		         " knows schema %d; install the newer release again, "
 		         "or restore a backup made before the upgrade%s",
-		         db->name, (long long)schema.version, SQL_VERSION,
+		         db->name, (long long)schema.version, stoker_version,
+		         SQL_VERSION,
 		         db->driver->migrates ? " (stoker restore)" : "");
 		rc = -EPROTONOSUPPORT;
 	}

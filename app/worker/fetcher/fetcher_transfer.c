@@ -1,6 +1,7 @@
 #include "fetcher_transfer.h"
 
 #include "base/file.h"
+#include "base/version.h"
 #include "worker/ipc/debuginfod_url.h"
 #include "worker/ipc/fetch.h"
 
@@ -305,13 +306,15 @@ set_body(struct transfer *t, const struct fetch_ask *ask)
 static int
 set_all(struct transfer *t, const struct fetch_ask *ask)
 {
+	char agent[VERSION_MAX];
 	int rc = add_headers(t, ask);
 
 	if (rc)
 		return rc;
+	snprintf(agent, sizeof(agent), "stoker/%s", stoker_version);
 	SET(URL, ask->url);
 	SET(PRIVATE, t);
-	SET(USERAGENT, "stoker/" STOKER_VERSION);
+	SET(USERAGENT, agent);
 	SET(HTTPHEADER, t->headers);
 	SET(WRITEFUNCTION, take_body);
 	SET(WRITEDATA, t);

@@ -1,8 +1,9 @@
 #include "heartbeat.h"
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "base/file.h"
+#include "base/log.h"
+#include "base/version.h"
 #include "store/token.h"
 #include "store/worker.h"
 
@@ -131,7 +132,7 @@ worker_beat(struct worker_self *w, struct store *s, const char *capabilities,
 	struct worker row = {
 		.host = w->host,
 		.boot_id = w->boot_id,
-		.version = (char *)STOKER_VERSION,
+		.version = (char *)stoker_version,
 		.capabilities = (char *)capabilities,
 		.pid = getpid(),
 	};

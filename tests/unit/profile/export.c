@@ -386,7 +386,7 @@ TEST(speedscope_has_a_row_for_each_stack)
 		buf_str(&b),
 		"{\"$schema\":\"https://www.speedscope.app/"
 		"file-format-schema.json\",\"name\":\"ai-service \\u003ccpu>\","
-		"\"exporter\":\"stoker " STOKER_VERSION "\","
+		"\"exporter\":\"stoker 0.0.0\","
 		"\"activeProfileIndex\":0,\"shared\":{\"frames\":[{\"name\":"
 		"\"\"},{\"name\":\"all\"},{\"name\":\"main\",\"file\":"
 		"\"app\"},{\"name\":\"w\",\"file\":\"w.so\"}]},"

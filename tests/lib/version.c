@@ -1,0 +1,3 @@
+#include "base/version.h"
+
+const char stoker_version[] = "0.0.0";

@@ -8,6 +8,7 @@
 #include "table.h"
 #include "text.h"
 #include "top.h"
+#include "tunnel.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -301,16 +302,19 @@ start_browser(const char *url)
 	posix_spawn_file_actions_destroy(&quiet);
 }
 
-/* Prints a link from the server. */
+/* Prints a link from the server, alone on standard output. */
 static int
 print_link(const char *url)
 {
 	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf tunnel = BUF_INIT(BUF_MAX_SMALL);
 
 	if (!is_link(url))
 		return failed("the server gave no link");
 	safe_puts(&out, url);
 	buf_putc(&out, '\n');
+	tunnel_show(&tunnel, url);
+	fputs(buf_str(&tunnel), stderr);
 	return print(&out);
 }
 

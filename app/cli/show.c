@@ -2,6 +2,7 @@
 #include "table.h"
 
 #include "text.h"
+#include "tunnel.h"
 #include "values.h"
 
 #include <string.h>
@@ -44,6 +45,7 @@ link_show(struct buf *out, const char *name, const char *url)
 	buf_addf(out, "%s:\n", name);
 	safe_puts(out, url);
 	buf_putc(out, '\n');
+	tunnel_show(out, url);
 }
 
 static const struct column top_columns[] = {

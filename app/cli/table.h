@@ -49,7 +49,7 @@ void member_show(struct buf *out, const char *name, const json_t *v,
                  const struct screen *s);
 
 /* Appends "name:" and, on the next line, a link, which may be longer than a
- * line. */
+ * line; then what tunnel_show() does. */
 void link_show(struct buf *out, const char *name, const char *url);
 
 /* Appends an error reply: "stoker: message (ErrorCode)", and a line per

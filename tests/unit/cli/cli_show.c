@@ -4,6 +4,7 @@
 #include "cli/values.h"
 #include "lib/test.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static const struct screen pipe_ = {0};
@@ -384,6 +385,44 @@ TEST(a_line_of_progress_that_is_too_long_keeps_its_beginning)
 }
 END
 
+/* Appends a link as a user sees it who came by ssh, or who did not. */
+static void
+link_of(const char *ssh, const char *url, struct buf *out)
+{
+	buf_clear(out);
+	if (ssh)
+		ck_assert_int_eq(setenv("SSH_CONNECTION", ssh, 1), 0);
+	else
+		ck_assert_int_eq(unsetenv("SSH_CONNECTION"), 0);
+	ck_assert_int_eq(setenv("USER", "ops", 1), 0);
+	link_show(out, "flame graph", url);
+}
+
+TEST(a_link_to_this_host_comes_with_its_tunnel)
+{
+	static const char from[] = "198.51.100.7 50000 192.0.2.5 22";
+	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
+
+	link_of(from, "http://127.0.0.1:8088/ui/", &out);
+	ck_assert_str_eq(buf_str(&out),
+	                 "flame graph:\nhttp://127.0.0.1:8088/ui/\n"
+	                 "on the machine of your browser, first:\n"
+	                 "  ssh -L 8088:127.0.0.1:8088 ops@192.0.2.5\n");
+	link_of("198.51.100.7 50000 192.0.2.5 2222", "http://localhost/ui/",
+	        &out);
+	ck_assert_ptr_nonnull(
+		strstr(buf_str(&out), "ssh -p 2222 -L 80:127.0.0.1:80 ops@"));
+	link_of(NULL, "http://127.0.0.1:8088/ui/", &out);
+	ck_assert_ptr_null(strstr(buf_str(&out), "ssh"));
+	link_of("nonsense", "http://127.0.0.1:8088/ui/", &out);
+	ck_assert_ptr_null(strstr(buf_str(&out), "ssh"));
+	link_of(from, "http://127.0.0.1.example.com/ui/", &out);
+	ck_assert_ptr_null(strstr(buf_str(&out), "ssh"));
+	link_of(from, "https://stoker.example.com/ui/", &out);
+	ck_assert_ptr_null(strstr(buf_str(&out), "ssh"));
+}
+END
+
 TEST(an_error_shows_its_words_code_and_details)
 {
 	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
@@ -471,6 +510,7 @@ SUITE("cli_show", top_functions_line_up,
       a_cell_past_its_ceiling_says_so, progress_is_told_in_seconds_and_samples,
       a_line_of_progress_is_as_wide_as_asked,
       a_line_of_progress_that_is_too_long_keeps_its_beginning,
+      a_link_to_this_host_comes_with_its_tunnel,
       an_error_shows_its_words_code_and_details,
       an_error_that_is_not_ours_is_told_by_its_status,
       a_member_that_is_empty_is_left_out,

@@ -275,11 +275,11 @@ go_on(struct search *s, const struct code_insn *insn)
 	return turn_back(s);
 }
 
-bool
-unwind_code_rule(const struct elf_image *elf, const struct unwind_arch *arch,
-                 uint64_t vaddr, struct unwind_rule *rule)
+static struct search
+begin(const struct elf_image *elf, const struct unwind_arch *arch,
+      uint64_t vaddr)
 {
-	struct search s = {
+	return (struct search){
 		.elf = elf,
 		.arch = arch,
 		.now = {.at = vaddr,
@@ -290,6 +290,13 @@ unwind_code_rule(const struct elf_image *elf, const struct unwind_arch *arch,
 	                .fp_there = {.base = UNWIND_FROM_FP},
 	                .lr_there = {.base = IN_LR}},
 	};
+}
+
+bool
+unwind_code_rule(const struct elf_image *elf, const struct unwind_arch *arch,
+                 uint64_t vaddr, struct unwind_rule *rule)
+{
+	struct search s = begin(elf, arch, vaddr);
 	struct code_insn insn;
 
 	if (!arch->decode)
@@ -307,4 +314,27 @@ unwind_code_rule(const struct elf_image *elf, const struct unwind_arch *arch,
 			return false;
 	}
 	return false;
+}
+
+bool
+unwind_code_pushed(const struct elf_image *elf, const struct unwind_arch *arch,
+                   uint64_t start, uint64_t vaddr, int64_t *bytes)
+{
+	struct search s = begin(elf, arch, start);
+	const struct where *sp = &s.now.sp;
+	struct code_insn insn;
+
+	if (!arch->decode)
+		return false;
+	for (unsigned i = 0; i < MAX_STEPS && s.now.at != vaddr; i++) {
+		bool known = decode(&s, &insn);
+
+		if (known)
+			apply(&s.now, &insn);
+		if (known ? !go_on(&s, &insn) : !turn_back(&s))
+			return false;
+	}
+	*bytes = -sp->by;
+	return s.now.at == vaddr && sp->base == UNWIND_FROM_SP && !sp->loaded &&
+	       *bytes >= 0;
 }

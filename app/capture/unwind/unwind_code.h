@@ -21,3 +21,12 @@
 MUST_CHECK bool
 unwind_code_rule(const struct elf_image *elf, const struct unwind_arch *arch,
                  uint64_t vaddr, struct unwind_rule *rule);
+
+/*
+ * Counts the bytes of stack below the return address before the instruction at
+ * vaddr, in a function that begins at start; false: no way was found there, or
+ * the function takes room that the code does not tell, as alloca() does.
+ */
+MUST_CHECK bool
+unwind_code_pushed(const struct elf_image *elf, const struct unwind_arch *arch,
+                   uint64_t start, uint64_t vaddr, int64_t *bytes);

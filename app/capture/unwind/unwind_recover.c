@@ -1,20 +1,25 @@
 /*
  * Recovers the frame pointer of a function that uses one, when it is not known:
- * for a blocked thread, the kernel shows only pc and sp. The frame pointer
- * points to a saved frame pointer, above which is a return address that follows
- * a call. A call of this very function settles the matter. Only if there is
- * none is another call (through the PLT, or a pointer) believed, provided that
- * the stack above can be walked to its root.
+ * for a blocked thread, the kernel shows only pc and sp. Mostly the code of the
+ * function tells how much it has pushed, and so where its frame is.
+ *
+ * The frame of other functions, such as those that call alloca(), is searched:
+ * the frame pointer points to a saved frame pointer, above which is a return
+ * address that follows a call. A call of this very function settles the matter.
+ * Only if there is none is another call believed that may lead to it (through
+ * the PLT, or a pointer), provided that the stack above can be walked to its
+ * root.
  *
  * An earlier call of the same function may have left words in memory that this
- * call has not overwritten yet. They can be mistaken for a frame: frames of
- * that earlier call then appear in the stack.
+ * call has not overwritten yet. A search can mistake them for a frame: frames
+ * of that earlier call then appear in the stack.
  */
 #include "unwind_walk.h"
 
 #define REACH     (16 << 10) /* bytes searched */
 #define TRIES     32         /* return addresses tried */
 #define MAX_TRIAL 512        /* frames of one trial walk */
+#define MAX_JUMPS 4          /* from what a call names to the function */
 
 struct search {
 	struct walk *w;
@@ -50,6 +55,63 @@ reaches_root(const struct walk *w, struct frame f)
 	return r == UNWIND_ROOT || r == STEP_CONTEXT;
 }
 
+/*
+ * True if a call of target may be one of a function: target is the function
+ * itself, jumps to it, or jumps to where memory says, as a slot of a PLT does.
+ *   Shape    target 0: the call itself goes where memory or a register says
+ */
+static bool
+may_call(struct walk *w, uint64_t target, uint64_t function)
+{
+	struct unwind_mapping m;
+	struct code_insn insn = {.flow = CODE_NEXT};
+	uint8_t code[CODE_MAX_INSN + 1];
+
+	for (unsigned i = 0; i < MAX_JUMPS && target; i++) {
+		if (target == function)
+			return true;
+		if (!walk_mapping(w, target, &m) || !m.table ||
+		    !unwind_table_code(m.table, target - m.bias, code,
+		                       sizeof(code)) ||
+		    !w->arch->decode(code, sizeof(code), &insn))
+			return false;
+		if (insn.flow == CODE_LEAVE)
+			return true;
+		if (insn.flow != CODE_JUMP &&
+		    (insn.flow != CODE_NEXT || insn.changes)) /* endbr64 */
+			return false;
+		target += insn.length;
+		if (insn.flow == CODE_JUMP)
+			target += (uint64_t)insn.target;
+	}
+	return !target;
+}
+
+/* True if the frame that the function's code has made holds a caller; then *f
+ * is the caller. Code that is generated at run time may call it, too. */
+static bool
+try_pushed(struct walk *w, uint64_t function, struct frame *f)
+{
+	struct frame to = {.fp_known = true};
+	uint64_t target = 0;
+	struct unwind_mapping m;
+	int64_t by;
+
+	if (!walk_mapping(w, f->pc - !f->interrupted, &m) ||
+	    !unwind_table_pointer(m.table, f->pc - m.bias, !f->interrupted,
+	                          &by) ||
+	    !walk_word(w, f->sp + (uint64_t)by, &to.fp) ||
+	    !walk_word(w, f->sp + (uint64_t)by + 8, &to.pc) ||
+	    !walk_mapping(w, to.pc - 1, &m))
+		return false;
+	if (m.table && (!walk_follows_call(w, to.pc, &target) ||
+	                !may_call(w, target, function)))
+		return false;
+	to.sp = f->sp + (uint64_t)by + 16;
+	*f = to;
+	return true;
+}
+
 /* True if the frame pointer is at; then *f is the caller. */
 static bool
 try(struct search *s, uint64_t at, struct frame *f)
@@ -61,7 +123,8 @@ try(struct search *s, uint64_t at, struct frame *f)
 	    !walk_follows_call(s->w, to.pc, &target))
 		return false;
 	if (s->direct ? target != s->function
-	              : s->tries++ >= TRIES || !reaches_root(s->w, to))
+	              : !may_call(s->w, target, s->function) ||
+	                        s->tries++ >= TRIES || !reaches_root(s->w, to))
 		return false;
 	*f = to;
 	return true;
@@ -75,6 +138,8 @@ walk_recover(struct walk *w, struct frame *f)
 
 	if (!w->arch->fp_on_top || !find_function(w, f, &s.function))
 		return UNWIND_BAD;
+	if (try_pushed(w, s.function, f))
+		return STEP_DONE;
 	for (int pass = 0; pass < 2; pass++) {
 		s.direct = pass == 0;
 		for (uint64_t by = 0; by < REACH; by += 8)

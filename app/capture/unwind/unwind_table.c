@@ -384,6 +384,27 @@ unwind_table_function(const struct unwind_table *t, uint64_t vaddr,
 	return false;
 }
 
+/* A function's cold part, which begins in the middle of a frame, has an entry
+ * of its own. */
+bool
+unwind_table_pointer(struct unwind_table *t, uint64_t vaddr, bool returns,
+                     int64_t *bytes)
+{
+	struct unwind_rule rule, first;
+	uint64_t start;
+	int64_t pushed;
+
+	if (!unwind_table_function(t, vaddr - returns, &start))
+		return false;
+	rule = unwind_table_rule(t, vaddr - returns, returns);
+	first = unwind_table_rule(t, start, false);
+	if (rule.cfa != CFA_FP || first.cfa != CFA_SP || first.cfa_words != 1 ||
+	    !unwind_code_pushed(t->elf, t->arch, start, vaddr, &pushed))
+		return false;
+	*bytes = pushed + 8 * (1 - (int64_t)rule.cfa_words);
+	return true;
+}
+
 static void
 narrow(const struct unwind_index *x, uint64_t vaddr, uint64_t *begin,
        uint64_t *end)

@@ -34,6 +34,14 @@ const char *unwind_table_uncalled(const struct unwind_table *t, uint64_t vaddr);
 /* Finds the start of the function around vaddr. False: nothing describes it. */
 MUST_CHECK bool unwind_table_function(const struct unwind_table *t,
                                       uint64_t vaddr, uint64_t *start);
+/*
+ * Finds the frame of a function that keeps a frame pointer by what its code has
+ * pushed: the distance from the stack pointer to the frame pointer. False: the
+ * function keeps none at vaddr, or its code does not tell.
+ *   Shape    returns: a call returns to vaddr
+ */
+MUST_CHECK bool unwind_table_pointer(struct unwind_table *t, uint64_t vaddr,
+                                     bool returns, int64_t *bytes);
 /* Narrows a gap around vaddr, for which there is no entry, to the range between
  * the neighbouring entries. */
 void unwind_table_gap(const struct unwind_table *t, uint64_t vaddr,

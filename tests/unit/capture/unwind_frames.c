@@ -615,6 +615,142 @@ TEST(an_address_that_follows_no_call_is_no_caller)
 }
 END
 
+/* --- x86-64: frame pointers that are not known --------------------------- */
+
+/*
+ *	0x00 keeps  push %rbp; mov %rsp, %rbp; at 4 CFA is rbp+16, and it takes
+ *	            room, or not; it waits at 8
+ *	0x20 others callers, of which each address is a root
+ *	0x60 stubs  see rows
+ */
+static const uint8_t kept_frames[] = {
+	0x14, 0x00, 0x00, 0x00, 0xff, 0xff, 0xff, 0xff, 0x01, 0x00, 0x01,
+	0x78, 0x10, 0x0c, 0x07, 0x08, 0x90, 0x01, 0x00, 0x00, 0x00, 0x00,
+	0x00, 0x00, 0x1c, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+	0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x20, 0x00, 0x00, 0x00,
+	0x00, 0x00, 0x00, 0x00, 0x41, 0x0e, 0x10, 0x86, 0x02, 0x43, 0x0d,
+	0x06, 0x1c, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x20, 0x00,
+	0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x40, 0x00, 0x00, 0x00, 0x00,
+	0x00, 0x00, 0x00, 0x07, 0x10, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+};
+
+enum {
+	KEEPS = 0,
+	WAITS = 8,
+	BY_POINTER = 0x22,  /* what call *%rax returns to */
+	BY_POINTER2 = 0x26, /* and another one */
+	BY_NAME = 0x2d,     /* what a call that names its target returns to */
+	STUBS = 0x60,
+	MADE = 0x4000 /* code without an image, beside it */
+};
+
+/* A function that has taken its room with the instruction at 4, and a call at
+ * 0x28 of target. */
+static void
+prepare_kept(struct run *r, const char *room, uint64_t target)
+{
+	static uint8_t code[0x80];
+	const int32_t by = (int32_t)target - BY_NAME;
+
+	memset(code, 0x90, sizeof(code));
+	memcpy(code, "\x55\x48\x89\xe5", 4);
+	memcpy(code + 4, room, 4);
+	memcpy(code + BY_POINTER - 2, "\xff\xd0", 2);
+	memcpy(code + BY_POINTER2 - 2, "\xff\xd0", 2);
+	code[BY_NAME - 5] = 0xe8;
+	memcpy(code + BY_NAME - 4, &by, 4);
+	memcpy(code + STUBS, "\xff\x25\0\0\0\0", 6); /* jmp *0(%rip) */
+	/* endbr64; jmp *0(%rip) */
+	memcpy(code + STUBS + 8, "\xf3\x0f\x1e\xfa\xff\x25\0\0\0\0", 10);
+	memcpy(code + STUBS + 24, "\xeb\x86", 2); /* jmp keeps */
+	memcpy(code + STUBS + 28, "\xeb\xa2", 2); /* jmp others */
+	prepare(r, &(struct frames_image){.machine = EM_X86_64,
+	                                  .section = ".debug_frame",
+	                                  .code = code,
+	                                  .code_size = sizeof(code),
+	                                  .frames = kept_frames,
+	                                  .frames_size = sizeof(kept_frames)});
+}
+#define TAKES_32   "\x48\x83\xec\x20" /* sub $32, %rsp */
+#define TAKES_SOME "\x48\x29\xc4\x90" /* sub %rax, %rsp; nop */
+
+static bool
+find_made(void *arg, uint64_t addr, struct unwind_mapping *out)
+{
+	if (addr < BIAS + MADE || addr >= BIAS + 2 * MADE)
+		return find(arg, addr, out);
+	*out = (struct unwind_mapping){.start = BIAS + MADE,
+	                               .end = BIAS + 2 * MADE};
+	return true;
+}
+
+/* The caller that is found with pc and sp alone; 0: none. */
+static uint64_t
+caller_of_blocked(struct run *r)
+{
+	struct unwinder *u = unwinder_new_for(EM_X86_64, find_made, r);
+	enum unwind_end end = unwind_blocked(u, BIAS + WAITS, STACK, r->stack,
+	                                     sizeof(r->stack), r->pcs, MAX,
+	                                     &r->n);
+
+	unwinder_free(u);
+	unwind_table_free(r->table);
+	elf_free(r->elf);
+	return end == UNWIND_ROOT && r->n == 2 ? r->pcs[1] - BIAS : 0;
+}
+
+TEST(the_frame_is_where_the_function_has_put_it_whatever_lies_below)
+{
+	static const uint64_t callers[] = {BY_POINTER, MADE + 8};
+
+	for (size_t i = 0; i < sizeof(callers) / sizeof(*callers); i++) {
+		struct run r;
+
+		prepare_kept(&r, TAKES_32, 0x20);
+		r.stack[1] = AT(20); /* of an earlier call */
+		r.stack[2] = BIAS + BY_POINTER2;
+		r.stack[5] = BIAS + callers[i];
+		ck_assert_uint_eq(caller_of_blocked(&r), callers[i]);
+	}
+}
+END
+
+TEST(a_call_that_names_its_target_is_believed_if_it_leads_to_the_function)
+{
+	static const struct {
+		uint64_t target;
+		bool leads;
+	} rows[] = {
+		{KEEPS, true},       {0x20, false},      {STUBS, true},
+		{STUBS + 8, true},   {STUBS + 24, true}, {STUBS + 28, false},
+		{0x70000000, false},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct run r;
+
+		prepare_kept(&r, TAKES_SOME, rows[i].target);
+		r.stack[1] = AT(20);
+		r.stack[2] = BIAS + BY_NAME;
+		r.stack[5] = BIAS + BY_POINTER;
+		ck_assert_msg(caller_of_blocked(&r) ==
+		                      (rows[i].leads ? BY_NAME : BY_POINTER),
+		              "row %zu", i);
+	}
+}
+END
+
+TEST(a_frame_whose_place_no_caller_fits_is_searched)
+{
+	struct run r;
+
+	prepare_kept(&r, TAKES_32, 0x20);
+	r.stack[5] = BIAS + BY_NAME; /* it calls another function */
+	r.stack[8] = BIAS + BY_POINTER;
+	ck_assert_uint_eq(caller_of_blocked(&r), BY_POINTER);
+}
+END
+
 /* --- x86-64: what is returned to without a call
    ---------------------------- */
 
@@ -920,6 +1056,9 @@ SUITE("unwind_frames", a_return_address_on_top_of_the_stack_is_found,
       callers_of_code_without_tables_have_their_frame_pointer,
       a_frame_pointer_that_is_pushed_on_the_way_out_stays_as_it_is,
       an_address_that_follows_no_call_is_no_caller,
+      the_frame_is_where_the_function_has_put_it_whatever_lies_below,
+      a_call_that_names_its_target_is_believed_if_it_leads_to_the_function,
+      a_frame_whose_place_no_caller_fits_is_searched,
       what_ends_handlers_is_known_by_its_code,
       interrupted_code_has_all_its_registers,
       a_handler_on_its_own_stack_is_below_what_it_interrupted,

@@ -95,6 +95,12 @@ detail_match(struct call *c, const struct service *service, int64_t looked_ms)
 	detail_text(c, "match", buf_str(&match));
 	clock_format(looked_ms, time);
 	detail_text(c, "lookedAt", time);
+	if (!strcmp(service->match_kind, "pidFile"))
+		detail_text(
+			c, "hint",
+			"a pid file names no process if it was written a "
+			"day before that process began, or if it says 1, as "
+			"those of containers do");
 }
 
 /* Checks, if no process is known, whether matching processes are outside the

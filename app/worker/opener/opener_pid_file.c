@@ -5,6 +5,7 @@
  * at its start is handed out.
  */
 #include "opener.h"
+#include "opener_grants.h"
 #include "opener_local.h"
 
 #include <ctype.h>
@@ -14,10 +15,12 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define MAX_LINKS 8
 #define MAX_START 64 /* bytes that are read */
+#define DAY_S     86400
 
 struct walk {
 	int at; /* O_PATH: the folder reached so far */
@@ -110,6 +113,32 @@ number_of(const char *text, uint32_t *out)
 	return 0;
 }
 
+/*
+ * True for a file that was last written a day or more before the process began:
+ * the number was another's then. A clock that was set meanwhile makes less of a
+ * difference.
+ */
+static bool
+is_outlived(const struct stat *st, int32_t pid)
+{
+	const double began_s = (double)proc_start_time(pid) /
+	                       (double)sysconf(_SC_CLK_TCK);
+	struct timespec boot, wall;
+
+	clock_gettime(CLOCK_BOOTTIME, &boot);
+	clock_gettime(CLOCK_REALTIME, &wall);
+	return began_s > 0 && (double)(wall.tv_sec - st->st_mtime) >
+	                              (double)boot.tv_sec - began_s + DAY_S;
+}
+
+/* Refuses a number that cannot be meant: process 1 is the host's own, and a
+ * program in a container calls itself that. */
+static int
+check_pid(const struct stat *st, uint32_t pid)
+{
+	return pid == 1 || is_outlived(st, (int32_t)pid) ? -ESRCH : 0;
+}
+
 int
 read_pid_file(struct opener *o, const struct host_ask *ask, struct answer *out)
 {
@@ -135,5 +164,6 @@ read_pid_file(struct opener *o, const struct host_ask *ask, struct answer *out)
 	if (n < 0)
 		return -errno;
 	text[n] = '\0';
-	return number_of(text, &out->reply.value);
+	return number_of(text, &out->reply.value)
+	               ?: check_pid(&st, out->reply.value);
 }

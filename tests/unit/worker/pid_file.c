@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 struct rig {
@@ -108,6 +109,39 @@ TEST(a_pid_file_begins_with_a_pid)
 }
 END
 
+TEST(a_pid_file_of_an_earlier_process_or_of_a_container_names_none)
+{
+	static const struct {
+		const char *label;
+		int32_t age_s;
+		bool names;
+	} rows[] = {
+		{"just written", 0, true},
+		{"an hour before", 3600, true},
+		{"two days before", 2 * 86400, false},
+	};
+	RIG(r);
+	char path[128], text[16];
+
+	path_of(&r, "pid", path);
+	snprintf(text, sizeof(text), "%d\n", (int)getpid());
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		const time_t at = time(NULL) - rows[i].age_s;
+		const struct timespec times[] = {{.tv_sec = at},
+		                                 {.tv_sec = at}};
+		int64_t got;
+
+		put(&r, "pid", text);
+		ck_assert_int_eq(utimensat(AT_FDCWD, path, times, 0), 0);
+		got = read_at(&r, path);
+		ck_assert_msg(got == (rows[i].names ? getpid() : -ESRCH),
+		              "%s: %d", rows[i].label, (int)got);
+	}
+	put(&r, "pid", "1\n");
+	ck_assert_int_eq(read_at(&r, path), -ESRCH);
+}
+END
+
 TEST(what_is_no_regular_file_is_not_opened)
 {
 	RIG(r);
@@ -189,6 +223,7 @@ TEST(links_in_a_circle_end)
 END
 
 SUITE("pid_file", a_pid_file_begins_with_a_pid,
+      a_pid_file_of_an_earlier_process_or_of_a_container_names_none,
       a_file_that_the_kernel_makes_is_no_pid_file,
       what_is_no_regular_file_is_not_opened,
       own_links_are_followed_from_where_they_lie,

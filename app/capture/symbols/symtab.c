@@ -1,6 +1,6 @@
 #include "symtab.h"
 
-#include "plt.h"
+#include "capture/elf/plt.h"
 
 #include <elf.h>
 #include <errno.h>

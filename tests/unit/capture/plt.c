@@ -2,7 +2,7 @@
  * Slots of procedure linkage tables, in images made for them. What linkers make
  * is compared with objdump: tests/unit/plt.sh.
  */
-#include "capture/symbols/plt.h"
+#include "capture/elf/plt.h"
 
 #include "lib/test.h"
 

@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "capture/elf/elf.h"
+#include "elf.h"
 
 #define PLT_MAX_SLOTS (1u << 20)
 

@@ -28,6 +28,7 @@ enum proc_event {
 	PROC_NAME, /* the name of a thread */
 	PROC_EXEC,
 	PROC_EXIT, /* a process ended, with its first thread */
+	PROC_BACK, /* one that was said to have ended goes on */
 	PROC_LEFT, /* a process is no longer followed, but lives */
 	PROC_FULL, /* a process that could not be followed, past PROCS_MAX */
 };
@@ -56,7 +57,11 @@ struct process {
 	uint64_t watchers;
 	uint32_t threads;  /* exact, except in an origin */
 	uint64_t since_ns; /* when it was found; everything before is known */
-	uint64_t gone_ns;  /* when its first thread ended; 0: it lives */
+	/* When its first thread ended, or another one since then; 0: it lives.
+	 * Other threads may go on: then this is 0 again. */
+	uint64_t gone_ns;
+	uint32_t gone_tid; /* the thread that ended at gone_ns */
+	bool headless;     /* its first thread ended */
 	struct maps maps;
 	const struct modules *modules;
 	struct unwinder *unwinder; /* made for its first sample */
@@ -118,6 +123,9 @@ void procs_forget_gone(struct procs *p, uint64_t before_ns);
 void procs_leave(struct procs *p, uint64_t watcher);
 /* Handles a record other than a sample. */
 void procs_apply(struct procs *p, const struct record *r);
+/* Notes that a process still ran at a sample of it, though its first thread has
+ * ended. */
+void procs_ran(struct procs *p, struct process *proc, const struct record *r);
 /* Finds the process of a sample. NULL when it is not followed; the sampler then
  * denies it. */
 struct process *procs_of_sample(struct procs *p, uint32_t pid);

@@ -363,6 +363,22 @@ apply_fork(struct procs *p, const struct record *r)
 }
 
 static void
+go_on(struct procs *p, struct process *proc, const struct record *r)
+{
+	proc->gone_ns = 0;
+	tell(p, proc->watchers, PROC_BACK, r);
+}
+
+/* A thread may still be sampled while it ends. */
+void
+procs_ran(struct procs *p, struct process *proc, const struct record *r)
+{
+	if (proc->gone_ns && r->time_ns > proc->gone_ns &&
+	    r->tid != proc->gone_tid)
+		go_on(p, proc, r);
+}
+
+static void
 apply_exit(struct procs *p, const struct record *r)
 {
 	struct process *proc = *place_of(p, r->pid);
@@ -373,10 +389,14 @@ apply_exit(struct procs *p, const struct record *r)
 			sampler_pass(p->sampler, r->pid);
 		return;
 	}
-	tell(p, proc->watchers, r->pid == r->tid ? PROC_EXIT : PROC_THREAD_EXIT,
+	proc->headless |= r->pid == r->tid;
+	tell(p, proc->watchers,
+	     proc->headless && !proc->gone_ns ? PROC_EXIT : PROC_THREAD_EXIT,
 	     r);
-	if (r->pid == r->tid)
+	if (proc->headless) {
 		proc->gone_ns = r->time_ns;
+		proc->gone_tid = r->tid;
+	}
 	/* An origin's number of threads is not exact, so an origin stays. */
 	if (proc->origin != proc->pid && !--proc->threads)
 		forget(p, r->pid);
@@ -393,6 +413,10 @@ apply_comm(struct procs *p, const struct record *r)
 	proc->names.old = true;
 	if (!r->comm.exec)
 		return;
+	/* The thread that executes a program becomes the first one. */
+	proc->headless = false;
+	if (proc->gone_ns)
+		go_on(p, proc, r);
 	maps_clear(&proc->maps);
 	process_forget_interp(proc);
 	process_unprobe(proc, p->sampler);

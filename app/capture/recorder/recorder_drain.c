@@ -64,6 +64,10 @@ source_proc_seen(void *arg, uint64_t watchers, const struct proc_news *news)
 			c->quality.exits++;
 			c->alive -= c->alive > 0;
 			break;
+		case PROC_BACK:
+			c->quality.exits -= c->quality.exits > 0;
+			c->alive++;
+			break;
 		case PROC_LEFT:
 			c->quality.processes -= c->quality.processes > 0;
 			c->alive -= c->alive > 0;
@@ -180,6 +184,7 @@ take_sample(struct source *source, const struct record *r)
 
 	if (!proc || !proc->watchers)
 		return;
+	procs_ran(source->procs, proc, r);
 	watchers = proc->watchers;
 	recorder_blame(all, (uint32_t)__builtin_ctzll(watchers));
 	process_stack(proc, r, &all->stack);

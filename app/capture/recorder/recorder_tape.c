@@ -70,6 +70,7 @@ capture_tape_news(struct capture *c, const struct proc_news *news)
 	case PROC_EXIT:
 		tell_death(c, news);
 		break;
+	case PROC_BACK:
 	case PROC_LEFT:
 	case PROC_FULL:
 		break;

@@ -293,6 +293,28 @@ TEST(children_are_followed_with_their_parent)
 }
 END
 
+TEST(a_process_that_loses_its_first_thread_goes_on)
+{
+	static const char *const ways[] = {"exit", "exec"};
+
+	if (why_not())
+		SKIP(why_not());
+	for (size_t i = 0; i < ARRAY_LEN(ways); i++) {
+		CLEANUP_CAPTURED struct captured c = nothing();
+		char command[100];
+
+		snprintf(command, sizeof(command), "$B/targets/headless %s",
+		         ways[i]);
+		begin(&c, command, "ready");
+		capture(&c, "--seconds 2 --rate 1000");
+		ck_assert_int_ge(samples(&c, "after"), 10);
+		ck_assert_msg(quality(&c, "exits") == 0, "%s", ways[i]);
+		ck_assert_msg(!strstr(buf_str(&c.report), "ended before"), "%s",
+		              ways[i]);
+	}
+}
+END
+
 TEST(every_thread_is_in_a_snapshot_where_it_waits)
 {
 	static const char *const waits[] = {
@@ -422,6 +444,7 @@ END
 SUITE_TIMEOUT("once", 60, stacks_on_the_cpu_are_whole_and_named,
               shares_of_cpu_time_are_those_of_the_program,
               children_are_followed_with_their_parent,
+              a_process_that_loses_its_first_thread_goes_on,
               every_thread_is_in_a_snapshot_where_it_waits,
               a_thread_that_works_is_stopped_for_a_snapshot,
               allocations_are_those_of_their_callers,

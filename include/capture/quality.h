@@ -42,6 +42,7 @@ struct quality {
 	uint32_t nbreaks;
 	/* Modules where most stacks break off, most first. */
 	struct quality_break breaks[QUALITY_MAX_BREAKS];
+	char unwatched[128]; /* names of functions, NUL-terminated */
 };
 
 /* Sets what follows from the numbers: the achieved rate and the notes. For a

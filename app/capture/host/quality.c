@@ -77,7 +77,9 @@ conclude_empty(struct quality *q)
 	bool halted = q->notes & QUALITY_NOTE_OF(HALTED);
 
 	if (!q->run_rate) { /* not of CPU time */
-		note_if(q, QUALITY_NOTE_OF(NOTHING_COUNTED), !gone);
+		note_if(q, QUALITY_NOTE_OF(NOTHING_COUNTED),
+		        !gone && !(q->notes & QUALITY_NOTE_OF(NO_ALLOCATOR)) &&
+		                !(q->notes & QUALITY_NOTE_OF(UNPROBED)));
 		return;
 	}
 	note_if(q, QUALITY_NOTE_OF(ENDED_UNSEEN), gone);
@@ -250,19 +252,25 @@ put_breaks(const struct quality *q, struct buf *out)
 	json_close(out, ']');
 }
 
+/* Appends a name of at most n bytes that may be of any bytes. */
+static void
+add_name(struct buf *out, const char *name, size_t n)
+{
+	n = strnlen(name, n);
+	for (size_t at = 0; at < n; at++)
+		buf_putc(out,
+		         iscntrl((unsigned char)name[at]) ? '?' : name[at]);
+}
+
 /* Writes "…: 61 % in libx264.so.164, which has no unwind tables; …". */
 static void
 add_breaks(const struct quality *q, struct buf *out)
 {
 	for (uint32_t i = 0; i < count_breaks(q); i++) {
 		const struct quality_break *b = &q->breaks[i];
-		size_t n = strnlen(b->module, sizeof(b->module));
 
 		buf_addf(out, "%s %.0f %% in ", i ? ";" : ":", percent(q, b));
-		for (size_t at = 0; at < n; at++)
-			buf_putc(out, iscntrl((unsigned char)b->module[at])
-			                      ? '?'
-			                      : b->module[at]);
+		add_name(out, b->module, sizeof(b->module));
 		buf_addf(out, ", %s", why_of(b));
 	}
 }
@@ -290,6 +298,10 @@ add_note(const struct quality *q, unsigned i, const struct finding *findings,
 	}
 	if (i == QUALITY_BIT_BROKEN || i == QUALITY_BIT_SOME_BROKEN)
 		add_breaks(q, out);
+	if (i == QUALITY_BIT_UNWATCHED) {
+		buf_puts(out, ": ");
+		add_name(out, q->unwatched, sizeof(q->unwatched));
+	}
 }
 
 static void

@@ -1,10 +1,12 @@
 #include "allocators.h"
 
+#include "capture/elf/plt.h"
 #include "capture/unwind/code.h"
 #include "probe_place.h"
 
 #include <elf.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #define MAX_FUNCTION ((size_t)64 << 10)
@@ -38,7 +40,14 @@ static const char *const families[] = {
 struct found {
 	Elf64_Sym rows[FAMILIES][ARRAY_LEN(rows)];
 	bool frees[FAMILIES];
+	struct plt plt;
 };
+
+static void
+found_done(struct found *f)
+{
+	plt_done(&f->plt);
+}
 
 static void
 note(void *arg, const Elf64_Sym *sym, const char *name)
@@ -79,55 +88,100 @@ is_known(const struct allocator *a, uint64_t start)
 	return false;
 }
 
-/* True for the first address of a function that does the same as a row's. */
-static bool
-is_function(const struct found *f, bool releases, uint64_t vaddr)
+/* Finds the function that a name of a linkage table means in this file. */
+static const Elf64_Sym *
+find_named(const struct found *f, const char *name)
+{
+	for (size_t i = 0; i < FAMILIES; i++)
+		for (size_t r = 0; r < ARRAY_LEN(rows); r++) {
+			size_t n = strlen(families[i]);
+
+			if (f->rows[i][r].st_size &&
+			    !strncmp(name, families[i], n) &&
+			    !strcmp(name + n, rows[r].name))
+				return &f->rows[i][r];
+		}
+	return NULL;
+}
+
+/* Returns where a jump to an address leads, maybe through the table of the
+ * linker. */
+static uint64_t
+target_of(const struct found *f, uint64_t vaddr)
+{
+	for (size_t i = 0; i < f->plt.n; i++) {
+		const struct plt_slot *slot = &f->plt.rows[i];
+		const Elf64_Sym *sym;
+
+		if (vaddr < slot->start || vaddr >= slot->end || !slot->name)
+			continue;
+		sym = find_named(f, slot->name);
+		return sym ? sym->st_value : vaddr;
+	}
+	return vaddr;
+}
+
+/* Returns the row of the function that begins at an address and releases memory
+ * or does not; NULL if there is none. */
+static const struct row *
+row_at(const struct found *f, bool releases, uint64_t vaddr)
 {
 	for (size_t i = 0; i < FAMILIES; i++)
 		for (size_t r = 0; r < ARRAY_LEN(rows); r++)
 			if (rows[r].releases == releases &&
 			    f->rows[i][r].st_size &&
 			    f->rows[i][r].st_value == vaddr)
-				return true;
-	return false;
+				return &rows[r];
+	return NULL;
 }
 
-/* True when another family has the function, too: a function that only jumps,
- * as through a table of the linker, continues there. */
-static bool
-has_another(const struct found *f, size_t row, uint64_t vaddr)
-{
-	for (size_t i = 0; i < FAMILIES; i++)
-		if (f->rows[i][row].st_size &&
-		    f->rows[i][row].st_value != vaddr)
-			return true;
-	return false;
-}
+/* How a function continues in another one, whose probe sees the call. */
+enum hand { KEEPS, HANDS_SOME, HANDS_ALL };
 
-/* True when a function jumps into another one: without old memory, realloc(3)
- * of glibc continues in malloc(3), whose probe sees the call. */
-static bool
-hands_on(const struct found *f, const uint8_t *code, size_t n, uint64_t start)
+/*
+ * Finds out if a function jumps into another one. It hands on all calls if it
+ * only adds an argument, as valloc(3) does; if it can't have returned from a
+ * function that allocates; and if the other one replaces memory as well, as for
+ * reallocarray(3). Otherwise it hands on some: without old memory, realloc(3) of
+ * glibc continues in malloc(3).
+ */
+static enum hand
+hands_on(const struct found *f, const struct row *row, const uint8_t *code,
+         size_t n, uint64_t start)
 {
+	bool calls = false, returns = false;
+	const struct row *to_row = NULL;
 	struct code_insn insn;
 
 	for (size_t i = 0; i < n; i += insn.length) {
 		uint64_t to;
+		const struct row *other;
 
 		if (!code_x86_64(code + i, n - i, &insn))
-			return false;
+			break;
+		calls |= insn.flow == CODE_CALL;
+		returns |= insn.flow == CODE_RETURN;
 		to = start + i + insn.length + (uint64_t)insn.target;
-		if (insn.has_target && insn.flow != CODE_CALL && to != start &&
-		    is_function(f, false, to))
-			return true;
+		if (!insn.has_target || insn.flow == CODE_CALL ||
+		    (to >= start && to < start + n))
+			continue;
+		other = row_at(f, row->releases, target_of(f, to));
+		if (other && (!to_row || to_row->old == NONE))
+			to_row = other;
 	}
-	return false;
+	if (!to_row)
+		return KEEPS;
+	if (row->old != NONE)
+		return to_row->old != NONE ? HANDS_ALL : HANDS_SOME;
+	return calls && returns && row->arguments >= to_row->arguments
+	               ? KEEPS
+	               : HANDS_ALL;
 }
 
 static int
 find_place(const struct elf_image *e, const Elf64_Sym *sym,
            const struct row *row, uint64_t *offset, struct probe_place *out,
-           const struct found *f, bool *hands)
+           const struct found *f, enum hand *hand)
 {
 	CLEANUP_FREE uint8_t *code = NULL;
 	uint64_t left;
@@ -142,41 +196,50 @@ find_place(const struct elf_image *e, const Elf64_Sym *sym,
 	if (rc)
 		return rc;
 	code = p;
-	*hands = hands_on(f, code, sym->st_size, sym->st_value);
+	*hand = hands_on(f, row, code, sym->st_size, sym->st_value);
+	if (*hand == HANDS_ALL)
+		return 0;
 	return probe_place(code, sym->st_size, row->arguments, out);
 }
 
-/* Adds a function, unless it only calls another one. */
+/* Notes the name of a function that cannot be watched, if there is room. */
 static void
-add(const struct elf_image *e, const struct found *f, const Elf64_Sym *sym,
+note_unwatched(struct allocator *a, size_t family, const struct row *row)
+{
+	size_t n = strlen(a->unwatched), left = sizeof(a->unwatched) - n;
+	int more = snprintf(a->unwatched + n, left, "%s%s%s", n ? ", " : "",
+	                    families[family], row->name);
+
+	if (more < 0 || (size_t)more >= left)
+		a->unwatched[n] = '\0';
+	a->unreleased |= row->releases;
+}
+
+/* Adds a function, unless it continues in another one. */
+static void
+add(const struct elf_image *e, const struct found *f, size_t family,
     const struct row *row, struct allocator *a)
 {
+	const Elf64_Sym *sym = &f->rows[family][row - rows];
 	struct probe_place place;
 	uint64_t offset;
-	bool hands;
+	enum hand hand = KEEPS;
 
 	if (is_known(a, sym->st_value))
 		return;
-	if (a->n == ALLOCS_MAX_PLACES) {
-		a->unreleased |= row->releases;
+	if (a->n == ALLOCS_MAX_PLACES ||
+	    find_place(e, sym, row, &offset, &place, f, &hand)) {
+		note_unwatched(a, family, row);
 		return;
 	}
-	if (find_place(e, sym, row, &offset, &place, f, &hands)) {
-		a->unplaced++;
-		a->unreleased |= row->releases;
-		return;
-	}
-	if (place.passes_on &&
-	    (is_function(f, row->releases,
-	                 sym->st_value + (uint64_t)place.to) ||
-	     has_another(f, (size_t)(row - rows), sym->st_value)))
+	if (hand == HANDS_ALL)
 		return;
 	a->places[a->n] = (struct allocs_place){
 		.offset = offset + place.at,
 		.size = place.regs[row->size],
 		.has_count = row->count != NONE,
 		.count = row->count != NONE ? place.regs[row->count] : 0,
-		.has_unless = row->old != NONE && hands,
+		.has_unless = hand == HANDS_SOME,
 		.has_old = row->old != NONE,
 		.old = row->old != NONE ? place.regs[row->old] : 0,
 		.has_to = row->to != NONE,
@@ -192,7 +255,7 @@ add(const struct elf_image *e, const struct found *f, const Elf64_Sym *sym,
 int
 allocator_find(const struct elf_image *e, struct allocator *out)
 {
-	struct found f = {.frees = {false}};
+	CLEANUP(found_done) struct found f = {.frees = {false}};
 	struct allocator a = {0};
 	int rc = e->machine == EM_X86_64 ? 0 : -ENOENT;
 
@@ -200,14 +263,17 @@ allocator_find(const struct elf_image *e, struct allocator *out)
 		rc = symbols_of(e, SHT_DYNSYM, &f);
 	if (!rc)
 		rc = symbols_of(e, SHT_SYMTAB, &f);
+	/* Without it, a function that only jumps may count twice. */
+	if (!rc && plt_read(e, &f.plt) == -ENOMEM)
+		rc = -ENOMEM;
 	for (size_t i = 0; i < FAMILIES && !rc; i++) {
 		if (!f.frees[i] || !f.rows[i][0].st_size)
 			continue;
 		for (size_t r = 0; r < ARRAY_LEN(rows); r++)
 			if (f.rows[i][r].st_size)
-				add(e, &f, &f.rows[i][r], &rows[r], &a);
+				add(e, &f, i, &rows[r], &a);
 	}
-	if (!rc && !a.n && !a.unplaced)
+	if (!rc && !a.n && !*a.unwatched)
 		rc = -ENOENT;
 	if (!rc)
 		*out = a;

@@ -7,6 +7,8 @@
 #include "capture/allocs.h"
 #include "capture/elf/elf.h"
 
+#define ALLOCATOR_NAMES 128
+
 struct allocator {
 	uint32_t n;
 	struct allocs_place places[ALLOCS_MAX_PLACES];
@@ -14,8 +16,10 @@ struct allocator {
 	struct allocator_function {
 		uint64_t start, end;
 	} functions[ALLOCS_MAX_PLACES];
-	uint32_t unplaced; /* functions without such a place, */
-	bool unreleased;   /* and one of them releases memory */
+	/* Names of functions without such a place, as many as there is room
+	 * for; and one of them releases memory. */
+	char unwatched[ALLOCATOR_NAMES];
+	bool unreleased;
 };
 
 /*

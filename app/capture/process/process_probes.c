@@ -147,6 +147,18 @@ process_allocs_within(const struct process *proc, const struct sampler *sampler,
 	return m && m->allocator && allocator_has(m->allocator, caller->vaddr);
 }
 
+const char *
+process_allocs_unwatched(const struct process *proc)
+{
+	for (uint32_t i = 0; i < proc->nprobed; i++) {
+		const struct module *m = proc->modules->rows[proc->probed[i]];
+
+		if (m && *m->allocator->unwatched)
+			return m->allocator->unwatched;
+	}
+	return NULL;
+}
+
 bool
 process_allocs_unseen(const struct process *proc)
 {

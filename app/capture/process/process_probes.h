@@ -18,6 +18,9 @@ void process_unprobe(struct process *proc, const struct sampler *s);
 bool
 process_allocs_within(const struct process *proc, const struct sampler *sampler,
                       const struct proc_stack *stack);
+/* Returns the names of functions of watched allocators that cannot be watched,
+ * or NULL when there are none. */
+const char *process_allocs_unwatched(const struct process *proc);
 /* True when an allocator is not watched because it lies in a file that may keep
  * the kernel waiting. */
 bool process_allocs_unseen(const struct process *proc);

@@ -130,9 +130,10 @@ capture_rows_note(struct capture *c, const struct record *r, uint32_t node);
 /* Ends a capture if its processes are no longer watched, because they call
  * their allocators too often. */
 void capture_rows_look(struct capture *c);
-/* True if a process of the capture that still lives is such. */
-bool capture_any_process(const struct capture *c,
-                         bool (*is)(const struct process *proc));
+/* Returns a process of the capture that still lives and is such, or NULL. */
+const struct process *
+capture_any_process(const struct capture *c,
+                    bool (*is)(const struct process *proc));
 /*
  * Adds up the memory that is in use now, by node.
  *   Shape    sums[number of nodes]

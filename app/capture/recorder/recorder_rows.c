@@ -109,7 +109,7 @@ count_untracked(const struct capture *c)
 	return n;
 }
 
-bool
+const struct process *
 capture_any_process(const struct capture *c,
                     bool (*is)(const struct process *proc))
 {
@@ -122,9 +122,9 @@ capture_any_process(const struct capture *c,
 			procs_of_sample(c->source->procs, (uint32_t)pids[i]);
 
 		if (p && is(p))
-			return true;
+			return p;
 	}
-	return false;
+	return NULL;
 }
 
 int

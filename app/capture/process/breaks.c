@@ -5,6 +5,8 @@
 #include <string.h>
 
 #define FIRST_ROOM 64u
+/* Modules with less than one stack in this many are left out. */
+#define LEAST_SHARE 200
 
 void
 breaks_done(struct breaks *b)
@@ -99,6 +101,20 @@ next(const struct breaks *b, const bool told[static MODULES_MAX])
 	return most;
 }
 
+/* Adds stacks to the report. A file that was replaced, and the new one, are two
+ * modules of one name. */
+static void
+add_break(struct quality *q, const struct quality_break *one)
+{
+	for (uint32_t i = 0; i < q->nbreaks; i++)
+		if (q->breaks[i].why == one->why &&
+		    !strcmp(q->breaks[i].module, one->module)) {
+			q->breaks[i].stacks += one->stacks;
+			return;
+		}
+	q->breaks[q->nbreaks++] = *one;
+}
+
 void
 breaks_tell(const struct breaks *b, const struct modules *modules,
             struct quality *q)
@@ -110,12 +126,13 @@ breaks_tell(const struct breaks *b, const struct modules *modules,
 	while (q->nbreaks < QUALITY_MAX_BREAKS && (i = next(b, told)) < b->n &&
 	       i < modules->n && modules->rows[i]) {
 		const struct module *m = modules->rows[i];
-		struct quality_break *out = &q->breaks[q->nbreaks++];
+		struct quality_break one = {.stacks = sum(&b->rows[i]),
+		                            .why = why(&b->rows[i], i, m)};
 
 		told[i] = true;
-		*out = (struct quality_break){.stacks = sum(&b->rows[i]),
-		                              .why = why(&b->rows[i], i, m)};
-		strncpy(out->module, path_name(m->path),
-		        sizeof(out->module) - 1);
+		if (one.stacks * LEAST_SHARE < q->kept)
+			break;
+		strncpy(one.module, path_name(m->path), sizeof(one.module) - 1);
+		add_break(q, &one);
 	}
 }

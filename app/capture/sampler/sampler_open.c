@@ -141,7 +141,8 @@ open_rings(struct sampler *s, const struct host *host, int32_t task)
 	}
 	if (!rc && !s->n)
 		rc = -ENODEV;
-	if (!rc &&
+	/* Other samples are no more than rings have room for. */
+	if (!rc && s->ask.kind == SAMPLER_CLOCK &&
 	    size < ring_need(&s->ask, s->ask.stack_bytes, SAMPLER_RING_NS))
 		s->notes |= QUALITY_NOTE_OF(SMALL_RING);
 	return rc;

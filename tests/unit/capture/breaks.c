@@ -108,6 +108,30 @@ TEST(the_modules_where_most_stacks_break_off_are_told_with_the_reason)
 }
 END
 
+/* A library that was replaced meanwhile is two. */
+TEST(modules_of_one_name_and_reason_are_one_and_rare_ones_are_left_out)
+{
+	uint32_t one, other, rare;
+	struct world w;
+
+	start(&w);
+	one = add(&w, "/nowhere/it", 0, ".comment");
+	other = add(&w, "/elsewhere/it", 0, ".comment");
+	rare = add(&w, "/nowhere/rare", 0, ".comment");
+	count(&w, one, UNWIND_NO_INFO, 300);
+	count(&w, other, UNWIND_NO_INFO, 100);
+	count(&w, rare, UNWIND_NO_INFO, 3);
+	breaks_tell(&w.breaks, w.modules, &w.q);
+	ck_assert_uint_eq(w.q.nbreaks, 2);
+	expect(&w, 0, "it", 400, QUALITY_BREAK_NO_TABLES);
+	expect(&w, 1, "rare", 3, QUALITY_BREAK_NO_TABLES);
+	count(&w, one, UNWIND_ROOT, 1000);
+	breaks_tell(&w.breaks, w.modules, &w.q);
+	ck_assert_uint_eq(w.q.nbreaks, 1);
+	finish(&w);
+}
+END
+
 TEST(the_reason_is_that_of_most_stacks)
 {
 	static const struct {
@@ -196,6 +220,7 @@ END
 
 SUITE("breaks",
       the_modules_where_most_stacks_break_off_are_told_with_the_reason,
+      modules_of_one_name_and_reason_are_one_and_rare_ones_are_left_out,
       the_reason_is_that_of_most_stacks,
       most_stacks_broken_is_a_poor_profile_that_names_the_module,
       a_report_of_whoever_takes_no_more_than_its_rows)

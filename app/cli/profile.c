@@ -54,11 +54,20 @@ ask_profile(struct cli *c, char id[static ID_MAX], struct http_reply *out)
 	return ask(c, "GET", buf_str(&path), NULL, out);
 }
 
+static int64_t
+quality_number(const json_t *result, const char *name)
+{
+	const json_t *quality = json_object_get(result, "quality");
+
+	return json_integer_value(json_object_get(quality, name));
+}
+
 int
 session_top(struct cli *c, const json_t *result, struct buf *out)
 {
 	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_JSON json_t *graph = NULL;
+	int64_t most = quality_number(result, "allocatedMostBytes");
 	int rc;
 
 	profile_path(&path, json_member(result, "id"));
@@ -70,6 +79,14 @@ session_top(struct cli *c, const json_t *result, struct buf *out)
 	buf_puts(out, "total: ");
 	quantity(out, json_integer_value(json_object_get(graph, "total")),
 	         json_member(graph, "unit"));
+	if (most) {
+		buf_puts(out, " (at least ");
+		quantity(out, quality_number(result, "allocatedLeastBytes"),
+		         json_member(graph, "unit"));
+		buf_puts(out, ", at most ");
+		quantity(out, most, json_member(graph, "unit"));
+		buf_putc(out, ')');
+	}
 	buf_putc(out, '\n');
 	return LEAVE_OK;
 }

@@ -72,7 +72,9 @@ verdict_delta_show(struct buf *out, const json_t *j)
 	         : rate ? " per second"
 	                : "");
 	if (json_is_null(json_object_get(j, "overallDelta")))
-		buf_addf(out, "unknown (a profile has no samples%s)\n",
+		buf_addf(out,
+		         "unknown (a profile has no samples%s, or its "
+		         "sum is rough)\n",
 		         rate ? " or no duration" : "");
 	else
 		buf_addf(out, "%+.1f %% (95 %%: %+.1f to %+.1f)\n",

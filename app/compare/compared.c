@@ -105,6 +105,8 @@ add_other(struct compared *x, const char *session)
 	if (x->nothers == COMPARED_OTHERS ||
 	    stored_profile(x->store, session, &p, &why))
 		return 0; /* expired, or unreadable */
+	if (profile_is_rough(p))
+		return 0; /* its sum varies with the machine's load */
 	rc = tree_functions(p, profile_type_index(p, NULL),
 	                    &x->others[x->nothers]);
 	if (!rc)

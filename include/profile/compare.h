@@ -124,6 +124,7 @@ struct comparison {
 	size_t captures;        /* the base and its others */
 	double between_freedom; /* of each function's spread.between */
 	bool counted;           /* both sides say how many samples they have */
+	bool rough;             /* the sum of a side is: profile_is_rough() */
 	double base_samples, now_samples;
 	double base_per, now_per; /* seconds or work; 1 if neither counts, 0 if
 	                             unknown */

@@ -130,6 +130,10 @@ profile_location(struct profile *p, uint32_t mapping, uint64_t address,
 MUST_CHECK int
 profile_type(struct profile *p, const char *type, const char *unit);
 MUST_CHECK int profile_comment(struct profile *p, const char *text);
+/* Marks a profile whose values show shares only: the true sum may be a multiple
+ * of theirs. The mark is a comment, so that everything made of it has it. */
+MUST_CHECK int profile_mark_rough(struct profile *p);
+bool profile_is_rough(const struct profile *p);
 
 /*
  * Adds values to the sample with this stack and these labels, which is added if

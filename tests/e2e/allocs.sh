@@ -29,6 +29,13 @@ check allocations_of_a_busy_program_are_captured captured many
 check shares_of_a_busy_program_are_true agree many alloc_space 3 5 96
 says_parts() { grep -q 'a part of the time' "$tmp/many.txt"; }
 check the_report_says_that_it_was_watched_in_parts says_parts
+bounds_cover() {
+  awk -v least="$(quality many allocatedLeastBytes)" -v most="$(quality many allocatedMostBytes)" \
+    -v ms="$(quality many durationMs)" -v took="$(cat "$tmp/many.seconds")" '
+    { all += $3 * ms / 1000 / took }
+    END { printf "%.4g of %.4g to %.4g bytes\n", all, least, most; exit all < least || all > most }' "$tmp/many.truth"
+}
+check bounds_of_what_a_busy_program_allocated_cover_the_truth bounds_cover
 kill -KILL "$pid"
 
 lib=/usr/lib/$(gcc -print-multiarch 2>/dev/null || echo x86_64-linux-gnu)

@@ -43,6 +43,7 @@ stoker_alloc(void *ctx)
 		return 0;
 	count->bytes += e.size;
 	e.scale = s->scale;
+	e.most_scale = s->most_scale;
 	e.mean = s->mean;
 	if (!e.scale || !e.mean || e.mean >> 32 || !is_kept(e.size, e.mean))
 		return 0;

@@ -1,5 +1,6 @@
 #include "capture/allocs.h"
 
+#include "allocs_missed.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "capture/host/allocs.skel.h"
@@ -9,7 +10,9 @@
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/sysinfo.h>
 
@@ -92,14 +95,22 @@ allocs_open(struct allocs *out)
  * time, or longer if the budget allows it. Removing probes takes some 100 ms,
  * but costs the process nothing. */
 #define ON_NS (10 * NS_PER_MS)
-/* A process is assumed to use at least this much of ON_NS for itself. */
-#define LEAST_ON_NS (ON_NS / 100)
 /* Time between looks at a process that is far from its budget. */
 #define LOOK_NS    (100 * NS_PER_MS)
 #define MIN_OFF_NS (150 * NS_PER_MS)
 /* Cost of inserting and removing probes, which interrupts the process and makes
  * it fault in pages of its code again. */
 #define SWITCH_NS (100 * NS_PER_US)
+/* The time in which a process was watched counts this much less each time it is
+ * watched again: the process may do something else by now. */
+#define FADE 0.75
+/* A sample stands for no more calls than this; the rest is left to later ones,
+ * if there are any. */
+#define MOST_SCALE 1e7
+/* What a probe costs a program differs from what it costs here by its caches
+ * and by how fast the machine runs at the time. */
+#define LEAST_COST 0.75
+#define MOST_COST  1.5
 /* A process that uses less of a CPU, in thousandths, is credited for this
  * much. */
 #define LEAST_USED 500
@@ -114,11 +125,14 @@ allocs_open(struct allocs *out)
 
 /* The process of a slot; its target has links while it is watched. */
 struct watched {
-	bool began;              /* it has been watched; since then: */
-	int64_t own_ns;          /* CPU time that it used for itself, */
-	int64_t stood_ns;        /* and CPU time that samples stand for */
-	uint64_t mean;           /* 0: not chosen yet */
-	double own, cost, bytes; /* per ns, while it is watched */
+	bool began;             /* it has been watched; since then: */
+	struct allocs_part on;  /* while it was watched */
+	struct allocs_part off; /* since it was watched last */
+	/* Calls that samples do not stand for yet, and those that they stand
+	 * for in advance. */
+	struct allocs_missed missed, ahead;
+	uint64_t mean;      /* 0: not chosen yet */
+	double cost, bytes; /* per ns, while it is watched */
 };
 
 struct watchers {
@@ -128,32 +142,118 @@ struct watchers {
 	struct watched all[EMIT_SLOTS];
 };
 
-/* Returns the weight of samples until the next look. The samples since the slot
- * was first watched shall stand for all CPU time of the process except that of
- * its probes. This is not done by the clock, since a process that has to wait
- * for a CPU would then seem to allocate less. */
+/* Returns the scale of samples with which the calls that are expected stand for
+ * those that were missed, too. */
 static uint64_t
-scale_for(const struct watched *w, int64_t next_ns)
+scale_for(double missed, double expected)
 {
-	int64_t missing = w->own_ns - w->stood_ns;
-	double on = w->own * (double)next_ns;
+	double scale = 1 + missed / (expected > 1 ? expected : 1);
 
-	if (missing <= 0)
-		return EMIT_SCALE;
-	if (on < LEAST_ON_NS)
-		on = LEAST_ON_NS;
-	return EMIT_SCALE + (uint64_t)((double)missing * EMIT_SCALE / on);
+	if (scale < 1)
+		scale = 1;
+	return (uint64_t)(EMIT_SCALE *
+	                  (scale < MOST_SCALE ? scale : MOST_SCALE));
 }
 
-static struct probe_look
-look_once(struct watchers *p, uint32_t slot)
+/* Sets the scales of samples until the next look. Calls are missed in
+ * proportion to CPU time as well as to time, since a process that has to wait
+ * for a CPU would otherwise seem to allocate less. */
+static void
+set_scales(struct watchers *p, uint32_t slot, int64_t next_ns)
+{
+	const struct watched *w = &p->all[slot];
+	struct emit_slot *s = &p->slots[slot];
+	double expected =
+		w->on.ns > 0 ? w->on.calls / w->on.ns * (double)next_ns : 0;
+
+	s->most_scale = scale_for(w->missed.most, expected);
+	__atomic_store_n(&s->scale, scale_for(w->missed.least, expected),
+	                 __ATOMIC_RELEASE);
+}
+
+/* Returns how many threads of this machine run or wait for a CPU: whoever needs
+ * more CPU time waits for as many others.
+ *   Source   proc_loadavg(5), the fourth field */
+static double
+count_runnable(void)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(128);
+	double n;
+
+	if (file_read(AT_FDCWD, "/proc/loadavg", &text) ||
+	    sscanf(buf_str(&text), "%*s %*s %*s %lf/", &n) != 1)
+		return INFINITY;
+	return n;
+}
+
+/* Adds what happened between two looks. */
+static void
+add_part(const struct watchers *p, const struct probe_look *look,
+         struct allocs_part *to)
+{
+	const struct probe_cost *each = &p->watch.call;
+	double calls = (double)look->calls;
+	double most = calls * each->usual_ns * MOST_COST +
+	              (double)look->told * PROBE_SAMPLE_NS;
+
+	to->calls += calls;
+	to->ns += (double)look->ns;
+	to->cpu_ns += (double)look->used_ns;
+	to->least_cost_ns += calls * each->least_ns * LEAST_COST;
+	to->most_cost_ns += most;
+	to->delay_ns += most * (1 + count_runnable() / p->watch.ncpus);
+}
+
+static void
+fade(struct allocs_part *part)
+{
+	part->calls *= FADE;
+	part->ns *= FADE;
+	part->cpu_ns *= FADE;
+	part->least_cost_ns *= FADE;
+	part->most_cost_ns *= FADE;
+	part->delay_ns *= FADE;
+}
+
+/* Counts what was missed since the process was watched last. The samples that
+ * follow also stand for the first half of the time that comes after them, which
+ * is taken to be like the last one: so they stand in the middle of theirs,
+ * wherever a capture begins or ends. */
+static void
+add_missed(struct watched *w)
+{
+	struct allocs_missed m;
+
+	w->off.cpu_ns -= w->off.cpu_ns < SWITCH_NS ? w->off.cpu_ns : SWITCH_NS;
+	m = allocs_missed(&w->on, &w->off);
+	w->missed.least += m.least - w->ahead.least + m.least / 2;
+	w->missed.most += m.most - w->ahead.most + m.most / 2;
+	w->ahead = (struct allocs_missed){m.least / 2, m.most / 2};
+	w->off = (struct allocs_part){0};
+	fade(&w->on);
+}
+
+/* Subtracts the calls that samples since the last look stand for beyond
+ * themselves. */
+static void
+subtract_made(struct watched *w, const struct emit_slot *s, uint64_t calls)
+{
+	double least = (double)(s->scale - EMIT_SCALE) / EMIT_SCALE;
+	double most = (double)(s->most_scale - EMIT_SCALE) / EMIT_SCALE;
+
+	w->missed.least -= least * (double)calls;
+	w->missed.most -= most * (double)calls;
+}
+
+/* Looks at a process that is not watched, or not yet, or not any more. */
+static void
+look_aside(struct watchers *p, uint32_t slot)
 {
 	struct watched *w = &p->all[slot];
 	struct probe_look look = probe_look(&p->watch, slot);
 
 	if (w->began)
-		w->own_ns += look.own_ns;
-	return look;
+		add_part(p, &look, &w->off);
 }
 
 /* Inserting or removing each probe may have to wait for other processes. The
@@ -180,14 +280,16 @@ turn_on(struct watchers *p, uint32_t slot)
 	struct emit_slot *s = &p->slots[slot];
 	bool made = make_links(p, slot);
 
-	(void)look_once(p, slot);
+	look_aside(p, slot);
 	t->next_ns = t->account.looked_ns + (made ? ON_NS : NS_PER_S);
 	if (!made)
 		return;
+	if (w->began)
+		add_missed(w);
 	w->began = true;
 	t->account.credit_ns -= SWITCH_NS;
 	s->mean = w->mean ? w->mean : FIRST_MEAN;
-	__atomic_store_n(&s->scale, scale_for(w, ON_NS), __ATOMIC_RELEASE);
+	set_scales(p, slot, ON_NS);
 }
 
 static void
@@ -248,10 +350,10 @@ look_on(struct watchers *p, uint32_t slot)
 	struct watched *w = &p->all[slot];
 	struct probe_target *t = &p->watch.targets[slot];
 	struct emit_slot *s = &p->slots[slot];
-	struct probe_look look = look_once(p, slot);
+	struct probe_look look = probe_look(&p->watch, slot);
 
-	w->stood_ns += (int64_t)((double)look.own_ns * s->scale / EMIT_SCALE);
-	follow(&w->own, (double)look.own_ns, look.ns);
+	add_part(p, &look, &w->on);
+	subtract_made(w, s, look.calls);
 	follow(&w->cost, (double)look.cost_ns, look.ns);
 	follow(&w->bytes, (double)look.bytes, look.ns);
 	w->mean = mean_of(w, &t->account);
@@ -259,8 +361,7 @@ look_on(struct watchers *p, uint32_t slot)
 		int64_t next_ns = look_ns(w, &t->account);
 
 		s->mean = w->mean;
-		__atomic_store_n(&s->scale, scale_for(w, next_ns),
-		                 __ATOMIC_RELEASE);
+		set_scales(p, slot, next_ns);
 		t->next_ns = t->account.looked_ns + next_ns;
 	} else {
 		turn_off(p, slot);
@@ -276,7 +377,7 @@ look_off(struct watchers *p, uint32_t slot)
 	struct probe_target *t = &p->watch.targets[slot];
 	int64_t off;
 
-	(void)look_once(p, slot);
+	look_aside(p, slot);
 	off = probe_wait_ns(&t->account, price_of(w));
 	if (!w->began || off < ON_NS)
 		turn_on(p, slot);

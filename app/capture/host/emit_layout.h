@@ -58,9 +58,9 @@ struct emit_event {
 	/* The thread that held the lock when the wait began, as numbered in the
 	 * process's pid namespace; read from its memory; 0: unknown. */
 	uint32_t holder;
-	/* Time this sample stands for, divided by the time it was watched;
-	 * EMIT_SCALE is 1. */
-	uint64_t scale;
+	/* How many calls this one stands for, since its process was not always
+	 * watched: at least, and at most. EMIT_SCALE is 1. */
+	uint64_t scale, most_scale;
 	uint8_t peer[16];     /* its peer's address */
 	char name[EMIT_NAME]; /* of the file, NUL-terminated; "": none */
 };
@@ -75,5 +75,6 @@ struct emit_calls {
 };
 struct emit_slot {
 	uint64_t scale; /* of samples from now on; 0: take none */
-	uint64_t mean;  /* bytes */
+	uint64_t most_scale;
+	uint64_t mean; /* bytes */
 };

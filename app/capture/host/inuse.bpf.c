@@ -213,7 +213,7 @@ end(void *ctx, uint32_t slot, struct inuse_slot *s, uint64_t id,
 	count(slot, (struct emit_calls){.bytes = c->size});
 	e.size = c->size;
 	e.mean = c->mean;
-	e.scale = EMIT_SCALE;
+	e.scale = e.most_scale = EMIT_SCALE;
 	e.address = id;
 	e.result = keep(INUSE_KEY(slot, address), id);
 	if (e.result < 0)

@@ -94,14 +94,17 @@ probe_look(struct probe_watch *w, uint32_t slot)
 	struct probe_look look = {
 		.ns = is.looked_ns - a->looked_ns,
 		.cost_ns = (int64_t)(calls * w->call.usual_ns + told * told_ns),
+		.used_ns = is.used_ns - a->used_ns,
+		.calls = calls,
 		.bytes = is.was.bytes - a->was.bytes,
+		.told = told,
 	};
-	int64_t used_ns = is.used_ns - a->used_ns, got_ns;
+	int64_t got_ns;
 	double earns;
 
-	look.own_ns = used_ns - (int64_t)(calls * w->call.least_ns);
-	if (look.own_ns < used_ns / PROBE_OWN_PART)
-		look.own_ns = used_ns / PROBE_OWN_PART;
+	look.own_ns = look.used_ns - (int64_t)(calls * w->call.least_ns);
+	if (look.own_ns < look.used_ns / PROBE_OWN_PART)
+		look.own_ns = look.used_ns / PROBE_OWN_PART;
 	got_ns = earned(w, &look);
 	earns = (double)got_ns / (double)(look.ns > 0 ? look.ns : 1);
 	is.credit_ns += got_ns - look.cost_ns;

@@ -74,7 +74,8 @@ struct probe_look {
 	int64_t cost_ns; /* of calls, to the process */
 	int64_t own_ns;  /* the rest of its CPU time, or somewhat more: each
 	                    call is taken at call.least_ns */
-	uint64_t bytes;
+	int64_t used_ns; /* all of its CPU time */
+	uint64_t calls, bytes, told;
 };
 
 /* Begins the account of a slot's process. */

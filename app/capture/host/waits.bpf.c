@@ -521,6 +521,7 @@ tell(void *ctx, const struct file *file, const struct thread *t, int64_t result)
 		.call = t->call,
 		.class = t->class,
 		.scale = EMIT_SCALE,
+		.most_scale = EMIT_SCALE,
 	};
 
 	if (file)

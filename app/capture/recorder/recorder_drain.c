@@ -124,6 +124,20 @@ wants(const struct capture *c, const struct record *r)
 	return false;
 }
 
+/* Counts the bounds of what a sample stands for. */
+static void
+count_part(struct capture *c, const struct record *r)
+{
+	const struct emit_event *e = r->sample.emitted;
+	double value = (double)r->sample.amount.value, most = value;
+
+	if (e->most_scale > e->scale)
+		most *= (double)e->most_scale / (double)e->scale;
+	if (e->most_scale > EMIT_SCALE)
+		c->quality.notes |= QUALITY_NOTE_OF(IN_PARTS);
+	parts_add(&c->parts, r->time_ns, value, most);
+}
+
 static void
 count_sample(struct capture *c, const struct record *r,
              const struct proc_stack *stack)
@@ -136,8 +150,6 @@ count_sample(struct capture *c, const struct record *r,
 		return;
 	if (!wants(c, r))
 		return;
-	if (r->sample.emitted && r->sample.emitted->scale > EMIT_SCALE)
-		c->quality.notes |= QUALITY_NOTE_OF(IN_PARTS);
 	if (c->type == TYPE_mutex) {
 		amount.bytes = 1; /* counts the samples */
 		if (r->sample.emitted->class == EMIT_FUTEX)
@@ -148,6 +160,8 @@ count_sample(struct capture *c, const struct record *r,
 		c->quality.lost++;
 		return;
 	}
+	if (c->type == TYPE_alloc)
+		count_part(c, r);
 	tape_sample(c->tape, r->pid, r->tid, r->time_ns, node,
 	            r->sample.amount.value);
 	if (c->rows)

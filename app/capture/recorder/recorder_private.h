@@ -4,6 +4,7 @@
 #include "capture/process/breaks.h"
 #include "capture/process/process.h"
 #include "capture/recorder.h"
+#include "parts.h"
 #include "tape.h"
 
 struct source;
@@ -71,6 +72,7 @@ struct capture {
 	struct quality quality;
 	struct quality unsure; /* counts of samples that may be waits for a
 	                          lock; only for mutex */
+	struct parts parts;    /* of allocations */
 	struct buf began; /* struct host_usage for each: recorder_usage.c */
 	struct breaks breaks;
 	/* INUSE_ROWS, the samples of memory in use by their rows; else NULL. */

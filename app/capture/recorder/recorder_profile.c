@@ -12,7 +12,8 @@
 #include <math.h>
 #include <string.h>
 
-#define JAVA_MANY 5 /* many: one stack in this many */
+#define MOST_BYTES (INT64_C(1) << 62)
+#define JAVA_MANY  5 /* many: one stack in this many */
 
 struct finisher {
 	const struct capture *capture;
@@ -279,6 +280,62 @@ explain_interp(const struct sampler *s, struct quality *q)
 		            QUALITY_NOTE_OF(INTERP_BPF);
 }
 
+static bool
+lacks_functions(const struct process *proc)
+{
+	return process_allocs_unwatched(proc) != NULL;
+}
+
+static bool
+is_probed(const struct process *proc)
+{
+	return proc->nprobed > 0;
+}
+
+/* Says what of the allocators is not watched. */
+static void
+conclude_probes(const struct capture *c, struct quality *q)
+{
+	const struct process *p = capture_any_process(c, lacks_functions);
+
+	if (p) {
+		q->notes |= QUALITY_NOTE_OF(UNWATCHED);
+		strncpy(q->unwatched, process_allocs_unwatched(p),
+		        sizeof(q->unwatched) - 1);
+	}
+	if (capture_any_process(c, process_allocs_unseen))
+		q->notes |= QUALITY_NOTE_OF(UNPROBED);
+	else if (!q->kept && c->alive && !capture_any_process(c, is_probed))
+		q->notes |= QUALITY_NOTE_OF(NO_ALLOCATOR);
+}
+
+/* A sum that may be further from the truth than this part is not sure. */
+#define SUM_SURE 0.15
+
+static int64_t
+bytes_of(double n)
+{
+	return n < (double)MOST_BYTES ? (int64_t)n : MOST_BYTES;
+}
+
+/* Says between which bounds the truth is, unless the sum is sure. */
+static int
+conclude_sum(const struct finisher *f)
+{
+	const struct parts *p = &f->capture->parts;
+	struct parts_bounds bounds = parts_bounds(p);
+	struct quality *q = f->quality;
+
+	if (!(q->notes & QUALITY_NOTE_OF(IN_PARTS)) ||
+	    (bounds.least >= (1 - SUM_SURE) * p->sum &&
+	     bounds.most <= (1 + SUM_SURE) * p->sum))
+		return 0;
+	q->notes ^= QUALITY_NOTE_OF(IN_PARTS) | QUALITY_NOTE_OF(SUM_ROUGH);
+	q->allocated_least = bytes_of(bounds.least);
+	q->allocated_most = bytes_of(bounds.most);
+	return profile_mark_rough(f->profile);
+}
+
 int
 capture_profile(const struct capture *c, struct namer *namer,
                 struct profile **out, struct quality *quality,
@@ -307,6 +364,8 @@ capture_profile(const struct capture *c, struct namer *namer,
 		rc = add_locations(&f);
 	if (!rc)
 		rc = add_samples(&f);
+	if (!rc)
+		rc = conclude_sum(&f);
 	if (rc)
 		return rc;
 	add_locks(&c->unsure, f.locks, &q);
@@ -314,8 +373,8 @@ capture_profile(const struct capture *c, struct namer *namer,
 		q.notes |= QUALITY_NOTE_OF(JAVA_FRAMES);
 	if (!c->alive)
 		q.notes |= QUALITY_NOTE_OF(TARGET_GONE);
-	if (capture_any_process(c, process_allocs_unseen))
-		q.notes |= QUALITY_NOTE_OF(UNPROBED);
+	if (c->type == TYPE_alloc || c->type == TYPE_memory)
+		conclude_probes(c, &q);
 	if (c->tape && c->tape->full)
 		q.notes |= QUALITY_NOTE_OF(TIMELINE_FULL);
 	if (f.in_use || (!q.kept && !c->window))

@@ -108,6 +108,8 @@ find_functions(struct comparison *c, struct strings *names,
 		c->functions[i].delta = c->functions[i].now.pct -
 		                        c->functions[i].base.pct;
 	c->counted = base->tree->counted && now->tree->counted;
+	c->rough = profile_is_rough(base->tree->profile) ||
+	           profile_is_rough(now->tree->profile);
 	c->base_samples = samples_of(base->tree, base->tree->total_samples,
 	                             base->tree->total[0]);
 	c->now_samples = samples_of(now->tree, now->tree->total_samples,
@@ -331,7 +333,7 @@ overall(struct comparison *c, const struct compare_side *base,
 	struct compare_spread error;
 	double before, after, step;
 
-	if (c->base_per <= 0 || c->now_per <= 0)
+	if (c->rough || c->base_per <= 0 || c->now_per <= 0)
 		return;
 	before = (double)base->tree->total[0] / c->base_per;
 	after = (double)now->tree->total[0] / c->now_per;
@@ -464,6 +466,13 @@ compare_reason(const struct comparison *c, struct buf *out)
 			              "values.");
 			break;
 		}
+		if (c->rough) {
+			buf_puts(out,
+			         "How much a side allocated in all is not "
+			         "known: its program allocates so often that "
+			         "it was watched a part of the time.");
+			break;
+		}
 		buf_addf(out,
 		         "The base has %.0f samples and the comparison %.0f; "
 		         "each needs at least %d.",
@@ -507,7 +516,7 @@ compare_new(const struct compare_side *base, const struct compare_side *now,
 	scratch = calloc(c->n + 1, sizeof(*scratch));
 	if (!scratch)
 		return -ENOMEM;
-	enough = c->base_samples >= COMPARE_SAMPLES &&
+	enough = !c->rough && c->base_samples >= COMPARE_SAMPLES &&
 	         c->now_samples >= COMPARE_SAMPLES;
 	choose(c, base, now, gauge, by);
 	compare_spread(c, base, now, scratch);

@@ -150,6 +150,24 @@ profile_comment(struct profile *p, const char *text)
 	return r;
 }
 
+#define ROUGH "the sum of all values is rough"
+
+int
+profile_mark_rough(struct profile *p)
+{
+	return profile_is_rough(p) ? 0 : profile_comment(p, ROUGH);
+}
+
+bool
+profile_is_rough(const struct profile *p)
+{
+	for (uint32_t i = 0; i < p->ncomments; i++)
+		if (!strcmp(strings_get(p->strings, p->comments[i], NULL),
+		            ROUGH))
+			return true;
+	return false;
+}
+
 static bool
 same_mapping(const void *key, uint32_t row)
 {

@@ -24,6 +24,14 @@ function expiry() {
 
 const time = at => [local(at), utc(at)];
 
+/* The sum is known within bounds only if a program allocates very often. */
+function total(doc) {
+  const { allocatedLeastBytes: least, allocatedMostBytes: most } = doc.quality;
+  const sum = quantity(doc.total, doc.unit);
+  return most ? `${sum} (at least ${quantity(least, doc.unit)}, at most ` +
+    `${quantity(most, doc.unit)})` : sum;
+}
+
 /* Each fact has a name, a text and a tooltip. Uploaded profiles may have no
  * duration. */
 function facts(doc, ofDiff) {
@@ -31,7 +39,7 @@ function facts(doc, ofDiff) {
     ['Started', ...time(String(doc.startedAt))],
     ['Duration', quantity(doc.durationMs * 1e6, 'nanoseconds')],
     ['Samples', Number(doc.totalSamples).toLocaleString('en')],
-    ['Total', quantity(doc.total, doc.unit)]]
+    ['Total', total(doc)]]
     .filter(([name]) => name !== 'Duration' || doc.durationMs > 0);
   if (doc.quality.verdict === 'good') rows.push(['Quality', 'good']);
   if (expiry()) rows.push(['This link works until', ...time(expiry())]);

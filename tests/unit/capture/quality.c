@@ -4,6 +4,7 @@
 #include "lib/test.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 static json_t *
 json_of(const struct quality *q)
@@ -193,6 +194,52 @@ TEST(files_that_are_closed_make_a_profile_poor_whatever_has_a_name)
 }
 END
 
+static const char *
+first_note(const json_t *report)
+{
+	return json_string_value(
+		json_array_get(json_object_get(report, "notes"), 0));
+}
+
+TEST(a_sum_that_is_rough_comes_with_its_bounds)
+{
+	const struct quality q = {.notes = QUALITY_NOTE_OF(SUM_ROUGH),
+	                          .allocated_least = 12345,
+	                          .allocated_most = 54321};
+	CLEANUP_JSON json_t *j = json_of(&q);
+
+	ck_assert_ptr_nonnull(strstr(first_note(j), "at least: 12345"));
+	ck_assert_int_eq(
+		json_integer_value(json_object_get(j, "allocatedMostBytes")),
+		54321);
+}
+END
+
+/* The report comes from a process that is not trusted. */
+TEST(functions_that_are_not_watched_are_named_harmlessly)
+{
+	struct quality q = {.notes = QUALITY_NOTE_OF(UNWATCHED),
+	                    .unwatched = "valloc, pval\033oc"};
+	CLEANUP_JSON json_t *j = json_of(&q), *full = NULL;
+
+	ck_assert_ptr_nonnull(strstr(first_note(j), ": valloc, pval?oc"));
+	memset(q.unwatched, 'x', sizeof(q.unwatched));
+	full = json_of(&q);
+	ck_assert_ptr_nonnull(full);
+}
+END
+
+TEST(a_profile_without_allocations_says_if_nothing_could_be_watched)
+{
+	struct quality q = {.notes = QUALITY_NOTE_OF(NO_ALLOCATOR)}, none = {0};
+
+	quality_conclude(&q);
+	ck_assert_uint_eq(q.notes, QUALITY_NOTE_OF(NO_ALLOCATOR));
+	quality_conclude(&none);
+	ck_assert_uint_eq(none.notes, QUALITY_NOTE_OF(NOTHING_COUNTED));
+}
+END
+
 TEST(lost_samples_and_longer_periods_lower_the_achieved_rate)
 {
 	static const struct {
@@ -214,8 +261,11 @@ TEST(lost_samples_and_longer_periods_lower_the_achieved_rate)
 }
 END
 
-SUITE("quality", rates_are_shown_per_second, every_note_is_told,
-      a_poor_profile_says_so, a_profile_without_samples_is_poor_and_says_why,
+SUITE("quality", a_sum_that_is_rough_comes_with_its_bounds,
+      functions_that_are_not_watched_are_named_harmlessly,
+      a_profile_without_allocations_says_if_nothing_could_be_watched,
+      rates_are_shown_per_second, every_note_is_told, a_poor_profile_says_so,
+      a_profile_without_samples_is_poor_and_says_why,
       a_service_that_is_restarted_is_no_service_of_short_processes,
       names_that_came_later_take_their_hint_away,
       a_note_that_a_failed_check_explains_is_told_in_its_words,

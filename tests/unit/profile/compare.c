@@ -512,6 +512,32 @@ TEST(memory_is_counted_in_samples_of_its_period)
 }
 END
 
+/* As of a program that allocates too often to be watched all the time. */
+TEST(sums_that_are_rough_are_not_judged)
+{
+	for (int rough = 0; rough < 4; rough++) {
+		CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+		struct profile *p[] = {profile_of("m;f 5000\nm;g 5000\n"),
+		                       profile_of("m;f 50000\nm;g 5000\n")};
+		struct compared x;
+
+		for (int i = 0; i < 2; i++)
+			if (rough >> i & 1)
+				ck_assert_int_eq(profile_mark_rough(p[i]), 0);
+		x = compare(p[0], p[1], 10, 10);
+		ck_assert_int_eq(x.c->verdict, rough ? COMPARE_INSUFFICIENT
+		                                     : COMPARE_REGRESSED);
+		ck_assert_int_eq(x.c->known, !rough);
+		ck_assert_int_eq(x.c->nregressions > 0, !rough);
+		compare_reason(x.c, &why);
+		ck_assert_int_eq(strstr(buf_str(&why), "part of the time") !=
+		                         NULL,
+		                 rough != 0);
+		compared_done(&x);
+	}
+}
+END
+
 /* By Welch and Satterthwaite: (v + w)^2 / (v^2 / f + w^2 / g). */
 TEST(freedom_of_a_sum_is_that_of_its_uncertain_terms)
 {
@@ -577,6 +603,7 @@ suite(void)
 		recursion_counts_once_in_cumulative_shares,
 		memory_is_counted_in_samples_of_its_period,
 		a_total_that_rose_is_told_with_its_interval,
+		sums_that_are_rough_are_not_judged,
 	};
 	Suite *s = suite_create("compare");
 	TCase *c = tcase_create("compare");

@@ -1,0 +1,38 @@
+/*
+ * How often a process called its allocator while no probe watched the calls,
+ * from what it did while they were watched.
+ *
+ * A probe costs many times what an allocation costs, so a process that
+ * allocates often does less while it is watched. By how much is known within
+ * bounds only. A call stands for as much of the process's own CPU time as
+ * before; the rest is what probes cost, which is measured, but differs from
+ * program to program. And a process that is watched does at most as much in a
+ * second as one that is not, and at least as much as if it had waited for the
+ * probes with all it does.
+ */
+#pragma once
+
+/* Calls that were seen in some time of a process. */
+struct allocs_part {
+	double calls;
+	double ns;     /* of the clock */
+	double cpu_ns; /* CPU time of the process, probes included */
+	/* Bounds of what the probes cost it: part of cpu_ns. */
+	double least_cost_ns, most_cost_ns;
+	double delay_ns; /* at most, with the time it had to wait for a CPU */
+};
+
+/* Bounds of a number of calls. */
+struct allocs_missed {
+	double least, most;
+};
+
+/*
+ * Estimates the calls of a time in which the process was not watched.
+ *
+ *   Shape    on: while it was watched; off: since then. Calls that were seen in
+ *            off, while probes were inserted and removed, are part of the
+ *            result; costs of off are not used
+ */
+struct allocs_missed
+allocs_missed(const struct allocs_part *on, const struct allocs_part *off);

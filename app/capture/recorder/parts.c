@@ -1,0 +1,64 @@
+#include "parts.h"
+
+#include "base/clock.h"
+
+#include <math.h>
+
+/* A longer time without samples ends a part: allocs.c leaves a process alone
+ * for 150 ms or more. */
+#define GAP_NS ((uint64_t)(100 * NS_PER_MS))
+/* Fewer parts show nothing of how much they differ. */
+#define LEAST_PARTS 3
+#define Z_95        1.959964
+
+/* Counts the current part, with the time from the one before it. */
+static void
+end_part(struct parts *p)
+{
+	if (p->time > 0) {
+		p->n++;
+		p->vv += p->value * p->value;
+		p->vt += p->value * p->time;
+		p->tt += p->time * p->time;
+		p->all_v += p->value;
+		p->all_t += p->time;
+	}
+	p->value = 0;
+}
+
+void
+parts_add(struct parts *p, uint64_t time_ns, double least, double most)
+{
+	if (p->begun_ns && time_ns > p->last_ns + GAP_NS) {
+		end_part(p);
+		p->time = (double)(time_ns - p->begun_ns);
+		p->begun_ns = time_ns;
+	}
+	if (!p->begun_ns)
+		p->begun_ns = time_ns;
+	if (time_ns > p->last_ns)
+		p->last_ns = time_ns;
+	p->value += least;
+	p->sum += least;
+	p->most += most;
+}
+
+/* Each part has a value in proportion to its time, and the rest is chance:
+ * Cochran, Sampling Techniques, 6.3, ratio estimates. */
+struct parts_bounds
+parts_bounds(const struct parts *p)
+{
+	struct parts all = *p;
+	double rate, squares, step;
+
+	end_part(&all);
+	if (all.n < LEAST_PARTS)
+		return (struct parts_bounds){0, 2 * p->most};
+	rate = all.all_v / all.all_t;
+	squares = all.vv - 2 * rate * all.vt + rate * rate * all.tt;
+	step = Z_95 * sqrt(fmax(squares, 0) * all.n / (all.n - 1));
+	return (struct parts_bounds){
+		.least = fmax(p->sum - step, 0),
+		.most = p->sum > 0 ? p->most * (1 + step / p->sum) : 0,
+	};
+}

@@ -1,0 +1,86 @@
+/* How sure a sum of parts is. */
+#include "capture/recorder/parts.h"
+
+#include "base/clock.h"
+#include "lib/test.h"
+
+#include <math.h>
+
+#define EACH 10 /* samples */
+
+/* Adds a part of some samples, most times as much at most. */
+static void
+add(struct parts *p, double at_s, double value, double most)
+{
+	for (int i = 0; i < EACH; i++)
+		parts_add(p, (uint64_t)((at_s + i / 1000.0) * NS_PER_S),
+		          value / EACH, value / EACH * most);
+}
+
+TEST(parts_that_are_alike_are_sure)
+{
+	struct parts p = {0};
+	struct parts_bounds b;
+
+	for (int i = 0; i < 20; i++)
+		add(&p, 1 + i, 100, 1.25);
+	b = parts_bounds(&p);
+	ck_assert_double_eq_tol(p.sum, 2000, 1e-6);
+	ck_assert_double_eq_tol(b.least, 2000, 1);
+	ck_assert_double_eq_tol(b.most, 2500, 1);
+}
+END
+
+/* A part after a long time stands for all of it. */
+TEST(parts_in_proportion_to_their_time_are_sure)
+{
+	struct parts p = {0};
+	struct parts_bounds b;
+	double at = 1;
+
+	for (int i = 0; i < 20; i++) {
+		double time = 1 + i % 3;
+
+		at += time;
+		add(&p, at, 100 * time, 1);
+	}
+	b = parts_bounds(&p);
+	ck_assert_double_gt(b.least, p.sum * 0.95);
+	ck_assert_double_lt(b.most, p.sum * 1.05);
+}
+END
+
+/* Each part has all of a burst or nothing of it. */
+TEST(parts_that_differ_are_not_sure)
+{
+	struct parts p = {0};
+	struct parts_bounds b;
+
+	for (int i = 0; i < 20; i++)
+		add(&p, 1 + i, i % 2 ? 180 : 20, 1);
+	b = parts_bounds(&p);
+	/* a standard deviation of 82 for each of 19 parts */
+	ck_assert_double_eq_tol(p.sum - b.least, 1.96 * 82 * sqrt(19), 40);
+	ck_assert_double_eq_tol(b.most - p.sum, 1.96 * 82 * sqrt(19), 40);
+}
+END
+
+TEST(a_few_parts_show_nothing)
+{
+	struct parts p = {0};
+	struct parts_bounds b;
+
+	ck_assert_double_eq(parts_bounds(&p).most, 0);
+	for (int i = 0; i < 3; i++)
+		add(&p, 1 + i, 100, 1);
+	b = parts_bounds(&p);
+	ck_assert_double_eq(b.least, 0);
+	ck_assert_double_ge(b.most, 600);
+	add(&p, 4, 100, 1);
+	ck_assert_double_gt(parts_bounds(&p).least, 399);
+}
+END
+
+SUITE("parts", parts_that_are_alike_are_sure,
+      parts_in_proportion_to_their_time_are_sure,
+      parts_that_differ_are_not_sure, a_few_parts_show_nothing)

@@ -1,11 +1,12 @@
 /*
  * Writes speedscope's format: one sampled profile, with a row for each stack.
  *
- * Frames are the tree's names, in order. Weights cannot be negative in this
- * format, so stacks with negative values, in differences, are left out.
- * "counts" is our extension: the number of samples of each row, which other
- * readers ignore. Source: file-format-schema.json of speedscope 1.22,
- * FileFormat.SampledProfile.
+ * Frames are the tree's names, in order. The file of a frame is its source file
+ * with the line where the function begins, or else its package. Weights cannot
+ * be negative in this format, so stacks with negative values, in differences,
+ * are left out. "counts" is our extension: the number of samples of each row,
+ * which other readers ignore. Source: file-format-schema.json of speedscope
+ * 1.22, FileFormat.SampledProfile.
  */
 #include "exports.h"
 
@@ -24,16 +25,21 @@ put_frames(const struct tree *t, struct buf *out)
 	json_open(out, "shared", '{');
 	json_open(out, "frames", '[');
 	for (uint32_t i = 0; i < strings_count(t->names); i++) {
+		const struct tree_home *home = &t->home[i];
 		size_t n;
 		const char *text = tree_name(t, i, &n);
 
 		buf_puts(out, i ? ",{\"name\":" : "{\"name\":");
 		json_escape(out, text, n);
-		text = tree_package(t, i, &n);
+		text = strings_get(t->files, home->file, &n);
+		if (!n)
+			text = tree_package(t, i, &n);
 		if (n) {
 			buf_puts(out, ",\"file\":");
 			json_escape(out, text, n);
 		}
+		if (home->file && home->line)
+			json_put_int(out, "line", home->line);
 		buf_putc(out, '}');
 	}
 	json_close(out, ']');

@@ -1,6 +1,7 @@
 #include "profile/export.h"
 #include "base/json.h"
 #include "lib/folded.h"
+#include "lib/stacks.h"
 #include "lib/test.h"
 #include "profile/pprof.h"
 
@@ -398,6 +399,22 @@ TEST(speedscope_has_a_row_for_each_stack)
 }
 END
 
+TEST(speedscope_has_source_files_and_lines)
+{
+	CLEANUP_BUF struct buf b = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_PROFILE struct profile *p =
+		stacks_of("1 |main.work:12 main.main\n");
+	CLEANUP_TREE struct tree *t = NULL;
+
+	ck_assert_int_eq(tree_new(p, 0, &t), 0);
+	ck_assert_int_eq(format_find("speedscope")->write(t, &meta, &b), 0);
+	ck_assert_ptr_nonnull(strstr(
+		buf_str(&b), "{\"name\":\"main.main\",\"file\":\"app.go\"},"
+			     "{\"name\":\"main.work\",\"file\":\"app.go\","
+			     "\"line\":12}"));
+}
+END
+
 TEST(speedscope_leaves_out_what_shrank)
 {
 	CLEANUP_BUF struct buf b = BUF_INIT(BUF_MAX_SMALL);
@@ -582,6 +599,6 @@ SUITE("export", every_format_writes_a_stack_of_many_frames,
       an_svg_of_hostile_names_holds_no_markup_of_theirs,
       an_svg_leaves_out_what_is_too_narrow_among_many,
       pprof_is_the_profile_itself, speedscope_has_a_row_for_each_stack,
-      speedscope_leaves_out_what_shrank,
+      speedscope_has_source_files_and_lines, speedscope_leaves_out_what_shrank,
       dot_counts_recursion_once_and_dots_what_it_leaves_out,
       dot_of_hostile_names_keeps_its_quotes)

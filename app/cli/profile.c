@@ -1,7 +1,7 @@
 /* stoker top, get, pin, remove, open: work with existing profiles. */
 #include "cli.h"
 
-#include "base/file.h"
+#include "files.h"
 #include "named.h"
 #include "profile.h"
 #include "profile/quantity.h"
@@ -132,29 +132,6 @@ cmd_top(struct cli *c)
 	return rc ? rc : print(&out);
 }
 
-static int
-write_file(const char *path, const struct buf *body)
-{
-	CLEANUP_FREE char *copy = strdup(path);
-	CLEANUP_FD int dir = -1;
-	char *slash = copy ? strrchr(copy, '/') : NULL;
-	int rc;
-
-	if (!copy)
-		return failed("out of memory");
-	if (slash)
-		*slash = '\0';
-	dir = open(!slash  ? "."
-	           : *copy ? copy
-	                   : "/",
-	           O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (dir < 0)
-		return failed("%s: %s", path, strerror(errno));
-	rc = file_replace(dir, slash ? slash + 1 : path, 0644, buf_str(body),
-	                  body->len);
-	return rc ? failed("%s: %s", path, strerror(-rc)) : LEAVE_OK;
-}
-
 /* Returns the format to fetch; --json means json. */
 static const char *
 format_of(const struct cli *c)
@@ -182,7 +159,7 @@ profile_fetch(struct cli *c, const char *path)
 	rc = ask(c, "GET", buf_str(&at), NULL, &r);
 	if (rc)
 		return rc;
-	return c->opt.output ? write_file(c->opt.output, &r.body)
+	return c->opt.output ? write_named(c->opt.output, &r.body)
 	                     : print_reply(&r.body);
 }
 

@@ -1,25 +1,13 @@
 /* stoker upload: stores a profile from another tool. */
 #include "session.h"
 
-#include "base/file.h"
+#include "files.h"
 #include "table.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <string.h>
 #include <unistd.h>
 
 /* The server's limit is lower, and the server reports it. */
 #define UPLOAD_MAX ((size_t)1 << 30)
-
-static int
-read_all(const char *file, struct buf *out)
-{
-	int rc = strcmp(file, "-") ? file_read(AT_FDCWD, file, out)
-	                           : fd_read_all(STDIN_FILENO, out);
-
-	return rc ? failed("%s: %s", file, strerror(-rc)) : LEAVE_OK;
-}
 
 static void
 query_number(struct buf *path, const char *key, int64_t v)
@@ -41,7 +29,7 @@ cmd_upload(struct cli *c)
 	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
 	struct content body = {.type = "application/octet-stream"};
 	struct screen screen;
-	int rc = read_all(c->operands[1], &file);
+	int rc = read_named(c->operands[1], &file);
 
 	if (rc)
 		return rc;

@@ -275,6 +275,21 @@ drives_nothing() { # arguments
 check a_profile_on_a_terminal_does_not_drive_it drives_nothing get @last:demo --format folded
 check json_on_a_terminal_does_not_drive_it drives_nothing top @last:demo --json
 check an_upload_that_is_no_profile_is_refused says '(UnsupportedMediaType)' stoker_cli upload demo "$STATE/stoker.conf"
+# A file is converted without a server.
+convert() { "$STATE/bin/stoker" --server http://127.0.0.1:9 convert "$@"; }
+printf 'main;work 7\nmain;rest 3\n' >"$STATE/plain.folded"
+converted() { # the name of a file, text in it
+  convert "$STATE/plain.folded" "$STATE/converted.$1" && grep -qF "$2" "$STATE/converted.$1"
+}
+check a_profile_is_converted_to_the_format_of_the_files_name converted speedscope.json '"weights":[3,7]'
+check a_profile_is_converted_to_a_page converted html '<html'
+back() {
+  convert "$STATE/plain.folded" "$STATE/converted.pb.gz" &&
+    convert - - --format folded <"$STATE/converted.pb.gz" | sort | diff - <(sort "$STATE/plain.folded")
+}
+check a_converted_profile_is_the_same_profile back
+check an_unknown_name_is_converted_to_nothing leaves 64 convert "$STATE/plain.folded" "$STATE/converted.xyz"
+check what_is_no_profile_is_not_converted leaves 1 convert "$STATE/stoker.conf" "$STATE/converted.html"
 check a_file_that_is_not_there_is_told says "$STATE/none: No such file" stoker_cli upload demo "$STATE/none"
 check a_profile_is_removed says "$id: removed" stoker_cli remove "$id"
 check a_removed_profile_is_gone says '(UnknownProfile)' stoker_cli top "$id"

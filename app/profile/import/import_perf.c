@@ -385,7 +385,8 @@ event_types(struct reader *d, struct token event)
 static int
 set_unit(struct reader *d, const struct head *h)
 {
-	if (h->period < 0 || strcmp(d->im.ask->type, "cpu"))
+	if (h->period < 0 ||
+	    (*d->im.ask->type && strcmp(d->im.ask->type, "cpu")))
 		d->kind = SAMPLES;
 	else
 		d->kind = is_clock(h->event) ? TIME : EVENTS;

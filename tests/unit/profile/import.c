@@ -537,6 +537,15 @@ TEST(samples_of_perf_script_weigh_their_period)
 	ck_assert_str_eq(buf_str(&got), "perf 10000000 cycles\n"
 	                                "main;cold 1000000\n"
 	                                "main;hot 9000000\n");
+	buf_clear(&got);
+	ck_assert_int_eq(text_as("",
+	                         "d 1 1.0: 9000000 cycles:P: \n" HOT
+	                         "d 1 1.1: 1000000 cycles:P: \n" COLD,
+	                         &got),
+	                 0);
+	ck_assert_str_eq(buf_str(&got), "perf 10000000 cycles\n"
+	                                "main;cold 1000000\n"
+	                                "main;hot 9000000\n");
 	ck_assert_int_eq(text_as("cpu",
 	                         "d 1 1.0: 150 page-faults: \n" HOT
 	                         "d 1 1.1: 50 page-faults: \n" HOT,

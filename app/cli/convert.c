@@ -1,0 +1,124 @@
+/* stoker convert: turns a profile into another format, without a server. */
+#include "cli.h"
+
+#include "base/path.h"
+#include "files.h"
+#include "profile/export.h"
+#include "profile/import.h"
+#include "table.h"
+
+#include <string.h>
+
+/* The user's own file: only memory bounds it. */
+#define MAX_FILE  ((size_t)1 << 30)
+#define MAX_ROWS  (1u << 26)
+#define MAX_RATIO 10000
+
+/* Finds the format whose extension a file's name has: the longest, since one
+ * extension may end with another. */
+static const struct format *
+format_of_name(const char *file)
+{
+	const struct format *best = NULL;
+	size_t n = strlen(file), longest = 0;
+
+	for (size_t i = 0; i < nformats; i++) {
+		const char *end = formats[i].extension;
+		size_t len = strlen(end);
+
+		if (len <= longest || n <= len || file[n - len - 1] != '.' ||
+		    strcmp(file + n - len, end) != 0)
+			continue;
+		best = &formats[i];
+		longest = len;
+	}
+	return best;
+}
+
+static int
+choose_format(const struct cli *c, const struct format **out)
+{
+	CLEANUP_BUF struct buf known = BUF_INIT(BUF_MAX_SMALL);
+	const char *name = c->opt.format;
+
+	*out = name ? format_find(name) : format_of_name(c->operands[1]);
+	if (*out)
+		return LEAVE_OK;
+	for (size_t i = 0; i < nformats; i++)
+		buf_addf(&known, "%s%s", i ? ", " : "", formats[i].name);
+	return name ? usage_error("--format %s is none of: %s", name,
+	                          buf_str(&known))
+	            : usage_error("%s does not end as a file of any format: "
+	                          "--format takes %s",
+	                          c->operands[1], buf_str(&known));
+}
+
+static int
+import(struct cli *c, struct profile **out, const struct type **type)
+{
+	CLEANUP_BUF struct buf file = BUF_INIT(MAX_FILE);
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	const struct import_ask how = {
+		.type = c->opt.type ? c->opt.type : "",
+		.content_type = "",
+		.event = c->opt.event,
+		.rate = c->opt.rate > 0 ? (double)c->opt.rate : 0,
+		.deltas = true,
+		.limits = {.raw_bytes = 2 * MAX_FILE,
+	                   .memory = 4 * MAX_FILE,
+	                   .ratio = MAX_RATIO,
+	                   .strings = MAX_ROWS,
+	                   .samples = MAX_ROWS},
+	};
+	const struct input *format;
+	int rc = read_named(c->operands[0], &file);
+
+	if (rc)
+		return rc;
+	if (profile_import(buf_str(&file), file.len, &how, out, &format, type,
+	                   &why))
+		return failed("%s: %s", c->operands[0], buf_str(&why));
+	if (c->opt.seconds > 0 && !(*out)->duration_ns)
+		(*out)->duration_ns = c->opt.seconds * INT64_C(1000000000);
+	if (why.len)
+		fprintf(stderr, "note: %s%s", buf_str(&why),
+		        why.p[why.len - 1] == '\n' ? "" : "\n");
+	return LEAVE_OK;
+}
+
+static int export(const struct cli *c, const struct format *format,
+                  const struct profile *p, const struct type *type,
+                  struct buf *out)
+{
+	const char *name = path_name(c->operands[0]);
+	const struct export_meta meta = {
+		.title = name,
+		.id = name,
+		.service = name,
+		.type = type->name,
+		.time_ms = p->time_ns / 1000000,
+		.duration_ms = p->duration_ns / 1000000,
+	};
+	CLEANUP_TREE struct tree *tree = NULL;
+	int rc = tree_new(p, profile_type_index(p, NULL), &tree);
+
+	if (!rc)
+		rc = format->write(tree, &meta, out);
+	return rc ? failed("%s: %s", c->operands[0], strerror(-rc)) : LEAVE_OK;
+}
+
+int
+cmd_convert(struct cli *c)
+{
+	CLEANUP_BUF struct buf out = BUF_INIT(MAX_FILE);
+	CLEANUP_PROFILE struct profile *p = NULL;
+	const struct format *format;
+	const struct type *type;
+	int rc = choose_format(c, &format);
+
+	if (!rc)
+		rc = import(c, &p, &type);
+	if (!rc)
+		rc = export(c, format, p, type, &out);
+	return rc ? rc : write_named(c->operands[1], &out);
+}

@@ -561,9 +561,11 @@ divide_time(const struct reader *d)
 	double all = (double)profile_total(p, 2);
 	double time = (double)profile_total(p, 0) * NS_PER_S / d->im.ask->rate;
 
-	for (int64_t *v = p->values; v < p->values + 3 * (size_t)p->nsamples;
-	     v += 3)
+	for (size_t i = 0; i < p->nsamples; i++) {
+		int64_t *v = &p->values[3 * i];
+
 		v[1] = all > 0 ? llround((double)v[2] / all * time) : 0;
+	}
 }
 
 static int

@@ -41,6 +41,8 @@ struct input {
 	const char *content_types; /* words */
 	const char *doc;
 	bool (*looks)(const char *p, size_t n);
+	/* Errors are those of profile_import(); -ENODATA: the file is a
+	 * recording of several types, but not of ask->type. */
 	int (*read)(const char *p, size_t n, const struct import_ask *ask,
 	            struct profile **out, struct buf *why);
 };

@@ -16,7 +16,8 @@ TEST(profiles_are_uploaded_listed_named_and_removed)
 		{"upload svc services.json", 1,
 	         "stoker: the request body must be a profile "
 	         "(cpuprofile, heapprofile, speedscope, gperftools, "
-	         "callgrind, godump, heap, gopage, perf, folded, pprof); it is "
+	         "callgrind, jfr, godump, heap, gopage, perf, folded, pprof); "
+	         "it is "
 	         "in no format that "
 	         "is known "
 	         "(UnsupportedMediaType)\n"

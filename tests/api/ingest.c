@@ -1,4 +1,5 @@
 /* Pushes of Pyroscope's clients, through a real pool. */
+#include "base/file.h"
 #include "endpoint/call/pushes.h"
 #include "lib/api.h"
 #include "lib/api_short.h"
@@ -6,6 +7,7 @@
 #include "profile/pprof.h"
 #include "store/session.h"
 
+#include <fcntl.h>
 #include <openssl/evp.h>
 #include <stdio.h>
 #include <string.h>
@@ -123,6 +125,49 @@ TEST(a_push_of_folded_stacks_is_a_window_of_its_application)
 	ck_assert_int_eq(w.items[0].sample_count, 3);
 	ck_assert_int_eq(w.items[0].value, 30000000);
 	ck_assert_uint_eq(sessions_stored(&a), 0);
+}
+END
+
+TEST(a_push_of_a_java_recording_is_a_window_of_each_of_its_types)
+{
+	static const struct {
+		const char *type;
+		int64_t count, value;
+	} rows[] = {
+		{"cpu", 3, 60000000},
+		{"alloc", 2, 370000},
+		{"mutex", 1, 1500000},
+		{"block", 1, 25000000},
+	};
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_BUF struct buf file = BUF_INIT(1 << 20);
+	CLEANUP_BUF struct buf form = BUF_INIT(1 << 20);
+
+	ck_assert_int_eq(
+		file_read(AT_FDCWD, "tests/data/fuzz/import/jfr", &file), 0);
+	buf_puts(&form, "--8a7b\r\nContent-Disposition: form-data; "
+	                "name=\"jfr\"; filename=\"jfr\"\r\n\r\n");
+	buf_add(&form, file.p, file.len);
+	buf_puts(&form, "\r\n--8a7b--\r\n");
+	for (int i = 0; i < 2; i++) {
+		CLEANUP_REPLY struct client_reply r = api_send(
+			&a, PUSH "&format=jfr&units=samples", i ? FORM : "",
+			i ? form.p : file.p, i ? form.len : file.len);
+
+		ck_assert_msg(r.status == 200, "%s", buf_str(&r.body));
+	}
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_SERIES_LIST struct series_list l =
+			series_stored(&a, rows[i].type);
+		CLEANUP_WINDOWS struct window_list w = {0};
+
+		ck_assert_uint_eq(l.n, 1);
+		w = windows_stored(&a, l.items[0].id);
+		ck_assert_uint_eq(w.n, 2);
+		ck_assert_int_eq(w.items[0].sample_count, rows[i].count);
+		ck_assert_int_eq(w.items[0].value, rows[i].value);
+		ck_assert_int_eq(w.items[0].duration_ms, 2000);
+	}
 }
 END
 
@@ -395,7 +440,6 @@ TEST(what_is_not_taken_is_refused)
 		int status;
 		const char *code;
 	} rows[] = {
-		{PUSH "&format=jfr", "", "x", 415, "UnsupportedMediaType"},
 		{PUSH "&format=trie", "", "x", 415, "UnsupportedMediaType"},
 		{PUSH "&format=tree", "", "x", 415, "UnsupportedMediaType"},
 		{"/ingest?name=%7Ba%3Db%7D", "", "a 1", 400,
@@ -524,6 +568,7 @@ END
 
 SUITE_TIMEOUT("ingest", 60,
               a_push_of_folded_stacks_is_a_window_of_its_application,
+              a_push_of_a_java_recording_is_a_window_of_each_of_its_types,
               pushes_of_one_application_are_one_series,
               a_process_that_is_killed_has_lost_no_push,
               negative_values_are_kept, values_past_all_measure_are_refused,

@@ -3,7 +3,7 @@
  * application, in which each type becomes a window (store/window.h).
  *
  * A client expects 200 and ignores the body; it drops pushes that are refused.
- * jfr, trie and tree are refused.
+ * trie and tree are refused.
  * Source: pkg/og/ingestion of grafana/pyroscope; upstream/remote of
  * grafana/pyroscope-go.
  */
@@ -29,7 +29,8 @@
 struct push {
 	char app[INGEST_APP_MAX];
 	struct buf labels, why;
-	json_t *names; /* of values, from sample_type_config; NULL: none */
+	struct buf raw; /* the profile, if it was compressed */
+	json_t *names;  /* of values, from sample_type_config; NULL: none */
 	struct taken taken;
 	struct part profile, config;
 	const struct input *format;
@@ -42,6 +43,7 @@ push_done(struct push *p)
 {
 	buf_done(&p->labels);
 	buf_done(&p->why);
+	buf_done(&p->raw);
 	json_decref(p->names);
 }
 
@@ -53,6 +55,7 @@ static const struct {
 	{"pprof", "pprof", false},   {"groups", "folded", false},
 	{"folded", "folded", false}, {"lines", "folded", true},
 	{"", "folded", false},       {"speedscope", "speedscope", false},
+	{"jfr", "jfr", false},
 };
 
 /* ?units= of formats whose values have no name; other units are of no type.
@@ -81,7 +84,7 @@ read_format(struct call *c, struct push *p)
 	}
 	detail_text(c, "format", name);
 	return fail(c, UnsupportedMediaType,
-	            "pprof, groups, folded, lines or speedscope");
+	            "pprof, groups, folded, lines, speedscope or jfr");
 }
 
 static int
@@ -126,6 +129,14 @@ read_times(struct call *c, struct push *p)
 	return 0;
 }
 
+/* True for a file of several types, which is read once for each. */
+static bool
+is_recording(const struct push *p)
+{
+	return !strcmp(p->format->name, "jfr");
+}
+
+/* Finds the parts of a form. Clients for Java name the profile jfr. */
 static int
 read_parts(struct call *c, struct push *p)
 {
@@ -135,14 +146,16 @@ read_parts(struct call *c, struct push *p)
 	p->profile = (struct part){r->body, r->body_len};
 	if (!multipart_is(r->content_type))
 		return 0;
-	rc = multipart_find(r->content_type, r->body, r->body_len, "profile",
-	                    &p->profile);
+	rc = multipart_find(r->content_type, r->body, r->body_len,
+	                    is_recording(p) ? "jfr" : "profile", &p->profile);
 	if (!rc)
 		rc = multipart_find(r->content_type, r->body, r->body_len,
 		                    "sample_type_config", &p->config);
 	if (!rc && p->profile.p)
 		return 0;
-	return fail_param(c, "body", "a form with the field profile",
+	return fail_param(c, "body",
+	                  "a form with the field profile or, of "
+	                  "format jfr, jfr",
 	                  "another one");
 }
 
@@ -259,6 +272,22 @@ type_of(const struct push *p, const struct profile *made, uint32_t at)
 	return t && types & 1u << type_id(t) ? t : import_first_type(types);
 }
 
+/* Reads the profile as a type, "" for the file's. */
+static int
+read_as(struct call *c, struct push *p, const char *type, struct profile **out)
+{
+	const struct import_ask ask = {
+		.type = type,
+		.content_type = "",
+		.rate = p->taken.rate,
+		.lines = p->lines,
+		.deltas = true,
+		.limits = taken_limits(c->env->conf),
+	};
+
+	return p->format->read(p->profile.p, p->profile.n, &ask, out, &p->why);
+}
+
 /* Makes "samples/count,cpu/nanoseconds". */
 static json_t *
 values_of(const struct profile *p)
@@ -272,14 +301,16 @@ values_of(const struct profile *p)
 	return buf_err(&b) ? NULL : json_text(buf_str(&b));
 }
 
-/* Makes the labels of the series: the application's, and the value types. */
+/* Makes the labels of the series: the application's, and the value types. The
+ * reader of JFR decides on these by the type. */
 static char *
 labels_of(const struct push *p, const struct profile *made)
 {
 	CLEANUP_JSON json_t *labels = json_loads(buf_str(&p->labels), 0, NULL);
 
 	if (!labels ||
-	    json_object_set_new(labels, VALUES_LABEL, values_of(made)))
+	    json_object_set_new(labels, VALUES_LABEL,
+	                        made ? values_of(made) : json_string("jfr")))
 		return NULL;
 	return json_dumps(labels, JSON_SORT_KEYS | JSON_COMPACT);
 }
@@ -309,11 +340,30 @@ add_types(struct push *p, struct profile *made, struct push_windows *out)
 	return -EBADMSG;
 }
 
+/* Adds one window for each type of profile that a recording has. */
+static int
+add_recording(struct call *c, struct push *p, struct push_windows *out)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < profile_ntypes && !rc; i++) {
+		CLEANUP_PROFILE struct profile *made = NULL;
+
+		buf_clear(&p->why);
+		rc = read_as(c, p, profile_types[i].name, &made);
+		if (!rc)
+			rc = push_add(out, profile_types[i].name, made);
+		else if (rc == -ENODATA)
+			rc = 0;
+	}
+	return rc;
+}
+
 /* Stores all pushed types durably, or none. */
 static int
 store_types(struct call *c, struct push *p, struct profile *made)
 {
-	CLEANUP_FREE char *labels = labels_of(p, made);
+	CLEANUP_FREE char *labels = labels_of(p, is_recording(p) ? NULL : made);
 	CLEANUP_PUSH struct push_windows w = {
 		.tenant = c->caller.tenant,
 		.service = p->app,
@@ -321,7 +371,9 @@ store_types(struct call *c, struct push *p, struct profile *made)
 		.max_series = c->env->conf->upload_max_series,
 	};
 	int64_t length;
-	int rc = labels ? add_types(p, made, &w) : -ENOMEM;
+	int rc = !labels           ? -ENOMEM
+	         : is_recording(p) ? add_recording(c, p, &w)
+	                           : add_types(p, made, &w);
 
 	if (rc)
 		return refuse(c, rc, p);
@@ -361,7 +413,7 @@ set_type(struct call *c, struct push *p)
 	if (!p->type)
 		p->type = type_of_units(
 			unit, param_text(c, P_IngestProfile_aggregationType));
-	if (p->type || !strcmp(p->format->name, "pprof"))
+	if (p->type || !strcmp(p->format->name, "pprof") || is_recording(p))
 		return 0;
 	buf_addf(&p->why, "no type of profile counts %s", unit);
 	return -EBADMSG;
@@ -370,26 +422,17 @@ set_type(struct call *c, struct push *p)
 static int
 import(struct call *c, struct push *p, struct profile **out)
 {
-	CLEANUP_BUF struct buf raw = BUF_INIT(0);
+	const struct import_limits limits = taken_limits(c->env->conf);
 	int rc = set_type(c, p);
-	const struct import_ask ask = {
-		.type = p->type ? p->type : "",
-		.content_type = "",
-		.rate = p->taken.rate,
-		.lines = p->lines,
-		.deltas = true,
-		.limits = taken_limits(c->env->conf),
-	};
 
 	if (!rc)
-		rc = import_inflate(p->profile.p, p->profile.n, &ask.limits,
-		                    &raw, &p->why);
-	if (!rc && raw.len)
-		p->profile = (struct part){raw.p, raw.len};
-	if (!rc)
-		rc = p->format->read(p->profile.p, p->profile.n, &ask, out,
-		                     &p->why);
-	return rc;
+		rc = import_inflate(p->profile.p, p->profile.n, &limits,
+		                    &p->raw, &p->why);
+	if (!rc && p->raw.len)
+		p->profile = (struct part){p->raw.p, p->raw.len};
+	return rc ? rc
+	          : read_as(c, p, p->type && !is_recording(p) ? p->type : "",
+	                    out);
 }
 
 int

@@ -245,6 +245,8 @@ import(const char *p, size_t n, const struct import_ask *ask,
 		return -EPROTONOSUPPORT;
 	row = detect(p, n, ask->content_type);
 	r = row ? row->read(p, n, ask, &made, why) : -EPROTONOSUPPORT;
+	if (r == -ENODATA)
+		return -EBADMSG;
 	if (r == -EBADMSG || r == -EPROTONOSUPPORT)
 		r = explain_json(p, n, r, why);
 	if (!r)

@@ -906,8 +906,6 @@ TEST(a_file_of_a_kind_that_is_not_read_is_named_with_a_way_to_upload_it)
 	                               "script` prints"),
 		KIND("SIMPLEPERF\x01\0", "it is a simpleperf report in "
 	                                 "protobuf: "),
-		KIND("FLR\0\0\x02\0\x01", "it is a recording of Java Flight "
-	                                  "Recorder (JFR): "),
 		KIND("v8-version,11,3,244,8,-node.16,0 1\n",
 	             "it is a log of V8 (node --prof): "),
 		KIND("<!DOCTYPE html>", "it is a page: "),

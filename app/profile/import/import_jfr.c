@@ -1,0 +1,639 @@
+/*
+ * Reads recordings of Java Flight Recorder, as a JVM and async-profiler write
+ * them: samples of the CPU and of the clock, allocations, and waits for locks.
+ * The profile is of one of these types: the one that is asked for, or the first
+ * that the file has.
+ *
+ *	jdk.ExecutionSample, jdk.CPUTimeSample            cpu
+ *	profiler.WallClockSample                          wall
+ *	jdk.ObjectAllocationInNewTLAB, ...OutsideTLAB, ...Sample   alloc
+ *	jdk.JavaMonitorEnter                              mutex
+ *	jdk.ThreadPark                                    block
+ *
+ * A recording is read twice: which events and settings it has decides on the
+ * type of the profile, and on the time of a sample.
+ *
+ * Source: jfr metadata of OpenJDK 17 and 25; flightRecorder.cpp of
+ * async-profiler 4.0; pprof/parser.go of grafana/jfr-parser, for the types.
+ */
+#include "base/clock.h"
+#include "import_build.h"
+#include "jfr_chunk.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define ASYNC_CPU_NS  (10 * NS_PER_MS) /* intervals that async-profiler takes */
+#define ASYNC_WALL_NS (50 * NS_PER_MS) /* unless it is asked for others */
+
+enum kind {
+	EXECUTION,
+	CPU_TIME,
+	WALL,
+	IN_TLAB,
+	OUTSIDE_TLAB,
+	ALLOCATION,
+	MONITOR,
+	PARK,
+	NATIVE,
+	SETTING,
+	KINDS
+};
+static const char *const kind_names[KINDS] = {
+	"jdk.ExecutionSample",
+	"jdk.CPUTimeSample",
+	"profiler.WallClockSample",
+	"jdk.ObjectAllocationInNewTLAB",
+	"jdk.ObjectAllocationOutsideTLAB",
+	"jdk.ObjectAllocationSample",
+	"jdk.JavaMonitorEnter",
+	"jdk.ThreadPark",
+	"jdk.NativeMethodSample",
+	"jdk.ActiveSetting",
+};
+
+/* Types of profile, in the order of preference, and their values. */
+enum of { OF_CPU, OF_WALL, OF_ALLOC, OF_MUTEX, OF_BLOCK, OF_COUNT };
+static const struct {
+	const char *type, *count, *sample, *unit;
+} profiles[OF_COUNT] = {
+	{"cpu", "samples", "cpu", "nanoseconds"},
+	{"wall", "samples", "wall", "nanoseconds"},
+	{"alloc", "alloc_samples", "alloc_space", "bytes"},
+	{"mutex", "mutex_count", "mutex_duration", "nanoseconds"},
+	{"block", "contentions", "delay", "nanoseconds"},
+};
+
+struct reader {
+	struct import im;
+	struct buf text; /* of a name */
+	uint64_t named;  /* bytes of names that were made */
+	struct label thread;
+	uint64_t counts[KINDS];
+	uint64_t cut, failed;   /* stacks that are not whole, or not there */
+	double cpu_ns, wall_ns; /* of a sample; 0 unknown */
+	double interval_ns, asked_wall_ns, period_ns; /* settings; 0: none */
+	char event[32];                               /* of async-profiler */
+	bool has[OF_COUNT];
+	enum of of; /* the profile that is made */
+	int64_t start_ns, end_ns;
+	/* of the current chunk */
+	struct jfr_chunk chunk;
+	uint32_t classes[KINDS]; /* or JFR_NONE */
+	struct jfr_value v[JFR_NAMES];
+};
+
+bool
+input_jfr_looks(const char *p, size_t n)
+{
+	return n >= 4 && !memcmp(p, "FLR\0", 4);
+}
+
+/* --- what a recording has ------------------------------------------------- */
+
+/* Reads text as a string. */
+static void
+text_of(struct reader *r, const struct jfr_value *v)
+{
+	buf_clear(&r->text);
+	jfr_text(&r->chunk, v, &r->text);
+	r->named += r->text.len;
+}
+
+/* Reads a setting such as "10 ms". */
+static double
+span_of(const char *text)
+{
+	char *unit;
+	double v = strtod(text, &unit);
+	int64_t scale = 1;
+	const char *ours = import_unit_find(unit + strspn(unit, " "), &scale);
+
+	return v > 0 && (!*unit || (ours && !strcmp(ours, "nanoseconds")))
+	               ? v * (double)scale
+	               : 0;
+}
+
+/* Notes the settings that say how samples were taken. Those of a JVM belong to
+ * a class of events. */
+static void
+read_setting(struct reader *r, struct jfr_cursor *at)
+{
+	uint32_t samples = r->classes[EXECUTION];
+	char name[32];
+
+	jfr_fields(&r->chunk, r->classes[SETTING], at, r->v);
+	text_of(r, &r->v[JFR_name]);
+	snprintf(name, sizeof(name), "%s", buf_str(&r->text));
+	text_of(r, &r->v[JFR_value]);
+	if (!strcmp(name, "event"))
+		snprintf(r->event, sizeof(r->event), "%s", buf_str(&r->text));
+	if (!strcmp(name, "interval"))
+		r->interval_ns = span_of(buf_str(&r->text));
+	if (!strcmp(name, "wall"))
+		r->asked_wall_ns = span_of(buf_str(&r->text));
+	if (!strcmp(name, "period") && samples != JFR_NONE &&
+	    r->chunk.classes[samples].id == r->v[JFR_id].n)
+		r->period_ns = span_of(buf_str(&r->text));
+}
+
+static int
+count_events(struct reader *r)
+{
+	const char *at = NULL;
+	struct jfr_cursor e;
+	uint64_t type;
+	int rc;
+
+	while ((rc = jfr_event(&r->chunk, &at, &type, &e)) > 0)
+		for (int k = 0; k < KINDS; k++) {
+			uint32_t class = r->classes[k];
+
+			if (class == JFR_NONE ||
+			    r->chunk.classes[class].id != type)
+				continue;
+			r->counts[k]++;
+			if (k == SETTING)
+				read_setting(r, &e);
+		}
+	return rc;
+}
+
+/* Opens the chunk at p. Sets *size to its bytes. */
+static int
+open_chunk(struct reader *r, const char *p, const char *end, size_t *size)
+{
+	int rc;
+
+	jfr_close(&r->chunk);
+	rc = jfr_open(&r->chunk, p, (size_t)(end - p));
+	for (int k = 0; !rc && k < KINDS; k++)
+		r->classes[k] = jfr_class(&r->chunk, kind_names[k]);
+	*size = (size_t)(r->chunk.end - p);
+	return rc;
+}
+
+static void
+add_span(struct reader *r)
+{
+	const struct jfr_chunk *c = &r->chunk;
+	int64_t end;
+
+	if (c->start_ns <= 0 || c->duration_ns < 0 ||
+	    __builtin_add_overflow(c->start_ns, c->duration_ns, &end))
+		return;
+	if (!r->start_ns || c->start_ns < r->start_ns)
+		r->start_ns = c->start_ns;
+	if (end > r->end_ns)
+		r->end_ns = end;
+}
+
+static bool
+is_wall(const struct reader *r)
+{
+	return !strcmp(r->event, "wall");
+}
+
+/* Finds the time that a sample stands for. */
+static void
+set_periods(struct reader *r)
+{
+	static const char *const clocks[] = {"cpu", "itimer", "ctimer"};
+	double rate = r->im.ask->rate;
+
+	if (!*r->event)
+		r->cpu_ns = r->period_ns;
+	for (size_t i = 0; i < ARRAY_LEN(clocks); i++)
+		if (!strcmp(r->event, clocks[i]))
+			r->cpu_ns = r->interval_ns > 0 ? r->interval_ns
+			                               : (double)ASYNC_CPU_NS;
+	if (!(r->cpu_ns > 0) && rate > 0)
+		r->cpu_ns = NS_PER_S / rate;
+	r->wall_ns = r->asked_wall_ns > 0               ? r->asked_wall_ns
+	             : is_wall(r) && r->interval_ns > 0 ? r->interval_ns
+	                                                : (double)ASYNC_WALL_NS;
+}
+
+/* Returns the profile that events are part of, or OF_COUNT. */
+static enum of
+of_kind(const struct reader *r, int kind)
+{
+	switch (kind) {
+	case EXECUTION:
+		return is_wall(r)            ? OF_WALL
+		       : r->counts[CPU_TIME] ? OF_COUNT
+		                             : OF_CPU;
+	case CPU_TIME:
+		return OF_CPU;
+	case WALL:
+		return OF_WALL;
+	case ALLOCATION:
+		return r->counts[IN_TLAB] || r->counts[OUTSIDE_TLAB] ? OF_COUNT
+		                                                     : OF_ALLOC;
+	case IN_TLAB:
+	case OUTSIDE_TLAB:
+		return OF_ALLOC;
+	case MONITOR:
+		return OF_MUTEX;
+	case PARK:
+		return OF_BLOCK;
+	default:
+		return OF_COUNT;
+	}
+}
+
+static void
+put_types(const struct reader *r, enum of except, struct buf *out)
+{
+	const char *between = "";
+
+	for (int i = 0; i < OF_COUNT; i++) {
+		if (!r->has[i] || i == (int)except)
+			continue;
+		buf_addf(out, "%s%s", between, profiles[i].type);
+		between = ", ";
+	}
+}
+
+/* Finds the profile to make. */
+static int
+choose(struct reader *r)
+{
+	const char *asked = r->im.ask->type;
+	bool any = false;
+
+	for (int k = 0; k < KINDS; k++)
+		if (r->counts[k] && of_kind(r, k) != OF_COUNT)
+			any = r->has[of_kind(r, k)] = true;
+	if (!any)
+		return import_bad(&r->im,
+		                  "it has no events of CPU time, wall time, "
+		                  "allocations or locks: record with "
+		                  "-XX:StartFlightRecording=settings=profile");
+	while (r->of < OF_COUNT &&
+	       (!r->has[r->of] ||
+	        (*asked && strcmp(asked, profiles[r->of].type) != 0)))
+		r->of++;
+	if (r->of < OF_COUNT)
+		return 0;
+	buf_addf(r->im.why, "it has no values of a %s profile; its types are ",
+	         asked);
+	put_types(r, OF_COUNT, r->im.why);
+	return -ENODATA;
+}
+
+/* True if the time of a sample is known. */
+static bool
+is_timed(const struct reader *r)
+{
+	return r->of != OF_CPU || r->counts[CPU_TIME] || r->cpu_ns > 0;
+}
+
+static int
+set_types(struct reader *r)
+{
+	struct profile *p = r->im.p;
+	int rc = profile_type(p, profiles[r->of].count, "count");
+
+	if (!rc && is_timed(r))
+		rc = profile_type(p, profiles[r->of].sample,
+		                  profiles[r->of].unit);
+	if (!rc && r->of == OF_CPU && !r->counts[CPU_TIME] && r->cpu_ns >= 1) {
+		p->period = llround(r->cpu_ns);
+		p->period_type = p->types[1];
+	}
+	p->time_ns = r->start_ns;
+	p->duration_ns = r->end_ns - r->start_ns;
+	return rc ? rc : profile_cstring(p, "thread", &r->thread.key);
+}
+
+/* --- stacks --------------------------------------------------------------- */
+
+/* Bounds the text of names, which constants could repeat. */
+static int
+check_text(struct reader *r)
+{
+	if (buf_err(&r->text) == -ENOMEM)
+		return -ENOMEM;
+	if (buf_err(&r->text))
+		return import_bad(&r->im, "a name is too long");
+	if (r->named > r->im.ask->limits.memory)
+		return import_over(&r->im, "its names take too much memory",
+		                   r->im.ask->limits.memory, "max_memory");
+	return 0;
+}
+
+/* Cuts off what a hidden class has in one run only: W$$Lambda$88+0x7fa7d800. */
+static void
+cut_hidden(struct buf *class)
+{
+	static const char *const marks[] = {"$$Lambda", "+0x", "/0x"};
+
+	for (size_t i = 0; i < ARRAY_LEN(marks); i++) {
+		char *at = class->len ? strstr(class->p, marks[i]) : NULL;
+		size_t kept = i ? 0 : strlen(marks[i]);
+
+		if (!at)
+			continue;
+		class->len = (size_t)(at - class->p) + kept;
+		class->p[class->len] = '\0';
+	}
+}
+
+/* Makes the function of a method: "java.lang.Thread.run", or that of a library.
+ */
+static int
+make_function(struct reader *r, const struct jfr_value *method, uint32_t *out)
+{
+	struct jfr_value m[JFR_NAMES], class[JFR_NAMES];
+	struct function f = {0};
+	uint32_t named;
+	size_t n;
+	int rc;
+
+	buf_clear(&r->text);
+	if (jfr_refer(&r->chunk, method, m) &&
+	    jfr_refer(&r->chunk, &m[JFR_type], class))
+		jfr_text(&r->chunk, &class[JFR_name], &r -> text);
+	cut_hidden(&r->text);
+	for (size_t i = 0; i < r->text.len; i++)
+		if (r->text.p[i] == '/')
+			r->text.p[i] = '.';
+	n = r->text.len;
+	if (n)
+		buf_putc(&r->text, '.');
+	jfr_text(&r->chunk, &m[JFR_name], &r->text);
+	if (r->text.len <= n + 1)
+		buf_puts(&r->text, n ? "(unknown)" : "(unknown method)");
+	r->named += r->text.len;
+	rc = check_text(r)
+	             ?: profile_string(r->im.p, buf_str(&r->text), r->text.len,
+	                               &named);
+	f.name = f.system_name = named;
+	return rc ? rc
+	          : profile_function(r->im.p, &f, out)
+	                    ?: import_check_names(&r->im);
+}
+
+static int
+push_frame(struct reader *r, uint32_t class, struct jfr_cursor *at)
+{
+	struct jfr_value frame[JFR_NAMES];
+	const struct jfr_value *method = &frame[JFR_method];
+	struct jfr_constant *k;
+	struct line line = {0};
+	uint32_t location;
+	int rc = 0;
+
+	jfr_fields(&r->chunk, class, at, frame);
+	if (at->bad)
+		return import_bad(&r->im, "a stack is damaged");
+	k = jfr_constant(&r->chunk, method->class, method->n);
+	if (!k || k->made == JFR_NONE)
+		rc = make_function(r, method, &line.function);
+	else
+		line.function = k->made;
+	if (!rc && k)
+		k->made = line.function;
+	if (frame[JFR_lineNumber].n < INT32_MAX)
+		line.line = (int64_t)frame[JFR_lineNumber].n;
+	if (!rc)
+		rc = profile_location(r->im.p, PROFILE_NONE, 0, &line, 1,
+		                      &location);
+	return rc ? rc : import_push(&r->im, location);
+}
+
+/* Reads the stack that an event refers to, if any. */
+static int
+push_stack(struct reader *r, const struct jfr_value *trace)
+{
+	struct jfr_value stack[JFR_NAMES];
+	struct jfr_value *frames = &stack[JFR_frames];
+	uint64_t n;
+	int rc = 0;
+
+	if (!jfr_refer(&r->chunk, trace, stack) || frames->class == JFR_NONE ||
+	    !frames->at.p)
+		return 0;
+	r->cut += stack[JFR_truncated].n != 0;
+	for (n = jfr_int(&frames->at); n && !rc; n--)
+		rc = push_frame(r, frames->class, &frames->at);
+	return rc;
+}
+
+/* Sets the label of an event's thread. */
+static int
+set_thread(struct reader *r)
+{
+	const struct jfr_value *v = r->v[JFR_sampledThread].n
+	                                    ? &r->v[JFR_sampledThread]
+	                                    : &r->v[JFR_eventThread];
+	struct jfr_constant *k = jfr_constant(&r->chunk, v->class, v->n);
+	struct jfr_value thread[JFR_NAMES];
+	int rc;
+
+	r->thread.str = 0;
+	if (k && k->made != JFR_NONE)
+		r->thread.str = k->made;
+	if (!k || k->made != JFR_NONE || !jfr_refer(&r->chunk, v, thread))
+		return 0;
+	text_of(r, &thread[JFR_javaName]);
+	if (!r->text.len)
+		text_of(r, &thread[JFR_osName]);
+	rc = check_text(r)
+	             ?: profile_string(r->im.p, buf_str(&r->text), r->text.len,
+	                               &r->thread.str);
+	k->made = r->thread.str;
+	return rc ? rc : import_check_names(&r->im);
+}
+
+/* --- events --------------------------------------------------------------- */
+
+static double
+ticks_ns(const struct reader *r, uint64_t ticks)
+{
+	return (double)ticks / r->chunk.ticks_per_s * (double)NS_PER_S;
+}
+
+/* Returns the number of events that an event stands for, and its measure. */
+static uint64_t
+measure(const struct reader *r, int kind, double *out)
+{
+	const struct jfr_value *v = r->v;
+	uint64_t n = kind == WALL && v[JFR_samples].n ? v[JFR_samples].n : 1;
+
+	switch (kind) {
+	case EXECUTION:
+		*out = is_wall(r) ? r->wall_ns : r->cpu_ns;
+		break;
+	case CPU_TIME:
+		*out = ticks_ns(r, v[JFR_samplingPeriod].n);
+		break;
+	case WALL:
+		*out = (double)n * r->wall_ns;
+		break;
+	case MONITOR:
+	case PARK:
+		*out = ticks_ns(r, v[JFR_duration].n);
+		break;
+	case ALLOCATION:
+		*out = (double)v[JFR_weight].n;
+		break;
+	default: /* a new buffer stands for what was allocated in the last */
+		*out = (double)(v[JFR_tlabSize].n ? v[JFR_tlabSize].n
+		                                  : v[JFR_allocationSize].n);
+	}
+	return n;
+}
+
+static int
+add_event(struct reader *r, int kind, struct jfr_cursor *at)
+{
+	int64_t values[2];
+	double measured;
+	uint64_t n;
+	int rc;
+
+	if (of_kind(r, kind) != r->of)
+		return 0;
+	jfr_fields(&r->chunk, r->classes[kind], at, r->v);
+	if (at->bad)
+		return import_bad(&r->im, "an event is damaged");
+	r->failed += r->v[JFR_failed].n != 0;
+	n = measure(r, kind, &measured);
+	if (n >= 1ull << 53 || !(measured >= 0 && measured < 0x1p62))
+		return import_bad(&r->im, "a value is out of range");
+	values[0] = (int64_t)n;
+	values[1] = llround(measured);
+	rc = set_thread(r) ?: push_stack(r, &r->v[JFR_stackTrace]);
+	return rc ? rc
+	          : import_values(&r->im, &r->thread, r->thread.str != 0,
+	                          values);
+}
+
+static int
+add_events(struct reader *r)
+{
+	uint64_t most = r->im.ask->limits.memory / sizeof(struct jfr_constant);
+	int rc = jfr_constants(&r->chunk,
+	                       most < UINT32_MAX ? (uint32_t)most : UINT32_MAX);
+	const char *at = NULL;
+	struct jfr_cursor e;
+	uint64_t type;
+
+	if (rc == -E2BIG)
+		return import_over(&r->im, "its constants take too much memory",
+		                   r->im.ask->limits.memory, "max_memory");
+	while (!rc && (rc = jfr_event(&r->chunk, &at, &type, &e)) > 0) {
+		rc = 0;
+		for (int k = 0; k < SETTING && !rc; k++)
+			if (r->classes[k] != JFR_NONE &&
+			    r->chunk.classes[r->classes[k]].id == type)
+				rc = add_event(r, k, &e);
+	}
+	return rc;
+}
+
+/* --- the file ------------------------------------------------------------- */
+
+/* Goes through all chunks: to count events, or to add them. */
+static int
+each_chunk(struct reader *r, const char *p, size_t n,
+           int (*read)(struct reader *))
+{
+	const char *end = p + n;
+	size_t at = 0, size, number = 0;
+	int rc = 0;
+
+	while (!rc && at < n) {
+		number++;
+		rc = open_chunk(r, p + at, end, &size) ?: read(r);
+		if (rc == -EBADMSG && r->chunk.why)
+			buf_addf(r->im.why, "chunk %zu, byte %zu: %s", number,
+			         (size_t)(r->chunk.where - p), r->chunk.why);
+		add_span(r);
+		at += size;
+	}
+	return rc;
+}
+
+static void
+put_left_out(struct reader *r, enum kind kind, const char *why)
+{
+	if (r->counts[kind])
+		buf_addf(r->im.why, "%llu %s left out: %s\n",
+		         (unsigned long long)r->counts[kind], kind_names[kind],
+		         why);
+}
+
+static void
+put_notes(struct reader *r)
+{
+	CLEANUP_BUF struct buf others = BUF_INIT(BUF_MAX_SMALL);
+
+	put_types(r, r->of, &others);
+	if (others.len)
+		buf_addf(r->im.why, "it also has %s: --type chooses\n",
+		         buf_str(&others));
+	if (r->of == OF_CPU)
+		put_left_out(r, NATIVE,
+		             "threads in native code may be waiting");
+	if (r->of == OF_CPU && r->counts[CPU_TIME])
+		put_left_out(r, EXECUTION,
+		             "jdk.CPUTimeSample has the CPU time");
+	if (r->of == OF_ALLOC && of_kind(r, ALLOCATION) != OF_ALLOC)
+		put_left_out(r, ALLOCATION,
+		             "the events of buffers have all allocations");
+	if (r->failed)
+		buf_addf(r->im.why,
+		         "samples without a stack, which the recorder could "
+		         "not read: %llu\n",
+		         (unsigned long long)r->failed);
+	if (r->cut)
+		buf_addf(
+			r->im.why,
+			"stacks that the recorder cut: %llu; "
+			"-XX:FlightRecorderOptions=stackdepth=512 keeps more\n",
+			(unsigned long long)r->cut);
+}
+
+static int
+read_all(struct reader *r, const char *p, size_t n)
+{
+	int rc = each_chunk(r, p, n, count_events);
+
+	if (rc)
+		return rc;
+	set_periods(r);
+	rc = choose(r) ?: set_types(r) ?: each_chunk(r, p, n, add_events);
+	if (!rc)
+		put_notes(r);
+	return rc;
+}
+
+static void
+reader_done(struct reader **r)
+{
+	if (!*r)
+		return;
+	import_done(&(*r)->im);
+	buf_done(&(*r)->text);
+	jfr_close(&(*r)->chunk);
+	free(*r);
+}
+
+int
+input_jfr_read(const char *p, size_t n, const struct import_ask *ask,
+               struct profile **out, struct buf *why)
+{
+	CLEANUP(reader_done) struct reader *r = calloc(1, sizeof(*r));
+	int rc = r ? import_init(&r->im, ask, why) : -ENOMEM;
+
+	if (rc)
+		return rc;
+	r->text = BUF_INIT(BUF_MAX_SMALL);
+	rc = read_all(r, p, n);
+	return rc ? rc : import_end(&r->im, out);
+}

@@ -335,3 +335,15 @@ proc_table_scan(struct proc_table *t, int64_t now_ns)
 	t->scanned_ns = now_ns;
 	return 1;
 }
+
+uint64_t
+proc_table_ticks(const struct proc_table *t, int32_t pid)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(FILE_MAX);
+	uint64_t ticks, pages;
+
+	return read_proc(t, pid, "stat", &text) ||
+	                       proc_parse_usage(buf_str(&text), &ticks, &pages)
+	               ? 0
+	               : ticks;
+}

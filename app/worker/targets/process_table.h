@@ -58,4 +58,6 @@ struct proc_table {
 void proc_table_done(struct proc_table *t);
 /* Scans. Returns 1, 0 if nothing is new, or -errno: the table is unchanged. */
 MUST_CHECK int proc_table_scan(struct proc_table *t, int64_t now_ns);
+/* Reads the CPU time of a process, in clock ticks; 0 if that fails. */
+uint64_t proc_table_ticks(const struct proc_table *t, int32_t pid);
 const struct proc *proc_table_find(const struct proc_table *t, int32_t pid);

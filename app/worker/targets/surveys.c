@@ -7,13 +7,23 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
+
+#define DEPTH_MAX 64 /* of processes that started one another */
+
+/* What a listed process stands for: itself, and processes that are left out. */
+struct usage {
+	uint64_t ticks; /* CPU time */
+	int64_t processes;
+};
 
 /* State while a survey is answered. */
 struct search {
 	const struct proc_table *procs;
 	const struct conf_tenant *scope;
 	struct match match;
-	bool all; /* no match: lists all that may be profiled */
+	bool all;            /* no match: lists all that may be profiled */
+	struct usage *usage; /* by process of the table */
 	struct buf *out;
 	int64_t matching, refused;
 };
@@ -36,10 +46,39 @@ is_wanted(const struct search *s, const struct proc *p)
 	              : match_process(&s->match, p);
 }
 
+/* Returns the process that is listed for p: p, or the first of its program and
+ * unit, of which it descends. */
+static const struct proc *
+listed_for(const struct search *s, const struct proc *p)
+{
+	for (int i = 0; s->all && i < DEPTH_MAX && is_worker_of_one(s, p); i++)
+		p = proc_table_find(s->procs, p->parent);
+	return p;
+}
+
+static int
+add_usage(struct search *s)
+{
+	s->usage = calloc(s->procs->n + 1, sizeof(*s->usage));
+	if (!s->usage)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->procs->n; i++) {
+		const struct proc *p = &s->procs->items[i];
+		struct usage *u;
+
+		if (!match_scope(s->scope, p))
+			continue;
+		u = &s->usage[listed_for(s, p) - s->procs->items];
+		u->ticks += proc_table_ticks(s->procs, p->pid);
+		u->processes++;
+	}
+	return 0;
+}
+
 /* Writes a process, with its executable as a match would name it, even if the
  * file was replaced. */
 static void
-put_process(struct buf *out, const struct proc *p)
+put_process(struct buf *out, const struct proc *p, const struct usage *u)
 {
 	char command[SURVEY_MAX_COMMAND + 1], exe[PATH_MAX];
 
@@ -50,6 +89,9 @@ put_process(struct buf *out, const struct proc *p)
 	json_put_text(out, "unit", p->unit);
 	json_put_text(out, "executable", exe);
 	json_put_text(out, "command", command);
+	json_put_int(out, "processes", u->processes);
+	json_put_real(out, "cpuSeconds",
+	              (double)u->ticks / (double)sysconf(_SC_CLK_TCK));
 	json_close(out, '}');
 }
 
@@ -70,13 +112,17 @@ look_at(struct search *s, const struct proc *p)
 	if (!ours)
 		s->refused++;
 	else if (s->matching++ < SURVEY_MAX_PROCESSES)
-		put_process(s->out, p);
+		put_process(s->out, p, &s->usage[p - s->procs->items]);
 }
 
 /* Writes the matching processes, then the totals. */
 static int
 find(struct search *s)
 {
+	int rc = add_usage(s);
+
+	if (rc)
+		return rc;
 	json_open(s->out, NULL, '{');
 	json_open(s->out, "processes", '[');
 	for (size_t i = 0; i < s->procs->n; i++)
@@ -104,6 +150,7 @@ answer(struct store *store, const struct survey *v, struct search *s,
 	if (!s->all)
 		match_refresh(&s->match, reader);
 	rc = find(s);
+	free(TAKE(s->usage));
 	if (!s->all)
 		match_done(&s->match);
 	return rc ? rc : survey_answer(store, v, buf_str(&found));

@@ -6,7 +6,12 @@
 #include "store/worker.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static struct proc procs[] = {
 	{.pid = 2, .exe = "", .cmdline = "", .unit = ""}, /* of the kernel */
@@ -27,7 +32,8 @@ static struct proc procs[] = {
          .cmdline = "sshd: nginx admin",
          .unit = "ssh.service"},
 };
-static const struct proc_table table = {.items = procs, .n = ARRAY_LEN(procs)};
+static struct proc_table table = {
+	.items = procs, .n = ARRAY_LEN(procs), .proc_fd = -1};
 
 static struct conf_tenant web_only = {.tenant = TEST_TENANT,
                                       .units = (char *)"nginx.service"};
@@ -126,6 +132,61 @@ TEST(a_survey_tells_processes_of_the_tenant_and_counts_others)
 }
 END
 
+static void
+put_stat(int proc, const char *pid, const char *text)
+{
+	CLEANUP_FD int dir = -1, file = -1;
+
+	ck_assert_int_eq(mkdirat(proc, pid, 0700), 0);
+	dir = openat(proc, pid, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	file = openat(dir, "stat", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	ck_assert_int_ge(file, 0);
+	ck_assert_int_eq(write(file, text, strlen(text)),
+	                 (ssize_t)strlen(text));
+}
+
+static void
+remove_stat(int proc, const char *pid)
+{
+	CLEANUP_FD int dir =
+		openat(proc, pid, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	ck_assert_int_eq(unlinkat(dir, "stat", 0), 0);
+	ck_assert_int_eq(unlinkat(proc, pid, AT_REMOVEDIR), 0);
+}
+
+TEST(a_program_is_listed_with_the_cpu_time_of_all_its_processes)
+{
+	static const char stat[] =
+		"10 (nginx) S 1 1 1 0 -1 0 0 0 0 0 %d 50 0 0 20 0 1 0 5 0 7";
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP_JSON json_t *j = NULL;
+	char dir[] = "/tmp/stoker-test-proc-XXXXXX", text[128];
+	CLEANUP_FD int proc = -1;
+	const json_t *first;
+	double hz = (double)sysconf(_SC_CLK_TCK);
+
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	proc = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	snprintf(text, sizeof(text), stat, 100);
+	put_stat(proc, "10", text);
+	snprintf(text, sizeof(text), stat, 250);
+	put_stat(proc, "11", text);
+	table.proc_fd = proc;
+	live_worker(&t.s, TEST_HOST);
+	j = found(&t.s, &web_only, "", "");
+	table.proc_fd = -1;
+	remove_stat(proc, "10");
+	remove_stat(proc, "11");
+	ck_assert_int_eq(rmdir(dir), 0);
+	first = json_array_get(json_object_get(j, "processes"), 0);
+	ck_assert_int_eq(number(first, "processes"), 2);
+	ck_assert_double_eq_tol(
+		json_number_value(json_object_get(first, "cpuSeconds")),
+		450 / hz, 0.001);
+}
+END
+
 TEST(a_survey_of_no_worker_or_another_host_has_no_answer)
 {
 	CLEANUP_TEST_STORE struct test_store t = test_store();
@@ -179,5 +240,6 @@ TEST(a_match_that_the_api_did_not_check_selects_nothing)
 END
 
 SUITE("surveys", a_survey_tells_processes_of_the_tenant_and_counts_others,
+      a_program_is_listed_with_the_cpu_time_of_all_its_processes,
       a_survey_of_no_worker_or_another_host_has_no_answer,
       a_survey_is_forgotten, a_match_that_the_api_did_not_check_selects_nothing)

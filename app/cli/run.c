@@ -7,7 +7,9 @@
 #include "named.h"
 #include "profile.h"
 #include "profile/types.h"
+#include "program.h"
 #include "progress.h"
+#include "service.h"
 #include "session.h"
 #include "store/session.h"
 #include "survey.h"
@@ -385,12 +387,14 @@ static int
 tell_refusal(struct cli *c, const struct http_reply *r)
 {
 	CLEANUP_BUF struct buf near = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf command = BUF_INIT(BUF_MAX_SMALL);
 	const json_t *details = json_object_get(r->json, "details");
 	int rc = tell_reply(c, r);
 
 	if (c->opt.json || !is_absent(r) || !may_appear(r))
 		return rc;
-	survey_near_show(c, json_member(details, "match"), c->operands[0],
+	buf_addf(&command, "stoker service set %s", c->operands[0]);
+	survey_near_show(c, json_member(details, "match"), buf_str(&command),
 	                 &near);
 	fputs(buf_str(&near), stderr);
 	if (c->opt.wait_for_process < 0)
@@ -589,12 +593,93 @@ run_and_wait(struct cli *c, const json_t *body)
 	}
 }
 
+/* --- which service -------------------------------------------------------- */
+
+/* Finds the process with the pid of --pid, of one host. */
+static int
+find_process(struct cli *c, json_t **out)
+{
+	CLEANUP_JSON json_t *hosts = NULL;
+	const json_t *host, *process;
+	size_t i, k;
+	int rc = survey_fetch(c, NULL, &hosts);
+
+	if (rc)
+		return rc;
+	json_array_foreach(hosts, i, host)
+		json_array_foreach(survey_processes(host), k, process)
+			if (json_integer_value(json_object_get(
+				    process, "pid")) == c->opt.pid) {
+				*out = json_incref((json_t *)process);
+				return LEAVE_OK;
+			}
+	return failed("no process %" PRId64
+	              " may be profiled\n  stoker ps lists those that may",
+	              c->opt.pid);
+}
+
+/* Makes the match that the options mean, and the title of what it selects. */
+static int
+what_is_asked(struct cli *c, json_t **match, struct buf *title)
+{
+	CLEANUP_JSON json_t *process = NULL;
+	void *first;
+	int rc;
+
+	if (c->opt.pid >= 0) {
+		rc = find_process(c, &process);
+		if (rc)
+			return rc;
+		program_title(process, title);
+		*match = program_match(process);
+		return *match ? LEAVE_OK
+		              : failed("the program of process %" PRId64
+		                       " is not known",
+		                       c->opt.pid);
+	}
+	rc = match_of(&c->opt, match);
+	if (rc)
+		return rc;
+	first = json_object_iter(*match);
+	if (!first)
+		return usage_error("name a service, or give --unit, --exe or "
+		                   "--pid\n  stoker ps lists what runs");
+	buf_puts(title, json_string_value(json_object_iter_value(first)));
+	return LEAVE_OK;
+}
+
+/* Finds the service, unless it is named; adds one for the match if there is
+ * none. */
+static int
+find_service(struct cli *c, char name[static SERVICE_NAME_MAX])
+{
+	CLEANUP_BUF struct buf title = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_JSON json_t *match = NULL;
+	int rc = what_is_asked(c, &match, &title);
+
+	return rc ? rc : service_for(c, match, buf_str(&title), name);
+}
+
 int
 cmd_run(struct cli *c)
 {
 	CLEANUP_JSON json_t *body = NULL;
-	int rc = make_body(c, &body);
+	char name[SERVICE_NAME_MAX];
+	const char *operands[] = {name};
+	const struct options *o = &c->opt;
+	int rc;
 
+	if (c->noperands && (o->unit || o->exe || o->pid >= 0))
+		return usage_error("name a service, or give --unit, --exe or "
+		                   "--pid, not both");
+	if (!c->noperands) {
+		rc = find_service(c, name);
+		if (rc)
+			return rc;
+		c->operands = operands;
+		c->noperands = 1;
+	}
+	rc = make_body(c, &body);
 	if (rc)
 		return rc;
 	warn_of_seconds(c);

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "labels.h"
 #include "profile/quantity.h"
+#include "service.h"
 #include "survey.h"
 #include "table.h"
 #include "text.h"
@@ -38,9 +39,7 @@ set_unit(json_t *match, const char *unit)
 	                           json_sprintf("%s.service", unit));
 }
 
-/* Makes {"exe": …} from the option that selects processes; there may be only
- * one. */
-static int
+int
 match_of(const struct options *o, json_t **out)
 {
 	CLEANUP_JSON json_t *match = json_object();
@@ -276,6 +275,7 @@ print_service(struct cli *c, const char *what, const json_t *service,
               const json_t *match)
 {
 	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf command = BUF_INIT(BUF_MAX_SMALL);
 	const char *name = c->operands[0];
 	int rc;
 
@@ -283,7 +283,8 @@ print_service(struct cli *c, const char *what, const json_t *service,
 	rc = print_done(c, name, what);
 	if (rc)
 		return rc;
-	survey_show(c, match, name, &out);
+	buf_addf(&command, "stoker service set %s", name);
+	survey_show(c, match, buf_str(&command), &out);
 	return print(&out);
 }
 
@@ -302,6 +303,60 @@ cmd_service_add(struct cli *c)
 		return rc ? rc : print_json(r.json);
 	return print_service(c, "created", r.json,
 	                     json_object_get(r.json, "match"));
+}
+
+json_t *
+services_list(struct cli *c)
+{
+	CLEANUP_JSON json_t *reply = ask_quietly(c, SERVICES "?limit=500");
+
+	return json_incref(json_object_get(reply, "items"));
+}
+
+/* Adds a service for a match, if a process matches or will be waited for. */
+static int
+add_for(struct cli *c, const json_t *match, const char *name)
+{
+	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
+	CLEANUP_JSON json_t *service =
+		json_pack("{ss sO}", "name", name, "match", match);
+	int rc = c->opt.wait_for_process < 0
+	                 ? survey_need(c, match, "stoker run")
+	                 : LEAVE_OK;
+
+	if (!rc)
+		rc = ask(c, "POST", SERVICES, service, &r);
+	if (!rc)
+		fprintf(stderr, "stoker: added the service %s\n", name);
+	return rc;
+}
+
+int
+service_for(struct cli *c, const json_t *match, const char *title,
+            char out[static SERVICE_NAME_MAX])
+{
+	CLEANUP_JSON json_t *all = services_list(c);
+	const json_t *service;
+	size_t i;
+
+	program_name(title, out);
+	json_array_foreach(all, i, service) {
+		const char *name = json_member(service, "name");
+
+		if (json_equal(json_object_get(service, "match"), match)) {
+			snprintf(out, SERVICE_NAME_MAX, "%s", name);
+			return LEAVE_OK;
+		}
+		if (!strcmp(name, out))
+			return failed("the service %s is another one: add one "
+			              "with a name of its own\n"
+			              "  stoker help service add",
+			              out);
+	}
+	return *out ? add_for(c, match, out)
+	            : failed("no service can be named after %s\n"
+	                     "  stoker help service add",
+	                     title);
 }
 
 int

@@ -254,9 +254,9 @@ show(const struct cli *c, const struct key_file *p, const struct found *f,
 	buf_puts(&out, "\n"
 	               "  stoker doctor                                 "
 	               "# does this machine lack anything?\n"
-	               "  stoker service add web --unit nginx.service   "
-	               "# a service to profile\n"
-	               "  stoker run web --seconds 10s --wait           "
+	               "  stoker ps                                     "
+	               "# what is busy here, and how to profile it\n"
+	               "  stoker run --unit UNIT --seconds 10s --wait   "
 	               "# its hottest functions, a flame graph\n"
 	               "  stoker ui                                     "
 	               "# the web pages, signed in\n");

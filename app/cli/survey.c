@@ -1,6 +1,7 @@
 #include "survey.h"
 
 #include "near.h"
+#include "program.h"
 #include "table.h"
 #include "text.h"
 
@@ -14,18 +15,46 @@
 #define UNIT       "unit"
 #define EXECUTABLE "executable"
 
-/* Surveys all hosts; a match of NULL asks for all processes. Returns the items
- * of the reply, or NULL. */
+#define PROCESSES "/api/v1/processes"
+
+static json_t *
+body_of(const json_t *match)
+{
+	json_t *body = json_object();
+
+	if (match)
+		json_object_set(body, "match", (json_t *)match);
+	return body;
+}
+
+int
+survey_fetch(struct cli *c, const json_t *match, json_t **out)
+{
+	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
+	CLEANUP_JSON json_t *body = body_of(match);
+	int rc = ask(c, "POST", PROCESSES, body, &r);
+
+	if (!rc)
+		*out = json_incref(json_object_get(r.json, "items"));
+	return rc;
+}
+
+const json_t *
+survey_processes(const json_t *host)
+{
+	return json_object_get(json_object_get(host, "found"), "processes");
+}
+
+/* As survey_fetch(), but returns the list, or NULL on failure, which is not
+ * reported. */
 static json_t *
 survey(struct cli *c, const json_t *match)
 {
 	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
-	CLEANUP_JSON json_t *body = json_object();
+	CLEANUP_JSON json_t *body = body_of(match);
 
-	if (match)
-		json_object_set(body, "match", (json_t *)match);
-	if (http_call(&c->http, "POST", "/api/v1/processes", body, &r, &why) ||
+	if (http_call(&c->http, "POST", PROCESSES, body, &r, &why) ||
 	    r.status != 200)
 		return NULL;
 	return json_incref(json_object_get(r.json, "items"));
@@ -88,8 +117,7 @@ put_processes(const json_t *hosts, json_int_t all, const struct screen *s,
 	size_t i, k;
 
 	json_array_foreach(hosts, i, host) {
-		const json_t *list = json_object_get(
-			json_object_get(host, "found"), "processes");
+		const json_t *list = survey_processes(host);
 
 		json_array_foreach(list, k, process) {
 			if (shown++ < SHOWN_MOST)
@@ -184,8 +212,7 @@ find_likes(const json_t *hosts, const char *key, const char *value,
 	*out = (struct likes){.key = key};
 	stem_of(value, out->word);
 	json_array_foreach(hosts, i, host) {
-		const json_t *list = json_object_get(
-			json_object_get(host, "found"), "processes");
+		const json_t *list = survey_processes(host);
 
 		json_array_foreach(list, k, process)
 			consider(out, json_member(process, key));
@@ -204,7 +231,7 @@ count_of(struct cli *c, const char *key, const char *value)
 }
 
 static void
-put_likes(struct cli *c, const struct likes *l, const char *name,
+put_likes(struct cli *c, const struct likes *l, const char *command,
           struct buf *out)
 {
 	bool unit = !strcmp(l->key, UNIT);
@@ -219,15 +246,15 @@ put_likes(struct cli *c, const struct likes *l, const char *name,
 			         n, n == 1 ? "" : "es");
 		buf_putc(out, '\n');
 	}
-	buf_addf(out, "to take %s:\n  stoker service set %s --%s ",
-	         l->n == 1 ? "it" : "the first", name, unit ? "unit" : "exe");
-	safe_puts(out, l->names[0]);
+	buf_addf(out, "to take %s:\n  %s --%s ", l->n == 1 ? "it" : "the first",
+	         command, unit ? "unit" : "exe");
+	shell_word(l->names[0], out);
 	buf_putc(out, '\n');
 }
 
 /* Appends units or programs near a match; nothing if there are none. */
 static void
-put_near(struct cli *c, const char *key, const char *value, const char *name,
+put_near(struct cli *c, const char *key, const char *value, const char *command,
          const char *title, struct buf *out)
 {
 	CLEANUP_JSON json_t *all = NULL;
@@ -244,11 +271,11 @@ put_near(struct cli *c, const char *key, const char *value, const char *name,
 		return;
 	buf_addf(out, "%s%s like it that have processes:\n", title,
 	         strcmp(l.key, UNIT) ? "programs" : "units");
-	put_likes(c, &l, name, out);
+	put_likes(c, &l, command, out);
 }
 
 void
-survey_near_show(struct cli *c, const char *match, const char *name,
+survey_near_show(struct cli *c, const char *match, const char *command,
                  struct buf *out)
 {
 	const char *value = strchr(match, '=');
@@ -257,14 +284,14 @@ survey_near_show(struct cli *c, const char *match, const char *name,
 	if (!value || (size_t)(value - match) >= sizeof(key))
 		return;
 	memcpy(key, match, (size_t)(value - match));
-	put_near(c, key, value + 1, name, "", out);
+	put_near(c, key, value + 1, command, "", out);
 }
 
 /* --- both ----------------------------------------------------------------- */
 
 static void
 put_none(struct cli *c, const json_t *match, const json_t *hosts,
-         const char *name, struct buf *out)
+         const char *command, struct buf *out)
 {
 	CLEANUP_BUF struct buf near = BUF_INIT(BUF_MAX_SMALL);
 	void *first = json_object_iter((json_t *)match);
@@ -279,13 +306,13 @@ put_none(struct cli *c, const json_t *match, const json_t *hosts,
 		return;
 	}
 	put_near(c, json_object_iter_key(first),
-	         json_string_value(json_object_iter_value(first)) ?: "", name,
-	         "no process matches now; ", &near);
+	         json_string_value(json_object_iter_value(first)) ?: "",
+	         command, "no process matches now; ", &near);
 	buf_puts(out, near.len ? buf_str(&near) : "no process matches now\n");
 }
 
 void
-survey_show(struct cli *c, const json_t *match, const char *name,
+survey_show(struct cli *c, const json_t *match, const char *command,
             struct buf *out)
 {
 	CLEANUP_JSON json_t *hosts = NULL;
@@ -298,10 +325,23 @@ survey_show(struct cli *c, const json_t *match, const char *name,
 		return;
 	n = sum_of(hosts, "matching");
 	if (!n) {
-		put_none(c, match, hosts, name, out);
+		put_none(c, match, hosts, command, out);
 		return;
 	}
 	buf_addf(out, "%" JSON_INTEGER_FORMAT " process%s now:\n", n,
 	         n == 1 ? " matches" : "es match");
 	put_processes(hosts, n, &c->screen, out);
+}
+
+int
+survey_need(struct cli *c, const json_t *match, const char *command)
+{
+	CLEANUP_JSON json_t *hosts = survey(c, match);
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+
+	if (!has_answered(hosts) || sum_of(hosts, "matching"))
+		return LEAVE_OK;
+	put_none(c, match, hosts, command, &text);
+	buf_puts(&text, "stoker ps lists what runs");
+	return failed("%s", buf_str(&text));
 }

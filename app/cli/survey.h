@@ -2,18 +2,27 @@
  * What a match selects now, from a survey of the hosts: the processes, or the
  * units and programs that come near it and have processes.
  *
- * The server surveys for administrators only. Functions append nothing if it
- * does not answer.
+ * The server surveys for administrators only. survey_show() and
+ * survey_near_show() append nothing if it does not answer.
  */
 #pragma once
 
 #include "cli.h"
 
+/* Surveys all hosts; a match of NULL asks for all processes. Owns: *out is the
+ * caller's, a list of hosts. Prints an error and returns an exit status. */
+MUST_CHECK int survey_fetch(struct cli *c, const json_t *match, json_t **out);
+/* Returns the processes of a host of a survey; borrowed. */
+const json_t *survey_processes(const json_t *host);
 /* Appends the processes that a match selects now, or that there are none and
- * what comes near; name is the service's. */
-void survey_show(struct cli *c, const json_t *match, const char *name,
+ * what comes near. command is what takes that, without its options, such as
+ * "stoker service set web". */
+void survey_show(struct cli *c, const json_t *match, const char *command,
                  struct buf *out);
-/* Appends only what comes near, indented. match is text, such as
- * "unit=nginx.service". */
-void survey_near_show(struct cli *c, const char *match, const char *name,
+/* Appends only what comes near. match is text, such as "unit=nginx.service". */
+void survey_near_show(struct cli *c, const char *match, const char *command,
                       struct buf *out);
+/* Returns LEAVE_OK if a process matches, or nobody knows. Otherwise prints an
+ * error with what comes near, and returns an exit status. */
+MUST_CHECK int
+survey_need(struct cli *c, const json_t *match, const char *command);

@@ -92,6 +92,23 @@ interrupted() {
 }
 check an_interrupt_cancels_the_capture interrupted
 
+# --- what runs here
+lists_what_is_busy() { # and the command profiles it, as a service that is added once
+  json "any(.[]; .match.exe == \"$STATE/bin/demo\" and .service == \"demo\" and .cpuPercent > 1 and .command == \"stoker run demo --wait\")" stoker_cli --json ps --limit 100
+}
+check ps_lists_what_is_busy_and_how_to_profile_it lists_what_is_busy
+runs_without_a_service() {
+  cp "$STATE/bin/demo" "$STATE/bin/alone" && background alone "$STATE/bin/alone" || return 1
+  shows '^stoker: added the service alone$' stoker_cli run --exe "$STATE/bin/alone" --seconds 1 --wait &&
+    lacks 'added' stoker_cli run --exe "$STATE/bin/alone" --seconds 1 --wait &&
+    lacks 'added' stoker_cli run --pid "$(<"$STATE/pid/alone")" --seconds 1 --wait
+}
+check a_program_is_profiled_without_a_service_which_is_added_once runs_without_a_service
+process_stop alone
+adds_none() { says "stoker run --exe $STATE/bin/demo" stoker_cli run --exe "$STATE/bin/dmeo" && leaves 1 stoker_cli service show dmeo; }
+check a_program_that_does_not_run_becomes_no_service adds_none
+check run_of_nothing_names_ps says 'stoker ps' stoker_cli run
+
 # --- how profiles are named
 check the_beginning_of_an_id_is_enough says 'model::matmul' stoker_cli top "${id:0:14}"
 check the_beginning_of_several_ids_lists_them shows "^  sess-.*: cpu of demo" stoker_cli top sess-
@@ -142,6 +159,7 @@ within() { # columns, command...
   equal "$long" ""
 }
 check sessions_fit_80_columns within 80 sessions
+check ps_fits_80_columns within 80 ps --limit 3
 check functions_fit_80_columns within 80 top @last~1
 check a_call_tree_fits_80_columns within 80 top @last~1 --tree
 check functions_by_total_fit_80_columns within 80 top @last~1 --cum --lines

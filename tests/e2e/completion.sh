@@ -45,7 +45,7 @@ for shell in bash fish; do
   check "${shell}_completes_a_command" equal "$(in_$shell ser | paste -sd' ')" 'series service'
   check "${shell}_completes_its_second_word" equal "$(in_$shell baseline re)" remove
   check "${shell}_completes_the_options_of_a_command" has --exe in_$shell service add web --e
-  check "${shell}_offers_no_option_of_another" lacks --exe in_$shell run web --e
+  check "${shell}_offers_no_option_of_another" lacks --kind in_$shell run web --k
   check "${shell}_completes_the_value_of_an_option" equal "$(in_$shell run web --type go)" goroutine
   check "${shell}_completes_a_key_of_the_configuration" equal "$(in_$shell config api.po)" api.pool
   check "${shell}_completes_what_help_explains" equal "$(in_$shell help trigger rem)" remove

@@ -265,12 +265,6 @@ ask_end(int fd)
 	return r;
 }
 
-struct client_reply
-ask(struct test_api *a, struct ask q)
-{
-	return ask_end(ask_begin(a, q));
-}
-
 static const char *
 text_of(const json_t *j)
 {

@@ -62,11 +62,16 @@ int test_api_wait(struct test_api *a, int i);
 /* Kills process i, and starts it again. */
 void test_api_restart(struct test_api *a, int i);
 
-/* Asks and waits for the reply. */
-struct client_reply ask(struct test_api *a, struct ask q);
 /* Makes a request in two steps. */
 int ask_begin(struct test_api *a, struct ask q);
 struct client_reply ask_end(int fd);
+/* Asks and waits for the reply. Inline, since the command line has a function of
+ * this name. */
+static inline struct client_reply
+ask(struct test_api *a, struct ask q)
+{
+	return ask_end(ask_begin(a, q));
+}
 
 /* A member of the reply as text, "" when it is none. */
 const char *reply_text(const struct client_reply *r, const char *name);

@@ -36,7 +36,7 @@ survey_of(const char *answer, const char *match, size_t width, struct buf *out)
 	http_server_start(&server, &row, 1);
 	buf_addf(&url, "http://127.0.0.1:%u", server.port);
 	c.http.server = buf_str(&url);
-	survey_show(&c, j, "svc", out);
+	survey_show(&c, j, "stoker service set svc", out);
 	c.http.server = NULL;
 	http_done(&c.http);
 }

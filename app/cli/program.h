@@ -1,0 +1,33 @@
+/*
+ * What a process of a survey is a part of, as people think of it: a unit, a
+ * script that an interpreter runs, or a program.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "base/json.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define SERVICE_NAME_MAX 64 /* with a NUL */
+
+/* Appends the name of the unit, script or program; paths are whole. */
+void program_title(const json_t *process, struct buf *out);
+/* Returns the match that means the process and its successors after a restart;
+ * NULL if there is none. */
+json_t *program_match(const json_t *process);
+/* Appends the options of stoker run that mean it: "--unit nginx.service". */
+void program_options(const json_t *process, struct buf *out);
+/* Returns the language by the name of the interpreter, or "". */
+const char *program_language(const json_t *process);
+/* Makes a service's name from a title: "postgresql-15-main" of
+ * "postgresql@15-main.service", "srv.py" of "/opt/srv.py"; "" if no character
+ * is allowed in one. */
+void program_name(const char *title, char out[static SERVICE_NAME_MAX]);
+/* Appends a word for a shell, quoted if necessary. */
+void shell_word(const char *word, struct buf *out);
+/* True if an executable, or the beginning of it, is that of a Go program.
+ *   Source   cmd/link/internal/ld/elf.go, elfgobuildid: a note of the owner
+ *            "Go", type 4, near the start of the file */
+bool program_is_go(const void *p, size_t n);

@@ -1,0 +1,267 @@
+/* stoker ps: what runs on the hosts, by CPU time, and how to profile it. */
+#include "cli.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "program.h"
+#include "service.h"
+#include "survey.h"
+#include "table.h"
+#include "text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SECONDS   2
+#define ROWS      10
+#define HEAD_MAX  ((size_t)8 << 10) /* of an executable: its notes */
+#define LEAST_CPU 0.05
+
+/* Returns the CPU time of a process in an earlier survey; 0 if it is new. */
+static double
+cpu_before(const json_t *hosts, const char *host, const json_t *pid)
+{
+	const json_t *h, *process;
+	size_t i, k;
+
+	json_array_foreach(hosts, i, h) {
+		if (strcmp(json_member(h, "host"), host) != 0)
+			continue;
+		json_array_foreach(survey_processes(h), k, process)
+			if (json_equal(json_object_get(process, "pid"), pid))
+				return json_number_value(
+					json_object_get(process, "cpuSeconds"));
+	}
+	return 0;
+}
+
+/* Returns the language of a process; executables are read on this host only. */
+static const char *
+language_of(const json_t *process, const char *host)
+{
+	const char *language = program_language(process),
+		   *exe = json_member(process, "executable");
+	char here[256] = "", head[HEAD_MAX];
+	CLEANUP_FD int fd = -1;
+	ssize_t n;
+
+	if (*language || gethostname(here, sizeof(here) - 1) ||
+	    strcmp(here, host) != 0)
+		return language;
+	fd = open(exe, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	n = fd < 0 ? -1 : pread(fd, head, sizeof(head), 0);
+	if (n < 4 || memcmp(head, "\177ELF", 4) != 0)
+		return "";
+	return program_is_go(head, (size_t)n) ? "go" : "native";
+}
+
+/* --- rows ----------------------------------------------------------------- */
+
+static json_t *
+find_row(const json_t *rows, const char *host, const json_t *match)
+{
+	json_t *row;
+	size_t i;
+
+	json_array_foreach(rows, i, row)
+		if (!strcmp(json_member(row, "host"), host) &&
+		    json_equal(json_object_get(row, "match"), match))
+			return row;
+	return NULL;
+}
+
+/* Returns the name of a service with this match, or "". */
+static const char *
+service_of(const json_t *services, const json_t *match)
+{
+	const json_t *service;
+	size_t i;
+
+	json_array_foreach(services, i, service)
+		if (json_equal(json_object_get(service, "match"), match))
+			return json_member(service, "name");
+	return "";
+}
+
+static void
+put_command(json_t *row, const json_t *process, const char *service)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+
+	buf_puts(&text, "stoker run ");
+	if (*service)
+		shell_word(service, &text);
+	else
+		program_options(process, &text);
+	buf_puts(&text, " --wait");
+	json_object_set_new(row, "command", json_text(buf_str(&text)));
+}
+
+static json_t *
+new_row(const json_t *process, const char *host, const json_t *match,
+        const json_t *services)
+{
+	CLEANUP_BUF struct buf title = BUF_INIT(BUF_MAX_SMALL);
+	const char *service = service_of(services, match);
+	json_t *row = json_object();
+
+	program_title(process, &title);
+	json_object_set_new(row, "host", json_text(host));
+	json_object_set_new(row, "name", json_text(buf_str(&title)));
+	json_object_set_new(row, "cpuPercent", json_real(0));
+	json_object_set_new(row, "processes", json_integer(0));
+	json_object_set_new(row, "language",
+	                    json_text(language_of(process, host)));
+	json_object_set(row, "match", (json_t *)match);
+	json_object_set_new(row, "service", json_text(service));
+	put_command(row, process, service);
+	return row;
+}
+
+static void
+add_to(json_t *row, double percent, json_int_t processes)
+{
+	json_t *cpu = json_object_get(row, "cpuPercent"),
+	       *n = json_object_get(row, "processes");
+
+	json_real_set(cpu, json_real_value(cpu) + percent);
+	json_integer_set(n, json_integer_value(n) + processes);
+}
+
+/* Both surveys, and the time between them. */
+struct looks {
+	json_t *first, *second, *services;
+	double seconds;
+};
+
+static void
+looks_done(struct looks *l)
+{
+	json_decref(l->first);
+	json_decref(l->second);
+	json_decref(l->services);
+}
+
+static void
+add_process(json_t *rows, const struct looks *l, const char *host,
+            const json_t *process)
+{
+	CLEANUP_JSON json_t *match = program_match(process);
+	double cpu =
+		json_number_value(json_object_get(process, "cpuSeconds")) -
+		cpu_before(l->first, host, json_object_get(process, "pid"));
+	json_t *row = match ? find_row(rows, host, match) : NULL;
+
+	if (!match)
+		return;
+	if (!row) {
+		row = new_row(process, host, match, l->services);
+		json_array_append_new(rows, row);
+	}
+	add_to(row, cpu > 0 ? 100 * cpu / l->seconds : 0,
+	       json_integer_value(json_object_get(process, "processes")));
+}
+
+static int
+by_cpu(const void *a, const void *b)
+{
+	const json_t *x = *(json_t *const *)a, *y = *(json_t *const *)b;
+	double dx = json_number_value(json_object_get(x, "cpuPercent")),
+	       dy = json_number_value(json_object_get(y, "cpuPercent"));
+
+	if (dx > LEAST_CPU || dy > LEAST_CPU)
+		return dx < dy ? 1 : dx > dy ? -1 : 0;
+	return strcmp(json_member(x, "name"), json_member(y, "name"));
+}
+
+/* Makes the rows, the busiest first. */
+static json_t *
+rows_of(const struct looks *l, size_t most)
+{
+	CLEANUP_JSON json_t *rows = json_array();
+	CLEANUP_FREE json_t **order = NULL;
+	const json_t *host, *process;
+	json_t *out = json_array();
+	size_t i, k, n;
+
+	json_array_foreach(l->second, i, host)
+		json_array_foreach(survey_processes(host), k, process)
+			add_process(rows, l, json_member(host, "host"),
+			            process);
+	n = json_array_size(rows);
+	order = calloc(n + 1, sizeof(json_t *));
+	for (i = 0; order && i < n; i++)
+		order[i] = json_array_get(rows, i);
+	if (order)
+		qsort(order, n, sizeof(json_t *), by_cpu);
+	for (i = 0; order && i < n && i < most; i++)
+		json_array_append(out, order[i]);
+	return out;
+}
+
+/* --- the command ---------------------------------------------------------- */
+
+static int
+look(struct cli *c, struct looks *l)
+{
+	int64_t s = c->opt.seconds < 0 ? SECONDS : c->opt.seconds, start;
+	int rc = survey_fetch(c, NULL, &l->first);
+
+	if (rc)
+		return rc;
+	start = clock_mono_ns();
+	poll(NULL, 0, (int)(s * 1000));
+	rc = survey_fetch(c, NULL, &l->second);
+	l->seconds = (double)(clock_mono_ns() - start) / NS_PER_S;
+	l->services = services_list(c);
+	return rc;
+}
+
+static int
+show(struct cli *c, json_t *rows)
+{
+	static const struct column columns[] = {
+		{"CPU %", "cpuPercent", RIGHT, PERCENT},
+		{"PROCESSES", "processes", RIGHT, PLAIN},
+		{"LANGUAGE", "language", LEFT, PLAIN},
+		{"HOST", "host", LEFT, MIDDLE},
+		{"SERVICE", "service", LEFT, MIDDLE},
+		{"UNIT OR PROGRAM", "name", LEFT, MIDDLE},
+	};
+	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_REPLY);
+	bool several = false;
+	json_t *row;
+	size_t i;
+
+	json_array_foreach(rows, i, row) {
+		several |= strcmp(json_member(row, "host"),
+		                  json_member(json_array_get(rows, 0),
+		                              "host")) != 0;
+		json_object_set(row, TABLE_NOTE,
+		                json_object_get(row, "command"));
+	}
+	json_array_foreach(rows, i, row)
+		if (!several)
+			json_object_del(row, "host");
+	if (!json_array_size(rows))
+		return failed("no worker answered, or nothing may be "
+		              "profiled\n  stoker doctor says which");
+	table_show_used(&out, columns, ARRAY_LEN(columns), rows, &c->screen);
+	return print(&out);
+}
+
+int
+cmd_ps(struct cli *c)
+{
+	CLEANUP(looks_done) struct looks l = {0};
+	CLEANUP_JSON json_t *rows = NULL;
+	int rc = look(c, &l);
+
+	if (rc)
+		return rc;
+	rows = rows_of(&l, c->opt.limit < 0 ? ROWS : (size_t)c->opt.limit);
+	return c->opt.json ? print_json(rows) : show(c, rows);
+}

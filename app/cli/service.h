@@ -1,0 +1,19 @@
+/* Services, for other commands. */
+#pragma once
+
+#include "cli.h"
+#include "program.h"
+
+/* Makes {"exe": …} from the option that selects processes; an empty object if
+ * none is given. Prints an error and returns an exit status on failure. */
+MUST_CHECK int match_of(const struct options *o, json_t **out);
+/*
+ * Finds a service that has a match, or adds one, named after title, if a
+ * process matches or --wait-for-process is given.
+ *   Errors   prints an error and returns an exit status
+ */
+MUST_CHECK int
+service_for(struct cli *c, const json_t *match, const char *title,
+            char out[static SERVICE_NAME_MAX]);
+/* Lists the services of the tenant; NULL if that fails. */
+json_t *services_list(struct cli *c);

@@ -51,18 +51,21 @@ count_show(struct buf *out, const json_t *count, const char *more,
 
 /* --- analysis ------------------------------------------------------------- */
 
+#define RATIO_EXACT 10 /* larger ones are shown without decimals */
+
 /* Appends "26 goroutines, 1.30 times those of sess-...". */
 static void
 growth_show(struct buf *out, const json_t *analysis, const json_t *session)
 {
 	const char *base = json_member(analysis, "growthBase");
+	double ratio = json_number_value(
+		json_object_get(analysis, "goroutineGrowthRate"));
 
 	count_show(out, json_object_get(analysis, "goroutineCount"), "",
 	           session);
 	if (strcmp(base, "none") != 0) {
-		buf_addf(out, ", %.2f times those of ",
-		         json_number_value(json_object_get(
-				 analysis, "goroutineGrowthRate")));
+		buf_addf(out, ", %.*f times those of ",
+		         ratio < RATIO_EXACT ? 2 : 0, ratio);
 		safe_puts(out, base);
 	}
 	buf_putc(out, '\n');

@@ -25,7 +25,8 @@ quantity(struct buf *out, int64_t v, const char *unit)
 	for (size_t i = 0; i < ARRAY_LEN(scales); i++) {
 		const struct scale *s = &scales[i];
 
-		if (size < s->least || strcmp(unit, s->unit) != 0)
+		if ((size < s->least && s->least > 1) ||
+		    strcmp(unit, s->unit) != 0)
 			continue;
 		buf_addf(out, s->least > 1 ? "%.2f %s" : "%.0f %s",
 		         (double)v / s->least, s->name);

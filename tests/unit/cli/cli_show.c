@@ -3,6 +3,7 @@
 #include "cli/text.h"
 #include "cli/values.h"
 #include "lib/test.h"
+#include "profile/quantity.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -227,6 +228,21 @@ TEST(quality_is_told_at_a_glance)
 	buf_clear(&out);
 	reasons_show(&out, j, &pipe_);
 	ck_assert_str_eq(buf_str(&out), "note: records were lost\n");
+}
+END
+
+TEST(nothing_is_measured_in_the_units_of_something)
+{
+	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
+
+	quantity(&out, 0, "nanoseconds");
+	buf_putc(&out, ' ');
+	quantity(&out, 0, "bytes");
+	buf_putc(&out, ' ');
+	quantity(&out, 112280000, "nanoseconds");
+	buf_putc(&out, ' ');
+	quantity(&out, 0, "count");
+	ck_assert_str_eq(buf_str(&out), "0 ns 0 B 112.28 ms 0 count");
 }
 END
 
@@ -503,6 +519,7 @@ SUITE("cli_show", top_functions_line_up,
       an_empty_last_cell_leaves_no_blanks, a_limit_shows_so_many,
       without_a_limit_a_screenful_is_shown,
       functions_that_only_call_others_are_shown, nothing_to_show_is_said,
+      nothing_is_measured_in_the_units_of_something,
       stacks_that_nobody_unwound_are_not_counted,
       a_note_stands_below_its_row_and_is_not_cut, quality_is_told_at_a_glance,
       characters_count_not_bytes, names_can_not_drive_the_terminal,

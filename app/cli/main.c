@@ -61,11 +61,14 @@ dispatch(struct cli *c, struct buf *why)
 {
 	const struct command *cmd;
 	const char *server = getenv("STOKER_URL");
+	const char *authorities = getenv("SSL_CERT_FILE");
 	size_t used = 0;
 
 	c->http.server = c->opt.server       ? c->opt.server
 	                 : server && *server ? server
 	                                     : SERVER_DEFAULT;
+	if (authorities && *authorities) /* libcurl does not read it */
+		c->http.ca_file = authorities;
 	c->http.tenant = c->opt.tenant;
 	screen_of(STDOUT_FILENO, c->opt.wide, &c->screen);
 	c->operands = c->opt.operands;

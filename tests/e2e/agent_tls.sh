@@ -55,6 +55,9 @@ check a_key_without_a_certificate_is_refused equal "$(code "${poll[@]}")" 403
 check a_key_with_its_certificate_is_accepted equal "$(code --cert "$STATE/a.pem" --key "$STATE/a.key" "${poll[@]}")" 200
 check a_key_with_a_certificate_of_another_authority_is_refused equal "$(code --cert "$STATE/c.pem" --key "$STATE/c.key" "${poll[@]}")" 400
 check browsers_need_no_certificate equal "$(code "$CENTRE_URL/healthz") $(code -H "Authorization: Bearer $TOKEN" "$CENTRE_URL/api/v1/services")" '200 200'
+at_centre() { "$STATE/bin/stoker" --server "$CENTRE_URL" --token-file "$STATE/token" service list; }
+check the_command_line_refuses_a_certificate_of_an_unknown_authority leaves 3 at_centre
+check SSL_CERT_FILE_names_the_authority leaves 0 env SSL_CERT_FILE="$STATE/nginx/tls.pem" "$STATE/bin/stoker" --server "$CENTRE_URL" --token-file "$STATE/token" service list
 
 background demo "$STATE/bin/demo"
 host_start a

@@ -8,6 +8,7 @@
 ##     DETACH=1          in the background
 ## make stop       end what runs in the background; STATE as above
 ## make deb        build the Debian package, in build/deb/
+## make version    print the version that is built
 ## make install    install, below DESTDIR; conf/install has all variables
 ## make uninstall  remove what make install installed
 ## make check      install what tests need, and run all of them
@@ -91,7 +92,7 @@ objects  = $(patsubst app/%.c,$(B)/app/%.o,$(filter-out %/main.c %.bpf.c,\
 	   $(wildcard app/$1/*.c app/$1/*/*.c))) $(GEN_$1)
 archives = $(foreach d,$1,$(B)/lib$d.a)
 
-.PHONY: FORCE version all programs tools pages help run stop check check-built check-quick check-vm check-fleet toolchains unit bench bench-hosts asan tsan aarch64 \
+.PHONY: version all programs tools pages help run stop check check-built check-quick check-vm check-fleet toolchains unit bench bench-hosts asan tsan aarch64 \
 	fuzz mutate soak tidy format install uninstall deb deb-built clean deps
 all: programs pages
 programs: $(PROGRAMS) $(LIBRARY) $(MANUALS)
@@ -175,6 +176,7 @@ $(B)/stoker: $(B)/app/cli/main.o $(B)/gen/version.o $(call archives,$(CLI_DIRS))
 $(B)/stoker-api: $(B)/app/api/main.o $(B)/gen/version.o $(call archives,$(API_DIRS))
 $(B)/stoker-worker: $(B)/app/worker/main.o $(B)/gen/version.o $(call archives,$(WORKER_DIRS))
 # Only the programs depend on the commit, and only if it is another one.
+FORCE:
 $(B)/gen/version.c: FORCE
 	@mkdir -p $(@D)
 	@echo 'const char stoker_version[] = "$(VERSION)";' | \

@@ -17,6 +17,9 @@
  * async-profiler 4.0; pprof/parser.go of grafana/jfr-parser, for the types.
  */
 #include "base/clock.h"
+#include "base/hash.h"
+#include "base/id.h"
+#include "base/table.h"
 #include "import_build.h"
 #include "jfr_chunk.h"
 
@@ -66,6 +69,14 @@ static const struct {
 	{"block", "contentions", "delay", "nanoseconds"},
 };
 
+/* What the events of a chunk with one stack and thread add up to. */
+struct tally {
+	uint64_t stack; /* id of the constant */
+	uint32_t class; /* of it */
+	uint32_t thread;
+	int64_t values[2];
+};
+
 struct reader {
 	struct import im;
 	struct buf text; /* of a name */
@@ -83,6 +94,10 @@ struct reader {
 	struct jfr_chunk chunk;
 	uint32_t classes[KINDS]; /* or JFR_NONE */
 	struct jfr_value v[JFR_NAMES];
+	struct tally *tallies;
+	uint32_t ntallies, tally_room;
+	struct table tally_table;
+	uint64_t key; /* of hashes */
 };
 
 bool
@@ -488,10 +503,79 @@ measure(const struct reader *r, int kind, double *out)
 	return n;
 }
 
+struct tally_key {
+	const struct reader *r;
+	const struct tally *t;
+};
+
+static bool
+same_tally(const void *key, uint32_t row)
+{
+	const struct tally_key *k = key;
+	const struct tally *t = &k->r->tallies[row];
+
+	return t->stack == k->t->stack && t->class == k->t->class &&
+	       t->thread == k->t->thread;
+}
+
+/* Adds to the tally with the same stack and thread. */
+static int
+add_tally(struct reader *r, const struct tally *t)
+{
+	const uint64_t words[] = {t->stack, t->class, t->thread};
+	const struct tally_key key = {r, t};
+	uint64_t hash = hash_keyed(r->key, words, sizeof(words));
+	uint32_t at = table_find(&r->tally_table, hash, same_tally, &key);
+	uint32_t most = r->im.ask->limits.samples;
+	struct tally *p;
+
+	for (int i = 0; at != TABLE_NONE && i < 2; i++)
+		if (__builtin_add_overflow(r->tallies[at].values[i],
+		                           t->values[i],
+		                           &r->tallies[at].values[i]))
+			return import_bad(&r->im, "a sum is out of range");
+	if (at != TABLE_NONE)
+		return 0;
+	if (r->ntallies >= most)
+		return import_over(&r->im, "it has too many stacks", most,
+		                   "max_samples");
+	p = import_grow(r->tallies, sizeof(*p), r->ntallies, &r->tally_room);
+	if (!p)
+		return -ENOMEM;
+	r->tallies = p;
+	if (table_room(&r->tally_table))
+		return -ENOMEM;
+	p[r->ntallies] = *t;
+	table_put(&r->tally_table, hash, r->ntallies++);
+	return 0;
+}
+
+/* Adds the samples of a chunk. */
+static int
+add_samples(struct reader *r)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < r->ntallies && !rc; i++) {
+		const struct tally *t = &r->tallies[i];
+		const struct jfr_value trace = {.class = t->class,
+		                                .n = t->stack};
+
+		r->thread.str = t->thread;
+		rc = push_stack(r, &trace)
+		             ?: import_values(&r->im, &r->thread,
+		                              t->thread != 0, t->values);
+	}
+	table_done(&r->tally_table);
+	r->ntallies = 0;
+	return rc;
+}
+
 static int
 add_event(struct reader *r, int kind, struct jfr_cursor *at)
 {
-	int64_t values[2];
+	const struct jfr_value *trace = &r->v[JFR_stackTrace];
+	struct tally t;
 	double measured;
 	uint64_t n;
 	int rc;
@@ -505,12 +589,16 @@ add_event(struct reader *r, int kind, struct jfr_cursor *at)
 	n = measure(r, kind, &measured);
 	if (n >= 1ull << 53 || !(measured >= 0 && measured < 0x1p62))
 		return import_bad(&r->im, "a value is out of range");
-	values[0] = (int64_t)n;
-	values[1] = llround(measured);
-	rc = set_thread(r) ?: push_stack(r, &r->v[JFR_stackTrace]);
-	return rc ? rc
-	          : import_values(&r->im, &r->thread, r->thread.str != 0,
-	                          values);
+	rc = set_thread(r);
+	if (rc)
+		return rc;
+	t = (struct tally){
+		.stack = trace->n,
+		.class = trace->class,
+		.thread = r->thread.str,
+		.values = {(int64_t)n, llround(measured)},
+	};
+	return add_tally(r, &t);
 }
 
 static int
@@ -533,7 +621,7 @@ add_events(struct reader *r)
 			    r->chunk.classes[r->classes[k]].id == type)
 				rc = add_event(r, k, &e);
 	}
-	return rc;
+	return rc ? rc : add_samples(r);
 }
 
 /* --- the file ------------------------------------------------------------- */
@@ -620,6 +708,8 @@ reader_done(struct reader **r)
 		return;
 	import_done(&(*r)->im);
 	buf_done(&(*r)->text);
+	table_done(&(*r)->tally_table);
+	free((*r)->tallies);
 	jfr_close(&(*r)->chunk);
 	free(*r);
 }
@@ -634,6 +724,7 @@ input_jfr_read(const char *p, size_t n, const struct import_ask *ask,
 	if (rc)
 		return rc;
 	r->text = BUF_INIT(BUF_MAX_SMALL);
+	random_bytes(&r->key, sizeof(r->key));
 	rc = read_all(r, p, n);
 	return rc ? rc : import_end(&r->im, out);
 }

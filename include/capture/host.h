@@ -86,7 +86,17 @@ struct host_usage {
 	uint64_t began_ns;        /* CLOCK_BOOTTIME, precise to a clock tick;
 	                             exec(2) does not change it */
 	int32_t pid;
-	int32_t halted; /* 1: stopped by a signal or a debugger */
+	int32_t halt; /* enum host_halt */
+	/* Time for which the control group that a CPU quota has held back most,
+	 * of the process's own and those above, was held back since it was
+	 * made; summed over CPUs. Zeros: none was. */
+	uint64_t quota_us, quota_group;
+};
+
+enum host_halt {
+	HOST_NOT_HALTED,
+	HOST_STOPPED, /* by a signal or a debugger */
+	HOST_FROZEN,  /* with its control group */
 };
 
 #define HOST_MAX_USAGE 64 /* in one answer */

@@ -148,6 +148,52 @@ take nginx 1
 check a_stopped_service_is_told_to_be_stopped holds '.sampleCount == 0 and .quality.verdict == "poor"
   and (.quality.reasons | any(test("processes are stopped")))'
 kill -CONT "${stopped[@]}"
+
+# Control groups of version 1 or 2, whichever this machine has.
+group() { # controller: $group, a new one
+  group=/sys/fs/cgroup/$1/stoker-$$
+  [ -d "/sys/fs/cgroup/$1" ] || group=/sys/fs/cgroup/stoker-$$
+  mkdir "$group" 2>/dev/null
+}
+enter() { # pid...: the group
+  local pid
+  for pid; do echo "$pid" >"$group/cgroup.procs" || return 1; done
+}
+leave() { # pid...: the group, which is removed
+  local pid
+  for pid; do echo "$pid" >"${group%/*}/cgroup.procs"; done
+  rmdir "$group"
+}
+freeze() { # 1, or 0 to thaw
+  if [ -e "$group/cgroup.freeze" ]; then echo "$1" >"$group/cgroup.freeze"
+  elif [ "$1" = 1 ]; then echo FROZEN >"$group/freezer.state"
+  else echo THAWED >"$group/freezer.state"; fi
+}
+if group freezer && enter "${stopped[@]}" && freeze 1; then
+  take nginx 1
+  check a_frozen_service_is_said_to_be_frozen holds '.sampleCount == 0 and .quality.verdict == "poor"
+    and (.quality.reasons | any(test("processes are frozen")))'
+  freeze 0
+  leave "${stopped[@]}"
+else
+  echo "skip a frozen service: no control group could be made here"
+fi
+tenth() { # of a CPU
+  if [ -e "$group/cpu.max" ]; then echo "10000 100000" >"$group/cpu.max"
+  else echo 10000 >"$group/cpu.cfs_quota_us"; fi
+}
+background held_back bash -c 'while :; do :; done'
+held_back=$(<"$STATE/pid/held_back")
+if group cpu && tenth 2>/dev/null && enter "$held_back"; then
+  by_pid held_back "$held_back"
+  take held_back 1
+  check time_lost_to_a_quota_is_counted_and_noted holds '.quality.quotaLostMs > 300
+    and (.quality.notes | any(test("used up its CPU quota.*: [0-9]+$")))'
+  leave "$held_back"
+else
+  echo "skip a CPU quota: no control group with one could be made here"
+fi
+kill "$held_back"
 kill "$(<"$tmp/nginx.pid")"
 
 # --- PostgreSQL, by its postmaster -----------------------------------------------

@@ -74,7 +74,8 @@ static void
 conclude_empty(struct quality *q)
 {
 	bool gone = q->notes & QUALITY_NOTE_OF(TARGET_GONE);
-	bool halted = q->notes & QUALITY_NOTE_OF(HALTED);
+	bool halted = q->notes &
+	              (QUALITY_NOTE_OF(HALTED) | QUALITY_NOTE_OF(FROZEN));
 
 	if (!q->run_rate) { /* not of CPU time */
 		note_if(q, QUALITY_NOTE_OF(NOTHING_COUNTED),
@@ -164,6 +165,7 @@ quality_conclude(struct quality *q)
 	note_if(q, QUALITY_NOTE_OF(TRUNCATED), q->truncated > q->kept / MANY);
 	quality_conclude_stacks(q);
 	conclude_interp(q);
+	note_if(q, QUALITY_NOTE_OF(QUOTA), q->quota_ms > q->duration_ms / MANY);
 	note_if(q, QUALITY_NOTE_OF(TREE_FULL), q->dropped > 0);
 	note_if(q, QUALITY_NOTE_OF(FEW_SAMPLES), q->kept && q->kept < FEW);
 	note_if(q, QUALITY_NOTE_OF(NOTHING_READ),

@@ -377,7 +377,7 @@ capture_profile(const struct capture *c, struct namer *namer,
 		conclude_probes(c, &q);
 	if (c->tape && c->tape->full)
 		q.notes |= QUALITY_NOTE_OF(TIMELINE_FULL);
-	if (f.in_use || (!q.kept && !c->window))
+	if (f.in_use || !c->window)
 		capture_use(c, namer->host, &q);
 	add_timeline(&f, timeline);
 	quality_conclude(&q);

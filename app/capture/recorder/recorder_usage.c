@@ -1,6 +1,7 @@
 /*
  * Reads the kernel's count of the resources that a capture's processes use. For
- * a capture without samples, it shows if there was anything to sample.
+ * a capture without samples, it shows if there was anything to sample, and for
+ * any what kept them from running.
  */
 #include "base/clock.h"
 #include "recorder_private.h"
@@ -15,7 +16,7 @@ read_usage(const struct host *host, const int32_t *pids, size_t n,
            struct buf *out)
 {
 	while (n) {
-		struct host_ask ask = {.op = HOST_USAGE};
+		struct host_ask ask = {.op = HOST_USAGE, .size = 1};
 		struct host_reply reply;
 
 		ask.count = n < HOST_MAX_USAGE ? (uint32_t)n : HOST_MAX_USAGE;
@@ -65,6 +66,57 @@ add_memory(struct quality *q, const struct host_usage *now,
 	q->grown += (int64_t)(now->anonymous_bytes - before->anonymous_bytes);
 }
 
+/* Returns for how long a control group was held back during the capture; 0 for
+ * a group of processes that all started later. */
+static uint64_t
+quota_since(const struct capture *c, const struct host_usage *now)
+{
+	const struct host_usage *rows = (const void *)c->began.p;
+
+	for (size_t i = 0; i < c->began.len / sizeof(*rows); i++) {
+		const struct host_usage *was = &rows[i];
+
+		if (was->quota_group && was->quota_group != now->quota_group)
+			continue;
+		if (was->quota_group || was->pid == now->pid)
+			return now->quota_us - was->quota_us;
+	}
+	return 0;
+}
+
+/* Sums over control groups, each of which may have several processes. */
+static uint64_t
+quota_us(const struct capture *c, const struct host_usage *rows, size_t n)
+{
+	uint64_t us = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		size_t first = 0;
+
+		while (rows[first].quota_group != rows[i].quota_group)
+			first++;
+		if (rows[i].quota_group && first == i)
+			us += quota_since(c, &rows[i]);
+	}
+	return us;
+}
+
+/* Notes why all processes stand still, where no sample was taken. */
+static void
+note_halt(const struct host_usage *rows, size_t n, struct quality *q)
+{
+	bool frozen = false;
+
+	for (size_t i = 0; i < n; i++) {
+		if (rows[i].halt == HOST_NOT_HALTED)
+			return;
+		frozen |= rows[i].halt == HOST_FROZEN;
+	}
+	if (n)
+		q->notes |= frozen ? QUALITY_NOTE_OF(FROZEN)
+		                   : QUALITY_NOTE_OF(HALTED);
+}
+
 void
 capture_use(const struct capture *c, const struct host *host, struct quality *q)
 {
@@ -72,7 +124,6 @@ capture_use(const struct capture *c, const struct host *host, struct quality *q)
 	CLEANUP_FREE int32_t *pids = calloc(MAX_PROCESSES, sizeof(*pids));
 	const struct host_usage *rows;
 	uint64_t us = 0;
-	bool all_halted;
 	size_t n;
 
 	if (!pids)
@@ -81,17 +132,18 @@ capture_use(const struct capture *c, const struct host *host, struct quality *q)
 	               MAX_PROCESSES);
 	read_usage(host, pids, n, &now);
 	rows = (const void *)now.p;
-	all_halted = now.len > 0;
-	for (size_t i = 0; i < now.len / sizeof(*rows); i++) {
+	n = now.len / sizeof(*rows);
+	for (size_t i = 0; i < n; i++) {
 		const struct host_usage *was = used_before(c, rows[i].pid);
 
 		if (rows[i].cpu_us > was->cpu_us)
 			us += rows[i].cpu_us - was->cpu_us;
-		all_halted &= rows[i].halted != 0;
 		if (c->rows)
 			add_memory(q, &rows[i], was);
 	}
-	q->used_ms = (int64_t)us / (NS_PER_MS / NS_PER_US);
-	if (all_halted)
-		q->notes |= QUALITY_NOTE_OF(HALTED);
+	if (c->rows || !q->kept)
+		q->used_ms = (int64_t)us / (NS_PER_MS / NS_PER_US);
+	if (!q->kept)
+		note_halt(rows, n, q);
+	q->quota_ms = (int64_t)quota_us(c, rows, n) / (NS_PER_MS / NS_PER_US);
 }

@@ -77,6 +77,71 @@ proc_is_halted(const char *text)
 	return state == 'T' || state == 't';
 }
 
+bool
+proc_is_frozen(const char *stat, const char *wchan)
+{
+	return !strcmp(wchan, "__refrigerator") ||
+	       (proc_parse_state(stat) == 'S' &&
+	        (!strcmp(wchan, "do_freezer_trap") ||
+	         !strcmp(wchan, "get_signal")));
+}
+
+/* True for a line "2:cpu,cpuacct:/path"; *path is then behind the colon. */
+static bool
+is_of_cpu(const char *line, const char **path)
+{
+	const char *list = strchr(line, ':');
+	const char *end = list ? strchr(list + 1, ':') : NULL;
+
+	if (!end)
+		return false;
+	*path = end + 1;
+	for (const char *at = list; at < end; at = strpbrk(at + 1, ",:"))
+		if (!strncmp(at + 1, "cpu,", 4) || !strncmp(at + 1, "cpu:", 4))
+			return true;
+	return false;
+}
+
+bool
+proc_parse_cpu_group(const char *text, char *out, size_t n)
+{
+	const char *base = NULL, *found = NULL, *path;
+	int length;
+
+	for (const char *line = text; line && *line;
+	     line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
+		if (is_of_cpu(line, &path)) {
+			base = "/sys/fs/cgroup/cpu";
+			found = path;
+		} else if (!base && !strncmp(line, "0::", 3)) {
+			found = line + 3;
+		}
+	}
+	if (!found || *found != '/' || !strncmp(found, "/..", 3))
+		return false;
+	length = snprintf(out, n, "%s%.*s", base ? base : "/sys/fs/cgroup",
+	                  (int)strcspn(found, "\n"), found);
+	return length > 0 && (size_t)length < n;
+}
+
+uint64_t
+proc_parse_throttled(const char *text)
+{
+	static const struct {
+		const char *key;
+		uint64_t per_us;
+	} keys[] = {{"throttled_usec ", 1}, {"throttled_time ", 1000}};
+
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+		const char *at = strstr(text, keys[i].key);
+
+		if (at)
+			return strtoull(at + strlen(keys[i].key), NULL, 10) /
+			       keys[i].per_us;
+	}
+	return 0;
+}
+
 int
 proc_parse_stat(const char *text, char comm[PROC_COMM_MAX], uint64_t *out_start)
 {

@@ -10,6 +10,7 @@
 
 #define PROC_COMM_MAX    64   /* with escapes; user threads have 16 */
 #define PROC_UNIT_MAX    256  /* NAME_MAX and a NUL */
+#define PROC_GROUP_MAX   1024 /* bytes of the path of a control group */
 #define PROC_CMDLINE_MAX 4096 /* bytes kept of a command line */
 
 /*
@@ -41,6 +42,20 @@ MUST_CHECK int proc_parse_memory(const char *text, uint64_t *out_mapped,
 char proc_parse_state(const char *text);
 /* True if, by /proc/PID/stat, a signal or a debugger stopped the process. */
 bool proc_is_halted(const char *text);
+/* True if, by /proc/PID/stat and /proc/PID/wchan, the process was frozen with
+ * its control group. Source: Linux kernel/freezer.c (version 1); kernel/
+ * signal.c, do_freezer_trap(), which compilers may inline (version 2) */
+bool proc_is_frozen(const char *stat, const char *wchan);
+/*
+ * Finds from /proc/PID/cgroup where the control group of the controller cpu is,
+ * or that of version 2. False: its name does not fit, or is that of another
+ * namespace.
+ *   Shape    out[n], at least "/sys/fs/cgroup"
+ *   Source   cgroups(7)
+ */
+bool proc_parse_cpu_group(const char *text, char *out, size_t n);
+/* Reads from cpu.stat for how long a quota held the group back, in us. */
+uint64_t proc_parse_throttled(const char *text);
 /*
  * Reads from /proc/PID/stat the parent's pid, 0 for a process without a parent.
  *   Errors   -EINVAL

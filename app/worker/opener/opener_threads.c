@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "capture/threads.h"
 #include "opener.h"
+#include "opener_group.h"
 #include "worker/ipc/proc_text.h"
 
 #include <dirent.h>
@@ -155,8 +156,23 @@ read_sizes(int32_t pid, uint64_t *mapped, uint64_t *anonymous)
 	return rc ? rc : proc_parse_memory(buf_str(&text), mapped, anonymous);
 }
 
+static enum host_halt
+find_halt(int32_t pid, const char *stat)
+{
+	CLEANUP_BUF struct buf wchan = BUF_INIT(BUF_MAX_SMALL);
+	char path[64];
+
+	if (proc_is_halted(stat))
+		return HOST_STOPPED;
+	snprintf(path, sizeof(path), "/proc/%d/wchan", pid);
+	return !file_read(AT_FDCWD, path, &wchan) &&
+	                       proc_is_frozen(stat, buf_str(&wchan))
+	               ? HOST_FROZEN
+	               : HOST_NOT_HALTED;
+}
+
 static int
-read_use(int32_t pid, struct host_usage *out)
+read_use(int32_t pid, bool why, struct host_usage *out)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
 	char path[64], comm[PROC_COMM_MAX];
@@ -182,8 +198,11 @@ read_use(int32_t pid, struct host_usage *out)
 		.mapped_bytes = mapped * page,
 		.cpu_us = ticks * 1000000 / hz,
 		.began_ns = began * (1000000000 / hz),
-		.halted = proc_is_halted(buf_str(&text)),
 	};
+	if (why) {
+		out->halt = find_halt(pid, buf_str(&text));
+		group_read(pid, out);
+	}
 	return 0;
 }
 
@@ -197,7 +216,7 @@ read_usage(struct opener *o, const struct host_ask *ask, struct answer *out)
 		return -EINVAL;
 	for (uint32_t i = 0; i < ask->count; i++)
 		if (ask->list[i] > 0 &&
-		    !read_use(ask->list[i], &out->reply.usage[n]))
+		    !read_use(ask->list[i], ask->size, &out->reply.usage[n]))
 			n++;
 	out->reply.value = n;
 	return 0;

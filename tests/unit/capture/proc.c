@@ -121,6 +121,58 @@ TEST(a_stopped_process_is_told_from_one_that_calls_itself_so)
 }
 END
 
+TEST(a_process_that_sleeps_where_its_group_is_frozen_is_frozen)
+{
+	ck_assert(proc_is_frozen("7 (a) D 4", "__refrigerator"));
+	ck_assert(proc_is_frozen("7 (a) S 4", "do_freezer_trap"));
+	ck_assert(proc_is_frozen("7 (a) S 4", "get_signal"));
+	ck_assert(!proc_is_frozen("7 (a) T 4", "get_signal"));
+	ck_assert(!proc_is_frozen("7 (a) S 4", "hrtimer_nanosleep"));
+	ck_assert(!proc_is_frozen("7 (a) S 4", "0"));
+}
+END
+
+static const struct {
+	const char *text, *group; /* NULL: none */
+} cpu_groups[] = {
+	{"0::/system.slice/a.service\n",
+         "/sys/fs/cgroup/system.slice/a.service"},
+	{"3:cpu,cpuacct:/a\n0::/b\n", "/sys/fs/cgroup/cpu/a"},
+	{"0::/b\n3:cpuacct,cpu:/a\n", "/sys/fs/cgroup/cpu/a"},
+	{"4:cpuset:/x\n2:cpuacct:/y\n1:cpu:/z", "/sys/fs/cgroup/cpu/z"},
+	{"4:cpuset:/x\n", NULL},
+	{"0::/../a\n", NULL}, /* of another namespace */
+	{"nonsense\n::::\n", NULL},
+	{"0::/a-name-that-is-longer-than-what-there-is-room-for", NULL},
+	{"", NULL},
+};
+
+TEST(the_group_of_a_cpu_quota_is_that_of_the_controller_or_the_only_one)
+{
+	for (size_t i = 0; i < ARRAY_LEN(cpu_groups); i++) {
+		char group[48];
+		bool has = proc_parse_cpu_group(cpu_groups[i].text, group,
+		                                sizeof(group));
+
+		ck_assert_msg(has == !!cpu_groups[i].group, "row %zu", i);
+		if (has)
+			ck_assert_str_eq(group, cpu_groups[i].group);
+	}
+}
+END
+
+TEST(time_lost_to_a_quota_is_read_in_either_unit)
+{
+	ck_assert_uint_eq(proc_parse_throttled("nr_periods 9\n"
+	                                       "throttled_time 2853738961\n"),
+	                  2853738);
+	ck_assert_uint_eq(proc_parse_throttled("usage_usec 5\n"
+	                                       "throttled_usec 77\n"),
+	                  77);
+	ck_assert_uint_eq(proc_parse_throttled("usage_usec 5\n"), 0);
+}
+END
+
 TEST(the_unit_is_the_first_service_or_scope_of_systemds_path)
 {
 	for (size_t i = 0; i < ARRAY_LEN(cgroups); i++) {
@@ -336,6 +388,9 @@ SUITE("proc", stat_lines_are_read_around_any_name,
       usage_is_read_past_names_of_all_kinds,
       parent_and_session_are_read_past_names_of_all_kinds,
       a_stopped_process_is_told_from_one_that_calls_itself_so,
+      a_process_that_sleeps_where_its_group_is_frozen_is_frozen,
+      the_group_of_a_cpu_quota_is_that_of_the_controller_or_the_only_one,
+      time_lost_to_a_quota_is_read_in_either_unit,
       the_unit_is_the_first_service_or_scope_of_systemds_path,
       command_lines_are_joined_and_harmless, the_real_user_is_read,
       numbers_of_a_status_are_read_and_its_name_is_none_of_them,

@@ -71,6 +71,9 @@ TEST(a_poor_profile_says_so)
 		{{.kept = 900, .unknown = 46}, QUALITY_NOTE_OF(UNKNOWN_CODE)},
 		{{.kept = 900, .unknown = 900, .frames = 900},
 	         QUALITY_NOTE_OF(UNKNOWN_CODE)},
+		{{.kept = 900, .duration_ms = 2000, .quota_ms = 100}, 0},
+		{{.kept = 900, .duration_ms = 2000, .quota_ms = 101},
+	         QUALITY_NOTE_OF(QUOTA)},
 		{{.kept = 900, .interp_missed = 45}, 0},
 		{{.kept = 900, .interp_missed = 46}, QUALITY_NOTE_OF(INTERP)},
 		{{.kept = 900, .interp_missed = 91, .interp_late = 46},
@@ -106,6 +109,8 @@ TEST(a_profile_without_samples_is_poor_and_says_why)
 	         QUALITY_NOTE_OF(UNSAMPLED)},
 		{{.notes = QUALITY_NOTE_OF(HALTED), .run_rate = 99000},
 	         QUALITY_NOTE_OF(HALTED)},
+		{{.notes = QUALITY_NOTE_OF(FROZEN), .run_rate = 99000},
+	         QUALITY_NOTE_OF(FROZEN)},
 		{{.notes = QUALITY_NOTE_OF(TARGET_GONE), .run_rate = 99000},
 	         QUALITY_NOTE_OF(TARGET_GONE) | QUALITY_NOTE_OF(ENDED_UNSEEN)},
 	};

@@ -45,9 +45,12 @@ struct quality {
 	char unwatched[128]; /* names of functions, NUL-terminated */
 };
 
-/* Sets what follows from the numbers: the achieved rate and the notes. For a
- * profile without samples, TARGET_GONE and used_ms give the reason. */
-void quality_conclude(struct quality *q);
+/* Sets what follows from the numbers of a profile of a type, by its name in
+ * types.def: the achieved rate and the notes. For a profile without samples,
+ * TARGET_GONE and used_ms give the reason. */
+void quality_conclude(struct quality *q, const char *type);
+/* Notes that there is nothing in a profile of a type. */
+void quality_nothing(struct quality *q, const char *type);
 /* Sets how many processes of the service were left out, with their notes. */
 void quality_left(struct quality *q, int64_t other_unit, int64_t out_of_scope,
                   int64_t too_many);

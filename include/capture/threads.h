@@ -23,6 +23,8 @@ enum thread_how {
 	                   stopped */
 	THREAD_BLOCKED, /* it did not run while its stack was copied */
 	THREAD_STOPPED, /* stopped by ptrace for stop_ns; regs are set */
+	THREAD_TRACED,  /* unread, since another process traces it */
+	THREAD_KERNEL,  /* it runs in the kernel alone, and has no stack */
 };
 
 struct thread_row {

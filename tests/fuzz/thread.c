@@ -40,7 +40,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!size || size > THREADS_MAX_STACK)
 		return 0;
-	row.how = *data++ % (THREAD_STOPPED + 1);
+	row.how = *data++ % (THREAD_KERNEL + 1);
 	size--;
 	size = take_line(&data, size, row.stat, sizeof(row.stat));
 	size = take_line(&data, size, row.call, sizeof(row.call));

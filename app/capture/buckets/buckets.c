@@ -447,7 +447,7 @@ buckets_finish(void *state, struct profile **out, struct quality *quality)
 	if (b->turned_on)
 		q.notes |= QUALITY_NOTE_OF(TURNED_ON);
 	if (!q.kept)
-		q.notes |= QUALITY_NOTE_OF(NOTHING_COUNTED);
+		quality_nothing(&q, profile_types[b->type].name);
 	*quality = q;
 	*out = TAKE(p);
 	return 0;

@@ -416,7 +416,7 @@ heap_finish(void *state, struct profile **out, struct quality *quality)
 	q.duration_ms = p->duration_ns / NS_PER_MS;
 	if (q.exits)
 		q.notes |= QUALITY_NOTE_OF(COUNTS_ENDED);
-	quality_conclude(&q);
+	quality_conclude(&q, h->in_use ? "memory" : "alloc");
 	*quality = q;
 	*out = TAKE(p);
 	return 0;

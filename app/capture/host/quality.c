@@ -48,6 +48,15 @@ static const struct {
 #undef QUALITY_NOTE_NUMBER
 };
 
+static const struct {
+	const char *type;
+	uint64_t note;
+} nothings[] = {
+#define QUALITY_NOTHING(type, bit) {type, QUALITY_NOTE_OF(bit)},
+#include "quality.def"
+#undef QUALITY_NOTHING
+};
+
 static const char *const whys[] = {
 #define QUALITY_BREAK(why, text) text,
 #include "quality.def"
@@ -69,18 +78,27 @@ expected(const struct quality *q)
 	return (double)q->used_ms / 1000 * (double)q->run_rate / 1000;
 }
 
+void
+quality_nothing(struct quality *q, const char *type)
+{
+	for (size_t i = 0; i < ARRAY_LEN(nothings); i++)
+		note_if(q, nothings[i].note, !strcmp(nothings[i].type, type));
+}
+
 /* Notes why a capture has no samples at all. */
 static void
-conclude_empty(struct quality *q)
+conclude_empty(struct quality *q, const char *type)
 {
 	bool gone = q->notes & QUALITY_NOTE_OF(TARGET_GONE);
 	bool halted = q->notes &
 	              (QUALITY_NOTE_OF(HALTED) | QUALITY_NOTE_OF(FROZEN));
+	const uint64_t unseen = QUALITY_NOTE_OF(TARGET_GONE) |
+	                        QUALITY_NOTE_OF(NO_ALLOCATOR) |
+	                        QUALITY_NOTE_OF(UNPROBED);
 
 	if (!q->run_rate) { /* not of CPU time */
-		note_if(q, QUALITY_NOTE_OF(NOTHING_COUNTED),
-		        !gone && !(q->notes & QUALITY_NOTE_OF(NO_ALLOCATOR)) &&
-		                !(q->notes & QUALITY_NOTE_OF(UNPROBED)));
+		if (!(q->notes & unseen))
+			quality_nothing(q, type);
 		return;
 	}
 	note_if(q, QUALITY_NOTE_OF(ENDED_UNSEEN), gone);
@@ -151,7 +169,7 @@ conclude_interp(struct quality *q)
 }
 
 void
-quality_conclude(struct quality *q)
+quality_conclude(struct quality *q, const char *type)
 {
 	double all = (double)(q->kept + q->lost);
 	double hz = q->cpu_ns ? (double)q->kept * 1e9 / (double)q->cpu_ns : 0;
@@ -172,7 +190,7 @@ quality_conclude(struct quality *q)
 	        q->modules > 0 && q->modules_unread == q->modules);
 	conclude_names(q);
 	if (!q->kept)
-		conclude_empty(q);
+		conclude_empty(q, type);
 }
 
 static int64_t

@@ -184,6 +184,15 @@ lead(struct proc_stack *stack, struct place place)
 }
 
 void
+wait_put(struct wait_names *w, const char *text, struct proc_stack *stack)
+{
+	struct place place = {.module = MODULE_WAIT};
+
+	if (keep(w, text, ARRAY_LEN(w->rows), &place.vaddr))
+		lead(stack, place);
+}
+
+void
 wait_lead(struct wait_names *w, const struct emit_event *e, const char *holder,
           struct proc_stack *stack)
 {

@@ -21,5 +21,7 @@ void wait_names_free(struct wait_names *w);
 #define WAIT_NAMES_MAX 4096
 void wait_lead(struct wait_names *w, const struct emit_event *e,
                const char *holder, struct proc_stack *stack);
+/* Adds a frame with a text as the innermost of a stack. */
+void wait_put(struct wait_names *w, const char *text, struct proc_stack *stack);
 /* Returns the text of a place in MODULE_WAIT; "" when there is none. */
 const char *wait_name_of(const struct wait_names *w, uint64_t vaddr);

@@ -380,7 +380,7 @@ capture_profile(const struct capture *c, struct namer *namer,
 	if (f.in_use || !c->window)
 		capture_use(c, namer->host, &q);
 	add_timeline(&f, timeline);
-	quality_conclude(&q);
+	quality_conclude(&q, profile_types[c->type].name);
 	explain_interp(c->source->sampler, &q);
 	*quality = q;
 	*out = TAKE(f.profile);

@@ -5,6 +5,7 @@
 #include "capture/goroutines/goroutine_rows.h"
 #include "capture/naming/location.h"
 #include "capture/process/breaks.h"
+#include "capture/process/wait_names.h"
 #include "snapshot_labels.h"
 
 #include <errno.h>
@@ -90,6 +91,11 @@ walk(struct snapshot *s, struct process *proc, const struct snapshot_batch *b,
 	s->stack->end = UNWIND_NO_INFO;
 	s->stack->last_module = MODULE_UNKNOWN;
 	s->stack->interp = INTERP_WITHOUT;
+	if (row->how == THREAD_KERNEL) {
+		wait_put(s->modules->waits, "[kernel thread]", s->stack);
+		s->stack->end = UNWIND_ROOT;
+		return;
+	}
 	if (row->how == THREAD_STOPPED) {
 		thread_regs(&row->regs, regs);
 		t.regs = regs;
@@ -99,6 +105,12 @@ walk(struct snapshot *s, struct process *proc, const struct snapshot_batch *b,
 }
 
 /* --- threads -------------------------------------------------------------- */
+
+static bool
+is_unread(const struct thread_row *row)
+{
+	return row->how == THREAD_UNREAD || row->how == THREAD_TRACED;
+}
 
 static void
 count(struct quality *q, const struct thread_row *row,
@@ -113,7 +125,8 @@ count(struct quality *q, const struct thread_row *row,
 	q->interp += stack->interp == INTERP_MERGED;
 	q->interp_missed += stack->interp >= INTERP_MISSED;
 	q->interp_unknown += stack->interp == INTERP_UNKNOWN;
-	if (row->how == THREAD_UNREAD)
+	q->traced += row->how == THREAD_TRACED;
+	if (is_unread(row))
 		q->unread++;
 	else if (end == UNWIND_ROOT)
 		q->reached_root++;
@@ -144,7 +157,7 @@ add_thread(struct snapshot *s, const struct snapshot_batch *b, size_t i)
 		                    nlabels, &one);
 	if (!rc)
 		count(&s->quality, snapshot_row(b, i), s->stack);
-	if (snapshot_row(b, i)->how != THREAD_UNREAD)
+	if (!is_unread(snapshot_row(b, i)))
 		breaks_count(&s->breaks, s->stack);
 	return rc;
 }
@@ -374,6 +387,8 @@ snapshot_finish(void *state, struct profile **out, struct quality *quality)
 	q->duration_ms = s->profile->duration_ns / NS_PER_MS;
 	if (q->unread > q->kept / 2)
 		q->notes |= QUALITY_NOTE_OF(NO_STACKS);
+	if (q->traced)
+		q->notes |= QUALITY_NOTE_OF(TRACED);
 	breaks_tell(&s->breaks, s->modules, q);
 	quality_conclude_stacks(q);
 	*quality = *q;

@@ -232,13 +232,13 @@ judge(const struct pull_answer *a, const struct profile *p, uint32_t shown,
 		if (p->period > 0)
 			q->run_rate = q->asked_rate = 1000 * NS_PER_S /
 			                              p->period;
-		quality_conclude(q);
+		quality_conclude(q, "cpu");
 	}
 	if (!p->nsamples &&
 	    (a->step == PULL_STEP_BLOCK || a->step == PULL_STEP_MUTEX))
 		q->notes |= QUALITY_NOTE_OF(NOT_KEPT);
 	else if (!q->kept && a->step != PULL_STEP_CPU)
-		q->notes |= QUALITY_NOTE_OF(NOTHING_COUNTED);
+		quality_nothing(q, pull_type(a->step));
 }
 
 static uint32_t

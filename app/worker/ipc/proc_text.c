@@ -11,6 +11,7 @@ enum {
 	NAME = 2,
 	PARENT = 4,
 	SESSION = 6,
+	FLAGS = 9,
 	UTIME = 14,
 	STIME,
 	START_TIME = 22,
@@ -204,6 +205,26 @@ positive(const char *text, int32_t *out)
 		return -EINVAL;
 	*out = (int32_t)number;
 	return 0;
+}
+
+bool
+proc_is_traced(const char *text)
+{
+	int32_t tracer;
+
+	return !positive(proc_status_field(text, "TracerPid"), &tracer);
+}
+
+bool
+proc_is_kernel_thread(const char *text)
+{
+	static const uint64_t kernel = 0x00200000; /* PF_KTHREAD */
+	static const uint64_t io_worker = 0x10;    /* PF_IO_WORKER */
+	const char *close = strrchr(text, ')');
+	uint64_t flags;
+
+	return close && stat_field(close, FLAGS, &flags) &&
+	       flags & (kernel | io_worker);
 }
 
 int

@@ -76,6 +76,11 @@ proc_parse_kin(const char *text, int32_t *out_parent, int32_t *out_session);
  * which newlines are escaped.
  */
 const char *proc_status_field(const char *text, const char *key);
+/* True if, by /proc/TID/status, a process traces the thread. */
+bool proc_is_traced(const char *text);
+/* True if, by /proc/TID/stat, the thread runs in the kernel alone, as those of
+ * io_uring do. Source: proc(5), field 9; Linux include/linux/sched.h */
+bool proc_is_kernel_thread(const char *text);
 /* Reads from a thread's /proc/TID/status the pid of its process; -EINVAL. */
 MUST_CHECK int proc_parse_process(const char *text, int32_t *out);
 /* Reads from /proc/PID/status the process's pid in its own namespace, the last

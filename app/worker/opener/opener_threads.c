@@ -391,6 +391,17 @@ copy_stopped(const struct thread_batch *b, struct thread_row *row)
 	row->how = THREAD_STOPPED;
 }
 
+static bool
+is_traced(const struct thread_batch *b, int32_t tid)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+	char path[64];
+
+	snprintf(path, sizeof(path), "%d/status", tid);
+	return !file_read(b->task, path, &text) &&
+	       proc_is_traced(buf_str(&text));
+}
+
 /*
  * Stops a thread, copies its registers and stack, and lets it run.
  *   Errors   -ETIMEDOUT: the thread may still stop, and stays stopped until
@@ -402,8 +413,11 @@ stop_one(const struct thread_batch *b, struct thread_row *row)
 	int64_t start;
 	int status, rc;
 
-	if (ptrace(PTRACE_SEIZE, row->tid, 0, 0))
-		return 0; /* ended, or traced by another process */
+	if (ptrace(PTRACE_SEIZE, row->tid, 0, 0)) {
+		if (is_traced(b, row->tid))
+			row->how = THREAD_TRACED;
+		return 0;
+	}
 	start = clock_mono_ns();
 	if (ptrace(PTRACE_INTERRUPT, row->tid, 0, 0))
 		return 0;
@@ -511,7 +525,9 @@ read_thread(const struct thread_batch *b, struct thread_row *row)
 
 	if (call < 0)
 		return;
-	row->how = THREAD_UNREAD;
+	read_once(b, row->tid, "stat", row->stat, sizeof(row->stat));
+	row->how = proc_is_kernel_thread(row->stat) ? THREAD_KERNEL
+	                                            : THREAD_UNREAD;
 	for (int i = 0; i < TRIES && row->how == THREAD_UNREAD; i++)
 		if (copy_at_rest(b, row, call, ran))
 			row->how = THREAD_BLOCKED;

@@ -132,6 +132,26 @@ TEST(a_process_that_sleeps_where_its_group_is_frozen_is_frozen)
 }
 END
 
+TEST(a_thread_of_the_kernel_is_known_by_its_flags)
+{
+	ck_assert(
+		proc_is_kernel_thread("7 (kworker/0:1) I 2 0 0 0 -1 2097152"));
+	ck_assert(proc_is_kernel_thread("7 (a) S 1) R 2 0 0 0 -1 4194384 1"));
+	ck_assert(!proc_is_kernel_thread("7 (a) S 2 0 0 0 -1 4194304 1"));
+	ck_assert(!proc_is_kernel_thread("7 (a) S 2 0 0 0 -1"));
+	ck_assert(!proc_is_kernel_thread(""));
+}
+END
+
+TEST(a_traced_thread_is_known_by_its_tracer)
+{
+	ck_assert(proc_is_traced("Name:\tx\nTracerPid:\t77\n"));
+	ck_assert(!proc_is_traced("Name:\tx\nTracerPid:\t0\n"));
+	ck_assert(!proc_is_traced("Name:\tTracerPid:\t77\n"));
+	ck_assert(!proc_is_traced(""));
+}
+END
+
 static const struct {
 	const char *text, *group; /* NULL: none */
 } cpu_groups[] = {
@@ -389,6 +409,8 @@ SUITE("proc", stat_lines_are_read_around_any_name,
       parent_and_session_are_read_past_names_of_all_kinds,
       a_stopped_process_is_told_from_one_that_calls_itself_so,
       a_process_that_sleeps_where_its_group_is_frozen_is_frozen,
+      a_thread_of_the_kernel_is_known_by_its_flags,
+      a_traced_thread_is_known_by_its_tracer,
       the_group_of_a_cpu_quota_is_that_of_the_controller_or_the_only_one,
       time_lost_to_a_quota_is_read_in_either_unit,
       the_unit_is_the_first_service_or_scope_of_systemds_path,

@@ -91,9 +91,34 @@ TEST(a_poor_profile_says_so)
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct quality q = rows[i].q;
 
-		quality_conclude(&q);
+		quality_conclude(&q, "cpu");
 		ck_assert_msg(q.notes == rows[i].notes, "row %zu: %" PRIx64, i,
 		              q.notes);
+	}
+}
+END
+
+TEST(a_profile_in_which_nothing_is_says_so_in_the_words_of_its_type)
+{
+	static const struct {
+		const char *type;
+		uint64_t why;
+	} rows[] = {
+		{"memory", QUALITY_NOTE_OF(NOTHING_ALLOCATED)},
+		{"alloc", QUALITY_NOTE_OF(NOTHING_ALLOCATED)},
+		{"block", QUALITY_NOTE_OF(NOTHING_WAITED)},
+		{"mutex", QUALITY_NOTE_OF(NOTHING_LOCKED)},
+		{"io", QUALITY_NOTE_OF(NOTHING_MOVED)},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct quality q = {0};
+		struct quality gone = {.notes = QUALITY_NOTE_OF(TARGET_GONE)};
+
+		quality_conclude(&q, rows[i].type);
+		ck_assert_uint_eq(q.notes, rows[i].why);
+		quality_conclude(&gone, rows[i].type);
+		ck_assert_uint_eq(gone.notes, QUALITY_NOTE_OF(TARGET_GONE));
 	}
 }
 END
@@ -119,7 +144,7 @@ TEST(a_profile_without_samples_is_poor_and_says_why)
 		struct quality q = rows[i].q;
 		CLEANUP_JSON json_t *j = NULL;
 
-		quality_conclude(&q);
+		quality_conclude(&q, "cpu");
 		ck_assert_msg(q.notes == rows[i].why, "row %zu: %" PRIx64, i,
 		              q.notes);
 		j = json_of(&q);
@@ -238,10 +263,10 @@ TEST(a_profile_without_allocations_says_if_nothing_could_be_watched)
 {
 	struct quality q = {.notes = QUALITY_NOTE_OF(NO_ALLOCATOR)}, none = {0};
 
-	quality_conclude(&q);
+	quality_conclude(&q, "alloc");
 	ck_assert_uint_eq(q.notes, QUALITY_NOTE_OF(NO_ALLOCATOR));
-	quality_conclude(&none);
-	ck_assert_uint_eq(none.notes, QUALITY_NOTE_OF(NOTHING_COUNTED));
+	quality_conclude(&none, "alloc");
+	ck_assert_uint_eq(none.notes, QUALITY_NOTE_OF(NOTHING_ALLOCATED));
 }
 END
 
@@ -260,7 +285,7 @@ TEST(lost_samples_and_longer_periods_lower_the_achieved_rate)
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct quality q = rows[i].q;
 
-		quality_conclude(&q);
+		quality_conclude(&q, "cpu");
 		ck_assert_int_eq(q.achieved_rate, rows[i].achieved);
 	}
 }
@@ -270,6 +295,7 @@ SUITE("quality", a_sum_that_is_rough_comes_with_its_bounds,
       functions_that_are_not_watched_are_named_harmlessly,
       a_profile_without_allocations_says_if_nothing_could_be_watched,
       rates_are_shown_per_second, every_note_is_told, a_poor_profile_says_so,
+      a_profile_in_which_nothing_is_says_so_in_the_words_of_its_type,
       a_profile_without_samples_is_poor_and_says_why,
       a_service_that_is_restarted_is_no_service_of_short_processes,
       names_that_came_later_take_their_hint_away,

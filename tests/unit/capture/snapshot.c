@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/io_uring.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -375,6 +376,89 @@ TEST(a_running_thread_is_stopped_and_goes_on)
 }
 END
 
+static pid_t
+tid_of_spin(const struct target *t)
+{
+	pid_t tid = t->pid;
+	char path[64];
+
+	for (unsigned i = 0; i < 1000; i++, tid++) {
+		CLEANUP_BUF struct buf name = BUF_INIT(BUF_MAX_SMALL);
+
+		snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", t->pid,
+		         tid);
+		if (!file_read(AT_FDCWD, path, &name) &&
+		    !strcmp(buf_str(&name), "spin\n"))
+			return tid;
+	}
+	return 0;
+}
+
+TEST(a_running_thread_that_another_program_traces_is_said_to_be_traced)
+{
+	struct target t = start("9", NULL);
+	CLEANUP_PROFILE struct profile *p = NULL;
+	pid_t tid = tid_of_spin(&t);
+	struct quality q;
+
+	ck_assert_int_eq(ptrace(PTRACE_SEIZE, tid, 0, 0), 0);
+	ck_assert_int_eq(here_snapshot(t.pid, &p, &q), 0);
+	ck_assert_int_eq(ptrace(PTRACE_INTERRUPT, tid, 0, 0), 0);
+	ck_assert_int_eq(waitpid(tid, NULL, __WALL), tid);
+	ck_assert_int_eq(ptrace(PTRACE_DETACH, tid, 0, 0), 0);
+	stop(&t);
+	ck_assert_int_eq(q.traced, 1);
+	ck_assert_int_eq(q.unread, 1);
+	ck_assert_uint_eq(q.notes, QUALITY_NOTE_OF(TRACED));
+	ck_assert_uint_eq(sample_of(p, "spin")->nstack, 0);
+}
+END
+
+/* Its kernel thread looks for submissions for 10 s before it sleeps. */
+static void
+poll_submissions(int told)
+{
+	struct io_uring_params how = {.flags = IORING_SETUP_SQPOLL,
+	                              .sq_thread_idle = 10000};
+	long fd = syscall(SYS_io_uring_setup, 4, &how);
+
+	if (write(told, fd < 0 ? "!" : ".", 1) == 1)
+		for (;;)
+			pause();
+	_exit(1);
+}
+
+TEST(a_kernel_thread_of_a_process_is_said_to_be_one)
+{
+	CLEANUP_PROFILE struct profile *p = NULL;
+	const struct sample *s;
+	char said = '!', name[32];
+	struct quality q;
+	int told[2];
+	pid_t child;
+	int rc;
+
+	ck_assert_int_eq(pipe(told), 0);
+	child = fork();
+	if (!child)
+		poll_submissions(told[1]);
+	ck_assert_int_eq(read(told[0], &said, 1), 1);
+	rc = said == '.' ? here_snapshot(child, &p, &q) : 0;
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	if (said != '.')
+		SKIP("this kernel gives no io_uring that polls");
+	ck_assert_int_eq(rc, 0);
+	snprintf(name, sizeof(name), "iou-sqp-%d", child);
+	s = sample_of(p, name);
+	ck_assert_ptr_nonnull(s);
+	ck_assert_uint_eq(s->nstack, 1);
+	ck_assert(calls(p, s, "[kernel thread]"));
+	ck_assert_int_eq(q.stopped, 0);
+	ck_assert_int_eq(q.reached_root, q.threads);
+}
+END
+
 /* Not in every snapshot: what a hypervisor takes from the CPU looks like a
  * stop to the target. */
 #define MEASUREMENTS 10
@@ -546,6 +630,8 @@ SUITE("snapshot", a_thread_may_call_itself_what_it_likes,
       polled_descriptors_are_read_within_the_stack,
       every_waiting_thread_is_told_and_none_is_stopped,
       a_running_thread_is_stopped_and_goes_on,
+      a_running_thread_that_another_program_traces_is_said_to_be_traced,
+      a_kernel_thread_of_a_process_is_said_to_be_one,
       the_time_told_covers_the_time_that_the_thread_stood_still,
       threads_that_wake_all_the_time_are_read_whole,
       a_process_that_is_gone_is_no_snapshot,

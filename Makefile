@@ -92,7 +92,7 @@ objects  = $(patsubst app/%.c,$(B)/app/%.o,$(filter-out %/main.c %.bpf.c,\
 	   $(wildcard app/$1/*.c app/$1/*/*.c))) $(GEN_$1)
 archives = $(foreach d,$1,$(B)/lib$d.a)
 
-.PHONY: version all programs tools pages help run stop check check-built check-quick check-vm check-fleet toolchains unit bench bench-hosts asan tsan aarch64 \
+.PHONY: FORCE version all programs tools pages help run stop check check-built check-quick check-vm check-fleet toolchains unit bench bench-hosts asan tsan aarch64 \
 	fuzz mutate soak tidy format install uninstall deb deb-built clean deps
 all: programs pages
 programs: $(PROGRAMS) $(LIBRARY) $(MANUALS)
@@ -176,7 +176,6 @@ $(B)/stoker: $(B)/app/cli/main.o $(B)/gen/version.o $(call archives,$(CLI_DIRS))
 $(B)/stoker-api: $(B)/app/api/main.o $(B)/gen/version.o $(call archives,$(API_DIRS))
 $(B)/stoker-worker: $(B)/app/worker/main.o $(B)/gen/version.o $(call archives,$(WORKER_DIRS))
 # Only the programs depend on the commit, and only if it is another one.
-FORCE:
 $(B)/gen/version.c: FORCE
 	@mkdir -p $(@D)
 	@echo 'const char stoker_version[] = "$(VERSION)";' | \

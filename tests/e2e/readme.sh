@@ -97,7 +97,7 @@ explained() {
   local target help
   help=$(env -u MAKEFLAGS make help) || return 1
   for target in $(sed -n '/^\.PHONY:/,/[^\\]$/p' Makefile | tr -d '\\' | sed 's/^.PHONY://'); do
-    case $target in all | help | check-built | deb-built | toolchains | tools) continue ;; esac
+    case $target in all | help | FORCE | check-built | deb-built | toolchains | tools) continue ;; esac
     grep -qwF -- "$target" <<<"$help" || { echo "$target"; return 1; }
   done
 }

@@ -105,6 +105,7 @@ print_top_json(struct cli *c, const json_t *result)
 		return print_json(json_object_get(result, "topFunctions"));
 	profile_path(&path, json_member(result, "id"));
 	buf_puts(&path, "/flamegraph?format=json");
+	query_add(&path, "sampleType", c->opt.sample_type);
 	rc = ask(c, "GET", buf_str(&path), NULL, &r);
 	if (!rc)
 		rc = top_json(r.json, json_member(result, "profileType"),
@@ -156,6 +157,7 @@ profile_fetch(struct cli *c, const char *path)
 			"pprof is not for a terminal: --output FILE");
 	buf_puts(&at, path);
 	query_add(&at, "format", format);
+	query_add(&at, "sampleType", c->opt.sample_type);
 	rc = ask(c, "GET", buf_str(&at), NULL, &r);
 	if (rc)
 		return rc;

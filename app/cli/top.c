@@ -47,7 +47,7 @@ bool
 top_is_view(const struct options *o)
 {
 	return o->cum || o->callers || o->callees || o->tree || o->lines ||
-	       o->runtime || o->limit > STORED;
+	       o->runtime || o->sample_type || o->limit > STORED;
 }
 
 /* What is asked for, of one graph. */
@@ -267,8 +267,7 @@ show_rows(const struct view *v, struct buf *out)
 		table_show_used(out, by_self, ARRAY_LEN(by_self), rows,
 		                v->screen);
 	if (v->left && is_tree(v))
-		buf_addf(out, "%zu more with --limit\n",
-		         v->left);
+		buf_addf(out, "%zu more with --limit\n", v->left);
 }
 
 int
@@ -297,6 +296,7 @@ top_graph(struct cli *c, const json_t *result, const char *path)
 		return NULL;
 	buf_puts(&at, path);
 	query_add(&at, "format", "json");
+	query_add(&at, "sampleType", c->opt.sample_type);
 	return ask_quietly(c, buf_str(&at));
 }
 

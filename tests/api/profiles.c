@@ -500,6 +500,30 @@ TEST(a_folded_graph_holds_the_stacks)
 }
 END
 
+TEST(a_flame_graph_shows_the_values_that_are_named)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_PROFILE struct profile *p = profile_of("main;f 3\n");
+	CLEANUP_REPLY struct client_reply own = {0}, named = {0}, none = {0};
+	char id[ID_MAX], path[160];
+
+	test_upload(&a, p, "cpu", id);
+	snprintf(path, sizeof(path), API_PROFILES "/%s/flamegraph?format=json",
+	         id);
+	own = ask(&a, (struct ask){.key = KEY_VIEWER, .path = path});
+	strcat(path, "&sampleType=samples");
+	named = ask(&a, (struct ask){.key = KEY_VIEWER, .path = path});
+	ck_assert_str_eq(reply_text(&own, "unit"), "nanoseconds");
+	ck_assert_str_eq(reply_text(&named, "unit"), "count");
+	ck_assert_int_eq(
+		json_integer_value(json_object_get(named.json, "total")), 3);
+	strcat(path, "x");
+	none = ask(&a, (struct ask){.key = KEY_VIEWER, .path = path});
+	assert_error(&none, 400, "InvalidParameter");
+	ck_assert_ptr_nonnull(strstr(buf_str(&none.body), "samples, cpu"));
+}
+END
+
 TEST(a_flame_graph_of_a_running_capture_is_409)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
@@ -954,6 +978,7 @@ SUITE_TIMEOUT(
 	a_wait_ends_when_the_profile_does,
 	a_cancelled_profile_answers_202_and_a_deleted_one_204,
 	a_flame_graph_comes_in_every_format, a_folded_graph_holds_the_stacks,
+	a_flame_graph_shows_the_values_that_are_named,
 	a_flame_graph_of_a_running_capture_is_409,
 	a_flame_graph_of_a_failed_capture_is_409_and_says_why,
 	a_page_may_run_its_script_and_nothing_else,

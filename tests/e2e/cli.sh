@@ -282,6 +282,8 @@ check a_comparison_shows_shares shows '70.0  +77.8  +7.8 .* work' stoker_cli com
 check a_comparison_by_rate_shows_cost_per_second shows '700.00 ms  +1.05 s +.50.0 .* work' stoker_cli compare @last~1 @last --normalize rate
 check a_comparison_by_rate_shows_no_share lacks 'BASE %' stoker_cli compare @last~1 @last --normalize rate
 check a_comparison_by_work_shows_cost_per_unit shows '7.00 s  +5.25 s  +-25.0 .* work' stoker_cli compare @last~1 @last --base-work 10 --work 20
+check top_shows_the_values_that_are_named shows '77.8  10500 count  work' stoker_cli top @last:demo --sample-type samples
+check top_names_the_values_of_a_profile says 'one of: samples, cpu' stoker_cli --json top @last:demo --sample-type calls
 uploaded() { printf 'main;work 70\n' | stoker_cli --json upload demo - --rate 100 | jq -e '.sampleCount == 70'; }
 check upload_of_standard_input uploaded
 # A name that would clear the screen (CSI of 8 bits), or turn the line around.

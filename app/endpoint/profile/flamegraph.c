@@ -44,6 +44,34 @@ put_headers(struct call *c, const struct session *s, const struct format *f)
 	             s->service, s->type, s->id, f->extension);
 }
 
+/* The value to show; NULL: that of the profile's type. */
+static const char *
+value_of(struct call *c)
+{
+	return param_given(c, P_GetFlameGraph_sampleType)
+	               ? param_text(c, P_GetFlameGraph_sampleType)
+	               : NULL;
+}
+
+static uint32_t
+value_hash(struct call *c)
+{
+	const char *value = value_of(c);
+
+	return value ? (uint32_t)hash_bytes(value, strlen(value)) : 0;
+}
+
+/* Appends all that a view depends on. */
+static void
+put_made_of(struct call *c, const struct session *s, const struct format *f,
+            struct buf *out)
+{
+	load_made_of(c, s, out);
+	buf_puts(out, f->name);
+	if (value_of(c))
+		buf_addf(out, " %s", value_of(c));
+}
+
 /* Sends a window or a part of a capture, which have no file. */
 static int
 send_made(struct call *c, const struct format *f)
@@ -55,8 +83,7 @@ send_made(struct call *c, const struct format *f)
 	if (load_completed(c, P_GetFlameGraph_profileId, NULL, &s))
 		return -1;
 	put_headers(c, &s, f);
-	load_made_of(c, &s, &of);
-	buf_puts(&of, f->name);
+	put_made_of(c, &s, f, &of);
 	if (answer_etag(c, "%016llx-%s-%s",
 	                (unsigned long long)hash_bytes(of.p, of.len), f->name,
 	                stoker_version))
@@ -64,7 +91,7 @@ send_made(struct call *c, const struct format *f)
 	view_begin(c, f);
 	if (kept_find(c, &of))
 		return 0;
-	if (load_profile(c, &s, &p) || view_profile(c, &s, f, p))
+	if (load_profile(c, &s, &p) || view_profile(c, &s, f, value_of(c), p))
 		return -1;
 	kept_add(c, &of);
 	return 0;
@@ -79,12 +106,11 @@ send_view(struct call *c, const struct session *s, const struct format *f,
 	int rc;
 
 	if (f->use == FORMAT_STORED)
-		return view_render(c, s, f, b);
-	load_made_of(c, s, &of);
-	buf_puts(&of, f->name);
+		return view_render(c, s, f, NULL, b);
+	put_made_of(c, s, f, &of);
 	if (kept_find(c, &of))
 		return 0;
-	rc = view_render(c, s, f, b);
+	rc = view_render(c, s, f, value_of(c), b);
 	if (!rc)
 		kept_add(c, &of);
 	return rc;
@@ -108,7 +134,8 @@ flamegraph_get(struct call *c)
 		return -1;
 	buf_clear(&c->reply->details);
 	put_headers(c, &s, f);
-	if (answer_etag(c, "%.32s-%s-%s", b.checksum, f->name, stoker_version))
+	if (answer_etag(c, "%.32s-%s-%s-%08x", b.checksum, f->name,
+	                stoker_version, value_hash(c)))
 		return answer_empty(c, 304);
 	view_begin(c, f);
 	return send_view(c, &s, f, &b);

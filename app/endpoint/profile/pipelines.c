@@ -324,7 +324,7 @@ answer_heap(struct call *c, const struct session *s)
 	c->reply->content_type = f->content_type;
 	reply_header(c->reply, "Content-Disposition",
 	             "attachment; filename=\"%s-%s.pb.gz\"", s->service, s->id);
-	return view_render(c, s, f, &b);
+	return view_render(c, s, f, NULL, &b);
 }
 
 int

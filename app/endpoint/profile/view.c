@@ -29,10 +29,23 @@ damaged(struct call *c, int rc, const char *why)
 	return fail(c, InternalError);
 }
 
+static int
+no_such_value(struct call *c, const struct profile *p, const char *value)
+{
+	CLEANUP_BUF struct buf known = BUF_INIT(BUF_MAX_SMALL);
+
+	buf_puts(&known, "one of: ");
+	for (uint32_t i = 0; i < p->ntypes; i++)
+		buf_addf(&known, "%s%s", i ? ", " : "",
+		         strings_get(p->strings, p->types[i].type, NULL));
+	return fail_param(c, "sampleType", buf_str(&known), value);
+}
+
 int
 view_profile(struct call *c, const struct session *s, const struct format *f,
-             const struct profile *p)
+             const char *value, const struct profile *p)
 {
+	uint32_t type = profile_type_index(p, value);
 	CLEANUP_TREE struct tree *t = NULL;
 	CLEANUP_TIMELINE struct timeline *timeline =
 		f->use == FORMAT_TIMED ? stored_timeline(&c->env->store, s->id)
@@ -48,11 +61,15 @@ view_profile(struct call *c, const struct session *s, const struct format *f,
 		.quality = s->quality,
 		.timeline = timeline,
 	};
-	int rc = tree_new(p, profile_type_index(p, NULL), &t);
+	int rc;
 
+	if (type == PROFILE_NONE && value)
+		return no_such_value(c, p, value);
+	rc = tree_new(p, type, &t);
 	if (call_go_on(c))
 		return -1;
-	snprintf(title, sizeof(title), "%s %s", s->service, s->type);
+	snprintf(title, sizeof(title), "%s %s", s->service,
+	         value ? value : s->type);
 	if (!rc)
 		rc = f->write(t, &meta, &c->reply->body);
 	return rc ? damaged(c, rc, s->id) : 0;
@@ -60,13 +77,14 @@ view_profile(struct call *c, const struct session *s, const struct format *f,
 
 static int
 write_view(struct call *c, const struct session *s, const struct format *f,
-           const struct buf *stored)
+           const char *value, const struct buf *stored)
 {
 	CLEANUP_PROFILE struct profile *p = NULL;
 	CLEANUP_BUF struct buf why = BUF_INIT(1024);
 	int rc = pprof_decode(stored->p, stored->len, BLOB_MAX_RAW, &p, &why);
 
-	return rc ? damaged(c, rc, buf_str(&why)) : view_profile(c, s, f, p);
+	return rc ? damaged(c, rc, buf_str(&why))
+	          : view_profile(c, s, f, value, p);
 }
 
 /* Sends the stored bytes; through nginx if they are many and nginx can read
@@ -92,7 +110,7 @@ send_stored(struct call *c, const struct blob *b)
 
 int
 view_render(struct call *c, const struct session *s, const struct format *f,
-            const struct blob *b)
+            const char *value, const struct blob *b)
 {
 	CLEANUP_BUF struct buf stored = BUF_INIT(BUF_MAX_REPLY);
 	uint32_t bytes;
@@ -105,7 +123,7 @@ view_render(struct call *c, const struct session *s, const struct format *f,
 		return -1;
 	if (!rc)
 		rc = blob_read(&c->env->store, b, &stored);
-	return rc ? damaged(c, rc, b->id) : write_view(c, s, f, &stored);
+	return rc ? damaged(c, rc, b->id) : write_view(c, s, f, value, &stored);
 }
 
 int
@@ -114,7 +132,7 @@ view_gzipped(struct call *c, const struct session *s, const struct format *f,
 {
 	CLEANUP_BUF struct buf raw = {0};
 	struct buf *body = &c->reply->body;
-	int rc = view_render(c, s, f, b);
+	int rc = view_render(c, s, f, NULL, b);
 
 	if (rc)
 		return rc;

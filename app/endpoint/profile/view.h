@@ -9,12 +9,17 @@
 /*
  * Fills the reply's body, or names the file for nginx to send. Returns 0, or -1
  * with the reply.
+ *
+ *   Shape    value is the name of the values to show; NULL: those of the
+ *            profile's type. A file of the store has all of them
  */
-MUST_CHECK int view_render(struct call *c, const struct session *s,
-                           const struct format *f, const struct blob *b);
+MUST_CHECK int
+view_render(struct call *c, const struct session *s, const struct format *f,
+            const char *value, const struct blob *b);
 /* Renders a profile that is in memory. */
-MUST_CHECK int view_profile(struct call *c, const struct session *s,
-                            const struct format *f, const struct profile *p);
+MUST_CHECK int
+view_profile(struct call *c, const struct session *s, const struct format *f,
+             const char *value, const struct profile *p);
 /* Renders a gzipped file, rather than a page. */
 MUST_CHECK int view_gzipped(struct call *c, const struct session *s,
                             const struct format *f, const struct blob *b);

@@ -328,5 +328,5 @@ merge_get(struct call *c)
 		return answer_summary(c, &r, p);
 	shown = shown_as(&r, &quality);
 	view_begin(c, f);
-	return view_profile(c, &shown, f, p);
+	return view_profile(c, &shown, f, NULL, p);
 }

@@ -54,8 +54,9 @@ export default function Upload({ caller, query }: PageProps) {
       {file ? <b>{file.name}</b> : 'Drop a file here, or choose one'}
       <input type="file" class="unseen" required={!file}
         onChange={e => setFile(e.currentTarget.files![0])} />
-      <span class="quiet">pprof, folded stacks, Speedscope, perf script or
-        goroutines as Go prints them; gzipped or not</span>
+      <span class="quiet">pprof, folded stacks, Speedscope, perf script,
+        profiles of V8, Java (JFR) and callgrind, or goroutines as Go prints
+        them; plain, or compressed with gzip or zstd</span>
     </label>
     <div class="row">
       <label>Service <input name="service" required maxLength={63}

@@ -42,6 +42,13 @@ check_ended(const char *id, const json_t *result)
 	return LEAVE_OK;
 }
 
+static void
+graph_path(struct buf *out, const char *id)
+{
+	profile_path(out, id);
+	buf_puts(out, "/flamegraph");
+}
+
 static int
 ask_profile(struct cli *c, char id[static ID_MAX], struct http_reply *out)
 {
@@ -70,8 +77,7 @@ session_top(struct cli *c, const json_t *result, struct buf *out)
 	int64_t most = quality_number(result, "allocatedMostBytes");
 	int rc;
 
-	profile_path(&path, json_member(result, "id"));
-	buf_puts(&path, "/flamegraph");
+	graph_path(&path, json_member(result, "id"));
 	graph = top_graph(c, result, buf_str(&path));
 	rc = top_of(c, result, graph, out);
 	if (rc || !graph)
@@ -91,40 +97,22 @@ session_top(struct cli *c, const json_t *result, struct buf *out)
 	return LEAVE_OK;
 }
 
-/* Prints the functions as the API returns them, or the view that was asked
- * for. */
-static int
-print_top_json(struct cli *c, const json_t *result)
-{
-	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
-	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
-	CLEANUP_JSON json_t *rows = NULL;
-	int rc;
-
-	if (!top_is_view(&c->opt))
-		return print_json(json_object_get(result, "topFunctions"));
-	profile_path(&path, json_member(result, "id"));
-	buf_puts(&path, "/flamegraph?format=json");
-	query_add(&path, "sampleType", c->opt.sample_type);
-	rc = ask(c, "GET", buf_str(&path), NULL, &r);
-	if (!rc)
-		rc = top_json(r.json, json_member(result, "profileType"),
-		              &c->opt, &rows);
-	return rc ? rc : print_json(rows);
-}
-
 int
 cmd_top(struct cli *c)
 {
 	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
 	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_REPLY);
+	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
 	char id[ID_MAX];
 	int rc = ask_profile(c, id, &r);
 
 	if (rc)
 		return rc;
+	graph_path(&path, id);
 	if (c->opt.json)
-		return print_top_json(c, r.json);
+		return top_print_json(c, r.json,
+		                      json_object_get(r.json, "topFunctions"),
+		                      buf_str(&path));
 	rc = check_ended(id, r.json);
 	if (rc && !json_array_size(json_object_get(r.json, "topFunctions")))
 		return rc;
@@ -174,8 +162,7 @@ cmd_get(struct cli *c)
 
 	if (rc)
 		return rc;
-	profile_path(&path, id);
-	buf_puts(&path, "/flamegraph");
+	graph_path(&path, id);
 	return profile_fetch(c, buf_str(&path));
 }
 

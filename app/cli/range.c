@@ -274,8 +274,10 @@ show_merged(struct cli *c, const char *path)
 	CLEANUP_JSON json_t *graph = NULL;
 	int rc = ask(c, "GET", path, NULL, &r);
 
-	if (rc || c->opt.json)
-		return rc ? rc : print_json(r.json);
+	if (rc)
+		return rc;
+	if (c->opt.json)
+		return top_print_json(c, r.json, r.json, path);
 	graph = top_graph(c, r.json, path);
 	rc = top_of(c, r.json, graph, &out);
 	summary_show(&out, r.json, &c->screen);

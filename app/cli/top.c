@@ -286,6 +286,15 @@ top_table(json_t *graph, const char *type, const struct options *o,
 
 /* --- a ProfileResult ------------------------------------------------------ */
 
+/* Appends the path of the call tree of a flame graph's path. */
+static void
+tree_path(const struct cli *c, const char *path, struct buf *out)
+{
+	buf_puts(out, path);
+	query_add(out, "format", "json");
+	query_add(out, "sampleType", c->opt.sample_type);
+}
+
 json_t *
 top_graph(struct cli *c, const json_t *result, const char *path)
 {
@@ -294,9 +303,7 @@ top_graph(struct cli *c, const json_t *result, const char *path)
 	if (!top_is_view(&c->opt) &&
 	    !values_wanted(json_member(result, "profileType")))
 		return NULL;
-	buf_puts(&at, path);
-	query_add(&at, "format", "json");
-	query_add(&at, "sampleType", c->opt.sample_type);
+	tree_path(c, path, &at);
 	return ask_quietly(c, buf_str(&at));
 }
 
@@ -310,4 +317,23 @@ top_of(struct cli *c, const json_t *result, json_t *graph, struct buf *out)
 		return failed("the server sent no call tree");
 	top_show(out, result, c->opt.limit, &c->screen);
 	return LEAVE_OK;
+}
+
+int
+top_print_json(struct cli *c, const json_t *result, const json_t *plain,
+               const char *path)
+{
+	CLEANUP_BUF struct buf at = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
+	CLEANUP_JSON json_t *rows = NULL;
+	int rc;
+
+	if (!top_is_view(&c->opt))
+		return print_json(plain);
+	tree_path(c, path, &at);
+	rc = ask(c, "GET", buf_str(&at), NULL, &r);
+	if (!rc)
+		rc = top_json(r.json, json_member(result, "profileType"),
+		              &c->opt, &rows);
+	return rc ? rc : print_json(rows);
 }

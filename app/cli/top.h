@@ -24,6 +24,10 @@ top_table(json_t *graph, const char *type, const struct options *o,
           const struct screen *s, struct buf *out);
 MUST_CHECK int top_json(json_t *graph, const char *type,
                         const struct options *o, json_t **out);
+/* Prints plain as JSON, or the view that the options ask for of the flame graph
+ * at path. Errors as top_table(). */
+MUST_CHECK int top_print_json(struct cli *c, const json_t *result,
+                              const json_t *plain, const char *path);
 /* Fetches the flame graph at path if the type or the options need it; NULL if
  * not, or if that fails. */
 json_t *top_graph(struct cli *c, const json_t *result, const char *path);

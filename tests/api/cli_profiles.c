@@ -331,6 +331,14 @@ TEST(what_a_service_costs_over_time_is_merged_and_listed)
 	         "ID                         STARTED                   "
 	         "SECONDS  TYPE  SAMPLES  RESULT    LABELS\n"
 	         "sess-*  *Z        1  cpu       100  complete\n"},
+		{"merge svc --callees render", 0,
+	         "    TOTAL  TOTAL %       SELF  FUNCTION\n"
+	         "900.00 ms     45.0          0  render\n"
+	         "900.00 ms     45.0  900.00 ms  draw\n"
+	         "\n"
+	         "range:       *"},
+		{"merge svc --json --callees render", 0,
+	         "*\"funcName\": \"draw\",*\"depth\": 1*"},
 		{"merge svc", 0,
 	         "SELF %  TOTAL %  SAMPLES  PACKAGE  FUNCTION\n"
 	         "  45.0     45.0       90           draw\n"

@@ -6,7 +6,7 @@ alloc_counted() {
   rm -f "$dir/truth"
   kill -USR1 "$pid"
   until [ -s "$dir/truth" ]; do read -rt 0.01 _ <> <(:); done
-  awk '{ calls += $2; bytes += $3 } END { printf "%d %d\n", calls, bytes }' "$dir/truth"
+  awk '{ calls += $2; bytes += $3 } END { printf "%.0f %.0f\n", calls, bytes }' "$dir/truth"
 }
 
 alloc_sum() { # row, calls a second
@@ -29,7 +29,7 @@ alloc_sum() { # row, calls a second
     sleep 3
     read -r calls bytes < <(alloc_counted)
     wait "$watcher" || cat "$dir/log" >&2
-    sum=$("$B/tests/tools/folded" "$dir/profile" values | awk '{ n += $NF } END { printf "%d", n }')
+    sum=$("$B/tests/tools/folded" "$dir/profile" values | awk '{ n += $NF } END { printf "%.0f", n }')
     awk "BEGIN { print $sum / $bytes, 100 * (1 - $calls / $alone) }" >>"$dir/sums"
     grep -E 'allocated(Least|Most)Bytes' "$dir/log" >&2
   done

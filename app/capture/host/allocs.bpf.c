@@ -29,7 +29,7 @@ stoker_alloc(void *ctx)
 	uint64_t cookie = bpf_get_attach_cookie(ctx);
 	struct emit_calls *count;
 	uint32_t slot = ALLOCS_SLOT(cookie);
-	const struct emit_slot *s = bpf_map_lookup_elem(&slots, &slot);
+	struct emit_slot *s = bpf_map_lookup_elem(&slots, &slot);
 	struct emit_event e = {.call = -1, .class = EMIT_ALLOC};
 
 	count = bpf_map_lookup_elem(&calls, &slot);
@@ -45,6 +45,8 @@ stoker_alloc(void *ctx)
 	e.scale = s->scale;
 	e.most_scale = s->most_scale;
 	e.mean = s->mean;
+	if (e.scale && __sync_fetch_and_add(&s->scaled, -1) <= 0)
+		e.scale = e.most_scale = EMIT_SCALE;
 	if (!e.scale || !e.mean || e.mean >> 32 || !is_kept(e.size, e.mean))
 		return 0;
 	count->told++;

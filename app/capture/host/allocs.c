@@ -131,6 +131,7 @@ struct watched {
 	/* Calls that samples do not stand for yet, and those that they stand
 	 * for in advance. */
 	struct allocs_missed missed, ahead;
+	int64_t scaled;     /* calls since the last look that may be scaled */
 	uint64_t mean;      /* 0: not chosen yet */
 	double cost, bytes; /* per ns, while it is watched */
 };
@@ -155,17 +156,19 @@ scale_for(double missed, double expected)
 	                  (scale < MOST_SCALE ? scale : MOST_SCALE));
 }
 
-/* Sets the scales of samples until the next look. Calls are missed in
- * proportion to CPU time as well as to time, since a process that has to wait
- * for a CPU would otherwise seem to allocate less. */
+/* Sets the scales of the calls that are expected until the next look. If there
+ * are more, they are not scaled: a process that had to wait for a CPU may make
+ * many times as many calls as before. */
 static void
 set_scales(struct watchers *p, uint32_t slot, int64_t next_ns)
 {
-	const struct watched *w = &p->all[slot];
+	struct watched *w = &p->all[slot];
 	struct emit_slot *s = &p->slots[slot];
 	double expected =
 		w->on.ns > 0 ? w->on.calls / w->on.ns * (double)next_ns : 0;
 
+	w->scaled = expected > 1 ? (int64_t)expected : 1;
+	__atomic_store_n(&s->scaled, w->scaled, __ATOMIC_RELAXED);
 	s->most_scale = scale_for(w->missed.most, expected);
 	__atomic_store_n(&s->scale, scale_for(w->missed.least, expected),
 	                 __ATOMIC_RELEASE);
@@ -236,13 +239,15 @@ add_missed(struct watched *w)
 /* Subtracts the calls that samples since the last look stand for beyond
  * themselves. */
 static void
-subtract_made(struct watched *w, const struct emit_slot *s, uint64_t calls)
+subtract_made(struct watched *w, const struct emit_slot *s)
 {
 	double least = (double)(s->scale - EMIT_SCALE) / EMIT_SCALE;
 	double most = (double)(s->most_scale - EMIT_SCALE) / EMIT_SCALE;
+	int64_t left = __atomic_load_n(&s->scaled, __ATOMIC_RELAXED);
+	double calls = (double)(w->scaled - (left > 0 ? left : 0));
 
-	w->missed.least -= least * (double)calls;
-	w->missed.most -= most * (double)calls;
+	w->missed.least -= least * calls;
+	w->missed.most -= most * calls;
 }
 
 /* Looks at a process that is not watched, or not yet, or not any more. */
@@ -353,7 +358,7 @@ look_on(struct watchers *p, uint32_t slot)
 	struct probe_look look = probe_look(&p->watch, slot);
 
 	add_part(p, &look, &w->on);
-	subtract_made(w, s, look.calls);
+	subtract_made(w, s);
 	follow(&w->cost, (double)look.cost_ns, look.ns);
 	follow(&w->bytes, (double)look.bytes, look.ns);
 	w->mean = mean_of(w, &t->account);

@@ -76,5 +76,6 @@ struct emit_calls {
 struct emit_slot {
 	uint64_t scale; /* of samples from now on; 0: take none */
 	uint64_t most_scale;
+	int64_t scaled; /* calls from now on that have this scale, not 1 */
 	uint64_t mean; /* bytes */
 };

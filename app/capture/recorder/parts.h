@@ -1,8 +1,8 @@
 /*
  * How sure a sum is whose samples come from parts of the time, each of which
  * stands for the time between it and its neighbours. How much the parts differ
- * shows how far the sum may be from the truth by chance; and each sample has a
- * bound of its own.
+ * shows how far the sum may be from the truth by chance; and each sample has an
+ * upper bound of its own.
  */
 #pragma once
 
@@ -10,19 +10,21 @@
 
 /* Zero it. */
 struct parts {
-	uint32_t n;          /* parts that ended, without the first one */
-	uint64_t begun_ns;   /* the current one; 0: none yet */
-	uint64_t last_ns;    /* its last sample */
-	double value;        /* of its samples */
-	double time;         /* since the one before it, 0 in the first */
-	double sum, most;    /* of all samples */
-	double vv, vt, tt;   /* sums of products over parts that ended, */
-	double all_v, all_t; /* and of values and times */
+	uint32_t n;             /* parts that ended, without the first one */
+	uint64_t begun_ns;      /* the current one; 0: none yet */
+	uint64_t last_ns;       /* its last sample */
+	double value;           /* of its samples */
+	double time;            /* since the one before it, 0 in the first */
+	double seen, sum, most; /* of all samples */
+	double vv, vt, tt;      /* sums of products over parts that ended, */
+	double all_v, all_t;    /* and of values and times */
 };
 
-/* Adds a sample: the value it stands for at least, and at most. */
-void parts_add(struct parts *p, uint64_t time_ns, double least, double most);
-/* Returns bounds of the sum: 95 % of the truths are between them if parts differ
+/* Adds a sample: what was seen of it, the value it stands for, and the most it
+ * may stand for. */
+void parts_add(struct parts *p, uint64_t time_ns, double seen, double value,
+               double most);
+/* Returns bounds of the sum: 99 % of the truths are between them if parts differ
  * by chance only. */
 struct parts_bounds {
 	double least, most;

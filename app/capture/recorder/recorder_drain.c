@@ -129,13 +129,14 @@ static void
 count_part(struct capture *c, const struct record *r)
 {
 	const struct emit_event *e = r->sample.emitted;
-	double value = (double)r->sample.amount.value, most = value;
+	double value = (double)r->sample.amount.value;
+	double seen = value * EMIT_SCALE / (double)e->scale, most = value;
 
 	if (e->most_scale > e->scale)
-		most *= (double)e->most_scale / (double)e->scale;
+		most = seen * (double)e->most_scale / EMIT_SCALE;
 	if (e->most_scale > EMIT_SCALE)
 		c->quality.notes |= QUALITY_NOTE_OF(IN_PARTS);
-	parts_add(&c->parts, r->time_ns, value, most);
+	parts_add(&c->parts, r->time_ns, seen, value, most);
 }
 
 static void

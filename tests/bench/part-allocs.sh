@@ -1,7 +1,7 @@
 # What type alloc says a program allocates in all, beside the program's own count, and how
 # many fewer calls it makes while it is captured.
 
-# alloc_counted SECONDS CALLS|BYTES: what the target counted since it was asked last
+# Prints the calls and bytes that the target counted since it was asked last.
 alloc_counted() {
   rm -f "$dir/truth"
   kill -USR1 "$pid"
@@ -11,7 +11,7 @@ alloc_counted() {
 
 alloc_sum() { # row, calls a second
   wanted "alloc_sum_$1" "alloc_loss_$1" || return 0
-  local dir pid fd i alone calls bytes sum
+  local dir pid fd i alone calls bytes sum watcher from took
   dir=$(mktemp -d /var/tmp/stoker-bench-XXXXXX)
   mkfifo "$dir/out"
   "$B/targets/allocating" "$dir/truth" "$2" >"$dir/out" &
@@ -20,18 +20,22 @@ alloc_sum() { # row, calls a second
   read -r _ <&"$fd"
   for ((i = 0; i < ROUNDS; i++)); do
     alloc_counted >/dev/null
+    from=$EPOCHREALTIME
     sleep 3
     read -r alone _ < <(alloc_counted)
+    alone=$(awk "BEGIN { print $alone / ($EPOCHREALTIME - $from) }")
     "$B/stoker-worker" --config /dev/null --once "$pid" --seconds 3 --type alloc \
       --out "$dir/profile" >"$dir/log" 2>&1 & watcher=$!
     until [ "$(bpftool prog show name stoker_alloc 2>/dev/null | wc -l)" -gt 0 ]; do sleep 0.01; done
     alloc_counted >/dev/null
+    from=$EPOCHREALTIME
     sleep 3
     read -r calls bytes < <(alloc_counted)
+    took=$(awk "BEGIN { print $EPOCHREALTIME - $from }")
     wait "$watcher" || cat "$dir/log" >&2
     sum=$("$B/tests/tools/folded" "$dir/profile" values | awk '{ n += $NF } END { printf "%.0f", n }')
-    awk "BEGIN { print $sum / $bytes, 100 * (1 - $calls / $alone) }" >>"$dir/sums"
-    grep -E 'allocated(Least|Most)Bytes' "$dir/log" >&2
+    awk "BEGIN { print $sum / ($bytes / $took * 3), 100 * (1 - $calls / $took / $alone) }" >>"$dir/sums"
+    awk -v row="$1" -v truth="$(awk "BEGIN { print $bytes / $took * 3 }")" '/allocated(Least|Most)Bytes/ { printf "%s %s %.3g of truth\n", row, $1, $2 / truth }' "$dir/log" >&2
   done
   row "alloc_sum_$1" "$(column 1 "$dir/sums")" of_truth - - - "$ROUNDS"
   row "alloc_loss_$1" "$(column 2 "$dir/sums")" % - - - "$ROUNDS"

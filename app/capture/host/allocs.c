@@ -107,6 +107,8 @@ allocs_open(struct allocs *out)
 /* A sample stands for no more calls than this; the rest is left to later ones,
  * if there are any. */
 #define MOST_SCALE 1e7
+#define ROUGH      1.5
+#define FEW        10
 /* What a probe costs a program differs from what it costs here by its caches
  * and by how fast the machine runs at the time. */
 #define LEAST_COST 0.75
@@ -169,7 +171,12 @@ set_scales(struct watchers *p, uint32_t slot, int64_t next_ns)
 
 	w->scaled = expected > 1 ? (int64_t)expected : 1;
 	__atomic_store_n(&s->scaled, w->scaled, __ATOMIC_RELAXED);
-	s->most_scale = scale_for(w->missed.most, expected);
+	/* If the upper bound is no estimate, it covers also that there are few
+	 * of the calls that are expected. */
+	s->most_scale = scale_for(w->missed.most,
+	                          w->missed.most > ROUGH * w->missed.least
+	                                  ? expected / FEW
+	                                  : expected);
 	__atomic_store_n(&s->scale, scale_for(w->missed.least, expected),
 	                 __ATOMIC_RELEASE);
 }

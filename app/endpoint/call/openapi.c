@@ -257,23 +257,51 @@ put_params(struct buf *b, const struct route *r)
 	json_close(b, ']');
 }
 
+/* Returns the length of an input's first content type, by which it is listed. */
+static size_t
+listed_len(const struct input *in)
+{
+	return strcspn(in->content_types, " ");
+}
+
+static bool
+are_listed_together(const struct input *a, const struct input *b)
+{
+	size_t n = listed_len(a);
+
+	return n == listed_len(b) &&
+	       !memcmp(a->content_types, b->content_types, n);
+}
+
+/* Writes the inputs from row i on that are listed with it, unless an earlier
+ * row has done so. */
+static void
+put_inputs(struct buf *b, size_t i)
+{
+	CLEANUP_BUF struct buf docs = BUF_INIT(BUF_MAX_SMALL);
+	char name[128];
+
+	for (size_t k = 0; k < ninputs; k++) {
+		if (!are_listed_together(&inputs[i], &inputs[k]))
+			continue;
+		if (k < i)
+			return;
+		buf_addf(&docs, "%s%s", docs.len ? ". " : "", inputs[k].doc);
+	}
+	snprintf(name, sizeof(name), "%.*s", (int)listed_len(&inputs[i]),
+	         inputs[i].content_types);
+	json_open(b, name, '{');
+	json_put_text(b, "x-input", buf_str(&docs));
+	json_close(b, '}');
+}
+
 /* Writes a body in any format of inputs.def, by content types. */
 static void
 put_upload(struct buf *b)
 {
 	buf_puts(b, ",\"requestBody\":{\"required\":true,\"content\":{");
-	for (size_t i = 0; i < ninputs; i++) {
-		const char *type = inputs[i].content_types;
-		char name[128];
-
-		snprintf(name, sizeof(name), "%.*s", (int)strcspn(type, " "),
-		         type);
-		if (i && !strcmp(inputs[i - 1].content_types, type))
-			continue; /* one entry stands for all texts */
-		json_open(b, name, '{');
-		json_put_text(b, "x-input", inputs[i].doc);
-		json_close(b, '}');
-	}
+	for (size_t i = 0; i < ninputs; i++)
+		put_inputs(b, i);
 	json_open(b, "application/octet-stream", '{');
 	json_put_text(b, "x-input",
 	              "Any of these, plain or compressed with gzip or zstd");

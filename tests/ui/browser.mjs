@@ -108,6 +108,9 @@ export async function run(tests) {
   for (const [name, body] of Object.entries(tests))
     if (only.test(name)) {
       await body().then(() => tell(name), e => tell(name, e.message));
+      /* A reply that a test replaces may be on its way. */
+      for (const page of browser.contexts().flatMap(c => c.pages()))
+        await page.unrouteAll({ behavior: 'ignoreErrors' });
       /* A page that is left open goes on to ask for news. */
       await Promise.all(browser.contexts().map(c => c.close()));
     }

@@ -62,7 +62,7 @@ TEST(a_profile_is_kept_for_as_many_seconds_as_told)
 END
 
 /* Both clocks have gone on by so much; the database's was set by
-   another. */
+   another. The host has a worker again: without one, its jobs would end. */
 static void
 step_at(struct test_store *t, struct retention *r, int64_t ms, int64_t set_ms)
 {
@@ -70,6 +70,7 @@ step_at(struct test_store *t, struct retention *r, int64_t ms, int64_t set_ms)
 
 	conf.worker_lease = TEST_LEASE_MS / MS_PER_S;
 	db_skew_clock(t->s.db, ms + set_ms);
+	test_heartbeat(&t->s, TEST_HOST, 2);
 	retention_step(r, &t->s, &conf, ms * NS_PER_MS);
 }
 

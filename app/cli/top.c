@@ -43,11 +43,18 @@ static const struct column of_tree[] = {
 	{"FUNCTION", "funcName", LEFT, PLAIN},
 };
 
+/* True if an option names a view of the flame graph. */
+static bool
+is_named(const struct options *o)
+{
+	return o->cum || o->callers || o->callees || o->tree || o->lines ||
+	       o->runtime || o->sample_type;
+}
+
 bool
 top_is_view(const struct options *o)
 {
-	return o->cum || o->callers || o->callees || o->tree || o->lines ||
-	       o->runtime || o->sample_type || o->limit > STORED;
+	return is_named(o) || o->limit > STORED;
 }
 
 /* What is asked for, of one graph. */
@@ -328,7 +335,8 @@ top_print_json(struct cli *c, const json_t *result, const json_t *plain,
 	CLEANUP_JSON json_t *rows = NULL;
 	int rc;
 
-	if (!top_is_view(&c->opt))
+	if (!is_named(&c->opt) &&
+	    (json_is_object(plain) || !top_is_view(&c->opt)))
 		return print_json(plain);
 	tree_path(c, path, &at);
 	rc = ask(c, "GET", buf_str(&at), NULL, &r);

@@ -214,16 +214,13 @@ add_samples(struct finisher *f)
 static void
 add_locks(const struct quality *unsure, int64_t locks, struct quality *q)
 {
-	double part = unsure->kept ? (double)locks / (double)unsure->kept : 0;
-
-	q->kept += locks;
-	q->reached_root += llround((double)unsure->reached_root * part);
-	q->truncated += llround((double)unsure->truncated * part);
-	q->topped_up += llround((double)unsure->topped_up * part);
-	q->switched += llround((double)unsure->switched * part);
-	q->unwind_failed += llround((double)unsure->unwind_failed * part);
-	q->interp += llround((double)unsure->interp * part);
-	q->interp_missed += llround((double)unsure->interp_missed * part);
+	if (!unsure->kept)
+		return;
+#define QUALITY(field, unit, json, doc)                             \
+	q->field += llround((double)unsure->field * (double)locks / \
+	                    (double)unsure->kept);
+#include "capture/host/quality.def"
+#undef QUALITY
 }
 
 static int

@@ -98,12 +98,12 @@ job_enqueue(struct store *s, const struct session_ask *ask, const char *host,
 	return rc ? rc : end_unless_refused(s, enqueue(s, ask, host, out));
 }
 
-/* Returns -ENOENT if the tenant has no such job. */
+/* Returns -ENOENT if a statement finds no row. */
 static int
-exists(struct store *s, const char *tenant, const char *id)
+find_any(struct store *s, enum sql sql, const struct db_value *v, size_t nv)
 {
 	CLEANUP_ROWS struct db_rows rows = {0};
-	int rc = db_query(s->db, SQL_JOB_EXISTS, ARGS(V(id), V(tenant)), &rows);
+	int rc = db_query(s->db, sql, v, nv, &rows);
 
 	if (!rc)
 		rc = db_next(&rows);
@@ -128,7 +128,7 @@ cancel(struct store *s, const char *tenant, const char *id)
 		.state = "cancelled",
 		.error_code = "Cancelled",
 		.error_message = "cancelled before it started"};
-	int rc = exists(s, tenant, id);
+	int rc = find_any(s, SQL_JOB_EXISTS, ARGS(V(id), V(tenant)));
 
 	if (!rc)
 		rc = end_queued(s, id, &cancelled);
@@ -169,18 +169,6 @@ fenced(int changed)
 	return changed < 0 ? changed : changed ? 0 : -ESTALE;
 }
 
-/* Returns -ENOENT when no job is queued, without taking the write lock. */
-static int
-is_waiting(struct store *s, const char *host)
-{
-	CLEANUP_ROWS struct db_rows rows = {0};
-	int rc = db_query(s->db, SQL_JOB_WAITING, ARGS(V(host)), &rows);
-
-	if (!rc)
-		rc = db_next(&rows);
-	return rc < 0 ? rc : rc ? 0 : -ENOENT;
-}
-
 static int
 claim(struct store *s, const char *host, int64_t lease_ms, struct job *out)
 {
@@ -205,7 +193,8 @@ int
 job_claim(struct store *s, const char *host, int64_t lease_ms, struct job *out)
 {
 	CLEANUP_JOB struct job j = {0};
-	int rc = is_waiting(s, host) ?: store_begin(s);
+	/* A host without jobs takes no write lock. */
+	int rc = find_any(s, SQL_JOB_WAITING, ARGS(V(host))) ?: store_begin(s);
 
 	if (!rc)
 		rc = store_end(s, claim(s, host, lease_ms, &j));

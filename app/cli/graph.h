@@ -52,7 +52,7 @@ DEFINE_CLEANUP(struct graph *, graph_free)
  *   Errors   -ENOMEM
  */
 MUST_CHECK int graph_skip(struct graph *g);
-/* True for a function that graph_skip() counts to its callers. */
+/* True for a function whose cost graph_skip() counts to its callers. */
 bool graph_skips(const struct graph *g, uint32_t function);
 /* Returns the function of that name, or the only one whose name contains it;
  * GRAPH_NONE if there is none, with up to most names that come near in near,

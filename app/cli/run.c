@@ -618,7 +618,7 @@ find_process(struct cli *c, json_t **out)
 	              c->opt.pid);
 }
 
-/* Makes the match that the options mean, and the title of what it selects. */
+/* Makes the match that the options describe, and a title for what it selects. */
 static int
 what_is_asked(struct cli *c, json_t **match, struct buf *title)
 {

@@ -3,8 +3,8 @@
  * tables made of the profile's flame graph.
  *
  * For types whose innermost frames are those of allocators and locks, these
- * frames are counted to their callers (profile/site.h), unless --runtime or a
- * function among them is asked for.
+ * frames are counted to their callers (profile/site.h), except with --runtime,
+ * or if the function that an option names is one of them.
  */
 #pragma once
 

@@ -6,9 +6,8 @@
  * allocates often does less while it is watched. By how much is known within
  * bounds only. A call stands for as much of the process's own CPU time as
  * before; the rest is what probes cost, which is measured, but differs from
- * program to program. And a process that is watched does at most as much in a
- * second as one that is not, and at least as much as if it had waited for the
- * probes with all it does.
+ * program to program. A watched process does at most as much per second as an
+ * unwatched one, and at least as much as if all its work waited for the probes.
  */
 #pragma once
 

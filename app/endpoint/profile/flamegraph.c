@@ -61,7 +61,7 @@ value_hash(struct call *c)
 	return value ? (uint32_t)hash_bytes(value, strlen(value)) : 0;
 }
 
-/* Appends all that a view depends on. */
+/* Appends everything that determines a view. */
 static void
 put_made_of(struct call *c, const struct session *s, const struct format *f,
             struct buf *out)

@@ -1,8 +1,8 @@
 /*
  * Reads recordings of Java Flight Recorder, as a JVM and async-profiler write
  * them: samples of the CPU and of the clock, allocations, and waits for locks.
- * The profile is of one of these types: the one that is asked for, or the first
- * that the file has.
+ * The profile has one of these types: the requested one, or else the first that
+ * the file has.
  *
  *	jdk.ExecutionSample, jdk.CPUTimeSample            cpu
  *	profiler.WallClockSample                          wall
@@ -231,7 +231,7 @@ set_periods(struct reader *r)
 	                                                : (double)ASYNC_WALL_NS;
 }
 
-/* Returns the profile that events are part of, or OF_COUNT. */
+/* Returns the profile to which events of a kind belong, or OF_COUNT. */
 static enum of
 of_kind(const struct reader *r, int kind)
 {

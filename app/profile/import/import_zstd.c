@@ -14,8 +14,8 @@ zstd_is(const void *p, size_t n)
 	return n >= 4 && memcmp(p, "\x28\xb5\x2f\xfd", 4) == 0;
 }
 
-/* A frame may claim any length, or none: the room grows until all frames fit
- * into it. Decompressing at once, unlike a stream, takes no window. */
+/* A frame may state any length or none, so the buffer grows until all frames
+ * fit. Decompressing in one call, unlike streaming, needs no window. */
 int
 zstd_inflate(const void *p, size_t n, struct buf *out)
 {

@@ -23,13 +23,13 @@
 #define JFR_NONE UINT32_MAX
 
 /* Fields that are read; others are passed over. */
-#define JFR_FIELDS(F)                                                      \
-	F(stackTrace)                                                      \
-	F(sampledThread) F(eventThread) F(duration) F(weight)              \
-		F(allocationSize) F(tlabSize) F(samples) F(failed)         \
-			F(samplingPeriod) F(truncated) F(frames) F(method) \
-				F(lineNumber) F(type) F(name) F(string)    \
-					F(osName) F(javaName) F(id) F(value)
+#define JFR_FIELDS(F)                                                         \
+	F(stackTrace)                                                         \
+	F(sampledThread)                                                      \
+	F(eventThread) F(duration) F(weight) F(allocationSize) F(tlabSize)    \
+		F(samples) F(failed) F(samplingPeriod) F(truncated) F(frames) \
+			F(method) F(lineNumber) F(type) F(name) F(string)     \
+				F(osName) F(javaName) F(id) F(value)
 
 enum jfr_name {
 #define F(name) JFR_##name,
@@ -103,7 +103,8 @@ void jfr_close(struct jfr_chunk *c);
 MUST_CHECK int jfr_constants(struct jfr_chunk *c, uint32_t most);
 /*
  * Takes the next event; *at is NULL at first.
- *   Shape    returns 1, 0 at the end, or -EBADMSG; type is the id of a class
+ *   Shape    *type is the id of the event's class
+ *   Errors   returns 1, or 0 at the end of the chunk, or -EBADMSG
  */
 int jfr_event(struct jfr_chunk *c, const char **at, uint64_t *type,
               struct jfr_cursor *out);

@@ -115,8 +115,8 @@ number_of(const char *text, uint32_t *out)
 
 /*
  * True for a file that was last written a day or more before the process began:
- * the number was another's then. A clock that was set meanwhile makes less of a
- * difference.
+ * its number belonged to another process then. The clock may have been set in
+ * between, but rarely by a day.
  */
 static bool
 is_outlived(const struct stat *st, int32_t pid)

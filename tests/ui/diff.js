@@ -8,6 +8,7 @@
     return tree.changeOf(node(name));
   };
   const fill = name => flame.fills.node(node(name));
+  const at = text => stoker.clock(Date.parse(text));
   const cells = () => [...document.querySelectorAll('#rows tr')].map(tr =>
     [tr.querySelector('button').title, ...[...tr.cells].slice(0, 3)
       .map(td => td.textContent)].join(' '));
@@ -82,9 +83,9 @@
         overallDelta: null, overallDeltaLow: null, overallDeltaHigh: null,
         verdict: 'ok', reason: 'Nothing changed.' }),
       [['Verdict', 'ok'], ['Why', 'Nothing changed.'],
-        ['Base', `api, ${stoker.local('2026-01-14T08:00:00Z')}, 2.00 s`,
+        ['Base', `api, ${at('2026-01-14T08:00:00Z')}, 2.00 s`,
           '2026-01-14 08:00:00 UTC'],
-        ['Comparison', `web, ${stoker.local('2026-01-15T08:00:00Z')
+        ['Comparison', `web, ${at('2026-01-15T08:00:00Z')
         }, 3.00 s in 1.00 s`, '2026-01-15 08:00:00 UTC'],
         ['Cost per second', 'unknown']])],
     ['callers_and_callees_are_of_both_and_the_function_is_what_its_list_says',

@@ -150,7 +150,8 @@
   test('header_tells_what_was_profiled', () => {
     same($('service').textContent + ' ' + $('type').textContent, 'shop cpu');
     same([...$('facts').querySelectorAll('dd')].map(d => d.textContent),
-      [stoker.local('2026-01-15T08:00:00Z'), '5.00 s', '100', '1.00 s']);
+      [stoker.clock(Date.parse('2026-01-15T08:00:00Z')), '5.00 s', '100',
+        '1.00 s']);
     same($('facts').querySelector('dd').title, '2026-01-15 08:00:00 UTC');
   });
   test('a_poor_profile_says_so_first_with_its_reasons_and_notes', () => {
@@ -209,7 +210,8 @@
     flame.choose(6);
     flame.on.choose(6);
     same($('numbers').textContent, 'libwork.so · Total 250.00 ms (25.0%), ' +
-      '50.0% of the view, about 25 samples · Self 250.00 ms (25.0%)');
+      '50.0% of the view, about 25 samples · Self 250.00 ms (25.0%) · ' +
+      'all its 2 frames: total 349.00 ms (34.9%), self 349.00 ms (34.9%)');
   });
   test('reset_shows_everything', () => {
     $('reset').click();
@@ -342,14 +344,40 @@
     same([names()[0], hash().get('sort')], ['work', '-name']);
     head('self').firstChild.click();
   });
-  test('a_row_highlights_its_function', () => {
-    const button = () => [...$('rows').querySelectorAll('button')]
-      .find(b => b.title.split('\n')[0] === 'work');
-    button().click();
-    same([hash().get('fn'), flame.marks.total,
-      button().getAttribute('aria-pressed')], ['work', 6e8, 'true']);
-    button().click();
-    same([hash().get('fn'), flame.marks], [null, null]);
+  const button = name => [...$('rows').querySelectorAll('button')]
+    .find(b => b.title.split('\n')[0] === name);
+  const pressed = () => [...$('rows').querySelectorAll('[aria-pressed=true]')]
+    .map(b => b.title.split('\n')[0]);
+  test('a_row_selects_its_function_and_greys_nothing', () => {
+    button('work').click();
+    same([hash().get('fn'), flame.picked.total, flame.marks, pressed(),
+      $('chosen').textContent, pixel(5), pixel(2)], ['work', 6e8, null,
+      ['work'], 'work', rgb(flame.colors.hit), rgb(flame.fills.node(2))]);
+    button('work').click();
+    same([hash().get('fn'), flame.picked], [null, null]);
+  });
+  test('a_frame_that_is_clicked_is_the_row_and_the_function_too', async () => {
+    mouse('pointermove', 4);
+    mouse('click', 4);
+    await drawn();
+    same([hash().get('fn'), pressed(), $('chosen').textContent, $('tip').hidden],
+      ['a/b&c;d', ['a/b&c;d'], 'a/b&c;d', true]);
+  });
+  test('the_last_pick_wins', () => {
+    button('leaf').click();
+    same([$('chosen').textContent, flame.chosen], ['leaf', 6]);
+    press('s');
+    same([hash().get('fn'), $('callers-title').textContent],
+      ['leaf', 'Callers of leaf']);
+  });
+  test('escape_takes_back_one_thing_at_a_time', () => {
+    type('work');
+    const state = () => [hash().get('view'), hash().get('fn'), hash().get('q'),
+      hash().getAll('z').length];
+    const seen = [0, 1, 2, 3].map(() => press('Escape', document.body) && 0 ||
+      state());
+    same(seen, [[null, 'leaf', 'work', 3], [null, null, 'work', 3],
+      [null, null, null, 3], [null, null, null, 0]]);
   });
   test('root_goes_to_the_bottom_and_back', () => {
     $('flame').click();
@@ -404,7 +432,8 @@
   test('escape_leaves_it_for_the_whole', () => {
     press('Escape', document.body);
     same([$('scroll').hidden, $('sandwich-panes').hidden, location.hash,
-      flame.width > 100], [false, true, '', true]);
+      flame.width > 100], [false, true, '#fn=leaf', true]);
+    press('Escape', document.body);
   });
   test('bottom_up_has_each_function_by_its_own_cost_above_its_callers', () => {
     const up = stoker.bottomUp(tree), parts = [...up.name].map((n, i) =>
@@ -492,6 +521,24 @@
       if (said !== what + ' copied' && byHand !== text)
         throw new Error(`${said} ${byHand}`);
     });
+  test('newer_data_leave_zoom_search_selection_and_focus', async () => {
+    const doc = JSON.parse($('data').textContent);
+    follow('#z=main&z=work&q=leaf&fn=work&sort=-total');
+    await drawn();
+    $('search').focus();
+    doc.totalSamples = 77;
+    doc.names.push('young');
+    for (const [column, v] of [['depth', 1], ['name', doc.names.length - 1],
+      ['self', 7], ['totals', 7]]) doc[column].push(v);
+    same(stoker.renew(doc, ''), true);
+    await drawn();
+    same([flame.tree.n, flame.view.first, $('search').value,
+      document.activeElement.id, $('chosen').textContent,
+      flame.tree.names.at(-1), flame.marks.frames,
+      $('facts').textContent.includes('77'),
+      head('total').getAttribute('aria-sort')],
+    [tree.n + 1, 3, 'leaf', 'search', 'work', 'young', 2, true, 'ascending']);
+  });
 
   run(tests);
 })();

@@ -3,7 +3,7 @@
  * its other formats. Texts of the document may come from a profiled program, so
  * the page only ever sets them as text.
  */
-import { local, quantity, utc, visible } from './text.js';
+import { clock, quantity, utc, visible } from './text.js';
 import { element } from './flame.js';
 
 const INLINE = ['svg', 'json'];
@@ -22,7 +22,7 @@ function expiry() {
     ? new Date(at * 1000).toISOString() : '';
 }
 
-const time = at => [local(at), utc(at)];
+const time = at => [clock(Date.parse(at)), utc(at)];
 
 /* The sum is known within bounds only if a program allocates very often. */
 function total(doc) {
@@ -75,6 +75,13 @@ function report(quality, whose) {
   return parts;
 }
 
+/* A newer report leaves open what the reader opened. */
+function keepOpen(old, parts) {
+  const isOpen = [...old.querySelectorAll('details')].map(d => d.open);
+  for (const [i, part] of parts.filter(p => p.tagName === 'DETAILS').entries())
+    part.open = isOpen[i] ?? false;
+}
+
 function showQuality(section, doc) {
   const sides = doc.base
     ? [[doc.base.quality, 'The base'], [doc.quality, 'The comparison']]
@@ -82,6 +89,7 @@ function showQuality(section, doc) {
   const parts = sides.flatMap(([quality, whose]) => report(quality, whose));
   section.classList.toggle('poor',
     sides.some(([quality]) => quality.verdict === 'poor'));
+  keepOpen(section, parts);
   section.replaceChildren(...parts);
   section.hidden = parts.length === 0;
 }

@@ -5,7 +5,7 @@
  * tested here. Pure, like model.js; colours are those of
  * app/profile/diff/diff_svg.c.
  */
-import { local, quantity, percent, utc } from './text.js';
+import { clock, quantity, percent, utc } from './text.js';
 import { scaled, Tree } from './model.js';
 
 const PALE = 0.25; /* new or gone node, which may be chance */
@@ -124,6 +124,18 @@ class DiffTree extends Tree {
     return lines;
   }
 
+  everywhere(name) {
+    let frames = 0, now = 0, base = 0;
+    for (let i = 1; i < this.n; i++) {
+      if (this.name[i] !== name) continue;
+      frames++;
+      now += this.self[i];
+      base += this.baseSelf[i];
+    }
+    return frames < 2 ? '' : this.line(`all its ${
+      frames.toLocaleString('en')} frames: self`, now, base, '');
+  }
+
   brief(i) {
     return this.delta(this.total[i], this.baseTotal[i]);
   }
@@ -192,7 +204,7 @@ class DiffTree extends Tree {
   }
 
   static facts(doc) {
-    const side = d => [d.service, local(d.startedAt),
+    const side = d => [d.service, clock(Date.parse(d.startedAt)),
       quantity(d.total, doc.unit) + (d.durationMs
         ? ' in ' + quantity(d.durationMs * 1e6, 'nanoseconds') : '')]
       .join(', ');

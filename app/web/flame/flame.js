@@ -5,6 +5,9 @@
  *
  *   on.choose(node) on.zoom(view)
  *
+ * Frames of the selected function are painted as matches of a search are, and
+ * nothing else changes: where colours tell a change, they are outlined.
+ *
  * The canvas is as large as the visible part of the graph, not as the graph: a
  * stack of 1000 frames would need a bitmap of 100 MB.
  */
@@ -34,7 +37,7 @@ class Flame {
     this.view = tree.view(0);
     this.rows = [];
     this.chosen = 0;
-    this.hover = this.marks = null;
+    this.hover = this.marks = this.picked = null;
     this.rootBelow = false;
     this.readTheme();
     new ResizeObserver(() => this.resize()).observe(scroll);
@@ -87,7 +90,7 @@ class Flame {
     this.rows = this.tree.bars(this.view, this.width);
     this.full = Math.max(this.height, this.rows.length * ROW);
     this.spacer.style.height = this.full - this.height + 'px';
-    this.hover = null;
+    this.setHover(null); /* what is under the pointer moved */
     this.draw();
   }
 
@@ -104,6 +107,9 @@ class Flame {
   }
 
   setMarks(marks) { this.marks = marks; this.draw(); }
+
+  /* The frames of the selected function; null without a selection. */
+  setPicked(picked) { this.picked = picked; this.draw(); }
 
   choose(node) {
     this.chosen = node;
@@ -143,7 +149,8 @@ class Flame {
     for (const at of seen) {
       if (at.bar.count === 1) this.label(at);
       const chosen = this.isChosen(at.bar);
-      if (chosen || at.bar === this.hover) this.outline(at, chosen);
+      if (chosen || at.bar === this.hover || this.tree.sure &&
+          this.has(this.picked, at.bar)) this.outline(at, chosen);
     }
   }
 
@@ -175,24 +182,27 @@ class Flame {
     c.globalAlpha = 1;
   }
 
-  /* The root is outlined only while the keyboard is used. */
+  /* What is not selected is outlined only while the keyboard is used. */
   isChosen(bar) {
-    const { chosen, tree, canvas } = this;
+    const { chosen, tree, canvas, picked } = this;
     return chosen >= bar.node && chosen < bar.end &&
       tree.depth[chosen] === tree.depth[bar.node] &&
-      (chosen > 0 || document.activeElement === canvas);
+      (picked?.names[tree.name[chosen]] || document.activeElement === canvas);
+  }
+
+  /* Whether marked frames are in a bar. */
+  has(marks, bar) {
+    return marks && (bar.count > 1
+      ? marks.before[bar.end] > marks.before[bar.node]
+      : bar.node > 0 && marks.names[this.tree.name[bar.node]]);
   }
 
   /* The colour of a bar, and that of the text on it. */
   colorsOf(bar) {
     const { tree, marks, colors } = this;
-    if (marks) {
-      const hit = bar.count > 1
-        ? marks.before[bar.end] > marks.before[bar.node]
-        : bar.node > 0 && marks.names[tree.name[bar.node]];
-      return hit ? { fill: colors.hit, ink: colors['hit-ink'] }
-        : { fill: colors.miss, ink: colors['miss-ink'] };
-    }
+    if (this.has(marks ?? (tree.sure ? null : this.picked), bar))
+      return { fill: colors.hit, ink: colors['hit-ink'] };
+    if (marks) return { fill: colors.miss, ink: colors['miss-ink'] };
     const fill = bar.count > 1 ? colors.narrow
       : bar.node === 0 && !tree.sure ? colors.plain
         : this.fills.node(bar.node);
@@ -268,7 +278,7 @@ class Flame {
   click(e) {
     const bar = this.barAt(e.offsetX, e.offsetY);
     if (!bar) return;
-    this.on.choose(this.tree.heaviest(bar, 1)[0]);
+    if (bar.count === 1) this.on.choose(bar.node);
     this.on.zoom(this.tree.view(bar.node, bar.end));
   }
 

@@ -226,6 +226,35 @@ class Tree {
     return { names, before, total, frames: before[this.n] };
   }
 
+  /* The heaviest frame of a function in a view, or else anywhere. */
+  heaviestOf(name, { first, end }) {
+    let best = -1, isBestWithin = false;
+    for (let i = 1; i < this.n; i++) {
+      if (this.name[i] !== name) continue;
+      const isWithin = i >= first && i < end;
+      if (best < 0 || isWithin && !isBestWithin || isWithin === isBestWithin
+          && this.width[i] > this.width[best])
+        [best, isBestWithin] = [i, isWithin];
+    }
+    return best;
+  }
+
+  /* The sum over all frames of a function; '' if there is one, nested frames
+   * counted once. */
+  everywhere(name) {
+    let frames = 0, self = 0, total = 0, counted = 0;
+    for (let i = 1; i < this.n; i++) {
+      if (this.name[i] !== name) continue;
+      frames++;
+      self += this.self[i];
+      if (i < counted) continue;
+      total += this.total[i];
+      counted = this.end[i];
+    }
+    return frames < 2 ? '' : `all its ${frames.toLocaleString('en')} frames: `
+      + `total ${this.share(total)}, self ${this.share(self)}`;
+  }
+
   /* The marked part of a view, nested matches once. */
   marked({ names }, { first, end }) {
     let total = 0;

@@ -1,9 +1,12 @@
 /*
  * The page around the canvas. Everything visible is one state: the view, the
- * query, the highlighted function, the drawing, the order, the table. Every
- * change goes through set(), which redraws the parts that depend on it and
- * writes the state to the fragment of the URL, so that a link shows the same
- * view.
+ * query, the selected function, the drawing, the order, the table. Every change
+ * goes through set(), which redraws the parts that depend on it and writes the
+ * state to the fragment of the URL, so that a link shows the same view.
+ *
+ * There is one selection. Whatever was picked last, a frame or a row of the
+ * table, is what the picture and the table mark, what the line below describes,
+ * and what the sandwich shows.
  */
 import { matcher, quantity, percent, shorten } from './text.js';
 import { Tree } from './model.js';
@@ -21,15 +24,16 @@ const TOAST_MS = 2500;
 /*
  * Shows one or two profiles in the elements of page.html, which are in the
  * document. address is the URL of the profile's other formats; '' without a
- * server. Call close() of the result to end. The document receives the event
- * stoker-function with the name of the highlighted function, or ''.
+ * server. Call close() of the result to end, and renew() to show newer data in
+ * the same view. The document receives the event stoker-function with the name
+ * of the selected function, or ''.
  */
 function openPage(doc, address) {
   const ended = new AbortController();
   /* The tree as captured, the inverted one, and the one that is shown. */
   let whole, turned, tree;
   let flame, sandwich, table, state, marks = null;
-  let chosen; /* { node, flame } */
+  let chosen; /* the frame that is described: { node, flame } */
 
   function set(change, keep = 'replaceState') {
     const old = state;
@@ -39,7 +43,8 @@ function openPage(doc, address) {
     if (differs('shape')) reshape();
     if (differs('drawing')) redraw();
     if (differs('view')) flame.show(state.view);
-    if (differs('query', 'fn', 'drawing', 'view')) drawMarks();
+    if (differs('query', 'drawing', 'view')) drawMarks();
+    if (differs('fn', 'drawing', 'view')) drawPicked(differs('view'));
     if (inSandwich() && differs('fn', 'drawing', 'shape')) center();
     if (differs('view', 'fn', 'drawing')) drawCrumbs();
     if (differs('fn')) document.dispatchEvent(
@@ -92,14 +97,28 @@ function openPage(doc, address) {
     ? { reversed: !state.reversed } : { sort: column, reversed: false });
   const around = name => set({ drawing: 'sandwich', fn: name }, 'pushState');
 
-  function highlight(name) {
+  function select(name) {
     if (inSandwich()) around(name);
     else set({ fn: name === state.fn ? '' : name });
+  }
+
+  /* A frame of the picture: its function is selected. */
+  function pick(node) {
+    choose(node);
+    set({ fn: node > 0 ? tree.nameOf(node) : '' });
   }
 
   function reset() {
     set({ view: tree.view(0), query: '', fn: '',
       drawing: inSandwich() ? 'icicle' : state.drawing }, 'pushState');
+  }
+
+  /* Takes back one thing: the sandwich, the selection, the search, the zoom. */
+  function takeBack() {
+    if (inSandwich()) set({ drawing: 'icicle' }, 'pushState');
+    else if (state.fn) set({ fn: '' });
+    else if (state.query) set({ query: '' });
+    else if (state.view.first > 0) zoom(tree.view(0));
   }
 
   function zoomOut() {
@@ -108,10 +127,11 @@ function openPage(doc, address) {
     else if (up >= 0) zoom(tree.view(up));
   }
 
-  /* The chosen or highlighted function, or else the most expensive one. */
+  /* The selected function, or else the most expensive one. Within the sandwich
+   * it is that of the frame that is described. */
   function toSandwich() {
     const { node, flame: on } = chosen;
-    if (node > 0) return around(on.tree.nameOf(node));
+    if (inSandwich() && node > 0) return around(on.tree.nameOf(node));
     if (state.fn) return around(state.fn);
     const [top] = tree.sortTop(tree.top(state.view), tree.constructor.sort,
       true);
@@ -166,6 +186,10 @@ function openPage(doc, address) {
     $('service').textContent = doc.service || doc.title || 'Profile';
     $('type').textContent = doc.type;
     document.title = `${doc.title || doc.service} · Stoker`;
+    drawFacts();
+  }
+
+  function drawFacts() {
     $('facts').replaceChildren(...facts(doc, DiffTree.facts));
     showQuality($('quality'), doc);
     showFormats($('formats'), doc, address,
@@ -218,7 +242,6 @@ function openPage(doc, address) {
     if (!inSandwich()) {
       flame.resize();
       flame.setRootBelow(drawing === 'flame');
-      if (chosen.flame !== flame) choose(flame.chosen);
     } else if (!sandwich) {
       sandwich = new Sandwich({ callers: pane('callers'),
         callees: pane('callees') }, whole, { choose, center: around });
@@ -259,14 +282,25 @@ function openPage(doc, address) {
 
   const searched = () => state.query ? matcher(state.query).test : null;
 
+  /* The selected function in the picture. Of a function that another part of
+   * the page selected, the heaviest frame of the view is described. */
+  function drawPicked(isOther) {
+    const { fn, view } = state;
+    flame.setPicked(fn ? tree.mark(s => s === fn) : null);
+    if (inSandwich()) return;
+    if (chosen.flame === flame && fn && tree.nameOf(chosen.node) === fn)
+      return;
+    const node = fn ? tree.heaviestOf(tree.names.indexOf(fn), view) : -1;
+    if (fn || isOther || chosen.node > 0 || chosen.flame !== flame)
+      choose(node >= 0 ? node : view.first);
+  }
+
   function drawMarks() {
-    const { query } = state, fn = inSandwich() ? '' : state.fn;
-    const typed = matcher(query);
-    marks = fn ? tree.mark(s => s === fn)
-      : query ? tree.mark(typed.test) : null;
+    const { query } = state, typed = matcher(query);
+    marks = query ? tree.mark(typed.test) : null;
     flame.setMarks(marks);
     if (sandwich) sandwich.mark(searched());
-    const error = !fn && query && typed.error;
+    const error = query && typed.error;
     const ofView = marks && state.view.first > 0 && !inSandwich() ? `, ${
       percent(tree.marked(marks, state.view), state.view.width)} of the view`
       : '';
@@ -275,8 +309,7 @@ function openPage(doc, address) {
         `${quantity(marks.total, tree.unit)} · ` +
         `${marks.frames.toLocaleString('en')} frame` +
         (marks.frames === 1 ? '' : 's');
-    $('matched').textContent =
-      (fn ? shorten(fn, 40) + ': ' : '') + found + (error ? ` (${error})` : '');
+    $('matched').textContent = found + (error ? ` (${error})` : '');
     $('search').classList.toggle('invalid', Boolean(error));
     if ($('search').value !== query) $('search').value = query;
   }
@@ -303,8 +336,9 @@ function openPage(doc, address) {
     on.choose(node);
     $('chosen').textContent = $('chosen').title = of.nameOf(node);
     const source = of.sourceOf(of.name[node]);
-    $('numbers').textContent = [of.packageOf(node), source, lines]
-      .filter(Boolean).join(' · ');
+    $('numbers').textContent = [of.packageOf(node), source, lines,
+      on === flame && whole.everywhere(of.name[node])].filter(Boolean)
+      .join(' · ');
     $('numbers').title = source;
     say(`${of.nameOf(node)}. ${lines}`);
   }
@@ -353,14 +387,15 @@ function openPage(doc, address) {
     const n = end - first;
     for (let k = 1; found && k <= n; k++) {
       const i = first + ((on.chosen - first + step * k) % n + n) % n;
-      if (i > 0 && found.names[of.name[i]]) return choose(i, on);
+      if (i > 0 && found.names[of.name[i]])
+        return on === flame ? pick(i) : choose(i, on);
     }
   }
 
   /* --- keys, theme, start ------------------------------------------------- */
 
   const KEYS = {
-    Escape: reset,
+    Escape: takeBack,
     Backspace: zoomOut,
     '/': () => $('search').focus(),
     '?': () => $('keys').showModal(),
@@ -410,7 +445,7 @@ function openPage(doc, address) {
   }
 
   /* The reason why there is nothing to draw; empty if there is something. */
-  function emptiness() {
+  function emptiness(doc) {
     if (!doc) return 'The data of this page is damaged.';
     const total = Math.max(doc.total, doc.base ? doc.base.total : 0);
     if (total > 0 && doc.depth.length > 1) return '';
@@ -422,8 +457,7 @@ function openPage(doc, address) {
   function listen() {
     const { signal } = ended;
     const on = (id, event, action) => $(id).addEventListener(event, action);
-    on('search', 'input', () => set({ query: $('search').value,
-      fn: inSandwich() ? state.fn : '' }));
+    on('search', 'input', () => set({ query: $('search').value }));
     on('reset', 'click', reset);
     on('icicle', 'click', () => set({ drawing: 'icicle' }));
     on('flame', 'click', () => set({ drawing: 'flame' }));
@@ -447,30 +481,51 @@ function openPage(doc, address) {
 
   function begin() {
     if (doc) drawAbout();
-    const why = emptiness();
+    const why = emptiness(doc);
     $('profile').classList.toggle('empty', Boolean(why));
     $('notice').textContent = why;
     $('notice').hidden = !why;
     if (why) return;
     whole = tree = doc.base ? new DiffTree(doc) : new Tree(doc);
     if (doc.base) beginDiff();
-    flame = new Flame(pane('scroll'), tree, { choose, zoom });
+    flame = new Flame(pane('scroll'), tree, { choose: pick, zoom });
     table = new Table({
       title: $('top-title'), body: $('rows'), more: $('more'),
       heads: [...document.querySelectorAll('#top th')],
       colorOf: (name, isTotal) => flame.fills.name(name, isTotal),
-    }, tree, { highlight, order });
+    }, tree, { select, order });
     state = {};
     chosen = { node: 0, flame };
     flame.resize();
     set(recall(), '');
-    if (!inSandwich()) choose(state.view.first);
     flame.paint();
     listen();
   }
 
+  /*
+   * Shows newer data of the same kind: zoom, search, selection, scrolling and
+   * focus stay. Returns false if it cannot, and the page has to be opened anew.
+   */
+  function renew(newer, at) {
+    if (!whole || doc.base || newer.base || emptiness(newer)) return false;
+    const path = chosen.flame === flame ? tree.path(chosen.node) : [];
+    const panes = [...document.querySelectorAll('.profile .pane, .rows')];
+    const scrolled = panes.map(e => e.scrollTop);
+    doc = newer;
+    address = at;
+    drawFacts();
+    whole = new Tree(doc);
+    turned = tree = undefined;
+    if (sandwich) sandwich.tree = whole;
+    state = {};
+    set(recall(), '');
+    if (path.length > 0) choose(tree.find(path));
+    panes.forEach((e, i) => { e.scrollTop = scrolled[i]; });
+    return true;
+  }
+
   begin();
-  return { tree, flame, sandwich: () => sandwich,
+  return { tree, flame, renew, sandwich: () => sandwich,
     close: () => { ended.abort(); holdTable(); } };
 }
 

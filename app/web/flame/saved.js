@@ -2,7 +2,7 @@
  * The page as a single file, which contains its data. Unless the file was
  * saved, the server offers other formats.
  */
-import { local, matcher, packageColor, percent, quantity, shorten }
+import { clock, local, matcher, packageColor, percent, quantity, shorten }
   from './text.js';
 import { NARROW_PX, Tree } from './model.js';
 import { bottomUp, callees, callers } from './sandwich.js';
@@ -29,7 +29,7 @@ document.addEventListener('stoker-theme', () =>
   button.setAttribute('aria-pressed', isDark()));
 beginTheme();
 /* For use in the browser's console. */
-globalThis.stoker = { local, matcher, packageColor, percent, quantity,
+globalThis.stoker = { clock, local, matcher, packageColor, percent, quantity,
   shorten, NARROW_PX, Tree, bottomUp, callees, callers,
   ...openPage(readData(), isServed() ? location.href : '') };
 /* The time from the start of navigation to the first picture. */

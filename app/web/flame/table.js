@@ -3,7 +3,7 @@
  * see it or prefer to read. It shows the functions of the view that match the
  * search, a hundred at a time.
  *
- *   on.order(column) on.highlight(name of a function)
+ *   on.order(column) on.select(name of a function)
  */
 import { matcher, shorten } from './text.js';
 import { element } from './flame.js';
@@ -97,7 +97,7 @@ class Table {
       title: row.isTotal ? `${name} and what it calls`
         : source ? `${name}\n${source}` : name,
       'aria-pressed': name === this.state.fn });
-    button.addEventListener('click', () => this.on.highlight(name));
+    button.addEventListener('click', () => this.on.select(name));
     dot.style.background = this.colorOf(row.name, row.isTotal);
     td.append(dot, button);
     return td;

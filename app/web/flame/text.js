@@ -141,11 +141,23 @@ function packageColor(pkg, name, light, chroma) {
   return oklch(light + shade, chroma, hash(pkg) % 360);
 }
 
-/* An RFC 3339 time in the browser's time zone, and in UTC. */
-const zoned = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium',
-  timeStyle: 'medium' });
+/* An RFC 3339 time in the browser's time zone, which it names, and in UTC. */
+const TIME = { year: 'numeric', month: 'short', day: 'numeric', hour: '2-digit',
+  minute: '2-digit', second: '2-digit', hourCycle: 'h23' };
+const zoned = new Intl.DateTimeFormat(undefined,
+  { ...TIME, timeZoneName: 'short' });
+const unzoned = new Intl.DateTimeFormat(undefined, TIME);
 const local = text => zoned.format(Date.parse(text));
 const utc = text => text.replace('T', ' ').replace(/(\.\d+)?Z$/, ' UTC');
 
-export { visible, local, utc, matcher, quantity, percent, shorten,
+/* Both, of a time or of a range, given in milliseconds; one of them in UTC. */
+function clock(from, to = from) {
+  const at = ms => new Date(ms).toISOString().slice(11, 19);
+  const zone = zoned.formatToParts(to).find(p => p.type === 'timeZoneName');
+  const text = `${unzoned.formatRange(from, to)} ${zone.value}`;
+  return new Date(to).getTimezoneOffset() === 0 ? text
+    : `${text} (${to === from ? '' : `${at(from)} – `}${at(to)} UTC)`;
+}
+
+export { visible, local, utc, clock, matcher, quantity, percent, shorten,
   packageColor };

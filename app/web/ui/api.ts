@@ -39,6 +39,16 @@ async function refusal(reply: Response): Promise<ApiError> {
   }
 }
 
+/* How far the server's clock is ahead of the browser's, in milliseconds: what
+ * is recent is asked for by the server's time. Replies have whole seconds. */
+let ahead = 0;
+const EXACT_MS = 2e3;
+function readClock(reply: Response) {
+  const off = Date.parse(reply.headers.get('Date') ?? '') - Date.now();
+  ahead = Math.abs(off) > EXACT_MS ? off : 0;
+}
+export const serverNow = () => Date.now() + ahead;
+
 /* The reply itself; errors are thrown as ApiError. */
 export async function send(path: string, init: RequestInit = {}) {
   let reply: Response;
@@ -48,6 +58,7 @@ export async function send(path: string, init: RequestInit = {}) {
     if (init.signal?.aborted) throw e;
     throw new ApiError(0, 'Unreachable', UNREACHABLE);
   }
+  readClock(reply);
   if (reply.ok) return reply;
   const error = await refusal(reply);
   const isOurs = !new Headers(init.headers).has('Authorization');

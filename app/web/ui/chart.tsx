@@ -4,6 +4,7 @@
  */
 import { useEffect, useRef } from 'preact/hooks';
 import uPlot from 'uplot';
+import { clock as both } from '../flame/text.js';
 import { KINDS, type Mark } from './marks';
 import { go } from './route';
 
@@ -149,14 +150,23 @@ function marksAt(u: uPlot, marks: Mark[], left: number) {
     Math.abs(u.valToPos(m.at / 1000, 'x') - left) <= NEAR);
 }
 
+/* Where the keyboard is on a chart, and where its range began: times. */
+type Held = { at?: number; first?: number };
+
 /*
- * Arrow keys move over the points, Enter begins and ends a range, Escape leaves
- * it: at each end, choose is called as after a drag.
+ * Arrow keys move over the points, from the last one that is known, Enter begins
+ * and ends a range, Escape leaves it: at each end, choose is called as after a
+ * drag. Newer points leave the cursor where it was in time.
  */
-function onKeys(plot: () => uPlot, line: Line,
+function onKeys(plot: () => uPlot, line: Line, held: Held,
   choose: (from: number, to: number) => void) {
-  let at = -1, first = -1;
+  const place = (time?: number) => time === undefined ? -1
+    : line.findLastIndex(p => p.at <= time);
+  const known = Math.max(line.findLastIndex(p => p.value !== null), 0);
+  let at = place(held.at), first = place(held.first);
   const show = () => {
+    held.at = line[at]?.at;
+    held.first = line[first]?.at;
     const u = plot(), x = (i: number) => u.valToPos(line[i].at / 1000, 'x');
     const [a, b] = first < 0 ? [0, 0] : [x(first), x(at)].sort((m, n) =>
       m - n);
@@ -169,12 +179,13 @@ function onKeys(plot: () => uPlot, line: Line,
       e.key];
     if (line.length === 0) return;
     if (step !== undefined)
-      at = Math.max(0, Math.min(line.length - 1, at < 0 ? line.length - 1
+      at = Math.max(0, Math.min(line.length - 1, at < 0 ? known
         : at + step));
     else if (e.key === 'Enter' && at >= 0 && first < 0) first = at;
     else if (e.key === 'Enter' && first >= 0 && first !== at) {
       const [a, b] = [first, at].sort((m, n) => m - n);
       first = -1;
+      held.first = undefined;
       choose(line[a].at, line[b].at);
     } else if (e.key === 'Escape' && first >= 0) first = -1;
     else return;
@@ -197,13 +208,14 @@ const NO_MARKS: Mark[] = [], NO_BANDS: Band[] = [];
 /* within: a part of it, such as one function; its points are of the same times,
  * and name says what it is. */
 export function Chart({ line, within, name, from, to, format, label, choose,
-  marks = NO_MARKS, bands = NO_BANDS, isBytes = false }: { line: Line;
-  isBytes?: boolean; within?: Line;
+  marks = NO_MARKS, bands = NO_BANDS, isBytes = false, isOld = false }: {
+  line: Line;
+  isBytes?: boolean; within?: Line; isOld?: boolean;
   name?: string; from: number; to: number; format: (v: number) => string;
   label: string; choose: (from: number, to: number) => void; marks?: Mark[];
   bands?: Band[] }) {
   const box = useRef<HTMLDivElement>(null), out = useRef<HTMLSpanElement>(null);
-  const chosen = useRef(choose);
+  const chosen = useRef(choose), held = useRef<Held>({});
   chosen.current = choose;
   useEffect(() => {
     const part = (v?: number | null) => v == null ? ''
@@ -227,8 +239,7 @@ export function Chart({ line, within, name, from, to, format, label, choose,
           u.over.style.cursor = near.some(m => m.href) ? 'pointer' : '';
           out.current!.textContent = near.length > 0 ? near.map(m =>
             `${second.format(m.at)} ${m.text}`).join(' · ')
-            : !p ? '' : `${new Date(p.at)
-            .toLocaleString()}: ${p.value === null ? 'nothing is known'
+            : !p ? '' : `${second.format(p.at)}: ${p.value === null ? 'nothing is known'
             : format(p.value)}${part(within?.[i!]?.value)}`;
         }],
         drawClear: [u => drawBands(u, bands)],
@@ -245,7 +256,8 @@ export function Chart({ line, within, name, from, to, format, label, choose,
       plot.setSize({ width: at.clientWidth, height: HEIGHT }));
     draw();
     size.observe(at);
-    const keys = onKeys(() => plot, line, (a, b) => chosen.current(a, b));
+    const keys = onKeys(() => plot, line, held.current, (a, b) =>
+      chosen.current(a, b));
     at.addEventListener('keydown', keys);
     document.addEventListener('stoker-theme', draw);
     return () => {
@@ -255,9 +267,10 @@ export function Chart({ line, within, name, from, to, format, label, choose,
       plot.destroy();
     };
   }, [line, within, name, from, to, format, marks, bands, isBytes]);
-  return <figure class="chart">
-    <figcaption>{label}{within && <span class="within"> · {name}</span>}{' '}
-      <span class="quiet" role="status" ref={out} />
+  return <figure class="chart" aria-busy={isOld}>
+    <figcaption><span>{label}{within && <span class="within"> · {name}</span>}
+      {' '}<span class="wide">· {both(from, to)}</span></span>
+      <span class="said" role="status" ref={out} />
       <Legend marks={marks} /></figcaption>
     <div ref={box} tabIndex={0} role="application" aria-roledescription="chart"
       aria-label={`${label} over time. Arrow keys move, Enter begins and ends a
@@ -267,7 +280,7 @@ export function Chart({ line, within, name, from, to, format, label, choose,
       <thead><tr><th scope="col">Time</th><th scope="col">Value</th>
         {within && <th scope="col">{name}</th>}</tr></thead>
       <tbody>{line.map((p, i) => p.value === null ? null : <tr key={p.at}>
-        <td>{new Date(p.at).toLocaleString()}</td>
+        <td>{both(p.at)}</td>
         <td>{format(p.value)}</td>
         {within && <td>{within[i]?.value == null ? ''
           : format(within[i].value)}</td>}</tr>)}</tbody>

@@ -1,6 +1,8 @@
 /* A service over a range of time: what it costs, and what it did. */
+import type { ComponentChildren } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { all, ApiError, get, PROFILING, type Caller } from './api';
+import { clock } from '../flame/text.js';
+import { all, ApiError, get, PROFILING, serverNow, type Caller } from './api';
 import { toCompare } from './compare';
 import { KINDS, useMarks, type Mark } from './marks';
 import type { PageProps } from './pages';
@@ -16,9 +18,11 @@ import { useData, type Loaded } from './use';
 const RANGES = [['now-15m', '15 minutes'], ['now-1h', 'hour'],
   ['now-6h', '6 hours'], ['now-1d', 'day'], ['now-7d', '7 days'],
   ['now-30d', '30 days']];
-const REFRESH_MS = 30e3, RUNNING_MS = 1e3, LISTED = 50, NONE: Result[] = [];
+const REFRESH_MS = 30e3;
+const RUNNING_MS = 1e3, LISTED = 50, NONE: Result[] = [];
 
-/* What the address says; a range in milliseconds, or from a time until now. */
+/* What the address says; a range in milliseconds, or from a time until now. The
+ * address has all of it, so that a link shows to others what it shows here. */
 type View = { service: string; type: string; from: string; to: string;
   only: Labels };
 /* What is looked at alone: label.zone=a, or a host. */
@@ -28,25 +32,89 @@ const isLabel = (name: string) => name === 'host' || name.startsWith('label.');
 export default function Explore({ args, query, caller }: PageProps) {
   const { service } = args, asked = query.get('type');
   useEffect(() => { document.title = `${service} · Stoker`; }, [service]);
-  const last = useData(asked ? '' : 'latest ' + service, signal =>
-    asked ? Promise.resolve(undefined) : latest(service, signal));
-  if (!asked && last.isLoading) return <Skeleton />;
-  /* an empty capture is no reason to open a page that shows nothing */
-  const type = last.data?.sampleCount ? last.data.profileType : 'cpu';
-  const view = { service, type: asked ?? type,
+  const usual = useData(asked ? '' : 'usual ' + service, async signal =>
+    asked ? undefined : usualType(service, signal));
+  const view = { service, type: asked ?? usual.data ?? '',
     from: query.get('from') ?? 'now-1h', to: query.get('to') ?? 'now',
     only: Object.fromEntries([...query].filter(([name]) => isLabel(name))) };
+  const isWhole = asked !== null && query.has('from');
+  useEffect(() => {
+    if (!isWhole && view.type) show(view, {}, 'replace');
+  }, [isWhole, view.type]);
+  if (usual.error) return <Failure error={usual.error} again={usual.again} />;
+  if (!isWhole) return <Skeleton />;
   return <Shown key={service} view={view} query={query} caller={caller} />;
+}
+
+/* What is profiled all the time, CPU before the rest, or else what was captured
+ * last; an empty capture is no reason to open a page that shows nothing. */
+async function usualType(service: string, signal: AbortSignal) {
+  const { enabled, profileTypes } = await continuousOf(service, signal);
+  if (enabled)
+    return profileTypes.includes('cpu') ? 'cpu' : profileTypes[0];
+  const last = await latest(service, signal);
+  return last?.sampleCount ? last.profileType : 'cpu';
 }
 
 const asked = ({ service, type, from, to, only }: View) => String(
   new URLSearchParams({ service, profileType: type, from, to, ...only }));
 
-const show = (view: View, change: Partial<View>) => {
+const show = (view: View, change: Partial<View>, how?: 'replace') => {
   const { service, type, from, to: until, only } = { ...view, ...change };
-  go(toService(service, { type, from: from === 'now-1h' && until === 'now' ? ''
-    : from, to: until === 'now' ? '' : until, ...only }) + location.hash);
+  go(toService(service, { type, from, to: until === 'now' ? '' : until,
+    ...only }) + location.hash, how);
 };
+const SECONDS: Record<string, number> = { s: 1, m: 60, h: 3600, d: 86400 };
+
+/* A time that is told from now on, in milliseconds; others as they stand. */
+function resolve(text: string, now: number) {
+  const [, n, unit] = /^now(?:-(\d+)([smhd]))?$/.exec(text) ?? [];
+  return !text.startsWith('now') || text !== 'now' && !unit ? text
+    : String(now - Number(n ?? 0) * (SECONDS[unit] ?? 0) * 1e3);
+}
+
+/*
+ * One present for all that is asked for: the range of a view until now ends at
+ * the same time in the chart, the graph and the captures. The next comes some
+ * time after the graph of this one was there, while the page is looked at and
+ * nothing is dragged.
+ */
+function usePresent(view: View) {
+  const q = asked(view), isLive = view.to === 'now';
+  const [turn, set] = useState({ q: '', now: 0 });
+  const first = useMemo(serverNow, [q]);
+  const now = turn.q === q ? turn.now : first;
+  const next = () => set({ q, now: serverNow() });
+  const latestNext = useRef(next);
+  latestNext.current = next;
+  const timer = useRef(0);
+  const isDue = useRef(false);
+  const mayGoOn = () => !document.hidden &&
+    !document.querySelector('.chart:active');
+  useEffect(() => {
+    const seen = () => {
+      if (isDue.current && mayGoOn()) latestNext.current();
+    };
+    document.addEventListener('visibilitychange', seen);
+    document.addEventListener('pointerup', seen);
+    return () => {
+      clearTimeout(timer.current);
+      document.removeEventListener('visibilitychange', seen);
+      document.removeEventListener('pointerup', seen);
+    };
+  }, []);
+  /* to be called when there is an answer */
+  const answered = () => {
+    clearTimeout(timer.current);
+    isDue.current = false;
+    if (isLive) timer.current = setTimeout(() => {
+      isDue.current = true;
+      if (mayGoOn()) latestNext.current();
+    }, REFRESH_MS);
+  };
+  return { at: { ...view, from: resolve(view.from, now),
+    to: resolve(view.to, now) }, now, isLive, next, answered };
+}
 const between = (view: View, from: number, to: number) =>
   show(view, { from: String(Math.round(from)), to: String(Math.round(to)) });
 
@@ -61,7 +129,7 @@ function useRunning(captures: Loaded<{ items: Result[] }>,
   /* the page may be asked for again where it is open */
   const asked = useRef(query);
   useEffect(() => {
-    if (asked.current !== query) captures.again();
+    if (asked.current !== query) over();
     asked.current = query;
   }, [query]);
   useEffect(() => {
@@ -85,22 +153,24 @@ function Running({ items }: { items: Result[] }) {
 
 function Shown({ view, query, caller }: { view: View;
   query: URLSearchParams; caller: Caller }) {
-  const q = asked(view), isLive = view.to === 'now';
-  const every = isLive ? REFRESH_MS : 0;
+  const present = usePresent(view), q = asked(present.at);
+  const of = asked({ ...view, from: '', to: '' }), range = asked(view);
   /* first, for it takes longest */
-  const address = `${PROFILING}/merge?${q}`;
-  const doc = useData(address, signal => getColumns(address, signal));
-  const trend = useData('series ' + q, signal => get<Trend>(
-    `${PROFILING}/history/series?${q}`, signal), every);
-  const captures = useData('history ' + q, signal => get<{ items: Result[] }>(
+  const doc = useData('merge ' + of, async signal => {
+    const address = `${PROFILING}/merge?${q}`;
+    return { columns: await getColumns(address, signal), address, range,
+      until: present.now };
+  }, 0, q);
+  const trend = useData('series ' + of, signal => get<Trend>(
+    `${PROFILING}/history/series?${q}`, signal), 0, q);
+  const captures = useData('history ' + of, signal => get<{ items: Result[] }>(
     `${PROFILING}/history?${q}&limit=${LISTED}&resolution=none`, signal),
-  every);
+  0, q);
+  useEffect(present.answered, [doc.data, doc.error, range]);
   const items = captures.data?.items ?? NONE;
-  const running = useRunning(captures, query, () => {
-    doc.again();
-    trend.again();
-  });
-  const happened = useMarks(view.service, view.type, items, every);
+  const running = useRunning(captures, query, present.next);
+  const happened = useMarks(view.service, view.type, items, present.now);
+  const isOther = doc.data !== undefined && doc.data.range !== range;
   const marks = useMemo(() => happened.filter(m => trend.data &&
     m.at >= Date.parse(trend.data.from) && m.at <= Date.parse(trend.data.to)),
   [happened, trend.data]);
@@ -109,11 +179,13 @@ function Shown({ view, query, caller }: { view: View;
     <p>It may have been removed, or the address may be wrong.</p>
     <p><a href={to('/services')}>Go to the services</a></p></Empty>;
   return <>
-    <Tools view={view} trend={trend.data} caller={caller}
+    <Tools view={view} at={present.at} trend={trend.data} caller={caller}
+      asOf={present.isLive && <AsOf at={doc.data?.until} again={present.next}
+      />}
       last={items.find(r => r.status === 'completed')} />
     {running.length > 0 && <Running items={running} />}
-    {trend.data ? <Costs trend={trend.data} unit={doc.data?.unit}
-      marks={marks} only={view.only}
+    {trend.data ? <Costs trend={trend.data} unit={doc.data?.columns.unit}
+      marks={marks} only={view.only} isOld={isOther}
       choose={(from, to) => between(view, from, to)} />
       : trend.error ? <Failure error={trend.error} again={trend.again} />
         : <div class="chart waiting"><Skeleton lines={3} /></div>}
@@ -121,15 +193,23 @@ function Shown({ view, query, caller }: { view: View;
       <Events marks={marks} isCut={items.length === LISTED} />
       {doc.data && <Hint view={view} caller={caller} />}
     </div>
-    {doc.data ? <Profile doc={doc.data} address={address} />
-      : doc.error ? <Nothing error={doc.error} view={view} caller={caller}
+    {doc.error && doc.data && <Failure error={doc.error} />}
+    {doc.data ? <Profile doc={doc.data.columns} address={doc.data.address}
+      isOld={isOther} /> : doc.error ? <Nothing error={doc.error} view={view} caller={caller}
         again={doc.again} /> : <Skeleton lines={10} />}
   </>;
 }
 
+/* When what is shown ends; a click asks for what came since. */
+const AsOf = ({ at, again }: { at?: number; again: () => void }) =>
+  <button type="button" class="as-of" onClick={again} title={at === undefined
+    ? 'Loading' : `${clock(at)}\nRefreshed every ${REFRESH_MS / 1e3} s; a click
+refreshes now`}>As of {at === undefined ? '…'
+    : new Date(at).toTimeString().slice(0, 8)}</button>;
+
 /* last: the newest capture of the range. */
-function Tools({ view, trend, caller, last }: { view: View; trend?: Trend;
-  caller: Caller; last?: Result }) {
+function Tools({ view, at, trend, caller, last, asOf }: { view: View; at: View;
+  trend?: Trend; caller: Caller; last?: Result; asOf: ComponentChildren }) {
   const { service, type, from, to: until } = view;
   const isKnown = until === 'now' && RANGES.some(([r]) => r === from);
   const all = useData('types', types);
@@ -149,16 +229,17 @@ function Tools({ view, trend, caller, last }: { view: View; trend?: Trend;
         {RANGES.map(([value, word]) =>
           <option key={value} value={value}>{word}</option>)}
       </select></label>
+      {asOf}
       {trend && <Dates key={from + until} trend={trend}
         choose={(a, b) => between(view, a, b)} />}
       {!isKnown && <button type="button" title="A range three times as long"
         onClick={() => wider(view)}>Zoom out</button>}
-      <Only view={view} />
+      <Only view={view} at={at} />
       {trend && <Before view={view} trend={trend} />}
       {type === 'goroutine' && last && <a class="button"
         href={toResult(last.id) + '/threads'}>Stacks</a>}
       <Share find={() => get<{ flameGraphUrl: string }>(
-        `${PROFILING}/merge?${asked(view)}&top=1`).then(m =>
+        `${PROFILING}/merge?${asked(at)}&top=1`).then(m =>
         m.flameGraphUrl)} />
       <a class="button" href={toSettings(service)}>Settings</a>
       {caller.role !== 'viewer' && <ProfileNow service={service} type={type} />}
@@ -169,7 +250,7 @@ function Tools({ view, trend, caller, last }: { view: View; trend?: Trend;
 /* A time as an input of a form has it, in the browser's zone. */
 const typed = (at: string) => {
   const ms = Date.parse(at), zone = new Date(ms).getTimezoneOffset() * 60e3;
-  return new Date(ms - zone).toISOString().slice(0, 16);
+  return new Date(ms - zone).toISOString().slice(0, 19);
 };
 
 function Dates({ trend, choose }: { trend: Trend;
@@ -187,25 +268,27 @@ function Dates({ trend, choose }: { trend: Trend;
   return <details class="pop" ref={at}>
     <summary>Dates</summary>
     <form class="dates" onSubmit={submit}>
-      <label>From <input type="datetime-local" name="from" required
+      <label>From <input type="datetime-local" name="from" step="1" required
         defaultValue={typed(trend.from)} /></label>
-      <label>To <input type="datetime-local" name="to" required
+      <label>To <input type="datetime-local" name="to" step="1" required
         defaultValue={typed(trend.to)} /></label>
+      <p class="quiet">Times of {ZONE}.</p>
       {wrong && <p class="bad" role="alert">{wrong}</p>}
       <button class="main">Show</button>
     </form>
   </details>;
 }
+const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 type Series = { host: string; labels: Labels };
 
 /* Labels and hosts that the range is made of: those that are chosen, and on
  * request the others. */
-function Only({ view }: { view: View }) {
+function Only({ view, at: of }: { view: View; at: View }) {
   const [isOpen, setOpen] = useState(false), at = usePop();
   const { data, error } = useData(isOpen ? 'labels ' + asked(view) : '',
     async signal => isOpen ? (await get<{ series: Series[] }>(
-      `${PROFILING}/merge?${asked(view)}&top=1`, signal)).series : []);
+      `${PROFILING}/merge?${asked(of)}&top=1`, signal)).series : []);
   const found = new Set(data?.flatMap(({ host, labels }) => [`host=${host}`,
     ...Object.entries(labels).map(([k, v]) => `label.${k}=${v}`)]));
   const others = [...found].map(text => {
@@ -312,20 +395,19 @@ function Events({ marks, isCut }: { marks: Mark[]; isCut: boolean }) {
 }
 const iso = (at: number) => new Date(at).toISOString();
 
-type Continuous = { enabled: boolean; profileTypes: string[];
+type Continuous = { service: string; enabled: boolean; profileTypes: string[];
   retentionDays: number; createdAt: string;
   unsupported: { profileType: string; missing: string }[];
   failing: { profileType: string; message: string }[] };
-const OFF: Continuous = { enabled: false, profileTypes: [], retentionDays: 0,
+const OFF: Continuous = { service: '', enabled: false, profileTypes: [], retentionDays: 0,
   createdAt: '', unsupported: [], failing: [] };
 
 /* Nothing is known of it where it was never on. */
+const continuousOf = async (service: string, signal: AbortSignal) =>
+  (await all<Continuous>(`${PROFILING}/continuous`, signal))
+    .find(c => c.service === service) ?? OFF;
 const useContinuous = (service: string) => useData('continuous? ' + service,
-  signal => get<Continuous>(`${PROFILING}/continuous/${encodeURIComponent(
-    service)}`, signal).catch(e => {
-    if (e instanceof ApiError && e.status === 404) return OFF;
-    throw e;
-  })).data;
+  signal => continuousOf(service, signal)).data;
 
 /* Where only captures are seen: that there may be more. */
 function Hint({ view: { service, type }, caller }: { view: View;
@@ -381,13 +463,13 @@ function Reasons({ view, caller }: { view: View; caller: Caller }) {
 function Nothing({ error, view, caller, again }: { error: Error; view: View;
   caller: Caller; again: () => void }) {
   const isEmpty = error instanceof ApiError && error.code === 'EmptyRange';
-  const last = useData(isEmpty ? 'latest ' + view.service : '', signal =>
-    isEmpty ? latest(view.service, signal) : Promise.resolve(undefined));
+  const last = useData(isEmpty ? `latest ${view.service} ${view.type}` : '',
+    async signal => isEmpty ? latest(view.service, signal, view.type)
+      : undefined);
   if (!isEmpty) return <Failure error={error} again={again} />;
   return <Empty title={`No ${view.type} profile in this range`}>
     <Reasons view={view} caller={caller} />
-    {last.data && <p>The last one, of type {last.data.profileType}, is
-      from <a href={toResult(last.data.id)}>
+    {last.data && <p>The last one of this type is from <a href={toResult(last.data.id)}>
         <Time at={last.data.startedAt} isExact /></a>.</p>}
     {caller.role !== 'viewer' &&
       <ProfileNow service={view.service} type={view.type} />}

@@ -4,7 +4,7 @@
  * graph; two ranges have their comparison.
  */
 import { useEffect, useState } from 'preact/hooks';
-import { shorten, visible } from '../flame/text.js';
+import { clock, shorten, visible } from '../flame/text.js';
 import { ApiError, get } from './api';
 import { Captured } from './capture';
 import { toCompare } from './compare';
@@ -19,7 +19,7 @@ import { useData } from './use';
 
 type Thread = { pid: number; tid: number; name: string; samples: number;
   slots: number[] };
-type Timeline = { durationMs: number; samples: number;
+type Timeline = { startedAt: string; durationMs: number; samples: number;
   fullAtMs: number | null; slotMs: number; slots: number[];
   threadCount: number; threads: Thread[] };
 
@@ -104,14 +104,14 @@ function Shown({ result, line, tid }:
           }} whole={toCompare(result.id, part(span), {
             service: result.service, type: result.profileType })}
           open={toResult(part(span))} />
-          : <span class="quiet">Drag over the map: what ran then is shown below.
+          : <span class="quiet">A click or a drag chooses a time: what ran then is shown below.
           </span>}
       </div>
       <div class="heat-map" style={{ '--least': `${Math.ceil(line.durationMs /
         columnMs(result)) * LEAST_PX}px` }}>
         <HeatMap slots={line.slots} slotMs={line.slotMs}
-          columnMs={columnMs(result)} durationMs={line.durationMs} span={span}
-          isSecond={isSecond} choose={choose} />
+          columnMs={columnMs(result)} durationMs={line.durationMs}
+          began={Date.parse(line.startedAt)} span={span} isSecond={isSecond} choose={choose} />
         {(several ? line.threads.slice(0, lanes) : []).map(t => <button
           type="button" class="lane" key={t.tid}
           aria-pressed={String(t.tid) === tid}
@@ -143,7 +143,9 @@ function Chosen({ span, slots, isSecond, second, clear, whole, open }:
   const samples = all.slice(Math.floor(span.from / slotMs),
     Math.ceil(span.to / slotMs)).reduce((sum, n) => sum + n, 0);
   return <span class="chosen" role="status">
-    <span><b>{lengthOf(span.from)} to {lengthOf(span.to)}</b>{' '}
+    <span><b title={clock(Date.parse(slots.startedAt) + span.from,
+      Date.parse(slots.startedAt) + span.to)}>{lengthOf(span.from)} to{' '}
+      {lengthOf(span.to)}</b>{' '}
       <span class="quiet">· {samples.toLocaleString('en')} samples</span>
     </span>
     <button type="button" aria-pressed={isSecond} onClick={second}>

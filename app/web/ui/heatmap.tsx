@@ -4,6 +4,7 @@
  * time, not a rectangle.
  */
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { clock } from '../flame/text.js';
 import { lengthOf } from './result';
 
 export type Span = { from: number; to: number }; /* ms */
@@ -81,9 +82,10 @@ export function Lane({ slots, most }: { slots: number[]; most: number }) {
   return <canvas ref={at} aria-hidden="true" />;
 }
 
-export function HeatMap({ slots, slotMs, columnMs, durationMs, span, isSecond,
-  choose }: { slots: number[]; slotMs: number; columnMs: number;
-  durationMs: number; span?: Span; isSecond: boolean;
+/* began: the time of day when the first slot did. */
+export function HeatMap({ slots, slotMs, columnMs, durationMs, began, span,
+  isSecond, choose }: { slots: number[]; slotMs: number; columnMs: number;
+  durationMs: number; began: number; span?: Span; isSecond: boolean;
   choose: (span?: Span) => void }) {
   const rows = Math.max(1, Math.round(columnMs / slotMs));
   const columns = Math.max(1, Math.ceil(slots.length / rows));
@@ -122,6 +124,13 @@ export function HeatMap({ slots, slotMs, columnMs, durationMs, span, isSecond,
     if (drag) choose(spanOf(drag));
     setDrag(undefined);
   };
+  /* A click is on a column: a slot of it is too small to be aimed at. */
+  const released = () => {
+    if (!drag || drag.from !== drag.to) return up();
+    const first = drag.from - drag.from % rows;
+    choose(spanOf({ from: first, to: first + rows - 1 }));
+    setDrag(undefined);
+  };
   const key = (e: KeyboardEvent) => {
     const step = { ArrowLeft: -rows, ArrowRight: rows, ArrowUp: 1,
       ArrowDown: -1 }[e.key];
@@ -143,7 +152,8 @@ export function HeatMap({ slots, slotMs, columnMs, durationMs, span, isSecond,
   };
   const shown = drag ? spanOf(drag) : span;
   const old = drag && isSecond ? span : undefined;
-  const about = cursor < 0 ? '' : `${lengthOf(cursor * slotMs)}: ${
+  const about = cursor < 0 ? '' : `${lengthOf(cursor * slotMs)}, ${
+    clock(began + cursor * slotMs)}: ${
     slots[cursor]} sample${slots[cursor] === 1 ? '' : 's'}`;
   const sums = sumsOf(slots, rows, columns);
   return <>
@@ -154,7 +164,7 @@ export function HeatMap({ slots, slotMs, columnMs, durationMs, span, isSecond,
         aria-roledescription="heat map" aria-label={`Heat map of ${columns
         } columns. Arrow keys move, Enter begins and ends a range, Escape
           clears it.`}
-        onPointerDown={down} onPointerMove={move} onPointerUp={up}
+        onPointerDown={down} onPointerMove={move} onPointerUp={released}
         onPointerLeave={() => { if (!drag) setCursor(-1); }}
         onPointerCancel={() => setDrag(undefined)} onKeyDown={key} />
       {[old, shown].map((s, i) => s && <Over key={i} span={s} rows={rows}

@@ -67,10 +67,10 @@ function marksOf(captures: Result[], { baselines, restarts }:
 
 const NONE = { baselines: [], restarts: [] };
 
-/* Oldest first. */
+/* Oldest first; as of a time. */
 export function useMarks(service: string, type: string, captures: Result[],
-  everyMs: number): Mark[] {
+  now: number): Mark[] {
   const { data } = useData(`marks ${service} ${type}`, signal =>
-    load(service, type, signal), everyMs);
+    load(service, type, signal), 0, String(now));
   return useMemo(() => marksOf(captures, data ?? NONE), [captures, data]);
 }

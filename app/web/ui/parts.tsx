@@ -1,7 +1,7 @@
 /* Small parts that pages are made of. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { local, utc } from '../flame/text.js';
+import { clock, local, utc } from '../flame/text.js';
 import { ApiError } from './api';
 
 /* What went wrong, and what to do next. */
@@ -61,8 +61,7 @@ export function Time({ at, isExact }: { at: string; isExact?: boolean }) {
       now - ms < 60e3 ? 1000 : 30e3);
     return () => clearInterval(timer);
   }, [isExact, ms, now - ms < 60e3]);
-  return <time dateTime={at} title={isExact ? utc(at)
-    : `${local(at)}\n${utc(at)}`}>
+  return <time dateTime={at} title={isExact ? utc(at) : clock(ms)}>
     {isExact ? local(at) : ago(ms, now)}
   </time>;
 }

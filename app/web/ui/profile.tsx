@@ -33,19 +33,26 @@ export async function getColumns(address: string, signal: AbortSignal) {
   return doc as Doc;
 }
 
-/* address: where other formats of the profile are asked for. */
-export function Profile({ doc, address }: { doc: Doc; address: string }) {
+/* address: where other formats of the profile are asked for; isOld: another one
+ * is on its way. */
+export function Profile({ doc, address, isOld = false }: { doc: Doc;
+  address: string; isOld?: boolean }) {
   const box = useRef<HTMLDivElement>(null);
+  const open = useRef<ReturnType<typeof openPage>>(undefined);
   useLayoutEffect(() => {
-    const parts = document.getElementById('profile-parts');
-    box.current!.replaceChildren(
-      document.importNode((parts as HTMLTemplateElement).content, true));
-    const title = document.title, page = openPage(doc, address);
+    const title = document.title;
+    if (!open.current?.renew(doc, address)) {
+      const parts = document.getElementById('profile-parts');
+      open.current?.close();
+      box.current!.replaceChildren(
+        document.importNode((parts as HTMLTemplateElement).content, true));
+      open.current = openPage(doc, address);
+    }
     document.title = title;
     addSpeedscope(doc, address);
-    return () => page.close();
   }, [doc]);
-  return <div id="profile" class="profile" ref={box} />;
+  useLayoutEffect(() => () => open.current?.close(), []);
+  return <div id="profile" class="profile" ref={box} aria-busy={isOld} />;
 }
 
 /* One more way out, which saved pages do not have: speedscope reads a profile

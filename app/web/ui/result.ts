@@ -43,8 +43,11 @@ export const toService = (name: string, query?: Record<string, string>) =>
 export const toSettings = (name: string) =>
   to(`/s/${encodeURIComponent(name)}/settings`);
 
-export async function latest(service: string, signal: AbortSignal) {
-  const q = new URLSearchParams({ service, limit: '1', resolution: 'none' });
+/* The newest capture, of one type or of all. */
+export async function latest(service: string, signal: AbortSignal,
+  profileType = '') {
+  const q = new URLSearchParams({ service, limit: '1', resolution: 'none',
+    ...profileType && { profileType } });
   const { items } = await get<{ items: Result[] }>(
     `${PROFILING}/history?${q}`, signal);
   return items[0] as Result | undefined;

@@ -10,15 +10,24 @@ import { useData } from './use';
 export type Trend = Series & { service: string; profileType: string;
   from: string; to: string };
 
-/* The function that is highlighted in the profile below, which may have been
- * there first: the address has it too. */
+const REST_MS = 200; /* arrow keys pass over many functions */
+
+/* The function that is selected in the profile below, which may have been there
+ * first: the address has it too. */
 function useFunction() {
   const [name, set] = useState(() =>
     new URLSearchParams(location.hash.slice(1)).get('fn') ?? '');
   useEffect(() => {
-    const listener = (e: Event) => set((e as CustomEvent<string>).detail);
+    let timer = 0;
+    const listener = (e: Event) => {
+      clearTimeout(timer);
+      timer = setTimeout(set, REST_MS, (e as CustomEvent<string>).detail);
+    };
     document.addEventListener('stoker-function', listener);
-    return () => document.removeEventListener('stoker-function', listener);
+    return () => {
+      clearTimeout(timer);
+      document.removeEventListener('stoker-function', listener);
+    };
   }, []);
   return name;
 }
@@ -46,8 +55,8 @@ export function halvesOf(trend: Trend) {
 }
 
 /* only: labels and host that the trend is of. */
-export function Costs({ trend, unit, choose, marks, bands, only = {} }: {
-  trend: Trend; only?: Record<string, string>; unit?: string;
+export function Costs({ trend, unit, choose, marks, bands, only = {}, isOld }: {
+  trend: Trend; only?: Record<string, string>; unit?: string; isOld?: boolean;
   choose: (from: number, to: number) => void;
   marks?: Mark[]; bands?: Band[] }) {
   const isRate = trend.aggregation === 'sum';
@@ -55,15 +64,21 @@ export function Costs({ trend, unit, choose, marks, bands, only = {} }: {
   const name = useFunction(), q = new URLSearchParams({ from: trend.from,
     service: trend.service, profileType: trend.profileType, to: trend.to,
     step: `${trend.stepSeconds}s`, function: name, ...only });
-  const part = useData(name && String(q), async signal => name
-    ? lineOf(await get<Trend>(`${PROFILING}/history/series?${q}`, signal))
-    : undefined);
+  /* that of the range before stays until that of the next is there */
+  const part = useData(name && `${trend.service} ${trend.profileType} ${name}`,
+    async signal => name
+      ? lineOf(await get<Trend>(`${PROFILING}/history/series?${q}`, signal))
+      : undefined, 0, String(q));
+  const within = useMemo(() => {
+    const of = part.data && new Map(part.data.map(p => [p.at, p.value]));
+    return of && line.map(({ at }) => ({ at, value: of.get(at) ?? null }));
+  }, [line, part.data]);
   const format = useMemo(() => (v: number) => v === 0 ? '0'
     : trend.profileType === 'cpu' ? `${Number((v / 1e9).toPrecision(3))} CPUs`
       : quantity(v, unit ?? '').replace(/\.0+(?= )/, '') +
         (isRate ? '/s' : ''), [trend.profileType, unit, isRate]);
-  return <Chart line={line} within={part.data} name={shorten(name, 60)}
+  return <Chart line={line} within={within} name={shorten(name, 60)}
     from={Date.parse(trend.from)} to={Date.parse(trend.to)} format={format}
-    choose={choose} marks={marks} bands={bands} isBytes={unit === 'bytes'}
+    choose={choose} marks={marks} bands={bands} isOld={isOld} isBytes={unit === 'bytes'}
     label={LABELS[trend.profileType] ?? 'Per second'} />;
 }

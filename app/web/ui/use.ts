@@ -6,6 +6,7 @@ export type Loaded<T> = {
   data?: T;
   error?: Error;
   isLoading: boolean;
+  isOld: boolean; /* data is not of what is asked for now */
   again: () => void;
 };
 
@@ -24,13 +25,16 @@ export function useRetry(error: unknown, again: () => void) {
 }
 
 /*
- * Loads when the key changes, and every so many milliseconds while the page is
- * looked at. Older data stays until newer is there, unless the key changed.
+ * Loads when the key or the part of it changes, and every so many milliseconds
+ * while the page is looked at. Older data stays until newer is there, unless the
+ * key changed. A part of which there is an error has no data, unless the server
+ * cannot be reached.
  */
 export function useData<T>(key: string,
-  load: (signal: AbortSignal) => Promise<T>, everyMs = 0): Loaded<T> {
-  const [state, set] = useState<{ key: string; data?: T; error?: Error }>(
-    { key: '' });
+  load: (signal: AbortSignal) => Promise<T>, everyMs = 0, part = ''):
+  Loaded<T> {
+  const [state, set] = useState<{ key: string; part?: string; data?: T;
+    error?: Error }>({ key: '' });
   const [turn, next] = useState(0);
   const loader = useRef(load);
   loader.current = load;
@@ -38,14 +42,15 @@ export function useData<T>(key: string,
   useEffect(() => {
     const stop = new AbortController();
     loader.current(stop.signal).then(
-      data => { if (!stop.signal.aborted) set({ key, data }); },
+      data => { if (!stop.signal.aborted) set({ key, part, data }); },
       error => {
         if (!stop.signal.aborted)
-          set(old => ({ key, error,
-            data: old.key === key ? old.data : undefined }));
+          set(old => ({ key, part: old.part, error, data: old.key === key &&
+            (old.part === part || isUnreachable(error)) ? old.data
+            : undefined }));
       });
     return () => stop.abort();
-  }, [key, turn]);
+  }, [key, part, turn]);
   useRetry(everyMs === 0 && state.error, again);
   useEffect(() => {
     if (everyMs === 0) return;
@@ -61,5 +66,5 @@ export function useData<T>(key: string,
   const isFresh = state.key === key;
   return { data: isFresh ? state.data : undefined,
     error: isFresh ? state.error : undefined,
-    isLoading: !isFresh, again };
+    isLoading: !isFresh, isOld: isFresh && state.part !== part, again };
 }

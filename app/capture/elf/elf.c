@@ -8,11 +8,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MAX_STRTAB  ((size_t)16 << 20)  /* bytes of section names */
-#define MAX_SYMBOLS ((size_t)256 << 20) /* bytes of a table, or its names */
-#define MAX_NOTES   ((size_t)64 << 10)  /* bytes of one note segment */
-#define MAX_DYNAMIC 256 /* rows of a dynamic section; linkers write some 40 */
-#define CRC_CHUNK   ((size_t)64 << 10)
+#define MAX_STRTAB        ((size_t)16 << 20) /* bytes of section names */
+#define MAX_SYMBOLS       ((size_t)256 << 20) /* bytes of a table, or its names */
+#define MAX_NOTES         ((size_t)64 << 10) /* bytes of one note segment */
+#define MAX_DYNAMIC       256 /* rows of a dynamic section; linkers write some 40 */
+#define MAX_DYNAMIC_BYTES ((size_t)64 << 10)
+#define MAX_DYNSYMS       (1u << 22)
+#define CHAIN_STEP        1024 /* hash words read at once */
+#define CRC_CHUNK         ((size_t)64 << 10)
 
 int
 elf_read(const struct elf_image *e, uint64_t offset, void *dst, size_t n)
@@ -471,6 +474,183 @@ forget_sections(struct elf_image *e)
 	e->nsections = e->strtab_size = 0;
 }
 
+/* --- dynamic symbols without section headers ------------------------------- */
+
+struct dynamic {
+	uint64_t symtab, strtab, strsz, hash, gnu_hash; /* vaddr, bytes */
+};
+
+static int
+read_dynamic(const struct elf_image *e, struct dynamic *out)
+{
+	const struct elf_segment *p = elf_segment(e, PT_DYNAMIC, 0);
+	CLEANUP_FREE void *bytes = NULL;
+	const Elf64_Dyn *d;
+
+	if (!p || elf_copy(e, p->offset, p->filesz, MAX_DYNAMIC_BYTES, &bytes))
+		return -ENOENT;
+	*out = (struct dynamic){0};
+	d = bytes;
+	for (size_t i = 0; i < p->filesz / sizeof(*d) && d[i].d_tag; i++)
+		switch (d[i].d_tag) {
+		case DT_SYMTAB:
+			out->symtab = d[i].d_un.d_ptr;
+			break;
+		case DT_STRTAB:
+			out->strtab = d[i].d_un.d_ptr;
+			break;
+		case DT_STRSZ:
+			out->strsz = d[i].d_un.d_val;
+			break;
+		case DT_HASH:
+			out->hash = d[i].d_un.d_ptr;
+			break;
+		case DT_GNU_HASH:
+			out->gnu_hash = d[i].d_un.d_ptr;
+			break;
+		}
+	return out->symtab && out->strtab ? 0 : -ENOENT;
+}
+
+static int
+read_words(const struct elf_image *e, uint64_t offset, uint32_t *out, size_t n)
+{
+	return elf_read(e, offset, out, n * sizeof(*out));
+}
+
+/* Counts symbols: the chain of the last bucket ends at the last symbol. */
+static int
+chain_end(const struct elf_image *e, uint64_t chains, uint32_t first,
+          uint32_t last, uint64_t *count)
+{
+	uint32_t words[CHAIN_STEP], n;
+
+	for (; last < MAX_DYNSYMS; last += n) {
+		uint64_t at = chains + (uint64_t)(last - first) * 4;
+
+		n = CHAIN_STEP;
+		while (n && read_words(e, at, words, n))
+			n /= 2;
+		if (!n)
+			return -ENOENT;
+		for (uint32_t i = 0; i < n; i++)
+			if (words[i] & 1) {
+				*count = (uint64_t)last + i + 1;
+				return 0;
+			}
+	}
+	return -ENOENT;
+}
+
+static int
+count_gnu(const struct elf_image *e, uint64_t vaddr, uint64_t *count)
+{
+	struct {
+		uint32_t nbuckets, first, bloom, shift;
+	} h;
+	CLEANUP_FREE void *bytes = NULL;
+	const uint32_t *buckets;
+	uint64_t at, left, words;
+	uint32_t last = 0;
+
+	if (!elf_offset_of(e, vaddr, &at, &left) ||
+	    elf_read(e, at, &h, sizeof(h)))
+		return -ENOENT;
+	words = at + sizeof(h) + (uint64_t)h.bloom * 8;
+	if (elf_copy(e, words, (uint64_t)h.nbuckets * 4,
+	             (size_t)MAX_DYNSYMS * 4, &bytes))
+		return -ENOENT;
+	buckets = bytes;
+	for (uint32_t i = 0; i < h.nbuckets; i++)
+		if (buckets[i] > last)
+			last = buckets[i];
+	if (last < h.first || !last)
+		return -ENOENT;
+	return chain_end(e, words + (uint64_t)h.nbuckets * 4, h.first, last,
+	                 count);
+}
+
+static int
+count_sysv(const struct elf_image *e, uint64_t vaddr, uint64_t *count)
+{
+	uint32_t h[2]; /* nbucket, nchain */
+	uint64_t at, left;
+
+	if (!elf_offset_of(e, vaddr, &at, &left) || read_words(e, at, h, 2))
+		return -ENOENT;
+	*count = h[1];
+	return 0;
+}
+
+/*
+ * Describes the table of dynamic symbols and that of their names as their
+ * section headers would.
+ *   Errors   -ENOENT none, or their number is unknown
+ *   Source   gABI 5, Dynamic Section, Hash Table; glibc's elf/dl-lookup.c
+ *            for DT_GNU_HASH
+ */
+static int
+find_dynamic(const struct elf_image *e, struct elf_section *symbols,
+             struct elf_section *names)
+{
+	uint64_t left, symtab, strtab, count;
+	struct dynamic d;
+
+	if (read_dynamic(e, &d))
+		return -ENOENT;
+	if ((!d.hash || count_sysv(e, d.hash, &count)) &&
+	    (!d.gnu_hash || count_gnu(e, d.gnu_hash, &count)))
+		return -ENOENT;
+	if (!elf_offset_of(e, d.symtab, &symtab, &left) ||
+	    !elf_offset_of(e, d.strtab, &strtab, &left))
+		return -ENOENT;
+	*symbols = (struct elf_section){
+		.type = SHT_DYNSYM,
+		.flags = SHF_ALLOC,
+		.vaddr = d.symtab,
+		.offset = symtab,
+		.size = count * sizeof(Elf64_Sym),
+		.entsize = sizeof(Elf64_Sym),
+	};
+	*names = (struct elf_section){
+		.type = SHT_STRTAB,
+		.flags = SHF_ALLOC,
+		.vaddr = d.strtab,
+		.offset = strtab,
+		.size = d.strsz < left ? d.strsz : left,
+	};
+	return 0;
+}
+
+/* Adds sections of the dynamic symbols, which segments describe, too. */
+static int
+add_dynamic_sections(struct elf_image *e)
+{
+	static const char names[] = "\0.dynsym\0.dynstr";
+	struct elf_section symbols, texts;
+
+	if (find_dynamic(e, &symbols, &texts))
+		return 0;
+	e->sections = calloc(3, sizeof(*e->sections));
+	e->section_names = calloc(3, sizeof(*e->section_names));
+	e->strtab = malloc(sizeof(names));
+	if (!e->sections || !e->section_names || !e->strtab) {
+		forget_sections(e);
+		return -ENOMEM;
+	}
+	symbols.link = 2;
+	e->sections[1] = symbols;
+	e->sections[2] = texts;
+	e->section_names[1] = 1;
+	e->section_names[2] = sizeof("\0.dynsym");
+	e->strtab_size = sizeof(names);
+	e->nsections = 3;
+	memcpy(e->strtab, names, sizeof(names));
+	return 0;
+}
+
+/* --- opening -------------------------------------------------------------- */
+
 static int
 read_headers(struct elf_image *e)
 {
@@ -496,7 +676,9 @@ read_headers(struct elf_image *e)
 		if (r)
 			forget_sections(e);
 	}
-	return read_build_id(e);
+	e->no_headers = !e->nsections;
+	r = e->no_headers ? add_dynamic_sections(e) : 0;
+	return r ? r : read_build_id(e);
 }
 
 int

@@ -50,6 +50,9 @@ struct elf_image {
 	/* True unless the image is a library: it is linked to a fixed place, or
 	 * marked DF_1_PIE. */
 	bool is_program;
+	/* Without section headers the dynamic symbols and their names are the
+	 * only sections: PT_DYNAMIC describes them. */
+	bool no_headers;
 	uint32_t nsegments, nsections;
 	struct elf_segment segments[ELF_MAX_SEGMENTS];
 	struct elf_section *sections; /* NULL without section headers */

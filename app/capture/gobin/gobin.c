@@ -151,7 +151,7 @@ find_pclntab(const struct elf_image *elf, struct gobin_pclntab *out)
 	int rc = by_section(elf, &t);
 
 	if (rc == -ENOENT &&
-	    (!elf->nsections || elf_section(elf, ".go.buildinfo")))
+	    (elf->no_headers || elf_section(elf, ".go.buildinfo")))
 		rc = by_looks(elf, &t);
 	if (!rc)
 		*out = t;

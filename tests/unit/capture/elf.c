@@ -162,7 +162,7 @@ TEST(without_section_headers_all_but_sections_is_found)
 	ck_assert_int_eq(elf_open_memory(f.p, f.n, &whole), 0);
 	header(&f)->e_shoff = 0;
 	ck_assert_int_eq(elf_open_memory(f.p, f.n, &cut), 0);
-	ck_assert_uint_eq(cut->nsections, 0);
+	ck_assert(!whole->no_headers && cut->no_headers);
 	ck_assert_uint_eq(cut->build_id_size, whole->build_id_size);
 	ck_assert_mem_eq(cut->build_id, whole->build_id, cut->build_id_size);
 	ck_assert(has_function(whole, "qsort"));

@@ -1,5 +1,6 @@
 #include "maps.h"
 
+#include "base/file.h"
 #include "base/path.h"
 
 #include <errno.h>
@@ -124,6 +125,21 @@ maps_copy(const struct maps *from, struct maps *to)
 		return rc;
 	splice(to, 0, 0, from->rows, from->n);
 	return 0;
+}
+
+int
+maps_text(const struct host *host, int32_t pid, struct buf *out,
+          uint32_t *threads)
+{
+	struct host_ask ask = {.op = HOST_MAPS, .pid = pid};
+	CLEANUP_FD int fd = -1;
+	int rc = host_fd_value(host, &ask, &fd, threads);
+
+	if (!rc)
+		rc = fd_read_all(fd, out);
+	if (rc == -ENOENT || (!rc && !out->len))
+		rc = -ESRCH;
+	return rc;
 }
 
 int

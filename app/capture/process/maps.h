@@ -3,12 +3,15 @@
  */
 #pragma once
 
+#include "base/buf.h"
 #include "base/cleanup.h"
+#include "capture/host.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#define MAPS_MAX 32768 /* more are dropped: vm.max_map_count is 65530 */
+#define MAPS_MAX_TEXT ((size_t)16 << 20) /* /proc/PID/maps */
+#define MAPS_MAX      32768 /* more are dropped: vm.max_map_count is 65530 */
 
 struct map {
 	uint64_t start, end; /* addresses */
@@ -47,6 +50,13 @@ struct map_seen {
 	                     the kernel's mark was removed from it */
 };
 
+/*
+ * Reads /proc/PID/maps.
+ *   Errors   -ESRCH no such process, or it has no memory any more; as
+ *            host_fd() and fd_read_all()
+ */
+MUST_CHECK int maps_text(const struct host *host, int32_t pid, struct buf *out,
+                         uint32_t *threads);
 /*
  * Reads one line of /proc/PID/maps, without its newline; the line is modified.
  *

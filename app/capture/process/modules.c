@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "capture/symbols/debug_file.h"
 #include "capture/symbols/jitdump.h"
+#include "image.h"
 #include "preload/heap_layout.h"
 #include "wait_names.h"
 
@@ -306,15 +307,20 @@ same_inode(const struct map_seen *seen, const struct elf_image *elf)
 }
 
 static bool
+has_build_id(const struct elf_image *elf, const struct map_seen *seen)
+{
+	return elf->build_id_size == seen->build_id_size &&
+	       !memcmp(elf->build_id, seen->build_id, seen->build_id_size);
+}
+
+static bool
 is_the_mapped(const struct host *host, enum host_op op, int32_t pid,
               const struct map_seen *seen, const struct elf_image *elf)
 {
 	int rc;
 
 	if (seen->build_id)
-		return elf->build_id_size == seen->build_id_size &&
-		       !memcmp(elf->build_id, seen->build_id,
-		               seen->build_id_size);
+		return has_build_id(elf, seen);
 	rc = same_first_page(host, pid, seen, elf);
 	return !rc ||
 	       (rc != -ESTALE && (op == HOST_MAPPED || same_inode(seen, elf)));
@@ -382,12 +388,28 @@ open_vdso(const struct host *host, int32_t pid, const struct map_seen *seen,
 	return rc ? rc : elf_open_memory(copy, n, out);
 }
 
+/* Reads from memory what is mapped of a file. */
+static int
+read_image(const struct host *host, int32_t pid, const struct map_seen *seen,
+           struct elf_image **out)
+{
+	CLEANUP_ELF struct elf_image *elf = NULL;
+	int rc = image_of_memory(host, pid, seen, &elf);
+
+	if (rc)
+		return rc;
+	if (seen->build_id && !has_build_id(elf, seen))
+		return -ESTALE;
+	*out = TAKE(elf);
+	return 0;
+}
+
 /* Opens a file by its path, or by its mapping if the path leads to another file
- * or to none. Opening by the mapping needs a capability; without it, at least
- * the program can be opened, by /proc/PID/exe. */
+ * or to none. Opening by the mapping needs a capability; without it, the program
+ * can be opened by /proc/PID/exe, and libraries are read from memory. */
 static int
 open_image(const struct host *host, int32_t pid, const struct map_seen *seen,
-           struct elf_image **out, bool *copied)
+           struct module *m, struct elf_image **out)
 {
 	static const enum host_op ways[] = {HOST_FILE, HOST_MAPPED, HOST_EXE};
 	int rc = -ENOENT;
@@ -395,10 +417,12 @@ open_image(const struct host *host, int32_t pid, const struct map_seen *seen,
 	if (is_vdso(seen))
 		return open_vdso(host, pid, seen, out);
 	for (size_t i = seen->unlinked ? 1 : 0; i < ARRAY_LEN(ways); i++) {
-		rc = open_through(host, ways[i], pid, seen, out, copied);
+		rc = open_through(host, ways[i], pid, seen, out, &m->copied);
 		if (!rc || rc == -ESRCH || rc == -ENOEXEC || rc == -ENOTSUP)
-			break;
+			return rc;
 	}
+	rc = read_image(host, pid, seen, out);
+	m->copied = m->from_memory = !rc;
 	return rc;
 }
 
@@ -456,7 +480,7 @@ try_open(const struct modules *all, struct module *m, const int32_t *pids,
 		return;
 	m->tries++;
 	for (size_t i = 0; i < npids && i < MODULES_MAX_ANSWER; i++) {
-		int rc = open_image(all->host, pids[i], seen, &elf, &m->copied);
+		int rc = open_image(all->host, pids[i], seen, m, &elf);
 
 		switch (rc) {
 		case 0:

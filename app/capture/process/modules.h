@@ -48,7 +48,8 @@ struct module {
 	uint32_t tries;
 	struct timespec changed;     /* of the file when opened */
 	struct elf_image *elf;       /* NULL: not read */
-	bool copied;                 /* elf is a copy: HOST_FILE */
+	bool copied;                 /* elf is a copy: HOST_FILE, */
+	bool from_memory;            /* or what a process has in memory */
 	struct elf_image *debug;     /* its separate debug file, or NULL */
 	uint64_t looked_ns;          /* when debug was looked for;
 	                                CLOCK_MONOTONIC */

@@ -18,8 +18,7 @@
 #include "place.h"
 
 #define PROCS_MAX       65536
-#define PROCS_MAX_TEXT  ((size_t)16 << 20) /* /proc/PID/maps */
-#define PROCS_MAX_STACK 1024               /* frames of one sample */
+#define PROCS_MAX_STACK 1024 /* frames of one sample */
 
 enum proc_event {
 	PROC_NEW,    /* a process, with its first thread */
@@ -72,9 +71,11 @@ struct process {
 	bool interp_looked; /* interp is as complete as possible */
 	struct interp_process *interp; /* NULL: no interpreter */
 	uint32_t probed[4], nprobed;   /* modules: process_probes.h */
-	bool unprobed;                 /* an allocator is not watched */
-	struct proc_names names;       /* of its threads */
-	struct process *next;          /* in the same bucket */
+	/* An allocator is not watched: only a copy of its file can be read, or
+	 * the file can't be opened at all. */
+	bool unprobed, unopened;
+	struct proc_names names; /* of its threads */
+	struct process *next;    /* in the same bucket */
 };
 
 void process_free(struct process *p);

@@ -109,7 +109,8 @@ process_probe(struct process *proc, const struct sampler *s, bool late)
 			continue;
 		/* No process maps a copy: a probe in it is never hit. */
 		if (m->copied) {
-			proc->unprobed = true;
+			proc->unopened |= m->from_memory;
+			proc->unprobed |= !m->from_memory;
 			continue;
 		}
 		/* Memory whose release is not seen would look like a leak. */
@@ -125,7 +126,7 @@ process_unprobe(struct process *proc, const struct sampler *s)
 {
 	const enum sampler_kind kind = sampler_asked(s)->kind;
 
-	proc->unprobed = false;
+	proc->unprobed = proc->unopened = false;
 	if (!probes(kind) || !proc->nprobed)
 		return;
 	proc->nprobed = 0;
@@ -163,6 +164,12 @@ bool
 process_allocs_unseen(const struct process *proc)
 {
 	return proc->unprobed;
+}
+
+bool
+process_allocs_unopened(const struct process *proc)
+{
+	return proc->unopened;
 }
 
 bool

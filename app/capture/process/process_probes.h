@@ -24,6 +24,8 @@ const char *process_allocs_unwatched(const struct process *proc);
 /* True when an allocator is not watched because it lies in a file that may keep
  * the kernel waiting. */
 bool process_allocs_unseen(const struct process *proc);
+/* True when it is not watched because its file can no longer be opened. */
+bool process_allocs_unopened(const struct process *proc);
 /* True when a watched allocator has functions that throw, whose calls profiles
  * of memory in use lack. */
 bool process_allocs_throw(const struct process *proc);

@@ -1,7 +1,6 @@
 #include "process.h"
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/hash.h"
 #include "process_interp.h"
 #include "process_probes.h"
@@ -48,18 +47,12 @@ int
 process_read_maps(struct process *proc, struct modules *modules,
                   uint32_t *threads)
 {
-	struct host_ask ask = {.op = HOST_MAPS, .pid = (int32_t)proc->pid};
-	CLEANUP_BUF struct buf text = BUF_INIT(PROCS_MAX_TEXT);
-	CLEANUP_FD int fd = -1;
+	CLEANUP_BUF struct buf text = BUF_INIT(MAPS_MAX_TEXT);
 	char *line, *rest;
-	int rc = host_fd_value(modules->host, &ask, &fd, threads);
+	int rc = maps_text(modules->host, (int32_t)proc->pid, &text, threads);
 
-	if (!rc)
-		rc = fd_read_all(fd, &text);
 	if (rc)
-		return rc == -ENOENT ? -ESRCH : rc;
-	if (!text.len) /* the process has no memory any more */
-		return -ESRCH;
+		return rc;
 	rest = text.p;
 	while ((line = strsep(&rest, "\n"))) {
 		struct map_seen seen;

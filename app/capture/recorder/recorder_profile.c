@@ -300,9 +300,12 @@ conclude_probes(const struct capture *c, struct quality *q)
 		strncpy(q->unwatched, process_allocs_unwatched(p),
 		        sizeof(q->unwatched) - 1);
 	}
+	if (capture_any_process(c, process_allocs_unopened))
+		q->notes |= QUALITY_NOTE_OF(UNOPENED);
 	if (capture_any_process(c, process_allocs_unseen))
 		q->notes |= QUALITY_NOTE_OF(UNPROBED);
-	else if (!q->kept && c->alive && !capture_any_process(c, is_probed))
+	else if (!(q->notes & QUALITY_NOTE_OF(UNOPENED)) && !q->kept &&
+	         c->alive && !capture_any_process(c, is_probed))
 		q->notes |= QUALITY_NOTE_OF(NO_ALLOCATOR);
 }
 

@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "capture/naming/namer.h"
 #include "capture/process/process.h"
+#include "capture/unwind/unwind_table.h"
 #include "lib/here.h"
 #include "lib/test.h"
 
@@ -37,15 +38,21 @@ static struct {
 } the;
 
 static void
-look(void)
+look_through(const struct host *host)
 {
 	uint32_t threads;
 
-	ck_assert_int_eq(modules_new(&here, &the.modules), 0);
+	ck_assert_int_eq(modules_new(host, &the.modules), 0);
 	the.proc = (struct process){.pid = (uint32_t)getpid(),
 	                            .modules = the.modules};
 	ck_assert_int_eq(process_read_maps(&the.proc, the.modules, &threads),
 	                 0);
+}
+
+static void
+look(void)
+{
+	look_through(&here);
 }
 
 static void
@@ -278,6 +285,58 @@ TEST(a_library_whose_file_is_gone_from_its_path_is_read)
 }
 END
 
+/* Answers like an opener without CAP_CHECKPOINT_RESTORE. */
+static int
+ask_without_links(void *arg, const struct host_ask *ask,
+                  struct host_reply *reply, int fds[HOST_MAX_FDS], size_t *nfds)
+{
+	if (ask->op != HOST_MAPPED)
+		return host_ask_here(arg, ask, reply, fds, nfds);
+	*reply = (struct host_reply){.error = -EPERM};
+	*nfds = 0;
+	return 0;
+}
+
+struct wanted {
+	const char *name;
+	uint64_t vaddr;
+};
+
+static void
+match(void *arg, const Elf64_Sym *sym, const char *name)
+{
+	struct wanted *want = arg;
+
+	if (!strcmp(name, want->name))
+		want->vaddr = sym->st_value;
+}
+
+TEST(a_library_that_cannot_be_opened_is_read_from_memory)
+{
+	const struct host host = {ask_without_links, here.arg, NULL};
+	const void *function = load_library();
+	struct wanted want = {"deflate", 0};
+	CLEANUP_ELF struct elf_image *file = NULL;
+	const struct module *m;
+	struct place at;
+
+	ck_assert_int_eq(elf_open_fd(open(the.library, O_RDONLY), &file), 0);
+	ck_assert_int_eq(unlink(the.library), 0);
+	look_through(&host);
+	m = module_at(function);
+	at = process_place(&the.proc, (uintptr_t)function);
+	ck_assert(m->elf && m->from_memory);
+	ck_assert_uint_gt(file->build_id_size, 0);
+	ck_assert_uint_eq(m->elf->build_id_size, file->build_id_size);
+	ck_assert_mem_eq(m->elf->build_id, file->build_id, file->build_id_size);
+	ck_assert(unwind_table_has_frames(m->table));
+	ck_assert_int_eq(elf_symbols(m->elf, SHT_DYNSYM, match, &want), 0);
+	ck_assert_uint_eq(want.vaddr, at.vaddr);
+	stop_looking();
+	rmdir(the.dir);
+}
+END
+
 /* --- a process that lives on ---------------------------------------------- */
 
 static void *
@@ -332,4 +391,5 @@ SUITE("modules", code_in_memory_of_every_kind_is_made_at_run_time,
       code_without_a_name_is_one_row_for_a_stretch,
       a_32_bit_file_is_known_as_one_once_a_process_has_opened_it,
       a_library_whose_file_is_gone_from_its_path_is_read,
+      a_library_that_cannot_be_opened_is_read_from_memory,
       a_process_without_its_first_thread_has_its_code)

@@ -16,7 +16,8 @@
  *	frame     a code object, and the instruction in it
  *	entry     a frame for which C called the interpreter. The frames up to
  *	          and with an entry are one run: they take the place of one C
- *	          frame of the function eval_start to eval_end in the stack
+ *	          frame of the function eval_start to eval_end in the stack, and
+ *	          of a core that this function calls where calls_core is set
  *	place     a function and a position in it: what samples are counted by
  *
  * To add a language, say NAME, write the room capture/NAME and a row in
@@ -87,7 +88,10 @@ struct interp_image {
 	const struct language *language;
 	uint32_t version;              /* the language's: 11 is Python 3.11 */
 	uint64_t eval_start, eval_end; /* the function that interprets */
-	uint64_t roots[INTERP_ROOTS];  /* as the language numbers them */
+	/* That function calls another one, which runs the instructions: its
+	 * frame is part of the run, too. */
+	bool calls_core;
+	uint64_t roots[INTERP_ROOTS]; /* as the language numbers them */
 };
 
 /* The threads of a process that an interpreter runs. */

@@ -7,11 +7,12 @@
 #include "base/buf.h"
 #include "interp.h"
 
-#define INTERP_MAX_CODES   (1u << 17)
-#define INTERP_MAX_BYTES   ((size_t)128 << 20) /* of names and lines */
-#define INTERP_CODE_HEAD   64
-#define INTERP_CODE_AGE_NS UINT64_C(1000000000) /* for which code is trusted \
-	                                         */
+#define INTERP_MAX_CODES (1u << 17)
+#define INTERP_MAX_BYTES ((size_t)128 << 20) /* of names and lines */
+#define INTERP_CODE_HEAD 64
+#define INTERP_CODE_AGE_NS                                \
+	UINT64_C(1000000000) /* for which code is trusted \
+	                      */
 
 struct interp_codes;
 

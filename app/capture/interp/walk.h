@@ -30,6 +30,17 @@ struct memory; /* NULL in the kernel */
 #define walk_copy(m, to, n, from) (!memory_copy(m, from, to, n))
 #endif
 
+/* Finds the innermost frame of a thread, by one hop or two. */
+WALK bool
+walk_first(const struct memory *m, const struct interp_slot *slot,
+           uint64_t *frame)
+{
+	if (!walk_copy(m, frame, sizeof(*frame), slot->head))
+		return false;
+	return !slot->hop ||
+	       walk_copy(m, frame, sizeof(*frame), *frame + slot->hop - 1);
+}
+
 WALK uint64_t
 walk_word(const uint8_t *copy, int offset)
 {

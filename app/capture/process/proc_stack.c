@@ -100,6 +100,8 @@ mixed_frames(const struct process *proc, const uint64_t *pcs, size_t n,
              struct interp_runs *runs, struct proc_stack *out)
 {
 	for (size_t i = 0; i < n; i++) {
+		if (interp_is_core(proc, pcs, i, n))
+			continue;
 		if (!interp_next_run(proc, pcs, i, runs, out))
 			user_frame(proc, i ? pcs[i] - 1 : pcs[i], out);
 		else if (i + 1 < n && is_trampoline(proc, pcs[i + 1]))

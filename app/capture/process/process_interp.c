@@ -289,6 +289,16 @@ is_in_greenlet(const struct process *proc, const uint64_t *pcs, size_t n)
 	return false;
 }
 
+bool
+interp_is_core(const struct process *proc, const uint64_t *pcs, size_t i,
+               size_t n)
+{
+	const struct interp_process *ip = proc->interp;
+
+	return ip && ip->image->calls_core && i + 1 < n &&
+	       is_eval(proc, pcs, i + 1);
+}
+
 /* True when there is a run for each call of the interpreter; the innermost call
  * has none yet when it has just begun. */
 static bool

@@ -28,6 +28,10 @@ void process_interp_code(struct process *proc, struct unwind_mapping *out);
 bool process_interp(struct process *proc, const struct interp_stack *s,
                     const uint64_t *pcs, size_t n, struct proc_stack *out,
                     struct interp_runs *runs);
+/* True for the frame of an interpreter's core, which the run of its caller
+ * replaces, too. */
+bool interp_is_core(const struct process *proc, const uint64_t *pcs, size_t i,
+                    size_t n);
 /* Appends the run for frame i; false when the frame stands for itself. */
 bool interp_next_run(const struct process *proc, const uint64_t *pcs, size_t i,
                      struct interp_runs *runs, struct proc_stack *out);

@@ -70,17 +70,6 @@ python_find(const struct memory *m, const struct interp_list *list,
 	return false;
 }
 
-/* Finds the innermost frame, by one hop or two. */
-WALK bool
-python_first(const struct memory *m, const struct interp_slot *slot,
-             uint64_t *frame)
-{
-	if (!walk_copy(m, frame, sizeof(*frame), slot->head))
-		return false;
-	return !slot->hop ||
-	       walk_copy(m, frame, sizeof(*frame), *frame + slot->hop - 1);
-}
-
 /* Keeps what the copy of a frame holds, and returns the next frame. */
 WALK uint64_t
 python_keep(const uint8_t *copy, enum python_layout layout,
@@ -107,7 +96,7 @@ python_walk(const struct memory *m, const struct interp_slot *slot,
 	uint8_t copy[PYTHON_FRAME_BYTES] __attribute__((aligned(8)));
 	uint64_t frame = 0;
 
-	if (!python_first(m, slot, &frame))
+	if (!walk_first(m, slot, &frame))
 		return INTERP_FAULT;
 	for (uint32_t i = 0; i < INTERP_MAX_FRAMES; i++) {
 		if (!frame)

@@ -272,6 +272,28 @@ else
   echo "skip python3.13: trixie can't be had"
 fi
 
+# --- Ruby ---------------------------------------------------------------------
+
+# A thread has its Ruby stack of 1 MiB on its native one, so frames of C below
+# it are out of reach.
+
+if [ -x /usr/bin/ruby3.1 ]; then
+  all='share_60|share_30|share_10'
+  target ruby /usr/bin/ruby3.1 "$targets/shares.rb" 30
+  check ruby.is_captured capture ruby
+  check ruby.methods_have_true_shares share ruby share_60 60 "$all"
+  check ruby.small_ones_too share ruby share_10 10 "$all"
+  check ruby.methods_and_blocks_call_one_another \
+    under ruby '<main>;work;share_60;[^;]*;block in share_60;spin[; ]' 5
+  check ruby.threads_too \
+    under ruby 'block in <main>;work;share_60' 5
+  check ruby.files_are_there has_text ruby "$targets/shares.rb"
+  check ruby.next_to_nothing_is_missed next_to_nothing ruby
+  done_with
+else
+  echo "skip ruby: no ruby3.1 here"
+fi
+
 # --- other namespaces ---------------------------------------------------------
 
 # Its /tmp and its numbers are its own: unshare tells which of ours it is.

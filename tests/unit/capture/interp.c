@@ -13,7 +13,8 @@
 #define MAX_TEXT ((size_t)1 << 20)
 
 /* Files of tests/data: NAME.image.gz and NAME.txt. */
-static const char *const recorded[] = {"python3.11", "python3.13"};
+static const char *const recorded[] = {"python3.11", "python3.13",
+                                       "ruby3.1"};
 
 static void
 read_recorded(const char *name, struct image *m, struct buf *expected)

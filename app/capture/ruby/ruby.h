@@ -1,0 +1,20 @@
+/*
+ * Finds methods and blocks written in Ruby, in processes that run CRuby 3.1, as
+ * capture/interp/interp.h says.
+ *
+ * The library's image holds the address of its virtual machine. A frame refers
+ * to an instruction sequence. Methods written in C have native frames.
+ */
+#pragma once
+
+#include "capture/host/memory.h"
+#include "capture/interp/interp_codes.h"
+#include "ruby_walk.h"
+
+enum { RUBY_VM }; /* root of an image: ruby_current_vm_ptr */
+
+MUST_CHECK int
+ruby_places(struct interp_codes *c, const struct interp_space *space,
+            const struct interp_stack *s, uint64_t *out);
+uint32_t
+ruby_line(const uint8_t *table, size_t n, uint32_t first_line, uint32_t at);

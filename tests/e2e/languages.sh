@@ -284,7 +284,7 @@ if [ -x /usr/bin/ruby3.1 ]; then
   check ruby.methods_have_true_shares share ruby share_60 60 "$all"
   check ruby.small_ones_too share ruby share_10 10 "$all"
   check ruby.methods_and_blocks_call_one_another \
-    under ruby '<main>;work;share_60;[^;]*;block in share_60;spin[; ]' 5
+    under ruby '<main>;work;share_60;([^;]*;)*block in share_60;spin[; ]' 5
   check ruby.threads_too \
     under ruby 'block in <main>;work;share_60' 5
   check ruby.files_are_there has_text ruby "$targets/shares.rb"

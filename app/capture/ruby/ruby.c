@@ -15,13 +15,7 @@
 
 #define MAX_RACTORS 64
 
-enum {
-	VM_RACTORS = 8,       /* list of ractors, by their RACTOR_NODE */
-	RACTOR_THREADS = 304, /* list of threads, by their first words */
-	RACTOR_NODE = 568,
-	THREAD_EC = 40, /* its fiber's execution context */
-	THREAD_TID = 88 /* number in its own pid namespace, of 32 bits */
-};
+enum { VM_RACTORS = 8 }; /* list of ractors, by their RACTOR_NODE */
 
 /* --- the image -------------------------------------------------------------
  */
@@ -100,36 +94,55 @@ list_threads(const struct memory *m, uint64_t head, struct interp_threads *t)
 	int rc = memory_copy(m, head, &at, sizeof(at));
 
 	while (!rc && at != head && at != met && t->n < INTERP_MAX_THREADS) {
-		uint64_t words[THREAD_TID / 8 + 1];
+		uint64_t words[RUBY_THREAD_TID / 8 + 1];
 
 		if (!(t->n & (t->n - 1)))
 			met = at;
 		rc = memory_copy(m, at, words, sizeof(words));
 		if (!rc)
-			rc = interp_threads_add(t,
-			                        (uint32_t)words[THREAD_TID / 8],
-			                        at + THREAD_EC);
+			rc = interp_threads_add(
+				t, (uint32_t)words[RUBY_THREAD_TID / 8],
+				at + RUBY_THREAD_EC);
 		at = words[0];
 	}
 	return rc;
 }
 
 static int
-attach(const struct interp_space *space, struct interp_threads *out)
+list(const struct interp_space *space, struct interp_list *out)
 {
-	const struct memory *m = space->memory;
-	uint64_t vm, at;
-	int rc = memory_copy(m, space->image->roots[RUBY_VM] + space->bias, &vm,
+	uint64_t vm;
+	int rc = memory_copy(space->memory,
+	                     space->image->roots[RUBY_VM] + space->bias, &vm,
 	                     sizeof(vm));
 
-	out->hop = RUBY_EC_CFP + 1;
-	if (!rc)
-		rc = memory_copy(m, vm + VM_RACTORS, &at, sizeof(at));
-	for (unsigned i = 0; i < MAX_RACTORS && !rc && at != vm + VM_RACTORS;
-	     i++) {
-		rc = list_threads(m, at - RACTOR_NODE + RACTOR_THREADS, out);
+	if (rc)
+		return rc;
+	if (!vm)
+		return -ENOENT;
+	*out = (struct interp_list){
+		.language = LANGUAGE_RUBY,
+		.head = vm + VM_RACTORS,
+		.hop = RUBY_EC_CFP + 1,
+	};
+	return 0;
+}
+
+static int
+attach(const struct interp_space *space, struct interp_threads *out)
+{
+	struct interp_list l;
+	uint64_t at = 0;
+	int rc = list(space, &l);
+
+	if (rc)
+		return rc;
+	out->hop = l.hop;
+	rc = memory_copy(space->memory, l.head, &at, sizeof(at));
+	for (unsigned i = 0; i < MAX_RACTORS && !rc && at != l.head; i++) {
+		rc = list_threads(space->memory, ruby_threads_of(at), out);
 		if (!rc)
-			rc = memory_copy(m, at, &at, sizeof(at));
+			rc = memory_copy(space->memory, at, &at, sizeof(at));
 	}
 	return out->n ? 0 : rc ? rc : -ENOENT;
 }
@@ -137,7 +150,9 @@ attach(const struct interp_space *space, struct interp_threads *out)
 const struct language ruby_language = {
 	.id = LANGUAGE_RUBY,
 	.recognise = recognise,
+	.list = list,
 	.attach = attach,
+	.find = ruby_find,
 	.walk = ruby_walk,
 	.places = ruby_places,
 	.line = ruby_line,

@@ -11,6 +11,8 @@
 #include "capture/interp/interp_codes.h"
 #include "ruby_walk.h"
 
+extern const struct language ruby_language;
+
 enum { RUBY_VM }; /* root of an image: ruby_current_vm_ptr */
 
 MUST_CHECK int

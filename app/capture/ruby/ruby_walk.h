@@ -2,8 +2,9 @@
  * The frames of a Ruby thread: control frames, an array of its fiber that grows
  * downwards, so the innermost has the lowest address.
  *
- *   Source   Ruby 3.1.2, vm_core.h: rb_execution_context_t,
- *            rb_control_frame_t, enum vm_frame_env_flags
+ *   Source   Ruby 3.1.2, vm_core.h: rb_thread_t, rb_execution_context_t,
+ *            rb_control_frame_t, enum vm_frame_env_flags; ractor_core.h:
+ *            struct rb_ractor_struct; ccan/list/list.h
  */
 #pragma once
 
@@ -22,6 +23,53 @@ enum {
 	RUBY_FRAME_DUMMY = 0x79990001, /* below a thread's first frame */
 	RUBY_FRAME_MAGIC = 0x7fff0001
 };
+
+enum {
+	RUBY_RACTOR_THREADS = 304, /* list of threads, by their first words */
+	RUBY_RACTOR_NODE = 568,    /* its place in the list of ractors */
+	RUBY_THREAD_EC = 40,       /* its fiber's execution context */
+	RUBY_THREAD_TID = 88       /* number in its pid namespace, of 32 bits */
+};
+
+#define RUBY_MAX_STEPS 64 /* threads and ractors that are looked at */
+
+/* Returns the address of a ractor's list of threads. */
+WALK uint64_t
+ruby_threads_of(uint64_t node)
+{
+	return node - RUBY_RACTOR_NODE + RUBY_RACTOR_THREADS;
+}
+
+/* Finds a thread by its number, the newest of a ractor first; sets out->head.
+ * Lists are circles of a head and its members; the second word of each leads
+ * to the one before. */
+WALK bool
+ruby_find(const struct memory *m, const struct interp_list *list,
+          uint64_t native, struct interp_slot *out)
+{
+	uint64_t node = list->head, threads = 0, at = 0;
+
+	for (uint32_t i = 0; i < RUBY_MAX_STEPS; i++) {
+		uint32_t number = 0;
+
+		if (at == threads) {
+			if (!walk_copy(m, &node, sizeof(node), node) ||
+			    node == list->head)
+				return false;
+			at = threads = ruby_threads_of(node);
+		} else {
+			if (!walk_copy(m, &number, sizeof(number),
+			               at + RUBY_THREAD_TID))
+				return false;
+			out->head = at + RUBY_THREAD_EC;
+			if (number == native)
+				return true;
+		}
+		if (!walk_copy(m, &at, sizeof(at), at + 8))
+			return false;
+	}
+	return false;
+}
 
 WALK enum interp_end
 ruby_walk(const struct memory *m, const struct interp_slot *slot,

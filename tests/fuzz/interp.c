@@ -1,8 +1,10 @@
 /*
- * The memory of a process that says it is an interpreter: a minor version, a
+ * The memory of a process that says it is an interpreter: a row of versions, a
  * stack of up to eight frames, then what lies from BASE on.
  */
+#include "capture/interp/interp_codes.h"
 #include "capture/python/python.h"
+#include "capture/ruby/ruby.h"
 #include "lib/memory_image.h"
 
 #include <string.h>
@@ -11,8 +13,18 @@
 #define FRAMES 8
 
 struct head {
-	uint64_t minor;
+	uint64_t version; /* a row of versions */
 	struct interp_frame frames[FRAMES];
+};
+
+static const struct version {
+	const struct language *language;
+	uint32_t version;
+} versions[] = {
+	{&python_language, 11},
+	{&python_language, 12},
+	{&python_language, 13},
+	{&ruby_language, 1},
 };
 
 static volatile size_t sink; /* so that no read is left out */
@@ -38,7 +50,7 @@ read_stack(const struct interp_space *space, const struct head *head)
 	uint64_t places[FRAMES];
 
 	memcpy(s.frames, head->frames, sizeof(head->frames));
-	if (c && !python_places(c, space, &s, places))
+	if (c && !space->image->language->places(c, space, &s, places))
 		read_names(c, places);
 	interp_codes_free(c);
 }
@@ -46,11 +58,20 @@ read_stack(const struct interp_space *space, const struct head *head)
 static void
 read_threads(const struct interp_space *space)
 {
+	const struct language *language = space->image->language;
 	CLEANUP(interp_threads_done) struct interp_threads t = {0};
-	struct interp_slot slot;
+	struct interp_slot slot = {.tid = 1};
+	struct interp_list list;
+	struct interp_stack s = {.n = 0};
 
-	if (!python_attach(space, &t))
+	if (!language->attach(space, &t))
 		sink += interp_threads_find(&t, 1, &slot);
+	if (!language->list(space, &list) &&
+	    language->find(space->memory, &list, 1, &slot)) {
+		slot.layout = list.layout;
+		slot.hop = list.hop;
+		sink += language->walk(space->memory, &slot, &s);
+	}
 }
 
 int
@@ -61,16 +82,18 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	struct host host = memory_image_host(&image);
 	static struct memory_spare spare; /* for all inputs */
 	const struct memory memory = {&host, 1, &spare};
-	struct interp_image py = {.language = &python_language,
-	                          .roots = {0, 0x100, 0x200, 0x300}};
-	const struct interp_space space = {&memory, &py, BASE, 1};
+	struct interp_image interpreter = {.roots = {0, 0x100, 0x200, 0x300}};
+	const struct interp_space space = {&memory, &interpreter, BASE, 1};
+	const struct version *v;
 
 	if (n < sizeof(head))
 		return 0;
 	memcpy(&head, data, sizeof(head));
 	image.bytes = data + sizeof(head);
 	image.n = n - sizeof(head);
-	py.version = 11 + head.minor % 3;
+	v = &versions[head.version % (sizeof(versions) / sizeof(versions[0]))];
+	interpreter.language = v->language;
+	interpreter.version = v->version;
 	read_stack(&space, &head);
 	read_threads(&space);
 	return 0;

@@ -12,10 +12,12 @@
  * callFrame in each node, "timestamps", and a start and an end in seconds.
  *
  * The sampler of V8 goes by the clock and also sees a thread that waits, so its
- * time is wall time. A delta is the time that a sample stands for. V8 has no
- * stack while it collects garbage: such a sample is put on top of the previous
- * one. A file without samples has numbers of hits, for which its time is shared
- * out.
+ * time is wall time. A delta is the time since the previous sample, or since
+ * the start. A sample stands for the time until the next one, or until the end;
+ * the time before the first sample, in which V8 prepares to sample, belongs to
+ * none. V8 has no stack while it collects garbage: such a sample is put on top
+ * of the previous one. A file without samples has numbers of hits, for which
+ * its time is shared out.
  *
  * Source: the Chrome DevTools protocol, Profiler and HeapProfiler; speedscope
  * 1.25, src/import/chrome.ts, v8cpuFormatter.ts and v8heapalloc.ts.
@@ -330,22 +332,37 @@ is_alone(const struct reader *r, const struct node *n)
 	return is(r, n, ROOT) || is(r, n, "(idle)") || is(r, n, "(program)");
 }
 
-/* Adds a sample. before is the node of the last one that did not collect
- * garbage, or PROFILE_NONE. */
-static void
-add_sample(struct reader *r, uint32_t at, double us, uint32_t *before)
-{
-	double ns = us > 0 ? us * NS_PER_US : 0;
+/* Consecutive samples of a node. */
+struct run {
+	uint32_t node;
+	uint64_t samples;
+	double since_us;
+	uint32_t before; /* node of the last sample that did not collect
+	                    garbage, or PROFILE_NONE */
+};
 
+/* Adds the samples of a run, which lasts until a point in time. Points that go
+ * back, as V8 writes them now and then, leave it no time. */
+static void
+end_run(struct reader *r, struct run *run, double until_us)
+{
+	double us = until_us > run->since_us ? until_us - run->since_us : 0;
+	uint32_t at = run->node;
+
+	if (!run->samples)
+		return;
 	if (!is(r, &r->nodes[at], GARBAGE)) {
-		add(&r->nodes[at].own, 1, ns);
-		*before = is_alone(r, &r->nodes[at]) ? PROFILE_NONE : at;
-	} else if (*before == PROFILE_NONE) {
-		add(&r->nodes[at].own, 1, ns);
+		add(&r->nodes[at].own, run->samples, us * NS_PER_US);
+		run->before = is_alone(r, &r->nodes[at]) ? PROFILE_NONE : at;
+	} else if (run->before == PROFILE_NONE) {
+		add(&r->nodes[at].own, run->samples, us * NS_PER_US);
 	} else {
 		r->collector = at;
-		add(&r->nodes[*before].garbage, 1, ns);
+		add(&r->nodes[run->before].garbage, run->samples,
+		    us * NS_PER_US);
 	}
+	run->since_us += us;
+	run->samples = 0;
 }
 
 /* Reads samples beside their deltas or, if absolute, their points in time. */
@@ -353,9 +370,10 @@ static int
 read_samples(struct reader *r, struct json_scan *s, struct json_scan *times,
              bool absolute, uint64_t *n)
 {
-	uint32_t before = PROFILE_NONE, at;
-	double last = r->start_us;
+	struct run run = {.node = PROFILE_NONE, .before = PROFILE_NONE};
+	double us = r->start_us;
 	enum json_token t;
+	uint32_t at;
 
 	*n = 0;
 	if (json_scan_next(s) != JSON_ARRAY ||
@@ -371,10 +389,15 @@ read_samples(struct reader *r, struct json_scan *s, struct json_scan *times,
 			         at == PROFILE_NONE ? "node" : "time");
 			return -EBADMSG;
 		}
-		add_sample(r, at, times->number - (absolute ? last : 0),
-		           &before);
-		last = times->number;
+		us = times->number + (absolute ? 0 : us);
+		if (*n == 1)
+			run.since_us = us;
+		if (at != run.node)
+			end_run(r, &run, us);
+		run.node = at;
+		run.samples++;
 	}
+	end_run(r, &run, r->end_us > us ? r->end_us : us);
 	return t == JSON_ARRAY_END ? 0 : broken(r, s);
 }
 

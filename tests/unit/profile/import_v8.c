@@ -6,18 +6,17 @@
 
 #define WALL "cpuprofile wall samples/count wall/nanoseconds\n"
 
-/* Values: speedscope, src/import/chrome.ts, which leaves out (idle), and puts
- * (program) on top of the stack before it. */
+/* Values: speedscope 1.25, which leaves out (idle), and gives the last sample
+ * no time: here it has that until endTime. */
 TEST(a_cpuprofile_is_wall_time_by_its_deltas_with_garbage_on_the_last_stack)
 {
 	imported_file_is("", "v8.cpuprofile", 0,
-	                 WALL "(program) 1 900000\n"
-	                      "(idle) 2 4000000\n"
-	                      "(garbage collector) 1 70000\n"
-	                      "(anonymous);serve 3 2300000\n"
-	                      "(anonymous);serve;(garbage collector) 2 "
-	                      "1150000\n"
-	                      "(anonymous);parse 1 1200000\n");
+	                 WALL "(program) 1 1000000\n"
+	                      "(idle) 2 370000\n"
+	                      "(garbage collector) 1 2000000\n"
+	                      "(anonymous);serve 3 4300000\n"
+	                      "(anonymous);serve;(garbage collector) 2 30000\n"
+	                      "(anonymous);parse 1 1300000\n");
 }
 END
 
@@ -34,8 +33,8 @@ END
 TEST(a_cpuprofile_of_old_node_is_a_tree_with_timestamps)
 {
 	imported_file_is("", "v8.old.cpuprofile", 0,
-	                 WALL "main 1 1000000\n"
-	                      "main;hot 1 3000000\n");
+	                 WALL "main 1 3000000\n"
+	                      "main;hot 1 500000\n");
 }
 END
 
@@ -104,7 +103,7 @@ TEST(a_broken_profile_of_v8_is_refused_with_its_place)
 	         "sample 2 has no node"},
 		{NODES ",\"samples\":[1,1],\"timeDeltas\":[1]}",
 	         "sample 2 has no time"},
-		{NODES ",\"samples\":[1],\"timeDeltas\":[1e300]}",
+		{NODES ",\"samples\":[1,1],\"timeDeltas\":[1,1e300]}",
 	         "a value is out of range"},
 		{NODES "}",
 	         "it has neither samples nor hits between a start and an end"},

@@ -111,7 +111,7 @@ import_unit(struct import *im, const char *unit)
 	if (!*ours)
 		return plain(im, row);
 	im->scale = (double)scale;
-	im->counts = *row->count;
+	im->counts = *row->count && !im->uncounted;
 	if (im->counts)
 		r = profile_type(im->p, row->count, "count");
 	return r ? r : profile_type(im->p, row->sample, row->unit);

@@ -37,8 +37,10 @@ struct import {
 	                     known */
 	double factor;    /* converts values of this part to those of the first
 	                   */
-	bool counts;  /* the first value of a sample is a number of samples */
-	bool plain;   /* values in the file are numbers of samples, too */
+	bool uncounted; /* set before import_unit(): values with a unit have no
+	                   number of samples beside them */
+	bool counts;    /* the first value of a sample is a number of samples */
+	bool plain;     /* values in the file are numbers of samples, too */
 	double scale; /* converts values of the file to ours; 0 if not yet known
 	               */
 	double *sums; /* of values of the file, by sample */

@@ -4,9 +4,15 @@
  * wherever they are in the object.
  *
  * The profiles of a file are merged into one; if there are several, each sample
- * has the name of its profile as the label "thread". The list "counts", our
- * extension, has the number of samples of each row; without it a row is one
- * sample. Source: file-format-schema.json of speedscope 1.22.
+ * has the name of its profile as the label "thread". Profiles in a unit that
+ * cannot be added to that of the first one are left out.
+ *
+ * The list "counts", our extension, has the number of samples of each row.
+ * Without it, rows that all have the same weight are samples. Rows of different
+ * weights may be sums, as speedscope writes them of other formats, and events
+ * are no samples at all: such a file does not say how many samples it has.
+ *
+ * Source: file-format-schema.json of speedscope 1.22.
  */
 #include "base/json_scan.h"
 #include "import_build.h"
@@ -15,19 +21,27 @@
 #include <math.h>
 #include <string.h>
 
+#define SAME 1e-6 /* of a weight, by which others differ for rounding */
+
 struct reader {
 	struct import im;
 	struct buf text;
 	uint32_t *frames; /* indexes of locations */
 	uint32_t nframes, cap;
 	struct label thread;
-	unsigned profiles;
+	const char *from; /* the file */
+	unsigned profiles, other;
+	const char *unit;        /* kind of the profiles that are kept */
+	struct buf note;         /* about those that are not */
+	double weight;           /* of the rows so far; 0: none yet */
+	unsigned long long open; /* frames that no event closes */
 };
 
 /* Scans at the start of the parts of a profile. */
 struct parts {
 	struct json_scan samples, weights, counts, events;
 	char name[256], unit[16];
+	double end; /* NAN: unknown */
 };
 
 bool
@@ -38,9 +52,12 @@ input_speedscope_looks(const char *p, size_t n)
 }
 
 static int
-broken(struct reader *d)
+broken(struct reader *d, const struct json_scan *s)
 {
-	return import_bad(&d->im, "it is not a speedscope file");
+	if (!d->im.why->len)
+		buf_addf(d->im.why, "it is not a speedscope file: see byte %zu",
+		         (size_t)(s->p - d->from));
+	return -EBADMSG;
 }
 
 static void
@@ -128,17 +145,17 @@ read_frames(struct reader *d, struct json_scan *s)
 	int r = 0;
 
 	if (json_scan_next(s) != JSON_ARRAY)
-		return broken(d);
+		return broken(d, s);
 	while (!r && (k = json_scan_next(s)) == JSON_OBJECT) {
 		buf_clear(&t.name);
 		buf_clear(&t.file);
 		t.line = 0;
 		while ((k = json_scan_next(s)) == JSON_NAME)
 			if (!frame_member(d, s, &t))
-				return broken(d);
-		r = k == JSON_OBJECT_END ? add_frame(d, &t) : broken(d);
+				return broken(d, s);
+		r = k == JSON_OBJECT_END ? add_frame(d, &t) : broken(d, s);
 	}
-	return r ? r : k == JSON_ARRAY_END ? 0 : broken(d);
+	return r ? r : k == JSON_ARRAY_END ? 0 : broken(d, s);
 }
 
 /* --- samples -------------------------------------------------------------- */
@@ -200,7 +217,7 @@ read_stack(struct reader *d, struct json_scan *s)
 			r = import_push(&d->im, location);
 	}
 	if (r || k != JSON_ARRAY_END)
-		return r ? r : broken(d);
+		return r ? r : broken(d, s);
 	reverse(d->im.stack, d->im.depth);
 	return 0;
 }
@@ -216,7 +233,7 @@ read_sampled(struct reader *d, struct parts *p)
 	if (json_scan_next(s) != JSON_ARRAY ||
 	    json_scan_next(w) != JSON_ARRAY ||
 	    (p->counts.p && json_scan_next(&p->counts) != JSON_ARRAY))
-		return broken(d);
+		return broken(d, s);
 	while (!r && (k = json_scan_next(s)) == JSON_ARRAY) {
 		r = read_stack(d, s);
 		if (!r && json_scan_next(w) != JSON_NUMBER)
@@ -226,7 +243,7 @@ read_sampled(struct reader *d, struct parts *p)
 		if (!r)
 			r = sample(d, count, w->number);
 	}
-	return r ? r : k == JSON_ARRAY_END ? 0 : broken(d);
+	return r ? r : k == JSON_ARRAY_END ? 0 : broken(d, s);
 }
 
 /* --- events --------------------------------------------------------------- */
@@ -277,8 +294,10 @@ apply_event(struct reader *d, const struct event *e, uint32_t *path,
 		path[(*depth)++] = location;
 		return 0;
 	}
-	if (e->type != 'C' || !*depth || path[*depth - 1] != location)
-		return import_bad(&d->im, "its events are not nested");
+	if (e->type != 'C' || !*depth || path[*depth - 1] != location) {
+		buf_puts(d->im.why, "its events are not nested");
+		return -EBADMSG;
+	}
 	--*depth;
 	return 0;
 }
@@ -302,20 +321,27 @@ read_evented(struct reader *d, struct parts *p)
 {
 	uint32_t path[PROFILE_MAX_FRAMES], depth = 0;
 	struct event e, last = {0};
+	unsigned long long n = 0;
 	enum json_token k;
 	int r = 0;
 
 	if (json_scan_next(&p->events) != JSON_ARRAY)
-		return broken(d);
+		return broken(d, &p->events);
 	while (!r && (k = json_scan_next(&p->events)) == JSON_OBJECT) {
 		if (!read_event(d, &p->events, &e))
-			return broken(d);
-		r = pass_time(d, path, depth, depth ? e.at - last.at : 0);
-		if (!r)
-			r = apply_event(d, &e, path, &depth);
+			return broken(d, &p->events);
+		r = pass_time(d, path, depth, depth ? e.at - last.at : 0)
+		            ?: apply_event(d, &e, path, &depth);
+		n++;
 		last = e;
 	}
-	return r ? r : k == JSON_ARRAY_END ? 0 : broken(d);
+	if (r == -EBADMSG)
+		buf_addf(d->im.why, ": see event %llu of %s", n, p->name);
+	if (r || k != JSON_ARRAY_END)
+		return r ? r : broken(d, &p->events);
+	d->open += depth;
+	return p->end > last.at ? pass_time(d, path, depth, p->end - last.at)
+	                        : 0;
 }
 
 /* --- profiles ------------------------------------------------------------- */
@@ -329,6 +355,7 @@ profile_member(struct reader *d, struct json_scan *s, struct parts *p)
 	                                   &p->events};
 	bool name = !strcmp(buf_str(&d->text), "name");
 	bool unit = !strcmp(buf_str(&d->text), "unit");
+	bool end = !strcmp(buf_str(&d->text), "endValue");
 	enum json_token k;
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
@@ -339,7 +366,40 @@ profile_member(struct reader *d, struct json_scan *s, struct parts *p)
 		copy_text(d, p->name, sizeof(p->name));
 	if (k == JSON_STRING && unit)
 		copy_text(d, p->unit, sizeof(p->unit));
+	if (k == JSON_NUMBER && end)
+		p->end = s->number;
 	return json_scan_skip(s, k);
+}
+
+static int
+find_parts(struct reader *d, struct json_scan *s, struct parts *p)
+{
+	enum json_token k;
+
+	*p = (struct parts){.end = NAN};
+	while ((k = json_scan_next(s)) == JSON_NAME)
+		if (!profile_member(d, s, p))
+			return broken(d, s);
+	return k == JSON_OBJECT_END ? 0 : broken(d, s);
+}
+
+/* Returns "" for plain numbers, a unit of types.def, or NULL. */
+static const char *
+kind(const struct parts *p)
+{
+	int64_t scale;
+
+	if (!*p->unit || !strcmp(p->unit, "none"))
+		return "";
+	return import_unit_find(p->unit, &scale);
+}
+
+static bool
+is_kept(const struct reader *d, const struct parts *p)
+{
+	const char *unit = kind(p);
+
+	return !d->unit || (unit && !strcmp(unit, d->unit));
 }
 
 /* Sets the unit of a profile; "none" means plain numbers. */
@@ -357,15 +417,11 @@ begin_profile(struct reader *d, const struct parts *p)
 static int
 read_profile(struct reader *d, struct json_scan *s)
 {
-	struct parts p = {0};
-	enum json_token k;
-	int r;
+	struct parts p;
+	int r = find_parts(d, s, &p);
 
-	while ((k = json_scan_next(s)) == JSON_NAME)
-		if (!profile_member(d, s, &p))
-			return broken(d);
-	if (k != JSON_OBJECT_END)
-		return broken(d);
+	if (r || !is_kept(d, &p))
+		return r;
 	r = begin_profile(d, &p);
 	if (r)
 		return r;
@@ -373,34 +429,90 @@ read_profile(struct reader *d, struct json_scan *s)
 		d->thread.str = 0;
 	if (p.samples.p && p.weights.p)
 		return read_sampled(d, &p);
-	return p.events.p ? read_evented(d, &p) : broken(d);
+	return p.events.p ? read_evented(d, &p) : broken(d, s);
 }
 
-/* Counts the elements of a list, with a copy of the scan. */
-static int
-count_items(struct reader *d, struct json_scan s, unsigned *out)
+/* Finds out if the rows of a profile are samples. The scan is a copy. */
+static void
+look_at_weights(struct reader *d, struct json_scan w)
 {
-	enum json_token k;
+	if (json_scan_next(&w) != JSON_ARRAY)
+		return;
+	while (json_scan_next(&w) == JSON_NUMBER) {
+		if (!d->weight)
+			d->weight = w.number;
+		if (fabs(w.number - d->weight) > SAME * d->weight)
+			d->im.uncounted = true;
+	}
+}
+
+/* True if a profile of the type that is asked for may have this unit. */
+static bool
+fits(const struct reader *d, const char *unit)
+{
+	const struct type *t = type_find(d->im.ask->type);
+
+	return unit && (!t || !*unit || !strcmp(unit, t->unit));
+}
+
+/* Looks at the profiles: which of them are kept, and do they have samples? The
+ * scan is a copy. */
+static int
+survey(struct reader *d, struct json_scan s)
+{
+	struct json_scan again = s;
+	struct parts p;
+	int r = 0;
 
 	if (json_scan_next(&s) != JSON_ARRAY)
-		return broken(d);
-	for (*out = 0; (k = json_scan_next(&s)) == JSON_OBJECT; ++*out)
-		if (!json_scan_skip(&s, k))
-			return broken(d);
-	return k == JSON_ARRAY_END ? 0 : broken(d);
+		return broken(d, &s);
+	while (!d->unit && !r && json_scan_next(&s) == JSON_OBJECT) {
+		r = find_parts(d, &s, &p);
+		if (!r && fits(d, kind(&p)))
+			d->unit = kind(&p);
+	}
+	s = again;
+	(void)json_scan_next(&s);
+	for (; !r && json_scan_next(&s) == JSON_OBJECT; d->profiles++) {
+		r = find_parts(d, &s, &p);
+		if (r)
+			break;
+		if (!is_kept(d, &p)) {
+			if (!d->other++)
+				buf_addf(&d->note, "%s (%s)", p.name, p.unit);
+			continue;
+		}
+		d->im.uncounted |= p.events.p != NULL;
+		if (p.weights.p && !p.counts.p)
+			look_at_weights(d, p.weights);
+	}
+	return r;
 }
 
 static int
 read_profiles(struct reader *d, struct json_scan *s)
 {
 	enum json_token k;
-	int r = count_items(d, *s, &d->profiles);
+	int r = survey(d, *s);
 
 	if (r || json_scan_next(s) != JSON_ARRAY)
-		return r ? r : broken(d);
+		return r ? r : broken(d, s);
 	while (!r && (k = json_scan_next(s)) == JSON_OBJECT)
 		r = read_profile(d, s);
-	return r ? r : k == JSON_ARRAY_END ? 0 : broken(d);
+	return r ? r : k == JSON_ARRAY_END ? 0 : broken(d, s);
+}
+
+static void
+put_notes(struct reader *d)
+{
+	if (d->other)
+		buf_addf(d->im.why,
+		         "profiles in other units are left out: %s%s\n",
+		         buf_str(&d->note), d->other > 1 ? " and others" : "");
+	if (d->open)
+		buf_addf(d->im.why,
+		         "frames that no event closes last to the end: %llu\n",
+		         d->open);
 }
 
 /* Moves the scan to the value of a member. */
@@ -410,14 +522,14 @@ find(struct reader *d, struct json_scan *s, const char *name)
 	enum json_token k;
 
 	if (json_scan_next(s) != JSON_OBJECT)
-		return broken(d);
+		return broken(d, s);
 	while ((k = json_scan_next(s)) == JSON_NAME) {
 		if (!strcmp(buf_str(&d->text), name))
 			return 0;
 		if (!json_scan_skip(s, json_scan_next(s)))
 			break;
 	}
-	return broken(d);
+	return broken(d, s);
 }
 
 static void
@@ -425,6 +537,7 @@ reader_done(struct reader *d)
 {
 	import_done(&d->im);
 	buf_done(&d->text);
+	buf_done(&d->note);
 	free(d->frames);
 }
 
@@ -437,6 +550,8 @@ input_speedscope_read(const char *p, size_t n, const struct import_ask *ask,
 	int r = import_init(&d.im, ask, why);
 
 	d.text = BUF_INIT(JSON_SCAN_TEXT);
+	d.note = BUF_INIT(BUF_MAX_SMALL);
+	d.from = p;
 	json_scan_init(&s, p, n, &d.text);
 	if (!r)
 		r = find(&d, &s, "shared");
@@ -449,5 +564,7 @@ input_speedscope_read(const char *p, size_t n, const struct import_ask *ask,
 		r = find(&d, &s, "profiles");
 	if (!r)
 		r = read_profiles(&d, &s);
+	if (!r)
+		put_notes(&d);
 	return r ? r : import_end(&d.im, out);
 }

@@ -52,11 +52,8 @@ has(const char *p, size_t n, const char *text)
 }
 
 bool
-foreign_json(const char *p, size_t n, struct buf *why)
+foreign_text(const char *p, size_t n, struct buf *why)
 {
-	import_skip_blanks(&p, &n);
-	if (!n || (*p != '{' && *p != '['))
-		return false;
 	n = n < FOREIGN_LOOK ? n : FOREIGN_LOOK;
 	if (has(p, n, "\"shared\"")) /* a speedscope file */
 		return false;

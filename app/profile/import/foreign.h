@@ -8,10 +8,10 @@
 
 #include <stdbool.h>
 
-#define FOREIGN_LOOK ((size_t)64 << 10)
+#define FOREIGN_LOOK ((size_t)16 << 20)
 
 /* Appends what p[n] is by its first bytes, and what to do. Returns false if
  * they are in no row. */
 bool foreign_start(const char *p, size_t n, struct buf *why);
-/* The same by the texts in a JSON file. */
-bool foreign_json(const char *p, size_t n, struct buf *why);
+/* The same by the texts in it. */
+bool foreign_text(const char *p, size_t n, struct buf *why);

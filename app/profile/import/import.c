@@ -205,14 +205,21 @@ is_blank(const char *p, size_t n)
 	return !n;
 }
 
+static bool
+is_json(const char *p, size_t n)
+{
+	import_skip_blanks(&p, &n);
+	return n && (*p == '{' || *p == '[');
+}
+
 /* Gives a better reason for a refusal, if the file is JSON of a known kind.
  * Returns the error. */
 static int
-explain_json(const char *p, size_t n, int r, struct buf *why)
+explain_text(const char *p, size_t n, int r, struct buf *why)
 {
 	CLEANUP_BUF struct buf what = BUF_INIT(BUF_MAX_SMALL);
 
-	if (!foreign_json(p, n, &what)) {
+	if ((r == -EBADMSG && !is_json(p, n)) || !foreign_text(p, n, &what)) {
 		if (r == -EPROTONOSUPPORT)
 			buf_puts(why, "it is in no format that is known");
 		return r;
@@ -248,7 +255,7 @@ import(const char *p, size_t n, const struct import_ask *ask,
 	if (r == -ENODATA)
 		return -EBADMSG;
 	if (r == -EBADMSG || r == -EPROTONOSUPPORT)
-		r = explain_json(p, n, r, why);
+		r = explain_text(p, n, r, why);
 	if (!r)
 		r = import_choose(made, ask->type, type, why);
 	if (r)

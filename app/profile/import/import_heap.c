@@ -29,6 +29,11 @@
  *	sampling period=5
  *	40000000 3 @ 0x5581 0x5592
  *
+ *	--- contentionz 1 ---
+ *	cycles/second = 2000000000
+ *	sampling period = 5
+ *	40000000 3 @ 0x5581 0x5592
+ *
  * A heap profile counts objects and bytes in use and, in brackets, all that
  * were allocated. It counts samples only: an object of n bytes is sampled with
  * a probability of 1 - exp(-n / period). Go writes twice the period. A page of
@@ -48,12 +53,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MAX_LINE  ((size_t)32 << 10)
-#define LIBRARIES "MAPPED_LIBRARIES:"
-
-#define COUNTS " profile: total " /* behind the name of what is counted */
+#define MAX_LINE ((size_t)32 << 10)
+#define COUNTS   " profile: total " /* behind the name of what is counted */
 
 enum page { PAGE_HEAP, PAGE_COUNTS, PAGE_WAITS };
+
+/* Lines before the mappings of a process. */
+static const char *const libraries[] = {"MAPPED_LIBRARIES:",
+                                        "--- Memory map: ---"};
 
 /* A function that a comment names, and the address that it is at. */
 struct named {
@@ -102,7 +109,8 @@ counted_name(const char *p, size_t n)
 static bool
 is_waits(const char *p, size_t n)
 {
-	return begins(p, n, "--- mutex:") || begins(p, n, "--- contention:");
+	return begins(p, n, "--- mutex:") || begins(p, n, "--- contention:") ||
+	       begins(p, n, "--- contentionz ");
 }
 
 bool
@@ -331,14 +339,19 @@ read_line(struct reader *r)
 	return rc;
 }
 
-/* Reads "cycles/second=N" and "sampling period=N", before the first stack. */
+/* Reads the lines before the first stack: "sampling period=N". */
 static int
 read_waits(struct reader *r)
 {
-	(void)sscanf(r->line, "cycles/second=%lf", &r->hz);
-	if (sscanf(r->line, "sampling period=%lf", &r->period) == 1 &&
+	double ms;
+
+	(void)sscanf(r->line, "cycles/second =%lf", &r->hz);
+	if (sscanf(r->line, "sampling period =%lf", &r->period) == 1 &&
 	    r->period >= 0 && r->period < 0x1p62)
 		r->im.p->period = (int64_t)r->period;
+	if (sscanf(r->line, "ms since reset =%lf", &ms) == 1 && ms > 0 &&
+	    ms < 0x1p62 / NS_PER_MS)
+		r->im.p->duration_ns = (int64_t)(ms * NS_PER_MS);
 	return read_line(r);
 }
 
@@ -390,13 +403,27 @@ set_types(struct reader *r)
 	return rc;
 }
 
+/* Reads the mappings at the end of a file, and sets *end to where they start. */
+static int
+read_maps(struct reader *r, const char *p, const char **end)
+{
+	const char *stop = *end, *at;
+
+	for (size_t i = 0; i < ARRAY_LEN(libraries); i++) {
+		at = memmem(p, (size_t)(*end - p), libraries[i],
+		            strlen(libraries[i]));
+		if (at)
+			*end = at;
+	}
+	return import_maps_read(&r->im, *end, stop, &r->maps);
+}
+
 static int
 read_all(struct reader *r, const char *p, size_t n)
 {
-	const char *libraries = memmem(p, n, LIBRARIES, strlen(LIBRARIES));
-	const char *end = libraries ? libraries : p + n;
+	const char *end = p + n;
 	bool pairs = begins(p, n, "heap_v2/");
-	int rc = import_maps_read(&r->im, end, p + n, &r->maps);
+	int rc = read_maps(r, p, &end);
 
 	if (rc || !next_line(r, &p, end))
 		return rc;
@@ -432,8 +459,10 @@ set_page_types(struct reader *r)
 static int
 read_page(struct reader *r, const char *p, const char *end)
 {
-	int rc = next_line(r, &p, end) ? set_page_types(r) : 0;
+	int rc = read_maps(r, p, &end);
 
+	if (!rc && next_line(r, &p, end))
+		rc = set_page_types(r);
 	while (!rc && next_line(r, &p, end))
 		rc = r->page == PAGE_WAITS ? read_waits(r) : read_line(r);
 	return rc ? rc : end_stack(r);

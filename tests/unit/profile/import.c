@@ -198,6 +198,14 @@ TEST(pages_of_go_are_read_as_pprof_reads_them)
 	         "3" STACK,
 	         "gopage 412182121 nanoseconds\n"
 	         "main.hot;sync.(*Mutex).Unlock 412182121\n"},
+		{"mutex",
+	         "--- contentionz 1 ---\ncycles/second = 3201000000\n"
+	         "sampling period = 100\nms since reset = 16502830\n"
+	         "discarded samples = 0\n"
+	         "       100     10 @ 0x401136 0x501180\n"
+	         "--- Memory map: ---\n"
+	         "00400000-00410000 r-xp 00000000 fe:00 1 /srv/app\n",
+	         "gopage 3124 nanoseconds\n0x50117f;app+0x1135 3124\n"},
 		{"goroutine",
 	         "goroutine profile: total 6\n5" STACK "1 @ 0x401190\n"
 	         "# labels: "
@@ -473,7 +481,8 @@ TEST(fractions_of_speedscope_weights_keep_their_proportions)
 	         "speedscope 800 thousandths\na 1\na;b 1\n" KEPT(
 			 "thousandths")},
 		{SCOPE("seconds", "0.25", "0.5"),
-	         "speedscope 750000000 nanoseconds\na 1\na;b 1\n"},
+	         "speedscope 750000000 nanoseconds\na 500000000\n"
+	         "a;b 250000000\n"},
 	};
 	CLEANUP_BUF struct buf got = BUF_INIT(BUF_MAX_SMALL);
 
@@ -840,13 +849,77 @@ TEST(speedscope_is_read_wherever_its_parts_stand)
 {
 	expect("speedscope.sampled", "cpu", 0, 0,
 	       "speedscope 6500000 nanoseconds\n"
-	       "main 1\nmain;wé😀 1\nmain;wé😀;wé😀 1\n");
+	       "main 2500000\nmain;wé😀 1000000\n"
+	       "main;wé😀;wé😀 3000000\n");
 	expect("speedscope.evented", "cpu", 0, 0,
 	       "speedscope 11 count\na 8\na;b 2\nb 1\n");
 	expect("speedscope.counts", "cpu", 0, 0,
 	       "speedscope 5000000 nanoseconds\na 30\na;b 20\n");
 	expect("speedscope.sampled", "memory", 0, -EBADMSG,
 	       "its values have a unit that this profile type does not have");
+}
+END
+
+#define FILE_OF(profiles)                                               \
+	"{\"shared\":{\"frames\":[{\"name\":\"a\"},{\"name\":\"b\"}]}," \
+	"\"profiles\":[" profiles "]}"
+#define ROWS(name, unit, samples, weights)                             \
+	"{\"type\":\"sampled\",\"name\":\"" name "\",\"unit\":\"" unit \
+	"\",\"samples\":" samples ",\"weights\":" weights "}"
+#define EVENTS(end, events)                                               \
+	"{\"type\":\"evented\",\"name\":\"e\",\"unit\":\"milliseconds\"," \
+	"\"endValue\":" end ",\"events\":[" events "]}"
+#define EVENT(type, frame, at) \
+	"{\"type\":\"" type "\",\"frame\":" frame ",\"at\":" at "}"
+
+/* Values: speedscope 1.25, which shows each profile by itself, and refuses
+ * frames that no event closes. Numbers of samples are ours. */
+TEST(speedscope_counts_samples_only_where_its_rows_are_samples)
+{
+	static const struct {
+		const char *type, *text, *want;
+	} rows[] = {
+		/* py-spy: a row for each sample */
+		{"",
+	         FILE_OF(ROWS("t", "seconds", "[[0,1],[0],[0,1]]",
+	                      "[0.01,0.01,0.01]")),
+	         "speedscope 30000000 nanoseconds\na 1\na;b 2\n"},
+		/* speedscope of a pprof file: a row for each stack */
+		{"",
+	         FILE_OF(ROWS("t", "milliseconds", "[[0,1],[0]]", "[700,300]")),
+	         "speedscope 1000000000 nanoseconds\na 300000000\n"
+	         "a;b 700000000\n"},
+		{"",
+	         FILE_OF(EVENTS("9",
+	                        EVENT("O", "0", "1") "," EVENT("C", "0", "4"))),
+	         "speedscope 3000000 nanoseconds\na 3000000\n"},
+		{"",
+	         FILE_OF(EVENTS("10",
+	                        EVENT("O", "0", "0") "," EVENT("O", "1", "2"))),
+	         "speedscope 10000000 nanoseconds\na 2000000\n"
+	         "a;b 8000000\n"
+	         "frames that no event closes last to the end: 2\n"},
+		{"",
+	         FILE_OF(ROWS("wall", "milliseconds", "[[0]]", "[5]") "," ROWS(
+			 "kept", "microseconds", "[[1]]",
+			 "[7]") "," ROWS("heap", "bytes", "[[0]]", "[9]")),
+	         "speedscope 5007000 nanoseconds\na 5000000\nb 7000\n"
+	         "profiles in other units are left out: heap (bytes)\n"},
+		{"alloc",
+	         FILE_OF(ROWS("wall", "milliseconds", "[[0]]",
+	                      "[5]") "," ROWS("heap", "bytes", "[[0]]", "[9]")),
+	         "speedscope 9 bytes\na 9\n"
+	         "profiles in other units are left out: wall "
+	         "(milliseconds)\n"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_BUF struct buf got = BUF_INIT(BUF_MAX_SMALL);
+
+		ck_assert_int_eq(text_as(rows[i].type, rows[i].text, &got), 0);
+		ck_assert_msg(!strcmp(buf_str(&got), rows[i].want),
+		              "row %zu: %s", i, buf_str(&got));
+	}
 }
 END
 
@@ -869,11 +942,12 @@ TEST(what_is_wrong_is_refused_with_a_reason)
 	         "it has no samples; skipped 1 line, line 2: zz not hex"},
 		{"speedscope.dangling",
 	         "its values have a unit that this profile type does not have"},
-		{"speedscope.nesting", "its events are not nested"},
+		{"speedscope.nesting",
+	         "its events are not nested: see event 1 of x"},
 		{"speedscope.uncounted", "a sample has no count"},
 		{"speedscope.negative", NEGATIVE},
-		{"json.deep", "it is not a speedscope file"},
-		{"json.escapes", "it is not a speedscope file"},
+		{"json.deep", "it is not a speedscope file: see byte 55"},
+		{"json.escapes", "it is not a speedscope file: see byte 18"},
 		{"varint.pb", "truncated, or not a pprof file"},
 	};
 
@@ -917,6 +991,15 @@ TEST(a_file_of_a_kind_that_is_not_read_is_named_with_a_way_to_upload_it)
 		KIND("{\"traceEvents\": [{\"ph\": \"X\"}]}",
 	             "it is a Chrome trace: "),
 		KIND("[{\"ph\":\"X\",\"ts\":1}]", "it is a Chrome trace: "),
+		KIND("--- threadz 1 ---\n", "it is a page of threads of "
+	                                    "gperftools: run `go tool pprof"),
+		KIND("2026-01-02 03:04:05\nFull thread dump OpenJDK\n",
+	             "it is a thread dump of Java: run FlameGraph's "
+	             "stackcollapse-jstack.pl"),
+		KIND("Attaching 1 probe...\n@[\n    hot+6\n]: 12\n",
+	             "it is output of bpftrace: "),
+		KIND("Thread 0x7f (most recent call first):\n  File \"a.py\"\n",
+	             "it is a traceback of Python's faulthandler: "),
 		KIND("{\"startedAt\":\"\",\"totalSamples\":3}",
 	             "it is Stoker's JSON: "),
 	};
@@ -1399,7 +1482,7 @@ TEST(text_without_a_type_is_of_the_type_of_its_unit)
 	         "\"samples\":[[0]],\"weights\":[7]},{\"type\":\"sampled\","
 	         "\"unit\":\"microseconds\",\"samples\":[[0]],"
 	         "\"weights\":[5]}]}",
-	         "speedscope 7005000 nanoseconds\na 2\n"},
+	         "speedscope 7005000 nanoseconds\na 7005000\n"},
 	};
 	CLEANUP_BUF struct buf got = BUF_INIT(BUF_MAX_SMALL);
 
@@ -1456,6 +1539,7 @@ SUITE("import", the_type_of_a_pprof_file_is_that_of_its_values,
       perf_script_keeps_the_threads_names,
       perf_script_lasts_from_its_first_sample_to_its_last,
       speedscope_is_read_wherever_its_parts_stand,
+      speedscope_counts_samples_only_where_its_rows_are_samples,
       goroutine_dumps_are_read_as_that_type_alone,
       what_is_wrong_is_refused_with_a_reason,
       a_file_of_a_kind_that_is_not_read_is_named_with_a_way_to_upload_it,

@@ -53,12 +53,12 @@ is_bounded(const char *p)
 }
 
 int
-pattern_compile(const char *text, regex_t *out)
+pattern_compile_within(const char *text, size_t most, regex_t *out)
 {
 	regex_t re;
 	int rc;
 
-	if (strlen(text) > PATTERN_MAX)
+	if (strlen(text) > most)
 		return -E2BIG;
 	if (!is_bounded(text))
 		return -EINVAL;
@@ -67,6 +67,12 @@ pattern_compile(const char *text, regex_t *out)
 		return rc == REG_ESPACE ? -ENOMEM : -EINVAL;
 	*out = re;
 	return 0;
+}
+
+int
+pattern_compile(const char *text, regex_t *out)
+{
+	return pattern_compile_within(text, PATTERN_MAX, out);
 }
 
 bool

@@ -88,6 +88,8 @@ input_pprof_read(const char *p, size_t n, const struct import_ask *ask,
 	if (!r)
 		r = check_frames(made, why);
 	if (!r)
+		r = import_drop(made, why);
+	if (!r)
 		*out = TAKE(made);
 	return r;
 }

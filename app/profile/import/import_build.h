@@ -115,6 +115,9 @@ MUST_CHECK int import_end(struct import *im, struct profile **out);
 /* Finds the unit of types.def for one that other tools write, and the factor;
  * NULL: unknown. */
 const char *import_unit_find(const char *unit, int64_t *scale);
+/* Removes the frames that a pprof file wants to be hidden; appends a note if its
+ * patterns can't be used. Returns 0 or -ENOMEM. */
+MUST_CHECK int import_drop(struct profile *p, struct buf *why);
 /* Passes over blanks and line ends at the start of a text. */
 void import_skip_blanks(const char **p, size_t *n);
 /* Refuses stacks that have more than IMPORT_MAX_FRAMES together. Returns 0 or

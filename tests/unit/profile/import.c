@@ -1272,6 +1272,19 @@ TEST(pprof_is_taken_by_its_value_type)
 }
 END
 
+/* Values: go tool pprof 1.24, -traces. */
+TEST(frames_that_a_pprof_file_drops_are_not_shown)
+{
+	expect("drop.pb", "", 0, 0,
+	       "pprof 128 nanoseconds\nmain 7\nmain;runtime.panic;y 11\n"
+	       "main;work 103\nmalloc;malloc_impl 7\n");
+	expect("drop.unknown.pb", "", 0, 0,
+	       "pprof 1 nanoseconds\nmain;malloc 1\n"
+	       "its frames are all shown: the patterns of those to drop are "
+	       "too long, or of a kind that is not known\n");
+}
+END
+
 TEST(a_negative_pprof_value_is_refused)
 {
 	CLEANUP_PROFILE struct profile *p = profile_of("main;a 2\nb -1\n");
@@ -1550,4 +1563,5 @@ SUITE("import", the_type_of_a_pprof_file_is_that_of_its_values,
       limits_of_pprof_files_name_their_number_and_key,
       a_bomb_of_text_is_refused_by_its_size_and_by_its_ratio,
       the_content_type_narrows_down_what_it_may_be,
+      frames_that_a_pprof_file_drops_are_not_shown,
       pprof_is_taken_by_its_value_type, a_negative_pprof_value_is_refused)

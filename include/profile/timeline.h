@@ -74,7 +74,8 @@ struct timeline_sample {
 	uint32_t kind;   /* enum timeline_sample_kind */
 };
 
-/* A thread; one that reuses a tid is another row. The thread whose tid equals
+/* A thread; one that reuses a tid is another row, and so is one that executed
+ * another program after it was sampled. The thread whose tid equals
  * its pid is the first of its process, and has the process's name. */
 struct timeline_thread {
 	uint32_t pid, tid;

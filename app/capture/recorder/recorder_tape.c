@@ -39,9 +39,14 @@ tell_birth(struct capture *c, const struct proc_news *news)
 static void
 tell_name(struct capture *c, const struct proc_news *news)
 {
-	tape_named(c->tape, news->pid, news->tid, news->name, HOST_COMM_MAX);
-	if (news->event == PROC_EXEC)
-		tell_event(c, news, TIMELINE_EXEC, 0);
+	if (news->event != PROC_EXEC) {
+		tape_named(c->tape, news->pid, news->tid, news->name,
+		           HOST_COMM_MAX);
+		return;
+	}
+	tape_executed(c->tape, news->pid, news->tid, news->time_ns, news->name,
+	              HOST_COMM_MAX);
+	tell_event(c, news, TIMELINE_EXEC, 0);
 }
 
 static void

@@ -37,10 +37,11 @@ tape_new(uint64_t start_ns, size_t max_bytes)
 	t->room = share_out(max_bytes);
 	t->start_ns = start_ns;
 	t->keys.max = t->room.threads;
+	t->sampled = calloc(t->room.threads + 1, sizeof(*t->sampled));
 	t->line = timeline_new();
-	if (t->line)
+	if (t->line && t->sampled)
 		return t;
-	free(t);
+	tape_free(t);
 	return NULL;
 }
 
@@ -57,6 +58,7 @@ tape_free(struct tape *t)
 	if (!t)
 		return;
 	timeline_free(t->line);
+	free(t->sampled);
 	pairs_done(&t->keys);
 	free(t->living);
 	free(t);
@@ -199,6 +201,22 @@ tape_named(struct tape *t, uint32_t pid, uint32_t tid, const char *name,
 	memcpy(row->name, name, n);
 }
 
+void
+tape_executed(struct tape *t, uint32_t pid, uint32_t tid, uint64_t time_ns,
+              const char *name, size_t n)
+{
+	struct timeline_thread *row = !t || t->full ? NULL
+	                                            : thread_of(t, pid, tid);
+
+	if (row && t->sampled[row - t->line->threads]) {
+		tape_died(t, pid, tid, time_ns);
+		row = thread_of(t, pid, tid);
+		if (row)
+			row->started_us = us_of(t, time_ns);
+	}
+	tape_named(t, pid, tid, name, n);
+}
+
 /* --- events, counters and the result -------------------------------------- */
 
 void
@@ -215,6 +233,7 @@ tape_sample(struct tape *t, uint32_t pid, uint32_t tid, uint64_t time_ns,
 	if (!thread)
 		return;
 	s.thread = (uint32_t)(thread - t->line->threads);
+	t->sampled[s.thread] = true;
 	if (t->line->nsamples >= t->room.samples ||
 	    timeline_sample(t->line, &s))
 		stop(t);

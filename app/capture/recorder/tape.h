@@ -24,6 +24,7 @@ struct tape {
 	struct pairs keys; /* pid, tid of every thread ever seen */
 	uint32_t *living;  /* by key: index into threads, or TAPE_NONE */
 	uint32_t living_cap;
+	bool *sampled;     /* by row of threads */
 	uint64_t start_ns; /* CLOCK_MONOTONIC */
 	uint64_t last_us;  /* times are never lower than the last */
 	bool full;
@@ -53,6 +54,10 @@ void tape_died(struct tape *t, uint32_t pid, uint32_t tid, uint64_t time_ns);
 /* Sets a thread's name: n bytes, or up to a NUL. */
 void tape_named(struct tape *t, uint32_t pid, uint32_t tid, const char *name,
                 size_t n);
+/* Names a thread that executes a program. If it has samples, it is another row
+ * from now on, since they keep the name of the program before. */
+void tape_executed(struct tape *t, uint32_t pid, uint32_t tid, uint64_t time_ns,
+                   const char *name, size_t n);
 /* Adds an event and sets e->time_us. */
 void
 tape_event(struct tape *t, uint64_t time_ns, const struct timeline_event *e);

@@ -73,6 +73,27 @@ TEST(a_new_thread_has_its_makers_name_until_it_takes_its_own)
 }
 END
 
+TEST(samples_keep_the_name_of_the_program_that_they_are_of)
+{
+	CLEANUP(tape_free_ptr) struct tape *t = tape_new(START_NS, ROOM);
+
+	tape_named(t, 7, 7, "sh", 16);
+	tape_executed(t, 7, 7, at(1), "make", 16); /* without samples */
+	tape_sample(t, 7, 7, at(2), 0, 1);
+	tape_executed(t, 7, 7, at(3), "cc1", 16);
+	tape_sample(t, 7, 7, at(4), 0, 1);
+	ck_assert_uint_eq(t->line->nthreads, 2);
+	ck_assert_str_eq(t->line->threads[0].name, "make");
+	ck_assert_str_eq(t->line->threads[1].name, "cc1");
+	ck_assert_uint_eq(t->line->threads[0].started_us, TIMELINE_UNSEEN);
+	ck_assert_uint_eq(t->line->threads[0].ended_us, 3);
+	ck_assert_uint_eq(t->line->threads[1].started_us, 3);
+	ck_assert_uint_eq(t->line->threads[1].ended_us, TIMELINE_UNSEEN);
+	ck_assert_uint_eq(t->line->samples[0].thread, 0);
+	ck_assert_uint_eq(t->line->samples[1].thread, 1);
+}
+END
+
 TEST(a_number_used_again_is_another_thread)
 {
 	CLEANUP(tape_free_ptr) struct tape *t = tape_new(START_NS, ROOM);
@@ -161,6 +182,7 @@ END
 SUITE("tape", samples_name_the_rows_that_their_nodes_became,
       time_never_runs_back,
       a_new_thread_has_its_makers_name_until_it_takes_its_own,
+      samples_keep_the_name_of_the_program_that_they_are_of,
       a_number_used_again_is_another_thread,
       used_up_room_ends_the_timeline_and_says_so, all_of_it_fits_into_its_room,
       without_a_tape_nothing_is_kept_and_nothing_fails)

@@ -95,6 +95,7 @@ if command -v dwz >/dev/null; then
   mv "$tmp/debug/.dwz/x86/common" "$tmp/gone"
   check a_target_whose_shared_debug_file_is_missing_is_captured capture unshared "$tmp/one" 600
   check names_of_a_missing_shared_debug_file_are_missing [ "$(grep -c inlined_work "$tmp/unshared.folded")" = 0 ]
+  check a_missing_shared_debug_file_is_named grep -q "note: inlined functions may be missing: dwz" "$tmp/unshared.txt"
 else
   echo "skip a_shared_file_has_names_for_several: no dwz"
 fi

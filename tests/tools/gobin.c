@@ -71,13 +71,15 @@ print_debug(struct debug *d, uint64_t vaddr)
 	struct dwarf_frame f[GOBIN_MAX_LINES];
 	struct symbols_piece p;
 	struct dwarf_unit u;
+	Dwarf_Die die;
 	uint64_t at;
 	size_t n = 0;
 
 	if (dwarf_index_lookup(&d->units, vaddr, &at) && at != d->at) {
 		buf_clear(&d->unit);
 		d->at = at;
-		if (dwarf_unit_build(d->file.dw, at, &d->unit))
+		if (!dwarf_offdie(d->file.dw, at, &die) ||
+		    dwarf_unit_build(&die, NULL, NULL, &d->unit))
 			buf_clear(&d->unit);
 	}
 	p = (struct symbols_piece){d->unit.p, d->unit.len};

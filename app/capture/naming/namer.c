@@ -21,6 +21,16 @@
 /* Time before a patient namer asks again for a missing debug file. */
 #define UNDEBUGGED_NS (60 * NS_PER_S)
 
+/* Opens a file of split DWARF through the process that has the module. */
+static struct elf_image *
+open_split(void *arg, uint32_t module, const char *dir, const char *name)
+{
+	const struct namer *n = arg;
+	const struct module *m = n->modules->rows[module];
+
+	return debug_file_split(n->host, m->opened_by, m->path, dir, name);
+}
+
 struct namer *
 namer_new(const struct modules *modules, const struct host *host,
           struct symbols_cache *cache, struct quality *quality, bool patient,
@@ -37,6 +47,8 @@ namer_new(const struct modules *modules, const struct host *host,
 	n->patient = patient;
 	n->java_age_ns = java_age_ns;
 	n->symbolizer = symbolizer_new(cache);
+	if (n->symbolizer)
+		symbolizer_split(n->symbolizer, open_split, n);
 	n->of = calloc(modules->n, sizeof(*n->of));
 	return n->symbolizer && n->of ? TAKE(n) : NULL;
 }
@@ -245,6 +257,23 @@ look_again(const struct namer *n, uint32_t module)
 	return debug;
 }
 
+/* Adds the file with which the module's debug file shares entries. */
+static void
+share(struct namer *n, uint32_t module, const struct elf_image *debug)
+{
+	struct namer_module *of = &n->of[module];
+	const struct elf_image *shared = n->modules->rows[module]->shared;
+	struct elf_altlink link;
+
+	of->shared = debug_file_shared(n->host, debug);
+	if (of->shared)
+		shared = of->shared;
+	if (shared)
+		symbolizer_share(n->symbolizer, module, shared);
+	else if (!elf_debugaltlink(debug, &link))
+		n->quality->notes |= QUALITY_NOTE_OF(NO_SHARED);
+}
+
 static int
 add_image(struct namer *n, uint32_t module)
 {
@@ -261,10 +290,8 @@ add_image(struct namer *n, uint32_t module)
 	rc = symbolizer_add(n->symbolizer, module, m->elf, debug);
 	if (!rc)
 		symbolizer_frames(n->symbolizer, module, m->table);
-	if (!rc && debug)
-		of->shared = debug_file_shared(n->host, debug);
-	if (of->shared)
-		symbolizer_share(n->symbolizer, module, of->shared);
+	if (!rc)
+		share(n, module, debug ? debug : m->elf);
 	return rc;
 }
 
@@ -372,6 +399,8 @@ module_names(struct namer *n, struct place at, struct sym_frame *out,
 	if (of->perfmap || of->jitdump)
 		return jit_name(n, of, at.vaddr, out);
 	count = symbolizer_lookup(n->symbolizer, at.module, at.vaddr, out, max);
+	if (symbolizer_lacked(n->symbolizer))
+		n->quality->notes |= QUALITY_NOTE_OF(NO_SPLIT);
 	return count ? count : nameless_function(n, at, out);
 }
 

@@ -24,6 +24,7 @@ module_free(struct module *m)
 	elf_free(m->elf);
 	free(m->interp);
 	elf_free(m->debug);
+	elf_free(m->shared);
 	free(m->path);
 	free(m->allocator);
 	maps_done(&m->stretches);
@@ -452,6 +453,18 @@ look_for_interpreter(struct module *m)
 	m->interp = kept;
 }
 
+/* Looks for the file with which debug files share entries in the target's root,
+ * unless the host has it. */
+static void
+look_for_shared(const struct host *host, int32_t pid, struct module *m)
+{
+	const struct elf_image *of = m->debug ? m->debug : m->elf;
+	CLEANUP_ELF struct elf_image *hosts = debug_file_shared(host, of);
+
+	if (!hosts)
+		m->shared = debug_file_shared_of_target(host, pid, m->path, of);
+}
+
 static void
 keep_image(const struct host *host, int32_t pid, struct module *m,
            struct elf_image *elf)
@@ -459,10 +472,12 @@ keep_image(const struct host *host, int32_t pid, struct module *m,
 	struct stat st;
 
 	m->elf = elf;
+	m->opened_by = pid;
 	m->debug = debug_file_of_host(host, elf);
 	m->looked_ns = (uint64_t)clock_mono_ns();
 	if (elf->fd >= 0 && !m->debug)
 		m->debug = debug_file_of_target(host, pid, m->path, elf);
+	look_for_shared(host, pid, m);
 	if (elf->fd >= 0 && !fstat(elf->fd, &st))
 		m->changed = st.st_ctim;
 	if (unwind_table_new_split(elf, m->debug, &m->table))

@@ -46,11 +46,14 @@ struct module {
 	bool is_32;            /* a 32-bit program or library: not read */
 	bool replaced;         /* elf is not the file at path any more */
 	uint32_t tries;
+	int32_t opened_by;           /* process that elf was opened through */
 	struct timespec changed;     /* of the file when opened */
 	struct elf_image *elf;       /* NULL: not read */
 	bool copied;                 /* elf is a copy: HOST_FILE, */
 	bool from_memory;            /* or what a process has in memory */
 	struct elf_image *debug;     /* its separate debug file, or NULL */
+	struct elf_image *shared;    /* in the target's root, the file that
+	                                these share entries with, or NULL */
 	uint64_t looked_ns;          /* when debug was looked for;
 	                                CLOCK_MONOTONIC */
 	struct unwind_table *table;  /* NULL: no unwind table */

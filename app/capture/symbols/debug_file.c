@@ -100,12 +100,16 @@ debug_file_shared(const struct host *host, const struct elf_image *debug)
 /* --- files of the target -------------------------------------------------- */
 
 static struct elf_image *
-open_asked(const struct host *host, const struct host_ask *ask)
+open_path(const struct host *host, int32_t pid, const char *path)
 {
+	struct host_ask ask = {.op = HOST_FILE, .pid = pid};
 	struct elf_image *e;
 	CLEANUP_FD int fd = -1;
 
-	if (host_fd(host, ask, &fd) || elf_open_fd(fd, &e))
+	if (strlen(path) >= sizeof(ask.path))
+		return NULL;
+	strcpy(ask.path, path);
+	if (host_fd(host, &ask, &fd) || elf_open_fd(fd, &e))
 		return NULL;
 	TAKE_FD(fd);
 	return e;
@@ -121,16 +125,24 @@ static struct elf_image *
 by_path(const struct host *host, int32_t pid, const struct elf_image *elf,
         const char *path)
 {
-	struct host_ask ask = {.op = HOST_FILE, .pid = pid};
-	CLEANUP_ELF struct elf_image *e = NULL;
+	CLEANUP_ELF struct elf_image *e = open_path(host, pid, path);
 
-	if (strlen(path) >= sizeof(ask.path))
-		return NULL;
-	strcpy(ask.path, path);
-	e = open_asked(host, &ask);
 	if (!e || !may_match(elf, e) || elf_debug_matches(elf, e))
 		return NULL;
 	return TAKE(e);
+}
+
+/* Writes the path that a file has by its build-id; "" when it has none. */
+static void
+path_of_id(const uint8_t *id, uint32_t size, struct buf *out)
+{
+	if (size < 2)
+		return;
+	buf_puts(out, ROOT "/.build-id/");
+	buf_hex(out, id, 1);
+	buf_putc(out, '/');
+	buf_hex(out, id + 1, size - 1);
+	buf_puts(out, ".debug");
 }
 
 static struct elf_image *
@@ -138,14 +150,10 @@ by_id_in_root(const struct host *host, int32_t pid, const struct elf_image *elf)
 {
 	CLEANUP_BUF struct buf path = BUF_INIT(HOST_MAX_PATH);
 
-	if (elf->build_id_size < 2)
-		return NULL;
-	buf_puts(&path, ROOT "/.build-id/");
-	buf_hex(&path, elf->build_id, 1);
-	buf_putc(&path, '/');
-	buf_hex(&path, elf->build_id + 1, elf->build_id_size - 1);
-	buf_puts(&path, ".debug");
-	return buf_err(&path) ? NULL : by_path(host, pid, elf, buf_str(&path));
+	path_of_id(elf->build_id, elf->build_id_size, &path);
+	return !path.len || buf_err(&path)
+	               ? NULL
+	               : by_path(host, pid, elf, buf_str(&path));
 }
 
 static struct elf_image *
@@ -181,4 +189,99 @@ debug_file_of_target(const struct host *host, int32_t pid, const char *path,
 	struct elf_image *e = by_id_in_root(host, pid, elf);
 
 	return e ? e : by_link(host, pid, elf, path);
+}
+
+/* Opens the file that a debug file refers to, if it is the one. */
+static struct elf_image *
+shared_at(const struct host *host, int32_t pid, const struct elf_altlink *link,
+          struct buf *path)
+{
+	CLEANUP_ELF struct elf_image *e =
+		!path->len || buf_err(path)
+			? NULL
+			: open_path(host, pid, buf_str(path));
+
+	buf_clear(path);
+	return e && has_build_id(e, link->build_id, link->build_id_size)
+	               ? TAKE(e)
+	               : NULL;
+}
+
+struct elf_image *
+debug_file_shared_of_target(const struct host *host, int32_t pid,
+                            const char *path, const struct elf_image *debug)
+{
+	static const char *const above[] = {"", ROOT};
+	const char *slash = strrchr(path, '/'), *below;
+	CLEANUP_BUF struct buf tried = BUF_INIT(HOST_MAX_PATH);
+	struct elf_image *e;
+	struct elf_altlink link;
+
+	if (!slash || elf_debugaltlink(debug, &link))
+		return NULL;
+	path_of_id(link.build_id, link.build_id_size, &tried);
+	e = shared_at(host, pid, &link, &tried);
+	below = strstr(link.name, ".dwz/");
+	if (!e && below) {
+		buf_addf(&tried, ROOT "/%s", below);
+		e = shared_at(host, pid, &link, &tried);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(above) && !e; i++) {
+		if (*link.name == '/')
+			buf_addf(&tried, "%s%s", above[i], link.name);
+		else
+			buf_addf(&tried, "%s%.*s/%s", above[i],
+			         (int)(slash - path), path, link.name);
+		e = shared_at(host, pid, &link, &tried);
+	}
+	return e;
+}
+
+/* Opens the file whose path the two texts make. */
+static struct elf_image *
+open_joined(const struct host *host, int32_t pid, const char *a, int na,
+            const char *b)
+{
+	char path[HOST_MAX_PATH];
+	int n = snprintf(path, sizeof(path), "%.*s%s", na, a, b);
+
+	return n > 0 && (size_t)n < sizeof(path) ? open_path(host, pid, path)
+	                                         : NULL;
+}
+
+static struct elf_image *
+package_of(const struct host *host, int32_t pid, const char *path)
+{
+	struct elf_image *e =
+		open_joined(host, pid, path, (int)strlen(path), ".dwp");
+	char kept[HOST_MAX_PATH];
+
+	if (e ||
+	    snprintf(kept, sizeof(kept), ROOT "%s", path) >= (int)sizeof(kept))
+		return e;
+	return open_joined(host, pid, kept, (int)strlen(kept), ".dwp");
+}
+
+struct elf_image *
+debug_file_split(const struct host *host, int32_t pid, const char *path,
+                 const char *dir, const char *name)
+{
+	const char *slash = strrchr(path, '/'), *base;
+	char below[HOST_MAX_PATH];
+	struct elf_image *e = NULL;
+
+	if (!name)
+		return package_of(host, pid, path);
+	if (*name == '/')
+		e = open_path(host, pid, name);
+	else if (dir && *dir == '/' &&
+	         snprintf(below, sizeof(below), "/%s", name) <
+	                 (int)sizeof(below))
+		e = open_joined(host, pid, dir, (int)strlen(dir), below);
+	base = strrchr(name, '/');
+	if (e || !slash ||
+	    snprintf(below, sizeof(below), "/%s", base ? base + 1 : name) >=
+	            (int)sizeof(below))
+		return e;
+	return open_joined(host, pid, path, (int)(slash - path), below);
 }

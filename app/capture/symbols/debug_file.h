@@ -38,3 +38,20 @@ debug_file_of_target(const struct host *host, int32_t pid, const char *path,
  */
 struct elf_image *
 debug_file_shared(const struct host *host, const struct elf_image *debug);
+/*
+ * Finds a .dwo file in the root of pid: in the folder of the compilation, or
+ * beside the image; if name is NULL, the image's .dwp file.
+ *   Source   GDB manual, "Separate Debug Files"; gdb/dwarf2/read.c,
+ *            open_dwo_file(), open_and_init_dwp_file()
+ */
+struct elf_image *
+debug_file_split(const struct host *host, int32_t pid, const char *path,
+                 const char *dir, const char *name);
+/*
+ * Finds that file in the root of pid: by its build-id, in .dwz, and by its path,
+ * which may be relative to that of debug or of the image it belongs to.
+ *   Source   GDB manual, "Separate Debug Files"; gdb/dwarf2/dwz.c
+ */
+struct elf_image *
+debug_file_shared_of_target(const struct host *host, int32_t pid,
+                            const char *path, const struct elf_image *debug);

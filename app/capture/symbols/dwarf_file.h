@@ -2,9 +2,8 @@
  * Debug information of one image, opened by libdw from the few sections that
  * dwarf_sections() kept.
  *
- * Split DWARF (.dwo) is not followed. A file that several debug files share is
- * used when it is given; otherwise its names are missing, since no path is
- * opened that the image chose.
+ * A file that several debug files share is used when it is given; otherwise its
+ * names are missing, since libdw opens no path that the image chose.
  */
 #pragma once
 

@@ -3,6 +3,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <libdeflate.h>
+#include <stdio.h>
 #include <string.h>
 
 static const char *const wanted[] = {
@@ -109,6 +110,14 @@ add_plain(const struct elf_image *e, const struct elf_section *s,
 	return rc;
 }
 
+static int
+add_section(const struct elf_image *e, const struct elf_section *s,
+            struct buf *out)
+{
+	return s->flags & SHF_COMPRESSED ? add_packed(e, s, out)
+	                                 : add_plain(e, s, out);
+}
+
 /* Sums up the sizes, to reserve memory at once: large sections are then not
  * moved as others arrive. */
 static uint64_t
@@ -152,10 +161,74 @@ dwarf_sections(const struct elf_image *e, struct buf *out)
 
 		row->sh_offset = out->len;
 		if (s)
-			rc = s->flags & SHF_COMPRESSED ? add_packed(e, s, out)
-			                               : add_plain(e, s, out);
+			rc = add_section(e, s, out);
 		row->sh_size = out->len - row->sh_offset;
 	}
+	if (!rc)
+		memcpy(out->p, &l, sizeof(l));
+	return rc;
+}
+
+/* --- split DWARF ---------------------------------------------------------- */
+
+/* Reduces the section that was added last to a part of it. */
+static int
+cut(struct buf *out, size_t from, const char *name,
+    const struct dwarf_parts *parts)
+{
+	for (size_t i = 0; i < parts->n; i++) {
+		const struct dwarf_part *p = &parts->rows[i];
+
+		if (strcmp(p->name, name) != 0)
+			continue;
+		if (p->offset > out->len - from ||
+		    p->size > out->len - from - p->offset)
+			return -ENODATA;
+		memmove(out->p + from, out->p + from + p->offset, p->size);
+		out->len = from + p->size;
+	}
+	return 0;
+}
+
+static int
+add_split(const struct elf_image *e, const char *name,
+          const struct dwarf_parts *parts, struct buf *out)
+{
+	char split[sizeof(".debug_str_offsets.dwo")];
+	const struct elf_section *s;
+	const size_t from = out->len;
+	int rc;
+
+	snprintf(split, sizeof(split), "%s.dwo", name);
+	s = elf_section(e, split);
+	if (!s)
+		return 0;
+	rc = add_section(e, s, out);
+	return rc ? rc : cut(out, from, name, parts);
+}
+
+int
+dwarf_sections_split(const struct elf_image *e, const struct dwarf_parts *parts,
+                     const struct dwarf_bytes *more, size_t nmore,
+                     struct buf *out)
+{
+	struct layout l;
+	int rc = elf_section(e, ".debug_info.dwo") ? 0 : -ENODATA;
+
+	lay_out(&l, e->machine);
+	buf_add(out, &l, sizeof(l));
+	for (size_t i = 0; i < NWANTED && !rc; i++) {
+		Elf64_Shdr *row = &l.sections[NAMES + 1 + i];
+
+		row->sh_offset = out->len;
+		rc = add_split(e, wanted[i], parts, out);
+		for (size_t k = 0; k < nmore; k++)
+			if (more[k].p && !strcmp(more[k].name, wanted[i]))
+				buf_add(out, more[k].p, more[k].n);
+		row->sh_size = out->len - row->sh_offset;
+	}
+	if (!rc)
+		rc = buf_err(out);
 	if (!rc)
 		memcpy(out->p, &l, sizeof(l));
 	return rc;

@@ -19,3 +19,33 @@
  *   Source   gABI 4, Compressed Sections
  */
 MUST_CHECK int dwarf_sections(const struct elf_image *e, struct buf *out);
+
+/* --- split DWARF ---------------------------------------------------------- */
+
+#define DWARF_MAX_PARTS 16
+
+/* Parts of sections; sections that are not listed are whole. */
+struct dwarf_parts {
+	struct dwarf_part {
+		const char *name;
+		uint64_t offset, size;
+	} rows[DWARF_MAX_PARTS];
+	size_t n;
+};
+
+/* A section that another file has. */
+struct dwarf_bytes {
+	const char *name;
+	const uint8_t *p; /* NULL: none */
+	size_t n;
+};
+
+/*
+ * Writes the same of a .dwo file, or of one unit in a .dwp file. The names of
+ * sections lose their suffix .dwo, so that libdw looks for no other file.
+ *   Errors   as dwarf_sections()
+ */
+MUST_CHECK int
+dwarf_sections_split(const struct elf_image *e, const struct dwarf_parts *parts,
+                     const struct dwarf_bytes *more, size_t nmore,
+                     struct buf *out);

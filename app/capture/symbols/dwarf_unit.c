@@ -23,6 +23,7 @@ dwarf_unit_open(const struct symbols_piece *piece, struct dwarf_unit *out)
 	u.nscopes = head->nscopes;
 	u.nlines = head->nlines;
 	u.names_size = head->names_size;
+	u.lacks = head->lacks;
 	if (!u.names_size || u.names[u.names_size - 1])
 		return -EBADMSG;
 	*out = u;

@@ -26,7 +26,8 @@ struct dwarf_frame {
 
 /* The beginning of a piece. */
 struct dwarf_unit_head {
-	uint32_t nscopes, nlines, names_size, zero;
+	uint32_t nscopes, nlines, names_size;
+	uint32_t lacks; /* 1: its functions are in a file that was not found */
 };
 
 /* A function or inlined call, for one of its ranges. */
@@ -50,13 +51,20 @@ struct dwarf_unit {
 	const struct dwarf_line *lines;   /* ascending, one per start */
 	const char *names;
 	uint32_t nscopes, nlines, names_size;
+	bool lacks;
 };
 
 /*
- * Indexes the unit whose entry has the offset die.
- *   Errors   -ENODATA no such entry, -E2BIG past the maxima, -ENOMEM
+ * Indexes a unit.
+ *
+ *   Shape    split: the file that has the unit's functions, when unit is a
+ *            skeleton; NULL: it was not found
+ *   Errors   -E2BIG past the maxima, -ENOMEM
  */
-MUST_CHECK int dwarf_unit_build(Dwarf *dw, uint64_t die, struct buf *out);
+struct dwarf_skeleton;
+MUST_CHECK int
+dwarf_unit_build(Dwarf_Die *unit, const struct dwarf_skeleton *skeleton,
+                 Dwarf_Die *split, struct buf *out);
 /* Opens a view; *out points into piece. Errors -EBADMSG; *out untouched */
 MUST_CHECK int
 dwarf_unit_open(const struct symbols_piece *piece, struct dwarf_unit *out);

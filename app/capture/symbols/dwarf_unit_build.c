@@ -1,4 +1,5 @@
 #include "base/hash.h"
+#include "dwarf_split.h"
 #include "dwarf_unit.h"
 
 #include <dwarf.h>
@@ -78,6 +79,9 @@ struct walk {
 	struct numbers texts;   /* address of a text -> offset in names */
 	struct numbers origins; /* entry -> number of its scope + 1 */
 	uint64_t budget;        /* entries left */
+	Dwarf_Files *files;     /* of the skeleton; NULL: the unit's own */
+	size_t nfiles;
+	uint64_t start; /* added to ranges without a base */
 	int err;
 };
 
@@ -151,13 +155,28 @@ origin_of(Dwarf_Die *die)
 	return dwarf_dieoffset(die);
 }
 
+/* Files of split units are numbered in the skeleton's line table. */
+static const char *
+decl_file(const struct walk *w, Dwarf_Die *die)
+{
+	Dwarf_Attribute a;
+	Dwarf_Word n;
+
+	if (!w->files)
+		return dwarf_decl_file(die);
+	if (!dwarf_attr_integrate(die, DW_AT_decl_file, &a) ||
+	    dwarf_formudata(&a, &n) || n >= w->nfiles)
+		return NULL;
+	return dwarf_filesrc(w->files, n, NULL, NULL);
+}
+
 static void
 describe(struct walk *w, Dwarf_Die *die, struct dwarf_scope *s)
 {
 	int line = 0;
 
 	s->name = add_text(w, linkage_name(die));
-	s->file = add_text(w, dwarf_decl_file(die));
+	s->file = add_text(w, decl_file(w, die));
 	if (!dwarf_decl_line(die, &line) && line > 0)
 		s->start_line = (uint32_t)line;
 }
@@ -203,8 +222,8 @@ add_scopes(struct walk *w, Dwarf_Die *die, bool inlined)
 			describe_once(w, die, &s);
 			described = true;
 		}
-		s.start = start;
-		s.end = end;
+		s.start = start + (base ? 0 : w->start);
+		s.end = end + (base ? 0 : w->start);
 		buf_add(&w->scopes, &s, sizeof(s));
 		w->err = buf_err(&w->scopes);
 		if (w->scopes.len > DWARF_MAX_SCOPES * sizeof(s))
@@ -335,13 +354,14 @@ add_lines(struct walk *w, Dwarf_Die *unit)
 }
 
 static int
-write_piece(struct walk *w, struct buf *out)
+write_piece(struct walk *w, bool lacks, struct buf *out)
 {
 	struct dwarf_unit_head head = {
 		.nscopes =
 			(uint32_t)(w->scopes.len / sizeof(struct dwarf_scope)),
 		.nlines = (uint32_t)(w->lines.len / sizeof(struct dwarf_line)),
 		.names_size = (uint32_t)w->names.len,
+		.lacks = lacks,
 	};
 
 	if (buf_err(&w->scopes) || buf_err(&w->lines) || buf_err(&w->names))
@@ -355,20 +375,21 @@ write_piece(struct walk *w, struct buf *out)
 }
 
 int
-dwarf_unit_build(Dwarf *dw, uint64_t die, struct buf *out)
+dwarf_unit_build(Dwarf_Die *unit, const struct dwarf_skeleton *skeleton,
+                 Dwarf_Die *split, struct buf *out)
 {
 	CLEANUP(walk_done)
 	struct walk w = {.scopes = BUF_INIT(SYMBOLS_MAX_PIECE),
 	                 .lines = BUF_INIT(SYMBOLS_MAX_PIECE),
 	                 .names = BUF_INIT(SYMBOLS_MAX_PIECE),
-	                 .budget = DWARF_MAX_ENTRIES};
-	Dwarf_Die unit;
+	                 .budget = DWARF_MAX_ENTRIES,
+	                 .start = split ? skeleton->start : 0};
 
-	if (!dwarf_offdie(dw, die, &unit))
-		return -ENODATA;
+	if (skeleton && dwarf_getsrcfiles(unit, &w.files, &w.nfiles))
+		w.files = NULL;
 	buf_putc(&w.names, '\0');
-	walk_children(&w, &unit, 0);
+	walk_children(&w, split ? split : unit, 0);
 	if (!w.err)
-		add_lines(&w, &unit);
-	return w.err ? w.err : write_piece(&w, out);
+		add_lines(&w, unit);
+	return w.err ? w.err : write_piece(&w, skeleton && !split, out);
 }

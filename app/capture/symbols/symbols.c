@@ -6,6 +6,7 @@
 #include "demangle.h"
 #include "dwarf_file.h"
 #include "dwarf_sections.h"
+#include "dwarf_split.h"
 #include "dwarf_unit.h"
 #include "symbols_answer.h"
 #include "symtab.h"
@@ -29,6 +30,8 @@ struct module {
 	struct dwarf_index units; /* empty: none */
 	struct dwarf_file dwarf;  /* opened when a unit is not in the cache */
 	bool dwarf_tried;
+	struct elf_image *package; /* its .dwp file; NULL: none, or not tried */
+	bool package_tried;
 };
 
 struct symbolizer {
@@ -37,6 +40,10 @@ struct symbolizer {
 	struct symbols_cache *cache;
 	struct demangle_cache *names;
 	struct code_runs *runs;
+	symbolizer_open *open; /* NULL: no files of split DWARF */
+	void *arg;
+	bool unit_lacks; /* the unit of the address that is looked up */
+	bool lacks;      /* likewise, of any since symbolizer_lacked() */
 };
 
 struct symbolizer *
@@ -60,6 +67,7 @@ symbolizer_free(struct symbolizer *s)
 	for (uint32_t i = 0; i < s->n; i++) {
 		dwarf_file_done(&s->modules[i].dwarf);
 		gobin_free(s->modules[i].go);
+		elf_free(s->modules[i].package);
 	}
 	demangle_cache_free(s->names);
 	code_runs_free(s->runs);
@@ -119,6 +127,22 @@ symbolizer_frames(struct symbolizer *s, uint32_t module,
 {
 	if (module < s->n && s->modules[module].elf)
 		s->modules[module].table = table;
+}
+
+void
+symbolizer_split(struct symbolizer *s, symbolizer_open *open, void *arg)
+{
+	s->open = open;
+	s->arg = arg;
+}
+
+bool
+symbolizer_lacked(struct symbolizer *s)
+{
+	bool lacks = s->lacks;
+
+	s->lacks = false;
+	return lacks;
 }
 
 /* --- pieces --------------------------------------------------------------- */
@@ -188,6 +212,44 @@ build_sections(const struct module *m, struct buf *out)
 	return dwarf_sections(m->elf, out);
 }
 
+/* Opens the other part of a unit; false when it can't be found. */
+static bool
+open_split(struct symbolizer *s, struct module *m,
+           const struct dwarf_skeleton *skeleton, struct dwarf_split *out)
+{
+	const uint32_t number = (uint32_t)(m - s->modules);
+	CLEANUP_ELF struct elf_image *file = NULL;
+
+	if (!s->open)
+		return false;
+	file = s->open(s->arg, number, skeleton->dir, skeleton->name);
+	if (file && !dwarf_split_open(skeleton, m->dwarf.elf, file, out))
+		return true;
+	if (!m->package_tried)
+		m->package = s->open(s->arg, number, NULL, NULL);
+	m->package_tried = true;
+	dwarf_split_done(out);
+	return m->package &&
+	       !dwarf_split_open(skeleton, m->dwarf.elf, m->package, out);
+}
+
+static int
+build_unit(struct symbolizer *s, struct module *m, Dwarf *dw, uint64_t at,
+           struct buf *out)
+{
+	CLEANUP(dwarf_split_done) struct dwarf_split split = {.dw = NULL};
+	struct dwarf_skeleton skeleton;
+	Dwarf_Die unit;
+
+	if (!dwarf_offdie(dw, at, &unit))
+		return -ENODATA;
+	if (!dwarf_skeleton(&unit, &skeleton))
+		return dwarf_unit_build(&unit, NULL, NULL, out);
+	return dwarf_unit_build(
+		&unit, &skeleton,
+		open_split(s, m, &skeleton, &split) ? &split.unit : NULL, out);
+}
+
 static int
 build(struct symbolizer *s, struct module *m, const struct symbols_key *key,
       struct buf *out)
@@ -205,7 +267,7 @@ build(struct symbolizer *s, struct module *m, const struct symbols_key *key,
 		return -ENODATA;
 	return key->kind == SYMBOLS_UNITS
 	               ? dwarf_index_build(dw, out)
-	               : dwarf_unit_build(dw, key->part, out);
+	               : build_unit(s, m, dw, key->part, out);
 }
 
 static bool
@@ -332,6 +394,7 @@ source_frames(struct symbolizer *s, struct module *m, uint64_t vaddr,
 	if (!dwarf_index_lookup(&m->units, vaddr, &at) ||
 	    !piece_of(s, m, SYMBOLS_UNIT, at, &p) || dwarf_unit_open(&p, &unit))
 		return 0;
+	s->unit_lacks = unit.lacks;
 	return dwarf_unit_lookup(&unit, vaddr, out, max);
 }
 
@@ -420,7 +483,7 @@ keep_answer(struct symbolizer *s, const struct symbols_key *key,
 	CLEANUP_BUF struct buf bytes = BUF_INIT(SYMBOLS_MAX_ANSWER);
 	struct symbols_piece p;
 
-	answer_write(frames, n, &bytes);
+	answer_write(frames, n, s->unit_lacks, &bytes);
 	(void)!symbols_cache_add(s->cache, key, &bytes, &p);
 }
 
@@ -434,11 +497,13 @@ answer(struct symbolizer *s, struct module *m, uint64_t vaddr,
 
 	key.kind = SYMBOLS_ANSWER;
 	key.part = vaddr;
-	if (symbols_cache_find(s->cache, &key, &p) &&
-	    answer_open(&p, out, MAX_INLINED, &n))
-		return n;
-	n = look_up(s, m, vaddr, out, MAX_INLINED);
-	keep_answer(s, &key, out, n);
+	if (!symbols_cache_find(s->cache, &key, &p) ||
+	    !answer_open(&p, out, MAX_INLINED, &n, &s->unit_lacks)) {
+		s->unit_lacks = false;
+		n = look_up(s, m, vaddr, out, MAX_INLINED);
+		keep_answer(s, &key, out, n);
+	}
+	s->lacks |= s->unit_lacks;
 	return n;
 }
 

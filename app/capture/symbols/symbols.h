@@ -52,6 +52,17 @@ symbolizer_add(struct symbolizer *s, uint32_t module,
 void symbolizer_share(struct symbolizer *s, uint32_t module,
                       const struct elf_image *shared);
 /*
+ * Opens files of split DWARF: that of one unit, or the module's .dwp file if
+ * name is NULL.
+ *   Owns     the caller elf_free()s the result; NULL: there is none
+ */
+typedef struct elf_image *
+symbolizer_open(void *arg, uint32_t module, const char *dir, const char *name);
+void symbolizer_split(struct symbolizer *s, symbolizer_open *open, void *arg);
+/* True if such a file was missing for an address that was looked up since the
+ * last call. */
+bool symbolizer_lacked(struct symbolizer *s);
+/*
  * Adds the module's unwind table, which bounds functions that have no symbol.
  * It is borrowed until symbolizer_free.
  */

@@ -4,6 +4,7 @@
 
 struct answer {
 	uint32_t n;
+	uint32_t lacks; /* 0 or 1 */
 };
 
 /* Offsets of texts, from the start of the piece. */
@@ -41,7 +42,7 @@ open_frame(const struct symbols_piece *p, size_t i, struct sym_frame *out)
 
 bool
 answer_open(const struct symbols_piece *p, struct sym_frame *out, size_t max,
-            size_t *n)
+            size_t *n, bool *lacks)
 {
 	struct answer a;
 
@@ -51,6 +52,7 @@ answer_open(const struct symbols_piece *p, struct sym_frame *out, size_t max,
 	if (a.n > (p->n - FRAMES_AT) / sizeof(struct answer_frame))
 		return false;
 	*n = a.n < max ? a.n : max;
+	*lacks = a.lacks;
 	for (size_t i = 0; i < *n; i++)
 		if (!open_frame(p, i, &out[i]))
 			return false;
@@ -67,9 +69,10 @@ add_text(struct buf *out, const char *s)
 }
 
 void
-answer_write(const struct sym_frame *frames, size_t n, struct buf *out)
+answer_write(const struct sym_frame *frames, size_t n, bool lacks,
+             struct buf *out)
 {
-	const struct answer a = {(uint32_t)n};
+	const struct answer a = {(uint32_t)n, lacks};
 	struct answer_frame f = {0};
 
 	buf_add(out, &a, sizeof(a));

@@ -9,7 +9,10 @@
 #include "symbols.h"
 
 /* Reads an answer, whose texts point into the piece; false when it is none. */
-MUST_CHECK bool answer_open(const struct symbols_piece *p,
-                            struct sym_frame *out, size_t max, size_t *n);
-/* Writes an answer; out is poisoned when there is no memory. */
-void answer_write(const struct sym_frame *frames, size_t n, struct buf *out);
+MUST_CHECK bool
+answer_open(const struct symbols_piece *p, struct sym_frame *out, size_t max,
+            size_t *n, bool *lacks);
+/* Writes an answer; out is poisoned when there is no memory. lacks: a file that
+ * may have inlined functions was missing. */
+void answer_write(const struct sym_frame *frames, size_t n, bool lacks,
+                  struct buf *out);

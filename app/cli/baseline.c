@@ -114,11 +114,10 @@ cmd_baseline_remove(struct cli *c)
 
 /* --- check --- */
 
-/* Finds the newest baseline with that label, for the service and type of a
- * session. */
+/* Finds the newest baseline with that label, for a service and type. */
 static int
-find_label(struct cli *c, const char *label, const json_t *session,
-           char id[static ID_MAX])
+find_label(struct cli *c, const char *label, const char *service,
+           const char *type, char id[static ID_MAX])
 {
 	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
 	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
@@ -127,8 +126,8 @@ find_label(struct cli *c, const char *label, const json_t *session,
 
 	buf_puts(&path, BASELINES "?limit=1");
 	query_add(&path, "label", label);
-	query_add(&path, "service", json_member(session, "service"));
-	query_add(&path, "profileType", json_member(session, "profileType"));
+	query_add(&path, "service", service);
+	query_add(&path, "profileType", type);
 	rc = ask(c, "GET", buf_str(&path), NULL, &r);
 	if (rc)
 		return rc;
@@ -136,12 +135,12 @@ find_label(struct cli *c, const char *label, const json_t *session,
 	if (!first)
 		return failed("no baseline '%s' of %s profiles of %s\n"
 		              "  stoker baseline list shows those there are",
-		              label, json_member(session, "profileType"),
-		              json_member(session, "service"));
+		              label, type, service);
 	snprintf(id, ID_MAX, "%s", json_member(first, "baselineId"));
 	return LEAVE_OK;
 }
 
+/* session is NULL if a range is checked. */
 static int
 find_baseline(struct cli *c, const char *session, char id[static ID_MAX])
 {
@@ -152,8 +151,14 @@ find_baseline(struct cli *c, const char *session, char id[static ID_MAX])
 		snprintf(id, ID_MAX, "%s", c->opt.baseline);
 		return LEAVE_OK;
 	}
+	if (!session)
+		return find_label(c, c->opt.baseline, c->opt.service,
+		                  type_asked(c), id);
 	rc = session_ask(c, session, &r);
-	return rc ? rc : find_label(c, c->opt.baseline, r.json, id);
+	return rc ? rc
+	          : find_label(c, c->opt.baseline,
+	                       json_member(r.json, "service"),
+	                       json_member(r.json, "profileType"), id);
 }
 
 static int
@@ -165,7 +170,7 @@ show_check(struct cli *c, const json_t *j)
 	if (c->opt.json)
 		return print_json(j);
 	cost = verdict_cost_of(c, j, json_member(j, "sessionId"));
-	verdict_show(&out, json_member(j, "verdict"), &c->screen);
+	verdict_show(&out, j, &c->screen);
 	buf_puts(&out, ": ");
 	safe_puts(&out, json_member(j, "sessionId"));
 	buf_puts(&out, " against ");
@@ -203,23 +208,43 @@ status_of(const char *verdict)
 	return LEAVE_UNJUDGED;
 }
 
+/* Appends the range to check; a host narrows it. */
+static int
+range_of_query(struct cli *c, struct buf *path)
+{
+	int rc = query_time(c, "--from", "from", c->opt.from, path);
+
+	if (!rc && c->opt.to)
+		rc = query_time(c, "--to", "to", c->opt.to, path);
+	query_add(path, "service", c->opt.service);
+	query_add(path, "host", c->opt.host);
+	return rc;
+}
+
 static int
 check(struct cli *c)
 {
 	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
 	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
 	char session[ID_MAX], id[ID_MAX];
-	int rc = profile_named(c, c->opt.session, type_asked(c), session);
+	bool ranged = !c->opt.session;
+	int rc = ranged ? 0
+	                : profile_named(c, c->opt.session, type_asked(c),
+	                                session);
 
 	if (!rc)
-		rc = find_baseline(c, session, id);
+		rc = find_baseline(c, ranged ? NULL : session, id);
 	if (rc)
 		return rc == LEAVE_FAILED ? LEAVE_UNJUDGED : rc;
 	session_path(&path, "/baselines", id);
 	buf_puts(&path, "/check");
-	query_add(&path, "sessionId", session);
+	if (ranged)
+		rc = range_of_query(c, &path);
+	else
+		query_add(&path, "sessionId", session);
 	verdict_query(c, &path);
-	rc = ask(c, "GET", buf_str(&path), NULL, &r);
+	if (!rc)
+		rc = ask(c, "GET", buf_str(&path), NULL, &r);
 	if (!rc)
 		rc = show_check(c, r.json);
 	if (rc) /* a refusal must not look like a regression */
@@ -230,11 +255,18 @@ check(struct cli *c)
 int
 cmd_check(struct cli *c)
 {
-	if (!c->opt.baseline || !c->opt.session)
+	if (!c->opt.baseline || !c->opt.session == !c->opt.from)
 		return usage_error("check needs %s\n  stoker help check",
-		                   c->opt.baseline ? "--session PROFILE, too"
-		                   : c->opt.session
+		                   !c->opt.baseline && c->opt.session
 		                           ? "--baseline BASELINE, too"
+		                   : c->opt.baseline && c->opt.session
+		                           ? "--session or --from, not both"
+		                   : c->opt.baseline
+		                           ? "--session PROFILE, or --service "
+		                             "SERVICE --from TIME, too"
 		                           : "--baseline and --session");
+	if (c->opt.from && !c->opt.service)
+		return usage_error("--from needs --service SERVICE, too\n"
+		                   "  stoker help check");
 	return check(c);
 }

@@ -73,7 +73,7 @@ comparison_show(struct buf *out, struct cli *c, const json_t *j)
 	int64_t limit = c->opt.limit < 0 ? TOP_ROWS : c->opt.limit;
 
 	buf_puts(out, "verdict: ");
-	verdict_show(out, json_member(j, "verdict"), &c->screen);
+	verdict_show(out, j, &c->screen);
 	buf_putc(out, '\n');
 	verdict_reason_show(out, j, &c->screen);
 	verdict_delta_show(out, j);

@@ -87,11 +87,13 @@ verdict_delta_show(struct buf *out, const json_t *j)
 }
 
 void
-verdict_show(struct buf *out, const char *verdict, const struct screen *s)
+verdict_show(struct buf *out, const json_t *comparison, const struct screen *s)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+	const char *verdict = json_member(comparison, "verdict");
+	const char *words = json_member(comparison, "verdictText");
 
-	safe_puts(&text, verdict);
+	safe_puts(&text, *words ? words : verdict); /* an older server's */
 	screen_puts(s,
 	            !strcmp(verdict, "regressed")           ? STYLE_BAD
 	            : !strcmp(verdict, "costs-more")        ? STYLE_BAD

@@ -7,7 +7,8 @@
  * options. */
 void verdict_query(const struct cli *c, struct buf *path);
 /* Appends the verdict of a comparison, in its colour. */
-void verdict_show(struct buf *out, const char *verdict, const struct screen *s);
+void
+verdict_show(struct buf *out, const json_t *comparison, const struct screen *s);
 /* Appends a line that explains the verdict. */
 void verdict_reason_show(struct buf *out, const json_t *comparison,
                          const struct screen *s);

@@ -29,7 +29,8 @@
 #define COMPARE_TOTALS_FDR       0.01 /* of totals, tested afterwards */
 #define COMPARE_SAMPLES          100  /* needed on each side */
 #define COMPARE_TOTAL            5.0  /* percent by which all cost may rise */
-#define COMPARE_DISPERSION       2.0  /* used if the functions are too few */
+#define COMPARE_WAIT_MAX_S       (30 * 86400.0) /* longer waits are not named */
+#define COMPARE_DISPERSION       2.0 /* used if the functions are too few */
 #define COMPARE_DISPERSION_LEAST 1.2
 #define COMPARE_DISPERSION_MAX   20.0
 
@@ -100,12 +101,15 @@ struct compare_function {
 };
 
 enum compare_verdict {
-	COMPARE_OK,
-	COMPARE_REGRESSED,  /* a regression also costs more per second, or a
+	COMPARE_OK,           /* and the total did not rise by COMPARE_TOTAL, if
+	                       it is known */
+	COMPARE_REGRESSED,    /* a regression also costs more per second, or a
 	                       function does together with its callees */
-	COMPARE_COSTS_MORE, /* no function does, but the total rose */
-	COMPARE_IMPROVED,   /* neither, and an improvement costs less */
-	COMPARE_INSUFFICIENT,
+	COMPARE_COSTS_MORE,   /* no function does, but the total rose */
+	COMPARE_IMPROVED,     /* neither, and an improvement or the total costs
+	                       less */
+	COMPARE_INSUFFICIENT, /* too few samples, or nothing moved and the total
+	                         may have risen */
 };
 /* "ok", "regressed", "costs-more", "improved", "insufficient-data" */
 extern const char *const compare_verdicts[];
@@ -135,11 +139,15 @@ struct comparison {
 	double delta, low, high; /* change of the cost per second, or per unit
 	                            of work, in percent, with its 95 %
 	                            confidence interval; 0 unless known */
-	bool known;  /* delta, low, high and each function's cost are known */
-	bool rose;   /* the total did, by COMPARE_TOTAL percent or more and by
+	bool known;    /* delta, low, high and each function's cost are known */
+	bool rose;     /* the total did, by COMPARE_TOTAL percent or more and by
 	                more than chance explains */
-	bool totals; /* functions are compared by their totals */
-	bool as_is;  /* time does not count: a gauge, or COMPARE_BY_NONE */
+	bool fell;     /* likewise */
+	bool enough;   /* samples on both sides, to test functions */
+	double wait_s; /* of COMPARE_INSUFFICIENT: seconds by which a longer
+	                  comparison would decide; 0 if not known */
+	bool totals;   /* functions are compared by their totals */
+	bool as_is;    /* time does not count: a gauge, or COMPARE_BY_NONE */
 	bool base_timed, now_timed; /* rates are known; a gauge's always */
 	enum compare_verdict verdict;
 };
@@ -168,7 +176,12 @@ compare_moved(const struct comparison *c, const struct compare_function *f);
 /* True for a function that decided the verdict. */
 bool
 compare_decides(const struct comparison *c, const struct compare_function *f);
-/* Appends a sentence that explains the verdict. */
+/* Returns the verdict for people: "costs more", "costs less", "unchanged",
+ * "does not cost more" if a fall of the total is not excluded, or "not enough
+ * data". */
+const char *compare_words(const struct comparison *c);
+/* Appends the verdict as a sentence that names the functions which decided it,
+ * and how all cost together changed; or how long to wait. */
 void compare_reason(const struct comparison *c, struct buf *out);
 
 /* True when compare_totals(), which needs trees of stacks, may find something:

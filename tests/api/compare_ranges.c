@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "lib/api.h"
+#include "lib/api_short.h"
 #include "lib/folded.h"
 #include "lib/random.h"
 #include "lib/stacks.h"
@@ -121,6 +122,44 @@ TEST(ranges_are_compared_by_blocks_of_their_windows)
 	first = json_array_get(json_object_get(slower.json, "regressions"), 0);
 	ck_assert_str_eq(json_string_value(json_object_get(first, "funcName")),
 	                 "work");
+}
+END
+
+#define CHECK         "/api/v1/profiling/baselines/%s/check"
+#define FROM_0        "from=2024-10-04T00:00:00Z"
+#define HOUR_0_ITSELF FROM_0 "&to=2024-10-04T01:00:00Z"
+
+TEST(a_baseline_is_held_against_a_range)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply made = {0}, r = {0};
+	CLEANUP_REPLY struct client_reply both = {0}, none = {0};
+	char id[ID_MAX], body[256];
+	const char *baseline;
+
+	api_upload_cpu(&a, "main;phase 1680\nmain;work 1920\nmain;rest 1680\n",
+	               id);
+	snprintf(body, sizeof(body),
+	         "{\"label\":\"v1\",\"sessionId\":\"%s\","
+	         "\"profileType\":\"cpu\"}",
+	         id);
+	made = api_post(&a, "/api/v1/profiling/baselines", body);
+	baseline = reply_text(&made, "baselineId");
+	put_hour(&a, 0, NULL, 80);
+	r = api_getf(&a, CHECK "?service=" TEST_SERVICE "&" HOUR_0_ITSELF,
+	             baseline, NULL);
+	ck_assert_msg(r.status == 200, "%s", buf_str(&r.body));
+	ck_assert_int_ge(
+		json_integer_value(json_object_get(r.json, "regressions")), 1);
+	ck_assert_double_eq_tol(
+		json_number_value(of_test(&r, "comparisonSamples")),
+		WINDOWS * 300, 1e-6);
+	ck_assert_str_eq(reply_text(&r, "sessionId"),
+	                 "2024-10-04T00:00:00.000Z/2024-10-04T01:00:00.000Z");
+	both = api_getf(&a, CHECK "?" FROM_0 "&sessionId=%s", baseline, id);
+	none = api_getf(&a, CHECK, baseline, NULL);
+	ck_assert_int_eq(both.status, 400);
+	ck_assert_int_eq(none.status, 400);
 }
 END
 
@@ -506,6 +545,7 @@ suite(void)
 {
 	const TTest *const tests[] = {
 		ranges_are_compared_by_blocks_of_their_windows,
+		a_baseline_is_held_against_a_range,
 		what_a_rollup_was_made_of_makes_its_blocks,
 		where_finer_windows_are_gone_functions_tell,
 		single_windows_have_no_blocks,

@@ -230,7 +230,7 @@ const tests = {
     await press('Space', 'ArrowDown', 'Enter');
     await page.waitForURL(/\/ui\/compare\?/);
     await holds(page, here);
-    await page.locator('#facts dt', { hasText: 'Verdict' }).waitFor();
+    await page.locator('#verdict strong').waitFor();
     await tabTo(page, button('Swap sides'));
     await tabTo(page, canvas);
   },
@@ -425,7 +425,7 @@ const tests = {
         { headers })).json());
     const page = await inside(capture);
     await page.getByLabel('Compare with').selectOption(id);
-    await page.locator('#facts dt', { hasText: 'Verdict' }).waitFor();
+    await page.locator('#verdict strong').waitFor();
     comparison = page.url().slice(BASE.length);
     const sides = () => page.locator('#facts div').evaluateAll(all =>
       ['Base', 'Comparison'].map(name => all.map(d => d.children)
@@ -657,7 +657,7 @@ const tests = {
   captures_have_no_violation: async () => judged(capture, page =>
     page.locator('#rows tr').first().waitFor())(),
   comparisons_have_no_violation: async () => judged(comparison, page =>
-    page.locator('#facts dt', { hasText: 'Verdict' }).waitFor())(),
+    page.locator('#verdict strong').waitFor())(),
   a_service_has_no_violation: judged('/ui/s/demo', page =>
     page.locator('#rows tr').first().waitFor()),
   the_form_of_a_capture_has_no_violation: judged('/ui/services',

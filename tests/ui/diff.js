@@ -8,7 +8,7 @@
     return tree.changeOf(node(name));
   };
   const fill = name => flame.fills.node(node(name));
-  const at = text => stoker.clock(Date.parse(text));
+  const at = stoker.local;
   const cells = () => [...document.querySelectorAll('#rows tr')].map(tr =>
     [tr.querySelector('button').title, ...[...tr.cells].slice(0, 3)
       .map(td => td.textContent)].join(' '));
@@ -17,10 +17,31 @@
 
   run([
     ['table_has_both_sides_the_change_and_a_mark_where_it_is_sure', () =>
-      same(cells().slice(0, 6), [
-        'scan 800.00 ms/s 1.60 s/s ▲ +100.0%', 'hash 0 ns/s 600.00 ms/s ▲ new',
-        'old 400.00 ms/s 0 ns/s ▼ gone', 'render 800.00 ms/s 780.00 ms/s −2.5%',
-        'once 0 ns/s 2.00 ms/s new', 'serve 2.00 s/s 2.00 s/s +0.0%'])],
+      same(cells(), ['scan 800.00 ms/s 1.60 s/s ▲ +100.0%',
+        'hash 0 ns/s 600.00 ms/s ▲ new', 'old 400.00 ms/s 0 ns/s ▼ gone'])],
+    ['rows_within_chance_are_folded_away', () => {
+      const folded = $('more').textContent;
+      $('more').click();
+      same([folded, $('more').hidden, cells().slice(3, 6)],
+        [`Show ${cells().length - 3} more within chance`, true, [
+          'render 800.00 ms/s 780.00 ms/s −2.5%', 'once 0 ns/s 2.00 ms/s new',
+          'serve 2.00 s/s 2.00 s/s +0.0%']]);
+    }],
+    ['the_verdict_comes_first_and_its_names_select_functions', () => {
+      const names = [...$('verdict').querySelectorAll('button')];
+      same([$('verdict').querySelector('strong').textContent,
+        $('verdict').className, names.map(b => b.textContent),
+        $('verdict').getBoundingClientRect().top <
+          $('canvas').getBoundingClientRect().top],
+      ['costs more', 'more', ['scan', 'hash'], true]);
+      names[0].click();
+      same([new URLSearchParams(location.hash.slice(1)).get('fn'),
+        $('chosen').textContent], ['scan', 'scan']);
+      press('Escape');
+    }],
+    ['functions_of_the_verdict_have_outlines_of_its_colour', () => same(
+      [...tree.listed].map(([n, kind]) => [tree.names[n], kind]).sort(),
+      [['hash', 'more'], ['old', 'less'], ['scan', 'more']])],
     ['a_function_that_costs_more_with_its_calls_has_a_row_for_that', () => {
       const at = node('serve'), name = tree.name[at];
       tree.risen.set(name, { name, pValue: 0.001 });
@@ -81,9 +102,8 @@
         total: 3e9, durationMs: 1000, unit: 'nanoseconds', service: 'web',
         startedAt: '2026-01-15T08:00:00.000Z',
         overallDelta: null, overallDeltaLow: null, overallDeltaHigh: null,
-        verdict: 'ok', reason: 'Nothing changed.' }),
-      [['Verdict', 'ok'], ['Why', 'Nothing changed.'],
-        ['Base', `api, ${at('2026-01-14T08:00:00Z')}, 2.00 s`,
+      }),
+      [['Base', `api, ${at('2026-01-14T08:00:00Z')}, 2.00 s`,
           '2026-01-14 08:00:00 UTC'],
         ['Comparison', `web, ${at('2026-01-15T08:00:00Z')
         }, 3.00 s in 1.00 s`, '2026-01-15 08:00:00 UTC'],
@@ -101,6 +121,6 @@
     ['legend_names_every_colour_and_how_it_is_compared', () => same(
       [...$('legend').children].map(li => li.textContent),
       ['costs less', 'within chance', 'costs more', 'new', 'gone',
-        'Compared per second. ▲ ▼ more than chance'])],
+        'Compared per second. ▲ ▼ and outlines: more than chance'])],
   ]);
 })();

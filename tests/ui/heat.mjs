@@ -76,14 +76,14 @@ const tests = {
     await page.getByRole('button', { name: 'Compare with a range' }).click();
     await drag(page, 0.52, 0.98);
     await page.waitForURL(/compare\?a=[\w.-]+\.0-1900&b=[\w.-]+\.\d+-\d+/);
-    await page.locator('#facts dt', { hasText: 'Verdict' }).waitFor();
+    await page.locator('#verdict strong').waitFor();
     await page.goBack();
     await page.waitForURL('**/heat?sel=0-1900');
   },
   async a_range_is_compared_with_all_of_the_capture() {
     const page = await open('?sel=0-1900');
     await page.getByRole('link', { name: 'Compare with all' }).click();
-    await page.locator('#facts dt', { hasText: 'Verdict' }).waitFor();
+    await page.locator('#verdict strong').waitFor();
   },
   async a_range_is_a_page_of_its_own() {
     const page = await open('?sel=0-1900');

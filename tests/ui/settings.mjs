@@ -148,7 +148,7 @@ const tests = {
     await press(dialog(page), 'Make a baseline');
     const baselines = part(page, 'Baselines');
     await baselines.getByRole('link', { name: 'v1' }).waitFor();
-    await press(baselines, 'Check the newest');
+    await press(baselines, 'Check the newest capture');
     await baselines.getByRole('alert').getByText('no later capture').waitFor();
     await press(baselines, 'Remove');
     await press(dialog(page), 'Remove');

@@ -1,9 +1,19 @@
 /*
- * GET check: whether a session costs more than a baseline.
+ * GET check: whether a session, or a range of time, costs more than a baseline.
  */
 #include "compare_call.h"
 #include "compare_json.h"
-#include "endpoint/profile/load.h"
+
+static const struct compare_sides sides = {
+	.sides = {{0},
+                  {P_CheckBaseline_sessionId, P_CheckBaseline_from,
+                   P_CheckBaseline_to}},
+	.service = P_CheckBaseline_service,
+	.type = P_CheckBaseline_profileType,
+	.host = P_CheckBaseline_host,
+	.label = P_CheckBaseline_label,
+	.origin = P_CheckBaseline_origin,
+};
 
 static int
 answer(struct call *c, const struct baseline *b, const struct compared *x)
@@ -39,7 +49,7 @@ baseline_check_get(struct call *c)
 	rc = session_get(&c->env->store, b.tenant, b.session, &x.base);
 	if (rc)
 		return fail_store(c, rc);
-	if (load_completed(c, P_CheckBaseline_sessionId, b.type, &x.now))
+	if (compare_call_side(c, &sides, 1, &x.base, &x))
 		return -1;
 	rc = compared_others(&x, &b);
 	if (rc)

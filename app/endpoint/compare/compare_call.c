@@ -158,6 +158,24 @@ compare_call_sides(struct call *c, const struct compare_sides *p,
 	return rc ? fail_store(c, rc) : 0;
 }
 
+int
+compare_call_side(struct call *c, const struct compare_sides *p, size_t i,
+                  const struct session *beside, struct compared *x)
+{
+	bool is_range;
+	int rc;
+
+	if (check_side(c, &p->sides[i], &is_range))
+		return -1;
+	if (!is_range)
+		return load_completed(c, p->sides[i].id, beside->type,
+		                      i ? &x->now : &x->base);
+	if (plan(c, p, i, beside, x))
+		return -1;
+	rc = compared_name_ranges(x);
+	return rc ? fail_store(c, rc) : 0;
+}
+
 void
 compare_call_warn(struct call *c, const struct session *base,
                   const struct session *now)

@@ -51,6 +51,10 @@ struct compare_sides {
  * type. */
 MUST_CHECK int compare_call_sides(struct call *c, const struct compare_sides *p,
                                   struct compared *x);
+/* Finds one side, by the parameters of sides[i], beside one that is known. */
+MUST_CHECK int
+compare_call_side(struct call *c, const struct compare_sides *p, size_t i,
+                  const struct session *beside, struct compared *x);
 /* Loads the profiles of both sides and compares them. */
 MUST_CHECK int compare_call_run(struct call *c, struct compared *x);
 /* Answers for a failed function of compare/compared.h; always -1. */

@@ -106,7 +106,9 @@ compare_json_verdict(struct buf *out, const struct comparison *c)
 	json_put_known(out, "overallDeltaLow", c->low, c->known);
 	json_put_known(out, "overallDeltaHigh", c->high, c->known);
 	json_put_text(out, "verdict", compare_verdicts[c->verdict]);
+	json_put_text(out, "verdictText", compare_words(c));
 	json_put_text(out, "reason", buf_str(&reason));
+	json_put_known(out, "waitSeconds", c->wait_s, c->wait_s > 0);
 	json_put_bool(out, "insufficientData",
 	              c->verdict == COMPARE_INSUFFICIENT);
 	put_test(out, c);

@@ -347,9 +347,9 @@ overall(struct comparison *c, const struct compare_side *base,
 	c->low = 100 * (after / before * exp(-step) - 1);
 	c->high = 100 * (after / before * exp(step) - 1);
 	/* if all functions cost more alike, no share moves */
-	c->rose = c->delta >= COMPARE_TOTAL &&
-	          log(after / before) > stat_t_at(Z_ROSE, error.freedom) *
-	                                        sqrt(error.dispersion);
+	step = stat_t_at(Z_ROSE, error.freedom) * sqrt(error.dispersion);
+	c->rose = c->delta >= COMPARE_TOTAL && log(after / before) > step;
+	c->fell = c->delta <= -COMPARE_TOTAL && log(after / before) < -step;
 	c->known = true;
 }
 
@@ -368,7 +368,10 @@ compare_decides(const struct comparison *c, const struct compare_function *f)
 static enum compare_verdict
 judge(const struct comparison *c)
 {
-	enum compare_verdict v = c->rose ? COMPARE_COSTS_MORE : COMPARE_OK;
+	enum compare_verdict v = c->rose   ? COMPARE_COSTS_MORE
+	                         : c->fell ? COMPARE_IMPROVED
+	                                   : COMPARE_OK;
+	bool open = c->known && c->high >= COMPARE_TOTAL;
 
 	for (size_t i = 0; i < c->nregressions + c->nimprovements; i++) {
 		if (!compare_moved(c, &c->functions[i]))
@@ -378,107 +381,33 @@ judge(const struct comparison *c)
 		if (v == COMPARE_OK)
 			v = COMPARE_IMPROVED;
 	}
-	return v;
+	return v == COMPARE_OK && open ? COMPARE_INSUFFICIENT : v;
 }
 
-/* Appends the number of functions that decided the verdict, and a verb. */
-static void
-put_deciding(const struct comparison *c, struct buf *out)
+/*
+ * Returns how many more seconds of the comparison, at the rate of those there
+ * are, give it enough samples, or take COMPARE_TOTAL out of the interval; 0 if
+ * no time does.
+ */
+static double
+wait_of(const struct comparison *c, const struct compare_side *now)
 {
-	size_t n = 0;
+	double step = log1p(COMPARE_TOTAL / 100) - log1p(c->delta / 100);
+	double needs = COMPARE_SAMPLES, left;
 
-	for (size_t i = 0; i < c->nregressions + c->nimprovements; i++)
-		n += compare_decides(c, &c->functions[i]);
-	buf_addf(out, "%zu %s", n,
-	         n == 1 ? "function costs" : "functions cost");
-}
-
-static void
-put_risen(const struct comparison *c, struct buf *out)
-{
-	const struct compare_function *f = c->risen[0];
-
-	buf_addf(out,
-	         "No function costs more by itself, but %s and what it calls "
-	         "rose from %.1f to %.1f %% of all, by more than chance "
-	         "explains.",
-	         f->name, f->base.cumulative_pct, f->now.cumulative_pct);
-}
-
-void
-compare_reason(const struct comparison *c, struct buf *out)
-{
-	const char *per = c->by == COMPARE_BY_WORK ? " per unit of work"
-	                  : !c->known || c->as_is  ? ""
-	                                           : " per second";
-
-	switch (c->verdict) {
-	case COMPARE_OK:
-		buf_addf(out, "No function changed by more than chance "
-		              "explains");
-		if (c->known)
-			buf_addf(out,
-			         ", and the total cost%s did not certainly "
-			         "rise by %g %% or more",
-			         per, COMPARE_TOTAL);
-		else
-			buf_puts(out, "; the total cost is not known");
-		if (c->known && c->high >= COMPARE_TOTAL)
-			buf_addf(
-				out,
-				". Longer captures would tell whether it rose: "
-				"up to %.0f %% is not excluded",
-				c->high);
-		buf_putc(out, '.');
-		break;
-	case COMPARE_REGRESSED:
-		if (c->nrisen) {
-			put_risen(c, out);
-			break;
-		}
-		put_deciding(c, out);
-		buf_addf(out, " more%s than chance explains.", per);
-		break;
-	case COMPARE_COSTS_MORE:
-		buf_addf(out,
-		         "The total cost%s rose by %.1f %% (95 %% confidence "
-		         "interval: %.1f to %.1f %%), and no single function "
-		         "accounts for it%s.",
-		         per, c->delta, c->low, c->high,
-		         c->by == COMPARE_BY_WORK || c->as_is
-		                 ? ""
-		                 : ": the service did more work, or all of its "
-		                   "work costs more. Counts of the work done "
-		                   "would tell which");
-		break;
-	case COMPARE_IMPROVED:
-		put_deciding(c, out);
-		buf_addf(out,
-		         " less%s than chance explains, and none costs "
-		         "more.",
-		         per);
-		break;
-	case COMPARE_INSUFFICIENT:
-		if (!c->counted) {
-			buf_puts(out, "How many samples a side has is not "
-			              "known: its file has neither a count "
-			              "nor a period in the unit of its "
-			              "values.");
-			break;
-		}
-		if (c->rough) {
-			buf_puts(out,
-			         "How much a side allocated in all is not "
-			         "known: its program allocates so often that "
-			         "it was watched a part of the time.");
-			break;
-		}
-		buf_addf(out,
-		         "The base has %.0f samples and the comparison %.0f; "
-		         "each needs at least %d.",
-		         c->base_samples, c->now_samples, COMPARE_SAMPLES);
-		break;
+	if (c->rough || !c->counted || c->base_samples < COMPARE_SAMPLES ||
+	    c->now_samples <= 0)
+		return 0;
+	if (c->now_samples >= COMPARE_SAMPLES) {
+		left = step * step / (Z_95 * Z_95) -
+		       c->base_total.dispersion / c->base_samples -
+		       2 * c->between.dispersion;
+		if (!c->known || left <= 0)
+			return 0;
+		needs = c->now_total.dispersion / left;
 	}
+	needs = now->seconds * (needs / c->now_samples - 1);
+	return needs > 0 && needs < COMPARE_WAIT_MAX_S ? needs : 0;
 }
 
 /* Chooses what cost is divided by, and what is tested if that is unknown. */
@@ -507,7 +436,6 @@ compare_new(const struct compare_side *base, const struct compare_side *now,
 	CLEANUP_COMPARISON struct comparison *c = calloc(1, sizeof(*c));
 	CLEANUP_STRINGS struct strings *names = strings_new();
 	CLEANUP_FREE double *scratch = NULL;
-	bool enough;
 	int rc = c && names ? find_functions(c, names, base, now, gauge)
 	                    : -ENOMEM;
 
@@ -516,8 +444,8 @@ compare_new(const struct compare_side *base, const struct compare_side *now,
 	scratch = calloc(c->n + 1, sizeof(*scratch));
 	if (!scratch)
 		return -ENOMEM;
-	enough = !c->rough && c->base_samples >= COMPARE_SAMPLES &&
-	         c->now_samples >= COMPARE_SAMPLES;
+	c->enough = !c->rough && c->base_samples >= COMPARE_SAMPLES &&
+	            c->now_samples >= COMPARE_SAMPLES;
 	choose(c, base, now, gauge, by);
 	compare_spread(c, base, now, scratch);
 	c->captures = 1;
@@ -526,10 +454,12 @@ compare_new(const struct compare_side *base, const struct compare_side *now,
 	if (rc)
 		return rc;
 	overall(c, base, now);
-	if (enough)
+	if (c->enough)
 		test_all(c, COMPARE_FDR, scratch);
 	qsort_r(c->functions, c->n, sizeof(*c->functions), by_change, c);
-	c->verdict = enough ? judge(c) : COMPARE_INSUFFICIENT;
+	c->verdict = c->enough ? judge(c) : COMPARE_INSUFFICIENT;
+	if (c->verdict == COMPARE_INSUFFICIENT)
+		c->wait_s = wait_of(c, now);
 	*out = TAKE(c);
 	return 0;
 }
@@ -618,8 +548,7 @@ compare_totals_tell(const struct comparison *c)
 {
 	const struct compare_spread least = {1, STAT_EXACT, 0};
 
-	if (c->verdict == COMPARE_REGRESSED ||
-	    c->verdict == COMPARE_INSUFFICIENT)
+	if (c->verdict == COMPARE_REGRESSED || !c->enough)
 		return false;
 	for (size_t i = 0; i < c->n; i++) {
 		struct compare_function row = totals_of(c, &c->functions[i]);

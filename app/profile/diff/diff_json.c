@@ -114,6 +114,7 @@ put_statistics(struct buf *out, const struct comparison *c)
 	json_put_known(out, "overallDeltaLow", c->low, c->known);
 	json_put_known(out, "overallDeltaHigh", c->high, c->known);
 	json_put_text(out, "verdict", compare_verdicts[c->verdict]);
+	json_put_text(out, "verdictText", compare_words(c));
 	json_put_text(out, "reason", buf_str(&reason));
 }
 

@@ -50,6 +50,44 @@ function facts(doc, ofDiff) {
   });
 }
 
+/* --- the verdict of a comparison ---------------------------------------- */
+
+const NAME_SEEN = 80; /* of a longer name: app/profile/compare/sentence.c */
+
+/* The names of functions in a text are buttons that select them. */
+function linked(text, names, select) {
+  const shown = new Map(names.map(name => [name.length > NAME_SEEN
+    ? name.slice(0, NAME_SEEN) + '...' : name, name]));
+  const out = [];
+  let rest = text;
+  while (rest) {
+    const [at, seen] = [...shown.keys()].map(seen => [rest.indexOf(seen), seen])
+      .filter(([at]) => at >= 0)
+      .sort((a, b) => a[0] - b[0] || b[1].length - a[1].length)[0] ?? [];
+    if (at === undefined) break;
+    const name = visible(shown.get(seen));
+    const button = element('button', visible(seen), { type: 'button',
+      title: name });
+    button.addEventListener('click', () => select(name));
+    out.push(visible(rest.slice(0, at)), button);
+    rest = rest.slice(at + seen.length);
+    shown.delete(seen);
+  }
+  return [...out, visible(rest)];
+}
+
+const KINDS = { regressed: 'more', 'costs-more': 'more', improved: 'less',
+  'insufficient-data': 'open' };
+
+function showVerdict(section, doc, select) {
+  const names = [...doc.changes, ...doc.risen].map(c => doc.names[c.name]);
+  const text = element('span', '');
+  text.append(...linked(doc.reason, names, select));
+  section.className = KINDS[doc.verdict] ?? 'same';
+  section.replaceChildren(element('strong', doc.verdictText), text);
+  section.hidden = false;
+}
+
 /* --- quality ------------------------------------------------------------ */
 
 function list(texts) {
@@ -135,4 +173,4 @@ function showFormats(ul, doc, address, canvas) {
   }));
 }
 
-export { facts, showQuality, showFormats };
+export { facts, showVerdict, showQuality, showFormats };

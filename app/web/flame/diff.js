@@ -5,7 +5,7 @@
  * tested here. Pure, like model.js; colours are those of
  * app/profile/diff/diff_svg.c.
  */
-import { clock, quantity, percent, utc } from './text.js';
+import { local, quantity, percent, utc } from './text.js';
 import { scaled, Tree } from './model.js';
 
 const PALE = 0.25; /* new or gone node, which may be chance */
@@ -41,6 +41,10 @@ class DiffTree extends Tree {
     for (const i of doc.sure) this.sure[i] = 1;
     this.changes = new Map(doc.changes.map(c => [c.name, c]));
     this.risen = new Map(doc.risen.map(c => [c.name, c]));
+    /* functions of the verdict: their frames are outlined in its colour */
+    this.listed = new Map([...doc.changes.map(c => [c.name,
+      c.deltaPct > 0 ? 'more' : 'less']), ...doc.risen.map(c =>
+      [c.name, 'more'])]);
     this.firstShape = this.total[0] > 0 ? doc.shape : 'before';
     this.setShape(this.firstShape);
   }
@@ -180,6 +184,11 @@ class DiffTree extends Tree {
     return [now, base];
   }
 
+  /* Rows that are no more than chance are folded away. */
+  isFolded({ name, isTotal }) {
+    return !(isTotal ? this.risen : this.changes).has(name);
+  }
+
   rank(row, key) {
     return key === 'change' ? Math.abs(row.now - row.base) : row[key];
   }
@@ -204,7 +213,8 @@ class DiffTree extends Tree {
   }
 
   static facts(doc) {
-    const side = d => [d.service, clock(Date.parse(d.startedAt)),
+    const isOne = doc.base.service === doc.service;
+    const side = d => [...isOne ? [] : [d.service], local(d.startedAt),
       quantity(d.total, doc.unit) + (d.durationMs
         ? ' in ' + quantity(d.durationMs * 1e6, 'nanoseconds') : '')]
       .join(', ');
@@ -212,8 +222,7 @@ class DiffTree extends Tree {
     const { overallDelta: delta, overallDeltaLow: low,
       overallDeltaHigh: high } = doc;
     const cost = { work: 'Cost per unit of work', none: 'Cost' };
-    return [['Verdict', doc.verdict], ['Why', doc.reason],
-      ['Base', side(doc.base), utc(doc.base.startedAt)],
+    return [['Base', side(doc.base), utc(doc.base.startedAt)],
       ['Comparison', side(doc), utc(doc.startedAt)],
       [cost[doc.normalize] || 'Cost per second',
         delta === null ? 'unknown' : low === high ? percents(delta)
@@ -225,7 +234,8 @@ class DiffTree extends Tree {
       work: 'per unit of work', none: 'as captured' };
     return [['less', 'costs less'], ['same', 'within chance'],
       ['more', 'costs more'], ['new', 'new'], ['gone', 'gone'],
-      ['', `Compared ${made[doc.normalize]}. ▲ ▼ more than chance`]];
+      ['', `Compared ${made[doc.normalize]}. ▲ ▼ and outlines: more than chance`
+      ]];
   }
 }
 

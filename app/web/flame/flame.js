@@ -18,7 +18,7 @@ const ROW = 19, PAD = 5, LISTED = 8;
 const FONT = '12px ui-monospace, "DejaVu Sans Mono", ' +
   'Menlo, Consolas, monospace';
 const COLORS = ['back', 'ink', 'plain', 'hit', 'hit-ink', 'miss',
-  'miss-ink', 'narrow', 'edge'];
+  'miss-ink', 'narrow', 'edge', 'more', 'less'];
 
 function element(tag, text, attributes = {}) {
   const e = document.createElement(tag);
@@ -148,9 +148,13 @@ class Flame {
     this.fillBars(seen);
     for (const at of seen) {
       if (at.bar.count === 1) this.label(at);
+      const listed = at.bar.count === 1 && this.tree.listed?.get(
+        this.tree.name[at.bar.node]);
+      if (listed) this.outline(at, 2, this.colors[listed]);
       const chosen = this.isChosen(at.bar);
       if (chosen || at.bar === this.hover || this.tree.sure &&
-          this.has(this.picked, at.bar)) this.outline(at, chosen);
+          this.has(this.picked, at.bar))
+        this.outline(at, chosen ? 2 : 1, this.colors.edge);
     }
   }
 
@@ -218,9 +222,9 @@ class Flame {
       y + ROW / 2, room); /* squeezed if a letter is wider than M */
   }
 
-  outline({ bar, y }, chosen) {
-    const { context: c } = this, line = chosen ? 2 : 1;
-    c.strokeStyle = this.colors.edge;
+  outline({ bar, y }, line, color) {
+    const { context: c } = this;
+    c.strokeStyle = color;
     c.lineWidth = line;
     c.strokeRect(bar.x + line / 2, y + line / 2,
       Math.max(widthOf(bar) - 1 - line, 1), ROW - 1 - line);

@@ -280,6 +280,8 @@ class Tree {
     return rows.filter(Boolean);
   }
 
+  isFolded() { return false; }
+
   rank(row, key) { return row[key]; }
 
   sortTop(rows, key, descending) {

@@ -14,7 +14,7 @@ import { Flame, element } from './flame.js';
 import { Table } from './table.js';
 import { DiffTree } from './diff.js';
 import { SEEN, Sandwich, bottomUp } from './sandwich.js';
-import { facts, showQuality, showFormats } from './about.js';
+import { facts, showFormats, showQuality, showVerdict } from './about.js';
 import { turnTheme } from './theme.js';
 
 const $ = id => document.getElementById(id);
@@ -216,6 +216,8 @@ function openPage(doc, address) {
   function beginDiff() {
     $('profile').classList.add('diff');
     $('legend').hidden = $('shape').hidden = false;
+    showVerdict($('verdict'), doc, fn => set({ fn, view: tree.view(0),
+      drawing: inSandwich() ? 'icicle' : state.drawing }, 'pushState'));
     $('legend').replaceChildren(...DiffTree.legend(doc).map(([kind, text]) => {
       const item = element('li', '');
       if (kind) item.append(element('i', '', { class: kind }));

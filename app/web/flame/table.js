@@ -18,11 +18,12 @@ class Table {
       th.firstChild.addEventListener('click', () =>
         on.order(th.dataset.sort));
     this.more.addEventListener('click', () => {
-      const first = this.shown;
-      this.shown += ROWS;
+      const first = this.body.rows.length;
+      if (this.folded > 0) this.isUnfolded = true;
+      else this.shown += ROWS;
       this.draw();
       if (this.more.hidden)
-        this.body.rows[first].querySelector('button').focus();
+        this.body.rows[first]?.querySelector('button').focus();
     });
   }
 
@@ -47,8 +48,11 @@ class Table {
   draw() {
     const { tree, state, shown } = this, { test } = matcher(state.query);
     const down = tree.constructor.columns[state.sort] !== state.reversed;
-    const rows = tree.sortTop(this.functions.filter(r =>
-      test(tree.names[r.name])), state.sort, down);
+    const found = this.functions.filter(r => test(tree.names[r.name]));
+    const seen = this.isUnfolded || state.query ? found
+      : found.filter(r => !tree.isFolded(r) || tree.names[r.name] === state.fn);
+    this.folded = found.length - seen.length;
+    const rows = tree.sortTop(seen, state.sort, down);
     const left = Math.max(rows.length - shown, 0), { held } = this;
     this.fits = Math.max(12, Math.floor(
       this.heads.find(th => th.dataset.sort === 'name').clientWidth /
@@ -56,8 +60,10 @@ class Table {
     this.body.replaceChildren(
       ...rows.slice(0, shown).map(row => this.row(row)));
     if (held) this.hold(held);
-    this.more.hidden = left === 0;
-    this.more.textContent = `Show more of ${left.toLocaleString('en')}`;
+    this.more.hidden = left + this.folded === 0;
+    this.more.textContent = this.folded > 0
+      ? `Show ${this.folded.toLocaleString('en')} more within chance`
+      : `Show more of ${left.toLocaleString('en')}`;
     this.title.textContent = tree.constructor.title + (state.view.first > 0
         ? ' of this view, in percent of it' : '');
     for (const th of this.heads)

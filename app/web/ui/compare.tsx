@@ -19,7 +19,7 @@ const NORMS = { share: 'shares of the total', rate: 'cost per second' };
 
 /* Sides are those of the page: a is the base, b is judged. */
 export const toCompare = (a: string, b: string, more: {
-  service: string; type: string; norm?: string }) =>
+  service: string; type: string; norm?: string; baseline?: string }) =>
   to('/compare', { a, b, ...more });
 
 function asked(query: URLSearchParams) {
@@ -55,16 +55,31 @@ export default function Compare({ query }: PageProps) {
   return <Shown q={q} query={query} />;
 }
 
+/* The same question to a baseline: its check has the test of all baselines of
+ * the same label. */
+function checked(baseline: string, q: string) {
+  const of = new URLSearchParams(q), check = new URLSearchParams();
+  for (const [name, as] of [['comparisonProfileId', 'sessionId'],
+    ['comparisonFrom', 'from'], ['comparisonTo', 'to'], ['service', 'service'],
+    ['profileType', 'profileType'], ['normalize', 'normalize']])
+    if (of.has(name)) check.set(as, of.get(name)!);
+  return `/api/v1/profiling/baselines/${encodeURIComponent(baseline)
+  }/check?${check}`;
+}
+
 /* A side is a range in which nothing was profiled. */
 const isEmpty = (e?: Error): e is ApiError =>
   e instanceof ApiError && e.code === 'EmptyRange';
 
 function Shown({ q, query }: { q: string; query: URLSearchParams }) {
-  const address = `${PROFILING}/diff?${q}`;
+  const baseline = query.get('baseline') ?? '';
+  const address = `${PROFILING}/diff?${q}` +
+    (baseline && `&${new URLSearchParams({ baselineId: baseline })}`);
   const doc = useData(address, signal =>
     get<Doc>(address + '&format=json', signal));
-  const words = useData('words ' + q, signal =>
-    get<{ links: { diff: string } }>(`${PROFILING}/compare?${q}`, signal));
+  const words = useData('words ' + address, signal =>
+    get<{ links: { diff: string } }>(baseline ? checked(baseline, q)
+      : `${PROFILING}/compare?${q}`, signal));
   const part = (name: string) => query.get(name) ?? '';
   const [a, b, service, type] = ['a', 'b', 'service', 'type'].map(part);
   const norm = part('norm') || 'share';
@@ -85,7 +100,8 @@ function Shown({ q, query }: { q: string; query: URLSearchParams }) {
           'comparison')}</span></li>
       </ol>
       <label>Compare <select value={norm} onChange={e => go(toCompare(a, b,
-        { service, type, norm: e.currentTarget.value }) + location.hash)}>
+        { service, type, norm: e.currentTarget.value, baseline }) +
+        location.hash)}>
         {Object.entries(NORMS).map(([value, word]) =>
           <option key={value} value={value}>{word}</option>)}
       </select></label>
@@ -94,6 +110,8 @@ function Shown({ q, query }: { q: string; query: URLSearchParams }) {
       {words.data && <Share find={() =>
         Promise.resolve(words.data!.links.diff)} />}
     </nav>
+    <div id="verdict-at">{!doc.data && !doc.error && <Skeleton lines={1} />}
+    </div>
     {a.includes('..') && b.includes('..') && <Brushes a={a} b={b}
       service={service} type={type} unit={doc.data?.unit}
       isEmpty={isEmpty(doc.error)} choose={(x, y) =>

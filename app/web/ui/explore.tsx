@@ -4,7 +4,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { clock } from '../flame/text.js';
 import { all, ApiError, get, PROFILING, serverNow, type Caller } from './api';
 import { toCompare } from './compare';
-import { KINDS, useMarks, type Mark } from './marks';
+import { KINDS, useMarks, type Baseline, type Mark } from './marks';
 import type { PageProps } from './pages';
 import { Empty, Failure, sentence, Share, Skeleton, Time, usePop }
   from './parts';
@@ -180,6 +180,7 @@ function Shown({ view, query, caller }: { view: View;
     <p><a href={to('/services')}>Go to the services</a></p></Empty>;
   return <>
     <Tools view={view} at={present.at} trend={trend.data} caller={caller}
+      baselines={happened.flatMap(m => m.baseline ?? [])}
       asOf={present.isLive && <AsOf at={doc.data?.until} again={present.next}
       />}
       last={items.find(r => r.status === 'completed')} />
@@ -208,8 +209,9 @@ refreshes now`}>As of {at === undefined ? '…'
     : new Date(at).toTimeString().slice(0, 8)}</button>;
 
 /* last: the newest capture of the range. */
-function Tools({ view, at, trend, caller, last, asOf }: { view: View; at: View;
-  trend?: Trend; caller: Caller; last?: Result; asOf: ComponentChildren }) {
+function Tools({ view, at, trend, caller, last, asOf, baselines }: { view: View;
+  at: View; trend?: Trend; caller: Caller; last?: Result;
+  asOf: ComponentChildren; baselines: Baseline[] }) {
   const { service, type, from, to: until } = view;
   const isKnown = until === 'now' && RANGES.some(([r]) => r === from);
   const all = useData('types', types);
@@ -235,7 +237,7 @@ function Tools({ view, at, trend, caller, last, asOf }: { view: View; at: View;
       {!isKnown && <button type="button" title="A range three times as long"
         onClick={() => wider(view)}>Zoom out</button>}
       <Only view={view} at={at} />
-      {trend && <Before view={view} trend={trend} />}
+      {trend && <Before view={view} trend={trend} baselines={baselines} />}
       {type === 'goroutine' && last && <a class="button"
         href={toResult(last.id) + '/threads'}>Stacks</a>}
       <Share find={() => get<{ flameGraphUrl: string }>(
@@ -325,15 +327,18 @@ const HALVES = 'halves';
 const SHIFTS = [['', 'the time just before'], ['86400', 'a day earlier'],
   ['604800', 'a week earlier']];
 
-/* The range against an equally long one before it. */
-function Before({ view: { service, type }, trend }:
-  { view: View; trend: Trend }) {
+/* The range against an equally long one before it, or against a baseline. */
+function Before({ view: { service, type }, trend, baselines }:
+  { view: View; trend: Trend; baselines: Baseline[] }) {
   const from = Date.parse(trend.from), until = Date.parse(trend.to);
   const compare = (seconds: string) => {
     if (seconds === HALVES) {
       const [first, second] = halvesOf(trend);
       return go(toCompare(first, second, { service, type }));
     }
+    const of = baselines.find(b => b.baselineId === seconds);
+    if (of) return go(toCompare(of.sessionId, `${from}..${until}`,
+      { service, type, baseline: of.baselineId }));
     const back = seconds ? Number(seconds) * 1000 : until - from;
     go(toCompare(`${from - back}..${until - back}`, `${from}..${until}`,
       { service, type }));
@@ -345,6 +350,9 @@ function Before({ view: { service, type }, trend }:
       .map(([seconds, word]) =>
         <option key={seconds} value={seconds}>{word}</option>)}
     <option value={HALVES}>its own first half</option>
+    {baselines.length > 0 && <optgroup label="Baselines">
+      {baselines.map(b => <option key={b.baselineId} value={b.baselineId}>
+        {b.baselineLabel}</option>)}</optgroup>}
   </select>;
 }
 

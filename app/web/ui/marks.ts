@@ -5,7 +5,8 @@ import { toResult, type Result } from './result';
 import { useData } from './use';
 
 export type Mark = { at: number; kind: 'capture' | 'baseline' | 'trigger' |
-  'restart'; text: string; href?: string; result?: Result };
+  'restart'; text: string; href?: string; result?: Result;
+  baseline?: Baseline };
 
 /* One word for one, and for several. */
 export const KINDS: Record<Mark['kind'], [string, string]> = {
@@ -15,8 +16,8 @@ export const KINDS: Record<Mark['kind'], [string, string]> = {
   restart: ['restart', 'restarts'],
 };
 
-type Baseline = { baselineLabel: string; sessionId: string;
-  createdAt: string };
+export type Baseline = { baselineId: string; baselineLabel: string;
+  sessionId: string; createdAt: string };
 type Process = { host: string; pid: number; seenAt: string };
 type Worker = { host: string; startedAt: string };
 
@@ -56,7 +57,7 @@ function marksOf(captures: Result[], { baselines, restarts }:
   for (const b of baselines) {
     const of = captures.find(r => r.id === b.sessionId);
     marks.push({ at: Date.parse(of?.startedAt ?? b.createdAt),
-      kind: 'baseline', text: `baseline ${b.baselineLabel}`,
+      kind: 'baseline', text: `baseline ${b.baselineLabel}`, baseline: b,
       href: toResult(b.sessionId) });
   }
   for (const p of restarts)

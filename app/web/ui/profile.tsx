@@ -50,6 +50,9 @@ export function Profile({ doc, address, isOld = false }: { doc: Doc;
     }
     document.title = title;
     addSpeedscope(doc, address);
+    /* a page may have a place above its charts for the verdict */
+    if (doc.base) document.getElementById('verdict-at')?.replaceChildren(
+      document.getElementById('verdict')!);
   }, [doc]);
   useLayoutEffect(() => () => open.current?.close(), []);
   return <div id="profile" class="profile" ref={box} aria-busy={isOld} />;

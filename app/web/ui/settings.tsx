@@ -4,7 +4,7 @@
  */
 import { useEffect, useState } from 'preact/hooks';
 import { quantity } from '../flame/text.js';
-import { all, ApiError, get, PROFILING, remove } from './api';
+import { all, ApiError, get, PROFILING, remove, serverNow } from './api';
 import { toCompare } from './compare';
 import { Make, words } from './form';
 import { toLines } from './lines';
@@ -244,7 +244,10 @@ function Triggers({ at, isAdmin }: { at: string; isAdmin: boolean }) {
   </section>;
 }
 
-/* Holds the newest capture of the type against a baseline. */
+const CHECKED_MS = 6e5;
+
+/* Holds the newest capture of the type, or what continuous profiling saw last,
+ * against a baseline. */
 function Check({ name, of }: { name: string; of: Baseline }) {
   const [error, setError] = useState<Error>();
   const check = async () => {
@@ -255,12 +258,16 @@ function Check({ name, of }: { name: string; of: Baseline }) {
     if (!last || last.id === of.sessionId) throw new Error(
       'there is no later capture: profile it first');
     go(toCompare(of.sessionId, last.id, { service: name,
-      type: of.profileType }));
+      type: of.profileType, baseline: of.baselineId }));
   };
+  const now = serverNow();
   return <>{error && <span class="bad" role="alert">{sentence(error.message)}
     </span>}{' '}
     <button type="button" onClick={() => check().catch(setError)}>
-      Check the newest</button>{' '}</>;
+      Check the newest capture</button>{' '}
+    <a class="button" href={toCompare(of.sessionId,
+      `${now - CHECKED_MS}..${now}`, { service: name, type: of.profileType,
+        baseline: of.baselineId })}>Check the last 10 minutes</a>{' '}</>;
 }
 
 function Baselines({ name, mayRemove }: { name: string;
@@ -295,6 +302,7 @@ function Baselines({ name, mayRemove }: { name: string;
           </table>}
     {data && data.length > 0 && <p class="quiet">A build pipeline checks by
       itself: <code>stoker check --baseline {data[0].baselineLabel} --session
-      @last</code> exits with 1 if it costs more.</p>}
+      @last</code> exits with 1 if it costs more; <code>--service {name} --from
+      10m</code> in the place of the session checks the last 10 minutes.</p>}
   </section>;
 }

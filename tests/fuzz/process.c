@@ -67,10 +67,9 @@ static void
 read_mapping(char *line)
 {
 	struct map_seen seen;
-	bool executable;
 
 	line[strcspn(line, "\n")] = '\0';
-	if (maps_parse(line, &seen, &executable))
+	if (maps_parse(line, &seen))
 		return;
 	assert(seen.start < seen.end && !seen.build_id);
 	sink += strlen(seen.path);

@@ -17,32 +17,6 @@ struct mapped {
 	size_t n;
 };
 
-static bool
-same_file(const struct map_seen *a, const struct map_seen *b)
-{
-	return a->inode && a->inode == b->inode && a->major == b->major &&
-	       a->minor == b->minor;
-}
-
-/* Splits a text into rows, which point into it; those that are broken are left
- * out. */
-static size_t
-split(char *text, struct map_seen **out)
-{
-	struct map_seen *rows;
-	size_t lines = 1, n = 0;
-	bool executable;
-	char *line;
-
-	for (const char *p = text; *p; p++)
-		lines += *p == '\n';
-	rows = calloc(lines, sizeof(*rows));
-	while (rows && (line = strsep(&text, "\n")))
-		n += !maps_parse(line, &rows[n], &executable);
-	*out = rows;
-	return n;
-}
-
 /* Finds the mappings of the file that is mapped at seen->start. */
 static int
 find_mapped(const struct map_seen *rows, size_t n, const struct map_seen *seen,
@@ -58,7 +32,7 @@ find_mapped(const struct map_seen *rows, size_t n, const struct map_seen *seen,
 	    (seen->inode && seen->inode != at->inode))
 		return -ESTALE;
 	for (size_t i = 0; i < n; i++) {
-		if (!same_file(&rows[i], at))
+		if (!maps_same_file(&rows[i], at))
 			continue;
 		bytes += rows[i].end - rows[i].start;
 		if (out->n == IMAGE_MAX_MAPS || bytes > IMAGE_MAX ||
@@ -200,10 +174,9 @@ image_of_memory(const struct host *host, int32_t pid,
 		return rc;
 	if (fd < 0 || !mapped)
 		return -ENOMEM;
-	n = split(text.p, &rows);
-	if (!rows)
-		return -ENOMEM;
-	rc = find_mapped(rows, n, seen, mapped);
+	rc = maps_split(text.p, &rows, &n);
+	if (!rc)
+		rc = find_mapped(rows, n, seen, mapped);
 	if (!rc)
 		rc = write_mapped(host, pid, mapped, fd);
 	if (!rc)

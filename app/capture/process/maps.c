@@ -143,7 +143,7 @@ maps_text(const struct host *host, int32_t pid, struct buf *out,
 }
 
 int
-maps_parse(char *line, struct map_seen *out, bool *executable)
+maps_parse(char *line, struct map_seen *out)
 {
 	struct map_seen seen = {0};
 	char perms[5];
@@ -158,9 +158,35 @@ maps_parse(char *line, struct map_seen *out, bool *executable)
 	    strlen(perms) != 4 || seen.start >= seen.end)
 		return -EBADMSG;
 	seen.path = path ? line + path : "";
-	*executable = perms[2] == 'x';
+	seen.executable = perms[2] == 'x';
 	*out = seen;
 	return 0;
+}
+
+int
+maps_split(char *text, struct map_seen **out, size_t *n)
+{
+	struct map_seen *rows;
+	size_t lines = 1, found = 0;
+	char *line;
+
+	for (const char *p = text; *p; p++)
+		lines += *p == '\n';
+	rows = calloc(lines, sizeof(*rows));
+	if (!rows)
+		return -ENOMEM;
+	while ((line = strsep(&text, "\n")))
+		found += !maps_parse(line, &rows[found]);
+	*out = rows;
+	*n = found;
+	return 0;
+}
+
+bool
+maps_same_file(const struct map_seen *a, const struct map_seen *b)
+{
+	return a->inode && a->inode == b->inode && a->major == b->major &&
+	       a->minor == b->minor;
 }
 
 bool

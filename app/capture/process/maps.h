@@ -46,7 +46,8 @@ struct map_seen {
 	const uint8_t *build_id; /* NULL: the kernel gave none */
 	uint32_t build_id_size;
 	const char *path; /* "" for memory without a file */
-	bool unlinked;    /* path does not lead to the file any more, and
+	bool executable;
+	bool unlinked; /* path does not lead to the file any more, and
 	                     the kernel's mark was removed from it */
 };
 
@@ -64,7 +65,15 @@ MUST_CHECK int maps_text(const struct host *host, int32_t pid, struct buf *out,
  *   Errors   -EBADMSG; *out untouched
  *   Source   proc(5)
  */
-MUST_CHECK int maps_parse(char *line, struct map_seen *out, bool *executable);
+MUST_CHECK int maps_parse(char *line, struct map_seen *out);
+/*
+ * Splits the text of /proc/PID/maps into rows. Broken lines are left out.
+ *   Owns     *out is the caller's, free() it; paths point into text
+ *   Errors   -ENOMEM
+ */
+MUST_CHECK int maps_split(char *text, struct map_seen **out, size_t *n);
+/* True for two mappings of one file. */
+bool maps_same_file(const struct map_seen *a, const struct map_seen *b);
 /* Removes " (deleted)", the kernel's mark of an unlinked file, from the end of a
  * path. Returns false if the path has no mark. */
 bool maps_cut_unlinked(char *path);

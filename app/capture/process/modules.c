@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 #define FIRST_PAGE       4096
 #define UNDEBUGGED_BYTES (MODULES_MAX * sizeof(int64_t))
@@ -269,6 +270,19 @@ read_memory(const struct host *host, int32_t pid, uint64_t addr, size_t size,
 	return 0;
 }
 
+static int
+bias_of(const struct elf_image *elf, const struct map_seen *seen, uint64_t *out)
+{
+	uint64_t vaddr;
+
+	if (seen->executable)
+		return elf_bias(elf, seen->start, seen->offset, out);
+	if (!elf_vaddr_of(elf, seen->offset, &vaddr))
+		return -ENOENT;
+	*out = seen->start - vaddr;
+	return 0;
+}
+
 /*
  * Compares the page with headers and build-id in the file and in the target.
  *   Errors   -ESTALE the file differs, or the memory can't be read
@@ -280,7 +294,7 @@ same_first_page(const struct host *host, int32_t pid,
 	uint8_t mine[FIRST_PAGE], theirs[FIRST_PAGE];
 	uint64_t bias, vaddr;
 	size_t n;
-	int rc = elf_bias(elf, seen->start, seen->offset, &bias);
+	int rc = bias_of(elf, seen, &bias);
 
 	if (rc)
 		return rc;
@@ -573,9 +587,44 @@ modules_resolve(struct modules *m, const int32_t *pids, size_t npids,
 		add_stretch(row, &seen);
 	/* Without an image, an address counts from the start of the file. For
 	 * code made at run time it stays as it is: perf maps have addresses. */
-	if (!row->elf || elf_bias(row->elf, seen.start, seen.offset, &bias))
+	if (!row->elf || bias_of(row->elf, &seen, &bias))
 		bias = row->pid ? 0 : seen.start - seen.offset;
 	*out = (struct map){seen.start, seen.end, bias, index};
+	return 0;
+}
+
+/* True when a segment of code has all of the pages. */
+static bool
+has_code(const struct elf_image *elf, uint64_t start, uint64_t end)
+{
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE) - 1;
+	const struct elf_segment *s;
+
+	for (uint32_t i = 0; (s = elf_segment(elf, PT_LOAD, i)); i++)
+		if (s->flags & PF_X && start >= (s->vaddr & ~page) &&
+		    end <= ((s->vaddr + s->filesz + page) & ~page))
+			return true;
+	return false;
+}
+
+int
+modules_resolve_moved(struct modules *m, const int32_t *pids, size_t npids,
+                      const struct map_seen *file, const struct map_seen *moved,
+                      struct map *out)
+{
+	const struct elf_image *elf;
+	struct map row;
+	int rc = modules_resolve(m, pids, npids, file, &row);
+
+	if (rc)
+		return rc;
+	elf = m->rows[row.module]->elf;
+	if (!elf ||
+	    !has_code(elf, moved->start - row.bias, moved->end - row.bias))
+		return -ENOENT;
+	row.start = moved->start;
+	row.end = moved->end;
+	*out = row;
 	return 0;
 }
 

@@ -91,5 +91,16 @@ void modules_free(struct modules *m);
 MUST_CHECK int
 modules_resolve(struct modules *m, const int32_t *pids, size_t npids,
                 const struct map_seen *seen, struct map *out);
+/*
+ * Finds the module of code that a program moved from its file to memory, as to
+ * huge pages, where it lies between mappings of the file.
+ *
+ *   Shape    file is the mapping before it; out is of moved
+ *   Errors   -ENOENT the file has no code at that place; as modules_resolve()
+ */
+MUST_CHECK int
+modules_resolve_moved(struct modules *m, const int32_t *pids, size_t npids,
+                      const struct map_seen *file, const struct map_seen *moved,
+                      struct map *out);
 /* Forgets modules that are not in use; their rows are used again. */
 void modules_sweep(struct modules *m, const bool in_use[static MODULES_MAX]);

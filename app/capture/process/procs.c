@@ -24,17 +24,22 @@ process_free(struct process *p)
 	free(p);
 }
 
-void
-process_learn(struct process *proc, struct modules *modules,
-              const struct map_seen *seen)
+/* Learns a mapping. If file is not NULL, the mapping may be code of that file
+ * that the program moved to memory. */
+static void
+learn(struct process *proc, struct modules *modules,
+      const struct map_seen *seen, const struct map_seen *file)
 {
 	const int32_t pids[] = {(int32_t)proc->pid, (int32_t)proc->parent,
 	                        (int32_t)proc->origin};
 	bool replaces = maps_overlap(&proc->maps, seen->start, seen->end);
 	struct map row;
 
-	if (modules_resolve(modules, pids, ARRAY_LEN(pids), seen, &row))
-		return;
+	if (!file || modules_resolve_moved(modules, pids, ARRAY_LEN(pids), file,
+	                                   seen, &row)) {
+		if (modules_resolve(modules, pids, ARRAY_LEN(pids), seen, &row))
+			return;
+	}
 	if (maps_add(&proc->maps, &row))
 		return;
 	if (!proc->interp)
@@ -43,25 +48,57 @@ process_learn(struct process *proc, struct modules *modules,
 		unwinder_flush(proc->unwinder);
 }
 
+void
+process_learn(struct process *proc, struct modules *modules,
+              const struct map_seen *seen)
+{
+	learn(proc, modules, seen, NULL);
+}
+
+/* Finds the row with a file that touches a row of memory, or does so through
+ * other rows of memory; step is 1 or -1. */
+static const struct map_seen *
+file_beside(const struct map_seen *rows, size_t n, size_t i, int step)
+{
+	while (!rows[i].inode) {
+		size_t next = i + (size_t)step;
+
+		if (next >= n || (step > 0 ? rows[i].end != rows[next].start
+		                           : rows[next].end != rows[i].start))
+			return NULL;
+		i = next;
+	}
+	return &rows[i];
+}
+
+/* Returns the row before memory that lies between two mappings of one file. */
+static const struct map_seen *
+file_around(const struct map_seen *rows, size_t n, size_t i)
+{
+	const struct map_seen *before, *after;
+
+	if (rows[i].inode)
+		return NULL;
+	before = file_beside(rows, n, i, -1);
+	after = file_beside(rows, n, i, 1);
+	return before && after && maps_same_file(before, after) ? before : NULL;
+}
+
 int
 process_read_maps(struct process *proc, struct modules *modules,
                   uint32_t *threads)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(MAPS_MAX_TEXT);
-	char *line, *rest;
+	CLEANUP_FREE struct map_seen *rows = NULL;
+	size_t n = 0;
 	int rc = maps_text(modules->host, (int32_t)proc->pid, &text, threads);
 
-	if (rc)
-		return rc;
-	rest = text.p;
-	while ((line = strsep(&rest, "\n"))) {
-		struct map_seen seen;
-		bool executable;
-
-		if (!maps_parse(line, &seen, &executable) && executable)
-			process_learn(proc, modules, &seen);
-	}
-	return 0;
+	if (!rc)
+		rc = maps_split(text.p, &rows, &n);
+	for (size_t i = 0; i < n && !rc; i++)
+		if (rows[i].executable)
+			learn(proc, modules, &rows[i], file_around(rows, n, i));
+	return rc;
 }
 
 const struct map *
@@ -417,6 +454,15 @@ apply_comm(struct procs *p, const struct record *r)
 		unwinder_flush(proc->unwinder);
 }
 
+/* True for memory that takes the place of code of a file. */
+static bool
+covers_file(const struct process *proc, const struct map_seen *seen)
+{
+	const struct map *m = maps_find(&proc->maps, seen->start);
+
+	return !seen->build_id && m && proc->modules->rows[m->module]->elf;
+}
+
 static void
 apply_mmap(struct procs *p, const struct record *r)
 {
@@ -431,11 +477,16 @@ apply_mmap(struct procs *p, const struct record *r)
 		.build_id = r->mmap.build_id_size ? r->mmap.build_id : NULL,
 		.build_id_size = r->mmap.build_id_size,
 		.path = r->mmap.path,
+		.executable = true,
 	};
+	uint32_t threads;
 
 	if (!proc || !r->mmap.executable)
 		return;
-	process_learn(proc, p->modules, &seen);
+	/* Memory in place of a file's code may be that code, moved. */
+	if (seen.inode || !covers_file(proc, &seen) ||
+	    process_read_maps(proc, p->modules, &threads))
+		process_learn(proc, p->modules, &seen);
 	process_interp_threads(proc, p->sampler);
 	process_probe(proc, p->sampler, true);
 }

@@ -116,9 +116,8 @@ TEST(lines_of_proc_maps_are_read)
 		      "            /usr/lib/a b.so";
 	char none[] = "7ffc1000-7ffc2000 rw-p 00000000 00:00 0 ";
 	struct map_seen seen;
-	bool executable;
 
-	ck_assert_int_eq(maps_parse(line, &seen, &executable), 0);
+	ck_assert_int_eq(maps_parse(line, &seen), 0);
 	ck_assert_uint_eq(seen.start, 0x7f1e20a000);
 	ck_assert_uint_eq(seen.end, 0x7f1e20b000);
 	ck_assert_uint_eq(seen.offset, 0x22000);
@@ -126,10 +125,10 @@ TEST(lines_of_proc_maps_are_read)
 	ck_assert_uint_eq(seen.minor, 1);
 	ck_assert_uint_eq(seen.inode, 131);
 	ck_assert_str_eq(seen.path, "/usr/lib/a b.so");
-	ck_assert(executable);
-	ck_assert_int_eq(maps_parse(none, &seen, &executable), 0);
+	ck_assert(seen.executable);
+	ck_assert_int_eq(maps_parse(none, &seen), 0);
 	ck_assert_str_eq(seen.path, "");
-	ck_assert(!executable);
+	ck_assert(!seen.executable);
 }
 END
 
@@ -147,10 +146,9 @@ TEST(other_lines_are_refused)
 	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
 		CLEANUP_FREE char *line = strdup(lines[i]);
 		struct map_seen seen;
-		bool executable;
 
-		ck_assert_msg(maps_parse(line, &seen, &executable) == -EBADMSG,
-		              "%s", lines[i]);
+		ck_assert_msg(maps_parse(line, &seen) == -EBADMSG, "%s",
+		              lines[i]);
 	}
 }
 END

@@ -337,6 +337,47 @@ TEST(a_library_that_cannot_be_opened_is_read_from_memory)
 }
 END
 
+/* --- code that was moved ---------------------------------------------------- */
+
+/* Puts a copy of the page with p into memory in its place, as programs do that
+ * want their code in huge pages. */
+static void
+move_page(const void *p)
+{
+	char *page = (char *)((uintptr_t)p & ~(uintptr_t)(PAGE - 1));
+	char *copy = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+	                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	ck_assert_ptr_ne(copy, MAP_FAILED);
+	memcpy(copy, page, PAGE);
+	ck_assert_int_eq(mprotect(copy, PAGE, PROT_READ | PROT_EXEC), 0);
+	ck_assert_ptr_eq(
+		mremap(copy, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, page),
+		page);
+}
+
+TEST(code_that_was_moved_to_memory_is_of_its_file)
+{
+	const void *function = load_library();
+	struct place before, after;
+	const void *jit;
+
+	look();
+	before = process_place(&the.proc, (uintptr_t)function);
+	stop_looking();
+	move_page(function);
+	jit = map_private();
+	look();
+	after = process_place(&the.proc, (uintptr_t)function);
+	ck_assert_str_eq(module_at(function)->path, the.library);
+	ck_assert_uint_eq(after.vaddr, before.vaddr);
+	ck_assert_int_ne(module_at(jit)->pid, 0);
+	stop_looking();
+	unlink(the.library);
+	rmdir(the.dir);
+}
+END
+
 /* --- a process that lives on ---------------------------------------------- */
 
 static void *
@@ -392,4 +433,5 @@ SUITE("modules", code_in_memory_of_every_kind_is_made_at_run_time,
       a_32_bit_file_is_known_as_one_once_a_process_has_opened_it,
       a_library_whose_file_is_gone_from_its_path_is_read,
       a_library_that_cannot_be_opened_is_read_from_memory,
+      code_that_was_moved_to_memory_is_of_its_file,
       a_process_without_its_first_thread_has_its_code)

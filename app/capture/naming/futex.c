@@ -6,6 +6,7 @@
 
 #define TEXT_MAX 64
 #define NEAR     8 /* frames between a futex and the object it belongs to */
+#define PARK     "Parker::park" /* Java's locks are as near to this */
 
 static const struct {
 	enum { LOCK, OTHER } kind;
@@ -67,19 +68,40 @@ caller_reason(const struct profile *p, uint32_t callee, uint32_t caller)
 	return NULL;
 }
 
+/* True if the method that parks the thread, beyond those of the JDK that do
+ * nothing else, is interpreted. */
+static bool
+is_hidden(const struct profile *p, const uint32_t *stack, uint32_t n,
+          uint32_t park)
+{
+	static const char *const parts[] = {"Unsafe_Park", "Unsafe.park",
+	                                    "LockSupport.park"};
+	uint32_t i = park + 1;
+
+	for (size_t k = 0; k < ARRAY_LEN(parts); k++)
+		i += i < n && is_in(p, stack[i], parts[k]);
+	return i < n && (is_in(p, stack[i], "Interpreter") ||
+	                 is_in(p, stack[i], "[anon]"));
+}
+
 struct futex_wait
 futex_wait_of(const struct profile *p, const uint32_t *stack, uint32_t n)
 {
-	struct futex_wait wait = {"futex", false};
+	struct futex_wait wait = {"futex", false, false};
+	uint32_t near = NEAR;
 	bool known = false;
 
-	for (uint32_t i = 0; i < n && i < NEAR; i++) {
+	for (uint32_t i = 0; i < n && i < near; i++) {
 		const char *lock =
 			i + 1 < n ? caller_reason(p, stack[i], stack[i + 1])
 				  : NULL;
 
 		if (lock)
-			return (struct futex_wait){lock, true};
+			return (struct futex_wait){lock, true, false};
+		if (is_in(p, stack[i], PARK)) {
+			near = i + 1 + NEAR;
+			wait.hidden = is_hidden(p, stack, n, i);
+		}
 		for (size_t k = 0; k < ARRAY_LEN(rows); k++) {
 			if ((known && rows[k].kind != LOCK) ||
 			    !is_in(p, stack[i], rows[k].part))
@@ -87,6 +109,7 @@ futex_wait_of(const struct profile *p, const uint32_t *stack, uint32_t n)
 			wait.reason = rows[k].reason;
 			if (rows[k].kind == LOCK) {
 				wait.lock = true;
+				wait.hidden = false;
 				return wait;
 			}
 			known = true;

@@ -175,6 +175,8 @@ add_sample(struct finisher *f, uint32_t node)
 		const struct futex_wait wait =
 			futex_wait_of(f->profile, stack, n);
 
+		if (wait.hidden)
+			f->quality->notes |= QUALITY_NOTE_OF(JAVA_PARKS);
 		if (!wait.lock) {
 			f->rows[node] = TAPE_NO_ROW;
 			return 0;

@@ -62,6 +62,38 @@ TEST(locks_are_known_by_their_functions)
 }
 END
 
+#define PARKED WAIT "f f f pthread_cond_wait Parker::park Unsafe_Park "
+
+TEST(locks_of_java_are_known_by_methods_with_names)
+{
+	static const struct {
+		const char *stack;
+		bool lock, hidden;
+	} rows[] = {
+		{PARKED "jdk.internal.misc.Unsafe.park "
+	                "java.util.concurrent.locks.LockSupport.park acquire "
+	                "acquire java.util.concurrent.locks.ReentrantLock.lock",
+	         true, false},
+		{PARKED "java.util.concurrent.locks.LockSupport.park "
+	                "[anon]+0x12 [anon]+0x12 "
+	                "java.util.concurrent.locks.ReentrantLock.lock",
+	         true, false},
+		{PARKED "Interpreter Interpreter", false, true},
+		{PARKED "[anon]+0x12", false, true},
+		{PARKED "LinkedBlockingQueue.take Interpreter", false, false},
+		{PARKED, false, false},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_PROFILE struct profile *p = stacks_of(rows[i].stack);
+		const struct futex_wait got = wait_of(p, "/srv/prog");
+
+		ck_assert_msg(got.lock == rows[i].lock, "row %zu", i);
+		ck_assert_msg(got.hidden == rows[i].hidden, "row %zu", i);
+	}
+}
+END
+
 TEST(the_gil_is_known_by_who_waits)
 {
 	static const char timed[] = WAIT "pthread_cond_timedwait 0x12 main";
@@ -105,4 +137,5 @@ TEST(a_lock_is_a_location_of_its_own)
 END
 
 SUITE("futex", locks_are_known_by_their_functions,
+      locks_of_java_are_known_by_methods_with_names,
       the_gil_is_known_by_who_waits, a_lock_is_a_location_of_its_own)

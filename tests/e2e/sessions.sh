@@ -131,7 +131,7 @@ check a_check_of_a_third_more_of_everything_fails leaves 1 stoker_cli check --ba
 check a_check_of_a_third_more_says_that_no_function_accounts_for_it grep -q '^The service as a whole costs 35 % more .*no single function accounts for it' "$STATE/said"
 check a_check_of_a_faster_program_passes leaves 0 stoker_cli check --baseline good --session "$(upload $'main;f 1000\nmain;g 10000\n')"
 check a_check_of_too_few_samples_leaves_2 leaves 2 stoker_cli check --baseline good --session "$(upload $'main;f 9\n')"
-check a_check_of_too_few_samples_says_how_many_it_takes grep -q '^Not enough data: the base has 20000 samples and the comparison 9; each needs at least 100[.]' "$STATE/said"
+check a_check_of_too_few_samples_says_how_many_it_takes grep -q '^The base has 20000 samples and the comparison 9; each needs at least 100[.]' "$STATE/said"
 check a_check_of_a_profile_without_a_duration_says_that_its_cost_is_unknown grep -q '^cost per second: unknown' \
   <(stoker_cli check --baseline good --session "$(untimed $'main;f 2000\nmain;g 1000\n')")
 check a_check_without_a_session_leaves_64 leaves 64 stoker_cli check --baseline good

@@ -169,21 +169,21 @@ static void
 put_missing(const struct comparison *c, struct buf *out)
 {
 	if (!c->counted) {
-		buf_puts(out, "how many samples a side has is not known: its "
+		buf_puts(out, "How many samples a side has is not known: its "
 		              "file has neither a count nor a period in the "
 		              "unit of its values.");
 	} else if (c->rough) {
-		buf_puts(out, "how much a side allocated in all is not known: "
+		buf_puts(out, "How much a side allocated in all is not known: "
 		              "its program allocates so often that it was "
 		              "watched a part of the time.");
 	} else if (c->base_samples < COMPARE_SAMPLES ||
 	           c->now_samples < COMPARE_SAMPLES) {
 		buf_addf(out,
-		         "the base has %.0f samples and the comparison %.0f; "
+		         "The base has %.0f samples and the comparison %.0f; "
 		         "each needs at least %d.",
 		         c->base_samples, c->now_samples, COMPARE_SAMPLES);
 	} else {
-		buf_puts(out, "no function changed by more than chance "
+		buf_puts(out, "No function changed by more than chance "
 		              "explains, but ");
 		put_whole(c, WHOLE, out);
 		buf_putc(out, '.');
@@ -227,7 +227,6 @@ compare_reason(const struct comparison *c, struct buf *out)
 		buf_putc(out, '.');
 		break;
 	case COMPARE_INSUFFICIENT:
-		buf_puts(out, "Not enough data: ");
 		put_missing(c, out);
 		break;
 	}

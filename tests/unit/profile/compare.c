@@ -366,7 +366,7 @@ static const struct {
          "No function changed by more than chance explains, and the service "
          "as a whole is unchanged (-4.0 to +4.2 %)."},
 	{"m;f 6000\n", "m;f 6000\n", 20, false,
-         "Not enough data: no function changed by more than chance explains, "
+         "No function changed by more than chance explains, "
          "but the service as a whole may have changed (-4.9 to +5.2 %). If it "
          "goes on like this, 4 s more of the comparison will tell."},
 	{"m;f 9000\n", "m;f 9000\n", 0, false,
@@ -383,10 +383,10 @@ static const struct {
          "f costs 90 % less, g costs 90 % less; the service as a whole costs "
          "36 % less (-40 to -32 %)."},
 	{"m;f 20\nm;g 20\n", "m;f 2000\n", 20, false,
-         "Not enough data: the base has 40 samples and the comparison 2000; "
+         "The base has 40 samples and the comparison 2000; "
          "each needs at least 100. The base is too short to tell."},
 	{"m;f 2000\n", "m;f 20\n", 20, false,
-         "Not enough data: the base has 2000 samples and the comparison 20; "
+         "The base has 2000 samples and the comparison 20; "
          "each needs at least 100. If it goes on like this, 80 s more of the "
          "comparison will tell."},
 };

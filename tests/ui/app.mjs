@@ -476,8 +476,8 @@ const tests = {
     const name = (await row.getAttribute('title')).split('\n')[0];
     await row.click();
     await page.locator('.within', { hasText: name.slice(0, 8) }).waitFor();
-    same(await page.locator('.chart th').count(), 3);
-    same(await page.locator('.chart tbody td:nth-child(3)')
+    same(await page.locator('.chart .unseen th').count(), 3);
+    same(await page.locator('.chart .unseen tbody td:nth-child(3)')
       .evaluateAll(all => all.some(td => td.textContent !== '')), true);
     await page.keyboard.press('Escape');
     await page.locator('.within').waitFor({ state: 'detached' });

@@ -388,6 +388,53 @@
     $('icicle').click();
     same([flame.top(0), hash().get('view')], [0, null]);
   });
+  const nodes = t => [...t.name].map((n, i) =>
+    [t.depth[i], t.names[n], t.total[i] / 1e6, t.self[i] / 1e6]);
+  test('a_focus_keeps_stacks_through_the_function', () => {
+    const left = stoker.filtered(tree, [['focus', 'a/b&c;d']]);
+    same(nodes(left), [[0, 'all', 500, 0], [1, 'main', 500, 0],
+      [2, 'work', 500, 0], [3, 'a/b&c;d', 500, 0], [4, 'work', 500, 200],
+      [5, left.names[9], 50, 50], [5, 'leaf', 250, 250]]);
+  });
+  test('what_is_hidden_is_left_out_with_all_that_it_calls', () => {
+    const left = stoker.filtered(tree, [['hide', 'work']]);
+    same(nodes(left).map(([, name]) => name), ['all', 'main', 'leaf',
+      left.names[2], 'thin_0', 'thin_1', 'thin_2']);
+    same(left.total[0] + 6e8, tree.total[0]);
+  });
+  test('a_fold_gives_its_cost_to_its_callers_and_joins_what_it_called', () => {
+    const left = stoker.filtered(tree, [['fold', 'work'],
+      ['fold-package', 'libwork.so']]);
+    same([nodes(left).map(([, name, , self]) => [name, self]),
+      left.total[0] === tree.total[0]],
+    [[['all', 0], ['main', 649], [left.names[9], 50], [left.names[2], 300],
+      ['thin_0', 0.3], ['thin_1', 0.4], ['thin_2', 0.3]], true]);
+  });
+  test('the_menu_of_a_frame_leaves_out_and_a_chip_brings_back', async () => {
+    mouse('contextmenu', 3);
+    const items = [...$('menu').children];
+    same([$('menu').hidden, document.activeElement === items[0],
+      hash().get('fn')], [false, true, 'work']);
+    press('ArrowDown', items[0]);
+    document.activeElement.click();
+    await drawn();
+    same([hash().getAll('hide'), $('menu').hidden, $('filters').textContent,
+      $('top-title').textContent, $('reset').disabled],
+    [['work'], true, 'without work ×60.0% left out',
+      'Top functions of what is left, in percent of it', false]);
+    $('filters').querySelector('button').click();
+    same([hash().getAll('hide'), flame.tree.total[0], $('filters').textContent],
+      [[], tree.total[0], '']);
+    press('Escape', document.body);
+  });
+  test('a_link_leaves_out_what_it_says', async () => {
+    follow('#fold=work&hide=gone');
+    await drawn();
+    same([flame.tree.names[flame.tree.name[1]], $('filters').textContent,
+      names().includes('work')], ['main', 'folded: work ×', false]);
+    $('reset').click();
+    same([location.hash, flame.tree.n], ['', tree.n]);
+  });
   test('callers_of_a_function_are_merged_from_it_outwards', () => {
     const up = callers(tree, tree.names.indexOf('leaf'));
     same([...up.name].map((n, i) => [up.depth[i], up.names[n], up.total[i]]), [

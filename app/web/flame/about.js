@@ -32,15 +32,22 @@ function total(doc) {
     `${quantity(most, doc.unit)})` : sum;
 }
 
+/* What is counted besides the value; of gauges a duration says nothing. */
+const COUNTED = { alloc: 'Allocations', memory: 'Objects in use',
+  block: 'Waits', mutex: 'Waits', goroutine: 'Goroutines or threads' };
+const GAUGES = ['memory', 'goroutine'];
+
 /* Each fact has a name, a text and a tooltip. Uploaded profiles may have no
  * duration. */
 function facts(doc, ofDiff) {
   const rows = doc.base ? ofDiff(doc) : [
     ['Started', ...time(String(doc.startedAt))],
     ['Duration', quantity(doc.durationMs * 1e6, 'nanoseconds')],
-    ['Samples', Number(doc.totalSamples).toLocaleString('en')],
+    [COUNTED[doc.type] ?? 'Samples',
+      Number(doc.totalSamples).toLocaleString('en')],
     ['Total', total(doc)]]
-    .filter(([name]) => name !== 'Duration' || doc.durationMs > 0);
+    .filter(([name]) => name !== 'Duration' || doc.durationMs > 0 &&
+      !GAUGES.includes(doc.type));
   if (doc.quality.verdict === 'good') rows.push(['Quality', 'good']);
   if (expiry()) rows.push(['This link works until', ...time(expiry())]);
   return rows.map(([name, value, title = '']) => {

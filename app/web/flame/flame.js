@@ -3,7 +3,7 @@
  * the one chosen with the keyboard. It has no other state; the page handles
  * events through the on.* calls:
  *
- *   on.choose(node) on.zoom(view)
+ *   on.choose(node) on.zoom(view) on.menu(node, x, y), if there is one
  *
  * Frames of the selected function are painted as matches of a search are, and
  * nothing else changes: where colours tell a change, they are outlined.
@@ -47,6 +47,7 @@ class Flame {
     canvas.addEventListener('pointermove', e => this.point(e));
     canvas.addEventListener('pointerleave', e => this.setHover(null, e));
     canvas.addEventListener('click', e => this.click(e));
+    canvas.addEventListener('contextmenu', e => this.menu(e));
     canvas.addEventListener('keydown', e => this.key(e));
   }
 
@@ -284,6 +285,15 @@ class Flame {
     if (!bar) return;
     if (bar.count === 1) this.on.choose(bar.node);
     this.on.zoom(this.tree.view(bar.node, bar.end));
+  }
+
+  menu(e) {
+    const bar = this.barAt(e.offsetX, e.offsetY);
+    if (!this.on.menu || !bar || bar.count > 1 || bar.node === 0) return;
+    e.preventDefault();
+    this.setHover(null);
+    this.on.choose(bar.node);
+    this.on.menu(bar.node, e.clientX, e.clientY);
   }
 
   key(e) {

@@ -13,7 +13,7 @@ import { Tree } from './model.js';
 import { Flame, element } from './flame.js';
 import { Table } from './table.js';
 import { DiffTree } from './diff.js';
-import { SEEN, Sandwich, bottomUp } from './sandwich.js';
+import { FILTERS, SEEN, Sandwich, bottomUp, filtered } from './sandwich.js';
 import { facts, showFormats, showQuality, showVerdict } from './about.js';
 import { turnTheme } from './theme.js';
 
@@ -30,13 +30,15 @@ const TOAST_MS = 2500;
  */
 function openPage(doc, address) {
   const ended = new AbortController();
-  /* The tree as captured, the inverted one, and the one that is shown. */
-  let whole, turned, tree;
+  /* The tree as captured, with what is left out of it, inverted, and the one
+   * that is shown. */
+  let source, whole, turned, tree;
   let flame, sandwich, table, state, marks = null;
   let chosen; /* the frame that is described: { node, flame } */
 
   function set(change, keep = 'replaceState') {
     const old = state;
+    if (change.filters) sift(change.filters);
     const isOther = change.drawing && enter(change.drawing);
     state = { ...old, ...isOther ? { view: tree.view(0) } : {}, ...change };
     const differs = (...keys) => keys.some(k => state[k] !== old[k]);
@@ -49,6 +51,7 @@ function openPage(doc, address) {
     if (differs('view', 'fn', 'drawing')) drawCrumbs();
     if (differs('fn')) document.dispatchEvent(
       new CustomEvent('stoker-function', { detail: state.fn }));
+    if (differs('filters')) drawFilters();
     drawTools();
     showTable(differs('view'));
     if (keep) remember(keep);
@@ -65,6 +68,92 @@ function openPage(doc, address) {
     choose(0);
     drawCut();
     return true;
+  }
+
+  /* Makes the trees anew, without what is left out. */
+  function sift(filters) {
+    if (String(filters) === String(state.filters ?? [])) return;
+    whole = filters.length > 0 ? filtered(source, filters) : source;
+    turned = tree = undefined;
+    if (sandwich) sandwich.tree = whole;
+  }
+
+  const FILTERED = { focus: 'only', hide: 'without', fold: 'folded:',
+    'fold-package': 'folded:' };
+
+  /* What is left out, each with a way back, and how much is left. */
+  function drawFilters() {
+    const chips = state.filters.map((filter, i) => {
+      const [what, name] = filter;
+      const chip = element('button', `${FILTERED[what]} ${shorten(name, 24)} ×`,
+        { type: 'button', title: `${name}: show all again` });
+      chip.addEventListener('click', () => leave(state.filters.filter(
+        (_, k) => k !== i)));
+      return chip;
+    });
+    const left = whole.n > 1 ? whole.total[0] : 0;
+    if (chips.length > 0 && left < source.total[0]) chips.push(
+      `${percent(source.total[0] - left, source.total[0])} left out`);
+    $('filters').replaceChildren(...chips);
+  }
+
+  const leave = filters => set({ filters, drawing: inSandwich() ? 'icicle'
+    : state.drawing }, 'pushState');
+  const leaveOut = (what, name) => leave([...state.filters.filter(f =>
+    f[1] !== name), [what, name]]);
+
+  /* --- the menu of a frame ----------------------------------------------- */
+
+  function openMenu(x, y) {
+    const name = state.fn, menu = $('menu');
+    if (!name) return;
+    const pkg = source.packages[source.names.indexOf(name)];
+    const items = [
+      ['Focus: only stacks through it', () => leaveOut('focus', name)],
+      ['Hide stacks through it', () => leaveOut('hide', name)],
+      ['Fold it into its callers', () => leaveOut('fold', name)],
+      ...pkg ? [[`Fold all of ${shorten(pkg, 30)}`, () =>
+        leaveOut('fold-package', pkg)]] : [],
+      ['Callers and callees', () => around(name)],
+      ['Copy name', copyName], ['Copy stack', copyStack]];
+    menu.replaceChildren(...items.map(([text, action]) => {
+      const item = element('button', text, { type: 'button',
+        role: 'menuitem', tabindex: '-1' });
+      item.addEventListener('click', () => {
+        closeMenu();
+        action();
+      });
+      return item;
+    }));
+    menu.hidden = false;
+    const { offsetWidth: w, offsetHeight: h } = menu;
+    menu.style.left = Math.max(4, Math.min(x, innerWidth - w - 8)) + 'px';
+    menu.style.top = Math.max(4, Math.min(y, innerHeight - h - 8)) + 'px';
+    menu.firstChild.focus();
+  }
+
+  function closeMenu() {
+    if ($('menu').hidden) return;
+    const isHeld = $('menu').contains(document.activeElement);
+    $('menu').hidden = true;
+    if (isHeld) chosen.flame.canvas.focus();
+  }
+
+  function menuKey(e) {
+    const items = [...$('menu').children];
+    const at = items.indexOf(document.activeElement), { length: n } = items;
+    const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: n - 1 }[
+      e.key];
+    if (to !== undefined) items[(to + n) % n].focus();
+    else if (e.key === 'Escape' || e.key === 'Tab') closeMenu();
+    else return;
+    e.preventDefault();
+    e.stopPropagation();
+  }
+
+  function openMenuBelow() {
+    const { left, top } = $('more-actions').getBoundingClientRect();
+    openMenu(left, top);
   }
 
   /* Reports what the inverted tree leaves out. */
@@ -109,8 +198,10 @@ function openPage(doc, address) {
   }
 
   function reset() {
-    set({ view: tree.view(0), query: '', fn: '',
-      drawing: inSandwich() ? 'icicle' : state.drawing }, 'pushState');
+    const isSifted = state.filters.length > 0;
+    set({ ...isSifted ? {} : { view: tree.view(0) }, query: '', fn: '',
+      filters: [], drawing: inSandwich() ? 'icicle' : state.drawing },
+    'pushState');
   }
 
   /* Takes back one thing: the sandwich, the selection, the search, the zoom. */
@@ -146,6 +237,7 @@ function openPage(doc, address) {
     if (view.last !== view.first) q.set('to', tree.nameOf(view.last));
     if (state.query) q.set('q', state.query);
     if (state.fn) q.set('fn', state.fn);
+    for (const [what, name] of state.filters) q.append(what, name);
     if (state.drawing !== 'icicle') q.set('view', state.drawing);
     if (state.shape !== tree.firstShape) q.set('shape', state.shape);
     if (state.sort !== tree.constructor.sort || state.reversed)
@@ -163,6 +255,10 @@ function openPage(doc, address) {
   function recall() {
     const q = new URLSearchParams(location.hash.slice(1));
     const fn = q.get('fn') || '', asked = q.get('view');
+    const filters = [...q].filter(([what, name]) => FILTERS.includes(what) &&
+      (what === 'fold-package' ? source.packages : source.names)
+        .includes(name));
+    sift(filters);
     const drawing = !DRAWINGS.includes(asked) ||
       asked === 'sandwich' && !tree.names.includes(fn) ? 'icicle' : asked;
     enter(drawing);
@@ -170,7 +266,7 @@ function openPage(doc, address) {
     const column = sort.replace('-', '');
     return {
       view: q.has('to') ? tree.range(first, q.get('to')) : tree.view(first),
-      query: (q.get('q') || '').slice(0, 400), fn, drawing,
+      query: (q.get('q') || '').slice(0, 400), fn, drawing, filters,
       shape: Object.hasOwn(DiffTree.shapes, q.get('shape')) && doc.base
         ? q.get('shape') : tree.firstShape,
       sort: Object.hasOwn(tree.constructor.columns, column) ? column
@@ -321,7 +417,8 @@ function openPage(doc, address) {
     for (const name of DRAWINGS)
       $(name).setAttribute('aria-pressed', name === drawing);
     const at = document.activeElement, isWhole = view.first === 0 && !query &&
-      !fn;
+      !fn && state.filters.length === 0;
+    $('more-actions').disabled = !fn;
     if (!state.table && $('top').contains(at)) $('aside').focus();
     if (isWhole && at === $('reset')) flame.canvas.focus();
     $('aside').setAttribute('aria-pressed', state.table);
@@ -405,6 +502,7 @@ function openPage(doc, address) {
     N: () => nextMatch(-1),
     c: copyName,
     C: copyStack,
+    m: openMenuBelow,
     s: () => table.held ? around(table.held.dataset.name) : toSandwich(),
     v: () => set({ drawing: state.drawing === 'icicle' ? 'flame' : 'icicle' }),
     b: () => set({ drawing: 'bottomup' }),
@@ -474,7 +572,11 @@ function openPage(doc, address) {
     document.addEventListener('stoker-theme', repaint, { signal });
     document.addEventListener('click', e => {
       if (!$('export').contains(e.target)) closeExport(false);
+      if (!$('menu').contains(e.target) && e.target !== $('more-actions'))
+        closeMenu();
     }, { signal });
+    $('menu').addEventListener('keydown', menuKey);
+    on('more-actions', 'click', openMenuBelow);
     window.addEventListener('hashchange', () => set(recall(), ''), { signal });
   }
 
@@ -488,9 +590,10 @@ function openPage(doc, address) {
     $('notice').textContent = why;
     $('notice').hidden = !why;
     if (why) return;
-    whole = tree = doc.base ? new DiffTree(doc) : new Tree(doc);
+    source = whole = tree = doc.base ? new DiffTree(doc) : new Tree(doc);
     if (doc.base) beginDiff();
-    flame = new Flame(pane('scroll'), tree, { choose: pick, zoom });
+    flame = new Flame(pane('scroll'), tree, { choose: pick, zoom,
+      menu: (node, x, y) => openMenu(x, y) });
     table = new Table({
       title: $('top-title'), body: $('rows'), more: $('more'),
       heads: [...document.querySelectorAll('#top th')],
@@ -516,7 +619,7 @@ function openPage(doc, address) {
     doc = newer;
     address = at;
     drawFacts();
-    whole = new Tree(doc);
+    source = whole = new Tree(doc);
     turned = tree = undefined;
     if (sandwich) sandwich.tree = whole;
     state = {};

@@ -126,6 +126,58 @@ class Merge {
   }
 }
 
+/*
+ * The tree with some of its stacks and frames left out. Each of filters is
+ * [what, name]:
+ *
+ *	focus	only stacks through the function are kept
+ *	hide	stacks through it are left out
+ *	fold	its frames are left out: what they cost is their callers'
+ *	fold-package	likewise the frames of a package
+ *
+ * Shares stay those of the whole profile.
+ */
+const FILTERS = ['focus', 'hide', 'fold', 'fold-package'];
+function filtered(tree, filters) {
+  const of = what => filters.filter(f => f[0] === what).map(f => f[1]);
+  const test = (names, list) => Uint8Array.from(names, s =>
+    list.includes(s) ? 1 : 0);
+  const [focus, hide] = [of('focus'), of('hide')].map(list =>
+    list.map(name => tree.names.indexOf(name)));
+  const isFolded = test(tree.names, of('fold'));
+  const inPackage = test(tree.packages, of('fold-package'));
+  const { n, name, parent } = tree, wanted = (1 << focus.length) - 1;
+  const seen = new Int32Array(n), isHidden = new Uint8Array(n);
+  const merge = new Merge(tree, name[0]), { columns } = merge;
+  const kept = columns.map(() => new Float64Array(n));
+  for (let i = 0; i < n; i++) {
+    if (i > 0) {
+      seen[i] = seen[parent[i]];
+      isHidden[i] = isHidden[parent[i]] || hide.includes(name[i]) ? 1 : 0;
+    }
+    const k = focus.indexOf(name[i]);
+    if (k >= 0) seen[i] |= 1 << k;
+    if (isHidden[i] || seen[i] !== wanted) continue;
+    for (let c = 0; c < columns.length; c += 2)
+      kept[c][i] = kept[c + 1][i] = columns[c][i];
+  }
+  for (let i = n - 1; i > 0; i--)
+    for (let c = 1; c < columns.length; c += 2)
+      kept[c][parent[i]] += kept[c][i];
+  const at = new Int32Array(n);
+  for (let i = 0; i < n; i++) {
+    if (i > 0 && !kept.some((values, c) => c % 2 && values[i] > 0)) continue;
+    const isOut = i > 0 && (isFolded[name[i]] || inPackage[name[i]]);
+    at[i] = i === 0 ? 0 : isOut ? at[parent[i]]
+      : merge.child(at[parent[i]], name[i]);
+    for (let c = 0; c < columns.length; c++)
+      if (!isOut || c % 2 === 0) merge.sums[c][at[i]] += kept[c][i];
+    if (tree.sure?.[i] && !isOut)
+      merge.moved[at[i]] |= tree.total[i] > tree.baseTotal[i] ? 1 : 2;
+  }
+  return merge.end();
+}
+
 /* The outermost frames of a function. */
 function outermost(tree, name) {
   const found = [];
@@ -234,4 +286,4 @@ class Sandwich {
   }
 }
 
-export { SEEN, Sandwich, bottomUp, callers, callees };
+export { FILTERS, SEEN, Sandwich, bottomUp, callers, callees, filtered };

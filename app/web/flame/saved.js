@@ -5,7 +5,7 @@
 import { clock, local, matcher, packageColor, percent, quantity, shorten }
   from './text.js';
 import { NARROW_PX, Tree } from './model.js';
-import { bottomUp, callees, callers } from './sandwich.js';
+import { bottomUp, callees, callers, filtered } from './sandwich.js';
 import { beginTheme, isDark, turnTheme } from './theme.js';
 import { openPage } from './page.js';
 
@@ -30,7 +30,7 @@ document.addEventListener('stoker-theme', () =>
 beginTheme();
 /* For use in the browser's console. */
 globalThis.stoker = { clock, local, matcher, packageColor, percent, quantity,
-  shorten, NARROW_PX, Tree, bottomUp, callees, callers,
+  shorten, NARROW_PX, Tree, bottomUp, callees, callers, filtered,
   ...openPage(readData(), isServed() ? location.href : '') };
 /* The time from the start of navigation to the first picture. */
 document.body.dataset.paintMs = performance.now().toFixed(1);

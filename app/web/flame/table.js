@@ -9,6 +9,7 @@ import { matcher, shorten } from './text.js';
 import { element } from './flame.js';
 
 const ROWS = 100, LETTER_PX = 7.8;
+const KERNEL = /^\[kernel.*\]$/; /* as kallsyms is called in profiles */
 const WITH_CALLS = ' + calls';
 
 class Table {
@@ -65,7 +66,8 @@ class Table {
       ? `Show ${this.folded.toLocaleString('en')} more within chance`
       : `Show more of ${left.toLocaleString('en')}`;
     this.title.textContent = tree.constructor.title + (state.view.first > 0
-        ? ' of this view, in percent of it' : '');
+      ? ' of this view, in percent of it' : state.filters.length > 0
+        ? ' of what is left, in percent of it' : '');
     for (const th of this.heads)
       th.setAttribute('aria-sort', th.dataset.sort !== state.sort ? 'none'
         : down ? 'descending' : 'ascending');
@@ -80,7 +82,7 @@ class Table {
 
   row(row) {
     const { tree } = this, tr = element('tr', '');
-    const pkg = tree.packages[row.name];
+    const pkg = tree.packages[row.name].replace(KERNEL, 'kernel');
     tr.append(...tree.numbers(row, this.state.view).map(this.number),
       this.name(row),
       element('td', pkg, { title: pkg }));

@@ -2,16 +2,20 @@
  * What something costs over time: uPlot, a brush that chooses a range, and for
  * those who do not see it a table.
  */
+import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import uPlot from 'uplot';
 import { clock as both } from '../flame/text.js';
-import { KINDS, type Mark } from './marks';
+import type { Mark } from './marks';
 import { go } from './route';
 
 export type Line = { at: number; value: number | null }[];
 /* A range that is compared: which side it is. */
 export type Band = { from: number; to: number; side: 'base' | 'comparison' };
-const HEIGHT = 138, DAY = 86400;
+const DAY = 86400;
+/* Low where the window is: the graph below needs the room. */
+const height = () => Math.round(Math.min(138, Math.max(68,
+  68 + (innerHeight - 900) * 0.4)));
 const ROOM = 1.28; /* above the line, for marks */
 
 const style = (name: string) =>
@@ -54,16 +58,16 @@ function options(width: number, format: (v: number) => string,
     grid: { stroke: style('--line'), width: 1 },
     ticks: { show: false } };
   return {
-    width, height: HEIGHT, legend: { show: false }, padding: [8, 22, 0, 0],
+    width, height: height(), legend: { show: false }, padding: [4, 22, 0, 0],
     cursor: { drag: { x: true, y: false, setScale: false },
       points: { size: 7 } },
     scales: { x: { time: true, range: [from / 1000, to / 1000] },
       y: { range: (_, min, max) => [Math.min(0, min), max > 0 ? max * ROOM
         : 1] } },
-    axes: [{ ...axis, size: 26, space: to - from > DAY * 1000 ? 90 : 60,
+    axes: [{ ...axis, size: 22, space: to - from > DAY * 1000 ? 90 : 60,
       values: (_, ticks, __, ___, apart) =>
         times(ticks, (to - from) / 1000, apart) },
-      { ...axis, size: 74, space: 34, ...isBytes ? { incrs: BINARY } : {},
+      { ...axis, size: 74, space: 22, ...isBytes ? { incrs: BINARY } : {},
         values: (_, ticks) => ticks.map(v => isKnown ? format(v) : '') }],
     series: [{}, { stroke: style('--accent'), width: 1.5,
       fill: style('--meter') + '80', spanGaps: false, gaps,
@@ -139,7 +143,7 @@ function drawBands(u: uPlot, bands: Band[]) {
       Math.max(right - left, 2), 3 * px);
     ctx.fillStyle = style('--ink');
     ctx.fillText(side === 'base' ? 'Base' : 'Comparison', left + 4 * px,
-      bbox.top + 22 * px);
+      bbox.top + 12 * px);
   }
   ctx.restore();
 }
@@ -195,21 +199,13 @@ function onKeys(plot: () => uPlot, line: Line, held: Held,
   };
 }
 
-/* What the signs mean, of those that are there. */
-function Legend({ marks }: { marks: Mark[] }) {
-  const there = (Object.keys(KINDS) as Mark['kind'][]).filter(kind =>
-    marks.some(m => m.kind === kind));
-  return <span class="legend">{there.map(kind => <span key={kind}>
-    <i class={`mark-of ${kind}`} />{KINDS[kind][0]}</span>)}</span>;
-}
-
 const NO_MARKS: Mark[] = [], NO_BANDS: Band[] = [];
 
 /* within: a part of it, such as one function; its points are of the same times,
- * and name says what it is. */
+ * and name says what it is. more: what else its title has. */
 export function Chart({ line, within, name, from, to, format, label, choose,
-  marks = NO_MARKS, bands = NO_BANDS, isBytes = false, isOld = false }: {
-  line: Line;
+  marks = NO_MARKS, bands = NO_BANDS, isBytes = false, isOld = false, more }: {
+  line: Line; more?: ComponentChildren;
   isBytes?: boolean; within?: Line; isOld?: boolean;
   name?: string; from: number; to: number; format: (v: number) => string;
   label: string; choose: (from: number, to: number) => void; marks?: Mark[];
@@ -253,7 +249,7 @@ export function Chart({ line, within, name, from, to, format, label, choose,
         line.map((_, i) => within?.[i]?.value ?? null)], at);
     };
     const size = new ResizeObserver(() =>
-      plot.setSize({ width: at.clientWidth, height: HEIGHT }));
+      plot.setSize({ width: at.clientWidth, height: height() }));
     draw();
     size.observe(at);
     const keys = onKeys(() => plot, line, held.current, (a, b) =>
@@ -271,7 +267,7 @@ export function Chart({ line, within, name, from, to, format, label, choose,
     <figcaption><span>{label}{within && <span class="within"> · {name}</span>}
       {' '}<span class="wide">· {both(from, to)}</span></span>
       <span class="said" role="status" ref={out} />
-      <Legend marks={marks} /></figcaption>
+      {more}</figcaption>
     <div ref={box} tabIndex={0} role="application" aria-roledescription="chart"
       aria-label={`${label} over time. Arrow keys move, Enter begins and ends a
         range.`} />

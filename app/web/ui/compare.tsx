@@ -158,24 +158,23 @@ function Brushes({ a, b, service, type, unit, isEmpty, choose }: { a: string;
     ? get<Trend>(`${PROFILING}/history/series?${q}`, signal) : undefined);
   if (!isKnown || trend.error) return null;
   if (!trend.data) return <div class="chart waiting" />;
+  const which = <div class="which" role="radiogroup" aria-labelledby="which">
+    <span id="which">A drag sets the</span>
+    {Object.entries(SIDES).map(([value, word]) => <label key={value}>
+      <input type="radio" name="side" value={value} checked={value === side}
+        onChange={() => setSide(value as Band['side'])} />
+      <i class={`side-of ${value}`} />{word}</label>)}
+  </div>;
   return <>
-    <Costs trend={trend.data} unit={unit} bands={bands}
-      choose={(from, until) => {
+    <Costs trend={trend.data} unit={unit} bands={bands} more={which} choose={(from, until) => {
         const range = `${Math.round(from)}..${Math.round(until)}`;
         if (side === 'base') choose(range, b);
         else choose(a, range);
       }} />
-    <div class="which" role="radiogroup" aria-labelledby="which">
-      <span id="which">A drag over the chart sets the</span>
-      {Object.entries(SIDES).map(([value, word]) => <label key={value}>
-        <input type="radio" name="side" value={value} checked={value === side}
-          onChange={() => setSide(value as Band['side'])} />
-        <i class={`side-of ${value}`} />{word}</label>)}
-      {isEmpty && lineOf(trend.data).some(p => p.value !== null) &&
-        <button type="button" class="main" onClick={() => {
-          const [first, second] = halvesOf(trend.data!);
-          choose(first, second);
-        }}>Compare both halves of what there is</button>}
-    </div>
+    {isEmpty && lineOf(trend.data).some(p => p.value !== null) &&
+      <p><button type="button" class="main" onClick={() => {
+        const [first, second] = halvesOf(trend.data!);
+        choose(first, second);
+      }}>Compare both halves of what there is</button></p>}
   </>;
 }

@@ -187,13 +187,11 @@ function Shown({ view, query, caller }: { view: View;
     {running.length > 0 && <Running items={running} />}
     {trend.data ? <Costs trend={trend.data} unit={doc.data?.columns.unit}
       marks={marks} only={view.only} isOld={isOther}
-      choose={(from, to) => between(view, from, to)} />
+      choose={(from, to) => between(view, from, to)}
+      more={<Events marks={marks} isCut={items.length === LISTED} />} />
       : trend.error ? <Failure error={trend.error} again={trend.again} />
         : <div class="chart waiting"><Skeleton lines={3} /></div>}
-    <div class="about-range">
-      <Events marks={marks} isCut={items.length === LISTED} />
-      {doc.data && <Hint view={view} caller={caller} />}
-    </div>
+    {doc.data && <Hint view={view} caller={caller} />}
     {doc.error && doc.data && <Failure error={doc.error} />}
     {doc.data ? <Profile doc={doc.data.columns} address={doc.data.address}
       isOld={isOther} /> : doc.error ? <Nothing error={doc.error} view={view} caller={caller}
@@ -225,7 +223,7 @@ function Tools({ view, at, trend, caller, last, asOf, baselines }: { view: View;
         onChange={e => show(view, { type: e.currentTarget.value })}>
         {(all.data ?? [type]).map(t => <option key={t}>{t}</option>)}
       </select></label>
-      <label>Last <select value={isKnown ? from : ''}
+      <label>Last <select class="last" value={isKnown ? from : ''}
         onChange={e => show(view, { from: e.currentTarget.value, to: 'now' })}>
         {!isKnown && <option value="" disabled>a chosen range</option>}
         {RANGES.map(([value, word]) =>
@@ -234,8 +232,8 @@ function Tools({ view, at, trend, caller, last, asOf, baselines }: { view: View;
       {asOf}
       {trend && <Dates key={from + until} trend={trend}
         choose={(a, b) => between(view, a, b)} />}
-      {!isKnown && <button type="button" title="A range three times as long"
-        onClick={() => wider(view)}>Zoom out</button>}
+      <button type="button" title="A range three times as long"
+        disabled={isKnown} onClick={() => wider(view)}>Zoom out</button>
       <Only view={view} at={at} />
       {trend && <Before view={view} trend={trend} baselines={baselines} />}
       {type === 'goroutine' && last && <a class="button"
@@ -367,22 +365,28 @@ function wider(view: View) {
 
 /* What the marks of the chart are, in words: the newest first. */
 function Events({ marks, isCut }: { marks: Mark[]; isCut: boolean }) {
-  if (marks.length === 0) return null;
+  return marks.length === 0 ? null : <Happened marks={marks} isCut={isCut} />;
+}
+
+function Happened({ marks, isCut }: { marks: Mark[]; isCut: boolean }) {
+  const at = usePop();
   const told = Object.entries(KINDS).flatMap(([kind, [one, many]]) => {
     const n = marks.filter(m => m.kind === kind).length;
-    return n === 0 ? [] : `${isCut && kind === 'capture' ? 'the last ' : ''}${n
-      } ${n === 1 ? one : many}`;
-  }).join(', ');
+    return n === 0 ? [] : { kind, text: `${isCut && kind === 'capture'
+      ? 'the last ' : ''}${n} ${n === 1 ? one : many}` };
+  });
   const done = marks.flatMap(({ kind, result: r }) => r && kind !== 'baseline'
     && r.status === 'completed' ? r : []);
   const before = ({ id, host }: Result): string | undefined => {
     const there = done.filter(r => r.host === host).map(r => r.id);
     return there[there.indexOf(id) - 1];
   };
-  return <details class="captures">
-    <summary>{told.charAt(0).toUpperCase() + told.slice(1)} in this range
-    </summary>
-    <table class="list"><thead><tr><th scope="col">Time</th>
+  return <details class="captures pop" ref={at}>
+    <summary class="legend" title="What happened in this range">
+      {told.map(({ kind, text }, i) => <span key={kind}>
+        <i class={`mark-of ${kind}`} />{text}{i < told.length - 1 && ', '}
+      </span>)}</summary>
+    <div><table class="list"><thead><tr><th scope="col">Time</th>
       <th scope="col">What</th><th scope="col" class="number">Samples</th>
       <th scope="col" class="wide">Quality</th>
       <th scope="col"><span class="unseen">Comparison</span></th></tr></thead>
@@ -398,7 +402,7 @@ function Events({ marks, isCut }: { marks: Mark[]; isCut: boolean }) {
           <td>{r && before(r) && <a href={toCompare(before(r)!, r.id,
             { service: r.service, type: r.profileType })}>
             Compare with the one before</a>}</td>
-        </tr>)}</tbody></table>
+        </tr>)}</tbody></table></div>
   </details>;
 }
 const iso = (at: number) => new Date(at).toISOString();

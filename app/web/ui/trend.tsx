@@ -1,4 +1,5 @@
 /* What a type of a service costs over time, and one function of it. */
+import type { ComponentChildren } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { quantity, shorten } from '../flame/text.js';
 import { get, PROFILING } from './api';
@@ -55,8 +56,9 @@ export function halvesOf(trend: Trend) {
 }
 
 /* only: labels and host that the trend is of. */
-export function Costs({ trend, unit, choose, marks, bands, only = {}, isOld }: {
-  trend: Trend; only?: Record<string, string>; unit?: string; isOld?: boolean;
+export function Costs({ trend, unit, choose, marks, bands, only = {}, isOld,
+  more }: { trend: Trend; only?: Record<string, string>; unit?: string;
+  isOld?: boolean; more?: ComponentChildren;
   choose: (from: number, to: number) => void;
   marks?: Mark[]; bands?: Band[] }) {
   const isRate = trend.aggregation === 'sum';
@@ -79,6 +81,7 @@ export function Costs({ trend, unit, choose, marks, bands, only = {}, isOld }: {
         (isRate ? '/s' : ''), [trend.profileType, unit, isRate]);
   return <Chart line={line} within={within} name={shorten(name, 60)}
     from={Date.parse(trend.from)} to={Date.parse(trend.to)} format={format}
-    choose={choose} marks={marks} bands={bands} isOld={isOld} isBytes={unit === 'bytes'}
+    choose={choose} marks={marks} bands={bands} isOld={isOld}
+    more={more} isBytes={unit === 'bytes'}
     label={LABELS[trend.profileType] ?? 'Per second'} />;
 }

@@ -134,7 +134,8 @@ function Line({ result, caller, again, at, compare }: { result: Result;
       {status === 'completed' && <Against result={result}
         compare={compare} />}
       {mayStart && <ProfileNow service={service} type={type}
-        rate={type === 'cpu' ? result.sampleRate : undefined} />}
+        rate={type === 'cpu' && id.startsWith('sess-') ? result.sampleRate
+          : undefined} />}
       {status === 'completed' && <Share find={() =>
         Promise.resolve(result.flameGraphUrl)} />}
       {mayChange && status === 'completed' && <MakeBaseline
@@ -172,7 +173,8 @@ function Progress({ result, stop }:
       class={i < at ? 'past' : i === at ? 'now' : ''}>{p}</li>)}</ol>
     <p class="unseen" role="status">{sentence(phase)}</p>
     <p>{phase === 'queued' ? 'Waiting for the worker of its host.'
-      : `${Math.floor(progress * 100)} % are done. The flame graph opens here.`}
+      : `${Math.floor(progress * 100)} % done. The flame graph opens here at the
+        end.`}
     </p>
     {stop && <button type="button" onClick={stop}>Cancel</button>}
   </section>;
@@ -192,9 +194,11 @@ function Picture({ result, caller }: { result: Result; caller: Caller }) {
 }
 
 function Failed({ result, caller }: { result: Result; caller: Caller }) {
+  if (result.phase === 'cancelled')
+    return <p class="note" role="status">This capture was cancelled
+      {result.sampleCount > 0 && '; what it had collected is below'}.</p>;
   return <div class="failure" role="alert">
-    <p><b>{result.phase === 'cancelled' ? 'This capture was cancelled'
-      : 'This capture failed'}</b></p>
+    <p><b>This capture failed</b></p>
     {result.error.message && <p>{sentence(result.error.message)}</p>}
     <p><a href={toSettings(result.service)}>See what the service
       matches</a></p>

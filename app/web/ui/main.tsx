@@ -18,7 +18,7 @@ type Who = Caller | 'asking' | 'nobody' | 'over' | Error;
 const isSso = (who: Who) => typeof who === 'object' && 'actor' in who &&
   who.actor.startsWith('sso:');
 
-const LINK = '#sign-in=';
+const LINK = '#sign-in=', RELOAD_MS = 5e3;
 
 /* Takes the secret of a link that signs a browser in once out of the address,
  * and so out of the history; '' where there is none. */
@@ -124,9 +124,16 @@ function Loaded({ page, ...props }: { page: Page } & PageProps) {
   useEffect(() => {
     page.load().then(m => set(() => m.default), setError);
   }, [page]);
+  /* a server that is there again has it, or the page of a newer release */
+  useEffect(() => {
+    if (!error) return;
+    const timer = setInterval(() => whoIsThere().then(() => location.reload(),
+      () => {}), RELOAD_MS);
+    return () => clearInterval(timer);
+  }, [error]);
   if (error) return <Failure again={() => location.reload()} error={new Error(
-    'A part of the page could not be loaded. The server may have been '
-    + 'replaced by a newer one')} />;
+    'A part of the page could not be loaded. The page is loaded again when '
+    + 'Stoker can be reached')} />;
   return Body ? <Body {...props} /> : <Skeleton />;
 }
 
@@ -138,8 +145,8 @@ function Bar({ at, caller, leave }:
   return <header class="bar">
     <a class="home" href={to(HOME)}><Mark />Stoker</a>
     <nav aria-label="Pages">
-      {PAGES.filter(p => p.word && (!p.forAdmins || caller.role === 'admin'))
-        .map(p => <a key={p.pattern}
+      {PAGES.filter(p => p.word && (!p.forAdmins || caller.role === 'admin') &&
+        (!p.forOperators || caller.role !== 'viewer')).map(p => <a key={p.pattern}
         href={to(p.pattern)} aria-current={p === at ? 'page' : undefined}>
         {p.word}</a>)}
     </nav>

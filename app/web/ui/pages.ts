@@ -1,6 +1,7 @@
 /*
  * The pages: pattern of the path, with names for its parts; the word in the
- * navigation, or none, and whether administrators alone see the word; whether
+ * navigation, or none, and whether administrators alone see the word, or
+ * operators and they; whether
  * its pictures take all of the width, where that of other pages ends with what
  * can be read at a glance; and the module that draws it, loaded when it is
  * needed.
@@ -17,6 +18,7 @@ export type Page = {
   pattern: string;
   word?: string;
   forAdmins?: boolean;
+  forOperators?: boolean;
   isWide?: boolean;
   load: () => Promise<{ default: ComponentType<PageProps> }>;
 };
@@ -28,7 +30,8 @@ export const PAGES: Page[] = [
   { pattern: '/p/:id/threads', load: () => import('./threads') },
   { pattern: '/s/:service', isWide: true, load: () => import('./explore') },
   { pattern: '/s/:service/settings', load: () => import('./settings') },
-  { pattern: '/upload', word: 'Upload', load: () => import('./upload') },
+  { pattern: '/upload', word: 'Upload', forOperators: true,
+    load: () => import('./upload') },
   { pattern: '/compare', isWide: true, load: () => import('./compare') },
   { pattern: '/access', word: 'Access', forAdmins: true,
     load: () => import('./access') },

@@ -85,6 +85,12 @@ export function usePop() {
   return at;
 }
 
+/* Until when a signed link works: its signature begins with the hour. */
+function ends(url: string) {
+  const hour = Number(new URL(url).searchParams.get('signature')?.split('.')[0]);
+  return hour > 0 ? `It works until ${clock(hour * 36e5)}.` : '';
+}
+
 /*
  * A link that works for everybody who has it, until it ends, and shows the
  * profile as it is looked at: zoom and search are in the fragment.
@@ -111,6 +117,7 @@ export function Share({ find }: { find: () => Promise<string> }) {
       <label>Anybody who has this link sees the profile, without signing in:
         <input readOnly value={url} onFocus={e => e.currentTarget.select()} />
       </label>
+      {url && <p class="quiet">{ends(url)}</p>}
       <button type="button" disabled={!url} onClick={copy}>Copy</button>
       {' '}<span role="status">{said}</span>
     </div>

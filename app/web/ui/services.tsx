@@ -113,7 +113,7 @@ function useSeen<T extends Element>() {
 }
 
 type Trigger = { id: string; trigger: string; lastFiredAt: string | null;
-  lastProfileId: string };
+  lastProfileId: string; capture: { profileType: string } };
 const ALARM_MS = 36e5; /* for so long it is told that a trigger fired */
 
 /* What is known of one service only, and changes seldom. */
@@ -134,8 +134,9 @@ const useMore = (name: string, isSeen: boolean) => useData(isSeen
 function Notes({ name, alarms, lacks }: { name: string; alarms: Trigger[];
   lacks: Missing[] }) {
   return <>
-    {alarms.map(t => <a key={t.id} class="badge alarm" href={t.lastProfileId
-      ? toResult(t.lastProfileId) : toSettings(name)}>
+    {alarms.map(t => <a key={t.id} class="badge alarm" href={!t.lastProfileId
+      ? toSettings(name) : toResult(t.lastProfileId) +
+        (t.capture.profileType === 'goroutine' ? '/threads' : '')}>
       {t.trigger} fired <Time at={t.lastFiredAt!} /></a>)}
     {lacks.length > 0 && <a class="badge" href={toSettings(name)}
       title={lacks.map(l => l.why).join('\n')}>without{' '}

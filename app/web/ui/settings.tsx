@@ -131,7 +131,7 @@ function Types({ name, lacks, mayStart }: { name: string; lacks: Lack[];
     {error ? <Failure error={error} again={again} />
       : !data ? <Skeleton lines={4} /> : <table class="list">
         <thead><tr><th scope="col">Type</th><th scope="col">Last capture</th>
-          <th scope="col" class="wide">What came of it</th>
+          <th scope="col" class="wide">Result</th>
           <th scope="col"><span class="unseen">Actions</span></th></tr></thead>
         <tbody>{data.map(({ type, last, isCaptured }) => <tr key={type}>
           <th scope="row"><a href={toService(name, { type })}>{type}</a></th>
@@ -284,7 +284,7 @@ function Baselines({ name, mayRemove }: { name: string;
           : <table class="list">
             <thead><tr><th scope="col">Label</th><th scope="col">Type</th>
               <th scope="col" class="wide">About</th>
-              <th scope="col">Made</th>
+              <th scope="col">Created</th>
               <th scope="col"><span class="unseen">Actions</span></th></tr>
             </thead>
             <tbody>{data.map(b => <tr key={b.baselineId}>

@@ -1,11 +1,11 @@
 /* All services: what runs, what it costs, the last capture, another one. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { all, get, PROFILING, type Caller } from './api';
-import { quantity } from '../flame/text.js';
 import type { PageProps } from './pages';
 import { Empty, Failure, Head, Skeleton, Time } from './parts';
 import type { Make } from './form';
-import { latest, toResult, toService, toSettings } from './result';
+import { latest, toResult, toService, toSettings, type Result }
+  from './result';
 import { go } from './route';
 import { ProfileNow } from './start';
 import { useData } from './use';
@@ -30,7 +30,8 @@ type Continuous = { service: string;
   failing: { profileType: string; message: string }[] };
 const NOTHING: Missing[] = [];
 
-const REFRESH_MS = 5e3, TREND_MS = 60e3;
+const REFRESH_MS = 10e3, TREND_MS = 60e3, MORE_MS = 120e3;
+const RECENT = 50, AT_ONCE = 4;
 
 const missingOf = ({ unsupported, failing }: Continuous): Missing[] => [
   ...unsupported.map(({ profileType: type, missing }) => ({ type,
@@ -48,27 +49,40 @@ function missing({ unsupported }: Service, told: Missing[]) {
 }
 
 async function load(signal: AbortSignal) {
-  const [services, pipelines, checks, workers, continuous] =
+  const [services, pipelines, checks, workers, continuous, recent] =
     await Promise.all([
       all<Service>('/api/v1/services', signal),
       all<Pipeline>('/v0/pipelines', signal),
       all<Check>('/api/v1/checks', signal),
       all<Worker>('/api/v1/workers', signal),
-      all<Continuous>(`${PROFILING}/continuous`, signal)]);
+      all<Continuous>(`${PROFILING}/continuous`, signal),
+      get<{ items: Result[] }>(
+        `/api/v1/profiling/sessions?limit=${RECENT}`, signal)]);
   return { services, checks, workers,
+    /* the newest of each service, of the last few of all of them */
+    last: new Map([...recent.items].reverse().map(r => [r.service, r])),
     told: new Map(continuous.map(c => [c.service, missingOf(c)])),
     running: new Map(pipelines.map(p => [p.name, p.ordinals.length])) };
 }
 
 export default function Services({ caller }: PageProps) {
   const { data, error, again } = useData('services', load, REFRESH_MS);
-  const [filter, setFilter] = useState('');
+  const [filter, setFilter] = useState(''), [sort, setSort] = useState(NAME);
+  const trends = useTrends(data?.services.map(s => s.name) ?? NO_NAMES);
   useEffect(() => { document.title = 'Services · Stoker'; }, []);
   if (!data) return error ? <Failure error={error} again={again} />
     : <Skeleton />;
   const wanted = filter.toLowerCase();
   const rows = data.services.filter(s =>
     `${s.name} ${s.description}`.toLowerCase().includes(wanted));
+  const cost = (s: Service) => meanOf(trends.get(s.name)) ?? -1;
+  if (sort === CPU) rows.sort((a, b) => cost(b) - cost(a));
+  const most = Math.max(1, ...[...trends.values()].flatMap(t =>
+    t.points.map(p => p.rate ?? 0)));
+  const sum = rows.reduce((n, s) => n + Math.max(cost(s), 0), 0);
+  const head = (key: string, text: string) => <button type="button"
+    onClick={() => setSort(key)}>{text}{sort === key && ' ↓'}</button>;
+  const order = (key: string) => sort === key ? 'descending' : 'none';
   return <>
     <Broken checks={data.checks} />
     <Silent workers={data.workers} />
@@ -80,14 +94,19 @@ export default function Services({ caller }: PageProps) {
       </Head>
       {error && <Failure error={error} />}
       <table class="list services">
-        <thead><tr><th scope="col">Service</th>
+        <thead><tr>
+          <th scope="col" aria-sort={sort === NAME ? 'ascending' : 'none'}>
+            {head(NAME, 'Service')}</th>
           <th scope="col" class="number wide">Processes</th>
           <th scope="col" class="wide">Kind</th>
-          <th scope="col" class="wide">CPU, last hour</th>
+          <th scope="col" class="wide" aria-sort={order(CPU)}>
+            {head(CPU, 'CPU, mean of the last hour')}{' '}
+            <span class="quiet">{sum > 0 && `${cpus(sum)} in all`}</span></th>
           <th scope="col">Last capture</th>
           <th scope="col"><span class="unseen">Actions</span></th></tr></thead>
         <tbody>{rows.map(s => <Row key={s.name} service={s} caller={caller}
-          running={data.running.get(s.name) ?? 0}
+          running={data.running.get(s.name) ?? 0} trend={trends.get(s.name)}
+          most={most} last={data.last.get(s.name)}
           lacks={missing(s, data.told.get(s.name) ?? NOTHING)} />)}</tbody>
       </table>
       {rows.length === 0 && <p class="quiet" role="status">No service has
@@ -128,7 +147,7 @@ async function more(name: string, signal: AbortSignal) {
 }
 const useMore = (name: string, isSeen: boolean) => useData(isSeen
   ? 'more ' + name : '', async signal => isSeen ? more(name, signal)
-  : undefined, isSeen ? TREND_MS : 0).data;
+  : undefined, isSeen ? MORE_MS : 0).data;
 
 /* Triggers that fired, and types that cannot be profiled. */
 function Notes({ name, alarms, lacks }: { name: string; alarms: Trigger[];
@@ -144,8 +163,9 @@ function Notes({ name, alarms, lacks }: { name: string; alarms: Trigger[];
   </>;
 }
 
-function Row({ service, running, lacks, caller }:
-  { service: Service; running: number; lacks: Missing[]; caller: Caller }) {
+function Row({ service, running, lacks, caller, trend, most, last }:
+  { service: Service; running: number; lacks: Missing[]; caller: Caller;
+    trend?: Series; most: number; last?: Result }) {
   const { name, kind, description } = service;
   const [at, isSeen] = useSeen<HTMLTableRowElement>();
   const known = useMore(name, isSeen);
@@ -159,47 +179,85 @@ function Row({ service, running, lacks, caller }:
       : <span class="quiet" title={'No process matches the service now'}>
         none</span>}</td>
     <td class="wide">{kind}</td>
-    <td class="wide">{isSeen && <Trend name={name} />}</td>
-    <td>{isSeen && <Last name={name} />}</td>
+    <td class="wide">{trend && <Trend trend={trend} most={most} />}</td>
+    <td>{last ? <Last result={last} /> : isSeen && <Older name={name} />}</td>
     <td class="number">{caller.role !== 'viewer' &&
       <ProfileNow service={name} />}</td>
   </tr>;
 }
 
-function Last({ name }: { name: string }) {
+const Last = ({ result: { id, profileType, status, startedAt } }:
+  { result: Result }) => <a href={toResult(id)}>{profileType}{' '}
+  {status === 'completed' ? <Time at={startedAt} />
+    : status === 'running' ? 'running' : 'failed'}</a>;
+
+/* The last capture of a service that is not among the last of all. */
+function Older({ name }: { name: string }) {
   const { data, isLoading } = useData('last ' + name,
-    signal => latest(name, signal), REFRESH_MS);
-  if (isLoading) return null;
-  if (!data) return <span class="quiet">never</span>;
-  return <a href={toResult(data.id)}>{data.profileType}{' '}
-    {data.status === 'completed' ? <Time at={data.startedAt} />
-      : data.status === 'running' ? 'running' : 'failed'}</a>;
+    signal => latest(name, signal));
+  return data ? <Last result={data} /> : isLoading ? null
+    : <span class="quiet">never</span>;
 }
 
 const WIDTH = 120, HEIGHT = 22;
 
-/* What it costs over the last hour, as a line; dots where it is known alone. */
-function Trend({ name }: { name: string }) {
-  const q = new URLSearchParams({ service: name, profileType: 'cpu',
-    from: 'now-1h' });
-  const { data } = useData('trend ' + name, signal =>
-    get<Series>(`${PROFILING}/history/series?${q}`, signal), TREND_MS);
-  const points = data?.points ?? [];
-  const known = points.map(p => p.rate).filter(v => v !== null);
-  if (!data || known.length === 0)
-    return <span class="quiet">{data ? 'none' : ''}</span>;
-  const most = Math.max(...known, 1), last = known[known.length - 1];
+const NAME = 'name', CPU = 'cpu', NO_NAMES: string[] = [];
+const cpus = (ns: number) => `${(ns / 1e9).toFixed(2)} CPUs`;
+
+const knownOf = (trend: Series) => trend.points.map(p => p.rate)
+  .filter(v => v !== null);
+function meanOf(trend?: Series) {
+  const known = trend ? knownOf(trend) : [];
+  return known.length === 0 ? undefined
+    : known.reduce((sum, v) => sum + v, 0) / known.length;
+}
+
+/* CPU of the last hour of each service, each minute; a few are asked for at
+ * once. */
+function useTrends(names: string[]) {
+  const [trends, set] = useState(new Map<string, Series>());
+  useEffect(() => {
+    const stop = new AbortController();
+    let timer = 0;
+    const look = async (left: string[]) => {
+      for (let name = left.shift(); name; name = left.shift()) {
+        const q = new URLSearchParams({ service: name, profileType: 'cpu',
+          from: 'now-1h' }), of = name;
+        await get<Series>(`${PROFILING}/history/series?${q}`, stop.signal)
+          .then(trend => set(old => new Map(old).set(of, trend)), () => {});
+      }
+    };
+    const turn = async () => {
+      const left = document.hidden ? [] : [...names];
+      await Promise.all(Array.from({ length: AT_ONCE }, () => look(left)));
+      if (!stop.signal.aborted) timer = setTimeout(turn, TREND_MS);
+    };
+    turn();
+    return () => {
+      stop.abort();
+      clearTimeout(timer);
+    };
+  }, [names.join(' ')]);
+  return trends;
+}
+
+/* What it costs over the last hour, as a line; dots where it is known alone. All
+ * lines have one scale. */
+function Trend({ trend: { points }, trend, most }:
+  { trend: Series; most: number }) {
+  const known = knownOf(trend), mean = meanOf(trend);
+  if (mean === undefined) return <span class="quiet">none</span>;
   const x = (i: number) => (i / Math.max(points.length - 1, 1) * (WIDTH - 4)
     + 2).toFixed(1);
   const y = (v: number) => (HEIGHT - 3 - v / most * (HEIGHT - 6)).toFixed(1);
   const path = points.map(({ rate }, i) => rate === null ? ''
     : `${i > 0 && points[i - 1].rate !== null ? 'L' : 'M'}${x(i)} ${y(rate)}h0`)
     .join('');
-  const text = `${(last / 1e9).toFixed(2)} CPUs`;
-  return <span class="trend"><svg width={WIDTH} height={HEIGHT} role="img"
-    aria-label={`CPU of the last hour, at most ${
-      quantity(most, 'nanoseconds')} a second`}><path d={path} /></svg>
-    {text}</span>;
+  return <span class="trend" title={`${cpus(known[known.length - 1])} at last`}>
+    <svg width={WIDTH} height={HEIGHT} role="img"
+    aria-label={`CPU of the last hour, at most ${cpus(Math.max(...known))}`}>
+      <path d={path} /></svg>
+    {cpus(mean)}</span>;
 }
 
 /* What does not work, and the line that mends it. */

@@ -519,6 +519,17 @@
     same([location.hash, flame.view.first, flame.tree.nameOf(1)],
       ['', 0, 'main']);
   });
+  test('o_puts_the_heaviest_first_and_back', () => {
+    flame.on.zoom(tree.view(3));
+    press('o');
+    same([hash().get('order'), nodes(flame.tree).slice(0, 4).map(n => n[1]),
+      flame.tree.path(flame.view.first)],
+    ['weight', ['all', 'main', 'work', 'a/b&c;d'], ['main', 'work']]);
+    same(flame.tree.total[0], tree.total[0]);
+    press('o');
+    same([hash().get('order'), nodes(flame.tree)], [null, nodes(tree)]);
+    press('Escape');
+  });
   test('t_hides_the_table', () => {
     press('t');
     same([$('top').hidden, hash().get('table')], [true, '0']);

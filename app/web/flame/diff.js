@@ -22,6 +22,7 @@ function mix(a, b, part) {
 }
 
 class DiffTree extends Tree {
+  static byNode = [...super.byNode, 'baseSelf', 'baseTotal', 'sure'];
   static columns = { base: true, now: true, change: true, name: false,
     package: false };
   static heads = [['base', 'Base'], ['now', 'Comparison'],

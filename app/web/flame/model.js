@@ -60,6 +60,22 @@ class Tree {
     return tree;
   }
 
+  /* The same tree with the heaviest of siblings first. */
+  heavyFirst() {
+    const { n, end, width } = this, order = [], open = n > 0 ? [0] : [];
+    while (open.length > 0) {
+      const i = open.pop(), below = [];
+      order.push(i);
+      for (let c = i + 1; c < end[i]; c = end[c]) below.push(c);
+      below.sort((a, b) => width[a] - width[b] || b - a);
+      for (const c of below) open.push(c);
+    }
+    const columns = {};
+    for (const key of this.constructor.byNode)
+      columns[key] = this[key].map((_, k) => this[key][order[k]]);
+    return this.derive(columns);
+  }
+
   nameOf(i) { return this.names[this.name[i]]; }
   packageOf(i) { return this.packages[this.name[i]]; }
 
@@ -72,6 +88,7 @@ class Tree {
 
   /* Columns of the table, and whether they are sorted downwards at first;
    * the numbers of a row, in that order: text, its meter, what it is. */
+  static byNode = ['depth', 'name', 'self', 'total'];
   static columns = { self: true, total: true, name: false, package: false };
   static sort = 'self';
   static title = 'Top functions';

@@ -32,13 +32,14 @@ function openPage(doc, address) {
   const ended = new AbortController();
   /* The tree as captured, with what is left out of it, inverted, and the one
    * that is shown. */
-  let source, whole, turned, tree;
+  let source, whole, turned, shown, tree, isHeavy = false;
   let flame, sandwich, table, state, marks = null;
   let chosen; /* the frame that is described: { node, flame } */
 
   function set(change, keep = 'replaceState') {
     const old = state;
     if (change.filters) sift(change.filters);
+    if (change.isHeavy !== undefined) turn(change.isHeavy);
     const isOther = change.drawing && enter(change.drawing);
     state = { ...old, ...isOther ? { view: tree.view(0) } : {}, ...change };
     const differs = (...keys) => keys.some(k => state[k] !== old[k]);
@@ -59,9 +60,11 @@ function openPage(doc, address) {
 
   /* Shows the tree of a drawing. Returns false if it is shown already. */
   function enter(drawing) {
-    const next = drawing !== 'bottomup' ? whole : turned ??= bottomUp(whole);
-    if (next === tree) return false;
-    tree = next;
+    if (drawing === 'bottomup') turned ??= bottomUp(whole);
+    const next = drawing === 'bottomup' ? turned : whole;
+    if (next === shown) return false;
+    shown = next;
+    tree = isHeavy ? next.heavyFirst() : next;
     if (doc.base) tree.setShape(state.shape ?? tree.firstShape);
     flame.setTree(tree);
     table.tree = tree;
@@ -74,8 +77,22 @@ function openPage(doc, address) {
   function sift(filters) {
     if (String(filters) === String(state.filters ?? [])) return;
     whole = filters.length > 0 ? filtered(source, filters) : source;
-    turned = tree = undefined;
+    turned = shown = undefined;
     if (sandwich) sandwich.tree = whole;
+  }
+
+  /* Keeps the zoom. */
+  function turnOrder() {
+    const path = tree.path(state.view.first);
+    set({ isHeavy: !state.isHeavy, drawing: state.drawing });
+    if (path.length > 0) set({ view: tree.view(tree.find(path)) });
+  }
+
+  /* The order of siblings, from the next drawing on. */
+  function turn(on) {
+    if (on === isHeavy) return;
+    isHeavy = on;
+    shown = undefined;
   }
 
   const FILTERED = { focus: 'only', hide: 'without', fold: 'folded:',
@@ -238,6 +255,7 @@ function openPage(doc, address) {
     if (state.query) q.set('q', state.query);
     if (state.fn) q.set('fn', state.fn);
     for (const [what, name] of state.filters) q.append(what, name);
+    if (state.isHeavy) q.set('order', 'weight');
     if (state.drawing !== 'icicle') q.set('view', state.drawing);
     if (state.shape !== tree.firstShape) q.set('shape', state.shape);
     if (state.sort !== tree.constructor.sort || state.reversed)
@@ -259,6 +277,7 @@ function openPage(doc, address) {
       (what === 'fold-package' ? source.packages : source.names)
         .includes(name));
     sift(filters);
+    turn(q.get('order') === 'weight');
     const drawing = !DRAWINGS.includes(asked) ||
       asked === 'sandwich' && !tree.names.includes(fn) ? 'icicle' : asked;
     enter(drawing);
@@ -267,6 +286,7 @@ function openPage(doc, address) {
     return {
       view: q.has('to') ? tree.range(first, q.get('to')) : tree.view(first),
       query: (q.get('q') || '').slice(0, 400), fn, drawing, filters,
+      isHeavy,
       shape: Object.hasOwn(DiffTree.shapes, q.get('shape')) && doc.base
         ? q.get('shape') : tree.firstShape,
       sort: Object.hasOwn(tree.constructor.columns, column) ? column
@@ -419,6 +439,7 @@ function openPage(doc, address) {
     const at = document.activeElement, isWhole = view.first === 0 && !query &&
       !fn && state.filters.length === 0;
     $('more-actions').disabled = !fn;
+    $('order').setAttribute('aria-pressed', state.isHeavy);
     if (!state.table && $('top').contains(at)) $('aside').focus();
     if (isWhole && at === $('reset')) flame.canvas.focus();
     $('aside').setAttribute('aria-pressed', state.table);
@@ -476,7 +497,7 @@ function openPage(doc, address) {
   function copyStack() {
     const { node, flame: on } = chosen;
     const names = on !== flame ? sandwich.stack(node, on)
-      : tree === turned ? tree.path(node).reverse() : tree.path(node);
+      : shown === turned ? tree.path(node).reverse() : tree.path(node);
     copy(names.join('\n'), 'Stack');
   }
 
@@ -503,6 +524,7 @@ function openPage(doc, address) {
     c: copyName,
     C: copyStack,
     m: openMenuBelow,
+    o: turnOrder,
     s: () => table.held ? around(table.held.dataset.name) : toSandwich(),
     v: () => set({ drawing: state.drawing === 'icicle' ? 'flame' : 'icicle' }),
     b: () => set({ drawing: 'bottomup' }),
@@ -564,6 +586,7 @@ function openPage(doc, address) {
     on('bottomup', 'click', KEYS.b);
     on('sandwich', 'click', toSandwich);
     on('center', 'click', toSandwich);
+    on('order', 'click', KEYS.o);
     on('aside', 'click', KEYS.t);
     on('help', 'click', KEYS['?']);
     on('copy', 'click', copyName);
@@ -590,7 +613,7 @@ function openPage(doc, address) {
     $('notice').textContent = why;
     $('notice').hidden = !why;
     if (why) return;
-    source = whole = tree = doc.base ? new DiffTree(doc) : new Tree(doc);
+    source = whole = shown = tree = doc.base ? new DiffTree(doc) : new Tree(doc);
     if (doc.base) beginDiff();
     flame = new Flame(pane('scroll'), tree, { choose: pick, zoom,
       menu: (node, x, y) => openMenu(x, y) });
@@ -620,7 +643,7 @@ function openPage(doc, address) {
     address = at;
     drawFacts();
     source = whole = new Tree(doc);
-    turned = tree = undefined;
+    turned = shown = undefined;
     if (sandwich) sandwich.tree = whole;
     state = {};
     set(recall(), '');

@@ -1,37 +1,26 @@
 #include "program.h"
 
+#include "base/path.h"
+#include "base/title.h"
 #include "table.h"
 
 #include <ctype.h>
 #include <string.h>
 
-static const struct {
-	const char *program, *language;
-} interpreters[] = {
-	{"python", "python"}, {"pypy", "python"}, {"java", "java"},
-	{"node", "node"},     {"perl", "perl"},   {"ruby", "ruby"},
-	{"php", "php"},       {"dotnet", ".net"}, {"beam.smp", "erlang"},
-	{"lua", "lua"},       {"bash", "shell"},  {"dash", "shell"},
-};
-
-static const char *
-base_of(const char *path)
+static struct title_facts
+facts_of(const json_t *process)
 {
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
+	return (struct title_facts){
+		.unit = json_member(process, "unit"),
+		.exe = json_member(process, "executable"),
+		.command = json_member(process, "command"),
+	};
 }
 
 const char *
 program_language(const json_t *process)
 {
-	const char *name = base_of(json_member(process, "executable"));
-
-	for (size_t i = 0; i < ARRAY_LEN(interpreters); i++)
-		if (!strncmp(name, interpreters[i].program,
-		             strlen(interpreters[i].program)))
-			return interpreters[i].language;
-	return "";
+	return title_language(json_member(process, "executable"));
 }
 
 bool
@@ -47,43 +36,12 @@ program_is_go(const void *p, size_t n)
 	return false;
 }
 
-/* A unit that somebody wrote; a login has one, too. */
-static bool
-has_unit(const json_t *process)
-{
-	const char *unit = json_member(process, "unit");
-	size_t n = strlen(unit);
-
-	return n > 8 && !strcmp(unit + n - 8, ".service") &&
-	       strncmp(unit, "user@", 5) != 0;
-}
-
-/* Returns the length of the first two words of the command of a process if the
- * second one is a script for an interpreter; else 0. */
-static size_t
-script_length(const json_t *process)
-{
-	const char *command = json_member(process, "command");
-	const char *space = strchr(command, ' ');
-
-	if (!*program_language(process) || !space || !space[1] ||
-	    space[1] == '-')
-		return 0;
-	return (size_t)(space - command) + 1 + strcspn(space + 1, " ");
-}
-
 void
 program_title(const json_t *process, struct buf *out)
 {
-	const char *command = json_member(process, "command");
-	size_t n = script_length(process), word = strcspn(command, " ") + 1;
+	const struct title_facts facts = facts_of(process);
 
-	if (has_unit(process))
-		buf_puts(out, json_member(process, "unit"));
-	else if (n)
-		buf_add(out, command + word, n - word);
-	else
-		buf_puts(out, json_member(process, "executable"));
+	title_put(&facts, out);
 }
 
 /* Appends text as a regular expression that means it.
@@ -111,22 +69,20 @@ json_t *
 program_match(const json_t *process)
 {
 	CLEANUP_BUF struct buf pattern = BUF_INIT(BUF_MAX_SMALL);
-	size_t n = script_length(process);
+	const struct title_facts facts = facts_of(process);
+	size_t n = title_script(&facts);
 	json_t *match = json_object();
 
-	if (has_unit(process)) {
-		json_object_set_new(match, "unit",
-		                    json_text(json_member(process, "unit")));
+	if (title_is_unit(facts.unit)) {
+		json_object_set_new(match, "unit", json_text(facts.unit));
 	} else if (n) {
 		buf_putc(&pattern, '^');
-		put_literally(json_member(process, "command"), n, &pattern);
+		put_literally(facts.command, n, &pattern);
 		buf_puts(&pattern, "( |$)");
 		json_object_set_new(match, "cmdline",
 		                    json_text(buf_str(&pattern)));
 	} else if (has_file(process)) {
-		json_object_set_new(
-			match, "exe",
-			json_text(json_member(process, "executable")));
+		json_object_set_new(match, "exe", json_text(facts.exe));
 	}
 	if (!json_object_size(match)) {
 		json_decref(match);
@@ -158,15 +114,17 @@ shell_word(const char *word, struct buf *out)
 void
 program_options(const json_t *process, struct buf *out)
 {
-	if (has_unit(process)) {
+	const struct title_facts facts = facts_of(process);
+
+	if (title_is_unit(facts.unit)) {
 		buf_puts(out, "--unit ");
-		shell_word(json_member(process, "unit"), out);
-	} else if (script_length(process)) {
+		shell_word(facts.unit, out);
+	} else if (title_script(&facts)) {
 		buf_addf(out, "--pid %" JSON_INTEGER_FORMAT,
 		         json_integer_value(json_object_get(process, "pid")));
 	} else {
 		buf_puts(out, "--exe ");
-		shell_word(json_member(process, "executable"), out);
+		shell_word(facts.exe, out);
 	}
 }
 
@@ -175,7 +133,7 @@ program_name(const char *title, char out[static SERVICE_NAME_MAX])
 {
 	size_t n, length = 0;
 
-	title = base_of(title);
+	title = path_name(title);
 	n = strlen(title);
 	if (n > 8 && !strcmp(title + n - 8, ".service"))
 		n -= 8;

@@ -1,0 +1,35 @@
+/*
+ * What people call a process: its unit, the script that its interpreter runs,
+ * or its program.
+ */
+#pragma once
+
+#include "base/buf.h"
+
+#include <stdbool.h>
+
+/* Whether the outermost frame of each stack of a capture is a title. */
+enum titles {
+	TITLES_NONE,
+	TITLES_OF_PROCESSES,
+	TITLES_WITH_KERNEL, /* likewise, and CPU time of threads that run in the
+	                       kernel alone counts, too */
+	TITLES
+};
+
+/* Facts about a process; "" for those that it lacks. */
+struct title_facts {
+	const char *unit;
+	const char *exe;     /* path of its program */
+	const char *command; /* words joined by spaces */
+};
+
+/* Returns the language by the name of the interpreter, or "". */
+const char *title_language(const char *exe);
+/* True for the unit of a service, rather than of a login or a manager. */
+bool title_is_unit(const char *unit);
+/* Returns the length of the first two words of the command if the second one is
+ * a script for an interpreter; else 0. */
+size_t title_script(const struct title_facts *f);
+/* Appends the name of the unit, script or program; paths are whole. */
+void title_put(const struct title_facts *f, struct buf *out);

@@ -13,12 +13,22 @@ const struct way_row way_rows[] = {
 
 _Static_assert(WAYS <= 64, "a set is 64 bits");
 
-enum way_program
-ways_program(const char *service_kind)
+/* Returns what the programs of services of a kind may be. */
+static enum way_program
+program_of(const char *service_kind)
 {
 	return !strcmp(service_kind, "go")       ? PROGRAM_go
 	       : !strcmp(service_kind, "native") ? PROGRAM_native
 	                                         : PROGRAM_any;
+}
+
+bool
+ways_fit(const struct way_row *way, const char *service_kind)
+{
+	if (strcmp(service_kind, WAYS_HOST) != 0)
+		return way->program & program_of(service_kind);
+	return way->engine == ENGINE_RECORDER &&
+	       (way->check == CHECK_EVENTS || way->check == CHECK_WAITS);
 }
 
 uint64_t
@@ -29,7 +39,7 @@ ways_outside(const char *service_kind, const char *type)
 	for (unsigned i = 0; i < WAYS; i++)
 		if (!strcmp(way_rows[i].type, type) &&
 		    way_rows[i].engine != ENGINE_PAGES &&
-		    way_rows[i].program & ways_program(service_kind))
+		    ways_fit(&way_rows[i], service_kind))
 			set |= UINT64_C(1) << i;
 	return set;
 }

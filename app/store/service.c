@@ -1,5 +1,6 @@
 #include "store/service.h"
 
+#include "base/ways.h"
 #include "store/db/cursor.h"
 #include "store/db/row.h"
 #include "store/quota.h"
@@ -17,6 +18,14 @@ static const struct row_field fields[] = {
 	ROW_FIELD(service, updated_ms),
 };
 static const struct row_type type = ROW_TYPE(service, fields);
+
+const char *
+service_ways_kind(const struct service *s)
+{
+	return !strcmp(s->match_kind, "exe") && !strcmp(s->match_value, "*")
+	               ? WAYS_HOST
+	               : s->kind;
+}
 
 void
 service_done(struct service *s)

@@ -20,7 +20,7 @@ fits(const struct service *s, const struct way_row *way)
 	if (!endpoint && !*s->match_kind && *s->pprof_url &&
 	    !strcmp(s->source, "auto"))
 		return false;
-	return way->program & ways_program(s->kind);
+	return ways_fit(way, service_ways_kind(s));
 }
 
 static enum source
@@ -57,6 +57,8 @@ source_missing(const struct service *s, const char *type)
 {
 	struct service with = *s;
 
+	if (!strcmp(service_ways_kind(s), WAYS_HOST))
+		return "a service of one program";
 	with.pprof_url = (char *)"http://localhost/";
 	if (!*s->pprof_url && source_of(&with, type))
 		return "a pprofUrl";

@@ -37,8 +37,12 @@ struct way_row {
 
 extern const struct way_row way_rows[WAYS];
 
-/* Returns what the programs of services of a kind may be. */
-enum way_program ways_program(const char *service_kind);
+/* The kind, for the functions below, of a service of all programs of a host,
+ * which is sampled, and neither stopped nor probed. */
+#define WAYS_HOST "host"
+
+/* Returns whether a way is for services of a kind. */
+bool ways_fit(const struct way_row *way, const char *service_kind);
 /* Returns the ways from outside that fit services of a kind; 0 for an unknown
  * type. */
 uint64_t ways_outside(const char *service_kind, const char *type);

@@ -18,6 +18,7 @@
  */
 #pragma once
 
+#include "base/title.h"
 #include "capture/host.h"
 #include "capture/naming/namer.h"
 #include "capture/quality.h"
@@ -59,6 +60,7 @@ struct capture_ask {
 	enum profile_type_id type; /* block: waits of any kind */
 	uint32_t rate;             /* the requested rate, of cpu */
 	uint64_t duration_ns;
+	enum titles titles;
 	const int32_t *pids;
 	uint32_t npids;
 	size_t timeline_bytes; /* memory for the timeline; 0: keep none */

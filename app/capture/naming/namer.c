@@ -448,6 +448,7 @@ namer_lookup(struct namer *n, struct place at, struct sym_frame *out,
 		return one_name(SUMMARY_TRUNCATED, out);
 	case MODULE_LOCK:
 	case MODULE_WAIT:
+	case MODULE_TITLE:
 		return wait_name(n, at, out);
 	default:
 		return at.module < MODULE_FIRST

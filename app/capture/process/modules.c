@@ -159,6 +159,7 @@ modules_new(const struct host *host, struct modules **out)
 		[MODULE_TRUNCATED] = "[truncated]",
 		[MODULE_LOCK] = "[lock]",
 		[MODULE_WAIT] = "[wait]",
+		[MODULE_TITLE] = "[program]",
 #define LANGUAGE(id, name) [MODULE_LANGUAGES + LANGUAGE_##id] = "[" #name "]",
 #include "capture/interp/languages.def"
 #undef LANGUAGE

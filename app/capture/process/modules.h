@@ -16,6 +16,7 @@
 #include "capture/interp/interp_codes.h"
 #include "capture/unwind/unwind.h"
 #include "maps.h"
+#include "place.h"
 
 #include <sys/stat.h>
 
@@ -30,6 +31,7 @@ enum {
 	MODULE_TRUNCATED,
 	MODULE_LOCK,      /* the address of a lock */
 	MODULE_WAIT,      /* what a thread waits for: wait_names.h */
+	MODULE_TITLE,     /* whose stack it is: process_title.h */
 	MODULE_LANGUAGES, /* functions of an interpreter; one each */
 	MODULE_FIRST = MODULE_LANGUAGES + LANGUAGES
 };
@@ -72,6 +74,7 @@ struct modules {
 	uint32_t n;
 	struct interp_codes *codes; /* functions of interpreters seen so far */
 	struct wait_names *waits;   /* likewise */
+	struct place kernel_title;  /* process_title.h */
 	/* By module: when naming its functions found no debug file; 0: never.
 	 * The memory is shared among child processes. */
 	int64_t *undebugged_ns;

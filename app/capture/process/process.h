@@ -65,6 +65,8 @@ struct process {
 	const struct modules *modules;
 	struct unwinder *unwinder; /* made for its first sample */
 	bool unreadable;           /* its memory can't be read */
+	bool titled;               /* title is of the program that it runs */
+	struct place title;        /* process_title.h; its parent's at first */
 	struct proc_futile {
 		uint64_t end, until_ns;
 	} futile[16];       /* short copies, by their end: see proc_stack.c */
@@ -122,13 +124,17 @@ void procs_modules(const struct procs *p, bool in_use[static MODULES_MAX]);
 void procs_forget_gone(struct procs *p, uint64_t before_ns);
 /* Stops following all processes of a watcher. */
 void procs_leave(struct procs *p, uint64_t watcher);
+/* Has threads that run in the kernel alone sampled, or no longer; they belong
+ * to no process that is followed. */
+void procs_with_kernel(struct procs *p, bool with);
+/* Has a process that is not followed sampled no more. */
+void procs_deny(struct procs *p, uint32_t pid);
 /* Handles a record other than a sample. */
 void procs_apply(struct procs *p, const struct record *r);
 /* Notes that a process still ran at a sample of it, though its first thread has
  * ended. */
 void procs_ran(struct procs *p, struct process *proc, const struct record *r);
-/* Finds the process of a sample. NULL when it is not followed; the sampler then
- * denies it. */
+/* Finds the process of a sample; NULL when it is not followed. */
 struct process *procs_of_sample(struct procs *p, uint32_t pid);
 
 /* Limit of reads of stacks in one drain. Each read waits for an answer, for
@@ -176,7 +182,8 @@ struct proc_stack {
 	size_t nrests;
 	enum interp_had interp;
 	uint8_t whole[PROCS_MAX_TOPUP];
-	struct place places[PROCS_MAX_STACK]; /* innermost first */
+	/* Innermost first; with room for one more, for a title. */
+	struct place places[PROCS_MAX_STACK + 1];
 };
 /* Begin and end a drain, in which all samples are older than the reads. */
 void process_stacks_begin(struct proc_stack *s);
@@ -184,7 +191,8 @@ void process_stacks_end(struct proc_stack *s);
 /*
  * Finds the kernel frames, then the user frames, of a sample of this process.
  * If a stack goes on above its copy, the rest is read from the process's
- * memory, provided it is unchanged there; this decrements topups.
+ * memory, provided it is unchanged there; this decrements topups. A sample
+ * without a user part needs no process: proc may be NULL.
  */
 void process_stack(struct process *proc, const struct record *r,
                    struct proc_stack *out);

@@ -131,6 +131,7 @@ struct procs {
 	struct sampler *sampler;
 	proc_seen *seen;
 	void *arg;
+	bool kernel; /* threads of the kernel are sampled */
 	uint32_t n;
 	struct process *buckets[BUCKETS];
 };
@@ -207,11 +208,21 @@ procs_free(struct procs *p)
 struct process *
 procs_of_sample(struct procs *p, uint32_t pid)
 {
-	struct process *found = *place_of(p, pid);
+	return *place_of(p, pid);
+}
 
-	if (!found)
-		sampler_deny(p->sampler, pid);
-	return found;
+void
+procs_with_kernel(struct procs *p, bool with)
+{
+	if (with && !p->kernel)
+		sampler_pass_all(p->sampler);
+	p->kernel = with;
+}
+
+void
+procs_deny(struct procs *p, uint32_t pid)
+{
+	sampler_deny(p->sampler, pid);
 }
 
 size_t
@@ -369,6 +380,8 @@ forked_process(struct procs *p, const struct record *r,
 	child->origin = parent->origin;
 	child->watchers = parent->watchers;
 	child->threads = 1;
+	child->title = parent->title;
+	child->titled = parent->titled;
 	if (maps_copy(&parent->maps, &child->maps))
 		maps_clear(&child->maps);
 	process_interp_fork(child, parent, p->sampler);
@@ -383,7 +396,8 @@ apply_fork(struct procs *p, const struct record *r)
 
 	if (!parent) {
 		forget(p, r->pid);
-		sampler_deny(p->sampler, r->pid);
+		if (!p->kernel) /* one of its threads has no parent either */
+			sampler_deny(p->sampler, r->pid);
 	} else if (r->pid == r->fork.ppid) {
 		parent->threads++;
 		tell(p, parent->watchers, PROC_THREAD, r);
@@ -445,6 +459,7 @@ apply_comm(struct procs *p, const struct record *r)
 		return;
 	/* The thread that executes a program becomes the first one. */
 	proc->headless = false;
+	proc->titled = false;
 	if (proc->gone_ns)
 		go_on(p, proc, r);
 	maps_clear(&proc->maps);

@@ -80,6 +80,12 @@ keep(struct wait_names *w, const char *text, uint32_t max, uint64_t *hash)
 	return true;
 }
 
+bool
+wait_keep(struct wait_names *w, const char *text, uint64_t *vaddr)
+{
+	return keep(w, text, WAIT_NAMES_MAX, vaddr);
+}
+
 const char *
 wait_name_of(const struct wait_names *w, uint64_t vaddr)
 {

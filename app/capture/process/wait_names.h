@@ -23,5 +23,9 @@ void wait_lead(struct wait_names *w, const struct emit_event *e,
                const char *holder, struct proc_stack *stack);
 /* Adds a frame with a text as the innermost of a stack. */
 void wait_put(struct wait_names *w, const char *text, struct proc_stack *stack);
-/* Returns the text of a place in MODULE_WAIT; "" when there is none. */
+/* Keeps a text for a place of another module, within the same bound; false when
+ * there is no room. */
+bool wait_keep(struct wait_names *w, const char *text, uint64_t *vaddr);
+/* Returns the text of a place in MODULE_WAIT or MODULE_TITLE; "" when there is
+ * none. */
 const char *wait_name_of(const struct wait_names *w, uint64_t vaddr);

@@ -201,6 +201,19 @@ close_unused(struct recorder *c)
 	c->modules = NULL;
 }
 
+/* Has the kernel's threads sampled while a capture of a source wants them. */
+static void
+set_kernel(struct recorder *c, struct source *source)
+{
+	uint64_t slots = source->slots;
+	bool with = false;
+
+	while (slots)
+		with |= c->slots[next_slot(&slots)]->titles ==
+		        TITLES_WITH_KERNEL;
+	procs_with_kernel(source->procs, with);
+}
+
 static int
 watch_all(struct capture *c, const struct capture_ask *ask)
 {
@@ -234,6 +247,7 @@ capture_new(struct recorder *all, const struct capture_ask *ask,
 	c->slot = ask->slot;
 	c->began = BUF_INIT(CAPTURE_MAX_BEGAN);
 	c->type = ask->type;
+	c->titles = ask->titles;
 	if (clock) {
 		c->quality.asked_rate = (int64_t)ask->rate * 1000;
 		c->quality.run_rate = rate_millihertz(period);
@@ -293,6 +307,7 @@ recorder_start(struct recorder *c, const struct capture_ask *ask,
 	if (!rc) {
 		c->slots[ask->slot] = one;
 		one->source->slots |= UINT64_C(1) << ask->slot;
+		set_kernel(c, one->source);
 		one->start_ns = one->end_ns = CAPTURE_NOT_BEGUN;
 		one->tape = tape_new(one->start_ns, ask->timeline_bytes);
 		rc = watch_all(one, ask);
@@ -319,6 +334,7 @@ recorder_remove(struct recorder *c, struct capture *gone)
 
 	procs_leave(gone->source->procs, bit);
 	gone->source->slots &= ~bit;
+	set_kernel(c, gone->source);
 	c->slots[gone->slot] = NULL;
 	capture_free(gone);
 	close_unused(c);

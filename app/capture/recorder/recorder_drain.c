@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "capture/process/process_names.h"
 #include "capture/process/process_probes.h"
+#include "capture/process/process_title.h"
 #include "capture/process/wait_names.h"
 #include "recorder_private.h"
 
@@ -139,12 +140,14 @@ count_part(struct capture *c, const struct record *r)
 	parts_add(&c->parts, r->time_ns, seen, value, most);
 }
 
+/* Counts a sample; its stack has room for the frame above, title, if any. */
 static void
 count_sample(struct capture *c, const struct record *r,
-             const struct proc_stack *stack)
+             struct proc_stack *stack, const struct place *title)
 {
 	struct amount amount = r->sample.amount;
 	struct quality *q = &c->quality;
+	size_t n = stack->n;
 	uint32_t node;
 
 	if (r->time_ns < c->start_ns || r->time_ns >= c->end_ns)
@@ -156,8 +159,10 @@ count_sample(struct capture *c, const struct record *r,
 		if (r->sample.emitted->class == EMIT_FUTEX)
 			q = &c->unsure;
 	}
-	if (trie_count(&c->trie, stack->places, stack->n, truncated_place,
-	               &amount, &node)) {
+	if (title)
+		stack->places[n++] = *title;
+	if (trie_count(&c->trie, stack->places, n, truncated_place, &amount,
+	               &node)) {
 		c->quality.lost++;
 		return;
 	}
@@ -188,6 +193,31 @@ is_cut(const struct source *source, const struct record *r,
 	return stack->cut && r->sample.stack_len >= room;
 }
 
+/* Counts a sample of a thread that runs in the kernel alone for the captures
+ * that want it. False: there is none, or it is another thread. */
+static bool
+take_kernel_sample(struct source *source, const struct record *r)
+{
+	struct recorder *all = source->all;
+	uint64_t slots = source->slots;
+	bool taken = false;
+
+	if (!r->sample.no_user)
+		return false;
+	process_stack(NULL, r, &all->stack);
+	while (slots) {
+		struct capture *c = all->slots[next_slot(&slots)];
+
+		if (c->titles != TITLES_WITH_KERNEL)
+			continue;
+		taken = true;
+		if (all->stack.n)
+			count_sample(c, r, &all->stack,
+			             process_title_of_kernel(all->modules));
+	}
+	return taken;
+}
+
 static void
 take_sample(struct source *source, const struct record *r)
 {
@@ -197,6 +227,8 @@ take_sample(struct source *source, const struct record *r)
 	                       source->kind == SAMPLER_INUSE;
 	uint64_t watchers;
 
+	if (!proc && !take_kernel_sample(source, r))
+		procs_deny(source->procs, r->pid);
 	if (!proc || !proc->watchers)
 		return;
 	procs_ran(source->procs, proc, r);
@@ -222,8 +254,12 @@ take_sample(struct source *source, const struct record *r)
 	all->stacks++;
 	all->cut += all->stack.cut;
 	all->hurry |= all->stack.interp >= INTERP_MISSED;
-	while (watchers)
-		count_sample(all->slots[next_slot(&watchers)], r, &all->stack);
+	while (watchers) {
+		struct capture *c = all->slots[next_slot(&watchers)];
+
+		count_sample(c, r, &all->stack,
+		             c->titles ? process_title(proc) : NULL);
+	}
 }
 
 static void

@@ -61,6 +61,7 @@ struct row {
 struct capture {
 	uint32_t slot;
 	enum profile_type_id type;
+	enum titles titles;
 	struct source *source;
 	struct modules *modules;
 	struct trie trie;

@@ -130,9 +130,10 @@ stack_of(const struct trie *t, uint32_t node, uint32_t out[PROFILE_MAX_FRAMES])
 {
 	uint32_t n = 0;
 
-	for (uint32_t at = node; at != TRIE_ROOT && n < PROFILE_MAX_FRAMES;
-	     at = t->nodes.rows[at].a)
+	for (uint32_t at = node; at != TRIE_ROOT; at = t->nodes.rows[at].a) {
+		n -= n == PROFILE_MAX_FRAMES; /* above it is a title */
 		out[n++] = (uint32_t)t->nodes.rows[at].b;
+	}
 	return n;
 }
 
@@ -157,6 +158,13 @@ is_led_by_lock(const struct trie *t, const uint32_t *places, uint32_t n)
 		if (t->places.rows[places[i]].a == MODULE_LOCK)
 			return true;
 	return false;
+}
+
+/* True for a stack whose outermost frame says whose it is, and is no code. */
+static bool
+is_titled(const struct trie *t, const uint32_t *places, uint32_t n)
+{
+	return n && t->places.rows[places[n - 1]].a == MODULE_TITLE;
 }
 
 static int
@@ -187,7 +195,7 @@ add_sample(struct finisher *f, uint32_t node)
 		if (rc)
 			return rc;
 	}
-	count_frames(f, places, n, row[0]);
+	count_frames(f, places, n - is_titled(t, places, n), row[0]);
 	if (f->in_use) {
 		row[2] = objects_of(&f->in_use[node]);
 		row[3] = (int64_t)f->in_use[node].value;

@@ -272,6 +272,13 @@ sampler_pass(struct sampler *s, uint32_t pid)
 	set_denied(s, pid, false);
 }
 
+void
+sampler_pass_all(struct sampler *s)
+{
+	if (s->filter)
+		memset(s->filter->denied, 0, s->filter->ndenied / 8);
+}
+
 const struct sampler_ask *
 sampler_asked(const struct sampler *s)
 {

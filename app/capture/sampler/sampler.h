@@ -123,6 +123,8 @@ void sampler_tell_lost(struct sampler *s, uint64_t time_ns, sampler_sink *sink,
 
 void sampler_deny(struct sampler *s, uint32_t pid);
 void sampler_pass(struct sampler *s, uint32_t pid);
+/* Samples all processes again that were denied. */
+void sampler_pass_all(struct sampler *s);
 /* True when interpreter frames can come with samples. */
 bool sampler_follows_interp(const struct sampler *s);
 /* True once an interpreter's thread or process was added. The rings of its frames are

@@ -24,6 +24,13 @@ path_ok(const char *s)
 	return true;
 }
 
+/* True for the path of an executable, or for any. */
+static bool
+exe_ok(const char *s)
+{
+	return !strcmp(s, "*") || path_ok(s);
+}
+
 static bool
 pattern_ok(const char *s)
 {
@@ -54,7 +61,9 @@ static const struct {
 	{"unit", unit_ok,
          "a unit's full name, as nginx.service, app@1.service, or app@.service "
          "for every instance"},
-	{"exe", path_ok, "the absolute path of an executable"},
+	{"exe", exe_ok,
+         "the absolute path of an executable, or * for all that the tenant may "
+         "profile"},
 	{"pidFile", path_ok, "the absolute path of a pid file"},
 	{"cmdline", pattern_ok,
          "a POSIX extended regular expression of at most 512 bytes, without "
@@ -112,7 +121,7 @@ match_in_scope(const struct match_rule *m, const struct conf_tenant *scope)
 		return false;
 	if (!strcmp(m->kind, "unit"))
 		return scope->units && unit_list_means(scope->units, m->value);
-	if (!strcmp(m->kind, "exe"))
+	if (!strcmp(m->kind, "exe") && strcmp(m->value, "*") != 0)
 		return below_prefix(scope->exe, m->value);
 	return true;
 }

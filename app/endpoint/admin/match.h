@@ -21,9 +21,9 @@ struct match_rule {
 MUST_CHECK int
 match_read(const json_t *match, struct match_rule *out, const char **why);
 /*
- * True when the scope allows the rule: its unit or its exe is listed. A pattern
- * or a pid file is always allowed here, since the worker compares every process
- * that it finds with the scope.
+ * True when the scope allows the rule: its unit or its exe is listed. A
+ * pattern, a pid file or any exe is always allowed here, since the worker
+ * compares every process that it finds with the scope.
  *   Shape    scope is NULL when the tenant may name nothing
  */
 bool

@@ -65,12 +65,13 @@ analyser_take_ask(struct analyser_job *job, const struct msg_start *m)
 	job->ways = m->ways;
 	job->rate = m->rate;
 	job->set = m->set;
+	job->titles = m->titles;
 	job->known_ms = m->known_ms;
 	job->duration_ms = m->duration_ms;
 	job->npids = m->npids;
 	memcpy(job->pids, m->pids, sizeof(job->pids));
 	if (!m->ways || m->ways >> WAYS || ways_of(m->ways, ENGINE_PAGES) ||
-	    m->npids > WORKER_MAX_PIDS ||
+	    m->npids > WORKER_MAX_PIDS || m->titles >= TITLES ||
 	    m->duration_ms > UINT64_MAX / 2 / (uint64_t)NS_PER_MS)
 		return false;
 	engine = analyser_engine(job);
@@ -89,6 +90,7 @@ analyser_record(struct analyser *a, struct analyser_job *job,
 		.type = analyser_type(job),
 		.rate = job->rate,
 		.duration_ns = duration_ns,
+		.titles = job->titles,
 		.pids = job->pids,
 		.npids = job->npids,
 		.timeline_bytes =

@@ -57,6 +57,7 @@ send_start(struct runs *c, struct run *v, const struct followed *now)
 		.rate = (uint32_t)v->job.asked_rate,
 		.duration_ms = (uint64_t)(v->job.asked_seconds * MS_PER_S),
 		.set = v->may & WORKER_MAY_SET,
+		.titles = now->titles,
 		.npids = now->n,
 	};
 	int fds[] = {v->profile.fd, -1};

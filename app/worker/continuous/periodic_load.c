@@ -115,7 +115,7 @@ fill(struct periodics *t, const struct service *s, size_t type, const char *url,
 	} else if (!v.grows) {
 		v.next_ns = periodic_first_time(&v, clock_mono_ns());
 	}
-	v.ways = ways_outside(s->kind, v.type);
+	v.ways = ways_outside(service_ways_kind(s), v.type);
 	v.ways = v.grows ? ways_of(v.ways, ENGINE_BUCKETS)
 	                 : v.ways & ~ways_of(v.ways, ENGINE_RECORDER);
 	v.java = allow_has(s, ALLOW_JAVA_PERF_MAP);
@@ -134,7 +134,7 @@ add(struct periodics *t, const struct targets *targets, const struct service *s,
 	enum source source = source_of(s, name);
 	const char *url = source == SOURCE_ENDPOINT ? s->pprof_url : NULL;
 
-	if (!source || (!url && (windows_ways(s->kind, name) ||
+	if (!source || (!url && (windows_ways(service_ways_kind(s), name) ||
 	                         !targets_find(targets, s->tenant, s->name))))
 		return 0; /* sampled instead, reported by the API, or on
 		             another host */

@@ -57,6 +57,7 @@ watch(const struct windows *w, struct watch *v, const struct followed *now)
 	struct msg_start m = {.type = MSG_WATCH,
 	                      .ways = v->ways,
 	                      .rate = (uint32_t)v->rate,
+	                      .titles = now->titles,
 	                      .npids = now->n};
 
 	memcpy(m.id, v->id, sizeof(m.id));

@@ -120,8 +120,8 @@ static int
 add_type(struct windows *w, const struct continuous *c, const struct service *s,
          const char *type, struct watch *items, size_t *n)
 {
-	const struct watch wanted = {.type = type,
-	                             .ways = windows_ways(s->kind, type)};
+	const struct watch wanted = {
+		.type = type, .ways = windows_ways(service_ways_kind(s), type)};
 
 	if (!wanted.ways || source_of(s, type) != SOURCE_OUTSIDE)
 		return 0;

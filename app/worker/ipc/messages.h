@@ -206,8 +206,9 @@ struct msg_start {
 	uint32_t rate; /* requested samples per second of CPU time */
 	char id[ID_MAX];
 	uint64_t duration_ms;
-	uint64_t ways; /* a set of base/ways.h, all of one type, in order */
-	uint32_t set;  /* 1: WORKER_MAY_SET or KEEP was sent for these */
+	uint64_t ways;   /* a set of base/ways.h, all of one type, in order */
+	uint32_t set;    /* 1: WORKER_MAY_SET or KEEP was sent for these */
+	uint32_t titles; /* enum titles, for START and WATCH */
 	/* For GROW: how long ago the processes were looked up. */
 	uint32_t known_ms;
 	uint32_t npids;

@@ -120,6 +120,7 @@ is_of_all_threads(uint32_t op)
 	case HOST_STACK:
 	case HOST_STACKS:
 	case HOST_RANGES:
+	case HOST_TITLE:
 	case HOST_PID_SPACE:
 		return true;
 	default:

@@ -251,7 +251,7 @@ start(struct scheduler *s, struct job *j, const struct service *service,
 	log_info("%s: %s of %s, %lld s at %lld Hz, %u processes", j->session,
 	         j->type, j->service, (long long)j->asked_seconds,
 	         (long long)j->asked_rate, now.n);
-	ways = ways_outside(service->kind, j->type);
+	ways = ways_outside(service_ways_kind(service), j->type);
 	return runs_start(&s->runs, j, ways, may(service, ways), &now, now_ns);
 }
 

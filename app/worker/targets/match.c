@@ -34,7 +34,9 @@ match_init(const char *kind, const char *value, struct match *out)
 	if (k < 0)
 		return k;
 	m.kind = (unsigned)k;
-	if ((k == MATCH_EXE || k == MATCH_PIDFILE) && *value != '/')
+	if (k == MATCH_EXE && !strcmp(value, "*"))
+		m.kind = MATCH_EVERY;
+	else if ((k == MATCH_EXE || k == MATCH_PIDFILE) && *value != '/')
 		return -EINVAL;
 	rc = k == MATCH_CMDLINE ? pattern_compile(value, &m.re) : 0;
 	if (rc)
@@ -147,8 +149,16 @@ match_process(const struct match *m, const struct proc *p)
 		return m->pid == p->pid;
 	case MATCH_CMDLINE:
 		return is_cmdline(m, p);
+	case MATCH_EVERY:
+		return *p->exe || *p->cmdline;
 	}
 	return false;
+}
+
+bool
+match_is_any(const struct conf_tenant *scope)
+{
+	return scope && scope->exe && !strcmp(scope->exe, "*");
 }
 
 static bool

@@ -11,7 +11,13 @@
 #include <regex.h>
 
 struct match {
-	enum { MATCH_UNIT, MATCH_EXE, MATCH_PIDFILE, MATCH_CMDLINE } kind;
+	enum {
+		MATCH_UNIT,
+		MATCH_EXE,
+		MATCH_PIDFILE,
+		MATCH_CMDLINE,
+		MATCH_EVERY, /* any program: "exe" is "*" */
+	} kind;
 	char *value;
 	regex_t re;  /* for MATCH_CMDLINE */
 	int32_t pid; /* for MATCH_PIDFILE, as last read; 0: none */
@@ -47,6 +53,8 @@ void match_keep(struct match *m, struct match *old);
 void match_refresh(struct match *m, const struct match_reader *reader);
 /* True for Stoker's own programs, by the names of their installed files. */
 bool match_is_own(const struct proc *p);
+/* True for a scope that any program is within. */
+bool match_is_any(const struct conf_tenant *scope);
 /* True if the match selects a process. MATCH_CMDLINE never selects Stoker's own
  * programs, or a command that only passes the pattern to one. */
 bool match_process(const struct match *m, const struct proc *p);

@@ -98,7 +98,8 @@ put_process(struct buf *out, const struct proc *p, const struct usage *u)
 static bool
 counts_others(const struct search *s)
 {
-	return !s->all && s->match.kind != MATCH_CMDLINE;
+	return !s->all && s->match.kind != MATCH_CMDLINE &&
+	       s->match.kind != MATCH_EVERY;
 }
 
 static void

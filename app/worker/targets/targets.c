@@ -206,6 +206,12 @@ in_slot(const struct look *l, int ordinal)
 }
 
 static bool
+is_of_all(const struct target *t)
+{
+	return t->valid && t->match.kind == MATCH_EVERY;
+}
+
+static bool
 has_ordinal(const struct target *t, const struct proc *p)
 {
 	for (int i = 0; i < TARGET_SLOTS; i++)
@@ -231,6 +237,22 @@ take_descendant(void *arg, const struct proc *p)
 	return true;
 }
 
+/* Takes all processes within the scope, beside the one with the ordinal. */
+static void
+gather_all(struct gathering *g)
+{
+	const struct look *l = g->look;
+
+	g->ordinal = 0;
+	for (size_t i = 0; i < l->family->procs->n; i++) {
+		const struct proc *p = &l->family->procs->items[i];
+
+		l->family->met[i] = true;
+		if (l->matched[i] == MATCHED_OURS && !has_ordinal(l->target, p))
+			add(g, p, MEMBER_FOLLOWED);
+	}
+}
+
 static void
 gather(struct gathering *g)
 {
@@ -242,6 +264,10 @@ gather(struct gathering *g)
 		g->ordinal = i;
 		if (p)
 			add(g, p, MEMBER_FOLLOWED);
+	}
+	if (is_of_all(l->target)) {
+		gather_all(g);
+		return;
 	}
 	for (int16_t i = 0; i < TARGET_SLOTS; i++) {
 		g->ancestor = in_slot(l, i);
@@ -326,7 +352,9 @@ judge(const struct look *l, const struct proc *p)
 {
 	if (!l->target->valid || !match_process(&l->target->match, p))
 		return MATCHED_NOT;
-	return match_scope(l->scope, p) ? MATCHED_OURS : MATCHED_REFUSED;
+	if (match_scope(l->scope, p))
+		return MATCHED_OURS;
+	return is_of_all(l->target) ? MATCHED_NOT : MATCHED_REFUSED;
 }
 
 static enum matched
@@ -398,9 +426,10 @@ is_followed_from_birth(const struct look *l, const struct proc *p)
 static void
 fill_slots(const struct look *l)
 {
+	int slots = is_of_all(l->target) ? 1 : TARGET_SLOTS;
 	const struct proc *p;
 
-	for (int i = 0; i < TARGET_SLOTS; i++) {
+	for (int i = 0; i < slots; i++) {
 		if (l->target->now[i].pid)
 			continue;
 		p = oldest_new(l);
@@ -416,6 +445,7 @@ look_for(const struct look *l)
 {
 	const struct proc_table *procs = l->family->procs;
 
+	l->target->whole_scope = match_is_any(l->scope);
 	if (l->target->valid)
 		match_refresh(&l->target->match, l->reader);
 	for (size_t i = 0; i < procs->n; i++)
@@ -451,13 +481,22 @@ is_of(const struct member *m, int64_t ordinal)
 	return ordinal == SESSION_ALL_ORDINALS || ordinal == m->ordinal;
 }
 
+static enum titles
+titles_of(const struct target *t)
+{
+	if (!t || !is_of_all(t))
+		return TITLES_NONE;
+	return t->whole_scope ? TITLES_WITH_KERNEL : TITLES_OF_PROCESSES;
+}
+
 void
 targets_followed(const struct targets *t, const char *tenant,
                  const char *service, int64_t ordinal, struct followed *out)
 {
 	const struct target *v = targets_find(t, tenant, service);
 
-	*out = (struct followed){.stamp = v ? v->stamp : 0};
+	*out = (struct followed){.stamp = v ? v->stamp : 0,
+	                         .titles = titles_of(v)};
 	for (size_t i = 0; v && i < v->nmembers; i++) {
 		const struct member *m = &v->members[i];
 

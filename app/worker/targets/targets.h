@@ -9,9 +9,13 @@
  * is not that of the matching process, as with everything that systemd, sshd or
  * a cron daemon starts for others, or if it is outside of the tenant's scope.
  * All processes without a unit, outside of systemd, count as one unit.
+ *
+ * A match of every program has one ordinal, of the oldest process, with which
+ * all others are captured.
  */
 #pragma once
 
+#include "base/title.h"
 #include "match.h"
 #include "store/store.h"
 #include "worker/ipc/messages.h"
@@ -44,6 +48,7 @@ struct target {
 	uint32_t unslotted;   /* match, but have no slot and are no members */
 	uint32_t refused;     /* match, but are outside of the tenant's scope */
 	uint32_t late;        /* so far: not followed before they matched */
+	bool whole_scope;     /* any program is within the tenant's scope */
 	uint64_t stamp;       /* changes with all of these */
 	uint64_t stamp_shown; /* stamp of what the database has */
 	uint32_t refused_shown;
@@ -62,6 +67,7 @@ struct followed {
 	uint64_t stamp; /* changes with the rest; 0: no such service */
 	struct followed_left left;
 	uint32_t late; /* as in struct target; 0 for a single ordinal */
+	enum titles titles;
 	uint32_t n;
 	int32_t pids[WORKER_MAX_PIDS];    /* matching ones first */
 	uint64_t starts[WORKER_MAX_PIDS]; /* when each began */

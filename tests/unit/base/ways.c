@@ -34,6 +34,9 @@ TEST(a_service_is_profiled_by_the_ways_that_fit_its_kind_in_their_order)
 		{"auto", "goroutine",
 	         BIT(goroutine_go_SNAPSHOT) | BIT(goroutine_native_SNAPSHOT),
 	         ENGINE_SNAPSHOT},
+		{"host", "cpu", BIT(cpu_any_RECORDER), ENGINE_RECORDER},
+		{"host", "io", BIT(io_any_RECORDER), ENGINE_RECORDER},
+		{"host", "mutex", BIT(mutex_native_RECORDER), ENGINE_RECORDER},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -45,6 +48,10 @@ TEST(a_service_is_profiled_by_the_ways_that_fit_its_kind_in_their_order)
 		                 rows[i].first);
 	}
 	ck_assert_uint_eq(ways_outside("auto", "none"), 0);
+	/* nothing is probed or stopped in all programs of a host */
+	ck_assert_uint_eq(ways_outside("host", "alloc"), 0);
+	ck_assert_uint_eq(ways_outside("host", "memory"), 0);
+	ck_assert_uint_eq(ways_outside("host", "goroutine"), 0);
 }
 END
 

@@ -33,7 +33,7 @@ fixture_done(struct fixture *f)
 
 /* False where this user may not sample. */
 static bool
-start_on(struct fixture *f, int32_t pid)
+start_with(struct fixture *f, int32_t pid, enum titles titles)
 {
 	const struct recorder_conf rc = {
 		.ncpus = (uint32_t)sysconf(_SC_NPROCESSORS_CONF),
@@ -46,6 +46,7 @@ start_on(struct fixture *f, int32_t pid)
 		.type = TYPE_cpu,
 		.rate = 999,
 		.duration_ns = CAPTURE_ENDLESS,
+		.titles = titles,
 		.pids = &pid,
 		.npids = 1,
 	};
@@ -57,6 +58,12 @@ start_on(struct fixture *f, int32_t pid)
 	err = recorder_start(f->recorder, &ask, &f->capture);
 	ck_assert(!err || err == -EPERM || err == -EACCES);
 	return !err;
+}
+
+static bool
+start_on(struct fixture *f, int32_t pid)
+{
+	return start_with(f, pid, TITLES_NONE);
 }
 
 static bool
@@ -249,6 +256,41 @@ TEST(a_process_that_has_just_begun_is_followed)
 }
 END
 
+/* Returns the name of a function in a mapping called "[program]", or "". */
+static const char *
+title_of(const struct profile *p, uint32_t location)
+{
+	const struct location *l = &p->locations[location];
+	const struct mapping *m = &p->mappings[l->mapping];
+	const struct line *line = &p->lines[l->line0];
+
+	if (strcmp(strings_get(p->strings, m->file, NULL), "[program]") != 0)
+		return "";
+	return strings_get(p->strings, p->functions[line->function].name, NULL);
+}
+
+TEST(stacks_of_several_programs_begin_with_whose_they_are)
+{
+	CLEANUP_FIXTURE struct fixture f = {0};
+	CLEANUP_PROFILE struct profile *p = NULL;
+	struct host_ask ask = {.op = HOST_TITLE, .pid = getpid()};
+	struct host_reply reply;
+
+	if (!start_with(&f, getpid(), TITLES_OF_PROCESSES))
+		SKIP("this user may not sample");
+	ck_assert_int_eq(host_answer(&here, &ask, &reply), 0);
+	work(&f);
+	window(&f, &p);
+	for (uint32_t i = 0; i < p->nsamples; i++) {
+		const struct sample *s = &p->samples[i];
+
+		ck_assert_str_eq(
+			title_of(p, p->stack[s->stack0 + s->nstack - 1]),
+			reply.text);
+	}
+}
+END
+
 TEST(modules_in_use_stay_and_others_go)
 {
 	struct modules *m;
@@ -322,6 +364,7 @@ SUITE("cut", windows_follow_each_other_without_a_gap,
       a_window_without_work_has_time_but_no_samples,
       a_process_is_taken_in_while_it_runs,
       a_process_that_has_just_begun_is_followed,
+      stacks_of_several_programs_begin_with_whose_they_are,
       modules_in_use_stay_and_others_go,
       tidying_takes_nothing_that_samples_need,
       the_recorder_samples_every_type_that_a_way_has_it_for)

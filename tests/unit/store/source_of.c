@@ -47,6 +47,7 @@ TEST(the_first_row_that_fits_is_taken)
 		struct service s = {
 			.kind = (char *)rows[i].kind,
 			.match_kind = (char *)rows[i].match,
+			.match_value = (char *)"/bin/true",
 			.pprof_url = (char *)rows[i].url,
 			.source = (char *)rows[i].wanted,
 		};
@@ -57,6 +58,22 @@ TEST(the_first_row_that_fits_is_taken)
 			ck_assert_str_eq(source_missing(&s, rows[i].type),
 			                 rows[i].missing);
 	}
+}
+END
+
+TEST(of_all_programs_of_a_host_only_what_is_sampled_is_profiled)
+{
+	struct service s = {.kind = "auto",
+	                    .match_kind = "exe",
+	                    .match_value = "*",
+	                    .pprof_url = "",
+	                    .source = "auto"};
+
+	ck_assert_int_eq(source_of(&s, "cpu"), SOURCE_OUTSIDE);
+	ck_assert_int_eq(source_of(&s, "block"), SOURCE_OUTSIDE);
+	ck_assert_int_eq(source_of(&s, "alloc"), SOURCE_NONE);
+	ck_assert_str_eq(source_missing(&s, "alloc"),
+	                 "a service of one program");
 }
 END
 
@@ -81,6 +98,7 @@ TEST(a_type_stands_on_the_checks_of_its_source)
 		const struct service s = {
 			.kind = (char *)of[i].kind,
 			.match_kind = (char *)of[i].match,
+			.match_value = (char *)"/bin/true",
 			.pprof_url = (char *)of[i].url,
 			.source = (char *)"auto",
 		};
@@ -94,4 +112,5 @@ TEST(a_type_stands_on_the_checks_of_its_source)
 END
 
 SUITE("source_of", the_first_row_that_fits_is_taken,
+      of_all_programs_of_a_host_only_what_is_sampled_is_profiled,
       a_type_stands_on_the_checks_of_its_source)

@@ -110,6 +110,7 @@ TEST(a_survey_tells_processes_of_the_tenant_and_counts_others)
 		{&web_only, "cmdline", "nginx", 2, 0, 10},
 		{&web_only, "exe", "/usr/sbin/sshd", 0, 1, 0},
 		{&web_only, "pidFile", "/run/none.pid", 0, 0, 0},
+		{&web_only, "exe", "*", 2, 0, 10},
 		/* without a match: the first process of each program */
 		{&web_only, "", "", 1, 0, 10},
 		{&workers_only, "", "", 1, 0, 11},

@@ -25,7 +25,7 @@ static const struct {
 	{"unit", "nginx.service", true},   {"unit", "nginx", true},
 	{"unit", "nginx.socket", false},   {"unit", "ngin", false},
 	{"exe", "/usr/sbin/nginx", true},  {"exe", "/usr/sbin/ngin", false},
-	{"unit", "nginx@.service", false}, {"unit", "nginx", true},
+	{"unit", "nginx@.service", false}, {"exe", "*", true},
 	{"exe", "/usr/sbin", false},       {"cmdline", "^nginx: worker", true},
 	{"cmdline", "^worker", false},
 };
@@ -796,6 +796,68 @@ TEST(more_than_are_followed_are_counted)
 }
 END
 
+/* Makes svc a service of any program. */
+static void
+match_any(struct rig *h)
+{
+	CLEANUP_SERVICE struct service v = {0};
+
+	ck_assert_int_eq(
+		service_get(&h->store.s, TEST_TENANT, TEST_SERVICE, &v), 0);
+	free(v.match_value);
+	v.match_value = strdup("*");
+	ck_assert_int_eq(service_replace(&h->store.s, &v), 0);
+	ck_assert_int_eq(targets_load(&h->targets, &h->store.s), 0);
+}
+
+TEST(a_match_of_any_program_has_one_ordinal_and_all_processes)
+{
+	CLEANUP_HOST struct rig h;
+
+	host_init(&h);
+	match_any(&h);
+	MEET(&h, {10, 1, 3, SVC, "a.service"}, {11, 10, 4, OTHER, "b.service"},
+	     {12, 1, 2, OTHER, ""}, {13, 1, 5, "", ""});
+	EXPECT_FOLLOWED(&h, SESSION_ALL_ORDINALS, LIST(12, 10, 11));
+	ck_assert_uint_eq(followed(&h, 1).n, 0);
+	ck_assert_int_eq(followed(&h, 0).titles, TITLES_WITH_KERNEL);
+}
+END
+
+TEST(a_match_of_any_program_stays_within_the_scope)
+{
+	CLEANUP_HOST struct rig h;
+	struct conf_tenant some = {.tenant = TEST_TENANT, .units = "a.service"};
+	struct followed f;
+
+	host_init(&h);
+	match_any(&h);
+	h.conf.tenants = &some;
+	MEET(&h, {10, 1, 3, SVC, "a.service"}, {11, 10, 4, OTHER, "b.service"});
+	EXPECT_FOLLOWED(&h, SESSION_ALL_ORDINALS, LIST(10));
+	f = followed(&h, SESSION_ALL_ORDINALS);
+	ck_assert_uint_eq(f.left.refused, 0);
+	ck_assert_int_eq(f.titles, TITLES_OF_PROCESSES);
+}
+END
+
+TEST(more_processes_than_have_ordinals_are_of_any_program)
+{
+	static struct relative rows[TARGET_SLOTS + 10];
+	static struct proc procs[TARGET_SLOTS + 10];
+	CLEANUP_HOST struct rig h;
+
+	host_init(&h);
+	match_any(&h);
+	for (int i = 0; i < TARGET_SLOTS + 10; i++)
+		rows[i] = (struct relative){i + 10, 1, (uint64_t)i, OTHER, ""};
+	meet(&h, procs, rows, ARRAY_LEN(rows));
+	ck_assert_uint_eq(followed(&h, SESSION_ALL_ORDINALS).n,
+	                  TARGET_SLOTS + 10);
+	ck_assert_uint_eq(followed(&h, SESSION_ALL_ORDINALS).left.too_many, 0);
+}
+END
+
 SUITE("targets", a_match_means_what_it_says,
       a_command_line_does_not_mean_stoker_or_who_tells_it_the_pattern,
       who_is_found_late_is_counted_unless_its_parent_is_followed,
@@ -824,4 +886,7 @@ SUITE("targets", a_match_means_what_it_says,
       how_many_are_captured_is_published_now_and_then,
       that_nothing_may_be_profiled_is_published_at_once,
       services_that_are_read_again_keep_their_members,
-      more_than_are_followed_are_counted)
+      more_than_are_followed_are_counted,
+      a_match_of_any_program_has_one_ordinal_and_all_processes,
+      a_match_of_any_program_stays_within_the_scope,
+      more_processes_than_have_ordinals_are_of_any_program)

@@ -1,0 +1,14 @@
+/*
+ * The outermost frame of stacks of several programs says whose each is: the
+ * unit, script or program of base/title.h. A process that ended before it could
+ * be asked about has the name of the program that it ran, or its parent's.
+ */
+#pragma once
+
+#include "process.h"
+
+/* Finds the place of a process's title; NULL when there is no room for its
+ * name. */
+const struct place *process_title(struct process *proc);
+/* Finds that of threads that run in the kernel alone. */
+const struct place *process_title_of_kernel(struct modules *m);

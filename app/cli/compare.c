@@ -1,6 +1,6 @@
 /* stoker compare: functions of two profiles, or ranges of time. */
 #include "named.h"
-#include "profile.h"
+#include "result.h"
 #include "table.h"
 #include "verdict.h"
 

@@ -2,7 +2,7 @@
 #include "session.h"
 
 #include "labels.h"
-#include "profile.h"
+#include "result.h"
 #include "table.h"
 #include "text.h"
 

@@ -1,6 +1,7 @@
 #include "graph.h"
 
 #include "base/hash.h"
+#include "base/pairs.h"
 #include "base/table.h"
 #include "profile/site.h"
 #include "table.h"
@@ -11,6 +12,7 @@
 #include <string.h>
 
 #define EPHEMERAL 32768 /* the kernel's first port of outgoing connections */
+#define TITLES    "[program]" /* the package of units and programs */
 
 void
 graph_free(struct graph *g)
@@ -21,6 +23,7 @@ graph_free(struct graph *g)
 		free(g->functions[i].name);
 	free(g->functions);
 	free(g->nodes);
+	free(g->title);
 	free(g->in);
 	json_decref(g->reply);
 	free(g);
@@ -294,6 +297,111 @@ graph_skip(struct graph *g)
 	g->n = n;
 	set_in(s.inside, s.ninside, g->in);
 	return 0;
+}
+
+/* --- units and programs --------------------------------------------------- */
+
+uint32_t
+graph_title(const struct graph *g, uint32_t node)
+{
+	const struct graph_node *x = &g->nodes[node];
+
+	return node && !x->parent &&
+	                       !strcmp(g->functions[x->function].package,
+	                               TITLES)
+	               ? x->function
+	               : GRAPH_NONE;
+}
+
+static bool
+has_titles(const struct graph *g)
+{
+	for (uint32_t i = 1; i < g->n; i++)
+		if (graph_title(g, i) != GRAPH_NONE)
+			return true;
+	return false;
+}
+
+/* Numbers the pairs of title and function that nodes have.
+ *   Shape    titles[n], of[n] by node */
+static int
+pair_functions(const struct graph *g, struct pairs *pairs, uint32_t *titles,
+               uint32_t *of)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < g->n && !rc; i++) {
+		const struct graph_node *x = &g->nodes[i];
+
+		titles[i] = x->parent ? titles[x->parent] : graph_title(g, i);
+		rc = pairs_intern(pairs, x->parent ? titles[i] : GRAPH_NONE,
+		                  x->function, &of[i]);
+	}
+	return rc;
+}
+
+/* Replaces the functions by those of the pairs. */
+static int
+split_functions(struct graph *g, const struct pairs *pairs)
+{
+	struct graph_function *all = calloc(pairs->n, sizeof(*all));
+	uint32_t *title = calloc(pairs->n, sizeof(*title));
+	uint32_t n = 0;
+
+	for (; all && title && n < pairs->n; n++) {
+		all[n] = g->functions[pairs->rows[n].b];
+		all[n].name = strdup(all[n].name);
+		if (!all[n].name)
+			break;
+		title[n] = pairs->rows[n].a;
+	}
+	if (n < pairs->n || !all || !title) {
+		while (n)
+			free(all[--n].name);
+		free(all);
+		free(title);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < g->nfunctions; i++)
+		free(g->functions[i].name);
+	free(g->functions);
+	g->functions = all;
+	g->nfunctions = n;
+	g->title = title;
+	return 0;
+}
+
+/* Makes the titles of functions those of the new functions. */
+static int
+renumber(struct graph *g, struct pairs *pairs)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < g->nfunctions && !rc; i++)
+		if (g->title[i] != GRAPH_NONE)
+			rc = pairs_intern(pairs, GRAPH_NONE, g->title[i],
+			                  &g->title[i]);
+	return rc;
+}
+
+int
+graph_split(struct graph *g)
+{
+	CLEANUP(pairs_done) struct pairs pairs = {.max = PAIRS_MAX};
+	CLEANUP_FREE uint32_t *titles = calloc(g->n, sizeof(*titles));
+	CLEANUP_FREE uint32_t *of = calloc(g->n, sizeof(*of));
+	int rc = titles && of ? 0 : -ENOMEM;
+
+	if (rc || !has_titles(g))
+		return rc;
+	rc = pair_functions(g, &pairs, titles, of);
+	if (!rc)
+		rc = split_functions(g, &pairs);
+	if (!rc)
+		rc = renumber(g, &pairs);
+	for (uint32_t i = 0; i < g->n && !rc; i++)
+		g->nodes[i].function = of[i];
+	return rc;
 }
 
 uint32_t

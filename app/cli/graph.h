@@ -30,7 +30,10 @@ struct graph {
 	} * nodes;
 	uint32_t nfunctions;
 	struct graph_function *functions;
-	uint32_t *in; /* by function, after graph_skip(): the function of an
+	uint32_t *title; /* by function, after graph_split(): the function that
+	                    stands for its unit or program, or GRAPH_NONE; else
+	                    NULL */
+	uint32_t *in;    /* by function, after graph_skip(): the function of an
 	                 allocator, lock or runtime in which most of its self
 	                 cost was, or GRAPH_NONE; else NULL */
 };
@@ -54,6 +57,15 @@ DEFINE_CLEANUP(struct graph *, graph_free)
 MUST_CHECK int graph_skip(struct graph *g);
 /* True for a function whose cost graph_skip() counts to its callers. */
 bool graph_skips(const struct graph *g, uint32_t function);
+/*
+ * Separates the functions of units and programs, in a profile of all of a host:
+ * its outermost frames name these. Changes nothing in other profiles.
+ *   Errors   -ENOMEM, -E2BIG
+ */
+MUST_CHECK int graph_split(struct graph *g);
+/* Returns the function of the unit or program that a node stands for, or
+ * GRAPH_NONE. */
+uint32_t graph_title(const struct graph *g, uint32_t node);
 /* Returns the function of that name, or the only one whose name contains it;
  * GRAPH_NONE if there is none, with up to most names that come near in near,
  * one per line. */

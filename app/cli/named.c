@@ -1,7 +1,7 @@
 #include "named.h"
 
 #include "near.h"
-#include "profile.h"
+#include "result.h"
 #include "session.h"
 #include "store/session.h"
 #include "store/window.h"

@@ -2,9 +2,10 @@
 #include "cli.h"
 
 #include "files.h"
+#include "live.h"
 #include "named.h"
 #include "profile.h"
-#include "profile/quantity.h"
+#include "result.h"
 #include "table.h"
 #include "text.h"
 #include "top.h"
@@ -16,13 +17,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
-
-void
-profile_path(struct buf *out, const char *id)
-{
-	buf_puts(out, PROFILES "/");
-	url_escape(out, id);
-}
 
 /* Refuses a profile that is not complete, which has no top functions. */
 static int
@@ -42,13 +36,6 @@ check_ended(const char *id, const json_t *result)
 	return LEAVE_OK;
 }
 
-static void
-graph_path(struct buf *out, const char *id)
-{
-	profile_path(out, id);
-	buf_puts(out, "/flamegraph");
-}
-
 static int
 ask_profile(struct cli *c, char id[static ID_MAX], struct http_reply *out)
 {
@@ -61,42 +48,6 @@ ask_profile(struct cli *c, char id[static ID_MAX], struct http_reply *out)
 	return ask(c, "GET", buf_str(&path), NULL, out);
 }
 
-static int64_t
-quality_number(const json_t *result, const char *name)
-{
-	const json_t *quality = json_object_get(result, "quality");
-
-	return json_integer_value(json_object_get(quality, name));
-}
-
-int
-session_top(struct cli *c, const json_t *result, struct buf *out)
-{
-	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
-	CLEANUP_JSON json_t *graph = NULL;
-	int64_t most = quality_number(result, "allocatedMostBytes");
-	int rc;
-
-	graph_path(&path, json_member(result, "id"));
-	graph = top_graph(c, result, buf_str(&path));
-	rc = top_of(c, result, graph, out);
-	if (rc || !graph)
-		return rc;
-	buf_puts(out, "total: ");
-	quantity(out, json_integer_value(json_object_get(graph, "total")),
-	         json_member(graph, "unit"));
-	if (most) {
-		buf_puts(out, " (at least ");
-		quantity(out, quality_number(result, "allocatedLeastBytes"),
-		         json_member(graph, "unit"));
-		buf_puts(out, ", at most ");
-		quantity(out, most, json_member(graph, "unit"));
-		buf_putc(out, ')');
-	}
-	buf_putc(out, '\n');
-	return LEAVE_OK;
-}
-
 int
 cmd_top(struct cli *c)
 {
@@ -104,8 +55,11 @@ cmd_top(struct cli *c)
 	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_REPLY);
 	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
 	char id[ID_MAX];
-	int rc = ask_profile(c, id, &r);
+	int rc;
 
+	if (!c->noperands)
+		return live_top(c);
+	rc = ask_profile(c, id, &r);
 	if (rc)
 		return rc;
 	graph_path(&path, id);

@@ -4,6 +4,7 @@
 #include "profile.h"
 #include "profile/quantity.h"
 #include "profile/types.h"
+#include "result.h"
 #include "table.h"
 #include "text.h"
 #include "top.h"

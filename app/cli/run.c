@@ -3,12 +3,13 @@
 
 #include "base/clock.h"
 #include "base/id.h"
+#include "interrupt.h"
 #include "labels.h"
 #include "named.h"
-#include "profile.h"
 #include "profile/types.h"
 #include "program.h"
 #include "progress.h"
+#include "result.h"
 #include "service.h"
 #include "session.h"
 #include "store/session.h"
@@ -19,7 +20,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -31,28 +31,6 @@
 #define LINE_MOST 78
 #define ABSENT    "ServiceNotRunning"
 #define ASKED_S   60 /* the API's default */
-
-static volatile sig_atomic_t interrupted;
-
-static void
-on_interrupt(int sig)
-{
-	(void)sig;
-	interrupted = 1;
-}
-
-/* Catches only the first Ctrl-C: a second one ends the program. */
-static void
-catch_interrupts(void)
-{
-	struct sigaction sa = {
-		.sa_handler = on_interrupt,
-		.sa_flags = (int)SA_RESETHAND,
-	};
-
-	sigaction(SIGINT, &sa, NULL);
-	sigaction(SIGTERM, &sa, NULL);
-}
 
 static int
 make_body(const struct cli *c, json_t **out)
@@ -570,7 +548,7 @@ run_and_wait(struct cli *c, const json_t *body)
 	struct started s;
 	int rc;
 
-	catch_interrupts();
+	interrupt_catch();
 	for (;;) {
 		CLEANUP_REPLY struct http_reply r = REPLY_INIT;
 		CLEANUP(watch_done) struct run_watch w = {.cli = c};
@@ -642,9 +620,12 @@ what_is_asked(struct cli *c, json_t **match, struct buf *title)
 		return rc;
 	first = json_object_iter(*match);
 	if (!first)
-		return usage_error("name a service, or give --unit, --exe or "
-		                   "--pid\n  stoker ps lists what runs");
-	buf_puts(title, json_string_value(json_object_iter_value(first)));
+		return usage_error("name a service, or give --unit, --exe, "
+		                   "--pid or --all\n  stoker ps lists what "
+		                   "runs");
+	buf_puts(title,
+	         c->opt.all ? SERVICE_OF_ALL
+	                    : json_string_value(json_object_iter_value(first)));
 	return LEAVE_OK;
 }
 
@@ -669,9 +650,10 @@ cmd_run(struct cli *c)
 	const struct options *o = &c->opt;
 	int rc;
 
-	if (c->noperands && (o->unit || o->exe || o->pid >= 0))
-		return usage_error("name a service, or give --unit, --exe or "
-		                   "--pid, not both");
+	if ((c->noperands > 0) + !!o->unit + !!o->exe + (o->pid >= 0) + o->all >
+	    1)
+		return usage_error("name a service, or give one of --unit, "
+		                   "--exe, --pid and --all");
 	if (!c->noperands) {
 		rc = find_service(c, name);
 		if (rc)

@@ -16,11 +16,19 @@
 
 #define SERVICES "/api/v1/services"
 
-static void
+void
 service_path(struct buf *out, const char *name)
 {
 	buf_puts(out, SERVICES "/");
 	url_escape(out, name);
+}
+
+bool
+service_is_of_all(const json_t *service)
+{
+	const json_t *match = json_object_get(service, "match");
+
+	return !strcmp(json_member(match, "exe"), EVERY_PROGRAM);
 }
 
 static int
@@ -44,7 +52,8 @@ match_of(const struct options *o, json_t **out)
 {
 	CLEANUP_JSON json_t *match = json_object();
 
-	if (set_text(match, "exe", o->exe) || set_unit(match, o->unit) ||
+	if (set_text(match, "exe", o->all ? EVERY_PROGRAM : o->exe) ||
+	    set_unit(match, o->unit) ||
 	    set_text(match, "pidFile", o->pid_file) ||
 	    set_text(match, "cmdline", o->cmdline))
 		return failed("an option is not UTF-8");

@@ -4,6 +4,9 @@
 #include "cli.h"
 #include "program.h"
 
+#define EVERY_PROGRAM  "*"    /* as exe of a match, */
+#define SERVICE_OF_ALL "host" /* and the name of its service */
+
 /* Makes {"exe": …} from the option that selects processes; an empty object if
  * none is given. Prints an error and returns an exit status on failure. */
 MUST_CHECK int match_of(const struct options *o, json_t **out);
@@ -15,5 +18,9 @@ MUST_CHECK int match_of(const struct options *o, json_t **out);
 MUST_CHECK int
 service_for(struct cli *c, const json_t *match, const char *title,
             char out[static SERVICE_NAME_MAX]);
+/* Appends the path of a service in the API. */
+void service_path(struct buf *out, const char *name);
+/* True for a service of all programs of a host; false for NULL. */
+bool service_is_of_all(const json_t *service);
 /* Lists the services of the tenant; NULL if that fails. */
 json_t *services_list(struct cli *c);

@@ -3,7 +3,7 @@
 #include "cli.h"
 
 #include "named.h"
-#include "profile.h"
+#include "result.h"
 #include "table.h"
 
 #include <poll.h>

@@ -1,8 +1,10 @@
 #include "top.h"
 
+#include "base/path.h"
 #include "graph.h"
 #include "labels.h"
 #include "name.h"
+#include "service.h"
 #include "table.h"
 #include "text.h"
 #include "values.h"
@@ -19,6 +21,7 @@ static const struct column by_self[] = {
 	{"SELF", "selfText", RIGHT, PLAIN},
 	{"SELF %", "selfPct", RIGHT, PERCENT},
 	{"TOTAL", "totalText", RIGHT, PLAIN},
+	{"UNIT OR PROGRAM", "program", LEFT, MIDDLE},
 	{"PACKAGE", "package", LEFT, NAME},
 	{"LINE", "at", LEFT, NAME},
 	{"LEAF", "leaf", LEFT, NAME},
@@ -29,10 +32,17 @@ static const struct column by_total[] = {
 	{"TOTAL", "totalText", RIGHT, PLAIN},
 	{"TOTAL %", "cumulativePct", RIGHT, PERCENT},
 	{"SELF", "selfText", RIGHT, PLAIN},
+	{"UNIT OR PROGRAM", "program", LEFT, MIDDLE},
 	{"PACKAGE", "package", LEFT, NAME},
 	{"LINE", "at", LEFT, NAME},
 	{"LEAF", "leaf", LEFT, NAME},
 	{"FUNCTION", "funcName", LEFT, NAME},
+};
+
+static const struct column of_titles[] = {
+	{"TOTAL", "totalText", RIGHT, PLAIN},
+	{"TOTAL %", "cumulativePct", RIGHT, PERCENT},
+	{"UNIT OR PROGRAM", "funcName", LEFT, MIDDLE},
 };
 
 static const struct column of_tree[] = {
@@ -65,7 +75,7 @@ struct view {
 	enum graph_view kind;
 	uint32_t function;
 	struct graph_row *rows;
-	size_t n, left;
+	size_t limit, n, left;
 	int64_t all;
 	const char *unit;
 };
@@ -126,6 +136,22 @@ set_branch(json_t *row, const struct graph_row *r, const char *name,
 	json_object_set_new(row, "funcName", json_text(buf_str(&text)));
 }
 
+/* Sets the unit or program of a row of a profile of several. */
+static void
+set_title(const struct view *v, const struct graph_row *r, json_t *row)
+{
+	const struct graph *g = v->graph;
+	uint32_t title = g->title ? g->title[r->function] : GRAPH_NONE;
+	const char *name;
+
+	if (title == GRAPH_NONE)
+		return;
+	name = g->functions[title].name;
+	if (v->screen && v->screen->width)
+		name = path_name(name);
+	json_object_set_new(row, "program", json_text(name));
+}
+
 /* Adds what people read to a row. */
 static void
 set_texts(const struct view *v, const struct graph_row *r, json_t *row)
@@ -137,8 +163,12 @@ set_texts(const struct view *v, const struct graph_row *r, json_t *row)
 	value_set(row, "totalText", r->total, v->unit);
 	if (v->o->lines)
 		set_line(row, f);
-	if (v->o->lines || g->in)
+	if (v->o->lines || g->in || (g->title && v->screen->width))
 		json_object_del(row, "package");
+	/* there is no room for three costs beside it */
+	if (v->screen->width && json_object_get(row, "program"))
+		json_object_del(row, v->kind == GRAPH_SELF ? "totalText"
+		                                           : "selfText");
 	if (is_tree(v))
 		set_branch(row, r, f->name, v->screen);
 	else if (g->in && g->in[r->function] != GRAPH_NONE)
@@ -155,6 +185,7 @@ row_of(const struct view *v, const struct graph_row *r)
 
 	json_object_set_new(row, "funcName", json_text(f->name));
 	json_object_set_new(row, "package", json_text(f->package));
+	set_title(v, r, row);
 	set_percent(row, "selfPct", r->self, v->all);
 	set_percent(row, "cumulativePct", r->total, v->all);
 	if (v->screen) {
@@ -227,19 +258,21 @@ view_init(struct view *v, json_t *graph, const char *type)
 	if (!rc && !o->runtime && values_have_sites(type) &&
 	    (v->function == GRAPH_NONE || !graph_skips(v->graph, v->function)))
 		rc = graph_skip(v->graph) ? failed("out of memory") : rc;
+	if (!rc && !is_tree(v))
+		rc = graph_split(v->graph) ? failed("out of memory") : rc;
 	return rc;
 }
 
 static int
 make_rows(struct view *v)
 {
-	size_t limit = v->o->limit < 0 ? TOP_ROWS : (size_t)v->o->limit;
 	int rc;
 
+	v->limit = v->o->limit < 0 ? TOP_ROWS : (size_t)v->o->limit;
 	/* the root is no row of the table */
-	limit += is_tree(v) && v->function == GRAPH_NONE;
-	rc = graph_rows(v->graph, v->kind, v->function, limit, &v->rows, &v->n,
-	                &v->left);
+	v->limit += is_tree(v) && v->function == GRAPH_NONE;
+	rc = graph_rows(v->graph, v->kind, v->function, v->limit, &v->rows,
+	                &v->n, &v->left);
 	return rc ? failed("the profile is too large: %s", strerror(-rc))
 	          : LEAVE_OK;
 }
@@ -257,11 +290,46 @@ top_json(json_t *graph, const char *type, const struct options *o, json_t **out)
 	return rc;
 }
 
+static int
+by_cost(const void *a, const void *b)
+{
+	const struct graph_row *x = a, *y = b;
+
+	return (x->total < y->total) - (x->total > y->total);
+}
+
+/* Shows the units and programs of a profile of several, the costliest first. */
+static void
+show_titles(const struct view *v, struct buf *out)
+{
+	const struct graph *g = v->graph;
+	CLEANUP_FREE struct graph_row *all = calloc(g->n, sizeof(*all));
+	CLEANUP_JSON json_t *rows = json_array();
+	size_t n = 0, limit = v->limit / 2 + 1;
+
+	for (uint32_t i = 1; all && i < g->n; i++)
+		if (graph_title(g, i) != GRAPH_NONE)
+			all[n++] = (struct graph_row){
+				.function = g->nodes[i].function,
+				.total = g->nodes[i].total};
+	if (!n)
+		return;
+	qsort(all, n, sizeof(*all), by_cost);
+	for (size_t i = 0; i < n && i < limit; i++)
+		json_array_append_new(rows, row_of(v, &all[i]));
+	table_show(out, of_titles, ARRAY_LEN(of_titles), rows, v->screen);
+	if (n > limit)
+		buf_addf(out, "%zu more with --limit\n", n - limit);
+	buf_putc(out, '\n');
+}
+
 static void
 show_rows(const struct view *v, struct buf *out)
 {
 	CLEANUP_JSON json_t *rows = rows_of(v);
 
+	if (v->graph->title)
+		show_titles(v, out);
 	if (!json_array_size(rows))
 		buf_puts(out, "no samples\n");
 	else if (is_tree(v))
@@ -302,13 +370,27 @@ tree_path(const struct cli *c, const char *path, struct buf *out)
 	query_add(out, "sampleType", c->opt.sample_type);
 }
 
+/* True for a service of all programs of a host, whose functions are shown with
+ * the unit or program of each. */
+static bool
+is_of_all(struct cli *c, const json_t *result)
+{
+	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_JSON json_t *service = NULL;
+
+	service_path(&path, json_member(result, "service"));
+	service = ask_quietly(c, buf_str(&path));
+	return service_is_of_all(service);
+}
+
 json_t *
 top_graph(struct cli *c, const json_t *result, const char *path)
 {
 	CLEANUP_BUF struct buf at = BUF_INIT(BUF_MAX_SMALL);
 
 	if (!top_is_view(&c->opt) &&
-	    !values_wanted(json_member(result, "profileType")))
+	    !values_wanted(json_member(result, "profileType")) &&
+	    !is_of_all(c, result))
 		return NULL;
 	tree_path(c, path, &at);
 	return ask_quietly(c, buf_str(&at));

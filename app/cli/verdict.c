@@ -1,8 +1,8 @@
 #include "verdict.h"
 
 #include "named.h"
-#include "profile.h"
 #include "profile/types.h"
+#include "result.h"
 #include "table.h"
 #include "text.h"
 #include "values.h"

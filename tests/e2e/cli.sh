@@ -107,6 +107,15 @@ check a_program_is_profiled_without_a_service_which_is_added_once runs_without_a
 process_stop alone
 adds_none() { says "stoker run --exe $STATE/bin/demo" stoker_cli run --exe "$STATE/bin/dmeo" && leaves 1 stoker_cli service show dmeo; }
 check a_program_that_does_not_run_becomes_no_service adds_none
+all_is_shown() { # by program, and nothing of it is kept
+  local out
+  out=$(stoker_cli top --seconds 2) || return 1
+  says "$STATE/bin/demo" echo "$out" && says 'model::matmul' echo "$out" &&
+    json 'length == 0' stoker_cli --json sessions --service host
+}
+check top_without_a_profile_shows_the_host_by_program_and_function all_is_shown
+check the_service_of_a_host_is_sampled_alone \
+  says 'a service of one program' stoker_cli run --all --type alloc --seconds 1
 check run_of_nothing_names_ps says 'stoker ps' stoker_cli run
 
 # --- how profiles are named

@@ -235,6 +235,39 @@ TEST(peers_on_ports_that_the_kernel_chose_are_one)
 }
 END
 
+/* Two programs call the same function of a library. */
+static const char host[] =
+	"{\"unit\":\"nanoseconds\",\"total\":100,"
+	"\"names\":[\"all\",\"web.service\",\"/opt/db\",\"main\",\"copy\"],"
+	"\"packages\":[\"\",\"[program]\",\"[program]\",\"\",\"libc.so.6\"],"
+	"\"depth\":[0,1,2,3,1,2],\"name\":[0,1,3,4,2,4],"
+	"\"self\":[0,0,10,20,0,70],\"totals\":[100,30,30,20,70,70]}";
+
+TEST(functions_of_a_host_are_those_of_its_programs)
+{
+	shows(host, "cpu", &(struct options){.limit = 3},
+	      "TOTAL  TOTAL %  UNIT OR PROGRAM\n"
+	      "70 ns     70.0  /opt/db\n"
+	      "30 ns     30.0  web.service\n"
+	      "\n"
+	      " SELF  SELF %  TOTAL  UNIT OR PROGRAM  PACKAGE    FUNCTION\n"
+	      "70 ns    70.0  70 ns  /opt/db          libc.so.6  copy\n"
+	      "20 ns    20.0  20 ns  web.service      libc.so.6  copy\n"
+	      "10 ns    10.0  30 ns  web.service                 main\n");
+}
+END
+
+TEST(callers_of_a_function_of_a_host_end_with_its_programs)
+{
+	shows(host, "cpu", &(struct options){.limit = -1, .callers = "copy"},
+	      "TOTAL  TOTAL %   SELF  FUNCTION\n"
+	      "90 ns     90.0  90 ns  copy\n"
+	      "70 ns     70.0  70 ns  - /opt/db\n"
+	      "20 ns     20.0  20 ns  - main\n"
+	      "20 ns     20.0  20 ns    web.service\n");
+}
+END
+
 TEST(json_has_numbers)
 {
 	CLEANUP_JSON json_t *g = json_of(allocating);
@@ -289,5 +322,7 @@ SUITE("cli_top", memory_has_bytes_beside_its_shares,
       callers_of_an_allocator_show_its_frames, callees_branch_inwards,
       a_recursive_function_counts_once, the_tree_has_no_row_for_its_root,
       lines_name_the_source, a_part_of_a_name_is_enough_if_no_other_has_it,
-      peers_on_ports_that_the_kernel_chose_are_one, json_has_numbers,
+      peers_on_ports_that_the_kernel_chose_are_one,
+      functions_of_a_host_are_those_of_its_programs,
+      callers_of_a_function_of_a_host_end_with_its_programs, json_has_numbers,
       a_graph_that_does_not_fit_together_is_refused)

@@ -4,6 +4,7 @@
 #include "base/pairs.h"
 #include "base/table.h"
 #include "profile/site.h"
+#include "profile/summary.h"
 #include "table.h"
 #include "text.h"
 
@@ -12,7 +13,6 @@
 #include <string.h>
 
 #define EPHEMERAL 32768 /* the kernel's first port of outgoing connections */
-#define TITLES    "[program]" /* the package of units and programs */
 
 void
 graph_free(struct graph *g)
@@ -308,7 +308,7 @@ graph_title(const struct graph *g, uint32_t node)
 
 	return node && !x->parent &&
 	                       !strcmp(g->functions[x->function].package,
-	                               TITLES)
+	                               SUMMARY_PROGRAMS)
 	               ? x->function
 	               : GRAPH_NONE;
 }

@@ -2,6 +2,7 @@
 
 #include "base/cleanup.h"
 #include "package.h"
+#include "profile/summary.h"
 
 #include <errno.h>
 #include <math.h>
@@ -71,10 +72,13 @@ set_package(struct tree_names *c, uint32_t name, uint32_t location,
             const char *file)
 {
 	const char *text = tree_name(c->t, name, NULL);
-	size_t n = package_len(text, file);
+	const char *module = profile_module(c->p, location);
+	/* "/usr/bin/python3.11" looks like a name of Go */
+	size_t n = strcmp(module, SUMMARY_PROGRAMS) ? package_len(text, file)
+	                                            : 0;
 
 	if (!n) {
-		text = profile_module(c->p, location);
+		text = module;
 		n = strlen(text);
 	}
 	return strings_add(c->t->packages, text, n, &c->t->home[name].package);

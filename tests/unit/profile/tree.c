@@ -2,6 +2,7 @@
 #include "lib/folded.h"
 #include "lib/random.h"
 #include "lib/test.h"
+#include "profile/summary.h"
 
 #include <errno.h>
 #include <string.h>
@@ -245,6 +246,21 @@ TEST(a_package_is_the_go_path_else_the_module)
 }
 END
 
+TEST(a_frame_that_says_whose_stack_it_is_has_no_package_of_go)
+{
+	CLEANUP_PROFILE struct profile *p = profile_of("x 1\n");
+	CLEANUP_TREE struct tree *t = NULL;
+
+	ck_assert_int_eq(profile_cstring(p, "/usr/bin/python3.11",
+	                                 &p->functions[0].name),
+	                 0);
+	ck_assert_int_eq(
+		profile_cstring(p, SUMMARY_PROGRAMS, &p->mappings[0].file), 0);
+	t = tree_of(p, 0);
+	ck_assert_str_eq(tree_package(t, t->name[1], NULL), SUMMARY_PROGRAMS);
+}
+END
+
 static void
 assert_same_top(const struct tree *a, const struct tree *b)
 {
@@ -402,6 +418,7 @@ SUITE("tree", stacks_merge_from_the_root_with_children_by_name,
       samples_are_unknown_without_a_count_and_a_period,
       a_stack_of_all_frames_inlined_is_deep_and_whole,
       a_package_is_the_go_path_else_the_module,
+      a_frame_that_says_whose_stack_it_is_has_no_package_of_go,
       functions_alone_have_the_top_of_the_whole_tree,
       a_picture_of_few_nodes_has_the_large_ones_as_they_are,
       a_picture_with_room_for_all_nodes_has_them,

@@ -26,7 +26,7 @@ program_language(const json_t *process)
 bool
 program_is_go(const void *p, size_t n)
 {
-	static const char note[] = "\x04\0\0\0Go";
+	static const char note[] = "\x04\0\0\0Go\0";
 
 	/* name's size, description's size, type, name */
 	for (const char *at = p; n >= 16; at++, n--)

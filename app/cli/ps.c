@@ -3,6 +3,9 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/path.h"
+#include "base/ways.h"
+#include "profile/types.h"
 #include "program.h"
 #include "service.h"
 #include "survey.h"
@@ -56,6 +59,51 @@ language_of(const json_t *process, const char *host)
 	if (n < 4 || memcmp(head, "\177ELF", 4) != 0)
 		return "";
 	return program_is_go(head, (size_t)n) ? "go" : "native";
+}
+
+/* --- what profiles need --------------------------------------------------- */
+
+static const struct {
+	const char *type, *language, *text;
+} needs[] = {
+#define NEED(type, language, text) {#type, #language, text},
+#include "needs.def"
+#undef NEED
+};
+
+static const char *
+need_of(const char *type, const char *language)
+{
+	const char *found = "nothing";
+
+	for (size_t i = 0; i < ARRAY_LEN(needs); i++) {
+		if (strcmp(needs[i].type, type) != 0)
+			continue;
+		if (!strcmp(needs[i].language, language))
+			return needs[i].text;
+		if (!strcmp(needs[i].language, "any"))
+			found = needs[i].text;
+	}
+	return found;
+}
+
+/* Makes a row for each type that can be captured of a program. */
+static json_t *
+needs_of(const char *language)
+{
+	const char *kind = strcmp(language, "go") ? "native" : "go";
+	json_t *rows = json_array();
+
+	for (size_t i = 0; i < TYPES; i++) {
+		const char *type = profile_types[i].name;
+
+		if (ways_outside(kind, type))
+			json_array_append_new(
+				rows,
+				json_pack("{ss ss}", "type", type, "needs",
+			                  need_of(type, language)));
+	}
+	return rows;
 }
 
 /* --- rows ----------------------------------------------------------------- */
@@ -117,6 +165,9 @@ new_row(const json_t *process, const char *host, const json_t *match,
 	                    json_text(language_of(process, host)));
 	json_object_set(row, "match", (json_t *)match);
 	json_object_set_new(row, "service", json_text(service));
+	json_object_set_new(row, "needs",
+	                    needs_of(json_member(row, "language")));
+	json_object_set_new(row, "pids", json_array());
 	put_command(row, process, service);
 	return row;
 }
@@ -161,6 +212,8 @@ add_process(json_t *rows, const struct looks *l, const char *host,
 		row = new_row(process, host, match, l->services);
 		json_array_append_new(rows, row);
 	}
+	json_array_append(json_object_get(row, "pids"),
+	                  json_object_get(process, "pid"));
 	add_to(row, cpu > 0 ? 100 * cpu / l->seconds : 0,
 	       json_integer_value(json_object_get(process, "processes")));
 }
@@ -220,6 +273,79 @@ look(struct cli *c, struct looks *l)
 	return rc;
 }
 
+/* --- one program ---------------------------------------------------------- */
+
+/* True if a word is a row's unit, with or without its suffix, its program, with
+ * or without folders, or the pid of one of its processes. */
+static bool
+is_meant(const json_t *row, const char *word)
+{
+	CLEANUP_BUF struct buf unit = BUF_INIT(BUF_MAX_SMALL);
+	const char *name = json_member(row, "name");
+	const json_t *pid;
+	char text[24];
+	size_t i;
+
+	buf_addf(&unit, "%s.service", word);
+	if (!strcmp(name, word) || !strcmp(path_name(name), word) ||
+	    !strcmp(name, buf_str(&unit)))
+		return true;
+	json_array_foreach(json_object_get(row, "pids"), i, pid) {
+		snprintf(text, sizeof(text), "%" JSON_INTEGER_FORMAT,
+		         json_integer_value(pid));
+		if (!strcmp(text, word))
+			return true;
+	}
+	return false;
+}
+
+static void
+put_needs(const json_t *row, const struct screen *s, struct buf *out)
+{
+	static const struct column columns[] = {
+		{"TYPE", "type", LEFT, PLAIN},
+		{"NEEDS", "needs", LEFT, PLAIN},
+	};
+	const char *language = json_member(row, "language");
+	json_int_t n = json_integer_value(json_object_get(row, "processes"));
+
+	safe_puts(out, json_member(row, "name"));
+	buf_addf(out, ": %" JSON_INTEGER_FORMAT " process%s, %.1f %% of a CPU",
+	         n, n == 1 ? "" : "es",
+	         json_number_value(json_object_get(row, "cpuPercent")));
+	if (*language)
+		buf_addf(out, ", %s", language);
+	buf_puts(out, "\n  ");
+	safe_puts(out, json_member(row, "command"));
+	buf_puts(out, "\n\n");
+	table_show(out, columns, ARRAY_LEN(columns),
+	           json_object_get(row, "needs"), s);
+}
+
+/* Shows what profiles of the rows that the operand means need. */
+static int
+show_needs(struct cli *c, const json_t *rows)
+{
+	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_REPLY);
+	const char *word = c->operands[0];
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach(rows, i, row) {
+		if (!is_meant(row, word))
+			continue;
+		if (out.len)
+			buf_putc(&out, '\n');
+		put_needs(row, &c->screen, &out);
+	}
+	if (!out.len)
+		return failed("no unit or program called '%s', and no process "
+		              "of that number, may be profiled\n"
+		              "  stoker ps lists those that may",
+		              word);
+	return print(&out);
+}
+
 static int
 show(struct cli *c, json_t *rows)
 {
@@ -262,6 +388,10 @@ cmd_ps(struct cli *c)
 
 	if (rc)
 		return rc;
-	rows = rows_of(&l, c->opt.limit < 0 ? ROWS : (size_t)c->opt.limit);
-	return c->opt.json ? print_json(rows) : show(c, rows);
+	rows = rows_of(&l, c->noperands       ? SIZE_MAX
+	                   : c->opt.limit < 0 ? ROWS
+	                                      : (size_t)c->opt.limit);
+	if (c->opt.json)
+		return print_json(rows);
+	return c->noperands ? show_needs(c, rows) : show(c, rows);
 }

@@ -168,10 +168,17 @@ offer_listed(struct completion *c, size_t row)
 	}
 }
 
-/* Offers the values of a placeholder. Returns LEAVE_FAILED if it is a file,
- * which the shell completes. */
+/* True for a type of profiles that the doc of its option does not list. */
+static bool
+is_left_out(const char *placeholder, const char *word, const char *doc)
+{
+	return !strncmp(placeholder, "TYPE", 4) && !strstr(doc, word);
+}
+
+/* Offers the values of a placeholder, which doc explains. Returns LEAVE_FAILED
+ * if it is a file, which the shell completes. */
 static int
-offer_values(struct completion *c, const char *name)
+offer_values(struct completion *c, const char *name, const char *doc)
 {
 	static const char *const files[] = {"FILE", "FILE...", "DIR", "PATH"};
 
@@ -179,7 +186,8 @@ offer_values(struct completion *c, const char *name)
 		if (!strcmp(files[i], name))
 			return LEAVE_FAILED;
 	for (size_t i = 0; i < ARRAY_LEN(values); i++)
-		if (!strcmp(values[i].name, name))
+		if (!strcmp(values[i].name, name) &&
+		    !is_left_out(name, values[i].word, doc))
 			offer(c, values[i].word, strlen(values[i].word),
 			      values[i].doc);
 	if (!strcmp(name, "PROFILE") || !strcmp(name, "BASE"))
@@ -288,25 +296,23 @@ offer_operand(struct completion *c, const struct command *cmd, size_t used)
 		return LEAVE_OK;
 	}
 	operand_name(cmd->usage, c->noperands - used, &name);
-	return offer_values(c, buf_str(&name));
+	return offer_values(c, buf_str(&name), "");
 }
 
-/* Returns the argument of an option, or "" if it takes none. */
-static const char *
-argument_of(const char *word)
+/* Returns the row of an option that takes an argument, or OPTION_COUNT. */
+static size_t
+option_with_argument(const char *word)
 {
-	for (size_t i = 0; i < OPTION_COUNT; i++) {
-		struct option_row o = option_row(i);
+	size_t i = 0;
 
-		if (!strcmp(o.name, word))
-			return o.arg;
-	}
-	return "";
+	while (i < OPTION_COUNT && strcmp(option_row(i).name, word) != 0)
+		i++;
+	return i < OPTION_COUNT && *option_row(i).arg ? i : OPTION_COUNT;
 }
 
-/* Reads the words before the last one. If the last word is the argument of an
- * option, returns the name of that argument, else NULL. */
-static const char *
+/* Reads the words before the last one. Returns the row of the option whose
+ * argument the last word is, or OPTION_COUNT. */
+static size_t
 read_words(struct completion *c)
 {
 	for (size_t i = 0; i + 1 < c->n; i++) {
@@ -316,23 +322,24 @@ read_words(struct completion *c)
 			c->operands[c->noperands++] = word;
 		} else if (!strcmp(word, "--")) {
 			c->only_operands = true;
-		} else if (*argument_of(word) && ++i + 1 == c->n) {
-			return argument_of(word);
+		} else if (option_with_argument(word) < OPTION_COUNT &&
+		           ++i + 1 == c->n) {
+			return option_with_argument(word);
 		}
 	}
-	return NULL;
+	return OPTION_COUNT;
 }
 
 static int
 complete(struct completion *c)
 {
-	const char *argument = read_words(c);
-	const struct command *cmd;
-	size_t used;
+	size_t used, option = read_words(c);
+	const struct command *cmd =
+		command_find(c->operands, c->noperands, &used);
 
-	if (argument)
-		return offer_values(c, argument);
-	cmd = command_find(c->operands, c->noperands, &used);
+	if (option < OPTION_COUNT)
+		return offer_values(c, option_row(option).arg,
+		                    option_doc(option, cmd ? cmd->name : ""));
 	if (!c->only_operands && last(c)[0] == '-')
 		offer_options(c, cmd);
 	else if (cmd)

@@ -40,12 +40,12 @@ static int
 set_types(json_t *settings, const char *words)
 {
 	CLEANUP_JSON json_t *list = json_array();
+	const char *word;
+	size_t n;
 
-	for (size_t n; *words; words += n + (words[n] == ',')) {
-		n = strcspn(words, ",");
-		if (json_array_append_new(list, json_stringn(words, n)))
+	while (comma_next(&words, &word, &n))
+		if (json_array_append_new(list, json_stringn(word, n)))
 			return failed("--types is not UTF-8");
-	}
 	json_object_set(settings, "profileTypes", list);
 	return LEAVE_OK;
 }

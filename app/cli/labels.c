@@ -23,6 +23,15 @@ labels_set(json_t *object, const struct words *labels)
 	return LEAVE_OK;
 }
 
+bool
+comma_next(const char **list, const char **word, size_t *n)
+{
+	*word = *list;
+	*n = strcspn(*list, ",");
+	*list += *n + ((*list)[*n] == ',');
+	return *list > *word;
+}
+
 void
 number_set(json_t *object, const char *key, int64_t v)
 {

@@ -9,5 +9,8 @@
  *   Errors   prints an error and returns an exit status
  */
 MUST_CHECK int labels_set(json_t *object, const struct words *labels);
+/* Takes the next of the words between commas: n bytes from *word. False at the
+ * end of the list. */
+bool comma_next(const char **list, const char **word, size_t *n);
 /* Sets the member unless v is negative (option not given). */
 void number_set(json_t *object, const char *key, int64_t v);

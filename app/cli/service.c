@@ -69,18 +69,16 @@ static int
 set_allow(json_t *service, const char *keys)
 {
 	json_t *allow = json_object();
+	const char *key;
+	size_t n;
 
 	json_object_set_new(service, "allow", allow);
 	if (!strcmp(keys, "none"))
 		return LEAVE_OK;
-	while (*keys) {
-		size_t n = strcspn(keys, ",");
-
-		if (!n || json_object_setn_new(allow, keys, n, json_true()))
+	while (comma_next(&keys, &key, &n))
+		if (!n || json_object_setn_new(allow, key, n, json_true()))
 			return usage_error("--allow takes names between "
 			                   "commas, or none");
-		keys += n + (keys[n] == ',');
-	}
 	return LEAVE_OK;
 }
 

@@ -47,6 +47,7 @@ for shell in bash fish; do
   check "${shell}_completes_the_options_of_a_command" has --exe in_$shell service add web --e
   check "${shell}_offers_no_option_of_another" lacks --kind in_$shell run web --k
   check "${shell}_completes_the_value_of_an_option" equal "$(in_$shell run web --type go)" goroutine
+  check "${shell}_offers_no_type_that_is_not_captured" lacks wall in_$shell run web --type ''
   check "${shell}_completes_a_key_of_the_configuration" equal "$(in_$shell config api.po)" api.pool
   check "${shell}_completes_what_help_explains" equal "$(in_$shell help trigger rem)" remove
 done

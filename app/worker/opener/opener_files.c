@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "opener.h"
 #include "opener_local.h"
+#include "opener_reopen.h"
 #include "worker/debuginfod/debug_cache.h"
 #include "worker/ipc/proc_text.h"
 
@@ -38,29 +39,6 @@ open_how(int dir, const char *path, uint64_t flags, uint64_t resolve)
 	int fd = (int)syscall(SYS_openat2, dir, path, &how, sizeof(how));
 
 	return fd < 0 ? -errno : fd;
-}
-
-/* Reopens place (O_PATH) for reading, if it is a regular file of sane size:
- * even opening a device or a pipe may have effects. */
-static int
-reopen_regular(int place, int *out)
-{
-	char path[64];
-	struct stat st;
-	int fd;
-
-	if (fstat(place, &st))
-		return -errno;
-	if (!S_ISREG(st.st_mode))
-		return -EINVAL;
-	if (st.st_size > HOST_MAX_FILE)
-		return -EFBIG;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0)
-		return -errno;
-	*out = fd;
-	return 0;
 }
 
 static int
@@ -124,7 +102,7 @@ static int
 open_elf(int place, int *out)
 {
 	CLEANUP_FD int fd = -1;
-	int rc = reopen_regular(place, &fd);
+	int rc = opener_reopen(place, &fd);
 
 	if (!rc)
 		rc = starts_as_elf(fd);
@@ -402,7 +380,7 @@ give_own(struct opener *o, int32_t pid, int root, const char *path,
 	int rc = place < 0 ? place : same_owner(pid, place);
 
 	if (!rc)
-		rc = reopen_regular(place, &fd);
+		rc = opener_reopen(place, &fd);
 	return rc ? rc : give_file(o, pid, fd, out);
 }
 

@@ -7,6 +7,7 @@
 #include "opener.h"
 #include "opener_grants.h"
 #include "opener_local.h"
+#include "opener_reopen.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -143,7 +144,7 @@ int
 read_pid_file(struct opener *o, const struct host_ask *ask, struct answer *out)
 {
 	CLEANUP(walk_done) struct walk w = {.at = -1};
-	char path[64], text[MAX_START + 1];
+	char text[MAX_START + 1];
 	CLEANUP_FD int fd = -1;
 	struct stat st;
 	ssize_t n;
@@ -158,9 +159,10 @@ read_pid_file(struct opener *o, const struct host_ask *ask, struct answer *out)
 	if (fstat(w.at, &st) || !S_ISREG(st.st_mode) ||
 	    !opener_is_local(w.at, getpid()))
 		return -EINVAL;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", w.at);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	n = fd < 0 ? -1 : pread(fd, text, MAX_START, 0);
+	rc = opener_reopen(w.at, &fd);
+	if (rc)
+		return rc;
+	n = pread(fd, text, MAX_START, 0);
 	if (n < 0)
 		return -errno;
 	text[n] = '\0';

@@ -97,6 +97,8 @@ lists_what_is_busy() { # and the command profiles it, as a service that is added
   json "any(.[]; .match.exe == \"$STATE/bin/demo\" and .service == \"demo\" and .cpuPercent > 1 and .command == \"stoker run demo --wait\")" stoker_cli --json ps --limit 100
 }
 check ps_lists_what_is_busy_and_how_to_profile_it lists_what_is_busy
+check ps_of_a_program_says_what_each_type_needs shows '^memory +libstoker-heap.so' stoker_cli ps demo --seconds 1
+check ps_of_nothing_that_runs_says_so says 'stoker ps lists' stoker_cli ps no-such-unit --seconds 1
 runs_without_a_service() {
   cp "$STATE/bin/demo" "$STATE/bin/alone" && background alone "$STATE/bin/alone" || return 1
   shows '^stoker: added the service alone$' stoker_cli run --exe "$STATE/bin/alone" --seconds 1 --wait &&
@@ -109,7 +111,7 @@ adds_none() { says "stoker run --exe $STATE/bin/demo" stoker_cli run --exe "$STA
 check a_program_that_does_not_run_becomes_no_service adds_none
 all_is_shown() { # by program, and nothing of it is kept
   local out
-  out=$(stoker_cli top --seconds 2) || return 1
+  out=$(stoker_cli top --seconds 2 --limit 1000) || return 1
   says "$STATE/bin/demo" echo "$out" && says 'model::matmul' echo "$out" &&
     json 'length == 0' stoker_cli --json sessions --service host
 }

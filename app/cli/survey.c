@@ -1,5 +1,6 @@
 #include "survey.h"
 
+#include "base/path.h"
 #include "near.h"
 #include "program.h"
 #include "table.h"
@@ -136,7 +137,8 @@ put_processes(const json_t *hosts, json_int_t all, const struct screen *s,
 
 /* Names of units or programs that resemble a word. */
 struct likes {
-	const char *key; /* UNIT or EXECUTABLE */
+	const char *key;   /* UNIT or EXECUTABLE */
+	const char *value; /* as asked for */
 	char word[STEM_MOST];
 	const char *names[NEAR_MOST]; /* the best first */
 	unsigned ranks[NEAR_MOST];    /* 0 is equal */
@@ -176,6 +178,17 @@ resembles(const char *word, const char *stem, unsigned *rank)
 	return near.best;
 }
 
+/* True if both are in one folder; units are in none. */
+static bool
+share_folder(const char *a, const char *b)
+{
+	size_t n = (size_t)(path_name(a) - a);
+
+	return n == (size_t)(path_name(b) - b) && !memcmp(a, b, n);
+}
+
+/* Adds a name that resembles the word; of names that are as near, one in the
+ * folder that was asked for comes first. */
 static void
 consider(struct likes *l, const char *name)
 {
@@ -186,6 +199,7 @@ consider(struct likes *l, const char *name)
 	stem_of(name, stem);
 	if (!resembles(l->word, stem, &rank))
 		return;
+	rank = 2 * rank + !share_folder(l->value, name);
 	for (size_t i = 0; i < l->n; i++)
 		if (!strcmp(l->names[i], name))
 			return;
@@ -209,7 +223,7 @@ find_likes(const json_t *hosts, const char *key, const char *value,
 	const json_t *host, *process;
 	size_t i, k;
 
-	*out = (struct likes){.key = key};
+	*out = (struct likes){.key = key, .value = value};
 	stem_of(value, out->word);
 	json_array_foreach(hosts, i, host) {
 		const json_t *list = survey_processes(host);

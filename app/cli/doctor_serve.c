@@ -267,7 +267,8 @@ probe_server(struct doctor *d)
 		if (d->no_api)
 			return FINE;
 		fix(d, "ln -sf ../sites-available/stoker "
-		       "/etc/nginx/sites-enabled/ && systemctl reload nginx, "
+		       "/etc/nginx/sites-enabled/ && systemctl "
+		       "reload-or-restart nginx, "
 		       "or --server URL for another address");
 		return BROKEN;
 	}

@@ -252,13 +252,15 @@ show(const struct cli *c, const struct key_file *p, const struct found *f,
 	         "Stoker answers at %s; every call can be tried at %s/docs/\n",
 	         url, url);
 	buf_puts(&out, "\n"
-	               "  stoker doctor                                 "
+	               "  stoker doctor                          "
 	               "# does this machine lack anything?\n"
-	               "  stoker ps                                     "
-	               "# what is busy here, and how to profile it\n"
-	               "  stoker run --unit UNIT --seconds 10s --wait   "
-	               "# its hottest functions, a flame graph\n"
-	               "  stoker ui                                     "
+	               "  stoker top                             "
+	               "# what uses the CPU here now\n"
+	               "  stoker run --all --seconds 10s --wait  "
+	               "# the same as a flame graph\n"
+	               "  stoker ps                              "
+	               "# what runs here, and how to profile it\n"
+	               "  stoker ui                              "
 	               "# the web pages, signed in\n");
 	return print(&out);
 }

@@ -183,7 +183,7 @@ void warn_client(struct call *c, const char *fmt, ...) PRINTF(2, 3);
  * the row's message. */
 #define fail(c, code, ...) \
 	fail_as((c), E_##code, error_text_##code, ##__VA_ARGS__)
-#define ERROR(code, status, message) \
+#define ERROR(code, status, message, remedy) \
 	static const char error_text_##code[] __attribute__((unused)) = message;
 #include "errors.def"
 #undef ERROR

@@ -54,7 +54,7 @@ const struct field_row fields[] = {
 const size_t nfields = ARRAY_LEN(fields);
 
 const struct error_row errors[E_COUNT] = {
-#define ERROR(code, status, message) {#code, status, message},
+#define ERROR(code, status, message, remedy) {#code, status, message},
 #include "errors.def"
 #undef ERROR
 };

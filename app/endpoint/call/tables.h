@@ -190,7 +190,7 @@ extern const struct field_row fields[];
 extern const size_t nfields;
 
 enum error {
-#define ERROR(code, status, message) E_##code,
+#define ERROR(code, status, message, remedy) E_##code,
 #include "errors.def"
 #undef ERROR
 	E_COUNT

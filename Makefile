@@ -95,7 +95,7 @@ archives = $(foreach d,$1,$(B)/lib$d.a)
 .PHONY: FORCE version all programs tools pages help run stop check check-built check-quick check-vm check-fleet toolchains unit bench bench-hosts asan tsan aarch64 \
 	fuzz mutate soak tidy format install uninstall deb deb-built clean deps
 all: programs pages
-programs: $(PROGRAMS) $(LIBRARY) $(MANUALS)
+programs: $(PROGRAMS) $(LIBRARY) $(MANUALS) $(B)/manual/index.html
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -190,9 +190,14 @@ $(LIBRARY): $(wildcard app/preload/*.c) include/preload/heap_layout.h
 		-g0 -fvisibility=hidden -shared -static-libgcc \
 		-Wl,-z,relro,-z,now -Wl,-z,defs -o $@ $(filter %.c,$^) -lm
 
+# Tables whose rows the manual has; and the manual for browsers.
+MANUAL_ROWS := $(wildcard app/cli/*.def include/*.def) \
+	app/capture/host/quality.def app/worker/ipc/capture_error.def
+$(B)/manual/index.html: conf/man/html $(MANUALS)
+	$(Q)rm -rf $(@D) && conf/man/html $(@D)
 define page
 $(call manual,$1): $1 conf/man/rows.awk conf/man/fill.awk \
-		$(wildcard app/cli/*.def include/*.def)
+		$(MANUAL_ROWS)
 	@mkdir -p $$(@D)
 	$$(Q)awk -f conf/man/rows.awk -f conf/man/fill.awk $$< >$$@
 endef
@@ -355,7 +360,7 @@ deb: deps
 	@conf/packages/install deb
 	@$(MAKE) --no-print-directory deb-built
 deb-built: $(DEB)
-$(DEB): $(PROGRAMS) $(LIBRARY) $(PAGES) $(wildcard conf/* conf/*/* systemd/* app/web/docs/*)
+$(DEB): $(PROGRAMS) $(LIBRARY) $(PAGES) $(B)/manual/index.html $(wildcard conf/* conf/*/* systemd/* app/web/docs/*)
 	$(Q)rm -rf $(@D) && mkdir -p $(@D)/tree
 	$(Q)cp -r conf/debian $(@D)/tree
 	$(Q)cd $(@D)/tree && MAKEFLAGS= SOURCE=$(CURDIR) B=$(abspath $(B)) \

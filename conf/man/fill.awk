@@ -140,6 +140,73 @@ function quotas(n,   i) {
 	print ".El"
 }
 
+# A message as a sentence: only the places of arguments of printf() show, and a
+# name such as pprofUrl stays as it is.
+function sentence(text) {
+	gsub(/%[a-z]+/, "...", text)
+	if (text ~ /^[a-z]+[A-Z._]/)
+		return text (text ~ /[.]$/ ? "" : ".")
+	return toupper(substr(text, 1, 1)) substr(text, 2) (text ~ /[.]$/ ? "" : ".")
+}
+
+# What happened, and what to do about it, if the text does not say that.
+function remedied(text, remedy) {
+	print prose(sentence(text) (remedy == "" ? "" : " " remedy))
+}
+
+function errors(n,   i) {
+	print ".Bl -tag -width Ds"
+	for (i = 1; i <= n; i++) {
+		print ".It Sy " row[i, 1] " Pq " row[i, 2]
+		remedied(row[i, 3], row[i, 4])
+	}
+	print ".El"
+}
+
+# While the check of a row fails, its finding takes the place of the text.
+function failures(file,   n, i, name, check) {
+	n = rows("include/checks.def", "CHECK")
+	for (i = 1; i <= n; i++)
+		name["CHECK_" row[i, 1]] = row[i, 3]
+	n = rows(file, "CAPTURE_ERROR")
+	print ".Bl -tag -width Ds"
+	for (i = 1; i <= n; i++) {
+		check = name[row[i, 2]]
+		if (check != "")
+			check = "See " check " in stoker doctor."
+		print ".It Sy " row[i, 3]
+		remedied(row[i, 4], check)
+	}
+	print ".El"
+}
+
+# The notes of a weight; some end with a number.
+function notes(file, weight,   n, i, numbered, remedy) {
+	n = rows(file, "QUALITY_NOTE_NUMBER")
+	for (i = 1; i <= n; i++)
+		numbered[row[i, 1]] = ": N"
+	n = rows(file, "QUALITY_NOTE_REMEDY")
+	for (i = 1; i <= n; i++)
+		remedy[row[i, 1]] = row[i, 2]
+	n = rows(file, "QUALITY_NOTE")
+	print ".Bl -bullet"
+	for (i = 1; i <= n; i++) {
+		if (row[i, 2] != weight)
+			continue
+		print ".It"
+		remedied(row[i, 4] numbered[row[i, 1]], remedy[row[i, 1]])
+	}
+	print ".El"
+}
+
+function checks(n,   i) {
+	print ".Bl -tag -width Ds"
+	for (i = 1; i <= n; i++)
+		print ".It Sy " row[i, 3] " Pq " (row[i, 2] == "api" ? "API" : row[i, 2]) \
+			(row[i, 4] == "NEEDED" ? ", needed" : "") "\n" prose(sentence(row[i, 5]))
+	print ".El"
+}
+
 $1 == ".\\\"" && $2 == "rows" {
 	if ($3 == "commands")
 		commands($4)
@@ -151,6 +218,14 @@ $1 == ".\\\"" && $2 == "rows" {
 		keys(rows($4, "KEY"))
 	else if ($3 == "scope")
 		scope(rows($4, "SCOPE"))
+	else if ($3 == "errors")
+		errors(rows($4, "ERROR"))
+	else if ($3 == "failures")
+		failures($4)
+	else if ($3 == "notes")
+		notes($4, $5)
+	else if ($3 == "checks")
+		checks(rows($4, "CHECK"))
 	else if ($3 == "quotas")
 		quotas(rows($4, "QUOTA"))
 	else if ($3 == "types")

@@ -83,6 +83,7 @@ stack_programs() {
     install -m 755 "$B/$p" "$STATE/bin/"
   done
   install -m 644 -Dt "$STATE/web/docs" app/web/docs/*
+  install -m 644 -Dt "$STATE/web/docs/manual" "$B"/manual/*
   rm -rf "$STATE/web/ui"
   cp -r "$B/ui" "$STATE/web/"
   chmod -R a+rX "$STATE/web/ui"

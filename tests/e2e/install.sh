@@ -40,7 +40,15 @@ expected() {
 644 /usr/share/fish/vendor_completions.d/stoker.fish
 644 /usr/share/man/man1/stoker.1
 644 /usr/share/man/man5/stoker.conf.5
+644 /usr/share/man/man7/stoker-ci.7
+644 /usr/share/man/man7/stoker-comparison.7
+644 /usr/share/man/man7/stoker-containers.7
 644 /usr/share/man/man7/stoker-fleet.7
+644 /usr/share/man/man7/stoker-glossary.7
+644 /usr/share/man/man7/stoker-operations.7
+644 /usr/share/man/man7/stoker-security.7
+644 /usr/share/man/man7/stoker-troubleshooting.7
+644 /usr/share/man/man7/stoker-tutorial.7
 644 /usr/share/man/man7/stoker.7
 644 /usr/share/man/man8/stoker-api.8
 644 /usr/share/man/man8/stoker-worker.8
@@ -52,13 +60,18 @@ expected() {
 644 /usr/share/stoker/web/docs/dom.js
 644 /usr/share/stoker/web/docs/form.js
 644 /usr/share/stoker/web/docs/index.html
+644 /usr/share/stoker/web/docs/manual.css
+644 /usr/share/stoker/web/docs/manual.js
 644 /usr/share/stoker/web/docs/spec.js
 644 /usr/share/stoker/web/docs/try.js
+644 /usr/share/stoker/web/docs/manual/index.html
 644 /usr/share/stoker/api-network.conf
 644 /usr/share/stoker/worker-network.conf
 644 /usr/share/stoker/worker-sys-admin.conf
 644 /usr/share/zsh/site-functions/_stoker
 LIST
+  # One for each page.
+  for page in conf/man/*.[1578]; do echo "644 /usr/share/stoker/web/docs/manual/${page##*/}.html"; done
   # Names of its files hold a hash.
   find "$B/ui" -type f -printf '644 /usr/share/stoker/web/ui/%P\n'
 }

@@ -1,7 +1,7 @@
 #!/bin/bash
 # The API's page in a real browser, from a real server and under its policy:
 # the page, with a script of tests beside its own, in a wide window and in a
-# narrow one.
+# narrow one; and a page of the manual.
 #
 # Beside others: it waits for events.
 . "$(dirname "$0")/../lib/e2e.sh"
@@ -16,11 +16,21 @@ e2e_start
 sed 's|docs\.js|test.js|; s|</body>|<pre id="report"></pre>&|' \
   app/web/docs/index.html >"$STATE/web/docs/test.html"
 
+{ echo "import '../manual.js';" && cat tests/ui/run.js tests/ui/manual.js; } \
+  >"$STATE/web/docs/manual/test.js"
+sed 's|\.\./manual\.js|test.js|; s|</body>|<pre id="report"></pre>&|' \
+  "$B/manual/stoker-glossary.7.html" >"$STATE/web/docs/manual/test.html"
+judge() { # what the names of its tests begin with
+  sed -n '/<pre id="report">/,/<\/pre>/p' "$STATE/dom" |
+    grep -aoE '(not )?ok .*' | sed 's/&lt;/</g; s/&gt;/>/g; s/&amp;/\&/g' |
+    sed -E "s/^((not )?ok )/\1$1_/"
+  grep -q 'ok all_' "$STATE/dom" || echo "not ok docs: stopped half-way at $1"
+}
+
 for window in '1280 900' '400 800'; do
   # shellcheck disable=SC2086 # a width and a height
   dom "http://127.0.0.1:$PORT/docs/test.html" 'ok all_' $window >"$STATE/dom"
-  sed -n '/<pre id="report">/,/<\/pre>/p' "$STATE/dom" |
-    grep -aoE '(not )?ok .*' | sed 's/&lt;/</g; s/&gt;/>/g; s/&amp;/\&/g' |
-    sed -E "s/^((not )?ok )/\1${window% *}_/"
-  grep -q 'ok all_' "$STATE/dom" || echo "not ok docs: stopped half-way at $window"
+  judge "${window% *}"
 done
+dom "http://127.0.0.1:$PORT/docs/manual/test.html" 'ok all_' >"$STATE/dom"
+judge manual

@@ -17,11 +17,12 @@ silent() { # command: any word on standard error is a failure, whatever it retur
 
 # Units are checked against files that exist, not against what they do: any
 # executable will do for the programs here.
-mkdir -p "$temp/bin/ui" "$root/usr/bin" "$root/usr/lib/systemd/system" "$root/etc"
+mkdir -p "$temp"/bin/{ui,manual} "$root/usr/bin" "$root/usr/lib/systemd/system" "$root/etc"
 for program in stoker stoker-api stoker-worker; do
   install -m 755 /bin/true "$temp/bin/$program"
 done
 : >"$temp/bin/libstoker-heap.so"
+: >"$temp/bin/manual/index.html"
 B=$temp/bin DESTDIR=$root PREFIX=/usr conf/install || echo "not ok installs"
 install -m 755 /bin/true "$root/usr/bin/kill"
 for unit in sysinit basic multi-user sockets network nss-user-lookup shutdown; do
@@ -85,6 +86,18 @@ every_command_is_in_the_page() {
     grep -qE "^\.It Sy $name( No|\$)" "$page" || { echo "$name is not in stoker.1"; return 1; }
   done
 }
+# The text of a row, as the page has it: its first words.
+every_note_and_error_is_in_the_page() {
+  local text page=$root/usr/share/man/man7/stoker-troubleshooting.7 missing=
+  text=$(tr '\n' ' ' <"$page" | sed 's/\\-/-/g; s/\\&//g; s/\\e/\\/g')
+  while read -r first; do
+    [[ ${text,,} == *"${first,,}"* ]] || missing+="$first; "
+  done < <(sed -n 's/^QUALITY_NOTE([A-Z_0-9]*, *[A-Z]*, *[A-Z_]*, "\([^":;,%]*\).*/\1/p' app/capture/host/quality.def
+    sed -n 's/^    "\([^":;,%\\]*\).*/\1/p' app/worker/ipc/capture_error.def
+    sed -n 's/^ERROR(\([A-Za-z]*\),.*/\.It Sy \1 Pq/p' include/errors.def
+    sed -n 's/^CHECK([A-Z_]*, *"[a-z]*", *"\([a-z ]*\)".*/\.It Sy \1 Pq/p' include/checks.def)
+  [ -z "$missing" ] || { echo "not in stoker-troubleshooting.7: $missing"; return 1; }
+}
 pages_are_clean() { silent mandoc -T lint -W warning,stop "$root"/usr/share/man/man*/*; }
 errors_of_nginx_are_the_apis() {
   local code wrong=
@@ -111,5 +124,6 @@ fi
 check the_shipped_configuration_has_every_key conf_is_current
 check every_key_is_in_the_page every_key_is_in_the_page
 check every_command_is_in_the_page every_command_is_in_the_page
+check every_note_and_error_is_in_the_page every_note_and_error_is_in_the_page
 check pages_are_clean pages_are_clean
 check errors_of_nginx_are_the_apis errors_of_nginx_are_the_apis

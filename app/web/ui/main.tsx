@@ -157,6 +157,7 @@ function Bar({ at, caller, leave }:
       <div>
         <p>Signed in as <b>{caller.actor}</b>,<br />{caller.role} of
           tenant {caller.tenant}</p>
+        <a href="/docs/manual/">Manual</a>
         <a href="/docs/">API</a>
         {isSso(caller) ? <p>Signed in by this site.</p>
           : <button type="button" onClick={out}>Sign out</button>}

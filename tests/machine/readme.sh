@@ -1,5 +1,5 @@
 #!/bin/bash
-# README's commands for installing, as they stand there, each with the seconds
+# README's commands for installing, and those of stoker(7), as they stand there, each with the seconds
 # that it takes.
 #
 #	MACHINE_ROOT=DIR tests/machine/readme.sh
@@ -23,6 +23,13 @@ block() { # text
     on && /^    / { sub(/^    /, ""); sub(/ +# .*/, ""); block = block $0 "\n"; next }
     on { shown() }
     END { shown() }' README.md
+}
+# The commands of root in the literal block of a manual page that holds a text.
+page_block() { # page, text
+  awk -v text="$2" '
+    /^\.Bd -literal/ { on = 1; block = "" }
+    on && sub(/^# /, "") { gsub(/\\-/, "-"); block = block $0 "\n" }
+    /^\.Ed/ { if (on && index(block, text)) printf "%s", block; on = 0 }' "conf/man/$1"
 }
 checkout=$PWD
 bare=
@@ -92,7 +99,7 @@ if [ -z "$bare" ]; then
   new_machine
   check make_install_works line_works 'make && make install'
   # A machine may set nothing of the host's kernel.
-  lines=$(block 'systemd-sysusers')
+  lines=$(page_block stoker.7 'systemd-sysusers')
   all_lines "${lines/ && sysctl --system/}"
   check units_of_make_install_run active $own_units
   in_machine stoker setup >/dev/null

@@ -8,6 +8,9 @@
 ##     DETACH=1          in the background
 ## make stop       end what runs in the background; STATE as above
 ## make deb        build the Debian package, in build/deb/
+## make apt-repo   add it to a signed repository for apt, in build/apt/
+##     KEY=NAME          key of GnuPG that signs, instead of build/apt-key
+## make tarball    pack programs and their libraries for other distributions
 ## make version    print the version that is built
 ## make install    install, below DESTDIR; conf/install has all variables
 ## make uninstall  remove what make install installed
@@ -62,8 +65,9 @@ WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 	    -Wvla -Wformat=2 -Wundef $(if $(CI),-Werror)
 CFLAGS   ?= -O2 -g
 CPPFLAGS += -D_GNU_SOURCE -Iinclude -Iapp -I$(B)/gen
+# Nothing in a program depends on the folder that it was built in.
 ALL_CFLAGS = -std=gnu17 -fno-omit-frame-pointer -fstack-protector-strong \
-	    $(WARN) $(CPPFLAGS) $(CFLAGS) $(EXTRA) -MMD -MP
+	    -ffile-prefix-map=$(CURDIR)=. $(WARN) $(CPPFLAGS) $(CFLAGS) $(EXTRA) -MMD -MP
 ALL_LDFLAGS = -Wl,-z,relro,-z,now -Wl,--as-needed $(LDFLAGS) $(EXTRA)
 
 # The place of <asm/types.h>, which clang does not look for with -target bpf.
@@ -360,11 +364,27 @@ deb: deps
 	@conf/packages/install deb
 	@$(MAKE) --no-print-directory deb-built
 deb-built: $(DEB)
-$(DEB): $(PROGRAMS) $(LIBRARY) $(PAGES) $(B)/manual/index.html $(wildcard conf/* conf/*/* systemd/* app/web/docs/*)
+PACKED := $(PROGRAMS) $(LIBRARY) $(PAGES) $(B)/manual/index.html \
+	$(wildcard conf/* conf/*/* systemd/* app/web/docs/*)
+$(DEB): $(PACKED)
 	$(Q)rm -rf $(@D) && mkdir -p $(@D)/tree
 	$(Q)cp -r conf/debian $(@D)/tree
 	$(Q)cd $(@D)/tree && MAKEFLAGS= SOURCE=$(CURDIR) B=$(abspath $(B)) \
 		debian/rules binary >../log 2>&1 || { cat ../log; exit 1; }
+	@echo "  $@"
+.PHONY: apt-repo tarball
+apt-repo: deb
+	@conf/packages/install repo
+	@KEY="$(KEY)" conf/packages/repository $(B)/apt $(DEB)
+	@echo "  $(B)/apt"
+TARBALL = $(B)/tarball/stoker-$(VERSION)-$(MACHINE).tar.xz
+tarball: deps
+	@conf/packages/install tarball
+	@$(MAKE) --no-print-directory $(TARBALL)
+$(TARBALL): $(PACKED)
+	$(Q)rm -rf $(@D)
+	$(Q)B=$(B) DESTDIR=$(@D)/root PREFIX=/usr conf/install
+	$(Q)conf/packages/tarball $(@D)/root $@
 	@echo "  $@"
 version:
 	@echo $(VERSION)

@@ -52,6 +52,47 @@ scripts_are_clean() {
     sh -n "$temp/package/DEBIAN/$script" || return 1
   done
 }
+# apt, with lists and settings of its own, beside the host's.
+apt_here() {
+  mkdir -p "$temp"/state/lists/partial "$temp"/cache/archives/partial
+  : >"$temp/status"
+  echo "deb [signed-by=$temp/apt/stoker.asc] file:$temp/apt $suite main" >"$temp/sources.list"
+  apt-get -qq -o Dir::Etc::SourceList="$temp/sources.list" -o Dir::Etc::SourceParts=/dev/null \
+    -o Dir::Etc::Preferences=/dev/null -o Dir::Etc::PreferencesParts=/dev/null \
+    -o Dir::State="$temp/state" -o Dir::State::Status="$temp/status" -o Dir::Cache="$temp/cache" \
+    -o APT::Sandbox::User= "$@"
+}
+apt_has_the_package() {
+  local uris
+  apt_here --error-on=any update && uris=$(cd "$temp" && apt_here --print-uris download stoker) ||
+    return 1
+  grep -qF "$(sha512sum "$deb" | cut -d ' ' -f 1)" <<<"$uris" || { echo "$uris"; return 1; }
+}
+apt_refuses_another_signature() {
+  sed -i 's/^Label: .*/Label: another/' "$temp/apt/dists/$suite/InRelease"
+  ! apt_here --error-on=any update 2>"$temp/said" && grep -qi sign "$temp/said" ||
+    { cat "$temp/said"; return 1; }
+}
+# Each library is in the tarball, or the C library's.
+the_tarball_has_its_libraries() {
+  local root=$temp/root needed missing=
+  B=$B DESTDIR=$root PREFIX=/usr conf/install &&
+    XZ_LEVEL=0 conf/packages/tarball "$root" "$temp/stoker.tar.xz" || return 1
+  for needed in $(objdump -p "$root"/usr/{bin,sbin}/* "$root"/usr/lib/stoker/* |
+    awk '$1 == "NEEDED" { print $2 }' | sort -u); do
+    [ -e "$root/usr/lib/stoker/$needed" ] ||
+      [[ $needed =~ ^(ld-linux.*|lib(c|m|dl|rt|pthread|resolv))\.so ]] || missing+="$needed "
+  done
+  [ -z "$missing" ] || { echo "not in the tarball: $missing"; return 1; }
+  grep -qF '[/usr/lib/stoker]' <(readelf -d "$root/usr/sbin/stoker-worker")
+}
+programs_of_the_tarball_run() {
+  local program
+  for program in bin/stoker sbin/stoker-api sbin/stoker-worker; do
+    LD_LIBRARY_PATH=$temp/root/usr/lib/stoker "$temp/root/usr/$program" --version || return 1
+  done
+}
+
 check lintian_is_silent lintian_is_silent
 check build_dependencies_are_those_of_make_deps build_dependencies_are_those_of_make_deps
 check dependencies_hold_what_make_run_installs dependencies_hold
@@ -61,3 +102,9 @@ check everything_below_etc_is_a_conffile everything_below_etc_is_a_conffile
 check the_scripts_of_the_package_are_shell scripts_are_clean
 check the_copyright_file_has_the_license_of_the_kernels_program \
   grep -q 'Dual MIT/GPL' "$temp/package/usr/share/doc/stoker/copyright"
+suite=$(. /etc/os-release && echo "$VERSION_CODENAME")
+check a_repository_is_made conf/packages/repository "$temp/apt" "$deb"
+check apt_has_the_package_of_the_repository apt_has_the_package
+check apt_refuses_a_repository_that_was_changed apt_refuses_another_signature
+check the_tarball_has_the_libraries_of_its_programs the_tarball_has_its_libraries
+check programs_of_the_tarball_run programs_of_the_tarball_run

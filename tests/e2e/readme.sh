@@ -147,7 +147,7 @@ process_stop orders
 explained() {
   local target help
   help=$(env -u MAKEFLAGS make help) || return 1
-  for target in $(sed -n '/^\.PHONY:/,/[^\\]$/p' Makefile | tr -d '\\' | sed 's/^.PHONY://'); do
+  for target in $(awk '/^[.]PHONY:/ { on = 1 } on { print; on = /\\$/ }' Makefile | tr -d '\\' | sed 's/^.PHONY://'); do
     case $target in all | help | FORCE | check-built | deb-built | toolchains | tools) continue ;; esac
     grep -qwF -- "$target" <<<"$help" || { echo "$target"; return 1; }
   done

@@ -161,6 +161,14 @@ const tests = {
     await press(page, 'Upload');
     await page.getByText('from_a_file').first().waitFor();
   },
+  async a_file_of_an_unknown_service_is_uploaded_once_that_is_added() {
+    const page = await inside('/ui/upload?service=newcomer');
+    await page.locator('input[type=file]').setInputFiles({ name: 'a.folded',
+      mimeType: 'text/plain', buffer: Buffer.from('main;from_a_file 7\n') });
+    await press(page, 'Upload');
+    await press(page, 'Add the service and upload');
+    await page.getByText('from_a_file').first().waitFor();
+  },
   async a_file_is_dropped() {
     const page = await inside('/ui/upload?service=demo');
     const dropped = await page.evaluateHandle(() => {

@@ -23,21 +23,20 @@ export type Point = { t: string; rate: number | null; value: number | null };
 export type Series = { aggregation: string; stepSeconds: number;
   points: Point[] };
 
-/* A type that cannot be profiled, or not all the time, and why. */
+/* A type that cannot be profiled, and why. */
 type Missing = { type: string; why: string };
 type Continuous = { service: string;
-  unsupported: { profileType: string; missing: string }[];
-  failing: { profileType: string; message: string }[] };
+  unsupported: { profileType: string; missing: string }[] };
 const NOTHING: Missing[] = [];
 
 const REFRESH_MS = 10e3, TREND_MS = 60e3, MORE_MS = 120e3;
 const RECENT = 50, AT_ONCE = 4;
 
-const missingOf = ({ unsupported, failing }: Continuous): Missing[] => [
-  ...unsupported.map(({ profileType: type, missing }) => ({ type,
-    why: `${type} needs ${missing}` })),
-  ...failing.map(({ profileType: type, message }) => ({ type,
-    why: `${type}: ${message}` }))];
+/* A type that merely cannot be profiled all the time is told by the settings: a
+ * capture of it may work. */
+const missingOf = ({ unsupported }: Continuous): Missing[] =>
+  unsupported.map(({ profileType: type, missing }) => ({ type,
+    why: `${type} needs ${missing}` }));
 
 /* Each type once: what continuous profiling tells is nearer. */
 function missing({ unsupported }: Service, told: Missing[]) {

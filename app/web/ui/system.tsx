@@ -133,12 +133,16 @@ function Checks({ checks }: { checks: Check[] }) {
       <tbody>{checks.map(c => <tr key={`${c.host} ${c.part} ${c.check}`}>
         <th scope="row">{c.check}<span class="quiet">{c.part}{' '}
           {c.host}</span></th>
-        <td class={c.verdict === 'broken' ? 'bad' : ''}>{c.verdict}</td>
+        <td class={c.verdict === 'ok' ? '' : 'bad'}>{c.verdict === 'ok' ? 'ok'
+          : <b>{c.verdict}</b>}</td>
         <td class="found">{c.found}{c.fix && <pre tabIndex={0}>{c.fix}</pre>}</td>
       </tr>)}</tbody>
     </table>
   </section>;
 }
+
+const amount = ({ quota }: Quota, n: number) =>
+  quantity(n, quota.endsWith('bytes') ? 'bytes' : '');
 
 function Quotas({ quotas }: { quotas: Quota[] }) {
   return <section class="part">
@@ -151,9 +155,9 @@ function Quotas({ quotas }: { quotas: Quota[] }) {
       <tbody>{quotas.map(q => <tr key={q.quota}>
         <th scope="row">{q.quota.replaceAll('_', ' ')}
           <span class="quiet">{q.counts}</span></th>
-        <td class="number">{q.held.toLocaleString()}</td>
+        <td class="number">{amount(q, q.held)}</td>
         <td class="number">{q.limit === null
-          ? <span class="quiet">none</span> : q.limit.toLocaleString()}</td>
+          ? <span class="quiet">none</span> : amount(q, q.limit)}</td>
         <td class="wide">{q.freedBy}</td>
       </tr>)}</tbody>
     </table>

@@ -1,6 +1,6 @@
 /* A profile from elsewhere: dropped here, or chosen. */
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { all, ApiError, send } from './api';
+import { all, ApiError, post, send } from './api';
 import { types } from './start';
 import type { PageProps } from './pages';
 import { Empty, Head, sentence } from './parts';
@@ -21,13 +21,14 @@ export default function Upload({ caller, query }: PageProps) {
     <p>Profiles are uploaded by operators and administrators. You are signed in
       as viewer.</p></Empty>;
 
-  async function submit(e: SubmitEvent) {
-    e.preventDefault();
+  /* isNew: the service is added first */
+  async function upload(isNew = false) {
     const q = new URLSearchParams();
     for (const [name, value] of new FormData(form.current!))
       if (typeof value === 'string' && value) q.set(name, value);
     setBusy(true);
     try {
+      if (isNew) await post('/api/v1/services', { name: q.get('service') });
       const reply = await send(`/api/v1/profiling/sessions?${q}`, {
         method: 'POST', body: file,
         headers: { 'Content-Type': 'application/octet-stream' } });
@@ -37,6 +38,10 @@ export default function Upload({ caller, query }: PageProps) {
       setBusy(false);
     }
   }
+  const submit = (e: SubmitEvent) => {
+    e.preventDefault();
+    upload();
+  };
   const drop = (e: DragEvent) => {
     e.preventDefault();
     setOver(false);
@@ -71,7 +76,8 @@ export default function Upload({ caller, query }: PageProps) {
     </div>
     {error && <p class="bad" role="alert">{sentence(error.message)}
       {error instanceof ApiError && error.code === 'UnknownService' &&
-        <> <a href={to('/services')}>{caller.role === 'admin'
-          ? 'Add it to the services' : 'See which there are'}</a></>}</p>}
+        <> {caller.role === 'admin' ? <button type="button" disabled={isBusy}
+          onClick={() => upload(true)}>Add the service and upload</button>
+          : <a href={to('/services')}>See which there are</a>}</>}</p>}
   </form>;
 }

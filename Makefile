@@ -20,6 +20,8 @@
 ## make check-vm   test the package on Debian's kernels, in virtual machines
 ## make check-fleet  test ten hosts and their centre, with a fault of each kind,
 ##                   and an object store: Ceph, from Debian
+## make check-peers  compare what is read of others' files with what pprof,
+##                   speedscope, jfr, jeprof and callgrind_annotate show
 ## make unit       run the unit tests
 ## make asan       run them with AddressSanitizer; tsan: with ThreadSanitizer
 ## make fuzz       run the fuzzers
@@ -96,7 +98,7 @@ objects  = $(patsubst app/%.c,$(B)/app/%.o,$(filter-out %/main.c %.bpf.c,\
 	   $(wildcard app/$1/*.c app/$1/*/*.c))) $(GEN_$1)
 archives = $(foreach d,$1,$(B)/lib$d.a)
 
-.PHONY: FORCE version all programs tools pages help run stop check check-built check-quick check-vm check-fleet toolchains unit bench bench-hosts asan tsan aarch64 \
+.PHONY: FORCE version all programs tools pages help run stop check check-built check-quick check-vm check-fleet check-peers toolchains unit bench bench-hosts asan tsan aarch64 \
 	fuzz mutate soak tidy format install uninstall deb deb-built clean deps
 all: programs pages
 programs: $(PROGRAMS) $(LIBRARY) $(MANUALS) $(B)/manual/index.html
@@ -289,6 +291,10 @@ check-fleet: deps
 	@$(MAKE) --no-print-directory all $(B)/targets/demo
 	@B=$(B) tests/lib/rooted tests/fleet/object_store.sh
 	@B=$(B) tests/lib/rooted tests/fleet/hosts.sh
+check-peers: deps
+	@conf/packages/install check
+	@$(MAKE) --no-print-directory programs $(B)/tests/tools/folded
+	@B=$(B) tests/peers/run
 # Takes a network more than a CPU: unpacked while the rest is compiled.
 toolchains:
 	@B=$(B) tests/lib/go fetch || :

@@ -101,6 +101,18 @@ captured_name(size_t i)
 }
 
 static const char *
+input_name(size_t i)
+{
+	static const char *const names[] = {
+#define INPUT(name, content_types, doc) #name,
+#include "inputs.def"
+#undef INPUT
+	};
+
+	return i < ARRAY_LEN(names) ? names[i] : NULL;
+}
+
+static const char *
 allow_name(size_t i)
 {
 	static const char *const names[] = {
@@ -124,7 +136,8 @@ put_names(struct buf *out, const char *(*name)(size_t i))
 		         name(i));
 }
 
-/* Returns doc with {types}, {captured} or {allowed} replaced by names. */
+/* Returns doc with {types}, {captured}, {allowed} or
+ * {inputs} replaced by names. */
 static const char *
 with_names(const char *doc)
 {
@@ -135,6 +148,7 @@ with_names(const char *doc)
 		{"{types}", type_name},
 		{"{captured}", captured_name},
 		{"{allowed}", allow_name},
+		{"{inputs}", input_name},
 	};
 	static char text[DOC_MAX];
 

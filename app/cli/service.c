@@ -296,6 +296,27 @@ print_service(struct cli *c, const char *what, const json_t *service,
 }
 
 int
+service_offer(struct cli *c, const char *name)
+{
+	CLEANUP_REPLY struct http_reply found = REPLY_INIT, r = REPLY_INIT;
+	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_JSON json_t *service = NULL;
+	int rc;
+
+	if (c->opt.json || !is_attended())
+		return LEAVE_OK;
+	service_path(&path, name);
+	rc = ask_maybe(c, "GET", buf_str(&path), NULL, &found);
+	if (rc || found.status != 404)
+		return rc;
+	service = json_pack("{s:s}", "name", name);
+	if (!service)
+		return failed("the name of a service is UTF-8");
+	rc = confirm(c, "There is no service '%s'. Add it?", name);
+	return rc ? rc : ask(c, "POST", SERVICES, service, &r);
+}
+
+int
 cmd_service_add(struct cli *c)
 {
 	CLEANUP_REPLY struct http_reply r = REPLY_INIT;

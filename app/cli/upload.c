@@ -31,11 +31,14 @@ cmd_upload(struct cli *c)
 	struct screen screen;
 	int rc = read_named(c->operands[1], &file);
 
+	if (!rc)
+		rc = service_offer(c, c->operands[0]);
 	if (rc)
 		return rc;
 	buf_puts(&path, PROFILING "/sessions");
 	query_add(&path, "service", c->operands[0]);
 	query_add(&path, "type", c->opt.type);
+	query_add(&path, "format", c->opt.format);
 	query_number(&path, "sampleRate", c->opt.rate);
 	query_number(&path, "durationSeconds", c->opt.seconds);
 	query_add(&path, "event", c->opt.event);

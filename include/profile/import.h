@@ -24,6 +24,8 @@ struct import_limits {
 
 struct import_ask {
 	const char *type;         /* row of types.def; "": the file's */
+	const char *format;       /* row of inputs.def; NULL or "": found by
+	                             the first bytes */
 	const char *content_type; /* of HTTP; "" if unknown */
 	const char
 		*event; /* of perf script or callgrind: the one to keep, with

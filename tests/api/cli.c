@@ -405,8 +405,9 @@ TEST(commands_are_explained)
 	         "Options of every command: stoker help\n"},
 		{"upload --help", 0,
 	         "usage: stoker upload SERVICE FILE \\[--type TYPE\\] "
-	         "\\[--rate HZ\\] \\[--seconds SPAN\\]\n"
-	         "                     \\[--event EVENT\\]\n"
+	         "\\[--format FORMAT\\] \\[--rate HZ\\]\n"
+	         "                     \\[--seconds SPAN\\] "
+	         "\\[--event EVENT\\]\n"
 	         "\n"
 	         "Store a profile that was taken elsewhere. FILE is pprof, "
 	         "folded stacks, the\n"
@@ -436,6 +437,12 @@ TEST(commands_are_explained)
 	         "      callgrind, such as cycles, page-faults or Ir, with or "
 	         "without its\n"
 	         "      modifiers. The default is the first in the file.\n"
+	         "  --format FORMAT\n"
+	         "      What FILE is: cpuprofile, heapprofile, speedscope, "
+	         "gperftools,\n"
+	         "      callgrind, jfr, godump, heap, gopage, perf, folded or "
+	         "pprof. The default\n"
+	         "      is found by its first bytes.\n"
 	         "\n"
 	         "Options of every command: stoker help\n"},
 	};

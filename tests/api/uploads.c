@@ -231,6 +231,30 @@ TEST(what_is_no_profile_is_refused_and_nothing_is_stored)
 }
 END
 
+TEST(an_upload_may_name_its_format)
+{
+	static const char text[] = "goroutine profile: total 3\n";
+	static const struct {
+		const char *path;
+		int status;
+	} rows[] = {
+		{UPLOAD_AS("cpu"), 400}, /* a page of Go without stacks */
+		{UPLOAD_AS("cpu") "&format=folded", 201},
+		{UPLOAD_AS("cpu") "&format=frob", 400},
+	};
+	CLEANUP_API struct test_api a = test_api(1, "");
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_REPLY struct client_reply r =
+			api_send(&a, rows[i].path, "", text, strlen(text));
+
+		ck_assert_msg(r.status == rows[i].status, "row %zu: %s", i,
+		              buf_str(&r.body));
+	}
+	ck_assert_uint_eq(sessions_stored(&a), 1);
+}
+END
+
 TEST(an_upload_past_max_bytes_is_413)
 {
 	CLEANUP_API struct test_api a =
@@ -442,7 +466,8 @@ SUITE_TIMEOUT("uploads", 60,
               every_input_format_is_taken,
               the_times_of_an_upload_are_the_profiles,
               what_is_no_profile_is_refused_and_nothing_is_stored,
-              an_upload_past_max_bytes_is_413, an_upload_for_no_service_is_404,
+              an_upload_may_name_its_format, an_upload_past_max_bytes_is_413,
+              an_upload_for_no_service_is_404,
               without_a_query_a_capture_is_started,
               an_upload_sent_twice_with_one_key_is_stored_once,
               uploads_with_one_key_that_come_together_are_stored_once,

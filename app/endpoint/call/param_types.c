@@ -24,6 +24,11 @@ static const char *const type_words[] = {
 #undef PROFILE_TYPE
 	NULL,
 };
+static const char *const input_words[] = {
+#define INPUT(name, content_types, doc) #name,
+#include "inputs.def"
+#undef INPUT
+	NULL};
 static const char *const view_words[] = {
 #define FORMAT(name, content_type, extension, use, doc) #name,
 #include "formats.def"
@@ -72,6 +77,8 @@ param_words(enum param_type type)
 		return captured_words();
 	case PT_VIEW:
 		return view_words;
+	case PT_INPUT:
+		return input_words;
 	case PT_DIFF:
 		return diff_words;
 	case PT_MEASURE:

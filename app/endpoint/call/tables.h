@@ -110,6 +110,7 @@ enum param_type {
 	PT_TYPE,
 	PT_CAPTURED,
 	PT_VIEW,
+	PT_INPUT,
 	PT_DIFF,
 	PT_MEASURE,
 	PT_SHAPE,

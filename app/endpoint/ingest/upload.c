@@ -58,6 +58,7 @@ session_post(struct call *c)
 	const struct type *type;
 	struct import_ask ask = {
 		.type = param_text(c, P_CreateSession_type),
+		.format = param_text(c, P_CreateSession_format),
 		.content_type = c->req->content_type,
 		.event = param_text(c, P_CreateSession_event),
 		.rate = (double)param_int(c, P_CreateSession_sampleRate),

@@ -252,7 +252,8 @@ import(const char *p, size_t n, const struct import_ask *ask,
 	}
 	if (foreign_start(p, n, why))
 		return -EPROTONOSUPPORT;
-	row = detect(p, n, ask->content_type);
+	row = ask->format && *ask->format ? input_find(ask->format)
+	                                  : detect(p, n, ask->content_type);
 	r = row ? row->read(p, n, ask, &made, why) : -EPROTONOSUPPORT;
 	if (r == -ENODATA)
 		return -EBADMSG;

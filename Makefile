@@ -292,7 +292,7 @@ check-fleet: deps
 	@B=$(B) tests/lib/rooted tests/fleet/object_store.sh
 	@B=$(B) tests/lib/rooted tests/fleet/hosts.sh
 check-peers: deps
-	@conf/packages/install check
+	@conf/packages/install check peers
 	@$(MAKE) --no-print-directory programs $(B)/tests/tools/folded
 	@B=$(B) tests/peers/run
 # Takes a network more than a CPU: unpacked while the rest is compiled.

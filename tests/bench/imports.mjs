@@ -1,0 +1,119 @@
+/*
+ * Writes a profile of a format, of about so many megabytes, as the tool writes
+ * it that the format belongs to: 20000 stacks of 12 frames of 2000 functions.
+ *
+ *	node imports.mjs FORMAT MB >FILE
+ */
+import fs from 'node:fs';
+
+const STACKS = 20000;
+const [format, mb] = process.argv.slice(2);
+const most = mb * 1e6;
+let seed = 1, pending = [], held = 0, written = 0;
+
+function random(n) {
+  seed = mix(seed);
+  return seed % n;
+}
+function mix(v) { /* xorshift of 32 bits; v is not 0 */
+  v ^= v << 13;
+  v ^= v >>> 17;
+  v ^= v << 5;
+  return v >>> 0;
+}
+function flush() {
+  if (held) fs.writeSync(1, Buffer.concat(pending));
+  pending = [];
+  held = 0;
+}
+function put(data) {
+  const bytes = Buffer.from(data);
+  pending.push(bytes);
+  held += bytes.length;
+  written += bytes.length;
+  if (held > 1 << 20) flush();
+}
+const full = (part = 1) => written >= most * part;
+const name = i => `package${i % 50}.function_${i}`;
+function frames() {
+  let v = 1 + random(STACKS);
+  return Array.from({ length: 12 }, (_, i) => i < 4 ? i : (v = mix(v)) % 2000);
+}
+const address = i => 0x400000 + i * 64;
+
+const writers = {
+  folded() {
+    while (!full()) put(`${frames().map(name).join(';')} ${1 + random(99)}\n`);
+  },
+  perf() {
+    for (let t = 0; !full(); t += 0.0001)
+      put(`app  100/101  ${t.toFixed(6)}:     ${1000000 + random(99)} cycles: \n` +
+        frames().reverse().map(i =>
+          `\t    ${address(i).toString(16)} ${name(i)}+0x6 (/usr/bin/app)\n`).join('') + '\n');
+  },
+  speedscope() {
+    const samples = [];
+    const all = Array.from({ length: 2000 }, (_, i) => ({ name: name(i), file: 'a.c', line: i }));
+    put('{"$schema":"https://www.speedscope.app/file-format-schema.json","shared":{"frames":' +
+      JSON.stringify(all) + '},"profiles":[{"type":"sampled","name":"t","unit":"milliseconds",' +
+      '"startValue":0,"endValue":1,"samples":[[0]');
+    let n = 1;
+    for (; !full(0.95); n++) put(`,${JSON.stringify(frames())}`);
+    put(`],"weights":[${new Array(n).fill(10).join()}]}]}`);
+  },
+  cpuprofile() {
+    const nodes = [], samples = [];
+    for (let i = 0; i < 20000; i++)
+      nodes.push({ id: i + 1, hitCount: 0,
+        callFrame: { functionName: name(i % 2000), scriptId: '1', url: 'file:///a.js',
+          lineNumber: i % 2000, columnNumber: 0 },
+        children: [2 * i + 2, 2 * i + 3].filter(c => c <= 20000) });
+    put(`{"nodes":${JSON.stringify(nodes)},"startTime":0,"samples":[1`);
+    let n = 1;
+    for (; !full(0.6); n++) put(`,${1 + random(20000)}`);
+    put(`],"timeDeltas":[${new Array(n).fill(1000).join()}],"endTime":${n * 1000}}`);
+  },
+  heapprofile() {
+    const node = (i, children) => `{"id":${i},"selfSize":${random(9999)},"callFrame":` +
+      `{"functionName":"${name(i % 2000)}","scriptId":"1","url":"file:///a.js",` +
+      `"lineNumber":${i % 2000},"columnNumber":0},"children":[${children}]}`;
+    put('{"head":{"id":1,"selfSize":0,"callFrame":{"functionName":"(root)","scriptId":"0",' +
+      '"url":"","lineNumber":-1,"columnNumber":-1},"children":[');
+    for (let i = 2; !full(); i += 3)
+      put((i > 2 ? ',' : '') + node(i, node(i + 1, node(i + 2, ''))));
+    put(']}}');
+  },
+  callgrind() {
+    put('events: Ir Dr\n');
+    for (let i = 0; !full(); i++)
+      put(`fl=(${i % 50 + 1}) file${i % 50}.c\nfn=(${i % 2000 + 1}) ${name(i % 2000)}\n` +
+        `${random(900)} ${random(99999)} 7\n+1 ${random(999)} 1\n` +
+        `cfn=(${(i + 1) % 2000 + 1}) ${name((i + 1) % 2000)}\ncalls=3 10\n+2 ${random(9999)} 3\n`);
+  },
+  heap() {
+    put('heap profile: 1: 1 [1: 1] @ heap_v2/524288\n');
+    while (!full())
+      put(`${1 + random(9)}: ${1024 * (1 + random(9))} [${10 + random(9)}: ${16384 + random(999)}] @ ` +
+        frames().reverse().map(i => '0x' + address(i).toString(16)).join(' ') + '\n');
+    put('\nMAPPED_LIBRARIES:\n00400000-00800000 r-xp 00000000 fe:00 1 /usr/bin/app\n');
+  },
+  gopage() {
+    put('--- mutex:\ncycles/second=2000000000\nsampling period=5\n');
+    while (!full())
+      put(`${random(1e6)} ${1 + random(9)} @ ` +
+        frames().reverse().map(i => '0x' + address(i).toString(16)).join(' ') + '\n');
+  },
+  gperftools() {
+    const words = list => {
+      const b = Buffer.alloc(8 * list.length);
+      list.forEach((w, i) => b.writeBigUInt64LE(BigInt(w), 8 * i));
+      return b;
+    };
+    put(words([0, 3, 0, 10000, 0]));
+    while (!full()) put(words([1 + random(9), 12, ...frames().reverse().map(address)]));
+    put(words([0, 1, 0]));
+    put('00400000-00800000 r-xp 00000000 fe:00 1 /usr/bin/app\n');
+  },
+};
+writers[format]();
+flush();

@@ -8,6 +8,8 @@
 #include <math.h>
 #include <string.h>
 
+#define LEAST_PERIOD_NS 10000 /* nothing samples faster */
+
 /* Names of the profile's functions in the tree; each is looked up once. */
 struct tree_names {
 	const struct profile *p;
@@ -356,6 +358,17 @@ has_unit(const struct profile *p, const struct value_type *t, const char *unit)
 	return !strcmp(strings_get(p->strings, t->unit, NULL), unit);
 }
 
+/* True if the values of a type are counted by the profile's period. A period of
+ * 1 is what tools write that have none, in the file's own unit of time. */
+static bool
+has_period(const struct profile *p, const struct value_type *t)
+{
+	bool time = has_unit(p, t, "nanoseconds");
+
+	return t->unit == p->period_type.unit &&
+	       p->period >= (time ? LEAST_PERIOD_NS : 2);
+}
+
 static struct counting
 counting_of(const struct profile *p, uint32_t type)
 {
@@ -366,7 +379,7 @@ counting_of(const struct profile *p, uint32_t type)
 			return (struct counting){i, 0};
 	if (samples != PROFILE_NONE && has_unit(p, &p->types[samples], "count"))
 		return (struct counting){samples, 0};
-	if (p->period > 1 && p->types[type].unit == p->period_type.unit)
+	if (has_period(p, &p->types[type]))
 		return (struct counting){type, p->period};
 	return (struct counting){PROFILE_NONE, 0};
 }

@@ -1,4 +1,3 @@
-#include "profile/tree.h"
 #include "lib/folded.h"
 #include "lib/random.h"
 #include "lib/test.h"
@@ -175,7 +174,10 @@ TEST(samples_are_unknown_without_a_count_and_a_period)
 	static const struct {
 		const char *unit;
 		int64_t period;
-	} rows[] = {{"nanoseconds", 0}, {"nanoseconds", 1}, {"bytes", 512}};
+	} rows[] = {{"nanoseconds", 0},
+	            {"nanoseconds", 1},
+	            {"nanoseconds", 1000}, /* one microsecond */
+	            {"bytes", 512}};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		CLEANUP_PROFILE struct profile *p = profile_of_time(

@@ -243,7 +243,11 @@ read_sampled(struct reader *d, struct parts *p)
 		if (!r)
 			r = sample(d, count, w->number);
 	}
-	return r ? r : k == JSON_ARRAY_END ? 0 : broken(d, s);
+	if (r || k != JSON_ARRAY_END)
+		return r ? r : broken(d, s);
+	if (json_scan_next(w) == JSON_NUMBER)
+		return import_bad(&d->im, "a weight has no sample");
+	return 0;
 }
 
 /* --- events --------------------------------------------------------------- */

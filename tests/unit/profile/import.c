@@ -1,8 +1,8 @@
-#include "profile/import.h"
 #include "lib/folded.h"
 #include "lib/test.h"
 #include "profile/export.h"
 #include "profile/gzip.h"
+#include "profile/import.h"
 #include "profile/pprof.h"
 
 #include <errno.h>
@@ -923,6 +923,25 @@ TEST(speedscope_counts_samples_only_where_its_rows_are_samples)
 }
 END
 
+TEST(speedscope_has_a_weight_for_each_sample)
+{
+	static const char *const rows[][2] = {
+		{"[0.5,1,2]", "a weight has no sample"},
+		{"[]", "a sample has no weight"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+		CLEANUP_BUF struct buf got = BUF_INIT(BUF_MAX_SMALL);
+
+		buf_addf(&text, FILE_OF(ROWS("t", "seconds", "[[0,1]]", "%s")),
+		         rows[i][0]);
+		ck_assert_int_eq(text_as("", buf_str(&text), &got), -EBADMSG);
+		ck_assert_str_eq(buf_str(&got), rows[i][1]);
+	}
+}
+END
+
 TEST(goroutine_dumps_are_read_as_that_type_alone)
 {
 	expect("godump", "goroutine", 0, 0,
@@ -1553,6 +1572,7 @@ SUITE("import", the_type_of_a_pprof_file_is_that_of_its_values,
       perf_script_lasts_from_its_first_sample_to_its_last,
       speedscope_is_read_wherever_its_parts_stand,
       speedscope_counts_samples_only_where_its_rows_are_samples,
+      speedscope_has_a_weight_for_each_sample,
       goroutine_dumps_are_read_as_that_type_alone,
       what_is_wrong_is_refused_with_a_reason,
       a_file_of_a_kind_that_is_not_read_is_named_with_a_way_to_upload_it,

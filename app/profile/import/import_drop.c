@@ -199,6 +199,34 @@ cut_sample(const struct profile *p, struct sample *s, const uint8_t *parts)
 	}
 }
 
+/* Closes the gaps that cut frames leave: the rows of samples and locations
+ * follow one another. */
+static void
+close_gaps(struct profile *p)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < p->nsamples; i++) {
+		struct sample *s = &p->samples[i];
+
+		memmove(&p->stack[n], &p->stack[s->stack0],
+		        s->nstack * sizeof(*p->stack));
+		s->stack0 = n;
+		n += s->nstack;
+	}
+	p->nstack = n;
+	n = 0;
+	for (uint32_t i = 0; i < p->nlocations; i++) {
+		struct location *l = &p->locations[i];
+
+		memmove(&p->lines[n], &p->lines[l->line0],
+		        l->nlines * sizeof(*p->lines));
+		l->line0 = n;
+		n += l->nlines;
+	}
+	p->nlines = n;
+}
+
 /* Drops the functions that are marked. */
 static int
 cut(struct profile *p, const bool *dropped)
@@ -211,6 +239,7 @@ cut(struct profile *p, const bool *dropped)
 		parts[i] = (uint8_t)cut_location(p, &p->locations[i], dropped);
 	for (uint32_t i = 0; i < p->nsamples; i++)
 		cut_sample(p, &p->samples[i], parts);
+	close_gaps(p);
 	return 0;
 }
 

@@ -4,6 +4,7 @@
  */
 #include "exports.h"
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/utf8.h"
 #include "profile/quantity.h"
@@ -14,7 +15,8 @@
 #define WIDTH       1200 /* pixels */
 #define ROW         17
 #define HEAD        44
-#define LEGEND_RISE 4 /* top of the legend, above the end of the head */
+#define NOTE_AT     39 /* base line of the text below the title */
+#define LEGEND_RISE 4  /* top of the legend, above the end of the head */
 #define MARGIN      10
 #define CHAR        7.2   /* width at 12px monospace */
 #define MIN_WIDTH   0.1   /* narrower boxes are left out */
@@ -122,6 +124,11 @@ put_head(const struct picture *g, const struct export_meta *meta)
 	         WIDTH + 2 * MARGIN, height, WIDTH + 2 * MARGIN, height,
 	         MARGIN);
 	put_text(g->out, meta->title, strlen(meta->title), 120);
+	buf_puts(g->out, "</text>\n");
+	if (!g->s->note)
+		return;
+	buf_addf(g->out, "<text x=\"%d\" y=\"%d\">", MARGIN, NOTE_AT);
+	put_text(g->out, g->s->note, strlen(g->s->note), 120);
 	buf_puts(g->out, "</text>\n");
 }
 
@@ -247,12 +254,33 @@ describe(const struct svg *s, uint32_t node, struct buf *out)
 	         100.0 * (double)t->total[node] / (double)t->total[0]);
 }
 
+/* Writes when a profile was taken, how long it took, and its total. */
+static void
+put_note(const struct tree *t, const struct export_meta *meta, struct buf *out)
+{
+	char at[RFC3339_LEN];
+
+	if (meta->time_ms > 0) {
+		clock_format(meta->time_ms, at);
+		buf_addf(out, "%s, ", at);
+	}
+	if (meta->duration_ms > 0) {
+		quantity(out, meta->duration_ms * NS_PER_MS, "nanoseconds");
+		buf_puts(out, " long, ");
+	}
+	buf_puts(out, "total ");
+	quantity(out, t->total[0], svg_unit(t));
+}
+
 int
 export_svg(const struct tree *t, const struct export_meta *meta,
            struct buf *out)
 {
+	CLEANUP_BUF struct buf note = BUF_INIT(BUF_MAX_SMALL);
 	struct svg s = {
 		.t = t, .value = value, .color = color, .describe = describe};
 
+	put_note(t, meta, &note);
+	s.note = buf_str(&note);
 	return svg_write(&s, meta, out);
 }

@@ -22,6 +22,7 @@ struct svg {
 	/* Draws a legend for the colours at (x, y); may be NULL. */
 	void (*legend)(const struct svg *s, int x, int y, struct buf *out);
 	uint32_t legend_height; /* pixels */
+	const char *note;       /* below the title; NULL: none */
 };
 
 MUST_CHECK int

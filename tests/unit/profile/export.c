@@ -1,8 +1,8 @@
-#include "profile/export.h"
 #include "base/json.h"
 #include "lib/folded.h"
 #include "lib/stacks.h"
 #include "lib/test.h"
+#include "profile/export.h"
 #include "profile/pprof.h"
 
 #include <errno.h>
@@ -197,6 +197,18 @@ TEST(the_page_has_style_scripts_and_data_in_place)
 	/* a script's text never ends its element before its own end tag */
 	ck_assert_uint_eq(count(buf_str(&b), "<script"),
 	                  count(buf_str(&b), "</script"));
+}
+END
+
+TEST(an_svg_says_when_and_how_long_it_was_taken_and_its_total)
+{
+	CLEANUP_BUF struct buf b = BUF_INIT(BUF_MAX_REPLY);
+
+	ck_assert_int_eq(write_as("svg", "main;w 3\nmain 1\n", &b), 0);
+	ck_assert_msg(count(buf_str(&b),
+	                    ">2026-01-15T08:00:00.123Z, 5.00 s long, "
+	                    "total 40.00 ms</text>") == 1,
+	              "%s", buf_str(&b));
 }
 END
 
@@ -592,6 +604,7 @@ SUITE("export", every_format_writes_a_stack_of_many_frames,
       folded_keeps_samples_without_a_stack, json_is_the_tree_as_columns,
       json_of_hostile_names_parses_and_stays_inside_script,
       the_page_has_style_scripts_and_data_in_place,
+      an_svg_says_when_and_how_long_it_was_taken_and_its_total,
       an_svg_has_a_box_with_a_tooltip_for_each_node,
       a_box_of_an_svg_lies_below_its_caller_and_as_wide_as_its_cost,
       a_label_of_an_svg_stays_inside_its_box,

@@ -95,8 +95,7 @@ conclude_empty(struct quality *q, const char *type)
 	const uint64_t unseen = QUALITY_NOTE_OF(TARGET_GONE) |
 	                        QUALITY_NOTE_OF(NO_ALLOCATOR) |
 	                        QUALITY_NOTE_OF(UNPROBED) |
-	                        QUALITY_NOTE_OF(UNOPENED) |
-	                        QUALITY_NOTE_OF(JAVA_PARKS);
+	                        QUALITY_NOTE_OF(UNOPENED);
 
 	if (!q->run_rate) { /* not of CPU time */
 		if (!(q->notes & unseen))

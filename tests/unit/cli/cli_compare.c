@@ -1,5 +1,6 @@
 /* stoker compare and check: in which quantity the functions are shown. */
 #include "cli/profile.h"
+#include "cli/result.h"
 #include "cli/verdict.h"
 #include "lib/http_server.h"
 #include "lib/test.h"

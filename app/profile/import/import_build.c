@@ -2,12 +2,15 @@
 
 #include "base/clock.h"
 #include "base/utf8.h"
+#include "profile/model/build.h"
 #include "profile/pprof.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <string.h>
+
+#define SUM_TOO_LARGE "a sum is out of range"
 
 /* Parts of all cost, of values with fractions. */
 #define MOST_GONE  0.01  /* rounded to 0, before a scale is used */
@@ -258,49 +261,66 @@ add_sum(struct import *im, uint32_t row, double value)
 	return 0;
 }
 
-/* Adds the current stack as a sample, and starts a new stack. */
-static int
-add_stack(struct import *im, const struct label *labels, uint32_t nlabels,
-          const int64_t *values, uint32_t *row)
+int
+import_values(struct import *im, const struct label *labels, uint32_t nlabels,
+              const int64_t *values)
 {
 	int r;
 
 	im->frames += im->depth;
 	r = profile_sample_row(im->p, im->stack, im->depth, labels, nlabels,
-	                       values, row);
+	                       values, &im->row);
 	im->depth = 0;
 	if (r == -EOVERFLOW)
-		return import_bad(im, "a sum is out of range");
+		return import_bad(im, SUM_TOO_LARGE);
 	return r ? r : check(im);
+}
+
+/* Converts a value of the file to those of the profile. */
+static int
+convert(struct import *im, int64_t count, double value,
+        int64_t out[static PROFILE_MAX_TYPES])
+{
+	double scaled = value * im->scale;
+
+	if (!(value >= 0) || count < 0)
+		return import_bad(im, IMPORT_NEGATIVE);
+	if (scaled >= 0x1p62 || value >= 0x1p62)
+		return import_bad(im, "a value is out of range");
+	memset(out, 0, PROFILE_MAX_TYPES * sizeof(*out));
+	out[0] = im->plain ? llround(value) : count;
+	out[im->counts ? 1 : 0] = llround(scaled);
+	return 0;
 }
 
 int
 import_sample(struct import *im, const struct label *labels, uint32_t nlabels,
               int64_t count, double given)
 {
-	int64_t values[PROFILE_MAX_TYPES] = {count};
-	double value = given * im->factor, scaled = value * im->scale;
-	uint32_t row;
-	int r;
+	int64_t values[PROFILE_MAX_TYPES];
+	double value = given * im->factor;
 
-	if (!(value >= 0) || count < 0)
-		return import_bad(im, IMPORT_NEGATIVE);
-	if (scaled >= 0x1p62 || value >= 0x1p62)
-		return import_bad(im, "a value is out of range");
-	if (im->plain)
-		values[0] = llround(value);
-	values[im->counts ? 1 : 0] = llround(scaled);
-	r = add_stack(im, labels, nlabels, values, &row);
-	return r ? r : add_sum(im, row, value);
+	return convert(im, count, value, values)
+	               ?: import_values(im, labels, nlabels, values)
+	               ?: add_sum(im, im->row, value);
 }
 
 int
-import_values(struct import *im, const struct label *labels, uint32_t nlabels,
-              const int64_t *values)
+import_values_again(struct import *im, uint32_t row, const int64_t *values)
 {
-	uint32_t row;
+	return rows_sum(im->p, row, values) ? import_bad(im, SUM_TOO_LARGE) : 0;
+}
 
-	return add_stack(im, labels, nlabels, values, &row);
+int
+import_sample_again(struct import *im, uint32_t row, int64_t count,
+                    double given)
+{
+	int64_t values[PROFILE_MAX_TYPES];
+	double value = given * im->factor;
+
+	return convert(im, count, value, values)
+	               ?: import_values_again(im, row, values)
+	               ?: add_sum(im, row, value);
 }
 
 /* Returns the part of all sums, multiplied by scale, that rounding adds or

@@ -46,6 +46,7 @@ struct import {
 	double *sums; /* of values of the file, by sample */
 	uint32_t nsums;
 	bool fractions; /* a value is not whole, in the file or as converted */
+	uint32_t row;   /* of the sample that was added last */
 	/* the current stack, leaf first */
 	uint32_t stack[PROFILE_MAX_FRAMES], depth;
 };
@@ -85,6 +86,11 @@ MUST_CHECK int import_sample(struct import *im, const struct label *labels,
 /* The same with all values of the profile's types. */
 MUST_CHECK int import_values(struct import *im, const struct label *labels,
                              uint32_t nlabels, const int64_t *values);
+/* The same for a further sample of a row that these functions added. */
+MUST_CHECK int import_sample_again(struct import *im, uint32_t row,
+                                   int64_t count, double value);
+MUST_CHECK int
+import_values_again(struct import *im, uint32_t row, const int64_t *values);
 /* Sets the reason for a refusal. Returns -EBADMSG. */
 int import_bad(struct import *im, const char *why);
 /* Takes the next line, as import_line(), and counts it. */

@@ -15,6 +15,7 @@
 #pragma once
 
 #include "base/buf.h"
+#include "base/rows.h"
 #include "profile/model/strings.h"
 
 #include <stdbool.h>
@@ -24,7 +25,7 @@
 #define PROFILE_MAX_FRAMES 1024 /* locations in one stack */
 #define PROFILE_MAX_LINES  64   /* inlined functions at one address */
 #define PROFILE_MAX_LABELS 64   /* labels of one sample */
-#define PROFILE_MAX_ROWS   (1u << 26)
+#define PROFILE_MAX_ROWS   ROWS_MAX
 #define PROFILE_NONE       UINT32_MAX
 
 struct value_type {

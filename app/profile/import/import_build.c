@@ -208,20 +208,6 @@ import_check_frames(uint64_t frames, struct buf *why)
 	return -E2BIG;
 }
 
-void *
-import_grow(void *rows, size_t size, uint32_t n, uint32_t *room)
-{
-	uint32_t more = *room ? *room * 2 : 256;
-	void *p;
-
-	if (n < *room)
-		return rows;
-	p = reallocarray(rows, more, size);
-	if (p)
-		*room = more;
-	return p;
-}
-
 static int
 check(struct import *im)
 {
@@ -242,21 +228,12 @@ static int
 add_sum(struct import *im, uint32_t row, double value)
 {
 	double scaled = value * im->scale;
-	uint32_t n = im->nsums ? im->nsums : 256;
+	int rc = ROWS_REACH(im->sums, im->nsums, row);
 
+	if (rc)
+		return rc;
 	im->fractions |= scaled != trunc(scaled) ||
 	                 (im->plain && value != trunc(value));
-	while (n <= row)
-		n *= 2;
-	if (n > im->nsums) {
-		double *p = reallocarray(im->sums, n, sizeof(*p));
-
-		if (!p)
-			return -ENOMEM;
-		memset(&p[im->nsums], 0, (n - im->nsums) * sizeof(*p));
-		im->sums = p;
-		im->nsums = n;
-	}
 	im->sums[row] += value;
 	return 0;
 }

@@ -44,7 +44,7 @@ struct import {
 	double scale; /* converts values of the file to ours; 0 if not yet known
 	               */
 	double *sums; /* of values of the file, by sample */
-	uint32_t nsums;
+	uint32_t nsums; /* room for them */
 	bool fractions; /* a value is not whole, in the file or as converted */
 	uint32_t row;   /* of the sample that was added last */
 	/* the current stack, leaf first */
@@ -104,9 +104,6 @@ void import_note(struct import *im, const char *note);
  */
 int import_over(struct import *im, const char *what, uint64_t most,
                 const char *key);
-/* Makes room for one more of n rows. Returns them where they are now, or NULL
- * when out of memory: they are where they were. */
-void *import_grow(void *rows, size_t size, uint32_t n, uint32_t *room);
 /* Refuses a stack past PROFILE_MAX_FRAMES. Returns -E2BIG. */
 int import_deep(struct import *im);
 /*

@@ -282,7 +282,7 @@ find_fn(struct reader *r, uint32_t name, uint32_t file, uint32_t module,
 	const struct fn_key k = {r, name, file, module};
 	const uint32_t words[] = {name, file, module};
 	uint64_t hash = hash_keyed(r->key, words, sizeof(words));
-	struct fn *fns;
+	int rc;
 
 	*out = table_find(&r->fn_table, hash, same_fn, &k);
 	if (*out != TABLE_NONE)
@@ -290,11 +290,11 @@ find_fn(struct reader *r, uint32_t name, uint32_t file, uint32_t module,
 	if (r->nfns >= r->im.ask->limits.samples)
 		return import_over(&r->im, "it has too many functions",
 		                   r->im.ask->limits.samples, "max_samples");
-	fns = import_grow(r->fns, sizeof(*fns), r->nfns, &r->fn_room);
-	if (!fns)
-		return -ENOMEM;
-	r->fns = fns;
-	fns[r->nfns] = (struct fn){
+	rc = ROWS_ROOM(r->fns, r->fn_room, r->nfns, 1)
+	             ?: table_room(&r->fn_table);
+	if (rc)
+		return rc;
+	r->fns[r->nfns] = (struct fn){
 		.name = name,
 		.file = file,
 		.module = module,
@@ -302,8 +302,6 @@ find_fn(struct reader *r, uint32_t name, uint32_t file, uint32_t module,
 		.seen = PROFILE_NONE,
 	};
 	*out = r->nfns;
-	if (table_room(&r->fn_table))
-		return -ENOMEM;
 	table_put(&r->fn_table, hash, r->nfns++);
 	return 0;
 }
@@ -329,7 +327,7 @@ add_call(struct reader *r, int64_t cost)
 	const uint32_t words[] = {r->fn, r->called};
 	uint64_t hash = hash_keyed(r->key, words, sizeof(words));
 	uint32_t at = table_find(&r->call_table, hash, same_call, &k);
-	struct call *calls;
+	int rc;
 
 	r->fns[r->fn].out += (double)cost;
 	r->fns[r->called].in += (double)cost;
@@ -340,13 +338,11 @@ add_call(struct reader *r, int64_t cost)
 	if (r->ncalls >= r->im.ask->limits.samples)
 		return import_over(&r->im, "it has too many pairs of functions",
 		                   r->im.ask->limits.samples, "max_samples");
-	calls = import_grow(r->calls, sizeof(*calls), r->ncalls, &r->call_room);
-	if (!calls)
-		return -ENOMEM;
-	r->calls = calls;
-	calls[r->ncalls] = (struct call){r->fn, r->called, (double)cost};
-	if (table_room(&r->call_table))
-		return -ENOMEM;
+	rc = ROWS_ROOM(r->calls, r->call_room, r->ncalls, 1)
+	             ?: table_room(&r->call_table);
+	if (rc)
+		return rc;
+	r->calls[r->ncalls] = (struct call){r->fn, r->called, (double)cost};
 	table_put(&r->call_table, hash, r->ncalls++);
 	return 0;
 }

@@ -527,7 +527,7 @@ add_tally(struct reader *r, const struct tally *t)
 	uint64_t hash = hash_keyed(r->key, words, sizeof(words));
 	uint32_t at = table_find(&r->tally_table, hash, same_tally, &key);
 	uint32_t most = r->im.ask->limits.samples;
-	struct tally *p;
+	int rc;
 
 	for (int i = 0; at != TABLE_NONE && i < 2; i++)
 		if (__builtin_add_overflow(r->tallies[at].values[i],
@@ -539,13 +539,11 @@ add_tally(struct reader *r, const struct tally *t)
 	if (r->ntallies >= most)
 		return import_over(&r->im, "it has too many stacks", most,
 		                   "max_samples");
-	p = import_grow(r->tallies, sizeof(*p), r->ntallies, &r->tally_room);
-	if (!p)
-		return -ENOMEM;
-	r->tallies = p;
-	if (table_room(&r->tally_table))
-		return -ENOMEM;
-	p[r->ntallies] = *t;
+	rc = ROWS_ROOM(r->tallies, r->tally_room, r->ntallies, 1)
+	             ?: table_room(&r->tally_table);
+	if (rc)
+		return rc;
+	r->tallies[r->ntallies] = *t;
 	table_put(&r->tally_table, hash, r->ntallies++);
 	return 0;
 }

@@ -74,16 +74,12 @@ copy_text(const struct reader *d, char *out, size_t size)
 static int
 frames_room(struct reader *d)
 {
-	uint32_t *p, most = d->im.ask->limits.strings;
+	uint32_t most = d->im.ask->limits.strings;
 
 	if (d->nframes >= most)
 		return import_over(&d->im, "it has too many frames", most,
 		                   "max_strings");
-	p = import_grow(d->frames, sizeof(*p), d->nframes, &d->cap);
-	if (!p)
-		return -ENOMEM;
-	d->frames = p;
-	return 0;
+	return ROWS_ROOM(d->frames, d->cap, d->nframes, 1);
 }
 
 /* The members of a frame that are kept. */

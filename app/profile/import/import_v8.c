@@ -154,12 +154,10 @@ check_count(struct reader *r, uint32_t n)
 static int
 open_node(struct reader *r, uint32_t *current)
 {
-	struct node *nodes =
-		import_grow(r->nodes, sizeof(*nodes), r->nnodes, &r->node_room);
+	int rc = ROWS_ROOM(r->nodes, r->node_room, r->nnodes, 1);
 
-	if (!nodes)
-		return -ENOMEM;
-	r->nodes = nodes;
+	if (rc)
+		return rc;
 	r->nodes[r->nnodes] = (struct node){
 		.id = -1, .parent = *current, .location = PROFILE_NONE};
 	*current = r->nnodes++;
@@ -169,12 +167,10 @@ open_node(struct reader *r, uint32_t *current)
 static int
 add_edge(struct reader *r, uint32_t node, double id, bool child)
 {
-	struct edge *edges =
-		import_grow(r->edges, sizeof(*edges), r->nedges, &r->edge_room);
+	int rc = ROWS_ROOM(r->edges, r->edge_room, r->nedges, 1);
 
-	if (!edges)
-		return -ENOMEM;
-	r->edges = edges;
+	if (rc)
+		return rc;
 	r->edges[r->nedges++] = (struct edge){node, id, child};
 	return check_count(r, r->nedges - 1);
 }

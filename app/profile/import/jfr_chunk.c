@@ -231,13 +231,11 @@ read_attributes(const struct jfr_chunk *c, struct jfr_cursor *at,
 static int
 add_class(struct jfr_chunk *c, const struct attributes *a)
 {
-	struct jfr_class *p = import_grow(c->classes, sizeof(*p), c->nclasses,
-	                                  &c->class_room);
+	int rc = ROWS_ROOM(c->classes, c->class_room, c->nclasses, 1);
 
-	if (!p)
-		return -ENOMEM;
-	c->classes = p;
-	p[c->nclasses++] = (struct jfr_class){
+	if (rc)
+		return rc;
+	c->classes[c->nclasses++] = (struct jfr_class){
 		.id = number_of(&a->id),
 		.name = a->name,
 		.field0 = c->nfields,
@@ -249,13 +247,11 @@ add_class(struct jfr_chunk *c, const struct attributes *a)
 static int
 add_field(struct jfr_chunk *c, const struct attributes *a)
 {
-	struct jfr_field *p =
-		import_grow(c->fields, sizeof(*p), c->nfields, &c->field_room);
+	int rc = ROWS_ROOM(c->fields, c->field_room, c->nfields, 1);
 
-	if (!p)
-		return -ENOMEM;
-	c->fields = p;
-	p[c->nfields++] = (struct jfr_field){
+	if (rc)
+		return rc;
+	c->fields[c->nfields++] = (struct jfr_field){
 		.class_id = number_of(&a->class),
 		.name = name_of(&a->name),
 		.pool = a->pool,
@@ -534,15 +530,15 @@ static int
 add_constant(struct jfr_chunk *c, uint32_t class, struct jfr_cursor *at,
              uint32_t most)
 {
-	struct jfr_constant *p = import_grow(c->constants, sizeof(*p),
-	                                     c->nconstants, &c->constant_room);
+	struct jfr_constant *p;
+	int rc = c->nconstants >= most
+	                 ? -E2BIG
+	                 : ROWS_ROOM(c->constants, c->constant_room,
+	                             c->nconstants, 1);
 
-	if (!p)
-		return -ENOMEM;
-	c->constants = p;
-	if (c->nconstants >= most)
-		return -E2BIG;
-	p += c->nconstants++;
+	if (rc)
+		return rc;
+	p = &c->constants[c->nconstants++];
 	p->class = class;
 	p->made = JFR_NONE;
 	p->id = jfr_int(at);

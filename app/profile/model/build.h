@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include "base/rows.h"
 #include "base/table.h"
 #include "profile/profile.h"
 
@@ -18,17 +19,9 @@ struct profile_index {
 
 void profile_index_free(struct profile_index *index);
 
-/*
- * Makes room for `more` rows after the used ones; rows is the address of the
- * array pointer.
- *   Errors   -ENOMEM, -E2BIG past PROFILE_MAX_ROWS; the array is unchanged
- */
-MUST_CHECK int rows_room(void *rows, uint32_t *cap, uint64_t used,
-                         uint64_t more, size_t row_size);
 /* Makes room for more rows in one of the profile's arrays. */
-#define ROOM(p, field, used, more)                                 \
-	rows_room(&(p)->field, &(p)->index->cap.field, used, more, \
-	          sizeof(*(p)->field))
+#define ROOM(p, field, used, more) \
+	ROWS_ROOM((p)->field, (p)->index->cap.field, used, more)
 
 /* Adds values to a sample; on -EOVERFLOW the sample is unchanged. */
 MUST_CHECK int rows_sum(struct profile *p, uint32_t at, const int64_t *values);

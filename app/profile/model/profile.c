@@ -11,8 +11,6 @@
 #include <limits.h>
 #include <string.h>
 
-#define FIRST_ROWS 16
-
 /* A row to look up, or its parts, and the profile to look in. */
 struct wanted {
 	const struct profile *p;
@@ -84,28 +82,6 @@ profile_free(struct profile *p)
 	else
 		free_rows(p);
 	free(p);
-}
-
-int
-rows_room(void *rows, uint32_t *cap, uint64_t used, uint64_t more,
-          size_t row_size)
-{
-	uint64_t want = *cap ? *cap : FIRST_ROWS;
-	void *p;
-
-	if (used + more > PROFILE_MAX_ROWS)
-		return -E2BIG;
-	if (used + more <= *cap)
-		return 0;
-	while (want < used + more)
-		want *= 2;
-	memcpy(&p, rows, sizeof(p));
-	p = realloc(p, want * row_size);
-	if (!p)
-		return -ENOMEM;
-	memcpy(rows, &p, sizeof(p));
-	*cap = (uint32_t)want;
-	return 0;
 }
 
 int

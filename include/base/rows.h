@@ -1,0 +1,37 @@
+/*
+ * Arrays that grow as rows are added: their size doubles, so that adding n rows
+ * copies fewer than 2n.
+ *
+ *	struct stack { struct item *items; uint32_t n, cap; } s = {0};
+ *
+ *	rc = ROWS_ROOM(s.items, s.cap, s.n, 1);
+ *	if (!rc)
+ *		s.items[s.n++] = item;
+ */
+#pragma once
+
+#include "base/cleanup.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define ROWS_MAX (1u << 26)
+
+/*
+ * Makes room for `more` rows after the used ones.
+ *
+ *   Shape    rows is the address of the pointer to the array, which is NULL
+ *            while *cap is 0
+ *   Owns     the array is the caller's; free() it
+ *   Errors   -ENOMEM, -E2BIG past ROWS_MAX; the array is unchanged
+ */
+MUST_CHECK int rows_room(void *rows, uint32_t *cap, uint64_t used,
+                         uint64_t more, size_t row_size);
+/* Makes room for the row with a number. New rows are zeroed. Errors are those of
+ * rows_room(). */
+MUST_CHECK int
+rows_reach(void *rows, uint32_t *cap, uint64_t row, size_t row_size);
+#define ROWS_ROOM(rows, cap, used, more) \
+	rows_room(&(rows), &(cap), used, more, sizeof(*(rows)))
+#define ROWS_REACH(rows, cap, row) \
+	rows_reach(&(rows), &(cap), row, sizeof(*(rows)))

@@ -13,6 +13,37 @@
 /* Most frames of all samples together, inlined ones included; bounds time. */
 #define IMPORT_MAX_FRAMES (1u << 25)
 
+/* An executable mapping of a recorded process. */
+struct import_code {
+	uint64_t start, end, offset; /* addresses; offset in the file */
+	const char *path;
+	const char *build_id; /* hexadecimal; "" unknown */
+};
+
+#define IMPORT_REGS 33 /* indexed as in asm/perf_regs.h */
+
+/* A stack that a recording has as registers and a copy of memory. */
+struct import_stack {
+	uint16_t machine; /* EM_*; 0 unknown */
+	uint64_t regs[IMPORT_REGS];
+	const void *bytes; /* from the stack pointer upwards */
+	size_t n;
+	uint64_t space; /* another number for other mappings */
+	/* Finds the mapping with an address. */
+	bool (*find)(const void *arg, uint64_t address,
+	             struct import_code *out);
+	const void *arg;
+};
+
+/* What finds the frames of such stacks. */
+struct import_unwinder {
+	/* Returns the number of addresses in pcs, leaf first; all but the first
+	 * are return addresses. */
+	size_t (*unwind)(void *arg, const struct import_stack *stack,
+	                 uint64_t *pcs, size_t max);
+	void *arg;
+};
+
 struct import_limits {
 	size_t raw_bytes; /* inflated */
 	size_t memory;    /* bytes that decoded rows may take */
@@ -27,14 +58,16 @@ struct import_ask {
 	const char *format;       /* row of inputs.def; NULL or "": found by
 	                             the first bytes */
 	const char *content_type; /* of HTTP; "" if unknown */
-	const char
-		*event; /* of perf script or callgrind: the one to keep, with
+	const char *event; /* of perf script or callgrind: the one to keep, with
 	                      or without modifiers; NULL or "": its first */
 	double rate; /* samples per second, converts sample counts to CPU time;
 	                0 if unknown */
 	bool lines;  /* folded stacks have no counts: each line is one sample */
 	bool deltas; /* values of pprof files may be negative, as in differences
 	              */
+	/* For recordings of perf with copies of stacks, which are refused
+	 * without it. */
+	const struct import_unwinder *unwinder; /* or NULL */
 	struct import_limits limits;
 };
 

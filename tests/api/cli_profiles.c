@@ -15,7 +15,7 @@ TEST(profiles_are_uploaded_listed_named_and_removed)
 	         "stoker: nofile: No such file or directory\n"},
 		{"upload svc services.json", 1,
 	         "stoker: the request body must be a profile "
-	         "(cpuprofile, heapprofile, speedscope, gperftools, "
+	         "(cpuprofile, heapprofile, speedscope, perfdata, gperftools, "
 	         "callgrind, jfr, godump, heap, gopage, perf, folded, pprof); "
 	         "it is "
 	         "in no format that "

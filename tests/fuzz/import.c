@@ -10,6 +10,7 @@
 #include "profile/summary.h"
 
 #include <assert.h>
+#include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
@@ -40,6 +41,21 @@ use(const struct profile *p)
 	assert(!profile_differs(p, again));
 }
 
+/* Takes the words of a copied stack that are addresses of code. */
+static size_t
+unwind(void *arg, const struct import_stack *s, uint64_t *pcs, size_t max)
+{
+	struct import_code code;
+	size_t n = 0;
+
+	(void)arg;
+	for (size_t i = 0; i + 8 <= s->n && n < max; i += 8) {
+		memcpy(&pcs[n], (const char *)s->bytes + i, 8);
+		n += s->find(s->arg, pcs[n], &code);
+	}
+	return n;
+}
+
 static void
 scan(const void *data, size_t n)
 {
@@ -63,12 +79,14 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
 		CLEANUP_PROFILE struct profile *p = NULL;
 		const struct input *format = NULL;
+		static const struct import_unwinder unwinder = {unwind, NULL};
 		const struct import_ask ask = {
 			.type = types[i],
 			.content_type = "",
 			.rate = i % 2 ? 0 : 99,
 			.lines = i == 3,
 			.event = i == 2 ? "page-faults" : NULL,
+			.unwinder = i == 1 ? NULL : &unwinder,
 			.limits = {1 << 20, 4 << 20, 100, 10000, 10000},
 		};
 		int r = profile_import(data, n, &ask, &p, &format, &of, &why);

@@ -995,7 +995,7 @@ TEST(a_file_of_a_kind_that_is_not_read_is_named_with_a_way_to_upload_it)
 	             "it is compressed with xz: "),
 		KIND("BZh91AY&SY 1\n", "it is compressed with bzip2: "),
 		KIND("PK\x03\x04\x14\0", "it is a zip archive: "),
-		KIND("PERFILE2\x68\0", "it is perf.data: upload what `perf "
+		KIND("2ELIFREP\x68\0", "it is perf.data of a big-endian machine: upload what `perf "
 	                               "script` prints"),
 		KIND("SIMPLEPERF\x01\0", "it is a simpleperf report in "
 	                                 "protobuf: "),

@@ -1,18 +1,12 @@
 /* stoker convert: turns a profile into another format, without a server. */
-#include "cli.h"
+#include "import.h"
 
 #include "base/path.h"
 #include "files.h"
 #include "profile/export.h"
-#include "profile/import.h"
 #include "table.h"
 
 #include <string.h>
-
-/* The user's own file: only memory bounds it. */
-#define MAX_FILE  ((size_t)1 << 30)
-#define MAX_ROWS  (1u << 26)
-#define MAX_RATIO 10000
 
 /* Finds the format whose extension a file's name has: the longest, since one
  * extension may end with another. */
@@ -53,39 +47,6 @@ choose_format(const struct cli *c, const struct format **out)
 	                          c->operands[1], buf_str(&known));
 }
 
-static int
-import(struct cli *c, struct profile **out, const struct type **type)
-{
-	CLEANUP_BUF struct buf file = BUF_INIT(MAX_FILE);
-	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
-	const struct import_ask how = {
-		.type = c->opt.type ? c->opt.type : "",
-		.content_type = "",
-		.event = c->opt.event,
-		.rate = c->opt.rate > 0 ? (double)c->opt.rate : 0,
-		.deltas = true,
-		.limits = {.raw_bytes = 2 * MAX_FILE,
-	                   .memory = 4 * MAX_FILE,
-	                   .ratio = MAX_RATIO,
-	                   .strings = MAX_ROWS,
-	                   .samples = MAX_ROWS},
-	};
-	const struct input *format;
-	int rc = read_named(c->operands[0], &file);
-
-	if (rc)
-		return rc;
-	if (profile_import(buf_str(&file), file.len, &how, out, &format, type,
-	                   &why))
-		return failed("%s: %s", c->operands[0], buf_str(&why));
-	if (c->opt.seconds > 0 && !(*out)->duration_ns)
-		(*out)->duration_ns = c->opt.seconds * INT64_C(1000000000);
-	if (why.len)
-		fprintf(stderr, "note: %s%s", buf_str(&why),
-		        why.p[why.len - 1] == '\n' ? "" : "\n");
-	return LEAVE_OK;
-}
-
 static int export(const struct cli *c, const struct format *format,
                   const struct profile *p, const struct type *type,
                   struct buf *out)
@@ -110,14 +71,17 @@ static int export(const struct cli *c, const struct format *format,
 int
 cmd_convert(struct cli *c)
 {
-	CLEANUP_BUF struct buf out = BUF_INIT(MAX_FILE);
+	CLEANUP_BUF struct buf file = BUF_INIT(IMPORT_MAX_FILE);
+	CLEANUP_BUF struct buf out = BUF_INIT(IMPORT_MAX_FILE);
 	CLEANUP_PROFILE struct profile *p = NULL;
 	const struct format *format;
 	const struct type *type;
 	int rc = choose_format(c, &format);
 
 	if (!rc)
-		rc = import(c, &p, &type);
+		rc = read_named(c->operands[0], &file);
+	if (!rc)
+		rc = import_local(c, c->operands[0], &file, NULL, &p, &type);
 	if (!rc)
 		rc = export(c, format, p, type, &out);
 	return rc ? rc : write_named(c->operands[1], &out);

@@ -1,8 +1,11 @@
 /* stoker symbolize: looks up names again, for debug files that were installed
- * later. */
+ * later; or the names of a file, before it is stored. */
 #include "cli.h"
 
+#include "files.h"
+#include "import.h"
 #include "named.h"
+#include "profile/pprof.h"
 #include "result.h"
 #include "table.h"
 
@@ -56,6 +59,26 @@ show(const struct cli *c, const char *id, const json_t *result)
 	return LEAVE_OK;
 }
 
+/* Names the functions of a file, and writes it as pprof. */
+static int
+symbolize_file(struct cli *c)
+{
+	CLEANUP_BUF struct buf file = BUF_INIT(IMPORT_MAX_FILE);
+	CLEANUP_PROFILE struct profile *p = NULL;
+	const char *name = c->operands[0];
+	const struct type *type;
+	int rc = read_named(name, &file)
+	                 ?: import_local(c, name, &file, NULL, &p, &type);
+
+	if (rc)
+		return rc;
+	buf_clear(&file);
+	rc = pprof_encode(p, &file);
+	if (rc)
+		return failed("%s: %s", name, strerror(-rc));
+	return write_named(c->opt.output ? c->opt.output : "-", &file);
+}
+
 int
 cmd_symbolize(struct cli *c)
 {
@@ -63,8 +86,11 @@ cmd_symbolize(struct cli *c)
 	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_JSON json_t *result = NULL;
 	char id[ID_MAX];
-	int rc = profile_named(c, c->operands[0], "cpu", id);
+	int rc;
 
+	if (c->opt.binary.n)
+		return symbolize_file(c);
+	rc = profile_named(c, c->operands[0], "cpu", id);
 	if (rc)
 		return rc;
 	profile_path(&path, id);

@@ -14,15 +14,41 @@
 #include "capture/symbols/symbols_cache.h"
 #include "profile/profile.h"
 
+struct elf_image;
+struct symtab;
+
+/* Where the names of a mapping's functions come from; all is borrowed. */
+struct rename_source {
+	const struct elf_image *elf;   /* a program, library or debug file */
+	const struct elf_image *debug; /* the debug file of elf, or NULL */
+	uint64_t bias; /* of addresses, to those of elf; see elf_bias() */
+	const struct symtab *kernel; /* or else this, with addresses from its
+	                                first function on; or NULL */
+};
+
+struct rename_ask {
+	const struct host *host; /* finds what debug files share */
+	struct symbols_cache *symbols;
+	/* Finds the source of a mapping. False: it keeps the names it has. */
+	bool (*find)(void *arg, const struct profile *p, uint32_t mapping,
+	             struct rename_source *out);
+	void *arg;
+	bool keeps_rows; /* two samples must not become one */
+};
+
 /*
  * Builds the profile anew, with names.
  *
- *   Shape    in is a decoded profile of capture_profile(). Only frames,
- *            symbolized and modules (those with a debug file) of *quality are
- *            set
+ *   Shape    only frames, symbolized and modules (those with a source) of
+ *            *quality are set
  *   Owns     *out is the caller's; profile_free() it
- *   Errors   -ENOMEM, -E2BIG; -EINVAL in has two equal samples; *out untouched
+ *   Errors   -ENOMEM, -E2BIG; -EINVAL samples would lose their rows; *out
+ *            untouched
  */
+MUST_CHECK int rename_by(const struct rename_ask *ask, const struct profile *in,
+                         struct profile **out, struct quality *quality);
+/* The same from the host's debug files; in is a decoded profile of
+ * capture_profile(), whose samples keep their rows. */
 MUST_CHECK int
 rename_profile(const struct host *host, struct symbols_cache *symbols,
                const struct profile *in, struct profile **out,

@@ -2,42 +2,41 @@
 
 #include "capture/symbols/debug_file.h"
 #include "capture/symbols/symbols.h"
+#include "capture/symbols/symtab.h"
 
-#include <ctype.h>
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 struct renamer {
-	const struct host *host;
+	const struct rename_ask *ask;
 	const struct profile *in;
 	struct profile *out;
 	struct symbolizer *symbolizer;
 	struct source {
-		struct elf_image *debug, *shared; /* NULL: none */
-		uint32_t row;                     /* index of out's mappings */
-	} * sources;                              /* by mapping of in */
-	uint32_t *locations;                      /* rows of out, by in's */
+		struct rename_source from;
+		struct elf_image *shared; /* NULL: none */
+		bool known;
+		uint32_t row; /* index of out's mappings */
+	} * sources;          /* by mapping of in */
+	uint32_t *locations;  /* rows of out, by in's */
 };
 
 static void
 renamer_done(struct renamer *r)
 {
 	symbolizer_free(r->symbolizer);
-	for (uint32_t i = 0; r->sources && i < r->in->nmappings; i++) {
-		elf_free(r->sources[i].debug);
+	for (uint32_t i = 0; r->sources && i < r->in->nmappings; i++)
 		elf_free(r->sources[i].shared);
-	}
 	free(r->sources);
 	free(r->locations);
 	profile_free(r->out);
 }
 
 static int
-renamer_init(struct renamer *r, struct symbols_cache *symbols)
+renamer_init(struct renamer *r)
 {
 	r->out = profile_new();
-	r->symbolizer = symbolizer_new(symbols);
+	r->symbolizer = symbolizer_new(r->ask->symbols);
 	r->sources = calloc(r->in->nmappings + 1, sizeof(*r->sources));
 	r->locations = calloc(r->in->nlocations + 1, sizeof(*r->locations));
 	return r->out && r->symbolizer && r->sources && r->locations ? 0
@@ -53,41 +52,24 @@ copy_string(struct renamer *r, uint32_t from, uint32_t *to)
 	return profile_string(r->out, s, n, to);
 }
 
-/* --- debug files that exist now ------------------------------------------- */
-
-static uint32_t
-parse_build_id(const char *hex, uint8_t out[static HOST_BUILD_ID])
-{
-	uint32_t n = 0;
-	unsigned byte;
-
-	for (; hex[0] && hex[1]; hex += 2) {
-		if (n == HOST_BUILD_ID || !isxdigit((unsigned char)hex[0]) ||
-		    !isxdigit((unsigned char)hex[1]) ||
-		    sscanf(hex, "%2x", &byte) != 1)
-			return 0;
-		out[n++] = (uint8_t)byte;
-	}
-	return hex[0] ? 0 : n;
-}
-
 static void
 open_source(struct renamer *r, uint32_t mapping, struct quality *q)
 {
 	struct source *s = &r->sources[mapping];
-	uint8_t id[HOST_BUILD_ID];
-	size_t len;
-	uint32_t n = parse_build_id(
-		strings_get(r->in->strings, r->in->mappings[mapping].build_id,
-	                    &len),
-		id);
+	const struct rename_source *from = &s->from;
 
-	s->debug = n ? debug_file_of_build_id(r->host, id, n) : NULL;
-	if (!s->debug || mapping >= SYMBOLIZER_MAX_MODULES ||
-	    symbolizer_add(r->symbolizer, mapping, s->debug, NULL))
+	if (!r->ask->find(r->ask->arg, r->in, mapping, &s->from))
 		return;
+	if (!from->kernel &&
+	    (mapping >= SYMBOLIZER_MAX_MODULES ||
+	     symbolizer_add(r->symbolizer, mapping, from->elf, from->debug)))
+		return;
+	s->known = true;
 	q->modules++;
-	s->shared = debug_file_shared(r->host, s->debug);
+	if (from->kernel)
+		return;
+	s->shared = debug_file_shared(r->ask->host,
+	                              from->debug ? from->debug : from->elf);
 	if (s->shared)
 		symbolizer_share(r->symbolizer, mapping, s->shared);
 }
@@ -102,6 +84,9 @@ copy_mapping(struct renamer *r, uint32_t i)
 
 	if (!rc)
 		rc = copy_string(r, m.build_id, &m.build_id);
+	if (r->sources[i].known)
+		m.has_functions = m.has_files = m.has_lines = m.has_inlines =
+			true;
 	return rc ? rc : profile_mapping(r->out, &m, &r->sources[i].row);
 }
 
@@ -133,13 +118,33 @@ make_line(struct renamer *r, const struct sym_frame *from, struct line *to)
 	return rc ? rc : profile_function(r->out, &f, &to->function);
 }
 
+static size_t
+look_up_kernel(const struct symtab *kernel, uint64_t address,
+               struct sym_frame *out)
+{
+	const char *name =
+		kernel->n
+			? symtab_lookup(kernel, kernel->rows[0].start + address)
+			: NULL;
+
+	*out = (struct sym_frame){
+		.name = name, .system_name = name, .file = ""};
+	return name != NULL;
+}
+
 /* Looks up the code at a location again; 0: no more is known than before. */
 static size_t
 look_up(struct renamer *r, const struct location *l, struct sym_frame *out)
 {
-	if (l->mapping == PROFILE_NONE || !r->sources[l->mapping].debug)
+	const struct source *s;
+
+	if (l->mapping == PROFILE_NONE || !r->sources[l->mapping].known)
 		return 0;
-	return symbolizer_lookup(r->symbolizer, l->mapping, l->address, out,
+	s = &r->sources[l->mapping];
+	if (s->from.kernel)
+		return look_up_kernel(s->from.kernel, l->address, out);
+	return symbolizer_lookup(r->symbolizer, l->mapping,
+	                         l->address - s->from.bias, out,
 	                         PROFILE_MAX_LINES);
 }
 
@@ -207,7 +212,7 @@ copy_sample(struct renamer *r, uint32_t i, struct quality *q)
 	if (!rc)
 		rc = profile_sample_row(r->out, stack, s->nstack, labels,
 		                        s->nlabels, values, &row);
-	return rc || row == i ? rc : -EINVAL;
+	return rc || row == i || !r->ask->keeps_rows ? rc : -EINVAL;
 }
 
 static int
@@ -238,13 +243,12 @@ copy_header(struct renamer *r)
 }
 
 int
-rename_profile(const struct host *host, struct symbols_cache *symbols,
-               const struct profile *in, struct profile **out,
-               struct quality *quality)
+rename_by(const struct rename_ask *ask, const struct profile *in,
+          struct profile **out, struct quality *quality)
 {
-	CLEANUP(renamer_done) struct renamer r = {.host = host, .in = in};
+	CLEANUP(renamer_done) struct renamer r = {.ask = ask, .in = in};
 	struct quality q = {0};
-	int rc = renamer_init(&r, symbols) ?: copy_header(&r);
+	int rc = renamer_init(&r) ?: copy_header(&r);
 
 	for (uint32_t i = 0; i < in->nmappings && !rc; i++) {
 		open_source(&r, i, &q);
@@ -259,4 +263,50 @@ rename_profile(const struct host *host, struct symbols_cache *symbols,
 	*quality = q;
 	*out = TAKE(r.out);
 	return 0;
+}
+
+/* --- the host's debug files ----------------------------------------------- */
+
+struct debug_files {
+	const struct host *host;
+	struct elf_image **images; /* by mapping */
+	uint32_t n;
+};
+
+static void
+debug_files_done(struct debug_files *f)
+{
+	for (uint32_t i = 0; f->images && i < f->n; i++)
+		elf_free(f->images[i]);
+	free(f->images);
+}
+
+static bool
+find_debug(void *arg, const struct profile *p, uint32_t mapping,
+           struct rename_source *out)
+{
+	struct debug_files *f = arg;
+	uint8_t id[HOST_BUILD_ID];
+	uint32_t n = build_id_parse(
+		strings_get(p->strings, p->mappings[mapping].build_id, NULL),
+		id);
+
+	if (n)
+		f->images[mapping] = debug_file_of_build_id(f->host, id, n);
+	*out = (struct rename_source){.elf = f->images[mapping]};
+	return out->elf;
+}
+
+int
+rename_profile(const struct host *host, struct symbols_cache *symbols,
+               const struct profile *in, struct profile **out,
+               struct quality *quality)
+{
+	CLEANUP(debug_files_done)
+	struct debug_files files = {
+		host, calloc(in->nmappings + 1, sizeof(*files.images)),
+		in->nmappings};
+	const struct rename_ask ask = {host, symbols, find_debug, &files, true};
+
+	return files.images ? rename_by(&ask, in, out, quality) : -ENOMEM;
 }

@@ -2,11 +2,28 @@
 
 #include "base/buf.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #define ROOT "/usr/lib/debug"
+
+uint32_t
+build_id_parse(const char *hex, uint8_t out[static HOST_BUILD_ID])
+{
+	uint32_t n = 0;
+	unsigned byte;
+
+	for (; hex[0] && hex[1]; hex += 2) {
+		if (n == HOST_BUILD_ID || !isxdigit((unsigned char)hex[0]) ||
+		    !isxdigit((unsigned char)hex[1]) ||
+		    sscanf(hex, "%2x", &byte) != 1)
+			return 0;
+		out[n++] = (uint8_t)byte;
+	}
+	return hex[0] ? 0 : n;
+}
 
 /* --- files of the host ---------------------------------------------------- */
 

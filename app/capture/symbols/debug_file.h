@@ -17,6 +17,8 @@
 /* Size above which a file without build-id is not read for its CRC. */
 #define DEBUG_FILE_MAX_CRC ((uint64_t)256 << 20)
 
+/* Reads a build-id from hexadecimal text. Returns its size, or 0. */
+uint32_t build_id_parse(const char *hex, uint8_t out[static HOST_BUILD_ID]);
 /*
  * Finds the debug file among the host's, by build-id. The result is recorded in
  * the host's debugs, unless there is none and the image would gain nothing.

@@ -53,6 +53,33 @@ both() { # name, pid
   return $code
 }
 
+# The samples of folded stacks, and the function that most of them end in.
+summary() {
+  awk '{n = $NF; sub(/ [0-9]+$/, ""); sub(/.*;/, ""); self[$0] += n; all += n}
+    END {for (f in self) if (self[f] > most) {most = self[f]; top = f}
+         print all, top}' "$1"
+}
+
+# perf script aborts of mappings that tests/lib/perf_data mends; we do not.
+same_data() { # name
+  local ours theirs
+  "$B/stoker" convert "$tmp/$1.data" "$tmp/$1.ours.folded" || return
+  tests/lib/perf_data "$tmp/$1.data"
+  perf script -i "$tmp/$1.data" 2>/dev/null >"$tmp/$1.txt"
+  "$B/stoker" convert "$tmp/$1.txt" "$tmp/$1.theirs.folded" || return
+  ours=$(summary "$tmp/$1.ours.folded") theirs=$(summary "$tmp/$1.theirs.folded")
+  echo "ours: $ours, perf script's: $theirs"
+  [ -n "$ours" ] && [ "$ours" = "$theirs" ]
+}
+
+# Stacks that perf copied are unwound to the start of the program.
+unwound() {
+  "$B/stoker" convert "$tmp/dwarf.data" "$tmp/dwarf.folded" || return
+  awk '{all += $NF} /__libc_start/ {whole += $NF}
+    END {print whole + 0, "of", all; exit !(all > 20 && whole > 0.8 * all)}' \
+    "$tmp/dwarf.folded"
+}
+
 compare() { # name, command...
   local name=$1
   shift
@@ -60,6 +87,7 @@ compare() { # name, command...
   local pid=$!
   check "${name}_is_captured" both "$name" "$pid"
   check "${name}_has_the_top_function_of_perf" same_top "$name"
+  check "${name}_reads_the_same_from_perf_data_as_from_perf_script" same_data "$name"
   kill "$pid" 2>/dev/null
   wait "$pid" 2>/dev/null || : # killed, or done by itself
 }
@@ -70,3 +98,9 @@ compare sqlite3 sqlite3 :memory: \
 compare perl perl -e \
   'my %h; for (my $i = 0; ; $i++) { $h{$i % 977} .= chr(65 + $i % 26) if $i % 3;
    $h{$i % 977} = "" if $i % 11 == 0 }'
+
+record --call-graph dwarf -o "$tmp/dwarf.data" -- sqlite3 :memory: \
+  "with recursive c(x) as (select 1 union all select x+1 from c where x<2000000)
+   select count(*), sum(x*x%97) from c" >/dev/null 2>&1
+check stacks_that_perf_copied_reach_the_start_of_the_program unwound
+check copied_stacks_are_unwound_like_perf_script_does same_data dwarf

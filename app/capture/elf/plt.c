@@ -1,5 +1,7 @@
 #include "plt.h"
 
+#include "base/rows.h"
+
 #include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -10,7 +12,6 @@
 #define MAX_NAMES   ((size_t)256 << 20)
 #define MAX_RELOCS  ((uint64_t)256 << 20) /* bytes in total */
 #define RELOCS_STEP 1024                  /* relocations read at once */
-#define FIRST_ROOM  64
 
 /* The symbol whose address a slot of the global offset table holds. */
 struct holder {
@@ -22,9 +23,9 @@ struct holder {
 struct reader {
 	const struct elf_image *e;
 	struct holder *holders;
-	size_t nholders, holders_cap;
+	uint32_t nholders, holders_cap;
 	struct plt_slot *slots;
-	size_t nslots, slots_cap;
+	uint32_t nslots, slots_cap;
 	uint64_t relocs_left; /* bytes */
 	/* Section of the symbols that relocations refer to. */
 	uint32_t link;
@@ -50,32 +51,15 @@ plt_done(struct plt *p)
 	*p = (struct plt){0};
 }
 
-/* Makes room for one more row. */
-static int
-grow(void **rows, size_t size, size_t n, size_t *cap)
-{
-	size_t more = *cap ? *cap * 2 : FIRST_ROOM;
-	void *p;
-
-	if (n < *cap)
-		return 0;
-	if (n >= PLT_MAX_SLOTS)
-		return -E2BIG;
-	p = reallocarray(*rows, more, size);
-	if (!p)
-		return -ENOMEM;
-	*rows = p;
-	*cap = more;
-	return 0;
-}
-
 /* --- the global offset table ---------------------------------------------- */
 
 static int
 add_holder(struct reader *r, struct holder h)
 {
-	int rc = grow((void **)&r->holders, sizeof(h), r->nholders,
-	              &r->holders_cap);
+	int rc =
+		r->nholders >= PLT_MAX_SLOTS
+			? -E2BIG
+			: ROWS_ROOM(r->holders, r->holders_cap, r->nholders, 1);
 
 	if (!rc)
 		r->holders[r->nholders++] = h;
@@ -196,8 +180,9 @@ add_slot(struct reader *r, uint64_t got, uint64_t start, uint64_t end)
 	                : NULL;
 	if (!h)
 		return 0;
-	rc = grow((void **)&r->slots, sizeof(*r->slots), r->nslots,
-	          &r->slots_cap);
+	rc = r->nslots >= PLT_MAX_SLOTS
+	             ? -E2BIG
+	             : ROWS_ROOM(r->slots, r->slots_cap, r->nslots, 1);
 	if (!rc)
 		r->slots[r->nslots++] =
 			(struct plt_slot){start, end, h->name, h->chooser};

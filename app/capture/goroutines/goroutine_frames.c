@@ -1,8 +1,8 @@
 #include "goroutine_frames.h"
 
+#include "base/rows.h"
 #include "capture/naming/location.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -159,16 +159,9 @@ find_location(struct go_frames *f, uint64_t pc, uint8_t calls,
 
 	if (rc)
 		return rc;
-	if (i >= f->cap) {
-		uint32_t cap = f->cap ? 2 * f->cap : 1024;
-		void *p =
-			reallocarray(f->locations, cap, sizeof(*f->locations));
-
-		if (!p)
-			return -ENOMEM;
-		f->locations = p;
-		f->cap = cap;
-	}
+	rc = ROWS_REACH(f->locations, f->cap, i);
+	if (rc)
+		return rc;
 	if (i >= before)
 		rc = add_location(f, pc, calls, &f->locations[i]);
 	*out = f->locations[i];

@@ -1,5 +1,7 @@
 #include "goroutine_group.h"
 
+#include "base/rows.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -119,17 +121,7 @@ find_stack(struct go_groups *s, const struct go_stack *stack, uint32_t *out)
 static int
 make_room(struct go_groups *s)
 {
-	uint32_t cap = s->cap ? 2 * s->cap : 256;
-	void *p;
-
-	if (s->keys.n <= s->cap)
-		return 0;
-	p = reallocarray(s->groups, cap, sizeof(*s->groups));
-	if (!p)
-		return -ENOMEM;
-	s->groups = p;
-	s->cap = cap;
-	return 0;
+	return ROWS_ROOM(s->groups, s->cap, 0, s->keys.n);
 }
 
 static int

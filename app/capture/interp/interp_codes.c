@@ -3,8 +3,8 @@
 #include "base/hash.h"
 #include "base/id.h"
 #include "base/pairs.h"
+#include "base/rows.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,35 +46,13 @@ interp_codes_free(struct interp_codes *c)
 	free(c);
 }
 
-/* Makes room for row n; new rows are zero. */
-static int
-make_room(void **rows, uint32_t *cap, uint32_t n, size_t size)
-{
-	uint32_t more = *cap ? *cap : 64;
-	char *p;
-
-	while (more <= n)
-		more *= 2;
-	if (more == *cap)
-		return 0;
-	p = reallocarray(*rows, more, size);
-	if (!p)
-		return -ENOMEM;
-	memset(p + *cap * size, 0, (more - *cap) * size);
-	*rows = p;
-	*cap = more;
-	return 0;
-}
-
 int
 interp_code_at(struct interp_codes *c, int32_t pid, uint64_t address,
                uint32_t *out)
 {
 	int rc = pairs_intern(&c->places, (uint32_t)pid, address, out);
 
-	return rc ? rc
-	          : make_room((void **)&c->codes, &c->codes_cap, *out,
-	                      sizeof(*c->codes));
+	return rc ? rc : ROWS_REACH(c->codes, c->codes_cap, *out);
 }
 
 struct interp_code *
@@ -98,8 +76,7 @@ interp_function_keep(struct interp_codes *c, const struct buf *texts,
 	                      hash_keyed(c->key, texts->p, texts->len), out);
 
 	if (!rc)
-		rc = make_room((void **)&c->functions, &c->functions_cap, *out,
-		               sizeof(f));
+		rc = ROWS_REACH(c->functions, c->functions_cap, *out);
 	if (rc || c->contents.n == before)
 		return rc;
 	f.name += (uint32_t)c->bytes.len;

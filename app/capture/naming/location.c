@@ -1,7 +1,8 @@
 #include "location.h"
 
+#include "base/rows.h"
+
 #include <elf.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -182,15 +183,9 @@ find_location(struct locations *l, struct place at, struct known_location *out)
 
 	if (rc)
 		return rc;
-	if (i >= l->cap) {
-		uint32_t cap = l->cap ? 2 * l->cap : 256;
-		void *p = reallocarray(l->known, cap, sizeof(*l->known));
-
-		if (!p)
-			return -ENOMEM;
-		l->known = p;
-		l->cap = cap;
-	}
+	rc = ROWS_REACH(l->known, l->cap, i);
+	if (rc)
+		return rc;
 	if (l->places.n > before)
 		rc = finish_location(l->namer, l->p, at, &l->known[i].row,
 		                     &l->known[i].naming);

@@ -1,5 +1,7 @@
 #include "jitdump.h"
 
+#include "base/rows.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -66,28 +68,11 @@ jitdump_is_path(const char *path)
 }
 
 static int
-grow(void **rows, uint32_t *cap, uint32_t n, uint32_t max, size_t size)
-{
-	uint32_t more = *cap ? 2 * *cap : 256;
-	void *p;
-
-	if (n < *cap)
-		return 0;
-	if (n >= max)
-		return -E2BIG;
-	p = reallocarray(*rows, more, size);
-	if (!p)
-		return -ENOMEM;
-	*rows = p;
-	*cap = more;
-	return 0;
-}
-
-static int
 add_row(struct jitdump *d, struct row row)
 {
-	int rc = grow((void **)&d->rows, &d->rows_cap, d->nrows,
-	              JITDUMP_MAX_ROWS, sizeof(row));
+	int rc = d->nrows >= JITDUMP_MAX_ROWS
+	                 ? -E2BIG
+	                 : ROWS_ROOM(d->rows, d->rows_cap, d->nrows, 1);
 
 	if (rc || row.end <= row.start)
 		return rc;
@@ -195,8 +180,9 @@ add_lines(struct jitdump *d, const char *p, const char *end, uint64_t count)
 			buf_puts(&d->text, file);
 			buf_putc(&d->text, '\0');
 		}
-		rc = grow((void **)&d->lines, &d->lines_cap, d->nlines,
-		          JITDUMP_MAX_LINES, sizeof(row));
+		rc = d->nlines >= JITDUMP_MAX_LINES
+		             ? -E2BIG
+		             : ROWS_ROOM(d->lines, d->lines_cap, d->nlines, 1);
 		if (!rc)
 			d->lines[d->nlines++] = row;
 	}

@@ -1,5 +1,7 @@
 #include "unwind_rows.h"
 
+#include "base/rows.h"
+
 #include <errno.h>
 
 struct list {
@@ -10,21 +12,15 @@ struct list {
 static int
 push(struct list *l, int64_t function, int64_t entry)
 {
-	struct unwind_row *more;
-	uint32_t cap;
+	int rc;
 
 	if (function != (int32_t)function || entry != (int32_t)entry)
 		return 0; /* no row can say this */
 	if (l->n == UNWIND_MAX_ROWS)
 		return -E2BIG;
-	if (l->n == l->cap) {
-		cap = l->cap ? l->cap * 2 : 256;
-		more = reallocarray(l->rows, cap, sizeof(*more));
-		if (!more)
-			return -ENOMEM;
-		l->rows = more;
-		l->cap = cap;
-	}
+	rc = ROWS_ROOM(l->rows, l->cap, l->n, 1);
+	if (rc)
+		return rc;
 	l->rows[l->n++] =
 		(struct unwind_row){(int32_t)function, (int32_t)entry};
 	return 0;

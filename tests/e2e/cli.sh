@@ -320,6 +320,20 @@ back() {
 }
 check a_converted_profile_is_the_same_profile back
 check an_unknown_name_is_converted_to_nothing leaves 64 convert "$STATE/plain.folded" "$STATE/converted.xyz"
+# A heap profile of jemalloc has addresses of a process; its mappings say of
+# which program.
+named() {
+  local main offset start=$((0x555555554000))
+  main=$((0x$(nm "$B/targets/demo" | awk '$3 == "main" {print $1}')))
+  offset=$((main / 4096 * 4096))
+  printf 'heap_v2/1\n@ 0x%x\n  t*: 1: 4096 [0: 0]\n\nMAPPED_LIBRARIES:\n' \
+    $((start + main + 8)) >"$STATE/heap.prof"
+  printf '%x-%x r-xp %08x fe:00 1 /srv/demo\n' $((start + offset)) \
+    $((start + offset + 4096)) "$offset" >>"$STATE/heap.prof"
+  "$STATE/bin/stoker" --server http://127.0.0.1:9 symbolize "$STATE/heap.prof" \
+    --binary "$B/targets" | convert - - --format folded | grep -q '^main '
+}
+check a_heap_profile_gets_its_names_from_a_binary named
 check what_is_no_profile_is_not_converted leaves 1 convert "$STATE/stoker.conf" "$STATE/converted.html"
 check a_file_that_is_not_there_is_told says "$STATE/none: No such file" stoker_cli upload demo "$STATE/none"
 check a_profile_is_removed says "$id: removed" stoker_cli remove "$id"

@@ -412,6 +412,8 @@ read_all(struct reader *r, const char *p, size_t n)
 	for (uint32_t i = 0; i < r->file.nrecords && !rc; i++)
 		rc = read_record(r, &r->file.records[i]);
 	note(r, r->lost, "samples that perf record lost");
+	note(r, r->spaces.left_out,
+	     "mappings of processes that have more than 8192, left out");
 	note(r, r->damaged, "samples that are damaged");
 	if (!rc && !r->s.nevents)
 		rc = import_bad(&r->s.im, "it is perf.data without a sample");

@@ -101,8 +101,13 @@ add_map(struct perf_spaces *s, struct perf_space *space,
 {
 	uint32_t at = upto(space, m->start), end = at, keep = at;
 	struct perf_map head = {0}, tail = {0}, *maps;
-	int rc = count_maps(s, 2);
+	int rc = 0;
 
+	if (space->n >= PERF_MAX_MAPS) {
+		s->left_out++;
+		return 0;
+	}
+	rc = count_maps(s, 2);
 	if (rc)
 		return rc;
 	rc = ROWS_ROOM(space->maps, space->room, space->n, 2);

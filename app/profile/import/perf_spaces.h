@@ -12,6 +12,8 @@
 
 #include "base/pairs.h"
 
+#define PERF_MAX_MAPS 8192 /* of one process; bounds time */
+
 struct perf_map {
 	uint64_t start, end;
 	uint64_t shift;    /* from addresses to those of the profile */
@@ -34,6 +36,7 @@ struct perf_spaces {
 	uint32_t room, comm_room;
 	struct pairs pids, tids;
 	uint64_t nmaps, version;
+	uint64_t left_out; /* mappings of processes that have too many */
 };
 
 void perf_spaces_init(struct perf_spaces *s, struct perf_file *f);

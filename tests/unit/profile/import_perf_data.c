@@ -407,6 +407,21 @@ TEST(lost_samples_are_noted)
 }
 END
 
+TEST(mappings_past_a_bound_are_left_out_with_a_note)
+{
+	CLEANUP(making_done) struct making m = MAKING;
+
+	add_clock(&m);
+	add_program(&m);
+	for (uint64_t i = 0; i < 8192; i++)
+		add_map(&m, 7, 1, 0x1000 * (2 * i + 1), 0x1000, 0, "/bin/jit");
+	add_sample(&m, 1, 7, 10, 5, CHAIN(USER, IN(0x100)));
+	expect(&m, 0,
+	       CLOCK "work+0x1100 1 5\nmappings of processes that "
+	             "have more than 8192, left out: 1\n");
+}
+END
+
 static void
 expect_refusal(const struct buf *file, const char *why)
 {
@@ -562,7 +577,7 @@ SUITE("import_perf_data",
       a_recording_written_to_a_pipe_reads_the_same,
       compressed_records_are_one_stream, records_count_in_the_order_of_time,
       the_first_event_counts_with_its_periods_or_the_one_that_is_named,
-      lost_samples_are_noted,
+      lost_samples_are_noted, mappings_past_a_bound_are_left_out_with_a_note,
       other_kinds_of_recordings_are_refused_by_what_they_are,
       copied_stacks_need_the_programs,
       an_unwinder_finds_the_frames_of_copied_stacks,

@@ -200,7 +200,8 @@ local_files_add(struct local_files *f, const char *path)
 {
 	char *const paths[] = {(char *)path, NULL};
 	CLEANUP(fts_free)
-	FTS *t = fts_open(paths, FTS_PHYSICAL | FTS_COMFOLLOW, NULL);
+	FTS *t = fts_open(paths, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR,
+	                  NULL);
 	FTSENT *e;
 	bool folder = false;
 	int rc = 0;

@@ -279,9 +279,9 @@ TEST(what_was_typed_wrong_is_told)
 	         "stoker: service needs one more word: add, set, list, "
 	         "show, remove, apply\n"
 	         "  stoker help service\n"},
-		{"top", 64,
-	         "stoker: top needs PROFILE\n"
-	         "  stoker help top\n"},
+		{"get", 64,
+	         "stoker: get needs PROFILE\n"
+	         "  stoker help get\n"},
 		{"top a b", 64,
 	         "stoker: top takes PROFILE, and 'b' is one too many\n"
 	         "  stoker help top\n"},

@@ -333,9 +333,24 @@ TEST(commands_are_found_by_all_their_words)
 }
 END
 
-/* Texts of help about this option: of all commands, and of each if each_too. */
+/* The help of a command about an option. */
 static void
-check_names(const char *option, const char *name, bool each_too)
+check_names(const char *option, const char *command, const char *name)
+{
+	const char *doc;
+	size_t row = 0;
+
+	while (row < OPTION_COUNT && strcmp(option_row(row).name, option))
+		row++;
+	ck_assert_uint_lt(row, OPTION_COUNT);
+	doc = option_doc(row, command);
+	ck_assert_msg(strstr(doc, name), "%s of %s: no %s in: %s", option,
+	              command, name, doc);
+}
+
+/* That of all commands, and of each if each_too. */
+static void
+check_type(const char *name, bool each_too)
 {
 	static const char *const whose[] = {
 		"", /* none that has a meaning of its own */
@@ -343,27 +358,24 @@ check_names(const char *option, const char *name, bool each_too)
 #include "cli/options.def"
 #undef MEANING
 	};
-	size_t row = 0;
 
-	while (row < OPTION_COUNT && strcmp(option_row(row).name, option))
-		row++;
-	ck_assert_uint_lt(row, OPTION_COUNT);
-	for (size_t i = 0; i < (each_too ? ARRAY_LEN(whose) : 1); i++) {
-		const char *doc = option_doc(row, whose[i]);
-
-		ck_assert_msg(strstr(doc, name), "%s of %s: no %s in: %s",
-		              option, whose[i], name, doc);
-	}
+	for (size_t i = 0; i < (each_too ? ARRAY_LEN(whose) : 1); i++)
+		check_names("--type", whose[i], name);
 }
 
 TEST(help_names_every_type_and_format)
 {
-#define PROFILE_TYPE(name, ...) check_names("--type", #name, ways_exist(#name));
+#define PROFILE_TYPE(name, ...) check_type(#name, ways_exist(#name));
 #include "types.def"
 #undef PROFILE_TYPE
-#define FORMAT(name, ...) check_names("--format", #name, true);
+#define FORMAT(name, ...)                   \
+	check_names("--format", "", #name); \
+	check_names("--format", "convert", #name);
 #include "formats.def"
 #undef FORMAT
+#define INPUT(name, ...) check_names("--format", "upload", #name);
+#include "inputs.def"
+#undef INPUT
 }
 END
 

@@ -324,12 +324,13 @@ aarch64:
 	@ARCH=arm64 B=$(ARM) conf/packages/unpack bookworm $(ARM)/root \
 		$$(cat conf/packages/aarch64.txt)
 	@$(MAKE) --no-print-directory B=$(ARM) CC=aarch64-linux-gnu-gcc \
-		CFLAGS=-O2 LIBS="$(subst $(MACHINE),aarch64,$(filter-out -lfcgi -lrhonabwy,$(LIBS)))" \
+		CFLAGS=$(ARM_CFLAGS) LIBS="$(subst $(MACHINE),aarch64,$(filter-out -lfcgi -lrhonabwy,$(LIBS)))" \
 		EXTRA="-isystem $(ARM_INC) -isystem $(ARM_INC)/aarch64-linux-gnu" \
 		LDFLAGS="-L$(ARM_LIB) -Wl,--allow-shlib-undefined" \
 		TEST_DIRS="$(WORKER_DIRS)" \
 		TESTLIB="$(ARM_TESTLIB:%=$(ARM)/tests/lib/%.o)" \
 		$(ARM)/stoker-worker $(ARM_TESTS:%=$(ARM)/tests/%)
+ARM_CFLAGS  ?= -O2
 ARM_TESTS   := tools/walk unit/capture/unwind_frames unit/capture/ring
 ARM_TESTLIB := test frames_image
 fuzz:

@@ -211,7 +211,7 @@ int
 main(int argc, char **argv)
 {
 	int threads = argc > 1 ? atoi(argv[1]) : 3;
-	int percent = argc > 2 ? atoi(argv[2]) : 25;
+	int percent = argc > 2 ? atoi(argv[2]) : 8;
 	std::vector<std::thread> pool;
 
 	for (int i = 0; i < threads; i++) {

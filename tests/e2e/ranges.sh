@@ -8,7 +8,7 @@ WORKER_CONF='
 window = 1s
 '
 e2e_start shares
-background demo "$STATE/bin/demo"
+background demo "$STATE/bin/demo" 3 25
 service demo "$STATE/bin/demo"
 
 db() { sqlite3 "$STATE/data/stoker.db" "$1"; }

@@ -283,7 +283,7 @@ TEST(what_was_typed_wrong_is_told)
 	         "stoker: get needs PROFILE\n"
 	         "  stoker help get\n"},
 		{"top a b", 64,
-	         "stoker: top takes PROFILE, and 'b' is one too many\n"
+	         "stoker: top takes \\[PROFILE\\], and 'b' is one too many\n"
 	         "  stoker help top\n"},
 		{"sessions frob", 64,
 	         "stoker: sessions takes options only, not 'frob'\n"

@@ -179,7 +179,7 @@ stack_start() {
   worker_start
   api_start
   nginx_start || fail "nginx did not start: see $STATE/log/stoker-error.log"
-  wait_for 15 stack_ready || fail "not ready: $(curl -sS "http://127.0.0.1:$PORT/readyz" 2>&1); logs in $STATE/log"
+  wait_for 30 stack_ready || fail "not ready: $(curl -sS "http://127.0.0.1:$PORT/readyz" 2>&1); logs in $STATE/log"
 }
 
 # Ends one process by its pid file and waits until it is gone.

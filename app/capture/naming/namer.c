@@ -373,8 +373,8 @@ open_module(struct namer *n, uint32_t module)
 	bool read = false;
 
 	of->known = true;
-	if (m->elf)
-		read = !add_image(n, module);
+	if (m->elf) /* memory has no symbol table */
+		read = !add_image(n, module) && !m->from_memory;
 	else if (m->pid)
 		open_jit(n, m->pid, of);
 	if (m->is_32)

@@ -50,7 +50,7 @@ read_stack(const struct interp_space *space, const struct head *head)
 	uint64_t places[FRAMES];
 
 	memcpy(s.frames, head->frames, sizeof(head->frames));
-	if (c && !space->image->language->places(c, space, &s, places))
+	if (c && !interp_places(c, 1, space, &s, places))
 		read_names(c, places);
 	interp_codes_free(c);
 }

@@ -81,7 +81,7 @@ put_thread(const struct interp_space *space, struct interp_codes *codes,
 	s.end = language->walk(space->memory, &slot, &s);
 	if (s.end == INTERP_FAULT)
 		return -EFAULT;
-	rc = language->places(codes, space, &s, places);
+	rc = interp_places(codes, space->memory->pid, space, &s, places);
 	if (rc)
 		return rc;
 	buf_puts(out, "thread\n");

@@ -47,11 +47,12 @@
  *                of a thread that was not found arrives, at most twenty times
  *                a second.
  *     find, walk are NAME_find(), and NAME_walk() for threads that stand still.
- *     places     turns the frames of a stack into places. It reads code
- *                objects that are new, in batches (memory.h), and looks again
- *                at those older than INTERP_CODE_AGE_NS, since another object
- *                may have taken their place; interp_codes.h keeps them.
- *     line       finds the line of a position in the table that places kept.
+ *     read       reads the code objects of a stack that are new, or older than
+ *                INTERP_CODE_AGE_NS, since another object may have taken their
+ *                place: in batches (memory.h), one for all code objects.
+ *                interp_codes.h keeps them.
+ *     place      turns a frame into a place.
+ *     line       finds the line of a position in the table that read kept.
  *
  * The memory of a target may hold anything, and changes while it is read: lists
  * that lead back, lengths of gigabytes, pointers to nowhere. Every loop has a
@@ -76,6 +77,7 @@
 #include <stdbool.h>
 
 struct elf_image;
+struct interp_code;
 struct interp_codes;
 struct language;
 struct memory;
@@ -111,6 +113,12 @@ struct interp_space {
 	const struct interp_image *image;
 	uint64_t bias; /* where the image lies in the process */
 	uint64_t now_ns;
+};
+
+/* A code object that has to be read, for the first time or again. */
+struct interp_unread {
+	uint32_t code; /* for interp_code() */
+	uint64_t address;
 };
 
 struct language {
@@ -151,15 +159,23 @@ struct language {
 	                        const struct interp_slot *slot,
 	                        struct interp_stack *out);
 	/*
-	 * Finds the places of a stack's frames, for interp_name().
+	 * Reads code objects and keeps them with interp_code_keep(), and the
+	 * functions of those that changed with interp_function_keep().
 	 *
-	 *   Shape    out[s->n]; INTERP_NO_PLACE for INTERP_NO_CODE and code
-	 *            without a name
-	 *   Errors   -ESTALE a frame refers to something other than code,
-	 *            -E2BIG too many code objects, those of memory_read()
+	 *   Shape    rows[n], n at most INTERP_MAX_FRAMES, each code object once
+	 *   Errors   -ESTALE something other than code is there, those of
+	 *            interp_function_keep() and memory_read()
 	 */
-	int (*places)(struct interp_codes *c, const struct interp_space *space,
-	              const struct interp_stack *s, uint64_t *out);
+	int (*read)(struct interp_codes *c, const struct interp_space *space,
+	            const struct interp_unread *rows, uint32_t n);
+	/*
+	 * Finds the place of a frame whose code object was read.
+	 *
+	 *   Shape    INTERP_NO_PLACE for code without a name
+	 *   Errors   -ESTALE the instruction is not in this code
+	 */
+	int (*place)(const struct interp_code *code,
+	             const struct interp_frame *f, uint64_t *out);
 	/* Returns the line of a position; 0 when there is none. */
 	uint32_t (*line)(const uint8_t *table, size_t n, uint32_t first_line,
 	                 uint32_t at);

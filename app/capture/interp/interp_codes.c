@@ -46,14 +46,7 @@ interp_codes_free(struct interp_codes *c)
 	free(c);
 }
 
-int
-interp_code_at(struct interp_codes *c, int32_t pid, uint64_t address,
-               uint32_t *out)
-{
-	int rc = pairs_intern(&c->places, (uint32_t)pid, address, out);
-
-	return rc ? rc : ROWS_REACH(c->codes, c->codes_cap, *out);
-}
+/* --- code objects --------------------------------------------------------- */
 
 struct interp_code *
 interp_code(struct interp_codes *c, uint32_t i)
@@ -62,10 +55,75 @@ interp_code(struct interp_codes *c, uint32_t i)
 }
 
 bool
-interp_code_is_old(const struct interp_code *c, uint64_t now_ns)
+interp_code_is_same(const struct interp_code *c, const void *head, size_t n)
+{
+	return c->checked_ns && !memcmp(c->head, head, n);
+}
+
+void
+interp_code_keep(struct interp_code *c, const void *head, size_t n,
+                 uint64_t now_ns)
+{
+	memcpy(c->head, head, n);
+	c->checked_ns = now_ns;
+}
+
+/* The code objects of a stack that have to be read. */
+struct unread {
+	struct interp_unread rows[INTERP_MAX_FRAMES];
+	uint32_t n;
+};
+
+static bool
+is_old(const struct interp_code *c, uint64_t now_ns)
 {
 	return !c->checked_ns || now_ns - c->checked_ns >= INTERP_CODE_AGE_NS;
 }
+
+/* Finds or adds a code object; notes it if it has to be read. */
+static int
+find_code(struct interp_codes *c, int32_t pid, uint64_t now_ns,
+          uint64_t address, struct unread *unread, uint32_t *out)
+{
+	int rc = pairs_intern(&c->places, (uint32_t)pid, address, out);
+
+	if (!rc)
+		rc = ROWS_REACH(c->codes, c->codes_cap, *out);
+	if (rc || !is_old(&c->codes[*out], now_ns))
+		return rc;
+	for (uint32_t i = 0; i < unread->n; i++)
+		if (unread->rows[i].code == *out)
+			return 0;
+	unread->rows[unread->n++] = (struct interp_unread){*out, address};
+	return 0;
+}
+
+int
+interp_places(struct interp_codes *c, int32_t pid,
+              const struct interp_space *space, const struct interp_stack *s,
+              uint64_t *out)
+{
+	const struct language *language = space->image->language;
+	struct unread unread = {.n = 0};
+	uint32_t codes[INTERP_MAX_FRAMES];
+	int rc = 0;
+
+	for (uint32_t i = 0; i < s->n && !rc; i++)
+		if (!(s->frames[i].mark & INTERP_NO_CODE))
+			rc = find_code(c, pid, space->now_ns, s->frames[i].code,
+			               &unread, &codes[i]);
+	if (!rc && unread.n)
+		rc = language->read(c, space, unread.rows, unread.n);
+	for (uint32_t i = 0; i < s->n && !rc; i++) {
+		out[i] = INTERP_NO_PLACE;
+		if (!(s->frames[i].mark & INTERP_NO_CODE))
+			rc = language->place(&c->codes[codes[i]], &s->frames[i],
+			                     &out[i]);
+	}
+	return rc;
+}
+
+/* --- functions ------------------------------------------------------------ */
 
 int
 interp_function_keep(struct interp_codes *c, const struct buf *texts,

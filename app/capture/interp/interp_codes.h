@@ -10,9 +10,8 @@
 #define INTERP_MAX_CODES (1u << 17)
 #define INTERP_MAX_BYTES ((size_t)128 << 20) /* of names and lines */
 #define INTERP_CODE_HEAD 64
-#define INTERP_CODE_AGE_NS                                \
-	UINT64_C(1000000000) /* for which code is trusted \
-	                      */
+/* For how long a code object counts as unchanged. */
+#define INTERP_CODE_AGE_NS UINT64_C(1000000000)
 
 struct interp_codes;
 
@@ -28,15 +27,28 @@ struct interp_code {
 };
 
 /*
- * Finds or adds a code object, for interp_code().
- *   Errors   -E2BIG past INTERP_MAX_CODES, -ENOMEM
+ * Finds the places of a stack's frames, for interp_name(). Code objects that
+ * are new or old are read first.
+ *
+ *   Shape    pid is the process whose memory space is; out[s->n]; INTERP_NO_PLACE for INTERP_NO_CODE and code without a
+ *            name
+ *   Errors   -E2BIG past INTERP_MAX_CODES, -ENOMEM, those of the language's
+ *            read and place
  */
-MUST_CHECK int interp_code_at(struct interp_codes *c, int32_t pid,
-                              uint64_t address, uint32_t *out);
-/* Returns a code object; valid until the next interp_code_at(). */
+MUST_CHECK int interp_places(struct interp_codes *c, int32_t pid,
+                             const struct interp_space *space,
+                             const struct interp_stack *s, uint64_t *out);
+
+/* --- for languages -------------------------------------------------------- */
+
+/* Returns a code object that the language was asked to read. */
 struct interp_code *interp_code(struct interp_codes *c, uint32_t i);
-/* True if code has to be read, for the first time or again. */
-bool interp_code_is_old(const struct interp_code *c, uint64_t now_ns);
+/* True if a code object was read before and had this head. */
+bool
+interp_code_is_same(const struct interp_code *c, const void *head, size_t n);
+/* Notes that a code object was read. */
+void interp_code_keep(struct interp_code *c, const void *head, size_t n,
+                      uint64_t now_ns);
 
 /* The texts of a function in one buffer: its name and file, which end with a
  * NUL, and its line table. */

@@ -329,8 +329,8 @@ read_places(struct process *proc, const struct interp_stack *s, uint64_t *out)
 	const struct memory memory = {.host = proc->modules->host,
 	                              .pid = ip->code_pid};
 	const struct interp_space space = space_of(ip, &memory);
-	int rc = ip->image->language->places(proc->modules->codes, &space, s,
-	                                     out);
+	int rc =
+		interp_places(proc->modules->codes, memory.pid, &space, s, out);
 
 	if (rc == -ESRCH && ip->forked && ip->code_pid == (int32_t)proc->pid) {
 		ip->code_pid = (int32_t)proc->parent;

@@ -25,5 +25,7 @@ python_list(const struct interp_space *space, struct interp_list *out);
 MUST_CHECK int
 python_attach(const struct interp_space *space, struct interp_threads *out);
 MUST_CHECK int
-python_places(struct interp_codes *c, const struct interp_space *space,
-              const struct interp_stack *s, uint64_t *out);
+python_read(struct interp_codes *c, const struct interp_space *space,
+            const struct interp_unread *rows, uint32_t n);
+MUST_CHECK int python_place(const struct interp_code *code,
+                          const struct interp_frame *f, uint64_t *out);

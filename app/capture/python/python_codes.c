@@ -18,8 +18,6 @@ _Static_assert(sizeof(struct python_code_head) <= INTERP_CODE_HEAD, "a head");
 
 /* A code object while it is read. */
 struct reading {
-	uint32_t code;
-	uint64_t address;
 	struct python_code_head head;
 	bool same; /* unchanged since it was last read */
 	uint64_t nlines;
@@ -28,7 +26,8 @@ struct reading {
 struct reader {
 	struct interp_codes *codes;
 	const struct interp_space *space;
-	struct reading rows[INTERP_MAX_FRAMES];
+	const struct interp_unread *unread;
+	struct reading rows[INTERP_MAX_FRAMES]; /* of unread */
 	size_t n;
 	struct memory_piece pieces[3 * INTERP_MAX_FRAMES];
 	struct memory_batch batch;
@@ -46,12 +45,6 @@ read_pieces(struct reader *r, size_t n)
 	return memory_read(r->space->memory, r->pieces, n, &r->batch);
 }
 
-static bool
-is_same(const struct interp_code *c, const struct python_code_head *now)
-{
-	return c->checked_ns && !memcmp(c->head, now, sizeof(*now));
-}
-
 static int
 read_heads(struct reader *r)
 {
@@ -59,8 +52,8 @@ read_heads(struct reader *r)
 	int rc;
 
 	for (size_t i = 0; i < r->n; i++)
-		r->pieces[i] = (struct memory_piece){.addr = r->rows[i].address,
-		                                     .len = PYTHON_CODE_BYTES};
+		r->pieces[i] = (struct memory_piece){
+			.addr = r->unread[i].address, .len = PYTHON_CODE_BYTES};
 	rc = read_pieces(r, r->n);
 	for (size_t i = 0; i < r->n && !rc; i++) {
 		struct reading *row = &r->rows[i];
@@ -70,8 +63,9 @@ read_heads(struct reader *r)
 		python_code_head(r->pieces[i].p, s->image->version, &row->head);
 		if (row->head.type != s->image->roots[PYTHON_CODE] + s->bias)
 			return -ESTALE;
-		row->same =
-			is_same(interp_code(r->codes, row->code), &row->head);
+		row->same = interp_code_is_same(
+			interp_code(r->codes, r->unread[i].code), &row->head,
+			sizeof(row->head));
 	}
 	return rc;
 }
@@ -187,7 +181,8 @@ keep(struct reader *r, size_t i)
 	return rc ? rc
 	          : interp_function_keep(
 			    r->codes, &packed, f,
-			    &interp_code(r->codes, row->code)->function);
+			    &interp_code(r->codes, r->unread[i].code)
+				     ->function);
 }
 
 static int
@@ -197,52 +192,41 @@ keep_all(struct reader *r)
 
 	for (size_t i = 0; i < r->n && !rc; i++) {
 		struct reading *row = &r->rows[i];
-		struct interp_code *code = interp_code(r->codes, row->code);
+		struct interp_code *code =
+			interp_code(r->codes, r->unread[i].code);
 
 		if (!row->same && row->head.name)
 			rc = keep(r, i);
 		if (rc)
 			return rc == -EBADMSG ? -ESTALE : rc;
-		memcpy(code->head, &row->head, sizeof(row->head));
-		code->checked_ns = r->space->now_ns;
+		interp_code_keep(code, &row->head, sizeof(row->head),
+		                 r->space->now_ns);
 	}
 	return rc;
 }
 
-static int
-read_all(struct reader *r)
+int
+python_read(struct interp_codes *c, const struct interp_space *space,
+            const struct interp_unread *rows, uint32_t n)
 {
-	int rc = read_heads(r);
+	CLEANUP(reader_done)
+	struct reader r = {.codes = c, .space = space, .unread = rows, .n = n};
+	int rc = read_heads(&r);
 
 	if (!rc)
-		rc = read_parts(r);
+		rc = read_parts(&r);
 	if (!rc)
-		rc = read_long(r);
-	return rc ? rc : keep_all(r);
+		rc = read_long(&r);
+	return rc ? rc : keep_all(&r);
 }
 
 /* --- places --------------------------------------------------------------- */
 
-static int
-want(struct reader *r, uint64_t address, uint32_t *out)
-{
-	int rc = interp_code_at(r->codes, r->space->memory->pid, address, out);
-
-	if (rc ||
-	    !interp_code_is_old(interp_code(r->codes, *out), r->space->now_ns))
-		return rc;
-	for (size_t i = 0; i < r->n; i++)
-		if (r->rows[i].code == *out)
-			return 0;
-	r->rows[r->n++] = (struct reading){.code = *out, .address = address};
-	return 0;
-}
-
 /* Returns the frame's instruction in its code; one before the start counts as
  * the first. */
-static int
-place_of(const struct interp_code *code, const struct interp_frame *f,
-         uint64_t *out)
+int
+python_place(const struct interp_code *code, const struct interp_frame *f,
+             uint64_t *out)
 {
 	struct python_code_head head;
 	uint64_t at;
@@ -256,26 +240,4 @@ place_of(const struct interp_code *code, const struct interp_frame *f,
 	*out = head.name ? interp_place(code->function, (uint32_t)(at / 2))
 	                 : INTERP_NO_PLACE;
 	return 0;
-}
-
-int
-python_places(struct interp_codes *c, const struct interp_space *space,
-              const struct interp_stack *s, uint64_t *out)
-{
-	CLEANUP(reader_done) struct reader r = {.codes = c, .space = space};
-	uint32_t codes[INTERP_MAX_FRAMES];
-	int rc = 0;
-
-	for (uint32_t i = 0; i < s->n && !rc; i++)
-		if (!(s->frames[i].mark & INTERP_NO_CODE))
-			rc = want(&r, s->frames[i].code, &codes[i]);
-	if (!rc && r.n)
-		rc = read_all(&r);
-	for (uint32_t i = 0; i < s->n && !rc; i++) {
-		out[i] = INTERP_NO_PLACE;
-		if (!(s->frames[i].mark & INTERP_NO_CODE))
-			rc = place_of(interp_code(c, codes[i]), &s->frames[i],
-			              &out[i]);
-	}
-	return rc;
 }

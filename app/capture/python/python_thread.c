@@ -186,6 +186,7 @@ const struct language python_language = {
 	.attach = python_attach,
 	.find = python_find,
 	.walk = python_walk,
-	.places = python_places,
+	.read = python_read,
+	.place = python_place,
 	.line = python_line,
 };

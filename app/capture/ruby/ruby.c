@@ -17,8 +17,7 @@
 
 enum { VM_RACTORS = 8 }; /* list of ractors, by their RACTOR_NODE */
 
-/* --- the image -------------------------------------------------------------
- */
+/* --- the image ------------------------------------------------------------ */
 
 struct wanted {
 	const char *name;
@@ -82,8 +81,7 @@ recognise(const char *path, const struct elf_image *elf,
 	return 0;
 }
 
-/* --- threads ---------------------------------------------------------------
- */
+/* --- threads -------------------------------------------------------------- */
 
 /* A list leads back to its head. One that leads back to another thread is left
  * there: the thread met last at a power of two is remembered. */
@@ -154,6 +152,7 @@ const struct language ruby_language = {
 	.attach = attach,
 	.find = ruby_find,
 	.walk = ruby_walk,
-	.places = ruby_places,
+	.read = ruby_read,
+	.place = ruby_place,
 	.line = ruby_line,
 };

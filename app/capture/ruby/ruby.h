@@ -16,7 +16,9 @@ extern const struct language ruby_language;
 enum { RUBY_VM }; /* root of an image: ruby_current_vm_ptr */
 
 MUST_CHECK int
-ruby_places(struct interp_codes *c, const struct interp_space *space,
-            const struct interp_stack *s, uint64_t *out);
+ruby_read(struct interp_codes *c, const struct interp_space *space,
+          const struct interp_unread *rows, uint32_t n);
+MUST_CHECK int ruby_place(const struct interp_code *code,
+                          const struct interp_frame *f, uint64_t *out);
 uint32_t
 ruby_line(const uint8_t *table, size_t n, uint32_t first_line, uint32_t at);

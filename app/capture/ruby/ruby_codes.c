@@ -51,8 +51,6 @@ _Static_assert(sizeof(struct head) <= INTERP_CODE_HEAD, "a head");
 
 /* A sequence while it is read. */
 struct reading {
-	uint32_t code;
-	uint64_t address;
 	struct head head;
 	bool same; /* unchanged since it was last read */
 	uint64_t body[BODY_WORDS];
@@ -63,7 +61,8 @@ enum { LABEL, PATH, ENTRIES, INDEX, PIECES };
 struct reader {
 	struct interp_codes *codes;
 	const struct interp_space *space;
-	struct reading rows[INTERP_MAX_FRAMES];
+	const struct interp_unread *unread;
+	struct reading rows[INTERP_MAX_FRAMES]; /* of unread */
 	size_t n;
 	struct memory_piece pieces[PIECES * INTERP_MAX_FRAMES];
 	struct memory_batch batch;
@@ -91,8 +90,7 @@ pieces_of(struct reader *r, size_t i)
 	return r->pieces + PIECES * i;
 }
 
-/* --- reading ---------------------------------------------------------------
- */
+/* --- reading -------------------------------------------------------------- */
 
 static int
 read_sequences(struct reader *r)
@@ -100,8 +98,8 @@ read_sequences(struct reader *r)
 	int rc;
 
 	for (size_t i = 0; i < r->n; i++)
-		r->pieces[i] = (struct memory_piece){.addr = r->rows[i].address,
-		                                     .len = 24};
+		r->pieces[i] = (struct memory_piece){
+			.addr = r->unread[i].address, .len = 24};
 	rc = memory_read(r->space->memory, r->pieces, r->n, &r->batch);
 	for (size_t i = 0; i < r->n && !rc; i++) {
 		if ((word(&r->pieces[i], 0) & IMEMO) != IMEMO_ISEQ)
@@ -123,7 +121,8 @@ read_bodies(struct reader *r)
 	rc = memory_read(r->space->memory, r->pieces, r->n, &r->batch);
 	for (size_t i = 0; i < r->n && !rc; i++) {
 		struct reading *row = &r->rows[i];
-		struct interp_code *code = interp_code(r->codes, row->code);
+		struct interp_code *code =
+			interp_code(r->codes, r->unread[i].code);
 
 		if (r->pieces[i].got < sizeof(row->body))
 			return -ESTALE;
@@ -135,8 +134,8 @@ read_bodies(struct reader *r)
 		row->head.first_line = row->body[BODY_FIRST_LINE] >> 1;
 		if (row->head.size > MAX_SIZE)
 			return -ESTALE;
-		row->same = code->checked_ns &&
-		            !memcmp(code->head, &row->head, sizeof(row->head));
+		row->same = interp_code_is_same(code, &row->head,
+		                                sizeof(row->head));
 	}
 	return rc;
 }
@@ -239,8 +238,7 @@ read_texts(struct reader *r, unsigned which)
 	return rc;
 }
 
-/* --- lines -----------------------------------------------------------------
- */
+/* --- lines ---------------------------------------------------------------- */
 
 /* The table of lines is kept as pairs: the first position, and the line. */
 struct line {
@@ -300,8 +298,7 @@ ruby_line(const uint8_t *table, size_t n, uint32_t first_line, uint32_t at)
 	return found.line;
 }
 
-/* --- keeping ---------------------------------------------------------------
- */
+/* --- keeping -------------------------------------------------------------- */
 
 static void
 put_text(const struct memory_piece *p, struct buf *out)
@@ -332,7 +329,8 @@ keep(struct reader *r, size_t i)
 	               ? -ESTALE
 	               : interp_function_keep(
 				 r->codes, &texts, f,
-				 &interp_code(r->codes, row->code)->function);
+				 &interp_code(r->codes, r->unread[i].code)
+					  ->function);
 }
 
 static int
@@ -342,58 +340,46 @@ keep_all(struct reader *r)
 
 	for (size_t i = 0; i < r->n && !rc; i++) {
 		struct reading *row = &r->rows[i];
-		struct interp_code *code = interp_code(r->codes, row->code);
+		struct interp_code *code =
+			interp_code(r->codes, r->unread[i].code);
 
 		if (!row->same)
 			rc = keep(r, i);
 		if (rc)
 			return rc;
-		memcpy(code->head, &row->head, sizeof(row->head));
-		code->checked_ns = r->space->now_ns;
+		interp_code_keep(code, &row->head, sizeof(row->head),
+		                 r->space->now_ns);
 	}
 	return rc;
 }
 
-static int
-read_all(struct reader *r)
+int
+ruby_read(struct interp_codes *c, const struct interp_space *space,
+          const struct interp_unread *rows, uint32_t n)
 {
-	int rc = read_sequences(r);
+	CLEANUP(reader_done)
+	struct reader r = {.codes = c, .space = space, .unread = rows, .n = n};
+	int rc = read_sequences(&r);
 
 	if (!rc)
-		rc = read_bodies(r);
+		rc = read_bodies(&r);
 	if (!rc)
-		rc = read_parts(r);
+		rc = read_parts(&r);
 	if (!rc)
-		rc = read_paths(r);
+		rc = read_paths(&r);
 	if (!rc)
-		rc = read_texts(r, LABEL);
+		rc = read_texts(&r, LABEL);
 	if (!rc)
-		rc = read_texts(r, PATH);
-	return rc ? rc : keep_all(r);
+		rc = read_texts(&r, PATH);
+	return rc ? rc : keep_all(&r);
 }
 
-/* --- places ----------------------------------------------------------------
- */
-
-static int
-want(struct reader *r, uint64_t address, uint32_t *out)
-{
-	int rc = interp_code_at(r->codes, r->space->memory->pid, address, out);
-
-	if (rc ||
-	    !interp_code_is_old(interp_code(r->codes, *out), r->space->now_ns))
-		return rc;
-	for (size_t i = 0; i < r->n; i++)
-		if (r->rows[i].code == *out)
-			return 0;
-	r->rows[r->n++] = (struct reading){.code = *out, .address = address};
-	return 0;
-}
+/* --- places --------------------------------------------------------------- */
 
 /* A frame's pc is behind the instruction that runs, or at the first. */
-static int
-place_of(const struct interp_code *code, const struct interp_frame *f,
-         uint64_t *out)
+int
+ruby_place(const struct interp_code *code, const struct interp_frame *f,
+           uint64_t *out)
 {
 	struct head head;
 	uint64_t at;
@@ -404,26 +390,4 @@ place_of(const struct interp_code *code, const struct interp_frame *f,
 		return -ESTALE;
 	*out = interp_place(code->function, (uint32_t)(at ? at - 1 : 0));
 	return 0;
-}
-
-int
-ruby_places(struct interp_codes *c, const struct interp_space *space,
-            const struct interp_stack *s, uint64_t *out)
-{
-	CLEANUP(reader_done) struct reader r = {.codes = c, .space = space};
-	uint32_t codes[INTERP_MAX_FRAMES];
-	int rc = 0;
-
-	for (uint32_t i = 0; i < s->n && !rc; i++)
-		if (!(s->frames[i].mark & INTERP_NO_CODE))
-			rc = want(&r, s->frames[i].code, &codes[i]);
-	if (!rc && r.n)
-		rc = read_all(&r);
-	for (uint32_t i = 0; i < s->n && !rc; i++) {
-		out[i] = INTERP_NO_PLACE;
-		if (!(s->frames[i].mark & INTERP_NO_CODE))
-			rc = place_of(interp_code(c, codes[i]), &s->frames[i],
-			              &out[i]);
-	}
-	return rc;
 }

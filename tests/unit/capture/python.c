@@ -120,7 +120,7 @@ TEST(a_frame_has_its_functions_name_file_and_line)
 
 		setup(minor);
 		s = stack_at(first_instruction(minor) + 2);
-		ck_assert_int_eq(python_places(c, &m.space, &s, &place), 0);
+		ck_assert_int_eq(interp_places(c, 1, &m.space, &s, &place), 0);
 		ck_assert(interp_name(c, place, &name));
 		ck_assert_str_eq(name.name, "Item.each");
 		ck_assert_str_eq(name.file, "/srv/item.py");
@@ -138,7 +138,7 @@ TEST(before_its_first_instruction_a_frame_is_at_the_first)
 	CODES();
 
 	setup(11);
-	ck_assert_int_eq(python_places(c, &m.space, &s, &place), 0);
+	ck_assert_int_eq(interp_places(c, 1, &m.space, &s, &place), 0);
 	ck_assert(interp_name(c, place, &name));
 	ck_assert_uint_eq(name.line, 10);
 }
@@ -165,7 +165,7 @@ TEST(what_is_no_code_is_refused)
 
 		setup(11);
 		put(wrong[i].at, wrong[i].value);
-		ck_assert_int_eq(python_places(c, &m.space, &s, &place),
+		ck_assert_int_eq(interp_places(c, 1, &m.space, &s, &place),
 		                 -ESTALE);
 	}
 }
@@ -179,12 +179,12 @@ TEST(another_function_at_the_same_address_is_noticed_after_a_second)
 	CODES();
 
 	setup(11);
-	ck_assert_int_eq(python_places(c, &m.space, &s, &before), 0);
+	ck_assert_int_eq(interp_places(c, 1, &m.space, &s, &before), 0);
 	put(CODE + 128, FILENAME);
-	ck_assert_int_eq(python_places(c, &m.space, &s, &after), 0);
+	ck_assert_int_eq(interp_places(c, 1, &m.space, &s, &after), 0);
 	ck_assert_uint_eq(before, after);
 	m.space.now_ns += UINT64_C(1000000000);
-	ck_assert_int_eq(python_places(c, &m.space, &s, &after), 0);
+	ck_assert_int_eq(interp_places(c, 1, &m.space, &s, &after), 0);
 	ck_assert(interp_name(c, before, &name));
 	ck_assert_str_eq(name.name, "Item.each");
 	ck_assert(interp_name(c, after, &name));
@@ -323,7 +323,7 @@ TEST(a_frame_of_the_interpreter_itself_is_no_place)
 	setup(12);
 	s.frames[0] =
 		(struct interp_frame){BASE, 0, INTERP_ENTRY | INTERP_NO_CODE};
-	ck_assert_int_eq(python_places(c, &m.space, &s, &place), 0);
+	ck_assert_int_eq(interp_places(c, 1, &m.space, &s, &place), 0);
 	ck_assert(place == INTERP_NO_PLACE);
 }
 END

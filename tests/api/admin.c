@@ -449,8 +449,7 @@ TEST(a_tenant_is_picked_that_the_key_holds_and_that_is_a_name)
 }
 END
 
-/* --- the audit log, and repeated requests
-   ------------------------------------- */
+/* --- the audit log, and repeated requests --------------------------------- */
 
 TEST(changes_are_in_the_audit_log_with_who_and_request)
 {

@@ -312,8 +312,7 @@ TEST(a_profile_is_held_against_a_range_of_its_service)
 }
 END
 
-/* --- links
-   ---------------------------------------------------------------- */
+/* --- links ---------------------------------------------------------------- */
 
 /* The part after the host. */
 static const char *
@@ -478,8 +477,7 @@ TEST(nodes_of_a_diff_of_ranges_are_tested_by_blocks_of_their_windows)
 }
 END
 
-/* --- errors
-   --------------------------------------------------------------- */
+/* --- errors --------------------------------------------------------------- */
 
 static const struct {
 	const char *query;

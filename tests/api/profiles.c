@@ -601,8 +601,7 @@ TEST(a_profile_past_accel_bytes_is_sent_where_nginx_cannot_have_it)
 }
 END
 
-/* --- links
-   ------------------------------------------------------------------ */
+/* --- links ---------------------------------------------------------------- */
 
 /* The link of a completed profile without its base. */
 static void

@@ -259,8 +259,7 @@ TEST(every_delete_answers_204_without_a_body)
 }
 END
 
-/* --- description
-   ------------------------------------------------------------ */
+/* --- description ---------------------------------------------------------- */
 
 static const json_t *
 named(const json_t *list, const char *name)

@@ -257,8 +257,7 @@ take_block(struct bench *b, struct call *c)
 	c->next_ms = due_ms(b, h);
 }
 
-/* --- all of them
- * -------------------------------------------------------------- */
+/* --- all of them ---------------------------------------------------------- */
 
 static void
 take_answer(struct bench *b, CURL *curl, CURLcode rc)
@@ -374,8 +373,7 @@ read_keys(struct bench *b, const char *path, int64_t spread_ms)
 	fclose(f);
 }
 
-/* --- what came of it
- * ------------------------------------------------------------ */
+/* --- what came of it ------------------------------------------------------ */
 
 static int
 by_value(const void *a, const void *b)

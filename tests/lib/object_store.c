@@ -103,8 +103,7 @@ keep(struct objects *o, const char *key, const char *p, size_t n)
 	qsort(o->items, o->n, sizeof(*o->items), by_key);
 }
 
-/* --- reading a request
- * --------------------------------------------------------- */
+/* --- reading a request ---------------------------------------------------- */
 
 /* Splits the head in place; false when it has another form. */
 static bool
@@ -194,8 +193,7 @@ receive(struct connection *c)
 	return true;
 }
 
-/* --- answers
- * -------------------------------------------------------------------- */
+/* --- answers -------------------------------------------------------------- */
 
 static void
 answer(struct connection *c, const char *status, const char *more,
@@ -436,8 +434,7 @@ run(void *arg)
 	return NULL;
 }
 
-/* --- what tests do
- * ---------------------------------------------------------------- */
+/* --- what tests do -------------------------------------------------------- */
 
 struct objects *
 objects_start(void)

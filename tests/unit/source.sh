@@ -19,8 +19,9 @@ claim nothing_is_left_half_done "$(grep -rInE '\b(TODO|FIXME|XXX|HACK)\b' app in
 
 claim errors_are_in_order_of_status "$(sed -n 's/^ERROR(\(\w*\), *\([0-9]*\),.*/\2 \1/p' include/errors.def |
   awk '$1 < last { print $2 } { last = $1 }')"
-# A formatter that wraps comments leaves no blank after the star.
-claim no_comment_is_torn "$(grep -rnE '^ \*[A-Za-z0-9(]' app include tests --include='*.[ch]')"
+# A formatter that wraps comments leaves no blank after the star, and the end of
+# a section's title on a line of its own.
+claim no_comment_is_torn "$(grep -rnE '^ \*[A-Za-z0-9(]|^/\* --- .*[^/]$' app include tests --include='*.[ch]')"
 
 # Archives that are searched in order would hide the second of them.
 claim no_symbol_is_defined_twice "$(nm -g --defined-only "${B:-build}"/lib[!t]*.a 2>/dev/null |

@@ -110,8 +110,7 @@ take_body(char *p, size_t one, size_t n, void *arg)
 	return a->rc ? 0 : n;
 }
 
-/* --- one request
- * -------------------------------------------------------------- */
+/* --- one request ---------------------------------------------------------- */
 
 /* The body is signed by its hash; over TLS nobody can change it anyway. */
 static int

@@ -239,9 +239,7 @@ TEST(an_instruction_cut_anywhere_is_none)
 }
 END
 
-/* --- whole libraries
- * -------------------------------------------------------
- */
+/* --- whole libraries ------------------------------------------------------ */
 
 struct file {
 	struct elf_image *elf;

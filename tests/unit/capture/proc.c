@@ -256,8 +256,7 @@ TEST(numbers_of_a_status_are_read_and_its_name_is_none_of_them)
 }
 END
 
-/* --- a /proc of our own
-   ------------------------------------------------------ */
+/* --- a /proc of our own --------------------------------------------------- */
 
 struct fake {
 	char dir[64];

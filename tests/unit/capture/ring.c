@@ -202,8 +202,7 @@ TEST(a_name_without_its_end_is_refused)
 }
 END
 
-/* --- rings, in memory of our own
-   ------------------------------------------- */
+/* --- rings, in memory of our own ------------------------------------------ */
 
 struct fake {
 	struct perf_event_mmap_page page;

@@ -171,9 +171,7 @@ TEST(polled_descriptors_are_read_within_the_stack)
 }
 END
 
-/* --- a program
- * -------------------------------------------------------------
- */
+/* --- a program ------------------------------------------------------------ */
 
 struct target {
 	pid_t pid;

@@ -751,8 +751,7 @@ TEST(a_frame_whose_place_no_caller_fits_is_searched)
 }
 END
 
-/* --- x86-64: what is returned to without a call
-   ---------------------------- */
+/* --- x86-64: what is returned to without a call --------------------------- */
 
 /* Words of a signal's frame, from the ucontext on. */
 enum { ALT_STACK = 2, ALT_SIZE = 4, RBP = 15, RBX = 16, RSP = 20, RIP = 21 };

@@ -292,8 +292,7 @@ TEST(parts_tell_what_windows_differ_by)
 }
 END
 
-/* --- power
-   ---------------------------------------------------------------- */
+/* --- power ---------------------------------------------------------------- */
 
 static const struct {
 	const char *name;
@@ -326,8 +325,7 @@ TEST(what_changed_is_found_between_ranges)
 }
 END
 
-/* --- ranges and captures
-   -------------------------------------------------- */
+/* --- ranges and captures -------------------------------------------------- */
 
 /* A capture of a minute whose samples are in order of time. */
 static struct range
@@ -391,8 +389,7 @@ TEST(a_range_and_a_capture_are_compared_by_blocks_of_both)
 }
 END
 
-/* --- totals of captures
-   --------------------------------------------------- */
+/* --- totals of captures --------------------------------------------------- */
 
 /* A range whose every window has the load of its hour. */
 static struct range

@@ -174,8 +174,7 @@ TEST(sides_are_made_equal_as_the_comparison_makes_them)
 }
 END
 
-/* --- what is sure
-   ---------------------------------------------------------- */
+/* --- what is sure --------------------------------------------------------- */
 
 /* Names of the nodes that are sure, in order. */
 static void

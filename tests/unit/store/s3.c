@@ -18,8 +18,7 @@
 #define NAME    "aa/blob-aa2345.pb.gz"
 #define SECONDS 10
 
-/* --- the check of signatures itself
- * --------------------------------------------- */
+/* --- the check of signatures itself --------------------------------------- */
 
 #define EXAMPLE_KEY    "AKIAIOSFODNN7EXAMPLE"
 #define EXAMPLE_SECRET "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
@@ -132,8 +131,7 @@ TEST(an_example_that_was_changed_is_not_signed)
 }
 END
 
-/* --- an object store
- * ------------------------------------------------------------- */
+/* --- an object store ------------------------------------------------------ */
 
 struct fixture {
 	struct test_store t;
@@ -484,8 +482,7 @@ TEST(bytes_of_an_object_store_that_is_not_configured_are_unreachable)
 }
 END
 
-/* --- configuration
- * ------------------------------------------------------------------- */
+/* --- configuration -------------------------------------------------------- */
 
 static int
 configure(struct fixture *f, const struct conf *conf)

@@ -350,8 +350,7 @@ TEST(a_socket_that_nobody_listens_at_is_replaced)
 }
 END
 
-/* --- the opener's side
-   ---------------------------------------------------- */
+/* --- the opener's side ---------------------------------------------------- */
 
 static int
 ask(struct java *j, const struct grants *g, pid_t pid)

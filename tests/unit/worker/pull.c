@@ -87,9 +87,7 @@ TEST(a_page_is_asked_for_within_the_bounds_of_the_configuration)
 }
 END
 
-/* --- refusals
- * --------------------------------------------------------------
- */
+/* --- refusals ------------------------------------------------------------- */
 
 static const struct {
 	uint32_t status;
@@ -147,9 +145,7 @@ TEST(every_refusal_of_go_has_its_error)
 }
 END
 
-/* --- profiles
- * --------------------------------------------------------------
- */
+/* --- profiles ------------------------------------------------------------- */
 
 /* One sample of main.f with these values, as a file. */
 static void

@@ -221,8 +221,7 @@ TEST(a_scope_is_what_its_lists_name_and_none_is_nothing)
 }
 END
 
-/* --- ordinals
-   ---------------------------------------------------------------- */
+/* --- ordinals ------------------------------------------------------------- */
 
 static struct conf_tenant everything = {.tenant = TEST_TENANT, .exe = "*"};
 
@@ -514,8 +513,7 @@ TEST(an_ordinal_picks_one_process)
 }
 END
 
-/* --- what descends from them
-   ---------------------------------------------------------------- */
+/* --- what descends from them ---------------------------------------------- */
 
 struct relative {
 	int32_t pid, parent;

@@ -2,6 +2,8 @@
 #include "cli.h"
 
 #include "near.h"
+#include "own_server.h"
+#include "settings.h"
 #include "table.h"
 #include "text.h"
 #include "when.h"
@@ -251,6 +253,17 @@ tell_option(const struct option_given *o, const struct http_reply *r)
 	usage_error("%s", buf_str(&line));
 }
 
+/* True if the key is refused because another installation has the port. */
+static bool
+asked_another(struct cli *c)
+{
+	CLEANUP(conf_done) struct conf conf = {0};
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+
+	return !settings_load(&c->opt, &conf, &why) &&
+	       own_server(&c->http, &conf) == OWN_NO;
+}
+
 static void
 tell_hints(struct cli *c, const struct http_reply *r)
 {
@@ -274,6 +287,9 @@ tell_hints(struct cli *c, const struct http_reply *r)
 		buf_puts(&hint,
 		         "\n  stoker setup, as root on the server's host, "
 		         "makes a token; --token-file FILE names one");
+	if (r->status == 401 && c->http.token && asked_another(c))
+		buf_puts(&hint, "\n  " OWN_NO_FOUND ": stoker doctor shows how "
+		                "to end it");
 	if (hint.len)
 		fprintf(stderr, "%s\n", buf_str(&hint) + 1);
 }

@@ -14,19 +14,6 @@ const struct probe doctor_probes[] = {
 };
 const size_t doctor_nprobes = ARRAY_LEN(doctor_probes);
 
-bool
-doctor_is_remote(const char *url)
-{
-	static const char *const here[] = {"127.", "localhost", "[::1]"};
-	const char *host = strstr(url, "://");
-
-	host = host ? host + strlen("://") : url;
-	for (size_t i = 0; i < ARRAY_LEN(here); i++)
-		if (!strncmp(host, here[i], strlen(here[i])))
-			return false;
-	return true;
-}
-
 void
 doctor_run(struct doctor *d, json_t *out)
 {
@@ -134,7 +121,7 @@ cmd_doctor(struct cli *c)
 
 	d.conf_read = !settings_load(&c->opt, &d.conf, &why);
 	strncat(d.conf_why, buf_str(&why), sizeof(d.conf_why) - 1);
-	d.remote = doctor_is_remote(c->http.server);
+	d.remote = http_is_remote(c->http.server);
 	if (!d.conf_read && conf_load(NULL, &d.conf, &out))
 		return failed("%s", buf_str(&out));
 	doctor_run(&d, list);

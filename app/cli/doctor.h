@@ -22,10 +22,13 @@ struct doctor {
 	struct conf conf;
 	bool conf_read;
 	char conf_why[256];
-	bool remote; /* the server is on another host */
-	bool no_api; /* no API runs on this host, and none need run */
-	bool silent; /* the server does not answer */
-	pid_t worker, fetcher; /* of doctor_find_worker(); 0: not running */
+	bool remote;  /* the server is on another host */
+	bool no_api;  /* no API runs on this host, and none need run */
+	bool silent;  /* the server does not answer */
+	bool strange; /* the server is another installation's */
+	/* Of doctor_find_worker(); 0: not running. */
+	pid_t worker, fetcher;
+	pid_t strange_worker;  /* of another installation; 0 if worker is set */
 	struct buf found, fix; /* of the current probe */
 };
 
@@ -48,10 +51,9 @@ extern const size_t doctor_nprobes;
 void found(struct doctor *d, const char *fmt, ...) PRINTF(2, 3);
 void fix(struct doctor *d, const char *fmt, ...) PRINTF(2, 3);
 
-/* Finds a process of the worker, and its fetcher. */
+/* Finds the process of the worker that has this store's lock, or any that may
+ * have it, and its fetcher. */
 void doctor_find_worker(struct doctor *d);
-/* True if the URL names another host. */
-bool doctor_is_remote(const char *url);
 /* Runs every probe into *out, a list of {check, verdict, found, fix}, and
  * adds the findings that the server publishes. */
 void doctor_run(struct doctor *d, json_t *out);

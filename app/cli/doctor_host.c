@@ -1,11 +1,13 @@
 /* doctor: checks this machine's kernel, users, programs and worker process. */
 #include "base/folder.h"
 #include "doctor.h"
+#include "store/worker.h"
 
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <string.h>
@@ -85,22 +87,66 @@ is_named(const struct doctor *d, const char *pid, const char *name)
 	       !strcmp(buf_str(&comm) + strlen(name), "\n");
 }
 
-/* Any process of the worker will do: all share its name and its network. */
+/* Opens the folder of a process's descriptors; -errno. */
+static int
+open_descriptors(const struct doctor *d, const char *pid, DIR **out)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "proc/%.10s/fd", pid);
+	fd = openat(d->root, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	*out = fdopendir(fd);
+	return *out ? 0 : -errno;
+}
+
+/* True unless the descriptors of a process can be read, and none of them is the
+ * lock of this store. */
+static bool
+may_have_lock(const struct doctor *d, const char *pid, const struct stat *lock)
+{
+	CLEANUP_FOLDER DIR *dir = NULL;
+	struct dirent *e;
+	struct stat st;
+
+	if (open_descriptors(d, pid, &dir))
+		return true;
+	while ((e = readdir(dir)))
+		if (!fstatat(dirfd(dir), e->d_name, &st, 0) &&
+		    st.st_dev == lock->st_dev && st.st_ino == lock->st_ino)
+			return true;
+	return false;
+}
+
+/* Any process of the worker that may have the lock will do: all share their
+ * name and their network. */
 void
 doctor_find_worker(struct doctor *d)
 {
 	int fd = openat(d->root, "proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	CLEANUP_FOLDER DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	char path[PATH_MAX];
+	struct stat lock = {0};
 	struct dirent *e;
 
+	if (!worker_lock_path(&d->conf, path))
+		(void)fstatat(d->root, below_root(path), &lock, 0);
 	while (dir && (e = readdir(dir))) {
 		pid_t pid = (pid_t)atoi(e->d_name);
 
 		if (is_named(d, e->d_name, "stoker-fetcher"))
 			d->fetcher = pid;
-		if (!d->worker && is_named(d, e->d_name, "stoker-worker"))
+		if (d->worker || !is_named(d, e->d_name, "stoker-worker"))
+			continue;
+		if (may_have_lock(d, e->d_name, &lock))
 			d->worker = pid;
+		else
+			d->strange_worker = pid;
 	}
+	if (d->worker)
+		d->strange_worker = 0;
 }
 
 enum verdict
@@ -110,9 +156,15 @@ probe_process(struct doctor *d)
 		found(d, "pid %d", (int)d->worker);
 		return FINE;
 	}
-	found(d, "stoker-worker does not run on this host");
+	if (d->strange_worker)
+		found(d,
+		      "the one that runs here, pid %d, is another "
+		      "installation's: its store is not %s",
+		      (int)d->strange_worker, d->conf.store_dir);
+	else
+		found(d, "stoker-worker does not run on this host");
 	fix(d, "systemctl enable --now stoker-worker; "
-	       "journalctl -u stoker-worker -n 20 tells why it stopped");
+	       "journalctl -u stoker-worker -n 20 shows why it stopped");
 	return BROKEN;
 }
 

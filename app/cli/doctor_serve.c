@@ -2,6 +2,7 @@
 #include "doctor.h"
 
 #include "base/clock.h"
+#include "own_server.h"
 #include "store/lease.h"
 #include "table.h"
 
@@ -226,9 +227,11 @@ get(struct doctor *d, const char *path, struct http_reply *r)
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
 	int rc;
 
-	if (d->silent) {
+	if (d->silent || d->strange) {
 		found(d, "%s",
-		      d->no_api ? NO_API : "the server does not answer");
+		      d->no_api    ? NO_API
+		      : d->strange ? OWN_NO_FOUND
+		                   : "the server does not answer");
 		return -EHOSTDOWN;
 	}
 	rc = http_call(&d->cli->http, "GET", path, NULL, r, &why);
@@ -257,6 +260,13 @@ clocks_agree(const struct http_reply *r)
 	return !r->date_s || llabs(now - r->date_s) <= CLOCK_MAX_S;
 }
 
+/* True if the server is not the one of this host's store. */
+static bool
+is_strange(struct doctor *d)
+{
+	return d->conf_read && own_server(&d->cli->http, &d->conf) == OWN_NO;
+}
+
 enum verdict
 probe_server(struct doctor *d)
 {
@@ -279,6 +289,13 @@ probe_server(struct doctor *d)
 		return BROKEN;
 	}
 	found(d, "%s answers", d->cli->http.server);
+	d->strange = is_strange(d);
+	if (d->strange) {
+		found(d, ", but its store is not %s: " OWN_NO_FOUND,
+		      d->conf.store_dir);
+		fix(d, OWN_NO_FIX);
+		return BROKEN;
+	}
 	if (clocks_agree(&r))
 		return FINE;
 	found(d, ", with a clock more than %d s from here", CLOCK_MAX_S);

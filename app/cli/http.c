@@ -30,6 +30,19 @@ http_reply_done(struct http_reply *r)
 	r->json = NULL;
 }
 
+bool
+http_is_remote(const char *url)
+{
+	static const char *const here[] = {"127.", "localhost", "[::1]"};
+	const char *host = strstr(url, "://");
+
+	host = host ? host + strlen("://") : url;
+	for (size_t i = 0; i < ARRAY_LEN(here); i++)
+		if (!strncmp(host, here[i], strlen(here[i])))
+			return false;
+	return true;
+}
+
 void
 url_escape(struct buf *out, const char *s)
 {

@@ -65,6 +65,8 @@ http_send(struct http *h, const char *method, const char *path,
 MUST_CHECK int
 http_call(struct http *h, const char *method, const char *path,
           const json_t *body, struct http_reply *out, struct buf *why);
+/* True if the URL names another host. */
+bool http_is_remote(const char *url);
 /* Appends s percent-encoded, as one path segment or query value. */
 void url_escape(struct buf *out, const char *s);
 /* Appends ?key=value, or &key=value after another one. Appends nothing if value

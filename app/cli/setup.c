@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "key.h"
+#include "own_server.h"
 #include "settings.h"
 
 #include <errno.h>
@@ -232,9 +233,54 @@ keep(const struct key_file *p, const struct found *f)
 	return LEAVE_FAILED;
 }
 
+static enum own_server
+ask_server(const struct cli *c, const struct conf *conf, const char *key)
+{
+	CLEANUP(http_done)
+	struct http h = {
+		.server = c->http.server,
+		.ca_file = c->http.ca_file,
+		.token = strdup(key),
+	};
+
+	return own_server(&h, conf);
+}
+
+static void
+put_server(struct buf *out, const struct cli *c, enum own_server server,
+           const char *url)
+{
+	if (server == OWN_YES)
+		buf_addf(out,
+		         "Stoker answers at %s; every call can be tried at "
+		         "%s/docs/\n"
+		         "\n"
+		         "  stoker doctor                          "
+		         "# does this machine lack anything?\n"
+		         "  stoker top                             "
+		         "# what uses the CPU here now\n"
+		         "  stoker run --all --seconds 10s --wait  "
+		         "# the same as a flame graph\n"
+		         "  stoker ps                              "
+		         "# what runs here, and how to profile it\n"
+		         "  stoker ui                              "
+		         "# the web pages, signed in\n",
+		         url, url);
+	else if (server == OWN_NO)
+		buf_addf(out,
+		         "%s is not this one: " OWN_NO_FOUND "\n"
+		         "  stoker doctor shows how to end it\n",
+		         c->http.server);
+	else
+		buf_addf(out,
+		         "%s does not answer yet\n"
+		         "  stoker doctor shows what is missing\n",
+		         c->http.server);
+}
+
 static int
 show(const struct cli *c, const struct key_file *p, const struct found *f,
-     const char *url)
+     enum own_server server, const char *url)
 {
 	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_JSON json_t *j = NULL;
@@ -248,20 +294,7 @@ show(const struct cli *c, const struct key_file *p, const struct found *f,
 	buf_addf(&out, "%s %s, role %s, kept in %s\n",
 	         f->what == MADE ? "Made the key" : "There is a key already:",
 	         f->id, f->role, buf_str(&p->path));
-	buf_addf(&out,
-	         "Stoker answers at %s; every call can be tried at %s/docs/\n",
-	         url, url);
-	buf_puts(&out, "\n"
-	               "  stoker doctor                          "
-	               "# does this machine lack anything?\n"
-	               "  stoker top                             "
-	               "# what uses the CPU here now\n"
-	               "  stoker run --all --seconds 10s --wait  "
-	               "# the same as a flame graph\n"
-	               "  stoker ps                              "
-	               "# what runs here, and how to profile it\n"
-	               "  stoker ui                              "
-	               "# the web pages, signed in\n");
+	put_server(&out, c, server, url);
 	return print(&out);
 }
 
@@ -303,5 +336,8 @@ cmd_setup(struct cli *c)
 		return refuse(&place, &found);
 	if (found.what == MADE && keep(&place, &found))
 		return LEAVE_FAILED;
-	return show(c, &place, &found, conf.api_public_url);
+	return show(c, &place, &found,
+	            ask_server(c, &conf,
+	                       found.what == MADE ? found.key : place.key),
+	            conf.api_public_url);
 }

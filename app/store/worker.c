@@ -3,6 +3,7 @@
 #include "store/db/row.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 static const struct row_field worker_fields[] = {
@@ -114,6 +115,22 @@ worker_for(struct store *s, const char *tenant, const char *service,
 		return rc ? rc : -EHOSTDOWN;
 	*out = TAKE(l.items[0].host);
 	return 0;
+}
+
+int
+worker_lock_path(const struct conf *conf, char out[static PATH_MAX])
+{
+	char host[CONF_HOST_MAX];
+	int rc = conf_host(conf, host);
+
+	if (rc)
+		return rc;
+	for (char *c = host; (c = strchr(c, '/'));)
+		*c = '_';
+	return (size_t)snprintf(out, PATH_MAX, "%s/worker-%s.lock",
+	                        conf->store_dir, host) < PATH_MAX
+	               ? 0
+	               : -ENAMETOOLONG;
 }
 
 int

@@ -5,6 +5,8 @@
 
 #include "store/store.h"
 
+#include <limits.h>
+
 struct worker {
 	char *host, *boot_id, *version, *capabilities;
 	int64_t pid, started_ms, heartbeat_ms, alive_until_ms;
@@ -119,6 +121,13 @@ process_tree_list(struct store *s, const char *tenant, const char *service,
 
 /* --- the worker's side --------------------------------------------------- */
 
+/*
+ * Gives the file that the worker of this host has locked while it runs. Hosts
+ * may share a directory.
+ *   Errors   -ENAMETOOLONG, those of conf_host()
+ */
+MUST_CHECK int
+worker_lock_path(const struct conf *conf, char out[static PATH_MAX]);
 /* Records that this worker starts or, with the same pid, is still alive.
  *   Errors   -EEXIST when w has tenants, and a worker that shares this store
  *            has the name */

@@ -402,5 +402,15 @@ check doctor_finds_nothing_broken equal "$(broken)" ""
 in_its_folder() { (cd "$STATE" && stoker_cli --json doctor --config stoker.conf | jq -r '.[0].found'); }
 check doctor_takes_a_path_from_where_it_runs equal "$(in_its_folder)" "$STATE/stoker.conf"
 check doctor_leaves_0_if_nothing_is_broken leaves 0 stoker_cli doctor --config "$STATE/stoker.conf"
+# A second installation, whose server never started: the first has the port.
+mkdir -p "$STATE/second/data"
+[ "$(id -u)" -ne 0 ] || chown "$RUN_USER:$RUN_GROUP" "$STATE/second/data"
+sed "s|^dir = .*|dir = $STATE/second/data|" "$STATE/stoker.conf" >"$STATE/second/stoker.conf"
+second() { env -u STOKER_TOKEN_FILE -u XDG_CONFIG_HOME HOME="$STATE/second" STOKER_URL="http://127.0.0.1:$PORT" \
+  STOKER_CONFIG="$STATE/second/stoker.conf" STOKER_COLUMNS=300 "$STATE/bin/stoker" "$@"; }
+check setup_says_that_another_installation_answers says 'another installation of Stoker answers there' second setup
+check doctor_says_so_of_the_server shows 'nginx and API: .*its store is not' second doctor
+check doctor_says_so_of_the_worker shows "worker process: .*another installation's" second doctor
+check a_refused_command_says_so says 'another installation of Stoker answers there' second service list
 process_stop worker
 check doctor_finds_a_dead_worker leaves 1 stoker_cli doctor --config "$STATE/stoker.conf"

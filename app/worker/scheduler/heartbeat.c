@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -53,22 +52,18 @@ lock_within(int fd, unsigned seconds)
 	return rc == -EINTR ? -EEXIST : rc;
 }
 
-/* Takes the lock of this host; hosts may share a directory. The API's user may
+/* Takes the lock of this host. The API's user may
  * create or remove the file, and so keep the worker from starting, but the file
  * is never read, and no link is followed. */
 static int
-lock_host(const char *dir, const char *host, int *out)
+lock_host(const struct conf *conf, int *out)
 {
-	char path[PATH_MAX], *name;
+	char path[PATH_MAX];
 	CLEANUP_FD int fd = -1;
-	int rc;
+	int rc = worker_lock_path(conf, path);
 
-	if ((size_t)snprintf(path, sizeof(path), "%s/worker-%s.lock", dir,
-	                     host) >= sizeof(path))
-		return -ENAMETOOLONG;
-	for (name = path + strlen(dir) + 1; *name; name++)
-		if (*name == '/')
-			*name = '_';
+	if (rc)
+		return rc;
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
 	if (fd < 0)
 		return -errno;
@@ -92,7 +87,7 @@ worker_self_init(const struct conf *conf, struct worker_self *out,
 	if (!rc)
 		rc = read_boot_id(w.boot_id);
 	if (!rc)
-		rc = lock_host(conf->store_dir, w.host, &w.lock_fd);
+		rc = lock_host(conf, &w.lock_fd);
 	if (rc) {
 		buf_addf(why, "%s: %s", conf->store_dir,
 		         rc == -EEXIST ? "another worker of this host runs"

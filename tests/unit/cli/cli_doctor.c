@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "cli/doctor.h"
 #include "lib/test.h"
+#include "store/worker.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -123,6 +124,26 @@ TEST(any_process_of_the_worker_is_found_by_its_name)
 }
 END
 
+TEST(a_worker_that_has_not_the_lock_of_this_store_is_another_installations)
+{
+	MACHINE(m);
+	char lock[PATH_MAX];
+
+	ck_assert_int_eq(worker_lock_path(&m.d.conf, lock), 0);
+	make_process(&m, "11", "stoker-worker\n");
+	make_file(&m, "proc/11/fd", "3", 0600, "");
+	make_file(&m, m.d.conf.store_dir + 1, strrchr(lock, '/') + 1, 0640, "");
+	doctor_find_worker(&m.d);
+	expect(&m, process, BROKEN, "pid 11, is another installation's");
+
+	ck_assert_int_eq(
+		linkat(m.d.root, below_root(lock), m.d.root, "proc/11/fd/4", 0),
+		0);
+	doctor_find_worker(&m.d);
+	expect(&m, process, FINE, "pid 11");
+}
+END
+
 TEST(no_worker_is_broken)
 {
 	MACHINE(m);
@@ -146,7 +167,7 @@ TEST(a_server_elsewhere_is_not_judged_by_this_host)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-		ck_assert_msg(doctor_is_remote(rows[i].url) == rows[i].remote,
+		ck_assert_msg(http_is_remote(rows[i].url) == rows[i].remote,
 		              "%s", rows[i].url);
 }
 END
@@ -371,6 +392,7 @@ TEST(every_broken_check_names_a_repair)
 END
 
 SUITE("cli_doctor", any_process_of_the_worker_is_found_by_its_name,
+      a_worker_that_has_not_the_lock_of_this_store_is_another_installations,
       no_worker_is_broken, a_server_elsewhere_is_not_judged_by_this_host,
       of_a_server_elsewhere_only_what_it_tells_is_shown,
       a_cache_directory_of_debug_files_that_is_missing_is_a_warning,

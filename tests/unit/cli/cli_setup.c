@@ -45,7 +45,9 @@ TEST(a_first_key_is_made_unless_an_admin_has_one_that_holds)
 	for (size_t i = 0; i < ARRAY_LEN(others); i++) {
 		CLEANUP_TEST_STORE struct test_store t = test_store();
 		CLEANUP_TOKENS struct token_list l = {0};
-		struct cli c = {.opt = {.config = "/dev/null", .state = t.dir}};
+		/* nobody listens on port 0 */
+		struct cli c = {.opt = {.config = "/dev/null", .state = t.dir},
+		                .http.server = "http://127.0.0.1:0"};
 
 		make_other(&t.s, i);
 		setenv("HOME", t.dir, 1);

@@ -1,0 +1,28 @@
+/*
+ * Whether the server that answers is the one of this host's store. Two
+ * installations may share a host, such as a package and `make run`, and only one
+ * of them has the port.
+ */
+#pragma once
+
+#include "base/conf.h"
+#include "http.h"
+
+enum own_server {
+	OWN_YES, /* both the server and the store know the key, or neither */
+	OWN_NO,  /* only one of them does */
+	OWN_UNKNOWN, /* no answer, a server elsewhere, a key that is not Stoker's,
+	              * or a closed store */
+};
+
+/*
+ * Asks the server for what its key may see, and looks the key up in the store.
+ * A child that has become the owner of the store reads it.
+ */
+enum own_server own_server(struct http *h, const struct conf *conf);
+/* Explains OWN_NO, and gives the commands that end it. */
+#define OWN_NO_FOUND "another installation of Stoker answers there"
+#define OWN_NO_FIX                                                        \
+	"end the other one (make stop, if make run started it), then ln " \
+	"-sf ../sites-available/stoker /etc/nginx/sites-enabled/ && "     \
+	"systemctl reload-or-restart nginx"

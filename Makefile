@@ -67,8 +67,9 @@ WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 	    -Wvla -Wformat=2 -Wundef $(if $(CI),-Werror)
 CFLAGS   ?= -O2 -g
 CPPFLAGS += -D_GNU_SOURCE -Iinclude -Iapp -I$(B)/gen
-# Nothing in a program depends on the folder that it was built in.
+# Nothing in a program depends on the folders that it was built in.
 ALL_CFLAGS = -std=gnu17 -fno-omit-frame-pointer -fstack-protector-strong \
+	    $(if $(filter-out build,$(B)),-ffile-prefix-map=$(B)=build) \
 	    -ffile-prefix-map=$(CURDIR)=. $(WARN) $(CPPFLAGS) $(CFLAGS) $(EXTRA) -MMD -MP
 ALL_LDFLAGS = -Wl,-z,relro,-z,now -Wl,--as-needed $(LDFLAGS) $(EXTRA)
 

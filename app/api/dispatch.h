@@ -7,8 +7,8 @@
 #include "auth.h"
 #include "endpoint/call.h"
 
-/* Answers one request. The caller has set c->env, req and reply. What the
- * access log needs stays valid until dispatch_done(). */
+/* Answers one request. The caller has set c->env, req and reply. The
+ * fields that the access log needs stay valid until dispatch_done(). */
 void dispatch(struct call *c, struct jwt_keys *keys);
 /* Answers a request whose target request_target() refused; rc is its error. */
 void dispatch_refuse(struct call *c, int rc);

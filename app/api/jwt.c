@@ -86,7 +86,9 @@ load(struct jwt_keys *k, struct buf *why)
 	if (!rc)
 		rc = file_read(AT_FDCWD, k->path, &text);
 	if (rc) {
-		buf_addf(why, "%s: %s", k->path, strerror(-rc));
+		buf_addf(why, "%s: %s", k->path,
+		         rc == -E2BIG ? "larger than a JWKS file may be"
+		                      : strerror(-rc));
 		return rc;
 	}
 	if (r_jwks_init(&set) ||

@@ -12,7 +12,7 @@ struct route_match {
 };
 
 /*
- * Finds the route of a request. Of the patterns that fit the path, the one
+ * Finds the route of a request. If several patterns fit the path, the pattern
  * whose literal segments are leftmost wins, whatever its method: GET of
  * ".../start" is a wrong method, not a request for a profile named "start".
  */

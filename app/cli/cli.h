@@ -58,14 +58,14 @@ int unknown_command(const struct cli *c);
 
 /* Explains PROFILE to users; named.h resolves it. */
 #define PROFILE_DOC                                                          \
-	"A PROFILE is an id, or as much of its beginning as no other has; "  \
-	"@last, the newest complete profile; @last~1, the one before it; "   \
+	"A PROFILE is an id, or an unambiguous prefix of one; @last, the "   \
+	"newest complete profile; @last~1, the one before it; "              \
 	"@last:SERVICE, the newest of a service, with --type of that type; " \
-	"or the name of a service: its newest complete profile of --type, "  \
-	"or of the type that the command is for. That is goroutine for "     \
-	"analysis and diff, and cpu for others. remove takes no name of a "  \
-	"service, and @last is then the newest profile even if it failed "   \
-	"or still runs."
+	"or the name of a service: its newest complete profile of --type. "  \
+	"Without --type, that is goroutine for analysis and diff, and cpu "  \
+	"for other commands. remove does not accept the name of a service, " \
+	"and takes @last as the newest profile even if that failed or "      \
+	"still runs."
 
 #define COMMAND(part, name, usage, handler, least, most, doc, example) \
 	int handler(struct cli *c);

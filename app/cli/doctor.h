@@ -26,7 +26,7 @@ struct doctor {
 	bool no_api;  /* no API runs on this host, and none need run */
 	bool silent;  /* the server does not answer */
 	bool strange; /* the server is another installation's */
-	/* Of doctor_find_worker(); 0: not running. */
+	/* Set by doctor_find_worker(); 0: not running. */
 	pid_t worker, fetcher;
 	pid_t strange_worker;  /* of another installation; 0 if worker is set */
 	struct buf found, fix; /* of the current probe */

@@ -10,15 +10,16 @@
 /* The user's own file: only memory bounds it. */
 #define IMPORT_MAX_FILE ((size_t)1 << 30)
 
-/* True if the server cannot read a file as well as this machine can: it is a
- * recording of perf, or the user has named binaries. */
+/* True for files that are read here before they are uploaded: recordings of
+ * perf, which need this machine's programs, and any file with --binary. */
 bool import_is_local(const struct cli *c, const struct buf *file);
 /*
- * Reads a file of a format, NULL if it is to be found, as --type, --event and --rate say. Recordings of perf get their
- * stacks and names from the files of this machine; with --binary, so do the
- * names of all profiles. Prints notes.
+ * Reads a file with the options --type, --event and --rate. Recordings of perf
+ * get their stacks and names from the files of this machine; with --binary, all
+ * profiles get their names from there. Prints notes.
  *
- *   Shape    name is that of the file, for messages
+ *   Shape    name is that of the file, for messages; format may be NULL, and is
+ *            then detected
  *   Owns     *out is the caller's; profile_free() it; *type is static
  *   Errors   LEAVE_OK, or prints an error and returns an exit status
  */

@@ -1,6 +1,6 @@
 /*
- * What a process of a survey is a part of, as people think of it: a unit, a
- * script that an interpreter runs, or a program.
+ * The unit, script or program that a process of a survey belongs to, as people
+ * think of it.
  */
 #pragma once
 

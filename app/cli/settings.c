@@ -1,12 +1,11 @@
 #include "settings.h"
 
 #include "base/file.h"
-#include "cli.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 const char *
 settings_file(const struct options *o)
@@ -44,64 +43,4 @@ settings_load(const struct options *o, struct conf *out, struct buf *why)
 	}
 	*out = c;
 	return 0;
-}
-
-#define VALUE_TEXT(v)    json_text(v)
-#define VALUE_INT(v)     json_integer(v)
-#define VALUE_BYTES(v)   json_integer(v)
-#define VALUE_SECONDS(v) json_integer(v)
-
-static json_t *
-all_of(const struct conf *c)
-{
-	json_t *all = json_object();
-
-#define KEY(section, key, type, def, min, max, doc) \
-	json_object_set_new(all, #section "." #key, \
-	                    VALUE_##type(c->section##_##key));
-#include "config.def"
-#undef KEY
-	for (size_t q = 0; q < QUOTAS; q++) {
-		char name[64];
-
-		snprintf(name, sizeof(name), "quota.%s", conf_quotas[q].name);
-		json_object_set_new(all, name, json_integer(c->quotas[q]));
-	}
-	return all;
-}
-
-static void
-put_value(struct buf *out, const json_t *v)
-{
-	if (json_is_string(v))
-		buf_puts(out, json_string_value(v));
-	else
-		buf_int(out, json_integer_value(v));
-	buf_putc(out, '\n');
-}
-
-int
-cmd_config(struct cli *c)
-{
-	CLEANUP(conf_done) struct conf conf = {0};
-	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
-	CLEANUP_JSON json_t *all = NULL;
-	const char *want = c->noperands ? c->operands[0] : NULL, *key;
-	json_t *v;
-
-	if (settings_load(&c->opt, &conf, &out))
-		return failed("%s", buf_str(&out));
-	all = all_of(&conf);
-	if (want && !json_object_get(all, want))
-		return usage_error("no such key: %s", want);
-	if (c->opt.json)
-		return print_json(want ? json_object_get(all, want) : all);
-	json_object_foreach(all, key, v) {
-		if (want && strcmp(want, key))
-			continue;
-		if (!want)
-			buf_addf(&out, "%s = ", key);
-		put_value(&out, v);
-	}
-	return print(&out);
 }

@@ -21,7 +21,7 @@
 
 #define KEY_NAME "setup"
 
-/* Where the key is kept. */
+/* The file that keeps the key. */
 struct key_file {
 	struct buf path; /* of the file */
 	int dir;         /* the file's folder, locked */

@@ -1,6 +1,6 @@
 /*
- * What a match selects now, from a survey of the hosts: the processes, or the
- * units and programs that come near it and have processes.
+ * The processes that a match selects now, from a survey of the hosts; if there
+ * are none, similar units and programs that have processes.
  *
  * The server surveys for administrators only. survey_show() and
  * survey_near_show() append nothing if it does not answer.

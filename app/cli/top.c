@@ -67,7 +67,7 @@ top_is_view(const struct options *o)
 	return is_named(o) || o->limit > STORED;
 }
 
-/* What is asked for, of one graph. */
+/* The view of a graph that was asked for. */
 struct view {
 	const struct options *o;
 	const struct screen *screen; /* NULL for JSON */
@@ -298,7 +298,8 @@ by_cost(const void *a, const void *b)
 	return (x->total < y->total) - (x->total > y->total);
 }
 
-/* Shows the units and programs of a profile of several, the costliest first. */
+/* Shows the units and programs of a profile of a whole host, the costliest
+ * first. */
 static void
 show_titles(const struct view *v, struct buf *out)
 {

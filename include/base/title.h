@@ -1,6 +1,6 @@
 /*
- * What people call a process: its unit, the script that its interpreter runs,
- * or its program.
+ * The name that people know a process by: its unit, the script that its
+ * interpreter runs, or its program.
  */
 #pragma once
 
@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-/* Whether the outermost frame of each stack of a capture is a title. */
+/* The titles that are the outermost frames of the stacks of a capture. */
 enum titles {
 	TITLES_NONE,
 	TITLES_OF_PROCESSES,

@@ -17,7 +17,7 @@
 struct elf_image;
 struct symtab;
 
-/* Where the names of a mapping's functions come from; all is borrowed. */
+/* The source of the names of a mapping's functions; all is borrowed. */
 struct rename_source {
 	const struct elf_image *elf;   /* a program, library or debug file */
 	const struct elf_image *debug; /* the debug file of elf, or NULL */

@@ -85,7 +85,7 @@ blocks_row(const struct blocks *b, uint32_t name)
 
 /* --- parts of a range ----------------------------------------------------- */
 
-/* What is known of a part of a range before it is read. */
+/* A part of a range, before it is read. */
 struct blocks_part {
 	int64_t start_ms, end_ms;
 	double seconds; /* of capture within the part */

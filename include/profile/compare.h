@@ -43,7 +43,7 @@ enum compare_by {
 };
 extern const char *const compare_bys[]; /* NULL at the end */
 
-/* Where variances come from. */
+/* The source of variances. */
 enum compare_method { COMPARE_FROM_FUNCTIONS, COMPARE_FROM_BLOCKS };
 /* "functions", "blocks" */
 extern const char *const compare_methods[];

@@ -35,7 +35,7 @@ struct import_stack {
 	const void *arg;
 };
 
-/* What finds the frames of such stacks. */
+/* Finds the frames of such stacks. */
 struct import_unwinder {
 	/* Returns the number of addresses in pcs, leaf first; all but the first
 	 * are return addresses. */

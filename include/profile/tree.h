@@ -14,7 +14,7 @@
 #define TREE_MAX_NODES  (1u << 22)
 #define TREE_MAX_FRAMES (1u << 27) /* of all samples together; bounds time */
 
-/* Where a function was first seen. */
+/* The place at which a function was first seen. */
 struct tree_home {
 	uint32_t package; /* id in packages: see tree_package() */
 	uint32_t file;    /* id in files: its source file; 0: unknown */

@@ -1,5 +1,5 @@
 /*
- * Where a service's profiles of a type come from: ways.def.
+ * The source of a service's profiles of a type: ways.def.
  */
 #pragma once
 

@@ -2,7 +2,7 @@
  * Windows: the profiles that continuous profiling stores, and their rollups.
  *
  * A window is a profile of one series: one type of one service, on one host,
- * under the same labels. Those of level 0 are as captured, in pprof. All
+ * under the same labels. Windows of level 0 are as captured, in pprof. All
  * windows of a level that begin within a minute, an hour or a day (UTC) add up
  * to one rollup of the next level, which becomes their parent; they are kept
  * beside it until retention deletes them. A time range is read from the

@@ -368,7 +368,7 @@ TEST(commands_are_explained)
 {
 	static const struct shown rows[] = {
 		{"help service", 0,
-	         "Register services, change, show and remove them.\n"
+	         "Register, change, show and remove services.\n"
 	         "\n"
 	         "  service add      Register a service, and how its "
 	         "processes are recognized.\n"

@@ -50,7 +50,7 @@ explains() {
   [ "$used" -gt $((grown / 2)) ] && [ "$used" -lt $((grown * 2)) ]
 }
 check the_report_has_how_much_the_process_grew explains
-check the_report_says_since_when_memory_was_counted grep -q 'allocated while the capture ran' "$tmp/plain.txt"
+check the_report_says_since_when_memory_was_counted grep -q 'allocated during the capture' "$tmp/plain.txt"
 gone() { [ -z "$(bpftool prog show name stoker_hold 2>/dev/null)" ]; }
 check no_probe_is_left_after_a_capture wait_for 10 gone
 kill -KILL "$pid"

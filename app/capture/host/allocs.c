@@ -109,8 +109,8 @@ allocs_open(struct allocs *out)
 #define MOST_SCALE 1e7
 #define ROUGH      1.5
 #define FEW        10
-/* What a probe costs a program differs from what it costs here by its caches
- * and by how fast the machine runs at the time. */
+/* The cost of a probe in a program differs from the cost measured here by the
+ * program's caches and by how fast the machine runs at the time. */
 #define LEAST_COST 0.75
 #define MOST_COST  1.5
 /* A process that uses less of a CPU, in thousandths, is credited for this

@@ -1,6 +1,6 @@
 /*
- * What programs at allocation functions share: they read from registers what a
- * call asks for, and choose the calls that become samples.
+ * The common part of programs at allocation functions: reads from registers how
+ * much a call asks for, and chooses the calls that become samples.
  */
 #pragma once
 
@@ -14,7 +14,7 @@
 
 #define REGS 16
 
-/* Where struct pt_regs of x86-64 has each register: index by the register's
+/* The place of each register in struct pt_regs of x86-64: index by the register's
  * number in instructions; values in words.
  *   Source   linux/arch/x86/include/asm/ptrace.h, struct pt_regs */
 static const volatile uint8_t places[REGS] = {10, 11, 12, 5, 19, 4, 13, 14,

@@ -1,6 +1,5 @@
 /*
- * What BPF programs must know of the running kernel, in a constant array of
- * theirs.
+ * Facts about the running kernel that BPF programs need, in a constant array.
  */
 #pragma once
 

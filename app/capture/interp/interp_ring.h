@@ -39,7 +39,7 @@ struct interp_slot {
 	uint64_t key;    /* the process; returned with each stack */
 };
 
-/* Where a process keeps the list of its threads. */
+/* The list of the threads of a process. */
 struct interp_list {
 	uint32_t pid;      /* 0: unused; written last */
 	uint32_t space;    /* inode of its pid namespace; 0: the first */
@@ -50,7 +50,7 @@ struct interp_list {
 	uint64_t hop;                /* as in a slot */
 };
 
-/* What the kernel's programs know. */
+/* The data of the programs in the kernel. */
 struct interp_table {
 	struct interp_slot slots[INTERP_SLOTS];
 	struct interp_list lists[INTERP_LISTS];

@@ -1,5 +1,5 @@
 /*
- * What a thread waits for in futex(2), as its stack shows.
+ * Finds out from its stack what a thread in futex(2) waits for.
  */
 #pragma once
 

@@ -13,7 +13,7 @@
  */
 MUST_CHECK int finish_mapping(const struct modules *modules, struct profile *p,
                               struct place at, uint32_t *out);
-/* What is known of the code at a place. */
+/* How much is known about the code at a place. */
 enum naming {
 	NAMING_UNKNOWN,  /* nothing: there is no file that could be read */
 	NAMING_PLACE,    /* its file, but not the name of its function */

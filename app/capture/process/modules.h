@@ -95,10 +95,11 @@ MUST_CHECK int
 modules_resolve(struct modules *m, const int32_t *pids, size_t npids,
                 const struct map_seen *seen, struct map *out);
 /*
- * Finds the module of code that a program moved from its file to memory, as to
- * huge pages, where it lies between mappings of the file.
+ * Finds the module of code that a program moved from its file to other memory,
+ * such as huge pages, between mappings of that file.
  *
- *   Shape    file is the mapping before it; out is of moved
+ *   Shape    moved is the mapping with the code, file the mapping of the file
+ *            before it; out describes moved
  *   Errors   -ENOENT the file has no code at that place; as modules_resolve()
  */
 MUST_CHECK int

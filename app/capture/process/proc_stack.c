@@ -12,8 +12,8 @@
 #define MAX_OTHER  ((uint32_t)64 << 10) /* bytes read of another stack */
 #define REST_BYTES ((uint32_t)(HOST_MAX_MEMORY - HOST_EXPECT)) /* of one read */
 
-/* True for a mark of perf among the kernel's frames. Of these marks only "the
- * kernel part follows" is requested. */
+/* True for a mark of perf among the kernel's frames. Only the mark
+ * for "the kernel part follows" is requested. */
 static bool
 is_mark(uint64_t ip)
 {

@@ -9,7 +9,8 @@
 #define GAP_NS ((uint64_t)(100 * NS_PER_MS))
 /* Fewer parts show nothing of how much they differ. */
 #define LEAST_PARTS 3
-/* Standard deviations. Of ten parts, 99 % of the truths are within 3.2. */
+/* Standard deviations. With ten parts, 99 % of the true values are within
+ * 3.2. */
 #define SURE 3.2
 
 /* Counts the current part, with the time from the one before it. */

@@ -43,7 +43,7 @@ enum {
 	BODY_WORDS
 };
 
-/* What shows that a sequence is still the same. */
+/* The part of a sequence that shows whether it is still the same. */
 struct head {
 	uint64_t body, size, encoded, path, label, first_line;
 };

@@ -162,7 +162,7 @@ add_thread(struct snapshot *s, const struct snapshot_batch *b, size_t i)
 	return rc;
 }
 
-/* Adds the threads of a batch. Those with deeper stacks than were read go to
+/* Adds the threads of a batch. Threads with deeper stacks than were read go to
  * deep instead, unless that is NULL. */
 static int
 add_batch(struct snapshot *s, struct process *proc,

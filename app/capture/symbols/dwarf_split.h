@@ -15,7 +15,7 @@
 
 #include <elfutils/libdw.h>
 
-/* What a skeleton says. Texts are libdw's. */
+/* The contents of a skeleton. Texts are libdw's. */
 struct dwarf_skeleton {
 	Dwarf_Die die;
 	const char *name, *dir; /* of the .dwo file; dir may be NULL */

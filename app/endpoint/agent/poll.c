@@ -125,8 +125,8 @@ beat(struct poll *p)
 	return rc ? fail_store(p->c, rc) : 0;
 }
 
-/* Reads the name and tenant of a service. Whether they exist, only the store
- * knows. */
+/* Reads the name and tenant of a service. Only the store knows whether
+ * they exist. */
 static int
 read_owner(struct call *c, const char *list, const json_t *j, char **tenant,
            char **service)

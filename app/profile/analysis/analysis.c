@@ -331,7 +331,7 @@ is_allowed(const struct analysis *a, const struct group *x, const char *allow)
 	return analysis_allowed(allow, groups_text(g, x->creator));
 }
 
-/* What rules are evaluated on. */
+/* The data that rules are evaluated on. */
 struct judged {
 	const struct analysis *a;
 	const struct leak_limits *l;

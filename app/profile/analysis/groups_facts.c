@@ -136,7 +136,7 @@ wait_of(const char *name)
 	return NULL;
 }
 
-/* What the innermost frames show. */
+/* Findings from the innermost frames. */
 struct clues {
 	const char *raw, *lock;
 	bool parked, call;

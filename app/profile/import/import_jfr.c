@@ -69,7 +69,7 @@ static const struct {
 	{"block", "contentions", "delay", "nanoseconds"},
 };
 
-/* What the events of a chunk with one stack and thread add up to. */
+/* The sum of the events of a chunk with one stack and thread. */
 struct tally {
 	uint64_t stack; /* id of the constant */
 	uint32_t class; /* of it */
@@ -131,8 +131,8 @@ span_of(const char *text)
 	               : 0;
 }
 
-/* Notes the settings that say how samples were taken. Those of a JVM belong to
- * a class of events. */
+/* Notes the settings that say how samples were taken. Settings of a JVM belong
+ * to a class of events. */
 static void
 read_setting(struct reader *r, struct jfr_cursor *at)
 {

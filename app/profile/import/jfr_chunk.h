@@ -23,13 +23,14 @@
 #define JFR_NONE UINT32_MAX
 
 /* Fields that are read; others are passed over. */
-#define JFR_FIELDS(F)                                                         \
-	F(stackTrace)                                                         \
-	F(sampledThread)                                                      \
-	F(eventThread) F(duration) F(weight) F(allocationSize) F(tlabSize)    \
-		F(samples) F(failed) F(samplingPeriod) F(truncated) F(frames) \
-			F(method) F(lineNumber) F(type) F(name) F(string)     \
-				F(osName) F(javaName) F(id) F(value)
+#define JFR_FIELDS(F)                                                        \
+	F(stackTrace)                                                        \
+	F(sampledThread)                                                     \
+	F(eventThread)                                                       \
+	F(duration) F(weight) F(allocationSize) F(tlabSize) F(samples)       \
+		F(failed) F(samplingPeriod) F(truncated) F(frames) F(method) \
+			F(lineNumber) F(type) F(name) F(string) F(osName)    \
+				F(javaName) F(id) F(value)
 
 enum jfr_name {
 #define F(name) JFR_##name,
@@ -50,7 +51,7 @@ struct jfr_text {
 	uint64_t id;  /* of a constant */
 };
 
-/* What a field has. */
+/* The value of a field. */
 struct jfr_value {
 	uint64_t n;           /* a number, or the id of a constant */
 	uint32_t class;       /* of the constant, or of a list's elements */

@@ -225,7 +225,7 @@ struct way {
 };
 
 /* The samples whose stacks lead through a node, sorted by the rank of the next
- * name. Those before lo are done. */
+ * name. Samples before lo are done. */
 struct group {
 	uint32_t lo, hi; /* in order[] */
 	uint32_t node;

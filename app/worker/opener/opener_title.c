@@ -1,4 +1,4 @@
-/* What people call a process. */
+/* Reads the name that people know a process by. */
 #include "base/file.h"
 #include "base/title.h"
 #include "opener.h"

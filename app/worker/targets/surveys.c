@@ -11,7 +11,7 @@
 
 #define DEPTH_MAX 64 /* of processes that started one another */
 
-/* What a listed process stands for: itself, and processes that are left out. */
+/* The cost of a listed process and of those that are left out for it. */
 struct usage {
 	uint64_t ticks; /* CPU time */
 	int64_t processes;

@@ -8,14 +8,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MAX_STRTAB        ((size_t)16 << 20) /* bytes of section names */
-#define MAX_SYMBOLS       ((size_t)256 << 20) /* bytes of a table, or its names */
-#define MAX_NOTES         ((size_t)64 << 10) /* bytes of one note segment */
-#define MAX_DYNAMIC       256 /* rows of a dynamic section; linkers write some 40 */
-#define MAX_DYNAMIC_BYTES ((size_t)64 << 10)
-#define MAX_DYNSYMS       (1u << 22)
-#define CHAIN_STEP        1024 /* hash words read at once */
-#define CRC_CHUNK         ((size_t)64 << 10)
+#define MAX_STRTAB  ((size_t)16 << 20)  /* bytes of section names */
+#define MAX_SYMBOLS ((size_t)256 << 20) /* bytes of a table, or its names */
+#define MAX_NOTES   ((size_t)64 << 10)  /* bytes of one note segment */
+#define MAX_DYNSYMS (1u << 22)
+#define CHAIN_STEP  1024 /* hash words read at once */
+#define CRC_CHUNK   ((size_t)64 << 10)
 
 int
 elf_read(const struct elf_image *e, uint64_t offset, void *dst, size_t n)
@@ -74,24 +72,39 @@ elf_segment(const struct elf_image *e, uint32_t type, uint32_t skip)
 	return NULL;
 }
 
+void
+elf_dynamic(const struct elf_image *e, struct elf_dynamic *out)
+{
+	const struct elf_segment *s = elf_segment(e, PT_DYNAMIC, 0);
+	size_t n = s ? s->filesz / sizeof(*out->rows) : 0;
+
+	*out = (struct elf_dynamic){.n = 0};
+	if (n > ELF_MAX_DYNAMIC)
+		n = ELF_MAX_DYNAMIC;
+	if (!n || elf_read(e, s->offset, out->rows, n * sizeof(*out->rows)))
+		return;
+	while (out->n < n && out->rows[out->n].d_tag != DT_NULL)
+		out->n++;
+}
+
+uint64_t
+elf_dynamic_value(const struct elf_dynamic *d, int64_t tag)
+{
+	for (size_t i = 0; i < d->n; i++)
+		if (d->rows[i].d_tag == tag)
+			return d->rows[i].d_un.d_val;
+	return 0;
+}
+
 static bool
 read_is_program(const struct elf_image *e)
 {
-	const struct elf_segment *s = elf_segment(e, PT_DYNAMIC, 0);
-	Elf64_Dyn rows[MAX_DYNAMIC];
-	size_t n;
+	struct elf_dynamic d;
 
 	if (e->type != ET_DYN)
 		return e->type == ET_EXEC;
-	n = !s ? 0 : s->filesz / sizeof(*rows);
-	if (n > MAX_DYNAMIC)
-		n = MAX_DYNAMIC;
-	if (!n || elf_read(e, s->offset, rows, n * sizeof(*rows)))
-		return false;
-	for (size_t i = 0; i < n && rows[i].d_tag != DT_NULL; i++)
-		if (rows[i].d_tag == DT_FLAGS_1)
-			return rows[i].d_un.d_val & DF_1_PIE;
-	return false;
+	elf_dynamic(e, &d);
+	return elf_dynamic_value(&d, DT_FLAGS_1) & DF_1_PIE;
 }
 
 static bool
@@ -476,42 +489,6 @@ forget_sections(struct elf_image *e)
 
 /* --- dynamic symbols without section headers ------------------------------- */
 
-struct dynamic {
-	uint64_t symtab, strtab, strsz, hash, gnu_hash; /* vaddr, bytes */
-};
-
-static int
-read_dynamic(const struct elf_image *e, struct dynamic *out)
-{
-	const struct elf_segment *p = elf_segment(e, PT_DYNAMIC, 0);
-	CLEANUP_FREE void *bytes = NULL;
-	const Elf64_Dyn *d;
-
-	if (!p || elf_copy(e, p->offset, p->filesz, MAX_DYNAMIC_BYTES, &bytes))
-		return -ENOENT;
-	*out = (struct dynamic){0};
-	d = bytes;
-	for (size_t i = 0; i < p->filesz / sizeof(*d) && d[i].d_tag; i++)
-		switch (d[i].d_tag) {
-		case DT_SYMTAB:
-			out->symtab = d[i].d_un.d_ptr;
-			break;
-		case DT_STRTAB:
-			out->strtab = d[i].d_un.d_ptr;
-			break;
-		case DT_STRSZ:
-			out->strsz = d[i].d_un.d_val;
-			break;
-		case DT_HASH:
-			out->hash = d[i].d_un.d_ptr;
-			break;
-		case DT_GNU_HASH:
-			out->gnu_hash = d[i].d_un.d_ptr;
-			break;
-		}
-	return out->symtab && out->strtab ? 0 : -ENOENT;
-}
-
 static int
 read_words(const struct elf_image *e, uint64_t offset, uint32_t *out, size_t n)
 {
@@ -594,20 +571,25 @@ find_dynamic(const struct elf_image *e, struct elf_section *symbols,
              struct elf_section *names)
 {
 	uint64_t left, symtab, strtab, count;
-	struct dynamic d;
+	uint64_t sysv, gnu, strsz, symbols_at, names_at;
+	struct elf_dynamic d;
 
-	if (read_dynamic(e, &d))
+	elf_dynamic(e, &d);
+	sysv = elf_dynamic_value(&d, DT_HASH);
+	gnu = elf_dynamic_value(&d, DT_GNU_HASH);
+	strsz = elf_dynamic_value(&d, DT_STRSZ);
+	symbols_at = elf_dynamic_value(&d, DT_SYMTAB);
+	names_at = elf_dynamic_value(&d, DT_STRTAB);
+	if ((!sysv || count_sysv(e, sysv, &count)) &&
+	    (!gnu || count_gnu(e, gnu, &count)))
 		return -ENOENT;
-	if ((!d.hash || count_sysv(e, d.hash, &count)) &&
-	    (!d.gnu_hash || count_gnu(e, d.gnu_hash, &count)))
-		return -ENOENT;
-	if (!elf_offset_of(e, d.symtab, &symtab, &left) ||
-	    !elf_offset_of(e, d.strtab, &strtab, &left))
+	if (!symbols_at || !elf_offset_of(e, symbols_at, &symtab, &left) ||
+	    !names_at || !elf_offset_of(e, names_at, &strtab, &left))
 		return -ENOENT;
 	*symbols = (struct elf_section){
 		.type = SHT_DYNSYM,
 		.flags = SHF_ALLOC,
-		.vaddr = d.symtab,
+		.vaddr = symbols_at,
 		.offset = symtab,
 		.size = count * sizeof(Elf64_Sym),
 		.entsize = sizeof(Elf64_Sym),
@@ -615,9 +597,9 @@ find_dynamic(const struct elf_image *e, struct elf_section *symbols,
 	*names = (struct elf_section){
 		.type = SHT_STRTAB,
 		.flags = SHF_ALLOC,
-		.vaddr = d.strtab,
+		.vaddr = names_at,
 		.offset = strtab,
-		.size = d.strsz < left ? d.strsz : left,
+		.size = strsz < left ? strsz : left,
 	};
 	return 0;
 }

@@ -25,6 +25,7 @@
 #define ELF_MAX_SEGMENTS  64
 #define ELF_MAX_SECTIONS  65536
 #define ELF_MAX_BUILD_ID  64
+#define ELF_MAX_DYNAMIC   256 /* rows; linkers write some 40 */
 #define ELF_MAX_NAME      256
 #define ELF_MAX_PATH      1024
 #define ELF_MAX_DEBUGDATA ((size_t)64 << 20) /* bytes, unpacked */
@@ -113,6 +114,15 @@ MUST_CHECK int elf_bias(const struct elf_image *e, uint64_t start,
 
 const struct elf_segment *
 elf_segment(const struct elf_image *e, uint32_t type, uint32_t skip);
+
+struct elf_dynamic {
+	Elf64_Dyn rows[ELF_MAX_DYNAMIC];
+	size_t n; /* without DT_NULL */
+};
+/* Reads the dynamic section; no rows if it cannot be read. */
+void elf_dynamic(const struct elf_image *e, struct elf_dynamic *out);
+/* Returns the value of the first row with a tag; 0: none. */
+uint64_t elf_dynamic_value(const struct elf_dynamic *d, int64_t tag);
 /* Find a section by name, or by SHT_* type; NULL when there is none. A section
  * whose bytes are not in the file (SHT_NOBITS) is never found. */
 const struct elf_section *

@@ -66,24 +66,6 @@ gobin_scan(const struct elf_image *elf, uint32_t flags, uint64_t what,
 
 /* --- relocations ---------------------------------------------------------- */
 
-/* Returns the value of a tag in the dynamic section; 0 when there is none. */
-static uint64_t
-dynamic_value(const struct elf_image *elf, int64_t tag)
-{
-	const struct elf_segment *s = elf_segment(elf, PT_DYNAMIC, 0);
-	Elf64_Dyn d;
-
-	for (uint64_t at = 0; s && at + sizeof(d) <= s->filesz;
-	     at += sizeof(d)) {
-		if (elf_read(elf, s->offset + at, &d, sizeof(d)) ||
-		    d.d_tag == DT_NULL)
-			return 0;
-		if (d.d_tag == tag)
-			return d.d_un.d_val;
-	}
-	return 0;
-}
-
 typedef bool relative_seen(void *arg, const Elf64_Rela *r);
 
 static void
@@ -104,10 +86,13 @@ static int
 relatives(const struct elf_image *elf, relative_seen *seen, void *arg)
 {
 	CLEANUP_FREE void *rows = NULL;
-	uint64_t at = dynamic_value(elf, DT_RELA), offset, left;
-	uint64_t size = dynamic_value(elf, DT_RELASZ);
+	uint64_t at, size, offset, left;
+	struct elf_dynamic d;
 	int rc;
 
+	elf_dynamic(elf, &d);
+	at = elf_dynamic_value(&d, DT_RELA);
+	size = elf_dynamic_value(&d, DT_RELASZ);
 	if (!at || !size || !elf_offset_of(elf, at, &offset, &left))
 		return 0;
 	rc = elf_copy(elf, offset, size < left ? size : left,

@@ -8,8 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define CHUNK       ((uint64_t)16 << 20) /* bytes read at once */
-#define MAX_DYNAMIC 256                  /* rows; linkers write some 40 */
+#define CHUNK ((uint64_t)16 << 20) /* bytes read at once */
 
 /* Mappings of one file. */
 struct mapped {
@@ -118,26 +117,24 @@ static int
 unrelocate(int fd, const struct elf_image *e, uint64_t bias)
 {
 	const struct elf_segment *s = elf_segment(e, PT_DYNAMIC, 0);
-	Elf64_Dyn rows[MAX_DYNAMIC];
+	struct elf_dynamic d;
 	uint64_t at, left;
-	size_t n = s ? s->filesz / sizeof(*rows) : 0;
 
-	if (n > MAX_DYNAMIC)
-		n = MAX_DYNAMIC;
-	if (!n || elf_read(e, s->offset, rows, n * sizeof(*rows)))
-		return 0;
-	for (size_t i = 0; i < n && rows[i].d_tag != DT_NULL; i++)
-		switch (rows[i].d_tag) {
+	elf_dynamic(e, &d);
+	for (size_t i = 0; i < d.n; i++)
+		switch (d.rows[i].d_tag) {
 		case DT_SYMTAB:
 		case DT_STRTAB:
 		case DT_HASH:
 		case DT_GNU_HASH:
-			if (elf_offset_of(e, rows[i].d_un.d_ptr - bias, &at,
+			if (elf_offset_of(e, d.rows[i].d_un.d_ptr - bias, &at,
 			                  &left))
-				rows[i].d_un.d_ptr -= bias;
+				d.rows[i].d_un.d_ptr -= bias;
 		}
-	return pwrite(fd, rows, n * sizeof(*rows), (off_t)s->offset) ==
-	                       (ssize_t)(n * sizeof(*rows))
+	if (!d.n)
+		return 0;
+	return pwrite(fd, d.rows, d.n * sizeof(*d.rows), (off_t)s->offset) ==
+	                       (ssize_t)(d.n * sizeof(*d.rows))
 	               ? 0
 	               : -EIO;
 }

@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -63,6 +65,33 @@ folder_close(DIR **d)
 {
 	if (*d)
 		closedir(*d);
+}
+
+int
+folder_open_tasks(int proc_fd, int32_t pid, DIR **out)
+{
+	char path[64];
+	int rc;
+
+	snprintf(path, sizeof(path), "%s%d/task",
+	         proc_fd == AT_FDCWD ? "/proc/" : "", pid);
+	rc = pid > 0 ? folder_open(proc_fd, path, out) : -EINVAL;
+	return rc == -ENOENT ? -ESRCH : rc;
+}
+
+int32_t
+folder_next_number(DIR *d)
+{
+	const struct dirent *e;
+
+	while ((e = readdir(d))) {
+		char *end;
+		long n = strtol(e->d_name, &end, 10);
+
+		if (!*end && n > 0 && n <= INT32_MAX)
+			return (int32_t)n;
+	}
+	return 0;
 }
 
 int

@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 
 #include <dirent.h>
+#include <stdint.h>
 
 #define CLEANUP_FOLDER CLEANUP(folder_close)
 
@@ -25,6 +26,16 @@ MUST_CHECK int folder_make(int dir_fd, const char *name, int *out);
  * closes *out. */
 MUST_CHECK int folder_open(int dir_fd, const char *name, DIR **out);
 void folder_close(DIR **d);
+/*
+ * Opens the folder of a process's threads in proc_fd, which is /proc, or
+ * AT_FDCWD for the /proc of this process.
+ *   Owns     the caller closes *out
+ *   Errors   -ESRCH there is no such process; other -errno
+ */
+MUST_CHECK int folder_open_tasks(int proc_fd, int32_t pid, DIR **out);
+/* Returns the next name of a folder that is a positive number, as those of
+ * processes and threads are; 0 at the end. */
+int32_t folder_next_number(DIR *d);
 /* Calls fn with each name in a folder. Stops when fn returns anything but 0,
  * and returns that. */
 typedef int folder_entry(void *arg, const char *name);

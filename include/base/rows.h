@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 
+#include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -33,5 +34,10 @@ MUST_CHECK int
 rows_reach(void *rows, uint32_t *cap, uint64_t row, size_t row_size);
 #define ROWS_ROOM(rows, cap, used, more) \
 	rows_room(&(rows), &(cap), used, more, sizeof(*(rows)))
+/* The same, but -E2BIG past `most` rows. */
+#define ROWS_ROOM_OF(rows, cap, used, more, most) \
+	((uint64_t)(used) + (more) > (most)       \
+	         ? -E2BIG                         \
+	         : ROWS_ROOM(rows, cap, used, more))
 #define ROWS_REACH(rows, cap, row) \
 	rows_reach(&(rows), &(cap), row, sizeof(*(rows)))

@@ -56,10 +56,8 @@ plt_done(struct plt *p)
 static int
 add_holder(struct reader *r, struct holder h)
 {
-	int rc =
-		r->nholders >= PLT_MAX_SLOTS
-			? -E2BIG
-			: ROWS_ROOM(r->holders, r->holders_cap, r->nholders, 1);
+	int rc = ROWS_ROOM_OF(r->holders, r->holders_cap, r->nholders, 1,
+	                      PLT_MAX_SLOTS);
 
 	if (!rc)
 		r->holders[r->nholders++] = h;
@@ -180,9 +178,7 @@ add_slot(struct reader *r, uint64_t got, uint64_t start, uint64_t end)
 	                : NULL;
 	if (!h)
 		return 0;
-	rc = r->nslots >= PLT_MAX_SLOTS
-	             ? -E2BIG
-	             : ROWS_ROOM(r->slots, r->slots_cap, r->nslots, 1);
+	rc = ROWS_ROOM_OF(r->slots, r->slots_cap, r->nslots, 1, PLT_MAX_SLOTS);
 	if (!rc)
 		r->slots[r->nslots++] =
 			(struct plt_slot){start, end, h->name, h->chooser};

@@ -70,9 +70,8 @@ jitdump_is_path(const char *path)
 static int
 add_row(struct jitdump *d, struct row row)
 {
-	int rc = d->nrows >= JITDUMP_MAX_ROWS
-	                 ? -E2BIG
-	                 : ROWS_ROOM(d->rows, d->rows_cap, d->nrows, 1);
+	int rc = ROWS_ROOM_OF(d->rows, d->rows_cap, d->nrows, 1,
+	                      JITDUMP_MAX_ROWS);
 
 	if (rc || row.end <= row.start)
 		return rc;
@@ -180,9 +179,8 @@ add_lines(struct jitdump *d, const char *p, const char *end, uint64_t count)
 			buf_puts(&d->text, file);
 			buf_putc(&d->text, '\0');
 		}
-		rc = d->nlines >= JITDUMP_MAX_LINES
-		             ? -E2BIG
-		             : ROWS_ROOM(d->lines, d->lines_cap, d->nlines, 1);
+		rc = ROWS_ROOM_OF(d->lines, d->lines_cap, d->nlines, 1,
+		                  JITDUMP_MAX_LINES);
 		if (!rc)
 			d->lines[d->nlines++] = row;
 	}

@@ -16,9 +16,7 @@ push(struct list *l, int64_t function, int64_t entry)
 
 	if (function != (int32_t)function || entry != (int32_t)entry)
 		return 0; /* no row can say this */
-	if (l->n == UNWIND_MAX_ROWS)
-		return -E2BIG;
-	rc = ROWS_ROOM(l->rows, l->cap, l->n, 1);
+	rc = ROWS_ROOM_OF(l->rows, l->cap, l->n, 1, UNWIND_MAX_ROWS);
 	if (rc)
 		return rc;
 	l->rows[l->n++] =

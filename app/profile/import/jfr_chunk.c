@@ -531,10 +531,8 @@ add_constant(struct jfr_chunk *c, uint32_t class, struct jfr_cursor *at,
              uint32_t most)
 {
 	struct jfr_constant *p;
-	int rc = c->nconstants >= most
-	                 ? -E2BIG
-	                 : ROWS_ROOM(c->constants, c->constant_room,
-	                             c->nconstants, 1);
+	int rc = ROWS_ROOM_OF(c->constants, c->constant_room, c->nconstants, 1,
+	                      most);
 
 	if (rc)
 		return rc;

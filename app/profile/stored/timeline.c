@@ -62,11 +62,8 @@ timeline_free(struct timeline *t)
 }
 
 /* Makes room for one more row in an array of at most `most`. */
-#define ONE_MORE(t, field, most)                                               \
-	((t)->n##field >= (most)                                               \
-	         ? -E2BIG                                                      \
-	         : rows_room(&(t)->field, &(t)->field##_cap, (t)->n##field, 1, \
-	                     sizeof(*(t)->field)))
+#define ONE_MORE(t, field, most) \
+	ROWS_ROOM_OF((t)->field, (t)->field##_cap, (t)->n##field, 1, most)
 
 int
 timeline_thread(struct timeline *t, const struct timeline_thread *row)

@@ -2,11 +2,11 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/folder.h"
 #include "java_socket.h"
 #include "java_text.h"
 #include "opener_grants.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -55,26 +55,22 @@ refuses(int32_t pid, const char *name)
 static int32_t
 thread_named(int32_t pid, const char *name)
 {
-	const struct dirent *entry;
+	CLEANUP_FOLDER DIR *tasks = NULL;
 	char path[64];
-	int32_t found = 0;
-	DIR *dir;
+	int32_t tid;
 
-	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	dir = opendir(path);
-	while (dir && !found && (entry = readdir(dir))) {
+	if (folder_open_tasks(AT_FDCWD, pid, &tasks))
+		return 0;
+	while ((tid = folder_next_number(tasks))) {
 		CLEANUP_BUF struct buf comm = BUF_INIT(BUF_MAX_SMALL);
-		int32_t tid = (int32_t)strtol(entry->d_name, NULL, 10);
 
 		snprintf(path, sizeof(path), "task/%d/comm", tid);
-		if (tid > 0 && !read_proc(pid, path, &comm) &&
+		if (!read_proc(pid, path, &comm) &&
 		    !strncmp(buf_str(&comm), name, strlen(name)) &&
 		    buf_str(&comm)[strlen(name)] == '\n')
-			found = tid;
+			return tid;
 	}
-	if (dir)
-		closedir(dir);
-	return found;
+	return 0;
 }
 
 static int

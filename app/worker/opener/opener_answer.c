@@ -1,11 +1,11 @@
 #include "opener.h"
 
 #include "base/clock.h"
+#include "base/folder.h"
 #include "base/log.h"
 #include "capture/event.h"
 #include "capture/waits.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -143,25 +143,16 @@ has_program(int32_t tid)
 static int32_t
 thread_of(int32_t pid)
 {
-	const struct dirent *entry;
-	char path[64];
-	DIR *dir;
+	CLEANUP_FOLDER DIR *tasks = NULL;
+	int32_t tid;
 
-	if (pid <= 0 || has_program(pid))
+	if (pid <= 0 || has_program(pid) ||
+	    folder_open_tasks(AT_FDCWD, pid, &tasks))
 		return pid;
-	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	dir = opendir(path);
-	while (dir && (entry = readdir(dir))) {
-		int32_t tid = (int32_t)strtol(entry->d_name, NULL, 10);
-
-		if (tid > 0 && tid != pid && has_program(tid)) {
-			pid = tid;
-			break;
-		}
-	}
-	if (dir)
-		closedir(dir);
-	return pid;
+	do
+		tid = folder_next_number(tasks);
+	while (tid && (tid == pid || !has_program(tid)));
+	return tid ? tid : pid;
 }
 
 /* Checks a question, and removes processes that may not be asked about from its

@@ -7,13 +7,13 @@
  * user.
  */
 #include "base/file.h"
+#include "base/folder.h"
 #include "opener.h"
 #include "opener_local.h"
 #include "opener_reopen.h"
 #include "worker/debuginfod/debug_cache.h"
 #include "worker/ipc/proc_text.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -528,21 +528,14 @@ read_stack(struct opener *o, const struct host_ask *ask, struct answer *out)
 static int
 read_tasks(int32_t pid, struct buf *out)
 {
-	const struct dirent *entry;
-	char path[64];
-	DIR *dir;
+	CLEANUP_FOLDER DIR *tasks = NULL;
+	int rc = folder_open_tasks(AT_FDCWD, pid, &tasks);
+	int32_t tid;
 
-	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	dir = opendir(path);
-	if (!dir)
-		return errno == ENOENT ? -ESRCH : -errno;
-	while ((entry = readdir(dir))) {
-		int32_t tid = (int32_t)strtol(entry->d_name, NULL, 10);
-
-		if (tid > 0) /* not . and .. */
-			buf_add(out, &tid, sizeof(tid));
-	}
-	closedir(dir);
+	if (rc)
+		return rc;
+	while ((tid = folder_next_number(tasks)))
+		buf_add(out, &tid, sizeof(tid));
 	return buf_err(out);
 }
 
@@ -551,7 +544,7 @@ list_tasks(struct opener *o, const struct host_ask *ask, struct answer *out)
 {
 	CLEANUP_BUF struct buf tids =
 		BUF_INIT(sizeof(int32_t[HOST_MAX_THREADS]));
-	int rc = ask->pid > 0 ? read_tasks(ask->pid, &tids) : -EINVAL;
+	int rc = read_tasks(ask->pid, &tids);
 
 	(void)o;
 	return rc ? rc : give_memory(tids.p, tids.len, out);

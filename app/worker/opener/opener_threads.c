@@ -7,12 +7,12 @@
  */
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/folder.h"
 #include "capture/threads.h"
 #include "opener.h"
 #include "opener_group.h"
 #include "worker/ipc/proc_text.h"
 
-#include <dirent.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -72,28 +72,14 @@ open_maps(struct opener *o, const struct host_ask *ask, struct answer *out)
 
 /* --- names ---------------------------------------------------------------- */
 
-static int
-open_tasks(int32_t pid, DIR **out)
-{
-	char path[64];
-
-	if (pid <= 0)
-		return -EINVAL;
-	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	*out = opendir(path);
-	if (*out)
-		return 0;
-	return errno == ENOENT ? -ESRCH : -errno;
-}
-
 static bool
-read_name(int tasks, const char *tid, char out[static HOST_COMM_MAX])
+read_name(int tasks, int32_t tid, char out[static HOST_COMM_MAX])
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
 	char path[64];
 	size_t n;
 
-	snprintf(path, sizeof(path), "%.16s/comm", tid);
+	snprintf(path, sizeof(path), "%d/comm", tid);
 	if (file_read(tasks, path, &text))
 		return false;
 	n = text.len ? text.len - 1 : 0; /* without its newline */
@@ -105,12 +91,12 @@ read_name(int tasks, const char *tid, char out[static HOST_COMM_MAX])
 
 /* Reads a thread's number in its own pid namespace. */
 static bool
-read_inner_of(int tasks, const char *tid, int32_t *out)
+read_inner_of(int tasks, int32_t tid, int32_t *out)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
 	char path[64];
 
-	snprintf(path, sizeof(path), "%.16s/status", tid);
+	snprintf(path, sizeof(path), "%d/status", tid);
 	return !file_read(tasks, path, &text) &&
 	       !proc_parse_inner(buf_str(&text), out);
 }
@@ -120,24 +106,21 @@ list_names(struct opener *o, const struct host_ask *ask, struct answer *out)
 {
 	CLEANUP_BUF struct buf rows =
 		BUF_INIT(sizeof(struct host_thread[HOST_MAX_THREADS]));
-	const struct dirent *entry;
-	DIR *dir;
-	int rc = open_tasks(ask->pid, &dir);
+	CLEANUP_FOLDER DIR *tasks = NULL;
+	int rc = folder_open_tasks(AT_FDCWD, ask->pid, &tasks);
+	int32_t tid;
 
 	(void)o;
 	if (rc)
 		return rc;
-	while (!buf_err(&rows) && (entry = readdir(dir))) {
-		struct host_thread row = {
-			.tid = (int32_t)strtol(entry->d_name, NULL, 10)};
+	while (!buf_err(&rows) && (tid = folder_next_number(tasks))) {
+		struct host_thread row = {.tid = tid};
 
-		if (row.tid > 0 && /* not . or .. */
-		    read_name(dirfd(dir), entry->d_name, row.name) &&
+		if (read_name(dirfd(tasks), tid, row.name) &&
 		    (!ask->size ||
-		     read_inner_of(dirfd(dir), entry->d_name, &row.inner)))
+		     read_inner_of(dirfd(tasks), tid, &row.inner)))
 			buf_add(&rows, &row, sizeof(row));
 	}
-	closedir(dir);
 	return give_rows(&rows, out);
 }
 
@@ -380,6 +363,27 @@ pending_signal(int status)
 	return status >> 16 == PTRACE_EVENT_STOP ? 0 : WSTOPSIG(status);
 }
 
+/* Makes registers of those that the kernel gives of a 32-bit thread: just the
+ * addresses of its code and stack, as its stack is not walked. */
+static void
+widen(struct user_regs_struct *regs, size_t len)
+{
+#if defined(__x86_64__)
+	enum { EIP = 12, ESP = 15, ALL = 17 }; /* asm/user32.h */
+	uint32_t narrow[ALL];
+
+	if (len != sizeof(narrow))
+		return;
+	memcpy(narrow, regs, sizeof(narrow));
+	memset(regs, 0, sizeof(*regs));
+	regs->rip = narrow[EIP];
+	regs->rsp = narrow[ESP];
+#else
+	(void)regs;
+	(void)len;
+#endif
+}
+
 static void
 copy_stopped(const struct thread_batch *b, struct thread_row *row)
 {
@@ -387,6 +391,7 @@ copy_stopped(const struct thread_batch *b, struct thread_row *row)
 
 	if (ptrace(PTRACE_GETREGSET, row->tid, NT_PRSTATUS, &io))
 		return;
+	widen(&row->regs, io.iov_len);
 	thread_copy_stack(b, row, STACK_POINTER(&row->regs));
 	row->how = THREAD_STOPPED;
 }

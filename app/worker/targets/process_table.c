@@ -76,39 +76,18 @@ read_proc(const struct proc_table *t, int32_t pid, const char *file,
 	return file_read(t->proc_fd, path, out);
 }
 
-/* Returns the next process, or thread, of a directory; 0 at its end. */
-static int32_t
-next_pid(DIR *d)
-{
-	const struct dirent *e;
-
-	while ((e = readdir(d))) {
-		char *end;
-		long pid = strtol(e->d_name, &end, 10);
-
-		if (!*end && pid > 0 && pid <= INT32_MAX)
-			return (int32_t)pid;
-	}
-	return 0;
-}
-
 /* Returns another thread of a process whose first thread has ended, to read the
  * process through; pid if there is none. */
 static int32_t
 other_thread(const struct proc_table *t, int32_t pid)
 {
 	CLEANUP_FOLDER DIR *d = NULL;
-	CLEANUP_FD int fd = -1;
-	char path[64];
 	int32_t tid;
 
-	snprintf(path, sizeof(path), "%d/task", pid);
-	fd = openat(t->proc_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0 || !(d = fdopendir(fd)))
+	if (folder_open_tasks(t->proc_fd, pid, &d))
 		return pid;
-	fd = -1; /* the stream owns it now */
 	do
-		tid = next_pid(d);
+		tid = folder_next_number(d);
 	while (tid == pid);
 	return tid ? tid : pid;
 }
@@ -274,14 +253,12 @@ static int
 read_pids(const struct proc_table *t, struct buf *out)
 {
 	CLEANUP_FOLDER DIR *d = NULL;
-	CLEANUP_FD int fd =
-		openat(t->proc_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int32_t pid;
+	int rc = folder_open(t->proc_fd, ".", &d);
 
-	if (fd < 0 || !(d = fdopendir(fd)))
-		return -errno;
-	fd = -1; /* the stream owns it now */
-	while (out->len < PIDS_MAX && (pid = next_pid(d)))
+	if (rc)
+		return rc;
+	while (out->len < PIDS_MAX && (pid = folder_next_number(d)))
 		buf_add(out, &pid, sizeof(pid));
 	return buf_err(out);
 }

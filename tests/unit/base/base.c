@@ -1,8 +1,10 @@
 /* Small pieces of base that need no file of their own. */
 #include "base/file.h"
+#include "base/folder.h"
 #include "base/id.h"
 #include "base/json.h"
 #include "base/msg.h"
+#include "base/rows.h"
 #include "base/utf8.h"
 #include "lib/test.h"
 
@@ -10,6 +12,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static int
 temp_dir(char *path)
@@ -161,9 +164,33 @@ TEST(characters_are_those_of_unicode_whole_and_in_their_shortest_form)
 }
 END
 
+TEST(threads_of_a_process_are_listed_by_number)
+{
+	CLEANUP_FOLDER DIR *d = NULL;
+
+	ck_assert_int_eq(folder_open_tasks(AT_FDCWD, getpid(), &d), 0);
+	ck_assert_int_eq(folder_next_number(d), getpid());
+	ck_assert_int_eq(folder_next_number(d), 0);
+	ck_assert_int_eq(folder_open_tasks(AT_FDCWD, INT32_MAX, &d), -ESRCH);
+	ck_assert_int_eq(folder_open_tasks(AT_FDCWD, 0, &d), -EINVAL);
+}
+END
+
+TEST(an_array_grows_to_the_limit_of_its_owner_and_no_further)
+{
+	CLEANUP_FREE int *rows = NULL;
+	uint32_t cap = 0;
+
+	ck_assert_int_eq(ROWS_ROOM_OF(rows, cap, 2, 1, 3), 0);
+	ck_assert_ptr_nonnull(rows);
+	ck_assert_int_eq(ROWS_ROOM_OF(rows, cap, 3, 1, 3), -E2BIG);
+}
+END
+
 SUITE("base", characters_are_those_of_unicode_whole_and_in_their_shortest_form,
       ids_are_random_and_valid, hostile_text_is_escaped_for_json_and_script,
-      a_file_is_replaced_whole,
+      a_file_is_replaced_whole, threads_of_a_process_are_listed_by_number,
+      an_array_grows_to_the_limit_of_its_owner_and_no_further,
       a_file_past_the_ceiling_is_refused_and_at_it_is_read,
       messages_carry_descriptors_and_their_true_length,
       unexpected_descriptors_are_refused_and_closed)

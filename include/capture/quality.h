@@ -56,7 +56,8 @@ void quality_left(struct quality *q, int64_t other_unit, int64_t out_of_scope,
                   int64_t too_many);
 /* Sets how many processes were found some time after they began. */
 void quality_late(struct quality *q, int64_t late);
-/* Sets the notes about stacks alone, for profiles that have no rate. */
+/* Sets the notes about stacks and names alone, for profiles that have no rate.
+ */
 void quality_conclude_stacks(struct quality *q);
 /*
  * Writes {"verdict", "source", "askedRate", …, "stackBreaks", "reasons",

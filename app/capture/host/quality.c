@@ -127,16 +127,6 @@ quality_late(struct quality *q, int64_t late)
 	note_if(q, QUALITY_NOTE_OF(LATE), late >= SEVERAL);
 }
 
-void
-quality_conclude_stacks(struct quality *q)
-{
-	const int64_t broken = q->truncated + q->switched + q->unwind_failed;
-
-	note_if(q, QUALITY_NOTE_OF(BROKEN), broken > q->kept / 2);
-	note_if(q, QUALITY_NOTE_OF(SOME_BROKEN),
-	        broken > q->kept / MANY && broken <= q->kept / 2);
-}
-
 /* A quarter without names is enough to hide the function that costs most. */
 static bool
 lacks_names(int64_t frames, int64_t named)
@@ -144,17 +134,20 @@ lacks_names(int64_t frames, int64_t named)
 	return named < frames - frames / 4;
 }
 
-/* Notes why names are missing, if nothing says so already. */
+/* Notes why names are missing, if nothing says so already. No package has
+ * those of 32-bit programs, which have one frame a sample. */
 static void
 conclude_names(struct quality *q)
 {
+	int64_t frames = q->frames - q->bits_32;
+
 	if (q->notes & QUALITY_NOTE_OF(NOTHING_READ))
 		return;
 	if (q->unknown > q->kept / MANY)
 		q->notes |= QUALITY_NOTE_OF(UNKNOWN_CODE);
-	else if (q->frames > 0 && !q->symbolized)
+	else if (frames > 0 && !q->symbolized)
 		q->notes |= QUALITY_NOTE_OF(NO_NAMES);
-	else if (lacks_names(q->frames, q->symbolized))
+	else if (lacks_names(frames, q->symbolized))
 		q->notes |= QUALITY_NOTE_OF(FEW_NAMES);
 }
 
@@ -163,10 +156,28 @@ conclude_interp(struct quality *q)
 {
 	int64_t many = q->kept / MANY;
 
+	note_if(q, QUALITY_NOTE_OF(NO_INTERP),
+	        q->interp_missed > many && q->interp_missed > q->interp);
 	note_if(q, QUALITY_NOTE_OF(INTERP),
 	        q->interp_missed - q->interp_late - q->interp_unknown > many);
 	note_if(q, QUALITY_NOTE_OF(INTERP_LATE), q->interp_late > many);
 	note_if(q, QUALITY_NOTE_OF(INTERP_UNKNOWN), q->interp_unknown > many);
+}
+
+void
+quality_conclude_stacks(struct quality *q)
+{
+	const int64_t broken = q->truncated + q->switched + q->unwind_failed;
+
+	note_if(q, QUALITY_NOTE_OF(BROKEN), broken > q->kept / 2);
+	note_if(q, QUALITY_NOTE_OF(SOME_BROKEN),
+	        broken > q->kept / MANY && broken <= q->kept / 2);
+	note_if(q, QUALITY_NOTE_OF(NOTHING_READ),
+	        q->modules > 0 && q->modules_unread == q->modules);
+	note_if(q, QUALITY_NOTE_OF(BITS_32), q->bits_32 > q->kept / MANY);
+	note_if(q, QUALITY_NOTE_OF(TRACED), q->traced > q->kept / MANY);
+	conclude_interp(q);
+	conclude_names(q);
 }
 
 void
@@ -181,15 +192,10 @@ quality_conclude(struct quality *q, const char *type)
 	                           : 0;
 	note_if(q, QUALITY_NOTE_OF(LOST), q->lost > 0);
 	note_if(q, QUALITY_NOTE_OF(THROTTLED), q->throttled > 0);
-	note_if(q, QUALITY_NOTE_OF(TRUNCATED), q->truncated > q->kept / MANY);
 	quality_conclude_stacks(q);
-	conclude_interp(q);
 	note_if(q, QUALITY_NOTE_OF(QUOTA), q->quota_ms > q->duration_ms / MANY);
 	note_if(q, QUALITY_NOTE_OF(TREE_FULL), q->dropped > 0);
 	note_if(q, QUALITY_NOTE_OF(FEW_SAMPLES), q->kept && q->kept < FEW);
-	note_if(q, QUALITY_NOTE_OF(NOTHING_READ),
-	        q->modules > 0 && q->modules_unread == q->modules);
-	conclude_names(q);
 	if (!q->kept)
 		conclude_empty(q, type);
 }

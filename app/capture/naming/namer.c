@@ -377,11 +377,9 @@ open_module(struct namer *n, uint32_t module)
 		read = !add_image(n, module) && !m->from_memory;
 	else if (m->pid)
 		open_jit(n, m->pid, of);
-	if (m->is_32)
-		n->quality->notes |= QUALITY_NOTE_OF(BITS_32);
 	if (m->replaced)
 		n->quality->notes |= QUALITY_NOTE_OF(REPLACED);
-	if (m->pid || is_of_the_kernel(m))
+	if (m->pid || m->is_32 || is_of_the_kernel(m))
 		return;
 	n->quality->modules++;
 	n->quality->modules_unread += !read;
@@ -472,5 +470,5 @@ namer_knows_code(const struct namer *n, struct place at)
 {
 	const struct module *m = n->modules->rows[at.module];
 
-	return at.module == MODULE_KERNEL || m->elf;
+	return at.module == MODULE_KERNEL || m->elf || m->is_32;
 }

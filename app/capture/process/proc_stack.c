@@ -393,6 +393,39 @@ process_stacks_end(struct proc_stack *s)
 	memory_batch_done(&s->read);
 }
 
+/*
+ * True while the kernel loads the program of an execve(2): the user part of a
+ * sample is that of the program that called it, whose memory is gone.
+ *   Source   Linux fs/exec.c, begin_new_exec(); start_thread() sets the
+ *            registers at the end
+ */
+static bool
+is_loading(struct process *proc, const struct record *r,
+           const struct proc_stack *out)
+{
+	if (proc->loading)
+		proc->loading = out->n && !maps_find(&proc->maps,
+		                                     r->sample.regs[EVENT_PC]);
+	return proc->loading;
+}
+
+/* Adds the only frame of a 32-bit program: they are not unwound. */
+static void
+leaf_of_32(const struct process *proc, uint64_t pc, struct proc_stack *out)
+{
+	user_frame(proc, pc, out);
+	out->last_module = out->places[out->n - 1].module;
+	out->is_32 = true;
+}
+
+static bool
+is_in_32(const struct process *proc, uint64_t pc)
+{
+	const struct map *m = maps_find(&proc->maps, pc);
+
+	return m && proc->modules->rows[m->module]->is_32;
+}
+
 void
 process_stack(struct process *proc, const struct record *r,
               struct proc_stack *out)
@@ -405,15 +438,13 @@ process_stack(struct process *proc, const struct record *r,
 	out->end = UNWIND_NO_INFO;
 	out->last_module = MODULE_UNKNOWN;
 	out->interp = INTERP_WITHOUT;
-	out->cut = out->topped_up = false;
+	out->cut = out->topped_up = out->is_32 = false;
 	kernel_frames(r, out);
-	if (r->sample.no_user)
+	if (r->sample.no_user || is_loading(proc, r, out))
 		out->end = UNWIND_ROOT;
-	if (r->sample.is_32) {
-		user_frame(proc, r->sample.regs[EVENT_PC], out);
-		out->last_module = out->places[out->n - 1].module;
-	}
-	if (!r->sample.has_user)
+	else if (r->sample.is_32)
+		leaf_of_32(proc, r->sample.regs[EVENT_PC], out);
+	if (!r->sample.has_user || out->end == UNWIND_ROOT)
 		return;
 	if (!proc->unwinder)
 		proc->unwinder = unwinder_new(find_mapping, proc);
@@ -442,12 +473,16 @@ process_thread_stack(struct process *proc, const struct proc_thread *t,
 	struct interp_stack interp;
 	struct interp_runs runs;
 	size_t n = 0;
+	const uint64_t pc = t->regs ? t->regs[EVENT_PC] : t->pc;
 	bool has;
 
 	out->n = 0;
 	out->end = UNWIND_NO_INFO;
 	out->interp = INTERP_WITHOUT;
 	out->last_module = MODULE_UNKNOWN;
+	out->is_32 = is_in_32(proc, pc);
+	if (out->is_32)
+		return leaf_of_32(proc, pc, out);
 	if (!proc->unwinder)
 		proc->unwinder = unwinder_new(find_mapping, proc);
 	if (!proc->unwinder)

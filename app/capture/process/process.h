@@ -61,6 +61,7 @@ struct process {
 	uint64_t gone_ns;
 	uint32_t gone_tid; /* the thread that ended at gone_ns */
 	bool headless;     /* its first thread ended */
+	bool loading;      /* the kernel may be loading its program */
 	struct maps maps;
 	const struct modules *modules;
 	struct unwinder *unwinder; /* made for its first sample */
@@ -171,6 +172,7 @@ struct proc_stack {
 	enum unwind_end end;    /* of the user part */
 	uint32_t last_module;   /* module of its last known frame; unset at
 	                           the root */
+	bool is_32;             /* of a 32-bit program: a leaf of its file */
 	bool cut;               /* the copy was too short, */
 	bool topped_up;         /* and more of it was read from memory */
 	unsigned topups;        /* reads left in this drain, */

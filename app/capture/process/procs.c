@@ -460,6 +460,7 @@ apply_comm(struct procs *p, const struct record *r)
 	/* The thread that executes a program becomes the first one. */
 	proc->headless = false;
 	proc->titled = false;
+	proc->loading = true;
 	if (proc->gone_ns)
 		go_on(p, proc, r);
 	maps_clear(&proc->maps);

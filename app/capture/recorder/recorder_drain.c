@@ -174,6 +174,7 @@ count_sample(struct capture *c, const struct record *r,
 		capture_rows_note(c, r, node);
 	q->kept++;
 	q->topped_up += stack->topped_up;
+	q->bits_32 += stack->is_32;
 	q->interp += stack->interp == INTERP_MERGED;
 	q->interp_missed += stack->interp >= INTERP_MISSED;
 	q->interp_late += stack->interp == INTERP_LATE;

@@ -91,6 +91,7 @@ walk(struct snapshot *s, struct process *proc, const struct snapshot_batch *b,
 	s->stack->end = UNWIND_NO_INFO;
 	s->stack->last_module = MODULE_UNKNOWN;
 	s->stack->interp = INTERP_WITHOUT;
+	s->stack->is_32 = false;
 	if (row->how == THREAD_KERNEL) {
 		wait_put(s->modules->waits, "[kernel thread]", s->stack);
 		s->stack->end = UNWIND_ROOT;
@@ -122,6 +123,7 @@ count(struct quality *q, const struct thread_row *row,
 	q->threads++;
 	q->stopped += row->how == THREAD_STOPPED;
 	q->stopped_ns += (int64_t)row->stop_ns;
+	q->bits_32 += stack->is_32;
 	q->interp += stack->interp == INTERP_MERGED;
 	q->interp_missed += stack->interp >= INTERP_MISSED;
 	q->interp_unknown += stack->interp == INTERP_UNKNOWN;
@@ -387,8 +389,6 @@ snapshot_finish(void *state, struct profile **out, struct quality *quality)
 	q->duration_ms = s->profile->duration_ns / NS_PER_MS;
 	if (q->unread > q->kept / 2)
 		q->notes |= QUALITY_NOTE_OF(NO_STACKS);
-	if (q->traced)
-		q->notes |= QUALITY_NOTE_OF(TRACED);
 	breaks_tell(&s->breaks, s->modules, q);
 	quality_conclude_stacks(q);
 	*quality = *q;

@@ -2,6 +2,7 @@
 #include "capture/process/process.h"
 
 #include "base/clock.h"
+#include "capture/event.h"
 #include "lib/here.h"
 #include "lib/test.h"
 
@@ -354,6 +355,40 @@ TEST(a_copy_of_full_size_is_read_on_whatever_came_of_the_last)
 }
 END
 
+/* Takes a sample in the kernel whose user part is at an address. */
+static void
+take_in_kernel(uint64_t pc)
+{
+	static const uint64_t chain[] = {PERF_CONTEXT_KERNEL,
+	                                 0xffffffff81000000};
+	struct record r = {.kind = RECORD_SAMPLE};
+
+	r.sample.chain = (const void *)chain;
+	r.sample.nchain = ARRAY_LEN(chain);
+	r.sample.has_user = true;
+	r.sample.regs[EVENT_PC] = pc;
+	process_stack(&the.proc, &r, &the.stack);
+}
+
+static NOINLINE void
+load(void)
+{
+	the.proc.loading = true;
+	take_in_kernel(0);
+	ck_assert_uint_eq(the.stack.n, 1);
+	ck_assert_int_eq(the.stack.end, UNWIND_ROOT);
+	take_in_kernel((uintptr_t)load);
+	ck_assert_uint_gt(the.stack.n, 1);
+	take_in_kernel(0);
+	ck_assert_int_ne(the.stack.end, UNWIND_ROOT);
+}
+
+TEST(a_program_that_is_being_loaded_has_no_user_part_until_its_code_is_mapped)
+{
+	prove(load);
+}
+END
+
 static NOINLINE void
 have_32_bits(void)
 {
@@ -363,6 +398,7 @@ have_32_bits(void)
 	r.sample.regs[PERF_REG_X86_IP] = (uintptr_t)have_32_bits;
 	process_stack(&the.proc, &r, &the.stack);
 	ck_assert_uint_eq(the.stack.n, 1);
+	ck_assert(the.stack.is_32);
 	ck_assert_uint_eq(
 		the.stack.places[0].module,
 		process_place(&the.proc, (uintptr_t)have_32_bits).module);
@@ -387,5 +423,6 @@ SUITE("proc_stack",
       an_end_that_cannot_be_read_on_is_left_alone_for_a_second,
       a_read_that_came_too_late_does_not_keep_later_ones_from_being_made,
       a_copy_of_full_size_is_read_on_whatever_came_of_the_last,
+      a_program_that_is_being_loaded_has_no_user_part_until_its_code_is_mapped,
       a_sample_of_32_bits_is_a_leaf_of_its_module,
       the_stack_that_a_handler_has_left_is_read_once_in_a_drain)

@@ -130,10 +130,8 @@ is_too_much(const struct finer *f)
 
 /* --- their blocks --------------------------------------------------------- */
 
-/* Outlines parts before they are read; NULL: out of memory. A window of a
- * gauge counts for as long as it stands. */
-static struct blocks_part *
-outline(const struct range_part *parts, size_t n, bool gauge)
+struct blocks_part *
+range_outline(const struct range_part *parts, size_t n, bool gauge)
 {
 	struct blocks_part *out = calloc(n + 1, sizeof(*out));
 
@@ -157,7 +155,7 @@ outline(const struct range_part *parts, size_t n, bool gauge)
 static bool
 is_worth(const struct range_part *parts, size_t n)
 {
-	CLEANUP_FREE struct blocks_part *of = outline(parts, n, false);
+	CLEANUP_FREE struct blocks_part *of = range_outline(parts, n, false);
 
 	return of && blocks_worth(of, n) >= WORTH;
 }
@@ -185,7 +183,7 @@ static struct blocks *
 make(struct store *s, const struct range_part *parts, size_t n, bool gauge,
      const struct tree *t, enum blocks_what what)
 {
-	CLEANUP_FREE struct blocks_part *of = outline(parts, n, gauge);
+	CLEANUP_FREE struct blocks_part *of = range_outline(parts, n, gauge);
 	struct reading r = {range_files(s, parts, n), parts,
 	                    clock_mono_ns() + MAX_NS};
 	const struct blocks_parts all = {of, n, read_part, &r};

@@ -105,6 +105,25 @@ struct blocks_parts {
 };
 
 /*
+ * A stretch is a group of parts at about the same time: those that begin within
+ * the length of the longest of them.
+ */
+struct stretch {
+	double seconds, samples;
+};
+struct stretches {
+	uint32_t *of;  /* by part */
+	double *fresh; /* per part: seconds not covered by an earlier part */
+	struct stretch *items;
+	uint32_t n;
+};
+#define CLEANUP_STRETCHES CLEANUP(stretches_done)
+/* -ENOMEM; stretches_done() it in any case. */
+MUST_CHECK int stretches_init(struct stretches *s,
+                              const struct blocks_part *parts, size_t n);
+void stretches_done(struct stretches *s);
+
+/*
  * Returns the effective number of parts: n parts of equal length count as n,
  * parts at the same time count once. Splitting parts helps until this reaches
  * BLOCKS.

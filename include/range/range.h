@@ -122,6 +122,10 @@ struct blocks *range_blocks(const struct range *r, const struct tree *t,
 struct blocks *
 range_window_blocks(struct store *s, const char *tenant, const char *id,
                     const struct tree *t, enum blocks_what what);
+/* Outlines parts before they are read; NULL: out of memory, else free() it. A
+ * window of a gauge counts for as long as it stands. */
+struct blocks_part *
+range_outline(const struct range_part *parts, size_t n, bool gauge);
 /* True when a client pushes the series, not a worker. */
 bool range_is_pushed(const struct series *s);
 /* True when an object of labels has every label that the range asks for. */

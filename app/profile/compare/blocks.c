@@ -422,23 +422,10 @@ blocks_of_totals(const struct tree *t, const struct blocks *nodes,
 
 /* --- of parts ------------------------------------------------------------- */
 
-/*
- * A stretch is a group of parts at about the same time: those that begin within
- * the length of the longest of them. Blocks are runs of stretches, cut twice,
- * as timelines are: by samples and by time.
- */
-struct stretch {
-	double seconds, samples;
-};
+/* Blocks are runs of stretches, cut twice, as timelines are: by samples and by
+ * time. */
 
-struct stretches {
-	uint32_t *of;  /* by part */
-	double *fresh; /* per part: seconds not covered by an earlier part */
-	struct stretch *items;
-	uint32_t n;
-};
-
-static void
+void
 stretches_done(struct stretches *s)
 {
 	free(s->of);
@@ -461,8 +448,8 @@ fresh_of(const struct blocks_part *p, int64_t *reach)
 	return p->seconds * part;
 }
 
-static int
-stretches_fill(struct stretches *s, const struct blocks_part *parts, size_t n)
+int
+stretches_init(struct stretches *s, const struct blocks_part *parts, size_t n)
 {
 	int64_t reach = INT64_MIN, start = 0, longest = 0;
 
@@ -494,10 +481,10 @@ stretches_fill(struct stretches *s, const struct blocks_part *parts, size_t n)
 double
 blocks_worth(const struct blocks_part *parts, size_t n)
 {
-	CLEANUP(stretches_done) struct stretches s = {0};
+	CLEANUP_STRETCHES struct stretches s = {0};
 	double sum = 0, squares = 0;
 
-	if (stretches_fill(&s, parts, n))
+	if (stretches_init(&s, parts, n))
 		return 0;
 	for (uint32_t i = 0; i < s.n; i++) {
 		sum += s.items[i].seconds;
@@ -616,13 +603,13 @@ int
 blocks_of_parts(const struct tree *t, const struct blocks_parts *of,
                 enum blocks_what what, struct blocks **out)
 {
-	CLEANUP(stretches_done) struct stretches all = {0};
+	CLEANUP_STRETCHES struct stretches all = {0};
 	CLEANUP(rows_done) struct rows r = {0};
 	CLEANUP_BLOCKS struct blocks *b = calloc(1, sizeof(*b));
 	CLEANUP_FREE struct spot *spots = calloc(of->n, sizeof(*spots));
 	int rc = !of->n         ? -ENODATA
 	         : !b || !spots ? -ENOMEM
-	                        : stretches_fill(&all, of->parts, of->n);
+	                        : stretches_init(&all, of->parts, of->n);
 
 	rc = rc ?: place_parts(b, &all, of->n, spots)
 	                 ?: rows_init(&r, t, what) ?: blocks_begin(&r, b);

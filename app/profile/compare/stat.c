@@ -10,13 +10,17 @@ wallace(double freedom)
 }
 
 double
+stat_z_of(double t, double freedom)
+{
+	return freedom > STAT_EXACT
+	               ? wallace(freedom) * sqrt(freedom * log1p(t * t / freedom))
+	               : fabs(t);
+}
+
+double
 stat_two_sided(double t, double freedom)
 {
-	double z = fabs(t);
-
-	if (freedom > STAT_EXACT)
-		z = wallace(freedom) * sqrt(freedom * log1p(t * t / freedom));
-	return erfc(z / M_SQRT2);
+	return erfc(stat_z_of(t, freedom) / M_SQRT2);
 }
 
 double

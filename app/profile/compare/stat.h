@@ -14,6 +14,8 @@
  *   Source   Wallace, Ann. Math. Stat. 30, 1959
  */
 double stat_two_sided(double t, double freedom);
+/* Returns the z of the normal distribution whose tail equals that of |t|. */
+double stat_z_of(double t, double freedom);
 /* Returns the t whose tail equals that of z in the normal distribution. */
 double stat_t_at(double z, double freedom);
 /*

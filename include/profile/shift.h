@@ -24,7 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SHIFT_BINS    256       /* more are joined */
+#define SHIFT_BINS    400       /* more are joined */
 #define SHIFT_MAX     5         /* shifts of a range */
 #define SHIFT_LEVEL   (1. / 20) /* fewest bins of a level, of all of them */
 #define SHIFT_LEAST   5         /* bins of a level */

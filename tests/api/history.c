@@ -234,6 +234,89 @@ TEST(a_trend_has_a_point_for_each_step_and_nulls_for_gaps)
 }
 END
 
+/* --- shifts --------------------------------------------------------------- */
+
+#define SHIFTS   API_PROFILES "/history/shifts?service=" TEST_SERVICE
+#define SHIFTS_N 80 /* windows */
+
+/* Windows in which f, called by main, costs three times as much from the 50th
+ * on. */
+static void
+put_shifted(struct test_api *a)
+{
+	char text[128], id[ID_MAX];
+
+	for (int i = 0; i < SHIFTS_N; i++) {
+		snprintf(text, sizeof(text), "main;f %d\nmain;g %d\n",
+		         (i < 50 ? 6 : 18) + i % 3, 80 + i % 7);
+		put(a, T0 + i * 10 * S, text, id);
+	}
+}
+
+static struct client_reply
+shifts_of(struct test_api *a, const char *function)
+{
+	return get(a, SHIFTS "&profileType=cpu&from=%lld&to=%lld%s",
+	           (long long)T0, (long long)(T0 + SHIFTS_N * 10 * S),
+	           function);
+}
+
+static const json_t *
+first_shift(const json_t *of)
+{
+	const json_t *list = json_object_get(of, "shifts");
+
+	ck_assert_uint_eq(json_array_size(list), 1);
+	return json_array_get(list, 0);
+}
+
+TEST(a_function_costs_more_since_a_time_that_its_interval_has)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r = {0}, g = {0};
+	const json_t *s;
+	char at[RFC3339_LEN];
+
+	put_shifted(&a);
+	r = shifts_of(&a, "&function=f");
+	g = shifts_of(&a, "&function=g");
+	s = first_shift(item(&r, "functions", 0));
+	clock_format(T0 + 500 * S, at);
+	ck_assert_str_eq(text(s, "at"), at);
+	ck_assert_str_le(text(s, "earliest"), at);
+	ck_assert_str_ge(text(s, "latest"), at);
+	ck_assert_double_eq_tol(json_number_value(json_object_get(s, "factor")),
+	                        19. / 7, .02);
+	ck_assert_str_eq(text(item(&r, "functions", 0), "cost"), "self");
+	/* its share fell, its cost per second did not */
+	ck_assert_uint_eq(json_array_size(json_object_get(
+				  item(&g, "functions", 0), "shifts")),
+	                  0);
+}
+END
+
+TEST(functions_that_shifted_are_found_without_their_names)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r = {0}, none = {0}, main_ = {0};
+
+	put_shifted(&a);
+	r = shifts_of(&a, "");
+	none = shifts_of(&a, "&function=nosuch");
+	main_ = shifts_of(&a, "&function=main");
+	ck_assert_uint_eq(count(&r, "functions"), 1);
+	ck_assert_str_eq(text(item(&r, "functions", 0), "function"), "f");
+	ck_assert_double_eq(
+		json_number_value(json_object_get(r.json, "tested")), 2);
+	first_shift(json_object_get(r.json, "whole"));
+	ck_assert_uint_eq(count(&none, "functions"), 1);
+	ck_assert(json_is_null(
+		json_object_get(item(&none, "functions", 0), "leastFactor")));
+	/* it has no cost of its own */
+	ck_assert_str_eq(text(item(&main_, "functions", 0), "cost"), "total");
+}
+END
+
 /* Without the bytes of windows, what their rows say is still told. */
 TEST(a_trend_of_all_functions_is_told_by_rows_alone)
 {
@@ -483,6 +566,8 @@ SUITE("history", history_lists_sessions_and_windows_newest_first,
       auto_lists_each_time_once, labels_choose_sessions_and_windows,
       a_trend_has_a_point_for_each_step_and_nulls_for_gaps,
       a_trend_of_all_functions_is_told_by_rows_alone,
+      a_function_costs_more_since_a_time_that_its_interval_has,
+      functions_that_shifted_are_found_without_their_names,
       a_trend_is_the_same_from_rollups, a_trend_of_a_gauge_is_its_mean,
       a_trend_of_a_range_without_windows_is_of_sessions,
       a_session_of_unknown_duration_has_a_value_and_no_rate,

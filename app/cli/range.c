@@ -1,4 +1,4 @@
-/* stoker history, series, merge: a service over time. */
+/* stoker history, series, when, merge: a service over time. */
 #include "session.h"
 
 #include "profile.h"
@@ -223,6 +223,122 @@ cmd_series(struct cli *c)
 	if (!rc && c->opt.function && most <= 0)
 		note_function(c);
 	return rc;
+}
+
+/* --- when --- */
+
+static double
+number_of(const json_t *j, const char *key)
+{
+	return json_number_value(json_object_get(j, key));
+}
+
+/* Appends "costs 2.6 times as much since 20:16:30 (between 20:15:50 and
+ * 20:16:40)". */
+static void
+put_since(const json_t *shift, const struct screen *s, struct buf *out)
+{
+	double factor = number_of(shift, "factor");
+
+	if (json_is_null(json_object_get(shift, "factor")))
+		buf_puts(out, "is new");
+	else if (factor <= 0)
+		buf_puts(out, "is gone");
+	else if (factor >= 2)
+		buf_addf(out, "costs %.1f times as much", factor);
+	else
+		buf_addf(out, "costs %.0f %% %s", 100 * fabs(factor - 1),
+		         factor < 1 ? "less" : "more");
+	buf_puts(out, " since ");
+	screen_time(s, json_member(shift, "at"), out);
+	buf_puts(out, " (between ");
+	screen_time(s, json_member(shift, "earliest"), out);
+	buf_puts(out, " and ");
+	screen_time(s, json_member(shift, "latest"), out);
+	buf_putc(out, ')');
+}
+
+static void
+put_level(const json_t *level, const char *unit, bool mean, struct buf *out)
+{
+	quantity(out, llround(number_of(level, "perSecond")), unit);
+	buf_puts(out, mean ? "" : " per second");
+	if (number_of(level, "share") < 1)
+		buf_addf(out, ", %.1f %% of all",
+		         100 * number_of(level, "share"));
+}
+
+static void
+put_steady(const json_t *of, struct buf *out)
+{
+	double least = number_of(of, "leastFactor");
+
+	if (least > 0)
+		buf_addf(out,
+		         "no change can be told from %.0f samples; one to "
+		         "%.1f times as much would be found",
+		         number_of(of, "samples"), least);
+	else
+		buf_addf(out, "cannot be told: %.0f samples are too few",
+		         number_of(of, "samples"));
+}
+
+/* Appends what happened to a function, or the whole, as one paragraph. */
+static void
+put_shifted(const json_t *of, const json_t *reply, const struct screen *s,
+            struct buf *out)
+{
+	CLEANUP_BUF struct buf line = BUF_INIT(BUF_MAX_SMALL);
+	const json_t *list = json_object_get(of, "shifts"), *shift;
+	const char *name = json_member(of, "function");
+	const char *unit = unit_of(json_member(reply, "profileType"));
+	bool mean = !strcmp(json_member(reply, "aggregation"), "mean");
+	size_t i;
+
+	safe_puts(&line, *name ? name : "The service as a whole");
+	if (*name && !strcmp(json_member(of, "cost"), "total"))
+		buf_puts(&line, ", with what it calls,");
+	if (!json_array_size(list)) {
+		buf_puts(&line, *name ? ": " : " is steady: ");
+		put_steady(of, &line);
+	}
+	json_array_foreach(list, i, shift) {
+		buf_puts(&line, i ? "; then it " : " ");
+		put_since(shift, s, &line);
+		buf_puts(&line, ": ");
+		put_level(json_object_get(shift, "after"), unit, mean, &line);
+		buf_puts(&line, "; before, ");
+		put_level(json_object_get(shift, "before"), unit, mean, &line);
+	}
+	buf_putc(&line, '.');
+	text_wrap(out, buf_str(&line), 0, 2, s->width);
+	buf_putc(out, '\n');
+}
+
+int
+cmd_when(struct cli *c)
+{
+	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
+	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_REPLY);
+	const json_t *list, *of;
+	size_t i;
+	int rc = range_path(c, "/history/shifts", "cpu", &path);
+
+	if (rc)
+		return rc;
+	query_add(&path, "function", c->noperands > 1 ? c->operands[1] : NULL);
+	rc = ask(c, "GET", buf_str(&path), NULL, &r);
+	if (rc || c->opt.json)
+		return rc ? rc : print_json(r.json);
+	list = json_object_get(r.json, "functions");
+	json_array_foreach(list, i, of)
+		put_shifted(of, r.json, &c->screen, &out);
+	if (!i)
+		buf_addf(&out, "None of %.0f functions changed.\n",
+		         number_of(r.json, "tested"));
+	put_shifted(json_object_get(r.json, "whole"), r.json, &c->screen, &out);
+	return print(&out);
 }
 
 /* --- merge --- */

@@ -1,14 +1,20 @@
 /*
- * How often shifts are found in steady ranges, and how often, and how well,
- * those that were made. One line of figures per scenario, on stdout.
+ * How often shifts are found in steady ranges; how often those that were made
+ * are found, and how often their interval has the true time. One line for each
+ * scenario, on stdout:
  *
- *	shift steady|shifted ROUNDS [SEED]
+ *	shift steady ROUNDS	what, percent of ranges with a shift
+ *	shift shifted ROUNDS	what, factor, percent found, percent of these
+ *				whose interval has the time, its mean length in
+ *				windows
+ *	shift cost ROUNDS	CPU time of a range of 400 windows, in ms
  *
- * A range is of 90 to 1440 windows of a service with a load that varies, in
- * phases of its own; the watched function has phases, too, and up to three
- * restarts leave a gap, and a burst of whatever a program does as it starts. A
- * shifted range has one more thing: from a known time on the function, or the
- * whole, costs 1.1 to 4 times as much.
+ * what is share-plain, share-phases, share-restarts, rate-plain, ... A range is
+ * of 90 to 1440 windows of a service that has 2 to 400 samples in each. Load
+ * and function may have phases of up to a fortieth of the range, on average,
+ * at random or by the clock, in which they cost up to five times as much; the
+ * load wanders. Restarts leave a gap, and a burst of one to three windows. The
+ * shift is at a random time, within a window, in the middle 70 % of the range.
  */
 #include "profile/shift.h"
 #include "lib/random.h"
@@ -17,10 +23,25 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-#define MAX_BINS 1440
+#define MAX_BINS  1440
+#define WINDOW_MS 10000
+#define NEAR_MS   60000 /* a shift as far from the true one is another */
+
+enum kind { PLAIN, PHASES, RESTARTS, KINDS };
+static const char *const kinds[] = {"plain", "phases", "restarts"};
+static const char *const bys[] = {"share", "rate"};
+
+struct range {
+	struct shift_bin bins[MAX_BINS];
+	size_t n;
+	int64_t shift_ms; /* 0: steady */
+};
 
 static uint64_t seed = 1;
+
+/* --- chance --------------------------------------------------------------- */
 
 static double
 draw(void)
@@ -34,7 +55,7 @@ between(double a, double b)
 	return a + (b - a) * draw();
 }
 
-/* Log-uniform. */
+/* Draws between a and b, each power of two as often. */
 static double
 scale(double a, double b)
 {
@@ -59,164 +80,193 @@ poisson(double mean)
 	return k;
 }
 
-/* Phases: by turns one level and another, each for a time of its own. */
+/* --- ranges --------------------------------------------------------------- */
+
+/* Phases: by turns one level and another. */
 struct phases {
-	double length, size; /* mean, in bins; the higher level, by the lower */
-	bool round;          /* each of the same length */
-	bool high;
+	double length, size; /* windows, on average; the higher by the lower */
+	bool by_clock, high;
 	double left;
 };
+
+static struct phases
+phases_of(enum kind kind, size_t windows)
+{
+	return (struct phases){
+		.length = scale(0.5, (double)windows / 40),
+		.size = kind == PLAIN ? 1 : scale(1, 5),
+		.by_clock = draw() < 0.5,
+		.high = draw() < 0.5,
+	};
+}
 
 static double
 phase_next(struct phases *p)
 {
 	if (p->left <= 0) {
 		p->high = !p->high;
-		p->left = p->round ? p->length : -p->length * log(1 - draw());
+		p->left = p->by_clock ? p->length
+		                      : -p->length * log(1 - draw());
 	}
 	p->left--;
 	return p->high ? p->size : 1;
 }
 
-struct range {
-	struct shift_bin bins[MAX_BINS];
-	size_t n;
-	int64_t shift_ms; /* 0: steady */
-	double factor;
-};
-
-enum kind { PLAIN, PHASES, RESTARTS, KINDS };
-static const char *const kinds[] = {"plain", "phases", "restarts"};
-
+/* Adds a window with this many samples expected, and share of the function. */
 static void
-make(struct range *r, enum kind kind, enum shift_by by, bool shifted,
-     double factor)
+add(struct range *r, enum shift_by by, size_t at, double load, double share,
+    double times)
 {
-	static const size_t sizes[] = {90, 180, 360, 1440};
-	size_t n = sizes[random_next(&seed) % 4];
-	double load = scale(2, 400), share = scale(0.02, 0.5);
-	struct phases work = {scale(0.5, (double)n / 40), 1, draw() < 0.5,
-	                      draw() < 0.5, 0};
-	struct phases own = {scale(0.5, (double)n / 40), 1, draw() < 0.5,
-	                     draw() < 0.5, 0};
-	double wander = 0, keep = between(0, 0.9);
-	double when = between(0.15, 0.85) * (double)n;
-	size_t burst = 0;
+	struct shift_bin *b = &r->bins[r->n++];
 
-	if (kind >= PHASES) {
-		work.size = scale(1, 5);
-		own.size = scale(1, 5);
+	b->start_ms = (int64_t)at * WINDOW_MS;
+	b->end_ms = b->start_ms + WINDOW_MS;
+	if (by == SHIFT_SHARE) {
+		b->cost = poisson(load * share * times);
+		b->of = b->cost + poisson(load * (1 - share));
+	} else {
+		b->cost = poisson(load * times);
+		b->of = WINDOW_MS / 1000.;
 	}
-	*r = (struct range){.n = 0, .factor = factor};
-	if (shifted)
-		r->shift_ms = (int64_t)(when * 10000);
+}
+
+/* Draws a range, in which the cost is multiplied by factor at some time. */
+static void
+make(struct range *r, enum kind kind, enum shift_by by, double factor)
+{
+	static const size_t sizes[] = {90, 180, 360, MAX_BINS};
+	size_t n = sizes[random_next(&seed) % 4], burst = 0;
+	double load = scale(2, 400), share = scale(0.02, 0.5);
+	struct phases busy = phases_of(kind, n), own = phases_of(kind, n);
+	double keeps = between(0, 0.9), wander = 0;
+	double when = between(0.15, 0.85) * (double)n;
+
+	r->n = 0;
+	r->shift_ms = factor > 1 ? (int64_t)(when * WINDOW_MS) : 0;
 	for (size_t i = 0; i < n; i++) {
 		double after = fmin(fmax((double)i + 1 - when, 0), 1);
-		double times = shifted ? 1 + (factor - 1) * after : 1;
-		double all, own_share, rate = load;
+		double now = load * phase_next(&busy);
+		double part = fmin(share * phase_next(&own), 0.9);
 
-		wander = keep * wander + sqrt(1 - keep * keep) * normal();
-		if (kind >= PHASES)
-			rate *= phase_next(&work) * exp(0.2 * wander);
-		own_share = share * (kind >= PHASES ? phase_next(&own) : 1);
-		if (own_share > 0.9)
-			own_share = 0.9;
+		wander = keeps * wander + sqrt(1 - keeps * keeps) * normal();
+		if (kind != PLAIN)
+			now *= exp(0.2 * wander);
 		if (kind == RESTARTS && draw() < 2. / (double)n) {
 			burst = 1 + random_next(&seed) % 3;
 			i += random_next(&seed) % 3;
 		}
 		if (burst) {
 			burst--;
-			own_share = draw();
-			rate *= scale(0.3, 3);
+			part = draw();
+			now *= scale(0.3, 3);
 		}
-		if (i >= n)
-			break;
-		struct shift_bin *b = &r->bins[r->n++];
-		b->start_ms = (int64_t)i * 10000;
-		b->end_ms = b->start_ms + 10000;
-		if (by == SHIFT_SHARE) {
-			double f = poisson(rate * own_share * times);
-
-			all = poisson(rate * (1 - own_share));
-			b->cost = f;
-			b->of = all + f;
-		} else {
-			b->cost = poisson(rate * times);
-			b->of = 10;
-		}
+		if (i < n)
+			add(r, by, i, now, part, 1 + (factor - 1) * after);
 	}
+}
+
+static void
+find(const struct range *r, enum shift_by by, struct shifts *out)
+{
+	if (shift_find(r->bins, r->n, by, SHIFT_ALARMS, out))
+		exit(1);
+}
+
+/* --- figures -------------------------------------------------------------- */
+
+static void
+steady(enum shift_by by, enum kind kind, int rounds)
+{
+	static struct range r;
+	struct shifts s;
+	int alarms = 0;
+
+	for (int i = 0; i < rounds; i++) {
+		make(&r, kind, by, 1);
+		find(&r, by, &s);
+		alarms += s.n > 0;
+	}
+	printf("%s-%s %.2f\n", bys[by], kinds[kind], 100. * alarms / rounds);
+}
+
+static const struct shift *
+near(const struct shifts *s, int64_t ms)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (s->items[i].earliest_ms - NEAR_MS <= ms &&
+		    s->items[i].latest_ms + NEAR_MS >= ms)
+			return &s->items[i];
+	return NULL;
+}
+
+static void
+shifted(enum shift_by by, enum kind kind, double factor, int rounds)
+{
+	static struct range r;
+	struct shifts s;
+	double length = 0;
+	int found = 0, covers = 0;
+
+	for (int i = 0; i < rounds; i++) {
+		const struct shift *one;
+
+		make(&r, kind, by, factor);
+		find(&r, by, &s);
+		one = near(&s, r.shift_ms);
+		if (!one)
+			continue;
+		found++;
+		covers += one->earliest_ms <= r.shift_ms &&
+		          one->latest_ms >= r.shift_ms;
+		length += (double)(one->latest_ms - one->earliest_ms) /
+		          WINDOW_MS;
+	}
+	printf("%s-%s %.1f %.1f %.1f %.1f\n", bys[by], kinds[kind], factor,
+	       100. * found / rounds, found ? 100. * covers / found : 0,
+	       found ? length / found : 0);
+}
+
+static void
+cost(int rounds)
+{
+	static struct range r;
+	struct shifts s;
+	clock_t spent = 0;
+
+	for (int i = 0; i < rounds; i++) {
+		clock_t before;
+
+		do
+			make(&r, RESTARTS, SHIFT_SHARE, 2);
+		while (r.n < SHIFT_BINS);
+		before = clock();
+		find(&r, SHIFT_SHARE, &s);
+		spent += clock() - before;
+	}
+	printf("%.3f\n", 1000. * (double)spent / CLOCKS_PER_SEC / rounds);
 }
 
 int
 main(int argc, char **argv)
 {
-	bool shifted = argc > 1 && !strcmp(argv[1], "shifted");
-	int rounds = argc > 2 ? atoi(argv[2]) : 1000;
 	static const double factors[] = {1.1, 1.3, 2, 4};
+	int rounds = argc == 3 ? atoi(argv[2]) : 0;
 
-	if (argc > 3)
-		seed = (uint64_t)atoll(argv[3]);
-	for (int by = 0; by < 2; by++)
-		for (int kind = 0; kind < KINDS; kind++)
-			for (int f = 0; f < (shifted ? 4 : 1); f++) {
-				int any = 0, found = 0, covered = 0, extra = 0,
-				    could = 0;
-				double width = 0;
+	if (rounds <= 0)
+		return 2;
+	if (!strcmp(argv[1], "cost")) {
+		cost(rounds);
+		return 0;
+	}
+	for (int i = 0; i < 2 * KINDS; i++) {
+		enum shift_by by = (enum shift_by)(i / KINDS);
+		enum kind kind = (enum kind)(i % KINDS);
 
-				for (int i = 0; i < rounds; i++) {
-					struct range r;
-					struct shifts s = {0};
-					bool hit = false;
-
-					make(&r, (enum kind)kind,
-					     (enum shift_by)by, shifted,
-					     factors[f]);
-					if (shift_find(r.bins, r.n,
-					               (enum shift_by)by, 0.01,
-					               &s))
-						return 1;
-					any += s.n > 0;
-					extra += s.n > 1;
-					could += s.least > 0 &&
-					         s.least < factors[f];
-					for (size_t k = 0; k < s.n; k++)
-						if (s.items[k].earliest_ms -
-						                    60000 <=
-						            r.shift_ms &&
-						    s.items[k].latest_ms +
-						                    60000 >=
-						            r.shift_ms &&
-						    !hit) {
-							hit = true;
-							found++;
-							covered +=
-								s.items[k].earliest_ms <=
-									r.shift_ms &&
-								s.items[k].latest_ms >=
-									r.shift_ms;
-							width +=
-								(double)(s.items[k]
-							                         .latest_ms -
-							                 s.items[k]
-							                         .earliest_ms) /
-								1e4;
-						}
-				}
-				printf("%s %-8s x%.1f any %5.1f%% more %5.1f%%",
-				       by ? "rate " : "share", kinds[kind],
-				       shifted ? factors[f] : 1,
-				       100. * any / rounds,
-				       100. * extra / rounds);
-				if (shifted)
-					printf(" found %5.1f%% covered %5.1f%% "
-					       "width %.1f could %.1f%%",
-					       100. * found / rounds,
-					       found ? 100. * covered / found
-					             : 0,
-					       found ? width / found : 0,
-					       100. * could / rounds);
-				printf("\n");
-			}
+		if (!strcmp(argv[1], "steady"))
+			steady(by, kind, rounds);
+		for (size_t k = 0;
+		     k < ARRAY_LEN(factors) && !strcmp(argv[1], "shifted"); k++)
+			shifted(by, kind, factors[k], rounds);
+	}
 	return 0;
 }

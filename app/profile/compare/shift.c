@@ -26,7 +26,7 @@
  * much rarer shifts of steady ranges are made, since phases are not as regular
  * as the theory has them. tests/bench/shift.c measures both. */
 #define EACH  15
-#define GUARD 0.7
+#define GUARD 0.5
 
 struct fit {
 	const struct shift_bin *bins;

@@ -184,7 +184,68 @@ TEST(a_merge_says_what_it_is_made_of)
 }
 END
 
-SUITE("cli_range", a_series_shows_what_a_function_cost_its_share_and_bars,
+/* --- when ----------------------------------------------------------------- */
+
+#define LEVEL(per_second, share)                                              \
+	"{\"perSecond\": " per_second ", \"share\": " share ", \"samples\": " \
+	"9, \"seconds\": 600}"
+#define STEADY                                                               \
+	"\"whole\": {\"function\": \"\", \"cost\": \"total\", \"samples\": " \
+	"460, \"leastFactor\": 1.42, \"shifts\": []}"
+
+static const char when_shifted[] =
+	"{\"profileType\": \"cpu\", \"aggregation\": \"sum\", \"tested\": 1,"
+	"\"functions\": [{\"function\": \"discount_lookup\", \"cost\": "
+	"\"self\", \"samples\": 87, \"leastFactor\": 3, \"shifts\": [{"
+	"\"at\": \"2026-01-01T20:16:30Z\", \"earliest\": "
+	"\"2026-01-01T20:15:50Z\", \"latest\": \"2026-01-01T20:16:40Z\","
+	"\"factor\": 2.6, \"before\": " LEVEL(
+		"4000000", "0.05") ", \"after\": " LEVEL("10400000",
+                                                         "0.13") "}]}]," STEADY
+								 "}";
+
+TEST(when_prints_factor_time_and_interval_within_80_columns)
+{
+	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
+	/* 1 January, at 22:00 UTC */
+	struct cli c = {.screen = {.width = 80,
+	                           .times = true,
+	                           .now_ms = 1767304800000}};
+
+	shown(cmd_when, &c, when_shifted, &out);
+	ck_assert_str_eq(
+		buf_str(&out),
+		"discount_lookup costs 2.6 times as much since 20:16:30 "
+		"(between 20:15:50 and\n"
+		"  20:16:40): 10.40 ms per second, 13.0 % of all; before, "
+		"4.00 ms per second, 5.0\n"
+		"  % of all.\n"
+		"The service as a whole is steady: no change can be told from "
+		"460 samples; one to\n"
+		"  1.4 times as much would be found.\n");
+}
+END
+
+TEST(when_says_that_samples_are_too_few)
+{
+	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
+	struct cli c = {0};
+
+	shown(cmd_when, &c,
+	      "{\"profileType\": \"cpu\", \"aggregation\": \"sum\", "
+	      "\"tested\": "
+	      "1, \"functions\": [{\"function\": \"f\", \"cost\": \"self\", "
+	      "\"samples\": 27, \"leastFactor\": null, \"shifts\": []}]," STEADY
+	      "}",
+	      &out);
+	ck_assert_ptr_nonnull(strstr(
+		buf_str(&out), "f: cannot be told: 27 samples are too few.\n"));
+}
+END
+
+SUITE("cli_range", when_prints_factor_time_and_interval_within_80_columns,
+      when_says_that_samples_are_too_few,
+      a_series_shows_what_a_function_cost_its_share_and_bars,
       all_functions_together_have_no_share,
       a_program_reads_every_column_of_a_series,
       bars_of_a_mean_are_of_its_values, a_series_of_an_idle_service_has_no_bars,

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define ALLOCS_MAX_PLACES 32
+#define ALLOCS_MAX_PLACES 64
 
 /* One function of a file. */
 struct allocs_place {

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define LIB  "/usr/lib/x86_64-linux-gnu/"
-#define MOST 8
+#define MOST 9
 
 static const struct {
 	const char *path;
@@ -25,10 +25,12 @@ static const struct {
          {"malloc", "memalign", "posix_memalign", "tc_free_sized"},
          {"valloc", "pvalloc", "tc_valloc"}},
 	{LIB "libmimalloc.so.2",
-         {"malloc", "mi_malloc_aligned", "mi_reallocarray", "mi_posix_memalign",
-          "mi_zalloc", "mi_new_nothrow"},
-         {"aligned_alloc", "mi_aligned_alloc", "memalign", "reallocarray",
-          "valloc", "mi_pvalloc", "_ZnwmRKSt9nothrow_t", "mi_free_size"}},
+         {"malloc", "mi_heap_malloc", "mi_heap_malloc_aligned_at",
+          "mi_reallocarray", "mi_posix_memalign", "mi_zalloc",
+          "mi_new_nothrow"},
+         {"aligned_alloc", "mi_aligned_alloc", "mi_malloc_aligned", "memalign",
+          "reallocarray", "valloc", "mi_pvalloc", "_ZnwmRKSt9nothrow_t",
+          "mi_free_size"}},
 	{"/usr/lib/x86_64-linux-musl/libc.so",
          {"malloc", "calloc", "realloc", "aligned_alloc", "free"},
          {"memalign", "reallocarray", "valloc"}},

@@ -13,6 +13,8 @@
 #define SEVERAL 3  /* processes; a service that is restarted has fewer */
 #define MANY    20 /* a note is due if more than one in MANY is affected */
 
+_Static_assert(QUALITY_NOTES <= 64, "bits of quality.notes");
+
 enum unit { COUNT, MILLI };
 
 static const struct {
@@ -95,6 +97,7 @@ conclude_empty(struct quality *q, const char *type)
 	const uint64_t unseen = QUALITY_NOTE_OF(TARGET_GONE) |
 	                        QUALITY_NOTE_OF(NO_ALLOCATOR) |
 	                        QUALITY_NOTE_OF(UNPROBED) |
+	                        QUALITY_NOTE_OF(LEADERLESS) |
 	                        QUALITY_NOTE_OF(UNOPENED);
 
 	if (!q->run_rate) { /* not of CPU time */

@@ -77,6 +77,7 @@ struct process {
 	/* An allocator is not watched: only a copy of its file can be read, or
 	 * the file can't be opened at all. */
 	bool unprobed, unopened;
+	bool leaderless;         /* nor is any: its first thread had ended */
 	struct proc_names names; /* of its threads */
 	struct process *next;    /* in the same bucket */
 };

@@ -2,6 +2,7 @@
 
 #include "capture/probes/allocators.h"
 
+#include <errno.h>
 #include <string.h>
 
 _Static_assert(3 * ALLOCS_MAX_PLACES <= HOST_MAX_LIST, "one question");
@@ -65,8 +66,11 @@ add_places(struct host_ask *question, enum sampler_kind kind,
 	}
 }
 
-/* Asks for probes at a file's functions. a == NULL: stop watching. */
-static void
+/* Asks for probes at a file's functions. a == NULL: stop watching.
+ *   Errors   -ENXIO the first thread has ended: the kernel finds a process's
+ *            memory by that thread. If it can't be watched for another reason,
+ *            its allocations are not in the profile. */
+static int
 ask(const struct process *proc, enum sampler_kind kind,
     const struct allocator *a, int file, bool late)
 {
@@ -76,14 +80,16 @@ ask(const struct process *proc, enum sampler_kind kind,
 	int fds[HOST_MAX_FDS] = {file};
 	size_t nfds = a != NULL;
 	struct host_reply reply;
+	int rc;
 
 	if (kind == SAMPLER_INUSE)
 		question.size |= 2;
 	if (a)
 		add_places(&question, kind, a);
-	/* If it can't be watched, its allocations are not in the profile. */
-	if (!a || question.count)
-		(void)!host->ask(host->arg, &question, &reply, fds, &nfds);
+	if (a && !question.count)
+		return 0;
+	rc = host->ask(host->arg, &question, &reply, fds, &nfds);
+	return rc ? rc : reply.error;
 }
 
 static bool
@@ -117,7 +123,8 @@ process_probe(struct process *proc, const struct sampler *s, bool late)
 		if (kind == SAMPLER_INUSE && a->unreleased)
 			continue;
 		proc->probed[proc->nprobed++] = at;
-		ask(proc, kind, a, m->elf->fd, late);
+		proc->leaderless |= ask(proc, kind, a, m->elf->fd, late) ==
+		                    -ENXIO;
 	}
 }
 
@@ -126,11 +133,11 @@ process_unprobe(struct process *proc, const struct sampler *s)
 {
 	const enum sampler_kind kind = sampler_asked(s)->kind;
 
-	proc->unprobed = proc->unopened = false;
+	proc->unprobed = proc->unopened = proc->leaderless = false;
 	if (!probes(kind) || !proc->nprobed)
 		return;
 	proc->nprobed = 0;
-	ask(proc, kind, NULL, -1, false);
+	(void)!ask(proc, kind, NULL, -1, false);
 }
 
 bool
@@ -164,6 +171,12 @@ bool
 process_allocs_unseen(const struct process *proc)
 {
 	return proc->unprobed;
+}
+
+bool
+process_allocs_leaderless(const struct process *proc)
+{
+	return proc->leaderless;
 }
 
 bool

@@ -26,6 +26,8 @@ const char *process_allocs_unwatched(const struct process *proc);
 bool process_allocs_unseen(const struct process *proc);
 /* True when it is not watched because its file can no longer be opened. */
 bool process_allocs_unopened(const struct process *proc);
+/* True when none can be watched because the first thread has ended. */
+bool process_allocs_leaderless(const struct process *proc);
 /* True when a watched allocator has functions that throw, whose calls profiles
  * of memory in use lack. */
 bool process_allocs_throw(const struct process *proc);

@@ -310,6 +310,8 @@ conclude_probes(const struct capture *c, struct quality *q)
 		strncpy(q->unwatched, process_allocs_unwatched(p),
 		        sizeof(q->unwatched) - 1);
 	}
+	if (capture_any_process(c, process_allocs_leaderless))
+		q->notes |= QUALITY_NOTE_OF(LEADERLESS);
 	if (capture_any_process(c, process_allocs_unopened))
 		q->notes |= QUALITY_NOTE_OF(UNOPENED);
 	if (capture_any_process(c, process_allocs_unseen))

@@ -333,6 +333,8 @@ open_allocs(struct opener *o, const struct host_ask *ask, struct answer *out)
 int
 watch_allocs(struct opener *o, const struct host_ask *ask, struct answer *out)
 {
+	if (ask->count && !has_program(ask->pid))
+		return -ENXIO;
 	return prober_watch(o->probers, ask, out->in);
 }
 

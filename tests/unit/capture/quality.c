@@ -30,7 +30,7 @@ END
 
 TEST(every_note_is_told)
 {
-	const struct quality q = {.notes = (UINT64_C(1) << QUALITY_NOTES) - 1};
+	const struct quality q = {.notes = UINT64_MAX >> (64 - QUALITY_NOTES)};
 	CLEANUP_JSON json_t *j = json_of(&q);
 
 	ck_assert_uint_eq(

@@ -315,6 +315,20 @@ TEST(a_process_that_loses_its_first_thread_goes_on)
 }
 END
 
+TEST(allocations_of_a_process_whose_first_thread_has_ended_are_said_to_be_missing)
+{
+	CLEANUP_CAPTURED struct captured c = nothing();
+
+	if (why_not())
+		SKIP(why_not());
+	begin(&c, "$B/targets/headless exit", "ready");
+	capture(&c, "--seconds 2 --rate 1000"); /* it ends meanwhile */
+	capture(&c, "--seconds 1 --type alloc");
+	ck_assert_ptr_nonnull(strstr(
+		buf_str(&c.report), "the first thread of a program has ended"));
+}
+END
+
 TEST(every_thread_is_in_a_snapshot_where_it_waits)
 {
 	static const char *const waits[] = {
@@ -441,13 +455,15 @@ TEST(what_can_not_be_captured_is_said)
 }
 END
 
-SUITE_TIMEOUT("once", 60, stacks_on_the_cpu_are_whole_and_named,
-              shares_of_cpu_time_are_those_of_the_program,
-              children_are_followed_with_their_parent,
-              a_process_that_loses_its_first_thread_goes_on,
-              every_thread_is_in_a_snapshot_where_it_waits,
-              a_thread_that_works_is_stopped_for_a_snapshot,
-              allocations_are_those_of_their_callers,
-              memory_in_use_is_that_of_the_functions_that_keep_it,
-              waits_are_those_of_the_functions_that_wait,
-              what_can_not_be_captured_is_said)
+SUITE_TIMEOUT(
+	"once", 60, stacks_on_the_cpu_are_whole_and_named,
+	shares_of_cpu_time_are_those_of_the_program,
+	children_are_followed_with_their_parent,
+	a_process_that_loses_its_first_thread_goes_on,
+	allocations_of_a_process_whose_first_thread_has_ended_are_said_to_be_missing,
+	every_thread_is_in_a_snapshot_where_it_waits,
+	a_thread_that_works_is_stopped_for_a_snapshot,
+	allocations_are_those_of_their_callers,
+	memory_in_use_is_that_of_the_functions_that_keep_it,
+	waits_are_those_of_the_functions_that_wait,
+	what_can_not_be_captured_is_said)

@@ -27,7 +27,7 @@ begin many 1000000
 check allocations_of_a_busy_program_are_captured captured many
 # Where a probe costs microseconds, as under a hypervisor, a twentieth is seen.
 check shares_of_a_busy_program_are_true agree many alloc_space 3 5 96
-says_parts() { grep -q 'a part of the time' "$tmp/many.txt"; }
+says_parts() { grep -q 'part of the time' "$tmp/many.txt"; }
 check the_report_says_that_it_was_watched_in_parts says_parts
 bounds_cover() {
   awk -v least="$(quality many allocatedLeastBytes)" -v most="$(quality many allocatedMostBytes)" \

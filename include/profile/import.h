@@ -51,6 +51,11 @@ struct import_limits {
 		ratio; /* of inflated to compressed size; small files may exceed
 	                     it */
 	uint32_t strings, samples;
+	/* Called with the size of a file that was compressed, before it is
+	 * read; NULL: nothing is. A value other than 0 ends the import with
+	 * -ECANCELED. */
+	int (*inflated)(void *arg, size_t bytes);
+	void *arg;
 };
 
 struct import_ask {
@@ -93,7 +98,7 @@ extern const size_t ninputs;
  *            static
  *   Errors   -EBADMSG malformed, or no values of that type; -E2BIG past a
  *            limit; -EPROTONOSUPPORT no known format; -ENOMEM, with a one-line
- *            explanation in why; outputs untouched. On success why has a line
+ *            explanation in why; -ECANCELED; outputs untouched. On success why has a line
  *            for each note: what the profile leaves out
  */
 MUST_CHECK int

@@ -282,7 +282,7 @@ read_as(struct call *c, struct push *p, const char *type, struct profile **out)
 		.rate = p->taken.rate,
 		.lines = p->lines,
 		.deltas = true,
-		.limits = taken_limits(c->env->conf),
+		.limits = taken_limits(c),
 	};
 
 	return p->format->read(p->profile.p, p->profile.n, &ask, out, &p->why);
@@ -422,7 +422,7 @@ set_type(struct call *c, struct push *p)
 static int
 import(struct call *c, struct push *p, struct profile **out)
 {
-	const struct import_limits limits = taken_limits(c->env->conf);
+	const struct import_limits limits = taken_limits(c);
 	int rc = set_type(c, p);
 
 	if (!rc)

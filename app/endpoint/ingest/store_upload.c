@@ -15,15 +15,28 @@
 #define NS_PER_MS  INT64_C(1000000)
 #define MAX_LENGTH (INT64_C(31) * 86400 * MS_PER_S)
 
-struct import_limits
-taken_limits(const struct conf *conf)
+/* A small body may inflate to more than was announced for it. */
+static int
+announce(void *arg, size_t bytes)
 {
+	struct call *c = arg;
+
+	return bytes > c->reads ? call_reads(c, bytes - c->reads) : 0;
+}
+
+struct import_limits
+taken_limits(struct call *c)
+{
+	const struct conf *conf = c->env->conf;
+
 	return (struct import_limits){
 		.raw_bytes = (size_t)conf->upload_max_raw_bytes,
 		.memory = (size_t)conf->upload_max_memory,
 		.ratio = (uint32_t)conf->upload_max_ratio,
 		.strings = (uint32_t)conf->upload_max_strings,
 		.samples = (uint32_t)conf->upload_max_samples,
+		.inflated = announce,
+		.arg = c,
 	};
 }
 
@@ -44,6 +57,8 @@ int
 taken_refuse(struct call *c, int rc, const char *why)
 {
 	switch (rc) {
+	case -ECANCELED:
+		return -1; /* announce() has failed the call */
 	case -EBADMSG:
 		detail_text(c, "reason", why);
 		return fail(c, InvalidProfile, why);
@@ -203,6 +218,21 @@ store_all(struct call *c, const struct session_ask *ask,
 	return rc;
 }
 
+static int
+refuse_underived(struct call *c, int rc)
+{
+	char why[160];
+
+	if (rc == -EOVERFLOW)
+		return taken_refuse(c, -EBADMSG,
+		                    "the sum of its values exceeds 64 bits");
+	snprintf(why, sizeof(why),
+	         "its call tree has more than %u nodes, or its stacks more "
+	         "than %u frames together",
+	         TREE_MAX_NODES, TREE_MAX_FRAMES);
+	return taken_refuse(c, rc, why);
+}
+
 int
 taken_store(struct call *c, const struct taken *t, const struct profile *p,
             char out[static ID_MAX])
@@ -223,7 +253,7 @@ taken_store(struct call *c, const struct taken *t, const struct profile *p,
 	int rc = derive(t, p, &d);
 
 	if (rc)
-		return taken_refuse(c, rc, "it does not add up");
+		return refuse_underived(c, rc);
 	taken_times(t, p, &ask.started_ms, &result.duration_ms);
 	if (ask.started_ms)
 		ask.completed_ms = ask.started_ms + result.duration_ms;

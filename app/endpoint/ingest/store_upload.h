@@ -16,8 +16,8 @@ struct taken {
 	int64_t duration_ms; /* used when the profile has none */
 };
 
-/* The limits of [upload]. */
-struct import_limits taken_limits(const struct conf *conf);
+/* Returns the limits of [upload], for one import. */
+struct import_limits taken_limits(struct call *c);
 /* Refuses a body that can't be read: 400, 413, 415. */
 int taken_refuse(struct call *c, int rc, const char *why);
 /*

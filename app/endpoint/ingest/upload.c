@@ -62,7 +62,7 @@ session_post(struct call *c)
 		.content_type = c->req->content_type,
 		.event = param_text(c, P_CreateSession_event),
 		.rate = (double)param_int(c, P_CreateSession_sampleRate),
-		.limits = taken_limits(c->env->conf),
+		.limits = taken_limits(c),
 	};
 	struct taken t = {
 		.service = param_text(c, P_CreateSession_service),

@@ -197,6 +197,8 @@ import_inflate(const void *p, size_t n, const struct import_limits *limits,
 	else if (r == -EBADMSG)
 		buf_addf(why, "the %s stream is damaged",
 		         gzip_is(p, n) ? "gzip" : "zstd");
+	if (!r && limits->inflated && limits->inflated(limits->arg, raw->len))
+		r = -ECANCELED;
 	return r;
 }
 

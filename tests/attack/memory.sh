@@ -1,0 +1,89 @@
+#!/bin/bash
+# The API's unit names the most memory that the pool may take. Under that limit
+# the requests that need most, many at once, end no process.
+#
+# Beside others: no time is claimed.
+set -u
+. tests/lib/e2e.sh
+limit=$(sed -n 's/^MemoryMax=//p' systemd/stoker-api.service)
+# The hierarchy of one version or the other has the controller.
+for root in /sys/fs/cgroup/memory /sys/fs/cgroup; do
+  group=$root/stoker-$$
+  mkdir "$group" 2>/dev/null || continue
+  for most in "$group/memory.limit_in_bytes" "$group/memory.max"; do
+    [ ! -e "$most" ] || break 2
+  done
+  rmdir "$group"
+  most=
+done
+[ -n "${most-}" ] || { echo 'skip requests_under_the_limit: this machine limits no memory'; exit 0; }
+LEAVE=leave
+leave() {
+  local code=$?
+  (exit $code)
+  e2e_stop
+  rmdir "$group" || echo "not ok no_process_is_left_in_its_group"
+}
+POOL=4 HEAVY=2
+API_CONF='request_time = 1h
+kept_bytes = 0'
+e2e_start
+echo "$limit" >"$most"
+pool() { pgrep -x stoker-api -P "$(<"$STATE/pid/api")"; }
+pool | while read -r pid; do echo "$pid" >"$group/cgroup.procs"; done
+before=$(pool | sort)
+ended() { sed -n 's/^oom_kill //p' "$group/memory.oom_control" "$group/memory.events" 2>/dev/null; }
+# Memory that the kernel cannot take back.
+anonymous() { sed -n 's/^\(total_rss\|anon\) //p' "$group/memory.stat"; }
+
+api POST /api/v1/services -H 'Content-Type: application/json' -o /dev/null \
+  -d '{"name":"wide","match":{"exe":"/usr/bin/wide"}}'
+sessions="/api/v1/profiling/sessions?service=wide&type=cpu"
+for i in 1 2; do
+  "$B/tests/tools/wide" $i 50000 36 20000 >"$STATE/wide.$i"
+done
+# Each byte of these becomes a hundred, and then a thousand in memory: locations
+# with as many lines as there may be. The file is small enough to count as
+# light until it is inflated.
+lines() { # locations
+  perl -e '
+    sub field { chr($_[0] << 3 | 2) . number(length $_[1]) . $_[1] }
+    sub number { my $n = shift; my $s = ""; while ($n > 127) { $s .= chr($n & 127 | 128); $n >>= 7 } $s . chr($n) }
+    print field(6, ""), map { field(6, $_) } qw(cpu nanoseconds samples count f);
+    print field(1, "\x08\x03\x10\x04"), field(1, "\x08\x01\x10\x02"), field(5, "\x08\x01\x10\x05");
+    my $lines = field(4, "\x08\x01") x 62;
+    print field(4, "\x08" . number($_) . $lines) for 1 .. shift;
+    print field(2, "\x08\x01\x12\x02\x01\x01")' "$1" | gzip -9
+}
+lines 98000 >"$STATE/wide.light"
+send() { api POST "$sessions" -H 'Content-Type: application/octet-stream' --data-binary "@$STATE/wide.$1" "${@:2}"; }
+one=$(send 1 | jq -r '.id // error') && two=$(send 2 | jq -r '.id // error') || exit 1
+
+codes=$STATE/codes
+ask() { # n, function, argument: keeps the status of each
+  local i
+  for ((i = 0; i < $1; i++)); do
+    "$2" "$3" -o /dev/null -w '%{http_code}\n' >>"$codes" &
+    asked+=($!)
+  done
+}
+get() { api GET "$@"; }
+asked=()
+ask 8 send light
+ask 3 send 1
+ask 2 get "$P/compare?baseProfileId=$one&comparisonProfileId=$two"
+ask 2 get "$P/diff?baseProfileId=$one&comparisonProfileId=$two&format=json"
+ask 2 get "$P/$two/flamegraph?format=html"
+ask 2 get "$P/$one/flamegraph?format=firefox"
+most=0
+while kill -0 "${asked[@]}" 2>/dev/null; do
+  now=$(anonymous)
+  [ "${now:-0}" -le "$most" ] || most=$now
+  read -rt 0.1 <> <(:) || :
+done
+wait "${asked[@]}"
+echo "# requests: $(sort "$codes" | uniq -c | awk '{ printf "%s%s of %s", n++ ? ", " : "", $1, $2 }'); at most $((most >> 20)) MiB of $limit"
+check no_process_of_the_pool_is_ended_for_its_memory equal "$(ended)" 0
+check the_same_processes_serve_as_before equal "$(pool | sort)" "$before"
+check every_request_has_its_answer_or_a_refusal leaves 1 grep -vE '^(20[01]|413|429|503)$' "$codes"
+check some_requests_are_answered grep -q '^20[01]$' "$codes"

@@ -126,6 +126,10 @@ static const struct {
 	{"{\"unit\":\"a\"}", 400},
 	{"{\"unit\":\"a.service b.service\"}", 400},
 	{"{\"exe\":\"/bin/x\"}", 200},
+	{"{\"exe\":\"*\"}", 200},
+	{"{\"exe\":\"/*\"}", 403},
+	{"{\"exe\":\"**\"}", 400},
+	{"{\"unit\":\"*\"}", 400},
 	{"{\"exe\":\"/bin\"}", 200},
 	{"{\"exe\":\"/binx\"}", 403},
 	{"{\"exe\":\"/opt/app\"}", 200},
@@ -169,12 +173,19 @@ END
 
 TEST(a_tenant_without_a_scope_may_match_nothing)
 {
+	static const char *const any[] = {"{\"cmdline\":\".\"}",
+	                                  "{\"exe\":\"*\"}"};
 	CLEANUP_API struct test_api a = test_api(1, "");
-	CLEANUP_REPLY struct client_reply r =
-		send_as(&a, KEY_OTHER, "POST", SERVICES,
-	                "{\"name\":\"n\",\"match\":{\"cmdline\":\".\"}}");
 
-	assert_error(&r, 403, "ScopeForbidden");
+	for (size_t i = 0; i < ARRAY_LEN(any); i++) {
+		CLEANUP_REPLY struct client_reply r = {0};
+		char body[128];
+
+		snprintf(body, sizeof(body), "{\"name\":\"n\",\"match\":%s}",
+		         any[i]);
+		r = send_as(&a, KEY_OTHER, "POST", SERVICES, body);
+		assert_error(&r, 403, "ScopeForbidden");
+	}
 }
 END
 
@@ -198,6 +209,8 @@ static const struct {
 	{"t2", "{\"unit\":\"b.service\"}", 403},
 	{"other", "{\"unit\":\"b.service\"}", 201},
 	{"other", "{\"exe\":\"/opt/b\"}", 403},
+	/* the worker keeps to the scope: all that the tenant may profile */
+	{"other", "{\"exe\":\"*\"}", 201},
 };
 
 TEST(a_list_that_a_scope_lacks_allows_nothing)
@@ -210,8 +223,8 @@ TEST(a_list_that_a_scope_lacks_allows_nothing)
 		CLEANUP_REPLY struct client_reply r = {0};
 		char body[256];
 
-		snprintf(body, sizeof(body), "{\"name\":\"n\",\"match\":%s}",
-		         lists[i].match);
+		snprintf(body, sizeof(body), "{\"name\":\"n%zu\",\"match\":%s}",
+		         i, lists[i].match);
 		r = ask(&a, (struct ask){.key = strcmp(lists[i].tenant, "t2")
 		                                        ? KEY_OTHER
 		                                        : KEY_ADMIN,

@@ -402,6 +402,21 @@ check doctor_finds_nothing_broken equal "$(broken)" ""
 in_its_folder() { (cd "$STATE" && stoker_cli --json doctor --config stoker.conf | jq -r '.[0].found'); }
 check doctor_takes_a_path_from_where_it_runs equal "$(in_its_folder)" "$STATE/stoker.conf"
 check doctor_leaves_0_if_nothing_is_broken leaves 0 stoker_cli doctor --config "$STATE/stoker.conf"
+# Namespaces that end are cleaned up by a thread of the kernel.
+kernel_threads_are_shown() {
+  local load
+  (while :; do unshare --net true; done) &
+  load=$!
+  stoker_cli run --all --seconds 2 --rate 999 --wait >"$STATE/out" 2>&1
+  kill "$load"
+  wait "$load" 2>/dev/null
+  stoker_cli get host --format folded >"$STATE/host.folded" 2>/dev/null
+  grep -q '^\[kernel threads\];.*cleanup_net' "$STATE/host.folded" ||
+    { cut -d ';' -f 1 "$STATE/host.folded" | sort | uniq -c; return 1; }
+}
+[ "$(id -u)" -ne 0 ] ||
+  check threads_of_the_kernel_are_a_part_of_the_host kernel_threads_are_shown
+
 # A second installation, whose server never started: the first has the port.
 mkdir -p "$STATE/second/data"
 [ "$(id -u)" -ne 0 ] || chown "$RUN_USER:$RUN_GROUP" "$STATE/second/data"

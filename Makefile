@@ -8,8 +8,12 @@
 ##     DETACH=1          in the background
 ## make stop       end what runs in the background; STATE as above
 ## make deb        build the Debian package, in build/deb/
+##     SUITE=trixie      for that release of Debian, in build/suites/
+##     ARCH=arm64        with SUITE: for that machine
 ## make apt-repo   add it to a signed repository for apt, in build/apt/
+##     SUITE=, ARCH=     as above
 ##     KEY=NAME          key of GnuPG that signs, instead of build/apt-key
+## make reproducible  build the package twice, in two folders, and compare
 ## make tarball    pack programs and their libraries for other distributions
 ## make version    print the version that is built
 ## make install    install, below DESTDIR; conf/install has all variables
@@ -363,14 +367,24 @@ run: deps
 stop:
 	@STATE=$(STATE) conf/run/down
 install: all
-	@B=$(B) DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) conf/install
+	@B=$(B) DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) RUN="$(RUN)" conf/install
 uninstall:
 	@B=$(B) DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) conf/install remove
 # conf/debian becomes debian/ of a tree below the build folder.
-DEB = $(B)/deb/stoker_$(VERSION)_$(shell dpkg --print-architecture 2>/dev/null).deb
+DEB_NAME = stoker_$(VERSION)_$(or $(if $(SUITE),$(ARCH)),$(DEB_HOST_ARCH),$(shell dpkg --print-architecture 2>/dev/null)).deb
+DEB      = $(B)/deb/$(DEB_NAME)
 deb: deps
+	@conf/packages/install deb $(if $(SUITE),suite)
+	@$(MAKE) --no-print-directory $(if $(SUITE),deb-suite,deb-built)
+deb-suite: pages
+	@B=$(B) VERSION=$(VERSION) conf/packages/in_suite $(SUITE) $(ARCH)
+# Without a cache of compiled files, which would be equal in any case.
+reproducible: deps
 	@conf/packages/install deb
-	@$(MAKE) --no-print-directory deb-built
+	@for twin in twin second/twin; do \
+		CCACHE_DISABLE=1 $(MAKE) --no-print-directory B=$(B)/$$twin deb-built || exit; done
+	@cd $(B) && sha256sum twin/deb/$(DEB_NAME) second/twin/deb/$(DEB_NAME) && \
+		cmp twin/deb/$(DEB_NAME) second/twin/deb/$(DEB_NAME)
 deb-built: $(DEB)
 PACKED := $(PROGRAMS) $(LIBRARY) $(PAGES) $(B)/manual/index.html \
 	$(wildcard conf/* conf/*/* systemd/* app/web/docs/*)
@@ -378,12 +392,14 @@ $(DEB): $(PACKED)
 	$(Q)rm -rf $(@D) && mkdir -p $(@D)/tree
 	$(Q)cp -r conf/debian $(@D)/tree
 	$(Q)cd $(@D)/tree && MAKEFLAGS= SOURCE=$(CURDIR) B=$(abspath $(B)) \
+		VERSION=$(VERSION) PAGES=$(abspath $(PAGES)) CC="$(CC)" RUN="$(RUN)" \
 		debian/rules binary >../log 2>&1 || { cat ../log; exit 1; }
 	@echo "  $@"
-.PHONY: apt-repo tarball
+.PHONY: apt-repo deb-suite reproducible tarball
 apt-repo: deb
 	@conf/packages/install repo
-	@KEY="$(KEY)" conf/packages/repository $(B)/apt $(DEB)
+	@KEY="$(KEY)" conf/packages/repository $(B)/apt \
+		$(if $(SUITE),$(B)/suites/deb/$(SUITE)/$(DEB_NAME),$(DEB))
 	@echo "  $(B)/apt"
 TARBALL = $(B)/tarball/stoker-$(VERSION)-$(MACHINE).tar.xz
 tarball: deps

@@ -334,13 +334,31 @@ add_note(const struct quality *q, unsigned i, const struct finding *findings,
 	}
 }
 
+/* True if the finding of a check explains a note, and an earlier note of the
+ * same weight has given it. */
+static bool
+is_repeated(const struct quality *q, unsigned i, const struct finding *findings)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+	enum check c = notes[i].check;
+
+	if (!findings || c == CHECKS || !finding_explain(&findings[c], &text))
+		return false;
+	for (unsigned k = 0; k < i; k++)
+		if (q->notes >> k & 1 && notes[k].check == c &&
+		    notes[k].weight == notes[i].weight)
+			return true;
+	return false;
+}
+
 static void
 put_notes(const char *key, const struct quality *q,
           const struct finding *findings, enum weight weight, struct buf *out)
 {
 	json_open(out, key, '[');
 	for (unsigned i = 0; i < QUALITY_NOTES; i++)
-		if (q->notes >> i & 1 && notes[i].weight == weight) {
+		if (q->notes >> i & 1 && notes[i].weight == weight &&
+		    !is_repeated(q, i, findings)) {
 			CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
 
 			add_note(q, i, findings, &text);

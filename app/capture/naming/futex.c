@@ -25,6 +25,14 @@ static const struct {
 #undef FUTEX_FROM
 };
 
+static const struct {
+	const char *part, *caller, *reason;
+} exceptions[] = {
+#define FUTEX_NOT(part, caller, reason) {part, caller, reason},
+#include "futex.def"
+#undef FUTEX_NOT
+};
+
 static const char *
 line_name(const struct profile *p, const struct location *at, uint32_t line)
 {
@@ -84,6 +92,21 @@ is_hidden(const struct profile *p, const uint32_t *stack, uint32_t n,
 	                 is_in(p, stack[i], "[anon]"));
 }
 
+/* Finds what a caller of a lock's function builds on the lock; NULL: nothing. */
+static const char *
+exception_reason(const struct profile *p, const uint32_t *stack, uint32_t n,
+                 uint32_t lock)
+{
+	for (size_t k = 0; k < ARRAY_LEN(exceptions); k++) {
+		if (!is_in(p, stack[lock], exceptions[k].part))
+			continue;
+		for (uint32_t i = lock + 1; i < n && i <= lock + NEAR; i++)
+			if (is_in(p, stack[i], exceptions[k].caller))
+				return exceptions[k].reason;
+	}
+	return NULL;
+}
+
 struct futex_wait
 futex_wait_of(const struct profile *p, const uint32_t *stack, uint32_t n)
 {
@@ -95,9 +118,12 @@ futex_wait_of(const struct profile *p, const uint32_t *stack, uint32_t n)
 		const char *lock =
 			i + 1 < n ? caller_reason(p, stack[i], stack[i + 1])
 				  : NULL;
+		const char *other = exception_reason(p, stack, n, i);
 
 		if (lock)
 			return (struct futex_wait){lock, true, false};
+		if (other)
+			return (struct futex_wait){other, false, false};
 		if (is_in(p, stack[i], PARK)) {
 			near = i + 1 + NEAR;
 			wait.hidden = is_hidden(p, stack, n, i);

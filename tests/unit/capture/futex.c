@@ -48,6 +48,19 @@ TEST(locks_are_known_by_their_functions)
 	         "read-write lock", true},
 		{WAIT "pthread_cond_timedwait take_gil PyEval_RestoreThread f",
 	         "GIL", true},
+		{WAIT "sem_clockwait PyThread_acquire_lock_timed acquire_timed "
+	              "lock_PyThread_acquire_lock cfunction_call checkout",
+	         "lock", true},
+		{WAIT
+	         "sem_clockwait PyThread_acquire_lock_timed python3.11+0x1 "
+	         "python3.11+0x2 Condition.wait Queue.get work",
+	         "condition variable", false},
+		{WAIT "sem_wait PyThread_acquire_lock_timed python3.11+0x1 "
+	              "Thread._wait_for_tstate_lock Thread.join",
+	         "thread's end", false},
+		{WAIT "sem_wait PyThread_acquire_lock_timed python3.11+0x1 "
+	              "python3.11+0x2 _worker Thread.run",
+	         "queue", false},
 		{WAIT "a b c d e f g pthread_rwlock_rdlock", "futex", false},
 	};
 

@@ -212,6 +212,27 @@ TEST(a_note_that_a_failed_check_explains_is_told_in_its_words)
 }
 END
 
+TEST(notes_that_one_failed_check_explains_are_one_note)
+{
+	const struct quality q = {.notes = QUALITY_NOTE_OF(NO_BPF) |
+	                                   QUALITY_NOTE_OF(INTERP_BPF)};
+	struct finding findings[CHECKS] = {0};
+
+	for (size_t want = 2; want; want--) {
+		CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+		CLEANUP_JSON json_t *j = NULL;
+
+		quality_json(&q, findings, &text);
+		j = json_loadb(text.p, text.len, 0, NULL);
+		ck_assert_ptr_nonnull(j);
+		ck_assert_uint_eq(json_array_size(json_object_get(j, "notes")),
+		                  want);
+		finding_set(&findings[CHECK_FILTER], WARNING, "move it",
+		            "a PID namespace");
+	}
+}
+END
+
 TEST(names_that_came_later_make_a_poor_profile_good)
 {
 	const struct quality q = {.notes = QUALITY_NOTE_OF(NO_NAMES)};
@@ -316,6 +337,7 @@ SUITE("quality", a_sum_that_is_rough_comes_with_its_bounds,
       a_service_that_is_restarted_is_no_service_of_short_processes,
       names_that_came_later_take_their_hint_away,
       a_note_that_a_failed_check_explains_is_told_in_its_words,
+      notes_that_one_failed_check_explains_are_one_note,
       names_that_came_later_make_a_poor_profile_good,
       files_that_are_closed_make_a_profile_poor_whatever_has_a_name,
       lost_samples_and_longer_periods_lower_the_achieved_rate)

@@ -117,6 +117,10 @@ const tests = {
       Math.round((Date.parse(t.dateTime) - from) / 60e3)), at(0)), [11, 14]);
     await rows.first().getByRole('link', { name: 'early' }).click();
     await page.locator('.within', { hasText: 'early' }).waitFor();
+    const said = page.locator('.chart .said');
+    await said.filter({ hasText:
+      /early costs 3\.9 times as much since .* \(between .* and .*\)/ })
+      .waitFor();
   },
   a_chart_with_marks_has_no_violation: judged(path, async page => {
     await graph(page);

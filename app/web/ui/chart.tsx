@@ -88,14 +88,22 @@ function isAlone(u: uPlot, series: number) {
 
 const MARK = 5, NEAR = 8; /* CSS pixels */
 const COLORS: Record<Mark['kind'], string> = { capture: '--quiet',
-  baseline: '--mark-baseline', trigger: '--bad', restart: '--mark-restart' };
+  baseline: '--mark-baseline', trigger: '--bad', restart: '--mark-restart',
+  shift: '--ink' };
 
-/* A triangle, a diamond, a disc or a square, for those who see no colours. */
+/* A triangle, one that points down, a diamond, a disc or a square, for those who
+ * see no colours. */
 function drawMark(to: CanvasRenderingContext2D, kind: Mark['kind'], x: number,
   y: number, r: number) {
   to.beginPath();
   if (kind === 'trigger') to.arc(x, y, r, 0, 2 * Math.PI);
   else if (kind === 'restart') to.rect(x - r, y - r, 2 * r, 2 * r);
+  else if (kind === 'shift') {
+    to.moveTo(x - r, y - r);
+    to.lineTo(x + r, y - r);
+    to.lineTo(x, y + r);
+    to.closePath();
+  }
   else {
     to.moveTo(x - r, y + (kind === 'capture' ? r : 0));
     to.lineTo(x, y - r);
@@ -110,10 +118,16 @@ function drawMark(to: CanvasRenderingContext2D, kind: Mark['kind'], x: number,
 function drawMarks(u: uPlot, marks: Mark[]) {
   const { ctx, bbox } = u, px = devicePixelRatio;
   ctx.save();
-  for (const { at, kind } of marks) {
+  for (const { at, kind, within } of marks) {
     const x = u.valToPos(at / 1000, 'x', true);
     const top = bbox.top + MARK * px;
     ctx.fillStyle = ctx.strokeStyle = style(COLORS[kind]);
+    if (within) {
+      const [a, b] = within.map(ms => u.valToPos(ms / 1000, 'x', true));
+      ctx.globalAlpha = 0.12;
+      ctx.fillRect(a, bbox.top, b - a, bbox.height);
+      ctx.globalAlpha = 1;
+    }
     if (kind !== 'capture') {
       ctx.lineWidth = px;
       ctx.setLineDash(kind === 'restart' ? [4 * px, 3 * px] : []);
@@ -202,10 +216,12 @@ function onKeys(plot: () => uPlot, line: Line, held: Held,
 const NO_MARKS: Mark[] = [], NO_BANDS: Band[] = [];
 
 /* within: a part of it, such as one function; its points are of the same times,
- * and name says what it is. more: what else its title has. */
+ * and name says what it is. rest: what is said where the pointer is not on it.
+ * more: what else its title has. */
 export function Chart({ line, within, name, from, to, format, label, choose,
-  marks = NO_MARKS, bands = NO_BANDS, isBytes = false, isOld = false, more }: {
-  line: Line; more?: ComponentChildren;
+  marks = NO_MARKS, bands = NO_BANDS, isBytes = false, isOld = false, rest = '',
+  more }: {
+  line: Line; more?: ComponentChildren; rest?: string;
   isBytes?: boolean; within?: Line; isOld?: boolean;
   name?: string; from: number; to: number; format: (v: number) => string;
   label: string; choose: (from: number, to: number) => void; marks?: Mark[];
@@ -220,6 +236,7 @@ export function Chart({ line, within, name, from, to, format, label, choose,
     let plot: uPlot, dragged = false;
     const draw = () => {
       plot?.destroy();
+      out.current!.textContent = rest;
       plot = new uPlot({ ...options(at.clientWidth, format,
         line.some(p => p.value !== null), isBytes, from, to), hooks: {
         setSelect: [u => {
@@ -235,7 +252,7 @@ export function Chart({ line, within, name, from, to, format, label, choose,
           u.over.style.cursor = near.some(m => m.href) ? 'pointer' : '';
           out.current!.textContent = near.length > 0 ? near.map(m =>
             `${second.format(m.at)} ${m.text}`).join(' · ')
-            : !p ? '' : `${second.format(p.at)}: ${p.value === null ? 'nothing is known'
+            : !p ? rest : `${second.format(p.at)}: ${p.value === null ? 'nothing is known'
             : format(p.value)}${part(within?.[i!]?.value)}`;
         }],
         drawClear: [u => drawBands(u, bands)],
@@ -262,11 +279,11 @@ export function Chart({ line, within, name, from, to, format, label, choose,
       document.removeEventListener('stoker-theme', draw);
       plot.destroy();
     };
-  }, [line, within, name, from, to, format, marks, bands, isBytes]);
+  }, [line, within, name, from, to, format, marks, bands, isBytes, rest]);
   return <figure class="chart" aria-busy={isOld}>
     <figcaption><span>{label}{within && <span class="within"> · {name}</span>}
       {' '}<span class="wide">· {both(from, to)}</span></span>
-      <span class="said" role="status" ref={out} />
+      <span class="said" role="status" title={rest} ref={out} />
       {more}</figcaption>
     <div ref={box} tabIndex={0} role="application" aria-roledescription="chart"
       aria-label={`${label} over time. Arrow keys move, Enter begins and ends a

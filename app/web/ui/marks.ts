@@ -5,8 +5,9 @@ import { toResult, type Result } from './result';
 import { useData } from './use';
 
 export type Mark = { at: number; kind: 'capture' | 'baseline' | 'trigger' |
-  'restart'; text: string; href?: string; result?: Result;
-  baseline?: Baseline };
+  'restart' | 'shift'; text: string; href?: string; result?: Result;
+  baseline?: Baseline;
+  within?: [number, number] /* when it was, if that is not certain */ };
 
 /* One word for one, and for several. */
 export const KINDS: Record<Mark['kind'], [string, string]> = {
@@ -14,6 +15,7 @@ export const KINDS: Record<Mark['kind'], [string, string]> = {
   baseline: ['baseline', 'baselines'],
   trigger: ['trigger fired', 'triggers fired'],
   restart: ['restart', 'restarts'],
+  shift: ['change', 'changes'],
 };
 
 export type Baseline = { baselineId: string; baselineLabel: string;

@@ -6,6 +6,7 @@ import { get, PROFILING } from './api';
 import { Chart, type Band, type Line } from './chart';
 import type { Mark } from './marks';
 import type { Series } from './services';
+import { marksOf, sentenceOf, type Shifted, type Shifts } from './shifts';
 import { useData } from './use';
 
 export type Trend = Series & { service: string; profileType: string;
@@ -55,9 +56,23 @@ export function halvesOf(trend: Trend) {
   return [`${from}..${half}`, `${half}..${Math.min(until, Date.now())}`];
 }
 
+/* Since when a function costs more or less in the range of a trend. */
+function useShifted(trend: Trend, name: string,
+  only: Record<string, string>): Shifted | undefined {
+  const q = new URLSearchParams({ from: trend.from, to: trend.to,
+    service: trend.service, profileType: trend.profileType, function: name,
+    ...only });
+  return useData(name && `since ${trend.service} ${trend.profileType} ${name}`,
+    async signal => name ? (await get<Shifts>(
+      `${PROFILING}/history/shifts?${q}`, signal)).functions[0] : undefined,
+    0, String(q)).data;
+}
+
+const NO_MARKS: Mark[] = [];
+
 /* only: labels and host that the trend is of. */
-export function Costs({ trend, unit, choose, marks, bands, only = {}, isOld,
-  more }: { trend: Trend; only?: Record<string, string>; unit?: string;
+export function Costs({ trend, unit, choose, marks = NO_MARKS, bands, only = {},
+  isOld, more }: { trend: Trend; only?: Record<string, string>; unit?: string;
   isOld?: boolean; more?: ComponentChildren;
   choose: (from: number, to: number) => void;
   marks?: Mark[]; bands?: Band[] }) {
@@ -71,6 +86,9 @@ export function Costs({ trend, unit, choose, marks, bands, only = {}, isOld,
     async signal => name
       ? lineOf(await get<Trend>(`${PROFILING}/history/series?${q}`, signal))
       : undefined, 0, String(q));
+  const shifted = useShifted(trend, name, only);
+  const seen = useMemo(() => shifted ? [...marks, ...marksOf(shifted)] : marks,
+    [marks, shifted]);
   const within = useMemo(() => {
     const of = part.data && new Map(part.data.map(p => [p.at, p.value]));
     return of && line.map(({ at }) => ({ at, value: of.get(at) ?? null }));
@@ -81,7 +99,7 @@ export function Costs({ trend, unit, choose, marks, bands, only = {}, isOld,
         (isRate ? '/s' : ''), [trend.profileType, unit, isRate]);
   return <Chart line={line} within={within} name={shorten(name, 60)}
     from={Date.parse(trend.from)} to={Date.parse(trend.to)} format={format}
-    choose={choose} marks={marks} bands={bands} isOld={isOld}
+    choose={choose} marks={seen} rest={shifted && sentenceOf(shifted)} bands={bands} isOld={isOld}
     more={more} isBytes={unit === 'bytes'}
     label={LABELS[trend.profileType] ?? 'Per second'} />;
 }

@@ -1,0 +1,47 @@
+/* Since when a function costs more or less, in words and as marks. */
+import { shorten } from '../flame/text.js';
+import type { Mark } from './marks';
+
+export type Shift = { at: string; earliest: string; latest: string;
+  factor: number | null };
+export type Shifted = { function: string; cost: 'self' | 'total';
+  samples: number; leastFactor: number | null; shifts: Shift[] };
+export type Shifts = { whole: Shifted; functions: Shifted[] };
+
+const DAY_MS = 864e5;
+
+const time = new Intl.DateTimeFormat(undefined, { hour: '2-digit',
+  minute: '2-digit', second: '2-digit', hourCycle: 'h23' });
+const day = new Intl.DateTimeFormat(undefined, { day: 'numeric',
+  month: 'short' });
+
+/* A time of day, with its date where that may be another one. */
+const at = (text: string) => {
+  const ms = Date.parse(text);
+  return (Date.now() - ms > DAY_MS ? day.format(ms) + ' ' : '') +
+    time.format(ms);
+};
+
+const change = (factor: number | null) => factor === null ? 'is new'
+  : factor === 0 ? 'is gone'
+    : factor >= 2 ? `costs ${factor.toFixed(1)} times as much`
+      : `costs ${Math.abs(100 * (factor - 1)).toFixed(0)} % ${factor < 1
+        ? 'less' : 'more'}`;
+
+/* "costs 2.6 times as much since 20:16:30 (between 20:15:50 and 20:16:40)" */
+export const since = (s: Shift) => `${change(s.factor)} since ${at(s.at)
+} (between ${at(s.earliest)} and ${at(s.latest)})`;
+
+const steady = ({ samples, leastFactor }: Shifted) => leastFactor === null
+  ? `: since when it costs more cannot be told, ${samples} samples are too few`
+  : `: no change can be told from ${samples} samples; one to ${
+    leastFactor.toFixed(1)} times as much would be found`;
+
+export const sentenceOf = (of: Shifted) => shorten(of.function, 60) +
+  (of.cost === 'total' && of.shifts.length > 0 ? ', with what it calls,' : '') +
+  (of.shifts.length > 0 ? ' ' + of.shifts.map(since).join('; then it ')
+    : steady(of));
+
+export const marksOf = (of: Shifted): Mark[] => of.shifts.map(s => ({
+  at: Date.parse(s.at), kind: 'shift', text: `${shorten(of.function, 60)} ${
+    since(s)}`, within: [Date.parse(s.earliest), Date.parse(s.latest)] }));

@@ -36,12 +36,116 @@ program_is_go(const void *p, size_t n)
 	return false;
 }
 
+/* --- containers ----------------------------------------------------------- */
+
+/*
+ * Returns the length of a pod's name without what differs between the pods of
+ * one owner: "web" of "web-7d9f8c6b5-x2x9z" and of "web-x2x9z".
+ *   Source   Kubernetes, staging/src/k8s.io/apimachinery/pkg/util/rand/rand.go:
+ *            five random letters; a Deployment puts a hash of up to ten before
+ */
+static size_t
+owner_of_pod(const char *pod)
+{
+	static const char random[] = "bcdfghjklmnpqrstvwxz2456789";
+	size_t n = strlen(pod), hash = n;
+
+	for (int part = 0; part < 2; part++) {
+		size_t k = 0;
+
+		while (k < hash && pod[hash - k - 1] != '-')
+			k++;
+		if (k == hash || (part ? k < 6 || k > 10 : k != 5) ||
+		    strspn(pod + hash - k, random) < k)
+			break;
+		n = hash = hash - k - 1;
+	}
+	return n;
+}
+
+/* Appends the names of a process's container, as the options of stoker run take
+ * them, and returns the option; NULL if it is in none. */
+static const char *
+put_container(const json_t *process, struct buf *out)
+{
+	const char *name = json_member(process, "container"),
+		   *pod = json_member(process, "pod"),
+		   *project = json_member(process, "project"),
+		   *service = json_member(process, "service");
+	size_t n = owner_of_pod(pod);
+
+	if (*pod) {
+		buf_addf(out, "%s/%.*s%s/%s", json_member(process, "namespace"),
+		         (int)n, pod, pod[n] ? "-*" : "", name);
+		return "pod";
+	}
+	if (*project)
+		buf_addf(out, "%s%s%s", project, *service ? "/" : "", service);
+	else
+		buf_puts(out, name);
+	return *project ? "compose" : *name ? "container" : NULL;
+}
+
+/* Members of matches whose words have slashes. */
+static const struct {
+	const char *kind, *members[4];
+} objects[] = {
+	{"pod", {"namespace", "name", "container", NULL}},
+	{"compose", {"project", "service", NULL}},
+};
+
+/* Sets members to what a word has between slashes. */
+static int
+set_members(json_t *object, const char *const *members, const char *word)
+{
+	for (; word; word = *word ? word + 1 : NULL) {
+		size_t n = strcspn(word, "/");
+
+		if (!*members || !n ||
+		    json_object_set_new(object, *members++,
+		                        json_stringn(word, n)))
+			return -1;
+		word += n;
+	}
+	return 0;
+}
+
+int
+program_set_match(json_t *match, const char *kind, const char *word)
+{
+	if (!word)
+		return 0;
+	for (size_t i = 0; i < ARRAY_LEN(objects); i++) {
+		CLEANUP_JSON json_t *object = json_object();
+
+		if (!strcmp(objects[i].kind, kind))
+			return set_members(object, objects[i].members, word)
+			               ?: json_object_set(match, kind, object);
+	}
+	return json_object_set_new(match, kind, json_string(word));
+}
+
+static json_t *
+match_of_container(const json_t *process)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_JSON json_t *match = json_object();
+	const char *option = put_container(process, &text);
+
+	return option && !program_set_match(match, option, buf_str(&text))
+	               ? TAKE(match)
+	               : NULL;
+}
+
+/* --- programs ------------------------------------------------------------- */
+
 void
 program_title(const json_t *process, struct buf *out)
 {
 	const struct title_facts facts = facts_of(process);
 
-	title_put(&facts, out);
+	if (!put_container(process, out))
+		title_put(&facts, out);
 }
 
 /* Appends text as a regular expression that means it.
@@ -71,8 +175,11 @@ program_match(const json_t *process)
 	CLEANUP_BUF struct buf pattern = BUF_INIT(BUF_MAX_SMALL);
 	const struct title_facts facts = facts_of(process);
 	size_t n = title_script(&facts);
-	json_t *match = json_object();
+	json_t *match = match_of_container(process);
 
+	if (match)
+		return match;
+	match = json_object();
 	if (title_is_unit(facts.unit)) {
 		json_object_set_new(match, "unit", json_text(facts.unit));
 	} else if (n) {
@@ -114,9 +221,14 @@ shell_word(const char *word, struct buf *out)
 void
 program_options(const json_t *process, struct buf *out)
 {
+	CLEANUP_BUF struct buf container = BUF_INIT(BUF_MAX_SMALL);
 	const struct title_facts facts = facts_of(process);
+	const char *option = put_container(process, &container);
 
-	if (title_is_unit(facts.unit)) {
+	if (option) {
+		buf_addf(out, "--%s ", option);
+		shell_word(buf_str(&container), out);
+	} else if (title_is_unit(facts.unit)) {
 		buf_puts(out, "--unit ");
 		shell_word(facts.unit, out);
 	} else if (title_script(&facts)) {

@@ -1,6 +1,6 @@
 /*
- * The unit, script or program that a process of a survey belongs to, as people
- * think of it.
+ * The container, unit, script or program that a process of a survey belongs to,
+ * as people think of it.
  */
 #pragma once
 
@@ -12,11 +12,19 @@
 
 #define SERVICE_NAME_MAX 64 /* with a NUL */
 
-/* Appends the name of the unit, script or program; paths are whole. */
+/* Appends the name of the container, unit, script or program; paths are whole.
+ */
 void program_title(const json_t *process, struct buf *out);
 /* Returns the match that means the process and its successors after a restart;
  * NULL if there is none. */
 json_t *program_match(const json_t *process);
+/*
+ * Sets a match from the value of an option of stoker run: "shop/web" of pod is
+ * {"pod": {"namespace": "shop", "name": "web"}}. NULL sets nothing.
+ *   Errors   -1 it has no such form, or is not UTF-8
+ */
+MUST_CHECK int
+program_set_match(json_t *match, const char *kind, const char *word);
 /* Appends the options of stoker run that mean it: "--unit nginx.service". */
 void program_options(const json_t *process, struct buf *out);
 /* Returns the language by the name of the interpreter, or "". */

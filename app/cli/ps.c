@@ -275,7 +275,7 @@ look(struct cli *c, struct looks *l)
 
 /* --- one program ---------------------------------------------------------- */
 
-/* True if a word is a row's unit, with or without its suffix, its program, with
+/* True if a word is a row's container or unit, with or without its suffix, its program, with
  * or without folders, or the pid of one of its processes. */
 static bool
 is_meant(const json_t *row, const char *word)
@@ -339,7 +339,8 @@ show_needs(struct cli *c, const json_t *rows)
 		put_needs(row, &c->screen, &out);
 	}
 	if (!out.len)
-		return failed("no unit or program called '%s', and no process "
+		return failed("no container, unit or program called '%s', and "
+		              "no process "
 		              "of that number, may be profiled\n"
 		              "  stoker ps lists those that may",
 		              word);
@@ -355,7 +356,7 @@ show(struct cli *c, json_t *rows)
 		{"LANGUAGE", "language", LEFT, PLAIN},
 		{"HOST", "host", LEFT, MIDDLE},
 		{"SERVICE", "service", LEFT, MIDDLE},
-		{"UNIT OR PROGRAM", "name", LEFT, MIDDLE},
+		{"CONTAINER, UNIT OR PROGRAM", "name", LEFT, MIDDLE},
 	};
 	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_REPLY);
 	bool several = false;

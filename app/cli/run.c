@@ -601,10 +601,10 @@ static int
 what_is_asked(struct cli *c, json_t **match, struct buf *title)
 {
 	CLEANUP_JSON json_t *process = NULL;
-	void *first;
+	const struct options *o = &c->opt;
 	int rc;
 
-	if (c->opt.pid >= 0) {
+	if (o->pid >= 0) {
 		rc = find_process(c, &process);
 		if (rc)
 			return rc;
@@ -618,14 +618,14 @@ what_is_asked(struct cli *c, json_t **match, struct buf *title)
 	rc = match_of(&c->opt, match);
 	if (rc)
 		return rc;
-	first = json_object_iter(*match);
-	if (!first)
-		return usage_error("name a service, or give --unit, --exe, "
-		                   "--pid or --all\n  stoker ps lists what "
-		                   "runs");
-	buf_puts(title,
-	         c->opt.all ? SERVICE_OF_ALL
-	                    : json_string_value(json_object_iter_value(first)));
+	if (!json_object_size(*match))
+		return usage_error("name a service, or give --unit, "
+		                   "--container, --exe, --pid or --all\n  "
+		                   "stoker ps lists what runs");
+	buf_puts(title, o->all ? SERVICE_OF_ALL
+	                       : o->unit ?: o->container ?: o->image ?: o->pod
+	                               ?: o->compose ?: o->exe ?: o->cmdline
+	                               ?: o->pid_file);
 	return LEAVE_OK;
 }
 
@@ -650,10 +650,12 @@ cmd_run(struct cli *c)
 	const struct options *o = &c->opt;
 	int rc;
 
-	if ((c->noperands > 0) + !!o->unit + !!o->exe + (o->pid >= 0) + o->all >
+	if ((c->noperands > 0) + (o->pid >= 0) + o->all +
+	            (o->unit || o->container || o->image || o->pod ||
+	             o->compose || o->exe) >
 	    1)
 		return usage_error("name a service, or give one of --unit, "
-		                   "--exe, --pid and --all");
+		                   "--container, --exe, --pid and --all");
 	if (!c->noperands) {
 		rc = find_service(c, name);
 		if (rc)

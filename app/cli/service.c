@@ -55,10 +55,19 @@ match_of(const struct options *o, json_t **out)
 	if (set_text(match, "exe", o->all ? EVERY_PROGRAM : o->exe) ||
 	    set_unit(match, o->unit) ||
 	    set_text(match, "pidFile", o->pid_file) ||
+	    set_text(match, "container", o->container) ||
+	    set_text(match, "image", o->image) ||
 	    set_text(match, "cmdline", o->cmdline))
 		return failed("an option is not UTF-8");
+	if (program_set_match(match, "pod", o->pod))
+		return usage_error("--pod takes NAMESPACE/POD or "
+		                   "NAMESPACE/POD/CONTAINER");
+	if (program_set_match(match, "compose", o->compose))
+		return usage_error("--compose takes PROJECT or "
+		                   "PROJECT/SERVICE");
 	if (json_object_size(match) > 1)
-		return usage_error("give one of --exe, --unit, --pid-file and "
+		return usage_error("give one of --unit, --container, --image, "
+		                   "--pod, --compose, --exe, --pid-file and "
 		                   "--cmdline");
 	*out = TAKE(match);
 	return LEAVE_OK;

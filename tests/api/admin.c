@@ -147,6 +147,17 @@ static const struct {
 	{"{\"exe\":1}", 400},
 	{"{\"exe\":\"\"}", 400},
 	{"{\"colour\":\"red\"}", 400},
+	{"{\"container\":\"web-*\"}", 200},
+	{"{\"container\":{\"name\":\"web\"}}", 400},
+	{"{\"container\":\"a\\nb\"}", 400},
+	{"{\"image\":\"nginx\"}", 200},
+	{"{\"pod\":{\"namespace\":\"shop\",\"name\":\"web-*\"}}", 200},
+	{"{\"pod\":{\"colour\":\"red\"}}", 400},
+	{"{\"pod\":{}}", 400},
+	{"{\"pod\":\"shop/web\"}", 400},
+	{"{\"compose\":{\"project\":\"shop\"}}", 200},
+	{"{\"label\":{\"tier\":\"front\"}}", 200},
+	{"{\"label\":{\"tier\":1}}", 400},
 };
 
 TEST(a_match_is_one_rule_within_the_scope_of_its_tenant)

@@ -87,3 +87,54 @@ else
   wait_for 10 rmdir "$groups/stoker-$$@1.service"
   wait_for 10 rmdir "$groups/stoker-$$@2.service"
 fi
+
+# --- a container, which has another id after each start --------------------------
+docker=/var/lib/docker/containers
+stop_container() {
+  [ -n "${container-}" ] || return 0
+  kill "$container"
+  wait_for 10 rmdir "$groups/docker-$id.scope"
+  rm -r "${docker:?}/$id"
+  container=
+}
+start_container() { # image
+  id=$(head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \n')
+  mkdir -p "$docker/$id" "$groups/docker-$id.scope"
+  jq -n --arg image "$1" --arg id "$id" --arg name "/web-$$" '{ID: $id,
+    Config: {Image: $image, Env: ["SECRET=x"], Labels: {
+      "com.docker.compose.project": "shop", tier: "front"}},
+    Name: $name}' >"$docker/$id/config.v2.json"
+  background "container-$id" sleep 1000
+  container=$(<"$STATE/pid/container-$id")
+  echo "$container" >"$groups/docker-$id.scope/cgroup.procs"
+}
+if [ -n "$groups" ]; then
+  trap 'stop_container; rmdir -p "$docker" 2>/dev/null; pg_stop; rm -rf "$tmp"; e2e_stop' EXIT
+  stoker_cli service add contained --container "web-$$" >/dev/null
+  for restart in 0 1 2 3; do
+    start_container "registry.example/shop/web:1.$restart"
+    check "a_container_is_known_by_its_name.$restart" \
+      wait_for 10 matches contained "[$container]"
+    [ "$restart" = 3 ] || stop_container
+  done
+  check a_container_is_found_by_its_image \
+    equal "$(found '{"match":{"image":"*/shop/web"}}')" "[$container]"
+  check a_container_is_found_by_its_labels \
+    equal "$(found '{"match":{"label":{"tier":"fr*"}}}')" "[$container]"
+  check a_container_with_another_label_is_not_found \
+    equal "$(found '{"match":{"label":{"tier":"front","team":"*"}}}')" '[]'
+  check a_container_of_compose_is_listed_by_name \
+    says 'stoker run --compose shop --wait' stoker_cli ps --limit 1000 --seconds 0
+  # Whoever may make groups below another user's folder cannot take the name.
+  stop_container
+  mkdir -p "$groups/stranger-$$"
+  chown 1 "$groups/stranger-$$"
+  groups=$groups/stranger-$$
+  start_container web
+  check a_container_below_the_folder_of_a_user_is_not_one_of_root \
+    wait_for 10 matches contained '[]'
+  check a_container_without_a_name_is_listed_by_its_id \
+    equal "$(found "{\"match\":{\"container\":\"${id:0:12}\"}}")" "[$container]"
+  stop_container
+  rmdir "$groups"
+fi

@@ -2,6 +2,7 @@
 
 #include "base/pattern.h"
 #include "base/unit.h"
+#include "store/container.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -70,16 +71,49 @@ static const struct {
          "back-references, with one count of up to 100 at most"},
 };
 
+/* Writes the value of a match that selects containers as services have it. */
+static int
+read_container(const char *kind, const json_t *value, struct match_rule *out)
+{
+	struct container_match parsed;
+	CLEANUP_BUF struct buf text = BUF_INIT(MATCH_MAX_TEXT);
+	int rc = 0;
+
+	if (json_is_string(value))
+		buf_puts(&text, json_string_value(value));
+	else
+		rc = json_write(value, &text);
+	if (rc || buf_err(&text) ||
+	    container_match_is_text(kind) != json_is_string(value) ||
+	    container_match_init(kind, buf_str(&text), &parsed))
+		return -EINVAL;
+	container_match_done(&parsed);
+	memcpy(out->text, buf_str(&text), text.len + 1);
+	out->kind = kind;
+	out->value = out->text;
+	return 0;
+}
+
 int
 match_read(const json_t *match, struct match_rule *out, const char **why)
 {
-	if (json_object_size(match) == 0) {
-		*out = (struct match_rule){"", ""};
+	const char *kind =
+		json_object_iter_key(json_object_iter((json_t *)match));
+
+	if (!kind) {
+		out->kind = out->value = "";
 		return 0;
 	}
-	*why = "exactly one of unit, exe, pidFile, cmdline, a text";
+	*why = "exactly one of unit, exe, pidFile, cmdline, container, image, "
+	       "pod, compose, label";
 	if (json_object_size(match) != 1)
 		return -EINVAL;
+	if (container_match_is(kind)) {
+		*why = "a pattern of a container's name or image, or an object "
+		       "of such patterns: namespace, name and container of a "
+		       "pod, project and service of compose, or labels";
+		return read_container(kind, json_object_get(match, kind), out);
+	}
 	for (size_t i = 0; i < ARRAY_LEN(rules); i++) {
 		const json_t *v = json_object_get(match, rules[i].kind);
 		const char *s = json_string_value(v);
@@ -89,7 +123,8 @@ match_read(const json_t *match, struct match_rule *out, const char **why)
 		*why = rules[i].expected;
 		if (strlen(s) > MATCH_MAX_TEXT || !rules[i].ok(s))
 			return -EINVAL;
-		*out = (struct match_rule){rules[i].kind, s};
+		out->kind = rules[i].kind;
+		out->value = s;
 		return 0;
 	}
 	return -EINVAL;

@@ -3,6 +3,7 @@
 #include "base/url.h"
 #include "match.h"
 #include "store/allow.h"
+#include "store/container.h"
 
 #include <errno.h>
 #include <string.h>
@@ -126,7 +127,10 @@ service_put(struct buf *out, const struct service *s)
 	json_put_text(out, "kind", s->kind);
 	json_put_text(out, "host", s->host);
 	json_open(out, "match", '{');
-	if (*s->match_kind)
+	if (container_match_is(s->match_kind) &&
+	    !container_match_is_text(s->match_kind))
+		json_put_raw(out, s->match_kind, s->match_value, "{}");
+	else if (*s->match_kind)
 		json_put_text(out, s->match_kind, s->match_value);
 	json_close(out, '}');
 	json_put_text(out, "pprofUrl", s->pprof_url);

@@ -1,6 +1,7 @@
 #include "messages.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/log.h"
 
 #include <errno.h>
@@ -150,6 +151,35 @@ worker_pid_file(int sock, const char *path, int32_t *out)
 	if (!rc)
 		*out = (int32_t)pid;
 	return rc;
+}
+
+int
+worker_container_file(int sock, uint32_t row, const char *path, uid_t owner,
+                      struct buf *out)
+{
+	struct host_ask ask = {
+		.op = HOST_CONTAINER_FILE,
+		.count = row,
+		.size = owner,
+	};
+	struct host_reply reply;
+	int fds[HOST_MAX_FDS];
+	size_t nfds = 0;
+	int rc;
+
+	if (strlen(path) >= sizeof(ask.path))
+		return -ENAMETOOLONG;
+	memcpy(ask.path, path, strlen(path) + 1);
+	rc = worker_ask(sock, &ask, &reply, fds, &nfds);
+	if (!rc)
+		rc = reply.error;
+	if (!rc && nfds)
+		rc = fd_read_all(fds[0], out);
+	else if (!rc)
+		buf_puts(out, reply.text);
+	for (size_t i = 0; i < nfds; i++)
+		close(fds[i]);
+	return rc ?: buf_err(out);
 }
 
 static int

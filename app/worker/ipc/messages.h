@@ -93,6 +93,7 @@
  */
 #pragma once
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/finding.h"
 #include "base/id.h"
@@ -342,6 +343,12 @@ MUST_CHECK int worker_may_look(int events, const char *id, const int32_t *pids,
 MUST_CHECK int worker_exe_link(int sock, int32_t pid, char out[HOST_MAX_PATH]);
 /* Reads the pid from a pid file of this host; -errno. */
 MUST_CHECK int worker_pid_file(int sock, const char *path, int32_t *out);
+/*
+ * Appends a file of a row of container_file.def, or the name that it stands for.
+ *   Errors   -E2BIG past out->max; those of CONTAINER_FILE in host.def; -errno
+ */
+MUST_CHECK int worker_container_file(int sock, uint32_t row, const char *path,
+                                     uid_t owner, struct buf *out);
 /*
  * Sends the opener a sign of life, at most once per WORKER_ALIVE_NS for each
  * second of the watchdog: a quarter of the interval of its looks.

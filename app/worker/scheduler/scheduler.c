@@ -99,6 +99,15 @@ exe_link(void *arg, int32_t pid, char *out)
 }
 
 static int
+container_file(void *arg, uint32_t row, const char *path, uid_t owner,
+               struct buf *out)
+{
+	const struct scheduler *s = arg;
+
+	return worker_container_file(s->io.ask, row, path, owner, out);
+}
+
+static int
 pid_file(void *arg, const char *path, int32_t *out)
 {
 	const struct scheduler *s = arg;
@@ -274,7 +283,11 @@ scheduler_run(const struct conf *conf, const struct worker_sockets *io)
 	                 .fetcher = -1,
 	                 .lease_ms = conf->worker_lease * MS_PER_S,
 	                 .finish_ns = conf->worker_finish_cpu * NS_PER_S},
-		.procs = {.proc_fd = -1, .exe_link = exe_link},
+		.procs = {.proc_fd = -1,
+	                  .exe_link = exe_link,
+	                  .containers = {.reader = {container_file, &s},
+	                                 .groups = "/sys/fs/cgroup",
+	                                 .users = "/etc/passwd"}},
 		.targets = {.reader = {.pid_file = pid_file}},
 		.windows = WINDOWS_INIT,
 		.rollup = ROLLUP_INIT,

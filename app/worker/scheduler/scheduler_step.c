@@ -183,9 +183,10 @@ objection(const struct job *j, const struct followed *now,
 static const char *
 scope_line(const struct scheduler *s, const struct service *v, struct buf *out)
 {
-	const char *key = !strcmp(v->match_kind, "unit")  ? "units"
-	                  : !strcmp(v->match_kind, "exe") ? "exe"
-	                                                  : NULL;
+	const char *key = !strcmp(v->match_kind, "unit")        ? "units"
+	                  : !strcmp(v->match_kind, "exe")       ? "exe"
+	                  : !strcmp(v->match_kind, "container") ? "containers"
+	                                                        : NULL;
 
 	buf_addf(out, "%s", capture_error_text(CAPTURE_OUT_OF_SCOPE));
 	if (key)

@@ -29,7 +29,8 @@ int
 match_init(const char *kind, const char *value, struct match *out)
 {
 	struct match m = {0};
-	int rc, k = kind_of(kind);
+	bool container = container_match_is(kind);
+	int rc, k = container ? MATCH_CONTAINER : kind_of(kind);
 
 	if (k < 0)
 		return k;
@@ -38,7 +39,9 @@ match_init(const char *kind, const char *value, struct match *out)
 		m.kind = MATCH_EVERY;
 	else if ((k == MATCH_EXE || k == MATCH_PIDFILE) && *value != '/')
 		return -EINVAL;
-	rc = k == MATCH_CMDLINE ? pattern_compile(value, &m.re) : 0;
+	rc = k == MATCH_CMDLINE ? pattern_compile(value, &m.re)
+	     : container ? container_match_init(kind, value, &m.container)
+	                 : 0;
 	if (rc)
 		return rc;
 	m.value = strdup(value);
@@ -55,6 +58,7 @@ match_done(struct match *m)
 {
 	if (m->kind == MATCH_CMDLINE)
 		regfree(&m->re);
+	container_match_done(&m->container);
 	free(m->value);
 	free(m->resolved);
 	free(m->before);
@@ -151,6 +155,10 @@ match_process(const struct match *m, const struct proc *p)
 		return is_cmdline(m, p);
 	case MATCH_EVERY:
 		return *p->exe || *p->cmdline;
+	case MATCH_CONTAINER:
+		return p->container &&
+		       container_matches(&m->container, proc_facts(p)) &&
+		       (*p->exe || *p->cmdline);
 	}
 	return false;
 }
@@ -180,6 +188,22 @@ is_below(const char *list, const char *exe)
 	return false;
 }
 
+static bool
+is_listed(const struct conf_tenant *scope, const struct container *c)
+{
+	const char *space = container_fact(&c->facts, CONTAINER_NAMESPACE),
+		   *name = container_fact(&c->facts, CONTAINER_NAME);
+	char own[CONTAINER_TEXT + 16];
+
+	if (*space)
+		return !c->owner &&
+		       container_list_has(scope->namespaces, space);
+	if (!c->owner)
+		return container_list_has(scope->containers, name);
+	snprintf(own, sizeof(own), "%u:%s", c->owner, name);
+	return container_list_has(scope->containers, own);
+}
+
 bool
 match_scope(const struct conf_tenant *scope, const struct proc *p)
 {
@@ -191,5 +215,6 @@ match_scope(const struct conf_tenant *scope, const struct proc *p)
 	return (scope->units && *p->unit &&
 	        unit_list_means(scope->units, p->unit)) ||
 	       (scope->uids && conf_list_has(scope->uids, uid)) ||
-	       (scope->exe && *p->exe && is_below(scope->exe, p->exe));
+	       (scope->exe && *p->exe && is_below(scope->exe, p->exe)) ||
+	       (p->container && is_listed(scope, p->container));
 }

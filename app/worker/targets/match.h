@@ -17,9 +17,11 @@ struct match {
 		MATCH_PIDFILE,
 		MATCH_CMDLINE,
 		MATCH_EVERY, /* any program: "exe" is "*" */
+		MATCH_CONTAINER,
 	} kind;
 	char *value;
 	regex_t re;  /* for MATCH_CMDLINE */
+	struct container_match container; /* for MATCH_CONTAINER */
 	int32_t pid; /* for MATCH_PIDFILE, as last read; 0: none */
 	/*
 	 * For MATCH_EXE: the file to which its symbolic links lead now, and the
@@ -59,7 +61,12 @@ bool match_is_any(const struct conf_tenant *scope);
  * programs, or a command that only passes the pattern to one. */
 bool match_process(const struct match *m, const struct proc *p);
 /*
- * True if a process is within a tenant's scope: its unit or user is listed, or
- * its executable lies below a listed path. NULL is an empty scope.
+ * True if a process is within a tenant's scope: its unit, user, container or
+ * namespace is listed, or its executable lies below a listed path. NULL is an
+ * empty scope.
+ *
+ * The owner of a namespace of Kubernetes chooses the names of containers there,
+ * as a user does those of rootless ones: containers lists neither, except as
+ * UID:NAME.
  */
 bool match_scope(const struct conf_tenant *scope, const struct proc *p);

@@ -20,6 +20,7 @@ proc_done(struct proc *p)
 	free(p->cmdline);
 	free(p->argv0);
 	free(p->unit);
+	containers_leave(p->container);
 	*p = (struct proc){0};
 }
 
@@ -37,6 +38,7 @@ proc_table_done(struct proc_table *t)
 	free_all(t->items, t->n);
 	t->items = NULL;
 	t->n = 0;
+	containers_done(&t->containers);
 }
 
 static int
@@ -115,15 +117,21 @@ read_cmdline(const struct proc_table *t, struct proc *p)
 	return p->argv0 && p->cmdline ? 0 : -ENOMEM;
 }
 
+/* Reads the unit and the container. */
 static int
-read_unit(const struct proc_table *t, struct proc *p, struct buf *text)
+read_groups(struct proc_table *t, struct proc *p, struct buf *text,
+            int64_t now_ns)
 {
 	char unit[PROC_UNIT_MAX] = "";
+	int rc = 0;
 
-	if (!read_proc(t, p->pid, "cgroup", text))
+	if (!read_proc(t, p->pid, "cgroup", text)) {
 		proc_parse_unit(buf_str(text), unit);
+		rc = containers_find(&t->containers, buf_str(text), now_ns,
+		                     &p->container);
+	}
 	p->unit = strdup(unit);
-	return p->unit ? 0 : -ENOMEM;
+	return p->unit ? rc : -ENOMEM;
 }
 
 static int
@@ -139,7 +147,7 @@ read_exe(const struct proc_table *t, struct proc *p)
 }
 
 static int
-read_rest(const struct proc_table *t, struct proc *p, struct buf *text,
+read_rest(struct proc_table *t, struct proc *p, struct buf *text,
           int64_t now_ns)
 {
 	int rc = read_proc(t, p->pid, "status", text);
@@ -149,7 +157,7 @@ read_rest(const struct proc_table *t, struct proc *p, struct buf *text,
 	if (!rc)
 		rc = read_cmdline(t, p);
 	if (!rc)
-		rc = read_unit(t, p, text);
+		rc = read_groups(t, p, text, now_ns);
 	if (!rc)
 		rc = read_exe(t, p);
 	if (rc)
@@ -311,6 +319,12 @@ proc_table_scan(struct proc_table *t, int64_t now_ns)
 	memcpy(t->tasks, tasks, sizeof(t->tasks));
 	t->scanned_ns = now_ns;
 	return 1;
+}
+
+const struct container_facts *
+proc_facts(const struct proc *p)
+{
+	return p->container ? &p->container->facts : NULL;
 }
 
 uint64_t

@@ -14,6 +14,7 @@
  */
 #pragma once
 
+#include "worker/containers/containers.h"
 #include "worker/ipc/proc_text.h"
 
 #include <stddef.h>
@@ -37,6 +38,7 @@ struct proc {
 	char *cmdline; /* words joined by spaces; "" for kernel threads */
 	char *argv0;
 	char *unit;                 /* "" outside of systemd's units */
+	struct container *container; /* in which it runs, or NULL */
 	int64_t read_ns;            /* when exe, cmdline and unit were read */
 	int64_t looked_ns, seen_ns; /* when its name was last read; when it
 	                               was first seen */
@@ -47,6 +49,7 @@ struct proc_table {
 	/* Reads the link /proc/PID/exe, which this process may not read. */
 	int (*exe_link)(void *arg, int32_t pid, char *out);
 	void *arg;
+	struct containers containers;
 	struct proc *items; /* by pid */
 	size_t n;
 	/* The number of threads and the last pid, from the last scan. */
@@ -58,6 +61,8 @@ struct proc_table {
 void proc_table_done(struct proc_table *t);
 /* Scans. Returns 1, 0 if nothing is new, or -errno: the table is unchanged. */
 MUST_CHECK int proc_table_scan(struct proc_table *t, int64_t now_ns);
+/* Returns facts about the container of a process, or NULL. */
+const struct container_facts *proc_facts(const struct proc *p);
 /* Reads the CPU time of a process, in clock ticks; 0 if that fails. */
 uint64_t proc_table_ticks(const struct proc_table *t, int32_t pid);
 const struct proc *proc_table_find(const struct proc_table *t, int32_t pid);

@@ -36,7 +36,8 @@ is_worker_of_one(const struct search *s, const struct proc *p)
 	const struct proc *parent = proc_table_find(s->procs, p->parent);
 
 	return parent && match_scope(s->scope, parent) &&
-	       !strcmp(parent->exe, p->exe) && !strcmp(parent->unit, p->unit);
+	       !strcmp(parent->exe, p->exe) && !strcmp(parent->unit, p->unit) &&
+	       parent->container == p->container;
 }
 
 static bool
@@ -89,6 +90,9 @@ put_process(struct buf *out, const struct proc *p, const struct usage *u)
 	json_put_text(out, "unit", p->unit);
 	json_put_text(out, "executable", exe);
 	json_put_text(out, "command", command);
+	for (int i = 0; i < CONTAINER_FACTS; i++)
+		json_put_text(out, container_fact_names[i],
+		              container_fact(proc_facts(p), i));
 	json_put_int(out, "processes", u->processes);
 	json_put_real(out, "cpuSeconds",
 	              (double)u->ticks / (double)sysconf(_SC_CLK_TCK));
@@ -99,7 +103,7 @@ static bool
 counts_others(const struct search *s)
 {
 	return !s->all && s->match.kind != MATCH_CMDLINE &&
-	       s->match.kind != MATCH_EVERY;
+	       s->match.kind != MATCH_EVERY && s->match.kind != MATCH_CONTAINER;
 }
 
 static void

@@ -231,9 +231,11 @@ take_descendant(void *arg, const struct proc *p)
 	if (is_unclear(p))
 		return true;
 	add(g, p,
-	    strcmp(p->unit, g->ancestor->unit) ? MEMBER_OTHER_UNIT
-	    : !match_scope(g->look->scope, p)  ? MEMBER_OUT_OF_SCOPE
-	                                       : MEMBER_FOLLOWED);
+	    strcmp(p->unit, g->ancestor->unit) ||
+	                    p->container != g->ancestor->container
+	            ? MEMBER_OTHER_UNIT
+	    : !match_scope(g->look->scope, p) ? MEMBER_OUT_OF_SCOPE
+	                                      : MEMBER_FOLLOWED);
 	return true;
 }
 

@@ -29,9 +29,28 @@ static const struct {
          "\"executable\":\"/usr/sbin/nginx\",\"command\":\"nginx\"}",
          "a\\x2db.service", "{\"unit\":\"a\\\\x2db.service\"}",
          "--unit 'a\\x2db.service'", ""},
+	{"{\"pid\":12,\"unit\":\"docker-4f.scope\",\"container\":\"web\","
+         "\"executable\":\"/usr/sbin/nginx\",\"command\":\"nginx\"}",
+         "web", "{\"container\":\"web\"}", "--container web", ""},
+	{"{\"pid\":13,\"container\":\"shop-web-1\",\"project\":\"shop\","
+         "\"service\":\"web\"}",
+         "shop/web", "{\"compose\":{\"project\":\"shop\",\"service\":\"web\"}}",
+         "--compose shop/web", ""},
+	{"{\"pid\":14,\"container\":\"app\",\"namespace\":\"shop\","
+         "\"pod\":\"web-7d9f8c6b5d-x2x9z\"}",
+         "shop/web-*/app",
+         "{\"pod\":{\"namespace\":\"shop\",\"name\":\"web-*\","
+         "\"container\":\"app\"}}",
+         "--pod 'shop/web-*/app'", ""},
+	{"{\"pid\":15,\"container\":\"db\",\"namespace\":\"shop\","
+         "\"pod\":\"db-0\"}",
+         "shop/db-0/db",
+         "{\"pod\":{\"namespace\":\"shop\",\"name\":\"db-0\","
+         "\"container\":\"db\"}}",
+         "--pod shop/db-0/db", ""},
 };
 
-TEST(a_process_belongs_to_its_unit_script_or_program)
+TEST(a_process_belongs_to_its_container_unit_script_or_program)
 {
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		CLEANUP_JSON json_t *p = json_loads(rows[i].process, 0, NULL);
@@ -122,7 +141,7 @@ TEST(a_program_of_go_has_a_note)
 }
 END
 
-SUITE("cli_program", a_process_belongs_to_its_unit_script_or_program,
+SUITE("cli_program", a_process_belongs_to_its_container_unit_script_or_program,
       memory_that_is_executed_has_no_match,
       a_service_is_named_after_its_unit_or_program,
       words_are_quoted_for_a_shell, a_program_of_go_has_a_note)

@@ -1,0 +1,119 @@
+#include "opener_walk.h"
+
+#include "capture/host.h"
+#include "opener_local.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MAX_LINKS 8
+
+struct walk {
+	int at; /* O_PATH: the folder reached so far */
+	unsigned links;
+	dev_t local; /* the last file system that was found to be one */
+	char rest[HOST_MAX_PATH]; /* of the path */
+};
+
+static void
+walk_done(struct walk *w)
+{
+	close_ptr(&w->at);
+}
+
+/* Follows a link, from root or from the current folder. */
+static int
+follow(struct walk *w, int link)
+{
+	char to[HOST_MAX_PATH], all[HOST_MAX_PATH];
+	ssize_t n = readlinkat(link, "", to, sizeof(to) - 1);
+	struct stat st;
+
+	if (n < 0 || fstat(link, &st))
+		return -errno;
+	if ((st.st_uid && st.st_uid != geteuid()) || ++w->links > MAX_LINKS)
+		return -ELOOP;
+	to[n] = '\0';
+	if (snprintf(all, sizeof(all), "%s/%s", to, w->rest) >=
+	    (int)sizeof(all))
+		return -ENAMETOOLONG;
+	memcpy(w->rest, all, sizeof(all));
+	if (*to != '/')
+		return 0;
+	close(w->at);
+	w->at = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return w->at < 0 ? -errno : 0;
+}
+
+/* Takes the next name off the path; false at its end. */
+static bool
+next_name(struct walk *w, char out[static NAME_MAX + 1])
+{
+	const char *p = w->rest + strspn(w->rest, "/");
+	size_t n = strcspn(p, "/");
+
+	if (!n || n > NAME_MAX)
+		return false;
+	memcpy(out, p, n);
+	out[n] = '\0';
+	memmove(w->rest, p + n, strlen(p + n) + 1);
+	return true;
+}
+
+/* Checks that what was reached is on a file system that always answers: even
+ * to look for a name in a folder may block on another. */
+static int
+check_local(struct walk *w)
+{
+	struct stat st;
+
+	if (w->at < 0 || fstat(w->at, &st))
+		return -errno;
+	if (st.st_dev != w->local && !opener_is_local(w->at, getpid()))
+		return -EINVAL;
+	w->local = st.st_dev;
+	return 0;
+}
+
+static int
+walk(struct walk *w, const char *path)
+{
+	char name[NAME_MAX + 1];
+	int rc;
+
+	memcpy(w->rest, path, strlen(path) + 1);
+	w->at = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	rc = check_local(w);
+	while (!rc && next_name(w, name)) {
+		CLEANUP_FD int next =
+			openat(w->at, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+		struct stat st;
+
+		if (next < 0 || fstat(next, &st))
+			return -errno;
+		if (S_ISLNK(st.st_mode)) {
+			rc = follow(w, next);
+			continue;
+		}
+		close(w->at);
+		w->at = TAKE_FD(next);
+		rc = check_local(w);
+	}
+	return rc;
+}
+
+int
+opener_walk(const char *path, int *out)
+{
+	CLEANUP(walk_done) struct walk w = {.at = -1};
+	int rc = *path == '/' ? walk(&w, path) : -EINVAL;
+
+	if (!rc)
+		*out = TAKE_FD(w.at);
+	return rc;
+}

@@ -1,0 +1,17 @@
+/*
+ * Walks to files of this host through folders that may be any user's. Only links
+ * of root and of this user are followed, and only file systems that cannot block
+ * (opener_local.h) are entered.
+ */
+#pragma once
+
+#include "base/cleanup.h"
+
+/*
+ * Finds the place (O_PATH) of an absolute path.
+ *   Owns     *out is the caller's
+ *   Errors   -EINVAL not absolute, or a file system that may block, or whose
+ *            files the kernel makes; -ELOOP a link of another user, or too many;
+ *            -errno
+ */
+MUST_CHECK int opener_walk(const char *path, int *out);

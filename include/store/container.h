@@ -1,0 +1,71 @@
+/*
+ * Containers as matches see them: facts that their runtimes keep about them,
+ * and the conditions of a match.
+ *
+ * A condition is a pattern of a fact or a label, in which * stands for any text
+ * and ? for a character.
+ *   Source   glob(7), without brackets
+ */
+#pragma once
+
+#include "base/cleanup.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define CONTAINER_LABELS 64  /* kept of one container */
+#define CONTAINER_TEXT   512 /* bytes of a fact, key or value, and a NUL */
+#define CONTAINER_WANTS  16  /* conditions of one match */
+
+enum container_fact {
+#define FACT(name, text) CONTAINER_##name,
+#include "container.def"
+#undef FACT
+	CONTAINER_FACTS
+};
+extern const char *const container_fact_names[CONTAINER_FACTS];
+
+struct container_label {
+	char *key, *value;
+};
+
+struct container_facts {
+	char *facts[CONTAINER_FACTS]; /* NULL: unknown */
+	struct container_label labels[CONTAINER_LABELS];
+	size_t nlabels;
+};
+
+void container_facts_done(struct container_facts *f);
+/* Returns a fact, or "". NULL is no container. */
+const char *
+container_fact(const struct container_facts *f, enum container_fact fact);
+/* True for a text that can be a fact: UTF-8 without control characters, not
+ * empty and shorter than CONTAINER_TEXT. */
+bool container_text_ok(const char *s, size_t n);
+
+struct container_match {
+	struct {
+		enum container_fact fact;
+		char *label; /* NULL: the fact is compared */
+		char *pattern;
+	} wants[CONTAINER_WANTS];
+	size_t n;
+};
+
+/* True for a kind of match that selects containers. */
+bool container_match_is(const char *kind);
+/* True if the value of such a match is a text, not an object. */
+bool container_match_is_text(const char *kind);
+/*
+ * Parses a match as services have it: value is a text or, for kinds with
+ * members, a JSON object of texts.
+ *   Owns     container_match_done(out)
+ *   Errors   -EINVAL, -ENOMEM; *out untouched
+ */
+MUST_CHECK int container_match_init(const char *kind, const char *value,
+                                    struct container_match *out);
+void container_match_done(struct container_match *m);
+bool container_matches(const struct container_match *m,
+                       const struct container_facts *f);
+/* True if one of the space-separated patterns matches the text. */
+bool container_list_has(const char *patterns, const char *text);

@@ -137,6 +137,15 @@ lacks_names(int64_t frames, int64_t named)
 	return named < frames - frames / 4;
 }
 
+/* True when names of a whole language are missing: as the innermost frames, or
+ * as callers, which are all that profiles of waits show of it. */
+static bool
+has_unknown_code(const struct quality *q)
+{
+	return q->unknown > q->kept / MANY ||
+	       q->unknown + q->unknown_callers > q->kept / 4;
+}
+
 /* Notes why names are missing, if nothing says so already. No package has
  * those of 32-bit programs, which have one frame a sample. */
 static void
@@ -146,7 +155,7 @@ conclude_names(struct quality *q)
 
 	if (q->notes & QUALITY_NOTE_OF(NOTHING_READ))
 		return;
-	if (q->unknown > q->kept / MANY)
+	if (has_unknown_code(q))
 		q->notes |= QUALITY_NOTE_OF(UNKNOWN_CODE);
 	else if (frames > 0 && !q->symbolized)
 		q->notes |= QUALITY_NOTE_OF(NO_NAMES);

@@ -197,6 +197,9 @@ int
 locations_find(struct locations *l, const struct place *places, size_t n,
                uint32_t *out)
 {
+	struct quality *q = l->namer->quality;
+	bool unknown = false, leaf = false;
+
 	for (size_t i = 0; i < n; i++) {
 		struct known_location is;
 		int rc = find_location(l, places[i], &is);
@@ -204,9 +207,12 @@ locations_find(struct locations *l, const struct place *places, size_t n,
 		if (rc)
 			return rc;
 		out[i] = is.row;
-		l->namer->quality->frames++;
-		l->namer->quality->symbolized += is.naming == NAMING_FUNCTION;
-		l->namer->quality->unknown += !i && is.naming == NAMING_UNKNOWN;
+		q->frames++;
+		q->symbolized += is.naming == NAMING_FUNCTION;
+		unknown |= is.naming == NAMING_UNKNOWN;
+		leaf |= !i && unknown;
 	}
+	q->unknown += leaf;
+	q->unknown_callers += unknown && !leaf;
 	return 0;
 }

@@ -141,12 +141,18 @@ static void
 count_frames(struct finisher *f, const uint32_t *places, uint32_t n,
              int64_t count)
 {
+	bool unknown = false;
+
 	f->quality->frames += n * count;
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++) {
 		if (f->naming[places[i]] == NAMING_FUNCTION)
 			f->quality->symbolized += count;
+		unknown |= f->naming[places[i]] == NAMING_UNKNOWN;
+	}
 	if (n && f->naming[places[0]] == NAMING_UNKNOWN)
 		f->quality->unknown += count;
+	else if (unknown)
+		f->quality->unknown_callers += count;
 }
 
 /* True for a stack that the kernel's programs took for a wait for a lock. The

@@ -29,7 +29,7 @@ jq        jq -n 'def f: [range(9999) | tostring] | sort | length; [range(100000)
 tclsh     tclsh <(echo 'while 1 { set l {}; for {set i 0} {$i < 9999} {incr i} { lappend l $i }; lsort $l }')
 sqlite3   sqlite3 :memory: 'with recursive n(i) as (select 1 union all select i + 1 from n) select max(hex(i)) from n'
 bash      bash -c 'while :; do for i in {1..999}; do x=${i//1/2}; done; done'
-grep      grep -zcE '(a|b)+c.*x' --text /dev/urandom
+grep      yes abbbbbbcdefabbbbabcabx | grep -cE '(a|b)+c(.*)y'
 sed       sed -nE 's/(a|b)+c(.*)x/\2/p' /dev/urandom
 sort      sort --parallel=1 -S 64M <(yes "$RANDOM $RANDOM" | head -n 9999999)
 find      find / -xdev -regex '.*\(a\|b\)+c.*'

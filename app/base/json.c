@@ -90,3 +90,19 @@ json_text(const char *s)
 	j = json_loadb(buf_str(&b), b.len, JSON_DECODE_ANY, NULL);
 	return j ? j : json_string("");
 }
+
+void
+json_remove_text(json_t *list, const char *text)
+{
+	json_t *v;
+	size_t i;
+
+	json_array_foreach(list, i, v) {
+		const char *is = json_string_value(v);
+
+		if (!is || strcmp(is, text) != 0)
+			continue;
+		json_array_remove(list, i);
+		return;
+	}
+}

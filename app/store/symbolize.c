@@ -9,6 +9,7 @@
 
 static const struct row_field fields[] = {
 	ROW_FIELD(symbolize, session),  ROW_FIELD(symbolize, tenant),
+	ROW_FIELD(symbolize, service),  ROW_FIELD(symbolize, origin),
 	ROW_FIELD(symbolize, state),    ROW_FIELD(symbolize, error),
 	ROW_FIELD(symbolize, quality),  ROW_FIELD(symbolize, attempt),
 	ROW_FIELD(symbolize, asked_ms), ROW_FIELD(symbolize, ended_ms),
@@ -37,11 +38,28 @@ symbolize_get(struct store *s, const char *tenant, const char *session,
 	return 0;
 }
 
+int
+symbolize_host(struct store *s, const char *tenant, const char *service,
+               char **out)
+{
+	CLEANUP_ROWS struct db_rows rows = {0};
+	int rc = db_query(s->db, SQL_SYMBOLIZE_HOST,
+	                  ARGS(V(tenant), V(service)), &rows);
+
+	if (!rc)
+		rc = db_next(&rows);
+	if (rc <= 0)
+		return rc ? rc : -ENOENT;
+	*out = strdup(db_col_text(&rows, 0));
+	return *out ? 0 : -ENOMEM;
+}
+
 static int
-ask(struct store *s, const char *tenant, const char *session)
+ask(struct store *s, const char *tenant, const char *session, const char *host)
 {
 	CLEANUP_SYMBOLIZE struct symbolize y = {0};
-	int rc = db_run(s->db, SQL_SYMBOLIZE_ASK, ARGS(V(session), V(tenant)));
+	int rc = db_run(s->db, SQL_SYMBOLIZE_ASK,
+	                ARGS(V(host), V(session), V(tenant)));
 
 	if (rc < 0)
 		return rc;
@@ -49,11 +67,75 @@ ask(struct store *s, const char *tenant, const char *session)
 }
 
 int
-symbolize_ask(struct store *s, const char *tenant, const char *session)
+symbolize_ask(struct store *s, const char *tenant, const char *session,
+              const char *host)
 {
 	int rc = store_begin(s);
 
-	return rc ? rc : store_end(s, ask(s, tenant, session));
+	return rc ? rc : store_end(s, ask(s, tenant, session, host));
+}
+
+/* --- the report of an upload ---------------------------------------------- */
+
+/* Writes the note about frames without names; nothing if all have one. */
+static void
+put_unnamed(int64_t frames, int64_t named, bool searched, struct buf *out)
+{
+	if (named >= frames)
+		return;
+	buf_addf(out, "%lld of %lld frames have no function name",
+	         (long long)(frames - named), (long long)frames);
+	buf_puts(out, searched ? ": the worker's host has no file that names "
+	                         "them. "
+	                       : " yet: a worker looks for files that name "
+	                         "them. ");
+	buf_puts(out, "To name them before the upload, run stoker symbolize "
+	              "FILE --binary PATH");
+}
+
+static int
+add_note(json_t *notes, const struct buf *text)
+{
+	return text->len
+	               ? json_array_append_new(notes, json_text(buf_str(text)))
+	               : 0;
+}
+
+static int
+change_notes(json_t *notes, int64_t frames, int64_t had, int64_t named,
+             bool searched)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+
+	for (int was = 0; was < 2; was++) {
+		buf_clear(&text);
+		put_unnamed(frames, had, was, &text);
+		json_remove_text(notes, buf_str(&text));
+	}
+	buf_clear(&text);
+	if (searched && named > had)
+		buf_addf(&text,
+		         "%lld of %lld frames were named after the upload, "
+		         "from files of the worker's host",
+		         (long long)(named - had), (long long)frames);
+	if (add_note(notes, &text))
+		return -ENOMEM;
+	buf_clear(&text);
+	put_unnamed(frames, named, searched, &text);
+	return add_note(notes, &text) ? -ENOMEM : 0;
+}
+
+int
+symbolize_report(json_t *report, int64_t frames, int64_t named, bool searched)
+{
+	const json_t *old = json_object_get(report, "framesNamed");
+	int64_t had = old ? json_integer_value(old) : named;
+
+	if (json_object_set_new(report, "frames", json_integer(frames)) ||
+	    json_object_set_new(report, "framesNamed", json_integer(named)))
+		return -ENOMEM;
+	return change_notes(json_object_get(report, "notes"), frames, had,
+	                    named, searched);
 }
 
 /* --- the worker's side ---------------------------------------------------- */

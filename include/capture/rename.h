@@ -1,6 +1,6 @@
 /*
- * Names for the functions of a stored profile, from debug files that came to
- * the host after it was captured.
+ * Names for the functions of a stored profile: of a capture, from debug files
+ * that came to the host later; of an upload, from files of the host.
  *
  * A profile keeps the build-id and address of each frame without a name. Once a
  * debug file with that build-id exists, all functions of the module are looked
@@ -33,8 +33,19 @@ struct rename_ask {
 	bool (*find)(void *arg, const struct profile *p, uint32_t mapping,
 	             struct rename_source *out);
 	void *arg;
-	bool keeps_rows; /* two samples must not become one */
+	bool keeps_rows;  /* two samples must not become one */
+	bool keeps_names; /* frames that have names keep them */
 };
+
+/* Marks mappings that have a location without a name: wanted[in->nmappings]. */
+void rename_wanted(const struct profile *in, bool *wanted);
+/*
+ * Finds how far addresses of a mapping are from those of the image. A profile of
+ * Stoker has the addresses of the image itself.
+ *   Errors   -ENOENT the image has no code at that place
+ */
+MUST_CHECK int rename_bias(const struct elf_image *elf, const struct mapping *m,
+                           uint64_t *out);
 
 /*
  * Builds the profile anew, with names.
@@ -53,3 +64,17 @@ MUST_CHECK int
 rename_profile(const struct host *host, struct symbols_cache *symbols,
                const struct profile *in, struct profile **out,
                struct quality *quality);
+/*
+ * Names what has no name in a profile from elsewhere, which is not trusted:
+ * files are found by build-id only, among those that the processes run and the
+ * host's debug files. Mappings without build-ids are named if they are those of
+ * one of the processes.
+ *
+ *   Shape    of pids[n], RENAME_MAX_PIDS are read; in quality, frames and
+ *            symbolized count the locations of stacks
+ */
+#define RENAME_MAX_PIDS 64
+MUST_CHECK int
+rename_upload(const struct host *host, struct symbols_cache *symbols,
+              const int32_t *pids, uint32_t n, const struct profile *in,
+              struct profile **out, struct quality *quality);

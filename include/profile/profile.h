@@ -177,5 +177,9 @@ profile_frames(const struct profile *p, uint32_t location)
  */
 void profile_frame_name(const struct profile *p, uint32_t location,
                         uint32_t line, struct buf *out);
+/* True for a location whose innermost function has a name. */
+bool profile_is_named(const struct profile *p, uint32_t location);
+/* Counts the locations of all stacks that have a name; there are p->nstack. */
+uint32_t profile_count_named(const struct profile *p);
 /* Returns the last part of the mapping's path; "" if there is no mapping. */
 const char *profile_module(const struct profile *p, uint32_t location);

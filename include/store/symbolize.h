@@ -1,6 +1,7 @@
 /*
  * Requests to symbolize stored profiles again: clients make them, and the
- * worker of the host that captured the profile serves them.
+ * worker of the host that captured the profile serves them. An upload that has
+ * addresses without names is symbolized by a worker that shares the store.
  *
  * The new profile replaces the old one in the transaction that ends the work.
  * Claiming raises the attempt, which every later write names, as with jobs. A
@@ -9,26 +10,46 @@
  */
 #pragma once
 
+#include "base/json.h"
 #include "store/blob.h"
+
+#include <stdbool.h>
 
 #define SYMBOLIZE_TRIES 3
 
 struct symbolize {
 	char *session, *tenant;
-	char *state;   /* "queued", "running", "done" or "failed" */
-	char *error;   /* a message; "" unless failed */
-	char *quality; /* of the session: a JSON object */
+	char *service, *origin; /* of the session */
+	char *state;            /* "queued", "running", "done" or "failed" */
+	char *error;            /* a message; "" unless failed */
+	char *quality;          /* of the session: a JSON object */
 	int64_t attempt, asked_ms, ended_ms;
 };
 #define CLEANUP_SYMBOLIZE CLEANUP(symbolize_done)
 
 void symbolize_done(struct symbolize *y);
 /*
+ * Finds the host that names uploads of a service.
+ *   Owns     *out is the caller's; free() it
+ *   Errors   -ENOENT no worker shares the store
+ */
+MUST_CHECK int symbolize_host(struct store *s, const char *tenant,
+                              const char *service, char **out);
+/*
  * Queues a request, unless one is queued or running.
- *   Errors   -ENOENT no such session, or no worker captured it
+ *   Shape    host: the one that names it, if it is an upload; else ""
+ *   Errors   -ENOENT no such session, or no host for it
+ */
+MUST_CHECK int symbolize_ask(struct store *s, const char *tenant,
+                             const char *session, const char *host);
+/*
+ * Sets the number of frames and of those with names in the quality report of an
+ * upload, with a note about the others.
+ *   Shape    searched: a worker has looked for names
+ *   Errors   -ENOMEM
  */
 MUST_CHECK int
-symbolize_ask(struct store *s, const char *tenant, const char *session);
+symbolize_report(json_t *report, int64_t frames, int64_t named, bool searched);
 /* Reads a request; -ENOENT without one. */
 MUST_CHECK int symbolize_get(struct store *s, const char *tenant,
                              const char *session, struct symbolize *out);

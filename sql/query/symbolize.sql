@@ -1,19 +1,33 @@
--- A request that is queued or running is unchanged.
+-- The host that names an upload of a service: where the service runs, else
+-- where a worker is alive.
+-- name: symbolize_host
+SELECT w.host FROM worker w WHERE w.tenants = '*'
+ORDER BY CASE WHEN w.alive_until_ms > now_ms() THEN 0 ELSE 1 END,
+  CASE WHEN EXISTS (SELECT 1 FROM process p
+                    WHERE p.tenant = $1 AND p.service = $2
+                      AND p.host = w.host) THEN 0 ELSE 1 END,
+  w.heartbeat_ms DESC, w.host
+LIMIT 1;
+
+-- A request that is queued or running is unchanged. $1 is the host of an
+-- upload.
 -- name: symbolize_ask
 INSERT INTO symbolize (session, host, state, error, attempt, tries, asked_ms,
                        ended_ms)
-SELECT s.id, j.host, 'queued', '', 0, 0, now_ms(), 0
-FROM session s JOIN job j ON j.session = s.id
-WHERE s.id = $1 AND s.tenant = $2 AND j.host <> ''
+SELECT s.id, CASE WHEN s.origin = 'upload' THEN $1 ELSE j.host END, 'queued',
+       '', 0, 0, now_ms(), 0
+FROM session s LEFT JOIN job j ON j.session = s.id
+WHERE s.id = $2 AND s.tenant = $3
+  AND CASE WHEN s.origin = 'upload' THEN $1 ELSE COALESCE(j.host, '') END <> ''
 ON CONFLICT (session) DO UPDATE SET
-  state = 'queued', error = '', tries = 0, asked_ms = excluded.asked_ms,
-  ended_ms = 0
+  host = excluded.host, state = 'queued', error = '', tries = 0,
+  asked_ms = excluded.asked_ms, ended_ms = 0
 WHERE symbolize.state IN ('done', 'failed');
 
 -- Columns of struct symbolize, in its order.
 -- name: symbolize_get
-SELECT y.session, s.tenant, y.state, y.error, s.quality, y.attempt,
-       y.asked_ms, y.ended_ms
+SELECT y.session, s.tenant, s.service, s.origin, y.state, y.error, s.quality,
+       y.attempt, y.asked_ms, y.ended_ms
 FROM symbolize y JOIN session s ON s.id = y.session WHERE y.session = $1;
 
 -- A worker runs this before it claims, without a lock.

@@ -36,6 +36,7 @@ old=$(start bare 2)
 finished "$old" >/dev/null
 before=$(samples "$old") frames=$(quality "$old" frames) named=$(quality "$old" framesNamed)
 check a_stripped_program_has_no_names [ "$(folded "$old" | grep -c 'share_half')" = 0 ]
+api GET "$P/$old/flamegraph?format=pprof" >"$STATE/bare.pb"
 check without_a_debug_file_nothing_changes symbolize "$old"
 check without_a_debug_file_samples_are_the_same equal "$(samples "$old")" "$before"
 check without_a_debug_file_names_are_the_same equal "$(quality "$old" framesNamed)" "$named"
@@ -66,6 +67,22 @@ live() {
 check the_files_of_the_old_profile_are_deleted equal "$(live "$old" | xargs)" "pprof timeline"
 check a_second_request_succeeds symbolize "$old"
 check a_second_request_changes_no_sample equal "$(samples "$old")" "$before"
+
+upload() { # type, curl arguments: the id
+  local type=$1
+  shift
+  api POST "/api/v1/profiling/sessions?service=bare&type=$type" "$@" | jq -r .id
+}
+noted() { quality "$1" notes | grep -q 'frames were named after the upload'; }
+sent=$(upload cpu --data-binary @"$STATE/bare.pb")
+check an_upload_is_named_by_a_debug_file wait_for 10 has_name "$sent"
+check an_upload_says_how_many_frames_were_named wait_for 10 noted "$sent"
+check naming_an_upload_keeps_its_samples equal "$(samples "$sent")" "$before"
+check an_upload_is_symbolized_again_on_demand stoker_cli symbolize "$sent"
+printf 'main;f 3\n' >"$STATE/named"
+sent=$(upload cpu --data-binary @"$STATE/named")
+check an_upload_with_names_is_left_alone \
+  equal "$(status_of GET $P/"$sent"/symbolize)" 404
 
 check symbolizing_an_unknown_profile_is_404 \
   equal "$(status_of POST $P/sess-aaaaaaaaaaaaaaaaaaaa/symbolize)" 404

@@ -129,6 +129,8 @@ add_runs(void)
 	add_pull("sess-c", PULL_STEP_GOROUTINE, 2);
 	s.runs.symbolizing.asked.session = strdup("sess-d");
 	s.runs.symbolizing.asked.quality = strdup("{}");
+	s.runs.symbolizing.asked.origin = strdup("upload");
+	s.runs.symbolizing.asked.tenant = strdup("default");
 	assert(!blob_create(&s.store, BLOB_PPROF, &s.runs.symbolizing.profile));
 }
 

@@ -392,32 +392,16 @@ quality_json(const struct quality *q, const struct finding *findings,
 	json_close(out, '}');
 }
 
-/* Removes a text from a list of texts. */
-static void
-remove_text(json_t *list, const char *text)
-{
-	json_t *v;
-	size_t i;
-
-	json_array_foreach(list, i, v) {
-		if (strcmp(json_string_value(v) ? json_string_value(v) : "",
-		           text))
-			continue;
-		json_array_remove(list, i);
-		return;
-	}
-}
-
 int
 quality_named(json_t *report, int64_t frames, int64_t named)
 {
 	json_t *reasons = json_object_get(report, "reasons");
 
 	if (named)
-		remove_text(reasons, notes[QUALITY_BIT_NO_NAMES].text);
+		json_remove_text(reasons, notes[QUALITY_BIT_NO_NAMES].text);
 	if (!lacks_names(frames, named))
-		remove_text(json_object_get(report, "notes"),
-		            notes[QUALITY_BIT_FEW_NAMES].text);
+		json_remove_text(json_object_get(report, "notes"),
+		                 notes[QUALITY_BIT_FEW_NAMES].text);
 	if (json_object_set_new(report, "frames", json_integer(frames)) ||
 	    json_object_set_new(report, "framesNamed", json_integer(named)) ||
 	    json_object_set_new(

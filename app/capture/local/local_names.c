@@ -35,21 +35,6 @@ is_file(const struct profile *p, uint32_t mapping)
 	return path[0] == '/' && path[1] != '/';
 }
 
-/* Finds how far addresses are from those of the image. A profile of Stoker has
- * the addresses of the image itself. */
-static bool
-find_bias(const struct elf_image *elf, const struct mapping *m, uint64_t *out)
-{
-	*out = 0;
-	for (uint32_t i = 0; i < elf->nsegments; i++)
-		if (elf->segments[i].type == PT_LOAD &&
-		    elf->segments[i].vaddr == m->start &&
-		    elf->segments[i].offset == m->offset)
-			return true;
-	return (!m->start && m->limit == UINT64_MAX) ||
-	       !elf_bias(elf, m->start, m->offset, out);
-}
-
 static bool
 find_source(void *arg, const struct profile *p, uint32_t mapping,
             struct rename_source *out)
@@ -67,7 +52,7 @@ find_source(void *arg, const struct profile *p, uint32_t mapping,
 		return out->kernel;
 	}
 	image = local_image(n->files, path, id);
-	if (!image || !image->elf || !find_bias(image->elf, m, &out->bias))
+	if (!image || !image->elf || rename_bias(image->elf, m, &out->bias))
 		return false;
 	out->elf = image->elf;
 	out->debug = image->debug;
@@ -78,10 +63,7 @@ find_source(void *arg, const struct profile *p, uint32_t mapping,
 static void
 find_wanted(const struct profile *p, struct names *n, struct local_names *found)
 {
-	for (uint32_t i = 0; i < p->nlocations; i++)
-		if (!p->locations[i].nlines &&
-		    p->locations[i].mapping != PROFILE_NONE)
-			n->wanted[p->locations[i].mapping] = true;
+	rename_wanted(p, n->wanted);
 	for (uint32_t i = 0; i < p->nmappings; i++)
 		found->mappings += n->wanted[i] && is_file(p, i);
 }
@@ -97,6 +79,7 @@ local_name(struct local_files *f, const struct profile *in,
 		f, calloc(in->nmappings + 1, sizeof(*names.wanted)), 0};
 	const struct rename_ask ask = {.host = local_host(f),
 	                               .symbols = cache,
+	                               .keeps_names = true,
 	                               .find = find_source,
 	                               .arg = &names};
 	struct local_names made = {0};

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 struct renamer {
 	const struct rename_ask *ask;
@@ -154,7 +155,9 @@ add_location(struct renamer *r, uint32_t i)
 	const struct location *l = &r->in->locations[i];
 	struct sym_frame found[PROFILE_MAX_LINES];
 	struct line lines[PROFILE_MAX_LINES];
-	size_t now = look_up(r, l, found), n = now ? now : l->nlines;
+	bool keep = r->ask->keeps_names && profile_is_named(r->in, i);
+	size_t now = keep ? 0 : look_up(r, l, found);
+	size_t n = now ? now : l->nlines;
 	uint32_t mapping = PROFILE_NONE;
 	int rc = n > PROFILE_MAX_LINES ? -E2BIG : 0;
 
@@ -193,6 +196,16 @@ is_named(const struct profile *p, uint32_t location)
 	       p->functions[p->lines[l->line0].function].system_name;
 }
 
+/* Adds a sample's value, unless the sum is too large. */
+static void
+count(int64_t *sum, int64_t value)
+{
+	int64_t more;
+
+	if (!__builtin_add_overflow(*sum, value, &more))
+		*sum = more;
+}
+
 static int
 copy_sample(struct renamer *r, uint32_t i, struct quality *q)
 {
@@ -200,14 +213,15 @@ copy_sample(struct renamer *r, uint32_t i, struct quality *q)
 	const int64_t *values = &r->in->values[(size_t)i * r->in->ntypes];
 	struct label labels[PROFILE_MAX_LABELS];
 	uint32_t stack[PROFILE_MAX_FRAMES], row;
+	int64_t weight = r->in->ntypes ? values[0] : 0;
 	int rc = s->nstack > PROFILE_MAX_FRAMES ? -E2BIG
 	                                        : copy_labels(r, s, labels);
 
 	for (uint32_t k = 0; k < s->nstack && !rc; k++) {
 		stack[k] = r->locations[r->in->stack[s->stack0 + k]];
-		q->frames += r->in->ntypes ? values[0] : 0;
-		if (r->in->ntypes && is_named(r->out, stack[k]))
-			q->symbolized += values[0];
+		count(&q->frames, weight);
+		if (is_named(r->out, stack[k]))
+			count(&q->symbolized, weight);
 	}
 	if (!rc)
 		rc = profile_sample_row(r->out, stack, s->nstack, labels,
@@ -265,6 +279,56 @@ rename_by(const struct rename_ask *ask, const struct profile *in,
 	return 0;
 }
 
+/* --- mappings ------------------------------------------------------------- */
+
+void
+rename_wanted(const struct profile *in, bool *wanted)
+{
+	for (uint32_t i = 0; i < in->nlocations; i++)
+		if (in->locations[i].mapping != PROFILE_NONE &&
+		    !profile_is_named(in, i))
+			wanted[in->locations[i].mapping] = true;
+}
+
+/* Finds the bias by the one segment of code: a debug file has the addresses of
+ * its program's segments, but not their places in the file. */
+static int
+bias_of_debug(const struct elf_image *elf, const struct mapping *m,
+              uint64_t *out)
+{
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE) - 1;
+	const struct elf_segment *s, *code = NULL;
+
+	for (uint32_t i = 0; (s = elf_segment(elf, PT_LOAD, i)); i++) {
+		if (!(s->flags & PF_X))
+			continue;
+		if (code)
+			return -ENOENT;
+		code = s;
+	}
+	if (!code || ((code->vaddr + code->memsz + page) & ~page) -
+	                             (code->vaddr & ~page) !=
+	                     m->limit - m->start)
+		return -ENOENT;
+	*out = m->start - (code->vaddr & ~page);
+	return 0;
+}
+
+int
+rename_bias(const struct elf_image *elf, const struct mapping *m, uint64_t *out)
+{
+	*out = 0;
+	for (uint32_t i = 0; i < elf->nsegments; i++)
+		if (elf->segments[i].type == PT_LOAD &&
+		    elf->segments[i].vaddr == m->start)
+			return 0;
+	if (!m->start && m->limit == UINT64_MAX)
+		return 0;
+	return elf_bias(elf, m->start, m->offset, out)
+	               ? bias_of_debug(elf, m, out)
+	               : 0;
+}
+
 /* --- the host's debug files ----------------------------------------------- */
 
 struct debug_files {
@@ -306,7 +370,8 @@ rename_profile(const struct host *host, struct symbols_cache *symbols,
 	struct debug_files files = {
 		host, calloc(in->nmappings + 1, sizeof(*files.images)),
 		in->nmappings};
-	const struct rename_ask ask = {host, symbols, find_debug, &files, true};
+	const struct rename_ask ask = {host,   symbols, find_debug,
+	                               &files, true,    false};
 
 	return files.images ? rename_by(&ask, in, out, quality) : -ENOMEM;
 }

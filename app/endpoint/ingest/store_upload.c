@@ -5,6 +5,7 @@
 #include "profile/summary.h"
 #include "store/blob.h"
 #include "store/session.h"
+#include "store/symbolize.h"
 
 #include <errno.h>
 #include <math.h>
@@ -82,6 +83,7 @@ struct derived {
 	struct buf file, top, quality;
 	int64_t samples;
 	bool counted; /* samples are known */
+	char *host;   /* that looks for names; NULL: none */
 };
 
 static void
@@ -90,6 +92,7 @@ derived_done(struct derived *d)
 	buf_done(&d->file);
 	buf_done(&d->top);
 	buf_done(&d->quality);
+	free(d->host);
 }
 
 /* Appends each line of a text as a JSON string. */
@@ -107,9 +110,8 @@ put_lines(const char *text, struct buf *out)
 }
 
 static void
-put_quality(const struct taken *t, struct derived *d)
+put_quality(const struct taken *t, const struct derived *d, struct buf *b)
 {
-	struct buf *b = &d->quality;
 
 	json_open(b, NULL, '{');
 	json_put_text(b, "source", "upload");
@@ -128,6 +130,49 @@ put_quality(const struct taken *t, struct derived *d)
 	json_close(b, '}');
 }
 
+/* True if a worker may find names that the profile lacks. */
+static bool
+lacks_names(const struct profile *p)
+{
+	for (uint32_t i = 0; i < p->nlocations; i++) {
+		uint32_t m = p->locations[i].mapping;
+
+		if (m != PROFILE_NONE && !profile_is_named(p, i) &&
+		    (p->mappings[m].build_id || p->mappings[m].file))
+			return true;
+	}
+	return false;
+}
+
+/* Finds the host that looks for names, if there is one. */
+static int
+find_host(struct call *c, const struct taken *t, const struct profile *p,
+          struct derived *d)
+{
+	int rc = lacks_names(p)
+	                 ? symbolize_host(&c->env->store, c->caller.tenant,
+	                                  t->service, &d->host)
+	                 : 0;
+
+	return rc == -ENOENT ? 0 : rc;
+}
+
+static int
+write_quality(const struct taken *t, const struct profile *p, struct derived *d)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_JSON json_t *report = NULL;
+	int rc;
+
+	put_quality(t, d, &text);
+	report = json_loads(buf_str(&text), 0, NULL);
+	if (!report)
+		return buf_err(&text) ? buf_err(&text) : -ENOMEM;
+	rc = symbolize_report(report, p->nstack, profile_count_named(p),
+	                      !d->host);
+	return rc ? rc : json_write(report, &d->quality);
+}
+
 static int
 derive(const struct taken *t, const struct profile *p, struct derived *d)
 {
@@ -140,8 +185,8 @@ derive(const struct taken *t, const struct profile *p, struct derived *d)
 		return r;
 	d->samples = tree->total_samples;
 	d->counted = tree->counted;
-	put_quality(t, d);
-	return pprof_encode(p, &d->file);
+	r = write_quality(t, p, d);
+	return r ? r : pprof_encode(p, &d->file);
 }
 
 /* Returns the sampling rate of a profile whose period is a time. */
@@ -171,7 +216,7 @@ taken_times(const struct taken *t, const struct profile *p, int64_t *start_ms,
 static int
 store_session(struct call *c, const struct session_ask *ask,
               const struct session_result *result, const struct blob *blob,
-              char out[static ID_MAX])
+              const char *host, char out[static ID_MAX])
 {
 	struct store *s = &c->env->store;
 	int rc = store_begin(s);
@@ -179,6 +224,8 @@ store_session(struct call *c, const struct session_ask *ask,
 	if (rc)
 		return rc;
 	rc = session_upload(s, ask, result, blob, out);
+	if (!rc && host)
+		rc = symbolize_ask(s, ask->tenant, out, host);
 	if (!rc)
 		rc = audit_note(c, out, "{\"uploaded\":true}");
 	return store_end(s, rc);
@@ -210,7 +257,7 @@ store_all(struct call *c, const struct session_ask *ask,
 		return fail_store(c, rc);
 	rc = call_go_on(c) ?: call_begin(c);
 	if (!rc) {
-		stored = store_session(c, ask, result, &blob, out);
+		stored = store_session(c, ask, result, &blob, d->host, out);
 		rc = stored ? not_stored(c, stored, ask->service) : 0;
 	}
 	if (rc)
@@ -238,8 +285,12 @@ taken_store(struct call *c, const struct taken *t, const struct profile *p,
             char out[static ID_MAX])
 {
 	CLEANUP(derived_done)
-	struct derived d = {BUF_INIT(MAX_FILE), BUF_INIT(MAX_FILE),
-	                    BUF_INIT(BUF_MAX_SMALL), 0, false};
+	struct derived d = {BUF_INIT(MAX_FILE),
+	                    BUF_INIT(MAX_FILE),
+	                    BUF_INIT(BUF_MAX_SMALL),
+	                    0,
+	                    false,
+	                    NULL};
 	struct session_result result = {.rate = rate_of(t, p)};
 	struct session_ask ask = {
 		.tenant = c->caller.tenant,
@@ -250,8 +301,11 @@ taken_store(struct call *c, const struct taken *t, const struct profile *p,
 		.labels = "{}",
 		.created_by = c->caller.id,
 	};
-	int rc = derive(t, p, &d);
+	int rc = find_host(c, t, p, &d);
 
+	if (rc)
+		return fail_store(c, rc);
+	rc = derive(t, p, &d);
 	if (rc)
 		return refuse_underived(c, rc);
 	taken_times(t, p, &ask.started_ms, &result.duration_ms);

@@ -50,9 +50,27 @@ check_host(struct call *c, const char *host)
 	return l.n ? fail(c, HostApart, host) : 0;
 }
 
-/* Returns 0 if a worker can symbolize the session, or -1 with the reply. */
+/* Finds the host of an upload; "" for a capture.
+ *   Errors   -1 with the reply */
 static int
-check(struct call *c, const char *id)
+find_host(struct call *c, const struct session *s, char **out)
+{
+	struct store *store = &c->env->store;
+	int rc;
+
+	if (strcmp(s->origin, SESSION_UPLOAD) != 0)
+		rc = *s->host && (*out = strdup("")) ? 0 : -ENOENT;
+	else
+		rc = symbolize_host(store, s->tenant, s->service, out);
+	if (rc)
+		return rc == -ENOENT ? fail(c, NotCaptured) : fail_store(c, rc);
+	return 0;
+}
+
+/* Returns 0 if a worker can symbolize the session, or -1 with the reply.
+ *   Owns     *host is the caller's, if 0: as symbolize_ask() takes it */
+static int
+check(struct call *c, const char *id, char **host)
 {
 	CLEANUP_SESSION struct session s = {0};
 	int rc = session_get(&c->env->store, c->caller.tenant, id, &s);
@@ -61,22 +79,20 @@ check(struct call *c, const char *id)
 		return rc == -ENOENT ? unknown(c, id) : fail_store(c, rc);
 	if (!strcmp(s.status, SESSION_RUNNING))
 		return fail(c, SessionNotCompleted);
-	if (!*s.host)
-		return fail(c, NotCaptured);
 	if (!s.has_profile)
 		return fail(c, ProfileNotKept);
-	return check_host(c, s.host);
+	return find_host(c, &s, host) || check_host(c, s.host) ? -1 : 0;
 }
 
 static int
-ask(struct call *c, const char *id)
+ask(struct call *c, const char *id, const char *host)
 {
 	struct store *store = &c->env->store;
 	int rc = store_begin(store);
 
 	if (rc)
 		return rc;
-	rc = symbolize_ask(store, c->caller.tenant, id)
+	rc = symbolize_ask(store, c->caller.tenant, id, host)
 	             ?: audit_note(c, id, "{}");
 	return store_end(store, rc);
 }
@@ -85,11 +101,12 @@ int
 profile_symbolize(struct call *c)
 {
 	const char *id = param_text(c, P_SymbolizeProfile_profileId);
-	int rc = check(c, id);
+	CLEANUP_FREE char *host = NULL;
+	int rc = check(c, id, &host);
 
 	if (rc)
 		return rc;
-	rc = ask(c, id);
+	rc = ask(c, id, host);
 	if (rc)
 		return rc == -ENOENT ? unknown(c, id) : fail_store(c, rc);
 	return answer(c, id);

@@ -461,6 +461,28 @@ profile_total(const struct profile *p, uint32_t type)
 	return all;
 }
 
+bool
+profile_is_named(const struct profile *p, uint32_t location)
+{
+	const struct location *l = &p->locations[location];
+	const struct function *f;
+
+	if (!l->nlines)
+		return false;
+	f = &p->functions[p->lines[l->line0].function];
+	return f->name || f->system_name;
+}
+
+uint32_t
+profile_count_named(const struct profile *p)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < p->nstack; i++)
+		n += profile_is_named(p, p->stack[i]);
+	return n;
+}
+
 const char *
 profile_module(const struct profile *p, uint32_t location)
 {

@@ -180,14 +180,14 @@ take_capture(struct analyser *a, const struct msg_capture *m, int fd)
 /* Takes a stored profile to symbolize. Its id is that of a session that is not
  * being captured. */
 static void
-take_symbolize(struct analyser *a, const struct msg_capture *m,
+take_symbolize(struct analyser *a, const struct msg_symbolize *m,
                int fds[static 2])
 {
 	struct analyser_job none = ANALYSER_NO_JOB;
 	struct analyser_job *job = analyser_job(a, "");
 	int rc;
 
-	if (!id_fits(m->id))
+	if (!id_fits(m->id) || m->npids > WORKER_MAX_PIDS)
 		return;
 	memcpy(none.id, m->id, ID_MAX);
 	if (!job || fds[1] < 0 || analyser_job(a, m->id)) {
@@ -198,7 +198,9 @@ take_symbolize(struct analyser *a, const struct msg_capture *m,
 	*job = none;
 	job->out_fd = TAKE_FD(fds[0]);
 	job->in_fd = TAKE_FD(fds[1]);
-	job->make = analyser_rename;
+	job->make = m->uploaded ? analyser_name_upload : analyser_rename;
+	job->npids = m->npids;
+	memcpy(job->pids, m->pids, m->npids * sizeof(*m->pids));
 	rc = analyser_fork_finisher(a, job, job->out_fd, false, &job->finisher);
 	if (rc) {
 		analyser_fail(a, job, false, CAPTURE_INTERNAL, rc);
@@ -240,6 +242,7 @@ take_message(struct analyser *a)
 		struct msg_start start;
 		struct msg_capture capture;
 		struct msg_pull pull;
+		struct msg_symbolize symbolize;
 	} m;
 	int fds[] = {-1, -1};
 	size_t nfds = ARRAY_LEN(fds);
@@ -261,8 +264,8 @@ take_message(struct analyser *a)
 		take_pull(a, &m.pull, fds);
 	else if (n == sizeof(m.capture) && m.type == MSG_ROLLUP)
 		analyser_rollup(a, TAKE_FD(fds[0]));
-	else if (n == sizeof(m.capture) && m.type == MSG_SYMBOLIZE)
-		take_symbolize(a, &m.capture, fds);
+	else if (n == sizeof(m.symbolize) && m.type == MSG_SYMBOLIZE)
+		take_symbolize(a, &m.symbolize, fds);
 	else if (n == sizeof(m.capture))
 		take_capture(a, &m.capture, fds[0]);
 	close_ptr(&fds[0]);

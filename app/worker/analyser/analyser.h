@@ -136,9 +136,9 @@ enum profile_type_id analyser_type(const struct analyser_job *job);
 MUST_CHECK int analyser_record(struct analyser *a, struct analyser_job *job,
                                uint64_t duration_ns);
 /* The work of a finisher for an engine's capture, for GROW, for a capture of
- * the recorder, for PULL and for SYMBOLIZE. */
+ * the recorder, for PULL, and for SYMBOLIZE of a capture and an upload. */
 analyser_make analyser_take, analyser_grow, analyser_name, analyser_read,
-	analyser_rename;
+	analyser_rename, analyser_name_upload;
 /* Returns the ways to try when the first one's engine supports none of the
  * processes. */
 uint64_t analyser_next(const struct analyser_job *job);

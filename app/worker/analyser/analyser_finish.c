@@ -141,25 +141,47 @@ tell_done(const struct analyser *a, const struct analyser_job *job,
 	                reading < 0 ? 1 : ARRAY_LEN(fds));
 }
 
-/* Symbolizes a stored profile. A worker wrote it, but a file that may have been
- * on disk for years is not trusted. */
+/* Reads a stored profile. A worker or the API wrote it, but a file that may have
+ * been on disk for years is not trusted. */
+static int
+read_stored(const struct analyser_job *job, struct profile **out)
+{
+	CLEANUP_BUF struct buf bytes = BUF_INIT(MAX_PROFILE);
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	int rc = lseek(job->in_fd, 0, SEEK_SET) ? -errno : 0;
+
+	if (!rc)
+		rc = fd_read_all(job->in_fd, &bytes);
+	return rc ? rc
+	          : pprof_decode(bytes.p, bytes.len, MAX_PROFILE, out, &why);
+}
+
 enum capture_error
 analyser_rename(const struct analyser *a, const struct analyser_job *job,
                 const struct host *host, struct analyser_made *out,
                 int *sys_error)
 {
-	CLEANUP_BUF struct buf bytes = BUF_INIT(MAX_PROFILE);
-	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_PROFILE struct profile *in = NULL;
-	int rc = lseek(job->in_fd, 0, SEEK_SET) ? -errno : 0;
+	int rc = read_stored(job, &in);
 
-	if (!rc)
-		rc = fd_read_all(job->in_fd, &bytes);
-	if (!rc)
-		rc = pprof_decode(bytes.p, bytes.len, MAX_PROFILE, &in, &why);
 	if (!rc)
 		rc = rename_profile(host, a->symbols, in, &out->profile,
 		                    &out->quality);
+	*sys_error = rc;
+	return rc ? CAPTURE_INTERNAL : CAPTURE_OK;
+}
+
+enum capture_error
+analyser_name_upload(const struct analyser *a, const struct analyser_job *job,
+                     const struct host *host, struct analyser_made *out,
+                     int *sys_error)
+{
+	CLEANUP_PROFILE struct profile *in = NULL;
+	int rc = read_stored(job, &in);
+
+	if (!rc)
+		rc = rename_upload(host, a->symbols, job->pids, job->npids, in,
+		                   &out->profile, &out->quality);
 	*sys_error = rc;
 	return rc ? CAPTURE_INTERNAL : CAPTURE_OK;
 }

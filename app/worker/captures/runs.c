@@ -11,8 +11,7 @@ runs_done(struct runs *c)
 {
 	while (c->n)
 		runs_drop(c, c->items[0]);
-	if (c->symbolizing.asked.session)
-		symbolizing_forget(&c->symbolizing);
+	symbolizing_done(&c->symbolizing);
 	close_ptr(&c->analyser);
 	close_ptr(&c->fetcher);
 }

@@ -102,6 +102,12 @@ debuginfod_waits(const struct debuginfod *d)
 	return d->n && !d->fetch;
 }
 
+bool
+debuginfod_busy(const struct debuginfod *d)
+{
+	return d->n > 0;
+}
+
 /* Removes the first file from the queue. */
 static void
 next(struct debuginfod *d)
@@ -234,6 +240,7 @@ take(struct debuginfod *d, const struct fetch_answer *a, int64_t now_ns)
 	enum kept v = judge(d, a);
 
 	if (v == KEPT) {
+		d->kept++;
 		next(d);
 		return;
 	}

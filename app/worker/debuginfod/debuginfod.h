@@ -6,7 +6,8 @@
  * files a profile needed (MSG_DEBUG). Files that this host lacks are fetched
  * afterwards, one at a time, server by server, and kept in the cache
  * (debug_cache.h). No capture waits for them: the next capture has the names,
- * and "stoker symbolize" adds them to earlier profiles.
+ * and "stoker symbolize" adds them to earlier profiles. Uploads get them at
+ * once (captures/symbolizing.h).
  *
  * If every server answers 404, or with a file that is not ELF or too large, the
  * file counts as missing for a day. A server that fails in another way is not
@@ -29,6 +30,7 @@ struct debuginfod {
 	struct debug_cache cache;
 	char queue[DEBUGINFOD_MAX_QUEUE][DEBUG_CACHE_NAME];
 	size_t n;
+	uint64_t kept; /* files fetched since the start */
 	/* State of the first file in the queue. */
 	unsigned server; /* the next server to ask */
 	bool failed;     /* a server failed */
@@ -51,6 +53,8 @@ void debuginfod_done(struct debuginfod *d);
 void debuginfod_take(struct debuginfod *d, const struct msg_debug *m);
 /* True when a file is queued, and none is being fetched. */
 bool debuginfod_waits(const struct debuginfod *d);
+/* True while files are queued, or one is being fetched. */
+bool debuginfod_busy(const struct debuginfod *d);
 /* Asks for the next file through the fetcher's socket; the request gets id. */
 void
 debuginfod_ask(struct debuginfod *d, int fetcher, uint64_t id, int64_t now_ns);

@@ -49,8 +49,9 @@
  *	    counted since that reading. Answered by DONE.
  *	SYMBOLIZE
  *	    + 2 descriptors, for the new profile and with the old one: names
- *	    what can be named now. Answered by DONE, in whose quality only
- *	    frames and symbolized are set.
+ *	    what can be named now. Files for an upload are also looked for in
+ *	    the processes that the message lists. Answered by DONE, in whose
+ *	    quality only frames and symbolized are set.
  *	PULL
  *	    + 2 descriptors, for the profile and with the fetched body
  *	    (pull_pages.h), which a finisher reads. Answered by DONE.
@@ -226,7 +227,15 @@ struct msg_pull {
 	int64_t start_ms, elapsed_ms; /* of the fetch; start since the epoch */
 };
 
-/* STOP, CHECKPOINT and SYMBOLIZE; CUT and ROLLUP, which have no id. */
+struct msg_symbolize {
+	uint32_t type;
+	uint32_t uploaded; /* 1: the profile is no capture of a worker */
+	char id[ID_MAX];
+	uint32_t npids;
+	int32_t pids[WORKER_MAX_PIDS];
+};
+
+/* STOP and CHECKPOINT; CUT and ROLLUP, which have no id. */
 struct msg_capture {
 	uint32_t type;
 	char id[ID_MAX];

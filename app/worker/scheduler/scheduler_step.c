@@ -540,10 +540,11 @@ scheduler_step(struct scheduler *s, int64_t now_ns)
 		s->webhooks.waits |= s->triggers.fired;
 		s->triggers.fired = false;
 		webhooks_step(&s->webhooks, now_ns);
-		report("symbolizing",
-		       symbolizing_step(&s->runs.symbolizing, &s->store,
-		                        s->self.host, s->runs.analyser, now_ns,
-		                        s->runs.finish_ns));
+		report("symbolizing", symbolizing_step(&s->runs, &s->targets,
+		                                       s->self.host, now_ns));
+		symbolizing_again(&s->runs.symbolizing, &s->store, s->self.host,
+		                  s->debuginfod.kept,
+		                  debuginfod_busy(&s->debuginfod), now_ns);
 	} else {
 		periodics_step(&s->periodics, &s->targets, now_ns);
 	}

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -312,7 +313,136 @@ TEST(nothing_that_a_profile_says_is_lost_when_it_gets_names)
 }
 END
 
+/* --- uploads -------------------------------------------------------------- */
+
+/* Answers about this process as the opener does, and has no debug file. */
+static int
+answer_self(void *arg, const struct host_ask *ask, struct host_reply *reply,
+            int fds[HOST_MAX_FDS], size_t *nfds)
+{
+	const char *path = ask->op == HOST_MAPS   ? "/proc/self/maps"
+	                   : ask->op == HOST_FILE ? ask->path
+	                                          : "/nowhere";
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	(void)arg;
+	*reply = (struct host_reply){.error = fd < 0 ? -ENOENT : 0};
+	*nfds = fd >= 0;
+	fds[0] = fd;
+	return 0;
+}
+
+/* Finds the mapping of known_function as the kernel has it. */
+static struct mapping
+own_mapping(struct profile *p)
+{
+	FILE *f = fopen("/proc/self/maps", "re");
+	struct mapping m = {0};
+	char line[4500], path[4096];
+
+	ck_assert_ptr_nonnull(f);
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, "%lx-%lx %*s %lx %*s %*s %4095s", &m.start,
+		           &m.limit, &m.offset, path) == 4 &&
+		    (uint64_t)known_function - m.start < m.limit - m.start)
+			break;
+	fclose(f);
+	ck_assert_int_eq(profile_cstring(p, path, &m.file), 0);
+	return m;
+}
+
+struct upload_case {
+	bool build_id;  /* the upload has it */
+	uint64_t moved; /* its mapping is at another place */
+	bool running;
+	bool named;
+};
+
+/* Has known_function without a name, and above it a location with one. */
+static struct profile *
+upload_of(const struct upload_case *c)
+{
+	struct profile *p = profile_new();
+	struct mapping m = own_mapping(p);
+	struct line line = {.line = 1};
+	struct function of = {0};
+	uint32_t mapping, stack[2];
+	char id[2 * HOST_BUILD_ID + 1] = "";
+	const int64_t value = INT64_MAX;
+
+	own_build_id(id);
+	m.start += c->moved;
+	m.limit += c->moved;
+	ck_assert_int_eq(profile_type(p, "samples", "count"), 0);
+	ck_assert_int_eq(profile_cstring(p, c->build_id ? id : "", &m.build_id),
+	                 0);
+	ck_assert_int_eq(profile_mapping(p, &m, &mapping), 0);
+	ck_assert_int_eq(profile_cstring(p, "given", &of.name), 0);
+	ck_assert_int_eq(profile_function(p, &of, &line.function), 0);
+	ck_assert_int_eq(profile_location(p, mapping,
+	                                  (uint64_t)known_function + c->moved,
+	                                  NULL, 0, &stack[0]),
+	                 0);
+	ck_assert_int_eq(profile_location(p, mapping,
+	                                  (uint64_t)unnamed + c->moved, &line,
+	                                  1, &stack[1]),
+	                 0);
+	ck_assert_int_eq(profile_sample(p, stack, 2, NULL, 0, &value), 0);
+	return p;
+}
+
+TEST(an_upload_is_named_by_files_that_processes_run)
+{
+	static const struct upload_case cases[] = {
+		{true, 0, true, true},   {true, 1u << 20, true, true},
+		{false, 0, true, true},  {false, 1u << 20, true, false},
+		{true, 0, false, false}, {false, 0, false, false},
+	};
+	const struct host host = {.ask = answer_self};
+	const int32_t pid = getpid();
+
+	sink = known_function(1);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		CLEANUP_PROFILE struct profile *in = upload_of(&cases[i]);
+		CLEANUP_PROFILE struct profile *out = NULL;
+		CLEANUP_SYMBOLS_CACHE struct symbols_cache *c =
+			symbols_cache_new(0);
+		CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+		struct quality q;
+
+		ck_assert_int_eq(rename_upload(&host, c, &pid, cases[i].running,
+		                               in, &out, &q),
+		                 0);
+		profile_frame_name(out, 0, 0, &text);
+		ck_assert_int_eq(!strcmp(buf_str(&text), "known_function"),
+		                 cases[i].named);
+		ck_assert_int_eq(q.frames, 2);
+		ck_assert_int_eq(q.symbolized, 1 + cases[i].named);
+		buf_clear(&text);
+		profile_frame_name(out, 1, 0, &text);
+		ck_assert_str_eq(buf_str(&text), "given");
+	}
+}
+END
+
+TEST(a_missing_debug_file_of_an_upload_is_asked_for)
+{
+	static const struct upload_case unknown = {true, 0, false, false};
+	struct host_debugs debugs = {.n = 0};
+	const struct host host = {.ask = answer_self, .debugs = &debugs};
+	CLEANUP_SYMBOLS_CACHE struct symbols_cache *c = symbols_cache_new(0);
+	CLEANUP_PROFILE struct profile *in = upload_of(&unknown), *out = NULL;
+	struct quality q;
+
+	ck_assert_int_eq(rename_upload(&host, c, NULL, 0, in, &out, &q), 0);
+	ck_assert_uint_eq(debugs.n, 1);
+	ck_assert_int_eq(debugs.rows[0].state, HOST_DEBUG_NONE);
+}
+END
+
 SUITE("rename", a_debug_file_of_the_build_id_names_functions,
+      an_upload_is_named_by_files_that_processes_run,
+      a_missing_debug_file_of_an_upload_is_asked_for,
       one_of_another_build_id_does_not,
       without_debug_files_a_profile_stays_as_it_is,
       nothing_that_a_profile_says_is_lost_when_it_gets_names)

@@ -1,5 +1,8 @@
 #include "store/symbolize.h"
 
+#include "store/session.h"
+#include "store/worker.h"
+
 #include "lib/store.h"
 #include "store/job.h"
 
@@ -49,14 +52,14 @@ TEST(what_is_asked_is_claimed_once_by_its_host)
 
 	captured(&t, id);
 	ck_assert_int_eq(symbolize_get(&t.s, TEST_TENANT, id, &y), -ENOENT);
-	ck_assert_int_eq(symbolize_ask(&t.s, TEST_TENANT, id), 0);
+	ck_assert_int_eq(symbolize_ask(&t.s, TEST_TENANT, id, ""), 0);
 	expect(&t, id, "queued");
 	ck_assert_int_eq(symbolize_claim(&t.s, "other", &none), -ENOENT);
 	ck_assert_int_eq(symbolize_claim(&t.s, TEST_HOST, &y), 0);
 	ck_assert_str_eq(y.session, id);
 	ck_assert_str_eq(y.quality, "{\"frames\":9}");
 	ck_assert_int_eq(symbolize_claim(&t.s, TEST_HOST, &none), -ENOENT);
-	ck_assert_int_eq(symbolize_ask(&t.s, TEST_TENANT, id), 0);
+	ck_assert_int_eq(symbolize_ask(&t.s, TEST_TENANT, id, ""), 0);
 	expect(&t, id, "running");
 	test_store_done(&t);
 }
@@ -69,10 +72,11 @@ TEST(other_tenants_and_unknown_sessions_are_not_found)
 	char id[ID_MAX];
 
 	captured(&t, id);
-	ck_assert_int_eq(symbolize_ask(&t.s, "nobody", id), -ENOENT);
-	ck_assert_int_eq(symbolize_ask(&t.s, TEST_TENANT, "sess-a"), -ENOENT);
-	ck_assert_int_eq(symbolize_ask(&t.s, TEST_TENANT, id), 0);
-	ck_assert_int_eq(symbolize_ask(&t.s, "nobody", id), -ENOENT);
+	ck_assert_int_eq(symbolize_ask(&t.s, "nobody", id, ""), -ENOENT);
+	ck_assert_int_eq(symbolize_ask(&t.s, TEST_TENANT, "sess-a", ""),
+	                 -ENOENT);
+	ck_assert_int_eq(symbolize_ask(&t.s, TEST_TENANT, id, ""), 0);
+	ck_assert_int_eq(symbolize_ask(&t.s, "nobody", id, ""), -ENOENT);
 	ck_assert_int_eq(symbolize_get(&t.s, "nobody", id, &y), -ENOENT);
 	test_store_done(&t);
 }
@@ -87,7 +91,7 @@ TEST(the_new_profile_takes_the_old_ones_place)
 	char id[ID_MAX];
 
 	captured(&t, id);
-	ck_assert_int_eq(symbolize_ask(&t.s, TEST_TENANT, id), 0);
+	ck_assert_int_eq(symbolize_ask(&t.s, TEST_TENANT, id, ""), 0);
 	ck_assert_int_eq(symbolize_claim(&t.s, TEST_HOST, &y), 0);
 	b = new_blob(&t);
 	ck_assert_int_eq(symbolize_finish(&t.s, &y, "[1]", "{\"a\":1}", &b), 0);
@@ -101,6 +105,83 @@ TEST(the_new_profile_takes_the_old_ones_place)
 }
 END
 
+static void
+uploaded(struct test_store *t, char id[static ID_MAX])
+{
+	struct session_ask ask = test_ask();
+	struct session_result result = {.top_functions = "[]",
+	                                .quality = "{\"notes\":[]}"};
+	struct blob b = new_blob(t);
+
+	ask.origin = SESSION_UPLOAD;
+	ck_assert_int_eq(session_upload(&t->s, &ask, &result, &b, id), 0);
+}
+
+TEST(an_upload_is_named_by_a_worker_of_the_store)
+{
+	struct test_store t = test_store();
+	CLEANUP_SYMBOLIZE struct symbolize y = {0};
+	CLEANUP_FREE char *host = NULL;
+	struct worker fleet = {.host = (char *)"apart",
+	                       .boot_id = (char *)"b",
+	                       .version = (char *)"1",
+	                       .capabilities = (char *)"{}",
+	                       .tenants = TEST_TENANT};
+	struct worker own = fleet;
+	char id[ID_MAX];
+
+	uploaded(&t, id);
+	ck_assert_int_eq(worker_heartbeat(&t.s, &fleet, TEST_LEASE_MS), 0);
+	ck_assert_int_eq(symbolize_host(&t.s, TEST_TENANT, "svc", &host),
+	                 -ENOENT);
+	ck_assert_int_eq(symbolize_ask(&t.s, TEST_TENANT, id, ""), -ENOENT);
+	own.host = (char *)TEST_HOST;
+	own.tenants = NULL;
+	ck_assert_int_eq(worker_heartbeat(&t.s, &own, TEST_LEASE_MS), 0);
+	ck_assert_int_eq(symbolize_host(&t.s, TEST_TENANT, "svc", &host), 0);
+	ck_assert_str_eq(host, TEST_HOST);
+	ck_assert_int_eq(symbolize_ask(&t.s, TEST_TENANT, id, host), 0);
+	ck_assert_int_eq(symbolize_claim(&t.s, TEST_HOST, &y), 0);
+	ck_assert_str_eq(y.origin, SESSION_UPLOAD);
+	test_store_done(&t);
+}
+END
+
+/* Asserts that the report has these notes, of {"notes": [...]}. */
+static void
+expect_notes(const json_t *report, const char *const *notes, size_t n)
+{
+	const json_t *are = json_object_get(report, "notes");
+
+	ck_assert_uint_eq(json_array_size(are), n);
+	for (size_t i = 0; i < n; i++)
+		ck_assert_ptr_nonnull(strstr(
+			json_string_value(json_array_get(are, i)), notes[i]));
+}
+
+TEST(the_report_of_an_upload_counts_names)
+{
+	static const char *const kept[] = {"kept"};
+	static const char *const yet[] = {"kept", "7 of 9 frames have no "
+	                                          "function name yet"};
+	static const char *const later[] = {
+		"kept", "3 of 9 frames were named",
+		"4 of 9 frames have no function name: the worker"};
+	CLEANUP_JSON json_t *j = json_loads("{\"notes\":[\"kept\"]}", 0, NULL);
+
+	ck_assert_int_eq(symbolize_report(j, 9, 9, true), 0);
+	expect_notes(j, kept, 1);
+	ck_assert_int_eq(symbolize_report(j, 9, 2, false), 0);
+	expect_notes(j, yet, 2);
+	ck_assert_int_eq(symbolize_report(j, 9, 5, true), 0);
+	expect_notes(j, later, 3);
+	ck_assert_int_eq(json_integer_value(json_object_get(j, "framesNamed")),
+	                 5);
+	ck_assert_int_eq(symbolize_report(j, 9, 5, true), 0);
+	expect_notes(j, later, 3);
+}
+END
+
 TEST(a_worker_that_was_given_up_changes_nothing)
 {
 	struct test_store t = test_store();
@@ -109,7 +190,7 @@ TEST(a_worker_that_was_given_up_changes_nothing)
 	char id[ID_MAX];
 
 	captured(&t, id);
-	ck_assert_int_eq(symbolize_ask(&t.s, TEST_TENANT, id), 0);
+	ck_assert_int_eq(symbolize_ask(&t.s, TEST_TENANT, id, ""), 0);
 	ck_assert_int_eq(symbolize_claim(&t.s, TEST_HOST, &y), 0);
 	ck_assert_int_eq(symbolize_take_over(&t.s, TEST_HOST), 1);
 	ck_assert_int_eq(symbolize_claim(&t.s, TEST_HOST, &again), 0);
@@ -129,7 +210,7 @@ TEST(what_kills_workers_is_not_tried_for_ever)
 	char id[ID_MAX];
 
 	captured(&t, id);
-	ck_assert_int_eq(symbolize_ask(&t.s, TEST_TENANT, id), 0);
+	ck_assert_int_eq(symbolize_ask(&t.s, TEST_TENANT, id, ""), 0);
 	for (int i = 1; i <= SYMBOLIZE_TRIES; i++) {
 		CLEANUP_SYMBOLIZE struct symbolize y = {0};
 
@@ -137,7 +218,7 @@ TEST(what_kills_workers_is_not_tried_for_ever)
 		ck_assert_int_eq(symbolize_take_over(&t.s, TEST_HOST), 1);
 		expect(&t, id, i < SYMBOLIZE_TRIES ? "queued" : "failed");
 	}
-	ck_assert_int_eq(symbolize_ask(&t.s, TEST_TENANT, id), 0);
+	ck_assert_int_eq(symbolize_ask(&t.s, TEST_TENANT, id, ""), 0);
 	expect(&t, id, "queued");
 	test_store_done(&t);
 }
@@ -150,7 +231,7 @@ TEST(a_worker_takes_over_its_own_hosts_requests_only)
 	char id[ID_MAX];
 
 	captured(&t, id);
-	ck_assert_int_eq(symbolize_ask(&t.s, TEST_TENANT, id), 0);
+	ck_assert_int_eq(symbolize_ask(&t.s, TEST_TENANT, id, ""), 0);
 	ck_assert_int_eq(symbolize_claim(&t.s, TEST_HOST, &y), 0);
 	ck_assert_int_eq(symbolize_take_over(&t.s, "host2"), 0);
 	expect(&t, id, "running");
@@ -165,7 +246,7 @@ TEST(a_deleted_session_takes_its_row_along)
 	char id[ID_MAX];
 
 	captured(&t, id);
-	ck_assert_int_eq(symbolize_ask(&t.s, TEST_TENANT, id), 0);
+	ck_assert_int_eq(symbolize_ask(&t.s, TEST_TENANT, id, ""), 0);
 	ck_assert_int_eq(symbolize_claim(&t.s, TEST_HOST, &y), 0);
 	ck_assert_int_eq(session_delete(&t.s, TEST_TENANT, id), 0);
 	b = new_blob(&t);
@@ -175,6 +256,8 @@ TEST(a_deleted_session_takes_its_row_along)
 END
 
 SUITE("symbolize", what_is_asked_is_claimed_once_by_its_host,
+      an_upload_is_named_by_a_worker_of_the_store,
+      the_report_of_an_upload_counts_names,
       other_tenants_and_unknown_sessions_are_not_found,
       the_new_profile_takes_the_old_ones_place,
       a_worker_that_was_given_up_changes_nothing,

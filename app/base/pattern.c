@@ -52,8 +52,8 @@ is_bounded(const char *p)
 	return true;
 }
 
-int
-pattern_compile_within(const char *text, size_t most, regex_t *out)
+static int
+compile(const char *text, size_t most, int flags, regex_t *out)
 {
 	regex_t re;
 	int rc;
@@ -62,7 +62,7 @@ pattern_compile_within(const char *text, size_t most, regex_t *out)
 		return -E2BIG;
 	if (!is_bounded(text))
 		return -EINVAL;
-	rc = regcomp(&re, text, REG_EXTENDED | REG_NOSUB);
+	rc = regcomp(&re, text, REG_EXTENDED | REG_NOSUB | flags);
 	if (rc)
 		return rc == REG_ESPACE ? -ENOMEM : -EINVAL;
 	*out = re;
@@ -70,9 +70,21 @@ pattern_compile_within(const char *text, size_t most, regex_t *out)
 }
 
 int
+pattern_compile_within(const char *text, size_t most, regex_t *out)
+{
+	return compile(text, most, 0, out);
+}
+
+int
 pattern_compile(const char *text, regex_t *out)
 {
-	return pattern_compile_within(text, PATTERN_MAX, out);
+	return compile(text, PATTERN_MAX, 0, out);
+}
+
+int
+pattern_compile_any_case(const char *text, regex_t *out)
+{
+	return compile(text, PATTERN_MAX, REG_ICASE, out);
 }
 
 bool

@@ -27,4 +27,6 @@ MUST_CHECK int pattern_compile(const char *text, regex_t *out);
 /* The same for a pattern of at most `most` bytes. */
 MUST_CHECK int
 pattern_compile_within(const char *text, size_t most, regex_t *out);
+/* The same for a pattern that matches letters of any case. */
+MUST_CHECK int pattern_compile_any_case(const char *text, regex_t *out);
 bool pattern_matches(const regex_t *re, const char *text);

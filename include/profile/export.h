@@ -19,6 +19,9 @@ struct export_meta {
 	const char *quality; /* the capture's quality report, JSON; NULL or ""
 	                        if there is none */
 	const struct timeline *timeline; /* of the same capture, or NULL */
+	/* Of pictures: */
+	uint32_t root;      /* node of the tree to show; 0: all */
+	const char *search; /* marks matching functions; NULL: none */
 };
 
 /* Uses of a format: see formats.def. */

@@ -101,6 +101,14 @@ tree_package(const struct tree *t, uint32_t name, size_t *n)
 	return strings_get(t->packages, t->home[name].package, n);
 }
 
+/*
+ * Finds the heaviest node at the end of a path.
+ *   Shape    path is "a;b;c", the last of it the node's name, and what is before
+ *            it the names of callers; ';' in names is ':'
+ *   Errors   -ENOENT, -ENOMEM; *out untouched
+ */
+MUST_CHECK int tree_find(const struct tree *t, const char *path, uint32_t *out);
+
 /* The cost of one function in the whole tree. */
 struct top_entry {
 	uint32_t name;       /* in t->names */

@@ -617,6 +617,27 @@ link_of(struct test_api *a, char out[static 1024])
 	                 strlen("http://stoker.test"));
 }
 
+TEST(a_picture_is_of_the_view_that_is_asked_for)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_PROFILE struct profile *p = profile_of("main;f 3\nmain;g 1\n");
+	CLEANUP_REPLY struct client_reply part = {0}, none = {0};
+	char id[ID_MAX], path[ID_MAX + 128];
+
+	test_upload(&a, p, "cpu", id);
+	snprintf(path, sizeof(path),
+	         API_PROFILES "/%s/flamegraph?format=svg&root=main%%3Bf", id);
+	part = ask(&a, (struct ask){.path = path, .key = KEY_VIEWER});
+	ck_assert_int_eq(part.status, 200);
+	ck_assert_ptr_nonnull(strstr(buf_str(&part.body), "(75.00 %)"));
+	ck_assert_ptr_null(strstr(buf_str(&part.body), "<title>g"));
+	snprintf(path, sizeof(path),
+	         API_PROFILES "/%s/flamegraph?format=svg&root=h", id);
+	none = ask(&a, (struct ask){.path = path, .key = KEY_VIEWER});
+	assert_error(&none, 400, "InvalidParameter");
+}
+END
+
 TEST(captures_and_uploads_are_symbolized_again)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
@@ -983,9 +1004,10 @@ SUITE_TIMEOUT(
 	a_page_may_run_its_script_and_nothing_else,
 	a_profile_past_accel_bytes_is_left_to_nginx,
 	a_profile_past_accel_bytes_is_sent_where_nginx_cannot_have_it,
-	captures_and_uploads_are_symbolized_again, a_link_opens_without_a_token,
-	a_link_changed_in_any_part_is_401, a_link_that_lacks_a_part_is_401,
-	a_link_that_has_expired_is_401,
+	captures_and_uploads_are_symbolized_again,
+	a_picture_is_of_the_view_that_is_asked_for,
+	a_link_opens_without_a_token, a_link_changed_in_any_part_is_401,
+	a_link_that_lacks_a_part_is_401, a_link_that_has_expired_is_401,
 	a_link_that_does_not_work_answers_a_browser_with_a_page,
 	a_browser_is_told_why_a_profile_is_not_there,
 	a_link_works_for_a_week_and_that_of_a_pinned_profile_for_a_year,

@@ -44,21 +44,22 @@ put_headers(struct call *c, const struct session *s, const struct format *f)
 	             s->service, s->type, s->id, f->extension);
 }
 
-/* The value to show; NULL: that of the profile's type. */
-static const char *
-value_of(struct call *c)
+static struct view_of
+shown(struct call *c)
 {
-	return param_given(c, P_GetFlameGraph_sampleType)
-	               ? param_text(c, P_GetFlameGraph_sampleType)
-	               : NULL;
+	return (struct view_of){view_given(c, P_GetFlameGraph_sampleType),
+	                        view_given(c, P_GetFlameGraph_root),
+	                        view_given(c, P_GetFlameGraph_search)};
 }
 
 static uint32_t
-value_hash(struct call *c)
+shown_hash(struct call *c)
 {
-	const char *value = value_of(c);
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_REPLY);
+	const struct view_of of = shown(c);
 
-	return value ? (uint32_t)hash_bytes(value, strlen(value)) : 0;
+	view_made_of(&of, &text);
+	return (uint32_t)hash_bytes(buf_str(&text), text.len);
 }
 
 /* Appends everything that determines a view. */
@@ -66,10 +67,11 @@ static void
 put_made_of(struct call *c, const struct session *s, const struct format *f,
             struct buf *out)
 {
+	const struct view_of of = shown(c);
+
 	load_made_of(c, s, out);
 	buf_puts(out, f->name);
-	if (value_of(c))
-		buf_addf(out, " %s", value_of(c));
+	view_made_of(&of, out);
 }
 
 /* Sends a window or a part of a capture, which have no file. */
@@ -78,7 +80,8 @@ send_made(struct call *c, const struct format *f)
 {
 	CLEANUP_SESSION struct session s = {0};
 	CLEANUP_PROFILE struct profile *p = NULL;
-	CLEANUP_BUF struct buf of = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf of = BUF_INIT(BUF_MAX_REPLY);
+	const struct view_of view = shown(c);
 
 	if (load_completed(c, P_GetFlameGraph_profileId, NULL, &s))
 		return -1;
@@ -91,7 +94,7 @@ send_made(struct call *c, const struct format *f)
 	view_begin(c, f);
 	if (kept_find(c, &of))
 		return 0;
-	if (load_profile(c, &s, &p) || view_profile(c, &s, f, value_of(c), p))
+	if (load_profile(c, &s, &p) || view_profile(c, &s, f, &view, p))
 		return -1;
 	kept_add(c, &of);
 	return 0;
@@ -102,7 +105,8 @@ static int
 send_view(struct call *c, const struct session *s, const struct format *f,
           const struct blob *b)
 {
-	CLEANUP_BUF struct buf of = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf of = BUF_INIT(BUF_MAX_REPLY);
+	const struct view_of view = shown(c);
 	int rc;
 
 	if (f->use == FORMAT_STORED)
@@ -110,7 +114,7 @@ send_view(struct call *c, const struct session *s, const struct format *f,
 	put_made_of(c, s, f, &of);
 	if (kept_find(c, &of))
 		return 0;
-	rc = view_render(c, s, f, value_of(c), b);
+	rc = view_render(c, s, f, &view, b);
 	if (!rc)
 		kept_add(c, &of);
 	return rc;
@@ -135,7 +139,7 @@ flamegraph_get(struct call *c)
 	buf_clear(&c->reply->details);
 	put_headers(c, &s, f);
 	if (answer_etag(c, "%.32s-%s-%s-%08x", b.checksum, f->name,
-	                stoker_version, value_hash(c)))
+	                stoker_version, shown_hash(c)))
 		return answer_empty(c, 304);
 	view_begin(c, f);
 	return send_view(c, &s, f, &b);

@@ -41,17 +41,35 @@ no_such_value(struct call *c, const struct profile *p, const char *value)
 	return fail_param(c, "sampleType", buf_str(&known), value);
 }
 
+const char *
+view_given(struct call *c, enum param p)
+{
+	return param_given(c, p) ? param_text(c, p) : NULL;
+}
+
+void
+view_made_of(const struct view_of *of, struct buf *out)
+{
+	const char *const texts[] = {of->value, of->root, of->search};
+
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+		if (texts[i])
+			buf_addf(out, " %zu=%s", i, texts[i]);
+}
+
 int
 view_profile(struct call *c, const struct session *s, const struct format *f,
-             const char *value, const struct profile *p)
+             const struct view_of *of, const struct profile *p)
 {
+	static const struct view_of all;
+	const char *value = (of = of ? of : &all)->value;
 	uint32_t type = profile_type_index(p, value);
 	CLEANUP_TREE struct tree *t = NULL;
 	CLEANUP_TIMELINE struct timeline *timeline =
 		f->use == FORMAT_TIMED ? stored_timeline(&c->env->store, s->id)
 				       : NULL;
 	char title[2 * STORE_NAME_MAX];
-	const struct export_meta meta = {
+	struct export_meta meta = {
 		.title = title,
 		.id = s->id,
 		.service = s->service,
@@ -60,6 +78,7 @@ view_profile(struct call *c, const struct session *s, const struct format *f,
 		.duration_ms = s->duration_ms,
 		.quality = s->quality,
 		.timeline = timeline,
+		.search = of->search,
 	};
 	int rc;
 
@@ -70,6 +89,11 @@ view_profile(struct call *c, const struct session *s, const struct format *f,
 		return -1;
 	snprintf(title, sizeof(title), "%s %s", s->service,
 	         value ? value : s->type);
+	if (!rc && of->root)
+		rc = tree_find(t, of->root, &meta.root);
+	if (rc == -ENOENT)
+		return fail_param(c, "root", "frames of the profile, a;b;c",
+		                  of->root);
 	if (!rc)
 		rc = f->write(t, &meta, &c->reply->body);
 	return rc ? damaged(c, rc, s->id) : 0;
@@ -77,14 +101,14 @@ view_profile(struct call *c, const struct session *s, const struct format *f,
 
 static int
 write_view(struct call *c, const struct session *s, const struct format *f,
-           const char *value, const struct buf *stored)
+           const struct view_of *of, const struct buf *stored)
 {
 	CLEANUP_PROFILE struct profile *p = NULL;
 	CLEANUP_BUF struct buf why = BUF_INIT(1024);
 	int rc = pprof_decode(stored->p, stored->len, BLOB_MAX_RAW, &p, &why);
 
 	return rc ? damaged(c, rc, buf_str(&why))
-	          : view_profile(c, s, f, value, p);
+	          : view_profile(c, s, f, of, p);
 }
 
 /* Sends the stored bytes; through nginx if they are many and nginx can read
@@ -110,7 +134,7 @@ send_stored(struct call *c, const struct blob *b)
 
 int
 view_render(struct call *c, const struct session *s, const struct format *f,
-            const char *value, const struct blob *b)
+            const struct view_of *of, const struct blob *b)
 {
 	CLEANUP_BUF struct buf stored = BUF_INIT(BUF_MAX_REPLY);
 	uint32_t bytes;
@@ -123,7 +147,7 @@ view_render(struct call *c, const struct session *s, const struct format *f,
 		return -1;
 	if (!rc)
 		rc = blob_read(&c->env->store, b, &stored);
-	return rc ? damaged(c, rc, b->id) : write_view(c, s, f, value, &stored);
+	return rc ? damaged(c, rc, b->id) : write_view(c, s, f, of, &stored);
 }
 
 int

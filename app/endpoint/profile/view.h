@@ -6,20 +6,27 @@
 #include "store/blob.h"
 #include "store/session.h"
 
-/*
- * Fills the reply's body, or names the file for nginx to send. Returns 0, or -1
- * with the reply.
- *
- *   Shape    value is the name of the values to show; NULL: those of the
- *            profile's type. A file of the store has all of them
- */
+/* The part of a profile to show; NULL: all. */
+struct view_of {
+	const char *value; /* name of the values; NULL: those of the profile's
+	                      type. A file of the store has all of them */
+	/* Of a picture, as the parameters root and search: */
+	const char *root, *search;
+};
+
+/* Returns the text of a parameter, or NULL if it is not given. */
+const char *view_given(struct call *c, enum param p);
+/* Appends what is shown, as a part of the text from which an ETag is made. */
+void view_made_of(const struct view_of *of, struct buf *out);
+/* Fills the reply's body, or names the file for nginx to send. Returns 0, or -1
+ * with the reply. */
 MUST_CHECK int
 view_render(struct call *c, const struct session *s, const struct format *f,
-            const char *value, const struct blob *b);
+            const struct view_of *of, const struct blob *b);
 /* Renders a profile that is in memory. */
 MUST_CHECK int
 view_profile(struct call *c, const struct session *s, const struct format *f,
-             const char *value, const struct profile *p);
+             const struct view_of *of, const struct profile *p);
 /* Renders a gzipped file, rather than a page. */
 MUST_CHECK int view_gzipped(struct call *c, const struct session *s,
                             const struct format *f, const struct blob *b);

@@ -1,5 +1,6 @@
 /* GET merge: all profiles of a range of time as one. */
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/version.h"
 #include "endpoint/call/accept.h"
 #include "endpoint/profile/profile_json.h"
@@ -264,14 +265,25 @@ wanted(struct call *c)
 	return f;
 }
 
+static struct view_of
+seen_of(struct call *c)
+{
+	return (struct view_of){NULL, view_given(c, P_MergeProfiles_root),
+	                        view_given(c, P_MergeProfiles_search)};
+}
+
 static bool
 is_known(struct call *c, const struct range *r, const struct format *f)
 {
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_REPLY);
 	unsigned long long parts = range_hash(r);
+	const struct view_of of = seen_of(c);
 
+	view_made_of(&of, &text);
 	if (f)
-		return answer_etag(c, "%016llx-%s-%s", parts, f->name,
-		                   stoker_version);
+		return answer_etag(
+			c, "%016llx-%s-%s-%08x", parts, f->name, stoker_version,
+			(uint32_t)hash_bytes(buf_str(&text), text.len));
 	return answer_etag(
 		c, "%016llx-%llx-%llx-%llx-%s", parts,
 		(unsigned long long)r->from_ms, (unsigned long long)r->to_ms,
@@ -305,6 +317,7 @@ merge_get(struct call *c)
 	CLEANUP_PROFILE struct profile *p = NULL;
 	CLEANUP_BUF struct buf quality = BUF_INIT(BUF_MAX_SMALL);
 	const struct format *f = wanted(c);
+	const struct view_of of = seen_of(c);
 	struct session shown;
 	int rc;
 
@@ -328,5 +341,5 @@ merge_get(struct call *c)
 		return answer_summary(c, &r, p);
 	shown = shown_as(&r, &quality);
 	view_begin(c, f);
-	return view_profile(c, &shown, f, NULL, p);
+	return view_profile(c, &shown, f, &of, p);
 }

@@ -84,7 +84,7 @@ color(const struct svg *s, uint32_t node)
 
 	return (struct svg_color){mix(a.r, b.r, m.strength),
 	                          mix(a.g, b.g, m.strength),
-	                          mix(a.b, b.b, m.strength)};
+	                          mix(a.b, b.b, m.strength), false};
 }
 
 static double

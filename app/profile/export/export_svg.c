@@ -5,11 +5,13 @@
 #include "exports.h"
 
 #include "base/clock.h"
-#include "base/hash.h"
+#include "base/pattern.h"
 #include "base/utf8.h"
 #include "profile/quantity.h"
 #include "svg.h"
 
+#include <errno.h>
+#include <math.h>
 #include <string.h>
 
 #define WIDTH       1200 /* pixels */
@@ -71,16 +73,31 @@ put_text(struct buf *out, const char *s, size_t n, size_t most)
 	}
 }
 
+static bool
+is_above(uint32_t node, const struct picture *g)
+{
+	return node < g->s->root && g->t->end[node] > g->s->root;
+}
+
+/* True for a node that is neither above the picture's root nor below it. */
+static bool
+is_outside(uint32_t node, const struct picture *g)
+{
+	return !is_above(node, g) &&
+	       (node < g->s->root || node >= g->t->end[g->s->root]);
+}
+
 static double
 width(const struct picture *g, uint32_t node)
 {
-	return g->s->value(g->s, node) * g->scale;
+	return is_above(node, g) ? WIDTH : g->s->value(g->s, node) * g->scale;
 }
 
 static bool
 drawn(const struct picture *g, uint32_t node)
 {
-	return g->t->depth[node] < MAX_ROWS && width(g, node) >= g->least;
+	return g->t->depth[node] < MAX_ROWS && !is_outside(node, g) &&
+	       width(g, node) >= g->least;
 }
 
 /* Counts the boxes to be drawn, and their rows. */
@@ -175,8 +192,10 @@ put_box(const struct picture *g, uint32_t node, double x)
 	put_tooltip(g, node, name, n);
 	put_rect(g, node, x);
 	if (fits >= LABEL_LEAST) {
-		buf_addf(g->out, "<text x=\"%.2f\" y=\"%u\">", x + 3,
-		         g->head + g->t->depth[node] * ROW + 12);
+		buf_addf(g->out, "<text x=\"%.2f\" y=\"%u\"%s>", x + 3,
+		         g->head + g->t->depth[node] * ROW + 12,
+		         g->s->color(g->s, node).is_dark ? " fill=\"#fff\""
+		                                         : "");
 		put_text(g->out, name, n, n > fits ? fits - 2 : fits);
 		buf_puts(g->out, n > fits ? "..</text>" : "</text>");
 	}
@@ -194,7 +213,7 @@ put_boxes(const struct picture *g)
 		uint32_t d = g->t->depth[i];
 		double at, w = width(g, i);
 
-		if (d >= MAX_ROWS || !(w > 0))
+		if (d >= MAX_ROWS || !(w > 0) || is_outside(i, g))
 			continue;
 		at = next[d];
 		next[d] += w;
@@ -207,7 +226,7 @@ put_boxes(const struct picture *g)
 int
 svg_write(const struct svg *s, const struct export_meta *meta, struct buf *out)
 {
-	double all = s->value(s, 0);
+	double all = s->value(s, s->root);
 	struct picture g = {.s = s, .t = s->t, .out = out};
 
 	g.head = HEAD + s->legend_height;
@@ -223,25 +242,83 @@ svg_write(const struct svg *s, const struct export_meta *meta, struct buf *out)
 	return buf_err(out);
 }
 
+/* --- a profile ------------------------------------------------------------ */
+
+/* What is seen of a profile. */
+struct seen {
+	const struct export_meta *meta;
+	bool *hits; /* by id in the tree's names; NULL: nothing is searched */
+};
+
 static double
 value(const struct svg *s, uint32_t node)
 {
 	return (double)s->t->total[node];
 }
 
-/* Returns a warm colour, which depends on the function's name only. */
+/* FNV-1a of bytes: as the page has it, for names in ASCII. */
+static uint32_t
+page_hash(const char *s, size_t n)
+{
+	uint32_t h = 0x811c9dc5;
+
+	for (size_t i = 0; i < n; i++)
+		h = (h ^ (unsigned char)s[i]) * 0x01000193;
+	h = (h ^ h >> 16) * 0x45d9f3b;
+	return h ^ h >> 16;
+}
+
+static unsigned
+byte_of(double v)
+{
+	double c = v <= 0.0031308 ? 12.92 * v : 1.055 * pow(v, 1 / 2.4) - 0.055;
+
+	return (unsigned)lround(255 * fmin(1, fmax(0, c)));
+}
+
+/* OKLCH to sRGB. Source: bottosson.github.io/posts/oklab */
+static struct svg_color
+oklch(double light, double chroma, double degrees)
+{
+	double a = chroma * cos(degrees * M_PI / 180);
+	double b = chroma * sin(degrees * M_PI / 180);
+	double l = pow(light + 0.3963377774 * a + 0.2158037573 * b, 3);
+	double m = pow(light - 0.1055613458 * a - 0.0638541728 * b, 3);
+	double s = pow(light - 0.0894841775 * a - 1.2914855480 * b, 3);
+
+	return (struct svg_color){
+		byte_of(4.0767416621 * l - 3.3077115913 * m + 0.2309699292 * s),
+		byte_of(-1.2684380046 * l + 2.6097574011 * m -
+	                0.3413193965 * s),
+		byte_of(-0.0041960863 * l - 0.7034186147 * m +
+	                1.7076147010 * s),
+		false};
+}
+
+/* Returns the colour that the page has: functions of one package share a hue,
+ * unless matches are marked. The numbers are those of theme.css. */
 static struct svg_color
 color(const struct svg *s, uint32_t node)
 {
-	size_t n;
-	const char *name = tree_name(s->t, s->t->name[node], &n);
-	uint64_t h = hash_bytes(name, n);
+	static const struct svg_color hit = {0x7b, 0x2f, 0xb5, true};
+	static const struct svg_color miss = {0xe5, 0xe8, 0xec, false};
+	const struct seen *seen = s->arg;
+	uint32_t id = s->t->name[node];
+	size_t n, np;
+	const char *name = tree_name(s->t, id, &n);
+	const char *package = tree_package(s->t, id, &np);
+	int shade;
 
-	return (struct svg_color){
-		(unsigned)(215 + h % 40),
-		(unsigned)(110 + (h >> 8) % 90),
-		(unsigned)(50 + (h >> 16) % 40),
-	};
+	if (seen->hits)
+		return node && seen->hits[id] ? hit : miss;
+	shade = (int)(page_hash(name, n) % 7) - 3;
+	return oklch(0.84 + shade / 150.0, 0.085, page_hash(package, np) % 360);
+}
+
+static double
+percent(const struct tree *t, int64_t part, uint32_t of)
+{
+	return t->total[of] ? 100.0 * (double)part / (double)t->total[of] : 0;
 }
 
 static void
@@ -250,14 +327,34 @@ describe(const struct svg *s, uint32_t node, struct buf *out)
 	const struct tree *t = s->t;
 
 	quantity(out, t->total[node], svg_unit(t));
-	buf_addf(out, " (%.2f %%)",
-	         100.0 * (double)t->total[node] / (double)t->total[0]);
+	buf_addf(out, " (%.2f %%)", percent(t, t->total[node], 0));
+	if (s->root && node >= s->root)
+		buf_addf(out, ", %.2f %% of the view",
+		         percent(t, t->total[node], s->root));
 }
 
-/* Writes when a profile was taken, how long it took, and its total. */
-static void
-put_note(const struct tree *t, const struct export_meta *meta, struct buf *out)
+/* Returns the value of what matches below the root, nested matches once. */
+static int64_t
+matched(const struct tree *t, const bool *hits, uint32_t root)
 {
+	int64_t sum = 0;
+
+	for (uint32_t i = root; i < t->end[root];) {
+		bool hit = i && hits[t->name[i]];
+
+		if (hit)
+			sum += t->total[i];
+		i = hit ? t->end[i] : i + 1;
+	}
+	return sum;
+}
+
+/* Writes when a profile was taken, how long it took, its total, and what is seen
+ * of it. */
+static void
+put_note(const struct tree *t, const struct seen *seen, struct buf *out)
+{
+	const struct export_meta *meta = seen->meta;
 	char at[RFC3339_LEN];
 
 	if (meta->time_ms > 0) {
@@ -270,6 +367,41 @@ put_note(const struct tree *t, const struct export_meta *meta, struct buf *out)
 	}
 	buf_puts(out, "total ");
 	quantity(out, t->total[0], svg_unit(t));
+	if (meta->root) {
+		buf_puts(out, ", shown ");
+		quantity(out, t->total[meta->root], svg_unit(t));
+		buf_addf(out, " (%.2f %%)",
+		         percent(t, t->total[meta->root], 0));
+	}
+	if (seen->hits)
+		buf_addf(out, ", %.2f %% matched",
+		         percent(t, matched(t, seen->hits, meta->root),
+		                 meta->root));
+}
+
+static int
+find_hits(const struct tree *t, const char *search, bool **out)
+{
+	CLEANUP_FREE bool *hits =
+		calloc(strings_count(t->names) + 1, sizeof(*hits));
+	regex_t re;
+	int rc = pattern_compile_any_case(search, &re);
+
+	if (!hits || rc == -ENOMEM) {
+		if (!rc)
+			regfree(&re);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < strings_count(t->names); i++) {
+		const char *name = strings_get(t->names, i, NULL);
+
+		hits[i] = strcasestr(name, search) ||
+		          (!rc && pattern_matches(&re, name));
+	}
+	if (!rc)
+		regfree(&re);
+	*out = TAKE(hits);
+	return 0;
 }
 
 int
@@ -277,10 +409,19 @@ export_svg(const struct tree *t, const struct export_meta *meta,
            struct buf *out)
 {
 	CLEANUP_BUF struct buf note = BUF_INIT(BUF_MAX_SMALL);
-	struct svg s = {
-		.t = t, .value = value, .color = color, .describe = describe};
+	CLEANUP_FREE bool *hits = NULL;
+	struct seen seen = {.meta = meta};
+	struct svg s = {.t = t,
+	                .arg = &seen,
+	                .value = value,
+	                .color = color,
+	                .describe = describe,
+	                .root = meta->root};
 
-	put_note(t, meta, &note);
+	if (meta->search && find_hits(t, meta->search, &hits))
+		return -ENOMEM;
+	seen.hits = hits;
+	put_note(t, &seen, &note);
 	s.note = buf_str(&note);
 	return svg_write(&s, meta, out);
 }

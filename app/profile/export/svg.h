@@ -8,6 +8,7 @@
 
 struct svg_color {
 	unsigned r, g, b; /* 0..255 */
+	bool is_dark;     /* text on it is white */
 };
 
 struct svg {
@@ -22,6 +23,8 @@ struct svg {
 	/* Draws a legend for the colours at (x, y); may be NULL. */
 	void (*legend)(const struct svg *s, int x, int y, struct buf *out);
 	uint32_t legend_height; /* pixels */
+	uint32_t root;          /* the node that has the whole width, with its
+	                           callers; 0: all */
 	const char *note;       /* below the title; NULL: none */
 };
 

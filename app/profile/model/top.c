@@ -61,3 +61,60 @@ tree_top(const struct tree *t, uint32_t max, struct top_entry **out,
 	*out = TAKE(top);
 	return 0;
 }
+
+/* --- a frame by its path -------------------------------------------------- */
+
+/* True if the n bytes of a path are the name of a node. */
+static bool
+is_named_so(const struct tree *t, uint32_t node, const char *text, size_t n)
+{
+	size_t len;
+	const char *name = tree_name(t, t->name[node], &len);
+
+	for (size_t i = 0; len == n && i < n; i++)
+		if (text[i] != (name[i] == ';' ? ':' : name[i]))
+			return false;
+	return len == n;
+}
+
+/* True if the path to a node, its ancestors by depth, ends as the text. */
+static bool
+ends_so(const struct tree *t, const uint32_t *above, uint32_t depth,
+        const char *path)
+{
+	size_t end = strlen(path), at;
+
+	for (;; end = at - 1, depth--) {
+		at = end;
+		while (at && path[at - 1] != ';')
+			at--;
+		if (!depth ||
+		    !is_named_so(t, above[depth], path + at, end - at))
+			return false;
+		if (!at)
+			return true;
+	}
+}
+
+int
+tree_find(const struct tree *t, const char *path, uint32_t *out)
+{
+	CLEANUP_FREE uint32_t *above = NULL;
+	uint32_t deepest = 0, best = 0;
+
+	for (uint32_t i = 0; i < t->n; i++)
+		deepest = t->depth[i] > deepest ? t->depth[i] : deepest;
+	above = calloc((size_t)deepest + 1, sizeof(*above));
+	if (!above)
+		return -ENOMEM;
+	for (uint32_t i = 1; i < t->n; i++) {
+		above[t->depth[i]] = i;
+		if ((!best || t->total[i] > t->total[best]) &&
+		    ends_so(t, above, t->depth[i], path))
+			best = i;
+	}
+	if (!best)
+		return -ENOENT;
+	*out = best;
+	return 0;
+}

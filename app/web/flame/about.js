@@ -7,6 +7,7 @@ import { clock, quantity, utc, visible } from './text.js';
 import { element } from './flame.js';
 
 const INLINE = ['svg', 'json'];
+const PATH_MOST = 1500; /* characters of a path in an address */
 const NAMES = { html: 'HTML', svg: 'SVG', json: 'JSON', dot: 'DOT',
   pprof: 'pprof', folded: 'Folded stacks', speedscope: 'Speedscope',
   firefox: 'Firefox Profiler' };
@@ -145,7 +146,8 @@ function link(address, format, title) {
   const url = new URL(address, location.href);
   url.searchParams.set('format', format);
   url.hash = '';
-  const a = element('a', NAMES[format] || format, { href: url.href, title });
+  const a = element('a', NAMES[format] || format,
+    { href: url.href, title, 'data-format': format });
   if (format === 'html') a.download = 'flame-graph.html';
   if (INLINE.includes(format)) {
     a.target = '_blank';
@@ -180,4 +182,18 @@ function showFormats(ul, doc, address, canvas) {
   }));
 }
 
-export { facts, showVerdict, showQuality, showFormats };
+/* Has the picture of the server show what is seen: the frame at the end of a
+ * path, and what a search marks. Addresses are bounded, so the outermost callers
+ * of a deep frame are left out. */
+function aimPicture(ul, path, query) {
+  const a = ul.querySelector('[data-format="svg"]');
+  if (!a) return;
+  const url = new URL(a.href), names = path.map(s => s.replaceAll(';', ':'));
+  while (names.length > 1 && names.join(';').length > PATH_MOST) names.shift();
+  for (const [key, text] of [['root', names.join(';')], ['search', query]])
+    if (text && text.length <= PATH_MOST) url.searchParams.set(key, text);
+    else url.searchParams.delete(key);
+  a.href = url.href;
+}
+
+export { facts, showVerdict, showQuality, showFormats, aimPicture };

@@ -14,7 +14,8 @@ import { Flame, element } from './flame.js';
 import { Table } from './table.js';
 import { DiffTree } from './diff.js';
 import { FILTERS, SEEN, Sandwich, bottomUp, filtered } from './sandwich.js';
-import { facts, showFormats, showQuality, showVerdict } from './about.js';
+import { aimPicture, facts, showFormats, showQuality, showVerdict }
+  from './about.js';
 import { turnTheme } from './theme.js';
 
 const $ = id => document.getElementById(id);
@@ -312,6 +313,14 @@ function openPage(doc, address) {
       () => (inSandwich() ? $('callees') : $('scroll')).firstElementChild);
   }
 
+  /* Paths of an inverted or sifted tree are not those of the server. */
+  function aim() {
+    const isWhole = ['icicle', 'flame'].includes(state.drawing) &&
+      state.filters.length === 0;
+    if (!doc.base) aimPicture($('formats'),
+      isWhole ? tree.path(state.view.first) : [], state.query);
+  }
+
   /* --- two profiles ------------------------------------------------------- */
 
   /* Keeps the view, with the widths of the other side. */
@@ -438,6 +447,7 @@ function openPage(doc, address) {
       $(name).setAttribute('aria-pressed', name === drawing);
     const at = document.activeElement, isWhole = view.first === 0 && !query &&
       !fn && state.filters.length === 0;
+    aim();
     $('more-actions').disabled = !fn;
     $('order').setAttribute('aria-pressed', state.isHeavy);
     if (!state.table && $('top').contains(at)) $('aside').focus();

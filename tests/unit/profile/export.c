@@ -1,8 +1,8 @@
+#include "profile/export.h"
 #include "base/json.h"
 #include "lib/folded.h"
 #include "lib/stacks.h"
 #include "lib/test.h"
-#include "profile/export.h"
 #include "profile/pprof.h"
 
 #include <errno.h>
@@ -594,7 +594,52 @@ TEST(json_tells_sources_quality_and_what_other_formats_there_are)
 }
 END
 
-SUITE("export", every_format_writes_a_stack_of_many_frames,
+static void
+draw(const struct tree *t, const char *root, const char *search, struct buf *b)
+{
+	struct export_meta of = meta;
+
+	of.search = search;
+	if (root)
+		ck_assert_int_eq(tree_find(t, root, &of.root), 0);
+	buf_clear(b);
+	ck_assert_int_eq(format_find("svg")->write(t, &of, b), 0);
+}
+
+TEST(a_picture_shows_a_part_and_marks_what_is_searched)
+{
+	static const char hit[] = "fill=\"rgb(123,47,181)\"";
+	CLEANUP_PROFILE struct profile *p =
+		profile_of("main;left;Work;f 2\nmain;right;Work;f "
+	                   "5\nmain;right;g 1\nidle 2\n");
+	CLEANUP_BUF struct buf b = BUF_INIT(BUF_MAX_REPLY);
+	CLEANUP_TREE struct tree *t = NULL;
+	uint32_t node;
+
+	ck_assert_int_eq(tree_new(p, 0, &t), 0);
+	ck_assert_int_eq(tree_find(t, "left;f", &node), -ENOENT);
+	ck_assert_int_eq(tree_find(t, "", &node), -ENOENT);
+	draw(t, "Work", NULL, &b);
+	ck_assert_ptr_nonnull(strstr(buf_str(&b), "shown 5"));
+	ck_assert_ptr_null(strstr(buf_str(&b), "<title>left"));
+	ck_assert_ptr_null(strstr(buf_str(&b), "<title>g"));
+	ck_assert_ptr_nonnull(strstr(buf_str(&b), "<title>right"));
+	draw(t, "left;Work", NULL, &b);
+	ck_assert_ptr_nonnull(strstr(buf_str(&b), "shown 2"));
+	ck_assert_ptr_nonnull(strstr(buf_str(&b), "100.00 % of the view"));
+	ck_assert_ptr_null(strstr(buf_str(&b), hit));
+	draw(t, NULL, "^WO|(", &b);
+	ck_assert_ptr_nonnull(strstr(buf_str(&b), ", 0.00 % matched"));
+	draw(t, NULL, "^WO", &b);
+	ck_assert_ptr_nonnull(strstr(buf_str(&b), ", 70.00 % matched"));
+	ck_assert_ptr_nonnull(strstr(buf_str(&b), hit));
+	draw(t, "main;right", "work", &b);
+	ck_assert_ptr_nonnull(strstr(buf_str(&b), ", 83.33 % matched"));
+}
+END
+
+SUITE("export", a_picture_shows_a_part_and_marks_what_is_searched,
+      every_format_writes_a_stack_of_many_frames,
       formats_have_content_types_of_their_own, formats_are_found_by_name_only,
       json_tells_sources_quality_and_what_other_formats_there_are,
       columns_say_what_json_says, columns_may_be_negative,

@@ -403,11 +403,34 @@ note(struct reader *r, uint64_t n, const char *what)
 	import_note(&r->s.im, buf_str(&text));
 }
 
+/* Finds the first event of the recording that has samples: that of the first
+ * sample may be one that only happened earlier. */
+static const char *
+first_event(const struct perf_file *f)
+{
+	const struct perf_attr *first = NULL;
+	struct perf_event_header h;
+
+	for (uint32_t i = 0; i < f->nrecords; i++) {
+		const struct perf_attr *attr;
+
+		memcpy(&h, f->records[i].at, sizeof(h));
+		if (h.type != PERF_RECORD_SAMPLE)
+			continue;
+		attr = perf_file_attr(f, &f->records[i]);
+		if (attr && (!first || attr < first))
+			first = attr;
+	}
+	return first ? first->name : NULL;
+}
+
 static int
 read_all(struct reader *r, const char *p, size_t n)
 {
 	int rc = perf_file_open(&r->file, &r->s.im, p, n);
 
+	if (!rc)
+		r->s.first = first_event(&r->file);
 	perf_spaces_init(&r->spaces, &r->file);
 	for (uint32_t i = 0; i < r->file.nrecords && !rc; i++)
 		rc = read_record(r, &r->file.records[i]);

@@ -58,7 +58,9 @@ is_asked(const struct perf_samples *s, struct perf_text event)
 {
 	const char *ask = s->im.ask->event;
 
-	return !ask || !*ask || is(event, ask) || is(bare(event), ask);
+	if (!ask || !*ask)
+		ask = s->first;
+	return !ask || is(event, ask) || is(bare(event), ask);
 }
 
 /* Counts a sample of an event. Returns its index, or PERF_MAX_EVENTS. */

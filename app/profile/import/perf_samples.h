@@ -2,8 +2,8 @@
  * The samples of one event of perf, from its recordings and from the output of
  * perf script.
  *
- * A recording may have several events. The one that is asked for, or else that
- * of the first sample, is kept: nanoseconds of a clock are CPU time; other
+ * A recording may have several events. The one that is asked for, or else the
+ * first, is kept: nanoseconds of a clock are CPU time; other
  * events are counted under their own name, which is also their unit, so that
  * nothing adds them to values of another kind. If the periods are unknown, the
  * profile has numbers of samples.
@@ -29,7 +29,9 @@ struct perf_head {
 
 struct perf_samples {
 	struct import im;
-	bool other; /* the current sample's event is left out */
+	bool other;        /* the current sample's event is left out */
+	const char *first; /* the event to keep unless one is asked for; NULL:
+	                      that of the first sample */
 	struct label thread;
 	double first_s, last_s; /* -1 unknown */
 	double period;          /* of the sample */

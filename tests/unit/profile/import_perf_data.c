@@ -373,8 +373,9 @@ TEST(the_first_event_counts_with_its_periods_or_the_one_that_is_named)
 	add_event(&m, &cycles);
 	add_event(&m, &faults);
 	add_program(&m);
+	/* that of the first sample is not the first */
+	add_sample(&m, 2, 7, 5, 3, CHAIN(USER, IN(0x200)));
 	add_sample(&m, 1, 7, 10, 9000000, CHAIN(USER, IN(0x100)));
-	add_sample(&m, 2, 7, 20, 3, CHAIN(USER, IN(0x200)));
 	add_sample(&m, 1, 7, 30, 1000000, CHAIN(USER, IN(0x200)));
 	expect(&m, 0,
 	       "perfdata cpu samples/count cycles/cycles\n"

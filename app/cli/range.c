@@ -381,6 +381,7 @@ summary_show(struct buf *out, const json_t *j, const struct screen *s)
 	         unit_of(json_member(j, "profileType")));
 	buf_putc(out, '\n');
 	link_show(out, "flame graph", json_member(j, "flameGraphUrl"));
+	notices_show(out, j, s);
 }
 
 static int

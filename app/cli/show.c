@@ -127,6 +127,12 @@ reasons_show(struct buf *out, const json_t *result, const struct screen *s)
 }
 
 void
+notices_show(struct buf *out, const json_t *result, const struct screen *s)
+{
+	show_each(out, "note", json_object_get(result, "notices"), s);
+}
+
+void
 quality_show(struct buf *out, const json_t *result)
 {
 	const json_t *quality = json_object_get(result, "quality");

@@ -68,3 +68,6 @@ void quality_show(struct buf *out, const json_t *result);
  * Appends nothing for a good result. */
 void
 reasons_show(struct buf *out, const json_t *result, const struct screen *s);
+/* Appends the notices of a merged range, one per line: what it leaves out. */
+void
+notices_show(struct buf *out, const json_t *result, const struct screen *s);

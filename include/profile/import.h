@@ -105,6 +105,8 @@ MUST_CHECK int
 profile_import(const void *p, size_t n, const struct import_ask *ask,
                struct profile **out, const struct input **format,
                const struct type **type, struct buf *why);
+/* Finds the format of a file by its first bytes; NULL if none is known. */
+const struct input *input_detect(const char *p, size_t n);
 /* Finds an input format by name; NULL if there is none. */
 const struct input *input_find(const char *name);
 /*

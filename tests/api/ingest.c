@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "endpoint/call/pushes.h"
 #include "lib/api.h"
+#include "lib/folded.h"
 #include "lib/api_short.h"
 #include "lib/test.h"
 #include "profile/pprof.h"
@@ -392,6 +393,24 @@ TEST(a_push_is_of_the_type_that_its_units_or_its_name_say)
 END
 
 /* Value types of .NET, Node and Python. */
+TEST(a_push_without_a_format_is_what_its_bytes_say)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_PROFILE struct profile *p = profile_of("main;work 3\n");
+	CLEANUP_BUF struct buf file = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_REPLY struct client_reply taken = {0}, other = {0};
+
+	ck_assert_int_eq(pprof_encode(p, &file), 0);
+	taken = api_send(&a, PUSH, "", file.p, file.len);
+	ck_assert_msg(taken.status == 200, "%s", buf_str(&taken.body));
+	other = api_send(&a, PUSH "&format=folded", "", file.p, file.len);
+	assert_error(&other, 422, "IngestFailed");
+	ck_assert_ptr_nonnull(
+		strstr(buf_str(&other.body),
+	               "its format looks like pprof, not folded"));
+}
+END
+
 TEST(every_value_of_a_known_type_is_stored)
 {
 	static const struct {
@@ -579,6 +598,7 @@ SUITE_TIMEOUT("ingest", 60,
               what_is_not_taken_is_refused,
               a_push_is_of_the_type_that_its_units_or_its_name_say,
               every_value_of_a_known_type_is_stored,
+              a_push_without_a_format_is_what_its_bytes_say,
               services_are_made_only_where_configured,
               labels_of_pushes_are_bounded,
               a_key_may_come_as_basic_password_on_ingest_alone,

@@ -204,7 +204,6 @@ read_push(struct call *c, struct push *p)
 		return -1;
 	read_config(p);
 	p->taken.service = p->app;
-	p->taken.format = p->format->name;
 	p->taken.rate = (double)param_int(c, P_IngestProfile_sampleRate);
 	return 0;
 }
@@ -423,16 +422,26 @@ static int
 import(struct call *c, struct push *p, struct profile **out)
 {
 	const struct import_limits limits = taken_limits(c);
-	int rc = set_type(c, p);
+	const struct input *looks;
+	int rc = import_inflate(p->profile.p, p->profile.n, &limits, &p->raw,
+	                        &p->why);
 
-	if (!rc)
-		rc = import_inflate(p->profile.p, p->profile.n, &limits,
-		                    &p->raw, &p->why);
-	if (!rc && p->raw.len)
+	if (rc)
+		return rc;
+	if (p->raw.len)
 		p->profile = (struct part){p->raw.p, p->raw.len};
-	return rc ? rc
-	          : read_as(c, p, p->type && !is_recording(p) ? p->type : "",
-	                    out);
+	looks = input_detect(p->profile.p, p->profile.n);
+	if (!*param_text(c, P_IngestProfile_format) && looks)
+		p->format = looks;
+	p->taken.format = p->format->name;
+	rc = set_type(c, p)
+	             ?: read_as(c, p,
+	                        p->type && !is_recording(p) ? p->type : "",
+	                        out);
+	if (rc == -EBADMSG && looks && looks != p->format)
+		buf_addf(&p->why, "; its format looks like %s, not %s",
+		         looks->name, p->format->name);
+	return rc;
 }
 
 int

@@ -166,6 +166,12 @@ detect(const char *p, size_t n, const char *type)
 	return NULL;
 }
 
+const struct input *
+input_detect(const char *p, size_t n)
+{
+	return detect(p, n, "");
+}
+
 static bool
 is_compressed(const void *p, size_t n)
 {

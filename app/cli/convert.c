@@ -6,6 +6,7 @@
 #include "profile/export.h"
 #include "table.h"
 
+#include <errno.h>
 #include <string.h>
 
 /* Finds the format whose extension a file's name has: the longest, since one
@@ -65,7 +66,11 @@ static int export(const struct cli *c, const struct format *format,
 
 	if (!rc)
 		rc = format->write(tree, &meta, out);
-	return rc ? failed("%s: %s", c->operands[0], strerror(-rc)) : LEAVE_OK;
+	return rc ? failed("%s: %s", c->operands[0],
+	                   rc == -EOVERFLOW
+	                           ? "the sum of its values exceeds 64 bits"
+	                           : strerror(-rc))
+	          : LEAVE_OK;
 }
 
 int

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#define LOOK ((size_t)64 << 10) /* bytes in which a line must end */
+
 struct units {
 	const unsigned char *p, *end;
 	int low; /* which byte of a unit has its low bits */
@@ -32,6 +34,31 @@ next(struct units *u)
 	return 0x10000 + ((c - 0xD800) << 10) + (low - 0xDC00);
 }
 
+/* True for text whose lines end with a carriage return alone, as old programs
+ * and terminals write them. */
+static bool
+ends_with_cr(const char *p, size_t n)
+{
+	for (size_t i = 0; i < n && i < LOOK; i++)
+		if ((unsigned char)p[i] < '\t')
+			return false;
+	return memchr(p, '\r', n < LOOK ? n : LOOK) && !memchr(p, '\n', n);
+}
+
+/* Makes each carriage return the end of a line. */
+static int
+take_lines(const char **p, size_t *n, struct buf *room)
+{
+	buf_add(room, *p, *n);
+	if (buf_err(room))
+		return buf_err(room);
+	for (size_t i = 0; i < room->len; i++)
+		if (room->p[i] == '\r')
+			room->p[i] = '\n';
+	*p = buf_str(room);
+	return 0;
+}
+
 int
 import_text(const char **p, size_t *n, struct buf *room)
 {
@@ -50,7 +77,7 @@ import_text(const char **p, size_t *n, struct buf *room)
 	       (*n < marks[i].n || memcmp(*p, marks[i].bytes, marks[i].n)))
 		i++;
 	if (i == ARRAY_LEN(marks))
-		return 0;
+		return ends_with_cr(*p, *n) ? take_lines(p, n, room) : 0;
 	u.p = (const unsigned char *)*p + marks[i].n;
 	u.end = u.p + (*n - marks[i].n) / 2 * 2;
 	u.low = marks[i].low;

@@ -263,7 +263,10 @@ put_types(const struct profile *p, struct buf *out)
 
 	for (uint32_t i = 0; i < p->ntypes; i++)
 		all |= import_value_types(p, i, NULL);
-	buf_puts(out, all ? "; its types are " : "; its values are ");
+	if (!p->ntypes)
+		buf_puts(out, "; it has no values");
+	else
+		buf_puts(out, all ? "; its types are " : "; its values are ");
 	for (uint32_t i = 0, n = 0; all && i < profile_ntypes; i++)
 		if (all & 1u << i)
 			buf_addf(out, "%s%s", n++ ? ", " : "",

@@ -133,6 +133,17 @@ count_field(const struct wire_field *f, struct pprof_count *c, const char **why)
 	return 0;
 }
 
+/* True for files that follow one another: each begins with all of the sample
+ * types. */
+static bool
+is_several(const struct pprof_count *c)
+{
+	uint64_t all = (uint64_t)c->samples * c->types;
+
+	return c->values && all > c->values && all % c->values == 0 &&
+	       c->types % (all / c->values) == 0;
+}
+
 static int
 check(const struct pprof_count *c, const char **why)
 {
@@ -150,7 +161,10 @@ check(const struct pprof_count *c, const char **why)
 		return too_many(why, "too many rows");
 	if (c->values == c->samples * c->types)
 		return 0;
-	*why = "samples do not have one value for each sample type";
+	*why = is_several(c) ? "it is several pprof files, one after another: "
+	                       "upload each of them by itself"
+	                     : "samples do not have one value for each sample "
+	                       "type";
 	return -EBADMSG;
 }
 

@@ -1,8 +1,8 @@
+#include "profile/import.h"
 #include "lib/folded.h"
 #include "lib/test.h"
 #include "profile/export.h"
 #include "profile/gzip.h"
-#include "profile/import.h"
 #include "profile/pprof.h"
 
 #include <errno.h>
@@ -346,6 +346,7 @@ TEST(lines_that_are_no_folded_stacks_are_skipped_and_counted)
 	         "folded 1035 count\na 10\nb 1000\nc 25\n"},
 		{"#<Class:A>#new;b 2\n//anon;c 3\n",
 	         "folded 5 count\n#<Class:A>#new;b 2\n//anon;c 3\n"},
+		{"a;b 1\rc;d 2\r", "folded 3 count\na;b 1\nc;d 2\n"},
 		{"a;b 3\nc nan\nd 0x10\nf 5\n10\nh 2\n",
 	         "folded 10 count\na;b 3\nf 5\nh 2\n"
 	         "skipped 3 lines, first: line 2: c nan\n"},
@@ -994,8 +995,11 @@ TEST(a_file_of_a_kind_that_is_not_read_is_named_with_a_way_to_upload_it)
 	             "7zXZ\0\0\x04",
 	             "it is compressed with xz: "),
 		KIND("BZh91AY&SY 1\n", "it is compressed with bzip2: "),
+		KIND("\x89PNG\r\n\x1a\n", "it is a picture: "),
+		KIND("%PDF-1.7\n", "it is a document: "),
 		KIND("PK\x03\x04\x14\0", "it is a zip archive: "),
-		KIND("2ELIFREP\x68\0", "it is perf.data of a big-endian machine: upload what `perf "
+		KIND("2ELIFREP\x68\0", "it is perf.data of a big-endian "
+	                               "machine: upload what `perf "
 	                               "script` prints"),
 		KIND("SIMPLEPERF\x01\0", "it is a simpleperf report in "
 	                                 "protobuf: "),
@@ -1094,6 +1098,24 @@ TEST(a_file_compressed_with_zstd_has_any_number_of_frames)
 			ck_assert_str_eq(buf_str(&got),
 			                 "the zstd stream is damaged");
 	}
+}
+END
+
+TEST(pprof_files_that_follow_one_another_are_refused_as_such)
+{
+	CLEANUP_PROFILE struct profile *p = profile_of("main;a 3\n");
+	CLEANUP_BUF struct buf one = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf both = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf got = BUF_INIT(BUF_MAX_SMALL);
+
+	ck_assert_int_eq(pprof_encode(p, &one), 0);
+	buf_add(&both, one.p, one.len);
+	buf_add(&both, one.p, one.len);
+	ck_assert_int_eq(import_as("cpu", "", 0, both.p, both.len, &got),
+	                 -EBADMSG);
+	ck_assert_str_eq(buf_str(&got),
+	                 "it is several pprof files, one after another: upload "
+	                 "each of them by itself");
 }
 END
 
@@ -1578,6 +1600,7 @@ SUITE("import", the_type_of_a_pprof_file_is_that_of_its_values,
       a_file_of_a_kind_that_is_not_read_is_named_with_a_way_to_upload_it,
       a_compressed_file_that_is_empty_or_compressed_twice_is_refused_as_such,
       a_file_compressed_with_zstd_has_any_number_of_frames,
+      pprof_files_that_follow_one_another_are_refused_as_such,
       what_is_too_big_is_refused_before_memory_is_spent,
       names_and_stacks_are_counted,
       limits_of_pprof_files_name_their_number_and_key,

@@ -103,6 +103,48 @@ const writers = {
       put(`${random(1e6)} ${1 + random(9)} @ ` +
         frames().reverse().map(i => '0x' + address(i).toString(16)).join(' ') + '\n');
   },
+  /* Source: tools/perf/Documentation/perf.data-file-format.txt */
+  perfdata() {
+    const FRAMES = 12, ATTRS = 104, DATA = ATTRS + 144;
+    const USER = 0xfffffffffffffe00n, path = '/usr/bin/app';
+    const record = (type, misc, size) => {
+      const b = Buffer.alloc(size);
+      b.writeUInt32LE(type, 0);
+      b.writeUInt16LE(misc, 4);
+      b.writeUInt16LE(size, 6);
+      return b;
+    };
+    const comm = record(3, 0, 24), map = record(10, 2, 88);
+    comm.writeUInt32LE(7, 8);
+    comm.writeUInt32LE(7, 12);
+    comm.write('app', 16);
+    map.writeUInt32LE(7, 8);
+    map.writeUInt32LE(7, 12);
+    map.writeBigUInt64LE(0x400000n, 16);
+    map.writeBigUInt64LE(0x400000n, 24);
+    map.writeUInt32LE(5, 64);
+    map.write(path, 72);
+    const size = 8 + 8 * (6 + FRAMES), n = Math.floor(most / size);
+    const head = Buffer.alloc(DATA);
+    head.write('PERFILE2', 0);
+    [ATTRS, 144, ATTRS, 144, DATA, comm.length + map.length + n * size]
+      .forEach((v, i) => head.writeBigUInt64LE(BigInt(v), 8 + 8 * i));
+    head.writeUInt32LE(1, ATTRS); /* a clock of software */
+    head.writeUInt32LE(128, ATTRS + 4);
+    head.writeBigUInt64LE(250000n, ATTRS + 16);
+    head.writeBigUInt64LE(0x127n, ATTRS + 24); /* ip, tid, time, callchain, period */
+    put(head);
+    put(comm);
+    put(map);
+    for (let i = 0; i < n; i++) {
+      const b = record(9, 2, size), at = frames().reverse().map(address);
+      const words = [at[0], 0, i + 1, 250000, FRAMES + 1, USER, ...at.slice(0, FRAMES)];
+      words.forEach((w, k) => b.writeBigUInt64LE(BigInt(w), 8 + 8 * k));
+      b.writeUInt32LE(7, 16);
+      b.writeUInt32LE(7, 20);
+      put(b);
+    }
+  },
   gperftools() {
     const words = list => {
       const b = Buffer.alloc(8 * list.length);

@@ -2,7 +2,7 @@
 # and what a file of 300 MB takes.
 
 scope=$B/peers/speedscope
-import_all=(folded perf speedscope cpuprofile heapprofile callgrind heap gopage gperftools jfr)
+import_all=(folded perf perfdata speedscope cpuprofile heapprofile callgrind heap gopage gperftools jfr)
 import_rows=()
 for format in "${import_all[@]}"; do
   import_rows+=("import_${format}_mb_s" "import_${format}_300mb_s" "import_${format}_300mb_peak_mb")
@@ -19,6 +19,7 @@ if wanted "${import_rows[@]}"; then
   ours() { "$B/stoker" convert "$1" "$files/out.pb.gz"; }
   theirs() { # format, file
     case $1 in
+      perfdata) perf report -i "$2" --stdio --no-children -g none ;;
       jfr) jfr print --events jdk.ExecutionSample,jdk.ObjectAllocationSample "$2" ;;
       heap | gopage | gperftools)
         HOME=$files PPROF_TMPDIR=$files "$pprof" -symbolize=none -proto \
@@ -28,6 +29,7 @@ if wanted "${import_rows[@]}"; then
   }
   rival() {
     case $1 in
+      perfdata) echo "perf report" ;;
       jfr) echo "jfr print" ;;
       heap | gopage | gperftools) echo "go tool pprof" ;;
       *) echo speedscope ;;

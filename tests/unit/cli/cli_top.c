@@ -102,6 +102,21 @@ TEST(runtime_shows_the_allocator)
 }
 END
 
+TEST(a_monitor_of_java_names_the_method_that_waits)
+{
+	shows("{\"unit\":\"nanoseconds\",\"names\":[\"all\","
+	      "\"StubRoutines (1)\",\"Interpreter\",\"void Shop.checkout()\","
+	      "\"monitorenter_nofpu Runtime1 stub\",\"[monitor]\"],"
+	      "\"packages\":[\"\",\"[anon]\",\"[anon]\",\"[anon]\","
+	      "\"[anon]\",\"[lock]\"],\"depth\":[0,1,2,3,4,5],"
+	      "\"name\":[0,1,2,3,4,5],\"self\":[0,0,0,0,0,7],"
+	      "\"totals\":[7,7,7,7,7,7]}",
+	      "mutex", &(struct options){.limit = -1},
+	      "SELF  SELF %  TOTAL  LEAF       FUNCTION\n"
+	      "7 ns   100.0   7 ns  [monitor]  void Shop.checkout()\n");
+}
+END
+
 TEST(a_stack_of_nothing_but_a_runtime_keeps_a_frame)
 {
 	shows("{\"unit\":\"bytes\",\"names\":[\"all\",\"malloc\"],"
@@ -317,6 +332,7 @@ END
 SUITE("cli_top", memory_has_bytes_beside_its_shares,
       memory_names_the_function_that_allocates, cpu_time_names_the_allocator,
       runtime_shows_the_allocator,
+      a_monitor_of_java_names_the_method_that_waits,
       a_stack_of_nothing_but_a_runtime_keeps_a_frame, cum_sorts_by_total,
       callers_branch_outwards_the_largest_first,
       callers_of_an_allocator_show_its_frames, callees_branch_inwards,

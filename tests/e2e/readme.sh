@@ -78,6 +78,8 @@ told() {
     check a_token_made_there_opens_its_services says ai-service new_token_lists
     check manuals_have_the_rows_of_their_tables grep -q 'It Sy run' "$STATE/man/man1/stoker.1"
     ;;
+  "stoker top") check top_shows_what_is_busy prints "$STATE/bin/demo" ;;
+  *"--all --seconds 10s --wait") check run_shows_the_whole_host prints "$STATE/bin/demo" ;;
   *"--seconds 10s --wait") check run_shows_the_hottest_functions prints 'model::matmul' ;;
   *"--type goroutine --wait") check run_shows_what_each_thread_waits_for prints 'waiting (condition variable)' ;;
   "stoker open "*) check the_link_opens_the_flame_graph leaves 0 curl -fsS -o /dev/null "$(grep ^http "$STATE/out")" ;;
@@ -148,7 +150,7 @@ explained() {
   local target help
   help=$(env -u MAKEFLAGS make help) || return 1
   for target in $(awk '/^[.]PHONY:/ { on = 1 } on { print; on = /\\$/ }' Makefile | tr -d '\\' | sed 's/^.PHONY://'); do
-    case $target in all | help | FORCE | check-built | deb-built | toolchains | tools) continue ;; esac
+    case $target in all | help | FORCE | check-built | deb-built | deb-suite | toolchains | tools) continue ;; esac
     grep -qwF -- "$target" <<<"$help" || { echo "$target"; return 1; }
   done
 }

@@ -27,6 +27,8 @@
 ## make check-peers  compare what is read of others' files with what pprof,
 ##                   speedscope, jfr, jeprof and callgrind_annotate show
 ## make unit       run the unit tests
+## make dates      run them on other days: a leap day, the end of a year, ...
+##     DATES="2027-02-03 2028-02-29" ROOM=store  which, of one room
 ## make asan       run them with AddressSanitizer; tsan: with ThreadSanitizer
 ## make fuzz       run the fuzzers
 ## make mutate     put mistakes into C and SQL, and name those no test notices
@@ -103,7 +105,7 @@ objects  = $(patsubst app/%.c,$(B)/app/%.o,$(filter-out %/main.c %.bpf.c,\
 	   $(wildcard app/$1/*.c app/$1/*/*.c))) $(GEN_$1)
 archives = $(foreach d,$1,$(B)/lib$d.a)
 
-.PHONY: FORCE version all programs tools pages help run stop check check-built check-quick check-vm check-fleet check-peers toolchains unit bench bench-hosts asan tsan aarch64 \
+.PHONY: FORCE version all programs tools pages help run stop check check-built check-quick check-vm check-fleet check-peers toolchains unit bench bench-hosts dates asan tsan aarch64 \
 	fuzz mutate soak tidy format install uninstall deb deb-built clean deps
 all: programs pages
 programs: $(PROGRAMS) $(LIBRARY) $(MANUALS) $(B)/manual/index.html
@@ -313,6 +315,10 @@ bench-hosts: deps
 	@conf/packages/install check
 	@$(MAKE) --no-print-directory all $(B)/tests/bench/hosts
 	@B=$(B) HOSTS=$(HOSTS) MINUTES=$(MINUTES) SPREAD=$(SPREAD) tests/bench/hosts.sh
+dates: deps
+	@conf/packages/install check dates
+	@$(MAKE) --no-print-directory all $(UNITS)
+	@B=$(B) DATES="$(DATES)" ROOM=$(ROOM) tests/tools/dates
 # The programs alone: scripts build much else. What UBSan finds ends a program,
 # as what the others find does.
 SANITIZE_asan := address,undefined,float-cast-overflow -fno-sanitize-recover=all

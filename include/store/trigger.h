@@ -30,7 +30,7 @@ enum trigger_kind trigger_kind_of(const char *name);
 struct trigger {
 	char *id, *tenant, *service, *name;
 	char *kind;       /* see trigger_kind_name() */
-	char *function;   /* for cpuShare, else "" */
+	char *function;   /* for cpuShare and shift, else "" */
 	double threshold; /* in the unit of its kind */
 	int64_t minimum;  /* goroutines */
 	char *type;       /* profile type to capture */

@@ -156,7 +156,7 @@ TEST(triggers_keys_and_quotas_are_managed)
 	         0, "big: trg-*\n"},
 		{"trigger add svc t frob percent=1", 1,
 	         "stoker: when: expected exactly one of cpuShare, "
-	         "goroutineGrowth, rss, cpu (InvalidParameter)\n"
+	         "goroutineGrowth, shift, rss, cpu (InvalidParameter)\n"
 	         "  got: {\"frob\":{\"percent\":1}}\n"},
 		{"trigger add svc t rss bytes=100M", 64,
 	         "stoker: bytes takes a number, not '100M'\n"},

@@ -72,7 +72,7 @@ read_when(struct call *c, const json_t *when, struct trigger *out)
 	if (kind == TRIGGER_KINDS || json_object_size(when) != 1)
 		return fail_value(
 			c, "when",
-			"exactly one of cpuShare, goroutineGrowth, rss, cpu",
+			"exactly one of cpuShare, goroutineGrowth, shift, rss, cpu",
 			when);
 	number = json_object_get(of, conditions[kind].number);
 	v = json_number_value(number);

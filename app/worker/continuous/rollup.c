@@ -276,14 +276,18 @@ tell_shares(struct rollup *r, const struct rollup_row *rows)
 {
 	for (size_t i = 0; i < r->batch->n; i++) {
 		const struct batch_group *g = &r->batch->groups[i];
+		struct rollup_share s = {
+			.start_ms = g->start_ms,
+			.samples = sum_of(r->batch, g).sample_count,
+		};
 
-		if (sum_of(r->batch, g).sample_count < MIN_SAMPLES ||
-		    !rows[i].length)
+		if (s.samples < MIN_SAMPLES || !rows[i].length)
 			continue;
-		for (size_t k = 0; k < g->nfunctions; k++)
-			if (rows[i].shares[k] >= 0 && rows[i].shares[k] <= 100)
-				r->asker.share(r->asker.arg, g->asked[k],
-				               rows[i].shares[k]);
+		for (size_t k = 0; k < g->nfunctions; k++) {
+			s.percent = rows[i].shares[k];
+			if (s.percent >= 0 && s.percent <= 100)
+				r->asker.share(r->asker.arg, g->asked[k], &s);
+		}
 	}
 }
 

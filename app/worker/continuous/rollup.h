@@ -6,8 +6,14 @@
  */
 #pragma once
 
-#include "worker/ipc/messages.h"
 #include "store/window.h"
+#include "worker/ipc/messages.h"
+
+/* The share of a function in a minute, with what it calls. */
+struct rollup_share {
+	double percent;
+	int64_t start_ms, samples; /* of the minute */
+};
 
 /* The module that wants the shares of functions in a minute: triggers.h. */
 struct rollup_asker {
@@ -15,7 +21,7 @@ struct rollup_asker {
 	size_t (*functions)(void *arg, const char *series,
 	                    const char *names[static ROLLUP_MAX_FUNCTIONS],
 	                    char ids[static ROLLUP_MAX_FUNCTIONS][ID_MAX]);
-	void (*share)(void *arg, const char *id, double percent);
+	void (*share)(void *arg, const char *id, const struct rollup_share *s);
 };
 
 struct rollup {

@@ -35,11 +35,11 @@ functions(void *arg, const char *series,
 }
 
 static void
-share(void *arg, const char *id, double percent)
+share(void *arg, const char *id, const struct rollup_share *of)
 {
 	struct scheduler *s = arg;
 
-	triggers_share(&s->triggers, id, percent, clock_mono_ns());
+	triggers_share(&s->triggers, id, of, clock_mono_ns());
 }
 
 /* Connects the modules with each other. */

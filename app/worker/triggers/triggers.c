@@ -6,6 +6,7 @@
 #include "store/session.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,6 +14,9 @@
 #define TELL_NS (60 * NS_PER_S) /* between two reports of a value */
 #define BASE_MS (60 * 60 * MS_PER_S)
 #define FAIL_NS (60 * NS_PER_S) /* after an error of the store */
+/* A rule looks for a shift each minute, in minutes that mostly are the same. */
+#define SHIFT_LOOKS 20
+#define MINUTE_MS   (60 * MS_PER_S)
 
 static void
 free_rules(struct rule *items, size_t n)
@@ -20,6 +24,7 @@ free_rules(struct rule *items, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		trigger_done(&items[i].row);
 		free(items[i].seen);
+		free(items[i].minutes);
 	}
 	free(items);
 }
@@ -58,6 +63,8 @@ take_over(const struct triggers *t, struct rule *r, int64_t now_ns)
 	r->seen = TAKE(old->seen);
 	r->nseen = old->nseen;
 	r->seen_ns = old->seen_ns;
+	r->minutes = TAKE(old->minutes);
+	r->nminutes = old->nminutes;
 }
 
 int
@@ -264,7 +271,7 @@ triggers_functions(const struct triggers *t, const char *series,
 	for (size_t i = 0; v && i < t->n && n < ROLLUP_MAX_FUNCTIONS; i++) {
 		const struct rule *r = &t->items[i];
 
-		if (!is(r, TRIGGER_cpuShare) ||
+		if (!(is(r, TRIGGER_cpuShare) || is(r, TRIGGER_shift)) ||
 		    !is_of(r, v->tenant, v->service))
 			continue;
 		snprintf(ids[n], ID_MAX, "%s", r->row.id);
@@ -273,12 +280,116 @@ triggers_functions(const struct triggers *t, const char *series,
 	return n;
 }
 
+/* --- shifts --------------------------------------------------------------- */
+
+/* Forgets the minutes before a time. */
+static void
+forget_before(struct rule *r, int64_t ms)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->nminutes; i++)
+		if (r->minutes[i].start_ms >= ms)
+			r->minutes[n++] = r->minutes[i];
+	r->nminutes = n;
+}
+
+/* Adds a minute; one that comes late is left out. */
+static int
+add_minute(struct rule *r, const struct rollup_share *s)
+{
+	struct shift_bin *last;
+
+	if (!r->minutes)
+		r->minutes = calloc(SHIFT_BINS, sizeof(*r->minutes));
+	if (!r->minutes)
+		return -ENOMEM;
+	last = r->nminutes ? &r->minutes[r->nminutes - 1] : NULL;
+	if (last && s->start_ms < last->end_ms)
+		return -EALREADY;
+	if (r->nminutes == SHIFT_BINS)
+		forget_before(r, r->minutes[1].start_ms);
+	r->minutes[r->nminutes++] = (struct shift_bin){
+		.start_ms = s->start_ms,
+		.end_ms = s->start_ms + MINUTE_MS,
+		.cost = s->percent / 100 * (double)s->samples,
+		.of = (double)s->samples,
+	};
+	return 0;
+}
+
+/* Returns the mean cost of the minutes of a level. */
+static double
+cost_of(const struct rule *r, int64_t from_ms, int64_t to_ms)
+{
+	double sum = 0, n = 0;
+
+	for (size_t i = 0; i < r->nminutes; i++) {
+		const struct shift_bin *b = &r->minutes[i];
+
+		if (b->start_ms < from_ms || b->start_ms >= to_ms)
+			continue;
+		sum += b->cost;
+		n++;
+	}
+	return n > 0 ? sum / n : 0;
+}
+
+/* Returns how many times as much the function costs since the last shift, by
+ * share or by time, whichever rose less: when another function costs less, the
+ * share rises alone. */
+static double
+times(const struct rule *r, const struct shift *s)
+{
+	double before = cost_of(r, s->before_ms, s->at_ms);
+	double after = cost_of(r, s->at_ms, s->after_ms);
+	double most = s->before > 0 && before > 0
+	                      ? fmin(s->after / s->before, after / before)
+	                      : HUGE_VAL;
+
+	return fmin(most, 1000); /* it is new */
+}
+
+/* Judges the last shift of the minutes. If it fires, the minutes before it are
+ * forgotten: it fires once. */
+static void
+judge_shift(struct triggers *t, struct rule *r, int64_t now_ns)
+{
+	struct shifts found;
+	const struct shift *last;
+	bool fired = t->fired;
+	char at[RFC3339_LEN], from[RFC3339_LEN], to[RFC3339_LEN];
+
+	if (shift_find(r->minutes, r->nminutes, SHIFT_SHARE,
+	               SHIFT_ALARMS / SHIFT_LOOKS, &found))
+		return;
+	if (!found.n)
+		return judge(t, r, 1, now_ns);
+	last = &found.items[found.n - 1];
+	t->fired = false;
+	judge(t, r, times(r, last), now_ns);
+	if (!t->fired) {
+		t->fired = fired;
+		return;
+	}
+	clock_format(last->at_ms, at);
+	clock_format(last->earliest_ms, from);
+	clock_format(last->latest_ms, to);
+	log_info("trigger %s of %s: %s costs more since %s (between %s and %s)",
+	         r->row.name, r->row.service, r->row.function, at, from, to);
+	forget_before(r, last->at_ms);
+}
+
 void
-triggers_share(struct triggers *t, const char *id, double percent,
-               int64_t now_ns)
+triggers_share(struct triggers *t, const char *id,
+               const struct rollup_share *share, int64_t now_ns)
 {
 	struct rule *r = find(t, id);
 
-	if (r)
-		judge(t, r, percent, now_ns);
+	if (!r)
+		return;
+	if (!is(r, TRIGGER_shift))
+		judge(t, r, share->percent, now_ns);
+	else if (!add_minute(r, share))
+		judge_shift(t, r, now_ns);
 }

@@ -5,7 +5,7 @@
  *	/proc/PID/stat ─ triggers_step ─> rss, cpu
  *	window of goroutines ─ triggers_window ─> goroutineGrowth
  *	minute of CPU windows ─ triggers_functions, a child of the analyser,
- *	    triggers_share ─> cpuShare
+ *	    triggers_share ─> cpuShare, shift
  *
  * The store decides whether a trigger fires (store/trigger.h); webhooks.h sends
  * its webhook.
@@ -13,10 +13,12 @@
 #pragma once
 
 #include "base/conf.h"
-#include "worker/ipc/messages.h"
+#include "profile/shift.h"
 #include "store/trigger.h"
-#include "worker/targets/targets.h"
+#include "worker/continuous/rollup.h"
 #include "worker/continuous/watches.h"
+#include "worker/ipc/messages.h"
+#include "worker/targets/targets.h"
 
 struct rule {
 	struct trigger row;
@@ -29,6 +31,10 @@ struct rule {
 	} * seen;
 	size_t nseen;
 	int64_t seen_ns; /* 0: never */
+	/* for shift: minutes since the last one that fired, at most
+	 * SHIFT_BINS */
+	struct shift_bin *minutes;
+	size_t nminutes;
 };
 
 struct triggers {
@@ -58,6 +64,6 @@ triggers_window(struct triggers *t, const char *tenant, const char *service,
 size_t triggers_functions(const struct triggers *t, const char *series,
                           const char *names[static ROLLUP_MAX_FUNCTIONS],
                           char ids[static ROLLUP_MAX_FUNCTIONS][ID_MAX]);
-/* Handles the share of a function, in percent. */
-void triggers_share(struct triggers *t, const char *id, double percent,
-                    int64_t now_ns);
+/* Handles the share of a function in a minute. */
+void triggers_share(struct triggers *t, const char *id,
+                    const struct rollup_share *share, int64_t now_ns);

@@ -148,6 +148,73 @@ TEST(growth_is_of_what_there_was_if_only_one)
 }
 END
 
-SUITE("triggers", growth_is_of_what_there_was_if_only_one,
+static double
+reported(struct rig *r)
+{
+	CLEANUP_TRIGGER struct trigger own = {0};
+
+	ck_assert_int_eq(trigger_get(&r->store.s, TEST_TENANT, TEST_SERVICE,
+	                             r->own, &own),
+	                 0);
+	return own.value;
+}
+
+/* Reports a minute, and has its value stored. */
+static void
+minute(struct rig *r, int64_t i, double percent, int64_t samples)
+{
+	const struct rollup_share s = {percent + (double)(i % 3),
+	                               (i + 1) * MINUTE, samples};
+
+	triggers_share(&r->t, r->own, &s, (i + 1) * 120 * NS_PER_S);
+}
+
+TEST(a_function_that_costs_three_times_as_much_has_that_value)
+{
+	CLEANUP_RIG struct rig r;
+
+	rig_init(&r, "shift");
+	for (int64_t i = 0; i < 60; i++)
+		minute(&r, i, 9, 1000);
+	ck_assert_double_eq(reported(&r), 1);
+	for (int64_t i = 60; i < 80; i++)
+		minute(&r, i, 29, 1000);
+	ck_assert_double_eq_tol(reported(&r), 3, .1);
+	/* rules are read again after a change; what they saw stays */
+	ck_assert_int_eq(triggers_load(&r.t, 0), 0);
+	minute(&r, 80, 29, 1000);
+	ck_assert_double_eq_tol(reported(&r), 3, .1);
+}
+END
+
+/* Other functions cost less: its share rises, its cost does not. */
+TEST(a_function_whose_share_alone_rises_has_no_value)
+{
+	CLEANUP_RIG struct rig r;
+
+	rig_init(&r, "shift");
+	for (int64_t i = 0; i < 80; i++)
+		minute(&r, i, i < 50 ? 9 : 29, i < 50 ? 3000 : 1000);
+	ck_assert_double_eq_tol(reported(&r), 1, .1);
+}
+END
+
+TEST(a_minute_that_comes_twice_counts_once)
+{
+	CLEANUP_RIG struct rig r;
+
+	rig_init(&r, "shift");
+	for (int64_t i = 0; i < 1000; i++)
+		minute(&r, i / 2, 9, 1000);
+	ck_assert_uint_eq(r.t.items[0].nminutes + r.t.items[1].nminutes,
+	                  SHIFT_BINS);
+	ck_assert_double_eq(reported(&r), 1);
+}
+END
+
+SUITE("triggers", a_function_that_costs_three_times_as_much_has_that_value,
+      a_function_whose_share_alone_rises_has_no_value,
+      a_minute_that_comes_twice_counts_once,
+      growth_is_of_what_there_was_if_only_one,
       functions_are_those_that_the_tenant_of_a_series_asks_for,
       a_window_is_judged_by_the_triggers_of_its_tenant)

@@ -66,6 +66,7 @@ busy=$(trigger demo '{"trigger":"busy","when":{"cpu":{"percent":1}},"capture":{"
 share=$(trigger demo '{"trigger":"handle","when":{"cpuShare":{"function":"server::handle","percent":30}},
   "capture":{"durationSeconds":1}}')
 idle=$(trigger demo '{"trigger":"rest","when":{"cpuShare":{"function":"server::nothing","percent":0.1}}}')
+slower=$(trigger demo '{"trigger":"slower","when":{"shift":{"function":"server::handle","times":1.5}}}')
 
 # --- memory
 mkfifo "$tmp/swell"
@@ -145,6 +146,7 @@ check a_trigger_on_threads_captures_threads equal \
 check cpu_time_fires wait_for 30 holds demo "$busy" '.lastFiredAt != null and .lastValue >= 1'
 check a_share_of_cpu_time_fires wait_for 200 holds demo "$share" \
   '.lastFiredAt != null and .lastValue >= 30 and .lastValue <= 100'
+check a_steady_function_has_no_shift wait_for 10 holds demo "$slower" '.lastValue == 1 and .lastFiredAt == null'
 check a_function_that_does_not_run_fires_nothing wait_for 10 holds demo "$idle" \
   '.lastFiredAt == null and .lastValueAt != null'
 exec 7>&- 8>&-

@@ -9,7 +9,8 @@ import { sentence } from './parts';
 import { useData } from './use';
 
 type Process = { pid: number; unit: string; executable: string;
-  command: string };
+  command: string; container?: string; namespace?: string; pod?: string;
+  project?: string; service?: string };
 type Found = { processes: Process[]; matching: number; outOfScope: number };
 type Host = { host: string; answered: boolean; found: Partial<Found> };
 type Survey = { items: Host[] };
@@ -34,7 +35,7 @@ function useSettled(text: string) {
 function ruleOf(text: string): Rule | null {
   if (!text.includes('=')) return {};
   try {
-    return fromLines(text, true);
+    return fromLines(text, false);
   } catch {
     return null;
   }
@@ -51,16 +52,29 @@ function patternOf(command: string) {
     : `^${escaped(first)} ${escaped(second)}( |$)`;
 }
 
+/* What differs between the pods of one owner: five random letters, after a hash
+ * if that is a deployment. */
+const LETTER = '[bcdfghjklmnpqrstvwxz2456789]';
+const RANDOM = new RegExp(`(-${LETTER}{6,10})?-${LETTER}{5}$`);
+
 /* What tells a process from others, for a name. */
-function programOf({ unit, executable, command }: Process) {
+function programOf({ unit, executable, command, container, project,
+  service }: Process) {
   const [, script = ''] = command.split(' ');
-  return unit.endsWith('.service') && !/^user@\d+\./.test(unit) ? unit
+  return project && service ? service : container ? container
+    : unit.endsWith('.service') && !/^user@\d+\./.test(unit) ? unit
     : INTERPRETER.test(executable) && script && !script.startsWith('-')
       ? script : executable;
 }
 
 /* The match that means a process and its successors after a restart. */
-function matchOf({ unit, executable, command }: Process) {
+function matchOf({ unit, executable, command, container, namespace, pod,
+  project, service }: Process) {
+  if (pod) return `pod.namespace = ${namespace}\n`
+    + `pod.name = ${pod.replace(RANDOM, '-*')}\npod.container = ${container}`;
+  if (project) return `compose.project = ${project}`
+    + (service ? `\ncompose.service = ${service}` : '');
+  if (container) return `container = ${container}`;
   if (unit.endsWith('.service') && !/^user@\d+\./.test(unit))
     return `unit = ${unit}`;
   /* a line ends a match: a path with control characters is none */
@@ -78,8 +92,8 @@ export function Matching({ text, choose }:
   REFRESH_MS);
   const hosts = data?.items ?? [], word = settled.trim().toLowerCase();
   const isWanted = (p: Process) => !isAll ||
-    `${p.pid} ${p.command} ${p.executable} ${p.unit}`.toLowerCase()
-      .includes(word);
+    `${p.pid} ${p.command} ${p.executable} ${p.unit} ${containerOf(p)}`
+      .toLowerCase().includes(word);
   return <div class="matching">
     <p role="status" class={error ? 'bad' : 'quiet'}>{error
       ? sentence(error.message) : data ? told(hosts, isAll) : ''}</p>
@@ -95,9 +109,13 @@ export function Matching({ text, choose }:
   </div>;
 }
 
+const containerOf = ({ container, namespace, pod }: Process) => pod
+  ? `${namespace}/${pod}/${container}` : container ?? '';
+
 function Words({ of }: { of: Process }) {
+  const where = containerOf(of) || of.unit;
   return <><span class="quiet">{of.pid}</span> {of.command || of.executable}
-    {of.unit && <span class="quiet"> {of.unit}</span>}</>;
+    {where && <span class="quiet"> {where}</span>}</>;
 }
 
 /* The findings of all hosts in a sentence or two. */

@@ -113,7 +113,7 @@ int
 open_container_file(struct opener *o, const struct host_ask *ask,
                     struct answer *out)
 {
-	const char *star = strrchr(ask->path, '/');
+	const char *last = strrchr(ask->path, '/');
 	CLEANUP_FD int place = -1, fd = -1;
 	struct stat st;
 	int rc;
@@ -122,8 +122,11 @@ open_container_file(struct opener *o, const struct host_ask *ask,
 	if (ask->count >= ARRAY_LEN(files) || *ask->path != '/' ||
 	    !is_of_row(ask->path, files[ask->count], ask->size))
 		return -EINVAL;
-	if (star[1] == '*')
-		return search_path(ask->path, star + 1, ask->size, out);
+	/* a name is handed out, never the file that has it */
+	if (strchr(files[ask->count], '*'))
+		return last[1] == '*' ? search_path(ask->path, last + 1,
+		                                    ask->size, out)
+		                      : -EINVAL;
 	rc = opener_walk(ask->path, &place);
 	if (!rc && (fstat(place, &st) || st.st_uid != ask->size))
 		rc = -EPERM;

@@ -16,7 +16,9 @@
 struct walk {
 	int at; /* O_PATH: the folder reached so far */
 	unsigned links;
-	dev_t local; /* the last file system that was found to be one */
+	/* File systems that always answer: that of /, since this program is
+	 * there, too, and the last one that was found to. */
+	dev_t root, local;
 	char rest[HOST_MAX_PATH]; /* of the path */
 };
 
@@ -74,7 +76,8 @@ check_local(struct walk *w)
 
 	if (w->at < 0 || fstat(w->at, &st))
 		return -errno;
-	if (st.st_dev != w->local && !opener_is_local(w->at, getpid()))
+	if (st.st_dev != w->root && st.st_dev != w->local &&
+	    !opener_is_local(w->at, getpid()))
 		return -EINVAL;
 	w->local = st.st_dev;
 	return 0;
@@ -84,11 +87,14 @@ static int
 walk(struct walk *w, const char *path)
 {
 	char name[NAME_MAX + 1];
-	int rc;
+	struct stat root;
+	int rc = 0;
 
 	memcpy(w->rest, path, strlen(path) + 1);
 	w->at = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	rc = check_local(w);
+	if (w->at < 0 || fstat(w->at, &root))
+		return -errno;
+	w->root = w->local = root.st_dev;
 	while (!rc && next_name(w, name)) {
 		CLEANUP_FD int next =
 			openat(w->at, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);

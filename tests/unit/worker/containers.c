@@ -232,6 +232,7 @@ static const struct {
 	{"/var/lib/docker/containers/" ID "/config.v2.json", 0, 1000},
 	{"/var/lib/docker/containers/" ID "/config.v2.json", 1000, 0},
 	{"var/lib/docker/containers/" ID "/config.v2.json", 0, 0},
+	{"/var/log/containers/web_default_web-" ID ".log", 7, 0},
 	{"", 0, 0},
 };
 

@@ -168,7 +168,7 @@ link_flamegraph(struct store *s, struct link_keys *k, const char *base,
                 const char *tenant, const char *id, int64_t now_ms,
                 int64_t ttl_s, struct buf *out)
 {
-	CLEANUP_BUF struct buf url = BUF_INIT(LINK_MAX);
+	CLEANUP_BUF struct buf url = BUF_INIT(LINK_URL_MAX);
 	struct link_page page = {
 		.claim = {"flamegraph", id, .tenant = tenant},
 	};

@@ -18,7 +18,7 @@
 
 #include <stdbool.h>
 
-#define LINK_MAX          1024
+#define LINK_URL_MAX      1024
 #define LINK_SECRET_BYTES 32
 #define LINK_SUBJECT_MAX  ((size_t)8 << 10)
 /* Least validity of a link to pinned data. */

@@ -730,7 +730,7 @@ TEST(a_link_that_has_expired_is_401)
 	test_profile(&a, id);
 	for (int expired = 0; expired < 2; expired++) {
 		CLEANUP_REPLY struct client_reply r = {0};
-		CLEANUP_BUF struct buf link = BUF_INIT(LINK_MAX);
+		CLEANUP_BUF struct buf link = BUF_INIT(LINK_URL_MAX);
 		int64_t made = clock_wall_ms() - (expired ? 3 : 0) * 3600000;
 
 		ck_assert_int_eq(link_key_make(&a.store.s), 0);

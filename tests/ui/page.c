@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-#define MAX_INPUT 65536
+#define INPUT_MAX 65536
 #define CPU       1 /* value type of profile_of() */
 
 static const struct export_meta meta = {
@@ -26,7 +26,7 @@ static const struct export_meta meta = {
 static struct profile *
 read_folded(FILE *f)
 {
-	static char text[MAX_INPUT];
+	static char text[INPUT_MAX];
 
 	text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
 	return profile_of(text);

@@ -31,6 +31,12 @@ claim no_symbol_is_defined_twice "$(nm -g --defined-only "${B:-build}"/lib[!t]*.
 claim no_header_defines_the_tag_of_another "$(grep -rhoE '^struct \w+ \{' app include --include='*.h' |
   sort | uniq -d)"
 
+# LINK_MAX, for one, has another value wherever that header comes second, and the
+# compiler says nothing of it.
+claim no_macro_has_the_name_of_one_in_limits_h "$(comm -12 \
+  <(echo '#include <limits.h>' | cc -D_GNU_SOURCE -dM -E - | awk '$2 !~ /^_/ { print $2 }' | sort -u) \
+  <(grep -rhoE '^#define \w+' app include tests --include='*.[ch]' | awk '{ print $2 }' | sort -u))"
+
 # Of two files one uses the other: what both need stands in a third, below them.
 claim files_use_each_other_one_way "$(nm -A "${B:-build}"/lib[!t]*.a 2>/dev/null | awk '
   NF < 2 { next }

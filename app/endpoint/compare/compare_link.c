@@ -73,7 +73,7 @@ static int
 link_ids(struct call *c, const struct compared *x, const struct link_query *q,
          struct buf *out)
 {
-	CLEANUP_BUF struct buf url = BUF_INIT(LINK_MAX);
+	CLEANUP_BUF struct buf url = BUF_INIT(LINK_URL_MAX);
 	CLEANUP_BUF struct buf subject = BUF_INIT(LINK_SUBJECT_MAX);
 	const struct conf *conf = c->env->conf;
 	struct link_page page = {.claim = {.kind = "diff"}};

@@ -139,7 +139,7 @@ static int
 put_profile(struct call *c, struct buf *out, const struct session *s,
             int64_t top, const struct profile_started *started, size_t n)
 {
-	CLEANUP_BUF struct buf link = BUF_INIT(LINK_MAX);
+	CLEANUP_BUF struct buf link = BUF_INIT(LINK_URL_MAX);
 	const struct conf *conf = c->env->conf;
 	int rc = link_flamegraph(
 		&c->env->store, &c->env->links, conf->api_public_url, s->tenant,

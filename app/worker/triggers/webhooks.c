@@ -20,7 +20,7 @@
 static int
 write_body(struct webhooks *w, const struct firing *f, struct buf *out)
 {
-	CLEANUP_BUF struct buf link = BUF_INIT(LINK_MAX);
+	CLEANUP_BUF struct buf link = BUF_INIT(LINK_URL_MAX);
 	const struct conf *conf = w->runs->conf;
 	int rc = link_flamegraph(w->runs->store, &w->links,
 	                         conf->api_public_url, f->tenant, f->session,

@@ -15,7 +15,7 @@ struct parts {
 static void
 make(struct test_store *t, struct link_keys *k, int64_t now_ms, char *out)
 {
-	CLEANUP_BUF struct buf b = BUF_INIT(LINK_MAX);
+	CLEANUP_BUF struct buf b = BUF_INIT(LINK_URL_MAX);
 
 	static const struct link_page page = {
 		.claim = {.kind = "flamegraph", "sess-a", .tenant = "t"},
@@ -42,7 +42,7 @@ TEST(a_link_is_the_same_within_an_hour)
 	CLEANUP_TEST_STORE struct test_store t = test_store();
 	struct link_keys k = {0};
 	int64_t hour_ms = NOW_MS / HOUR_MS * HOUR_MS;
-	char first[LINK_MAX], last[LINK_MAX], next[LINK_MAX];
+	char first[LINK_URL_MAX], last[LINK_URL_MAX], next[LINK_URL_MAX];
 
 	make(&t, &k, hour_ms, first);
 	make(&t, &k, hour_ms + HOUR_MS - 1, last);
@@ -56,7 +56,7 @@ TEST(a_link_lives_its_time_and_not_much_longer)
 {
 	CLEANUP_TEST_STORE struct test_store t = test_store();
 	struct link_keys k = {0};
-	char link[LINK_MAX];
+	char link[LINK_URL_MAX];
 	struct parts p;
 	struct link_claim c;
 
@@ -75,7 +75,7 @@ TEST(a_link_is_good_in_another_process)
 {
 	CLEANUP_TEST_STORE struct test_store t = test_store();
 	struct link_keys here = {0}, there = {0};
-	char link[LINK_MAX];
+	char link[LINK_URL_MAX];
 	struct parts p;
 	struct link_claim c;
 
@@ -89,7 +89,7 @@ TEST(a_signature_is_for_one_page_tenant_profile_and_time)
 {
 	CLEANUP_TEST_STORE struct test_store t = test_store();
 	struct link_keys k = {0};
-	char link[LINK_MAX];
+	char link[LINK_URL_MAX];
 	struct parts p;
 	struct link_claim c, bad[3];
 
@@ -131,7 +131,7 @@ END
 TEST(a_link_is_149_characters_of_which_a_signature_is_34)
 {
 	CLEANUP_TEST_STORE struct test_store t = test_store();
-	CLEANUP_BUF struct buf b = BUF_INIT(LINK_MAX);
+	CLEANUP_BUF struct buf b = BUF_INIT(LINK_URL_MAX);
 	struct link_keys k = {0};
 
 	ck_assert_int_eq(link_key_make(&t.s), 0);
@@ -229,7 +229,7 @@ END
 
 TEST(a_query_is_escaped_in_an_address)
 {
-	CLEANUP_BUF struct buf b = BUF_INIT(LINK_MAX);
+	CLEANUP_BUF struct buf b = BUF_INIT(LINK_URL_MAX);
 	static const struct query_pair q[] = {Q("service", "svc"),
 	                                      Q("label.x", "a&b=\xc3\xa9")};
 

@@ -285,7 +285,7 @@ probe_server(struct doctor *d)
 	if (r.status != 200) {
 		say_reply(d, &r);
 		fix(d, "systemctl restart stoker-api; journalctl -u stoker-api "
-		       "-n 20 tells why it stopped");
+		       "-n 20 shows why it stopped");
 		return BROKEN;
 	}
 	found(d, "%s answers", d->cli->http.server);
@@ -418,7 +418,7 @@ judge_host(struct doctor *d, const json_t *w, int64_t now_s)
 		found(d, "not heard of for ");
 		say_span(d, age_of(w, "heartbeatAt", now_s));
 		fix(d, "there: systemctl restart stoker-worker; stoker doctor "
-		       "tells why it does not get here");
+		       "shows why it does not get here");
 		return true;
 	}
 	if (waits > WAITS_S) {

@@ -273,7 +273,7 @@ turned_on() { # program
     take $type "$([ $type = mutex ] && echo contend 200 || echo block 200)"
     check "${type}_events_are_turned_on_where_allowed" equal "$(jq -r .status <<<"$result")" completed
     check "${type}_events_are_counted_once_turned_on" [ "$(jq .sampleCount <<<"$result")" -gt 5 ]
-    check "${type}_profile_has_a_note_that_counting_was_turned_on" grep -q 'was made to count' <<<"$result"
+    check "${type}_profile_has_a_note_that_counting_was_turned_on" grep -q 'had the program count' <<<"$result"
   done
   check counting_is_turned_off_after_a_capture wait_for 5 is_rate 0
   api POST $P/start -H 'Content-Type: application/json' -o /dev/null \

@@ -88,7 +88,7 @@ readiness_get(struct call *c)
 	if (blocked)
 		return not_ready(c, "ok", blocked,
 		                 "no worker is able to capture: stoker doctor "
-		                 "tells why");
+		                 "shows why");
 	out = answer_json(c);
 	json_put_text(out, "status", "ready");
 	json_put_text(out, "store", "ok");

@@ -175,7 +175,7 @@ put_missing(const struct comparison *c, struct buf *out)
 	} else if (c->rough) {
 		buf_puts(out, "How much a side allocated in all is not known: "
 		              "its program allocates so often that it was "
-		              "watched a part of the time.");
+		              "watched only part of the time.");
 	} else if (c->base_samples < COMPARE_SAMPLES ||
 	           c->now_samples < COMPARE_SAMPLES) {
 		buf_addf(out,

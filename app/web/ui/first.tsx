@@ -5,7 +5,7 @@
 import { local, shorten } from '../flame/text.js';
 import { get, PROFILING } from './api';
 import { toService } from './result';
-import { since, type Shift, type Shifts } from './shifts';
+import { between, change, type Shift, type Shifts } from './shifts';
 import { useData } from './use';
 
 const MOST = 6; /* functions, the ones that changed most */
@@ -42,7 +42,8 @@ export function ChangedFirst({ q, service, type, sides }: { q: string;
       <a class="mono" title={name}
         href={`#fn=${encodeURIComponent(name)}`}>
         {shorten(name, 60)}</a>{' '}
-      <span class="quiet">{since(shift)}</span>
+      <span class="quiet">{change(shift.factor)} {between(shift)}
+      </span>
     </li>)}</ol>
   </section>;
 }

@@ -22,15 +22,18 @@ const at = (text: string) => {
     time.format(ms);
 };
 
-const change = (factor: number | null) => factor === null ? 'is new'
+export const change = (factor: number | null) => factor === null ? 'is new'
   : factor === 0 ? 'is gone'
     : factor >= 2 ? `costs ${factor.toFixed(1)} times as much`
       : `costs ${Math.abs(100 * (factor - 1)).toFixed(0)} % ${factor < 1
         ? 'less' : 'more'}`;
 
+export const between = (s: Shift) =>
+  `(between ${at(s.earliest)} and ${at(s.latest)})`;
+
 /* "costs 2.6 times as much since 20:16:30 (between 20:15:50 and 20:16:40)" */
-export const since = (s: Shift) => `${change(s.factor)} since ${at(s.at)
-} (between ${at(s.earliest)} and ${at(s.latest)})`;
+export const since = (s: Shift) =>
+  `${change(s.factor)} since ${at(s.at)} ${between(s)}`;
 
 const steady = ({ samples, leastFactor }: Shifted) => leastFactor === null
   ? `: since when it costs more cannot be told, ${samples} samples are too few`

@@ -164,6 +164,13 @@ match_process(const struct match *m, const struct proc *p)
 }
 
 bool
+match_counts_others(const struct match *m)
+{
+	return m->kind != MATCH_CMDLINE && m->kind != MATCH_EVERY &&
+	       m->kind != MATCH_CONTAINER;
+}
+
+bool
 match_is_any(const struct conf_tenant *scope)
 {
 	return scope && scope->exe && !strcmp(scope->exe, "*");

@@ -20,7 +20,7 @@ struct match {
 		MATCH_CONTAINER,
 	} kind;
 	char *value;
-	regex_t re;  /* for MATCH_CMDLINE */
+	regex_t re;                       /* for MATCH_CMDLINE */
 	struct container_match container; /* for MATCH_CONTAINER */
 	int32_t pid; /* for MATCH_PIDFILE, as last read; 0: none */
 	/*
@@ -60,6 +60,12 @@ bool match_is_any(const struct conf_tenant *scope);
 /* True if the match selects a process. MATCH_CMDLINE never selects Stoker's own
  * programs, or a command that only passes the pattern to one. */
 bool match_process(const struct match *m, const struct proc *p);
+/*
+ * True if a tenant may know how many processes outside of its scope match. If
+ * they match a pattern, the number would give away their command lines, or the
+ * labels of their containers, one guess at a time.
+ */
+bool match_counts_others(const struct match *m);
 /*
  * True if a process is within a tenant's scope: its unit, user, container or
  * namespace is listed, or its executable lies below a listed path. NULL is an

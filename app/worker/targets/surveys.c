@@ -99,20 +99,14 @@ put_process(struct buf *out, const struct proc *p, const struct usage *u)
 	json_close(out, '}');
 }
 
-static bool
-counts_others(const struct search *s)
-{
-	return !s->all && s->match.kind != MATCH_CMDLINE &&
-	       s->match.kind != MATCH_EVERY && s->match.kind != MATCH_CONTAINER;
-}
-
 static void
 look_at(struct search *s, const struct proc *p)
 {
 	bool ours = match_scope(s->scope, p);
+	bool others = !s->all && match_counts_others(&s->match);
 
 	if ((!*p->exe && !*p->cmdline) || /* a kernel thread, or a zombie */
-	    !(ours || counts_others(s)) || !is_wanted(s, p))
+	    !(ours || others) || !is_wanted(s, p))
 		return;
 	if (!ours)
 		s->refused++;

@@ -356,7 +356,8 @@ judge(const struct look *l, const struct proc *p)
 		return MATCHED_NOT;
 	if (match_scope(l->scope, p))
 		return MATCHED_OURS;
-	return is_of_all(l->target) ? MATCHED_NOT : MATCHED_REFUSED;
+	return match_counts_others(&l->target->match) ? MATCHED_REFUSED
+	                                              : MATCHED_NOT;
 }
 
 static enum matched

@@ -44,6 +44,33 @@ TEST(a_match_means_what_it_says)
 }
 END
 
+/* A number would answer the guess "does a command line out there begin so?". */
+TEST(matches_of_a_pattern_outside_of_the_scope_are_not_counted)
+{
+	static const struct {
+		const char *kind, *value;
+		bool counted;
+	} rows[] = {
+		{"unit", "web.service", true},
+		{"exe", "/usr/bin/web", true},
+		{"cmdline", "web", false},
+		{"container", "web*", false},
+		{"label", "{\"secret\": \"a*\"}", false},
+		{"exe", "*", false},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct match m;
+
+		ck_assert_int_eq(match_init(rows[i].kind, rows[i].value, &m),
+		                 0);
+		ck_assert_msg(match_counts_others(&m) == rows[i].counted,
+		              "%s %s", rows[i].kind, rows[i].value);
+		match_done(&m);
+	}
+}
+END
+
 TEST(a_command_line_does_not_mean_stoker_or_who_tells_it_the_pattern)
 {
 	static const struct {
@@ -857,6 +884,7 @@ TEST(more_processes_than_have_ordinals_are_of_any_program)
 END
 
 SUITE("targets", a_match_means_what_it_says,
+      matches_of_a_pattern_outside_of_the_scope_are_not_counted,
       a_command_line_does_not_mean_stoker_or_who_tells_it_the_pattern,
       who_is_found_late_is_counted_unless_its_parent_is_followed,
       a_replaced_program_is_still_the_same,

@@ -177,7 +177,8 @@ profile_frames(const struct profile *p, uint32_t location)
  */
 void profile_frame_name(const struct profile *p, uint32_t location,
                         uint32_t line, struct buf *out);
-/* True for a location whose innermost function has a name. */
+/* True for a location whose innermost function has a name, other than that of
+ * its place in a file, which profiles of Stoker have without one. */
 bool profile_is_named(const struct profile *p, uint32_t location);
 /* Counts the locations of all stacks that have a name; there are p->nstack. */
 uint32_t profile_count_named(const struct profile *p);

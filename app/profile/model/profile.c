@@ -461,6 +461,26 @@ profile_total(const struct profile *p, uint32_t type)
 	return all;
 }
 
+const char *
+profile_module(const struct profile *p, uint32_t location)
+{
+	uint32_t m = p->locations[location].mapping;
+
+	if (m == PROFILE_NONE)
+		return "";
+	return path_name(strings_get(p->strings, p->mappings[m].file, NULL));
+}
+
+/* True for a name that only says where the code lies: "libc.so.6+0x88ef0". */
+static bool
+is_place(const char *name, const char *module)
+{
+	size_t n = strlen(module);
+
+	return n && !strncmp(name, module, n) && !strncmp(name + n, "+0x", 3) &&
+	       name[n + 3 + strspn(name + n + 3, "0123456789abcdef")] == '\0';
+}
+
 bool
 profile_is_named(const struct profile *p, uint32_t location)
 {
@@ -470,7 +490,9 @@ profile_is_named(const struct profile *p, uint32_t location)
 	if (!l->nlines)
 		return false;
 	f = &p->functions[p->lines[l->line0].function];
-	return f->name || f->system_name;
+	return f->system_name ||
+	       (f->name && !is_place(strings_get(p->strings, f->name, NULL),
+	                             profile_module(p, location)));
 }
 
 uint32_t
@@ -481,16 +503,6 @@ profile_count_named(const struct profile *p)
 	for (uint32_t i = 0; i < p->nstack; i++)
 		n += profile_is_named(p, p->stack[i]);
 	return n;
-}
-
-const char *
-profile_module(const struct profile *p, uint32_t location)
-{
-	uint32_t m = p->locations[location].mapping;
-
-	if (m == PROFILE_NONE)
-		return "";
-	return path_name(strings_get(p->strings, p->mappings[m].file, NULL));
 }
 
 static void

@@ -170,7 +170,39 @@ TEST(a_type_is_found_by_name_and_the_last_is_the_default)
 }
 END
 
-SUITE("profile", equal_stacks_are_one_sample_with_the_sum_of_values,
+TEST(a_place_in_a_file_is_no_name)
+{
+	static const struct {
+		const char *name, *system;
+		bool named;
+	} rows[] = {
+		{"app+0x1300", "", false}, {"app+0x1300", "_Z1f", true},
+		{"app+0x13g", "", true},   {"lib+0x1300", "", true},
+		{"app", "", true},         {"", "", false},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_PROFILE struct profile *p = profile_new();
+		struct mapping m = {.limit = 1};
+		struct function f = {0};
+		struct line line = {0};
+		uint32_t mapping, at;
+
+		ck_assert_int_eq(profile_cstring(p, "/srv/app", &m.file), 0);
+		ck_assert_int_eq(profile_mapping(p, &m, &mapping), 0);
+		ck_assert_int_eq(profile_cstring(p, rows[i].name, &f.name), 0);
+		ck_assert_int_eq(
+			profile_cstring(p, rows[i].system, &f.system_name), 0);
+		ck_assert_int_eq(profile_function(p, &f, &line.function), 0);
+		ck_assert_int_eq(profile_location(p, mapping, 0, &line, 1, &at),
+		                 0);
+		ck_assert_int_eq(profile_is_named(p, at), rows[i].named);
+	}
+}
+END
+
+SUITE("profile", a_place_in_a_file_is_no_name,
+      equal_stacks_are_one_sample_with_the_sum_of_values,
       samples_with_other_labels_stay_apart,
       locations_differ_by_mapping_address_and_lines,
       a_stack_holds_its_limit_and_no_more,

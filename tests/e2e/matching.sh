@@ -4,6 +4,7 @@
 # Services are known by what their owners know of them: the name that they start
 # a program by, the pid file that it writes, the template of their units.
 . tests/lib/e2e.sh
+. tests/lib/container.sh
 . tests/lib/pg.sh
 tmp=$(mktemp -d /var/tmp/stoker-matching-XXXXXX)
 chmod 755 "$tmp"
@@ -65,14 +66,10 @@ check the_user_of_the_worker_may_not_read_the_pid_file eval '! as_user test -r "
 check the_pid_file_holds_more_than_a_pid [ "$(wc -l <"$pg_data/postmaster.pid")" -gt 1 ]
 
 # --- instances of a template -----------------------------------------------------
-groups=
-for root in /sys/fs/cgroup/systemd /sys/fs/cgroup; do
-  mkdir "$root/stoker-$$@1.service" 2>/dev/null &&
-    [ -e "$root/stoker-$$@1.service/cgroup.procs" ] && groups=$root && break
-done
-if [ -z "$groups" ]; then
+if ! groups=$(container_groups); then
   echo "skip matching: no control group can be made here"
 else
+  mkdir "$groups/stoker-$$@1.service"
   mkdir "$groups/stoker-$$@2.service"
   for i in 1 2; do
     background "instance$i" sleep 1000
@@ -89,27 +86,18 @@ else
 fi
 
 # --- a container, which has another id after each start --------------------------
-docker=/var/lib/docker/containers
 stop_container() {
-  [ -n "${container-}" ] || return 0
-  kill "$container"
-  wait_for 10 rmdir "$groups/docker-$id.scope"
-  rm -r "${docker:?}/$id"
+  [ -z "${container-}" ] || kill "$container"
   container=
+  container_end "$groups"
 }
 start_container() { # image
-  id=$(head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \n')
-  mkdir -p "$docker/$id" "$groups/docker-$id.scope"
-  jq -n --arg image "$1" --arg id "$id" --arg name "/web-$$" '{ID: $id,
-    Config: {Image: $image, Env: ["SECRET=x"], Labels: {
-      "com.docker.compose.project": "shop", tier: "front"}},
-    Name: $name}' >"$docker/$id/config.v2.json"
-  background "container-$id" sleep 1000
-  container=$(<"$STATE/pid/container-$id")
-  echo "$container" >"$groups/docker-$id.scope/cgroup.procs"
+  background container sleep 1000
+  container=$(<"$STATE/pid/container")
+  container_make "$groups" "web-$$" "$1" "$container"
 }
-if [ -n "$groups" ]; then
-  trap 'stop_container; rmdir -p "$docker" 2>/dev/null; pg_stop; rm -rf "$tmp"; e2e_stop' EXIT
+if groups=$(container_groups); then
+  trap 'stop_container; pg_stop; rm -rf "$tmp"; e2e_stop' EXIT
   stoker_cli service add contained --container "web-$$" >/dev/null
   for restart in 0 1 2 3; do
     start_container "registry.example/shop/web:1.$restart"
@@ -134,7 +122,7 @@ if [ -n "$groups" ]; then
   check a_container_below_the_folder_of_a_user_is_not_one_of_root \
     wait_for 10 matches contained '[]'
   check a_container_without_a_name_is_listed_by_its_id \
-    equal "$(found "{\"match\":{\"container\":\"${id:0:12}\"}}")" "[$container]"
+    equal "$(found "{\"match\":{\"container\":\"${container_id:0:12}\"}}")" "[$container]"
   stop_container
   rmdir "$groups"
 fi

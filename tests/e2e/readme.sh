@@ -8,6 +8,7 @@ set -u
 cd "$(dirname "$0")/../.."
 . tests/lib/check.sh
 . tests/lib/e2e.sh
+. tests/lib/container.sh
 STATE=$(mktemp -d /var/tmp/stoker-e2e-XXXXXX)
 PORT=$(free_port)
 chmod 755 "$STATE"
@@ -105,7 +106,7 @@ commands_of_page() { # page
 }
 # What stands for a name of the user's, with times that suit a test.
 as_here() { # command
-  sed -E "s#--unit orders[.]service|/usr/local/bin/web#--exe $STATE/bin/orders#; s#--exe --exe#--exe#
+  sed -E "s#--container web\b#$in_container#; s#--unit orders[.]service|/usr/local/bin/web#--exe $STATE/bin/orders#; s#--exe --exe#--exe#
     s#[$][(]docker .*[)]#$(<"$STATE/pid/orders")#; s#/var/backups/#$STATE/backups/#
     s#\bSERVICE\b#orders#; s#\bFUNCTION\b#matmul#; s#--seconds [0-9]+s#--seconds 1s#
     s#^(stoker (run|baseline add release|check .*--session|merge)) web\b#\1 orders#
@@ -137,6 +138,13 @@ process_stop demo # its turn is over
 mkdir "$STATE/backups"
 install -m 755 "$B/targets/demo" "$STATE/bin/orders"
 background orders "$STATE/bin/orders" 2 10
+# The program is in a container, too, where control groups can be made.
+in_container="--exe $STATE/bin/orders"
+if groups=$(container_groups); then
+  trap 'process_stop orders; container_end "$groups"; e2e_stop' EXIT
+  container_make "$groups" "web-$$" shop/web "$(<"$STATE/pid/orders")"
+  in_container="--container web-$$"
+fi
 page_works stoker-tutorial.7
 follow 'stoker get orders --output cpu.pb.gz'
 for page in troubleshooting containers operations security ci; do

@@ -58,7 +58,7 @@ without=$("$B/targets/keeping" "$tmp/none.truth" >/dev/null & echo $!)
 wait_for 10 [ -s "$tmp/none.truth" ]
 named() {
   once none "$without" --type memory --seconds 1 >"$tmp/refused" && cp "$tmp/none.txt" "$tmp/refused"
-  grep -q 'LD_PRELOAD=/usr/lib/stoker/libstoker-heap.so\|a program that loads libstoker-heap.so' "$tmp/refused"
+  grep -q 'LD_PRELOAD=/usr/lib/stoker/libstoker-heap.so\|if the program loads libstoker-heap.so' "$tmp/refused"
 }
 check a_program_without_the_library_is_told_its_name named
 kill -KILL "$pid" "$without"

@@ -5,6 +5,7 @@
 #include "endpoint/profile/profile_json.h"
 #include "lib/api_short.h"
 #include "lib/folded.h"
+#include "profile/pprof.h"
 #include "store/link.h"
 #include "store/service.h"
 #include "store/worker.h"
@@ -638,6 +639,46 @@ TEST(a_picture_is_of_the_view_that_is_asked_for)
 }
 END
 
+TEST(a_view_says_how_much_it_leaves_out)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_PROFILE struct profile *p =
+		profile_of("main;f 3\nmain;f;log 4\nmain;g 1\n");
+	CLEANUP_REPLY struct client_reply all = {0}, part = {0}, file = {0},
+					  none = {0};
+	CLEANUP_PROFILE struct profile *left = NULL;
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	char id[ID_MAX], path[ID_MAX + 128], etag[256];
+
+	test_upload(&a, p, "cpu", id);
+	snprintf(path, sizeof(path), API_PROFILES "/%s/flamegraph?format=json",
+	         id);
+	all = ask(&a, (struct ask){.path = path, .key = KEY_VIEWER});
+	snprintf(path, sizeof(path),
+	         API_PROFILES "/%s/flamegraph?format=json&focus=f&fold=log",
+	         id);
+	part = ask(&a, (struct ask){.path = path, .key = KEY_VIEWER});
+	ck_assert_int_eq(part.status, 200);
+	snprintf(etag, sizeof(etag), "%s", client_header(&all, "ETag"));
+	ck_assert_str_ne(client_header(&part, "ETag"), etag);
+	ck_assert_ptr_nonnull(
+		strstr(reply_text(&part, "title"),
+	               ", only f, folded: log (12.5 % left out)"));
+	snprintf(path, sizeof(path),
+	         API_PROFILES "/%s/flamegraph?format=pprof&hide=f", id);
+	file = ask(&a, (struct ask){.path = path, .key = KEY_VIEWER});
+	ck_assert_int_eq(file.status, 200);
+	ck_assert_int_eq(
+		pprof_decode(file.body.p, file.body.len, 1 << 20, &left, &why),
+		0);
+	ck_assert_int_eq(profile_total(left, 0), 1);
+	snprintf(path, sizeof(path),
+	         API_PROFILES "/%s/flamegraph?format=svg&hide=;", id);
+	none = ask(&a, (struct ask){.path = path, .key = KEY_VIEWER});
+	assert_error(&none, 400, "InvalidParameter");
+}
+END
+
 TEST(captures_and_uploads_are_symbolized_again)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
@@ -1004,6 +1045,7 @@ SUITE_TIMEOUT(
 	a_page_may_run_its_script_and_nothing_else,
 	a_profile_past_accel_bytes_is_left_to_nginx,
 	a_profile_past_accel_bytes_is_sent_where_nginx_cannot_have_it,
+	a_view_says_how_much_it_leaves_out,
 	captures_and_uploads_are_symbolized_again,
 	a_picture_is_of_the_view_that_is_asked_for,
 	a_link_opens_without_a_token, a_link_changed_in_any_part_is_401,

@@ -49,7 +49,10 @@ shown(struct call *c)
 {
 	return (struct view_of){view_given(c, P_GetFlameGraph_sampleType),
 	                        view_given(c, P_GetFlameGraph_root),
-	                        view_given(c, P_GetFlameGraph_search)};
+	                        view_given(c, P_GetFlameGraph_search),
+	                        {view_given(c, P_GetFlameGraph_focus),
+	                         view_given(c, P_GetFlameGraph_hide),
+	                         view_given(c, P_GetFlameGraph_fold)}};
 }
 
 static uint32_t
@@ -109,7 +112,7 @@ send_view(struct call *c, const struct session *s, const struct format *f,
 	const struct view_of view = shown(c);
 	int rc;
 
-	if (f->use == FORMAT_STORED)
+	if (f->use == FORMAT_STORED && !sift_is_any(&view.sift))
 		return view_render(c, s, f, NULL, b);
 	put_made_of(c, s, f, &of);
 	if (kept_find(c, &of))

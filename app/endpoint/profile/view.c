@@ -50,27 +50,56 @@ view_given(struct call *c, enum param p)
 void
 view_made_of(const struct view_of *of, struct buf *out)
 {
-	const char *const texts[] = {of->value, of->root, of->search};
+	const char *const texts[] = {of->value,     of->root,
+	                             of->search,    of->sift.focus,
+	                             of->sift.hide, of->sift.fold};
 
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
 		if (texts[i])
 			buf_addf(out, " %zu=%s", i, texts[i]);
 }
 
+/* Leaves out what the view is without, and says so in the title. */
+static int
+sift(struct call *c, const struct sift *s, uint32_t type, struct profile *p,
+     struct buf *title)
+{
+	const char *const texts[][2] = {{", only ", s->focus},
+	                                {", without ", s->hide},
+	                                {", folded: ", s->fold}};
+	double all = (double)profile_total(p, type), left;
+	int rc = sift_profile(p, s);
+
+	if (rc == -EINVAL)
+		return fail_param(c, "focus, hide or fold",
+		                  "names of functions, at most 16, with ; "
+		                  "between them",
+		                  "");
+	if (rc)
+		return damaged(c, rc, "sifted");
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+		if (texts[i][1])
+			buf_addf(title, "%s%s", texts[i][0], texts[i][1]);
+	left = (double)profile_total(p, type);
+	if (all > 0)
+		buf_addf(title, " (%.1f %% left out)", 100 * (1 - left / all));
+	return 0;
+}
+
 int
 view_profile(struct call *c, const struct session *s, const struct format *f,
-             const struct view_of *of, const struct profile *p)
+             const struct view_of *of, struct profile *p)
 {
 	static const struct view_of all;
 	const char *value = (of = of ? of : &all)->value;
 	uint32_t type = profile_type_index(p, value);
 	CLEANUP_TREE struct tree *t = NULL;
 	CLEANUP_TIMELINE struct timeline *timeline =
-		f->use == FORMAT_TIMED ? stored_timeline(&c->env->store, s->id)
-				       : NULL;
-	char title[2 * STORE_NAME_MAX];
+		f->use == FORMAT_TIMED && !sift_is_any(&of->sift)
+			? stored_timeline(&c->env->store, s->id)
+			: NULL;
+	CLEANUP_BUF struct buf title = BUF_INIT(BUF_MAX_SMALL);
 	struct export_meta meta = {
-		.title = title,
 		.id = s->id,
 		.service = s->service,
 		.type = s->type,
@@ -84,11 +113,13 @@ view_profile(struct call *c, const struct session *s, const struct format *f,
 
 	if (type == PROFILE_NONE && value)
 		return no_such_value(c, p, value);
+	buf_addf(&title, "%s %s", s->service, value ? value : s->type);
+	if (sift_is_any(&of->sift) && sift(c, &of->sift, type, p, &title))
+		return -1;
+	meta.title = buf_str(&title);
 	rc = tree_new(p, type, &t);
 	if (call_go_on(c))
 		return -1;
-	snprintf(title, sizeof(title), "%s %s", s->service,
-	         value ? value : s->type);
 	if (!rc && of->root)
 		rc = tree_find(t, of->root, &meta.root);
 	if (rc == -ENOENT)
@@ -140,7 +171,7 @@ view_render(struct call *c, const struct session *s, const struct format *f,
 	uint32_t bytes;
 	int rc;
 
-	if (f->use == FORMAT_STORED)
+	if (f->use == FORMAT_STORED && !(of && sift_is_any(&of->sift)))
 		return send_stored(c, b);
 	rc = blob_raw_bytes(&c->env->store, b, &bytes);
 	if (!rc && call_reads(c, bytes))

@@ -3,6 +3,7 @@
 
 #include "endpoint/call.h"
 #include "profile/export.h"
+#include "profile/sift.h"
 #include "store/blob.h"
 #include "store/session.h"
 
@@ -12,6 +13,7 @@ struct view_of {
 	                      type. A file of the store has all of them */
 	/* Of a picture, as the parameters root and search: */
 	const char *root, *search;
+	struct sift sift;
 };
 
 /* Returns the text of a parameter, or NULL if it is not given. */
@@ -23,10 +25,10 @@ void view_made_of(const struct view_of *of, struct buf *out);
 MUST_CHECK int
 view_render(struct call *c, const struct session *s, const struct format *f,
             const struct view_of *of, const struct blob *b);
-/* Renders a profile that is in memory. */
+/* Renders a profile that is in memory, which of->sift changes. */
 MUST_CHECK int
 view_profile(struct call *c, const struct session *s, const struct format *f,
-             const struct view_of *of, const struct profile *p);
+             const struct view_of *of, struct profile *p);
 /* Renders a gzipped file, rather than a page. */
 MUST_CHECK int view_gzipped(struct call *c, const struct session *s,
                             const struct format *f, const struct blob *b);

@@ -268,8 +268,12 @@ wanted(struct call *c)
 static struct view_of
 seen_of(struct call *c)
 {
-	return (struct view_of){NULL, view_given(c, P_MergeProfiles_root),
-	                        view_given(c, P_MergeProfiles_search)};
+	return (struct view_of){NULL,
+	                        view_given(c, P_MergeProfiles_root),
+	                        view_given(c, P_MergeProfiles_search),
+	                        {view_given(c, P_MergeProfiles_focus),
+	                         view_given(c, P_MergeProfiles_hide),
+	                         view_given(c, P_MergeProfiles_fold)}};
 }
 
 static bool

@@ -182,18 +182,29 @@ function showFormats(ul, doc, address, canvas) {
   }));
 }
 
-/* Has the picture of the server show what is seen: the frame at the end of a
- * path, and what a search marks. Addresses are bounded, so the outermost callers
- * of a deep frame are left out. */
-function aimPicture(ul, path, query) {
-  const a = ul.querySelector('[data-format="svg"]');
-  if (!a) return;
-  const url = new URL(a.href), names = path.map(s => s.replaceAll(';', ':'));
-  while (names.length > 1 && names.join(';').length > PATH_MOST) names.shift();
-  for (const [key, text] of [['root', names.join(';')], ['search', query]])
+const listed = names => names.map(s => s.replaceAll(';', ':')).join(';');
+
+function ask(a, params) {
+  const url = new URL(a.href);
+  for (const [key, text] of params)
     if (text && text.length <= PATH_MOST) url.searchParams.set(key, text);
     else url.searchParams.delete(key);
   a.href = url.href;
 }
 
-export { facts, showVerdict, showQuality, showFormats, aimPicture };
+/* Has the files of the server show what is seen: without what filters leave out
+ * and, in the picture, the frame at the end of a path and what a search marks.
+ * Addresses are bounded, so the outermost callers of a deep frame are left
+ * out. */
+function aimFormats(ul, path, query, filters) {
+  const names = [...path];
+  while (names.length > 1 && listed(names).length > PATH_MOST) names.shift();
+  for (const a of ul.querySelectorAll('[data-format]')) {
+    ask(a, ['focus', 'hide', 'fold'].map(what => [what, listed(filters
+      .filter(f => f[0] === what).map(f => f[1]))]));
+    if (a.dataset.format === 'svg')
+      ask(a, [['root', listed(names)], ['search', query]]);
+  }
+}
+
+export { facts, showVerdict, showQuality, showFormats, aimFormats };

@@ -14,7 +14,7 @@ import { Flame, element } from './flame.js';
 import { Table } from './table.js';
 import { DiffTree } from './diff.js';
 import { FILTERS, SEEN, Sandwich, bottomUp, filtered } from './sandwich.js';
-import { aimPicture, facts, showFormats, showQuality, showVerdict }
+import { aimFormats, facts, showFormats, showQuality, showVerdict }
   from './about.js';
 import { turnTheme } from './theme.js';
 
@@ -313,12 +313,13 @@ function openPage(doc, address) {
       () => (inSandwich() ? $('callees') : $('scroll')).firstElementChild);
   }
 
-  /* Paths of an inverted or sifted tree are not those of the server. */
+  /* Paths of an inverted tree, or without a package, are not the server's. */
   function aim() {
-    const isWhole = ['icicle', 'flame'].includes(state.drawing) &&
-      state.filters.length === 0;
-    if (!doc.base) aimPicture($('formats'),
-      isWhole ? tree.path(state.view.first) : [], state.query);
+    const isServers = ['icicle', 'flame'].includes(state.drawing) &&
+      state.filters.every(([what]) => what !== 'fold-package');
+    if (!doc.base) aimFormats($('formats'),
+      isServers ? tree.path(state.view.first) : [], state.query,
+      state.filters);
   }
 
   /* --- two profiles ------------------------------------------------------- */

@@ -1,0 +1,245 @@
+#include "profile/sift.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct list {
+	struct {
+		const char *p;
+		size_t n;
+	} names[SIFT_NAMES];
+	uint32_t n;
+};
+
+/* What the lists say of a frame, and of all frames of a location or stack. */
+struct marks {
+	uint32_t focus; /* bits of the list's names */
+	bool hidden;
+};
+
+struct work {
+	struct profile *p;
+	struct list focus, hide, fold;
+	struct marks *functions, *locations; /* by index */
+	bool *folds;                         /* by function */
+	bool *gone; /* locations of which folding leaves nothing */
+};
+
+static void
+work_done(struct work *w)
+{
+	free(w->functions);
+	free(w->locations);
+	free(w->folds);
+	free(w->gone);
+}
+
+/* --- names ---------------------------------------------------------------- */
+
+static int
+split(const char *text, struct list *out)
+{
+	while (text) {
+		size_t n = strcspn(text, ";");
+
+		if (!n || out->n == SIFT_NAMES)
+			return -EINVAL;
+		out->names[out->n].p = text;
+		out->names[out->n++].n = n;
+		text = text[n] ? text + n + 1 : NULL;
+	}
+	return 0;
+}
+
+/* Compares a name with one of a list, which has a colon for each semicolon. */
+static bool
+is_name(const char *name, const char *listed, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (name[i] != listed[i] &&
+		    !(name[i] == ';' && listed[i] == ':'))
+			return false;
+	return !name[n];
+}
+
+/* Returns the bits of the names that are the name. */
+static uint32_t
+bits_of(const struct list *l, const char *name)
+{
+	uint32_t bits = 0;
+
+	for (uint32_t i = 0; i < l->n; i++)
+		bits |= (uint32_t)is_name(name, l->names[i].p, l->names[i].n)
+		        << i;
+	return bits;
+}
+
+static struct marks
+marks_of(const struct work *w, const char *name)
+{
+	return (struct marks){bits_of(&w->focus, name),
+	                      bits_of(&w->hide, name) != 0};
+}
+
+static void
+add_marks(struct marks *to, const struct marks *m)
+{
+	to->focus |= m->focus;
+	to->hidden |= m->hidden;
+}
+
+static void
+mark_functions(struct work *w)
+{
+	const struct profile *p = w->p;
+
+	for (uint32_t i = 0; i < p->nfunctions; i++) {
+		const struct function *f = &p->functions[i];
+		const char *name = strings_get(
+			p->strings, f->name ? f->name : f->system_name, NULL);
+
+		w->functions[i] = marks_of(w, name);
+		w->folds[i] = *name && bits_of(&w->fold, name);
+	}
+}
+
+/* Marks a location by the name that views make of its address. */
+static int
+mark_address(struct work *w, uint32_t location)
+{
+	CLEANUP_BUF struct buf name = BUF_INIT(BUF_MAX_SMALL);
+
+	profile_frame_name(w->p, location, 0, &name);
+	if (buf_err(&name))
+		return buf_err(&name);
+	w->locations[location] = marks_of(w, buf_str(&name));
+	w->gone[location] = bits_of(&w->fold, buf_str(&name));
+	return 0;
+}
+
+static int
+mark_locations(struct work *w)
+{
+	const struct profile *p = w->p;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < p->nlocations && !rc; i++) {
+		const struct location *l = &p->locations[i];
+		uint32_t left = 0;
+
+		if (!l->nlines) {
+			rc = mark_address(w, i);
+			continue;
+		}
+		for (uint32_t k = 0; k < l->nlines; k++) {
+			uint32_t f = p->lines[l->line0 + k].function;
+
+			add_marks(&w->locations[i], &w->functions[f]);
+			left += !w->folds[f];
+		}
+		w->gone[i] = !left;
+	}
+	return rc;
+}
+
+/* --- removing ------------------------------------------------------------- */
+
+/* Removes the lines of functions that are folded. A location has none left only
+ * if it leaves all stacks. */
+static void
+fold_lines(struct work *w)
+{
+	struct profile *p = w->p;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < p->nlocations; i++) {
+		struct location *l = &p->locations[i];
+		uint32_t from = l->line0, to = from + l->nlines;
+
+		l->line0 = n;
+		for (uint32_t k = from; k < to; k++)
+			if (!w->folds[p->lines[k].function])
+				p->lines[n++] = p->lines[k];
+		l->nlines = n - l->line0;
+	}
+	p->nlines = n;
+}
+
+static bool
+is_kept(const struct work *w, const struct sample *s)
+{
+	struct marks all = {0, false};
+
+	for (uint32_t i = 0; i < s->nstack; i++)
+		add_marks(&all, &w->locations[w->p->stack[s->stack0 + i]]);
+	return !all.hidden && all.focus == (UINT32_C(1) << w->focus.n) - 1;
+}
+
+/* Moves a sample to row n, and its stack and labels behind those before it. */
+static void
+move_sample(struct work *w, const struct sample *from, uint32_t row, uint32_t n)
+{
+	struct profile *p = w->p;
+	struct sample to = {p->nstack, 0, p->nlabels, from->nlabels};
+
+	for (uint32_t i = 0; i < from->nstack; i++) {
+		uint32_t at = p->stack[from->stack0 + i];
+
+		if (!w->gone[at])
+			p->stack[p->nstack++] = at;
+	}
+	to.nstack = p->nstack - to.stack0;
+	memmove(&p->labels[p->nlabels], &p->labels[from->label0],
+	        from->nlabels * sizeof(*p->labels));
+	p->nlabels += from->nlabels;
+	memmove(&p->values[(size_t)n * p->ntypes],
+	        &p->values[(size_t)row * p->ntypes],
+	        p->ntypes * sizeof(*p->values));
+	p->samples[n] = to;
+}
+
+/* Rows of samples follow one another, so what is kept moves forward. */
+static void
+keep_samples(struct work *w)
+{
+	struct profile *p = w->p;
+	uint32_t n = 0, all = p->nsamples;
+
+	p->nstack = p->nlabels = 0;
+	for (uint32_t i = 0; i < all; i++) {
+		struct sample s = p->samples[i];
+
+		if (is_kept(w, &s))
+			move_sample(w, &s, i, n++);
+	}
+	p->nsamples = n;
+}
+
+int
+sift_profile(struct profile *p, const struct sift *s)
+{
+	CLEANUP(work_done)
+	struct work w = {
+		.p = p,
+		.functions = calloc(p->nfunctions + 1, sizeof(*w.functions)),
+		.locations = calloc(p->nlocations + 1, sizeof(*w.locations)),
+		.folds = calloc(p->nfunctions + 1, sizeof(*w.folds)),
+		.gone = calloc(p->nlocations + 1, sizeof(*w.gone)),
+	};
+	int rc = split(s->focus, &w.focus)
+	                 ?: split(s->hide, &w.hide)
+	                 ?: split(s->fold, &w.fold);
+
+	if (rc)
+		return rc;
+	if (!w.functions || !w.locations || !w.folds || !w.gone)
+		return -ENOMEM;
+	mark_functions(&w);
+	rc = mark_locations(&w);
+	if (rc)
+		return rc;
+	keep_samples(&w);
+	fold_lines(&w);
+	return 0;
+}

@@ -1,0 +1,34 @@
+/*
+ * A profile without some of its stacks or frames, chosen by functions' names.
+ *
+ * Names are those that views show: profile_frame_name(). A list has ; between
+ * names, and a ; in a name is written as a colon.
+ */
+#pragma once
+
+#include "profile/profile.h"
+
+#define SIFT_NAMES 16 /* of a list */
+
+struct sift {
+	const char *focus; /* only stacks through each of these functions */
+	const char *hide;  /* no stacks through any of these */
+	const char *fold;  /* without frames of these: their callers have the
+	                      cost */
+};
+
+static inline bool
+sift_is_any(const struct sift *s)
+{
+	return s->focus || s->hide || s->fold;
+}
+
+/*
+ * Removes stacks and frames. Rows of samples move, so that no timeline fits the
+ * profile any longer, and nothing may be added to it.
+ *
+ *   Shape    lists of s are NULL or lists
+ *   Errors   -EINVAL more than SIFT_NAMES names in a list, or an empty name,
+ *            -ENOMEM; p is unchanged
+ */
+MUST_CHECK int sift_profile(struct profile *p, const struct sift *s);

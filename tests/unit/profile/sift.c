@@ -1,0 +1,117 @@
+/* Stacks and frames that a view leaves out. */
+#include "profile/sift.h"
+#include "lib/folded.h"
+#include "lib/test.h"
+#include "profile/export.h"
+#include "profile/pprof.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define STACKS                     \
+	"main;serve;log;write 1\n" \
+	"main;serve;work 2\n"      \
+	"main;serve;work;log 4\n"  \
+	"main;idle@libc.so 8\n"
+
+static const struct {
+	const char *why;
+	struct sift sift;
+	const char *expected; /* in samples of 10 ms */
+} rows[] = {
+	{"only stacks through it",
+         {.focus = "work"},
+         "main;serve;work 2\nmain;serve;work;log 4\n"},
+	{"through each of them",
+         {.focus = "work;log"},
+         "main;serve;work;log 4\n"},
+	{"none through any of them",
+         {.hide = "log;idle"},
+         "main;serve;work 2\n"},
+	{"the caller has the cost",
+         {.fold = "log;serve"},
+         "main;idle 8\nmain;work 6\nmain;write 1\n"},
+	{"all at once",
+         {.focus = "serve", .hide = "write", .fold = "main;log"},
+         "serve;work 6\n"},
+	{"a frame that is folded counts",
+         {.focus = "log", .fold = "log"},
+         "main;serve;work 4\nmain;serve;write 1\n"},
+	{"no such function", {.focus = "nothing"}, ""},
+};
+
+static void
+folded(const struct profile *p, struct buf *out)
+{
+	const struct export_meta meta = {
+		.title = "", .id = "", .service = "", .type = "cpu"};
+	CLEANUP_TREE struct tree *t = NULL;
+
+	ck_assert_int_eq(tree_new(p, profile_type_index(p, "cpu"), &t), 0);
+	ck_assert_int_eq(format_find("folded")->write(t, &meta, out), 0);
+}
+
+TEST(a_view_leaves_out_what_its_lists_name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_PROFILE struct profile *p = profile_of(STACKS);
+		CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
+
+		ck_assert_int_eq(sift_profile(p, &rows[i].sift), 0);
+		folded(p, &out);
+		ck_assert_msg(!strcmp(buf_str(&out), rows[i].expected),
+		              "%s: %s", rows[i].why, buf_str(&out));
+	}
+}
+END
+
+/* A decoded profile has labels, and rows of its own. */
+TEST(what_is_left_is_a_profile)
+{
+	CLEANUP_PROFILE struct profile *p = profile_of(STACKS);
+	CLEANUP_PROFILE struct profile *again = NULL, *twice = NULL;
+	CLEANUP_BUF struct buf file = BUF_INIT(BUF_MAX_REPLY),
+			       why = BUF_INIT(256);
+	const struct sift s = {.hide = "write", .fold = "work"};
+	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
+
+	ck_assert_int_eq(pprof_encode(p, &file), 0);
+	ck_assert_int_eq(
+		pprof_decode(file.p, file.len, BUF_MAX_REPLY, &again, &why), 0);
+	ck_assert_int_eq(sift_profile(again, &s), 0);
+	buf_clear(&file);
+	ck_assert_int_eq(pprof_encode(again, &file), 0);
+	ck_assert_int_eq(
+		pprof_decode(file.p, file.len, BUF_MAX_REPLY, &twice, &why), 0);
+	folded(twice, &out);
+	ck_assert_str_eq(buf_str(&out), "main;idle 8\nmain;serve "
+	                                "2\nmain;serve;log 4\n");
+}
+END
+
+TEST(a_list_has_names_and_not_too_many)
+{
+	static const char *const bad[] = {
+		"",
+		";",
+		"a;",
+		"a;;b",
+		"1;2;3;4;5;6;7;8;9;10;11;12;13;14;15;16;17",
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		CLEANUP_PROFILE struct profile *p = profile_of(STACKS);
+
+		ck_assert_int_eq(
+			sift_profile(p, &(struct sift){.focus = bad[i]}),
+			-EINVAL);
+		ck_assert_int_eq(
+			sift_profile(p, &(struct sift){.fold = bad[i]}),
+			-EINVAL);
+		ck_assert_uint_eq(p->nsamples, 4);
+	}
+}
+END
+
+SUITE("sift", a_view_leaves_out_what_its_lists_name, what_is_left_is_a_profile,
+      a_list_has_names_and_not_too_many)

@@ -25,10 +25,12 @@ rest(long ms)
 	nanosleep(&t, NULL);
 }
 
+/* 100 ms on average. Naps of equal length would end in step with keep(), where
+ * timers are exact, and never while the lock is held. */
 __attribute__((noinline)) static void
-nap(void)
+nap(unsigned i)
 {
-	rest(100);
+	rest(93 + i % 15);
 	__asm__ volatile("");
 }
 
@@ -62,7 +64,7 @@ live(void *arg)
 	void *volatile held = NULL;
 
 	for (unsigned i = 0;; i++) {
-		nap();
+		nap(i);
 		take();
 		hear();
 		if (i % 8 == 0)

@@ -15,6 +15,8 @@
 #include <string.h>
 
 #define SERVICES "/api/v1/services"
+/* A worker has looked for the processes of a new service by then. */
+#define NEW_SERVICE_S 5
 
 void
 service_path(struct buf *out, const char *name)
@@ -363,9 +365,12 @@ add_for(struct cli *c, const json_t *match, const char *name)
 
 	if (!rc)
 		rc = ask(c, "POST", SERVICES, service, &r);
-	if (!rc)
-		fprintf(stderr, "stoker: added the service %s\n", name);
-	return rc;
+	if (rc)
+		return rc;
+	fprintf(stderr, "stoker: added the service %s\n", name);
+	if (c->opt.wait_for_process < 0)
+		c->opt.wait_for_process = NEW_SERVICE_S;
+	return LEAVE_OK;
 }
 
 int

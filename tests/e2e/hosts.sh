@@ -12,6 +12,9 @@ e2e_start
 first=$(hostname)
 alive() { api GET /api/v1/workers | jq -e "[.items[] | select(.alive)] | length == $1"; }
 wait_for 15 alive 2 || { echo 'not ok two_workers_are_alive'; exit 1; }
+rival() { api GET /api/v1/checks | jq -e '.items[] | select(.check == "rivals" and .verdict == "warning")
+  | (.fix | startswith("kill ")) and (.found | test("as host (second|'"$first"'):"))'; }
+check a_second_worker_on_one_machine_is_a_warning_with_its_end wait_for 60 rival
 service both "$STATE/bin/demo" && service alone "$STATE/bin/single" || exit 1
 wait_for 15 runs_on both 2
 check a_service_is_seen_on_each_host equal "$(api GET /api/v1/services/both/processes | jq -c '[.items[].host] | unique')" \

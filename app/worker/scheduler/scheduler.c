@@ -49,6 +49,7 @@ connect_parts(struct scheduler *s)
 	s->runs.store = s->windows.store = s->rollup.store = &s->store;
 	s->selftest = (struct selftest){
 		.conf = s->conf,
+		.self = &s->self,
 		.store = &s->store,
 		.host = worker_host(&s->io.ask),
 		.proc_fd = &s->procs.proc_fd,

@@ -7,6 +7,8 @@
 #include "base/path.h"
 #include "base/shortage.h"
 #include "capture/event.h"
+#include "heartbeat.h"
+#include "store/worker.h"
 #include "worker/ipc/proc_text.h"
 
 #include <dirent.h>
@@ -620,24 +622,70 @@ try_store(const struct trial *t, struct finding *out)
 	return store_try(t->of->store, t->of->conf->continuous_min_free, out);
 }
 
+/* True for a worker of this machine that sees the processes that this one sees:
+ * one in another PID namespace has another process of that number, or none. */
+static bool
+is_rival(const struct selftest *t, const struct worker *w)
+{
+	CLEANUP_BUF struct buf comm = BUF_INIT(32);
+	char path[64];
+
+	if (!w->alive || w->joined || !strcmp(w->host, t->self->host) ||
+	    strcmp(w->boot_id, t->self->boot_id) != 0)
+		return false;
+	snprintf(path, sizeof(path), "%lld/comm", (long long)w->pid);
+	return !file_read(*t->proc_fd, path, &comm) &&
+	       !strcmp(buf_str(&comm), "stoker-worker\n");
+}
+
+static int
+try_alone(const struct trial *t, struct finding *out)
+{
+	CLEANUP_WORKERS struct worker_list l = {0};
+	char fix[FINDING_TEXT];
+	int rc = worker_list(t->of->store, "", &l);
+	size_t i = 0;
+
+	if (rc)
+		return rc;
+	while (i < l.n && !is_rival(t->of, &l.items[i]))
+		i++;
+	if (i == l.n) {
+		finding_set(out, FINE, NULL,
+		            "no other worker of this machine uses the store");
+		return 0;
+	}
+	snprintf(fix, sizeof(fix),
+	         "kill %lld, then stoker forget %s; or, to keep that worker: "
+	         "systemctl disable --now stoker-worker",
+	         (long long)l.items[i].pid, l.items[i].host);
+	finding_set(out, WARNING, fix,
+	            "a second worker of this machine uses the store, process "
+	            "%lld, as host %s: services are profiled twice",
+	            (long long)l.items[i].pid, l.items[i].host);
+	return -EEXIST;
+}
+
 static int (*const tries[CHECKS])(const struct trial *, struct finding *) = {
 	[CHECK_EVENTS] = try_events, [CHECK_FILTER] = try_filter,
 	[CHECK_WAITS] = try_waits,   [CHECK_ALLOCS] = try_allocs,
 	[CHECK_INUSE] = try_inuse,   [CHECK_FILES] = try_files,
 	[CHECK_MEMORY] = try_memory, [CHECK_KERNEL_NAMES] = try_kernel_names,
 	[CHECK_RINGS] = try_rings,   [CHECK_PARTS] = try_parts,
-	[CHECK_STORE] = try_store,
+	[CHECK_STORE] = try_store,   [CHECK_ALONE] = try_alone,
 };
 
 /* Returns the time until a check runs again. A kernel does not gain a feature
- * within a minute, but a disk may fill up, and a part hang. */
+ * within a minute, but a disk may fill up, a part hang, and another worker
+ * start. */
 static int64_t
 wait_ns(enum check c, const struct finding *f, int rc)
 {
 	if (f->verdict != FINE && rc != -EOPNOTSUPP)
 		return SELFTEST_AGAIN_NS;
-	return c == CHECK_STORE || c == CHECK_PARTS ? SELFTEST_STORE_NS
-	                                            : SELFTEST_NS;
+	return c == CHECK_STORE || c == CHECK_PARTS || c == CHECK_ALONE
+	               ? SELFTEST_STORE_NS
+	               : SELFTEST_NS;
 }
 
 /* Tries one thing. If the worker has no descriptor left, no check finds anything

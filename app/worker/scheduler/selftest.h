@@ -3,8 +3,8 @@
  * captures ask, and keeps a finding for each check.
  *
  * The checks run when the worker starts, and then every SELFTEST_NS; those of
- * the store and of the worker's parts every SELFTEST_STORE_NS, since disks fill
- * up and processes hang. A check that fails runs again with each heartbeat, so
+ * the store, of the worker's parts and of other workers every SELFTEST_STORE_NS,
+ * since disks fill up, processes hang and workers start. A check that fails runs again with each heartbeat, so
  * that a repair is noticed within seconds, unless the kernel lacks a feature
  * (-EOPNOTSUPP): no setting can change that, and some checks take the opener
  * half a second.
@@ -20,8 +20,11 @@
 #define SELFTEST_AGAIN_NS INT64_C(5000000000)
 #define SELFTEST_SOON_NS  INT64_C(60000000000)
 
+struct worker_self;
+
 struct selftest {
 	const struct conf *conf;
+	const struct worker_self *self;
 	struct store *store;
 	struct host host;                /* the opener */
 	const int *proc_fd;              /* directory /proc */

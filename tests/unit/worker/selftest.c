@@ -5,7 +5,9 @@
 #include "base/json.h"
 #include "base/json_out.h"
 #include "lib/store.h"
+#include "store/worker.h"
 #include "worker/ipc/messages.h"
+#include "worker/scheduler/heartbeat.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -62,6 +64,7 @@ struct rig {
 	struct test_store store;
 	struct conf conf;
 	struct opener opener;
+	struct worker_self self;
 	struct selftest t;
 	int proc_fd;
 };
@@ -124,8 +127,10 @@ rig_init(struct rig *r)
 	r->opener.kallsyms = MANY;
 	r->opener.rc[HOST_MEMORY] = -EFAULT;
 	host_is(r, "2\n", "1\n", "1\n", ALL_CAPS, "0");
+	r->self = (struct worker_self){.host = "here", .boot_id = "boot"};
 	r->t = (struct selftest){
 		.conf = &r->conf,
+		.self = &r->self,
 		.store = &r->store.s,
 		.host = {.ask = ask_opener, .arg = &r->opener},
 		.proc_fd = &r->proc_fd,
@@ -369,6 +374,48 @@ TEST(parts_that_hang_are_counted_and_a_worker_without_analyser_is_broken)
 }
 END
 
+TEST(a_second_worker_that_sees_the_same_processes_is_named_with_its_end)
+{
+	static const struct {
+		const char *host, *boot_id, *tenants, *comm;
+		int64_t lease_ms;
+		enum verdict verdict;
+	} rows[] = {
+		{"here", "boot", NULL, "stoker-worker\n", 60000, FINE},
+		{"second", "boot", NULL, "stoker-worker\n", 60000, WARNING},
+		{"second", "other", NULL, "stoker-worker\n", 60000, FINE},
+		{"second", "boot", "default", "stoker-worker\n", 60000, FINE},
+		{"second", "boot", NULL, "sleep\n", 60000, FINE},
+		{"second", "boot", NULL, NULL, 60000, FINE},
+		{"second", "boot", NULL, "stoker-worker\n", 0, FINE},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		RIG(r);
+		struct worker w = {
+			.host = (char *)rows[i].host,
+			.boot_id = (char *)rows[i].boot_id,
+			.version = (char *)"1",
+			.capabilities = (char *)"{}",
+			.pid = 77,
+			.tenants = rows[i].tenants,
+		};
+		char dir[96];
+
+		snprintf(dir, sizeof(dir), "%s/77", r.store.dir);
+		ck_assert_int_eq(mkdir(dir, 0700), 0);
+		if (rows[i].comm)
+			put(&r, "77/comm", rows[i].comm);
+		ck_assert_int_eq(
+			worker_heartbeat(&r.store.s, &w, rows[i].lease_ms), 0);
+		expect(&r, CHECK_ALONE, rows[i].verdict,
+		       rows[i].verdict == FINE
+		               ? "no other worker"
+		               : "kill 77, then stoker forget second");
+	}
+}
+END
+
 TEST(programs_of_other_users_need_their_own_right)
 {
 	RIG(r);
@@ -511,6 +558,7 @@ SUITE("selftest", what_was_found_is_published_check_by_check,
       what_probes_cannot_watch_is_left_to_the_library,
       a_worker_without_descriptors_says_so_and_not_that_the_kernel_is_old,
       parts_that_hang_are_counted_and_a_worker_without_analyser_is_broken,
+      a_second_worker_that_sees_the_same_processes_is_named_with_its_end,
       programs_of_other_users_need_their_own_right,
       a_first_process_that_is_out_of_reach_speaks_for_no_other,
       children_of_the_opener_speak_for_no_other_process,

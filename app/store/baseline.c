@@ -43,12 +43,14 @@ baseline_tag(struct buf *tags, const char *tag)
 static int
 add(struct store *s, const struct baseline_ask *ask, const char *id)
 {
-	int n = db_run(s->db, SQL_BASELINE_INSERT,
-	               ARGS(V(id), V(ask->label), V(ask->description),
-	                    V(ask->top_functions), V(ask->tags),
-	                    V(ask->created_by), V(ask->tenant),
-	                    V(ask->session)));
+	int n = quota_turn(s, ask->tenant); /* for the newest created_ms */
 
+	if (!n)
+		n = db_run(s->db, SQL_BASELINE_INSERT,
+		           ARGS(V(id), V(ask->label), V(ask->description),
+		                V(ask->top_functions), V(ask->tags),
+		                V(ask->created_by), V(ask->tenant),
+		                V(ask->session)));
 	if (n <= 0)
 		return n < 0 ? n : -ENOENT;
 	return quota_check(s, ask->tenant, QUOTA_baselines, 1);

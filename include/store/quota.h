@@ -16,6 +16,11 @@ void quota_enforce(struct store *s, const struct conf *conf);
 MUST_CHECK int
 quota_held(struct store *s, const char *tenant, enum quota q, int64_t *out);
 /*
+ * Waits until no other transaction adds to what the tenant holds; until this
+ * one ends, none does. Rows that others added are visible afterwards.
+ */
+MUST_CHECK int quota_turn(struct store *s, const char *tenant);
+/*
  * Checks a quota in a transaction that has added to what the tenant holds.
  *   Errors   -EXFULL if the tenant holds more than it may; s->excess has the
  *            details

@@ -35,6 +35,14 @@ quota_held(struct store *s, const char *tenant, enum quota q, int64_t *out)
 }
 
 int
+quota_turn(struct store *s, const char *tenant)
+{
+	int n = db_run(s->db, SQL_QUOTA_TURN, ARGS(V(tenant)));
+
+	return n < 0 ? n : 0;
+}
+
+int
 quota_check(struct store *s, const char *tenant, enum quota q, int64_t added)
 {
 	struct excess e = {.quota = q};
@@ -43,9 +51,7 @@ quota_check(struct store *s, const char *tenant, enum quota q, int64_t added)
 	e.limit = s->quotas ? conf_quota(s->quotas, tenant, q) : 0;
 	if (!e.limit)
 		return 0;
-	/* afterwards the additions of other transactions are visible */
-	rc = db_run(s->db, SQL_QUOTA_TURN, ARGS(V(tenant)));
-	rc = rc < 0 ? rc : quota_held(s, tenant, q, &e.held);
+	rc = quota_turn(s, tenant) ?: quota_held(s, tenant, q, &e.held);
 	if (rc || e.held <= e.limit)
 		return rc;
 	e.held -= added;

@@ -6,6 +6,7 @@
  */
 #include "cli.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "key.h"
 #include "own_server.h"
@@ -18,8 +19,11 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
-#define KEY_NAME "setup"
+#define KEY_NAME       "setup"
+#define READY_S        15 /* a unit restarts its worker within it */
+#define READY_PAUSE_US 200000
 
 /* The file that keeps the key. */
 struct key_file {
@@ -233,8 +237,28 @@ keep(const struct key_file *p, const struct found *f)
 	return LEAVE_FAILED;
 }
 
+/* Waits for the worker of a package that was installed a moment ago, so that
+ * the commands shown next work. */
+static bool
+becomes_ready(struct http *h)
+{
+	int64_t end_ns = clock_mono_ns() + READY_S * NS_PER_S;
+
+	for (;;) {
+		CLEANUP_REPLY struct http_reply r = REPLY_INIT;
+		CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+
+		if (http_call(h, "GET", "/readyz", NULL, &r, &why))
+			return false;
+		if (r.status != 503 || clock_mono_ns() > end_ns)
+			return r.status == 200;
+		usleep(READY_PAUSE_US);
+	}
+}
+
 static enum own_server
-ask_server(const struct cli *c, const struct conf *conf, const char *key)
+ask_server(const struct cli *c, const struct conf *conf, const char *key,
+           bool *ready)
 {
 	CLEANUP(http_done)
 	struct http h = {
@@ -243,14 +267,17 @@ ask_server(const struct cli *c, const struct conf *conf, const char *key)
 		.token = strdup(key),
 	};
 
-	return own_server(&h, conf);
+	enum own_server server = own_server(&h, conf);
+
+	*ready = server == OWN_YES && becomes_ready(&h);
+	return server;
 }
 
 static void
 put_server(struct buf *out, const struct cli *c, enum own_server server,
-           const char *url)
+           bool ready, const char *url)
 {
-	if (server == OWN_YES)
+	if (ready)
 		buf_addf(out,
 		         "Stoker answers at %s; every call can be tried at "
 		         "%s/docs/\n"
@@ -273,14 +300,16 @@ put_server(struct buf *out, const struct cli *c, enum own_server server,
 		         c->http.server);
 	else
 		buf_addf(out,
-		         "%s does not answer yet\n"
+		         "%s %s\n"
 		         "  stoker doctor shows what is missing\n",
-		         c->http.server);
+		         c->http.server,
+		         server == OWN_YES ? "answers, but is not ready"
+		                           : "does not answer yet");
 }
 
 static int
 show(const struct cli *c, const struct key_file *p, const struct found *f,
-     enum own_server server, const char *url)
+     enum own_server server, bool ready, const char *url)
 {
 	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_JSON json_t *j = NULL;
@@ -294,7 +323,7 @@ show(const struct cli *c, const struct key_file *p, const struct found *f,
 	buf_addf(&out, "%s %s, role %s, kept in %s\n",
 	         f->what == MADE ? "Made the key" : "There is a key already:",
 	         f->id, f->role, buf_str(&p->path));
-	put_server(&out, c, server, url);
+	put_server(&out, c, server, ready, url);
 	return print(&out);
 }
 
@@ -323,6 +352,8 @@ cmd_setup(struct cli *c)
 	CLEANUP(conf_done) struct conf conf = {0};
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
 	struct found found = {0};
+	enum own_server server;
+	bool ready;
 	int rc;
 
 	if (settings_load(&c->opt, &conf, &why))
@@ -336,8 +367,7 @@ cmd_setup(struct cli *c)
 		return refuse(&place, &found);
 	if (found.what == MADE && keep(&place, &found))
 		return LEAVE_FAILED;
-	return show(c, &place, &found,
-	            ask_server(c, &conf,
-	                       found.what == MADE ? found.key : place.key),
-	            conf.api_public_url);
+	server = ask_server(c, &conf,
+	                    found.what == MADE ? found.key : place.key, &ready);
+	return show(c, &place, &found, server, ready, conf.api_public_url);
 }

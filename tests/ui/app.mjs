@@ -36,6 +36,17 @@ async function holds(page, element) {
   });
 }
 
+/* Waits until the element, which may be hidden, has this text alone. */
+const reads = (element, text) => element.filter({ hasText:
+  new RegExp(`^\\s*${text}\\s*$`) }).waitFor({ state: 'attached' });
+
+/* Waits until the field has a value. */
+async function valueOf(field) {
+  const handle = await field.elementHandle();
+  await field.page().waitForFunction(e => e.value, handle);
+  return field.inputValue();
+}
+
 const MOST_TABS = 60;
 
 /* Goes to the element from where the focus is: each stop has to be seen. */
@@ -207,7 +218,7 @@ const tests = {
     await tabTo(page, button('Reset'), 'Shift+Tab');
     await press('Enter');
     await holds(page, canvas);
-    same(await page.locator('#crumbs').textContent(), 'all');
+    await reads(page.locator('#crumbs'), 'all');
 
     const row = rows.nth(1), name = await row.getAttribute('data-name');
     await tabTo(page, row);
@@ -252,16 +263,14 @@ const tests = {
     await page.getByLabel('Seconds').fill('2');
     await page.getByRole('button', { name: 'Start', exact: true }).click();
     await page.locator('#rows tr').first().waitFor();
-    same(await page.locator('#service').textContent(), 'demo');
-    same(await page.locator('#crumbs').textContent(), 'all');
-    await page.locator('summary', { hasText: 'Share' }).click();
-    const link = await page.getByLabel(/Anybody who has this link/)
-      .inputValue();
-    same((await fetch(link)).status, 200);
-    await page.keyboard.press('Escape');
-    await page.getByLabel(/Anybody who has this link/)
-      .waitFor({ state: 'hidden' });
+    await reads(page.locator('#service'), 'demo');
+    await reads(page.locator('#crumbs'), 'all');
     capture = new URL(page.url()).pathname;
+    await page.locator('summary', { hasText: 'Share' }).click();
+    const link = page.getByLabel(/Anybody who has this link/);
+    same((await fetch(await valueOf(link))).status, 200);
+    await page.keyboard.press('Escape');
+    await link.waitFor({ state: 'hidden' });
   },
   async a_service_that_nothing_matches_is_told_before_a_capture() {
     await fetch(BASE + '/api/v1/services', { method: 'POST',
@@ -355,7 +364,7 @@ const tests = {
     same(await again.locator('#search').inputValue(), 'model');
     await page.goBack();
     await page.waitForFunction(() => !location.hash.includes('z='));
-    same(await page.locator('#crumbs').textContent(), 'all');
+    await reads(page.locator('#crumbs'), 'all');
   },
   async every_export_of_a_capture_can_be_had() {
     const page = await inside(capture);
@@ -493,7 +502,7 @@ const tests = {
     await page.locator('#rows tr').first().waitFor();
     await page.locator('summary', { hasText: 'Dates' }).click();
     const from = page.getByLabel('From', { exact: true });
-    const began = await from.inputValue();
+    const began = await valueOf(from);
     await from.fill('2037-01-01T00:00');
     await page.getByRole('button', { name: 'Show', exact: true }).click();
     await page.getByRole('alert').getByText('ends before').waitFor();
@@ -508,9 +517,7 @@ const tests = {
     await page.locator('#matched', { hasText: 'matched' }).waitFor();
     await page.locator('summary', { hasText: 'Share' }).click();
     const field = page.getByLabel(/Anybody who has this link/);
-    await page.waitForFunction(() =>
-      document.querySelector('.pop[open] input').value);
-    const link = await field.inputValue();
+    const link = await valueOf(field);
     same([new URL(link).hash, (await fetch(link)).status],
       ['#view=bottomup&q=model', 200]);
   },
@@ -534,7 +541,7 @@ const tests = {
     await page.getByLabel('Role').selectOption('viewer');
     await page.getByRole('dialog').getByRole('button',
       { name: 'Make a key' }).click();
-    const key = await page.getByLabel('The new key').inputValue();
+    const key = await valueOf(page.getByLabel('The new key'));
     const asks = () => fetch(BASE + '/api/v1/services',
       { headers: { Authorization: `Bearer ${key}` } }).then(r => r.status);
     same(await asks(), 200);

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "profile/merge.h"
+#include "upkeep/batch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -107,20 +108,14 @@ feed(const struct adder *a, const struct window_list *l, int to)
 		CLEANUP_BUF struct buf bytes = BUF_INIT(WINDOW_MAX_BYTES);
 		uint32_t n;
 
-		if (!l->items[i].length)
-			continue; /* no samples */
 		if (!a->goes_on(a->arg))
 			return -ECANCELED;
-		rc = window_read(a->store, &l->items[i], &bytes);
-		if (rc == -EBADMSG || rc == -ENOENT) {
-			log_warn("%s: the profile is missing or damaged",
-			         l->items[i].id);
-			rc = 0;
+		rc = batch_profile(a->store, &l->items[i], &bytes);
+		if (rc || !bytes.len)
 			continue;
-		}
 		n = (uint32_t)bytes.len;
-		rc = rc ?: fd_write_all(to, &n, sizeof(n))
-		           ?: fd_write_all(to, bytes.p, bytes.len);
+		rc = fd_write_all(to, &n, sizeof(n))
+		             ?: fd_write_all(to, bytes.p, bytes.len);
 	}
 	return rc;
 }

@@ -3,74 +3,41 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "store/host_sum.h"
+#include "upkeep/batch.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* How long after a minute its windows may still arrive. */
-#define LAG_MS (30 * MS_PER_S)
 /* By now most hosts have sent their last full hour. */
 #define HOSTS_LAG_MS (BLOCK_SPREAD_MS + 5 * 60 * MS_PER_S)
-#define BATCH        64
-
-/* Appends the sum of windows and fills in *w. If they cannot be added up,
- * stores a sum without bytes: it would fail again, and later sums would wait
- * for it. */
-static int
-append_sum(const struct adder *a, const struct window_list *l,
-           struct segment *to, struct window_ask *w)
-{
-	CLEANUP_BUF struct buf sum = BUF_INIT((size_t)WINDOW_MAX_BYTES);
-	int rc = adder_sum(a, l, &sum);
-
-	if (rc == -EBADMSG) {
-		log_warn("windows of %s cannot be added up", w->series);
-		buf_clear(&sum);
-		rc = 0;
-	}
-	return rc ? rc : segment_append(to, sum.p, sum.len, w);
-}
+#define HOURS        64 /* in one batch */
 
 /* --- along time ----------------------------------------------------------- */
 
-static int
-roll_one(const struct adder *a, const struct ripe *due, enum window_level level)
-{
-	struct store *s = a->store;
-	CLEANUP_SEGMENT struct segment to = SEGMENT_INIT;
-	CLEANUP_WINDOWS struct window_list l = {0};
-	struct window_ask w;
-	int rc = window_children(s, due, level, &l)
-	                 ?: segment_create(s, s->host, &to);
-
-	if (rc || !l.n)
-		return rc; /* another process has rolled them up */
-	w = window_sum(level, due->start_ms, &l);
-	rc = append_sum(a, &l, &to, &w)
-	             ?: segment_sync(&to) ?: window_rollup(s, &to, &w, &l);
-	return rc == -ESTALE ? 0 : rc;
-}
+struct rolling {
+	const struct adder *adder;
+	const struct batch *batch;
+};
 
 static int
-roll(const struct adder *a, enum window_level level, int64_t now_ms)
+sum_group(void *arg, size_t group, struct buf *out)
 {
-	CLEANUP_RIPE struct ripe_list due = {0};
-	int rc = window_ripe(a->store, level, now_ms - LAG_MS, BATCH, &due);
+	const struct rolling *r = arg;
 
-	for (size_t i = 0; i < due.n && !rc; i++)
-		rc = roll_one(a, &due.items[i], level);
-	return rc ? rc : (int)due.n;
+	return adder_sum(r->adder, &r->batch->groups[group].windows, out);
 }
 
 int
 sums_of_time(const struct adder *a)
 {
+	CLEANUP_BATCH struct batch *b = NULL;
 	int64_t now_ms;
-	int n = store_now(a->store, &now_ms);
+	int rc = store_now(a->store, &now_ms)
+	                 ?: batch_next(a->store, now_ms, &b)
+	                 ?: batch_store(a->store, b, sum_group,
+	                                &(struct rolling){a, b});
 
-	for (int level = WINDOW_MINUTE; level < WINDOW_LEVELS && !n; level++)
-		n = roll(a, (enum window_level)level, now_ms);
-	return n;
+	return rc == -ENOENT || rc == -ESTALE ? 0 : rc ? rc : (int)b->n;
 }
 
 /* --- over hosts ----------------------------------------------------------- */
@@ -119,7 +86,7 @@ sums_of_hosts(const struct adder *a, int64_t least)
 	CLEANUP_SUM_DUE struct sum_due_list due = {0};
 	int64_t now_ms;
 	int rc = store_now(a->store, &now_ms)
-	                 ?: host_sum_due(a->store, now_ms - HOSTS_LAG_MS, BATCH,
+	                 ?: host_sum_due(a->store, now_ms - HOSTS_LAG_MS, HOURS,
 	                                 &due);
 
 	for (size_t i = 0; i < due.n && !rc; i++)

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "store/window.h"
+#include "upkeep/batch.h"
 #include "worker/ipc/messages.h"
 
 /* The share of a function in a minute, with what it calls. */
@@ -27,12 +27,11 @@ struct rollup_asker {
 struct rollup {
 	struct rollup_asker asker;
 	struct store *store;
-	const char *host;
 	int analyser; /* socket, borrowed; -1: none */
 	int64_t next_ns;
 	int64_t wall_ms; /* at the last step */
 	int64_t sent_ns; /* 0: no answer is pending */
-	struct batch *batch;
+	struct rolling *rolling;
 	int stored; /* 0, or why the last sums could not be stored: -errno */
 };
 #define ROLLUP_INIT            \

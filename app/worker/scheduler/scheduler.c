@@ -174,7 +174,7 @@ prepare(struct scheduler *s, struct buf *why)
 	if (rc)
 		return rc;
 	quota_enforce(&s->store, s->conf);
-	s->targets.host = s->windows.host = s->rollup.host = s->self.host;
+	s->targets.host = s->windows.host = s->self.host;
 	s->webhooks.host = s->agent.host = s->self.host;
 	s->agent.boot_id = s->self.boot_id;
 	s->agent.max_jobs = s->runs.max;

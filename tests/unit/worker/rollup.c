@@ -31,7 +31,6 @@ rig_init(struct rig *r)
 	ck_assert_int_eq(msg_pair(pair), 0);
 	r->analyser = pair[1];
 	r->r.store = &r->store.s;
-	r->r.host = TEST_HOST;
 	rollup_analyser(&r->r, pair[0]);
 }
 

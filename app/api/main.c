@@ -119,6 +119,8 @@ keep(const struct conf *conf, bool once, struct buf *why)
 	quota_enforce(&s, conf);
 	rc = bytes_configure(&s, conf, why);
 	if (!rc)
+		rc = memory_bound(MEMORY_KEEPER);
+	if (!rc)
 		rc = once ? keeper_once(conf, &s) : keeper_run(conf, &s);
 	s3_free(s.s3);
 	store_close(&s);

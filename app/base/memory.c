@@ -1,30 +1,72 @@
 #include "base/memory.h"
 
-#include "base/buf.h"
-#include "base/file.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+double
+memory_most_api(const struct conf *c)
+{
+	return (double)c->api_heavy * (double)c->api_request_memory +
+	       (double)(c->api_pool + c->api_heavy) * MEMORY_API_PROCESS +
+	       (double)c->api_kept_bytes;
+}
+
+double
+memory_most_keeper(const struct conf *c)
+{
+	(void)c;
+	return (double)(MEMORY_KEEPER + MEMORY_SUMS);
+}
+
+/* One of the analyser's children at a time may take as much as it. */
+double
+memory_most_worker(const struct conf *c)
+{
+	return 2 * (double)c->worker_memory +
+	       (double)(memory_children(c) * MEMORY_CHILD + MEMORY_OPENER +
+	                MEMORY_SCHEDULER + 2 * MEMORY_FETCHER + MEMORY_BODIES +
+	                MEMORY_READINGS + MEMORY_COPIES);
+}
+
+static int
+bound(rlim_t bytes)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_DATA, &limit))
+		return -errno;
+	limit.rlim_cur = bytes < limit.rlim_max ? bytes : limit.rlim_max;
+	return setrlimit(RLIMIT_DATA, &limit) ? -errno : 0;
+}
+
+int
+memory_bound_by(int statm_fd, int64_t bytes)
+{
+	unsigned long pages;
+	char text[256];
+	ssize_t n = pread(statm_fd, text, sizeof(text) - 1, 0);
+
+	if (n < 0)
+		return -errno;
+	text[n] = '\0';
+	if (sscanf(text, "%*u %*u %*u %*u %*u %lu", &pages) != 1)
+		return -EIO;
+	return bound(pages * (rlim_t)sysconf(_SC_PAGESIZE) + (rlim_t)bytes);
+}
+
 int
 memory_bound(int64_t bytes)
 {
-	CLEANUP_BUF struct buf text = BUF_INIT(256);
-	unsigned long pages;
-	struct rlimit limit;
-	int rc = file_read(AT_FDCWD, "/proc/self/statm", &text);
+	CLEANUP_FD int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
 
-	if (rc)
-		return rc;
-	if (sscanf(buf_str(&text), "%*u %*u %*u %*u %*u %lu", &pages) != 1)
-		return -EIO;
-	if (getrlimit(RLIMIT_DATA, &limit))
-		return -errno;
-	limit.rlim_cur = pages * (rlim_t)sysconf(_SC_PAGESIZE) + (rlim_t)bytes;
-	if (limit.rlim_cur > limit.rlim_max)
-		limit.rlim_cur = limit.rlim_max;
-	return setrlimit(RLIMIT_DATA, &limit) ? -errno : 0;
+	return fd < 0 ? -errno : memory_bound_by(fd, bytes);
+}
+
+int
+memory_unbound(void)
+{
+	return bound(RLIM_INFINITY);
 }

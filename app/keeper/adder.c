@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #define MAX_RAW     ((size_t)256 << 20) /* of one sum, decoded */
-#define CHILD_BYTES ((int64_t)1 << 30)
 #define CHILD_CPU_S 60
 
 /* --- in the child --------------------------------------------------------- */
@@ -91,7 +90,7 @@ be_child(int from, int to)
 	const struct rlimit cpu = {CHILD_CPU_S, CHILD_CPU_S};
 
 	close_others(from, to);
-	if (memory_bound(CHILD_BYTES) || setrlimit(RLIMIT_CPU, &cpu))
+	if (memory_bound(MEMORY_SUMS) || setrlimit(RLIMIT_CPU, &cpu))
 		_exit(1);
 	_exit(add_all(from, to) != 0);
 }

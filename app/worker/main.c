@@ -8,6 +8,7 @@
 #include "once.h"
 #include "profile/types.h"
 #include "worker/analyser/analyser.h"
+#include "worker/analyser/turn.h"
 #include "worker/courier/courier.h"
 #include "worker/fetcher/fetcher.h"
 #include "worker/opener/opener.h"
@@ -232,3 +233,40 @@ main(int argc, char **argv)
 		return 1;
 	return o.pids ? run_once(&conf, &o) : serve(&conf);
 }
+
+/* --- memory, for libraries too -------------------------------------------- */
+
+/*
+ * An allocation that fails in a child of the analyser is tried again in its
+ * turn (turn.h).
+ *   Source   glibc manual, "Replacing malloc"; free() and the others are libc's
+ */
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+void *__libc_malloc(size_t n);
+void *__libc_calloc(size_t n, size_t size);
+void *__libc_realloc(void *p, size_t n);
+
+void *
+malloc(size_t n)
+{
+	void *p = __libc_malloc(n);
+
+	return p || !turn_take() ? p : __libc_malloc(n);
+}
+
+void *
+calloc(size_t n, size_t size)
+{
+	void *p = __libc_calloc(n, size);
+
+	return p || !turn_take() ? p : __libc_calloc(n, size);
+}
+
+void *
+realloc(void *old, size_t n)
+{
+	void *p = __libc_realloc(old, n);
+
+	return p || !n || !turn_take() ? p : __libc_realloc(old, n);
+}
+#endif

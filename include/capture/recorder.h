@@ -117,6 +117,9 @@ DEFINE_CLEANUP(struct capture *, capture_free)
  * capture has samples of. Endless captures call it after each cut. */
 void recorder_tidy(struct recorder *c);
 void recorder_remove(struct recorder *c, struct capture *gone);
+/* Frees the trees of all captures but one (NULL: of all) in a forked child:
+ * as long as the child has them, each change in the parent costs a page. */
+void recorder_drop_trees(struct recorder *c, const struct capture *but);
 
 size_t recorder_poll(const struct recorder *c, struct pollfd *out, size_t max);
 /* Reads all records that are in the rings. */

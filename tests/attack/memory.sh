@@ -1,11 +1,13 @@
 #!/bin/bash
-# The API's unit names the most memory that the pool may take. Under that limit
-# the requests that need most, many at once, end no process.
+# The units name the most memory that the pool and the worker may take. Under
+# these limits the requests, and the programs, that need most, many at once, end
+# no process.
 #
 # Beside others: no time is claimed.
 set -u
 . tests/lib/e2e.sh
-limit=$(sed -n 's/^MemoryMax=//p' systemd/stoker-api.service)
+limit_of() { sed -n 's/^MemoryMax=//p' "systemd/stoker-$1.service"; }
+limit=$(limit_of api)
 # The hierarchy of one version or the other has the controller.
 for root in /sys/fs/cgroup/memory /sys/fs/cgroup; do
   group=$root/stoker-$$
@@ -18,23 +20,30 @@ for root in /sys/fs/cgroup/memory /sys/fs/cgroup; do
 done
 [ -n "${most-}" ] || { echo 'skip requests_under_the_limit: this machine limits no memory'; exit 0; }
 LEAVE=leave
+maps=()
 leave() {
-  local code=$?
+  local code=$? name
   (exit $code)
+  rm -f "${maps[@]}"
+  for name in jit1 jit2 jit3; do process_stop $name; done
   e2e_stop
-  rmdir "$group" || echo "not ok no_process_is_left_in_its_group"
+  rmdir "$group" "$group-worker" || echo "not ok no_process_is_left_in_its_group"
 }
 POOL=4 HEAVY=2
+# The worker has little: what its parts may take beside it is a constant.
+WORKER_CONF="memory = 512M
+max_captures = 6"
 API_CONF='request_time = 1h
 kept_bytes = 0'
-e2e_start
+e2e_start jit
 echo "$limit" >"$most"
+limit_file=${most##*/}
 pool() { pgrep -x stoker-api -P "$(<"$STATE/pid/api")"; }
 pool | while read -r pid; do echo "$pid" >"$group/cgroup.procs"; done
 before=$(pool | sort)
-ended() { sed -n 's/^oom_kill //p' "$group/memory.oom_control" "$group/memory.events" 2>/dev/null; }
+ended() { sed -n 's/^oom_kill //p' "$1/memory.oom_control" "$1/memory.events" 2>/dev/null; } # group
 # Memory that the kernel cannot take back.
-anonymous() { sed -n 's/^\(total_rss\|anon\) //p' "$group/memory.stat"; }
+anonymous() { sed -n 's/^\(total_rss\|anon\) //p' "$1/memory.stat"; }
 
 api POST /api/v1/services -H 'Content-Type: application/json' -o /dev/null \
   -d '{"name":"wide","match":{"exe":"/usr/bin/wide"}}'
@@ -77,13 +86,54 @@ ask 2 get "$P/$two/flamegraph?format=html"
 ask 2 get "$P/$one/flamegraph?format=firefox"
 most=0
 while kill -0 "${asked[@]}" 2>/dev/null; do
-  now=$(anonymous)
+  now=$(anonymous "$group")
   [ "${now:-0}" -le "$most" ] || most=$now
   read -rt 0.1 <> <(:) || :
 done
 wait "${asked[@]}"
 echo "# requests: $(sort "$codes" | uniq -c | awk '{ printf "%s%s of %s", n++ ? ", " : "", $1, $2 }'); at most $((most >> 20)) MiB of $limit"
-check no_process_of_the_pool_is_ended_for_its_memory equal "$(ended)" 0
+check no_process_of_the_pool_is_ended_for_its_memory equal "$(ended "$group")" 0
 check the_same_processes_serve_as_before equal "$(pool | sort)" "$before"
 check every_request_has_its_answer_or_a_refusal leaves 1 grep -vE '^(20[01]|413|429|503)$' "$codes"
 check some_requests_are_answered grep -q '^20[01]$' "$codes"
+
+# --- the worker ---------------------------------------------------------------
+# Each of three programs says that it compiled a million functions: their names
+# are a hundred times what a capture takes otherwise, in three finishers at once.
+own() { stoker_cli doctor --config "$STATE/stoker.conf" --json | jq -r '.[] | select(.check == "memory").found' |
+  sed -n 's/.* \([0-9]*\) MiB for the worker.*/\1/p'; }
+limit=$(own)
+mkdir "$group-worker"
+echo "${limit}M" >"$group-worker/$limit_file"
+worker() { echo "$(<"$STATE/pid/worker")"; pgrep -P "$(<"$STATE/pid/worker")"; }
+worker | while read -r pid; do echo "$pid" >"$group-worker/cgroup.procs"; done
+parts=$(worker | sort)
+awk 'BEGIN { for (i = 0; i < 1000000; i++) printf "%x 8 compiled_%d\n", 4096 + i * 8, i }' >"$STATE/many.map"
+for i in 1 2 3; do
+  install -m 755 "$STATE/bin/jit" "$STATE/bin/jit$i"
+  background "jit$i" "$STATE/bin/jit$i" 600
+  pid=$(<"$STATE/pid/jit$i")
+  maps+=("/tmp/perf-$pid.map")
+  wait_for 10 test -s "/tmp/perf-$pid.map"
+  cat "$STATE/many.map" >>"/tmp/perf-$pid.map"
+  service "jit$i" "$STATE/bin/jit$i" || exit 1
+done
+ids=()
+for i in 1 2 3; do ids+=("$(start "jit$i" 2)"); done
+most=0
+for id in "${ids[@]}"; do
+  until result_of "$id" | jq -e '.status != "running"' >/dev/null; do :; done &
+  waits+=($!)
+done
+while kill -0 "${waits[@]}" 2>/dev/null; do
+  now=$(anonymous "$group-worker")
+  [ "${now:-0}" -le "$most" ] || most=$now
+  read -rt 0.02 <> <(:) || :
+done
+echo "# captures: at most $((most >> 20)) MiB of $limit"
+is_named() { # id
+  [ "$(finished "$1" | jq -r .status)" = completed ] && api GET "$P/$1/flamegraph?format=folded" | grep -q compiled_at_run_time
+}
+for i in 0 1 2; do check "capture_${i}_of_a_program_that_names_a_million_is_complete" is_named "${ids[i]}"; done
+check no_process_of_the_worker_is_ended_for_its_memory equal "$(ended "$group-worker")" 0
+check no_part_of_the_worker_has_ended equal "$(comm -23 <(echo "$parts") <(worker | sort))" ''

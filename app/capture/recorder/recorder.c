@@ -341,6 +341,14 @@ recorder_remove(struct recorder *c, struct capture *gone)
 }
 
 void
+recorder_drop_trees(struct recorder *c, const struct capture *but)
+{
+	for (uint32_t i = 0; i < CAPTURES_MAX; i++)
+		if (c->slots[i] && c->slots[i] != but)
+			trie_done(&c->slots[i]->trie);
+}
+
+void
 capture_stop(struct capture *c)
 {
 	uint64_t now = (uint64_t)clock_mono_ns();

@@ -6,6 +6,7 @@
 #include "worker/ipc/sandbox.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -14,7 +15,8 @@
 #include <sys/wait.h>
 
 #define PROGRESS_NS NS_PER_S
-#define TREES_SHARE 2 /* trees get this fraction of the memory */
+#define TREES_SHARE 2         /* trees get this fraction of the memory */
+#define TREE_PIECE  (1 << 20) /* smaller pieces of a tree stay in the heap */
 #define MAX_RINGS   (CAPTURES_MAX_SAMPLERS * 256)
 
 enum { SOCKET, SIGNALS, RINGS }; /* sources of events */
@@ -502,7 +504,10 @@ prepare(struct analyser *a, int blame_fd)
 		a->jobs[i] = (struct analyser_job)ANALYSER_NO_JOB;
 	a->cut.data = a->cut.rows = -1;
 	a->rollup.input = a->rollup.data = a->rollup.rows = -1;
-	rc = recorder_new(&a->host, &conf, &a->captures);
+	/* A child that drops a tree gives its pages back at once. */
+	mallopt(M_MMAP_THRESHOLD, TREE_PIECE);
+	rc = turns_open(&a->turns)
+	             ?: recorder_new(&a->host, &conf, &a->captures);
 	return rc ? rc : sandbox_enter(a->conf->worker_memory);
 }
 

@@ -4,9 +4,10 @@
  */
 #pragma once
 
-#include "base/conf.h"
+#include "base/memory.h"
 #include "capture/engine.h"
 #include "capture/recorder.h"
+#include "turn.h"
 #include "worker/ipc/messages.h"
 
 struct analyser;
@@ -74,12 +75,11 @@ struct analyser {
 	struct host host;
 	struct recorder *captures;
 	struct symbols_cache *symbols;
+	struct turns turns;
 	struct analyser_news {
-		pid_t pid;            /* 0: unused */
-		int fd;               /* file with its report on symbols */
-	} news[2 * CAPTURES_MAX + 2]; /* for a finisher and a checkpointer
-	                                 of each capture, and the child
-	                                 that writes windows */
+		pid_t pid; /* 0: unused */
+		int fd;    /* file with its report on symbols */
+	} news[MEMORY_CHILDREN(CAPTURES_MAX)];  /* memory_children() of them */
 	struct analyser_job jobs[CAPTURES_MAX]; /* indexed by slot */
 	struct analyser_cut {
 		pid_t pid; /* the child that writes them; 0: none */

@@ -235,8 +235,10 @@ be_finisher(const struct analyser *a, const struct host *host, void *arg)
 {
 	const struct finisher *f = arg;
 	int sys_error;
-	enum capture_error e =
-		finish(a, f->job, host, f->fd, f->checkpoint, &sys_error);
+	enum capture_error e;
+
+	recorder_drop_trees(a->captures, f->job->capture);
+	e = finish(a, f->job, host, f->fd, f->checkpoint, &sys_error);
 
 	if (e)
 		analyser_fail(a, f->job, f->checkpoint, e, sys_error);
@@ -266,7 +268,8 @@ be_child(const struct analyser *a, int channel, int news, analyser_work *work,
 	if (*a->conf->symbols_debuginfod)
 		host.debugs = &debugs;
 	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-	if (sandbox_limit_cpu(a->conf->worker_finish_cpu))
+	if (sandbox_limit_cpu(a->conf->worker_finish_cpu) ||
+	    turn_begin(&a->turns))
 		_exit(1);
 	if (work(a, &host, arg) && symbols_cache_tell(a->symbols, news))
 		log_debug("symbols are not kept");
@@ -303,13 +306,14 @@ analyser_fork(struct analyser *a, analyser_work *work, void *arg, pid_t *out)
 {
 	CLEANUP_FD int news = memfd_create("stoker-symbols", MFD_CLOEXEC);
 	struct analyser_news *slot = news_of(a, 0);
+	bool full = !slot || slot - a->news >= memory_children(a->conf);
 	int rc = news < 0 ? -errno : open_channel(a);
 	CLEANUP_FD int channel = TAKE_FD(a->channel);
 	pid_t pid;
 
 	if (rc)
 		return rc;
-	if (!slot)
+	if (full)
 		return -EBUSY;
 	pid = fork();
 	if (pid < 0)

@@ -153,7 +153,8 @@ be_roller(const struct analyser *a, const struct host *host, void *arg)
 	struct stat st;
 	void *p;
 
-	(void)a, (void)host;
+	(void)host;
+	recorder_drop_trees(a->captures, NULL);
 	if (fstat(r->input, &st) || !st.st_size)
 		return false;
 	p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, r->input, 0);

@@ -210,9 +210,10 @@ pass_time(const struct analyser *a, const struct analyser_job *job, void *state,
 	int64_t end = clock_mono_ns() + (int64_t)job->duration_ms * NS_PER_MS;
 	int64_t left;
 	eventfd_t told = 0;
-	int rc = 0;
+	int rc;
 
 	/* the first look is over: from now on, everything counts */
+	rc = turn_pause();
 	while (!rc && told < ANALYSER_STOP &&
 	       (left = end - clock_mono_ns()) > 0) {
 		int64_t ms = left / NS_PER_MS + 1;
@@ -224,6 +225,7 @@ pass_time(const struct analyser *a, const struct analyser_job *job, void *state,
 			rc = take_joined(job, state);
 	}
 	*stopped = told >= ANALYSER_STOP;
+	turn_resume();
 	/* some did not run their program yet when they were reported */
 	return rc ? rc : take_joined(job, state);
 }

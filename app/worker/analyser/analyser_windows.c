@@ -80,6 +80,7 @@ be_cutter(const struct analyser *a, const struct host *host, void *arg)
 	uint64_t offset = 0;
 	int rc = namer || !all->to->n ? 0 : -ENOMEM;
 
+	recorder_drop_trees(a->captures, NULL);
 	for (uint32_t i = 0; i < all->to->n && !rc; i++) {
 		struct window_row row = {.offset = offset};
 

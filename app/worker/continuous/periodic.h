@@ -17,15 +17,16 @@
  */
 #pragma once
 
+#include "base/memory.h"
 #include "watches.h"
 #include "worker/captures/runs.h"
 #include "worker/targets/targets.h"
 
 #define PERIODICS_MAX 512 /* types of services on one host */
 /* Share of WORKER_MAX_CAPTURES, beside WINDOWS_MAX and captures on demand. */
-#define PERIODICS_MAKING 6
+#define PERIODICS_MAKING MEMORY_PERIODICS
 /* Limit of all readings together; each has at most READING_MAX_BYTES. */
-#define PERIODICS_READINGS_BYTES ((int64_t)256 << 20)
+#define PERIODICS_READINGS_BYTES MEMORY_READINGS
 
 enum periodic_state {
 	PERIODIC_IDLE,

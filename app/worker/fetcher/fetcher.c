@@ -174,7 +174,8 @@ read_certificates(struct fetcher *f)
 static int
 enter_sandbox(void)
 {
-	int rc = sandbox_enter_network(FETCHER_MEMORY);
+	int rc = memory_bound(MEMORY_FETCHER)
+	                 ?: sandbox_enter_network(FETCHER_ADDRESSES);
 
 	if (rc > 0)
 		log_warn("this kernel has no Landlock: hosts are reached by "

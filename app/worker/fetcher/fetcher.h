@@ -4,13 +4,14 @@
  */
 #pragma once
 
-#include "base/conf.h"
+#include "base/memory.h"
 #include "worker/ipc/fetch.h"
 
-#define FETCHER_NAME   "stoker-fetcher"   /* as ps shows it */
-#define FETCHER_MEMORY ((int64_t)1 << 30) /* address space, libraries too */
+#define FETCHER_NAME "stoker-fetcher" /* as ps shows it */
+/* Address space, with libraries; memory is less (memory.h). */
+#define FETCHER_ADDRESSES ((int64_t)1 << 30)
 /* Limit of all incoming bodies together. */
-#define FETCHER_MAX_HELD ((uint64_t)256 << 20)
+#define FETCHER_MAX_HELD ((uint64_t)MEMORY_BODIES)
 
 /*
  * Runs the process until it ends; privileges were dropped before.

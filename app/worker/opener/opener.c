@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/notify.h"
 #include "worker/ipc/sandbox.h"
 
@@ -34,9 +35,9 @@ be_scheduler(const struct opener *o, int ask, int events)
 
 	privilege_close_but(keep, ARRAY_LEN(keep));
 	default_signals();
-	rc = privilege_drop(&o->who, o->self);
-	if (!rc)
-		rc = sandbox_enter_scheduler();
+	rc = privilege_drop(&o->who, o->self)
+	             ?: memory_bound(MEMORY_SCHEDULER)
+	             ?: sandbox_enter_scheduler();
 	if (rc)
 		log_err("cannot drop privileges: %s", strerror(-rc));
 	else

@@ -14,6 +14,7 @@
  */
 #pragma once
 
+#include "base/memory.h"
 #include "capture/host.h"
 #include "worker/ipc/messages.h"
 
@@ -28,7 +29,7 @@
 #define READERS_HELD_MAX_S 3600
 /* Limits of copies of targets' files (opener_files.c): one file, one hour. */
 #define READERS_COPY_BYTES     ((uint64_t)64 << 20)
-#define READERS_COPY_BYTES_ALL ((uint64_t)1 << 30)
+#define READERS_COPY_BYTES_ALL ((uint64_t)MEMORY_COPIES)
 
 struct opener;
 

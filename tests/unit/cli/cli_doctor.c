@@ -192,24 +192,35 @@ TEST(of_a_server_elsewhere_only_what_it_tells_is_shown)
 }
 END
 
-TEST(an_api_that_may_need_more_memory_than_its_unit_has_is_a_warning)
+TEST(units_that_may_need_more_memory_than_they_have_are_a_warning)
 {
 	MACHINE(m);
 	static const char *const units[] = {
 		"sys/fs/cgroup/system.slice/stoker-api.service",
 		"sys/fs/cgroup/memory/system.slice/stoker-api.service",
 	};
+	static const char worker[] =
+		"sys/fs/cgroup/system.slice/stoker-worker.service";
 
-	expect(&m, memory, FINE, "at most 1216 MiB");
+	expect(&m, memory, FINE,
+	       "at most 1216 MiB for the API, 4736 MiB for the worker: 5952 "
+	       "MiB together");
 	make_file(&m, units[1], "memory.limit_in_bytes", 0644, "1275068415\n");
-	expect(&m, memory, WARNING, "MemoryMax=1216M");
+	expect(&m, memory, WARNING, "stoker-api MemoryMax=1216M");
 	make_file(&m, units[0], "memory.max", 0644, "1275068416\n");
-	expect(&m, memory, FINE, "may take 1216 MiB");
+	expect(&m, memory, FINE, "at most 1216 MiB");
 	make_file(&m, units[0], "memory.max", 0644, "max\n");
 	expect(&m, memory, FINE, "at most 1216 MiB");
 	m.d.conf.api_request_memory = INT64_MAX;
 	make_file(&m, units[0], "memory.max", 0644, "1342177280\n");
 	expect(&m, memory, WARNING, "lower heavy");
+	m.d.conf.api_request_memory = 1 << 20;
+	make_file(&m, worker, "memory.max", 0644, "1342177280\n");
+	expect(&m, memory, WARNING, "stoker-worker.service may take 1280 MiB");
+	expect(&m, memory, WARNING, "stoker-worker MemoryMax=4736M");
+	m.d.conf.worker_memory = 64 << 20;
+	m.d.conf.worker_max_captures = 1;
+	expect(&m, memory, WARNING, "stoker-worker MemoryMax=2368M");
 }
 END
 
@@ -418,7 +429,7 @@ SUITE("cli_doctor", any_process_of_the_worker_is_found_by_its_name,
       of_a_server_elsewhere_only_what_it_tells_is_shown,
       a_cache_directory_of_debug_files_that_is_missing_is_a_warning,
       a_worker_without_network_fetches_nothing,
-      an_api_that_may_need_more_memory_than_its_unit_has_is_a_warning,
+      units_that_may_need_more_memory_than_they_have_are_a_warning,
       certificates_that_cannot_be_read_are_a_warning,
       a_missing_program_names_its_package, the_store_is_closed_to_others,
       so_is_the_database, the_socket_is_one_and_closed_to_others,

@@ -1,0 +1,35 @@
+/*
+ * The memory of the analyser's children together. Each may allocate
+ * MEMORY_CHILD at any time. One that needs more waits for its turn, which one
+ * child at a time has, from then until it ends: a hostile program whose names
+ * take all the memory that there may be delays other such programs, and nobody
+ * else.
+ */
+#pragma once
+
+#include "base/cleanup.h"
+
+#include <stdbool.h>
+
+struct turns {
+	int fd;    /* whose lock is the turn */
+	int statm; /* /proc/self/statm of the analyser */
+};
+
+/* Runs before the sandbox, and stays open for all children. */
+MUST_CHECK int turns_open(struct turns *out);
+/* Sets the limit of a child that has just been forked. */
+MUST_CHECK int turn_begin(const struct turns *t);
+/*
+ * Waits for the turn. malloc() calls it when an allocation fails.
+ *   Shape    true when an allocation that failed may succeed now: once in the
+ *            life of a child, and never in other processes
+ */
+bool turn_take(void);
+/*
+ * A child that waits for a capture's time holds nobody up: until turn_resume()
+ * it has what it may have without the turn.
+ *   Errors   -ENOMEM if it has more already
+ */
+MUST_CHECK int turn_pause(void);
+void turn_resume(void);

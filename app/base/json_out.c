@@ -102,6 +102,15 @@ json_put_time(struct buf *b, const char *key, int64_t epoch_ms)
 }
 
 void
+json_put_time_or_null(struct buf *b, const char *key, int64_t epoch_ms)
+{
+	if (epoch_ms)
+		json_put_time(b, key, epoch_ms);
+	else
+		json_put_null(b, key);
+}
+
+void
 json_put_raw(struct buf *b, const char *key, const char *json,
              const char *or_else)
 {

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "profile/types.h"
 #include "range/stored.h"
+#include "since.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -254,5 +255,9 @@ compared_run(struct compared *x)
 	x->sides[0].nothers = x->nothers;
 	rc = compare_new(&x->sides[0], &x->sides[1],
 	                 type_is_gauge(x->base.type), x->by, &x->c);
-	return rc || !compare_totals_tell(x->c) ? rc : find_totals(x);
+	if (!rc && compare_totals_tell(x->c))
+		rc = find_totals(x);
+	if (!rc)
+		since_find(x);
+	return rc;
 }

@@ -35,6 +35,8 @@ void json_put_bool(struct buf *b, const char *key, bool v);
 void json_put_null(struct buf *b, const char *key);
 /* Writes epoch milliseconds as RFC 3339. */
 void json_put_time(struct buf *b, const char *key, int64_t epoch_ms);
+/* As json_put_time(), or null if the time is 0. */
+void json_put_time_or_null(struct buf *b, const char *key, int64_t epoch_ms);
 /* Writes text that already is JSON, or or_else if it is empty. */
 void json_put_raw(struct buf *b, const char *key, const char *json,
                   const char *or_else);

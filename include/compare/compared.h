@@ -66,7 +66,8 @@ MUST_CHECK int compared_add(struct compared *x, size_t side, struct profile *p);
  */
 MUST_CHECK int compared_others(struct compared *x, const struct baseline *b);
 /*
- * Compares both sides, by totals too if no function decides the verdict.
+ * Compares both sides, by totals too if no function decides the verdict, and
+ * finds since when what changed costs more or less.
  *   Errors   -ENOMEM
  */
 MUST_CHECK int compared_run(struct compared *x);

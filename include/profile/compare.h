@@ -72,6 +72,12 @@ struct compare_spread {
 	                   comparison.between_freedom */
 };
 
+/* The time from which a cost is as the comparison found it, with its 95 %
+ * interval (profile/shift.h). */
+struct compare_since {
+	int64_t at_ms, earliest_ms, latest_ms; /* at_ms 0: not known */
+};
+
 /* The cost of a function on one side. */
 struct compare_cost {
 	int64_t self, total;        /* in the type's unit */
@@ -97,7 +103,8 @@ struct compare_function {
 	                 the base's total; 0 unless known */
 	double p;     /* 1 if not tested */
 	enum compare_change change;
-	double total_p; /* p of its total; 1 if not tested */
+	double total_p;             /* p of its total; 1 if not tested */
+	struct compare_since since; /* set by the caller */
 };
 
 enum compare_verdict {
@@ -139,6 +146,7 @@ struct comparison {
 	double delta, low, high; /* change of the cost per second, or per unit
 	                            of work, in percent, with its 95 %
 	                            confidence interval; 0 unless known */
+	struct compare_since since; /* of the total; set by the caller */
 	bool known;    /* delta, low, high and each function's cost are known */
 	bool rose;     /* the total did, by COMPARE_TOTAL percent or more and by
 	                more than chance explains */

@@ -99,6 +99,33 @@ listed(const struct client_reply *r, const char *name)
 	return json_array_size(json_object_get(r->json, name));
 }
 
+static int64_t
+time_of(const json_t *j, const char *key)
+{
+	int64_t ms;
+
+	ck_assert_int_eq(
+		clock_parse(json_string_value(json_object_get(j, key)), &ms),
+		0);
+	return ms;
+}
+
+static void
+assert_since_hour_2(const struct client_reply *r, const json_t *function)
+{
+	const char *reason = reply_text(r, "reason");
+
+	ck_assert_int_le(time_of(function, "sinceEarliest"), T0 + 2 * H);
+	ck_assert_int_ge(time_of(function, "sinceLatest"), T0 + 2 * H);
+	ck_assert_int_ge(time_of(function, "since"),
+	                 time_of(function, "sinceEarliest"));
+	ck_assert_int_le(time_of(function, "since"),
+	                 time_of(function, "sinceLatest"));
+	ck_assert_msg(strstr(reason, "work costs ") &&
+	                      strstr(reason, " since 2024-10-04 0"),
+	              "%s", reason);
+}
+
 TEST(ranges_are_compared_by_blocks_of_their_windows)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
@@ -122,6 +149,7 @@ TEST(ranges_are_compared_by_blocks_of_their_windows)
 	first = json_array_get(json_object_get(slower.json, "regressions"), 0);
 	ck_assert_str_eq(json_string_value(json_object_get(first, "funcName")),
 	                 "work");
+	assert_since_hour_2(&slower, first);
 }
 END
 

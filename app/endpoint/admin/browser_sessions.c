@@ -27,10 +27,7 @@ answer_caller(struct call *c, int64_t expires_ms)
 	json_put_text(out, "actor", c->caller.id);
 	json_put_text(out, "tenant", c->caller.tenant);
 	json_put_text(out, "role", who_name(c->caller.who));
-	if (expires_ms)
-		json_put_time(out, "expiresAt", expires_ms);
-	else
-		json_put_null(out, "expiresAt");
+	json_put_time_or_null(out, "expiresAt", expires_ms);
 	reply_header(c->reply, "Cache-Control", "no-store");
 	return answer_end(c);
 }

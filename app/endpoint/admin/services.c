@@ -250,10 +250,7 @@ processes_get(struct call *c)
 	if (rc)
 		return fail_store(c, rc);
 	out = answer_json(c);
-	if (r.looked_ms)
-		json_put_time(out, "lookedAt", r.looked_ms);
-	else
-		json_put_null(out, "lookedAt");
+	json_put_time_or_null(out, "lookedAt", r.looked_ms);
 	put_trees(out, &r.trees);
 	json_open(out, "items", '[');
 	for (size_t i = 0; i < r.list.n; i++)

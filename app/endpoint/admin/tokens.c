@@ -25,15 +25,6 @@ put_tenants(struct buf *out, const char *first, const char *all)
 }
 
 static void
-put_time_or_null(struct buf *out, const char *key, int64_t ms)
-{
-	if (ms)
-		json_put_time(out, key, ms);
-	else
-		json_put_null(out, key);
-}
-
-static void
 put_token(struct buf *out, const struct token *t)
 {
 	json_open(out, NULL, '{');
@@ -43,9 +34,9 @@ put_token(struct buf *out, const struct token *t)
 	json_put_text(out, "host", t->host);
 	put_tenants(out, t->default_tenant, t->tenants);
 	json_put_time(out, "createdAt", t->created_ms);
-	put_time_or_null(out, "expiresAt", t->expires_ms);
-	put_time_or_null(out, "revokedAt", t->revoked_ms);
-	put_time_or_null(out, "lastUsedAt", t->last_used_ms);
+	json_put_time_or_null(out, "expiresAt", t->expires_ms);
+	json_put_time_or_null(out, "revokedAt", t->revoked_ms);
+	json_put_time_or_null(out, "lastUsedAt", t->last_used_ms);
 	json_close(out, '}');
 }
 
@@ -121,7 +112,7 @@ answer_key(struct call *c, const struct token_ask *ask, const char *id,
 	json_put_text(out, "role", ask->role);
 	json_put_text(out, "host", ask->host);
 	put_tenants(out, ask->default_tenant, ask->tenants);
-	put_time_or_null(out, "expiresAt", ask->expires_ms);
+	json_put_time_or_null(out, "expiresAt", ask->expires_ms);
 	json_put_text(out, "key", key);
 	reply_header(c->reply, "Cache-Control", "no-store");
 	return answer_end(c);

@@ -70,10 +70,10 @@ read_when(struct call *c, const json_t *when, struct trigger *out)
 	double v;
 
 	if (kind == TRIGGER_KINDS || json_object_size(when) != 1)
-		return fail_value(
-			c, "when",
-			"exactly one of cpuShare, goroutineGrowth, shift, rss, cpu",
-			when);
+		return fail_value(c, "when",
+		                  "exactly one of cpuShare, goroutineGrowth, "
+		                  "shift, rss, cpu",
+		                  when);
 	number = json_object_get(of, conditions[kind].number);
 	v = json_number_value(number);
 	if (!json_is_number(number) || v < conditions[kind].lowest ||
@@ -212,15 +212,6 @@ put_when(struct buf *out, const struct trigger *t)
 	json_close(out, '}');
 }
 
-static void
-put_time(struct buf *out, const char *name, int64_t ms)
-{
-	if (ms)
-		json_put_time(out, name, ms);
-	else
-		json_put_null(out, name);
-}
-
 void
 trigger_put(struct buf *out, const struct trigger *t, bool whole)
 {
@@ -239,8 +230,8 @@ trigger_put(struct buf *out, const struct trigger *t, bool whole)
 	json_put_time(out, "createdAt", t->created_ms);
 	json_put_time(out, "updatedAt", t->updated_ms);
 	json_put_real(out, "lastValue", t->value);
-	put_time(out, "lastValueAt", t->value_ms);
-	put_time(out, "lastFiredAt", t->fired_ms);
+	json_put_time_or_null(out, "lastValueAt", t->value_ms);
+	json_put_time_or_null(out, "lastFiredAt", t->fired_ms);
 	json_put_text(out, "lastProfileId", t->session);
 	json_put_text(out, "webhookState", t->sent);
 }

@@ -73,10 +73,7 @@ put_waiting(const struct worker *w, struct buf *out)
 	json_put_known(out, "waitingBytes", (double)w->waiting_bytes, reported);
 	json_put_known(out, "waitingResults", (double)w->waiting_results,
 	               reported);
-	if (w->waiting_since_ms)
-		json_put_time(out, "waitingSince", w->waiting_since_ms);
-	else
-		json_put_null(out, "waitingSince");
+	json_put_time_or_null(out, "waitingSince", w->waiting_since_ms);
 	json_put_known(out, "clockOffsetSeconds", (double)off / MS_PER_S,
 	               reported && (off > AGREE_MS || off < -AGREE_MS));
 }

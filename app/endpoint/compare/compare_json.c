@@ -5,6 +5,14 @@
 #include <math.h>
 
 static void
+put_since(struct buf *out, const struct compare_since *s)
+{
+	json_put_time_or_null(out, "since", s->at_ms);
+	json_put_time_or_null(out, "sinceEarliest", s->earliest_ms);
+	json_put_time_or_null(out, "sinceLatest", s->latest_ms);
+}
+
+static void
 put_function(struct buf *out, const struct comparison *c,
              const struct compare_function *f)
 {
@@ -27,6 +35,7 @@ put_function(struct buf *out, const struct comparison *c,
 	json_put_real(out, "cumulativeDeltaPct",
 	              f->now.cumulative_pct - f->base.cumulative_pct);
 	json_put_real(out, "cumulativePValue", f->total_p);
+	put_since(out, &f->since);
 	json_close(out, '}');
 }
 

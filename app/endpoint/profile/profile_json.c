@@ -115,10 +115,7 @@ put_session(struct call *c, struct buf *out, const struct session *s,
 	json_put_text(out, "profileType", s->type);
 	json_put_text(out, "status", s->status);
 	json_put_time(out, "startedAt", s->started_ms);
-	if (s->completed_ms)
-		json_put_time(out, "completedAt", s->completed_ms);
-	else
-		json_put_null(out, "completedAt");
+	json_put_time_or_null(out, "completedAt", s->completed_ms);
 	json_put_int(out, "durationSeconds", (s->duration_ms + 500) / MS_PER_S);
 	json_put_int(out, "sampleCount", s->sample_count);
 	put_top(out, s->top_functions, top);

@@ -1,6 +1,8 @@
 /* The verdict of a comparison, in words. */
 #include "profile/compare.h"
 
+#include "base/clock.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -50,6 +52,18 @@ put_duration(struct buf *out, double s)
 		buf_addf(out, "%.0f days", ceil(s / 86400));
 }
 
+/* Appends " since 2026-11-26 20:16:30 UTC". */
+static void
+put_since(const struct compare_since *s, struct buf *out)
+{
+	char at[RFC3339_LEN];
+
+	if (!s->at_ms)
+		return;
+	clock_format(s->at_ms, at);
+	buf_addf(out, " since %.10s %.8s UTC", at, at + 11);
+}
+
 /* Appends how the cost of all functions together changed. */
 static void
 put_whole(const struct comparison *c, const char *the, struct buf *out)
@@ -65,6 +79,7 @@ put_whole(const struct comparison *c, const char *the, struct buf *out)
 	} else if (c->low > 0 || c->high < 0) {
 		buf_puts(out, " costs ");
 		put_change(out, c->delta);
+		put_since(&c->since, out);
 	} else if (c->high < COMPARE_TOTAL) {
 		buf_addf(out, " does not cost %g %% more", COMPARE_TOTAL);
 	} else {
@@ -91,7 +106,7 @@ put_name(struct buf *out, const char *name)
 	buf_puts(out, n > seen ? "..." : "");
 }
 
-/* Appends "f costs 2.6 times as much". */
+/* Appends "f costs 2.6 times as much since 2026-11-26 20:16:30 UTC". */
 static void
 put_function(const struct comparison *c, const struct compare_function *f,
              bool total, struct buf *out)
@@ -100,20 +115,22 @@ put_function(const struct comparison *c, const struct compare_function *f,
 	double now = (double)(total ? f->now.total : f->now.self);
 	double base_pct = total ? f->base.cumulative_pct : f->base.pct;
 	double now_pct = total ? f->now.cumulative_pct : f->now.pct;
+	CLEANUP_BUF struct buf since = BUF_INIT(BUF_MAX_SMALL);
 	double times;
 
+	put_since(&f->since, &since);
 	put_name(out, f->name);
 	buf_puts(out, total ? ", with what it calls," : "");
 	if (base <= 0 || now <= 0) {
-		buf_addf(out, " is %s, with %.1f %% of all",
-		         base <= 0 ? "new" : "gone",
+		buf_addf(out, " is %s%s, with %.1f %% of all",
+		         base <= 0 ? "new" : "gone", buf_str(&since),
 		         base <= 0 ? now_pct : base_pct);
 		return;
 	}
 	if (!c->known) {
-		buf_addf(out, " %s from %.1f to %.1f %% of all",
+		buf_addf(out, " %s from %.1f to %.1f %% of all%s",
 		         now_pct > base_pct ? "rose" : "fell", base_pct,
-		         now_pct);
+		         now_pct, buf_str(&since));
 		return;
 	}
 	times = now / c->now_per / (base / c->base_per);
@@ -122,6 +139,7 @@ put_function(const struct comparison *c, const struct compare_function *f,
 		buf_addf(out, "%.1f times as much", times);
 	else
 		put_change(out, 100 * (times - 1));
+	buf_puts(out, buf_str(&since));
 }
 
 /* Appends the functions that decided the verdict, largest first. */

@@ -3,7 +3,7 @@
  * its other formats. Texts of the document may come from a profiled program, so
  * the page only ever sets them as text.
  */
-import { clock, quantity, utc, visible } from './text.js';
+import { clock, local, quantity, utc, visible } from './text.js';
 import { element } from './flame.js';
 
 const INLINE = ['svg', 'json'];
@@ -62,6 +62,17 @@ function facts(doc, ofDiff) {
 
 const NAME_SEEN = 80; /* of a longer name: app/profile/compare/sentence.c */
 
+const TIME = /(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d) UTC/;
+
+/* A text whose times are those of the reader's zone. */
+function timed(text) {
+  const [all, day, time] = TIME.exec(text) ?? [];
+  if (!all) return [visible(text)];
+  const at = text.indexOf(all), iso = `${day}T${time}Z`;
+  return [visible(text.slice(0, at)), element('time', local(iso),
+    { dateTime: iso, title: utc(iso) }), ...timed(text.slice(at + all.length))];
+}
+
 /* The names of functions in a text are buttons that select them. */
 function linked(text, names, select) {
   const shown = new Map(names.map(name => [name.length > NAME_SEEN
@@ -77,11 +88,11 @@ function linked(text, names, select) {
     const button = element('button', visible(seen), { type: 'button',
       title: name });
     button.addEventListener('click', () => select(name));
-    out.push(visible(rest.slice(0, at)), button);
+    out.push(...timed(rest.slice(0, at)), button);
     rest = rest.slice(at + seen.length);
     shown.delete(seen);
   }
-  return [...out, visible(rest)];
+  return [...out, ...timed(rest)];
 }
 
 const KINDS = { regressed: 'more', 'costs-more': 'more', improved: 'less',

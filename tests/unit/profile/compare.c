@@ -403,6 +403,22 @@ TEST(a_reason_is_a_sentence_with_figures)
 }
 END
 
+TEST(a_reason_says_since_when_where_that_is_known)
+{
+	CLEANUP_BUF struct buf said = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_COMPARED struct compared x = compare_text(
+		"m;f 1000\nm;g 1000\n", "m;f 2000\nm;g 1000\n", 20, 20);
+
+	x.c->functions[0].since.at_ms = INT64_C(1732652190500);
+	x.c->since.at_ms = INT64_C(1732652200000);
+	compare_reason(x.c, &said);
+	ck_assert_str_eq(buf_str(&said),
+	                 "f costs 2.0 times as much since 2024-11-26 20:16:30 "
+	                 "UTC; the service as a whole costs 50 % more since "
+	                 "2024-11-26 20:16:40 UTC (+38 to +62 %).");
+}
+END
+
 TEST(a_total_that_rose_is_told_with_its_interval)
 {
 	CLEANUP_BUF struct buf said = BUF_INIT(BUF_MAX_SMALL);
@@ -614,6 +630,7 @@ suite(void)
 		overall_delta_is_percent_of_cost_per_second,
 		recursion_counts_once_in_cumulative_shares,
 		memory_is_counted_in_samples_of_its_period,
+		a_reason_says_since_when_where_that_is_known,
 		a_total_that_rose_is_told_with_its_interval,
 		sums_that_are_rough_are_not_judged,
 	};

@@ -1,0 +1,12 @@
+/* Since when the functions that a comparison lists cost more or less. */
+#pragma once
+
+#include "compare/compared.h"
+
+/*
+ * Looks for shifts from the beginning of the base to the end of the comparison,
+ * and notes those that explain the verdict. Nothing is noted when the sides are
+ * of different services, when they overlap, or when looking fails or takes too
+ * long.
+ */
+void since_find(struct compared *x);

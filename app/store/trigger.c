@@ -1,5 +1,6 @@
 #include "store/trigger.h"
 
+#include "base/clock.h"
 #include "base/json_out.h"
 #include "store/audit.h"
 #include "store/db/row.h"
@@ -214,19 +215,22 @@ note(struct store *s, const struct trigger *t, double value,
 
 static int
 fire(struct store *s, const struct trigger *t, const char *host, double value,
-     char out[static ID_MAX])
+     const struct trigger_shift *shift, char out[static ID_MAX])
 {
+	const struct trigger_shift none = {0};
 	char id[ID_MAX], session[ID_MAX];
 	int n = db_run(s->db, SQL_TRIGGER_FIRE, ARGS(V(value), V(t->id)));
 
 	if (n <= 0)
 		return n < 0 ? n : -EAGAIN;
+	shift = shift ?: &none;
 	n = enqueue(s, t, host, session);
 	if (n)
 		return n;
 	id_new(FIRING_PREFIX, id);
 	n = db_run(s->db, SQL_FIRING_INSERT,
-	           ARGS(V(id), V(host), V(session), V(t->id)));
+	           ARGS(V(id), V(host), V(session), V(shift->at_ms),
+	                V(shift->earliest_ms), V(shift->latest_ms), V(t->id)));
 	if (n >= 0)
 		n = note(s, t, value, session);
 	if (n)
@@ -237,14 +241,18 @@ fire(struct store *s, const struct trigger *t, const char *host, double value,
 
 int
 trigger_fire(struct store *s, const struct trigger *t, const char *host,
-             double value, char out[static ID_MAX])
+             double value, const struct trigger_shift *shift,
+             char out[static ID_MAX])
 {
 	int rc = store_begin(s);
 
-	return rc ? rc : store_end(s, fire(s, t, host, value, out));
+	return rc ? rc : store_end(s, fire(s, t, host, value, shift, out));
 }
 
 /* --- webhooks ------------------------------------------------------------- */
+
+/* A shift may be found this much beside the restart that caused it. */
+#define NEAR_MS (2 * 60 * MS_PER_S)
 
 static const struct row_field firing_fields[] = {
 	ROW_FIELD(firing, id),        ROW_FIELD(firing, trigger),
@@ -252,6 +260,8 @@ static const struct row_field firing_fields[] = {
 	ROW_FIELD(firing, kind),      ROW_FIELD(firing, function),
 	ROW_FIELD(firing, url),       ROW_FIELD(firing, value),
 	ROW_FIELD(firing, threshold), ROW_FIELD(firing, fired_ms),
+	ROW_FIELD(firing, since_ms),  ROW_FIELD(firing, earliest_ms),
+	ROW_FIELD(firing, latest_ms), ROW_FIELD(firing, restart_ms),
 	ROW_FIELD(firing, tries),     ROW_FIELD(firing, session),
 	ROW_FIELD(firing, status),
 };
@@ -268,7 +278,7 @@ int
 firing_due(struct store *s, const char *host, int max, struct firing_list *out)
 {
 	return ROW_LIST(s->db, &firing_type, out, SQL_FIRING_DUE,
-	                ARGS(V(host), V(max)));
+	                ARGS(V(NEAR_MS), V(host), V(max)));
 }
 
 int

@@ -82,22 +82,31 @@ MUST_CHECK int
 trigger_list_host(struct store *s, const char *host, struct trigger_list *out);
 /* Reports a trigger's value. */
 MUST_CHECK int trigger_report(struct store *s, const char *id, double value);
+/* The time of a shift, with its 95 % interval (profile/shift.h). */
+struct trigger_shift {
+	int64_t at_ms, earliest_ms, latest_ms;
+};
 /*
  * Fires a trigger: enqueues its capture, or uses one that already runs.
  *
- *   Shape    out gets the session's id
+ *   Shape    shift: NULL unless the trigger is of that kind; out gets the
+ *            session's id
  *   Errors   -EAGAIN within its cooldown, or when the trigger was deleted or
  *            disabled
  */
 MUST_CHECK int
 trigger_fire(struct store *s, const struct trigger *t, const char *host,
-             double value, char out[static ID_MAX]);
+             double value, const struct trigger_shift *shift,
+             char out[static ID_MAX]);
 
 /* A firing whose webhook has to be sent. */
 struct firing {
 	char *id, *trigger, *tenant, *service, *kind, *function, *url;
 	double value, threshold;
 	int64_t fired_ms, tries;
+	int64_t since_ms, earliest_ms, latest_ms; /* of its shift, else 0 */
+	int64_t restart_ms;     /* when a process of the service began next to
+	                       the shift; 0: none did */
 	char *session, *status; /* those of its capture; "deleted" when the
 	                           session is gone */
 };

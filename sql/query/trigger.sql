@@ -53,21 +53,33 @@ WHERE id = $2 AND enabled = 1
 
 -- name: firing_insert
 INSERT INTO trigger_firing (id, rule, host, session, url, value, threshold,
-                            fired_ms, state, tries, next_ms)
+                            fired_ms, since_ms, earliest_ms, latest_ms,
+                            state, tries, next_ms)
 SELECT $1, id, $2, $3, webhook, value, threshold, fired_ms,
+       CAST($4 AS BIGINT), CAST($5 AS BIGINT), CAST($6 AS BIGINT),
        CASE WHEN webhook = '' THEN 'none' ELSE 'waiting' END, 0, 0
-FROM trigger_rule WHERE id = $4;
+FROM trigger_rule WHERE id = $7;
 
+-- The restart is that of the process which began last within the interval of a
+-- shift, or $1 ms before or after it; a worker that starts finds what runs
+-- already.
 -- name: firing_due
 SELECT f.id, r.name AS trigger, r.tenant, r.service, r.kind, r.function,
        f.url, f.value,
-       f.threshold, f.fired_ms, f.tries, f.session,
-       COALESCE(s.status, 'deleted') AS status
+       f.threshold, f.fired_ms, f.since_ms, f.earliest_ms, f.latest_ms,
+       COALESCE((SELECT MAX(p.seen_ms) FROM process p
+                 JOIN worker w ON w.host = p.host
+                 WHERE p.tenant = r.tenant AND p.service = r.service
+                   AND f.since_ms > 0
+                   AND p.seen_ms > w.started_ms + 10000
+                   AND p.seen_ms BETWEEN f.earliest_ms - CAST($1 AS BIGINT)
+                   AND f.latest_ms + CAST($1 AS BIGINT)), 0) AS restart_ms,
+       f.tries, f.session, COALESCE(s.status, 'deleted') AS status
 FROM trigger_firing f JOIN trigger_rule r ON r.id = f.rule
   LEFT JOIN session s ON s.id = f.session
-WHERE f.state = 'waiting' AND f.host = $1 AND f.next_ms <= now_ms()
+WHERE f.state = 'waiting' AND f.host = $2 AND f.next_ms <= now_ms()
   AND COALESCE(s.status, 'deleted') <> 'running'
-ORDER BY f.fired_ms LIMIT CAST($2 AS BIGINT);
+ORDER BY f.fired_ms LIMIT CAST($3 AS BIGINT);
 
 -- name: firing_waits
 SELECT 1 FROM trigger_firing WHERE state = 'waiting' AND host = $1 LIMIT 1;

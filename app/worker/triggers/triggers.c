@@ -93,11 +93,12 @@ triggers_load(struct triggers *t, int64_t now_ns)
 /* --- firing --------------------------------------------------------------- */
 
 static void
-fire(struct triggers *t, struct rule *r, double value, int64_t now_ns)
+fire(struct triggers *t, struct rule *r, double value,
+     const struct trigger_shift *shift, int64_t now_ns)
 {
 	char session[ID_MAX];
 	int rc = trigger_fire(t->windows->store, &r->row, t->windows->host,
-	                      value, session);
+	                      value, shift, session);
 
 	if (rc == -EAGAIN) /* by the store, the cooldown is not over */
 		return;
@@ -116,19 +117,27 @@ fire(struct triggers *t, struct rule *r, double value, int64_t now_ns)
 	t->fired = true;
 }
 
+/* shift: NULL if the value is not that of one */
 static void
-judge(struct triggers *t, struct rule *r, double value, int64_t now_ns)
+judge_as(struct triggers *t, struct rule *r, double value,
+         const struct trigger_shift *shift, int64_t now_ns)
 {
 	int rc = 0;
 
 	if (value >= r->row.threshold && now_ns >= r->quiet_ns) {
-		fire(t, r, value, now_ns);
+		fire(t, r, value, shift, now_ns);
 	} else if (!r->told_ns || now_ns - r->told_ns > TELL_NS) {
 		r->told_ns = now_ns;
 		rc = trigger_report(t->windows->store, r->row.id, value);
 	}
 	if (rc)
 		log_warn("trigger %s: %s", r->row.name, strerror(-rc));
+}
+
+static void
+judge(struct triggers *t, struct rule *r, double value, int64_t now_ns)
+{
+	judge_as(t, r, value, NULL, now_ns);
 }
 
 static bool
@@ -367,7 +376,10 @@ judge_shift(struct triggers *t, struct rule *r, int64_t now_ns)
 		return judge(t, r, 1, now_ns);
 	last = &found.items[found.n - 1];
 	t->fired = false;
-	judge(t, r, times(r, last), now_ns);
+	judge_as(t, r, times(r, last),
+	         &(struct trigger_shift){last->at_ms, last->earliest_ms,
+	                                 last->latest_ms},
+	         now_ns);
 	if (!t->fired) {
 		t->fired = fired;
 		return;

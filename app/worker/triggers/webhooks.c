@@ -37,6 +37,12 @@ write_body(struct webhooks *w, const struct firing *f, struct buf *out)
 	json_put_real(out, "value", f->value);
 	json_put_real(out, "threshold", f->threshold);
 	json_put_time(out, "firedAt", f->fired_ms);
+	if (f->since_ms) {
+		json_put_time(out, "since", f->since_ms);
+		json_put_time(out, "sinceEarliest", f->earliest_ms);
+		json_put_time(out, "sinceLatest", f->latest_ms);
+		json_put_time_or_null(out, "restartedAt", f->restart_ms);
+	}
 	json_put_text(out, "profileId", f->session);
 	json_put_text(out, "status", f->status);
 	json_put_text(out, "flameGraphUrl", buf_str(&link));

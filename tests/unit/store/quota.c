@@ -566,10 +566,12 @@ TEST(a_trigger_does_not_fire_past_the_captures_of_an_hour)
 	ck_assert_int_eq(triggers_add(&f.t.s, TEST_TENANT, 10), 0);
 	ck_assert_int_eq(
 		trigger_get(&f.t.s, TEST_TENANT, TEST_SERVICE, ids[10], &t), 0);
-	ck_assert_int_eq(trigger_fire(&f.t.s, &t, TEST_HOST, 123, session),
-	                 -EXFULL);
+	ck_assert_int_eq(
+		trigger_fire(&f.t.s, &t, TEST_HOST, 123, NULL, session),
+		-EXFULL);
 	db_skew_clock(f.t.s.db, HOUR_MS);
-	ck_assert_int_eq(trigger_fire(&f.t.s, &t, TEST_HOST, 123, session), 0);
+	ck_assert_int_eq(
+		trigger_fire(&f.t.s, &t, TEST_HOST, 123, NULL, session), 0);
 }
 END
 

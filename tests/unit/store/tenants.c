@@ -365,7 +365,7 @@ fire(struct store *s, const char *host)
 	ck_assert_int_eq(trigger_add(s, &v, id), 0);
 	ck_assert_int_eq(trigger_get(s, TEST_TENANT, TEST_SERVICE, id, &stored),
 	                 0);
-	ck_assert_int_eq(trigger_fire(s, &stored, host, 200, session), 0);
+	ck_assert_int_eq(trigger_fire(s, &stored, host, 200, NULL, session), 0);
 	ck_assert_int_eq(job_cancel(s, TEST_TENANT, session), 0);
 }
 

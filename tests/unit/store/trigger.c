@@ -4,6 +4,7 @@
 #include "lib/store.h"
 #include "store/audit.h"
 #include "store/db/db_test.h"
+#include "store/worker.h"
 
 #include <errno.h>
 #include <string.h>
@@ -36,7 +37,7 @@ put(struct store *s, const char *webhook, int64_t cooldown_ms,
 static int
 fire(struct store *s, const struct trigger *t, char out[static ID_MAX])
 {
-	return trigger_fire(s, t, TEST_HOST, 123.5, out);
+	return trigger_fire(s, t, TEST_HOST, 123.5, NULL, out);
 }
 
 /* Its capture runs, and ends. */
@@ -99,6 +100,57 @@ TEST(firing_leaves_a_line_of_who_had_what_profiled)
 	ck_assert_str_eq(l.items[0].action, "FireTrigger");
 	ck_assert_str_eq(l.items[0].target, id);
 	ck_assert_ptr_nonnull(strstr(l.items[0].detail, "\"trigger\":\"fat\""));
+}
+END
+
+/* Fires for a shift at a time, and returns the firing. */
+static void
+fire_shift(struct store *s, const struct trigger *t, int64_t at_ms,
+           struct firing_list *out)
+{
+	const struct trigger_shift shift = {at_ms, at_ms - 1, at_ms + 1};
+	char id[ID_MAX];
+
+	ck_assert_int_eq(trigger_fire(s, t, TEST_HOST, 2, &shift, id), 0);
+	capture(s);
+	ck_assert_int_eq(firing_due(s, TEST_HOST, 8, out), 0);
+	ck_assert_uint_eq(out->n, 1);
+	ck_assert_int_eq(firing_tried(s, out->items[0].id, "sent", 0), 0);
+}
+
+TEST(a_firing_of_a_shift_has_its_time_and_the_restart_next_to_it)
+{
+	CLEANUP_TEST_STORE struct test_store ts = test_store();
+	CLEANUP_TRIGGER struct trigger t = {0};
+	CLEANUP_FIRINGS struct firing_list at = {0}, near = {0}, far = {0};
+	CLEANUP_PROCESSES struct process_list p = {0};
+	const struct worker_process began = {
+		.host = (char *)TEST_HOST,
+		.tenant = (char *)TEST_TENANT,
+		.service = (char *)TEST_SERVICE,
+		.boot_id = (char *)"",
+		.argv0 = (char *)"",
+		.cmdline = (char *)"",
+		.pid = 7,
+	};
+	int64_t began_ms;
+
+	test_heartbeat(&ts.s, TEST_HOST, 1);
+	db_skew_clock(ts.s.db, 20000);
+	ck_assert_int_eq(process_put(&ts.s, &began), 0);
+	ck_assert_int_eq(process_list_host(&ts.s, TEST_HOST, &p), 0);
+	ck_assert_uint_eq(p.n, 1);
+	began_ms = p.items[0].seen_ms;
+	put(&ts.s, "http://host/", 0, &t);
+	fire_shift(&ts.s, &t, began_ms, &at);
+	ck_assert_int_eq(at.items[0].since_ms, began_ms);
+	ck_assert_int_eq(at.items[0].earliest_ms, began_ms - 1);
+	ck_assert_int_eq(at.items[0].latest_ms, began_ms + 1);
+	ck_assert_int_eq(at.items[0].restart_ms, began_ms);
+	fire_shift(&ts.s, &t, began_ms + 120001, &near);
+	ck_assert_int_eq(near.items[0].restart_ms, began_ms);
+	fire_shift(&ts.s, &t, began_ms + 120002, &far);
+	ck_assert_int_eq(far.items[0].restart_ms, 0);
 }
 END
 
@@ -227,6 +279,7 @@ TEST(old_firings_go_and_the_last_stays)
 END
 
 SUITE("trigger", firing_enqueues_a_capture_that_names_it,
+      a_firing_of_a_shift_has_its_time_and_the_restart_next_to_it,
       firing_leaves_a_line_of_who_had_what_profiled,
       within_its_cooldown_it_does_not_fire,
       one_that_was_disabled_or_removed_does_not_fire,

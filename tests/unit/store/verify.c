@@ -276,7 +276,7 @@ TEST(a_hundred_broken_references_are_told)
 		         "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT "
 		         "n + 1 FROM c WHERE n < %d) INSERT INTO "
 		         "trigger_firing SELECT n, 'none', '', '', '', 0, 0, "
-		         "0, '', 0, 0 FROM c",
+		         "0, '', 0, 0, 0, 0, 0 FROM c",
 		         references[i].broken);
 		stock_sql(stock_path(k.t.dir, "stoker.db"), sql);
 		ck_assert_int_eq(stock_flaws(k.t.dir, IN_STORE, FLAW_REFERENCE),

@@ -187,6 +187,32 @@ TEST(a_function_that_costs_three_times_as_much_has_that_value)
 }
 END
 
+TEST(a_firing_of_a_shift_has_the_interval_in_which_it_began)
+{
+	CLEANUP_RIG struct rig r;
+	char text[64];
+	long long at_ms = 0, earliest_ms = 0, latest_ms = 0;
+
+	rig_init(&r, "shift");
+	for (size_t i = 0; i < r.t.n; i++)
+		r.t.items[i].row.threshold = 2;
+	for (int64_t i = 0; i < 80; i++)
+		minute(&r, i, i < 60 ? 9 : 29, 1000);
+	ck_assert(r.t.fired);
+	test_sql(&r.store,
+	         "SELECT since_ms || ' ' || earliest_ms || ' ' || latest_ms "
+	         "FROM trigger_firing",
+	         text, sizeof(text));
+	ck_assert_int_eq(sscanf(text, "%lld %lld %lld", &at_ms, &earliest_ms,
+	                        &latest_ms),
+	                 3);
+	ck_assert_int_le(earliest_ms, at_ms);
+	ck_assert_int_ge(latest_ms, at_ms);
+	ck_assert_int_le(earliest_ms, 61 * MINUTE);
+	ck_assert_int_ge(latest_ms, 61 * MINUTE);
+}
+END
+
 /* Other functions cost less: its share rises, its cost does not. */
 TEST(a_function_whose_share_alone_rises_has_no_value)
 {
@@ -213,6 +239,7 @@ TEST(a_minute_that_comes_twice_counts_once)
 END
 
 SUITE("triggers", a_function_that_costs_three_times_as_much_has_that_value,
+      a_firing_of_a_shift_has_the_interval_in_which_it_began,
       a_function_whose_share_alone_rises_has_no_value,
       a_minute_that_comes_twice_counts_once,
       growth_is_of_what_there_was_if_only_one,

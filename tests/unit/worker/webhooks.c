@@ -39,7 +39,7 @@ post_of(struct store *s, struct webhooks *w, const char *tenant)
 
 	ck_assert_int_eq(trigger_add(s, &rule, id), 0);
 	ck_assert_int_eq(trigger_get(s, tenant, TEST_SERVICE, id, &t), 0);
-	ck_assert_int_eq(trigger_fire(s, &t, TEST_HOST, 123.5, id), 0);
+	ck_assert_int_eq(trigger_fire(s, &t, TEST_HOST, 123.5, NULL, id), 0);
 	test_claim(s, &j);
 	ref = job_ref(&j);
 	ck_assert_int_eq(job_finish(s, &ref, &end), 0);

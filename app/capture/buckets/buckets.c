@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "bucket_reading.h"
 #include "bucket_rows.h"
+#include "capture/looks.h"
 #include "capture/process/process.h"
 
 #include <errno.h>
@@ -39,11 +40,9 @@ struct buckets {
 	enum profile_type_id type;
 	bool turn_on, keep_on; /* keep_on: until a later window turns it off */
 	uint32_t turned_on;    /* number of processes */
-	uint32_t unread;       /* processes that could not be read */
 	struct modules *modules;
 	struct memory_spare spare;
-	struct looked *rows;
-	uint32_t n, room;
+	struct looks looks;
 	uint64_t boot_ns; /* of the first look; CLOCK_BOOTTIME */
 	int64_t start_ms;
 	int64_t start_ns;
@@ -51,8 +50,10 @@ struct buckets {
 };
 
 static void
-looked_done(struct looked *v)
+looked_done(void *row)
 {
+	struct looked *v = row;
+
 	process_free(v->proc);
 	gobin_free(v->bin);
 	go_buckets_done(&v->before);
@@ -65,9 +66,7 @@ buckets_free(void *state)
 
 	if (!b)
 		return;
-	for (uint32_t i = 0; i < b->n; i++)
-		looked_done(&b->rows[i]);
-	free(b->rows);
+	looks_done(&b->looks);
 	memory_spare_done(&b->spare);
 	modules_free(b->modules);
 	free(b);
@@ -218,103 +217,33 @@ look(struct buckets *b, struct looked *v, int32_t pid, bool counts_all)
 	return engine_error(rc);
 }
 
-/* True when an error of one process must fail the whole profile. */
-static bool
-is_fatal(int rc)
-{
-	return rc == -ENOMEM || rc == -E2BIG;
-}
-
 static int
-rank(int rc)
+first_look(void *arg, void *row, int32_t pid, bool joined)
 {
-	switch (rc) {
-	case -ESRCH:
-		return 0;
-	case -ENOEXEC:
-		return 1;
-	case -EPROTO:
-		return 3;
-	case -ENODATA:
-		return 4;
-	default:
-		return 2;
-	}
-}
-
-/* Chooses the more informative error of two processes: that a Go program's
- * profile is off, rather than that a shell beside it is no Go program. */
-static int
-telling(int last, int rc)
-{
-	return rank(rc) >= rank(last) ? rc : last;
-}
-
-/* Reads all processes; ignores those that can't be read, unless no process
- * can. */
-static int
-look_at_all(struct buckets *b, const struct engine_ask *ask)
-{
-	int last = -ESRCH;
-
-	for (uint32_t i = 0; i < ask->npids; i++) {
-		struct looked *v = &b->rows[b->n];
-		int rc = look(b, v, ask->pids[i], false);
-
-		if (!rc) {
-			b->n++;
-			v->mem.spare = &b->spare;
-			continue;
-		}
-		looked_done(v);
-		*v = (struct looked){0};
-		if (is_fatal(rc))
-			return rc;
-		b->unread += rc != -ESRCH;
-		last = telling(last, rc);
-	}
-	return b->n ? 0 : last;
-}
-
-static bool
-is_looked_at(const struct buckets *b, int32_t pid)
-{
-	for (uint32_t i = 0; i < b->n; i++)
-		if (b->rows[i].proc->pid == (uint32_t)pid)
-			return true;
-	return false;
-}
-
-static int
-join(struct buckets *b, struct looked *v, int32_t pid)
-{
+	struct buckets *b = arg;
 	struct host_usage now;
-	int rc = engine_usage(b->host, pid, &now);
+	int rc = joined ? engine_usage(b->host, pid, &now) : 0;
 
-	return rc ? rc : look(b, v, pid, now.began_ns + TICK_NS >= b->boot_ns);
+	return rc ? rc
+	          : look(b, row, pid,
+	                 joined && now.began_ns + TICK_NS >= b->boot_ns);
 }
+
+static int look_again(void *arg, void *row);
+
+static const struct looks_verbs verbs = {
+	.size = sizeof(struct looked),
+	.first = first_look,
+	.again = look_again,
+	.done = looked_done,
+};
 
 static int
 buckets_join(void *state, const int32_t *pids, size_t n)
 {
 	struct buckets *b = state;
 
-	for (size_t i = 0; i < n && b->n < b->room; i++) {
-		struct looked *v = &b->rows[b->n];
-		int rc = is_looked_at(b, pids[i]) ? -EEXIST
-		                                  : join(b, v, pids[i]);
-
-		if (!rc) {
-			b->n++;
-			v->mem.spare = &b->spare;
-			continue;
-		}
-		looked_done(v);
-		*v = (struct looked){0};
-		if (is_fatal(rc))
-			return rc;
-	}
-	return 0;
+	return looks_join(&b->looks, pids, n);
 }
 
 static int
@@ -328,17 +257,13 @@ buckets_open(const struct engine_ask *ask, void **out)
 	b->host = ask->host;
 	b->type = ask->type;
 	b->turn_on = ask->turn_on && !bucket_of_memory(ask->type);
-	b->room = ask->npids + ENGINE_MAX_JOINED;
-	b->rows = calloc(b->room, sizeof(*b->rows));
-	if (!b->rows)
-		return -ENOMEM;
 	rc = modules_new(ask->host, &b->modules);
 	b->boot_ns = engine_boot_ns();
 	b->start_ms = clock_wall_ms();
 	b->start_ns = clock_mono_ns();
 	b->start_cycles = bucket_cycles();
 	if (!rc)
-		rc = look_at_all(b, ask);
+		rc = looks_open(&b->looks, &verbs, b, ask);
 	if (!rc)
 		*out = TAKE(b);
 	return rc;
@@ -385,33 +310,14 @@ add_rows(const struct second *s, struct looked *v, const struct go_buckets *now)
 }
 
 static int
-look_again(const struct second *s, struct looked *v)
+look_again(void *arg, void *row)
 {
+	const struct second *s = arg;
 	CLEANUP(go_buckets_done) struct go_buckets now = {0};
+	struct looked *v = row;
 	int rc = go_buckets_read(&v->at, list_of(s->b->type), &now);
 
-	if (!rc)
-		rc = engine_name(v->proc, s->p);
 	return rc ? rc : add_rows(s, v, &now);
-}
-
-static int
-look_at_all_again(const struct second *s)
-{
-	int last = -ESRCH;
-
-	for (uint32_t i = 0; i < s->b->n; i++) {
-		int rc = look_again(s, &s->b->rows[i]);
-
-		if (is_fatal(rc))
-			return rc;
-		if (rc)
-			last = rc;
-		s->q->processes += !rc;
-		s->q->processes_unread += rc && rc != -ESRCH;
-	}
-	s->q->processes_unread += s->b->unread;
-	return s->q->processes ? 0 : last;
 }
 
 /* Sets type, time and duration of the profile. */
@@ -438,11 +344,11 @@ buckets_finish(void *state, struct profile **out, struct quality *quality)
 	s.elapsed.now = bucket_cycles();
 	s.elapsed.cycles = s.elapsed.now - b->start_cycles;
 	s.elapsed.ns = (uint64_t)(clock_mono_ns() - b->start_ns);
-	rc = add_header(&s, b->start_ms, b->rows[0].rate);
-	if (!rc)
-		rc = look_at_all_again(&s);
-	if (rc)
-		return rc;
+	rc = add_header(&s, b->start_ms,
+	                ((struct looked *)looks_row(&b->looks, 0))->rate)
+	             ?: looks_again(&b->looks, &s, p, &q);
+	if (rc || !q.processes)
+		return rc ? rc : b->looks.last;
 	q.duration_ms = p->duration_ns / NS_PER_MS;
 	if (b->turned_on)
 		q.notes |= QUALITY_NOTE_OF(TURNED_ON);
@@ -539,7 +445,7 @@ grown_look(struct grown *g, int32_t pid)
 	rc = look_at_program(&g->b, &v, pid);
 	if (!rc || (rc == -ENODATA && g->b.turn_on))
 		rc = read_one(g, &v, &part, usage.began_ns);
-	if (rc && rc != -ESRCH && !is_fatal(rc) && part.process)
+	if (rc && rc != -ESRCH && !looks_fatal(rc) && part.process)
 		kept = reading_keep(g->next, &part);
 	return kept ? kept : engine_error(rc);
 }
@@ -555,10 +461,10 @@ grown_look_at_all(struct grown *g)
 	for (uint32_t i = 0; i < g->ask->npids; i++) {
 		int rc = grown_look(g, g->ask->pids[i]);
 
-		if (is_fatal(rc) || rc == -EFBIG)
+		if (looks_fatal(rc) || rc == -EFBIG)
 			return rc;
 		if (rc)
-			last = telling(last, rc);
+			last = looks_worse(last, rc);
 		had += !rc;
 	}
 	return had ? 0 : last;

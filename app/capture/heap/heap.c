@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "capture/buckets.h"
+#include "capture/looks.h"
 #include "capture/naming/location.h"
 #include "capture/process/process.h"
 #include "preload/heap_layout.h"
@@ -32,8 +33,7 @@ struct heap {
 	bool in_use;
 	struct modules *modules;
 	struct memory_spare spare;
-	struct looked *rows;
-	uint32_t n, room, unread;
+	struct looks looks;
 	int64_t start_ms, start_ns;
 };
 
@@ -45,8 +45,10 @@ counts_done(struct counts *c)
 }
 
 static void
-looked_done(struct looked *v)
+looked_done(void *row)
 {
+	struct looked *v = row;
+
 	process_free(v->proc);
 	counts_done(&v->before);
 }
@@ -58,9 +60,7 @@ heap_free(void *state)
 
 	if (!h)
 		return;
-	for (uint32_t i = 0; i < h->n; i++)
-		looked_done(&h->rows[i]);
-	free(h->rows);
+	looks_done(&h->looks);
 	memory_spare_done(&h->spare);
 	modules_free(h->modules);
 	free(h);
@@ -157,43 +157,33 @@ look_at_maps(struct heap *h, struct looked *v, int32_t pid)
 	return find_head(v->proc, &v->head);
 }
 
-/* Adds a process. is_new: all its counts belong to the profile, except those
- * copied by fork(2). */
+/* All counts of a process that joins belong to the profile, except those copied
+ * by fork(2). */
 static int
-add(struct heap *h, int32_t pid, bool is_new)
+first_look(void *arg, void *row, int32_t pid, bool joined)
 {
-	struct looked v = {0};
-	int rc = look_at_maps(h, &v, pid);
+	struct heap *h = arg;
+	struct looked *v = row;
+	int rc = look_at_maps(h, v, pid);
 
 	if (!rc && !h->in_use)
-		rc = read_counts(h, &v, &v.before);
-	if (!rc && is_new && !v.before.head.forked) {
-		counts_done(&v.before);
-		v.before = (struct counts){0};
+		rc = read_counts(h, v, &v->before);
+	if (!rc && joined && !v->before.head.forked) {
+		counts_done(&v->before);
+		v->before = (struct counts){0};
 	}
-	if (rc)
-		looked_done(&v);
-	else
-		h->rows[h->n++] = v;
 	return rc;
 }
 
-static int
-look_at_all(struct heap *h, const struct engine_ask *ask)
-{
-	int last = -ESRCH;
+static int look_again(void *arg, void *row);
 
-	for (uint32_t i = 0; i < ask->npids; i++) {
-		int rc = add(h, ask->pids[i], false);
-
-		if (rc == -ENOMEM)
-			return rc;
-		h->unread += rc && rc != -ESRCH;
-		if (rc && rc != -ESRCH && last != -ENOEXEC)
-			last = rc;
-	}
-	return h->n ? 0 : last;
-}
+static const struct looks_verbs verbs = {
+	.size = sizeof(struct looked),
+	.first = first_look,
+	.again = look_again,
+	.done = looked_done,
+	.yields = true,
+};
 
 static int
 heap_open(const struct engine_ask *ask, void **out)
@@ -206,25 +196,13 @@ heap_open(const struct engine_ask *ask, void **out)
 	h->host = ask->host;
 	h->symbols = ask->symbols;
 	h->in_use = ask->type == TYPE_memory;
-	h->room = ask->npids + ENGINE_MAX_JOINED;
 	h->start_ms = clock_wall_ms();
 	h->start_ns = clock_mono_ns();
-	h->rows = calloc(h->room, sizeof(*h->rows));
-	rc = h->rows ? modules_new(ask->host, &h->modules) : -ENOMEM;
-	if (!rc)
-		rc = look_at_all(h, ask);
+	rc = modules_new(ask->host, &h->modules)
+	             ?: looks_open(&h->looks, &verbs, h, ask);
 	if (!rc)
 		*out = TAKE(h);
 	return rc;
-}
-
-static bool
-is_known(const struct heap *h, int32_t pid)
-{
-	for (uint32_t i = 0; i < h->n; i++)
-		if (h->rows[i].proc->pid == (uint32_t)pid)
-			return true;
-	return false;
 }
 
 static int
@@ -232,10 +210,7 @@ heap_join(void *state, const int32_t *pids, size_t n)
 {
 	struct heap *h = state;
 
-	for (size_t i = 0; i < n && h->n < h->room; i++)
-		if (!is_known(h, pids[i]) && add(h, pids[i], true) == -ENOMEM)
-			return -ENOMEM;
-	return 0;
+	return looks_join(&h->looks, pids, n);
 }
 
 /* --- the second look ------------------------------------------------------ */
@@ -345,8 +320,10 @@ add_resident(const struct second *s, const struct process *proc)
 }
 
 static int
-look_again(struct second *s, struct looked *v)
+look_again(void *arg, void *row)
 {
+	struct second *s = arg;
+	struct looked *v = row;
 	CLEANUP(counts_done) struct counts now = {0};
 	int rc = look_at_maps(s->h, v, (int32_t)v->proc->pid);
 
@@ -354,8 +331,6 @@ look_again(struct second *s, struct looked *v)
 		rc = read_counts(s->h, v, &now);
 	if (!rc)
 		rc = add_resident(s, v->proc);
-	if (!rc)
-		rc = engine_name(v->proc, s->p);
 	if (rc)
 		return rc;
 	s->p->period = increase(now.head.mean, 0);
@@ -364,31 +339,12 @@ look_again(struct second *s, struct looked *v)
 	return add_stacks(s, v, &now);
 }
 
-/* Looks at all processes again. The counts of a process that ended are lost; if
- * all ended, the profile is empty, and its report says so. */
-static int
-look_at_all_again(struct second *s)
-{
-	int last = -ESRCH;
-
-	for (uint32_t i = 0; i < s->h->n; i++) {
-		int rc = look_again(s, &s->h->rows[i]);
-
-		if (rc == -ENOMEM || rc == -E2BIG)
-			return rc;
-		if (rc)
-			last = rc;
-		s->q->processes += !rc;
-		s->q->exits += rc == -ESRCH;
-		s->q->processes_unread += rc && rc != -ESRCH;
-	}
-	s->q->processes_unread += s->h->unread;
-	return s->q->processes || s->q->exits ? 0 : last;
-}
-
+/* The counts of a process that ended are lost; if all ended, the profile is
+ * empty, and its report says so. */
 static int
 fill(struct second *s, struct namer *namer)
 {
+	struct looks *l = &s->h->looks;
 	int rc = buckets_header(s->p, s->h->in_use ? TYPE_memory : TYPE_alloc,
 	                        0);
 
@@ -396,7 +352,10 @@ fill(struct second *s, struct namer *namer)
 	if (!s->h->in_use)
 		s->p->duration_ns = clock_mono_ns() - s->h->start_ns;
 	s->locations = locations_of(namer, s->p);
-	return rc ? rc : look_at_all_again(s);
+	if (!rc)
+		rc = looks_again(l, s, s->p, s->q);
+	s->q->exits = l->ended;
+	return rc || s->q->processes || l->ended ? rc : l->last;
 }
 
 static int

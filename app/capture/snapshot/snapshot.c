@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "capture/goroutines/goroutine_rows.h"
+#include "capture/looks.h"
 #include "capture/naming/location.h"
 #include "capture/process/breaks.h"
 #include "capture/process/wait_names.h"
@@ -14,8 +15,7 @@
 struct snapshot {
 	const struct host *host;
 	struct modules *modules;
-	struct process **procs;
-	uint32_t nprocs;
+	struct looks looks;
 	struct profile *profile;
 	struct quality quality;
 	struct breaks breaks;
@@ -34,9 +34,7 @@ snapshot_free(void *state)
 	if (!s)
 		return;
 	namer_free(s->namer);
-	for (uint32_t i = 0; i < s->nprocs; i++)
-		process_free(s->procs[i]);
-	free(s->procs);
+	looks_done(&s->looks);
 	locations_done(&s->locations);
 	breaks_done(&s->breaks);
 	free(s->stack);
@@ -50,25 +48,30 @@ DEFINE_CLEANUP(struct snapshot *, snapshot_free)
 /* --- processes ------------------------------------------------------------ */
 
 static int
-add_processes(struct snapshot *s, const struct engine_ask *ask)
+first_look(void *arg, void *row, int32_t pid, bool joined)
 {
-	int last = -ESRCH;
+	const struct snapshot *s = arg;
 
-	s->procs = calloc(ask->npids, sizeof(struct process *));
-	if (!s->procs)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < ask->npids; i++) {
-		int rc = engine_process(s->modules, ask->pids[i],
-		                        &s->procs[s->nprocs]);
+	(void)joined;
+	return engine_process(s->modules, pid, row);
+}
 
-		s->nprocs += !rc;
-		if (rc == -EXDEV)
-			last = rc;
-		else if (rc && rc != -ESRCH)
-			return rc;
-	}
-	s->quality.processes = s->nprocs;
-	return s->nprocs ? 0 : last;
+static void
+row_done(void *row)
+{
+	process_free(*(struct process **)row);
+}
+
+static const struct looks_verbs verbs = {
+	.size = sizeof(struct process *),
+	.first = first_look,
+	.done = row_done,
+};
+
+static struct process *
+process_of(const struct snapshot *s, uint32_t i)
+{
+	return *(struct process **)looks_row(&s->looks, i);
 }
 
 /* --- stacks --------------------------------------------------------------- */
@@ -316,8 +319,8 @@ add_all(struct snapshot *s)
 {
 	int last = -ESRCH;
 
-	for (uint32_t i = 0; i < s->nprocs; i++) {
-		int rc = add_stacks(s, s->procs[i]);
+	for (uint32_t i = 0; i < s->looks.n; i++) {
+		int rc = add_stacks(s, process_of(s, i));
 
 		if (rc && rc != -ENOEXEC && rc != -EPROTO)
 			return rc;
@@ -344,7 +347,8 @@ snapshot_open(const struct engine_ask *ask, void **out)
 	rc = s->profile && s->stack ? modules_new(ask->host, &s->modules)
 	                            : -ENOMEM;
 	if (!rc)
-		rc = add_processes(s, ask);
+		rc = looks_open(&s->looks, &verbs, s, ask);
+	s->quality.processes = s->looks.n;
 	if (!rc)
 		*out = TAKE(s);
 	return rc;
@@ -366,7 +370,7 @@ fill(struct snapshot *s)
 	int rc = add_header(s->profile);
 
 	if (!rc)
-		rc = add_program(s, s->procs[0]);
+		rc = add_program(s, process_of(s, 0));
 	if (rc)
 		return rc;
 	s->namer = namer_new(s->modules, s->host, s->symbols, &s->quality,

@@ -255,7 +255,7 @@ compared_run(struct compared *x)
 	x->sides[0].nothers = x->nothers;
 	rc = compare_new(&x->sides[0], &x->sides[1],
 	                 type_is_gauge(x->base.type), x->by, &x->c);
-	if (!rc && compare_totals_tell(x->c))
+	if (!rc && compare_totals_decide(x->c))
 		rc = find_totals(x);
 	if (!rc)
 		since_find(x);

@@ -195,7 +195,7 @@ void compare_reason(const struct comparison *c, struct buf *out);
 /* True when compare_totals(), which needs trees of stacks, may find something:
  * no function costs more by itself, and the share of some total rose by more
  * than independent samples would explain. */
-bool compare_totals_tell(const struct comparison *c);
+bool compare_totals_decide(const struct comparison *c);
 /*
  * Finds the functions whose total rose by more than chance explains: the cost
  * rose in functions that they call. If there are any, the verdict becomes
@@ -204,7 +204,7 @@ bool compare_totals_tell(const struct comparison *c);
  * everything merely rises with the total.
  *
  *   Shape    sides: those of c, with trees of stacks, and with blocks of nodes
- *            or without any blocks. Does nothing unless compare_totals_tell()
+ *            or without any blocks. Does nothing unless compare_totals_decide()
  *   Errors   -ENOMEM; c untouched
  */
 MUST_CHECK int

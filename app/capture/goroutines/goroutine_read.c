@@ -151,7 +151,7 @@ walk(struct reader *d, const struct chunk *c, size_t i)
 }
 
 static int
-tell(struct reader *d, const struct chunk *c, size_t i)
+report(struct reader *d, const struct chunk *c, size_t i)
 {
 	bool was_running = c->g[i].status == GO_RUNNING;
 	enum go_end end;
@@ -186,7 +186,7 @@ read_chunk(struct reader *d, struct chunk *c, const uint64_t *addrs, size_t n)
 	if (!rc)
 		rc = d->sink->batch(d->sink->arg, c->g, c->n);
 	for (size_t i = 0; i < c->n && !rc; i++)
-		rc = tell(d, c, i);
+		rc = report(d, c, i);
 	return rc;
 }
 

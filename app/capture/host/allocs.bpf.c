@@ -49,7 +49,7 @@ stoker_alloc(void *ctx)
 		e.scale = e.most_scale = EMIT_SCALE;
 	if (!e.scale || !e.mean || e.mean >> 32 || !is_kept(e.size, e.mean))
 		return 0;
-	count->told++;
+	count->costly++;
 	emit(ctx, &e);
 	return 0;
 }

@@ -204,7 +204,7 @@ add_part(const struct watchers *p, const struct probe_look *look,
 	const struct probe_cost *each = &p->watch.call;
 	double calls = (double)look->calls;
 	double most = calls * each->usual_ns * MOST_COST +
-	              (double)look->told * PROBE_SAMPLE_NS;
+	              (double)look->costly * PROBE_SAMPLE_NS;
 
 	to->calls += calls;
 	to->ns += (double)look->ns;

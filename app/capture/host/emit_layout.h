@@ -70,12 +70,12 @@ struct emit_event {
 #define EMIT_SLOTS 256
 struct emit_calls {
 	uint64_t calls, bytes; /* since the program was loaded */
-	uint64_t told; /* calls that cost more: those that became samples, or
+	uint64_t costly; /* calls that cost more: those that became samples, or
 	                  whose returns were watched */
 };
 struct emit_slot {
 	uint64_t scale; /* of samples from now on; 0: take none */
 	uint64_t most_scale;
 	int64_t scaled; /* calls from now on that have this scale, not 1 */
-	uint64_t mean; /* bytes */
+	uint64_t mean;  /* bytes */
 };

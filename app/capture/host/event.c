@@ -92,7 +92,7 @@ describe(uint64_t config)
 }
 
 static void
-tell_of_lives(struct perf_event_attr *attr)
+report_lives(struct perf_event_attr *attr)
 {
 	attr->mmap = 1;
 	attr->mmap2 = 1;
@@ -115,7 +115,7 @@ describe_sampling(const struct event_ask *ask)
 	attr.exclude_callchain_user = 1;
 	if (ask->task != EVENT_ALL) {
 		attr.inherit = 1;
-		tell_of_lives(&attr);
+		report_lives(&attr);
 	}
 	return attr;
 }
@@ -173,7 +173,7 @@ event_open_ring(int32_t task, uint32_t cpu, int *fd)
 	attr.exclude_kernel = 1;
 	attr.exclude_hv = 1;
 	if (task == EVENT_ALL)
-		tell_of_lives(&attr);
+		report_lives(&attr);
 	return open_described(&attr, task, cpu, fd);
 }
 

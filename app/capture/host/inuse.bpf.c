@@ -133,7 +133,7 @@ count(uint32_t slot, struct emit_calls more)
 		return;
 	c->calls += more.calls;
 	c->bytes += more.bytes;
-	c->told += more.told;
+	c->costly += more.costly;
 }
 
 /* Notes the memory that a call replaces, if this memory is a sample. */
@@ -173,7 +173,7 @@ begin(const void *regs, uint64_t cookie, const struct inuse_slot *s)
 	count(ALLOCS_SLOT(cookie),
 	      (struct emit_calls){.calls = 1,
 	                          .bytes = c.chosen ? 0 : c.size,
-	                          .told = c.chosen || c.old});
+	                          .costly = c.chosen || c.old});
 	numbered = bpf_session_cookie();
 	if ((!c.chosen && !c.old) || !numbered)
 		return NO_MORE;

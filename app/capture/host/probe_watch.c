@@ -37,7 +37,7 @@ count_calls(const struct probe_watch *w, uint32_t slot)
 	for (unsigned i = 0; i < w->ncpus; i++) {
 		sum.calls += w->percpu[i].calls;
 		sum.bytes += w->percpu[i].bytes;
-		sum.told += w->percpu[i].told;
+		sum.costly += w->percpu[i].costly;
 	}
 	return sum;
 }
@@ -88,16 +88,17 @@ probe_look(struct probe_watch *w, uint32_t slot)
 	struct probe_account *a = &w->targets[slot].account;
 	struct probe_account is = account_of(w, slot, a->credit_ns);
 	uint64_t calls = is.was.calls - a->was.calls;
-	uint64_t told = is.was.told - a->was.told;
-	uint64_t told_ns = PROBE_SAMPLE_NS +
-	                   (w->returns ? w->call.usual_ns : 0);
+	uint64_t costly = is.was.costly - a->was.costly;
+	uint64_t costly_ns = PROBE_SAMPLE_NS +
+	                     (w->returns ? w->call.usual_ns : 0);
 	struct probe_look look = {
 		.ns = is.looked_ns - a->looked_ns,
-		.cost_ns = (int64_t)(calls * w->call.usual_ns + told * told_ns),
+		.cost_ns = (int64_t)(calls * w->call.usual_ns +
+	                             costly * costly_ns),
 		.used_ns = is.used_ns - a->used_ns,
 		.calls = calls,
 		.bytes = is.was.bytes - a->was.bytes,
-		.told = told,
+		.costly = costly,
 	};
 	int64_t got_ns;
 	double earns;

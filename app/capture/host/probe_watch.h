@@ -75,7 +75,7 @@ struct probe_look {
 	int64_t own_ns;  /* the rest of its CPU time, or somewhat more: each
 	                    call is taken at call.least_ns */
 	int64_t used_ns; /* all of its CPU time */
-	uint64_t calls, bytes, told;
+	uint64_t calls, bytes, costly;
 };
 
 /* Begins the account of a slot's process. */

@@ -328,7 +328,7 @@ choose(const struct emit_control *c, struct thread *t, uint32_t draw,
 /* True for a wait that would become a sample in one class at least. Most waits
  * would not, so their class need not be known. */
 static bool
-may_be_told(const struct emit_control *c, uint32_t draw, uint64_t size)
+may_be_emitted(const struct emit_control *c, uint32_t draw, uint64_t size)
 {
 	uint64_t mean = c->mean[0];
 
@@ -348,7 +348,7 @@ add_wait(const struct emit_control *c, struct task_struct *task,
 	uint32_t draw = bpf_get_prandom_u32();
 	struct call call;
 
-	if (!results && !of_disk && !may_be_told(c, draw, size))
+	if (!results && !of_disk && !may_be_emitted(c, draw, size))
 		return false;
 	read_call((const void *)bpf_task_pt_regs(task), &call);
 	if ((call.number < 0) != (t->call < 0))
@@ -459,7 +459,7 @@ kind_of(unsigned short mode)
 }
 
 static void
-tell_peer(const struct file *file, struct emit_event *out)
+fill_peer(const struct file *file, struct emit_event *out)
 {
 	const struct socket *socket = BPF_CORE_READ(file, private_data);
 	const struct sock *sock = BPF_CORE_READ(socket, sk);
@@ -494,13 +494,13 @@ file_of(const struct task_struct *task, uint32_t fd)
 }
 
 static void
-tell_file(const struct file *file, struct emit_event *out)
+fill_file(const struct file *file, struct emit_event *out)
 {
 	const unsigned char *name;
 
 	out->file = kind_of(BPF_CORE_READ(file, f_inode, i_mode));
 	if (out->file == EMIT_SOCKET) {
-		tell_peer(file, out);
+		fill_peer(file, out);
 		return;
 	}
 	name = BPF_CORE_READ(file, f_path.dentry, d_name.name);
@@ -510,7 +510,8 @@ tell_file(const struct file *file, struct emit_event *out)
 
 /* Writes a sample; out of line, so that other waits do not pay for it. */
 static __noinline void
-tell(void *ctx, const struct file *file, const struct thread *t, int64_t result)
+emit_wait(void *ctx, const struct file *file, const struct thread *t,
+          int64_t result)
 {
 	struct emit_event e = {
 		.size = t->size,
@@ -525,12 +526,12 @@ tell(void *ctx, const struct file *file, const struct thread *t, int64_t result)
 	};
 
 	if (file)
-		tell_file(file, &e);
+		fill_file(file, &e);
 	emit(ctx, &e);
 }
 
 static void
-tell_call(void *ctx, const struct thread *t, int64_t result)
+emit_call(void *ctx, const struct thread *t, int64_t result)
 {
 	uint32_t call = (uint32_t)t->call;
 	const struct file *file = NULL;
@@ -538,7 +539,7 @@ tell_call(void *ctx, const struct thread *t, int64_t result)
 	barrier_var(call); /* the verifier sees that this value is compared */
 	if (call < CALLS && has_file[call])
 		file = file_of(bpf_get_current_task_btf(), t->fd);
-	tell(ctx, file, t, result);
+	emit_wait(ctx, file, t, result);
 }
 
 /* Returns the current thread, if it may have a wait to sample; or NULL. */
@@ -581,7 +582,7 @@ BPF_PROG(stoker_exit, void *regs, long result)
 
 	(void)regs;
 	if (t && take(t) && t->call >= 0)
-		tell_call(ctx, t, result);
+		emit_call(ctx, t, result);
 	return 0;
 }
 
@@ -597,7 +598,7 @@ BPF_PROG(stoker_resume)
 	if (!t || !here || t->call < 0)
 		return 0;
 	*here = 0;
-	tell_call(ctx, t, 0);
+	emit_call(ctx, t, 0);
 	return 0;
 }
 
@@ -608,11 +609,11 @@ struct fault {
 
 /* Called with the mapping that contains the page. */
 static long
-tell_fault(struct task_struct *task, struct vm_area_struct *area,
+emit_fault(struct task_struct *task, struct vm_area_struct *area,
            struct fault *fault)
 {
 	(void)task;
-	tell(fault->ctx, BPF_CORE_READ(area, vm_file), fault->thread, 0);
+	emit_wait(fault->ctx, BPF_CORE_READ(area, vm_file), fault->thread, 0);
 	return 0;
 }
 
@@ -627,8 +628,8 @@ stoker_fault(struct bpf_perf_event_data *ctx)
 
 	if (!t || t->call >= 0 || !take(t))
 		return 0;
-	if (bpf_find_vma(task, ctx->addr, tell_fault, &fault, 0))
-		tell(ctx, NULL, t, 0);
+	if (bpf_find_vma(task, ctx->addr, emit_fault, &fault, 0))
+		emit_wait(ctx, NULL, t, 0);
 	return 0;
 }
 

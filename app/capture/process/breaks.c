@@ -90,12 +90,12 @@ why(const struct break_count *c, uint32_t module, const struct module *m)
 
 /* Finds the module with most stacks that is not reported yet, or b->n. */
 static uint32_t
-next(const struct breaks *b, const bool told[static MODULES_MAX])
+next(const struct breaks *b, const bool reported[static MODULES_MAX])
 {
 	uint32_t most = b->n;
 
 	for (uint32_t i = 0; i < b->n; i++)
-		if (!told[i] && sum(&b->rows[i]) &&
+		if (!reported[i] && sum(&b->rows[i]) &&
 		    (most == b->n || sum(&b->rows[i]) > sum(&b->rows[most])))
 			most = i;
 	return most;
@@ -116,20 +116,21 @@ add_break(struct quality *q, const struct quality_break *one)
 }
 
 void
-breaks_tell(const struct breaks *b, const struct modules *modules,
-            struct quality *q)
+breaks_report(const struct breaks *b, const struct modules *modules,
+              struct quality *q)
 {
-	bool told[MODULES_MAX] = {false};
+	bool reported[MODULES_MAX] = {false};
 	uint32_t i;
 
 	q->nbreaks = 0;
-	while (q->nbreaks < QUALITY_MAX_BREAKS && (i = next(b, told)) < b->n &&
-	       i < modules->n && modules->rows[i]) {
+	while (q->nbreaks < QUALITY_MAX_BREAKS &&
+	       (i = next(b, reported)) < b->n && i < modules->n &&
+	       modules->rows[i]) {
 		const struct module *m = modules->rows[i];
 		struct quality_break one = {.stacks = sum(&b->rows[i]),
 		                            .why = why(&b->rows[i], i, m)};
 
-		told[i] = true;
+		reported[i] = true;
 		if (one.stacks * LEAST_SHARE < q->kept)
 			break;
 		strncpy(one.module, path_name(m->path), sizeof(one.module) - 1);

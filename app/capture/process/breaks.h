@@ -19,5 +19,5 @@ void breaks_done(struct breaks *b);
 /* Counts a stack, if it breaks off; without memory it is not counted. */
 void breaks_count(struct breaks *b, const struct proc_stack *stack);
 /* Reports the modules where most stacks break off. */
-void breaks_tell(const struct breaks *b, const struct modules *modules,
-                 struct quality *q);
+void breaks_report(const struct breaks *b, const struct modules *modules,
+                   struct quality *q);

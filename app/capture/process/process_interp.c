@@ -100,8 +100,8 @@ list_threads(struct interp_process *ip, const struct memory *memory)
 }
 
 static bool
-tell(const struct interp_process *ip, struct sampler *s,
-     struct interp_slot *slot, uint64_t native)
+announce(const struct interp_process *ip, struct sampler *s,
+         struct interp_slot *slot, uint64_t native)
 {
 	return interp_threads_find(&ip->threads, native, slot) &&
 	       sampler_interp_thread(s, slot);
@@ -163,7 +163,7 @@ process_interp_threads(struct process *proc, struct sampler *s)
 		return;
 	for (uint32_t i = 0; i < ip->threads.n; i++) {
 		slot.tid = (uint32_t)ip->threads.rows[i].native;
-		(void)tell(ip, s, &slot, ip->threads.rows[i].native);
+		(void)announce(ip, s, &slot, ip->threads.rows[i].native);
 	}
 }
 
@@ -200,13 +200,13 @@ process_interp_thread(struct process *proc, struct sampler *s, uint32_t tid)
 	uint32_t native;
 
 	if (!ip || native_thread(memory.host, tid, &native) ||
-	    tell(ip, s, &slot, native) || now - ip->listed_ns < LIST_NS)
+	    announce(ip, s, &slot, native) || now - ip->listed_ns < LIST_NS)
 		return;
 	ip->listed_ns = now;
 	if (!ip->list.pid)
 		(void)follow_list(proc, ip, s);
 	if (!list_threads(ip, &memory))
-		(void)tell(ip, s, &slot, native);
+		(void)announce(ip, s, &slot, native);
 }
 
 void

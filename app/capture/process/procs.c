@@ -305,7 +305,7 @@ procs_leave(struct procs *p, uint64_t watcher)
 
 /* Reports a process that existed before it was watched. */
 static void
-tell_old(struct procs *p, uint64_t watcher, uint32_t pid, uint32_t threads)
+report_old(struct procs *p, uint64_t watcher, uint32_t pid, uint32_t threads)
 {
 	struct proc_news news = {.event = PROC_NEW, .pid = pid, .tid = pid};
 
@@ -341,15 +341,15 @@ procs_watch(struct procs *p, uint32_t pid, uint64_t watcher)
 		process_probe(proc, p->sampler, false);
 	}
 	proc->watchers |= watcher;
-	tell_old(p, watcher, pid, threads);
+	report_old(p, watcher, pid, threads);
 	return 0;
 }
 
 /* --- records -------------------------------------------------------------- */
 
 static void
-tell(struct procs *p, uint64_t watchers, enum proc_event e,
-     const struct record *r)
+report(struct procs *p, uint64_t watchers, enum proc_event e,
+       const struct record *r)
 {
 	struct proc_news news = {.event = e,
 	                         .pid = r->pid,
@@ -373,7 +373,7 @@ forked_process(struct procs *p, const struct record *r,
 
 	forget(p, r->pid); /* the number is used again */
 	if (enter(p, r->pid, &child)) {
-		tell(p, parent->watchers, PROC_FULL, r);
+		report(p, parent->watchers, PROC_FULL, r);
 		return;
 	}
 	child->parent = parent->pid;
@@ -386,7 +386,7 @@ forked_process(struct procs *p, const struct record *r,
 		maps_clear(&child->maps);
 	process_interp_fork(child, parent, p->sampler);
 	process_probe(child, p->sampler, true);
-	tell(p, child->watchers, PROC_NEW, r);
+	report(p, child->watchers, PROC_NEW, r);
 }
 
 static void
@@ -400,7 +400,7 @@ apply_fork(struct procs *p, const struct record *r)
 			sampler_deny(p->sampler, r->pid);
 	} else if (r->pid == r->fork.ppid) {
 		parent->threads++;
-		tell(p, parent->watchers, PROC_THREAD, r);
+		report(p, parent->watchers, PROC_THREAD, r);
 	} else {
 		forked_process(p, r, parent);
 	}
@@ -410,7 +410,7 @@ static void
 go_on(struct procs *p, struct process *proc, const struct record *r)
 {
 	proc->gone_ns = 0;
-	tell(p, proc->watchers, PROC_BACK, r);
+	report(p, proc->watchers, PROC_BACK, r);
 }
 
 /* A thread may still be sampled while it ends. */
@@ -434,9 +434,9 @@ apply_exit(struct procs *p, const struct record *r)
 		return;
 	}
 	proc->headless |= r->pid == r->tid;
-	tell(p, proc->watchers,
-	     proc->headless && !proc->gone_ns ? PROC_EXIT : PROC_THREAD_EXIT,
-	     r);
+	report(p, proc->watchers,
+	       proc->headless && !proc->gone_ns ? PROC_EXIT : PROC_THREAD_EXIT,
+	       r);
 	if (proc->headless) {
 		proc->gone_ns = r->time_ns;
 		proc->gone_tid = r->tid;
@@ -453,7 +453,7 @@ apply_comm(struct procs *p, const struct record *r)
 
 	if (!proc)
 		return;
-	tell(p, proc->watchers, r->comm.exec ? PROC_EXEC : PROC_NAME, r);
+	report(p, proc->watchers, r->comm.exec ? PROC_EXEC : PROC_NAME, r);
 	proc->names.old = true;
 	if (!r->comm.exec)
 		return;

@@ -372,7 +372,7 @@ recorder_pass_over(struct recorder *c, struct source *source)
 		take_until(c, source, now);
 		now = (uint64_t)clock_mono_ns();
 	} while (++passes < MAX_PASSES && now - before > SAMPLER_RING_NS / 2);
-	sampler_tell_lost(source->sampler, now, take_record, source);
+	sampler_report_lost(source->sampler, now, take_record, source);
 	source_adapt_anew(source, now);
 }
 
@@ -384,7 +384,8 @@ drain(struct recorder *c, struct source *source, uint64_t now)
 
 	take_until(c, source, until);
 	if (any_ended(c, source, until))
-		sampler_tell_lost(source->sampler, until, take_record, source);
+		sampler_report_lost(source->sampler, until, take_record,
+		                    source);
 	c->hurry |= sampler_has_interp(source->sampler);
 	recorder_blame(c, CAPTURES_MAX);
 	cpu = recorder_cpu_spent(c);

@@ -371,7 +371,7 @@ capture_profile(const struct capture *c, struct namer *namer,
 		q.cpu_ns = (int64_t)c->trie.total.value;
 	q.stack_bytes = sampler_asked(c->source->sampler)->stack_bytes;
 	q.notes |= sampler_notes(c->source->sampler);
-	breaks_tell(&c->breaks, c->modules, &q);
+	breaks_report(&c->breaks, c->modules, &q);
 	if (!rc && f.in_use)
 		rc = capture_rows_sum(c, f.in_use, &q);
 	if (!rc)

@@ -11,8 +11,8 @@
 #define COUNTERS_NS UINT64_C(250000000) /* between two readings */
 
 static void
-tell_event(struct capture *c, const struct proc_news *news,
-           enum timeline_event_kind kind, uint64_t value)
+put_event(struct capture *c, const struct proc_news *news,
+          enum timeline_event_kind kind, uint64_t value)
 {
 	struct timeline_event e = {.kind = kind,
 	                           .pid = news->pid,
@@ -26,18 +26,18 @@ tell_event(struct capture *c, const struct proc_news *news,
 }
 
 static void
-tell_birth(struct capture *c, const struct proc_news *news)
+put_birth(struct capture *c, const struct proc_news *news)
 {
 	if (!news->time_ns)
 		return; /* capture_tape_names or its samples name it */
 	tape_born(c->tape, news->pid, news->tid, news->time_ns, news->ppid,
 	          news->ptid);
 	if (news->event == PROC_NEW)
-		tell_event(c, news, TIMELINE_FORK, news->ppid);
+		put_event(c, news, TIMELINE_FORK, news->ppid);
 }
 
 static void
-tell_name(struct capture *c, const struct proc_news *news)
+put_name(struct capture *c, const struct proc_news *news)
 {
 	if (news->event != PROC_EXEC) {
 		tape_named(c->tape, news->pid, news->tid, news->name,
@@ -46,15 +46,15 @@ tell_name(struct capture *c, const struct proc_news *news)
 	}
 	tape_executed(c->tape, news->pid, news->tid, news->time_ns, news->name,
 	              HOST_COMM_MAX);
-	tell_event(c, news, TIMELINE_EXEC, 0);
+	put_event(c, news, TIMELINE_EXEC, 0);
 }
 
 static void
-tell_death(struct capture *c, const struct proc_news *news)
+put_death(struct capture *c, const struct proc_news *news)
 {
 	tape_died(c->tape, news->pid, news->tid, news->time_ns);
 	if (news->event == PROC_EXIT)
-		tell_event(c, news, TIMELINE_EXIT, 0);
+		put_event(c, news, TIMELINE_EXIT, 0);
 }
 
 void
@@ -65,15 +65,15 @@ capture_tape_news(struct capture *c, const struct proc_news *news)
 	switch (news->event) {
 	case PROC_NEW:
 	case PROC_THREAD:
-		tell_birth(c, news);
+		put_birth(c, news);
 		break;
 	case PROC_NAME:
 	case PROC_EXEC:
-		tell_name(c, news);
+		put_name(c, news);
 		break;
 	case PROC_THREAD_EXIT:
 	case PROC_EXIT:
-		tell_death(c, news);
+		put_death(c, news);
 		break;
 	case PROC_BACK:
 	case PROC_LEFT:

@@ -97,16 +97,16 @@ static bool
 count_lost(struct sampler *s, struct record *r)
 {
 	s->lost_recorded += r->lost;
-	if (s->lost_recorded <= s->lost_told)
+	if (s->lost_recorded <= s->lost_reported)
 		return false;
-	r->lost = s->lost_recorded - s->lost_told;
-	s->lost_told = s->lost_recorded;
+	r->lost = s->lost_recorded - s->lost_reported;
+	s->lost_reported = s->lost_recorded;
 	return true;
 }
 
 void
-sampler_tell_lost(struct sampler *s, uint64_t time_ns, sampler_sink *sink,
-                  void *arg)
+sampler_report_lost(struct sampler *s, uint64_t time_ns, sampler_sink *sink,
+                    void *arg)
 {
 	struct record r = {.kind = RECORD_LOST, .time_ns = time_ns};
 	uint64_t all = 0;
@@ -115,10 +115,10 @@ sampler_tell_lost(struct sampler *s, uint64_t time_ns, sampler_sink *sink,
 		all += lost_of(s->streams[i].ring.fd);
 	for (uint32_t i = 0; i < s->nevents; i++)
 		all += lost_of(s->events[i]);
-	if (all <= s->lost_told)
+	if (all <= s->lost_reported)
 		return;
-	r.lost = all - s->lost_told;
-	s->lost_told = all;
+	r.lost = all - s->lost_reported;
+	s->lost_reported = all;
 	sink(arg, &r);
 }
 

@@ -118,8 +118,8 @@ void sampler_drain(struct sampler *s, uint64_t until_ns, sampler_sink *sink,
  * record in the rings has reported. Since it reads every event, call it only at
  * the end of a capture.
  */
-void sampler_tell_lost(struct sampler *s, uint64_t time_ns, sampler_sink *sink,
-                       void *arg);
+void sampler_report_lost(struct sampler *s, uint64_t time_ns,
+                         sampler_sink *sink, void *arg);
 
 void sampler_deny(struct sampler *s, uint32_t pid);
 void sampler_pass(struct sampler *s, uint32_t pid);

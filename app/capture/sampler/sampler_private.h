@@ -77,9 +77,10 @@ struct sampler {
 	uint32_t nevents, first; /* events before the first were replaced */
 	uint64_t before_ns;      /* the period until changed_ns */
 	uint64_t changed_ns;
-	struct sampler_filter *filter;     /* NULL: no filter */
-	struct sampler_emitter *emitter;   /* NULL: samples of the clock */
-	uint64_t lost_recorded, lost_told; /* sum of the records; reported to
+	struct sampler_filter *filter;   /* NULL: no filter */
+	struct sampler_emitter *emitter; /* NULL: samples of the clock */
+	uint64_t lost_recorded,
+		lost_reported; /* sum of the records; reported to
 	                                      the sink */
 	uint64_t notes;
 };

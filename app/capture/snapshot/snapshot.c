@@ -393,7 +393,7 @@ snapshot_finish(void *state, struct profile **out, struct quality *quality)
 	q->duration_ms = s->profile->duration_ns / NS_PER_MS;
 	if (q->unread > q->kept / 2)
 		q->notes |= QUALITY_NOTE_OF(NO_STACKS);
-	breaks_tell(&s->breaks, s->modules, q);
+	breaks_report(&s->breaks, s->modules, q);
 	quality_conclude_stacks(q);
 	*quality = *q;
 	*out = TAKE(s->profile);

@@ -206,8 +206,8 @@ flush(struct buf *out, int fd)
 }
 
 static int
-tell(const struct symbols_cache *c, const struct entry *e, struct buf *out,
-     int fd)
+send_entry(const struct symbols_cache *c, const struct entry *e,
+           struct buf *out, int fd)
 {
 	struct record r = {e->key, e->fresh, e->fresh ? e->piece.n : 0};
 	int rc = 0;
@@ -227,14 +227,14 @@ tell(const struct symbols_cache *c, const struct entry *e, struct buf *out,
 }
 
 int
-symbols_cache_tell(const struct symbols_cache *c, int fd)
+symbols_cache_send(const struct symbols_cache *c, int fd)
 {
 	CLEANUP_BUF struct buf out = BUF_INIT(2 * TELL_BYTES);
 	int rc = 0;
 
 	for (uint32_t i = 0; i < c->used.n && !rc; i++)
-		rc = tell(c, (const void *)(uintptr_t)c->used.rows[i].b, &out,
-		          fd);
+		rc = send_entry(c, (const void *)(uintptr_t)c->used.rows[i].b,
+		                &out, fd);
 	return rc ? rc : flush(&out, fd);
 }
 

@@ -9,7 +9,7 @@
  * capture.
  *
  *	parent: symbols_cache_new; fork
- *	child:  symbols_cache_find, symbols_cache_add, symbols_cache_tell; exit
+ *	child:  symbols_cache_find, symbols_cache_add, symbols_cache_send; exit
  *	parent: symbols_cache_learn
  *
  * Files are identified by device, inode, size and change time, as reported by
@@ -88,7 +88,7 @@ symbols_cache_add(struct symbols_cache *c, const struct symbols_key *key,
  * fork. Pieces of an image that is no file are left out.
  *   Errors   -errno of write
  */
-MUST_CHECK int symbols_cache_tell(const struct symbols_cache *c, int fd);
+MUST_CHECK int symbols_cache_send(const struct symbols_cache *c, int fd);
 /*
  * Reads a child's report; then evicts the least recently used pieces until the
  * rest is within max_bytes.

@@ -10,11 +10,11 @@ static int
 add_uncalled(struct walk *w, const struct frame *f, int r, uint64_t *pcs,
              size_t *n)
 {
-	bool told = r == UNWIND_SWITCHED && w->u->other.interrupted;
+	bool was_last = r == UNWIND_SWITCHED && w->u->other.interrupted;
 
 	pcs[*n - 1] += w->uncalled;
 	w->uncalled = false;
-	if (told || r == STEP_INTERRUPTED)
+	if (was_last || r == STEP_INTERRUPTED)
 		pcs[(*n)++] = f->pc + 1;
 	if (r == STEP_CONTEXT)
 		return UNWIND_ROOT;
@@ -134,7 +134,7 @@ unwind_on(struct unwinder *u, const void *stack, size_t len, uint64_t *pcs,
 	                 .stack = stack,
 	                 .start = u->other.sp,
 	                 .len = len};
-	const bool told = u->other.interrupted; /* it was the last frame */
+	const bool was_last = u->other.interrupted; /* it was the last frame */
 	struct frame first;
 	int r;
 
@@ -142,9 +142,9 @@ unwind_on(struct unwinder *u, const void *stack, size_t len, uint64_t *pcs,
 	if (!other_frame(&w, &first))
 		return UNWIND_TRUNCATED;
 	r = walk_all(&w, first, pcs, max, n);
-	if (r == STEP_NEEDS_WHOLE && told)
+	if (r == STEP_NEEDS_WHOLE && was_last)
 		r = walk_with(&w, &u->other_regs, first, pcs, max, n);
-	if (told)
+	if (was_last)
 		memmove(pcs, pcs + 1, --*n * sizeof(*pcs));
 	return r > UNWIND_MAX ? UNWIND_BAD : (enum unwind_end)r;
 }

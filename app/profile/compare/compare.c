@@ -544,7 +544,7 @@ totals_of(const struct comparison *c, const struct compare_function *f)
 
 /* Uses the least variance, that of independent samples. */
 bool
-compare_totals_tell(const struct comparison *c)
+compare_totals_decide(const struct comparison *c)
 {
 	const struct compare_spread least = {1, STAT_EXACT, 0};
 
@@ -653,7 +653,7 @@ compare_totals(struct comparison *c, const struct compare_side *base,
 	size_t n = 0;
 	int rc;
 
-	if (!compare_totals_tell(c))
+	if (!compare_totals_decide(c))
 		return 0;
 	of.functions = rows = calloc(c->n + 1, sizeof(*rows));
 	risen = calloc(c->n + 1, sizeof(*risen));

@@ -101,12 +101,12 @@ read_orders(struct agent *a, int body, int64_t *out_poll_ms)
 
 /* Notes that the centre has what the poll reported. */
 static void
-note_told(struct agent *a, int64_t now_ns)
+note_reported(struct agent *a, int64_t now_ns)
 {
 	if (a->beats)
 		a->beat_ns = now_ns + a->lease_ms * NS_PER_MS / 3;
-	if (a->told)
-		a->processes = a->told;
+	if (a->polled)
+		a->processes = a->polled;
 	a->looked = 0;
 }
 
@@ -125,7 +125,7 @@ take_poll(struct agent *a, const struct fetch_answer *f, int body,
 		poll_failed(a, why, now_ns);
 		return;
 	}
-	note_told(a, now_ns);
+	note_reported(a, now_ns);
 	rc = read_orders(a, body, &poll_ms);
 	if (rc) {
 		snprintf(why, sizeof(why), "its orders could not be taken: %s",

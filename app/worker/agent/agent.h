@@ -63,7 +63,7 @@ struct agent {
 	int64_t beat_ns;      /* when the worker's row is due */
 	int64_t processes_ns; /* when processes are sent even if unchanged */
 	uint64_t processes;   /* hash of those that the centre has; 0: none */
-	uint64_t told;        /* hash of those in the poll in progress; 0: it
+	uint64_t polled;      /* hash of those in the poll in progress; 0: it
 	                         has none */
 	bool beats;           /* that poll has the worker's row */
 	struct block_waiting waiting;       /* windows, as of the last look */

@@ -136,9 +136,9 @@ put_processes(struct agent *a, int64_t now_ns, struct buf *out)
 	rc = write_processes(a, &text);
 	if (rc)
 		return rc;
-	a->told = hash_bytes(text.p, text.len) | 1;
-	if (a->told == a->processes && now_ns < a->processes_ns) {
-		a->told = 0;
+	a->polled = hash_bytes(text.p, text.len) | 1;
+	if (a->polled == a->processes && now_ns < a->processes_ns) {
+		a->polled = 0;
 		return 0;
 	}
 	a->processes_ns = now_ns + TOLD_NS;

@@ -140,14 +140,14 @@ unwatch(struct analyser *a, struct analyser_job *job)
 }
 
 static void
-tell_finisher(const struct analyser_job *job, uint64_t what)
+signal_finisher(const struct analyser_job *job, uint64_t what)
 {
 	if (job->event_fd >= 0 && eventfd_write(job->event_fd, what))
 		log_debug("%s is told no more", job->id);
 }
 
 static void
-tell_joined(const struct analyser_job *job, const int32_t *pids, size_t n)
+pass_joined(const struct analyser_job *job, const int32_t *pids, size_t n)
 {
 	size_t size = n * sizeof(*pids);
 
@@ -156,7 +156,7 @@ tell_joined(const struct analyser_job *job, const int32_t *pids, size_t n)
 	if (pwrite(job->joined_fd, pids, size, 0) != (ssize_t)size ||
 	    ftruncate(job->joined_fd, (off_t)size))
 		log_debug("%s: processes that joined are not told", job->id);
-	tell_finisher(job, 1);
+	signal_finisher(job, 1);
 }
 
 static void
@@ -176,7 +176,7 @@ take_capture(struct analyser *a, const struct msg_capture *m, int fd)
 	else if (m->type == MSG_STOP && job->capture)
 		capture_stop(job->capture);
 	else if (m->type == MSG_STOP)
-		tell_finisher(job, ANALYSER_STOP);
+		signal_finisher(job, ANALYSER_STOP);
 }
 
 /* Takes a stored profile to symbolize. Its id is that of a session that is not
@@ -218,7 +218,7 @@ analyser_follow(struct analyser *a, const struct msg_start *m)
 	if (!job || m->npids > WORKER_MAX_PIDS)
 		return;
 	if (m->type == MSG_FOLLOW)
-		tell_joined(job, m->pids, m->npids);
+		pass_joined(job, m->pids, m->npids);
 	if (!job->capture)
 		return;
 	recorder_catch_up(a->captures, job->capture);
@@ -278,12 +278,12 @@ take_message(struct analyser *a)
 /* --- ends of children ----------------------------------------------------- */
 
 static void
-tell_progress(const struct analyser *a, const struct analyser_job *job,
+send_progress(const struct analyser *a, const struct analyser_job *job,
               enum worker_phase phase)
 {
 	const struct capture *c = job->capture;
 
-	analyser_tell(a, job,
+	analyser_send(a, job,
 	              (struct msg_progress){
 			      .phase = phase,
 			      .samples = capture_samples(c),
@@ -300,7 +300,7 @@ finish(struct analyser *a, struct analyser_job *job)
 	int rc = analyser_fork_finisher(a, job, job->out_fd, false,
 	                                &job->finisher);
 
-	tell_progress(a, job, WORKER_FINISHING);
+	send_progress(a, job, WORKER_FINISHING);
 	if (rc)
 		analyser_fail(a, job, false,
 		              rc == -ENOMEM ? CAPTURE_NO_MEMORY
@@ -315,7 +315,7 @@ static void
 look_at_jobs(struct analyser *a)
 {
 	int64_t now = clock_mono_ns();
-	bool tell = now - a->told_ns >= PROGRESS_NS;
+	bool tell = now - a->progress_ns >= PROGRESS_NS;
 
 	for (unsigned i = 0; i < CAPTURES_MAX; i++) {
 		struct analyser_job *job = &a->jobs[i];
@@ -325,10 +325,10 @@ look_at_jobs(struct analyser *a)
 		if (capture_ended(job->capture))
 			finish(a, job);
 		else if (tell)
-			tell_progress(a, job, WORKER_CAPTURING);
+			send_progress(a, job, WORKER_CAPTURING);
 	}
 	if (tell)
-		a->told_ns = now;
+		a->progress_ns = now;
 }
 
 /* Restarts the job by its next way, including processes that have joined. */

@@ -91,8 +91,8 @@ struct analyser {
 		pid_t pid; /* the child that writes the sums; 0: none */
 		int input, data, rows;
 	} rollup;
-	int64_t told_ns;  /* when PROGRESS was last sent */
-	int64_t alive_ns; /* when ALIVE is sent next */
+	int64_t progress_ns; /* when PROGRESS was last sent */
+	int64_t alive_ns;    /* when ALIVE is sent next */
 };
 
 /*
@@ -143,7 +143,7 @@ analyser_make analyser_take, analyser_grow, analyser_name, analyser_read,
  * processes. */
 uint64_t analyser_next(const struct analyser_job *job);
 /* Sends m, the progress of a capture, with the job's id. */
-void analyser_tell(const struct analyser *a, const struct analyser_job *job,
+void analyser_send(const struct analyser *a, const struct analyser_job *job,
                    struct msg_progress m);
 /* Sends DONE without a profile, unless the error is that the opener is gone.
  * The loss of the scheduler is noticed elsewhere. */

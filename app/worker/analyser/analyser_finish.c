@@ -128,7 +128,7 @@ write_summary(const struct profile *p, int *out)
 }
 
 static int
-tell_done(const struct analyser *a, const struct analyser_job *job,
+send_done(const struct analyser *a, const struct analyser_job *job,
           struct msg_done *done, int summary, int reading)
 {
 	int fds[] = {summary, reading};
@@ -220,7 +220,7 @@ finish(const struct analyser *a, const struct analyser_job *job,
 	done.quality = made.quality;
 	if (!rc)
 		*sys_error = rc =
-			tell_done(a, job, &done, summary, made.reading);
+			send_done(a, job, &done, summary, made.reading);
 	return rc ? CAPTURE_INTERNAL : CAPTURE_OK;
 }
 
@@ -248,7 +248,7 @@ be_finisher(const struct analyser *a, const struct host *host, void *arg)
 /* Reports debug files. A failure does not matter: nothing waits for the report,
  * and the loss of the scheduler is noticed elsewhere. */
 static void
-tell_debugs(const struct analyser *a, const struct host_debugs *debugs)
+send_debugs(const struct analyser *a, const struct host_debugs *debugs)
 {
 	struct msg_debug m = {.type = MSG_DEBUG, .debugs = *debugs};
 
@@ -271,9 +271,9 @@ be_child(const struct analyser *a, int channel, int news, analyser_work *work,
 	if (sandbox_limit_cpu(a->conf->worker_finish_cpu) ||
 	    turn_begin(&a->turns))
 		_exit(1);
-	if (work(a, &host, arg) && symbols_cache_tell(a->symbols, news))
+	if (work(a, &host, arg) && symbols_cache_send(a->symbols, news))
 		log_debug("symbols are not kept");
-	tell_debugs(a, &debugs);
+	send_debugs(a, &debugs);
 	_exit(0);
 }
 

@@ -71,7 +71,7 @@ analyser_clear(struct analyser_job *job)
 }
 
 void
-analyser_tell(const struct analyser *a, const struct analyser_job *job,
+analyser_send(const struct analyser *a, const struct analyser_job *job,
               struct msg_progress m)
 {
 	m.type = MSG_PROGRESS;

@@ -92,7 +92,7 @@ share_of(const struct tree *t, const struct top_entry *top, uint32_t n,
 
 /* Computes shares in the merged profile, and ends the merge. */
 static int
-tell_shares(struct merge *m, const struct functions *f, double *out)
+shares_of(struct merge *m, const struct functions *f, double *out)
 {
 	CLEANUP_PROFILE struct profile *p = NULL;
 	CLEANUP_TREE struct tree *t = NULL;
@@ -120,7 +120,7 @@ sum_group(struct input *in, uint32_t group, struct buf *out, double *shares)
 		rc = add_group(in, group, m, &functions);
 	if (!rc)
 		rc = merge_encode(m, out);
-	return rc ? rc : tell_shares(m, &functions, shares);
+	return rc ? rc : shares_of(m, &functions, shares);
 }
 
 static int
@@ -177,7 +177,7 @@ clear(struct analyser_rollup *r)
 }
 
 static void
-tell(const struct analyser *a, enum capture_error error)
+send_rolled(const struct analyser *a, enum capture_error error)
 {
 	const struct analyser_rollup *r = &a->rollup;
 	struct msg_rolled m = {.type = MSG_ROLLED, .error = error};
@@ -216,7 +216,7 @@ analyser_rollup(struct analyser *a, int input)
 	rc = start(a);
 	if (rc) {
 		clear(&a->rollup);
-		tell(a, analyser_error(rc));
+		send_rolled(a, analyser_error(rc));
 	}
 }
 
@@ -225,6 +225,6 @@ analyser_rollup_ended(struct analyser *a, pid_t pid, bool good)
 {
 	if (!a->rollup.pid || a->rollup.pid != pid)
 		return;
-	tell(a, good ? CAPTURE_OK : CAPTURE_FINISH_DIED);
+	send_rolled(a, good ? CAPTURE_OK : CAPTURE_FINISH_DIED);
 	clear(&a->rollup);
 }

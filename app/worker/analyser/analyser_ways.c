@@ -187,12 +187,12 @@ take_joined(const struct analyser_job *job, void *state)
 }
 
 static void
-tell_passed(const struct analyser *a, const struct analyser_job *job,
+send_passed(const struct analyser *a, const struct analyser_job *job,
             int64_t left_ns)
 {
 	int64_t left_ms = left_ns > 0 ? left_ns / NS_PER_MS : 0;
 
-	analyser_tell(
+	analyser_send(
 		a, job,
 		(struct msg_progress){
 			.phase = WORKER_CAPTURING,
@@ -218,7 +218,7 @@ pass_time(const struct analyser *a, const struct analyser_job *job, void *state,
 	       (left = end - clock_mono_ns()) > 0) {
 		int64_t ms = left / NS_PER_MS + 1;
 
-		tell_passed(a, job, left);
+		send_passed(a, job, left);
 		if (poll(&event, 1, ms < PROGRESS_MS ? (int)ms : PROGRESS_MS) >
 		            0 &&
 		    !eventfd_read(job->event_fd, &told))

@@ -130,7 +130,7 @@ open_files(struct analyser_cut *cut)
 }
 
 static void
-tell(struct analyser *a, enum capture_error error, uint32_t written)
+send_windows(struct analyser *a, enum capture_error error, uint32_t written)
 {
 	const struct analyser_cut *cut = &a->cut;
 	struct msg_windows m = {.type = MSG_WINDOWS, .error = error};
@@ -163,7 +163,7 @@ analyser_cut(struct analyser *a)
 	recorder_tidy(a->captures);
 	if (rc) {
 		clear(&a->cut);
-		tell(a, analyser_error(rc), 0);
+		send_windows(a, analyser_error(rc), 0);
 	}
 }
 
@@ -177,10 +177,10 @@ analyser_cut_ended(struct analyser *a, pid_t pid, bool good)
 		return;
 	written = (uint32_t)((size_t)lseek(cut->rows, 0, SEEK_END) /
 	                     sizeof(struct window_row));
-	tell(a,
-	     good && written == cut->n ? CAPTURE_OK
-	     : good                    ? CAPTURE_INTERNAL
-	                               : CAPTURE_FINISH_DIED,
-	     written);
+	send_windows(a,
+	             good && written == cut->n ? CAPTURE_OK
+	             : good                    ? CAPTURE_INTERNAL
+	                                       : CAPTURE_FINISH_DIED,
+	             written);
 	clear(cut);
 }

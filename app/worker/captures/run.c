@@ -65,7 +65,7 @@ runs_drop(struct runs *c, struct run *v)
 }
 
 int
-runs_tell(struct runs *c, const struct run *v, enum msg_type type, int fd)
+runs_send(struct runs *c, const struct run *v, enum msg_type type, int fd)
 {
 	struct msg_capture m = {.type = type};
 

@@ -24,7 +24,7 @@ runs_stop(struct runs *c, struct run *v)
 	v->stopping = true;
 	if (v->pull)
 		runs_pull_stop(c, v);
-	else if (runs_tell(c, v, MSG_STOP, -1))
+	else if (runs_send(c, v, MSG_STOP, -1))
 		log_warn("%s: the analyser takes no messages", v->ref.session);
 }
 
@@ -122,7 +122,7 @@ follow(struct runs *c, struct run *v, const struct targets *targets,
 		runs_say_look(c, v, &now);
 	if (v->may && now.stamp != v->stamp && say_may(c, v, &now, now_ns))
 		log_debug("%s: the opener takes no messages", v->ref.session);
-	if (following_tell(&f, c->analyser, targets, &now))
+	if (following_send(&f, c->analyser, targets, &now))
 		log_debug("%s: the analyser takes no messages", v->ref.session);
 	v->stamp = f.stamp;
 }

@@ -24,7 +24,7 @@ struct run *runs_find(struct runs *c, const char *id);
 void runs_drop(struct runs *c, struct run *v);
 /* Sends STOP or CHECKPOINT, the latter with a descriptor. */
 MUST_CHECK int
-runs_tell(struct runs *c, const struct run *v, enum msg_type type, int fd);
+runs_send(struct runs *c, const struct run *v, enum msg_type type, int fd);
 /* Grants the analyser access to a run's processes; NULL once the run has
  * ended. */
 void runs_say_look(const struct runs *c, const struct run *v,

@@ -184,7 +184,7 @@ runs_checkpoint(struct runs *c, struct run *v, int64_t now_ns)
 	v->checkpoint_ns = now_ns + CHECKPOINT_NS;
 	rc = blob_create(c->store, BLOB_PPROF, &v->checkpoint);
 	if (!rc)
-		rc = runs_tell(c, v, MSG_CHECKPOINT, v->checkpoint.fd);
+		rc = runs_send(c, v, MSG_CHECKPOINT, v->checkpoint.fd);
 	if (rc) {
 		blob_close(&v->checkpoint);
 		log_warn("%s: checkpoint: %s", v->ref.session, strerror(-rc));

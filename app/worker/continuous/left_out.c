@@ -86,8 +86,8 @@ left_out_end(struct left_out *l, struct windows *w)
 		                               .service = o->service,
 		                               .type = (char *)o->type};
 
-		windows_tell(w, &p, &o->told,
-		             o->is_left ? CAPTURE_LEFT_OUT : CAPTURE_OK);
+		windows_report(w, &p, &o->reported,
+		               o->is_left ? CAPTURE_LEFT_OUT : CAPTURE_OK);
 		if (o->is_left)
 			l->items[kept++] = *o;
 		else

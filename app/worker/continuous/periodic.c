@@ -38,13 +38,13 @@ periodic_rest(const struct periodics *t, struct periodic *v)
 /* --- results -------------------------------------------------------------- */
 
 void
-periodic_tell(struct periodics *t, struct periodic *v, enum capture_error e)
+periodic_report(struct periodics *t, struct periodic *v, enum capture_error e)
 {
-	windows_tell(t->windows,
-	             &(struct continuous_problem){.tenant = v->tenant,
-	                                          .service = v->service,
-	                                          .type = (char *)v->type},
-	             &v->error, e);
+	windows_report(t->windows,
+	               &(struct continuous_problem){.tenant = v->tenant,
+	                                            .service = v->service,
+	                                            .type = (char *)v->type},
+	               &v->error, e);
 }
 
 static bool
@@ -72,7 +72,7 @@ fail(struct periodics *t, struct periodic *v, enum capture_error e,
 	periodic_rest(t, v);
 	missed(t, v, 1);
 	if (e != CAPTURE_NO_PROCESS) /* normal when the service does not run */
-		periodic_tell(t, v, e);
+		periodic_report(t, v, e);
 	if (is_lasting(e) && !t->ends)
 		v->next_ns = now_ns + PERIODICS_RETRY_NS;
 }
@@ -81,7 +81,7 @@ static void
 stored(struct periodics *t, struct periodic *v)
 {
 	periodic_rest(t, v);
-	periodic_tell(t, v, CAPTURE_OK);
+	periodic_report(t, v, CAPTURE_OK);
 	if (t->stored)
 		t->stored(t->arg, v);
 }
@@ -143,7 +143,7 @@ first_reading(struct periodics *t, struct periodic *v, bool had)
 {
 	periodic_rest(t, v);
 	t->windows->counts.gaps += had;
-	periodic_tell(t, v, CAPTURE_OK);
+	periodic_report(t, v, CAPTURE_OK);
 }
 
 bool

@@ -176,7 +176,7 @@ periodics_load(struct periodics *t, const struct targets *targets)
 	/* the items that are left are no longer wanted */
 	for (size_t i = 0; i < t->n; i++)
 		if (t->items[i].service) {
-			periodic_tell(t, &t->items[i], CAPTURE_OK);
+			periodic_report(t, &t->items[i], CAPTURE_OK);
 			periodic_keep_end(t, &t->items[i]);
 		}
 	free_takes(t, t->items, t->n);

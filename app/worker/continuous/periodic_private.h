@@ -14,7 +14,7 @@
 void periodic_rest(const struct periodics *t, struct periodic *v);
 /* Records in the store that v fails or works again, when that changes. */
 void
-periodic_tell(struct periodics *t, struct periodic *v, enum capture_error e);
+periodic_report(struct periodics *t, struct periodic *v, enum capture_error e);
 /* Returns the time of the first turn, at v's own second of the period. */
 int64_t periodic_first_time(const struct periodic *v, int64_t now_ns);
 

@@ -69,7 +69,7 @@ watch(const struct windows *w, struct watch *v, const struct followed *now)
 
 /* Logs that processes are left out, since windows have no quality report. */
 static void
-tell_left(struct watch *v, const struct followed *now)
+log_left(struct watch *v, const struct followed *now)
 {
 	bool any = now->left.other_unit || now->left.out_of_scope ||
 	           now->left.too_many;
@@ -96,13 +96,13 @@ windows_follow(const struct windows *w, struct watch *v,
 		return;
 	targets_followed(targets, v->tenant, v->service, SESSION_ALL_ORDINALS,
 	                 &now);
-	tell_left(v, &now);
+	log_left(v, &now);
 	if (!v->stamp && now.n)
 		watch(w, v, &now);
 	else if (v->stamp) {
 		if (now.stamp && now.stamp != v->stamp)
 			rc = say_look(w, v, &now);
-		if (!rc && !following_tell(&f, w->analyser, targets, &now))
+		if (!rc && !following_send(&f, w->analyser, targets, &now))
 			v->stamp = f.stamp;
 	}
 }
@@ -110,39 +110,39 @@ windows_follow(const struct windows *w, struct watch *v,
 /* --- its state in the store ----------------------------------------------- */
 
 void
-windows_tell(struct windows *w, const struct continuous_problem *p,
-             enum capture_error *told, enum capture_error e)
+windows_report(struct windows *w, const struct continuous_problem *p,
+               enum capture_error *reported, enum capture_error e)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
-	struct continuous_problem told_now = *p;
+	struct continuous_problem now = *p;
 	int rc;
 
-	if (e == *told)
+	if (e == *reported)
 		return;
-	*told = e;
-	told_now.host = (char *)w->host;
-	told_now.code = (char *)capture_error_code(e);
+	*reported = e;
+	now.host = (char *)w->host;
+	now.code = (char *)capture_error_code(e);
 	capture_error_explain(e, w->findings, &text);
-	told_now.message = (char *)buf_str(&text);
+	now.message = (char *)buf_str(&text);
 	if (e)
 		log_warn("%s profiles of %s are not taken: %s", p->type,
-		         p->service, told_now.message);
+		         p->service, now.message);
 	else
 		log_info("%s profiles of %s are taken again, or not wanted",
 		         p->type, p->service);
-	rc = continuous_problem_put(w->store, &told_now);
+	rc = continuous_problem_put(w->store, &now);
 	if (rc && rc != -ENOENT)
 		log_warn("%s: %s", p->service, strerror(-rc));
 }
 
 void
-windows_tell_watch(struct windows *w, struct watch *v, enum capture_error e)
+windows_report_watch(struct windows *w, struct watch *v, enum capture_error e)
 {
-	windows_tell(w,
-	             &(struct continuous_problem){.tenant = v->tenant,
-	                                          .service = v->service,
-	                                          .type = (char *)v->type},
-	             &v->error, e);
+	windows_report(w,
+	               &(struct continuous_problem){.tenant = v->tenant,
+	                                            .service = v->service,
+	                                            .type = (char *)v->type},
+	               &v->error, e);
 }
 
 bool
@@ -154,10 +154,10 @@ windows_failed(struct windows *w, const struct msg_done *m, int64_t now_ns)
 		return false;
 	if (m->error != CAPTURE_NO_PROCESS) { /* normal when the service does
 		                                 not run */
-		windows_tell_watch(w, v,
-		                   m->error < CAPTURE_ERRORS
-		                           ? m->error
-		                           : CAPTURE_INTERNAL);
+		windows_report_watch(w, v,
+		                     m->error < CAPTURE_ERRORS
+		                             ? m->error
+		                             : CAPTURE_INTERNAL);
 		w->counts.gaps++;
 	}
 	v->stamp = 0;

@@ -46,7 +46,7 @@ struct left_one {
 	char *tenant, *service;
 	const char *type;
 	bool is_left;
-	enum capture_error told;
+	enum capture_error reported;
 };
 struct left_out {
 	struct left_one *items;
@@ -100,11 +100,11 @@ void windows_wind_up(struct windows *w, const struct targets *targets,
                      int64_t now_ns);
 /*
  * Logs, and records in the store, that a type of a service fails with e or
- * works again, when that differs from *told.
+ * works again, when that differs from *reported.
  *   Shape    p has tenant, service and type
  */
-void windows_tell(struct windows *w, const struct continuous_problem *p,
-                  enum capture_error *told, enum capture_error e);
+void windows_report(struct windows *w, const struct continuous_problem *p,
+                    enum capture_error *reported, enum capture_error e);
 /* Describes the state and the counts, for the heartbeat. */
 void windows_describe(const struct windows *w, struct continuous_host *out);
 

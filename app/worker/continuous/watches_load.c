@@ -176,7 +176,7 @@ windows_load(struct windows *w, const struct targets *targets)
 	/* the items that are left are no longer wanted */
 	for (size_t i = 0; i < w->n; i++)
 		if (w->items[i].service) {
-			windows_tell_watch(w, &w->items[i], CAPTURE_OK);
+			windows_report_watch(w, &w->items[i], CAPTURE_OK);
 			windows_unwatch(w, &w->items[i]);
 		}
 	free_watches(w->items, w->n);

@@ -16,6 +16,6 @@ void windows_follow(const struct windows *w, struct watch *v,
 MUST_CHECK int windows_store(struct windows *w, int64_t now_ns);
 /* Records in the store that a watch fails or works again, when that changes. */
 void
-windows_tell_watch(struct windows *w, struct watch *v, enum capture_error e);
+windows_report_watch(struct windows *w, struct watch *v, enum capture_error e);
 /* Has the analyser end a watch. */
 void windows_unwatch(const struct windows *w, struct watch *v);

@@ -74,7 +74,7 @@ append(struct windows *w, const struct window_row *r, struct found *out)
 	       : -ENOMEM;
 	if (rc)
 		return rc;
-	windows_tell_watch(w, v, CAPTURE_OK);
+	windows_report_watch(w, v, CAPTURE_OK);
 	*ask = (struct window_ask){
 		.series = v->series,
 		.level = WINDOW_CAPTURED,
@@ -225,7 +225,7 @@ windows_take(struct windows *w, const struct msg_windows *m, int data, int rows,
 	if (v && m->error == CAPTURE_FINISH_DIED) {
 		windows_unwatch(w, v); /* or it would make the others fail */
 		v->retry_ns = now_ns + 10 * 60 * NS_PER_S;
-		windows_tell_watch(w, v, m->error);
+		windows_report_watch(w, v, m->error);
 	}
 	if (w->rows >= 0 || data < 0 || rows < 0) {
 		close_ptr(&data);

@@ -99,7 +99,7 @@ fetch_address_ok(const struct sockaddr *a, socklen_t n, bool local)
 static const struct {
 	const char *name;
 	size_t offset, size;
-} told[] = {
+} headers[] = {
 #define FETCH_HEADER(field, name, size) \
 	{name, offsetof(struct fetch_answer, field), size},
 #include "worker/ipc/fetch.def"
@@ -180,13 +180,13 @@ transfer_header(struct fetch_answer *a, const char *p, size_t n)
 		value++;
 	while (end > value && (end[-1] == '\n' || end[-1] == '\r'))
 		end--;
-	for (size_t i = 0; i < ARRAY_LEN(told); i++) {
-		char *to = (char *)a + told[i].offset;
+	for (size_t i = 0; i < ARRAY_LEN(headers); i++) {
+		char *to = (char *)a + headers[i].offset;
 		size_t len = (size_t)(colon - p);
 
-		if (len == strlen(told[i].name) &&
-		    !strncasecmp(p, told[i].name, len) &&
-		    (size_t)(end - value) < told[i].size) {
+		if (len == strlen(headers[i].name) &&
+		    !strncasecmp(p, headers[i].name, len) &&
+		    (size_t)(end - value) < headers[i].size) {
 			memcpy(to, value, (size_t)(end - value));
 			to[end - value] = '\0';
 		}

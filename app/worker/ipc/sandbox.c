@@ -399,13 +399,13 @@ fail_call(ucontext_t *at)
 static void
 refuse(int signal, siginfo_t *info, void *at)
 {
-	static bool told[1024];
+	static bool logged[1024];
 	size_t call = (size_t)info->si_syscall;
 	int saved = errno;
 
 	(void)signal;
-	if (call < ARRAY_LEN(told) && !told[call]) {
-		told[call] = true;
+	if (call < ARRAY_LEN(logged) && !logged[call]) {
+		logged[call] = true;
 		log_warn("process %d was refused the system call %zu, which "
 		         "this part of the worker should not need",
 		         (int)getpid(), call);

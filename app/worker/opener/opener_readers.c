@@ -193,9 +193,8 @@ hold(struct readers *r, struct reader *reader)
 
 	find_start(&reader->of);
 	h = entry_of(r, reader->of);
-	h->seconds = now < h->until_ns + h->seconds * NS_PER_S
-	                     ? 2 * h->seconds
-	                     : READERS_HELD_S;
+	h->seconds = now < h->until_ns + h->seconds * NS_PER_S ? 2 * h->seconds
+	                                                       : READERS_HELD_S;
 	if (h->seconds > READERS_HELD_MAX_S)
 		h->seconds = READERS_HELD_MAX_S;
 	h->until_ns = now + h->seconds * NS_PER_S;
@@ -289,8 +288,8 @@ readers_poll(const struct readers *r,
 }
 
 static void
-tell(const struct reader *row, const struct host_reply *reply, const int *fds,
-     size_t nfds)
+answer(const struct reader *row, const struct host_reply *reply, const int *fds,
+       size_t nfds)
 {
 	if (row->client >= 0 &&
 	    msg_send(row->client, reply, sizeof(*reply), fds, nfds))
@@ -298,11 +297,11 @@ tell(const struct reader *row, const struct host_reply *reply, const int *fds,
 }
 
 static void
-tell_error(const struct reader *row, int error)
+answer_error(const struct reader *row, int error)
 {
 	const struct host_reply reply = {.error = error};
 
-	tell(row, &reply, NULL, 0);
+	answer(row, &reply, NULL, 0);
 }
 
 void
@@ -318,12 +317,12 @@ readers_answer(struct opener *o, int socket)
 		row++;
 	n = msg_recv(socket, &m, sizeof(m), fds, &nfds);
 	if (n != sizeof(m)) {
-		tell_error(row, -EIO);
+		answer_error(row, -EIO);
 		clear(row);
 		return;
 	}
 	o->readers.copied += m.copied;
-	tell(row, &m.reply, fds, nfds);
+	answer(row, &m.reply, fds, nfds);
 	for (size_t i = 0; i < nfds; i++)
 		close(fds[i]);
 	row->busy = false;
@@ -340,7 +339,7 @@ give_up(struct opener *o, struct reader *row)
 	         "for %d s",
 	         row->of.pid, opener_name(row->op), READERS_WAIT_S, seconds);
 	ended_kill(&o->ended, row->pid);
-	tell_error(row, -ETIMEDOUT);
+	answer_error(row, -ETIMEDOUT);
 	clear(row);
 }
 

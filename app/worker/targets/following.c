@@ -3,14 +3,14 @@
 #include <string.h>
 
 static int
-tell(const struct following *f, int analyser, struct msg_start *m)
+send_pids(const struct following *f, int analyser, struct msg_start *m)
 {
 	memcpy(m->id, f->id, strlen(f->id) + 1);
 	return msg_send(analyser, m, sizeof(*m), NULL, 0);
 }
 
 static int
-tell_strangers(const struct following *f, int analyser,
+send_strangers(const struct following *f, int analyser,
                const struct targets *targets)
 {
 	struct msg_start m = {.type = MSG_LEAVE};
@@ -21,13 +21,13 @@ tell_strangers(const struct following *f, int analyser,
 	                                     f->ordinal, &at, m.pids,
 	                                     WORKER_MAX_PIDS))) {
 		m.npids = (uint32_t)n;
-		rc = tell(f, analyser, &m);
+		rc = send_pids(f, analyser, &m);
 	}
 	return rc;
 }
 
 int
-following_tell(struct following *f, int analyser, const struct targets *targets,
+following_send(struct following *f, int analyser, const struct targets *targets,
                const struct followed *now)
 {
 	struct msg_start m = {.type = MSG_FOLLOW, .npids = now->n};
@@ -37,9 +37,9 @@ following_tell(struct following *f, int analyser, const struct targets *targets,
 		return 0;
 	memcpy(m.pids, now->pids, now->n * sizeof(*now->pids));
 	if (now->n)
-		rc = tell(f, analyser, &m);
+		rc = send_pids(f, analyser, &m);
 	if (!rc)
-		rc = tell_strangers(f, analyser, targets);
+		rc = send_strangers(f, analyser, targets);
 	if (!rc)
 		f->stamp = now->stamp;
 	return rc;

@@ -21,5 +21,5 @@ struct following {
  *   Errors   as msg_send(); the next call repeats what was not sent
  */
 MUST_CHECK int
-following_tell(struct following *f, int analyser, const struct targets *targets,
+following_send(struct following *f, int analyser, const struct targets *targets,
                const struct followed *now);

@@ -59,7 +59,7 @@ take_over(const struct triggers *t, struct rule *r, int64_t now_ns)
 		r->quiet_ns = now_ns + left_ms * NS_PER_MS;
 	if (!old)
 		return;
-	r->told_ns = old->told_ns;
+	r->reported_ns = old->reported_ns;
 	r->seen = TAKE(old->seen);
 	r->nseen = old->nseen;
 	r->seen_ns = old->seen_ns;
@@ -113,7 +113,7 @@ fire(struct triggers *t, struct rule *r, double value,
 	         r->row.name, r->row.service, r->row.kind, value,
 	         r->row.threshold);
 	r->quiet_ns = now_ns + r->row.cooldown_ms * NS_PER_MS;
-	r->told_ns = now_ns;
+	r->reported_ns = now_ns;
 	t->fired = true;
 }
 
@@ -126,8 +126,8 @@ judge_as(struct triggers *t, struct rule *r, double value,
 
 	if (value >= r->row.threshold && now_ns >= r->quiet_ns) {
 		fire(t, r, value, shift, now_ns);
-	} else if (!r->told_ns || now_ns - r->told_ns > TELL_NS) {
-		r->told_ns = now_ns;
+	} else if (!r->reported_ns || now_ns - r->reported_ns > TELL_NS) {
+		r->reported_ns = now_ns;
 		rc = trigger_report(t->windows->store, r->row.id, value);
 	}
 	if (rc)

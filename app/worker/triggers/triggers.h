@@ -22,8 +22,8 @@
 
 struct rule {
 	struct trigger row;
-	int64_t quiet_ns; /* end of its cooldown */
-	int64_t told_ns;  /* when its value was last reported; 0: never */
+	int64_t quiet_ns;    /* end of its cooldown */
+	int64_t reported_ns; /* when its value was last reported; 0: never */
 	/* for cpu: CPU time of its processes at the last look */
 	struct rule_usage {
 		int32_t pid;

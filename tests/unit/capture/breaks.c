@@ -98,7 +98,7 @@ TEST(the_modules_where_most_stacks_break_off_are_told_with_the_reason)
 	count(&w, unread, UNWIND_NO_INFO, 7);
 	count(&w, generated, UNWIND_BAD, 6);
 	count(&w, MODULE_UNKNOWN, UNWIND_BAD, 5);
-	breaks_tell(&w.breaks, w.modules, &w.q);
+	breaks_report(&w.breaks, w.modules, &w.q);
 	ck_assert_uint_eq(w.q.nbreaks, QUALITY_MAX_BREAKS);
 	expect(&w, 0, "bare", 9, QUALITY_BREAK_NO_TABLES);
 	expect(&w, 1, "tables", 8, QUALITY_BREAK_PARTLY);
@@ -121,12 +121,12 @@ TEST(modules_of_one_name_and_reason_are_one_and_rare_ones_are_left_out)
 	count(&w, one, UNWIND_NO_INFO, 300);
 	count(&w, other, UNWIND_NO_INFO, 100);
 	count(&w, rare, UNWIND_NO_INFO, 3);
-	breaks_tell(&w.breaks, w.modules, &w.q);
+	breaks_report(&w.breaks, w.modules, &w.q);
 	ck_assert_uint_eq(w.q.nbreaks, 2);
 	expect(&w, 0, "it", 400, QUALITY_BREAK_NO_TABLES);
 	expect(&w, 1, "rare", 3, QUALITY_BREAK_NO_TABLES);
 	count(&w, one, UNWIND_ROOT, 1000);
-	breaks_tell(&w.breaks, w.modules, &w.q);
+	breaks_report(&w.breaks, w.modules, &w.q);
 	ck_assert_uint_eq(w.q.nbreaks, 1);
 	finish(&w);
 }
@@ -153,7 +153,7 @@ TEST(the_reason_is_that_of_most_stacks)
 		module = add(&w, "/nowhere/it", 0, ".debug_frame");
 		count(&w, module, rows[i].few, 2);
 		count(&w, module, rows[i].most, 3);
-		breaks_tell(&w.breaks, w.modules, &w.q);
+		breaks_report(&w.breaks, w.modules, &w.q);
 		expect(&w, 0, "it", 5, rows[i].why);
 		finish(&w);
 	}
@@ -183,7 +183,7 @@ TEST(most_stacks_broken_is_a_poor_profile_that_names_the_module)
 	bare = add(&w, "/usr/lib/bare.so", 0, ".comment");
 	count(&w, bare, UNWIND_NO_INFO, 61);
 	count(&w, bare, UNWIND_ROOT, 39);
-	breaks_tell(&w.breaks, w.modules, &w.q);
+	breaks_report(&w.breaks, w.modules, &w.q);
 	quality_conclude_stacks(&w.q);
 	text = report(&w.q);
 	ck_assert_ptr_nonnull(strstr(text, "\"verdict\":\"poor\""));

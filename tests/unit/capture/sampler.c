@@ -277,11 +277,11 @@ TEST(what_is_lost_is_told_to_the_last)
 		sampler_close(s);
 		SKIP("this kernel does not count what was lost");
 	}
-	sampler_tell_lost(s, 1, look, &seen); /* and then the records of it */
+	sampler_report_lost(s, 1, look, &seen); /* and then the records of it */
 	sampler_drain(s, UINT64_MAX, look, &seen);
 	ck_assert_uint_eq(seen.lost, kernel_count(s));
 	ck_assert_uint_gt(seen.lost, seen.all);
-	sampler_tell_lost(s, 1, look, &seen);
+	sampler_report_lost(s, 1, look, &seen);
 	ck_assert_uint_eq(seen.lost, kernel_count(s));
 	ck_assert_uint_ge(seen.all + seen.lost, beside.all * 9 / 10);
 	sampler_close(s);

@@ -112,7 +112,7 @@ finds_all(struct world *w, const struct elf_image *e, int news)
 
 	return look_up(w->cache, e, w->vaddr, got) == 2 &&
 	       !memcmp(got, w->want, sizeof(got)) &&
-	       !symbols_cache_tell(w->cache, news);
+	       !symbols_cache_send(w->cache, news);
 }
 
 /* Does as one capture of a program does. */

@@ -37,7 +37,7 @@ learn_from(struct symbols_cache *parent, const struct symbols_cache *child)
 {
 	CLEANUP_FD int fd = memfd_create("news", MFD_CLOEXEC);
 
-	ck_assert_int_eq(symbols_cache_tell(child, fd), 0);
+	ck_assert_int_eq(symbols_cache_send(child, fd), 0);
 	return symbols_cache_learn(parent, fd);
 }
 
@@ -174,7 +174,7 @@ TEST(nonsense_from_a_child_is_refused_at_any_length)
 
 	add(child, &A, 40);
 	add(child, &B, 40);
-	ck_assert_int_eq(symbols_cache_tell(child, whole), 0);
+	ck_assert_int_eq(symbols_cache_send(child, whole), 0);
 	n = pread(whole, bytes, sizeof(bytes), 0);
 	ck_assert_int_gt(n, 80);
 	for (ssize_t cut = 1; cut < n; cut++) {

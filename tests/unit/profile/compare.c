@@ -449,7 +449,7 @@ TEST(a_total_that_accounts_for_it_is_named)
 	for (int i = 0; i < 2; i++)
 		side[i].tree = x.t[i];
 	ck_assert_int_eq(x.c->verdict, COMPARE_COSTS_MORE);
-	ck_assert(compare_totals_tell(x.c));
+	ck_assert(compare_totals_decide(x.c));
 	ck_assert_int_eq(compare_totals(x.c, &side[0], &side[1]), 0);
 	ck_assert_uint_eq(x.c->nrisen, 1);
 	ck_assert_str_eq(x.c->risen[0]->name, "g");

@@ -68,6 +68,12 @@ for kind in static musl; do
   kill -KILL "$pid"
 done
 
+strip -o "$tmp/bare" "$tmp/static"
+target bare "$tmp/bare" "$tmp/bare.truth" $rate
+check a_stripped_static_program_is_captured once bare "$pid" --type alloc --seconds 1
+check an_allocator_without_names_is_noted grep -q 'note: no allocator was found' "$tmp/bare.txt"
+kill -KILL "$pid"
+
 # From an overlay that the administrator mounted, as a container engine does.
 if [ "$(id -u)" -eq 0 ]; then
   mkdir "$tmp/image" "$tmp/upper" "$tmp/work" "$tmp/box"
@@ -78,6 +84,18 @@ if [ "$(id -u)" -eq 0 ]; then
   check allocations_of_a_program_on_an_overlay_are_captured captured container
   check shares_of_a_program_on_an_overlay_are_true agree container alloc_space 3 4 15
   kill -KILL "$pid"
+  # Its owner may have mounted anything below it.
+  mkdir "$tmp/user_upper" "$tmp/user_work" "$tmp/user_box"
+  if target user unshare -Urm sh -c 'mount -t overlay none "$1/user_box" \
+    -o "userxattr,lowerdir=$1/image,upperdir=$1/user_upper,workdir=$1/user_work" &&
+    exec "$1/user_box/program" "$1/user.truth" "$2"' sh "$tmp" $rate; then
+    check a_program_on_a_user_s_overlay_is_captured once user "$pid" --type alloc --seconds 1
+    check an_allocator_where_no_probe_is_placed_is_noted \
+      grep -q 'note: allocations are missing: the allocator is a file of a file system' "$tmp/user.txt"
+    kill -KILL "$pid"
+  else
+    echo 'skip a_program_on_a_user_s_overlay_is_captured: users may not mount overlays here'
+  fi
 fi
 
 # --- children, born before the capture and during it --------------------------------

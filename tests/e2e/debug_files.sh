@@ -99,3 +99,9 @@ if command -v dwz >/dev/null; then
 else
   echo "skip a_shared_file_has_names_for_several: no dwz"
 fi
+
+# --- split debug information
+(cd "$tmp" && gcc -O2 -gdwarf-5 -gsplit-dwarf -o split "$OLDPWD/tests/targets/inlined.c" -lpthread &&
+  rm ./*.dwo) || exit 1
+check a_target_whose_dwo_files_are_missing_is_captured capture split "$tmp/split" 600
+check missing_dwo_files_are_noted grep -q 'note: inlined functions are missing: .*gsplit-dwarf' "$tmp/split.txt"

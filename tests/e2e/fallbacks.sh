@@ -137,14 +137,17 @@ else
   echo "skip syslog_is_enough_for_names_of_the_kernel: $(<"$tmp/sysctl.txt")"
 fi
 
-# Interpreted frames are read by the filter.
+# Interpreted frames are read by the filter; also of an interpreter that was
+# replaced since it started.
 if [ -x /usr/bin/python3.11 ]; then
   cp tests/targets/shares.py "$tmp"
+  cp /usr/bin/python3.11 "$tmp/python"
   mkfifo "$tmp/python.fifo"
-  setpriv --reuid 65534 --regid 65534 --clear-groups /usr/bin/python3.11 -B \
+  PYTHONHOME=/usr setpriv --reuid 65534 --regid 65534 --clear-groups "$tmp/python" -B \
     "$tmp/shares.py" 30 >"$tmp/python.fifo" &
   python=$!
   read -r line <"$tmp/python.fifo"
+  cp /usr/bin/python3.11 "$tmp/new" && mv "$tmp/new" "$tmp/python"
   check python_is_captured_without_the_filter \
     capture python +perfmon "$python" --seconds 2 --rate 1000
   check without_the_filter_a_note_says_that_python_functions_are_missing \
@@ -153,6 +156,9 @@ if [ -x /usr/bin/python3.11 ]; then
     --seconds 2 --rate 1000
   check with_the_filter_python_functions_are_there \
     grep -c -e ';main;work;share_60;' "$tmp/pythons.folded"
+  check functions_of_a_replaced_interpreter_have_names \
+    grep -c -e ';Py_BytesMain;.*;main;work;' "$tmp/pythons.folded"
+  check a_replaced_interpreter_is_noted says pythons 'was replaced since it was started'
 else
   echo "skip python_is_captured_without_the_filter: no Python 3.11 here"
 fi
@@ -181,6 +187,22 @@ for type in block mutex io; do needs $type "$pid" +perfmon,+bpf; done
 needs goroutine "$pid" ''
 target allocating allocating "$tmp/allocating.truth" 20000
 needs alloc "$pid" +perfmon,+bpf
+kill "$pid"
+# Its libc was replaced since it started.
+mkdir "$tmp/lib"
+libc=$(ldd "$tmp/allocating" | sed -n 's/.*libc.so.6 => \([^ ]*\).*/\1/p')
+cp "$libc" "$tmp/lib/libc.so.6"
+LD_LIBRARY_PATH=$tmp/lib target replaced allocating "$tmp/replaced.truth" 20000
+cp "$libc" "$tmp/lib/new" && mv "$tmp/lib/new" "$tmp/lib/libc.so.6"
+check a_program_whose_libc_was_replaced_is_captured capture replaced +perfmon,+bpf "$pid" --type alloc --seconds 1
+check a_libc_in_which_no_probe_can_be_placed_is_noted says replaced 'give the worker CAP_CHECKPOINT_RESTORE'
+some_of_replaced() {
+  capture restored +perfmon,+bpf,+checkpoint_restore "$pid" --type alloc --seconds 1 &&
+    says_not restored CAP_CHECKPOINT_RESTORE && grep -c get_large "$tmp/restored.folded"
+}
+check with_checkpoint_restore_it_has_its_allocations some_of_replaced
+check a_replaced_libc_is_noted says restored 'a program or library was replaced since it was started'
+kill "$pid"
 LD_PRELOAD=$tmp/libstoker-heap.so target keeping keeping "$tmp/keeping.truth"
 needs memory "$pid" ''
 

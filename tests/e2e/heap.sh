@@ -188,3 +188,13 @@ check a_native_service_has_its_memory holds_result \
 run bare memory
 check a_native_service_without_the_library_is_told_its_name holds_result \
   '.error.message + (.quality.notes | join(" ")) | contains("libstoker-heap.so")'
+
+# --- a process that ends ------------------------------------------------------
+id=$(api POST $P/start -H 'Content-Type: application/json' \
+  -d '{"service":"loaded","profileType":"alloc","durationSeconds":5}' | jq -r '.id // error')
+under_way() { api GET "$P/$id" | jq -e '.progress > 0'; }
+wait_for 20 under_way
+kill -KILL "$(<"$STATE/pid/loaded")"
+wait_for 30 ended "$id"
+check counts_that_ended_with_their_process_are_noted holds_result \
+  '.quality.notes | any(test("counts that a program keeps are lost when it ends.*: 1$"))'

@@ -90,6 +90,21 @@ check a_program_too_busy_for_probes_is_refused refused
 check a_refused_program_has_no_probe wait_for 10 gone
 kill -KILL "$pid"
 
+# Beside one that is not, it is left out when it begins to be busy.
+mkfifo "$tmp/go"
+leaks calm
+calm=$pid
+target later bash -c "echo ready; read -r _ <'$tmp/go'; exec '$B/targets/allocating' '$tmp/later.truth' 1000000"
+once pair "$calm,$pid" --type memory --seconds 5 >"$tmp/pair.said" &
+capture=$!
+wait_for 20 eval '! gone'
+echo >"$tmp/go"
+wait "$capture"
+check a_process_that_becomes_busy_does_not_end_a_capture equal $? 0
+check probes_that_were_removed_for_their_cost_are_noted \
+  grep -q 'note: a process began to allocate so often .*: [0-9]*$' "$tmp/pair.txt"
+kill -KILL "$calm" "$pid"
+
 # --- a process that ends ----------------------------------------------------------
 leaks ends
 wait_for 10 gone

@@ -81,6 +81,8 @@ check asked_by_waits.is_captured end "$(begin plain 1 block)"
 check asked_by_waits.the_jvm_wrote_names [ -s "/tmp/perf-$pid.map" ]
 check asked_by_waits.java_code_has_names grep -q 'Interpreter' "$STATE/folded"
 check asked_by_waits.no_note_is_about_java no_note Java
+finished "$(begin plain 1 mutex)" >"$STATE/result"
+check asked_by_locks.a_note_says_which_may_be_missing has_note 'waits for locks of java.util.concurrent may be missing'
 check asked.is_captured capture plain
 check asked.methods_have_names named 90
 check asked.callers_have_names \
@@ -105,6 +107,25 @@ check stopped.a_note_says_why_there_are_no_names has_note 'the JVM did not write
 check stopped.the_jvm_is_left_alone untouched
 kill -CONT "$pid"
 check stopped.the_jvm_goes_on lives stops
+done_with
+
+# --- one that was upgraded since it started -------------------------------------
+
+jdk=$(dirname "$(dirname "$(realpath "$(command -v java)")")")
+cp -rs "$jdk" "$STATE/jdk"
+for file in bin/java lib/libjli.so lib/server/libjvm.so; do
+  rm "$STATE/jdk/$file" && cp "$jdk/$file" "$STATE/jdk/$file"
+done
+chmod -R go+rX "$STATE/jdk"
+jvm upgraded "${nobody[@]}" env PATH="$STATE/jdk/bin:$PATH" -- -XX:+PreserveFramePointer -XX:-Inline
+for file in bin/java lib/server/libjvm.so; do
+  cp "$jdk/$file" "$STATE/jdk/new" && mv "$STATE/jdk/new" "$STATE/jdk/$file"
+done
+allow upgraded '{"javaPerfMap":true}'
+check upgraded.is_captured capture upgraded
+check upgraded.methods_have_names named 90
+check upgraded.a_note_says_so has_note 'was replaced since it was started'
+check upgraded.functions_of_libjvm_have_names grep -q ';JavaMain;jni_CallStaticVoidMethod' "$STATE/folded"
 done_with
 
 # --- one whose signals are its own --------------------------------------------

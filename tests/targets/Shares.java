@@ -1,6 +1,6 @@
 /**
  * Spends 60, 30 and 10 of 100 of its time in the methods of these names, while
- * another thread waits.
+ * other threads wait: one asleep, and one parked.
  *
  *	java Shares.java SECONDS
  *
@@ -39,10 +39,19 @@ public class Shares {
     }
   }
 
+  static void park() {
+    for (;;) java.util.concurrent.locks.LockSupport.parkNanos(10_000_000);
+  }
+
+  static void begin(Runnable waits) {
+    Thread t = new Thread(waits);
+    t.setDaemon(true);
+    t.start();
+  }
+
   public static void main(String[] args) {
-    Thread napping = new Thread(Shares::nap);
-    napping.setDaemon(true);
-    napping.start();
+    begin(Shares::nap);
+    begin(Shares::park);
     long total = work(500, 1000); // calls enough for a compiler
     System.out.println("ready");
     total += work(1000 * Long.parseLong(args[0]), 0);

@@ -23,6 +23,14 @@ claim errors_are_in_order_of_status "$(sed -n 's/^ERROR(\(\w*\), *\([0-9]*\),.*/
 # a section's title on a line of its own.
 claim no_comment_is_torn "$(grep -rnE '^ \*[A-Za-z0-9(]|^/\* --- .*[^/]$' app include tests --include='*.[ch]')"
 
+claim every_claim_that_is_listed_is_in_its_test "$(grep -vE '^(#|$)' tests/claims.txt |
+  while read -r subject test claim; do
+    grep -qswF -- "$claim" "tests/$test".c "tests/$test".sh || echo "$subject: $test $claim"
+  done)"
+claim every_note_of_a_profile_is_produced_by_a_test "$(comm -3 \
+  <(sed -n 's/^QUALITY_NOTE(\(\w*\),.*/\1/p' app/capture/host/quality.def | sort) \
+  <(grep -oE '^[A-Z0-9_]+ ' tests/claims.txt | tr -d ' ' | sort -u))"
+
 # Archives that are searched in order would hide the second of them.
 claim no_symbol_is_defined_twice "$(nm -g --defined-only "${B:-build}"/lib[!t]*.a 2>/dev/null |
   awk 'NF == 3 && $2 ~ /[TDBR]/ { n++; if (seen[$3]++ == 1) printf "%s ", $3 }

@@ -31,6 +31,8 @@ fixture_done(struct fixture *f)
 	symbols_cache_free(f->symbols);
 }
 
+#define TIMELINE_BYTES 4096
+
 /* False where this user may not sample. */
 static bool
 start_with(struct fixture *f, int32_t pid, enum titles titles)
@@ -49,6 +51,7 @@ start_with(struct fixture *f, int32_t pid, enum titles titles)
 		.titles = titles,
 		.pids = &pid,
 		.npids = 1,
+		.timeline_bytes = TIMELINE_BYTES,
 	};
 	int err;
 
@@ -94,20 +97,81 @@ work(struct fixture *f)
 }
 
 static struct quality
+profile_of(const struct fixture *f, const struct capture *c,
+           struct profile **out)
+{
+	CLEANUP_NAMER struct namer *namer = capture_namer(c, &here, f->symbols);
+	struct quality q;
+
+	ck_assert(capture_ended(c));
+	ck_assert_ptr_nonnull(namer);
+	ck_assert_int_eq(capture_profile(c, namer, out, &q, NULL), 0);
+	return q;
+}
+
+static struct quality
 window(struct fixture *f, struct profile **out)
 {
-	CLEANUP_NAMER struct namer *namer = NULL;
 	struct capture *cut;
 	struct quality q;
 
 	ck_assert_int_eq(capture_cut(f->recorder, f->capture, &cut), 0);
-	ck_assert(capture_ended(cut));
-	namer = capture_namer(cut, &here, f->symbols);
-	ck_assert_ptr_nonnull(namer);
-	ck_assert_int_eq(capture_profile(cut, namer, out, &q, NULL), 0);
+	q = profile_of(f, cut, out);
 	capture_free(cut);
 	return q;
 }
+
+TEST(a_capture_that_is_stopped_and_whose_timeline_is_full_says_so)
+{
+	CLEANUP_FIXTURE struct fixture f = {0};
+	CLEANUP_PROFILE struct profile *p = NULL;
+	struct quality q;
+
+	if (!start(&f))
+		SKIP("this user may not sample");
+	while (!f.capture->tape->full)
+		work(&f);
+	capture_stop(f.capture);
+	while (!capture_ended(f.capture))
+		recorder_drain(f.recorder);
+	q = profile_of(&f, f.capture, &p);
+	ck_assert_uint_ne(q.notes & QUALITY_NOTE_OF(STOPPED), 0);
+	ck_assert_uint_ne(q.notes & QUALITY_NOTE_OF(TIMELINE_FULL), 0);
+}
+END
+
+/* Starts a child of a process, as the kernel's record says. */
+static void
+start_child(const struct fixture *f, uint32_t parent, uint32_t pid)
+{
+	const struct record r = {
+		.kind = RECORD_FORK,
+		.pid = pid,
+		.tid = pid,
+		.fork = {.ppid = parent, .ptid = parent},
+	};
+
+	procs_apply(f->capture->source->procs, &r);
+}
+
+TEST(processes_beyond_those_that_are_followed_are_noted)
+{
+	CLEANUP_FIXTURE struct fixture f = {0};
+	CLEANUP_PROFILE struct profile *p = NULL;
+	uint32_t own = (uint32_t)getpid(), first = UINT32_C(1) << 22;
+
+	if (!start(&f))
+		SKIP("this user may not sample");
+	/* children have a copy of their parent's */
+	maps_clear(&procs_of_sample(f.capture->source->procs, own)->maps);
+	for (uint32_t i = 0; i + 1 < PROCS_MAX; i++)
+		start_child(&f, own, first + i);
+	ck_assert_uint_eq(f.capture->quality.notes, 0);
+	start_child(&f, own, first + PROCS_MAX);
+	ck_assert_uint_ne(window(&f, &p).notes & QUALITY_NOTE_OF(PROCS_FULL),
+	                  0);
+}
+END
 
 TEST(windows_follow_each_other_without_a_gap)
 {
@@ -359,7 +423,9 @@ TEST(the_recorder_samples_every_type_that_a_way_has_it_for)
 }
 END
 
-SUITE("cut", windows_follow_each_other_without_a_gap,
+SUITE("cut", a_capture_that_is_stopped_and_whose_timeline_is_full_says_so,
+      processes_beyond_those_that_are_followed_are_noted,
+      windows_follow_each_other_without_a_gap,
       a_cut_right_after_the_start_keeps_the_time,
       a_window_without_work_has_time_but_no_samples,
       a_process_is_taken_in_while_it_runs,

@@ -174,6 +174,28 @@ TEST(a_profile_without_samples_is_poor_and_says_why)
 }
 END
 
+TEST(processes_that_are_left_out_are_noted_by_the_reason)
+{
+	static const struct {
+		int64_t other_unit, out_of_scope, too_many;
+		uint64_t why;
+	} rows[] = {
+		{0, 0, 0, 0},
+		{1, 0, 0, QUALITY_NOTE_OF(OTHER_UNIT)},
+		{0, 1, 0, QUALITY_NOTE_OF(OUT_OF_SCOPE)},
+		{0, 0, 1, QUALITY_NOTE_OF(TOO_MANY)},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct quality q = {0};
+
+		quality_left(&q, rows[i].other_unit, rows[i].out_of_scope,
+		             rows[i].too_many);
+		ck_assert_uint_eq(q.notes, rows[i].why);
+	}
+}
+END
+
 TEST(a_service_that_is_restarted_is_no_service_of_short_processes)
 {
 	struct quality q = {0};
@@ -337,6 +359,7 @@ SUITE("quality", a_sum_that_is_rough_comes_with_its_bounds,
       rates_are_shown_per_second, every_note_is_told, a_poor_profile_says_so,
       a_profile_in_which_nothing_is_says_so_in_the_words_of_its_type,
       a_profile_without_samples_is_poor_and_says_why,
+      processes_that_are_left_out_are_noted_by_the_reason,
       a_service_that_is_restarted_is_no_service_of_short_processes,
       names_that_came_later_take_their_hint_away,
       a_note_that_a_failed_check_explains_is_told_in_its_words,

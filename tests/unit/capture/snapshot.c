@@ -412,6 +412,27 @@ TEST(a_running_thread_that_another_program_traces_is_said_to_be_traced)
 }
 END
 
+TEST(a_snapshot_without_most_of_its_stacks_says_so)
+{
+	CLEANUP_PROFILE struct profile *p = NULL;
+	struct quality q;
+	pid_t child = fork();
+	int rc;
+
+	if (!child)
+		for (;;)
+			;
+	ck_assert_int_eq(ptrace(PTRACE_SEIZE, child, 0, 0), 0);
+	rc = here_snapshot(child, &p, &q);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	ck_assert_int_eq(rc, 0);
+	ck_assert_int_eq(q.unread, 1);
+	ck_assert_uint_eq(q.notes,
+	                  QUALITY_NOTE_OF(NO_STACKS) | QUALITY_NOTE_OF(TRACED));
+}
+END
+
 /* Its kernel thread looks for submissions for 10 s before it sleeps. */
 static void
 poll_submissions(int told)
@@ -629,6 +650,7 @@ SUITE("snapshot", a_thread_may_call_itself_what_it_likes,
       every_waiting_thread_is_told_and_none_is_stopped,
       a_running_thread_is_stopped_and_goes_on,
       a_running_thread_that_another_program_traces_is_said_to_be_traced,
+      a_snapshot_without_most_of_its_stacks_says_so,
       a_kernel_thread_of_a_process_is_said_to_be_one,
       the_time_told_covers_the_time_that_the_thread_stood_still,
       threads_that_wake_all_the_time_are_read_whole,

@@ -275,6 +275,22 @@ TEST(a_dump_tells_the_state_of_each_goroutine)
 }
 END
 
+TEST(a_dump_that_ends_within_a_goroutine_is_said_to_be_cut)
+{
+	static const char text[] =
+		"goroutine 1 [chan receive]:\nmain.f()\n\t/f.go:1 +0x1\n\n"
+		"goroutine 2 [select]:\nmain.g()\n\t/f.g";
+	CLEANUP_PROFILE struct profile *p = NULL;
+	struct pull_answer a =
+		answer(PULL_STEP_DUMP, 200, text, sizeof(text) - 1);
+	struct quality q;
+
+	ck_assert_int_eq(pull_read(&a, &p, &q), CAPTURE_OK);
+	ck_assert_int_eq(q.kept, 1);
+	ck_assert_uint_ne(q.notes & QUALITY_NOTE_OF(DUMP_CUT), 0);
+}
+END
+
 /* A goroutine profile of functions f0, f1, …: so many of each, 0: none.
  */
 static void
@@ -404,6 +420,7 @@ SUITE("pull", pages_lie_below_the_address_of_the_service,
       of_a_difference_only_what_was_allocated_is_kept,
       a_profile_of_another_type_is_refused, half_a_profile_is_refused,
       a_dump_tells_the_state_of_each_goroutine,
+      a_dump_that_ends_within_a_goroutine_is_said_to_be_cut,
       those_that_leaked_are_marked_and_counted_once,
       what_is_no_page_of_leaks_marks_nothing,
       a_profile_that_the_program_does_not_keep_is_told)

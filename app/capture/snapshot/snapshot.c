@@ -167,11 +167,38 @@ add_thread(struct snapshot *s, const struct snapshot_batch *b, size_t i)
 	return rc;
 }
 
-/* Adds the threads of a batch. Threads with deeper stacks than were read go to
- * deep instead, unless that is NULL. */
+/* True for a stopped thread that called other functions of its interpreter
+ * before the list of these was read. */
+static bool
+has_moved(const struct thread_row *row, const struct proc_stack *stack)
+{
+	return row->how == THREAD_STOPPED && stack->interp >= INTERP_MISSED &&
+	       stack->interp != INTERP_UNKNOWN;
+}
+
+/* Threads to read again: those with deeper stacks than were read, and those
+ * that have moved. */
+struct again {
+	struct buf deep, moved;
+};
+#define AGAIN_INIT                                                  \
+	{                                                           \
+		BUF_INIT(sizeof(int32_t[HOST_MAX_THREADS])),        \
+			BUF_INIT(sizeof(int32_t[HOST_MAX_THREADS])) \
+	}
+#define TRIES 20 /* to read a thread that moves */
+
+static void
+again_done(struct again *a)
+{
+	buf_done(&a->deep);
+	buf_done(&a->moved);
+}
+
+/* Adds the threads of a batch, except those to read again. */
 static int
 add_batch(struct snapshot *s, struct process *proc,
-          const struct snapshot_batch *b, struct buf *deep)
+          const struct snapshot_batch *b, struct again *again)
 {
 	int rc = 0;
 
@@ -181,8 +208,11 @@ add_batch(struct snapshot *s, struct process *proc,
 		if (row->how == THREAD_GONE)
 			continue;
 		walk(s, proc, b, i);
-		if (s->stack->end == UNWIND_TRUNCATED && deep)
-			buf_add(deep, &row->tid, sizeof(row->tid));
+		if (s->stack->end == UNWIND_TRUNCATED &&
+		    b->room < THREADS_MAX_STACK)
+			buf_add(&again->deep, &row->tid, sizeof(row->tid));
+		else if (again && has_moved(row, s->stack))
+			buf_add(&again->moved, &row->tid, sizeof(row->tid));
 		else
 			rc = add_thread(s, b, i);
 	}
@@ -191,7 +221,7 @@ add_batch(struct snapshot *s, struct process *proc,
 
 static int
 read_batch(struct snapshot *s, struct process *proc, const int32_t *tids,
-           size_t n, uint32_t room, struct buf *deep)
+           size_t n, uint32_t room, struct again *again)
 {
 	CLEANUP(snapshot_batch_done) struct snapshot_batch b = {0};
 	int64_t start = clock_mono_ns();
@@ -201,12 +231,12 @@ read_batch(struct snapshot *s, struct process *proc, const int32_t *tids,
 	s->profile->duration_ns += clock_mono_ns() - start;
 	if (rc) /* a process that ended has no threads */
 		return rc == -ESRCH ? 0 : rc;
-	return add_batch(s, proc, &b, deep);
+	return add_batch(s, proc, &b, again);
 }
 
 static int
 read_threads(struct snapshot *s, struct process *proc, const struct buf *tids,
-             uint32_t room, struct buf *deep)
+             uint32_t room, struct again *again)
 {
 	const int32_t *tid = (const void *)tids->p;
 	size_t left = tids->len / sizeof(*tid), most = THREADS_MAX_BYTES / room;
@@ -217,7 +247,7 @@ read_threads(struct snapshot *s, struct process *proc, const struct buf *tids,
 	while (left && !rc) {
 		size_t n = left < most ? left : most;
 
-		rc = read_batch(s, proc, tid, n, room, deep);
+		rc = read_batch(s, proc, tid, n, room, again);
 		tid += n;
 		left -= n;
 	}
@@ -236,21 +266,44 @@ list_threads(const struct host *host, int32_t pid, struct buf *out)
 	return rc ? rc : fd_read_all(fd, out);
 }
 
+/* Reads threads that have moved one by one, so that little time passes between
+ * the stack and the interpreter's list, until both fit. */
+static int
+read_moved(struct snapshot *s, struct process *proc, const struct buf *tids)
+{
+	int rc = 0;
+
+	for (size_t at = 0; at < tids->len && !rc; at += sizeof(int32_t)) {
+		const int32_t *tid = (const void *)(tids->p + at);
+		CLEANUP(again_done) struct again again = AGAIN_INIT;
+
+		for (int i = 0; i < TRIES && !rc; i++) {
+			buf_clear(&again.moved);
+			rc = read_batch(s, proc, tid, 1, THREADS_MAX_STACK,
+			                i + 1 < TRIES ? &again : NULL);
+			if (!again.moved.len)
+				break;
+		}
+	}
+	return rc;
+}
+
 static int
 add_threads(struct snapshot *s, struct process *proc)
 {
 	CLEANUP_BUF struct buf tids =
 		BUF_INIT(sizeof(int32_t[HOST_MAX_THREADS]));
-	CLEANUP_BUF struct buf deep =
-		BUF_INIT(sizeof(int32_t[HOST_MAX_THREADS]));
+	CLEANUP(again_done) struct again again = AGAIN_INIT;
 	int rc = list_threads(s->host, (int32_t)proc->pid, &tids);
 
 	if (rc)
 		return rc == -ESRCH ? 0 : rc;
-	rc = read_threads(s, proc, &tids, SNAPSHOT_STACK_BYTES, &deep);
+	rc = read_threads(s, proc, &tids, SNAPSHOT_STACK_BYTES, &again);
 	if (!rc)
-		rc = buf_err(&deep);
-	return rc ? rc : read_threads(s, proc, &deep, THREADS_MAX_STACK, NULL);
+		rc = read_threads(s, proc, &again.deep, THREADS_MAX_STACK,
+		                  &again);
+	return rc ?: buf_err(&again.deep) ?: buf_err(&again.moved)
+	                         ?: read_moved(s, proc, &again.moved);
 }
 
 /* --- goroutines ----------------------------------------------------------- */

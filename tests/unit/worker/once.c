@@ -368,6 +368,26 @@ TEST(a_thread_that_works_is_stopped_for_a_snapshot)
 }
 END
 
+/* Two threads of the target call one function after another. */
+TEST(python_threads_that_run_are_named_in_a_snapshot)
+{
+	CLEANUP_CAPTURED struct captured c = nothing();
+
+	if (why_not())
+		SKIP(why_not());
+	if (access("/usr/bin/python3.11", X_OK))
+		SKIP("no Python 3.11 here");
+	begin(&c, "/usr/bin/python3.11 -B $OLDPWD/tests/targets/shares.py 60",
+	      "ready");
+	for (int i = 0; i < 5; i++) {
+		capture(&c, "--type goroutine");
+		ck_assert_double_eq(quality(&c, "pythonMissed"), 0);
+		ck_assert_int_eq(samples(&c, "main;work"), 1);
+		ck_assert_int_eq(samples(&c, "Thread.run;"), 1);
+	}
+}
+END
+
 TEST(allocations_are_those_of_their_callers)
 {
 	CLEANUP_CAPTURED struct captured c = nothing();
@@ -463,6 +483,7 @@ SUITE_TIMEOUT(
 	allocations_of_a_process_whose_first_thread_has_ended_are_said_to_be_missing,
 	every_thread_is_in_a_snapshot_where_it_waits,
 	a_thread_that_works_is_stopped_for_a_snapshot,
+	python_threads_that_run_are_named_in_a_snapshot,
 	allocations_are_those_of_their_callers,
 	memory_in_use_is_that_of_the_functions_that_keep_it,
 	waits_are_those_of_the_functions_that_wait,

@@ -111,6 +111,19 @@ kind_of(enum profile_type_id type, enum sampler_kind *out)
 	return -EINVAL;
 }
 
+#define LOW_RATE_NS ((uint64_t)5 * NS_PER_MS) /* between samples */
+
+/* At low rates copies cost next to nothing, and there are few samples from which
+ * to learn that stacks are deeper. */
+static uint32_t
+first_stack_bytes(const struct recorder_conf *conf, enum sampler_kind kind,
+                  uint64_t period_ns)
+{
+	if (kind != SAMPLER_CLOCK || period_ns < LOW_RATE_NS)
+		return conf->stack_bytes;
+	return recorder_deeper(conf->stack_bytes);
+}
+
 static int
 source_new(struct recorder *c, enum sampler_kind kind, uint64_t period_ns,
            const struct capture_ask *asked, struct source **out)
@@ -120,7 +133,7 @@ source_new(struct recorder *c, enum sampler_kind kind, uint64_t period_ns,
 		.kind = kind,
 		.period_ns = period_ns,
 		.ncpus = c->conf.ncpus,
-		.stack_bytes = c->conf.stack_bytes,
+		.stack_bytes = first_stack_bytes(&c->conf, kind, period_ns),
 		.ring_bytes = c->ring_left /
 	                      2, /* the rest is for other sources */
 		.pids = asked->pids,

@@ -21,8 +21,8 @@
 #define MAX_LOSS      100 /* one sample in this many may be lost */
 #define SLOWEST_NS    ((uint64_t)NS_PER_S / 25)
 
-static uint32_t
-deeper(uint32_t bytes)
+uint32_t
+recorder_deeper(uint32_t bytes)
 {
 	return bytes * 2 < EVENT_MAX_STACK ? bytes * 2 : EVENT_MAX_STACK;
 }
@@ -83,7 +83,8 @@ source_adapt(struct source *source, const struct host *host, uint64_t now_ns)
 	              !sampler_slow(source->sampler, ask->period_ns * 2);
 
 	if (want_deeper(a, ask->stack_bytes) &&
-	    sampler_deepen(source->sampler, host, deeper(ask->stack_bytes)))
+	    sampler_deepen(source->sampler, host,
+	                   recorder_deeper(ask->stack_bytes)))
 		a->no_room = true;
 	return slower;
 }

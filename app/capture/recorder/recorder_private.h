@@ -116,6 +116,8 @@ capture_tape_names(struct capture *c, const struct host *host, int32_t pid);
 /* Reads the resources that the capture's processes use, when it is time. */
 void capture_tape_counters(struct capture *c, const struct host *host,
                            uint64_t now_ns);
+/* Returns the next larger number of bytes to copy of each stack. */
+uint32_t recorder_deeper(uint32_t bytes);
 /*
  * Makes a sampler copy more of each stack, or sample less often, if the counts
  * call for it. True: it samples less often from now on. Call it after a drain.

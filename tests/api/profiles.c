@@ -663,7 +663,7 @@ TEST(a_view_says_how_much_it_leaves_out)
 	ck_assert_str_ne(client_header(&part, "ETag"), etag);
 	ck_assert_ptr_nonnull(
 		strstr(reply_text(&part, "title"),
-	               ", only f, folded: log (12.5 % left out)"));
+	               " (12.5 % left out), only f, folded: log"));
 	snprintf(path, sizeof(path),
 	         API_PROFILES "/%s/flamegraph?format=pprof&hide=f", id);
 	file = ask(&a, (struct ask){.path = path, .key = KEY_VIEWER});

@@ -47,22 +47,11 @@ put_headers(struct call *c, const struct session *s, const struct format *f)
 static struct view_of
 shown(struct call *c)
 {
-	return (struct view_of){view_given(c, P_GetFlameGraph_sampleType),
-	                        view_given(c, P_GetFlameGraph_root),
-	                        view_given(c, P_GetFlameGraph_search),
-	                        {view_given(c, P_GetFlameGraph_focus),
-	                         view_given(c, P_GetFlameGraph_hide),
-	                         view_given(c, P_GetFlameGraph_fold)}};
-}
+	struct view_of of = view_asked(c, VIEW_ROWS(GetFlameGraph));
 
-static uint32_t
-shown_hash(struct call *c)
-{
-	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_REPLY);
-	const struct view_of of = shown(c);
-
-	view_made_of(&of, &text);
-	return (uint32_t)hash_bytes(buf_str(&text), text.len);
+	if (param_given(c, P_GetFlameGraph_sampleType))
+		of.value = param_text(c, P_GetFlameGraph_sampleType);
+	return of;
 }
 
 /* Appends everything that determines a view. */
@@ -132,6 +121,7 @@ flamegraph_get(struct call *c)
 		param_given(c, P_GetFlameGraph_format)
 			? format_find(param_text(c, P_GetFlameGraph_format))
 			: accept_format(c->req->accept);
+	const struct view_of of = shown(c);
 	struct slice part;
 	struct blob b;
 
@@ -142,7 +132,7 @@ flamegraph_get(struct call *c)
 	buf_clear(&c->reply->details);
 	put_headers(c, &s, f);
 	if (answer_etag(c, "%.32s-%s-%s-%08x", b.checksum, f->name,
-	                stoker_version, shown_hash(c)))
+	                stoker_version, view_hash(&of)))
 		return answer_empty(c, 304);
 	view_begin(c, f);
 	return send_view(c, &s, f, &b);

@@ -1,6 +1,7 @@
 #include "view.h"
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "load.h"
 #include "profile/gzip.h"
 #include "profile/pprof.h"
@@ -41,10 +42,21 @@ no_such_value(struct call *c, const struct profile *p, const char *value)
 	return fail_param(c, "sampleType", buf_str(&known), value);
 }
 
-const char *
-view_given(struct call *c, enum param p)
+static const char *
+given(struct call *c, enum param p)
 {
 	return param_given(c, p) ? param_text(c, p) : NULL;
+}
+
+struct view_of
+view_asked(struct call *c, const struct view_rows *rows)
+{
+	return (struct view_of){
+		.root = given(c, rows->root),
+		.search = given(c, rows->search),
+		.sift = {given(c, rows->focus), given(c, rows->hide),
+	                 given(c, rows->fold)},
+	};
 }
 
 void
@@ -59,7 +71,17 @@ view_made_of(const struct view_of *of, struct buf *out)
 			buf_addf(out, " %zu=%s", i, texts[i]);
 }
 
-/* Leaves out what the view is without, and says so in the title. */
+uint32_t
+view_hash(const struct view_of *of)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_REPLY);
+
+	view_made_of(of, &text);
+	return (uint32_t)hash_bytes(buf_str(&text), text.len);
+}
+
+/* Leaves out what the view is without, and says so in the title: how much comes
+ * first, since pictures cut long titles. */
 static int
 sift(struct call *c, const struct sift *s, uint32_t type, struct profile *p,
      struct buf *title)
@@ -77,12 +99,12 @@ sift(struct call *c, const struct sift *s, uint32_t type, struct profile *p,
 		                  "");
 	if (rc)
 		return damaged(c, rc, "sifted");
-	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
-		if (texts[i][1])
-			buf_addf(title, "%s%s", texts[i][0], texts[i][1]);
 	left = (double)profile_total(p, type);
 	if (all > 0)
 		buf_addf(title, " (%.1f %% left out)", 100 * (1 - left / all));
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+		if (texts[i][1])
+			buf_addf(title, "%s%s", texts[i][0], texts[i][1]);
 	return 0;
 }
 

@@ -16,10 +16,20 @@ struct view_of {
 	struct sift sift;
 };
 
-/* Returns the text of a parameter, or NULL if it is not given. */
-const char *view_given(struct call *c, enum param p);
+/* The parameters of an operation that name a part. */
+struct view_rows {
+	enum param root, search, focus, hide, fold;
+};
+#define VIEW_ROWS(op)                                              \
+	(&(const struct view_rows){P_##op##_root, P_##op##_search, \
+	                           P_##op##_focus, P_##op##_hide,  \
+	                           P_##op##_fold})
+
+/* Reads these parameters; value stays NULL. Everything is borrowed from c. */
+struct view_of view_asked(struct call *c, const struct view_rows *rows);
 /* Appends what is shown, as a part of the text from which an ETag is made. */
 void view_made_of(const struct view_of *of, struct buf *out);
+uint32_t view_hash(const struct view_of *of);
 /* Fills the reply's body, or names the file for nginx to send. Returns 0, or -1
  * with the reply. */
 MUST_CHECK int

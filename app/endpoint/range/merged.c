@@ -265,29 +265,15 @@ wanted(struct call *c)
 	return f;
 }
 
-static struct view_of
-seen_of(struct call *c)
-{
-	return (struct view_of){NULL,
-	                        view_given(c, P_MergeProfiles_root),
-	                        view_given(c, P_MergeProfiles_search),
-	                        {view_given(c, P_MergeProfiles_focus),
-	                         view_given(c, P_MergeProfiles_hide),
-	                         view_given(c, P_MergeProfiles_fold)}};
-}
-
 static bool
-is_known(struct call *c, const struct range *r, const struct format *f)
+is_known(struct call *c, const struct range *r, const struct format *f,
+         const struct view_of *of)
 {
-	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_REPLY);
 	unsigned long long parts = range_hash(r);
-	const struct view_of of = seen_of(c);
 
-	view_made_of(&of, &text);
 	if (f)
-		return answer_etag(
-			c, "%016llx-%s-%s-%08x", parts, f->name, stoker_version,
-			(uint32_t)hash_bytes(buf_str(&text), text.len));
+		return answer_etag(c, "%016llx-%s-%s-%08x", parts, f->name,
+		                   stoker_version, view_hash(of));
 	return answer_etag(
 		c, "%016llx-%llx-%llx-%llx-%s", parts,
 		(unsigned long long)r->from_ms, (unsigned long long)r->to_ms,
@@ -321,7 +307,7 @@ merge_get(struct call *c)
 	CLEANUP_PROFILE struct profile *p = NULL;
 	CLEANUP_BUF struct buf quality = BUF_INIT(BUF_MAX_SMALL);
 	const struct format *f = wanted(c);
-	const struct view_of of = seen_of(c);
+	const struct view_of of = view_asked(c, VIEW_ROWS(MergeProfiles));
 	struct session shown;
 	int rc;
 
@@ -337,7 +323,7 @@ merge_get(struct call *c)
 		             "%s; filename=\"%s-%s-merge.%s\"",
 		             view_disposition(f), r.service, r.type,
 		             f->extension);
-	if (is_known(c, &r, f))
+	if (is_known(c, &r, f, &of))
 		return answer_empty(c, 304);
 	if (range_merged(c, &r, &p))
 		return -1;

@@ -106,6 +106,29 @@ service_list(struct store *s, const char *tenant, struct page page,
 	return 0;
 }
 
+static const struct row_field state_fields[] = {
+	ROW_FIELD(service_state, service), ROW_FIELD(service_state, processes),
+	ROW_FIELD(service_state, hosts),   ROW_FIELD(service_state, host),
+	ROW_FIELD(service_state, session), ROW_FIELD(service_state, type),
+	ROW_FIELD(service_state, status),  ROW_FIELD(service_state, started_ms),
+};
+static const struct row_type state_type = ROW_TYPE(service_state, state_fields);
+
+void
+service_state_list_done(struct service_state_list *l)
+{
+	row_free_all(&state_type, l->items, l->n);
+	*l = (struct service_state_list){0};
+}
+
+int
+service_states(struct store *s, const char *tenant, const char *from,
+               const char *to, struct service_state_list *out)
+{
+	return ROW_LIST(s->db, &state_type, out, SQL_SERVICE_STATES,
+	                ARGS(V(tenant), V(from), V(to)));
+}
+
 int
 service_list_host(struct store *s, const char *host, struct service_list *out)
 {

@@ -139,6 +139,14 @@ trigger_list(struct store *s, const char *tenant, const char *service,
 }
 
 int
+trigger_list_fired(struct store *s, const char *tenant, int64_t age_ms,
+                   struct trigger_list *out)
+{
+	return ROW_LIST(s->db, &type, out, SQL_TRIGGER_LIST_FIRED,
+	                ARGS(V(tenant), V(age_ms)));
+}
+
+int
 trigger_list_host(struct store *s, const char *host, struct trigger_list *out)
 {
 	return ROW_LIST(s->db, &type, out, SQL_TRIGGER_LIST_HOST,

@@ -41,6 +41,23 @@ MUST_CHECK int service_get(struct store *s, const char *tenant,
 /* Lists a tenant's services by name. */
 MUST_CHECK int service_list(struct store *s, const char *tenant,
                             struct page page, struct service_list *out);
+/* What a service does now, and its newest session. */
+struct service_state {
+	char *service;
+	int64_t processes, hosts;
+	char *host; /* the first of them, or "" */
+	char *session, *type, *status;
+	int64_t started_ms;
+};
+struct service_state_list {
+	struct service_state *items;
+	size_t n;
+};
+void service_state_list_done(struct service_state_list *l);
+/* Reads the states of services, by name, from one name to another. */
+MUST_CHECK int
+service_states(struct store *s, const char *tenant, const char *from,
+               const char *to, struct service_state_list *out);
 /* Lists services of all tenants that a host's worker looks for: those of the
  * host, and those that name no host. */
 MUST_CHECK int

@@ -72,6 +72,9 @@ trigger_get(struct store *s, const char *tenant, const char *service,
 /* Lists a service's triggers by name. */
 MUST_CHECK int trigger_list(struct store *s, const char *tenant,
                             const char *service, struct trigger_list *out);
+/* Lists a tenant's triggers that fired less than age_ms ago, by service. */
+MUST_CHECK int trigger_list_fired(struct store *s, const char *tenant,
+                                  int64_t age_ms, struct trigger_list *out);
 MUST_CHECK int trigger_remove(struct store *s, const char *tenant,
                               const char *service, const char *id);
 

@@ -25,6 +25,26 @@ SELECT tenant, name, kind, host, match_kind, match_value, pprof_url, source,
 FROM service WHERE tenant = $1 AND name > $2
 ORDER BY name LIMIT CAST($3 AS BIGINT);
 
+-- The services from $2 to $3, by name. Columns of struct service_state, in its
+-- order.
+-- name: service_states
+SELECT s.name AS service, COALESCE(p.processes, 0) AS processes,
+       COALESCE(p.hosts, 0) AS hosts, COALESCE(p.host, '') AS host, COALESCE(x.id, '') AS session,
+       COALESCE(x.type, '') AS type, COALESCE(x.status, '') AS status,
+       COALESCE(x.started_ms, 0) AS started_ms
+FROM service s LEFT JOIN
+  (SELECT r.service, COUNT(*) AS processes, COUNT(DISTINCT r.host) AS hosts,
+          MIN(r.host) AS host
+   FROM process r JOIN worker w ON w.host = r.host
+   WHERE r.tenant = $1 AND w.alive_until_ms > now_ms()
+   GROUP BY r.service) p ON p.service = s.name
+  LEFT JOIN session x ON x.id =
+    (SELECT y.id FROM session y
+     WHERE y.tenant = s.tenant AND y.service = s.name
+     ORDER BY y.created_ms DESC, y.id DESC LIMIT 1)
+WHERE s.tenant = $1 AND s.name >= $2 AND s.name <= $3
+ORDER BY s.name;
+
 -- name: service_list_host
 SELECT tenant, name, kind, host, match_kind, match_value, pprof_url, source,
        allow, labels, description, created_ms, updated_ms

@@ -27,6 +27,11 @@ SELECT * FROM trigger_row WHERE tenant = $1 AND service = $2 AND id = $3;
 -- name: trigger_list
 SELECT * FROM trigger_row WHERE tenant = $1 AND service = $2 ORDER BY name;
 
+-- name: trigger_list_fired
+SELECT * FROM trigger_row
+WHERE tenant = $1 AND fired_ms > now_ms() - CAST($2 AS BIGINT)
+ORDER BY service, name LIMIT 1000;
+
 -- name: trigger_count
 SELECT COUNT(*) FROM trigger_rule WHERE tenant = $1 AND service = $2;
 

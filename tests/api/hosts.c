@@ -2,6 +2,8 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "lib/api_short.h"
+#include "lib/folded.h"
+#include "lib/windows.h"
 #include "store/service.h"
 #include "store/worker.h"
 
@@ -271,7 +273,68 @@ TEST(a_samply_profile_names_its_host_and_never_all)
 }
 END
 
-SUITE("hosts", a_start_goes_to_the_host_where_the_service_runs,
+/* Returns the member of the item that has the name of a service. */
+static const json_t *
+overview_of(const struct client_reply *r, const char *service, const char *key)
+{
+	ck_assert_msg(r->status == 200, "%s", buf_str(&r->body));
+	for (size_t i = 0; i < length_of(r, "items"); i++)
+		if (!strcmp(text_of(item_of(r, "items", i), "name"), service))
+			return json_object_get(item_of(r, "items", i), key);
+	ck_abort_msg("no %s in %s", service, buf_str(&r->body));
+}
+
+TEST(an_overview_has_what_runs_and_what_it_costs)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r = {0}, page = {0};
+	CLEANUP_PROFILE struct profile *p = profile_of("main;f 30\nmain 10\n");
+	char id[ID_MAX], window[ID_MAX];
+
+	ck_assert_int_eq(test_service(&a.store.s, TEST_TENANT, "other"), 0);
+	add_worker(&a, "first");
+	add_worker(&a, "second");
+	add_process(&a, "first", 0);
+	add_process(&a, "second", 0);
+	add_process(&a, "second", 1);
+	api_upload_cpu(&a, "main 5\n", id);
+	test_window(&a.store.s,
+	            &(struct test_window){.start_ms = clock_wall_ms() -
+	                                              300 * MS_PER_S,
+	                                  .span_ms = 10 * MS_PER_S,
+	                                  .profile = p},
+	            window);
+	r = ask(&a,
+	        (struct ask){.key = KEY_VIEWER, .path = "/api/v1/overview"});
+	ck_assert_int_eq(
+		json_integer_value(overview_of(&r, TEST_SERVICE, "processes")),
+		4); /* one is of the store that tests begin with */
+	ck_assert_int_eq(
+		json_integer_value(overview_of(&r, TEST_SERVICE, "hosts")), 3);
+	ck_assert_str_eq(
+		json_string_value(overview_of(&r, TEST_SERVICE, "host")),
+		"first");
+	ck_assert_str_eq(json_string_value(overview_of(&r, TEST_SERVICE,
+	                                               "lastProfileId")),
+	                 id);
+	/* 40 samples of 10 ms in 10 s */
+	ck_assert_double_eq_tol(json_number_value(overview_of(&r, TEST_SERVICE,
+	                                                      "cpuPerSecond")),
+	                        4e7, 1);
+	ck_assert(json_is_null(overview_of(&r, "other", "cpuPerSecond")));
+	ck_assert_uint_eq(json_array_size(overview_of(&r, "other", "cpu")), 0);
+	ck_assert_str_eq(
+		json_string_value(overview_of(&r, "other", "lastProfileId")),
+		"");
+	page = ask(&a, (struct ask){.key = KEY_VIEWER,
+	                            .path = "/api/v1/overview?limit=1"});
+	ck_assert_uint_eq(length_of(&page, "items"), 1);
+	ck_assert_str_eq(text_of(page.json, "nextCursor"), "other");
+}
+END
+
+SUITE("hosts", an_overview_has_what_runs_and_what_it_costs,
+      a_start_goes_to_the_host_where_the_service_runs,
       an_ordinal_that_one_host_has_is_profiled_there,
       a_service_on_several_hosts_needs_the_name_of_one,
       everywhere_is_a_profile_on_each_host_where_it_runs,

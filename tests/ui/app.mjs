@@ -257,6 +257,33 @@ const tests = {
     await page.getByLabel('Filter services').fill('nothing like that');
     await page.getByText('No service has').waitFor();
   },
+  async services_are_sorted_by_cpu_and_asked_for_ten_times_a_minute_at_most() {
+    const page = await visit('/ui/services');
+    const rows = [['calm', 0.02e9], ['demo', 0.5e9], ['quiet', null]];
+    await page.route(/api\/v1\/overview/, async route => {
+      const reply = await route.fetch(), body = await reply.json();
+      const demo = body.items.find(s => s.name === 'demo');
+      body.items = rows.map(([name, cpuPerSecond]) => ({ ...demo, name,
+        cpuPerSecond, cpu: [{ t: '2026-01-01T00:00:00.000Z',
+          rate: cpuPerSecond }] }));
+      await route.fulfill({ response: reply, json: body });
+    });
+    await page.clock.install();
+    await signIn(page);
+    const names = page.locator('.services tbody th a:not(.badge)');
+    await names.filter({ hasText: 'quiet' }).waitFor();
+    same(await names.allTextContents(), ['calm', 'demo', 'quiet']);
+    await page.getByRole('button', { name: 'CPU' }).click();
+    await page.locator('th[aria-sort=descending]').waitFor();
+    same(await names.allTextContents(), ['demo', 'calm', 'quiet']);
+    await page.getByText('0.52 CPUs in all').waitFor();
+    let asked = 0;
+    page.on('request', r => { asked += /\/(api|v0)\//.test(r.url()); });
+    const next = page.waitForRequest(/overview/);
+    await page.clock.runFor(60e3);
+    await next;
+    same(asked <= 10, true);
+  },
   async a_capture_goes_from_a_click_to_its_flame_graph() {
     const page = await inside('/ui/services');
     await page.getByRole('button', { name: 'Profile now: demo' }).click();
@@ -298,14 +325,15 @@ const tests = {
   async a_type_that_cannot_be_captured_is_told_with_the_line_that_mends_it() {
     const page = await visit('/ui/services');
     const lack = { reason: 'waits are not measured', fix: 'sysctl the.fix' };
-    await page.route(/api\/v1\/services(\/demo)?(\?.*)?$/, async route => {
-      const reply = await route.fetch(), body = await reply.json();
-      for (const service of body.items ?? [body])
-        if (service.name === 'demo') service.unsupported = [
-          { profileType: 'block', certain: false, ...lack },
-          { profileType: 'io', certain: true, ...lack }];
-      await route.fulfill({ response: reply, json: body });
-    });
+    await page.route(/api\/v1\/(overview|services\/demo)(\?.*)?$/,
+      async route => {
+        const reply = await route.fetch(), body = await reply.json();
+        for (const service of body.items ?? [body])
+          if (service.name === 'demo') service.unsupported = [
+            { profileType: 'block', certain: false, ...lack },
+            { profileType: 'io', certain: true, ...lack }];
+        await route.fulfill({ response: reply, json: body });
+      });
     await signIn(page);
     await page.getByText('without io').waitFor();
     await page.getByRole('button', { name: 'Profile now: demo' }).click();

@@ -12,7 +12,7 @@ import type { PageProps } from './pages';
 import { Empty, Failure, Skeleton, Time } from './parts';
 import { resultPath, toResult, toService, type Result } from './result';
 import { go, to, usePlace } from './route';
-import type { Series } from './services';
+import type { Series } from './trend';
 import { CLASSES, Rows, Split, type Stack } from './stacks';
 import { useData } from './use';
 

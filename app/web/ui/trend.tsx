@@ -5,10 +5,11 @@ import { quantity, shorten } from '../flame/text.js';
 import { get, PROFILING } from './api';
 import { Chart, type Band, type Line } from './chart';
 import type { Mark } from './marks';
-import type { Series } from './services';
 import { marksOf, sentenceOf, type Shifted, type Shifts } from './shifts';
 import { useData } from './use';
 
+export type Series = { aggregation: string; stepSeconds: number;
+  points: { t: string; rate: number | null; value: number | null }[] };
 export type Trend = Series & { service: string; profileType: string;
   from: string; to: string };
 

@@ -1,0 +1,206 @@
+#include "range/steps.h"
+
+#include "ahead.h"
+#include "base/clock.h"
+#include "profile/function.h"
+#include "profile/types.h"
+
+#include <errno.h>
+
+#define WANT_STEPS 120
+
+void
+steps_done(struct steps *s)
+{
+	free(s->points);
+	range_done(&s->range);
+}
+
+/* --- steps ---------------------------------------------------------------- */
+
+int64_t
+steps_usual(int64_t range_ms)
+{
+	static const int64_t seconds[] = {1,     5,     10,    15,   30,   60,
+	                                  300,   600,   900,   1800, 3600, 7200,
+	                                  10800, 21600, 43200, 86400};
+
+	for (size_t i = 0; i < ARRAY_LEN(seconds); i++)
+		if (range_ms / (seconds[i] * MS_PER_S) <= WANT_STEPS)
+			return seconds[i] * MS_PER_S;
+	return (range_ms / WANT_STEPS / (86400 * MS_PER_S) + 1) * 86400 *
+	       MS_PER_S;
+}
+
+/* Returns the time at which the first step begins. */
+static int64_t
+first_ms(const struct steps *s)
+{
+	int64_t from = s->range.from_ms;
+
+	return from - (from % s->step_ms + s->step_ms) % s->step_ms;
+}
+
+int64_t
+steps_count(const struct steps *s)
+{
+	return (s->range.to_ms - first_ms(s) + s->step_ms - 1) / s->step_ms;
+}
+
+static enum window_level
+level_of(int64_t step_ms)
+{
+	enum window_level level = WINDOW_DAY;
+
+	while (level > WINDOW_CAPTURED && window_span_ms(level) > step_ms)
+		level--;
+	return level;
+}
+
+/* --- windows into steps --------------------------------------------------- */
+
+static struct function_cost
+cost_of_all(int64_t value, int64_t samples)
+{
+	return (struct function_cost){value, value, samples, value, samples};
+}
+
+static bool
+has_sessions(const struct steps *s)
+{
+	return s->range.n && s->range.parts[0].session;
+}
+
+/* True if profiles must be read: a window's row has the cost of all functions,
+ * but the cost of a session, or of one function, needs the profile. */
+static bool
+needs_profiles(const struct steps *s)
+{
+	return *s->function || has_sessions(s);
+}
+
+/* Finds the cost of a part. Its profile, if needed, is the next of a
+ * read-ahead. */
+static int
+cost_of(const struct steps *s, const struct range_part *p, struct ahead *a,
+        struct function_cost *out, struct buf *why)
+{
+	CLEANUP_PACKED struct packed k = {0};
+	struct function_cost cost = {0};
+	int rc = a ? ahead_take(a, &k, why) : 0;
+
+	if (!a) {
+		cost = cost_of_all(p->value, p->samples);
+	} else if (!rc && k.p) {
+		rc = function_cost(&k, profile_type_index(k.p, NULL),
+		                   s->function, &cost);
+		if (!*s->function)
+			cost = cost_of_all(cost.all, cost.all_samples);
+	}
+	if (!rc)
+		*out = cost;
+	return rc;
+}
+
+/* Adds a window's cost to the steps it covers, in proportion to time; the mean
+ * of a gauge is weighted by the time it covers. */
+static void
+spread(struct steps *s, const struct range_part *p,
+       const struct function_cost *cost)
+{
+	int64_t span = p->span.end_ms - p->span.start_ms;
+	int64_t at = p->span.start_ms;
+
+	if (at < s->range.from_ms)
+		at = s->range.from_ms;
+	for (size_t i = (size_t)((at - s->range.from_ms) / s->step_ms);
+	     i < s->n; i++) {
+		int64_t from = s->range.from_ms + (int64_t)i * s->step_ms;
+		int64_t to = from + s->step_ms;
+		int64_t start = at > from ? at : from;
+		int64_t end = p->span.end_ms < to ? p->span.end_ms : to;
+		double part = span > 0 ? (double)(end - start) / (double)span
+		                       : 1;
+		double weight = s->gauge ? part * (double)p->span.covered_ms /
+		                                   (double)p->windows
+		                         : part;
+
+		if (part <= 0)
+			break;
+		s->points[i].value += weight * (double)cost->total;
+		s->points[i].self += weight * (double)cost->self;
+		s->points[i].all += weight * (double)cost->all;
+		s->points[i].samples += weight * (double)cost->samples;
+		s->points[i].there = true;
+		if (p->span.end_ms <= to)
+			break;
+	}
+}
+
+static int
+spread_all(struct steps *s, struct buf *why)
+{
+	CLEANUP_AHEAD struct ahead *a = NULL;
+	struct range *r = &s->range;
+	int64_t end = clock_mono_ns() + RANGE_MAX_NS;
+	int rc = needs_profiles(s) ? range_check_size(r) ?: ahead_new(r, &a)
+	                           : 0;
+
+	for (size_t i = 0; i < r->n && !rc; i++) {
+		struct function_cost cost;
+
+		rc = clock_mono_ns() > end
+		             ? -ETIME
+		             : cost_of(s, &r->parts[i], a, &cost, why);
+		if (!rc)
+			spread(s, &r->parts[i], &cost);
+	}
+	return rc;
+}
+
+/* Sets how much of each step is covered; a gauge's sums become
+ * means over that. */
+static int
+cover(struct steps *s)
+{
+	struct range *r = &s->range;
+	CLEANUP_FREE struct span *spans = calloc(r->n + 1, sizeof(*spans));
+	CLEANUP_FREE double *ms = calloc(s->n + 1, sizeof(*ms));
+	int rc = spans && ms ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < r->n && !rc; i++)
+		spans[i] = range_part_span(&r->parts[i]);
+	if (!rc)
+		rc = coverage_of(spans, r->n, r->from_ms, s->step_ms, s->n, ms);
+	for (size_t i = 0; i < s->n && !rc; i++) {
+		struct step *p = &s->points[i];
+
+		p->covered_ms = ms[i];
+		if (!s->gauge || ms[i] <= 0)
+			continue;
+		p->value /= ms[i];
+		p->self /= ms[i];
+		p->all /= ms[i];
+		p->samples /= ms[i];
+	}
+	return rc;
+}
+
+int
+steps_read(struct steps *s, struct buf *why)
+{
+	int rc;
+
+	s->n = (size_t)steps_count(s);
+	s->range.from_ms = first_ms(s);
+	s->gauge = type_is_gauge(s->range.type);
+	s->points = calloc(s->n + 1, sizeof(*s->points));
+	if (!s->points)
+		return -ENOMEM;
+	rc = range_trend(&s->range, level_of(s->step_ms));
+	if (!rc && s->windows_only && has_sessions(s))
+		return 0;
+	if (!rc)
+		rc = spread_all(s, why);
+	return rc ?: cover(s);
+}

@@ -1,0 +1,50 @@
+/*
+ * What a type, or a function, of a service costs over time, in steps of one
+ * length.
+ *
+ *	struct steps s = {.range = ..., .step_ms = steps_usual(to - from),
+ *	                  .function = ""};
+ *	steps_read(&s, &why)
+ *	... s.points[0 .. s.n] ...
+ *	steps_done(&s)
+ */
+#pragma once
+
+#include "range/range.h"
+
+#define STEPS_MAX 2000
+
+struct step {
+	double value, self, all, samples;
+	double covered_ms;
+	bool there; /* something was captured in it, however briefly */
+};
+
+struct steps {
+	/* The question; all is borrowed. */
+	struct range range; /* neither planned nor read */
+	int64_t step_ms;
+	const char *function; /* "": the cost of all functions */
+	bool windows_only;    /* sessions, whose profiles would be read, do not
+	                         count */
+	/* The answer. The range begins at a multiple of a step, as rollups do;
+	 * its parts may reach past both ends. */
+	struct step *points; /* of a gauge: means */
+	size_t n;
+	bool gauge;
+};
+#define CLEANUP_STEPS CLEANUP(steps_done)
+void steps_done(struct steps *s);
+
+/* Returns a round length with which a range has some 100 steps. */
+int64_t steps_usual(int64_t range_ms);
+/* Returns the number of steps of the question. */
+int64_t steps_count(const struct steps *s);
+/*
+ * Reads the costs. The profiles of windows are read only for a function.
+ *
+ *   Shape    steps_count() is at most STEPS_MAX
+ *            *why: one line about a part that could not be read
+ *   Errors   as range_merge()
+ */
+MUST_CHECK int steps_read(struct steps *s, struct buf *why);

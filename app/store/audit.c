@@ -67,18 +67,9 @@ int
 audit_recent(struct store *s, const struct audit *a, int64_t within_ms,
              int64_t *out)
 {
-	CLEANUP_ROWS struct db_rows rows = {0};
-	int rc = db_query(
-		s->db, SQL_AUDIT_RECENT,
-		ARGS(V(a->tenant), V(within_ms), V(a->actor), V(a->action)),
-		&rows);
-
-	if (!rc)
-		rc = db_next(&rows);
-	if (rc < 0)
-		return rc;
-	*out = db_col_int(&rows, 0);
-	return 0;
+	return row_int(
+		s->db, out, SQL_AUDIT_RECENT,
+		ARGS(V(a->tenant), V(within_ms), V(a->actor), V(a->action)));
 }
 
 int

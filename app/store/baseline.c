@@ -140,18 +140,9 @@ baseline_of_session(struct store *s, const char *tenant, const char *session,
 int
 baseline_count_label(struct store *s, const struct baseline *b, int64_t *out)
 {
-	CLEANUP_ROWS struct db_rows rows = {0};
-	int rc = db_query(
-		s->db, SQL_BASELINE_LABEL_COUNT,
-		ARGS(V(b->tenant), V(b->service), V(b->type), V(b->label)),
-		&rows);
-
-	if (!rc)
-		rc = db_next(&rows);
-	if (rc < 0)
-		return rc;
-	*out = db_col_int(&rows, 0);
-	return 0;
+	return row_int(
+		s->db, out, SQL_BASELINE_LABEL_COUNT,
+		ARGS(V(b->tenant), V(b->service), V(b->type), V(b->label)));
 }
 
 int

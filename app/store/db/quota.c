@@ -1,5 +1,7 @@
 #include "store/quota.h"
 
+#include "row.h"
+
 #include <errno.h>
 
 static const enum sql counts[QUOTAS] = {
@@ -14,24 +16,10 @@ quota_enforce(struct store *s, const struct conf *conf)
 	s->quotas = conf;
 }
 
-/* Reads the only column of the first row; 0 when there is none. */
-static int
-read_int(struct store *s, enum sql sql, const struct db_value *v, size_t n,
-         int64_t *out)
-{
-	CLEANUP_ROWS struct db_rows rows = {0};
-	int rc = db_query(s->db, sql, v, n, &rows) ?: db_next(&rows);
-
-	if (rc < 0)
-		return rc;
-	*out = rc ? db_col_int(&rows, 0) : 0;
-	return 0;
-}
-
 int
 quota_held(struct store *s, const char *tenant, enum quota q, int64_t *out)
 {
-	return read_int(s, counts[q], ARGS(V(tenant)), out);
+	return row_int(s->db, out, counts[q], ARGS(V(tenant)));
 }
 
 int
@@ -56,8 +44,8 @@ quota_check(struct store *s, const char *tenant, enum quota q, int64_t added)
 		return rc;
 	e.held -= added;
 	if (q == QUOTA_captures_per_hour)
-		rc = read_int(s, SQL_QUOTA_CAPTURES_WAIT,
-		              ARGS(V(tenant), V(e.held - e.limit)), &e.wait_ms);
+		rc = row_int(s->db, &e.wait_ms, SQL_QUOTA_CAPTURES_WAIT,
+		             ARGS(V(tenant), V(e.held - e.limit)));
 	if (rc)
 		return rc;
 	s->excess = e;

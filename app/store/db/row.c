@@ -95,6 +95,19 @@ grow(const struct row_type *t, void **items, size_t n, size_t *cap)
 }
 
 int
+row_int(struct db *db, int64_t *out, enum sql sql, const struct db_value *v,
+        size_t n)
+{
+	CLEANUP_ROWS struct db_rows rows = {0};
+	int rc = db_query(db, sql, v, n, &rows) ?: db_next(&rows);
+
+	if (rc < 0)
+		return rc;
+	*out = rc ? db_col_int(&rows, 0) : 0;
+	return 0;
+}
+
+int
 row_all(struct db *db, const struct row_type *t, void **out_items,
         size_t *out_n, enum sql sql, const struct db_value *v, size_t nv)
 {

@@ -40,6 +40,9 @@ void row_done(const struct row_type *t, void *row);
 /* Reads one row; -ENOENT when there is none, -EPROTO for other columns. */
 MUST_CHECK int row_one(struct db *db, const struct row_type *t, void *out,
                        enum sql sql, const struct db_value *v, size_t n);
+/* Reads the first column of the first row; 0 if there is none. */
+MUST_CHECK int row_int(struct db *db, int64_t *out, enum sql sql,
+                       const struct db_value *v, size_t n);
 /* Reads all rows into an array in *out_items; the statement bounds their
  * number. Returns -EPROTO for other columns. */
 MUST_CHECK int

@@ -8,6 +8,7 @@
 . tests/lib/pg.sh
 tmp=$(mktemp -d /var/tmp/stoker-matching-XXXXXX)
 chmod 755 "$tmp"
+WORKER_CONF=$'[discover]\nauto = containers\n'"tenant = $TENANT"
 e2e_start
 trap 'pg_stop; rm -rf "$tmp"; e2e_stop' EXIT
 
@@ -98,6 +99,11 @@ start_container() { # image
 }
 if groups=$(container_groups); then
   trap 'stop_container; pg_stop; rm -rf "$tmp"; e2e_stop' EXIT
+  start_container registry.example/shop/web:1.0
+  check a_container_that_starts_is_a_service_by_itself \
+    wait_for 10 matches "web-$$" "[$container]"
+  check the_audit_log_says_who_made_the_service says '"actor":"discover"' api GET /api/v1/audit
+  stop_container
   stoker_cli service add contained --container "web-$$" >/dev/null
   for restart in 0 1 2 3; do
     start_container "registry.example/shop/web:1.$restart"

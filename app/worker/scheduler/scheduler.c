@@ -173,6 +173,10 @@ prepare(struct scheduler *s, struct buf *why)
 		             ?: store_adopt(&s->store);
 	if (rc)
 		return rc;
+	if (!*s->conf->agent_url)
+		rc = discover_init(&s->discover, s->conf, s->self.host, why);
+	if (rc)
+		return rc;
 	quota_enforce(&s->store, s->conf);
 	s->targets.host = s->windows.host = s->self.host;
 	s->webhooks.host = s->agent.host = s->self.host;
@@ -206,6 +210,7 @@ close_all(struct scheduler *s)
 	rollup_done(&s->rollup);
 	debuginfod_done(&s->debuginfod);
 	targets_done(&s->targets);
+	discover_done(&s->discover);
 	proc_table_done(&s->procs);
 	store_close(&s->store);
 	worker_self_done(&s->self);

@@ -118,6 +118,21 @@ read_processes(struct scheduler *s, int64_t now_ns)
 	return rc < 0 ? rc : 0;
 }
 
+/* Makes services of what is new. They are committed by this connection, and so
+ * do not count as changes of the data's version. */
+static int
+discover(struct scheduler *s, int64_t now_ns)
+{
+	int made = discover_is_on(&s->discover)
+	                   ? discover_step(&s->discover, &s->store, &s->procs,
+	                                   now_ns)
+	                   : 0;
+
+	if (made > 0)
+		s->version = -1;
+	return made < 0 ? made : 0;
+}
+
 /* Looks for processes, unless the last look was less than age_ns ago. */
 static int
 scan(struct scheduler *s, int64_t now_ns, int64_t age_ns)
@@ -125,9 +140,10 @@ scan(struct scheduler *s, int64_t now_ns, int64_t age_ns)
 	int64_t cpu_ns = clock_cpu_ns();
 	int rc;
 
-	if (!s->targets.n || (s->scanned_ns && now_ns - s->scanned_ns < age_ns))
+	if ((!s->targets.n && !discover_is_on(&s->discover)) ||
+	    (s->scanned_ns && now_ns - s->scanned_ns < age_ns))
 		return 0;
-	rc = read_processes(s, now_ns);
+	rc = read_processes(s, now_ns) ?: discover(s, now_ns);
 	if (rc)
 		return rc;
 	s->scanned_ns = now_ns;

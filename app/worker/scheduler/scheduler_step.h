@@ -13,6 +13,7 @@
 #include "worker/continuous/rollup.h"
 #include "worker/continuous/watches.h"
 #include "worker/debuginfod/debuginfod.h"
+#include "worker/targets/discover.h"
 #include "worker/targets/process_table.h"
 #include "worker/targets/targets.h"
 #include "worker/triggers/triggers.h"
@@ -28,6 +29,7 @@ struct scheduler {
 	struct runs runs;
 	struct targets targets;
 	struct proc_table procs;
+	struct discover discover;
 	struct retention retention;
 	struct windows windows;
 	struct periodics periodics;

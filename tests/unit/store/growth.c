@@ -39,6 +39,7 @@ static const struct {
 	{"segment_hole", AGE, 0, SQL_SEGMENT_FORGET_HOLES, ""},
 	{"survey", AGE, 0, SQL_SURVEY_FORGET, ""},
 	{"browser_session", AGE, 0, SQL_BROWSER_SESSION_CROWD, ""},
+	{"discovered", AGE, 0, SQL_DISCOVERED_FORGET, ""},
 	{"agent_job", AGE, 0, SQL_AGENT_FORGET, ""},
 	{"process", ROW, 0, 0, ""},
 	{"process_tree", ROW, 0, 0, ""},

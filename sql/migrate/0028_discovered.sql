@@ -1,0 +1,11 @@
+-- compatible: 26
+-- Services that a worker made by itself, so that one which was removed since
+-- is not made again.
+CREATE TABLE discovered (
+  tenant      TEXT NOT NULL,
+  match_kind  TEXT NOT NULL,
+  match_value TEXT NOT NULL,
+  service     TEXT NOT NULL,           -- the name that it was given
+  found_ms    BIGINT NOT NULL,
+  PRIMARY KEY (tenant, match_kind, match_value)
+);

@@ -1,0 +1,298 @@
+/* Containers and units that become services by themselves. */
+#include "worker/targets/discover.h"
+
+#include "lib/store.h"
+#include "store/db/db_test.h"
+#include "store/discovered.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define LONG "0123456789012345678901234567890123456789012345678901234567890123"
+
+static struct conf_tenant scope = {.tenant = TEST_TENANT,
+                                   .exe = (char *)"/usr/"};
+
+static struct conf
+conf_of(const char *text)
+{
+	struct conf c = {0};
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+
+	ck_assert_int_eq(conf_parse("t.conf", text, &c, &why), 0);
+	free(c.discover_tenant);
+	c.discover_tenant = strdup(TEST_TENANT);
+	c.tenants = &scope;
+	c.ntenants = 1;
+	return c;
+}
+
+static void
+conf_end(struct conf *c)
+{
+	c->tenants = NULL;
+	c->ntenants = 0;
+	conf_done(c);
+}
+
+static struct container
+container(const char *name, const char *namespace, const char *project,
+          const char *service)
+{
+	return (struct container){
+		.named = true,
+		.facts.facts = {[CONTAINER_NAME] = (char *)name,
+	                        [CONTAINER_NAMESPACE] = (char *)namespace,
+	                        [CONTAINER_PROJECT] = (char *)project,
+	                        [CONTAINER_SERVICE] = (char *)service},
+	};
+}
+
+static struct proc
+process(const char *unit, struct container *in)
+{
+	return (struct proc){.pid = 10,
+	                     .exe = (char *)"/usr/bin/x",
+	                     .cmdline = (char *)"x",
+	                     .unit = (char *)unit,
+	                     .container = in};
+}
+
+/* Looks at one process. Returns the number of services made. */
+static int
+look(struct discover *d, struct test_store *t, struct proc p, int64_t now_ns)
+{
+	const struct proc_table table = {.items = &p, .n = 1, .proc_fd = -1};
+
+	return discover_step(d, &t->s, &table, now_ns);
+}
+
+static bool
+has(struct test_store *t, const char *name, const char *kind, const char *value)
+{
+	CLEANUP_SERVICE struct service v = {0};
+
+	return !service_get(&t->s, TEST_TENANT, name, &v) &&
+	       !strcmp(v.match_kind, kind) && !strcmp(v.match_value, value) &&
+	       !strcmp(v.host, TEST_HOST);
+}
+
+TEST(what_starts_becomes_a_service_of_its_name)
+{
+	static const struct {
+		const char *unit, *name, *namespace, *project, *of;
+		uid_t owner;
+		const char *service, *kind, *value; /* service NULL: none */
+	} rows[] = {
+		{"web.service", .service = "web", .kind = "unit",
+	         .value = "web.service"},
+		{"app@1.service", .service = "app", .kind = "unit",
+	         .value = "app@.service"},
+		{.unit = "systemd-journald.service"},
+		{.unit = "user@1000.service"},
+		{.unit = "session-1.scope"},
+		{.unit = ""},
+		{.unit = ".service"},
+		{"d.scope", "front", .service = "front", .kind = "container",
+	         .value = "front"},
+		{"d.scope", "shop-api-1", NULL, "shop", "api",
+	         .service = "shop-api", .kind = "compose",
+	         .value = "{\"project\":\"shop\",\"service\":\"api\"}"},
+		{"d.scope", "main", "pay", .service = "pay-main", .kind = "pod",
+	         .value = "{\"namespace\":\"pay\",\"container\":\"main\"}"},
+		{.unit = "d.scope", .name = "of a user", .owner = 1000},
+		{.unit = "d.scope", .name = "any*"},
+		{.unit = "d.scope", .name = "\303\274"},
+		{"d.scope", "-a b/c.", .service = "a-b-c", .kind = "container",
+	         .value = "-a b/c."},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_TEST_STORE struct test_store t = test_store();
+		struct conf conf =
+			conf_of("[discover]\nauto = units  containers\n");
+		CLEANUP(discover_done) struct discover d;
+		CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+		struct container in = container(rows[i].name, rows[i].namespace,
+		                                rows[i].project, rows[i].of);
+		struct proc p =
+			process(rows[i].unit, rows[i].name ? &in : NULL);
+
+		in.owner = rows[i].owner;
+		ck_assert_int_eq(discover_init(&d, &conf, TEST_HOST, &why), 0);
+		ck_assert_msg(look(&d, &t, p, 0) == !!rows[i].service,
+		              "row %zu", i);
+		ck_assert_int_eq(look(&d, &t, p, 0), 0);
+		if (rows[i].service)
+			ck_assert_msg(has(&t, rows[i].service, rows[i].kind,
+			                  rows[i].value),
+			              "row %zu", i);
+		conf_end(&conf);
+	}
+}
+END
+
+TEST(a_long_name_is_cut)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	struct conf conf = conf_of("[discover]\nauto = units\n");
+	CLEANUP(discover_done) struct discover d;
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+
+	ck_assert_int_eq(discover_init(&d, &conf, TEST_HOST, &why), 0);
+	ck_assert_int_eq(look(&d, &t, process(LONG LONG ".service", NULL), 0),
+	                 1);
+	ck_assert(
+		has(&t,
+	            "012345678901234567890123456789012345678901234567890123456"
+	            "789012",
+	            "unit", LONG LONG ".service"));
+	conf_end(&conf);
+}
+END
+
+TEST(what_is_not_asked_for_or_out_of_scope_becomes_none)
+{
+	static const struct {
+		const char *conf, *exe;
+	} rows[] = {
+		{"", "/usr/bin/x"},
+		{"[discover]\nauto = containers\n", "/usr/bin/x"},
+		{"[discover]\nauto = units\n", "/opt/x"},
+		{"[discover]\nauto = units\n", "/usr/sbin/stoker-api"},
+		{"[discover]\nauto = units\n", ""},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_TEST_STORE struct test_store t = test_store();
+		struct conf conf = conf_of(rows[i].conf);
+		CLEANUP(discover_done) struct discover d;
+		CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+		struct proc p = process("web.service", NULL);
+
+		p.exe = (char *)rows[i].exe;
+		p.cmdline = (char *)rows[i].exe;
+		ck_assert_int_eq(discover_init(&d, &conf, TEST_HOST, &why), 0);
+		ck_assert_int_eq(discover_is_on(&d), i > 0);
+		ck_assert_msg(!look(&d, &t, p, 0), "row %zu", i);
+		conf_end(&conf);
+	}
+}
+END
+
+TEST(a_word_that_is_none_is_refused)
+{
+	struct conf conf = conf_of("[discover]\nauto = units pods\n");
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	struct discover d;
+
+	ck_assert_int_eq(discover_init(&d, &conf, TEST_HOST, &why), -EINVAL);
+	ck_assert_ptr_nonnull(strstr(buf_str(&why), "'pods'"));
+	conf_end(&conf);
+}
+END
+
+TEST(a_service_that_was_removed_is_not_made_again)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	struct conf conf = conf_of("[discover]\nauto = units\n");
+	const struct proc p = process("web.service", NULL);
+	const int made[] = {1, 0, 1}; /* at first, later, after 90 days */
+
+	for (size_t i = 0; i < ARRAY_LEN(made); i++) {
+		CLEANUP(discover_done) struct discover d;
+		CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+
+		if (i == 2)
+			db_skew_clock(t.s.db, INT64_C(91) * 86400000);
+		ck_assert_int_eq(discover_init(&d, &conf, TEST_HOST, &why), 0);
+		ck_assert_int_eq(look(&d, &t, p, 0), made[i]);
+		ck_assert_int_eq(service_delete(&t.s, TEST_TENANT, "web"),
+		                 made[i] ? 0 : -ENOENT);
+	}
+	conf_end(&conf);
+}
+END
+
+TEST(a_service_with_that_name_or_match_is_left_alone)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	struct conf conf = conf_of("[discover]\nauto = units\n");
+	CLEANUP(discover_done) struct discover d;
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+
+	ck_assert_int_eq(test_service(&t.s, TEST_TENANT, "web"), 0);
+	ck_assert_int_eq(test_service(&t.s, TEST_TENANT, "other"), 0);
+	test_sql(&t,
+	         "UPDATE service SET match_kind = 'unit', "
+	         "match_value = 'app.service' WHERE name = 'other'",
+	         NULL, 0);
+	ck_assert_int_eq(discover_init(&d, &conf, TEST_HOST, &why), 0);
+	ck_assert_int_eq(look(&d, &t, process("web.service", NULL), 0), 0);
+	ck_assert_int_eq(look(&d, &t, process("app.service", NULL), 0), 0);
+	ck_assert_int_eq(look(&d, &t, process("app@.service", NULL), 0), 1);
+	conf_end(&conf);
+}
+END
+
+TEST(no_more_services_are_made_than_are_allowed)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	struct conf conf = conf_of("[discover]\nauto = units\nservices = 2\n");
+	CLEANUP(discover_done) struct discover d;
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	int made = 0;
+
+	ck_assert_int_eq(discover_init(&d, &conf, TEST_HOST, &why), 0);
+	for (int i = 0; i < 5; i++) {
+		char unit[32];
+
+		snprintf(unit, sizeof(unit), "unit%d.service", i);
+		made += look(&d, &t, process(unit, NULL), 0);
+	}
+	ck_assert_int_eq(made, 2);
+	conf_end(&conf);
+}
+END
+
+TEST(a_tenant_without_a_scope_is_refused)
+{
+	struct conf conf = conf_of("[discover]\nauto = units\n");
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	struct discover d;
+
+	conf.ntenants = 0;
+	ck_assert_int_eq(discover_init(&d, &conf, TEST_HOST, &why), -EINVAL);
+	ck_assert_ptr_nonnull(strstr(buf_str(&why), "[scope." TEST_TENANT));
+	conf_end(&conf);
+}
+END
+
+/* Its container has no name yet when it is first seen. */
+TEST(a_process_is_looked_at_while_it_is_young)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	struct conf conf = conf_of("[discover]\nauto = containers\n");
+	CLEANUP(discover_done) struct discover d;
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	struct container in = container("web", NULL, NULL, NULL);
+	const struct proc p = process("", &in);
+
+	in.named = false;
+	ck_assert_int_eq(discover_init(&d, &conf, TEST_HOST, &why), 0);
+	ck_assert_int_eq(look(&d, &t, p, 0), 0);
+	in.named = true;
+	ck_assert_int_eq(look(&d, &t, p, PROC_YOUNG_NS + 1), 0);
+	ck_assert_int_eq(look(&d, &t, p, PROC_YOUNG_NS), 1);
+	conf_end(&conf);
+}
+END
+
+SUITE("discover", what_starts_becomes_a_service_of_its_name, a_long_name_is_cut,
+      what_is_not_asked_for_or_out_of_scope_becomes_none,
+      a_word_that_is_none_is_refused, a_tenant_without_a_scope_is_refused,
+      a_service_that_was_removed_is_not_made_again,
+      a_service_with_that_name_or_match_is_left_alone,
+      no_more_services_are_made_than_are_allowed,
+      a_process_is_looked_at_while_it_is_young)

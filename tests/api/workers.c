@@ -126,6 +126,27 @@ TEST(a_worker_of_this_store_is_shown_to_all)
 }
 END
 
+/* Who has taken over another process of the API may write such a row. */
+TEST(a_level_that_is_none_is_not_shown)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r = {0}, m = {0};
+
+	poll_of_host(&a, "");
+	test_sql(&a.store,
+	         "INSERT INTO block_cursor (tenant, host, tier, end_ms) "
+	         "VALUES ('t', '" TEST_AGENT "', 1000000, 60000)",
+	         NULL, 0);
+	r = api_get(&a, "/api/v1/workers");
+	m = ask(&a, (struct ask){.path = "/metrics", .scraper = true});
+	ck_assert_int_eq(r.status, 200);
+	ck_assert_uint_eq(json_array_size(json_object_get(
+				  host_of(&r, TEST_AGENT), "arrived")),
+	                  0);
+	ck_assert_int_eq(m.status, 200);
+}
+END
+
 TEST(metrics_name_a_host_to_its_own_tenants_and_to_scrapers)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
@@ -364,7 +385,7 @@ END
 
 SUITE("workers", a_host_of_a_fleet_is_shown_to_its_own_tenants,
       what_a_host_of_a_fleet_found_is_told_to_its_own_tenants,
-      a_worker_of_this_store_is_shown_to_all,
+      a_worker_of_this_store_is_shown_to_all, a_level_that_is_none_is_not_shown,
       metrics_name_a_host_to_its_own_tenants_and_to_scrapers,
       a_host_tells_what_waits_there,
       a_host_that_tells_nothing_has_nothing_told_of_it,

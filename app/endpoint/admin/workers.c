@@ -43,6 +43,13 @@ since_ms(const struct hosts *h, int64_t then_ms)
 
 /* --- the list ------------------------------------------------------------- */
 
+/* A row of the database may say anything. */
+static bool
+has_level(const struct arrived *a)
+{
+	return a->level >= 0 && a->level < (int64_t)ARRAY_LEN(levels);
+}
+
 static void
 put_arrived(const struct hosts *h, const struct worker *w, struct buf *out)
 {
@@ -50,7 +57,7 @@ put_arrived(const struct hosts *h, const struct worker *w, struct buf *out)
 	for (size_t i = 0; i < h->arrivals.n; i++) {
 		const struct arrived *a = &h->arrivals.items[i];
 
-		if (strcmp(a->host, w->host) != 0)
+		if (!has_level(a) || strcmp(a->host, w->host) != 0)
 			continue;
 		json_open(out, NULL, '{');
 		json_put_text(out, "level", levels[a->level]);
@@ -185,6 +192,8 @@ put_lags(const struct hosts *h, struct buf *out)
 	for (size_t i = 0; i < h->arrivals.n; i++) {
 		const struct arrived *a = &h->arrivals.items[i];
 
+		if (!has_level(a))
+			continue;
 		buf_addf(out,
 		         "stoker_host_lag_seconds{host=\"%s\",tenant=\"%s\","
 		         "level=\"%s\"} %lld\n",

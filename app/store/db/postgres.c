@@ -3,15 +3,18 @@
  * first use. All rows are read at once, so that a reader holds no lock.
  */
 #include "base/clock.h"
+#include "db_test.h"
 #include "driver.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <postgresql/libpq-fe.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 
 #define NUMBER_MAX   32
@@ -29,6 +32,7 @@ struct postgres {
 	bool stale; /* a migration has changed columns of statements */
 	bool listens;
 	bool wrote; /* in this transaction */
+	bool late;  /* the last answer did not come in time */
 	char channel[CHANNEL_MAX];
 	int changes;
 	int64_t version;    /* of db_data_version() */
@@ -89,8 +93,9 @@ state_errno(const char *state)
 static void
 say(struct db *db, const char *message)
 {
-	snprintf(db->why, sizeof(db->why), "%.*s", (int)strcspn(message, "\n"),
-	         message);
+	const char *s = message ? message : "no message";
+
+	snprintf(db->why, sizeof(db->why), "%.*s", (int)strcspn(s, "\n"), s);
 }
 
 /* Returns the errno of a result. Frees a failed result, or any if out is
@@ -110,23 +115,107 @@ taken(struct postgres *p, PGresult *r, PGresult **out)
 		return 0;
 	}
 	state = PQresultErrorField(r, PG_DIAG_SQLSTATE);
-	say(&p->db, state ? PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY)
-	                  : PQerrorMessage(p->conn));
+	say(&p->db, state     ? PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY)
+	            : p->late ? "the server has not answered in time"
+	                      : PQerrorMessage(p->conn));
 	p->stale |= state && !strcmp(state, STALE);
 	rc = state_errno(state);
 	PQclear(r);
 	return rc;
 }
 
+/* --- answers -------------------------------------------------------------- */
+
+int64_t db_answer_max_ns = 60 * NS_PER_S;
+
+/* Waits until something of the answer is there to be read. Hangs up on a server
+ * that does not answer in time, so that this process does not wait for ever. */
+static void
+await(struct postgres *p, int64_t end_ns)
+{
+	for (;;) {
+		struct pollfd fd = {PQsocket(p->conn), POLLIN, 0};
+		int64_t left_ms = (end_ns - clock_mono_ns()) / NS_PER_MS;
+		int unsent = PQflush(p->conn);
+
+		if (unsent < 0 || (!unsent && !PQisBusy(p->conn)))
+			return;
+		if (unsent)
+			fd.events |= POLLOUT;
+		p->late = left_ms <= 0;
+		if (p->late)
+			shutdown(fd.fd, SHUT_RDWR);
+		else if (poll(&fd, 1,
+		              left_ms < INT_MAX ? (int)left_ms : INT_MAX) < 0)
+			continue;
+		if (!PQconsumeInput(p->conn))
+			return;
+	}
+}
+
+static bool
+copies(const PGresult *r)
+{
+	ExecStatusType status = PQresultStatus(r);
+
+	return status == PGRES_COPY_IN || status == PGRES_COPY_OUT ||
+	       status == PGRES_COPY_BOTH;
+}
+
+/* Returns the last result of what was sent; NULL if there is none. No statement
+ * copies, so that a server that begins to is not listened to. */
+static PGresult *
+answer(struct postgres *p, int sent, int64_t max_ns)
+{
+	int64_t now_ns = clock_mono_ns();
+	int64_t end_ns = max_ns < INT64_MAX - now_ns ? now_ns + max_ns
+	                                             : INT64_MAX;
+	PGresult *last = NULL, *r;
+
+	p->late = false;
+	while (sent) {
+		await(p, end_ns);
+		r = PQgetResult(p->conn);
+		if (!r)
+			break;
+		PQclear(last);
+		last = r;
+		if (copies(r)) {
+			shutdown(PQsocket(p->conn), SHUT_RDWR);
+			(void)!PQconsumeInput(p->conn);
+			break;
+		}
+	}
+	return last;
+}
+
+static int
+ask(struct postgres *p, const char *sql)
+{
+	return taken(p, answer(p, PQsendQuery(p->conn, sql), db_answer_max_ns),
+	             NULL);
+}
+
+/* A migration takes the time that it takes. */
 static int
 text(struct db *db, const char *sql)
 {
 	struct postgres *p = postgres_of(db);
 
-	return taken(p, PQexec(p->conn, sql), NULL);
+	return taken(p, answer(p, PQsendQuery(p->conn, sql), INT64_MAX), NULL);
 }
 
 /* --- the connection ------------------------------------------------------- */
+
+/* Returns "" for a value that the result lacks: the server may be another than
+ * it was, or a proxy. */
+static const char *
+value(const PGresult *r, int row, int column)
+{
+	const char *s = PQgetvalue(r, row, column);
+
+	return s ? s : "";
+}
 
 static void
 hush(void *arg, const PGresult *r)
@@ -147,10 +236,9 @@ check_place(struct postgres *p)
 
 	if (rc)
 		return rc;
-	snprintf(p->channel, sizeof(p->channel), "stoker.%s",
-	         PQgetvalue(r, 0, 0));
+	snprintf(p->channel, sizeof(p->channel), "stoker.%s", value(r, 0, 0));
 	if (!encoding || strcmp(encoding, "UTF8") ||
-	    strcmp(PQgetvalue(r, 0, 1), "1")) {
+	    strcmp(value(r, 0, 1), "1")) {
 		say(&p->db, "the database must have encoding UTF8 and "
 		            "collation C or C.UTF-8: createdb "
 		            "--template=template0 --encoding=UTF8 "
@@ -173,7 +261,7 @@ with_channel(struct postgres *p, const char *command, const char *rest)
 		return -ENOMEM;
 	snprintf(sql, sizeof(sql), "%s %s%s", command, quoted, rest);
 	PQfreemem(quoted);
-	return text(&p->db, sql);
+	return ask(p, sql);
 }
 
 /* Sets up a new connection. A server without LISTEN is polled more often. */
@@ -195,9 +283,11 @@ set_up(struct postgres *p)
 		return -EIO;
 	}
 	PQsetNoticeReceiver(p->conn, hush, NULL);
-	rc = text(&p->db, settings) ?: check_place(p);
+	if (PQsetnonblocking(p->conn, 1))
+		return -ENOMEM;
+	rc = ask(p, settings) ?: check_place(p);
 	if (!rc && p->db.look)
-		rc = text(&p->db, "SET default_transaction_read_only = on");
+		rc = ask(p, "SET default_transaction_read_only = on");
 	if (!rc)
 		p->listens = !with_channel(p, "LISTEN", "");
 	return rc;
@@ -208,7 +298,7 @@ set_up(struct postgres *p)
 static int
 forget_statements(struct postgres *p)
 {
-	int rc = text(&p->db, "DEALLOCATE ALL");
+	int rc = ask(p, "DEALLOCATE ALL");
 
 	if (rc)
 		return rc;
@@ -302,7 +392,7 @@ begin(struct db *db)
 	struct postgres *p = postgres_of(db);
 
 	p->wrote = false;
-	return ensure(p) ?: text(db, "BEGIN");
+	return ensure(p) ?: ask(p, "BEGIN");
 }
 
 static bool
@@ -317,7 +407,7 @@ commit(struct db *db)
 	struct postgres *p = postgres_of(db);
 
 	return p->wrote && p->listens ? with_channel(p, "NOTIFY", ";COMMIT")
-	                              : text(db, "COMMIT");
+	                              : ask(p, "COMMIT");
 }
 
 static void
@@ -329,7 +419,7 @@ abandon(struct db *db)
 	if (PQtransactionStatus(p->conn) == PQTRANS_IDLE)
 		return;
 	memcpy(why, db->why, sizeof(why));
-	(void)!text(db, "ROLLBACK");
+	(void)!ask(p, "ROLLBACK");
 	memcpy(db->why, why, sizeof(why));
 }
 
@@ -343,8 +433,10 @@ prepare(struct postgres *p, enum sql sql)
 
 	if (!p->prepared[sql])
 		rc = taken(p,
-		           PQprepare(p->conn, q->name, q->text[SQL_POSTGRES], 0,
-		                     NULL),
+		           answer(p,
+		                  PQsendPrepare(p->conn, q->name,
+		                                q->text[SQL_POSTGRES], 0, NULL),
+		                  db_answer_max_ns),
 		           NULL);
 	p->prepared[sql] = !rc;
 	return rc;
@@ -386,9 +478,12 @@ run_once(struct postgres *p, enum sql sql, const struct db_value *v, size_t n,
 	}
 	return rc
 	               ?: taken(p,
-	                        PQexecPrepared(p->conn, sql_queries[sql].name,
-	                                       (int)n, values, lengths, binary,
-	                                       0),
+	                        answer(p,
+	                               PQsendQueryPrepared(
+					       p->conn, sql_queries[sql].name,
+					       (int)n, values, lengths, binary,
+					       0),
+	                               db_answer_max_ns),
 	                        out);
 }
 
@@ -470,7 +565,7 @@ announce(struct db *db)
 static const char *
 col_text(const struct db_rows *rows, int column)
 {
-	return PQgetvalue(rows->stmt, rows->row, column);
+	return value(rows->stmt, rows->row, column);
 }
 
 static int64_t
@@ -571,7 +666,7 @@ skew_clock(struct db *db, int64_t ms)
 	char sql[64];
 
 	snprintf(sql, sizeof(sql), "SET stoker.skew = %lld", (long long)ms);
-	(void)!text(db, sql);
+	(void)!ask(postgres_of(db), sql);
 }
 
 const struct db_driver db_postgres = {

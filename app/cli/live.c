@@ -2,6 +2,7 @@
 
 #include "base/id.h"
 #include "interrupt.h"
+#include "patience.h"
 #include "result.h"
 #include "service.h"
 #include "store/session.h"
@@ -27,11 +28,12 @@ start(struct cli *c, const char *service, char id[static ID_MAX])
 		"{ss ss sI}", "service", service, "profileType", "cpu",
 		"durationSeconds",
 		(json_int_t)(c->opt.seconds < 0 ? SECONDS : c->opt.seconds));
+	struct patience p = patience_of(c, service);
 	int rc;
 
 	if (c->opt.host)
 		json_object_set_new(body, "host", json_text(c->opt.host));
-	rc = ask(c, "POST", PROFILES "/start", body, &r);
+	rc = patience_start(c, &p, body, &r);
 	if (rc)
 		return rc;
 	snprintf(id, ID_MAX, "%s", json_member(r.json, "id"));

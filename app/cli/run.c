@@ -6,6 +6,7 @@
 #include "interrupt.h"
 #include "labels.h"
 #include "named.h"
+#include "patience.h"
 #include "profile/types.h"
 #include "program.h"
 #include "progress.h"
@@ -29,7 +30,6 @@
 /* Pause between requests to a server that cannot hold them. */
 #define PAUSE_MS  500
 #define LINE_MOST 78
-#define ABSENT    "ServiceNotRunning"
 #define ASKED_S   60 /* the API's default */
 
 static int
@@ -315,98 +315,6 @@ follow(struct run_watch *w)
 	return interrupted && is_running(w->result) ? cancel(w) : rc;
 }
 
-static bool
-is_absent(const struct http_reply *r)
-{
-	return !strcmp(json_member(r->json, "error_code"), ABSENT);
-}
-
-/* False for a service without a match, which has no processes. */
-static bool
-may_appear(const struct http_reply *r)
-{
-	const json_t *details = json_object_get(r->json, "details");
-	const json_t *match = json_object_get(details, "match");
-
-	return !match || json_string_length(match);
-}
-
-/* How long a start waits for a process of its service. */
-struct patience {
-	int64_t end_ns;
-	bool noted;
-};
-
-static struct patience
-patience_of(const struct cli *c)
-{
-	int64_t s = c->opt.wait_for_process;
-
-	return (struct patience){
-		.end_ns = clock_mono_ns() + (s < 0 ? 0 : s * NS_PER_S),
-	};
-}
-
-static void
-wait_for_process(const struct cli *c, struct patience *p)
-{
-	if (!p->noted && !c->opt.json)
-		fprintf(stderr,
-		        "stoker: no process of %s runs yet; waiting for one up "
-		        "to %" PRId64 " s\n",
-		        c->operands[0], c->opt.wait_for_process);
-	p->noted = true;
-	poll(NULL, 0, PAUSE_MS);
-}
-
-/* Prints why nothing was started; if no process runs, also what comes near the
- * service's match and has processes. */
-static int
-tell_refusal(struct cli *c, const struct http_reply *r)
-{
-	CLEANUP_BUF struct buf near = BUF_INIT(BUF_MAX_SMALL);
-	CLEANUP_BUF struct buf command = BUF_INIT(BUF_MAX_SMALL);
-	const json_t *details = json_object_get(r->json, "details");
-	int rc = tell_reply(c, r);
-
-	if (c->opt.json || !is_absent(r) || !may_appear(r))
-		return rc;
-	buf_addf(&command, "stoker service set %s", c->operands[0]);
-	survey_near_show(c, json_member(details, "match"), buf_str(&command),
-	                 &near);
-	fputs(buf_str(&near), stderr);
-	if (c->opt.wait_for_process < 0)
-		fputs("to wait for it to start, add --wait-for-process 2m\n",
-		      stderr);
-	return rc;
-}
-
-/* Repeats the start until the service has a process, for the time that
- * --wait-for-process allows. */
-static int
-start_patiently(struct cli *c, const json_t *body, struct patience *p,
-                struct http_reply *out)
-{
-	for (;;) {
-		CLEANUP_REPLY struct http_reply r = REPLY_INIT;
-		int rc = ask_early(c, "POST", PROFILES "/start", body, &r);
-
-		if (rc || r.status != 503) {
-			*out = r;
-			r = (struct http_reply)REPLY_INIT;
-			return rc;
-		}
-		if (interrupted) {
-			failed("nothing was started");
-			return LEAVE_INTERRUPTED;
-		}
-		if (!is_absent(&r) || !may_appear(&r) ||
-		    clock_mono_ns() > p->end_ns)
-			return tell_refusal(c, &r);
-		wait_for_process(c, p);
-	}
-}
-
 /* --- result --------------------------------------------------------------- */
 
 static int
@@ -485,9 +393,9 @@ static int
 run(struct cli *c, const json_t *body)
 {
 	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
-	struct patience p = patience_of(c);
+	struct patience p = patience_of(c, c->operands[0]);
 	struct started s;
-	int rc = start_patiently(c, body, &p, &r);
+	int rc = patience_start(c, &p, body, &r);
 
 	if (!rc)
 		rc = read_started(&r, &s);
@@ -530,21 +438,10 @@ wait_for_all(struct cli *c, const struct started *s)
 	return rc;
 }
 
-/* True if the processes that the server knew had ended when the capture
- * began. */
-static bool
-has_missed(const struct run_watch *w, const struct patience *p)
-{
-	const json_t *error = json_object_get(w->result, "error");
-
-	return !strcmp(json_member(error, "error_code"), ABSENT) &&
-	       clock_mono_ns() < p->end_ns;
-}
-
 static int
 run_and_wait(struct cli *c, const json_t *body)
 {
-	struct patience p = patience_of(c);
+	struct patience p = patience_of(c, c->operands[0]);
 	struct started s;
 	int rc;
 
@@ -554,7 +451,7 @@ run_and_wait(struct cli *c, const json_t *body)
 		CLEANUP(watch_done) struct run_watch w = {.cli = c};
 
 		c->http.stop = NULL;
-		rc = start_patiently(c, body, &p, &r);
+		rc = patience_start(c, &p, body, &r);
 		if (!rc)
 			rc = read_started(&r, &s);
 		if (rc)
@@ -565,9 +462,8 @@ run_and_wait(struct cli *c, const json_t *body)
 		w.result = TAKE(r.json);
 		c->http.stop = &interrupted;
 		rc = follow(&w);
-		if (rc || !has_missed(&w, &p))
+		if (rc || !patience_again(c, &p, w.result))
 			return rc ? rc : show_result(c, w.result);
-		wait_for_process(c, &p);
 	}
 }
 

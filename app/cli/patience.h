@@ -1,0 +1,24 @@
+/* Starts of profiles that wait for a process of their service. */
+#pragma once
+
+#include "cli.h"
+
+struct patience {
+	const char *service; /* the caller's */
+	int64_t end_ns;
+	bool noted;
+};
+
+/* Begins the time that --wait-for-process allows. */
+struct patience patience_of(const struct cli *c, const char *service);
+/*
+ * Posts the body that starts a profile, again while no process runs that the
+ * service matches and the time lasts.
+ *   Errors   prints an error and returns an exit status
+ */
+MUST_CHECK int patience_start(struct cli *c, struct patience *p,
+                              const json_t *body, struct http_reply *out);
+/* True, after a pause, if the processes that the server knew had ended when
+ * the capture of this result began and the time lasts. */
+MUST_CHECK bool
+patience_again(const struct cli *c, struct patience *p, const json_t *result);

@@ -234,6 +234,69 @@ TEST(a_trend_has_a_point_for_each_step_and_nulls_for_gaps)
 }
 END
 
+static void
+put_at(struct test_api *a, const char *host, const char *labels,
+       const char *folded)
+{
+	CLEANUP_PROFILE struct profile *p = profile_of(folded);
+	char id[ID_MAX];
+
+	test_window(&a->store.s,
+	            &(struct test_window){.host = host,
+	                                  .labels = labels,
+	                                  .start_ms = T0,
+	                                  .span_ms = 10 * S,
+	                                  .profile = p},
+	            id);
+}
+
+#define GROUPS API_PROFILES "/history/groups?service=" TEST_SERVICE
+
+TEST(groups_have_their_share_and_add_up_to_the_service)
+{
+	static const struct {
+		const char *by, *first, *second;
+		double share, sum;
+	} rows[] = {
+		{"host", "a", "b", 0.6, 1},
+		{"label.zone", "x", "y", 0.7, 0.9},
+		{"label.none", NULL, NULL, 0, 0},
+	};
+	CLEANUP_API struct test_api a = test_api(1, "");
+
+	put_at(&a, "a", "{\"zone\":\"x\"}", "main 50\n");
+	put_at(&a, "a", "{}", "main 10\n");
+	put_at(&a, "b", "{\"zone\":\"x\"}", "main 20\n");
+	put_at(&a, "b", "{\"zone\":\"y\"}", "main 20\n");
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_REPLY struct client_reply r = {0};
+		double sum = 0;
+
+		r = get(&a, GROUPS "&profileType=cpu&from=%lld&to=%lld&by=%s",
+		        (long long)T0, (long long)(T0 + 60 * S), rows[i].by);
+		ck_assert_uint_eq(count(&r, "keys"), 2);
+		ck_assert_uint_eq(count(&r, "groups"), rows[i].first ? 2 : 0);
+		for (size_t k = 0; k < count(&r, "groups"); k++)
+			sum += json_number_value(json_object_get(
+				item(&r, "groups", k), "share"));
+		ck_assert_double_eq_tol(sum, rows[i].sum, 1e-9);
+		if (!rows[i].first)
+			continue;
+		ck_assert_str_eq(text(item(&r, "groups", 0), "value"),
+		                 rows[i].first);
+		ck_assert_str_eq(text(item(&r, "groups", 1), "value"),
+		                 rows[i].second);
+		ck_assert_double_eq_tol(
+			json_number_value(json_object_get(item(&r, "groups", 0),
+		                                          "share")),
+			rows[i].share, 1e-9);
+		ck_assert_double_eq_tol(
+			json_number_value(json_object_get(r.json, "cost")), 1e9,
+			1);
+	}
+}
+END
+
 /* --- shifts --------------------------------------------------------------- */
 
 #define SHIFTS   API_PROFILES "/history/shifts?service=" TEST_SERVICE
@@ -567,6 +630,7 @@ SUITE("history", history_lists_sessions_and_windows_newest_first,
       a_trend_has_a_point_for_each_step_and_nulls_for_gaps,
       a_trend_of_all_functions_is_told_by_rows_alone,
       a_function_costs_more_since_a_time_that_its_interval_has,
+      groups_have_their_share_and_add_up_to_the_service,
       functions_that_shifted_are_found_without_their_names,
       a_trend_is_the_same_from_rollups, a_trend_of_a_gauge_is_its_mean,
       a_trend_of_a_range_without_windows_is_of_sessions,

@@ -554,8 +554,8 @@ const tests = {
     await page.getByRole('button', { name: 'zone = a' }).click();
     await page.waitForURL(url => !url.search.includes('zone'));
     await page.locator('#rows tr').first().waitFor();
-    await page.locator('summary', { hasText: 'Labels' }).click();
-    await page.getByText('Captures that were asked for are').waitFor();
+    await page.locator('summary', { hasText: 'Groups' }).click();
+    await page.getByText('Captures that were asked for have no').waitFor();
   },
   async a_service_that_does_not_exist_is_told_once() {
     const page = await inside('/ui/s/nobody?type=cpu');

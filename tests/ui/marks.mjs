@@ -32,6 +32,25 @@ async function drag(page, from, to) {
 }
 
 const tests = {
+  async a_click_on_a_group_shows_it_alone() {
+    const from = Number(STEPS), until = from + 1200e3;
+    const page = await open(`/ui/s/steps?type=cpu&from=${from}&to=${until}`);
+    await page.locator('summary', { hasText: 'Groups' }).click();
+    const rows = page.locator('.groups tbody tr');
+    const groups = await page.evaluate(async q =>
+      (await (await fetch(q)).json()).groups,
+    `/api/v1/observability/profiling/history/groups?service=steps&${
+      ''}profileType=cpu&from=${from}&to=${until}&by=label.zone`);
+    same(groups.map(g => g.value).sort(), ['z0', 'z1']);
+    await rows.first().waitFor();
+    same(await rows.locator('th').allTextContents(),
+      groups.map(g => g.value));
+    same(await rows.locator('td:nth-child(2)').allTextContents(),
+      groups.map(g => (100 * g.share).toFixed(1) + '%'));
+    await page.getByRole('button', { name: 'z1', exact: true }).click();
+    await page.waitForURL(url => url.searchParams.get('label.zone') === 'z1');
+    await page.getByRole('button', { name: 'zone = z1' }).waitFor();
+  },
   async what_happened_is_counted_in_words() {
     const page = await open();
     await summary(page).filter({ hasText:

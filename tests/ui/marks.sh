@@ -34,7 +34,7 @@ id=$(start demo 2) && finished "$id" >/dev/null &&
   exit 0
 }
 # Twenty minutes of a service in which one function costs more from minute 11
-# on, and another one from minute 14 on.
+# on, and another one from minute 14 on. Two zones take turns.
 steps=$((began / 60 * 60 - 1500))
 push() { # minute
   local early=100 late=100
@@ -42,7 +42,7 @@ push() { # minute
   [ "$1" -lt 14 ] || late=400
   printf 'main;work %d\nmain;early %d\nmain;late %d\n' $((3000 + RANDOM % 60)) \
     $((early + RANDOM % 5)) $((late + RANDOM % 5)) |
-    api POST "/ingest?name=steps&from=$((steps + $1 * 60))&until=$((steps + $1 * 60 + 60))&sampleRate=100&format=folded" \
+    api POST "/ingest?name=steps%7Bzone%3Dz$(($1 % 2))%7D&from=$((steps + $1 * 60))&until=$((steps + $1 * 60 + 60))&sampleRate=100&format=folded" \
       -f -o /dev/null --data-binary @- -H 'Content-Type: text/plain'
 }
 for minute in {0..19}; do

@@ -4,6 +4,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { clock } from '../flame/text.js';
 import { all, ApiError, get, PROFILING, serverNow, type Caller } from './api';
 import { toCompare } from './compare';
+import { Groups, wordOf } from './groups';
 import { KINDS, useMarks, type Baseline, type Mark } from './marks';
 import type { PageProps } from './pages';
 import { Empty, Failure, sentence, Share, Skeleton, Time, usePop }
@@ -179,7 +180,8 @@ function Shown({ view, query, caller }: { view: View;
     <p>It may have been removed, or the address may be wrong.</p>
     <p><a href={to('/services')}>Go to the services</a></p></Empty>;
   return <>
-    <Tools view={view} at={present.at} trend={trend.data} caller={caller}
+    <Tools view={view} at={present.at} trend={trend.data}
+      unit={doc.data?.columns.unit} caller={caller}
       baselines={happened.flatMap(m => m.baseline ?? [])}
       asOf={present.isLive && <AsOf at={doc.data?.until} again={present.next}
       />}
@@ -207,8 +209,8 @@ refreshes now`}>As of {at === undefined ? '…'
     : new Date(at).toTimeString().slice(0, 8)}</button>;
 
 /* last: the newest capture of the range. */
-function Tools({ view, at, trend, caller, last, asOf, baselines }: { view: View;
-  at: View; trend?: Trend; caller: Caller; last?: Result;
+function Tools({ view, at, trend, unit, caller, last, asOf, baselines }: {
+  view: View; at: View; trend?: Trend; unit?: string; caller: Caller; last?: Result;
   asOf: ComponentChildren; baselines: Baseline[] }) {
   const { service, type, from, to: until } = view;
   const isKnown = until === 'now' && RANGES.some(([r]) => r === from);
@@ -234,7 +236,7 @@ function Tools({ view, at, trend, caller, last, asOf, baselines }: { view: View;
         choose={(a, b) => between(view, a, b)} />}
       <button type="button" title="A range three times as long"
         disabled={isKnown} onClick={() => wider(view)}>Zoom out</button>
-      <Only view={view} at={at} />
+      <Only view={view} at={at} unit={unit} />
       {trend && <Before view={view} trend={trend} baselines={baselines} />}
       {type === 'goroutine' && last && <a class="button"
         href={toResult(last.id) + '/threads'}>Stacks</a>}
@@ -280,42 +282,22 @@ function Dates({ trend, choose }: { trend: Trend;
 }
 const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
-type Series = { host: string; labels: Labels };
-
-/* Labels and hosts that the range is made of: those that are chosen, and on
- * request the others. */
-function Only({ view, at: of }: { view: View; at: View }) {
+/* What is shown alone, and the groups to choose from. */
+function Only({ view, at: of, unit }: { view: View; at: View; unit?: string }) {
   const [isOpen, setOpen] = useState(false), at = usePop();
-  const { data, error } = useData(isOpen ? 'labels ' + asked(view) : '',
-    async signal => isOpen ? (await get<{ series: Series[] }>(
-      `${PROFILING}/merge?${asked(of)}&top=1`, signal)).series : []);
-  const found = new Set(data?.flatMap(({ host, labels }) => [`host=${host}`,
-    ...Object.entries(labels).map(([k, v]) => `label.${k}=${v}`)]));
-  const others = [...found].map(text => {
-    const end = text.indexOf('=');
-    return [text.slice(0, end), text.slice(end + 1)] as const;
-  }).filter(([name, value]) => value && !(name in view.only)).sort();
-  const told = (name: string, value: string) =>
-    `${name.replace(/^label\./, '')} = ${value}`;
   return <>
     {Object.entries(view.only).map(([name, value]) => <button type="button"
       key={name} class="chip" title="Show all again" onClick={() => {
         const { [name]: _, ...only } = view.only;
         show(view, { only });
-      }}>{told(name, value)} <span aria-hidden="true">×</span>
+      }}>{wordOf(name)} = {value} <span aria-hidden="true">×</span>
       <span class="unseen">, show all again</span></button>)}
     <details class="pop" ref={at} onToggle={e =>
       setOpen(e.currentTarget.open)}>
-      <summary>Labels</summary>
-      <div>{error ? <p>{sentence(error.message)}</p>
-        : !data ? <Skeleton lines={2} /> : others.length === 0
-          ? <p>{found.size > 0 ? 'All that is shown has these labels.'
-            : 'Captures that were asked for are added up whole.'}</p>
-          : <ul class="choices" aria-label="Show only">
-            {others.map(([name, value]) => <li key={name + value}>
-              <button type="button" onClick={() => show(view, {
-                only: { ...view.only, [name]: value } })}>
-                {told(name, value)}</button></li>)}</ul>}
+      <summary>Groups</summary>
+      <div>{isOpen && <Groups name={asked({ ...view, from: '', to: '' })}
+        asked={asked(of)} unit={unit} choose={(by, value) => show(view,
+          { only: { ...view.only, [by]: value } })} />}
       </div>
     </details>
   </>;

@@ -145,3 +145,18 @@ export function Ask({ word, question, about, action }: { word: string;
     </dialog>
   </>;
 }
+
+const WIDTH = 120, HEIGHT = 22;
+
+/* What something costs over time, as a line; dots where it is known alone. */
+export function Spark({ rates, most, label }: { rates: (number | null)[];
+  most: number; label: string }) {
+  const x = (i: number) => (i / Math.max(rates.length - 1, 1) * (WIDTH - 4)
+    + 2).toFixed(1);
+  const y = (v: number) => (HEIGHT - 3 - v / most * (HEIGHT - 6)).toFixed(1);
+  const path = rates.map((rate, i) => rate === null ? ''
+    : `${i > 0 && rates[i - 1] !== null ? 'L' : 'M'}${x(i)} ${y(rate)}h0`)
+    .join('');
+  return <svg class="spark" width={WIDTH} height={HEIGHT} role="img"
+    aria-label={label}><path d={path} /></svg>;
+}

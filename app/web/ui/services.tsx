@@ -5,7 +5,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { all, PROFILING, type Caller } from './api';
 import type { PageProps } from './pages';
-import { Empty, Failure, Head, Skeleton, Time } from './parts';
+import { Empty, Failure, Head, Skeleton, Spark, Time } from './parts';
 import type { Make } from './form';
 import { toResult, toService, toSettings, type Result } from './result';
 import { go } from './route';
@@ -151,27 +151,17 @@ const Last = ({ service: { lastProfileId: id, lastProfileType: type,
     {status === 'completed' && at ? <Time at={at} />
       : status === 'running' ? 'running' : 'failed'}</a>;
 
-const WIDTH = 120, HEIGHT = 22;
-
 const NAME = 'name', CPU = 'cpu';
 const cpus = (ns: number) => `${(ns / 1e9).toFixed(2)} CPUs`;
 
-/* What it costs over the last hour, as a line; dots where it is known alone. All
- * lines have one scale. */
+/* What it costs over the last hour. All lines have one scale. */
 function Trend({ service: { cpu, cpuPerSecond }, most }:
   { service: Service; most: number }) {
   if (cpuPerSecond === null) return <span class="quiet">none</span>;
-  const known = cpu.map(p => p.rate).filter(v => v !== null);
-  const x = (i: number) => (i / Math.max(cpu.length - 1, 1) * (WIDTH - 4)
-    + 2).toFixed(1);
-  const y = (v: number) => (HEIGHT - 3 - v / most * (HEIGHT - 6)).toFixed(1);
-  const path = cpu.map(({ rate }, i) => rate === null ? ''
-    : `${i > 0 && cpu[i - 1].rate !== null ? 'L' : 'M'}${x(i)} ${y(rate)}h0`)
-    .join('');
+  const rates = cpu.map(p => p.rate), known = rates.filter(v => v !== null);
   return <span class="trend" title={`${cpus(known[known.length - 1])} at last`}>
-    <svg width={WIDTH} height={HEIGHT} role="img"
-    aria-label={`CPU of the last hour, at most ${cpus(Math.max(...known))}`}>
-      <path d={path} /></svg>
+    <Spark rates={rates} most={most}
+      label={`CPU of the last hour, at most ${cpus(Math.max(...known))}`} />
     {cpus(cpuPerSecond)}</span>;
 }
 

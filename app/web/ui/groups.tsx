@@ -1,0 +1,58 @@
+/*
+ * A range in groups: what each host, or each value of a label, costs. A click
+ * on one shows it alone.
+ */
+import { useState } from 'preact/hooks';
+import { percent, quantity } from '../flame/text.js';
+import { get, PROFILING } from './api';
+import { sentence, Skeleton, Spark } from './parts';
+import { useData } from './use';
+
+type Group = { value: string; perSecond: number | null; share: number | null;
+  points: { rate: number | null }[] };
+type Grouped = { by: string; aggregation: string; groupsLeft: number;
+  keys: { by: string; values: number }[]; groups: Group[] };
+
+/* What the address calls label.zone is zone for people. */
+export const wordOf = (by: string) => by.replace(/^label\./, '');
+
+/* asked: the range, as the API is asked for it. name: what stays when the range
+ * goes on. */
+export function Groups({ name, asked, unit = '', choose }: { name: string;
+  asked: string; unit?: string; choose: (by: string, value: string) => void }) {
+  const [by, setBy] = useState('');
+  const { data, error } = useData(`groups ${name} ${by}`, signal =>
+    get<Grouped>(`${PROFILING}/history/groups?${asked}${by &&
+      '&by=' + encodeURIComponent(by)}`, signal), 0, asked);
+  if (error) return <p>{sentence(error.message)}</p>;
+  if (!data) return <Skeleton lines={3} />;
+  const keys = data.keys.filter(k => k.values > 0);
+  if (keys.length === 0) return <p>Captures that were asked for have no
+    groups.</p>;
+  const most = Math.max(...data.groups.flatMap(g =>
+    g.points.map(p => p.rate ?? 0)), 1);
+  const amount = (v: number) => quantity(v, unit) +
+    (data.aggregation === 'sum' ? '/s' : '');
+  return <>
+    <label>Group by <select value={data.by}
+      onChange={e => setBy(e.currentTarget.value)}>
+      {keys.map(k => <option key={k.by} value={k.by}>
+        {wordOf(k.by)} ({k.values})</option>)}</select></label>
+    <table class="list groups"><thead><tr>
+      <th scope="col">{wordOf(data.by)}</th>
+      <th scope="col" class="number">Share</th>
+      <th scope="col" class="number">Cost</th>
+      <th scope="col">Trend</th></tr></thead>
+      <tbody>{data.groups.map(({ value, share, perSecond, points }) =>
+        <tr key={value}>
+          <th scope="row"><button type="button" title="Show only this"
+            onClick={() => choose(data.by, value)}>{value}</button></th>
+          <td class="number">{share !== null && percent(share, 1)}</td>
+          <td class="number">{perSecond !== null && amount(perSecond)}</td>
+          <td><Spark rates={points.map(p => p.rate)} most={most}
+            label={`${value} over time`} /></td>
+        </tr>)}</tbody></table>
+    {data.groupsLeft > 0 && <p class="quiet">{data.groupsLeft} more are not
+      shown.</p>}
+  </>;
+}

@@ -97,8 +97,8 @@ check_cookie(struct call *c, const char *cookie)
 	return check_origin(c);
 }
 
-/* Authenticates a sign-in link: for signing in, and for asking whom it signs in,
- * it stands for the key that made it; for nothing else. */
+/* Authenticates a sign-in link. It stands for the key that made it, but only
+ * for signing in and for asking whom it signs in. */
 static int
 check_sign_in_link(struct call *c, const char *secret)
 {

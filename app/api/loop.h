@@ -15,9 +15,9 @@ MUST_CHECK int loop_signals(int *out_fd);
 
 /*
  * Serves the listening socket on descriptor 0 until one of these signals; the
- * current request is finished first. A process that is told to end while it
- * starts serves one request if one waits: a pool that is restarted again and
- * again gets ahead with its queue.
+ * current request is finished first. A process that is asked to end while it
+ * starts still serves one waiting request, so that a pool which is restarted
+ * again and again makes progress.
  *
  *   Owns     signals_fd stays the caller's
  *   Errors   -errno

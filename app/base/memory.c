@@ -21,7 +21,8 @@ memory_most_keeper(const struct conf *c)
 	return (double)(MEMORY_KEEPER + MEMORY_SUMS);
 }
 
-/* One of the analyser's children at a time may take as much as it. */
+/* One child of the analyser at a time may use as much memory as the
+ * analyser. */
 double
 memory_most_worker(const struct conf *c)
 {

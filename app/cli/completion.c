@@ -120,7 +120,7 @@ last(const struct completion *c)
 	return c->words[c->n - 1];
 }
 
-/* The first sentence of doc, after what ends the word. */
+/* Appends the shell's separator and the first sentence of doc. */
 static void
 put_doc(struct completion *c, const char *doc)
 {

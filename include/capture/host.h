@@ -87,9 +87,9 @@ struct host_usage {
 	                             exec(2) does not change it */
 	int32_t pid;
 	int32_t halt; /* enum host_halt */
-	/* Time for which the control group that a CPU quota has held back most,
-	 * of the process's own and those above, was held back since it was
-	 * made; summed over CPUs. Zeros: none was. */
+	/* Time for which a CPU quota has held back the process: that of its
+	 * control group, or of the one above it that was held back most, since
+	 * that group was created; summed over CPUs. Zeros: none. */
 	uint64_t quota_us, quota_group;
 };
 

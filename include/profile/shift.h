@@ -5,10 +5,10 @@
  * A range is cut into bins. Its levels, each with a constant cost, are fitted
  * by likelihood, at most SHIFT_MAX + 1 of them. A shift is accepted if the fit
  * with it is better than chance explains: of steady ranges, at most one in a
- * hundred has a shift. How far chance reaches is measured by what is left over
- * by the fit. Neighbouring bins that resemble each other are joined first, as
- * in a comparison, since a phase of a program fills several bins. A phase that
- * is longer than about a twentieth of the range is a shift itself.
+ * hundred has a shift. The effect of chance is measured by the residuals of the
+ * fit. Neighbouring bins that resemble each other are joined first, as in a
+ * comparison, since a phase of a program fills several bins. A phase that is
+ * longer than about a twentieth of the range is a shift itself.
  *
  * A level takes at least SHIFT_LEVEL of the bins. A burst that is shorter, such
  * as the start of a program, is left out.
@@ -39,14 +39,14 @@ struct shift_bin {
 
 /* How cost varies by chance. */
 enum shift_by {
-	SHIFT_SHARE, /* it is a part of all samples: binomially */
-	SHIFT_RATE,  /* it is a number of samples in some time: as Poisson */
+	SHIFT_SHARE, /* a share of all samples: binomial */
+	SHIFT_RATE,  /* samples per time: Poisson */
 };
 
 struct shift {
 	int64_t at_ms;                  /* most likely */
 	int64_t earliest_ms, latest_ms; /* 95 % interval */
-	double before, after; /* cost per `of` of the levels at both sides */
+	double before, after; /* cost per `of`, of the levels on both sides */
 	int64_t before_ms, after_ms; /* where these levels begin and end */
 };
 
@@ -56,8 +56,8 @@ struct shifts {
 	double samples;    /* cost of all bins */
 	double dispersion; /* variance, divided by that of independent samples;
 	                      0 if samples or bins are too few */
-	double least;      /* the smallest factor that would be found halfway;
-	                      0: none would */
+	double least;      /* the smallest factor that would be found halfway
+	                      through the range; 0: none */
 };
 
 #define SHIFT_ALARMS 0.01 /* share of steady ranges with a shift */

@@ -96,9 +96,9 @@ in_use(const struct bucket_rows *r, const struct go_bucket *b, int64_t *out)
 }
 
 /*
- * Limits cycles to the time between the looks, where the runtime has no start
- * of a wait: it takes 0 for a wait that began before the profile was turned on,
- * and counts all cycles since the machine started.
+ * Limits cycles to the time between the looks. For a wait that began before the
+ * profile was turned on, the runtime has no start: it takes 0, and counts all
+ * cycles since the machine started.
  */
 static double
 sane_cycles(const struct bucket_rows *r, double count, double cycles)

@@ -304,7 +304,7 @@ add_stacks(struct second *s, const struct looked *v, const struct counts *c)
 	return rc;
 }
 
-/* Adds what the process holds by the kernel's count. */
+/* Adds the memory of the process as the kernel counts it. */
 static int
 add_resident(const struct second *s, const struct process *proc)
 {

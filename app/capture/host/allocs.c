@@ -113,8 +113,7 @@ allocs_open(struct allocs *out)
  * program's caches and by how fast the machine runs at the time. */
 #define LEAST_COST 0.75
 #define MOST_COST  1.5
-/* A process that uses less of a CPU, in thousandths, is credited for this
- * much. */
+/* A process is credited for at least this much of a CPU, in thousandths. */
 #define LEAST_USED 500
 /* Bytes per sample at first; later chosen for some hundred samples a second, or
  * for as many as a ring has room for while a process is watched part of the
@@ -171,8 +170,8 @@ set_scales(struct watchers *p, uint32_t slot, int64_t next_ns)
 
 	w->scaled = expected > 1 ? (int64_t)expected : 1;
 	__atomic_store_n(&s->scaled, w->scaled, __ATOMIC_RELAXED);
-	/* If the upper bound is no estimate, it covers also that there are few
-	 * of the calls that are expected. */
+	/* If the upper bound is too rough for an estimate, it also allows for
+	 * fewer calls than expected. */
 	s->most_scale = scale_for(w->missed.most,
 	                          w->missed.most > ROUGH * w->missed.least
 	                                  ? expected / FEW
@@ -226,9 +225,9 @@ fade(struct allocs_part *part)
 }
 
 /* Counts what was missed since the process was watched last. The samples that
- * follow also stand for the first half of the time that comes after them, which
- * is taken to be like the last one: so they stand in the middle of theirs,
- * wherever a capture begins or ends. */
+ * follow also stand for the first half of the time after them, which is taken
+ * to be like the time before: each sample is then in the middle of the time it
+ * stands for, wherever a capture begins or ends. */
 static void
 add_missed(struct watched *w)
 {

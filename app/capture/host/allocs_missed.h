@@ -3,8 +3,8 @@
  * from what it did while they were watched.
  *
  * A probe costs many times what an allocation costs, so a process that
- * allocates often does less while it is watched. By how much is known within
- * bounds only. A call stands for as much of the process's own CPU time as
+ * allocates often does less while it is watched. How much less is known only
+ * within bounds. A call stands for as much of the process's own CPU time as
  * before; the rest is what probes cost, which is measured, but differs from
  * program to program. A watched process does at most as much per second as an
  * unwatched one, and at least as much as if all its work waited for the probes.

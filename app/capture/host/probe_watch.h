@@ -39,8 +39,8 @@ struct probe_target {
 	struct allocs_of of; /* pid 0: the slot is unused */
 	int file;            /* with its functions; -1: not needed any more */
 	int links[2];        /* -1: none */
-	/* Their pages, in memory as long as probes are placed or removed: the
-	 * kernel reads a page that is not while no process can fork. */
+	/* Their pages, kept in memory while probes are inserted or removed: the
+	 * kernel would read a missing page while no process can fork. */
 	void *pages[ALLOCS_MAX_PLACES]; /* NULL: none */
 	int64_t next_ns; /* when to look again; INT64_MAX: never */
 	struct probe_account account;
@@ -49,8 +49,7 @@ struct probe_target {
 struct probe_watch {
 	int calls_fd;    /* a map of struct emit_calls, by slot and CPU */
 	unsigned budget; /* of a process's CPU time, in thousandths */
-	unsigned least;  /* of a CPU, in thousandths: a process that uses less
-	                    is credited for this much */
+	unsigned least;  /* of a CPU, in thousandths: credited at least */
 	bool returns;    /* the return of a sampled call is watched, too */
 	struct probe_cost call;
 	unsigned ncpus;

@@ -146,8 +146,8 @@ has_unknown_code(const struct quality *q)
 	       q->unknown + q->unknown_callers > q->kept / 4;
 }
 
-/* Notes why names are missing, if nothing says so already. No package has
- * those of 32-bit programs, which have one frame a sample. */
+/* Notes why names are missing, unless another note says so. No package provides
+ * names of 32-bit programs, whose samples have one frame each. */
 static void
 conclude_names(struct quality *q)
 {
@@ -291,7 +291,7 @@ put_breaks(const struct quality *q, struct buf *out)
 	json_close(out, ']');
 }
 
-/* Appends a name of at most n bytes that may be of any bytes. */
+/* Appends a name of at most n bytes, which may have any values. */
 static void
 add_name(struct buf *out, const char *name, size_t n)
 {

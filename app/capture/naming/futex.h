@@ -8,8 +8,8 @@
 struct futex_wait {
 	const char *reason; /* "mutex"; "futex" when no function is known */
 	bool lock;
-	bool hidden; /* may be for a lock: a Java thread parks in a method that
-	                is interpreted and has no name */
+	bool hidden; /* possibly a lock: the Java thread parks in an interpreted
+	                method, which has no name */
 };
 
 /* Shape: stack[n] are locations of p, leaf first; only the innermost count. */

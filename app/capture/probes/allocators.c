@@ -139,11 +139,11 @@ row_at(const struct found *f, bool releases, uint64_t vaddr)
 enum hand { KEEPS, HANDS_SOME, HANDS_ALL };
 
 /*
- * Finds out if a function jumps into another one. It hands on all calls if it
+ * Finds out if a function jumps into another one. It passes on all calls if it
  * only adds an argument, as valloc(3) does; if it can't have returned from a
  * function that allocates; and if the other one replaces memory as well, as for
- * reallocarray(3). Otherwise it hands on some: without old memory, realloc(3) of
- * glibc continues in malloc(3).
+ * reallocarray(3). Otherwise it passes on some: without old memory, realloc(3)
+ * of glibc continues in malloc(3).
  */
 static enum hand
 hands_on(const struct found *f, const struct row *row, const uint8_t *code,

@@ -140,7 +140,8 @@ last_module(const struct process *proc, const uint64_t *pcs, size_t n)
  *            process_vm_readv(2)
  */
 
-/* Uses up one of the reads that are left in this drain; false if none is. */
+/* Uses up one of the reads that are left in this drain; false if none are
+ * left. */
 static bool
 may_read(const struct process *proc, struct proc_stack *out)
 {

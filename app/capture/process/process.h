@@ -126,10 +126,10 @@ void procs_modules(const struct procs *p, bool in_use[static MODULES_MAX]);
 void procs_forget_gone(struct procs *p, uint64_t before_ns);
 /* Stops following all processes of a watcher. */
 void procs_leave(struct procs *p, uint64_t watcher);
-/* Has threads that run in the kernel alone sampled, or no longer; they belong
- * to no process that is followed. */
+/* Turns the sampling of threads that run only in the kernel on or off; they
+ * belong to no followed process. */
 void procs_with_kernel(struct procs *p, bool with);
-/* Has a process that is not followed sampled no more. */
+/* Stops the sampling of a process that is not followed. */
 void procs_deny(struct procs *p, uint32_t pid);
 /* Handles a record other than a sample. */
 void procs_apply(struct procs *p, const struct record *r);

@@ -10,5 +10,5 @@
 /* Finds the place of a process's title; NULL when there is no room for its
  * name. */
 const struct place *process_title(struct process *proc);
-/* Finds that of threads that run in the kernel alone. */
+/* Finds the place of the title of threads that run only in the kernel. */
 const struct place *process_title_of_kernel(struct modules *m);

@@ -1,8 +1,8 @@
 /*
- * How sure a sum is whose samples come from parts of the time, each of which
- * stands for the time between it and its neighbours. How much the parts differ
- * shows how far the sum may be from the truth by chance; and each sample has an
- * upper bound of its own.
+ * How certain a sum is whose samples come from parts of the time: each part
+ * also stands for the time between it and its neighbours. How much the parts
+ * differ shows how far the sum may be from the truth by chance; and each sample
+ * has an upper bound of its own.
  */
 #pragma once
 

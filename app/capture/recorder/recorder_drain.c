@@ -194,7 +194,7 @@ is_cut(const struct source *source, const struct record *r,
 	return stack->cut && r->sample.stack_len >= room;
 }
 
-/* Counts a sample of a thread that runs in the kernel alone for the captures
+/* Counts a sample of a thread that runs only in the kernel for the captures
  * that want it. False: there is none, or it is another thread. */
 static bool
 take_kernel_sample(struct source *source, const struct record *r)

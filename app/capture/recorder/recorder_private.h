@@ -135,7 +135,7 @@ capture_rows_note(struct capture *c, const struct record *r, uint32_t node);
 /* Ends a capture if its processes are no longer watched, because they call
  * their allocators too often. */
 void capture_rows_look(struct capture *c);
-/* Returns a process of the capture that still lives and is such, or NULL. */
+/* Returns a living process of the capture for which is() is true, or NULL. */
 const struct process *
 capture_any_process(const struct capture *c,
                     bool (*is)(const struct process *proc));

@@ -166,7 +166,7 @@ is_led_by_lock(const struct trie *t, const uint32_t *places, uint32_t n)
 	return false;
 }
 
-/* True for a stack whose outermost frame says whose it is, and is no code. */
+/* True for a stack whose outermost frame is a title, not code. */
 static bool
 is_titled(const struct trie *t, const uint32_t *places, uint32_t n)
 {
@@ -305,7 +305,7 @@ is_probed(const struct process *proc)
 	return proc->nprobed > 0;
 }
 
-/* Says what of the allocators is not watched. */
+/* Notes which parts of allocators are not watched. */
 static void
 conclude_probes(const struct capture *c, struct quality *q)
 {
@@ -327,7 +327,7 @@ conclude_probes(const struct capture *c, struct quality *q)
 		q->notes |= QUALITY_NOTE_OF(NO_ALLOCATOR);
 }
 
-/* A sum that may be further from the truth than this part is not sure. */
+/* A sum that may be off by more than this part is uncertain. */
 #define SUM_SURE 0.15
 
 static int64_t
@@ -336,7 +336,7 @@ bytes_of(double n)
 	return n < (double)MOST_BYTES ? (int64_t)n : MOST_BYTES;
 }
 
-/* Says between which bounds the truth is, unless the sum is sure. */
+/* Notes the bounds of the true value, unless the sum is certain. */
 static int
 conclude_sum(const struct finisher *f)
 {

@@ -208,7 +208,7 @@ debug_file_of_target(const struct host *host, int32_t pid, const char *path,
 	return e ? e : by_link(host, pid, elf, path);
 }
 
-/* Opens the file that a debug file refers to, if it is the one. */
+/* Opens the file that a debug file refers to, if its build-id matches. */
 static struct elf_image *
 shared_at(const struct host *host, int32_t pid, const struct elf_altlink *link,
           struct buf *path)

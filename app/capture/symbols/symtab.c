@@ -12,7 +12,7 @@
 
 /* --- finding a table ------------------------------------------------------ */
 
-/* The place of a table of symbols and its names in the file, bytes. */
+/* Offsets and sizes of a symbol table and its names in the file, bytes. */
 struct table_place {
 	uint64_t symbols, size, names, names_size;
 };
@@ -303,7 +303,8 @@ code_of(const struct table *t, const Elf64_Sym *s)
 
 /*
  * True for a symbol without a type that may be a function, as assemblers leave
- * them. Marks of aarch64 ($x, $d) and local labels of NASM (f.loop) are none.
+ * them. Mapping symbols of aarch64 ($x, $d) and local labels of NASM (f.loop)
+ * are not functions.
  *   Source   "ELF for the Arm 64-bit Architecture", 5.5.4; NASM manual, 3.9
  */
 static bool

@@ -37,7 +37,7 @@ MUST_CHECK bool unwind_table_function(const struct unwind_table *t,
 /*
  * Finds the frame of a function that keeps a frame pointer by what its code has
  * pushed: the distance from the stack pointer to the frame pointer. False: the
- * function keeps none at vaddr, or its code does not tell.
+ * function keeps none at vaddr, or its code does not show it.
  *   Shape    returns: a call returns to vaddr
  */
 MUST_CHECK bool unwind_table_pointer(struct unwind_table *t, uint64_t vaddr,

@@ -109,7 +109,7 @@ fail_no_timeline(struct call *c, const struct session *s)
 	return fail(c, TimelineNotKept);
 }
 
-/* Reduces the profile to the part that the session is. */
+/* Reduces the profile to the session's part of a capture. */
 static int
 cut(struct call *c, const struct session *s, struct profile *p)
 {

@@ -10,8 +10,8 @@
 #include "store/window.h"
 
 /*
- * Makes a completed session of a window's row. topFunctions need its profile
- * and are not set.
+ * Describes a window as a completed session. topFunctions need its profile and
+ * are not set.
  *   Owns     session_done() it
  *   Errors   -ENOMEM
  */

@@ -6,15 +6,15 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Bins at each side that a burst is held against, and its size in standard
- * deviations. */
+/* A burst is a bin that differs from the bins around it, AROUND on each side,
+ * by this many standard deviations. */
 #define AROUND     8
 #define BURST      4.0
-#define BURSTS_MAX 0.05 /* of all bins: more of them are phases */
+#define BURSTS_MAX 0.05 /* share of all bins; more bursts are phases */
 /* As in spread.c: neighbours are alike if their correlation exceeds this,
  * divided by the square root of their number. */
 #define ALIKE 0.3
-/* Bins are joined twice more than this asks for: weak phases hide behind chance
+/* Bins are joined twice more than this test requires: chance hides weak phases
  * in short bins. */
 #define MORE   2
 #define JOINED 8 /* fewest bins after joining */
@@ -22,16 +22,17 @@
  * the likelihood ratio has the distribution of the larger one of two with two
  * degrees of freedom. */
 #define INTERVAL 7.35
-/* Worth that each further shift must have, which may be anywhere, too; and how
- * much rarer shifts of steady ranges are made, since phases are not as regular
- * as the theory has them. tests/bench/shift.c measures both. */
+/* Each further shift must be worth this much, since it may be anywhere, too.
+ * GUARD lowers the rate of false shifts below what the caller asks for, since
+ * phases are less regular than the theory assumes. tests/bench/shift.c measures
+ * both. */
 #define EACH  15
 #define GUARD 0.5
 
 struct fit {
 	const struct shift_bin *bins;
 	size_t n, least;   /* bins; fewest of a level */
-	double *cost, *of; /* sums of the bins before each */
+	double *cost, *of; /* by bin: sums of the bins before it */
 	enum shift_by by;
 	size_t cuts[SHIFT_MAX + 1][SHIFT_MAX + 2]; /* by number of shifts */
 	double gain[SHIFT_MAX + 1]; /* of twice the log likelihood */
@@ -114,13 +115,13 @@ struct chance {
 	double dispersion, freedom;
 };
 
-/* What is left over of bins that are joined. */
+/* The residuals of joined bins. */
 struct left {
 	double squares, neighbours, expected;
 	size_t n;
 };
 
-/* Adds up what the levels of k shifts leave over, `each` bins joined. */
+/* Adds up the residuals of the levels of k shifts, with `each` bins joined. */
 static struct left
 left_over(const struct fit *f, size_t k, size_t each)
 {
@@ -155,7 +156,7 @@ left_over(const struct fit *f, size_t k, size_t each)
 	return l;
 }
 
-/* Measures how far the cost of bins strays from the levels of k shifts. */
+/* Measures how far the cost of bins deviates from the levels of k shifts. */
 static struct chance
 chance_of(const struct fit *f, size_t k)
 {
@@ -189,7 +190,7 @@ worth(double gain, const struct chance *c)
 }
 
 /*
- * Returns how often a steady range has a shift of that worth.
+ * Returns how often a steady range has a shift worth that much.
  *
  *   Source   the largest of a standardized Brownian bridge between SHIFT_LEVEL
  *            and 1 - SHIFT_LEVEL; James, James and Siegmund, Biometrika 74,
@@ -204,7 +205,7 @@ by_chance(double worth)
 	       ((1 - 1 / worth) * odds + 4 / worth);
 }
 
-/* Returns the worth that n shifts at once must have. */
+/* Returns how much n shifts at once must be worth. */
 static double
 asked(double alarms, size_t n)
 {
@@ -401,7 +402,8 @@ describe(const struct fit *f, size_t a, size_t cut, size_t b,
 	};
 }
 
-/* Returns by which factor the cost must grow halfway to be told. */
+/* Returns the factor by which the cost must grow halfway for the shift to be
+ * found. */
 static double
 least_factor(double samples, const struct chance *c, double alarms)
 {

@@ -1,6 +1,6 @@
 /*
- * Says what a file is that is uploaded and is no profile that Stoker reads.
- * foreign.def lists them.
+ * Recognizes uploaded files that are not profiles Stoker reads: those of
+ * foreign.def.
  */
 #pragma once
 
@@ -10,8 +10,8 @@
 
 #define FOREIGN_LOOK ((size_t)16 << 20)
 
-/* Appends what p[n] is by its first bytes, and what to do. Returns false if
- * they are in no row. */
+/* Appends what p[n] is, by its first bytes, and what to do instead. Returns
+ * false if no row has them. */
 bool foreign_start(const char *p, size_t n, struct buf *why);
-/* The same by the texts in it. */
+/* As above, by texts in the file. */
 bool foreign_text(const char *p, size_t n, struct buf *why);

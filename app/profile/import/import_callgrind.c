@@ -42,9 +42,9 @@
 #define MAX_EVENTS    32
 #define MAX_POSITIONS 2
 #define MAX_PATHS     (1u << 16)
-#define MAX_WORK      (1u << 24) /* calls that are looked at */
-#define LEAST_SHARE   1e-6       /* of all cost, that a path is followed for */
-#define LEAST_NOTED   0.001      /* of all cost, that a note is for */
+#define MAX_WORK      (1u << 24) /* calls that are followed */
+#define LEAST_SHARE   1e-6       /* of all cost, of a path that is followed */
+#define LEAST_NOTED   0.001      /* of all cost, that is noted */
 
 /* Ids and the strings that they stand for. */
 struct names {
@@ -56,10 +56,11 @@ struct fn {
 	uint32_t name, file, module; /* strings */
 	uint32_t location;
 	uint32_t call0, ncalls; /* in calls, once they are sorted */
-	uint32_t seen;         /* on the path that is followed, if its number */
-	int64_t self, given;   /* given: to paths */
-	double shares, passed; /* of its paths; of those that were given to */
-	double in, out;        /* cost of calls */
+	uint32_t seen;          /* number of the last path that has it */
+	int64_t self, given;    /* given: to paths */
+	double shares, passed;  /* sums over its paths; over those that have a
+	                          part of self */
+	double in, out;         /* cost of calls */
 };
 
 struct call {
@@ -70,8 +71,8 @@ struct call {
 struct path {
 	uint32_t fn, caller; /* caller: index of a path, or PROFILE_NONE */
 	uint32_t depth;
-	double cost;  /* of the function on this path, with what it calls */
-	double share; /* of it, the function's own */
+	double cost;  /* of the function on this path, with its callees */
+	double share; /* the part of cost that is the function's own */
 };
 
 struct reader {
@@ -79,11 +80,11 @@ struct reader {
 	const char *line, *end; /* the rest of the line, and where it ends */
 	struct names files, modules, functions;
 	uint32_t file, module;               /* strings */
-	uint32_t called_file, called_module; /* PROFILE_NONE: as the caller's */
+	uint32_t called_file, called_module; /* PROFILE_NONE: the caller's */
 	uint32_t fn, called;
 	bool has_fn, in_call, has_events;
 	uint64_t positions[MAX_POSITIONS];
-	unsigned npositions, event; /* event: which cost of a line is kept */
+	unsigned npositions, event; /* event: index of the cost that is kept */
 	int64_t scale;
 	uint64_t key; /* of hashes */
 	struct table fn_table, call_table;

@@ -1,10 +1,10 @@
 /*
  * Removes the frames that a pprof file wants to be hidden: drop_frames, unless
- * they match keep_frames. A frame that matches goes with all that it calls; a
- * stack of such frames only stays as it is.
+ * they match keep_frames. A frame that matches is removed with all that it
+ * calls; a stack that has only such frames stays as it is.
  *
- * The patterns are those of Go, of which POSIX has the most part. A pattern with
- * something else, or that might take long to match, is noted and not applied.
+ * The patterns are Go's, most of which POSIX supports. A pattern with other
+ * syntax, or one that may take long to match, is noted and not applied.
  *
  * Source: google/pprof, profile/prune.go, RemoveUninteresting(), which runs
  * before all reports.

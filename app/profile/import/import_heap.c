@@ -54,7 +54,7 @@
 #include <string.h>
 
 #define MAX_LINE ((size_t)32 << 10)
-#define COUNTS   " profile: total " /* behind the name of what is counted */
+#define COUNTS   " profile: total " /* follows the name of what is counted */
 
 enum page { PAGE_HEAP, PAGE_COUNTS, PAGE_WAITS };
 

@@ -117,11 +117,11 @@ jfr_constant(const struct jfr_chunk *c, uint32_t class, uint64_t id);
 /* Reads the fields of a value of a class; those that it lacks are zeroed. */
 void jfr_fields(const struct jfr_chunk *c, uint32_t class,
                 struct jfr_cursor *at, struct jfr_value out[JFR_NAMES]);
-/* The same of a constant that a value refers to. Returns false if there is
- * none. */
+/* As jfr_fields(), for a constant that a value refers to. Returns false if
+ * there is none. */
 bool jfr_refer(const struct jfr_chunk *c, const struct jfr_value *to,
                struct jfr_value out[JFR_NAMES]);
-/* Appends the text of a string, of a symbol, or of what has a name. */
+/* Appends the text of a string, of a symbol, or of a value that has a name. */
 void
 jfr_text(const struct jfr_chunk *c, const struct jfr_value *v, struct buf *out);
 /* Takes an integer. */

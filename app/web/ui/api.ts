@@ -9,7 +9,7 @@ export type Caller = {
   expiresAt: string | null;
 };
 
-/* An error as the API tells it; status 0: there was no reply at all. */
+/* An error that the API returned; status 0: there was no reply. */
 export class ApiError extends Error {
   constructor(
     readonly status: number,
@@ -39,8 +39,8 @@ async function refusal(reply: Response): Promise<ApiError> {
   }
 }
 
-/* How far the server's clock is ahead of the browser's, in milliseconds: what
- * is recent is asked for by the server's time. Replies have whole seconds. */
+/* How far the server's clock is ahead of the browser's, in milliseconds: recent
+   data is requested by the server's time. Replies have whole seconds. */
 let ahead = 0;
 const EXACT_MS = 2e3;
 function readClock(reply: Response) {
@@ -109,7 +109,7 @@ export const whoHas = async (key: string): Promise<Caller> =>
   (await send(SESSION, by(key))).json();
 export const signOut = () => remove(SESSION);
 
-/* Only the cookie stays: the key itself is kept nowhere. */
+/* Only the cookie is kept, never the key itself. */
 export async function signIn(key: string): Promise<Caller> {
   return (await send(SESSION, { method: 'POST', ...by(key) })).json();
 }

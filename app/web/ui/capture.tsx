@@ -1,6 +1,6 @@
 /*
- * One capture: how far it is, and then its flame graph, or another view of it:
- * all views have the line above them, and wait for the capture to end.
+ * One capture: its progress, and then its flame graph or another view. All
+ * views share the line at the top, and wait for the capture to end.
  */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
@@ -94,7 +94,7 @@ function Against({ result: { id, service, profileType: type, host }, compare }:
   </select>;
 }
 
-/* A part has no map of its own: it is a range of that of the whole. */
+/* A part has no heat map: it is a range of the whole capture's. */
 function viewOf(id: string, at: View) {
   const part = at === 'heat' && partOf(id);
   return !part ? toResult(id) + (at && '/' + at)
@@ -102,7 +102,7 @@ function viewOf(id: string, at: View) {
       part.tid ? '&tid=' + part.tid : ''}`;
 }
 
-/* Where this is, and what can be done with it. */
+/* Links to the views of the capture, and the actions on it. */
 function Line({ result, caller, again, at, compare }: { result: Result;
   caller: Caller; again: () => void; at: View;
   compare: (base: string) => string }) {
@@ -151,7 +151,7 @@ function Line({ result, caller, again, at, compare }: { result: Result;
   </nav>;
 }
 
-/* The form is loaded when it is wanted. */
+/* The form is loaded when it is opened. */
 function MakeBaseline({ result: { id, profileType, service } }:
   { result: Result }) {
   const [Form, set] = useState<typeof Make>();

@@ -1,6 +1,6 @@
 /*
- * What something costs over time: uPlot, a brush that chooses a range, and for
- * those who do not see it a table.
+ * Cost over time: a chart by uPlot, a brush that selects a range, and a table
+ * for readers who cannot see the chart.
  */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
@@ -10,10 +10,10 @@ import type { Mark } from './marks';
 import { go } from './route';
 
 export type Line = { at: number; value: number | null }[];
-/* A range that is compared: which side it is. */
+/* The side of a comparison that a range is. */
 export type Band = { from: number; to: number; side: 'base' | 'comparison' };
 const DAY = 86400;
-/* Low where the window is: the graph below needs the room. */
+/* Lower in a low window, since the graph below needs the room. */
 const height = () => Math.round(Math.min(138, Math.max(68,
   68 + (innerHeight - 900) * 0.4)));
 const ROOM = 1.28; /* above the line, for marks */
@@ -28,8 +28,8 @@ const second = new Intl.DateTimeFormat(undefined, { hour: '2-digit',
 const date = new Intl.DateTimeFormat(undefined, { day: 'numeric',
   month: 'short' });
 
-/* Ticks in the browser's zone: days where they are days apart, both where more
- * than a day is seen, and seconds where minutes would repeat. */
+/* Ticks in the browser's time zone: dates if ticks are days apart, date and
+   time if more than a day is shown, and seconds if minutes would repeat. */
 function times(ticks: number[], span: number, apart: number) {
   return ticks.map(t => apart >= DAY ? date.format(t * 1000)
     : span > DAY ? `${date.format(t * 1000)} ${clock.format(t * 1000)}`
@@ -39,7 +39,7 @@ function times(ticks: number[], span: number, apart: number) {
 /* Steps of bytes: 1, 2, 4 … of each unit. */
 const BINARY = Array.from({ length: 50 }, (_, i) => 2 ** i);
 
-/* A value that is read every minute is not unknown between two readings. */
+/* A value that is read once a minute counts as known between two readings. */
 const gaps: uPlot.Series.GapsRefiner = (u, series, _, __, all) => {
   const known = Array.from(u.data[series], (v, i) => v == null ? -1 : i)
     .filter(i => i >= 0);
@@ -91,8 +91,8 @@ const COLORS: Record<Mark['kind'], string> = { capture: '--quiet',
   baseline: '--mark-baseline', trigger: '--bad', restart: '--mark-restart',
   shift: '--ink' };
 
-/* A triangle, one that points down, a diamond, a disc or a square, for those who
- * see no colours. */
+/* A triangle, one that points down, a diamond, a disc or a square: marks differ
+   without colours, too. */
 function drawMark(to: CanvasRenderingContext2D, kind: Mark['kind'], x: number,
   y: number, r: number) {
   to.beginPath();
@@ -114,7 +114,7 @@ function drawMark(to: CanvasRenderingContext2D, kind: Mark['kind'], x: number,
   to.fill();
 }
 
-/* Captures are a row of their own; the rest, which is rare, has a line. */
+/* Captures have a separate row; other marks, which are rare, have a line. */
 function drawMarks(u: uPlot, marks: Mark[]) {
   const { ctx, bbox } = u, px = devicePixelRatio;
   ctx.save();
@@ -168,13 +168,13 @@ function marksAt(u: uPlot, marks: Mark[], left: number) {
     Math.abs(u.valToPos(m.at / 1000, 'x') - left) <= NEAR);
 }
 
-/* Where the keyboard is on a chart, and where its range began: times. */
+/* The keyboard's position on a chart, and the start of its range, as times. */
 type Held = { at?: number; first?: number };
 
 /*
- * Arrow keys move over the points, from the last one that is known, Enter begins
- * and ends a range, Escape leaves it: at each end, choose is called as after a
- * drag. Newer points leave the cursor where it was in time.
+ * Arrow keys move over the points, from the last known one; Enter begins and
+ * ends a range, Escape cancels it. At each end choose() is called, as after a
+ * drag. Newer points do not move the cursor in time.
  */
 function onKeys(plot: () => uPlot, line: Line, held: Held,
   choose: (from: number, to: number) => void) {
@@ -215,9 +215,9 @@ function onKeys(plot: () => uPlot, line: Line, held: Held,
 
 const NO_MARKS: Mark[] = [], NO_BANDS: Band[] = [];
 
-/* within: a part of it, such as one function; its points are of the same times,
- * and name says what it is. rest: what is said where the pointer is not on it.
- * more: what else its title has. */
+/* within: a part of the cost, such as that of one function, at the same times;
+   name describes it. rest: the text while the pointer is elsewhere. more:
+   further parts of the title. */
 export function Chart({ line, within, name, from, to, format, label, choose,
   marks = NO_MARKS, bands = NO_BANDS, isBytes = false, isOld = false, rest = '',
   more }: {

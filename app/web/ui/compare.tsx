@@ -55,8 +55,8 @@ export default function Compare({ query }: PageProps) {
   return <Shown q={q} query={query} />;
 }
 
-/* The same question to a baseline: its check has the test of all baselines of
- * the same label. */
+/* The same comparison with a baseline: a check of a baseline uses all baselines
+   with the same label. */
 function checked(baseline: string, q: string) {
   const of = new URLSearchParams(q), check = new URLSearchParams();
   for (const [name, as] of [['comparisonProfileId', 'sessionId'],
@@ -130,9 +130,9 @@ function Shown({ q, query }: { q: string; query: URLSearchParams }) {
 }
 
 const SIDES = { base: 'Base', comparison: 'Comparison' };
-const MARGIN = 0.15; /* of both ranges, before and after them */
+const MARGIN = 0.15; /* of the time of both ranges, on each side */
 
-/* The chart that both ranges lie on: a drag over it moves either of them. */
+/* The chart of both ranges; a drag moves one of them. */
 function Brushes({ a, b, service, type, unit, isEmpty, choose }: { a: string;
   b: string; service: string; type: string; unit?: string; isEmpty: boolean;
   choose: (a: string, b: string) => void }) {
@@ -144,7 +144,7 @@ function Brushes({ a, b, service, type, unit, isEmpty, choose }: { a: string;
     }), [a, b]);
   const first = Math.min(...bands.map(x => x.from));
   const last = Math.max(...bands.map(x => x.to));
-  /* Where the chart begins and ends stays as ranges move within it. */
+  /* The ends of the chart stay in place when ranges move within it. */
   const [seen, setSeen] = useState({ from: NaN, to: NaN });
   useEffect(() => {
     const more = (last - first) * MARGIN;

@@ -22,11 +22,11 @@ const RANGES = [['now-15m', '15 minutes'], ['now-1h', 'hour'],
 const REFRESH_MS = 30e3;
 const RUNNING_MS = 1e3, LISTED = 50, NONE: Result[] = [];
 
-/* What the address says; a range in milliseconds, or from a time until now. The
- * address has all of it, so that a link shows to others what it shows here. */
+/* The view in the address: a range in milliseconds, or from a time until now.
+   The address has all of it, so that a link shows the same to others. */
 type View = { service: string; type: string; from: string; to: string;
   only: Labels };
-/* What is looked at alone: label.zone=a, or a host. */
+/* The label or host to which the view is restricted: label.zone=a. */
 type Labels = Record<string, string>;
 const isLabel = (name: string) => name === 'host' || name.startsWith('label.');
 
@@ -47,8 +47,8 @@ export default function Explore({ args, query, caller }: PageProps) {
   return <Shown key={service} view={view} query={query} caller={caller} />;
 }
 
-/* What is profiled all the time, CPU before the rest, or else what was captured
- * last; an empty capture is no reason to open a page that shows nothing. */
+/* The type to show first: one that is profiled continuously, preferably CPU, or
+   else that of the last capture with samples, so that the page is not empty. */
 async function usualType(service: string, signal: AbortSignal) {
   const { enabled, profileTypes } = await continuousOf(service, signal);
   if (enabled)
@@ -67,7 +67,8 @@ const show = (view: View, change: Partial<View>, how?: 'replace') => {
 };
 const SECONDS: Record<string, number> = { s: 1, m: 60, h: 3600, d: 86400 };
 
-/* A time that is told from now on, in milliseconds; others as they stand. */
+/* Converts "now" and "now-1h" to milliseconds; returns other times
+   unchanged. */
 function resolve(text: string, now: number) {
   const [, n, unit] = /^now(?:-(\d+)([smhd]))?$/.exec(text) ?? [];
   return !text.startsWith('now') || text !== 'now' && !unit ? text
@@ -75,9 +76,9 @@ function resolve(text: string, now: number) {
 }
 
 /*
- * One present for all that is asked for: the range of a view until now ends at
- * the same time in the chart, the graph and the captures. The next comes some
- * time after the graph of this one was there, while the page is looked at and
+ * One present time for all requests: a range until now ends at the same time in
+ * the chart, the graph and the captures. The next present time comes some time
+ * after the graph of this one has arrived, while the page is visible and
  * nothing is dragged.
  */
 function usePresent(view: View) {
@@ -122,12 +123,12 @@ const between = (view: View, from: number, to: number) =>
 const isUnknown = (e?: Error) =>
   e instanceof ApiError && e.code === 'UnknownService';
 
-/* Captures that were begun a moment ago, and are not over. */
+/* Captures that began a moment ago and still run. */
 function useRunning(captures: Loaded<{ items: Result[] }>,
   query: URLSearchParams, over: () => void) {
   const running = captures.data?.items.filter(r => r.status === 'running') ??
     NONE, count = running.length, before = useRef(0);
-  /* the page may be asked for again where it is open */
+  /* a link to the open page may have another query */
   const asked = useRef(query);
   useEffect(() => {
     if (asked.current !== query) over();
@@ -156,7 +157,7 @@ function Shown({ view, query, caller }: { view: View;
   query: URLSearchParams; caller: Caller }) {
   const present = usePresent(view), q = asked(present.at);
   const of = asked({ ...view, from: '', to: '' }), range = asked(view);
-  /* first, for it takes longest */
+  /* first, since it takes longest */
   const doc = useData('merge ' + of, async signal => {
     const address = `${PROFILING}/merge?${q}`;
     return { columns: await getColumns(address, signal), address, range,
@@ -201,7 +202,7 @@ function Shown({ view, query, caller }: { view: View;
   </>;
 }
 
-/* When what is shown ends; a click asks for what came since. */
+/* The end of the time shown; a click loads newer data. */
 const AsOf = ({ at, again }: { at?: number; again: () => void }) =>
   <button type="button" class="as-of" onClick={again} title={at === undefined
     ? 'Loading' : `${clock(at)}\nRefreshed every ${REFRESH_MS / 1e3} s; a click
@@ -249,7 +250,8 @@ function Tools({ view, at, trend, unit, caller, last, asOf, baselines }: {
   </div>;
 }
 
-/* A time as an input of a form has it, in the browser's zone. */
+/* A time in the form that an input element takes, in the browser's time
+   zone. */
 const typed = (at: string) => {
   const ms = Date.parse(at), zone = new Date(ms).getTimezoneOffset() * 60e3;
   return new Date(ms - zone).toISOString().slice(0, 19);
@@ -282,7 +284,7 @@ function Dates({ trend, choose }: { trend: Trend;
 }
 const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
-/* What is shown alone, and the groups to choose from. */
+/* The group that is shown alone, and the groups to choose from. */
 function Only({ view, at: of, unit }: { view: View; at: View; unit?: string }) {
   const [isOpen, setOpen] = useState(false), at = usePop();
   return <>
@@ -345,7 +347,7 @@ function wider(view: View) {
     : { from: String(from - more), to: String(until + more) });
 }
 
-/* What the marks of the chart are, in words: the newest first. */
+/* The marks of the chart in words, newest first. */
 function Events({ marks, isCut }: { marks: Mark[]; isCut: boolean }) {
   return marks.length === 0 ? null : <Happened marks={marks} isCut={isCut} />;
 }
@@ -396,14 +398,14 @@ type Continuous = { service: string; enabled: boolean; profileTypes: string[];
 const OFF: Continuous = { service: '', enabled: false, profileTypes: [], retentionDays: 0,
   createdAt: '', unsupported: [], failing: [] };
 
-/* Nothing is known of it where it was never on. */
+/* A service that was never profiled continuously has no entry. */
 const continuousOf = async (service: string, signal: AbortSignal) =>
   (await all<Continuous>(`${PROFILING}/continuous`, signal))
     .find(c => c.service === service) ?? OFF;
 const useContinuous = (service: string) => useData('continuous? ' + service,
   signal => continuousOf(service, signal)).data;
 
-/* Where only captures are seen: that there may be more. */
+/* If the chart has only captures, a hint that continuous profiling is off. */
 function Hint({ view: { service, type }, caller }: { view: View;
   caller: Caller }) {
   const now = useContinuous(service);
@@ -415,7 +417,7 @@ function Hint({ view: { service, type }, caller }: { view: View;
       Turn it on</a>}</p>;
 }
 
-/* Why there is nothing, each reason a sentence with the way to mend it. */
+/* Why there is no data: a sentence for each reason, with the remedy. */
 function reasons({ type, to: until, only }: View, now: Continuous,
   running: number) {
   const all: string[] = [], end = Number(until);

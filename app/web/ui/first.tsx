@@ -1,6 +1,7 @@
 /*
- * Which function changed first: those that the API finds to have changed from
- * the beginning of one range to the end of a later one, in order of time.
+ * Which function changed first: the functions that, according to the API,
+ * changed between the beginning of one range and the end of a later one, in
+ * order of time.
  */
 import { local, shorten } from '../flame/text.js';
 import { get, PROFILING } from './api';
@@ -12,7 +13,7 @@ const MOST = 6; /* functions, the ones that changed most */
 
 type Sides = { a: [number, number]; b: [number, number] };
 
-/* The last change of each function: it is what made the ranges differ. */
+/* The last change of each function, which made the ranges differ. */
 async function look(service: string, type: string, sides: Sides,
   signal: AbortSignal) {
   const q = new URLSearchParams({ service, profileType: type,
@@ -24,7 +25,7 @@ async function look(service: string, type: string, sides: Sides,
     .sort((x, y) => Date.parse(x.shift.at) - Date.parse(y.shift.at));
 }
 
-/* q: the comparison as the API is asked for it. */
+/* q: the query of the comparison. */
 export function ChangedFirst({ q, service, type, sides }: { q: string;
   service: string; type: string; sides: Sides }) {
   const { data } = useData(`first ${q}`, signal =>

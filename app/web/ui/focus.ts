@@ -1,14 +1,14 @@
 /*
- * Where the keyboard is. What has the focus goes away with a row that is
- * removed, a dialog or a whole page, and the browser then forgets the reader's
- * place: the focus goes to the heading of what is left.
+ * Keeps the keyboard's focus. When the focused element disappears with a row, a
+ * dialog or a whole page, the browser forgets the reader's place: the focus
+ * then goes to the heading of what is left.
  */
 const HEADINGS = 'h1, h2, .crumbs [aria-current="page"]';
 
 const headingOf = (e: Element) => [...e.querySelectorAll<HTMLElement>(
   HEADINGS)].find(h => h.checkVisibility());
 
-let isAwaited = false; /* a page without a heading as yet is entered */
+let isAwaited = false; /* the page that is being entered has no heading yet */
 
 function give(heading: HTMLElement, options?: FocusOptions) {
   isAwaited = false;
@@ -24,16 +24,16 @@ export function enter(page: HTMLElement) {
   isAwaited = true;
 }
 
-/* Watches over the focus within the element; what comes back ends that. */
+/* Watches the focus within the element; call the result to stop. */
 export function keepFocus(page: HTMLElement) {
   const stop = new AbortController(), { signal } = stop;
-  let trail: Element[] = []; /* what has the focus, and what that is in */
+  let trail: Element[] = []; /* the focused element, and what contains it */
   document.addEventListener('focusin', e => {
     const path = e.composedPath() as Element[];
     trail = path.slice(0, path.indexOf(page) + 1);
     isAwaited &&= e.target === page;
   }, { signal });
-  /* a click beside everything leaves the focus on purpose */
+  /* a click on the background gives up the focus on purpose */
   document.addEventListener('focusout', () => setTimeout(() => {
     if (trail[0]?.isConnected && document.activeElement === document.body)
       trail = [];

@@ -1,5 +1,5 @@
 /*
- * Forms of what operations of the API take: names, types, bounds, defaults and
+ * Forms for operations of the API: names, types, bounds, defaults and
  * descriptions are those of the server's own description.
  */
 import { useEffect, useRef, useState } from 'preact/hooks';
@@ -32,8 +32,8 @@ async function schemaOf(path: string, method: Method) {
   return paths[path][method]!.requestBody.content['application/json'].schema;
 }
 
-/* Objects of any names are typed as lines; so is a match, of which a word may
- * be typed that is looked for. */
+/* Objects with arbitrary names are typed as lines. So is a match, for which a
+   word to search for may be typed, too. */
 const EXAMPLES: Record<string, string> = {
   match: 'unit = nginx.service',
   labels: 'team = web',
@@ -60,8 +60,8 @@ function linesOf(name: string, text: string, isText: boolean) {
   }
 }
 
-/* What is typed in a field; undefined for one that was left empty, whose
- * default the server has. */
+/* The value typed in a field; undefined if it was left empty, since the server
+   has the default. */
 function valueOf(data: FormData, name: string, field: Field): unknown {
   const text = String(data.get(name) ?? '').trim();
   if (field.type === 'boolean') return text === 'on';
@@ -93,10 +93,10 @@ function bodyOf(data: FormData, { properties }: Schema, fixed: Values) {
 }
 
 /*
- * A button that opens a form, and sends what is typed to the path. operation is
- * the path as the description has it, where that is another; values are what
- * the fields begin with, and fixed is sent without being asked for. main: the
- * fields that come first, if only some do; the rest is folded.
+ * A button that opens a form, and sends its values to the path. operation: the
+ * path in the description, if it differs; values: initial values of the fields;
+ * fixed: values that are sent without a field; main: the fields that are shown
+ * first, if not all; the others are folded.
  */
 type Making<T> = { word: string; title: string; path: string;
   operation?: string; method?: Method; values?: Values; fixed?: Values;
@@ -163,7 +163,7 @@ function Dialog<T>({ word, title, path, operation = path, method = 'post',
   </dialog>;
 }
 
-/* What a field begins with, as it is typed. */
+/* The initial value of a field, as text. */
 function typed(value: unknown) {
   return value === undefined || value === null ? undefined
     : Array.isArray(value) ? value.join(', ')
@@ -203,7 +203,7 @@ const Fields = ({ name, field: { properties = {}, required = [] }, value }:
       (field.type === 'boolean' ? false : undefined)}
     isRequired={required.includes(of)} />)}</>;
 
-/* One of several objects: which, and then its fields. */
+/* A choice among several objects, and the fields of the chosen one. */
 function Choice(entry: Entry & { field: Required<Field> }) {
   const { name, field: { properties }, value } = entry;
   const of = value as Values | undefined, kinds = Object.keys(properties);
@@ -219,7 +219,7 @@ function Choice(entry: Entry & { field: Required<Field> }) {
       value={of?.[kind]} /></fieldset>;
 }
 
-/* Any of several words. */
+/* Any number of several words. */
 function Several(entry: Entry) {
   const { name, field, value } = entry, chosen = value as string[] | undefined;
   return <fieldset class="group several"><legend>{wordsOf(name)}</legend>
@@ -230,7 +230,7 @@ function Several(entry: Entry) {
   </fieldset>;
 }
 
-/* Names that are left out are those of programs: nginx.service is nginx. */
+/* The default name comes from the match: nginx for nginx.service. */
 const nameFor = (text: string) => text.replace(/^.*[/ ]/, '')
   .replace(/\.service$/, '').replace(/[^A-Za-z0-9._-]+/g, '-').slice(0, 63);
 

@@ -1,7 +1,7 @@
 /*
  * The heat map of a capture: a column for each second, a row for each slot of
- * it, and threads as lanes below. A range that is dragged over has its flame
- * graph; two ranges have their comparison.
+ * it, and threads as lanes below. A selected range has a flame graph, two
+ * ranges a comparison.
  */
 import { useEffect, useState } from 'preact/hooks';
 import { clock, shorten, visible } from '../flame/text.js';
@@ -135,7 +135,7 @@ function Shown({ result, line, tid }:
   </>;
 }
 
-/* What is chosen, and what can be done with it. */
+/* The selection, and the actions on it. */
 function Chosen({ span, slots, isSecond, second, clear, whole, open }:
   { span: Span; slots: Timeline; isSecond: boolean; second: () => void;
     clear: () => void; whole: string; open: string }) {

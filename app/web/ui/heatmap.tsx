@@ -28,7 +28,8 @@ function ramp() {
   });
 }
 
-/* Few samples are seen beside many: colours go by the square root. */
+/* Colours scale with the square root, so that few samples are visible beside
+   many. */
 function pixels(width: number, height: number, most: number,
   value: (x: number, y: number) => number | undefined) {
   const colors = ramp(), image = new ImageData(width, height);
@@ -82,7 +83,7 @@ export function Lane({ slots, most }: { slots: number[]; most: number }) {
   return <canvas ref={at} aria-hidden="true" />;
 }
 
-/* began: the time of day when the first slot did. */
+/* began: the time of day at which the first slot begins. */
 export function HeatMap({ slots, slotMs, columnMs, durationMs, began, span,
   isSecond, choose }: { slots: number[]; slotMs: number; columnMs: number;
   durationMs: number; began: number; span?: Span; isSecond: boolean;
@@ -124,7 +125,7 @@ export function HeatMap({ slots, slotMs, columnMs, durationMs, began, span,
     if (drag) choose(spanOf(drag));
     setDrag(undefined);
   };
-  /* A click is on a column: a slot of it is too small to be aimed at. */
+  /* A click selects a column: a slot is too small to hit. */
   const released = () => {
     if (!drag || drag.from !== drag.to) return up();
     const first = drag.from - drag.from % rows;
@@ -192,7 +193,8 @@ export function HeatMap({ slots, slotMs, columnMs, durationMs, began, span,
 
 const TOLD = 120;
 
-/* Samples of some columns together, not more than can be read out. */
+/* Samples of several columns together, so few that a screen reader can read
+   them out. */
 function sumsOf(slots: number[], rows: number, columns: number) {
   const each = Math.ceil(columns / TOLD), sums: [number, number][] = [];
   for (let i = 0; i < columns; i += each)

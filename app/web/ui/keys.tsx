@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { turnTheme } from '../flame/theme.js';
 
-/* A section is shown where the page has what it is about. */
+/* A section is shown on pages to which it applies. */
 type Section = { title: string; of: string; keys: [string, string][] };
 const SECTIONS: Section[] = [
   { title: 'Chart', of: '[aria-roledescription="chart"]', keys: [

@@ -7,7 +7,8 @@ function valueOf(text: string) {
   return text !== '' && Number.isFinite(Number(text)) ? Number(text) : text;
 }
 
-/* The object that lines stand for. A label is a text, whatever it looks like. */
+/* The object that lines stand for. A label is a string, even if it looks like a
+   number. */
 export function fromLines(text: string, isText: boolean) {
   const all: Values = {};
   for (const line of text.split('\n')) {

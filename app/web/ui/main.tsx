@@ -14,14 +14,14 @@ import { useRetry } from './use';
 
 type Who = Caller | 'asking' | 'nobody' | 'over' | Error;
 
-/* Somebody whom a single sign-on at nginx let in. */
+/* A user who was authenticated by a single sign-on at nginx. */
 const isSso = (who: Who) => typeof who === 'object' && 'actor' in who &&
   who.actor.startsWith('sso:');
 
 const LINK = '#sign-in=', RELOAD_MS = 5e3;
 
-/* Takes the secret of a link that signs a browser in once out of the address,
- * and so out of the history; '' where there is none. */
+/* Removes the secret of a sign-in link from the address, and so from the
+   history, and returns it; '' if there is none. */
 function takeLink() {
   if (!location.hash.startsWith(LINK)) return '';
   const secret = location.hash.slice(LINK.length);
@@ -59,11 +59,11 @@ function App() {
   useRetry(who, ask);
   useEffect(() => {
     onSignedOut(() => set(old => {
-      if (isSso(old)) location.reload(); /* nginx leads to the sign-on */
+      if (isSso(old)) location.reload(); /* nginx redirects to the sign-on */
       return old === 'asking' ? old : 'over';
     }));
     ask();
-    /* a link that is pasted where this page is open changes the address only */
+    /* a link that is pasted while this page is open changes only the address */
     addEventListener('hashchange', () => {
       if (location.hash.startsWith(LINK)) location.reload();
     });
@@ -91,7 +91,7 @@ function find(path: string) {
   return null;
 }
 
-/* isEntered: somebody signed in just now, and did not load the page. */
+/* isEntered: the user has just signed in, without loading the page again. */
 function Frame({ caller, isEntered, leave }: { caller: Caller;
   isEntered: boolean; leave: () => void }) {
   const { path, query } = usePlace(), found = find(path);
@@ -124,7 +124,8 @@ function Loaded({ page, ...props }: { page: Page } & PageProps) {
   useEffect(() => {
     page.load().then(m => set(() => m.default), setError);
   }, [page]);
-  /* a server that is there again has it, or the page of a newer release */
+  /* a server that answers again has the module, or the page of a newer
+     release */
   useEffect(() => {
     if (!error) return;
     const timer = setInterval(() => whoIsThere().then(() => location.reload(),

@@ -9,7 +9,7 @@ export type Mark = { at: number; kind: 'capture' | 'baseline' | 'trigger' |
   baseline?: Baseline;
   within?: [number, number] /* when it was, if that is not certain */ };
 
-/* One word for one, and for several. */
+/* The word for one, and for several. */
 export const KINDS: Record<Mark['kind'], [string, string]> = {
   capture: ['capture', 'captures'],
   baseline: ['baseline', 'baselines'],

@@ -1,6 +1,6 @@
 /*
- * The match of a service while it is typed: the processes that it selects now.
- * Until there is one, those to choose from, which a word looks through.
+ * The processes that a match selects now, while it is typed; before there is a
+ * match, the processes to choose from, filtered by the typed word.
  */
 import { useEffect, useState } from 'preact/hooks';
 import { post } from './api';
@@ -21,7 +21,7 @@ const PAUSE_MS = 300, REFRESH_MS = 5e3, SHOWN = 8;
 const INTERPRETER = /\/(python|node|java|ruby|php|perl|bash|dash|sh)[\d.]*$/;
 const WORDS_MAX = 500; /* of a pattern; the API takes 512 bytes */
 
-/* The text, once nothing was typed for a while. */
+/* The text, once typing has paused. */
 function useSettled(text: string) {
   const [settled, set] = useState(text);
   useEffect(() => {
@@ -31,7 +31,7 @@ function useSettled(text: string) {
   return settled;
 }
 
-/* The match that is typed; none for a word, null for half a line. */
+/* The typed match; none for a word, null for an incomplete line. */
 function ruleOf(text: string): Rule | null {
   if (!text.includes('=')) return {};
   try {
@@ -57,7 +57,7 @@ function patternOf(command: string) {
 const LETTER = '[bcdfghjklmnpqrstvwxz2456789]';
 const RANDOM = new RegExp(`(-${LETTER}{6,10})?-${LETTER}{5}$`);
 
-/* What tells a process from others, for a name. */
+/* The part that distinguishes a process from others, for a name. */
 function programOf({ unit, executable, command, container, project,
   service }: Process) {
   const [, script = ''] = command.split(' ');
@@ -77,7 +77,7 @@ function matchOf({ unit, executable, command, container, namespace, pod,
   if (container) return `container = ${container}`;
   if (unit.endsWith('.service') && !/^user@\d+\./.test(unit))
     return `unit = ${unit}`;
-  /* a line ends a match: a path with control characters is none */
+  /* a match is one line, so a path with control characters is no match */
   return executable && !INTERPRETER.test(executable) &&
     !/[\0-\x1f]/.test(executable) ? `exe = ${executable}`
     : `cmdline = ${patternOf(command)}`;

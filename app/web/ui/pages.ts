@@ -1,10 +1,8 @@
 /*
- * The pages: pattern of the path, with names for its parts; the word in the
- * navigation, or none, and whether administrators alone see the word, or
- * operators and they; whether
- * its pictures take all of the width, where that of other pages ends with what
- * can be read at a glance; and the module that draws it, loaded when it is
- * needed.
+ * The pages: the pattern of the path, with names for its parts; the word in the
+ * navigation, if any, and whether only administrators, or operators too, see
+ * it; whether the page takes the whole width, while others are limited to a
+ * readable width; and the module that draws the page, loaded when needed.
  */
 import type { ComponentType } from 'preact';
 import type { Caller } from './api';
@@ -40,7 +38,7 @@ export const PAGES: Page[] = [
 ];
 export const HOME = '/services';
 
-/* The parts of a path that a pattern names; null when it is another path. */
+/* The parts of a path that a pattern names; null if the path does not match. */
 export function match(pattern: string, path: string) {
   const want = pattern.split('/'), got = path.split('/');
   if (want.length !== got.length) return null;

@@ -22,7 +22,7 @@ export function sentence(text: string) {
   return /[.!?]$/.test(whole) ? whole : whole + '.';
 }
 
-/* Grey lines in the place of what is being loaded. */
+/* Grey lines in place of data that is being loaded. */
 export function Skeleton({ lines = 6 }: { lines?: number }) {
   return <div class="skeleton" role="status" aria-label="Loading">
     {Array.from({ length: lines }, (_, i) => <i key={i} />)}
@@ -34,7 +34,7 @@ export function Empty({ title, children }:
   return <div class="nothing"><h2>{title}</h2>{children}</div>;
 }
 
-/* Heading of a page, and what can be done there. */
+/* The heading of a page, and its actions. */
 export function Head({ title, children }:
   { title: ComponentChildren; children?: ComponentChildren }) {
   return <div class="head"><h1>{title}</h1>{children}</div>;
@@ -52,7 +52,7 @@ function ago(at: number, now: number) {
   return relative.format(Math.trunc(seconds / size), unit);
 }
 
-/* A time as long ago, or as it is in the browser's zone; UTC on hover. */
+/* A time, relative to now or in the browser's time zone; UTC on hover. */
 export function Time({ at, isExact }: { at: string; isExact?: boolean }) {
   const ms = Date.parse(at), [now, set] = useState(Date.now());
   useEffect(() => {
@@ -66,7 +66,8 @@ export function Time({ at, isExact }: { at: string; isExact?: boolean }) {
   </time>;
 }
 
-/* Lets a <details> that lies over the page end by Escape, or elsewhere. */
+/* Closes a <details> that covers the page on Escape, or on a click
+   elsewhere. */
 export function usePop() {
   const at = useRef<HTMLDetailsElement>(null);
   useEffect(() => {
@@ -85,15 +86,15 @@ export function usePop() {
   return at;
 }
 
-/* Until when a signed link works: its signature begins with the hour. */
+/* When a signed link expires: its signature begins with the hour. */
 function ends(url: string) {
   const hour = Number(new URL(url).searchParams.get('signature')?.split('.')[0]);
   return hour > 0 ? `It works until ${clock(hour * 36e5)}.` : '';
 }
 
 /*
- * A link that works for everybody who has it, until it ends, and shows the
- * profile as it is looked at: zoom and search are in the fragment.
+ * A link that works for anybody who has it until it expires, and shows the
+ * current view of the profile: zoom and search are in the fragment.
  */
 export function Share({ find }: { find: () => Promise<string> }) {
   const [url, setUrl] = useState(''), [said, say] = useState('');
@@ -124,7 +125,7 @@ export function Share({ find }: { find: () => Promise<string> }) {
   </details>;
 }
 
-/* A button whose action cannot be taken back. */
+/* A button whose action cannot be undone. */
 export function Ask({ word, question, about, action }: { word: string;
   question: string; about: string; action: () => Promise<unknown> }) {
   const dialog = useRef<HTMLDialogElement>(null);

@@ -1,9 +1,9 @@
-/* A profile, or two, as saved pages show them: app/web/flame. */
+/* One profile or two, drawn as in saved pages: app/web/flame. */
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import { openPage } from '../flame/page.js';
 import { send } from './api';
 
-/* What the API answers with format=json, or columns. */
+/* The API's reply for format=json or columns. */
 export type Doc = {
   service: string;
   type: string;
@@ -18,7 +18,7 @@ const ARRAYS: Record<number, new (bytes: ArrayBuffer, at: number,
   n: number) => ArrayLike<number>> = { 1: Uint8Array, 2: Uint16Array,
     4: Uint32Array, 8: Float64Array };
 
-/* A profile as columns; what lies in them: export_columns.c. */
+/* A profile as columns: see export_columns.c. */
 export async function getColumns(address: string, signal: AbortSignal) {
   const url = new URL(address, location.origin);
   url.searchParams.set('format', 'columns');
@@ -33,8 +33,8 @@ export async function getColumns(address: string, signal: AbortSignal) {
   return doc as Doc;
 }
 
-/* address: where other formats of the profile are asked for; isOld: another one
- * is on its way. */
+/* address: the URL of the profile's other formats; isOld: another profile is
+   being loaded. */
 export function Profile({ doc, address, isOld = false }: { doc: Doc;
   address: string; isOld?: boolean }) {
   const box = useRef<HTMLDivElement>(null);
@@ -58,8 +58,8 @@ export function Profile({ doc, address, isOld = false }: { doc: Doc;
   return <div id="profile" class="profile" ref={box} aria-busy={isOld} />;
 }
 
-/* One more way out, which saved pages do not have: speedscope reads a profile
- * with the reader's session, from this server. Comparisons are not for it. */
+/* One more export, which saved pages lack: speedscope loads a profile from this
+   server with the reader's session. It does not show comparisons. */
 function addSpeedscope(doc: Doc, address: string) {
   if (doc.base) return;
   const a = document.createElement('a');

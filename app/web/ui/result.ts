@@ -1,4 +1,4 @@
-/* A capture, as the API tells of it, and what pages do with it. */
+/* A capture as the API returns it, and what pages share about captures. */
 import { get, PROFILING } from './api';
 import { to } from './route';
 
@@ -22,7 +22,7 @@ export type Result = {
   quality: { verdict: string; goroutines?: number };
 };
 
-/* A part of a capture has an id of its own: ID.FROM-TO, or ID.FROM-TO.TID. */
+/* A part of a capture has a separate id: ID.FROM-TO, or ID.FROM-TO.TID. */
 export const partId = (id: string, from: number, to: number, tid = '') =>
   `${id}.${from}-${to}${tid && '.' + tid}`;
 export function partOf(id: string) {

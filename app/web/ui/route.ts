@@ -1,7 +1,7 @@
 /*
- * Where the reader is: the path and the query of the address. Links are plain
- * <a href>; those that lead to pages of the application change the address
- * without loading it again. The fragment belongs to the flame graph.
+ * The current page: the path and the query of the address. Links are plain <a
+ * href>; those that lead to pages of the application change the address without
+ * loading it again. The fragment belongs to the flame graph.
  */
 import { useEffect, useState } from 'preact/hooks';
 

@@ -14,7 +14,7 @@ import { useData } from './use';
 
 type Check = { host: string; part: string; check: string;
   verdict: string; found: string; fix: string };
-/* A type that the service lacks; or perhaps, where it is not certain. */
+/* A type that the service lacks, or may lack. */
 export type Lack = { profileType: string; certain: boolean; reason: string;
   fix: string };
 type Service = { name: string; kind: string; description: string;
@@ -35,13 +35,13 @@ const NOTHING: Missing[] = [];
 
 const REFRESH_MS = 15e3, SLOW_MS = 60e3;
 
-/* A type that merely cannot be profiled all the time is told by the settings: a
- * capture of it may work. */
+/* A type that cannot be profiled continuously, but perhaps captured, is shown
+   in the settings only. */
 const missingOf = ({ unsupported }: Continuous): Missing[] =>
   unsupported.map(({ profileType: type, missing }) => ({ type,
     why: `${type} needs ${missing}` }));
 
-/* Each type once: what continuous profiling tells is nearer. */
+/* Each type once; the reason from continuous profiling takes precedence. */
 function missing({ unsupported }: Service, told: Missing[]) {
   const types = new Set(told.map(m => m.type));
   return [...told, ...unsupported
@@ -165,7 +165,7 @@ function Trend({ service: { cpu, cpuPerSecond }, most }:
     {cpus(cpuPerSecond)}</span>;
 }
 
-/* What does not work, and the line that mends it. */
+/* Problems, with the command that fixes each. */
 function Broken({ checks }: { checks: Check[] }) {
   const broken = checks.filter(c => c.verdict === 'broken');
   if (broken.length === 0) return null;
@@ -174,10 +174,11 @@ function Broken({ checks }: { checks: Check[] }) {
       {c.found}</p>{c.fix && <pre>{c.fix}</pre>}</div>)}</div>;
 }
 
-const GONE_MS = 7 * 864e5; /* who is silent for longer was taken away */
+const GONE_MS = 7 * 864e5; /* a worker that is silent for longer has been
+                              removed */
 
-/* Hosts of which nobody tells anything: what is listed may have ended, and
- * captures wait for a worker. */
+/* Hosts whose worker does not report: the listed processes may have ended, and
+   captures wait for a worker. */
 function Silent({ workers }: { workers: Worker[] }) {
   const silent = workers.filter(w => !w.alive &&
     Date.now() - Date.parse(w.heartbeatAt) < GONE_MS);
@@ -192,7 +193,7 @@ function Silent({ workers }: { workers: Worker[] }) {
   </div>;
 }
 
-/* The form is loaded when it is wanted. */
+/* The form is loaded when it is opened. */
 function AddService() {
   const [Form, set] = useState<typeof Make>();
   useEffect(() => { import('./form').then(m => set(() => m.Make)); }, []);

@@ -1,6 +1,6 @@
 /*
- * What a service is, and what is done with it by itself: its processes,
- * continuous profiling, triggers and baselines.
+ * The settings of a service: its processes, continuous profiling, triggers and
+ * baselines.
  */
 import { useEffect, useState } from 'preact/hooks';
 import { quantity } from '../flame/text.js';
@@ -120,8 +120,8 @@ async function newest(name: string, signal: AbortSignal) {
   return found.filter(t => t.isCaptured || t.last);
 }
 
-/* Which types the service has, as its captures tell, or else what is known
- * before there is one. */
+/* The types of the service: those of its captures or, before there is one,
+   those that are expected. */
 function Types({ name, lacks, mayStart }: { name: string; lacks: Lack[];
   mayStart: boolean }) {
   const { data, error, again } = useData('types ' + name, signal =>
@@ -246,8 +246,8 @@ function Triggers({ at, isAdmin }: { at: string; isAdmin: boolean }) {
 
 const CHECKED_MS = 6e5;
 
-/* Holds the newest capture of the type, or what continuous profiling saw last,
- * against a baseline. */
+/* Compares the newest capture of the type, or the latest windows of continuous
+   profiling, with a baseline. */
 function Check({ name, of }: { name: string; of: Baseline }) {
   const [error, setError] = useState<Error>();
   const check = async () => {

@@ -15,7 +15,7 @@ const time = new Intl.DateTimeFormat(undefined, { hour: '2-digit',
 const day = new Intl.DateTimeFormat(undefined, { day: 'numeric',
   month: 'short' });
 
-/* A time of day, with its date where that may be another one. */
+/* A time of day, with the date if it may be another day. */
 const at = (text: string) => {
   const ms = Date.parse(text);
   return (Date.now() - ms > DAY_MS ? day.format(ms) + ' ' : '') +

@@ -67,8 +67,8 @@ export function SignIn({ isOver, wrong, done }:
   </main>;
 }
 
-/* A link asks first: whoever follows one of a stranger would work under the
- * stranger's key. */
+/* A link asks for confirmation: a user who follows a stranger's link would work
+   under the stranger's key. */
 export function Offer({ caller, accept, decline }: { caller: Caller;
   accept: () => void; decline: () => void }) {
   const yes = useRef<HTMLButtonElement>(null);

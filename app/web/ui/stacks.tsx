@@ -72,9 +72,9 @@ function Bar({ n, most }: { n: number; most: number }) {
 }
 
 /*
- * about: a line in the place of state and creator. two: with counts of both
- * sides. lay: lays the trend of a function over the chart; over is the one that
- * is there.
+ * about: a line instead of state and creator. two: shows the counts of both
+ * sides. lay: lays the trend of a function over the chart; over: the function
+ * that is shown there.
  */
 export function Rows<T extends Stack>({ items, first, most, about, two, over,
   lay }: { items: T[]; first: number; most: number;

@@ -41,19 +41,21 @@ const EVERYWHERE = '*', MOST_HOSTS = 50;
 
 type Target = { match: Record<string, unknown>; pprofUrl: string;
   source: string; unsupported: Lack[] };
-/* Pages are asked in the place of processes. */
+/* True if profiles come from pages of the program rather than from
+   processes. */
 const hasPagesOnly = ({ source, match, pprofUrl }: Target) =>
   source === 'endpoint' || source === 'auto' && pprofUrl !== '' &&
     Object.keys(match).length === 0;
 
-/* Finds the processes and the lacks that a capture would meet now. */
+/* Finds the processes that a capture would profile now, and what it would
+ * lack. */
 async function foresee(service: string, signal: AbortSignal) {
   const at = `/api/v1/services/${encodeURIComponent(service)}`;
   const [of, processes] = await Promise.all([
     get<Target>(at, signal),
     all<{ host: string }>(at + '/processes', signal)]);
   const hosts = [...new Set(processes.map(p => p.host))].sort();
-  /* a service that was added just now may run unseen */
+  /* the processes of a service that was just added may not be known yet */
   const { lookedAt } = processes.length > 0 ? { lookedAt: '' }
     : await get<{ lookedAt: string | null }>(at + '/processes?limit=1', signal);
   return { match: toLines(of.match), lacks: of.unsupported, hosts,
@@ -61,7 +63,7 @@ async function foresee(service: string, signal: AbortSignal) {
       !hasPagesOnly(of) };
 }
 
-/* Told before a capture is begun: that it would fail, and what to do. */
+/* Warns before a capture begins that it would fail, and says what to do. */
 function Foreseen({ service, match, isIdle, lack, leave }: { service: string;
   match: string; isIdle: boolean; lack?: Lack; leave: () => void }) {
   return <div class="foreseen" role="status">

@@ -44,7 +44,7 @@ export default function System() {
   </>;
 }
 
-/* The part of one CPU that a worker took since it began. */
+/* The part of one CPU that a worker has used since it started. */
 function cpuOf({ startedAt, heartbeatAt }: Omit<Worker, 'capabilities'>,
   seconds?: number) {
   const lived = (Date.parse(heartbeatAt) - Date.parse(startedAt)) / 1000;
@@ -88,14 +88,15 @@ function Arrived({ host, level, wide }: { host: Worker; level: string;
     <Time at={found.until} />}</td>;
 }
 
-/* A clock that is wrong puts profiles at wrong times. */
+/* A wrong clock gives profiles wrong times. */
 function Clock({ seconds }: { seconds: number | null }) {
   return <td>{seconds !== null && <b class="bad">
     {Math.abs(seconds).toFixed(1)} s {seconds < 0 ? 'behind' : 'ahead'}
   </b>}</td>;
 }
 
-/* Hosts that send what they profile: how far it has come, and what is left. */
+/* Hosts that send their profiles: the age of the newest data, and what waits to
+   be sent. */
 function Fleet({ hosts }: { hosts: Worker[] }) {
   if (hosts.length === 0) return null;
   return <section class="part">

@@ -1,6 +1,6 @@
 /*
- * The goroutines, or threads, of a capture: how many stand where, what they
- * wait for, who made them, and which of them may never go on. With ?base= what
+ * The goroutines, or threads, of a capture: how many are where, what they wait
+ * for, what created them, and which may never continue; with ?base=, what
  * changed since another capture.
  */
 import { useEffect, useMemo, useState } from 'preact/hooks';
@@ -143,7 +143,8 @@ function Growth({ analysis, word }: { analysis: Analysis; word: string }) {
 
 const MOST = 8;
 
-/* Values of one property, by how many have them: a click keeps these only. */
+/* Values of one property, by the number of goroutines; a click keeps only
+   those. */
 function Facet({ title, rows, of, word, chosen, choose }: { title: string;
   rows: Stack[]; of: (s: Stack) => string; word: (v: string) => string;
   chosen: string | null; choose: (value: string) => void }) {
@@ -223,7 +224,7 @@ function Counts({ result, word, over }:
 const lineOf = (trend: Trend): Line => trend.points.map(p => ({
   at: Date.parse(p.t), value: p.value }));
 
-/* isLikely: room is kept for the chart before its data is there. */
+/* isLikely: space is reserved for the chart before its data arrives. */
 function Past({ range, isLikely, word, over, choose }: {
   range: URLSearchParams; isLikely: boolean; word: string; over: string;
   choose: (from: number, to: number) => void }) {
@@ -233,7 +234,7 @@ function Past({ range, isLikely, word, over, choose }: {
     ? lineOf(await get<Trend>(`${path}&${new URLSearchParams({
       function: over })}`, signal)) : undefined);
   const line = useMemo(() => all.data && lineOf(all.data), [all.data]);
-  /* One capture alone tells nothing of time. */
+  /* A single capture shows nothing about time. */
   if (all.error || all.data && all.data.profiles < 2) return null;
   if (!line) return isLikely ? <div class="chart waiting" /> : null;
   return <Chart line={line} within={part.data} name={shorten(over, 60)}

@@ -1,4 +1,4 @@
-/* What a type of a service costs over time, and one function of it. */
+/* The cost of a type of a service, and of one of its functions, over time. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { quantity, shorten } from '../flame/text.js';
@@ -35,7 +35,7 @@ function useFunction() {
   return name;
 }
 
-/* What the chart of a type is of. */
+/* What the chart of a type shows. */
 const LABELS: Record<string, string> = { cpu: 'CPU time per second',
   memory: 'Memory in use', alloc: 'Allocated per second',
   block: 'Time blocked per second', mutex: 'Contention per second',
@@ -46,7 +46,7 @@ export const lineOf = ({ aggregation, points }: Trend): Line =>
   points.map(p => ({
   at: Date.parse(p.t), value: aggregation === 'sum' ? p.rate : p.value }));
 
-/* The first half and the second of the time of which something is known. */
+/* The first and the second half of the time for which there is data. */
 export function halvesOf(trend: Trend) {
   const known = lineOf(trend).filter(p => p.value !== null).map(p => p.at);
   const from = known[0] ?? Date.parse(trend.from);
@@ -71,7 +71,7 @@ function useShifted(trend: Trend, name: string,
 
 const NO_MARKS: Mark[] = [];
 
-/* only: labels and host that the trend is of. */
+/* only: the labels and the host of the trend. */
 export function Costs({ trend, unit, choose, marks = NO_MARKS, bands, only = {},
   isOld, more }: { trend: Trend; only?: Record<string, string>; unit?: string;
   isOld?: boolean; more?: ComponentChildren;
@@ -82,7 +82,7 @@ export function Costs({ trend, unit, choose, marks = NO_MARKS, bands, only = {},
   const name = useFunction(), q = new URLSearchParams({ from: trend.from,
     service: trend.service, profileType: trend.profileType, to: trend.to,
     step: `${trend.stepSeconds}s`, function: name, ...only });
-  /* that of the range before stays until that of the next is there */
+  /* the trend of the previous range stays until that of the next has arrived */
   const part = useData(name && `${trend.service} ${trend.profileType} ${name}`,
     async signal => name
       ? lineOf(await get<Trend>(`${PROFILING}/history/series?${q}`, signal))

@@ -1,4 +1,4 @@
-/* A profile from elsewhere: dropped here, or chosen. */
+/* The upload of a profile: a file that is dropped or chosen. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { all, ApiError, post, send } from './api';
 import { types } from './start';

@@ -1,4 +1,4 @@
-/* What pages share: data that is asked for, and asked for again. */
+/* Loading of data, once and repeatedly, for all pages. */
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { ApiError } from './api';
 
@@ -6,16 +6,16 @@ export type Loaded<T> = {
   data?: T;
   error?: Error;
   isLoading: boolean;
-  isOld: boolean; /* data is not of what is asked for now */
+  isOld: boolean; /* data belongs to an earlier key */
   again: () => void;
 };
 
 const RETRY_MS = 5e3;
-/* True of an error that ends by itself when the server is there again. */
+/* True for an error that goes away once the server is back. */
 const isUnreachable = (e: unknown) =>
   e instanceof ApiError && e.status === 0;
 
-/* Calls again() some time after an error that ends by itself. */
+/* Calls again() some time after such an error. */
 export function useRetry(error: unknown, again: () => void) {
   useEffect(() => {
     if (!isUnreachable(error)) return;
@@ -25,10 +25,9 @@ export function useRetry(error: unknown, again: () => void) {
 }
 
 /*
- * Loads when the key or the part of it changes, and every so many milliseconds
- * while the page is looked at. Older data stays until newer is there, unless the
- * key changed. A part of which there is an error has no data, unless the server
- * cannot be reached.
+ * Loads data when the key or its part changes, and periodically while the page
+ * is visible. Old data stays until new data arrives, unless the key changed. A
+ * part with an error has no data, unless the server cannot be reached.
  */
 export function useData<T>(key: string,
   load: (signal: AbortSignal) => Promise<T>, everyMs = 0, part = ''):

@@ -158,6 +158,9 @@ entries_of(const struct store *s, const struct block_run *r,
 {
 	struct block_window *w;
 
+	/* a row of the database may say anything */
+	if (r->tier < 0 || r->tier >= BLOCK_TIERS)
+		return -EBADMSG;
 	if (r->n != 1)
 		return read_entries(s, r, out);
 	w = malloc(sizeof(*w));
@@ -233,12 +236,13 @@ has_window_at(const struct window_list *l, int64_t start_ms)
 	return false;
 }
 
-/* True if a list of the level above has the parent of a run, which all windows
- * of the run share. */
+/* True if a list of the level above has the parent of a run of a tier, which all
+ * windows of the run share. */
 static bool
-has_parent(const struct window_list *parents, const struct block_run *r)
+has_parent(const struct window_list *parents, enum block_tier tier,
+           const struct block_run *r)
 {
-	enum window_level level = block_level((enum block_tier)r->tier);
+	enum window_level level = block_level(tier);
 
 	return parents->n &&
 	       has_window_at(parents, window_floor(level + 1, r->start_ms));
@@ -260,7 +264,7 @@ add_tier(struct store *s, const struct run_want *want, enum block_tier tier,
 	for (size_t i = 0; i < r.n && !rc; i++) {
 		if ((int64_t)(l->n - had) > want->limit)
 			break;
-		if (!has_parent(parents, &r.items[i]))
+		if (!has_parent(parents, tier, &r.items[i]))
 			rc = expand(s, &r.items[i], want, l);
 	}
 	return rc;

@@ -59,8 +59,7 @@ add_minute(struct fixture *f, const char *type, int64_t at, struct segment *g,
 	int len =
 		snprintf(text, sizeof(text), "%s at %lld", type, (long long)at);
 
-	if ((at - f->from_ms) / HOUR % 7 == 3 ||
-	    random_below(&f->random, 8))
+	if ((at - f->from_ms) / HOUR % 7 == 3 || random_below(&f->random, 8))
 		return false;
 	w->level = WINDOW_MINUTE;
 	w->start_ms = at;
@@ -377,6 +376,32 @@ TEST(a_window_of_a_block_is_found_by_its_id_and_its_beginning)
 	ck_assert_int_eq(window_find_ids(s, TEST_TENANT, l.items[3].id, &none),
 	                 0);
 	ck_assert_uint_eq(none.n, 1);
+}
+END
+
+TEST(a_window_of_a_tier_that_is_none_is_damaged)
+{
+	static const char *const changes[] = {
+		"UPDATE run SET tier = 1000000000 WHERE tier = 1",
+		"UPDATE block SET tier = 1000000000 WHERE tier = 1"};
+	CLEANUP_FIXTURE struct fixture f = fixture();
+	CLEANUP_WINDOWS struct window_list l = {0};
+	CLEANUP_WINDOW struct window w = {0};
+	CLEANUP_SERIES struct series of = {0};
+	struct store *s = &f.centre.s;
+	char series[ID_MAX];
+
+	if (db_is_shared(s->db))
+		return; /* tiers are partitions, which refuse it */
+	send_all(&f);
+	series_in(s, "cpu", series);
+	ck_assert_int_eq(window_between(s, series, WINDOW_MINUTE, f.from_ms,
+	                                f.to_ms, &l),
+	                 0);
+	for (size_t i = 0; i < ARRAY_LEN(changes); i++)
+		test_sql(&f.centre, changes[i], NULL, 0);
+	ck_assert_int_eq(window_get(s, TEST_TENANT, l.items[0].id, &w, &of),
+	                 -EBADMSG);
 }
 END
 
@@ -1002,6 +1027,7 @@ SUITE_TIMEOUT(
 	a_trend_has_the_same_windows_at_the_centre,
 	pages_of_windows_are_the_same_at_the_centre,
 	a_window_of_a_block_is_found_by_its_id_and_its_beginning,
+	a_window_of_a_tier_that_is_none_is_damaged,
 	a_host_sends_all_of_its_windows_in_time_and_each_once,
 	minutes_of_an_hour_wait_for_the_host_s_turn,
 	a_host_that_was_cut_off_sends_hours_and_not_each_minute,

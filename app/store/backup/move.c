@@ -12,6 +12,7 @@
 #include "store/s3.h"
 #include "store/window.h"
 #include "store/windows/window_private.h"
+#include "unused.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -456,36 +457,18 @@ check_counts(struct moving *m)
 /* --- both stores ---------------------------------------------------------- */
 
 static int
-in_use(struct moving *m, pid_t pid)
-{
-	buf_addf(m->why, "%s is in use", m->conf->store_dir);
-	if (pid > 0)
-		buf_addf(m->why, " by process %d", (int)pid);
-	buf_puts(m->why, ": stop the API and the worker first (systemctl stop "
-	                 "stoker-api stoker-worker)");
-	return -EBUSY;
-}
-
-static int
 open_source(struct moving *m)
 {
 	struct conf conf = *m->conf;
 	char path[PATH_MAX];
-	pid_t pid = 0;
 	int rc;
 
 	conf.store_database = NULL;
 	if (snprintf(path, sizeof(path), "%s/" STORE_DB, conf.store_dir) >=
 	    (int)sizeof(path))
 		return -ENAMETOOLONG;
-	rc = sqlite_in_use(path, &pid);
-	if (rc) {
-		buf_addf(m->why, "%s: %s", path, strerror(-rc));
-		return rc;
-	}
-	if (pid)
-		return in_use(m, pid);
-	return store_open(&conf, false, &m->from, m->why);
+	rc = store_check_unused(m->conf->store_dir, path, m->why);
+	return rc ? rc : store_open(&conf, false, &m->from, m->why);
 }
 
 /* Refuses the store of a host of a fleet: its jobs are the centre's. */

@@ -13,6 +13,7 @@
 #include "base/folder.h"
 #include "store/db/sqlite.h"
 #include "store/verify.h"
+#include "unused.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -135,21 +136,12 @@ static int
 check_unused(const struct restoring *r)
 {
 	char path[PATH_MAX];
-	pid_t pid = 0;
 	int rc = db_path(r, path);
 
-	if (!rc && !access(path, F_OK))
-		rc = sqlite_in_use(path, &pid);
 	if (rc)
 		return fail(r, path, rc);
-	if (!pid)
-		return 0;
-	buf_addf(r->why, "%s is in use", r->store);
-	if (pid > 0)
-		buf_addf(r->why, " by process %d", (int)pid);
-	buf_puts(r->why, ": stop the API and the worker first (systemctl stop "
-	                 "stoker-api stoker-worker)");
-	return -EBUSY;
+	return access(path, F_OK) ? 0
+	                          : store_check_unused(r->store, path, r->why);
 }
 
 /* Refuses a store that is a mount point, which can't be moved aside. */

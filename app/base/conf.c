@@ -32,7 +32,9 @@ static const struct {
 #undef KEY
 };
 
-static const struct {
+static const char *const type_names[] = {"TEXT", "INT", "BYTES", "SECONDS"};
+
+static const struct suffix {
 	enum value_type type;
 	char suffix;
 	int64_t factor;
@@ -67,6 +69,29 @@ parse_number(enum value_type type, const char *text, int64_t *out)
 	if (*end || __builtin_mul_overflow(v, factor, out))
 		return -EINVAL;
 	return 0;
+}
+
+/* Returns the largest suffix of a type that leaves a number whole, or NULL. */
+static const struct suffix *
+suffix_of(const char *type, int64_t v)
+{
+	const struct suffix *best = NULL;
+
+	for (size_t i = 0; i < ARRAY_LEN(suffixes) && v; i++)
+		if (!strcmp(type_names[suffixes[i].type], type) &&
+		    v % suffixes[i].factor == 0)
+			best = &suffixes[i];
+	return best;
+}
+
+void
+conf_show(const char *type, int64_t v, struct buf *out)
+{
+	const struct suffix *s = suffix_of(type, v);
+
+	buf_int(out, s ? v / s->factor : v);
+	if (s)
+		buf_putc(out, s->suffix);
 }
 
 static int

@@ -8,11 +8,24 @@
 
 #define VALUE_TEXT(v)    json_text(v)
 #define VALUE_INT(v)     json_integer(v)
-#define VALUE_BYTES(v)   json_integer(v)
-#define VALUE_SECONDS(v) json_integer(v)
+#define VALUE_BYTES(v)   counted("BYTES", v, plain)
+#define VALUE_SECONDS(v) counted("SECONDS", v, plain)
 
+/* Returns a value as stoker.conf has it, or as a number. */
 static json_t *
-all_of(const struct conf *c)
+counted(const char *type, int64_t v, bool plain)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+
+	if (plain)
+		return json_integer(v);
+	conf_show(type, v, &text);
+	return json_text(buf_str(&text));
+}
+
+/* Returns all values; plain ones are numbers wherever they can be. */
+static json_t *
+all_of(const struct conf *c, bool plain)
 {
 	json_t *all = json_object();
 
@@ -51,7 +64,7 @@ cmd_config(struct cli *c)
 
 	if (settings_load(&c->opt, &conf, &out))
 		return failed("%s", buf_str(&out));
-	all = all_of(&conf);
+	all = all_of(&conf, c->opt.json);
 	if (want && !json_object_get(all, want))
 		return usage_error("no such key: %s", want);
 	if (c->opt.json)

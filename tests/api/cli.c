@@ -250,6 +250,7 @@ TEST(triggers_keys_and_quotas_are_managed)
 	         ">/tmp/stoker-test.*/.config/stoker/token\n"},
 		{"config api.public_url --config stoker.conf", 0,
 	         "http://stoker.test\n"},
+		{"config store.max_age --config stoker.conf", 0, "30d\n"},
 		{"config api.frob --config stoker.conf", 64,
 	         "stoker: no such key: api.frob\n"},
 		{"verify --config stoker.conf", 0,

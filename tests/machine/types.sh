@@ -21,7 +21,7 @@ machine_put 755 "$B"/targets/{shares,threads,keeping} "$B"/go/bin/machine-{count
 package_installed
 in_machine sh -c 'sed -i "s/^\[continuous\]/&\nwindow = 2s\ngauges = 2s\ncounters = 2s/" /etc/stoker/stoker.conf &&
   systemctl restart stoker-worker'
-check windows_of_this_machine_are_short equal "$(cli config continuous.window)" 2
+check windows_of_this_machine_are_short equal "$(cli config continuous.window)" 2s
 
 # These keep CPUs busy until the end; other tests run beside them.
 service_of() { # name, command, a setting

@@ -30,7 +30,8 @@
 ## make dates      run them on other days: a leap day, the end of a year, ...
 ##     DATES="2027-02-03 2028-02-29" ROOM=store  which, of one room
 ## make asan       run them with AddressSanitizer; tsan: with ThreadSanitizer
-## make fuzz       run the fuzzers
+## make fuzz       run the fuzzers, and print the executions of each
+##     ONLY=formats      of each input format; or names of fuzzers
 ## make mutate     put mistakes into C and SQL, and name those no test notices
 ##     KIND=exhaustive   conditions on tenant, host, role, ...; or random
 ##     SEED=1 COUNT=300  the random ones; ROOM=store/db for those of a room
@@ -345,7 +346,7 @@ ARM_CFLAGS  ?= -O2
 ARM_TESTS   := tools/walk unit/capture/unwind_frames unit/capture/ring
 ARM_TESTLIB := test frames_image
 fuzz:
-	@tests/fuzz/run $(B)/fuzz
+	@tests/fuzz/run $(B)/fuzz $(ONLY)
 # Tests and programs share the rooms as one library there: a file that was
 # changed is linked once, not once for each test.
 mutate: deps

@@ -1,6 +1,6 @@
 /*
- * Uploads of strangers: every format, for every type; what is taken can be
- * drawn, written and read again.
+ * Uploads of strangers: every format, or the one that FORMAT names, for every
+ * type; what is taken can be drawn, written and read again.
  */
 #include "profile/import.h"
 #include "base/json_scan.h"
@@ -10,6 +10,7 @@
 #include "profile/summary.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
@@ -72,8 +73,11 @@ scan(const void *data, size_t n)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
+	const char *only = getenv("FORMAT");
+
 	gzip_room_keep();
-	scan(data, n);
+	if (!only)
+		scan(data, n);
 	for (size_t i = 0; i < ARRAY_LEN(types); i++) {
 		const struct type *of = NULL;
 		CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
@@ -82,6 +86,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		static const struct import_unwinder unwinder = {unwind, NULL};
 		const struct import_ask ask = {
 			.type = types[i],
+			.format = only,
 			.content_type = "",
 			.rate = i % 2 ? 0 : 99,
 			.lines = i == 3,

@@ -107,7 +107,7 @@ objects  = $(patsubst app/%.c,$(B)/app/%.o,$(filter-out %/main.c %.bpf.c,\
 archives = $(foreach d,$1,$(B)/lib$d.a)
 
 .PHONY: FORCE version all programs tools pages help run stop check check-built check-quick check-vm check-fleet check-peers toolchains unit bench bench-hosts dates asan tsan aarch64 \
-	fuzz mutate soak tidy format install uninstall deb deb-built clean deps
+	fuzz mutate soak tidy format install uninstall deb deb-built clean deps native-deps deps-and-pages
 all: programs pages
 programs: $(PROGRAMS) $(LIBRARY) $(MANUALS) $(B)/manual/index.html
 .DELETE_ON_ERROR:
@@ -365,12 +365,18 @@ format:
 	clang-format -i $$(git ls-files '*.c' '*.h' '*.cc')
 
 # --- use --------------------------------------------------------------------
-deps:
+deps: native-deps
+	$(web-deps)
+web-deps = @conf/packages/install web || echo "without them there is no web application"
+native-deps:
 	@conf/packages/install build run $(if $(filter check bench,$(MAKECMDGOALS)),check deb)
-	@conf/packages/install web || echo "without them there is no web application"
-run: deps
-	@$(MAKE) -s --no-print-directory all $(TARGETS)
+# The packages of the web application are installed while the programs compile.
+run: native-deps
+	@$(MAKE) -s --no-print-directory deps-and-pages programs $(B)/targets/demo
 	@B=$(B) STATE=$(STATE) PORT=$(PORT) DETACH=$(DETACH) conf/run/up
+deps-and-pages:
+	$(web-deps)
+	@$(MAKE) -s --no-print-directory pages
 stop:
 	@STATE=$(STATE) conf/run/down
 install: all

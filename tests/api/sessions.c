@@ -4,6 +4,7 @@
 #include "lib/api_short.h"
 #include "lib/folded.h"
 #include "lib/stacks.h"
+#include "lib/windows.h"
 #include "store/baseline.h"
 #include "store/db/db_test.h"
 #include "store/session.h"
@@ -134,6 +135,43 @@ TEST(goroutines_that_grew_since_the_session_before_are_suspects)
 	                 "main.work");
 	ck_assert_int_eq(number_of(item_of(&r, "leakSuspects", 0), "baseCount"),
 	                 40);
+}
+END
+
+static void
+put_goroutines(struct test_api *a, const char *stacks, int64_t start_ms,
+               char id[static ID_MAX])
+{
+	CLEANUP_PROFILE struct profile *p = stacks_of(stacks);
+
+	test_window(&a->store.s,
+	            &(struct test_window){.type = "goroutine",
+	                                  .start_ms = start_ms,
+	                                  .span_ms = 60000,
+	                                  .profile = p},
+	            id);
+}
+
+TEST(windows_are_analysed_and_grow_from_the_first_within_an_hour)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply last = {0}, first = {0};
+	const int64_t minute = 60000, begin = 20000 * 1440 * minute;
+	char old[ID_MAX], one[ID_MAX], two[ID_MAX], three[ID_MAX];
+
+	put_goroutines(&a, MAIN, begin - 90 * minute, old);
+	put_goroutines(&a, WORKERS MAIN, begin, one);
+	put_goroutines(&a, MAIN, begin + minute, two);
+	put_goroutines(&a, WORKERS WORKERS MAIN, begin + 2 * minute, three);
+	first = api_getf(&a, A "/sessions/%s/analysis", one, "");
+	ck_assert_str_eq(reply_text(&first, "growthBase"), "none");
+	last = api_getf(&a, A "/sessions/%s/analysis", three, "");
+	ck_assert_str_eq(reply_text(&last, "sessionId"), three);
+	ck_assert_int_eq(number_of(last.json, "goroutineCount"), 82);
+	ck_assert_str_eq(reply_text(&last, "growthBase"), one);
+	ck_assert_double_eq_tol(json_number_value(json_object_get(
+					last.json, "goroutineGrowthRate")),
+	                        82. / 42, 1e-4);
 }
 END
 
@@ -345,6 +383,7 @@ SUITE_TIMEOUT(
 	an_analysis_tells_how_long_and_for_what_they_wait,
 	growth_is_counted_from_the_newest_baseline_else_the_session_before,
 	goroutines_that_grew_since_the_session_before_are_suspects,
+	windows_are_analysed_and_grow_from_the_first_within_an_hour,
 	thresholds_and_the_allow_list_are_configured,
 	what_is_not_there_says_so_by_its_family,
 	unfinished_failed_and_other_sessions_are_409,

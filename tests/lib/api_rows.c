@@ -13,6 +13,7 @@ static const char *
 good_text(const struct param_row *p, const char *profile)
 {
 	switch (p->type) {
+	case PT_STACKS:
 	case PT_SESSION:
 		if (p->op == OP_GetGoroutineAnalysis && good_goroutines)
 			return good_goroutines;

@@ -7,6 +7,8 @@
 #include "load.h"
 #include "range/stored.h"
 #include "store/baseline.h"
+#include "store/window.h"
+#include "window_session.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -97,7 +99,8 @@ static int
 find_session(struct call *c, const struct session *s, struct growth *g)
 {
 	CLEANUP_SESSION struct session before = {0};
-	int rc = session_before(&c->env->store, s, &before);
+	int rc = window_is(s->id) ? window_find_earlier(c, s->id, &before)
+	                          : session_before(&c->env->store, s, &before);
 
 	if (rc)
 		return rc;
@@ -107,18 +110,32 @@ find_session(struct call *c, const struct session *s, struct growth *g)
 	return 0;
 }
 
-/* Finds the newest earlier baseline, else the previous session, else none. */
+/* Reads the profile that growth is found by, unless it expired or cannot be
+ * read. */
+static void
+read_base(struct call *c, struct growth *g)
+{
+	CLEANUP_BUF struct buf why = BUF_INIT(1024);
+	int rc = window_is(g->session)
+	                 ? window_profile(c, g->session, &g->profile, &why)
+	                 : stored_profile(&c->env->store, g->session,
+	                                  &g->profile, &why);
+
+	if (rc)
+		g->profile = NULL;
+}
+
+/* Finds the newest earlier baseline, else the previous session, or an earlier
+ * window, else none. */
 static int
 find_growth(struct call *c, const struct session *s, struct growth *g)
 {
-	CLEANUP_BUF struct buf why = BUF_INIT(1024);
 	int rc = find_baseline(c, s, g);
 
 	if (rc == -ENOENT)
 		rc = find_session(c, s, g);
-	if (!rc &&
-	    stored_profile(&c->env->store, g->session, &g->profile, &why))
-		g->profile = NULL; /* expired, or unreadable */
+	if (!rc)
+		read_base(c, g);
 	return rc == -ENOENT ? 0 : rc;
 }
 

@@ -15,9 +15,8 @@ fail_unknown(struct call *c, enum param p)
 	const char *id = param_text(c, p);
 
 	detail_text(c, params[p].name, id);
-	if (params[p].type == PT_SESSION)
-		return fail(c, UnknownSession, id);
-	return fail(c, UnknownProfile, id);
+	return params[p].type == PT_PROFILE ? fail(c, UnknownProfile, id)
+	                                    : fail(c, UnknownSession, id);
 }
 
 /* Fails unless the session has completed and has this type; NULL: any. */

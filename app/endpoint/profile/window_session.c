@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <string.h>
 
+#define EARLIER_MS (60 * 60 * MS_PER_S)
+
 static const char *const resolutions[WINDOW_LEVELS] = {
 	[WINDOW_CAPTURED] = "captured",
 	[WINDOW_MINUTE] = "minute",
@@ -120,6 +122,23 @@ window_find(struct call *c, const char *id, struct session *out)
 	int rc = window_get(&c->env->store, c->caller.tenant, id, &w, &of);
 
 	return rc ? rc : window_session(&w, &of, out);
+}
+
+int
+window_find_earlier(struct call *c, const char *id, struct session *out)
+{
+	CLEANUP_WINDOW struct window w = {0};
+	CLEANUP_SERIES struct series of = {0};
+	CLEANUP_WINDOWS struct window_list l = {0};
+	struct store *store = &c->env->store;
+	int rc = window_get(store, c->caller.tenant, id, &w, &of);
+
+	if (!rc)
+		rc = window_between(store, of.id, (enum window_level)w.level,
+		                    w.start_ms - EARLIER_MS, w.start_ms, &l);
+	if (!rc && !l.n)
+		rc = -ENOENT;
+	return rc ? rc : window_session(&l.items[0], &of, out);
 }
 
 /* A window in which nothing was sampled has no bytes. */

@@ -19,6 +19,10 @@ MUST_CHECK int window_session(const struct window *w, const struct series *of,
                               struct session *out);
 /* Finds a window by id; -ENOENT. */
 MUST_CHECK int window_find(struct call *c, const char *id, struct session *out);
+/* Finds the first window like this one that began less than an hour before it;
+ * -ENOENT. */
+MUST_CHECK int
+window_find_earlier(struct call *c, const char *id, struct session *out);
 /*
  * Reads a window's profile; for a gauge, the mean of the windows that it holds.
  *   Errors   -ENOENT, -EBADMSG with one line in *why

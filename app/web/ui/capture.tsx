@@ -20,12 +20,16 @@ import { useData } from './use';
 const POLL_MS = 700;
 const PHASES = ['queued', 'capturing', 'symbolizing', 'storing', 'done'];
 
+/* Windows of continuous profiling are sums: they have no time within. */
+const isSession = (id: string) => id.startsWith('sess-');
+
 /* The views of a capture: the end of the path, and the types that have it. */
 type View = '' | 'threads' | 'heat';
 const VIEWS: { at: View; word: string; has: (r: Result) => boolean }[] = [
-  { at: '', word: 'Flame graph', has: () => true },
-  { at: 'heat', word: 'Heat map', has: r => r.profileType === 'cpu' },
   { at: 'threads', word: 'Stacks', has: r => r.profileType === 'goroutine' },
+  { at: '', word: 'Flame graph', has: () => true },
+  { at: 'heat', word: 'Heat map', has: r => r.profileType === 'cpu' &&
+    isSession(r.id) },
 ];
 
 export default function Capture({ args: { id }, caller }: PageProps) {
@@ -110,9 +114,7 @@ function Line({ result, caller, again, at, compare }: { result: Result;
   const [error, setError] = useState<Error>();
   const path = resultPath(id), part = partOf(id);
   const mayStart = caller.role !== 'viewer', mayChange = mayStart && !part;
-  /* Windows of continuous profiling are sums: they have one view. */
-  const views = status === 'completed' && id.startsWith('sess-')
-    ? VIEWS.filter(v => v.has(result)) : [];
+  const views = status === 'completed' ? VIEWS.filter(v => v.has(result)) : [];
   const pin = () => (pinned ? remove(path + '/pin') : post(path + '/pin'))
     .then(again, setError);
   return <nav class="line" aria-label="Capture">
@@ -134,16 +136,16 @@ function Line({ result, caller, again, at, compare }: { result: Result;
       {status === 'completed' && <Against result={result}
         compare={compare} />}
       {mayStart && <ProfileNow service={service} type={type}
-        rate={type === 'cpu' && id.startsWith('sess-') ? result.sampleRate
+        rate={type === 'cpu' && isSession(id) ? result.sampleRate
           : undefined} />}
       {status === 'completed' && <Share find={() =>
         Promise.resolve(result.flameGraphUrl)} />}
-      {mayChange && status === 'completed' && <MakeBaseline
+      {mayChange && status === 'completed' && isSession(id) && <MakeBaseline
         result={result} />}
       {mayChange && status === 'completed' && <button type="button"
         aria-pressed={pinned} onClick={pin}
         title="Keep it, however old it gets">Pin</button>}
-      {mayChange && <Ask word="Delete" question="Delete this profile?"
+      {mayChange && isSession(id) && <Ask word="Delete" question="Delete this profile?"
         about="Its flame graph and all links to it stop working."
         action={() => remove(path).then(() => go(toService(service,
           { type })))} />}
@@ -164,17 +166,17 @@ function MakeBaseline({ result: { id, profileType, service } }:
 
 function Progress({ result, stop }:
   { result: Result; stop?: () => void }) {
-  const { phase, progress, service, profileType } = result;
+  const { phase, progress, service, profileType: type } = result;
   const at = PHASES.indexOf(phase);
   return <section class="progress" aria-label="Progress">
-    <h1>{service} <span class="type">{profileType}</span></h1>
+    <h1>{service} <span class="type">{type}</span></h1>
     <progress value={progress} max={1} aria-label="Part that is done" />
     <ol>{PHASES.slice(0, -1).map((p, i) => <li key={p}
       class={i < at ? 'past' : i === at ? 'now' : ''}>{p}</li>)}</ol>
     <p class="unseen" role="status">{sentence(phase)}</p>
     <p>{phase === 'queued' ? 'Waiting for the worker of its host.'
-      : `${Math.floor(progress * 100)} % done. The flame graph opens here at the
-        end.`}
+      : `${Math.floor(progress * 100)} % done. ${type === 'goroutine' ? 'The stacks open'
+        : 'The flame graph opens'} here at the end.`}
     </p>
     {stop && <button type="button" onClick={stop}>Cancel</button>}
   </section>;
@@ -193,7 +195,7 @@ function Picture({ result, caller }: { result: Result; caller: Caller }) {
   </>;
 }
 
-function Failed({ result, caller }: { result: Result; caller: Caller }) {
+export function Failed({ result, caller }: { result: Result; caller: Caller }) {
   if (result.phase === 'cancelled')
     return <p class="note" role="status">This capture was cancelled
       {result.sampleCount > 0 && '; what it had collected is below'}.</p>;

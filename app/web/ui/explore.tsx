@@ -10,7 +10,7 @@ import type { PageProps } from './pages';
 import { Empty, Failure, sentence, Share, Skeleton, Time, usePop }
   from './parts';
 import { getColumns, Profile } from './profile';
-import { latest, toResult, toSettings, toService, type Result } from './result';
+import { latest, toFirst, toSettings, toService, type Result } from './result';
 import { go, to } from './route';
 import { fields, ProfileNow, types } from './start';
 import { Costs, halvesOf, type Trend } from './trend';
@@ -147,7 +147,7 @@ function useRunning(captures: Loaded<{ items: Result[] }>,
 function Running({ items }: { items: Result[] }) {
   return <ul class="running" aria-label="Captures that run">
     {items.map(r => <li key={r.id}>
-      <a href={toResult(r.id)}>{r.profileType}{r.host && ` on ${r.host}`}</a>
+      <a href={toFirst(r.id, r.profileType)}>{r.profileType}{r.host && ` on ${r.host}`}</a>
       <progress value={r.progress} max={1} aria-label="Part that is done" />
       <span class="quiet">{r.phase}</span></li>)}
   </ul>;
@@ -185,8 +185,7 @@ function Shown({ view, query, caller }: { view: View;
       unit={doc.data?.columns.unit} caller={caller}
       baselines={happened.flatMap(m => m.baseline ?? [])}
       asOf={present.isLive && <AsOf at={doc.data?.until} again={present.next}
-      />}
-      last={items.find(r => r.status === 'completed')} />
+      />} />
     {running.length > 0 && <Running items={running} />}
     {trend.data ? <Costs trend={trend.data} unit={doc.data?.columns.unit}
       marks={marks} only={view.only} isOld={isOther}
@@ -209,9 +208,8 @@ const AsOf = ({ at, again }: { at?: number; again: () => void }) =>
 refreshes now`}>As of {at === undefined ? '…'
     : new Date(at).toTimeString().slice(0, 8)}</button>;
 
-/* last: the newest capture of the range. */
-function Tools({ view, at, trend, unit, caller, last, asOf, baselines }: {
-  view: View; at: View; trend?: Trend; unit?: string; caller: Caller; last?: Result;
+function Tools({ view, at, trend, unit, caller, asOf, baselines }: {
+  view: View; at: View; trend?: Trend; unit?: string; caller: Caller;
   asOf: ComponentChildren; baselines: Baseline[] }) {
   const { service, type, from, to: until } = view;
   const isKnown = until === 'now' && RANGES.some(([r]) => r === from);
@@ -239,8 +237,7 @@ function Tools({ view, at, trend, unit, caller, last, asOf, baselines }: {
         disabled={isKnown} onClick={() => wider(view)}>Zoom out</button>
       <Only view={view} at={at} unit={unit} />
       {trend && <Before view={view} trend={trend} baselines={baselines} />}
-      {type === 'goroutine' && last && <a class="button"
-        href={toResult(last.id) + '/threads'}>Stacks</a>}
+      {type === 'goroutine' && <Stacks at={at} />}
       <Share find={() => get<{ flameGraphUrl: string }>(
         `${PROFILING}/merge?${asked(at)}&top=1`).then(m =>
         m.flameGraphUrl)} />
@@ -248,6 +245,22 @@ function Tools({ view, at, trend, unit, caller, last, asOf, baselines }: {
       {caller.role !== 'viewer' && <ProfileNow service={service} type={type} />}
     </div>
   </div>;
+}
+
+/* The newest stacks of the range: of a capture, or of continuous profiling,
+ * whose windows become longer ones as they get old. */
+function Stacks({ at }: { at: View }) {
+  const newest = async (resolution: string, signal: AbortSignal) =>
+    (await get<{ items: Result[] }>(`${PROFILING}/history?${asked(at)}&${
+      new URLSearchParams({ limit: '1', status: 'completed', resolution })}`,
+    signal)).items;
+  const { data } = useData('stacks ' + asked({ ...at, from: '', to: '' }),
+    async signal => {
+      const last = await newest('captured', signal);
+      return last.length > 0 ? last : newest('auto', signal);
+    }, 0, asked(at));
+  return data?.[0] ? <a class="button" href={toFirst(data[0].id,
+    'goroutine')}>Stacks</a> : null;
 }
 
 /* A time in the form that an input element takes, in the browser's time
@@ -465,7 +478,8 @@ function Nothing({ error, view, caller, again }: { error: Error; view: View;
   if (!isEmpty) return <Failure error={error} again={again} />;
   return <Empty title={`No ${view.type} profile in this range`}>
     <Reasons view={view} caller={caller} />
-    {last.data && <p>The last one of this type is from <a href={toResult(last.data.id)}>
+    {last.data && <p>The last one of this type is from <a href={toFirst(last.data.id,
+      last.data.profileType)}>
         <Time at={last.data.startedAt} isExact /></a>.</p>}
     {caller.role !== 'viewer' &&
       <ProfileNow service={view.service} type={view.type} />}

@@ -1,7 +1,7 @@
 /* What happened to a service, as marks on its chart. */
 import { useMemo } from 'preact/hooks';
 import { all, get } from './api';
-import { toResult, type Result } from './result';
+import { toFirst, toResult, type Result } from './result';
 import { useData } from './use';
 
 export type Mark = { at: number; kind: 'capture' | 'baseline' | 'trigger' |
@@ -54,7 +54,7 @@ function marksOf(captures: Result[], { baselines, restarts }:
   const marks: Mark[] = captures.map(result => {
     const kind = result.labels.trigger ? 'trigger' : 'capture';
     return { at: Date.parse(result.startedAt), kind, result,
-      href: toResult(result.id), text: NAMED[kind](result) + where(result) };
+      href: toFirst(result.id, result.profileType), text: NAMED[kind](result) + where(result) };
   });
   for (const b of baselines) {
     const of = captures.find(r => r.id === b.sessionId);

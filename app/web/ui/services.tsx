@@ -7,7 +7,7 @@ import { all, PROFILING, type Caller } from './api';
 import type { PageProps } from './pages';
 import { Empty, Failure, Head, Skeleton, Spark, Time } from './parts';
 import type { Make } from './form';
-import { toResult, toService, toSettings, type Result } from './result';
+import { toFirst, toService, toSettings, type Result } from './result';
 import { go } from './route';
 import { ProfileNow } from './start';
 import { useData } from './use';
@@ -116,8 +116,7 @@ function Notes({ name, fired, lacks }: { name: string; fired: Fired[];
   lacks: Missing[] }) {
   return <>
     {fired.map(t => <a key={t.id} class="badge alarm" href={!t.profileId
-      ? toSettings(name) : toResult(t.profileId) +
-        (t.profileType === 'goroutine' ? '/threads' : '')}>
+      ? toSettings(name) : toFirst(t.profileId, t.profileType)}>
       {t.trigger} fired <Time at={t.firedAt} /></a>)}
     {lacks.length > 0 && <a class="badge" href={toSettings(name)}
       title={lacks.map(l => l.why).join('\n')}>without{' '}
@@ -147,7 +146,7 @@ function Row({ service, lacks, caller, most }: { service: Service;
 
 const Last = ({ service: { lastProfileId: id, lastProfileType: type,
   lastStatus: status, lastStartedAt: at } }: { service: Service }) =>
-  <a href={toResult(id)}>{type}{' '}
+  <a href={toFirst(id, type)}>{type}{' '}
     {status === 'completed' && at ? <Time at={at} />
       : status === 'running' ? 'running' : 'failed'}</a>;
 

@@ -10,7 +10,7 @@ import { Make, words } from './form';
 import { toLines } from './lines';
 import type { PageProps } from './pages';
 import { Ask, Failure, sentence, Skeleton, Time } from './parts';
-import { toResult, toService, type Result } from './result';
+import { toFirst, toResult, toService, type Result } from './result';
 import { go, to } from './route';
 import type { Lack } from './services';
 import { fields, ProfileNow, types } from './start';
@@ -29,7 +29,8 @@ type Condition = { function?: string; percent?: number; bytes?: number;
 type Trigger = { id: string; trigger: string; enabled: boolean;
   when: Record<string, Condition>; lastValue: number;
   lastValueAt: string | null;
-  lastFiredAt: string | null; lastProfileId: string };
+  lastFiredAt: string | null; lastProfileId: string;
+  capture: { profileType: string } };
 type Baseline = { baselineId: string; baselineLabel: string;
   profileType: string; sessionId: string; createdAt: string;
   description: string };
@@ -135,7 +136,7 @@ function Types({ name, lacks, mayStart }: { name: string; lacks: Lack[];
           <th scope="col"><span class="unseen">Actions</span></th></tr></thead>
         <tbody>{data.map(({ type, last, isCaptured }) => <tr key={type}>
           <th scope="row"><a href={toService(name, { type })}>{type}</a></th>
-          <td>{last ? <a href={toResult(last.id)}><Time
+          <td>{last ? <a href={toFirst(last.id, type)}><Time
             at={last.startedAt} /></a> : <span class="quiet">never</span>}</td>
           <td class={last?.status === 'failed' ? 'bad wide' : 'wide'}>
             {last ? (last.status === 'failed'
@@ -226,7 +227,8 @@ function Triggers({ at, isAdmin }: { at: string; isAdmin: boolean }) {
               <td class="number wide">{t.lastValueAt ? amount(
                 Object.values(t.when)[0] ?? {}, t.lastValue) : ''}</td>
               <td>{!t.lastFiredAt ? <span class="quiet">never</span>
-                : t.lastProfileId ? <a href={toResult(t.lastProfileId)}>
+                : t.lastProfileId ? <a href={toFirst(t.lastProfileId,
+                  t.capture.profileType)}>
                   <Time at={t.lastFiredAt} /></a>
                   : <Time at={t.lastFiredAt} />}</td>
               <td class="number">{isAdmin && <>

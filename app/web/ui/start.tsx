@@ -6,7 +6,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { all, ApiError, get, post, PROFILING } from './api';
 import { toLines } from './lines';
 import { Failure, sentence, Skeleton } from './parts';
-import { toResult, toService, toSettings, type Result } from './result';
+import { toFirst, toResult, toService, toSettings, type Result } from './result';
 import { go } from './route';
 import type { Lack } from './services';
 import { useData } from './use';
@@ -135,7 +135,8 @@ function Inputs({ fields, service, type: first, rate: firstRate, cancel }:
           durationSeconds: seconds, sampleRate: rate,
           ...hosts.length > 1 && { host } });
       cancel();
-      go(started.length > 1 ? toService(service, { type }) : toResult(id));
+      go(started.length > 1 ? toService(service, { type })
+        : toFirst(id, type));
     } catch (e) {
       setError(e as Error);
       setBusy(false);

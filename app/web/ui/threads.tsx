@@ -6,7 +6,7 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { shorten } from '../flame/text.js';
 import { get, post, PROFILING } from './api';
-import { Captured } from './capture';
+import { Captured, Failed } from './capture';
 import { Chart, type Line } from './chart';
 import type { PageProps } from './pages';
 import { Empty, Failure, Skeleton, Time } from './parts';
@@ -40,8 +40,10 @@ const pathOf = (id: string) => toResult(id) + '/threads';
 export default function Threads({ args: { id }, caller, query }: PageProps) {
   const base = query.get('base') ?? '';
   return <Captured id={id} caller={caller} at="threads"
-    compare={other => `${pathOf(id)}?base=${encodeURIComponent(other)}`}>
-    {result => base ? <Sides base={base} result={result} />
+    compare={id.startsWith('sess-') ? other =>
+      `${pathOf(id)}?base=${encodeURIComponent(other)}` : undefined}>
+    {result => result.status === 'failed' ? <Failed result={result}
+      caller={caller} /> : base ? <Sides base={base} result={result} />
       : <Groups result={result} />}
   </Captured>;
 }
@@ -136,7 +138,9 @@ function Growth({ analysis, word }: { analysis: Analysis; word: string }) {
         {' '}· {rate === 1 ? 'as many as' : `${Number(rate.toPrecision(3))
           } times those of`}{' '}
         {base.startsWith('bl-') ? 'its baseline'
-          : <a href={pathOf(base)}>the capture before</a>}</span>}</p>
+          : <a href={pathOf(base)}>{base.startsWith('win-')
+            ? 'an hour before, or as long as it is known'
+            : 'the capture before'}</a>}</span>}</p>
     <Split items={topStacks} />
   </div>;
 }

@@ -36,7 +36,8 @@ struct range_part {
 	const struct window *window;
 	const struct series *series;
 	const struct session *session;
-	bool unfit;       /* it lacks the value of its type, unlike others */
+	bool unfit;       /* it lacks the value that the type shows, which other
+	                     parts have */
 	struct blob blob; /* the session's file */
 };
 

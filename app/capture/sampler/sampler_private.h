@@ -9,7 +9,7 @@
 #include "sampler.h"
 
 #define SAMPLER_MAX_TASKS 4096 /* events: threads times CPUs */
-#define SAMPLER_DEEPENED  8    /* times that dumps get deeper, twofold each */
+#define SAMPLER_DEEPENED  8    /* times that dumps double in depth */
 
 struct stream {
 	uint32_t cpu;

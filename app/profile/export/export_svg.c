@@ -244,7 +244,7 @@ svg_write(const struct svg *s, const struct export_meta *meta, struct buf *out)
 
 /* --- a profile ------------------------------------------------------------ */
 
-/* What is seen of a profile. */
+/* The part of a profile that is shown. */
 struct seen {
 	const struct export_meta *meta;
 	bool *hits; /* by id in the tree's names; NULL: nothing is searched */
@@ -349,8 +349,8 @@ matched(const struct tree *t, const bool *hits, uint32_t root)
 	return sum;
 }
 
-/* Writes when a profile was taken, how long it took, its total, and what is seen
- * of it. */
+/* Writes when a profile was taken, how long it took, its total, and which part
+ * of it is shown. */
 static void
 put_note(const struct tree *t, const struct seen *seen, struct buf *out)
 {

@@ -21,7 +21,7 @@
 #include <math.h>
 #include <string.h>
 
-#define SAME 1e-6 /* of a weight, by which others differ for rounding */
+#define SAME 1e-6 /* of a weight: smaller differences are rounding errors */
 
 struct reader {
 	struct import im;

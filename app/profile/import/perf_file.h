@@ -61,7 +61,7 @@ struct perf_file {
 };
 
 /*
- * Opens a file, and refuses kinds that are not read by what they are.
+ * Opens a file. Refuses kinds that are not supported, and names the kind.
  *   Errors   those of import_build.h; call perf_file_close() in any case
  */
 MUST_CHECK int

@@ -44,7 +44,7 @@ const NAMED = { capture: ({ durationSeconds: n }: Result) =>
   n > 0 ? `capture of ${n} s` : 'capture', trigger: ({ labels }: Result) =>
   `trigger ${labels.trigger} fired` };
 
-/* Captures of one moment are told apart by where they were taken. */
+/* Captures of one moment are distinguished by their hosts. */
 const whereIs = (captures: Result[]) => new Set(captures.map(r => r.host)).size
   > 1 ? ({ host }: Result) => host && ` on ${host}` : () => '';
 

@@ -5,7 +5,8 @@
 #include <string.h>
 
 int
-labels_set(json_t *object, const struct words *labels)
+labels_set(json_t *object, const char *member, const char *option,
+           const struct words *labels)
 {
 	CLEANUP_JSON json_t *all = json_object();
 
@@ -13,13 +14,15 @@ labels_set(json_t *object, const struct words *labels)
 		const char *word = labels->p[i], *eq = strchr(word, '=');
 
 		if (!eq || eq == word)
-			return usage_error("--label takes K=V, not '%s'", word);
+			return usage_error("--%s takes K=V, not '%s'", option,
+			                   word);
 		if (json_object_setn_new(all, word, (size_t)(eq - word),
 		                         json_string(eq + 1)))
-			return usage_error("--label '%s' is not UTF-8", word);
+			return usage_error("--%s '%s' is not UTF-8", option,
+			                   word);
 	}
 	if (labels->n)
-		json_object_set(object, "labels", all);
+		json_object_set(object, member, all);
 	return LEAVE_OK;
 }
 

@@ -5,10 +5,11 @@
 #include "options.h"
 
 /*
- * Sets "labels" of object if any were given.
+ * Sets a member of object to an object of the labels, if any were given.
  *   Errors   prints an error and returns an exit status
  */
-MUST_CHECK int labels_set(json_t *object, const struct words *labels);
+MUST_CHECK int labels_set(json_t *object, const char *member,
+                          const char *option, const struct words *labels);
 /* Takes the next of the words between commas: n bytes from *word. False at the
  * end of the list. */
 bool comma_next(const char **list, const char **word, size_t *n);

@@ -48,7 +48,7 @@ make_body(const struct cli *c, json_t **out)
 	number_set(body, "ordinal", o->ordinal);
 	if (o->host && json_object_set_new(body, "host", json_string(o->host)))
 		return failed("an argument is not UTF-8");
-	rc = labels_set(body, &o->label);
+	rc = labels_set(body, "labels", "label", &o->label);
 	if (!rc)
 		*out = TAKE(body);
 	return rc;
@@ -498,6 +498,7 @@ what_is_asked(struct cli *c, json_t **match, struct buf *title)
 {
 	CLEANUP_JSON json_t *process = NULL;
 	const struct options *o = &c->opt;
+	const struct words *labels = &o->container_label;
 	int rc;
 
 	if (o->pid >= 0) {
@@ -511,7 +512,7 @@ what_is_asked(struct cli *c, json_t **match, struct buf *title)
 		                       " is not known",
 		                       c->opt.pid);
 	}
-	rc = match_of(&c->opt, match);
+	rc = match_of(o, match);
 	if (rc)
 		return rc;
 	if (!json_object_size(*match))
@@ -521,7 +522,8 @@ what_is_asked(struct cli *c, json_t **match, struct buf *title)
 	buf_puts(title, o->all ? SERVICE_OF_ALL
 	                       : o->unit ?: o->container ?: o->image ?: o->pod
 	                               ?: o->compose ?: o->exe ?: o->cmdline
-	                               ?: o->pid_file);
+	                               ?: o->pid_file
+	                               ?: strchr(labels->p[0], '=') + 1);
 	return LEAVE_OK;
 }
 
@@ -548,7 +550,7 @@ cmd_run(struct cli *c)
 
 	if ((c->noperands > 0) + (o->pid >= 0) + o->all +
 	            (o->unit || o->container || o->image || o->pod ||
-	             o->compose || o->exe) >
+	             o->compose || o->container_label.n || o->exe) >
 	    1)
 		return usage_error("name a service, or give one of --unit, "
 		                   "--container, --exe, --pid and --all");

@@ -53,6 +53,7 @@ int
 match_of(const struct options *o, json_t **out)
 {
 	CLEANUP_JSON json_t *match = json_object();
+	int rc;
 
 	if (set_text(match, "exe", o->all ? EVERY_PROGRAM : o->exe) ||
 	    set_unit(match, o->unit) ||
@@ -67,10 +68,14 @@ match_of(const struct options *o, json_t **out)
 	if (program_set_match(match, "compose", o->compose))
 		return usage_error("--compose takes PROJECT or "
 		                   "PROJECT/SERVICE");
+	rc = labels_set(match, "label", "container-label", &o->container_label);
+	if (rc)
+		return rc;
 	if (json_object_size(match) > 1)
-		return usage_error("give one of --unit, --container, --image, "
-		                   "--pod, --compose, --exe, --pid-file and "
-		                   "--cmdline");
+		return usage_error(
+			"give one of --unit, --container, --image, "
+			"--pod, --compose, --container-label, --exe, "
+			"--pid-file and --cmdline");
 	*out = TAKE(match);
 	return LEAVE_OK;
 }
@@ -112,7 +117,7 @@ service_options(const struct options *o, json_t *service)
 		return failed("an option is not UTF-8");
 	if (json_object_size(match))
 		json_object_set(service, "match", match);
-	return labels_set(service, &o->label);
+	return labels_set(service, "labels", "label", &o->label);
 }
 
 /* --- show ----------------------------------------------------------------- */

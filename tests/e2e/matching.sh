@@ -114,9 +114,12 @@ if groups=$(container_groups); then
   check a_container_is_found_by_its_image \
     equal "$(found '{"match":{"image":"*/shop/web"}}')" "[$container]"
   check a_container_is_found_by_its_labels \
-    equal "$(found '{"match":{"label":{"tier":"fr*"}}}')" "[$container]"
+    equal "$(found "{\"match\":{\"label\":{\"name\":\"web-$$\",\"tier\":\"fr*\"}}}")" "[$container]"
   check a_container_with_another_label_is_not_found \
     equal "$(found '{"match":{"label":{"tier":"front","team":"*"}}}')" '[]'
+  stoker_cli service add labelled --container-label "name=web-$$" \
+    --container-label 'tier=fr*' >/dev/null
+  check a_container_is_known_by_its_labels wait_for 10 matches labelled "[$container]"
   check a_container_of_compose_is_listed_by_name \
     says 'stoker run --compose shop --wait' stoker_cli ps --limit 1000 --seconds 0
   # Whoever may make groups below another user's folder cannot take the name.

@@ -25,9 +25,10 @@ container_groups() {
 container_make() { # folder, name, image, pid
   container_id=$(head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \n')
   mkdir -p "$container_files/$container_id" "$1/docker-$container_id.scope"
-  jq -n --arg id "$container_id" --arg name "/$2" --arg image "$3" '{ID: $id,
+  jq -n --arg id "$container_id" --arg name "/$2" --arg image "$3" \
+    --arg called "$2" '{ID: $id,
     Config: {Image: $image, Env: ["SECRET=x"], Labels: {
-      "com.docker.compose.project": "shop", tier: "front"}},
+      "com.docker.compose.project": "shop", tier: "front", name: $called}},
     Name: $name}' >"$container_files/$container_id/config.v2.json"
   echo "$4" >"$1/docker-$container_id.scope/cgroup.procs"
 }

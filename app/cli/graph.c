@@ -241,6 +241,8 @@ set_in(struct inside *all, size_t n, uint32_t *in)
 /* While frames are skipped. */
 struct skipping {
 	bool *skips;    /* by function */
+	bool *inner;    /* by node: of an allocator or the like */
+	uint32_t *of;   /* by node: its function */
 	uint32_t *kept; /* by node: the kept node that it is counted to */
 	struct inside *inside;
 	size_t ninside;
@@ -250,8 +252,25 @@ static void
 skipping_done(struct skipping *s)
 {
 	free(s->skips);
+	free(s->inner);
+	free(s->of);
 	free(s->kept);
 	free(s->inside);
+}
+
+/*
+ * True for a function without a name that an allocator, a lock or a runtime of
+ * the same file calls: in a stripped program it is a part of that. Functions
+ * of C++ call those of the program.
+ */
+static bool
+is_helper(const struct graph *g, uint32_t caller, uint32_t function)
+{
+	const struct graph_function *by = &g->functions[caller],
+				    *f = &g->functions[function];
+
+	return strstr(f->name, "+0x") && !strstr(by->name, "::") &&
+	       !strcmp(f->package, by->package);
 }
 
 /* Moves a node to the next place, or counts it to the one that called it. */
@@ -261,7 +280,11 @@ skip_node(struct graph *g, struct skipping *s, uint32_t i, uint32_t *n)
 	struct graph_node x = g->nodes[i];
 	uint32_t to = i ? s->kept[x.parent] : 0;
 
-	if (!i || !s->skips[x.function] || (!to && x.self)) {
+	s->of[i] = x.function;
+	s->inner[i] = s->skips[x.function] ||
+	              (i && s->inner[x.parent] &&
+	               is_helper(g, s->of[x.parent], x.function));
+	if (!i || !s->inner[i] || (!to && x.self)) {
 		s->kept[i] = *n;
 		x.parent = to;
 		g->nodes[(*n)++] = x;
@@ -280,13 +303,15 @@ graph_skip(struct graph *g)
 	CLEANUP(skipping_done)
 	struct skipping s = {
 		.skips = calloc(g->nfunctions, sizeof(*s.skips)),
+		.inner = calloc(g->n, sizeof(*s.inner)),
+		.of = calloc(g->n, sizeof(*s.of)),
 		.kept = calloc(g->n, sizeof(*s.kept)),
 		.inside = calloc(g->n, sizeof(*s.inside)),
 	};
 	uint32_t n = 0;
 
 	g->in = malloc(g->nfunctions * sizeof(*g->in));
-	if (!s.skips || !s.kept || !s.inside || !g->in)
+	if (!s.skips || !s.inner || !s.of || !s.kept || !s.inside || !g->in)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < g->nfunctions; i++) {
 		s.skips[i] = graph_skips(g, i);

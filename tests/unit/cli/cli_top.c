@@ -79,6 +79,21 @@ TEST(memory_names_the_function_that_allocates)
 }
 END
 
+TEST(an_allocator_of_a_stripped_program_has_parts_without_a_name)
+{
+	shows("{\"unit\":\"bytes\",\"names\":[\"all\",\"PostgresMain\","
+	      "\"postgres+0x472280\",\"palloc\",\"postgres+0x5c7730\","
+	      "\"malloc\"],\"packages\":[\"\",\"postgres\",\"postgres\","
+	      "\"postgres\",\"postgres\",\"libc.so.6\"],"
+	      "\"depth\":[0,1,2,3,4,5],\"name\":[0,1,2,3,4,5],"
+	      "\"self\":[0,0,0,0,3,5],\"totals\":[8,8,8,8,8,5]}",
+	      "alloc", &(struct options){.limit = -1},
+	      "SELF  SELF %  TOTAL  LEAF    FUNCTION\n"
+	      " 8 B   100.0    8 B  malloc  postgres+0x472280\n"
+	      "   0     0.0    8 B          PostgresMain\n");
+}
+END
+
 TEST(cpu_time_names_the_allocator)
 {
 	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
@@ -330,8 +345,9 @@ TEST(a_graph_that_does_not_fit_together_is_refused)
 END
 
 SUITE("cli_top", memory_has_bytes_beside_its_shares,
-      memory_names_the_function_that_allocates, cpu_time_names_the_allocator,
-      runtime_shows_the_allocator,
+      memory_names_the_function_that_allocates,
+      an_allocator_of_a_stripped_program_has_parts_without_a_name,
+      cpu_time_names_the_allocator, runtime_shows_the_allocator,
       a_monitor_of_java_names_the_method_that_waits,
       a_stack_of_nothing_but_a_runtime_keeps_a_frame, cum_sorts_by_total,
       callers_branch_outwards_the_largest_first,

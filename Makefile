@@ -21,6 +21,7 @@
 ## make check      install what tests need, and run all of them
 ## make check-quick  test in a minute what changed since make check passed
 ##     ROOM=store/db     what to test instead
+##     SUITE=trixie      on that release of Debian, in build/suites/
 ## make check-vm   test the package on Debian's kernels, in virtual machines
 ## make check-fleet  test ten hosts and their centre, with a fault of each kind,
 ##                   and an object store: Ceph, from Debian
@@ -284,8 +285,10 @@ check-built: toolchains all deb-built $(UNITS) $(UI) $(FUZZERS) $(TARGETS) \
 		$(TOOLS) $(filter-out %/pprof,$(BENCHES))
 	@B=$(B) tests/lib/rooted tests/run
 tools: $(TOOLS)
-check-quick: $(TARGETS)
-	+@B=$(B) ROOM="$(ROOM)" tests/quick
+check-quick: $(if $(SUITE),pages,$(TARGETS))
+	+@$(if $(SUITE),conf/packages/install suite && CHECK=1 )B=$(B) \
+		ROOM="$(ROOM)" VERSION=$(VERSION) \
+		$(if $(SUITE),conf/packages/in_suite $(SUITE),tests/quick)
 # The package on Debian's own kernels, in virtual machines: tests/vm/run.
 check-vm: deps
 	@conf/packages/install check deb vm

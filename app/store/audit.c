@@ -37,17 +37,17 @@ audit_add(struct store *s, const struct audit *a)
 }
 
 int
-audit_list(struct store *s, const char *tenant, struct page page,
-           struct audit_list *out)
+audit_list(struct store *s, const char *tenant, const char *text,
+           struct page page, struct audit_list *out)
 {
 	CLEANUP_AUDITS struct audit_list l = {0};
 	struct cursor c;
 	int rc = page_check(&page) ?: cursor_parse(page.cursor, &c);
 
 	if (!rc)
-		rc = ROW_LIST(
-			s->db, &type, &l, SQL_AUDIT_LIST,
-			ARGS(V(tenant), V(c.ms), V(c.id), V(page.limit + 1)));
+		rc = ROW_LIST(s->db, &type, &l, SQL_AUDIT_LIST,
+		              ARGS(V(tenant), V(c.ms), V(c.id), V(text),
+		                   V(page.limit + 1)));
 	if (rc)
 		return rc;
 	if (l.n > (size_t)page.limit) {

@@ -172,6 +172,16 @@ browser_session_list(struct store *s, const char *tenant, int64_t idle_ms,
 }
 
 int
+browser_session_switch(struct store *s, const char *id, const char *from,
+                       const char *to)
+{
+	int n = db_run(s->db, SQL_BROWSER_SESSION_SWITCH,
+	               ARGS(V(to), V(id), V(from)));
+
+	return n < 0 ? n : n ? 0 : -ENOENT;
+}
+
+int
 browser_session_end(struct store *s, const char *id, const char *tenant)
 {
 	int n = db_run(s->db, SQL_BROWSER_SESSION_END, ARGS(V(id), V(tenant)));

@@ -22,8 +22,10 @@ struct audit_list {
 void audit_list_done(struct audit_list *l);
 /* Adds a line. The store sets id and at_ms; every other string must be set. */
 MUST_CHECK int audit_add(struct store *s, const struct audit *a);
-MUST_CHECK int audit_list(struct store *s, const char *tenant, struct page page,
-                          struct audit_list *out);
+/* Lists lines newest first; those with a text in any of their members, in upper
+ * or lower case. text may be "". */
+MUST_CHECK int audit_list(struct store *s, const char *tenant, const char *text,
+                          struct page page, struct audit_list *out);
 /* Counts the lines of the last within_ms that have a's tenant, actor and
  * action. */
 MUST_CHECK int audit_recent(struct store *s, const struct audit *a,

@@ -30,6 +30,10 @@ WHERE hash = $2 AND link_until_ms > now_ms();
 -- name: browser_session_touch
 UPDATE browser_session SET used_ms = now_ms() WHERE id = $1;
 
+-- name: browser_session_switch
+UPDATE browser_session SET default_tenant = $1
+WHERE id = $2 AND default_tenant = $3;
+
 -- name: browser_session_list
 SELECT b.id, b.actor, b.role, b.tenants, b.default_tenant,
        b.created_ms, b.used_ms, b.expires_ms

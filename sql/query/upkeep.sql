@@ -32,7 +32,10 @@ VALUES ($1, now_ms(), $2, $3, $4, $5, $6, $7);
 SELECT id, tenant, actor, action, target, request_id, detail, at_ms
 FROM audit
 WHERE tenant = $1 AND (at_ms, id) < (CAST($2 AS BIGINT), $3)
-ORDER BY at_ms DESC, id DESC LIMIT CAST($4 AS BIGINT);
+  AND ($4 = '' OR LOWER(actor || ' ' || action || ' ' || target || ' ' ||
+                        request_id || ' ' || detail)
+                  LIKE '%' || LOWER($4) || '%')
+ORDER BY at_ms DESC, id DESC LIMIT CAST($5 AS BIGINT);
 
 -- name: audit_recent
 SELECT COUNT(*) FROM audit

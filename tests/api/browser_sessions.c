@@ -90,6 +90,37 @@ TEST(a_cookie_has_the_role_and_tenant_of_its_key)
 }
 END
 
+TEST(a_browser_switches_to_a_tenant_that_its_key_covers)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply to = {0}, who = {0}, no = {0};
+	CLEANUP_REPLY struct client_reply without = {0};
+	char cookie[COOKIE];
+
+	sign_in(&a, KEY_ADMIN, cookie);
+	to = ask(&a, (struct ask){.cookie = cookie,
+	                          .origin = "http://stoker.test",
+	                          .method = "PUT",
+	                          .tenant = "t2",
+	                          .path = SIGN});
+	ck_assert_int_eq(to.status, 200);
+	who = with_cookie(&a, cookie, SIGN);
+	ck_assert_str_eq(reply_text(&who, "tenant"), "t2");
+	ck_assert_uint_eq(length_of(&who, "tenants"), 2);
+	no = ask(&a, (struct ask){.cookie = cookie,
+	                          .origin = "http://stoker.test",
+	                          .method = "PUT",
+	                          .tenant = "other",
+	                          .path = SIGN});
+	ck_assert_int_eq(no.status, 403);
+	without = ask(&a, (struct ask){.key = KEY_ADMIN,
+	                               .method = "PUT",
+	                               .tenant = "t2",
+	                               .path = SIGN});
+	ck_assert_int_eq(without.status, 404);
+}
+END
+
 TEST(a_cookie_is_one_that_no_script_and_no_other_site_gets)
 {
 	static const struct {
@@ -550,6 +581,7 @@ END
 
 SUITE_TIMEOUT("browser sessions", 60,
               a_cookie_has_the_role_and_tenant_of_its_key,
+              a_browser_switches_to_a_tenant_that_its_key_covers,
               a_cookie_is_one_that_no_script_and_no_other_site_gets,
               a_browser_signs_in_without_https_on_the_machine_itself_only,
               one_key_signs_in_500_browsers_an_hour,

@@ -24,7 +24,8 @@ audit_get(struct call *c)
 	CLEANUP(audit_list_done) struct audit_list list = {0};
 	struct page page = PAGE_OF(c, ListAudit);
 	struct buf *out;
-	int rc = audit_list(&c->env->store, c->caller.tenant, page, &list);
+	int rc = audit_list(&c->env->store, c->caller.tenant,
+	                    param_text(c, P_ListAudit_search), page, &list);
 
 	if (rc)
 		return page_fail(c, rc, page.cursor);

@@ -5,6 +5,7 @@
 #include "store/audit.h"
 #include "store/browser_session.h"
 #include "store/token.h"
+#include "tokens.h"
 
 #include <errno.h>
 #include <string.h>
@@ -26,6 +27,7 @@ answer_caller(struct call *c, int64_t expires_ms)
 
 	json_put_text(out, "actor", c->caller.id);
 	json_put_text(out, "tenant", c->caller.tenant);
+	tokens_put_tenants(out, c->caller.tenant, c->caller.tenants);
 	json_put_text(out, "role", who_name(c->caller.who));
 	json_put_time_or_null(out, "expiresAt", expires_ms);
 	reply_header(c->reply, "Cache-Control", "no-store");
@@ -174,6 +176,33 @@ int
 browser_session_get(struct call *c)
 {
 	return answer_caller(c, c->caller.expires_ms);
+}
+
+static int
+switch_noted(struct call *c)
+{
+	struct store *store = &c->env->store;
+	const char *id = c->caller.browser_session;
+	int rc = store_begin(store);
+
+	if (rc)
+		return rc;
+	rc = browser_session_switch(store, id, c->caller.home,
+	                            c->caller.tenant);
+	if (!rc)
+		rc = audit_note(c, id, "{}");
+	return store_end(store, rc);
+}
+
+int
+browser_session_put(struct call *c)
+{
+	int rc = switch_noted(c);
+
+	if (rc == -ENOENT)
+		return fail(c, UnknownBrowserSession,
+		            c->caller.browser_session);
+	return rc ? fail_store(c, rc) : answer_caller(c, c->caller.expires_ms);
 }
 
 static int

@@ -1,4 +1,5 @@
 /* /api/v1/tokens: API keys, which are shown once. */
+#include "tokens.h"
 #include "base/clock.h"
 #include "endpoint/call.h"
 #include "store/token.h"
@@ -7,8 +8,8 @@
 #include <string.h>
 
 /* Writes the default tenant first, then the others. */
-static void
-put_tenants(struct buf *out, const char *first, const char *all)
+void
+tokens_put_tenants(struct buf *out, const char *first, const char *all)
 {
 	json_open(out, "tenants", '[');
 	json_put_text(out, NULL, first);
@@ -32,7 +33,7 @@ put_token(struct buf *out, const struct token *t)
 	json_put_text(out, "name", t->name);
 	json_put_text(out, "role", t->role);
 	json_put_text(out, "host", t->host);
-	put_tenants(out, t->default_tenant, t->tenants);
+	tokens_put_tenants(out, t->default_tenant, t->tenants);
 	json_put_time(out, "createdAt", t->created_ms);
 	json_put_time_or_null(out, "expiresAt", t->expires_ms);
 	json_put_time_or_null(out, "revokedAt", t->revoked_ms);
@@ -111,7 +112,7 @@ answer_key(struct call *c, const struct token_ask *ask, const char *id,
 	json_put_text(out, "name", ask->name);
 	json_put_text(out, "role", ask->role);
 	json_put_text(out, "host", ask->host);
-	put_tenants(out, ask->default_tenant, ask->tenants);
+	tokens_put_tenants(out, ask->default_tenant, ask->tenants);
 	json_put_time_or_null(out, "expiresAt", ask->expires_ms);
 	json_put_text(out, "key", key);
 	reply_header(c->reply, "Cache-Control", "no-store");

@@ -95,8 +95,8 @@ function section(id, title, doc, content) {
 
 function show(doc) {
   $('version').textContent = doc.info.version;
-  $('about').replaceChildren('Give a token, open an operation, send it: to ' +
-    `this server, with your rights. ${doc.info.description} `,
+  $('about').replaceChildren('Give a token, or sign in, open an operation, ' +
+    `send it: to this server, with your rights. ${doc.info.description} `,
   link('../openapi.json', 'openapi.json'));
   $('content').replaceChildren(
     ...groups(doc).map(g => section('group-' + g.name.toLowerCase(), g.name,

@@ -1,6 +1,7 @@
 /*
  * A request as its form has it, as fetch() takes it and as curl does; and
- * what came back. The token goes to this page's own server only.
+ * what came back. The token goes to this page's own server only; without one,
+ * the cookie of a browser that is signed in goes there.
  */
 
 /* name=value pairs of a parameter; label takes `team=web zone=a`. */
@@ -58,7 +59,8 @@ const TOLD = ['content-type', 'location', 'retry-after', 'allow', 'etag',
 export async function send(r, signal) {
   const start = performance.now();
   const got = await fetch(r.url, { method: r.method, headers: r.headers,
-    body: r.body ?? undefined, credentials: 'omit', cache: 'no-store',
+    body: r.body ?? undefined,
+    credentials: r.headers.Authorization ? 'omit' : 'same-origin', cache: 'no-store',
     referrerPolicy: 'no-referrer', redirect: 'error', signal });
   const blob = await got.blob();
   const type = got.headers.get('content-type') || '';

@@ -5,6 +5,7 @@
 export type Caller = {
   actor: string;
   tenant: string;
+  tenants: string[];
   role: 'viewer' | 'operator' | 'admin';
   expiresAt: string | null;
 };
@@ -108,6 +109,9 @@ export const whoIsThere = () => get<Caller>(SESSION);
 export const whoHas = async (key: string): Promise<Caller> =>
   (await send(SESSION, by(key))).json();
 export const signOut = () => remove(SESSION);
+/* The cookie is of that tenant from now on. */
+export const switchTenant = (tenant: string) =>
+  send(SESSION, { method: 'PUT', headers: { 'X-Tenant-ID': tenant } });
 
 /* Only the cookie is kept, never the key itself. */
 export async function signIn(key: string): Promise<Caller> {

@@ -2,7 +2,9 @@
 import { Fragment } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { all, get } from './api';
+import type { PageProps } from './pages';
 import { Empty, Failure, Head, Skeleton, Time } from './parts';
+import { toResult } from './result';
 import { useData } from './use';
 
 type Entry = { id: string; at: string; actor: string; action: string;
@@ -16,21 +18,33 @@ const NOBODY = new Map<string, string>();
 const broken = (action: string) => action.split(/(?=[A-Z])/).map((word, i) =>
   <Fragment key={i}>{i > 0 && <wbr />}{word}</Fragment>);
 
-export default function Audit() {
-  const [cursor, setCursor] = useState('');
+export default function Audit({ caller }: PageProps) {
+  const [cursor, setCursor] = useState(''), [search, setSearch] =
+    useState('');
   const q = new URLSearchParams({ limit: '50' });
+  if (search) q.set('search', search);
   if (cursor) q.set('cursor', cursor);
   const { data, error, again } = useData(`audit ${q}`,
     signal => get<Entries>(`/api/v1/audit?${q}`, signal));
-  const names = useData('key names', signal => all<{ id: string;
-    name: string }>('/api/v1/tokens', signal).then(keys =>
-    new Map(keys.map(k => [k.id, k.name]))).catch(() => NOBODY));
+  const names = useData('key names', async signal => caller.role === 'admin'
+    ? new Map((await all<{ id: string; name: string }>('/api/v1/tokens',
+      signal)).map(k => [k.id, k.name])) : NOBODY).data ?? NOBODY;
+  /* a key is known here by its name, and there by its id */
+  const find = (text: string) => {
+    const of = [...names].find(([, name]) => name === text);
+    setCursor('');
+    setSearch(of ? of[0] : text);
+  };
   useEffect(() => { document.title = 'Audit · Stoker'; }, []);
   if (!data) return error ? <Failure error={error} again={again} />
     : <Skeleton />;
-  if (data.items.length === 0) return <Empty title="Nothing was changed yet" />;
+  if (data.items.length === 0 && !search)
+    return <Empty title="Nothing was changed yet" />;
   return <>
     <Head title="Audit">
+      <input type="search" placeholder="Search" maxLength={200}
+        aria-label="Search by who, action, target or request"
+        onChange={e => find(e.currentTarget.value.trim())} />
       {cursor && <button type="button" onClick={() => setCursor('')}>
         Newest</button>}
       {data.nextCursor && <button type="button"
@@ -42,10 +56,14 @@ export default function Audit() {
         <th scope="col" class="wide">Request</th></tr></thead>
       <tbody>{data.items.map(e => <tr key={e.id}>
         <td><Time at={e.at} isExact /></td>
-        <td title={e.actor}>{names.data?.get(e.actor) ?? e.actor}</td>
-        <td>{broken(e.action)}</td><td class="target">{e.target}</td>
+        <td title={e.actor}>{names.get(e.actor) ?? e.actor}</td>
+        <td>{broken(e.action)}</td><td class="target">
+          {/^(sess|win)-/.test(e.target) ? <a href={toResult(e.target)}>
+            {e.target}</a> : e.target}</td>
         <td class="wide mono">{e.requestId}</td>
       </tr>)}</tbody>
     </table>
+    {data.items.length === 0 && <p class="quiet" role="status">Nothing that was
+      done has this text.</p>}
   </>;
 }

@@ -2,8 +2,8 @@
 import { render, type ComponentType } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { beginTheme, isDark, turnTheme } from '../flame/theme.js';
-import { ApiError, onSignedOut, signIn, signOut, whoHas, whoIsThere,
-  type Caller } from './api';
+import { ApiError, onSignedOut, signIn, signOut, switchTenant, whoHas,
+  whoIsThere, type Caller } from './api';
 import { enter, keepFocus } from './focus';
 import { Keys } from './keys';
 import { HOME, match, PAGES, type Page, type PageProps } from './pages';
@@ -158,6 +158,10 @@ function Bar({ at, caller, leave }:
       <div>
         <p>Signed in as <b>{caller.actor}</b>,<br />{caller.role} of
           tenant {caller.tenant}</p>
+        {!isSso(caller) && caller.tenants.filter(t => t !== caller.tenant)
+          .map(t => <button type="button" key={t} onClick={() =>
+            switchTenant(t).then(() => location.reload(), setProblem)}>
+            Switch to {t}</button>)}
         <a href="/docs/manual/">Manual</a>
         <a href="/docs/">API</a>
         {isSso(caller) ? <p>Signed in by this site.</p>

@@ -254,7 +254,7 @@ END
 TEST(audit_lines_are_the_tenants_newest_first)
 {
 	CLEANUP_TEST_STORE struct test_store t = test_store();
-	CLEANUP_AUDITS struct audit_list l = {0}, rest = {0};
+	CLEANUP_AUDITS struct audit_list l = {0}, rest = {0}, found = {0};
 	struct audit a = {NULL, "a", "tok-1", "start", "svc", "req", "{}", 0};
 
 	for (int i = 0; i < 3; i++) {
@@ -262,15 +262,22 @@ TEST(audit_lines_are_the_tenants_newest_first)
 		a.target = i == 2 ? "newest" : "svc";
 		ck_assert_int_eq(audit_add(&t.s, &a), 0);
 	}
-	ck_assert_int_eq(audit_list(&t.s, "a", (struct page){2, ""}, &l), 0);
+	ck_assert_int_eq(audit_list(&t.s, "a", "", (struct page){2, ""}, &l),
+	                 0);
 	ck_assert_uint_eq(l.n, 2);
 	ck_assert_str_eq(l.items[0].target, "newest");
-	ck_assert_int_eq(audit_list(&t.s, "b", (struct page){2, ""}, &rest), 0);
+	ck_assert_int_eq(audit_list(&t.s, "b", "", (struct page){2, ""}, &rest),
+	                 0);
 	ck_assert_uint_eq(rest.n, 0);
+	ck_assert_int_eq(
+		audit_list(&t.s, "a", "NEW", (struct page){9, ""}, &found), 0);
+	ck_assert_uint_eq(found.n, 1);
+	ck_assert_str_eq(found.items[0].target, "newest");
 	db_skew_clock(t.s.db, 5000);
 	ck_assert_int_eq(audit_prune(&t.s, 3500), 0);
 	audit_list_done(&l);
-	ck_assert_int_eq(audit_list(&t.s, "a", (struct page){9, ""}, &l), 0);
+	ck_assert_int_eq(audit_list(&t.s, "a", "", (struct page){9, ""}, &l),
+	                 0);
 	ck_assert_uint_eq(l.n, 1);
 }
 END

@@ -94,7 +94,8 @@ TEST(firing_leaves_a_line_of_who_had_what_profiled)
 	ck_assert_int_eq(fire(&ts.s, &t, id), 0);
 	ck_assert_int_eq(fire(&ts.s, &t, id), -EAGAIN);
 	ck_assert_int_eq(
-		audit_list(&ts.s, TEST_TENANT, (struct page){10, ""}, &l), 0);
+		audit_list(&ts.s, TEST_TENANT, "", (struct page){10, ""}, &l),
+		0);
 	ck_assert_uint_eq(l.n, 1);
 	ck_assert_str_eq(l.items[0].actor, t.id);
 	ck_assert_str_eq(l.items[0].action, "FireTrigger");

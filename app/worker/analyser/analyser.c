@@ -63,12 +63,24 @@ start(struct analyser *a, struct analyser_job *job)
 	}
 }
 
+/* Hides a job whose attempt was given up, and which is still being finished,
+ * from the messages about the next attempt. */
+static void
+pass_over(struct analyser *a, const char *id, uint32_t attempt)
+{
+	struct analyser_job *old = analyser_job(a, id);
+
+	if (old && old->attempt != attempt)
+		old->id[0] = '-';
+}
+
 /* Takes START or GROW. */
 static void
 take_start(struct analyser *a, const struct msg_start *m, int fds[static 2])
 {
 	struct analyser_job new = ANALYSER_NO_JOB, *job;
 
+	pass_over(a, m->id, m->attempt);
 	if (!analyser_take_ask(&new, m) || fds[0] < 0 ||
 	    analyser_job(a, m->id)) {
 		analyser_fail(a, &new, false, CAPTURE_BAD_START, 0);
@@ -110,6 +122,7 @@ take_pull(struct analyser *a, const struct msg_pull *m, int fds[static 2])
 	job->make = analyser_read;
 	job->pull = *m;
 	job->start_ms = m->start_ms;
+	job->attempt = m->attempt;
 	rc = analyser_fork_finisher(a, job, job->out_fd, false, &job->finisher);
 	if (rc) {
 		analyser_fail(a, job, false, analyser_error(rc), rc);

@@ -137,6 +137,7 @@ send_done(const struct analyser *a, const struct analyser_job *job,
 	done->quality.worker_cpu_ns +=
 		clock_cpu_ns(); /* CPU time since the fork */
 	memcpy(done->id, job->id, sizeof(done->id));
+	done->attempt = job->attempt;
 	return msg_send(a->socket, done, sizeof(*done), fds,
 	                reading < 0 ? 1 : ARRAY_LEN(fds));
 }

@@ -89,6 +89,7 @@ analyser_fail(const struct analyser *a, const struct analyser_job *job,
 		.checkpoint = checkpoint,
 		.error = error,
 		.sys_error = sys_error,
+		.attempt = job->attempt,
 		.start_ms = job->start_ms,
 	};
 

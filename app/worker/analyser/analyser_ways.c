@@ -67,6 +67,7 @@ analyser_take_ask(struct analyser_job *job, const struct msg_start *m)
 	job->set = m->set;
 	job->titles = m->titles;
 	job->known_ms = m->known_ms;
+	job->attempt = m->attempt;
 	job->duration_ms = m->duration_ms;
 	job->npids = m->npids;
 	memcpy(job->pids, m->pids, sizeof(job->pids));

@@ -57,6 +57,7 @@ send_start(struct runs *c, struct run *v, const struct followed *now)
 		.duration_ms = (uint64_t)(v->job.asked_seconds * MS_PER_S),
 		.set = v->may & WORKER_MAY_SET,
 		.titles = now->titles,
+		.attempt = (uint32_t)v->ref.attempt,
 		.npids = now->n,
 	};
 	int fds[] = {v->profile.fd, -1};
@@ -225,6 +226,10 @@ take_done(struct runs *c, const struct msg_done *m, int top_fd)
 {
 	struct run *v = is_terminated(m->id) ? runs_find(c, m->id) : NULL;
 
+	/* the answer of an attempt that was given up: this one's files are not
+	 * written yet */
+	if (v && m->attempt != (uint32_t)v->ref.attempt)
+		return true;
 	if (v && !(v->pull && runs_pull_done(c, v, m, top_fd)))
 		runs_take(c, v, m, top_fd);
 	return v || (is_terminated(m->id) &&

@@ -188,6 +188,7 @@ give_to_finisher(struct runs *c, struct run *v, const struct fetch_answer *a,
 		.type = MSG_PULL,
 		.step = p->step,
 		.status = a->status,
+		.attempt = (uint32_t)v->ref.attempt,
 		.start_ms = p->asked_ms,
 		.elapsed_ms = (clock_mono_ns() - p->asked_ns) / NS_PER_MS,
 	};

@@ -213,6 +213,7 @@ struct msg_start {
 	uint32_t titles; /* enum titles, for START and WATCH */
 	/* For GROW: how long ago the processes were looked up. */
 	uint32_t known_ms;
+	uint32_t attempt; /* at a job; DONE repeats it */
 	uint32_t npids;
 	int32_t pids[WORKER_MAX_PIDS];
 };
@@ -223,7 +224,7 @@ struct msg_pull {
 	uint32_t step; /* enum pull_step */
 	char id[ID_MAX];
 	uint32_t status; /* HTTP status */
-	uint32_t reserved;
+	uint32_t attempt;
 	int64_t start_ms, elapsed_ms; /* of the fetch; start since the epoch */
 };
 
@@ -256,6 +257,8 @@ struct msg_done {
 	uint32_t error;    /* enum capture_error */
 	uint32_t timeline; /* 1: the timeline was written as well */
 	int32_t sys_error; /* -errno that caused it, or 0 */
+	uint32_t attempt;  /* of START or PULL: files of another attempt are not
+	                      complete */
 	int64_t start_ms;  /* since the epoch */
 	int64_t value;     /* total of the default value type */
 	struct quality quality;

@@ -92,11 +92,13 @@ is_silent(struct rig *r)
 }
 
 static void
-say_done(struct rig *r, uint32_t checkpoint, uint32_t error)
+say_done_of(struct rig *r, uint32_t attempt, uint32_t checkpoint,
+            uint32_t error)
 {
 	struct msg_done m = {.type = MSG_DONE,
 	                     .checkpoint = checkpoint,
 	                     .error = error,
+	                     .attempt = attempt,
 	                     .quality = {.kept = 7}};
 	int fd = memfd_create("top", MFD_CLOEXEC);
 
@@ -105,6 +107,12 @@ say_done(struct rig *r, uint32_t checkpoint, uint32_t error)
 	ck_assert_int_eq(msg_send(r->analyser, &m, sizeof(m), &fd, 1), 0);
 	close(fd);
 	ck_assert_int_eq(runs_receive(&r->c), 0);
+}
+
+static void
+say_done(struct rig *r, uint32_t checkpoint, uint32_t error)
+{
+	say_done_of(r, 1, checkpoint, error);
 }
 
 static void
@@ -148,6 +156,23 @@ TEST(long_captures_are_saved_every_while)
 		ck_assert_str_eq(buf_str(&text), "part");
 	}
 	ck_assert_int_eq(blob_sweep(&r.store.s, BYTES_FILE), 0); /* no rest */
+}
+END
+
+/* A finisher that outlives its attempt reports to the next one, whose files are
+ * still empty. */
+TEST(the_answer_of_an_earlier_attempt_is_not_taken_for_this_one_s)
+{
+	CLEANUP_RIG struct rig r;
+
+	rig_init(&r, 5);
+	say_done_of(&r, 0, 0, 0);
+	expect(&r, SESSION_RUNNING, 0, "");
+	say_done_of(&r, 0, 0, CAPTURE_NO_MEMORY);
+	expect(&r, SESSION_RUNNING, 0, "");
+	ck_assert_uint_eq(r.c.n, 1);
+	say_done(&r, 0, 0);
+	expect(&r, SESSION_COMPLETED, 7, "");
 }
 END
 
@@ -383,7 +408,9 @@ TEST(a_profile_of_a_second_page_is_as_long_as_a_profile_can_be)
 END
 
 SUITE("runs", an_answer_that_no_capture_waits_for_is_passed_on,
-      long_captures_are_saved_every_while, short_captures_are_not,
+      long_captures_are_saved_every_while,
+      the_answer_of_an_earlier_attempt_is_not_taken_for_this_one_s,
+      short_captures_are_not,
       a_checkpoint_that_failed_leaves_the_capture_running,
       progress_is_shown_and_bounded,
       a_capture_that_was_given_up_is_stopped_and_stores_nothing,

@@ -24,6 +24,7 @@ struct rig {
 	pid_t scheduler;
 	int ask, events, analyser; /* our ends */
 	int blame;
+	struct msg_start started; /* the last START */
 };
 #define CLEANUP_RIG CLEANUP(rig_done)
 
@@ -186,17 +187,21 @@ hear(struct rig *r, uint32_t type, union heard *out)
 		return hear(r, type, out);
 	}
 	ck_assert_uint_eq(out->type, type);
+	if (type == MSG_START)
+		r->started = out->start;
 	return fds[0];
 }
 
 static void
 say_done(struct rig *r, const char *id, const char *top, uint32_t error)
 {
-	struct msg_done m = {.type = MSG_DONE,
-	                     .error = error,
-	                     .quality = {.kept = 500,
-	                                 .duration_ms = 5000,
-	                                 .achieved_rate = 99000}};
+	struct msg_done m = {
+		.type = MSG_DONE,
+		.error = error,
+		.attempt = strcmp(r->started.id, id) ? 1 : r->started.attempt,
+		.quality = {.kept = 500,
+	                    .duration_ms = 5000,
+	                    .achieved_rate = 99000}};
 	int fd = memfd_create("top", MFD_CLOEXEC);
 
 	snprintf(m.id, sizeof(m.id), "%s", id);

@@ -187,17 +187,24 @@ open_file(struct opener *o, const struct host_ask *ask, struct answer *out)
 	return place < 0 ? place : give_elf(o, ask->pid, place, out);
 }
 
+/* Hands out the file that a link of /proc/PID leads to. */
+static int
+give_linked(struct opener *o, int32_t pid, const char *link, struct answer *out)
+{
+	char path[96];
+	CLEANUP_FD int place = -1;
+
+	if (pid <= 0)
+		return -EINVAL;
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, link);
+	place = open_how(AT_FDCWD, path, O_PATH, 0);
+	return place < 0 ? place : give_elf(o, pid, place, out);
+}
+
 int
 open_exe(struct opener *o, const struct host_ask *ask, struct answer *out)
 {
-	char path[64];
-	CLEANUP_FD int place = -1;
-
-	if (ask->pid <= 0)
-		return -EINVAL;
-	snprintf(path, sizeof(path), "/proc/%d/exe", ask->pid);
-	place = open_how(AT_FDCWD, path, O_PATH, 0);
-	return place < 0 ? place : give_elf(o, ask->pid, place, out);
+	return give_linked(o, ask->pid, "exe", out);
 }
 
 /* The link of a mapping leads to its file even if the file was unlinked or
@@ -206,15 +213,11 @@ open_exe(struct opener *o, const struct host_ask *ask, struct answer *out)
 int
 open_mapped(struct opener *o, const struct host_ask *ask, struct answer *out)
 {
-	char path[96];
-	CLEANUP_FD int place = -1;
+	char link[64];
 
-	if (ask->pid <= 0)
-		return -EINVAL;
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64,
-	         ask->pid, ask->address, ask->address + ask->size);
-	place = open_how(AT_FDCWD, path, O_PATH, 0);
-	return place < 0 ? place : give_elf(o, ask->pid, place, out);
+	snprintf(link, sizeof(link), "map_files/%" PRIx64 "-%" PRIx64,
+	         ask->address, ask->address + ask->size);
+	return give_linked(o, ask->pid, link, out);
 }
 
 /* Opens a shared debug file. The image chooses the name, so the name may not

@@ -9,6 +9,8 @@
  */
 #pragma once
 
+#include "base/buf.h"
+
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/user.h>
@@ -51,3 +53,9 @@ threads_stack_at(size_t n, size_t i, size_t room)
 
 	return (rows + page - 1) / page * page + i * room;
 }
+
+struct host;
+/* Appends the ids of a process's threads, int32_t each; one that is just
+ * starting may be missed. Errors: those of host_fd() and fd_read_all(). */
+MUST_CHECK int
+threads_list(const struct host *host, int32_t pid, struct buf *out);

@@ -1,6 +1,6 @@
 #include "goroutine_threads.h"
 
-#include "base/file.h"
+#include "capture/threads.h"
 #include "goroutine_read.h"
 
 #include <errno.h>
@@ -24,18 +24,6 @@ go_threads_done(struct go_threads *t)
 }
 
 /* --- choosing threads ----------------------------------------------------- */
-
-static int
-list_tasks(const struct memory *m, struct buf *out)
-{
-	struct host_ask ask = {.op = HOST_TASKS, .pid = m->pid};
-	CLEANUP_FD int fd = -1;
-	int rc = host_fd(m->host, &ask, &fd);
-
-	if (!rc && lseek(fd, 0, SEEK_SET))
-		rc = -errno;
-	return rc ? rc : fd_read_all(fd, out);
-}
 
 static bool
 has(const int32_t *list, size_t n, int32_t tid)
@@ -105,7 +93,7 @@ find_threads(const struct go_runtime *r, const struct go_g *g, size_t n,
 	*nout = 0;
 	if (rc || !nsaid)
 		return rc;
-	rc = list_tasks(r->mem, &tasks);
+	rc = threads_list(r->mem->host, r->mem->pid, &tasks);
 	if (!rc)
 		*nout = pick(said, nsaid, &tasks, out);
 	return rc;

@@ -2,9 +2,9 @@
  * Opens samplers: events of all processes, one per CPU, or, if this user may
  * not open these, events of the target's threads, which children inherit.
  */
-#include "base/file.h"
 #include "capture/event.h"
 #include "capture/quality.h"
+#include "capture/threads.h"
 #include "sampler_private.h"
 
 #include <errno.h>
@@ -224,19 +224,6 @@ open_shared(struct sampler *s, const struct host *host)
 
 /* --- per task ------------------------------------------------------------- */
 
-/* Lists a process's threads; one that is just starting may be missed. */
-static int
-tasks_of(const struct host *host, int32_t pid, struct buf *out)
-{
-	struct host_ask ask = {.op = HOST_TASKS, .pid = pid};
-	CLEANUP_FD int fd = -1;
-	int rc = host_fd(host, &ask, &fd);
-
-	if (!rc && lseek(fd, 0, SEEK_SET))
-		rc = -errno;
-	return rc ? rc : fd_read_all(fd, out);
-}
-
 /* Opens an event for one thread on one CPU, with that CPU's ring. */
 static int
 open_task(struct sampler *s, const struct host *host, int32_t tid,
@@ -263,7 +250,7 @@ open_process(struct sampler *s, const struct host *host, int32_t pid)
 {
 	CLEANUP_BUF struct buf tids =
 		BUF_INIT(sizeof(int32_t[HOST_MAX_THREADS]));
-	int rc = tasks_of(host, pid, &tids);
+	int rc = threads_list(host, pid, &tids);
 
 	for (size_t at = 0; at + sizeof(int32_t) <= tids.len && !rc;
 	     at += sizeof(int32_t)) {

@@ -1,12 +1,12 @@
 #include "capture/snapshot.h"
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "capture/goroutines/goroutine_rows.h"
 #include "capture/looks.h"
 #include "capture/naming/location.h"
 #include "capture/process/breaks.h"
 #include "capture/process/wait_names.h"
+#include "capture/threads.h"
 #include "snapshot_labels.h"
 
 #include <errno.h>
@@ -254,18 +254,6 @@ read_threads(struct snapshot *s, struct process *proc, const struct buf *tids,
 	return rc;
 }
 
-static int
-list_threads(const struct host *host, int32_t pid, struct buf *out)
-{
-	struct host_ask ask = {.op = HOST_TASKS, .pid = pid};
-	CLEANUP_FD int fd = -1;
-	int rc = host_fd(host, &ask, &fd);
-
-	if (!rc && lseek(fd, 0, SEEK_SET))
-		rc = -errno;
-	return rc ? rc : fd_read_all(fd, out);
-}
-
 /* Reads threads that have moved one by one, so that little time passes between
  * the stack and the interpreter's list, until both fit. */
 static int
@@ -294,7 +282,7 @@ add_threads(struct snapshot *s, struct process *proc)
 	CLEANUP_BUF struct buf tids =
 		BUF_INIT(sizeof(int32_t[HOST_MAX_THREADS]));
 	CLEANUP(again_done) struct again again = AGAIN_INIT;
-	int rc = list_threads(s->host, (int32_t)proc->pid, &tids);
+	int rc = threads_list(s->host, (int32_t)proc->pid, &tids);
 
 	if (rc)
 		return rc == -ESRCH ? 0 : rc;

@@ -232,6 +232,32 @@ label_of(const struct container_facts *f, const char *key)
 	return NULL;
 }
 
+const char *
+container_profile_label(const struct container_facts *f, size_t i,
+                        const char **key)
+{
+	static const enum container_fact facts[] = {
+#define CONTAINER_LABEL(fact) CONTAINER_##fact,
+#include "container.def"
+#undef CONTAINER_LABEL
+	};
+	const char *text;
+
+	_Static_assert(ARRAY_LEN(facts) + 1 == CONTAINER_PROFILE_LABELS,
+	               "every label has a number");
+	if (!f)
+		return NULL;
+	if (i < ARRAY_LEN(facts)) {
+		*key = container_fact_names[facts[i]];
+		text = f->facts[facts[i]];
+	} else {
+		*key = "version";
+		text = label_of(f, "org.opencontainers.image.version");
+	}
+	return text && strlen(text) < CONTAINER_PROFILE_LABEL_TEXT ? text
+	                                                           : NULL;
+}
+
 static bool
 holds(const struct container_match *m, size_t i,
       const struct container_facts *f)

@@ -43,6 +43,20 @@ container_fact(const struct container_facts *f, enum container_fact fact);
  * empty and shorter than CONTAINER_TEXT. */
 bool container_text_ok(const char *s, size_t n);
 
+/*
+ * Labels of profiles from facts about a container: image, version and
+ * namespace. version is the label org.opencontainers.image.version. The name of
+ * a pod is none of them: it changes with each pod, so that a job that runs every
+ * minute would have a series for each run.
+ *   Source   OCI image-spec, annotations.md
+ */
+#define CONTAINER_PROFILE_LABELS     3
+#define CONTAINER_PROFILE_LABEL_TEXT 256 /* longer ones are left out */
+/* Returns the value of label i and sets its key, or NULL: the container has
+ * none. */
+const char *container_profile_label(const struct container_facts *f, size_t i,
+                                    const char **key);
+
 struct container_match {
 	struct {
 		enum container_fact fact;

@@ -87,7 +87,8 @@ keep_of(const struct periodic *v, const struct service *s)
 }
 
 static int
-fill(struct periodics *t, const struct service *s, size_t type, const char *url,
+fill(struct periodics *t, const struct targets *targets,
+     const struct service *s, size_t type, const char *url,
      struct periodic *out)
 {
 	const struct conf *conf = t->windows->conf;
@@ -123,7 +124,7 @@ fill(struct periodics *t, const struct service *s, size_t type, const char *url,
 	if (!v.keep)
 		periodic_keep_end(t, &v);
 	*out = v;
-	return windows_series(t->windows, s, v.type, out->series);
+	return windows_series(t->windows, targets, s, v.type, out->series);
 }
 
 static int
@@ -142,7 +143,7 @@ add(struct periodics *t, const struct targets *targets, const struct service *s,
 		return 0;
 	if (*n == PERIODICS_MAX)
 		return left_out_add(&t->left, s->tenant, s->name, name);
-	return fill(t, s, type, url, &items[(*n)++]);
+	return fill(t, targets, s, type, url, &items[(*n)++]);
 }
 
 static int

@@ -115,9 +115,16 @@ void windows_describe(const struct windows *w, struct continuous_host *out);
 uint64_t windows_ways(const char *service_kind, const char *type);
 /* True when c is enabled and has that type. */
 bool windows_wants(const struct continuous *c, const char *type);
-/* Finds the series for new windows, since labels may have changed. */
-MUST_CHECK int windows_series(struct windows *w, const struct service *s,
-                              const char *type, char out[static ID_MAX]);
+/*
+ * Finds the series for new windows. Its labels are those of the service and of
+ * its containers (targets.h), of which the service's own win. A new image makes
+ * a new series, so that the versions of a program can be compared. If all of
+ * the labels are too long for a fleet (BLOCK_LABELS_MAX), the containers' are
+ * left out.
+ */
+MUST_CHECK int windows_series(struct windows *w, const struct targets *targets,
+                              const struct service *s, const char *type,
+                              char out[static ID_MAX]);
 /*
  * Stores profiles as windows, all or none; windows of a series that was deleted
  * meanwhile are dropped.

@@ -5,6 +5,7 @@
 #include "left_out.h"
 #include "profile/types.h"
 #include "store/allow.h"
+#include "store/block.h"
 #include "store/source.h"
 #include "watches_private.h"
 
@@ -61,14 +62,30 @@ windows_wants(const struct continuous *c, const char *type)
 	return false;
 }
 
+/* Returns the labels of new windows as text, in canonical form. */
+static char *
+labels_of(const struct target *t, const struct service *s)
+{
+	CLEANUP_JSON json_t *own = json_loads(s->labels, 0, NULL)
+	                                   ?: json_object();
+	CLEANUP_JSON json_t *all = json_copy(own);
+	char *text;
+
+	json_object_update_missing(all, t ? t->labels : NULL);
+	text = json_dumps(all, JSON_SORT_KEYS | JSON_COMPACT);
+	if (text && strlen(text) < BLOCK_LABELS_MAX)
+		return text;
+	free(text);
+	return json_dumps(own, JSON_SORT_KEYS | JSON_COMPACT);
+}
+
 int
-windows_series(struct windows *w, const struct service *s, const char *type,
+windows_series(struct windows *w, const struct targets *targets,
+               const struct service *s, const char *type,
                char out[static ID_MAX])
 {
-	CLEANUP_JSON json_t *labels = json_loads(s->labels, 0, NULL);
 	CLEANUP_FREE char *text =
-		labels ? json_dumps(labels, JSON_SORT_KEYS | JSON_COMPACT)
-		       : strdup("{}");
+		labels_of(targets_find(targets, s->tenant, s->name), s);
 
 	return text ? series_of(w->store, s->tenant, s->name, type, w->host,
 	                        text, out)
@@ -91,7 +108,8 @@ same(struct windows *w, const struct continuous *c, const struct watch *wanted)
 }
 
 static int
-add(struct windows *w, const struct continuous *c, const struct service *s,
+add(struct windows *w, const struct targets *targets,
+    const struct continuous *c, const struct service *s,
     const struct watch *wanted, struct watch *out)
 {
 	struct watch *old = same(w, c, wanted);
@@ -109,7 +127,7 @@ add(struct windows *w, const struct continuous *c, const struct service *s,
 	}
 	out->java = allow_has(s, ALLOW_JAVA_PERF_MAP);
 	rc = out->tenant && out->service
-	             ? windows_series(w, s, out->type, out->series)
+	             ? windows_series(w, targets, s, out->type, out->series)
 	             : -ENOMEM;
 	return rc;
 }
@@ -117,8 +135,9 @@ add(struct windows *w, const struct continuous *c, const struct service *s,
 /* Adds a watch, unless the profiles are fetched from an endpoint, or programs
  * count the type themselves. */
 static int
-add_type(struct windows *w, const struct continuous *c, const struct service *s,
-         const char *type, struct watch *items, size_t *n)
+add_type(struct windows *w, const struct targets *targets,
+         const struct continuous *c, const struct service *s, const char *type,
+         struct watch *items, size_t *n)
 {
 	const struct watch wanted = {
 		.type = type, .ways = windows_ways(service_ways_kind(s), type)};
@@ -126,13 +145,13 @@ add_type(struct windows *w, const struct continuous *c, const struct service *s,
 	if (!wanted.ways || source_of(s, type) != SOURCE_OUTSIDE)
 		return 0;
 	if (*n < WINDOWS_MAX)
-		return add(w, c, s, &wanted, &items[(*n)++]);
+		return add(w, targets, c, s, &wanted, &items[(*n)++]);
 	return left_out_add(&w->left, c->tenant, c->service, type);
 }
 
 static int
-add_row(struct windows *w, const struct continuous *c, struct watch *items,
-        size_t *n)
+add_row(struct windows *w, const struct targets *targets,
+        const struct continuous *c, struct watch *items, size_t *n)
 {
 	CLEANUP_SERVICE struct service s = {0};
 	int rc = c->enabled ? service_get(w->store, c->tenant, c->service, &s)
@@ -142,8 +161,8 @@ add_row(struct windows *w, const struct continuous *c, struct watch *items,
 		return rc == -ENOENT ? 0 : rc;
 	for (size_t i = 0; i < profile_ntypes && !rc; i++)
 		if (windows_wants(c, profile_types[i].name))
-			rc = add_type(w, c, &s, profile_types[i].name, items,
-			              n);
+			rc = add_type(w, targets, c, &s, profile_types[i].name,
+			              items, n);
 	return rc;
 }
 
@@ -158,7 +177,7 @@ add_all(struct windows *w, const struct targets *targets,
 		const struct continuous *c = &l->items[i];
 
 		if (targets_find(targets, c->tenant, c->service))
-			rc = add_row(w, c, items, n);
+			rc = add_row(w, targets, c, items, n);
 	}
 	return rc;
 }

@@ -153,6 +153,9 @@ scan(struct scheduler *s, int64_t now_ns, int64_t age_ns)
 			rc = targets_publish(&s->targets, &s->store, &s->procs,
 			                     now_ns);
 		s->unmatched = rc != 0;
+		if (s->targets.relabelled)
+			s->version = -1; /* windows need another series */
+		s->targets.relabelled = false;
 	}
 	s->cost_ns = clock_cpu_ns() - cpu_ns;
 	return rc;

@@ -29,6 +29,7 @@ target_done(struct target *t)
 	free(t->tenant);
 	free(t->service);
 	free(t->members);
+	json_decref(t->labels);
 	if (t->valid)
 		match_done(&t->match);
 }
@@ -104,6 +105,7 @@ keep_members(struct target *t, const struct targets *before)
 	t->stamp = old->stamp;
 	if (t->created_ms != old->created_ms)
 		return;
+	t->labels = TAKE(old->labels);
 	t->stamp_shown = old->stamp_shown;
 	t->refused_shown = old->refused_shown;
 	t->shown_ns = old->shown_ns;
@@ -443,6 +445,51 @@ fill_slots(const struct look *l)
 	}
 }
 
+/* --- labels --------------------------------------------------------------- */
+
+/* Adds a label if all processes with an ordinal have the same; returns false if
+ * there are none. */
+static bool
+add_common(const struct look *l, size_t label, json_t *labels)
+{
+	const char *value = NULL, *key = NULL;
+	bool any = false;
+
+	for (int i = 0; i < TARGET_SLOTS; i++) {
+		const struct proc *p = in_slot(l, i);
+		const char *v;
+
+		if (!p)
+			continue;
+		v = container_profile_label(proc_facts(p), label, &key);
+		if (!v || (any && strcmp(v, value) != 0))
+			return true;
+		value = v;
+		any = true;
+	}
+	if (any)
+		json_object_set_new(labels, key, json_string(value));
+	return any;
+}
+
+/* Finds the labels of the service's containers. Returns true if they changed. */
+static bool
+find_labels(const struct look *l)
+{
+	CLEANUP_JSON json_t *labels = json_object();
+	json_t *before = l->target->labels;
+	bool any = false;
+
+	for (size_t i = 0; i < CONTAINER_PROFILE_LABELS; i++)
+		any |= add_common(l, i, labels);
+	if (!any || json_equal(labels, before))
+		return false;
+	l->target->labels = TAKE(labels);
+	any = before || json_object_size(l->target->labels);
+	json_decref(before);
+	return any;
+}
+
 static int
 look_for(const struct look *l)
 {
@@ -472,6 +519,8 @@ targets_match(struct targets *t, const struct conf *conf,
 		                       &t->reader, &f, matched};
 
 		rc = look_for(&l);
+		if (!rc && !is_of_all(v))
+			t->relabelled |= find_labels(&l);
 	}
 	return rc;
 }

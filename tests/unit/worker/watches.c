@@ -96,5 +96,102 @@ TEST(no_more_windows_are_read_than_there_can_be_watches)
 }
 END
 
+/* Looks at two processes of the service, in containers with these versions, and
+ * returns the labels of the newest series. */
+static void
+labels_with(struct rig *r, const char *first, const char *second,
+            char out[static 256])
+{
+	struct conf_tenant scope = {.tenant = TEST_TENANT, .exe = (char *)"*"};
+	const struct conf conf = {.tenants = &scope, .ntenants = 1};
+	const char *const versions[] = {first, second};
+	CLEANUP_SERVICE struct service of = {0};
+	struct series_list l = {0};
+	struct container in[2];
+	struct proc items[2];
+	struct proc_table procs = {.items = items, .proc_fd = -1};
+
+	ck_assert_int_eq(
+		service_get(&r->store.s, TEST_TENANT, TEST_SERVICE, &of), 0);
+	for (size_t i = 0; i < 2; i++) {
+		if (!versions[i])
+			continue;
+		in[i] = (struct container){
+			.facts = {
+				.facts = {[CONTAINER_IMAGE] =
+		                                  (char *)"shop/web"},
+				.labels = {{(char *)"org.opencontainers.image."
+		                                    "version",
+		                            (char *)versions[i]}},
+				.nlabels = 1}};
+		items[procs.n++] = (struct proc){.pid = 10 + (int32_t)i,
+		                                 .start_time = 1 + i,
+		                                 .exe = of.match_value,
+		                                 .cmdline = (char *)"x",
+		                                 .unit = (char *)"",
+		                                 .container = &in[i]};
+	}
+	ck_assert_int_eq(targets_match(&r->targets, &conf, &procs), 0);
+	ck_assert_int_eq(targets_load(&r->targets, &r->store.s), 0);
+	ck_assert_int_eq(windows_load(&r->w, &r->targets), 0);
+	ck_assert_int_eq(
+		series_list(&r->store.s,
+	                    &(struct series_filter){TEST_TENANT, "", "", ""},
+	                    &l),
+		0);
+	for (size_t i = 0; i < l.n; i++)
+		if (!strcmp(l.items[i].id, watch_of(r, TEST_TENANT)->series))
+			snprintf(out, 256, "%s", l.items[i].labels);
+	series_list_done(&l);
+}
+
+TEST(windows_have_the_labels_that_all_containers_of_the_service_agree_on)
+{
+	static const struct {
+		const char *first, *second; /* NULL: no process */
+		const char *labels;
+		bool changed;
+	} rows[] = {
+		{"1.0", "1.0", "{\"image\":\"shop/web\",\"version\":\"1.0\"}",
+	         true},
+		{"1.0", NULL, "{\"image\":\"shop/web\",\"version\":\"1.0\"}",
+	         false},
+		{NULL, NULL, "{\"image\":\"shop/web\",\"version\":\"1.0\"}",
+	         false},
+		{"1.0", "1.1", "{\"image\":\"shop/web\"}", true},
+		{NULL, "1.1", "{\"image\":\"shop/web\",\"version\":\"1.1\"}",
+	         true},
+	};
+	CLEANUP_RIG struct rig r;
+
+	rig_init(&r);
+	enable(&r, TEST_TENANT);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		char labels[256] = "";
+
+		r.targets.relabelled = false;
+		labels_with(&r, rows[i].first, rows[i].second, labels);
+		ck_assert_str_eq(labels, rows[i].labels);
+		ck_assert_int_eq(r.targets.relabelled, rows[i].changed);
+	}
+}
+END
+
+TEST(a_label_of_a_container_that_is_too_long_is_left_out)
+{
+	CLEANUP_RIG struct rig r;
+	char longest[CONTAINER_PROFILE_LABEL_TEXT + 1], labels[256] = "";
+
+	memset(longest, '1', sizeof(longest));
+	longest[CONTAINER_PROFILE_LABEL_TEXT] = '\0';
+	rig_init(&r);
+	enable(&r, TEST_TENANT);
+	labels_with(&r, longest, NULL, labels);
+	ck_assert_str_eq(labels, "{\"image\":\"shop/web\"}");
+}
+END
+
 SUITE("watches", a_service_of_the_same_name_has_a_watch_of_its_own,
-      no_more_windows_are_read_than_there_can_be_watches)
+      no_more_windows_are_read_than_there_can_be_watches,
+      windows_have_the_labels_that_all_containers_of_the_service_agree_on,
+      a_label_of_a_container_that_is_too_long_is_left_out)

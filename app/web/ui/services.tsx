@@ -94,11 +94,13 @@ export default function Services({ caller }: PageProps) {
           <th scope="col" aria-sort={sort === NAME ? 'ascending' : 'none'}>
             {head(NAME, 'Service')}</th>
           <th scope="col" class="number wide">Processes{' '}
-            <span class="quiet">{running > 0 && `${running} in all`}</span></th>
+            <span class="quiet">{running > 0 &&
+              `· ${running} in all`}</span></th>
           <th scope="col" class="wide">Kind</th>
           <th scope="col" class="wide" aria-sort={order(CPU)}>
             {head(CPU, 'CPU, mean of the last hour')}{' '}
-            <span class="quiet">{sum > 0 && `${cpus(sum)} in all`}</span></th>
+            <span class="quiet">{sum > 0 &&
+              `· ${cpus(sum)} in all`}</span></th>
           <th scope="col">Last capture</th>
           <th scope="col"><span class="unseen">Actions</span></th></tr></thead>
         <tbody>{rows.map(s => <Row key={s.name} service={s} caller={caller}

@@ -11,7 +11,7 @@ import { useData } from './use';
 export type Series = { aggregation: string; stepSeconds: number;
   points: { t: string; rate: number | null; value: number | null }[] };
 export type Trend = Series & { service: string; profileType: string;
-  from: string; to: string };
+  from: string; to: string; profiles: number };
 
 const REST_MS = 200; /* arrow keys pass over many functions */
 
@@ -41,6 +41,11 @@ const LABELS: Record<string, string> = { cpu: 'CPU time per second',
   block: 'Time blocked per second', mutex: 'Contention per second',
   io: 'Time in input and output per second',
   goroutine: 'Goroutines or threads', wall: 'Wall-clock time per second' };
+
+/* The graph below the chart of a gauge is a mean. */
+const meanOf = ({ aggregation, profiles }: Trend) =>
+  aggregation === 'mean' && profiles > 1
+    ? ` · the graph shows the mean of ${profiles}` : '';
 
 export const lineOf = ({ aggregation, points }: Trend): Line =>
   points.map(p => ({
@@ -102,5 +107,5 @@ export function Costs({ trend, unit, choose, marks = NO_MARKS, bands, only = {},
     from={Date.parse(trend.from)} to={Date.parse(trend.to)} format={format}
     choose={choose} marks={seen} rest={shifted && sentenceOf(shifted)} bands={bands} isOld={isOld}
     more={more} isBytes={unit === 'bytes'}
-    label={LABELS[trend.profileType] ?? 'Per second'} />;
+    label={(LABELS[trend.profileType] ?? 'Per second') + meanOf(trend)} />;
 }

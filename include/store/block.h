@@ -54,6 +54,7 @@ enum window_level block_level(enum block_tier tier);
 struct block_window {
 	int64_t start_ms, end_ms, duration_ms, windows, sample_count, value;
 	int64_t start, length;
+	int64_t quota_ms;
 	char checksum[WINDOW_CHECKSUM];
 };
 struct block_series {
@@ -66,6 +67,7 @@ struct block {
 	enum block_tier tier;
 	int64_t start_ms, end_ms; /* complete within this range */
 	int64_t entries;          /* where the directory of windows begins */
+	int64_t entry_bytes;      /* of one window in it */
 	struct block_series *series;
 	struct block_window *windows;
 	size_t nseries, nwindows;

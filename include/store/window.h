@@ -60,6 +60,7 @@ struct window {
 	int64_t value; /* total of the default value type */
 	int64_t start, length;
 	int64_t pinned;
+	int64_t quota_ms; /* lost to a CPU quota, summed over CPUs */
 	/* For a window of a block (store/block.h) or of a segment in the
 	 * database, named by segment: its driver and length. */
 	char store[8]; /* "": a segment of a host */
@@ -136,6 +137,7 @@ struct window_ask {
 	const char *series;
 	enum window_level level;
 	int64_t start_ms, end_ms, duration_ms, windows, sample_count, value;
+	int64_t quota_ms;
 	/* set by segment_append() */
 	int64_t start, length;
 	char checksum[WINDOW_CHECKSUM];

@@ -1,8 +1,9 @@
 -- Blocks that hosts send, and their runs.
 
 -- name: block_insert
-INSERT INTO block (id, tenant, host, tier, start_ms, end_ms, windows, entries)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8);
+INSERT INTO block (id, tenant, host, tier, start_ms, end_ms, windows, entries,
+                   entry_bytes)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9);
 
 -- The transaction that moves the cursor owns the time; any other changes no
 -- row.
@@ -102,8 +103,8 @@ DELETE FROM block WHERE id = $1;
 
 -- name: run_insert
 INSERT INTO run (series, tier, start_ms, end_ms, block, first, n, duration_ms,
-                 windows, sample_count, value, start, length, checksum)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14);
+                 windows, sample_count, value, start, length, checksum, quota_ms)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15);
 
 -- name: run_delete
 DELETE FROM run WHERE block = $1;
@@ -130,7 +131,8 @@ SELECT 1 FROM block LIMIT 1;
 -- name: run_between
 SELECT r.series, r.block, r.checksum, b.store, b.name, r.tier, r.start_ms,
        r.end_ms, r.duration_ms, r.windows, r.sample_count, r.value, r.first,
-       r.n, r.start, r.length, b.length AS whole, k.entries,
+       r.n, r.start, r.length, r.quota_ms, b.length AS whole, k.entries,
+       k.entry_bytes,
        (SELECT COUNT(*) FROM block_pin p WHERE p.block = r.block) AS pins
 FROM run r JOIN block k ON k.id = r.block JOIN blob b ON b.id = r.block
 WHERE r.series = $1 AND r.tier = $2 AND r.start_ms > CAST($3 AS BIGINT)
@@ -140,7 +142,8 @@ ORDER BY r.start_ms LIMIT 20001;
 -- name: run_before
 SELECT r.series, r.block, r.checksum, b.store, b.name, r.tier, r.start_ms,
        r.end_ms, r.duration_ms, r.windows, r.sample_count, r.value, r.first,
-       r.n, r.start, r.length, b.length AS whole, k.entries,
+       r.n, r.start, r.length, r.quota_ms, b.length AS whole, k.entries,
+       k.entry_bytes,
        (SELECT COUNT(*) FROM block_pin p WHERE p.block = r.block) AS pins
 FROM run r JOIN block k ON k.id = r.block JOIN blob b ON b.id = r.block
 WHERE r.series = $1 AND r.tier = $2 AND r.start_ms > CAST($3 AS BIGINT)
@@ -151,7 +154,8 @@ ORDER BY r.start_ms DESC LIMIT 20001;
 -- name: run_of_window
 SELECT r.series, r.block, r.checksum, b.store, b.name, r.tier, r.start_ms,
        r.end_ms, r.duration_ms, r.windows, r.sample_count, r.value, r.first,
-       r.n, r.start, r.length, b.length AS whole, k.entries,
+       r.n, r.start, r.length, r.quota_ms, b.length AS whole, k.entries,
+       k.entry_bytes,
        (SELECT COUNT(*) FROM block_pin p WHERE p.block = r.block) AS pins
 FROM block k JOIN blob b ON b.id = k.id
   JOIN run r ON r.block = k.id AND r.tier = k.tier

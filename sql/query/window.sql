@@ -140,12 +140,13 @@ WHERE s.tenant = $1 AND s.service = $2 AND w.length > 0
 -- name: window_insert
 INSERT INTO profile_window (id, series, parent, segment, checksum, level,
                             start_ms, end_ms, duration_ms, windows,
-                            sample_count, value, start, length, pinned)
+                            sample_count, value, start, length, pinned,
+                            quota_ms)
 SELECT $1, id, '', $2, $3, CAST($4 AS BIGINT), CAST($5 AS BIGINT),
        CAST($6 AS BIGINT), CAST($7 AS BIGINT), CAST($8 AS BIGINT),
        CAST($9 AS BIGINT), CAST($10 AS BIGINT), CAST($11 AS BIGINT),
-       CAST($12 AS BIGINT), 0
-FROM series WHERE id = $13;
+       CAST($12 AS BIGINT), 0, CAST($13 AS BIGINT)
+FROM series WHERE id = $14;
 
 -- name: window_adopt
 UPDATE profile_window SET parent = $1 WHERE id = $2 AND parent = '';

@@ -189,6 +189,15 @@ if group cpu && tenth 2>/dev/null && enter "$held_back"; then
   take held_back 1
   check time_lost_to_a_quota_is_counted_and_noted holds '.quality.quotaLostMs > 300
     and (.quality.notes | any(test("used up its CPU quota.*: [0-9]+$")))'
+  api POST $P/continuous -H 'Content-Type: application/json' -o /dev/null \
+    -d '{"service":"held_back","sampleRate":19}'
+  windows_lost() { # ms, at least
+    api GET "$P/merge?service=held_back&profileType=cpu&from=now-1h" |
+      jq -e '.source == "windows" and .quotaLostMs > 300
+        and (.notices | any(test("used up its CPU quota.*: [0-9]+$")))'
+  }
+  check windows_have_the_time_lost_to_a_quota wait_for 60 windows_lost
+  api DELETE "$P/continuous/held_back" -o /dev/null
   leave "$held_back"
 else
   echo "skip a CPU quota: no control group with one could be made here"

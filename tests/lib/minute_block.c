@@ -22,7 +22,7 @@ add_window(uint64_t start_ms, uint64_t *random, struct buf *out,
 		MINUTE_MS, 6,
 		1000,      1000000,
 		out->len,  sizeof(bytes)};
-	struct block_entry_bytes entry;
+	struct block_entry_bytes entry = {.quota_ms = 0};
 
 	for (size_t k = 0; k < ARRAY_LEN(bytes); k++)
 		bytes[k] = random_next(random);

@@ -35,8 +35,6 @@ void
 capture_began_with(struct capture *c, const struct host *host,
                    const int32_t *pids, size_t n)
 {
-	if (c->end_ns - c->start_ns == CAPTURE_ENDLESS)
-		return; /* windows without samples are not stored */
 	read_usage(host, pids, n, &c->began);
 	for (size_t i = 0; i < n; i++)
 		capture_tape_names(c, host, pids[i]);
@@ -99,6 +97,23 @@ quota_us(const struct capture *c, const struct host_usage *rows, size_t n)
 			us += quota_since(c, &rows[i]);
 	}
 	return us;
+}
+
+void
+capture_quota(struct capture *c, const struct host *host, struct quality *q)
+{
+	CLEANUP_BUF struct buf now = BUF_INIT(CAPTURE_MAX_BEGAN);
+	int32_t pids[HOST_MAX_USAGE];
+	size_t n = procs_list(c->source->procs, UINT64_C(1) << c->slot, pids,
+	                      ARRAY_LEN(pids));
+
+	read_usage(host, pids, n, &now);
+	q->quota_ms = (int64_t)quota_us(c, (const void *)now.p,
+	                                now.len / sizeof(struct host_usage)) /
+	              (NS_PER_MS / NS_PER_US);
+	buf_done(&c->began);
+	c->began = now;
+	now = (struct buf)BUF_INIT(0);
 }
 
 /* Notes why all processes stand still, where no sample was taken. */

@@ -22,6 +22,11 @@
 	"pushed windows are left out, since a worker captured some: " \
 	"origin=pushed shows them, origin=all adds them"
 
+#define NOTICE_QUOTA                                                       \
+	"the processes could not run for a part of the time, since their " \
+	"control group had used up its CPU quota: ms, summed over CPUs"
+#define QUOTA_MANY 20 /* a notice is due if more than one ms in so many */
+
 /* --- what it is made of --------------------------------------------------- */
 
 struct gaps {
@@ -148,14 +153,36 @@ origin_of(const struct range *r)
 	                          : "";
 }
 
+/* Returns the time that CPU quotas took from the processes of all windows. */
+static int64_t
+quota_ms(const struct range *r)
+{
+	int64_t ms = 0;
+
+	for (size_t i = 0; i < r->n; i++)
+		if (r->parts[i].window &&
+		    __builtin_add_overflow(ms, r->parts[i].window->quota_ms,
+		                           &ms))
+			ms = INT64_MAX;
+	return ms;
+}
+
 static void
 put_notices(struct buf *out, const char *key, const struct range *r)
 {
+	int64_t lost = quota_ms(r);
+
 	json_open(out, key, '[');
 	if (!strcmp(origin_of(r), "all"))
 		json_put_text(out, NULL, NOTICE_BOTH);
 	if (r->left_out)
 		json_put_text(out, NULL, NOTICE_LEFT_OUT);
+	if ((double)lost > r->covered_ms / QUOTA_MANY) {
+		CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+
+		buf_addf(&text, NOTICE_QUOTA ": %lld", (long long)lost);
+		json_put_text(out, NULL, buf_str(&text));
+	}
 	if (r->nunfit) {
 		CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
 
@@ -210,6 +237,7 @@ put_totals(struct buf *out, const struct range *r, const struct tree *t)
 	json_put_int(out, "windows", windows);
 	json_put_int(out, "sampleCount", t->total_samples);
 	json_put_int(out, "truncatedSamples", truncated(t));
+	json_put_int(out, "quotaLostMs", quota_ms(r));
 	json_put_int(out, "total", t->total[0]);
 	json_put_text(out, "unit",
 	              strings_get(p->strings, p->types[t->type].unit, NULL));

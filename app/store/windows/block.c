@@ -206,6 +206,7 @@ insert_run(const struct arrival *a, const struct block_series *of,
 {
 	const struct block_window *w = &a->b->windows[of->first];
 	int64_t duration = 0, windows = 0, samples = 0, value = 0, length = 0;
+	int64_t quota = 0;
 	int n;
 
 	for (size_t i = 0; i < of->n; i++) {
@@ -215,7 +216,8 @@ insert_run(const struct arrival *a, const struct block_series *of,
 		    __builtin_add_overflow(windows, w[i].windows, &windows) ||
 		    __builtin_add_overflow(samples, w[i].sample_count,
 		                           &samples) ||
-		    __builtin_add_overflow(value, w[i].value, &value))
+		    __builtin_add_overflow(value, w[i].value, &value) ||
+		    __builtin_add_overflow(quota, w[i].quota_ms, &quota))
 			return -EBADMSG;
 		length += w[i].length;
 	}
@@ -224,7 +226,7 @@ insert_run(const struct arrival *a, const struct block_series *of,
 	                V(w[of->n - 1].end_ms), V((const char *)a->blob.id),
 	                V((int64_t)of->first), V((int64_t)of->n), V(duration),
 	                V(windows), V(samples), V(value), V(w->start),
-	                V(length), V(of->n == 1 ? w->checksum : "")));
+	                V(length), V(of->n == 1 ? w->checksum : ""), V(quota)));
 	return n < 0 ? n : 0;
 }
 
@@ -298,7 +300,8 @@ insert_block(const struct arrival *a)
 	int n = db_run(a->s->db, SQL_BLOCK_INSERT,
 	               ARGS(V((const char *)f->id), V(b->tenant), V(a->host),
 	                    V((int64_t)b->tier), V(b->start_ms), V(b->end_ms),
-	                    V((int64_t)b->nwindows), V(b->entries)));
+	                    V((int64_t)b->nwindows), V(b->entries),
+	                    V(b->entry_bytes)));
 
 	if (n >= 0)
 		n = db_run(a->s->db, SQL_BLOB_INSERT,

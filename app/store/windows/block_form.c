@@ -56,18 +56,19 @@ block_done(struct block *b)
 }
 
 void
-block_entry(const char *p, struct block_window *out)
+block_entry(const char *p, int64_t n, struct block_window *out)
 {
-	struct block_entry_bytes e;
+	struct block_entry_bytes e = {.quota_ms = 0};
 	int64_t *const to[BLOCK_NUMBERS] = {
 		&out->start_ms, &out->end_ms,       &out->duration_ms,
 		&out->windows,  &out->sample_count, &out->value,
 		&out->start,    &out->length,
 	};
 
-	memcpy(&e, p, sizeof(e));
+	memcpy(&e, p, (size_t)n);
 	for (size_t i = 0; i < BLOCK_NUMBERS; i++)
 		*to[i] = (int64_t)le64toh(e.numbers[i]);
+	out->quota_ms = (int64_t)le64toh(e.quota_ms);
 	hex_encode(e.digest, sizeof(e.digest), out->checksum);
 }
 
@@ -78,6 +79,15 @@ bad(struct buf *why, const char *what)
 	return -EBADMSG;
 }
 
+/* Returns the length of an entry of a block with this magic; 0 for another. */
+static int64_t
+entry_bytes_of(const char *magic)
+{
+	return !memcmp(magic, BLOCK_MAGIC, BLOCK_MAGIC_LEN)     ? BLOCK_ENTRY
+	       : !memcmp(magic, BLOCK_MAGIC_1, BLOCK_MAGIC_LEN) ? BLOCK_ENTRY_1
+	                                                        : 0;
+}
+
 /* Reads the end, and checks that its numbers are consistent. */
 static int
 read_end(const char *p, size_t n, struct block_end *out, struct buf *why)
@@ -85,8 +95,7 @@ read_end(const char *p, size_t n, struct block_end *out, struct buf *why)
 	struct block_end e;
 	size_t entries;
 
-	if (n < sizeof(e) ||
-	    memcmp(p + n - BLOCK_MAGIC_LEN, BLOCK_MAGIC, BLOCK_MAGIC_LEN) != 0)
+	if (n < sizeof(e) || !entry_bytes_of(p + n - BLOCK_MAGIC_LEN))
 		return bad(why, "another form");
 	memcpy(&e, p + n - sizeof(e), sizeof(e));
 	e.tier = le32toh(e.tier);
@@ -98,7 +107,7 @@ read_end(const char *p, size_t n, struct block_end *out, struct buf *why)
 	e.entries = le64toh(e.entries);
 	if (e.series > BLOCK_MAX_SERIES || e.windows > BLOCK_MAX_WINDOWS)
 		return -E2BIG;
-	entries = (size_t)e.windows * BLOCK_ENTRY;
+	entries = (size_t)e.windows * (size_t)entry_bytes_of(e.magic);
 	n -= sizeof(e);
 	if (e.texts > n || entries > n - e.texts ||
 	    e.entries != n - e.texts - entries)
@@ -188,8 +197,8 @@ window_valid(const struct block *b, const struct block_window *w,
 	return w->start_ms >= b->start_ms && w->end_ms <= b->end_ms &&
 	       w->start_ms % span == 0 && w->end_ms == w->start_ms + span &&
 	       (!before || before->end_ms <= w->start_ms) &&
-	       w->duration_ms >= 0 && w->windows > 0 && w->sample_count >= 0 &&
-	       w->start == at && w->length >= 0 &&
+	       w->duration_ms >= 0 && w->quota_ms >= 0 && w->windows > 0 &&
+	       w->sample_count >= 0 && w->start == at && w->length >= 0 &&
 	       w->length <= WINDOW_MAX_BYTES && w->length <= b->entries - at;
 }
 
@@ -214,8 +223,9 @@ read_windows(const char *p, struct block *b, struct buf *why)
 			struct block_window *w = &b->windows[s->first + k];
 
 			block_entry(p + b->entries +
-			                    (s->first + k) * BLOCK_ENTRY,
-			            w);
+			                    (int64_t)(s->first + k) *
+			                            b->entry_bytes,
+			            b->entry_bytes, w);
 			if (!window_valid(b, w, k ? w - 1 : NULL, at))
 				return bad(why, "a window out of place");
 			if (check_bytes(p, w))
@@ -240,6 +250,7 @@ block_decode(const void *p, size_t n, struct block *out, struct buf *why)
 		.start_ms = (int64_t)e.start_ms,
 		.end_ms = (int64_t)e.end_ms,
 		.entries = (int64_t)e.entries,
+		.entry_bytes = entry_bytes_of(e.magic),
 		.nseries = e.series,
 		.nwindows = e.windows,
 		.series = calloc(e.series + 1, sizeof(*b.series)),

@@ -33,6 +33,7 @@ add_entry(struct writer *w, const struct window *of, int64_t start)
 
 	for (size_t i = 0; i < BLOCK_NUMBERS; i++)
 		e.numbers[i] = htole64((uint64_t)numbers[i]);
+	e.quota_ms = htole64((uint64_t)of->quota_ms);
 	buf_add(&w->entries, &e, sizeof(e));
 	return rc;
 }

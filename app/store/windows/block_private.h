@@ -5,7 +5,8 @@
  * and the series as texts, and an end that locates these:
  *
  * 	entry    start_ms, end_ms, duration_ms, windows, sample_count, value,
- * 	         offset, length: 64 bits each; SHA-256
+ * 	         offset, length: 64 bits each; SHA-256; quota_ms: 64 bits,
+ * 	         which form 1 lacks
  * 	texts    the tenant; a series' service, type, labels and number of
  * 	         windows; each ends with a NUL
  * 	end      tier, series, windows, bytes of texts: 32 bits each; start_ms,
@@ -19,8 +20,10 @@
 
 #include <assert.h>
 
-#define BLOCK_ENTRY     96 /* bytes of a window in the directory */
-#define BLOCK_MAGIC     "stoker-blocks 1\n"
+#define BLOCK_ENTRY     104 /* bytes of a window in the directory */
+#define BLOCK_ENTRY_1   96
+#define BLOCK_MAGIC     "stoker-blocks 2\n"
+#define BLOCK_MAGIC_1   "stoker-blocks 1\n"
 #define BLOCK_MAGIC_LEN (sizeof(BLOCK_MAGIC) - 1)
 #define BLOCK_NUMBERS   8 /* of an entry */
 #define BLOCK_DIGEST    32
@@ -33,6 +36,7 @@ struct block_end {
 struct block_entry_bytes {
 	uint64_t numbers[BLOCK_NUMBERS];
 	unsigned char digest[BLOCK_DIGEST];
+	uint64_t quota_ms;
 };
 static_assert(sizeof(struct block_end) == 56, "no padding");
 static_assert(sizeof(struct block_entry_bytes) == BLOCK_ENTRY, "no padding");
@@ -41,5 +45,12 @@ static_assert(sizeof(struct block_entry_bytes) == BLOCK_ENTRY, "no padding");
 int64_t block_range_ms(enum block_tier tier);
 /* True for a range that a block of the tier may have. */
 bool block_range_valid(enum block_tier tier, int64_t start_ms, int64_t end_ms);
-/* Reads an entry of the directory; nothing of it is verified. */
-void block_entry(const char *p, struct block_window *out);
+/* True for the length of an entry of a form that is known. */
+static inline bool
+block_entry_bytes_valid(int64_t n)
+{
+	return n == BLOCK_ENTRY || n == BLOCK_ENTRY_1;
+}
+/* Reads an entry of n valid bytes from the directory; nothing else of it is
+ * verified. */
+void block_entry(const char *p, int64_t n, struct block_window *out);

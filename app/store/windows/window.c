@@ -77,7 +77,8 @@ insert(struct store *s, const struct segment *g, const struct window_ask *w,
 	           ARGS(V(id), V(g->id), V(w->checksum), V((int64_t)w->level),
 	                V(w->start_ms), V(w->end_ms), V(w->duration_ms),
 	                V(w->windows), V(w->sample_count), V(w->value),
-	                V(w->start), V(w->length), V(w->series)));
+	                V(w->start), V(w->length), V(w->quota_ms),
+	                V(w->series)));
 	return n < 0 ? n : n ? 0 : -ENOENT;
 }
 
@@ -139,6 +140,7 @@ window_sum(enum window_level level, int64_t start_ms,
 		add(&w.windows, c->windows);
 		add(&w.sample_count, c->sample_count);
 		add(&w.value, c->value);
+		add(&w.quota_ms, c->quota_ms);
 	}
 	return w;
 }

@@ -14,7 +14,7 @@ static const struct row_field window_fields[] = {
 	ROW_FIELD(window, duration_ms),  ROW_FIELD(window, windows),
 	ROW_FIELD(window, sample_count), ROW_FIELD(window, value),
 	ROW_FIELD(window, start),        ROW_FIELD(window, length),
-	ROW_FIELD(window, pinned),
+	ROW_FIELD(window, pinned),       ROW_FIELD(window, quota_ms),
 };
 const struct row_type window_type = ROW_TYPE(window, window_fields);
 

@@ -14,7 +14,8 @@
 struct block_run {
 	char *series, *block, *checksum, *store, *name;
 	int64_t tier, start_ms, end_ms, duration_ms, windows, sample_count;
-	int64_t value, first, n, start, length, whole, entries, pins;
+	int64_t value, first, n, start, length, quota_ms, whole;
+	int64_t entries, entry_bytes, pins;
 };
 static const struct row_field fields[] = {
 	ROW_FIELD(block_run, series),       ROW_FIELD(block_run, block),
@@ -25,7 +26,8 @@ static const struct row_field fields[] = {
 	ROW_FIELD(block_run, sample_count), ROW_FIELD(block_run, value),
 	ROW_FIELD(block_run, first),        ROW_FIELD(block_run, n),
 	ROW_FIELD(block_run, start),        ROW_FIELD(block_run, length),
-	ROW_FIELD(block_run, whole),        ROW_FIELD(block_run, entries),
+	ROW_FIELD(block_run, quota_ms),     ROW_FIELD(block_run, whole),
+	ROW_FIELD(block_run, entries),      ROW_FIELD(block_run, entry_bytes),
 	ROW_FIELD(block_run, pins),
 };
 static const struct row_type type = ROW_TYPE(block_run, fields);
@@ -100,6 +102,7 @@ make_window(const struct block_run *r, const struct block_window *e,
 		.value = e->value,
 		.start = e->start,
 		.length = e->length,
+		.quota_ms = e->quota_ms,
 		.whole = r->whole,
 	};
 	int rc = name_window(r->block, nth, &w.id);
@@ -126,10 +129,11 @@ read_entries(const struct store *s, const struct block_run *r,
 	int rc;
 
 	if (r->n <= 0 || r->n > BLOCK_MAX_WINDOWS || r->first < 0 ||
-	    r->first > BLOCK_MAX_WINDOWS || r->entries < 0)
+	    r->first > BLOCK_MAX_WINDOWS || r->entries < 0 ||
+	    !block_entry_bytes_valid(r->entry_bytes))
 		return -EBADMSG;
-	piece.start = r->entries + r->first * BLOCK_ENTRY;
-	piece.n = r->n * BLOCK_ENTRY;
+	piece.start = r->entries + r->first * r->entry_bytes;
+	piece.n = r->n * r->entry_bytes;
 	rc = bytes_get(s, r->store, r->name, &piece, &b);
 	if (rc)
 		return rc;
@@ -137,7 +141,7 @@ read_entries(const struct store *s, const struct block_run *r,
 	if (!w)
 		return -ENOMEM;
 	for (int64_t i = 0; i < r->n && !rc; i++) {
-		block_entry(b.p + i * BLOCK_ENTRY, &w[i]);
+		block_entry(b.p + i * r->entry_bytes, r->entry_bytes, &w[i]);
 		if (w[i].start != at || w[i].length < 0 || w[i].windows <= 0 ||
 		    w[i].length > r->start + r->length - at ||
 		    w[i].start_ms < r->start_ms || w[i].end_ms > r->end_ms)
@@ -173,6 +177,7 @@ entries_of(const struct store *s, const struct block_run *r,
 		.windows = r->windows,
 		.sample_count = r->sample_count,
 		.value = r->value,
+		.quota_ms = r->quota_ms,
 		.start = r->start,
 		.length = r->length,
 	};

@@ -66,6 +66,7 @@ write_window(struct namer *namer, struct capture *c, int fd,
 	row->duration_ms = q.duration_ms;
 	row->samples = q.kept;
 	row->lost = q.lost;
+	row->quota_ms = q.quota_ms;
 	row->value = profile_total(p, profile_type_index(p, NULL));
 	return 0;
 }

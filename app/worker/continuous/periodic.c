@@ -176,6 +176,7 @@ periodics_done_one(struct periodics *t, const struct msg_done *m,
 		.windows = 1,
 		.sample_count = m->quality.kept,
 		.value = m->value,
+		.quota_ms = m->quality.quota_ms,
 	};
 	return true;
 }

@@ -53,6 +53,7 @@ is_sound(const struct window_row *r, int64_t data_bytes)
 	       r->offset <= (uint64_t)data_bytes &&
 	       r->length <= (uint64_t)data_bytes - r->offset &&
 	       r->duration_ms >= 0 && r->samples >= 0 && r->value >= 0 &&
+	       r->quota_ms >= 0 && r->quota_ms < INT64_MAX / 2 &&
 	       r->start_ms > 0 && r->start_ms < INT64_MAX / 2 &&
 	       r->duration_ms < INT64_MAX / 2;
 }
@@ -84,6 +85,7 @@ append(struct windows *w, const struct window_row *r, struct found *out)
 		.windows = 1,
 		.sample_count = r->samples,
 		.value = r->value,
+		.quota_ms = r->quota_ms,
 	};
 	rc = segment_append(&w->segment, p, (size_t)r->length, ask);
 	out->n += !rc;

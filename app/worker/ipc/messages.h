@@ -308,6 +308,7 @@ struct window_row {
 	int64_t start_ms;        /* since the epoch */
 	int64_t duration_ms, samples, lost;
 	int64_t value; /* total, in the type's unit */
+	int64_t quota_ms;
 };
 
 /* Memory shared with the opener and the scheduler, which outlive the analyser:

@@ -30,6 +30,7 @@
 struct fixture {
 	struct test_store host, centre;
 	int64_t from_ms, to_ms, wait_ms;
+	bool is_old; /* the host sends blocks of form 1 */
 	uint64_t random;
 };
 
@@ -68,6 +69,7 @@ add_minute(struct fixture *f, const char *type, int64_t at, struct segment *g,
 	w->windows = 1 + (int64_t)random_below(&f->random, 6);
 	w->value = (int64_t)random_below(&f->random, 1000000);
 	w->sample_count = (int64_t)random_below(&f->random, 3);
+	w->quota_ms = (int64_t)random_below(&f->random, 1000);
 	ck_assert_int_eq(
 		segment_append(g, text, w->sample_count ? (size_t)len : 0, w),
 		0);
@@ -150,6 +152,26 @@ accept_block(struct fixture *f, const struct buf *bytes, int64_t *cursor_ms)
 	                    cursor_ms);
 }
 
+/* Makes a block of form 1: entries end before the time lost to quotas. */
+static void
+make_older(struct buf *bytes)
+{
+	CLEANUP_BUF struct buf older = BUF_INIT(BLOCK_MAX_BYTES);
+	struct block_end e;
+	uint64_t at;
+
+	memcpy(&e, bytes->p + bytes->len - sizeof(e), sizeof(e));
+	at = le64toh(e.entries);
+	buf_add(&older, bytes->p, at);
+	for (uint32_t i = 0; i < le32toh(e.windows); i++, at += BLOCK_ENTRY)
+		buf_add(&older, bytes->p + at, BLOCK_ENTRY_1);
+	buf_add(&older, bytes->p + at, le32toh(e.texts));
+	memcpy(e.magic, BLOCK_MAGIC_1, BLOCK_MAGIC_LEN);
+	buf_add(&older, &e, sizeof(e));
+	buf_clear(bytes);
+	buf_add(bytes, older.p, older.len);
+}
+
 static int
 send_block(struct fixture *f, enum block_tier tier, int64_t start_ms,
            int64_t end_ms)
@@ -159,6 +181,8 @@ send_block(struct fixture *f, enum block_tier tier, int64_t start_ms,
 	int rc = block_of_windows(&f->host.s, TEST_TENANT, tier, start_ms,
 	                          end_ms, &b);
 
+	if (!rc && f->is_old)
+		make_older(&b);
 	return rc == -ENODATA ? 0 : rc ?: accept_block(f, &b, &cursor_ms);
 }
 
@@ -211,6 +235,7 @@ assert_same(struct fixture *f, const struct window_list *host,
 		ck_assert_int_eq(a->windows, b->windows);
 		ck_assert_int_eq(a->sample_count, b->sample_count);
 		ck_assert_int_eq(a->value, b->value);
+		ck_assert_int_eq(f->is_old ? 0 : a->quota_ms, b->quota_ms);
 		ck_assert_str_eq(a->checksum, b->checksum);
 		ck_assert_int_eq(window_read(&f->host.s, a, &x), 0);
 		ck_assert_int_eq(window_read(&f->centre.s, b, &y), 0);
@@ -260,6 +285,16 @@ TEST(a_range_has_the_same_windows_at_the_centre)
 
 		compare_plans(&f, a < b ? a : b, a < b ? b : a);
 	}
+}
+END
+
+TEST(blocks_of_hosts_of_an_older_release_are_read)
+{
+	CLEANUP_FIXTURE struct fixture f = fixture();
+
+	f.is_old = true;
+	send_all(&f);
+	compare_plans(&f, 0, INT64_MAX / 2);
 }
 END
 
@@ -1024,6 +1059,7 @@ END
 
 SUITE_TIMEOUT(
 	"block", 120, a_range_has_the_same_windows_at_the_centre,
+	blocks_of_hosts_of_an_older_release_are_read,
 	a_trend_has_the_same_windows_at_the_centre,
 	pages_of_windows_are_the_same_at_the_centre,
 	a_window_of_a_block_is_found_by_its_id_and_its_beginning,

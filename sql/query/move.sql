@@ -27,7 +27,8 @@ UNION ALL SELECT 'block_cursor' AS name, COUNT(*) AS n FROM block_cursor
 UNION ALL SELECT 'block_usage' AS name, COUNT(*) AS n FROM block_usage
 UNION ALL SELECT 'block_pin' AS name, COUNT(*) AS n FROM block_pin
 UNION ALL SELECT 'run' AS name, COUNT(*) AS n FROM run
-UNION ALL SELECT 'host_sum' AS name, COUNT(*) AS n FROM host_sum;
+UNION ALL SELECT 'host_sum' AS name, COUNT(*) AS n FROM host_sum
+UNION ALL SELECT 'discovered' AS name, COUNT(*) AS n FROM discovered;
 
 -- Not 0 for the store of a host of a fleet, which works for its centre.
 -- name: move_hosts_own
@@ -232,3 +233,11 @@ WHERE t.rowid > $1 ORDER BY t.rowid LIMIT 500;
 -- dialect: postgres
 INSERT INTO host_sum
 SELECT * FROM json_populate_recordset(CAST(NULL AS host_sum), CAST($1 AS json));
+
+-- name: move_discovered
+SELECT t.rowid AS row_of_sqlite, t.* FROM discovered t
+WHERE t.rowid > $1 ORDER BY t.rowid LIMIT 500;
+-- name: move_discovered
+-- dialect: postgres
+INSERT INTO discovered
+SELECT * FROM json_populate_recordset(CAST(NULL AS discovered), CAST($1 AS json));

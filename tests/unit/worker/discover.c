@@ -14,18 +14,23 @@
 static struct conf_tenant scope = {.tenant = TEST_TENANT,
                                    .exe = (char *)"/usr/"};
 
-static struct conf
-conf_of(const char *text)
+/* A store, and a worker with such a configuration. */
+struct host {
+	struct test_store t;
+	struct conf conf;
+	struct discover d;
+};
+
+static void
+conf_of(const char *text, struct conf *out)
 {
-	struct conf c = {0};
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
 
-	ck_assert_int_eq(conf_parse("t.conf", text, &c, &why), 0);
-	free(c.discover_tenant);
-	c.discover_tenant = strdup(TEST_TENANT);
-	c.tenants = &scope;
-	c.ntenants = 1;
-	return c;
+	ck_assert_int_eq(conf_parse("t.conf", text, out, &why), 0);
+	free(out->discover_tenant);
+	out->discover_tenant = strdup(TEST_TENANT);
+	out->tenants = &scope;
+	out->ntenants = 1;
 }
 
 static void
@@ -35,6 +40,33 @@ conf_end(struct conf *c)
 	c->ntenants = 0;
 	conf_done(c);
 }
+
+/* A worker that starts, with the services of an earlier one. */
+static void
+start(struct host *h)
+{
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+
+	discover_done(&h->d);
+	ck_assert_int_eq(discover_init(&h->d, &h->conf, TEST_HOST, &why), 0);
+}
+
+static void
+host(struct host *h, const char *conf)
+{
+	h->t = test_store();
+	conf_of(conf, &h->conf);
+	start(h);
+}
+
+static void
+host_done(struct host *h)
+{
+	discover_done(&h->d);
+	conf_end(&h->conf);
+	test_store_done(&h->t);
+}
+#define HOST(h) CLEANUP(host_done) struct host h = {0}
 
 static struct container
 container(const char *name, const char *namespace, const char *project,
@@ -61,19 +93,19 @@ process(const char *unit, struct container *in)
 
 /* Looks at one process. Returns the number of services made. */
 static int
-look(struct discover *d, struct test_store *t, struct proc p, int64_t now_ns)
+look(struct host *h, struct proc p, int64_t now_ns)
 {
 	const struct proc_table table = {.items = &p, .n = 1, .proc_fd = -1};
 
-	return discover_step(d, &t->s, &table, now_ns);
+	return discover_step(&h->d, &h->t.s, &table, now_ns);
 }
 
 static bool
-has(struct test_store *t, const char *name, const char *kind, const char *value)
+has(struct host *h, const char *name, const char *kind, const char *value)
 {
 	CLEANUP_SERVICE struct service v = {0};
 
-	return !service_get(&t->s, TEST_TENANT, name, &v) &&
+	return !service_get(&h->t.s, TEST_TENANT, name, &v) &&
 	       !strcmp(v.match_kind, kind) && !strcmp(v.match_value, value) &&
 	       !strcmp(v.host, TEST_HOST);
 }
@@ -109,46 +141,36 @@ TEST(what_starts_becomes_a_service_of_its_name)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		CLEANUP_TEST_STORE struct test_store t = test_store();
-		struct conf conf =
-			conf_of("[discover]\nauto = units  containers\n");
-		CLEANUP(discover_done) struct discover d;
-		CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+		HOST(h);
 		struct container in = container(rows[i].name, rows[i].namespace,
 		                                rows[i].project, rows[i].of);
 		struct proc p =
 			process(rows[i].unit, rows[i].name ? &in : NULL);
 
+		host(&h, "[discover]\nauto = units  containers\n");
 		in.owner = rows[i].owner;
-		ck_assert_int_eq(discover_init(&d, &conf, TEST_HOST, &why), 0);
-		ck_assert_msg(look(&d, &t, p, 0) == !!rows[i].service,
-		              "row %zu", i);
-		ck_assert_int_eq(look(&d, &t, p, 0), 0);
+		ck_assert_msg(look(&h, p, 0) == !!rows[i].service, "row %zu",
+		              i);
+		ck_assert_int_eq(look(&h, p, 0), 0);
 		if (rows[i].service)
-			ck_assert_msg(has(&t, rows[i].service, rows[i].kind,
+			ck_assert_msg(has(&h, rows[i].service, rows[i].kind,
 			                  rows[i].value),
 			              "row %zu", i);
-		conf_end(&conf);
 	}
 }
 END
 
 TEST(a_long_name_is_cut)
 {
-	CLEANUP_TEST_STORE struct test_store t = test_store();
-	struct conf conf = conf_of("[discover]\nauto = units\n");
-	CLEANUP(discover_done) struct discover d;
-	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	HOST(h);
 
-	ck_assert_int_eq(discover_init(&d, &conf, TEST_HOST, &why), 0);
-	ck_assert_int_eq(look(&d, &t, process(LONG LONG ".service", NULL), 0),
-	                 1);
+	host(&h, "[discover]\nauto = units\n");
+	ck_assert_int_eq(look(&h, process(LONG LONG ".service", NULL), 0), 1);
 	ck_assert(
-		has(&t,
+		has(&h,
 	            "012345678901234567890123456789012345678901234567890123456"
 	            "789012",
 	            "unit", LONG LONG ".service"));
-	conf_end(&conf);
 }
 END
 
@@ -165,127 +187,107 @@ TEST(what_is_not_asked_for_or_out_of_scope_becomes_none)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		CLEANUP_TEST_STORE struct test_store t = test_store();
-		struct conf conf = conf_of(rows[i].conf);
-		CLEANUP(discover_done) struct discover d;
-		CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+		HOST(h);
 		struct proc p = process("web.service", NULL);
 
+		host(&h, rows[i].conf);
 		p.exe = (char *)rows[i].exe;
 		p.cmdline = (char *)rows[i].exe;
-		ck_assert_int_eq(discover_init(&d, &conf, TEST_HOST, &why), 0);
-		ck_assert_int_eq(discover_is_on(&d), i > 0);
-		ck_assert_msg(!look(&d, &t, p, 0), "row %zu", i);
-		conf_end(&conf);
+		ck_assert_int_eq(discover_is_on(&h.d), i > 0);
+		ck_assert_msg(!look(&h, p, 0), "row %zu", i);
 	}
 }
 END
 
 TEST(a_word_that_is_none_is_refused)
 {
-	struct conf conf = conf_of("[discover]\nauto = units pods\n");
+	CLEANUP(conf_end) struct conf conf = {0};
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
 	struct discover d;
 
+	conf_of("[discover]\nauto = units pods\n", &conf);
 	ck_assert_int_eq(discover_init(&d, &conf, TEST_HOST, &why), -EINVAL);
 	ck_assert_ptr_nonnull(strstr(buf_str(&why), "'pods'"));
-	conf_end(&conf);
 }
 END
 
 TEST(a_service_that_was_removed_is_not_made_again)
 {
-	CLEANUP_TEST_STORE struct test_store t = test_store();
-	struct conf conf = conf_of("[discover]\nauto = units\n");
+	HOST(h);
 	const struct proc p = process("web.service", NULL);
 	const int made[] = {1, 0, 1}; /* at first, later, after 90 days */
 
+	host(&h, "[discover]\nauto = units\n");
 	for (size_t i = 0; i < ARRAY_LEN(made); i++) {
-		CLEANUP(discover_done) struct discover d;
-		CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
-
 		if (i == 2)
-			db_skew_clock(t.s.db, INT64_C(91) * 86400000);
-		ck_assert_int_eq(discover_init(&d, &conf, TEST_HOST, &why), 0);
-		ck_assert_int_eq(look(&d, &t, p, 0), made[i]);
-		ck_assert_int_eq(service_delete(&t.s, TEST_TENANT, "web"),
+			db_skew_clock(h.t.s.db, INT64_C(91) * 86400000);
+		start(&h);
+		ck_assert_int_eq(look(&h, p, 0), made[i]);
+		ck_assert_int_eq(service_delete(&h.t.s, TEST_TENANT, "web"),
 		                 made[i] ? 0 : -ENOENT);
 	}
-	conf_end(&conf);
 }
 END
 
 TEST(a_service_with_that_name_or_match_is_left_alone)
 {
-	CLEANUP_TEST_STORE struct test_store t = test_store();
-	struct conf conf = conf_of("[discover]\nauto = units\n");
-	CLEANUP(discover_done) struct discover d;
-	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	HOST(h);
 
-	ck_assert_int_eq(test_service(&t.s, TEST_TENANT, "web"), 0);
-	ck_assert_int_eq(test_service(&t.s, TEST_TENANT, "other"), 0);
-	test_sql(&t,
+	host(&h, "[discover]\nauto = units\n");
+	ck_assert_int_eq(test_service(&h.t.s, TEST_TENANT, "web"), 0);
+	ck_assert_int_eq(test_service(&h.t.s, TEST_TENANT, "other"), 0);
+	test_sql(&h.t,
 	         "UPDATE service SET match_kind = 'unit', "
 	         "match_value = 'app.service' WHERE name = 'other'",
 	         NULL, 0);
-	ck_assert_int_eq(discover_init(&d, &conf, TEST_HOST, &why), 0);
-	ck_assert_int_eq(look(&d, &t, process("web.service", NULL), 0), 0);
-	ck_assert_int_eq(look(&d, &t, process("app.service", NULL), 0), 0);
-	ck_assert_int_eq(look(&d, &t, process("app@.service", NULL), 0), 1);
-	conf_end(&conf);
+	ck_assert_int_eq(look(&h, process("web.service", NULL), 0), 0);
+	ck_assert_int_eq(look(&h, process("app.service", NULL), 0), 0);
+	ck_assert_int_eq(look(&h, process("app@.service", NULL), 0), 1);
 }
 END
 
 TEST(no_more_services_are_made_than_are_allowed)
 {
-	CLEANUP_TEST_STORE struct test_store t = test_store();
-	struct conf conf = conf_of("[discover]\nauto = units\nservices = 2\n");
-	CLEANUP(discover_done) struct discover d;
-	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	HOST(h);
 	int made = 0;
 
-	ck_assert_int_eq(discover_init(&d, &conf, TEST_HOST, &why), 0);
+	host(&h, "[discover]\nauto = units\nservices = 2\n");
 	for (int i = 0; i < 5; i++) {
 		char unit[32];
 
 		snprintf(unit, sizeof(unit), "unit%d.service", i);
-		made += look(&d, &t, process(unit, NULL), 0);
+		made += look(&h, process(unit, NULL), 0);
 	}
 	ck_assert_int_eq(made, 2);
-	conf_end(&conf);
 }
 END
 
 TEST(a_tenant_without_a_scope_is_refused)
 {
-	struct conf conf = conf_of("[discover]\nauto = units\n");
+	CLEANUP(conf_end) struct conf conf = {0};
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
 	struct discover d;
 
+	conf_of("[discover]\nauto = units\n", &conf);
 	conf.ntenants = 0;
 	ck_assert_int_eq(discover_init(&d, &conf, TEST_HOST, &why), -EINVAL);
 	ck_assert_ptr_nonnull(strstr(buf_str(&why), "[scope." TEST_TENANT));
-	conf_end(&conf);
 }
 END
 
 /* Its container has no name yet when it is first seen. */
 TEST(a_process_is_looked_at_while_it_is_young)
 {
-	CLEANUP_TEST_STORE struct test_store t = test_store();
-	struct conf conf = conf_of("[discover]\nauto = containers\n");
-	CLEANUP(discover_done) struct discover d;
-	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	HOST(h);
 	struct container in = container("web", NULL, NULL, NULL);
 	const struct proc p = process("", &in);
 
+	host(&h, "[discover]\nauto = containers\n");
 	in.named = false;
-	ck_assert_int_eq(discover_init(&d, &conf, TEST_HOST, &why), 0);
-	ck_assert_int_eq(look(&d, &t, p, 0), 0);
+	ck_assert_int_eq(look(&h, p, 0), 0);
 	in.named = true;
-	ck_assert_int_eq(look(&d, &t, p, PROC_YOUNG_NS + 1), 0);
-	ck_assert_int_eq(look(&d, &t, p, PROC_YOUNG_NS), 1);
-	conf_end(&conf);
+	ck_assert_int_eq(look(&h, p, PROC_YOUNG_NS + 1), 0);
+	ck_assert_int_eq(look(&h, p, PROC_YOUNG_NS), 1);
 }
 END
 

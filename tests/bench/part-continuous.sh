@@ -3,13 +3,6 @@
 SERVICES=50
 PROGRAMS=5 # that they are of, each with debug information
 
-# CPU time of these processes and the children they have waited for, in ticks.
-ticks() {
-  local pid
-  for pid; do cat "/proc/$pid/stat"; done |
-    sed 's/.*) //' | awk '{ n += $12 + $13 + $14 + $15 } END { print n }'
-}
-
 if wanted continuous_cpu_pct continuous_cpu_64cpus_pct continuous_rss_mb \
   continuous_bytes_per_sample continuous_us_per_sample; then
   e2e_start demo

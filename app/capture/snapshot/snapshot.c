@@ -390,6 +390,7 @@ snapshot_open(const struct engine_ask *ask, void **out)
 	if (!rc)
 		rc = looks_open(&s->looks, &verbs, s, ask);
 	s->quality.processes = s->looks.n;
+	s->quality.processes_unread = s->looks.unread;
 	if (!rc)
 		*out = TAKE(s);
 	return rc;

@@ -66,6 +66,11 @@ static int export(const struct cli *c, const struct format *format,
 
 	if (!rc)
 		rc = format->write(tree, &meta, out);
+	if (rc == -E2BIG)
+		return failed(
+			"%s: its call tree has more than %u nodes, or its "
+			"stacks more than %u frames",
+			c->operands[0], TREE_MAX_NODES, TREE_MAX_FRAMES);
 	return rc ? failed("%s: %s", c->operands[0],
 	                   rc == -EOVERFLOW
 	                           ? "the sum of its values exceeds 64 bits"

@@ -8,7 +8,7 @@
 . tests/lib/pg.sh
 tmp=$(mktemp -d /var/tmp/stoker-matching-XXXXXX)
 chmod 755 "$tmp"
-WORKER_CONF=$'[discover]\nauto = containers\n'"tenant = $TENANT"
+WORKER_CONF=$'[discover]\nauto = containers\nservices = 1000\n'"tenant = $TENANT"
 e2e_start
 trap 'pg_stop; rm -rf "$tmp"; e2e_stop' EXIT
 

@@ -28,7 +28,7 @@ start(struct cli *c, const char *service, char id[static ID_MAX])
 		"{ss ss sI}", "service", service, "profileType", "cpu",
 		"durationSeconds",
 		(json_int_t)(c->opt.seconds < 0 ? SECONDS : c->opt.seconds));
-	struct patience p = patience_of(c, service);
+	struct patience p = patience_of(c, service, false);
 	int rc;
 
 	if (c->opt.host)

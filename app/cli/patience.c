@@ -30,12 +30,13 @@ may_appear(const struct http_reply *r)
 }
 
 struct patience
-patience_of(const struct cli *c, const char *service)
+patience_of(const struct cli *c, const char *service, bool has_option)
 {
 	int64_t s = c->opt.wait_for_process;
 
 	return (struct patience){
 		.service = service,
+		.has_option = has_option,
 		.end_ns = clock_mono_ns() + (s < 0 ? 0 : s * NS_PER_S),
 	};
 }
@@ -55,7 +56,8 @@ wait_for_process(const struct cli *c, struct patience *p)
 /* Prints why nothing was started; if no process runs, also what comes near the
  * service's match and has processes. */
 static int
-print_refusal(struct cli *c, const char *service, const struct http_reply *r)
+print_refusal(struct cli *c, const struct patience *p,
+              const struct http_reply *r)
 {
 	CLEANUP_BUF struct buf near = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_BUF struct buf command = BUF_INIT(BUF_MAX_SMALL);
@@ -64,11 +66,11 @@ print_refusal(struct cli *c, const char *service, const struct http_reply *r)
 
 	if (c->opt.json || !is_absent(r->json) || !may_appear(r))
 		return rc;
-	buf_addf(&command, "stoker service set %s", service);
+	buf_addf(&command, "stoker service set %s", p->service);
 	survey_near_show(c, json_member(details, "match"), buf_str(&command),
 	                 &near);
 	fputs(buf_str(&near), stderr);
-	if (c->opt.wait_for_process < 0)
+	if (p->has_option && c->opt.wait_for_process < 0)
 		fputs("to wait for it to start, add --wait-for-process 2m\n",
 		      stderr);
 	return rc;
@@ -93,7 +95,7 @@ patience_start(struct cli *c, struct patience *p, const json_t *body,
 		}
 		if (!is_absent(r.json) || !may_appear(&r) ||
 		    clock_mono_ns() > p->end_ns)
-			return print_refusal(c, p->service, &r);
+			return print_refusal(c, p, &r);
 		wait_for_process(c, p);
 	}
 }

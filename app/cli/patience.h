@@ -5,12 +5,14 @@
 
 struct patience {
 	const char *service; /* the caller's */
+	bool has_option;     /* the command knows --wait-for-process */
 	int64_t end_ns;
 	bool noted;
 };
 
 /* Begins the time that --wait-for-process allows. */
-struct patience patience_of(const struct cli *c, const char *service);
+struct patience
+patience_of(const struct cli *c, const char *service, bool has_option);
 /*
  * Posts the body that starts a profile, again while no process runs that the
  * service matches and the time lasts.

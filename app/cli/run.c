@@ -393,7 +393,7 @@ static int
 run(struct cli *c, const json_t *body)
 {
 	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
-	struct patience p = patience_of(c, c->operands[0]);
+	struct patience p = patience_of(c, c->operands[0], true);
 	struct started s;
 	int rc = patience_start(c, &p, body, &r);
 
@@ -441,7 +441,7 @@ wait_for_all(struct cli *c, const struct started *s)
 static int
 run_and_wait(struct cli *c, const json_t *body)
 {
-	struct patience p = patience_of(c, c->operands[0]);
+	struct patience p = patience_of(c, c->operands[0], true);
 	struct started s;
 	int rc;
 

@@ -244,7 +244,8 @@ ORDER BY type, labels;
 -- name: run_of_hosts
 SELECT r.series, r.block, r.checksum, b.store, b.name, r.tier, r.start_ms,
        r.end_ms, r.duration_ms, r.windows, r.sample_count, r.value, r.first,
-       r.n, r.start, r.length, b.length AS whole, k.entries, 0 AS pins
+       r.n, r.start, r.length, r.quota_ms, b.length AS whole, k.entries,
+       k.entry_bytes, 0 AS pins
 FROM series s JOIN run r ON r.series = s.id
   JOIN block k ON k.id = r.block JOIN blob b ON b.id = r.block
 WHERE s.tenant = $1 AND s.service = $2 AND s.type = $3 AND s.labels = $4

@@ -110,7 +110,7 @@ as_here() { # command
     s#[$][(]docker .*[)]#$(<"$STATE/pid/orders")#; s#/var/backups/#$STATE/backups/#
     s#\bSERVICE\b#orders#; s#\bFUNCTION\b#matmul#; s#--seconds [0-9]+s#--seconds 1s#
     s#^(stoker (run|baseline add release|check .*--session|merge)) web\b#\1 orders#
-    s#--session web\b#--session orders#" <<<"$1"
+    s#--session web\b#--session orders#; s# --label version=1.4#$in_version#" <<<"$1"
 }
 page_works() { # page
   local line
@@ -139,11 +139,11 @@ mkdir "$STATE/backups"
 install -m 755 "$B/targets/demo" "$STATE/bin/orders"
 background orders "$STATE/bin/orders" 2 10
 # The program is in a container, too, where control groups can be made.
-in_container="--exe $STATE/bin/orders"
+in_container="--exe $STATE/bin/orders" in_version=
 if groups=$(container_groups); then
   trap 'process_stop orders; container_end "$groups"; e2e_stop' EXIT
   container_make "$groups" "web-$$" shop/web "$(<"$STATE/pid/orders")"
-  in_container="--container web-$$"
+  in_container="--container web-$$" in_version=' --label version=1.4'
 fi
 page_works stoker-tutorial.7
 follow 'stoker get orders --output cpu.pb.gz'
@@ -158,7 +158,7 @@ explained() {
   local target help
   help=$(env -u MAKEFLAGS make help) || return 1
   for target in $(awk '/^[.]PHONY:/ { on = 1 } on { print; on = /\\$/ }' Makefile | tr -d '\\' | sed 's/^.PHONY://'); do
-    case $target in all | help | FORCE | check-built | deb-built | deb-suite | toolchains | tools) continue ;; esac
+    case $target in all | help | FORCE | check-built | deb-built | deb-suite | toolchains | tools | native-deps | deps-and-pages) continue ;; esac
     grep -qwF -- "$target" <<<"$help" || { echo "$target"; return 1; }
   done
 }

@@ -28,7 +28,8 @@ container_make() { # folder, name, image, pid
   jq -n --arg id "$container_id" --arg name "/$2" --arg image "$3" \
     --arg called "$2" '{ID: $id,
     Config: {Image: $image, Env: ["SECRET=x"], Labels: {
-      "com.docker.compose.project": "shop", tier: "front", name: $called}},
+      "com.docker.compose.project": "shop",
+      "org.opencontainers.image.version": "1.4", tier: "front", name: $called}},
     Name: $name}' >"$container_files/$container_id/config.v2.json"
   echo "$4" >"$1/docker-$container_id.scope/cgroup.procs"
 }

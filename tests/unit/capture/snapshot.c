@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <limits.h>
 #include <linux/io_uring.h>
 #include <poll.h>
@@ -447,6 +448,30 @@ poll_submissions(int told)
 	_exit(1);
 }
 
+/* True when the process sleeps, and its kernel thread has its name. */
+static bool
+has_settled(pid_t pid, const char *name)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+	char path[64];
+	glob_t found;
+	bool asleep, named = false;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	asleep = !file_read(AT_FDCWD, path, &text) &&
+	         strstr(buf_str(&text), ") S ");
+	snprintf(path, sizeof(path), "/proc/%d/task/*/comm", pid);
+	if (glob(path, 0, NULL, &found))
+		return false;
+	for (size_t i = 0; i < found.gl_pathc; i++) {
+		buf_clear(&text);
+		named |= !file_read(AT_FDCWD, found.gl_pathv[i], &text) &&
+		         !strncmp(buf_str(&text), name, strlen(name));
+	}
+	globfree(&found);
+	return asleep && named;
+}
+
 TEST(a_kernel_thread_of_a_process_is_said_to_be_one)
 {
 	CLEANUP_PROFILE struct profile *p = NULL;
@@ -462,13 +487,15 @@ TEST(a_kernel_thread_of_a_process_is_said_to_be_one)
 	if (!child)
 		poll_submissions(told[1]);
 	ck_assert_int_eq(read(told[0], &said, 1), 1);
+	snprintf(name, sizeof(name), "iou-sqp-%d", child);
+	while (said == '.' && !has_settled(child, name))
+		poll(NULL, 0, 1);
 	rc = said == '.' ? here_snapshot(child, &p, &q) : 0;
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
 	if (said != '.')
 		SKIP("this kernel gives no io_uring that polls");
 	ck_assert_int_eq(rc, 0);
-	snprintf(name, sizeof(name), "iou-sqp-%d", child);
 	s = sample_of(p, name);
 	ck_assert_ptr_nonnull(s);
 	ck_assert_uint_eq(s->nstack, 1);

@@ -62,11 +62,11 @@ function facts(doc, ofDiff) {
 
 const NAME_SEEN = 80; /* of a longer name: app/profile/compare/sentence.c */
 
-const TIME = /(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d) UTC/;
+const UTC_TIME = /(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d) UTC/;
 
 /* A text whose times are those of the reader's zone. */
 function timed(text) {
-  const [all, day, time] = TIME.exec(text) ?? [];
+  const [all, day, time] = UTC_TIME.exec(text) ?? [];
   if (!all) return [visible(text)];
   const at = text.indexOf(all), iso = `${day}T${time}Z`;
   return [visible(text.slice(0, at)), element('time', local(iso),

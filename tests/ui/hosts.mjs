@@ -8,7 +8,7 @@ import { inside, judged, run, same } from './browser.mjs';
 
 const { FIRST } = process.env;
 const HOSTS = [FIRST, 'second'].sort(), EACH = /^Each of 2/;
-const LENGTH_S = 3;
+const LENGTH_S = 5;
 
 const host = page => page.getByLabel('Host');
 const running = page => page.getByRole('list', { name: 'Captures that run' });
@@ -74,8 +74,8 @@ const tests = {
     await choose(page);
     await begin(page);
     await page.waitForURL('**/ui/s/both?*');
-    for (const name of HOSTS)
-      await running(page).getByRole('link', link(name)).waitFor();
+    await Promise.all(HOSTS.map(name =>
+      running(page).getByRole('link', link(name)).waitFor()));
     await running(page).waitFor({ state: 'detached' });
     await page.locator('.captures summary').click();
     for (const name of HOSTS)

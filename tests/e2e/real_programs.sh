@@ -104,10 +104,11 @@ tree() { # the pids of a process and what descends from it
 }
 # Has samples, or nothing waited for a lock, or memory costs too much without
 # the library, which is named. A wait counts when it ends: one that
-# lasts as long as a compilation may not do so within the first time.
+# lasts as long as a compilation may not do so within the first times, and its
+# counts of memory are gone when it ends.
 profile() { # program, type
   local _
-  for _ in 1 2 3; do
+  for _ in {1..8}; do
     once "$1-$2" "$(tree "${!1}" | head -n 200 | paste -sd,)" --type "$2" --seconds 2 ||
       { [ "$1-$2" = python-memory ] && grep -q libstoker-heap.so "$tmp/$1-$2.err"; return; }
     [ "$(samples "$1-$2")" -eq 0 ] && [ "$2" != mutex ] || return 0

@@ -21,9 +21,9 @@
 #define SECONDS_MAX 3600
 #define SCAN_NS     INT64_C(1000000000)
 #define LOOK_NS     INT64_C(100000000)
-/* On hosts with very many processes, looks cost at most 1/SCAN_SHARE of a CPU,
- * or 1/SCAN_SHARE_WAITING while captures run, whose services may be restarted.
- */
+/* On hosts with very many processes, looks cost at most 1/SCAN_SHARE of a CPU.
+ * The bound is 1/SCAN_SHARE_WAITING while captures run, whose services may be
+ * restarted, and where containers and units become services by themselves. */
 #define SCAN_SHARE         2000
 #define SCAN_SHARE_WAITING 100
 
@@ -512,8 +512,8 @@ beat(struct scheduler *s, int64_t now_ns)
 static int64_t
 scan_age_ns(const struct scheduler *s)
 {
-	int64_t age_ns = s->cost_ns *
-	                 (s->runs.n ? SCAN_SHARE_WAITING : SCAN_SHARE);
+	bool waits = s->runs.n || discover_is_on(&s->discover);
+	int64_t age_ns = s->cost_ns * (waits ? SCAN_SHARE_WAITING : SCAN_SHARE);
 
 	return age_ns > SCAN_NS ? age_ns : SCAN_NS;
 }

@@ -126,13 +126,14 @@ DELETE FROM run WHERE tier = $1 AND series IN (
 -- name: run_any
 SELECT 1 FROM block LIMIT 1;
 
--- Columns are those of struct run, in its order.
+-- Columns of struct block_run but the last, in its order.
+-- text: RUN_COLUMNS
+r.series, r.block, r.checksum, b.store, b.name, r.tier, r.start_ms, r.end_ms,
+r.duration_ms, r.windows, r.sample_count, r.value, r.first, r.n, r.start,
+r.length, r.quota_ms, b.length AS whole, k.entries, k.entry_bytes
 
 -- name: run_between
-SELECT r.series, r.block, r.checksum, b.store, b.name, r.tier, r.start_ms,
-       r.end_ms, r.duration_ms, r.windows, r.sample_count, r.value, r.first,
-       r.n, r.start, r.length, r.quota_ms, b.length AS whole, k.entries,
-       k.entry_bytes,
+SELECT {RUN_COLUMNS},
        (SELECT COUNT(*) FROM block_pin p WHERE p.block = r.block) AS pins
 FROM run r JOIN block k ON k.id = r.block JOIN blob b ON b.id = r.block
 WHERE r.series = $1 AND r.tier = $2 AND r.start_ms > CAST($3 AS BIGINT)
@@ -140,10 +141,7 @@ WHERE r.series = $1 AND r.tier = $2 AND r.start_ms > CAST($3 AS BIGINT)
 ORDER BY r.start_ms LIMIT 20001;
 
 -- name: run_before
-SELECT r.series, r.block, r.checksum, b.store, b.name, r.tier, r.start_ms,
-       r.end_ms, r.duration_ms, r.windows, r.sample_count, r.value, r.first,
-       r.n, r.start, r.length, r.quota_ms, b.length AS whole, k.entries,
-       k.entry_bytes,
+SELECT {RUN_COLUMNS},
        (SELECT COUNT(*) FROM block_pin p WHERE p.block = r.block) AS pins
 FROM run r JOIN block k ON k.id = r.block JOIN blob b ON b.id = r.block
 WHERE r.series = $1 AND r.tier = $2 AND r.start_ms > CAST($3 AS BIGINT)
@@ -152,10 +150,7 @@ ORDER BY r.start_ms DESC LIMIT 20001;
 
 -- The run with the nth window of a block.
 -- name: run_of_window
-SELECT r.series, r.block, r.checksum, b.store, b.name, r.tier, r.start_ms,
-       r.end_ms, r.duration_ms, r.windows, r.sample_count, r.value, r.first,
-       r.n, r.start, r.length, r.quota_ms, b.length AS whole, k.entries,
-       k.entry_bytes,
+SELECT {RUN_COLUMNS},
        (SELECT COUNT(*) FROM block_pin p WHERE p.block = r.block) AS pins
 FROM block k JOIN blob b ON b.id = k.id
   JOIN run r ON r.block = k.id AND r.tier = k.tier
@@ -242,10 +237,7 @@ WHERE tenant = $1 AND service = $2 AND host NOT IN ('{HOST_SUM}', '{WINDOW_PUSHE
 ORDER BY type, labels;
 
 -- name: run_of_hosts
-SELECT r.series, r.block, r.checksum, b.store, b.name, r.tier, r.start_ms,
-       r.end_ms, r.duration_ms, r.windows, r.sample_count, r.value, r.first,
-       r.n, r.start, r.length, r.quota_ms, b.length AS whole, k.entries,
-       k.entry_bytes, 0 AS pins
+SELECT {RUN_COLUMNS}, 0 AS pins
 FROM series s JOIN run r ON r.series = s.id
   JOIN block k ON k.id = r.block JOIN blob b ON b.id = r.block
 WHERE s.tenant = $1 AND s.service = $2 AND s.type = $3 AND s.labels = $4

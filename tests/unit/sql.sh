@@ -39,6 +39,12 @@ refuses an_unknown_constant 'no header defines NOWHERE' <<'E'
 -- name: a
 SELECT '{NOWHERE}';
 E
+refuses a_text_that_is_defined_twice 'COLUMNS is defined twice' <<'E'
+-- text: COLUMNS
+a, b
+-- text: COLUMNS
+a
+E
 refuses a_statement_without_a_name 'without a name' <<'E'
 SELECT 1;
 E

@@ -4,7 +4,8 @@
 #	awk -v header=sql.h -v source=sql.c -f sql.awk HEADER... FILE...
 #	awk -v psql=prepare.sql -f sql.awk HEADER... FILE...	for tests/unit/postgres.sh
 #
-# {NAME} in a query is the text of `#define NAME "text"` in one of the C headers.
+# {NAME} in a query is the text of `#define NAME "text"` in one of the C headers,
+# or of a block above it that opens with `-- text: NAME`.
 # A query is a block that opens with `-- name: job_claim`; a block of the same
 # name with `-- dialect: postgres` below it replaces it there. A migration is
 # a file NNNN_name.sql; `-- compatible: N` names the oldest release (by its
@@ -47,7 +48,7 @@ FILENAME ~ /\.h$/ {
 FNR == 1 {
 	migration = FILENAME ~ /(^|\/)migrate\//
 	dialect = "all"
-	name = ""
+	name = part = ""
 	if (migration) {
 		file = FILENAME
 		sub(/^.*\//, "", file)
@@ -66,7 +67,15 @@ FNR == 1 {
 	if ($3 !~ /^[a-z][a-z0-9_]*$/)
 		fail("a name is of a-z, 0-9 and _")
 	name = $3
+	part = ""
 	dialect = "sqlite"
+	next
+}
+/^-- text: / {
+	part = $3
+	if (part in constant)
+		fail(part " is defined twice")
+	constant[part] = ""
 	next
 }
 /^-- dialect: / {
@@ -87,6 +96,10 @@ FNR == 1 {
 		if (dialect != "sqlite")
 			schema[nmigrations, "postgres"] = \
 				schema[nmigrations, "postgres"] $0 "\n"
+		next
+	}
+	if (part != "") {
+		constant[part] = constant[part] (constant[part] == "" ? "" : "\n") $0
 		next
 	}
 	if (name == "")

@@ -8,12 +8,12 @@
 #include "store/service.h"
 
 /*
- * Makes a service, with a line of the audit log, unless it was made before, or
- * the tenant has a service with its name or its match.
+ * Creates a service and writes a line of the audit log, unless the service was
+ * created this way before, or the tenant has one of its name or match.
  *
- *   Shape    1: made; 0: not
+ *   Shape    returns 1 if the service was created, otherwise 0
  *   Errors   -EXFULL past the tenant's quota; -EDQUOT if the tenant has `most`
- *            services that were made this way
+ *            services that were created this way
  */
 MUST_CHECK int
 discovered_add(struct store *s, const struct service *v, int64_t most);

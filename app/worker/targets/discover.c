@@ -1,7 +1,9 @@
 #include "discover.h"
 
+#include "base/hash.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/rows.h"
 #include "match.h"
 #include "store/discovered.h"
 
@@ -13,12 +15,18 @@
 
 #define TITLE_MAX (2 * CONTAINER_TEXT) /* bytes, with a NUL */
 
-/* The match and name of a service that a process would belong to. */
+/* The match and the title of the service that a process would belong to. */
 struct candidate {
 	const char *kind;
 	char value[TITLE_MAX + 64]; /* room for JSON around two texts */
 	char title[TITLE_MAX];      /* from which its name is made */
 };
+
+static bool
+is_word(const char *text, size_t n, const char *word)
+{
+	return strlen(word) == n && !memcmp(text, word, n);
+}
 
 int
 discover_init(struct discover *d, const struct conf *conf, const char *host,
@@ -27,12 +35,13 @@ discover_init(struct discover *d, const struct conf *conf, const char *host,
 	const char *p = conf->discover_auto;
 
 	*d = (struct discover){.conf = conf, .host = host};
+	random_bytes(&d->key, sizeof(d->key));
 	while (*p) {
 		size_t n = strcspn(p, " ");
 
-		if (n == 10 && !strncmp(p, "containers", n))
+		if (is_word(p, n, "containers"))
 			d->containers = true;
-		else if (n == 5 && !strncmp(p, "units", n))
+		else if (is_word(p, n, "units"))
 			d->units = true;
 		else if (n) {
 			buf_addf(why,
@@ -55,16 +64,17 @@ discover_init(struct discover *d, const struct conf *conf, const char *host,
 void
 discover_done(struct discover *d)
 {
-	for (size_t i = 0; i < d->n; i++)
+	for (uint32_t i = 0; i < d->n; i++)
 		free(d->seen[i]);
 	free(d->seen);
+	table_done(&d->table);
 	*d = (struct discover){0};
 }
 
 /* --- what a process belongs to -------------------------------------------- */
 
-/* Makes the name of a service: each run of characters that it cannot have is a
- * "-". Returns false if nothing is left. */
+/* Makes a service's name from a title: a "-" replaces each run of characters
+ * that a name may not have. Returns false if nothing is left. */
 static bool
 make_name(const char *title, char out[static STORE_NAME_MAX])
 {
@@ -164,42 +174,47 @@ candidate_of(const struct discover *d, const struct proc *p,
 	return d->units && of_unit(p->unit, out);
 }
 
-/* --- what was handled ----------------------------------------------------- */
+/* --- matches that were handled ----------------------------------------------------- */
 
-/* Returns where a match is, or belongs, in the order of seen. */
-static size_t
-place_of(const struct discover *d, const char *value, bool *found)
+struct sought {
+	const struct discover *d;
+	const char *value;
+};
+
+static bool
+is_same(const void *key, uint32_t row)
 {
-	size_t low = 0, high = d->n;
+	const struct sought *s = key;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
+	return !strcmp(s->d->seen[row], s->value);
+}
 
-		if (strcmp(d->seen[mid], value) < 0)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	*found = low < d->n && !strcmp(d->seen[low], value);
-	return low;
+static uint64_t
+hash_of(const struct discover *d, const char *value)
+{
+	return hash_keyed(d->key, value, strlen(value));
+}
+
+static bool
+is_handled(const struct discover *d, const char *value)
+{
+	const struct sought s = {d, value};
+
+	return table_find(&d->table, hash_of(d, value), is_same, &s) !=
+	       TABLE_NONE;
 }
 
 static int
-remember(struct discover *d, size_t at, const char *value)
+remember(struct discover *d, const char *value)
 {
-	char **grown = reallocarray(d->seen, d->n + 1, sizeof(*grown));
+	int rc = ROWS_ROOM(d->seen, d->cap, d->n, 1) ?: table_room(&d->table);
 
-	if (!grown)
+	if (rc)
+		return rc;
+	d->seen[d->n] = strdup(value);
+	if (!d->seen[d->n])
 		return -ENOMEM;
-	d->seen = grown;
-	memmove(&grown[at + 1], &grown[at], (d->n - at) * sizeof(*grown));
-	grown[at] = strdup(value);
-	if (!grown[at]) {
-		memmove(&grown[at], &grown[at + 1],
-		        (d->n - at) * sizeof(*grown));
-		return -ENOMEM;
-	}
-	d->n++;
+	table_put(&d->table, hash_of(d, value), d->n++);
 	return 0;
 }
 
@@ -244,17 +259,13 @@ static int
 look_at(struct discover *d, struct store *s, const struct proc *p)
 {
 	struct candidate c;
-	bool found;
-	size_t at;
 	int made;
 
-	if (d->n >= DISCOVER_MAX || !candidate_of(d, p, &c))
-		return 0;
-	at = place_of(d, c.value, &found);
-	if (found)
+	if (d->n >= DISCOVER_MAX || !candidate_of(d, p, &c) ||
+	    is_handled(d, c.value))
 		return 0;
 	made = make(d, s, &c);
-	return made < 0 ? made : remember(d, at, c.value) ?: made;
+	return made < 0 ? made : remember(d, c.value) ?: made;
 }
 
 int

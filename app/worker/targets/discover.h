@@ -3,12 +3,13 @@
  * of stoker.conf asks.
  *
  * A process is looked at while it is young, since a container gets its name, and
- * a child its unit, shortly after the start. What a process is in has a name
- * that its owner chose: only names that the tenant's scope includes count, and
- * the number of services is bounded.
+ * a child its unit, shortly after the start. Owners of containers choose their
+ * names, so only those within the tenant's scope count, and the number of
+ * services is bounded.
  */
 #pragma once
 
+#include "base/table.h"
 #include "process_table.h"
 #include "store/store.h"
 
@@ -17,17 +18,19 @@
 struct discover {
 	const struct conf *conf;
 	const char *host;
-	char **seen; /* matches that were handled, in order */
-	size_t n;
-	bool containers, units; /* what auto names */
+	char **seen; /* values of matches that were handled */
+	uint32_t n, cap;
+	struct table table;
+	uint64_t key;           /* of the table's hashes */
+	bool containers, units; /* words of auto */
 	bool begun;             /* processes of all ages were looked at */
-	bool is_full;           /* the log says so */
+	bool is_full;           /* the limit was reached, and logged */
 };
 
 /*
  * Reads [discover]. conf and host are borrowed.
- *   Errors   -EINVAL: auto has a word that is none, or the tenant has no scope;
- *            why says which
+ *   Errors   -EINVAL: auto has an unknown word, or the tenant has no scope; why
+ *            says which
  */
 MUST_CHECK int discover_init(struct discover *d, const struct conf *conf,
                              const char *host, struct buf *why);
@@ -38,10 +41,9 @@ discover_is_on(const struct discover *d)
 	return d->containers || d->units;
 }
 /*
- * Makes services of what is new.
- *   Shape    the number of services made
- *   Errors   -ENOMEM; errors of the store; the next call repeats what was not
- *            done
+ * Makes services of containers and units that are new.
+ *   Shape    returns the number of services made
+ *   Errors   -ENOMEM; errors of the store; the next call tries again
  */
 MUST_CHECK int discover_step(struct discover *d, struct store *s,
                              const struct proc_table *procs, int64_t now_ns);

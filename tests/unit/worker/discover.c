@@ -199,15 +199,32 @@ TEST(what_is_not_asked_for_or_out_of_scope_becomes_none)
 }
 END
 
-TEST(a_word_that_is_none_is_refused)
+static void
+expect_refusal(const struct conf *conf, const char *reason)
 {
-	CLEANUP(conf_end) struct conf conf = {0};
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
 	struct discover d;
 
+	ck_assert_int_eq(discover_init(&d, conf, TEST_HOST, &why), -EINVAL);
+	ck_assert_ptr_nonnull(strstr(buf_str(&why), reason));
+}
+
+TEST(a_word_that_is_none_is_refused)
+{
+	CLEANUP(conf_end) struct conf conf = {0};
+
 	conf_of("[discover]\nauto = units pods\n", &conf);
-	ck_assert_int_eq(discover_init(&d, &conf, TEST_HOST, &why), -EINVAL);
-	ck_assert_ptr_nonnull(strstr(buf_str(&why), "'pods'"));
+	expect_refusal(&conf, "'pods'");
+}
+END
+
+TEST(a_tenant_without_a_scope_is_refused)
+{
+	CLEANUP(conf_end) struct conf conf = {0};
+
+	conf_of("[discover]\nauto = units\n", &conf);
+	conf.ntenants = 0;
+	expect_refusal(&conf, "[scope." TEST_TENANT);
 }
 END
 
@@ -259,19 +276,6 @@ TEST(no_more_services_are_made_than_are_allowed)
 		made += look(&h, process(unit, NULL), 0);
 	}
 	ck_assert_int_eq(made, 2);
-}
-END
-
-TEST(a_tenant_without_a_scope_is_refused)
-{
-	CLEANUP(conf_end) struct conf conf = {0};
-	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
-	struct discover d;
-
-	conf_of("[discover]\nauto = units\n", &conf);
-	conf.ntenants = 0;
-	ck_assert_int_eq(discover_init(&d, &conf, TEST_HOST, &why), -EINVAL);
-	ck_assert_ptr_nonnull(strstr(buf_str(&why), "[scope." TEST_TENANT));
 }
 END
 

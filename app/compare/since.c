@@ -24,22 +24,19 @@ question(const struct compared *x)
 	struct span base = side_span(&x->base, &x->ranges[0]);
 	struct span later = side_span(&x->now, now);
 	int64_t end_ns = clock_mono_ns() + SINCE_NS;
-	struct range r = {
-		.store = x->store,
-		.tenant = x->tenant,
-		.service = x->now.service,
-		.type = x->now.type,
-		.host = now->host ?: "",
-		.origin = now->origin,
-		.nlabels = now->nlabels,
-		.end_ns = x->end_ns && x->end_ns < end_ns ? x->end_ns : end_ns,
-		.peer = x->peer,
-	};
+	struct range r = range_question(now);
 
+	r.store = x->store;
+	r.tenant = x->tenant;
+	r.service = x->now.service;
+	r.type = x->now.type;
+	r.host = now->host ?: "";
+	r.from_ms = r.to_ms = 0;
+	r.end_ns = x->end_ns && x->end_ns < end_ns ? x->end_ns : end_ns;
+	r.peer = x->peer;
 	if (strcmp(x->base.service, x->now.service) != 0 ||
 	    base.end_ms > later.start_ms)
 		return r;
-	memcpy(r.labels, now->labels, sizeof(r.labels));
 	r.from_ms = base.start_ms;
 	r.to_ms = later.end_ms;
 	return r;

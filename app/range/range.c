@@ -9,6 +9,15 @@
 #include <errno.h>
 #include <string.h>
 
+struct range
+range_question(const struct range *r)
+{
+	struct range q = {0};
+
+	memcpy(&q, r, offsetof(struct range, trend_level));
+	return q;
+}
+
 void
 range_done(struct range *r)
 {

@@ -2,6 +2,7 @@
 
 #include "ahead.h"
 #include "base/clock.h"
+#include "base/json_out.h"
 #include "profile/function.h"
 #include "profile/types.h"
 
@@ -203,4 +204,47 @@ steps_read(struct steps *s, struct buf *why)
 	if (!rc)
 		rc = spread_all(s, why);
 	return rc ?: cover(s);
+}
+
+/* --- totals and rates ----------------------------------------------------- */
+
+double
+steps_total(const struct steps *s, double *ms)
+{
+	double cost = 0;
+
+	*ms = 0;
+	for (size_t i = 0; i < s->n; i++) {
+		const struct step *p = &s->points[i];
+
+		if (!p->there)
+			continue;
+		cost += s->gauge ? p->value * p->covered_ms : p->value;
+		*ms += p->covered_ms;
+	}
+	return s->gauge && *ms > 0 ? cost / *ms : cost;
+}
+
+double
+steps_rate(const struct steps *s, double cost, double ms)
+{
+	return s->gauge ? cost : cost * (double)MS_PER_S / ms;
+}
+
+void
+steps_put_rates(const struct steps *s, const char *key, struct buf *out)
+{
+	json_open(out, key, '[');
+	for (size_t i = 0; i < s->n; i++) {
+		const struct step *p = &s->points[i];
+
+		json_open(out, NULL, '{');
+		json_put_time(out, "t",
+		              s->range.from_ms + (int64_t)i * s->step_ms);
+		json_put_known(out, "rate",
+		               steps_rate(s, p->value, p->covered_ms),
+		               p->there && p->covered_ms > 0);
+		json_close(out, '}');
+	}
+	json_close(out, ']');
 }

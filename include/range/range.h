@@ -78,6 +78,8 @@ struct range {
 };
 #define CLEANUP_RANGE CLEANUP(range_done)
 void range_done(struct range *r);
+/* Returns the question of a range without the answer. */
+struct range range_question(const struct range *r);
 
 /* Finds the series that the filters allow, at most RANGE_MAX_SERIES. */
 MUST_CHECK int range_series(struct range *r);

@@ -27,8 +27,8 @@ struct steps {
 	const char *function; /* "": the cost of all functions */
 	bool windows_only;    /* sessions, whose profiles would be read, do not
 	                         count */
-	/* The answer. The range begins at a multiple of a step, as rollups do;
-	 * its parts may reach past both ends. */
+	/* The answer. As with rollups, the range begins at a multiple of a
+	 * step; its parts may reach past both ends. */
 	struct step *points; /* of a gauge: means */
 	size_t n;
 	bool gauge;
@@ -48,3 +48,10 @@ int64_t steps_count(const struct steps *s);
  *   Errors   as range_merge()
  */
 MUST_CHECK int steps_read(struct steps *s, struct buf *why);
+/* Returns the cost of all steps, of a gauge its mean. *ms: the time covered. */
+double steps_total(const struct steps *s, double *ms);
+/* Returns a cost per second, given the time that it covers; of a gauge the cost
+ * itself. Not finite if ms is 0. */
+double steps_rate(const struct steps *s, double cost, double ms);
+/* Writes an array with the time and the rate of each step. */
+void steps_put_rates(const struct steps *s, const char *key, struct buf *out);

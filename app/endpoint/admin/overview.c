@@ -34,45 +34,7 @@ overview_done(struct overview *o)
 	lacks_done(&o->lacks);
 }
 
-/* Returns CPU time per second over all steps; false if none is known. */
-static bool
-mean_of(const struct steps *s, double *out)
-{
-	double value = 0, ms = 0;
-
-	for (size_t i = 0; i < s->n; i++) {
-		if (!s->points[i].there)
-			continue;
-		value += s->points[i].value;
-		ms += s->points[i].covered_ms;
-	}
-	*out = value * (double)MS_PER_S / ms;
-	return ms > 0;
-}
-
-static void
-put_costs(struct buf *out, const struct steps *s)
-{
-	double mean;
-	bool known = mean_of(s, &mean);
-
-	json_put_known(out, "cpuPerSecond", mean, known);
-	json_open(out, "cpu", '[');
-	for (size_t i = 0; i < s->n && known; i++) {
-		const struct step *p = &s->points[i];
-
-		json_open(out, NULL, '{');
-		json_put_time(out, "t",
-		              s->range.from_ms + (int64_t)i * s->step_ms);
-		json_put_known(out, "rate",
-		               p->value * (double)MS_PER_S / p->covered_ms,
-		               p->there && p->covered_ms > 0);
-		json_close(out, '}');
-	}
-	json_close(out, ']');
-}
-
-/* Writes the CPU time of windows; nothing where it cannot be read in time. */
+/* Writes the CPU time of windows; nothing if it cannot be read in time. */
 static void
 put_cpu(struct call *c, const struct overview *o, const char *service,
         struct buf *out)
@@ -90,10 +52,15 @@ put_cpu(struct call *c, const struct overview *o, const char *service,
 		.windows_only = true,
 	};
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	double cost, ms;
 
 	if (clock_mono_ns() >= o->until_ns || steps_read(&s, &why))
 		s.n = 0;
-	put_costs(out, &s);
+	cost = steps_total(&s, &ms);
+	if (ms <= 0)
+		s.n = 0;
+	json_put_known(out, "cpuPerSecond", steps_rate(&s, cost, ms), ms > 0);
+	steps_put_rates(&s, "cpu", out);
 }
 
 static void

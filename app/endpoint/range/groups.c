@@ -132,34 +132,13 @@ find_key(const struct grouping *g, const char *by)
 
 /* --- costs ---------------------------------------------------------------- */
 
-/* Copies the question, without what it found. */
-static struct range
-again(const struct range *r)
-{
-	struct range one = {
-		.store = r->store,
-		.tenant = r->tenant,
-		.service = r->service,
-		.type = r->type,
-		.host = r->host,
-		.origin = r->origin,
-		.nlabels = r->nlabels,
-		.from_ms = r->from_ms,
-		.to_ms = r->to_ms,
-		.end_ns = r->end_ns,
-		.peer = r->peer,
-	};
-
-	memcpy(one.labels, r->labels, sizeof(one.labels));
-	return one;
-}
-
 /* Reads the costs of a group; of everything if value is NULL. */
 static int
 read_group(const struct grouping *g, const char *label, const char *value,
            struct group *out, struct buf *why)
 {
-	struct range r = again(g->range);
+	struct range r = range_question(g->range);
+	int rc;
 
 	if (clock_mono_ns() > g->end_ns)
 		return -ETIME;
@@ -174,24 +153,10 @@ read_group(const struct grouping *g, const char *label, const char *value,
 		.function = "",
 		.windows_only = true,
 	};
-	return steps_read(&out->steps, why);
-}
-
-static void
-sum_up(struct group *g)
-{
-	const struct steps *s = &g->steps;
-
-	for (size_t i = 0; i < s->n; i++) {
-		const struct step *p = &s->points[i];
-
-		if (!p->there)
-			continue;
-		g->cost += s->gauge ? p->value * p->covered_ms : p->value;
-		g->ms += p->covered_ms;
-	}
-	if (s->gauge && g->ms > 0)
-		g->cost /= g->ms;
+	rc = steps_read(&out->steps, why);
+	if (!rc)
+		out->cost = steps_total(&out->steps, &out->ms);
+	return rc;
 }
 
 static int
@@ -210,12 +175,9 @@ read_groups(struct grouping *g, const struct key *k, struct buf *why)
 	g->groups = calloc(GROUPS_MAX, sizeof(*g->groups));
 	if (!rc && !g->groups)
 		rc = -ENOMEM;
-	for (size_t i = 0; k && i < k->n && !rc; i++) {
-		rc = read_group(g, k->label, k->values[i], &g->groups[g->n],
+	for (size_t i = 0; k && i < k->n && !rc; i++)
+		rc = read_group(g, k->label, k->values[i], &g->groups[g->n++],
 		                why);
-		sum_up(&g->groups[g->n++]);
-	}
-	sum_up(&g->whole);
 	if (!rc)
 		qsort(g->groups, g->n, sizeof(*g->groups), by_cost);
 	return rc;
@@ -224,37 +186,22 @@ read_groups(struct grouping *g, const struct key *k, struct buf *why)
 /* --- the reply ------------------------------------------------------------ */
 
 static void
-put_rate(struct buf *out, const char *key, const struct steps *s, double value,
-         double ms)
+put_rate(struct buf *out, const struct group *of)
 {
-	json_put_known(out, key,
-	               s->gauge ? value : value * (double)MS_PER_S / ms,
-	               ms > 0);
+	json_put_known(out, "perSecond",
+	               steps_rate(&of->steps, of->cost, of->ms), of->ms > 0);
 }
 
 static void
 put_group(struct buf *out, const struct grouping *g, const struct group *one)
 {
-	const struct steps *s = &one->steps;
-
 	json_open(out, NULL, '{');
 	json_put_text(out, "value", one->value);
 	json_put_real(out, "cost", one->cost);
-	put_rate(out, "perSecond", s, one->cost, one->ms);
+	put_rate(out, one);
 	json_put_known(out, "share", one->cost / g->whole.cost,
 	               g->whole.cost > 0);
-	json_open(out, "points", '[');
-	for (size_t i = 0; i < s->n; i++) {
-		const struct step *p = &s->points[i];
-
-		json_open(out, NULL, '{');
-		json_put_time(out, "t",
-		              s->range.from_ms + (int64_t)i * s->step_ms);
-		put_rate(out, "rate", s, p->value,
-		         p->there ? p->covered_ms : 0);
-		json_close(out, '}');
-	}
-	json_close(out, ']');
+	steps_put_rates(&one->steps, "points", out);
 	json_close(out, '}');
 }
 
@@ -301,7 +248,7 @@ answer(struct call *c, const struct grouping *g, const struct key *k)
 	json_put_time(out, "to", r->to_ms);
 	json_put_int(out, "stepSeconds", g->whole.steps.step_ms / MS_PER_S);
 	json_put_real(out, "cost", g->whole.cost);
-	put_rate(out, "perSecond", &g->whole.steps, g->whole.cost, g->whole.ms);
+	put_rate(out, &g->whole);
 	put_keys(out, g);
 	json_open(out, "groups", '[');
 	for (size_t i = 0; i < g->n; i++)

@@ -11,31 +11,30 @@
  * The most that each part may take beside what keys of stoker.conf allow. The
  * parts hold themselves to these limits, and stoker doctor adds them up.
  */
-#define MEMORY_API_PROCESS \
-	((int64_t)64 << 20) /* beside a heavy request: its
-     code and caches, a light request, the inflated upload that waits */
-#define MEMORY_KEEPER    ((int64_t)512 << 20)
-#define MEMORY_SUMS      ((int64_t)1 << 30) /* the keeper's child that adds up */
-#define MEMORY_OPENER    ((int64_t)128 << 20) /* with its readers */
-#define MEMORY_SCHEDULER ((int64_t)512 << 20)
-#define MEMORY_FETCHER   ((int64_t)128 << 20) /* the courier, too */
-#define MEMORY_CHILD \
-	((int64_t)32 << 20)                /* of the analyser's children,
-     which take more one after the other */
-#define MEMORY_BODIES ((int64_t)256 << 20) /* fetched, in memory files */
-#define MEMORY_READINGS \
-	((int64_t)256 << 20) /* kept from one periodic
-     profile to the next */
-#define MEMORY_COPIES \
-	((int64_t)512 << 20) /* of targets' files that may
-     not be read where they are */
+#define MEMORY_MIB(n) ((int64_t)(n) << 20)
+/* An API process without a heavy request: code and caches, a light request, and
+ * an inflated upload that waits. */
+#define MEMORY_API_PROCESS MEMORY_MIB(64)
+#define MEMORY_KEEPER      MEMORY_MIB(512)
+#define MEMORY_SUMS        MEMORY_MIB(1024) /* the keeper's child that adds up */
+#define MEMORY_OPENER      MEMORY_MIB(128)  /* with its readers */
+#define MEMORY_SCHEDULER   MEMORY_MIB(512)
+#define MEMORY_FETCHER     MEMORY_MIB(128) /* the courier, too */
+/* Each of the analyser's children; one at a time takes more. */
+#define MEMORY_CHILD MEMORY_MIB(32)
+/* Replies that were fetched, in memory files. */
+#define MEMORY_BODIES MEMORY_MIB(256)
+/* Readings that are kept from one periodic profile to the next. */
+#define MEMORY_READINGS MEMORY_MIB(256)
+/* Copies of targets' files that may not be read in place. */
+#define MEMORY_COPIES MEMORY_MIB(512)
 
 #define MEMORY_PERIODICS          6 /* periodic profiles that are made at once */
 #define MEMORY_CHILDREN(captures) (2 * (captures) + MEMORY_PERIODICS + 2)
 
-/* Children of the analyser at once: a finisher and a checkpointer of each
- * capture, those of periodic profiles, one that writes windows and one that adds
- * them up. */
+/* Returns the most children that the analyser has at once: a finisher and a
+ * checkpointer for each capture, those of periodic profiles, one that writes
+ * windows, and one that adds windows up. */
 static inline int64_t
 memory_children(const struct conf *c)
 {

@@ -55,7 +55,7 @@ threads_stack_at(size_t n, size_t i, size_t room)
 }
 
 struct host;
-/* Appends the ids of a process's threads, int32_t each; one that is just
+/* Appends the id of each thread of a process, as int32_t; a thread that is just
  * starting may be missed. Errors: those of host_fd() and fd_read_all(). */
 MUST_CHECK int
 threads_list(const struct host *host, int32_t pid, struct buf *out);

@@ -1,8 +1,8 @@
 /*
- * How certain a sum is whose samples come from parts of the time: each part
- * also stands for the time between it and its neighbours. How much the parts
- * differ shows how far the sum may be from the truth by chance; and each sample
- * has an upper bound of its own.
+ * The certainty of a sum whose samples were taken only part of the time. Each
+ * part also stands for the time between it and its neighbours. The differences
+ * between parts show how far the sum may be from the truth by chance, and each
+ * sample has an upper bound of its own.
  */
 #pragma once
 

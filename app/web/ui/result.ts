@@ -37,7 +37,7 @@ export const lengthOf = (ms: number) => `${Number((ms / 1000).toFixed(2))} s`;
 export const resultPath = (id: string) =>
   `${PROFILING}/${encodeURIComponent(id)}`;
 export const toResult = (id: string) => to(`/p/${encodeURIComponent(id)}`);
-/* Stacks come first where they are what is asked about. */
+/* The page to open first: for goroutines and threads, that of their stacks. */
 export const toFirst = (id: string, type: string) => toResult(id) +
   (type === 'goroutine' ? '/threads' : '');
 export const toService = (name: string, query?: Record<string, string>) =>

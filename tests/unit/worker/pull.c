@@ -257,18 +257,25 @@ TEST(half_a_profile_is_refused)
 }
 END
 
+static struct profile *
+dump(const char *text, struct quality *q)
+{
+	struct pull_answer a = answer(PULL_STEP_DUMP, 200, text, strlen(text));
+	struct profile *p = NULL;
+
+	ck_assert_int_eq(pull_read(&a, &p, q), CAPTURE_OK);
+	return p;
+}
+
 TEST(a_dump_tells_the_state_of_each_goroutine)
 {
-	static const char text[] =
-		"goroutine 1 [chan receive]:\nmain.f()\n\t/f.go:1 +0x1\n\n"
-		"goroutine 2 [running]:\n"
-		"\tgoroutine running on other thread; stack unavailable\n";
-	CLEANUP_PROFILE struct profile *p = NULL;
-	struct pull_answer a =
-		answer(PULL_STEP_DUMP, 200, text, sizeof(text) - 1);
 	struct quality q;
+	CLEANUP_PROFILE struct profile *p =
+		dump("goroutine 1 [chan receive]:\nmain.f()\n\t/f.go:1 +0x1\n\n"
+	             "goroutine 2 [running]:\n"
+	             "\tgoroutine running on other thread; stack unavailable\n",
+	             &q);
 
-	ck_assert_int_eq(pull_read(&a, &p, &q), CAPTURE_OK);
 	ck_assert_int_eq(q.kept, 2);
 	ck_assert_int_eq(q.unread, 1);
 	ck_assert_int_eq(p->duration_ns, 0);
@@ -277,15 +284,13 @@ END
 
 TEST(a_dump_that_ends_within_a_goroutine_is_said_to_be_cut)
 {
-	static const char text[] =
-		"goroutine 1 [chan receive]:\nmain.f()\n\t/f.go:1 +0x1\n\n"
-		"goroutine 2 [select]:\nmain.g()\n\t/f.g";
-	CLEANUP_PROFILE struct profile *p = NULL;
-	struct pull_answer a =
-		answer(PULL_STEP_DUMP, 200, text, sizeof(text) - 1);
 	struct quality q;
+	CLEANUP_PROFILE struct profile *p =
+		dump("goroutine 1 [chan receive]:\nmain.f()\n\t/f.go:1 +0x1\n\n"
+	             "goroutine 2 [select]:\nmain.g()\n\t/f.g",
+	             &q);
 
-	ck_assert_int_eq(pull_read(&a, &p, &q), CAPTURE_OK);
+	ck_assert_ptr_nonnull(p);
 	ck_assert_int_eq(q.kept, 1);
 	ck_assert_uint_ne(q.notes & QUALITY_NOTE_OF(DUMP_CUT), 0);
 }

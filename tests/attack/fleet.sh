@@ -57,6 +57,14 @@ check a_worker_s_key_does_not_join_again equal "$(json a /agent/join "{\"token\"
 check a_key_for_joining_as_itself_takes_no_name equal \
   "$(json a /agent/join "{\"token\":\"$(join_key thief)\",\"host\":\"b\"}" | jq -r .error_code)" HostTaken
 
+# --- a courier that hangs ---------------------------------------------------------
+courier() { pgrep -nP "$(<"$STATE/pid/b")" -x stoker-courier; }
+hung=$(courier)
+kill -STOP "$hung"
+is_replaced() { local now; now=$(courier) && [ "$now" != "$hung" ]; }
+check a_courier_that_hangs_is_started_anew wait_for 60 is_replaced
+check the_log_says_that_the_courier_did_not_answer grep -q 'the courier has not answered for' "$STATE/log/b.log"
+
 # --- bytes that are none ---------------------------------------------------------
 api POST $P/start -H 'Content-Type: application/json' \
   -d '{"service":"web","profileType":"cpu","durationSeconds":30,"host":"a"}' -o "$STATE/start"

@@ -83,7 +83,7 @@ read_all(const struct conf *conf, const struct fetch_secrets *s,
 }
 
 int
-courier_run(const struct conf *conf, const char *own, int socket,
+courier_run(const struct conf *conf, const char *own, int socket, int alive,
             const struct fetch_secrets *secrets)
 {
 	struct centre centre = {
@@ -96,6 +96,7 @@ courier_run(const struct conf *conf, const char *own, int socket,
 		.conf = conf,
 		.own = own,
 		.socket = socket,
+		.alive = alive,
 		.ca_file = conf->agent_ca_file,
 		.centre = &centre,
 	};

@@ -13,8 +13,9 @@
 
 /*
  * Runs the process until it ends; privileges were dropped before.
- *   Shape    secrets were opened before privileges were dropped
+ *   Shape    alive is as in fetcher_run(); secrets were opened before
+ *            privileges were dropped
  *   Errors   -errno when it could not start; -EPIPE when the scheduler is gone
  */
 MUST_CHECK int courier_run(const struct conf *conf, const char *own, int socket,
-                           const struct fetch_secrets *secrets);
+                           int alive, const struct fetch_secrets *secrets);

@@ -1,6 +1,8 @@
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "fetcher_transfer.h"
+#include "worker/ipc/messages.h"
 #include "worker/ipc/sandbox.h"
 
 #include <errno.h>
@@ -8,10 +10,10 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/prctl.h>
 
-#define MAX_CA  ((size_t)8 << 20)
-#define WAIT_MS 60000 /* libcurl wakes earlier for its own timers */
+#define MAX_CA ((size_t)8 << 20)
 
 static const char *const texts[] = {
 	"",
@@ -147,13 +149,17 @@ take_message(struct fetcher *f)
 static int
 turn(struct fetcher *f)
 {
+	int wait_ms =
+		(int)(fetch_silence_s(f->conf) * WORKER_ALIVE_NS / NS_PER_MS);
 	struct curl_waitfd asked = {f->socket, CURL_WAIT_POLLIN, 0};
 	int running;
 
+	if (eventfd_write(f->alive, 1) && errno != EAGAIN)
+		return -errno;
 	if (curl_multi_perform(f->multi, &running))
 		return -EIO;
 	take_ended(f);
-	if (curl_multi_poll(f->multi, &asked, 1, WAIT_MS, NULL))
+	if (curl_multi_poll(f->multi, &asked, 1, wait_ms, NULL))
 		return -EIO;
 	return asked.revents ? take_message(f) : 0;
 }
@@ -211,12 +217,13 @@ fetcher_serve(struct fetcher *f)
 }
 
 int
-fetcher_run(const struct conf *conf, const char *own, int socket)
+fetcher_run(const struct conf *conf, const char *own, int socket, int alive)
 {
 	struct fetcher f = {
 		.conf = conf,
 		.own = own,
 		.socket = socket,
+		.alive = alive,
 		.ca_file = conf->fetch_ca_file,
 	};
 

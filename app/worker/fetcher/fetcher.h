@@ -15,8 +15,9 @@
 
 /*
  * Runs the process until it ends; privileges were dropped before.
- *   Shape    own is this host's name, which "self" means in lists
+ *   Shape    own is this host's name, which "self" means in lists; alive is an
+ *            eventfd (fetch_silence_s())
  *   Errors   -errno when it could not start; -EPIPE when the scheduler is gone
  */
 MUST_CHECK int
-fetcher_run(const struct conf *conf, const char *own, int socket);
+fetcher_run(const struct conf *conf, const char *own, int socket, int alive);

@@ -19,7 +19,7 @@ struct centre {
 struct fetcher {
 	const struct conf *conf;
 	const char *own;
-	int socket;
+	int socket, alive;
 	CURLM *multi;
 	struct buf ca;               /* certificates, PEM */
 	const struct centre *centre; /* the courier's; NULL: the fetcher */

@@ -25,6 +25,7 @@
  */
 #pragma once
 
+#include "base/conf.h"
 #include "base/msg.h"
 #include "base/url.h"
 
@@ -54,6 +55,20 @@ enum fetch_purpose {
 	FETCH_CENTRE,
 	FETCH_PURPOSES
 };
+
+/*
+ * Seconds for which a fetcher or a courier may be silent. Both add 1 to an
+ * eventfd of the opener's, WORKER_ALIVE_NS (messages.h) apart. They never wait
+ * for anything but events, so the most is less than that of other parts.
+ */
+#define FETCH_MAX_SILENCE_S 10
+static inline int64_t
+fetch_silence_s(const struct conf *conf)
+{
+	return conf->worker_watchdog < FETCH_MAX_SILENCE_S
+	               ? conf->worker_watchdog
+	               : FETCH_MAX_SILENCE_S;
+}
 
 /* Files that the courier reads after it lost the right to open any:
  * descriptors, or -1. */

@@ -27,8 +27,9 @@
  *    The scheduler also asks for a fetcher here: MSG_WANT_FETCHER is answered
  *    by MSG_FETCHER, with the fetch socket, or with an error and no socket.
  *    A fetcher that still runs is ended first. One that died is not replaced
- *    until the scheduler asks again. MSG_WANT_COURIER and MSG_COURIER do the
- *    same for the courier.
+ *    until the scheduler asks again. If it hangs, the opener ends it, and sends
+ *    MSG_FETCHER with an error. MSG_WANT_COURIER and MSG_COURIER do the same for
+ *    the courier.
  *    MSG_MAY lists the processes of captures and watches, and what services
  *    allow the worker to do to theirs (opener_grants.h). It has no answer,
  *    and is sent before the analyser learns of these processes.

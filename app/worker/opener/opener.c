@@ -189,9 +189,9 @@ reap(struct opener *o)
 		} else if (pid == o->analyser && !o->done) {
 			analyser_died(o, status);
 		} else if (pid == o->fetcher.pid) {
-			fetcher_child_died(&o->fetcher, "fetcher", status);
+			fetcher_child_died(&o->fetcher, status);
 		} else if (pid == o->courier.pid) {
-			fetcher_child_died(&o->courier, "courier", status);
+			fetcher_child_died(&o->courier, status);
 		} else {
 			java_child_ended(&o->java, pid);
 			readers_child_ended(&o->readers, pid);
@@ -233,13 +233,13 @@ take_wish(struct opener *o)
 		fetcher_child_start(&o->fetcher,
 		                    (struct fetcher_program){
 					    .fetcher = o->children->fetcher},
-		                    o->conf, &o->who, o->events);
+		                    o->conf, &o->who, &o->ended, o->events);
 	else if (n == sizeof(m.fetcher) && m.type == MSG_WANT_COURIER &&
 	         o->children->courier)
 		fetcher_child_start(&o->courier,
 		                    (struct fetcher_program){
 					    .courier = o->children->courier},
-		                    o->conf, &o->who, o->events);
+		                    o->conf, &o->who, &o->ended, o->events);
 	else if (m.type == MSG_MAY && n >= (ssize_t)MSG_MAY_BYTES(0) &&
 	         m.may.npids <= WORKER_MAX_PIDS &&
 	         n == (ssize_t)MSG_MAY_BYTES(m.may.npids))

@@ -13,8 +13,10 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
@@ -22,7 +24,7 @@ struct rig {
 	struct conf conf;
 	struct http_server server;
 	pid_t fetcher;
-	int socket;
+	int socket, alive;
 };
 #define CLEANUP_RIG CLEANUP(rig_done)
 
@@ -59,12 +61,15 @@ start_fetcher(struct rig *r)
 	int pair[2];
 
 	ck_assert_int_eq(msg_pair(pair), 0);
+	r->alive = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	ck_assert_int_ge(r->alive, 0);
 	r->fetcher = fork();
 	ck_assert_int_ge(r->fetcher, 0);
 	if (r->fetcher == 0) {
 		close(pair[0]);
 		prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-		_exit(fetcher_run(&r->conf, "own", pair[1]) != -EPIPE);
+		_exit(fetcher_run(&r->conf, "own", pair[1], r->alive) !=
+		      -EPIPE);
 	}
 	close(pair[1]);
 	r->socket = pair[0];
@@ -98,6 +103,7 @@ rig_done(struct rig *r)
 	int status;
 
 	close(r->socket);
+	close(r->alive);
 	ck_assert_int_eq(waitpid(r->fetcher, &status, 0), r->fetcher);
 	ck_assert_int_eq(status, 0);
 	http_server_stop(&r->server);
@@ -574,6 +580,20 @@ TEST(messages_of_other_shapes_are_passed_over)
 }
 END
 
+TEST(an_idle_fetcher_gives_signs_of_life)
+{
+	NEEDS_SANDBOX();
+	CLEANUP_RIG struct rig r = rig("[worker]\nwatchdog = 1s\n");
+	struct pollfd alive = {r.alive, POLLIN, 0};
+	eventfd_t n;
+
+	for (int i = 0; i < 3; i++) {
+		ck_assert_int_eq(poll(&alive, 1, 60000), 1);
+		ck_assert_int_eq(eventfd_read(r.alive, &n), 0);
+	}
+}
+END
+
 SUITE("fetcher",
       a_server_is_offered_the_version_of_http_that_answers_are_read_in,
       answers_are_told_whole_or_not_at_all,
@@ -588,4 +608,5 @@ SUITE("fetcher",
       a_tenant_reaches_only_hosts_of_its_scope,
       pages_and_webhooks_have_a_list_of_hosts_each,
       addresses_of_metadata_and_of_this_machine_are_refused,
-      other_families_are_refused, messages_of_other_shapes_are_passed_over)
+      other_families_are_refused, messages_of_other_shapes_are_passed_over,
+      an_idle_fetcher_gives_signs_of_life)

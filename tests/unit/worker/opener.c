@@ -271,11 +271,12 @@ be_scheduler(void *arg, const struct conf *conf,
 }
 
 static int
-no_fetcher(const struct conf *conf, const char *own, int socket)
+no_fetcher(const struct conf *conf, const char *own, int socket, int signs)
 {
 	(void)conf;
 	(void)own;
 	(void)socket;
+	(void)signs;
 	return 0;
 }
 

@@ -129,7 +129,7 @@ send_batch(struct rollup *r, int fd)
 	return msg_send(r->analyser, &m, sizeof(m), &fd, 1);
 }
 
-static void store_batch(struct rollup *r, int data, int rows);
+static void store_batch(struct rollup *r, int data, int rows, bool died);
 
 static bool
 has_profiles(const struct rolling *p)
@@ -156,7 +156,7 @@ roll(struct rollup *r, int64_t now_ns)
 		return rc;
 	r->rolling = TAKE(p);
 	if (!has_profiles(r->rolling)) {
-		store_batch(r, -1, -1);
+		store_batch(r, -1, -1, false);
 		return 0;
 	}
 	rc = send_batch(r, fd);
@@ -265,14 +265,44 @@ note_stored(struct rollup *r, int rc)
 	r->stored = rc;
 }
 
+/* Counts a process's death at the first sum that it did not write, and marks
+ * that as failed if others have died there. */
 static void
-store_batch(struct rollup *r, int data, int rows_fd)
+note_death(struct rollup *r, struct rollup_row *rows)
+{
+	const struct rolling *p = r->rolling;
+	const struct window_ask *sum;
+	size_t i = 0;
+
+	while (i < p->batch->n &&
+	       (!p->groups[i].has_profiles || rows[i].length || rows[i].failed))
+		i++;
+	if (i == p->batch->n)
+		return;
+	sum = &p->batch->groups[i].sum;
+	if (strcmp(sum->series, r->deadly.series) != 0 ||
+	    sum->level != r->deadly.level ||
+	    sum->start_ms != r->deadly.start_ms)
+		r->deadly.deaths = 0;
+	snprintf(r->deadly.series, sizeof(r->deadly.series), "%s", sum->series);
+	r->deadly.level = sum->level;
+	r->deadly.start_ms = sum->start_ms;
+	if (++r->deadly.deaths < ROLLUP_ATTEMPTS)
+		return;
+	rows[i].failed = 1;
+	r->given_up++;
+}
+
+static void
+store_batch(struct rollup *r, int data, int rows_fd, bool died)
 {
 	struct rollup_row rows[ROLLUP_MAX_GROUPS] = {{0}};
 	struct answer a = {r, rows, data};
 	int rc;
 
 	read_rows(rows_fd, rows);
+	if (died)
+		note_death(r, rows);
 	rc = batch_store(r->store, r->rolling->batch, answered_sum, &a);
 	if (!rc)
 		report_shares(r, rows);
@@ -284,11 +314,14 @@ void
 rollup_take(struct rollup *r, const struct msg_rolled *m, int data, int rows)
 {
 	if (m->error) {
-		log_warn("rollups: %s", capture_error_text(m->error));
+		log_warn("rollups: %s",
+		         m->error == CAPTURE_FINISH_DIED
+		                 ? "the process that adds up died"
+		                 : capture_error_text(m->error));
 		r->next_ns = clock_mono_ns() + STEP_NS;
 	}
 	if (r->rolling && data >= 0 && rows >= 0)
-		store_batch(r, data, rows);
+		store_batch(r, data, rows, m->error == CAPTURE_FINISH_DIED);
 	else
 		forget(r);
 	close_ptr(&data);

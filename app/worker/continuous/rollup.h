@@ -2,7 +2,8 @@
  * Adds up windows to minutes, hours and days: windows are read from segments,
  * the analyser sums them, and the sums are stored beside them. There is one
  * batch at a time, with windows of one level. A batch that is lost with a
- * process is made again, since nothing changes before its transaction.
+ * process is made again, since nothing changes before its transaction. A sum
+ * whose process has died ROLLUP_ATTEMPTS times in a row is given up.
  */
 #pragma once
 
@@ -24,6 +25,8 @@ struct rollup_asker {
 	void (*share)(void *arg, const char *id, const struct rollup_share *s);
 };
 
+#define ROLLUP_ATTEMPTS 3
+
 struct rollup {
 	struct rollup_asker asker;
 	struct store *store;
@@ -33,6 +36,14 @@ struct rollup {
 	int64_t sent_ns; /* 0: no answer is pending */
 	struct rolling *rolling;
 	int stored; /* 0, or why the last sums could not be stored: -errno */
+	/* The sum at which the last process that died was. */
+	struct {
+		char series[ID_MAX];
+		enum window_level level;
+		int64_t start_ms;
+		unsigned deaths;
+	} deadly;
+	unsigned given_up; /* sums, since the worker started */
 };
 #define ROLLUP_INIT            \
 	{                      \

@@ -53,6 +53,7 @@ connect_parts(struct scheduler *s)
 		.store = &s->store,
 		.host = worker_host(&s->io.ask),
 		.proc_fd = &s->procs.proc_fd,
+		.given_up = &s->rollup.given_up,
 	};
 	s->runs.findings = s->windows.findings = s->selftest.findings;
 	s->runs.other = scheduler_other;

@@ -622,6 +622,24 @@ try_store(const struct trial *t, struct finding *out)
 	return store_try(t->of->store, t->of->conf->continuous_min_free, out);
 }
 
+static int
+try_rollups(const struct trial *t, struct finding *out)
+{
+	if (!*t->of->given_up) {
+		finding_set(out, FINE, NULL, "windows are added up");
+		return 0;
+	}
+	finding_set(
+		out, WARNING,
+		"stoker verify, which names damaged profiles; the log of "
+		"the worker names the services",
+		"%u sums of windows were given up since the worker started, "
+		"because the process that adds them up died each time: "
+		"history and ranges lack their samples",
+		*t->of->given_up);
+	return -ENODATA;
+}
+
 /* True for a worker of this machine that sees the processes that this one sees:
  * one in another PID namespace has another process of that number, or none. */
 static bool
@@ -672,18 +690,20 @@ static int (*const tries[CHECKS])(const struct trial *, struct finding *) = {
 	[CHECK_INUSE] = try_inuse,   [CHECK_FILES] = try_files,
 	[CHECK_MEMORY] = try_memory, [CHECK_KERNEL_NAMES] = try_kernel_names,
 	[CHECK_RINGS] = try_rings,   [CHECK_PARTS] = try_parts,
-	[CHECK_STORE] = try_store,   [CHECK_ALONE] = try_alone,
+	[CHECK_STORE] = try_store,   [CHECK_ROLLUPS] = try_rollups,
+	[CHECK_ALONE] = try_alone,
 };
 
 /* Returns the time until a check runs again. A kernel does not gain a feature
- * within a minute, but a disk may fill up, a part hang, and another worker
- * start. */
+ * within a minute, but a disk may fill up, a part hang, a sum fail, and another
+ * worker start. */
 static int64_t
 wait_ns(enum check c, const struct finding *f, int rc)
 {
 	if (f->verdict != FINE && rc != -EOPNOTSUPP)
 		return SELFTEST_AGAIN_NS;
-	return c == CHECK_STORE || c == CHECK_PARTS || c == CHECK_ALONE
+	return c == CHECK_STORE || c == CHECK_PARTS || c == CHECK_ALONE ||
+	                       c == CHECK_ROLLUPS
 	               ? SELFTEST_STORE_NS
 	               : SELFTEST_NS;
 }

@@ -28,6 +28,7 @@ struct selftest {
 	struct store *store;
 	struct host host;                /* the opener */
 	const int *proc_fd;              /* directory /proc */
+	const unsigned *given_up;        /* sums of windows (rollup.h) */
 	struct finding findings[CHECKS]; /* of part "worker" */
 	int64_t due_ns[CHECKS];          /* 0: never run */
 	int64_t next_ns;                 /* the earliest of due_ns */

@@ -76,6 +76,17 @@ is_asked(struct rig *r, int *out)
 	return got == sizeof(m) && m.type == MSG_ROLLUP && n == 1;
 }
 
+/* Answers as when the process that adds up has died at the first group. */
+static void
+answer_by_death(struct rig *r)
+{
+	const struct msg_rolled m = {.type = MSG_ROLLED,
+	                             .error = CAPTURE_FINISH_DIED};
+
+	rollup_take(&r->r, &m, memfd_create("sums", MFD_CLOEXEC),
+	            memfd_create("rows", MFD_CLOEXEC));
+}
+
 /* Answers with a sum of one group, in these bytes: the row at this place of a
  * file of that length, 0 for no more than the row. */
 static void
@@ -176,6 +187,52 @@ TEST(no_more_sums_are_read_than_there_can_be_groups)
 }
 END
 
+TEST(a_sum_at_which_each_process_dies_is_given_up)
+{
+	CLEANUP_RIG struct rig r;
+	CLEANUP_WINDOWS struct window_list l = {0};
+
+	rig_init(&r);
+	put(&r, T0, 10 * SECOND, "main 1\n");
+	for (int i = 0; i < ROLLUP_ATTEMPTS; i++) {
+		CLEANUP_FD int fd = -1;
+
+		minutes_of(&r, &l);
+		ck_assert_uint_eq(l.n, 0);
+		r.r.next_ns = 0; /* the time of the next attempt has come */
+		step(&r, T0 + 2 * MINUTE);
+		ck_assert(is_asked(&r, &fd));
+		answer_by_death(&r);
+	}
+	minutes_of(&r, &l);
+	ck_assert_uint_eq(l.n, 1);
+	ck_assert_int_eq(l.items[0].length, 0);
+	ck_assert_int_eq(l.items[0].windows, 1);
+	ck_assert_uint_eq(r.r.given_up, 1);
+}
+END
+
+TEST(a_death_at_another_sum_is_the_first_there)
+{
+	CLEANUP_RIG struct rig r;
+
+	rig_init(&r);
+	put(&r, T0, 10 * SECOND, "main 1\n");
+	for (int i = 0; i < ROLLUP_ATTEMPTS + 1; i++) {
+		CLEANUP_FD int fd = -1;
+
+		r.r.deadly.start_ms = i == ROLLUP_ATTEMPTS - 1 ? 0 : T0;
+		r.r.next_ns = 0;
+		step(&r, T0 + 2 * MINUTE);
+		ck_assert(is_asked(&r, &fd));
+		answer_by_death(&r);
+	}
+	ck_assert_uint_eq(r.r.given_up, 0);
+}
+END
+
 SUITE("rollup", a_minute_is_added_up_when_its_last_windows_had_time_to_come,
       a_sum_covers_what_its_windows_cover,
-      no_more_sums_are_read_than_there_can_be_groups)
+      no_more_sums_are_read_than_there_can_be_groups,
+      a_sum_at_which_each_process_dies_is_given_up,
+      a_death_at_another_sum_is_the_first_there)

@@ -67,6 +67,7 @@ struct rig {
 	struct worker_self self;
 	struct selftest t;
 	int proc_fd;
+	unsigned given_up;
 };
 
 static void
@@ -134,6 +135,7 @@ rig_init(struct rig *r)
 		.store = &r->store.s,
 		.host = {.ask = ask_opener, .arg = &r->opener},
 		.proc_fd = &r->proc_fd,
+		.given_up = &r->given_up,
 	};
 }
 #define RIG(r)                          \
@@ -374,6 +376,16 @@ TEST(parts_that_hang_are_counted_and_a_worker_without_analyser_is_broken)
 }
 END
 
+TEST(sums_that_were_given_up_are_counted)
+{
+	RIG(r);
+
+	expect(&r, CHECK_ROLLUPS, FINE, "");
+	r.given_up = 2;
+	expect(&r, CHECK_ROLLUPS, WARNING, "2 sums of windows were given up");
+}
+END
+
 TEST(a_second_worker_that_sees_the_same_processes_is_named_with_its_end)
 {
 	static const struct {
@@ -558,6 +570,7 @@ SUITE("selftest", what_was_found_is_published_check_by_check,
       what_probes_cannot_watch_is_left_to_the_library,
       a_worker_without_descriptors_says_so_and_not_that_the_kernel_is_old,
       parts_that_hang_are_counted_and_a_worker_without_analyser_is_broken,
+      sums_that_were_given_up_are_counted,
       a_second_worker_that_sees_the_same_processes_is_named_with_its_end,
       programs_of_other_users_need_their_own_right,
       a_first_process_that_is_out_of_reach_speaks_for_no_other,

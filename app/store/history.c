@@ -31,6 +31,7 @@ history_windows(struct store *s, const char *series, enum window_level level,
 		.from_ms = from_ms,
 		.to_ms = c.ms,
 		.before = c.id,
+		.reach = level == HISTORY_TOP,
 		.limit = page.limit,
 	};
 	if (level == HISTORY_TOP)

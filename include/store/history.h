@@ -9,7 +9,8 @@
 #define HISTORY_TOP WINDOW_LEVELS
 
 /*
- * Lists windows of one series, newest first, from a cursor on.
+ * Lists windows of one series, newest first, from a cursor on: those that begin
+ * in the range or, for HISTORY_TOP, reach into it.
  *
  *   Shape    at most limit; cursor is the list's; "" starts at the newest
  *   Errors   -EINVAL for an ill-formed cursor

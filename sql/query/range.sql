@@ -8,12 +8,13 @@ WHERE series = $1 AND level = $2
   AND start_ms >= CAST($5 AS BIGINT)
 ORDER BY start_ms DESC, id DESC LIMIT CAST($6 AS BIGINT);
 
--- Only the coarsest window of each time is listed.
+-- Only the coarsest window of each time is listed: the window of an hour that
+-- began before the range may be the only one of its time.
 -- name: window_newest_top
 SELECT * FROM profile_window
 WHERE series = $1 AND parent = ''
   AND (start_ms, id) < (CAST($2 AS BIGINT), $3)
-  AND start_ms >= CAST($4 AS BIGINT)
+  AND end_ms > CAST($4 AS BIGINT)
 ORDER BY start_ms DESC, id DESC LIMIT CAST($5 AS BIGINT);
 
 -- Only the coarsest windows that reach into a range are listed.

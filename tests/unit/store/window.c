@@ -282,6 +282,30 @@ TEST(what_is_not_rolled_up_yet_counts_as_well)
 }
 END
 
+/* As in the first hour of continuous profiling, of which there is one window. */
+TEST(the_coarsest_windows_of_a_range_may_begin_before_it)
+{
+	CLEANUP_FIXTURE struct fixture f = fixture();
+	const struct page page = {.limit = 10, .cursor = ""};
+	static const struct {
+		int64_t from_ms;
+		size_t n;
+	} asked[] = {{T0 + HOUR - 1, 1}, {T0 + HOUR, 0}, {T0, 1}};
+
+	capture(&f, T0 + 30 * MINUTE, 10 * SECOND, 6);
+	ck_assert_int_eq(roll_all(&f, WINDOW_MINUTE), 1);
+	ck_assert_int_eq(roll_all(&f, WINDOW_HOUR), 1);
+	for (size_t i = 0; i < ARRAY_LEN(asked); i++) {
+		CLEANUP_WINDOWS struct window_list l = {0};
+
+		ck_assert_int_eq(history_windows(&f.t.s, f.series, HISTORY_TOP,
+		                                 asked[i].from_ms, 0, page, &l),
+		                 0);
+		ck_assert_uint_eq(l.n, asked[i].n);
+	}
+}
+END
+
 TEST(windows_before_their_time_are_not_ripe)
 {
 	CLEANUP_FIXTURE struct fixture f = fixture();
@@ -792,6 +816,7 @@ SUITE("window", a_series_is_made_once, windows_after_no_place_are_refused,
       windows_of_a_service_that_is_gone_are_left_out,
       a_range_takes_the_coarsest_windows_and_each_sample_once,
       what_is_not_rolled_up_yet_counts_as_well,
+      the_coarsest_windows_of_a_range_may_begin_before_it,
       windows_before_their_time_are_not_ripe,
       windows_in_files_of_a_host_do_not_ripen_on_another,
       windows_in_the_database_go_with_their_segment_wherever_upkeep_runs,

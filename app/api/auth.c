@@ -212,7 +212,7 @@ check_bearer(struct call *c, struct jwt_keys *keys)
 			c->route->who == WHO_LINK
 				? "neither a token nor a signed link was sent"
 				: "none was sent");
-	if (c->route->op == OP_IngestProfile &&
+	if ((c->route->op == OP_IngestProfile || c->route->connect) &&
 	    !strncasecmp(token, "Basic ", 6))
 		return check_basic(c, token + 6);
 	if (strncasecmp(token, "Bearer ", 7))

@@ -94,6 +94,8 @@ read_body(struct call *c)
 
 	if (c->route->upload)
 		return receive_upload(c);
+	if (c->route->connect)
+		return receive(c, CONNECT_MAX, "");
 	if (!c->route->max_body)
 		return 0;
 	if (receive(c, (int64_t)c->route->max_body, ""))

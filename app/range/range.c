@@ -62,10 +62,17 @@ asks_for(const struct range *r, const char *origin)
 }
 
 static bool
+is_admitted(const struct range *r, const char *host, const char *labels)
+{
+	return range_labels_match(r, labels) &&
+	       (!r->only.passes || r->only.passes(r, host, labels));
+}
+
+static bool
 wants(const struct range *r, const struct series *s)
 {
 	return !asks_for(r, range_is_pushed(s) ? "captured" : "pushed") &&
-	       range_labels_match(r, s->labels);
+	       is_admitted(r, s->host, s->labels);
 }
 
 /* Finds the series that the filters allow, without a limit. */
@@ -207,7 +214,7 @@ series_and_sums(struct range *r)
 {
 	int rc = find_series(r);
 
-	if (!rc && !*r->host && !asks_for(r, "pushed"))
+	if (!rc && !*r->host && !r->only.by_host && !asks_for(r, "pushed"))
 		rc = host_cursors(r->store, r->tenant, &r->cursors);
 	if (!rc && r->cursors.n)
 		rc = host_sum_spans(r->store, r->tenant, r->service, r->from_ms,
@@ -391,7 +398,7 @@ add_session(struct range *r, const struct session *s)
 	int rc;
 
 	if ((*r->host && strcmp(s->host, r->host)) ||
-	    !range_labels_match(r, s->labels))
+	    !is_admitted(r, s->host, s->labels))
 		return 0;
 	rc = blob_of_session(r->store, s->id, BLOB_PPROF, &b);
 	if (rc)

@@ -132,6 +132,7 @@ spread(struct steps *s, const struct range_part *p,
 		s->points[i].self += weight * (double)cost->self;
 		s->points[i].all += weight * (double)cost->all;
 		s->points[i].samples += weight * (double)cost->samples;
+		s->points[i].profiles += part * (double)p->windows;
 		s->points[i].there = true;
 		if (p->span.end_ms <= to)
 			break;

@@ -40,3 +40,5 @@ void limit_exceeded(struct buf *why, const char *what, uint64_t most,
  *   Errors   -ENOMEM, -E2BIG; out is poisoned
  */
 MUST_CHECK int pprof_encode(const struct profile *p, struct buf *out);
+/* Appends p as a message that is not compressed. */
+void pprof_write(const struct profile *p, struct buf *out);

@@ -45,6 +45,15 @@ struct range_label {
 	const char *key, *value;
 };
 
+/* A condition that labels and host alone cannot express. */
+struct range;
+struct range_only {
+	bool (*passes)(const struct range *r, const char *host,
+	               const char *labels);
+	const void *of;
+	bool by_host; /* the host matters: sums over hosts are not read */
+};
+
 struct range {
 	/* The question; all is borrowed. */
 	struct store *store;
@@ -53,6 +62,7 @@ struct range {
 	const char *origin; /* a word of PT_WINDOWS; NULL: all */
 	struct range_label labels[RANGE_MAX_LABELS];
 	size_t nlabels;
+	struct range_only only; /* passes NULL: none */
 	int64_t from_ms, to_ms;
 	int64_t end_ns;  /* deadline of range_merge(); 0: RANGE_MAX_NS after it
 	                    starts */

@@ -16,6 +16,7 @@
 
 struct step {
 	double value, self, all, samples;
+	double profiles; /* number of captured profiles that these add up */
 	double covered_ms;
 	bool there; /* something was captured in it, however briefly */
 };

@@ -147,6 +147,10 @@ good_ask(const struct route *r, const char *profile)
 		g.ask.body = "main;work 1\n";
 		g.ask.type = "text/plain";
 	}
+	if (r->connect)
+		g.ask.body = "{\"profileTypeID\":\"process_cpu:cpu:"
+			     "nanoseconds:cpu:nanoseconds\",\"start\":\"1\","
+			     "\"end\":\"2\",\"step\":1,\"name\":\"service_name\"}";
 	if (r->result) {
 		g.ask.body = "{\"attempt\":1,\"state\":\"done\","
 			     "\"errorCode\":\"\",\"errorMessage\":\"\","

@@ -120,6 +120,45 @@ reply_retry(struct call *c, int seconds)
 	c->reply->retry_s = seconds;
 }
 
+/* Returns the code of the Connect protocol for an error.
+ *   Source   connectrpc.com/docs/protocol, "Error codes" */
+static const char *
+connect_code(enum error e)
+{
+	static const struct {
+		int status;
+		const char *code;
+	} codes[] = {
+		{400, "invalid_argument"},    {401, "unauthenticated"},
+		{403, "permission_denied"},   {404, "not_found"},
+		{408, "deadline_exceeded"},   {409, "failed_precondition"},
+		{412, "failed_precondition"}, {413, "resource_exhausted"},
+		{415, "invalid_argument"},    {422, "resource_exhausted"},
+		{429, "resource_exhausted"},  {501, "unimplemented"},
+		{503, "unavailable"},         {504, "deadline_exceeded"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(codes); i++)
+		if (codes[i].status == errors[e].status)
+			return codes[i].code;
+	return "internal";
+}
+
+/* Writes the details. In the Connect protocol, details are a list of messages:
+ * such a reply has its code instead. */
+static void
+put_details(struct call *c, enum error e)
+{
+	struct reply *r = c->reply;
+
+	if (r->details.len && !buf_err(&r->details))
+		buf_putc(&r->details, '}');
+	if (c->route && c->route->connect)
+		json_put_text(&r->body, "code", connect_code(e));
+	else
+		json_put_raw(&r->body, "details", buf_str(&r->details), "{}");
+}
+
 int
 fail_as(struct call *c, enum error e, const char *fmt, ...)
 {
@@ -139,12 +178,10 @@ fail_as(struct call *c, enum error e, const char *fmt, ...)
 	r->error = errors[e].code;
 	r->is_json = true;
 	r->etag[0] = '\0';
-	if (r->details.len && !buf_err(&r->details))
-		buf_putc(&r->details, '}');
 	json_open(&r->body, NULL, '{');
 	json_put_text(&r->body, "message", buf_str(&text));
 	json_put_text(&r->body, "error_code", errors[e].code);
-	json_put_raw(&r->body, "details", buf_str(&r->details), "{}");
+	put_details(c, e);
 	json_close(&r->body, '}');
 	return -1;
 }

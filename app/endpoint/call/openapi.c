@@ -324,6 +324,24 @@ put_result(struct buf *b, const struct route *r)
 	buf_puts(b, "}}}");
 }
 
+/* Writes the two forms of a message of the Connect protocol. */
+static void
+put_messages(struct buf *b)
+{
+	json_open(b, "content", '{');
+	buf_puts(b, "\"application/json\":{\"schema\":{\"type\":\"object\"}},"
+	            "\"application/proto\":{}");
+	json_close(b, '}');
+}
+
+static void
+put_connect(struct buf *b)
+{
+	buf_puts(b, ",\"requestBody\":{\"required\":true");
+	put_messages(b);
+	json_close(b, '}');
+}
+
 static void
 put_body(struct buf *b, const struct route *r)
 {
@@ -331,6 +349,8 @@ put_body(struct buf *b, const struct route *r)
 		put_result(b, r);
 	else if (r->upload)
 		put_upload(b);
+	else if (r->connect)
+		put_connect(b);
 	if (!r->max_body)
 		return;
 	buf_puts(b, ",\"requestBody\":{\"required\":true,\"content\":{"
@@ -426,6 +446,8 @@ put_success(struct buf *b, const struct route *r)
 		put_merged(b);
 	} else if (!strcmp(r->reply, "DIFFS")) {
 		put_diffs(b);
+	} else if (!strcmp(r->reply, "MESSAGE")) {
+		put_messages(b);
 	} else if (content_type(r->reply)) {
 		json_open(b, "content", '{');
 		json_open(b, content_type(r->reply), '{');
@@ -478,6 +500,9 @@ static const struct {
 	{"/api/v1/", "Management", "Workers, keys, and who did what."},
 	{"/agent", "Agents",
          "Workers of other hosts ask here for jobs, and send results."},
+	{"/querier", "Grafana",
+         "Calls of Grafana's data source for Pyroscope, by the Connect "
+         "protocol."},
 	{"/", "Server", "What runs this asks here; pushes of other clients."},
 };
 

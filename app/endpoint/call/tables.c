@@ -16,8 +16,9 @@ const struct route routes[OP_COUNT] = {
 #define ROUTE(method, path, handler, who, body, op, status, others, reply, \
               summary)                                                     \
 	{METHOD_##method,  path,                                           \
-	 WHO_##who,        (body) >= RESULT ? 0 : (body),                  \
+	 WHO_##who,        (body) >= CONNECT ? 0 : (body),                 \
 	 (body) >= RESULT, (body) == RESULT,                               \
+	 (body) == CONNECT,                                                \
 	 OP_##op,          #op,                                            \
 	 status,           others,                                         \
 	 #reply,           summary},

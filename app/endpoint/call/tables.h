@@ -28,6 +28,10 @@ extern const char *const method_names[];
 /* Stands for the size of a result: a line of JSON, and the bytes that it
  * describes. */
 #define RESULT (SIZE_MAX - 1)
+/* Stands for the size of a message of the Connect protocol, which has at most
+ * CONNECT_MAX bytes. */
+#define CONNECT     (SIZE_MAX - 2)
+#define CONNECT_MAX ((size_t)256 << 10)
 
 /* Replies that an operation may give besides its success and errors. */
 enum other_reply {
@@ -69,6 +73,7 @@ struct route {
 	size_t max_body; /* bytes of JSON; 0: no body */
 	bool upload;     /* the body is a profile */
 	bool result;     /* it is one with a line of JSON before it */
+	bool connect;    /* a call of the Connect protocol: see connect.h */
 	enum op op;
 	const char *name; /* operationId */
 	int status;       /* status of success */

@@ -130,23 +130,29 @@ put_header(struct buf *out, const struct profile *p)
 	wire_put_number(out, PROFILE_DOC_URL, p->doc_url);
 }
 
+void
+pprof_write(const struct profile *p, struct buf *out)
+{
+	for (uint32_t i = 0; i < p->ntypes; i++)
+		put_value_type(out, PROFILE_SAMPLE_TYPE, p->types[i]);
+	for (uint32_t i = 0; i < p->nsamples; i++)
+		put_sample(out, p, i);
+	for (uint32_t i = 0; i < p->nmappings; i++)
+		put_mapping(out, &p->mappings[i], (uint64_t)i + 1);
+	for (uint32_t i = 0; i < p->nlocations; i++)
+		put_location(out, p, i);
+	for (uint32_t i = 0; i < p->nfunctions; i++)
+		put_function(out, &p->functions[i], (uint64_t)i + 1);
+	put_strings(out, p->strings);
+	put_header(out, p);
+}
+
 int
 pprof_encode(const struct profile *p, struct buf *out)
 {
 	CLEANUP_BUF struct buf raw = BUF_INIT(RAW_MAX);
 
-	for (uint32_t i = 0; i < p->ntypes; i++)
-		put_value_type(&raw, PROFILE_SAMPLE_TYPE, p->types[i]);
-	for (uint32_t i = 0; i < p->nsamples; i++)
-		put_sample(&raw, p, i);
-	for (uint32_t i = 0; i < p->nmappings; i++)
-		put_mapping(&raw, &p->mappings[i], (uint64_t)i + 1);
-	for (uint32_t i = 0; i < p->nlocations; i++)
-		put_location(&raw, p, i);
-	for (uint32_t i = 0; i < p->nfunctions; i++)
-		put_function(&raw, &p->functions[i], (uint64_t)i + 1);
-	put_strings(&raw, p->strings);
-	put_header(&raw, p);
+	pprof_write(p, &raw);
 	if (buf_err(&raw))
 		return out->err = buf_err(&raw);
 	return gzip_deflate(raw.p, raw.len, out);

@@ -1,0 +1,21 @@
+/*
+ * Flame graphs in Pyroscope's form: a level for each depth, with four numbers
+ * for each node: the distance from the end of the node to its left, total,
+ * self, and the place of its name.
+ *
+ *   Source   pkg/model/flamegraph.go of github.com/grafana/pyroscope 2.2
+ */
+#pragma once
+
+#include "profile/profile.h"
+
+/*
+ * Appends the fields of a FlameGraph (messages.def) of a profile: the `most`
+ * nodes with the largest totals, and those that equal the smallest of them.
+ * Below a node, a node "other" has the total of children that are left out.
+ *
+ *   Shape    for very many nodes there may be fewer than `most`
+ *   Errors   -ENOMEM, -E2BIG
+ */
+MUST_CHECK int
+flame_put(const struct profile *p, uint32_t most, struct buf *out);

@@ -1,0 +1,200 @@
+#include "question.h"
+
+#include "endpoint/range/range_call.h"
+#include "profile/merge.h"
+
+#include <errno.h>
+#include <string.h>
+
+void
+question_done(struct question *q)
+{
+	selector_done(&q->selector);
+	subjects_done(&q->subjects);
+	free(q->services);
+}
+
+/* --- selectors ------------------------------------------------------------ */
+
+static int
+read_selector(struct call *c, const char *text, struct selector *out)
+{
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	int rc = selector_read(text, out, &why);
+
+	if (rc == -ENOMEM)
+		return fail_memory(c);
+	return rc ? fail(c, InvalidMessage, buf_str(&why)) : 0;
+}
+
+static int
+find_subjects(struct call *c, const struct type *type,
+              const struct selector *by, size_t n, struct subjects *out)
+{
+	int rc = subjects_find(&c->env->store, c->caller.tenant, type, by, n,
+	                       out);
+
+	if (rc == -E2BIG)
+		return fail(c, TooManySubjects, WINDOW_MAX_SERIES);
+	return rc ? fail_store(c, rc) : 0;
+}
+
+struct selectors {
+	struct selector items[QUESTION_MAX_SELECTORS];
+	size_t n;
+};
+
+static void
+selectors_done(struct selectors *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		selector_done(&s->items[i]);
+}
+
+int
+question_subjects(struct call *c, const json_t *asked, struct subjects *out)
+{
+	CLEANUP(selectors_done) struct selectors by = {0};
+	size_t i;
+	json_t *v;
+
+	json_array_foreach((json_t *)asked_list(asked, "matchers"), i, v) {
+		if (by.n == QUESTION_MAX_SELECTORS)
+			return fail(c, InvalidMessage, "too many matchers");
+		if (read_selector(c, json_string_value(v), &by.items[by.n++]))
+			return -1;
+	}
+	return find_subjects(c, NULL, by.items, by.n, out);
+}
+
+/* --- questions ------------------------------------------------------------ */
+
+static bool
+has_service(const struct question *q, const char *name)
+{
+	for (size_t i = 0; i < q->n; i++)
+		if (!strcmp(q->services[i], name))
+			return true;
+	return false;
+}
+
+static int
+find_services(struct question *q)
+{
+	int rc = find_subjects(q->c, q->type, &q->selector, 1, &q->subjects);
+
+	if (rc)
+		return rc;
+	q->services = calloc(q->subjects.n + 1, sizeof(*q->services));
+	if (!q->services)
+		return fail_memory(q->c);
+	for (size_t i = 0; i < q->subjects.n; i++)
+		if (!has_service(q, q->subjects.items[i].service))
+			q->services[q->n++] = q->subjects.items[i].service;
+	return q->n > QUESTION_MAX_SERVICES
+	               ? fail(q->c, TooManySubjects, QUESTION_MAX_SERVICES)
+	               : 0;
+}
+
+int
+question_read(struct call *c, const json_t *asked, struct question *out)
+{
+	const char *id = asked_text(asked, "profile_typeID");
+
+	*out = (struct question){
+		.c = c,
+		.type = profile_id_find(id),
+		.from_ms = asked_int(asked, "start"),
+		.to_ms = asked_int(asked, "end"),
+	};
+	if (!profile_id_valid(id))
+		return fail(c, InvalidMessage,
+		            "profile_typeID must have five parts with colons "
+		            "between them");
+	if (out->from_ms < 0 || out->from_ms > out->to_ms)
+		return fail(c, InvalidMessage, "start must not be after end");
+	if (read_selector(c, asked_text(asked, "label_selector"),
+	                  &out->selector))
+		return -1;
+	return out->type ? find_services(out) : 0;
+}
+
+static bool
+passes(const struct range *r, const char *host, const char *labels)
+{
+	const struct question *q = r->only.of;
+	struct subject s = subject_make(r->service, q->type, host, labels);
+	bool is = subject_passes(&s, &q->selector);
+
+	json_decref(s.labels);
+	return is;
+}
+
+/* True if a matcher is about hosts: their sum cannot answer it. */
+static bool
+is_by_host(const struct question *q)
+{
+	for (size_t i = 0; i < q->selector.n; i++)
+		if (subject_is_host(q->selector.items[i].name))
+			return true;
+	return false;
+}
+
+struct range
+question_range(const struct question *q, const char *service)
+{
+	return (struct range){
+		.store = &q->c->env->store,
+		.tenant = q->c->caller.tenant,
+		.service = service,
+		.type = q->type->name,
+		.host = "",
+		.origin = "auto",
+		.from_ms = q->from_ms,
+		.to_ms = q->to_ms,
+		.end_ns = q->c->end_ns,
+		.peer = &q->c->req->peer_fd,
+		.only = {passes, q, is_by_host(q)},
+	};
+}
+
+/* Adds the profile of one service, if it has one. */
+static int
+add_service(const struct question *q, const char *service, struct merge *m,
+            struct profile **only)
+{
+	CLEANUP_RANGE struct range r = question_range(q, service);
+	CLEANUP_PROFILE struct profile *p = NULL;
+	int rc = range_plan(&r);
+
+	if (rc)
+		return rc == -ENODATA ? 0 : range_fail(q->c, &r, rc, NULL);
+	if (range_merged(q->c, &r, &p))
+		return -1;
+	if (!m) {
+		*only = TAKE(p);
+		return 0;
+	}
+	/* services may count other values beside the one that is shown */
+	rc = profile_reduce(p, q->type) ?: merge_add(m, p);
+	return rc == -ENODATA ? 0 : rc ? range_fail(q->c, &r, rc, NULL) : 0;
+}
+
+int
+question_merge(const struct question *q, struct profile **out)
+{
+	CLEANUP_MERGE struct merge *m = NULL;
+	struct profile *p = NULL;
+	int rc = q->n > 1 ? merge_new(RANGE_MAX_MERGED, &m) : 0;
+
+	if (rc)
+		return fail_store(q->c, rc);
+	for (size_t i = 0; i < q->n; i++)
+		if (add_service(q, q->services[i], m, &p))
+			return -1;
+	rc = m ? merge_end(m, &p) : 0;
+	if (rc && rc != -ENODATA)
+		return fail_store(q->c, rc);
+	*out = p;
+	return 0;
+}

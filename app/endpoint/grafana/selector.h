@@ -1,0 +1,44 @@
+/*
+ * Selectors of PromQL: {service_name="shop", host=~"web-.*", stage!="test"}.
+ *
+ * A label that is missing is "". Regular expressions match whole values; they
+ * are those of RE2 as far as POSIX has the same: (?i) and other flags, \p and
+ * counts of counts are refused.
+ *
+ *   Source   prometheus.io/docs/prometheus/latest/querying/basics
+ */
+#pragma once
+
+#include "base/buf.h"
+
+#include <regex.h>
+#include <stdbool.h>
+
+#define SELECTOR_MAX          ((size_t)16 << 10) /* bytes */
+#define SELECTOR_MAX_MATCHERS 32
+
+struct matcher {
+	char *name, *value;
+	bool negated, pattern;
+	regex_t re; /* of a pattern */
+};
+
+struct selector {
+	char *text; /* memory of names and values */
+	struct matcher items[SELECTOR_MAX_MATCHERS];
+	size_t n;
+};
+#define CLEANUP_SELECTOR CLEANUP(selector_done)
+void selector_done(struct selector *s);
+
+/*
+ * Reads a selector, and appends its matchers to those of s. An empty text has
+ * none. Call it once for each struct selector, or again after selector_done().
+ *
+ *   Errors   -EINVAL, -E2BIG past a bound, with a line in why; -ENOMEM. s can
+ *            only be freed then
+ */
+MUST_CHECK int
+selector_read(const char *text, struct selector *s, struct buf *why);
+/* True if the matcher lets a value pass. */
+bool matcher_passes(const struct matcher *m, const char *value);

@@ -1,0 +1,93 @@
+/* Calls that answer with stacks: flame graphs, and profiles for pprof. */
+#include "flame.h"
+#include "profile/pprof.h"
+#include "profile/stored/wire.h"
+#include "question.h"
+
+#include <errno.h>
+
+#define NODES_USUAL 8192
+#define NODES_MAX   (1 << 20)
+
+/* Returns the number of nodes that a graph may have. */
+static uint32_t
+nodes_of(const json_t *asked)
+{
+	int64_t n = asked_int(asked, "max_nodes");
+
+	return n <= 0 ? NODES_USUAL : n > NODES_MAX ? NODES_MAX : (uint32_t)n;
+}
+
+static int
+put_graph(const struct profile *p, uint32_t most, struct buf *out)
+{
+	size_t place =
+		wire_open(out, F_SelectMergeStacktracesResponse_flamegraph);
+	int rc = flame_put(p, most, out);
+
+	wire_close(out, place);
+	return rc;
+}
+
+/* Makes the profile of a question that nothing answers. */
+static int
+no_profile(const struct question *q, struct profile **out)
+{
+	CLEANUP_PROFILE struct profile *p = profile_new();
+	int rc = !p        ? -ENOMEM
+	         : q->type ? type_values(q->type, p)
+	                   : profile_type(p, "samples", "count");
+
+	if (rc)
+		return fail_store(q->c, rc);
+	*out = TAKE(p);
+	return 0;
+}
+
+/* Reads a question, and adds up its profiles. */
+static int
+read_profile(struct call *c, const json_t *asked, struct profile **out)
+{
+	CLEANUP_QUESTION struct question q = {0};
+	CLEANUP_PROFILE struct profile *p = NULL;
+
+	if (question_read(c, asked, &q) || question_merge(&q, &p))
+		return -1;
+	if (!p)
+		return no_profile(&q, out);
+	*out = TAKE(p);
+	return 0;
+}
+
+int
+grafana_flame(struct call *c)
+{
+	CLEANUP_JSON json_t *asked = NULL;
+	CLEANUP_PROFILE struct profile *p = NULL;
+	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_REPLY);
+	int rc;
+
+	if (connect_read(c, M_SelectMergeStacktracesRequest, &asked))
+		return -1;
+	if (asked_int(asked, "format") > PROFILE_FORMAT_FLAMEGRAPH)
+		return fail(c, CallNotServed, "this format");
+	if (read_profile(c, asked, &p))
+		return -1;
+	rc = put_graph(p, nodes_of(asked), &out);
+	return rc ? fail_store(c, rc)
+	          : connect_answer(c, M_SelectMergeStacktracesResponse, &out);
+}
+
+int
+grafana_pprof(struct call *c)
+{
+	CLEANUP_JSON json_t *asked = NULL;
+	CLEANUP_PROFILE struct profile *p = NULL;
+	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_REPLY);
+
+	if (connect_read(c, M_SelectMergeProfileRequest, &asked) ||
+	    read_profile(c, asked, &p))
+		return -1;
+	pprof_write(p, &out);
+	return connect_answer(c, M_Profile, &out);
+}

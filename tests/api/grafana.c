@@ -1,0 +1,334 @@
+/* Calls of Grafana's data source, beside what the API itself answers. */
+#include "base/clock.h"
+#include "base/json_out.h"
+#include "lib/api.h"
+#include "lib/folded.h"
+#include "lib/stacks.h"
+#include "lib/windows.h"
+
+#include <string.h>
+
+#define S       INT64_C(1000)
+#define T0      (20000 * 86400 * S)
+#define QUERIER "/querier.v1.QuerierService/"
+#define CPU     "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
+#define MEMORY  "memory:inuse_space:bytes:space:bytes"
+#define THREADS "goroutine:goroutine:count:goroutine:count"
+
+static void
+put(struct test_api *a, const char *host, const char *labels, int64_t at_s,
+    const char *folded)
+{
+	CLEANUP_PROFILE struct profile *p = profile_of(folded);
+	const struct test_window w = {
+		.host = host,
+		.labels = labels,
+		.start_ms = T0 + at_s * S,
+		.span_ms = 10 * S,
+		.profile = p,
+	};
+	char id[ID_MAX];
+
+	test_window(&a->store.s, &w, id);
+}
+
+static void
+put_threads(struct test_api *a, int64_t at_s, int n)
+{
+	CLEANUP_PROFILE struct profile *p = NULL;
+	char text[64], id[ID_MAX];
+
+	snprintf(text, sizeof(text), "%d state=waiting|main.f main.main\n", n);
+	p = stacks_of(text);
+	test_window(&a->store.s,
+	            &(struct test_window){.type = "goroutine",
+	                                  .start_ms = T0 + at_s * S,
+	                                  .span_ms = 10 * S,
+	                                  .profile = p},
+	            id);
+}
+
+static void
+put_all(struct test_api *a)
+{
+	put(a, "a", "{\"stage\":\"live\"}", 0, "main;f;g 30\nmain 10\n");
+	put(a, "a", "{\"stage\":\"live\"}", 10, "main;f 60\n");
+	put(a, "b", "{\"stage\":\"test\"}", 10, "main;h 7\n");
+	put_threads(a, 0, 10);
+	put_threads(a, 10, 30);
+}
+
+/* Asks by JSON. */
+static struct client_reply
+call(struct test_api *a, const char *method, const char *body)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), QUERIER "%s", method);
+	return ask(a, (struct ask){.key = KEY_VIEWER,
+	                           .method = "POST",
+	                           .path = path,
+	                           .body = body});
+}
+
+/* Asks about a type and a selector, for the minute from T0 on. */
+static struct client_reply
+select_json(struct test_api *a, const char *method, const char *type,
+            const char *selector, const char *more)
+{
+	CLEANUP_BUF struct buf body = BUF_INIT(BUF_MAX_SMALL);
+
+	json_open(&body, NULL, '{');
+	json_put_text(&body, "profileTypeID", type);
+	json_put_text(&body, "labelSelector", selector);
+	json_put_int(&body, "start", T0);
+	json_put_int(&body, "end", T0 + 60 * S);
+	buf_puts(&body, more);
+	json_close(&body, '}');
+	return call(a, method, buf_str(&body));
+}
+
+static void
+assert_body(struct client_reply *r, const char *text)
+{
+	ck_assert_msg(r->status == 200, "%s", buf_str(&r->body));
+	r->body.p[--r->body.len] = '\0'; /* the end of the line */
+	ck_assert_str_eq(buf_str(&r->body), text);
+}
+
+TEST(types_labels_and_values_are_those_of_stored_windows)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply types = {0}, names = {0}, hosts = {0},
+					  live = {0}, series = {0};
+
+	put_all(&a);
+	types = call(&a, "ProfileTypes", "{}");
+	assert_body(&types,
+	            "{\"profileTypes\":[{\"ID\":\"" CPU
+	            "\",\"name\":\"process_cpu\",\"sampleType\":\"cpu\","
+	            "\"sampleUnit\":\"nanoseconds\",\"periodType\":\"cpu\","
+	            "\"periodUnit\":\"nanoseconds\"},{\"ID\":\"" THREADS
+	            "\",\"name\":\"goroutine\",\"sampleType\":\"goroutine\","
+	            "\"sampleUnit\":\"count\",\"periodType\":\"goroutine\","
+	            "\"periodUnit\":\"count\"}]}");
+	names = call(&a, "LabelNames", "{}");
+	assert_body(&names, "{\"names\":[\"__name__\",\"__period_type__\","
+	                    "\"__period_unit__\",\"__profile_type__\","
+	                    "\"__type__\",\"__unit__\",\"host\","
+	                    "\"service_name\",\"stage\"]}");
+	hosts = call(&a, "LabelValues",
+	             "{\"name\":\"host\",\"matchers\":"
+	             "[\"{__profile_type__=\\\"" CPU "\\\"}\"]}");
+	assert_body(&hosts, "{\"names\":[\"a\",\"b\"]}");
+	live = call(&a, "LabelValues",
+	            "{\"name\":\"host\",\"matchers\":"
+	            "[\"{stage=~\\\"l.*\\\"}\"]}");
+	assert_body(&live, "{\"names\":[\"a\"]}");
+	series = call(&a, "Series",
+	              "{\"labelNames\":[\"stage\",\"service_name\"],"
+	              "\"matchers\":[\"{stage!=\\\"\\\"}\"]}");
+	assert_body(&series,
+	            "{\"labelsSet\":[{\"labels\":[{\"name\":\"service_name\","
+	            "\"value\":\"svc\"},{\"name\":\"stage\",\"value\":\"live\"}"
+	            "]},{\"labels\":[{\"name\":\"service_name\",\"value\":"
+	            "\"svc\"},{\"name\":\"stage\",\"value\":\"test\"}]}]}");
+}
+END
+
+TEST(a_flame_graph_has_levels_names_and_totals)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply all = {0}, one = {0}, none = {0};
+
+	put_all(&a);
+	all = select_json(&a, "SelectMergeStacktraces", CPU, "{}", "");
+	/* total 107 samples of 10 ms; below main 10 self, f 90, h 7 */
+	assert_body(
+		&all,
+		"{\"flamegraph\":{\"names\":[\"total\",\"main\",\"f\",\"g\","
+		"\"h\"],\"levels\":["
+		"{\"values\":[\"0\",\"1070000000\",\"0\",\"0\"]},"
+		"{\"values\":[\"0\",\"1070000000\",\"100000000\",\"1\"]},"
+		"{\"values\":[\"100000000\",\"900000000\",\"600000000\",\"2\","
+		"\"0\",\"70000000\",\"70000000\",\"4\"]},"
+		"{\"values\":[\"700000000\",\"300000000\",\"300000000\",\"3\"]}"
+		"],\"total\":\"1070000000\",\"maxSelf\":\"600000000\"}}");
+	one = select_json(&a, "SelectMergeStacktraces", CPU,
+	                  "{service_name=\"svc\",host=\"b\"}", "");
+	assert_body(&one,
+	            "{\"flamegraph\":{\"names\":[\"total\",\"main\","
+	            "\"h\"],\"levels\":["
+	            "{\"values\":[\"0\",\"70000000\",\"0\",\"0\"]},"
+	            "{\"values\":[\"0\",\"70000000\",\"0\",\"1\"]},"
+	            "{\"values\":[\"0\",\"70000000\",\"70000000\",\"2\"]}"
+	            "],\"total\":\"70000000\",\"maxSelf\":\"70000000\"}}");
+	none = select_json(&a, "SelectMergeStacktraces", MEMORY, "{}", "");
+	assert_body(&none, "{\"flamegraph\":{\"names\":[\"total\"],\"levels\":"
+	                   "[{\"values\":[\"0\",\"0\",\"0\",\"0\"]}]}}");
+}
+END
+
+TEST(nodes_that_are_left_out_are_named_other_and_keep_their_total)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r = {0};
+
+	put_all(&a);
+	r = select_json(&a, "SelectMergeStacktraces", CPU, "{}",
+	                ",\"maxNodes\":\"3\"");
+	assert_body(&r,
+	            "{\"flamegraph\":{\"names\":[\"total\",\"main\",\"f\","
+	            "\"other\"],\"levels\":["
+	            "{\"values\":[\"0\",\"1070000000\",\"0\",\"0\"]},"
+	            "{\"values\":[\"0\",\"1070000000\",\"100000000\",\"1\"]},"
+	            "{\"values\":[\"100000000\",\"900000000\",\"600000000\","
+	            "\"2\",\"0\",\"70000000\",\"70000000\",\"3\"]},"
+	            "{\"values\":[\"700000000\",\"300000000\",\"300000000\","
+	            "\"3\"]}],"
+	            "\"total\":\"1070000000\",\"maxSelf\":\"600000000\"}}");
+}
+END
+
+TEST(a_series_has_points_of_each_group)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply all = {0}, hosts = {0}, top = {0},
+					  gauge = {0}, mean = {0};
+
+	put_all(&a);
+	all = select_json(&a, "SelectSeries", CPU, "{}", ",\"step\":10");
+	assert_body(&all,
+	            "{\"series\":[{\"points\":["
+	            "{\"value\":400000000,\"timestamp\":\"1728000010000\"},"
+	            "{\"value\":670000000,\"timestamp\":\"1728000020000\"}"
+	            "]}]}");
+	hosts = select_json(&a, "SelectSeries", CPU, "{host=~\"a|b\"}",
+	                    ",\"step\":60,\"group_by\":[\"host\"]");
+	assert_body(&hosts,
+	            "{\"series\":[{\"labels\":[{\"name\":\"host\",\"value\":"
+	            "\"a\"}],\"points\":[{\"value\":1000000000,\"timestamp\":"
+	            "\"1728000060000\"}]},{\"labels\":[{\"name\":\"host\","
+	            "\"value\":\"b\"}],\"points\":[{\"value\":70000000,"
+	            "\"timestamp\":\"1728000060000\"}]}]}");
+	top = select_json(&a, "SelectSeries", CPU, "{}",
+	                  ",\"step\":60,\"groupBy\":[\"stage\"],\"limit\":1");
+	ck_assert(strstr(buf_str(&top.body), "\"live\""));
+	ck_assert(!strstr(buf_str(&top.body), "\"test\""));
+	gauge = select_json(&a, "SelectSeries", THREADS, "{}", ",\"step\":60");
+	assert_body(&gauge, "{\"series\":[{\"points\":[{\"value\":20,"
+	                    "\"timestamp\":\"1728000060000\"}]}]}");
+	mean = select_json(&a, "SelectSeries", CPU, "{host=\"a\"}",
+	                   ",\"step\":60,\"aggregation\":"
+	                   "\"TIME_SERIES_AGGREGATION_TYPE_AVERAGE\"");
+	assert_body(&mean, "{\"series\":[{\"points\":[{\"value\":500000000,"
+	                   "\"timestamp\":\"1728000060000\"}]}]}");
+}
+END
+
+/* Sums the values of all samples of a pprof message in JSON. */
+static int64_t
+sum_of(const struct client_reply *r)
+{
+	int64_t sum = 0;
+	size_t i;
+	json_t *s;
+
+	json_array_foreach(json_object_get(r->json, "sample"), i, s)
+		sum += strtoll(json_string_value(json_array_get(
+				       json_object_get(s, "value"), 1)),
+		               NULL, 10);
+	return sum;
+}
+
+TEST(a_merged_profile_has_every_sample)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r = {0}, merged = {0};
+
+	put_all(&a);
+	r = select_json(&a, "SelectMergeProfile", CPU, "{}", "");
+	merged = ask(&a, (struct ask){.key = KEY_VIEWER,
+	                              .path = API_PROFILES
+	                              "/merge?service=svc&profileType=cpu"
+	                              "&from=1728000000000&to=1728000060000"});
+	ck_assert_int_eq(sum_of(&r), 1070000000);
+	ck_assert_int_eq(
+		json_integer_value(json_object_get(merged.json, "total")),
+		sum_of(&r));
+}
+END
+
+TEST(what_is_wrong_is_refused_by_name)
+{
+	static const struct {
+		const char *method, *body, *says;
+	} rows[] = {
+		{"SelectSeries", "{\"profileTypeID\":\"cpu\"}", "five parts"},
+		{"SelectSeries", "{\"start\":\"x\"}", "start must be a number"},
+		{"SelectSeries", "{\"groupBy\":1}", "group_by must be a list"},
+		{"SelectSeries", "[]", "must be an object"},
+		{"SelectSeries", "{", "no JSON"},
+		{"SelectSeries",
+	         "{\"profileTypeID\":\"" CPU "\",\"end\":1,\"step\":0}",
+	         "step must be"},
+		{"SelectSeries",
+	         "{\"profileTypeID\":\"" CPU "\",\"start\":2,\"end\":1}",
+	         "start must not be after end"},
+		{"SelectMergeStacktraces",
+	         "{\"profileTypeID\":\"" CPU "\",\"labelSelector\":\"{a=b}\"}",
+	         "the value of a must be a quoted text"},
+		{"LabelNames", "{\"matchers\":[\"{a=~\\\"(\\\"}\"]}",
+	         "the pattern of a is not supported"},
+	};
+	CLEANUP_API struct test_api a = test_api(1, "");
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_REPLY struct client_reply r =
+			call(&a, rows[i].method, rows[i].body);
+
+		assert_error(&r, 400, "InvalidMessage");
+		ck_assert_str_eq(reply_text(&r, "code"), "invalid_argument");
+		ck_assert_msg(strstr(reply_text(&r, "message"), rows[i].says) !=
+		                      NULL,
+		              "%s", reply_text(&r, "message"));
+	}
+}
+END
+
+TEST(other_content_types_are_refused)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r =
+		ask(&a, (struct ask){.key = KEY_VIEWER,
+	                             .method = "POST",
+	                             .path = QUERIER "LabelNames",
+	                             .type = "application/grpc",
+	                             .body = "{}"});
+
+	assert_error(&r, 415, "UnsupportedMediaType");
+}
+END
+
+TEST(a_tenant_sees_its_own_profiles_alone)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r = {0};
+
+	put_all(&a);
+	r = ask(&a, (struct ask){.key = KEY_OTHER,
+	                         .method = "POST",
+	                         .path = QUERIER "LabelNames",
+	                         .body = "{}"});
+	assert_body(&r, "{}");
+}
+END
+
+SUITE_TIMEOUT("grafana", 60,
+              types_labels_and_values_are_those_of_stored_windows,
+              a_flame_graph_has_levels_names_and_totals,
+              nodes_that_are_left_out_are_named_other_and_keep_their_total,
+              a_series_has_points_of_each_group,
+              a_merged_profile_has_every_sample,
+              what_is_wrong_is_refused_by_name, other_content_types_are_refused,
+              a_tenant_sees_its_own_profiles_alone)

@@ -1,4 +1,5 @@
-/* Programs whose debug information is in .dwo and .dwp files, or shared. */
+/* Debug information of compilers and linkers: whole, in .dwo and .dwp files, and
+ * shared. */
 #include "capture/symbols/debug_file.h"
 #include "capture/symbols/symbols.h"
 #include "lib/here.h"
@@ -21,7 +22,7 @@ static const char source[] =
 	"__attribute__((section(\".text.other\"))) void other(int x)\n"
 	"{ middle(x); }\n"
 	"int main(int n, char **v) { (void)v; outer(n); other(n); return 0; "
-        "}\n";
+	"}\n";
 
 static struct {
 	char dir[64], program[96];
@@ -163,6 +164,38 @@ static const struct {
          "llvm-dwp program.dwo -o program.dwp"},
 };
 
+TEST(inlined_calls_are_read_from_what_compilers_and_linkers_write)
+{
+	static const struct {
+		const char *tool, *build;
+	} rows[] = {
+		{"gcc", "gcc -O2 -gdwarf-5 -gz source.c -o program"},
+		{"gcc", "gcc -O2 -gdwarf-5 -gdwarf64 source.c -o program"},
+		{"gcc", "gcc -O2 -gdwarf-5 -static-pie source.c -o program"},
+		{"gcc", "gcc -O2 -gdwarf-5 -no-pie -Wl,-z,noseparate-code "
+	                "source.c -o program"},
+		{"ld.gold", "gcc -O2 -gdwarf-4 -fuse-ld=gold -Wl,--gdb-index "
+	                    "source.c -o program"},
+		{"ld.lld", "gcc -O2 -gdwarf-5 -fuse-ld=lld source.c "
+	                   "-Wl,--compress-debug-sections=zlib -o program"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		unsigned n;
+
+		if (!has_tool(rows[i].tool)) {
+			printf("skip: no %s\n", rows[i].tool);
+			continue;
+		}
+		set_up();
+		run(rows[i].build);
+		ck_assert_msg(!look_up(false, NULL, &n) && n, "%s",
+		              rows[i].build);
+		tear_down();
+	}
+}
+END
+
 TEST(inlined_calls_are_read_from_split_debug_information)
 {
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
@@ -206,5 +239,6 @@ TEST(a_shared_file_is_found_beside_the_program)
 }
 END
 
-SUITE("split", inlined_calls_are_read_from_split_debug_information,
+SUITE("split", inlined_calls_are_read_from_what_compilers_and_linkers_write,
+      inlined_calls_are_read_from_split_debug_information,
       a_shared_file_is_found_beside_the_program)

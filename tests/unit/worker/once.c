@@ -293,6 +293,75 @@ TEST(children_are_followed_with_their_parent)
 }
 END
 
+TEST(processes_of_unusual_forms_have_their_functions)
+{
+	static const struct {
+		const char *command, *stack;
+	} rows[] = {
+		{"$B/targets/forms memory", ";in_shared_memory"},
+		{"$B/targets/forms nowhere",
+	         "__libc_start_call_main;main;of_no_file"},
+		{"$B/targets/forms again", ";by_second_libc;"},
+		{"$B/targets/forms brief",
+	         "clone3;start_thread;in_brief_thread"},
+		{"$B/targets/forms strict",
+	         "clone3;start_thread;in_strict_mode"},
+	};
+	CLEANUP_CAPTURED struct captured c = nothing();
+
+	if (why_not())
+		SKIP(why_not());
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		begin(&c, rows[i].command, "ready");
+	capture(&c, "--seconds 2 --rate 400");
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		ck_assert_msg(samples(&c, rows[i].stack) >= 5, "%s: %ld",
+		              rows[i].stack, samples(&c, rows[i].stack));
+	ck_assert_double_ge(quality(&c, "stacksComplete"),
+	                    0.9 * quality(&c, "samplesKept"));
+}
+END
+
+TEST(a_program_that_has_python_in_it_has_its_functions)
+{
+	CLEANUP_CAPTURED struct captured c = nothing();
+
+	if (why_not())
+		SKIP(why_not());
+	if (system("ldconfig -p | grep -q libpython3.11.so.1.0"))
+		SKIP("no libpython3.11 here");
+	begin(&c,
+	      "$B/targets/forms within -B $OLDPWD/tests/targets/shares.py 60",
+	      "ready");
+	capture(&c, "--seconds 1 --rate 400");
+	ck_assert_int_ge(samples(&c, ";main;work"), 10);
+	ck_assert_int_ge(samples(&c, "Thread.run;"), 10);
+	ck_assert_double_le(quality(&c, "pythonMissed"),
+	                    0.05 * quality(&c, "samplesKept"));
+}
+END
+
+/* Each form of watching puts breakpoints into code that a filter of system calls
+ * guards. */
+TEST(a_thread_that_may_only_read_and_write_lives_on)
+{
+	CLEANUP_CAPTURED struct captured c = nothing();
+
+	if (why_not())
+		SKIP(why_not());
+	begin(&c, "$B/targets/forms strict", "ready");
+	capture(&c, "--seconds 1 --type alloc");
+	ck_assert_int_gt(samples(&c, ";in_strict_mode"), 0);
+	capture(&c, "--type goroutine");
+	ck_assert_int_eq(samples(&c, ";in_strict_mode"), 1);
+	/* of memory, all is released again */
+	ck_assert_msg(!run(&c, "--seconds 1 --type memory") ||
+	                      strstr(buf_str(&c.report), "Linux 6.13"),
+	              "%s", buf_str(&c.report));
+	ck_assert_int_eq(waitpid(c.pids[0], NULL, WNOHANG), 0);
+}
+END
+
 TEST(a_process_that_loses_its_first_thread_goes_on)
 {
 	static const char *const ways[] = {"exit", "exec"};
@@ -398,6 +467,7 @@ TEST(allocations_are_those_of_their_callers)
 	capture(&c, "--seconds 2 --type alloc");
 	ck_assert_int_gt(samples(&c, ";work;get_large"), 0);
 	ck_assert_int_gt(samples(&c, ";work;get_small"), 0);
+	ck_assert_int_eq(samples(&c, "ask_too_much"), 0);
 	assert_share(&c, "", "clone3;start_thread;work;", 99, 100);
 }
 END
@@ -479,6 +549,9 @@ SUITE_TIMEOUT(
 	"once", 60, stacks_on_the_cpu_are_whole_and_named,
 	shares_of_cpu_time_are_those_of_the_program,
 	children_are_followed_with_their_parent,
+	processes_of_unusual_forms_have_their_functions,
+	a_program_that_has_python_in_it_has_its_functions,
+	a_thread_that_may_only_read_and_write_lives_on,
 	a_process_that_loses_its_first_thread_goes_on,
 	allocations_of_a_process_whose_first_thread_has_ended_are_said_to_be_missing,
 	every_thread_is_in_a_snapshot_where_it_waits,

@@ -207,6 +207,13 @@ function checks(n,   i) {
 	print ".El"
 }
 
+# Versions of a language, by the arguments that name and describe them.
+function versions(n, language, tested,   i) {
+	for (i = 1; i <= n; i++)
+		print ".It " language row[i, 1] " Ta " \
+			(row[i, tested] == "LIVE" ? "recorded and running" : "recorded")
+}
+
 $1 == ".\\\"" && $2 == "rows" {
 	if ($3 == "commands")
 		commands($4)
@@ -228,6 +235,8 @@ $1 == ".\\\"" && $2 == "rows" {
 		checks(rows($4, "CHECK"))
 	else if ($3 == "quotas")
 		quotas(rows($4, "QUOTA"))
+	else if ($3 == "versions")
+		versions(rows($4, $5), $6, $7)
 	else if ($3 == "types")
 		choices(rows($4, "PROFILE_TYPE"))
 	else {

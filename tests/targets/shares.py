@@ -1,17 +1,20 @@
-"""Spends its time in known shares, for CPython 3.11 and later.
+"""Spends its time in known shares, for CPython 3.8 and later.
 
     shares.py SECONDS
 
 Of what it spends in Python, 60, 30 and 10 of 100 go to the functions of
 these names, as often called as it takes; as much as it measures itself goes to
-an extension in C. Prints "ready", and at the end "extension SHARE".
+an extension in C. Prints "ready", and "extension SHARE" when the time is over
+or SIGTERM comes.
 """
+import signal
 import sys
 import threading
 import time
 import zlib
 
 DATA = bytes(range(256)) * 400
+STOPPED = []
 SPENT = []  # by thread: CPU time in the extension, and all of it
 
 
@@ -58,7 +61,7 @@ def recurse(n):
 
 def work(end):
     inside = 0.0
-    while time.time() < end:
+    while time.time() < end and not STOPPED:
         for _ in range(5):
             share_60()
             share_30()
@@ -74,6 +77,7 @@ def work(end):
 def main():
     end = time.time() + float(sys.argv[1])
     other = threading.Thread(target=work, args=(end,))
+    signal.signal(signal.SIGTERM, lambda *_: STOPPED.append(True))
     print("ready", flush=True)
     other.start()
     work(end)

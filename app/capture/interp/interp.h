@@ -89,7 +89,9 @@ struct memory;
 struct interp_image {
 	const struct language *language;
 	uint32_t version;              /* the language's: 11 is Python 3.11 */
-	uint64_t eval_start, eval_end; /* the function that interprets */
+	uint64_t eval_start, eval_end; /* the function that interprets, */
+	uint64_t cold_start, cold_end; /* and a part of it that the compiler put
+	                                  elsewhere, or 0 */
 	/* That function calls another one, which runs the instructions: its
 	 * frame is part of the run, too. */
 	bool calls_core;

@@ -17,7 +17,7 @@
 
 #define INTERP_SLOTS      4096 /* threads; thread n is in slot n % this */
 #define INTERP_LISTS      1024 /* processes; n's list is in n % this */
-#define INTERP_OFFSETS    5
+#define INTERP_OFFSETS    6
 #define INTERP_MAX_FRAMES 160  /* innermost frames of a stack */
 #define INTERP_MAX_STACKS 256u /* of one ring; a power of two */
 #define INTERP_STACK      4096 /* bytes of one */

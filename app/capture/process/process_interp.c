@@ -269,8 +269,10 @@ is_eval(const struct process *proc, const uint64_t *pcs, size_t i)
 {
 	const struct interp_process *ip = proc->interp;
 	uint64_t at = (i ? pcs[i] - 1 : pcs[i]) - (ip ? ip->bias : 0);
+	const struct interp_image *image = ip ? ip->image : NULL;
 
-	return ip && at >= ip->image->eval_start && at < ip->image->eval_end;
+	return image && ((at >= image->eval_start && at < image->eval_end) ||
+	                 (at >= image->cold_start && at < image->cold_end));
 }
 
 /* True if a greenlet runs (gevent uses them). Its stack begins on top of the

@@ -1,6 +1,6 @@
 /*
- * Finds functions written in Python, in processes that run CPython 3.11 to
- * 3.13, as capture/interp/interp.h says.
+ * Finds functions written in Python, in processes that run CPython 3.8 to 3.15,
+ * as capture/interp/interp.h says.
  *
  * The interpreter's image holds the address of its runtime. A frame refers to a
  * code object.
@@ -28,4 +28,4 @@ MUST_CHECK int
 python_read(struct interp_codes *c, const struct interp_space *space,
             const struct interp_unread *rows, uint32_t n);
 MUST_CHECK int python_place(const struct interp_code *code,
-                          const struct interp_frame *f, uint64_t *out);
+                            const struct interp_frame *f, uint64_t *out);

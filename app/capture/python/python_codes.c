@@ -161,11 +161,11 @@ keep(struct reader *r, size_t i)
 	struct reading *row = &r->rows[i];
 	const struct memory_piece *p = pieces_of(r, i);
 	CLEANUP_BUF struct buf packed =
-		BUF_INIT(2 * PYTHON_MAX_TEXT + 16 + PYTHON_MAX_LINES);
+		BUF_INIT(2 * PYTHON_MAX_TEXT + 16 + 1 + PYTHON_MAX_LINES);
 	struct interp_function f = {
 		.language = r->space->image->language,
 		.first_line = (uint32_t)row->head.first_line,
-		.nlines = (uint32_t)row->nlines};
+		.nlines = 1 + (uint32_t)row->nlines};
 	enum python_version v = r->space->image->version;
 	int rc = python_string(p[0].p, p[0].got, v, &packed);
 
@@ -175,6 +175,7 @@ keep(struct reader *r, size_t i)
 		rc = python_string(p[1].p, p[1].got, v, &packed);
 	buf_putc(&packed, '\0');
 	f.lines = (uint32_t)packed.len;
+	buf_putc(&packed, (char)v);
 	buf_add(&packed, p[2].p + PYTHON_BYTES_HEAD, row->nlines);
 	if (!rc)
 		rc = buf_err(&packed);
@@ -233,7 +234,7 @@ python_place(const struct interp_code *code, const struct interp_frame *f,
 
 	memcpy(&head, code->head, sizeof(head));
 	at = f->instr - (f->code + head.begin);
-	if (at == (uint64_t)-2)
+	if (at >= (uint64_t)-2)
 		at = 0;
 	if (at >= head.size)
 		return -ESTALE;

@@ -1,5 +1,7 @@
 #include "python_object.h"
 
+#include "python.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -25,35 +27,30 @@ half(const uint8_t *p, size_t at)
 
 /* --- code ----------------------------------------------------------------- */
 
-/* Offsets in struct PyCodeObject, and of co_code_adaptive, its last field. */
-static const struct {
-	uint16_t first_line, begin;
-} layouts[] = {
-	[PYTHON_311] = {72, 184},
-	[PYTHON_312] = {68, 192},
-	[PYTHON_313] = {68, 200},
+const struct python_version_row python_versions[] = {
+#define PYTHON(minor, frame, line, file, name, lines, begin, tested) \
+	[minor] = {frame, line, file, name, lines, begin},
+#include "python_versions.def"
+#undef PYTHON
 };
 
-enum {
-	OB_TYPE = 8,
-	OB_SIZE = 16,
-	CO_FILE = 112,
-	CO_NAME = 128,
-	CO_LINES = 136
-};
+enum { OB_TYPE = 8, OB_SIZE = 16 };
 
 void
 python_code_head(const uint8_t p[PYTHON_CODE_BYTES], enum python_version v,
                  struct python_code_head *out)
 {
+	const struct python_version_row *l = &python_versions[v];
+
 	*out = (struct python_code_head){
 		.type = word(p, OB_TYPE),
-		.name = word(p, CO_NAME),
-		.file = word(p, CO_FILE),
-		.lines = word(p, CO_LINES),
-		.begin = layouts[v].begin,
-		.size = (word(p, OB_SIZE) & UINT32_MAX) * 2,
-		.first_line = half(p, layouts[v].first_line),
+		.name = word(p, l->name),
+		.file = word(p, l->file),
+		.lines = word(p, l->lines),
+		.begin = l->begin,
+		.size = l->begin ? (word(p, OB_SIZE) & UINT32_MAX) * 2
+	                         : PYTHON_MAX_CODE,
+		.first_line = half(p, l->first_line),
 	};
 }
 
@@ -96,7 +93,7 @@ int
 python_string(const uint8_t *p, size_t n, enum python_version v,
               struct buf *out)
 {
-	size_t at = v == PYTHON_311 ? 48 : 40, start = out->len;
+	size_t at = v <= PYTHON_311 ? 48 : 40, start = out->len;
 	uint32_t state, kind;
 	uint64_t length;
 
@@ -108,7 +105,7 @@ python_string(const uint8_t *p, size_t n, enum python_version v,
 	if (!(state >> 5 & 1) || (kind != 1 && kind != 2 && kind != 4))
 		return -EBADMSG;
 	if (!(state >> 6 & 1))
-		at += v == PYTHON_311 ? 24 : 16;
+		at += v <= PYTHON_311 ? 24 : 16;
 	for (; length && at + kind <= n; length--, at += kind) {
 		if (out->len - start >= PYTHON_MAX_TEXT)
 			break;
@@ -172,11 +169,45 @@ line_delta(struct table *t, uint8_t code)
 	return delta;
 }
 
-uint32_t
-python_line(const uint8_t *table, size_t n, uint32_t first_line, uint32_t at)
+static uint32_t
+line_or_none(int64_t line)
 {
-	struct table t = {table, table + n};
-	int64_t line = first_line;
+	return line < 0 || line > INT32_MAX ? 0 : (uint32_t)line;
+}
+
+/* Up to 3.9, pairs: bytes after which the line changes, and by how much. */
+static uint32_t
+line_of_changes(struct table t, int64_t line, uint64_t at)
+{
+	for (uint64_t next = 0; t.end - t.p >= 2; t.p += 2) {
+		next += t.p[0];
+		if (next > at)
+			break;
+		line += (int8_t)t.p[1];
+	}
+	return line_or_none(line);
+}
+
+/* In 3.10, pairs: the bytes of a range, and by how much its line differs from
+ * that of the range before; -128 is a range without a line. */
+static uint32_t
+line_of_ranges(struct table t, int64_t line, uint64_t at)
+{
+	for (uint64_t next = 0; t.end - t.p >= 2; t.p += 2) {
+		int8_t delta = (int8_t)t.p[1];
+
+		next += t.p[0];
+		if (delta != INT8_MIN)
+			line += delta;
+		if (at < next)
+			return delta == INT8_MIN ? 0 : line_or_none(line);
+	}
+	return 0;
+}
+
+static uint32_t
+line_of_locations(struct table t, int64_t line, uint64_t at)
+{
 	uint64_t next = 0;
 	uint8_t head, code;
 
@@ -187,9 +218,23 @@ python_line(const uint8_t *table, size_t n, uint32_t first_line, uint32_t at)
 		next += (head & 7) + 1u;
 		if (at >= next)
 			continue;
-		return code == NO_LINE || line < 0 || line > INT32_MAX
-		               ? 0
-		               : (uint32_t)line;
+		return code == NO_LINE ? 0 : line_or_none(line);
 	}
 	return 0;
+}
+
+uint32_t
+python_line(const uint8_t *table, size_t n, uint32_t first_line, uint32_t at)
+{
+	struct table t = {table, table + n};
+	enum python_version v;
+
+	if (!n)
+		return 0;
+	v = *t.p++;
+	if (v >= PYTHON_311)
+		return line_of_locations(t, first_line, at);
+	return v == PYTHON_310
+	               ? line_of_ranges(t, first_line, 2 * (uint64_t)at)
+	               : line_of_changes(t, first_line, 2 * (uint64_t)at);
 }

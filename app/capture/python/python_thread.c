@@ -1,11 +1,13 @@
 /*
- * Follows pointers from the runtime over its interpreters to a thread. 3.11 and
- * 3.12 each have one layout; 3.13 describes its own at the start of the
- * runtime.
+ * Follows pointers from the runtime over its interpreters to a thread. Versions
+ * up to 3.12 each have one layout; later ones describe theirs at the start of
+ * the runtime.
  *
- *   Source   CPython 3.11.7, 3.12.1: Include/internal/pycore_runtime.h,
- *            pycore_interp.h, Include/cpython/pystate.h;
- *            3.13.0: pycore_runtime.h, struct _Py_DebugOffsets
+ *   Source   CPython 3.8.18, 3.9.18, 3.10.13, 3.11.7, 3.12.1:
+ *            Include/internal/pycore_runtime.h, pycore_interp.h (3.8:
+ *            pycore_pystate.h), Include/cpython/pystate.h; 3.13.0:
+ *            pycore_runtime.h, 3.14.10, 3.15.2: pycore_debug_offsets.h, struct
+ *            _Py_DebugOffsets; glibc, nptl/descr.h: struct pthread
  */
 #include "python.h"
 #include "python_object.h"
@@ -17,19 +19,22 @@
 #define MAX_OFFSET       ((uint64_t)1 << 20)
 #define MAX_THREAD       1024 /* bytes read of a thread */
 
+#ifdef __aarch64__
+#define LIBC_TID 208 /* in glibc's struct pthread */
+#else
+#define LIBC_TID 720
+#endif
+
 /* head: the offset in the runtime. */
 static const struct interp_list fixed[] = {
-	[PYTHON_311] = {.layout = PYTHON_3_11,
-                        .head = 40,
-                        .at = {0, 16, 8, 160, 56},
-                        .hop = 8 + 1},
-	[PYTHON_312] = {.layout = PYTHON_3_12,
-                        .head = 40,
-                        .at = {0, 72, 8, 144, 56},
-                        .hop = 0 + 1},
+	[PYTHON_38] = {.head = 32, .at = {0, 8, 8, 176, 24, LIBC_TID}},
+	[PYTHON_39] = {.head = 32, .at = {0, 8, 8, 176, 24, LIBC_TID}},
+	[PYTHON_310] = {.head = 32, .at = {0, 8, 8, 176, 24, LIBC_TID}},
+	[PYTHON_311] = {.head = 40, .at = {0, 16, 8, 160, 56}, .hop = 8 + 1},
+	[PYTHON_312] = {.head = 40, .at = {0, 72, 8, 144, 56}, .hop = 0 + 1},
 };
 
-/* Words of struct _Py_DebugOffsets. */
+/* Words of struct _Py_DebugOffsets, */
 enum {
 	COOKIE,
 	HEX_VERSION,
@@ -37,52 +42,69 @@ enum {
 	HEADS = 5,
 	NEXT = 8,
 	THREADS = 9,
-	THREAD_NEXT = 21,
-	FRAME = 23,
-	NATIVE = 25,
-	PREVIOUS = 29,
-	EXECUTABLE = 30,
-	INSTR = 31,
-	OWNER = 33,
-	FILENAME = 35,
-	QUALNAME = 37,
-	LINETABLE = 38,
-	FIRST_LINE = 39,
-	CODE_BEGIN = 43,
-	DEBUG_WORDS
+	DEBUG_WORDS = 57
 };
+
+/* the words with which parts of it begin that are elsewhere in each version, */
+static const struct debug_parts {
+	uint8_t thread, native, frame, code;
+} debug_parts[] = {
+	[PYTHON_313] = {21, 25, 29, 35},
+	[PYTHON_314] = {24, 28, 32, 40},
+	[PYTHON_315] = {24, 31, 40, 48},
+};
+
+/* and words of these parts. */
+enum { THREAD_NEXT, THREAD_FRAME = 2 };
+enum { FRAME_PREVIOUS, FRAME_CODE, FRAME_INSTR, FRAME_OWNER = 4 };
+enum { CODE_FILE, CODE_NAME = 2, CODE_LINES, CODE_FIRST, CODE_BEGIN = 8 };
 
 /* True when the offsets that are not read from there equal those of other
  * builds. */
 static bool
-is_known(const uint64_t w[DEBUG_WORDS])
+is_known(const uint64_t w[DEBUG_WORDS], enum python_version v)
 {
+	const struct debug_parts *p = &debug_parts[v];
+	const struct python_version_row *c = &python_versions[v];
+	const struct python_layout_of *f = &python_layouts[c->frame];
+	const uint64_t *frame = w + p->frame, *code = w + p->code;
+
 	return !memcmp(&w[COOKIE], "xdebugpy", 8) && !w[FREE_THREADED] &&
-	       w[HEX_VERSION] >> 16 == 0x030d && w[PREVIOUS] == 8 &&
-	       w[EXECUTABLE] == 0 && w[INSTR] == 56 && w[OWNER] == 70 &&
-	       w[FILENAME] == 112 && w[QUALNAME] == 128 &&
-	       w[LINETABLE] == 136 && w[FIRST_LINE] == 68 &&
-	       w[CODE_BEGIN] == 200;
+	       w[HEX_VERSION] >> 16 == (0x0300 | v) &&
+	       frame[FRAME_PREVIOUS] == (uint64_t)f->previous &&
+	       frame[FRAME_CODE] == (uint64_t)f->code &&
+	       frame[FRAME_INSTR] == (uint64_t)f->instr &&
+	       frame[FRAME_OWNER] == (uint64_t)f->mark &&
+	       code[CODE_FILE] == c->file && code[CODE_NAME] == c->name &&
+	       code[CODE_LINES] == c->lines &&
+	       code[CODE_FIRST] == c->first_line &&
+	       code[CODE_BEGIN] == c->begin;
 }
 
 static int
-read_list(const struct memory *m, uint64_t runtime, struct interp_list *out)
+read_list(const struct memory *m, uint64_t runtime, enum python_version v,
+          struct interp_list *out)
 {
+	const struct debug_parts *p = &debug_parts[v];
 	uint64_t w[DEBUG_WORDS];
-	int rc = memory_copy(m, runtime, w, sizeof(w));
+	uint64_t older, frame, native;
+	int rc = memory_copy(m, runtime, w,
+	                     8 * (p->code + CODE_BEGIN + (size_t)1));
 
 	if (rc)
 		return rc;
-	if (!is_known(w) || w[HEADS] >= MAX_OFFSET || w[NEXT] >= MAX_OFFSET ||
-	    w[THREADS] >= MAX_OFFSET || w[THREAD_NEXT] > MAX_THREAD - 8 ||
-	    w[NATIVE] > MAX_THREAD - 8 || w[FRAME] >= MAX_OFFSET)
+	older = w[p->thread + THREAD_NEXT];
+	frame = w[p->thread + THREAD_FRAME];
+	native = w[p->native];
+	if (!is_known(w, v) || w[HEADS] >= MAX_OFFSET ||
+	    w[NEXT] >= MAX_OFFSET || w[THREADS] >= MAX_OFFSET ||
+	    older > MAX_THREAD - 8 || native > MAX_THREAD - 8 ||
+	    frame >= MAX_OFFSET)
 		return -EBADMSG;
 	*out = (struct interp_list){
-		.layout = PYTHON_3_12,
 		.head = w[HEADS],
-		.at = {(uint32_t)w[NEXT], (uint32_t)w[THREADS],
-	               (uint32_t)w[THREAD_NEXT], (uint32_t)w[NATIVE],
-	               (uint32_t)w[FRAME]},
+		.at = {(uint32_t)w[NEXT], (uint32_t)w[THREADS], (uint32_t)older,
+	               (uint32_t)native, (uint32_t)frame},
 	};
 	return 0;
 }
@@ -98,10 +120,11 @@ python_list(const struct interp_space *space, struct interp_list *out)
 	if (minor < PYTHON_313)
 		list = fixed[minor];
 	else
-		rc = read_list(space->memory, runtime, &list);
+		rc = read_list(space->memory, runtime, minor, &list);
 	if (rc)
 		return rc;
 	list.language = LANGUAGE_PYTHON;
+	list.layout = python_versions[minor].frame;
 	list.head += runtime;
 	*out = list;
 	return 0;
@@ -125,7 +148,11 @@ read_thread(const struct memory *m, const struct interp_list *l, uint64_t at,
 	memcpy(next, bytes + (older - low), 8);
 	memcpy(&out->native, bytes + (native - low), 8);
 	out->head = at + l->at[PYTHON_FRAME];
-	return 0;
+	return l->at[PYTHON_TID] &&
+	                       !python_tid(m, out->native + l->at[PYTHON_TID],
+	                                   &out->native)
+	               ? -ESTALE
+	               : 0;
 }
 
 /* Leaves a list that leads back to a thread of it: the thread met last at a

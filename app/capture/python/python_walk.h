@@ -1,31 +1,46 @@
 /*
  * The frames of a CPython thread: a list in the interpreter's memory.
  *
- *   Source   CPython 3.11, Include/internal/pycore_frame.h and
- *            Include/cpython/pystate.h; 3.12 and 3.13, pycore_frame.h:
- *            struct _PyInterpreterFrame
+ *   Source   CPython 3.8 to 3.10, Include/cpython/frameobject.h (3.8:
+ *            Include/frameobject.h); 3.11, Include/internal/pycore_frame.h and
+ *            Include/cpython/pystate.h; 3.12 and 3.13, pycore_frame.h; 3.14
+ *            and 3.15, pycore_interpframe_structs.h: struct
+ *            _PyInterpreterFrame
  */
 #pragma once
 
 #include "capture/interp/walk.h"
 
-#define PYTHON_FRAME_BYTES 72 /* bytes of a frame that are read */
-
 enum python_layout {
+	PYTHON_3_8, /* and 3.9 */
+	PYTHON_3_10,
 	PYTHON_3_11,
 	PYTHON_3_12, /* and 3.13 */
+	PYTHON_3_14,
+	PYTHON_3_15,
 	PYTHON_LAYOUTS
 };
 
-/* Offsets by layout. In 3.11 mark is is_entry; later it is owner. */
+#define PYTHON_FRAME_BYTES 108 /* of the longest frame */
+
+/* Offsets by layout, and the bytes of a frame that are read. Up to 3.10 instr is
+ * the number of an instruction. In 3.11 mark is is_entry; later it is owner. */
 static const struct python_layout_of {
-	int code, previous, instr, mark;
+	int code, previous, instr, mark, bytes;
 } python_layouts[] = {
-	[PYTHON_3_11] = {32, 48, 56, 68},
-	[PYTHON_3_12] = {0, 8, 56, 70},
+	[PYTHON_3_8] = {32, 24, 104, 0, 108},
+	[PYTHON_3_10] = {32, 24, 96, 0, 100},
+	[PYTHON_3_11] = {32, 48, 56, 68, 72},
+	[PYTHON_3_12] = {0, 8, 56, 70, 72},
+	[PYTHON_3_14] = {0, 8, 56, 74, 76},
+	[PYTHON_3_15] = {0, 8, 56, 74, 76},
 };
 
-enum { PYTHON_OWNED_BY_C = 3 }; /* FRAME_OWNED_BY_CSTACK */
+/* FRAME_OWNED_BY_CSTACK in 3.12; in 3.14 _BY_INTERPRETER, which another kind
+ * that C owns follows. */
+enum { PYTHON_OWNED_BY_C = 3 };
+
+#define PYTHON_TAGS UINT64_C(3) /* of a reference in 3.14 */
 
 /* Offsets of a struct interp_list, whose head is the address of the first
  * interpreter. */
@@ -34,10 +49,23 @@ enum {
 	PYTHON_THREADS, /* and its newest thread */
 	PYTHON_OLDER,   /* in a thread: the one that started before, */
 	PYTHON_NATIVE,  /* its number, */
-	PYTHON_FRAME    /* and its slot's head */
+	PYTHON_FRAME,   /* and its slot's head */
+	PYTHON_TID      /* up to 3.10 NATIVE leads to the C library's thread:
+	                   the number's offset there, of 32 bits; or 0 */
 };
 
 #define PYTHON_MAX_STEPS 64 /* threads and interpreters that are looked at */
+
+WALK bool
+python_tid(const struct memory *m, uint64_t at, uint64_t *out)
+{
+	uint32_t tid = 0;
+
+	if (!walk_copy(m, &tid, sizeof(tid), at))
+		return false;
+	*out = tid;
+	return true;
+}
 
 /* Finds a thread by its number; sets out->head. */
 WALK bool
@@ -59,7 +87,10 @@ python_find(const struct memory *m, const struct interp_list *list,
 				return false;
 			continue;
 		}
-		if (!walk_copy(m, &number, 8, thread + list->at[PYTHON_NATIVE]))
+		if (!walk_copy(m, &number, 8,
+		               thread + list->at[PYTHON_NATIVE]) ||
+		    (list->at[PYTHON_TID] &&
+		     !python_tid(m, number + list->at[PYTHON_TID], &number)))
 			return false;
 		out->head = thread + list->at[PYTHON_FRAME];
 		if (number == native)
@@ -70,7 +101,20 @@ python_find(const struct memory *m, const struct interp_list *list,
 	return false;
 }
 
-/* Keeps what the copy of a frame holds, and returns the next frame. */
+/* Returns the address of an instruction by its number; -1 before the first.
+ * 3.10 counts instructions, 3.8 their bytes. */
+WALK uint64_t
+python_instr(const uint8_t *copy, enum python_layout layout, uint64_t code)
+{
+	int64_t at =
+		*(const int32_t *)(const void *)(copy +
+	                                         python_layouts[layout].instr);
+
+	return code + (uint64_t)(layout == PYTHON_3_10 ? 2 * at : at);
+}
+
+/* Keeps what the copy of a frame holds, and returns the next frame. Up to 3.10
+ * each frame has a call of the interpreter. */
 WALK uint64_t
 python_keep(const uint8_t *copy, enum python_layout layout,
             struct interp_frame *to)
@@ -78,36 +122,64 @@ python_keep(const uint8_t *copy, enum python_layout layout,
 	const struct python_layout_of *l = &python_layouts[layout];
 
 	to->code = walk_word(copy, l->code);
-	to->instr = walk_word(copy, l->instr);
-	if (layout == PYTHON_3_11)
-		to->mark = copy[l->mark] ? INTERP_ENTRY : 0;
-	else
-		to->mark = copy[l->mark] == PYTHON_OWNED_BY_C
-		                   ? INTERP_ENTRY | INTERP_NO_CODE
-		                   : 0;
+	if (layout >= PYTHON_3_14)
+		to->code &= ~PYTHON_TAGS;
+	if (layout <= PYTHON_3_10) {
+		to->instr = python_instr(copy, layout, to->code);
+		to->mark = INTERP_ENTRY;
+	} else {
+		to->instr = walk_word(copy, l->instr);
+		if (layout == PYTHON_3_11)
+			to->mark = copy[l->mark] ? INTERP_ENTRY : 0;
+		else
+			to->mark = copy[l->mark] >= PYTHON_OWNED_BY_C
+			                   ? INTERP_ENTRY | INTERP_NO_CODE
+			                   : 0;
+	}
 	return walk_word(copy, l->previous);
+}
+
+/* In 3.15 a frame that C owns, and for which there is no call, ends the list. */
+WALK enum interp_end
+python_walk_as(const struct memory *m, enum python_layout layout,
+               uint64_t frame, struct interp_stack *to)
+{
+	uint8_t copy[PYTHON_FRAME_BYTES] __attribute__((aligned(8)));
+	int bytes = python_layouts[layout].bytes;
+
+	for (uint32_t i = 0; i < INTERP_MAX_FRAMES; i++) {
+		if (!frame)
+			return INTERP_ROOT;
+		if (!walk_copy(m, copy, (size_t)bytes, frame))
+			return INTERP_FAULT;
+		frame = python_keep(copy, layout, &to->frames[i]);
+		if (layout == PYTHON_3_15 && !frame && to->frames[i].mark)
+			return INTERP_ROOT;
+		to->n = i + 1;
+	}
+	return INTERP_FULL;
 }
 
 WALK enum interp_end
 python_walk(const struct memory *m, const struct interp_slot *slot,
             struct interp_stack *to)
 {
-	bool older = slot->layout == PYTHON_3_11;
-	uint8_t copy[PYTHON_FRAME_BYTES] __attribute__((aligned(8)));
 	uint64_t frame = 0;
 
 	if (!walk_first(m, slot, &frame))
 		return INTERP_FAULT;
-	for (uint32_t i = 0; i < INTERP_MAX_FRAMES; i++) {
-		if (!frame)
-			return INTERP_ROOT;
-		if (!walk_copy(m, copy, sizeof(copy), frame))
-			return INTERP_FAULT;
-		if (older)
-			frame = python_keep(copy, PYTHON_3_11, &to->frames[i]);
-		else
-			frame = python_keep(copy, PYTHON_3_12, &to->frames[i]);
-		to->n = i + 1;
+	switch (slot->layout) {
+	case PYTHON_3_8:
+		return python_walk_as(m, PYTHON_3_8, frame, to);
+	case PYTHON_3_10:
+		return python_walk_as(m, PYTHON_3_10, frame, to);
+	case PYTHON_3_11:
+		return python_walk_as(m, PYTHON_3_11, frame, to);
+	case PYTHON_3_12:
+		return python_walk_as(m, PYTHON_3_12, frame, to);
+	case PYTHON_3_14:
+		return python_walk_as(m, PYTHON_3_14, frame, to);
+	default:
+		return python_walk_as(m, PYTHON_3_15, frame, to);
 	}
-	return INTERP_FULL;
 }

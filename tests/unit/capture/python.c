@@ -92,7 +92,10 @@ setup(uint32_t minor)
 static uint64_t
 first_instruction(uint32_t minor)
 {
-	return CODE + (minor == 11 ? 184 : minor == 12 ? 192 : 200);
+	return CODE + (minor == 11   ? 184
+	               : minor == 12 ? 192
+	               : minor == 13 ? 200
+	                             : 208);
 }
 
 static struct interp_stack
@@ -112,7 +115,7 @@ codes_free(struct interp_codes **c)
 
 TEST(a_frame_has_its_functions_name_file_and_line)
 {
-	for (uint32_t minor = 11; minor <= 13; minor++) {
+	for (uint32_t minor = 11; minor <= 15; minor++) {
 		struct interp_stack s;
 		struct interp_name name;
 		uint64_t place;
@@ -436,68 +439,109 @@ TEST(a_runtime_that_does_not_tell_its_layout_is_refused)
 }
 END
 
-/* Words by which the runtime of 3.13 tells of itself; each is verified, or says
- * where something is. */
+#define FIRST_OF_ITS_OWN 13 /* version that describes its layout */
+
+/* Words by which the runtimes of 3.13, 3.14 and 3.15 describe themselves; each
+ * is verified, or says where something is. */
 static const struct {
-	int word;
-	uint64_t value;
+	int word[3];
+	uint64_t value[3];
 	bool verified;
 } debug_offsets[] = {
-	{1, 0x030d00f0, true}, /* the version */
-	{2, 0, true},          /* threads without a common lock */
-	{5, 0x400, false},     /* the first interpreter, */
-	{8, 0, false},         /* the next, */
-	{9, 16, false},        /* and its threads */
-	{21, 8, false},        /* the next thread, */
-	{23, 56, false},       /* its frame, */
-	{25, 160, false},      /* and its number */
-	{29, 8, true},         /* of a frame: the one before, */
-	{30, 0, true},         /* its code, */
-	{31, 56, true},        /* its place, */
-	{33, 70, true},        /* and whose it is */
-	{35, 112, true},       /* of code: the file, */
-	{37, 128, true},       /* the name, */
-	{38, 136, true},       /* the table of lines, */
-	{39, 68, true},        /* the first line, */
-	{43, 200, true},       /* and the instructions */
+	/* the version */
+	{{1, 1, 1}, {0x030d00f0, 0x030e00f0, 0x030f00f0}, true},
+	{{2, 2, 2}, {0, 0, 0}, true}, /* threads without a common lock */
+	{{5, 5, 5}, {0x400, 0x400, 0x400}, false}, /* the first interpreter, */
+	{{8, 8, 8}, {0, 0, 0}, false},             /* the next, */
+	{{9, 9, 9}, {16, 16, 16}, false},          /* and its threads */
+	{{21, 24, 24}, {8, 8, 8}, false},          /* the next thread, */
+	{{23, 26, 26}, {56, 56, 56}, false},       /* its frame, */
+	{{25, 28, 31}, {160, 160, 160}, false},    /* and its number */
+	{{29, 32, 40}, {8, 8, 8}, true},       /* of a frame: the one before, */
+	{{30, 33, 41}, {0, 0, 0}, true},       /* its code, */
+	{{31, 34, 42}, {56, 56, 56}, true},    /* its place, */
+	{{33, 36, 44}, {70, 74, 74}, true},    /* and whose it is */
+	{{35, 40, 48}, {112, 112, 112}, true}, /* of code: the file, */
+	{{37, 42, 50}, {128, 128, 128}, true}, /* the name, */
+	{{38, 43, 51}, {136, 136, 136}, true}, /* the table of lines, */
+	{{39, 44, 52}, {68, 68, 68}, true},    /* the first line, */
+	{{43, 48, 56}, {200, 208, 208}, true}, /* and the instructions */
 };
 
 static void
-put_debug_offsets(void)
+put_debug_offsets(uint32_t v)
 {
-	setup(13);
+	setup(FIRST_OF_ITS_OWN + v);
 	memcpy(m.bytes + RUNTIME, "xdebugpy", 8);
 	for (size_t i = 0; i < ARRAY_LEN(debug_offsets); i++)
-		put(BASE + RUNTIME + 8 * (uint64_t)debug_offsets[i].word,
-		    debug_offsets[i].value);
+		put(BASE + RUNTIME + 8 * (uint64_t)debug_offsets[i].word[v],
+		    debug_offsets[i].value[v]);
 	put(BASE + RUNTIME + 0x400, BASE + 0xa000);
 	put(BASE + 0xa000 + 16, THREAD);
 	put(THREAD + 160, 77);
 }
 
+static void
+is_held_to_word(uint32_t v, size_t i)
+{
+	CLEANUP(interp_threads_done) struct interp_threads none = {0};
+	uint64_t bad = debug_offsets[i].verified
+	                       ? debug_offsets[i].value[v] ^ 1 << 16
+	                       : UINT64_C(1) << 32;
+	uint64_t word = (uint64_t)debug_offsets[i].word[v];
+
+	put_debug_offsets(v);
+	put(BASE + RUNTIME + 8 * word, bad);
+	ck_assert_msg(python_attach(&m.space, &none) == -EBADMSG,
+	              "3.%u, word %d", FIRST_OF_ITS_OWN + v, (int)word);
+}
+
 TEST(a_runtime_that_tells_its_layout_is_held_to_each_word_of_it)
 {
-	CLEANUP(interp_threads_done) struct interp_threads t = {0};
-	struct interp_slot slot;
+	for (uint32_t v = 0; v < 3; v++) {
+		CLEANUP(interp_threads_done) struct interp_threads t = {0};
+		struct interp_slot slot;
 
-	put_debug_offsets();
-	ck_assert_int_eq(python_attach(&m.space, &t), 0);
-	ck_assert(interp_threads_find(&t, 77, &slot));
-	ck_assert_uint_eq(slot.head, THREAD + 56);
-	for (size_t i = 0; i < ARRAY_LEN(debug_offsets); i++) {
-		CLEANUP(interp_threads_done) struct interp_threads none = {0};
-		uint64_t bad = debug_offsets[i].verified
-		                       ? debug_offsets[i].value ^ 1 << 16
-		                       : UINT64_C(1) << 32;
-
-		put_debug_offsets();
-		put(BASE + RUNTIME + 8 * (uint64_t)debug_offsets[i].word, bad);
-		ck_assert_msg(python_attach(&m.space, &none) == -EBADMSG,
-		              "word %d", debug_offsets[i].word);
+		put_debug_offsets(v);
+		ck_assert_int_eq(python_attach(&m.space, &t), 0);
+		ck_assert(interp_threads_find(&t, 77, &slot));
+		ck_assert_uint_eq(slot.head, THREAD + 56);
+		for (size_t i = 0; i < ARRAY_LEN(debug_offsets); i++)
+			is_held_to_word(v, i);
+		put_debug_offsets(v);
+		m.bytes[RUNTIME] ^= 1;
+		ck_assert_int_eq(python_attach(&m.space, &t), -EBADMSG);
 	}
-	put_debug_offsets();
-	m.bytes[RUNTIME] ^= 1;
-	ck_assert_int_eq(python_attach(&m.space, &t), -EBADMSG);
+}
+END
+
+/* --- lines ---------------------------------------------------------------- */
+
+/* Instructions 0 to 4 of a function that begins at line 10: the lines. */
+static const struct {
+	uint8_t table[12];
+	size_t n;
+	uint32_t lines[5];
+} tables[] = {
+	{{8, 0, 1, 4, 2, 2, (uint8_t)-3}, 7, {11, 11, 13, 10, 10}},
+	{{9, 2, 1, 4, 127, 0, 100}, 7, {10, 11, 11, 238, 238}},
+	{{10, 2, 1, 2, 0x80, 0, 5, 4, (uint8_t)-4}, 9, {11, 0, 12, 12, 0}},
+	{{11, 0x80 | 10 << 3, 1, 2, 0x80 | 12 << 3 | 1, 1, 2, 0x80 | 15 << 3},
+         8,
+         {10, 12, 12, 0, 0}},
+	{{0}, 0, {0, 0, 0, 0, 0}},
+};
+
+TEST(each_version_has_its_own_table_of_lines)
+{
+	for (size_t i = 0; i < ARRAY_LEN(tables); i++)
+		for (uint32_t at = 0; at < 5; at++)
+			ck_assert_msg(python_line(tables[i].table, tables[i].n,
+			                          10,
+			                          at) == tables[i].lines[at],
+			              "table %zu, instruction %u: %u", i, at,
+			              python_line(tables[i].table, tables[i].n,
+			                          10, at));
 }
 END
 
@@ -512,4 +556,5 @@ SUITE("python", a_frame_has_its_functions_name_file_and_line,
       a_list_without_end_is_left_after_a_while,
       a_list_that_leads_back_is_left_there,
       a_runtime_that_does_not_tell_its_layout_is_refused,
-      a_runtime_that_tells_its_layout_is_held_to_each_word_of_it)
+      a_runtime_that_tells_its_layout_is_held_to_each_word_of_it,
+      each_version_has_its_own_table_of_lines)

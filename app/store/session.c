@@ -2,6 +2,7 @@
 
 #include "session_private.h"
 #include "store/baseline.h"
+#include "store/block.h"
 #include "store/db/cursor.h"
 #include "store/db/row.h"
 #include "store/quota.h"
@@ -260,6 +261,41 @@ session_upload(struct store *s, const struct session_ask *ask,
 	int rc = store_begin(s);
 
 	return rc ? rc : store_end(s, upload(s, ask, result, blob, out));
+}
+
+static int
+add_labels(struct store *s, const char *id, json_t *labels)
+{
+	CLEANUP_ROWS struct db_rows rows = {0};
+	CLEANUP_JSON json_t *all = NULL;
+	CLEANUP_FREE char *text = NULL;
+	int rc = db_query(s->db, SQL_SESSION_LABELS, ARGS(V(id)), &rows);
+
+	rc = rc ? rc : db_next(&rows);
+	if (rc <= 0)
+		return rc ? rc : -ENOENT;
+	all = json_loads(db_col_text(&rows, 0), 0, NULL) ?: json_object();
+	db_finish(&rows);
+	if (json_object_update_missing(all, labels))
+		return -ENOMEM;
+	text = json_dumps(all, JSON_SORT_KEYS | JSON_COMPACT);
+	if (!text)
+		return -ENOMEM;
+	if (strlen(text) >= BLOCK_LABELS_MAX)
+		return -E2BIG;
+	rc = db_run(s->db, SQL_SESSION_RELABEL, ARGS(V(text), V(id)));
+	return rc < 0 ? rc : 0;
+}
+
+int
+session_add_labels(struct store *s, const char *id, json_t *labels)
+{
+	int rc;
+
+	if (!json_object_size(labels))
+		return 0;
+	rc = store_begin(s);
+	return rc ? rc : store_end(s, add_labels(s, id, labels));
 }
 
 /* Returns why an existing session was not deleted: -EBUSY or -ETXTBSY. */

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "base/json.h"
 #include "store/store.h"
 
 #define SESSION_PREFIX       "sess-"
@@ -115,6 +116,15 @@ session_samply_good(struct store *s, const char *tenant, const char *service,
 MUST_CHECK int session_upload(struct store *s, const struct session_ask *ask,
                               const struct session_result *result,
                               const struct blob *blob, char out[static ID_MAX]);
+/*
+ * Adds labels that a session lacks; those that it has stay as they are.
+ *
+ *   Shape    labels is an object of texts
+ *   Errors   -ENOENT no such session, -E2BIG all labels together would be
+ *            longer than those of a series (BLOCK_LABELS_MAX), -ENOMEM
+ */
+MUST_CHECK int
+session_add_labels(struct store *s, const char *id, json_t *labels);
 /* Pins or unpins; -ENOENT when there is no such session. */
 MUST_CHECK int
 session_pin(struct store *s, const char *tenant, const char *id, bool pinned);

@@ -27,6 +27,12 @@ SET duration_ms = $1, rate = $2, sample_count = $3, top_functions = $4,
         THEN now_ms() - CAST($6 AS BIGINT) ELSE started_ms END
 WHERE id = $7;
 
+-- name: session_labels
+SELECT labels FROM session WHERE id = $1;
+
+-- name: session_relabel
+UPDATE session SET labels = $1 WHERE id = $2;
+
 -- name: session_ended
 UPDATE session SET status = $1, completed_ms = now_ms() WHERE id = $2;
 

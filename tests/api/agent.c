@@ -77,6 +77,7 @@ put_line(struct buf *out, int attempt, const char *top, const char *quality,
 	         "\"errorMessage\":\"\",\"beganAgoMs\":5000,"
 	         "\"endedAgoMs\":3000,\"durationMs\":2000,"
 	         "\"sampleCount\":2,\"rate\":99.5,\"topFunctions\":%s,"
+	         "\"labels\":{\"image\":\"shop/web\",\"empty\":\"\"},"
 	         "\"quality\":%s,\"profileBytes\":%zu,"
 	         "\"timelineBytes\":%zu}\n",
 	         attempt, top, quality, profile, timeline);
@@ -501,6 +502,7 @@ TEST(a_result_is_stored_once_and_may_be_repeated)
 	ck_assert_int_eq(s.sample_count, 2);
 	ck_assert_int_eq(s.duration_ms, 2000);
 	ck_assert_str_eq(s.top_functions, TOP);
+	ck_assert_str_eq(s.labels, "{\"image\":\"shop/web\"}");
 	ck_assert_int_eq(s.has_profile, 1);
 }
 END

@@ -113,6 +113,10 @@ if groups=$(container_groups); then
   done
   check a_container_is_found_by_its_image \
     equal "$(found '{"match":{"image":"*/shop/web"}}')" "[$container]"
+  stoker_cli run contained --type goroutine --wait --label version=mine >/dev/null
+  check a_capture_has_the_labels_of_its_container says \
+    '"image":"registry.example/shop/web:1.3","version":"mine"' \
+    api GET '/api/v1/profiling/sessions?service=contained'
   check a_container_is_found_by_its_labels \
     equal "$(found "{\"match\":{\"label\":{\"name\":\"web-$$\",\"tier\":\"fr*\"}}}")" "[$container]"
   check a_container_with_another_label_is_not_found \

@@ -17,6 +17,7 @@
 #include "profile/timeline.h"
 #include "store/agent.h"
 #include "store/blob.h"
+#include "store/container.h"
 #include "store/token.h"
 
 #include <errno.h>
@@ -32,7 +33,7 @@
 #define COUNT_MAX      (INT64_C(1) << 53)
 
 struct result {
-	json_t *line;
+	json_t *line, *labels;
 	struct job_end end;
 	struct session_result is;
 	struct agent_times times;
@@ -45,6 +46,7 @@ static void
 result_done(struct result *r)
 {
 	json_decref(r->line);
+	json_decref(r->labels);
 	buf_done(&r->top);
 	buf_done(&r->quality);
 }
@@ -195,6 +197,29 @@ take_measures(struct call *c, struct result *r)
 	return 0;
 }
 
+/* Takes the labels that could be a container's. A host of an earlier release
+ * sends none. */
+static int
+take_labels(struct call *c, struct result *r)
+{
+	json_t *labels = json_object_get(r->line, "labels"), *v;
+	const char *key, *text;
+
+	r->labels = json_object();
+	if (!r->labels)
+		return fail_memory(c);
+	if (labels && !json_is_object(labels))
+		return fail_param(c, "labels", "an object", "something else");
+	json_object_foreach(labels, key, v) {
+		text = json_string_value(v);
+		if (text && container_text_ok(text, strlen(text)) &&
+		    container_text_ok(key, strlen(key)) &&
+		    json_object_set(r->labels, key, v))
+			return fail_memory(c);
+	}
+	return 0;
+}
+
 static int
 take_line(struct call *c, struct result *r)
 {
@@ -210,7 +235,7 @@ take_line(struct call *c, struct result *r)
 	                                &r->profile_bytes) ||
 	                       take_int(c, j, "timelineBytes", COUNT_MAX,
 	                                &r->timeline_bytes) ||
-	                       take_measures(c, r)
+	                       take_labels(c, r) || take_measures(c, r)
 	               ? -1
 	               : 0;
 }
@@ -367,6 +392,15 @@ may_end(const struct agent_job *j)
 	       !strcmp(j->error_code, "WorkerDied");
 }
 
+/* Labels for which there is no room are left out. */
+static int
+label(struct call *c, const struct agent_job *j, const struct result *r)
+{
+	int rc = session_add_labels(&c->env->store, j->session, r->labels);
+
+	return rc && rc != -E2BIG ? fail_store(c, rc) : 0;
+}
+
 static int
 finish(struct call *c, const struct agent_job *j, struct result *r)
 {
@@ -379,7 +413,7 @@ finish(struct call *c, const struct agent_job *j, struct result *r)
 	if (!rc)
 		rc = agent_finish(s, j, &r->end, &r->times);
 	if (!rc)
-		return answer(c, j->session, false);
+		return label(c, j, r) ?: answer(c, j->session, false);
 	discard(s, r);
 	return rc == -ESTALE ? fail(c, StaleAttempt) : fail_store(c, rc);
 }

@@ -91,6 +91,7 @@ put_session(struct buf *out, const struct session *s, int64_t now_ms)
 	json_put_int(out, "durationMs", s->duration_ms);
 	json_put_int(out, "sampleCount", s->sample_count);
 	json_put_real(out, "rate", s->rate);
+	json_put_raw(out, "labels", s->labels, "{}");
 	json_put_raw(out, "topFunctions", s->top_functions, "[]");
 	json_put_raw(out, "quality", s->quality, "{}");
 }

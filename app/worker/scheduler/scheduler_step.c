@@ -250,6 +250,19 @@ find_processes(struct scheduler *s, const struct job *j, int64_t now_ns,
 	targets_followed(&s->targets, j->tenant, j->service, j->ordinal, out);
 }
 
+/* Gives a capture the labels of the service's containers, as windows have. */
+static void
+keep_labels(struct scheduler *s, const struct job *j)
+{
+	const struct target *t =
+		targets_find(&s->targets, j->tenant, j->service);
+	int rc = t ? session_add_labels(&s->store, j->session, t->labels) : 0;
+
+	if (rc)
+		log_warn("%s: labels of containers: %s", j->session,
+		         strerror(-rc));
+}
+
 static int
 start(struct scheduler *s, struct job *j, const struct service *service,
       int64_t now_ns)
@@ -272,6 +285,7 @@ start(struct scheduler *s, struct job *j, const struct service *service,
 	         j->type, j->service, (long long)j->asked_seconds,
 	         (long long)j->asked_rate, now.n);
 	ways = ways_outside(service_ways_kind(service), j->type);
+	keep_labels(s, j);
 	return runs_start(&s->runs, j, ways, may(service, ways), &now, now_ns);
 }
 
@@ -320,6 +334,7 @@ pull(struct scheduler *s, struct job *j, const struct service *service,
 	}
 	log_info("%s: %s of %s from its endpoint", j->session, j->type,
 	         j->service);
+	keep_labels(s, j);
 	return runs_pull(&s->runs, j, service, now_ns);
 }
 

@@ -1,5 +1,7 @@
 #include "lib/store.h"
+#include "store/block.h"
 #include "store/db/db_test.h"
+#include "store/job.h"
 
 #include <errno.h>
 #include <string.h>
@@ -179,8 +181,34 @@ TEST(an_upload_is_complete_from_the_start)
 }
 END
 
+TEST(labels_are_added_unless_the_session_has_them)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP_SESSION struct session v = {0};
+	CLEANUP_JSON json_t *labels =
+		json_pack("{s:s,s:s}", "image", "shop/web", "version", "2");
+	char id[ID_MAX], text[BLOCK_LABELS_MAX];
+	struct session_ask ask = test_ask();
+
+	ask.labels = "{\"version\":\"mine\"}";
+	ck_assert_int_eq(job_enqueue(&t.s, &ask, TEST_HOST, id), 0);
+	ck_assert_int_eq(session_add_labels(&t.s, id, NULL), 0);
+	ck_assert_int_eq(session_add_labels(&t.s, id, labels), 0);
+	memset(text, 'x', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	json_object_set_new(labels, "long", json_string(text));
+	ck_assert_int_eq(session_add_labels(&t.s, id, labels), -E2BIG);
+	ck_assert_int_eq(session_add_labels(&t.s, "sess-none", labels),
+	                 -ENOENT);
+	ck_assert_int_eq(session_get(&t.s, TEST_TENANT, id, &v), 0);
+	ck_assert_str_eq(v.labels,
+	                 "{\"image\":\"shop/web\",\"version\":\"mine\"}");
+}
+END
+
 SUITE("session", pages_follow_each_other_newest_first_without_gap_or_repeat,
       a_page_that_ends_the_list_has_no_next,
       ill_formed_cursors_and_limits_are_refused, filters_narrow,
       another_tenants_session_is_absent, a_running_session_is_not_deleted,
-      an_upload_is_complete_from_the_start)
+      an_upload_is_complete_from_the_start,
+      labels_are_added_unless_the_session_has_them)

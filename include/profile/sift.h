@@ -15,12 +15,15 @@ struct sift {
 	const char *hide;  /* no stacks through any of these */
 	const char *fold;  /* without frames of these: their callers have the
 	                      cost */
+	const char *const *under; /* only stacks that begin with these
+	                             functions, outermost first */
+	uint32_t nunder;
 };
 
 static inline bool
 sift_is_any(const struct sift *s)
 {
-	return s->focus || s->hide || s->fold;
+	return s->focus || s->hide || s->fold || s->nunder;
 }
 
 /*

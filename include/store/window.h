@@ -216,6 +216,10 @@ struct series_filter {
 #define WINDOW_MAX_SERIES 20000
 MUST_CHECK int series_list(struct store *s, const struct series_filter *f,
                            struct series_list *out);
+/* Lists series of a type, "" for any, of all services, and what finished
+ * sessions are of: series whose id is "". Errors as series_list(). */
+MUST_CHECK int series_list_taken(struct store *s, const char *tenant,
+                                 const char *type, struct series_list *out);
 /* Finds a window and its series by id; -ENOENT. */
 MUST_CHECK int window_get(struct store *s, const char *tenant, const char *id,
                           struct window *out, struct series *out_series);

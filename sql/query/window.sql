@@ -70,6 +70,16 @@ WHERE tenant = $1 AND ($2 = '' OR service = $2) AND ($3 = '' OR type = $3)
   AND (host = $4 OR ($4 = '' AND host <> '{HOST_SUM}'))
 ORDER BY created_ms, id LIMIT CAST($5 AS BIGINT);
 
+-- Series, and what finished sessions are of, as series without an id. Columns
+-- are those of struct series.
+-- name: series_list_taken
+SELECT id, tenant, service, type, host, labels, created_ms FROM series
+WHERE tenant = $1 AND ($2 = '' OR type = $2) AND host <> '{HOST_SUM}'
+UNION
+SELECT '', tenant, service, type, host, labels, 0 FROM session
+WHERE tenant = $1 AND ($2 = '' OR type = $2) AND status = 'completed'
+ORDER BY 3, 4, 5, 6, 1 LIMIT CAST($3 AS BIGINT);
+
 -- name: series_of_window
 SELECT s.id, s.tenant, s.service, s.type, s.host, s.labels, s.created_ms
 FROM series s JOIN profile_window w ON w.series = s.id

@@ -1,7 +1,7 @@
 /* Calls of Grafana's data source, beside what the API itself answers. */
 #include "base/clock.h"
 #include "base/json_out.h"
-#include "lib/api.h"
+#include "lib/api_short.h"
 #include "lib/folded.h"
 #include "lib/stacks.h"
 #include "lib/windows.h"
@@ -226,6 +226,77 @@ TEST(a_series_has_points_of_each_group)
 }
 END
 
+TEST(a_call_site_leaves_the_stacks_that_begin_with_it)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply f = {0}, none = {0};
+
+	put_all(&a);
+	f = select_json(&a, "SelectMergeStacktraces", CPU, "{}",
+	                ",\"stackTraceSelector\":{\"call_site\":[{\"name\":"
+	                "\"main\"},{\"name\":\"f\"}]}");
+	assert_body(&f,
+	            "{\"flamegraph\":{\"names\":[\"total\",\"main\",\"f\","
+	            "\"g\"],\"levels\":["
+	            "{\"values\":[\"0\",\"900000000\",\"0\",\"0\"]},"
+	            "{\"values\":[\"0\",\"900000000\",\"0\",\"1\"]},"
+	            "{\"values\":[\"0\",\"900000000\",\"600000000\",\"2\"]},"
+	            "{\"values\":[\"600000000\",\"300000000\",\"300000000\","
+	            "\"3\"]}],\"total\":\"900000000\","
+	            "\"maxSelf\":\"600000000\"}}");
+	none = select_json(&a, "SelectMergeStacktraces", CPU, "{}",
+	                   ",\"stack_trace_selector\":{\"callSite\":"
+	                   "[{\"name\":\"f\"}]}");
+	assert_body(&none, "{\"flamegraph\":{\"names\":[\"total\"],"
+	                   "\"levels\":[{\"values\":[\"0\",\"0\",\"0\","
+	                   "\"0\"]}]}}");
+}
+END
+
+TEST(services_without_windows_are_read_from_their_sessions)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply hosts = {0}, r = {0};
+	CLEANUP_BUF struct buf body = BUF_INIT(BUF_MAX_SMALL);
+	char id[ID_MAX];
+
+	api_upload_cpu(&a, "main;f 5\n", id);
+	hosts = call(&a, "LabelValues", "{\"name\":\"service_name\"}");
+	assert_body(&hosts, "{\"names\":[\"svc\"]}");
+	buf_addf(&body,
+	         "{\"profileTypeID\":\"" CPU "\",\"start\":0,\"end\":%lld,"
+	         "\"labelSelector\":\"{service_name=\\\"svc\\\"}\"}",
+	         (long long)clock_wall_ms());
+	r = call(&a, "SelectMergeStacktraces", buf_str(&body));
+	ck_assert(strstr(buf_str(&r.body),
+	                 "\"names\":[\"total\",\"main\",\"f\"]"));
+	ck_assert(strstr(buf_str(&r.body), "\"total\":\"50000000\""));
+}
+END
+
+TEST(grafana_is_told_whether_there_are_profiles)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply before = {0}, after = {0},
+					  settings = {0}, heat = {0};
+
+	before = call(&a, "GetProfileStats", "{}");
+	assert_body(&before, "{}");
+	put_all(&a);
+	after = call(&a, "GetProfileStats", "{}");
+	ck_assert(json_is_true(json_object_get(after.json, "dataIngested")));
+	settings = ask(&a, (struct ask){.key = KEY_VIEWER,
+	                                .method = "POST",
+	                                .path = "/settings.v1.SettingsService"
+	                                        "/Get",
+	                                .body = "{}"});
+	assert_body(&settings, "{}");
+	heat = call(&a, "SelectHeatmap", "{}");
+	assert_error(&heat, 501, "CallNotServed");
+	ck_assert_str_eq(reply_text(&heat, "code"), "unimplemented");
+}
+END
+
 /* Sums the values of all samples of a pprof message in JSON. */
 static int64_t
 sum_of(const struct client_reply *r)
@@ -314,8 +385,10 @@ TEST(a_tenant_sees_its_own_profiles_alone)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
 	CLEANUP_REPLY struct client_reply r = {0};
+	char id[ID_MAX];
 
 	put_all(&a);
+	api_upload_cpu(&a, "main;f 5\n", id);
 	r = ask(&a, (struct ask){.key = KEY_OTHER,
 	                         .method = "POST",
 	                         .path = QUERIER "LabelNames",
@@ -329,6 +402,9 @@ SUITE_TIMEOUT("grafana", 60,
               a_flame_graph_has_levels_names_and_totals,
               nodes_that_are_left_out_are_named_other_and_keep_their_total,
               a_series_has_points_of_each_group,
+              a_call_site_leaves_the_stacks_that_begin_with_it,
+              services_without_windows_are_read_from_their_sessions,
+              grafana_is_told_whether_there_are_profiles,
               a_merged_profile_has_every_sample,
               what_is_wrong_is_refused_by_name, other_content_types_are_refused,
               a_tenant_sees_its_own_profiles_alone)

@@ -2,6 +2,7 @@
  * Calls that list what there is: types, labels, and sets of labels. They list
  * all that is stored: start and end are ignored.
  */
+#include "base/clock.h"
 #include "profile/profile.h"
 #include "profile/stored/wire.h"
 #include "question.h"
@@ -234,4 +235,56 @@ grafana_series(struct call *c)
 		wire_put_bytes(&out, F_SeriesResponse_labels_set, one, n);
 	}
 	return connect_answer(c, M_SeriesResponse, &out);
+}
+
+/* --- calls about the server ----------------------------------------------- */
+
+/* Answers that there are profiles, and when the first series began. The newest
+ * time is now: Grafana only offers a range of time with it. */
+int
+grafana_stats(struct call *c)
+{
+	CLEANUP_JSON json_t *asked = NULL;
+	CLEANUP_SUBJECTS struct subjects found = {0};
+	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
+	int64_t oldest = clock_wall_ms();
+
+	if (connect_read(c, M_Empty, &asked) ||
+	    question_subjects(c, asked, &found))
+		return -1;
+	for (size_t i = 0; i < found.series.n; i++) {
+		int64_t ms = found.series.items[i].created_ms;
+
+		oldest = ms && ms < oldest ? ms : oldest;
+	}
+	if (found.n) {
+		wire_put_number(&out, F_GetProfileStatsResponse_data_ingested,
+		                1);
+		wire_put_number(&out,
+		                F_GetProfileStatsResponse_oldest_profile_time,
+		                (uint64_t)oldest);
+		wire_put_number(&out,
+		                F_GetProfileStatsResponse_newest_profile_time,
+		                (uint64_t)clock_wall_ms());
+	}
+	return connect_answer(c, M_GetProfileStatsResponse, &out);
+}
+
+int
+grafana_settings(struct call *c)
+{
+	CLEANUP_JSON json_t *asked = NULL;
+	const struct buf none = BUF_INIT(0);
+
+	if (connect_read(c, M_Empty, &asked))
+		return -1;
+	return connect_answer(c, M_Empty, &none);
+}
+
+int
+grafana_unserved(struct call *c)
+{
+	const char *method = strrchr(c->route->path, '/') + 1;
+
+	return fail(c, CallNotServed, method);
 }

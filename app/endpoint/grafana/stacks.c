@@ -4,6 +4,8 @@
 #include "profile/stored/wire.h"
 #include "question.h"
 
+#include "profile/sift.h"
+
 #include <errno.h>
 
 #define NODES_USUAL 8192
@@ -27,6 +29,27 @@ put_graph(const struct profile *p, uint32_t most, struct buf *out)
 
 	wire_close(out, place);
 	return rc;
+}
+
+/* Keeps only the stacks below the call site that was asked for. */
+static int
+keep_call_site(struct call *c, const json_t *asked, struct profile *p)
+{
+	const json_t *sites = asked_list(
+		json_object_get(asked, "stack_trace_selector"), "call_site");
+	CLEANUP_FREE const char **names =
+		calloc(json_array_size(sites) + 1, sizeof(*names));
+	struct sift by = {.under = names};
+	size_t i;
+	json_t *v;
+	int rc;
+
+	if (!names)
+		return fail_memory(c);
+	json_array_foreach((json_t *)sites, i, v)
+		names[by.nunder++] = asked_text(v, "name");
+	rc = by.nunder ? sift_profile(p, &by) : 0;
+	return rc ? fail_store(c, rc) : 0;
 }
 
 /* Makes the profile of a question that nothing answers. */
@@ -55,6 +78,8 @@ read_profile(struct call *c, const json_t *asked, struct profile **out)
 		return -1;
 	if (!p)
 		return no_profile(&q, out);
+	if (keep_call_site(c, asked, p))
+		return -1;
 	*out = TAKE(p);
 	return 0;
 }

@@ -114,8 +114,8 @@ subjects_find(struct store *s, const char *tenant, const struct type *type,
               const struct selector *by, size_t n, struct subjects *out)
 {
 	CLEANUP_SUBJECTS struct subjects made = {0};
-	const struct series_filter f = {tenant, "", type ? type->name : "", ""};
-	int rc = series_list(s, &f, &made.series);
+	int rc = series_list_taken(s, tenant, type ? type->name : "",
+	                           &made.series);
 
 	if (rc)
 		return rc;

@@ -30,7 +30,7 @@ void subjects_done(struct subjects *s);
 /*
  * Finds the subjects of a tenant that any of n selectors lets pass; all if n
  * is 0. type NULL: of any type.
- *   Errors   those of series_list()
+ *   Errors   those of series_list_taken()
  */
 MUST_CHECK int
 subjects_find(struct store *s, const char *tenant, const struct type *type,

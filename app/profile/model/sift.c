@@ -20,6 +20,7 @@ struct marks {
 
 struct work {
 	struct profile *p;
+	const struct sift *by;
 	struct list focus, hide, fold;
 	struct marks *functions, *locations; /* by index */
 	bool *folds;                         /* by function */
@@ -166,6 +167,44 @@ fold_lines(struct work *w)
 	p->nlines = n;
 }
 
+/* Compares the name of a frame. An address has no name in the profile: the one
+ * that views make of it counts. */
+static bool
+is_frame(const struct profile *p, uint32_t location, uint32_t line,
+         const char *name)
+{
+	CLEANUP_BUF struct buf made = BUF_INIT(BUF_MAX_SMALL);
+	const struct location *l = &p->locations[location];
+	const struct function *f;
+
+	if (l->nlines) {
+		f = &p->functions[p->lines[l->line0 + line].function];
+		if (f->name)
+			return !strcmp(strings_get(p->strings, f->name, NULL),
+			               name);
+	}
+	profile_frame_name(p, location, line, &made);
+	return !buf_err(&made) && !strcmp(buf_str(&made), name);
+}
+
+/* True if the outermost frames of a stack are the functions that were named. */
+static bool
+is_under(const struct work *w, const struct sample *s)
+{
+	const struct profile *p = w->p;
+	uint32_t at = 0;
+
+	for (uint32_t i = s->nstack; i-- > 0 && at < w->by->nunder;) {
+		uint32_t location = p->stack[s->stack0 + i];
+
+		for (uint32_t k = profile_frames(p, location);
+		     k-- > 0 && at < w->by->nunder; at++)
+			if (!is_frame(p, location, k, w->by->under[at]))
+				return false;
+	}
+	return at == w->by->nunder;
+}
+
 static bool
 is_kept(const struct work *w, const struct sample *s)
 {
@@ -173,7 +212,8 @@ is_kept(const struct work *w, const struct sample *s)
 
 	for (uint32_t i = 0; i < s->nstack; i++)
 		add_marks(&all, &w->locations[w->p->stack[s->stack0 + i]]);
-	return !all.hidden && all.focus == (UINT32_C(1) << w->focus.n) - 1;
+	return !all.hidden && all.focus == (UINT32_C(1) << w->focus.n) - 1 &&
+	       is_under(w, s);
 }
 
 /* Moves a sample to row n, and its stack and labels behind those before it. */
@@ -222,6 +262,7 @@ sift_profile(struct profile *p, const struct sift *s)
 	CLEANUP(work_done)
 	struct work w = {
 		.p = p,
+		.by = s,
 		.functions = calloc(p->nfunctions + 1, sizeof(*w.functions)),
 		.locations = calloc(p->nlocations + 1, sizeof(*w.locations)),
 		.folds = calloc(p->nfunctions + 1, sizeof(*w.folds)),

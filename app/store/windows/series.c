@@ -104,6 +104,20 @@ series_of_pushed(struct store *s, const char *tenant, const char *service,
 	return rc;
 }
 
+/* Hands over a list that is not too long. */
+static int
+hand_over(int rc, struct series_list *l, struct series_list *out)
+{
+	if (rc)
+		return rc;
+	if (l->n > WINDOW_MAX_SERIES) {
+		series_list_done(l);
+		return -E2BIG;
+	}
+	*out = *l;
+	return 0;
+}
+
 int
 series_list(struct store *s, const struct series_filter *f,
             struct series_list *out)
@@ -113,14 +127,19 @@ series_list(struct store *s, const struct series_filter *f,
 	                  ARGS(V(f->tenant), V(f->service), V(f->type),
 	                       V(f->host), V(WINDOW_MAX_SERIES + 1)));
 
-	if (rc)
-		return rc;
-	if (l.n > WINDOW_MAX_SERIES) {
-		series_list_done(&l);
-		return -E2BIG;
-	}
-	*out = l;
-	return 0;
+	return hand_over(rc, &l, out);
+}
+
+int
+series_list_taken(struct store *s, const char *tenant, const char *of_type,
+                  struct series_list *out)
+{
+	struct series_list l = {0};
+	int rc =
+		ROW_LIST(s->db, &type, &l, SQL_SERIES_LIST_TAKEN,
+	                 ARGS(V(tenant), V(of_type), V(WINDOW_MAX_SERIES + 1)));
+
+	return hand_over(rc, &l, out);
 }
 
 static int

@@ -177,6 +177,7 @@ TEST(every_reply_has_the_fields_of_its_schema_and_no_others)
 		            !strcmp(r->reply, "VIEWS") ||
 		            !strcmp(r->reply, "DIFFS") ||
 		            !strcmp(r->reply, "MESSAGE") ||
+		            !strcmp(r->reply, "OTLP") ||
 		            !strcmp(r->reply, "OPENAPI");
 
 		if (r->who == WHO_WORKER) { /* whose session it is then */

@@ -45,6 +45,7 @@ expected() {
 644 /usr/share/man/man7/stoker-containers.7
 644 /usr/share/man/man7/stoker-fleet.7
 644 /usr/share/man/man7/stoker-glossary.7
+644 /usr/share/man/man7/stoker-integrations.7
 644 /usr/share/man/man7/stoker-operations.7
 644 /usr/share/man/man7/stoker-security.7
 644 /usr/share/man/man7/stoker-troubleshooting.7

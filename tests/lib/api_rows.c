@@ -160,12 +160,16 @@ good_ask(const struct route *r, const char *profile)
 			     "\"profileBytes\":0,\"timelineBytes\":0}\n";
 		g.ask.type = "application/octet-stream";
 	}
-	if (!strcmp(r->name, "SendAgentBlock")) {
+	if (!strcmp(r->name, "SendAgentBlock") || !strcmp(r->reply, "OTLP")) {
 		buf_clear(&g.body);
-		ck_assert_int_eq(file_read(AT_FDCWD,
-		                           "tests/data/fuzz/block/fresh",
-		                           &g.body),
-		                 0);
+		ck_assert_int_eq(
+			file_read(AT_FDCWD,
+		                  strcmp(r->reply, "OTLP")
+		                          ? "tests/data/fuzz/block/fresh"
+		                          : "tests/data/fuzz/import/"
+		                            "otlp.1.11",
+		                  &g.body),
+			0);
 		g.ask.body = buf_str(&g.body);
 		g.ask.body_len = g.body.len;
 	}

@@ -324,21 +324,25 @@ put_result(struct buf *b, const struct route *r)
 	buf_puts(b, "}}}");
 }
 
-/* Writes the two forms of a message of the Connect protocol. */
+#define CONNECT_TYPE "application/proto"
+#define OTLP_TYPE    "application/x-protobuf"
+
+/* Writes a message in JSON, or in protobuf of this content type. */
 static void
-put_messages(struct buf *b)
+put_messages(struct buf *b, const char *type)
 {
 	json_open(b, "content", '{');
-	buf_puts(b, "\"application/json\":{\"schema\":{\"type\":\"object\"}},"
-	            "\"application/proto\":{}");
+	buf_puts(b, "\"application/json\":{\"schema\":{\"type\":\"object\"}}");
+	json_open(b, type, '{');
+	json_close(b, '}');
 	json_close(b, '}');
 }
 
 static void
-put_connect(struct buf *b)
+put_message_body(struct buf *b, const char *type)
 {
 	buf_puts(b, ",\"requestBody\":{\"required\":true");
-	put_messages(b);
+	put_messages(b, type);
 	json_close(b, '}');
 }
 
@@ -347,10 +351,12 @@ put_body(struct buf *b, const struct route *r)
 {
 	if (r->result)
 		put_result(b, r);
+	else if (!strcmp(r->reply, "OTLP"))
+		put_message_body(b, OTLP_TYPE);
 	else if (r->upload)
 		put_upload(b);
 	else if (r->connect)
-		put_connect(b);
+		put_message_body(b, CONNECT_TYPE);
 	if (!r->max_body)
 		return;
 	buf_puts(b, ",\"requestBody\":{\"required\":true,\"content\":{"
@@ -447,7 +453,9 @@ put_success(struct buf *b, const struct route *r)
 	} else if (!strcmp(r->reply, "DIFFS")) {
 		put_diffs(b);
 	} else if (!strcmp(r->reply, "MESSAGE")) {
-		put_messages(b);
+		put_messages(b, CONNECT_TYPE);
+	} else if (!strcmp(r->reply, "OTLP")) {
+		put_messages(b, OTLP_TYPE);
 	} else if (content_type(r->reply)) {
 		json_open(b, "content", '{');
 		json_open(b, content_type(r->reply), '{');

@@ -6,7 +6,7 @@
 
 #include <errno.h>
 
-#define SEGMENT_NS        (300 * NS_PER_S)
+#define SEGMENT_NS (300 * NS_PER_S)
 
 void
 pushes_done(struct pushes *p)
@@ -70,14 +70,36 @@ open_segment(struct pushes *p, struct store *s)
 	return 0;
 }
 
-static int
-append(struct pushes *p, struct store *s, const struct push_windows *w,
-       const struct push_window *of, char series[static ID_MAX],
-       struct window_ask *out)
-{
-	int rc = series_of_pushed(s, w->tenant, w->service, of->type, w->labels,
-	                          w->max_series, series);
+/* Windows that are about to be stored, with their series. */
+struct batch {
+	struct window_ask *asks;
+	char (*series)[ID_MAX];
+	size_t n;
+};
 
+static void
+batch_done(struct batch *b)
+{
+	free(b->asks);
+	free(b->series);
+}
+
+static int
+batch_init(struct batch *b, const struct push_windows *w, size_t n)
+{
+	size_t all = 1;
+
+	for (size_t i = 0; i < n; i++)
+		all += w[i].n;
+	b->asks = calloc(all, sizeof(*b->asks));
+	b->series = calloc(all, sizeof(*b->series));
+	return b->asks && b->series ? 0 : -ENOMEM;
+}
+
+static int
+append(struct pushes *p, const struct push_windows *w,
+       const struct push_window *of, const char *series, struct window_ask *out)
+{
 	*out = (struct window_ask){
 		.series = series,
 		.level = WINDOW_CAPTURED,
@@ -88,23 +110,42 @@ append(struct pushes *p, struct store *s, const struct push_windows *w,
 		.sample_count = of->samples,
 		.value = of->value,
 	};
-	return rc ? rc
-	          : segment_append(&p->segment, of->file.p, of->file.len, out);
+	return segment_append(&p->segment, of->file.p, of->file.len, out);
+}
+
+/* Adds the windows of a push to the batch, or refuses the push. */
+static int
+add_push(struct pushes *p, struct store *s, struct push_windows *w,
+         struct batch *b)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < w->n && !rc; i++)
+		rc = series_of_pushed(s, w->tenant, w->service, w->of[i].type,
+		                      w->labels, w->max_series,
+		                      b->series[b->n + i]);
+	w->refused = rc == -ENOENT || rc == -EDQUOT ? rc : 0;
+	if (w->refused)
+		return 0;
+	for (size_t i = 0; i < w->n && !rc; i++, b->n++)
+		rc = append(p, w, &w->of[i], b->series[b->n], &b->asks[b->n]);
+	return rc;
 }
 
 int
-pushes_store(struct pushes *p, struct store *s, const struct push_windows *w)
+pushes_store(struct pushes *p, struct store *s, struct push_windows *w,
+             size_t n)
 {
-	char series[PUSH_MAX_TYPES][ID_MAX];
-	struct window_ask asks[PUSH_MAX_TYPES];
-	int rc = open_segment(p, s);
+	CLEANUP(batch_done) struct batch b = {0};
+	int rc = batch_init(&b, w, n) ?: open_segment(p, s);
 	int64_t length = p->segment.length;
 
-	for (size_t i = 0; i < w->n && !rc; i++)
-		rc = append(p, s, w, &w->of[i], series[i], &asks[i]);
-	if (!rc)
+	for (size_t i = 0; i < n && !rc; i++)
+		rc = add_push(p, s, &w[i], &b);
+	if (!rc && b.n)
 		rc = segment_sync(&p->segment)
-		             ?: window_commit(s, &p->segment, asks, w->n, NULL);
+		             ?: window_commit(s, &p->segment, b.asks, b.n,
+		                              NULL);
 	if (rc)
 		p->segment.length = length; /* the next push overwrites them */
 	return rc;

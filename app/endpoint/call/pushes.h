@@ -32,6 +32,7 @@ struct push_windows {
 		int64_t samples, value;
 	} of[PUSH_MAX_TYPES];
 	size_t n;
+	int refused; /* set by pushes_store(); 0: stored */
 };
 #define CLEANUP_PUSH CLEANUP(push_windows_done)
 void push_windows_done(struct push_windows *w);
@@ -44,8 +45,10 @@ void push_windows_done(struct push_windows *w);
 MUST_CHECK int
 push_add(struct push_windows *w, const char *type, const struct profile *p);
 /*
- * Stores all windows or none; they are on disk when it returns.
- *   Errors   -ENOENT when there is no such service; -EDQUOT past max_series
+ * Stores the windows of n pushes, all in one transaction; they are on disk when
+ * it returns. A push that is refused is left out as a whole: refused is -ENOENT
+ * if there is no such service, -EDQUOT past max_series.
+ *   Errors   -errno, nothing is stored
  */
-MUST_CHECK int
-pushes_store(struct pushes *p, struct store *s, const struct push_windows *w);
+MUST_CHECK int pushes_store(struct pushes *p, struct store *s,
+                            struct push_windows *w, size_t n);

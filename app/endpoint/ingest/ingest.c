@@ -11,8 +11,8 @@
 #include "base/json.h"
 #include "endpoint/call/multipart.h"
 #include "ingest_name.h"
+#include "pushed.h"
 #include "store/service.h"
-#include "store_upload.h"
 
 #include <errno.h>
 #include <string.h>
@@ -22,10 +22,6 @@
 #define DAY_MS       (INT64_C(86400) * MS_PER_S)
 #define OLDEST_DAYS  3650 /* more than any retentionDays */
 #define LONGEST_DAYS 31   /* as for an upload: taken_times() */
-/* Label of series with the same value types, since only these add up; clients
- * can't make a label with that prefix. */
-#define VALUES_LABEL "__values__"
-
 struct push {
 	char app[INGEST_APP_MAX];
 	struct buf labels, why;
@@ -208,37 +204,6 @@ read_push(struct call *c, struct push *p)
 	return 0;
 }
 
-/* Creates the service of a push, if the configuration allows it. */
-static int
-need_service(struct call *c, char *name)
-{
-	struct service s = {
-		.tenant = c->caller.tenant,
-		.name = name,
-		.kind = "auto",
-		.host = "",
-		.match_kind = "",
-		.match_value = "",
-		.pprof_url = "",
-		.source = "auto",
-		.allow = "{}",
-		.labels = "{}",
-		.description = "Pushed to /ingest",
-	};
-	CLEANUP_SERVICE struct service known = {0};
-	struct store *store = &c->env->store;
-	int rc = service_get(store, c->caller.tenant, name, &known);
-
-	if (rc == -ENOENT && c->env->conf->upload_create_services) {
-		rc = service_add(store, &s);
-		rc = rc == -EEXIST ? 0 : rc;
-	}
-	if (rc != -ENOENT)
-		return rc ? fail_store(c, rc) : 0;
-	detail_text(c, "service", name);
-	return fail(c, UnknownService, name);
-}
-
 static int
 refuse(struct call *c, int rc, const struct push *p)
 {
@@ -261,8 +226,9 @@ given_name(const struct push *p, const struct profile *made, uint32_t at)
 
 /* Finds the type of a value. Returns NULL if it fits none. */
 static const struct type *
-type_of(const struct push *p, const struct profile *made, uint32_t at)
+type_of(const void *arg, const struct profile *made, uint32_t at)
 {
+	const struct push *p = arg;
 	const char *name = given_name(p, made, at);
 	const struct type *t = p->type ? type_find(p->type) : NULL;
 	uint32_t types = name ? import_value_types(made, at, name) : 0;
@@ -285,58 +251,6 @@ read_as(struct call *c, struct push *p, const char *type, struct profile **out)
 	};
 
 	return p->format->read(p->profile.p, p->profile.n, &ask, out, &p->why);
-}
-
-/* Makes "samples/count,cpu/nanoseconds". */
-static json_t *
-values_of(const struct profile *p)
-{
-	CLEANUP_BUF struct buf b = BUF_INIT(BUF_MAX_SMALL);
-
-	for (uint32_t i = 0; i < p->ntypes; i++)
-		buf_addf(&b, "%s%s/%s", i ? "," : "",
-		         strings_get(p->strings, p->types[i].type, NULL),
-		         strings_get(p->strings, p->types[i].unit, NULL));
-	return buf_err(&b) ? NULL : json_text(buf_str(&b));
-}
-
-/* Makes the labels of the series: the application's, and the value types. The
- * reader of JFR decides on these by the type. */
-static char *
-labels_of(const struct push *p, const struct profile *made)
-{
-	CLEANUP_JSON json_t *labels = json_loads(buf_str(&p->labels), 0, NULL);
-
-	if (!labels ||
-	    json_object_set_new(labels, VALUES_LABEL,
-	                        made ? values_of(made) : json_string("jfr")))
-		return NULL;
-	return json_dumps(labels, JSON_SORT_KEYS | JSON_COMPACT);
-}
-
-/* Adds one window for each type of profile, of the first value that fits it. */
-static int
-add_types(struct push *p, struct profile *made, struct push_windows *out)
-{
-	uint32_t seen = 0;
-	int rc = 0;
-
-	for (uint32_t i = 0; i < made->ntypes && !rc; i++) {
-		const struct type *t = type_of(p, made, i);
-
-		if (!t || seen & 1u << type_id(t))
-			continue;
-		seen |= 1u << type_id(t);
-		made->default_type = made->types[i].type;
-		rc = push_add(out, t->name, made);
-		if (rc)
-			buf_puts(&p->why, "its values do not add up");
-	}
-	if (seen)
-		return rc;
-	buf_clear(&p->why);
-	buf_puts(&p->why, "none of its values is of a known type");
-	return -EBADMSG;
 }
 
 /* Adds one window for each type of profile that a recording has. */
@@ -362,27 +276,25 @@ add_recording(struct call *c, struct push *p, struct push_windows *out)
 static int
 store_types(struct call *c, struct push *p, struct profile *made)
 {
-	CLEANUP_FREE char *labels = labels_of(p, is_recording(p) ? NULL : made);
+	CLEANUP_FREE char *labels = pushed_labels(
+		buf_str(&p->labels), is_recording(p) ? NULL : made);
 	CLEANUP_PUSH struct push_windows w = {
 		.tenant = c->caller.tenant,
 		.service = p->app,
 		.labels = labels,
 		.max_series = c->env->conf->upload_max_series,
 	};
-	int64_t length;
-	int rc = !labels           ? -ENOMEM
-	         : is_recording(p) ? add_recording(c, p, &w)
-	                           : add_types(p, made, &w);
+	int rc = !labels ? -ENOMEM
+	         : is_recording(p)
+	                 ? add_recording(c, p, &w)
+	                 : pushed_types(made, type_of, p, &w, &p->why);
 
 	if (rc)
 		return refuse(c, rc, p);
-	taken_times(&p->taken, made, &w.start_ms, &length);
-	if (!w.start_ms)
-		w.start_ms = clock_wall_ms() - length;
-	w.end_ms = w.start_ms + length;
+	pushed_times(&p->taken, made, &w);
 	if (call_begin(c))
 		return -1;
-	rc = pushes_store(&c->env->pushes, &c->env->store, &w);
+	rc = pushes_store(&c->env->pushes, &c->env->store, &w, 1) ?: w.refused;
 	if (rc != -EDQUOT)
 		return rc ? fail_store(c, rc) : 0;
 	detail_text(c, "service", p->app);
@@ -458,7 +370,13 @@ ingest_post(struct call *c)
 	rc = import(c, &p, &made);
 	if (rc)
 		return refuse(c, rc, &p);
-	if (need_service(c, p.app) || store_types(c, &p, made))
+	rc = pushed_service(c, p.app, "Pushed to /ingest");
+	if (rc) {
+		detail_text(c, "service", p.app);
+		return rc == -ENOENT ? fail(c, UnknownService, p.app)
+		                     : fail_store(c, rc);
+	}
+	if (store_types(c, &p, made))
 		return -1;
 	return c->repeated ? 0 : answer_empty(c, c->route->status);
 }

@@ -45,16 +45,14 @@ put_labels(struct buf *out, const char *p, const char *end)
 	return r;
 }
 
-/* Makes the name of a service from the name of an application, such as
- * team/shop: replaces characters that a service's name cannot have with '-';
- * removes characters other than letters and digits at both ends. */
-static void
-put_app(char app[static INGEST_APP_MAX], const char *name, size_t n)
+void
+ingest_app(char app[static INGEST_APP_MAX], const char *name, size_t n)
 {
-	while (n && !isalnum((unsigned char)name[n - 1]))
-		n--;
 	while (n && !isalnum((unsigned char)*name))
 		name++, n--;
+	n = n < INGEST_APP_MAX ? n : INGEST_APP_MAX - 1;
+	while (n && !isalnum((unsigned char)name[n - 1]))
+		n--;
 	for (size_t i = 0; i < n; i++)
 		app[i] = isalnum((unsigned char)name[i]) ||
 		                         strchr("._-", name[i])
@@ -81,7 +79,7 @@ ingest_name(const char *name, char app[static INGEST_APP_MAX],
 	buf_putc(labels, '}');
 	if (r || buf_err(labels))
 		return r ? r : -EINVAL;
-	put_app(app, name, n);
+	ingest_app(app, name, n);
 	return 0;
 }
 

@@ -20,6 +20,10 @@
  */
 MUST_CHECK int ingest_name(const char *name, char app[static INGEST_APP_MAX],
                            struct buf *labels);
+/* Makes the name of a service from the name of an application, such as
+ * team/shop: replaces characters that a service's name cannot have with '-';
+ * removes characters other than letters and digits at both ends. */
+void ingest_app(char app[static INGEST_APP_MAX], const char *name, size_t n);
 /*
  * Returns the profile type at the end of an application's name, such as
  * shop.cpu.

@@ -230,7 +230,7 @@ explain_text(const char *p, size_t n, int r, struct buf *why)
 	CLEANUP_BUF struct buf what = BUF_INIT(BUF_MAX_SMALL);
 
 	if ((r == -EBADMSG && !is_json(p, n)) || !foreign_text(p, n, &what)) {
-		if (r == -EPROTONOSUPPORT)
+		if (r == -EPROTONOSUPPORT && !why->len)
 			buf_puts(why, "it is in no format that is known");
 		return r;
 	}

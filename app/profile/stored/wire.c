@@ -160,6 +160,14 @@ wire_put_number(struct buf *out, uint32_t number, uint64_t v)
 }
 
 void
+wire_put_fixed64(struct buf *out, uint64_t v)
+{
+	uint64_t word = htole64(v);
+
+	buf_add(out, &word, sizeof(word));
+}
+
+void
 wire_put_bytes(struct buf *out, uint32_t number, const void *p, size_t n)
 {
 	wire_put_varint(out, WIRE_KEY(number, WIRE_BYTES));

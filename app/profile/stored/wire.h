@@ -122,6 +122,8 @@ wire_next(struct wire *w, struct wire_field *f)
 void wire_put_varint(struct buf *out, uint64_t v);
 /* Writes a varint field. Writes nothing if v is 0, the default. */
 void wire_put_number(struct buf *out, uint32_t number, uint64_t v);
+/* Writes 8 bytes, without a key. */
+void wire_put_fixed64(struct buf *out, uint64_t v);
 void wire_put_bytes(struct buf *out, uint32_t number, const void *p, size_t n);
 /* Begins a field of bytes, which ends at wire_close(out, place). */
 size_t wire_open(struct buf *out, uint32_t number);

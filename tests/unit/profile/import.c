@@ -1010,7 +1010,6 @@ TEST(a_file_of_a_kind_that_is_not_read_is_named_with_a_way_to_upload_it)
 	             "it is a profile of Firefox Profiler: "),
 		KIND("{\"version\":1.2,\"gc_samples\":3}",
 	             "it is stackprof's JSON: "),
-		KIND("{\"resourceProfiles\":[]}", "it is OTLP JSON: "),
 		KIND("{\"traceEvents\": [{\"ph\": \"X\"}]}",
 	             "it is a Chrome trace: "),
 		KIND("[{\"ph\":\"X\",\"ts\":1}]", "it is a Chrome trace: "),

@@ -14,7 +14,11 @@
 #define SCOPE  "speedscope 1.25"
 #define FOLDED "flamegraph.pl, FlameGraph 41fee1f"
 #define PERF   "stackcollapse-perf.pl, FlameGraph 41fee1f"
-#define NAMED  3 /* functions of a row */
+#define OTLP   "protobuf 4.21 of Python, with the messages of opentelemetry-proto"
+/* three samples and one, of 50 ms each */
+#define OTLP_CPU \
+	"200000000 nanoseconds 4 inlined=150000000 shop+0x300=50000000 main=0"
+#define NAMED 3 /* functions of a row */
 
 static const struct row {
 	const char *file, *type, *peer;
@@ -81,6 +85,16 @@ static const struct row {
          "collector)=2030000 parse=1300000"},
 	{"v8.heapprofile", "", SCOPE,
          "593960 bytes ? cache=524304 (anonymous)=65560 (EXTERNAL)=4096"},
+	{"otlp.1.7", "", OTLP " v1.7.0", OTLP_CPU},
+	{"otlp.1.8", "", OTLP " v1.8.0", OTLP_CPU},
+	{"otlp.1.9", "", OTLP " v1.9.0", OTLP_CPU},
+	{"otlp.1.11", "", OTLP " v1.11.0", OTLP_CPU},
+	{"otlp.1.7.json", "", OTLP " v1.7.0", OTLP_CPU},
+	{"otlp.1.8.json", "", OTLP " v1.8.0", OTLP_CPU},
+	{"otlp.1.9.json", "", OTLP " v1.9.0", OTLP_CPU},
+	{"otlp.1.11.json", "", OTLP " v1.11.0", OTLP_CPU},
+	{"otlp.1.11", "block", OTLP " v1.11.0",
+         "3000 nanoseconds 1 shop+0x300=3000 main=0"},
 	{"callgrind", "", "callgrind_annotate of Valgrind 3.19",
          "1000 Ir ? read=300 write=300 backup=200"},
 };

@@ -1,0 +1,276 @@
+/*
+ * POST /v1development/profiles, for exporters of OpenTelemetry: profiles of any
+ * number of services, each of which becomes windows as a push to /ingest does.
+ *
+ * Profiles that cannot be stored do not keep others from being stored: the reply
+ * has their number, and the first reason. A request of which nothing is stored
+ * fails. Source: the OTLP specification, section OTLP/HTTP;
+ * collector/profiles/v1development of opentelemetry-proto 1.11.
+ */
+#include "base/rows.h"
+#include "ingest_name.h"
+#include "profile/otlp.h"
+#include "profile/stored/wire.h"
+#include "pushed.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define MOST    4096 /* pushes of one request */
+#define UNNAMED "unknown_service"
+
+enum { RESPONSE_PARTIAL_SUCCESS = 1 };
+enum { PARTIAL_REJECTED = 1, PARTIAL_MESSAGE };
+
+/* Profiles of a service that add up, and their number. */
+struct part {
+	char *labels, app[INGEST_APP_MAX];
+	uint32_t profiles;
+};
+
+struct export
+{
+	struct call *c;
+	struct part *parts;
+	struct push_windows *pushes; /* of the parts */
+	uint32_t n, part_room, push_room;
+	uint64_t rejected;
+	struct buf why; /* the first reason */
+};
+
+static void
+export_done(struct export *e)
+{
+	for (uint32_t i = 0; i < e->n; i++) {
+		free(e->parts[i].labels);
+		push_windows_done(&e->pushes[i]);
+	}
+	free(e->parts);
+	free(e->pushes);
+	buf_done(&e->why);
+}
+
+static void PRINTF(3, 4)
+	reject(struct export *e, uint32_t profiles, const char *fmt, ...)
+{
+	va_list ap;
+
+	e->rejected += profiles;
+	if (e->why.len)
+		return;
+	va_start(ap, fmt);
+	buf_vaddf(&e->why, fmt, ap);
+	va_end(ap);
+}
+
+/* --- reading -------------------------------------------------------------- */
+
+static const struct type *
+type_of(const void *arg, const struct profile *p, uint32_t at)
+{
+	(void)arg;
+	return import_first_type(import_value_types(p, at, NULL));
+}
+
+/* Makes the windows of a part; the part is dropped if that fails. */
+static int
+make_windows(struct export *e, const struct otlp_part *of, struct profile *p)
+{
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	struct part *part = &e->parts[e->n];
+	struct push_windows *w = &e->pushes[e->n];
+	const struct taken taken = {0};
+	const char *name = *of->service ? of->service : UNNAMED;
+	int rc;
+
+	*part = (struct part){.profiles = of->profiles};
+	*w = (struct push_windows){
+		.tenant = e->c->caller.tenant,
+		.max_series = e->c->env->conf->upload_max_series,
+	};
+	ingest_app(part->app, name, strlen(name));
+	part->labels = pushed_labels(of->labels, p);
+	e->n++;
+	if (!part->labels)
+		return -ENOMEM;
+	rc = pushed_types(p, type_of, NULL, w, &why);
+	pushed_times(&taken, p, w);
+	if (!rc && name_valid(part->app))
+		return 0;
+	if (rc && rc != -EBADMSG && rc != -EOVERFLOW)
+		return rc;
+	reject(e, of->profiles, "%s: %s", name,
+	       rc ? buf_str(&why) : "this is no name of a service");
+	w->n = 0;
+	return 0;
+}
+
+static int
+take_part(void *arg, const struct otlp_part *of, struct profile **made)
+{
+	struct export *e = arg;
+	int rc =
+		ROWS_ROOM_OF(e->parts, e->part_room, e->n, 1, MOST)
+			?: ROWS_ROOM_OF(e->pushes, e->push_room, e->n, 1, MOST);
+
+	if (rc == -E2BIG)
+		buf_addf(&e->why,
+		         "it has more than %d profiles that do not "
+		         "add up",
+		         MOST);
+	return rc ? rc : make_windows(e, of, *made);
+}
+
+static bool
+is_json(const struct request *r)
+{
+	return !strncasecmp(r->content_type, "application/json", 16);
+}
+
+static int
+read_parts(struct export *e)
+{
+	CLEANUP_BUF struct buf raw = BUF_INIT(0), why = BUF_INIT(BUF_MAX_SMALL);
+	const struct request *r = e->c->req;
+	const struct import_ask ask = {
+		.type = "",
+		.content_type = "",
+		.deltas = true,
+		.limits = taken_limits(e->c),
+	};
+	int rc = import_inflate(r->body, r->body_len, &ask.limits, &raw, &why);
+
+	if (!rc)
+		rc = raw.len ? otlp_read(raw.p, raw.len, &ask, take_part, e,
+		                         &why)
+		             : otlp_read(r->body, r->body_len, &ask, take_part,
+		                         e, &why);
+	if (!rc || rc == -ENODATA)
+		return 0;
+	if (!why.len)
+		buf_puts(&why, buf_str(&e->why));
+	if (rc == -EPROTONOSUPPORT) /* of another layout */
+		rc = -EBADMSG;
+	return taken_refuse(e->c, rc, buf_str(&why));
+}
+
+/* --- storing -------------------------------------------------------------- */
+
+/* Finds or creates the service of a part; the part is left out if there is
+ * none. */
+static int
+find_service(struct export *e, uint32_t i)
+{
+	struct part *part = &e->parts[i];
+	struct push_windows *w = &e->pushes[i];
+	int rc;
+
+	if (!w->n)
+		return 0;
+	w->service = part->app;
+	w->labels = part->labels;
+	rc = pushed_service(e->c, part->app, "Pushed by OpenTelemetry");
+	if (!rc)
+		return 0;
+	if (rc != -ENOENT && rc != -EXFULL)
+		return fail_store(e->c, rc);
+	reject(e, part->profiles, "%s: %s", part->app,
+	       rc == -ENOENT ? "the service is unknown, and create_services in "
+	                       "[upload] of stoker.conf is 0"
+	                     : "the tenant has as many services as its quota "
+	                       "allows");
+	w->n = 0;
+	return 0;
+}
+
+static int
+store_parts(struct export *e)
+{
+	struct call *c = e->c;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < e->n && !rc; i++)
+		rc = find_service(e, i);
+	if (rc || call_begin(c))
+		return -1;
+	rc = pushes_store(&c->env->pushes, &c->env->store, e->pushes, e->n);
+	for (uint32_t i = 0; i < e->n && !rc; i++)
+		if (e->pushes[i].refused)
+			reject(e, e->parts[i].profiles, "%s: %s",
+			       e->parts[i].app,
+			       e->pushes[i].refused == -EDQUOT
+			               ? "pushes of the service have too many "
+			                 "sets of labels: max_series in "
+			                 "[upload] of stoker.conf is the limit"
+			               : "the service was removed");
+	return rc ? fail_store(c, rc) : 0;
+}
+
+/* --- answering ------------------------------------------------------------ */
+
+static void
+put_partial(const struct export *e, struct buf *out)
+{
+	size_t place;
+
+	if (!e->rejected)
+		return;
+	place = wire_open(out, RESPONSE_PARTIAL_SUCCESS);
+	wire_put_number(out, PARTIAL_REJECTED, e->rejected);
+	wire_put_bytes(out, PARTIAL_MESSAGE, buf_str(&e->why), e->why.len);
+	wire_close(out, place);
+}
+
+static int
+answer_protobuf(const struct export *e)
+{
+	struct reply *r = e->c->reply;
+
+	if (answer_empty(e->c, e->c->route->status))
+		return -1;
+	r->content_type = "application/x-protobuf";
+	put_partial(e, &r->body);
+	return buf_err(&r->body) ? fail_store(e->c, buf_err(&r->body)) : 0;
+}
+
+static int
+answer_in_json(const struct export *e)
+{
+	struct buf *out = answer_json(e->c);
+	char number[24];
+
+	if (e->rejected) {
+		snprintf(number, sizeof(number), "%llu",
+		         (unsigned long long)e->rejected);
+		json_open(out, "partialSuccess", '{');
+		json_put_text(out, "rejectedProfiles", number);
+		json_put_text(out, "errorMessage", buf_str(&e->why));
+		json_close(out, '}');
+	}
+	return answer_end(e->c);
+}
+
+static uint64_t
+profiles_of(const struct export *e)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < e->n; i++)
+		n += e->parts[i].profiles;
+	return n;
+}
+
+int
+otlp_post(struct call *c)
+{
+	CLEANUP(export_done)
+	struct export e = {.c = c, .why = BUF_INIT(BUF_MAX_SMALL)};
+
+	if (read_parts(&e) || store_parts(&e))
+		return -1;
+	if (e.rejected && e.rejected == profiles_of(&e)) {
+		detail_text(c, "reason", buf_str(&e.why));
+		return fail(c, IngestFailed, buf_str(&e.why));
+	}
+	return is_json(c->req) ? answer_in_json(&e) : answer_protobuf(&e);
+}

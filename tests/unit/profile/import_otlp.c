@@ -1,0 +1,321 @@
+/*
+ * Profiles of OpenTelemetry. Files in tests/data/fuzz/import that begin with
+ * otlp were written with the messages of opentelemetry-proto itself; peers.c has
+ * what they add up to.
+ */
+#include "base/file.h"
+#include "lib/imported.h"
+#include "lib/test.h"
+#include "profile/otlp.h"
+#include "profile/stored/otlp_fields.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#define DATA "tests/data/fuzz/import/"
+
+/* A dictionary of two functions, and a profile of sampled stacks. */
+#define DICTIONARY                                                           \
+	"\"dictionary\":{\"stringTable\":[\"\",\"samples\",\"count\",\"f\"," \
+	"\"g\",\"cpu\",\"nanoseconds\",\"thread.name\"],"                    \
+	"\"mappingTable\":[{}],\"functionTable\":[{},{\"nameStrindex\":3},"  \
+	"{\"nameStrindex\":4}],\"locationTable\":[{},{\"lines\":[{"          \
+	"\"functionIndex\":1}]},{\"lines\":[{\"functionIndex\":2}]}],"       \
+	"\"stackTable\":[{},{\"locationIndices\":[1,2]},{"                   \
+	"\"locationIndices\":[2]}],\"attributeTable\":[{},{"                 \
+	"\"keyStrindex\":7,\"value\":{\"stringValue\":\"a\"}}]}"
+#define PROFILES(type, samples)                                      \
+	"\"resourceProfiles\":[{\"scopeProfiles\":[{\"profiles\":[{" \
+	"\"sampleType\":{" type "},\"samples\":[" samples "]}]}]}]"
+#define COUNT         "\"typeStrindex\":1,\"unitStrindex\":2"
+#define FILE(samples) "{" PROFILES(COUNT, samples) "," DICTIONARY "}"
+#define SAMPLED       "otlp cpu samples/count\n"
+
+static void
+load(const char *name, struct buf *out)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), DATA "%s", name);
+	ck_assert_int_eq(file_read(AT_FDCWD, path, out), 0);
+}
+
+TEST(a_file_of_each_layout_has_the_same_samples)
+{
+	static const char *const names[] = {"otlp.1.7",      "otlp.1.8",
+	                                    "otlp.1.9",      "otlp.1.11",
+	                                    "otlp.1.7.json", "otlp.1.8.json",
+	                                    "otlp.1.9.json", "otlp.1.11.json"};
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		imported_file_is("cpu", names[i], 0,
+		                 "otlp cpu samples/count events/nanoseconds "
+		                 "cpu/nanoseconds\n"
+		                 "main;hot;inlined 3 0 150000000\n"
+		                 "main;shop+0x300 1 3000 50000000\n");
+}
+END
+
+TEST(a_sample_is_worth_its_values_or_else_its_points_in_time)
+{
+	static const struct {
+		const char *sample, *want;
+	} rows[] = {
+		{"{\"stackIndex\":1,\"values\":[\"7\"]}", SAMPLED "g;f 7\n"},
+		{"{\"stackIndex\":1,\"values\":[2,2,3],"
+	         "\"timestampsUnixNano\":[\"1\",\"2\",\"3\"]}",
+	         SAMPLED "g;f 7\n"},
+		{"{\"stackIndex\":2,\"timestampsUnixNano\":[1,2,3]}",
+	         SAMPLED "g 3\n"},
+		{"{\"stackIndex\":2,\"values\":[1]},"
+	         "{\"stackIndex\":2,\"values\":[4]}",
+	         SAMPLED "g 5\n"},
+		{"{\"values\":[9]}", SAMPLED " 9\n"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+
+		buf_addf(&text, "{" PROFILES(COUNT, "%s") "," DICTIONARY "}",
+		         rows[i].sample);
+		imported_is("", buf_str(&text), 0, rows[i].want);
+	}
+}
+END
+
+TEST(members_in_json_have_either_spelling_and_any_order)
+{
+	imported_is("",
+	            "{\"dictionary\":{\"string_table\":[\"\",\"samples\","
+	            "\"count\",\"f\"],\"function_table\":[{},"
+	            "{\"name_strindex\":3}],\"location_table\":[{},{\"lines\":"
+	            "[{\"function_index\":1}],\"address\":null}],"
+	            "\"stack_table\":[{},{\"location_indices\":[\"1\"]}]},"
+	            "\"unknown\":[{\"a\":1}],"
+	            "\"resource_profiles\":[{\"scope_profiles\":[{\"profiles\":"
+	            "[{\"samples\":[{\"values\":[\"9007199254740993\"],"
+	            "\"stack_index\":1}],\"sample_type\":{\"type_strindex\":1,"
+	            "\"unit_strindex\":2}}]}]}]}",
+	            0, SAMPLED "f 9007199254740993\n");
+}
+END
+
+TEST(an_index_past_its_table_is_refused)
+{
+	imported_is("", FILE("{\"stackIndex\":3,\"values\":[1]}"), -EBADMSG,
+	            "there is no stack 3: its table has 3");
+	imported_is("", FILE("{\"stackIndex\":-1,\"values\":[1]}"), -EBADMSG,
+	            "there is no stack -1: its table has 3");
+	imported_is("",
+	            FILE("{\"stackIndex\":1,\"attributeIndices\":[9],"
+	                 "\"values\":[1]}"),
+	            -EBADMSG, "there is no attribute 9: its table has 2");
+	imported_is("",
+	            "{" PROFILES("\"typeStrindex\":8", "") "," DICTIONARY "}",
+	            -EBADMSG, "there is no string 8: its table has 8");
+}
+END
+
+TEST(a_file_without_samples_says_so)
+{
+	imported_is("", FILE(""), -EBADMSG, "it has no samples");
+	imported_is("", "{\"resourceProfiles\":[]}", -EBADMSG,
+	            "it has no samples");
+}
+END
+
+TEST(negative_values_are_refused)
+{
+	imported_is("", FILE("{\"stackIndex\":1,\"values\":[-1]}"), -EBADMSG,
+	            "a sample has a negative value: this is a difference of "
+	            "two profiles");
+}
+END
+
+#define READS "; Stoker reads the layouts of OTLP 1.7 to 1.11"
+
+TEST(other_layouts_are_refused_by_what_does_not_fit)
+{
+	/* names of 1.7 and of 1.8 */
+	imported_is("",
+	            "{" PROFILES(COUNT, "{\"locationsStartIndex\":0,"
+	                                "\"stackIndex\":1}") "," DICTIONARY "}",
+	            -EPROTONOSUPPORT,
+	            "it is OTLP of another layout: LOCATIONS_START_INDEX does "
+	            "not fit" READS);
+	/* a profile, without a dictionary */
+	imported_is("", "{" PROFILES(COUNT, "") "}", -EPROTONOSUPPORT,
+	            "it is OTLP without a dictionary, of a layout before "
+	            "1.7" READS);
+}
+END
+
+/* A file with one sample whose fields these bytes are, and its length. */
+static size_t
+one_sample(const char *sample, size_t n, char *out)
+{
+	static const char dictionary[] = {0x12, 4, 0x2A, 0, 0x3A, 0};
+	char *p = out;
+
+	for (int i = 0; i < 4; i++) {
+		*p++ = 0x0A + 8 * (i > 0);
+		*p++ = (char)(n + 2 * (3 - (size_t)i));
+	}
+	memcpy(p, sample, n);
+	memcpy(p + n, dictionary, sizeof(dictionary));
+	return (size_t)(p - out) + n + sizeof(dictionary);
+}
+
+TEST(a_field_of_no_layout_is_named)
+{
+	CLEANUP_BUF struct buf got = BUF_INIT(BUF_MAX_SMALL);
+	/* values and a link, as in 1.8, then values as in 1.10 */
+	static const char sample[] = {0x12, 1, 1, 0x20, 1, 0x22, 1, 1};
+	char file[64];
+	size_t n = one_sample(sample, sizeof(sample), file);
+
+	ck_assert_int_eq(imported("", file, n, &got), -EPROTONOSUPPORT);
+	ck_assert_str_eq(buf_str(&got),
+	                 "it is OTLP of another layout: field 4 of Sample does "
+	                 "not fit" READS);
+}
+END
+
+/* Counts the parts of a file, and keeps the names of the first. */
+struct seen {
+	uint32_t parts, samples;
+	char service[64], labels[256];
+};
+
+static int
+see(void *arg, const struct otlp_part *of, struct profile **made)
+{
+	struct seen *s = arg;
+
+	if (!s->parts++) {
+		snprintf(s->service, sizeof(s->service), "%s", of->service);
+		snprintf(s->labels, sizeof(s->labels), "%s", of->labels);
+	}
+	s->samples += (*made)->nsamples;
+	return 0;
+}
+
+static int
+read_parts(const void *p, size_t n, const struct import_limits *limits,
+           struct seen *out, struct buf *why)
+{
+	const struct import_ask ask = {
+		.type = "", .content_type = "", .limits = *limits};
+
+	return otlp_read(p, n, &ask, see, out, why);
+}
+
+#define LIMITS(file, room, names, most)                              \
+	{                                                            \
+		.raw_bytes = file, .memory = room, .strings = names, \
+		.samples = most                                      \
+	}
+static const struct import_limits usual = LIMITS(1 << 20, 4 << 20, 2000, 2000);
+
+TEST(attributes_of_a_resource_are_service_and_labels)
+{
+	static const char *const names[] = {"otlp.1.7", "otlp.1.9", "otlp.1.11",
+	                                    "otlp.1.11.json"};
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		CLEANUP_BUF struct buf in = BUF_INIT(1 << 20);
+		CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+		struct seen seen = {0};
+
+		load(names[i], &in);
+		ck_assert_int_eq(read_parts(in.p, in.len, &usual, &seen, &why),
+		                 0);
+		ck_assert_str_eq(seen.service, "shop");
+		ck_assert_str_eq(seen.labels,
+		                 "{\"version\":\"1.4\",\"pod\":\"shop-0\"}");
+		/* the time on the CPU, and off it */
+		ck_assert_uint_eq(seen.parts, 2);
+		ck_assert_uint_eq(seen.samples, 3);
+	}
+}
+END
+
+#define RESOURCE(name)                                                  \
+	"{\"resource\":{\"attributes\":[{\"key\":\"service.name\","     \
+	"\"value\":{\"stringValue\":\"" name "\"}}]},\"scopeProfiles\"" \
+	":[{\"profiles\":[{\"sampleType\":{" COUNT "},\"samples\":"     \
+	"[{\"stackIndex\":1,\"values\":[1]}]}]}]}"
+
+TEST(resources_of_one_service_add_up)
+{
+	static const char text[] = "{\"resourceProfiles\":[" RESOURCE(
+		"a") "," RESOURCE("b") "," RESOURCE("a") "]," DICTIONARY "}";
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	struct seen seen = {0};
+
+	ck_assert_int_eq(read_parts(text, strlen(text), &usual, &seen, &why),
+	                 0);
+	ck_assert_uint_eq(seen.parts, 2);
+	ck_assert_str_eq(seen.service, "a");
+}
+END
+
+TEST(limits_hold_for_all_parts_together)
+{
+	static const char text[] = "{\"resourceProfiles\":[" RESOURCE(
+		"a") "," RESOURCE("b") "," RESOURCE("c") "]," DICTIONARY "}";
+	static const struct {
+		struct import_limits limits;
+		const char *why;
+	} rows[] = {
+		{LIMITS(1 << 20, 4 << 20, 2000, 2), "max_samples"},
+		{LIMITS(1 << 20, 900, 2000, 2000), "max_memory"},
+		{LIMITS(1 << 20, 4 << 20, 3, 2000), "max_strings"},
+		{LIMITS(100, 4 << 20, 2000, 2000), "max_raw_bytes"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+		struct seen seen = {0};
+
+		ck_assert_int_eq(read_parts(text, strlen(text), &rows[i].limits,
+		                            &seen, &why),
+		                 -E2BIG);
+		ck_assert_msg(strstr(buf_str(&why), rows[i].why) != NULL,
+		              "%s: %s", rows[i].why, buf_str(&why));
+	}
+}
+END
+
+TEST(every_beginning_of_a_file_is_refused_or_read)
+{
+	static const char *const names[] = {"otlp.1.7", "otlp.1.11",
+	                                    "otlp.1.11.json"};
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		CLEANUP_BUF struct buf in = BUF_INIT(1 << 20);
+
+		load(names[i], &in);
+		for (size_t n = 0; n < in.len; n++) {
+			CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+			struct seen seen = {0};
+			int r = read_parts(in.p, n, &usual, &seen, &why);
+
+			ck_assert_msg(!r || why.len, "%s, %zu bytes: %d",
+			              names[i], n, r);
+		}
+	}
+}
+END
+
+SUITE("import_otlp", a_file_of_each_layout_has_the_same_samples,
+      a_sample_is_worth_its_values_or_else_its_points_in_time,
+      members_in_json_have_either_spelling_and_any_order,
+      an_index_past_its_table_is_refused, a_file_without_samples_says_so,
+      negative_values_are_refused,
+      other_layouts_are_refused_by_what_does_not_fit,
+      a_field_of_no_layout_is_named,
+      attributes_of_a_resource_are_service_and_labels,
+      resources_of_one_service_add_up, limits_hold_for_all_parts_together,
+      every_beginning_of_a_file_is_refused_or_read)

@@ -15,7 +15,8 @@ TEST(profiles_are_uploaded_listed_named_and_removed)
 	         "stoker: nofile: No such file or directory\n"},
 		{"upload svc services.json", 1,
 	         "stoker: the request body must be a profile "
-	         "(cpuprofile, heapprofile, speedscope, perfdata, gperftools, "
+	         "(cpuprofile, heapprofile, otlp, speedscope, perfdata, "
+	         "gperftools, "
 	         "callgrind, jfr, godump, heap, gopage, perf, folded, pprof); "
 	         "it is "
 	         "in no format that "
@@ -68,7 +69,7 @@ TEST(profiles_are_uploaded_listed_named_and_removed)
 		{"get svc --format frob", 64,
 	         "svc is sess-*: cpu of svc, *Z\n"
 	         "stoker: --format takes one of html, svg, json, columns, "
-	         "folded, speedscope, firefox, dot, pprof, not 'frob' "
+	         "folded, speedscope, firefox, otlp, dot, pprof, not 'frob' "
 	         "(InvalidParameter)\n"},
 		{"get svc --type memory", 1,
 	         "stoker: 'svc' has no complete memory profile\n"

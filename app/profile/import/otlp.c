@@ -692,7 +692,7 @@ push_stack(struct otlp *o, const struct sample_read *s)
 	return r;
 }
 
-/* Makes a label of an attribute; its key is 0 if the attribute has no value
+/* Makes a label of an attribute; its key is PROFILE_NONE if the attribute has no value
  * that a label can have. */
 static int
 make_label(struct otlp *o, uint64_t at, struct label *out)
@@ -701,7 +701,7 @@ make_label(struct otlp *o, uint64_t at, struct label *out)
 	int r = read_attribute(o, OTLP_ATTRIBUTE,
 	                       o->tables[ATTRIBUTES].rows[at], &a);
 
-	*out = (struct label){0};
+	*out = (struct label){.key = PROFILE_NONE};
 	if (r || a.value.kind == ANY_NONE || a.value.kind == ANY_LIST)
 		return r;
 	r = add_text(o, a.key, &out->key);
@@ -733,7 +733,7 @@ add_labels(struct otlp *o, struct sample_read *s)
 				return r;
 			make(o, ATTRIBUTES, at, 0);
 		}
-		if (!label->key)
+		if (label->key == PROFILE_NONE)
 			continue;
 		if (s->nlabels == PROFILE_MAX_LABELS) {
 			buf_addf(o->why, "a sample has more than %d labels",

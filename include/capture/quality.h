@@ -21,6 +21,13 @@ enum quality_why {
 #undef QUALITY_BREAK
 	QUALITY_BREAKS
 };
+/* Allocators of which a profile lacks memory. */
+enum quality_hidden {
+#define QUALITY_HIDDEN(of, text) QUALITY_HIDDEN_##of,
+#include "capture/host/quality.def"
+#undef QUALITY_HIDDEN
+	QUALITY_HIDDENS
+};
 #define QUALITY_MAX_BREAKS 4 /* modules that a report names */
 
 struct quality_break {
@@ -40,6 +47,8 @@ struct quality {
 	uint64_t notes;  /* QUALITY_NOTE_OF() bits */
 	uint32_t source; /* enum quality_source */
 	uint32_t nbreaks;
+	uint32_t hidden; /* bits of enum quality_hidden */
+	uint32_t reserved;
 	/* Modules where most stacks break off, most first. */
 	struct quality_break breaks[QUALITY_MAX_BREAKS];
 	char unwatched[128]; /* names of functions, NUL-terminated */

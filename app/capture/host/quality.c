@@ -314,6 +314,25 @@ add_breaks(const struct quality *q, struct buf *out)
 	}
 }
 
+static const char *const hidden[] = {
+#define QUALITY_HIDDEN(of, text) text,
+#include "quality.def"
+#undef QUALITY_HIDDEN
+};
+
+/* Writes " operator new, …; PHP's own allocator, …". */
+static void
+add_hidden(const struct quality *q, struct buf *out)
+{
+	const char *before = " ";
+
+	for (size_t i = 0; i < ARRAY_LEN(hidden); i++)
+		if (q->hidden >> i & 1) {
+			buf_addf(out, "%s%s", before, hidden[i]);
+			before = "; ";
+		}
+}
+
 /* --- notes ---------------------------------------------------------------- */
 
 static void
@@ -341,6 +360,8 @@ add_note(const struct quality *q, unsigned i, const struct finding *findings,
 		buf_puts(out, ": ");
 		add_name(out, q->unwatched, sizeof(q->unwatched));
 	}
+	if (i == QUALITY_BIT_HIDDEN)
+		add_hidden(q, out);
 }
 
 /* True if the finding of a check explains a note, and an earlier note of the

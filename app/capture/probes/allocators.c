@@ -34,12 +34,22 @@ static const char *const families[] = {
 #undef FAMILY
 };
 
+static const struct {
+	const char *function;
+	enum quality_hidden of;
+} hidden[] = {
+#define HIDDEN(function, of) {function, QUALITY_HIDDEN_##of},
+#include "allocators.def"
+#undef HIDDEN
+};
+
 #define FAMILIES ARRAY_LEN(families)
 
 /* Functions as their symbols describe them, by family and row. */
 struct found {
 	Elf64_Sym rows[FAMILIES][ARRAY_LEN(rows)];
 	bool frees[FAMILIES];
+	uint32_t hidden;
 	struct plt plt;
 };
 
@@ -57,6 +67,9 @@ note(void *arg, const Elf64_Sym *sym, const char *name)
 	if (sym->st_shndx == SHN_UNDEF || !sym->st_size ||
 	    ELF64_ST_TYPE(sym->st_info) != STT_FUNC)
 		return;
+	for (size_t i = 0; i < ARRAY_LEN(hidden); i++)
+		if (!strcmp(name, hidden[i].function))
+			f->hidden |= UINT32_C(1) << hidden[i].of;
 	for (size_t i = 0; i < FAMILIES; i++) {
 		size_t n = strlen(families[i]);
 		const char *rest = name + n;
@@ -273,7 +286,8 @@ allocator_find(const struct elf_image *e, struct allocator *out)
 			if (f.rows[i][r].st_size)
 				add(e, &f, i, &rows[r], &a);
 	}
-	if (!rc && !a.n && !*a.unwatched)
+	a.hidden = f.hidden;
+	if (!rc && !a.n && !*a.unwatched && !a.hidden)
 		rc = -ENOENT;
 	if (!rc)
 		*out = a;

@@ -6,6 +6,7 @@
 
 #include "capture/allocs.h"
 #include "capture/elf/elf.h"
+#include "capture/quality.h"
 
 #define ALLOCATOR_NAMES 128
 
@@ -20,10 +21,13 @@ struct allocator {
 	 * for; and one of them releases memory. */
 	char unwatched[ALLOCATOR_NAMES];
 	bool unreleased;
+	/* Bits of enum quality_hidden: allocators that call none of these. */
+	uint32_t hidden;
 };
 
 /*
  * Finds the functions by the image's symbols, allocators.def.
+ *   Shape    out->n is 0 if only out->hidden is set
  *   Errors   -ENOENT the image is no allocator, -EIO, -E2BIG, -ENOMEM; *out
  *            untouched
  */

@@ -78,6 +78,7 @@ struct process {
 	 * the file can't be opened at all. */
 	bool unprobed, unopened;
 	bool leaderless;         /* nor is any: its first thread had ended */
+	uint32_t hidden;         /* allocator.hidden of its files */
 	struct proc_names names; /* of its threads */
 	struct process *next;    /* in the same bucket */
 };

@@ -110,6 +110,8 @@ process_probe(struct process *proc, const struct sampler *s, bool late)
 		struct module *m = proc->modules->rows[at];
 		const struct allocator *a = m ? allocator_of(m) : NULL;
 
+		if (a)
+			proc->hidden |= a->hidden;
 		if (!a || !a->n || m->elf->fd < 0 || is_probed(proc, at) ||
 		    proc->nprobed == ARRAY_LEN(proc->probed))
 			continue;
@@ -134,6 +136,7 @@ process_unprobe(struct process *proc, const struct sampler *s)
 	const enum sampler_kind kind = sampler_asked(s)->kind;
 
 	proc->unprobed = proc->unopened = proc->leaderless = false;
+	proc->hidden = 0;
 	if (!probes(kind) || !proc->nprobed)
 		return;
 	proc->nprobed = 0;

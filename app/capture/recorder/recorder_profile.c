@@ -305,6 +305,12 @@ is_probed(const struct process *proc)
 	return proc->nprobed > 0;
 }
 
+static bool
+has_hidden(const struct process *proc)
+{
+	return proc->hidden != 0;
+}
+
 /* Notes which parts of allocators are not watched. */
 static void
 conclude_probes(const struct capture *c, struct quality *q)
@@ -316,6 +322,11 @@ conclude_probes(const struct capture *c, struct quality *q)
 		strncpy(q->unwatched, process_allocs_unwatched(p),
 		        sizeof(q->unwatched) - 1);
 	}
+	p = capture_any_process(c, has_hidden);
+	if (p)
+		q->hidden |= p->hidden;
+	if (q->hidden)
+		q->notes |= QUALITY_NOTE_OF(HIDDEN);
 	if (capture_any_process(c, process_allocs_leaderless))
 		q->notes |= QUALITY_NOTE_OF(LEADERLESS);
 	if (capture_any_process(c, process_allocs_unopened))

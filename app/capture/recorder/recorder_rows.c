@@ -148,7 +148,7 @@ capture_rows_sum(const struct capture *c, struct amount *sums,
 	q->untracked += (int64_t)count_untracked(c);
 	q->notes |= QUALITY_NOTE_OF(WHILE_WATCHED);
 	if (capture_any_process(c, process_allocs_throw))
-		q->notes |= QUALITY_NOTE_OF(NEW_UNWATCHED);
+		q->hidden |= UINT32_C(1) << QUALITY_HIDDEN_NEW;
 	if (!count_slots(c, INUSE_COSTLY, &cost))
 		return 0;
 	q->probe_cost = (int64_t)cost / 10;

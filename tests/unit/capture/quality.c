@@ -321,6 +321,19 @@ TEST(functions_that_are_not_watched_are_named_harmlessly)
 }
 END
 
+TEST(allocators_that_hide_memory_are_named_with_what_helps)
+{
+	struct quality q = {.notes = QUALITY_NOTE_OF(HIDDEN),
+	                    .hidden = UINT32_MAX};
+	CLEANUP_JSON json_t *j = json_of(&q);
+
+	ck_assert_ptr_nonnull(
+		strstr(first_note(j), "memory of operator new, "));
+	ck_assert_ptr_nonnull(strstr(first_note(j), "; PHP's own allocator, "));
+	ck_assert_ptr_nonnull(strstr(first_note(j), "USE_ZEND_ALLOC=0"));
+}
+END
+
 TEST(a_profile_without_allocations_says_if_nothing_could_be_watched)
 {
 	struct quality q = {.notes = QUALITY_NOTE_OF(NO_ALLOCATOR)}, none = {0};
@@ -354,6 +367,7 @@ TEST(lost_samples_and_longer_periods_lower_the_achieved_rate)
 END
 
 SUITE("quality", a_sum_that_is_rough_comes_with_its_bounds,
+      allocators_that_hide_memory_are_named_with_what_helps,
       functions_that_are_not_watched_are_named_harmlessly,
       a_profile_without_allocations_says_if_nothing_could_be_watched,
       rates_are_shown_per_second, every_note_is_told, a_poor_profile_says_so,

@@ -341,6 +341,22 @@ TEST(a_program_that_has_python_in_it_has_its_functions)
 }
 END
 
+TEST(small_objects_of_python_are_said_to_be_missing)
+{
+	CLEANUP_CAPTURED struct captured c = nothing();
+
+	if (why_not())
+		SKIP(why_not());
+	if (access("/usr/bin/python3.11", X_OK))
+		SKIP("no Python 3.11 here");
+	begin(&c, "/usr/bin/python3.11 -B $OLDPWD/tests/targets/shares.py 60",
+	      "ready");
+	capture(&c, "--seconds 1 --type alloc");
+	ck_assert_ptr_nonnull(
+		strstr(buf_str(&c.report), "PYTHONMALLOC=malloc"));
+}
+END
+
 /* Each form of watching puts breakpoints into code that a filter of system calls
  * guards. */
 TEST(a_thread_that_may_only_read_and_write_lives_on)
@@ -551,6 +567,7 @@ SUITE_TIMEOUT(
 	children_are_followed_with_their_parent,
 	processes_of_unusual_forms_have_their_functions,
 	a_program_that_has_python_in_it_has_its_functions,
+	small_objects_of_python_are_said_to_be_missing,
 	a_thread_that_may_only_read_and_write_lives_on,
 	a_process_that_loses_its_first_thread_goes_on,
 	allocations_of_a_process_whose_first_thread_has_ended_are_said_to_be_missing,

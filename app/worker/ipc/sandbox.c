@@ -166,26 +166,38 @@ static const int network[] = {
 	SCMP_SYS(sched_getaffinity),
 };
 
-/* Further calls of the scheduler: for SQLite, and for the store's files and
- * directories. If a newer call replaces an older one, both are listed, since
- * libc chooses. */
+/* Further calls of processes that open files, and of libc in them. If a newer
+ * call replaces an older one, both are listed, since libc chooses. */
 static const int files[] = {
+	SCMP_SYS(openat2), /* a filter cannot see its flags */
+	SCMP_SYS(stat),         SCMP_SYS(lstat),
+	SCMP_SYS(statx),        SCMP_SYS(statfs),
+	SCMP_SYS(fstatfs),      SCMP_SYS(access),
+	SCMP_SYS(faccessat),    SCMP_SYS(faccessat2),
+	SCMP_SYS(readlink),     SCMP_SYS(readlinkat),
+	SCMP_SYS(getdents64),   SCMP_SYS(readv),
+	SCMP_SYS(preadv),       SCMP_SYS(preadv2),
+	SCMP_SYS(pwritev),      SCMP_SYS(pwritev2),
+	SCMP_SYS(sendfile),     SCMP_SYS(alarm),
+	SCMP_SYS(setitimer),    SCMP_SYS(dup),
+	SCMP_SYS(dup3),         SCMP_SYS(close_range),
+	SCMP_SYS(select),       SCMP_SYS(pselect6),
+	SCMP_SYS(getuid),       SCMP_SYS(geteuid),
+	SCMP_SYS(getgid),       SCMP_SYS(getegid),
+	SCMP_SYS(uname),        SCMP_SYS(time),
+	SCMP_SYS(gettimeofday), SCMP_SYS(clock_getres),
+	SCMP_SYS(nanosleep),    SCMP_SYS(sched_getaffinity),
+	SCMP_SYS(sched_yield),  SCMP_SYS(getcpu),
+	SCMP_SYS(sigaltstack),  SCMP_SYS(membarrier),
+};
+
+/* Further calls of the scheduler: for SQLite, and for the store's files and
+ * directories. */
+static const int storing[] = {
 	SCMP_SYS(open),
 	SCMP_SYS(openat),
-	SCMP_SYS(openat2),
-	SCMP_SYS(stat),
-	SCMP_SYS(lstat),
-	SCMP_SYS(statx),
-	SCMP_SYS(statfs),
-	SCMP_SYS(fstatfs),
-	SCMP_SYS(access),
-	SCMP_SYS(faccessat),
-	SCMP_SYS(faccessat2),
-	SCMP_SYS(readlink),
-	SCMP_SYS(readlinkat),
 	SCMP_SYS(getcwd),
 	SCMP_SYS(getdents),
-	SCMP_SYS(getdents64),
 	SCMP_SYS(mkdir),
 	SCMP_SYS(mkdirat),
 	SCMP_SYS(rmdir),
@@ -209,93 +221,27 @@ static const int files[] = {
 	SCMP_SYS(fdatasync),
 	SCMP_SYS(syncfs),
 	SCMP_SYS(flock),
-	SCMP_SYS(readv),
-	SCMP_SYS(preadv),
-	SCMP_SYS(preadv2),
-	SCMP_SYS(pwritev),
-	SCMP_SYS(pwritev2),
 	SCMP_SYS(copy_file_range),
-	SCMP_SYS(sendfile),
 	SCMP_SYS(msync),
-	SCMP_SYS(dup),
 	SCMP_SYS(dup2),
-	SCMP_SYS(dup3),
-	SCMP_SYS(close_range),
 	SCMP_SYS(inotify_init1),
 	SCMP_SYS(inotify_add_watch),
 	SCMP_SYS(inotify_rm_watch),
 	SCMP_SYS(signalfd4),
-	SCMP_SYS(select),
-	SCMP_SYS(pselect6),
 	SCMP_SYS(socketpair),
 	SCMP_SYS(sendto),
 	SCMP_SYS(recvfrom),
 	SCMP_SYS(getsockopt),
-	SCMP_SYS(getuid),
-	SCMP_SYS(geteuid),
-	SCMP_SYS(getgid),
-	SCMP_SYS(getegid),
-	SCMP_SYS(uname),
-	SCMP_SYS(alarm),
-	SCMP_SYS(setitimer),
 	SCMP_SYS(times),
-	SCMP_SYS(time),
-	SCMP_SYS(gettimeofday),
-	SCMP_SYS(clock_getres),
-	SCMP_SYS(nanosleep),
-	SCMP_SYS(sched_getaffinity),
-	SCMP_SYS(sched_yield),
-	SCMP_SYS(getcpu),
-	SCMP_SYS(sigaltstack),
-	SCMP_SYS(membarrier),
 };
 
-/* Further calls of a reader: files and memory of targets, and the child that
- * stops their threads for a moment. */
+/* Further calls of a reader: memory of targets, and the child that stops their
+ * threads for a moment. */
 static const int reading[] = {
-	SCMP_SYS(openat2), /* a filter cannot see its flags */
-	SCMP_SYS(stat),
-	SCMP_SYS(lstat),
-	SCMP_SYS(statx),
-	SCMP_SYS(statfs),
-	SCMP_SYS(fstatfs),
-	SCMP_SYS(access),
-	SCMP_SYS(faccessat),
-	SCMP_SYS(faccessat2),
-	SCMP_SYS(readlink),
-	SCMP_SYS(readlinkat),
-	SCMP_SYS(getdents64),
-	SCMP_SYS(readv),
-	SCMP_SYS(preadv),
-	SCMP_SYS(preadv2),
-	SCMP_SYS(pwritev),
-	SCMP_SYS(pwritev2),
-	SCMP_SYS(sendfile),
 	SCMP_SYS(process_vm_readv),
 	SCMP_SYS(wait4),
 	SCMP_SYS(waitid),
 	SCMP_SYS(rt_sigtimedwait),
-	SCMP_SYS(alarm),
-	SCMP_SYS(setitimer),
-	SCMP_SYS(dup),
-	SCMP_SYS(dup3),
-	SCMP_SYS(close_range),
-	SCMP_SYS(select),
-	SCMP_SYS(pselect6),
-	SCMP_SYS(getuid),
-	SCMP_SYS(geteuid),
-	SCMP_SYS(getgid),
-	SCMP_SYS(getegid),
-	SCMP_SYS(uname),
-	SCMP_SYS(time),
-	SCMP_SYS(gettimeofday),
-	SCMP_SYS(clock_getres),
-	SCMP_SYS(nanosleep),
-	SCMP_SYS(sched_getaffinity),
-	SCMP_SYS(sched_yield),
-	SCMP_SYS(getcpu),
-	SCMP_SYS(sigaltstack),
-	SCMP_SYS(membarrier),
 };
 
 /* Further calls of the opener: those for which it has capabilities, and those
@@ -518,6 +464,8 @@ add_scheduler(scmp_filter_ctx ctx)
 {
 	int rc = add_all(ctx, SCMP_ACT_ALLOW, files, ARRAY_LEN(files));
 
+	if (!rc)
+		rc = add_all(ctx, SCMP_ACT_ALLOW, storing, ARRAY_LEN(storing));
 	return rc ? rc : add_signals(ctx);
 }
 
@@ -547,8 +495,10 @@ add_fork(scmp_filter_ctx ctx)
 static int
 add_reader(scmp_filter_ctx ctx)
 {
-	int rc = add_all(ctx, SCMP_ACT_ALLOW, reading, ARRAY_LEN(reading));
+	int rc = add_all(ctx, SCMP_ACT_ALLOW, files, ARRAY_LEN(files));
 
+	if (!rc)
+		rc = add_all(ctx, SCMP_ACT_ALLOW, reading, ARRAY_LEN(reading));
 	if (!rc)
 		rc = add_opening_to_read(ctx);
 	if (!rc)
@@ -597,9 +547,8 @@ add_opener(scmp_filter_ctx ctx)
 		const int *calls;
 		size_t n;
 	} lists[] = {
-		{opening, ARRAY_LEN(opening)},
-		{files, ARRAY_LEN(files)},
-		{reading, ARRAY_LEN(reading)},
+		{opening, ARRAY_LEN(opening)}, {files, ARRAY_LEN(files)},
+		{storing, ARRAY_LEN(storing)}, {reading, ARRAY_LEN(reading)},
 		{network, ARRAY_LEN(network)},
 	};
 	int rc = add_all(ctx, SCMP_ACT_ALLOW, children, ARRAY_LEN(children));

@@ -34,7 +34,7 @@ follow() { # command
     (. "$shell" && stoker --json doctor) >"$STATE/out"
     return 0 # what it finds on this machine is for told to judge
     ;;
-  *) (cd "$STATE/there" && . "$shell" && eval "$1" </dev/null) >"$STATE/out" 2>&1 ;;
+  *) (cd "$STATE/there" && . "$shell" && eval "${1/--seconds 60s/--seconds 10s}" </dev/null) >"$STATE/out" 2>&1 ;;
   esac
 }
 works() { follow "$1" || { echo "left with $?:"; cat "$STATE/out"; return 1; }; }

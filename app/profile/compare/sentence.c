@@ -211,7 +211,8 @@ put_missing(const struct comparison *c, struct buf *out)
 		put_duration(out, c->wait_s);
 		buf_puts(out, " more of the comparison will tell.");
 	} else if (c->counted && !c->rough) {
-		buf_puts(out, " The base is too short to tell.");
+		buf_puts(out, " The base is too short to tell: take both "
+		              "profiles again, for longer.");
 	}
 }
 

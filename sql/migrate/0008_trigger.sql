@@ -1,5 +1,5 @@
 -- compatible: 1
--- Rules that start a capture of a service, and each time that one did.
+-- Rules that start a capture of a service, and each time that a rule did.
 CREATE TABLE trigger_rule (
   id          TEXT PRIMARY KEY,
   tenant      TEXT NOT NULL,

@@ -1,8 +1,8 @@
 -- compatible: 1
--- Quotas are counted by an index each.
+-- Each quota is counted by an index.
 
--- Captures that were asked for in the last hour. Rows outlive their session:
--- to delete it gives no other capture.
+-- Captures that were requested in the last hour. Rows outlive their session:
+-- deleting a session does not allow another capture.
 CREATE TABLE capture_start (
   tenant  TEXT NOT NULL,
   at_ms   BIGINT NOT NULL,

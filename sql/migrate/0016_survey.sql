@@ -1,6 +1,6 @@
 -- compatible: 1
--- Surveys: the processes that a match selects on a host, asked before there is
--- a service of it. A row for each host that is asked.
+-- Surveys: the processes that a match would select on a host, before a service
+-- has that match. Each host that is asked has a row.
 CREATE TABLE survey (
   id          TEXT NOT NULL,
   host        TEXT NOT NULL,

@@ -1,7 +1,7 @@
 -- compatible: 20
 -- Windows that hosts of a fleet send to its centre (store/block.h).
 
--- Its bytes are the blob of the same id.
+-- The bytes of a block are the blob with its id.
 CREATE TABLE block (
   id       TEXT PRIMARY KEY,
   tenant   TEXT NOT NULL,
@@ -15,8 +15,8 @@ CREATE TABLE block (
 CREATE INDEX block_of_host ON block (tenant, host, tier, start_ms);
 CREATE INDEX block_age ON block (tier, end_ms);
 
--- Up to where the blocks of a host reach: the one row that two requests with
--- the same block contend for.
+-- The time up to which a host has sent blocks: the row for which two requests
+-- with the same block contend.
 CREATE TABLE block_cursor (
   tenant TEXT NOT NULL,
   host   TEXT NOT NULL,
@@ -25,8 +25,8 @@ CREATE TABLE block_cursor (
   PRIMARY KEY (tenant, host, tier)
 );
 
--- Blocks by the day they tell of. Fresh ones are counted until their hour has
--- come.
+-- Blocks by the day of their windows. Fresh blocks count until the block of
+-- their hour has come.
 CREATE TABLE block_usage (
   tenant  TEXT NOT NULL,
   day_ms  BIGINT NOT NULL,
@@ -44,8 +44,8 @@ CREATE TABLE block_pin (
   PRIMARY KEY (block, nth)
 );
 
--- Windows of one series and block. A run of one window has its checksum; of
--- others each window has its own, in the directory of the block.
+-- Windows of one series and block. A run of one window has the window's
+-- checksum; those of longer runs are in the directory of the block.
 -- dialect: sqlite
 CREATE TABLE run (
   series       TEXT NOT NULL REFERENCES series (id) ON DELETE CASCADE,
@@ -66,9 +66,9 @@ CREATE TABLE run (
 );
 CREATE INDEX run_of_block ON run (block);
 
--- Minutes and hours have a partition for each day, so that a day is dropped in
--- no time. Rows of days without one, of a host that was cut off for long, are
--- in the partition for the rest.
+-- Minutes and hours have a partition for each day, so that dropping a day takes
+-- no time. Rows of days without a partition, such as those of a host that was
+-- cut off for long, are in the partition for the rest.
 -- dialect: postgres
 CREATE TABLE run (
   series       TEXT NOT NULL REFERENCES series (id) ON DELETE CASCADE,
@@ -97,8 +97,8 @@ CREATE TABLE run_hour PARTITION OF run FOR VALUES IN (2)
 CREATE TABLE run_hour_rest PARTITION OF run_hour DEFAULT;
 CREATE TABLE run_day PARTITION OF run FOR VALUES IN (3);
 
--- A day's partition is called run_minute_20787: by its number since 1970. Only
--- days of which the rest has no row get one.
+-- A day's partition is called run_minute_20787: by the number of the day since
+-- 1970. Only days without a row in the partition for the rest get one.
 CREATE FUNCTION run_day_make(of_tier BIGINT, day BIGINT) RETURNS BIGINT
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -115,7 +115,7 @@ BEGIN
   RETURN 1;
 END $$;
 
--- Drops partitions of days before now of which there is no block any more.
+-- Drops partitions of past days that have no block any more.
 CREATE FUNCTION run_days_drop() RETURNS BIGINT
 LANGUAGE plpgsql AS $$
 DECLARE

@@ -1,9 +1,9 @@
 -- compatible: 16
--- Hosts of a fleet: keys of workers, and what a host keeps of the jobs and
--- services that its centre gave it.
+-- Hosts of a fleet: keys of workers, and a host's records of the jobs and
+-- services that it received from its centre.
 
--- Keys of the role worker are of one host. Those of the role join are traded
--- for such a key, once; host is '' where the host names itself.
+-- A key of the role worker belongs to one host. A key of the role join is
+-- exchanged for such a key, once; its host is '' if the host names itself.
 
 -- dialect: sqlite
 CREATE TABLE token_next (
@@ -36,11 +36,11 @@ ALTER TABLE token ADD COLUMN host TEXT NOT NULL DEFAULT '';
 -- dialect: all
 CREATE INDEX token_of_host ON token (host) WHERE role = 'worker';
 
--- Tenants whose captures a worker takes: those of its key; '*': any.
+-- Tenants whose captures a worker takes: those of its key; '*' is any.
 ALTER TABLE worker ADD COLUMN tenants TEXT NOT NULL DEFAULT '*';
 
--- On a host: jobs that the centre gave it, until the centre has stored their
--- results. Session and job have rows of their own, with the same id.
+-- On a host: jobs from the centre, until the centre has stored their results.
+-- Session and job have separate rows, with the same id.
 CREATE TABLE agent_job (
   session  TEXT PRIMARY KEY,
   tenant   TEXT NOT NULL,
@@ -50,7 +50,7 @@ CREATE TABLE agent_job (
   taken_ms BIGINT NOT NULL
 );
 
--- On a host: services that are as the centre has them.
+-- On a host: services whose settings are those of the centre.
 CREATE TABLE agent_service (
   tenant  TEXT NOT NULL,
   service TEXT NOT NULL,

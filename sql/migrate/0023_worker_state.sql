@@ -1,10 +1,10 @@
 -- compatible: 16
--- Hosts of a fleet tell of themselves with a heartbeat.
+-- The state of hosts of a fleet, which they send with each heartbeat.
 
 ALTER TABLE worker ADD COLUMN told_ms BIGINT NOT NULL DEFAULT 0; -- 0: nothing
--- The host's clock less this one's.
+-- How far the host's clock is ahead of this one.
 ALTER TABLE worker ADD COLUMN clock_ms BIGINT NOT NULL DEFAULT 0;
--- Work waits on the host: minutes of continuous profiling, and results.
+-- Data that waits on the host: minutes of continuous profiling, and results.
 ALTER TABLE worker ADD COLUMN waiting_windows BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE worker ADD COLUMN waiting_bytes BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE worker ADD COLUMN waiting_results BIGINT NOT NULL DEFAULT 0;

@@ -1,7 +1,7 @@
 -- compatible: 23
--- Work that one process does for all that share a database.
+-- Work that one process does for all processes that share a database.
 
--- Who holds a lease has it until a time by the database's clock.
+-- A lease is held until a time by the database's clock.
 CREATE TABLE lease (
   name     TEXT PRIMARY KEY,
   holder   TEXT NOT NULL,
@@ -9,8 +9,8 @@ CREATE TABLE lease (
   until_ms BIGINT NOT NULL
 );
 
--- Hours of a service that hosts of a fleet sent, and how far they are added up
--- over hosts (store/host_sum.h).
+-- Hours of a service that hosts of a fleet sent, and up to where they are added
+-- up over hosts (store/host_sum.h).
 CREATE TABLE host_sum (
   tenant  TEXT NOT NULL,
   service TEXT NOT NULL,

@@ -1,6 +1,6 @@
 -- compatible: 26
--- Services that a worker made by itself, so that one which was removed since
--- is not made again.
+-- Services that a worker made by itself, so that it does not make a service
+-- again that was removed.
 CREATE TABLE discovered (
   tenant      TEXT NOT NULL,
   match_kind  TEXT NOT NULL,

@@ -5,8 +5,8 @@ INSERT INTO block (id, tenant, host, tier, start_ms, end_ms, windows, entries,
                    entry_bytes)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9);
 
--- The transaction that moves the cursor owns the time; any other changes no
--- row.
+-- The transaction that moves the cursor owns the time; other transactions
+-- change no row.
 -- name: block_cursor_move
 INSERT INTO block_cursor (tenant, host, tier, end_ms)
 VALUES ($1, $2, CAST($3 AS BIGINT), CAST($4 AS BIGINT))
@@ -80,7 +80,7 @@ FROM block k JOIN blob b ON b.id = k.id
 WHERE k.tenant = $1 AND k.host = $2 AND k.tier = $3
   AND k.start_ms >= $4 AND k.start_ms < $5;
 
--- Blocks whose time the next tier has, or may never have.
+-- Blocks whose time is in the next tier, or may never be.
 -- name: block_expired
 SELECT k.id, k.tenant, k.tier, k.start_ms, k.windows, b.length
 FROM block k JOIN blob b ON b.id = k.id

@@ -6,7 +6,7 @@ SELECT COUNT(*) FROM service WHERE tenant = $1;
 -- name: quota_series
 SELECT COUNT(*) FROM series WHERE tenant = $1 AND host = '{WINDOW_PUSHED}';
 
--- Series of other hosts have blocks; the worker of this store writes windows.
+-- Series of other hosts are in blocks; the worker of this store writes windows.
 -- name: quota_host_series
 SELECT COUNT(*) FROM series s
 WHERE s.tenant = $1 AND s.host IN

@@ -65,9 +65,9 @@ SELECT $1, id, $2, $3, webhook, value, threshold, fired_ms,
        CASE WHEN webhook = '' THEN 'none' ELSE 'waiting' END, 0, 0
 FROM trigger_rule WHERE id = $7;
 
--- The restart is that of the process which began last within the interval of a
--- shift, or $1 ms before or after it; a worker that starts finds what runs
--- already.
+-- The restart is the beginning of the last process that began within the
+-- interval of a shift, or $1 ms before or after it; a worker that starts finds
+-- processes that run already.
 -- name: firing_due
 SELECT f.id, r.name AS trigger, r.tenant, r.service, r.kind, r.function,
        f.url, f.value,

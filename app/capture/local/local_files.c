@@ -5,6 +5,7 @@
 #include "base/path.h"
 #include "base/rows.h"
 #include "base/table.h"
+#include "capture/elf/elf_id.h"
 #include "capture/symbols/debug_file.h"
 #include "capture/symbols/kallsyms.h"
 #include "capture/unwind/unwind.h"
@@ -226,12 +227,7 @@ local_files_add(struct local_files *f, const char *path)
 static bool
 is_right(const struct elf_image *elf, const char *build_id)
 {
-	char hex[2 * HOST_BUILD_ID + 1];
-
-	if (!*build_id)
-		return true;
-	hex_of(elf, hex);
-	return !strcmp(hex, build_id);
+	return !*build_id || elf_has_id(elf, build_id);
 }
 
 static struct elf_image *
@@ -242,6 +238,17 @@ open_right(const char *path, const char *build_id)
 	if (open_path(path, &elf) || !is_right(elf, build_id))
 		return NULL;
 	return TAKE(elf);
+}
+
+/* Finds a file by an identifier that its headers do not have. */
+static struct elf_image *
+open_by_other_id(const struct local_files *f, const char *id)
+{
+	struct elf_image *elf = NULL;
+
+	for (uint32_t i = 0; i < f->nadded && !elf; i++)
+		elf = open_right(f->added[i].path, id);
+	return elf;
 }
 
 /* Among the files that were added: by the build-id, else by the name. */
@@ -255,7 +262,7 @@ open_added(const struct local_files *f, const char *path, const char *build_id)
 		              : !strcmp(path_name(a->path), path_name(path)))
 			return open_right(a->path, build_id);
 	}
-	return NULL;
+	return elf_id_is_other(build_id) ? open_by_other_id(f, build_id) : NULL;
 }
 
 static struct elf_image *

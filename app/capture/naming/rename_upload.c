@@ -1,5 +1,6 @@
 #include "capture/rename.h"
 
+#include "capture/elf/elf_id.h"
 #include "capture/process/modules.h"
 #include "capture/symbols/debug_file.h"
 
@@ -93,13 +94,6 @@ look_at(struct finder *f, uint32_t process, int32_t pid)
 	return rc;
 }
 
-static bool
-is_of(const struct module *m, const uint8_t *id, uint32_t n)
-{
-	return m && m->elf && m->elf->build_id_size == n &&
-	       !memcmp(m->elf->build_id, id, n);
-}
-
 static uint32_t
 build_id_of(const struct finder *f, uint32_t mapping,
             uint8_t id[static HOST_BUILD_ID])
@@ -114,12 +108,15 @@ build_id_of(const struct finder *f, uint32_t mapping,
 static uint32_t
 by_build_id(const struct finder *f, uint32_t mapping)
 {
-	uint8_t id[HOST_BUILD_ID];
-	uint32_t n = build_id_of(f, mapping, id);
+	const char *id = strings_get(f->in->strings,
+	                             f->in->mappings[mapping].build_id, NULL);
 
-	for (uint32_t i = MODULE_FIRST; n && i < f->modules->n; i++)
-		if (is_of(f->modules->rows[i], id, n))
+	for (uint32_t i = MODULE_FIRST; *id && i < f->modules->n; i++) {
+		const struct module *m = f->modules->rows[i];
+
+		if (m && m->elf && elf_has_id(m->elf, id))
 			return i;
+	}
 	return PROFILE_NONE;
 }
 

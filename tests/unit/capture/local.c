@@ -1,10 +1,13 @@
 #include "capture/local.h"
 
+#include "base/file.h"
 #include "capture/elf/elf.h"
 #include "lib/test.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <openssl/evp.h>
 #include <string.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -151,6 +154,40 @@ TEST(a_file_names_addresses_with_its_build_id)
 }
 END
 
+/* OpenTelemetry's htlhash of a file, by OpenSSL. */
+static void
+htlhash(const char *path, char out[static 33])
+{
+	CLEANUP_BUF struct buf file = BUF_INIT((size_t)1 << 30);
+	unsigned char ends[2 * 4096 + 8], sum[32];
+	uint64_t length;
+
+	ck_assert_int_eq(file_read(AT_FDCWD, path, &file), 0);
+	ck_assert_uint_gt(file.len, 4096);
+	length = htobe64(file.len);
+	memcpy(ends, file.p, 4096);
+	memcpy(ends + 4096, file.p + file.len - 4096, 4096);
+	memcpy(ends + 8192, &length, sizeof(length));
+	ck_assert(
+		EVP_Digest(ends, sizeof(ends), sum, NULL, EVP_sha256(), NULL));
+	for (int i = 0; i < 16; i++)
+		sprintf(out + 2 * i, "%02x", sum[i]);
+}
+
+TEST(a_file_names_addresses_with_the_hash_of_its_ends)
+{
+	char id[33] = "", path[256];
+
+	sink = (uint64_t)known_function(1);
+	own_path(path);
+	htlhash(path, id);
+	expect(false, path, "/srv/other", id, true);
+	expect(false, NULL, path, id, true);
+	id[0] = id[0] == '0' ? '1' : '0';
+	expect(false, path, path, id, false);
+}
+END
+
 /* A path alone says nothing on another machine. */
 TEST(a_file_without_build_id_is_one_that_was_added_or_was_recorded_here)
 {
@@ -232,6 +269,7 @@ TEST(copied_stacks_are_unwound_by_the_files_they_ran)
 END
 
 SUITE("local", a_file_names_addresses_with_its_build_id,
+      a_file_names_addresses_with_the_hash_of_its_ends,
       a_file_without_build_id_is_one_that_was_added_or_was_recorded_here,
       what_is_added_is_a_program_or_a_folder,
       copied_stacks_are_unwound_by_the_files_they_ran)

@@ -1,0 +1,19 @@
+/*
+ * The identifiers that profiles have of an ELF file, besides the build-id of
+ * the linker.
+ */
+#pragma once
+
+#include "elf.h"
+
+/*
+ * True if a file has this identifier: its build-id in hexadecimal, Go's build
+ * ID, or the htlhash of OpenTelemetry: the first 16 bytes, in hexadecimal, of
+ * SHA-256 over the first and the last 4096 bytes of the file and its length.
+ *
+ *   Source   cmd/internal/buildid of Go; OpenTelemetry's specification,
+ *            profiles/mappings.md
+ */
+bool elf_has_id(const struct elf_image *e, const char *id);
+/* True for a text that may be an identifier other than a build-id. */
+bool elf_id_is_other(const char *id);

@@ -1,10 +1,11 @@
 /* stoker history, series, when, merge: a service over time. */
-#include "session.h"
+#include "range.h"
 
 #include "profile.h"
 #include "profile/quantity.h"
 #include "profile/types.h"
 #include "result.h"
+#include "session.h"
 #include "table.h"
 #include "text.h"
 #include "top.h"
@@ -36,8 +37,7 @@ add_label(struct buf *path, const char *word)
 	return LEAVE_OK;
 }
 
-/* Appends the path of a range, with parameters from the options. */
-static int
+int
 range_path(struct cli *c, const char *rest, const char *type, struct buf *out)
 {
 	const struct options *o = &c->opt;

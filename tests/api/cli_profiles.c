@@ -69,7 +69,8 @@ TEST(profiles_are_uploaded_listed_named_and_removed)
 		{"get svc --format frob", 64,
 	         "svc is sess-*: cpu of svc, *Z\n"
 	         "stoker: --format takes one of html, svg, json, columns, "
-	         "folded, speedscope, firefox, otlp, dot, pprof, not 'frob' "
+	         "folded, speedscope, firefox, otlp, autofdo, dot, pprof, not "
+	         "'frob' "
 	         "(InvalidParameter)\n"},
 		{"get svc --type memory", 1,
 	         "stoker: 'svc' has no complete memory profile\n"
@@ -97,6 +98,27 @@ TEST(profiles_are_uploaded_listed_named_and_removed)
 		{"open svc", 1,
 	         "stoker: 'svc' has no complete cpu profile\n"
 	         "  stoker sessions --service svc lists those it has\n"},
+	};
+
+	gateway_show_all(rows, ARRAY_LEN(rows));
+}
+END
+
+TEST(a_profile_for_a_compiler_has_lines)
+{
+	static const struct shown rows[] = {
+		{"upload svc b.folded --rate 100 --seconds 1s", 0,
+	         "b.folded: sess-*\n"},
+		{"pgo svc", 1,
+	         "stoker: svc: no function has its first line, by which "
+	         "compilers find code again: build with -g1 (Clang) or "
+	         "install debug information\n"},
+		{"remove @last", 0, "*"},
+		{"upload svc o.json --seconds 1s", 0, "note: *o.json: sess-*\n"},
+		{"pgo svc --format autofdo --output -", 0,
+	         "# 7 of 7 samples have lines\nwork:7:0\n 2: 7\n"},
+		{"pgo svc --format dot", 64,
+	         "stoker: --format dot is none of: pprof, autofdo\n"},
 	};
 
 	gateway_show_all(rows, ARRAY_LEN(rows));
@@ -452,6 +474,7 @@ END
 SUITE_TIMEOUT("cli_profiles", 60,
               profiles_are_uploaded_listed_named_and_removed,
               two_profiles_are_compared_and_checked,
+              a_profile_for_a_compiler_has_lines,
               goroutines_are_grouped_and_their_growth_is_told,
               what_a_service_costs_over_time_is_merged_and_listed,
               captures_are_asked_for_and_cancelled)

@@ -63,9 +63,9 @@ check parts_add_up_to_the_capture holds \
 check a_part_has_its_own_time holds ".durationSeconds == 1 and .topFunctions != []" "$first"
 check a_part_is_of_one_thread_if_asked holds \
   ".sampleCount == ($line_of | .threads[0].samples)" "$(part "0-999999.$tid")"
-check a_part_has_every_format equal "$(for f in html svg json folded speedscope firefox otlp dot pprof; do
+check a_part_has_every_format equal "$(for f in html svg json folded speedscope firefox otlp autofdo dot pprof; do
   status_of GET "$P/$id.0-1000/flamegraph?format=$f"
-done)" "$(printf 200%.0s 1 2 3 4 5 6 7 8 9)"
+done)" "$(printf 200%.0s 1 2 3 4 5 6 7 8 9 10)"
 check the_link_of_a_part_opens_it_alone equal "$(link=$(jq -r .flameGraphUrl <<<"$first")
   curl -s -o /dev/null -w '%{http_code}' "$link"
   curl -s -o /dev/null -w '%{http_code}' "${link/.0-1000/}")" 200401

@@ -29,7 +29,7 @@ is_taken() {
 }
 check a_profile_that_jemalloc_writes_is_taken is_taken
 id=$(api POST "$SESSIONS?service=shop&type=cpu" --data-binary @$data/perf | jq -r .id)
-for format in html svg json folded speedscope firefox otlp dot pprof; do
+for format in html svg json folded speedscope firefox otlp autofdo dot pprof; do
   check "an_upload_as_$format" equal "$(status_of GET "$P/$id/flamegraph?format=$format")" 200
 done
 check pushes_are_taken equal "$(status_of POST "/ingest?name=cart%7Bzone%3Da%7D&from=now-10s&until=now" \

@@ -237,6 +237,15 @@ static const struct {
                      "main;render;draw 60\nmain 10\n"},
 	{"a.txt", GOROUTINE_1 GOROUTINE(7)},
 	{"b.txt", GOROUTINE_1 GOROUTINE(7) GOROUTINE(8)},
+	{"o.json",
+         "{\"dictionary\":{\"stringTable\":[\"\",\"cpu\",\"nanoseconds\","
+         "\"work\"],\"functionTable\":[{},{\"nameStrindex\":3,"
+         "\"startLine\":10}],\"locationTable\":[{},{\"lines\":[{"
+         "\"functionIndex\":1,\"line\":12}]}],\"stackTable\":[{},{"
+         "\"locationIndices\":[1]}]},\"resourceProfiles\":[{"
+         "\"scopeProfiles\":[{\"profiles\":[{\"sampleType\":{"
+         "\"typeStrindex\":1,\"unitStrindex\":2},\"samples\":[{"
+         "\"stackIndex\":1,\"values\":[7]}]}]}]}]}"},
 	{"services.json",
          "[{\"name\":\"x\",\"match\":{\"exe\":\"/opt/app/x\"}},"
          "{\"name\":\"web\",\"match\":{\"exe\":\"/opt/app/y\"}}]"},

@@ -1,0 +1,14 @@
+/* Ranges of time of a service. */
+#pragma once
+
+#include "cli.h"
+
+/*
+ * Appends the path of a range of the service that the first operand names, with
+ * parameters from the options.
+ *   Shape    rest: after the path of profiles; type: used without --type; NULL:
+ *            none
+ *   Errors   prints an error and returns an exit status
+ */
+MUST_CHECK int
+range_path(struct cli *c, const char *rest, const char *type, struct buf *out);

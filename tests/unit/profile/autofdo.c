@@ -1,0 +1,101 @@
+/* Samples by function and line, for compilers. */
+#include "base/file.h"
+#include "lib/test.h"
+#include "profile/export.h"
+#include "profile/import.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+#define WRITE(text, want)                                             \
+	do {                                                          \
+		CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL); \
+                                                                      \
+		written(text, &out);                                  \
+		ck_assert_str_eq(buf_str(&out), want);                \
+	} while (0)
+
+/* A file of OTLP: functions with their first lines, and locations in them. */
+#define FILE(locations, samples)                                            \
+	"{\"dictionary\":{\"stringTable\":[\"\",\"samples\",\"count\","     \
+	"\"main\",\"hot\",\"inner\"],\"functionTable\":[{},{"               \
+	"\"nameStrindex\":3,\"startLine\":1},{\"nameStrindex\":4,"          \
+	"\"startLine\":10},{\"nameStrindex\":5,\"startLine\":30}],"         \
+	"\"locationTable\":[{}," locations "],\"stackTable\":[{},{"         \
+	"\"locationIndices\":[1]},{\"locationIndices\":[2,1]},{"            \
+	"\"locationIndices\":[3]}]},\"resourceProfiles\":[{"                \
+	"\"scopeProfiles\":[{\"profiles\":[{\"sampleType\":{"               \
+	"\"typeStrindex\":1,\"unitStrindex\":2},\"samples\":[" samples "]}" \
+	"]}]}]}"
+#define LINE(function, line) \
+	"{\"functionIndex\":" #function ",\"line\":" #line "}"
+#define AT(lines)        "{\"lines\":[" lines "]}"
+#define SAMPLE(stack, n) "{\"stackIndex\":" #stack ",\"values\":[" #n "]}"
+
+static void
+written(const char *text, struct buf *out)
+{
+	const struct import_ask ask = {
+		.type = "",
+		.content_type = "",
+		.limits = {.raw_bytes = 1 << 20,
+	                   .memory = 4 << 20,
+	                   .ratio = 200,
+	                   .strings = 2000,
+	                   .samples = 2000},
+	};
+	static const struct export_meta meta = {.service = "shop"};
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_PROFILE struct profile *p = NULL;
+	CLEANUP_TREE struct tree *t = NULL;
+	const struct input *format;
+	const struct type *type;
+
+	ck_assert_msg(!profile_import(text, strlen(text), &ask, &p, &format,
+	                              &type, &why),
+	              "%s", buf_str(&why));
+	ck_assert_int_eq(tree_new(p, profile_type_index(p, NULL), &t), 0);
+	ck_assert_int_eq(format_find("autofdo")->write(t, &meta, out), 0);
+}
+
+TEST(lines_are_counted_from_the_first_of_their_function)
+{
+	WRITE(FILE(AT(LINE(1, 4)) "," AT(LINE(2, 10)) "," AT(LINE(1, 9)),
+	           SAMPLE(1, 2) "," SAMPLE(2, 5) "," SAMPLE(3, 1)),
+	      "# 8 of 8 samples have lines\n"
+	      "hot:5:0\n"
+	      " 0: 5\n"
+	      "main:3:0\n"
+	      " 3: 2\n"
+	      " 8: 1\n");
+}
+END
+
+TEST(an_inlined_function_is_below_the_line_that_calls_it)
+{
+	WRITE(FILE(AT(LINE(3, 31) "," LINE(2, 12) "," LINE(1, 4)) "," AT(
+			   LINE(2, 13) "," LINE(1, 4)) "," AT(LINE(1, 5)),
+	           SAMPLE(1, 2) "," SAMPLE(2, 3) "," SAMPLE(3, 4)),
+	      "# 9 of 9 samples have lines\n"
+	      "main:9:0\n"
+	      " 4: 4\n"
+	      " 3: hot:5\n"
+	      "  3: 3\n"
+	      "  2: inner:2\n"
+	      "   1: 2\n");
+}
+END
+
+TEST(samples_without_a_line_are_left_out_and_counted)
+{
+	WRITE(FILE("{\"address\":\"64\"}," AT(LINE(2, 9)) "," AT(LINE(1, 2)),
+	           SAMPLE(1, 2) "," SAMPLE(2, 3) "," SAMPLE(3, 4)),
+	      "# 4 of 9 samples have lines\n"
+	      "main:4:0\n"
+	      " 1: 4\n");
+}
+END
+
+SUITE("autofdo", lines_are_counted_from_the_first_of_their_function,
+      an_inlined_function_is_below_the_line_that_calls_it,
+      samples_without_a_line_are_left_out_and_counted)

@@ -521,7 +521,8 @@ what_is_asked(struct cli *c, json_t **match, struct buf *title)
 		                   "stoker ps lists what runs");
 	buf_puts(title, o->all ? SERVICE_OF_ALL
 	                       : o->unit ?: o->container ?: o->image ?: o->pod
-	                               ?: o->compose ?: o->exe ?: o->cmdline
+	                               ?: o->compose ?: o->otel_service
+	                               ?: o->exe ?: o->cmdline
 	                               ?: o->pid_file
 	                               ?: strchr(labels->p[0], '=') + 1);
 	return LEAVE_OK;
@@ -550,7 +551,8 @@ cmd_run(struct cli *c)
 
 	if ((c->noperands > 0) + (o->pid >= 0) + o->all +
 	            (o->unit || o->container || o->image || o->pod ||
-	             o->compose || o->container_label.n || o->exe) >
+	             o->compose || o->container_label.n || o->otel_service ||
+	             o->exe) >
 	    1)
 		return usage_error("name a service, or give one of --unit, "
 		                   "--container, --exe, --pid and --all");

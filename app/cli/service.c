@@ -60,6 +60,7 @@ match_of(const struct options *o, json_t **out)
 	    set_text(match, "pidFile", o->pid_file) ||
 	    set_text(match, "container", o->container) ||
 	    set_text(match, "image", o->image) ||
+	    set_text(match, "otelService", o->otel_service) ||
 	    set_text(match, "cmdline", o->cmdline))
 		return failed("an option is not UTF-8");
 	if (program_set_match(match, "pod", o->pod))
@@ -74,8 +75,8 @@ match_of(const struct options *o, json_t **out)
 	if (json_object_size(match) > 1)
 		return usage_error(
 			"give one of --unit, --container, --image, "
-			"--pod, --compose, --container-label, --exe, "
-			"--pid-file and --cmdline");
+			"--pod, --compose, --container-label, "
+			"--otel-service, --exe, --pid-file and --cmdline");
 	*out = TAKE(match);
 	return LEAVE_OK;
 }

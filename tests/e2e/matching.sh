@@ -86,6 +86,22 @@ else
   wait_for 10 rmdir "$groups/stoker-$$@2.service"
 fi
 
+# --- a process that says which service it is --------------------------------------
+for kind in '' big busy loop; do
+  background "context$kind" python3 tests/targets/context.py "checkout-$$" $kind
+done
+context=$(<"$STATE/pid/context")
+stoker_cli service add checkout --otel-service "checkout-$$" >/dev/null
+check a_process_is_known_by_the_context_that_it_publishes \
+  wait_for 30 matches checkout "[$context]"
+stoker_cli run checkout --type goroutine --wait >/dev/null
+check a_capture_has_the_labels_of_the_context says \
+  '"deployment.environment.name":"staging","service.name":"checkout-'"$$"'","service.version":"2.0"' \
+  api GET '/api/v1/profiling/sessions?service=checkout'
+check a_context_of_100_MB_is_logged \
+  wait_for 30 logged "process $(<"$STATE/pid/contextbig"): its context could not be read"
+kill "$context"
+
 # --- a container, which has another id after each start --------------------------
 stop_container() {
   [ -z "${container-}" ] || kill "$container"

@@ -105,12 +105,13 @@ match_read(const json_t *match, struct match_rule *out, const char **why)
 		return 0;
 	}
 	*why = "exactly one of unit, exe, pidFile, cmdline, container, image, "
-	       "pod, compose, label";
+	       "pod, compose, label, otelService";
 	if (json_object_size(match) != 1)
 		return -EINVAL;
 	if (container_match_is(kind)) {
-		*why = "a pattern of a container's name or image, or an object "
-		       "of such patterns: namespace, name and container of a "
+		*why = "a pattern of a container's name or image, or of the "
+		       "name in a process context, or an object of patterns: "
+		       "namespace, name and container of a "
 		       "pod, project and service of compose, or labels";
 		return read_container(kind, json_object_get(match, kind), out);
 	}

@@ -10,7 +10,7 @@ import { useData } from './use';
 
 type Process = { pid: number; unit: string; executable: string;
   command: string; container?: string; namespace?: string; pod?: string;
-  project?: string; service?: string };
+  project?: string; service?: string; otelService?: string };
 type Found = { processes: Process[]; matching: number; outOfScope: number };
 type Host = { host: string; answered: boolean; found: Partial<Found> };
 type Survey = { items: Host[] };
@@ -69,7 +69,7 @@ function programOf({ unit, executable, command, container, project,
 
 /* The match that means a process and its successors after a restart. */
 function matchOf({ unit, executable, command, container, namespace, pod,
-  project, service }: Process) {
+  project, service, otelService }: Process) {
   if (pod) return `pod.namespace = ${namespace}\n`
     + `pod.name = ${pod.replace(RANDOM, '-*')}\npod.container = ${container}`;
   if (project) return `compose.project = ${project}`
@@ -77,6 +77,7 @@ function matchOf({ unit, executable, command, container, namespace, pod,
   if (container) return `container = ${container}`;
   if (unit.endsWith('.service') && !/^user@\d+\./.test(unit))
     return `unit = ${unit}`;
+  if (otelService) return `otelService = ${otelService}`;
   /* a match is one line, so a path with control characters is no match */
   return executable && !INTERPRETER.test(executable) &&
     !/[\0-\x1f]/.test(executable) ? `exe = ${executable}`
@@ -109,8 +110,8 @@ export function Matching({ text, choose }:
   </div>;
 }
 
-const containerOf = ({ container, namespace, pod }: Process) => pod
-  ? `${namespace}/${pod}/${container}` : container ?? '';
+const containerOf = ({ container, namespace, pod, otelService }: Process) => pod
+  ? `${namespace}/${pod}/${container}` : container || otelService || '';
 
 function Words({ of }: { of: Process }) {
   const where = containerOf(of) || of.unit;

@@ -55,6 +55,7 @@ connect_parts(struct scheduler *s)
 		.proc_fd = &s->procs.proc_fd,
 		.given_up = &s->rollup.given_up,
 	};
+	s->procs.host = &s->selftest.host;
 	s->runs.findings = s->windows.findings = s->selftest.findings;
 	s->runs.other = scheduler_other;
 	s->runs.other_fetched = scheduler_other_fetched;

@@ -156,8 +156,7 @@ match_process(const struct match *m, const struct proc *p)
 	case MATCH_EVERY:
 		return *p->exe || *p->cmdline;
 	case MATCH_CONTAINER:
-		return p->container &&
-		       container_matches(&m->container, proc_facts(p)) &&
+		return proc_matches(p, &m->container) &&
 		       (*p->exe || *p->cmdline);
 	}
 	return false;

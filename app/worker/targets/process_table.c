@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/folder.h"
+#include "base/log.h"
 #include "capture/host.h"
 
 #include <dirent.h>
@@ -21,6 +22,7 @@ proc_done(struct proc *p)
 	free(p->argv0);
 	free(p->unit);
 	containers_leave(p->container);
+	context_done(&p->context);
 	*p = (struct proc){0};
 }
 
@@ -205,6 +207,50 @@ read_stat(const struct proc_table *t, struct proc *p, struct buf *text)
 	return rc ? rc : proc_parse_parent(buf_str(text), &p->parent);
 }
 
+/* --- contexts ------------------------------------------------------------- */
+
+static int64_t
+context_interval(const struct proc *p, int64_t now_ns)
+{
+	int64_t age_ns = now_ns - p->seen_ns;
+
+	if (p->context.address)
+		return PROC_FRESH_NS;
+	return age_ns / 2 < PROC_RARE_NS ? age_ns / 2 : PROC_RARE_NS;
+}
+
+/* Reads the context of a process. A new kind of failure is logged. */
+static void
+read_context(struct proc_table *t, struct proc *p, int64_t now_ns)
+{
+	const struct memory m = {.host = t->host, .pid = p->pid};
+	int rc;
+
+	if (!t->host || !*p->cmdline || now_ns - p->seen_ns < PROC_NEW_NS ||
+	    now_ns - p->context_ns < context_interval(p, now_ns) ||
+	    (t->hung_ns && now_ns - t->hung_ns < PROC_FRESH_NS))
+		return;
+	p->context_ns = now_ns;
+	rc = context_read(&m, &p->context);
+	if (rc == -ETIMEDOUT)
+		t->hung_ns = now_ns;
+	if (rc && rc != -ENOENT && rc != -ESRCH && rc != p->context_error)
+		log_info("process %d: its context could not be read: %s",
+		         p->pid, strerror(-rc));
+	p->context_error = rc;
+}
+
+static void
+keep_context(struct proc *p, struct proc *old)
+{
+	if (!old || old->start_time != p->start_time)
+		return;
+	p->context = old->context;
+	p->context_ns = old->context_ns;
+	p->context_error = old->context_error;
+	old->context = (struct context){0};
+}
+
 /* Fills p from its files or from the last scan. */
 static int
 look(struct proc_table *t, struct proc *p, struct buf *text, int64_t now_ns)
@@ -226,12 +272,16 @@ look(struct proc_table *t, struct proc *p, struct buf *text, int64_t now_ns)
 	p->seen_ns = old && old->start_time == p->start_time ? old->seen_ns
 	                                                     : now_ns;
 	parent = p->parent;
-	if (old && is_same(old, p, now_ns))
+	if (old && is_same(old, p, now_ns)) {
 		take_over(p, old);
-	else
+	} else {
 		rc = read_rest(t, p, text, now_ns);
+		keep_context(p, old);
+	}
 	p->parent = parent; /* may have changed, since a parent may end */
 	p->looked_ns = now_ns;
+	if (!rc)
+		read_context(t, p, now_ns);
 	return rc;
 }
 
@@ -321,10 +371,39 @@ proc_table_scan(struct proc_table *t, int64_t now_ns)
 	return 1;
 }
 
-const struct container_facts *
-proc_facts(const struct proc *p)
+static const struct container_facts *
+facts_of(const struct proc *p)
 {
 	return p->container ? &p->container->facts : NULL;
+}
+
+const char *
+proc_fact(const struct proc *p, enum container_fact fact)
+{
+	return fact == CONTAINER_OTEL_SERVICE
+	               ? p->context.texts[CONTEXT_SERVICE] ?: ""
+	               : container_fact(facts_of(p), fact);
+}
+
+bool
+proc_matches(const struct proc *p, const struct container_match *m)
+{
+	const struct container_facts own = {
+		.facts = {[CONTAINER_OTEL_SERVICE] =
+	                          p->context.texts[CONTEXT_SERVICE]}};
+
+	return container_matches(m, &own) ||
+	       (p->container && container_matches(m, facts_of(p)));
+}
+
+const char *
+proc_label(const struct proc *p, size_t i, const char **key)
+{
+	if (i < CONTAINER_PROFILE_LABELS)
+		return container_profile_label(facts_of(p), i, key);
+	i -= CONTAINER_PROFILE_LABELS;
+	*key = context_keys[i];
+	return p->context.texts[i];
 }
 
 uint64_t

@@ -11,10 +11,17 @@
  * PROC_NEW_NS, since a child has its parent's unit and user until both are
  * changed, then every PROC_CALM_NS while it is young, and every PROC_FRESH_NS
  * later.
+ *
+ * The context that a process publishes is read when the process is PROC_NEW_NS
+ * old, and once it was found, every PROC_FRESH_NS. One without is asked less and
+ * less often, the older it gets: SDKs publish soon after the start. A read that
+ * hangs holds up the scheduler for seconds, so none is read for PROC_FRESH_NS
+ * afterwards.
  */
 #pragma once
 
 #include "worker/containers/containers.h"
+#include "worker/contexts/context.h"
 #include "worker/ipc/proc_text.h"
 
 #include <stddef.h>
@@ -25,6 +32,7 @@
 #define PROC_YOUNG_NS INT64_C(30000000000) /* since it was first seen */
 #define PROC_CALM_NS  INT64_C(10000000000)
 #define PROC_FRESH_NS INT64_C(60000000000)
+#define PROC_RARE_NS  INT64_C(600000000000)
 #define PROC_TASKS    32
 
 struct proc {
@@ -37,8 +45,11 @@ struct proc {
 	char *exe;     /* "" when unknown */
 	char *cmdline; /* words joined by spaces; "" for kernel threads */
 	char *argv0;
-	char *unit;                 /* "" outside of systemd's units */
+	char *unit;                  /* "" outside of systemd's units */
 	struct container *container; /* in which it runs, or NULL */
+	struct context context;
+	int64_t context_ns;         /* when it was last read */
+	int context_error;          /* and how that failed, or 0 */
 	int64_t read_ns;            /* when exe, cmdline and unit were read */
 	int64_t looked_ns, seen_ns; /* when its name was last read; when it
 	                               was first seen */
@@ -49,6 +60,8 @@ struct proc_table {
 	/* Reads the link /proc/PID/exe, which this process may not read. */
 	int (*exe_link)(void *arg, int32_t pid, char *out);
 	void *arg;
+	const struct host *host; /* to read contexts; NULL: none is read */
+	int64_t hung_ns;         /* when a read of one hung last; 0: never */
 	struct containers containers;
 	struct proc *items; /* by pid */
 	size_t n;
@@ -61,8 +74,15 @@ struct proc_table {
 void proc_table_done(struct proc_table *t);
 /* Scans. Returns 1, 0 if nothing is new, or -errno: the table is unchanged. */
 MUST_CHECK int proc_table_scan(struct proc_table *t, int64_t now_ns);
-/* Returns facts about the container of a process, or NULL. */
-const struct container_facts *proc_facts(const struct proc *p);
+/* Returns a fact about the container of a process, or about the process, or
+ * "". */
+const char *proc_fact(const struct proc *p, enum container_fact fact);
+/* True for a process whose container, or which itself, a match selects. */
+bool proc_matches(const struct proc *p, const struct container_match *m);
+/* Returns label i of profiles of a process and sets its key, or NULL: it has
+ * none. Labels of its container come first. */
+#define PROC_LABELS (CONTAINER_PROFILE_LABELS + (size_t)CONTEXT_ATTRIBUTES)
+const char *proc_label(const struct proc *p, size_t i, const char **key);
 /* Reads the CPU time of a process, in clock ticks; 0 if that fails. */
 uint64_t proc_table_ticks(const struct proc_table *t, int32_t pid);
 const struct proc *proc_table_find(const struct proc_table *t, int32_t pid);

@@ -91,8 +91,7 @@ put_process(struct buf *out, const struct proc *p, const struct usage *u)
 	json_put_text(out, "executable", exe);
 	json_put_text(out, "command", command);
 	for (int i = 0; i < CONTAINER_FACTS; i++)
-		json_put_text(out, container_fact_names[i],
-		              container_fact(proc_facts(p), i));
+		json_put_text(out, container_fact_names[i], proc_fact(p, i));
 	json_put_int(out, "processes", u->processes);
 	json_put_real(out, "cpuSeconds",
 	              (double)u->ticks / (double)sysconf(_SC_CLK_TCK));

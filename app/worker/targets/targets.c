@@ -461,7 +461,7 @@ add_common(const struct look *l, size_t label, json_t *labels)
 
 		if (!p)
 			continue;
-		v = container_profile_label(proc_facts(p), label, &key);
+		v = proc_label(p, label, &key);
 		if (!v || (any && strcmp(v, value) != 0))
 			return true;
 		value = v;
@@ -472,7 +472,7 @@ add_common(const struct look *l, size_t label, json_t *labels)
 	return any;
 }
 
-/* Finds the labels of the service's containers. Returns true if they changed. */
+/* Finds the labels of the service's processes. Returns true if they changed. */
 static bool
 find_labels(const struct look *l)
 {
@@ -480,7 +480,7 @@ find_labels(const struct look *l)
 	json_t *before = l->target->labels;
 	bool any = false;
 
-	for (size_t i = 0; i < CONTAINER_PROFILE_LABELS; i++)
+	for (size_t i = 0; i < PROC_LABELS; i++)
 		any |= add_common(l, i, labels);
 	if (!any || json_equal(labels, before))
 		return false;

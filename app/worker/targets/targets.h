@@ -10,8 +10,8 @@
  * a cron daemon starts for others, or if it is outside of the tenant's scope.
  * All processes without a unit, outside of systemd, count as one unit.
  *
- * A service has the labels of its containers (container_profile_label()) that
- * all of its matching processes agree on. It keeps them while no process runs:
+ * A service has the labels of its processes (proc_label()) that all of the
+ * matching ones agree on. It keeps them while no process runs:
  * a restart of the same image changes nothing, one of a new image does.
  *
  * A match of every program has one ordinal, of the oldest process, with which
@@ -48,7 +48,7 @@ struct target {
 	struct match match;
 	struct slot now[TARGET_SLOTS];
 	struct slot shown[TARGET_SLOTS]; /* as in the database */
-	json_t *labels;         /* of its containers; NULL: not known yet */
+	json_t *labels;         /* of its processes; NULL: not known yet */
 	struct member *members; /* those with an ordinal first, in its order */
 	size_t nmembers;
 	uint32_t unslotted;   /* match, but have no slot and are no members */

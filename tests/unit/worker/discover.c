@@ -15,7 +15,7 @@ static struct conf_tenant scope = {.tenant = TEST_TENANT,
                                    .exe = (char *)"/usr/"};
 
 /* A store, and a worker with such a configuration. */
-struct host {
+struct machine {
 	struct test_store t;
 	struct conf conf;
 	struct discover d;
@@ -43,7 +43,7 @@ conf_end(struct conf *c)
 
 /* A worker that starts, with the services of an earlier one. */
 static void
-start(struct host *h)
+start(struct machine *h)
 {
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
 
@@ -52,7 +52,7 @@ start(struct host *h)
 }
 
 static void
-host(struct host *h, const char *conf)
+host(struct machine *h, const char *conf)
 {
 	h->t = test_store();
 	conf_of(conf, &h->conf);
@@ -60,13 +60,13 @@ host(struct host *h, const char *conf)
 }
 
 static void
-host_done(struct host *h)
+machine_done(struct machine *h)
 {
 	discover_done(&h->d);
 	conf_end(&h->conf);
 	test_store_done(&h->t);
 }
-#define HOST(h) CLEANUP(host_done) struct host h = {0}
+#define HOST(h) CLEANUP(machine_done) struct machine h = {0}
 
 static struct container
 container(const char *name, const char *namespace, const char *project,
@@ -93,7 +93,7 @@ process(const char *unit, struct container *in)
 
 /* Looks at one process. Returns the number of services made. */
 static int
-look(struct host *h, struct proc p, int64_t now_ns)
+look(struct machine *h, struct proc p, int64_t now_ns)
 {
 	const struct proc_table table = {.items = &p, .n = 1, .proc_fd = -1};
 
@@ -101,7 +101,7 @@ look(struct host *h, struct proc p, int64_t now_ns)
 }
 
 static bool
-has(struct host *h, const char *name, const char *kind, const char *value)
+has(struct machine *h, const char *name, const char *kind, const char *value)
 {
 	CLEANUP_SERVICE struct service v = {0};
 

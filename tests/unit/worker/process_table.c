@@ -14,13 +14,13 @@
 #define START (1000 * NS_PER_S)
 
 /* A directory that looks like /proc, with one process in it. */
-struct host {
+struct machine {
 	char dir[32];
 	struct proc_table table;
 };
 
 static void
-put(const struct host *h, const char *name, const char *text)
+put(const struct machine *h, const char *name, const char *text)
 {
 	CLEANUP_FD int fd = openat(h->table.proc_fd, name,
 	                           O_WRONLY | O_CREAT | O_TRUNC, 0600);
@@ -30,7 +30,7 @@ put(const struct host *h, const char *name, const char *text)
 }
 
 static void
-put_name(const struct host *h, const char *name)
+put_name(const struct machine *h, const char *name)
 {
 	char text[128];
 
@@ -41,7 +41,7 @@ put_name(const struct host *h, const char *name)
 }
 
 static void
-put_tasks(const struct host *h, const char *tasks)
+put_tasks(const struct machine *h, const char *tasks)
 {
 	char text[128];
 
@@ -68,9 +68,9 @@ no_exe_link(void *arg, int32_t pid, char *out)
 }
 
 static void
-host_init(struct host *h)
+machine_init(struct machine *h)
 {
-	*h = (struct host){.dir = "/tmp/stoker-proc-XXXXXX"};
+	*h = (struct machine){.dir = "/tmp/stoker-proc-XXXXXX"};
 	ck_assert_ptr_nonnull(mkdtemp(h->dir));
 	h->table.exe_link = exe_link;
 	h->table.proc_fd = open(h->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -84,7 +84,7 @@ host_init(struct host *h)
 }
 
 static void
-end_process(struct host *h)
+end_process(struct machine *h)
 {
 	static const char *const files[] = {"42/stat", "42/status",
 	                                    "42/cmdline", "42/cgroup"};
@@ -95,7 +95,7 @@ end_process(struct host *h)
 }
 
 static void
-host_done(struct host *h)
+machine_done(struct machine *h)
 {
 	end_process(h);
 	unlinkat(h->table.proc_fd, "loadavg", 0);
@@ -105,7 +105,7 @@ host_done(struct host *h)
 }
 
 static const char *
-name_at(struct host *h, int64_t now_ns, int expected)
+name_at(struct machine *h, int64_t now_ns, int expected)
 {
 	const struct proc *p;
 
@@ -116,13 +116,13 @@ name_at(struct host *h, int64_t now_ns, int expected)
 
 TEST(a_young_process_that_becomes_another_is_seen_at_once)
 {
-	struct host h;
+	struct machine h;
 
-	host_init(&h);
+	machine_init(&h);
 	ck_assert_str_eq(name_at(&h, START, 1), "it");
 	put_name(&h, "other");
 	ck_assert_str_eq(name_at(&h, START + NS_PER_S, 1), "other");
-	host_done(&h);
+	machine_done(&h);
 }
 END
 
@@ -130,9 +130,9 @@ TEST(an_old_process_whose_pid_is_used_anew_is_read_again)
 {
 	const int64_t old = START + 3600 * NS_PER_S;
 	const struct proc *p;
-	struct host h;
+	struct machine h;
 
-	host_init(&h);
+	machine_init(&h);
 	ck_assert_int_ge(proc_table_scan(&h.table, START), 0);
 	put_tasks(&h, "1/100 43");
 	ck_assert_int_ge(proc_table_scan(&h.table, old), 0);
@@ -145,16 +145,16 @@ TEST(an_old_process_whose_pid_is_used_anew_is_read_again)
 	ck_assert_ptr_nonnull(p);
 	ck_assert_uint_eq(p->start_time, 778);
 	ck_assert_str_eq(p->cmdline, "anew");
-	host_done(&h);
+	machine_done(&h);
 }
 END
 
 TEST(while_no_pid_is_given_out_old_processes_are_not_looked_at)
 {
 	int64_t old = START + PROC_YOUNG_NS;
-	struct host h;
+	struct machine h;
 
-	host_init(&h);
+	machine_init(&h);
 	ck_assert_str_eq(name_at(&h, START, 1), "it");
 	ck_assert_str_eq(name_at(&h, old, 1), "it");
 	put_name(&h, "other");
@@ -162,7 +162,7 @@ TEST(while_no_pid_is_given_out_old_processes_are_not_looked_at)
 	ck_assert_str_eq(name_at(&h, old + NS_PER_S, 0), "it");
 	ck_assert_str_eq(name_at(&h, old + PROC_CALM_NS - 1, 0), "it");
 	ck_assert_str_eq(name_at(&h, old + PROC_CALM_NS, 1), "other");
-	host_done(&h);
+	machine_done(&h);
 }
 END
 
@@ -170,9 +170,9 @@ TEST(a_pid_given_out_or_taken_back_has_all_looked_for)
 {
 	static const char *const tasks[] = {"1/100 43", "1/99 43"};
 	int64_t old = START + PROC_YOUNG_NS;
-	struct host h;
+	struct machine h;
 
-	host_init(&h);
+	machine_init(&h);
 	ck_assert_str_eq(name_at(&h, START, 1), "it");
 	ck_assert_str_eq(name_at(&h, old, 1), "it");
 	put_tasks(&h, tasks[0]);
@@ -180,16 +180,16 @@ TEST(a_pid_given_out_or_taken_back_has_all_looked_for)
 	end_process(&h);
 	put_tasks(&h, tasks[1]);
 	ck_assert_str_eq(name_at(&h, old + 2, 1), "");
-	host_done(&h);
+	machine_done(&h);
 }
 END
 
 TEST(a_program_that_starts_itself_anew_is_read_again)
 {
 	int64_t old = START + PROC_YOUNG_NS;
-	struct host h;
+	struct machine h;
 
-	host_init(&h);
+	machine_init(&h);
 	ck_assert_str_eq(name_at(&h, START, 1), "it");
 	put(&h, "42/cmdline", "it again");
 	(void)name_at(&h, START + PROC_CALM_NS, 1);
@@ -199,51 +199,104 @@ TEST(a_program_that_starts_itself_anew_is_read_again)
 		(void)name_at(&h, at, 1);
 	ck_assert_str_eq(proc_table_find(&h.table, PID)->cmdline,
 	                 "it once more");
-	host_done(&h);
+	machine_done(&h);
 }
 END
 
 TEST(a_program_whose_path_can_not_be_had_is_asked_for_again)
 {
-	struct host h;
+	struct machine h;
 
-	host_init(&h);
+	machine_init(&h);
 	h.table.exe_link = no_exe_link;
 	(void)name_at(&h, START, 1);
 	ck_assert_str_eq(proc_table_find(&h.table, PID)->exe, "");
 	h.table.exe_link = exe_link;
 	(void)name_at(&h, START + NS_PER_S, 1);
 	ck_assert_str_eq(proc_table_find(&h.table, PID)->exe, "/usr/bin/it");
-	host_done(&h);
+	machine_done(&h);
 }
 END
 
 TEST(without_a_count_of_tasks_every_scan_looks)
 {
 	int64_t old = START + PROC_YOUNG_NS;
-	struct host h;
+	struct machine h;
 
-	host_init(&h);
+	machine_init(&h);
 	unlinkat(h.table.proc_fd, "loadavg", 0);
 	ck_assert_str_eq(name_at(&h, START, 1), "it");
 	ck_assert_str_eq(name_at(&h, old, 1), "it");
 	ck_assert_str_eq(name_at(&h, old + 1, 1), "it");
-	host_done(&h);
+	machine_done(&h);
 }
 END
 
 TEST(where_the_processes_cannot_be_listed_those_seen_stay)
 {
-	struct host h;
+	struct machine h;
 	int proc_fd;
 
-	host_init(&h);
+	machine_init(&h);
 	ck_assert_str_eq(name_at(&h, START, 1), "it");
 	proc_fd = h.table.proc_fd;
 	h.table.proc_fd = -1;
 	ck_assert_str_eq(name_at(&h, START + NS_PER_S, -EBADF), "it");
 	h.table.proc_fd = proc_fd;
-	host_done(&h);
+	machine_done(&h);
+}
+END
+
+/* --- contexts ------------------------------------------------------------- */
+
+struct asked {
+	int n, error;
+};
+
+static int
+count_maps(void *arg, const struct host_ask *ask, struct host_reply *reply,
+           int fds[HOST_MAX_FDS], size_t *nfds)
+{
+	struct asked *a = arg;
+
+	(void)fds;
+	ck_assert_int_eq(ask->op, HOST_MAPS);
+	a->n++;
+	*reply = (struct host_reply){.error = a->error};
+	*nfds = 0;
+	return 0;
+}
+
+/* How often a process without a context is asked in an hour. */
+static const struct {
+	int error, least, most;
+} asks[] = {
+	{-ENOENT, 10, 25},
+	{-EPERM, 10, 25},
+	{-ETIMEDOUT, 8, 20}, /* a minute passes after each */
+};
+
+TEST(a_process_without_a_context_is_asked_less_and_less_often)
+{
+	for (size_t i = 0; i < ARRAY_LEN(asks); i++) {
+		struct asked asked = {.error = asks[i].error};
+		const struct host host = {.ask = count_maps, .arg = &asked};
+		struct machine h;
+
+		machine_init(&h);
+		h.table.host = &host;
+		for (int second = 0; second < 3600; second++) {
+			int64_t now = START + second * NS_PER_S;
+
+			ck_assert_int_ge(proc_table_scan(&h.table, now), 0);
+			/* not before it is PROC_NEW_NS old */
+			ck_assert_int_eq(asked.n > 0, second >= 2);
+		}
+		ck_assert_msg(asked.n >= asks[i].least &&
+		                      asked.n <= asks[i].most,
+		              "row %zu: %d", i, asked.n);
+		machine_done(&h);
+	}
 }
 END
 
@@ -254,4 +307,5 @@ SUITE("process_table", where_the_processes_cannot_be_listed_those_seen_stay,
       a_pid_given_out_or_taken_back_has_all_looked_for,
       a_program_that_starts_itself_anew_is_read_again,
       a_program_whose_path_can_not_be_had_is_asked_for_again,
-      without_a_count_of_tasks_every_scan_looks)
+      without_a_count_of_tasks_every_scan_looks,
+      a_process_without_a_context_is_asked_less_and_less_often)

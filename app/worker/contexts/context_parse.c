@@ -1,0 +1,114 @@
+#include "context.h"
+
+#include "profile/stored/wire.h"
+#include "store/container.h"
+
+#include <stdlib.h>
+
+/* Fields of ProcessContext, Resource, KeyValue and AnyValue. */
+enum {
+	RESOURCE = WIRE_KEY(1, WIRE_BYTES),
+	ATTRIBUTE = WIRE_KEY(1, WIRE_BYTES),
+	MORE_ATTRIBUTE = WIRE_KEY(2, WIRE_BYTES),
+	KEY = WIRE_KEY(1, WIRE_BYTES),
+	VALUE = WIRE_KEY(2, WIRE_BYTES),
+	TEXT = WIRE_KEY(1, WIRE_BYTES)
+};
+
+const char *const context_keys[CONTEXT_ATTRIBUTES] = {
+#define CONTEXT(name, key) key,
+#include "context.def"
+#undef CONTEXT
+};
+
+void
+context_done(struct context *c)
+{
+	for (size_t i = 0; i < CONTEXT_ATTRIBUTES; i++)
+		free(c->texts[i]);
+	*c = (struct context){0};
+}
+
+/* Sets out to the last field with this key; leaves it if there is none. */
+static int
+last_of(struct wire w, uint32_t key, struct wire *out)
+{
+	struct wire_field f;
+	int rc;
+
+	while ((rc = wire_next(&w, &f)) > 0)
+		if (f.key == key)
+			*out = f.bytes;
+	return rc;
+}
+
+static bool
+is_text(struct wire w, const char *s)
+{
+	size_t n = strlen(s);
+
+	return (size_t)(w.end - w.p) == n && !memcmp(w.p, s, n);
+}
+
+/* Keeps the first text of each attribute, as keys are unique. */
+static int
+keep(struct wire key, struct wire text, struct context *out)
+{
+	const char *s = (const char *)text.p;
+	size_t n = (size_t)(text.end - text.p);
+
+	for (size_t i = 0; i < CONTEXT_ATTRIBUTES; i++) {
+		if (out->texts[i] || !is_text(key, context_keys[i]) ||
+		    n >= CONTAINER_PROFILE_LABEL_TEXT ||
+		    !container_text_ok(s, n))
+			continue;
+		out->texts[i] = strndup(s, n);
+		return out->texts[i] ? 0 : -ENOMEM;
+	}
+	return 0;
+}
+
+static int
+take_attribute(struct wire w, struct context *out)
+{
+	static const uint8_t none[1];
+	struct wire key = {none, none}, value = key, text = key;
+	int rc = last_of(w, KEY, &key) ?: last_of(w, VALUE, &value);
+
+	if (!rc)
+		rc = last_of(value, TEXT, &text);
+	return rc ? rc : keep(key, text, out);
+}
+
+static int
+take_attributes(struct wire w, uint32_t key, struct context *out)
+{
+	struct wire_field f;
+	int rc, kept = 0;
+
+	while ((rc = wire_next(&w, &f)) > 0 && !kept)
+		if (f.key == key)
+			kept = take_attribute(f.bytes, out);
+	return kept ? kept : rc;
+}
+
+static int
+take_resources(struct wire w, struct context *out)
+{
+	struct wire_field f;
+	int rc, taken = 0;
+
+	while ((rc = wire_next(&w, &f)) > 0 && !taken)
+		if (f.key == RESOURCE)
+			taken = take_attributes(f.bytes, ATTRIBUTE, out);
+	return taken ? taken : rc;
+}
+
+int
+context_parse(const void *p, size_t n, struct context *out)
+{
+	struct wire w = {p, (const uint8_t *)p + n};
+	int rc = take_resources(w, out);
+
+	return rc ? rc : take_attributes(w, MORE_ATTRIBUTE, out);
+}

@@ -3,6 +3,7 @@
 #include "base/hash.h"
 #include "base/pairs.h"
 #include "base/table.h"
+#include "cli.h"
 #include "profile/site.h"
 #include "profile/summary.h"
 #include "table.h"
@@ -13,6 +14,7 @@
 #include <string.h>
 
 #define EPHEMERAL 32768 /* the kernel's first port of outgoing connections */
+#define NEAR_MOST 5     /* names that an error lists */
 
 void
 graph_free(struct graph *g)
@@ -429,27 +431,36 @@ graph_split(struct graph *g)
 	return rc;
 }
 
-uint32_t
-graph_find(const struct graph *g, const char *name, size_t most,
-           struct buf *near)
+int
+graph_find(const struct graph *g, const char *name, uint32_t *out)
 {
+	CLEANUP_BUF struct buf near = BUF_INIT(BUF_MAX_SMALL);
 	uint32_t found = GRAPH_NONE;
 	size_t n = 0;
 
 	for (uint32_t i = 0; i < g->nfunctions; i++) {
 		if (i == g->nodes[0].function) /* the root's */
 			continue;
-		if (!strcmp(g->functions[i].name, name))
-			return i;
+		if (!strcmp(g->functions[i].name, name)) {
+			*out = i;
+			return LEAVE_OK;
+		}
 		if (!strstr(g->functions[i].name, name))
 			continue;
 		found = i;
-		if (n++ < most) {
-			buf_puts(near, "\n  ");
-			safe_puts(near, g->functions[i].name);
+		if (n++ < NEAR_MOST) {
+			buf_puts(&near, "\n  ");
+			safe_puts(&near, g->functions[i].name);
 		}
 	}
-	return n == 1 ? found : GRAPH_NONE;
+	if (!n)
+		return failed("no function of the profile is called '%s'",
+		              name);
+	if (n > 1)
+		return failed("several functions are called like '%s':%s", name,
+		              buf_str(&near));
+	*out = found;
+	return LEAVE_OK;
 }
 
 /* --- functions ------------------------------------------------------------ */

@@ -66,11 +66,11 @@ MUST_CHECK int graph_split(struct graph *g);
 /* Returns the function of the unit or program that a node stands for, or
  * GRAPH_NONE. */
 uint32_t graph_title(const struct graph *g, uint32_t node);
-/* Returns the function of that name, or the only one whose name contains it;
- * GRAPH_NONE if there is none, with up to most names that come near in near,
- * one per line. */
-uint32_t graph_find(const struct graph *g, const char *name, size_t most,
-                    struct buf *near);
+/* Finds the function of that name, or the only one whose name contains it.
+ * Prints an error, with names that come near, and returns an exit status if
+ * there is none. */
+MUST_CHECK int
+graph_find(const struct graph *g, const char *name, uint32_t *out);
 
 enum graph_view { GRAPH_SELF, GRAPH_TOTAL, GRAPH_CALLERS, GRAPH_CALLEES };
 

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/ways.h"
 #include "near.h"
+#include "profile/export.h"
 #include "profile/types.h"
 
 #include <ctype.h>
@@ -113,6 +114,12 @@ input_name(size_t i)
 }
 
 static const char *
+format_name(size_t i)
+{
+	return i < nformats ? formats[i].name : NULL;
+}
+
+static const char *
 allow_name(size_t i)
 {
 	static const char *const names[] = {
@@ -136,8 +143,8 @@ put_names(struct buf *out, const char *(*name)(size_t i))
 		         name(i));
 }
 
-/* Returns doc with {types}, {captured}, {allowed} or
- * {inputs} replaced by names. */
+/* Returns doc with {types}, {captured}, {allowed}, {inputs} or {formats}
+ * replaced by names. */
 static const char *
 with_names(const char *doc)
 {
@@ -145,10 +152,9 @@ with_names(const char *doc)
 		const char *word;
 		const char *(*name)(size_t i);
 	} lists[] = {
-		{"{types}", type_name},
-		{"{captured}", captured_name},
-		{"{allowed}", allow_name},
-		{"{inputs}", input_name},
+		{"{types}", type_name},     {"{captured}", captured_name},
+		{"{allowed}", allow_name},  {"{inputs}", input_name},
+		{"{formats}", format_name},
 	};
 	static char text[DOC_MAX];
 

@@ -397,7 +397,7 @@ show_merged(struct cli *c, const char *path)
 	if (c->opt.json)
 		return top_print_json(c, r.json, r.json, path);
 	graph = top_graph(c, r.json, path);
-	rc = top_of(c, r.json, graph, &out);
+	rc = top_of(c, r.json, path, graph, &out);
 	summary_show(&out, r.json, &c->screen);
 	return rc ? rc : print(&out);
 }

@@ -37,7 +37,7 @@ session_top(struct cli *c, const json_t *result, struct buf *out)
 
 	graph_path(&path, json_member(result, "id"));
 	graph = top_graph(c, result, buf_str(&path));
-	rc = top_of(c, result, graph, out);
+	rc = top_of(c, result, buf_str(&path), graph, out);
 	if (rc || !graph)
 		return rc;
 	buf_puts(out, "total: ");

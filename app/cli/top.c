@@ -3,6 +3,7 @@
 #include "base/path.h"
 #include "graph.h"
 #include "labels.h"
+#include "lines.h"
 #include "name.h"
 #include "service.h"
 #include "table.h"
@@ -13,7 +14,6 @@
 #include <string.h>
 
 #define STORED     100 /* functions of a ProfileResult */
-#define NEAR_MOST  5   /* names that an error lists */
 #define NAME_MOST  56  /* columns of an indented name on a terminal */
 #define NAME_LEAST 24
 
@@ -57,8 +57,8 @@ static const struct column of_tree[] = {
 static bool
 is_named(const struct options *o)
 {
-	return o->cum || o->callers || o->callees || o->tree || o->lines ||
-	       o->runtime || o->sample_type;
+	return o->cum || o->callers || o->callees || o->tree || o->list ||
+	       o->lines || o->runtime || o->sample_type;
 }
 
 bool
@@ -221,23 +221,6 @@ function_asked(const struct options *o)
 	return o->callers ? o->callers : o->callees;
 }
 
-static int
-find_function(struct view *v)
-{
-	CLEANUP_BUF struct buf near = BUF_INIT(BUF_MAX_SMALL);
-	const char *name = function_asked(v->o);
-
-	if (!name)
-		return LEAVE_OK;
-	v->function = graph_find(v->graph, name, NEAR_MOST, &near);
-	if (v->function != GRAPH_NONE)
-		return LEAVE_OK;
-	return near.len ? failed("several functions are called like '%s':%s",
-	                         name, buf_str(&near))
-	                : failed("no function of the profile is called '%s'",
-	                         name);
-}
-
 /* Sets the graph, the function and what is made of them. */
 static int
 view_init(struct view *v, json_t *graph, const char *type)
@@ -254,7 +237,8 @@ view_init(struct view *v, json_t *graph, const char *type)
 	          : o->callees || o->tree ? GRAPH_CALLEES
 	          : o->cum                ? GRAPH_TOTAL
 	                                  : GRAPH_SELF;
-	rc = find_function(v);
+	if (function_asked(o))
+		rc = graph_find(v->graph, function_asked(o), &v->function);
 	if (!rc && !o->runtime && values_have_sites(type) &&
 	    (v->function == GRAPH_NONE || !graph_skips(v->graph, v->function)))
 		rc = graph_skip(v->graph) ? failed("out of memory") : rc;
@@ -398,8 +382,11 @@ top_graph(struct cli *c, const json_t *result, const char *path)
 }
 
 int
-top_of(struct cli *c, const json_t *result, json_t *graph, struct buf *out)
+top_of(struct cli *c, const json_t *result, const char *path, json_t *graph,
+       struct buf *out)
 {
+	if (graph && c->opt.list)
+		return lines_table(c, graph, path, out);
 	if (graph)
 		return top_table(graph, json_member(result, "profileType"),
 		                 &c->opt, &c->screen, out);
@@ -423,8 +410,10 @@ top_print_json(struct cli *c, const json_t *result, const json_t *plain,
 		return print_json(plain);
 	tree_path(c, path, &at);
 	rc = ask(c, "GET", buf_str(&at), NULL, &r);
-	if (!rc)
-		rc = top_json(r.json, json_member(result, "profileType"),
-		              &c->opt, &rows);
+	if (rc)
+		return rc;
+	rc = c->opt.list ? lines_rows(c, r.json, path, &rows)
+	                 : top_json(r.json, json_member(result, "profileType"),
+	                            &c->opt, &rows);
 	return rc ? rc : print_json(rows);
 }

@@ -32,7 +32,8 @@ MUST_CHECK int top_print_json(struct cli *c, const json_t *result,
 /* Fetches the flame graph at path if the type or the options need it; NULL if
  * not, or if that fails. */
 json_t *top_graph(struct cli *c, const json_t *result, const char *path);
-/* Appends the functions of a ProfileResult for people: those of graph, or if it
- * is NULL topFunctions. Errors as top_table(). */
-MUST_CHECK int
-top_of(struct cli *c, const json_t *result, json_t *graph, struct buf *out);
+/* Appends the functions of a ProfileResult for people: those of graph, which
+ * the server has at path, or if it is NULL topFunctions. Errors as
+ * top_table(). */
+MUST_CHECK int top_of(struct cli *c, const json_t *result, const char *path,
+                      json_t *graph, struct buf *out);

@@ -22,6 +22,8 @@ struct export_meta {
 	/* Of pictures: */
 	uint32_t root;      /* node of the tree to show; 0: all */
 	const char *search; /* marks matching functions; NULL: none */
+	/* Of lines: */
+	const char *function; /* only its lines; NULL: those of all */
 };
 
 /* Uses of a format: see formats.def. */

@@ -1,8 +1,9 @@
 /*
- * A profile without some of its stacks or frames, chosen by functions' names.
+ * A profile without some of its stacks or frames, chosen by the names of
+ * functions or packages.
  *
- * Names are those that views show: profile_frame_name(). A list has ; between
- * names, and a ; in a name is written as a colon.
+ * Names are those that views show: profile_frame_name() and tree_package(). A
+ * list has ; between names, and a ; in a name is written as a colon.
  */
 #pragma once
 
@@ -15,6 +16,7 @@ struct sift {
 	const char *hide;  /* no stacks through any of these */
 	const char *fold;  /* without frames of these: their callers have the
 	                      cost */
+	const char *fold_package; /* likewise frames of these packages */
 	const char *const *under; /* only stacks that begin with these
 	                             functions, outermost first */
 	uint32_t nunder;
@@ -23,7 +25,7 @@ struct sift {
 static inline bool
 sift_is_any(const struct sift *s)
 {
-	return s->focus || s->hide || s->fold || s->nunder;
+	return s->focus || s->hide || s->fold || s->fold_package || s->nunder;
 }
 
 /*

@@ -50,6 +50,13 @@ TEST(profiles_are_uploaded_listed_named_and_removed)
 	         "1.20 s     60.0  1.20 s  render\n"
 	         "1.20 s     60.0  1.20 s  main\n"
 	         "total: 2.00 s\n"},
+		{"top svc --list draw", 1,
+	         "svc is sess-*: cpu of svc, *Z\n"
+	         "stoker: no source lines of 'draw' are known: a program "
+	         "needs debug information for that\n"},
+		{"top svc --list nosuch", 1,
+	         "svc is sess-*: cpu of svc, *Z\n"
+	         "stoker: no function of the profile is called 'nosuch'\n"},
 		{"top @last~1 --limit 2", 0,
 	         "@last~1 is sess-*: cpu of svc, *Z\n"
 	         "SELF %  TOTAL %  SAMPLES  PACKAGE  FUNCTION\n"
@@ -69,8 +76,8 @@ TEST(profiles_are_uploaded_listed_named_and_removed)
 		{"get svc --format frob", 64,
 	         "svc is sess-*: cpu of svc, *Z\n"
 	         "stoker: --format takes one of html, svg, json, columns, "
-	         "folded, speedscope, firefox, otlp, autofdo, dot, pprof, not "
-	         "'frob' "
+	         "folded, speedscope, firefox, otlp, autofdo, dot, lines, pprof, "
+	         "not 'frob' "
 	         "(InvalidParameter)\n"},
 		{"get svc --type memory", 1,
 	         "stoker: 'svc' has no complete memory profile\n"

@@ -59,6 +59,7 @@ check no_bar_is_drawn_off_a_terminal no_bar
 id=$(sed -n 's/^profile: *//p' "$STATE/out")
 check top_shows_the_functions_of_a_profile says 'model::matmul' stoker_cli top "$id"
 check the_callers_of_a_function_are_shown says 'model::embed' stoker_cli top "$id" --callers model::matmul
+check the_lines_of_a_function_are_shown says 'demo.cc:' stoker_cli top "$id" --list matmul
 check top_as_json json '.[0].selfPct > 0' stoker_cli --json top "$id"
 check top_keeps_its_limit equal "$(stoker_cli top "$id" --limit 1 | grep -vc '^note: ')" 2
 check get_writes_a_file leaves 0 stoker_cli get "$id" --output "$STATE/demo.pb.gz"

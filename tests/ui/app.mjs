@@ -299,6 +299,25 @@ const tests = {
     await page.keyboard.press('Escape');
     await link.waitFor({ state: 'hidden' });
   },
+  async the_list_of_lines_follows_the_selected_function() {
+    const page = await inside(capture);
+    const lines = page.locator('#lines-rows tr');
+    const title = page.locator('#lines-title');
+    const matmul = page.locator('#rows button[data-name*=matmul]');
+    await matmul.click();
+    await page.locator('#more-actions').click();
+    await page.getByRole('menuitem', { name: 'Cost of each line' }).click();
+    await title.filter({ hasText: /Lines of .*matmul/ }).waitFor();
+    await lines.first().waitFor();
+    const places = await lines.locator('td:nth-child(3)').allTextContents();
+    same(places.every(place => /demo\.cc:\d+$/.test(place)), true);
+    await page.locator('#rows button[data-name]:not([data-name*=matmul])')
+      .first().click();
+    await title.filter({ hasNotText: 'matmul' }).waitFor();
+    await page.keyboard.press('l');
+    await title.waitFor({ state: 'hidden' });
+    same(new URL(page.url()).hash.includes('lines'), false);
+  },
   async a_service_that_nothing_matches_is_told_before_a_capture() {
     await fetch(BASE + '/api/v1/services', { method: 'POST',
       headers: { Authorization: `Bearer ${KEY}`,

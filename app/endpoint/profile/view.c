@@ -54,17 +54,19 @@ view_asked(struct call *c, const struct view_rows *rows)
 	return (struct view_of){
 		.root = given(c, rows->root),
 		.search = given(c, rows->search),
+		.function = given(c, rows->function),
 		.sift = {given(c, rows->focus), given(c, rows->hide),
-	                 given(c, rows->fold)},
+	                 given(c, rows->fold), given(c, rows->fold_package)},
 	};
 }
 
 void
 view_made_of(const struct view_of *of, struct buf *out)
 {
-	const char *const texts[] = {of->value,     of->root,
-	                             of->search,    of->sift.focus,
-	                             of->sift.hide, of->sift.fold};
+	const char *const texts[] = {of->value,      of->root,
+	                             of->search,     of->function,
+	                             of->sift.focus, of->sift.hide,
+	                             of->sift.fold,  of->sift.fold_package};
 
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
 		if (texts[i])
@@ -88,15 +90,14 @@ sift(struct call *c, const struct sift *s, uint32_t type, struct profile *p,
 {
 	const char *const texts[][2] = {{", only ", s->focus},
 	                                {", without ", s->hide},
-	                                {", folded: ", s->fold}};
+	                                {", folded: ", s->fold},
+	                                {", folded: ", s->fold_package}};
 	double all = (double)profile_total(p, type), left;
 	int rc = sift_profile(p, s);
 
 	if (rc == -EINVAL)
-		return fail_param(c, "focus, hide or fold",
-		                  "names of functions, at most 16, with ; "
-		                  "between them",
-		                  "");
+		return fail_param(c, "focus, hide, fold or foldPackage",
+		                  "names, at most 16, with ; between them", "");
 	if (rc)
 		return damaged(c, rc, "sifted");
 	left = (double)profile_total(p, type);
@@ -130,6 +131,7 @@ view_profile(struct call *c, const struct session *s, const struct format *f,
 		.quality = s->quality,
 		.timeline = timeline,
 		.search = of->search,
+		.function = of->function,
 	};
 	int rc;
 

@@ -13,17 +13,19 @@ struct view_of {
 	                      type. A file of the store has all of them */
 	/* Of a picture, as the parameters root and search: */
 	const char *root, *search;
+	const char *function; /* of lines, as the parameter */
 	struct sift sift;
 };
 
 /* The parameters of an operation that name a part. */
 struct view_rows {
-	enum param root, search, focus, hide, fold;
+	enum param root, search, function, focus, hide, fold, fold_package;
 };
-#define VIEW_ROWS(op)                                              \
-	(&(const struct view_rows){P_##op##_root, P_##op##_search, \
-	                           P_##op##_focus, P_##op##_hide,  \
-	                           P_##op##_fold})
+#define VIEW_ROWS(op)                                                 \
+	(&(const struct view_rows){P_##op##_root, P_##op##_search,    \
+	                           P_##op##_function, P_##op##_focus, \
+	                           P_##op##_hide, P_##op##_fold,      \
+	                           P_##op##_foldPackage})
 
 /* Reads these parameters; value stays NULL. Everything is borrowed from c. */
 struct view_of view_asked(struct call *c, const struct view_rows *rows);

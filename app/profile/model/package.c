@@ -1,5 +1,7 @@
 #include "package.h"
 
+#include "profile/summary.h"
+
 #include <stdbool.h>
 #include <string.h>
 
@@ -34,4 +36,17 @@ package_len(const char *name, const char *file)
 		go = slash || starts_with(name, "main.") ||
 		     starts_with(name, "runtime.");
 	return go ? (size_t)(dot - name) : 0;
+}
+
+const char *
+package_of(const struct profile *p, uint32_t location, const char *name,
+           const char *file, size_t *n)
+{
+	const char *module = profile_module(p, location);
+	/* "/usr/bin/python3.11" looks like a name of Go */
+	*n = strcmp(module, SUMMARY_PROGRAMS) ? package_len(name, file) : 0;
+	if (*n)
+		return name;
+	*n = strlen(module);
+	return module;
 }

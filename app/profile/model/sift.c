@@ -1,5 +1,7 @@
 #include "profile/sift.h"
 
+#include "package.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,9 +23,9 @@ struct marks {
 struct work {
 	struct profile *p;
 	const struct sift *by;
-	struct list focus, hide, fold;
+	struct list focus, hide, fold, fold_package;
 	struct marks *functions, *locations; /* by index */
-	bool *folds;                         /* by function */
+	bool *folds;                         /* by line */
 	bool *gone; /* locations of which folding leaves nothing */
 };
 
@@ -61,26 +63,28 @@ is_name(const char *name, const char *listed, size_t n)
 		if (name[i] != listed[i] &&
 		    !(name[i] == ';' && listed[i] == ':'))
 			return false;
-	return !name[n];
+	return true;
 }
 
-/* Returns the bits of the names that are the name. */
+/* Returns the bits of the names that are the name, of n bytes. */
 static uint32_t
-bits_of(const struct list *l, const char *name)
+bits_of(const struct list *l, const char *name, size_t n)
 {
 	uint32_t bits = 0;
 
 	for (uint32_t i = 0; i < l->n; i++)
-		bits |= (uint32_t)is_name(name, l->names[i].p, l->names[i].n)
-		        << i;
+		if (l->names[i].n == n && is_name(name, l->names[i].p, n))
+			bits |= UINT32_C(1) << i;
 	return bits;
 }
 
 static struct marks
 marks_of(const struct work *w, const char *name)
 {
-	return (struct marks){bits_of(&w->focus, name),
-	                      bits_of(&w->hide, name) != 0};
+	size_t n = strlen(name);
+
+	return (struct marks){bits_of(&w->focus, name, n),
+	                      bits_of(&w->hide, name, n) != 0};
 }
 
 static void
@@ -90,19 +94,35 @@ add_marks(struct marks *to, const struct marks *m)
 	to->hidden |= m->hidden;
 }
 
+/* True for a frame that is folded, by its name or its package. */
+static bool
+is_folded(const struct work *w, uint32_t location, const char *name,
+          const char *file)
+{
+	size_t n;
+	const char *package;
+
+	if (bits_of(&w->fold, name, strlen(name)))
+		return true;
+	if (!w->fold_package.n)
+		return false;
+	package = package_of(w->p, location, name, file, &n);
+	return bits_of(&w->fold_package, package, n) != 0;
+}
+
+static const char *
+name_of(const struct profile *p, const struct function *f)
+{
+	return strings_get(p->strings, f->name ? f->name : f->system_name,
+	                   NULL);
+}
+
 static void
 mark_functions(struct work *w)
 {
-	const struct profile *p = w->p;
-
-	for (uint32_t i = 0; i < p->nfunctions; i++) {
-		const struct function *f = &p->functions[i];
-		const char *name = strings_get(
-			p->strings, f->name ? f->name : f->system_name, NULL);
-
-		w->functions[i] = marks_of(w, name);
-		w->folds[i] = *name && bits_of(&w->fold, name);
-	}
+	for (uint32_t i = 0; i < w->p->nfunctions; i++)
+		w->functions[i] =
+			marks_of(w, name_of(w->p, &w->p->functions[i]));
 }
 
 /* Marks a location by the name that views make of its address. */
@@ -115,38 +135,48 @@ mark_address(struct work *w, uint32_t location)
 	if (buf_err(&name))
 		return buf_err(&name);
 	w->locations[location] = marks_of(w, buf_str(&name));
-	w->gone[location] = bits_of(&w->fold, buf_str(&name));
+	w->gone[location] = is_folded(w, location, buf_str(&name), "");
 	return 0;
+}
+
+/* Marks a location by its lines, and those of its lines that are folded. */
+static void
+mark_lines(struct work *w, uint32_t location)
+{
+	const struct profile *p = w->p;
+	const struct location *l = &p->locations[location];
+	uint32_t left = 0;
+
+	for (uint32_t k = l->line0; k < l->line0 + l->nlines; k++) {
+		const struct function *f = &p->functions[p->lines[k].function];
+		const char *name = name_of(p, f);
+
+		add_marks(&w->locations[location],
+		          &w->functions[p->lines[k].function]);
+		w->folds[k] = *name &&
+		              is_folded(w, location, name,
+		                        strings_get(p->strings, f->file, NULL));
+		left += !w->folds[k];
+	}
+	w->gone[location] = !left;
 }
 
 static int
 mark_locations(struct work *w)
 {
-	const struct profile *p = w->p;
 	int rc = 0;
 
-	for (uint32_t i = 0; i < p->nlocations && !rc; i++) {
-		const struct location *l = &p->locations[i];
-		uint32_t left = 0;
-
-		if (!l->nlines) {
+	for (uint32_t i = 0; i < w->p->nlocations && !rc; i++)
+		if (w->p->locations[i].nlines)
+			mark_lines(w, i);
+		else
 			rc = mark_address(w, i);
-			continue;
-		}
-		for (uint32_t k = 0; k < l->nlines; k++) {
-			uint32_t f = p->lines[l->line0 + k].function;
-
-			add_marks(&w->locations[i], &w->functions[f]);
-			left += !w->folds[f];
-		}
-		w->gone[i] = !left;
-	}
 	return rc;
 }
 
 /* --- removing ------------------------------------------------------------- */
 
-/* Removes the lines of functions that are folded. A location has none left only
+/* Removes the lines that are folded. A location has none left only
  * if it leaves all stacks. */
 static void
 fold_lines(struct work *w)
@@ -160,7 +190,7 @@ fold_lines(struct work *w)
 
 		l->line0 = n;
 		for (uint32_t k = from; k < to; k++)
-			if (!w->folds[p->lines[k].function])
+			if (!w->folds[k])
 				p->lines[n++] = p->lines[k];
 		l->nlines = n - l->line0;
 	}
@@ -265,12 +295,13 @@ sift_profile(struct profile *p, const struct sift *s)
 		.by = s,
 		.functions = calloc(p->nfunctions + 1, sizeof(*w.functions)),
 		.locations = calloc(p->nlocations + 1, sizeof(*w.locations)),
-		.folds = calloc(p->nfunctions + 1, sizeof(*w.folds)),
+		.folds = calloc(p->nlines + 1, sizeof(*w.folds)),
 		.gone = calloc(p->nlocations + 1, sizeof(*w.gone)),
 	};
 	int rc = split(s->focus, &w.focus)
 	                 ?: split(s->hide, &w.hide)
-	                 ?: split(s->fold, &w.fold);
+	                 ?: split(s->fold, &w.fold)
+	                 ?: split(s->fold_package, &w.fold_package);
 
 	if (rc)
 		return rc;

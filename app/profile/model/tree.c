@@ -73,16 +73,10 @@ static int
 set_package(struct tree_names *c, uint32_t name, uint32_t location,
             const char *file)
 {
-	const char *text = tree_name(c->t, name, NULL);
-	const char *module = profile_module(c->p, location);
-	/* "/usr/bin/python3.11" looks like a name of Go */
-	size_t n = strcmp(module, SUMMARY_PROGRAMS) ? package_len(text, file)
-	                                            : 0;
+	size_t n;
+	const char *text = package_of(c->p, location,
+	                              tree_name(c->t, name, NULL), file, &n);
 
-	if (!n) {
-		text = module;
-		n = strlen(text);
-	}
 	return strings_add(c->t->packages, text, n, &c->t->home[name].package);
 }
 

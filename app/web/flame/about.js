@@ -154,11 +154,8 @@ function showQuality(section, doc) {
 /* --- other formats ------------------------------------------------------ */
 
 function link(address, format, title) {
-  const url = new URL(address, location.href);
-  url.searchParams.set('format', format);
-  url.hash = '';
-  const a = element('a', NAMES[format] || format,
-    { href: url.href, title, 'data-format': format });
+  const a = element('a', NAMES[format] || format, { title,
+    href: addressOf(address, format, [], []), 'data-format': format });
   if (format === 'html') a.download = 'flame-graph.html';
   if (INLINE.includes(format)) {
     a.target = '_blank';
@@ -195,12 +192,21 @@ function showFormats(ul, doc, address, canvas) {
 
 const listed = names => names.map(s => s.replaceAll(';', ':')).join(';');
 
-function ask(a, params) {
-  const url = new URL(a.href);
-  for (const [key, text] of params)
+/* The parameters of what filters leave out. */
+const LEFT_OUT = { focus: 'focus', hide: 'hide', fold: 'fold',
+  'fold-package': 'foldPackage' };
+
+/* The address of a format without what filters leave out, with more parameters:
+ * [name, text]. */
+function addressOf(address, format, filters, params) {
+  const url = new URL(address, location.href);
+  const left = Object.entries(LEFT_OUT).map(([what, name]) => [name, listed(
+    filters.filter(f => f[0] === what).map(f => f[1]))]);
+  for (const [key, text] of [['format', format], ...left, ...params])
     if (text && text.length <= PATH_MOST) url.searchParams.set(key, text);
     else url.searchParams.delete(key);
-  a.href = url.href;
+  url.hash = '';
+  return url.href;
 }
 
 /* Has the files of the server show what is seen: without what filters leave out
@@ -211,11 +217,11 @@ function aimFormats(ul, path, query, filters) {
   const names = [...path];
   while (names.length > 1 && listed(names).length > PATH_MOST) names.shift();
   for (const a of ul.querySelectorAll('[data-format]')) {
-    ask(a, ['focus', 'hide', 'fold'].map(what => [what, listed(filters
-      .filter(f => f[0] === what).map(f => f[1]))]));
-    if (a.dataset.format === 'svg')
-      ask(a, [['root', listed(names)], ['search', query]]);
+    const { format } = a.dataset;
+    a.href = addressOf(a.href, format, filters, format === 'svg'
+      ? [['root', listed(names)], ['search', query]] : []);
   }
 }
 
-export { facts, showVerdict, showQuality, showFormats, aimFormats };
+export { facts, showVerdict, showQuality, showFormats, addressOf,
+  aimFormats };

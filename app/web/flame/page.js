@@ -12,10 +12,11 @@ import { matcher, quantity, percent, shorten } from './text.js';
 import { Tree } from './model.js';
 import { Flame, element } from './flame.js';
 import { Table } from './table.js';
+import { Lines } from './lines.js';
 import { DiffTree } from './diff.js';
 import { FILTERS, SEEN, Sandwich, bottomUp, filtered } from './sandwich.js';
-import { aimFormats, facts, showFormats, showQuality, showVerdict }
-  from './about.js';
+import { addressOf, aimFormats, facts, showFormats, showQuality,
+  showVerdict } from './about.js';
 import { turnTheme } from './theme.js';
 
 const $ = id => document.getElementById(id);
@@ -25,16 +26,17 @@ const TOAST_MS = 2500;
 /*
  * Shows one or two profiles in the elements of page.html, which are in the
  * document. address is the URL of the profile's other formats; '' without a
- * server. Call close() of the result to end, and renew() to show newer data in
+ * server. fetched(url) resolves to the JSON there; pages that may not ask the
+ * server have none. Call close() of the result to end, and renew() to show newer data in
  * the same view. The document receives the event stoker-function with the name
  * of the selected function, or ''.
  */
-function openPage(doc, address) {
+function openPage(doc, address, fetched) {
   const ended = new AbortController();
   /* The tree as captured, with what is left out of it, inverted, and the one
    * that is shown. */
   let source, whole, turned, shown, tree, isHeavy = false;
-  let flame, sandwich, table, state, marks = null;
+  let flame, sandwich, table, lines, state, marks = null;
   let chosen; /* the frame that is described: { node, flame } */
 
   function set(change, keep = 'replaceState') {
@@ -54,6 +56,7 @@ function openPage(doc, address) {
     if (differs('fn')) document.dispatchEvent(
       new CustomEvent('stoker-function', { detail: state.fn }));
     if (differs('filters')) drawFilters();
+    if (differs('lines', 'fn', 'filters')) drawLines();
     drawTools();
     showTable(differs('view'));
     if (keep) remember(keep);
@@ -132,6 +135,7 @@ function openPage(doc, address) {
       ['Fold it into its callers', () => leaveOut('fold', name)],
       ...pkg ? [[`Fold all of ${shorten(pkg, 30)}`, () =>
         leaveOut('fold-package', pkg)]] : [],
+      ...lines ? [['Cost of each line', turnLines]] : [],
       ['Callers and callees', () => around(name)],
       ['Copy name', copyName], ['Copy stack', copyStack]];
     menu.replaceChildren(...items.map(([text, action]) => {
@@ -172,6 +176,18 @@ function openPage(doc, address) {
   function openMenuBelow() {
     const { left, top } = $('more-actions').getBoundingClientRect();
     openMenu(left, top);
+  }
+
+  /* --- source lines ------------------------------------------------------- */
+
+  /* The list follows the selection. */
+  function drawLines() {
+    lines?.show(state.lines ? state.fn : '', `${address} ${state.filters}`);
+  }
+
+  function turnLines() {
+    if (lines && (state.fn || state.lines))
+      set({ lines: !state.lines });
   }
 
   /* Reports what the inverted tree leaves out. */
@@ -262,6 +278,7 @@ function openPage(doc, address) {
     if (state.sort !== tree.constructor.sort || state.reversed)
       q.set('sort', (state.reversed ? '-' : '') + state.sort);
     if (!state.table) q.set('table', '0');
+    if (state.lines) q.set('lines', '1');
     const url = String(q) ? '#' + q : location.pathname + location.search;
     if (url === (location.hash || location.pathname + location.search)) return;
     try {
@@ -294,6 +311,7 @@ function openPage(doc, address) {
         : tree.constructor.sort,
       reversed: sort.startsWith('-'),
       table: q.get('table') !== '0',
+      lines: q.get('lines') === '1',
     };
   }
 
@@ -313,10 +331,9 @@ function openPage(doc, address) {
       () => (inSandwich() ? $('callees') : $('scroll')).firstElementChild);
   }
 
-  /* Paths of an inverted tree, or without a package, are not the server's. */
+  /* Paths of an inverted tree are not the server's. */
   function aim() {
-    const isServers = ['icicle', 'flame'].includes(state.drawing) &&
-      state.filters.every(([what]) => what !== 'fold-package');
+    const isServers = ['icicle', 'flame'].includes(state.drawing);
     if (!doc.base) aimFormats($('formats'),
       isServers ? tree.path(state.view.first) : [], state.query,
       state.filters);
@@ -534,6 +551,7 @@ function openPage(doc, address) {
     N: () => nextMatch(-1),
     c: copyName,
     C: copyStack,
+    l: turnLines,
     m: openMenuBelow,
     o: turnOrder,
     s: () => table.held ? around(table.held.dataset.name) : toSandwich(),
@@ -633,6 +651,11 @@ function openPage(doc, address) {
       heads: [...document.querySelectorAll('#top th')],
       colorOf: (name, isTotal) => flame.fills.name(name, isTotal),
     }, tree, { select, order });
+    if (fetched && !doc.base) lines = new Lines({ section: $('lines'),
+      title: $('lines-title'), close: $('lines-close'), body: $('lines-rows'),
+      note: $('lines-note') },
+    (format, fn) => fetched(addressOf(address, format, state.filters,
+      [['function', fn]])), { close: turnLines });
     state = {};
     chosen = { node: 0, flame };
     flame.resize();

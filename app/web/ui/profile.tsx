@@ -1,7 +1,7 @@
 /* One profile or two, drawn as in saved pages: app/web/flame. */
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import { openPage } from '../flame/page.js';
-import { send } from './api';
+import { get, send } from './api';
 
 /* The API's reply for format=json or columns. */
 export type Doc = {
@@ -46,7 +46,7 @@ export function Profile({ doc, address, isOld = false }: { doc: Doc;
       open.current?.close();
       box.current!.replaceChildren(
         document.importNode((parts as HTMLTemplateElement).content, true));
-      open.current = openPage(doc, address);
+      open.current = openPage(doc, address, get);
     }
     document.title = title;
     addSpeedscope(doc, address);

@@ -589,8 +589,80 @@ TEST(json_tells_sources_quality_and_what_other_formats_there_are)
 	ck_assert_str_eq(json_string_value(json_array_get(
 				 json_object_get(report, "reasons"), 0)),
 	                 "</script><b>");
-	ck_assert_uint_eq(json_object_size(json_object_get(j, "formats")),
-	                  nformats - 1); /* columns is not for people */
+	for (size_t i = 0; i < nformats; i++)
+		ck_assert_int_eq(!json_object_get(json_object_get(j, "formats"),
+		                                  formats[i].name),
+		                 formats[i].use == FORMAT_READ);
+}
+END
+
+static void
+lines_of(const char *stacks, const char *function, struct buf *out)
+{
+	CLEANUP_PROFILE struct profile *p = stacks_of(stacks);
+	CLEANUP_BUF struct buf all = BUF_INIT(BUF_MAX_REPLY);
+	CLEANUP_TREE struct tree *t = NULL;
+	CLEANUP_JSON json_t *j = NULL;
+	struct export_meta of = meta;
+	const json_t *row;
+	size_t i;
+
+	of.function = function;
+	ck_assert_int_eq(tree_new(p, 0, &t), 0);
+	ck_assert_int_eq(format_find("lines")->write(t, &of, &all), 0);
+	j = json_loadb(all.p, all.len, 0, NULL);
+	ck_assert_ptr_nonnull(j);
+	json_array_foreach(json_object_get(j, "lines"), i, row)
+		buf_addf(out, "%s:%lld %lld %lld\n",
+		         json_string_value(json_object_get(row, "function")),
+		         json_integer_value(json_object_get(row, "line")),
+		         json_integer_value(json_object_get(row, "self")),
+		         json_integer_value(json_object_get(row, "total")));
+	buf_addf(out, "%lld left out",
+	         json_integer_value(json_object_get(j, "leftOut")));
+}
+
+TEST(lines_have_their_own_cost_and_count_recursion_once)
+{
+	static const char stacks[] = "3 |main.f:12 main.f:14 main.main:7\n"
+				     "2 |main.f:14 main.main:7\n"
+				     "1 |main.g:9 main.f:12 main.main:8\n";
+	CLEANUP_BUF struct buf of_f = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf of_all = BUF_INIT(BUF_MAX_SMALL);
+
+	lines_of(stacks, "main.f", &of_f);
+	ck_assert_str_eq(buf_str(&of_f), "main.f:12 3 4\n"
+	                                 "main.f:14 2 5\n"
+	                                 "0 left out");
+	lines_of(stacks, NULL, &of_all);
+	ck_assert_str_eq(buf_str(&of_all), "main.f:12 3 4\n"
+	                                   "main.f:14 2 5\n"
+	                                   "main.g:9 1 1\n"
+	                                   "main.main:7 0 5\n"
+	                                   "main.main:8 0 1\n"
+	                                   "0 left out");
+}
+END
+
+TEST(lines_beyond_the_most_are_the_cheapest_and_counted)
+{
+	CLEANUP_BUF struct buf stacks = BUF_INIT(BUF_MAX_REPLY);
+	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_REPLY);
+
+	for (int i = 1; i <= 1003; i++)
+		buf_addf(&stacks, "%d |main.f:%d\n", i, i);
+	lines_of(buf_str(&stacks), "main.f", &out);
+	ck_assert_int_eq(strncmp(buf_str(&out), "main.f:4 4 4\n", 13), 0);
+	ck_assert_ptr_nonnull(strstr(buf_str(&out), "\n3 left out"));
+}
+END
+
+TEST(a_function_that_is_not_in_the_profile_has_no_lines)
+{
+	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
+
+	lines_of("1 |main.f:12\n", "main.absent", &out);
+	ck_assert_str_eq(buf_str(&out), "0 left out");
 }
 END
 
@@ -659,4 +731,7 @@ SUITE("export", a_picture_shows_a_part_and_marks_what_is_searched,
       pprof_is_the_profile_itself, speedscope_has_a_row_for_each_stack,
       speedscope_has_source_files_and_lines, speedscope_leaves_out_what_shrank,
       dot_counts_recursion_once_and_dots_what_it_leaves_out,
-      dot_of_hostile_names_keeps_its_quotes)
+      dot_of_hostile_names_keeps_its_quotes,
+      lines_have_their_own_cost_and_count_recursion_once,
+      lines_beyond_the_most_are_the_cheapest_and_counted,
+      a_function_that_is_not_in_the_profile_has_no_lines)

@@ -37,6 +37,10 @@ static const struct {
 	{"a frame that is folded counts",
          {.focus = "log", .fold = "log"},
          "main;serve;work 4\nmain;serve;write 1\n"},
+	{"frames of a package are folded",
+         {.fold_package = "other;libc.so"},
+         "main 8\nmain;serve;log;write 1\nmain;serve;work 2\n"
+         "main;serve;work;log 4\n"},
 	{"no such function", {.focus = "nothing"}, ""},
 };
 

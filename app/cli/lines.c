@@ -1,0 +1,126 @@
+#include "lines.h"
+
+#include "graph.h"
+#include "table.h"
+#include "text.h"
+#include "values.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static const struct column columns[] = {
+	{"SELF", "selfText", RIGHT, PLAIN},
+	{"SELF %", "selfPct", RIGHT, PERCENT},
+	{"TOTAL", "totalText", RIGHT, PLAIN},
+	{"TOTAL %", "totalPct", RIGHT, PERCENT},
+	{"LINE", "at", LEFT, MIDDLE},
+};
+
+/* Appends the whole name of the function that was asked for. */
+static int
+name_asked(const struct cli *c, json_t *graph, struct buf *out)
+{
+	CLEANUP_GRAPH struct graph *g = NULL;
+	uint32_t function;
+	int rc;
+
+	if (graph_new(graph, &g))
+		return failed("the server sent no call tree");
+	rc = graph_find(g, c->opt.list, &function);
+	if (!rc)
+		buf_puts(out, g->functions[function].name);
+	return rc;
+}
+
+static void
+set_row(json_t *row, double all, const char *unit)
+{
+	int64_t self = json_integer_value(json_object_get(row, "self"));
+	int64_t total = json_integer_value(json_object_get(row, "total"));
+	CLEANUP_BUF struct buf at = BUF_INIT(CELL_MAX);
+
+	buf_addf(&at, "%s:%" JSON_INTEGER_FORMAT, json_member(row, "file"),
+	         json_integer_value(json_object_get(row, "line")));
+	json_object_set_new(row, "at", json_text(buf_str(&at)));
+	json_object_set_new(row, "selfPct",
+	                    json_real(all > 0 ? 100 * (double)self / all : 0));
+	json_object_set_new(row, "totalPct",
+	                    json_real(all > 0 ? 100 * (double)total / all : 0));
+	value_set(row, "selfText", self, unit);
+	value_set(row, "totalText", total, unit);
+}
+
+/* Fetches the document of format=lines. */
+static int
+ask_lines(struct cli *c, json_t *graph, const char *path, json_t **out)
+{
+	CLEANUP_BUF struct buf at = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf name = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
+	int rc = name_asked(c, graph, &name);
+
+	if (rc)
+		return rc;
+	buf_puts(&at, path);
+	query_add(&at, "format", "lines");
+	query_add(&at, "function", buf_str(&name));
+	query_add(&at, "sampleType", c->opt.sample_type);
+	rc = ask(c, "GET", buf_str(&at), NULL, &r);
+	if (rc)
+		return rc;
+	if (!json_array_size(json_object_get(r.json, "lines")))
+		return failed("no source lines of '%s' are known: a program "
+		              "needs debug information for that",
+		              buf_str(&name));
+	*out = TAKE(r.json);
+	return LEAVE_OK;
+}
+
+/* Sets *left to the number of lines that are not in the rows. */
+static int
+make_rows(struct cli *c, json_t *graph, const char *path, bool is_text,
+          json_t **out, json_int_t *left)
+{
+	CLEANUP_JSON json_t *reply = NULL;
+	json_t *lines, *row;
+	double all;
+	size_t i, n, limit = c->opt.limit < 0 ? SIZE_MAX : (size_t)c->opt.limit;
+	int rc = ask_lines(c, graph, path, &reply);
+
+	if (rc)
+		return rc;
+	lines = json_object_get(reply, "lines");
+	all = json_number_value(json_object_get(reply, "total"));
+	*left = json_integer_value(json_object_get(reply, "leftOut"));
+	n = json_array_size(lines);
+	for (; n > limit; ++*left)
+		json_array_remove(lines, --n);
+	json_array_foreach(lines, i, row)
+		if (is_text)
+			set_row(row, all, json_member(reply, "unit"));
+	*out = json_incref(lines);
+	return LEAVE_OK;
+}
+
+int
+lines_rows(struct cli *c, json_t *graph, const char *path, json_t **out)
+{
+	json_int_t left;
+
+	return make_rows(c, graph, path, false, out, &left);
+}
+
+int
+lines_table(struct cli *c, json_t *graph, const char *path, struct buf *out)
+{
+	CLEANUP_JSON json_t *rows = NULL;
+	json_int_t left;
+	int rc = make_rows(c, graph, path, true, &rows, &left);
+
+	if (rc)
+		return rc;
+	table_show(out, columns, ARRAY_LEN(columns), rows, &c->screen);
+	if (left)
+		buf_addf(out, "%" JSON_INTEGER_FORMAT " more lines\n", left);
+	return LEAVE_OK;
+}

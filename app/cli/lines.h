@@ -1,0 +1,18 @@
+/* The cost of each source line of one function. */
+#pragma once
+
+#include "cli.h"
+
+/*
+ * Makes the rows that --list asks for, which --limit cuts.
+ *
+ *   Shape    graph is the profile's flame graph, as format=json; path is where
+ *            the server has it
+ *   Owns     *out is the caller's
+ *   Errors   prints an error and returns an exit status; *out untouched
+ */
+MUST_CHECK int lines_rows(struct cli *c, json_t *graph, const char *path,
+                         json_t **out);
+/* Appends them as a table for people. Errors as lines_rows(). */
+MUST_CHECK int
+lines_table(struct cli *c, json_t *graph, const char *path, struct buf *out);

@@ -126,6 +126,7 @@ allocs_open(struct allocs *out)
 
 /* The process of a slot; its target has links while it is watched. */
 struct watched {
+	bool again;             /* it has been watched more than once */
 	bool began;             /* it has been watched; since then: */
 	struct allocs_part on;  /* while it was watched */
 	struct allocs_part off; /* since it was watched last */
@@ -283,6 +284,22 @@ make_links(struct watchers *p, uint32_t slot)
 	return t->links[0] >= 0;
 }
 
+/* Publishes what a process has allocated since it was watched for the only
+ * time. */
+static void
+note_left(struct watchers *p, uint32_t slot)
+{
+	const struct watched *w = &p->all[slot];
+	struct allocs_missed missed = allocs_missed(&w->on, &w->off);
+	double each = w->on.calls > 0 ? w->bytes * w->on.ns / w->on.calls : 0;
+	double left = missed.most * each;
+
+	if (!w->again)
+		p->slots[slot].left = 1 + (left < (double)INT64_MAX
+		                                   ? (uint64_t)left
+		                                   : INT64_MAX);
+}
+
 static void
 turn_on(struct watchers *p, uint32_t slot)
 {
@@ -297,7 +314,10 @@ turn_on(struct watchers *p, uint32_t slot)
 		return;
 	if (w->began)
 		add_missed(w);
+	w->again = w->began;
 	w->began = true;
+	s->pid = t->of.pid;
+	s->left = 0;
 	t->account.credit_ns -= SWITCH_NS;
 	s->mean = w->mean ? w->mean : FIRST_MEAN;
 	set_scales(p, slot, ON_NS);
@@ -376,6 +396,7 @@ look_on(struct watchers *p, uint32_t slot)
 		t->next_ns = t->account.looked_ns + next_ns;
 	} else {
 		turn_off(p, slot);
+		note_left(p, slot);
 		t->next_ns = t->account.looked_ns + MIN_OFF_NS;
 	}
 }
@@ -389,6 +410,8 @@ look_off(struct watchers *p, uint32_t slot)
 	int64_t off;
 
 	look_aside(p, slot);
+	if (w->began)
+		note_left(p, slot);
 	off = probe_wait_ns(&t->account, price_of(w));
 	if (!w->began || off < ON_NS)
 		turn_on(p, slot);
@@ -404,6 +427,7 @@ forget(void *arg, uint32_t slot)
 
 	turn_off(p, slot);
 	probe_forget(&p->watch.targets[slot]);
+	p->slots[slot].left = 0;
 	p->all[slot] = (struct watched){0};
 }
 

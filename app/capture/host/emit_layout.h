@@ -78,4 +78,9 @@ struct emit_slot {
 	uint64_t most_scale;
 	int64_t scaled; /* calls from now on that have this scale, not 1 */
 	uint64_t mean;  /* bytes */
+	/* The most bytes that the process has allocated since it was watched, if
+	 * no sample stands for them: it was watched once. */
+	uint64_t left;
+	int32_t pid;
+	uint32_t reserved;
 };

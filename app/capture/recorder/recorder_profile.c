@@ -347,19 +347,40 @@ bytes_of(double n)
 	return n < (double)MOST_BYTES ? (int64_t)n : MOST_BYTES;
 }
 
+/* Returns the most bytes that no sample stands for, since a process was watched
+ * only once. */
+static double
+left_of(const struct capture *c)
+{
+	const struct emit_slot *slots = sampler_alloc_slots(c->source->sampler);
+	double sum = 0;
+
+	for (uint32_t i = 0; slots && i < EMIT_SLOTS; i++)
+		if (slots[i].left &&
+		    procs_follows(c->source->procs, (uint32_t)slots[i].pid,
+		                  UINT64_C(1) << c->slot))
+			sum += (double)slots[i].left;
+	return sum;
+}
+
 /* Notes the bounds of the true value, unless the sum is certain. */
 static int
 conclude_sum(const struct finisher *f)
 {
 	const struct parts *p = &f->capture->parts;
-	struct parts_bounds bounds = parts_bounds(p);
+	struct parts_bounds bounds = {p->seen, p->seen};
 	struct quality *q = f->quality;
 
-	if (!(q->notes & QUALITY_NOTE_OF(IN_PARTS)) ||
-	    (bounds.least >= (1 - SUM_SURE) * p->sum &&
-	     bounds.most <= (1 + SUM_SURE) * p->sum))
+	if (q->notes & QUALITY_NOTE_OF(IN_PARTS))
+		bounds = parts_bounds(p);
+	bounds.most += left_of(f->capture);
+	if (f->capture->type == TYPE_alloc && q->lost)
+		bounds.most = INFINITY;
+	if (bounds.least >= (1 - SUM_SURE) * p->sum &&
+	    bounds.most <= (1 + SUM_SURE) * p->sum)
 		return 0;
-	q->notes ^= QUALITY_NOTE_OF(IN_PARTS) | QUALITY_NOTE_OF(SUM_ROUGH);
+	q->notes &= ~QUALITY_NOTE_OF(IN_PARTS);
+	q->notes |= QUALITY_NOTE_OF(SUM_ROUGH);
 	q->allocated_least = bytes_of(bounds.least);
 	q->allocated_most = bytes_of(bounds.most);
 	return profile_mark_rough(f->profile);

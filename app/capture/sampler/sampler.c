@@ -307,6 +307,12 @@ sampler_shared(const struct sampler *s)
 	return s->shared;
 }
 
+const struct emit_slot *
+sampler_alloc_slots(const struct sampler *s)
+{
+	return s->emitter ? s->emitter->allocs : NULL;
+}
+
 const struct inuse_slot *
 sampler_slots(const struct sampler *s)
 {

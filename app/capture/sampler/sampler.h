@@ -136,8 +136,9 @@ bool sampler_interp_thread(struct sampler *s, const struct interp_slot *slot);
 /* Adds a process that an interpreter runs: the frames of its new threads, and
  * of those of its children, come without their being added. */
 void sampler_interp_list(struct sampler *s, const struct interp_list *list);
-/* Return the processes and rows of a sampler of memory in use; NULL for other
- * samplers. */
+/* Return the processes of a sampler of allocations, and the processes and rows of
+ * one of memory in use; NULL for other samplers. */
+const struct emit_slot *sampler_alloc_slots(const struct sampler *s);
 const struct inuse_slot *sampler_slots(const struct sampler *s);
 const struct inuse_set *sampler_sets(const struct sampler *s);
 /* True when all processes are sampled, rather than the given ones. */

@@ -38,6 +38,7 @@ emitter_free(struct sampler_emitter *e)
 		return;
 	if (e->control)
 		munmap(e->control, map_bytes(e->nbits));
+	unmap(e->allocs, EMIT_SLOTS * sizeof(*e->allocs));
 	unmap(e->slots, INUSE_SLOTS_BYTES);
 	unmap(e->sets, INUSE_SETS_BYTES);
 	interp_unmap(&e->interp);
@@ -103,19 +104,21 @@ map_read(int fd, size_t bytes, const void *out)
 }
 
 /* Takes the descriptors of the programs for allocations: the one that holds
- * them, the outputs, and the threads; for memory in use, also processes and
+ * them, the outputs, the threads, and the processes; for memory in use, also the
  * rows. */
 static int
 take_allocs(struct sampler_emitter *e, bool inuse, int *fds, size_t nfds)
 {
 	int rc;
 
-	if (nfds != (inuse ? 5 : 3))
+	if (nfds != (inuse ? 5 : 4))
 		return -EBADMSG;
 	e->held[0] = TAKE_FD(fds[0]);
 	e->outputs_fd = TAKE_FD(fds[1]);
 	interp_map(&e->interp, fds[2]);
-	rc = inuse ? map_read(fds[3], INUSE_SLOTS_BYTES, &e->slots) : 0;
+	rc = inuse ? map_read(fds[3], INUSE_SLOTS_BYTES, &e->slots)
+	           : map_read(fds[3], EMIT_SLOTS * sizeof(*e->allocs),
+	                      &e->allocs);
 	if (!rc && inuse)
 		rc = map_read(fds[4], INUSE_SETS_BYTES, &e->sets);
 	return rc;

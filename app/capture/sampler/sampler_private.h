@@ -55,6 +55,7 @@ struct sampler_emitter {
 	int *faults;         /* for waits: an event per CPU that runs the
 	                        program for page faults */
 	uint32_t nfaults;
+	const struct emit_slot *allocs; /* mapped, for allocations; else NULL */
 	/* Mapped, for memory in use; else NULL. */
 	const struct inuse_slot *slots;
 	const struct inuse_set *sets;

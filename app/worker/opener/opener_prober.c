@@ -123,6 +123,7 @@ hand_out(struct programs *p, int *fds)
 	if (p->of == PROBER_ALLOCS) {
 		fds[n++] = TAKE_FD(p->allocs.outputs_fd);
 		fds[n++] = TAKE_FD(p->allocs.interps_fd);
+		fds[n++] = TAKE_FD(p->allocs.slots_fd);
 		return n;
 	}
 	fds[n++] = TAKE_FD(p->inuse.outputs_fd);

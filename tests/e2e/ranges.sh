@@ -43,8 +43,32 @@ check a_trend_adds_up_to_the_merge test \
   "$(jq -n --argjson p "$points" --argjson m "$merged" \
     '([$p.points[].value // 0] | add) as $s | ($s - $m.total) / $m.total | fabs < 0.2')" = true
 
-# The windows of a range are its blocks.
 from_ms=$(db 'SELECT MIN(start_ms) FROM profile_window WHERE level = 0')
+# A client of the Connect protocol, which Grafana's data source speaks.
+if ! command -v protoc >/dev/null; then
+  echo "skip a_connect_client_reads_the_range: no protoc"
+elif ! why=$(tests/lib/npm); then
+  echo "skip a_connect_client_reads_the_range: $why"
+else
+  protoc -Itests/data --descriptor_set_out="$STATE/querier" querier.proto
+  grafana() { # form
+    NPM=$(realpath "$B/npm") node tests/e2e/grafana.mjs "$STATE/querier" "$1" \
+      "http://127.0.0.1:$PORT" "$TOKEN" "$from_ms" "$to"
+  }
+  points=$(api GET "$P/history/series?$Q&from=$from_ms&to=$to&step=15s" |
+    jq '[.points[].value // 0] | add | round')
+  expected=$(jq -nc --argjson m "$merged" --argjson p "$points" '
+    ($m.total | tostring) as $t |
+    {types: ["process_cpu:cpu:nanoseconds:cpu:nanoseconds"], names: ["host", "service_name"],
+     services: ["demo"], total: $t, selfs: $t, work: true, small: $t, other: true,
+     samples: ($m.sampleCount | tostring), pprof: $t, points: $p, label: "demo",
+     heatmap: 12, wrong: 3}')
+  for form in proto json; do
+    check "a_connect_client_reads_the_range_by_$form" equal "$(grafana $form)" "$expected"
+  done
+fi
+
+# The windows of a range are its blocks.
 same=$(api GET "$P/compare?$Q&baseFrom=$from_ms&baseTo=$to&comparisonFrom=$from_ms&comparisonTo=$to")
 variance() { jq -r '.test.variance' <<<"$1"; }
 check ranges_are_compared_by_blocks equal "$(variance "$same")" blocks

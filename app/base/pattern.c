@@ -3,10 +3,10 @@
 #include <errno.h>
 #include <string.h>
 
-/* Checks the numbers of "{n,m}". Returns its end, or NULL if one is too
- * high. */
+/* Checks the numbers of "{n,m}". Returns its end, or NULL if one is too high.
+ * *most: the highest. */
 static const char *
-check_count(const char *p)
+check_count(const char *p, size_t *most)
 {
 	for (p++; *p && *p != '}'; p++) {
 		char *end;
@@ -17,6 +17,8 @@ check_count(const char *p)
 		n = strtol(p, &end, 10);
 		if (n > PATTERN_COUNT_MAX)
 			return NULL;
+		if ((size_t)n > *most)
+			*most = (size_t)n;
 		p = end - 1;
 	}
 	return *p ? p : p - 1;
@@ -34,22 +36,31 @@ skip_class(const char *p)
 	return *p ? p : p - 1;
 }
 
+/* The compiled form of what a count or a + repeats is copied: a + on a group
+ * that has another one doubles it each time. Source: glibc 2.36,
+ * posix/regcomp.c, parse_dup_op() and duplicate_node_closure(). */
 static bool
 is_bounded(const char *p)
 {
+	size_t size = strlen(p), most = 1;
+	bool group = false; /* a group or a repetition precedes */
 	int counts = 0;
 
-	for (; *p; p++) {
+	for (; *p && size * most <= PATTERN_MAX * PATTERN_COUNT_MAX; p++) {
+		if (*p == '+' && group)
+			size *= 2;
+		group = strchr(")+*?{", *p) != NULL;
 		if (*p == '\\' && p[1] >= '0' && p[1] <= '9')
 			return false;
 		if (*p == '\\' && p[1])
 			p++;
 		else if (*p == '[')
 			p = skip_class(p);
-		else if (*p == '{' && (++counts > 1 || !(p = check_count(p))))
+		else if (*p == '{' &&
+		         (++counts > 1 || !(p = check_count(p, &most))))
 			return false;
 	}
-	return true;
+	return !*p && size * most <= PATTERN_MAX * PATTERN_COUNT_MAX;
 }
 
 static int

@@ -3,8 +3,8 @@
  * that no pattern makes the matcher run or grow without bound.
  *
  * Back-references are refused, because glibc's matcher takes exponential time
- * for them. A pattern may have one count {n,m}, up to PATTERN_COUNT_MAX: nested
- * counts would multiply memory. Only the first PATTERN_TEXT_MAX bytes of a text
+ * for them. A pattern may have one count {n,m}, up to PATTERN_COUNT_MAX, and few
+ * groups with a + within others: both multiply memory. Only the first PATTERN_TEXT_MAX bytes of a text
  * are matched.
  */
 #pragma once

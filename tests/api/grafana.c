@@ -253,6 +253,58 @@ TEST(a_call_site_leaves_the_stacks_that_begin_with_it)
 }
 END
 
+TEST(a_difference_has_the_costs_of_both_sides)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r = {0};
+
+	put_all(&a);
+#define SIDE(host)                                                  \
+	"{\"profileTypeID\":\"" CPU                                 \
+	"\",\"start\":\"1728000000000\",\"end\":\"1728000060000\"," \
+	"\"labelSelector\":\"{host=\\\"" host "\\\"}\"}"
+	r = call(&a, "Diff",
+	         "{\"left\":" SIDE("a") ",\"right\":" SIDE("b") "}");
+#undef SIDE
+	assert_body(
+		&r,
+		"{\"flamegraph\":{\"names\":[\"total\",\"main\",\"f\",\"g\","
+		"\"h\"],\"levels\":["
+		"{\"values\":[\"0\",\"1000000000\",\"0\",\"0\",\"70000000\","
+		"\"0\",\"0\"]},"
+		"{\"values\":[\"0\",\"1000000000\",\"100000000\",\"0\","
+		"\"70000000\",\"0\",\"1\"]},"
+		"{\"values\":[\"100000000\",\"900000000\",\"600000000\",\"0\","
+		"\"0\",\"0\",\"2\",\"0\",\"0\",\"0\",\"0\",\"70000000\","
+		"\"70000000\",\"4\"]},"
+		"{\"values\":[\"700000000\",\"300000000\",\"300000000\",\"0\","
+		"\"0\",\"0\",\"3\"]}],"
+		"\"total\":\"1070000000\",\"maxSelf\":\"600000000\","
+		"\"leftTicks\":\"1000000000\",\"rightTicks\":\"70000000\"}}");
+}
+END
+
+TEST(a_table_of_functions_has_their_costs_in_all_stacks)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r = {0};
+
+	put_all(&a);
+	r = select_json(&a, "SelectMergeStacktraces", CPU, "{}",
+	                ",\"maxNodes\":3,"
+	                "\"format\":\"PROFILE_FORMAT_FUNCTIONS\"");
+	assert_body(&r, "{\"functions\":{\"functions\":["
+	                "{\"name\":\"f\",\"self\":\"600000000\","
+	                "\"total\":\"900000000\"},"
+	                "{\"name\":\"g\",\"self\":\"300000000\","
+	                "\"total\":\"300000000\"},"
+	                "{\"name\":\"main\",\"self\":\"100000000\","
+	                "\"total\":\"1070000000\"}],"
+	                "\"total\":\"1070000000\","
+	                "\"totalFunctions\":\"4\"}}");
+}
+END
+
 TEST(services_without_windows_are_read_from_their_sessions)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
@@ -403,6 +455,8 @@ SUITE_TIMEOUT("grafana", 60,
               nodes_that_are_left_out_are_named_other_and_keep_their_total,
               a_series_has_points_of_each_group,
               a_call_site_leaves_the_stacks_that_begin_with_it,
+              a_difference_has_the_costs_of_both_sides,
+              a_table_of_functions_has_their_costs_in_all_stacks,
               services_without_windows_are_read_from_their_sessions,
               grafana_is_told_whether_there_are_profiles,
               a_merged_profile_has_every_sample,

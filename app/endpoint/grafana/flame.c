@@ -2,6 +2,7 @@
 
 #include "base/rows.h"
 #include "messages.h"
+#include "profile/diff.h"
 #include "profile/stored/wire.h"
 #include "profile/tree.h"
 
@@ -10,15 +11,21 @@
 
 #define OTHER UINT32_MAX /* stands for the name of nodes that were left out */
 
-/* A depth: the values of its nodes, where the last of them ends, where its next
- * node begins, and the total that is missing below its last node. */
+/* A depth: the values of its nodes and, on each side, where the last of them
+ * ends, where its next node begins, and the total that is missing below its
+ * last node. */
 struct level {
 	struct buf values;
-	int64_t end, next, cut;
+	struct {
+		int64_t end, next, cut;
+	} sides[2];
 };
 
+/* A graph has one side, a difference two. */
 struct flame {
 	const struct tree *tree;
+	uint32_t nsides;
+	const int64_t *totals[2], *selfs[2]; /* by node */
 	int64_t least; /* total of a node that is not left out */
 	struct level *levels;
 	uint32_t n, cap;
@@ -69,17 +76,20 @@ reach(struct flame *f, uint32_t depth)
 }
 
 static void
-put_node(struct flame *f, struct level *l, int64_t total, int64_t self,
-         uint32_t place)
+put_node(struct flame *f, struct level *l, const int64_t total[static 2],
+         const int64_t self[static 2], uint32_t place)
 {
-	wire_put_varint(&l->values, (uint64_t)(l->next - l->end));
-	wire_put_varint(&l->values, (uint64_t)total);
-	wire_put_varint(&l->values, (uint64_t)self);
+	for (uint32_t i = 0; i < f->nsides; i++) {
+		wire_put_varint(&l->values,
+		                (uint64_t)(l->sides[i].next - l->sides[i].end));
+		wire_put_varint(&l->values, (uint64_t)total[i]);
+		wire_put_varint(&l->values, (uint64_t)self[i]);
+		l->sides[i].next += total[i];
+		l->sides[i].end = l->sides[i].next;
+		if (self[i] > f->max_self)
+			f->max_self = self[i];
+	}
 	wire_put_varint(&l->values, place);
-	l->next += total;
-	l->end = l->next;
-	if (self > f->max_self)
-		f->max_self = self;
 }
 
 /* Ends the last node of a depth: what is missing below it comes last. */
@@ -87,23 +97,51 @@ static void
 end_node(struct flame *f, uint32_t depth)
 {
 	struct level *l = &f->levels[depth];
+	const int64_t cut[] = {l->sides[0].cut, l->sides[1].cut};
 
-	if (l->cut)
-		put_node(f, l + 1, l->cut, l->cut, place_of(f, OTHER));
-	l->cut = 0;
+	if (cut[0] || cut[1])
+		put_node(f, l + 1, cut, cut, place_of(f, OTHER));
+	l->sides[0].cut = l->sides[1].cut = 0;
 }
 
-/* Returns the total of children that are left out. */
+/* Returns the total of a node on all sides. */
 static int64_t
-cut_below(const struct flame *f, uint32_t node)
+total_of(const struct flame *f, uint32_t node)
+{
+	int64_t sum = 0;
+
+	for (uint32_t i = 0; i < f->nsides; i++)
+		sum += f->totals[i][node];
+	return sum;
+}
+
+/* Returns the total of a side's children that are left out. */
+static int64_t
+cut_below(const struct flame *f, uint32_t node, uint32_t side)
 {
 	const struct tree *t = f->tree;
-	int64_t cut = t->total[node] - t->self[node];
+	int64_t cut = f->totals[side][node] - f->selfs[side][node];
 
 	for (uint32_t i = node + 1; i < t->end[node]; i = t->end[i])
-		if (t->total[i] >= f->least)
-			cut -= t->total[i];
+		if (total_of(f, i) >= f->least)
+			cut -= f->totals[side][i];
 	return cut;
+}
+
+static void
+begin_node(struct flame *f, uint32_t node)
+{
+	struct level *l = &f->levels[f->tree->depth[node]];
+	int64_t total[2] = {0}, self[2] = {0};
+
+	for (uint32_t i = 0; i < f->nsides; i++) {
+		total[i] = f->totals[i][node];
+		self[i] = f->selfs[i][node];
+		l[1].sides[i].next = l->sides[i].next + self[i];
+		l->sides[i].cut = cut_below(f, node, i);
+	}
+	put_node(f, l, total, self,
+	         node ? place_of(f, f->tree->name[node]) : 0);
 }
 
 /* Writes all nodes. They come in preorder: a child begins where the one before
@@ -116,23 +154,16 @@ put_nodes(struct flame *f)
 	int rc = 0;
 
 	for (uint32_t i = 0, next; i < t->n && !rc; i = next) {
-		uint32_t depth = t->depth[i];
-		struct level *l;
-
-		next = t->total[i] < f->least ? t->end[i] : i + 1;
-		if (t->total[i] < f->least)
+		next = t->end[i];
+		if (total_of(f, i) < f->least)
 			continue;
-		while (open > depth)
+		next = i + 1;
+		while (open > t->depth[i])
 			end_node(f, --open);
-		rc = reach(f, depth);
-		if (rc)
-			break;
-		l = &f->levels[depth];
-		l[1].next = l->next + t->self[i];
-		l->cut = cut_below(f, i);
-		put_node(f, l, t->total[i], t->self[i],
-		         i ? place_of(f, t->name[i]) : 0);
-		open = depth + 1;
+		rc = reach(f, t->depth[i]);
+		if (!rc)
+			begin_node(f, i);
+		open = t->depth[i] + 1;
 	}
 	while (open && !rc)
 		end_node(f, --open);
@@ -219,32 +250,34 @@ find_least(struct flame *f, uint32_t most)
 	totals = malloc(t->n * sizeof(*totals));
 	if (!totals)
 		return -ENOMEM;
-	memcpy(totals, t->total, t->n * sizeof(*totals));
+	for (uint32_t i = 0; i < t->n; i++)
+		totals[i] = total_of(f, i);
 	f->least = nth_largest(totals, t->n, most);
 	return 0;
 }
 
+/* Writes names and levels, which a FlameGraph and a FlameGraphDiff have under
+ * the same numbers. */
 static int
-put_tree(const struct tree *t, uint32_t most, struct buf *out)
+put_tree(struct flame *f, uint32_t most, struct buf *out)
 {
-	CLEANUP(flame_done)
-	struct flame f = {
-		.tree = t,
-		.least = INT64_MIN,
-		.nnames = 1,
-		.places =
-			calloc(strings_count(t->names) + 1, sizeof(*f.places)),
-		.names = calloc(strings_count(t->names) + 2, sizeof(*f.names)),
-	};
-	int rc = f.places && f.names ? find_least(&f, most) ?: put_nodes(&f)
-	                             : -ENOMEM;
+	int64_t total = 0;
+	int rc;
 
+	f->least = INT64_MIN;
+	f->nnames = 1;
+	f->places =
+		calloc(strings_count(f->tree->names) + 1, sizeof(*f->places));
+	f->names = calloc(strings_count(f->tree->names) + 2, sizeof(*f->names));
+	rc = f->places && f->names ? find_least(f, most) ?: put_nodes(f)
+	                           : -ENOMEM;
 	if (rc)
 		return rc;
-	put_names(&f, out);
-	put_levels(&f, out);
-	wire_put_number(out, F_FlameGraph_total, (uint64_t)t->total[0]);
-	wire_put_number(out, F_FlameGraph_max_self, (uint64_t)f.max_self);
+	total = total_of(f, 0);
+	put_names(f, out);
+	put_levels(f, out);
+	wire_put_number(out, F_FlameGraph_total, (uint64_t)total);
+	wire_put_number(out, F_FlameGraph_max_self, (uint64_t)f->max_self);
 	return buf_err(out);
 }
 
@@ -253,19 +286,94 @@ put_tree(const struct tree *t, uint32_t most, struct buf *out)
 #define CHOICE 16
 #define ROOM   (1u << 16) /* at least */
 
+static uint32_t
+room_of(uint32_t most)
+{
+	uint32_t room = most < TREE_MAX_NODES / CHOICE ? most * CHOICE
+	                                               : TREE_MAX_NODES;
+
+	return room < ROOM ? ROOM : room;
+}
+
 int
 flame_put(const struct profile *p, uint32_t most, struct buf *out)
 {
+	CLEANUP(flame_done) struct flame f = {.nsides = 1};
 	CLEANUP_TREE struct tree *functions = NULL;
 	CLEANUP_TREE struct tree *t = NULL;
-	uint32_t room = most < TREE_MAX_NODES / CHOICE ? most * CHOICE
-	                                               : TREE_MAX_NODES;
 	int64_t left_out;
-	int rc;
+	int rc = tree_functions(p, profile_type_index(p, NULL), &functions)
+	                 ?: tree_visible(functions, room_of(most), &t,
+	                                 &left_out);
 
-	room = room < ROOM ? ROOM : room;
-	rc = tree_functions(p, profile_type_index(p, NULL), &functions)
-	             ?: tree_visible(functions, room, &t, &left_out);
+	if (rc)
+		return rc;
+	f.tree = t;
+	f.totals[0] = t->total;
+	f.selfs[0] = t->self;
+	return put_tree(&f, most, out);
+}
 
-	return rc ?: put_tree(t, most, out);
+/* --- differences ---------------------------------------------------------- */
+
+/* Two trees, and what they are made of. */
+struct pair {
+	struct tree *functions[2], *trees[2];
+	struct compare_side sides[2];
+};
+
+static void
+pair_done(struct pair *p)
+{
+	for (size_t i = 0; i < 2; i++) {
+		tree_free(p->trees[i]);
+		tree_free(p->functions[i]);
+	}
+}
+
+static int
+pair_diff(struct pair *x, uint32_t most, struct diff **out)
+{
+	CLEANUP_COMPARISON struct comparison *c = NULL;
+	int rc = compare_new(&x->sides[0], &x->sides[1], true, COMPARE_BY_NONE,
+	                     &c);
+
+	for (size_t i = 0; i < 2 && !rc; i++) {
+		int64_t left_out;
+
+		rc = tree_visible(x->functions[i], room_of(most), &x->trees[i],
+		                  &left_out);
+		x->sides[i].tree = x->trees[i];
+	}
+	return rc ?: diff_new(&x->sides[0], &x->sides[1], c, out);
+}
+
+int
+flame_put_diff(const struct profile *const p[static 2], uint32_t most,
+               struct buf *out)
+{
+	CLEANUP(flame_done) struct flame f = {.nsides = 2};
+	CLEANUP(pair_done) struct pair x = {0};
+	CLEANUP_DIFF struct diff *d = NULL;
+	int rc = 0;
+
+	for (size_t i = 0; i < 2 && !rc; i++) {
+		rc = tree_functions(p[i], profile_type_index(p[i], NULL),
+		                    &x.functions[i]);
+		x.sides[i].tree = x.functions[i];
+	}
+	rc = rc ?: pair_diff(&x, most, &d);
+	if (rc)
+		return rc;
+	f.tree = d->tree;
+	f.totals[0] = d->base_total;
+	f.selfs[0] = d->base_self;
+	f.totals[1] = d->tree->total;
+	f.selfs[1] = d->tree->self;
+	rc = put_tree(&f, most, out);
+	wire_put_number(out, F_FlameGraphDiff_leftTicks,
+	                (uint64_t)d->base_total[0]);
+	wire_put_number(out, F_FlameGraphDiff_rightTicks,
+	                (uint64_t)d->tree->total[0]);
+	return rc ?: buf_err(out);
 }

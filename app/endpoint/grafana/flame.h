@@ -19,3 +19,7 @@
  */
 MUST_CHECK int
 flame_put(const struct profile *p, uint32_t most, struct buf *out);
+/* Appends the fields of a FlameGraphDiff of two profiles of one type: levels
+ * have both sides' numbers before the place of the name. */
+MUST_CHECK int flame_put_diff(const struct profile *const p[static 2],
+                              uint32_t most, struct buf *out);

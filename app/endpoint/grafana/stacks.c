@@ -1,12 +1,13 @@
 /* Calls that answer with stacks: flame graphs, and profiles for pprof. */
 #include "flame.h"
 #include "profile/pprof.h"
+#include "profile/sift.h"
 #include "profile/stored/wire.h"
+#include "profile/tree.h"
 #include "question.h"
 
-#include "profile/sift.h"
-
 #include <errno.h>
+#include <string.h>
 
 #define NODES_USUAL 8192
 #define NODES_MAX   (1 << 20)
@@ -84,21 +85,64 @@ read_profile(struct call *c, const json_t *asked, struct profile **out)
 	return 0;
 }
 
+/* --- functions ------------------------------------------------------------ */
+
+static void
+put_function(struct buf *out, const struct tree *t, const struct top_entry *f)
+{
+	size_t place = wire_open(out, F_FunctionTable_functions), n;
+	const char *name = tree_name(t, f->name, &n);
+
+	wire_put_bytes(out, F_FunctionRow_name, name, n);
+	wire_put_number(out, F_FunctionRow_self, (uint64_t)f->self);
+	wire_put_number(out, F_FunctionRow_total, (uint64_t)f->total);
+	wire_close(out, place);
+}
+
+/* Writes the functions with the largest cost of their own. */
+static int
+put_functions(const struct profile *p, uint32_t most, struct buf *out)
+{
+	CLEANUP_TREE struct tree *t = NULL;
+	CLEANUP_FREE struct top_entry *top = NULL;
+	uint32_t n = 0;
+	size_t place =
+		wire_open(out, F_SelectMergeStacktracesResponse_functions);
+	int rc = tree_functions(p, profile_type_index(p, NULL), &t)
+	                 ?: tree_top(t, 0, &top, &n);
+
+	if (rc)
+		return rc;
+	for (uint32_t i = 0; i < n && i < most; i++)
+		put_function(out, t, &top[i]);
+	wire_put_number(out, F_FunctionTable_total, (uint64_t)t->total[0]);
+	wire_put_number(out, F_FunctionTable_total_functions, n);
+	wire_close(out, place);
+	return buf_err(out);
+}
+
+/* --- calls ---------------------------------------------------------------- */
+
 int
 grafana_flame(struct call *c)
 {
 	CLEANUP_JSON json_t *asked = NULL;
 	CLEANUP_PROFILE struct profile *p = NULL;
 	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_REPLY);
+	int64_t format;
 	int rc;
 
 	if (connect_read(c, M_SelectMergeStacktracesRequest, &asked))
 		return -1;
-	if (asked_int(asked, "format") > PROFILE_FORMAT_FLAMEGRAPH)
+	format = asked_int(asked, "format");
+	if (format > PROFILE_FORMAT_FLAMEGRAPH &&
+	    format != PROFILE_FORMAT_FUNCTIONS)
 		return fail(c, CallNotServed, "this format");
 	if (read_profile(c, asked, &p))
 		return -1;
-	rc = put_graph(p, nodes_of(asked), &out);
+	rc = format == PROFILE_FORMAT_FUNCTIONS
+	             ? put_functions(p, nodes_of(asked), &out)
+	             : put_graph(p, nodes_of(asked), &out);
 	return rc ? fail_store(c, rc)
 	          : connect_answer(c, M_SelectMergeStacktracesResponse, &out);
 }
@@ -115,4 +159,37 @@ grafana_pprof(struct call *c)
 		return -1;
 	pprof_write(p, &out);
 	return connect_answer(c, M_Profile, &out);
+}
+
+int
+grafana_diff(struct call *c)
+{
+	static const char *const names[] = {"left", "right"};
+	CLEANUP_JSON json_t *asked = NULL;
+	CLEANUP_PROFILE struct profile *left = NULL;
+	CLEANUP_PROFILE struct profile *right = NULL;
+	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_REPLY);
+	const json_t *sides[2];
+	size_t place;
+	int rc;
+
+	if (connect_read(c, M_DiffRequest, &asked))
+		return -1;
+	for (size_t i = 0; i < ARRAY_LEN(sides); i++) {
+		sides[i] = json_object_get(asked, names[i]);
+		if (asked_int(sides[i], "format") > PROFILE_FORMAT_FLAMEGRAPH)
+			return fail(c, CallNotServed, "this format");
+	}
+	if (strcmp(asked_text(sides[0], "profile_typeID"),
+	           asked_text(sides[1], "profile_typeID")) != 0)
+		return fail(c, InvalidMessage,
+		            "both sides must be of one profile_typeID");
+	if (read_profile(c, sides[0], &left) ||
+	    read_profile(c, sides[1], &right))
+		return -1;
+	place = wire_open(&out, F_DiffResponse_flamegraph);
+	rc = flame_put_diff((const struct profile *[]){left, right},
+	                    nodes_of(sides[0]), &out);
+	wire_close(&out, place);
+	return rc ? fail_store(c, rc) : connect_answer(c, M_DiffResponse, &out);
 }

@@ -107,7 +107,9 @@ int
 interp_image_frames(const struct image *m, const struct host *host, int32_t pid,
                     struct buf *out)
 {
-	const struct memory memory = {.host = host, .pid = pid};
+	CLEANUP(memory_spare_done) struct memory_spare spare = {.n = 0};
+	const struct memory memory = {
+		.host = host, .pid = pid, .spare = &spare};
 	struct addresses a;
 	struct interp_image image;
 	const struct interp_space space = {.memory = &memory,

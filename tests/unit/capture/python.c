@@ -9,7 +9,11 @@
 #include "lib/test.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define BASE     UINT64_C(0x7f0000000000)
 #define CODE     (BASE + 0x1000)
@@ -545,6 +549,47 @@ TEST(each_version_has_its_own_table_of_lines)
 }
 END
 
+/* --- a part of the interpreter elsewhere ---------------------------------- */
+
+struct cold {
+	uint64_t start, end;
+};
+
+static void
+find_cold(void *arg, const Elf64_Sym *sym, const char *name)
+{
+	struct cold *c = arg;
+
+	if (!strcmp(name, "_PyEval_EvalFrameDefault.cold"))
+		*c = (struct cold){sym->st_value, sym->st_value + sym->st_size};
+}
+
+TEST(a_part_of_the_interpreter_that_lies_elsewhere_is_found)
+{
+	CLEANUP_ELF struct elf_image *elf = NULL;
+	struct cold cold = {0};
+	struct interp_image image;
+	char path[] = "/tmp/stoker-python-XXXXXX", command[256];
+	int fd = mkstemp(path);
+
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+	snprintf(command, sizeof(command),
+	         "cc -O2 -shared -fPIC -o %s tests/targets/cold.c", path);
+	ck_assert_int_eq(system(command), 0);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	unlink(path);
+	ck_assert_int_eq(elf_open_fd(fd, &elf), 0);
+	ck_assert_int_eq(elf_symbols(elf, SHT_SYMTAB, find_cold, &cold), 0);
+	if (!cold.start || elf->machine != EM_X86_64)
+		SKIP("the compiler leaves functions whole");
+	ck_assert_int_eq(python_recognise(path, elf, &image), 0);
+	ck_assert_uint_eq(image.cold_start, cold.start);
+	ck_assert_uint_eq(image.cold_end, cold.end);
+	ck_assert_int_eq(python_recognise("/bin/other", elf, &image), -ENOENT);
+}
+END
+
 SUITE("python", a_frame_has_its_functions_name_file_and_line,
       before_its_first_instruction_a_frame_is_at_the_first,
       what_is_no_code_is_refused,
@@ -557,4 +602,5 @@ SUITE("python", a_frame_has_its_functions_name_file_and_line,
       a_list_that_leads_back_is_left_there,
       a_runtime_that_does_not_tell_its_layout_is_refused,
       a_runtime_that_tells_its_layout_is_held_to_each_word_of_it,
-      each_version_has_its_own_table_of_lines)
+      each_version_has_its_own_table_of_lines,
+      a_part_of_the_interpreter_that_lies_elsewhere_is_found)

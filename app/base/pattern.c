@@ -36,19 +36,26 @@ skip_class(const char *p)
 	return *p ? p : p - 1;
 }
 
-/* The compiled form of what a count or a + repeats is copied: a + on a group
- * that has another one doubles it each time. Source: glibc 2.36,
- * posix/regcomp.c, parse_dup_op() and duplicate_node_closure(). */
+/*
+ * The compiled form of what a count or a + repeats is copied: a + on a group
+ * that has another one doubles it each time. Time grows with the fourth power
+ * of the number of loops within others: a hundred take seconds.
+ *   Source   glibc 2.36, posix/regcomp.c, parse_dup_op() and
+ *            calc_eclosure_iter()
+ */
 static bool
 is_bounded(const char *p)
 {
 	size_t size = strlen(p), most = 1;
 	bool group = false; /* a group or a repetition precedes */
-	int counts = 0;
+	int counts = 0, loops = 0;
 
 	for (; *p && size * most <= PATTERN_MAX * PATTERN_COUNT_MAX; p++) {
 		if (*p == '+' && group)
 			size *= 2;
+		if ((*p == '+' || *p == '*') && group &&
+		    ++loops > PATTERN_LOOPS_MAX)
+			return false;
 		group = strchr(")+*?{", *p) != NULL;
 		if (*p == '\\' && p[1] >= '0' && p[1] <= '9')
 			return false;

@@ -3,8 +3,9 @@
  * that no pattern makes the matcher run or grow without bound.
  *
  * Back-references are refused, because glibc's matcher takes exponential time
- * for them. A pattern may have one count {n,m}, up to PATTERN_COUNT_MAX, and few
- * groups with a + within others: both multiply memory. Only the first PATTERN_TEXT_MAX bytes of a text
+ * for them. A pattern may have one count {n,m}, up to PATTERN_COUNT_MAX, and
+ * PATTERN_LOOPS_MAX groups with * or +, fewer if it is long: counts and + within
+ * others multiply memory, and loops within others take time. Only the first PATTERN_TEXT_MAX bytes of a text
  * are matched.
  */
 #pragma once
@@ -16,6 +17,7 @@
 
 #define PATTERN_MAX       512 /* bytes of a pattern */
 #define PATTERN_COUNT_MAX 100 /* in a count {n,m} */
+#define PATTERN_LOOPS_MAX 16  /* groups that are repeated by * or + */
 #define PATTERN_TEXT_MAX  4096
 
 /*

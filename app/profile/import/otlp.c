@@ -16,11 +16,11 @@
  * Source: profiles.proto of opentelemetry-proto, v1.7.0 to v1.11.0;
  * reporter/internal/pdata of opentelemetry-ebpf-profiler.
  */
+#include "profile/otlp.h"
 #include "base/json_out.h"
 #include "foreign.h"
 #include "import_build.h"
 #include "otlp_json.h"
-#include "profile/otlp.h"
 #include "profile/pprof.h"
 
 #include <errno.h>
@@ -913,28 +913,39 @@ read_indices(struct otlp *o, struct wire w)
 	return 0;
 }
 
+/* Finds or adds the name of a type or unit, as far as its first NUL. */
+static int
+type_text(struct otlp *o, uint64_t at, const char **text, uint32_t *out)
+{
+	uint32_t whole = 0;
+	int r = at ? string_of(o, at, &whole) : 0;
+
+	if (r)
+		return r;
+	*text = strings_get(o->im.p->strings, whole, NULL);
+	return profile_cstring(o->im.p, *text, out);
+}
+
 /* Finds the column of a value type, or adds it. */
 static int
 column_of(struct otlp *o, const uint64_t pair[2], uint32_t *out)
 {
 	struct profile *p = o->im.p;
+	const char *type = "", *unit = "";
 	struct value_type t = {0};
-	int r = pair[0] ? string_of(o, pair[0], &t.type) : 0;
+	int r = type_text(o, pair[0], &type, &t.type)
+	                ?: type_text(o, pair[1], &unit, &t.unit);
 
-	if (!r && pair[1])
-		r = string_of(o, pair[1], &t.unit);
+	if (r)
+		return r;
 	for (*out = 0; *out < p->ntypes; ++*out)
 		if (p->types[*out].type == t.type &&
 		    p->types[*out].unit == t.unit)
-			return r;
-	if (!r && *out == PROFILE_MAX_TYPES) {
-		buf_addf(o->why, "it has more than %d sample types",
-		         PROFILE_MAX_TYPES);
-		r = -E2BIG;
-	}
-	return r ? r
-	         : profile_type(p, strings_get(p->strings, t.type, NULL),
-	                        strings_get(p->strings, t.unit, NULL));
+			return 0;
+	if (*out < PROFILE_MAX_TYPES)
+		return profile_type(p, type, unit);
+	buf_addf(o->why, "it has more than %d sample types", PROFILE_MAX_TYPES);
+	return -E2BIG;
 }
 
 static int
@@ -1496,9 +1507,10 @@ read_all(const char *p, size_t n, const struct import_ask *ask, bool apart,
 	if (r == -E2BIG)
 		limit_exceeded(why, "it is too large as protobuf",
 		               ask->limits.raw_bytes, "max_raw_bytes");
-	if (json)
-		file = (struct wire){(uint8_t *)made.p,
-		                     (uint8_t *)made.p + made.len};
+	if (json) {
+		file.p = (const uint8_t *)buf_str(&made);
+		file.end = file.p + made.len;
+	}
 	if (!r)
 		r = otlp_shape(file, layouts, &o.shape, why);
 	return r ? r : read_parts(&o, file, part, arg);

@@ -133,6 +133,23 @@ TEST(negative_values_are_refused)
 }
 END
 
+TEST(a_name_of_a_type_ends_at_a_nul)
+{
+	imported_is(
+		"",
+		"{" PROFILES(
+			"\"typeStrindex\":1,\"unitStrindex\":2",
+			"{\"stackIndex\":1,\"values\":[3]}") ",\"dictionary\":{"
+	                                                     "\"stringTable\":["
+	                                                     "\"\","
+							     "\"samples\\u0000x"
+	                                                     "\",\"count\"],"
+	                                                     "\"stackTable\":[{"
+	                                                     "},{}]}}",
+		0, SAMPLED " 3\n");
+}
+END
+
 #define READS "; Stoker reads the layouts of OTLP 1.7 to 1.11"
 
 TEST(other_layouts_are_refused_by_what_does_not_fit)
@@ -313,7 +330,7 @@ SUITE("import_otlp", a_file_of_each_layout_has_the_same_samples,
       a_sample_is_worth_its_values_or_else_its_points_in_time,
       members_in_json_have_either_spelling_and_any_order,
       an_index_past_its_table_is_refused, a_file_without_samples_says_so,
-      negative_values_are_refused,
+      negative_values_are_refused, a_name_of_a_type_ends_at_a_nul,
       other_layouts_are_refused_by_what_does_not_fit,
       a_field_of_no_layout_is_named,
       attributes_of_a_resource_are_service_and_labels,

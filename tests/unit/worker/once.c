@@ -445,7 +445,9 @@ TEST(a_thread_that_works_is_stopped_for_a_snapshot)
 	if (why_not())
 		SKIP(why_not());
 	begin(&c, "$B/targets/threads 4", "ready");
-	capture(&c, "--type goroutine");
+	/* The thread begins to work a moment after it is ready. */
+	for (int i = 0; i < 100 && !samples(&c, ";spin"); i++)
+		capture(&c, "--type goroutine");
 	ck_assert_int_eq(samples(&c, ""), 6);
 	ck_assert_int_eq(samples(&c, ";spin"), 1);
 	ck_assert_double_ge(quality(&c, "threadsStopped"), 1);
@@ -464,6 +466,11 @@ TEST(python_threads_that_run_are_named_in_a_snapshot)
 		SKIP("no Python 3.11 here");
 	begin(&c, "/usr/bin/python3.11 -B $OLDPWD/tests/targets/shares.py 60",
 	      "ready");
+	/* Both threads begin to work a moment after it is ready. */
+	for (int i = 0; i < 100 && (!samples(&c, "main;work") ||
+	                            !samples(&c, "Thread.run;"));
+	     i++)
+		capture(&c, "--type goroutine");
 	for (int i = 0; i < 5; i++) {
 		capture(&c, "--type goroutine");
 		ck_assert_double_eq(quality(&c, "pythonMissed"), 0);

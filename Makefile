@@ -264,7 +264,7 @@ $(B)/tests/bench/pprof.o: CPPFLAGS += -I$(B)/gen/bench
 $(B)/tests/bench/pprof: $(B)/gen/bench/profile.pb-c.o
 $(B)/tests/bench/pprof: LIBS += -lprotobuf-c
 # Measured with the harness of the API's tests.
-$(B)/tests/bench/fleet: $(B)/tests/lib/unit_main.o
+$(B)/tests/bench/fleet $(B)/tests/bench/push: $(B)/tests/lib/unit_main.o
 $(B)/tests/ui/%: $(B)/tests/ui/%.o $(B)/tests/lib/version.o $(B)/libtest.a $(call archives,profile base)
 	$(test_link)
 FUZZ_MAIN ?= $(B)/tests/lib/fuzz_main.o

@@ -70,6 +70,8 @@ struct import_ask {
 	bool lines;  /* folded stacks have no counts: each line is one sample */
 	bool deltas; /* values of pprof files may be negative, as in differences
 	              */
+	bool *as_is; /* NULL, or set to true when bytes that are a pprof file
+	                say what is read: nothing was converted or dropped */
 	/* For recordings of perf with copies of stacks, which are refused
 	 * without it. */
 	const struct import_unwinder *unwinder; /* or NULL */
@@ -114,6 +116,8 @@ const struct input *input_find(const char *name);
  *   Errors   -EBADMSG a value leaves 64 bits, with the reason in why; -ENOMEM
  */
 MUST_CHECK int import_units(struct profile *p, struct buf *why);
+/* True if import_units() would change nothing. */
+bool import_units_are_ours(const struct profile *p);
 /*
  * Returns the types that a value of a profile may be of, as bits by enum
  * profile_type_id; 0 if it is of none, or unknown. name is another name of the

@@ -56,6 +56,13 @@ struct tree {
 MUST_CHECK int
 tree_new(const struct profile *p, uint32_t type, struct tree **out);
 /*
+ * Adds up the values of a type, and its samples, as the tree has them in its
+ * root, without building it.
+ *   Errors   -EINVAL, -EOVERFLOW as tree_new()
+ */
+MUST_CHECK int tree_sums(const struct profile *p, uint32_t type,
+                         int64_t *out_total, int64_t *out_samples);
+/*
  * As tree_new(), but builds a tree without stacks: every function is a child of
  * the root, in any order, and its total is that of all stacks that contain it,
  * recursion counted once. This takes a fraction of the time and memory, and is

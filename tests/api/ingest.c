@@ -2,9 +2,10 @@
 #include "base/file.h"
 #include "endpoint/call/pushes.h"
 #include "lib/api.h"
-#include "lib/folded.h"
 #include "lib/api_short.h"
+#include "lib/folded.h"
 #include "lib/test.h"
+#include "profile/gzip.h"
 #include "profile/pprof.h"
 #include "store/session.h"
 
@@ -216,6 +217,76 @@ TEST(a_process_that_is_killed_has_lost_no_push)
 	for (size_t i = 0; i < w.n; i++)
 		ck_assert_int_eq(window_read(&a.store.s, &w.items[i], &file),
 		                 0);
+}
+END
+
+/* A profile of one value that is of a type. */
+static void
+put_cpu(const char *unit, int64_t value, struct buf *out)
+{
+	CLEANUP_PROFILE struct profile *p = profile_new();
+
+	ck_assert_int_eq(profile_type(p, "cpu", unit), 0);
+	ck_assert_int_eq(profile_sample(p, NULL, 0, NULL, 0, &value), 0);
+	ck_assert_int_eq(pprof_encode(p, out), 0);
+}
+
+/* Pushes a file that is gzip in two members, as Stoker writes none. */
+static struct window_list
+push_in_members(struct test_api *a, const struct buf *file, struct buf *sent)
+{
+	CLEANUP_BUF struct buf raw = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_REPLY struct client_reply r = {0};
+	CLEANUP_SERIES_LIST struct series_list l = {0};
+
+	ck_assert_int_eq(gzip_inflate(file->p, file->len, &raw), 0);
+	ck_assert_int_eq(gzip_deflate(raw.p, 1, sent), 0);
+	ck_assert_int_eq(gzip_deflate(raw.p + 1, raw.len - 1, sent), 0);
+	r = api_send(a, PUSH "&format=pprof", "", sent->p, sent->len);
+	ck_assert_msg(r.status == 200, "%s", buf_str(&r.body));
+	l = series_stored(a, "cpu");
+	ck_assert_uint_eq(l.n, 1);
+	return windows_stored(a, l.items[0].id);
+}
+
+TEST(a_gzipped_pprof_file_is_stored_as_it_came)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_BUF struct buf file = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf sent = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf stored = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_WINDOWS struct window_list w = {0};
+
+	put_cpu("nanoseconds", 7000, &file);
+	w = push_in_members(&a, &file, &sent);
+	ck_assert_uint_eq(w.n, 1);
+	ck_assert_int_eq(w.items[0].value, 7000);
+	ck_assert_int_eq(window_read(&a.store.s, &w.items[0], &stored), 0);
+	ck_assert_uint_eq(stored.len, sent.len);
+	ck_assert_mem_eq(stored.p, sent.p, sent.len);
+}
+END
+
+TEST(a_pprof_file_in_other_units_is_stored_in_ours)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_BUF struct buf file = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf sent = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf stored = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_PROFILE struct profile *p = NULL;
+	CLEANUP_WINDOWS struct window_list w = {0};
+
+	put_cpu("microseconds", 7, &file);
+	w = push_in_members(&a, &file, &sent);
+	ck_assert_uint_eq(w.n, 1);
+	ck_assert_int_eq(w.items[0].value, 7000);
+	ck_assert_int_eq(window_read(&a.store.s, &w.items[0], &stored), 0);
+	ck_assert_int_eq(
+		pprof_decode(stored.p, stored.len, BUF_MAX_SMALL, &p, &why), 0);
+	ck_assert_int_eq(p->values[0], 7000);
+	ck_assert_str_eq(strings_get(p->strings, p->types[0].unit, NULL),
+	                 "nanoseconds");
 }
 END
 
@@ -590,7 +661,11 @@ SUITE_TIMEOUT("ingest", 60,
               a_push_of_a_java_recording_is_a_window_of_each_of_its_types,
               pushes_of_one_application_are_one_series,
               a_process_that_is_killed_has_lost_no_push,
-              negative_values_are_kept, values_past_all_measure_are_refused,
+              a_gzipped_pprof_file_is_stored_as_it_came,
+              values_past_all_measure_are_refused,
+              a_pprof_file_in_other_units_is_stored_in_ours,
+              values_past_all_measure_are_refused, negative_values_are_kept,
+              values_past_all_measure_are_refused,
               a_push_of_several_value_types_is_a_window_of_each,
               lock_waits_are_told_from_others_by_their_display_names,
               a_type_at_the_end_of_a_name_is_no_part_of_it,

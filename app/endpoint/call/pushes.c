@@ -18,7 +18,7 @@ void
 push_windows_done(struct push_windows *w)
 {
 	for (size_t i = 0; i < w->n; i++)
-		buf_done(&w->of[i].file);
+		buf_done(&w->of[i].made);
 	w->n = 0;
 }
 
@@ -29,26 +29,32 @@ is_sound(int64_t value)
 }
 
 int
-push_add(struct push_windows *w, const char *type, const struct profile *p)
+push_add(struct push_windows *w, const char *type, const struct profile *p,
+         const void *file, size_t n)
 {
-	CLEANUP_TREE struct tree *tree = NULL;
 	struct push_window *to = &w->of[w->n];
+	int64_t value = 0, samples = 0;
 	int rc = w->n == PUSH_MAX_TYPES
 	                 ? -E2BIG
-	                 : tree_new(p, profile_type_index(p, NULL), &tree);
+	                 : tree_sums(p, profile_type_index(p, NULL), &value,
+	                             &samples);
 
 	if (rc)
 		return rc;
-	if (!is_sound(tree->total[0]) || !is_sound(tree->total_samples))
+	if (!is_sound(value) || !is_sound(samples))
 		return -EOVERFLOW;
 	*to = (struct push_window){
 		.type = type,
-		.file = BUF_INIT((size_t)WINDOW_MAX_BYTES),
-		.samples = tree->total_samples,
-		.value = tree->total[0],
+		.made = BUF_INIT((size_t)WINDOW_MAX_BYTES),
+		.samples = samples,
+		.value = value,
 	};
 	w->n++;
-	return pprof_encode(p, &to->file);
+	if (!file)
+		rc = pprof_encode(p, &to->made);
+	to->file = file ? file : to->made.p;
+	to->length = file ? n : to->made.len;
+	return rc;
 }
 
 static int
@@ -110,7 +116,7 @@ append(struct pushes *p, const struct push_windows *w,
 		.sample_count = of->samples,
 		.value = of->value,
 	};
-	return segment_append(&p->segment, of->file.p, of->file.len, out);
+	return segment_append(&p->segment, of->file, of->length, out);
 }
 
 /* Adds the windows of a push to the batch, or refuses the push. */

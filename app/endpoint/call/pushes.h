@@ -28,7 +28,9 @@ struct push_windows {
 	int64_t start_ms, end_ms;
 	struct push_window {
 		const char *type;
-		struct buf file; /* pprof, gzipped */
+		const void *file; /* pprof, gzipped */
+		size_t length;
+		struct buf made; /* the file, unless it is borrowed */
 		int64_t samples, value;
 	} of[PUSH_MAX_TYPES];
 	size_t n;
@@ -38,12 +40,13 @@ struct push_windows {
 void push_windows_done(struct push_windows *w);
 /*
  * Adds a window of the value type that p's viewers see by default.
+ *   Shape    file[n] is p as gzipped pprof, borrowed; NULL: p is encoded
  *   Errors   -ENOMEM, -E2BIG past WINDOW_MAX_BYTES or PUSH_MAX_TYPES,
  *            -EOVERFLOW when values do not add up, or past PUSH_MAX_VALUE
  */
 #define PUSH_MAX_VALUE (INT64_C(1) << 50) /* so that sums of a day fit */
-MUST_CHECK int
-push_add(struct push_windows *w, const char *type, const struct profile *p);
+MUST_CHECK int push_add(struct push_windows *w, const char *type,
+                        const struct profile *p, const void *file, size_t n);
 /*
  * Stores the windows of n pushes, all in one transaction; they are on disk when
  * it returns. A push that is refused is left out as a whole: refused is -ENOENT

@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "endpoint/call/multipart.h"
 #include "ingest_name.h"
+#include "profile/gzip.h"
 #include "pushed.h"
 #include "store/service.h"
 
@@ -29,6 +30,7 @@ struct push {
 	json_t *names;  /* of values, from sample_type_config; NULL: none */
 	struct taken taken;
 	struct part profile, config;
+	struct part sent; /* the profile, if it can be stored as it came */
 	const struct input *format;
 	const char *type; /* end of the name; NULL: it has no type */
 	bool lines;
@@ -241,16 +243,22 @@ type_of(const void *arg, const struct profile *made, uint32_t at)
 static int
 read_as(struct call *c, struct push *p, const char *type, struct profile **out)
 {
+	bool as_is = false;
 	const struct import_ask ask = {
 		.type = type,
 		.content_type = "",
 		.rate = p->taken.rate,
 		.lines = p->lines,
 		.deltas = true,
+		.as_is = &as_is,
 		.limits = taken_limits(c),
 	};
+	int rc =
+		p->format->read(p->profile.p, p->profile.n, &ask, out, &p->why);
 
-	return p->format->read(p->profile.p, p->profile.n, &ask, out, &p->why);
+	if (rc || !as_is)
+		p->sent = (struct part){0};
+	return rc;
 }
 
 /* Adds one window for each type of profile that a recording has. */
@@ -265,7 +273,8 @@ add_recording(struct call *c, struct push *p, struct push_windows *out)
 		buf_clear(&p->why);
 		rc = read_as(c, p, profile_types[i].name, &made);
 		if (!rc)
-			rc = push_add(out, profile_types[i].name, made);
+			rc = push_add(out, profile_types[i].name, made, NULL,
+			              0);
 		else if (rc == -ENODATA)
 			rc = 0;
 	}
@@ -284,10 +293,10 @@ store_types(struct call *c, struct push *p, struct profile *made)
 		.labels = labels,
 		.max_series = c->env->conf->upload_max_series,
 	};
-	int rc = !labels ? -ENOMEM
-	         : is_recording(p)
-	                 ? add_recording(c, p, &w)
-	                 : pushed_types(made, type_of, p, &w, &p->why);
+	int rc = !labels           ? -ENOMEM
+	         : is_recording(p) ? add_recording(c, p, &w)
+	                           : pushed_types(made, p->sent.p, p->sent.n,
+	                                          type_of, p, &w, &p->why);
 
 	if (rc)
 		return refuse(c, rc, p);
@@ -340,6 +349,8 @@ import(struct call *c, struct push *p, struct profile **out)
 
 	if (rc)
 		return rc;
+	if (gzip_is(p->profile.p, p->profile.n))
+		p->sent = p->profile;
 	if (p->raw.len)
 		p->profile = (struct part){p->raw.p, p->raw.len};
 	looks = input_detect(p->profile.p, p->profile.n);

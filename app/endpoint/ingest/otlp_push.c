@@ -93,7 +93,7 @@ make_windows(struct export *e, const struct otlp_part *of, struct profile *p)
 	e->n++;
 	if (!part->labels)
 		return -ENOMEM;
-	rc = pushed_types(p, type_of, NULL, w, &why);
+	rc = pushed_types(p, NULL, 0, type_of, NULL, w, &why);
 	pushed_times(&taken, p, w);
 	if (!rc && name_valid(part->app))
 		return 0;

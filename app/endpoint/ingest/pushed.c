@@ -60,23 +60,25 @@ pushed_labels(const char *text, const struct profile *p)
 }
 
 int
-pushed_types(struct profile *p,
+pushed_types(struct profile *p, const void *file, size_t n,
              const struct type *(*type_of)(const void *arg,
                                            const struct profile *p,
                                            uint32_t at),
              const void *arg, struct push_windows *out, struct buf *why)
 {
-	uint32_t seen = 0;
+	uint32_t seen = 0, shown = profile_type_index(p, NULL);
 	int rc = 0;
 
 	for (uint32_t i = 0; i < p->ntypes && !rc; i++) {
 		const struct type *t = type_of(arg, p, i);
+		bool as_is = file && i == shown;
 
 		if (!t || seen & 1u << type_id(t))
 			continue;
 		seen |= 1u << type_id(t);
 		p->default_type = p->types[i].type;
-		rc = push_add(out, t->name, p);
+		rc = push_add(out, t->name, p, as_is ? file : NULL,
+		              as_is ? n : 0);
 		if (rc)
 			buf_puts(why, "its values do not add up");
 	}

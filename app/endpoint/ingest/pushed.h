@@ -20,12 +20,14 @@ pushed_service(struct call *c, const char *name, const char *description);
 char *pushed_labels(const char *labels, const struct profile *p);
 /*
  * Adds one window for each type of profile, of the first value that fits it:
- * type_of() returns the type of a value, NULL if it fits none.
+ * type_of() returns the type of a value, NULL if it fits none. file[n], unless
+ * it is NULL, is p as gzipped pprof, borrowed: the window of the value that
+ * viewers see by default is stored as it came.
  *   Errors   -EBADMSG no value fits a type, with the reason in why; those of
  *            push_add()
  */
 MUST_CHECK int
-pushed_types(struct profile *p,
+pushed_types(struct profile *p, const void *file, size_t n,
              const struct type *(*type_of)(const void *arg,
                                            const struct profile *p,
                                            uint32_t at),

@@ -81,6 +81,8 @@ input_pprof_read(const char *p, size_t n, const struct import_ask *ask,
 	CLEANUP_PROFILE struct profile *made = NULL;
 	int r = pprof_decode_within(p, n, &limits, &made, why);
 
+	if (!r && ask->as_is)
+		*ask->as_is = !made->drop_frames && import_units_are_ours(made);
 	if (!r)
 		r = import_units(made, why);
 	if (!r && !ask->deltas)

@@ -99,6 +99,25 @@ convert(struct profile *p, uint32_t *unit, int64_t *v, size_t n, size_t stride,
 	return ours ? profile_cstring(p, ours, unit) : 0;
 }
 
+static bool
+is_ours(const struct profile *p, uint32_t unit)
+{
+	int64_t scale;
+	const char *ours = import_unit_find(text(p, unit), &scale);
+
+	return !ours || (scale == 1 && !strcmp(ours, text(p, unit)));
+}
+
+bool
+import_units_are_ours(const struct profile *p)
+{
+	bool ours = is_ours(p, p->period_type.unit);
+
+	for (uint32_t i = 0; i < p->ntypes && ours; i++)
+		ours = is_ours(p, p->types[i].unit);
+	return ours;
+}
+
 int
 import_units(struct profile *p, struct buf *why)
 {

@@ -394,14 +394,58 @@ weigh(int64_t *weight, int64_t v)
 	return 0;
 }
 
-/* Names the frames of all samples, and adds up their values, and what counts
- * them: neither sum may leave int64. */
+/* The sums of a type's values and of what counts them, and of their amounts. */
+struct weights {
+	int64_t total, counted;
+	int64_t weight, count_weight;
+};
+
+/* Adds the values of a sample: neither sum may leave int64. */
+static int
+weigh_sample(struct weights *w, const int64_t *values, uint32_t type,
+             const struct counting *by)
+{
+	int r = weigh(&w->weight, values[type]);
+
+	w->total += r ? 0 : values[type];
+	if (r || by->type == PROFILE_NONE)
+		return r;
+	r = weigh(&w->count_weight, values[by->type]);
+	w->counted += r ? 0 : values[by->type];
+	return r;
+}
+
+int
+tree_sums(const struct profile *p, uint32_t type, int64_t *out_total,
+          int64_t *out_samples)
+{
+	struct weights w = {0};
+	struct counting by;
+	int r = 0;
+
+	if (type >= p->ntypes)
+		return -EINVAL;
+	by = counting_of(p, type);
+	for (uint32_t row = 0; !r && row < p->nsamples; row++) {
+		const int64_t *values = &p->values[(size_t)row * p->ntypes];
+
+		if (values[type])
+			r = weigh_sample(&w, values, type, &by);
+	}
+	if (r)
+		return r;
+	*out_total = w.total;
+	*out_samples = samples_in(&by, w.counted);
+	return 0;
+}
+
+/* Names the frames of all samples, and adds up their values. */
 static int
 name_samples(struct tree_names *c, const struct counting *by)
 {
 	const struct profile *p = c->p;
 	struct tree_ranks *ranks = c->t->ranks;
-	int64_t count_weight = 0, counted = 0;
+	struct weights w = {0};
 	int r = 0;
 
 	for (uint32_t row = 0; !r && row < p->nsamples; row++) {
@@ -411,17 +455,14 @@ name_samples(struct tree_names *c, const struct counting *by)
 
 		if (!values[c->t->type])
 			continue;
-		r = weigh(&ranks->weight, values[c->t->type]);
-		if (!r && by->type != PROFILE_NONE)
-			r = weigh(&count_weight, values[by->type]);
+		r = weigh_sample(&w, values, c->t->type, by);
 		for (uint32_t i = s->nstack; !r && i-- > 0;)
 			if (!ranks->by_location[stack[i]])
 				r = name_location(c, stack[i]);
-		if (!r && by->type != PROFILE_NONE)
-			counted += values[by->type];
 	}
+	ranks->weight = w.weight;
 	c->t->counted = by->type != PROFILE_NONE;
-	c->t->total_samples = samples_in(by, counted);
+	c->t->total_samples = samples_in(by, w.counted);
 	return r;
 }
 

@@ -1,0 +1,33 @@
+# What pushes of Pyroscope's clients cost, in time and on disk, and flame graphs
+# of them. The programs are recorded as for the month of part-range.sh.
+# ONLY=push asks for all rows.
+names="push_per_s push_cpu_us push_bytes push_fresh_bytes push_segment_bytes push_peak_mb
+  range_pushed_hour_ms range_pushed_2h_ms"
+[[ ",$ONLY," != *,push,* ]] || ONLY+=,$(echo $names | tr ' ' ,)
+if wanted $names; then
+  made=$(mktemp -d /tmp/stoker-push.XXXXXX)
+  for pair in "cc1 sqlite3" "python3 perl"; do
+    record "${pair% *}" &
+    first=$!
+    record "${pair#* }" &
+    wait "$first" $!
+  done
+  PROFILES="$(echo "$made"/*.pb.gz)" MINUTES=${MINUTES:-120} CK_VERBOSITY=silent "$B/tests/bench/push" >"$made/push"
+  while IFS=$'\t' read -r name a b n; do
+    case $name in
+    pushed)
+      row push_per_s "$a" 1/s - - - "$n"
+      row push_cpu_us "$b" us goal 800 "$(awk "BEGIN { printf \"%.2f\", 800 / $b }")" "$n"
+      ;;
+    fresh) row push_fresh_bytes "$a" bytes - - - "$n" ;;
+    summed)
+      row push_bytes "$a" bytes goal 1850 "$(awk "BEGIN { printf \"%.2f\", 1850 / $a }")" "$n"
+      row push_segment_bytes "$b" bytes - - - "$n"
+      ;;
+    hour) row range_pushed_hour_ms "$a" ms - - - "$b" ;;
+    all) row range_pushed_2h_ms "$a" ms - - - "$b" ;;
+    peak) row push_peak_mb "$a" MiB - - - 4 ;;
+    esac
+  done <"$made/push"
+  rm -rf "$made"
+fi

@@ -58,15 +58,19 @@ add_next(int from, struct merge *m)
 }
 
 static int
-add_all(int from, int to)
+add_all(int from, int to, bool parts)
 {
 	CLEANUP_BUF struct buf sum = BUF_INIT((size_t)WINDOW_MAX_BYTES);
 	CLEANUP_MERGE struct merge *m = NULL;
 	int rc = merge_new(MAX_RAW, &m);
 
+	if (!rc && parts)
+		merge_keep_parts(m);
 	while (!rc)
 		rc = add_next(from, m);
-	rc = rc == -ENODATA ? merge_encode(m, &sum) : rc;
+	if (rc == -ENODATA)
+		rc = parts ? merge_encode_parts(m, &sum)
+		           : merge_encode(m, &sum);
 	return rc ? rc : fd_write_all(to, sum.p, sum.len);
 }
 
@@ -85,14 +89,14 @@ close_others(int one, int other)
 }
 
 static _Noreturn void
-be_child(int from, int to)
+be_child(int from, int to, bool parts)
 {
 	const struct rlimit cpu = {CHILD_CPU_S, CHILD_CPU_S};
 
 	close_others(from, to);
 	if (memory_bound(MEMORY_SUMS) || setrlimit(RLIMIT_CPU, &cpu))
 		_exit(1);
-	_exit(add_all(from, to) != 0);
+	_exit(add_all(from, to, parts) != 0);
 }
 
 /* --- in the keeper -------------------------------------------------------- */
@@ -140,7 +144,7 @@ has_samples(const struct window_list *l)
 }
 
 int
-adder_sum(const struct adder *a, const struct window_list *windows,
+adder_sum(const struct adder *a, const struct window_list *windows, bool parts,
           struct buf *out)
 {
 	CLEANUP_FD int result = memfd_create("stoker-sum", MFD_CLOEXEC);
@@ -154,7 +158,7 @@ adder_sum(const struct adder *a, const struct window_list *windows,
 		return -errno;
 	pid = fork();
 	if (!pid)
-		be_child(ends[0], result);
+		be_child(ends[0], result, parts);
 	close(ends[0]);
 	rc = pid < 0 ? -EAGAIN : feed(a, windows, ends[1]);
 	close(ends[1]);

@@ -15,10 +15,11 @@ struct adder {
 };
 
 /*
- * Appends the sum of the windows' profiles as a packed file; appends nothing if
- * none of them has samples.
+ * Appends the sum of the windows' profiles as a packed file, or as a bundle with
+ * its parts (base/counted.h); appends nothing if none of them has samples.
  *   Errors   -EBADMSG if they cannot be added up, now or later; -ECANCELED;
  *            -errno
  */
-MUST_CHECK int adder_sum(const struct adder *a,
-                         const struct window_list *windows, struct buf *out);
+MUST_CHECK int
+adder_sum(const struct adder *a, const struct window_list *windows, bool parts,
+          struct buf *out);

@@ -24,7 +24,9 @@ sum_group(void *arg, size_t group, struct buf *out)
 {
 	const struct rolling *r = arg;
 
-	return adder_sum(r->adder, &r->batch->groups[group].windows, out);
+	const struct batch_group *g = &r->batch->groups[group];
+
+	return adder_sum(r->adder, &g->windows, batch_has_parts(g), out);
 }
 
 int
@@ -55,7 +57,7 @@ add_groups(const struct adder *a, const struct sum_due *due,
 		const struct window_list *l = &groups->items[i].windows;
 
 		asks[i] = window_sum(WINDOW_HOUR, due->hour_ms, l);
-		rc = adder_sum(a, l, &sum)
+		rc = adder_sum(a, l, false, &sum)
 		             ?: segment_append(&to, sum.p, sum.len, &asks[i]);
 	}
 	return rc ?: segment_sync(&to)

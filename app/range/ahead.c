@@ -23,7 +23,9 @@ struct ahead_slot {
 };
 
 struct ahead {
-	struct store files; /* threads read these, if not in the database */
+	struct store files;  /* threads read these, if not in the database */
+	struct store *store; /* rows are read again from it */
+	const char *tenant;
 	const struct range_part *parts;
 	size_t n;
 	pthread_t threads[MAX_THREADS];
@@ -127,6 +129,8 @@ ahead_new(const struct range *r, struct ahead **out)
 	if (!a)
 		return -ENOMEM;
 	a->files = range_files(r->store, r->parts, r->n);
+	a->store = r->store;
+	a->tenant = r->tenant;
 	a->parts = r->parts;
 	a->n = r->n;
 	pthread_mutex_init(&a->lock, NULL);
@@ -175,8 +179,26 @@ wait_for(struct ahead *a)
 	return s;
 }
 
-int
-ahead_take(struct ahead *a, struct packed *out, struct buf *why)
+/* Reads a window again whose bytes were replaced since its row was read. */
+static int
+read_again(const struct ahead *a, const struct range_part *of,
+           struct packed *out, struct buf *why)
+{
+	CLEANUP_WINDOW struct window w = {0};
+	CLEANUP_SERIES struct series series = {0};
+	struct range_part part = *of;
+	int rc = window_get(a->store, a->tenant, of->window->id, &w, &series);
+
+	if (rc || (w.start == of->window->start &&
+	           !strcmp(w.segment, of->window->segment)))
+		return rc ? rc : -EBADMSG;
+	part.window = &w;
+	buf_clear(why);
+	return range_part_read(&a->files, &part, out, why);
+}
+
+static int
+take(struct ahead *a, struct packed *out, struct buf *why)
 {
 	struct ahead_slot s;
 
@@ -188,4 +210,16 @@ ahead_take(struct ahead *a, struct packed *out, struct buf *why)
 	if (!s.rc)
 		*out = s.packed;
 	return s.rc;
+}
+
+int
+ahead_take(struct ahead *a, struct packed *out, struct buf *why)
+{
+	const struct range_part *part = &a->parts[a->taken];
+	int rc = take(a, out, why), again;
+
+	if ((rc != -ENOENT && rc != -EBADMSG) || !part->window)
+		return rc;
+	again = read_again(a, part, out, why);
+	return again ? rc : 0;
 }

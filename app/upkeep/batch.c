@@ -1,6 +1,7 @@
 #include "batch.h"
 
 #include "base/clock.h"
+#include "base/counted.h"
 #include "base/log.h"
 
 #include <errno.h>
@@ -13,8 +14,10 @@
 void
 batch_free(struct batch *b)
 {
-	for (size_t i = 0; b && i < b->n; i++)
+	for (size_t i = 0; b && i < b->n; i++) {
 		window_list_done(&b->groups[i].windows);
+		free(b->groups[i].counted);
+	}
 	free(b);
 }
 
@@ -77,19 +80,96 @@ batch_profile(const struct store *s, const struct window *w, struct buf *out)
 
 /* --- sums ----------------------------------------------------------------- */
 
+bool
+batch_has_parts(const struct batch_group *g)
+{
+	return g->sum.level == WINDOW_MINUTE;
+}
+
+static size_t
+count_profiles(const struct window_list *l)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < l->n; i++)
+		n += l->items[i].length > 0;
+	return n;
+}
+
+/* Appends the parts of a bundle; those that are smaller than their windows'
+ * bytes take their place. A group in which a profile could not be read has
+ * fewer parts, which are of no use. */
+static int
+append_parts(struct segment *to, struct batch_group *g, const char *p,
+             const struct bundle *parts)
+{
+	const struct window_list *l = &g->windows;
+	uint32_t n = 0;
+	int rc = 0;
+
+	if (parts->n != count_profiles(l))
+		return 0;
+	g->counted = calloc(l->n, sizeof(*g->counted));
+	if (!g->counted)
+		return -ENOMEM;
+	for (size_t i = 0; i < l->n && !rc; i++) {
+		struct window_ask *w = &g->counted[i];
+		uint32_t length;
+
+		if (!l->items[i].length)
+			continue;
+		length = bundle_length(parts, n++);
+		rc = segment_append(to, p, length, w);
+		p += length;
+		if (w->length >= l->items[i].length)
+			w->length = 0;
+	}
+	return rc;
+}
+
+/* Makes a group's sum, and finds its parts. */
+static int
+make_sum(const struct batch_group *g, size_t i, batch_sum *sum, void *arg,
+         struct buf *out, struct bundle *parts)
+{
+	int rc = sum(arg, i, out);
+
+	*parts = (struct bundle){.base = out->len};
+	if (!rc && out->len && batch_has_parts(g))
+		rc = bundle_read(out->p, out->len, parts);
+	if (rc != -EBADMSG)
+		return rc;
+	log_warn("windows of %s cannot be added up", g->sum.series);
+	buf_clear(out);
+	*parts = (struct bundle){0};
+	return 0;
+}
+
 static int
 append(struct segment *to, struct batch *b, size_t i, batch_sum *sum, void *arg)
 {
 	CLEANUP_BUF struct buf bytes = BUF_INIT((size_t)WINDOW_MAX_BYTES);
-	struct window_ask *w = &b->groups[i].sum;
-	int rc = sum(arg, i, &bytes);
+	struct batch_group *g = &b->groups[i];
+	struct bundle parts;
+	int rc = make_sum(g, i, sum, arg, &bytes, &parts)
+	                 ?: segment_append(to, bytes.p, parts.base, &g->sum);
 
-	if (rc == -EBADMSG) {
-		log_warn("windows of %s cannot be added up", w->series);
-		buf_clear(&bytes);
-		rc = 0;
-	}
-	return rc ? rc : segment_append(to, bytes.p, bytes.len, w);
+	return rc || !parts.n
+	               ? rc
+	               : append_parts(to, g, bytes.p + parts.base, &parts);
+}
+
+static int
+store_group(struct store *s, const struct segment *g,
+            const struct batch_group *of)
+{
+	int rc = window_rollup(s, g, &of->sum, &of->windows);
+
+	for (size_t i = 0; of->counted && i < of->windows.n && !rc; i++)
+		if (of->counted[i].length)
+			rc = window_replace(s, g, &of->windows.items[i],
+			                    &of->counted[i]);
+	return rc;
 }
 
 int
@@ -111,7 +191,6 @@ batch_store(struct store *s, struct batch *b, batch_sum *sum, void *arg)
 		return rc;
 	for (size_t i = 0; i < b->n && !rc; i++)
 		if (reached[i])
-			rc = window_rollup(s, &to, &b->groups[i].sum,
-			                   &b->groups[i].windows);
+			rc = store_group(s, &to, &b->groups[i]);
 	return store_end(s, rc);
 }

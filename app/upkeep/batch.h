@@ -15,6 +15,7 @@
 struct batch_group {
 	struct window_list windows;
 	struct window_ask sum;
+	struct window_ask *counted; /* by window; length 0: it stays as it is */
 };
 
 struct batch {
@@ -22,7 +23,11 @@ struct batch {
 	struct batch_group groups[BATCH_MAX];
 };
 
-/* Appends the sum of a group's profiles. -EBADMSG: they cannot be added up, now
+/* True if the sum of a group is stored with its parts: windows as captured are
+ * then kept as counts of the stacks of their minute. */
+bool batch_has_parts(const struct batch_group *g);
+/* Appends the sum of a group's profiles. If it has parts, the sum is a bundle
+ * (base/counted.h) of all profiles that batch_profile() appended. -EBADMSG: they cannot be added up, now
  * or later; -EAGAIN: they were not reached; other errors end the batch. */
 typedef int batch_sum(void *arg, size_t group, struct buf *out);
 

@@ -56,12 +56,27 @@ trim_by_age(struct store *s, const struct conf *conf)
 	report("trigger firings removed by age", firing_prune(s, AUDIT_MS));
 }
 
+/* Frees the space of several batches: most windows are replaced within minutes
+ * (upkeep/batch.h). */
+static int
+reap_windows(struct store *s)
+{
+	int n, freed = 0;
+
+	for (int i = 0; i < REAP_BATCHES && (n = window_reap(s)) != 0; i++) {
+		if (n < 0)
+			return n;
+		freed += n;
+	}
+	return freed;
+}
+
 static void
 trim_by_size(struct store *s, const struct conf *conf, bool held)
 {
 	report("windows removed to free space",
 	       window_shrink(s, conf->continuous_max_bytes));
-	report("space of removed windows freed", window_reap(s));
+	report("space of removed windows freed", reap_windows(s));
 	report("partitions of blocks created or dropped", block_partitions(s));
 	report("sessions removed by age or size",
 	       blob_retain(s, conf->store_max_bytes,

@@ -45,6 +45,12 @@ MUST_CHECK int merge_add_packed(struct merge *m, const struct packed *k);
  * packed_decode(). */
 MUST_CHECK int merge_add_file(struct merge *m, const void *p, size_t n,
                               size_t max_raw, struct buf *why);
+/* Has values of the files that are added from now on remembered for
+ * merge_encode_parts(). */
+void merge_keep_parts(struct merge *m);
+/* Appends the merged profile, and each file that was added as counts of its
+ * stacks, as a bundle (base/counted.h); as merge_encode(). */
+MUST_CHECK int merge_encode_parts(const struct merge *m, struct buf *out);
 /* Appends the merged profile as a packed file. Errors are those of
  * packed_encode(), and -ENODATA if nothing was added. */
 MUST_CHECK int merge_encode(const struct merge *m, struct buf *out);

@@ -12,6 +12,10 @@
  * their text. A row follows the rows that it refers to. packed_encode.c writes
  * the file column by column.
  *
+ * A profile that was added up can also be stored as counts of its sum's stacks
+ * (base/counted.h): a varint for each of its samples, and its values, in one
+ * gzip member. packed_counts.c writes and reads these.
+ *
  * Input is hostile, as in profile/pprof.h.
  */
 #pragma once
@@ -40,7 +44,9 @@ struct packed {
 void packed_done(struct packed *k);
 
 /*
- * Decodes a packed file, or a pprof file, which yields no nodes.
+ * Decodes a packed file, a counted one behind which its base lies, or a pprof
+ * file, which yields no nodes. Rows that only other parts of a base have are
+ * left out.
  *
  *   Units    max_bytes as in pprof_decode()
  *   Owns     *out is the caller's; packed_done() it
@@ -54,6 +60,19 @@ MUST_CHECK int packed_decode(const void *p, size_t n, size_t max_bytes,
  *   Errors   -ENOMEM, -E2BIG; out is poisoned
  */
 MUST_CHECK int packed_encode(const struct packed *k, struct buf *out);
+/* What a sum was made of: values of rows of the sum, which may repeat. */
+struct packed_part {
+	int64_t time_ns, duration_ns, period;
+	const uint32_t *rows;
+	const int64_t *values; /* all types of a row together */
+	uint32_t n;
+};
+/*
+ * Appends k and its parts as a bundle (base/counted.h); as packed_encode().
+ */
+MUST_CHECK int
+packed_encode_parts(const struct packed *k, const struct packed_part *parts,
+                    uint32_t n, struct buf *out);
 /*
  * Returns the profile with its stacks written out, and leaves k empty. No rows
  * can be added to the profile.

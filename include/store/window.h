@@ -9,7 +9,9 @@
  * coarsest windows inside it, each sample once: a window is left out exactly
  * when its parent is used. A rollup holds sums, of gauges too: their average is
  * the sum over the number of windows. Rollups are packed (profile/packed.h),
- * since they are read to be added up.
+ * since they are read to be added up. A window of level 0 with a parent is kept
+ * as counts of its parent's stacks (base/counted.h), in the same segment: its
+ * parent stays as long as it does.
  *
  * Bytes are appended to segments, files below segments/ that many series share.
  * A segment grows first (segment_append, segment_sync), then one transaction
@@ -175,6 +177,12 @@ MUST_CHECK int window_commit(struct store *s, const struct segment *g,
 MUST_CHECK int
 window_rollup(struct store *s, const struct segment *g,
               const struct window_ask *w, const struct window_list *children);
+/* Has a window's bytes replaced by others that a segment has, in one
+ * transaction with its rollup: the old ones are freed.
+ *   Errors   -ESTALE if the window is gone */
+MUST_CHECK int
+window_replace(struct store *s, const struct segment *g, const struct window *w,
+               const struct window_ask *by);
 /* Describes the window of this level and start that adds up others, in the
  * series of the first of them. */
 struct window_ask window_sum(enum window_level level, int64_t start_ms,
@@ -242,7 +250,9 @@ MUST_CHECK int
 window_between(struct store *s, const char *series, enum window_level level,
                int64_t from_ms, int64_t to_ms, struct window_list *out);
 /*
- * Appends a window's bytes after verifying their checksum.
+ * Appends a window's bytes after verifying their checksum, and the base of those
+ * that are counted (base/counted.h). Bytes may have been replaced since the row
+ * was read: read it again then.
  *   Errors   -ENOENT, -EBADMSG
  */
 MUST_CHECK int

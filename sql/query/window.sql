@@ -161,6 +161,12 @@ FROM series WHERE id = $14;
 -- name: window_adopt
 UPDATE profile_window SET parent = $1 WHERE id = $2 AND parent = '';
 
+-- name: window_replace
+UPDATE profile_window
+SET segment = $1, checksum = $2, start = CAST($3 AS BIGINT),
+    length = CAST($4 AS BIGINT)
+WHERE id = $5;
+
 -- name: window_get
 SELECT w.* FROM profile_window w JOIN series s ON s.id = w.series
 WHERE w.id = $1 AND s.tenant = $2;
@@ -197,10 +203,14 @@ FROM profile_window w JOIN segment g ON g.id = w.segment
 WHERE w.level = $1 AND w.start_ms < $2 AND w.parent = '' AND g.host = $3
 GROUP BY w.series ORDER BY 2, 1 LIMIT CAST($4 AS BIGINT);
 
+-- Minutes stay while a pinned window is stored as counts of their stacks.
 -- name: window_faded
 SELECT id FROM profile_window
 WHERE level = $1 AND end_ms <= now_ms() - CAST($2 AS BIGINT)
   AND parent <> '' AND pinned = 0
+  AND (level <> 1 OR NOT EXISTS (
+    SELECT 1 FROM profile_window c
+    WHERE c.parent = profile_window.id AND c.parent <> ''))
   AND EXISTS (SELECT 1 FROM segment g
               WHERE g.id = profile_window.segment AND g.host = $3)
 LIMIT 200;
@@ -211,6 +221,9 @@ FROM profile_window w JOIN series s ON s.id = w.series
   LEFT JOIN continuous c ON c.tenant = s.tenant AND c.service = s.service
 WHERE w.pinned = 0 AND w.end_ms <= now_ms() -
   COALESCE(c.retention_days * 86400000, CAST($1 AS BIGINT))
+  AND (w.level <> 1 OR NOT EXISTS (
+    SELECT 1 FROM profile_window c
+    WHERE c.parent = w.id AND c.parent <> ''))
   AND EXISTS (SELECT 1 FROM segment g
               WHERE g.id = w.segment AND g.host = $2)
 LIMIT 200;
@@ -230,6 +243,9 @@ SELECT id, bytes FROM (
          SUM(length) OVER (ORDER BY end_ms, level, id) - length AS older
   FROM (SELECT id, length, end_ms, level FROM profile_window
         WHERE pinned = 0
+          AND (level <> 1 OR NOT EXISTS (
+            SELECT 1 FROM profile_window c
+            WHERE c.parent = profile_window.id AND c.parent <> ''))
           AND series || '' IN (SELECT id FROM series
                                WHERE tenant = $1 AND host <> '{HOST_SUM}')
         ORDER BY end_ms, level, id LIMIT 200) AS oldest

@@ -115,7 +115,9 @@ for t in token session profile_window; do
 done
 check windows_lie_in_the_database_after_the_move equal \
   "$(sql one "SELECT SUM(length(bytes)) FROM blob_bytes b JOIN segment g ON g.name = b.name")" \
-  "$(db 'SELECT SUM(length) FROM profile_window')"
+  "$(sql one 'SELECT SUM(length) FROM profile_window')"
+check windows_are_counts_before_the_move test "$(db 'SELECT COUNT(*) FROM profile_window w
+  JOIN profile_window m ON m.id = w.parent AND m.segment = w.segment WHERE w.level = 0')" -gt 0
 check profiles_lie_in_the_database_after_the_move equal "$(sql one "SELECT SUM(length(bytes)) FROM blob_bytes b JOIN blob p ON p.name = b.name AND p.store = 'db'")" \
   "$(db 'SELECT SUM(length) FROM blob WHERE deleted_ms = 0')"
 check the_old_store_is_as_it_was equal "$(sha256sum <"$STATE/data/stoker.db")" "$sum"

@@ -23,6 +23,15 @@ struct merge {
 	struct label label; /* label of samples that are added; key 0 if none */
 	struct table mappings; /* mappings of p, by build-id or path, offset and
 	                          size */
+	bool keeps;            /* parts */
+	struct packed_part *parts;
+	uint32_t nparts, cap;
+	/* Of all parts, one after the other. */
+	struct part_rows {
+		uint32_t *rows;
+		int64_t *values;
+		uint32_t n, rows_cap, values_cap;
+	} kept;
 };
 
 /* The last stack, from the outermost frame, as locations of the input and
@@ -72,6 +81,9 @@ merge_free(struct merge *m)
 	nodes_done(&m->nodes);
 	free(m->rows.items);
 	table_done(&m->mappings);
+	free(m->parts);
+	free(m->kept.rows);
+	free(m->kept.values);
 	free(m);
 }
 
@@ -427,19 +439,56 @@ row_of(struct merge *m, uint32_t node, uint32_t **out)
  * its node alone. */
 static int
 put_sample(struct merge *m, uint32_t node, const struct label *labels,
-           uint32_t n, const int64_t *values)
+           uint32_t n, const int64_t *values, uint32_t *out)
 {
-	uint32_t *row, made;
+	uint32_t *row;
 	int rc;
 
 	if (n)
-		return rows_sample(m->p, &node, 1, labels, n, values, &made);
+		return rows_sample(m->p, &node, 1, labels, n, values, out);
 	rc = row_of(m, node, &row);
-	if (rc || *row)
-		return rc ?: rows_sum(m->p, *row - 1, values);
-	rc = rows_sample(m->p, &node, 1, NULL, 0, values, &made);
+	if (!rc && *row) {
+		*out = *row - 1;
+		return rows_sum(m->p, *out, values);
+	}
+	rc = rc ?: rows_sample(m->p, &node, 1, NULL, 0, values, out);
 	if (!rc)
-		*row = made + 1;
+		*row = *out + 1;
+	return rc;
+}
+
+/* Remembers a sample of the current part. */
+static int
+keep_sample(struct merge *m, uint32_t row, const int64_t *values)
+{
+	struct part_rows *k = &m->kept;
+	uint32_t ntypes = m->p->ntypes;
+	int rc = ROWS_ROOM(k->rows, k->rows_cap, k->n, 1)
+	                 ?: ROWS_ROOM(k->values, k->values_cap, k->n * ntypes,
+	                              ntypes);
+
+	if (rc)
+		return rc;
+	k->rows[k->n] = row;
+	memcpy(k->values + (size_t)k->n * ntypes, values,
+	       ntypes * sizeof(*values));
+	k->n++;
+	m->parts[m->nparts - 1].n++;
+	return 0;
+}
+
+/* Begins a part. */
+static int
+keep_part(struct merge *m, const struct profile *p)
+{
+	int rc = ROWS_ROOM(m->parts, m->cap, m->nparts, 1);
+
+	if (!rc)
+		m->parts[m->nparts++] = (struct packed_part){
+			.time_ns = p->time_ns,
+			.duration_ns = p->duration_ns,
+			.period = p->period,
+		};
 	return rc;
 }
 
@@ -448,8 +497,9 @@ add_sample(struct input_rows *r, uint32_t at)
 {
 	const struct sample *s = &r->p->samples[at];
 	const uint32_t *stack = r->p->stack + s->stack0;
+	const int64_t *values = &r->p->values[(size_t)at * r->p->ntypes];
 	struct label labels[PROFILE_MAX_LABELS + 1];
-	uint32_t n, node = 0;
+	uint32_t n, node = 0, row = 0;
 	int rc = 0;
 
 	if (r->packed->nodes)
@@ -458,9 +508,8 @@ add_sample(struct input_rows *r, uint32_t at)
 		rc = walk(r, stack, s->nstack, &node);
 	if (!rc)
 		rc = add_labels(r, s, labels, &n);
-	return rc ? rc
-	          : put_sample(r->m, node, labels, n,
-	                       &r->p->values[(size_t)at * r->p->ntypes]);
+	rc = rc ?: put_sample(r->m, node, labels, n, values, &row);
+	return rc || !r->m->keeps ? rc : keep_sample(r->m, row, values);
 }
 
 /* Returns the memory of the merged rows and their hashes. */
@@ -477,6 +526,8 @@ merge_memory(const struct merge *m)
 	       (size_t)p->nlines * sizeof(*p->lines) +
 	       (size_t)p->nlocations * (sizeof(*p->locations) + 16) +
 	       (size_t)p->nfunctions * (sizeof(*p->functions) + 16) +
+	       (size_t)m->kept.n *
+	               (sizeof(uint32_t) + p->ntypes * sizeof(int64_t)) +
 	       (size_t)strings_count(p->strings) * 64;
 }
 
@@ -515,6 +566,8 @@ merge_add_packed(struct merge *m, const struct packed *k)
 
 	if (!rc)
 		rc = add_head(&r);
+	if (!rc && m->keeps)
+		rc = keep_part(m, k->p);
 	if (!rc)
 		rc = add_mappings(&r);
 	if (!rc)
@@ -546,6 +599,27 @@ merge_encode(const struct merge *m, struct buf *out)
 	const struct packed k = {m->p, m->nodes.items, m->nodes.n};
 
 	return m->begun ? packed_encode(&k, out) : -ENODATA;
+}
+
+void
+merge_keep_parts(struct merge *m)
+{
+	m->keeps = true;
+}
+
+int
+merge_encode_parts(const struct merge *m, struct buf *out)
+{
+	const struct packed k = {m->p, m->nodes.items, m->nodes.n};
+	uint32_t at = 0;
+
+	for (uint32_t i = 0; i < m->nparts; i++) {
+		m->parts[i].rows = m->kept.rows + at;
+		m->parts[i].values = m->kept.values + (size_t)at * m->p->ntypes;
+		at += m->parts[i].n;
+	}
+	return m->begun ? packed_encode_parts(&k, m->parts, m->nparts, out)
+	                : -ENODATA;
 }
 
 /* The stacks may take what the rows leave of max_bytes. */

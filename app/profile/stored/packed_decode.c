@@ -5,6 +5,7 @@
  */
 #include "profile/packed.h"
 
+#include "base/counted.h"
 #include "packed_fields.h"
 #include "profile/gzip.h"
 #include "profile/pprof.h"
@@ -372,11 +373,21 @@ read_packed(struct wire w, size_t max_bytes, struct packed *out)
 	return 0;
 }
 
-static int
-decode(const char *p, size_t n, size_t max_bytes, struct packed *out)
+static bool
+begins(const void *p, size_t n, const char *magic)
 {
+	return n >= strlen(magic) && !memcmp(p, magic, strlen(magic));
+}
+
+static int
+decode(const void *p, size_t n, size_t max_bytes, struct packed *out)
+{
+	static const size_t magic = sizeof(PACKED_MAGIC) - 1;
 	CLEANUP_BUF struct buf raw = BUF_INIT(max_bytes);
-	int rc = gzip_inflate(p, n, &raw);
+	int rc =
+		begins(p, n, PACKED_MAGIC)
+			? gzip_inflate((const char *)p + magic, n - magic, &raw)
+			: -EBADMSG;
 	const uint8_t *from = (const uint8_t *)raw.p;
 
 	return rc ? rc
@@ -384,22 +395,46 @@ decode(const char *p, size_t n, size_t max_bytes, struct packed *out)
 	                        out);
 }
 
+/* Decodes a counted file, behind which its base lies. */
+static int
+decode_counted(const char *p, size_t n, size_t max_bytes, struct packed *out)
+{
+	CLEANUP_BUF struct buf raw = BUF_INIT(max_bytes);
+	CLEANUP_PACKED struct packed k = {0};
+	struct counted head;
+	size_t file;
+	int rc;
+
+	if (!counted_head(p, n, &head) || head.counts > n - COUNTED_HEAD)
+		return -EBADMSG;
+	file = COUNTED_HEAD + (size_t)head.counts;
+	rc = gzip_inflate(p + COUNTED_HEAD, head.counts, &raw)
+	             ?: decode(p + file, n - file, max_bytes, &k)
+	             ?: counted_apply(&raw, max_bytes, &k);
+	if (rc)
+		return rc;
+	*out = k;
+	k = (struct packed){0};
+	return 0;
+}
+
 int
 packed_decode(const void *p, size_t n, size_t max_bytes, struct packed *out,
               struct buf *why)
 {
-	static const size_t magic = sizeof(PACKED_MAGIC) - 1;
 	struct packed k = {0};
+	bool packed = begins(p, n, PACKED_MAGIC);
 	int rc;
 
-	if (n < magic || memcmp(p, PACKED_MAGIC, magic)) {
-		rc = pprof_decode(p, n, max_bytes, &k.p, why);
-	} else {
-		rc = decode((const char *)p + magic, n - magic, max_bytes, &k);
+	if (packed || begins(p, n, COUNTED_MAGIC)) {
+		rc = packed ? decode(p, n, max_bytes, &k)
+		            : decode_counted(p, n, max_bytes, &k);
 		if (rc)
 			buf_puts(why, rc == -EBADMSG ? "damaged"
 			              : rc == -E2BIG ? "too large"
 			                             : "out of memory");
+	} else {
+		rc = pprof_decode(p, n, max_bytes, &k.p, why);
 	}
 	if (!rc)
 		*out = k;

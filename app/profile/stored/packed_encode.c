@@ -356,8 +356,20 @@ order_init(struct order *o, const struct packed *k)
 	return order_nodes(k, o) ?: order_samples(k, o);
 }
 
+/* Returns the place of each row of samples in the file, NULL when out of
+ * memory. */
+static uint32_t *
+sample_places(const struct packed *k, const struct order *o)
+{
+	uint32_t *at = places(k->p->nsamples);
+
+	for (uint32_t i = 0; at && i < k->p->nsamples; i++)
+		at[o->samples[i]] = i;
+	return at;
+}
+
 int
-packed_encode(const struct packed *k, struct buf *out)
+packed_encode_at(const struct packed *k, struct buf *out, uint32_t **out_at)
 {
 	CLEANUP_BUF struct buf raw = BUF_INIT(RAW_MAX);
 	CLEANUP(order_done) struct order o = {0};
@@ -377,5 +389,15 @@ packed_encode(const struct packed *k, struct buf *out)
 	if (buf_err(&raw))
 		return out->err = buf_err(&raw);
 	buf_puts(out, PACKED_MAGIC);
-	return gzip_deflate(raw.p, raw.len, out);
+	if (gzip_deflate(raw.p, raw.len, out))
+		return buf_err(out);
+	if (out_at)
+		*out_at = sample_places(k, &o);
+	return out_at && !*out_at ? (out->err = -ENOMEM) : 0;
+}
+
+int
+packed_encode(const struct packed *k, struct buf *out)
+{
+	return packed_encode_at(k, out, NULL);
 }

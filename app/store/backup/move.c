@@ -297,7 +297,10 @@ read_window(struct moving *m, const struct db_rows *rows)
 static int
 move_window(struct moving *m, const struct db_rows *rows)
 {
-	struct instead w[2] = {{.column = "segment"}, {.column = "start"}};
+	struct instead w[] = {{.column = "segment"},
+	                      {.column = "start"},
+	                      {.column = "length"},
+	                      {.column = "checksum"}};
 	struct window_ask at = {0};
 	int rc = read_window(m, rows);
 
@@ -314,6 +317,8 @@ move_window(struct moving *m, const struct db_rows *rows)
 		return rc;
 	w[0].text = m->segment.id;
 	w[1].i = at.start;
+	w[2].i = at.length; /* a counted window has its base with it there */
+	w[3].text = at.checksum;
 	put_row(&m->rows, rows, w, ARRAY_LEN(w));
 	return 0;
 }

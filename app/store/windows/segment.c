@@ -1,3 +1,4 @@
+#include "base/counted.h"
 #include "base/file.h"
 #include "store/bytes.h"
 #include "store/files/digest.h"
@@ -164,21 +165,47 @@ read_segment(const struct store *s, const struct window *w, struct buf *out)
 	return fd < 0 ? -errno : fd_read_at(fd, w->start, w->length, out);
 }
 
-int
-window_read(const struct store *s, const struct window *w, struct buf *out)
+/* Appends bytes that lie where the bytes of a window do. */
+static int
+read_bytes(const struct store *s, const struct window *w, struct buf *out)
 {
 	const struct piece piece = {w->whole, w->start, w->length};
-	char checksum[DIGEST_CHARS];
-	size_t from = out->len;
-	int rc;
 
 	if (w->start < 0 || w->length < 0 || w->length > WINDOW_MAX_BYTES)
 		return -EBADMSG;
-	rc = *w->store ? bytes_get(s, w->store, w->segment, &piece, out)
-	               : read_segment(s, w, out);
+	return *w->store ? bytes_get(s, w->store, w->segment, &piece, out)
+	                 : read_segment(s, w, out);
+}
+
+/* Appends the base of a counted window, unless it is already there, as in a
+ * store that was moved. Decoders find damage to a base by the checksum that it
+ * ends with. */
+static int
+read_base(const struct store *s, const struct window *w, size_t from,
+          struct buf *out)
+{
+	struct window base = *w;
+	struct counted head;
+
+	if (!counted_head(out->p + from, (size_t)w->length, &head) ||
+	    (size_t)w->length != COUNTED_HEAD + (size_t)head.counts)
+		return 0;
+	base.start -= head.distance;
+	base.length = head.base;
+	return read_bytes(s, &base, out);
+}
+
+int
+window_read(const struct store *s, const struct window *w, struct buf *out)
+{
+	char checksum[DIGEST_CHARS];
+	size_t from = out->len;
+	int rc = read_bytes(s, w, out);
+
 	rc = rc ?: digest(out->p + from, (size_t)w->length, checksum);
 	if (!rc && strcmp(checksum, w->checksum))
 		rc = -EBADMSG;
+	rc = rc ?: read_base(s, w, from, out);
 	if (rc)
 		out->len = from;
 	return rc;

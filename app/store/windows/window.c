@@ -231,6 +231,19 @@ rollup(struct store *s, const struct segment *g, const struct window_ask *w,
 }
 
 int
+window_replace(struct store *s, const struct segment *g, const struct window *w,
+               const struct window_ask *by)
+{
+	int n = db_run(s->db, SQL_HOLE_OF_WINDOW, ARGS(V(w->id)));
+
+	if (n >= 0)
+		n = db_run(s->db, SQL_WINDOW_REPLACE,
+		           ARGS(V(g->id), V(by->checksum), V(by->start),
+		                V(by->length), V(w->id)));
+	return n < 0 ? n : n ? 0 : -ESTALE;
+}
+
+int
 window_rollup(struct store *s, const struct segment *g,
               const struct window_ask *w, const struct window_list *children)
 {

@@ -110,16 +110,19 @@ shares_of(struct merge *m, const struct functions *f, double *out)
 }
 
 static int
-sum_group(struct input *in, uint32_t group, struct buf *out, double *shares)
+sum_group(struct input *in, uint32_t group, bool parts, struct buf *out,
+          double *shares)
 {
 	struct functions functions = {.n = 0};
 	CLEANUP_MERGE struct merge *m = NULL;
 	int rc = merge_new(MAX_RAW, &m);
 
+	if (!rc && parts)
+		merge_keep_parts(m);
 	if (!rc)
 		rc = add_group(in, group, m, &functions);
 	if (!rc)
-		rc = merge_encode(m, out);
+		rc = parts ? merge_encode_parts(m, out) : merge_encode(m, out);
 	return rc ? rc : shares_of(m, &functions, shares);
 }
 
@@ -136,7 +139,8 @@ write_sums(struct input *in, const struct analyser_rollup *r)
 
 		memset(row.shares, 0, sizeof(row.shares));
 		row.group = piece.group;
-		row.failed = sum_group(in, piece.group, &sum, row.shares) != 0;
+		row.failed = sum_group(in, piece.group, piece.parts, &sum,
+		                       row.shares) != 0;
 		row.length = row.failed ? 0 : sum.len;
 		rc = fd_write_all(r->data, sum.p, (size_t)row.length);
 		if (!rc)

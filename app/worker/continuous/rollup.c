@@ -72,7 +72,10 @@ write_profile(struct rollup *r, struct rolling *p, uint32_t group,
               const struct window *w, int fd)
 {
 	CLEANUP_BUF struct buf bytes = BUF_INIT((size_t)WINDOW_MAX_BYTES + 1);
-	struct rollup_piece piece = {.group = group};
+	struct rollup_piece piece = {
+		.group = group,
+		.parts = batch_has_parts(&p->batch->groups[group]),
+	};
 	int rc = batch_profile(r->store, w, &bytes);
 
 	if (rc || !bytes.len)
@@ -98,7 +101,7 @@ write_functions(struct rollup *r, struct rolling *p, uint32_t group, int fd)
 		r->asker.functions(r->asker.arg, sum->series, names, g->asked);
 	for (size_t i = 0; i < g->nfunctions && !rc; i++) {
 		struct rollup_piece piece = {group, (uint32_t)strlen(names[i]),
-		                             1};
+		                             1, 0};
 
 		rc = write_piece(fd, &piece, names[i]);
 	}

@@ -291,6 +291,7 @@ struct rollup_piece {
 	uint32_t group; /* counts up, without gaps */
 	uint32_t length;
 	uint32_t function; /* 1: the bytes are a name */
+	uint32_t parts;    /* 1: the sum is a bundle (base/counted.h) */
 };
 
 /* A sum, in the second descriptor of ROLLED. */

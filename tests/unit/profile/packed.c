@@ -1,4 +1,5 @@
 /* Packed files: nothing of a sum is lost, and no byte of one is trusted. */
+#include "base/counted.h"
 #include "lib/any_profile.h"
 #include "lib/folded.h"
 #include "lib/test.h"
@@ -293,7 +294,86 @@ TEST(a_changed_file_never_leaves_its_bounds)
 }
 END
 
+/* A sum of two, and the second as counts of it, with the sum behind it. */
+static void
+put_counted_file(struct buf *out, size_t *counts)
+{
+	CLEANUP_PROFILE struct profile *a = any_profile(7), *b = NULL;
+	CLEANUP_MERGE struct merge *m = NULL;
+	CLEANUP_BUF struct buf bundle = BUF_INIT(MAX_BYTES);
+	struct bundle parts;
+
+	b = any_profile(7);
+	b->time_ns = 5;
+	ck_assert_int_eq(merge_new(MAX_BYTES, &m), 0);
+	merge_keep_parts(m);
+	ck_assert_int_eq(merge_add(m, a), 0);
+	ck_assert_int_eq(merge_add(m, b), 0);
+	ck_assert_int_eq(merge_encode_parts(m, &bundle), 0);
+	ck_assert_int_eq(bundle_read(bundle.p, bundle.len, &parts), 0);
+	ck_assert_uint_eq(parts.n, 2);
+	*counts = bundle_length(&parts, 1);
+	buf_add(out, bundle.p + parts.bytes - *counts, *counts);
+	buf_add(out, bundle.p, parts.base);
+}
+
+TEST(a_part_of_a_sum_is_what_was_added)
+{
+	CLEANUP_PROFILE struct profile *p = any_profile(7);
+	CLEANUP_BUF struct buf file = BUF_INIT(MAX_BYTES);
+	CLEANUP_PACKED struct packed k = {0};
+	size_t counts;
+
+	put_counted_file(&file, &counts);
+	check_holds(&file, p, 7);
+	k = decoded(&file);
+	ck_assert_int_eq(k.p->time_ns, 5);
+	ck_assert_int_eq(k.p->duration_ns, p->duration_ns);
+	ck_assert_int_eq(k.p->period, p->period);
+}
+END
+
+/* Each byte of the counts in turn, and each length of the file. */
+TEST(changed_counts_never_leave_their_bounds)
+{
+	CLEANUP_BUF struct buf file = BUF_INIT(MAX_BYTES);
+	CLEANUP_BUF struct buf raw = BUF_INIT(MAX_BYTES);
+	size_t counts;
+
+	put_counted_file(&file, &counts);
+	ck_assert_int_eq(gzip_inflate(file.p + COUNTED_HEAD,
+	                              counts - COUNTED_HEAD, &raw),
+	                 0);
+	for (size_t i = 0; i < raw.len; i++) {
+		CLEANUP_BUF struct buf changed = BUF_INIT(MAX_BYTES);
+		CLEANUP_BUF struct buf gzip = BUF_INIT(MAX_BYTES);
+		CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+		CLEANUP_PACKED struct packed k = {0};
+		CLEANUP_PROFILE struct profile *got = NULL;
+
+		raw.p[i] ^= 1 << i % 8;
+		ck_assert_int_eq(gzip_deflate(raw.p, raw.len, &gzip), 0);
+		raw.p[i] ^= 1 << i % 8;
+		buf_add(&changed, file.p, COUNTED_HEAD - 4);
+		counted_put(&changed, (uint32_t)gzip.len);
+		buf_add(&changed, gzip.p, gzip.len);
+		buf_add(&changed, file.p + counts, file.len - counts);
+		if (!packed_decode(changed.p, changed.len, MAX_BYTES, &k, &why))
+			ck_assert_int_eq(packed_profile(&k, MAX_BYTES, &got),
+			                 0);
+	}
+	for (size_t n = 0; n < file.len; n++) {
+		CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+		struct packed k = {0};
+
+		ck_assert_int_ne(packed_decode(file.p, n, MAX_BYTES, &k, &why),
+		                 0);
+	}
+}
+END
+
 SUITE("packed", no_row_of_any_sum_is_lost, a_sample_without_a_stack_stays_one,
       a_pprof_file_is_taken_as_it_is, stacks_written_out_are_bounded,
       a_stack_may_be_as_deep_as_any, what_can_not_be_is_refused,
-      a_changed_file_never_leaves_its_bounds)
+      a_changed_file_never_leaves_its_bounds, a_part_of_a_sum_is_what_was_added,
+      changed_counts_never_leave_their_bounds)

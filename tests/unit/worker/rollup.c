@@ -3,6 +3,7 @@
 #include "worker/continuous/rollup.h"
 
 #include "base/clock.h"
+#include "base/counted.h"
 #include "lib/folded.h"
 #include "lib/windows.h"
 
@@ -87,17 +88,21 @@ answer_by_death(struct rig *r)
 	            memfd_create("rows", MFD_CLOEXEC));
 }
 
-/* Answers with a sum of one group, in these bytes: the row at this place of a
+/* Answers with a sum of one group, of no parts, in these bytes: the row at this place of a
  * file of that length, 0 for no more than the row. */
 static void
 answer_at(struct rig *r, const char *sum, off_t place, off_t length)
 {
 	const struct msg_rolled m = {.type = MSG_ROLLED};
-	struct rollup_row row = {.length = strlen(sum)};
+	CLEANUP_BUF struct buf bundle = BUF_INIT(BUF_MAX_SMALL);
+	struct rollup_row row = {.length = strlen(sum) + 8};
 	int data = memfd_create("sums", MFD_CLOEXEC);
 	int rows = memfd_create("rows", MFD_CLOEXEC);
 
-	ck_assert_int_eq(pwrite(data, sum, strlen(sum), 0), strlen(sum));
+	buf_puts(&bundle, sum);
+	counted_put(&bundle, 0);
+	counted_put(&bundle, (uint32_t)strlen(sum));
+	ck_assert_int_eq(pwrite(data, bundle.p, bundle.len, 0), bundle.len);
 	ck_assert_int_eq(
 		pwrite(rows, &row, sizeof(row), place * (off_t)sizeof(row)),
 		sizeof(row));

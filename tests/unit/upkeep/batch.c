@@ -1,0 +1,485 @@
+/*
+ * Windows that were added up are kept as counts of the stacks of their minute:
+ * each is still what it was, whatever happens to the writer, and damage or
+ * retention costs no more than it must.
+ */
+#include "upkeep/batch.h"
+
+#include "base/clock.h"
+#include "base/counted.h"
+#include "base/id.h"
+#include "lib/folded.h"
+#include "lib/stock.h"
+#include "lib/windows.h"
+#include "profile/merge.h"
+#include "range/range.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#define MAX_BYTES ((size_t)16 << 20)
+#define MINUTE_MS INT64_C(60000)
+#define T0        (28000000 * MINUTE_MS)
+#define WINDOWS   6 /* of a minute */
+#define FRAMES    40
+
+/* A profile of a program whose stacks recur: about 3 KB of pprof. */
+static struct profile *
+profile_at(int64_t start_ms)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+	int seed = (int)(start_ms / 10000 % 97);
+
+	for (int i = 0; i < 30; i++) {
+		buf_puts(&text, "main");
+		for (int k = 0; k < 3; k++)
+			buf_addf(&text, ";a_function_with_a_long_name_%d",
+			         (i * 7 + k * 5 + seed % 3) % FRAMES);
+		buf_addf(&text, " %d\n", 1 + (i * seed) % 5);
+	}
+	return profile_of(buf_str(&text));
+}
+
+static void
+add_minute(struct store *s, int64_t start_ms, char ids[WINDOWS][ID_MAX])
+{
+	for (int i = 0; i < WINDOWS; i++) {
+		int64_t at = start_ms + i * 10000;
+		CLEANUP_PROFILE struct profile *p = profile_at(at);
+
+		p->time_ns = at * NS_PER_MS;
+		p->duration_ns = 10 * NS_PER_S;
+		test_window(s,
+		            &(struct test_window){.start_ms = at,
+		                                  .span_ms = 10000,
+		                                  .profile = p},
+		            ids[i]);
+	}
+}
+
+struct summing {
+	struct store *s;
+	struct batch *batch;
+};
+
+static int
+sum(void *arg, size_t group, struct buf *out)
+{
+	const struct summing *of = arg;
+	const struct batch_group *g = &of->batch->groups[group];
+	CLEANUP_MERGE struct merge *m = NULL;
+	int rc = merge_new(MAX_BYTES, &m);
+
+	if (!rc && batch_has_parts(g))
+		merge_keep_parts(m);
+	for (size_t i = 0; i < g->windows.n && !rc; i++) {
+		CLEANUP_BUF struct buf bytes = BUF_INIT(MAX_BYTES);
+		CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+
+		rc = batch_profile(of->s, &g->windows.items[i], &bytes);
+		if (!rc && bytes.len)
+			rc = merge_add_file(m, bytes.p, bytes.len, MAX_BYTES,
+			                    &why);
+	}
+	if (rc)
+		return rc;
+	return batch_has_parts(g) ? merge_encode_parts(m, out)
+	                          : merge_encode(m, out);
+}
+
+/* Makes rollups until none is due at that time. */
+static void
+roll_up(struct store *s, int64_t now_ms)
+{
+	int rc;
+
+	for (;;) {
+		CLEANUP_BATCH struct batch *b = NULL;
+
+		rc = batch_next(s, now_ms, &b);
+		if (rc)
+			break;
+		ck_assert_int_eq(
+			batch_store(s, b, sum, &(struct summing){s, b}), 0);
+	}
+	ck_assert_int_eq(rc, -ENOENT);
+}
+
+static struct window
+window_of(struct store *s, const char *id)
+{
+	CLEANUP_SERIES struct series of = {0};
+	struct window w = {0};
+
+	ck_assert_int_eq(window_get(s, TEST_TENANT, id, &w, &of), 0);
+	return w;
+}
+
+/* Reads and decodes a window; the error of either. */
+static int
+read_window(struct store *s, const struct window *w, struct profile **out)
+{
+	CLEANUP_BUF struct buf bytes = BUF_INIT(MAX_BYTES);
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_PACKED struct packed k = {0};
+
+	return window_read(s, w, &bytes)
+	               ?: packed_decode(bytes.p, bytes.len, MAX_BYTES, &k, &why)
+	               ?: packed_profile(&k, MAX_BYTES, out);
+}
+
+static struct profile *
+merged(const struct profile *a, const struct profile *b)
+{
+	CLEANUP_MERGE struct merge *m = NULL;
+	struct profile *out = NULL;
+
+	ck_assert_int_eq(merge_new(MAX_BYTES, &m), 0);
+	ck_assert_int_eq(merge_add(m, a), 0);
+	if (b)
+		ck_assert_int_eq(merge_add(m, b), 0);
+	ck_assert_int_eq(merge_end(m, &out), 0);
+	return out;
+}
+
+/* Added to what it was made of, a window adds no row, and doubles each value. */
+static void
+check_window(struct store *s, const struct window *w)
+{
+	CLEANUP_PROFILE struct profile *p = profile_at(w->start_ms);
+	CLEANUP_PROFILE struct profile *got = NULL, *once = NULL;
+	CLEANUP_PROFILE struct profile *twice = NULL;
+
+	ck_assert_int_eq(read_window(s, w, &got), 0);
+	ck_assert_int_eq(got->time_ns, w->start_ms * NS_PER_MS);
+	ck_assert_int_eq(got->duration_ns, 10 * NS_PER_S);
+	once = merged(p, NULL);
+	twice = merged(p, got);
+	ck_assert_uint_eq(got->nfunctions, p->nfunctions);
+	ck_assert_uint_eq(got->nlocations, p->nlocations);
+	ck_assert_uint_eq(got->nlines, p->nlines);
+	ck_assert_uint_eq(twice->nsamples, once->nsamples);
+	ck_assert_uint_eq(twice->nlocations, once->nlocations);
+	ck_assert_uint_eq(strings_count(twice->strings),
+	                  strings_count(once->strings));
+	for (size_t i = 0; i < (size_t)once->nsamples * once->ntypes; i++)
+		ck_assert_int_eq(twice->values[i], 2 * once->values[i]);
+}
+
+static void
+check_windows(struct store *s, char ids[WINDOWS][ID_MAX])
+{
+	for (int i = 0; i < WINDOWS; i++) {
+		CLEANUP_WINDOW struct window w = window_of(s, ids[i]);
+
+		check_window(s, &w);
+	}
+}
+
+TEST(windows_of_a_minute_are_kept_as_counts_of_its_stacks)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP_WINDOW struct window minute = {0};
+	char ids[WINDOWS][ID_MAX];
+	int64_t before = 0;
+
+	add_minute(&t.s, T0, ids);
+	for (int i = 0; i < WINDOWS; i++) {
+		CLEANUP_WINDOW struct window w = window_of(&t.s, ids[i]);
+
+		before += w.length;
+	}
+	roll_up(&t.s, T0 + 5 * MINUTE_MS);
+	check_windows(&t.s, ids);
+	for (int i = 0; i < WINDOWS; i++) {
+		CLEANUP_WINDOW struct window w = window_of(&t.s, ids[i]);
+
+		ck_assert_int_lt(w.length, before / WINDOWS / 4);
+		window_done(&minute);
+		minute = window_of(&t.s, w.parent);
+		ck_assert_int_eq(minute.level, WINDOW_MINUTE);
+		ck_assert_str_eq(w.segment, minute.segment);
+	}
+	/* the files that they were in go */
+	while (window_reap(&t.s) > 0)
+		;
+	check_windows(&t.s, ids);
+}
+END
+
+/* As a plan that was made before a rollup, and is read after it. */
+TEST(a_row_read_before_a_rollup_is_of_bytes_that_are_gone_after_it)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP_WINDOW struct window w = {0};
+	CLEANUP_PROFILE struct profile *p = NULL;
+	char ids[WINDOWS][ID_MAX];
+	int rc;
+
+	add_minute(&t.s, T0, ids);
+	w = window_of(&t.s, ids[0]);
+	roll_up(&t.s, T0 + 5 * MINUTE_MS);
+	while (window_reap(&t.s) > 0)
+		;
+	rc = read_window(&t.s, &w, &p);
+	ck_assert_msg(rc == -ENOENT || rc == -EBADMSG, "%d", rc);
+}
+END
+
+TEST(a_range_planned_before_a_rollup_is_read_after_it)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_PROFILE struct profile *p = NULL, *a = NULL, *b = NULL;
+	CLEANUP_PROFILE struct profile *expected = NULL;
+	CLEANUP_RANGE struct range r = {
+		.store = &t.s,
+		.tenant = TEST_TENANT,
+		.service = TEST_SERVICE,
+		.type = "cpu",
+		.host = "",
+		.from_ms = T0,
+		.to_ms = T0 + 20000,
+	};
+	char ids[WINDOWS][ID_MAX];
+
+	add_minute(&t.s, T0, ids);
+	ck_assert_int_eq(range_plan(&r), 0);
+	ck_assert_uint_eq(r.n, 2);
+	roll_up(&t.s, T0 + 5 * MINUTE_MS);
+	while (window_reap(&t.s) > 0)
+		;
+	ck_assert_int_eq(range_merge(&r, &p, &why), 0);
+	a = profile_at(T0);
+	b = profile_at(T0 + 10000);
+	expected = merged(a, b);
+	ck_assert_uint_eq(p->nsamples, expected->nsamples);
+	ck_assert_int_eq(profile_total(p, 0), profile_total(expected, 0));
+}
+END
+
+TEST(a_minute_stays_while_a_pinned_window_needs_it)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	const struct window_keep keep = {.all_ms = 1};
+	CLEANUP_WINDOW struct window w = {0};
+	CLEANUP_WINDOWS struct window_list left = {0};
+	char ids[WINDOWS][ID_MAX];
+
+	add_minute(&t.s, T0, ids);
+	roll_up(&t.s, T0 + 5 * MINUTE_MS);
+	ck_assert_int_eq(window_pin(&t.s, TEST_TENANT, ids[2], true), 0);
+	while (window_expire(&t.s, &keep) > 0)
+		;
+	while (window_reap(&t.s) > 0)
+		;
+	w = window_of(&t.s, ids[2]);
+	check_window(&t.s, &w);
+	ck_assert_int_eq(window_pin(&t.s, TEST_TENANT, ids[2], false), 0);
+	while (window_expire(&t.s, &keep) > 0)
+		;
+	for (int level = 0; level < WINDOW_LEVELS; level++) {
+		ck_assert_int_eq(window_between(&t.s, w.series, level, 0,
+		                                INT64_MAX, &left),
+		                 0);
+		ck_assert_uint_eq(left.n, 0);
+		window_list_done(&left);
+	}
+}
+END
+
+/* Changes a byte of what a window has in its file. */
+static void
+harm(struct store *s, const struct window *w, int64_t at)
+{
+	char name[ID_MAX + 8];
+	CLEANUP_FD int fd = -1;
+	char c;
+
+	snprintf(name, sizeof(name), "%s.seg", w->segment);
+	fd = openat(s->segments_fd, name, O_RDWR);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(pread(fd, &c, 1, w->start + at), 1);
+	c ^= 0x10;
+	ck_assert_int_eq(pwrite(fd, &c, 1, w->start + at), 1);
+}
+
+TEST(damage_is_found_and_costs_a_window_or_its_minute)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP_WINDOW struct window w = {0}, minute = {0};
+	char ids[WINDOWS][ID_MAX], next[WINDOWS][ID_MAX];
+
+	if (test_on_server())
+		return; /* segments are rows there */
+	add_minute(&t.s, T0, ids);
+	add_minute(&t.s, T0 + MINUTE_MS, next);
+	roll_up(&t.s, T0 + 5 * MINUTE_MS);
+	w = window_of(&t.s, ids[1]);
+	minute = window_of(&t.s, w.parent);
+	for (int64_t at = 0; at < w.length; at++) {
+		CLEANUP_PROFILE struct profile *p = NULL;
+
+		harm(&t.s, &w, at);
+		ck_assert_int_eq(read_window(&t.s, &w, &p), -EBADMSG);
+		harm(&t.s, &w, at);
+	}
+	ck_assert_int_eq(stock_flaws(t.dir, false, FLAW_DAMAGED), 0);
+	for (int64_t at = 0; at < minute.length; at++) {
+		CLEANUP_PROFILE struct profile *p = NULL;
+
+		harm(&t.s, &minute, at);
+		/* bytes of gzip's head that are without a meaning are left */
+		if (!read_window(&t.s, &w, &p))
+			check_window(&t.s, &w);
+		harm(&t.s, &minute, at);
+	}
+	harm(&t.s, &minute, minute.length / 2);
+	ck_assert_int_eq(stock_flaws(t.dir, false, FLAW_DAMAGED), 1);
+	check_windows(&t.s, next);
+}
+END
+
+TEST(a_backup_has_windows_that_are_counts)
+{
+	CLEANUP_STOCK struct stock k = stock();
+	struct test_store restored;
+	struct store *s = &k.t.s;
+	char ids[WINDOWS][ID_MAX];
+
+	add_minute(s, T0, ids);
+	roll_up(s, T0 + 5 * MINUTE_MS);
+	while (window_reap(s) > 0)
+		;
+	stock_backup(&k);
+	stock_whole(k.backup, true);
+	stock_restore(&k, k.restored, false);
+	stock_whole(k.restored, false);
+	snprintf(restored.dir, sizeof(restored.dir), "%.63s", k.restored);
+	restored.s = test_store_again(&restored, true);
+	check_windows(&restored.s, ids);
+	store_close(&restored.s);
+}
+END
+
+#define ROUNDS  12
+#define LATE_MS 12 /* a kill comes less than this later */
+
+static void
+roll_for_ever(const struct test_store *t, int to)
+{
+	struct store s = test_store_again(t, true);
+
+	if (write(to, "", 1) != 1)
+		_exit(1);
+	for (;;) {
+		CLEANUP_BATCH struct batch *b = NULL;
+
+		if (batch_next(&s, T0 + 1000 * MINUTE_MS, &b) ||
+		    batch_store(&s, b, sum, &(struct summing){&s, b}))
+			_exit(0);
+		(void)!window_reap(&s);
+	}
+}
+
+static void
+kill_one(const struct test_store *t, int late_ms)
+{
+	int pipes[2];
+	pid_t pid;
+	char begun;
+
+	ck_assert_int_eq(pipe2(pipes, 0), 0);
+	pid = fork();
+	ck_assert_int_ge(pid, 0);
+	if (!pid)
+		roll_for_ever(t, pipes[1]);
+	ck_assert_int_eq(read(pipes[0], &begun, 1), 1);
+	poll(NULL, 0, late_ms);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	close(pipes[0]);
+	close(pipes[1]);
+}
+
+TEST(a_writer_that_is_killed_loses_no_window)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	char ids[ROUNDS][WINDOWS][ID_MAX];
+
+	if (test_on_server())
+		return; /* the worker has the store alone */
+	for (int i = 0; i < ROUNDS; i++) {
+		add_minute(&t.s, T0 + i * MINUTE_MS, ids[i]);
+		/* no connection of the parent may pass through fork() */
+		store_close(&t.s);
+		kill_one(&t, i % LATE_MS);
+		t.s = test_store_again(&t, true);
+		for (int k = 0; k <= i; k++)
+			check_windows(&t.s, ids[k]);
+	}
+	roll_up(&t.s, T0 + 1000 * MINUTE_MS);
+	while (window_reap(&t.s) > 0)
+		;
+	for (int i = 0; i < ROUNDS; i++)
+		check_windows(&t.s, ids[i]);
+	ck_assert_int_eq(stock_flaws(t.dir, false, FLAW_DAMAGED), 0);
+}
+END
+
+static int
+sum_as_told(void *arg, size_t group, struct buf *out)
+{
+	const struct buf *bytes = arg;
+
+	(void)group;
+	buf_add(out, bytes->p, bytes->len);
+	return buf_err(out);
+}
+
+/* What a process without privileges answers is not trusted. */
+TEST(a_bundle_whose_lengths_do_not_add_up_is_no_sum)
+{
+	static const struct {
+		const char *p;
+		size_t n;
+	} rows[] = {
+#define ROW(text) {text, sizeof(text) - 1}
+		ROW("x"),
+		ROW("SPK1\0\0\0\0\5\0\0\0"),
+		ROW("SPK1\1\0\0\0\4\0\0\0"),
+		ROW("SPK1\xff\xff\xff\xff\4\0\0\0"),
+		ROW("SPK1\2\0\0\0\1\0\0\0\4\0\0\0"),
+#undef ROW
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_TEST_STORE struct test_store t = test_store();
+		CLEANUP_BATCH struct batch *b = NULL;
+		CLEANUP_WINDOW struct window w = {0}, minute = {0};
+		char ids[WINDOWS][ID_MAX];
+		struct buf bytes = {.p = (char *)rows[i].p, .len = rows[i].n};
+
+		add_minute(&t.s, T0, ids);
+		ck_assert_int_eq(batch_next(&t.s, T0 + 5 * MINUTE_MS, &b), 0);
+		ck_assert_int_eq(batch_store(&t.s, b, sum_as_told, &bytes), 0);
+		w = window_of(&t.s, ids[0]);
+		minute = window_of(&t.s, w.parent);
+		ck_assert_int_eq(minute.length, 0);
+		check_windows(&t.s, ids);
+	}
+}
+END
+
+SUITE("batch", windows_of_a_minute_are_kept_as_counts_of_its_stacks,
+      a_row_read_before_a_rollup_is_of_bytes_that_are_gone_after_it,
+      a_range_planned_before_a_rollup_is_read_after_it,
+      a_minute_stays_while_a_pinned_window_needs_it,
+      damage_is_found_and_costs_a_window_or_its_minute,
+      a_backup_has_windows_that_are_counts,
+      a_writer_that_is_killed_loses_no_window,
+      a_bundle_whose_lengths_do_not_add_up_is_no_sum)

@@ -208,6 +208,7 @@ $(LIBRARY): $(wildcard app/preload/*.c) include/preload/heap_layout.h
 # Tables whose rows the manual has; and the manual for browsers.
 MANUAL_ROWS := $(wildcard app/cli/*.def include/*.def) \
 	app/capture/host/quality.def app/worker/ipc/capture_error.def \
+	app/endpoint/assistant/tools.def \
 	$(wildcard app/capture/*/*_versions.def)
 $(B)/manual/index.html: conf/man/html $(MANUALS)
 	$(Q)rm -rf $(@D) && conf/man/html $(@D)

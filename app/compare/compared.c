@@ -149,16 +149,6 @@ compared_others(struct compared *x, const struct baseline *b)
 
 /* --- blocks and trees ----------------------------------------------------- */
 
-static struct blocks *
-blocks_of_session(struct store *store, const char *id, const struct tree *t,
-                  enum blocks_what what)
-{
-	CLEANUP_TIMELINE struct timeline *line = stored_timeline(store, id);
-	struct blocks *b = NULL;
-
-	return line && !blocks_of_timeline(t, line, what, &b) ? b : NULL;
-}
-
 /*
  * Finds blocks for both sides, or for neither: if one side is a capture without
  * a timeline, or with one that is too short, no blocks are used.
@@ -178,7 +168,7 @@ find_blocks(const struct compared *x, enum blocks_what what,
 		         : window_is(id)
 		                 ? range_window_blocks(x->store, x->tenant, id,
 		                                       t, what)
-		                 : blocks_of_session(x->store, id, t, what);
+		                 : stored_blocks(x->store, id, t, what);
 	}
 }
 

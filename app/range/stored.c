@@ -49,3 +49,13 @@ stored_timeline(struct store *s, const char *id)
 		timeline_cut(t, &x.part);
 	return t;
 }
+
+struct blocks *
+stored_blocks(struct store *s, const char *id, const struct tree *t,
+              enum blocks_what what)
+{
+	CLEANUP_TIMELINE struct timeline *line = stored_timeline(s, id);
+	struct blocks *b = NULL;
+
+	return line && !blocks_of_timeline(t, line, what, &b) ? b : NULL;
+}

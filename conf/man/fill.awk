@@ -214,6 +214,13 @@ function versions(n, language, tested,   i) {
 			(row[i, tested] == "LIVE" ? "recorded and running" : "recorded")
 }
 
+function tools(n,   i) {
+	print ".Bl -tag -width Ds"
+	for (i = 1; i <= n; i++)
+		print ".It Sy " row[i, 1] "\n" prose(row[i, 4])
+	print ".El"
+}
+
 $1 == ".\\\"" && $2 == "rows" {
 	if ($3 == "commands")
 		commands($4)
@@ -223,6 +230,8 @@ $1 == ".\\\"" && $2 == "rows" {
 		exits(rows($4, "LEAVE"))
 	else if ($3 == "keys")
 		keys(rows($4, "KEY"))
+	else if ($3 == "tools")
+		tools(rows($4, "TOOL"))
 	else if ($3 == "scope")
 		scope(rows($4, "SCOPE"))
 	else if ($3 == "errors")

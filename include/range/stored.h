@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "profile/blocks.h"
 #include "profile/profile.h"
 #include "profile/timeline.h"
 #include "store/blob.h"
@@ -23,3 +24,7 @@ MUST_CHECK int stored_profile(struct store *s, const char *id,
 struct timeline *stored_timeline_uncut(struct store *s, const char *id);
 /* As stored_timeline_uncut(), cut to the part. */
 struct timeline *stored_timeline(struct store *s, const char *id);
+/* Cuts the session into blocks, by its timeline. Returns NULL without one, or
+ * if it is too short. */
+struct blocks *stored_blocks(struct store *s, const char *id,
+                             const struct tree *t, enum blocks_what what);

@@ -38,3 +38,20 @@ check a_profile_of_a_pipeline_has_a_file_name grep -qE '^[Cc]ontent-[Dd]ispositi
 gunzip -c "$STATE/samply.json.gz" >"$file"
 check a_profile_of_a_pipeline_has_its_samples test "$(of '[.threads[].samples.length] | add')" -gt 50
 check a_profile_of_a_pipeline_has_the_rate_of_samply equal "$(of '.meta.interval | . > 0.9 and . < 1.1')" true
+
+# --- as an assistant asks, by a client that others wrote --------------------------
+B=$(realpath "${B:-build}")
+export B
+if why=$(tests/lib/npm); then
+  said=$(URL=http://127.0.0.1:$PORT KEY=$TOKEN NPM=$B/npm node tests/e2e/assistant.mjs 2>&1)
+  told() { grep -q "$1" <<<"$said" || { echo "no '$1' in: $said"; return 1; }; }
+  check an_assistant_has_the_tools_of_its_key told '^tools: services .*capture wait$'
+  check an_assistant_finds_the_service told '^- ai-service: 1 processes'
+  check an_assistant_reads_the_hottest_functions told '"model::matmul": self'
+  check an_assistant_takes_a_capture told '^capture: .*ai-service'
+  check a_wrong_argument_is_explained_to_the_assistant told '^hottest failed: .*from'
+  check a_person_reads_what_assistants_read says '"model::matmul": self' \
+    "$B/stoker" explain ai-service --server "http://127.0.0.1:$PORT" --token "$TOKEN"
+else
+  echo "skip assistant: $why"
+fi

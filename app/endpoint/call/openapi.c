@@ -54,9 +54,6 @@ put_default(struct buf *b, const struct param_row *p)
 }
 
 static void
-put_param_schema(struct buf *b, const char *key, const struct param_row *p);
-
-static void
 put_required(struct buf *b, const char *first, const char *second)
 {
 	json_open(b, "required", '[');
@@ -108,7 +105,7 @@ put_members(struct buf *b, const struct param_row *p)
 	json_open(b, "properties", '{');
 	for (size_t i = 0; i < nmembers; i++)
 		if (!strcmp(members[i].object, p->name))
-			put_param_schema(b, members[i].row.name,
+			param_put_schema(b, members[i].row.name,
 			                 &members[i].row);
 	if (!strcmp(p->name, "when")) {
 #define TRIGGER(kind, text, number, lowest, highest, count, doc) \
@@ -165,8 +162,8 @@ put_matches(struct buf *b, const struct param_row *p)
 	buf_puts(b, ",\"additionalProperties\":{\"type\":\"string\"}");
 }
 
-static void
-put_param_schema(struct buf *b, const char *key, const struct param_row *p)
+void
+param_put_schema(struct buf *b, const char *key, const struct param_row *p)
 {
 	const char *const *words = param_words(p->type);
 
@@ -197,6 +194,8 @@ put_param_schema(struct buf *b, const char *key, const struct param_row *p)
 		buf_puts(b, ",\"items\":{\"type\":\"string\"}");
 	} else if (p->type == PT_LABELS || p->type == PT_OBJECT) {
 		put_object(b, p);
+	} else if (p->type == PT_MESSAGE) {
+		buf_puts(b, "\"type\":[\"string\",\"integer\"]");
 	} else if (p->type == PT_TEXT || p->type == PT_NAME) {
 		put_text_bounds(b, p);
 	} else {
@@ -240,7 +239,7 @@ put_params(struct buf *b, const struct route *r)
 		json_put_text(b, "in", p->in == IN_PATH ? "path" : "query");
 		json_put_bool(b, "required", p->required);
 		json_put_text(b, "description", p->doc);
-		put_param_schema(b, "schema", p);
+		param_put_schema(b, "schema", p);
 		json_close(b, '}');
 	}
 	if (r->who != WHO_ANYONE)
@@ -364,7 +363,7 @@ put_body(struct buf *b, const struct route *r)
 	json_open(b, "properties", '{');
 	for (size_t i = 0; i < P_COUNT; i++)
 		if (params[i].op == r->op && params[i].in == IN_BODY)
-			put_param_schema(b, params[i].name, &params[i]);
+			param_put_schema(b, params[i].name, &params[i]);
 	json_close(b, '}');
 	json_open(b, "required", '[');
 	for (size_t i = 0; i < P_COUNT; i++)
@@ -430,6 +429,7 @@ content_type(const char *reply)
 {
 	static const char *const types[][2] = {
 		{"TEXT", "text/plain"},
+		{"RPC", "application/json"},
 		{"OPENAPI", "application/json"},
 		{"GZIP", "application/gzip"},
 		{"PPROF", "application/octet-stream"},
@@ -478,6 +478,7 @@ static const struct {
 	{UNDER_WAY, "204",
          "latest=true, and a profile is being taken: see Retry-After"},
 	{NOT_MODIFIED, "304", "As If-None-Match has it"},
+	{NOTED, "202", "A notification: nothing is answered"},
 };
 
 static void
@@ -511,6 +512,8 @@ static const struct {
 	{"/querier", "Grafana",
          "Calls of Grafana's data source for Pyroscope, by the Connect "
          "protocol."},
+	{"/mcp", "Assistants",
+         "For assistants that speak the Model Context Protocol."},
 	{"/", "Server", "What runs this asks here; pushes of other clients."},
 };
 

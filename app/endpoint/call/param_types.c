@@ -48,6 +48,8 @@ static const char *const status_words[] = {"running", "completed", "failed",
 static const char *const origin_words[] = {"capture", "upload", "samply", NULL};
 static const char *const windows_words[] = {"auto", "captured", "pushed", "all",
                                             NULL};
+static const char *const about_words[] = {"all",   "hottest", "changed",
+                                          "waits", "memory",  NULL};
 static const char *const role_words[] = {"viewer", "operator", "admin", "join",
                                          NULL};
 
@@ -97,6 +99,8 @@ param_words(enum param_type type)
 		return windows_words;
 	case PT_ROLE:
 		return role_words;
+	case PT_ABOUT:
+		return about_words;
 	default:
 		return NULL;
 	}
@@ -124,6 +128,7 @@ static const char *const kinds[] = {
 	[PT_FUNCTIONS] = "a list of %lld to %lld topFunctions entries",
 	[PT_LIST] = "a list of %lld to %lld objects",
 	[PT_OBJECT] = "an object of %lld to %lld members",
+	[PT_MESSAGE] = "a text or an integer",
 };
 
 static const char *const prefixes[][3] = {

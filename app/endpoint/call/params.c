@@ -6,8 +6,9 @@
 #include <errno.h>
 #include <string.h>
 
-#define TAG_MAX 63
-#define GOT_MAX 200 /* most bytes shown of an offending value */
+#define TAG_MAX     63
+#define MESSAGE_MAX 200 /* bytes of a message's id */
+#define GOT_MAX     200 /* most bytes shown of an offending value */
 
 /* The source of a raw value: a text, JSON, or nothing. */
 struct raw {
@@ -210,6 +211,11 @@ read_value(const struct param_row *p, struct raw raw, struct value *out)
 	case PT_OBJECT:
 		out->json = j;
 		return members_ok(p, j);
+	case PT_MESSAGE:
+		out->json = j;
+		return json_is_integer(j) ||
+		       (json_is_string(j) &&
+		        text_ok(json_string_value(j), 1, MESSAGE_MAX));
 	case PT_BOOL:
 		out->i = j ? json_is_true(j) : !strcmp(raw.text, "true");
 		return j ? json_is_boolean(j)

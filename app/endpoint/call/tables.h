@@ -38,6 +38,7 @@ enum other_reply {
 	STOPPED = 1,      /* 202: a running capture ends */
 	UNDER_WAY = 2,    /* 204: the profile is being taken */
 	NOT_MODIFIED = 4, /* 304: as If-None-Match has it */
+	NOTED = 8,        /* 202: a message that wants no reply */
 };
 
 /* Access from weak to strong. LINK and SCRAPER are open to a viewer, and to a
@@ -128,6 +129,8 @@ enum param_type {
 	PT_OBJECT,
 	PT_STATUS,
 	PT_ORIGIN,
+	PT_MESSAGE,
+	PT_ABOUT,
 	PT_WINDOWS,
 	PT_TAGS,
 	PT_FUNCTIONS,
@@ -163,6 +166,9 @@ const char *const *param_words(enum param_type type);
 bool param_id_valid(enum param_type type, const char *value);
 /* Writes what a value must be, for people: "an integer from 1 to 3600". */
 void param_expects(const struct param_row *p, struct buf *out);
+/* Writes the schema of a value, as openapi.json has it. */
+void
+param_put_schema(struct buf *b, const char *key, const struct param_row *p);
 
 struct schema_row {
 	const char *name, *doc;

@@ -242,6 +242,26 @@ limits_of(const struct conf *conf)
 	};
 }
 
+static int
+analyse(struct call *c, const struct session *s, const struct profile *p,
+        struct growth *g, struct analysis **out)
+{
+	const struct leak_limits limits = limits_of(c->env->conf);
+	int rc = find_growth(c, s, g)
+	                 ?: analysis_new(p, g->profile, &limits, out);
+
+	return rc ? fail_store(c, rc) : 0;
+}
+
+int
+analysis_of(struct call *c, const struct session *s, const struct profile *p,
+            struct analysis **out)
+{
+	CLEANUP(growth_done) struct growth g = {.base = "none"};
+
+	return analyse(c, s, p, &g, out);
+}
+
 int
 analysis_get(struct call *c)
 {
@@ -249,15 +269,10 @@ analysis_get(struct call *c)
 	CLEANUP_PROFILE struct profile *p = NULL;
 	CLEANUP_ANALYSIS struct analysis *a = NULL;
 	CLEANUP(growth_done) struct growth g = {.base = "none"};
-	const struct leak_limits limits = limits_of(c->env->conf);
-	int rc;
 
 	if (load_completed(c, P_GetGoroutineAnalysis_sessionId, "goroutine",
 	                   &s) ||
-	    load_profile(c, &s, &p))
+	    load_profile(c, &s, &p) || analyse(c, &s, p, &g, &a))
 		return -1;
-	rc = find_growth(c, &s, &g);
-	if (!rc)
-		rc = analysis_new(p, g.profile, &limits, &a);
-	return rc ? fail_store(c, rc) : answer(c, &s, a, &g);
+	return answer(c, &s, a, &g);
 }

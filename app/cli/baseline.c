@@ -1,7 +1,9 @@
 /* stoker baseline, check: profiles that later ones are compared with. */
 #include "session.h"
 
+#include "files.h"
 #include "named.h"
+#include "report.h"
 #include "store/baseline.h"
 #include "table.h"
 #include "text.h"
@@ -161,6 +163,19 @@ find_baseline(struct cli *c, const char *session, char id[static ID_MAX])
 	                       json_member(r.json, "profileType"), id);
 }
 
+/* Writes the report, to standard output unless a file is named. */
+static int
+write_report(struct cli *c, const json_t *j)
+{
+	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_REPLY);
+
+	report_write(j, c->opt.report, &out);
+	if (!c->opt.output)
+		return print_reply(&out);
+	return buf_err(&out) ? failed("%s", strerror(-buf_err(&out)))
+	                     : write_named(c->opt.output, &out);
+}
+
 static int
 show_check(struct cli *c, const json_t *j)
 {
@@ -245,7 +260,9 @@ check(struct cli *c)
 	verdict_query(c, &path);
 	if (!rc)
 		rc = ask(c, "GET", buf_str(&path), NULL, &r);
-	if (!rc)
+	if (!rc && c->opt.report)
+		rc = write_report(c, r.json);
+	if (!rc && (!c->opt.report || c->opt.output))
 		rc = show_check(c, r.json);
 	if (rc) /* a refusal must not look like a regression */
 		return rc == LEAVE_FAILED ? LEAVE_UNJUDGED : rc;
@@ -267,6 +284,13 @@ cmd_check(struct cli *c)
 		                           : "--baseline and --session");
 	if (c->opt.from && !c->opt.service)
 		return usage_error("--from needs --service SERVICE, too\n"
+		                   "  stoker help check");
+	if (c->opt.report && !report_format_valid(c->opt.report))
+		return usage_error("--report takes markdown, junit or json, "
+		                   "not '%s'",
+		                   c->opt.report);
+	if (c->opt.output && !c->opt.report)
+		return usage_error("--output needs --report, too\n"
 		                   "  stoker help check");
 	return check(c);
 }

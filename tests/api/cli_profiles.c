@@ -223,6 +223,29 @@ TEST(two_profiles_are_compared_and_checked)
 	         "http://stoker.test/api/v1/observability/profiling/diff?bas"
 	         "eProfileId=sess-*&comparisonProfileId=sess-*&baselineId=bl"
 	         "-*&tenant=t&signature=*\n"},
+		{"check --baseline v1 --session @last --report markdown", 1,
+	         "@last is sess-*: cpu of svc, *Z\n"
+	         "### Stoker: costs more\n\n"
+	         "`` sess-* `` compared with the baseline `` v1 ``:\n\n"
+	         "`` draw costs 2.0 times as much; the service as a whole may "
+	         "have changed (-32 to +48 %). ``\n\n"
+	         "All cost: +0.0 % (95 %: -32.4 to +48.0).\n\n"
+	         "Functions:\n\n"
+	         "| base % | now % | p | since | function |\n"
+	         "| ---: | ---: | ---: | --- | --- |\n"
+	         "| 30.0 | 60.0 | 0.0036 |  | `` draw `` |\n\n"
+	         "*Differential flame graph](<http*>)\n"},
+		{"check --baseline v1 --session @last --report junit", 1,
+	         "@last is sess-*: cpu of svc, *Z\n"
+	         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n"
+	         "<testsuite name=\"stoker check\" tests=\"1\" "
+	         "failures=\"1\" errors=\"0\" skipped=\"0\">\n"
+	         "<testcase classname=\"stoker\" "
+	         "name=\"costs no more than v1\">\n"
+	         "<failure message=\"draw costs 2.0 times as much; *"
+	         "</testsuites>\n"},
+		{"check --baseline v1 --session @last --report xml", 64,
+	         "stoker: --report takes markdown, junit or json, not 'xml'\n"},
 		{"check --baseline v9 --session @last", 2,
 	         "@last is sess-*: cpu of svc, *Z\n"
 	         "stoker: no baseline 'v9' of cpu profiles of svc\n"

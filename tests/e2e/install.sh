@@ -37,6 +37,9 @@ expected() {
 644 /usr/share/doc/stoker/examples/grafana/dashboard.json
 644 /usr/share/doc/stoker/examples/grafana/dashboards.yaml
 644 /usr/share/doc/stoker/examples/grafana/datasource.yaml
+644 /usr/share/doc/stoker/examples/prometheus/scrape.yml
+644 /usr/share/doc/stoker/examples/prometheus/stoker-dashboard.json
+644 /usr/share/doc/stoker/examples/prometheus/stoker-rules.yml
 644 /usr/share/doc/stoker/examples/services.d/go-service.json
 644 /usr/share/doc/stoker/examples/services.d/nginx.json
 644 /usr/share/doc/stoker/examples/services.d/postgresql.json

@@ -102,6 +102,26 @@ gauge(struct buf *out, const char *name, const char *help)
 	buf_addf(out, "# HELP %s %s\n# TYPE %s gauge\n", name, help, name);
 }
 
+static void
+write_build(struct buf *out)
+{
+	gauge(out, "stoker_build_info", "Release of the API; always 1.");
+	buf_addf(out, "stoker_build_info{version=\"%s\"} 1\n", stoker_version);
+}
+
+static void
+write_workers(const struct worker_list *shown, struct buf *out)
+{
+	gauge(out, "stoker_worker_up",
+	      "Whether the worker of a host is within its lease.");
+	for (size_t i = 0; i < shown->n; i++) {
+		buf_puts(out, "stoker_worker_up{host=");
+		json_escape(out, shown->items[i].host,
+		            strlen(shown->items[i].host));
+		buf_addf(out, "} %d\n", shown->items[i].alive != 0);
+	}
+}
+
 /* A metric of quotas that is being written. */
 struct quota_metric {
 	struct store *store;
@@ -195,6 +215,7 @@ write_store(struct store *s, const char *tenant, struct buf *out)
 	gauge(out, "stoker_workers_alive", "Workers within their lease.");
 	buf_addf(out, "stoker_workers_alive %lld\n",
 	         (long long)count_alive(&list));
+	write_workers(&shown, out);
 	write_keeper(s, out);
 	gauge(out, "stoker_profiles", "Profiles on disk.");
 	buf_addf(out, "stoker_profiles %lld\n", (long long)blobs);
@@ -214,6 +235,7 @@ metrics_get(struct call *c)
 
 	c->reply->status = c->route->status;
 	c->reply->content_type = "text/plain; version=0.0.4; charset=utf-8";
+	write_build(out);
 	counters_write(c->env->counters, out);
 	rc = write_store(&c->env->store, tenant, out)
 	             ?: write_quotas(c, tenant, out);

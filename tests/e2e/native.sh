@@ -105,3 +105,16 @@ for how in dynamic static; do
 done
 check sqlite3_is_captured captured sqlite3
 check slots_have_the_names_of_the_functions_they_lead_to has sqlite3 '@plt ' 5
+
+# --- a command from its first instruction to its end
+record() { # name, command...
+  local name=$1
+  shift
+  "$B/stoker" record --output "$tmp/$name.pb.gz" --rate 999 -- "$@" >"$tmp/$name.txt" 2>&1
+}
+check a_command_is_recorded record counted mawk 'BEGIN { for (i = 0; i < 20000000; i++) n += i; print "counted" }'
+check a_recorded_command_has_its_own_output grep -q '^counted$' "$tmp/counted.txt"
+"$B/tests/tools/folded" "$tmp/counted.pb.gz" >"$tmp/counted.folded"
+check a_recorded_command_has_samples test "$(samples counted)" -ge 100
+check record_fails_as_its_command_does leaves 1 record sad sh -c 'exit 3'
+check a_command_that_is_none_is_not_recorded leaves 1 record none /nonexistent

@@ -329,29 +329,48 @@ keep_parts(struct scan *s)
 
 /* --- the heaviest path ---------------------------------------------------- */
 
-/* Sums the samples on the path so far by their next frame; drops the others.
- * Returns the heaviest frame. */
+/* What is left of a sample's stack, inside of the path so far. */
+struct inside {
+	uint32_t locations, frames; /* frames of the outermost of them */
+	uint32_t name;              /* of the frame that was taken last */
+};
+
+/* Takes the outermost frame that is left; false if there is none. */
+static bool
+take_frame(const struct scan *s, uint32_t sample, struct inside *in)
+{
+	const uint32_t *stack = s->p->stack + s->p->samples[sample].stack0;
+
+	if (!in->frames) {
+		if (!in->locations)
+			return false;
+		in->frames = profile_frames(s->p, stack[--in->locations]);
+	}
+	in->name = s->name[s->first[stack[in->locations]] + --in->frames];
+	return true;
+}
+
+/* Sums the samples on the path so far by their next frame; others end. Returns
+ * the heaviest frame. */
 static uint32_t
-next_of(struct scan *s, bool *off)
+next_of(struct scan *s, struct inside *in)
 {
 	const struct hot *h = s->hot;
 	uint32_t best = 0;
 
 	memset(s->total, 0, s->nnames * sizeof(*s->total));
 	for (uint32_t i = 0; i < s->p->nsamples; i++) {
-		int64_t v = off[i] ? 0 : value_of(s, i);
-		uint32_t n = v ? read_stack(s, i) : 0;
-		uint32_t at = n - (uint32_t)h->npath, name;
-
-		off[i] = n <= h->npath ||
-		         (h->npath &&
-		          s->stack[at].name != h->path[h->npath - 1]);
-		if (off[i])
+		if (h->npath && in[i].name != h->path[h->npath - 1]) {
+			in[i] = (struct inside){0};
 			continue;
-		name = s->stack[at - 1].name;
-		add(&s->total[name], v);
-		if (s->total[name] > s->total[best])
-			best = name;
+		}
+		if (!take_frame(s, i, &in[i])) {
+			in[i].name = 0;
+			continue;
+		}
+		add(&s->total[in[i].name], value_of(s, i));
+		if (s->total[in[i].name] > s->total[best])
+			best = in[i].name;
 	}
 	return best;
 }
@@ -360,13 +379,16 @@ static int
 find_path(struct scan *s)
 {
 	struct hot *h = s->hot;
-	CLEANUP_FREE bool *off = calloc((size_t)s->p->nsamples + 1, 1);
+	CLEANUP_FREE struct inside *in =
+		calloc((size_t)s->p->nsamples + 1, sizeof(*in));
 	int64_t least = h->all / 2;
 
-	if (!off)
+	if (!in)
 		return -ENOMEM;
+	for (uint32_t i = 0; i < s->p->nsamples; i++)
+		in[i].locations = s->p->samples[i].nstack;
 	while (h->npath < HOT_PATH) {
-		uint32_t name = next_of(s, off);
+		uint32_t name = next_of(s, in);
 
 		if (s->total[name] <= 0 || s->total[name] < least)
 			break;

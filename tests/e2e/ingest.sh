@@ -63,6 +63,18 @@ minute_is_whole() {
 }
 check the_bytes_of_the_minute_hold_its_samples minute_is_whole
 
+# An exporter of OpenTelemetry: the time on the CPU, and off it.
+export_otlp() { # file, content type
+  api POST /v1development/profiles -H "Content-Type: $2" --data-binary @"$data/$1" \
+    -o /dev/null -w '%{http_code}'
+}
+check an_export_in_protobuf_is_accepted equal "$(export_otlp otlp.1.11 application/x-protobuf)" 200
+check an_export_in_json_is_accepted equal "$(export_otlp otlp.1.8.json application/json)" 200
+check exports_are_windows_of_their_service equal \
+  "$(db "SELECT type || ' ' || COUNT(*) || ' ' || SUM(value) FROM profile_window w
+         JOIN series s ON s.id = w.series WHERE s.service = 'shop' AND level = 0
+         GROUP BY type ORDER BY type")" $'block 2 6000\ncpu 2 400000000'
+
 # Push until the pool has been killed under it: what was taken is there.
 taken=0
 for i in $(seq 40); do

@@ -7,6 +7,7 @@
 #include "lib/test.h"
 #include "profile/gzip.h"
 #include "profile/pprof.h"
+#include "profile/stored/wire.h"
 #include "store/session.h"
 
 #include <fcntl.h>
@@ -656,8 +657,64 @@ TEST(the_tenant_may_come_as_scope_org_id)
 }
 END
 
+/* Makes a push of one series with a profile. */
+static void
+put_message(const char *service, const struct buf *profile, struct buf *out)
+{
+	size_t series = wire_open(out, 1), place;
+	const char *const labels[][2] = {{"__name__", "process_cpu"},
+	                                 {"service_name", service},
+	                                 {"region", "eu"}};
+
+	for (size_t i = 0; i < ARRAY_LEN(labels); i++) {
+		place = wire_open(out, 1);
+		wire_put_bytes(out, 1, labels[i][0], strlen(labels[i][0]));
+		wire_put_bytes(out, 2, labels[i][1], strlen(labels[i][1]));
+		wire_close(out, place);
+	}
+	place = wire_open(out, 2);
+	wire_put_bytes(out, 1, profile->p, profile->len);
+	wire_close(out, place);
+	wire_close(out, series);
+}
+
+TEST(a_push_by_connect_is_a_window_of_its_service)
+{
+	static const char *const types[] = {"samples", "cpu"};
+	static const char path[] = "/push.v1.PusherService/Push";
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_BUF struct buf profile = BUF_INIT(1 << 20);
+	CLEANUP_BUF struct buf good = BUF_INIT(1 << 20);
+	CLEANUP_BUF struct buf bare = BUF_INIT(1 << 20);
+	CLEANUP_REPLY struct client_reply r = {0}, nameless = {0}, cut = {0},
+					  json = {0};
+	CLEANUP_SERIES_LIST struct series_list l = {0};
+
+	put_profile(types, ARRAY_LEN(types), &profile);
+	put_message("shop", &profile, &good);
+	put_message("", &profile, &bare);
+	r = api_send(&a, path, "application/proto", good.p, good.len);
+	ck_assert_msg(r.status == 200, "%s", buf_str(&r.body));
+	ck_assert_uint_eq(r.body.len, 0);
+	l = series_stored(&a, "cpu");
+	ck_assert_uint_eq(l.n, 1);
+	ck_assert_str_eq(l.items[0].labels,
+	                 "{\"__values__\":\"samples/count,cpu/nanoseconds\","
+	                 "\"region\":\"eu\"}");
+	nameless = api_send(&a, path, "application/proto", bare.p, bare.len);
+	ck_assert_int_eq(nameless.status, 400);
+	ck_assert(strstr(buf_str(&nameless.body), "service_name"));
+	ck_assert_str_eq(reply_text(&nameless, "code"), "invalid_argument");
+	cut = api_send(&a, path, "application/proto", good.p, good.len - 1);
+	ck_assert_int_eq(cut.status, 400);
+	json = api_send(&a, path, "application/json", "{}", 2);
+	assert_error(&json, 415, "UnsupportedMediaType");
+}
+END
+
 SUITE_TIMEOUT("ingest", 60,
               a_push_of_folded_stacks_is_a_window_of_its_application,
+              a_push_by_connect_is_a_window_of_its_service,
               a_push_of_a_java_recording_is_a_window_of_each_of_its_types,
               pushes_of_one_application_are_one_series,
               a_process_that_is_killed_has_lost_no_push,

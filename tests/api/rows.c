@@ -38,8 +38,9 @@ TEST(every_route_refuses_weaker_roles)
 			g.ask.key = k;
 			reply = ask(&a, g.ask);
 			assert_error(&reply, 403, "Forbidden");
-			ck_assert_str_eq(reply_detail(&reply, "needed"),
-			                 who_name(r->who));
+			if (!r->connect) /* that protocol has no details */
+				ck_assert_str_eq(reply_detail(&reply, "needed"),
+				                 who_name(r->who));
 		}
 	}
 }

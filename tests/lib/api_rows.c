@@ -147,7 +147,9 @@ good_ask(const struct route *r, const char *profile)
 		g.ask.body = "main;work 1\n";
 		g.ask.type = "text/plain";
 	}
-	if (r->op == OP_GrafanaDiff)
+	if (r->op == OP_PushProfiles)
+		g.ask.body = "";
+	else if (r->op == OP_GrafanaDiff)
 		g.ask.body = "{\"left\":{\"profileTypeID\":\"a:b:c:d:e\"},"
 			     "\"right\":{\"profileTypeID\":\"a:b:c:d:e\"}}";
 	else if (r->connect)
@@ -155,6 +157,8 @@ good_ask(const struct route *r, const char *profile)
 			"{\"profileTypeID\":\"process_cpu:cpu:"
 			"nanoseconds:cpu:nanoseconds\",\"start\":\"1\","
 			"\"end\":\"2\",\"step\":1,\"name\":\"service_name\"}";
+	if (r->op == OP_PushProfiles)
+		g.ask.type = "application/proto";
 	if (r->result) {
 		g.ask.body = "{\"attempt\":1,\"state\":\"done\","
 			     "\"errorCode\":\"\",\"errorMessage\":\"\","

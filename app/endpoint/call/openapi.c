@@ -352,10 +352,10 @@ put_body(struct buf *b, const struct route *r)
 		put_result(b, r);
 	else if (!strcmp(r->reply, "OTLP"))
 		put_message_body(b, OTLP_TYPE);
-	else if (r->upload)
-		put_upload(b);
 	else if (r->connect)
 		put_message_body(b, CONNECT_TYPE);
+	else if (r->upload)
+		put_upload(b);
 	if (!r->max_body)
 		return;
 	buf_puts(b, ",\"requestBody\":{\"required\":true,\"content\":{"

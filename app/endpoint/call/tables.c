@@ -15,13 +15,19 @@ static const char *const who_names[] = {
 const struct route routes[OP_COUNT] = {
 #define ROUTE(method, path, handler, who, body, op, status, others, reply, \
               summary)                                                     \
-	{METHOD_##method,  path,                                           \
-	 WHO_##who,        (body) >= CONNECT ? 0 : (body),                 \
-	 (body) >= RESULT, (body) == RESULT,                               \
-	 (body) == CONNECT,                                                \
-	 OP_##op,          #op,                                            \
-	 status,           others,                                         \
-	 #reply,           summary},
+	{METHOD_##method,                                                  \
+	 path,                                                             \
+	 WHO_##who,                                                        \
+	 (body) >= CONNECT ? 0 : (body),                                   \
+	 (body) >= CONNECT_UPLOAD,                                         \
+	 (body) == RESULT,                                                 \
+	 (body) == CONNECT || (body) == CONNECT_UPLOAD,                    \
+	 OP_##op,                                                          \
+	 #op,                                                              \
+	 status,                                                           \
+	 others,                                                           \
+	 #reply,                                                           \
+	 summary},
 #include "routes.def"
 #undef ROUTE
 };

@@ -28,9 +28,11 @@ extern const char *const method_names[];
 /* Stands for the size of a result: a line of JSON, and the bytes that it
  * describes. */
 #define RESULT (SIZE_MAX - 1)
-/* Stands for the size of a message of the Connect protocol, which has at most
+/* Stands for the size of a message of the Connect protocol that has profiles. */
+#define CONNECT_UPLOAD (SIZE_MAX - 2)
+/* Stands for the size of another message of that protocol, which has at most
  * CONNECT_MAX bytes. */
-#define CONNECT     (SIZE_MAX - 2)
+#define CONNECT     (SIZE_MAX - 3)
 #define CONNECT_MAX ((size_t)256 << 10)
 
 /* Replies that an operation may give besides its success and errors. */

@@ -1,0 +1,287 @@
+/*
+ * POST /push.v1.PusherService/Push, for Alloy and SDKs of Pyroscope: profiles of
+ * any number of series, each of which becomes windows as a push to /ingest does.
+ *
+ * A request that cannot be read as a whole is refused as a whole.
+ * Source: api/push/v1/push.proto of github.com/grafana/pyroscope 2.2.
+ */
+#include "base/json.h"
+#include "base/json_out.h"
+#include "base/rows.h"
+#include "base/utf8.h"
+#include "ingest_name.h"
+#include "profile/stored/wire.h"
+#include "pushed.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define MOST          1024 /* profiles of one request */
+#define SERVICE_LABEL "service_name"
+#define TEXT_MAX      2048 /* bytes of a label's name or value */
+
+static const char proto_form[] = "application/proto";
+
+enum { REQUEST_SERIES = 1 };
+enum { SERIES_LABELS = 1, SERIES_SAMPLES };
+enum { LABEL_NAME = 1, LABEL_VALUE };
+enum { SAMPLE_PROFILE = 1 };
+
+/* A profile of the request. */
+struct part {
+	char app[INGEST_APP_MAX];
+	char *labels;
+};
+
+struct request_push {
+	struct call *c;
+	struct part *parts;
+	struct push_windows *pushes; /* of the parts */
+	uint32_t n, part_room, push_room;
+	struct buf why;
+};
+
+static void
+push_done(struct request_push *r)
+{
+	for (uint32_t i = 0; i < r->n; i++) {
+		free(r->parts[i].labels);
+		push_windows_done(&r->pushes[i]);
+	}
+	free(r->parts);
+	free(r->pushes);
+	buf_done(&r->why);
+}
+
+/* --- labels --------------------------------------------------------------- */
+
+static int
+bad(struct request_push *r, const char *why)
+{
+	buf_puts(&r->why, why);
+	return -EBADMSG;
+}
+
+/* Reads a label into an object, and the name of the service into app. */
+static int
+read_label(struct request_push *r, struct wire w, json_t *labels,
+           char app[static INGEST_APP_MAX])
+{
+	char text[2][TEXT_MAX + 1] = {"", ""};
+	struct wire_field f;
+	int rc;
+
+	while ((rc = wire_next(&w, &f)) > 0) {
+		uint32_t at = f.key == WIRE_KEY(LABEL_VALUE, WIRE_BYTES);
+		size_t n;
+
+		if (!at && f.key != WIRE_KEY(LABEL_NAME, WIRE_BYTES))
+			continue;
+		n = (size_t)(f.bytes.end - f.bytes.p);
+		if (n > TEXT_MAX || memchr(f.bytes.p, 0, n) ||
+		    !utf8_valid((const char *)f.bytes.p, n))
+			return bad(r, "a label is too long, or no text");
+		memcpy(text[at], f.bytes.p, n);
+		text[at][n] = '\0';
+	}
+	if (rc)
+		return bad(r, "a label is no message");
+	if (!strcmp(text[0], SERVICE_LABEL)) {
+		ingest_app(app, text[1], strnlen(text[1], INGEST_APP_MAX - 1));
+		return 0;
+	}
+	if (!*text[0] || !strncmp(text[0], "__", 2))
+		return 0;
+	if (json_object_size(labels) == INGEST_MAX_LABELS)
+		return bad(r, "a series has more than 32 labels");
+	return json_object_set_new(labels, text[0], json_text(text[1]))
+	               ? -ENOMEM
+	               : 0;
+}
+
+static int
+read_labels(struct request_push *r, struct wire w, char **out,
+            char app[static INGEST_APP_MAX])
+{
+	CLEANUP_JSON json_t *labels = json_object();
+	struct wire_field f;
+	int rc, bad_label = 0;
+
+	while ((rc = wire_next(&w, &f)) > 0 && !bad_label)
+		if (f.key == WIRE_KEY(SERIES_LABELS, WIRE_BYTES))
+			bad_label = read_label(r, f.bytes, labels, app);
+	if (rc || bad_label)
+		return bad_label ? bad_label : bad(r, "a series is no message");
+	if (!name_valid(app))
+		return bad(r, "a series has no label service_name that can "
+		              "name a service");
+	*out = json_dumps(labels, JSON_SORT_KEYS | JSON_COMPACT);
+	return *out ? 0 : -ENOMEM;
+}
+
+/* --- profiles ------------------------------------------------------------- */
+
+static const struct type *
+type_of(const void *arg, const struct profile *p, uint32_t at)
+{
+	(void)arg;
+	return import_first_type(import_value_types(p, at, NULL));
+}
+
+static int
+read_profile(struct request_push *r, struct wire w, struct profile **out)
+{
+	CLEANUP_BUF struct buf raw = BUF_INIT(0);
+	const struct import_ask ask = {
+		.type = "",
+		.content_type = "",
+		.deltas = true,
+		.limits = taken_limits(r->c),
+	};
+	const char *p = (const char *)w.p;
+	size_t n = (size_t)(w.end - w.p);
+	int rc = import_inflate(p, n, &ask.limits, &raw, &r->why);
+
+	if (rc)
+		return rc;
+	return input_find("pprof")->read(raw.len ? buf_str(&raw) : p,
+	                                 raw.len ? raw.len : n, &ask, out,
+	                                 &r->why);
+}
+
+/* Adds the windows of one profile. */
+static int
+add_profile(struct request_push *r, struct wire w, const char *labels,
+            const char *app)
+{
+	CLEANUP_PROFILE struct profile *p = NULL;
+	const struct taken taken = {0};
+	struct push_windows *to;
+	struct part *part;
+	int rc =
+		ROWS_ROOM_OF(r->parts, r->part_room, r->n, 1, MOST)
+			?: ROWS_ROOM_OF(r->pushes, r->push_room, r->n, 1, MOST);
+
+	if (rc == -E2BIG)
+		buf_puts(&r->why, "a push has more than 1024 profiles");
+	rc = rc ?: read_profile(r, w, &p);
+	if (rc)
+		return rc;
+	part = &r->parts[r->n];
+	to = &r->pushes[r->n++];
+	*part = (struct part){.labels = pushed_labels(labels, p)};
+	memcpy(part->app, app, INGEST_APP_MAX);
+	*to = (struct push_windows){
+		.tenant = r->c->caller.tenant,
+		.labels = part->labels,
+		.max_series = r->c->env->conf->upload_max_series,
+	};
+	if (!part->labels)
+		return -ENOMEM;
+	pushed_times(&taken, p, to);
+	return pushed_types(p, NULL, 0, type_of, NULL, to, &r->why);
+}
+
+static int
+read_sample(struct request_push *r, struct wire w, const char *labels,
+            const char *app)
+{
+	struct wire_field f;
+	int rc, failed = 0;
+
+	while ((rc = wire_next(&w, &f)) > 0 && !failed)
+		if (f.key == WIRE_KEY(SAMPLE_PROFILE, WIRE_BYTES))
+			failed = add_profile(r, f.bytes, labels, app);
+	return failed ? failed : rc ? bad(r, "a sample is no message") : 0;
+}
+
+static int
+read_series(struct request_push *r, struct wire w)
+{
+	CLEANUP_FREE char *labels = NULL;
+	char app[INGEST_APP_MAX] = "";
+	struct wire_field f;
+	int rc = read_labels(r, w, &labels, app);
+
+	while (!rc && wire_next(&w, &f) > 0)
+		if (f.key == WIRE_KEY(SERIES_SAMPLES, WIRE_BYTES))
+			rc = read_sample(r, f.bytes, labels, app);
+	return rc;
+}
+
+static int
+read_push(struct request_push *r)
+{
+	CLEANUP_BUF struct buf raw = BUF_INIT(0);
+	const struct import_limits limits = taken_limits(r->c);
+	const struct request *req = r->c->req;
+	struct wire w = {(const uint8_t *)req->body,
+	                 (const uint8_t *)req->body + req->body_len};
+	struct wire_field f;
+	int more, rc = import_inflate(req->body, req->body_len, &limits, &raw,
+	                              &r->why);
+
+	if (!rc && raw.len)
+		w = (struct wire){(const uint8_t *)raw.p,
+		                  (const uint8_t *)raw.p + raw.len};
+	while (!rc && (more = wire_next(&w, &f)) != 0) {
+		if (more < 0)
+			rc = bad(r, "the body is no protobuf message");
+		else if (f.key == WIRE_KEY(REQUEST_SERIES, WIRE_BYTES))
+			rc = read_series(r, f.bytes);
+	}
+	return rc ? taken_refuse(r->c, rc, buf_str(&r->why)) : 0;
+}
+
+/* --- storing -------------------------------------------------------------- */
+
+static int
+refuse(struct call *c, int rc, const char *service)
+{
+	if (rc == -ENOENT)
+		return fail(c, UnknownService, service);
+	if (rc == -EDQUOT)
+		return fail(c, TooManyPushedSeries, service);
+	return fail_store(c, rc);
+}
+
+static int
+store_push(struct request_push *r)
+{
+	struct call *c = r->c;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < r->n; i++) {
+		r->pushes[i].service = r->parts[i].app;
+		rc = pushed_service(c, r->parts[i].app, "Pushed by Connect");
+		if (rc)
+			return refuse(c, rc, r->parts[i].app);
+	}
+	if (!r->n)
+		return 0;
+	if (call_begin(c))
+		return -1;
+	rc = pushes_store(&c->env->pushes, &c->env->store, r->pushes, r->n);
+	for (uint32_t i = 0; i < r->n; i++)
+		if (rc || r->pushes[i].refused)
+			return refuse(c, rc ? rc : r->pushes[i].refused,
+			              r->parts[i].app);
+	return 0;
+}
+
+int
+connect_push(struct call *c)
+{
+	CLEANUP(push_done)
+	struct request_push r = {.c = c, .why = BUF_INIT(BUF_MAX_SMALL)};
+
+	if (strncasecmp(c->req->content_type, proto_form,
+	                sizeof(proto_form) - 1) != 0)
+		return fail(c, UnsupportedMediaType, proto_form);
+	if (read_push(&r) || store_push(&r))
+		return -1;
+	if (answer_empty(c, c->route->status))
+		return -1;
+	c->reply->content_type = proto_form;
+	return 0;
+}

@@ -12,7 +12,8 @@ if wanted $names; then
     record "${pair#* }" &
     wait "$first" $!
   done
-  PROFILES="$(echo "$made"/*.pb.gz)" MINUTES=${MINUTES:-120} CK_VERBOSITY=silent "$B/tests/bench/push" >"$made/push"
+  PROFILES="$(echo "$made"/*.pb.gz)" MINUTES=${MINUTES:-120} "$B/tests/bench/push" >"$made/push" ||
+    cat "$made/push" >&2
   while IFS=$'\t' read -r name a b n; do
     case $name in
     pushed)

@@ -11,8 +11,8 @@
  *   Owns     *out is the caller's
  *   Errors   prints an error and returns an exit status; *out untouched
  */
-MUST_CHECK int lines_rows(struct cli *c, json_t *graph, const char *path,
-                         json_t **out);
+MUST_CHECK int
+lines_rows(struct cli *c, json_t *graph, const char *path, json_t **out);
 /* Appends them as a table for people. Errors as lines_rows(). */
 MUST_CHECK int
 lines_table(struct cli *c, json_t *graph, const char *path, struct buf *out);

@@ -27,8 +27,9 @@ struct batch {
  * then kept as counts of the stacks of their minute. */
 bool batch_has_parts(const struct batch_group *g);
 /* Appends the sum of a group's profiles. If it has parts, the sum is a bundle
- * (base/counted.h) of all profiles that batch_profile() appended. -EBADMSG: they cannot be added up, now
- * or later; -EAGAIN: they were not reached; other errors end the batch. */
+ * (base/counted.h) of all profiles that batch_profile() appended. -EBADMSG:
+ * they cannot be added up, now or later; -EAGAIN: they were not reached; other
+ * errors end the batch. */
 typedef int batch_sum(void *arg, size_t group, struct buf *out);
 
 #define CLEANUP_BATCH CLEANUP(batch_free_ptr)

@@ -76,7 +76,8 @@ TEST(profiles_are_uploaded_listed_named_and_removed)
 		{"get svc --format frob", 64,
 	         "svc is sess-*: cpu of svc, *Z\n"
 	         "stoker: --format takes one of html, svg, json, columns, "
-	         "folded, speedscope, firefox, otlp, autofdo, dot, lines, pprof, "
+	         "folded, speedscope, firefox, otlp, autofdo, dot, lines, "
+	         "pprof, "
 	         "not 'frob' "
 	         "(InvalidParameter)\n"},
 		{"get svc --type memory", 1,
@@ -121,7 +122,8 @@ TEST(a_profile_for_a_compiler_has_lines)
 	         "compilers find code again: build with -g1 (Clang) or "
 	         "install debug information\n"},
 		{"remove @last", 0, "*"},
-		{"upload svc o.json --seconds 1s", 0, "note: *o.json: sess-*\n"},
+		{"upload svc o.json --seconds 1s", 0,
+	         "note: *o.json: sess-*\n"},
 		{"pgo svc --format autofdo --output -", 0,
 	         "# 7 of 7 samples have lines\nwork:7:0\n 2: 7\n"},
 		{"pgo svc --format dot", 64,

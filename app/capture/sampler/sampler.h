@@ -127,8 +127,8 @@ void sampler_pass(struct sampler *s, uint32_t pid);
 void sampler_pass_all(struct sampler *s);
 /* True when interpreter frames can come with samples. */
 bool sampler_follows_interp(const struct sampler *s);
-/* True once an interpreter's thread or process was added. The rings of its frames are
- * small: drain often. */
+/* True once an interpreter's thread or process was added. The rings of its
+ * frames are small: drain often. */
 bool sampler_has_interp(const struct sampler *s);
 /* Adds a thread that an interpreter runs; false when it was added before, or
  * can't be followed. */
@@ -136,8 +136,8 @@ bool sampler_interp_thread(struct sampler *s, const struct interp_slot *slot);
 /* Adds a process that an interpreter runs: the frames of its new threads, and
  * of those of its children, come without their being added. */
 void sampler_interp_list(struct sampler *s, const struct interp_list *list);
-/* Return the processes of a sampler of allocations, and the processes and rows of
- * one of memory in use; NULL for other samplers. */
+/* Return the processes of a sampler of allocations, and the processes and rows
+ * of one of memory in use; NULL for other samplers. */
 const struct emit_slot *sampler_alloc_slots(const struct sampler *s);
 const struct inuse_slot *sampler_slots(const struct sampler *s);
 const struct inuse_set *sampler_sets(const struct sampler *s);

@@ -140,12 +140,12 @@ TEST(a_name_of_a_type_ends_at_a_nul)
 		"{" PROFILES(
 			"\"typeStrindex\":1,\"unitStrindex\":2",
 			"{\"stackIndex\":1,\"values\":[3]}") ",\"dictionary\":{"
-	                                                     "\"stringTable\":["
-	                                                     "\"\","
+							     "\"stringTable\":["
+							     "\"\","
 							     "\"samples\\u0000x"
-	                                                     "\",\"count\"],"
-	                                                     "\"stackTable\":[{"
-	                                                     "},{}]}}",
+							     "\",\"count\"],"
+							     "\"stackTable\":[{"
+							     "},{}]}}",
 		0, SAMPLED " 3\n");
 }
 END

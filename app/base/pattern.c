@@ -51,8 +51,10 @@ is_bounded(const char *p)
 	int counts = 0, loops = 0;
 
 	for (; *p && size * most <= PATTERN_MAX * PATTERN_COUNT_MAX; p++) {
-		if (*p == '+' && group)
+		if (*p == '+' && group) {
 			size *= 2;
+			loops *= 2; /* those within are copied */
+		}
 		if ((*p == '+' || *p == '*') && group &&
 		    ++loops > PATTERN_LOOPS_MAX)
 			return false;
@@ -67,7 +69,8 @@ is_bounded(const char *p)
 		         (++counts > 1 || !(p = check_count(p, &most))))
 			return false;
 	}
-	return !*p && size * most <= PATTERN_MAX * PATTERN_COUNT_MAX;
+	return !*p && (size_t)loops * most <= PATTERN_LOOPS_MAX &&
+	       size * most <= PATTERN_MAX * PATTERN_COUNT_MAX;
 }
 
 static int

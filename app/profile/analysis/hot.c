@@ -1,6 +1,7 @@
 #include "profile/hot.h"
 
 #include "profile/site.h"
+#include "profile/source_lines.h"
 
 #include <errno.h>
 #include <string.h>
@@ -23,7 +24,6 @@ struct scan {
 	struct hot_frame *stack; /* FRAMES */
 	int64_t *self, *total;   /* by name */
 	uint32_t *seen; /* by name: number of the last sample with it */
-	int64_t *line;  /* by frame: cost of its line */
 	int64_t *callers[HOT_MAX], *callees[HOT_MAX]; /* by name */
 	uint32_t *chosen; /* by name: 1 + its place in hot->functions */
 };
@@ -38,7 +38,6 @@ scan_done(struct scan *s)
 	free(s->self);
 	free(s->total);
 	free(s->seen);
-	free(s->line);
 	free(s->chosen);
 	for (size_t i = 0; i < HOT_MAX; i++) {
 		free(s->callers[i]);
@@ -100,9 +99,8 @@ name_frames(struct scan *s)
 	}
 	s->name = calloc((size_t)s->nframes + 1, sizeof(*s->name));
 	s->skipped = calloc((size_t)s->nframes + 1, sizeof(*s->skipped));
-	s->line = calloc((size_t)s->nframes + 1, sizeof(*s->line));
 	s->stack = calloc(FRAMES, sizeof(*s->stack));
-	if (!s->name || !s->skipped || !s->line || !s->stack)
+	if (!s->name || !s->skipped || !s->stack)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < p->nlocations && !rc; i++)
 		for (uint32_t k = 0; k < profile_frames(p, i) && !rc; k++)
@@ -229,7 +227,6 @@ count_places(struct scan *s, uint32_t n, const struct places *at, int64_t v)
 		    v);
 		if (in)
 			add(&s->callees[i][s->stack[in - 1].name], v);
-		add(&s->line[s->stack[in].at], v);
 	}
 }
 
@@ -277,31 +274,40 @@ keep(struct hot_part parts[static HOT_PARTS], struct hot_part x)
 	parts[at] = x;
 }
 
-/* Adds the cost of a line to that of the same line at other addresses. */
-static void
-keep_line(const struct scan *s, struct hot_function *f, uint32_t location,
-          uint32_t line)
+/* Returns the chosen function of that name, or NULL. */
+static struct hot_function *
+function_of(const struct scan *s, const char *name)
 {
-	const struct profile *p = s->p;
-	const struct location *l = &p->locations[location];
-	const struct line *of = &p->lines[l->line0 + line];
-	int64_t v = s->line[s->first[location] + line];
-	size_t i = 0;
+	struct hot *h = s->hot;
 
-	f->module = profile_module(p, location);
-	if (!l->nlines || !of->line || !v)
-		return;
-	f->file =
-		strings_get(p->strings, p->functions[of->function].file, NULL);
-	while (i < HOT_PARTS && f->lines[i].line != of->line)
-		i++;
-	if (i < HOT_PARTS) {
-		v += f->lines[i].value;
-		memmove(&f->lines[i], &f->lines[i + 1],
-		        (HOT_PARTS - 1 - i) * sizeof(*f->lines));
-		f->lines[HOT_PARTS - 1] = (struct hot_part){0};
+	for (size_t i = 0; i < h->n; i++)
+		if (!strcmp(strings_get(h->names, h->functions[i].name, NULL),
+		            name))
+			return &h->functions[i];
+	return NULL;
+}
+
+/* Keeps the lines of the chosen functions. */
+static int
+keep_lines(struct scan *s)
+{
+	CLEANUP_SOURCE_LINES struct source_lines all = {0};
+	const struct strings *strings = s->p->strings;
+	int rc = source_lines_find(s->p, s->ask->type, s->ask->function, &all);
+
+	for (uint32_t i = 0; i < all.n; i++) {
+		const struct source_line *l = &all.items[i];
+		const char *name = strings_get(strings, l->name, NULL);
+		struct hot_function *f = function_of(s, name);
+
+		if (!f || !l->line)
+			continue;
+		if (!f->lines[0].value)
+			f->file = strings_get(strings, l->file, NULL);
+		keep(f->lines,
+		     (struct hot_part){.line = l->line, .value = l->total});
 	}
-	keep(f->lines, (struct hot_part){.line = of->line, .value = v});
+	return rc;
 }
 
 static void
@@ -323,7 +329,8 @@ keep_parts(struct scan *s)
 			uint32_t which = s->chosen[s->name[s->first[i] + k]];
 
 			if (which)
-				keep_line(s, &h->functions[which - 1], i, k);
+				h->functions[which - 1].module =
+					profile_module(s->p, i);
 		}
 }
 
@@ -420,7 +427,7 @@ hot_new(const struct profile *p, const struct hot_ask *ask, struct hot **out)
 	rc = count_parts(&s);
 	if (!rc)
 		keep_parts(&s);
-	rc = rc ?: find_path(&s);
+	rc = rc ?: keep_lines(&s) ?: find_path(&s);
 	if (!rc)
 		*out = TAKE(h);
 	return rc;

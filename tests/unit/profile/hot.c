@@ -1,0 +1,46 @@
+/* The functions in which a profile spends most, and their lines. */
+#include "profile/hot.h"
+#include "lib/test.h"
+
+/* Adds a sample of one function at an address and a line. */
+static void
+add(struct profile *p, uint32_t function, uint64_t address, int64_t line,
+    int64_t value)
+{
+	const struct line at = {function, line};
+	uint32_t location;
+
+	ck_assert_int_eq(
+		profile_location(p, PROFILE_NONE, address, &at, 1, &location),
+		0);
+	ck_assert_int_eq(profile_sample(p, &location, 1, NULL, 0, &value), 0);
+}
+
+TEST(a_line_has_the_cost_of_all_its_addresses)
+{
+	CLEANUP_PROFILE struct profile *p = profile_new();
+	CLEANUP_HOT struct hot *h = NULL;
+	const struct hot_ask ask = {.most = 1};
+	struct function f = {0};
+	uint32_t id;
+
+	ck_assert_ptr_nonnull(p);
+	ck_assert_int_eq(profile_type(p, "cpu", "nanoseconds"), 0);
+	ck_assert_int_eq(profile_cstring(p, "work", &f.name), 0);
+	ck_assert_int_eq(profile_cstring(p, "/src/work.c", &f.file), 0);
+	ck_assert_int_eq(profile_function(p, &f, &id), 0);
+	for (uint64_t i = 0; i < 8; i++)
+		add(p, id, 0x100 + i, 10, 2);
+	for (int64_t line = 11; line < 15; line++)
+		add(p, id, 0x100 + (uint64_t)line * 16, line, 5);
+	ck_assert_int_eq(hot_new(p, &ask, &h), 0);
+	ck_assert_uint_eq(h->n, 1);
+	ck_assert_int_eq(h->functions[0].total, 36);
+	ck_assert_str_eq(h->functions[0].file, "/src/work.c");
+	ck_assert_int_eq(h->functions[0].lines[0].line, 10);
+	ck_assert_int_eq(h->functions[0].lines[0].value, 16);
+	ck_assert_int_eq(h->functions[0].lines[1].value, 5);
+}
+END
+
+SUITE("hot", a_line_has_the_cost_of_all_its_addresses)

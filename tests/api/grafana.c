@@ -253,6 +253,31 @@ TEST(a_call_site_leaves_the_stacks_that_begin_with_it)
 }
 END
 
+TEST(a_part_that_is_not_served_is_refused_and_not_left_in)
+{
+	static const char *const parts[] = {
+		",\"profileIdSelector\":[\"p-1\"]",
+		",\"span_selector\":[\"00f067aa0ba902b7\"]",
+		",\"stackTraceSelector\":{\"frameFilter\":"
+		"{\"excludeNames\":[\"f\"]}}",
+	};
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply none = {0};
+
+	put_all(&a);
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+		CLEANUP_REPLY struct client_reply r = select_json(
+			&a, "SelectMergeStacktraces", CPU, "{}", parts[i]);
+
+		assert_error(&r, 501, "CallNotServed");
+	}
+	none = select_json(&a, "SelectMergeStacktraces", CPU, "{}",
+	                   ",\"spanSelector\":[],\"stackTraceSelector\":"
+	                   "{\"frameFilter\":{}}");
+	ck_assert_int_eq(none.status, 200);
+}
+END
+
 TEST(a_difference_has_the_costs_of_both_sides)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
@@ -455,6 +480,7 @@ SUITE_TIMEOUT("grafana", 60,
               nodes_that_are_left_out_are_named_other_and_keep_their_total,
               a_series_has_points_of_each_group,
               a_call_site_leaves_the_stacks_that_begin_with_it,
+              a_part_that_is_not_served_is_refused_and_not_left_in,
               a_difference_has_the_costs_of_both_sides,
               a_table_of_functions_has_their_costs_in_all_stacks,
               services_without_windows_are_read_from_their_sessions,

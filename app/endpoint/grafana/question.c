@@ -96,6 +96,27 @@ find_services(struct question *q)
 	               : 0;
 }
 
+/* Refuses what would leave out a part of the profiles in a way that is not
+ * served: an answer with all of them would be wrong. */
+static int
+check_served(struct call *c, const json_t *asked)
+{
+	static const char *const lists[] = {"profile_id_selector",
+	                                    "span_selector"};
+	const json_t *filter = json_object_get(
+		json_object_get(asked, "stack_trace_selector"), "frame_filter");
+	const char *name;
+	json_t *list;
+
+	for (size_t i = 0; i < ARRAY_LEN(lists); i++)
+		if (json_array_size(asked_list(asked, lists[i])))
+			return fail(c, CallNotServed, lists[i]);
+	json_object_foreach((json_t *)filter, name, list)
+		if (json_array_size(list))
+			return fail(c, CallNotServed, "frame_filter");
+	return 0;
+}
+
 int
 question_read(struct call *c, const json_t *asked, struct question *out)
 {
@@ -107,6 +128,8 @@ question_read(struct call *c, const json_t *asked, struct question *out)
 		.from_ms = asked_int(asked, "start"),
 		.to_ms = asked_int(asked, "end"),
 	};
+	if (check_served(c, asked))
+		return -1;
 	if (!profile_id_valid(id))
 		return fail(c, InvalidMessage,
 		            "profile_typeID must have five parts with colons "

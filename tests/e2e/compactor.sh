@@ -69,9 +69,16 @@ check no_minute_is_there_twice equal "$(db "SELECT COUNT(*) FROM (SELECT 1 FROM 
   WHERE level > 0 GROUP BY series, level, start_ms HAVING COUNT(*) > 1)")" 0
 
 # Not only in the rows: the bytes of every hour hold its samples.
+slice() { # segment, start, length
+  dd if="$STATE/data/segments/$1.seg" iflag=skip_bytes,count_bytes skip="$2" count="$3" status=none
+}
+# Counts of a minute's stacks are followed by the minute: include/base/counted.h.
 window_bytes() { # segment, start, length
-  dd if="$STATE/data/segments/$1.seg" of="$STATE/window" \
-    iflag=skip_bytes,count_bytes skip="$2" count="$3" status=none
+  local distance base
+  slice "$@" >"$STATE/window"
+  [ "$(head -c 4 "$STATE/window" | tr -d '\0')" = SPC1 ] || return 0
+  read -r distance base < <(od -An -tu4 -j4 -N8 "$STATE/window")
+  slice "$1" $(($2 - distance)) "$base" >>"$STATE/window"
 }
 bytes_hold_their_samples() {
   local segment start length samples held

@@ -147,6 +147,9 @@ if groups=$(container_groups); then
 fi
 page_works stoker-tutorial.7
 follow 'stoker get orders --output cpu.pb.gz'
+# A benchmark that takes a moment.
+printf '#!/bin/sh\ni=0\nwhile [ $((i += 1)) -lt 500000 ]; do :; done\n' >"$STATE/there/bench"
+chmod 755 "$STATE/there/bench"
 for page in troubleshooting containers operations security ci; do
   page_works stoker-$page.7
 done

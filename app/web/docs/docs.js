@@ -51,7 +51,7 @@ function operationEntry(doc, op) {
   const role = op.open ? 'no token' : `${op.role || 'viewer'}${op.link ? ' or link' : ''}`;
   const inside = () => [
     form(op, { token: $('token'), tenant: $('tenant') }),
-    ...op.body ? [element('h3', {}, 'Fields of the body'),
+    ...op.body?.properties ? [element('h3', {}, 'Fields of the body'),
       table(['Field', 'Type', 'What it is', 'Bounds'],
         Object.entries(op.body.properties).map(([name, schema]) =>
           fieldRow(name, schema, (op.body.required || []).includes(name))))]

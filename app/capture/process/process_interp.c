@@ -142,7 +142,7 @@ follow_list(struct process *proc, struct interp_process *ip, struct sampler *s)
 	list.pid = proc->pid;
 	list.space = inode;
 	ip->list = list;
-	sampler_interp_list(s, &list);
+	sampler_interp_list(s, &list, false);
 	return !list.space;
 }
 
@@ -186,7 +186,7 @@ process_interp_fork(struct process *child, const struct process *parent,
 	ip->forked = true;
 	child->interp = ip;
 	child->interp_looked = true;
-	sampler_interp_list(s, &ip->list);
+	sampler_interp_list(s, &ip->list, true);
 }
 
 void

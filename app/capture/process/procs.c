@@ -172,6 +172,7 @@ forget(struct procs *p, uint32_t pid)
 	if (!old)
 		return;
 	*at = old->next;
+	sampler_interp_gone(p->sampler, pid);
 	process_free(old);
 	p->n--;
 }
@@ -464,6 +465,7 @@ apply_comm(struct procs *p, const struct record *r)
 	if (proc->gone_ns)
 		go_on(p, proc, r);
 	maps_clear(&proc->maps);
+	sampler_interp_gone(p->sampler, proc->pid);
 	process_forget_interp(proc);
 	process_unprobe(proc, p->sampler);
 	if (proc->unwinder)

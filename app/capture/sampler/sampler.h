@@ -134,8 +134,13 @@ bool sampler_has_interp(const struct sampler *s);
  * can't be followed. */
 bool sampler_interp_thread(struct sampler *s, const struct interp_slot *slot);
 /* Adds a process that an interpreter runs: the frames of its new threads, and
- * of those of its children, come without their being added. */
-void sampler_interp_list(struct sampler *s, const struct interp_list *list);
+ * of those of its children, come without their being added. It takes the place
+ * of a process with a like number, unless it is forked: then the list of its
+ * parent will do. */
+void sampler_interp_list(struct sampler *s, const struct interp_list *list,
+                         bool forked);
+/* Removes a process that ended or runs another program. */
+void sampler_interp_gone(struct sampler *s, uint32_t pid);
 /* Return the processes of a sampler of allocations, and the processes and rows
  * of one of memory in use; NULL for other samplers. */
 const struct emit_slot *sampler_alloc_slots(const struct sampler *s);

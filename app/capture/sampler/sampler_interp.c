@@ -206,8 +206,25 @@ sampler_interp_thread(struct sampler *s, const struct interp_slot *slot)
 	return true;
 }
 
+static struct interp_list *
+place_of(const struct sampler_interp *p, uint32_t pid)
+{
+	return &p->table->lists[pid % INTERP_LISTS];
+}
+
 void
-sampler_interp_list(struct sampler *s, const struct interp_list *list)
+sampler_interp_gone(struct sampler *s, uint32_t pid)
+{
+	struct sampler_interp *p = interp_of(s);
+	struct interp_list *list = p && p->used ? place_of(p, pid) : NULL;
+
+	if (list && list->pid == pid)
+		__atomic_store_n(&list->pid, 0, __ATOMIC_RELEASE);
+}
+
+void
+sampler_interp_list(struct sampler *s, const struct interp_list *list,
+                    bool forked)
 {
 	struct sampler_interp *p = interp_of(s);
 	struct interp_list *to;
@@ -215,7 +232,9 @@ sampler_interp_list(struct sampler *s, const struct interp_list *list)
 	if (!p)
 		return;
 	p->used = true;
-	to = &p->table->lists[list->pid % INTERP_LISTS];
+	to = place_of(p, list->pid);
+	if (forked && to->pid)
+		return;
 	__atomic_store_n(&to->pid, 0, __ATOMIC_RELEASE);
 	to->space = list->space;
 	to->language = list->language;

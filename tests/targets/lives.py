@@ -51,6 +51,6 @@ for n in itertools.count():
     thread = threading.Thread(target=in_a_thread)
     thread.start()
     thread.join()
-    if n % 100 == 50:
+    if n == 150:
         number_the_next(1024)
     fork()

@@ -101,13 +101,13 @@ shell() { # name, command
   go=$tmp/go-$1
 }
 # Processes are followed soon after the programs are loaded.
-let_go() { read -rt 2 <> <(:); echo >"$go"; }
+let_go() { read -rt 4 <> <(:); echo >"$go"; }
 shell becomes "exec '$B/targets/crowd' 100"
-all_of becomes 6 let_go
+all_of becomes 8 let_go
 each a_program_after_an_exec becomes seen
 kill -KILL "$pid"
 shell runs "'$B/targets/crowd' 100; exit"
-all_of runs 6 let_go
+all_of runs 8 let_go
 each a_child_that_is_forked_meanwhile runs seen
 kill -KILL $(pgrep -P "$pid") "$pid"
 

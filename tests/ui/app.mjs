@@ -678,6 +678,7 @@ const tests = {
     await list.waitFor({ state: 'detached' });
     await page.goto(BASE + '/ui/s/demo');
     await page.locator('#rows tr').first().waitFor();
+    await page.locator('[aria-roledescription="chart"]').first().waitFor();
     await page.keyboard.press('?');
     await list.waitFor();
     same(await sections(), ['Everywhere', 'Chart', 'Flame graph']);

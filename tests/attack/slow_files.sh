@@ -58,4 +58,4 @@ check another_service_is_sampled_while_a_file_does_not_answer completes "$sample
 check a_program_is_sampled_though_its_file_does_not_answer completes "$stuck"
 check the_analyser_was_not_ended eval '! logged "has not answered for"'
 parts() { api GET /api/v1/checks | jq -r '.items[] | select(.check == "parts") | .verdict + " " + .found'; }
-check the_reader_that_hangs_is_counted wait_for 40 eval 'parts | grep -q "^warning .*hang in the kernel"'
+check the_reader_that_hangs_is_counted wait_for 120 eval 'parts | grep -q "^warning .*hang in the kernel"'

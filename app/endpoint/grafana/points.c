@@ -8,6 +8,7 @@
  */
 #include "base/clock.h"
 #include "endpoint/range/range_call.h"
+#include "profile/profile.h"
 #include "profile/stored/wire.h"
 #include "question.h"
 #include "range/steps.h"
@@ -40,6 +41,7 @@ struct groups {
 	size_t n;        /* number of steps */
 	struct group *items;
 	size_t nitems;
+	bool *has; /* by group, then by service: it has a subject of that */
 };
 
 static void
@@ -48,9 +50,86 @@ groups_done(struct groups *g)
 	for (size_t i = 0; i < g->nitems; i++)
 		free(g->items[i].points);
 	free(g->items);
+	free(g->has);
 }
 
 /* --- groups --------------------------------------------------------------- */
+
+/* Writes the values that a subject has of the keys: subjects of one group have
+ * the same text. */
+static void
+put_key(const struct groups *g, const struct subject *s, struct buf *out)
+{
+	char part[ID_PART_MAX];
+
+	buf_clear(out);
+	for (size_t i = 0; i < g->nkeys; i++) {
+		buf_puts(out, subject_label(s, g->keys[i], part));
+		buf_putc(out, '\0');
+	}
+	buf_putc(out, '.'); /* "" is no group's */
+}
+
+static int
+add_group(struct groups *g, const struct subject *first)
+{
+	struct group *x = &g->items[g->nitems];
+
+	if (g->nitems == GROUPS_MAX)
+		return fail(g->q->c, TooManySubjects, GROUPS_MAX);
+	x->first = first;
+	x->points = calloc(g->n + 1, sizeof(*x->points));
+	if (!x->points)
+		return fail_memory(g->q->c);
+	g->nitems++;
+	return 0;
+}
+
+static size_t
+service_of(const struct question *q, const struct subject *s)
+{
+	size_t i = 0;
+
+	while (strcmp(q->services[i], s->service) != 0)
+		i++;
+	return i;
+}
+
+/* Finds the group of a subject, or makes it. Groups are numbered as their keys
+ * are: from 1 on. */
+static int
+take_subject(struct groups *g, const struct subject *s, struct strings *keys)
+{
+	CLEANUP_BUF struct buf key = BUF_INIT(BUF_MAX_REPLY);
+	uint32_t group = 0;
+
+	put_key(g, s, &key);
+	if (buf_err(&key) || strings_add_stored(keys, key.p, key.len, &group))
+		return fail_memory(g->q->c);
+	if (group > g->nitems && add_group(g, s))
+		return -1;
+	g->has[(group - 1) * g->q->n + service_of(g->q, s)] = true;
+	return 0;
+}
+
+/* Makes a group for each set of values that the keys have. */
+static int
+find_groups(struct groups *g)
+{
+	const struct subjects *all = &g->q->subjects;
+	CLEANUP_STRINGS struct strings *keys = strings_new();
+	int rc = 0;
+
+	g->items = calloc(GROUPS_MAX, sizeof(*g->items));
+	g->has = calloc(GROUPS_MAX * (g->q->n + 1), sizeof(*g->has));
+	if (!keys || !g->items || !g->has)
+		return fail_memory(g->q->c);
+	for (size_t i = 0; i < all->n && !rc; i++)
+		rc = take_subject(g, &all->items[i], keys);
+	return rc;
+}
+
+/* --- costs ---------------------------------------------------------------- */
 
 static bool
 is_of(const struct groups *g, const struct group *x, const struct subject *s)
@@ -63,42 +142,6 @@ is_of(const struct groups *g, const struct group *x, const struct subject *s)
 			return false;
 	return true;
 }
-
-static bool
-is_known(const struct groups *g, const struct subject *s)
-{
-	for (size_t i = 0; i < g->nitems; i++)
-		if (is_of(g, &g->items[i], s))
-			return true;
-	return false;
-}
-
-/* Makes a group for each set of values that the keys have. */
-static int
-find_groups(struct groups *g)
-{
-	const struct subjects *all = &g->q->subjects;
-
-	g->items = calloc(GROUPS_MAX, sizeof(*g->items));
-	if (!g->items)
-		return fail_memory(g->q->c);
-	for (size_t i = 0; i < all->n; i++) {
-		struct group *x = &g->items[g->nitems];
-
-		if (is_known(g, &all->items[i]))
-			continue;
-		if (g->nitems == GROUPS_MAX)
-			return fail(g->q->c, TooManySubjects, GROUPS_MAX);
-		x->first = &all->items[i];
-		x->points = calloc(g->n + 1, sizeof(*x->points));
-		if (!x->points)
-			return fail_memory(g->q->c);
-		g->nitems++;
-	}
-	return 0;
-}
-
-/* --- costs ---------------------------------------------------------------- */
 
 /* The condition of one group's range. */
 struct group_only {
@@ -159,19 +202,6 @@ read_group(const struct groups *g, struct group *x, const char *service)
 	return 0;
 }
 
-/* True if the group has a subject of the service. */
-static bool
-has_service(const struct groups *g, const struct group *x, const char *service)
-{
-	const struct subjects *all = &g->q->subjects;
-
-	for (size_t i = 0; i < all->n; i++)
-		if (!strcmp(all->items[i].service, service) &&
-		    is_of(g, x, &all->items[i]))
-			return true;
-	return false;
-}
-
 static int
 read_groups(const struct groups *g)
 {
@@ -179,7 +209,7 @@ read_groups(const struct groups *g)
 
 	for (size_t i = 0; i < g->nitems && !rc; i++)
 		for (size_t k = 0; k < g->q->n && !rc; k++)
-			if (has_service(g, &g->items[i], g->q->services[k]))
+			if (g->has[i * g->q->n + k])
 				rc = read_group(g, &g->items[i],
 				                g->q->services[k]);
 	return rc;

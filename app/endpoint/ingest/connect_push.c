@@ -7,9 +7,7 @@
  */
 #include "base/json.h"
 #include "base/json_out.h"
-#include "base/rows.h"
 #include "base/utf8.h"
-#include "ingest_name.h"
 #include "profile/stored/wire.h"
 #include "pushed.h"
 
@@ -27,29 +25,16 @@ enum { SERIES_LABELS = 1, SERIES_SAMPLES };
 enum { LABEL_NAME = 1, LABEL_VALUE };
 enum { SAMPLE_PROFILE = 1 };
 
-/* A profile of the request. */
-struct part {
-	char app[INGEST_APP_MAX];
-	char *labels;
-};
-
 struct request_push {
 	struct call *c;
-	struct part *parts;
-	struct push_windows *pushes; /* of the parts */
-	uint32_t n, part_room, push_room;
+	struct pushed_list list;
 	struct buf why;
 };
 
 static void
 push_done(struct request_push *r)
 {
-	for (uint32_t i = 0; i < r->n; i++) {
-		free(r->parts[i].labels);
-		push_windows_done(&r->pushes[i]);
-	}
-	free(r->parts);
-	free(r->pushes);
+	pushed_list_done(&r->list);
 	buf_done(&r->why);
 }
 
@@ -92,8 +77,11 @@ read_label(struct request_push *r, struct wire w, json_t *labels,
 	}
 	if (!*text[0] || !strncmp(text[0], "__", 2))
 		return 0;
-	if (json_object_size(labels) == INGEST_MAX_LABELS)
-		return bad(r, "a series has more than 32 labels");
+	if (json_object_size(labels) == INGEST_MAX_LABELS) {
+		buf_addf(&r->why, "a series has more than %d labels",
+		         INGEST_MAX_LABELS);
+		return -EBADMSG;
+	}
 	return json_object_set_new(labels, text[0], json_text(text[1]))
 	               ? -ENOMEM
 	               : 0;
@@ -120,13 +108,6 @@ read_labels(struct request_push *r, struct wire w, char **out,
 }
 
 /* --- profiles ------------------------------------------------------------- */
-
-static const struct type *
-type_of(const void *arg, const struct profile *p, uint32_t at)
-{
-	(void)arg;
-	return import_first_type(import_value_types(p, at, NULL));
-}
 
 static int
 read_profile(struct request_push *r, struct wire w, struct profile **out)
@@ -155,31 +136,14 @@ add_profile(struct request_push *r, struct wire w, const char *labels,
             const char *app)
 {
 	CLEANUP_PROFILE struct profile *p = NULL;
-	const struct taken taken = {0};
-	struct push_windows *to;
-	struct part *part;
-	int rc =
-		ROWS_ROOM_OF(r->parts, r->part_room, r->n, 1, MOST)
-			?: ROWS_ROOM_OF(r->pushes, r->push_room, r->n, 1, MOST);
+	int rc = read_profile(r, w, &p);
 
-	if (rc == -E2BIG)
-		buf_puts(&r->why, "a push has more than 1024 profiles");
-	rc = rc ?: read_profile(r, w, &p);
 	if (rc)
 		return rc;
-	part = &r->parts[r->n];
-	to = &r->pushes[r->n++];
-	*part = (struct part){.labels = pushed_labels(labels, p)};
-	memcpy(part->app, app, INGEST_APP_MAX);
-	*to = (struct push_windows){
-		.tenant = r->c->caller.tenant,
-		.labels = part->labels,
-		.max_series = r->c->env->conf->upload_max_series,
-	};
-	if (!part->labels)
-		return -ENOMEM;
-	pushed_times(&taken, p, to);
-	return pushed_types(p, NULL, 0, type_of, NULL, to, &r->why);
+	rc = pushed_add(&r->list, app, labels, p, &r->why);
+	if (rc == -E2BIG && !r->why.len)
+		buf_addf(&r->why, "a push has more than %d profiles", MOST);
+	return rc;
 }
 
 static int
@@ -248,24 +212,24 @@ refuse(struct call *c, int rc, const char *service)
 static int
 store_push(struct request_push *r)
 {
+	struct pushed_list *l = &r->list;
 	struct call *c = r->c;
 	int rc = 0;
 
-	for (uint32_t i = 0; i < r->n; i++) {
-		r->pushes[i].service = r->parts[i].app;
-		rc = pushed_service(c, r->parts[i].app, "Pushed by Connect");
+	for (uint32_t i = 0; i < l->n; i++) {
+		rc = pushed_service(c, l->parts[i].app, "Pushed by Connect");
 		if (rc)
-			return refuse(c, rc, r->parts[i].app);
+			return refuse(c, rc, l->parts[i].app);
 	}
-	if (!r->n)
+	if (!l->n)
 		return 0;
 	if (call_begin(c))
 		return -1;
-	rc = pushes_store(&c->env->pushes, &c->env->store, r->pushes, r->n);
-	for (uint32_t i = 0; i < r->n; i++)
-		if (rc || r->pushes[i].refused)
-			return refuse(c, rc ? rc : r->pushes[i].refused,
-			              r->parts[i].app);
+	rc = pushed_store(l);
+	for (uint32_t i = 0; i < l->n; i++)
+		if (rc || l->windows[i].refused)
+			return refuse(c, rc ? rc : l->windows[i].refused,
+			              l->parts[i].app);
 	return 0;
 }
 
@@ -273,7 +237,11 @@ int
 connect_push(struct call *c)
 {
 	CLEANUP(push_done)
-	struct request_push r = {.c = c, .why = BUF_INIT(BUF_MAX_SMALL)};
+	struct request_push r = {
+		.c = c,
+		.list = {.c = c, .most = MOST},
+		.why = BUF_INIT(BUF_MAX_SMALL),
+	};
 
 	if (strncasecmp(c->req->content_type, proto_form,
 	                sizeof(proto_form) - 1) != 0)

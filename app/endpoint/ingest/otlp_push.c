@@ -8,7 +8,6 @@
  * collector/profiles/v1development of opentelemetry-proto 1.11.
  */
 #include "base/rows.h"
-#include "ingest_name.h"
 #include "profile/otlp.h"
 #include "profile/stored/wire.h"
 #include "pushed.h"
@@ -22,18 +21,12 @@
 enum { RESPONSE_PARTIAL_SUCCESS = 1 };
 enum { PARTIAL_REJECTED = 1, PARTIAL_MESSAGE };
 
-/* Profiles of a service that add up, and their number. */
-struct part {
-	char *labels, app[INGEST_APP_MAX];
-	uint32_t profiles;
-};
-
 struct export
 {
 	struct call *c;
-	struct part *parts;
-	struct push_windows *pushes; /* of the parts */
-	uint32_t n, part_room, push_room;
+	struct pushed_list list; /* of services, what adds up is one profile */
+	uint32_t *profiles;      /* of the parts: how many they are made of */
+	uint32_t room;
 	uint64_t rejected;
 	struct buf why; /* the first reason */
 };
@@ -41,12 +34,8 @@ struct export
 static void
 export_done(struct export *e)
 {
-	for (uint32_t i = 0; i < e->n; i++) {
-		free(e->parts[i].labels);
-		push_windows_done(&e->pushes[i]);
-	}
-	free(e->parts);
-	free(e->pushes);
+	pushed_list_done(&e->list);
+	free(e->profiles);
 	buf_done(&e->why);
 }
 
@@ -65,43 +54,25 @@ static void PRINTF(3, 4)
 
 /* --- reading -------------------------------------------------------------- */
 
-static const struct type *
-type_of(const void *arg, const struct profile *p, uint32_t at)
-{
-	(void)arg;
-	return import_first_type(import_value_types(p, at, NULL));
-}
-
-/* Makes the windows of a part; the part is dropped if that fails. */
+/* Makes the windows of a part, which has none if they cannot be stored. */
 static int
 make_windows(struct export *e, const struct otlp_part *of, struct profile *p)
 {
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
-	struct part *part = &e->parts[e->n];
-	struct push_windows *w = &e->pushes[e->n];
-	const struct taken taken = {0};
 	const char *name = *of->service ? of->service : UNNAMED;
+	char app[INGEST_APP_MAX];
 	int rc;
 
-	*part = (struct part){.profiles = of->profiles};
-	*w = (struct push_windows){
-		.tenant = e->c->caller.tenant,
-		.max_series = e->c->env->conf->upload_max_series,
-	};
-	ingest_app(part->app, name, strlen(name));
-	part->labels = pushed_labels(of->labels, p);
-	e->n++;
-	if (!part->labels)
-		return -ENOMEM;
-	rc = pushed_types(p, NULL, 0, type_of, NULL, w, &why);
-	pushed_times(&taken, p, w);
-	if (!rc && name_valid(part->app))
+	ingest_app(app, name, strlen(name));
+	e->profiles[e->list.n] = of->profiles;
+	rc = pushed_add(&e->list, app, of->labels, p, &why);
+	if (!rc && name_valid(app))
 		return 0;
 	if (rc && rc != -EBADMSG && rc != -EOVERFLOW)
 		return rc;
 	reject(e, of->profiles, "%s: %s", name,
 	       rc ? buf_str(&why) : "this is no name of a service");
-	w->n = 0;
+	push_windows_done(&e->list.windows[e->list.n - 1]);
 	return 0;
 }
 
@@ -109,9 +80,7 @@ static int
 take_part(void *arg, const struct otlp_part *of, struct profile **made)
 {
 	struct export *e = arg;
-	int rc =
-		ROWS_ROOM_OF(e->parts, e->part_room, e->n, 1, MOST)
-			?: ROWS_ROOM_OF(e->pushes, e->push_room, e->n, 1, MOST);
+	int rc = ROWS_ROOM_OF(e->profiles, e->room, e->list.n, 1, MOST);
 
 	if (rc == -E2BIG)
 		buf_addf(&e->why,
@@ -161,49 +130,46 @@ read_parts(struct export *e)
 static int
 find_service(struct export *e, uint32_t i)
 {
-	struct part *part = &e->parts[i];
-	struct push_windows *w = &e->pushes[i];
+	const char *app = e->list.parts[i].app;
+	struct push_windows *w = &e->list.windows[i];
 	int rc;
 
 	if (!w->n)
 		return 0;
-	w->service = part->app;
-	w->labels = part->labels;
-	rc = pushed_service(e->c, part->app, "Pushed by OpenTelemetry");
+	rc = pushed_service(e->c, app, "Pushed by OpenTelemetry");
 	if (!rc)
 		return 0;
 	if (rc != -ENOENT && rc != -EXFULL)
 		return fail_store(e->c, rc);
-	reject(e, part->profiles, "%s: %s", part->app,
+	reject(e, e->profiles[i], "%s: %s", app,
 	       rc == -ENOENT ? "the service is unknown, and create_services in "
 	                       "[upload] of stoker.conf is 0"
 	                     : "the tenant has as many services as its quota "
 	                       "allows");
-	w->n = 0;
+	push_windows_done(w);
 	return 0;
 }
 
 static int
 store_parts(struct export *e)
 {
-	struct call *c = e->c;
+	const struct pushed_list *l = &e->list;
 	int rc = 0;
 
-	for (uint32_t i = 0; i < e->n && !rc; i++)
+	for (uint32_t i = 0; i < l->n && !rc; i++)
 		rc = find_service(e, i);
-	if (rc || call_begin(c))
+	if (rc || call_begin(e->c))
 		return -1;
-	rc = pushes_store(&c->env->pushes, &c->env->store, e->pushes, e->n);
-	for (uint32_t i = 0; i < e->n && !rc; i++)
-		if (e->pushes[i].refused)
-			reject(e, e->parts[i].profiles, "%s: %s",
-			       e->parts[i].app,
-			       e->pushes[i].refused == -EDQUOT
+	rc = pushed_store(&e->list);
+	for (uint32_t i = 0; i < l->n && !rc; i++)
+		if (l->windows[i].refused)
+			reject(e, e->profiles[i], "%s: %s", l->parts[i].app,
+			       l->windows[i].refused == -EDQUOT
 			               ? "pushes of the service have too many "
 			                 "sets of labels: max_series in "
 			                 "[upload] of stoker.conf is the limit"
 			               : "the service was removed");
-	return rc ? fail_store(c, rc) : 0;
+	return rc ? fail_store(e->c, rc) : 0;
 }
 
 /* --- answering ------------------------------------------------------------ */
@@ -255,8 +221,8 @@ profiles_of(const struct export *e)
 {
 	uint64_t n = 0;
 
-	for (uint32_t i = 0; i < e->n; i++)
-		n += e->parts[i].profiles;
+	for (uint32_t i = 0; i < e->list.n; i++)
+		n += e->profiles[i];
 	return n;
 }
 
@@ -264,7 +230,11 @@ int
 otlp_post(struct call *c)
 {
 	CLEANUP(export_done)
-	struct export e = {.c = c, .why = BUF_INIT(BUF_MAX_SMALL)};
+	struct export e = {
+		.c = c,
+		.list = {.c = c, .most = MOST},
+		.why = BUF_INIT(BUF_MAX_SMALL),
+	};
 
 	if (read_parts(&e) || store_parts(&e))
 		return -1;

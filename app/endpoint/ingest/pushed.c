@@ -1,9 +1,11 @@
 #include "pushed.h"
 
 #include "base/clock.h"
+#include "base/rows.h"
 #include "store/service.h"
 
 #include <errno.h>
+#include <string.h>
 
 /* Clients can't make a label with this prefix. */
 #define VALUES_LABEL "__values__"
@@ -99,4 +101,61 @@ pushed_times(const struct taken *t, const struct profile *p,
 	if (!w->start_ms)
 		w->start_ms = clock_wall_ms() - length;
 	w->end_ms = w->start_ms + length;
+}
+
+/* --- any number of profiles ----------------------------------------------- */
+
+void
+pushed_list_done(struct pushed_list *l)
+{
+	for (uint32_t i = 0; i < l->n; i++) {
+		free(l->parts[i].labels);
+		push_windows_done(&l->windows[i]);
+	}
+	free(l->parts);
+	free(l->windows);
+}
+
+static const struct type *
+own_type(const void *arg, const struct profile *p, uint32_t at)
+{
+	(void)arg;
+	return import_first_type(import_value_types(p, at, NULL));
+}
+
+int
+pushed_add(struct pushed_list *l, const char *app, const char *labels,
+           struct profile *p, struct buf *why)
+{
+	const struct taken taken = {0};
+	struct push_windows *w;
+	struct pushed_part *part;
+	int rc = ROWS_ROOM_OF(l->parts, l->part_room, l->n, 1, l->most)
+	                 ?: ROWS_ROOM_OF(l->windows, l->window_room, l->n, 1,
+	                                 l->most);
+
+	if (rc)
+		return rc;
+	part = &l->parts[l->n];
+	w = &l->windows[l->n++];
+	*part = (struct pushed_part){.labels = pushed_labels(labels, p)};
+	snprintf(part->app, sizeof(part->app), "%s", app);
+	*w = (struct push_windows){
+		.tenant = l->c->caller.tenant,
+		.labels = part->labels,
+		.max_series = l->c->env->conf->upload_max_series,
+	};
+	if (!part->labels)
+		return -ENOMEM;
+	pushed_times(&taken, p, w);
+	return pushed_types(p, NULL, 0, own_type, NULL, w, why);
+}
+
+int
+pushed_store(struct pushed_list *l)
+{
+	for (uint32_t i = 0; i < l->n; i++)
+		l->windows[i].service = l->parts[i].app;
+	return pushes_store(&l->c->env->pushes, &l->c->env->store, l->windows,
+	                    l->n);
 }

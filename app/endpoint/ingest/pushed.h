@@ -3,6 +3,8 @@
  */
 #pragma once
 
+#include "endpoint/call/pushes.h"
+#include "ingest_name.h"
 #include "store_upload.h"
 
 /*
@@ -36,3 +38,30 @@ pushed_types(struct profile *p, const void *file, size_t n,
  * one. */
 void pushed_times(const struct taken *t, const struct profile *p,
                   struct push_windows *w);
+
+/* The profiles of a request that has any number of them. */
+struct pushed_list {
+	struct call *c;
+	uint32_t most; /* profiles */
+	struct pushed_part {
+		char app[INGEST_APP_MAX];
+		char *labels;
+	} * parts;
+	struct push_windows *windows; /* of the parts */
+	uint32_t n, part_room, window_room;
+};
+#define CLEANUP_PUSHED CLEANUP(pushed_list_done)
+void pushed_list_done(struct pushed_list *l);
+/*
+ * Adds the windows of a profile, of the types that its values have by
+ * themselves. It is the last of the list even if this fails, but for -E2BIG and
+ * -ENOMEM.
+ *
+ *   Shape    app is the service's name; labels is a JSON object
+ *   Errors   -E2BIG past most; those of pushed_types(), with a line in why
+ */
+MUST_CHECK int
+pushed_add(struct pushed_list *l, const char *app, const char *labels,
+           struct profile *p, struct buf *why);
+/* Stores the windows of all parts: see pushes_store(). */
+MUST_CHECK int pushed_store(struct pushed_list *l);

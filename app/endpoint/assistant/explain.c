@@ -30,6 +30,25 @@ story_done(struct story *s)
 
 /* --- sections ------------------------------------------------------------- */
 
+static const struct {
+	const char *word;
+	unsigned sections;
+} words[] = {
+	{"hottest", EXPLAIN_HOTTEST},
+	{"changed", EXPLAIN_CHANGED},
+	{"waits", EXPLAIN_WAITS},
+	{"memory", EXPLAIN_MEMORY},
+};
+
+unsigned
+explain_sections(const char *word)
+{
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		if (!strcmp(words[i].word, word))
+			return words[i].sections;
+	return EXPLAIN_ALL;
+}
+
 /* What a section is made of: profiles of a type. */
 struct section {
 	enum explain_section when; /* it is wanted */

@@ -22,6 +22,10 @@ enum explain_section {
 	EXPLAIN_ALL = 15,
 };
 
+/* Returns the sections of a word, such as "hottest" or "waits"; all of them for
+ * any other word. */
+unsigned explain_sections(const char *word);
+
 struct explain_ask {
 	const char *service;
 	unsigned sections;      /* bits of enum explain_section */

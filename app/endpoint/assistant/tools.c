@@ -93,13 +93,13 @@ name_services(struct call *c, struct buf *out)
 }
 
 static int
-explain(struct call *c, const json_t *arguments, unsigned sections,
-        struct buf *out)
+tool_explain(struct call *c, const struct tool *t, const json_t *arguments,
+             struct buf *out)
 {
 	const struct value from = argument(c, arguments, "from");
 	const struct explain_ask ask = {
 		.service = argument(c, arguments, "service").s,
-		.sections = sections,
+		.sections = explain_sections(t->name),
 		.type = argument(c, arguments, "profileType").s,
 		.function = argument(c, arguments, "function").s,
 		.session = "",
@@ -111,39 +111,10 @@ explain(struct call *c, const json_t *arguments, unsigned sections,
 }
 
 static int
-tool_explain(struct call *c, const json_t *arguments, struct buf *out)
+tool_services(struct call *c, const struct tool *t, const json_t *arguments,
+              struct buf *out)
 {
-	return explain(c, arguments, EXPLAIN_ALL, out);
-}
-
-static int
-tool_hottest(struct call *c, const json_t *arguments, struct buf *out)
-{
-	return explain(c, arguments, EXPLAIN_HOTTEST, out);
-}
-
-static int
-tool_changed(struct call *c, const json_t *arguments, struct buf *out)
-{
-	return explain(c, arguments, EXPLAIN_CHANGED, out);
-}
-
-static int
-tool_waits(struct call *c, const json_t *arguments, struct buf *out)
-{
-	return explain(c, arguments, EXPLAIN_WAITS, out);
-}
-
-static int
-tool_memory(struct call *c, const json_t *arguments, struct buf *out)
-{
-	return explain(c, arguments, EXPLAIN_MEMORY, out);
-}
-
-static int
-tool_services(struct call *c, const json_t *arguments, struct buf *out)
-{
-	(void)arguments;
+	(void)t, (void)arguments;
 	return explain_services(c, out);
 }
 
@@ -193,8 +164,10 @@ wait_for(struct call *c, const char *id, struct buf *out)
 }
 
 static int
-tool_wait(struct call *c, const json_t *arguments, struct buf *out)
+tool_wait(struct call *c, const struct tool *t, const json_t *arguments,
+          struct buf *out)
 {
+	(void)t;
 	return wait_for(c, argument(c, arguments, "id").s, out);
 }
 
@@ -234,12 +207,14 @@ start(struct call *c, json_t *body)
 }
 
 static int
-tool_capture(struct call *c, const json_t *arguments, struct buf *out)
+tool_capture(struct call *c, const struct tool *t, const json_t *arguments,
+             struct buf *out)
 {
 	CLEANUP_JSON json_t *body = start_body(c, arguments);
 	CLEANUP_JSON json_t *started = NULL;
 	const struct buf *reply = &c->reply->body;
 
+	(void)t;
 	if (start(c, body))
 		return c->reply->error == errors[E_UnknownService].code
 		               ? name_services(c, out)
@@ -253,8 +228,8 @@ tool_capture(struct call *c, const json_t *arguments, struct buf *out)
 /* --- the table ------------------------------------------------------------ */
 
 const struct tool tools[] = {
-#define TOOL(name, who, arguments, doc) \
-	{#name, who, arguments, doc, tool_##name},
+#define TOOL(name, who, arguments, answer, doc) \
+	{#name, who, arguments, doc, tool_##answer},
 #include "tools.def"
 #undef TOOL
 };
@@ -274,7 +249,7 @@ int
 tool_run(struct call *c, const struct tool *t, const json_t *arguments,
          struct buf *out)
 {
-	return check_arguments(c, t, arguments) ?: t->run(c, arguments, out);
+	return check_arguments(c, t, arguments) ?: t->run(c, t, arguments, out);
 }
 
 static void

@@ -8,7 +8,8 @@ struct tool {
 	enum who who;
 	const char *arguments, *doc;
 	/* Appends the answer; -1 with the reply, whose message answers. */
-	int (*run)(struct call *c, const json_t *arguments, struct buf *out);
+	int (*run)(struct call *c, const struct tool *t,
+	           const json_t *arguments, struct buf *out);
 };
 extern const struct tool tools[];
 extern const size_t ntools;

@@ -220,13 +220,14 @@ read_groups(const struct groups *g)
 static int
 read_keys(struct groups *g, const json_t *names)
 {
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
 	size_t i;
 	json_t *v;
 
+	buf_addf(&why, "group_by has more than %d labels", KEYS_MAX);
+	if (json_array_size(names) > KEYS_MAX)
+		return fail(g->q->c, InvalidMessage, buf_str(&why));
 	json_array_foreach((json_t *)names, i, v) {
-		if (g->nkeys == KEYS_MAX)
-			return fail(g->q->c, InvalidMessage,
-			            "group_by has more than 16 labels");
 		g->keys[g->nkeys] = json_string_value(v);
 		g->by_host |= subject_is_host(g->keys[g->nkeys++]);
 	}

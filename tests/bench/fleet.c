@@ -75,32 +75,6 @@ add_hosts(struct bench *b)
 	}
 }
 
-/* CPU time of the API's processes so far. */
-static double
-cpu_s(const struct bench *b)
-{
-	double ticks = 0;
-
-	for (int i = 0; i < b->api.n; i++) {
-		char path[64];
-		unsigned long user = 0, system = 0;
-		FILE *f;
-
-		snprintf(path, sizeof(path), "/proc/%d/stat",
-		         (int)b->api.pids[i]);
-		f = fopen(path, "r");
-		ck_assert_ptr_nonnull(f);
-		ck_assert_int_eq(fscanf(f,
-		                        "%*d (%*[^)]) %*c %*d %*d %*d %*d %*d "
-		                        "%*u %*u %*u %*u %*u %lu %lu",
-		                        &user, &system),
-		                 2);
-		fclose(f);
-		ticks += (double)user + (double)system;
-	}
-	return ticks / (double)sysconf(_SC_CLK_TCK);
-}
-
 static int
 by_value(const void *a, const void *b)
 {
@@ -124,7 +98,7 @@ tell(struct bench *b, const char *name, double cpu)
 {
 	qsort(b->ms, b->n, sizeof(*b->ms), by_value);
 	printf("%s\t%.2f\t%.0f\t%zu\n", name, b->ms[b->n / 2],
-	       (double)b->n / (cpu_s(b) - cpu), b->n);
+	       (double)b->n / (test_api_cpu_s(&b->api) - cpu), b->n);
 	b->n = 0;
 }
 
@@ -133,7 +107,7 @@ static void
 send_blocks(struct bench *b, const char *name, int minutes, int64_t until_ns)
 {
 	CLEANUP_BUF struct buf block = BUF_INIT(BLOCK_MAX_BYTES);
-	double cpu = cpu_s(b);
+	double cpu = test_api_cpu_s(&b->api);
 
 	for (int64_t m = 0; clock_mono_ns() < until_ns; m++) {
 		minute_block(TEST_TENANT, SERVICES, minutes,
@@ -153,7 +127,7 @@ send_blocks(struct bench *b, const char *name, int minutes, int64_t until_ns)
 static void
 send_polls(struct bench *b, int64_t until_ns)
 {
-	double cpu = cpu_s(b);
+	double cpu = test_api_cpu_s(&b->api);
 
 	for (int h = 0; clock_mono_ns() < until_ns && b->n < MOST; h++)
 		ask_once(b, (struct ask){.bearer = b->keys[h % SENDERS],

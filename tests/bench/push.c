@@ -102,32 +102,6 @@ draw_pushes(struct bench *b)
 
 /* --- the API -------------------------------------------------------------- */
 
-/* CPU time of the API's processes so far. */
-static double
-cpu_us(const struct bench *b)
-{
-	double ticks = 0;
-
-	for (int i = 0; i < b->api.n; i++) {
-		char path[64];
-		unsigned long user = 0, system = 0;
-		FILE *f;
-
-		snprintf(path, sizeof(path), "/proc/%d/stat",
-		         (int)b->api.pids[i]);
-		f = fopen(path, "r");
-		ck_assert_ptr_nonnull(f);
-		ck_assert_int_eq(fscanf(f,
-		                        "%*d (%*[^)]) %*c %*d %*d %*d %*d %*d "
-		                        "%*u %*u %*u %*u %*u %lu %lu",
-		                        &user, &system),
-		                 2);
-		fclose(f);
-		ticks += (double)user + (double)system;
-	}
-	return ticks * 1e6 / (double)sysconf(_SC_CLK_TCK);
-}
-
 static void
 tell_peak(const struct bench *b)
 {
@@ -203,7 +177,7 @@ push_all(struct bench *b)
 {
 	size_t n = (size_t)b->steps * SERVICES;
 	int64_t began = clock_mono_ns();
-	double cpu = cpu_us(b);
+	double cpu = test_api_cpu_s(&b->api);
 
 	for (size_t i = 0; i < n; i += UPKEEP_EVERY) {
 		push_some(b, i, i + UPKEEP_EVERY < n ? i + UPKEEP_EVERY : n);
@@ -211,7 +185,7 @@ push_all(struct bench *b)
 	}
 	printf("pushed\t%.0f\t%.0f\t%zu\n",
 	       (double)n * NS_PER_S / (double)(clock_mono_ns() - began),
-	       (cpu_us(b) - cpu) / (double)n, n);
+	       1e6 * (test_api_cpu_s(&b->api) - cpu) / (double)n, n);
 }
 
 static int

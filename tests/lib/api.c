@@ -186,6 +186,30 @@ test_api_done(struct test_api *a)
 	test_store_done(&a->store);
 }
 
+double
+test_api_cpu_s(const struct test_api *a)
+{
+	double ticks = 0;
+
+	for (int i = 0; i < a->n; i++) {
+		char path[64];
+		unsigned long user = 0, system = 0;
+		FILE *f;
+
+		snprintf(path, sizeof(path), "/proc/%d/stat", (int)a->pids[i]);
+		f = fopen(path, "r");
+		ck_assert_ptr_nonnull(f);
+		ck_assert_int_eq(fscanf(f,
+		                        "%*d (%*[^)]) %*c %*d %*d %*d %*d %*d "
+		                        "%*u %*u %*u %*u %*u %lu %lu",
+		                        &user, &system),
+		                 2);
+		fclose(f);
+		ticks += (double)user + (double)system;
+	}
+	return ticks / (double)sysconf(_SC_CLK_TCK);
+}
+
 int
 test_api_wait(struct test_api *a, int i)
 {

@@ -57,6 +57,8 @@ struct ask {
 /* Starts n processes; extra is appended to [api]. */
 struct test_api test_api(int n, const char *extra);
 void test_api_done(struct test_api *a);
+/* Returns the CPU time of all processes so far, in seconds. */
+double test_api_cpu_s(const struct test_api *a);
 /* Waits for process i to end; what waitpid() says. */
 int test_api_wait(struct test_api *a, int i);
 /* Kills process i, and starts it again. */

@@ -107,20 +107,21 @@ put_profile(const struct profile *p, struct buf *out)
 		put_sample(p, i, out);
 }
 
+static const struct import_ask ask = {
+	.type = "",
+	.content_type = "",
+	.deltas = true,
+	.limits = {.raw_bytes = MOST,
+                   .memory = MOST,
+                   .ratio = 200,
+                   .strings = 10000,
+                   .samples = 10000},
+};
+
 static struct profile *
 again(const struct profile *p)
 {
 	static const struct export_meta meta = {.service = "shop"};
-	const struct import_ask ask = {
-		.type = "",
-		.content_type = "",
-		.deltas = true,
-		.limits = {.raw_bytes = MOST,
-	                   .memory = MOST,
-	                   .ratio = 200,
-	                   .strings = 10000,
-	                   .samples = 10000},
-	};
 	CLEANUP_BUF struct buf file = BUF_INIT(MOST);
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_TREE struct tree *t = NULL;
@@ -160,16 +161,6 @@ TEST(no_sample_of_a_file_is_changed)
 	                                    "otlp.1.11"};
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-		const struct import_ask ask = {
-			.type = "",
-			.content_type = "",
-			.deltas = true,
-			.limits = {.raw_bytes = MOST,
-		                   .memory = MOST,
-		                   .ratio = 200,
-		                   .strings = 10000,
-		                   .samples = 10000},
-		};
 		CLEANUP_BUF struct buf in = BUF_INIT(MOST);
 		CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
 		CLEANUP_PROFILE struct profile *a = NULL, *b = NULL;

@@ -4,7 +4,8 @@
 #include "cli.h"
 
 /*
- * Makes the rows that --list asks for, which --limit cuts.
+ * Makes a row for each line of the function that --list names, at most --limit
+ * of them.
  *
  *   Shape    graph is the profile's flame graph, as format=json; path is where
  *            the server has it

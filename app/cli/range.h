@@ -4,8 +4,8 @@
 #include "cli.h"
 
 /*
- * Appends the path of a range of the service that the first operand names, with
- * parameters from the options.
+ * Appends the path of a range: the first operand names its service, and options
+ * become parameters.
  *   Shape    rest: after the path of profiles; type: used without --type; NULL:
  *            none
  *   Errors   prints an error and returns an exit status

@@ -60,7 +60,8 @@ MUST_CHECK int packed_decode(const void *p, size_t n, size_t max_bytes,
  *   Errors   -ENOMEM, -E2BIG; out is poisoned
  */
 MUST_CHECK int packed_encode(const struct packed *k, struct buf *out);
-/* What a sum was made of: values of rows of the sum, which may repeat. */
+/* One of the profiles that a sum adds up: values of rows of the sum, which may
+ * repeat. */
 struct packed_part {
 	int64_t time_ns, duration_ns, period;
 	const uint32_t *rows;

@@ -1,5 +1,5 @@
 /*
- * What each source line costs, as go tool pprof has it with -lines.
+ * The cost of each source line, as go tool pprof shows it with -lines.
  *
  * A line belongs to the function whose code it is, which may be inlined in
  * others. Frames without a source file have no line.

@@ -57,7 +57,7 @@ read_version(const struct elf_image *e, uint64_t vaddr, uint32_t *out)
 	return 0;
 }
 
-/* Up to 3.10 there is no Py_Version.
+/* Finds the minor version. Interpreters up to 3.10 have no Py_Version.
  *   Source   Doc/c-api: the versions in which functions were added */
 static int
 read_minor(const struct elf_image *e, const struct wanted *want, uint32_t *out)

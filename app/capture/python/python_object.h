@@ -28,7 +28,8 @@ enum python_version {
 	PYTHON_VERSIONS
 };
 
-/* Of frames, and offsets in struct PyCodeObject (python_versions.def). */
+/* The layout of a version's frames (enum python_layout), and the offsets of the
+ * members of struct PyCodeObject. */
 struct python_version_row {
 	uint16_t frame, first_line, file, name, lines, begin;
 };

@@ -1,4 +1,4 @@
-/* What costs more or less than before, as text. */
+/* A text about functions that cost more or less than before. */
 #include "story.h"
 
 #include "base/clock.h"

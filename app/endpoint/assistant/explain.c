@@ -49,7 +49,7 @@ explain_sections(const char *word)
 	return EXPLAIN_ALL;
 }
 
-/* What a section is made of: profiles of a type. */
+/* A section about profiles of one type. */
 struct section {
 	enum explain_section when; /* it is wanted */
 	const char *type;          /* NULL: the type asked for */

@@ -1,5 +1,5 @@
 /*
- * What profiles of a service say, as a text of a page: for assistants, which
+ * Explains the profiles of a service in a page of text: for assistants, which
  * read it instead of a flame graph, and for people.
  *
  * The text begins with the findings, names what is not known, and ends with a

@@ -1,4 +1,4 @@
-/* GET explanation: what profiles of a service say, as text. */
+/* GET explanation: a text about the profiles of a service. */
 #include "explain.h"
 
 int

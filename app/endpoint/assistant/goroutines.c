@@ -1,4 +1,4 @@
-/* Goroutines and threads that wait or leak, as text. */
+/* A text about goroutines and threads that wait or leak. */
 #include "story.h"
 
 #include "endpoint/profile/analysis.h"

@@ -1,4 +1,4 @@
-/* The functions that cost most, as text. */
+/* A text about the functions that cost most. */
 #include "story.h"
 
 #include "profile/hot.h"
@@ -32,7 +32,7 @@ story_cost(const char *type)
 	return costs[type_id(type_find(type))];
 }
 
-/* What a text about hot functions is made of. */
+/* A text about hot functions while it is written. */
 struct hottest {
 	const struct material *m;
 	const struct type *type;

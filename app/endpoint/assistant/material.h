@@ -20,8 +20,9 @@ void material_done(struct material *m);
  * Reads windows of the last hour, or else the newest capture, or else windows
  * of the last days; for a question with a time, what its range has.
  *
- *   Shape    m->range is a question with the time asked for, 0 if none was;
- *            session: this capture, "": none
+ *   Shape    m->range has the tenant, the service and the time that was asked
+ *            for, whose from_ms is 0 if none was; session is the id of the only
+ *            capture to read, or ""
  *   Errors   -1 with the reply; 0 with profile NULL if nothing was captured
  */
 MUST_CHECK int

@@ -14,7 +14,7 @@
  * nodes with the largest totals, and those that equal the smallest of them.
  * Below a node, a node "other" has the total of children that are left out.
  *
- *   Shape    for very many nodes there may be fewer than `most`
+ *   Shape    may have fewer nodes than `most` if the profile has very many
  *   Errors   -ENOMEM, -E2BIG
  */
 MUST_CHECK int

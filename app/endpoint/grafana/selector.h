@@ -1,9 +1,9 @@
 /*
  * Selectors of PromQL: {service_name="shop", host=~"web-.*", stage!="test"}.
  *
- * A label that is missing is "". Regular expressions match whole values; they
- * are those of RE2 as far as POSIX has the same: (?i) and other flags, \p and
- * counts of counts are refused.
+ * A missing label counts as "". A regular expression matches a whole value. Its
+ * syntax is that of RE2, without what POSIX lacks: flags such as (?i), \p, and
+ * a count of a count are refused.
  *
  *   Source   prometheus.io/docs/prometheus/latest/querying/basics
  */

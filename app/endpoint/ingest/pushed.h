@@ -21,10 +21,10 @@ pushed_service(struct call *c, const char *name, const char *description);
  */
 char *pushed_labels(const char *labels, const struct profile *p);
 /*
- * Adds one window for each type of profile, of the first value that fits it:
- * type_of() returns the type of a value, NULL if it fits none. file[n], unless
- * it is NULL, is p as gzipped pprof, borrowed: the window of the value that
- * viewers see by default is stored as it came.
+ * Adds a window for each type that a value of the profile has; if several
+ * values have it, for the first of them. type_of() returns the type of a value,
+ * or NULL. file[n] is p as gzipped pprof, borrowed, or NULL: it becomes,
+ * unchanged, the window of the value that viewers show first.
  *   Errors   -EBADMSG no value fits a type, with the reason in why; those of
  *            push_add()
  */

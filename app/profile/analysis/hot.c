@@ -336,7 +336,7 @@ keep_parts(struct scan *s)
 
 /* --- the heaviest path ---------------------------------------------------- */
 
-/* What is left of a sample's stack, inside of the path so far. */
+/* The rest of a sample's stack, below the path so far. */
 struct inside {
 	uint32_t locations, frames; /* frames of the outermost of them */
 	uint32_t name;              /* of the frame that was taken last */

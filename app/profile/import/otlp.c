@@ -1115,8 +1115,8 @@ begin_period(struct otlp *o, const struct head *h)
 	return r;
 }
 
-/* Begins a profile of n sources: its types, and its time from the first start
- * to the last end. */
+/* Begins the profile that adds up n sources. It lasts from the first start to
+ * the last end. */
 static int
 begin_part(struct otlp *o, const struct source *s, uint32_t n)
 {
@@ -1160,7 +1160,8 @@ spend(struct otlp *o, const struct profile *p)
 	o->frames = o->im.frames;
 }
 
-/* Makes the profile of n sources; *out stays NULL if they have no samples. */
+/* Makes the profile that adds up n sources; *out stays NULL if they have no
+ * samples. */
 static int
 make_part(struct otlp *o, const struct source *s, uint32_t n,
           struct profile **out)

@@ -94,7 +94,7 @@ otlp_next(const struct otlp_shape *s, enum otlp_message m, struct wire *w,
 
 /* --- the layout ----------------------------------------------------------- */
 
-/* What messages of a kind say by a field of a number and a wire type. */
+/* What a field tells about the layout, by its number and wire type. */
 struct hint {
 	uint8_t layouts; /* bits: those that have it */
 	bool known;      /* a layout has the number */

@@ -26,7 +26,7 @@ struct merge {
 	bool keeps;            /* parts */
 	struct packed_part *parts;
 	uint32_t nparts, cap;
-	/* Of all parts, one after the other. */
+	/* The rows of all parts, one part after the other. */
 	struct part_rows {
 		uint32_t *rows;
 		int64_t *values;

@@ -50,7 +50,8 @@ is_text(struct wire w, const char *s)
 	return (size_t)(w.end - w.p) == n && !memcmp(w.p, s, n);
 }
 
-/* Keeps the first text of each attribute, as keys are unique. */
+/* Keeps the text if it is the first of a known attribute: keys should be
+ * unique. */
 static int
 keep(struct wire key, struct wire text, struct context *out)
 {

@@ -235,7 +235,7 @@ static const int storing[] = {
 	SCMP_SYS(times),
 };
 
-/* Further calls of a reader: memory of targets, and the child that stops their
+/* A reader also copies memory of targets, and runs the child that stops their
  * threads for a moment. */
 static const int reading[] = {
 	SCMP_SYS(process_vm_readv),

@@ -32,6 +32,15 @@ range_fit(const char *range, size_t n, const char *type)
 	return 0;
 }
 
+bool
+content_is(const char *content_type, const char *type)
+{
+	size_t n = strlen(type);
+
+	return !strncasecmp(content_type, type, n) &&
+	       (!content_type[n] || strchr("; ", content_type[n]));
+}
+
 int
 accept_quality(const char *accept, const char *type)
 {

@@ -1,8 +1,9 @@
 #include "multipart.h"
 
+#include "accept.h"
+
 #include <errno.h>
 #include <string.h>
-#include <strings.h>
 
 #define TYPE         "multipart/form-data"
 #define MAX_BOUNDARY 70 /* RFC 2046 */
@@ -10,10 +11,7 @@
 bool
 multipart_is(const char *content_type)
 {
-	size_t n = strlen(TYPE);
-
-	return !strncasecmp(content_type, TYPE, n) &&
-	       (!content_type[n] || strchr("; ", content_type[n]));
+	return content_is(content_type, TYPE);
 }
 
 /* Writes "--BOUNDARY" to out. Returns its length, or 0. */

@@ -1,5 +1,6 @@
 #include "connect.h"
 
+#include "endpoint/call/accept.h"
 #include "profile/gzip.h"
 
 #include <errno.h>
@@ -8,20 +9,10 @@
 static const char json_form[] = "application/json";
 static const char proto_form[] = "application/proto";
 
-/* True if a content type, which may have parameters, is a type. */
-static bool
-is_type(const char *content_type, const char *type)
-{
-	size_t n = strlen(type);
-
-	return !strncasecmp(content_type, type, n) &&
-	       (!content_type[n] || strchr("; ", content_type[n]));
-}
-
 static bool
 is_json(const struct call *c)
 {
-	return is_type(c->req->content_type, json_form);
+	return content_is(c->req->content_type, json_form);
 }
 
 static int
@@ -57,7 +48,7 @@ connect_read(struct call *c, enum message m, json_t **out)
 	size_t n = c->req->body_len;
 	int rc;
 
-	if (!is_json(c) && !is_type(c->req->content_type, proto_form))
+	if (!is_json(c) && !content_is(c->req->content_type, proto_form))
 		return fail(c, UnsupportedMediaType,
 		            "application/json or application/proto");
 	if (inflate(c, &p, &n, &raw))

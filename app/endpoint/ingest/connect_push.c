@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/json_out.h"
 #include "base/utf8.h"
+#include "endpoint/call/accept.h"
 #include "profile/stored/wire.h"
 #include "pushed.h"
 
@@ -243,8 +244,7 @@ connect_push(struct call *c)
 		.why = BUF_INIT(BUF_MAX_SMALL),
 	};
 
-	if (strncasecmp(c->req->content_type, proto_form,
-	                sizeof(proto_form) - 1) != 0)
+	if (!content_is(c->req->content_type, proto_form))
 		return fail(c, UnsupportedMediaType, proto_form);
 	if (read_push(&r) || store_push(&r))
 		return -1;

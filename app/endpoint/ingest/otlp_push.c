@@ -8,6 +8,7 @@
  * collector/profiles/v1development of opentelemetry-proto 1.11.
  */
 #include "base/rows.h"
+#include "endpoint/call/accept.h"
 #include "profile/otlp.h"
 #include "profile/stored/wire.h"
 #include "pushed.h"
@@ -88,12 +89,6 @@ take_part(void *arg, const struct otlp_part *of, struct profile **made)
 		         "add up",
 		         MOST);
 	return rc ? rc : make_windows(e, of, *made);
-}
-
-static bool
-is_json(const struct request *r)
-{
-	return !strncasecmp(r->content_type, "application/json", 16);
 }
 
 static int
@@ -242,5 +237,7 @@ otlp_post(struct call *c)
 		detail_text(c, "reason", buf_str(&e.why));
 		return fail(c, IngestFailed, buf_str(&e.why));
 	}
-	return is_json(c->req) ? answer_in_json(&e) : answer_protobuf(&e);
+	return content_is(c->req->content_type, "application/json")
+	               ? answer_in_json(&e)
+	               : answer_protobuf(&e);
 }

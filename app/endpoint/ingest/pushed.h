@@ -3,7 +3,6 @@
  */
 #pragma once
 
-#include "endpoint/call/pushes.h"
 #include "ingest_name.h"
 #include "store_upload.h"
 

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/json_out.h"
 #include "profile/function.h"
+#include "profile/tree.h"
 #include "profile/types.h"
 
 #include <errno.h>
@@ -73,11 +74,29 @@ has_sessions(const struct steps *s)
 }
 
 /* True if profiles must be read: a window's row has the cost of all functions,
- * but the cost of a session, or of one function, needs the profile. */
+ * but the cost of a session, of one function or of some stacks needs the
+ * profile. */
 static bool
 needs_profiles(const struct steps *s)
 {
-	return *s->function || has_sessions(s);
+	return *s->function || s->sift || has_sessions(s);
+}
+
+/* Finds the cost of the stacks that a sift leaves of a profile. */
+static int
+cost_of_stacks(const struct sift *by, struct packed *k,
+               struct function_cost *out)
+{
+	CLEANUP_PROFILE struct profile *p = NULL;
+	int64_t value = 0, samples = 0;
+	int rc = packed_profile(k, RANGE_MAX_MERGED, &p)
+	                 ?: sift_profile(p, by)
+	                 ?: tree_sums(p, profile_type_index(p, NULL), &value,
+	                              &samples);
+
+	if (!rc)
+		*out = cost_of_all(value, samples);
+	return rc;
 }
 
 /* Finds the cost of a part. Its profile, if needed, is the next of a
@@ -92,6 +111,8 @@ cost_of(const struct steps *s, const struct range_part *p, struct ahead *a,
 
 	if (!a) {
 		cost = cost_of_all(p->value, p->samples);
+	} else if (!rc && k.p && s->sift) {
+		rc = cost_of_stacks(s->sift, &k, &cost);
 	} else if (!rc && k.p) {
 		rc = function_cost(&k, profile_type_index(k.p, NULL),
 		                   s->function, &cost);

@@ -11,6 +11,15 @@
 
 #define SIFT_NAMES 16 /* of a list */
 
+/* A condition on frames that lists of names do not express. */
+struct sift_frames {
+	/* Returns the bits that a frame with a name has. */
+	uint32_t (*bits)(const void *of, const char *name);
+	const void *of;
+	uint32_t all; /* bits that a stack must have of all its frames */
+};
+#define SIFT_OUT (UINT32_C(1) << 31) /* bit: no stacks through the frame */
+
 struct sift {
 	const char *focus; /* only stacks through each of these functions */
 	const char *hide;  /* no stacks through any of these */
@@ -20,12 +29,14 @@ struct sift {
 	const char *const *under; /* only stacks that begin with these
 	                             functions, outermost first */
 	uint32_t nunder;
+	struct sift_frames frames; /* bits NULL: none */
 };
 
 static inline bool
 sift_is_any(const struct sift *s)
 {
-	return s->focus || s->hide || s->fold || s->fold_package || s->nunder;
+	return s->focus || s->hide || s->fold || s->fold_package || s->nunder ||
+	       s->frames.bits;
 }
 
 /*

@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include "profile/sift.h"
 #include "range/range.h"
 
 #define STEPS_MAX 2000
@@ -25,8 +26,10 @@ struct steps {
 	/* The question; all is borrowed. */
 	struct range range; /* neither planned nor read */
 	int64_t step_ms;
-	const char *function; /* "": the cost of all functions */
-	bool windows_only;    /* sessions, whose profiles would be read, do not
+	const char *function;    /* "": the cost of all functions */
+	const struct sift *sift; /* only the cost of stacks that it leaves;
+	                            NULL: of all. Not with a function */
+	bool windows_only; /* sessions, whose profiles would be read, do not
 	                         count */
 	/* The answer. As with rollups, the range begins at a multiple of a
 	 * step; its parts may reach past both ends. */
@@ -42,7 +45,8 @@ int64_t steps_usual(int64_t range_ms);
 /* Returns the number of steps of the question. */
 int64_t steps_count(const struct steps *s);
 /*
- * Reads the costs. The profiles of windows are read only for a function.
+ * Reads the costs. The profiles of windows are read only for a function or a
+ * sift.
  *
  *   Shape    steps_count() is at most STEPS_MAX
  *            *why: one line about a part that could not be read

@@ -253,13 +253,37 @@ TEST(a_call_site_leaves_the_stacks_that_begin_with_it)
 }
 END
 
+TEST(a_series_of_a_call_site_has_the_cost_of_its_stacks)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply f = {0}, g = {0};
+
+	put_all(&a);
+	f = select_json(&a, "SelectSeries", CPU, "{}",
+	                ",\"step\":10,\"stackTraceSelector\":{\"callSite\":"
+	                "[{\"name\":\"main\"},{\"name\":\"f\"}]}");
+	assert_body(&f, "{\"series\":[{\"points\":["
+	                "{\"value\":300000000,\"timestamp\":\"1728000010000\"},"
+	                "{\"value\":600000000,\"timestamp\":\"1728000020000\"}"
+	                "]}]}");
+	/* windows without such a stack are points, too, with a value
+	 * of 0, which JSON leaves out */
+	g = select_json(&a, "SelectSeries", CPU, "{host=\"b\"}",
+	                ",\"step\":60,\"stackTraceSelector\":{\"frameFilter\":"
+	                "{\"excludeFunctionNames\":[\"h\"]}}");
+	assert_body(&g, "{\"series\":[{\"points\":[{"
+	                "\"timestamp\":\"1728000060000\"}]}]}");
+}
+END
+
 TEST(a_part_that_is_not_served_is_refused_and_not_left_in)
 {
 	static const char *const parts[] = {
 		",\"profileIdSelector\":[\"p-1\"]",
 		",\"span_selector\":[\"00f067aa0ba902b7\"]",
-		",\"stackTraceSelector\":{\"frameFilter\":"
-		"{\"excludeNames\":[\"f\"]}}",
+		",\"traceIdSelector\":[\"4bf92f3577b34da6a3ce929d0e0e4736\"]",
+		",\"format\":\"PROFILE_FORMAT_TREE\"",
+		",\"format\":\"PROFILE_FORMAT_FUNCTION_TREE\"",
 	};
 	CLEANUP_API struct test_api a = test_api(1, "");
 	CLEANUP_REPLY struct client_reply none = {0};
@@ -275,6 +299,90 @@ TEST(a_part_that_is_not_served_is_refused_and_not_left_in)
 	                   ",\"spanSelector\":[],\"stackTraceSelector\":"
 	                   "{\"frameFilter\":{}}");
 	ck_assert_int_eq(none.status, 200);
+}
+END
+
+#define FILTER(lists) ",\"stackTraceSelector\":{\"frameFilter\":{" lists "}}"
+
+/* Returns the total of the flame graph of the stacks that a filter lets pass. */
+static int64_t
+total_by(struct test_api *a, const char *more)
+{
+	CLEANUP_REPLY struct client_reply r =
+		select_json(a, "SelectMergeStacktraces", CPU, "{}", more);
+
+	ck_assert_msg(r.status == 200, "%s", buf_str(&r.body));
+	return strtoll(json_string_value(json_object_get(
+			       json_object_get(r.json, "flamegraph"), "total"))
+	                       ?: "0",
+	               NULL, 10);
+}
+
+TEST(a_filter_of_frames_lets_stacks_pass_by_names_and_patterns)
+{
+	static const struct {
+		const char *more;
+		int64_t samples;
+	} rows[] = {
+		{FILTER("\"includeFunctionNames\":[\"f\"]"), 90},
+		{FILTER("\"includeFunctionNames\":[\"f\",\"g\"]"), 30},
+		{FILTER("\"includeFunctionNames\":[\"x\"]"), 0},
+		{FILTER("\"exclude_function_names\":[\"f\",\"h\"]"), 10},
+		{FILTER("\"includeFunctionNameRegexes\":[\"^[gh]$\"]"), 37},
+		{FILTER("\"excludeFunctionNameRegexes\":[\"ai\"]"), 0},
+		{FILTER("\"includeFunctionNames\":[\"f\"],"
+	                "\"excludeFunctionNameRegexes\":[\"g\"]"),
+	         60},
+		{FILTER(""), 107},
+	};
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply bad = {0};
+
+	put_all(&a);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		ck_assert_int_eq(total_by(&a, rows[i].more),
+		                 rows[i].samples * 10000000);
+	bad = select_json(&a, "SelectMergeStacktraces", CPU, "{}",
+	                  FILTER("\"includeFunctionNameRegexes\":[\"(\"]"));
+	assert_error(&bad, 400, "InvalidMessage");
+}
+END
+
+TEST(a_sandwich_has_the_callers_and_callees_of_a_function)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply f = {0}, cut = {0}, none = {0};
+
+	put_all(&a);
+	f = select_json(&a, "SelectMergeStacktraces", CPU, "{}",
+	                ",\"format\":\"PROFILE_FORMAT_SANDWICH\","
+	                "\"sandwichFunction\":\"f\"");
+	assert_body(&f, "{\"sandwich\":{\"callers\":{\"total\":\"900000000\","
+	                "\"children\":[{\"nameIndex\":1,"
+	                "\"total\":\"900000000\"}]},"
+	                "\"callees\":{\"total\":\"900000000\","
+	                "\"self\":\"600000000\",\"children\":[{\"nameIndex\":2,"
+	                "\"total\":\"300000000\",\"self\":\"300000000\"}]},"
+	                "\"names\":[\"f\",\"main\",\"g\"],"
+	                "\"total\":\"900000000\",\"self\":\"600000000\"}}");
+	cut = select_json(&a, "SelectMergeStacktraces", CPU, "{}",
+	                  ",\"format\":\"PROFILE_FORMAT_SANDWICH\","
+	                  "\"sandwich_function\":\"main\",\"maxNodes\":2");
+	assert_body(&cut,
+	            "{\"sandwich\":{\"callers\":{\"total\":\"1070000000\"},"
+	            "\"callees\":{\"total\":\"1070000000\","
+	            "\"self\":\"100000000\",\"children\":[{\"nameIndex\":1,"
+	            "\"total\":\"900000000\",\"self\":\"600000000\","
+	            "\"children\":[{\"nameIndex\":2,"
+	            "\"total\":\"300000000\",\"self\":\"300000000\","
+	            "\"truncated\":true}]},{\"nameIndex\":2,"
+	            "\"total\":\"70000000\",\"self\":\"70000000\","
+	            "\"truncated\":true}]},"
+	            "\"names\":[\"main\",\"f\",\"other\"],"
+	            "\"total\":\"1070000000\",\"self\":\"100000000\"}}");
+	none = select_json(&a, "SelectMergeStacktraces", CPU, "{}",
+	                   ",\"format\":\"PROFILE_FORMAT_SANDWICH\"");
+	assert_error(&none, 400, "InvalidMessage");
 }
 END
 
@@ -480,7 +588,10 @@ SUITE_TIMEOUT("grafana", 60,
               nodes_that_are_left_out_are_named_other_and_keep_their_total,
               a_series_has_points_of_each_group,
               a_call_site_leaves_the_stacks_that_begin_with_it,
+              a_series_of_a_call_site_has_the_cost_of_its_stacks,
               a_part_that_is_not_served_is_refused_and_not_left_in,
+              a_filter_of_frames_lets_stacks_pass_by_names_and_patterns,
+              a_sandwich_has_the_callers_and_callees_of_a_function,
               a_difference_has_the_costs_of_both_sides,
               a_table_of_functions_has_their_costs_in_all_stacks,
               services_without_windows_are_read_from_their_sessions,

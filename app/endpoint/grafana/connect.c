@@ -9,8 +9,8 @@
 static const char json_form[] = "application/json";
 static const char proto_form[] = "application/proto";
 
-static bool
-is_json(const struct call *c)
+bool
+connect_is_json(const struct call *c)
 {
 	return content_is(c->req->content_type, json_form);
 }
@@ -48,15 +48,34 @@ connect_read(struct call *c, enum message m, json_t **out)
 	size_t n = c->req->body_len;
 	int rc;
 
-	if (!is_json(c) && !content_is(c->req->content_type, proto_form))
+	if (!connect_is_json(c) &&
+	    !content_is(c->req->content_type, proto_form))
 		return fail(c, UnsupportedMediaType,
 		            "application/json or application/proto");
 	if (inflate(c, &p, &n, &raw))
 		return -1;
-	rc = message_read(m, is_json(c), p, n, out, &why);
+	rc = message_read(m, connect_is_json(c), p, n, out, &why);
 	if (rc == -ENOMEM)
 		return fail_memory(c);
 	return rc ? refuse(c, buf_str(&why)) : 0;
+}
+
+static void
+put_head(struct call *c)
+{
+	c->reply->status = c->route->status;
+	c->reply->content_type = connect_is_json(c) ? json_form : proto_form;
+	c->reply->is_json = false;
+}
+
+int
+connect_answer_json(struct call *c)
+{
+	struct buf *out = &c->reply->body;
+
+	buf_putc(out, '\n');
+	put_head(c);
+	return buf_err(out) ? fail_store(c, buf_err(out)) : 0;
 }
 
 int
@@ -66,10 +85,8 @@ connect_answer(struct call *c, enum message m, const struct buf *wire)
 	int rc = buf_err(wire);
 
 	buf_clear(out);
-	c->reply->status = c->route->status;
-	c->reply->content_type = is_json(c) ? json_form : proto_form;
-	c->reply->is_json = false;
-	if (!rc && is_json(c)) {
+	put_head(c);
+	if (!rc && connect_is_json(c)) {
 		rc = message_json(m, wire->p, wire->len, out);
 		buf_putc(out, '\n');
 	} else if (!rc) {

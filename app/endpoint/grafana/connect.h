@@ -19,6 +19,11 @@ MUST_CHECK int connect_read(struct call *c, enum message m, json_t **out);
 MUST_CHECK int
 connect_answer(struct call *c, enum message m, const struct buf *wire);
 
+/* True for a call in JSON. */
+bool connect_is_json(const struct call *c);
+/* Answers a call in JSON with the JSON in the reply's body. */
+MUST_CHECK int connect_answer_json(struct call *c);
+
 /* Members of a message that was read; "", 0, NULL if absent. */
 const char *asked_text(const json_t *q, const char *name);
 int64_t asked_int(const json_t *q, const char *name);

@@ -5,6 +5,7 @@
 #include "profile/diff.h"
 #include "profile/stored/wire.h"
 #include "profile/tree.h"
+#include "shown.h"
 
 #include <errno.h>
 #include <string.h>
@@ -204,40 +205,6 @@ put_levels(const struct flame *f, struct buf *out)
 	}
 }
 
-/* Moves the largest `most` of n numbers to the front, and returns the smallest
- * of these. */
-static int64_t
-nth_largest(int64_t *v, uint32_t n, uint32_t most)
-{
-	uint32_t lo = 0, hi = n;
-
-	while (hi - lo > 1) {
-		int64_t pivot = v[lo + (hi - lo) / 2];
-		uint32_t above = lo, at = lo, below = hi;
-
-		while (at < below) {
-			int64_t x = v[at];
-
-			if (x > pivot) {
-				v[at++] = v[above];
-				v[above++] = x;
-			} else if (x < pivot) {
-				v[at] = v[--below];
-				v[below] = x;
-			} else {
-				at++;
-			}
-		}
-		if (most <= above)
-			hi = above;
-		else if (most > below)
-			lo = below;
-		else
-			return pivot;
-	}
-	return v[lo];
-}
-
 /* Finds the least total that a node must have. */
 static int
 find_least(struct flame *f, uint32_t most)
@@ -252,7 +219,7 @@ find_least(struct flame *f, uint32_t most)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < t->n; i++)
 		totals[i] = total_of(f, i);
-	f->least = nth_largest(totals, t->n, most);
+	f->least = shown_least(totals, t->n, most);
 	return 0;
 }
 
@@ -281,20 +248,6 @@ put_tree(struct flame *f, uint32_t most, struct buf *out)
 	return buf_err(out);
 }
 
-/* Nodes that a tree has for each that is shown: those to show are chosen among
- * them. */
-#define CHOICE 16
-#define ROOM   (1u << 16) /* at least */
-
-static uint32_t
-room_of(uint32_t most)
-{
-	uint32_t room = most < TREE_MAX_NODES / CHOICE ? most * CHOICE
-	                                               : TREE_MAX_NODES;
-
-	return room < ROOM ? ROOM : room;
-}
-
 int
 flame_put(const struct profile *p, uint32_t most, struct buf *out)
 {
@@ -303,7 +256,7 @@ flame_put(const struct profile *p, uint32_t most, struct buf *out)
 	CLEANUP_TREE struct tree *t = NULL;
 	int64_t left_out;
 	int rc = tree_functions(p, profile_type_index(p, NULL), &functions)
-	                 ?: tree_visible(functions, room_of(most), &t,
+	                 ?: tree_visible(functions, shown_room(most), &t,
 	                                 &left_out);
 
 	if (rc)
@@ -341,8 +294,8 @@ pair_diff(struct pair *x, uint32_t most, struct diff **out)
 	for (size_t i = 0; i < 2 && !rc; i++) {
 		int64_t left_out;
 
-		rc = tree_visible(x->functions[i], room_of(most), &x->trees[i],
-		                  &left_out);
+		rc = tree_visible(x->functions[i], shown_room(most),
+		                  &x->trees[i], &left_out);
 		x->sides[i].tree = x->trees[i];
 	}
 	return rc ?: diff_new(&x->sides[0], &x->sides[1], c, out);

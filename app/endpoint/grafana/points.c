@@ -7,6 +7,7 @@
  * counter is its cost for each profile.
  */
 #include "base/clock.h"
+#include "chosen.h"
 #include "endpoint/range/range_call.h"
 #include "profile/profile.h"
 #include "profile/stored/wire.h"
@@ -34,6 +35,7 @@ struct group {
 
 struct groups {
 	struct question *q;
+	const struct sift *sift; /* NULL: of all stacks */
 	const char *keys[KEYS_MAX];
 	size_t nkeys;
 	bool by_host;    /* a key is the host */
@@ -187,6 +189,7 @@ read_group(const struct groups *g, struct group *x, const char *service)
 		.range = question_range(g->q, service),
 		.step_ms = g->step_ms,
 		.function = "",
+		.sift = g->sift,
 	};
 	int rc;
 
@@ -346,17 +349,17 @@ grafana_points(struct call *c)
 {
 	CLEANUP_JSON json_t *asked = NULL;
 	CLEANUP_QUESTION struct question q = {0};
+	CLEANUP_CHOSEN struct chosen chosen = {0};
 	CLEANUP(groups_done) struct groups g = {.q = &q};
 	bool mean;
 
 	if (connect_read(c, M_SelectSeriesRequest, &asked))
 		return -1;
-	if (json_array_size(
-		    asked_list(json_object_get(asked, "stack_trace_selector"),
-	                       "call_site")))
-		return fail(c, CallNotServed, "a series of a call site");
-	if (question_read(c, asked, &q) ||
-	    read_keys(&g, asked_list(asked, "group_by")) ||
+	if (question_read(c, asked, &q) || chosen_read(c, asked, &chosen))
+		return -1;
+	if (sift_is_any(&chosen.sift))
+		g.sift = &chosen.sift;
+	if (read_keys(&g, asked_list(asked, "group_by")) ||
 	    read_step(&g, asked_real(asked, "step")) || find_groups(&g) ||
 	    read_groups(&g))
 		return -1;

@@ -101,19 +101,12 @@ find_services(struct question *q)
 static int
 check_served(struct call *c, const json_t *asked)
 {
-	static const char *const lists[] = {"profile_id_selector",
-	                                    "span_selector"};
-	const json_t *filter = json_object_get(
-		json_object_get(asked, "stack_trace_selector"), "frame_filter");
-	const char *name;
-	json_t *list;
+	static const char *const lists[] = {
+		"profile_id_selector", "span_selector", "trace_id_selector"};
 
 	for (size_t i = 0; i < ARRAY_LEN(lists); i++)
 		if (json_array_size(asked_list(asked, lists[i])))
 			return fail(c, CallNotServed, lists[i]);
-	json_object_foreach((json_t *)filter, name, list)
-		if (json_array_size(list))
-			return fail(c, CallNotServed, "frame_filter");
 	return 0;
 }
 

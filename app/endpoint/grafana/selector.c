@@ -137,13 +137,12 @@ put_brackets(const char *start, struct buf *out)
 	return (size_t)(p + 1 - start);
 }
 
-/* Writes a pattern of RE2 as one of POSIX that matches whole texts. */
+/* Writes a pattern of RE2 as one of POSIX. */
 static int
 translate(const char *p, struct buf *out)
 {
 	size_t n;
 
-	buf_puts(out, "^(");
 	while (*p) {
 		n = 1;
 		if (*p == '\\') {
@@ -163,20 +162,26 @@ translate(const char *p, struct buf *out)
 			return -EINVAL;
 		p += n;
 	}
-	buf_puts(out, ")$");
 	return buf_err(out);
 }
 
-static int
-compile(struct matcher *m, struct buf *why)
+int
+selector_pattern(const char *name, const char *pattern, bool whole,
+                 regex_t *out, struct buf *why)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(PATTERN_MOST);
-	int rc = translate(m->value, &text)
-	                 ?: pattern_compile_within(buf_str(&text), PATTERN_MOST,
-	                                           &m->re);
+	int rc;
 
+	if (whole)
+		buf_puts(&text, "^(");
+	rc = translate(pattern, &text);
+	if (whole)
+		buf_puts(&text, ")$");
+	rc = rc ?: buf_err(&text)
+	                ?: pattern_compile_within(buf_str(&text), PATTERN_MOST,
+	                                          out);
 	if (rc)
-		buf_addf(why, "the pattern of %s is %s", m->name,
+		buf_addf(why, "the pattern of %s is %s", name,
 		         rc == -E2BIG ? "too long" : "not supported");
 	return rc;
 }
@@ -368,7 +373,9 @@ read_all(char *p, struct selector *s, struct buf *why)
 		p = read_matcher(p, &m, why);
 		if (!p)
 			return -EINVAL;
-		rc = m.pattern ? compile(&m, why) : 0;
+		rc = m.pattern ? selector_pattern(m.name, m.value, true, &m.re,
+		                                  why)
+		               : 0;
 		if (rc)
 			return rc;
 		s->items[s->n++] = m;

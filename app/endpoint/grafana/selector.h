@@ -42,3 +42,13 @@ MUST_CHECK int
 selector_read(const char *text, struct selector *s, struct buf *why);
 /* True if the matcher lets a value pass. */
 bool matcher_passes(const struct matcher *m, const char *value);
+/*
+ * Compiles a regular expression in RE2's syntax, to be found with
+ * pattern_matches(): that of a whole text, or of any part.
+ *
+ *   Shape    name is that of what has the pattern, for why
+ *   Owns     regfree(out)
+ *   Errors   -EINVAL, -E2BIG, with a line in why; -ENOMEM; *out untouched
+ */
+MUST_CHECK int selector_pattern(const char *name, const char *pattern,
+                                bool whole, regex_t *out, struct buf *why);

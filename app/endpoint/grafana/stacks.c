@@ -1,10 +1,11 @@
 /* Calls that answer with stacks: flame graphs, and profiles for pprof. */
+#include "chosen.h"
 #include "flame.h"
 #include "profile/pprof.h"
-#include "profile/sift.h"
 #include "profile/stored/wire.h"
 #include "profile/tree.h"
 #include "question.h"
+#include "sandwich.h"
 
 #include <errno.h>
 #include <string.h>
@@ -32,27 +33,6 @@ put_graph(const struct profile *p, uint32_t most, struct buf *out)
 	return rc;
 }
 
-/* Keeps only the stacks below the call site that was asked for. */
-static int
-keep_call_site(struct call *c, const json_t *asked, struct profile *p)
-{
-	const json_t *sites = asked_list(
-		json_object_get(asked, "stack_trace_selector"), "call_site");
-	CLEANUP_FREE const char **names =
-		calloc(json_array_size(sites) + 1, sizeof(*names));
-	struct sift by = {.under = names};
-	size_t i;
-	json_t *v;
-	int rc;
-
-	if (!names)
-		return fail_memory(c);
-	json_array_foreach((json_t *)sites, i, v)
-		names[by.nunder++] = asked_text(v, "name");
-	rc = by.nunder ? sift_profile(p, &by) : 0;
-	return rc ? fail_store(c, rc) : 0;
-}
-
 /* Makes the profile of a question that nothing answers. */
 static int
 no_profile(const struct question *q, struct profile **out)
@@ -73,14 +53,18 @@ static int
 read_profile(struct call *c, const json_t *asked, struct profile **out)
 {
 	CLEANUP_QUESTION struct question q = {0};
+	CLEANUP_CHOSEN struct chosen chosen = {0};
 	CLEANUP_PROFILE struct profile *p = NULL;
+	int rc;
 
-	if (question_read(c, asked, &q) || question_merge(&q, &p))
+	if (question_read(c, asked, &q) || chosen_read(c, asked, &chosen) ||
+	    question_merge(&q, &p))
 		return -1;
 	if (!p)
 		return no_profile(&q, out);
-	if (keep_call_site(c, asked, p))
-		return -1;
+	rc = sift_is_any(&chosen.sift) ? sift_profile(p, &chosen.sift) : 0;
+	if (rc)
+		return fail_store(c, rc);
 	*out = TAKE(p);
 	return 0;
 }
@@ -123,6 +107,27 @@ put_functions(const struct profile *p, uint32_t most, struct buf *out)
 
 /* --- calls ---------------------------------------------------------------- */
 
+/* Answers with a format that no release has numbers for: only in JSON. */
+static int
+answer_sandwich(struct call *c, const json_t *asked, const struct profile *p)
+{
+	struct buf *out = &c->reply->body;
+	int rc;
+
+	buf_clear(out);
+	rc = sandwich_put(p, asked_text(asked, "sandwich_function"),
+	                  nodes_of(asked), out);
+	return rc ? fail_store(c, rc) : connect_answer_json(c);
+}
+
+static bool
+is_served(struct call *c, int64_t format)
+{
+	return format <= PROFILE_FORMAT_FLAMEGRAPH ||
+	       format == PROFILE_FORMAT_FUNCTIONS ||
+	       (format == PROFILE_FORMAT_SANDWICH && connect_is_json(c));
+}
+
 int
 grafana_flame(struct call *c)
 {
@@ -135,11 +140,16 @@ grafana_flame(struct call *c)
 	if (connect_read(c, M_SelectMergeStacktracesRequest, &asked))
 		return -1;
 	format = asked_int(asked, "format");
-	if (format > PROFILE_FORMAT_FLAMEGRAPH &&
-	    format != PROFILE_FORMAT_FUNCTIONS)
+	if (!is_served(c, format))
 		return fail(c, CallNotServed, "this format");
+	if (format == PROFILE_FORMAT_SANDWICH &&
+	    !*asked_text(asked, "sandwich_function"))
+		return fail(c, InvalidMessage,
+		            "sandwich_function must name a function");
 	if (read_profile(c, asked, &p))
 		return -1;
+	if (format == PROFILE_FORMAT_SANDWICH)
+		return answer_sandwich(c, asked, p);
 	rc = format == PROFILE_FORMAT_FUNCTIONS
 	             ? put_functions(p, nodes_of(asked), &out)
 	             : put_graph(p, nodes_of(asked), &out);

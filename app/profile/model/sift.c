@@ -17,6 +17,7 @@ struct list {
 /* What the lists say of a frame, and of all frames of a location or stack. */
 struct marks {
 	uint32_t focus; /* bits of the list's names */
+	uint32_t bits;  /* of struct sift_frames */
 	bool hidden;
 };
 
@@ -81,9 +82,11 @@ bits_of(const struct list *l, const char *name, size_t n)
 static struct marks
 marks_of(const struct work *w, const char *name)
 {
+	const struct sift_frames *f = &w->by->frames;
 	size_t n = strlen(name);
 
 	return (struct marks){bits_of(&w->focus, name, n),
+	                      f->bits ? f->bits(f->of, name) : 0,
 	                      bits_of(&w->hide, name, n) != 0};
 }
 
@@ -91,6 +94,7 @@ static void
 add_marks(struct marks *to, const struct marks *m)
 {
 	to->focus |= m->focus;
+	to->bits |= m->bits;
 	to->hidden |= m->hidden;
 }
 
@@ -238,11 +242,12 @@ is_under(const struct work *w, const struct sample *s)
 static bool
 is_kept(const struct work *w, const struct sample *s)
 {
-	struct marks all = {0, false};
+	struct marks all = {0};
 
 	for (uint32_t i = 0; i < s->nstack; i++)
 		add_marks(&all, &w->locations[w->p->stack[s->stack0 + i]]);
 	return !all.hidden && all.focus == (UINT32_C(1) << w->focus.n) - 1 &&
+	       (!w->by->frames.bits || all.bits == w->by->frames.all) &&
 	       is_under(w, s);
 }
 

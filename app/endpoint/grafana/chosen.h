@@ -1,0 +1,43 @@
+/*
+ * The stacks that a question is about: those below a call site, and those that
+ * a filter of frames lets pass.
+ *
+ * A call site is the names of a stack's outermost functions. A filter lets a
+ * stack pass that has a frame for each name and each regular expression to
+ * include, and none for those to exclude. Its regular expressions match any
+ * part of a name.
+ *
+ *   Source   pkg/model of github.com/grafana/pyroscope, September 2026
+ */
+#pragma once
+
+#include "endpoint/call.h"
+#include "profile/sift.h"
+
+#include <regex.h>
+
+#define CHOSEN_MAX_FRAMES  1024 /* of a call site */
+#define CHOSEN_MAX_INCLUDE 16   /* names and regular expressions */
+#define CHOSEN_MAX_EXCLUDE 64
+
+struct chosen {
+	struct sift sift; /* what sift_is_any() is true of, if any */
+	const char **under;
+	struct chosen_name {
+		const char *text;
+		regex_t re;
+		bool is_pattern;
+		uint32_t bit;
+	} names[CHOSEN_MAX_INCLUDE + CHOSEN_MAX_EXCLUDE];
+	size_t nnames, ninclude;
+};
+#define CLEANUP_CHOSEN CLEANUP(chosen_done)
+void chosen_done(struct chosen *s);
+
+/*
+ * Reads the member stack_trace_selector of a message. *out borrows from it, and
+ * must not move.
+ *   Errors   -1 with the reply; *out must be freed then, too
+ */
+MUST_CHECK int
+chosen_read(struct call *c, const json_t *asked, struct chosen *out);

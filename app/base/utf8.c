@@ -1,5 +1,7 @@
 #include "base/utf8.h"
 
+#include <string.h>
+
 size_t
 utf8_len(const unsigned char *s, size_t n)
 {
@@ -52,6 +54,25 @@ utf8_mend(char *text, size_t n)
 		if (!len)
 			text[i] = '?';
 	}
+}
+
+size_t
+utf8_escape(const char *text, size_t n, char *out)
+{
+	static const char digits[] = "0123456789abcdef";
+	const unsigned char *s = (const unsigned char *)text;
+	size_t made = 0, len;
+
+	for (size_t i = 0; i < n; i += len ? len : 1) {
+		len = utf8_len(s + i, n - i);
+		memcpy(out + made, len ? text + i : "\\x", len ? len : 2);
+		made += len ? len : 2;
+		if (len)
+			continue;
+		out[made++] = digits[s[i] >> 4];
+		out[made++] = digits[s[i] & 15];
+	}
+	return made;
 }
 
 size_t

@@ -5,7 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define UTF8_MAX 4 /* bytes of a character */
+#define UTF8_MAX     4 /* bytes of a character */
+#define UTF8_ESCAPED 4 /* bytes of an escaped byte */
 
 /*
  * Returns the length of the valid sequence at the start of s[n], n >= 1; 0 if
@@ -20,3 +21,9 @@ size_t utf8_encode(uint32_t c, char out[static UTF8_MAX]);
 /* Replaces each byte that is not part of a valid sequence with a question
  * mark. */
 void utf8_mend(char *text, size_t n);
+/*
+ * Copies n bytes to out, which has room for UTF8_ESCAPED times as many. Each
+ * byte that is not part of a valid sequence becomes \xHH, so that texts that
+ * differ still do. Returns the number of bytes.
+ */
+size_t utf8_escape(const char *text, size_t n, char *out);

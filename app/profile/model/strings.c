@@ -155,13 +155,12 @@ strings_add_stored(struct strings *s, const char *text, size_t n, uint32_t *out)
 static int
 add_mended(struct strings *s, const char *text, size_t n, uint32_t *out)
 {
-	CLEANUP_FREE char *copy = n < STRINGS_MAX_BYTES ? malloc(n + 1) : NULL;
+	bool small = n < STRINGS_MAX_BYTES / UTF8_ESCAPED;
+	CLEANUP_FREE char *copy = small ? malloc(n * UTF8_ESCAPED + 1) : NULL;
 
 	if (!copy)
-		return n < STRINGS_MAX_BYTES ? -ENOMEM : -E2BIG;
-	memcpy(copy, text, n);
-	utf8_mend(copy, n);
-	return strings_add_stored(s, copy, n, out);
+		return small ? -ENOMEM : -E2BIG;
+	return strings_add_stored(s, copy, utf8_escape(text, n, copy), out);
 }
 
 /* Only new text is checked for UTF-8; most is not new. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define NUMBER_MAX 64 /* characters of a number */
+#define EXACT      15 /* digits of an integer that any double holds */
 
 void
 json_scan_init(struct json_scan *s, const void *p, size_t n, struct buf *text)
@@ -150,6 +151,17 @@ digits(const char **p, const char *end)
 	return true;
 }
 
+/* Most numbers are small integers, which need no strtod(). */
+static double
+integer(const char *p, size_t n)
+{
+	int64_t v = 0;
+
+	for (size_t i = *p == '-'; i < n; i++)
+		v = v * 10 + (p[i] - '0');
+	return *p == '-' ? -(double)v : (double)v;
+}
+
 static bool
 number(struct json_scan *s)
 {
@@ -160,6 +172,12 @@ number(struct json_scan *s)
 	p += p < s->end && *p == '-';
 	if (!digits(&p, s->end))
 		return false;
+	if (p - s->p <= EXACT &&
+	    (p == s->end || (*p != '.' && *p != 'e' && *p != 'E'))) {
+		s->number = integer(s->p, (size_t)(p - s->p));
+		s->p = p;
+		return true;
+	}
 	if (p < s->end && *p == '.' && (p++, !digits(&p, s->end)))
 		return false;
 	if (p < s->end && (*p == 'e' || *p == 'E')) {

@@ -45,6 +45,7 @@ struct node {
 	uint32_t location;   /* PROFILE_NONE: not yet made */
 	uint32_t name, file; /* strings */
 	int64_t line;
+	bool root, collector, alone; /* by its name: see classify() */
 	struct cost own, garbage; /* garbage: collected on top of this node */
 };
 
@@ -276,16 +277,38 @@ static uint32_t
 find_node(const struct reader *r, double id)
 {
 	const struct named key = {.id = id};
-	const struct named *at =
-		bsearch(&key, r->ids, r->nnodes, sizeof(key), by_id);
+	double guess = r->nnodes ? id - r->ids[0].id : -1;
+	const struct named *at;
 
+	/* V8 numbers nodes from 1, without gaps */
+	if (guess >= 0 && guess < r->nnodes && r->ids[(uint32_t)guess].id == id)
+		return r->ids[(uint32_t)guess].node;
+	at = bsearch(&key, r->ids, r->nnodes, sizeof(key), by_id);
 	return at ? at->node : PROFILE_NONE;
+}
+
+static bool
+is(const struct reader *r, const struct node *n, const char *name)
+{
+	return !strcmp(strings_get(r->im.p->strings, n->name, NULL), name);
+}
+
+/* Finds out what a node stands for. A collection of garbage after one that
+ * stands for the root, the program or idle time was not called by it. */
+static void
+classify(struct reader *r, struct node *n)
+{
+	n->root = is(r, n, ROOT);
+	n->collector = is(r, n, GARBAGE);
+	n->alone = n->root || is(r, n, "(idle)") || is(r, n, "(program)");
 }
 
 /* Follows the relations that nodes state by ids. */
 static int
 connect(struct reader *r)
 {
+	for (uint32_t i = 0; i < r->nnodes; i++)
+		classify(r, &r->nodes[i]);
 	r->ids = reallocarray(NULL, r->nnodes + 1, sizeof(*r->ids));
 	if (!r->ids)
 		return -ENOMEM;
@@ -306,12 +329,6 @@ connect(struct reader *r)
 	return 0;
 }
 
-static bool
-is(const struct reader *r, const struct node *n, const char *name)
-{
-	return !strcmp(strings_get(r->im.p->strings, n->name, NULL), name);
-}
-
 /* --- costs ---------------------------------------------------------------- */
 
 static void
@@ -319,13 +336,6 @@ add(struct cost *c, uint64_t count, double value)
 {
 	c->count += count;
 	c->value += value;
-}
-
-/* True if a collection of garbage after this node was not called by it. */
-static bool
-is_alone(const struct reader *r, const struct node *n)
-{
-	return is(r, n, ROOT) || is(r, n, "(idle)") || is(r, n, "(program)");
 }
 
 /* Consecutive samples of a node. */
@@ -347,9 +357,9 @@ end_run(struct reader *r, struct run *run, double until_us)
 
 	if (!run->samples)
 		return;
-	if (!is(r, &r->nodes[at], GARBAGE)) {
+	if (!r->nodes[at].collector) {
 		add(&r->nodes[at].own, run->samples, us * NS_PER_US);
-		run->before = is_alone(r, &r->nodes[at]) ? PROFILE_NONE : at;
+		run->before = r->nodes[at].alone ? PROFILE_NONE : at;
 	} else if (run->before == PROFILE_NONE) {
 		add(&r->nodes[at].own, run->samples, us * NS_PER_US);
 	} else {
@@ -456,7 +466,7 @@ add_stack(struct reader *r, uint32_t at, const struct cost *c)
 	if (!(c->value >= 0) || c->value >= 0x1p62)
 		return import_bad(&r->im, "a value is out of range");
 	v[r->im.p->ntypes - 1] = llround(c->value);
-	while (!rc && at != PROFILE_NONE && !is(r, &r->nodes[at], ROOT)) {
+	while (!rc && at != PROFILE_NONE && !r->nodes[at].root) {
 		rc = push_node(r, &r->nodes[at]);
 		at = r->nodes[at].parent;
 	}

@@ -5,7 +5,7 @@
  * with the line where the function begins, or else its package. Weights cannot
  * be negative in this format, so stacks with negative values, in differences,
  * are left out. "counts" is our extension: the number of samples of each row,
- * which other readers ignore. Source: file-format-schema.json of speedscope
+ * empty if it is not known. Other readers ignore it. Source: file-format-schema.json of speedscope
  * 1.22, FileFormat.SampledProfile.
  */
 #include "exports.h"
@@ -155,7 +155,7 @@ put_profile(const struct tree *t, const struct export_meta *meta,
 		r = each_stack(t, out, put_weight);
 	json_close(out, ']');
 	json_open(out, "counts", '[');
-	if (!r)
+	if (!r && t->counted)
 		r = each_stack(t, out, put_count);
 	json_close(out, ']');
 	json_close(out, '}');

@@ -241,6 +241,29 @@ explain_text(const char *p, size_t n, int r, struct buf *why)
 	return -EPROTONOSUPPORT;
 }
 
+/* Notes what a reader of the profile would take for a mistake of ours: cost
+ * without a stack, or no cost at all. */
+static void
+put_doubts(const struct profile *p, struct buf *why)
+{
+	uint32_t at = profile_type_index(p, NULL);
+	double all = 0, bare = 0;
+
+	if (at >= p->ntypes)
+		return;
+	for (uint32_t i = 0; i < p->nsamples; i++) {
+		double v = (double)p->values[(size_t)i * p->ntypes + at];
+
+		all += v;
+		bare += p->samples[i].nstack ? 0 : v;
+	}
+	if (p->nsamples && all == 0)
+		buf_puts(why, "all its values are 0\n");
+	else if (bare > all / 2)
+		buf_addf(why, "%.0f %% of its cost has no stack\n",
+		         100 * bare / all);
+}
+
 static int
 import(const char *p, size_t n, const struct import_ask *ask,
        struct profile **out, const struct input **format,
@@ -273,6 +296,7 @@ import(const char *p, size_t n, const struct import_ask *ask,
 		r = import_choose(made, ask->type, type, why);
 	if (r)
 		return r;
+	put_doubts(made, why);
 	*out = TAKE(made);
 	*format = row;
 	return 0;

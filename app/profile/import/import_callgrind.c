@@ -93,6 +93,7 @@ struct reader {
 	struct path *paths;
 	uint32_t *heap; /* paths to be followed, largest first */
 	uint32_t nfns, ncalls, npaths, nheap, fn_room, call_room;
+	char kept[128];  /* name of the event that is kept */
 	struct buf note; /* about other events */
 };
 
@@ -392,26 +393,28 @@ set_event(struct reader *r, const char *name)
 	return profile_type(r->im.p, name, name);
 }
 
-/* Reads the names of events, and finds the one to keep. Parts of a file repeat
- * them. */
+/* Reads the names of events, and finds the one to keep. Each part of a file
+ * names its own. */
 static int
 read_events(struct reader *r)
 {
-	const char *asked = r->im.ask->event ? r->im.ask->event : "";
+	const char *asked = r->has_events      ? r->kept
+	                    : r->im.ask->event ? r->im.ask->event
+	                                       : "";
 	const char *from = r->line;
-	char name[128] = "";
 	unsigned n = 0, kept = MAX_EVENTS;
 	size_t len;
 
 	for (skip_spaces(r); (len = word(r)) > 0; n++, skip_spaces(r)) {
-		if (n == MAX_EVENTS || len >= sizeof(name))
+		if (n == MAX_EVENTS || len >= sizeof(r->kept))
 			return bad_line(r,
 			                "it has too many events, or too long "
 			                "ones");
 		if (kept == MAX_EVENTS &&
 		    (!*asked ||
 		     (len == strlen(asked) && !memcmp(asked, r->line, len)))) {
-			memcpy(name, r->line, len);
+			memcpy(r->kept, r->line, len);
+			r->kept[len] = '\0';
 			kept = n;
 		}
 		r->line += len;
@@ -422,17 +425,15 @@ read_events(struct reader *r)
 		         (int)(r->end - from), from);
 		return -EBADMSG;
 	}
-	if (r->has_events)
-		return kept == r->event ? 0
-		                        : bad_line(r, "its parts differ in "
-		                                      "their events");
-	r->has_events = true;
 	r->event = kept;
+	if (r->has_events)
+		return 0;
+	r->has_events = true;
 	if (n > 1)
 		buf_addf(&r->note,
 		         "event %s was kept, of%.*s; --event keeps another\n",
-		         name, (int)(r->end - from), from);
-	return set_event(r, name);
+		         r->kept, (int)(r->end - from), from);
+	return set_event(r, r->kept);
 }
 
 static int

@@ -53,8 +53,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MAX_LINE ((size_t)32 << 10)
-#define COUNTS   " profile: total " /* follows the name of what is counted */
+#define MAX_LINE     ((size_t)32 << 10)
+#define MOST_MISSING 0.02 /* part of a heap in no stack, without a note */
+#define COUNTS       " profile: total " /* follows the name of what is counted */
 
 enum page { PAGE_HEAP, PAGE_COUNTS, PAGE_WAITS };
 
@@ -71,6 +72,9 @@ struct named {
 struct reader {
 	struct import im;
 	enum page page;
+	char form[32];  /* of a period that cannot be used; "" if none */
+	double all[2];  /* bytes in use and allocated by the first line */
+	double read[2]; /* by the stacks, before they are scaled */
 	double period; /* of a heap in bytes; 0: every allocation was counted */
 	double hz;     /* cycles per second; 0 unknown */
 	int64_t values[4]; /* of the stack that is waiting, scaled */
@@ -217,6 +221,8 @@ read_heap_counts(struct reader *r, const char *p)
 		return 0;
 	rc = scale(r, all_objects, all_bytes, &r->values[0])
 	             ?: scale(r, objects, bytes, &r->values[2]);
+	r->read[0] += bytes;
+	r->read[1] += all_bytes;
 	r->counted = !rc;
 	return rc;
 }
@@ -298,6 +304,15 @@ read_name(struct reader *r, const char *p)
 	return import_function(&r->im, &f, &to->line.function);
 }
 
+/* Reads "3: 4096 [7: 9000]" where it stands for all stacks. */
+static void
+read_all_counts(struct reader *r, const char *p)
+{
+	if (!r->all[1] &&
+	    sscanf(p, " %*f: %lf [%*f: %lf]", &r->all[0], &r->all[1]) != 2)
+		r->all[0] = r->all[1] = 0;
+}
+
 /* Reads a line of jemalloc's format. Counts of single threads are skipped,
  * being included in the first, t*. */
 static int
@@ -311,8 +326,12 @@ read_pair(struct reader *r)
 		begin_stack(r, p + 1);
 		return rc;
 	}
-	if (!*r->stack || strncmp(p, "t*:", 3) != 0)
+	if (strncmp(p, "t*:", 3) != 0)
 		return 0;
+	if (!*r->stack) {
+		read_all_counts(r, p + 3);
+		return 0;
+	}
 	rc = read_heap_counts(r, p + 3);
 	if (rc)
 		return rc;
@@ -367,22 +386,47 @@ reader_done(struct reader **r)
 	free(*r);
 }
 
-/* Reads "@ heap_v2/524288" of the first line, or jemalloc's without the "@". */
+/* Reads "@ heap_v2/524288" of the first line, or jemalloc's without the "@".
+ * Keeps the form of a period that cannot be used. */
 static double
-period_of(const char *line)
+period_of(struct reader *r)
 {
 	static const struct {
 		const char *word;
 		double by;
 	} forms[] = {{"heap_v2/", 1}, {"heapz_v2/", 1}, {"heap/", 0.5}};
-	const char *at = strchr(line, '@');
+	const char *line = r->line, *at = strchr(line, '@');
 
 	line = at ? at + 1 + strspn(at + 1, " ") : line;
 	for (size_t i = 0; i < ARRAY_LEN(forms); i++)
 		if (begins(line, strlen(line), forms[i].word))
 			return strtod(line + strlen(forms[i].word), NULL) *
 			       forms[i].by;
+	if (at && strchr(line, '/'))
+		snprintf(r->form, sizeof(r->form), "%.*s",
+		         (int)strcspn(line, "/ \t\r"), line);
 	return 0;
+}
+
+/* Notes stacks that are not there, and values that are not scaled. Programs that
+ * go on while they write their file differ a little. */
+static void
+put_notes(struct reader *r)
+{
+	if (*r->form)
+		buf_addf(r->im.why,
+		         "its values are samples, not scaled to all "
+		         "allocations: how %s was sampled is not known\n",
+		         r->form);
+	for (int i = 0; i < 2; i++) {
+		if (!(r->read[i] < r->all[i] * (1 - MOST_MISSING)))
+			continue;
+		buf_addf(r->im.why,
+		         "its stacks have %.1f %% of the bytes that its first "
+		         "lines count: it may be cut off\n",
+		         100 * r->read[i] / r->all[i]);
+		return;
+	}
 }
 
 static int
@@ -427,11 +471,16 @@ read_all(struct reader *r, const char *p, size_t n)
 
 	if (rc || !next_line(r, &p, end))
 		return rc;
-	r->period = period_of(r->line);
+	r->period = period_of(r);
+	if (!pairs)
+		read_all_counts(r, r->line + strcspn(r->line, ":") + 1);
 	rc = set_types(r);
 	while (!rc && next_line(r, &p, end))
 		rc = pairs ? read_pair(r) : read_line(r);
-	return rc ? rc : end_stack(r);
+	rc = rc ? rc : end_stack(r);
+	if (!rc)
+		put_notes(r);
+	return rc;
 }
 
 /* Sets the types that pprof gives such a page. */

@@ -42,6 +42,8 @@ enum kind {
 	PARK,
 	NATIVE,
 	SETTING,
+	LOST_SAMPLES,
+	LOST_DATA,
 	KINDS
 };
 static const char *const kind_names[KINDS] = {
@@ -55,6 +57,8 @@ static const char *const kind_names[KINDS] = {
 	"jdk.ThreadPark",
 	"jdk.NativeMethodSample",
 	"jdk.ActiveSetting",
+	"jdk.CPUTimeSamplesLost",
+	"jdk.DataLoss",
 };
 
 /* Types of profile, in the order of preference, and their values. */
@@ -83,8 +87,9 @@ struct reader {
 	uint64_t named;  /* bytes of names that were made */
 	struct label thread;
 	uint64_t counts[KINDS];
-	uint64_t cut, failed;   /* stacks that are not whole, or not there */
-	double cpu_ns, wall_ns; /* of a sample; 0 unknown */
+	uint64_t cut, failed; /* stacks that are not whole, or not there */
+	uint64_t lost_samples, lost_bytes; /* that the recorder lost */
+	double cpu_ns, wall_ns;            /* of a sample; 0 unknown */
 	double interval_ns, asked_wall_ns, period_ns; /* settings; 0: none */
 	char event[32];                               /* of async-profiler */
 	bool has[OF_COUNT];
@@ -154,6 +159,19 @@ read_setting(struct reader *r, struct jfr_cursor *at)
 		r->period_ns = span_of(buf_str(&r->text));
 }
 
+/* Adds up what the recorder says that it lost. */
+static void
+read_lost(struct reader *r, int kind, struct jfr_cursor *at)
+{
+	bool samples = kind == LOST_SAMPLES;
+	uint64_t *to = samples ? &r->lost_samples : &r->lost_bytes;
+
+	jfr_fields(&r->chunk, r->classes[kind], at, r->v);
+	if (__builtin_add_overflow(
+		    *to, r->v[samples ? JFR_lostSamples : JFR_amount].n, to))
+		*to = UINT64_MAX;
+}
+
 static int
 count_events(struct reader *r)
 {
@@ -172,6 +190,8 @@ count_events(struct reader *r)
 			r->counts[k]++;
 			if (k == SETTING)
 				read_setting(r, &e);
+			if (k > SETTING)
+				read_lost(r, k, &e);
 		}
 	return rc;
 }
@@ -677,6 +697,16 @@ put_notes(struct reader *r)
 		         "samples without a stack, which the recorder could "
 		         "not read: %llu\n",
 		         (unsigned long long)r->failed);
+	if (r->of == OF_CPU && r->lost_samples)
+		buf_addf(r->im.why,
+		         "samples of CPU time that the JVM lost: %llu\n",
+		         (unsigned long long)r->lost_samples);
+	if (r->lost_bytes)
+		buf_addf(r->im.why,
+		         "the JVM lost %llu bytes of events: "
+		         "-XX:FlightRecorderOptions=memorysize=50m loses "
+		         "less\n",
+		         (unsigned long long)r->lost_bytes);
 	if (r->cut)
 		buf_addf(
 			r->im.why,

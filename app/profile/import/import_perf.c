@@ -2,7 +2,7 @@
  * Reads the output of `perf script`: a line for each sample, a line for each
  * frame, leaf first, and an empty line.
  *
- *	COMM PID[/TID] [CPU] [TIME:] [PERIOD] EVENT: [FRAME]
+ *	COMM PID[/TID] [CPU] [TIME:] [PERIOD] [EVENT:] [FRAME]
  *		ADDRESS SYMBOL+OFFSET (MODULE)
  *		[FILE:LINE]
  *
@@ -22,6 +22,7 @@
 
 #define LOOK       ((size_t)1 << 20) /* bytes examined */
 #define MAX_TOKENS 64
+#define NAMELESS   "event" /* where the output has no names of events */
 
 struct head {
 	struct perf_head of;   /* event without its colon */
@@ -32,6 +33,7 @@ struct reader {
 	struct perf_samples s;
 	bool open;                 /* in a sample */
 	bool torn;                 /* it has a frame that is unreadable */
+	bool named;                /* frames are more than addresses */
 	struct import_frame frame; /* read, but not yet pushed */
 	bool held;                 /* there is one */
 };
@@ -109,8 +111,14 @@ read_tail(const struct perf_text *t, size_t count, const char *end,
 		i++; /* the mode, as U or K */
 	if (i < count && is_time(t[i]))
 		out->of.time_s = value(t[i++]);
-	if (i + 1 < count && numeric(t[i], ""))
+	if (i < count && numeric(t[i], "") &&
+	    (i + 1 < count || out->of.time_s >= 0))
 		out->of.period = value(t[i++]);
+	if (i >= count && out->of.time_s >= 0) {
+		out->of.event = (struct perf_text){NAMELESS, strlen(NAMELESS)};
+		out->rest = (struct perf_text){end, 0};
+		return true;
+	}
 	if (i >= count || !isalpha((unsigned char)t[i].p[0]))
 		return false;
 	out->of.event = t[i];
@@ -168,7 +176,8 @@ is(const char *p, size_t n, const char *text)
 	return n == strlen(text) && !memcmp(p, text, n);
 }
 
-/* Reads "ADDRESS SYMBOL (MODULE)"; the module may be missing. */
+/* Reads "ADDRESS SYMBOL (MODULE)"; all but the address may be missing. The name
+ * is NULL if nothing follows the address. */
 static bool
 read_frame(struct perf_text line, struct import_frame *f)
 {
@@ -178,12 +187,14 @@ read_frame(struct perf_text line, struct import_frame *f)
 
 	while (digits < line.n && isxdigit((unsigned char)line.p[digits]))
 		digits++;
-	if (!digits || digits >= sizeof(text) || digits == line.n ||
-	    !isspace((unsigned char)line.p[digits]))
+	if (!digits || digits >= sizeof(text) ||
+	    (digits < line.n && !isspace((unsigned char)line.p[digits])))
 		return false;
 	memcpy(text, line.p, digits);
-	*f = (struct import_frame){.address = strtoull(text, NULL, 16),
-	                           .name = line.p + digits + 1};
+	*f = (struct import_frame){.address = strtoull(text, NULL, 16)};
+	if (digits == line.n)
+		return true;
+	f->name = line.p + digits + 1;
 	module = module_at(f->name - 1, (size_t)(stop - f->name) + 1);
 	if (module) {
 		f->module = module + 1;
@@ -360,8 +371,10 @@ frame_line(struct reader *d, const char *line, size_t n)
 	if (d->open && d->s.other)
 		return 0;
 	if (d->open && read_frame(text, &f) &&
-	    (isspace((unsigned char)*line) || f.module)) {
+	    (isspace((unsigned char)*line) || f.module) &&
+	    (f.name || !d->named)) {
 		r = push_held(d);
+		d->named = d->named || f.name;
 		d->frame = f;
 		d->held = !r;
 		return r;

@@ -7,8 +7,8 @@
  * has the name of its profile as the label "thread". Profiles in a unit that
  * cannot be added to that of the first one are left out.
  *
- * The list "counts", our extension, has the number of samples of each row.
- * Without it, rows that all have the same weight are samples. Rows of different
+ * The list "counts", our extension, has the number of samples of each row, or
+ * nothing where they are not known. Without it, rows that all have the same weight are samples. Rows of different
  * weights may be sums, as speedscope writes them of other formats, and events
  * are no samples at all: such a file does not say how many samples it has.
  *
@@ -427,6 +427,8 @@ read_profile(struct reader *d, struct json_scan *s)
 		return r;
 	if (d->profiles == 1)
 		d->thread.str = 0;
+	if (d->im.uncounted)
+		p.counts.p = NULL;
 	if (p.samples.p && p.weights.p)
 		return read_sampled(d, &p);
 	return p.events.p ? read_evented(d, &p) : broken(d, s);
@@ -444,6 +446,20 @@ look_at_weights(struct reader *d, struct json_scan w)
 		if (fabs(w.number - d->weight) > SAME * d->weight)
 			d->im.uncounted = true;
 	}
+}
+
+/* Finds out if counts are known: one is above 0. */
+static void
+look_at_counts(struct reader *d, const struct json_scan *counts)
+{
+	struct json_scan c = *counts;
+
+	if (json_scan_next(&c) != JSON_ARRAY)
+		return;
+	while (json_scan_next(&c) == JSON_NUMBER)
+		if (c.number > 0)
+			return;
+	d->im.uncounted = true;
 }
 
 /* True if a profile of the type that is asked for may have this unit. */
@@ -483,7 +499,9 @@ survey(struct reader *d, struct json_scan s)
 			continue;
 		}
 		d->im.uncounted |= p.events.p != NULL;
-		if (p.weights.p && !p.counts.p)
+		if (p.weights.p && p.counts.p)
+			look_at_counts(d, &p.counts);
+		else if (p.weights.p)
 			look_at_weights(d, p.weights);
 	}
 	return r;

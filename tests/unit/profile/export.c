@@ -427,6 +427,24 @@ TEST(speedscope_has_source_files_and_lines)
 }
 END
 
+/* A reader would take counts of 0 for samples that are not there. */
+TEST(speedscope_has_no_counts_where_samples_are_not_known)
+{
+	CLEANUP_BUF struct buf b = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_PROFILE struct profile *p = profile_new();
+	CLEANUP_TREE struct tree *t = NULL;
+	const int64_t value = 5;
+
+	ck_assert_ptr_nonnull(p);
+	ck_assert_int_eq(profile_type(p, "off_cpu", "nanoseconds"), 0);
+	ck_assert_int_eq(profile_sample(p, NULL, 0, NULL, 0, &value), 0);
+	ck_assert_int_eq(tree_new(p, 0, &t), 0);
+	ck_assert_int_eq(format_find("speedscope")->write(t, &meta, &b), 0);
+	ck_assert_ptr_nonnull(
+		strstr(buf_str(&b), "\"weights\":[5],\"counts\":[]}"));
+}
+END
+
 TEST(speedscope_leaves_out_what_shrank)
 {
 	CLEANUP_BUF struct buf b = BUF_INIT(BUF_MAX_SMALL);
@@ -729,7 +747,9 @@ SUITE("export", a_picture_shows_a_part_and_marks_what_is_searched,
       an_svg_of_hostile_names_holds_no_markup_of_theirs,
       an_svg_leaves_out_what_is_too_narrow_among_many,
       pprof_is_the_profile_itself, speedscope_has_a_row_for_each_stack,
-      speedscope_has_source_files_and_lines, speedscope_leaves_out_what_shrank,
+      speedscope_has_source_files_and_lines,
+      speedscope_has_no_counts_where_samples_are_not_known,
+      speedscope_leaves_out_what_shrank,
       dot_counts_recursion_once_and_dots_what_it_leaves_out,
       dot_of_hostile_names_keeps_its_quotes,
       lines_have_their_own_cost_and_count_recursion_once,

@@ -83,7 +83,9 @@ TEST(folded_of_cpu_are_samples_and_time_where_the_rate_is_known)
 {
 	expect("folded", "cpu", 0, 0,
 	       "folded 10 count\nmain;a 3\nmain;a;b 2\nstart 5\n");
-	expect("folded.empty", "cpu", 0, 0, "folded 4 count\nall 3\na 1\n");
+	expect("folded.empty", "cpu", 0, 0,
+	       "folded 4 count\nall 3\na 1\n"
+	       "75 % of its cost has no stack\n");
 	expect("folded.gz", "cpu", 100, 0,
 	       "folded 96000000 nanoseconds\n"
 	       "main;a 3\nmain;a;b 2\nstart 5\n");
@@ -111,6 +113,19 @@ TEST(heap_profiles_of_allocators_are_scaled_to_what_their_samples_stand_for)
 	       "server+0x1100;server+0x1000 2136279\n"
 	       "server+0x1200 3147228\n");
 	expect("heap.bad", "memory", 0, -EBADMSG, "a stack has no address");
+}
+END
+
+TEST(a_heap_text_that_is_cut_off_or_of_an_unknown_form_says_so)
+{
+	expect("heap.cut", "memory", 0, 0,
+	       "heap 1058607 bytes\n0x1fff;0xfff 1058607\n"
+	       "its stacks have 66.7 % of the bytes that its first lines "
+	       "count: it may be cut off\n");
+	expect("heap.form", "memory", 0, 0,
+	       "heap 1024 bytes\n0x40117f;0x401135 1024\n"
+	       "its values are samples, not scaled to all allocations: how "
+	       "heap_v3 was sampled is not known\n");
 }
 END
 
@@ -216,7 +231,8 @@ TEST(pages_of_go_are_read_as_pprof_reads_them)
 		{"goroutine",
 	         "threadcreate profile: total 7\n6 @ \n#\t0x0\n\n1" STACK,
 	         "gopage 7 count\n"
-	         "all 6\nmain.hot;sync.(*Mutex).Unlock 1\n"},
+	         "all 6\nmain.hot;sync.(*Mutex).Unlock 1\n"
+	         "86 % of its cost has no stack\n"},
 	};
 	CLEANUP_BUF struct buf got = BUF_INIT(BUF_MAX_SMALL);
 
@@ -502,7 +518,9 @@ TEST(perf_script_is_read_with_its_periods_and_modules)
 	       "std::allocator<int> >::push_back(int);native_write_msr 1\n"
 	       "main;plugin.so (deleted)+0x7f12a3b4ffff 1\n");
 	expect("perf.cycles", "cpu", 0, 0, "perf 7 cycles\nf 7\n");
-	expect("perf.nostack", "cpu", 0, 0, "perf 1 nanoseconds\nall 1\n");
+	expect("perf.nostack", "cpu", 0, 0,
+	       "perf 1 nanoseconds\nall 1\n"
+	       "100 % of its cost has no stack\n");
 }
 END
 
@@ -694,7 +712,8 @@ TEST(perf_script_is_read_in_all_its_shapes)
 	         "perf 33 cycles\nmain;hot 33\n"},
 		/* an empty line before the frames */
 		{"d 1 1.0: 5 cycles: \n\n" HOT "d 1 1.1: 6 cycles: \n\n",
-	         "perf 11 cycles\nall 6\nmain;hot 5\n"},
+	         "perf 11 cycles\nall 6\nmain;hot 5\n"
+	         "55 % of its cost has no stack\n"},
 		/* text of a tracepoint */
 		{"d 0 [000] 12.3: sched:sched_switch: prev_comm=d ==> "
 	         "next_comm=x (3)\n" HOT,
@@ -856,6 +875,9 @@ TEST(speedscope_is_read_wherever_its_parts_stand)
 	       "speedscope 11 count\na 8\na;b 2\nb 1\n");
 	expect("speedscope.counts", "cpu", 0, 0,
 	       "speedscope 5000000 nanoseconds\na 30\na;b 20\n");
+	/* counts of 0 beside weights: unknown, as in files of older releases */
+	expect("speedscope.unknown", "cpu", 0, 0,
+	       "speedscope 9 nanoseconds\nmain;cold 3\nmain;hot 6\n");
 	expect("speedscope.sampled", "memory", 0, -EBADMSG,
 	       "its values have a unit that this profile type does not have");
 }
@@ -940,6 +962,24 @@ TEST(speedscope_has_a_weight_for_each_sample)
 		ck_assert_int_eq(text_as("", buf_str(&text), &got), -EBADMSG);
 		ck_assert_str_eq(buf_str(&got), rows[i][1]);
 	}
+}
+END
+
+TEST(stacks_without_frames_and_values_of_0_are_noted)
+{
+	CLEANUP_BUF struct buf got = BUF_INIT(BUF_MAX_SMALL);
+
+	ck_assert_int_eq(text_as("",
+	                         "app 1/2 1.0: 10 cycles: \n\n"
+	                         "app 3/4 1.0: 20 cycles: \n\n",
+	                         &got),
+	                 0);
+	ck_assert_ptr_nonnull(
+		strstr(buf_str(&got), "\n100 % of its cost has no stack\n"));
+	ck_assert_int_eq(text_as("", "a;b 0\n", &got), 0);
+	ck_assert_ptr_nonnull(strstr(buf_str(&got), "all its values are 0\n"));
+	ck_assert_int_eq(text_as("", "all 1\na;b 1\n", &got), 0);
+	ck_assert_str_eq(buf_str(&got), "folded 2 count\na;b 1\nall 1\n");
 }
 END
 
@@ -1346,6 +1386,7 @@ file_of(const char *types, const char *period, struct buf *out)
 	struct profile *p = profile_new();
 	char words[200], *rest = words, *unit;
 	const int64_t v[] = {1, 2, 3, 4, 5, 6};
+	uint32_t at;
 
 	snprintf(words, sizeof(words), "%s", types);
 	while ((unit = strsep(&rest, " "))) {
@@ -1363,7 +1404,9 @@ file_of(const char *types, const char *period, struct buf *out)
 		                 0);
 		p->period = 10;
 	}
-	ck_assert_int_eq(profile_sample(p, NULL, 0, NULL, 0, v), 0);
+	ck_assert_int_eq(profile_location(p, PROFILE_NONE, 0x10, NULL, 0, &at),
+	                 0);
+	ck_assert_int_eq(profile_sample(p, &at, 1, NULL, 0, v), 0);
 	ck_assert_int_eq(pprof_encode(p, out), 0);
 	return p;
 }
@@ -1567,6 +1610,7 @@ SUITE("import", the_type_of_a_pprof_file_is_that_of_its_values,
       folded_of_cpu_are_samples_and_time_where_the_rate_is_known,
       folded_of_other_types_are_in_their_unit,
       heap_profiles_of_allocators_are_scaled_to_what_their_samples_stand_for,
+      a_heap_text_that_is_cut_off_or_of_an_unknown_form_says_so,
       heap_texts_are_scaled_as_pprof_scales_them,
       heap_texts_of_go_name_their_frames,
       pages_of_go_are_read_as_pprof_reads_them,
@@ -1594,6 +1638,7 @@ SUITE("import", the_type_of_a_pprof_file_is_that_of_its_values,
       speedscope_is_read_wherever_its_parts_stand,
       speedscope_counts_samples_only_where_its_rows_are_samples,
       speedscope_has_a_weight_for_each_sample,
+      stacks_without_frames_and_values_of_0_are_noted,
       goroutine_dumps_are_read_as_that_type_alone,
       what_is_wrong_is_refused_with_a_reason,
       a_file_of_a_kind_that_is_not_read_is_named_with_a_way_to_upload_it,

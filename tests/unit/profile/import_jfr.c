@@ -120,6 +120,21 @@ load(struct buf *out)
 	                 0);
 }
 
+TEST(what_the_jvm_lost_is_noted)
+{
+	imported_file_is(
+		"", "jfr.lost", 0,
+		"jfr cpu samples/count cpu/nanoseconds\n"
+		"java.lang.Thread.run;com.shop.Cart.total;com.shop.Cart.price "
+		"2 40000000\n"
+		"java.lang.Thread.run;com.shop.Cart.total 1 20000000\n"
+		"it also has mutex, block: --type chooses\n"
+		"samples of CPU time that the JVM lost: 1\n"
+		"the JVM lost 370000 bytes of events: "
+		"-XX:FlightRecorderOptions=memorysize=50m loses less\n");
+}
+END
+
 TEST(a_recording_that_is_cut_off_or_not_finished_is_refused)
 {
 	CLEANUP_BUF struct buf in = BUF_INIT(1 << 20);
@@ -174,5 +189,6 @@ SUITE("import_jfr",
       a_new_buffer_stands_for_all_that_was_allocated_in_the_last,
       chunks_of_a_recording_are_added_up_each_in_its_ticks,
       a_recording_without_such_events_is_refused_with_how_to_record,
+      what_the_jvm_lost_is_noted,
       a_recording_that_is_cut_off_or_not_finished_is_refused,
       any_wrong_byte_of_a_recording_is_survived)

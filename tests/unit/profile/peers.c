@@ -95,6 +95,12 @@ static const struct row {
 	{"otlp.1.11.json", "", OTLP " v1.11.0", OTLP_CPU},
 	{"otlp.1.11", "block", OTLP " v1.11.0",
          "3000 nanoseconds 1 shop+0x300=3000 main=0"},
+	{"perf.addresses", "", PERF " of Linux 6.1, without -F sym",
+         "1000000 cycles 2 0x402000=750000 0x7f0010=250000 0x401000=0"},
+	{"perf.nameless", "", PERF " of Linux 6.1, without -F event",
+         "1000000 event 2 cold=750000 hot=250000 main=0"},
+	{"callgrind.parts", "", "callgrind_annotate of Valgrind 3.19",
+         "3000 Ir ? work=2700 main=300"},
 	{"callgrind", "", "callgrind_annotate of Valgrind 3.19",
          "1000 Ir ? read=300 write=300 backup=200"},
 };

@@ -2,6 +2,7 @@
 
 #include "capture/host/memory.h"
 #include "capture/interp/interp_codes.h"
+#include "capture/interp/walk.h"
 
 #include <errno.h>
 #include <string.h>
@@ -75,10 +76,10 @@ put_thread(const struct interp_space *space, struct interp_codes *codes,
 	rc = language->list(space, &list);
 	if (rc)
 		return rc;
-	if (!language->find(space->memory, &list, native, &found) ||
+	if (!walk_find(language->find, space->memory, &list, native, &found) ||
 	    found.head != slot.head)
 		return -ENOENT;
-	s.end = language->walk(space->memory, &slot, &s);
+	s.end = walk_frames(language->step, space->memory, &slot, &s);
 	if (s.end == INTERP_FAULT)
 		return -EFAULT;
 	rc = interp_places(codes, space->memory->pid, space, &s, places);

@@ -49,7 +49,7 @@ emit_frames(void *ctx, const struct interp_slot *slot,
 	if (!room)
 		return 0;
 	room->event = *e;
-	walk_frames(slot, &room->interp);
+	take_frames(slot, &room->interp);
 	bytes = sizeof(*e) + offsetof(struct interp_stack, frames) +
 	        room->interp.n * sizeof(struct interp_frame);
 	barrier_var(bytes); /* the verifier sees that this value is compared */

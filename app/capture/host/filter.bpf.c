@@ -56,7 +56,7 @@ take_stack(const struct interp_slot *slot)
 	              (turn & (stacks - 1)) * INTERP_STACK);
 	to->turn = 0;
 	barrier();
-	walk_frames(slot, to);
+	take_frames(slot, to);
 	barrier();
 	to->turn = turn + 1;
 	barrier();

@@ -66,31 +66,52 @@ number_in(const struct interp_list *list, uint32_t tid)
 	               : in.pid;
 }
 
+/* Functions that are not static are verified once, whoever calls them. */
+__noinline int
+find_step(const struct interp_list *list, uint64_t native, struct walk_at *w)
+{
+	if (!list || !w)
+		return WALK_FAULT;
+	switch (list->language) {
+#define LANGUAGE(id, name)  \
+	case LANGUAGE_##id: \
+		return name##_find(NULL, list, native, w);
+#include "capture/interp/languages.def"
+#undef LANGUAGE
+	default:
+		return WALK_FAULT;
+	}
+}
+
+static __always_inline enum walk_step
+next_thread(const struct memory *m, const struct interp_list *list,
+            uint64_t native, struct walk_at *w)
+{
+	(void)m;
+	return find_step(list, native, w);
+}
+
 static __noinline int
 find_in(const struct interp_list *list, uint64_t native,
         struct interp_slot *out)
 {
-	switch (list->language) {
-#define LANGUAGE(id, name)  \
-	case LANGUAGE_##id: \
-		return name##_find(NULL, list, native, out);
-#include "capture/interp/languages.def"
-#undef LANGUAGE
-	default:
-		return false;
-	}
+	return walk_find(next_thread, NULL, list, native, out);
 }
 
 /* The interpreter of a forked child has the number of the thread that forked it
  * until the child has set its own. */
-static __noinline int
-find_thread(const struct interp_table *t, uint64_t id, struct interp_slot *out)
+__noinline int
+find_thread(uint64_t id, struct interp_slot *out)
 {
-	uint32_t pid = id >> 32, tid = (uint32_t)id;
-	const struct interp_list *list = list_of(t, pid);
+	uint32_t pid = id >> 32, tid = (uint32_t)id, first = 0;
+	const struct interp_table *t = bpf_map_lookup_elem(&interps, &first);
+	const struct interp_list *list;
 	struct forker f = {0, 0};
 	uint64_t native;
 
+	if (!t || !out)
+		return 0;
+	list = list_of(t, pid);
 	if (pid == tid || !list)
 		f = forker_of_current();
 	if (!list)
@@ -126,29 +147,55 @@ find_slot(struct interp_slot *room)
 	slot = &t->slots[tid % INTERP_SLOTS];
 	if (slot->tid == tid)
 		return slot;
-	return t->has_lists && find_thread(t, id, room) ? room : NULL;
+	return t->has_lists && find_thread(id, room) ? room : NULL;
 }
 
 /* --- frames --------------------------------------------------------------- */
 
-static __always_inline enum interp_end
-follow(const struct interp_slot *slot, struct interp_stack *to)
+#define STEPS 16 /* frames for each call of some_frames() */
+
+static __always_inline enum walk_step
+next_frame(const struct memory *m, const struct interp_slot *slot,
+           struct walk_at *w, struct interp_frame *to)
 {
 	switch (slot->language) {
 #define LANGUAGE(id, name)  \
 	case LANGUAGE_##id: \
-		return name##_walk(NULL, slot, to);
+		return name##_step(m, slot, w, to);
 #include "capture/interp/languages.def"
 #undef LANGUAGE
 	default:
-		return INTERP_FAULT;
+		return WALK_FAULT;
 	}
 }
 
-/* Writes the frames of the current thread. */
-static __noinline int
-walk_frames(const struct interp_slot *slot, struct interp_stack *to)
+__noinline int
+some_frames(const struct interp_slot *slot, struct walk_at *w,
+            struct interp_stack *to)
 {
+	return slot && w && to ? walk_some(next_frame, NULL, slot, w, to, STEPS)
+	                       : WALK_FAULT;
+}
+
+static __always_inline enum interp_end
+follow(const struct interp_slot *slot, struct interp_stack *to)
+{
+	struct walk_at w = {0};
+	enum walk_step rc = WALK_ON;
+
+	if (!walk_first(NULL, slot, &w.at))
+		return INTERP_FAULT;
+	for (int i = 0; i < INTERP_MAX_FRAMES / STEPS && rc == WALK_ON; i++)
+		rc = some_frames(slot, &w, to);
+	return walk_ended(rc);
+}
+
+/* Writes the frames of the current thread. */
+__noinline int
+take_frames(const struct interp_slot *slot, struct interp_stack *to)
+{
+	if (!slot || !to)
+		return 0;
 	to->tid = slot->tid;
 	to->n = 0;
 	to->key = slot->key;

@@ -23,15 +23,14 @@
  * To add a language, say NAME, write the room capture/NAME and a row in
  * languages.def. Nothing else refers to it. The room has:
  *
- * NAME_walk.h, with NAME_walk(m, slot, to), which follows a thread's frames
- *     from slot->head, the innermost first, sets to->frames[i] and to->n, and
- *     returns how it ended. It is compiled for the kernel's verifier, too:
- *     walk.h says what it may use. A frame's mark is INTERP_ENTRY where its
- *     run ends. Frames that C code stands for, such as those of methods
+ * NAME_walk.h, with NAME_step(m, slot, w, to), which looks at one of a thread's
+ *     frames, the innermost first, sets *to, and moves w->at to the next. It is
+ *     compiled for the kernel's verifier, too: walk.h says what it may use, and
+ *     what it returns. A frame's mark is INTERP_ENTRY where its run ends. Frames that C code stands for, such as those of methods
  *     written in C, are marked INTERP_NO_CODE: they are not shown, since their
  *     native frames are. slot->layout chooses among layouts of versions;
  *     slot->hop leads over one more pointer. It also has NAME_find(m, list,
- *     native, out), which finds a thread in the list of its process: the
+ *     native, w), which looks at one thread in the list of its process: the
  *     kernel runs it for threads that have no slot yet.
  *
  * NAME_language, a struct language. In the order in which they are called:
@@ -46,7 +45,7 @@
  *                process's own pid namespace. It is called again when a sample
  *                of a thread that was not found arrives, at most twenty times
  *                a second.
- *     find, walk are NAME_find(), and NAME_walk() for threads that stand still.
+ *     find, step are NAME_find(), and NAME_step() for threads that stand still.
  *     read       reads the code objects of a stack that are new, or older than
  *                INTERP_CODE_AGE_NS, since another object may have taken their
  *                place: in batches (memory.h), one for all code objects.
@@ -81,6 +80,7 @@ struct interp_code;
 struct interp_codes;
 struct language;
 struct memory;
+struct walk_at;
 
 #define INTERP_MAX_THREADS 16384 /* threads of a process that are examined */
 #define INTERP_ROOTS       6
@@ -151,15 +151,13 @@ struct language {
 	 */
 	int (*attach)(const struct interp_space *space,
 	              struct interp_threads *out);
-	/* Finds a thread among the newest of a list by its number; sets head.
-	 */
-	bool (*find)(const struct memory *m, const struct interp_list *list,
-	             uint64_t native, struct interp_slot *out);
-	/* Follows the frames of a thread that stands still; sets n and frames.
-	 */
-	enum interp_end (*walk)(const struct memory *m,
-	                        const struct interp_slot *slot,
-	                        struct interp_stack *out);
+	/* Steps of walk_find() and of walk_frames(). */
+	enum walk_step (*find)(const struct memory *m,
+	                       const struct interp_list *list, uint64_t native,
+	                       struct walk_at *w);
+	enum walk_step (*step)(const struct memory *m,
+	                       const struct interp_slot *slot,
+	                       struct walk_at *w, struct interp_frame *to);
 	/*
 	 * Reads code objects and keeps them with interp_code_keep(), and the
 	 * functions of those that changed with interp_function_keep().

@@ -1,12 +1,14 @@
 /*
- * The parts of a walk along the frames of a thread. A walk is compiled twice:
- * for the programs in the kernel, where it follows the frames of the thread
- * that was interrupted, and for the worker, where it follows those of a thread
- * that stands still, or of a recorded process. In the worker its file includes
- * capture/host/memory.h, too.
+ * Walks along the frames of a thread, and along the threads of a process. A walk
+ * is compiled twice: for the programs in the kernel, where it follows the frames
+ * of the thread that was interrupted, and for the worker, where it follows those
+ * of a thread that stands still, or of a recorded process. In the worker its
+ * file includes capture/host/memory.h, too.
  *
- * In the kernel a walk is a loop with a fixed limit, and offsets are constants:
- * the verifier follows every path.
+ * A language has one step of each walk; the loops are here. In the kernel a step
+ * is a function that the verifier checks once, whatever its arguments, instead
+ * of once for each turn of the loop: offsets into copies of memory must be
+ * constants, or be compared in the step itself.
  */
 #pragma once
 
@@ -39,6 +41,94 @@ walk_first(const struct memory *m, const struct interp_slot *slot,
 		return false;
 	return !slot->hop ||
 	       walk_copy(m, frame, sizeof(*frame), *frame + slot->hop - 1);
+}
+
+/* Where a walk is; zeros at first, but for at. */
+struct walk_at {
+	uint64_t at;        /* what is looked at next: the innermost frame, or
+	                       the list's head */
+	uint64_t next, end; /* as the language uses them */
+	uint32_t steps;     /* of walk_find() that were taken */
+};
+
+enum walk_step {
+	WALK_ON,   /* there is more to look at */
+	WALK_KEPT, /* a frame was set; there is more */
+	WALK_END,  /* no more frames; or the thread was found, and at is its
+	              slot's head */
+	WALK_FAULT /* some memory could not be read; or no such thread */
+};
+
+#define WALK_MAX_FIND 64 /* steps along the threads of a process */
+
+/* Finds a thread by its number; sets out->head. */
+WALK bool
+walk_find(enum walk_step (*step)(const struct memory *m,
+                                 const struct interp_list *list,
+                                 uint64_t native, struct walk_at *w),
+          const struct memory *m, const struct interp_list *list,
+          uint64_t native, struct interp_slot *out)
+{
+	struct walk_at w = {.at = list->head};
+	enum walk_step rc = WALK_ON;
+
+	for (uint32_t i = 0; i < WALK_MAX_FIND && rc == WALK_ON; i++) {
+		rc = step(m, list, native, &w);
+		w.steps++;
+	}
+	out->head = w.at;
+	return rc == WALK_END;
+}
+
+/* Follows the frames of a thread for some steps; sets n and frames. */
+WALK enum walk_step
+walk_some(enum walk_step (*step)(const struct memory *m,
+                                 const struct interp_slot *slot,
+                                 struct walk_at *w, struct interp_frame *to),
+          const struct memory *m, const struct interp_slot *slot,
+          struct walk_at *w, struct interp_stack *to, uint32_t steps)
+{
+	/* Read again at each turn: the verifier does not follow all values that
+	 * it may have. */
+	volatile uint32_t *n = &to->n;
+
+	for (uint32_t i = 0; i < steps; i++) {
+		uint64_t at = *n;
+		enum walk_step rc;
+
+		if (at >= INTERP_MAX_FRAMES)
+			break;
+		rc = step(m, slot, w, &to->frames[at]);
+		if (rc == WALK_KEPT)
+			*n = (uint32_t)at + 1;
+		else if (rc != WALK_ON)
+			return rc;
+	}
+	return WALK_ON;
+}
+
+WALK enum interp_end
+walk_ended(enum walk_step rc)
+{
+	return rc == WALK_END     ? INTERP_ROOT
+	       : rc == WALK_FAULT ? INTERP_FAULT
+	                          : INTERP_FULL;
+}
+
+/* Follows the frames of a thread that stands still. */
+WALK enum interp_end
+walk_frames(enum walk_step (*step)(const struct memory *m,
+                                   const struct interp_slot *slot,
+                                   struct walk_at *w, struct interp_frame *to),
+            const struct memory *m, const struct interp_slot *slot,
+            struct interp_stack *to)
+{
+	struct walk_at w = {0};
+
+	to->n = 0;
+	if (!walk_first(m, slot, &w.at))
+		return INTERP_FAULT;
+	return walk_ended(walk_some(step, m, slot, &w, to, INTERP_MAX_FRAMES));
 }
 
 WALK uint64_t

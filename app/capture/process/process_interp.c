@@ -6,6 +6,8 @@
 #include "process_interp.h"
 
 #include "base/clock.h"
+#include "capture/host/memory.h"
+#include "capture/interp/walk.h"
 
 #include <errno.h>
 #include <string.h>
@@ -244,7 +246,7 @@ process_interp_read(struct process *proc, uint32_t tid,
 	out->key = proc->pid;
 	if (!interp_threads_find(&ip->threads, native, &slot))
 		return false;
-	out->end = ip->image->language->walk(&memory, &slot, out);
+	out->end = walk_frames(ip->image->language->step, &memory, &slot, out);
 	return out->end != INTERP_FAULT;
 }
 

@@ -54,8 +54,6 @@ enum {
 	                   the number's offset there, of 32 bits; or 0 */
 };
 
-#define PYTHON_MAX_STEPS 64 /* threads and interpreters that are looked at */
-
 WALK bool
 python_tid(const struct memory *m, uint64_t at, uint64_t *out)
 {
@@ -67,38 +65,42 @@ python_tid(const struct memory *m, uint64_t at, uint64_t *out)
 	return true;
 }
 
-/* Finds a thread by its number; sets out->head. */
+/* Moves to the next interpreter, and returns its newest thread. */
 WALK bool
-python_find(const struct memory *m, const struct interp_list *list,
-            uint64_t native, struct interp_slot *out)
+python_interpreter(const struct memory *m, const struct interp_list *list,
+                   struct walk_at *w, uint64_t *thread)
 {
-	uint64_t interpreter = 0, thread = 0, number = 0;
+	return w->next &&
+	       walk_copy(m, thread, 8, w->next + list->at[PYTHON_THREADS]) &&
+	       walk_copy(m, &w->next, 8, w->next + list->at[PYTHON_NEXT]);
+}
 
-	if (!walk_copy(m, &interpreter, 8, list->head))
-		return false;
-	for (uint32_t i = 0; i < PYTHON_MAX_STEPS; i++) {
-		if (!thread) {
-			if (!interpreter ||
-			    !walk_copy(m, &thread, 8,
-			               interpreter +
-			                       list->at[PYTHON_THREADS]) ||
-			    !walk_copy(m, &interpreter, 8,
-			               interpreter + list->at[PYTHON_NEXT]))
-				return false;
-			continue;
-		}
-		if (!walk_copy(m, &number, 8,
-		               thread + list->at[PYTHON_NATIVE]) ||
-		    (list->at[PYTHON_TID] &&
-		     !python_tid(m, number + list->at[PYTHON_TID], &number)))
-			return false;
-		out->head = thread + list->at[PYTHON_FRAME];
-		if (number == native)
-			return true;
-		if (!walk_copy(m, &thread, 8, thread + list->at[PYTHON_OLDER]))
-			return false;
+/* Looks at a thread, or at an interpreter. */
+WALK enum walk_step
+python_find(const struct memory *m, const struct interp_list *list,
+            uint64_t native, struct walk_at *w)
+{
+	uint64_t thread = w->at, number = 0;
+
+	if (!w->steps) {
+		if (!walk_copy(m, &w->next, 8, thread))
+			return WALK_FAULT;
+		thread = 0;
 	}
-	return false;
+	if (!thread)
+		return python_interpreter(m, list, w, &w->at) ? WALK_ON
+		                                              : WALK_FAULT;
+	if (!walk_copy(m, &number, 8, thread + list->at[PYTHON_NATIVE]) ||
+	    (list->at[PYTHON_TID] &&
+	     !python_tid(m, number + list->at[PYTHON_TID], &number)))
+		return WALK_FAULT;
+	if (number == native) {
+		w->at = thread + list->at[PYTHON_FRAME];
+		return WALK_END;
+	}
+	return walk_copy(m, &w->at, 8, thread + list->at[PYTHON_OLDER])
+	               ? WALK_ON
+	               : WALK_FAULT;
 }
 
 /* Returns the address of an instruction by its number; -1 before the first.
@@ -139,47 +141,40 @@ python_keep(const uint8_t *copy, enum python_layout layout,
 	return walk_word(copy, l->previous);
 }
 
-/* In 3.15 a frame that C owns, and for which there is no call, ends the list. */
-WALK enum interp_end
-python_walk_as(const struct memory *m, enum python_layout layout,
-               uint64_t frame, struct interp_stack *to)
+/* Looks at a frame. In 3.15 a frame that C owns, and for which there is no call,
+ * ends the list. */
+WALK enum walk_step
+python_step_as(const struct memory *m, enum python_layout layout,
+               struct walk_at *w, struct interp_frame *to)
 {
 	uint8_t copy[PYTHON_FRAME_BYTES] __attribute__((aligned(8)));
 	int bytes = python_layouts[layout].bytes;
 
-	for (uint32_t i = 0; i < INTERP_MAX_FRAMES; i++) {
-		if (!frame)
-			return INTERP_ROOT;
-		if (!walk_copy(m, copy, (size_t)bytes, frame))
-			return INTERP_FAULT;
-		frame = python_keep(copy, layout, &to->frames[i]);
-		if (layout == PYTHON_3_15 && !frame && to->frames[i].mark)
-			return INTERP_ROOT;
-		to->n = i + 1;
-	}
-	return INTERP_FULL;
+	if (!w->at)
+		return WALK_END;
+	if (!walk_copy(m, copy, (size_t)bytes, w->at))
+		return WALK_FAULT;
+	w->at = python_keep(copy, layout, to);
+	return layout == PYTHON_3_15 && !w->at && to->mark ? WALK_END
+	                                                   : WALK_KEPT;
 }
 
-WALK enum interp_end
-python_walk(const struct memory *m, const struct interp_slot *slot,
-            struct interp_stack *to)
+WALK enum walk_step
+python_step(const struct memory *m, const struct interp_slot *slot,
+            struct walk_at *w, struct interp_frame *to)
 {
-	uint64_t frame = 0;
-
-	if (!walk_first(m, slot, &frame))
-		return INTERP_FAULT;
 	switch (slot->layout) {
 	case PYTHON_3_8:
-		return python_walk_as(m, PYTHON_3_8, frame, to);
+		return python_step_as(m, PYTHON_3_8, w, to);
 	case PYTHON_3_10:
-		return python_walk_as(m, PYTHON_3_10, frame, to);
+		return python_step_as(m, PYTHON_3_10, w, to);
 	case PYTHON_3_11:
-		return python_walk_as(m, PYTHON_3_11, frame, to);
+		return python_step_as(m, PYTHON_3_11, w, to);
 	case PYTHON_3_12:
-		return python_walk_as(m, PYTHON_3_12, frame, to);
+		return python_step_as(m, PYTHON_3_12, w, to);
 	case PYTHON_3_14:
-		return python_walk_as(m, PYTHON_3_14, frame, to);
+		return python_step_as(m, PYTHON_3_14, w, to);
 	default:
-		return python_walk_as(m, PYTHON_3_15, frame, to);
+		return python_step_as(m, PYTHON_3_15, w, to);
 	}
 }

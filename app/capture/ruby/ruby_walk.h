@@ -31,8 +31,6 @@ enum {
 	RUBY_THREAD_TID = 88       /* number in its pid namespace, of 32 bits */
 };
 
-#define RUBY_MAX_STEPS 64 /* threads and ractors that are looked at */
-
 /* Returns the address of a ractor's list of threads. */
 WALK uint64_t
 ruby_threads_of(uint64_t node)
@@ -40,60 +38,52 @@ ruby_threads_of(uint64_t node)
 	return node - RUBY_RACTOR_NODE + RUBY_RACTOR_THREADS;
 }
 
-/* Finds a thread by its number, the newest of a ractor first; sets out->head.
- * Lists are circles of a head and its members; the second word of each leads
- * to the one before. */
-WALK bool
+/* Looks at a thread, the newest of a ractor first, or at a ractor. Lists are
+ * circles of a head and its members; the second word of each leads to the one
+ * before. */
+WALK enum walk_step
 ruby_find(const struct memory *m, const struct interp_list *list,
-          uint64_t native, struct interp_slot *out)
+          uint64_t native, struct walk_at *w)
 {
-	uint64_t node = list->head, threads = 0, at = 0;
+	uint32_t number = 0;
 
-	for (uint32_t i = 0; i < RUBY_MAX_STEPS; i++) {
-		uint32_t number = 0;
-
-		if (at == threads) {
-			if (!walk_copy(m, &node, sizeof(node), node) ||
-			    node == list->head)
-				return false;
-			at = threads = ruby_threads_of(node);
-		} else {
-			if (!walk_copy(m, &number, sizeof(number),
-			               at + RUBY_THREAD_TID))
-				return false;
-			out->head = at + RUBY_THREAD_EC;
-			if (number == native)
-				return true;
-		}
-		if (!walk_copy(m, &at, sizeof(at), at + 8))
-			return false;
+	if (!w->steps) {
+		w->next = list->head;
+		w->at = w->end;
 	}
-	return false;
+	if (w->at == w->end) {
+		if (!walk_copy(m, &w->next, 8, w->next) ||
+		    w->next == list->head)
+			return WALK_FAULT;
+		w->at = w->end = ruby_threads_of(w->next);
+	} else {
+		if (!walk_copy(m, &number, sizeof(number),
+		               w->at + RUBY_THREAD_TID))
+			return WALK_FAULT;
+		if (number == native) {
+			w->at += RUBY_THREAD_EC;
+			return WALK_END;
+		}
+	}
+	return walk_copy(m, &w->at, 8, w->at + 8) ? WALK_ON : WALK_FAULT;
 }
 
-WALK enum interp_end
-ruby_walk(const struct memory *m, const struct interp_slot *slot,
-          struct interp_stack *to)
+WALK enum walk_step
+ruby_step(const struct memory *m, const struct interp_slot *slot,
+          struct walk_at *w, struct interp_frame *to)
 {
-	uint64_t frame[RUBY_CFP_READ], flags, at = 0;
+	uint64_t frame[RUBY_CFP_READ], flags;
 
-	if (!walk_first(m, slot, &at))
-		return INTERP_FAULT;
-	for (uint32_t i = 0; i < INTERP_MAX_FRAMES; i++) {
-		if (!walk_copy(m, frame, sizeof(frame), at) ||
-		    !walk_copy(m, &flags, sizeof(flags), frame[RUBY_CFP_EP]))
-			return INTERP_FAULT;
-		if ((flags & RUBY_FRAME_MAGIC) == RUBY_FRAME_DUMMY)
-			return INTERP_ROOT;
-		to->frames[i] = (struct interp_frame){
-			.code = frame[RUBY_CFP_ISEQ],
-			.instr = frame[RUBY_CFP_PC],
-			.mark = (flags & RUBY_FRAME_FINISH ? INTERP_ENTRY : 0) |
-		                (flags & RUBY_FRAME_CFRAME ? INTERP_NO_CODE
-		                                           : 0),
-		};
-		to->n = i + 1;
-		at += RUBY_CFP_BYTES;
-	}
-	return INTERP_FULL;
+	(void)slot;
+	if (!walk_copy(m, frame, sizeof(frame), w->at) ||
+	    !walk_copy(m, &flags, sizeof(flags), frame[RUBY_CFP_EP]))
+		return WALK_FAULT;
+	if ((flags & RUBY_FRAME_MAGIC) == RUBY_FRAME_DUMMY)
+		return WALK_END;
+	to->code = frame[RUBY_CFP_ISEQ];
+	to->instr = frame[RUBY_CFP_PC];
+	to->mark = (flags & RUBY_FRAME_FINISH ? INTERP_ENTRY : 0) |
+	           (flags & RUBY_FRAME_CFRAME ? INTERP_NO_CODE : 0);
+	w->at += RUBY_CFP_BYTES;
+	return WALK_KEPT;
 }

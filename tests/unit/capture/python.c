@@ -395,13 +395,14 @@ TEST(the_newest_threads_are_found_in_the_list_of_their_process)
 
 	put_threads(3, &list);
 	for (uint32_t i = 0; i < 6; i++) {
-		ck_assert(python_find(&m.memory, &list, i + 1, &slot));
+		ck_assert(
+			walk_find(python_find, &m.memory, &list, i + 1, &slot));
 		ck_assert_uint_eq(slot.head, BASE + 0x200 * i + 56);
 	}
-	ck_assert(!python_find(&m.memory, &list, 7, &slot));
-	put_threads(PYTHON_MAX_STEPS / 4, &list);
-	ck_assert(
-		python_find(&m.memory, &list, PYTHON_MAX_STEPS / 2 - 2, &slot));
+	ck_assert(!walk_find(python_find, &m.memory, &list, 7, &slot));
+	put_threads(WALK_MAX_FIND / 4, &list);
+	ck_assert(walk_find(python_find, &m.memory, &list,
+	                    WALK_MAX_FIND / 2 - 2, &slot));
 }
 END
 
@@ -412,12 +413,12 @@ TEST(a_list_without_end_is_left_after_a_while)
 
 	put_threads(1, &list);
 	put(BASE + 8, BASE);
-	ck_assert(!python_find(&m.memory, &list, 2, &slot));
+	ck_assert(!walk_find(python_find, &m.memory, &list, 2, &slot));
 	put(BASE + 8, 0);
 	put(BASE + 0xa100, BASE + 0xa000); /* interpreters */
-	ck_assert(!python_find(&m.memory, &list, 3, &slot));
+	ck_assert(!walk_find(python_find, &m.memory, &list, 3, &slot));
 	put(BASE + 0xa100, 16); /* which no memory has */
-	ck_assert(!python_find(&m.memory, &list, 3, &slot));
+	ck_assert(!walk_find(python_find, &m.memory, &list, 3, &slot));
 }
 END
 

@@ -1,0 +1,275 @@
+/*
+ * Loads the programs that run in the kernel, as the opener does, and prints what
+ * the kernel had to do. One line per set of programs: its name, ms of CPU time
+ * of loading it, and the instructions that the verifier processed for one of its
+ * programs, at most; or the error of a kernel that refuses them.
+ *
+ *	kernel
+ *	kernel FRAMES
+ *
+ * Given a number, prints ns that the program spends on a sample of a thread with
+ * that many frames of Python: this process makes such frames, and samples itself
+ * for half a second. The least of five times, since interrupts count, too.
+ */
+#include "capture/allocs.h"
+#include "capture/event.h"
+#include "capture/interp/interp_ring.h"
+#include "capture/inuse.h"
+#include "capture/waits.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+static double
+ms_of(struct timeval t)
+{
+	return (double)t.tv_sec * 1e3 + (double)t.tv_usec / 1e3;
+}
+
+/* Returns the instructions that were processed for a program, or for that of a
+ * link; 0 for a descriptor of something else. */
+static uint32_t
+processed(int fd)
+{
+	struct bpf_prog_info prog = {0};
+	struct bpf_link_info link = {0};
+	CLEANUP_FD int own = -1;
+	uint32_t bytes = sizeof(link);
+	char path[64], target[64] = "";
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (readlink(path, target, sizeof(target) - 1) < 0)
+		return 0;
+	if (!strcmp(target, "anon_inode:bpf_link")) {
+		if (bpf_obj_get_info_by_fd(fd, &link, &bytes))
+			return 0;
+		own = bpf_prog_get_fd_by_id(link.prog_id);
+		return own < 0 ? 0 : processed(own);
+	}
+	bytes = sizeof(prog);
+	if (strcmp(target, "anon_inode:bpf-prog") ||
+	    bpf_obj_get_info_by_fd(fd, &prog, &bytes))
+		return 0;
+	return prog.verified_insns;
+}
+
+static uint32_t
+filter_cpus(void)
+{
+	return (uint32_t)sysconf(_SC_NPROCESSORS_CONF);
+}
+
+static int
+open_filter(int fds[static WAITS_FDS])
+{
+	const struct filter_ask ask = {10000000, filter_cpus()};
+	struct filter f;
+	int rc = filter_open(&ask, &f);
+
+	if (rc)
+		return rc;
+	if (f.rings_fd < 0)
+		return -E2BIG;
+	fds[0] = f.prog_fd;
+	return 1;
+}
+
+static int
+open_waits(int fds[static WAITS_FDS])
+{
+	const struct waits_ask ask = {.results = false};
+	struct waits w;
+	int rc = waits_open(&ask, &w);
+
+	if (rc)
+		return rc;
+	memcpy(fds, w.fds, sizeof(w.fds));
+	return WAITS_FDS;
+}
+
+static int
+open_results(int fds[static WAITS_FDS])
+{
+	const struct waits_ask ask = {.results = true};
+	struct waits w;
+	int rc = waits_open(&ask, &w);
+
+	if (rc)
+		return rc;
+	memcpy(fds, w.fds, sizeof(w.fds));
+	return WAITS_FDS;
+}
+
+static int
+open_allocs(int fds[static WAITS_FDS])
+{
+	struct allocs a;
+	int rc = allocs_open(&a);
+
+	if (rc)
+		return rc;
+	fds[0] = a.prog_fd;
+	return 1;
+}
+
+static int
+open_inuse(int fds[static WAITS_FDS])
+{
+	struct inuse u;
+	int rc = inuse_open(&u);
+
+	if (rc)
+		return rc;
+	fds[0] = u.hold_fd;
+	fds[1] = u.free_fd;
+	return 2;
+}
+
+static const struct set {
+	const char *name;
+	int (*open)(int fds[static WAITS_FDS]); /* how many; -errno */
+} sets[] = {
+	{"filter", open_filter},   {"waits", open_waits},
+	{"results", open_results}, {"allocs", open_allocs},
+	{"inuse", open_inuse},
+};
+
+/* --- loading -------------------------------------------------------------- */
+
+static void
+load(const struct set *set)
+{
+	struct rusage before, after;
+	int fds[WAITS_FDS], n;
+	uint32_t most = 0;
+
+	getrusage(RUSAGE_SELF, &before);
+	n = set->open(fds);
+	getrusage(RUSAGE_SELF, &after);
+	if (n < 0) {
+		printf("%s %s\n", set->name, strerror(-n));
+		return;
+	}
+	for (int i = 0; i < n; i++)
+		if (processed(fds[i]) > most)
+			most = processed(fds[i]);
+	printf("%s %.1f %u\n", set->name,
+	       ms_of(after.ru_utime) - ms_of(before.ru_utime) +
+	               ms_of(after.ru_stime) - ms_of(before.ru_stime),
+	       most);
+}
+
+/* --- a sample ------------------------------------------------------------- */
+
+#define PERIOD_NS  50000
+#define LAYOUT     2 /* of Python 3.11: */
+#define CODE       4 /* word of the code object, */
+#define PREVIOUS   6 /* and of the frame that called it */
+#define FRAME      16
+#define ROUNDS     5
+#define SECONDS(t) ((double)(t).tv_sec + (double)(t).tv_nsec / 1e9)
+
+static void
+spin(double seconds)
+{
+	struct timespec t;
+	double end;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	end = SECONDS(t) + seconds;
+	while (SECONDS(t) < end)
+		clock_gettime(CLOCK_MONOTONIC, &t);
+}
+
+static void
+put_slot(const struct filter *f, const uint64_t *head)
+{
+	struct interp_table *t = mmap(NULL, sizeof(*t), PROT_READ | PROT_WRITE,
+	                              MAP_SHARED, f->interps_fd, 0);
+	uint32_t tid = (uint32_t)getpid();
+
+	if (t == MAP_FAILED)
+		abort();
+	t->slots[tid % INTERP_SLOTS] = (struct interp_slot){
+		.tid = tid,
+		.language = LANGUAGE_PYTHON,
+		.layout = LAYOUT,
+		.head = (uint64_t)(uintptr_t)head,
+		.key = tid,
+	};
+}
+
+static double
+ns_of(int prog)
+{
+	struct bpf_prog_info before = {0}, after = {0};
+	uint32_t bytes = sizeof(before);
+
+	if (bpf_obj_get_info_by_fd(prog, &before, &bytes))
+		abort();
+	spin(0.5);
+	if (bpf_obj_get_info_by_fd(prog, &after, &bytes) ||
+	    after.run_cnt == before.run_cnt)
+		abort();
+	return (double)(after.run_time_ns - before.run_time_ns) /
+	       (double)(after.run_cnt - before.run_cnt);
+}
+
+static int
+sample(size_t nframes)
+{
+	const struct filter_ask want = {PERIOD_NS, filter_cpus()};
+	CLEANUP_FREE uint64_t *frames = calloc(nframes, FRAME * 8);
+	uint64_t head = (uint64_t)(uintptr_t)frames;
+	struct event_ask ask = {.task = getpid(),
+	                        .cpu = 0,
+	                        .period_ns = PERIOD_NS,
+	                        .stack_bytes = EVENT_MIN_STACK};
+	struct filter f;
+	bool user_only;
+	double least = 0;
+	int fd;
+
+	if (!frames || bpf_enable_stats(BPF_STATS_RUN_TIME) < 0 ||
+	    filter_open(&want, &f) || f.rings_fd < 0)
+		return 1;
+	for (size_t i = 0; i < nframes; i++) {
+		uint64_t *frame = frames + i * FRAME;
+
+		frame[CODE] = i + 1;
+		frame[PREVIOUS] = i + 1 < nframes
+		                          ? (uint64_t)(uintptr_t)(frame + FRAME)
+		                          : 0;
+	}
+	put_slot(&f, &head);
+	for (ask.cpu = 0; ask.cpu < want.ncpus; ask.cpu++)
+		if (event_open(&ask, &fd, &user_only) ||
+		    ioctl(fd, PERF_EVENT_IOC_SET_BPF, f.prog_fd) ||
+		    ioctl(fd, PERF_EVENT_IOC_ENABLE, 0))
+			return 1;
+	for (int i = 0; i < ROUNDS; i++) {
+		double ns = ns_of(f.prog_fd);
+
+		if (!i || ns < least)
+			least = ns;
+	}
+	printf("%.0f\n", least);
+	return 0;
+}
+
+int
+main(int argc, char **argv)
+{
+	if (argc > 1)
+		return sample(strtoul(argv[1], NULL, 10));
+	for (size_t i = 0; i < ARRAY_LEN(sets); i++)
+		load(&sets[i]);
+}

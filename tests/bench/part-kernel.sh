@@ -1,0 +1,26 @@
+# What the programs in the kernel cost: to load, which every start of a worker pays, and per sample.
+
+for set in filter waits results allocs inuse; do
+  wanted "kernel_load_${set}_ms" "kernel_processed_$set" || continue
+  for ((i = 0; i < ROUNDS; i++)); do "$B/tests/bench/kernel"; done |
+    grep "^$set [0-9.]* [0-9]*$" >"$B/kernel.txt" || continue
+  row "kernel_load_${set}_ms" "$(column 2 "$B/kernel.txt")" ms - - - "$ROUNDS"
+  row "kernel_processed_$set" "$(column 3 "$B/kernel.txt")" instructions - - - "$ROUNDS"
+done
+
+for frames in 5 40 150; do
+  ! wanted "walk_${frames}_ns" ||
+    row "walk_${frames}_ns" "$(for ((i = 0; i < ROUNDS; i++)); do "$B/tests/bench/kernel" "$frames"; done | median)" \
+      ns - - - "$ROUNDS"
+done
+
+if wanted worker_start_ms; then
+  for ((i = 0; i < ROUNDS; i++)); do
+    e2e_start
+    worker=$(<"$STATE/pid/worker")
+    echo "$(ticks "$worker" $(pgrep -P "$worker")) $(getconf CLK_TCK)"
+    e2e_stop
+    trap - EXIT
+  done | awk 'NF == 2 { print 1000 * $1 / $2 }' >"$B/start.txt"
+  row worker_start_ms "$(column 1 "$B/start.txt")" ms - - - "$ROUNDS"
+fi

@@ -492,51 +492,49 @@ find_process(struct cli *c, json_t **out)
 	              c->opt.pid);
 }
 
-/* Makes the match that the options describe, and a title for what it selects. */
+/* Sets the match of the process of --pid, and appends a title for it. */
 static int
-what_is_asked(struct cli *c, json_t **match, struct buf *title)
+match_of_process(struct cli *c, json_t *match, struct buf *title)
 {
 	CLEANUP_JSON json_t *process = NULL;
-	const struct options *o = &c->opt;
-	const struct words *labels = &o->container_label;
-	int rc;
+	CLEANUP_JSON json_t *of = NULL;
+	int rc = find_process(c, &process);
 
-	if (o->pid >= 0) {
-		rc = find_process(c, &process);
-		if (rc)
-			return rc;
-		program_title(process, title);
-		*match = program_match(process);
-		return *match ? LEAVE_OK
-		              : failed("the program of process %" PRId64
-		                       " is not known",
-		                       c->opt.pid);
-	}
-	rc = match_of(o, match);
 	if (rc)
 		return rc;
-	if (!json_object_size(*match))
-		return usage_error("name a service, or give --unit, "
-		                   "--container, --exe, --pid or --all\n  "
-		                   "stoker ps lists what runs");
-	buf_puts(title, o->all ? SERVICE_OF_ALL
-	                       : o->unit ?: o->container ?: o->image ?: o->pod
-	                               ?: o->compose ?: o->otel_service
-	                               ?: o->exe ?: o->cmdline
-	                               ?: o->pid_file
-	                               ?: strchr(labels->p[0], '=') + 1);
-	return LEAVE_OK;
+	program_title(process, title);
+	of = program_match(process);
+	return of && !json_object_update(match, of)
+	               ? LEAVE_OK
+	               : failed("the program of process %" PRId64
+	                        " is not known",
+	                        c->opt.pid);
 }
 
-/* Finds the service, unless it is named; adds one for the match if there is
- * none. */
+/* Finds the service that the options describe, or adds one, unless the command
+ * names it; "" then. */
 static int
 find_service(struct cli *c, char name[static SERVICE_NAME_MAX])
 {
 	CLEANUP_BUF struct buf title = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_JSON json_t *match = NULL;
-	int rc = what_is_asked(c, &match, &title);
+	int rc = match_of(&c->opt, &match);
 
+	*name = '\0';
+	if (rc)
+		return rc;
+	if (c->noperands + json_object_size(match) + (c->opt.pid >= 0) != 1)
+		return usage_error("name a service, or give one of --unit, "
+		                   "--container, --exe, --pid and --all\n  "
+		                   "stoker ps lists what runs");
+	if (c->noperands)
+		return LEAVE_OK;
+	if (c->opt.pid >= 0)
+		rc = match_of_process(c, match, &title);
+	else if (c->opt.all)
+		buf_puts(&title, SERVICE_OF_ALL);
+	else
+		match_title(match, &title);
 	return rc ? rc : service_for(c, match, buf_str(&title), name);
 }
 
@@ -546,20 +544,11 @@ cmd_run(struct cli *c)
 	CLEANUP_JSON json_t *body = NULL;
 	char name[SERVICE_NAME_MAX];
 	const char *operands[] = {name};
-	const struct options *o = &c->opt;
-	int rc;
+	int rc = find_service(c, name);
 
-	if ((c->noperands > 0) + (o->pid >= 0) + o->all +
-	            (o->unit || o->container || o->image || o->pod ||
-	             o->compose || o->container_label.n || o->otel_service ||
-	             o->exe) >
-	    1)
-		return usage_error("name a service, or give one of --unit, "
-		                   "--container, --exe, --pid and --all");
+	if (rc)
+		return rc;
 	if (!c->noperands) {
-		rc = find_service(c, name);
-		if (rc)
-			return rc;
 		c->operands = operands;
 		c->noperands = 1;
 	}

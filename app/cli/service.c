@@ -49,6 +49,22 @@ set_unit(json_t *match, const char *unit)
 	                           json_sprintf("%s.service", unit));
 }
 
+void
+match_title(const json_t *match, struct buf *out)
+{
+	const json_t *value;
+	const char *key;
+
+	json_object_foreach((json_t *)match, key, value) {
+		if (out->len)
+			buf_putc(out, '/');
+		if (json_is_object(value))
+			match_title(value, out);
+		else
+			buf_puts(out, json_string_value(value));
+	}
+}
+
 int
 match_of(const struct options *o, json_t **out)
 {
@@ -72,7 +88,7 @@ match_of(const struct options *o, json_t **out)
 	rc = labels_set(match, "label", "container-label", &o->container_label);
 	if (rc)
 		return rc;
-	if (json_object_size(match) > 1)
+	if (json_object_size(match) + (o->all && o->exe) > 1)
 		return usage_error(
 			"give one of --unit, --container, --image, "
 			"--pod, --compose, --container-label, "

@@ -10,6 +10,8 @@
 /* Makes {"exe": …} from the option that selects processes; an empty object if
  * none is given. Prints an error and returns an exit status on failure. */
 MUST_CHECK int match_of(const struct options *o, json_t **out);
+/* Appends the texts of a match, with a / between them. */
+void match_title(const json_t *match, struct buf *out);
 /*
  * Finds a service that has a match, or adds one, named after title, if a
  * process matches or --wait-for-process is given.

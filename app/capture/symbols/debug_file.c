@@ -1,6 +1,7 @@
 #include "debug_file.h"
 
 #include "base/buf.h"
+#include "capture/elf/elf_packed.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -65,7 +66,10 @@ by_build_id(const struct host *host, const uint8_t *id, uint32_t size,
 static bool
 is_worth_having(const struct elf_image *elf)
 {
-	return elf->fd >= 0 && !elf_section(elf, ".debug_info") &&
+	struct elf_packed p;
+
+	return elf->fd >= 0 &&
+	       elf_packed_find(elf, ".debug_info", &p) == -ENOENT &&
 	       !elf_section(elf, ".gopclntab") &&
 	       !elf_section(elf, ".data.rel.ro.gopclntab");
 }

@@ -1,8 +1,9 @@
 #include "dwarf_sections.h"
 
+#include "capture/elf/elf_packed.h"
+
 #include <elf.h>
 #include <errno.h>
-#include <libdeflate.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -59,63 +60,15 @@ _Static_assert(NWANTED * sizeof(".debug_str_offsets") <
                "names fit");
 
 static int
-unpack(const void *in, size_t nin, void *out, size_t nout)
-{
-	struct libdeflate_decompressor *d = libdeflate_alloc_decompressor();
-	enum libdeflate_result r;
-
-	if (!d)
-		return -ENOMEM;
-	r = libdeflate_zlib_decompress(d, in, nin, out, nout, NULL);
-	libdeflate_free_decompressor(d);
-	return r == LIBDEFLATE_SUCCESS ? 0 : -ENODATA;
-}
-
-static int
-add_packed(const struct elf_image *e, const struct elf_section *s,
-           struct buf *out)
-{
-	CLEANUP_FREE char *in = NULL;
-	Elf64_Chdr c;
-	void *p = NULL;
-	char *to;
-	int rc = s->size < sizeof(c) ? -ENODATA : 0;
-
-	if (!rc)
-		rc = elf_copy(e, s->offset, s->size, out->max, &p);
-	if (rc)
-		return rc;
-	in = p;
-	memcpy(&c, in, sizeof(c));
-	if (c.ch_type != ELFCOMPRESS_ZLIB)
-		return -ENODATA;
-	to = buf_reserve(out, c.ch_size);
-	if (!to)
-		return buf_err(out);
-	rc = unpack(in + sizeof(c), s->size - sizeof(c), to, c.ch_size);
-	if (!rc)
-		out->len += c.ch_size;
-	return rc;
-}
-
-static int
-add_plain(const struct elf_image *e, const struct elf_section *s,
-          struct buf *out)
-{
-	char *to = buf_reserve(out, s->size);
-	int rc = to ? elf_read(e, s->offset, to, s->size) : buf_err(out);
-
-	if (!rc)
-		out->len += s->size;
-	return rc;
-}
-
-static int
-add_section(const struct elf_image *e, const struct elf_section *s,
+add_section(const struct elf_image *e, const struct elf_packed *p,
             struct buf *out)
 {
-	return s->flags & SHF_COMPRESSED ? add_packed(e, s, out)
-	                                 : add_plain(e, s, out);
+	char *to = buf_reserve(out, p->size);
+	int rc = to ? elf_packed_read(e, p, out->max, to) : buf_err(out);
+
+	if (!rc)
+		out->len += p->size;
+	return rc;
 }
 
 /* Sums up the sizes, to reserve memory at once: large sections are then not
@@ -123,21 +76,15 @@ add_section(const struct elf_image *e, const struct elf_section *s,
 static uint64_t
 bytes_of(const struct elf_image *e)
 {
+	struct elf_packed p;
 	uint64_t total = 0;
-	Elf64_Chdr c;
 
 	for (size_t i = 0; i < NWANTED; i++) {
-		const struct elf_section *s = elf_section(e, wanted[i]);
-
-		if (!s)
+		if (elf_packed_find(e, wanted[i], &p))
 			continue;
-		c.ch_size = s->size;
-		if (s->flags & SHF_COMPRESSED &&
-		    elf_read(e, s->offset, &c, sizeof(c)))
+		if (p.size > UINT64_MAX / NWANTED - total)
 			return UINT64_MAX;
-		if (c.ch_size > UINT64_MAX / NWANTED - total)
-			return UINT64_MAX;
-		total += c.ch_size;
+		total += p.size;
 	}
 	return total;
 }
@@ -146,22 +93,22 @@ int
 dwarf_sections(const struct elf_image *e, struct buf *out)
 {
 	uint64_t need = bytes_of(e);
+	struct elf_packed p;
 	struct layout l;
 	int rc = 0;
 
-	if (!elf_section(e, ".debug_info"))
+	if (elf_packed_find(e, ".debug_info", &p))
 		return -ENODATA;
 	lay_out(&l, e->machine);
 	if (need > out->max - sizeof(l) || !buf_reserve(out, sizeof(l) + need))
 		return buf_err(out) ? buf_err(out) : -E2BIG;
 	buf_add(out, &l, sizeof(l));
 	for (size_t i = 0; i < NWANTED && !rc; i++) {
-		const struct elf_section *s = elf_section(e, wanted[i]);
 		Elf64_Shdr *row = &l.sections[NAMES + 1 + i];
 
 		row->sh_offset = out->len;
-		if (s)
-			rc = add_section(e, s, out);
+		rc = elf_packed_find(e, wanted[i], &p);
+		rc = rc == -ENOENT ? 0 : rc ?: add_section(e, &p, out);
 		row->sh_size = out->len - row->sh_offset;
 	}
 	if (!rc)
@@ -195,15 +142,15 @@ add_split(const struct elf_image *e, const char *name,
           const struct dwarf_parts *parts, struct buf *out)
 {
 	char split[sizeof(".debug_str_offsets.dwo")];
-	const struct elf_section *s;
 	const size_t from = out->len;
+	struct elf_packed p;
 	int rc;
 
 	snprintf(split, sizeof(split), "%s.dwo", name);
-	s = elf_section(e, split);
-	if (!s)
+	rc = elf_packed_find(e, split, &p);
+	if (rc == -ENOENT)
 		return 0;
-	rc = add_section(e, s, out);
+	rc = rc ?: add_section(e, &p, out);
 	return rc ? rc : cut(out, from, name, parts);
 }
 
@@ -212,8 +159,9 @@ dwarf_sections_split(const struct elf_image *e, const struct dwarf_parts *parts,
                      const struct dwarf_bytes *more, size_t nmore,
                      struct buf *out)
 {
+	struct elf_packed p;
 	struct layout l;
-	int rc = elf_section(e, ".debug_info.dwo") ? 0 : -ENODATA;
+	int rc = elf_packed_find(e, ".debug_info.dwo", &p) ? -ENODATA : 0;
 
 	lay_out(&l, e->machine);
 	buf_add(out, &l, sizeof(l));

@@ -1,10 +1,10 @@
 #include "unwind_index.h"
 
+#include "capture/elf/elf_packed.h"
 #include "unwind.h"
 
 #include <elf.h>
 #include <errno.h>
-#include <libdeflate.h>
 
 /* Encodings that every linker writes; Source: LSB 5, 10.5.1 and 10.6.2.
  * DW_EH_PE_udata4 counts, DW_EH_PE_datarel | DW_EH_PE_sdata4 rows. */
@@ -133,51 +133,21 @@ unwind_index_eh(const struct elf_image *e, struct unwind_index *out)
 /* --- .debug_frame --------------------------------------------------------- */
 
 static int
-inflate(const uint8_t *p, size_t n, struct cfi_bytes *out)
-{
-	CLEANUP_FREE uint8_t *to = NULL;
-	struct libdeflate_decompressor *d;
-	Elf64_Chdr h;
-	int r;
-
-	if (n < sizeof(h))
-		return -ENODATA;
-	memcpy(&h, p, sizeof(h));
-	if (h.ch_type != ELFCOMPRESS_ZLIB)
-		return -ENODATA;
-	if (h.ch_size > UNWIND_MAX_TABLE)
-		return -E2BIG;
-	to = malloc(h.ch_size + 1);
-	d = libdeflate_alloc_decompressor();
-	if (!to || !d) {
-		libdeflate_free_decompressor(d);
-		return -ENOMEM;
-	}
-	r = libdeflate_zlib_decompress(d, p + sizeof(h), n - sizeof(h), to,
-	                               h.ch_size, NULL);
-	libdeflate_free_decompressor(d);
-	if (r)
-		return -ENODATA;
-	*out = (struct cfi_bytes){0, h.ch_size, TAKE(to)};
-	return 0;
-}
-
-static int
 load_debug(const struct elf_image *e, struct cfi_bytes *out)
 {
-	const struct elf_section *s = elf_section(e, ".debug_frame");
-	CLEANUP_FREE void *bytes = NULL;
-	int r;
+	CLEANUP_FREE uint8_t *to = NULL;
+	struct elf_packed p;
+	int r = elf_packed_find(e, ".debug_frame", &p);
 
-	if (!s)
-		return -ENODATA;
-	r = elf_copy(e, s->offset, s->size, UNWIND_MAX_TABLE, &bytes);
 	if (r)
-		return r;
-	if (s->flags & SHF_COMPRESSED)
-		return inflate(bytes, s->size, out);
-	*out = (struct cfi_bytes){0, s->size, TAKE(bytes)};
-	return 0;
+		return r == -ENOENT ? -ENODATA : r;
+	if (p.size > UNWIND_MAX_TABLE)
+		return -E2BIG;
+	to = malloc(p.size + 1);
+	r = to ? elf_packed_read(e, &p, UNWIND_MAX_TABLE, to) : -ENOMEM;
+	if (!r)
+		*out = (struct cfi_bytes){0, p.size, TAKE(to)};
+	return r;
 }
 
 int

@@ -170,6 +170,9 @@ TEST(inlined_calls_are_read_from_what_compilers_and_linkers_write)
 		const char *tool, *build;
 	} rows[] = {
 		{"gcc", "gcc -O2 -gdwarf-5 -gz source.c -o program"},
+		{"gcc", "gcc -O2 -gdwarf-5 -gz=zlib-gnu source.c -o program"},
+		{"gcc", "gcc -O2 -gdwarf-5 source.c -o program && objcopy "
+	                "--compress-debug-sections=zstd program"},
 		{"gcc", "gcc -O2 -gdwarf-5 -gdwarf64 source.c -o program"},
 		{"gcc", "gcc -O2 -gdwarf-5 -static-pie source.c -o program"},
 		{"gcc", "gcc -O2 -gdwarf-5 -no-pie -Wl,-z,noseparate-code "

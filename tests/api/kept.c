@@ -107,6 +107,66 @@ TEST(what_is_asked_for_again_is_not_computed_again)
 }
 END
 
+/* Asks Grafana's querier for all CPU time of svc, of stacks below a call site.
+ */
+static struct client_reply
+ask_flame(struct test_api *a, const char *site)
+{
+	CLEANUP_BUF struct buf body = BUF_INIT(BUF_MAX_SMALL);
+
+	buf_addf(&body,
+	         "{\"profileTypeID\":\"process_cpu:cpu:nanoseconds:cpu:"
+	         "nanoseconds\",\"labelSelector\":\"{service_name=\\\"svc"
+	         "\\\"}\",\"start\":0,\"end\":4102444800000%s}",
+	         site);
+	return ask(a, (struct ask){.key = KEY_VIEWER,
+	                           .method = "POST",
+	                           .path = "/querier.v1.QuerierService/"
+	                                   "SelectMergeStacktraces",
+	                           .body = buf_str(&body)});
+}
+
+/* The total of a flame graph, or of the node of a function below its root. */
+static int64_t
+total_of(const struct client_reply *r)
+{
+	ck_assert_msg(r->status == 200, "%s", buf_str(&r->body));
+	return strtoll(
+		json_string_value(json_object_get(
+			json_object_get(r->json, "flamegraph"), "total")),
+		NULL, 10);
+}
+
+TEST(the_sum_of_a_range_is_made_once_for_all_call_sites_of_grafana)
+{
+	CLEANUP_API struct test_api a = test_api(2, "");
+	CLEANUP_REPLY struct client_reply all = {0}, site = {0}, more = {0};
+	CLEANUP_BUF struct buf by = BUF_INIT(BUF_MAX_SMALL);
+	char id[ID_MAX];
+	const char *root;
+
+	upload_wide(&a, 1, id);
+	all = ask_flame(&a, "");
+	ck_assert_int_eq(kept(&a), 0);
+	root = json_string_value(json_array_get(
+		json_object_get(json_object_get(all.json, "flamegraph"),
+	                        "names"),
+		1));
+	buf_addf(&by,
+	         ",\"stackTraceSelector\":{\"callSite\":[{\"name\":\"%s\"}]}",
+	         root);
+	site = ask_flame(&a, buf_str(&by));
+	ck_assert_int_eq(kept(&a), 1);
+	ck_assert_int_gt(total_of(&site), 0);
+	ck_assert_int_le(total_of(&site), total_of(&all));
+	/* a profile more is another sum */
+	upload_wide(&a, 2, id);
+	more = ask_flame(&a, "");
+	ck_assert_int_eq(kept(&a), 1);
+	ck_assert_int_gt(total_of(&more), total_of(&all));
+}
+END
+
 TEST(a_picture_that_was_made_is_not_made_again)
 {
 	CLEANUP_API struct test_api a = test_api(2, "");
@@ -230,6 +290,7 @@ TEST(nothing_is_kept_where_no_room_is_given)
 END
 
 SUITE_TIMEOUT("kept", 120, what_is_asked_for_again_is_not_computed_again,
+              the_sum_of_a_range_is_made_once_for_all_call_sites_of_grafana,
               a_picture_that_was_made_is_not_made_again,
               a_kept_result_needs_no_place,
               another_question_gets_an_answer_of_its_own,

@@ -115,12 +115,62 @@ measure_ranges() {
   done
 }
 
+# Asks Grafana's querier, as Profiles Drilldown does: what one request took.
+ask_grafana() { # method, selector, from, to, more members
+  api POST "/querier.v1.QuerierService/$1" -H 'Content-Type: application/json' --compressed \
+    -d "{\"profileTypeID\":\"process_cpu:cpu:nanoseconds:cpu:nanoseconds\",\"labelSelector\":\"${2//\"/\\\"}\",\"start\":$3,\"end\":$4$5}" \
+    -o "$STATE/reply" -w '%{http_code} %{time_total}\n' |
+    awk '$1 != 200 { print "bench: " $0 > "/dev/stderr"; exit 1 } { print $2 * 1000 }'
+}
+rest_flame() { # service, from
+  api GET "$P/merge?service=bench$1&profileType=cpu&from=$2&to=$end&format=json" --compressed -o /dev/null \
+    -w '%{time_total}\n' | awk '{ print $1 * 1000 }'
+}
+rest_series() { # service, from
+  api GET "$P/history/series?service=bench$1&profileType=cpu&from=$2&to=$end" --compressed -o /dev/null \
+    -w '%{time_total}\n' | awk '{ print $1 * 1000 }'
+}
+beside_rest() { # files with ms, of Grafana's call and of REST
+  local ours theirs
+  ours=$(sort -g "$STATE/$1" | rank 0.5)
+  theirs=$(sort -g "$STATE/$2" | rank 0.5)
+  row "grafana_$1_ms" "$ours" ms REST "$theirs" "$(awk "BEGIN { printf \"%.2f\", $theirs / $ours }")" $((ROUNDS * 20))
+}
+# 30 days, of another first hour each time, so that no sum is there yet.
+measure_grafana() {
+  local i from n=$((ROUNDS * 20)) month=2592000000
+  tops=()
+  for ((i = 0; i < of; i++)); do tops+=("$(top_function "$i")"); done
+  for ((i = 0; i < n; i++)); do
+    from=$((end - month + i * 3600000))
+    ask_grafana SelectMergeStacktraces "{service_name=\"bench$((i % of))\"}" $from $end ',"maxNodes":16384' >>"$STATE/flame"
+    rest_flame $((i % of)) $((from + 1800000)) >>"$STATE/flame.rest"
+    ask_grafana SelectMergeStacktraces "{service_name=\"bench$((i % of))\"}" $((from + 900000)) $end \
+      ",\"maxNodes\":16384,\"format\":\"PROFILE_FORMAT_SANDWICH\",\"sandwichFunction\":$(jq -n --arg f "${tops[$((i % of))]}" '$f')" >>"$STATE/sandwich"
+    # the sum is there from the flame graph
+    ask_grafana SelectMergeStacktraces "{service_name=\"bench$((i % of))\"}" $from $end \
+      ",\"stackTraceSelector\":{\"callSite\":[{\"name\":$(jq -n --arg f "${tops[$((i % of))]}" '$f')}]}" >>"$STATE/call_site"
+    ask_grafana SelectSeries "{service_name=\"bench$((i % of))\"}" $from $end ',"step":7200' >>"$STATE/series"
+    rest_series $((i % of)) $from >>"$STATE/series.rest"
+  done
+  for ((i = 0; i < 5; i++)); do
+    ask_grafana SelectMergeStacktraces "{service_name=~\"bench.*\"}" $((end - month + i * 3600000)) $end '' >>"$STATE/flame_all"
+    ask_grafana SelectSeries "{}" $((end - month + i * 3600000)) $end ',"step":7200,"groupBy":["service_name"]' >>"$STATE/series_all"
+  done
+  beside_rest flame flame.rest
+  beside_rest sandwich flame.rest
+  beside_rest call_site flame.rest
+  beside_rest series series.rest
+  for i in flame_all series_all; do row "grafana_${i}_ms" "$(sort -g "$STATE/$i" | rank 0.5)" ms - - - 5; done
+}
+
 names=
 for range in hour 6h day week month; do
   names+=" range_${range}_ms range_${range}_p99_ms range_${range}_cold_ms range_${range}_cold_p99_ms"
 done
 for range in hour day month; do names+=" trend_${range}_ms trend_${range}_p99_ms"; done
-if wanted $names window_bytes_per_sample service_day_mb month_seed_s ui_range_change_ms; then
+grafana="grafana_flame_ms grafana_sandwich_ms grafana_call_site_ms grafana_series_ms grafana_flame_all_ms grafana_series_all_ms"
+if wanted $names $grafana window_bytes_per_sample service_day_mb month_seed_s ui_range_change_ms; then
   of=${RANGE_SERVICES:-20}
   e2e_start
   kill "$(<"$STATE/pid/worker")" # its retention knows another clock than ours
@@ -141,6 +191,7 @@ if wanted $names window_bytes_per_sample service_day_mb month_seed_s ui_range_ch
   row service_day_mb "$(awk "BEGIN { printf \"%.2f\", $bytes / $of / 30 / 1048576 }")" MiB - - - "$windows"
   sync
   ! wanted $names || measure_ranges
+  ! wanted $grafana || measure_grafana
   if wanted ui_range_change_ms && has_browser; then
     row ui_range_change_ms "$(in_browser range "$end" $(seq -f bench%g 0 $((of - 1))) | awk '{ print $2 }')" \
       ms goal 250 - $((ROUNDS * of * 4))

@@ -1,4 +1,7 @@
-/* Messages and selectors of Grafana. */
+/*
+ * Messages and selectors of Grafana. The first line of an input is the name of a
+ * message, or any text that stands for one by its first byte.
+ */
 #include "endpoint/grafana/messages.h"
 #include "endpoint/grafana/selector.h"
 
@@ -42,18 +45,34 @@ read_as(enum message m, bool json, const uint8_t *data, size_t n)
 	free(text);
 }
 
+static enum message
+message_of(const uint8_t *line, size_t n)
+{
+	static const char *const names[] = {
+#define MESSAGE(name) #name,
+#include "endpoint/grafana/messages.def"
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (strlen(names[i]) == n && !memcmp(names[i], line, n))
+			return (enum message)i;
+	return line[0] % MESSAGES;
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
+	const uint8_t *body = n ? memchr(data, '\n', n) : NULL;
 	enum message m;
 	char *text;
 
-	if (!n)
+	if (!body)
 		return 0;
-	m = data[0] % MESSAGES;
-	read_as(m, true, data + 1, n - 1);
-	read_as(m, false, data + 1, n - 1);
-	text = strndup((const char *)data + 1, n - 1);
+	m = message_of(data, (size_t)(body++ - data));
+	n -= (size_t)(body - data);
+	read_as(m, true, body, n);
+	read_as(m, false, body, n);
+	text = strndup((const char *)body, n);
 	assert(text);
 	select_by(text);
 	free(text);

@@ -16,6 +16,7 @@
 #include <time.h>
 
 #define FOLDER "results"
+#define SHARED "" /* in place of an operation: bytes for several */
 /* The name of a result: a hash of its tenant, and a digest of its inputs. */
 #define TENANT_CHARS 16
 #define NAME_SIZE    (TENANT_CHARS + 1 + DIGEST_CHARS)
@@ -77,15 +78,17 @@ kept_open(const char *dir, int64_t bytes, struct kept **out)
 	return rc;
 }
 
+/* made: the operation, or what stands for several. */
 static int
-name_of(const struct call *c, const struct buf *of, char out[static NAME_SIZE])
+name_of(const struct call *c, const char *made, const struct buf *of,
+        char out[static NAME_SIZE])
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
 	const char *tenant = c->caller.tenant;
 	char hex[DIGEST_CHARS];
 	int rc;
 
-	buf_addf(&text, "%s\n%s\n%zu %s\n", stoker_version, c->route->name,
+	buf_addf(&text, "%s\n%s\n%zu %s\n", stoker_version, made,
 	         strlen(tenant), tenant);
 	buf_add(&text, of->p, of->len);
 	rc = buf_err(of) ?: buf_err(&text) ?: digest(text.p, text.len, hex);
@@ -124,23 +127,34 @@ unseal(struct buf *b)
 	return true;
 }
 
-bool
-kept_find(struct call *c, const struct buf *of)
+static bool
+find(struct call *c, const char *made, const struct buf *of, struct buf *out)
 {
 	const struct kept *k = c->env->kept;
-	struct buf *body = &c->reply->body;
 	char name[NAME_SIZE];
 
-	buf_clear(body);
-	if (!k || name_of(c, of, name))
+	buf_clear(out);
+	if (!k || name_of(c, made, of, name))
 		return false;
-	if (file_read(k->dir, name, body) || !unseal(body)) {
-		buf_clear(body);
+	if (file_read(k->dir, name, out) || !unseal(out)) {
+		buf_clear(out);
 		return false;
 	}
 	touch(k, name);
 	counters_kept(c->env->counters);
 	return true;
+}
+
+bool
+kept_find(struct call *c, const struct buf *of)
+{
+	return find(c, c->route->name, of, &c->reply->body);
+}
+
+bool
+kept_read(struct call *c, const struct buf *of, struct buf *out)
+{
+	return find(c, SHARED, of, out);
 }
 
 /* --- keeping -------------------------------------------------------------- */
@@ -254,20 +268,33 @@ trim(const struct kept *k)
 	free(all.items);
 }
 
-void
-kept_add(struct call *c, const struct buf *of)
+static void
+add(struct call *c, const char *made, const struct buf *of,
+    const struct buf *bytes)
 {
 	const struct kept *k = c->env->kept;
-	const struct buf *body = &c->reply->body;
 	char name[NAME_SIZE], fresh[ID_MAX];
 
-	if (!k || c->reads <= CALL_LIGHT || buf_err(body) ||
-	    (int64_t)body->len > k->bytes / SHARE || name_of(c, of, name))
+	if (!k || c->reads <= CALL_LIGHT || buf_err(bytes) ||
+	    (int64_t)bytes->len > k->bytes / SHARE ||
+	    name_of(c, made, of, name))
 		return;
 	id_new("new-", fresh);
-	if (write_result(k, fresh, body) ||
+	if (write_result(k, fresh, bytes) ||
 	    renameat(k->dir, fresh, k->dir, name))
 		(void)!unlinkat(k->dir, fresh, 0);
 	touch(k, name);
 	trim(k);
+}
+
+void
+kept_add(struct call *c, const struct buf *of)
+{
+	add(c, c->route->name, of, &c->reply->body);
+}
+
+void
+kept_write(struct call *c, const struct buf *of, const struct buf *bytes)
+{
+	add(c, SHARED, of, bytes);
 }

@@ -87,7 +87,7 @@ connect_answer(struct call *c, enum message m, const struct buf *wire)
 	buf_clear(out);
 	put_head(c);
 	if (!rc && connect_is_json(c)) {
-		rc = message_json(m, wire->p, wire->len, out);
+		rc = message_json(m, buf_str(wire), wire->len, out);
 		buf_putc(out, '\n');
 	} else if (!rc) {
 		buf_add(out, wire->p, wire->len);

@@ -1,7 +1,9 @@
 #include "question.h"
 
+#include "endpoint/call/kept.h"
 #include "endpoint/range/range_call.h"
 #include "profile/merge.h"
+#include "profile/pprof.h"
 
 #include <errno.h>
 #include <string.h>
@@ -174,15 +176,70 @@ question_range(const struct question *q, const char *service)
 	};
 }
 
+/* --- sums ----------------------------------------------------------------- */
+
+/*
+ * Profiles Drilldown asks for up to 16 call sites of a flame graph, and for
+ * sandwiches, of one range: its sum is kept, under a name of all its parts.
+ */
+
+/* Appends what identifies the parts of a service's plan. */
+static void
+put_made_of(const struct range *r, int rc, struct buf *out)
+{
+	if (rc != -ENODATA)
+		buf_addf(out, "%s %016llx %.3f\n", r->service,
+		         (unsigned long long)range_hash(r), r->covered_ms);
+}
+
+/* Finds the sum of a question in what earlier calls have kept, or the name to
+ * keep it under. */
+static int
+find_kept(const struct question *q, struct buf *of, struct profile **out)
+{
+	CLEANUP_BUF struct buf file = BUF_INIT(RANGE_MAX_MERGED);
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+
+	buf_addf(of, "%s\n", q->type->name);
+	for (size_t i = 0; i < q->n; i++) {
+		CLEANUP_RANGE struct range r =
+			question_range(q, q->services[i]);
+		int rc = range_plan(&r);
+
+		if (rc && rc != -ENODATA)
+			return range_fail(q->c, &r, rc, NULL);
+		put_made_of(&r, rc, of);
+	}
+	if (kept_read(q->c, of, &file) &&
+	    pprof_decode(file.p, file.len, RANGE_MAX_MERGED, out, &why))
+		*out = NULL;
+	return 0;
+}
+
+/* Keeps a sum, unless its parts have changed meanwhile. */
+static void
+keep(const struct question *q, const struct buf *of, const struct buf *now,
+     const struct profile *p)
+{
+	CLEANUP_BUF struct buf file = BUF_INIT(RANGE_MAX_MERGED);
+
+	if (q->c->reads <= CALL_LIGHT || buf_err(of) || of->len != now->len ||
+	    memcmp(of->p, now->p, of->len) != 0)
+		return;
+	pprof_write(p, &file);
+	kept_write(q->c, of, &file);
+}
+
 /* Adds the profile of one service, if it has one. */
 static int
 add_service(const struct question *q, const char *service, struct merge *m,
-            struct profile **only)
+            struct buf *made_of, struct profile **only)
 {
 	CLEANUP_RANGE struct range r = question_range(q, service);
 	CLEANUP_PROFILE struct profile *p = NULL;
 	int rc = range_plan(&r);
 
+	put_made_of(&r, rc, made_of);
 	if (rc)
 		return rc == -ENODATA ? 0 : range_fail(q->c, &r, rc, NULL);
 	if (range_merged(q->c, &r, &p))
@@ -196,21 +253,47 @@ add_service(const struct question *q, const char *service, struct merge *m,
 	return rc == -ENODATA ? 0 : rc ? range_fail(q->c, &r, rc, NULL) : 0;
 }
 
-int
-question_merge(const struct question *q, struct profile **out)
+/* Adds all services. */
+static int
+add_services(const struct question *q, struct buf *made_of,
+             struct profile **out)
 {
 	CLEANUP_MERGE struct merge *m = NULL;
-	struct profile *p = NULL;
+	CLEANUP_PROFILE struct profile *p = NULL;
 	int rc = q->n > 1 ? merge_new(RANGE_MAX_MERGED, &m) : 0;
 
 	if (rc)
 		return fail_store(q->c, rc);
+	buf_addf(made_of, "%s\n", q->type->name);
 	for (size_t i = 0; i < q->n; i++)
-		if (add_service(q, q->services[i], m, &p))
+		if (add_service(q, q->services[i], m, made_of, &p))
 			return -1;
 	rc = m ? merge_end(m, &p) : 0;
 	if (rc && rc != -ENODATA)
 		return fail_store(q->c, rc);
-	*out = p;
+	*out = TAKE(p);
+	return 0;
+}
+
+int
+question_merge(const struct question *q, struct profile **out)
+{
+	CLEANUP_BUF struct buf of = BUF_INIT(BUF_MAX_REPLY);
+	CLEANUP_BUF struct buf now = BUF_INIT(BUF_MAX_REPLY);
+	CLEANUP_PROFILE struct profile *p = NULL;
+
+	if (!q->n) {
+		*out = NULL;
+		return 0;
+	}
+	if (find_kept(q, &of, &p))
+		return -1;
+	if (!p) {
+		if (add_services(q, &now, &p))
+			return -1;
+		if (p)
+			keep(q, &of, &now, p);
+	}
+	*out = TAKE(p);
 	return 0;
 }

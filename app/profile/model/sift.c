@@ -265,8 +265,9 @@ move_sample(struct work *w, const struct sample *from, uint32_t row, uint32_t n)
 			p->stack[p->nstack++] = at;
 	}
 	to.nstack = p->nstack - to.stack0;
-	memmove(&p->labels[p->nlabels], &p->labels[from->label0],
-	        from->nlabels * sizeof(*p->labels));
+	if (from->nlabels)
+		memmove(&p->labels[p->nlabels], &p->labels[from->label0],
+		        from->nlabels * sizeof(*p->labels));
 	p->nlabels += from->nlabels;
 	memmove(&p->values[(size_t)n * p->ntypes],
 	        &p->values[(size_t)row * p->ntypes],

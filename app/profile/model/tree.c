@@ -486,13 +486,13 @@ rank_frames(const struct profile *p, struct tree *t)
 static void
 queue_samples(struct build *b)
 {
-	const int64_t *values = &b->p->values[b->t->type];
+	const struct profile *p = b->p;
 
 	b->norder = 0;
-	for (uint32_t row = 0; row < b->p->nsamples; row++) {
-		if (!values[(size_t)row * b->p->ntypes])
+	for (uint32_t row = 0; row < p->nsamples; row++) {
+		if (!p->values[(size_t)row * p->ntypes + b->t->type])
 			continue;
-		b->ways[row] = (struct way){b->p->samples[row].nstack, 0};
+		b->ways[row] = (struct way){p->samples[row].nstack, 0};
 		b->order[b->norder++] = row;
 	}
 }

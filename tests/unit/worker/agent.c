@@ -69,12 +69,13 @@ take(struct rig *r, const char *services, const char *jobs)
 	return agent_take_orders(&r->agent, buf_str(&text), text.len, &poll_ms);
 }
 
-/* A member of an object, and a value of it that is refused; NULL: a number. */
+/* A member of an object, and a value of it that is refused; NULL stands for a
+ * number. */
 struct member {
 	const char *name, *good, *bad;
 };
 
-/* Appends an object of the members, without the one or with its bad value. */
+/* Appends an object of the members: one is missing, or has its bad value. */
 static void
 put_object(struct buf *out, const struct member *m, size_t n, size_t without,
            const char *value)
@@ -279,7 +280,7 @@ END
 
 /* --- results -------------------------------------------------------------- */
 
-/* A job that was taken and has failed; its result is not sent yet. */
+/* A job that ran and failed, whose result was not sent yet. */
 static void
 end_job(struct rig *r)
 {
@@ -325,7 +326,7 @@ answer(struct rig *r, uint32_t status)
 	ck_assert_uint_eq(r->agent.result, 0);
 }
 
-/* The fate of a result, by the status that the centre answers. */
+/* What happens to a result, by the status with which the centre answers. */
 static const struct {
 	uint32_t status;
 	bool held, refused, here; /* its job, and its session */
@@ -361,7 +362,7 @@ TEST(a_result_goes_stays_or_is_tried_again_by_the_centres_answer)
 }
 END
 
-/* The centre hears that its bytes were refused, and the host keeps them. */
+/* The centre is told that it refused the bytes; the host keeps them. */
 TEST(a_result_that_was_refused_stays_on_the_host)
 {
 	CLEANUP_RIG struct rig r;
@@ -378,7 +379,7 @@ TEST(a_result_that_was_refused_stays_on_the_host)
 }
 END
 
-/* The courier has the key and no more to say than its answers. */
+/* The courier has the key, and can say no more than its answers allow. */
 TEST(a_message_that_is_no_answer_is_passed_over)
 {
 	CLEANUP_RIG struct rig r;

@@ -40,13 +40,13 @@ struct rig {
 	pthread_t opener;
 	struct pollfd askers[MAX_ASKERS];
 	size_t n;
-	bool refuses; /* no forked child gets a socket to ask on */
+	bool refuses; /* no forked child gets a socket for questions */
 };
 #define CLEANUP_RIG CLEANUP(rig_done)
 
 /* --- what is asked of the opener ------------------------------------------ */
 
-/* One more socket to ask on, for a forked child. */
+/* Another socket for questions, for a forked child. */
 static int
 open_channel(struct rig *r, int *out)
 {
@@ -88,7 +88,7 @@ answer(struct rig *r, int socket)
 	return true;
 }
 
-/* Answers until the analyser itself is gone, whose socket is the first. */
+/* Answers questions until the analyser has ended, whose socket is the first. */
 static void *
 be_opener(void *arg)
 {
@@ -184,7 +184,7 @@ start(struct rig *r, uint64_t ways, int out)
 	ck_assert_int_eq(msg_send(r->socket, &m, sizeof(m), &out, 1), 0);
 }
 
-/* Gives it the answer of a page of CPU time to read. */
+/* Answers with a page of CPU time for it to read. */
 static void
 give_page(struct rig *r, int out)
 {
@@ -204,7 +204,7 @@ give_page(struct rig *r, int out)
 	ck_assert_int_eq(msg_send(r->socket, &m, sizeof(m), fds, 2), 0);
 }
 
-/* Waits for DONE; other messages are passed over. */
+/* Waits for DONE, and drops other messages. */
 static struct msg_done
 hear_done(struct rig *r)
 {
@@ -232,8 +232,8 @@ hear_done(struct rig *r)
 	return m.done;
 }
 
-/* Counts samples. named: no program that reads the profile needs to look for
- * names of its functions. */
+/* Counts samples. named: every function has its name, so no program that reads
+ * the profile must look for it. */
 static uint32_t
 samples_in(int fd, bool named)
 {
@@ -306,7 +306,7 @@ TEST(a_capture_that_no_child_can_write_fails)
 }
 END
 
-/* Whatever crashes the analyser is looked for by the ids in that file. */
+/* The ids in that file tell which capture crashed the analyser. */
 TEST(a_capture_to_blame_is_known_also_when_its_second_way_is_tried)
 {
 	NEEDS_SANDBOX();

@@ -230,7 +230,7 @@ TEST(a_context_is_read_and_read_again_when_it_changes)
 }
 END
 
-/* One field of the header that is wrong, and what becomes of the context. */
+/* One field of the header that is wrong, and what is done with the context. */
 static const struct {
 	size_t at, n;
 	uint64_t value;

@@ -58,7 +58,7 @@ rig_done(struct rig *r)
 	ck_assert_int_eq(system(command), 0);
 }
 
-/* A profile had use for the file of build-id {k, 0xfe}. */
+/* Reports that a profile lacked the file of build-id {k, 0xfe}. */
 static void
 tell(struct rig *r, uint8_t k, enum host_debug_state state)
 {
@@ -69,7 +69,7 @@ tell(struct rig *r, uint8_t k, enum host_debug_state state)
 	debuginfod_take(&r->d, &m);
 }
 
-/* Has the next question asked; its file, or -1 when there is none. */
+/* Takes the next question; returns its file, or -1 if there is none. */
 static int
 hear(struct rig *r, struct fetch_ask *out)
 {
@@ -96,7 +96,7 @@ answer(struct rig *r, enum fetch_error error, uint32_t status)
 	ck_assert(debuginfod_fetched(&r->d, &a, r->now_ns));
 }
 
-/* n bytes of something that begins as it should. */
+/* n bytes that begin as a debug file does. */
 static void
 give(struct rig *r, int fd, const char *start, size_t n)
 {

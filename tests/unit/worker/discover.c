@@ -14,7 +14,7 @@
 static struct conf_tenant scope = {.tenant = TEST_TENANT,
                                    .exe = (char *)"/usr/"};
 
-/* A store, and a worker with such a configuration. */
+/* A store, and a worker with this configuration. */
 struct machine {
 	struct test_store t;
 	struct conf conf;
@@ -41,7 +41,7 @@ conf_end(struct conf *c)
 	conf_done(c);
 }
 
-/* A worker that starts, with the services of an earlier one. */
+/* A worker that starts with the services of an earlier one. */
 static void
 start(struct machine *h)
 {

@@ -96,7 +96,7 @@ rig(const char *config)
 	return r;
 }
 
-/* Ends as it should when nobody asks any more. */
+/* Closes the fetcher's socket: it ends as it should. */
 static void
 rig_done(struct rig *r)
 {
@@ -345,7 +345,7 @@ TEST(cancelling_closes_the_connection_and_says_nothing)
 	http_server_line(&r.server, line, sizeof(line));
 	ck_assert_str_eq(line, "gone");
 	a = ask_for(&r, "/whole");
-	a.id = 8; /* the next answer is of the next question */
+	a.id = 8; /* the next answer belongs to the next question */
 	fetch(&r, &a, &got, &body);
 	ck_assert_uint_eq(got.error, FETCH_OK);
 }
@@ -489,7 +489,8 @@ END
 
 static const struct {
 	const char *address;
-	bool alone, local; /* may be reached; by a name of this machine */
+	bool alone, local; /* servers that may be reached; one has a name of
+	                    * this machine */
 } addresses[] = {
 	{"127.0.0.1", false, true},
 	{"127.255.255.255", false, true},

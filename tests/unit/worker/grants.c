@@ -1,4 +1,4 @@
-/* Grants of processes whose numbers are used again. */
+/* Grants of processes whose pids were given to others. */
 #include "base/hash.h"
 #include "lib/test.h"
 #include "worker/opener/opener_grants.h"

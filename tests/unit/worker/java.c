@@ -22,7 +22,7 @@
 #define WAIT_NS  (20 * NS_PER_S)
 #define SHORT_NS (50 * NS_PER_MS)
 
-/* Things that the child lacks, or does besides. */
+/* What the child lacks, or does in addition. */
 enum {
 	NO_LIBRARY = 1,
 	NO_VM_THREAD = 2,
@@ -78,7 +78,7 @@ serve(int fd)
 	close(fd);
 }
 
-/* Handles the signal, as the VM thread does, and what comes of it. */
+/* Handles the signal as the VM thread does, and answers the connection. */
 static void *
 be_listener(void *ready)
 {
@@ -271,7 +271,7 @@ TEST(who_is_no_hotspot_is_not_looked_at)
 }
 END
 
-/* Where nobody listens, a signal would end it or reach the program. */
+/* If nobody listens, a signal would end the program or surprise it. */
 TEST(who_does_not_wait_for_sigquit_gets_none)
 {
 	const unsigned rows[] = {NO_HANDLER, NO_VM_THREAD, NO_SIGNALS};

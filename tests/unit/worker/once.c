@@ -67,8 +67,8 @@ built(void)
 	return b ? b : "build";
 }
 
-/* Starts a target, in the directory, and waits until a line of its output
- * begins so. */
+/* Starts a target in the directory, and waits for a line of output that begins
+ * so. */
 static void
 begin(struct captured *c, const char *command, const char *line)
 {
@@ -106,7 +106,7 @@ begin(struct captured *c, const char *command, const char *line)
 	}
 }
 
-/* Runs the worker on all targets: its exit status. */
+/* Runs the worker on all targets; returns its exit status. */
 static int
 run(struct captured *c, const char *options)
 {
@@ -159,7 +159,7 @@ capture(struct captured *c, const char *options)
 	read_stacks(c);
 }
 
-/* Counts samples of the stacks that have a part in them. */
+/* Counts the samples whose stack contains a part. */
 static long
 samples(const struct captured *c, const char *part)
 {
@@ -188,7 +188,8 @@ quality(const struct captured *c, const char *key)
 	return strtod(at + strlen(line), NULL);
 }
 
-/* Fails unless this share of the samples with a part, in percent, has more. */
+/* Fails unless more than this share, in percent, of the samples with a part has
+ * more. */
 static void
 assert_share(const struct captured *c, const char *part, const char *more,
              long low, long high)
@@ -201,7 +202,7 @@ assert_share(const struct captured *c, const char *part, const char *more,
 	              part, more, buf_str(&c->stacks), buf_str(&c->report));
 }
 
-/* Why no capture can be made here; NULL when one can. */
+/* Returns why no capture can be made here; NULL if one can. */
 static const char *
 why_not(void)
 {

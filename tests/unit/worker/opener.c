@@ -85,8 +85,8 @@ is_asked(enum host_op op, enum whom whom)
 
 /* --- the processes -------------------------------------------------------- */
 
-/* Nobody writes there. The process that starts the others alone keeps the other
- * end, so they end with it, even if it is killed. */
+/* Nobody writes there. Only the process that starts the others keeps the other
+ * end, so they end when it does, even if it is killed. */
 static int alive[2];
 
 static _Noreturn void
@@ -100,7 +100,7 @@ rest(void)
 	_exit(0);
 }
 
-/* A child of a child that ends: only the session shows whose it was. */
+/* Its parent ends at once: only the session shows whose child it was. */
 static void
 leave_an_orphan(int ready)
 {
@@ -280,8 +280,8 @@ no_fetcher(const struct conf *conf, const char *own, int socket, int signs)
 	return 0;
 }
 
-/* Runs it to its end; if working is not NULL, until it is killed, having
- * written there when all its parts work. */
+/* Runs it to its end, or, if working is not NULL, kills it once all its parts
+ * work, which it has written there. */
 static int
 run_worker(int *working)
 {
@@ -390,7 +390,8 @@ TEST(a_process_that_a_capture_names_may_be_asked_about_with_its_children)
 }
 END
 
-/* As a subreaper this process is the parent of all that the worker leaves. */
+/* As a subreaper this process becomes the parent of what the worker leaves
+ * behind. */
 TEST(a_worker_that_is_killed_leaves_no_process)
 {
 	int working[2];

@@ -1,5 +1,5 @@
-/* Processes that were killed and do not go. A child that the test does not wait
- * for stands for one that hangs: both have no end that anybody has seen. */
+/* Processes that were killed but do not end. A child for which the test does
+ * not wait stands for one that hangs: neither has been seen to end. */
 #include "worker/opener/opener.h"
 
 #include "base/clock.h"

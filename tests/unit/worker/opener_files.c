@@ -76,7 +76,8 @@ put_link(const struct rig *r, const char *name, const char *to)
 typedef int
 handler(struct opener *o, const struct host_ask *ask, struct answer *out);
 
-/* The answer's error; its text, up to the first NUL, when it has none. */
+/* Returns the answer's error, or, if there is none, its text up to the first
+ * NUL. */
 static int
 answer(struct rig *r, handler *fn, const struct host_ask *ask, char *text,
        size_t n)

@@ -1,4 +1,4 @@
-/* Which file systems the opener takes for such as always answer. The mounts are
+/* Which file systems the opener trusts to answer at all times. The mounts are
  * real. */
 #include "worker/opener/opener_local.h"
 #include "lib/store.h"
@@ -21,7 +21,7 @@ struct rig {
 };
 #define CLEANUP_RIG CLEANUP(rig_done)
 
-/* Mounts are those of a namespace of the test's alone. */
+/* Mounts in a namespace that belongs to the test alone. */
 static void
 rig_init(struct rig *r)
 {
@@ -91,7 +91,7 @@ TEST(an_overlay_that_the_host_mounted_over_disks_is_local)
 }
 END
 
-/* Their layers may be as well as they may not. */
+/* Overlays are trusted if their layers are. */
 static const struct {
 	const char *label, *at, *low;
 	bool relative;
@@ -129,7 +129,7 @@ put_text(const char *path, const char *text)
 		_exit(1);
 }
 
-/* A process with a user namespace of its own, and an overlay there. */
+/* A process with a user namespace of its own, and an overlay in it. */
 static void
 be_user(const struct rig *r, int ready)
 {

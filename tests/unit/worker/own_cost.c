@@ -1,4 +1,4 @@
-/* The worker's own cost, of a /proc made for it. */
+/* The worker's own cost, read from a /proc that the test makes. */
 #include "worker/scheduler/own_cost.h"
 
 #include "base/cleanup.h"

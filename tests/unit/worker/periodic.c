@@ -119,7 +119,7 @@ rig_done(struct rig *r)
 	test_store_done(&r->store);
 }
 
-/* Whether the analyser is asked for something now. */
+/* Returns whether the analyser was asked for something now. */
 static bool
 hear(struct rig *r)
 {
@@ -158,7 +158,7 @@ run(struct rig *r, int32_t pid)
 	v->stamp = (uint64_t)pid + 1;
 }
 
-/* The answer to what was heard: its reading is so many bytes of one kind. */
+/* Answers what was asked with a reading of so many bytes of one kind. */
 static void
 done_with(struct rig *r, int64_t value, int64_t processes, char fill,
           size_t bytes)
@@ -196,7 +196,7 @@ failed(struct rig *r, enum capture_error e)
 	ck_assert(periodics_done_one(&r->t, &m, fds, r->now_ns));
 }
 
-/* The byte that its reading begins with; 0: it came without. */
+/* Returns the byte that its reading begins with; 0 if it came without one. */
 static char
 reading(const struct rig *r)
 {
@@ -215,8 +215,8 @@ counts_are(const struct rig *r, int64_t stored, int64_t widened, int64_t gaps)
 	ck_assert_int_eq(r->windows.counts.gaps, gaps);
 }
 
-/* Past its own second of the period, to which the first reading does not
- * wait. */
+/* Past the service's own second of the period; the first reading does not wait
+ * for it. */
 static void
 read_first(struct rig *r, char fill)
 {
@@ -345,7 +345,8 @@ TEST(an_old_reading_is_forgotten_and_told)
 }
 END
 
-/* Who begins then counts from the begin: of nobody there is a reading, too. */
+/* Processes that start now count from their start: a reading of no process is
+ * one, too. */
 TEST(a_service_that_does_not_run_has_a_reading_of_nobody)
 {
 	CLEANUP_RIG struct rig r;

@@ -1,4 +1,4 @@
-/* Pid files as the opener reads them, for whoever may not. */
+/* How the opener reads pid files for those who may not read them. */
 #include "base/file.h"
 #include "lib/store.h"
 #include "worker/opener/opener.h"

@@ -267,7 +267,7 @@ count_maps(void *arg, const struct host_ask *ask, struct host_reply *reply,
 	return 0;
 }
 
-/* How often a process without a context is asked in an hour. */
+/* How often in an hour a process without a context is asked for one. */
 static const struct {
 	int error, least, most;
 } asks[] = {

@@ -77,7 +77,8 @@ grant(struct rig *r)
 	grants_add(&r->grants, &m);
 }
 
-/* As a kill does: the kernel lets go of the lock, nothing is taken back. */
+/* Acts as a kill does: the kernel releases the lock, and nothing is restored.
+ */
 static void
 die(struct rates *r)
 {
@@ -300,7 +301,7 @@ TEST(the_next_opener_leaves_a_later_process_as_it_is)
 }
 END
 
-/* Everything that another user could have written a row by. */
+/* All that another user could have written a row with. */
 static void
 own_by_another(const char *dir, const char *path)
 {
@@ -432,7 +433,7 @@ TEST(a_rate_that_is_kept_outlives_its_client)
 }
 END
 
-/* Nobody lives who could say that it is over. */
+/* Nobody is left to say that it is over. */
 TEST(what_is_not_said_again_lapses)
 {
 	CLEANUP_RIG struct rig r;
@@ -448,7 +449,7 @@ TEST(what_is_not_said_again_lapses)
 }
 END
 
-/* Who of two wanted it first, and whose wish ends first. */
+/* Which of two wanted it first, and which stops wanting it first. */
 static const struct {
 	bool client_first, client_ends_first;
 } both[] = {{false, false}, {false, true}, {true, false}, {true, true}};
@@ -509,7 +510,7 @@ TEST(the_next_opener_takes_back_what_was_kept)
 }
 END
 
-/* A page of variables that nobody has touched: it never arrives. */
+/* A page of variables that was never touched, and never arrives. */
 static uint64_t withheld[1024] __attribute__((aligned(4096)));
 
 static void

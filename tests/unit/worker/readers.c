@@ -1,4 +1,4 @@
-/* Whose questions the opener's readers refuse, after one took too long. */
+/* Which questions the opener's readers refuse after a reader was held up. */
 #include "worker/opener/opener.h"
 
 #include "base/clock.h"
@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <sys/wait.h>
 
-/* The opener's readers, one process of which made a reader wait. */
+/* The opener's readers, one of which a process held up. */
 static void
 hold(struct opener *o, pid_t pid, uint64_t start_time)
 {
@@ -18,7 +18,7 @@ hold(struct opener *o, pid_t pid, uint64_t start_time)
 	};
 }
 
-/* Asks what no reader answers with anything of the process; then the reader
+/* Asks for something of the process that no reader answers; then the reader
  * ends. */
 static int
 ask_about(struct opener *o, pid_t pid)
@@ -40,7 +40,7 @@ static const struct {
 	int rc;
 } held[] = {
 	{0, 0, -ETIMEDOUT},
-	{1, 0, 0}, /* it has ended, and its number is another's now */
+	{1, 0, 0}, /* it has ended, and another process has its number */
 	{0, 1, 0},
 };
 
@@ -59,7 +59,7 @@ TEST(a_process_that_made_one_wait_is_held_and_not_the_next_of_its_number)
 }
 END
 
-/* Has a reader that works for this process be late, and be given up. */
+/* Makes a reader that works for this process late, so that it is given up. */
 static void
 be_late(struct opener *o)
 {

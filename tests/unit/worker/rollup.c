@@ -64,7 +64,8 @@ step(struct rig *r, int64_t wall_ms)
 	rollup_step(&r->r, ++r->step * 60 * NS_PER_S, wall_ms);
 }
 
-/* Whether the analyser is asked to add up, and the file of it. */
+/* Returns whether the analyser was asked to add up, and the file for the sums.
+ */
 static bool
 is_asked(struct rig *r, int *out)
 {
@@ -77,7 +78,7 @@ is_asked(struct rig *r, int *out)
 	return got == sizeof(m) && m.type == MSG_ROLLUP && n == 1;
 }
 
-/* Answers as when the process that adds up has died at the first group. */
+/* Answers as if the process that adds up had died at the first group. */
 static void
 answer_by_death(struct rig *r)
 {
@@ -88,8 +89,8 @@ answer_by_death(struct rig *r)
 	            memfd_create("rows", MFD_CLOEXEC));
 }
 
-/* Answers with a sum of one group, of no parts, in these bytes: the row at this place of a
- * file of that length, 0 for no more than the row. */
+/* Answers with a sum of one group without parts: these bytes, in the row at
+ * this place of a file of that length (0: it ends with the row). */
 static void
 answer_at(struct rig *r, const char *sum, off_t place, off_t length)
 {
@@ -117,7 +118,7 @@ answer(struct rig *r, const char *sum)
 	answer_at(r, sum, 0, 0);
 }
 
-/* The windows of a minute that the one series has. */
+/* The windows of one minute of the only series. */
 static void
 minutes_of(struct rig *r, struct window_list *out)
 {
@@ -173,8 +174,7 @@ TEST(a_sum_covers_what_its_windows_cover)
 }
 END
 
-/* The file has a sum in the last row that can be of a group, and nothing but
- * rows of 0 after that. */
+/* The last row that a group can have holds a sum; rows of zeros follow it. */
 TEST(no_more_sums_are_read_than_there_can_be_groups)
 {
 	CLEANUP_RIG struct rig r;

@@ -40,7 +40,7 @@ hear(struct rig *r, uint32_t type)
 	return fds[0];
 }
 
-/* A capture that runs; its START was heard. */
+/* A capture that runs, whose START was received. */
 static void
 rig_init(struct rig *r, int64_t seconds)
 {
@@ -159,8 +159,8 @@ TEST(long_captures_are_saved_every_while)
 }
 END
 
-/* A finisher that outlives its attempt reports to the next one, whose files are
- * still empty. */
+/* A finisher outlives its attempt, and reports to the next attempt, whose files
+ * are still empty. */
 TEST(the_answer_of_an_earlier_attempt_is_not_taken_for_this_one_s)
 {
 	CLEANUP_RIG struct rig r;
@@ -329,7 +329,7 @@ TEST(an_answer_that_no_capture_waits_for_is_passed_on)
 }
 END
 
-/* Gives the scheduler the page that it asked the fetcher for. */
+/* Gives the scheduler the page that it had asked the fetcher for. */
 static void
 give_page(struct rig *r, int fetcher)
 {

@@ -1,6 +1,6 @@
 /*
- * The sandboxes of the scheduler, of the opener, of the opener's readers and of
- * the fetcher, asked for more by one who has taken them over; and the user that
+ * The sandboxes of the scheduler, the opener, the opener's readers and the
+ * fetcher, tried by an attacker who has taken them over; and the user that
  * they run as.
  */
 #include "worker/ipc/sandbox.h"
@@ -237,8 +237,8 @@ static const struct {
          SYS_io_uring_setup},
 };
 
-/* The process's log is a file: its last call twice, after which the process
- * ends with 0 if both were refused. */
+/* Makes the last call twice, with the log being a file; then the process ends,
+ * with 0 if both were refused. */
 static _Noreturn void
 be_taken_over(int (*enter)(void), long (*call)(void), int log)
 {
@@ -439,7 +439,8 @@ TEST(a_fetcher_may_do_what_a_connection_needs_and_no_more)
 }
 END
 
-/* As a user that may not raise its bounds: more memory than it may have. */
+/* As a user that may not raise its limits: asks for more memory than they
+ * allow. */
 static _Noreturn void
 ask_for_too_much(int (*enter)(int64_t memory_bytes))
 {

@@ -137,8 +137,8 @@ union heard {
 	struct msg_capture capture;
 };
 
-/* Answers what is asked of the opener: nothing can be had but the names of
- * programs, and this process where a pid file is to be read. */
+/* Answers what the opener is asked. It has nothing but the names of programs
+ * and, if a pid file is to be read, this process. */
 static void
 answer(struct rig *r)
 {
@@ -158,9 +158,9 @@ answer(struct rig *r)
 	ck_assert_int_eq(msg_send(r->ask, &reply, sizeof(reply), NULL, 0), 0);
 }
 
-/* The next message to the analyser; its descriptor, or -1. What a timeline
- * goes to is closed. A capture that takes long on a busy machine is asked for
- * checkpoints, too. */
+/* Takes the next message to the analyser; returns its descriptor, or -1. Closes
+ * the file of a timeline. A capture that takes long on a busy machine is asked
+ * for checkpoints, too. */
 static int
 hear(struct rig *r, uint32_t type, union heard *out)
 {
@@ -290,7 +290,8 @@ has(const struct msg_start *m, int32_t pid)
 	return false;
 }
 
-/* Waits until it is told to be another user, then to end. */
+/* Waits until it is told to become another user, then until it is told to end.
+ */
 static pid_t
 start_child(int orders[static 2])
 {
@@ -384,8 +385,8 @@ TEST(a_job_that_no_capture_can_do_fails_with_the_reason)
 }
 END
 
-/* Jobs are rows that another may have written: whether their time and rate
- * become a capture. */
+/* Rows of jobs may have been written by somebody else: are their time and rate
+ * used for a capture? */
 static const struct {
 	int64_t seconds, rate;
 	bool starts;
@@ -599,7 +600,7 @@ TEST(a_told_scheduler_ends_long_captures_with_what_there_is)
 }
 END
 
-/* Gives the scheduler a fetcher; returns our end of it. */
+/* Gives the scheduler a fetcher, and returns our end of its socket. */
 static int
 give_fetcher(struct rig *r)
 {

@@ -1,5 +1,5 @@
-/* The worker's tries, with an opener that answers as it is told to and a
- * /proc that is made of a few files. */
+/* The worker's self-test, with an opener that answers as the test wants and a
+ * /proc of a few files. */
 #include "worker/scheduler/selftest.h"
 #include "base/file.h"
 #include "base/json.h"

@@ -1,4 +1,4 @@
-/* Surveys: asked of the store, answered by a worker, and forgotten. */
+/* Surveys are asked for in the store, answered by a worker, and forgotten. */
 #include "worker/targets/surveys.h"
 
 #include "base/json.h"
@@ -61,7 +61,7 @@ live_worker(struct store *s, const char *host)
 	ck_assert_int_eq(worker_heartbeat(s, &w, TEST_LEASE_MS), 0);
 }
 
-/* The worker of TEST_HOST answers, for a tenant with that scope. */
+/* The worker of TEST_HOST answers for a tenant with that scope. */
 static void
 answer_within(struct store *s, struct conf_tenant *scope)
 {
@@ -106,7 +106,8 @@ TEST(a_survey_tells_processes_of_the_tenant_and_counts_others)
 		{&web_only, "unit", "nginx.service", 2, 0, 10},
 		{&web_only, "exe", "/usr/sbin/nginx", 2, 0, 10},
 		{&web_only, "cmdline", "worker", 1, 0, 11},
-		/* nobody learns command lines of others by trying patterns */
+		/* Nobody learns the command lines of others by trying patterns.
+		 */
 		{&web_only, "cmdline", "nginx", 2, 0, 10},
 		{&web_only, "exe", "/usr/sbin/sshd", 0, 1, 0},
 		{&web_only, "pidFile", "/run/none.pid", 0, 0, 0},

@@ -44,7 +44,8 @@ TEST(a_match_means_what_it_says)
 }
 END
 
-/* A number would answer the guess "does a command line out there begin so?". */
+/* A count would tell whether some command line elsewhere begins like the
+ * pattern. */
 TEST(matches_of_a_pattern_outside_of_the_scope_are_not_counted)
 {
 	static const struct {
@@ -175,7 +176,8 @@ point(const char *dir, const char *to)
 	ck_assert_int_eq(symlink(to, link), 0);
 }
 
-/* Who runs what the link named before is still there after an upgrade. */
+/* Processes that run what the link named before are found after an upgrade,
+ * too. */
 TEST(an_executable_by_a_link_is_the_one_it_leads_to_or_led_to)
 {
 	static const struct {
@@ -486,7 +488,7 @@ TEST(a_deleted_service_is_published_as_nothing)
 }
 END
 
-/* Whom captures of svc, or of an ordinal, are of. */
+/* The processes that captures of svc, or of one of its ordinals, take. */
 static struct followed
 followed(const struct rig *h, int64_t ordinal)
 {
@@ -613,7 +615,7 @@ TEST(who_is_found_late_is_counted_unless_its_parent_is_followed)
 	ck_assert_uint_eq(followed(&h, SESSION_ALL_ORDINALS).late, before + 2);
 	MEET(&h, {20, 1, 4, SVC, ""}, {30, 1, 5, SVC, ""});
 	ck_assert_uint_eq(followed(&h, SESSION_ALL_ORDINALS).late, before + 3);
-	/* a parent that is known, and not followed */
+	/* A parent that is known, but not followed. */
 	MEET(&h, {5, 1, 1, OTHER, ""}, {30, 1, 5, SVC, ""},
 	     {50, 5, 6, SVC, ""});
 	ck_assert_uint_eq(followed(&h, SESSION_ALL_ORDINALS).late, before + 4);
@@ -681,7 +683,7 @@ TEST(a_descendant_outside_of_the_scope_is_left_out_and_counted)
 }
 END
 
-/* The parent ended, and its number was given to a descendant of svc. */
+/* The parent ended, and a descendant of svc got its number. */
 TEST(a_parent_is_never_younger_than_its_child)
 {
 	CLEANUP_HOST struct rig h;

@@ -1,4 +1,4 @@
-/* Triggers of two tenants whose services have one name. */
+/* Triggers of two tenants that have services of the same name. */
 #include "worker/triggers/triggers.h"
 
 #include "base/clock.h"
@@ -159,7 +159,7 @@ reported(struct rig *r)
 	return own.value;
 }
 
-/* Reports a minute, and has its value stored. */
+/* Reports a minute, and stores its value. */
 static void
 minute(struct rig *r, int64_t i, double percent, int64_t samples)
 {
@@ -213,7 +213,7 @@ TEST(a_firing_of_a_shift_has_the_interval_in_which_it_began)
 }
 END
 
-/* Other functions cost less: its share rises, its cost does not. */
+/* Other functions cost less, so its share rises, but its cost does not. */
 TEST(a_function_whose_share_alone_rises_has_no_value)
 {
 	CLEANUP_RIG struct rig r;

@@ -14,7 +14,7 @@
 
 #define SILENT_MS 200
 
-/* A child that tells each step with a byte, and lives until it is released. */
+/* A child that writes a byte at each step, and lives until it is released. */
 struct child {
 	pid_t pid;
 	int told, release;
@@ -35,7 +35,8 @@ tell(int to, char what)
 		_exit(2);
 }
 
-/* Tells 's' with its share, 'w' when more is refused, 'b' when it has more. */
+/* Writes 's' once it has its share, 'w' if more is refused, 'b' once it has
+ * more. */
 static _Noreturn void
 be_child(const struct turns *t, bool big, int told, int released)
 {

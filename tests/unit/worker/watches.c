@@ -33,7 +33,7 @@ rig_init(struct rig *r)
 	r->w.host = TEST_HOST;
 }
 
-/* Samples a service of the name that the test store's has. */
+/* Samples a service that is named like the test store's. */
 static void
 enable(struct rig *r, const char *tenant)
 {
@@ -54,8 +54,8 @@ watch_of(const struct rig *r, const char *tenant)
 	return NULL;
 }
 
-/* The other tenant is read first: its watch must not take that of the one that
- * was there. */
+/* The other tenant is read first: its watch must not replace the one that was
+ * there. */
 TEST(a_service_of_the_same_name_has_a_watch_of_its_own)
 {
 	CLEANUP_RIG struct rig r;
@@ -72,7 +72,7 @@ TEST(a_service_of_the_same_name_has_a_watch_of_its_own)
 }
 END
 
-/* The last row that is read is of the watch; none of the others is. */
+/* The last row belongs to the watch, the others do not. */
 TEST(no_more_windows_are_read_than_there_can_be_watches)
 {
 	CLEANUP_RIG struct rig r;

@@ -1,4 +1,4 @@
-/* A webhook after the answer of its receiver. */
+/* What becomes of a webhook after its receiver has answered. */
 #include "worker/triggers/webhooks.h"
 
 #include "base/clock.h"
@@ -11,7 +11,8 @@
 
 #define FETCH 7 /* the number of the question */
 
-/* A firing whose capture has ended; its webhook was posted, as FETCH. */
+/* A trigger that fired: its capture has ended, and its webhook was posted as
+ * FETCH. */
 static void
 post_of(struct store *s, struct webhooks *w, const char *tenant)
 {
@@ -122,7 +123,8 @@ fetcher_is_there(void *arg)
 	return 0;
 }
 
-/* The test plays the fetcher. A row that the API has spoiled reaches nobody. */
+/* The test plays the fetcher. A row that the API has spoiled is sent to nobody.
+ */
 TEST(a_webhook_is_posted_for_its_tenant_with_what_has_fired)
 {
 	char longest[FETCH_TENANT], longer[FETCH_TENANT + 1];

@@ -103,7 +103,7 @@ be_child(int from, int to, bool parts)
 
 /* Sends the profiles of the windows to the child. */
 static int
-feed(const struct adder *a, const struct window_list *l, int to)
+feed(const struct adder *a, struct window_list *l, int to)
 {
 	int rc = 0;
 
@@ -113,7 +113,7 @@ feed(const struct adder *a, const struct window_list *l, int to)
 
 		if (!a->goes_on(a->arg))
 			return -ECANCELED;
-		rc = batch_profile(a->store, &l->items[i], &bytes);
+		rc = batch_profile(a->store, l, i, &bytes);
 		if (rc || !bytes.len)
 			continue;
 		n = (uint32_t)bytes.len;
@@ -144,7 +144,7 @@ has_samples(const struct window_list *l)
 }
 
 int
-adder_sum(const struct adder *a, const struct window_list *windows, bool parts,
+adder_sum(const struct adder *a, struct window_list *windows, bool parts,
           struct buf *out)
 {
 	CLEANUP_FD int result = memfd_create("stoker-sum", MFD_CLOEXEC);

@@ -20,6 +20,5 @@ struct adder {
  *   Errors   -EBADMSG if they cannot be added up, now or later; -ECANCELED;
  *            -errno
  */
-MUST_CHECK int
-adder_sum(const struct adder *a, const struct window_list *windows, bool parts,
-          struct buf *out);
+MUST_CHECK int adder_sum(const struct adder *a, struct window_list *windows,
+                         bool parts, struct buf *out);

@@ -16,17 +16,16 @@
 
 struct rolling {
 	const struct adder *adder;
-	const struct batch *batch;
+	struct batch *batch;
 };
 
 static int
 sum_group(void *arg, size_t group, struct buf *out)
 {
 	const struct rolling *r = arg;
+	struct batch_group *g = &r->batch->groups[group];
 
-	const struct batch_group *g = &r->batch->groups[group];
-
-	return adder_sum(r->adder, &g->windows, batch_has_parts(g), out);
+	return adder_sum(r->adder, &g->windows, g->has_parts, out);
 }
 
 int
@@ -46,7 +45,7 @@ sums_of_time(const struct adder *a)
 
 static int
 add_groups(const struct adder *a, const struct sum_due *due,
-           const struct sum_groups *groups)
+           struct sum_groups *groups)
 {
 	CLEANUP_FREE struct window_ask *asks = calloc(groups->n, sizeof(*asks));
 	CLEANUP_SEGMENT struct segment to = SEGMENT_INIT;
@@ -54,7 +53,7 @@ add_groups(const struct adder *a, const struct sum_due *due,
 
 	for (size_t i = 0; i < groups->n && !rc; i++) {
 		CLEANUP_BUF struct buf sum = BUF_INIT((size_t)WINDOW_MAX_BYTES);
-		const struct window_list *l = &groups->items[i].windows;
+		struct window_list *l = &groups->items[i].windows;
 
 		asks[i] = window_sum(WINDOW_HOUR, due->hour_ms, l);
 		rc = adder_sum(a, l, false, &sum)

@@ -5,20 +5,21 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define THREADS     2  /* of parts in files, which take a CPU each */
 #define MAX_THREADS 8  /* of parts elsewhere, mostly waiting */
-#define SLOTS       16 /* parts that are made, or being made */
+#define SLOTS       16 /* units that are made, or being made */
+#define UNIT_PARTS  128
 /* Stored bytes of all slots; decoded, profiles take about ten times as much. */
 #define SLOTS_BYTES ((int64_t)4 << 20)
 #define WHY_MAX     1024
 
 struct ahead_slot {
 	bool made;
-	int rc;
-	struct packed packed;
+	struct ahead_unit unit;
 	struct buf why;
 };
 
@@ -27,45 +28,183 @@ struct ahead {
 	struct store *store; /* rows are read again from it */
 	const char *tenant;
 	const struct range_part *parts;
-	size_t n;
+	size_t *order; /* the parts, unit by unit */
+	size_t *first; /* by unit: its first place there; then the end */
+	size_t n;      /* units */
 	pthread_t threads[MAX_THREADS];
 	size_t nthreads;
+	struct ahead_slot last; /* the unit that the caller has */
 
 	pthread_mutex_t lock; /* of what follows */
 	pthread_cond_t changed;
-	size_t next, taken; /* part to begin, part to be taken */
+	size_t next, taken; /* unit to begin, unit to be taken */
 	bool stop;
-	struct ahead_slot slots[SLOTS]; /* of parts from taken on, by number */
+	struct ahead_slot slots[SLOTS]; /* of units from taken on, by number */
 };
+
+/* --- units ---------------------------------------------------------------- */
+
+static int
+by_series(const void *a, const void *b, void *arg)
+{
+	const struct range_part *parts = arg;
+	size_t x = *(const size_t *)a, y = *(const size_t *)b;
+	const struct series *s = parts[x].series, *t = parts[y].series;
+
+	return s != t ? (s > t) - (s < t) : (x > y) - (x < y);
+}
+
+/* True if two parts may count the stacks of one base. */
+static bool
+are_one(const struct range_part *a, const struct range_part *b)
+{
+	return a->series == b->series && a->window && b->window &&
+	       a->window->level < WINDOW_HOUR &&
+	       b->window->level < WINDOW_HOUR &&
+	       !strcmp(a->window->segment, b->window->segment) &&
+	       !strcmp(a->window->store, b->window->store);
+}
+
+/* Finds the units. Those of a series are in order of time. */
+static int
+find_units(struct ahead *a, size_t n)
+{
+	a->order = calloc(n + 1, sizeof(*a->order));
+	a->first = calloc(n + 1, sizeof(*a->first));
+	if (!a->order || !a->first)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		a->order[i] = i;
+	qsort_r(a->order, n, sizeof(*a->order), by_series, (void *)a->parts);
+	for (size_t i = 0; i < n; i++)
+		if (!i || i - a->first[a->n - 1] == UNIT_PARTS ||
+		    !are_one(&a->parts[a->order[i - 1]],
+		             &a->parts[a->order[i]]))
+			a->first[a->n++] = i;
+	a->first[a->n] = n;
+	return 0;
+}
+
+static int64_t
+unit_bytes(const struct ahead *a, size_t unit)
+{
+	int64_t bytes = 0;
+
+	for (size_t i = a->first[unit]; i < a->first[unit + 1]; i++)
+		bytes += a->parts[a->order[i]].length;
+	return bytes;
+}
+
+static void
+slot_done(struct ahead_slot *s)
+{
+	for (size_t i = 0; s->unit.ones && i < s->unit.n; i++) {
+		packed_done(&s->unit.ones[i].whole);
+		packed_part_done(&s->unit.ones[i].counts);
+	}
+	free(s->unit.ones);
+	packed_done(&s->unit.base);
+	buf_done(&s->why);
+	*s = (struct ahead_slot){0};
+}
+
+/* --- reading -------------------------------------------------------------- */
+
+static int
+read_base(const struct store *files, const struct window *base,
+          struct packed *out, struct buf *why)
+{
+	CLEANUP_BUF struct buf stored = BUF_INIT(BUF_MAX_REPLY);
+	int rc = window_read_base(files, base, &stored)
+	                 ?: packed_decode(stored.p, stored.len, BLOB_MAX_RAW,
+	                                  out, why);
+
+	return rc ?: out->nodes ? 0 : -EBADMSG;
+}
+
+/* Reads a window, of the base that the unit has or, if it has none yet, of its
+ * own. */
+static int
+read_window(const struct store *files, const struct window *w,
+            struct ahead_unit *u, struct window *of, struct ahead_one *out,
+            struct buf *why)
+{
+	CLEANUP_BUF struct buf stored = BUF_INIT(BUF_MAX_REPLY);
+	struct window base;
+	int rc = window_read_own(files, w, &base, &stored);
+
+	if (!rc && base.length && !of->length) {
+		rc = read_base(files, &base, &u->base, why);
+		if (!rc)
+			*of = base;
+	}
+	if (!rc && base.length && base.start == of->start) {
+		out->counted = true;
+		return packed_part_read(stored.p, stored.len, BLOB_MAX_RAW,
+		                        u->base.p->nsamples, u->base.p->ntypes,
+		                        &out->counts);
+	}
+	if (!rc && base.length)
+		rc = window_read_base(files, &base, &stored);
+	return rc
+	               ?: packed_decode(stored.p, stored.len, BLOB_MAX_RAW,
+	                                &out->whole, why);
+}
+
+/* Parts without samples have no profile. */
+static void
+read_unit(const struct ahead *a, struct ahead_unit *u, struct buf *why)
+{
+	struct window of = {.length = 0};
+
+	for (size_t i = 0; i < u->n; i++) {
+		const struct range_part *p = &a->parts[u->parts[i]];
+		struct ahead_one *one = &u->ones[i];
+
+		if (range_part_is_empty(p))
+			continue;
+		one->rc = p->window ? read_window(&a->files, p->window, u, &of,
+		                                  one, why)
+		                    : range_part_read(&a->files, p, &one->whole,
+		                                      why);
+	}
+}
+
+/* Returns a slot without parts when out of memory. */
+static struct ahead_slot
+make(const struct ahead *a, size_t unit)
+{
+	struct ahead_slot s = {.made = true, .why = BUF_INIT(WHY_MAX)};
+	size_t n = a->first[unit + 1] - a->first[unit];
+
+	s.unit.parts = a->order + a->first[unit];
+	s.unit.ones = calloc(n, sizeof(*s.unit.ones));
+	s.unit.n = s.unit.ones ? n : 0;
+	read_unit(a, &s.unit, &s.why);
+	return s;
+}
+
+/* --- ahead ---------------------------------------------------------------- */
 
 /* Called under the lock. */
 static bool
 has_room(const struct ahead *a)
 {
-	int64_t bytes = a->parts[a->next].length;
+	int64_t bytes = unit_bytes(a, a->next);
 
 	for (size_t i = a->taken; i < a->next; i++)
-		bytes += a->parts[i].length;
+		bytes += unit_bytes(a, i);
 	return a->next == a->taken ||
 	       (a->next - a->taken < SLOTS && bytes <= SLOTS_BYTES);
 }
 
-/* Returns the next part to read, n if there is none. Called under the lock. */
+/* Returns the next unit to read, n if there is none. Called under the lock. */
 static size_t
 begin(struct ahead *a)
 {
 	while (!a->stop && a->next < a->n && !has_room(a))
 		pthread_cond_wait(&a->changed, &a->lock);
 	return a->stop || a->next == a->n ? a->n : a->next++;
-}
-
-/* Parts without samples have no profile. */
-static int
-make(const struct ahead *a, size_t i, struct packed *out, struct buf *why)
-{
-	return range_part_is_empty(&a->parts[i])
-	               ? 0
-	               : range_part_read(&a->files, &a->parts[i], out, why);
 }
 
 static void *
@@ -76,10 +215,10 @@ run(void *arg)
 
 	pthread_mutex_lock(&a->lock);
 	while ((i = begin(a)) < a->n) {
-		struct ahead_slot s = {.made = true, .why = BUF_INIT(WHY_MAX)};
+		struct ahead_slot s;
 
 		pthread_mutex_unlock(&a->lock);
-		s.rc = make(a, i, &s.packed, &s.why);
+		s = make(a, i);
 		pthread_mutex_lock(&a->lock);
 		a->slots[i % SLOTS] = s;
 		pthread_cond_broadcast(&a->changed);
@@ -98,7 +237,7 @@ is_elsewhere(const struct range_part *p)
 static size_t
 threads_for(const struct ahead *a)
 {
-	for (size_t i = 0; i < a->n; i++)
+	for (size_t i = 0; i < a->first[a->n]; i++)
 		if (is_elsewhere(&a->parts[i]))
 			return MAX_THREADS;
 	return sysconf(_SC_NPROCESSORS_ONLN) > 1 ? THREADS : 0;
@@ -115,7 +254,7 @@ start(struct ahead *a)
 	sigfillset(&all);
 	if (pthread_sigmask(SIG_SETMASK, &all, &before))
 		return;
-	while (a->nthreads < most && a->nthreads + 1 < a->n &&
+	while (a->nthreads < most && a->nthreads < a->n && a->n > 1 &&
 	       !pthread_create(&a->threads[a->nthreads], NULL, run, a))
 		a->nthreads++;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -124,7 +263,8 @@ start(struct ahead *a)
 int
 ahead_new(const struct range *r, struct ahead **out)
 {
-	struct ahead *a = calloc(1, sizeof(*a));
+	CLEANUP_AHEAD struct ahead *a = calloc(1, sizeof(*a));
+	int rc;
 
 	if (!a)
 		return -ENOMEM;
@@ -132,12 +272,14 @@ ahead_new(const struct range *r, struct ahead **out)
 	a->store = r->store;
 	a->tenant = r->tenant;
 	a->parts = r->parts;
-	a->n = r->n;
 	pthread_mutex_init(&a->lock, NULL);
 	pthread_cond_init(&a->changed, NULL);
+	rc = find_units(a, r->n);
+	if (rc)
+		return rc;
 	if (!a->files.db)
 		start(a);
-	*out = a;
+	*out = TAKE(a);
 	return 0;
 }
 
@@ -152,16 +294,17 @@ ahead_free(struct ahead *a)
 	pthread_mutex_unlock(&a->lock);
 	for (size_t i = 0; i < a->nthreads; i++)
 		pthread_join(a->threads[i], NULL);
-	for (size_t i = 0; i < SLOTS; i++) {
-		packed_done(&a->slots[i].packed);
-		buf_done(&a->slots[i].why);
-	}
+	for (size_t i = 0; i < SLOTS; i++)
+		slot_done(&a->slots[i]);
+	slot_done(&a->last);
+	free(a->order);
+	free(a->first);
 	pthread_cond_destroy(&a->changed);
 	pthread_mutex_destroy(&a->lock);
 	free(a);
 }
 
-/* Waits for the part to be made, and frees its slot. */
+/* Waits for the unit to be made, and frees its slot. */
 static struct ahead_slot
 wait_for(struct ahead *a)
 {
@@ -197,29 +340,43 @@ read_again(const struct ahead *a, const struct range_part *of,
 	return range_part_read(&a->files, &part, out, why);
 }
 
-static int
-take(struct ahead *a, struct packed *out, struct buf *why)
+int
+ahead_next(struct ahead *a, struct ahead_unit **out, struct buf *why)
 {
-	struct ahead_slot s;
+	struct ahead_unit *u = &a->last.unit;
+	int rc = 0;
 
-	if (!a->nthreads)
-		return make(a, a->taken++, out, why);
-	s = wait_for(a);
-	buf_puts(why, buf_str(&s.why));
-	buf_done(&s.why);
-	if (!s.rc)
-		*out = s.packed;
-	return s.rc;
+	slot_done(&a->last);
+	if (a->taken == a->n)
+		return -ENODATA;
+	a->last = a->nthreads ? wait_for(a) : make(a, a->taken++);
+	if (!u->ones)
+		return -ENOMEM;
+	buf_puts(why, buf_str(&a->last.why));
+	for (size_t i = 0; i < u->n && !rc; i++) {
+		const struct range_part *part = &a->parts[u->parts[i]];
+
+		rc = u->ones[i].rc;
+		if ((rc != -ENOENT && rc != -EBADMSG) || !part->window ||
+		    read_again(a, part, &u->ones[i].whole, why))
+			continue;
+		u->ones[i].counted = false;
+		rc = 0;
+	}
+	if (!rc)
+		*out = u;
+	return rc;
 }
 
 int
-ahead_take(struct ahead *a, struct packed *out, struct buf *why)
+ahead_profile(struct ahead_unit *u, size_t i, const struct packed **out)
 {
-	const struct range_part *part = &a->parts[a->taken];
-	int rc = take(a, out, why), again;
+	struct ahead_one *one = &u->ones[i];
 
-	if ((rc != -ENOENT && rc != -EBADMSG) || !part->window)
-		return rc;
-	again = read_again(a, part, out, why);
-	return again ? rc : 0;
+	*out = &one->whole;
+	if (!one->counted)
+		return 0;
+	*out = &u->base;
+	packed_counts_begin(&u->base);
+	return packed_counts_add(&u->base, &one->counts, 1) ? -EBADMSG : 0;
 }

@@ -1,9 +1,12 @@
 /*
  * Read-ahead of the parts of a range: threads read and decode the next
  * profiles, most of the cost of a range, while earlier ones are being added up.
+ * Parts are read in units: neighbours in a series that lie in one segment, of
+ * which most count the stacks of one base (base/counted.h). It is decoded once
+ * for all of them.
  *
  * 	ahead_new(range, &a)
- * 	ahead_take(a, &p, &why)		n times, or fewer
+ * 	ahead_next(a, &unit, &why)	until it returns -ENODATA, or less often
  * 	ahead_free(a)
  */
 #pragma once
@@ -12,8 +15,24 @@
 
 struct ahead;
 
+/* A part as it was read: a profile; counts of the unit's base; or nothing, if it
+ * is empty. */
+struct ahead_one {
+	int rc;
+	bool counted;
+	struct packed whole;
+	struct packed_part counts;
+};
+
+struct ahead_unit {
+	const size_t *parts; /* of the range, by their numbers there */
+	size_t n;
+	struct ahead_one *ones; /* by part */
+	struct packed base;
+};
+
 /* Starts to read ahead. The range and its parts are borrowed. Without threads,
- * or if a part is in the database, each profile is read when it is taken.
+ * or if a part is in the database, a unit is read when it is asked for.
  *   Errors   -ENOMEM */
 MUST_CHECK int ahead_new(const struct range *r, struct ahead **out);
 /* Stops, and waits for parts that are being read. */
@@ -21,8 +40,15 @@ void ahead_free(struct ahead *a);
 DEFINE_CLEANUP(struct ahead *, ahead_free)
 #define CLEANUP_AHEAD CLEANUP(ahead_free_ptr)
 /*
- * Returns the profile of the next part, in order; *out is untouched for an
- * empty part.
- *   Errors   as range_part_read()
+ * Returns the next unit, whose profiles the caller may change.
+ *   Owns     *out is valid until the next call
+ *   Errors   -ENODATA after the last unit; as range_part_read()
  */
-MUST_CHECK int ahead_take(struct ahead *a, struct packed *out, struct buf *why);
+MUST_CHECK int
+ahead_next(struct ahead *a, struct ahead_unit **out, struct buf *why);
+/* Returns the profile of a part of the unit, which is valid until that of
+ * another is asked for; of an empty part, one without rows. A counted one has
+ * all rows of its base.
+ *   Errors   -EBADMSG */
+MUST_CHECK int
+ahead_profile(struct ahead_unit *u, size_t i, const struct packed **out);

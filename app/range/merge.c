@@ -54,23 +54,76 @@ divisor(const struct range *r, bool alike)
 	return most < 1 ? 1 : llround(most);
 }
 
-/* Adds the next part. If reduce is not NULL, adds only the value that this type
- * shows, and marks a part without such a value as unfit. */
+/* Adds a profile, which may be changed. If reduce is not NULL, adds only the
+ * value that this type shows; -ENODATA if there is none. */
 static int
-add_next(struct ahead *a, int64_t weight, const struct type *reduce,
-         struct range_part *part, struct merge *m, struct buf *why)
+add_one(struct packed *k, int64_t weight, const struct type *reduce,
+        struct merge *m)
 {
-	CLEANUP_PACKED struct packed one = {0};
-	int rc = ahead_take(a, &one, why);
+	int rc = reduce ? profile_reduce(k->p, reduce) : 0;
 
-	if (rc || !one.p)
+	return rc ?: profile_scale(k->p, weight, 1) ?: merge_add_packed(m, k);
+}
+
+/* A range that is being added up. */
+struct adding {
+	struct range *r;
+	bool weighted;
+	const struct type *reduce;
+	struct merge *m;
+};
+
+static int64_t
+weight_in(const struct adding *a, size_t part)
+{
+	return a->weighted ? weight_of(&a->r->parts[part]) : 1;
+}
+
+/* Adds up the counted parts of a unit, and then their sum. */
+static int
+add_counted(const struct adding *a, struct ahead_unit *u)
+{
+	bool any = false;
+	int rc = 0;
+
+	for (size_t i = 0; i < u->n && !rc; i++) {
+		if (!u->ones[i].counted)
+			continue;
+		if (!any)
+			packed_counts_begin(&u->base);
+		any = true;
+		rc = packed_counts_add(&u->base, &u->ones[i].counts,
+		                       weight_in(a, u->parts[i]));
+	}
+	if (rc || !any)
 		return rc;
-	rc = reduce ? profile_reduce(one.p, reduce) : 0;
-	part->unfit = rc == -ENODATA;
-	if (part->unfit)
-		return 0;
-	rc = rc ?: profile_scale(one.p, weight, 1);
-	return rc ? rc : merge_add_packed(m, &one);
+	rc = packed_counts_end(&u->base)
+	             ?: add_one(&u->base, 1, a->reduce, a->m);
+	for (size_t i = 0; i < u->n && rc == -ENODATA; i++)
+		if (u->ones[i].counted)
+			a->r->parts[u->parts[i]].unfit = true;
+	return rc == -ENODATA ? 0 : rc;
+}
+
+/* Adds a unit. Parts without the value that is wanted are marked as unfit. */
+static int
+add_unit(const struct adding *a, struct ahead_unit *u)
+{
+	int rc = add_counted(a, u);
+
+	for (size_t i = 0; i < u->n && !rc; i++) {
+		struct range_part *part = &a->r->parts[u->parts[i]];
+
+		if (!u->ones[i].whole.p)
+			continue;
+		rc = add_one(&u->ones[i].whole, weight_in(a, u->parts[i]),
+		             a->reduce, a->m);
+		if (rc == -ENODATA) {
+			part->unfit = true;
+			rc = 0;
+		}
+	}
+	return rc;
 }
 
 /* Returns 0 while somebody waits for the result. */
@@ -83,21 +136,20 @@ go_on(const struct range *r, int64_t end_ns)
 }
 
 static int
-add_all(struct range *r, bool weighted, const struct type *reduce,
-        struct merge *m, struct buf *why)
+add_all(const struct adding *adding, struct buf *why)
 {
+	const struct range *r = adding->r;
 	CLEANUP_AHEAD struct ahead *a = NULL;
 	int64_t end = r->end_ns ? r->end_ns : clock_mono_ns() + RANGE_MAX_NS;
 	int rc = ahead_new(r, &a);
 
-	for (size_t i = 0; i < r->n && !rc; i++) {
-		int64_t weight = weighted ? weight_of(&r->parts[i]) : 1;
+	while (!rc) {
+		struct ahead_unit *u;
 
-		rc = go_on(r, end)
-		             ?: add_next(a, weight, reduce, &r->parts[i], m,
-		                         why);
+		rc = go_on(r, end) ?: ahead_next(a, &u, why)
+		             ?: add_unit(adding, u);
 	}
-	return rc;
+	return rc == -ENODATA ? 0 : rc;
 }
 
 /* Removes unfit parts from the range, and keeps the ids of the first few. */
@@ -131,7 +183,8 @@ merge_parts(struct range *r, const struct type *reduce, struct profile **out,
 	int rc = merge_new(RANGE_MAX_MERGED, &m);
 
 	if (!rc)
-		rc = add_all(r, gauge && !alike, reduce, m, why);
+		rc = add_all(&(struct adding){r, gauge && !alike, reduce, m},
+		             why);
 	if (!rc)
 		rc = leave_unfit_out(r);
 	if (!rc)

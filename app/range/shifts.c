@@ -197,6 +197,21 @@ add_part(struct counting *c, const struct packed *k, size_t part)
 }
 
 static int
+add_unit(struct counting *c, struct ahead_unit *u)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < u->n && !rc; i++) {
+		const struct packed *k;
+
+		rc = ahead_profile(u, i, &k);
+		if (!rc && k->p)
+			rc = add_part(c, k, u->parts[i]);
+	}
+	return rc;
+}
+
+static int
 read_parts(struct counting *c, struct buf *why)
 {
 	CLEANUP_AHEAD struct ahead *a = NULL;
@@ -204,17 +219,16 @@ read_parts(struct counting *c, struct buf *why)
 	                           : clock_mono_ns() + RANGE_MAX_NS;
 	int rc = ahead_new(c->r, &a);
 
-	for (size_t i = 0; i < c->r->n && !rc; i++) {
-		CLEANUP_PACKED struct packed k = {0};
+	while (!rc) {
+		struct ahead_unit *u;
 
 		rc = clock_mono_ns() > end ? -ETIME
 		     : c->r->peer && fd_hung_up(*c->r->peer)
 		             ? -ECANCELED
-		             : ahead_take(a, &k, why);
-		if (!rc && k.p)
-			rc = add_part(c, &k, i);
+		             : ahead_next(a, &u, why);
+		rc = rc ?: add_unit(c, u);
 	}
-	return rc;
+	return rc == -ENODATA ? 0 : rc;
 }
 
 /* --- shifts --------------------------------------------------------------- */

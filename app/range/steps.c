@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/json_out.h"
 #include "profile/function.h"
+#include "profile/merge.h"
 #include "profile/tree.h"
 #include "profile/types.h"
 
@@ -84,12 +85,15 @@ needs_profiles(const struct steps *s)
 
 /* Finds the cost of the stacks that a sift leaves of a profile. */
 static int
-cost_of_stacks(const struct sift *by, struct packed *k,
+cost_of_stacks(const struct sift *by, const struct packed *k,
                struct function_cost *out)
 {
+	CLEANUP_MERGE struct merge *m = NULL; /* makes a copy */
 	CLEANUP_PROFILE struct profile *p = NULL;
 	int64_t value = 0, samples = 0;
-	int rc = packed_profile(k, RANGE_MAX_MERGED, &p)
+	int rc = merge_new(RANGE_MAX_MERGED, &m)
+	                 ?: merge_add_packed(m, k)
+	                 ?: merge_end(m, &p)
 	                 ?: sift_profile(p, by)
 	                 ?: tree_sums(p, profile_type_index(p, NULL), &value,
 	                              &samples);
@@ -99,28 +103,18 @@ cost_of_stacks(const struct sift *by, struct packed *k,
 	return rc;
 }
 
-/* Finds the cost of a part. Its profile, if needed, is the next of a
- * read-ahead. */
+/* Finds the cost of a part whose profile was read. */
 static int
-cost_of(const struct steps *s, const struct range_part *p, struct ahead *a,
-        struct function_cost *out, struct buf *why)
+cost_of(const struct steps *s, const struct packed *k,
+        struct function_cost *out)
 {
-	CLEANUP_PACKED struct packed k = {0};
-	struct function_cost cost = {0};
-	int rc = a ? ahead_take(a, &k, why) : 0;
+	int rc;
 
-	if (!a) {
-		cost = cost_of_all(p->value, p->samples);
-	} else if (!rc && k.p && s->sift) {
-		rc = cost_of_stacks(s->sift, &k, &cost);
-	} else if (!rc && k.p) {
-		rc = function_cost(&k, profile_type_index(k.p, NULL),
-		                   s->function, &cost);
-		if (!*s->function)
-			cost = cost_of_all(cost.all, cost.all_samples);
-	}
-	if (!rc)
-		*out = cost;
+	if (s->sift)
+		return cost_of_stacks(s->sift, k, out);
+	rc = function_cost(k, profile_type_index(k->p, NULL), s->function, out);
+	if (!rc && !*s->function)
+		*out = cost_of_all(out->all, out->all_samples);
 	return rc;
 }
 
@@ -161,24 +155,53 @@ spread(struct steps *s, const struct range_part *p,
 }
 
 static int
-spread_all(struct steps *s, struct buf *why)
+spread_unit(struct steps *s, struct ahead_unit *u)
 {
-	CLEANUP_AHEAD struct ahead *a = NULL;
-	struct range *r = &s->range;
-	int64_t end = clock_mono_ns() + RANGE_MAX_NS;
-	int rc = needs_profiles(s) ? range_check_size(r) ?: ahead_new(r, &a)
-	                           : 0;
+	int rc = 0;
 
-	for (size_t i = 0; i < r->n && !rc; i++) {
-		struct function_cost cost;
+	for (size_t i = 0; i < u->n && !rc; i++) {
+		struct function_cost cost = {0};
+		const struct packed *k;
 
-		rc = clock_mono_ns() > end
-		             ? -ETIME
-		             : cost_of(s, &r->parts[i], a, &cost, why);
+		rc = ahead_profile(u, i, &k);
+		if (!rc && k->p)
+			rc = cost_of(s, k, &cost);
 		if (!rc)
-			spread(s, &r->parts[i], &cost);
+			spread(s, &s->range.parts[u->parts[i]], &cost);
 	}
 	return rc;
+}
+
+static int
+spread_profiles(struct steps *s, struct buf *why)
+{
+	CLEANUP_AHEAD struct ahead *a = NULL;
+	int64_t end = clock_mono_ns() + RANGE_MAX_NS;
+	int rc = range_check_size(&s->range) ?: ahead_new(&s->range, &a);
+
+	while (!rc) {
+		struct ahead_unit *u;
+
+		rc = clock_mono_ns() > end ? -ETIME : ahead_next(a, &u, why);
+		rc = rc ?: spread_unit(s, u);
+	}
+	return rc == -ENODATA ? 0 : rc;
+}
+
+static int
+spread_all(struct steps *s, struct buf *why)
+{
+	const struct range *r = &s->range;
+
+	if (needs_profiles(s))
+		return spread_profiles(s, why);
+	for (size_t i = 0; i < r->n; i++) {
+		struct function_cost cost =
+			cost_of_all(r->parts[i].value, r->parts[i].samples);
+
+		spread(s, &r->parts[i], &cost);
+	}
+	return 0;
 }
 
 /* Sets how much of each step is covered; a gauge's sums become

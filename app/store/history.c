@@ -84,8 +84,7 @@ children(struct trend *t, const struct window *w, struct window_list *out)
 		return window_between(t->s, w->series,
 		                      (enum window_level)(w->level - 1),
 		                      w->start_ms, w->end_ms, out);
-	return window_rows(t->s, SQL_WINDOW_OF_PARENT,
-	                   ARGS(V(w->id), V(WINDOW_PLAN_MAX)), out);
+	return window_of_parent(t->s, w->id, WINDOW_PLAN_MAX, out);
 }
 
 /* Replaces a window by its children, unless some are gone already. */

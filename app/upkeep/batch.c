@@ -5,11 +5,16 @@
 #include "base/log.h"
 
 #include <errno.h>
+#include <string.h>
 
 /* How long after the end of a window others may still be added to it. */
 #define LAG_MS (30 * MS_PER_S)
 /* Most bytes of one batch; the rest follows in the next. */
 #define BATCH_BYTES ((int64_t)64 << 20)
+/* Most windows of one batch, so that its transaction is short, and of one group
+ * if they are to be counted. */
+#define BATCH_WINDOWS 2000
+#define GROUP_WINDOWS 8000
 
 void
 batch_free(struct batch *b)
@@ -23,19 +28,81 @@ batch_free(struct batch *b)
 
 /* --- what is due ---------------------------------------------------------- */
 
+/* Adds the windows that count a minute's stacks. */
+static int
+add_windows(struct store *s, const struct window *minute, size_t room,
+            struct window_list *out)
+{
+	CLEANUP_WINDOWS struct window_list l = {0};
+	size_t n = 0;
+	int rc = window_of_parent(s, minute->id, (int)room + 1, &l);
+
+	for (size_t i = 0; i < l.n; i++) {
+		struct window *w = &l.items[i];
+
+		if (w->length && !strcmp(w->segment, minute->segment))
+			l.items[n++] = *w;
+		else
+			window_done(w);
+	}
+	l.n = n;
+	return rc ?: window_list_take(out, &l);
+}
+
+static int
+by_place(const void *a, const void *b)
+{
+	const struct window *x = a, *y = b;
+	int segments = strcmp(x->segment, y->segment);
+
+	return segments ? segments
+	                : (x->start > y->start) - (x->start < y->start);
+}
+
+/* Minutes can become counts only together with the windows that count their
+ * stacks, which lie behind them. A host of a fleet still sends its minutes after
+ * their hour. */
+static int
+add_counted(struct store *s, struct batch_group *g)
+{
+	CLEANUP_WINDOWS struct window_list l = {0};
+	int rc = 0;
+
+	if (s->sends)
+		return 0;
+	for (size_t i = 0; i < g->windows.n && !rc && l.n <= GROUP_WINDOWS; i++)
+		if (g->windows.items[i].length)
+			rc = add_windows(s, &g->windows.items[i],
+			                 GROUP_WINDOWS - l.n, &l);
+	if (rc || l.n > GROUP_WINDOWS)
+		return rc;
+	g->has_parts = true;
+	rc = window_list_take(&g->windows, &l);
+	if (!rc)
+		qsort(g->windows.items, g->windows.n, sizeof(*g->windows.items),
+		      by_place);
+	return rc;
+}
+
 static int
 add_group(struct store *s, struct batch *b, const struct ripe *due,
-          enum window_level level, int64_t *bytes)
+          enum window_level level, int64_t *bytes, size_t *windows)
 {
 	struct batch_group *g = &b->groups[b->n];
 	int rc = window_children(s, due, level, &g->windows);
 
 	if (rc || !g->windows.n)
 		return rc; /* another process has rolled them up */
-	g->sum = window_sum(level, due->start_ms, &g->windows);
 	b->n++;
+	g->has_parts = level == WINDOW_MINUTE;
+	if (level == WINDOW_HOUR)
+		rc = add_counted(s, g);
+	if (rc)
+		return rc;
+	g->sum = window_sum(level, due->start_ms, &g->windows);
 	for (size_t i = 0; i < g->windows.n; i++)
 		*bytes += g->windows.items[i].length;
+	*windows += g->windows.n;
 	return 0;
 }
 
@@ -45,10 +112,13 @@ fill(struct store *s, struct batch *b, enum window_level level,
 {
 	CLEANUP_RIPE struct ripe_list due = {0};
 	int64_t bytes = 0;
+	size_t windows = 0;
 	int rc = window_ripe(s, level, before_ms, BATCH_MAX, &due);
 
-	for (size_t i = 0; i < due.n && !rc && bytes < BATCH_BYTES; i++)
-		rc = add_group(s, b, &due.items[i], level, &bytes);
+	for (size_t i = 0;
+	     i < due.n && !rc && bytes < BATCH_BYTES && windows < BATCH_WINDOWS;
+	     i++)
+		rc = add_group(s, b, &due.items[i], level, &bytes, &windows);
 	return rc;
 }
 
@@ -67,62 +137,75 @@ batch_next(struct store *s, int64_t now_ms, struct batch **out)
 	return 0;
 }
 
-int
-batch_profile(const struct store *s, const struct window *w, struct buf *out)
+/* Reads the counts of a window without their minute, which was read before. */
+static int
+read_counts(const struct store *s, const struct window *minute,
+            const struct window *w, struct buf *out)
 {
-	int rc = w->length ? window_read(s, w, out) : 0;
+	struct window base;
+	size_t from = out->len;
+	int rc = window_read_own(s, w, &base, out);
 
+	if (!rc && (!base.length || base.start != minute->start)) {
+		out->len = from;
+		rc = -EBADMSG;
+	}
+	return rc;
+}
+
+int
+batch_profile(const struct store *s, struct window_list *l, size_t i,
+              struct buf *out)
+{
+	struct window *w = &l->items[i];
+	size_t minute = i;
+	int rc;
+
+	if (!w->length)
+		return 0;
+	while (minute && l->items[minute].level == WINDOW_CAPTURED)
+		minute--;
+	rc = l->items[minute].level > w->level
+	             ? read_counts(s, &l->items[minute], w, out)
+	             : window_read(s, w, out);
 	if (rc != -EBADMSG && rc != -ENOENT)
 		return rc;
 	log_warn("%s: the profile is missing or damaged", w->id);
+	for (; w->level == WINDOW_MINUTE && ++i < l->n &&
+	       l->items[i].level == WINDOW_CAPTURED;)
+		l->items[i].length = 0;
 	return 0;
 }
 
 /* --- sums ----------------------------------------------------------------- */
 
-bool
-batch_has_parts(const struct batch_group *g)
-{
-	return g->sum.level == WINDOW_MINUTE;
-}
-
-static size_t
-count_profiles(const struct window_list *l)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < l->n; i++)
-		n += l->items[i].length > 0;
-	return n;
-}
-
-/* Appends the parts of a bundle; those that are smaller than their windows'
- * bytes take their place. A group in which a profile could not be read has
- * fewer parts, which are of no use. */
+/* Appends the parts of a bundle, which take the place of the windows' bytes if
+ * they are smaller. A group in which a profile could not be read has fewer
+ * parts, which are of no use. */
 static int
 append_parts(struct segment *to, struct batch_group *g, const char *p,
              const struct bundle *parts)
 {
 	const struct window_list *l = &g->windows;
+	size_t bytes = 0, profiles = 0;
 	uint32_t n = 0;
 	int rc = 0;
 
-	if (parts->n != count_profiles(l))
+	for (size_t i = 0; i < l->n; i++) {
+		bytes += (size_t)l->items[i].length;
+		profiles += l->items[i].length > 0;
+	}
+	if (parts->n != profiles || parts->bytes - parts->base >= bytes)
 		return 0;
 	g->counted = calloc(l->n, sizeof(*g->counted));
 	if (!g->counted)
 		return -ENOMEM;
 	for (size_t i = 0; i < l->n && !rc; i++) {
-		struct window_ask *w = &g->counted[i];
-		uint32_t length;
-
 		if (!l->items[i].length)
 			continue;
-		length = bundle_length(parts, n++);
-		rc = segment_append(to, p, length, w);
-		p += length;
-		if (w->length >= l->items[i].length)
-			w->length = 0;
+		rc = segment_append(to, p, bundle_length(parts, n),
+		                    &g->counted[i]);
+		p += bundle_length(parts, n++);
 	}
 	return rc;
 }
@@ -135,7 +218,7 @@ make_sum(const struct batch_group *g, size_t i, batch_sum *sum, void *arg,
 	int rc = sum(arg, i, out);
 
 	*parts = (struct bundle){.base = out->len};
-	if (!rc && out->len && batch_has_parts(g))
+	if (!rc && out->len && g->has_parts)
 		rc = bundle_read(out->p, out->len, parts);
 	if (rc != -EBADMSG)
 		return rc;

@@ -11,11 +11,15 @@
 
 #define BATCH_MAX 64
 
-/* The windows of one level that become one window of the next. */
+/*
+ * The windows of one level that become one window of the next. Those that are
+ * kept as counts of a minute's stacks follow it in the group of its hour.
+ */
 struct batch_group {
 	struct window_list windows;
 	struct window_ask sum;
-	struct window_ask *counted; /* by window; length 0: it stays as it is */
+	bool has_parts; /* windows are then kept as counts of the sum's stacks */
+	struct window_ask *counted; /* by window; NULL: they stay as they are */
 };
 
 struct batch {
@@ -23,9 +27,6 @@ struct batch {
 	struct batch_group groups[BATCH_MAX];
 };
 
-/* True if the sum of a group is stored with its parts: windows as captured are
- * then kept as counts of the stacks of their minute. */
-bool batch_has_parts(const struct batch_group *g);
 /* Appends the sum of a group's profiles. If it has parts, the sum is a bundle
  * (base/counted.h) of all profiles that batch_profile() appended. -EBADMSG:
  * they cannot be added up, now or later; -EAGAIN: they were not reached; other
@@ -38,10 +39,11 @@ DEFINE_CLEANUP(struct batch *, batch_free)
 /* Chooses the windows of the finest level at which rollups are due, without
  * those to which others may still be added at now_ms. -ENOENT if none is due. */
 MUST_CHECK int batch_next(struct store *s, int64_t now_ms, struct batch **out);
-/* Appends the profile of a window: nothing if the window has no samples or, with
- * a warning, if the profile is missing or damaged. */
-MUST_CHECK int
-batch_profile(const struct store *s, const struct window *w, struct buf *out);
+/* Appends the profile of a window of a group: nothing if the window has no
+ * samples or, with a warning, if the profile is missing or damaged. Windows that
+ * are counts of a minute's stacks are not read without the minute. */
+MUST_CHECK int batch_profile(const struct store *s, struct window_list *l,
+                             size_t i, struct buf *out);
 /*
  * Stores the sums of all groups in one transaction. A group that cannot be
  * added up gets a sum without bytes, since later sums would wait for it.

@@ -57,6 +57,14 @@ counted_head(const void *p, size_t n, struct counted *out)
 	return true;
 }
 
+/* Reads the head of a counted file without its base; false for another file. */
+static inline bool
+counted_alone(const void *p, size_t n, struct counted *out)
+{
+	return counted_head(p, n, out) &&
+	       n == COUNTED_HEAD + (size_t)out->counts;
+}
+
 /* The parts of a bundle, whose lengths are the last things in it. */
 struct bundle {
 	const char *lengths;

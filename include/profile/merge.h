@@ -46,7 +46,8 @@ MUST_CHECK int merge_add_packed(struct merge *m, const struct packed *k);
 MUST_CHECK int merge_add_file(struct merge *m, const void *p, size_t n,
                               size_t max_raw, struct buf *why);
 /* Has values of the files that are added from now on remembered for
- * merge_encode_parts(). */
+ * merge_encode_parts(). A counted file without its base is then one more part,
+ * made of samples of the last file that was not counted, which includes it. */
 void merge_keep_parts(struct merge *m);
 /* Appends the merged profile, and each file that was added as counts of its
  * stacks, as a bundle (base/counted.h); as merge_encode(). */

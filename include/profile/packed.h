@@ -64,16 +64,39 @@ MUST_CHECK int packed_encode(const struct packed *k, struct buf *out);
  * repeat. */
 struct packed_part {
 	int64_t time_ns, duration_ns, period;
-	const uint32_t *rows;
-	const int64_t *values; /* all types of a row together */
+	uint32_t *rows;
+	int64_t *values; /* all types of a row together */
 	uint32_t n;
 };
+#define CLEANUP_PART CLEANUP(packed_part_done)
+void packed_part_done(struct packed_part *part);
 /*
  * Appends k and its parts as a bundle (base/counted.h); as packed_encode().
  */
 MUST_CHECK int
 packed_encode_parts(const struct packed *k, const struct packed_part *parts,
                     uint32_t n, struct buf *out);
+/*
+ * Reads a counted file without its base, which has nrows samples of ntypes
+ * values.
+ *   Owns     *out is the caller's; packed_part_done() it
+ *   Errors   as packed_decode()
+ */
+MUST_CHECK int
+packed_part_read(const void *p, size_t n, size_t max_bytes, uint32_t nrows,
+                 uint32_t ntypes, struct packed_part *out);
+/*
+ * Adds up parts of one base: packed_counts_begin() takes all values from a
+ * decoded base, packed_counts_add() adds those of a part, multiplied, and
+ * packed_counts_end() leaves out all rows of which no part has a sample. Until
+ * then, such samples have no stack, and the next sum may begin.
+ *   Errors   -EOVERFLOW: begin again; -ENOMEM: k can only be freed
+ */
+void packed_counts_begin(struct packed *k);
+MUST_CHECK int
+packed_counts_add(struct packed *k, const struct packed_part *part,
+                  int64_t weight);
+MUST_CHECK int packed_counts_end(struct packed *k);
 /*
  * Returns the profile with its stacks written out, and leaves k empty. No rows
  * can be added to the profile.

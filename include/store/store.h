@@ -27,19 +27,20 @@
 struct excess {
 	enum quota quota;
 	int64_t limit, held; /* held, not counting what was refused */
-	int64_t wait_ms;     /* until some of the quota is free again; 0: unknown */
+	int64_t wait_ms; /* until some of the quota is free again; 0: unknown */
 };
 
 struct store {
 	struct db *db;
 	char *dir;
-	const char *bytes;        /* where new ones go (bytes.h); NULL: files */
-	struct s3 *s3;            /* an object store; NULL: none (s3.h) */
-	int64_t no_runs_ns;       /* how long "no blocks of hosts" is taken as known */
-	int64_t until_ns;         /* CLOCK_MONOTONIC deadline of waits for the object store; 0: none */
-	int profiles_fd;          /* directory of bytes in files */
-	int segments_fd;          /* directory of the segments */
-	char host[CONF_HOST_MAX]; /* the host that has these directories */
+	const char *bytes;  /* where new ones go (bytes.h); NULL: files */
+	struct s3 *s3;      /* an object store; NULL: none (s3.h) */
+	int64_t no_runs_ns; /* how long "no blocks of hosts" is taken as known */
+	int64_t until_ns; /* CLOCK_MONOTONIC deadline of waits for the object store; 0: none */
+	int profiles_fd;           /* directory of bytes in files */
+	int segments_fd;           /* directory of the segments */
+	char host[CONF_HOST_MAX];  /* the host that has these directories */
+	bool sends;                /* its windows go to the centre of a fleet */
 	const struct conf *quotas; /* borrowed; NULL: none are enforced */
 	struct excess excess;      /* of the last call that returned -EXFULL */
 };

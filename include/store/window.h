@@ -10,8 +10,9 @@
  * when its parent is used. A rollup holds sums, of gauges too: their average is
  * the sum over the number of windows. Rollups are packed (profile/packed.h),
  * since they are read to be added up. A window of level 0 with a parent is kept
- * as counts of its parent's stacks (base/counted.h), in the same segment: its
- * parent stays as long as it does.
+ * as counts of the stacks of its minute (base/counted.h), in the same segment.
+ * When an hour is made, its minutes and their windows become counts of the
+ * stacks of the hour. Minutes and hours stay as long as they have children.
  *
  * Bytes are appended to segments, files below segments/ that many series share.
  * A segment grows first (segment_append, segment_sync), then one transaction
@@ -169,8 +170,9 @@ MUST_CHECK int segment_sync(struct segment *g);
 MUST_CHECK int window_commit(struct store *s, const struct segment *g,
                              const struct window_ask *w, size_t n, size_t *out);
 /*
- * Inserts the row of a rollup. children must be all windows of the series, of
- * the level below, that begin within the rollup and have no parent.
+ * Inserts the row of a rollup. children must have all windows of the series, of
+ * the level below, that begin within the rollup and have no parent; windows
+ * that these include are not looked at.
  *   Errors   -ESTALE if the set of windows has changed: nothing is stored, roll
  *            up again
  */
@@ -184,7 +186,7 @@ MUST_CHECK int
 window_replace(struct store *s, const struct segment *g, const struct window *w,
                const struct window_ask *by);
 /* Describes the window of this level and start that adds up others, in the
- * series of the first of them. */
+ * series of the first of them; windows that others include are left out. */
 struct window_ask window_sum(enum window_level level, int64_t start_ms,
                              const struct window_list *children);
 /* A rollup that is due, for all windows of a series that begin within it. */
@@ -206,6 +208,10 @@ void ripe_list_done(struct ripe_list *l);
  */
 MUST_CHECK int window_ripe(struct store *s, enum window_level level,
                            int64_t before_ms, int max, struct ripe_list *out);
+/* Lists the windows of which this one is the parent, in order of time: at most
+ * max. */
+MUST_CHECK int window_of_parent(struct store *s, const char *id, int max,
+                                struct window_list *out);
 /* Lists the windows that a rollup would hold, in order of time. */
 MUST_CHECK int
 window_children(struct store *s, const struct ripe *r, enum window_level level,
@@ -257,6 +263,14 @@ window_between(struct store *s, const char *series, enum window_level level,
  */
 MUST_CHECK int
 window_read(const struct store *s, const struct window *w, struct buf *out);
+/* Appends only a window's own bytes. *base borrows its texts from the window,
+ * and has the place of its base; its length is 0 if it has none. */
+MUST_CHECK int window_read_own(const struct store *s, const struct window *w,
+                               struct window *base, struct buf *out);
+/* Appends such a base. Decoders find damage by the checksum that it ends with.
+ */
+MUST_CHECK int window_read_base(const struct store *s,
+                                const struct window *base, struct buf *out);
 
 /* --- upkeep --------------------------------------------------------------- */
 

@@ -203,12 +203,13 @@ FROM profile_window w JOIN segment g ON g.id = w.segment
 WHERE w.level = $1 AND w.start_ms < $2 AND w.parent = '' AND g.host = $3
 GROUP BY w.series ORDER BY 2, 1 LIMIT CAST($4 AS BIGINT);
 
--- Minutes stay while a pinned window is stored as counts of their stacks.
+-- Minutes and hours stay while a pinned window is stored as counts of their
+-- stacks.
 -- name: window_faded
 SELECT id FROM profile_window
 WHERE level = $1 AND end_ms <= now_ms() - CAST($2 AS BIGINT)
   AND parent <> '' AND pinned = 0
-  AND (level <> 1 OR NOT EXISTS (
+  AND (level NOT IN (1, 2) OR NOT EXISTS (
     SELECT 1 FROM profile_window c
     WHERE c.parent = profile_window.id AND c.parent <> ''))
   AND EXISTS (SELECT 1 FROM segment g
@@ -221,7 +222,7 @@ FROM profile_window w JOIN series s ON s.id = w.series
   LEFT JOIN continuous c ON c.tenant = s.tenant AND c.service = s.service
 WHERE w.pinned = 0 AND w.end_ms <= now_ms() -
   COALESCE(c.retention_days * 86400000, CAST($1 AS BIGINT))
-  AND (w.level <> 1 OR NOT EXISTS (
+  AND (w.level NOT IN (1, 2) OR NOT EXISTS (
     SELECT 1 FROM profile_window c
     WHERE c.parent = w.id AND c.parent <> ''))
   AND EXISTS (SELECT 1 FROM segment g
@@ -243,7 +244,7 @@ SELECT id, bytes FROM (
          SUM(length) OVER (ORDER BY end_ms, level, id) - length AS older
   FROM (SELECT id, length, end_ms, level FROM profile_window
         WHERE pinned = 0
-          AND (level <> 1 OR NOT EXISTS (
+          AND (level NOT IN (1, 2) OR NOT EXISTS (
             SELECT 1 FROM profile_window c
             WHERE c.parent = profile_window.id AND c.parent <> ''))
           AND series || '' IN (SELECT id FROM series

@@ -231,25 +231,24 @@ sum_group(void *arg, size_t group, struct buf *out)
 {
 	struct batch *batch = ((void **)arg)[0];
 	const struct store *s = ((void **)arg)[1];
-	const struct batch_group *g = &batch->groups[group];
-	const struct window_list *l = &g->windows;
+	struct batch_group *g = &batch->groups[group];
+	struct window_list *l = &g->windows;
 	CLEANUP_MERGE struct merge *m = NULL;
 	int rc = merge_new(MAX_BYTES, &m);
 
-	if (!rc && batch_has_parts(g))
+	if (!rc && g->has_parts)
 		merge_keep_parts(m);
 	for (size_t i = 0; i < l->n && !rc; i++) {
 		CLEANUP_BUF struct buf bytes = BUF_INIT(MAX_BYTES);
 		CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
 
-		rc = batch_profile(s, &l->items[i], &bytes)
+		rc = batch_profile(s, l, i, &bytes)
 		             ?: merge_add_file(m, bytes.p, bytes.len, MAX_BYTES,
 		                               &why);
 	}
 	if (rc)
 		return rc;
-	return batch_has_parts(g) ? merge_encode_parts(m, out)
-	                          : merge_encode(m, out);
+	return g->has_parts ? merge_encode_parts(m, out) : merge_encode(m, out);
 }
 
 /* Makes all rollups, as a worker does. */

@@ -1,5 +1,6 @@
 #include "profile/merge.h"
 
+#include "base/counted.h"
 #include "base/hash.h"
 #include "base/id.h"
 #include "base/table.h"
@@ -26,6 +27,9 @@ struct merge {
 	bool keeps;            /* parts */
 	struct packed_part *parts;
 	uint32_t nparts, cap;
+	/* Rows of the last part that was not counted: it is the base of the
+	 * counted ones that follow it. */
+	uint32_t base, nbase;
 	/* The rows of all parts, one part after the other. */
 	struct part_rows {
 		uint32_t *rows;
@@ -483,13 +487,16 @@ keep_part(struct merge *m, const struct profile *p)
 {
 	int rc = ROWS_ROOM(m->parts, m->cap, m->nparts, 1);
 
-	if (!rc)
-		m->parts[m->nparts++] = (struct packed_part){
-			.time_ns = p->time_ns,
-			.duration_ns = p->duration_ns,
-			.period = p->period,
-		};
-	return rc;
+	if (rc)
+		return rc;
+	m->parts[m->nparts++] = (struct packed_part){
+		.time_ns = p->time_ns,
+		.duration_ns = p->duration_ns,
+		.period = p->period,
+	};
+	m->base = m->kept.n;
+	m->nbase = p->nsamples;
+	return 0;
 }
 
 static int
@@ -583,12 +590,41 @@ merge_add(struct merge *m, const struct profile *p)
 	return merge_add_packed(m, &(struct packed){.p = (struct profile *)p});
 }
 
+/* Keeps a counted file as a part of the sum: the values of its base, which was
+ * added, include its own. */
+static int
+keep_counts(struct merge *m, const void *p, size_t n, size_t max_raw)
+{
+	CLEANUP_PART struct packed_part part = {0};
+	uint32_t ntypes = m->p->ntypes;
+	int rc = ROWS_ROOM(m->parts, m->cap, m->nparts, 1)
+	                 ?: packed_part_read(p, n, max_raw, m->nbase, ntypes,
+	                                     &part);
+
+	if (rc)
+		return rc;
+	m->parts[m->nparts++] = (struct packed_part){
+		.time_ns = part.time_ns,
+		.duration_ns = part.duration_ns,
+		.period = part.period,
+	};
+	for (uint32_t i = 0; i < part.n && !rc; i++)
+		rc = keep_sample(m, m->kept.rows[m->base + part.rows[i]],
+		                 &part.values[(size_t)i * ntypes]);
+	return rc ?: merge_memory(m) > m->max_bytes ? -E2BIG : 0;
+}
+
 int
 merge_add_file(struct merge *m, const void *p, size_t n, size_t max_raw,
                struct buf *why)
 {
 	CLEANUP_PACKED struct packed made = {0};
-	int rc = packed_decode(p, n, max_raw, &made, why);
+	struct counted head;
+	int rc;
+
+	if (m->keeps && counted_alone(p, n, &head))
+		return keep_counts(m, p, n, max_raw);
+	rc = packed_decode(p, n, max_raw, &made, why);
 
 	return rc ? rc : merge_add_packed(m, &made);
 }

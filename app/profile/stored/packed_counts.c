@@ -118,29 +118,19 @@ packed_encode_parts(const struct packed *k, const struct packed_part *parts,
 
 /* --- reading -------------------------------------------------------------- */
 
-/* The samples of a part, as they are read. */
-struct counts {
-	struct wire w;
-	const struct profile *of;
-	struct sample *samples;
-	uint32_t *stack;
-	int64_t *values;
-	uint32_t n;
-};
-
-static void
-counts_done(struct counts *c)
+void
+packed_part_done(struct packed_part *part)
 {
-	free(c->samples);
-	free(c->stack);
-	free(c->values);
+	free(part->rows);
+	free(part->values);
+	*part = (struct packed_part){0};
 }
 
 static int
-next_signed(struct counts *c, int64_t *out)
+next_signed(struct wire *w, int64_t *out)
 {
 	uint64_t v;
-	int rc = wire_varint(&c->w, &v);
+	int rc = wire_varint(w, &v);
 
 	if (!rc)
 		*out = packed_unzigzag(v);
@@ -148,60 +138,132 @@ next_signed(struct counts *c, int64_t *out)
 }
 
 static int
-read_head(struct counts *c, struct profile *p, size_t max_bytes)
+read_head(struct wire *w, uint32_t ntypes, size_t max_bytes,
+          struct packed_part *part)
 {
-	const size_t each = sizeof(*c->samples) + sizeof(*c->stack) +
-	                    p->ntypes * sizeof(*c->values);
-	uint64_t n = 0, ntypes = 0, left;
-	int rc = wire_varint(&c->w, &n) ?: wire_varint(&c->w, &ntypes)
-	                 ?: next_signed(c, &p->time_ns)
-	                 ?: next_signed(c, &p->duration_ns)
-	                 ?: next_signed(c, &p->period);
+	const size_t each = sizeof(*part->rows) +
+	                    ntypes * sizeof(*part->values);
+	uint64_t n = 0, types = 0;
+	int rc = wire_varint(w, &n) ?: wire_varint(w, &types)
+	                 ?: next_signed(w, &part->time_ns)
+	                 ?: next_signed(w, &part->duration_ns)
+	                 ?: next_signed(w, &part->period);
 
-	left = (uint64_t)(c->w.end - c->w.p);
-	if (rc || ntypes != p->ntypes || n > left / (ntypes + 1))
+	if (rc || types != ntypes ||
+	    n > (uint64_t)(w->end - w->p) / (types + 1))
 		return -EBADMSG;
 	if (n * each / 4 > max_bytes)
 		return -E2BIG;
-	c->n = (uint32_t)n;
-	c->samples = calloc(n + 1, sizeof(*c->samples));
-	c->stack = calloc(n + 1, sizeof(*c->stack));
-	c->values = calloc(n * ntypes + 1, sizeof(*c->values));
-	return c->samples && c->stack && c->values ? 0 : -ENOMEM;
+	part->n = (uint32_t)n;
+	part->rows = malloc((n + 1) * sizeof(*part->rows));
+	part->values = malloc((n * types + 1) * sizeof(*part->values));
+	return part->rows && part->values ? 0 : -ENOMEM;
 }
 
 static int
-read_samples(struct counts *c)
+read_counts(struct wire *w, uint32_t nrows, uint32_t ntypes,
+            struct packed_part *part)
 {
-	const struct profile *p = c->of;
 	uint64_t at = 0, step;
 
-	for (uint32_t i = 0; i < c->n; i++) {
-		if (wire_varint(&c->w, &step) || step >= p->nsamples - at)
+	for (uint32_t i = 0; i < part->n; i++) {
+		if (wire_varint(w, &step) || step >= nrows - at)
 			return -EBADMSG;
-		at += step;
-		c->samples[i] = p->samples[at];
-		c->samples[i].stack0 = i;
-		c->stack[i] = p->stack[p->samples[at].stack0];
+		part->rows[i] = (uint32_t)(at += step);
 	}
-	for (uint32_t t = 0; t < p->ntypes; t++)
-		for (uint32_t i = 0; i < c->n; i++)
-			if (next_signed(c,
-			                &c->values[(size_t)i * p->ntypes + t]))
+	for (uint32_t t = 0; t < ntypes; t++)
+		for (uint32_t i = 0; i < part->n; i++)
+			if (next_signed(w,
+			                &part->values[(size_t)i * ntypes + t]))
 				return -EBADMSG;
-	return c->w.p == c->w.end ? 0 : -EBADMSG;
+	return w->p == w->end ? 0 : -EBADMSG;
+}
+
+int
+packed_part_read(const void *p, size_t n, size_t max_bytes, uint32_t nrows,
+                 uint32_t ntypes, struct packed_part *out)
+{
+	CLEANUP_BUF struct buf raw = BUF_INIT(max_bytes);
+	CLEANUP(packed_part_done) struct packed_part part = {0};
+	struct counted head;
+	struct wire w;
+	int rc;
+
+	if (!counted_head(p, n, &head) || head.counts > n - COUNTED_HEAD)
+		return -EBADMSG;
+	rc = gzip_inflate((const char *)p + COUNTED_HEAD, head.counts, &raw);
+	w.p = (const uint8_t *)raw.p;
+	w.end = w.p + raw.len;
+	rc = rc ?: read_head(&w, ntypes, max_bytes, &part)
+	             ?: read_counts(&w, nrows, ntypes, &part);
+	if (rc)
+		return rc;
+	*out = part;
+	part = (struct packed_part){0};
+	return 0;
+}
+
+/* --- sums of counts ------------------------------------------------------- */
+
+/* Until packed_counts_end(), a sample without a stack is one that no part
+ * has. */
+void
+packed_counts_begin(struct packed *k)
+{
+	struct profile *p = k->p;
+
+	memset(p->values, 0,
+	       (size_t)p->nsamples * p->ntypes * sizeof(*p->values));
+	for (uint32_t i = 0; i < p->nsamples; i++)
+		p->samples[i].nstack = 0;
+	p->time_ns = p->duration_ns = p->period = 0;
+}
+
+int
+packed_counts_add(struct packed *k, const struct packed_part *part,
+                  int64_t weight)
+{
+	struct profile *p = k->p;
+	int64_t v;
+
+	for (uint32_t i = 0; i < part->n; i++) {
+		const int64_t *from = &part->values[(size_t)i * p->ntypes];
+		int64_t *to = &p->values[(size_t)part->rows[i] * p->ntypes];
+
+		p->samples[part->rows[i]].nstack = 1;
+		for (uint32_t t = 0; t < p->ntypes; t++)
+			if (__builtin_mul_overflow(from[t], weight, &v) ||
+			    __builtin_add_overflow(to[t], v, &to[t]))
+				return -EOVERFLOW;
+	}
+	if (part->time_ns && (!p->time_ns || part->time_ns < p->time_ns))
+		p->time_ns = part->time_ns;
+	if (part->period > p->period)
+		p->period = part->period;
+	return __builtin_add_overflow(p->duration_ns, part->duration_ns,
+	                              &p->duration_ns)
+	               ? -EOVERFLOW
+	               : 0;
 }
 
 static void
-take_samples(struct counts *c, struct profile *p)
+drop_samples(struct profile *p)
 {
-	free(p->samples);
-	free(p->stack);
-	free(p->values);
-	p->samples = TAKE(c->samples);
-	p->stack = TAKE(c->stack);
-	p->values = TAKE(c->values);
-	p->nsamples = p->nstack = c->n;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < p->nsamples; i++) {
+		struct sample s = p->samples[i];
+
+		if (!s.nstack)
+			continue;
+		p->stack[n] = p->stack[s.stack0];
+		memmove(&p->values[(size_t)n * p->ntypes],
+		        &p->values[(size_t)i * p->ntypes],
+		        p->ntypes * sizeof(*p->values));
+		s.stack0 = n;
+		p->samples[n++] = s;
+	}
+	p->nsamples = p->nstack = n;
 }
 
 /* Leaves out nodes that no sample is below. */
@@ -289,15 +351,8 @@ drop_functions(struct profile *p)
 }
 
 int
-counted_apply(const struct buf *raw, size_t max_bytes, struct packed *k)
+packed_counts_end(struct packed *k)
 {
-	const uint8_t *from = (const uint8_t *)raw->p;
-	CLEANUP(counts_done)
-	struct counts c = {.w = {from, from + raw->len}, .of = k->p};
-	int rc = read_head(&c, k->p, max_bytes) ?: read_samples(&c);
-
-	if (rc)
-		return rc;
-	take_samples(&c, k->p);
+	drop_samples(k->p);
 	return drop_nodes(k) ?: drop_locations(k) ?: drop_functions(k->p);
 }

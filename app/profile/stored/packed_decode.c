@@ -399,7 +399,7 @@ decode(const void *p, size_t n, size_t max_bytes, struct packed *out)
 static int
 decode_counted(const char *p, size_t n, size_t max_bytes, struct packed *out)
 {
-	CLEANUP_BUF struct buf raw = BUF_INIT(max_bytes);
+	CLEANUP(packed_part_done) struct packed_part part = {0};
 	CLEANUP_PACKED struct packed k = {0};
 	struct counted head;
 	size_t file;
@@ -408,11 +408,15 @@ decode_counted(const char *p, size_t n, size_t max_bytes, struct packed *out)
 	if (!counted_head(p, n, &head) || head.counts > n - COUNTED_HEAD)
 		return -EBADMSG;
 	file = COUNTED_HEAD + (size_t)head.counts;
-	rc = gzip_inflate(p + COUNTED_HEAD, head.counts, &raw)
-	             ?: decode(p + file, n - file, max_bytes, &k)
-	             ?: counted_apply(&raw, max_bytes, &k);
+	rc = decode(p + file, n - file, max_bytes, &k)
+	             ?: packed_part_read(p, file, max_bytes, k.p->nsamples,
+	                                 k.p->ntypes, &part);
 	if (rc)
 		return rc;
+	packed_counts_begin(&k);
+	rc = packed_counts_add(&k, &part, 1) ?: packed_counts_end(&k);
+	if (rc)
+		return rc == -EOVERFLOW ? -EBADMSG : rc;
 	*out = k;
 	k = (struct packed){0};
 	return 0;

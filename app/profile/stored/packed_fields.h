@@ -24,11 +24,6 @@ enum packed_count {
  * of samples in the file, the caller's to free. */
 MUST_CHECK int
 packed_encode_at(const struct packed *k, struct buf *out, uint32_t **out_at);
-/* Replaces the samples of a base, as read from a file, by counts, inflated;
- * errors are those of packed_decode(). */
-MUST_CHECK int
-counted_apply(const struct buf *raw, size_t max_bytes, struct packed *k);
-
 /* Maps numbers of small magnitude, of either sign, to small ones. Source:
  * protobuf's sint64. */
 static inline uint64_t

@@ -85,6 +85,7 @@ store_open(const struct conf *conf, bool worker, struct store *out,
 	CLEANUP_STORE struct store s = STORE_INIT;
 	int rc = conf_host(conf, s.host);
 
+	s.sends = conf->agent_url && *conf->agent_url;
 	s.dir = strdup(conf->store_dir);
 	if (!s.dir)
 		return -ENOMEM;

@@ -41,10 +41,17 @@ add_entry(struct writer *w, const struct window *of, int64_t start)
 static int
 add_window(struct writer *w, const struct store *s, const struct window *of)
 {
-	int64_t start = (int64_t)(w->out->len - w->from);
+	size_t from = w->out->len;
+	struct window sent = *of; /* a counted one has its base with it */
+	char checksum[DIGEST_CHARS];
 	int rc = of->length ? window_read(s, of, w->out) : 0;
 
-	return rc ?: add_entry(w, of, start);
+	sent.length = (int64_t)(w->out->len - from);
+	if (!rc && sent.length != of->length) {
+		sent.checksum = checksum;
+		rc = digest(w->out->p + from, w->out->len - from, checksum);
+	}
+	return rc ?: add_entry(w, &sent, (int64_t)(from - w->from));
 }
 
 static int

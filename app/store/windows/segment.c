@@ -177,35 +177,47 @@ read_bytes(const struct store *s, const struct window *w, struct buf *out)
 	                 : read_segment(s, w, out);
 }
 
-/* Appends the base of a counted window, unless it is already there, as in a
- * store that was moved. Decoders find damage to a base by the checksum that it
- * ends with. */
-static int
-read_base(const struct store *s, const struct window *w, size_t from,
-          struct buf *out)
-{
-	struct window base = *w;
-	struct counted head;
-
-	if (!counted_head(out->p + from, (size_t)w->length, &head) ||
-	    (size_t)w->length != COUNTED_HEAD + (size_t)head.counts)
-		return 0;
-	base.start -= head.distance;
-	base.length = head.base;
-	return read_bytes(s, &base, out);
-}
-
 int
-window_read(const struct store *s, const struct window *w, struct buf *out)
+window_read_own(const struct store *s, const struct window *w,
+                struct window *base, struct buf *out)
 {
 	char checksum[DIGEST_CHARS];
+	struct counted head;
 	size_t from = out->len;
 	int rc = read_bytes(s, w, out);
 
 	rc = rc ?: digest(out->p + from, (size_t)w->length, checksum);
 	if (!rc && strcmp(checksum, w->checksum))
 		rc = -EBADMSG;
-	rc = rc ?: read_base(s, w, from, out);
+	if (rc) {
+		out->len = from;
+		return rc;
+	}
+	*base = *w;
+	base->length = 0;
+	if (!counted_alone(out->p + from, (size_t)w->length, &head))
+		return 0; /* as in a store that was moved */
+	base->start -= head.distance;
+	base->length = head.base;
+	return 0;
+}
+
+int
+window_read_base(const struct store *s, const struct window *base,
+                 struct buf *out)
+{
+	return read_bytes(s, base, out);
+}
+
+int
+window_read(const struct store *s, const struct window *w, struct buf *out)
+{
+	struct window base;
+	size_t from = out->len;
+	int rc = window_read_own(s, w, &base, out);
+
+	if (!rc && base.length)
+		rc = window_read_base(s, &base, out);
 	if (rc)
 		out->len = from;
 	return rc;

@@ -122,6 +122,13 @@ add(int64_t *to, int64_t v)
 		*to = v < 0 ? INT64_MIN : INT64_MAX;
 }
 
+/* False for a window that one of the level below includes. */
+static bool
+is_added(const struct window *w, enum window_level level)
+{
+	return w->level + 1 >= (int64_t)level;
+}
+
 struct window_ask
 window_sum(enum window_level level, int64_t start_ms,
            const struct window_list *children)
@@ -136,6 +143,8 @@ window_sum(enum window_level level, int64_t start_ms,
 	for (size_t i = 0; i < children->n; i++) {
 		const struct window *c = &children->items[i];
 
+		if (!is_added(c, level))
+			continue;
 		add(&w.duration_ms, c->duration_ms);
 		add(&w.windows, c->windows);
 		add(&w.sample_count, c->sample_count);
@@ -187,6 +196,13 @@ window_ripe(struct store *s, enum window_level level, int64_t before_ms,
 }
 
 int
+window_of_parent(struct store *s, const char *id, int max,
+                 struct window_list *out)
+{
+	return window_rows(s, SQL_WINDOW_OF_PARENT, ARGS(V(id), V(max)), out);
+}
+
+int
 window_children(struct store *s, const struct ripe *r, enum window_level level,
                 struct window_list *out)
 {
@@ -200,18 +216,24 @@ check_children(struct store *s, const struct window_ask *w,
                const struct window_list *children)
 {
 	CLEANUP_WINDOWS struct window_list now = {0};
+	size_t n = 0;
 	int rc = open_windows(s, w->series, w->level - 1, w->start_ms,
 	                      w->end_ms, &now);
 
-	return rc ? rc : now.n == children->n ? 0 : -ESTALE;
+	for (size_t i = 0; i < children->n; i++)
+		n += is_added(&children->items[i], w->level);
+	return rc ? rc : now.n == n ? 0 : -ESTALE;
 }
 
 static int
-adopt(struct store *s, const char *parent, const struct window_list *children)
+adopt(struct store *s, const char *parent, enum window_level level,
+      const struct window_list *children)
 {
 	for (size_t i = 0; i < children->n; i++) {
-		int n = db_run(s->db, SQL_WINDOW_ADOPT,
-		               ARGS(V(parent), V(children->items[i].id)));
+		const struct window *c = &children->items[i];
+		int n = is_added(c, level) ? db_run(s->db, SQL_WINDOW_ADOPT,
+		                                    ARGS(V(parent), V(c->id)))
+		                           : 1;
 
 		if (n <= 0)
 			return n < 0 ? n : -ESTALE;
@@ -227,7 +249,7 @@ rollup(struct store *s, const struct segment *g, const struct window_ask *w,
 
 	return check_children(s, w, children)
 	               ?: put_segment(s, g)
-	               ?: insert(s, g, w, id) ?: adopt(s, id, children);
+	               ?: insert(s, g, w, id) ?: adopt(s, id, w->level, children);
 }
 
 int

@@ -68,15 +68,13 @@ write_piece(int fd, const struct rollup_piece *piece, const void *bytes)
 }
 
 static int
-write_profile(struct rollup *r, struct rolling *p, uint32_t group,
-              const struct window *w, int fd)
+write_profile(struct rollup *r, struct rolling *p, uint32_t group, size_t i,
+              int fd)
 {
 	CLEANUP_BUF struct buf bytes = BUF_INIT((size_t)WINDOW_MAX_BYTES + 1);
-	struct rollup_piece piece = {
-		.group = group,
-		.parts = batch_has_parts(&p->batch->groups[group]),
-	};
-	int rc = batch_profile(r->store, w, &bytes);
+	struct batch_group *g = &p->batch->groups[group];
+	struct rollup_piece piece = {.group = group, .parts = g->has_parts};
+	int rc = batch_profile(r->store, &g->windows, i, &bytes);
 
 	if (rc || !bytes.len)
 		return rc;
@@ -114,10 +112,10 @@ write_groups(struct rollup *r, struct rolling *p, int fd)
 	int rc = 0;
 
 	for (uint32_t k = 0; k < p->batch->n && !rc; k++) {
-		const struct window_list *l = &p->batch->groups[k].windows;
+		size_t n = p->batch->groups[k].windows.n;
 
-		for (size_t i = 0; i < l->n && !rc; i++)
-			rc = write_profile(r, p, k, &l->items[i], fd);
+		for (size_t i = 0; i < n && !rc; i++)
+			rc = write_profile(r, p, k, i, fd);
 		if (!rc)
 			rc = write_functions(r, p, k, fd);
 	}

@@ -1,7 +1,7 @@
 /*
- * Windows that were added up are kept as counts of the stacks of their minute:
- * each is still what it was, whatever happens to the writer, and damage or
- * retention costs no more than it must.
+ * Windows that were added up are kept as counts of the stacks of their minute,
+ * and then of their hour: each is still what it was, whatever happens to the
+ * writer, and damage or retention costs no more than it must.
  */
 #include "upkeep/batch.h"
 
@@ -70,25 +70,24 @@ static int
 sum(void *arg, size_t group, struct buf *out)
 {
 	const struct summing *of = arg;
-	const struct batch_group *g = &of->batch->groups[group];
+	struct batch_group *g = &of->batch->groups[group];
 	CLEANUP_MERGE struct merge *m = NULL;
 	int rc = merge_new(MAX_BYTES, &m);
 
-	if (!rc && batch_has_parts(g))
+	if (!rc && g->has_parts)
 		merge_keep_parts(m);
 	for (size_t i = 0; i < g->windows.n && !rc; i++) {
 		CLEANUP_BUF struct buf bytes = BUF_INIT(MAX_BYTES);
 		CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
 
-		rc = batch_profile(of->s, &g->windows.items[i], &bytes);
+		rc = batch_profile(of->s, &g->windows, i, &bytes);
 		if (!rc && bytes.len)
 			rc = merge_add_file(m, bytes.p, bytes.len, MAX_BYTES,
 			                    &why);
 	}
 	if (rc)
 		return rc;
-	return batch_has_parts(g) ? merge_encode_parts(m, out)
-	                          : merge_encode(m, out);
+	return g->has_parts ? merge_encode_parts(m, out) : merge_encode(m, out);
 }
 
 /* Makes rollups until none is due at that time. */
@@ -211,6 +210,79 @@ TEST(windows_of_a_minute_are_kept_as_counts_of_its_stacks)
 }
 END
 
+#define MINUTES 4
+#define HOUR    (T0 + 100 * MINUTE_MS) /* the hours around T0 are over */
+
+static void
+add_minutes(struct store *s, char ids[MINUTES][WINDOWS][ID_MAX])
+{
+	for (int i = 0; i < MINUTES; i++)
+		add_minute(s, T0 + i * MINUTE_MS, ids[i]);
+}
+
+static void
+check_minutes(struct store *s, char ids[MINUTES][WINDOWS][ID_MAX])
+{
+	for (int i = 0; i < MINUTES; i++)
+		check_windows(s, ids[i]);
+}
+
+/* Checks that a minute is the sum of its windows. */
+static void
+check_minute(struct store *s, const struct window *minute)
+{
+	CLEANUP_PROFILE struct profile *got = NULL, *expected = NULL;
+	CLEANUP_MERGE struct merge *m = NULL;
+
+	ck_assert_int_eq(merge_new(MAX_BYTES, &m), 0);
+	for (int i = 0; i < WINDOWS; i++) {
+		CLEANUP_PROFILE struct profile *p =
+			profile_at(minute->start_ms + i * 10000);
+
+		ck_assert_int_eq(merge_add(m, p), 0);
+	}
+	ck_assert_int_eq(merge_end(m, &expected), 0);
+	ck_assert_int_eq(read_window(s, minute, &got), 0);
+	ck_assert_uint_eq(got->nsamples, expected->nsamples);
+	ck_assert_uint_eq(got->nlocations, expected->nlocations);
+	ck_assert_int_eq(profile_total(got, 0), profile_total(expected, 0));
+	ck_assert_int_eq(got->time_ns, minute->start_ms * NS_PER_MS);
+	ck_assert_int_eq(got->duration_ns, 60 * NS_PER_S);
+}
+
+TEST(minutes_of_an_hour_and_their_windows_are_counts_of_its_stacks)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	char ids[MINUTES][WINDOWS][ID_MAX];
+	int64_t before[MINUTES];
+
+	add_minutes(&t.s, ids);
+	roll_up(&t.s, T0 + 15 * MINUTE_MS);
+	for (int i = 0; i < MINUTES; i++) {
+		CLEANUP_WINDOW struct window w = window_of(&t.s, ids[i][0]);
+		CLEANUP_WINDOW struct window m = window_of(&t.s, w.parent);
+
+		before[i] = m.length;
+	}
+	roll_up(&t.s, HOUR);
+	while (window_reap(&t.s) > 0)
+		;
+	check_minutes(&t.s, ids);
+	for (int i = 0; i < MINUTES; i++) {
+		CLEANUP_WINDOW struct window w = window_of(&t.s, ids[i][1]);
+		CLEANUP_WINDOW struct window m = window_of(&t.s, w.parent);
+		CLEANUP_WINDOW struct window hour = window_of(&t.s, m.parent);
+
+		ck_assert_int_eq(hour.level, WINDOW_HOUR);
+		ck_assert_str_eq(w.segment, hour.segment);
+		ck_assert_str_eq(m.segment, hour.segment);
+		ck_assert_int_lt(m.length, before[i] / 2);
+		check_minute(&t.s, &m);
+	}
+	ck_assert_int_eq(stock_flaws(t.dir, false, FLAW_DAMAGED), 0);
+}
+END
+
 /* As a plan that was made before a rollup, and is read after it. */
 TEST(a_row_read_before_a_rollup_is_of_bytes_that_are_gone_after_it)
 {
@@ -254,6 +326,11 @@ TEST(a_range_planned_before_a_rollup_is_read_after_it)
 	while (window_reap(&t.s) > 0)
 		;
 	ck_assert_int_eq(range_merge(&r, &p, &why), 0);
+	profile_free(p);
+	roll_up(&t.s, HOUR);
+	while (window_reap(&t.s) > 0)
+		;
+	ck_assert_int_eq(range_merge(&r, &p, &why), 0);
 	a = profile_at(T0);
 	b = profile_at(T0 + 10000);
 	expected = merged(a, b);
@@ -262,7 +339,8 @@ TEST(a_range_planned_before_a_rollup_is_read_after_it)
 }
 END
 
-TEST(a_minute_stays_while_a_pinned_window_needs_it)
+static void
+check_pinned(int64_t rolled_ms)
 {
 	CLEANUP_TEST_STORE struct test_store t = test_store();
 	const struct window_keep keep = {.all_ms = 1};
@@ -271,7 +349,7 @@ TEST(a_minute_stays_while_a_pinned_window_needs_it)
 	char ids[WINDOWS][ID_MAX];
 
 	add_minute(&t.s, T0, ids);
-	roll_up(&t.s, T0 + 5 * MINUTE_MS);
+	roll_up(&t.s, rolled_ms);
 	ck_assert_int_eq(window_pin(&t.s, TEST_TENANT, ids[2], true), 0);
 	while (window_expire(&t.s, &keep) > 0)
 		;
@@ -289,6 +367,12 @@ TEST(a_minute_stays_while_a_pinned_window_needs_it)
 		ck_assert_uint_eq(left.n, 0);
 		window_list_done(&left);
 	}
+}
+
+TEST(a_minute_and_an_hour_stay_while_a_pinned_window_needs_them)
+{
+	check_pinned(T0 + 5 * MINUTE_MS);
+	check_pinned(HOUR);
 }
 END
 
@@ -344,17 +428,84 @@ TEST(damage_is_found_and_costs_a_window_or_its_minute)
 }
 END
 
+TEST(damage_to_a_minute_costs_its_windows_and_not_its_hour)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP_WINDOW struct window w = {0}, minute = {0}, hour = {0};
+	CLEANUP_PROFILE struct profile *p = NULL;
+	char ids[MINUTES][WINDOWS][ID_MAX];
+
+	if (test_on_server())
+		return; /* segments are rows there */
+	add_minutes(&t.s, ids);
+	roll_up(&t.s, T0 + 15 * MINUTE_MS);
+	w = window_of(&t.s, ids[1][0]);
+	minute = window_of(&t.s, w.parent);
+	harm(&t.s, &minute, minute.length / 2);
+	roll_up(&t.s, HOUR);
+	while (window_reap(&t.s) > 0)
+		;
+	for (int i = 0; i < MINUTES; i++)
+		if (i != 1)
+			check_windows(&t.s, ids[i]);
+	window_done(&w);
+	w = window_of(&t.s, ids[1][0]);
+	ck_assert_int_eq(read_window(&t.s, &w, &p), -EBADMSG);
+	window_done(&minute);
+	minute = window_of(&t.s, w.parent);
+	hour = window_of(&t.s, minute.parent);
+	ck_assert_int_eq(read_window(&t.s, &hour, &p), 0);
+	ck_assert_int_eq(p->duration_ns, (MINUTES - 1) * 60 * NS_PER_S);
+}
+END
+
+TEST(damage_to_an_hour_costs_its_minutes_and_no_other_hour)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP_WINDOW struct window w = {0}, minute = {0}, hour = {0};
+	char ids[WINDOWS][ID_MAX], next[WINDOWS][ID_MAX];
+
+	if (test_on_server())
+		return; /* segments are rows there */
+	add_minute(&t.s, T0, ids);
+	add_minute(&t.s, T0 + 60 * MINUTE_MS, next);
+	roll_up(&t.s, T0 + 200 * MINUTE_MS);
+	w = window_of(&t.s, ids[2]);
+	minute = window_of(&t.s, w.parent);
+	hour = window_of(&t.s, minute.parent);
+	for (int64_t at = 0; at < w.length; at++) {
+		CLEANUP_PROFILE struct profile *p = NULL;
+
+		harm(&t.s, &w, at);
+		ck_assert_int_eq(read_window(&t.s, &w, &p), -EBADMSG);
+		harm(&t.s, &w, at);
+	}
+	for (int64_t at = 0; at < hour.length; at++) {
+		CLEANUP_PROFILE struct profile *p = NULL;
+
+		harm(&t.s, &hour, at);
+		if (!read_window(&t.s, &w, &p))
+			check_window(&t.s, &w);
+		harm(&t.s, &hour, at);
+	}
+	harm(&t.s, &hour, hour.length / 2);
+	ck_assert_int_eq(stock_flaws(t.dir, false, FLAW_DAMAGED), 1);
+	check_windows(&t.s, next);
+}
+END
+
 TEST(a_backup_has_windows_that_are_counts)
 {
 	CLEANUP_STOCK struct stock k = stock();
 	struct test_store restored;
 	struct store *s = &k.t.s;
-	char ids[WINDOWS][ID_MAX];
+	char ids[WINDOWS][ID_MAX], next[WINDOWS][ID_MAX];
 
 	if (test_on_server())
 		return; /* the server has backups of its own */
 	add_minute(s, T0, ids);
-	roll_up(s, T0 + 5 * MINUTE_MS);
+	add_minute(s, T0 + 60 * MINUTE_MS, next);
+	roll_up(s, T0 + 65 * MINUTE_MS); /* an hour, and a minute of the next */
 	while (window_reap(s) > 0)
 		;
 	stock_backup(&k);
@@ -364,6 +515,7 @@ TEST(a_backup_has_windows_that_are_counts)
 	snprintf(restored.dir, sizeof(restored.dir), "%.63s", k.restored);
 	restored.s = test_store_again(&restored, true);
 	check_windows(&restored.s, ids);
+	check_windows(&restored.s, next);
 	store_close(&restored.s);
 }
 END
@@ -478,10 +630,13 @@ TEST(a_bundle_whose_lengths_do_not_add_up_is_no_sum)
 END
 
 SUITE("batch", windows_of_a_minute_are_kept_as_counts_of_its_stacks,
+      minutes_of_an_hour_and_their_windows_are_counts_of_its_stacks,
       a_row_read_before_a_rollup_is_of_bytes_that_are_gone_after_it,
       a_range_planned_before_a_rollup_is_read_after_it,
-      a_minute_stays_while_a_pinned_window_needs_it,
+      a_minute_and_an_hour_stay_while_a_pinned_window_needs_them,
       damage_is_found_and_costs_a_window_or_its_minute,
+      damage_to_a_minute_costs_its_windows_and_not_its_hour,
+      damage_to_an_hour_costs_its_minutes_and_no_other_hour,
       a_backup_has_windows_that_are_counts,
       a_writer_that_is_killed_loses_no_window,
       a_bundle_whose_lengths_do_not_add_up_is_no_sum)

@@ -150,6 +150,8 @@ follow 'stoker get orders --output cpu.pb.gz'
 # A benchmark that takes a moment.
 printf '#!/bin/sh\ni=0\nwhile [ $((i += 1)) -lt 500000 ]; do :; done\n' >"$STATE/there/bench"
 chmod 755 "$STATE/there/bench"
+cp "$STATE/there/bench" "$STATE/there/bench-main"
+cp "$STATE/there/bench" "$STATE/there/bench-change"
 for page in troubleshooting containers operations security ci; do
   page_works stoker-$page.7
 done

@@ -63,10 +63,10 @@
  * writes what was read of a live one, and tests/unit/capture/interp.c replays
  * it through these functions.
  *
- * Languages that compile to machine code have native frames and need names
- * alone, so they have no row here: V8 and the JDK describe code in files
- * (capture/symbols: perfmap.h, jitdump.h, jit_names.h), and a JVM must be asked
- * for its file (java_map.h), which takes the opener's capabilities.
+ * A language that compiles to machine code has its frames among the native
+ * ones, so it has no row here: capture/jit/jit.h is its interface. Others
+ * describe their code in files (capture/symbols: perfmap.h, jitdump.h,
+ * jit_names.h).
  */
 #pragma once
 

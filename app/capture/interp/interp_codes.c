@@ -157,15 +157,14 @@ interp_name(const struct interp_codes *c, uint64_t place,
 	if (i >= c->contents.n || i >= c->functions_cap)
 		return false;
 	f = &c->functions[i];
-	if (f->lines + (uint64_t)f->nlines > c->bytes.len || !f->language)
+	if (f->lines + (uint64_t)f->nlines > c->bytes.len || !f->line)
 		return false;
 	*out = (struct interp_name){
 		.name = c->bytes.p + f->name,
 		.file = c->bytes.p + f->file,
 		.start_line = f->first_line,
-		.line = f->language->line(
-			(const uint8_t *)c->bytes.p + f->lines, f->nlines,
-			f->first_line, (uint32_t)place),
+		.line = f->line((const uint8_t *)c->bytes.p + f->lines,
+	                        f->nlines, f->first_line, (uint32_t)place),
 	};
 	return *out->name;
 }

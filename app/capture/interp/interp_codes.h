@@ -50,10 +50,14 @@ interp_code_is_same(const struct interp_code *c, const void *head, size_t n);
 void interp_code_keep(struct interp_code *c, const void *head, size_t n,
                       uint64_t now_ns);
 
+/* Returns the line of a position; 0 when there is none. */
+typedef uint32_t
+interp_line(const uint8_t *table, size_t n, uint32_t first_line, uint32_t at);
+
 /* The texts of a function in one buffer: its name and file, which end with a
  * NUL, and its line table. */
 struct interp_function {
-	const struct language *language;
+	interp_line *line; /* reads the line table */
 	uint32_t name, file, lines; /* offsets */
 	uint32_t nlines;            /* bytes */
 	uint32_t first_line;

@@ -24,6 +24,9 @@ module_free(struct module *m)
 	unwind_table_free(m->table);
 	elf_free(m->elf);
 	free(m->interp);
+	if (m->jit)
+		jit_image_done(m->jit);
+	free(m->jit);
 	elf_free(m->debug);
 	elf_free(m->shared);
 	free(m->path);
@@ -163,6 +166,9 @@ modules_new(const struct host *host, struct modules **out)
 #define LANGUAGE(id, name) [MODULE_LANGUAGES + LANGUAGE_##id] = "[" #name "]",
 #include "capture/interp/languages.def"
 #undef LANGUAGE
+#define JIT(id, name, title) [MODULE_JITS + JIT_##id] = "[" title "]",
+#include "capture/jit/jits.def"
+#undef JIT
 	};
 	CLEANUP(modules_free_ptr) struct modules *m = calloc(1, sizeof(*m));
 	uint32_t index;
@@ -468,6 +474,21 @@ look_for_interpreter(struct module *m)
 	m->interp = kept;
 }
 
+static void
+look_for_jit(struct module *m)
+{
+	struct jit_image image, *kept;
+
+	if (jit_recognise(m->path, m->elf, &image))
+		return;
+	kept = malloc(sizeof(*kept));
+	if (kept)
+		*kept = image;
+	else
+		jit_image_done(&image);
+	m->jit = kept;
+}
+
 /* Looks for the file with which debug files share entries in the target's root,
  * unless the host has it. */
 static void
@@ -498,6 +519,7 @@ keep_image(const struct host *host, int32_t pid, struct module *m,
 	if (unwind_table_new_split(elf, m->debug, &m->table))
 		m->table = NULL; /* frame pointers are then followed */
 	look_for_interpreter(m);
+	look_for_jit(m);
 }
 
 static void

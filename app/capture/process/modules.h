@@ -14,6 +14,7 @@
 #include "capture/elf/elf.h"
 #include "capture/host.h"
 #include "capture/interp/interp_codes.h"
+#include "capture/jit/jit.h"
 #include "capture/unwind/unwind.h"
 #include "maps.h"
 #include "place.h"
@@ -33,7 +34,9 @@ enum {
 	MODULE_WAIT,      /* what a thread waits for: wait_names.h */
 	MODULE_TITLE,     /* whose stack it is: process_title.h */
 	MODULE_LANGUAGES, /* functions of an interpreter; one each */
-	MODULE_FIRST = MODULE_LANGUAGES + LANGUAGES
+	/* Functions compiled at run time; one each. */
+	MODULE_JITS = MODULE_LANGUAGES + LANGUAGES,
+	MODULE_FIRST = MODULE_JITS + JITS
 };
 
 struct module {
@@ -60,6 +63,7 @@ struct module {
 	                                CLOCK_MONOTONIC */
 	struct unwind_table *table;  /* NULL: no unwind table */
 	struct interp_image *interp; /* NULL: no interpreter */
+	struct jit_image *jit;       /* NULL: compiles nothing at run time */
 	bool allocator_looked;
 	struct allocator *allocator; /* NULL: has no allocation functions, or
 	                                not looked for yet */

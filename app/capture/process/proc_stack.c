@@ -3,6 +3,7 @@
 #include "base/hash.h"
 #include "capture/event.h"
 #include "process_interp.h"
+#include "process_jit.h"
 
 #include <errno.h>
 #include <string.h>
@@ -57,6 +58,7 @@ find_mapping(void *arg, uint64_t addr, struct unwind_mapping *out)
 	                               .table = of->table};
 	if (of->pid)
 		process_interp_code(proc, out);
+	process_jit_mapping(proc, of, out);
 	return true;
 }
 
@@ -78,11 +80,15 @@ user_frame(const struct process *proc, uint64_t pc, struct proc_stack *out)
 }
 
 static void
-user_frames(const struct process *proc, const uint64_t *pcs, size_t n,
+user_frames(struct process *proc, const uint64_t *pcs, size_t n,
             struct proc_stack *out)
 {
-	for (size_t i = 0; i < n; i++)
-		user_frame(proc, i ? pcs[i] - 1 : pcs[i], out);
+	for (size_t i = 0; i < n; i++) {
+		const uint64_t pc = i ? pcs[i] - 1 : pcs[i];
+
+		if (!process_jit_frame(proc, i, pc, out))
+			user_frame(proc, pc, out);
+	}
 }
 
 /* True for code made with -X perf that calls the interpreter for one function:
@@ -439,7 +445,7 @@ process_stack(struct process *proc, const struct record *r,
 	out->end = UNWIND_NO_INFO;
 	out->last_module = MODULE_UNKNOWN;
 	out->interp = INTERP_WITHOUT;
-	out->cut = out->topped_up = out->is_32 = false;
+	out->cut = out->topped_up = out->is_32 = out->jit_missed = false;
 	kernel_frames(r, out);
 	if (r->sample.no_user || is_loading(proc, r, out))
 		out->end = UNWIND_ROOT;
@@ -451,6 +457,7 @@ process_stack(struct process *proc, const struct record *r,
 		proc->unwinder = unwinder_new(find_mapping, proc);
 	if (!proc->unwinder)
 		return;
+	process_jit_begin(proc);
 	out->end = unwind(proc->unwinder, r->sample.regs, r->sample.stack,
 	                  r->sample.stack_len, pcs, ARRAY_LEN(pcs) - out->n,
 	                  &n);
@@ -480,6 +487,7 @@ process_thread_stack(struct process *proc, const struct proc_thread *t,
 	out->n = 0;
 	out->end = UNWIND_NO_INFO;
 	out->interp = INTERP_WITHOUT;
+	out->jit_missed = false;
 	out->last_module = MODULE_UNKNOWN;
 	out->is_32 = is_in_32(proc, pc);
 	if (out->is_32)
@@ -488,6 +496,7 @@ process_thread_stack(struct process *proc, const struct proc_thread *t,
 		proc->unwinder = unwinder_new(find_mapping, proc);
 	if (!proc->unwinder)
 		return;
+	process_jit_begin(proc);
 	out->end = t->regs ? unwind(proc->unwinder, t->regs, t->stack, t->len,
 	                            pcs, ARRAY_LEN(pcs), &n)
 	                   : unwind_blocked(proc->unwinder, t->pc, t->sp,

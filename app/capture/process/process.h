@@ -73,6 +73,8 @@ struct process {
 	} futile[16];       /* short copies, by their end: see proc_stack.c */
 	bool interp_looked; /* interp is as complete as possible */
 	struct interp_process *interp; /* NULL: no interpreter */
+	bool jit_looked;             /* jit is as complete as possible */
+	struct jit_process *jit;     /* NULL: compiles nothing */
 	uint32_t probed[4], nprobed;   /* modules: process_probes.h */
 	/* An allocator is not watched: only a copy of its file can be read, or
 	 * the file can't be opened at all. */
@@ -185,6 +187,7 @@ struct proc_stack {
 	struct proc_rest rests[PROCS_TOPUPS]; /* read in this drain */
 	size_t nrests;
 	enum interp_had interp;
+	bool jit_missed; /* a function compiled at run time could not be read */
 	uint8_t whole[PROCS_MAX_TOPUP];
 	/* Innermost first; with room for one more, for a title. */
 	struct place places[PROCS_MAX_STACK + 1];

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "process_interp.h"
+#include "process_jit.h"
 #include "process_probes.h"
 
 #include <errno.h>
@@ -18,6 +19,7 @@ process_free(struct process *p)
 	if (!p)
 		return;
 	process_forget_interp(p);
+	process_forget_jit(p);
 	unwinder_free(p->unwinder);
 	maps_done(&p->maps);
 	free(p->names.rows);
@@ -44,6 +46,8 @@ learn(struct process *proc, struct modules *modules,
 		return;
 	if (!proc->interp)
 		proc->interp_looked = false;
+	if (!proc->jit)
+		proc->jit_looked = false;
 	if (replaces && proc->unwinder)
 		unwinder_flush(proc->unwinder);
 }
@@ -467,6 +471,7 @@ apply_comm(struct procs *p, const struct record *r)
 	maps_clear(&proc->maps);
 	sampler_interp_gone(p->sampler, proc->pid);
 	process_forget_interp(proc);
+	process_forget_jit(proc);
 	process_unprobe(proc, p->sampler);
 	if (proc->unwinder)
 		unwinder_flush(proc->unwinder);

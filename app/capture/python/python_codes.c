@@ -163,7 +163,7 @@ keep(struct reader *r, size_t i)
 	CLEANUP_BUF struct buf packed =
 		BUF_INIT(2 * PYTHON_MAX_TEXT + 16 + 1 + PYTHON_MAX_LINES);
 	struct interp_function f = {
-		.language = r->space->image->language,
+		.line = r->space->image->language->line,
 		.first_line = (uint32_t)row->head.first_line,
 		.nlines = 1 + (uint32_t)row->nlines};
 	enum python_version v = r->space->image->version;

@@ -316,7 +316,7 @@ keep(struct reader *r, size_t i)
 	CLEANUP_BUF struct buf texts =
 		BUF_INIT(2 * MAX_TEXT + 2 + MAX_ENTRIES * sizeof(struct line));
 	struct interp_function f = {
-		.language = r->space->image->language,
+		.line = r->space->image->language->line,
 		.first_line = (uint32_t)row->head.first_line};
 
 	put_text(&p[LABEL], &texts);

@@ -39,6 +39,7 @@ walk_all(struct walk *w, struct frame f, uint64_t *pcs, size_t max, size_t *n)
 
 	pcs[0] = f.pc;
 	for (*n = 1; *n < max;) {
+		w->index = *n - 1;
 		r = walk_step(w, &f);
 		if (r == STEP_NEEDS_POINTER)
 			r = recover(w, &f);
@@ -99,7 +100,8 @@ unwind(struct unwinder *u, const uint64_t regs[UNWIND_REGS], const void *stack,
 	                 .arch = a,
 	                 .stack = stack,
 	                 .start = first.sp,
-	                 .len = len};
+	                 .len = len,
+	                 .regs = regs};
 	struct registers all;
 	int r = walk_all(&w, first, pcs, max, n);
 
@@ -203,6 +205,13 @@ unwinder_free(struct unwinder *u)
 		return;
 	walk_whole_done(u);
 	free(u);
+}
+
+void
+unwinder_step(struct unwinder *u, unwind_step *step, void *arg)
+{
+	u->step = step;
+	u->step_arg = arg;
 }
 
 void

@@ -68,6 +68,8 @@ struct unwind_mapping {
 	 * generated code through which the interpreter calls itself, with a
 	 * frame of two words; else 0. */
 	uint64_t caller_start, caller_end;
+	/* Addresses in the mapping at which unwind_step is asked first. */
+	uint64_t step_start, step_end;
 };
 
 /*
@@ -86,6 +88,47 @@ DEFINE_CLEANUP(struct unwinder *, unwinder_free)
 /* Forgets what was learnt: call it when a mapping was removed or replaced. A
  * new mapping at free addresses needs no flush. */
 void unwinder_flush(struct unwinder *u);
+
+/* The part of the stack that is known. */
+struct unwind_stack {
+	const uint8_t *p;
+	uint64_t start; /* address of p[0] */
+	size_t len;
+};
+/* Reads the word at addr; false: it is not known. */
+static inline bool
+unwind_word(const struct unwind_stack *s, uint64_t addr, uint64_t *out)
+{
+	uint64_t at = addr - s->start;
+
+	if (at >= s->len || s->len - at < sizeof(*out))
+		return false;
+	__builtin_memcpy(out, s->p + at, sizeof(*out));
+	return true;
+}
+
+/* A frame of code that is compiled at run time. */
+struct unwind_frame {
+	uint64_t pc; /* the next instruction: a return address, or interrupted */
+	uint64_t sp, fp;
+	bool fp_known;
+	bool interrupted;
+	size_t index;         /* of pc in pcs[]; SIZE_MAX: it is only tried */
+	const uint64_t *regs; /* as in unwind(); NULL for all but the first frame */
+};
+/*
+ * Finds the caller of a frame that no table describes.
+ *
+ *   Shape    f becomes the caller: pc, sp after its call returned, and fp if
+ *            fp_known; the rest is ignored. The same frame may be asked again
+ *   Errors   -ENOENT not known: the frame is treated like other code without
+ *            tables; -ENODATA it has no caller; -EFAULT the stack's known part
+ *            ends before; -EBADMSG it can't be a frame
+ */
+typedef int unwind_step(void *arg, const struct unwind_stack *stack,
+                        struct unwind_frame *f);
+/* Sets what is asked between step_start and step_end of mappings. */
+void unwinder_step(struct unwinder *u, unwind_step *step, void *arg);
 
 /*
  * Walks one stack.

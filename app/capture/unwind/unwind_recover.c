@@ -49,6 +49,7 @@ reaches_root(const struct walk *w, struct frame f)
 
 	trial.whole = NULL; /* the trial must not search in turn */
 	trial.bare = false;
+	trial.index = SIZE_MAX;
 	for (unsigned i = 0;
 	     (r == STEP_DONE || r == STEP_INTERRUPTED) && i < MAX_TRIAL; i++)
 		r = walk_step(&trial, &f);

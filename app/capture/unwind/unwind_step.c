@@ -5,22 +5,33 @@
 #include "base/hash.h"
 #include "unwind_walk.h"
 
+#include <errno.h>
+
 #define FP_REACH    (1 << 20) /* largest frame of code without tables, bytes */
 #define BEGIN_WORDS 48        /* of stack between two first frames */
 #define HIGHEST     (UINT64_C(1) << 63) /* user code is below */
+
+/* Finds the rule of a table in the mapping that was entered. */
+static struct unwind_rule
+table_rule(const struct unwinder *u, uint64_t addr, bool returns)
+{
+	struct unwind_table *t = u->here.table;
+
+	if (!t || unwind_table_arch(t) != u->arch)
+		return (struct unwind_rule){.cfa = CFA_NONE};
+	return unwind_table_rule(t, addr - u->here.bias, returns);
+}
 
 static bool
 find_rule(struct unwinder *u, uint64_t addr, bool returns,
           struct unwind_rule *out)
 {
-	struct unwind_table *t;
-
 	if (!unwinder_enter(u, addr))
 		return false;
-	t = u->here.table;
-	*out = (struct unwind_rule){.cfa = CFA_NONE};
-	if (t && unwind_table_arch(t) == u->arch)
-		*out = unwind_table_rule(t, addr - u->here.bias, returns);
+	if (u->step && addr >= u->here.step_start && addr < u->here.step_end)
+		*out = (struct unwind_rule){.cfa = CFA_STEP};
+	else
+		*out = table_rule(u, addr, returns);
 	return true;
 }
 
@@ -340,6 +351,45 @@ step_by_custom(struct walk *w, struct frame *f, struct unwind_rule rule)
 	return is_begin(w, f->pc) ? UNWIND_ROOT : step_to_begin(w, f);
 }
 
+/*
+ * Asks unwind_step for the caller. Returns how the step ended, or
+ * UNWIND_NO_INFO with the rule by which to step instead.
+ */
+static int
+step_by_asking(struct walk *w, struct frame *f, struct unwind_rule *rule)
+{
+	const struct unwind_stack stack = {w->stack, w->start, w->len};
+	struct unwind_frame to = {
+		.pc = f->pc,
+		.sp = f->sp,
+		.fp = f->fp,
+		.fp_known = f->fp_known,
+		.interrupted = f->interrupted,
+		.index = w->index,
+		.regs = w->index ? NULL : w->regs,
+	};
+	int rc = w->u->step(w->u->step_arg, &stack, &to);
+
+	if (rc == -ENOENT) {
+		*rule = (struct unwind_rule){.cfa = CFA_NONE};
+		if (unwinder_enter(w->u, f->pc - !f->interrupted))
+			*rule = table_rule(w->u, f->pc - !f->interrupted,
+			                   !f->interrupted);
+		return UNWIND_NO_INFO;
+	}
+	if (rc)
+		return rc == -ENODATA   ? UNWIND_ROOT
+		       : rc == -EFAULT ? UNWIND_TRUNCATED
+		                       : UNWIND_BAD;
+	if (to.sp < f->sp || (to.sp == f->sp && !f->interrupted))
+		return UNWIND_BAD;
+	*f = (struct frame){.pc = to.pc & w->arch->code_bits,
+	                    .sp = to.sp,
+	                    .fp = to.fp,
+	                    .fp_known = to.fp_known};
+	return f->pc ? STEP_DONE : UNWIND_ROOT;
+}
+
 static inline bool
 needs_pointer(struct unwind_rule rule)
 {
@@ -363,6 +413,11 @@ walk_step(struct walk *w, struct frame *f)
 
 	if (!rule_at(w->u, f->pc, !f->interrupted, &rule))
 		rule = (struct unwind_rule){.cfa = CFA_NONE};
+	if (rule.cfa == CFA_STEP) {
+		r = step_by_asking(w, f, &rule);
+		if (r != UNWIND_NO_INFO)
+			return forget_others(w, r);
+	}
 	switch (rule.cfa) {
 	case CFA_NONE:
 	case CFA_CODE:

@@ -19,6 +19,8 @@ struct walk {
 	struct registers *whole; /* NULL: just those of struct frame */
 	bool stays_whole;        /* also above the first frame that needs it */
 	bool bare;               /* the walk began with pc and sp alone */
+	const uint64_t *regs; /* of the first frame, as in unwind(); NULL: none */
+	size_t index;         /* of the frame in pcs[]; SIZE_MAX: in a trial */
 	bool uncalled; /* the last frame was entered by a return to its first
 	                  instruction */
 };
@@ -46,6 +48,8 @@ struct unwinder {
 	const struct unwind_arch *arch;
 	unwind_find *find;
 	void *find_arg;
+	unwind_step *step; /* NULL: none */
+	void *step_arg;
 	struct unwind_mapping here; /* found by the last look-up */
 	/* The frame on the other stack at which the last walk ended:
 	 * interrupted code, or the switching function (sp is its frame

@@ -1,0 +1,315 @@
+/*
+ * Reads a table whole, then the texts its rows point to, which lie together in
+ * the library.
+ */
+#include "hotspot_tables.h"
+
+#include "base/cleanup.h"
+#include "capture/host/memory.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define MAX_ROWS   8192
+#define MAX_STRIDE 256
+#define MAX_TEXTS  ((uint64_t)8 << 20) /* bytes between the texts of a table */
+#define MAX_NAME   96
+#define CHUNK      ((uint32_t)64 << 10)
+
+/* A table as it lies in memory, and the texts that its first two columns refer
+ * to. */
+struct table {
+	const struct memory *memory;
+	uint64_t at, stride, name[2]; /* name: offsets in a row; [1] 0: none */
+	uint8_t *rows;
+	size_t n; /* rows */
+	char *texts;
+	uint64_t texts_at;
+	size_t ntexts;
+};
+
+static void
+table_done(struct table *t)
+{
+	free(t->rows);
+	free(t->texts);
+}
+
+static uint64_t
+word_of(const struct table *t, size_t row, uint64_t offset)
+{
+	return hotspot_get(t->rows + row * t->stride, t->stride, offset, 8);
+}
+
+static const char *
+text_of(const struct table *t, size_t row, unsigned which)
+{
+	const uint64_t at = word_of(t, row, t->name[which]) - t->texts_at;
+
+	return at < t->ntexts ? t->texts + at : "";
+}
+
+/* Copies memory until its end, or the limit. */
+static int
+copy_up_to(const struct memory *m, uint64_t at, uint8_t *out, size_t n,
+           size_t *got)
+{
+	*got = 0;
+	while (*got < n) {
+		CLEANUP(memory_batch_done)
+		struct memory_batch batch = {.n = 0};
+		struct memory_piece p = {
+			.addr = at + *got,
+			.len = (uint32_t)(n - *got < CHUNK ? n - *got : CHUNK)};
+		int rc = memory_read(m, &p, 1, &batch);
+
+		if (rc)
+			return rc;
+		memcpy(out + *got, p.p, p.got);
+		*got += p.got;
+		if (p.got < p.len)
+			break;
+	}
+	return 0;
+}
+
+/* Reads rows up to the one without a name. */
+static int
+read_rows(struct table *t)
+{
+	size_t got, size = MAX_ROWS * t->stride;
+	int rc;
+
+	t->rows = calloc(1, size);
+	if (!t->rows)
+		return -ENOMEM;
+	for (size_t have = 0; have < size; have = got) {
+		size_t more = have + CHUNK < size ? CHUNK : size - have;
+
+		rc = copy_up_to(t->memory, t->at + have, t->rows + have, more,
+		                &got);
+		if (rc)
+			return rc;
+		got += have;
+		while (t->n < got / t->stride && word_of(t, t->n, t->name[0]))
+			t->n++;
+		if (t->n < got / t->stride)
+			return t->n ? 0 : -EAGAIN;
+		if (got == have)
+			break;
+	}
+	return -EBADMSG;
+}
+
+static int
+read_texts(struct table *t)
+{
+	uint64_t low = UINT64_MAX, high = 0;
+	int rc;
+
+	for (size_t i = 0; i < t->n; i++)
+		for (unsigned k = 0; k < 1 + !!t->name[1]; k++) {
+			const uint64_t at = word_of(t, i, t->name[k]);
+
+			if (at && at < low)
+				low = at;
+			if (at > high)
+				high = at;
+		}
+	if (high - low > MAX_TEXTS)
+		return -EBADMSG;
+	t->texts_at = low;
+	t->ntexts = high - low + MAX_NAME;
+	t->texts = calloc(1, t->ntexts + 1);
+	if (!t->texts)
+		return -ENOMEM;
+	rc = copy_up_to(t->memory, low, (uint8_t *)t->texts, t->ntexts,
+	                &t->ntexts);
+	return rc;
+}
+
+/* Reads a table. Its columns' offsets come from memory, too. */
+static int
+table_read(struct table *t)
+{
+	int rc;
+
+	if (!t->at)
+		return -EAGAIN;
+	if (t->stride < 16 || t->stride > MAX_STRIDE)
+		return t->stride ? -EBADMSG : -EAGAIN;
+	rc = read_rows(t);
+	return rc ? rc : read_texts(t);
+}
+
+static int
+read_structs(const struct memory *m, const uint64_t *v,
+             struct hotspot_tables *out)
+{
+	static const struct {
+		const char *type, *name;
+	} fields[HOTSPOT_FIELDS] = {
+#define FIELD(id, t, f)    [HOTSPOT_##id] = {t, f},
+#define OPTIONAL(id, t, f) FIELD(id, t, f)
+#define SIZE(id, t)
+#define CONSTANT(id, f)
+#include "hotspot_tables.def"
+#undef FIELD
+#undef OPTIONAL
+#undef SIZE
+#undef CONSTANT
+	};
+	CLEANUP(table_done)
+	struct table t = {.memory = m,
+	                  .at = v[HOTSPOT_SYMBOL_STRUCTS],
+	                  .stride = v[HOTSPOT_SYMBOL_STRUCT_STRIDE],
+	                  .name = {v[HOTSPOT_SYMBOL_STRUCT_TYPE],
+	                           v[HOTSPOT_SYMBOL_STRUCT_FIELD]}};
+	int rc = table_read(&t);
+
+	for (size_t k = 0; k < HOTSPOT_FIELDS; k++)
+		out->field[k] = HOTSPOT_LACKS;
+	for (size_t i = 0; i < t.n && !rc; i++)
+		for (size_t k = 0; k < HOTSPOT_FIELDS; k++) {
+			const bool fixed = (uint32_t)word_of(
+				&t, i, v[HOTSPOT_SYMBOL_STRUCT_STATIC]);
+
+			if (strcmp(fields[k].name, text_of(&t, i, 1)) != 0 ||
+			    strcmp(fields[k].type, text_of(&t, i, 0)) != 0)
+				continue;
+			out->field[k] = word_of(
+				&t, i,
+				v[fixed ? HOTSPOT_SYMBOL_STRUCT_AT
+			                : HOTSPOT_SYMBOL_STRUCT_OFFSET]);
+		}
+	return rc;
+}
+
+static int
+read_types(const struct memory *m, const uint64_t *v,
+           struct hotspot_tables *out)
+{
+	static const char *const types[HOTSPOT_SIZES] = {
+#define FIELD(id, t, f)
+#define OPTIONAL(id, t, f)
+#define SIZE(id, t) [HOTSPOT_SIZE_##id] = t,
+#define CONSTANT(id, f)
+#include "hotspot_tables.def"
+#undef FIELD
+#undef OPTIONAL
+#undef SIZE
+#undef CONSTANT
+	};
+	CLEANUP(table_done)
+	struct table t = {.memory = m,
+	                  .at = v[HOTSPOT_SYMBOL_TYPES],
+	                  .stride = v[HOTSPOT_SYMBOL_TYPE_STRIDE],
+	                  .name = {v[HOTSPOT_SYMBOL_TYPE_NAME]}};
+	int rc = table_read(&t);
+
+	for (size_t i = 0; i < t.n && !rc; i++)
+		for (size_t k = 0; k < HOTSPOT_SIZES; k++)
+			if (!strcmp(types[k], text_of(&t, i, 0)))
+				out->size[k] = word_of(
+					&t, i, v[HOTSPOT_SYMBOL_TYPE_SIZE]);
+	return rc;
+}
+
+static int
+read_constants(const struct memory *m, const uint64_t *v,
+               struct hotspot_tables *out)
+{
+	static const char *const names[HOTSPOT_CONSTANTS] = {
+#define FIELD(id, t, f)
+#define OPTIONAL(id, t, f)
+#define SIZE(id, t)
+#define CONSTANT(id, f) [HOTSPOT_CONSTANT_##id] = f,
+#include "hotspot_tables.def"
+#undef FIELD
+#undef OPTIONAL
+#undef SIZE
+#undef CONSTANT
+	};
+	CLEANUP(table_done)
+	struct table t = {.memory = m,
+	                  .at = v[HOTSPOT_SYMBOL_INTS],
+	                  .stride = v[HOTSPOT_SYMBOL_INT_STRIDE],
+	                  .name = {v[HOTSPOT_SYMBOL_INT_NAME]}};
+	int rc = table_read(&t);
+
+	for (size_t i = 0; i < t.n && !rc; i++)
+		for (size_t k = 0; k < HOTSPOT_CONSTANTS; k++)
+			if (!strcmp(names[k], text_of(&t, i, 0)))
+				out->constant[k] = (int32_t)word_of(
+					&t, i, v[HOTSPOT_SYMBOL_INT_VALUE]);
+	return rc;
+}
+
+/* Checks that the tables have what is needed. */
+static int
+check(const struct hotspot_tables *t)
+{
+	static const enum hotspot_field needed[] = {
+#define FIELD(id, t, f) HOTSPOT_##id,
+#define OPTIONAL(id, t, f)
+#define SIZE(id, t)
+#define CONSTANT(id, f)
+#include "hotspot_tables.def"
+#undef FIELD
+#undef OPTIONAL
+#undef SIZE
+#undef CONSTANT
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(needed); i++)
+		if (t->field[needed[i]] == HOTSPOT_LACKS)
+			return -EBADMSG;
+	for (size_t i = 0; i < HOTSPOT_SIZES; i++)
+		if (!t->size[i] || t->size[i] > 4096)
+			return -EBADMSG;
+	if (t->field[HOTSPOT_ARRAY_LEN] == HOTSPOT_LACKS &&
+	    t->field[HOTSPOT_ARRAY_LEN_OLD] == HOTSPOT_LACKS)
+		return -EBADMSG;
+	if (t->field[HOTSPOT_METHOD] == HOTSPOT_LACKS &&
+	    t->field[HOTSPOT_METHOD_OLD] == HOTSPOT_LACKS)
+		return -EBADMSG;
+	if (t->field[HOTSPOT_BLOB_CODE] == HOTSPOT_LACKS &&
+	    t->field[HOTSPOT_BLOB_CODE_BEGIN] == HOTSPOT_LACKS)
+		return -EBADMSG;
+	return 0;
+}
+
+int
+hotspot_tables(const struct memory *m, const uint64_t symbol[HOTSPOT_SYMBOLS],
+               struct hotspot_tables *out)
+{
+	CLEANUP(memory_batch_done) struct memory_batch batch = {.n = 0};
+	struct memory_piece p[HOTSPOT_SYMBOLS];
+	uint64_t v[HOTSPOT_SYMBOLS];
+	uint32_t major;
+	int rc;
+
+	*out = (struct hotspot_tables){.major = 0};
+	for (size_t i = 0; i < HOTSPOT_SYMBOLS; i++)
+		p[i] = (struct memory_piece){.addr = symbol[i], .len = 8};
+	rc = memory_read(m, p, HOTSPOT_SYMBOLS, &batch);
+	for (size_t i = 0; i < HOTSPOT_SYMBOLS && !rc; i++) {
+		if (p[i].got < 8)
+			return -EAGAIN;
+		memcpy(&v[i], p[i].p, 8);
+	}
+	if (!rc)
+		rc = read_structs(m, v, out);
+	if (!rc)
+		rc = read_types(m, v, out);
+	if (!rc)
+		rc = read_constants(m, v, out);
+	if (!rc)
+		rc = check(out);
+	if (!rc)
+		rc = memory_copy(m, out->field[HOTSPOT_MAJOR], &major,
+		                 sizeof(major));
+	if (!rc)
+		out->major = major;
+	return rc;
+}

@@ -1,8 +1,8 @@
 #!/bin/bash
-# Stacks of aarch64 programs that ran, under qemu, and sampled themselves at
-# any of their instructions, are exactly those that the program made: as this
-# machine reads them, and as an aarch64 build of the unwinder does. Its worker
-# is built, too.
+# Stacks of aarch64 programs that ran, under qemu, and sampled themselves at any
+# of their instructions, are exactly those that the program made: both when this
+# machine walks them and when an aarch64 build of the unwinder does. An aarch64
+# worker is built, too.
 #
 # Beside others, first: programs are built and compared.
 set -u
@@ -32,8 +32,8 @@ passes() { # unit test
   fi
 }
 
-# Chains as the program's own functions make them up; what lies between and
-# has other names is the library's.
+# Chains of the program's own functions; other functions between them are the
+# library's.
 chains() {
   awk 'NR > 1 {
     chain = last = ""
@@ -45,8 +45,8 @@ chains() {
     print $1 chain
   }' "$1"
 }
-# Each is the end of one that is known, from where it was sampled on, and all
-# ways to the leaf function are among them.
+# Each chain must be the end of a known one, from the sampled function on, and
+# chains from the leaf function must occur in all three known ones.
 exact() { # walks
   chains "$1" | awk '
     BEGIN {
@@ -110,7 +110,7 @@ case $? in
   69) skip "${why##*: }" ;;
   *) echo "not ok aarch64_libraries: $why" ;;
 esac
-# Most of this test's time is the compiler's.
+# Compiling takes most of this test's time.
 result worker_is_built make -j"$(nproc)" B="$B" ARM_CFLAGS=-O0 aarch64
 passes unwind_frames
 passes ring

@@ -1,7 +1,7 @@
 #!/bin/bash
-# The tests of the store and of the API hold on PostgreSQL, too: on a server of
-# Debian's in a folder of its own, reached by a unix socket only. Test programs
-# that say "On SQLite alone" are about its file.
+# Runs the tests of the store and of the API on PostgreSQL, too: a server of
+# Debian's package in a temporary folder, reached by a unix socket only. Test
+# programs that say "On SQLite alone" are about its file.
 #
 #	tests/unit/engines.sh [PATTERN]	those whose path matches
 #
@@ -17,12 +17,12 @@ fi
 TMP=$(mktemp -d /tmp/stoker-engines.XXXXXX)
 trap 'pg_stop; rm -rf "$TMP"' EXIT
 chmod 755 "$TMP"
-# A server that need not survive a crash.
+# The server need not survive a crash.
 pg_start "$TMP" "-c fsync=off -c full_page_writes=off -c shared_buffers=32MB" ||
   { echo "not ok engines: no server: $(tail -n 1 "$TMP/pg/log")"; exit 1; }
 STOKER_TEST_DB="postgresql:///postgres?host=$TMP/pg&user=stoker"
 
-# A suite's claims, one line each.
+# Prints a suite's claims, one per line.
 run_suite() { # path
   local name=${1#tests/} log code=0
   name=${name%.c} log=$TMP/${name//\//-}.log

@@ -9,7 +9,7 @@
 
 #define NOW_S 1770000000
 
-/* A key of each kind, and the JWKS file that holds their public halves. */
+/* One key of each kind, and a JWKS file with their public halves. */
 struct ring {
 	jwk_t *hs, *rsa, *ec, *ed, *stranger;
 	char dir[64], path[96];
@@ -164,7 +164,7 @@ TEST(a_key_that_is_not_in_the_file_is_refused)
 }
 END
 
-/* A token that names one key and is signed with another of the file. */
+/* The token names one key of the file and is signed with another. */
 TEST(a_token_is_checked_with_the_key_that_it_names)
 {
 	static const char *const named[] = {"rsa", "none"};
@@ -188,7 +188,7 @@ TEST(a_token_is_checked_with_the_key_that_it_names)
 }
 END
 
-/* A public key used as a shared secret: what a confused verifier takes.
+/* A confused verifier takes a public key for a shared secret.
  * Source: RFC 8725, 2.1. */
 TEST(a_public_key_is_no_shared_secret)
 {
@@ -272,7 +272,7 @@ TEST(every_changed_byte_breaks_the_signature)
 	CLEANUP_RING struct ring r = ring();
 	char *token = sign(r.hs, R_JWA_ALG_HS256, GOOD);
 	struct caller c = {0};
-	size_t last = strlen(token) - 1; /* whose low bits carry nothing */
+	size_t last = strlen(token) - 1; /* its lowest bits carry nothing */
 
 	for (size_t i = 0; i < last; i++) {
 		char was = token[i];

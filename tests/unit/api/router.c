@@ -8,7 +8,7 @@
 static const struct {
 	const char *method, *uri;
 	const char *operation; /* "": none */
-	const char *allow;     /* when the method is wrong; "": no such path */
+	const char *allow;     /* for a wrong method; "": no such path */
 } cases[] = {
 	{"GET", "/healthz", "GetHealth", ""},
 	{"HEAD", "/healthz", "GetHealth", ""},

@@ -1,4 +1,4 @@
-/* Small pieces of base that need no file of their own. */
+/* Tests of small parts of base that need no file of their own. */
 #include "base/file.h"
 #include "base/folder.h"
 #include "base/id.h"

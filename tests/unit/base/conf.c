@@ -112,7 +112,7 @@ TEST(a_quota_of_one_tenant_replaces_that_of_all)
 }
 END
 
-/* A name that was cut would be that of another tenant. */
+/* If the name were cut, the section would apply to another tenant. */
 TEST(a_section_whose_name_does_not_fit_is_refused)
 {
 	static const char *const kinds[] = {"quota", "scope"};

@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-/* Writes each token as it is in JSON, names with a colon; "!" for a bad one. */
+/* Writes each token as in JSON, names with a colon; "!" for an invalid
+ * token. */
 static void
 tokens(const char *text, size_t n, struct buf *out)
 {
@@ -71,7 +72,7 @@ TEST(escapes_are_decoded)
 		{"\"\\ud83d\\ude00\"", "'\xF0\x9F\x98\x80' . "},
 		{"\"\\uD800\\uDC00\\uDBFF\\uDFFF\"",
 	         "'\xF0\x90\x80\x80\xF4\x8F\xBF\xBF' . "},
-		/* halves without the other */
+		/* one half of a surrogate pair */
 		{"\"\\ud83d\"", "'\xEF\xBF\xBD' . "},
 		{"\"\\ude00x\"", "'\xEF\xBF\xBDx' . "},
 		{"\"\\ud83d\\u0041\"", "'\xEF\xBF\xBD' . "},

@@ -1,4 +1,5 @@
-/* The most that the units may take is what their files allow. */
+/* Compares the memory that the processes may need with MemoryMax= of their
+ * units. */
 #include "base/memory.h"
 
 #include "base/file.h"
@@ -12,7 +13,7 @@
 
 #define MIB (1 << 20)
 
-/* Returns MemoryMax= of a unit of this source, in MiB. */
+/* Returns MemoryMax= of a unit of this source tree, in MiB. */
 static double
 limit_of(const char *unit)
 {
@@ -40,7 +41,7 @@ TEST(the_limit_of_each_unit_is_the_most_that_it_takes)
 	ck_assert_int_eq(conf_load(NULL, &c, &why), 0);
 	ck_assert_double_eq(memory_most_worker(&c) / MIB, limit_of("worker"));
 	ck_assert_double_eq(memory_most_keeper(&c) / MIB, limit_of("keeper"));
-	/* room for one more of each process */
+	/* the limit leaves room for one more process */
 	ck_assert_double_le(memory_most_api(&c) / MIB, limit_of("api"));
 	ck_assert_double_ge(memory_most_api(&c) / MIB, limit_of("api") - 128);
 }

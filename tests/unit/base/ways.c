@@ -48,7 +48,7 @@ TEST(a_service_is_profiled_by_the_ways_that_fit_its_kind_in_their_order)
 		                 rows[i].first);
 	}
 	ck_assert_uint_eq(ways_outside("auto", "none"), 0);
-	/* nothing is probed or stopped in all programs of a host */
+	/* nothing may be probed or stopped in all programs of a host */
 	ck_assert_uint_eq(ways_outside("host", "alloc"), 0);
 	ck_assert_uint_eq(ways_outside("host", "memory"), 0);
 	ck_assert_uint_eq(ways_outside("host", "goroutine"), 0);

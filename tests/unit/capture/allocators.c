@@ -12,7 +12,8 @@
 
 static const struct {
 	const char *path;
-	/* Functions with a probe, and others that always continue there. */
+	/* Functions that get a probe, and functions that always call one of
+	 * those. */
 	const char *watched[MOST], *others[MOST];
 } allocators[] = {
 	{LIB "libc.so.6",
@@ -105,7 +106,7 @@ TEST(every_function_of_five_allocators_can_be_watched)
 END
 
 /* An allocator of the family je_, in this program. The kernel emulates the
- * first instruction of the one, and none of the others. */
+ * first instruction of je_malloc, and no instruction of the others. */
 void je_malloc(void), je_valloc(void), je_free(void);
 
 __attribute__((naked, noinline, used)) void

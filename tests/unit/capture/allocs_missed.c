@@ -1,4 +1,4 @@
-/* How many calls a process made that no probe saw. */
+/* Estimates of how many calls a process made while it had no probes. */
 #include "capture/host/allocs_missed.h"
 
 #include "base/cleanup.h"
@@ -6,8 +6,8 @@
 
 #include <stdbool.h>
 
-/* A process as it is: what a call and a probe cost it, and how often it calls
- * if nobody watches. */
+/* A process: the cost of a call and of a probe, and how often it calls when it
+ * has no probes. */
 struct program {
 	const char *label;
 	double own_ns, probe_ns, a_second;
@@ -16,8 +16,9 @@ struct program {
 
 #define SECOND 1e9
 
-/* Watches a program for a second. It keeps its pace if it can. The probe's cost
- * is known to be between 3/4 and 3/2 of the truth. */
+/* Watches a program for a second. It makes as many calls as without probes, if
+ * the CPU time suffices. The estimated cost of a probe is 3/4 to 3/2 of the
+ * true cost. */
 static struct allocs_part
 watch(const struct program *p)
 {
@@ -71,8 +72,8 @@ TEST(the_calls_that_nobody_saw_are_between_the_bounds)
 }
 END
 
-/* Only the pace tells: a probe that costs more than the calls leaves no CPU
- * time that could be measured. */
+/* A probe costs more than the calls, so CPU time says nothing: the estimate
+ * assumes that calls come at the same pace. */
 TEST(a_process_that_keeps_its_pace_is_counted_right)
 {
 	const struct program p = {"", 100, 6000, 50000, false};
@@ -82,7 +83,7 @@ TEST(a_process_that_keeps_its_pace_is_counted_right)
 }
 END
 
-/* It waits for a CPU while it is watched, or for nothing while it is not. */
+/* It waits for a CPU while it has probes, or is idle while it has none. */
 TEST(a_process_that_does_less_is_counted_by_its_cpu_time)
 {
 	const struct program p = {"", 50000, 500, 10000, true};
@@ -99,7 +100,7 @@ TEST(a_process_that_does_less_is_counted_by_its_cpu_time)
 }
 END
 
-/* Probes are not inserted and removed at once. */
+/* Inserting and removing probes takes a while, in which calls are seen. */
 TEST(calls_that_were_seen_meanwhile_are_counted_once)
 {
 	const struct program p = {"", 20000, 1000, 10000, true};

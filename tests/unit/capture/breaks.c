@@ -108,7 +108,7 @@ TEST(the_modules_where_most_stacks_break_off_are_told_with_the_reason)
 }
 END
 
-/* A library that was replaced meanwhile is two. */
+/* A library that was replaced during the capture is two modules. */
 TEST(modules_of_one_name_and_reason_are_one_and_rare_ones_are_left_out)
 {
 	uint32_t one, other, rare;

@@ -1,4 +1,4 @@
-/* Lists of buckets in the memory of a Go program that this test makes up. */
+/* Lists of buckets in the memory of a Go program, which this test makes up. */
 #include "capture/buckets/bucket_read.h"
 
 #include "lib/memory_image.h"
@@ -16,7 +16,7 @@ enum { FIRST = 2, SECOND = 20 }; /* words where buckets begin */
 /* The head of the list, the cycle, then buckets. */
 static uint64_t words[64];
 
-/* A bucket of a stack of two; returns where its counts go. */
+/* Puts a bucket with a stack of two frames; returns the index of its counts. */
 static uint64_t *
 put(uint64_t at, uint64_t type, uint64_t next)
 {
@@ -112,7 +112,7 @@ TEST(before_the_first_collection_all_that_was_allocated_counts)
 	uint64_t *counts = put(FIRST, MEMORY, 0);
 
 	memset(counts, 0, 16 * sizeof(*counts));
-	counts[4 * 3] = 5; /* of the third cycle to come */
+	counts[4 * 3] = 5; /* a cycle that is still to come */
 	ck_assert_int_eq(read_list(GO_LIST_MEMORY, 22, 64, &b), 0);
 	ck_assert_uint_eq(go_bucket(&b, 0)->published_allocs, 5);
 }
@@ -124,7 +124,7 @@ TEST(after_a_collection_what_was_published_counts_and_this_cycle)
 	uint64_t *counts = put(FIRST, MEMORY, 0);
 
 	memset(counts, 0, 16 * sizeof(*counts));
-	words[1] = 1 << 1; /* the second cycle, above the bit of its flush */
+	words[1] = 1 << 1; /* second cycle; bit 0: flushed */
 	counts[0] = 7;
 	counts[1] = 2;
 	counts[2 * 2] = 10; /* since Go 1.27 a cycle has two words */

@@ -1,4 +1,4 @@
-/* Rules of whole libraries against what libdw reads from them. */
+/* Compares the rules of whole libraries with those that libdw reads. */
 #include "capture/unwind/cfi.h"
 #include "capture/unwind/unwind_table.h"
 

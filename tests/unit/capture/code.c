@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define ONE_IN                                                        \
+#define ONE_IN \
 	7 /* instructions of the libraries, for which it takes longer \
 	   */
 
@@ -275,10 +275,11 @@ static const char *const libraries[] = {
 	"/lib/x86_64-linux-gnu/libcrypto.so.3",
 };
 
-/* Called for each instruction that is described by tables. */
+/* Called for each instruction within a function that has tables. */
 typedef void insn_seen(const struct file *f, uint64_t vaddr, void *arg);
 
-/* False when the last one does not end where the function does. */
+/* Returns false if the last instruction does not end where the function
+ * does. */
 static bool
 each_insn(const struct file *f, const struct cfi_entry *e, insn_seen *seen,
           void *arg)
@@ -320,7 +321,7 @@ TEST(instructions_of_libraries_end_where_their_functions_do)
 		close_file(&f);
 	}
 	ck_assert_uint_gt(n, 10000);
-	/* .plt is one, and some describe the data behind their code. */
+	/* the exceptions are .plt, and tables that describe data behind code */
 	ck_assert_msg(wrong * 1000 < n, "%u of %u", wrong, n);
 }
 END
@@ -329,7 +330,7 @@ struct count {
 	unsigned n, asked, same, other;
 };
 
-/* Rules of the same kind can be compared without a stack. */
+/* The rules can be compared without a stack if they are of one kind. */
 static void
 compare(const struct file *f, uint64_t vaddr, void *arg)
 {
@@ -353,7 +354,8 @@ compare(const struct file *f, uint64_t vaddr, void *arg)
 		c->other++;
 }
 
-/* Compilers' code is harder than assembly: some of its calls never return. */
+/* Compiled code is harder than assembly, since some of its calls never
+ * return. */
 TEST(the_way_out_of_code_is_that_of_its_tables)
 {
 	struct count c = {0};
@@ -437,7 +439,7 @@ step(pid_t pid)
 	return WIFSTOPPED(status);
 }
 
-/* The processor is asked: sort(1) runs one instruction at a time. */
+/* Lets the processor decide: sort(1) is run instruction by instruction. */
 TEST(no_register_changes_that_its_instruction_does_not_name)
 {
 	pid_t pid = start_traced();

@@ -33,7 +33,7 @@ fixture_done(struct fixture *f)
 
 #define TIMELINE_BYTES 4096
 
-/* False where this user may not sample. */
+/* Returns false if this user may not sample. */
 static bool
 start_with(struct fixture *f, int32_t pid, enum titles titles)
 {
@@ -82,8 +82,8 @@ burn(int64_t ns)
 		;
 }
 
-/* Works, however long it takes on a CPU that is not always there, until so
- * many more samples are in. */
+/* Works until SOME more samples have arrived, which takes longer on a busy
+ * CPU. */
 #define SOME 30
 static void
 work(struct fixture *f)
@@ -140,7 +140,7 @@ TEST(a_capture_that_is_stopped_and_whose_timeline_is_full_says_so)
 }
 END
 
-/* Starts a child of a process, as the kernel's record says. */
+/* Records a fork, as the kernel would. */
 static void
 start_child(const struct fixture *f, uint32_t parent, uint32_t pid)
 {
@@ -162,7 +162,7 @@ TEST(processes_beyond_those_that_are_followed_are_noted)
 
 	if (!start(&f))
 		SKIP("this user may not sample");
-	/* children have a copy of their parent's */
+	/* children would have a copy of their parent's mappings */
 	maps_clear(&procs_of_sample(f.capture->source->procs, own)->maps);
 	for (uint32_t i = 0; i + 1 < PROCS_MAX; i++)
 		start_child(&f, own, first + i);
@@ -198,7 +198,7 @@ TEST(windows_follow_each_other_without_a_gap)
 }
 END
 
-/* Drained samples are some milliseconds old, older than a new capture. */
+/* The samples that are drained were taken before the new capture began. */
 TEST(a_cut_right_after_the_start_keeps_the_time)
 {
 	CLEANUP_FIXTURE struct fixture f = {0};
@@ -234,8 +234,8 @@ TEST(a_window_without_work_has_time_but_no_samples)
 }
 END
 
-/* A program that waits until this closes its pipe, and then works on
- * until it is killed. */
+/* Starts a program that waits until this process closes its pipe, and then
+ * works until it is killed. */
 static pid_t
 child(int *to)
 {
@@ -294,7 +294,8 @@ TEST(a_process_is_taken_in_while_it_runs)
 }
 END
 
-/* Its fork, by a process that nobody follows, is still in a ring. */
+/* The record of its fork, by a process that nobody follows, is still in a
+ * ring. */
 TEST(a_process_that_has_just_begun_is_followed)
 {
 	CLEANUP_FIXTURE struct fixture f = {0};

@@ -46,8 +46,8 @@ TEST(other_names_are_left_alone)
 }
 END
 
-/* Every template argument names the two before it: the text doubles with
- * each, so that all of it would be some gigabyte. */
+/* Every template argument refers twice to the one before it, so the text
+ * doubles with each, to gigabytes in the end. */
 TEST(a_name_that_stands_for_gigabytes_is_cut)
 {
 	static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUV";

@@ -1,4 +1,4 @@
-/* Read from what is there anyway: this program and its C library. */
+/* Reads files that always exist: this program and its C library. */
 #include "capture/elf/elf.h"
 #include "capture/symbols/symtab.h"
 #include "lib/test.h"
@@ -96,7 +96,7 @@ TEST(offsets_and_addresses_map_both_ways)
 }
 END
 
-/* The loader's own answer for this program. */
+/* Takes the bias that the loader chose for this program. */
 static int
 first_bias(struct dl_phdr_info *info, size_t size, void *out)
 {
@@ -171,8 +171,8 @@ TEST(without_section_headers_all_but_sections_is_found)
 }
 END
 
-/* Puts more at the end of f as its .gnu_debugdata, in place of the
- * debug link that stripping left; false: there is none. */
+/* Puts more at the end of f as its .gnu_debugdata, in place of the debug link
+ * that stripping left. Returns false if f has no debug link. */
 static bool
 embed(struct file *f, const uint8_t *more, size_t n)
 {
@@ -337,7 +337,7 @@ TEST(a_copy_is_bounded_and_terminated)
 }
 END
 
-/* An image of nothing but a link to a file of debug information. */
+/* An image with nothing but a link to a file of debug information. */
 struct linked {
 	Elf64_Ehdr header;
 	Elf64_Shdr sections[3];
@@ -432,7 +432,7 @@ TEST(a_shared_debug_file_has_a_path_and_a_build_id)
 		{ELF_MAX_PATH - 1, ELF_MAX_PATH + id, 0},
 		{ELF_MAX_PATH, ELF_MAX_PATH + 1 + 20, -EINVAL},
 		{8, ELF_MAX_PATH + id + 1,
-	         -EINVAL}, /* more than there is room */
+	         -EINVAL}, /* longer than the path's buffer */
 		{8, sizeof(path), -EINVAL},
 	};
 	struct elf_altlink got;

@@ -1,6 +1,4 @@
-/*
- * Which waits in futex(2) are for a lock, by their stacks.
- */
+/* Tells waits for a lock from other waits in futex(2), by their stacks. */
 #include "capture/naming/futex.h"
 
 #include "lib/stacks.h"

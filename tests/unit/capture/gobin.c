@@ -1,6 +1,6 @@
 /*
- * Go programs of four versions, cut to a few functions. What they say of
- * themselves is what Go's own tools say of them: tests/unit/gobin.sh.
+ * Go programs of four versions, cut to a few functions. tests/unit/gobin.sh
+ * compares whole programs with Go's own tools.
  */
 #include "capture/gobin/gobin.h"
 #include "capture/gobin/go_code.h"
@@ -14,11 +14,11 @@
 #include <string.h>
 
 #define DATA  "tests/data/fuzz/gobin/"
-#define ENTRY UINT64_C(0x400000) /* of runtime.main, the first function */
+#define ENTRY UINT64_C(0x400000) /* of the first function, runtime.main */
 
 static const struct {
 	const char *file, *version;
-	unsigned minor, guess; /* the latter without a version */
+	unsigned minor, guess; /* guess: taken if there is no version */
 	uint64_t etext;
 } programs[] = {
 	{"go1.19", "go1.19.1", 19, 19, 0x400cc0},
@@ -51,7 +51,7 @@ open_bytes(const struct buf *bytes, struct elf_image **elf, struct gobin **out)
 	return gobin_open(*elf, out);
 }
 
-/* Calls fn for each program, open. */
+/* Opens each program in turn and calls fn. */
 static void
 each(void (*fn)(int program, struct gobin *g))
 {
@@ -105,7 +105,7 @@ TEST(the_version_of_a_program_without_one_is_guessed)
 }
 END
 
-/* A function, as the frame and the lines at an address in it tell it. */
+/* A function as gobin_frame() and the line table describe it at an address. */
 static const struct {
 	int program;
 	uint64_t vaddr, entry;
@@ -176,7 +176,7 @@ TEST(functions_have_frames_names_and_lines)
 }
 END
 
-/* Calls inlined at one address, innermost first, and the function last. */
+/* Calls inlined at one address, innermost first, then the function. */
 static const struct {
 	int program;
 	uint64_t vaddr;
@@ -226,7 +226,7 @@ TEST(inlined_calls_are_told_innermost_first)
 }
 END
 
-/* Answers are kept in fewer places than there are addresses. */
+/* Answers are cached in fewer slots than the program has addresses. */
 static void
 check_order(int program, struct gobin *g)
 {
@@ -347,7 +347,7 @@ END
 #define CHUNK  (1u << 20) /* bytes that are read at once */
 #define LENGTH (2 * CHUNK + 64)
 
-/* Where a word lies in the only segment, and what is asked for. */
+/* Where a word lies in the only segment, and which range is searched. */
 static const struct {
 	uint64_t vaddr; /* of the segment */
 	size_t at;

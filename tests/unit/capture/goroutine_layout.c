@@ -1,6 +1,6 @@
 /*
- * Where things lie in a struct g, worked out of goroutine 1. That the table
- * is right is compared with DWARF: tests/e2e/goroutines.sh.
+ * Finding the layout of struct g by looking at goroutine 1.
+ * tests/e2e/goroutines.sh compares the table with DWARF.
  */
 #include "capture/goroutines/goroutine_layout.h"
 
@@ -22,7 +22,7 @@ put(struct made *m, size_t at, uint64_t v)
 	memcpy(m->g + at, &v, sizeof(v));
 }
 
-/* Goroutine 1 of a layout, as it waits for input. */
+/* Makes goroutine 1 in a layout, waiting for input. */
 static struct made
 make(const struct go_layout *l)
 {
@@ -109,7 +109,7 @@ END
 TEST(what_can_be_read_in_two_ways_is_not_worked_out)
 {
 	struct go_layout l = row(27), got = {.size = 7};
-	/* offset, value, what is wrong with it */
+	/* offset, value, reason why it is refused */
 	const struct {
 		size_t at;
 		uint64_t v;

@@ -86,7 +86,8 @@ TEST(a_recorded_program_is_read_goroutine_by_goroutine)
 }
 END
 
-/* Puts another character into each text of the recording; returns how many. */
+/* Changes the first letter of each copy of the text in the recording; returns
+ * how many there are. */
 static size_t
 change(struct image *m, const char *text, char to)
 {
@@ -144,7 +145,7 @@ TEST(a_wait_reason_is_taken_when_all_of_it_is_printable)
 }
 END
 
-/* Writes to an address of the recording, into each piece that has it. */
+/* Writes to an address of the recording, in each piece that contains it. */
 static void
 poke(struct image *m, uint64_t addr, const void *from, size_t n)
 {
@@ -157,10 +158,10 @@ poke(struct image *m, uint64_t addr, const void *from, size_t n)
 		}
 }
 
-/* A place behind all that was recorded. */
+/* An address above everything that was recorded. */
 #define ELSEWHERE UINT64_C(0x7f0000000000)
 
-/* Has each string header of a text, of any copy of it, name another text. */
+/* Changes the string headers of all copies of a text to another text. */
 static void
 rename_text(struct image *m, const char *text, const char *to)
 {
@@ -210,7 +211,7 @@ TEST(a_wait_reason_is_taken_up_to_the_room_for_it)
 }
 END
 
-/* Finds the list of goroutines, as reading them does. */
+/* Finds the list of goroutines in the same way as the reader. */
 static void
 find_list(struct image *m, struct go_runtime *r)
 {
@@ -238,7 +239,7 @@ read_list(struct image *m, const struct go_runtime *r, uint64_t *out)
 		memory_copy(&mem, r->list, out, r->entries * sizeof(*out)), 0);
 }
 
-/* Where in the text the sample of this goroutine is. */
+/* Returns where the sample of this goroutine begins in the text. */
 static const char *
 sample_of(struct buf *text, const char *goid)
 {
@@ -261,13 +262,14 @@ TEST(rows_of_a_group_come_in_the_order_of_what_they_wait_for)
 	list = calloc(r->entries, sizeof(*list));
 	read_list(&m, r, list);
 	for (size_t i = 1; i < r->entries - 1;
-	     i++) /* those between, backwards */
+	     i++) /* all but the first and the last, backwards */
 		poke(&m, r->list + i * sizeof(*list), &list[r->entries - 1 - i],
 		     sizeof(*list));
 	ck_assert_int_eq(image_play(&m, &p), 0);
 	for (uint32_t i = 0; i < p->nsamples; i++)
 		put_sample(p, i, &got);
-	/* These two are one group, and wait for two channels. */
+	/* Either pair is one group, though its members wait for two
+	 * channels. */
 	ck_assert(sample_of(&got, " goid=80 ") < sample_of(&got, " goid=82 "));
 	ck_assert(sample_of(&got, " goids=23,24\n") <
 	          sample_of(&got, " goids=44,45\n"));
@@ -290,10 +292,10 @@ TEST(a_longer_list_of_what_are_no_goroutines_is_not_taken)
 	slice[1] = slice[2] = r->entries + 1;
 	list = calloc(slice[1], sizeof(*list));
 	for (size_t i = 0; i < slice[1]; i++)
-		list[i] = ELSEWHERE; /* whose bytes are addresses, too */
+		list[i] = ELSEWHERE; /* its bytes look like addresses, too */
 	ck_assert_int_eq(
 		image_add(&m, ELSEWHERE, list, slice[1] * sizeof(*list)), 0);
-	/* Words behind runtime.allgs that are all 0. */
+	/* Finds words behind runtime.allgs that are all 0. */
 	for (; in < m.n && !free_place; in++) {
 		uint64_t off = r->allgs - m.pieces[in].addr;
 
@@ -313,7 +315,8 @@ TEST(a_longer_list_of_what_are_no_goroutines_is_not_taken)
 }
 END
 
-/* A process one goroutine of which goes on once, after its struct was read. */
+/* A process of which one goroutine runs again, once, after its struct was
+ * read. */
 struct going_on {
 	struct image *m;
 	uint64_t addr;
@@ -367,7 +370,7 @@ TEST(a_goroutine_that_went_on_while_it_was_read_is_read_again)
 }
 END
 
-/* Labels as Go 1.24 has them: a list of pairs of texts. */
+/* Labels of Go 1.24: a list of pairs of strings. */
 struct go_text {
 	const char *p;
 	uint64_t n;
@@ -381,7 +384,7 @@ struct go_list {
 static const struct go_text one[] = {{"job", 3}, {"a", 1}};
 static const struct go_text two[] = {{"job", 3}, {"b", 1}};
 
-/* Reads the labels of goroutines, each of which has one of these lists. */
+/* Reads the labels of n goroutines, one list each. */
 static int
 learn(struct go_tags *t, const struct go_list *l, size_t n)
 {
@@ -418,7 +421,7 @@ TEST(labels_past_the_room_for_them_are_left_out)
 	struct go_tags t;
 
 	ck_assert_int_eq(go_tags_init(&t, &r, p), 0);
-	t.nodes.max = t.nodes.n + 1; /* a single label more */
+	t.nodes.max = t.nodes.n + 1; /* room for one more label */
 	ck_assert_int_eq(learn(&t, lists, ARRAY_LEN(lists)), 0);
 	ck_assert_uint_eq(
 		go_tags_get(&t, go_tags_of(&t, (uintptr_t)&lists[0]), got), 1);

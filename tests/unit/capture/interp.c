@@ -47,7 +47,7 @@ TEST(a_recorded_process_has_the_frames_it_had)
 }
 END
 
-/* A piece that is wrong ends in an error or other frames, and soon. */
+/* A wrong piece soon ends in an error or in other frames. */
 TEST(memory_that_holds_anything_does_no_harm)
 {
 	for (size_t i = 0; i < ARRAY_LEN(recorded); i++) {
@@ -63,7 +63,7 @@ TEST(memory_that_holds_anything_does_no_harm)
 			int rc;
 
 			memcpy(saved, m.data[k], n);
-			/* each word leads to another one of the same piece */
+			/* each word points back to the start of its piece */
 			for (size_t at = 0; at + 8 <= n; at += 8)
 				memcpy(m.data[k] + at, &m.pieces[k].addr, 8);
 			rc = interp_image_frames(&m, &host, 1, &got);

@@ -79,7 +79,7 @@ TEST(other_names_stay_as_they_are)
 }
 END
 
-/* A JVM whose map of names was written a while ago, and may be again. */
+/* A JVM that wrote its map of names a while ago, and may write it again. */
 struct jvm {
 	uint64_t age_ns; /* of its map */
 	unsigned written;
@@ -95,7 +95,7 @@ file_of(const void *p, size_t n)
 	return fd;
 }
 
-/* Writes a map unless there is one that is young enough. */
+/* Writes a map unless the last one is recent enough. */
 static int
 write_map(struct jvm *j, uint64_t age_ns)
 {
@@ -140,8 +140,8 @@ ask_jvm(void *arg, const struct host_ask *ask, struct host_reply *reply,
 TEST(a_function_that_an_old_map_of_a_jvm_lacks_is_looked_up_in_a_new_one)
 {
 	static const struct {
-		uint64_t age_ns;  /* of the map that is there */
-		unsigned written; /* maps, when the second function was named */
+		uint64_t age_ns;  /* age of the present map */
+		unsigned written; /* maps, until function 2 is named */
 	} rows[] = {{JAVA_MAP_LACK_NS + 1, 1},
 	            {JAVA_MAP_LACK_NS, 0},
 	            {JAVA_MAP_AGE_NS + 1, 1}};

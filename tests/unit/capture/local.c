@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define NOINLINE __attribute__((noinline))
-#define MOST     64 /* mappings that matter */
+#define MOST     64 /* mappings of which this test keeps track */
 
 static volatile uint64_t sink;
 
@@ -77,7 +77,7 @@ own_path(char out[static 256])
 	return out;
 }
 
-/* One sample in known_function, at its address in this process. */
+/* Makes a profile of one sample in known_function, at its address here. */
 static struct profile *
 unnamed(const char *path, const char *build_id)
 {
@@ -116,7 +116,8 @@ own_build_id(char out[2 * ELF_MAX_BUILD_ID + 1])
 		sprintf(out + 2 * i, "%02x", e->build_id[i]);
 }
 
-/* Names a profile whose mapping has this path and build-id. */
+/* Expects that a profile whose mapping has this path and build-id is named, or
+ * is not. */
 static void
 expect(bool here, const char *add, const char *path, const char *build_id,
        bool named)
@@ -154,7 +155,7 @@ TEST(a_file_names_addresses_with_its_build_id)
 }
 END
 
-/* OpenTelemetry's htlhash of a file, by OpenSSL. */
+/* Computes OpenTelemetry's htlhash of a file with OpenSSL. */
 static void
 htlhash(const char *path, char out[static 33])
 {
@@ -188,7 +189,7 @@ TEST(a_file_names_addresses_with_the_hash_of_its_ends)
 }
 END
 
-/* A path alone says nothing on another machine. */
+/* On another machine a path alone identifies no file. */
 TEST(a_file_without_build_id_is_one_that_was_added_or_was_recorded_here)
 {
 	char path[256], folder[256], elsewhere[300];
@@ -216,7 +217,8 @@ TEST(what_is_added_is_a_program_or_a_folder)
 }
 END
 
-/* Takes the registers and the stack of this moment, as perf does. */
+/* Unwinds from the registers and the stack of this moment, as perf takes
+ * them. */
 static NOINLINE size_t
 unwind_here(const struct import_unwinder *u, const struct here *h,
             uint64_t *pcs, size_t max)

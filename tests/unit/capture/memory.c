@@ -1,6 +1,6 @@
 /*
- * A target's memory in pieces: asked of the opener's handler, the target
- * being this process.
+ * Reads a target's memory in pieces, through the opener's handler. The target
+ * is this process.
  */
 #include "capture/host/memory.h"
 
@@ -41,7 +41,7 @@ mine(void)
 	return (struct memory){&counted, getpid(), &spare};
 }
 
-/* Pages that count upwards, the last of which can't be read. */
+/* Makes pages of ascending numbers, the last of which can't be read. */
 static uint8_t *
 make_pages(size_t n)
 {
@@ -166,14 +166,14 @@ TEST(the_opener_refuses_what_is_out_of_bounds)
 {
 	static const struct {
 		uint32_t count, len;
-		bool with; /* a file comes along */
+		bool with; /* a file is sent along */
 		int error;
 	} rows[] = {
 		{1, 8, true, 0},
 		{0, 8, true, -EINVAL},
 		{1, 8, false, -EINVAL},
 		{1, 0, true, -EINVAL},
-		{2, 8, true, -EINVAL}, /* more than are in the file */
+		{2, 8, true, -EINVAL}, /* more pieces than the file has */
 		{RANGES_MAX + 1, 8, true, -EINVAL},
 		{1, RANGES_MAX_BYTES, true, 0},
 		{1, RANGES_MAX_BYTES + 1, true, -EINVAL},

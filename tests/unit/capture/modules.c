@@ -1,4 +1,4 @@
-/* Code of this process that no file on disk has, or none any more. */
+/* Code of this process that is in no file, or in a file that was deleted. */
 #include "capture/process/modules.h"
 
 #include "base/cleanup.h"

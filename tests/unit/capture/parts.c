@@ -1,4 +1,4 @@
-/* How sure a sum of parts is. */
+/* How certain a sum is that was estimated from parts. */
 #include "capture/recorder/parts.h"
 
 #include "base/clock.h"
@@ -8,7 +8,8 @@
 
 #define EACH 10 /* samples */
 
-/* Adds a part of some samples, most times as much at most. A tenth was seen. */
+/* Adds a part of EACH samples that stand for value, and at most for `most`
+ * times as much. A tenth of it was seen. */
 static void
 add(struct parts *p, double at_s, double value, double most)
 {
@@ -31,7 +32,7 @@ TEST(parts_that_are_alike_are_sure)
 }
 END
 
-/* A part after a long time stands for all of it. */
+/* A part that follows a long pause stands for the whole pause. */
 TEST(parts_in_proportion_to_their_time_are_sure)
 {
 	struct parts p = {0};
@@ -50,7 +51,7 @@ TEST(parts_in_proportion_to_their_time_are_sure)
 }
 END
 
-/* Each part has all of a burst or nothing of it. */
+/* Each part has a whole burst or nothing. */
 TEST(parts_that_differ_are_not_sure)
 {
 	struct parts p = {0};

@@ -443,7 +443,7 @@ TEST(slots_of_aarch64_are_found_by_how_they_load_the_address)
 }
 END
 
-/* Things that an image with one good slot may lack. */
+/* Changes after which an image with one good slot has none. */
 static void
 without_symbols(struct image *m)
 {

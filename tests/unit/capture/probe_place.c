@@ -1,6 +1,6 @@
 /*
- * Places of probes: in functions written here, in those of Debian's allocators,
- * and as the kernel counts them.
+ * Places of probes in functions written here and in those of Debian's
+ * allocators, and whether the kernel counts every call there.
  */
 #include "capture/probes/probe_place.h"
 #include "capture/elf/elf.h"
@@ -48,7 +48,7 @@ static const struct {
 	{"sub $8,%rsp; push %rbx; ret", CODE("\x48\x83\xec\x08\x53\xc3"), 6, 0,
          4, false, 0},
 
-	/* An argument that changes is looked at only when it is asked for. */
+	/* A changing argument matters only if it is watched. */
 	{"mov %rsi,%rdi; push", CODE("\x48\x89\xf7\x53\xc3"), 1, -EOPNOTSUPP, 0,
          false, 0},
 	{"mov %edi,%ebp; xor %edi,%edi: half of it is lost",
@@ -74,7 +74,7 @@ static const struct {
 	{"syscall; push: its effect is not known", CODE("\x0f\x05\x53\xc3"), 1,
          -EOPNOTSUPP, 0, false, 0},
 
-	/* The way of every call ends before an instruction that is emulated. */
+	/* Every path ends before an instruction that the kernel emulates. */
 	{"mov %edi,%eax; ret", CODE("\x89\xf8\xc3"), 1, -EOPNOTSUPP, 0, false,
          0},
 	{"jmp *%rax; push %rbx", CODE("\xff\xe0\x53\xc3"), 1, -EOPNOTSUPP, 0,
@@ -84,7 +84,8 @@ static const struct {
 	{"je with an operand size; push", CODE("\x66\x74\0\x53\xc3"), 1,
          -EOPNOTSUPP, 0, false, 0},
 
-	/* Jumps back to the place, before it, and behind it. */
+	/* Jumps back to the place of the probe, to before it, and to behind
+	 * it. */
 	{"1: push %rbx; jmp 1b", CODE("\x53\xeb\xfd"), 1, -ELOOP, 0, false, 0},
 	{"1: test; push; jne 1b", CODE("\x85\xc0\x53\x75\xfb\xc3"), 1, -ELOOP,
          0, false, 0},
@@ -92,7 +93,7 @@ static const struct {
 	{"push; call itself; ret", CODE("\x53\xe8\xfa\xff\xff\xff\xc3"), 1, 0,
          0, false, 0},
 
-	/* Functions that only pass a call on. */
+	/* Functions that only jump to another one. */
 	{"jmp to behind its end", CODE("\xe9\x0b\0\0\0"), 1, 0, 0, true, 16},
 	{"jmp to before its start", CODE("\xeb\xee"), 1, 0, 0, true, -16},
 	{"jmp within", CODE("\xeb\0\xc3"), 1, 0, 0, false, 0},
@@ -167,8 +168,8 @@ END
 
 static const struct {
 	const char *path;
-	const char *preload; /* of a program that it shall serve; "": none
-	                        is needed; NULL: of another C library */
+	const char *
+		preload; /* into a program that uses it; "": it needs no preload; NULL: it is built for another C library */
 } allocators[] = {
 	{"/usr/lib/x86_64-linux-gnu/libc.so.6", ""},
 	{"/usr/lib/x86_64-linux-gnu/libjemalloc.so.2", "libjemalloc.so.2"},
@@ -180,7 +181,7 @@ static const struct {
 
 static const struct {
 	const char *name;
-	unsigned arguments; /* of which the last one is the size */
+	unsigned arguments; /* the last one is the size */
 } functions[] = {
 	{"malloc", 1},         {"calloc", 2},        {"realloc", 2},
 	{"posix_memalign", 3}, {"aligned_alloc", 2}, {"memalign", 2},
@@ -209,7 +210,7 @@ read_function(const struct elf_image *e, const Elf64_Sym *sym,
 		0);
 }
 
-/* False when the image has no such function. */
+/* Returns false if the image has no such function. */
 static bool
 find_function(const struct elf_image *e, const char *name, struct function *out)
 {
@@ -241,7 +242,7 @@ open_allocator(const char *path, struct elf_image **out)
 	ck_assert_int_eq(elf_open_fd(fd, out), 0);
 }
 
-/* The place of functions[f]; false when the image has no such function. */
+/* Finds the place of functions[f]; false if the image has no such function. */
 static bool
 place_of(const struct elf_image *e, const char *path, size_t f,
          struct probe_place *out, uint64_t *offset)
@@ -278,7 +279,7 @@ TEST(every_allocation_function_of_five_allocators_has_a_place)
 }
 END
 
-/* The return of a call can be watched only from there. */
+/* Only at the entry can the return of a call be watched. */
 TEST(places_in_the_first_functions_come_before_the_stack_pointer_moves)
 {
 	for (size_t a = 0; a < ARRAY_LEN(allocators); a++) {
@@ -301,7 +302,7 @@ END
 /* --- the kernel ----------------------------------------------------------- */
 
 #define TIMES      500
-#define BYTES      12352 /* that nobody else allocates */
+#define BYTES      12352 /* a size that nobody else allocates */
 #define RING_BYTES (1u << 17)
 
 /* The numbers that perf has for registers.

@@ -1,5 +1,5 @@
-/* Who is watched by probes: what it is told, when it ends, and how long a
- * process is left alone that has cost too much. */
+/* The watcher of probes: the messages it receives, when it ends, and how long
+ * it spares a process whose probes cost too much. */
 #include "capture/host/probe_watch.h"
 
 #include "base/clock.h"
@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Looks at no process but once, and notes who is forgotten. */
+/* A watcher that looks once at each process, and notes which one it forgot. */
 struct seen {
 	struct probe_watch watch;
 	int32_t forgotten; /* the last one */
@@ -55,7 +55,7 @@ say(int socket, int32_t pid, uint32_t n)
 	ck_assert_int_eq(msg_send(socket, &m, sizeof(m), &file, n > 0), 0);
 }
 
-/* Has somebody watch who is told by a child, until that has ended. */
+/* Runs the watcher until the child that sends its messages has ended. */
 static void
 watch(struct seen *s, void (*tell)(int socket),
       bool (*spare)(void *arg, uint32_t slot))
@@ -95,7 +95,7 @@ tell_two(int socket)
 {
 	say(socket, 7, 1);
 	say(socket, 8, 1);
-	say(socket, 0, 1); /* these make no sense */
+	say(socket, 0, 1); /* these messages make no sense */
 	say(socket, 9, ALLOCS_MAX_PLACES + 1);
 	ck_assert_int_eq(msg_send(socket, "?", 1, NULL, 0), 0);
 	say(socket, 7, 0);
@@ -183,7 +183,7 @@ TEST(a_process_is_left_alone_until_it_has_earned_what_it_lacks)
 }
 END
 
-/* A row that is kept would be of the next process in that slot. */
+/* If a row were kept, it would count for the next process in that slot. */
 TEST(no_row_is_kept_of_a_process_that_is_forgotten_and_all_of_others)
 {
 	struct inuse_set *sets = calloc(INUSE_SETS, sizeof(*sets));

@@ -1,4 +1,4 @@
-/* Stacks of this process, of which less was copied than there is. */
+/* Stacks of this process of which less was copied than there is. */
 #include "capture/process/process.h"
 
 #include "base/clock.h"
@@ -21,15 +21,15 @@
 #define COPY     (64 << 10)
 
 static struct {
-	struct host host; /* asks this machine, and counts */
+	struct host host; /* answers of this machine */
 	struct modules *modules;
 	struct process proc;
 	struct proc_stack stack;
 	uint8_t copy[COPY];
-	unsigned asked; /* for more of a stack, */
-	unsigned read;  /* or for memory elsewhere */
-	int refuse;     /* what to answer then; 0: the truth, */
-	bool spoil;     /* or bytes that lead nowhere */
+	unsigned asked; /* questions for more of a stack */
+	unsigned read;  /* questions for other memory */
+	int refuse;     /* error to answer the former with; 0: answer */
+	bool spoil;     /* answer with bytes that lead nowhere */
 } the;
 
 static void
@@ -65,7 +65,7 @@ ask(void *arg, const struct host_ask *ask, struct host_reply *reply,
 	return 0;
 }
 
-/* Without the stack that is to be walked: it is the caller's. */
+/* Starts without the stack that is to be walked, which is the caller's. */
 static void
 start(void)
 {
@@ -90,7 +90,7 @@ is_present(uint64_t addr)
 	return in & 1;
 }
 
-/* As the kernel copies it: with what lies between variables. */
+/* Copies a stack as the kernel does, including the gaps between variables. */
 __attribute__((no_sanitize("address"))) static void
 copy_stack(const uint8_t *from, size_t n)
 {
@@ -130,7 +130,7 @@ walk(const struct record *r)
 	process_stack(&the.proc, r, &the.stack);
 }
 
-/* How much the kernel copies: up to the first page that is not there. */
+/* Returns how much the kernel copies: up to the first page that is missing. */
 static size_t
 up_to_hole(const ucontext_t *uc)
 {
@@ -166,7 +166,7 @@ read_on(void)
 	ck_assert(is_present(r.sample.regs[PERF_REG_X86_SP] + len));
 }
 
-/* So few bytes cannot show whether the stack changed meanwhile. */
+/* Such a short copy cannot show whether the stack changed meanwhile. */
 static NOINLINE void
 fill_close_hole(void)
 {
@@ -176,8 +176,8 @@ fill_close_hole(void)
 
 	getcontext(&uc);
 	hole = (uint64_t)uc.uc_mcontext.gregs[REG_RSP] + up_to_hole(&uc);
-	/* as if the sample had been taken close below it, and there were
-	 * something below that */
+	/* looks like a sample taken just below the hole, in a stack that goes
+	 * on below it */
 	*(volatile char *)(hole - 65) = 1;
 	uc.uc_mcontext.gregs[REG_RSP] = (greg_t)(hole - 64);
 	uc.uc_mcontext.gregs[REG_RBP] = (greg_t)(hole + 64);
@@ -206,7 +206,8 @@ give_up(void)
 	ck_assert_uint_eq(the.asked, 2);
 }
 
-/* Before a sample that still stands as it was, in the same drain. */
+/* Stale answers and spoiled bytes stop the walk of a stack only until the next
+ * drain. */
 static NOINLINE void
 go_on(void)
 {
@@ -355,7 +356,7 @@ TEST(a_copy_of_full_size_is_read_on_whatever_came_of_the_last)
 }
 END
 
-/* Takes a sample in the kernel whose user part is at an address. */
+/* Samples in the kernel, with the user part at this address. */
 static void
 take_in_kernel(uint64_t pc)
 {

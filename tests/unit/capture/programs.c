@@ -1,5 +1,5 @@
-/* Programs in the kernel leave its verifier room for more languages: it refuses
- * a program for which it must process a million instructions. */
+/* The kernel's verifier refuses a program if it must process more than a
+ * million instructions. Ours leave room for more languages. */
 #include "capture/event.h"
 #include "capture/waits.h"
 #include "lib/test.h"

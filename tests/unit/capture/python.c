@@ -1,6 +1,4 @@
-/*
- * Reads interpreters from memory that is laid out as CPython's.
- */
+/* Reads interpreters from memory that is laid out like CPython's. */
 #include "capture/python/python.h"
 #include "capture/process/process_interp.h"
 
@@ -23,7 +21,7 @@
 #define RUNTIME  0x8000
 #define THREAD   (BASE + 0x9000)
 
-/* Type objects: their addresses are all that counts. */
+/* Only the addresses of these type objects matter. */
 static const struct interp_image interpreter = {
 	.language = &python_language,
 	.version = 11,

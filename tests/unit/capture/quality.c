@@ -307,7 +307,7 @@ TEST(a_sum_that_is_rough_comes_with_its_bounds)
 }
 END
 
-/* The report comes from a process that is not trusted. */
+/* The report comes from an untrusted process. */
 TEST(functions_that_are_not_watched_are_named_harmlessly)
 {
 	struct quality q = {.notes = QUALITY_NOTE_OF(UNWATCHED),

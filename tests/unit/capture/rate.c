@@ -29,7 +29,8 @@ TEST(no_rate_is_in_step_with_timers_of_10_ms)
 		uint64_t period = rate_period_ns(hz);
 		uint64_t phase = period % 10000000;
 
-		/* After a second it has drifted off the timer by > 0.1 ms. */
+		/* Within a second it drifts off a 100 Hz timer by more than 0.1
+		 * ms. */
 		uint64_t off = phase < 5000000 ? phase : 10000000 - phase;
 		uint64_t in_a_second = off * 1000000000 / period;
 

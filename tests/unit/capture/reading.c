@@ -1,5 +1,5 @@
-/* Growth of buckets between two readings: counts of a program that this test
- * makes up. */
+/* Growth of buckets between two readings of a program that this test makes
+ * up. */
 #include "capture/buckets/bucket_reading.h"
 
 #include "base/clock.h"
@@ -64,7 +64,7 @@ part_of(const struct buf *reading, enum profile_type_id type)
 	return reading_find(h, PID, BEGAN);
 }
 
-/* Reads rows after earlier ones; returns the growth and the new reading. */
+/* The growth since an earlier reading, and the new reading. */
 struct grown {
 	bool same;
 	int64_t events;
@@ -176,8 +176,8 @@ TEST(what_came_since_a_reading_is_told)
 }
 END
 
-/* Caught while the runtime moved it: the windows that follow make up for it,
- * and together they tell what happened, once. */
+/* Bucket counts may be read while the runtime moves them. Later windows then
+ * make up for it, so that the sum is right. */
 TEST(a_count_that_went_backwards_is_made_up_for)
 {
 	static const uint64_t torn[] = {15, 13, 16, 4, 18, 40, 20};
@@ -209,7 +209,7 @@ TEST(a_process_is_known_by_its_number_and_its_begin)
 		uint64_t began;
 		bool found;
 	} rows[] = {{PID, BEGAN, true},
-	            {PID, BEGAN + 1, false}, /* the next of this number */
+	            {PID, BEGAN + 1, false}, /* its pid was reused */
 	            {PID + 1, BEGAN, true},
 	            {PID + 2, BEGAN, false}};
 	CLEANUP_BUF struct buf r;
@@ -263,7 +263,7 @@ TEST(what_is_no_reading_is_refused)
 	ck_assert_int_eq(reading_check(r.p, r.len, TYPE_alloc, &h), -EBADMSG);
 	((struct reading_process *)(head + 1))->n = 3;
 	ck_assert_int_eq(reading_check(r.p, r.len, TYPE_alloc, &h), 0);
-	head->mono_ns = INT64_MAX; /* it is still to come */
+	head->mono_ns = INT64_MAX; /* in the future */
 	ck_assert_int_eq(reading_check(r.p, r.len, TYPE_alloc, &h), -EBADMSG);
 	head->mono_ns = -1;
 	ck_assert_int_eq(reading_check(r.p, r.len, TYPE_alloc, &h), -EBADMSG);

@@ -24,7 +24,7 @@ known_function(int x)
 	return sink + x;
 }
 
-/* Has this program as the debug file of every build-id. */
+/* Answers with this program as the debug file of every build-id. */
 static int
 answer(void *arg, const struct host_ask *ask, struct host_reply *reply,
        int fds[HOST_MAX_FDS], size_t *nfds)
@@ -332,7 +332,7 @@ answer_self(void *arg, const struct host_ask *ask, struct host_reply *reply,
 	return 0;
 }
 
-/* Finds the mapping of known_function as the kernel has it. */
+/* Finds the mapping of known_function in /proc/self/maps. */
 static struct mapping
 own_mapping(struct profile *p)
 {
@@ -352,8 +352,8 @@ own_mapping(struct profile *p)
 }
 
 struct upload_case {
-	bool build_id;  /* the upload has it */
-	uint64_t moved; /* its mapping is at another place */
+	bool build_id;  /* whether the upload has it */
+	uint64_t moved; /* distance to the running mapping */
 	bool running;
 	bool named;
 };

@@ -13,7 +13,8 @@
 
 #define RING 4096
 
-/* How many registers a sample has, counted from 100, and where some are. */
+/* A sample has NREGS registers, with the values 100, 101, ...; these are some
+ * of them. */
 static const struct {
 	unsigned reg, value;
 } registers[] = {
@@ -155,7 +156,8 @@ TEST(a_sample_cut_anywhere_is_refused)
 	struct sample_record whole = sample();
 
 	for (size_t n = 0; n < sizeof(whole); n++) {
-		/* Exactly n bytes, so that a sanitizer sees one too far. */
+		/* Allocates exactly n bytes, so that a sanitizer sees a read
+		 * beyond them. */
 		CLEANUP_FREE char *cut = malloc(n + 1);
 		struct record r;
 

@@ -50,8 +50,8 @@ look(void *arg, const struct record *r)
 {
 	struct seen *s = arg;
 
-	/* The time of a fork or exit is taken before the record is written, and
-	 * a sample may come between. */
+	/* A fork or exit is given its time before its record is written, so a
+	 * sample may come between. */
 	if (r->kind == RECORD_SAMPLE) {
 		s->backwards += r->time_ns < s->last_ns;
 		s->last_ns = r->time_ns;
@@ -79,8 +79,8 @@ drain(struct sampler *s)
 	return seen;
 }
 
-/* Works, however long it takes on a CPU that is not always there, until so
- * many samples of it have come in. */
+/* Works until this many samples have arrived, which takes longer on a busy
+ * CPU. */
 static struct seen
 work_for(struct sampler *s, uint64_t samples)
 {
@@ -88,13 +88,14 @@ work_for(struct sampler *s, uint64_t samples)
 
 	while (all.samples < samples) {
 		burn(10 * NS_PER_MS);
-		all.last_ns = 0; /* in the order of time is what is drained */
+		all.last_ns = 0; /* a drain is in order of time */
 		sampler_drain(s, UINT64_MAX, look, &all);
 	}
 	return all;
 }
 
-/* The most samples that the CPU time since then allows, none counted twice. */
+/* Upper bound of the samples that the CPU time allows if none is counted
+ * twice. */
 static uint64_t
 most(int64_t since_ns, uint64_t period)
 {
@@ -176,7 +177,7 @@ TEST(a_filter_serves_the_next_sampler_as_a_new_one)
 	ck_assert_ptr_eq(kept, first);
 	ask.period_ns *= 2;
 	ck_assert_int_eq(sampler_open(&here, &ask, &s), 0);
-	ck_assert_ptr_eq(kept, first); /* of another period */
+	ck_assert_ptr_eq(kept, first); /* the kept one has another period */
 	sampler_close(s);
 	sampler_filter_free(kept);
 }
@@ -257,8 +258,8 @@ kernel_count(const struct sampler *s)
 	return sum;
 }
 
-/* A ring that holds no second sample, and nobody who reads it: had all gone
- * into a ring of its own, as beside it, nothing would be missing. */
+/* A ring that holds only one sample, and that nobody reads. A roomy sampler
+ * beside it counts what should have arrived. */
 TEST(what_is_lost_is_told_to_the_last)
 {
 	struct seen seen = {0}, beside;
@@ -277,7 +278,7 @@ TEST(what_is_lost_is_told_to_the_last)
 		sampler_close(s);
 		SKIP("this kernel does not count what was lost");
 	}
-	sampler_report_lost(s, 1, look, &seen); /* and then the records of it */
+	sampler_report_lost(s, 1, look, &seen); /* before its records */
 	sampler_drain(s, UINT64_MAX, look, &seen);
 	ck_assert_uint_eq(seen.lost, kernel_count(s));
 	ck_assert_uint_gt(seen.lost, seen.all);
@@ -301,7 +302,7 @@ TEST(fewer_samples_weigh_more)
 	ck_assert_int_eq(rc, 0);
 	ck_assert_int_eq(sampler_slow(s, slow), 0);
 	start = clock_cpu_ns();
-	drain(s); /* what was taken before */
+	drain(s); /* samples that were taken before */
 	seen = work_for(s, 25);
 	sampler_close(s);
 	ck_assert_uint_le(seen.samples, most(start, slow));
@@ -343,7 +344,7 @@ TEST(samples_from_between_two_falls_of_the_rate_weigh_as_after_the_first)
 	ck_assert_int_eq(rc, 0);
 	ck_assert_int_eq(sampler_slow(s, 4 * PERIOD), 0);
 	start = clock_cpu_ns();
-	drain(s); /* what was taken before */
+	drain(s); /* samples that were taken before */
 	burn(100 * NS_PER_MS);
 	sampler_stop(s);
 	ck_assert_int_eq(sampler_slow(s, 16 * PERIOD), 0);

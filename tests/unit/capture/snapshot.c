@@ -1,6 +1,6 @@
 /*
- * Snapshots: the kernel's words about a thread, and a program whose threads
- * wait in every common way.
+ * Snapshots: how states of threads are worded, and a program whose threads wait
+ * in every common way.
  */
 #include "capture/snapshot.h"
 
@@ -134,7 +134,7 @@ TEST(calls_that_wait_are_told_from_others)
 }
 END
 
-/* The array may claim to be anywhere, of any length. */
+/* The array may claim any address and any length. */
 TEST(polled_descriptors_are_read_within_the_stack)
 {
 	struct pollfd stack[THREAD_MAX_FDS + 2];
@@ -179,7 +179,7 @@ struct target {
 	FILE *in, *out;
 };
 
-/* Until the main thread waits too, for a line. */
+/* Waits until the main thread waits, too: for a line. */
 static void
 wait_until_it_reads(pid_t pid)
 {
@@ -434,7 +434,7 @@ TEST(a_snapshot_without_most_of_its_stacks_says_so)
 }
 END
 
-/* Its kernel thread looks for submissions for 10 s before it sleeps. */
+/* Its kernel thread polls for submissions for 10 s before it sleeps. */
 static void
 poll_submissions(int told)
 {
@@ -448,7 +448,7 @@ poll_submissions(int told)
 	_exit(1);
 }
 
-/* True when the process sleeps, and its kernel thread has its name. */
+/* Returns whether the process sleeps and its kernel thread has its name. */
 static bool
 has_settled(pid_t pid, const char *name)
 {
@@ -505,8 +505,8 @@ TEST(a_kernel_thread_of_a_process_is_said_to_be_one)
 }
 END
 
-/* Not in every snapshot: what a hypervisor takes from the CPU looks like a
- * stop to the target. */
+/* One of several snapshots must show it: when a hypervisor takes the CPU, the
+ * target looks stopped for longer. */
 #define MEASUREMENTS 10
 
 TEST(the_time_told_covers_the_time_that_the_thread_stood_still)
@@ -529,7 +529,7 @@ TEST(the_time_told_covers_the_time_that_the_thread_stood_still)
 }
 END
 
-/* Were one read while it ran, its stack would not lead to its start. */
+/* If one were read while it ran, its stack would not lead to its start. */
 TEST(threads_that_wake_all_the_time_are_read_whole)
 {
 	struct target t = start("0", "restless");
@@ -633,7 +633,7 @@ TEST(a_thread_of_another_process_is_none_of_this_one)
 }
 END
 
-/* The other of two threads. */
+/* Returns the other one of two threads. */
 static int32_t
 second_thread(pid_t pid)
 {
@@ -646,7 +646,7 @@ second_thread(pid_t pid)
 	return tids[0] == pid ? tids[1] : tids[0];
 }
 
-/* A debugger has it, and lets it run: it can't be stopped by us. */
+/* A debugger has seized it and lets it run, so we can't stop it. */
 TEST(a_traced_thread_that_runs_is_told_without_a_stack)
 {
 	struct target t = start("0", NULL);

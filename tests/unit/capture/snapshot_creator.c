@@ -1,6 +1,6 @@
 /*
- * Who a thread is, with the C library's names and without them, as on hosts
- * that lack its debug file.
+ * Which code created a thread, found with the C library's names and, as on
+ * hosts without its debug file, without them.
  */
 #include "capture/snapshot/snapshot_creator.h"
 
@@ -52,7 +52,8 @@ string(struct profile *p, const char *text)
 	return id;
 }
 
-/* As finish_location() makes it: what has no name is called by its place. */
+/* Makes a location as finish_location() does: an address without a name is
+ * called by its place. */
 static uint32_t
 location(struct profile *p, const struct frame *f, uint32_t i)
 {
@@ -71,7 +72,8 @@ location(struct profile *p, const struct frame *f, uint32_t i)
 	return out;
 }
 
-/* frames[]: outermost first, numbered so in names of places. */
+/* Expects `want` for frames[], which are outermost first and numbered so in the
+ * names of places. */
 static void
 expect(const char *label, const struct frame *frames, const char *want)
 {

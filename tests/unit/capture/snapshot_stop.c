@@ -1,7 +1,7 @@
 /*
- * Snapshots that go wrong half-way, and stacks that need a second look. Two
- * system calls of the opener's are ours in this program: they do as the
- * kernel's, until a test makes them hang in the process that stops threads.
+ * Snapshots that go wrong half-way, and stacks that must be read twice. This
+ * program replaces two system calls of the opener. They work as the kernel's,
+ * until a test makes them hang in the process that stops threads.
  */
 #include "base/file.h"
 #include "capture/snapshot.h"
@@ -19,9 +19,9 @@
 #include <sys/uio.h>
 #include <sys/wait.h>
 
-static pid_t opener;     /* whose child stops threads */
-static int hangs = -1;   /* told when that copies a stack, which never ends */
-static bool never_stops; /* what it waits for does not come */
+static pid_t opener;     /* its child stops threads */
+static int hangs = -1;   /* written to when a copy hangs */
+static bool never_stops; /* waitpid() never reports a stop */
 
 static bool
 in_stopper(void)
@@ -55,7 +55,8 @@ struct target {
 	FILE *in, *out;
 };
 
-/* As ps(1) shows it, 't' while a tracer holds it; '\0': it is none of t's. */
+/* Returns the state as ps(1) shows it, 't' if a tracer stopped the thread; '\0'
+ * if t has no such thread. */
 static char
 state_of(const struct target *t, pid_t tid)
 {
@@ -71,7 +72,7 @@ state_of(const struct target *t, pid_t tid)
 	return close[2];
 }
 
-/* The second thread, as it was started. */
+/* Returns the state of the second thread that was started. */
 static char
 state_of_spin(const struct target *t)
 {
@@ -84,7 +85,7 @@ state_of_spin(const struct target *t)
 	return state;
 }
 
-/* tests/targets/threads with none but its main thread and "spin". */
+/* Starts tests/targets/threads with only its main thread and "spin". */
 static struct target
 start_spinning(void)
 {
@@ -107,7 +108,7 @@ start_spinning(void)
 	t.out = fdopen(from[0], "r");
 	ck_assert_ptr_nonnull(fgets(line, sizeof(line), t.out));
 	ck_assert_str_eq(line, "ready\n");
-	while (state_of(&t, t.pid) != 'S') /* for a line of ours */
+	while (state_of(&t, t.pid) != 'S') /* until it waits for a line */
 		sched_yield();
 	return t;
 }
@@ -121,7 +122,7 @@ end(struct target *t)
 	fclose(t->out);
 }
 
-/* Its answer comes from the main thread: that one runs, too. */
+/* Only a running main thread answers. */
 static void
 is_alive(struct target *t)
 {
@@ -191,7 +192,7 @@ END
 
 #define FRAME 1024
 
-/* Not a tail call, and nothing a compiler could fold. */
+/* Is no tail call, and nothing that a compiler can fold. */
 __attribute__((noinline, noclone)) static int
 snapshot_down(int left, int said)
 {
@@ -241,7 +242,7 @@ frames_of(const struct profile *p, const char *function)
 	return n;
 }
 
-/* Around what is copied at first, 16 KiB, and at most, 256 KiB. */
+/* Depths around the copies of stacks: 16 KiB at first, 256 KiB at most. */
 static const struct {
 	int frames;
 	bool whole;

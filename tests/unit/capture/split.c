@@ -1,5 +1,5 @@
-/* Debug information of compilers and linkers: whole, in .dwo and .dwp files, and
- * shared. */
+/* Debug information as compilers and linkers write it: whole, in .dwo and .dwp
+ * files, and shared. */
 #include "capture/symbols/debug_file.h"
 #include "capture/symbols/symbols.h"
 #include "lib/here.h"
@@ -129,7 +129,8 @@ count(struct symbolizer *s, const struct elf_image *e, const char *name)
 	return n;
 }
 
-/* Looks up all of the program. Returns whether files were missing. */
+/* Looks up all of the program's addresses. Returns whether files were
+ * missing. */
 static bool
 look_up(bool with_files, const struct elf_image *shared, unsigned *n)
 {

@@ -1,4 +1,4 @@
-/* This program looks up its own functions: it carries DWARF. */
+/* This program looks up its own functions, since it has DWARF. */
 #include "capture/symbols/symbols.h"
 #include "lib/test.h"
 
@@ -57,7 +57,7 @@ vaddr_of(int (*f)(int))
 	return (uint64_t)f - bias;
 }
 
-/* The first address of around() in which folded() runs. */
+/* Returns the first address of around() at which folded() runs. */
 static size_t
 find_folded(struct symbolizer *s, struct sym_frame *out, size_t max)
 {
@@ -121,7 +121,7 @@ TEST(no_more_frames_are_told_than_asked_for)
 }
 END
 
-/* This program without its section headers: stripped bare. */
+/* Opens this program without its section headers. */
 static struct elf_image *
 open_stripped(const struct elf_image *whole)
 {

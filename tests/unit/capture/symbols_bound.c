@@ -1,7 +1,7 @@
 /*
- * More programs than the cache of symbols has room for, each a build of its
- * own, captured one after the other as the analyser does it: a child looks up,
- * its parent keeps what it learnt.
+ * Captures of more programs than the cache of symbols has room for, one after
+ * the other. As in the analyser, a child looks up the names, and its parent
+ * keeps what the child learnt.
  */
 #include "capture/symbols/symbols.h"
 #include "lib/corpus.h"
@@ -47,7 +47,7 @@ program_path(const struct world *w, int i, char out[PATH_MAX])
 	ck_assert_int_lt(snprintf(out, PATH_MAX, "%s/%d", w->dir, i), PATH_MAX);
 }
 
-/* A copy with a build-id of its own. */
+/* Writes a copy that has another build-id. */
 static void
 write_program(const struct world *w, const struct elf_image *e, uint8_t *bytes,
               int i)
@@ -88,7 +88,7 @@ look_up(struct symbols_cache *c, const struct elf_image *e, uint64_t vaddr,
 	return n;
 }
 
-/* Where deep_folded runs, inlined in deep_c; and what to expect of it. */
+/* Finds where deep_folded runs, inlined in deep_c, and keeps the answer. */
 static void
 find_call(struct world *w, const struct elf_image *e)
 {
@@ -115,7 +115,7 @@ finds_all(struct world *w, const struct elf_image *e, int news)
 	       !symbols_cache_send(w->cache, news);
 }
 
-/* Does as one capture of a program does. */
+/* Does what one capture of a program does. */
 static void
 capture(struct world *w, int i)
 {
@@ -135,7 +135,7 @@ capture(struct world *w, int i)
 	ck_assert_int_eq(symbols_cache_learn(w->cache, news), 0);
 }
 
-/* Asked by a child that tells nobody: else it would count as a use. */
+/* Asks in a child that sends no news, so that it does not count as a use. */
 static bool
 is_kept(struct world *w, int i)
 {
@@ -216,8 +216,8 @@ TEST(programs_beyond_the_bound_drive_out_the_oldest_and_are_named_right)
 			ck_assert_msg(is_kept(&w, j) == (i - j < FIT),
 			              "%d after %d", j, i);
 	}
-	capture(&w, PROGRAMS - FIT); /* the oldest is used again, */
-	capture(&w, 0);              /* and one that was driven out */
+	capture(&w, PROGRAMS - FIT); /* the oldest is used again */
+	capture(&w, 0);              /* and the one that was dropped */
 	ck_assert(is_kept(&w, PROGRAMS - FIT));
 	ck_assert(is_kept(&w, 0));
 	ck_assert_uint_le(symbols_cache_bytes(w.cache), FIT * one);

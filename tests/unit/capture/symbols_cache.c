@@ -31,7 +31,7 @@ has(struct symbols_cache *c, const struct symbols_key *key)
 	return symbols_cache_find(c, key, &p);
 }
 
-/* Adds the news that a child with this cache would leave. */
+/* Adds the news that a child with this cache would send. */
 static int
 learn_from(struct symbols_cache *parent, const struct symbols_cache *child)
 {
@@ -65,7 +65,7 @@ TEST(what_a_child_tells_its_parent_keeps)
 	struct symbols_piece p;
 
 	add(child, &A, 3);
-	add(child, &B, 0); /* nothing to be had there is worth knowing */
+	add(child, &B, 0); /* it is worth knowing that nothing is there */
 	ck_assert_int_eq(learn_from(c, child), 0);
 	ck_assert_int_eq(learn_from(c, child), 0);
 	ck_assert_uint_eq(symbols_cache_bytes(c), 3 + 2 * SYMBOLS_ENTRY);
@@ -123,7 +123,7 @@ TEST(a_piece_above_half_the_bound_is_not_handed_on)
 }
 END
 
-/* Such a one lies in memory of another kind. */
+/* Large pieces lie in another kind of memory. */
 TEST(a_large_piece_is_kept_as_it_was_told)
 {
 	const size_t large = (size_t)1 << 20;

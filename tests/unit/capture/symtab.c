@@ -93,7 +93,7 @@ image_of(const struct symbol_of *rows, size_t n, const char *code, size_t size)
 	return e;
 }
 
-/* The name of an address; "" when it has none. */
+/* Returns the name of an address; "" if it has none. */
 static const char *
 name_in(const struct elf_image *e, uint64_t vaddr)
 {
@@ -238,7 +238,8 @@ TEST(a_jump_out_of_the_gap_ends_a_function_and_one_within_does_not)
 }
 END
 
-/* A caller's name is no excuse for the function behind. */
+/* A symbol does not name code behind the end of its function, even if no other
+ * symbol lies between. */
 TEST(a_symbol_without_a_size_holds_no_more_than_its_code)
 {
 	static const struct symbol_of rows[] = {

@@ -111,7 +111,7 @@ TEST(a_number_used_again_is_another_thread)
 }
 END
 
-/* A tape that is used up says so once, and ends everything. */
+/* Expects that the tape reports once that it is full, as its last event. */
 static void
 expect_full(const struct tape *t)
 {

@@ -81,7 +81,7 @@ TEST(one_address_in_two_modules_is_two_places)
 }
 END
 
-/* The remembered path of the stack before is no stack itself. */
+/* The remembered path of the previous stack is not a stack itself. */
 TEST(stacks_deeper_than_the_path_remembered_are_told_apart)
 {
 	CLEANUP(trie_done) struct trie t = {0};

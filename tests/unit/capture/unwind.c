@@ -1,4 +1,4 @@
-/* A process that stopped itself deep in known calls, walked from outside. */
+/* A process that stopped itself deep in known calls is walked from outside. */
 #include "capture/unwind/unwind.h"
 #include "capture/symbols/symbols.h"
 #include "lib/corpus.h"
@@ -61,7 +61,7 @@ start(const char *mode)
 	return pid;
 }
 
-/* The last task: the only one, or the thread that the main one waits for. */
+/* Returns the only task, or else the thread that the main one waits for. */
 static pid_t
 last_task(pid_t pid)
 {
@@ -100,7 +100,7 @@ read_registers(struct process *p)
 	p->regs[PERF_REG_X86_R15] = r.r15;
 }
 
-/* A stack ends where its mapping does: read as much as there is. */
+/* Reads up to the end of the stack's mapping. */
 static void
 read_stack(struct process *p)
 {
@@ -224,7 +224,7 @@ finish(struct process *p)
 	free(p);
 }
 
-/* Walks it twice: the second time from the cache. */
+/* Walks the stack twice, the second time from the cache. */
 static enum unwind_end
 walk(struct process *p, size_t stack_len, size_t max)
 {

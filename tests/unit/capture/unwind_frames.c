@@ -106,8 +106,8 @@ static const uint32_t arm_code[] = {
 };
 #define ARM_CODE(i) (ARM_SIZE + 4 * (i)) /* address of the ith */
 
-/* libunwind steps the frames that no short rule describes, of this machine's
- * stacks alone. */
+/* libunwind walks frames that no short rule describes, but only stacks of this
+ * machine's architecture. */
 #if defined(__x86_64__)
 #define HOST EM_X86_64
 #else
@@ -182,7 +182,7 @@ prepare_arm(struct run *r, uint64_t pc)
 	prepare_arm_of(r, pc, arm_frames);
 }
 
-/* The callers are at these addresses of the code, and the last is the root. */
+/* Expects callers at these addresses of the code, the last of them a root. */
 static void
 assert_callers(struct run *r, const uint64_t *callers, size_t n)
 {
@@ -202,7 +202,7 @@ assert_callers(struct run *r, const uint64_t *callers, size_t n)
 	assert_callers(r, (const uint64_t[]){__VA_ARGS__}, \
 	               sizeof((const uint64_t[]){__VA_ARGS__}) / 8)
 
-/* Whether the walk takes that address of the code for the caller. */
+/* Returns whether the walk finds this caller and ends there. */
 static bool
 ends_at(struct run *r, uint64_t caller)
 {
@@ -216,8 +216,7 @@ ends_at(struct run *r, uint64_t caller)
 	return end == UNWIND_ROOT && r->n == 2 && r->pcs[1] == BIAS + caller;
 }
 
-/* An address that no call returns to: where a walk tells of it, it is the next.
- */
+/* A walk reports addresses that no call returns to with 1 added. */
 #define IN(at) ((at) + 1)
 
 #define TO_START (START + 1) /* addresses that calls return to */
@@ -245,7 +244,7 @@ TEST(a_frame_pointer_leads_to_the_caller)
 }
 END
 
-/* The rule in an epilogue still names the slot, which is below rsp then. */
+/* In an epilogue the rule still refers to the slot, which is then below rsp. */
 TEST(a_frame_pointer_that_was_popped_is_in_its_register)
 {
 	struct run r;
@@ -312,8 +311,8 @@ TEST(expressions_tell_the_frame_and_the_frame_pointer)
 }
 END
 
-/* The analyser walks stacks in its sandbox, where another system call than
- * those it lists kills. */
+/* The analyser walks stacks in its sandbox, which kills it if it makes a system
+ * call that is not listed. */
 TEST(a_frame_based_on_another_register_is_walked_in_the_sandbox)
 {
 	int status = 0;
@@ -350,7 +349,7 @@ TEST(a_frame_pointer_kept_in_another_register_is_found_there)
 }
 END
 
-/* .debug_frame of 16 bytes of code that one program describes. */
+/* Prepares .debug_frame for 16 bytes of code, with one DWARF program. */
 static void
 prepare_program(struct run *r, uint8_t ra, const uint8_t *program, size_t n)
 {
@@ -419,7 +418,7 @@ TEST(rules_that_would_crash_or_never_end_end_the_walk)
 }
 END
 
-/* The caller's rsp at CFA+8, where CFA is rsp+8; its rbp is lost. */
+/* The caller's rsp is at CFA+8, and CFA is rsp+8; the caller's rbp is lost. */
 TEST(a_stack_pointer_that_the_frame_holds_is_the_callers)
 {
 	static const uint8_t program[] = {0x11, 7, 0x7f, 0x07, 6};
@@ -445,8 +444,8 @@ END
 
 #define OUTSIDE 4096 /* code without tables */
 
-/* CPython makes such code for -X perf: a word of padding, or the frame pointer,
- * lies below the address to which it returns in the interpreter. */
+/* CPython makes such code for -X perf. A word of padding, or the frame pointer,
+ * lies below the return address in the interpreter. */
 TEST(code_that_calls_an_interpreter_is_left_to_it)
 {
 	const struct {
@@ -500,7 +499,7 @@ prepare_bare(struct run *r, const char *bytes, size_t n, uint64_t by)
 	                                  .frames_size = sizeof(x86_frames)});
 	r->regs[8] = BIAS + BARE + by;
 	r->regs[7] = STACK;
-	r->regs[6] = 1; /* rbp is of use to those alone that say so */
+	r->regs[6] = 1; /* rbp is used only by code that says so */
 }
 #define PREPARE_BARE(r, bytes, by) prepare_bare(r, bytes, sizeof(bytes) - 1, by)
 
@@ -644,8 +643,8 @@ enum {
 	MADE = 0x4000 /* code without an image, beside it */
 };
 
-/* A function that has taken its room with the instruction at 4, and a call at
- * 0x28 of target. */
+/* Makes a function that has allocated its frame at 4, and a call of target at
+ * 0x28. */
 static void
 prepare_kept(struct run *r, const char *room, uint64_t target)
 {
@@ -684,7 +683,7 @@ find_made(void *arg, uint64_t addr, struct unwind_mapping *out)
 	return true;
 }
 
-/* The caller that is found with pc and sp alone; 0: none. */
+/* Returns the caller that is found with pc and sp alone, or 0. */
 static uint64_t
 caller_of_blocked(struct run *r)
 {
@@ -790,7 +789,7 @@ TEST(what_ends_handlers_is_known_by_its_code)
 }
 END
 
-/* BASED needs rbx, which struct sigcontext has. */
+/* BASED needs rbx, which struct sigcontext contains. */
 TEST(interrupted_code_has_all_its_registers)
 {
 	struct run r;
@@ -805,8 +804,7 @@ TEST(interrupted_code_has_all_its_registers)
 }
 END
 
-/* Where the handler's stack lies, and the other one, of interrupted
-   code. */
+/* Where the stack of the handler lies, and that of the interrupted code. */
 static const struct {
 	const char *label;
 	uint64_t start, size, other;

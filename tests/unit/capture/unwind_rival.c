@@ -9,7 +9,7 @@
 
 #define STACKS     1000
 #define MAX_FRAMES 512
-/* The number of stacks in 1000 that may differ for reasons not understood. */
+/* How many of 1000 stacks may differ for reasons that are not understood. */
 #define MAY_DIFFER 2
 
 struct walked {
@@ -19,7 +19,7 @@ struct walked {
 };
 
 #define STEPS 20000
-#define EVERY 7 /* instructions: about all that deep runs */
+#define EVERY 7 /* instructions: covers about all that deep runs */
 
 static struct corpus *
 record(const char *name, char *first, char *second)
@@ -37,7 +37,7 @@ record(const char *name, char *first, char *second)
 	return c;
 }
 
-/* Below a handler ours are a byte further: see unwind(). */
+/* Below a signal handler our addresses are one byte higher: see unwind(). */
 static bool
 same(const struct walked *ours, const struct walked *theirs)
 {
@@ -64,9 +64,9 @@ print(const struct corpus *c, const char *who, const struct walked *w)
 }
 
 /*
- * Whether our walk is the right one: libunwind gave up, and the callers we
- * found are those of the sample before, a few instructions earlier, which both
- * walked alike. That is libunwind in an epilogue that no table describes: it
+ * Returns whether our walk is the right one. libunwind gave up, and the callers
+ * that we found are those of the sample a few instructions earlier, which both
+ * walked alike. This happens in an epilogue that no table describes: libunwind
  * looks for the frame pointer in the slot it was popped from, below sp.
  */
 static bool
@@ -114,7 +114,7 @@ assert_agreement(struct corpus *c)
 	       differ + explained, explained);
 	ck_assert_msg(differ * 1000 <= c->n * MAY_DIFFER, "%zu of %zu differ",
 	              differ, c->n);
-	/* Agreeing on nothing would be easy. */
+	/* The walks must reach the root, since they could agree on errors. */
 	ck_assert_uint_gt(roots, c->n * 9 / 10);
 }
 
@@ -126,7 +126,8 @@ TEST(stacks_of_a_threaded_program_are_as_libunwind_walks_them)
 }
 END
 
-/* From its first instruction to the signal handler in which it stops. */
+/* Walks it from its first instruction to the signal handler in which it
+ * stops. */
 TEST(stacks_at_every_few_instructions_are_as_libunwind_walks_them)
 {
 	CLEANUP_CORPUS struct corpus *c = record("deep", "signal", NULL);
@@ -135,8 +136,8 @@ TEST(stacks_at_every_few_instructions_are_as_libunwind_walks_them)
 }
 END
 
-/* The registers of a blocked thread are known here; the test leaves them out,
- * and the walk has to find them again. */
+/* The registers of a blocked thread are known here. The test leaves them out,
+ * and the walk must find them again. */
 TEST(stacks_are_walked_alike_from_pc_and_sp_alone)
 {
 	CLEANUP_CORPUS struct corpus *c = record("demo", "2", "100");
@@ -149,7 +150,8 @@ TEST(stacks_are_walked_alike_from_pc_and_sp_alone)
 
 		full.end = unwind(u, s->regs, s->stack, s->stack_len, full.pcs,
 		                  MAX_FRAMES, &full.n);
-		/* rcx is rip after a system call: it is blocked. */
+		/* After a system call rcx equals rip, so the thread was
+		 * blocked. */
 		if (full.end != UNWIND_ROOT ||
 		    s->regs[PERF_REG_X86_CX] != s->regs[PERF_REG_X86_IP])
 			continue;

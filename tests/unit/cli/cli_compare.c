@@ -1,4 +1,4 @@
-/* stoker compare and check: in which quantity the functions are shown. */
+/* stoker compare and check: which quantity they show functions in. */
 #include "cli/profile.h"
 #include "cli/result.h"
 #include "cli/verdict.h"

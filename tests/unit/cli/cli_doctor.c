@@ -1,4 +1,4 @@
-/* Doctor, shown machines that are made of a few files. */
+/* stoker doctor on machines that are made of a few files. */
 #include "base/file.h"
 #include "cli/doctor.h"
 #include "lib/test.h"

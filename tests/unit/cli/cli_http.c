@@ -1,5 +1,5 @@
-/* The request that a call of the command line makes: the test is the server,
- * and answers while the call waits. */
+/* The HTTP requests of the command line. The test is the server, and answers
+ * while the call waits. */
 #include "base/file.h"
 #include "cli/http.h"
 #include "lib/test.h"
@@ -44,7 +44,7 @@ server_start(struct server *s)
 	         ntohs(at.sin_port));
 }
 
-/* Reads what has come, and answers once the request is whole. */
+/* Reads what has arrived, and answers once the request is complete. */
 static void
 server_step(void *arg)
 {

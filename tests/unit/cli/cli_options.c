@@ -152,7 +152,8 @@ TEST(a_parameter_of_the_api_has_the_option_that_was_given)
 }
 END
 
-/* Where an option says of what command it speaks, its help must show it. */
+/* If an option says which command it is about, that command's help must show
+ * it. */
 TEST(every_meaning_is_of_an_option_that_its_command_takes)
 {
 	static const struct {
@@ -337,7 +338,7 @@ TEST(commands_are_found_by_all_their_words)
 }
 END
 
-/* The help of a command about an option. */
+/* Checks that the help of a command about an option has this name. */
 static void
 check_names(const char *option, const char *command, const char *name)
 {
@@ -352,7 +353,7 @@ check_names(const char *option, const char *command, const char *name)
 	              command, name, doc);
 }
 
-/* That of all commands, and of each if each_too. */
+/* Checks the help of all commands and, if each_too, of each. */
 static void
 check_type(const char *name, bool each_too)
 {

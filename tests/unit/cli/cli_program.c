@@ -1,4 +1,4 @@
-/* What a process is a part of, and how it is named and profiled. */
+/* Which program a process belongs to, and how that is named and profiled. */
 #include "cli/program.h"
 #include "lib/test.h"
 

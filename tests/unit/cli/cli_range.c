@@ -1,5 +1,5 @@
-/* stoker series and stoker merge: the tables that a user reads, from an answer
- * of the server. */
+/* stoker series and stoker merge: the tables that they print for an answer of
+ * the server. */
 #include "cli/cli.h"
 #include "lib/http_server.h"
 #include "lib/test.h"
@@ -16,7 +16,7 @@
 static const struct screen person = {
 	.width = 80, .times = true, .now_ms = INT64_C(1767226200000)};
 
-/* Appends what the command writes for that answer. */
+/* Appends what the command prints for this answer. */
 static void
 shown(int (*command)(struct cli *c), struct cli *c, const char *answer,
       struct buf *out)

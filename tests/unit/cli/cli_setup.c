@@ -1,4 +1,4 @@
-/* stoker setup beside keys that others made on the store itself. */
+/* stoker setup when the store has keys that others made. */
 #include "base/clock.h"
 #include "cli/cli.h"
 #include "lib/store.h"
@@ -7,8 +7,8 @@
 #include <string.h>
 
 static const struct {
-	const char *role; /* of the key that is there */
-	int64_t holds_ms; /* from now on; 0: for ever */
+	const char *role; /* role of the existing key */
+	int64_t holds_ms; /* valid for this long; 0: for ever */
 	bool revoked;
 	int leaves;
 } others[] = {
@@ -20,7 +20,7 @@ static const struct {
 	{"admin", 3600000, false, LEAVE_FAILED},
 };
 
-/* Makes the key of that row. */
+/* Makes the key of this row. */
 static void
 make_other(struct store *s, size_t i)
 {

@@ -85,7 +85,7 @@ TEST(a_long_column_of_text_gives_way_to_the_last)
 }
 END
 
-/* Where the text begins in its line. */
+/* Returns the column at which the text begins. */
 static size_t
 column_of(const struct buf *out, const char *text)
 {
@@ -401,7 +401,7 @@ TEST(a_line_of_progress_that_is_too_long_keeps_its_beginning)
 }
 END
 
-/* Appends a link as a user sees it who came by ssh, or who did not. */
+/* Appends a link as stoker shows it to a user who came by ssh, or did not. */
 static void
 link_of(const char *ssh, const char *url, struct buf *out)
 {

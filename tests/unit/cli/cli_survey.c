@@ -1,4 +1,4 @@
-/* What stoker service add and stoker run show of processes. */
+/* What stoker service add and stoker run print about processes. */
 #include "cli/cli.h"
 #include "cli/survey.h"
 #include "lib/http_server.h"
@@ -20,7 +20,7 @@ static const char idle[] =
 	"{\"pid\":10,\"unit\":\"app.service\","
 	"\"executable\":\"/usr/bin/python3.11\"}]}}]}";
 
-/* Appends what is shown if the server answers every survey like this. */
+/* Appends what is printed if the server answers every survey like this. */
 static void
 survey_of(const char *answer, const char *match, size_t width, struct buf *out)
 {

@@ -1,4 +1,4 @@
-/* Where the token of a call comes from, and how URLs are made. */
+/* Where a call takes its token from, and how URLs are made. */
 #include "base/file.h"
 #include "cli/http.h"
 #include "lib/test.h"

@@ -1,4 +1,4 @@
-/* stoker token create: a key that is made on the store itself. */
+/* stoker token create: makes a key in the store directly. */
 #include "cli/cli.h"
 #include "lib/store.h"
 #include "store/token.h"

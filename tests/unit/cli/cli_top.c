@@ -1,4 +1,4 @@
-/* stoker top: tables made of a call tree, as people read them. */
+/* stoker top: tables made of a call tree. */
 #include "cli/cli.h"
 #include "cli/top.h"
 #include "lib/test.h"
@@ -320,7 +320,7 @@ TEST(json_has_numbers)
 }
 END
 
-/* A server may be another program than this one was made for. */
+/* The server may be of another version than this program. */
 TEST(a_graph_that_does_not_fit_together_is_refused)
 {
 	static const char *const graphs[] = {

@@ -1,4 +1,5 @@
-/* Words of the command line: names cut, times read, words that were meant. */
+/* Words of the command line: shortened names, parsed times, and suggestions for
+ * mistyped words. */
 #include "base/clock.h"
 #include "cli/name.h"
 #include "cli/near.h"

@@ -1,4 +1,4 @@
-/* Answers of the symbolizer, as pieces of the cache. */
+/* Answers of the symbolizer as they are cached. */
 #include "capture/symbols/symbols_answer.h"
 #include "lib/test.h"
 

@@ -9,7 +9,7 @@
 
 static const int64_t bounds[] = COUNTERS_BOUNDS;
 
-/* The number of requests of a histogram up to a bound. */
+/* Returns the number of requests of a histogram up to a bound. */
 static long
 up_to(const char *text, int64_t bound)
 {
@@ -44,7 +44,8 @@ TEST(a_request_is_counted_up_to_the_bound_that_it_does_not_exceed)
 }
 END
 
-/* A page without room ends the process that writes to it: mmap(2), SIGBUS. */
+/* A write to a mapped page for which the disk has no room ends the process.
+ * Source: mmap(2), SIGBUS. */
 TEST(the_page_of_a_pool_has_its_room_on_the_disk)
 {
 	char dir[] = "/tmp/stoker-test.XXXXXX", path[128];

@@ -1,4 +1,4 @@
-/* Results that are kept for whoever asks the same again. */
+/* Results that are kept in case the same is asked again. */
 #include "base/folder.h"
 #include "endpoint/call.h"
 #include "lib/store.h"
@@ -55,7 +55,7 @@ of(const char *what)
 	return b;
 }
 
-/* Keeps a result of so many bytes, all of them the same. */
+/* Keeps a result of n equal bytes. */
 static void
 keep(struct fixture *f, const char *what, char byte, size_t n)
 {
@@ -67,7 +67,7 @@ keep(struct fixture *f, const char *what, char byte, size_t n)
 	kept_add(&f->call, &key);
 }
 
-/* True when a result of that byte is found, false when none is. */
+/* Returns whether a result is found; it must be of this byte. */
 static bool
 finds(struct fixture *f, const char *what, char byte)
 {
@@ -83,7 +83,7 @@ finds(struct fixture *f, const char *what, char byte)
 	return true;
 }
 
-/* The only file, or the sum of all. */
+/* The name of the only file, or the sum of all. */
 struct files {
 	char name[256];
 	int64_t bytes;

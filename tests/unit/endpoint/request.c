@@ -77,7 +77,7 @@ TEST(targets_are_split_then_decoded)
 }
 END
 
-/* first, then `piece` n times. */
+/* Parses `first`, followed by `piece` n times. */
 static int
 repeated(const char *first, const char *piece, int n)
 {

@@ -28,7 +28,7 @@ instructions() { # program
     /^  [^ ?]+:[0-9]+\t+0x/ { sub(/^0x/, "", $2); print $2, name, $1 }'
 }
 
-# Our chains in that form: the last function, the first place.
+# Prints our chains in that form: the outermost function and the innermost line.
 ours() { # program, addresses
   "$B/tests/tools/gobin" "$1" <"$2" | awk 'NR > 1 {
     for (i = first = last = 0; ++i <= NF;) if ($i ~ /:[0-9]+$/) {
@@ -39,7 +39,7 @@ ours() { # program, addresses
     sub(/.*\//, "", $first); print $1, name, $first }'
 }
 
-# Rows of the stack's depth, as .debug_frame has them.
+# Prints changes of the stack's depth from .debug_frame.
 depths() { # program
   readelf --debug-dump=frames-interp "$1" 2>/dev/null | awk '
     / FDE / { sub(/.*pc=/, ""); sub(/\.\./, " "); start = $1; end = $2; next }
@@ -53,7 +53,7 @@ depths() { # program
     { if (held) print held; held = ""; at = "" }'
 }
 
-# Some addresses of the functions that a program names itself.
+# Prints some addresses of the functions in the program's symbol table.
 sample() { # program
   nm "$1" | grep -E " [tT] ${some#^}" | cut -d' ' -f1 |
     while read -r start; do
@@ -63,8 +63,8 @@ sample() { # program
 
 # The functions inlined at each address and their lines, as DWARF has them.
 # Addresses without a line in DWARF are left out, as are C functions, wrappers
-# that the compiler made, and the file that a variable's initial value is from:
-# there 1.19 errs.
+# that the compiler made, and files of variables' initial values, which Go 1.19
+# gets wrong.
 chains_are_those_of_dwarf() { # name, program
   sample "$2" >"$tmp/addresses"
   "$B/tests/tools/gobin" "$2" dwarf <"$tmp/addresses" | chains 2 >"$tmp/dwarf"

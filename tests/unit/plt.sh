@@ -22,7 +22,8 @@ int main(int argc, char **argv)
 C
 
 ours() { "$B/tests/tools/symbols" "$1" | awk '/@plt$/ {print $1, $3}' | sort; }
-# The first slot has no name, nor has one whose function is chosen at run time.
+# Leaves out the first slot, and slots whose function is chosen at run time:
+# objdump has no names for them.
 theirs() { # file, objdump
   "$2" -d "$1" | sed -nE 's/^0*([0-9a-f]+) <([^*@]+)(@[^@]*)?@plt>:$/\1 \2@plt/p' | sort
 }
@@ -45,7 +46,7 @@ built() { # prefix of the tools, name, options...
     echo "skip slots_$name: no ${tools}gcc"
     return
   fi
-  # Its own files have no marks for branches, which the linker remarks upon.
+  # The linker warns that its own files have no branch marks.
   "${tools}gcc" -O1 "$@" -o "$tmp/$name" "$tmp/calls.c" 2>/dev/null &&
     check "slots_${name}_have_objdumps_names" same "$tmp/$name" "${tools}objdump"
 }
@@ -64,21 +65,21 @@ lib=/usr/lib/x86_64-linux-gnu
 check slots_of_sqlite_have_objdumps_names same $lib/libsqlite3.so.0 objdump
 check slots_of_libcrypto_have_objdumps_names same $lib/libcrypto.so.3 objdump
 
-# In libc and in static programs the loader chooses by CPU.
+# In libc and in static programs the loader chooses these functions by CPU.
 chosen() { ours "$1" | awk '{print $2}' | grep -qx 'memchr@plt'; }
 check slots_of_functions_that_are_chosen_have_their_name chosen $lib/libc.so.6
 sed 's/puts(/puts(memchr(argv[0], argc, 9) ? "" : /' "$tmp/calls.c" >"$tmp/static.c"
 gcc -O1 -static -o "$tmp/static" "$tmp/static.c"
 check also_in_static_programs chosen "$tmp/static"
 
-# None reaches into its neighbour.
+# No slot reaches into the next one.
 apart() {
   "$B/tests/tools/symbols" "$1" | awk '/@plt$/ {
     if ($2 > 24 || $2 < 8) {print; bad = 1}; n++} END {exit bad || !n}'
 }
 check slots_are_as_large_as_they_are apart $lib/libsqlite3.so.0
 
-# _init is before .plt, and has no size.
+# _init lies before .plt, and has no size.
 init_ends() {
   local end begins
   end=$("$B/tests/tools/symbols" "$1" | awk '$3 == "_init" {print $1, $2}')

@@ -35,7 +35,7 @@ run initdb -D data -U stoker -A trust -E UTF8 --no-sync >"$dir/log" 2>&1 &&
     -c unix_socket_directories='$dir' -c fsync=off" start >>"$dir/log" 2>&1 ||
   not_ok postgres "no cluster: $(tail -2 "$dir/log" "$dir/server.log" 2>&1)"
 
-# One session: prepared statements end with it.
+# Runs in one session, since prepared statements end with it.
 echo 'SELECT name FROM pg_prepared_statements;' >>"$dir/all.sql"
 run psql -X -q -A -t -h "$dir" -U stoker -d postgres -f all.sql \
   >"$dir/prepared" 2>"$dir/errors"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Checks what the files of app/ and include/ include against app/rooms.txt,
-# which says what each room may include. Prints one claim a rule.
+# which says what each room may include. Prints one claim for each rule.
 #
 # Beside others: nothing is timed.
 set -u
@@ -97,7 +97,7 @@ claim every_door_is_used "$(awk '
   NR == FNR { used[$4] = 1; next }
   /^door / { for (i = 3; i <= NF; i++) if (!($i in used)) printf "%s; ", $i }
 ' - "$rooms" <<<"$all")"
-# "never A: B C" rows: A reaches B and C by no way, directly or through others.
+# "never A: B C": A reaches B and C neither directly nor through others.
 claim what_may_never_be_reached_is_not "$(awk '
   /^never / { room = $2; sub(/:$/, "", room)
               for (i = 3; i <= NF; i++) never[room, $i] = 1; next }
@@ -113,8 +113,8 @@ claim what_may_never_be_reached_is_not "$(awk '
           printf "%s reaches %s; ", i, j }
   }' "$rooms")"
 [ "${1:-}" ] && exit
-# The rules above notice mistakes: the analyser includes the store, and capture
-# includes a header of a room that is no door.
+# The rules above notice planted mistakes: the analyser includes the store, and
+# capture includes a header that is no door.
 planted=$(mktemp -d)
 trap 'rm -rf "$planted"' EXIT
 cp -r app include "$planted/"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# The house rules that a machine can check: the top level, SQL only under
-# sql/. Which room may include which is checked by rooms.sh.
+# The house rules that a machine can check, such as the top level and SQL only
+# under sql/. rooms.sh checks which room may include which.
 #
 # Beside others: nothing is timed.
 set -u
@@ -9,7 +9,7 @@ cd "$(dirname "$0")/../.."
 claim() { # name, findings: empty is fine
   if [ -z "$2" ]; then echo "ok $1"; else echo "not ok $1: $2"; fi
 }
-# Without git, or in another user's checkout, the folder is all there is to see.
+# Without git, or in another user's checkout, all files of the folder count.
 files() { git ls-files 2>/dev/null || ls -A | grep -vxF "$(basename "${B:-build}")"; }
 claim the_top_level_is_fixed "$(files | cut -d/ -f1 | sort -u |
   grep -vE '^(app|include|conf|sql|tests|systemd|Makefile|README\.md|\..*)$')"
@@ -19,8 +19,8 @@ claim nothing_is_left_half_done "$(grep -rInE '\b(TODO|FIXME|XXX|HACK)\b' app in
 
 claim errors_are_in_order_of_status "$(sed -n 's/^ERROR(\(\w*\), *\([0-9]*\),.*/\2 \1/p' include/errors.def |
   awk '$1 < last { print $2 } { last = $1 }')"
-# A formatter that wraps comments leaves no blank after the star, and the end of
-# a section's title on a line of its own.
+# Formatters that wrap comments leave no blank after the star, or put the end of
+# a section's title on the next line.
 claim no_comment_is_torn "$(grep -rnE '^ \*[A-Za-z0-9(]|^/\* --- .*[^/]$' app include tests --include='*.[ch]')"
 
 claim every_claim_that_is_listed_is_in_its_test "$(grep -vE '^(#|$)' tests/claims.txt |
@@ -31,7 +31,7 @@ claim every_note_of_a_profile_is_produced_by_a_test "$(comm -3 \
   <(sed -n 's/^QUALITY_NOTE(\(\w*\),.*/\1/p' app/capture/host/quality.def | sort) \
   <(grep -oE '^[A-Z0-9_]+ ' tests/claims.txt | tr -d ' ' | sort -u))"
 
-# Archives that are searched in order would hide the second of them.
+# If archives are searched in order, the first definition hides the second.
 claim no_symbol_is_defined_twice "$(nm -g --defined-only "${B:-build}"/lib[!t]*.a 2>/dev/null |
   awk 'NF == 3 && $2 ~ /[TDBR]/ { n++; if (seen[$3]++ == 1) printf "%s ", $3 }
        END { if (!n) printf "nothing is built in '"${B:-build}"'" }')"
@@ -39,13 +39,14 @@ claim no_symbol_is_defined_twice "$(nm -g --defined-only "${B:-build}"/lib[!t]*.
 claim no_header_defines_the_tag_of_another "$(grep -rhoE '^struct \w+ \{' app include --include='*.h' |
   sort | uniq -d)"
 
-# LINK_MAX, for one, has another value wherever that header comes second, and the
-# compiler says nothing of it.
+# LINK_MAX, for one, would have another value in files that include that header
+# later, without a word from the compiler.
 claim no_macro_has_the_name_of_one_in_limits_h "$(comm -12 \
   <(echo '#include <limits.h>' | cc -D_GNU_SOURCE -dM -E - | awk '$2 !~ /^_/ { print $2 }' | sort -u) \
   <(grep -rhoE '^#define \w+' app include tests --include='*.[ch]' | awk '{ print $2 }' | sort -u))"
 
-# Of two files one uses the other: what both need stands in a third, below them.
+# Of two files only one may use the other. What both need stands in a third
+# file.
 claim files_use_each_other_one_way "$(nm -A "${B:-build}"/lib[!t]*.a 2>/dev/null | awk '
   NF < 2 { next }
   { file = $1; sub(/:[0-9a-f]*$/, "", file); kind = $(NF - 1); symbol = $NF }
@@ -54,7 +55,7 @@ claim files_use_each_other_one_way "$(nm -A "${B:-build}"/lib[!t]*.a 2>/dev/null
   END { for (i in uses) { split(i, use, SUBSEP); to = of[use[2]]
           if (to && to != use[1]) print use[1], to } }' | tsort 2>&1 >/dev/null)"
 
-# Programs are made of tests/unit/*/*.c and tests/api/*.c; scripts are run of
+# Test programs are tests/unit/*/*.c and tests/api/*.c; scripts are
 # tests/*/*.sh.
 claim every_test_lies_where_it_is_run "$(grep -rlE '^TEST\(' tests --include='*.c' |
   grep -vE '^tests/(unit/[^/]+|api)/[^/]+$'; find tests -mindepth 3 -name '*.sh')"

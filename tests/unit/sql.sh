@@ -1,5 +1,5 @@
 #!/bin/bash
-# Mistakes that sql.awk refuses: each would fail on one of the databases, or
+# sql.awk refuses mistakes that would fail on one of the databases only, or only
 # later.
 #
 # Beside others: nothing is timed.

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Files that an installation adds to a machine: units, users, folders, pages,
-# configuration. They are checked in a root of their own; nothing is started.
+# configuration. They are checked in a temporary root; nothing is started.
 #
 # Beside others: nothing is timed.
 set -u
@@ -15,8 +15,8 @@ silent() { # command: any word on standard error is a failure, whatever it retur
   said=$("$@" 2>&1 >/dev/null) && [ -z "$said" ] || { echo "$said"; return 1; }
 }
 
-# Units are checked against files that exist, not against what they do: any
-# executable will do for the programs here.
+# The check of units needs only that the programs exist, so any executable will
+# do.
 mkdir -p "$temp"/bin/{ui,manual} "$root/usr/bin" "$root/usr/lib/systemd/system" "$root/etc"
 for program in stoker stoker-api stoker-worker; do
   install -m 755 /bin/true "$temp/bin/$program"
@@ -47,7 +47,7 @@ drop_ins_are_clean() {
     "$root/etc/systemd/system/stoker-keeper.service.d/network.conf"
   units_are_clean
 }
-# Exposure in tenths, as systemd counts it.
+# The limit of exposure is in tenths, as systemd counts it.
 exposed_at_most() {
   systemd-analyze security --offline=true --no-pager --threshold="$1" "$2"
 }
@@ -64,8 +64,8 @@ folders_are_made() {
     [ "$(stat -c %g "$root/run/stoker")" = 33 ] &&
     [ "$(stat -c %a "$root/var/lib/stoker/profiles" | tail -c 5)" = 2770 ]
 }
-# The worker may write to folders that the API makes: no mask takes the group's
-# right to write.
+# No mask of the API takes away the group's right to write, which the worker
+# needs.
 folders_made_later_are_the_groups() {
   (umask 007 && mkdir "$root/var/lib/stoker/profiles/ab") &&
     [ "$(stat -c %a "$root/var/lib/stoker/profiles/ab")" = 2770 ]
@@ -86,7 +86,7 @@ every_command_is_in_the_page() {
     grep -qE "^\.It Sy $name( No|\$)" "$page" || { echo "$name is not in stoker.1"; return 1; }
   done
 }
-# The text of a row, as the page has it: its first words.
+# Compares the first words of each row with the text of the page.
 every_note_and_error_is_in_the_page() {
   local text page=$root/usr/share/man/man7/stoker-troubleshooting.7 missing=
   text=$(tr '\n' ' ' <"$page" | sed 's/\\-/-/g; s/\\&//g; s/\\e/\\/g')

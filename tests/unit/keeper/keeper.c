@@ -1,6 +1,6 @@
 /*
- * The keeper's work on a store, and what readers make of it: with sums over
- * hosts a range is what it was without.
+ * The keeper's work on a store: with sums over hosts, readers get the same
+ * range as without.
  */
 #include "keeper/keeper.h"
 
@@ -22,10 +22,10 @@
 #define HOUR   (60 * MINUTE)
 #define DAY    (24 * HOUR)
 #define HOSTS  5
-#define HOURS  12 /* of ranges by chance */
+#define HOURS  12 /* length of random ranges */
 #define RANGES 30
 
-/* Hosts, whose windows lie in one store, and the centre that they send to. */
+/* Hosts, whose windows share one store, and the centre that they send to. */
 struct fleet {
 	struct test_store hosts, centre;
 	struct conf conf;
@@ -76,7 +76,7 @@ host_name(char out[static 16], int i)
 	return out;
 }
 
-/* A window of a host; what it runs tells them apart. */
+/* Stores a window of a host, with a function that only this host runs. */
 static void
 capture(struct fleet *f, const char *host, const char *type, int64_t at_ms)
 {
@@ -99,7 +99,7 @@ capture(struct fleet *f, const char *host, const char *type, int64_t at_ms)
 	}
 }
 
-/* Adds up what the hosts have, as their workers do. */
+/* Rolls up the windows of the hosts, as their workers do. */
 static void
 roll_hosts(struct fleet *f)
 {
@@ -108,7 +108,7 @@ roll_hosts(struct fleet *f)
 		test_rollup(&f->hosts.s, (enum window_level)level);
 }
 
-/* Sends a block of a host, if there is one. */
+/* Sends a block of a host if there are windows for it. */
 static void
 send_block(struct fleet *f, const char *host, enum block_tier tier,
            int64_t from_ms, int64_t to_ms)
@@ -202,7 +202,7 @@ read_hour(struct fleet *f, int64_t hour_ms)
 	return read_range(f, "cpu", hour_ms, hour_ms + HOUR);
 }
 
-/* All hosts but one have an hour, and send it. */
+/* Captures and sends an hour of all hosts but one. */
 static void
 send_hour_of_all_but(struct fleet *f, int without, int64_t hour_ms)
 {
@@ -220,7 +220,7 @@ send_hour_of_all_but(struct fleet *f, int without, int64_t hour_ms)
 
 /* --- claims --------------------------------------------------------------- */
 
-/* A client pushes a window in each of some minutes. */
+/* A client pushes a window in each of these minutes. */
 static void
 push_minutes(struct fleet *f, int first, int end)
 {
@@ -262,7 +262,7 @@ TEST(pushed_windows_are_added_up_to_minutes_hours_and_days)
 }
 END
 
-/* Bytes that nobody can read, in a minute of their own. */
+/* Stores bytes that nobody can read, in a minute without other windows. */
 static void
 push_garbage(struct fleet *f, int64_t at_ms)
 {
@@ -397,7 +397,7 @@ TEST(a_late_hour_makes_the_day_be_added_up_again)
 }
 END
 
-/* Sends some hours of some hosts, and minutes of others. */
+/* Sends hours of about two thirds of the hosts, and minutes of others. */
 static void
 send_at_random(struct fleet *f, int hours)
 {
@@ -498,7 +498,7 @@ TEST(a_type_of_one_host_alone_stands_in_the_way_of_no_sum)
 }
 END
 
-/* Readers would find nothing in the place of one that went. */
+/* If a sum were deleted, readers would find nothing in its place. */
 TEST(a_full_store_keeps_the_sums_over_hosts)
 {
 	CLEANUP_FLEET struct fleet f = fleet();

@@ -471,7 +471,7 @@ TEST(a_place_is_the_first_function_of_ones_own)
 }
 END
 
-/* As a dump says it, read by the parser that keeps dumps. */
+/* The same goroutines as a text dump, read by the dump parser. */
 TEST(a_dump_as_text_is_analysed_alike)
 {
 	static const char dump[] =
@@ -537,7 +537,7 @@ TEST(another_creator_is_another_stack)
 }
 END
 
-/* Whatever the stacks are: nothing is lost, and counts are of samples. */
+/* For any stacks nothing is lost, and counts are counts of samples. */
 TEST(groups_add_up_to_the_profile)
 {
 	unsigned seed = 3;

@@ -1,4 +1,4 @@
-/* The stacks around a function, beside what its samples say. */
+/* The callers and callees of a function, as stacks. */
 #include "profile/around.h"
 #include "lib/folded.h"
 #include "lib/test.h"
@@ -17,7 +17,7 @@ static const struct {
 	const char *name, *callees, *callers;
 	int64_t total, self;
 } rows[] = {
-	/* the stack with two of it is in both sides twice */
+	/* a stack that contains work twice counts twice */
 	{"work", "work 6\nwork;copy 1\nwork;fold;work 4\n",
          "work;fold;work;main 4\nwork;main 6\nwork;serve;main 1\n", 7, 6},
 	{"main",
@@ -37,7 +37,7 @@ assert_folded(const struct profile *p, const char *expected)
 	CLEANUP_TREE struct tree *t = NULL;
 
 	ck_assert_int_eq(tree_new(p, 0, &t), 0);
-	for (uint32_t i = 0; i < t->n; i++) /* samples of one ns */
+	for (uint32_t i = 0; i < t->n; i++) /* with samples of 1 ns */
 		t->samples[i] = t->self[i] / FOLDED_PERIOD_NS;
 	t->counted = true;
 	ck_assert_int_eq(format_find("folded")->write(t, &meta, &out), 0);

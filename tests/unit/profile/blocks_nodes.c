@@ -1,4 +1,4 @@
-/* Blocks of nodes hold what the tree says, whatever they were read from. */
+/* Blocks of nodes add up to the tree, whether profiles are packed or not. */
 #include "lib/any_profile.h"
 #include "lib/folded.h"
 #include "lib/test.h"
@@ -28,7 +28,7 @@ packed(const struct profile *p)
 	return k;
 }
 
-/* A profile that is each of PARTS equal parts, read packed or not. */
+/* A profile that was read in PARTS equal parts, packed or not. */
 struct source {
 	const struct profile *p;
 	bool is_packed;
@@ -66,7 +66,7 @@ blocks_of_source(const struct tree *t, struct source s, struct blocks **out)
 		BLOCKS_OF_NODES, out);
 }
 
-/* Each row is the total of its node, times what was read of it. */
+/* Each row adds up to the node's total, times the number of readings. */
 static uint32_t
 check_totals(const struct tree *t, const struct blocks *b, double times)
 {
@@ -147,7 +147,7 @@ TEST(a_timeline_holds_the_totals_of_nodes)
 	ck_assert_int_eq(rc, 0);
 	ck_assert_int_eq(blocks_of_timeline(t, line, BLOCKS_OF_NODES, &b), 0);
 	ck_assert_uint_eq(check_totals(t, b, 1), t->n);
-	/* a came first: the last block has none of it */
+	/* a ran first, so the last block has none of it */
 	ck_assert_double_gt(blocks_row(b, 2)->time[0], 0);
 	ck_assert_double_eq(blocks_row(b, 2)->time[BLOCKS - 1], 0);
 }

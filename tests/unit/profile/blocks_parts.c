@@ -10,8 +10,8 @@
 
 static struct blocks_part parts[MAX_PARTS];
 
-/* Parts of hosts that begin when they like; the first is of so many windows,
- * the others of one. */
+/* Makes parts of hosts, whose clocks differ; the first part has `first`
+ * windows, the others one. */
 static size_t
 list(int nparts, int hosts, int first)
 {
@@ -51,7 +51,7 @@ static const struct {
 	{"hosts at four times", 4, 40, 1, 4},
 };
 
-/* Parts alike; or that one alone, the others being empty. */
+/* All parts are alike; with arg, only part *arg has samples. */
 static int
 read_part(void *arg, size_t i, struct packed *out)
 {
@@ -89,7 +89,7 @@ TEST(blocks_are_as_many_as_parts_allow)
 }
 END
 
-/* Only what was read tells how much a part weighs. */
+/* How much a part weighs is known only once it has been read. */
 TEST(parts_of_which_one_turns_out_to_be_all_make_no_blocks)
 {
 	size_t n = list(10, 1, 1), only = 3;
@@ -111,13 +111,13 @@ TEST(unequal_blocks_have_fewer_degrees_of_freedom)
 		ck_assert_double_eq_tol(blocks_freedom(same, n, 1), n - 1,
 		                        1e-9);
 	ck_assert_double_eq_tol(blocks_freedom(same, BLOCKS, 8), 3, 1e-9);
-	/* half of it in one */
+	/* one block has half of everything */
 	ck_assert_double_lt(blocks_freedom(size, BLOCKS, 1), 4);
 	ck_assert_double_eq(blocks_freedom(same, 1, 1), 0);
 }
 END
 
-/* A rollup beside what follows it is worth little more than one. */
+/* A rollup and the windows after it are worth little more than one part. */
 TEST(parts_are_worth_as_many_as_would_be_equal)
 {
 	size_t n = list(20, 1, 1);

@@ -21,10 +21,10 @@ draw(void)
 
 struct program {
 	double share[FUNCTIONS];
-	double burst; /* mean samples in a row that fall together */
+	double burst; /* mean length of runs of equal samples */
 };
 
-/* A few hot functions and a long tail, as programs have. */
+/* A program with a few hot functions and a long tail. */
 static struct program
 program(double burst)
 {
@@ -38,7 +38,7 @@ program(double burst)
 	return p;
 }
 
-/* Gives function i that share, at the cost of all others alike. */
+/* Gives function i that share, and scales the others down. */
 static void
 set_share(struct program *p, int i, double share)
 {
@@ -78,7 +78,7 @@ run(const struct program *p, int samples)
 	return profile_of(buf_str(&text));
 }
 
-/* A comparison, and what it borrows from. */
+/* A comparison with the profiles and trees that it borrows. */
 struct compared {
 	struct profile *p[2];
 	struct tree *t[2];
@@ -177,7 +177,7 @@ static const struct {
 	double from, to;
 	int samples, least; /* of 200 */
 } effects[] = {
-	{0.10, 0.12, 3000, 0}, /* told, not asked for */
+	{0.10, 0.12, 3000, 0}, /* printed, but may be missed */
 	{0.10, 0.16, 3000, 160}, {0.10, 0.20, 1500, 180},
 	{0.01, 0.04, 3000, 180}, {0.30, 0.40, 3000, 195},
 };
@@ -205,7 +205,7 @@ TEST(a_change_that_matters_is_found)
 }
 END
 
-/* Swapping the sides swaps what is said. */
+/* Swapping the sides swaps regressions and improvements. */
 TEST(the_other_way_round_regressions_are_improvements)
 {
 	struct program a = program(1), b = a;
@@ -292,7 +292,7 @@ END
 
 TEST(what_has_no_duration_is_not_taken_for_unchanged)
 {
-	/* seconds of both sides; what is known then */
+	/* seconds of both sides, then what is known of their time */
 	static const struct {
 		double s, s2;
 		bool gauge, known, base_timed, now_timed;
@@ -324,7 +324,7 @@ static const struct {
 	enum compare_verdict verdict;
 	const char *decides;
 } verdicts[] = {
-	/* f costs more, and the service as a whole */
+	/* f and the whole service cost more */
 	{"m;f 1000\nm;g 1000\n", "m;f 2000\nm;g 1000\n", 20, 20,
          COMPARE_REGRESSED, "f"},
 	/* f was made cheaper: g's share rose, its cost did not */
@@ -333,20 +333,20 @@ static const struct {
 	/* the same in twice the time */
 	{"m;f 10000\nm;g 10000\n", "m;f 20000\nm;g 20000\n", 20, 40, COMPARE_OK,
          NULL},
-	/* all of the CPU before and after */
+	/* the service uses all of its CPU before and after */
 	{"m;f 1000\nm;g 1000\n", "m;f 1600\nm;g 400\n", 20, 20,
          COMPARE_REGRESSED, "f"},
-	/* a function that was not there */
+	/* a new function */
 	{"m;g 1000\n", "m;g 1000\nm;f 500\n", 20, 20, COMPARE_REGRESSED, "f"},
 	/* one that is gone */
 	{"m;g 1000\nm;f 500\n", "m;g 1000\n", 20, 20, COMPARE_IMPROVED, "f"},
-	/* the same: it is known to be with enough samples only */
+	/* equal sides: this is known only with enough samples */
 	{"m;g 9000\n", "m;g 9000\n", 20, 20, COMPARE_OK, NULL},
 	{"m;g 1000\n", "m;g 1000\n", 20, 20, COMPARE_INSUFFICIENT, NULL},
 	/* a third more of everything: no share moved */
 	{"m;f 1000\nm;g 1000\n", "m;f 1350\nm;g 1350\n", 20, 20,
          COMPARE_COSTS_MORE, NULL},
-	/* a rise that is certain and small, one that is neither, a fall */
+	/* rises that are certain but small, and uncertain; a fall */
 	{"m;f 200000\nm;g 200000\n", "m;f 206000\nm;g 206000\n", 20, 20,
          COMPARE_OK, NULL},
 	{"m;f 100\nm;g 100\n", "m;f 110\nm;g 110\n", 20, 20,
@@ -355,7 +355,7 @@ static const struct {
          NULL},
 };
 
-/* Reasons of verdicts as a person reads them, whole where they have figures. */
+/* Reasons of verdicts as people read them, in full if they have figures. */
 static const struct {
 	const char *base, *now;
 	double s;
@@ -506,7 +506,8 @@ TEST(recursion_counts_once_in_cumulative_shares)
 }
 END
 
-/* 512 KiB a sample: a million objects of 16 bytes are but 30 samples. */
+/* One sample stands for 512 KiB, so a million objects of 16 bytes are only 30
+ * samples. */
 TEST(memory_is_counted_in_samples_of_its_period)
 {
 	struct profile *p[2] = {profile_of(""), profile_of("")};
@@ -541,7 +542,7 @@ TEST(memory_is_counted_in_samples_of_its_period)
 }
 END
 
-/* As of a program that allocates too often to be watched all the time. */
+/* As in a program that allocates too often to be watched all the time. */
 TEST(sums_that_are_rough_are_not_judged)
 {
 	for (int rough = 0; rough < 4; rough++) {
@@ -595,7 +596,8 @@ node_of(int64_t samples, uint32_t name)
 	return (struct top_entry){name, ns, ns, samples};
 }
 
-/* As functions are, by the dispersion that all of them have. */
+/* Such nodes are tested as functions are, with the dispersion of all
+ * functions. */
 TEST(nodes_without_blocks_are_tested_by_their_samples)
 {
 	CLEANUP_COMPARED struct compared x =

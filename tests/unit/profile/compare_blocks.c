@@ -1,4 +1,4 @@
-/* Comparisons of captures whose time is known: claims about many simulated
+/* Comparisons of captures that have a timeline: claims about many simulated
  * ones. */
 #include "lib/folded.h"
 #include "lib/random.h"
@@ -26,8 +26,8 @@ draw(void)
 enum kind {
 	STEADY, /* independent samples */
 	RUNS,   /* a function stays for `length` samples on average */
-	PHASES, /* two mixtures of functions by turns, each as long */
-	ROUND,  /* the same, each exactly as long */
+	PHASES, /* two mixtures of functions take turns */
+	ROUND,  /* as PHASES, with turns of equal length */
 	BURSTS, /* steady, but now and then one function has `length` in a
 	           row */
 };
@@ -37,10 +37,10 @@ struct program {
 	enum kind kind;
 	double length;
 	int functions;
-	double idle; /* part of the time without a sample */
+	double idle; /* share of the time without samples */
 };
 
-/* A few hot functions and a long tail, as programs have. */
+/* A program with a few hot functions and a long tail. */
 static struct program
 program(enum kind kind, double length)
 {
@@ -116,7 +116,7 @@ capture_done(struct capture *c)
 }
 #define CLEANUP_CAPTURE CLEANUP(capture_done)
 
-/* A capture of a minute, of so many threads' samples. */
+/* A capture of a minute with this many samples. */
 static struct capture
 run(const struct program *p, int samples)
 {
@@ -141,7 +141,7 @@ run(const struct program *p, int samples)
 	}
 	ck_assert_int_eq(rc, 0);
 	c.line->duration_us = 60000000;
-	/* a row for each, so that rows are functions */
+	/* every function has a sample, so that row numbers are functions */
 	for (int i = 0; i < FUNCTIONS; i++)
 		buf_addf(&text, "main;f%d %d\n", i, count[i] ? count[i] : 1);
 	c.p = profile_of(buf_str(&text));
@@ -201,14 +201,14 @@ static const struct {
 	{"runs of 300, 3 s each", RUNS, 300, MINUTE, 10},
 	{"phases of 1 s", PHASES, 99, MINUTE, 10},
 	{"phases of 3 s", PHASES, 300, MINUTE, 12},
-	/* six in a capture: there is little to tell from */
+	/* only six in a capture: too little information */
 	{"phases of 10 s", PHASES, 1000, MINUTE, 20},
 	{"rounds of 2 s", ROUND, 99, MINUTE, 10},
 	{"rounds of 28 s", ROUND, 1400, MINUTE, 10},
 	{"bursts", BURSTS, 50, MINUTE, 10},
 };
 
-/* Comparisons of a program with itself that list a regression. */
+/* Counts comparisons of a program with itself that list a regression. */
 TEST(a_program_and_itself_differ_in_few_comparisons)
 {
 	struct program p = program(nulls[_i].kind, nulls[_i].length);
@@ -244,7 +244,7 @@ of_ten(void)
 	return p;
 }
 
-/* Makes one function slower, of a service that uses all of the CPU. */
+/* Makes one function slower in a service that uses all of the CPU. */
 static struct program
 slower(struct program p, int function, double times, double *work)
 {
@@ -257,7 +257,7 @@ slower(struct program p, int function, double times, double *work)
 	return p;
 }
 
-/* Power of a test that knows the variance: the bound. */
+/* bound: the power of a test that knows the variance. */
 static const struct {
 	const char *name;
 	int function, samples;
@@ -301,7 +301,7 @@ TEST(ten_percent_slower_is_found_where_statistics_allow_it)
 }
 END
 
-/* By shares, all others cost less; by work, nothing but it has changed. */
+/* By shares, all others cost less; by work, only the function has changed. */
 TEST(by_work_only_what_changed_is_listed)
 {
 	struct program before = of_ten(), after;
@@ -329,7 +329,7 @@ TEST(by_work_only_what_changed_is_listed)
 }
 END
 
-/* A service that waits most of the time: cost per second tells. */
+/* For a service that waits most of the time, cost per second shows it. */
 TEST(of_a_service_that_waits_cost_per_second_tells)
 {
 	struct program before = of_ten(), after;
@@ -363,7 +363,7 @@ END
 
 #define OTHERS 3
 
-/* Another hour: some functions cost up to a fifth more or less. */
+/* At another hour some functions cost up to a fifth more or less. */
 static struct program
 at_another_time(struct program p, double much)
 {
@@ -427,7 +427,7 @@ TEST(others_of_the_base_tell_what_hours_differ_by)
 }
 END
 
-/* A capture of a minute with so many samples. */
+/* A capture of a minute with this many samples. */
 static struct tree *
 minute_of(int samples, struct profile **p)
 {
@@ -442,8 +442,8 @@ minute_of(int samples, struct profile **p)
 	return t;
 }
 
-/* Twice and eight times as much: the logarithms of totals, in those of 2, are
- * 0, 1 and 3, whose variance is 7/3. */
+/* The captures have once, twice and eight times the samples: logarithms to base
+ * 2 are 0, 1 and 3, with a variance of 7/3. */
 TEST(totals_of_captures_differ_by_their_variance_beyond_chance)
 {
 	static const int samples[] = {1000, 2000, 8000};

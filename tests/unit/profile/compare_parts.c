@@ -1,4 +1,4 @@
-/* Comparisons of ranges, which are made of parts: claims about many simulated
+/* Comparisons of ranges, which consist of parts: claims about many simulated
  * ones. */
 #include "lib/folded.h"
 #include "lib/random.h"
@@ -11,12 +11,12 @@
 #include <string.h>
 
 #define FUNCTIONS 30
-#define RESTLESS  3 /* functions that phases are of: most of a cost or none */
+#define RESTLESS  3 /* functions whose cost changes with the phase */
 #define ROUNDS    200
 #define WINDOW    190 /* samples of 10 s at 19 Hz */
 #define WINDOW_MS INT64_C(10000)
 #define MAX_PARTS 200
-#define MAX_TIME  512 /* windows, one after the other */
+#define MAX_TIME  512 /* windows in a row */
 
 static uint64_t seed;
 
@@ -26,15 +26,15 @@ draw(void)
 	return (double)(random_next(&seed) >> 11) * 0x1p-53;
 }
 
-/* A service: what each of its windows costs is drawn anew. */
+/* A service; the cost of its windows is random. */
 struct service {
-	double much;   /* that restless functions differ by: 0 to 1 */
-	double stays;  /* chance that a window is of its neighbour's phase */
-	double load;   /* that the number of samples differs by: 0 to 1 */
-	double slower; /* times that f3 costs */
+	double much;   /* change of restless functions: 0 to 1 */
+	double stays;  /* chance that the next window is in the same phase */
+	double load;   /* change of the number of samples: 0 to 1 */
+	double slower; /* factor for the cost of f3 */
 };
 
-/* Cost of each function in each window of a range, before chance. */
+/* Mean cost of each function in each window of a range. */
 struct course {
 	double rate[MAX_TIME][FUNCTIONS];
 };
@@ -60,8 +60,8 @@ course_of(const struct service *s, int windows, struct course *out)
 	}
 }
 
-/* Source: Knuth, The Art of Computer Programming 2, 3.4.1, of small means;
- * else the normal distribution. */
+/* Source: Knuth, The Art of Computer Programming 2, 3.4.1, for small means; the
+ * normal distribution for others. */
 static int
 poisson(double mean)
 {
@@ -81,7 +81,7 @@ poisson(double mean)
 	return n;
 }
 
-/* How a range is cut: windows in each part. */
+/* How a range is cut: the number of windows in each part. */
 struct cutting {
 	int parts, hosts;
 	int windows[MAX_PARTS];
@@ -107,7 +107,7 @@ equal(int parts, int hosts)
 	return c;
 }
 
-/* Some windows, minutes, and windows again, as plans of ranges are. */
+/* Some windows, some minutes, and windows again, as in plans of ranges. */
 static struct cutting
 unequal(void)
 {
@@ -162,7 +162,7 @@ list_parts(const struct cutting *cut, struct blocks_part *out)
 	for (int i = 0; i < cut->parts; i++) {
 		int64_t end = at + cut->windows[i] * WINDOW_MS;
 
-		/* hosts begin when they like */
+		/* clocks of hosts differ */
 		for (int h = 0; h < cut->hosts; h++)
 			out[n++] = (struct blocks_part){
 				.start_ms = at + h * 100,
@@ -186,7 +186,7 @@ read_part(void *arg, size_t i, struct packed *out)
 	return 0;
 }
 
-/* Parts of hosts at one time have its phase in common. */
+/* Parts of several hosts at one time are in the same phase. */
 static struct range
 run(const struct service *s, const struct cutting *cut)
 {
@@ -242,13 +242,13 @@ static const struct {
 	const char *name;
 	double much, stays, load;
 	int parts, hosts; /* 0 parts: unequal() */
-	int before;       /* of ROUNDS, alarms without blocks at least */
-	int after;        /* with them at most */
-	int misses;       /* intervals at most */
+	int before;       /* alarms in ROUNDS without blocks, at least */
+	int after;        /* alarms with blocks, at most */
+	int misses;       /* intervals that miss, at most */
 } nulls[] = {
 	{"steady", 0, 0, 0, 60, 1, 0, 10, 20},
 	{"each window is another", 0.9, 0, 0, 60, 1, 30, 10, 20},
-	/* some twelve phases in a range: there is little to tell from */
+	/* about twelve phases in a range: too little information */
 	{"each minute is", 0.9, 0.8, 0, 60, 1, 100, 10, 30},
 	{"windows beside minutes", 0.9, 0, 0, 0, 1, 30, 10, 20},
 	{"few windows", 0.9, 0, 0, 6, 1, 30, 10, 20},
@@ -391,7 +391,7 @@ END
 
 /* --- totals of captures --------------------------------------------------- */
 
-/* A range whose every window has the load of its hour. */
+/* A range in which all windows have the load of their hour. */
 static struct range
 at_an_hour(double much)
 {
@@ -454,7 +454,7 @@ TEST(others_of_the_base_widen_the_interval_of_the_total)
 }
 END
 
-/* The work of another hour is not known. */
+/* How much work another hour had is unknown. */
 TEST(others_do_not_widen_what_is_told_per_unit_of_work)
 {
 	seed = 241;

@@ -1,4 +1,4 @@
-/* Two trees zipped into one, and its views. */
+/* Differential trees, made of two trees, and their views. */
 #include "profile/diff.h"
 #include "base/json.h"
 #include "lib/folded.h"
@@ -75,7 +75,7 @@ write_as(const struct pair *x, const char *format, struct buf *out)
 	return diff_format_find(format)->write(x->d, &meta, out);
 }
 
-/* "depth name base comparison" of each node, in samples. */
+/* Writes "depth name base comparison" of each node, in samples. */
 static void
 tell(const struct diff *d, struct buf *out)
 {
@@ -93,7 +93,7 @@ static const struct {
 } zips[] = {
 	{"", "", "0 all 0 0\n"},
 	{"a 1\n", "a 2\n", "0 all 1 2\n1 a 1 2\n"},
-	/* new and gone, beside and below what both have */
+	/* new and removed nodes, beside and below common ones */
 	{"m;a;x 1\nm;c 1\n", "m;b 2\nm;c;y 3\n",
          "0 all 2 5\n1 m 2 5\n2 a 1 0\n3 x 1 0\n2 b 0 2\n2 c 1 3\n"
          "3 y 0 3\n"},
@@ -118,7 +118,7 @@ TEST(nodes_are_those_of_either_side_in_the_order_of_names)
 }
 END
 
-/* A tree of both, with what only one side has left out, is that side. */
+/* A tree of both, without what only the other side has, is that side. */
 TEST(each_side_is_kept_whole)
 {
 	const char *base = "m;a;x 3\nm;a;y 4\nm;b 5\nn 6\n";
@@ -159,7 +159,7 @@ static const struct {
 	{COMPARE_BY_RATE, 10, 20, 2, COMPARE_BY_RATE},
 	{COMPARE_BY_SHARE, 10, 20, 3, COMPARE_BY_SHARE},
 	{COMPARE_BY_WORK, 10, 20, 6, COMPARE_BY_WORK},
-	/* of unknown duration: shares are all there is */
+	/* unknown duration: only shares can be compared */
 	{COMPARE_BY_RATE, 0, 20, 3, COMPARE_BY_SHARE},
 	{COMPARE_BY_RATE, 10, 0, 3, COMPARE_BY_SHARE},
 };
@@ -176,7 +176,7 @@ END
 
 /* --- what is sure --------------------------------------------------------- */
 
-/* Names of the nodes that are sure, in order. */
+/* Writes the names of the nodes that are sure, in order. */
 static void
 tell_sure(const struct diff *d, struct buf *out)
 {
@@ -190,29 +190,28 @@ static const struct {
 	const char *base, *now, *sure;
 	enum compare_by by;
 } cases[] = {
-	/* f's callers as far up as its cost is most of theirs */
+	/* f's callers, as long as f is most of their cost */
 	{"m;a;f 1000\nm;b;g 9000\n", "m;a;f 2000\nm;b;g 8000\n", "a f b g ",
          COMPARE_BY_SHARE},
-	/* per second, g costs what it did, and all of it costs more */
+	/* per second, g costs the same, and the total costs more */
 	{"m;a;f 1000\nm;b;g 9000\n", "m;a;f 3000\nm;b;g 9000\n", "all m a f ",
          COMPARE_BY_RATE},
-	/* one sample against none, and many */
+	/* one sample against none, and many samples */
 	{"m;f 1000\n", "m;f 1000\nm;h 1\n", "", COMPARE_BY_SHARE},
 	{"m;f 1000\n", "m;f 1000\nm;h 500\n", "f h ", COMPARE_BY_SHARE},
 	{"m;f 1000\nm;h 500\n", "m;f 1000\n", "f h ", COMPARE_BY_SHARE},
-	/* more of f in one place and as much less in another: it is not
-           listed */
+	/* f costs more in one place and less in another: not listed */
 	{"m;a;f 1000\nm;b;f 1000\nm;g 8000\n",
          "m;a;f 1500\nm;b;f 500\nm;g 8000\n", "", COMPARE_BY_SHARE},
-	/* f is listed, but not for what it did in b */
+	/* f is listed, but not because of b */
 	{"m;a;f 1000\nm;b;f 1000\nm;g 8000\n",
          "m;a;f 3000\nm;b;f 500\nm;g 6500\n", "a f g ", COMPARE_BY_SHARE},
-	/* half a percent of all cost at least, however sure */
+	/* at least half a percent of all cost, however certain */
 	{"m;f 10000\nm;g 990000\n", "m;f 14000\nm;g 986000\n", "",
          COMPARE_BY_SHARE},
 	{"m;f 10000\nm;g 990000\n", "m;f 16000\nm;g 984000\n", "f g ",
          COMPARE_BY_SHARE},
-	/* too few samples to tell anything */
+	/* too few samples for any verdict */
 	{"m;f 80\n", "m;f 20\nm;g 60\n", "", COMPARE_BY_SHARE},
 };
 
@@ -227,8 +226,8 @@ TEST(nodes_are_sure_where_listed_functions_moved)
 }
 END
 
-/* A hundred functions of one node, each a little slower: the node's total is
- * far beyond chance, but there is nothing that a list could name. */
+/* A node with a hundred functions, each a little slower. The node's total is
+ * far beyond chance, but no function can be listed. */
 TEST(without_a_listed_function_no_node_is_sure)
 {
 	CLEANUP_BUF struct buf base = BUF_INIT(BUF_MAX_SMALL);
@@ -306,7 +305,7 @@ TEST(json_has_columns_of_both_and_what_moved)
 		json_number_value(json_object_get(j, "baseScale")), 1.5, 1e-9);
 	ck_assert_str_eq(json_string_value(json_object_get(j, "normalize")),
 	                 "share");
-	/* a has two thirds of what was half; b's part fell, its cost rose */
+	/* a rose from half to two thirds; b's share fell, its cost rose */
 	ck_assert_uint_eq(json_array_size(json_object_get(j, "changes")), 2);
 	change = json_array_get(json_object_get(j, "changes"), 0);
 	ck_assert(json_is_true(json_object_get(change, "moved")));
@@ -348,7 +347,7 @@ TEST(pprof_is_the_comparison_less_the_base_which_is_labelled)
 	ck_assert_int_eq(base, INT64_C(-30) * FOLDED_PERIOD_NS);
 	ck_assert_int_eq(tree_new(p, 0, &t), 0);
 	ck_assert_int_eq(t->total[0], INT64_C(13) * FOLDED_PERIOD_NS);
-	/* the sides are as they were */
+	/* the two sides are unchanged */
 	ck_assert_int_eq(x.p[0]->values[1], INT64_C(10) * FOLDED_PERIOD_NS);
 }
 END
@@ -393,7 +392,7 @@ static const struct {
 	{DIFF_BOTH, true, true},
 };
 
-/* Boxes of the two kinds have a colour of their own; so has the legend. */
+/* The two kinds of boxes have colours of their own; the legend shows them. */
 TEST(svg_draws_what_its_shape_has)
 {
 	CLEANUP_PAIR struct pair x = pair("m;a 500\nm;old 500\n",

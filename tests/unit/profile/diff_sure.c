@@ -20,15 +20,15 @@ draw(void)
 }
 
 /*
- * A service that handles two kinds of request by turns: half of its time is
- * spent in the same functions, called by a handler of either kind.
+ * A service that handles two kinds of requests in turns. Half of its time is
+ * spent in functions that the handlers of both kinds call.
  */
 struct service {
 	char stack[STACKS][64];
 	double share[STACKS];
 	int kind[STACKS]; /* 0: of both */
 	int n;
-	double phase; /* mean samples of one kind in a row; 0: mixed */
+	double phase; /* mean samples of one kind in a row; 0: no phases */
 	double work;
 };
 
@@ -66,7 +66,7 @@ service(double phase)
 	return s;
 }
 
-/* Makes one function slower, of a service that uses all of the CPU. */
+/* Makes one function slower in a service that uses all of the CPU. */
 static struct service
 slower(struct service s, const char *function, double times)
 {
@@ -94,8 +94,8 @@ pick(const struct service *s)
 	return s->n - 1;
 }
 
-/* A stack of another kind of request than this is the same one's of this
- * kind: the two come in pairs. */
+/* Draws a stack; if it is of the other kind of request, takes the stack of this
+ * kind in its pair. */
 static int
 next(const struct service *s, int *now)
 {
@@ -127,7 +127,7 @@ capture_done(struct capture *c)
 }
 #define CLEANUP_CAPTURE CLEANUP(capture_done)
 
-/* A minute of so many samples. */
+/* A minute with this many samples. */
 static struct capture
 run(const struct service *s, int samples)
 {
@@ -148,7 +148,7 @@ run(const struct service *s, int samples)
 		rc = timeline_sample(c.line, &one);
 	}
 	ck_assert_int_eq(rc, 0);
-	/* a row for each stack, so that rows are stacks */
+	/* every stack has a sample, so that row numbers are stacks */
 	for (int i = 0; i < s->n; i++)
 		buf_addf(&text, "%s %d\n", s->stack[i],
 		         count[i] ? count[i] : 1);
@@ -166,7 +166,7 @@ run(const struct service *s, int samples)
 	return c;
 }
 
-/* A diff, and what it borrows from. */
+/* A diff with the captures and the comparison that it borrows. */
 struct pair {
 	struct capture base, now;
 	struct comparison *c;
@@ -183,7 +183,7 @@ pair_done(struct pair *x)
 }
 #define CLEANUP_PAIR CLEANUP(pair_done)
 
-/* samples: of base and now. */
+/* samples[]: of base and of now. */
 static struct pair
 pair_of(const struct service *base, const struct service *now,
         const int samples[2], enum compare_by by)
@@ -292,7 +292,7 @@ static const struct {
          COMPARE_BY_WORK},
 };
 
-/* page does nothing but call render. */
+/* page only calls render. */
 TEST(a_function_10_percent_slower_is_sure_about_as_often_as_it_is_listed)
 {
 	struct service base = service(0);
@@ -314,8 +314,8 @@ TEST(a_function_10_percent_slower_is_sure_about_as_often_as_it_is_listed)
 }
 END
 
-/* Handlers whose phases are longer at one time than at another change by
- * chance, though the functions that they share do not. */
+/* The phases of handlers last longer at one time than at another, so the
+ * handlers change by chance. The functions that they share do not. */
 TEST(what_phases_do_to_a_caller_is_not_sure_though_its_function_is_listed)
 {
 	struct service base = service(300);
@@ -362,8 +362,8 @@ spread(double phase)
 
 static const double more_time[] = {1.18, 1};
 
-/* Each function of "rest" takes two and a half times as long, of a service that
- * leaves the CPU idle for some of the time, and of one that never does. */
+/* Each function of "rest" takes two and a half times as long, in a service that
+ * leaves some CPU idle, and in one that never does. */
 TEST(a_handler_is_found_whose_functions_each_cost_a_little_more)
 {
 	struct service base = spread(0), now = base;
@@ -393,7 +393,7 @@ END
 
 static const double totals_phases[] = {0, 50, 300};
 
-/* All of a service costs more alike: no function is to be named. */
+/* All of the service costs more, so no function may be named. */
 TEST(more_of_the_same_work_names_no_function_in_95_of_100)
 {
 	struct service s = spread(totals_phases[_i]);

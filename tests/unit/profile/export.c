@@ -270,7 +270,7 @@ TEST(a_box_of_an_svg_lies_below_its_caller_and_as_wide_as_its_cost)
 }
 END
 
-/* Draws a frame that is so many pixels wide. */
+/* Draws a frame that is this many pixels wide. */
 static void
 label_is(const char *name, int pixels, const char *want)
 {
@@ -299,7 +299,7 @@ TEST(a_label_of_an_svg_stays_inside_its_box)
 }
 END
 
-/* One sample of a function that calls itself that often. */
+/* One sample of a function that calls itself `depth` times. */
 static struct profile *
 recursive(uint32_t depth)
 {
@@ -369,7 +369,8 @@ TEST(an_svg_leaves_out_what_is_too_narrow_among_many)
 	CLEANUP_BUF struct buf folded = BUF_INIT(BUF_MAX_REPLY);
 	CLEANUP_BUF struct buf b = BUF_INIT(BUF_MAX_REPLY);
 
-	/* each about 0.12 pixels wide: drawn, if there were not so many */
+	/* each is about 0.12 pixels wide, and would be drawn if there were
+	 * fewer */
 	for (int i = 0; i < 10000; i++)
 		buf_addf(&folded, "f%d;g%d;h%d 1\n", i, i, i);
 	ck_assert_int_eq(write_as("svg", buf_str(&folded), &b), 0);
@@ -427,7 +428,7 @@ TEST(speedscope_has_source_files_and_lines)
 }
 END
 
-/* A reader would take counts of 0 for samples that are not there. */
+/* A reader would think that counts of 0 are measured. */
 TEST(speedscope_has_no_counts_where_samples_are_not_known)
 {
 	CLEANUP_BUF struct buf b = BUF_INIT(BUF_MAX_SMALL);
@@ -483,7 +484,7 @@ TEST(dot_of_hostile_names_keeps_its_quotes)
 }
 END
 
-/* Returns a value of a column, whose values are of so many bytes. */
+/* Returns a value of a column whose values are width bytes wide. */
 static double
 column_value(const char *column, size_t width, size_t i)
 {
@@ -495,7 +496,7 @@ column_value(const char *column, size_t width, size_t i)
 	return width == sizeof(real) ? real : (double)v;
 }
 
-/* Checks a document of columns against the one of json. */
+/* Compares a document of columns with that of json. */
 static void
 check_columns(const struct buf *b, const json_t *want)
 {
@@ -577,7 +578,7 @@ TEST(columns_may_be_negative)
 }
 END
 
-/* A report may name modules of the target. */
+/* The quality report may contain names from the target. */
 TEST(json_tells_sources_quality_and_what_other_formats_there_are)
 {
 	CLEANUP_PROFILE struct profile *p = profile_of("main;work 1\n");
@@ -592,7 +593,8 @@ TEST(json_tells_sources_quality_and_what_other_formats_there_are)
 		ck_assert_int_eq(profile_cstring(p, "/src/shop/work.c",
 		                                 &p->functions[i].file),
 		                 0);
-	/* the lowest line that is known of one, and where the other starts */
+	/* one line is the lowest one known, the other where the function
+	 * starts */
 	p->lines[0].line = 17;
 	p->functions[1].start_line = 40;
 	ck_assert_int_eq(tree_new(p, 1, &t), 0);

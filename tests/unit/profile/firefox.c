@@ -171,7 +171,7 @@ TEST(inlined_functions_share_address_and_symbol)
 	ck_assert_int_eq(profile_sample(p, &l, 1, NULL, 0, v), 0);
 	j = written(p, NULL);
 	check_thread(at(j, "threads.0"));
-	/* the last frames made: outermost first */
+	/* the last frames, outermost first */
 	ck_assert_int_eq((int)number(j, "threads.0.frameTable.address.3"),
 	                 0x4242);
 	ck_assert_int_eq((int)number(j, "threads.0.frameTable.address.4"),
@@ -187,7 +187,7 @@ TEST(inlined_functions_share_address_and_symbol)
 }
 END
 
-/* Two threads of process 7, one of 9; one sample waited. */
+/* Two threads of process 7, and one of 9. One sample waited. */
 static struct timeline *
 recorded(void)
 {
@@ -274,7 +274,8 @@ TEST(a_timeline_gives_markers_and_counters)
 }
 END
 
-/* Seen last first, each with a second thread, an event and a counter. */
+/* Processes come last first, each with a second thread, an event and a
+ * counter. */
 TEST(every_process_has_its_name_markers_and_counters)
 {
 	enum { N = 500 };

@@ -8,14 +8,14 @@
 
 #define MAX_BYTES ((size_t)1 << 20)
 
-/* profile_of() gives 10 ms to a sample. */
+/* In profile_of() one sample is 10 ms. */
 #define NS(samples) ((samples) * (int64_t)FOLDED_PERIOD_NS)
 
 static const struct {
 	const char *name;
 	int64_t self, total; /* samples */
 } rows[] = {
-	{"a", 1 + 8, 1 + 4 + 8}, /* below itself: once */
+	{"a", 1 + 8, 1 + 4 + 8}, /* a stack counts once */
 	{"b", 2, 1 + 2 + 4},
 	{"c", 4, 4},
 	{"d", 0, 0}, /* nowhere */

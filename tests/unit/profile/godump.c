@@ -1,4 +1,4 @@
-/* Goroutine dumps as text, by the grammar of every Go release. */
+/* Goroutine dumps as text, in the forms of all Go releases. */
 #include "profile/godump.h"
 #include "lib/test.h"
 #include "profile/goroutine.h"
@@ -41,7 +41,8 @@ string(const struct profile *p, uint32_t id)
 	return strings_get(p->strings, id, NULL);
 }
 
-/* Text of a label of sample i; numbers in decimal; "" without one. */
+/* Returns the text of a label of sample i; numbers in decimal; "" without
+ * one. */
 static const char *
 label(const struct profile *p, uint32_t i, const char *key)
 {
@@ -61,7 +62,8 @@ label(const struct profile *p, uint32_t i, const char *key)
 	return "";
 }
 
-/* Functions of sample i, leaf first: "a;b", inlined ones joined by "+". */
+/* Returns the functions of sample i, leaf first: "a;b", inlined ones joined by
+ * "+". */
 static const char *
 stack(const struct profile *p, uint32_t i, struct buf *out)
 {
@@ -281,7 +283,7 @@ TEST(creators_are_told)
 }
 END
 
-/* Before 1.21 a lock is told by its function. */
+/* Before Go 1.21 a lock is recognised by its function. */
 static const struct {
 	const char *function, *reason;
 } locks[] = {

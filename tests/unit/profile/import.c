@@ -31,7 +31,7 @@ load(const char *path, struct buf *out)
 	fclose(f);
 }
 
-/* Reads bytes as a type; the result as folded stacks of samples, and notes. */
+/* Reads bytes as a type; writes the folded stacks in samples, and the notes. */
 static int
 import_as(const char *type, const char *content_type, double rate,
           const void *p, size_t n, struct buf *out)
@@ -103,7 +103,7 @@ END
 
 TEST(heap_profiles_of_allocators_are_scaled_to_what_their_samples_stand_for)
 {
-	/* 2 MiB are four periods, 500 bytes a thousandth of one. */
+	/* 2 MiB are four sampling periods, 500 bytes a thousandth of one. */
 	expect("heap.jemalloc", "memory", 0, 0,
 	       "heap 3185355 bytes\n"
 	       "other.so+0x100;server+0x1000 1049076\n"
@@ -129,7 +129,7 @@ TEST(a_heap_text_that_is_cut_off_or_of_an_unknown_form_says_so)
 }
 END
 
-/* Reads text; got is what import_as() writes. */
+/* Reads text as type; see import_as() for got. */
 static int
 text_as(const char *type, const char *text, struct buf *got)
 {
@@ -335,8 +335,8 @@ TEST(a_folded_file_of_two_counts_is_refused_as_a_difference)
 }
 END
 
-/* Values: stackcollapse output as flamegraph.pl 1.0 and speedscope 1.25 read
- * it, which skip what has no count. */
+/* Values: flamegraph.pl 1.0 and speedscope 1.25, which skip lines without a
+ * count. */
 TEST(lines_that_are_no_folded_stacks_are_skipped_and_counted)
 {
 	static const struct {
@@ -616,7 +616,7 @@ TEST(cycles_are_cpu_time_where_the_rate_is_known)
 }
 END
 
-/* Reads text and keeps an event. */
+/* Reads text and keeps one of its events. */
 static int
 event_as(const char *event, const char *text, struct buf *got)
 {
@@ -1158,7 +1158,7 @@ TEST(pprof_files_that_follow_one_another_are_refused_as_such)
 }
 END
 
-/* Copies of one text until it is longer than most. */
+/* Appends copies of text until there are more than most bytes. */
 static void
 repeat(struct buf *b, const char *text, size_t most)
 {
@@ -1200,7 +1200,7 @@ TEST(names_and_stacks_are_counted)
 		CLEANUP_BUF struct buf b = BUF_INIT(4 << 20);
 		CLEANUP_BUF struct buf got = BUF_INIT(4 << 20);
 
-		/* "", the value types' words, and the names */
+		/* "", the words of the value types, and the names */
 		for (int i = 0; i < 997 + over; i++)
 			buf_addf(&b, "f%d 1\n", i);
 		ck_assert_int_eq(import_as("cpu", "", 0, b.p, b.len, &got),
@@ -1228,7 +1228,7 @@ TEST(names_and_stacks_are_counted)
 }
 END
 
-/* A pprof file of that many stacks, each of another function. */
+/* Writes a pprof file of this many stacks, each of another function. */
 static void
 wide(uint32_t stacks, struct buf *file)
 {
@@ -1411,7 +1411,8 @@ file_of(const char *types, const char *period, struct buf *out)
 	return p;
 }
 
-/* Imports such a file; "TYPE: VALUE/UNIT N" of what is shown, or the reason. */
+/* Imports such a file; writes "TYPE: VALUE/UNIT N" of the shown value, or the
+ * reason of a refusal. */
 static void
 imported(const char *types, const char *period, const char *asked,
          struct buf *out)

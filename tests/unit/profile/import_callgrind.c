@@ -121,7 +121,7 @@ TEST(lines_that_callgrind_does_not_write_are_skipped_and_counted)
 }
 END
 
-/* Two functions of each level call both of the next: 2^30 paths. */
+/* At each level two functions call both functions of the next: 2^30 paths. */
 TEST(a_graph_of_too_many_paths_keeps_its_largest_and_all_own_costs)
 {
 	CLEANUP_BUF struct buf b = BUF_INIT(1 << 20);

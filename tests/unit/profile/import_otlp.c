@@ -154,7 +154,7 @@ END
 
 TEST(other_layouts_are_refused_by_what_does_not_fit)
 {
-	/* names of 1.7 and of 1.8 */
+	/* field names of 1.7 and of 1.8 */
 	imported_is("",
 	            "{" PROFILES(COUNT, "{\"locationsStartIndex\":0,"
 	                                "\"stackIndex\":1}") "," DICTIONARY "}",
@@ -168,7 +168,7 @@ TEST(other_layouts_are_refused_by_what_does_not_fit)
 }
 END
 
-/* A file with one sample whose fields these bytes are, and its length. */
+/* Writes a file with one sample made of these bytes; returns its length. */
 static size_t
 one_sample(const char *sample, size_t n, char *out)
 {
@@ -251,7 +251,7 @@ TEST(attributes_of_a_resource_are_service_and_labels)
 		ck_assert_str_eq(seen.service, "shop");
 		ck_assert_str_eq(seen.labels,
 		                 "{\"version\":\"1.4\",\"pod\":\"shop-0\"}");
-		/* the time on the CPU, and off it */
+		/* time on the CPU, and off it */
 		ck_assert_uint_eq(seen.parts, 2);
 		ck_assert_uint_eq(seen.samples, 3);
 	}

@@ -19,7 +19,7 @@
 #define IN_KERNEL ((uint64_t)PERF_CONTEXT_KERNEL)
 #define CLOCK     "perfdata cpu samples/count cpu/nanoseconds\n"
 
-/* The parts of a file that is being written. */
+/* The parts of a file that is being made. */
 struct making {
 	struct buf attrs, data;
 	uint32_t nattrs;
@@ -82,7 +82,7 @@ end(struct buf *b, size_t at)
 	memcpy(b->p + at + 6, &size, sizeof(size));
 }
 
-/* Puts what other records have of a sample. */
+/* Puts the sample id that ends other records. */
 static void
 put_trailer(struct making *m, uint32_t pid, uint64_t time_ns)
 {
@@ -200,7 +200,7 @@ add_sample(struct making *m, uint64_t id, uint32_t pid, uint64_t time_ns,
 	end(&m->data, begin_sample(m, id, pid, time_ns, period, chain, n));
 }
 
-/* A program of one process, whose kernel part is known. */
+/* Adds a program of one process, whose kernel part is known. */
 static void
 add_program(struct making *m)
 {
@@ -210,7 +210,7 @@ add_program(struct making *m)
 	add_map(m, 7, 0, PROGRAM, 0x3000, 0x1000, "/bin/work");
 }
 
-/* Writes a file of the form that has a header. */
+/* Writes a file in the form that has a header. */
 static void
 write_file(const struct making *m, struct buf *out)
 {
@@ -237,7 +237,7 @@ write_file(const struct making *m, struct buf *out)
 	put(out, m->data.p, m->data.len);
 }
 
-/* Writes the header of a file to a pipe, and its events. */
+/* Writes the header and the events of a file that goes through a pipe. */
 static void
 write_pipe_head(const struct making *m, struct buf *out)
 {
@@ -273,7 +273,8 @@ expect(const struct making *m, int rc, const char *want)
 	expect_bytes(&file, rc, want);
 }
 
-/* Callers are where a call returns to: one byte before is in the call. */
+/* A caller's address is where the call returns to, so the call is one byte
+ * before it. */
 #define TWICE                                 \
 	"work+0x1fff;work+0x1100 2 3000000\n" \
 	"work+0x1fff;[kernel.kallsyms]+0xfff;[kernel.kallsyms]+0x10 1 500\n"
@@ -311,7 +312,7 @@ TEST(a_recording_written_to_a_pipe_reads_the_same)
 }
 END
 
-/* perf compresses what its rings had as one stream, and cuts it anywhere. */
+/* perf compresses the contents of its rings as one stream, cut anywhere. */
 TEST(compressed_records_are_one_stream)
 {
 	CLEANUP(making_done) struct making m = MAKING;
@@ -339,8 +340,7 @@ TEST(records_count_in_the_order_of_time)
 
 	add_clock(&m);
 	add_program(&m);
-	/* another CPU's block: the child runs its parent's code, then its own
-	 */
+	/* another CPU's block: at first the child runs its parent's code */
 	add_sample(&m, 1, 8, 40, 1, CHAIN(USER, IN(0x100)));
 	add_sample(&m, 1, 8, 20, 1, CHAIN(USER, IN(0x100)));
 	add_fork(&m, 8, 7, 15);
@@ -373,7 +373,7 @@ TEST(the_first_event_counts_with_its_periods_or_the_one_that_is_named)
 	add_event(&m, &cycles);
 	add_event(&m, &faults);
 	add_program(&m);
-	/* that of the first sample is not the first */
+	/* the first sample is of the second event */
 	add_sample(&m, 2, 7, 5, 3, CHAIN(USER, IN(0x200)));
 	add_sample(&m, 1, 7, 10, 9000000, CHAIN(USER, IN(0x100)));
 	add_sample(&m, 1, 7, 30, 1000000, CHAIN(USER, IN(0x200)));

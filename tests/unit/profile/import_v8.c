@@ -7,7 +7,7 @@
 #define WALL "cpuprofile wall samples/count wall/nanoseconds\n"
 
 /* Values: speedscope 1.25, which leaves out (idle), and gives the last sample
- * no time: here it has that until endTime. */
+ * no time: we give it the time until endTime. */
 TEST(a_cpuprofile_is_wall_time_by_its_deltas_with_garbage_on_the_last_stack)
 {
 	imported_file_is("", "v8.cpuprofile", 0,

@@ -77,7 +77,7 @@ TEST(one_input_comes_out_as_it_was)
 }
 END
 
-/* One sample at an offset of a file that lies at start. */
+/* One sample at an offset in a file that is mapped at start. */
 static struct profile *
 at_address(uint64_t start, const char *file, const char *build_id)
 {
@@ -104,8 +104,8 @@ TEST(a_file_is_the_same_by_its_build_id_wherever_it_lies)
 		uint32_t mappings;
 	} rows[] = {
 		{"/lib/a.so", "ab12", 1}, /* the same */
-		{"/mnt/a.so", "ab12", 1}, /* seen under another path */
-		{"/lib/a.so", "cd34", 2}, /* replaced meanwhile */
+		{"/mnt/a.so", "ab12", 1}, /* the same file by another path */
+		{"/lib/a.so", "cd34", 2}, /* the file was replaced */
 		{"/lib/a.so", "", 2},     /* nobody knows */
 	};
 

@@ -1,6 +1,6 @@
 /*
- * A profile that is written for OpenTelemetry is read again as it was: with the
- * same samples in the same order, and with all that pprof says of their frames.
+ * Writing a profile as OpenTelemetry and reading it again keeps its samples,
+ * their order, and everything that pprof says about their frames.
  */
 #include "base/file.h"
 #include "lib/any_profile.h"
@@ -86,8 +86,8 @@ put_sample(const struct profile *p, uint32_t at, struct buf *out)
 	buf_putc(out, '\n');
 }
 
-/* Everything that OpenTelemetry can say of a profile. Times before 1970 are
- * none. */
+/* Writes everything that OpenTelemetry can say about a profile. It has no times
+ * before 1970. */
 static void
 put_profile(const struct profile *p, struct buf *out)
 {
@@ -187,7 +187,7 @@ TEST(a_profile_that_was_written_once_stays_as_it_is)
 		CLEANUP_PROFILE struct profile *a = NULL, *b = NULL;
 		const char *what;
 
-		/* readers apply these: equal stacks may remain */
+		/* the reader applies them, after which stacks may be equal */
 		any->drop_frames = any->keep_frames = 0;
 		a = again(any);
 		b = again(a);

@@ -1,4 +1,4 @@
-/* Packed files: nothing of a sum is lost, and no byte of one is trusted. */
+/* Packed files lose nothing of a sum, and no byte of them is trusted. */
 #include "base/counted.h"
 #include "lib/any_profile.h"
 #include "lib/folded.h"
@@ -51,7 +51,8 @@ merged(const struct buf *file, const struct profile *p)
 	return out;
 }
 
-/* Added to what it was made of, it adds no row, and doubles each value. */
+/* Merging the file with the profile it was made of adds no row, and doubles
+ * each value. */
 static void
 check_holds(const struct buf *file, const struct profile *p, unsigned seed)
 {
@@ -107,7 +108,7 @@ TEST(no_row_of_any_sum_is_lost)
 		CLEANUP_BUF struct buf file = BUF_INIT(MAX_BYTES);
 		CLEANUP_BUF struct buf second = BUF_INIT(MAX_BYTES);
 
-		p->duration_ns >>= 1; /* the sum of two is one as well */
+		p->duration_ns >>= 1; /* so that the sum of two fits as well */
 		pack(p, &file);
 		check_holds(&file, p, seed);
 		once = merged(NULL, p);
@@ -157,7 +158,7 @@ TEST(a_pprof_file_is_taken_as_it_is)
 }
 END
 
-/* Frames in memory that a file of few bytes may ask for. */
+/* Bounds the frames in memory that a small file may ask for. */
 TEST(stacks_written_out_are_bounded)
 {
 	CLEANUP_PROFILE struct profile *p = profile_of("a;b;c;d 1\na;b 2\n");
@@ -231,19 +232,19 @@ TEST(what_can_not_be_is_refused)
 #define ROW(s) {s, sizeof(s) - 1}
 		ROW(""),
 		ROW("\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF"),
-		/* more rows than bytes */
+		/* more nodes than bytes */
 		ROW(COUNTS("\xFF\x7F", "\x00") ROWS),
 		/* no root */
 		ROW(COUNTS("\x00", "\x00") ROWS),
-		/* a node below itself, and one of no location */
+		/* a node below itself, and a node without a location */
 		ROW(COUNTS("\x02", "\x00") ROWS "\x01\x00"),
 		ROW(COUNTS("\x02", "\x00") ROWS "\x00\x01"),
-		/* a sample of no node; one cut short */
+		/* a sample without a node, and a sample cut short */
 		ROW(COUNTS("\x02", "\x01") ROWS "\0\0"
 	                                        "\x02\0\0"),
 		ROW(COUNTS("\x02", "\x01") ROWS "\0\0"
 	                                        "\x01\0"),
-		/* labels that are not there */
+		/* a sample with missing labels */
 		ROW(COUNTS("\x02", "\x01") ROWS "\0\0"
 	                                        "\x01\x01\0"),
 		/* bytes behind the end */
@@ -266,7 +267,7 @@ TEST(what_can_not_be_is_refused)
 }
 END
 
-/* Each byte of one in turn, as the disk, or a stranger, may change it. */
+/* Changes each byte in turn, as a disk or an attacker may. */
 TEST(a_changed_file_never_leaves_its_bounds)
 {
 	CLEANUP_PROFILE struct profile *p = any_profile(7);
@@ -294,7 +295,8 @@ TEST(a_changed_file_never_leaves_its_bounds)
 }
 END
 
-/* A sum of two, and the second as counts of it, with the sum behind it. */
+/* Writes the second of two profiles as counts of their sum, followed by the
+ * sum. */
 static void
 put_counted_file(struct buf *out, size_t *counts)
 {
@@ -333,7 +335,7 @@ TEST(a_part_of_a_sum_is_what_was_added)
 }
 END
 
-/* Each byte of the counts in turn, and each length of the file. */
+/* Changes each byte of the counts in turn, and cuts the file at each length. */
 TEST(changed_counts_never_leave_their_bounds)
 {
 	CLEANUP_BUF struct buf file = BUF_INIT(MAX_BYTES);

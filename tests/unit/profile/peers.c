@@ -1,6 +1,6 @@
 /*
- * Files as other tools write them, beside the values that the tools they belong
- * to show for them. `make check-peers` compares with these tools themselves.
+ * Files of other tools, with the values that those tools show for them. `make
+ * check-peers` asks the tools themselves.
  */
 #include "base/file.h"
 #include "lib/test.h"
@@ -15,10 +15,10 @@
 #define FOLDED "flamegraph.pl, FlameGraph 41fee1f"
 #define PERF   "stackcollapse-perf.pl, FlameGraph 41fee1f"
 #define OTLP   "protobuf 4.21 of Python, with the messages of opentelemetry-proto"
-/* three samples and one, of 50 ms each */
+/* three samples and one sample, of 50 ms each */
 #define OTLP_CPU \
 	"200000000 nanoseconds 4 inlined=150000000 shop+0x300=50000000 main=0"
-#define NAMED 3 /* functions of a row */
+#define NAMED 3 /* functions in a row */
 
 static const struct row {
 	const char *file, *type, *peer;

@@ -45,7 +45,7 @@ decoded(const void *p, size_t n)
 	return out;
 }
 
-/* Decodes what must fail with err, and says why. */
+/* Decodes a file that must be refused with err and this reason. */
 static void
 check_refused(const void *p, size_t n, size_t max, int err, const char *reason)
 {
@@ -98,7 +98,8 @@ put_sample(struct buf *b, uint64_t location, int values)
 	wire_close(b, place);
 }
 
-/* Everything the model holds, each field with a value of its own. */
+/* A profile that uses all of the model, with a different value in each
+ * field. */
 static struct profile *
 rich(void)
 {
@@ -133,7 +134,7 @@ rich(void)
 	return p;
 }
 
-/* Field by field: these rows have padding. */
+/* Compares field by field, since the rows have padding. */
 static void
 check_same_functions(const struct profile *a, const struct profile *b)
 {
@@ -285,7 +286,7 @@ TEST(comments_are_counted_as_memory_and_kept_however_many)
 		ck_assert_str_eq(
 			buf_str(&why),
 			"the profile would take too much memory: more than "
-		        "50000, max_memory in [upload] of stoker.conf");
+			"50000, max_memory in [upload] of stoker.conf");
 		p = decoded(b.p, b.len);
 		ck_assert_uint_eq(p->ncomments, n);
 		for (uint32_t k = 0; k < n; k++)
@@ -522,7 +523,7 @@ TEST(members_of_a_gzip_file_are_joined)
 }
 END
 
-/* Memory that is given back while a file is read ends where the file ends. */
+/* Memory that is released during reading must not reach beyond the file. */
 TEST(a_gzipped_file_without_samples_is_read)
 {
 	CLEANUP_PROFILE struct profile *p = profile_new(), *got = NULL;

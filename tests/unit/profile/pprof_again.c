@@ -1,4 +1,4 @@
-/* A pprof file holds all of a profile: what is written is read again. */
+/* A pprof file holds all of a profile: reading it returns what was written. */
 #include "lib/any_profile.h"
 #include "lib/same_profile.h"
 #include "lib/test.h"

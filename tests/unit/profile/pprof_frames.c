@@ -1,4 +1,4 @@
-/* Packed ids of locations, read by blocks: as one by one. */
+/* Packed location ids that are read in blocks, as if read one by one. */
 #include "profile/stored/pprof_frames.h"
 #include "lib/test.h"
 
@@ -8,7 +8,7 @@
 #define ROWS 40000
 #define MOST 200
 
-/* Rows 0..n have ids from first on; plain unless one is out of line. */
+/* Gives the rows ids from first on; unless plain, another id comes first. */
 static struct idmap
 make_ids(uint64_t first, uint32_t n, bool plain)
 {
@@ -23,7 +23,7 @@ make_ids(uint64_t first, uint32_t n, bool plain)
 	return ids;
 }
 
-/* An id in more bytes than it needs is still that id. */
+/* Writes an id in more bytes than it needs. */
 static void
 put_long(struct buf *out, uint64_t v, unsigned bytes)
 {
@@ -32,7 +32,7 @@ put_long(struct buf *out, uint64_t v, unsigned bytes)
 	buf_putc(out, (char)(v & 0x7F));
 }
 
-/* n ids of 1 to 10 bytes each, in an order that no block can guess. */
+/* Writes n ids of 1 to 10 bytes each, in random order. */
 static void
 put_ids(struct buf *out, const struct idmap *ids, size_t n, uint32_t *rows)
 {

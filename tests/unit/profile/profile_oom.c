@@ -2,8 +2,8 @@
  * Out of memory, at every single allocation: building, writing, reading and
  * drawing fail with -ENOMEM, or succeed without it, and leak nothing.
  *
- * malloc and its kin are ours in this program, over glibc's own; sanitizers
- * bring theirs, so that there is nothing to test with.
+ * This program replaces malloc and its kin with functions that call glibc's.
+ * Sanitizers replace them, too, so this test does nothing then.
  */
 #include "capture/recorder/trie.h"
 #include "lib/folded.h"
@@ -36,7 +36,7 @@ refuse(void)
 		return false;
 	if (left-- > 0)
 		return false;
-	left = 0; /* and every one after it */
+	left = 0; /* and so does every later one */
 	failed = true;
 	return true;
 }
@@ -179,9 +179,9 @@ draw(void *p)
 	return r;
 }
 
-static bool tested; /* a node was, and is sure */
+static bool tested; /* some node was tested, and is sure */
 
-/* Profiles of which one function costs more, cut into blocks by nodes. */
+/* Profiles in which one function costs more, cut into blocks by nodes. */
 static int
 side_of(struct profile *p, struct tree **t, struct blocks **nodes)
 {

@@ -1,5 +1,5 @@
 /* The times from which a function costs more or less. tests/bench/shift.c
- * measures false alarms and what is found over thousands of ranges. */
+ * measures false and missed alarms over thousands of ranges. */
 #include "profile/shift.h"
 #include "lib/random.h"
 #include "lib/test.h"
@@ -28,7 +28,7 @@ samples(double mean)
 	return k;
 }
 
-/* A level: n bins with this share of `all` samples each. */
+/* A level of cost: n bins with this share of `all` samples each. */
 struct level {
 	size_t n;
 	double share, all;
@@ -180,7 +180,7 @@ TEST(a_rate_is_held_against_time)
 		bins[i] = (struct shift_bin){(int64_t)i * BIN_MS,
 		                             (int64_t)(i + 1) * BIN_MS,
 		                             samples(i < 70 ? 20 : 35), 10};
-	/* a bin that was captured in part */
+	/* a bin that was only partly captured */
 	bins[90].cost /= 2;
 	bins[90].of /= 2;
 

@@ -69,7 +69,7 @@ TEST(a_view_leaves_out_what_its_lists_name)
 }
 END
 
-/* A decoded profile has labels, and rows of its own. */
+/* The profile, written and decoded, keeps its labels. */
 TEST(what_is_left_is_a_profile)
 {
 	CLEANUP_PROFILE struct profile *p = profile_of(STACKS);

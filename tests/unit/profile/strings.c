@@ -87,7 +87,7 @@ TEST(bytes_that_are_not_utf8_are_escaped)
 		{"a\xff\xfe;b", "a\\xff\\xfe;b"},
 		{"\xe2\x82", "\\xe2\\x82"},          /* cut short */
 		{"\xed\xa0\x80", "\\xed\\xa0\\x80"}, /* surrogate */
-		{"\xc0\xaf", "\\xc0\\xaf"},          /* too long a form of / */
+		{"\xc0\xaf", "\\xc0\\xaf"},          /* overlong form of / */
 		{"\xe2\x82\xac", "\xe2\x82\xac"},    /* the euro sign */
 		{"\xe2\x82\xac\x80", "\xe2\x82\xac\\x80"},
 	};
@@ -96,7 +96,7 @@ TEST(bytes_that_are_not_utf8_are_escaped)
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		ck_assert_str_eq(strings_get(s, add(s, rows[i].text), NULL),
 		                 rows[i].want);
-	/* names of Latin-1 stay apart */
+	/* Latin-1 names stay different */
 	ck_assert_uint_ne(add(s, "h\xe9"), add(s, "h\xe8"));
 }
 END

@@ -52,7 +52,7 @@ decode(const struct buf *b, struct timeline **out)
 	return timeline_decode(b->p, b->len, TIMELINE_MAX_BYTES, out);
 }
 
-/* Reads these bytes, packed as a file is. */
+/* Reads these bytes after packing them as a file. */
 static int
 decode_raw(const void *p, size_t n)
 {
@@ -237,7 +237,8 @@ END
 
 #define STEP_US 1000
 
-/* Each sample of a profile, one after the other, in two threads by turns. */
+/* Puts each sample of a profile in order into a timeline of two threads, in
+ * turn. */
 static struct timeline *
 line_of(const struct profile *p)
 {

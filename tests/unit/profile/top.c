@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* The functions as "name self/total/samples" lines, in samples. */
+/* Checks the functions, as "name self/total/samples" lines in samples. */
 static void
 check_top(const char *folded, uint32_t max, const char *want)
 {
@@ -49,7 +49,7 @@ END
 TEST(a_function_is_summed_over_all_its_callers)
 {
 	check_top("x;f 1\ny;f 2\n", 1, "f 3/3/3\n");
-	/* one begins where the other one ends */
+	/* one name begins where the other one ends */
 	check_top("a;f 1\nf 2\n", 1, "f 3/3/3\n");
 }
 END

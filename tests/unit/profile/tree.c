@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* One line per node: depth, name, self and total, in samples. */
+/* Writes one line per node: depth, name, self and total, in samples. */
 static const char *
 drawn(const struct tree *t, struct buf *b)
 {
@@ -132,7 +132,7 @@ TEST(samples_of_a_space_are_counted_in_its_objects)
 }
 END
 
-/* A profile of CPU time alone, of two stacks of that many nanoseconds. */
+/* A profile of CPU time alone, with two stacks of this many nanoseconds. */
 static struct profile *
 profile_of_time(const char *unit, int64_t period, int64_t a, int64_t b)
 {
@@ -284,7 +284,7 @@ assert_same_top(const struct tree *a, const struct tree *b)
 	}
 }
 
-/* Stacks of few functions, so that many begin alike and recur. */
+/* Stacks of a few functions, so that many begin alike or recur. */
 static struct profile *
 drawn_profile(uint64_t seed)
 {
@@ -316,7 +316,7 @@ TEST(functions_alone_have_the_top_of_the_whole_tree)
 }
 END
 
-/* The line of each node of the tree whose total is large enough. */
+/* Writes the line of each node of the tree whose total is at least `least`. */
 static void
 put_large(const struct tree *t, int64_t least, struct buf *out)
 {
@@ -369,7 +369,7 @@ TEST(a_picture_with_room_for_all_nodes_has_them)
 }
 END
 
-/* The total of a node is compared with sums made by this test. */
+/* Compares each node's total with a sum that this test makes. */
 TEST(each_node_has_the_sum_of_the_nodes_below_it)
 {
 	for (uint64_t seed = 1; seed <= 20; seed++) {

@@ -1,4 +1,4 @@
-/* Jobs and services of a centre, in the store of a host. */
+/* Jobs and services of a centre in the store of a host. */
 #include "store/agent.h"
 
 #include "lib/store.h"
@@ -190,7 +190,7 @@ TEST(services_are_added_replaced_and_removed_as_the_centre_has_them)
 }
 END
 
-/* A host that was one of its own keeps what it had. */
+/* The host had this service before it joined the fleet. */
 TEST(a_service_that_was_here_before_is_not_removed)
 {
 	CLEANUP_TEST_STORE struct test_store t = test_store();
@@ -209,7 +209,7 @@ END
 #define OTHER_HOST   "host2"
 #define OTHER_TENANT "u"
 
-/* A capture that runs on that host. */
+/* Enqueues and claims a capture on that host. */
 static void
 run_on(struct store *s, const char *host, const char *type, struct job *out)
 {
@@ -266,7 +266,7 @@ of_tenant(const char *tenant)
 	return v;
 }
 
-/* A process of that tenant's service. */
+/* A process of the tenant's service. */
 static struct worker_process
 process_of(const char *host, const char *tenant, int64_t pid)
 {
@@ -408,7 +408,7 @@ TEST(services_of_one_name_are_told_apart_by_their_tenants)
 	                         service_of("two", "/bin/two")};
 	char exe[64];
 
-	/* one tenant's was here before, and is profiled here */
+	/* one tenant's existed before, and is profiled here */
 	both[1].tenant = (char *)OTHER_TENANT;
 	ck_assert_int_eq(service_add(&t.s, &both[1]), 0);
 	profile_continuously(&t.s, OTHER_TENANT, "two");
@@ -436,7 +436,7 @@ TEST(a_service_that_is_forgotten_leaves_that_of_another_tenant)
 }
 END
 
-/* The text of a time at which nothing has just changed. */
+/* Returns the generation for a time at which nothing has just changed. */
 static void
 generation_of(struct test_store *t, char out[static AGENT_GENERATION])
 {

@@ -1,7 +1,4 @@
-/*
- * Backups of a store that is in use: what is in them, and what is not.
- * On SQLite alone.
- */
+/* Backups of a store that is in use: what they contain. On SQLite alone. */
 #include "store/backup.h"
 
 #include "lib/faults.h"
@@ -16,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Opens the only file of a folder that has this in its name. */
+/* Opens the only file of a folder whose name contains part. */
 static int
 open_only(const char *dir, const char *part)
 {
@@ -121,8 +118,7 @@ TEST(an_upload_in_progress_is_in_the_next_backup)
 }
 END
 
-/* Deletes all windows but the pinned ones, and gives their bytes back.
- */
+/* Deletes all windows but the pinned ones, and releases their bytes. */
 static void
 expire_windows(struct store *s)
 {
@@ -155,7 +151,7 @@ TEST(what_is_deleted_leaves_the_backup)
 	                 1);
 	stock_whole(k.backup, true);
 
-	/* The segment has lost all bytes but those of its one window. */
+	/* The segment has lost all bytes except those of its last window. */
 	segment = open_only(stock_path(k.backup, "segments"), ".seg");
 	ck_assert_int_eq(fstat(segment, &st), 0);
 	ck_assert_int_eq(st.st_size, 2 * STOCK_WINDOW);
@@ -166,8 +162,8 @@ TEST(what_is_deleted_leaves_the_backup)
 }
 END
 
-/* Deletes when the copying reaches the bytes, and gives the bytes back
- * at once, as a worker may. */
+/* Deletes profiles when the backup is about to copy them, and releases their
+ * bytes at once, as a worker may. */
 struct deleter {
 	struct stock *k;
 	int opened, deleted, most;
@@ -181,7 +177,7 @@ delete_what_is_next(void *arg, const char *call, const char *path)
 	if (strcmp(call, "openat") || strncmp(path, "blob-", 5) ||
 	    d->deleted == STOCK_PROFILES)
 		return 0;
-	/* The first opening looks whether the backup has it. */
+	/* The first opening only looks whether the backup has the file. */
 	if (!d->opened++)
 		return 0;
 	for (int i = 0; i < STOCK_PROFILES; i++)
@@ -233,7 +229,7 @@ TEST(windows_that_are_deleted_before_they_are_copied_are_not_in_the_backup)
 }
 END
 
-/* Windows come, and all but one go, after the database was copied. */
+/* After the database was copied, windows are added, and all but one deleted. */
 static int
 change_windows(void *arg, const char *call, const char *path)
 {
@@ -261,8 +257,7 @@ TEST(windows_that_come_and_go_meanwhile_are_there_or_not)
 }
 END
 
-/* A profile comes before the database is copied, and goes after that.
- */
+/* Adds a profile before the database is copied, and deletes it afterwards. */
 static int
 always_delete(void *arg, const char *call, const char *path)
 {

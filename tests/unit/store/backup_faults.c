@@ -1,6 +1,6 @@
 /*
- * Backups and restores of which any one call fails, or that are killed at any
- * one: what was there before is whole, or what is new is.
+ * Backups and restores in which any one call fails, or that are killed at any
+ * call: either the old state or the new one is whole.
  * On SQLite alone.
  */
 #include "store/backup.h"
@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Counts down the calls, or only the allocations, to the one that fails. */
+/* Counts down the calls, or only the allocations, until one fails. */
 struct countdown {
 	long left;
 	int error; /* 0: the process is killed */
@@ -46,7 +46,7 @@ struct attempt {
 	bool reached, told;
 };
 
-/* Acts with one call failing. */
+/* Runs act with one call failing. */
 static struct attempt
 fail_at(struct countdown c, int (*act)(struct stock *k, struct buf *why),
         struct stock *k)
@@ -62,7 +62,8 @@ fail_at(struct countdown c, int (*act)(struct stock *k, struct buf *why),
 	return a;
 }
 
-/* Acts in a process that is killed at the nth call; false: it ended before. */
+/* Runs act in a process that is killed at the nth call; returns false if it
+ * ended before. */
 static bool
 kill_at(long n, int (*act)(struct stock *k, struct buf *why), struct stock *k)
 {
@@ -94,7 +95,7 @@ ignore(void *arg, const struct flaw *f)
 	(void)arg, (void)f;
 }
 
-/* Counts files of the backup, which must be whole. */
+/* Returns the number of files of the backup, which must be whole. */
 static int64_t
 files(const struct stock *k)
 {
@@ -107,7 +108,7 @@ files(const struct stock *k)
 	return seen.files;
 }
 
-/* Has the store differ from its backup: two profiles more, one less. */
+/* Makes the store differ from its backup: adds two profiles, deletes one. */
 static void
 differ(struct stock *k)
 {
@@ -129,7 +130,8 @@ static const struct {
 	{"no memory", {.error = ENOMEM, .memory = true}},
 };
 
-/* Every call fails once; allocations are many, and fail ever more seldom. */
+/* Every call fails once; of the many allocations, later ones are tried less
+ * often. */
 static struct countdown
 next_fault(size_t i, long *n)
 {
@@ -208,7 +210,7 @@ TEST(a_backup_that_is_killed_leaves_the_one_before_or_the_new_one)
 	ck_assert(seen[0] && seen[1]);
 	ck_assert_int_gt(n, 50);
 	ck_assert_int_eq(files(&k), STOCK_PROFILES + 1);
-	/* The killed ones left databases, which are gone by now. */
+	/* Backups that were killed left databases, which are gone by now. */
 	ck_assert_int_eq(stock_backup(&k).removed, 1);
 }
 END
@@ -266,7 +268,7 @@ TEST(a_restore_that_is_killed_leaves_no_store_or_a_whole_one)
 }
 END
 
-/* Makes a store with one profile in the place of the restored one. */
+/* Makes a store with one profile where the restored one belongs. */
 static void
 make_old_store(const struct stock *k)
 {
@@ -278,7 +280,8 @@ make_old_store(const struct stock *k)
 	stock_profile(&s, "old", id);
 }
 
-/* Counts profiles of a store, which must be whole; 0: there is none. */
+/* Returns the number of profiles in a store, which must be whole; 0: no
+ * store. */
 static int64_t
 profiles(const char *dir)
 {

@@ -1,5 +1,5 @@
 /*
- * The directory of a backup: who may read it, and what may be in it.
+ * The directory of a backup: who may read it, and what it may contain.
  * On SQLite alone.
  */
 #include "lib/faults.h"
@@ -123,7 +123,7 @@ struct second {
 	int opened;
 };
 
-/* Makes a second backup while the first one works. */
+/* Makes a second backup while the first one is under way. */
 static int
 make_another(void *arg, const char *call, const char *path)
 {

@@ -15,7 +15,7 @@ exists(struct store *s, const char *name)
 	return !faccessat(s->profiles_fd, name, F_OK, 0);
 }
 
-/* A completed session of a tenant with these bytes, from hours ago. */
+/* Adds a completed session of a tenant with these bytes, age_ms ago. */
 static void
 upload_of(struct store *s, const char *tenant, int64_t age_ms, const char *text,
           struct blob *b, char id[static ID_MAX])
@@ -338,7 +338,7 @@ TEST(a_read_or_write_that_fails_leaves_session_and_bytes_together)
 }
 END
 
-/* The calls of a blob that is put: o(penat), w(rite), s(ync). */
+/* The calls that put a blob: o(penat), w(rite), s(ync). */
 struct syncs {
 	char calls[32];
 	int n, fail; /* syncs so far, and which of them fails */

@@ -1,6 +1,6 @@
 /*
  * A host's windows, and what a centre makes of the blocks that it sends: both
- * must tell the same.
+ * must give the same answers.
  */
 #include "store/block.h"
 
@@ -50,8 +50,8 @@ random_below(uint64_t *seed, uint64_t n)
 	return random_next(seed) % n;
 }
 
-/* Appends the minute to the segment; false: nothing was captured then. An hour
- * now and then has no windows, and some have no samples. */
+/* Appends a minute to the segment; returns false if nothing was captured then.
+ * Some hours have no windows, and some windows no samples. */
 static bool
 add_minute(struct fixture *f, const char *type, int64_t at, struct segment *g,
            struct window_ask *w)
@@ -152,7 +152,7 @@ accept_block(struct fixture *f, const struct buf *bytes, int64_t *cursor_ms)
 	                    cursor_ms);
 }
 
-/* Makes a block of form 1: entries end before the time lost to quotas. */
+/* Turns a block into form 1, whose entries have no time lost to quotas. */
 static void
 make_older(struct buf *bytes)
 {
@@ -186,8 +186,8 @@ send_block(struct fixture *f, enum block_tier tier, int64_t start_ms,
 	return rc == -ENODATA ? 0 : rc ?: accept_block(f, &b, &cursor_ms);
 }
 
-/* As a host does it: minutes when their hour is over, then the hour, and days;
- * of the last hour the minutes alone, as they come. */
+/* Sends blocks as a host does: minutes when their hour is over, then the hour,
+ * then days; of the last hour only minutes. */
 static void
 send_all(struct fixture *f)
 {
@@ -261,7 +261,7 @@ compare_plans(struct fixture *f, int64_t from_ms, int64_t to_ms)
 	}
 }
 
-/* A time around those of the windows, now and then a round one. */
+/* Returns a time around those of the windows, sometimes a round one. */
 static int64_t
 some_time(struct fixture *f)
 {
@@ -322,7 +322,7 @@ TEST(a_trend_has_the_same_windows_at_the_centre)
 }
 END
 
-/* All pages of a list. */
+/* Reads all pages of a list. */
 static void
 list(struct store *s, enum window_level level, int64_t from_ms, int64_t to_ms,
      int limit, struct window_list *out)
@@ -427,7 +427,7 @@ TEST(a_window_of_a_tier_that_is_none_is_damaged)
 	char series[ID_MAX];
 
 	if (db_is_shared(s->db))
-		return; /* tiers are partitions, which refuse it */
+		return; /* tiers are partitions there, which refuse it */
 	send_all(&f);
 	series_in(s, "cpu", series);
 	ck_assert_int_eq(window_between(s, series, WINDOW_MINUTE, f.from_ms,
@@ -440,8 +440,8 @@ TEST(a_window_of_a_tier_that_is_none_is_damaged)
 }
 END
 
-/* Sends what block_next() chooses, until that is nothing; what was chosen of
- * each tier is counted. */
+/* Sends what block_next() chooses until nothing is left; counts blocks by
+ * tier. */
 static void
 send_due(struct fixture *f, int64_t now_ms, int count[BLOCK_TIERS])
 {
@@ -481,7 +481,7 @@ TEST(a_host_sends_all_of_its_windows_in_time_and_each_once)
 }
 END
 
-/* Up to when the centre has windows of a level. */
+/* Returns until when the centre has windows of a level. */
 static int64_t
 arrived_until(struct fixture *f, enum window_level level)
 {
@@ -676,8 +676,8 @@ TEST(a_block_that_is_sent_again_is_not_counted_again)
 }
 END
 
-/* Sends the first hour by a connection of its own; leaves with 1 when it was
- * the one to store it, 2 when another had. */
+/* Sends the first hour over a new connection; exits with 1 if this stored it,
+ * with 2 if another process had. */
 static _Noreturn void
 race(const struct fixture *f, const struct buf *bytes)
 {
@@ -738,7 +738,7 @@ TEST(minutes_of_an_hour_take_the_place_of_fresh_ones)
 	ck_assert_int_eq(send_block(&f, BLOCK_MINUTES, at, at + HOUR), 0);
 	ck_assert_int_eq(held(&f, "blocks"), 1);
 	compare_plans(&f, at, at + HOUR - 1);
-	/* the bytes of the fresh ones are dropped, and no others */
+	/* the bytes of fresh blocks are deleted, and no others */
 	while (blob_reap(&f.centre.s, f.centre.s.bytes ?: BYTES_FILE) > 0)
 		;
 	ck_assert_int_eq(
@@ -874,14 +874,14 @@ TEST(minutes_go_once_their_hour_is_there_and_old_enough)
 	ck_assert_int_lt(blocks_of(&f, BLOCK_MINUTES), minutes);
 	ck_assert_int_gt(blocks_of(&f, BLOCK_MINUTES), 0);
 	ck_assert_int_eq(blocks_of(&f, BLOCK_HOURS), hours);
-	/* the hours tell of the first day now */
+	/* now the first day consists of hours */
 	series_in(&f.centre.s, "cpu", series);
 	ck_assert_int_eq(
 		window_plan(&f.centre.s, series, at, at + 12 * HOUR, &l), 0);
 	ck_assert_uint_gt(l.n, 3);
 	for (size_t i = 0; i < l.n; i++)
 		ck_assert_int_eq(l.items[i].level, WINDOW_HOUR);
-	/* all of what is older than its end goes, whatever its tier */
+	/* everything that ends before is deleted, whatever its tier */
 	keep = (struct window_keep){.all_ms = 4 * DAY};
 	expire(&f, &keep);
 	ck_assert_int_eq(blocks_of(&f, BLOCK_DAYS), 1);
@@ -939,7 +939,7 @@ TEST(a_block_with_a_pinned_window_stays)
 }
 END
 
-/* On PostgreSQL days of rows are dropped with their partition. */
+/* On PostgreSQL, days of rows are dropped as partitions. */
 TEST(a_day_without_blocks_has_no_partition)
 {
 	CLEANUP_FIXTURE struct fixture f = fixture();
@@ -997,7 +997,7 @@ TEST(no_changed_byte_of_a_block_goes_unnoticed)
 		ck_assert(!rc || rc == -EBADMSG || rc == -E2BIG);
 		accepted += !rc;
 	}
-	/* what a host alone knows: its counts, values and names */
+	/* changes of counts, values and names can't be noticed */
 	ck_assert_uint_lt(accepted, b.len / 2);
 	for (size_t n = 0; n < b.len; n++) {
 		CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);

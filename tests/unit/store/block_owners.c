@@ -1,6 +1,6 @@
 /*
- * Blocks of two tenants and two hosts, whose services have one name: those of
- * one tell, move and remove nothing of another's.
+ * Blocks of two tenants and two hosts, whose services have one name: no tenant
+ * or host can read, move or remove blocks of another.
  */
 #include "store/block.h"
 
@@ -20,14 +20,14 @@
 #define HERE      TEST_HOST
 #define ELSEWHERE "elsewhere"
 
-/* The begin of a day that is some days ago. */
+/* Returns the start of the day this many days ago. */
 static int64_t
 days_ago(int days)
 {
 	return window_floor(WINDOW_DAY, clock_wall_ms()) - days * DAY;
 }
 
-/* A store in which tenant "other" has a service of the same name. */
+/* Makes a store in which tenant "other" has a service of the same name. */
 static struct test_store
 two_tenants(void)
 {
@@ -37,7 +37,7 @@ two_tenants(void)
 	return t;
 }
 
-/* The first value that a statement about that tenant finds. */
+/* Returns the first value of a SELECT about that tenant. */
 static int64_t
 number_of(const struct test_store *t, const char *what, const char *tenant)
 {
@@ -56,7 +56,7 @@ span_of(enum block_tier tier)
 	return window_span_ms(block_level(tier));
 }
 
-/* Has the centre take a block with the first window of its time. */
+/* Lets the centre accept a block with the first window of its time. */
 static void
 take(struct store *s, const char *tenant, const char *host,
      enum block_tier tier, int64_t start_ms)
@@ -122,7 +122,7 @@ TEST(minutes_of_an_hour_take_the_place_of_those_of_their_host_and_tenant)
 	ck_assert_int_eq(
 		number_of(&t, "COUNT(*) FROM block WHERE tenant", TEST_TENANT),
 		2);
-	/* and their bytes are taken from what that tenant is told to hold */
+	/* and their bytes are subtracted from that tenant's usage */
 	ck_assert_int_eq(
 		number_of(&t,
 	                  "CAST(SUM(bytes) AS BIGINT) FROM block_usage "
@@ -207,14 +207,14 @@ TEST(ids_of_anothers_blocks_take_no_place_among_what_is_found)
 	test_sql(&t, "SELECT id FROM block", own, sizeof(own));
 	for (int i = 0; i < WINDOW_FOUND_MAX; i++)
 		take(&t.s, OTHER, HERE, BLOCK_FRESH, days_ago(2) + i * MINUTE);
-	/* Ids that begin like it, and come before it. */
+	/* Gives the others ids that begin like it, and sort before it. */
 	snprintf(sql, sizeof(sql),
 	         "UPDATE block SET id = '%.*s-' || substr(id, %zu) "
 	         "WHERE tenant = '" OTHER "'",
 	         (int)skip + 1, own, skip + 1);
 	test_sql(&t, sql, NULL, 0);
 	snprintf(prefix, sizeof(prefix), WINDOW_PREFIX "%c", own[skip]);
-	/* The window is found by its row: its bytes are not asked for. */
+	/* The window is found by its row, without reading its bytes. */
 	ck_assert_int_eq(window_find_ids(&t.s, TEST_TENANT, prefix, &l), 0);
 	ck_assert_uint_eq(l.n, 1);
 }
@@ -242,7 +242,7 @@ spans_of(struct store *s, const char *tenant)
 	return n;
 }
 
-/* Stores a sum over two hosts in which there are no windows. */
+/* Stores a sum over two hosts for a time without windows. */
 static int
 make_sum(struct store *s, const struct sum_due *due)
 {
@@ -405,7 +405,7 @@ held(struct store *s, const char *tenant, enum quota q)
 	return n;
 }
 
-/* The windows of the only block. */
+/* Returns the windows of the only block. */
 static void
 windows_of_block(struct test_store *t, const char *tenant,
                  struct window_list *out)
@@ -424,9 +424,9 @@ TEST(series_and_bytes_of_hosts_are_held_by_their_tenant)
 	CLEANUP_TEST_STORE struct test_store t = two_tenants();
 	int64_t at = days_ago(2);
 
-	/* One series of each tenant came from here; the other of this tenant
-	 * was captured by the store's own worker, whose name is that of a host
-	 * that sends for another tenant. */
+	/* One series of each tenant was sent from here. The other one of this
+	 * tenant was captured by the store's own worker, which has the name of
+	 * a host of another tenant. */
 	take(&t.s, TEST_TENANT, HERE, BLOCK_FRESH, at);
 	take(&t.s, OTHER, HERE, BLOCK_FRESH, at);
 	take(&t.s, OTHER, ELSEWHERE, BLOCK_FRESH, at);

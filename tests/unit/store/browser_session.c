@@ -1,4 +1,4 @@
-/* Browsers that have signed in: whose they are, and when they end. */
+/* Browsers that have signed in: who owns the sessions, and when they end. */
 #include "store/browser_session.h"
 
 #include "lib/store.h"
@@ -10,7 +10,7 @@
 
 #define HOUR_MS INT64_C(3600000)
 #define IDLE_MS (2 * HOUR_MS)
-#define LAST    (8 * HOUR_MS) /* of a browser session */
+#define LAST    (8 * HOUR_MS) /* how long one lasts */
 #define EVERY   ((struct page){100, ""})
 
 struct browser {
@@ -104,14 +104,14 @@ TEST(only_the_oldest_of_the_same_actor_ends_when_there_are_too_many)
 	ck_assert_int_eq(check(&t.s, &own[0]), -ENOENT);
 	ck_assert_int_eq(check(&t.s, &own[1]), 0);
 	ck_assert_int_eq(check(&t.s, &theirs), 0);
-	/* others that came later take no place of these */
+	/* later sessions of others do not end them */
 	db_skew_clock(t.s.db, HOUR_MS / 2);
 	for (int i = 0; i < BROWSER_SESSIONS_OF_ONE; i++)
 		sign_in(&t.s, "tok-b", "t", 0);
 	sign_in(&t.s, "tok-a", "t", 0);
 	ck_assert_int_eq(check(&t.s, &own[1]), -ENOENT);
 	ck_assert_int_eq(check(&t.s, &own[2]), 0);
-	/* and links are counted apart */
+	/* and sessions from links are counted separately */
 	ck_assert_int_eq(browser_session_follow(&t.s, link.cookie, cookie), 0);
 }
 END

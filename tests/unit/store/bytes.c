@@ -1,4 +1,4 @@
-/* The contract of bytes: each test runs once for each row of places. */
+/* The contract of store/bytes.h: each test runs once for each row of places. */
 #include "store/bytes.h"
 
 #include "base/clock.h"
@@ -15,10 +15,10 @@
 /* A driver that is under test, in a new store. */
 struct place {
 	const char *driver;
-	/* Makes the store ready for it, beyond test_store(). */
+	/* Prepares the store for this driver, after test_store(). */
 	void (*set_up)(struct test_store *t);
 	void (*tear_down)(struct test_store *t);
-	/* Lets as much time pass as young bytes are left alone for. */
+	/* Lets the time pass during which new bytes are left alone. */
 	void (*settle)(struct test_store *t);
 };
 
@@ -90,7 +90,7 @@ finish(void)
 	test_store_done(&store);
 }
 
-/* A test that runs for each row. */
+/* Defines a test that runs for each row. */
 #define CLAIM(name)                                              \
 	static void name##_of_one(void);                         \
 	TEST(name)                                               \
@@ -104,7 +104,7 @@ finish(void)
 	END                                                      \
 	static void name##_of_one(void)
 
-/* Puts a text, and returns what holds it. */
+/* Puts a text, and returns the descriptor that holds it. */
 static int
 put(const char *name, const char *text)
 {
@@ -280,11 +280,11 @@ CLAIM(a_name_of_another_form_is_nowhere)
 	}
 }
 
-/* Names that a list had, each as often as it did. */
+/* How often a list had each name. */
 struct seen {
 	int a, b, others;
-	const char *drop; /* name that is dropped at sight */
-	int rc;           /* returned for others */
+	const char *drop; /* this name is dropped when it is seen */
+	int rc;           /* result for other names */
 };
 
 static int
@@ -372,7 +372,7 @@ CLAIM(all_of_many_names_are_listed)
 	ck_assert_int_eq(s.others, 26);
 }
 
-/* Stores a blob where new ones go, and its session. */
+/* Stores a blob where new ones are stored, and a session with it. */
 static void
 upload(struct blob *b, char id[static ID_MAX])
 {

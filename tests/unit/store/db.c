@@ -1,5 +1,5 @@
-/* Claims that hold of every driver: schemas, transactions, and how commits
- * wake. */
+/* Claims about every driver: schemas, transactions, and how commits wake
+ * others. */
 #include "store/db/db.h"
 #include "lib/store.h"
 #include "store/baseline.h"
@@ -35,7 +35,7 @@ TEST(a_migrated_database_is_left_as_it_is)
 }
 END
 
-/* version in the table, oldest release it allows, what opening says */
+/* version in the table, oldest release it allows, result of opening */
 static const struct {
 	int version, compatible, expected;
 } schemas[] = {
@@ -95,7 +95,7 @@ TEST(a_release_works_on_with_a_schema_of_the_next)
 	         SQL_VERSION + 1, SQL_VERSION);
 	test_sql(&t, later, NULL, 0);
 	test_sql(&t, sql, NULL, 0);
-	ck_assert_int_eq(baselines(&t.s), 0); /* by a prepared statement */
+	ck_assert_int_eq(baselines(&t.s), 0); /* with a prepared statement */
 	again = test_store_again(&t, false);
 	ck_assert_int_eq(baselines(&again), 0);
 	ck_assert_int_eq(services(&again), 1);
@@ -117,7 +117,7 @@ TEST(an_inner_rollback_dooms_the_outer_transaction)
 }
 END
 
-/* Waits for the commit of another. */
+/* Waits for a commit of another process. */
 static bool
 comes(struct db *db)
 {
@@ -142,7 +142,7 @@ TEST(data_version_shows_the_commits_of_others_only)
 }
 END
 
-/* Takes every job, with nothing to go by but the wakes. */
+/* Claims every job, waiting for nothing but wakes. */
 static void
 claim_on_wakes(const struct test_store *t, int say)
 {
@@ -155,7 +155,7 @@ claim_on_wakes(const struct test_store *t, int say)
 		struct job j;
 
 		if (!comes(s.db))
-			_exit(2); /* a wake came too early, or never */
+			_exit(2); /* a wake came too early, or not at all */
 		while (!job_claim(&s, TEST_HOST, TEST_LEASE_MS, &j)) {
 			job_done(&j);
 			if (write(say, "", 1) != 1)

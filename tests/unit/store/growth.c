@@ -8,10 +8,10 @@
 #include <string.h>
 
 enum owner {
-	ROW,   /* its rows go with a row of another table */
+	ROW,   /* they are deleted with a row of another table */
 	QUOTA, /* a quota of the tenant counts it, and a statement removes rows */
 	AGE, /* upkeep removes rows by age, or whatever is too old or marked */
-	FIXED, /* the number of rows is given by something else, as named */
+	FIXED, /* fixed by something else, which is named */
 };
 
 static const struct {
@@ -68,7 +68,7 @@ TEST(every_table_has_one_owner)
 	char n[32], sql[256];
 
 	if (test_on_server())
-		return; /* its partitions are tables, too */
+		return; /* its partitions are tables of the list */
 	for (size_t i = 0; i < ARRAY_LEN(owners); i++) {
 		snprintf(sql, sizeof(sql),
 		         "SELECT COUNT(*) FROM sqlite_master "
@@ -86,7 +86,7 @@ TEST(every_table_has_one_owner)
 }
 END
 
-/* True when a statement removes rows of a table, or counts them. */
+/* Returns whether a statement removes rows of a table, or counts them. */
 static bool
 names(enum sql sql, const char *before, const char *table)
 {

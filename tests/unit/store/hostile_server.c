@@ -1,8 +1,7 @@
 /*
- * A database server that answers as it likes ends no process, and nobody waits
- * for it for ever. The server here speaks as much of PostgreSQL as it takes to
- * be believed.
- * On SQLite alone: the test is a server itself.
+ * A database server that lies can neither crash a process nor make it wait for
+ * ever. The server here speaks just enough of PostgreSQL's protocol to be
+ * believed. On SQLite alone: the test is a server itself.
  *   Source   postgresql.org/docs/15/protocol-message-formats.html
  */
 #include "store/db/db.h"
@@ -25,7 +24,7 @@
 
 #define ANSWER_MAX_NS (300 * NS_PER_MS)
 
-/* What it answers to the nth statement that has rows, and to later ones. */
+/* How the server answers the nth statement that has rows, and later ones. */
 struct lies {
 	int from;      /* statements before this one are answered well */
 	const char *p; /* messages; NULL: silence */
@@ -36,7 +35,7 @@ struct lies {
 		nth, text, sizeof(text) - 1 \
 	}
 
-/* Rows of one name and a C collation, as SCHEMA_PLACE wants them. */
+/* Rows that look like names and a C collation, as SCHEMA_PLACE expects them. */
 #define TWO_TEXTS                                               \
 	"T\0\0\0\x2e\0\x02"                                     \
 	"a\0\0\0\0\0\0\0\0\0\0\x19\xff\xff\xff\xff\xff\xff\0\0" \
@@ -62,7 +61,7 @@ get(int fd, void *p, size_t n)
 		_exit(0);
 }
 
-/* Reads a message without its type; returns how long it is. */
+/* Reads a message except its type; returns its length. */
 static uint32_t
 get_rest(int fd)
 {
@@ -133,7 +132,7 @@ start(const char *dir, const struct lies *l)
 	return pid;
 }
 
-/* Opens the database of such a server; it may succeed, but does end. */
+/* Opens a database of such a server, which may succeed but must return. */
 static int
 open_with(const struct lies *l)
 {

@@ -85,7 +85,7 @@ TEST(a_second_capture_of_service_and_type_is_refused_with_the_first_ones_id)
 	ck_assert_int_eq(job_enqueue(&t.s, &ask, TEST_HOST, first), 0);
 	ck_assert_int_eq(job_enqueue(&t.s, &ask, TEST_HOST, second), -EEXIST);
 	ck_assert_str_eq(second, first);
-	ask.origin = "samply"; /* neither causes nor suffers it */
+	ask.origin = "samply"; /* may wait beside others */
 	ck_assert_int_eq(job_enqueue(&t.s, &ask, TEST_HOST, second), 0);
 }
 END

@@ -1,7 +1,7 @@
 /*
- * Writers that are killed with SIGKILL at any moment, over and over: what the
- * store accepted before is there afterwards, and whatever is complete has its
- * whole profile. On SQLite alone: the worker is one of them.
+ * Writers are killed with SIGKILL at random moments: what the store accepted
+ * before is still there, and every completed session has its whole profile. On
+ * SQLite alone: the worker is one of the writers.
  */
 #include "lib/store.h"
 
@@ -14,7 +14,7 @@
 #define ROUNDS   12
 #define ACCEPTED 12 /* in each round, before the writer is killed */
 #define FINISHED 6
-#define LATE_MS  10 /* the kill comes less than this later */
+#define LATE_MS  10 /* the kill comes within this time */
 
 struct writer {
 	pid_t pid;
@@ -31,7 +31,7 @@ say(int to, const char *id)
 		_exit(1);
 }
 
-/* Enqueues for ever, and says each id once it was accepted. */
+/* Enqueues for ever; writes each id to a pipe once it is accepted. */
 static void
 enqueue_for_ever(const struct test_store *t, int round, int to)
 {
@@ -57,8 +57,8 @@ run_one(struct store *s, const struct job *j)
 	ck_assert_int_eq(job_finish(s, &ref, &end), 0);
 }
 
-/* Takes over, as a worker does that starts, then works for ever, and says the
- * session of each job once it was finished. */
+/* Takes over jobs, as a starting worker does, then works for ever; writes the
+ * session of each job once it is finished. */
 static void
 work_for_ever(const struct test_store *t, int to)
 {
@@ -104,7 +104,7 @@ struct ids {
 	size_t n;
 };
 
-/* Reads n ids, or those that come until the writer is gone. */
+/* Reads n ids, or fewer if the writer ends. */
 static void
 read_ids(int said, size_t n, struct ids *out)
 {
@@ -116,7 +116,7 @@ read_ids(int said, size_t n, struct ids *out)
 	}
 }
 
-/* The writer is late_ms into later writes when it is killed. */
+/* Kills the writer late_ms after its nth id. */
 static void
 listen_and_kill(struct writer w, size_t n, int late_ms, struct ids *out)
 {

@@ -118,7 +118,7 @@ TEST(a_signature_is_for_one_page_tenant_profile_and_time)
 		                 -EACCES);
 	}
 	memmove(p.signature + 1, p.signature, strlen(p.signature) + 1);
-	p.signature[0] = '0'; /* an hour of as much */
+	p.signature[0] = '0'; /* the same hour, with a leading 0 */
 	ck_assert_int_eq(link_check(&t.s, &k, &c, p.signature, NOW_MS),
 	                 -EACCES);
 	memmove(p.signature, p.signature + 1, strlen(p.signature));
@@ -144,8 +144,8 @@ TEST(a_link_is_149_characters_of_which_a_signature_is_34)
 }
 END
 
-/* The secret and the link are those of a store from before links were short:
- * printf 'flamegraph\nt\nsess-a\n1770087600' | openssl dgst -sha256 \
+/* A secret and a link of a store that was made before links were short: printf
+ * 'flamegraph\nt\nsess-a\n1770087600' | openssl dgst -sha256 \
  *     -mac HMAC -macopt hexkey:0101...01 */
 TEST(a_link_with_key_and_expires_is_still_valid)
 {

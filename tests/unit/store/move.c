@@ -1,7 +1,7 @@
 /*
- * A store that moves: every table goes along, but for those that are said to
- * stay behind. tests/e2e/move.sh moves one.
- * On SQLite alone: that is where stores move from.
+ * Moving a store takes all tables along, except those listed as staying behind.
+ * tests/e2e/move.sh moves one.
+ * On SQLite alone, which is where stores move from.
  */
 #include "store/move.h"
 
@@ -22,7 +22,7 @@ static const char *const known[] = {
 #undef LEFT
 };
 
-/* A table that a migration adds is named there, or its rows would be lost. */
+/* A table of a new migration must be listed, or its rows would be lost. */
 TEST(every_table_moves_or_is_said_to_stay)
 {
 	CLEANUP_TEST_STORE struct test_store t = test_store();
@@ -59,7 +59,7 @@ try_move(const char *dir, const char *database, struct buf *why)
 	return store_move(&conf, &r, why);
 }
 
-/* Connects nowhere: what is wrong here is said first. */
+/* There is no such server: errors here must be reported before it connects. */
 #define NOWHERE "postgresql:///none?host=/nonexistent"
 
 TEST(a_store_that_is_open_elsewhere_does_not_move)
@@ -115,7 +115,7 @@ TEST(a_server_that_does_not_answer_is_told)
 }
 END
 
-/* The centre has what it gave to the host. */
+/* The centre has what this host captured. */
 TEST(a_host_s_store_does_not_move)
 {
 	CLEANUP_TEST_STORE struct test_store t = test_store();

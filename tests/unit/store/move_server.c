@@ -1,6 +1,6 @@
 /*
- * A store of SQLite moves to a server, its bytes to each kind of place. Where
- * stores are on no server these claims are empty: engines.sh has one.
+ * A store of SQLite moves to a server, and its bytes to each kind of place.
+ * Without a server these claims are empty: engines.sh starts one.
  */
 #include "store/move.h"
 
@@ -108,7 +108,7 @@ fixture(const char *bytes)
 	return f;
 }
 
-/* Bytes of all windows in order, and of the session's profile. */
+/* Checks the bytes of all windows in order, and the session's profile. */
 static void
 check_moved(struct fixture *f, const char *bytes)
 {
@@ -166,7 +166,7 @@ move_to(const char *bytes)
 	ck_assert_int_eq(r.window_bytes, 12);
 	check_moved(&f, bytes);
 	ck_assert_uint_eq(objects_count(f.objects), !strcmp(bytes, BYTES_S3));
-	/* numbers are as they were */
+	/* numbers have not changed */
 	test_sql(&f.t, "SELECT rate FROM session", n, sizeof(n));
 	ck_assert_double_eq(strtod(n, NULL), 99.5);
 	test_sql(&f.t, "SELECT COUNT(*) FROM segment WHERE host = ''", n,
@@ -229,7 +229,7 @@ TEST(profiles_move_to_an_object_store)
 }
 END
 
-/* Objects are put before the rows: the next try finds them there. */
+/* Objects are put before the rows, so the next attempt finds them. */
 TEST(a_move_that_an_object_store_stops_begins_anew)
 {
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
@@ -249,7 +249,7 @@ TEST(a_move_that_an_object_store_stops_begins_anew)
 	objects_mood(f.objects, OBJECTS_FINE);
 	for (int i = 0; i < 2; i++) {
 		buf_clear(&why);
-		if (!i) /* the rows fail, once the object is there */
+		if (!i) /* the rows fail after the object was put */
 			test_sql(&f.t,
 			         "INSERT INTO link_key VALUES ('x', 'y', 1)",
 			         NULL, 0);

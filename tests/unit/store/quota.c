@@ -1,4 +1,4 @@
-/* Quotas: what a tenant holds, what it may, and what is refused. */
+/* Quotas: what a tenant holds, what it may hold, and what is refused. */
 #include "store/quota.h"
 
 #include "lib/store.h"
@@ -21,7 +21,7 @@
 #define HOUR_MS   INT64_C(3600000)
 #define MINUTE_MS INT64_C(60000)
 
-/* Identifiers of what was added, by the number it was added under. */
+/* Ids of what was added, by its number. */
 static char ids[IDS][ID_MAX];
 
 static const char *
@@ -58,7 +58,7 @@ services_free(struct store *s, const char *tenant, int i)
 	return service_delete(s, tenant, numbered("more", i));
 }
 
-/* Each in a service of its own, which holds no other. */
+/* Adds each series to a new service, which holds no other. */
 static int
 series_add(struct store *s, const char *tenant, int i)
 {
@@ -75,7 +75,7 @@ series_free(struct store *s, const char *tenant, int i)
 	return service_delete(s, tenant, numbered("pushed", i));
 }
 
-/* Accepts a block of one byte, of a minute of a service, from a host. */
+/* Accepts a block of one byte from a host, for a minute of a service. */
 static int
 send_block(struct store *s, const char *tenant, const char *service, int i)
 {
@@ -259,7 +259,7 @@ kept_replies_add(struct store *s, const char *tenant, int i)
 	return store_end(s, rc == 1 ? 0 : rc);
 }
 
-/* Only time frees kept replies. */
+/* Kept replies are freed only by time. */
 static int
 kept_replies_free(struct store *s, const char *tenant, int i)
 {
@@ -268,7 +268,7 @@ kept_replies_free(struct store *s, const char *tenant, int i)
 	return idempotency_prune(s);
 }
 
-/* Nothing but time frees captures: all of them at once, here. */
+/* Captures are freed only by time, here all of them at once. */
 static int
 captures_per_hour_free(struct store *s, const char *tenant, int i)
 {
@@ -314,7 +314,7 @@ held(struct store *s, const char *tenant, enum quota q)
 	return n;
 }
 
-/* A tenant that holds all it may, of one quota. */
+/* A tenant that holds all it may of one quota. */
 struct full {
 	struct test_store t;
 	struct conf conf;
@@ -416,7 +416,7 @@ END
 #define RACERS 4
 
 /* Adds until the quota is used up, once the gate is closed; exits with the
- * number that was added. */
+ * number of successes. */
 static void
 race(const struct test_store *t, enum quota q, int gate, int racer)
 {

@@ -1,5 +1,6 @@
 /*
- * Backups in the place of stores: when, with which rights, and with what.
+ * Backups that replace stores: when they may, with which permissions, and with
+ * which contents.
  * On SQLite alone.
  */
 #include "store/backup.h"
@@ -182,7 +183,7 @@ refuse_to_move(void *arg, const char *call, const char *path)
 	return strncmp(call, "rename", 6) || !strstr(path, of) ? 0 : EACCES;
 }
 
-/* Two steps, in which the stores change places. */
+/* The two renames by which the stores change places. */
 static const char *const steps[] = {"before-restore", "/restored"};
 
 TEST(a_store_that_cannot_be_moved_stays_and_the_next_try_replaces_it)
@@ -237,7 +238,7 @@ TEST(a_link_to_a_store_stays_one)
 }
 END
 
-/* A process that has the store open until it is told to end. */
+/* A process that keeps the store open until it is told to end. */
 struct holder {
 	pid_t pid;
 	int end;
@@ -293,7 +294,7 @@ TEST(a_store_that_a_process_has_open_is_refused)
 }
 END
 
-/* A program that is started, and opens the store once it is told to. */
+/* A process that opens the store once it is told to. */
 struct newcomer {
 	pid_t pid;
 	int go;
@@ -321,7 +322,7 @@ newcomer(const struct stock *k)
 	return n;
 }
 
-/* Source: proc_locks(5); "->" is one that waits */
+/* Source: proc_locks(5); "->" marks a waiting one */
 static bool
 waits_for_a_lock(pid_t pid)
 {
@@ -438,7 +439,7 @@ END
 
 #define OLD_SCHEMA 8
 
-/* Has the backup hold a database as an older release made it. */
+/* Gives the backup a database of an older release. */
 static void
 make_older(const struct stock *k)
 {

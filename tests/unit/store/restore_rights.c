@@ -1,5 +1,6 @@
 /*
- * Who may read and write what a restore makes: as systemd-tmpfiles has it.
+ * Who may read and write what a restore makes: the same as what
+ * systemd-tmpfiles makes.
  * On SQLite alone.
  */
 #include "lib/stock.h"
@@ -63,7 +64,7 @@ TEST(root_restores_for_the_owner_of_the_store)
 }
 END
 
-/* As systemd-tmpfiles gives nginx the right to read what is made there.
+/* A default ACL as systemd-tmpfiles sets it, so that nginx may read new files.
  * Source: linux/posix_acl_xattr.h, acl(5) */
 static const struct {
 	uint32_t version;

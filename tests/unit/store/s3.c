@@ -1,4 +1,5 @@
-/* The object store: signatures, and what a slow or hostile one can do. */
+/* The object store: signatures, and the harm that a slow or hostile one can
+ * do. */
 #include "store/s3.h"
 
 #include "base/clock.h"
@@ -191,7 +192,7 @@ list(struct fixture *f, int *n)
 	return bytes_list(&f->t.s, BYTES_S3, see, n);
 }
 
-/* Results of requests, by mood; a list never succeeds. */
+/* Results of requests for each mood; listing never succeeds. */
 static const struct {
 	enum objects_mood mood;
 	int put, get, drop;
@@ -272,7 +273,7 @@ TEST(a_stopped_object_store_is_unreachable)
 }
 END
 
-/* An object of numbers, seven characters each: far longer than a chunk. */
+/* An object of numbers, seven characters each, far longer than a chunk. */
 #define NUMBERS 60000
 #define LONG    (7 * NUMBERS)
 static void
@@ -298,7 +299,7 @@ TEST(a_range_that_is_ignored_is_damage_and_not_believed)
 }
 END
 
-/* Reads so many numbers, which must be there. */
+/* Reads n numbers from first on, which must be right. */
 static int
 check_numbers(const struct store *s, int first, int n)
 {
@@ -323,11 +324,11 @@ TEST(pieces_that_lie_together_take_one_request)
 	for (int i = 0; i < 1000; i++)
 		ck_assert_int_eq(check_numbers(&f.t.s, i * 3, 5), 0);
 	ck_assert_int_eq(objects_requests(f.o), before + 1);
-	/* of two chunks, and of the last one */
+	/* across two chunks, and in the last one */
 	ck_assert_int_eq(check_numbers(&f.t.s, (int)(S3_CHUNK / 7) - 2, 5), 0);
 	ck_assert_int_eq(check_numbers(&f.t.s, NUMBERS - 5, 5), 0);
 	ck_assert_int_eq(objects_requests(f.o), before + 3);
-	/* too much of it to be kept */
+	/* too much to be kept */
 	ck_assert_int_eq(check_numbers(&f.t.s, 100, NUMBERS / 2), 0);
 	ck_assert_int_eq(objects_requests(f.o), before + 4);
 }
@@ -493,7 +494,7 @@ configure(struct fixture *f, const struct conf *conf)
 
 	s.s3 = NULL;
 	rc = bytes_configure(&s, conf, &why);
-	ck_assert(!rc == !why.len); /* a refusal says why */
+	ck_assert(!rc == !why.len); /* a refusal has a reason */
 	s3_free(s.s3);
 	return rc;
 }

@@ -8,7 +8,7 @@
 
 static const struct session_filter all = {TEST_TENANT, "", "", "", 0, 0, ""};
 
-/* Waiting captures of "type0".., one second apart, from 1000 s on. */
+/* Adds waiting captures of "type0", ..., one second apart, from 1000 s on. */
 static int64_t
 fill(struct store *s, int n, char ids[][ID_MAX])
 {
@@ -88,8 +88,7 @@ TEST(ill_formed_cursors_and_limits_are_refused)
 }
 END
 
-/* service, type, status, from and to (s after the first), how many of 5
- */
+/* service, type, status, from and to (seconds after the first), hits among 5 */
 static const struct {
 	const char *service, *type, *status;
 	int from, to;

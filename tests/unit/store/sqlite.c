@@ -151,7 +151,7 @@ TEST(a_database_gives_back_the_space_of_removed_rows)
 	ck_assert_int_eq(stat(path, &full), 0);
 	test_sql(&t, "DELETE FROM blob_bytes", NULL, 0);
 	for (int i = 0; i < 3; i++) {
-		store_close(&t.s); /* upkeep is due at once when it opens */
+		store_close(&t.s); /* upkeep is due as soon as it opens */
 		t.s = test_store_again(&t, true);
 		ck_assert_int_eq(db_upkeep(t.s.db), 0);
 	}
@@ -180,7 +180,7 @@ TEST(only_the_worker_moves_the_wal)
 }
 END
 
-/* Calls look with each line of a statement's plan. */
+/* Calls look for each line of a statement's plan. */
 static void
 explain(sqlite3 *c, const struct sql_query *q,
         void (*look)(const struct sql_query *q, const char *line))
@@ -215,7 +215,8 @@ TEST(every_statement_prepares_with_its_parameters)
 }
 END
 
-/* Queries that requests wait for, and those of the worker in every second. */
+/* Queries that requests wait for, and those that the worker makes every
+ * second. */
 static const enum sql frequent[] = {
 	SQL_SESSION_GET,     SQL_SESSION_LIST,    SQL_SESSION_HISTORY,
 	SQL_SESSION_RUNNING, SQL_SESSION_EXPIRED, SQL_SESSION_OLDEST,
@@ -229,7 +230,7 @@ static const enum sql frequent[] = {
 static void
 look_for_scans(const struct sql_query *q, const char *line)
 {
-	/* of an index in its order is what a LIMIT ends */
+	/* scanning an index in its order ends at the LIMIT */
 	bool scans = !strncmp(line, "SCAN", 4) && !strstr(line, "USING");
 
 	ck_assert_msg(!scans && !strstr(line, "ORDER BY"), "%s: %s", q->name,
@@ -327,7 +328,7 @@ make_old(const char *path, int version, const char *rows)
 	sqlite3_close(db);
 }
 
-/* A key of a store of today, for a row of an older one. */
+/* Makes a key in a new store, for a row of an older one. */
 static void
 make_key(char key[static TOKEN_KEY_MAX], char hash[static 65])
 {
@@ -342,7 +343,7 @@ make_key(char key[static TOKEN_KEY_MAX], char hash[static 65])
 	test_sql(&t, "SELECT hash FROM token", hash, 65);
 }
 
-/* Migration 22 makes the table of keys anew. */
+/* Migration 22 makes a new table of keys. */
 TEST(keys_of_an_older_store_are_as_valid_as_before)
 {
 	static const struct {

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* A finished capture; its id. */
+/* Adds a finished capture; returns its id. */
 static void
 captured(struct test_store *t, char id[static ID_MAX])
 {
@@ -147,7 +147,7 @@ TEST(an_upload_is_named_by_a_worker_of_the_store)
 }
 END
 
-/* Asserts that the report has these notes, of {"notes": [...]}. */
+/* Asserts that the report has exactly these notes. */
 static void
 expect_notes(const json_t *report, const char *const *notes, size_t n)
 {

@@ -1,6 +1,6 @@
 /*
- * Two tenants whose services have one name: whatever one asks for or changes is
- * its own. Ids are no secret, so a tenant may name those of the other.
+ * Two tenants have services of one name: neither sees or changes anything of
+ * the other. Ids are no secret, so a tenant may use those of the other.
  */
 #include "lib/store.h"
 #include "store/baseline.h"
@@ -20,7 +20,7 @@
 #define OTHER "other"
 #define ALL   ((struct page){50, ""})
 
-/* A store in which tenant "other" has a service of the same name. */
+/* Makes a store in which tenant "other" has a service of the same name. */
 static struct test_store
 two_tenants(void)
 {
@@ -258,7 +258,7 @@ TEST(baselines_of_one_tenant_keep_their_own_order)
 	CLEANUP_BASELINE struct baseline own = {0}, theirs = {0};
 	char session[ID_MAX], id[ID_MAX];
 
-	/* A clock that went back: only within a tenant must times rise. */
+	/* The clock goes back: times need to rise only within a tenant. */
 	db_skew_clock(t.s.db, 60000);
 	baseline_of(&t.s, OTHER, session, id);
 	ck_assert_int_eq(baseline_get(&t.s, OTHER, id, &theirs), 0);
@@ -552,7 +552,7 @@ TEST(a_host_with_a_key_is_its_own_tenants)
 
 		ck_assert_int_eq(worker_list(&t.s, rows[i].tenant, &l), 0);
 		ck_assert_msg(l.n == rows[i].n, "%s: %zu", rows[i].tenant, l.n);
-		/* no survey comes to a host of a fleet */
+		/* hosts of a fleet get no surveys */
 		ck_assert_uint_eq(surveyed(&t.s, rows[i].tenant), 1);
 	}
 	{

@@ -119,7 +119,8 @@ TEST(tokens_are_listed_without_their_keys)
 }
 END
 
-/* Pages are full, whatever lies between, and the last one knows that it is. */
+/* Pages are full although keys of others lie between, and the last one has no
+ * cursor. */
 TEST(a_list_tells_nothing_of_keys_of_other_tenants)
 {
 	CLEANUP_TEST_STORE struct test_store t = test_store();
@@ -203,7 +204,7 @@ TEST(a_reply_is_kept_for_a_day_per_tenant_and_actor)
 }
 END
 
-/* Claims a key once another transaction has, and says what it sees. */
+/* Claims a key after another transaction has, and writes what it gets. */
 static void
 claim_beside(const struct test_store *t, const struct idempotency_key *k,
              int peer)

@@ -1,5 +1,5 @@
-/* Claims about trying the store, and about folders where a unit's system call
- * filter refuses every chmod that names the setgid bit. */
+/* Tries whether the store can be written, also in folders where a unit's system
+ * call filter refuses every chmod that names the setgid bit. */
 #include "lib/store.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The rules of RestrictSUIDSGID=yes that concern chmod.
+/* The rules of RestrictSUIDSGID=yes about chmod.
  * Source: systemd, src/shared/seccomp-util.c, seccomp_restrict_suid_sgid() */
 static void
 restrict_suid_sgid(void)

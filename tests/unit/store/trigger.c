@@ -1,4 +1,4 @@
-/* Triggers in the store: when one fires, and what becomes of its webhook. */
+/* Triggers in the store: when one fires, and what happens to its webhook. */
 #include "store/trigger.h"
 
 #include "lib/store.h"
@@ -40,7 +40,7 @@ fire(struct store *s, const struct trigger *t, char out[static ID_MAX])
 	return trigger_fire(s, t, TEST_HOST, 123.5, NULL, out);
 }
 
-/* Its capture runs, and ends. */
+/* Runs its capture, which fails. */
 static void
 capture(struct store *s)
 {
@@ -104,7 +104,7 @@ TEST(firing_leaves_a_line_of_who_had_what_profiled)
 }
 END
 
-/* Fires for a shift at a time, and returns the firing. */
+/* Fires because of a shift at a time, and returns the firing. */
 static void
 fire_shift(struct store *s, const struct trigger *t, int64_t at_ms,
            struct firing_list *out)
@@ -216,7 +216,7 @@ TEST(a_store_that_fails_has_not_fired)
 		db_fail_after(ts.s.db, 0);
 		ck_assert_msg(!rc || rc == -EIO, "%d: %d", n, rc);
 	}
-	ck_assert_int_eq(rc, 0); /* none before it counted */
+	ck_assert_int_eq(rc, 0); /* earlier ones did not count */
 }
 END
 

@@ -1,5 +1,5 @@
 /*
- * Verifying finds damage in stores and backups, and nothing else.
+ * Verifying reports damage in stores and backups, and nothing else.
  * On SQLite alone.
  */
 #include "store/verify.h"
@@ -25,7 +25,7 @@ nothing(void *arg, const struct flaw *f)
 	(void)arg, (void)f;
 }
 
-/* Verifies a directory, which must fail with this code and words. */
+/* Verifies a directory, which must fail with this error and words. */
 static void
 refuses(const char *dir, bool in_backup, int expected, const char *words)
 {
@@ -63,7 +63,7 @@ TEST(a_store_in_use_is_whole)
 }
 END
 
-/* Changes to the file of a profile, and what is found then. */
+/* Changes to the file of a profile, and which flaw they are. */
 static const struct {
 	const char *name;
 	int length; /* of the file then; -1: removed */
@@ -252,13 +252,13 @@ TEST(a_reference_to_a_row_that_is_gone_is_found)
 	CLEANUP_STOCK struct stock k = stock();
 
 	stock_sql(stock_path(k.t.dir, "stoker.db"), "DELETE FROM service");
-	/* of each session, and of the series */
+	/* one of each session, and one of the series */
 	ck_assert_int_eq(stock_flaws(k.t.dir, IN_STORE, FLAW_REFERENCE),
 	                 STOCK_PROFILES + 1);
 }
 END
 
-/* Broken references, and how many of them are told. */
+/* Numbers of broken references, and how many of them are reported. */
 static const struct {
 	int broken, told;
 } references[] = {

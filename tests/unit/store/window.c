@@ -61,7 +61,7 @@ ask(const struct fixture *f, enum window_level level, int64_t start_ms,
 	};
 }
 
-/* n windows of span_ms, one after the other, each with one sample. */
+/* Stores n windows of span_ms in a row, with one sample each. */
 static void
 capture(struct fixture *f, int64_t start_ms, int64_t span_ms, int n)
 {
@@ -117,7 +117,7 @@ ripe(struct fixture *f, enum window_level level, int64_t before_ms,
 	return true;
 }
 
-/* Every rollup of a level that is ripe. */
+/* Makes every rollup of a level that is due; returns their number. */
 static int
 roll_all(struct fixture *f, enum window_level level)
 {
@@ -130,7 +130,7 @@ roll_all(struct fixture *f, enum window_level level)
 	}
 }
 
-/* Samples of a range, and how many windows they came from. */
+/* Returns the samples of a range, and the number of windows they came from. */
 static int64_t
 samples(struct fixture *f, int64_t from_ms, int64_t to_ms, size_t *windows)
 {
@@ -238,14 +238,14 @@ TEST(a_range_takes_the_coarsest_windows_and_each_sample_once)
 	CLEANUP_FIXTURE struct fixture f = fixture();
 	size_t n;
 
-	/* two days of a window per ten minutes, in a store of all levels */
+	/* two days with a window every ten minutes, rolled up to all levels */
 	capture(&f, T0, 10 * MINUTE, 288);
 	ck_assert_int_eq(roll_all(&f, WINDOW_MINUTE), 288);
 	ck_assert_int_eq(roll_all(&f, WINDOW_HOUR), 48);
 	ck_assert_int_eq(roll_all(&f, WINDOW_DAY), 2);
 	ck_assert_int_eq(samples(&f, T0, T0 + 2 * DAY, &n), 288);
 	ck_assert_uint_eq(n, 2);
-	/* 23:30 to 01:30 of the next day but one hour */
+	/* 00:30 to 01:00 of the next day */
 	ck_assert_int_eq(samples(&f, T0 + 30 * MINUTE, T0 + 25 * HOUR, &n),
 	                 147);
 	ck_assert_uint_eq(n, 3 + 23 + 1);
@@ -273,7 +273,7 @@ TEST(what_is_not_rolled_up_yet_counts_as_well)
 	ck_assert_int_eq(roll(&f, WINDOW_MINUTE, &l), 0);
 	ck_assert_int_eq(samples(&f, T0, T0 + HOUR, &n), 360);
 	ck_assert_uint_eq(n, 355);
-	/* late ones make a rollup of their own */
+	/* late ones are added up in another rollup */
 	capture(&f, T0 + 5 * SECOND, 10 * SECOND, 2);
 	ck_assert_int_eq(samples(&f, T0, T0 + HOUR, NULL), 362);
 	ck_assert_int_eq(roll_all(&f, WINDOW_MINUTE), 60);
@@ -282,7 +282,7 @@ TEST(what_is_not_rolled_up_yet_counts_as_well)
 }
 END
 
-/* As in the first hour of continuous profiling, of which there is one window. */
+/* In the first hour of continuous profiling there may be only one window. */
 TEST(the_coarsest_windows_of_a_range_may_begin_before_it)
 {
 	CLEANUP_FIXTURE struct fixture f = fixture();
@@ -317,7 +317,7 @@ TEST(windows_before_their_time_are_not_ripe)
 }
 END
 
-/* Another host with the same database. */
+/* Opens the store as another host. */
 static struct store
 other_host(struct fixture *f)
 {
@@ -391,12 +391,12 @@ TEST(a_host_neither_deletes_nor_forgets_the_windows_of_another)
 	CLEANUP_STORE struct store other = other_host(&f);
 
 	if (test_on_server())
-		return; /* they are nobody's there */
+		return; /* no host owns them there */
 	capture(&f, T0, 10 * SECOND, 6);
 	ck_assert_int_eq(window_expire(&other, &keep), 0);
 	ck_assert_int_eq(window_expire(&f.t.s, &keep), 6);
 	ck_assert_int_eq(window_reap(&other), 0);
-	ck_assert_int_eq(window_reap(&f.t.s), 7); /* their holes, the file */
+	ck_assert_int_eq(window_reap(&f.t.s), 7); /* six holes and the file */
 }
 END
 
@@ -407,7 +407,7 @@ TEST(a_host_leaves_what_a_rollup_of_another_holds)
 	CLEANUP_STORE struct store other = other_host(&f);
 
 	if (test_on_server())
-		return; /* they are nobody's there */
+		return; /* no host owns them there */
 	capture(&f, T0, 10 * SECOND, 6);
 	ck_assert_int_eq(roll_all(&f, WINDOW_MINUTE), 1);
 	ck_assert_int_eq(window_expire(&other, &keep), 0);
@@ -519,7 +519,7 @@ TEST(the_oldest_go_until_the_rest_fits)
 }
 END
 
-/* A series of the same service's name in another tenant. */
+/* A series in another tenant's service of the same name. */
 static struct fixture
 other_tenant(struct fixture *f)
 {
@@ -589,7 +589,7 @@ segment_blocks(const struct fixture *f, const char *segment)
 	return stat(path, &st) ? -1 : st.st_blocks;
 }
 
-/* One window of 1 MiB; its segment. */
+/* Stores one window of 1 MiB; returns its segment. */
 static void
 big(struct fixture *f, const char *series, char segment[static ID_MAX])
 {
@@ -619,7 +619,7 @@ TEST(a_deleted_service_gives_its_bytes_back_at_once)
 	int64_t before;
 
 	if (test_on_server())
-		return; /* no files, no holes */
+		return; /* there are no files there */
 	ck_assert_int_eq(service_add(&f.t.s, &other), 0);
 	ck_assert_int_eq(series_of(&f.t.s, TEST_TENANT, "other", "cpu", HOST,
 	                           "{}", series),
@@ -630,7 +630,7 @@ TEST(a_deleted_service_gives_its_bytes_back_at_once)
 	ck_assert_int_eq(window_reap(&f.t.s), 1);
 	ck_assert_int_le(segment_blocks(&f, segment), before - 1024);
 	ck_assert_int_eq(samples(&f, T0, T0 + DAY, NULL), 1);
-	/* the file goes with its last window */
+	/* the file is deleted with its last window */
 	ck_assert_int_eq(service_delete(&f.t.s, TEST_TENANT, TEST_SERVICE), 0);
 	ck_assert_int_eq(window_reap(&f.t.s), 2);
 	ck_assert_int_eq(segment_blocks(&f, segment), -1);
@@ -638,7 +638,7 @@ TEST(a_deleted_service_gives_its_bytes_back_at_once)
 }
 END
 
-/* Windows of a service that was idle, all of which begin at one byte. */
+/* Stores windows of an idle service, which all begin at the same byte. */
 static void
 idle(struct fixture *f, int n)
 {

@@ -27,7 +27,7 @@
 #define WINDOWS   6 /* of a minute */
 #define FRAMES    40
 
-/* A profile of a program whose stacks recur: about 3 KB of pprof. */
+/* Makes a profile whose stacks recur: about 3 KB of pprof. */
 static struct profile *
 profile_at(int64_t start_ms)
 {
@@ -90,7 +90,7 @@ sum(void *arg, size_t group, struct buf *out)
 	return g->has_parts ? merge_encode_parts(m, out) : merge_encode(m, out);
 }
 
-/* Makes rollups until none is due at that time. */
+/* Makes all rollups that are due at that time. */
 static void
 roll_up(struct store *s, int64_t now_ms)
 {
@@ -118,7 +118,7 @@ window_of(struct store *s, const char *id)
 	return w;
 }
 
-/* Reads and decodes a window; the error of either. */
+/* Reads and decodes a window; returns the error of either. */
 static int
 read_window(struct store *s, const struct window *w, struct profile **out)
 {
@@ -145,7 +145,8 @@ merged(const struct profile *a, const struct profile *b)
 	return out;
 }
 
-/* Added to what it was made of, a window adds no row, and doubles each value. */
+/* Merging a window with the profile it was made of adds no row, and doubles
+ * each value. */
 static void
 check_window(struct store *s, const struct window *w)
 {
@@ -203,7 +204,7 @@ TEST(windows_of_a_minute_are_kept_as_counts_of_its_stacks)
 		ck_assert_int_eq(minute.level, WINDOW_MINUTE);
 		ck_assert_str_eq(w.segment, minute.segment);
 	}
-	/* the files that they were in go */
+	/* the files that held them are deleted */
 	while (window_reap(&t.s) > 0)
 		;
 	check_windows(&t.s, ids);
@@ -376,7 +377,7 @@ TEST(a_minute_and_an_hour_stay_while_a_pinned_window_needs_them)
 }
 END
 
-/* Changes a byte of what a window has in its file. */
+/* Changes a byte of a window in its file. */
 static void
 harm(struct store *s, const struct window *w, int64_t at)
 {
@@ -417,7 +418,8 @@ TEST(damage_is_found_and_costs_a_window_or_its_minute)
 		CLEANUP_PROFILE struct profile *p = NULL;
 
 		harm(&t.s, &minute, at);
-		/* bytes of gzip's head that are without a meaning are left */
+		/* changes of bytes without a meaning in gzip's header do no
+		 * harm */
 		if (!read_window(&t.s, &w, &p))
 			check_window(&t.s, &w);
 		harm(&t.s, &minute, at);
@@ -595,7 +597,7 @@ sum_as_told(void *arg, size_t group, struct buf *out)
 	return buf_err(out);
 }
 
-/* What a process without privileges answers is not trusted. */
+/* The answer of a process without privileges is not trusted. */
 TEST(a_bundle_whose_lengths_do_not_add_up_is_no_sum)
 {
 	static const struct {

@@ -61,8 +61,8 @@ TEST(a_profile_is_kept_for_as_many_seconds_as_told)
 }
 END
 
-/* Both clocks have gone on by so much; the database's was set by
-   another. The host has a worker again: without one, its jobs would end. */
+/* Advances both clocks by ms; another process has set the database's by set_ms.
+ * The host has a worker again: otherwise its jobs would end. */
 static void
 step_at(struct test_store *t, struct retention *r, int64_t ms, int64_t set_ms)
 {
@@ -121,8 +121,8 @@ TEST(leases_are_renewed_after_the_clock_was_set_before_they_run_out)
 }
 END
 
-/* Uploads a profile, and returns what is left of it after two looks at the
- * clock: one now, and one after the clock went forward. */
+/* Uploads a profile; returns whether it is left after two processes looked at
+ * the clock, the second one when it had gone forward. */
 static bool
 is_left(int64_t forward_ms, int64_t later_ms)
 {

@@ -1,5 +1,5 @@
-/* A host and its centre, whose words come from another machine: polls, orders
- * and results. */
+/* A host and its centre, whose messages come from another machine: polls,
+ * orders and results. */
 #include "worker/agent/agent_parts.h"
 
 #include "base/clock.h"
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* A host whose courier is the test. */
+/* A host; the test plays its courier. */
 struct rig {
 	struct test_store store;
 	struct conf conf;
@@ -312,7 +312,7 @@ TEST(a_result_is_sent_before_the_next_poll_is_due)
 }
 END
 
-/* The centre answers a result. */
+/* Has the centre answer a result with this status. */
 static void
 answer(struct rig *r, uint32_t status)
 {
@@ -397,7 +397,7 @@ TEST(a_message_that_is_no_answer_is_passed_over)
 		ck_assert_uint_eq(r.agent.result, f.id);
 	}
 	f.type = MSG_FETCHED;
-	f.id++; /* of nothing that was asked */
+	f.id++; /* id of no question */
 	ck_assert_int_eq(msg_send(r.courier, &f, sizeof(f), NULL, 0), 0);
 	ck_assert_int_eq(agent_fetched(&r.agent, clock_mono_ns()), 0);
 	ck_assert_uint_eq(r.agent.result, f.id - 1);

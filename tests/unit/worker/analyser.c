@@ -1,6 +1,6 @@
 /*
- * The analyser as a process of its own, in its sandbox; the test plays the
- * scheduler, and answers what is asked of the opener on this machine.
+ * The analyser in a separate process, in its sandbox. The test plays the
+ * scheduler, and answers questions to the opener from this machine.
  */
 #include "worker/analyser/analyser.h"
 
@@ -26,8 +26,8 @@
 #define MAX_ASKERS  16
 #define DURATION_MS 1000
 
-/* Ways to take a profile: by one engine, and by the second of two, since the
- * program does not load libstoker-heap.so. */
+/* Ways to take a profile: by one engine; and by the second of two, since the
+ * first one needs libstoker-heap.so, which the program does not load. */
 #define CPU (UINT64_C(1) << WAY_cpu_any_RECORDER)
 #define STACKS                                  \
 	(UINT64_C(1) << WAY_alloc_native_HEAP | \
@@ -59,7 +59,7 @@ open_channel(struct rig *r, int *out)
 	return 0;
 }
 
-/* False when nobody asks there any more. */
+/* Answers one question; returns false if the socket's other end is closed. */
 static bool
 answer(struct rig *r, int socket)
 {
@@ -81,7 +81,7 @@ answer(struct rig *r, int socket)
 		host_ask_here(&r->conf, &ask, &reply, fds, &nfds);
 		close_ptr(&with);
 	}
-	/* A child may be gone meanwhile. */
+	/* The child may have ended meanwhile. */
 	(void)!msg_send(socket, &reply, sizeof(reply), fds, nfds);
 	for (size_t i = 0; i < nfds; i++)
 		close(fds[i]);
@@ -285,7 +285,8 @@ TEST(an_answer_of_a_page_ends_with_its_profile)
 }
 END
 
-/* A capture whose report is taken for that of a checkpoint would never end. */
+/* If its report were taken for that of a checkpoint, the capture would never
+ * end. */
 TEST(a_capture_that_no_child_can_write_fails)
 {
 	NEEDS_SANDBOX();

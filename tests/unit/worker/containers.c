@@ -62,7 +62,7 @@ static const struct {
          "", "/machine.slice/"},
 	{"0::/machine.slice/machine-web\\x2d1.scope\n", "web-1", "", "",
          "/machine.slice/"},
-	/* the outermost one counts */
+	/* the outermost container counts */
 	{"0::/docker/" ID "/lxc.payload.web\n", ID, "", "", "/docker/"},
 	{"0::/system.slice/nginx.service\n", "", "", "", ""},
 	{"0::/machine.slice/libpod-conmon-" ID ".scope\n", "", "", "", ""},
@@ -100,7 +100,7 @@ static const struct {
 	{"containerd",
          {"web", "docker.io/library/nginx:1.25.4", "shop",
           "web-7d9f8c6b5d-x2x9z", "", ""}},
-	/* annotations that a pod's owner chose do not count */
+	/* annotations that the pod's owner chose do not count */
 	{"crio", {"web", "quay.io/crio/redis:alpine", "shop", "web-0", "", ""}},
 	{"log", {"web", "", "shop", "web-0", "", ""}},
 };
@@ -199,7 +199,7 @@ END
 
 /* --- what the opener opens ------------------------------------------------ */
 
-/* Asks for a row's file. Returns the number of descriptors, or -errno. */
+/* Asks for the file of a row. Returns the number of descriptors, or -errno. */
 static int
 ask_for(uint32_t row, const char *path, uid_t owner)
 {
@@ -285,7 +285,7 @@ TEST(only_regular_files_of_the_owner_are_opened)
 	close(fd);
 	ck_assert_int_eq(ask_for(ROOTLESS, path, OWNER), 1);
 	ck_assert_int_eq(unlink(path), 0);
-	/* to open a pipe would wait for a writer */
+	/* opening a pipe would wait for a writer */
 	ck_assert_int_eq(mkfifo(path, 0600), 0);
 	ck_assert_int_eq(chown(path, OWNER, OWNER), 0);
 	ck_assert_int_eq(ask_for(ROOTLESS, path, OWNER), -EINVAL);
@@ -302,7 +302,7 @@ END
 struct rig {
 	struct test_store store; /* for its folder */
 	struct containers c;
-	const char *file; /* of DATA; NULL: none can be read */
+	const char *file; /* in DATA; NULL: no file can be read */
 	char groups[128], path[256];
 	unsigned asked;
 };
@@ -375,7 +375,7 @@ TEST(a_container_is_read_once_a_minute)
 	ck_assert_ptr_eq(
 		find(&r, "0::/docker/" ID "/x\n", CONTAINER_RETRY_NS * 2), v);
 	ck_assert_uint_eq(r.asked, 1);
-	/* its file can't be read: it keeps its name */
+	/* when the file can't be read, the container keeps its name */
 	r.file = NULL;
 	ck_assert_ptr_eq(
 		find(&r, "0::/docker/" ID "\n", CONTAINER_FRESH_NS + 1), v);

@@ -1,6 +1,6 @@
 /*
  * Contexts that processes publish: found in their maps, read while they change,
- * parsed.
+ * and parsed.
  */
 #include "worker/contexts/context.h"
 

@@ -174,9 +174,9 @@ TEST(what_is_known_is_not_asked_for)
 
 	rig_init(&r);
 	fetch(&r, 1, 4096);
-	tell(&r, 1, HOST_DEBUG_NONE); /* told before it came */
+	tell(&r, 1, HOST_DEBUG_NONE); /* reported before it came */
 	tell(&r, 1, HOST_DEBUG_USED);
-	tell(&r, 2, HOST_DEBUG_REFUSED); /* this host's own, which is wrong */
+	tell(&r, 2, HOST_DEBUG_REFUSED); /* a bad file of this host */
 	ck_assert(!debuginfod_waits(&r.d));
 	tell(&r, 3, HOST_DEBUG_NONE);
 	tell(&r, 3, HOST_DEBUG_NONE);
@@ -205,8 +205,8 @@ TEST(a_no_is_believed_for_a_day)
 }
 END
 
-/* One server's answer, and whether it is remembered when the other server
- * always answers 404. */
+/* One server's answer, and what is remembered if the other server always
+ * answers 404. */
 static const struct {
 	enum fetch_error error;
 	uint32_t status;
@@ -275,7 +275,7 @@ TEST(a_fetcher_that_dies_leaves_nothing_behind)
 	ck_assert_int_eq(faccessat(r.d.cache.dir, temp, F_OK, 0), 0);
 	debuginfod_fetcher_gone(&r.d, r.now_ns);
 	ck_assert_int_eq(faccessat(r.d.cache.dir, temp, F_OK, 0), -1);
-	close(hear(&r, &ask)); /* of the second server */
+	close(hear(&r, &ask)); /* to the second server */
 	ck_assert(strstr(ask.url, "//b/"));
 	memcpy(temp, r.d.temp, sizeof(temp));
 	debuginfod_done(&r.d);

@@ -1,4 +1,4 @@
-/* Containers and units that become services by themselves. */
+/* Containers and units that become services automatically. */
 #include "worker/targets/discover.h"
 
 #include "lib/store.h"
@@ -279,7 +279,7 @@ TEST(no_more_services_are_made_than_are_allowed)
 }
 END
 
-/* Its container has no name yet when it is first seen. */
+/* Its container has no name yet when the process is first seen. */
 TEST(a_process_is_looked_at_while_it_is_young)
 {
 	HOST(h);

@@ -1,6 +1,6 @@
 /*
- * The fetcher as the process that it is, sandbox and all, against a server
- * that misbehaves; and whom it may talk to.
+ * The fetcher in its own process and sandbox, against a server that misbehaves;
+ * and which hosts it may reach.
  */
 #include "worker/fetcher/fetcher.h"
 #include "worker/fetcher/fetcher_transfer.h"
@@ -138,7 +138,7 @@ hear(const struct rig *r, struct fetch_answer *out)
 	return nfds ? fd : -1;
 }
 
-/* The body, or the error's text. */
+/* Appends the body or the error's text. */
 static void
 fetch(const struct rig *r, const struct fetch_ask *ask,
       struct fetch_answer *out, struct buf *body)
@@ -428,7 +428,7 @@ static const struct {
 	{"[fetch]\nallow = *\n", "http://[fd00:ec2::254]/", FETCH_ADDRESS},
 	{"[fetch]\nallow = *\n", "http://[::ffff:169.254.169.254]/",
          FETCH_ADDRESS},
-	/* loopback in disguise: numbers that a resolver understands */
+	/* loopback written as numbers that resolvers understand */
 	{"[fetch]\nallow = *\n", "http://2130706433:1/", FETCH_ADDRESS},
 	{"[fetch]\nallow = *\n", "http://0x7f.1:1/", FETCH_ADDRESS},
 };
@@ -451,7 +451,7 @@ TEST(hosts_and_addresses_are_those_that_are_allowed)
 }
 END
 
-/* Each purpose has a list of the host's and a list of the tenant's. */
+/* For each purpose, the host has a list of hosts and the tenant has one. */
 TEST(a_tenant_reaches_only_hosts_of_its_scope)
 {
 	static const struct {
@@ -562,7 +562,7 @@ TEST(other_families_are_refused)
 }
 END
 
-/* Messages of a caller that has taken over the process. */
+/* Such messages come from a caller that was taken over. */
 TEST(messages_of_other_shapes_are_passed_over)
 {
 	NEEDS_SANDBOX();

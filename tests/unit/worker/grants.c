@@ -70,12 +70,12 @@ TEST(who_was_seen_to_descend_is_known_by_its_start_and_its_elders)
 	grant(elder);
 	ck_assert_int_eq(grants_look(&g, elder), 0);
 	ck_assert_int_eq(grants_look(&g, heir), -EPERM);
-	*row = seen; /* as while its parents lived */
+	*row = seen; /* seen while its parents lived */
 	ck_assert_int_eq(grants_look(&g, heir), 0);
-	row->start_time--; /* another had its number */
+	row->start_time--; /* its pid was reused */
 	ck_assert_int_eq(grants_look(&g, heir), -EPERM);
 	*row = seen;
-	row->of_start_time--; /* another had the elder's */
+	row->of_start_time--; /* the elder's pid was reused */
 	ck_assert_int_eq(grants_look(&g, heir), -EPERM);
 	end(elder);
 	end(heir);
@@ -89,7 +89,7 @@ TEST(a_grant_is_not_of_the_next_process_with_that_number)
 
 	grant_of(pid, began);
 	ck_assert_int_eq(grants_look(&g, pid), 0);
-	grant_of(pid, began - 1); /* the scheduler saw the one before */
+	grant_of(pid, began - 1); /* given to an earlier process */
 	ck_assert_int_eq(grants_look(&g, pid), -ESRCH);
 	ck_assert(!grants_has(&g, WORKER_MAY_LOOK, pid, began));
 	end(pid);

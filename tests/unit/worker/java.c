@@ -1,4 +1,4 @@
-/* Asking a JVM: a child of this program passes for one, or nearly. */
+/* Attaching to a JVM; a child of this program imitates one, more or less. */
 #include "base/clock.h"
 #include "lib/test.h"
 #include "worker/opener/java_attach.h"
@@ -29,7 +29,7 @@ enum {
 	NO_SIGNALS = 4,
 	NO_HANDLER = 8,
 	OPENJ9 = 16,
-	LISTENS = 32, /* before it is asked to */
+	LISTENS = 32, /* without being asked */
 	ENDLESS = 64,
 	SILENT = 128,
 };
@@ -299,7 +299,8 @@ TEST(one_that_is_stopped_is_left_alone)
 }
 END
 
-/* The child listened before; a connection then gets no answer. */
+/* The child listened before it stopped: a connection succeeds, but gets no
+ * answer. */
 TEST(one_that_stops_meanwhile_is_not_waited_for)
 {
 	CLEANUP_RIG struct rig r;
@@ -336,7 +337,7 @@ TEST(a_socket_of_another_process_is_not_spoken_to)
 }
 END
 
-/* Left by one that had the same number. */
+/* Such a socket is left by an earlier process with the same pid. */
 TEST(a_socket_that_nobody_listens_at_is_replaced)
 {
 	CLEANUP_RIG struct rig r;
@@ -430,7 +431,7 @@ TEST(a_program_with_the_number_of_one_that_was_asked_is_asked)
 	ck_assert_int_eq(ask(&j, &g, r.child), -ENOEXEC);
 	for (size_t i = 0; i < JAVA_MAX_ASKED; i++)
 		if (j.rows[i].pid == r.child)
-			j.rows[i].start_time--; /* of the process before it */
+			j.rows[i].start_time--; /* of an earlier process */
 	ck_assert_int_eq(ask(&j, &g, r.child), -ENOEXEC);
 }
 END

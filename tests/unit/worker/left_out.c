@@ -26,7 +26,7 @@ left_init(struct left *l)
 	l->w.host = TEST_HOST;
 }
 
-/* "type code" of each problem that is told, in order. */
+/* Compares the reported problems with "type code" of each, in order. */
 static void
 told_are(struct left *l, const char *want)
 {

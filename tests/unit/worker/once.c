@@ -1,7 +1,7 @@
 /*
- * Captures by a whole worker, opener, analyser and all, of programs whose truth
- * is known: stoker-worker --once. Their figures are measured by tests/e2e;
- * here, a capture is as short as may be, and bounds are wide.
+ * Captures of programs with known behaviour by a whole worker: stoker-worker
+ * --once. tests/e2e measures their figures; here captures are as short as
+ * possible, and bounds are wide.
  *
  * Alone: a second's samples are counted.
  */
@@ -151,7 +151,7 @@ read_stacks(struct captured *c)
 	ck_assert_int_eq(format_find("folded")->write(t, &meta, &c->stacks), 0);
 }
 
-/* Runs the worker, which must go well. */
+/* Runs the worker, which must succeed. */
 static void
 capture(struct captured *c, const char *options)
 {
@@ -358,8 +358,8 @@ TEST(small_objects_of_python_are_said_to_be_missing)
 }
 END
 
-/* Each form of watching puts breakpoints into code that a filter of system calls
- * guards. */
+/* Watching puts breakpoints into code of a thread whose system call filter
+ * allows only reads and writes. */
 TEST(a_thread_that_may_only_read_and_write_lives_on)
 {
 	CLEANUP_CAPTURED struct captured c = nothing();
@@ -371,7 +371,7 @@ TEST(a_thread_that_may_only_read_and_write_lives_on)
 	ck_assert_int_gt(samples(&c, ";in_strict_mode"), 0);
 	capture(&c, "--type goroutine");
 	ck_assert_int_eq(samples(&c, ";in_strict_mode"), 1);
-	/* of memory, all is released again */
+	/* all memory was released again */
 	ck_assert_msg(!run(&c, "--seconds 1 --type memory") ||
 	                      strstr(buf_str(&c.report), "Linux 6.13"),
 	              "%s", buf_str(&c.report));
@@ -408,7 +408,7 @@ TEST(allocations_of_a_process_whose_first_thread_has_ended_are_said_to_be_missin
 	if (why_not())
 		SKIP(why_not());
 	begin(&c, "$B/targets/headless exit", "ready");
-	capture(&c, "--seconds 2 --rate 1000"); /* it ends meanwhile */
+	capture(&c, "--seconds 2 --rate 1000"); /* the target ends meanwhile */
 	capture(&c, "--seconds 1 --type alloc");
 	ck_assert_ptr_nonnull(strstr(
 		buf_str(&c.report), "the first thread of a program has ended"));
@@ -446,7 +446,8 @@ TEST(a_thread_that_works_is_stopped_for_a_snapshot)
 	if (why_not())
 		SKIP(why_not());
 	begin(&c, "$B/targets/threads 4", "ready");
-	/* The thread begins to work a moment after it is ready. */
+	/* The thread begins to work only after the target reports that it is
+	 * ready. */
 	for (int i = 0; i < 100 && !samples(&c, ";spin"); i++)
 		capture(&c, "--type goroutine");
 	ck_assert_int_eq(samples(&c, ""), 6);
@@ -456,7 +457,7 @@ TEST(a_thread_that_works_is_stopped_for_a_snapshot)
 }
 END
 
-/* Two threads of the target call one function after another. */
+/* Two threads of the target call one function after another, all the time. */
 TEST(python_threads_that_run_are_named_in_a_snapshot)
 {
 	CLEANUP_CAPTURED struct captured c = nothing();
@@ -467,7 +468,8 @@ TEST(python_threads_that_run_are_named_in_a_snapshot)
 		SKIP("no Python 3.11 here");
 	begin(&c, "/usr/bin/python3.11 -B $OLDPWD/tests/targets/shares.py 60",
 	      "ready");
-	/* Both threads begin to work a moment after it is ready. */
+	/* Both threads begin to work only after the target reports that it is
+	 * ready. */
 	for (int i = 0; i < 100 && (!samples(&c, "main;work") ||
 	                            !samples(&c, "Thread.run;"));
 	     i++)

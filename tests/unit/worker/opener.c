@@ -1,8 +1,8 @@
 /*
- * The opener beside an analyser that was taken over: one that asks for
- * everything of every process. The opener and the processes are real. A worker
- * runs once for each socket that the analyser may ask on, before the tests, and
- * each test judges what the analyser learned.
+ * The opener with an analyser that was taken over, and asks everything about
+ * every process. The opener and the processes are real. Before the tests, a
+ * worker runs once for each kind of socket that an analyser can ask on; each
+ * test then checks what the analyser learnt.
  */
 #include "worker/opener/opener.h"
 #include "capture/ranges.h"
@@ -16,8 +16,8 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-/* A search for leaks stops the process by a tracer, which none of these allows.
- */
+/* A leak check would attach to the process, which these processes do not
+ * allow. */
 int __lsan_is_turned_off(void);
 int
 __lsan_is_turned_off(void)
@@ -25,13 +25,13 @@ __lsan_is_turned_off(void)
 	return 1;
 }
 
-/* Whom it asks about. */
+/* The process that the analyser asks about. */
 enum whom {
-	NAMED,    /* a capture is of it */
+	NAMED,    /* a capture follows it */
 	CHILD,    /* of that */
-	ORPHAN,   /* its parent was a child of that */
-	STRANGER, /* no capture is of it */
-	PARENT,   /* of the one that is named */
+	ORPHAN,   /* child of an ended child of NAMED */
+	STRANGER, /* not captured */
+	PARENT,   /* of NAMED */
 	WHOM
 };
 
@@ -52,12 +52,12 @@ static const struct {
 #undef HOST_OP
 };
 
-/* What the analyser asks on. */
+/* The socket on which the analyser asks. */
 enum by { BY_ITS_SOCKET, BY_CHANNEL, BY };
 
 #define WORKERS (BY + 1) /* one more is killed */
 
-/* Memory that the processes of a worker and the tests share. */
+/* Memory shared by the tests and the processes of all workers. */
 struct seen {
 	int32_t pids[WHOM];
 	int32_t error[WHEN][WHOM][HOST_OPS];
@@ -66,7 +66,7 @@ struct seen {
 	enum by by;
 };
 static struct seen *all_seen; /* WORKERS of them */
-static struct seen *seen;     /* what the processes of one worker use */
+static struct seen *seen;     /* of the worker that is running */
 
 static bool
 names_processes(enum host_op op)
@@ -75,7 +75,7 @@ names_processes(enum host_op op)
 	       rows[op].whose == HOST_OF_THREAD;
 }
 
-/* What is of no process is asked once. */
+/* Questions that concern no process are asked once. */
 static bool
 is_asked(enum host_op op, enum whom whom)
 {
@@ -258,7 +258,7 @@ be_scheduler(void *arg, const struct conf *conf,
 	if (!rc)
 		rc = worker_may_look(sockets->events, "sess-a",
 		                     &seen->pids[NAMED], NULL, 1);
-	/* another capture's end is not this one's */
+	/* the end of another capture ends no grant of this one */
 	if (!rc)
 		rc = worker_may_look(sockets->events, "sess-b", NULL, NULL, 0);
 	if (!rc)

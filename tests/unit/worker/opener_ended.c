@@ -17,7 +17,7 @@ start_child(void)
 	return pid;
 }
 
-/* Has all be killed some time ago. */
+/* Pretends that all were killed ns earlier. */
 static void
 pass(struct ended *e, int64_t ns)
 {

@@ -1,4 +1,4 @@
-/* Files and memory as the opener hands them out: this process is the target. */
+/* Files and memory that the opener hands out; this process is the target. */
 #include "lib/store.h"
 #include "worker/debuginfod/debug_cache.h"
 #include "worker/opener/opener.h"
@@ -335,7 +335,7 @@ TEST(more_of_a_stack_is_given_to_whom_has_seen_what_lies_before)
 	memcpy(seen, at - sizeof(seen), sizeof(seen));
 	ck_assert_int_eq(stack(&r, at, seen, 11, text, sizeof(text)), 0);
 	ck_assert_str_eq(text, "further up");
-	/* as much as there is */
+	/* as much as is mapped */
 	ck_assert_int_eq(stack(&r, at, seen, page, text, sizeof(text)), 0);
 	ck_assert_str_eq(text, "further up");
 	memcpy(seen, p + page - sizeof(seen), sizeof(seen));

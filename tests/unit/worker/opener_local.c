@@ -52,7 +52,7 @@ rig_done(struct rig *r)
 	CLEANUP_RIG struct rig r;                             \
 	rig_init(&r)
 
-/* Mounts an overlay; below is the folder of its layers. */
+/* Mounts an overlay; below is the folder with its layers. */
 static void
 put_overlay(const char *at, const char *below, const char *low,
             const char *more)

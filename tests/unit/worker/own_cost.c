@@ -19,7 +19,7 @@ put(int dir, const char *path, const char *text)
 	ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
 }
 
-/* A /proc of a worker, pid 10, with a child and with one that ended. */
+/* Makes a /proc of a worker, pid 10, with a child and an ended child. */
 static int
 proc_of(char dir[static 32], const char *children)
 {

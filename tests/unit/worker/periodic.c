@@ -1,5 +1,5 @@
-/* Counters that are read from outside, one window after the other; the test
- * plays the analyser, and the clock. */
+/* Counters that are read from outside, one window after another. The test plays
+ * the analyser and the clock. */
 #include "worker/continuous/periodic.h"
 
 #include "base/clock.h"
@@ -26,7 +26,7 @@ struct rig {
 	int analyser, opener;
 	int64_t now_ns;
 	struct msg_start heard;
-	int profile, reading; /* of the last START; -1 */
+	int profile, reading; /* of the last START; -1: none */
 };
 #define CLEANUP_RIG CLEANUP(rig_done)
 
@@ -242,7 +242,7 @@ TEST(a_counter_is_read_at_once_and_then_compared)
 	ck_assert(turn(&r, PERIOD_NS));
 	ck_assert_int_eq(reading(&r), 'a');
 	done(&r, 1, 'b', 100);
-	ck_assert(turn(&r, PERIOD_NS)); /* which stores it, too */
+	ck_assert(turn(&r, PERIOD_NS)); /* this stores it, too */
 	ck_assert_int_eq(reading(&r), 'b');
 	counts_are(&r, 1, 0, 0);
 	ck_assert(!turn(&r, 0));
@@ -306,7 +306,7 @@ TEST(turns_that_come_late_make_a_wider_window)
 
 	rig_init(&r, "[\"block\"]");
 	read_first(&r, 'a');
-	r.runs.max = 0; /* captures on demand go first */
+	r.runs.max = 0; /* captures on demand have priority */
 	ck_assert(!turn(&r, 4 * PERIOD_NS));
 	r.runs.max = 8;
 	ck_assert(turn(&r, 0));
@@ -399,7 +399,7 @@ TEST(a_reading_that_is_too_large_is_told)
 }
 END
 
-/* Together they are bounded as well. */
+/* The sum of all readings is limited as well. */
 TEST(all_readings_have_a_ceiling)
 {
 	CLEANUP_RIG struct rig r;
@@ -409,7 +409,7 @@ TEST(all_readings_have_a_ceiling)
 	ck_assert(turn(&r, 0));
 	done(&r, 0, 'a', 100);
 	for (size_t i = 0; i < r.t.n; i++)
-		if (r.t.items[i].reading >= 0) /* as many others would have */
+		if (r.t.items[i].reading >= 0) /* as if others had that many */
 			r.t.items[i].reading_bytes = PERIODICS_READINGS_BYTES -
 			                             50;
 	ck_assert(turn(&r, 0));
@@ -428,7 +428,7 @@ TEST(what_is_not_wanted_any_more_is_forgotten)
 	rig_init(&r, "[\"alloc\"]");
 	read_first(&r, 'a');
 	ck_assert_int_eq(periodics_load(&r.t, &r.targets), 0);
-	ck_assert_int_ge(r.t.items[0].reading, 0); /* that is no change */
+	ck_assert_int_ge(r.t.items[0].reading, 0); /* nothing has changed */
 	ck_assert_int_eq(continuous_delete(&r.store.s, TEST_TENANT, "go"), 0);
 	ck_assert_int_eq(periodics_load(&r.t, &r.targets), 0);
 	ck_assert_uint_eq(r.t.n, 0);
@@ -450,7 +450,8 @@ TEST(a_service_of_the_same_name_has_readings_of_its_own)
 }
 END
 
-/* Workers of two hosts are alive; the endpoint's service names one of them. */
+/* Workers of two hosts are alive, and the endpoint's service names one of
+ * them. */
 TEST(an_endpoint_is_asked_by_the_worker_of_its_host_alone)
 {
 	static const char *const hosts[] = {TEST_HOST, "host2"};
@@ -478,7 +479,7 @@ TEST(an_endpoint_is_asked_by_the_worker_of_its_host_alone)
 }
 END
 
-/* The last message to the opener, as "block 1000 30000", or "". */
+/* Returns the last message to the opener, as "block 1000 30000", or "". */
 static const char *
 told(struct rig *r)
 {
@@ -509,7 +510,7 @@ TEST(what_may_be_turned_on_is_kept_on_until_it_is_not_wanted)
 	ck_assert(turn(&r, PERIOD_NS));
 	ck_assert_uint_eq(r.heard.set, 1);
 	ck_assert_str_eq(told(&r), "block 1000 30000");
-	run(&r, 1001); /* another process, while a turn is under way */
+	run(&r, 1001); /* another process starts during a turn */
 	ck_assert(!turn(&r, 15 * NS_PER_S));
 	ck_assert_str_eq(told(&r), "block 1001 30000");
 	ck_assert(!turn(&r, NS_PER_S));
@@ -549,7 +550,7 @@ TEST(a_worker_that_stops_reads_once_more)
 	ck_assert_int_eq(reading(&r), 'a');
 	ck_assert(periodics_wait(&r.t));
 	done(&r, 1, 'b', 100);
-	ck_assert(periodics_wait(&r.t)); /* it is not stored as yet */
+	ck_assert(periodics_wait(&r.t)); /* not stored yet */
 	ck_assert(!turn(&r, 1));
 	ck_assert(!periodics_wait(&r.t));
 	counts_are(&r, 1, 0, 0);

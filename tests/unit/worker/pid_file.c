@@ -51,7 +51,7 @@ put_link(const struct rig *r, const char *name, const char *to)
 	ck_assert_int_eq(symlink(to, path), 0);
 }
 
-/* The pid, or -errno. */
+/* Returns the pid, or -errno. */
 static int64_t
 read_at(const struct rig *r, const char *path)
 {
@@ -159,7 +159,7 @@ TEST(what_is_no_regular_file_is_not_opened)
 }
 END
 
-/* Reading some of these has effects: /proc/kmsg, trace_pipe. */
+/* Reading some of these has side effects: /proc/kmsg, trace_pipe. */
 TEST(a_file_that_the_kernel_makes_is_no_pid_file)
 {
 	RIG(r);

@@ -158,7 +158,7 @@ TEST(while_no_pid_is_given_out_old_processes_are_not_looked_at)
 	ck_assert_str_eq(name_at(&h, START, 1), "it");
 	ck_assert_str_eq(name_at(&h, old, 1), "it");
 	put_name(&h, "other");
-	put_tasks(&h, "7/100 42"); /* as many threads, more of them work */
+	put_tasks(&h, "7/100 42"); /* as many threads, more at work */
 	ck_assert_str_eq(name_at(&h, old + NS_PER_S, 0), "it");
 	ck_assert_str_eq(name_at(&h, old + PROC_CALM_NS - 1, 0), "it");
 	ck_assert_str_eq(name_at(&h, old + PROC_CALM_NS, 1), "other");
@@ -273,7 +273,7 @@ static const struct {
 } asks[] = {
 	{-ENOENT, 10, 25},
 	{-EPERM, 10, 25},
-	{-ETIMEDOUT, 8, 20}, /* a minute passes after each */
+	{-ETIMEDOUT, 8, 20}, /* each time takes a minute */
 };
 
 TEST(a_process_without_a_context_is_asked_less_and_less_often)
@@ -289,7 +289,7 @@ TEST(a_process_without_a_context_is_asked_less_and_less_often)
 			int64_t now = START + second * NS_PER_S;
 
 			ck_assert_int_ge(proc_table_scan(&h.table, now), 0);
-			/* not before it is PROC_NEW_NS old */
+			/* never before it is PROC_NEW_NS old */
 			ck_assert_int_eq(asked.n > 0, second >= 2);
 		}
 		ck_assert_msg(asked.n >= asks[i].least &&

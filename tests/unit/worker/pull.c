@@ -1,4 +1,4 @@
-/* Answers of net/http/pprof pages, word by word as Go gives them. */
+/* Answers of net/http/pprof pages, exactly as Go gives them. */
 #include "worker/analyser/pull_read.h"
 
 #include "lib/test.h"
@@ -147,7 +147,7 @@ END
 
 /* --- profiles ------------------------------------------------------------- */
 
-/* One sample of main.f with these values, as a file. */
+/* Makes a file with one sample of main.f that has these values. */
 static void
 file_of(const char *const types[][2], uint32_t ntypes, const int64_t *values,
         struct buf *out)
@@ -296,8 +296,8 @@ TEST(a_dump_that_ends_within_a_goroutine_is_said_to_be_cut)
 }
 END
 
-/* A goroutine profile of functions f0, f1, …: so many of each, 0: none.
- */
+/* Makes a goroutine profile of functions f0, f1, ... with these counts; 0: left
+ * out. */
 static void
 goroutines_of(const char *type, const int64_t *counts, uint32_t n,
               struct buf *out)
@@ -325,7 +325,7 @@ goroutines_of(const char *type, const int64_t *counts, uint32_t n,
 	ck_assert_int_eq(pprof_encode(p, out), 0);
 }
 
-/* How many of a function have the label or not. */
+/* Returns how many goroutines of a function are marked as leaked, or not. */
 static int64_t
 count_of(const struct profile *p, const char *function, bool leaked)
 {

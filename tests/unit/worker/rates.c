@@ -1,5 +1,5 @@
-/* Rates that the opener writes into a program and takes back: the program is a
- * child of this one, with its variables. */
+/* Rates that the opener sets in a program and restores. The program is a child
+ * of this one, with the same variables. */
 #include "base/file.h"
 #include "lib/test.h"
 #include "worker/opener/opener_rates.h"
@@ -17,13 +17,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define CLIENT  7 /* its descriptor, by which it is known */
+#define CLIENT  7 /* a descriptor, which names the client */
 #define LONG_MS 600000
 
 static uint64_t rate_unset, rate_other;
 static uint64_t rate_set = 3;
 
-static void (*before_rest)(void); /* what the child does first; NULL: nothing */
+static void (*before_rest)(void); /* run first by the child, or NULL */
 
 struct rig {
 	char dir[64];
@@ -82,7 +82,7 @@ grant(struct rig *r)
 static void
 die(struct rates *r)
 {
-	flock(r->journal, LOCK_UN); /* our child has it open as well */
+	flock(r->journal, LOCK_UN); /* the child inherited it */
 	close_ptr(&r->journal);
 }
 
@@ -142,7 +142,7 @@ TEST(without_a_grant_nothing_is_written)
 	ck_assert_int_eq(write_at(&r, (uintptr_t)&rate_unset, 5), -EPERM);
 	grant(&r);
 	close_ptr(&r.rates.journal);
-	/* nor without a journal */
+	/* nor if there is no journal */
 	ck_assert_int_eq(write_at(&r, (uintptr_t)&rate_unset, 5), -EPERM);
 	ck_assert_uint_eq(child_word(&r, &rate_unset, NULL), 0);
 }
@@ -158,9 +158,9 @@ TEST(a_grant_is_of_one_process_and_one_thing)
 	start = proc_start_time(r.child);
 	other = proc_start_time(getpid());
 	ck_assert(grants_has(&r.grants, WORKER_MAY_SET, r.child, start));
-	/* a later process of the same number */
+	/* a later process with the same pid */
 	ck_assert(!grants_has(&r.grants, WORKER_MAY_SET, r.child, start + 1));
-	/* another one that began in the same tick */
+	/* another process that began in the same tick */
 	ck_assert(!grants_has(&r.grants, WORKER_MAY_SET, getpid(), start));
 	ck_assert(!grants_has(&r.grants, WORKER_MAY_SET, getpid(), other));
 	ck_assert(
@@ -168,7 +168,7 @@ TEST(a_grant_is_of_one_process_and_one_thing)
 }
 END
 
-/* Grants of processes side by side do not end each other. */
+/* Grants of processes that live at the same time do not end each other. */
 TEST(a_grant_of_a_number_used_again_is_another)
 {
 	CLEANUP_RIG struct rig r;
@@ -177,7 +177,7 @@ TEST(a_grant_of_a_number_used_again_is_another)
 	rig_init(&r);
 	may(&r, WORKER_MAY_KEEP_BLOCK, LONG_MS);
 	start = proc_start_time(r.child);
-	r.grants.rows[0].start_time--; /* as if of the process before it */
+	r.grants.rows[0].start_time--; /* as of an earlier process */
 	may(&r, WORKER_MAY_KEEP_BLOCK, 0);
 	ck_assert(grants_has(&r.grants, WORKER_MAY_KEEP_BLOCK, r.child,
 	                     start - 1));
@@ -240,7 +240,7 @@ TEST(a_rate_of_a_process_that_had_the_number_before_is_another)
 	grant(&r);
 	ck_assert_int_eq(write_at(&r, (uintptr_t)&rate_unset, 5), 0);
 	ck_assert_int_eq(write_at(&r, (uintptr_t)&rate_unset, 5), -EALREADY);
-	r.rates.rows[0].start_time--; /* as if of the process before it */
+	r.rates.rows[0].start_time--; /* as of an earlier process */
 	child_word(&r, &rate_unset, &none);
 	ck_assert_int_eq(write_at(&r, (uintptr_t)&rate_unset, 5), 0);
 	ck_assert_uint_eq(child_word(&r, &rate_unset, NULL), 5);
@@ -282,7 +282,7 @@ TEST(the_next_opener_takes_back_what_a_killed_one_left)
 }
 END
 
-/* The journal names a process that has ended; its number is used again. */
+/* The journal names a process that has ended, and its pid was reused. */
 TEST(the_next_opener_leaves_a_later_process_as_it_is)
 {
 	CLEANUP_RIG struct rig r;
@@ -526,7 +526,7 @@ withhold(void)
 	if (fd < 0 || ioctl(fd, UFFDIO_API, &api) ||
 	    ioctl(fd, UFFDIO_REGISTER, &range))
 		_exit(errno);
-	raise(SIGSTOP); /* tells that it is so */
+	raise(SIGSTOP); /* the parent waits for this */
 }
 
 TEST(a_variable_whose_page_never_arrives_is_given_up)
@@ -542,7 +542,7 @@ TEST(a_variable_whose_page_never_arrives_is_given_up)
 	grant(&r);
 	ck_assert_int_eq(write_at(&r, (uintptr_t)&withheld[600], 5),
 	                 -ETIMEDOUT);
-	/* and others are written to */
+	/* other variables can still be set */
 	ck_assert_int_eq(write_at(&r, (uintptr_t)&rate_unset, 5), 0);
 }
 END

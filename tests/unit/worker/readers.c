@@ -35,8 +35,8 @@ ask_about(struct opener *o, pid_t pid)
 }
 
 static const struct {
-	uint64_t later; /* the start of the held process, after this one's */
-	int32_t number; /* its pid, after this one's */
+	uint64_t later; /* start of the held process minus this one's */
+	int32_t number; /* its pid minus this one's */
 	int rc;
 } held[] = {
 	{0, 0, -ETIMEDOUT},
@@ -102,7 +102,7 @@ TEST(a_process_is_left_alone_for_longer_each_time_up_to_an_hour)
 		ck_assert_int_ge(h->until_ns, before + want[i] * NS_PER_S);
 	}
 	ck_assert_int_eq(o->readers.held[1].seconds, 0);
-	/* it has answered for an hour */
+	/* it has answered in time for an hour */
 	o->readers.held[0].until_ns = clock_mono_ns() - 3600 * NS_PER_S;
 	be_late(o);
 	ck_assert_int_eq(o->readers.held[0].seconds, 60);

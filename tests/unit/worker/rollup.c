@@ -1,5 +1,5 @@
-/* Rollups that the worker asks for, and its use of the answers: the test plays
- * the analyser, and the clock. */
+/* Rollups that the worker requests, and how it uses the answers. The test plays
+ * the analyser and the clock. */
 #include "worker/continuous/rollup.h"
 
 #include "base/clock.h"
@@ -204,7 +204,7 @@ TEST(a_sum_at_which_each_process_dies_is_given_up)
 
 		minutes_of(&r, &l);
 		ck_assert_uint_eq(l.n, 0);
-		r.r.next_ns = 0; /* the time of the next attempt has come */
+		r.r.next_ns = 0; /* it is time for the next attempt */
 		step(&r, T0 + 2 * MINUTE);
 		ck_assert(is_asked(&r, &fd));
 		answer_by_death(&r);

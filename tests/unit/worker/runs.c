@@ -345,7 +345,7 @@ give_page(struct rig *r, int fetcher)
 	ck_assert_int_eq(runs_fetched(&r->c), 0);
 }
 
-/* The profile that a finisher is to write. */
+/* Returns the file into which a finisher is to write the profile. */
 static int
 hear_pull(struct rig *r)
 {
@@ -361,8 +361,8 @@ hear_pull(struct rig *r)
 	return fds[0];
 }
 
-/* Both sides of the bound on what a second page makes of a profile: a finisher
- * that was taken over can make its file longer than any disk. */
+/* Both sides of the limit for a profile that was made with a second page: a
+ * finisher that was taken over can make its file longer than any disk. */
 TEST(a_profile_of_a_second_page_is_as_long_as_a_profile_can_be)
 {
 	static const struct {

@@ -249,7 +249,7 @@ be_taken_over(int (*enter)(void), long (*call)(void), int log)
 
 		if (!got && (call == start_a_process ||
 		             call == start_a_process_in_a_namespace))
-			_exit(2); /* the child that must not be */
+			_exit(2); /* no child may exist */
 		refused = got == -1 && errno == EPERM;
 	}
 	_exit(!refused);
@@ -290,7 +290,7 @@ TEST(a_part_taken_over_gets_no_more_and_the_log_says_what_it_asked)
 }
 END
 
-/* Files are the scheduler's work. */
+/* Does what the scheduler does with files. */
 static int
 work(const char *dir)
 {
@@ -319,7 +319,7 @@ TEST(files_stay_the_schedulers_own)
 }
 END
 
-/* A file, memory of another process, and a child, as for stopped threads. */
+/* Reads a file and another process's memory, and forks, as a reader does. */
 static int
 read_all(void)
 {
@@ -345,7 +345,7 @@ TEST(files_and_memory_stay_a_readers_own)
 	int status;
 	pid_t pid;
 
-	/* Where only parents may be looked into. */
+	/* For systems where only a parent may read a child's memory. */
 	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
 	pid = fork();
 	if (!pid)
@@ -399,7 +399,7 @@ static const struct {
 	bool allowed;
 } fetchers[] = {
 	{"a connection", reach_the_network, true},
-	{"a thread", start_a_thread, true}, /* as libcurl resolves names */
+	{"a thread", start_a_thread, true}, /* libcurl resolves names in one */
 	{"names of hosts", read_names_of_hosts, true},
 	{"a service", reach_a_service_of_the_host, false},
 	{"a program", start_a_program, false},
@@ -411,8 +411,8 @@ static const struct {
 	{"io_uring", use_an_io_uring, false},
 };
 
-/* Ends with 0 if the fetcher's sandbox allows what it should. Without Landlock
- * in the kernel no file is readable. */
+/* Exits with 0 if the fetcher's sandbox allows the call as expected. Without
+ * Landlock in the kernel no file is readable. */
 static _Noreturn void
 be_a_fetcher(long (*call)(void), bool allowed)
 {

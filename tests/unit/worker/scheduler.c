@@ -1,6 +1,6 @@
 /*
- * The scheduler as a process of its own, against the real store; the test
- * plays the opener and the analyser.
+ * The scheduler in a separate process, with a real store. The test plays the
+ * opener and the analyser.
  */
 #include "worker/scheduler/scheduler.h"
 
@@ -363,7 +363,7 @@ TEST(a_goroutine_job_becomes_a_snapshot)
 }
 END
 
-/* service, type, what becomes of it */
+/* service, type, error of the session */
 static const struct {
 	const char *service, *type, *code;
 } refused[] = {
@@ -523,7 +523,7 @@ TEST(a_dead_analyser_fails_the_capture_it_worked_on_and_no_other)
 		struct session_ask ask = test_ask();
 
 		ask.service = "self";
-		ask.origin = "samply"; /* may run beside it */
+		ask.origin = "samply"; /* may run beside others */
 		ck_assert_int_eq(
 			job_enqueue(&r.store.s, &ask, TEST_HOST, other), 0);
 	}
@@ -534,7 +534,7 @@ TEST(a_dead_analyser_fails_the_capture_it_worked_on_and_no_other)
 	close(r.blame);
 	wait_for_end(&r, guilty, code);
 	ck_assert_str_eq(code, "CaptureFailed");
-	start_analyser(&r); /* its successor gets the other one again */
+	start_analyser(&r); /* the next analyser gets the other one again */
 	close(hear(&r, MSG_START, &m));
 	ck_assert_str_eq(m.start.id, other);
 	say_done(&r, other, "[]", 0);
@@ -640,7 +640,7 @@ TEST(a_second_worker_of_a_host_is_refused)
 	union heard m;
 
 	ask_for(&r, "self", "cpu", 5, id);
-	close(hear(&r, MSG_START, &m)); /* the first one runs */
+	close(hear(&r, MSG_START, &m)); /* the first one is running */
 	start_scheduler(&second);
 	kill_scheduler(&second, 0, 1 << 8);
 }

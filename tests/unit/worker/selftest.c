@@ -458,7 +458,7 @@ TEST(a_first_process_that_is_out_of_reach_speaks_for_no_other)
 }
 END
 
-/* A reader that is asked about itself may always read. */
+/* A reader may always read itself, so that proves nothing. */
 TEST(children_of_the_opener_speak_for_no_other_process)
 {
 	RIG(r);

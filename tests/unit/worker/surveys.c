@@ -72,7 +72,7 @@ answer_within(struct store *s, struct conf_tenant *scope)
 	ck_assert_int_eq(surveys_answer(s, &l, &conf, &reader, &table), 0);
 }
 
-/* The answer to a survey of the only worker. */
+/* Returns the answer of the only worker to a survey. */
 static json_t *
 found(struct store *s, struct conf_tenant *scope, const char *kind,
       const char *value)

@@ -297,7 +297,7 @@ look(struct rig *h)
 		0);
 }
 
-/* Processes of svc (which is /bin/true), by pid; then a look at them. */
+/* Sets the processes of svc (/bin/true) by pid, then looks at them. */
 static void
 see(struct rig *h, size_t n, const int32_t *pids, const uint64_t *starts)
 {
@@ -356,7 +356,7 @@ TEST(an_ordinal_stays_with_its_process_and_is_reused_after_it)
 }
 END
 
-/* A database takes UTF-8 alone. */
+/* Databases accept only UTF-8. */
 TEST(arguments_of_any_bytes_are_published_as_utf8)
 {
 	CLEANUP_PROCESSES struct process_list l = {0};
@@ -413,7 +413,7 @@ TEST(a_pid_used_anew_waits_for_its_ordinal_and_is_published)
 	SEE(&h, LIST(10), LIST(1));
 	SEE(&h, LIST(10), LIST(9));
 	expect_starts(&h, 1, (const int64_t[]){9});
-	SEE(&h, LIST(10, 11), LIST(30, 20)); /* 11 began before it */
+	SEE(&h, LIST(10, 11), LIST(30, 20)); /* 11 began first */
 	EXPECT(&h, LIST(11, 10), LIST(0, 1));
 	expect_starts(&h, 2, (const int64_t[]){20, 30});
 }
@@ -730,7 +730,7 @@ TEST(the_stamp_changes_with_whom_a_capture_is_of)
 	ck_assert(followed(&h, 0).stamp == one);
 	MEET(&h, {10, 1, 1, SVC, ""}, {11, 10, 3, OTHER, ""});
 	two = followed(&h, 0).stamp;
-	ck_assert(two != one); /* its number, another process */
+	ck_assert(two != one); /* reused pid, another process */
 	MEET(&h, {10, 1, 1, SVC, ""}, {11, 10, 3, OTHER, "a.service"});
 	ck_assert(followed(&h, 0).stamp != two);
 }

@@ -180,7 +180,7 @@ TEST(a_function_that_costs_three_times_as_much_has_that_value)
 	for (int64_t i = 60; i < 80; i++)
 		minute(&r, i, 29, 1000);
 	ck_assert_double_eq_tol(reported(&r), 3, .1);
-	/* rules are read again after a change; what they saw stays */
+	/* after a change rules are read again, and keep their history */
 	ck_assert_int_eq(triggers_load(&r.t, 0), 0);
 	minute(&r, 80, 29, 1000);
 	ck_assert_double_eq_tol(reported(&r), 3, .1);

@@ -1,5 +1,5 @@
-/* Memory of the analyser's children: a share for each, and more for one at a
- * time. */
+/* Memory of the analyser's children: each has a share, and one at a time gets
+ * more. */
 #include "worker/analyser/turn.h"
 
 #include "base/memory.h"
@@ -114,7 +114,7 @@ TEST(children_that_need_much_memory_have_it_one_after_the_other)
 	ck_assert_int_eq(
 		poll(&(struct pollfd){second.told, POLLIN, 0}, 1, SILENT_MS),
 		0);
-	kill(first.pid, SIGKILL); /* the turn of the dead is over */
+	kill(first.pid, SIGKILL); /* its turn ends with it */
 	close(first.release);
 	ck_assert_int_eq(waitpid(first.pid, NULL, 0), first.pid);
 	expect(&second, 'b');
@@ -126,7 +126,7 @@ TEST(no_turn_is_held_while_a_child_waits_for_a_capture)
 {
 	struct turns t;
 
-	ck_assert(!turn_take()); /* no child of the analyser */
+	ck_assert(!turn_take()); /* this is no child of the analyser */
 	ck_assert_int_eq(turns_open(&t), 0);
 	ck_assert_int_eq(turn_begin(&t), 0);
 	ck_assert_int_eq(turn_pause(), 0);

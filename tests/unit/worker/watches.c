@@ -96,7 +96,7 @@ TEST(no_more_windows_are_read_than_there_can_be_watches)
 }
 END
 
-/* Looks at two processes of the service, in containers with these versions, and
+/* Looks at two processes of the service, in containers with these versions;
  * returns the labels of the newest series. */
 static void
 labels_with(struct rig *r, const char *first, const char *second,

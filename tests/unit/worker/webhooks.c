@@ -60,7 +60,7 @@ post(struct store *s, struct webhooks *w)
 static const struct {
 	uint64_t id;
 	uint32_t error, status;
-	bool taken, waits; /* waits: it is posted again, later */
+	bool taken, waits; /* waits: for the next try */
 } answers[] = {
 	{FETCH, 0, 199, true, true},          {FETCH, 0, 200, true, false},
 	{FETCH, 0, 204, true, false},         {FETCH, 0, 299, true, false},
@@ -91,7 +91,7 @@ TEST(a_webhook_was_sent_when_the_answer_is_2xx_and_else_is_tried_again)
 }
 END
 
-/* The last try ends it, whatever the answer. */
+/* The last try ends the webhook, whatever the answer. */
 TEST(a_webhook_is_given_up_after_as_many_tries_as_configured)
 {
 	CLEANUP_TEST_STORE struct test_store t = test_store();
@@ -160,7 +160,7 @@ TEST(a_webhook_is_posted_for_its_tenant_with_what_has_fired)
 		post_of(&t.s, &w, rows[i].tenant);
 		w.items[1].fetch = 0;
 		webhooks_step(&w, clock_mono_ns());
-		close(pair[1]); /* so that nothing more comes */
+		close(pair[1]); /* so that no more messages come */
 		ck_assert_int_eq(msg_recv(pair[0], &ask, sizeof(ask), &fd,
 		                          &nfds) == sizeof(ask),
 		                 rows[i].posted);

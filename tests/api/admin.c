@@ -211,7 +211,7 @@ TEST(a_tenant_without_a_scope_may_name_no_endpoint)
 }
 END
 
-/* A scope has one list only: of programs, or of units. */
+/* A scope lists either programs or units. */
 static const struct {
 	const char *tenant, *match;
 	int status;
@@ -220,7 +220,7 @@ static const struct {
 	{"t2", "{\"unit\":\"b.service\"}", 403},
 	{"other", "{\"unit\":\"b.service\"}", 201},
 	{"other", "{\"exe\":\"/opt/b\"}", 403},
-	/* the worker keeps to the scope: all that the tenant may profile */
+	/* allowed: the worker profiles only what the scope allows */
 	{"other", "{\"exe\":\"*\"}", 201},
 };
 
@@ -511,7 +511,7 @@ TEST(the_audit_log_tells_whose_key_was_made_and_revoked)
 
 	snprintf(path, sizeof(path), TOKENS "/%s", reply_text(&made, "id"));
 	while (clock_wall_ms() == made_ms)
-		; /* lines of one millisecond have no order */
+		; /* lines of one millisecond come in any order */
 	gone = send_as(&a, KEY_ADMIN, "DELETE", path, NULL);
 	ck_assert_int_eq(gone.status, 204);
 	log = send_as(&a, KEY_ADMIN, "GET", "/api/v1/audit", NULL);
@@ -627,12 +627,12 @@ TEST(another_query_under_a_used_key_is_422)
 }
 END
 
-/* The second caller is of another tenant, or a colleague. */
+/* Two callers send one key; the second is of another tenant, or a colleague. */
 static const struct {
 	enum api_key one, another;
 	int status; /* of the second */
 } callers[] = {
-	{KEY_ADMIN, KEY_OTHER, 404}, /* has no such service */
+	{KEY_ADMIN, KEY_OTHER, 404}, /* it has no such service */
 	{KEY_ADMIN, KEY_OPERATOR, 202},
 };
 
@@ -670,7 +670,7 @@ TEST(a_new_api_key_is_made_without_idempotency_key_and_is_not_in_the_store)
 	static const char *const files[] = {"stoker.db", "stoker.db-wal"};
 
 	if (test_on_server())
-		return; /* these are files of SQLite */
+		return; /* the tables are SQLite's */
 
 	assert_error(&refused, 400, "InvalidParameter");
 	assert_error(&link_refused, 400, "InvalidParameter");

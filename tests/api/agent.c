@@ -1,4 +1,4 @@
-/* Hosts of a fleet: what their workers' keys may say, and what comes of it. */
+/* Hosts of a fleet: what the keys of their workers allow. */
 #include "store/agent.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -11,7 +11,7 @@
 
 #define POLL "/agent/poll"
 
-/* The worker's key is that of the host of test_capture(). */
+/* Starts an API whose worker's key is that of the host of test_capture(). */
 static struct test_api
 agent_api(void)
 {
@@ -51,7 +51,7 @@ send_result(struct test_api *a, const char *id, const char *body, size_t n)
 	                           .body_len = n});
 }
 
-/* A profile of one sample, gzipped. */
+/* Writes a gzipped profile of one sample. */
 static void
 small_profile(struct buf *out)
 {
@@ -66,7 +66,7 @@ small_profile(struct buf *out)
 	"[{\"funcName\":\"work\",\"package\":\"app\",\"selfPct\":50," \
 	"\"cumulativePct\":100,\"sampleCount\":\"2\"}]"
 
-/* The line of a result that is done. */
+/* Appends the first line of a result that succeeded. */
 static void
 put_line(struct buf *out, int attempt, const char *top, const char *quality,
          size_t profile, size_t timeline)
@@ -233,7 +233,7 @@ TEST(a_job_that_was_queued_again_goes_on_where_it_is)
 }
 END
 
-/* Tells of a first attempt while the centre has a second. */
+/* Polls with a first attempt while the centre has a second one. */
 static struct client_reply
 poll_of_first(struct test_api *a, const struct job_ref *first)
 {
@@ -283,7 +283,7 @@ TEST(an_earlier_attempt_of_a_job_that_failed_is_stale)
 }
 END
 
-/* A service like svc, that runs on that host. */
+/* Adds a service like svc that runs on this host. */
 static void
 make_service(struct test_api *a, const char *name, const char *host)
 {
@@ -600,7 +600,7 @@ join(struct test_api *a, const char *token, const char *host)
 	                           .body = body});
 }
 
-/* A key for joining, as an admin makes it. */
+/* Makes a key for joining, as an admin does. */
 static void
 join_key(struct test_api *a, enum api_key key, const char *more,
          char out[static TOKEN_KEY_MAX])
@@ -651,7 +651,8 @@ TEST(no_host_is_called_as_series_of_pushes_are)
 }
 END
 
-/* Sends one of the blocks of the corpus, of tenant t, with a worker's key. */
+/* Sends a block of the fuzzers' corpus, which is of tenant t, with a worker's
+ * key. */
 static struct client_reply
 send_block(struct test_api *a, const char *file)
 {
@@ -766,14 +767,14 @@ TEST(a_host_takes_no_name_that_is_another_s)
 	ck_assert_uint_eq(json_array_size(tenants), 2);
 	ck_assert_str_eq(json_string_value(json_array_get(tenants, 0)), "t");
 	ck_assert_str_eq(json_string_value(json_array_get(tenants, 1)), "t2");
-	/* the key that it had is revoked */
+	/* the host's old key was revoked */
 	{
 		CLEANUP_REPLY struct client_reply old =
 			poll_as(&a, KEY_WORKER, "{}");
 
 		assert_error(&old, 401, "Unauthorized");
 	}
-	/* and what was refused is used up */
+	/* a key is used up even if joining was refused */
 	{
 		CLEANUP_REPLY struct client_reply r = join(&a, self, "free");
 
@@ -782,7 +783,7 @@ TEST(a_host_takes_no_name_that_is_another_s)
 }
 END
 
-/* A worker that stops is not alive until it has started again. */
+/* A stopped worker is not alive until it has started again. */
 TEST(a_host_takes_no_name_that_a_stopped_worker_of_the_store_has)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
@@ -797,7 +798,7 @@ TEST(a_host_takes_no_name_that_a_stopped_worker_of_the_store_has)
 	assert_error(&r1, 409, "HostTaken");
 	r2 = join(&a, second, "centre");
 	assert_error(&r2, 409, "HostTaken");
-	/* a key from before the worker had the name */
+	/* makes the key one from before the worker had the name */
 	test_sql(&a.store,
 	         "UPDATE token SET host = 'centre' WHERE role = 'worker'", NULL,
 	         0);
@@ -912,7 +913,7 @@ TEST(the_audit_log_tells_for_which_host_a_key_is)
 		const json_t *line, *detail;
 
 		while (clock_wall_ms() == before_ms)
-			; /* lines of one millisecond have no order */
+			; /* lines of one millisecond come in any order */
 		join_key(&a, KEY_ADMIN, more[i], key);
 		log = ask(&a, (struct ask){.key = KEY_ADMIN,
 		                           .path = "/api/v1/audit?limit=1"});
@@ -948,7 +949,8 @@ TEST(a_start_passes_over_hosts_that_do_not_serve_the_tenant)
 }
 END
 
-/* Has n hosts alive besides the test's own worker, and one that is not. */
+/* Adds n hosts that are alive beside the test's own worker, and one that is
+ * not. */
 static void
 add_workers(struct test_api *a, int n)
 {

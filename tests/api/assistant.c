@@ -1,4 +1,4 @@
-/* The Model Context Protocol, and the texts that its tools answer with. */
+/* The Model Context Protocol, and the texts that its tools return. */
 #include "base/clock.h"
 #include "base/json.h"
 #include "lib/api_short.h"
@@ -14,7 +14,7 @@
 #define T0      (20000 * 24 * H) /* 2024-10-04 */
 #define HOUR    "\"from\":\"2024-10-04T00:00:00Z\",\"to\":\"2024-10-04T01:00:00Z\""
 #define SERVICE "\"service\":\"" TEST_SERVICE "\""
-#define TOKENS  ((size_t)1500 * 4) /* bytes of an answer */
+#define TOKENS  ((size_t)1500 * 4) /* bytes, in an answer */
 
 static struct client_reply
 post(struct test_api *a, enum api_key key, const char *message)
@@ -25,7 +25,7 @@ post(struct test_api *a, enum api_key key, const char *message)
 	                           .body = message});
 }
 
-/* Calls a tool as a viewer. */
+/* Calls a tool with a viewer's key. */
 static struct client_reply
 tool(struct test_api *a, const char *name, const char *arguments)
 {
@@ -245,7 +245,7 @@ TEST(a_question_about_nothing_is_answered_as_such)
 }
 END
 
-/* Windows of an hour, in the second half of which f costs three times as
+/* Stores windows of an hour, in whose second half f costs three times as
  * much. */
 static void
 put_shifted(struct test_api *a)

@@ -1,4 +1,5 @@
-/* The contract of family A, second half: baselines, check; compare of B. */
+/* The contract of family A, second half: baselines and checks; the comparison
+ * of family B. */
 #include "base/json.h"
 #include "lib/api.h"
 #include "lib/api_short.h"
@@ -33,7 +34,7 @@ make(struct test_api *a, const char *session, const char *more)
 	return api_post(a, A "/baselines", buf_str(&body));
 }
 
-/* Each is as good as absent: the session's own. */
+/* With each of these the baseline has the session's own top functions. */
 static const char *const none_given[] = {
 	"",
 	",\"topFunctions\":null",
@@ -217,8 +218,8 @@ TEST(the_same_key_makes_one_baseline)
 }
 END
 
-/* A reply that is too long to be kept: the request does nothing, since it could
- * not be repeated. */
+/* A reply that is too long cannot be kept for a repetition, so the request does
+ * nothing. */
 TEST(a_long_reply_is_not_kept_and_nothing_is_created)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
@@ -290,7 +291,7 @@ TEST(a_check_gives_its_verdict_and_who_decided_it)
 }
 END
 
-/* "many" calls fifty functions, each of which costs a little more. */
+/* "many" calls fifty functions, each of which costs slightly more. */
 TEST(a_function_that_costs_more_with_what_it_calls_is_listed_as_such)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
@@ -329,7 +330,7 @@ TEST(a_function_that_costs_more_with_what_it_calls_is_listed_as_such)
 }
 END
 
-/* The only warning of a reply; "" when there is none. */
+/* Returns the only warning of a reply; "" if there is none. */
 static const char *
 warned(const struct client_reply *r)
 {
@@ -489,7 +490,7 @@ is_null(const json_t *j, const char *key)
 	return json_is_null(json_object_get(j, key));
 }
 
-/* Folded stacks say nothing of time, unless whoever uploads them does. */
+/* Folded stacks have no duration unless the upload gives one. */
 TEST(cost_is_unknown_where_a_side_has_no_duration)
 {
 	static const char stacks[] = "main;f 1000\nmain;g 3000\n";
@@ -517,7 +518,7 @@ TEST(cost_is_unknown_where_a_side_has_no_duration)
 }
 END
 
-/* f was made slower by half and takes all CPU that is left: g does less. */
+/* f got slower by half and takes all remaining CPU time, so g does less. */
 TEST(by_work_a_comparison_lists_what_changed_alone)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
@@ -557,7 +558,7 @@ TEST(by_work_a_comparison_lists_what_changed_alone)
 }
 END
 
-/* Hours of one version: none of them is a regression of another. */
+/* These are hours of one version, so none is a regression of another. */
 TEST(baselines_of_one_label_tell_what_captures_differ_by)
 {
 	static const char *const hours[] = {
@@ -625,9 +626,8 @@ TEST(work_is_counted_on_both_sides_or_not_at_all)
 }
 END
 
-/* The link to the differential flame graph of two profiles, without its
- * base.
- */
+/* Copies the link to the differential flame graph of two profiles, without its
+ * host. */
 static void
 diff_link(struct test_api *a, char out[static 1024])
 {
@@ -678,7 +678,7 @@ TEST(a_comparison_links_to_its_flame_graph_which_opens_without_a_token)
 }
 END
 
-/* GET of an operation on two profiles. */
+/* Sends a GET about two profiles. */
 static struct client_reply
 get_pair(struct test_api *a, const char *what, const char *base,
          const char *now, const char *rest)
@@ -691,7 +691,7 @@ get_pair(struct test_api *a, const char *what, const char *base,
 	return api_get(a, path);
 }
 
-/* The differential flame graph behind a reply's link. */
+/* Gets the differential flame graph that a reply links to. */
 static struct client_reply
 linked_diff(struct test_api *a, const struct client_reply *r)
 {
@@ -735,7 +735,7 @@ TEST(a_diff_is_tested_as_the_comparison_that_links_to_it)
 }
 END
 
-/* Hours of one version differ by as much as these two sessions do. */
+/* Hours of one version differ by as much as these two sessions. */
 TEST(a_diff_behind_a_check_knows_the_other_baselines)
 {
 	static const char *const hours[] = {

@@ -1,5 +1,4 @@
-/* Windows that a host of a fleet has sent are read like those that a worker of
- * this host has stored. */
+/* Windows sent by a host of a fleet read like those of this host's worker. */
 #include "base/clock.h"
 #include "lib/api.h"
 #include "lib/folded.h"
@@ -13,7 +12,7 @@
 #define T0     (20000 * 24 * HOUR)
 #define FAR    "far"
 
-/* A store of the host FAR with two minutes of one hour, and that hour. */
+/* Makes the store of host FAR, with two minutes and their hour. */
 static struct test_store
 far_store(void)
 {

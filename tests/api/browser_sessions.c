@@ -1,4 +1,4 @@
-/* Browsers that sign in with a key or a JWT, and hold a cookie from then on. */
+/* Browsers sign in with a key or a JWT, and have a cookie from then on. */
 #include "lib/api_short.h"
 
 #include <string.h>
@@ -37,7 +37,7 @@ with_cookie(struct test_api *a, const char *cookie, const char *path)
 	return ask(a, (struct ask){.cookie = cookie, .path = path});
 }
 
-/* Makes a change as a page of the host does. */
+/* Sends a change as a page of the same site does. */
 static struct client_reply
 change(struct test_api *a, const char *cookie, const char *method,
        const char *path, const char *body)
@@ -49,7 +49,7 @@ change(struct test_api *a, const char *cookie, const char *method,
 	                           .body = body});
 }
 
-/* The identifier of the only browser that is signed in. */
+/* Writes the path of the only browser that is signed in. */
 static void
 only_browser(struct test_api *a, char path[static 256])
 {
@@ -66,7 +66,7 @@ TEST(a_cookie_has_the_role_and_tenant_of_its_key)
 	static const struct {
 		enum api_key key;
 		const char *role, *tenant;
-		int listed; /* status of a list that needs an admin */
+		int listed; /* status of the list, which needs an admin */
 	} rows[] = {
 		{KEY_VIEWER, "viewer", TEST_TENANT, 403},
 		{KEY_OPERATOR, "operator", TEST_TENANT, 403},
@@ -154,7 +154,7 @@ TEST(a_cookie_is_one_that_no_script_and_no_other_site_gets)
 }
 END
 
-/* The Authorization that a link of the caller hands over. */
+/* Writes the Authorization header that a link made by the caller contains. */
 static void
 make_link(struct test_api *a, enum api_key key, char out[static COOKIE])
 {
@@ -176,7 +176,7 @@ follow(struct test_api *a, const char *link)
 	                           .path = SIGN});
 }
 
-/* Each leaves a line in the audit log, which a viewer could fill. */
+/* Each sign-in adds a line to the audit log, which a viewer could fill. */
 TEST(one_key_signs_in_500_browsers_an_hour)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
@@ -248,7 +248,7 @@ TEST(a_link_is_neither_a_key_nor_a_cookie)
 	         link + strlen("Bearer lnk_"));
 	as_cookie = with_cookie(&a, cookie, SIGN);
 	assert_error(&as_cookie, 401, "Unauthorized");
-	/* and no browser is signed in yet */
+	/* no browser is signed in yet */
 	listed = ask(&a, (struct ask){.key = KEY_ADMIN, .path = BROWSERS});
 	ck_assert_uint_eq(length_of(&listed, "items"), 0);
 }
@@ -462,7 +462,7 @@ TEST(a_cookie_lasts_no_longer_than_its_key)
 }
 END
 
-/* Copies the first hash in the store. */
+/* Copies the hash of the first browser session in the store. */
 static void
 hash_of(struct test_api *a, char *out, size_t size)
 {
@@ -557,7 +557,7 @@ assert_status(struct test_api *a, const char *cookie, int status)
 	ck_assert_int_eq(r.status, status);
 }
 
-/* A browser of another key neither counts nor ends. */
+/* A browser of another key is neither counted nor signed out. */
 TEST(a_key_has_no_more_browsers_than_the_limit)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");

@@ -1,5 +1,5 @@
-/* Claims about GET /api/v1/checks and /readyz: a part that cannot work says
- * so, with the line that mends it. */
+/* GET /api/v1/checks and /readyz: a part that cannot work reports it, with the
+ * line that mends it. */
 #include "base/finding.h"
 #include "base/json_out.h"
 #include "lib/api_short.h"
@@ -12,7 +12,7 @@
 #define EVENTS_FIX "mend the events"
 #define EXE        "\"exe\":\"/bin/true\""
 
-/* A heartbeat of a worker that found this. */
+/* Sends the heartbeat of a worker with this finding. */
 static void
 beat(struct test_api *a, const char *host, enum check c, enum verdict v)
 {
@@ -141,8 +141,8 @@ TEST(the_check_in_the_way_is_named_without_a_token)
 }
 END
 
-/* A file stands where the process would make its folder: root is refused by
- * no mode. */
+/* A file lies where the process would make its folder, since permissions would
+ * not stop root. */
 TEST(a_store_that_the_api_cannot_write_is_not_ready)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
@@ -190,7 +190,7 @@ TEST(what_a_worker_writes_there_breaks_no_reply)
 }
 END
 
-/* Tells of a type of a service: "memory perhaps not: REASON", "" for none. */
+/* Describes a type of a service as "memory perhaps not: REASON", or "". */
 static void
 tell_lack(const struct client_reply *r, const char *type, struct buf *out)
 {

@@ -1,6 +1,6 @@
 /*
- * The command line against the API: what is typed, the status it leaves with,
- * and what is shown. The rows of a test follow one another in one store.
+ * The command line with the API: arguments, exit status and output. The rows of
+ * a test run in order, in one store.
  * On SQLite alone: it is backed up.
  */
 #include "lib/gateway.h"
@@ -100,7 +100,8 @@ TEST(services_are_added_shown_replaced_and_removed)
 }
 END
 
-/* A process of svc, beside the one that is there, and whom captures are of. */
+/* A second process of svc may match; a sentence says which processes captures
+ * follow. */
 TEST(whom_captures_are_of_is_told_in_a_sentence)
 {
 	static const struct {

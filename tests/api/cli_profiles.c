@@ -1,6 +1,6 @@
 /*
- * The command line against the API: profiles, what they are compared with, and
- * what they add up to. The rows of a test follow one another in one store.
+ * The command line with the API: profiles, comparisons and sums. The rows of a
+ * test run in order, in one store.
  */
 #include "lib/gateway.h"
 

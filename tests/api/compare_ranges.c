@@ -1,4 +1,4 @@
-/* Ranges of time as sides of a comparison. */
+/* Comparisons whose sides are ranges of time. */
 #include "base/clock.h"
 #include "base/json.h"
 #include "lib/api.h"
@@ -14,7 +14,7 @@
 #define H       (3600 * S)
 #define T0      (20000 * 24 * H)
 #define WINDOWS 24        /* of an hour */
-#define STEP    (150 * S) /* from one to the next */
+#define STEP    (150 * S) /* from one window to the next */
 #define COMPARE API_PROFILES "/compare?"
 #define DIFF    API_PROFILES "/diff?"
 #define RANGES  "service=" TEST_SERVICE "&profileType="
@@ -27,7 +27,7 @@
 	"comparisonFrom=2024-10-04T09:00:00Z" \
 	"&comparisonTo=2024-10-04T10:00:00Z"
 
-/* Windows of an hour, that differ by what comes and goes in one function. */
+/* Stores windows of an hour, between which the cost of one function varies. */
 static void
 put_hour(struct test_api *a, int hour, const char *host, int slow)
 {
@@ -59,7 +59,7 @@ get(struct test_api *a, const char *path)
 	return ask(a, (struct ask){.key = KEY_VIEWER, .path = path});
 }
 
-/* An hour against another. */
+/* Compares two hours. */
 static struct client_reply
 compare_hours(struct test_api *a, const char *type, int base, int now)
 {
@@ -191,7 +191,7 @@ TEST(a_baseline_is_held_against_a_range)
 }
 END
 
-/* A plan takes the rollup, which is one part. */
+/* A range is read from its rollup, which is a single part. */
 TEST(what_a_rollup_was_made_of_makes_its_blocks)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
@@ -271,7 +271,7 @@ TEST(single_windows_have_no_blocks)
 }
 END
 
-/* Hosts at one time are one part of it. */
+/* Hosts that were profiled at the same time are one part of it. */
 TEST(hosts_do_not_add_to_the_blocks)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
@@ -317,7 +317,7 @@ TEST(gauges_of_ranges_are_compared_by_their_means)
 }
 END
 
-/* Service and type of the range are those of the profile. */
+/* The range has the profile's service and type. */
 TEST(a_profile_is_held_against_a_range_of_its_service)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
@@ -342,7 +342,7 @@ END
 
 /* --- links ---------------------------------------------------------------- */
 
-/* The part after the host. */
+/* Returns the link without its host. */
 static const char *
 path_of(const struct client_reply *r)
 {
@@ -410,7 +410,7 @@ TEST(a_link_to_two_profiles_opens_no_range)
 }
 END
 
-/* A window that comes late changes it. */
+/* A window that arrives late changes the range. */
 TEST(a_diff_of_ranges_is_asked_for_again)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
@@ -440,8 +440,8 @@ TEST(a_diff_of_ranges_is_asked_for_again)
 }
 END
 
-/* Windows of an hour whose two handlers share a function: which of them
- * calls it is what comes and goes. */
+/* Stores windows of an hour in which two handlers call one function; which of
+ * them calls it varies. */
 static void
 put_handlers(struct test_api *a, int hour, int most, int slow)
 {
@@ -467,7 +467,7 @@ put_handlers(struct test_api *a, int hour, int most, int slow)
 	}
 }
 
-/* Names of the nodes that a diff of hours calls sure. */
+/* Appends the names of the nodes that a diff of hours marks as sure. */
 static void
 sure_of(const struct client_reply *r, struct buf *out)
 {

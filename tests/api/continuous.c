@@ -187,7 +187,7 @@ TEST(the_state_of_each_host_is_told_and_measured)
 	beat(&a, "{\"continuous\":{\"state\":\"refused\",\"stored\":7}}");
 	r = set(&a, KEY_ADMIN, "{\"service\":\"" TEST_SERVICE "\"}");
 	metrics = at(&a, "GET", "/metrics");
-	beat(&a, "{}"); /* of a release before that */
+	beat(&a, "{}"); /* as an earlier release would */
 	old = at(&a, "GET", ONE);
 
 	hosts = json_object_get(r.json, "hosts");

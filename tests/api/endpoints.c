@@ -1,4 +1,5 @@
-/* Services with a pprofUrl: what is taken as one, and what it makes able. */
+/* Services with a pprofUrl: which URLs are accepted, and which types they make
+ * possible. */
 #include "lib/api.h"
 #include "store/service.h"
 
@@ -6,7 +7,7 @@
 #define START    "/api/v1/observability/profiling/start"
 #define PAGES    "http://localhost:6060"
 
-/* A service that is only an endpoint: no process of it is seen. */
+/* Adds a service that is only an endpoint, without a process. */
 static void
 add_endpoint(struct test_api *a)
 {
@@ -41,7 +42,7 @@ start(struct test_api *a, const char *type, const char *more)
 	                           .body = body});
 }
 
-/* No page of Go's has what io is, and wall is not captured. */
+/* Go has no page for io, and wall cannot be captured. */
 TEST(an_endpoint_gives_every_type_of_a_service_that_nobody_sees)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");

@@ -1,4 +1,4 @@
-/* Calls of Grafana's data source, beside what the API itself answers. */
+/* Calls of Grafana's data source, compared with the API's own answers. */
 #include "base/clock.h"
 #include "base/json_out.h"
 #include "lib/api_short.h"
@@ -71,7 +71,7 @@ call(struct test_api *a, const char *method, const char *body)
 	                           .body = body});
 }
 
-/* Asks about a type and a selector, for the minute from T0 on. */
+/* Asks for a type and a selector, in the minute that begins at T0. */
 static struct client_reply
 select_json(struct test_api *a, const char *method, const char *type,
             const char *selector, const char *more)
@@ -92,7 +92,7 @@ static void
 assert_body(struct client_reply *r, const char *text)
 {
 	ck_assert_msg(r->status == 200, "%s", buf_str(&r->body));
-	r->body.p[--r->body.len] = '\0'; /* the end of the line */
+	r->body.p[--r->body.len] = '\0'; /* removes the newline */
 	ck_assert_str_eq(buf_str(&r->body), text);
 }
 
@@ -143,7 +143,7 @@ TEST(a_flame_graph_has_levels_names_and_totals)
 
 	put_all(&a);
 	all = select_json(&a, "SelectMergeStacktraces", CPU, "{}", "");
-	/* total 107 samples of 10 ms; below main 10 self, f 90, h 7 */
+	/* total: 107 samples of 10 ms; below main: 10 self, f 90, h 7 */
 	assert_body(
 		&all,
 		"{\"flamegraph\":{\"names\":[\"total\",\"main\",\"f\",\"g\","
@@ -266,8 +266,8 @@ TEST(a_series_of_a_call_site_has_the_cost_of_its_stacks)
 	                "{\"value\":300000000,\"timestamp\":\"1728000010000\"},"
 	                "{\"value\":600000000,\"timestamp\":\"1728000020000\"}"
 	                "]}]}");
-	/* windows without such a stack are points, too, with a value
-	 * of 0, which JSON leaves out */
+	/* windows without such a stack are points as well, with a value of 0,
+	 * which JSON leaves out */
 	g = select_json(&a, "SelectSeries", CPU, "{host=\"b\"}",
 	                ",\"step\":60,\"stackTraceSelector\":{\"frameFilter\":"
 	                "{\"excludeFunctionNames\":[\"h\"]}}");
@@ -304,7 +304,7 @@ END
 
 #define FILTER(lists) ",\"stackTraceSelector\":{\"frameFilter\":{" lists "}}"
 
-/* Returns the total of the flame graph of the stacks that a filter lets pass. */
+/* Returns the total of the flame graph that a filter leaves. */
 static int64_t
 total_by(struct test_api *a, const char *more)
 {

@@ -1,4 +1,4 @@
-/* Bounds of one request, in a real pool. */
+/* Limits of a single request, in a real pool. */
 #include "base/file.h"
 #include "endpoint/call/counters.h"
 #include "lib/api.h"
@@ -17,7 +17,7 @@ struct large {
 	char id[ID_MAX], graph[128];
 };
 
-/* Profiles of tenant t's service that are heavy to read. */
+/* Uploads a profile of tenant t's service that is expensive to read. */
 static struct large
 upload_large(struct test_api *a, unsigned seed)
 {
@@ -38,7 +38,8 @@ graph_of(const struct large *l)
 	return (struct ask){.key = KEY_VIEWER, .path = l->graph};
 }
 
-/* Another process of the pool, which has a place for a tenant's request. */
+/* Pretends to be another process of the pool, which handles a request of a
+ * tenant. */
 static struct counters *
 hold_place(struct test_api *a, const char *tenant)
 {
@@ -50,7 +51,7 @@ hold_place(struct test_api *a, const char *tenant)
 	return c;
 }
 
-/* Returns once a process of the pool has its one ticket for waiting. */
+/* Returns once a process of the pool has taken the only ticket for waiting. */
 static void
 await_ticket(struct counters *c)
 {
@@ -125,7 +126,7 @@ TEST(small_profiles_need_no_place)
 }
 END
 
-/* The stored file is sent as it is: nothing of it is read. */
+/* The file is sent as it is stored, without being read. */
 TEST(a_large_file_is_sent_without_a_place)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
@@ -178,7 +179,7 @@ TEST(a_place_that_becomes_free_is_taken)
 }
 END
 
-/* A killed process wakes nobody. */
+/* A process that is killed wakes nobody. */
 TEST(the_place_of_a_killed_process_is_taken)
 {
 	CLEANUP_API struct test_api a = test_api(2, "");
@@ -197,7 +198,7 @@ TEST(the_place_of_a_killed_process_is_taken)
 }
 END
 
-/* True when the log of the pool has the text. */
+/* Returns whether the log of the pool contains the text. */
 static bool
 logged(const struct test_api *a, const char *text)
 {
@@ -231,7 +232,8 @@ TEST(a_request_whose_client_has_left_is_not_begun)
 	CLEANUP_REPLY struct client_reply r = {0};
 	const struct large l = upload_large(&a, 1);
 
-	/* so that it accepts both only when the first client has left */
+	/* stopped, it accepts both requests only after the first client has
+	 * left */
 	kill(a.pids[0], SIGSTOP);
 	close(ask_begin(&a, graph_of(&l)));
 	kill(a.pids[0], SIGCONT);
@@ -260,7 +262,7 @@ TEST(a_request_that_needs_too_much_memory_is_told_so)
 	CLEANUP_API struct test_api a = test_api(1, "request_memory = 16M\n");
 	const struct large l = upload_large(&a, 1);
 
-	/* again and again: nothing of it stays */
+	/* repeated, since nothing may be left behind */
 	for (int i = 0; i < 3; i++) {
 		CLEANUP_REPLY struct client_reply r = ask(&a, graph_of(&l));
 
@@ -271,7 +273,7 @@ TEST(a_request_that_needs_too_much_memory_is_told_so)
 }
 END
 
-/* A diff creates nothing, so its key is ignored: its reply may be large. */
+/* A diff creates nothing, so its key is ignored, and its reply may be large. */
 TEST(a_diff_with_a_key_keeps_nobody_from_writing)
 {
 	CLEANUP_API struct test_api a = test_api(3, "");

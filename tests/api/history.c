@@ -1,4 +1,4 @@
-/* Lists and trends of a service, and what is pinned. */
+/* Lists and trends of a service, and pinned profiles. */
 #include "base/clock.h"
 #include "base/json.h"
 #include "lib/api.h"
@@ -302,8 +302,8 @@ END
 #define SHIFTS   API_PROFILES "/history/shifts?service=" TEST_SERVICE
 #define SHIFTS_N 80 /* windows */
 
-/* Windows in which f, called by main, costs three times as much from the 50th
- * on. */
+/* Stores windows in which f, called by main, costs three times as much from the
+ * 50th on. */
 static void
 put_shifted(struct test_api *a)
 {
@@ -351,7 +351,7 @@ TEST(a_function_costs_more_since_a_time_that_its_interval_has)
 	ck_assert_double_eq_tol(json_number_value(json_object_get(s, "factor")),
 	                        19. / 7, .02);
 	ck_assert_str_eq(text(item(&r, "functions", 0), "cost"), "self");
-	/* its share fell, its cost per second did not */
+	/* g's share fell, but not its cost per second */
 	ck_assert_uint_eq(json_array_size(json_object_get(
 				  item(&g, "functions", 0), "shifts")),
 	                  0);
@@ -375,12 +375,12 @@ TEST(functions_that_shifted_are_found_without_their_names)
 	ck_assert_uint_eq(count(&none, "functions"), 1);
 	ck_assert(json_is_null(
 		json_object_get(item(&none, "functions", 0), "leastFactor")));
-	/* it has no cost of its own */
+	/* main has no cost of its own */
 	ck_assert_str_eq(text(item(&main_, "functions", 0), "cost"), "total");
 }
 END
 
-/* Without the bytes of windows, what their rows say is still told. */
+/* Totals come from the rows of windows, so their bytes are not needed. */
 TEST(a_trend_of_all_functions_is_told_by_rows_alone)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
@@ -480,7 +480,7 @@ TEST(a_trend_of_a_range_without_windows_is_of_sessions)
 	ck_assert_double_eq(at(&f, 1, "value"), 3e7);
 	ck_assert_double_eq(at(&f, 1, "share"), 0.75);
 
-	/* a worker that watched meanwhile saw that capture's work, too */
+	/* a worker that was watching saw the work of that capture, too */
 	put(&a, T0 + 120 * S, "main 9\n", id);
 	window = get(&a, SERIES "&profileType=cpu&from=%lld&to=%lld&step=1m",
 	             (long long)T0, (long long)(T0 + 180 * S));
@@ -489,7 +489,7 @@ TEST(a_trend_of_a_range_without_windows_is_of_sessions)
 }
 END
 
-/* The point that has a value, of all that a reply has. */
+/* Returns the index of the only point that has a value. */
 static size_t
 only(const struct client_reply *r)
 {
@@ -592,7 +592,7 @@ TEST(a_pinned_session_outlives_its_time)
 }
 END
 
-/* A service that was idle has such windows. */
+/* Windows of an idle service look like this. */
 TEST(a_window_without_samples_is_an_empty_profile_of_its_type)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");

@@ -1,4 +1,4 @@
-/* Where a capture is taken, when several workers are alive. */
+/* Where a capture runs if several workers are alive. */
 #include "base/clock.h"
 #include "base/json.h"
 #include "lib/api_short.h"
@@ -22,7 +22,7 @@ start(struct test_api *a, const char *body)
 	                           .body = body});
 }
 
-/* A worker of that host is alive, and has just looked. */
+/* Adds a live worker of this host, which has just looked for processes. */
 static void
 add_worker(struct test_api *a, const char *host)
 {
@@ -38,7 +38,7 @@ add_worker(struct test_api *a, const char *host)
 	                 0);
 }
 
-/* The service runs there. */
+/* Adds a process of the service on this host. */
 static void
 add_process(struct test_api *a, const char *host, int64_t ordinal)
 {
@@ -61,7 +61,7 @@ name_host(struct test_api *a, const char *host)
 	ck_assert_int_eq(service_replace(&a->store.s, &v), 0);
 }
 
-/* A member of the i-th entry of started; "" when there is none. */
+/* Returns a member of started[i]; "" if there is none. */
 static const char *
 started(const struct client_reply *r, size_t i, const char *name)
 {
@@ -167,7 +167,7 @@ TEST(fifty_hosts_are_profiled_at_once_and_one_more_is_too_many)
 	CLEANUP_REPLY struct client_reply fits = {0}, more = {0}, none = {0};
 	char host[16];
 
-	for (int i = 1; i < 50; i++) { /* TEST_HOST is one of them */
+	for (int i = 1; i < 50; i++) { /* TEST_HOST is the first */
 		snprintf(host, sizeof(host), "h%02d", i);
 		add_worker(&a, host);
 		add_process(&a, host, 0);
@@ -273,7 +273,7 @@ TEST(a_samply_profile_names_its_host_and_never_all)
 }
 END
 
-/* Returns the member of the item that has the name of a service. */
+/* Returns a member of the item with this service's name. */
 static const json_t *
 overview_of(const struct client_reply *r, const char *service, const char *key)
 {
@@ -308,7 +308,7 @@ TEST(an_overview_has_what_runs_and_what_it_costs)
 	        (struct ask){.key = KEY_VIEWER, .path = "/api/v1/overview"});
 	ck_assert_int_eq(
 		json_integer_value(overview_of(&r, TEST_SERVICE, "processes")),
-		4); /* one is of the store that tests begin with */
+		4); /* one is in the store when tests begin */
 	ck_assert_int_eq(
 		json_integer_value(overview_of(&r, TEST_SERVICE, "hosts")), 3);
 	ck_assert_str_eq(

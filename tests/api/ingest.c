@@ -36,7 +36,7 @@ unit_of(const char *type)
 	return "count";
 }
 
-/* A pprof file with these value types, one sample. */
+/* Writes a pprof file with these value types and one sample. */
 static void
 put_profile(const char *const *types, size_t n, struct buf *out)
 {
@@ -63,7 +63,7 @@ put_form(const struct buf *profile, const char *config, struct buf *out)
 	         config);
 }
 
-/* The series of the service "shop" of this type, "" for any. */
+/* Lists the series of this type of the service "shop"; "": of any type. */
 static struct series_list
 series_stored(struct test_api *a, const char *type)
 {
@@ -190,13 +190,13 @@ TEST(pushes_of_one_application_are_one_series)
 	ck_assert_uint_eq(l.n, 1);
 	w = windows_stored(&a, l.items[0].id);
 	ck_assert_uint_eq(w.n, 5);
-	/* in the database each push has a segment of its own */
+	/* in a database each push is a segment */
 	for (size_t i = 1; i < w.n && !test_on_server(); i++)
 		ck_assert_str_eq(w.items[i].segment, w.items[0].segment);
 }
 END
 
-/* A push that was answered with 200 is stored. */
+/* What was answered with 200 is stored. */
 TEST(a_process_that_is_killed_has_lost_no_push)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
@@ -221,7 +221,7 @@ TEST(a_process_that_is_killed_has_lost_no_push)
 }
 END
 
-/* A profile of one value that is of a type. */
+/* Writes a CPU profile with one value. */
 static void
 put_cpu(const char *unit, int64_t value, struct buf *out)
 {
@@ -232,7 +232,7 @@ put_cpu(const char *unit, int64_t value, struct buf *out)
 	ck_assert_int_eq(pprof_encode(p, out), 0);
 }
 
-/* Pushes a file that is gzip in two members, as Stoker writes none. */
+/* Pushes a file whose gzip has two members, which Stoker never writes. */
 static struct window_list
 push_in_members(struct test_api *a, const struct buf *file, struct buf *sent)
 {
@@ -291,7 +291,7 @@ TEST(a_pprof_file_in_other_units_is_stored_in_ours)
 }
 END
 
-/* A heap profile of what was freed since the last one. */
+/* A heap profile of what was released since the last one. */
 TEST(negative_values_are_kept)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
@@ -317,7 +317,7 @@ TEST(negative_values_are_kept)
 }
 END
 
-/* Sums of what goes in must not leave 64 bits. */
+/* Sums of the values must fit into 64 bits. */
 TEST(values_past_all_measure_are_refused)
 {
 	static const struct {
@@ -464,7 +464,7 @@ TEST(a_push_is_of_the_type_that_its_units_or_its_name_say)
 }
 END
 
-/* Value types of .NET, Node and Python. */
+/* Value types that .NET, Node and Python send. */
 TEST(a_push_without_a_format_is_what_its_bytes_say)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");

@@ -1,4 +1,4 @@
-/* Results of comparisons of large profiles, in a real pool. */
+/* Kept results of comparisons of large profiles, in a real pool. */
 #include "endpoint/call/counters.h"
 #include "lib/api.h"
 #include "lib/api_short.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Two profiles that are heavy to read. */
+/* Two profiles that are expensive to read. */
 struct pair {
 	char base[ID_MAX], now[ID_MAX];
 	char compare[256], diff[256], body[256];
@@ -54,7 +54,7 @@ diff_stacks(struct test_api *a, const struct pair *p)
 	                           .body = p->body});
 }
 
-/* How many requests were answered with a kept result. */
+/* Returns how many requests were answered with a kept result. */
 static int
 kept(struct test_api *a)
 {
@@ -67,7 +67,8 @@ kept(struct test_api *a)
 	return atoi(at + strlen(name));
 }
 
-/* Fails unless both replies say the same; links are new each time. */
+/* Fails unless both replies are equal, except for links, which are always
+ * new. */
 static void
 assert_same(const struct client_reply *x, const struct client_reply *y)
 {
@@ -126,7 +127,7 @@ ask_flame(struct test_api *a, const char *site)
 	                           .body = buf_str(&body)});
 }
 
-/* The total of a flame graph, or of the node of a function below its root. */
+/* Returns the total of a flame graph, or of a function right below its root. */
 static int64_t
 total_of(const struct client_reply *r)
 {
@@ -159,7 +160,7 @@ TEST(the_sum_of_a_range_is_made_once_for_all_call_sites_of_grafana)
 	ck_assert_int_eq(kept(&a), 1);
 	ck_assert_int_gt(total_of(&site), 0);
 	ck_assert_int_le(total_of(&site), total_of(&all));
-	/* a profile more is another sum */
+	/* with one more profile the sum is another one */
 	upload_wide(&a, 2, id);
 	more = ask_flame(&a, "");
 	ck_assert_int_eq(kept(&a), 1);

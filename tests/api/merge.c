@@ -1,4 +1,4 @@
-/* Ranges of time as one profile. */
+/* Ranges of time summed into one profile. */
 #include "base/clock.h"
 #include "base/json.h"
 #include "lib/api.h"
@@ -26,7 +26,7 @@ put(struct test_api *a, struct test_window w, const char *folded)
 	test_window(&a->store.s, &w, id);
 }
 
-/* n goroutines that wait in one place. */
+/* Stores a profile of n goroutines that wait in one place. */
 static void
 put_gauge(struct test_api *a, struct test_window w, int n)
 {
@@ -118,7 +118,7 @@ TEST(gauges_are_averaged_over_the_time_covered)
 	CLEANUP_API struct test_api a = test_api(1, "");
 	CLEANUP_REPLY struct client_reply r = {0};
 
-	/* 10 for 10 s, then 40 for 20 s: 30 */
+	/* 10 for 10 s, then 40 for 20 s: the mean is 30 */
 	put_gauge(&a, (struct test_window){.start_ms = T0, .span_ms = 10 * S},
 	          10);
 	put_gauge(&a,
@@ -148,7 +148,7 @@ TEST(gauges_of_hosts_at_once_add_up)
 	ck_assert_double_eq(number(&both, "total"), 50);
 	ck_assert_double_eq(number(&both, "coveredSeconds"), 10);
 	ck_assert_double_eq(number(&one, "total"), 40);
-	/* one after the other they are a mean */
+	/* at different times they are averaged */
 	put_gauge(&a,
 	          (struct test_window){.start_ms = T0 + DAY, .span_ms = 10 * S},
 	          10);
@@ -235,7 +235,7 @@ TEST(labels_and_host_choose_series)
 }
 END
 
-/* A worker saw 10, a client that pushes 5 of them. */
+/* A worker saw 10 samples, and a client pushed 5 of them. */
 static void
 put_both(struct test_api *a)
 {
@@ -434,7 +434,7 @@ TEST(a_merged_range_is_a_pprof_file)
 }
 END
 
-/* The path of a link, without the host. */
+/* Opens the link, without its host. */
 static struct client_reply
 open_link(struct test_api *a, const char *url, const char *accept)
 {

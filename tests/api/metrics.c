@@ -1,6 +1,6 @@
 /*
- * Metrics follow the conventions of Prometheus, and the alerts and the dashboard
- * that come with Stoker ask for metrics that there are.
+ * Metrics follow the conventions of Prometheus, and the alerts and the
+ * dashboard of Stoker use metrics that exist.
  *
  * Source: prometheus.io/docs/practices/naming; promtool check metrics of
  * Prometheus 2.42.
@@ -82,7 +82,7 @@ TEST(metrics_have_help_a_type_and_a_name_by_the_conventions)
 }
 END
 
-/* Metrics of a process that has a lease, or of a fleet. */
+/* Returns whether a metric is exported; that of keepers need not be. */
 static bool
 is_there(const char *metrics, const char *name)
 {
@@ -90,7 +90,7 @@ is_there(const char *metrics, const char *name)
 	size_t n = strlen(name);
 
 	if (!strcmp(name, "stoker_keeper_alive"))
-		return true; /* only of a database that hosts share */
+		return true; /* exists if hosts share a database */
 	if (ends_in(name, "_bucket"))
 		n -= strlen("_bucket");
 	snprintf(head, sizeof(head), "# TYPE %.*s ", (int)n, name);

@@ -1,4 +1,4 @@
-/* Profiles that a pool keeps in an object store. */
+/* A pool that keeps profiles in an object store. */
 #include "base/clock.h"
 #include "lib/api_short.h"
 #include "lib/object_store.h"
@@ -17,7 +17,7 @@ struct fixture {
 	struct test_api a;
 };
 
-/* accel: bytes above which nginx sends profiles. */
+/* accel: from how many bytes on nginx sends profiles. */
 static struct fixture
 fixture(const char *accel)
 {
@@ -123,7 +123,7 @@ TEST(a_profile_from_before_the_object_store_is_read_from_its_file)
 	CLEANUP_REPLY struct client_reply graph = {0};
 	char id[ID_MAX], path[128];
 
-	test_profile(&f.a, id); /* stored as the pool before it did */
+	test_profile(&f.a, id); /* stored before the restart */
 	snprintf(path, sizeof(path),
 	         API_PROFILES "/%s/flamegraph?format=folded", id);
 	graph = ask(&f.a, (struct ask){.key = KEY_VIEWER, .path = path});

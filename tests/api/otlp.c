@@ -16,8 +16,8 @@
 #define JSON  "application/json"
 #define DATA  "tests/data/fuzz/import/otlp.1.11"
 
-/* What the series of a service hold: "type labels start+length samples value",
- * a line each. */
+/* Describes what a service has stored: "type labels start+length samples
+ * value", a line for each series. */
 static void
 stored(struct test_api *a, const char *service, struct buf *out)
 {

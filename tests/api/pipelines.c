@@ -1,4 +1,4 @@
-/* The contract of family C: what clients of /v0/pipelines match on. */
+/* The contract of family C: fields that clients of /v0/pipelines rely on. */
 #include "base/json.h"
 #include "lib/api.h"
 #include "profile/gzip.h"
@@ -23,7 +23,7 @@ assert_message(const struct client_reply *r, const char *message)
 	ck_assert_str_eq(reply_text(r, "message"), message);
 }
 
-/* Ends the run that waits, well or not. */
+/* Ends the waiting run, successfully or not. */
 static void
 end_run(struct test_api *a, bool well)
 {

@@ -1,4 +1,5 @@
-/* How the pool of processes behaves: signals, waits, crashes, a new file. */
+/* How the pool of processes handles signals, waits, crashes and a new
+ * configuration. */
 #include "lib/api.h"
 
 #include <poll.h>
@@ -7,8 +8,8 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-/* Long enough for an answer that does not wait; only a failing test, or one
- * that shows that nothing comes, takes it. */
+/* Long enough for an immediate answer. Only failing tests, and tests that
+ * nothing arrives, wait for that long. */
 #define SOON_MS 500
 
 static void
@@ -37,7 +38,7 @@ assert_ended(int fd, const char *status)
 	ck_assert_str_eq(reply_text(&r, "status"), status);
 }
 
-/* True when something comes, or the peer hangs up, within ms. */
+/* Returns whether something arrives, or the peer hangs up, within ms. */
 static bool
 comes(int fd, int ms)
 {
@@ -55,7 +56,7 @@ TEST(each_signal_to_stop_ends_an_idle_process_well)
 		CLEANUP_API struct test_api a = test_api(1, "");
 		int status;
 
-		assert_healthy(&a); /* so it has blocked them by now */
+		assert_healthy(&a); /* by now it has blocked them */
 		kill(a.pids[0], signals[i]);
 		status = test_api_wait(&a, 0);
 		ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
@@ -63,7 +64,8 @@ TEST(each_signal_to_stop_ends_an_idle_process_well)
 }
 END
 
-/* Two waits where one ticket is: returns the one that is held. */
+/* Begins two waits, for which there is one ticket; returns the one that has
+ * it. */
 static int
 hold_one(struct test_api *a, const char *id)
 {
@@ -151,7 +153,7 @@ TEST(a_client_that_leaves_ends_its_wait)
 	int fd = hold_one(&a, ref.session);
 
 	close(fd);
-	/* the ticket comes back as soon as the process sees it */
+	/* repeats until the process has seen that the ticket is free */
 	do
 		fd = begin_wait(&a, ref.session);
 	while (comes(fd, SOON_MS) && close(fd) == 0);
@@ -233,7 +235,7 @@ TEST(a_database_put_in_place_of_the_old_one_is_followed)
 	char from[96], to[96];
 
 	if (test_on_server())
-		return; /* it is a file of SQLite's */
+		return; /* it concerns SQLite's file */
 	ck_assert_int_eq(before.status, 200);
 	store_close(&other.s);
 	other.s = (struct store){.profiles_fd = -1};
@@ -266,7 +268,7 @@ TEST(a_database_that_closed_its_connections_is_asked_again)
 }
 END
 
-/* True once a transaction waits for another one. */
+/* Returns whether a transaction waits for another one. */
 static bool
 somebody_waits(struct test_api *a)
 {
@@ -279,9 +281,9 @@ somebody_waits(struct test_api *a)
 	return strcmp(n, "0") != 0;
 }
 
-/* Each of two transactions waits for a row of the other: the database aborts
- * that of the request, which waited first. With SQLite one waits for the other
- * to end. */
+/* Two transactions each wait for a row of the other. The database aborts that
+ * of the request, which has waited longer. With SQLite one waits for the
+ * other. */
 TEST(a_request_that_the_database_aborts_is_run_again)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");

@@ -1,4 +1,4 @@
-/* The contract of family B: the seeds' requests, and what they lead to. */
+/* The contract of family B: the calls of the seed, and their results. */
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -185,7 +185,7 @@ static const struct worker_process seen = {
 	.pid = 78,
 };
 
-/* The worker's part: it looks once it is asked to, and sees a process. */
+/* Plays the worker: looks once it is asked to, and reports a process. */
 static pid_t
 begin_looking(struct test_api *a)
 {
@@ -227,7 +227,7 @@ TEST(a_process_that_the_worker_has_yet_to_see_is_waited_for)
 	                .body = START_BODY(TEST_SERVICE, "cpu")};
 
 	expect_start_after_look(q);
-	q.idempotency = "once"; /* holds the store's lock around the call */
+	q.idempotency = "once"; /* makes the call hold the store's lock */
 	expect_start_after_look(q);
 }
 END
@@ -349,13 +349,13 @@ END
 TEST(a_running_profile_is_asked_for_when_it_ends)
 {
 	static const struct {
-		int64_t began_ms, seconds; /* before now; asked for */
+		int64_t began_ms, seconds; /* began before now by; duration */
 		int least, most;
 	} rows[] =
 		{
 			{0, 10, 8, 11},       {3000, 10, 5, 8},
 			{9500, 10, 1, 1},     {60000, 10, 1, 1},
-			{-60000, 10, 11, 11}, /* by a clock that is ahead */
+			{-60000, 10, 11, 11}, /* from a clock that is ahead */
 		};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -604,7 +604,7 @@ END
 
 /* --- links ---------------------------------------------------------------- */
 
-/* The link of a completed profile without its base. */
+/* Copies the link of a completed profile, without its host. */
 static void
 link_of(struct test_api *a, char out[static 1024])
 {
@@ -749,8 +749,8 @@ TEST(a_link_that_lacks_a_part_is_401)
 		CLEANUP_BUF struct buf bad = BUF_INIT(BUF_MAX_SMALL);
 		const char *at = strstr(link, parts[i]);
 
-		/* another name in its place, or a tenant that is none; a key
-		 * and an end are parts of the signature */
+		/* another name, or an invalid tenant; a key and an expiry are
+		 * covered by the signature */
 		buf_add(&bad, link, (size_t)(at - link));
 		buf_puts(&bad, i ? longest : "other=");
 		buf_puts(&bad, at + strlen(parts[i]));
@@ -879,7 +879,7 @@ TEST(a_browser_is_told_why_a_profile_is_not_there)
 	ck_assert_int_eq(gone.status, 404);
 	ck_assert_ptr_nonnull(strstr(buf_str(&gone.body),
 	                             "This profile is not here any more"));
-	/* nobody opens other operations by a link */
+	/* other operations accept no link */
 	other = ask(&a, (struct ask){.path = API_PROFILES
 	                             "/sess-aaaaaaaaaaaaaaaaaaaa",
 	                             .accept = BROWSER});
@@ -887,7 +887,7 @@ TEST(a_browser_is_told_why_a_profile_is_not_there)
 }
 END
 
-/* Seconds from now until a link ends. */
+/* Returns the number of seconds until a link expires. */
 static double
 link_lasts(const struct client_reply *r)
 {

@@ -1,4 +1,4 @@
-/* Quotas of tenants, through a real pool. */
+/* Quotas of tenants, in a real pool. */
 #include "base/conf.h"
 #include "lib/api.h"
 #include "lib/api_short.h"
@@ -55,7 +55,7 @@ pin(struct test_api *a, enum api_key key)
 	return say(a, key, "POST", path, NULL);
 }
 
-/* Starts a capture and cancels it, so that the next may start. */
+/* Starts and cancels a capture, so that the next one may start. */
 static struct client_reply
 capture(struct test_api *a, enum api_key key)
 {
@@ -88,7 +88,7 @@ make_baseline(struct test_api *a, enum api_key key)
 	return say(a, key, "POST", "/api/v1/profiling/baselines", text);
 }
 
-/* Pushes under an Idempotency-Key of its own. */
+/* Pushes with a new Idempotency-Key. */
 static struct client_reply
 push_under_key(struct test_api *a, enum api_key key, int i)
 {
@@ -103,7 +103,7 @@ push_under_key(struct test_api *a, enum api_key key, int i)
 	                           .idempotency = once});
 }
 
-/* Takes one more of what a quota counts, the i-th. */
+/* Uses one more unit of a quota, the i-th. */
 static struct client_reply
 take(struct test_api *a, enum api_key key, enum quota q, int i)
 {
@@ -138,14 +138,14 @@ take(struct test_api *a, enum api_key key, enum quota q, int i)
 	}
 }
 
-/* A limit, and how much of it is free at first. What hosts send is not among
- * these requests: tests of the store hold it to its quotas. */
+/* A limit, and how much of it is free at first. Quotas for what hosts send are
+ * tested with the store. */
 static const struct {
 	const char *limit;
 	int free;
 } rows[QUOTAS] = {
 	[QUOTA_services] = {"3", 2},  [QUOTA_series] = {"2", 2},
-	[QUOTA_tokens] = {"6", 2}, /* the test has four keys */
+	[QUOTA_tokens] = {"6", 2}, /* the test uses four keys */
 	[QUOTA_triggers] = {"2", 2},  [QUOTA_profiles] = {"2", 2},
 	[QUOTA_bytes] = {"9", 0}, /* no profile is that small */
 	[QUOTA_pins] = {"2", 2},      [QUOTA_captures_per_hour] = {"2", 2},
@@ -171,7 +171,7 @@ assert_taken(struct test_api *a, enum api_key key, enum quota q, int i)
 	              r.status, buf_str(&r.body));
 }
 
-/* The item of a quota, as GET answers. */
+/* Returns the item of a quota, as GET lists it. */
 static json_t *
 item(const struct client_reply *r, enum quota q)
 {
@@ -222,7 +222,7 @@ TEST(a_quota_of_one_tenant_binds_no_other)
 
 		ck_assert_int_eq(made.status, 201);
 		if (!rows[q].limit || q == QUOTA_captures_per_hour)
-			continue; /* nothing runs there */
+			continue; /* no capture can run there */
 		for (int i = 0; i < 4; i++)
 			assert_taken(&a, KEY_OTHER, q, i);
 	}

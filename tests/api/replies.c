@@ -1,4 +1,5 @@
-/* Claims about every row of schemas.def, and that openapi tells all rows. */
+/* Claims about every row of schemas.def, and that the OpenAPI description has
+ * all of them. */
 #include "api/fcgi.h"
 #include "lib/api_rows.h"
 #include "lib/api_short.h"
@@ -66,11 +67,11 @@ assert_schema(const char *schema, const json_t *j)
 		if (f->type == FT_OBJECT)
 			assert_schema(f->of, v);
 	}
-	n += json_object_get(j, "warnings") != NULL; /* any reply may have it */
+	n += json_object_get(j, "warnings") != NULL; /* allowed in any reply */
 	ck_assert_msg(json_object_size(j) == n, "%s has other fields", schema);
 }
 
-/* Another capture of its service and type may start then. */
+/* Cancels a capture, so that another one of its service and type may start. */
 static void
 cancel(struct test_api *a, const char *id)
 {
@@ -83,7 +84,7 @@ cancel(struct test_api *a, const char *id)
 	ck_assert_int_eq(r.status, 202);
 }
 
-/* Goroutines of which some may leak, and a baseline. */
+/* Uploads goroutines, some of which may leak, and makes a baseline. */
 static void
 make_analysed(struct test_api *a, const char *id, char goroutines[ID_MAX],
               char baseline[ID_MAX])
@@ -101,7 +102,7 @@ make_analysed(struct test_api *a, const char *id, char goroutines[ID_MAX],
 	good_baseline = baseline;
 }
 
-/* When the samples of a capture were taken. */
+/* Stores a timeline for a capture. */
 static void
 make_timeline(struct test_api *a, const char *session)
 {
@@ -192,8 +193,7 @@ TEST(every_reply_has_the_fields_of_its_schema_and_no_others)
 			         NULL, 0);
 		}
 		if (r->method == METHOD_DELETE)
-			continue; /* below: they end what the others
-			             need */
+			continue; /* called below, since they end what others need */
 		if (r->op == OP_SwitchTenant)
 			continue; /* needs a cookie: browser_sessions.c */
 		if (!strcmp(r->reply, "GZIP") || !strcmp(r->reply, "PPROF"))

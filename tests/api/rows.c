@@ -1,4 +1,4 @@
-/* Claims about every row of routes.def: a new row is tested by being there. */
+/* Claims about every row of routes.def, so each new route is tested. */
 #include "lib/api_rows.h"
 
 #include <string.h>
@@ -38,7 +38,7 @@ TEST(every_route_refuses_weaker_roles)
 			g.ask.key = k;
 			reply = ask(&a, g.ask);
 			assert_error(&reply, 403, "Forbidden");
-			if (!r->connect) /* that protocol has no details */
+			if (!r->connect) /* Connect's errors have no details */
 				ck_assert_str_eq(reply_detail(&reply, "needed"),
 				                 who_name(r->who));
 		}
@@ -212,7 +212,8 @@ TEST(every_route_ignores_one_trailing_slash)
 }
 END
 
-/* Ranges that end now differ from one request to the next. */
+/* Sets the end of ranges, which otherwise end now and differ between
+ * requests. */
 static void
 fix_range(const struct route *r, struct good *g)
 {
@@ -240,7 +241,8 @@ TEST(head_tells_what_get_would_without_its_body)
 		g.ask.method = "HEAD";
 		head = ask(&a, g.ask);
 		if (strcmp(head.head.p, get.head.p) != 0) {
-			/* Retry-After counts seconds: one may have ended. */
+			/* Retry-After may go down by a second between
+			 * requests. */
 			client_reply_done(&head);
 			head = ask(&a, g.ask);
 			g.ask.method = "GET";

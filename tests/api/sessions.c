@@ -1,4 +1,4 @@
-/* The contract of family A: analysis, diff, sessions. */
+/* The contract of family A: analysis, diffs, sessions. */
 #include "base/json.h"
 #include "lib/api.h"
 #include "lib/api_short.h"
@@ -13,7 +13,7 @@
 
 #define A "/api/v1/profiling"
 
-/* Sets the clock past the time of all rows so far. */
+/* Moves the clock past the times of all rows. */
 static void
 later(struct test_api *a)
 {

@@ -1,4 +1,4 @@
-/* Single sign-on: users whom nginx vouches for, and their roles. */
+/* Single sign-on: users that nginx vouches for, and their roles. */
 #include "lib/api_short.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Triggers, which start captures of a service by themselves. */
+/* Triggers, which start captures of a service automatically. */
 #include "base/json.h"
 #include "lib/api.h"
 #include "store/trigger.h"

@@ -1,4 +1,4 @@
-/* Profiles that others took, through a real pool. */
+/* Profiles of other tools, in a real pool. */
 #include "lib/api.h"
 #include "lib/api_short.h"
 #include "lib/test.h"
@@ -337,7 +337,7 @@ TEST(an_upload_sent_twice_with_one_key_is_stored_once)
 }
 END
 
-/* Two processes answer at once, whatever the database. */
+/* Two processes handle them at once, with any database. */
 TEST(uploads_with_one_key_that_come_together_are_stored_once)
 {
 	enum { ROUNDS = 8 };
@@ -368,13 +368,13 @@ TEST(uploads_with_one_key_that_come_together_are_stored_once)
 }
 END
 
-/* Somebody else holds the store all the while. */
+/* Another transaction holds the store's lock all the time. */
 TEST(an_upload_with_a_key_is_read_before_the_store_is_locked)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
 	CLEANUP_REPLY struct client_reply r = {0}, before = {0};
 
-	/* that a key is in use is written once a minute */
+	/* uses the key now, since its use is recorded once a minute */
 	before = ask(&a, (struct ask){.key = KEY_OPERATOR,
 	                              .path = "/api/v1/services"});
 	ck_assert_int_eq(before.status, 200);
@@ -392,7 +392,7 @@ TEST(an_upload_with_a_key_is_read_before_the_store_is_locked)
 }
 END
 
-/* KiB that a process has had at most. */
+/* Returns the most memory that a process has had, in KiB. */
 static long
 peak_kib(pid_t pid)
 {
@@ -410,16 +410,16 @@ peak_kib(pid_t pid)
 	return kib;
 }
 
-/* Texts whose rows take much more memory than their bytes, and bombs. */
+/* Writes texts whose rows take much more memory than their bytes, and bombs. */
 static void
 put_hostile(int which, struct buf *out)
 {
 	for (unsigned i = 0; out->len < ((size_t)24 << 20); i++) {
 		switch (which) {
-		case 0: /* strings, each another one */
+		case 0: /* different strings */
 			buf_addf(out, "%x 1\n", i);
 			break;
-		case 1: /* stacks, each another one */
+		case 1: /* different stacks */
 			for (unsigned v = i | 1u << 24; v; v >>= 4)
 				buf_addf(out, "%c;", 'a' + (int)(v & 15));
 			buf_puts(out, "z 1\n");
@@ -427,7 +427,7 @@ put_hostile(int which, struct buf *out)
 		case 2: /* empty rows of a pprof file */
 			buf_add(out, "\x12\0", 2);
 			break;
-		default: /* lists within lists */
+		default: /* nested lists */
 			buf_puts(out, "{\"shared\":{\"frames\":[[],[],[],");
 		}
 	}
@@ -451,7 +451,8 @@ TEST(hostile_uploads_take_bounded_memory)
 		              which, r.status);
 	}
 	ck_assert_uint_eq(sessions_stored(&a), 0);
-	/* body, inflated, rows, and room to grow */
+	/* the body, its inflated form, the rows, and twice as much for
+	 * growth */
 	ck_assert_int_lt(peak_kib(a.pids[0]) - before, (8 + 2 * 32 + 2 * 64)
 	                                                       << 10);
 }

@@ -1,6 +1,6 @@
 /*
- * A whole Stoker: the API, the worker and the command line, with a program to
- * profile. One after the other, in the order of a user's first hour.
+ * A whole Stoker: API, worker and command line, with a program to profile, in
+ * the order of a user's first hour.
  * On SQLite alone: the worker uses nothing else.
  */
 #include "lib/gateway.h"
@@ -16,7 +16,7 @@
 #define WAIT_S 40
 
 struct whole {
-	char targets[64]; /* of this test alone: others may run beside it */
+	char targets[64]; /* of this test; others may run beside it */
 	struct test_api api;
 	struct gateway gateway;
 	pid_t worker, target;
@@ -54,8 +54,8 @@ start(const char *path, const char *a, const char *b)
 	_exit(127);
 }
 
-/* Tenant t2 may profile the targets. The worker's parts run as nobody, who owns
- * the store. */
+/* Tenant t2 may profile the targets. The worker's parts run as user nobody, who
+ * owns the store. */
 static void
 begin(struct whole *w)
 {
@@ -95,7 +95,7 @@ run(const struct whole *w, const char *args, struct buf *out)
 	return gateway_stoker(&w->gateway, KEY_ADMIN, text, out);
 }
 
-/* Runs a command, which must leave with a status. */
+/* Runs a command, which must exit with this status. */
 static void
 stoker(const struct whole *w, const char *args, int status, struct buf *out)
 {
@@ -104,8 +104,7 @@ stoker(const struct whole *w, const char *args, int status, struct buf *out)
 	ck_assert_msg(left == status, "%s: %d, %s", args, left, buf_str(out));
 }
 
-/* Runs it, until the answer says that, but not forever: what it asks for may
- * not be there yet. */
+/* Repeats a command until its output has a text, which may take a while. */
 static void
 until(const struct whole *w, const char *args, const char *says)
 {
@@ -140,14 +139,14 @@ TEST(a_service_is_profiled_from_the_first_capture_to_the_last_window)
 	snprintf(text, sizeof(text), "service add web --exe %s/shares",
 	         w.targets);
 	shows(&w, text, 0, "web: created\n");
-	/* one that shows what it found */
+	/* a capture that prints its result */
 	shows(&w, "run web --seconds 1 --rate 400 --wait", 0, "share_half\n");
 	shows(&w, "sessions", 0, "complete");
 	shows(&w, "get web --format folded", 0, ";spin;share_half ");
 	shows(&w, "symbolize web", 0, "frames have names");
 	shows(&w, "service show web --processes", 0, "/shares 600 2\n");
 	shows(&w, "run web --type goroutine --wait", 0, "2 threads\n");
-	/* one that is ended */
+	/* a capture that is cancelled */
 	shows(&w, "run web --seconds 60", 0, "stoker: started;");
 	until(&w, "sessions --type cpu --limit 1", "capturing");
 	shows(&w, "remove @last", 0, ": cancelled\n");

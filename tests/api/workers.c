@@ -1,6 +1,6 @@
 /*
- * Hosts as operators see them: a host of a fleet is shown to its own tenants,
- * with how far it has come and what waits there.
+ * Hosts as operators see them: a tenant sees its own hosts of a fleet, how far
+ * they have sent, and what waits there.
  */
 #include "base/clock.h"
 #include "lib/api_short.h"
@@ -19,7 +19,7 @@
 	"\",\"fix\":\"y\"}],"                                           \
 	"\"continuous\":{\"watched\":1}}"
 
-/* The host of the worker's key, TEST_AGENT, polls; TEST_HOST shares the
+/* Polls as TEST_AGENT, the host of the worker's key; TEST_HOST shares the
  * store. */
 static void
 poll_of_host(struct test_api *a, const char *members)
@@ -72,7 +72,7 @@ TEST(a_host_of_a_fleet_is_shown_to_its_own_tenants)
 }
 END
 
-/* A service of a tenant that is profiled all the time. */
+/* Adds a service of a tenant that is profiled all the time. */
 static void
 add_service(struct test_api *a, const char *tenant)
 {
@@ -83,7 +83,7 @@ add_service(struct test_api *a, const char *tenant)
 	ck_assert_int_eq(continuous_put(&a->store.s, &on), 0);
 }
 
-/* Findings of the host count for services of its own tenants. */
+/* A finding of the host concerns services of its own tenants only. */
 TEST(what_a_host_of_a_fleet_found_is_told_to_its_own_tenants)
 {
 	static const struct {
@@ -126,7 +126,7 @@ TEST(a_worker_of_this_store_is_shown_to_all)
 }
 END
 
-/* Who has taken over another process of the API may write such a row. */
+/* An attacker in another process of the API may write such a row. */
 TEST(a_level_that_is_none_is_not_shown)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
@@ -204,7 +204,8 @@ TEST(a_host_tells_what_waits_there)
 }
 END
 
-/* Releases before this one tell neither: what another one told is forgotten. */
+/* Releases before this one do not report them: earlier reports are then
+ * forgotten. */
 TEST(a_host_that_tells_nothing_has_nothing_told_of_it)
 {
 	static const char *const members[] = {"waitingWindows", "waitingBytes",
@@ -250,7 +251,7 @@ TEST(a_host_tells_no_more_than_can_be)
 
 		ck_assert_msg(bad.status == 400, "%s", bodies[i]);
 	}
-	/* both are the most that there may be */
+	/* both are the largest that are accepted */
 	poll_of_host(&a, "\"clockMs\":9999999999999,\"waitingWindows\":1,"
 	                 "\"waitingMs\":9999999999999");
 	r = get_as(&a, KEY_VIEWER, "/api/v1/workers");
@@ -287,7 +288,8 @@ END
 
 /* --- the command line ----------------------------------------------------- */
 
-/* A host with everything to tell, of a name that is too long for a line. */
+/* Makes a host that reports everything, and whose name is too long for a
+ * line. */
 #define LONG "agent-of-a-name-that-takes-more-than-half-a-line.example.com"
 
 static void
@@ -331,7 +333,7 @@ TEST(hosts_are_listed_within_eighty_columns)
 }
 END
 
-/* Has doctor look at the hosts; its rows as JSON. */
+/* Runs doctor about the hosts; writes its rows as JSON. */
 static void
 doctor(struct test_api *a, struct buf *out)
 {
@@ -368,7 +370,7 @@ TEST(doctor_warns_of_hosts_that_are_silent_lag_or_have_a_wrong_clock)
 		CLEANUP_BUF struct buf told = BUF_INIT(1024);
 		CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
 
-		/* a clock within a second, whatever the test takes */
+		/* the clock is within a second, however long the test takes */
 		buf_addf(&told, "\"clockMs\":%lld%s",
 		         (long long)clock_wall_ms(), rows[i].told);
 		poll_of_host(&a, buf_str(&told));

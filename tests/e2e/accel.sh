@@ -1,5 +1,5 @@
 #!/bin/bash
-# Profiles that nginx sends itself, as another user, by the rights that the
+# nginx sends profiles itself, as another user, with the permissions that the
 # shipped tmpfiles.d gives it.
 #
 # Beside others: it waits for events.
@@ -10,7 +10,7 @@ nginx_start() {
   nginx -e "$STATE/log/stoker-error.log" -p "$STATE/nginx" -c "$STATE/nginx/alone.conf" \
     -g "user www-data www-data;" && ln -sf ../nginx/nginx.pid "$STATE/pid/nginx"
 }
-# The lines about the store, for this one.
+# Prints the lines about the store, changed for this installation.
 tmpfiles() {
   sed -n "s| stoker stoker | $RUN_USER $RUN_GROUP |; s|/var/lib/stoker|$STATE/data|p" systemd/stoker.tmpfiles.conf
 }
@@ -61,7 +61,7 @@ fetch -H "If-None-Match: $etag"
 check a_known_file_is_not_sent_again says 304
 fetch -r 0-1
 check a_part_of_a_file_is_sent says 206 'content-range: bytes 0-1/'
-# The API's user may write in that folder.
+# The API's user may write to that folder.
 blob=$(cd "$STATE/data/profiles" && find . -name '*.gz' -o -type f | head -n 1 | cut -c3-)
 echo secret >"$STATE/secret" && chmod 644 "$STATE/secret"
 mv "$STATE/data/profiles/$blob" "$STATE/kept" && ln -s "$STATE/secret" "$STATE/data/profiles/$blob"

@@ -1,9 +1,10 @@
 #!/bin/bash
-# Hosts that need nothing but HTTPS outwards: captures are asked for at the
-# centre, taken on the host, and opened at the centre; whatever ends in between.
+# Hosts that need only outgoing HTTPS: captures are requested at the centre,
+# taken on the host, and opened at the centre, even if a process ends in
+# between.
 #
-# Beside others: it waits for events.
-# A worker that a busy machine silences for a while is not taken for dead here.
+# Beside others: it waits for events. A worker that a busy machine silences for
+# a while is not taken for dead here.
 WORKER_CONF='lease = 6s'
 HOST_CONF='lease = 2m'
 . "$(dirname "$0")/../lib/e2e.sh"
@@ -89,7 +90,7 @@ check a_host_refuses_what_its_scope_does_not_hold wait_for 20 refused
 db() { as_user sqlite3 -cmd '.timeout 20000' "$STATE/data/stoker.db" "$1"; }
 db "DELETE FROM process WHERE service = 'web'"
 check processes_whose_rows_are_lost_are_published_again wait_for 100 eval 'runs_on web a && runs_on web b'
-# As a centre would that is not honest: the job is queued all the same.
+# A dishonest centre queues the job all the same.
 db "CREATE TEMP TABLE one AS SELECT * FROM session WHERE id = '$first';
     UPDATE one SET id = 'sess-forged', service = 'alone', host = 'b', status = 'running', completed_ms = 0;
     INSERT INTO session SELECT * FROM one;

@@ -1,7 +1,7 @@
 #!/bin/bash
-# A centre that asks hosts for a certificate, as the site's lines have it: a host
-# with one of the right authority works, another one does not get in, and nobody
-# else is asked.
+# A centre that requires certificates of hosts, with the lines of the shipped
+# site: a host with one from the right authority works, another one is refused,
+# and other clients need none.
 #
 # Beside others: it waits for events.
 WORKER_CONF='lease = 6s'
@@ -17,7 +17,8 @@ leave() {
 }
 trap leave EXIT
 
-# An authority, and a certificate of each host; that of c is of another one.
+# Makes an authority, and a certificate of each host; c's is from another
+# authority.
 authority() { # name
   openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj "/CN=$1" -keyout "$STATE/$1.key" -out "$STATE/$1.pem" 2>/dev/null
 }
@@ -28,7 +29,7 @@ certificate() { # host, authority
 }
 authority ours && authority theirs && certificate a ours && certificate c theirs || { echo 'not ok certificates'; exit 1; }
 
-# The lines are those of the site, taken out of their comment.
+# Takes the lines out of their comment in the shipped site.
 sed -n '/# ssl_client_certificate/,/# }/s/^\t# //p' conf/nginx/stoker.conf |
   sed "s|/etc/stoker/hosts-ca.pem|$STATE/ours.pem|" >"$STATE/lines"
 check the_site_has_the_lines_for_certificates equal "$(wc -l <"$STATE/lines")" 6

@@ -1,7 +1,7 @@
 #!/bin/bash
-# Windows of hosts that need nothing but HTTPS outwards: continuous profiling is
-# turned on at the centre, runs on the host, and is read at the centre, each
-# sample once.
+# Windows of hosts that need only outgoing HTTPS: continuous profiling is turned
+# on at the centre, runs on the host, and is read at the centre, where each
+# sample counts once.
 #
 # Beside others: it waits for events.
 WORKER_CONF='lease = 6s'
@@ -37,7 +37,8 @@ check functions_of_a_host_have_names_at_the_centre merged 'any(.topFunctions[]; 
 told() { api GET /api/v1/workers | jq -e ".items[] | select(.host == \"a\") | $1"; }
 check the_centre_reports_how_far_a_host_has_sent told '.joined and any(.arrived[]; .level == "minute" and .lagSeconds < 600)'
 
-# Up to where the centre has minutes: the host's own sum, and the centre's.
+# Compares the host's sum with the centre's, up to the last minute that has
+# arrived.
 same_sums() {
   local to own sent
   to=$(there "SELECT COALESCE(MAX(end_ms), 0) FROM block_cursor WHERE host = 'a'")

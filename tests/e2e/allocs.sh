@@ -1,8 +1,9 @@
 #!/bin/bash
 # Allocations of programs that are not Go, from probes at the functions of their
-# allocator, beside what the program counts itself.
+# allocator, compared with what the program counts itself.
 #
-# Alone: a probe may cost no more than its budget, and no other probe may be there.
+# Alone: a probe may cost no more than its budget, and no other probe may be
+# there.
 . tests/lib/e2e.sh
 . tests/lib/once.sh
 . tests/lib/allocating.sh
@@ -10,8 +11,8 @@ tmp=$(mktemp -d /var/tmp/stoker-allocs-XXXXXX)
 trap 'kill -KILL $(jobs -p) 2>/dev/null; rm -rf "$tmp"; e2e_stop' EXIT
 can_capture allocs || exit
 
-# A probe costs half a microsecond or several, depending on the machine: so few
-# calls are within the budget everywhere.
+# A probe costs from half a microsecond to several, depending on the machine.
+# This rate is within the budget everywhere.
 rate=1000
 begin some $rate
 check allocations_are_captured captured some
@@ -21,11 +22,12 @@ check stacks_of_allocations_are_whole [ "$(quality some stacksComplete)" = "$(qu
 check stacks_begin_at_the_allocator_s_callers [ "$(samples some ';work;get_large ')" -gt 0 ]
 kill -KILL "$pid"
 
-# A microsecond for each of a million calls a second would be a whole CPU: the
-# program is watched a part of the time, and the rest is estimated.
+# At a million calls a second, a microsecond each would take a whole CPU. So the
+# program is watched for part of the time, and the rest is estimated.
 begin many 1000000
 check allocations_of_a_busy_program_are_captured captured many
-# Where a probe costs microseconds, as under a hypervisor, a twentieth is seen.
+# Where a probe costs several microseconds, as under a hypervisor, a twentieth
+# of the calls is seen.
 check shares_of_a_busy_program_are_true agree many alloc_space 3 5 96
 says_parts() { grep -q 'part of the time' "$tmp/many.txt"; }
 check the_report_says_that_it_was_watched_in_parts says_parts
@@ -51,7 +53,7 @@ for library in libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.2; do
   kill -KILL "$pid"
 done
 
-# Linked into the program, with the symbols that it keeps.
+# Builds a target whose allocator is linked into it, with symbols.
 built() { # name, compiler and options
   local name=$1
   shift
@@ -74,7 +76,7 @@ check a_stripped_static_program_is_captured once bare "$pid" --type alloc --seco
 check an_allocator_without_names_is_noted grep -q 'note: no allocator was found' "$tmp/bare.txt"
 kill -KILL "$pid"
 
-# From an overlay that the administrator mounted, as a container engine does.
+# Runs it from an overlay that root mounted, as a container engine does.
 if [ "$(id -u)" -eq 0 ]; then
   mkdir "$tmp/image" "$tmp/upper" "$tmp/work" "$tmp/box"
   cp "$tmp/static" "$tmp/image/program"
@@ -84,7 +86,7 @@ if [ "$(id -u)" -eq 0 ]; then
   check allocations_of_a_program_on_an_overlay_are_captured captured container
   check shares_of_a_program_on_an_overlay_are_true agree container alloc_space 3 4 15
   kill -KILL "$pid"
-  # Its owner may have mounted anything below it.
+  # On an overlay that a user mounted, there may be any file system below.
   mkdir "$tmp/user_upper" "$tmp/user_work" "$tmp/user_box"
   if target user unshare -Urm sh -c 'mount -t overlay none "$1/user_box" \
     -o "userxattr,lowerdir=$1/image,upperdir=$1/user_upper,workdir=$1/user_work" &&
@@ -112,7 +114,7 @@ mkfifo "$tmp/go"
 parent=$!
 (sleep 2; echo >"$tmp/go") &
 once children $parent,"$(wait_for 10 pgrep -P $parent >/dev/null; pgrep -P $parent)" --type alloc --seconds 8
-# The second child begins after 2 s or less, and is found in a moment.
+# The second child starts after at most 2 s, and is found soon.
 both() {
   local bytes
   bytes=$("$B/tests/tools/folded" "$tmp/children.pb.gz" values | awk '/;work;/ { n += $NF } END { printf "%d", n }')

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Backups of an installation that is busy, and installations made of them.
+# Backups of a busy installation, and installations restored from them.
 #
 # Beside others: it waits for events.
 . "$(dirname "$0")/../lib/e2e.sh"
@@ -56,8 +56,8 @@ check the_next_backup_copies_less_than_it_has jq -e '.copied > 10 and .copied < 
 check the_store_is_whole_while_it_is_used leaves 0 here verify
 check verify_says_how_many_flaws_it_found says ' 0 flaws' here verify
 
-# Killed while it copies: when the database of the next one is there, and the
-# manifest is still the one before.
+# Kills a backup while it copies: when the next database is there, and the
+# manifest is still the previous one.
 databases() { ls "$DIR" | grep -c '^stoker-.*\.db$'; }
 kill_one() {
   local pid at=$1 found manifest=$(<"$DIR/manifest.json")
@@ -80,7 +80,7 @@ kill_until() {
 check a_backup_is_killed kill_until
 check the_backup_before_a_killed_one_is_whole leaves 0 here verify "$DIR"
 
-# A capture that is running in the last one.
+# A capture is running when the last backup is made.
 long=$(start demo 60)
 phase_is() { [ "$(api GET "$P/$1" | jq -r .phase)" = "$2" ]; }
 wait_for 20 phase_is "$long" capturing
@@ -119,7 +119,7 @@ check a_clean_backup_leaves_0 leaves 0 here verify "$DIR"
 check flaws_as_json equal \
   "$(here --json verify "$DIR" | jq -r '"\(.flawCount) \(.flaws | length)"')" "0 0"
 
-# A disk that is too small: nothing that could be taken for a backup.
+# On a disk that is too small, nothing is left that looks like a backup.
 small() {
   unshare -m sh -ec 'mkdir -p "$1"; mount -t tmpfs -o size=200k,mode=700 none "$1"
     "$2" backup "$1" --config "$3" && exit 1
@@ -159,7 +159,7 @@ check the_capture_that_ran_failed_as_after_a_crash equal \
   "$(finished "$long" | jq -r '.status + " " + .error.error_code')" "failed WorkerDied"
 check links_from_before_the_restore_open equal "$(curl -s -o /dev/null -w '%{http_code}' "$link")" 200
 
-# The restored store goes on, and is replaced by the store of before.
+# The restored store is used, then replaced by the previous store.
 wait_for 10 seen demo
 check a_restored_store_takes_profiles equal "$(finished "$(start demo 1)" | jq -r .status)" completed
 stack_stop

@@ -1,6 +1,6 @@
 #!/bin/bash
-# stoker-worker --once on programs whose truth is known. They run and are
-# captured beside each other: each needs no more than a share of one CPU.
+# stoker-worker --once on programs with known behaviour. They are captured at
+# the same time, since each needs only part of a CPU.
 . tests/lib/e2e.sh
 . tests/lib/once.sh
 tmp=$(mktemp -d /var/tmp/stoker-capture-XXXXXX)
@@ -8,8 +8,8 @@ chmod 755 "$tmp"
 trap 'kill -KILL $(jobs -p) 2>/dev/null; rm -rf "$tmp" /tmp/perf-$jit.map' EXIT
 jit=none
 
-# Within 3 points, or within four standard errors if others left so little of
-# the CPUs that these are more.
+# Within 3 points or four standard errors, whichever is more: on a busy machine
+# there are few samples.
 share_is_true() { # name, function, truth in percent
   local got all
   got=$(samples "$1" "(^|;)$2[; ]") all=$(samples "$1")
@@ -20,7 +20,7 @@ share_is_true() { # name, function, truth in percent
     far = chance > 3 ? chance : 3
     exit !(d <= far && d >= -far)}"
 }
-# Of at least LEAST samples, so many percent have the pattern.
+# Expects at least LEAST samples, of which this many percent match the pattern.
 percent_have() { # name, pattern, percent, least
   local got all
   got=$(samples "$1" "$2") all=$(samples "$1")
@@ -37,19 +37,19 @@ complete() { # name
 can_capture capture || exit
 
 # --- shares, which need many samples ------------------------------------------
-# Enough that 3 points are six standard errors, unless the machine is busy.
+# On an idle machine 3 points are six standard errors.
 target shares "$B/targets/shares" 4 3
 shares_fd=$fd
 check a_program_of_known_shares_is_captured once shares "$pid" --seconds 2 --rate 5000
 while read -r name truth <&$shares_fd; do
   check "share_of_${name}_is_true" share_is_true shares "$name" "$truth"
 done
-# Below main or a thread's first function lies only libc, whose own start
-# routines have no name where its debug symbols are not installed.
+# Below main or a thread's first function lies only libc, whose start routines
+# have no name unless its debug symbols are installed.
 check stacks_reach_the_start_of_their_thread percent_have shares '(^|;)(main|spin)[; ]' 98 1
 check kernel_frames_are_captured has shares '(^|;)(asm_|__|do_|entry_)' 1
-# A location's address in the kernel's half, as a varint of ten bytes; not the
-# limit of a mapping that has none.
+# Matches a location's address in the kernel's half, as a varint of ten bytes,
+# but not the limit of a mapping without one.
 kernel_addresses() {
   gzip -dc "$1" | LC_ALL=C grep -caP '\x18(?!\xff{9})[\x80-\xff]{4}[\xf8-\xff]\xff{4}\x01'
 }
@@ -62,7 +62,8 @@ threads_are_counted() {
 check threads_are_counted threads_are_counted
 
 # --- all the others begin -----------------------------------------------------
-# Ends in the middle of its capture, which must have its events open by then.
+# This target ends in the middle of its capture, whose events must be open by
+# then.
 cp "$B/targets/shares" "$tmp/gone"
 target gone "$tmp/gone" 600 1
 gone_pid=$pid
@@ -73,12 +74,12 @@ begin deep "$pid" 200 --rate 500
 target deeper "$B/targets/recurse" 600 100
 begin deeper "$pid" 200 --rate 500
 
-# Arrays that are never written to leave holes in the kernel's copies of a
-# stack. The first samples find them, and the worker fills them.
+# Arrays that are never written leave holes in the kernel's copies of a stack.
+# The first samples reveal them, and the worker fills them.
 target hollow "$B/targets/hollow" 600
 begin hollow "$pid" 200 --rate 1000
 
-# Handlers, on the stack that they interrupt or on one of their own, and contexts.
+# Signal handlers on the interrupted stack or on their own, and contexts.
 for way in signal altstack context; do
   target $way "$B/targets/detour" $way 600
   begin $way "$pid" 200 --rate 1000
@@ -89,12 +90,12 @@ begin idle "$pid" 0 --type goroutine
 target lost "$B/targets/lost" 600
 begin lost "$pid" 200 --rate 500
 
-# Rings that hold a few samples: a rate that they can't carry is lowered.
+# With rings for only a few samples, a rate that is too high is lowered.
 printf '[worker]\nring_bytes = 64K\n' >"$tmp/tiny.conf"
 target fast "$B/targets/shares" 600 1
 begin fast "$pid" 1000 --rate 10000 --config "$tmp/tiny.conf"
 
-# A hundred thousand stacks: the tree holds them, or says which it does not.
+# A hundred thousand stacks: the tree holds all, or reports what it lacks.
 printf '[worker]\nstack_bytes = 2K\n' >"$tmp/flat.conf"
 printf '[worker]\nstack_bytes = 2K\ntree_nodes = 1024\n' >"$tmp/bush.conf"
 target stacks "$B/targets/stacks" 600 1
@@ -107,7 +108,7 @@ begin clock "$pid" 200 --rate 1000
 target shortchild "$B/targets/shortchild" 600
 begin children "$pid" 200 --rate 1000
 
-# A file system and process numbers of its own, and the program only there.
+# Runs in new mount and pid namespaces; only there the program's file exists.
 inside() {
   exec unshare --mount --pid --fork --kill-child sh -c "
     mount -t tmpfs tmpfs /mnt && cp '$B/targets/shares' /mnt/inside &&
@@ -237,8 +238,8 @@ refused() { # pattern of the error, pid
 check a_capture_of_no_process_is_an_error refused 'no process of the service is running' "$gone_pid"
 check no_profile_is_left_of_an_error [ ! -e "$tmp/refused.pb.gz" ]
 
-# The worker's processes that hold no capability can't take it down. The analyser
-# is the second of its children.
+# The worker's processes without capabilities can't take it down. The analyser
+# is its second child.
 death_of_analyser() {
   once killed $$ --seconds 30 &
   local run=$! worker analyser

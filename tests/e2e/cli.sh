@@ -1,5 +1,5 @@
 #!/bin/bash
-# The client against a real installation.
+# The command line with a real installation.
 #
 # Beside others: it waits for events.
 . "$(dirname "$0")/../lib/e2e.sh"
@@ -47,7 +47,7 @@ check a_service_is_listed_with_its_labels json 'any(.[]; .name == "demo" and .la
 processes() { json '.processes | length > 0' stoker_cli --json service show demo --processes; }
 check processes_of_a_service_are_seen wait_for 10 processes
 
-# Stdout of one run serves several claims.
+# The output of one run serves several claims.
 stoker_cli run demo --seconds 1 --wait >"$STATE/out" 2>"$STATE/err"
 check run_ends_well equal $? 0
 check run_shows_the_top_functions grep -q 'model::matmul' "$STATE/out"
@@ -223,7 +223,7 @@ late() {
 }
 check run_waits_for_a_service_that_starts_later late
 process_stop late
-# The server may not have seen yet that it ended.
+# The server may not have noticed yet that the process ended.
 restarted() {
   install -m 755 "$STATE/bin/demo" "$STATE/bin/again"
   background again "$STATE/bin/again"
@@ -300,7 +300,7 @@ check top_shows_the_values_that_are_named shows '77.8  10500 count  work' stoker
 check top_names_the_values_of_a_profile says 'one of: samples, cpu' stoker_cli --json top @last:demo --sample-type calls
 uploaded() { printf 'main;work 70\n' | stoker_cli --json upload demo - --rate 100 | jq -e '.sampleCount == 70'; }
 check upload_of_standard_input uploaded
-# A name that would clear the screen (CSI of 8 bits), or turn the line around.
+# This name would clear the screen (CSI of 8 bits) or reverse the line.
 printf 'main;clear\xc2\x9b2J;turn\xe2\x80\xae 70\n' | stoker_cli upload demo - --rate 100 >/dev/null
 drives_nothing() { # arguments
   [ "$(terminal "$@" | LC_ALL=C grep -caP '\xc2\x9b|\xe2\x80\xae')" = 0 ] &&
@@ -309,7 +309,7 @@ drives_nothing() { # arguments
 check a_profile_on_a_terminal_does_not_drive_it drives_nothing get @last:demo --format folded
 check json_on_a_terminal_does_not_drive_it drives_nothing top @last:demo --json
 check an_upload_that_is_no_profile_is_refused says '(UnsupportedMediaType)' stoker_cli upload demo "$STATE/stoker.conf"
-# A file is converted without a server.
+# Files are converted without a server.
 convert() { "$STATE/bin/stoker" --server http://127.0.0.1:9 convert "$@"; }
 printf 'main;work 7\nmain;rest 3\n' >"$STATE/plain.folded"
 converted() { # the name of a file, text in it
@@ -323,8 +323,8 @@ back() {
 }
 check a_converted_profile_is_the_same_profile back
 check an_unknown_name_is_converted_to_nothing leaves 64 convert "$STATE/plain.folded" "$STATE/converted.xyz"
-# A heap profile of jemalloc has addresses of a process; its mappings say of
-# which program.
+# A heap profile of jemalloc has addresses of a process; its mappings name the
+# program.
 named() {
   local main offset start=$((0x555555554000))
   main=$((0x$(nm "$B/targets/demo" | awk '$3 == "main" {print $1}')))
@@ -405,8 +405,8 @@ check doctor_finds_nothing_broken equal "$(broken)" ""
 in_its_folder() { (cd "$STATE" && stoker_cli --json doctor --config stoker.conf | jq -r '.[0].found'); }
 check doctor_takes_a_path_from_where_it_runs equal "$(in_its_folder)" "$STATE/stoker.conf"
 check doctor_leaves_0_if_nothing_is_broken leaves 0 stoker_cli doctor --config "$STATE/stoker.conf"
-# Namespaces that end are cleaned up by a thread of the kernel.
-# The threads that clean up run when the kernel has the time.
+# Namespaces that end are cleaned up by kernel threads, which run whenever the
+# kernel has time.
 kernel_threads_are_shown() {
   local load
   (while :; do unshare --net true; done) &
@@ -424,7 +424,8 @@ kernel_threads_are_shown() {
 [ "$(id -u)" -ne 0 ] ||
   check threads_of_the_kernel_are_a_part_of_the_host kernel_threads_are_shown
 
-# A second installation, whose server never started: the first has the port.
+# A second installation, whose server never started, since the first one has the
+# port.
 mkdir -p "$STATE/second/data"
 [ "$(id -u)" -ne 0 ] || chown "$RUN_USER:$RUN_GROUP" "$STATE/second/data"
 sed "s|^dir = .*|dir = $STATE/second/data|" "$STATE/stoker.conf" >"$STATE/second/stoker.conf"

@@ -1,11 +1,11 @@
 #!/bin/bash
-# kill -9 of the worker, over and over, while it adds windows up: nothing is
-# lost and nothing is counted twice.
+# The worker is killed again and again while it rolls up windows: nothing is
+# lost or counted twice.
 #
 # Beside others: it waits for events.
 . "$(dirname "$0")/../lib/e2e.sh"
 MINUTES=300 SERVICES=6
-# Windows that are added up must stay: they are counted below.
+# Windows must stay after they were rolled up, since they are counted below.
 WORKER_CONF='
 [continuous]
 keep_windows = 7d
@@ -30,8 +30,8 @@ check windows_of_an_hour_and_more_wait test "$put" -gt 100000
 minutes() { db 'SELECT COUNT(*) FROM profile_window WHERE level = 1'; }
 waiting() { db 'SELECT COUNT(*) FROM profile_window WHERE level = 0 AND parent = ""' ; }
 none_wait() { [ "$(waiting)" -eq 0 ] && [ "$(db 'SELECT COUNT(*) FROM profile_window WHERE level = 2')" -ge $SERVICES ]; }
-# Every second worker is killed at any moment, the others right after they added
-# something up.
+# Every second worker is killed at a random moment, the others right after they
+# rolled something up.
 more_minutes() {
   local i
   for ((i = 0; i < 200 && $(minutes) == $1; i++)); do read -rt 0.02 <> <(:); done
@@ -42,7 +42,8 @@ for ((i = 0; i < 40; i++)); do
   before=$(minutes)
   worker_start
   if [ $((i % 2)) -eq 0 ]; then read -rt "0.$((RANDOM % 20 + 10))" <> <(:); else more_minutes "$before"; fi
-  # Its children alone, now and then: a batch is lost, the worker stays.
+  # Sometimes only its newest child is killed: a batch is lost, the worker
+  # stays.
   if [ $((i % 3)) -eq 0 ]; then
     kill -KILL $(pgrep -nP "$(<"$STATE/pid/worker")" -x stoker-worker) 2>/dev/null
     read -rt 0.1 <> <(:)
@@ -68,7 +69,7 @@ check each_rollup_is_the_sum_of_its_parts equal "$(db "SELECT COUNT(*) FROM prof
 check no_minute_is_there_twice equal "$(db "SELECT COUNT(*) FROM (SELECT 1 FROM profile_window
   WHERE level > 0 GROUP BY series, level, start_ms HAVING COUNT(*) > 1)")" 0
 
-# Not only in the rows: the bytes of every hour hold its samples.
+# Not only the rows must agree: the bytes of every hour hold its samples.
 slice() { # segment, start, length
   dd if="$STATE/data/segments/$1.seg" iflag=skip_bytes,count_bytes skip="$2" count="$3" status=none
 }
@@ -91,8 +92,8 @@ bytes_hold_their_samples() {
 }
 check bytes_hold_what_their_rows_say bytes_hold_their_samples
 
-# Whatever form a window or a rollup is stored in, another reader of pprof gets
-# all of it.
+# Another reader of pprof gets all samples, in whatever form a window or a
+# rollup is stored.
 reader=$(tests/lib/go root 1.24) || reader=
 pprof_holds_the_samples() { # level
   local segment start length samples held

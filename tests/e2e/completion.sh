@@ -1,5 +1,5 @@
 #!/bin/bash
-# Completion by the shells: each is asked as a user's would be.
+# Completion in each shell, asked as a user's shell would be.
 # Beside others: nothing is timed.
 set -u
 cd "$(dirname "$0")/../.."
@@ -9,7 +9,7 @@ PATH=$(cd "$B" && pwd):$PATH
 temp=$(mktemp -d /tmp/stoker-completion-XXXXXX)
 trap 'rm -rf "$temp"' EXIT
 
-# Prints what may become of the last word, one a line.
+# Prints the completions of the last word, one per line.
 in_bash() {
   bash --norc -c 'source <(stoker completion bash)
     COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
@@ -20,7 +20,7 @@ in_fish() {
   HOME=$temp fish --no-config -c 'stoker completion fish | source
     complete -C "$argv"' "stoker $*" | cut -f1
 }
-# zsh completes on a terminal only: what it writes there.
+# zsh completes only on a terminal, so this prints what it writes there.
 in_zsh() { # line
   HOME=$temp zsh -f -c '
     zmodload zsh/zpty

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Continuous profiling: windows one after the other, across deaths and restarts
-# of the worker, in a store that stays small.
+# Continuous profiling: a sequence of windows, across crashes and restarts of
+# the worker, in a store that stays small.
 #
 # Beside others: it waits for events.
 . "$(dirname "$0")/../lib/e2e.sh"
@@ -22,7 +22,7 @@ continuous() { # JSON members
 
 check continuous_profiling_is_enabled equal "$(continuous '' | jq -r .enabled)" true
 check windows_are_stored wait_for 20 more_than 3
-# Windows of one worker lie side by side, to the millisecond.
+# Windows of one worker follow each other without a gap, to the millisecond.
 gaps() {
   db "SELECT COUNT(*) FROM (SELECT start_ms - LAG(end_ms) OVER (PARTITION BY series ORDER BY start_ms) AS gap
       FROM profile_window WHERE level = 0) WHERE gap > 3 OR gap < -3"
@@ -33,7 +33,7 @@ check windows_hold_samples wait_for 20 sampled
 check one_service_is_one_series equal "$(db 'SELECT COUNT(*) FROM series')" 1
 check windows_share_a_file test "$(ls "$STATE/data/segments" | wc -l)" -le 2
 
-# The bytes are pprof files.
+# The stored bytes are pprof files.
 first() {
   local row
   row=$(db "SELECT segment || ' ' || start || ' ' || length FROM profile_window
@@ -72,9 +72,10 @@ end=$(db 'SELECT MAX(end_ms) FROM profile_window')
 check a_worker_that_stops_stores_what_it_has test $((stopped - end)) -lt 1500
 worker_start
 
-# --- minutes -----------------------------------------------------------------------
-# Half a minute after the end of a minute, the windows that began in it become one
-# window, with the samples and the time of all of them.
+# --- minutes
+# ----------------------------------------------------------------------- Half a
+# minute after the end of a minute, the windows that began in it are rolled up
+# into one window with all their samples and their time.
 minutes() { db "SELECT COUNT(*) FROM profile_window WHERE level = 1"; }
 has_minutes() { [ "$(minutes)" -ge 2 ]; }
 check minutes_are_added_up wait_for 150 has_minutes
@@ -85,7 +86,7 @@ sums() {
         OR value <> (SELECT SUM(value) FROM profile_window c WHERE c.parent = p.id))"
 }
 check a_minute_is_the_sum_of_its_windows equal "$(sums)" 0
-# The bytes agree with the row: samples of the profile, and CPU time.
+# The bytes agree with the row in samples and CPU time.
 minute_is_whole() {
   local segment start length samples value
   IFS='|' read -r segment start length samples <<<"$(db "SELECT segment, start, length, sample_count
@@ -105,7 +106,7 @@ newest() { db "SELECT MAX(start_ms) FROM profile_window"; }
 is_quiet() {
   local a
   a=$(newest)
-  # Three windows' time without a new one.
+  # No window is added within the time of three.
   ! timeout 3 bash -c "while [ \"\$(sqlite3 '$STATE/data/stoker.db' 'SELECT MAX(start_ms) FROM profile_window')\" = $a ]; do read -rt 0.2 <> <(:); done"
 }
 check disabled_means_no_more_windows wait_for 20 is_quiet

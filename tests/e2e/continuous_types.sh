@@ -1,6 +1,6 @@
 #!/bin/bash
-# Continuous profiling of types that are not sampled: goroutines and threads from
-# outside, and the types of net/http/pprof from its pages.
+# Continuous profiling of types that are not sampled: goroutines and threads,
+# read from outside, and the types of net/http/pprof, read from its pages.
 #
 # Beside others: it waits for events.
 : "${GO:=1.24}"
@@ -67,7 +67,7 @@ check the_list_of_workers_has_their_state grep -q '"state": *"running"' <(api GE
 check the_list_of_workers_has_their_cost jq -e ".items[0].capabilities.cost | .cpuSeconds > 0 and .residentBytes > 1000000" <(api GET /api/v1/workers)
 check the_log_has_one_line_for_all_failures_of_a_service [ "$(grep -c "memory profiles of demo" "$STATE/log/worker.log")" -le 1 ]
 
-# Fails while the next claims are judged.
+# This endpoint fails while the next claims are checked.
 port=$(free_port)
 api POST /api/v1/services -o /dev/null -H 'Content-Type: application/json' \
   -d "{\"name\":\"gone\",\"kind\":\"go\",\"pprofUrl\":\"http://127.0.0.1:$port\"}"
@@ -105,7 +105,7 @@ if wait $building; then
   # A window of a counter covers the time between two readings.
   check windows_of_a_counter_cover_all_of_the_time equal \
     "$(windows pages alloc 'AND (w.duration_ms < 900 OR w.duration_ms > 5000)')" 0
-  # The tenth reading of a gauge has what the first had.
+  # After ten readings a gauge still has the value of the first.
   doubled() {
     db "SELECT MAX(value) > 2 * MIN(value) FROM profile_window w JOIN series s ON s.id = w.series
         WHERE s.service = 'pages' AND s.type = 'goroutine' AND w.level = 0"

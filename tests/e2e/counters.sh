@@ -1,7 +1,7 @@
 #!/bin/bash
-# Continuous profiling of allocations, blocking and mutexes of Go programs from
-# outside: more programs than are read at once, windows side by side, and every
-# event in exactly one window.
+# Continuous profiling of allocations, blocking and mutexes of Go programs, read
+# from outside: more programs than are read at once, windows without gaps, and
+# every event in exactly one window.
 #
 # Beside others: it waits for events.
 : "${GO:=1.24}"
@@ -63,7 +63,7 @@ fewest() { # [ms]: windows since then, of the series that has the fewest
       FROM (SELECT COUNT(*) AS n $of AND w.start_ms >= ${1:-0} GROUP BY s.id)"
 }
 all_have() { [ "$(fewest "${2:-0}")" -ge "$1" ]; }
-# Windows that do not begin where the one before them ends, to the digit of a clock.
+# Counts windows that do not begin where the previous one ends.
 holes() { # [condition]
   db "SELECT COUNT(*) FROM (SELECT w.start_ms - LAG(w.end_ms)
         OVER (PARTITION BY s.id ORDER BY w.start_ms) AS hole $of ${1:-})
@@ -105,8 +105,9 @@ for row in block:block mutex:contend; do
   check "each_${type}_event_is_in_one_window" equal "$(in_windows "$type" "$does") $((want > 20))" "$want 1"
 done
 
-# --- a program that is started anew --------------------------------------------------------
-# Events before the first reading of a process count, too.
+# --- a program that is started anew
+# -------------------------------------------------------- Events that happened
+# before a process was read for the first time count, too.
 before=$(in_windows block block)
 end_first
 run_first block mutex
@@ -153,7 +154,7 @@ check a_killed_worker_leaves_counting_on is_rate 5
 say contend 200
 worker_start
 check windows_go_on_after_the_worker_s_death wait_for 90 all_have 2 "$at"
-# Events that are counted while no worker runs are in no window.
+# Events that happen while no worker runs are in no window.
 check events_counted_without_a_worker_are_in_no_window equal "$(in_windows mutex contend)" "$before"
 check a_killed_worker_leaves_a_hole_in_each_series equal "$(db "SELECT COUNT(*) FROM (SELECT s.id, w.start_ms, LAG(w.end_ms)
   OVER (PARTITION BY s.id ORDER BY w.start_ms) AS e $of) WHERE e <= $at AND start_ms > e + 3 AND start_ms >= $at")" $((3 * PROGRAMS))

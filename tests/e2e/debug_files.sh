@@ -1,5 +1,5 @@
 #!/bin/bash
-# Names and frames that lie in separate debug files, wherever these may be.
+# Names and frames from separate debug files, wherever they lie.
 . tests/lib/e2e.sh
 . tests/lib/once.sh
 tmp=$(mktemp -d /var/tmp/stoker-debug-XXXXXX)
@@ -22,7 +22,7 @@ capture() { # name, program with its arguments
 }
 named() { capture "$1" "${@:3}" && has "$1" "$2" 50; }
 
-# Compiles a target, and moves what debuggers need to NAME.debug.
+# Compiles a target, and moves its debug information to NAME.debug.
 build() { # name, source, flags
   gcc -O2 -g -fomit-frame-pointer "${@:3}" -o "$tmp/$1" "tests/targets/$2.c" -lpthread &&
     objcopy --only-keep-debug "$tmp/$1" "$tmp/$1.debug" &&
@@ -59,7 +59,7 @@ check a_target_whose_debug_file_has_another_checksum_is_captured capture other "
 check names_of_a_debug_file_with_another_checksum_are_not_used [ "$(grep -c outer "$tmp/other.folded")" = 0 ]
 
 # --- frames
-# Code that returns by way of a thunk does not tell how itself.
+# Code that returns through a thunk can't be unwound without tables.
 build framed inlined -fno-asynchronous-unwind-tables \
   -mfunction-return=thunk -fcf-protection=none || exit 1
 check debug_frame_of_a_debug_file_unwinds named framed "$WHOLE" "$tmp/framed" 600
@@ -73,7 +73,7 @@ build bare shares -Wl,--build-id || exit 1
 mv "$tmp/bare.debug" "$tmp/kept.debug"
 check a_stripped_program_is_captured capture bare "$tmp/bare" 600 1
 functions() { grep -oE '(^|;)bare\+0x[0-9a-f]+' "$tmp/$1.folded" | tr -d ';' | sort -u; }
-# Its functions as its debug file has them, by their offset in the file.
+# Lists the functions of the debug file by their offset in the file.
 true_functions() { nm "$tmp/kept.debug" | awk '$2 ~ /[tT]/ {print "bare+0x" $1}' | sed 's/0x0*/0x/' | sort -u; }
 check functions_without_a_name_are_rows_where_they_begin \
   [ -z "$(comm -23 <(functions bare) <(true_functions))" ]

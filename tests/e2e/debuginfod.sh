@@ -1,6 +1,6 @@
 #!/bin/bash
-# Debug files that this host lacks are fetched after a capture, from servers
-# that may be anything.
+# Debug files that this host lacks are fetched after a capture, from untrusted
+# servers.
 #
 # Beside others: it waits for events.
 : "${B:=build}"
@@ -21,7 +21,8 @@ trap leave EXIT
 
 # Stripped targets.
 declare -A id
-# The build-id is of code and debug information, so each has text of its own.
+# The build-id depends on code and debug information, so each variant has a text
+# of its own.
 variant() { # name
   sed "1i static const char variant_$1[] __attribute__((used)) = \"$1\";" \
     tests/targets/shares.c >"$tmp/$1.c"
@@ -35,7 +36,7 @@ head -c 2M /dev/zero >"$tmp/zeros"
 cat "$tmp/big.debug" "$tmp/zeros" >"$tmp/big.file"
 chmod 644 "$tmp"/*
 
-# The first server has nothing but trouble; the second has one good file.
+# The first server gives only bad answers; the second has one good file.
 page() { echo "location = /$1/buildid/${id[$2]}/debuginfo { default_type application/octet-stream; $3 }"; }
 cat >"$tmp/nginx.conf" <<CONF
 pid $tmp/nginx.pid; error_log $tmp/error.log; worker_processes 1;

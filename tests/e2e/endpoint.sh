@@ -1,6 +1,6 @@
 #!/bin/bash
-# Profiles pulled from net/http/pprof pages: those of a real Go program, and what
-# other servers answer.
+# Profiles pulled from net/http/pprof pages of a real Go program, and from other
+# servers.
 #
 # Beside others: it waits for events.
 : "${GO:=1.24}"
@@ -10,7 +10,7 @@ WORKER_CONF="[fetch]
 ca_file = $tmp/ca.pem
 timeout = 2s"
 
-# A certificate that ca_file has, and one that it does not have.
+# Makes a certificate that ca_file contains, and one that it does not contain.
 certificates() {
   local name
   for name in good bad; do
@@ -61,8 +61,8 @@ endpoint pages "$at"
 goroot=$(tests/lib/go root "$GO")
 declare -A leaf=([cpu]=main.burn [memory]=main.keepMemory [alloc]=main.burn
   [block]=main.contend [mutex]=main.contend [goroutine]=main.waitForever)
-# An allocation counts from the end of the next garbage collection on, for which
-# a program that gets little of the CPUs takes longer.
+# An allocation counts only after the next garbage collection has ended, which
+# takes longer on a busy machine.
 sampled() { # type: $result
   for _ in {1..20}; do
     result=$(pulled pages "$1")
@@ -88,7 +88,7 @@ check the_cpu_profile_is_of_the_time_asked_for holds "$(pulled pages cpu)" \
 
 # --- refusals of the program itself
 busy() { curl -s "$at/debug/pprof/profile?seconds=1" | grep -q 'already in use'; }
-# Another client takes a profile. If busy() was faster, that client begins again.
+# Another client takes a profile. If busy() was faster, the client starts again.
 held() {
   [ -n "$other" ] && kill -0 "$other" 2>/dev/null || {
     curl -s "$at/debug/pprof/profile?seconds=60" -o /dev/null &
@@ -105,7 +105,7 @@ check a_profiler_in_use_is_reported fails "$(pulled pages cpu)" TargetProfilerBu
 kill $other
 other=
 
-# A capture that is cancelled lets the program's profiler go.
+# Cancelling a capture releases the program's profiler.
 free() { curl -s "$at/debug/pprof/profile?seconds=1" | head -c 2 | od -An -tx1 | grep -q '1f 8b'; }
 wait_for 10 free
 begin pages cpu 600

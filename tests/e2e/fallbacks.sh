@@ -1,5 +1,5 @@
 #!/bin/bash
-# The worker with fewer rights than it would like.
+# The worker with fewer capabilities than it could use.
 . tests/lib/e2e.sh
 if [ "$(id -u)" -ne 0 ]; then
   echo "skip fallbacks: only root can take capabilities away"
@@ -10,7 +10,7 @@ chmod 777 "$tmp"
 install -m 755 "$B/stoker-worker" "$B/targets/shares" "$B/targets/shortchild" \
   "$B/targets/without_perf" "$B/targets/clock" "$tmp"
 
-# Sets a sysctl for as long as this runs; false where that is not ours to do.
+# Sets a sysctl until this test ends; returns false where it can't be set.
 declare -A before
 sysctl() { # name, value
   local file=/proc/sys/kernel/$1 was
@@ -62,8 +62,8 @@ refused() { # name, capabilities, pid
 says() { grep -e "$2" "$tmp/$1.txt" || { cat "$tmp/$1.txt"; return 1; }; }
 says_not() { ! grep -e "$2" "$tmp/$1.txt"; }
 
-# Within 3 points, or as much further as chance goes with so few samples: four
-# standard errors, one of which is 1.6 points for 1000 samples and a half.
+# Within 3 points or four standard errors, whichever is more: with 1000 samples
+# and a share of a half, one standard error is 1.6 points.
 share_is_true() { # name, function, truth in percent
   awk -v want="$3" -v re="(^|;)$2[; ]" '{ all += $NF }
     $0 ~ re { got += $NF }
@@ -95,8 +95,8 @@ check perfmon_and_bpf_need_no_fallback \
   capture whole +perfmon,+bpf "$pid" --seconds 1 --rate 1000
 check a_capture_with_perfmon_and_bpf_misses_no_filter says_not whole 'without CAP_BPF'
 
-# The kernel counts locked memory for all processes of a user: this user must
-# have no others.
+# The kernel counts locked memory per user, so this user must have no other
+# processes.
 little() { (ulimit -l 0 && capture little '' "$pid" --seconds 2 --rate 1000); }
 user=$((60000 + RANDOM % 4000))
 target little shares 20 2
@@ -119,7 +119,7 @@ else
   echo "skip at_level_1_a_user_may_see_the_kernel: $(<"$tmp/sysctl.txt")"
 fi
 
-# Where the kernel lies is shown to those with CAP_SYSLOG, if to anybody.
+# Only CAP_SYSLOG, if anything, reveals the addresses of the kernel.
 if sysctl kptr_restrict 1; then
   target clock clock 30
   check syslog_is_enough_for_names_of_the_kernel \
@@ -137,8 +137,8 @@ else
   echo "skip syslog_is_enough_for_names_of_the_kernel: $(<"$tmp/sysctl.txt")"
 fi
 
-# Interpreted frames are read by the filter; also of an interpreter that was
-# replaced since it started.
+# Interpreted frames are read by the filter in the kernel, even if the
+# interpreter's file was replaced since it started.
 if [ -x /usr/bin/python3.11 ]; then
   cp tests/targets/shares.py "$tmp"
   cp /usr/bin/python3.11 "$tmp/python"
@@ -166,8 +166,8 @@ fi
 # --- the least that each type of profile needs -------------------------------
 install -m 755 "$B/targets/waiting" "$B/targets/allocating" "$B/targets/keeping" \
   "$B/libstoker-heap.so" "$tmp"
-# Of a program of the same user, with just these capabilities; and without one
-# of them the error names it.
+# The target runs as the same user. The capture needs just these capabilities,
+# and an error names each one that is missing.
 needs() { # type, pid, capabilities
   local cap=${3//+/}
   check "$1_needs_${cap:-no_capability}" some "$@"
@@ -188,7 +188,7 @@ needs goroutine "$pid" ''
 target allocating allocating "$tmp/allocating.truth" 20000
 needs alloc "$pid" +perfmon,+bpf
 kill "$pid"
-# Its libc was replaced since it started.
+# Its libc was replaced after it started.
 mkdir "$tmp/lib"
 libc=$(ldd "$tmp/allocating" | sed -n 's/.*libc.so.6 => \([^ ]*\).*/\1/p')
 cp "$libc" "$tmp/lib/libc.so.6"
@@ -228,9 +228,9 @@ check the_error_names_the_seccomp_filter says filtered 'SystemCallFilter=perf_ev
 check a_seccomp_filter_is_told_from_a_missing_capability filtered ''
 check the_error_names_the_seccomp_filter_without_capabilities_too says filtered 'SystemCallFilter=perf_event_open'
 
-# A kernel that refuses everybody but CAP_SYS_ADMIN; ours may be none, so its
-# answer is forced, and what it says of its level is laid over /proc in a mount
-# namespace of its own.
+# Some kernels refuse everybody without CAP_SYS_ADMIN. This one may not, so the
+# refusal is forced, and its level is mounted over /proc in a new mount
+# namespace.
 echo 3 >"$tmp/three"
 paranoid() { # capabilities, what to show for the level
   ! unshare --mount bash -c '

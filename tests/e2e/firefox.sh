@@ -1,6 +1,6 @@
 #!/bin/bash
-# A capture for profiler.firefox.com: its threads, at the times that were
-# recorded, weigh what the profile weighs.
+# A capture exported for profiler.firefox.com: the samples of its threads have
+# their times, and their weights add up to the profile's total.
 #
 # Beside others: it waits for events.
 . "$(dirname "$0")/../lib/e2e.sh"

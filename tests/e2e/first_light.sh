@@ -1,5 +1,5 @@
 #!/bin/bash
-# The product's main job: the seed's own curl lines, through nginx, to a
+# The product's main job: the seed's curl commands, through nginx, lead to a
 # flame graph in every format.
 . "$(dirname "$0")/../lib/e2e.sh"
 e2e_start

@@ -1,12 +1,12 @@
 #!/bin/bash
-# Memory, block and mutex profiles of Go programs from outside are those that the
-# programs write themselves, plain and stripped. The newest version of Go, or with
-# EVERY=1 all, also position-independent, with cgo and with pages of
-# net/http/pprof: each of these compiles the standard library anew. And a Go
-# service through the API.
+# Memory, block and mutex profiles of Go programs, read from outside, equal
+# those that the programs write themselves, plain and stripped. The newest
+# version of Go, or with EVERY=1 all, also position-independent, with cgo and
+# with pages of net/http/pprof: each of these compiles the standard library
+# anew. And a Go service through the API.
 #
-# Beside others, first: the counts that are compared hold still, since the program
-# waits for its next order.
+# Beside others, first: the counts that are compared hold still, since the
+# program waits for its next order.
 set -u
 cd "$(dirname "$0")/../.."
 : "${B:=build}"
@@ -42,8 +42,8 @@ capture() { # type, more arguments
     --out "$tmp/profile" >"$tmp/report" 2>"$tmp/err" ||
     { tail -n 1 "$tmp/err"; return 1; }
 }
-# Go writes all functions of a name with one file, which is wrong for functions
-# called init. We write buckets whose stacks read the same as one row.
+# Go gives all functions of one name the same file, which is wrong for functions
+# called init. Buckets whose stacks then read the same are added up.
 rows() { # profile
   "$B/tests/tools/counts" "$1" | sed -E 's/\[go\.shape[^]]*\]/[...]/g
     s,(\.init(\.[0-9]+)?) [^ ]*/,\1 ,g; s,(\.init) [^ ]*:,\1 :,g' |
@@ -57,7 +57,7 @@ rows() { # profile
       if (any) print line key } }' | LC_ALL=C sort
 }
 
-# Everything in use, value for value, with every function and line.
+# Compares all memory in use: every value, function and line.
 same_memory() {
   capture memory && say write heap "$tmp/own" || return 1
   rows "$tmp/profile" >"$tmp/ours"
@@ -68,7 +68,8 @@ same_memory() {
   [ "${PIPESTATUS[0]}" -eq 0 ]
 }
 
-# A finisher waits for the second look: the worker's grandchild is in poll().
+# True while the capture waits for its second look: the worker's grandchild is
+# in poll().
 looks() { # worker
   local child
   for child in $(pgrep -P "$(pgrep -d, -P "$1")"); do
@@ -91,13 +92,14 @@ during() { # type, order to the program
   kill -INT "$(pgrep -n -P $worker)"
   wait $worker
 }
-# The values of the stack through a function of the program that has most: small
-# objects may be sampled, too, and on a busy machine it waits at other places.
+# Prints the largest row with a function of the program. Small objects may be
+# sampled, too, and on a busy machine the program waits at other places.
 row_of() {
   rows "$1" | awk -v f=" main.$2 " 'index($0, f) { print $1, $2 }' | sort -rnk 2 | head -n 1
 }
-# As many events, and as long; the program measures its clock's rate itself. A
-# goroutine that is late does not wait, so a few of the 20 may be missing.
+# Expects the same number of events and the same time, within a tolerance: the
+# program measures its clock's rate itself, and a late goroutine does not wait,
+# so a few of the 20 may be missing.
 same_events() { # type, function of the program
   local ours theirs
   during "$1" "$2" 20 && say write "$1" "$tmp/own" || return 1
@@ -106,8 +108,9 @@ same_events() { # type, function of the program
   awk -v a="$ours" -v b="$theirs" 'BEGIN { split(a, x); split(b, y)
     exit !(x[1] == y[1] && x[1] > 10 && x[2] > 1e6 * x[1] && x[2] > 0.9 * y[2] && x[2] < 1.1 * y[2]) }'
 }
-# Up to this moment: allocations that no collection has published are there. How
-# much is allocated between two samples is chance: 200 MiB are 400 samples.
+# Expects allocations up to this moment, including those that no collection has
+# published. How much is allocated between two samples is random: 200 MiB are
+# about 400 samples.
 same_allocations() {
   local got
   during alloc allocate 200 || return 1
@@ -158,7 +161,7 @@ one() { # version
   done
 }
 
-# Most programs import no profiler, and the linker drops what nothing calls.
+# Most programs import no profiler, and the linker drops what is not called.
 lean() { # version
   local v=$1 tag p name
   for tag in $tags; do
@@ -181,7 +184,7 @@ lean() { # version
     end_program
   done
 }
-# The reason names the import that helps, and no text of errno(3).
+# The reason names the import that helps, and does not quote errno(3).
 is_off_by_import() { # type
   is_off "$1" 'import _ "net/http/pprof"' && ! grep -q 'No data available' "$tmp/err"
 }
@@ -259,8 +262,8 @@ set_allow() { # JSON
 mutex_rate() { say gc 0 && awk '{ print $3 }' <<<"$heard"; }
 is_rate() { [ "$(mutex_rate)" = "$1" ]; }
 
-# If its service allows that, a program that counts no events is made to count
-# them. Afterwards it is as it was, even if the worker is killed.
+# If its service allows it, a program that counts no events is made to count
+# them. Afterwards its rate is restored, even if the worker was killed.
 turned_on() { # program
   run_program "$STATE/bin/counts"
   wait_for 10 seen counts
@@ -294,7 +297,7 @@ case ${1-} in
 --api) through_the_api ;;
 *)
   tests/lib/go fetch 2>/dev/null
-  # They wait for their programs more than they work.
+  # These tests mostly wait, so four run at a time.
   { tests/lib/go versions | tr ' ' '\n' | sed 's/^/--one /'; echo --api; } | xargs -P 4 -L 1 "$0"
   ;;
 esac

@@ -1,6 +1,6 @@
 #!/bin/bash
-# CPU captures of Go programs from outside: known shares, whole stacks and
-# names, whatever was stripped; Go's own reader finds the same in our files.
+# CPU captures of Go programs from outside have known shares, whole stacks and
+# names, even if stripped. Go's own reader finds the same in our files.
 set -u
 cd "$(dirname "$0")/../.."
 : "${B:=build}"
@@ -20,8 +20,8 @@ end() { # pid: of a child
   return 0
 }
 
-# Percent of the samples, or of those with a stack that matches the second
-# expression, whose stack holds a function that matches.
+# Prints the percentage of samples with a function that matches, among all or
+# among those that match the second expression.
 share() { # profile, expression on "root;...;leaf", another one
   "$B/tests/tools/folded" "$1" | awk -v want="$2" -v of="${3-}" '{ n = $NF
     sub(/ [0-9]+$/, ""); if ($0 !~ of) next
@@ -89,7 +89,8 @@ one() { # version, kind
   check "${name}_has_lines_in_go_tool_pprof" with_lines "$tmp/$name.pb.gz"
 }
 
-# Counts only samples in C: the threads of the runtime have some of their own.
+# Counts only samples in C code, since the runtime's threads have some of their
+# own.
 called_by_go() {
   local all whole
   all=$(share "$1" ';c_outer;c_work(;|$)')
@@ -97,7 +98,7 @@ called_by_go() {
   echo "$whole of $all %"
   awk -v a="$all" -v w="$whole" 'BEGIN { exit !(a > 50 && w >= 0.95 * a) }'
 }
-# On a busy machine goroutines' stacks are read too late: three tries in all.
+# On a busy machine goroutines' stacks may be read too late, hence three tries.
 called_from_go() { # pid, file
   local try
   for try in 1 2 3; do

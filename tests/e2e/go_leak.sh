@@ -1,14 +1,14 @@
 #!/bin/bash
-# A service in Go that leaks is suspected within two sessions, and one that is
-# only busy is not, with the oldest and the newest Go. The service counts its
-# goroutines itself; the calls of the seeds are made word for word.
+# A Go service that leaks is suspected within two sessions, and a busy one is
+# not, with the oldest and the newest Go. The service counts its goroutines
+# itself; the calls are those of the seeds, word for word.
 #
 # Beside others: it waits for events.
 . "$(dirname "$0")/../lib/e2e.sh"
 e2e_start
 A=/api/v1/profiling
 
-# A program of its own for each service: $pid, which takes orders.
+# Starts a separate program for each service; $pid takes orders.
 run_service() { # name, program; GOGC may be set
   install -m 755 "$2" "$STATE/bin/$1"
   mkfifo "$STATE/$1.in" "$STATE/$1.out"
@@ -73,8 +73,8 @@ leaks() { # service, program
   end_service
 }
 
-# A pool that waits; then 110 requests under way, on connections that are kept;
-# and 110 others a session later.
+# A pool waits; then 110 requests are served on connections that stay open, and
+# 110 others a session later.
 healthy() { # service, program; GOGC may be set
   local what
   run_service "$@"
@@ -89,7 +89,8 @@ healthy() { # service, program; GOGC may be set
   end_service
 }
 
-# Each type of profile of a Go service that is registered without its kind.
+# Captures each type of profile of a Go service that was registered without its
+# kind.
 every_type() { # program
   local types=(cpu memory alloc block mutex goroutine) type id=() result
   install -m 755 "$1" "$STATE/bin/undeclared"

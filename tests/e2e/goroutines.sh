@@ -39,8 +39,8 @@ ours() { # pid, output
 }
 theirs() { "$B/tests/tools/goroutines" "$1" >"$2"; } # dump, output
 
-# How many goroutines are the same in both dumps, and how many of these differ
-# in the capture.
+# Counts the goroutines that are the same in both dumps, and how many of these
+# differ in the capture.
 judge() { # before, ours, after
   local side
   for side in "$1" "$2" "$3"; do
@@ -49,9 +49,9 @@ judge() { # before, ours, after
   done
   LC_ALL=C comm -12 "$1.sorted" "$3.sorted" >"$tmp/stable"
   LC_ALL=C comm -23 "$tmp/stable" "$2.sorted" >"$tmp/wrong"
-  # Goroutines of the capture that are in neither dump differ, too. A dump has the
-  # one that runs finalizers, all of whose functions are the runtime's, only while
-  # it runs one.
+  # Goroutines of the capture that are in neither dump are wrong, too. The one
+  # that runs finalizers, which has only runtime functions, is in a dump only
+  # while it runs one.
   awk '{ print $1 }' "$1" "$3" | LC_ALL=C sort -u >"$tmp/known"
   awk '!/^[0-9]+ \[[^]]*\] \| / { print $1 }' "$2" | LC_ALL=C sort | LC_ALL=C comm -13 "$tmp/known" - |
     sed 's/$/ is nowhere/' >>"$tmp/wrong"
@@ -78,7 +78,7 @@ compare() { # name
   fi
 }
 
-# The goroutine that computes is stopped, and its stack read.
+# The goroutine that computes was stopped, and its stack read.
 sees_what_runs() { # name
   local row
   row=$(grep ' main.spin ' "$tmp/mine")
@@ -89,8 +89,8 @@ sees_what_runs() { # name
   esac
 }
 
-# A version's row in goroutine_layout.def agrees with its DWARF, and so do fields
-# at a fixed distance from it.
+# Compares a version's row of goroutine_layout.def with the program's DWARF, and
+# fields at a fixed distance from it.
 layout_is_that_of_dwarf() { # version, program
   awk -v minor="${1#1.}" -F '[(,) ]+' '/^GO_LAYOUT\([0-9]/ && $2 <= minor && minor <= $3 {
     split("syscallsp atomicstatus lockedm parentGoid startpc", name, " ")
@@ -142,8 +142,8 @@ build() { # version, kind, output
 one() { # version
   local v=$1 kind p name
   case ${EVERY-}$v in 1.27 | 11.*) kinds=$all_kinds ;; esac
-  # The function tables of the other versions look like those of 1.24: without
-  # the version their wrappers are shown, and goroutines of 1.22 in system calls
+  # Function tables of the other versions look like those of 1.24. Without the
+  # version, their wrappers are shown, and goroutines of 1.22 in system calls
   # have no stack.
   case $v in 1.19 | 1.23 | 1.24 | 1.26 | 1.27) kinds="$kinds unnamed" ;; esac
   for kind in $kinds; do
@@ -165,7 +165,7 @@ one() { # version
   done
 }
 
-# A stripped program with cgo that many people use. It sends its dumps over HTTP.
+# A popular program, stripped, with cgo. It sends its dumps over HTTP.
 prometheus() {
   local root=$B/go/prometheus url port
   conf/packages/unpack bookworm "$root" prometheus 2>"$tmp/why" ||
@@ -204,7 +204,7 @@ go_service() { # name, executable
     wait_for 10 seen "$1"
 }
 
-# A service of kind go through the API, and one whose program is not Go.
+# A service of kind go, and one whose program is not Go, through the API.
 through_the_api() {
   local p=$B/go/bin/goroutines-1.19-plain id result
   build 1.19 plain "$p" 2>"$tmp/why" ||

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Memory of programs that load libstoker-heap.so, beside what the programs count
-# themselves.
+# Memory of programs that load libstoker-heap.so, compared with their own
+# counts.
 . tests/lib/e2e.sh
 . tests/lib/once.sh
 . tests/lib/allocating.sh
@@ -17,8 +17,8 @@ keeps() { # name, arguments of the target: $pid, of the process that keeps memor
   LD_PRELOAD="$library${behind:+:$behind}" "$B/targets/keeping" "$tmp/$name.truth" "$@" >"$tmp/$name.fifo" &
   read -r pid <"$tmp/$name.fifo"
 }
-# Shares of functions within three points and what chance allows, and the sum
-# within a tenth and what chance allows.
+# Shares of functions must be within three points, and the sum within a tenth,
+# plus what chance allows.
 agree_in_use() { # name, value, column of the truth
   awk '{ gsub(/\(anonymous namespace\)::/, ""); sub(/^.*;keep_all;/, ""); sub(/[; ].* /, " "); got[$1] += $NF } END { for (f in got) print f, got[f] }' \
     <("$B/tests/tools/folded" "$tmp/$1.pb.gz" "values:$2") >"$tmp/got"
@@ -184,7 +184,7 @@ holds_result() { jq -e "$1" <<<"$result" >/dev/null || { echo "$result"; return 
 run loaded memory
 check a_native_service_has_its_memory holds_result \
   '.status == "completed" and .topFunctions[0].funcName == "keep_most"'
-# Where the kernel allows it, probes take its place: tests/e2e/inuse.sh.
+# Where the kernel allows it, probes replace the library: tests/e2e/inuse.sh.
 run bare memory
 check a_native_service_without_the_library_is_told_its_name holds_result \
   '.error.message + (.quality.notes | join(" ")) | contains("libstoker-heap.so")'

@@ -1,9 +1,9 @@
 #!/bin/bash
-# Two hosts, each with a worker of its own: a start finds the host where a
-# service runs, asks for a name where there are several, and takes all.
+# Two hosts, each with a worker: a start finds the host where a service runs,
+# needs a name if there are several, and can capture on all.
 #
-# Beside others: it waits for events.
-# A worker that a busy machine silences for a while is not taken for dead here.
+# Beside others: it waits for events. A worker that a busy machine silences for
+# a while is not taken for dead here.
 WORKER_CONF='lease = 2m'
 . "$(dirname "$0")/../lib/e2e.sh"
 e2e_start

@@ -1,7 +1,7 @@
 #!/bin/bash
-# Pushes as pyroscope-go sends them, through nginx: windows of their series,
-# added up to minutes by the worker; no session; nothing lost when all
-# processes of the pool are killed.
+# Pushes as pyroscope-go sends them, through nginx: they become windows of
+# series, which the worker rolls up to minutes, and no sessions. Nothing is lost
+# when all processes of the pool are killed.
 #
 # Beside others: it waits for events.
 . "$(dirname "$0")/../lib/e2e.sh"
@@ -9,7 +9,7 @@ e2e_start
 db() { sqlite3 "$STATE/data/stoker.db" "$1"; }
 data=tests/data/fuzz/import
 
-# pyroscope-go: a form whose fields are profile and sample_type_config.
+# pyroscope-go sends a form with the fields profile and sample_type_config.
 push() { # name, from in s, pprof file
   local name from=$2
   name=$(jq -rn --arg n "$1" '$n | @uri')
@@ -19,14 +19,13 @@ push() { # name, from in s, pprof file
     -o /dev/null -w '%{http_code}'
 }
 
-# A pprof file of CPU time, as this very store exports it.
+# A pprof file of CPU time, exported by this store.
 api POST /api/v1/services -H 'Content-Type: application/json' -d '{"name":"base"}' -o /dev/null
 id=$(api POST "/api/v1/profiling/sessions?service=base&type=cpu&sampleRate=100" \
   --data-binary @$data/folded | jq -r .id)
 api GET "$P/$id/flamegraph?format=pprof" -o "$STATE/push.pb.gz"
 
-# A minute that has been over for a while; the worker would add it up between two
-# pushes.
+# A minute that ended a while ago; a worker could roll it up between two pushes.
 process_stop worker
 start=$(($(date +%s) / 60 * 60 - 180))
 for i in 0 1 2 3 4 5; do
@@ -63,7 +62,7 @@ minute_is_whole() {
 }
 check the_bytes_of_the_minute_hold_its_samples minute_is_whole
 
-# An exporter of OpenTelemetry: the time on the CPU, and off it.
+# An exporter of OpenTelemetry sends the time on the CPU, and off it.
 export_otlp() { # file, content type
   api POST /v1development/profiles -H "Content-Type: $2" --data-binary @"$data/$1" \
     -o /dev/null -w '%{http_code}'
@@ -75,7 +74,7 @@ check exports_are_windows_of_their_service equal \
          JOIN series s ON s.id = w.series WHERE s.service = 'shop' AND level = 0
          GROUP BY type ORDER BY type")" $'block 2 6000\ncpu 2 400000000'
 
-# Push until the pool has been killed under it: what was taken is there.
+# Pushes until after the pool was killed: what was accepted is there.
 taken=0
 for i in $(seq 40); do
   [ "$i" -ne 20 ] || check the_pool_is_killed pkill -KILL -P "$(<"$STATE/pid/api")"

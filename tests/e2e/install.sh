@@ -1,6 +1,6 @@
 #!/bin/bash
-# make install into a folder: what is there, with which modes, and that it
-# runs from there.
+# make install into a folder: which files it installs, with which modes, and
+# that they run from there.
 #
 # Beside others: nothing is timed.
 set -u
@@ -77,9 +77,9 @@ expected() {
 644 /usr/share/stoker/worker-sys-admin.conf
 644 /usr/share/zsh/site-functions/_stoker
 LIST
-  # One for each page.
+  # Each manual page is there.
   for page in conf/man/*.[1578]; do echo "644 /usr/share/stoker/web/docs/manual/${page##*/}.html"; done
-  # Names of its files hold a hash.
+  # The names of these files contain a hash.
   find "$B/ui" -type f -printf '644 /usr/share/stoker/web/ui/%P\n'
 }
 everything_is_there() {
@@ -91,7 +91,7 @@ version_of() { "$to/usr/$1" --version | grep -qE '^stoker[a-z-]* [0-9]+\.[0-9]+'
 configuration_is_read() {
   [ "$("$to/usr/bin/stoker" config store.dir --config "$to/etc/stoker/stoker.conf")" = /var/lib/stoker ]
 }
-# nginx reads the site's includes, with the paths of this folder.
+# nginx accepts the site and its includes, with the paths of this folder.
 nginx_takes_the_site() {
   sed "s|/usr/share/stoker|$to&|; s|listen [^;]*|listen unix:$temp/web|" \
     "$to/etc/nginx/sites-available/stoker" >"$temp/site"
@@ -143,7 +143,7 @@ etc/sysctl.d/30-stoker.conf
 LIST
 }
 no_folder_of_stokers_is_left() { ! find "$1/usr" -name '*stoker*' | grep .; }
-# The pool's own words: what it would start, with the programs in reach.
+# Replaces exec by echo, so that pool prints what it would start.
 the_pool_follows_the_configuration() {
   local said
   printf '[api]\npool = 7\nheavy = 3\nrun_dir = /run/elsewhere\n' >"$temp/stoker.conf"

@@ -1,16 +1,17 @@
 #!/bin/bash
 # Memory in use of programs without libstoker-heap, from probes at the functions
-# that allocate and release it, beside what the program counts itself.
+# that allocate and release it, compared with what the program counts itself.
 #
-# Alone: a probe may cost no more than its budget, and no other probe may be there.
+# Alone: a probe may cost no more than its budget, and no other probe may be
+# there.
 . tests/lib/e2e.sh
 . tests/lib/once.sh
 . tests/lib/allocating.sh
 tmp=$(mktemp -d /var/tmp/stoker-inuse-XXXXXX)
 trap 'kill -KILL $(jobs -p) 2>/dev/null; rm -rf "$tmp"; e2e_stop' EXIT
 can_capture inuse || exit
-# A probe costs half a microsecond or several, depending on the machine: so few
-# calls are within the budget everywhere.
+# A probe costs from half a microsecond to several, depending on the machine.
+# This rate is within the budget everywhere.
 rate=1500
 
 leaks() { # name, environment: $pid
@@ -90,7 +91,7 @@ check a_program_too_busy_for_probes_is_refused refused
 check a_refused_program_has_no_probe wait_for 10 gone
 kill -KILL "$pid"
 
-# Beside one that is not, it is left out when it begins to be busy.
+# Beside a calm program, a program is left out once it gets too busy.
 mkfifo "$tmp/go"
 leaks calm
 calm=$pid
@@ -125,7 +126,8 @@ ended() { [ "$(api GET "$P/$id" | jq -r .phase)" = done ]; }
 wait_for 60 ended
 check a_service_has_its_memory_in_use eval \
   'api GET "$P/$id" | jq -e ".status == \"completed\" and .topFunctions[0].funcName == \"keep_most\""'
-# All three use the allocator of one file, and two captures watch one process.
+# All three programs use the allocator of one file, and two captures watch one
+# process.
 install -m 755 "$STATE/bin/leaking" "$STATE/bin/another"
 background two "$STATE/bin/another" "$tmp/another" "$rate"
 service two "$STATE/bin/another"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Java's methods have names where their service allows to ask the JVM, and no
-# process comes to harm by that.
+# Java's methods have names if their service allows asking the JVM, and asking
+# harms no process.
 . tests/lib/e2e.sh
 if ! command -v javac >/dev/null; then
   echo "skip java: no JDK here"
@@ -15,7 +15,7 @@ trap '[ -z "${pid-}" ] || done_with 2>/dev/null; e2e_stop' EXIT
 mkdir "$STATE/classes"
 javac -d "$STATE/classes" tests/targets/Shares.java || exit 1
 
-# JVMs that are killed leave things in /tmp.
+# A JVM that is killed leaves files in /tmp.
 done_with() {
   kill -KILL "$pid"
   rm -f "/tmp/perf-$pid.map" "/tmp/.java_pid$pid" "/tmp/.attach_pid$pid"
@@ -55,13 +55,13 @@ notes() { jq -r '.quality.notes[]' "$STATE/result"; }
 has_note() { notes | grep -qF "$1" || { notes; return 1; }; }
 no_note() { ! notes | grep -F "$1"; }
 
-# At least so many percent of samples pass one of Shares' methods.
+# At least this percentage of samples must pass through methods of Shares.
 named() {
   awk -v least="$1" '{ n += $NF } /long Shares[.]/ { got += $NF }
     END { printf "%d of %d samples\n", got, n; exit !(n > 20 && 100 * got >= least * n) }' "$STATE/folded"
 }
 nameless() { ! grep -F Shares "$STATE/folded"; }
-# The program runs, and was not made to print anything.
+# The program must run, and must not have printed anything else.
 lives() { kill -0 "$pid" && equal "$(<"$STATE/$1.out")" ready; }
 untouched() { ! ls "/tmp/.java_pid$pid" "/tmp/.attach_pid$pid" "/tmp/perf-$pid.map" 2>/dev/null; }
 owner() { stat -c %u "$1"; }
@@ -130,7 +130,7 @@ done_with
 
 # --- one whose signals are its own --------------------------------------------
 
-# HotSpot listens from the start then.
+# With -Xrs, HotSpot listens from the start.
 jvm signals -- -Xrs
 allow signals '{"javaPerfMap":true}'
 check xrs.is_captured capture signals

@@ -1,7 +1,7 @@
 #!/bin/bash
-# Keepers of a database that API hosts share: one works, another stands by and
-# takes over, and what clients push is added up and removed with nobody else
-# there.
+# Keepers of a database that API hosts share: one works, and another stands by
+# and takes over. Pushes of clients are rolled up and removed without any
+# worker.
 #
 # Beside others: it waits for events.
 . "$(dirname "$0")/../lib/e2e.sh"

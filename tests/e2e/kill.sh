@@ -1,6 +1,6 @@
 #!/bin/bash
-# kill -9 of any process at any moment: nothing accepted is lost, no profile
-# is half there.
+# Any process is killed at any moment: nothing that was accepted is lost, and no
+# profile is incomplete.
 #
 # Beside others: it waits for events.
 . "$(dirname "$0")/../lib/e2e.sh"
@@ -9,7 +9,7 @@ e2e_start
 background demo "$STATE/bin/demo"
 for i in $(seq $SERVICES); do service "svc$i" "$STATE/bin/demo" || exit 1; done
 
-# Starts a worker that ended, as the supervisor (systemd; none here) does.
+# Restarts a worker that ended, in place of systemd.
 worker_up() {
   process_gone "$(<"$STATE/pid/worker")" && worker_start
   return 0
@@ -18,7 +18,7 @@ worker_kill() {
   kill -KILL "$(<"$STATE/pid/worker")"
   wait_for 10 process_gone "$(<"$STATE/pid/worker")"
 }
-# A process of the worker or of the pool, whichever chance picks.
+# Kills a random process of the worker or of the pool.
 children() { pgrep -P "$(<"$STATE/pid/$1")"; }
 kill_one() {
   local victims
@@ -65,7 +65,8 @@ busy() { # starts captures for ever; an id is written once it was answered
 }
 loads=()
 for i in $(seq $SERVICES); do busy "svc$i" & loads+=($!); done
-# A slow machine may need more deaths than 15 until that many were accepted.
+# On a slow machine it may take more than 15 deaths until enough captures were
+# accepted.
 accepted() { wc -l <"$STATE/ids"; }
 for ((deaths = 0; deaths < 15 || (deaths < 100 && $(accepted) < 10); deaths++)); do
   read -rt "0.$((RANDOM % 6 + 2))" <> <(:) || :
@@ -74,7 +75,7 @@ for ((deaths = 0; deaths < 15 || (deaths < 100 && $(accepted) < 10); deaths++));
 done
 touch "$STATE/enough"
 wait "${loads[@]}"
-# A worker whose part was killed last may be about to end.
+# A worker whose child was killed may be about to end.
 supervise() {
   while [ ! -e "$STATE/over" ]; do
     worker_up

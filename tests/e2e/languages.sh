@@ -1,5 +1,5 @@
 #!/bin/bash
-# Code that no ELF file names: V8, the JDK's compilers, the Python interpreter.
+# Code that is in no ELF file: V8, the JDK's compilers, the Python interpreter.
 . tests/lib/e2e.sh
 tmp=$(mktemp -d /var/tmp/stoker-languages-XXXXXX)
 trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$tmp" /tmp/perf-${pid:-0}.map' EXIT
@@ -33,8 +33,8 @@ done_with() { # the target at hand
 
 says() { grep -e "$2" "$tmp/$1.txt" || { cat "$tmp/$1.txt"; return 1; }; }
 
-# Stacks through function, as a share of those through any of the others, is
-# want percent: within 3, and four standard errors of so many samples.
+# Of the stacks through any of these functions, `want` percent must go through
+# the first, within 3 points and four standard errors.
 share() { # name, function, want, of what: an expression each
   awk -v f="(^|;)($2)(;| [0-9]+$)" -v all="(^|;)($4)(;| [0-9]+$)" -v want="$3" '
     $0 ~ all { n += $NF; if ($0 ~ f) got += $NF }
@@ -44,7 +44,7 @@ share() { # name, function, want, of what: an expression each
           exit !(n >= 30 && d <= far && d >= -far) }' "$tmp/$1.folded"
 }
 
-# At least 95 of 100 stacks reach their thread's start.
+# At least 95 of 100 stacks must reach the start of their thread.
 complete() { # name
   awk '$1 == "samplesKept" { kept = $2 } $1 == "stacksComplete" { whole = $2 }
     END { print whole, kept; exit !(kept >= 30 && whole >= 0.95 * kept) }' "$tmp/$1.txt"
@@ -88,8 +88,8 @@ fi
 # --- Java ---------------------------------------------------------------------
 
 if command -v jcmd >/dev/null && javac -d "$tmp" "$targets/Shares.java"; then
-  # compiled at once and once, before "ready": what is compiled later is not in
-  # the map
+  # compiled at once, before "ready", since code that is compiled later is not
+  # in the map
   target java java -XX:+PreserveFramePointer -XX:-Inline -Xbatch \
     -XX:TieredStopAtLevel=1 -cp "$tmp" Shares 30
   check java.writes_its_map jcmd "$pid" Compiler.perfmap
@@ -97,7 +97,7 @@ if command -v jcmd >/dev/null && javac -d "$tmp" "$targets/Shares.java"; then
   check java.stacks_are_whole complete java
   check java.methods_have_names share java 'long Shares.share60..' 60 \
     'long Shares.share[0-9]*..'
-  # the C library has names where its debug file is
+  # libc's functions have names if its debug file is there
   check java.compiled_code_calls_and_is_called \
     under java '(start_thread|libc[^;]*);(ThreadJavaMain;)?JavaMain;.*long Shares.share60..;long Shares.spin' 5
   done_with
@@ -124,7 +124,7 @@ python() { # name, command...
     under "$name" "(Thread.)?run;${calls:-(_PyFunction_Vectorcall;)?}work;${calls}share_60" 5
   check "$name.files_have_names" has_text "$name" "$targets/shares.py"
   read -r _ truth <&"$fd"
-  # with what it takes to give the interpreter's lock away and back
+  # including the time to release and retake the interpreter's lock
   check "$name.an_extension_has_its_share" \
     share "$name" in_extension "$(awk "BEGIN { print 100 * $truth }")" '.*work.*'
   check "$name.an_extension_is_below_its_caller" under "$name" 'in_extension;.*deflate' 10
@@ -136,7 +136,7 @@ next_to_nothing() {
     END { print missed, kept; exit !(kept >= 30 && missed <= 0.05 * kept) }' "$tmp/$1.txt"
 }
 
-# Functions that run on a stack which begins on top of another one's.
+# Greenlets: functions on a stack that begins on top of another one.
 greenlets() { # python
   local root=$B/packages/greenlet
   if ! B=$B conf/packages/unpack bookworm "$root" python3-greenlet; then
@@ -166,8 +166,8 @@ P
   done_with
 }
 
-# The interpreter of another suite, which does not run on this C library: the
-# suite's own is unpacked beside it.
+# Unpacks the interpreter of another suite, together with that suite's C
+# library.
 newer() { # suite, version, other packages: $interpreter
   local root=$B/packages/$1-python
   B=$B conf/packages/unpack "$1" "$root" "python$2-minimal" \
@@ -177,7 +177,7 @@ newer() { # suite, version, other packages: $interpreter
     "$root/usr/lib/x86_64-linux-gnu" "$root/usr/bin/python$2")
 }
 
-# Threads at rest, as snapshots see them.
+# Snapshots of waiting threads.
 waits() { # name, command...
   local name=$1
   shift
@@ -192,7 +192,7 @@ waits() { # name, command...
   done_with
 }
 
-# Threads and children that live for some ms.
+# Threads and children that live for a few milliseconds.
 lives() { # name, command...
   local name=$1
   shift
@@ -206,7 +206,7 @@ lives() { # name, command...
   done_with
 }
 
-# Threads that wait and allocate while they are watched.
+# Threads that wait and allocate during the capture.
 events() { # name, command...
   local name=$1
   shift
@@ -224,7 +224,7 @@ events() { # name, command...
   done_with
 }
 
-# With -X perf an interpreter names its functions itself, for whoever can't
+# With -X perf the interpreter itself names its functions, for tools that can't
 # read its frames.
 with_perf() { # name, command...
   local name=$1 all='share_60|share_30|share_10'
@@ -249,7 +249,7 @@ with_perf() { # name, command...
   done_with
 }
 
-# An older one runs on this C library.
+# An older interpreter runs with this C library.
 older=$B/packages/bullseye-python
 if B=$B conf/packages/unpack bullseye "$older" python3.9-minimal \
   libpython3.9-minimal libpython3.9-stdlib; then
@@ -292,8 +292,8 @@ fi
 
 # --- Ruby ---------------------------------------------------------------------
 
-# A thread has its Ruby stack of 1 MiB on its native one, so frames of C below
-# it are out of reach.
+# A thread keeps its Ruby stack of 1 MiB on its native stack, so frames of C
+# code below are out of reach.
 
 if [ -x /usr/bin/ruby3.1 ]; then
   all='share_60|share_30|share_10'
@@ -314,7 +314,7 @@ fi
 
 # --- other namespaces ---------------------------------------------------------
 
-# Its /tmp and its numbers are its own: unshare tells which of ours it is.
+# The process has its own /tmp and pids; unshare reports its pid outside.
 elsewhere() { # name, command...
   local name=$1 line
   shift

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Goroutines that nothing can wake any more, which Go's collector finds in
-# services that opted in; and the death of a fetcher.
+# Goroutines that nothing can wake any more, found by Go's collector in services
+# that opted in; and the death of a fetcher.
 #
 # Beside others: it waits for events.
 : "${B:=build}"
@@ -69,7 +69,7 @@ analysis leaks
 check leaked_goroutines_among_many_are_certain holds "$found" \
   "$certain | length == 1 and .[0].count == 5 and (.[0].frames | index(\"main.leak\"))"
 many=$(jq .goroutineCount <<<"$found")
-# A connection from Stoker more or less is two goroutines.
+# Each connection from Stoker is two goroutines, so counts may differ by that.
 check goroutines_among_many_are_counted_once [ $(((many - few) * (many - few))) -le 4 ]
 check goroutines_among_many_that_can_be_woken_are_in_the_profile holds "$(api GET "$P/$id/flamegraph?format=json" | jq -Rs '{text: .}')" \
   '.text | contains("main.waitForever") and contains("main.contend")'
@@ -90,7 +90,7 @@ under_way() { api GET "$P/$id" | jq -e '.progress > 0'; }
 wait_for 10 under_way
 first=$(fetcher)
 check the_fetcher_is_a_separate_process [ -n "$first" ]
-# doctor describes one installation; a machine may have several.
+# doctor describes one installation, but a machine may have several.
 check doctor_finds_the_fetcher grep -Eq 'fetcher: .*pid [0-9]' <(stoker_cli doctor --config "$STATE/stoker.conf" 2>&1)
 kill -KILL "$first"
 check a_pull_fails_and_says_so_if_its_fetcher_dies holds "$(finished "$id")" \

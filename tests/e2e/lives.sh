@@ -1,7 +1,7 @@
 #!/bin/bash
-# Waits, allocations and memory, all at once, of programs that have a thousand
-# threads, are static, are linked with musl or jemalloc, have files of their own,
-# run others in their place or beside them, or are killed.
+# Waits, allocations and memory at the same time, for programs that have a
+# thousand threads, are static, are linked with musl or jemalloc, run in a mount
+# namespace, exec or fork other programs, or are killed.
 #
 # Alone: amounts a second are measured.
 . tests/lib/e2e.sh
@@ -15,7 +15,7 @@ fi
 can_capture lives || exit
 types='block mutex io alloc memory'
 
-# The captures of a program run beside each other, as those of a worker do.
+# Captures of a program run at the same time, as in a worker.
 all_of() { # name, seconds, [what happens meanwhile]
   local type captures=()
   rm -f "$tmp/$1".*.pb.gz
@@ -32,14 +32,14 @@ all_of() { # name, seconds, [what happens meanwhile]
 }
 watched() { [ "$(bpftool prog show | grep -c 'name stoker_\(switch\|alloc\|hold\)')" -ge "$(wc -w <<<"$types")" ]; }
 sum() { "$B/tests/tools/folded" "$tmp/$1.pb.gz" "values:$2" | awk -v text="$3" 'index($0, text) { n += $NF } END { printf "%.0f", n }'; }
-# The part of a function, in units of a thread, and second where there are any:
-# 0.8 s of naps, 8 * 4096 bytes that are allocated, and as many in use.
+# A thread naps for 0.8 s in each second, allocates 8 * 4096 bytes, and holds as
+# many: the sums must be within these percentages.
 within() { # capture, value, text, unit, least, most percent
   local percent=$(($(sum "$1" "$2" "$3") * 100 / $4))
   echo "$percent % of $3"
   [ $percent -ge "$5" ] && [ $percent -le "$6" ]
 }
-# A program's threads in all seconds of a capture.
+# Checks the capture of a program whose threads live throughout it.
 lives() { # name, type, threads, seconds
   [ -s "$tmp/$1.$2.pb.gz" ] || { cat "$tmp/$1.$2.said"; return 1; }
   case $2 in
@@ -75,7 +75,7 @@ built() { # name, compiler and options
   "$@" -O2 -g -o "$tmp/$name" tests/targets/crowd.c -lpthread &&
     target "$name" "$tmp/$name" 100 && all_of "$name" 4
 }
-# Its waits for locks are for another value than glibc's.
+# It waits for locks with other futex values than glibc.
 built static gcc -static
 each a_static_program static lives 100 4
 kill -KILL "$pid"
@@ -86,7 +86,7 @@ built jemalloc gcc -Wl,--no-as-needed -l:libjemalloc.so.2
 each a_program_linked_with_jemalloc jemalloc lives 100 4
 kill -KILL "$pid"
 
-# Its program and its libc are files that only its mount namespace has.
+# Its program and its libc exist only in its mount namespace.
 target apart unshare --mount sh -c "mount -t tmpfs none /mnt &&
   cp '$B/targets/crowd' /mnt/inside && cp \$(ldd /mnt/inside | sed -n 's/.*libc.so.6 => \([^ ]*\).*/\1/p') /mnt &&
   LD_LIBRARY_PATH=/mnt exec /mnt/inside 100"
@@ -94,13 +94,14 @@ all_of apart 4
 each a_mount_namespace_of_its_own apart lives 100 4
 kill -KILL "$pid"
 
-# A shell becomes the program in the middle of the captures, or runs it.
+# A shell execs the program in the middle of the captures, or runs it as a
+# child.
 shell() { # name, command
   mkfifo "$tmp/go-$1"
   target "$1" bash -c "echo ready; read -r _ <'$tmp/go-$1'; $2"
   go=$tmp/go-$1
 }
-# Processes are followed soon after the programs are loaded.
+# Processes are followed shortly after the kernel's programs are loaded.
 let_go() { read -rt 4 <> <(:); echo >"$go"; }
 shell becomes "exec '$B/targets/crowd' 100"
 all_of becomes 8 let_go
@@ -111,7 +112,7 @@ all_of runs 8 let_go
 each a_child_that_is_forked_meanwhile runs seen
 kill -KILL $(pgrep -P "$pid") "$pid"
 
-# What it did until then is there.
+# The samples until its end are there.
 target killed "$B/targets/crowd" 100
 end_it() { (sleep 3; kill -KILL "$pid") & }
 all_of killed 8 end_it

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Samples reach the worker whole and none is lost, at rates that fill its rings.
+# No sample is lost or cut, even at rates that fill the worker's rings.
 #
 # Alone: a worker that gets no CPU for some ms loses samples.
 . tests/lib/e2e.sh
@@ -18,9 +18,10 @@ check stacks_of_24_KiB_are_captured once deep "$pid" --seconds 2 --rate 200
 check nothing_is_lost_when_more_of_each_stack_is_copied [ "$(quality deep samplesLost)" = 0 ]
 { kill -KILL "$pid" && wait "$pid"; } 2>/dev/null
 
-# --- every CPU ------------------------------------------------------------------
-# A CPU has nothing else to do than to run the target, at a rate that fills the
-# rings with 48 MB of stack a second.
+# --- every CPU
+# ------------------------------------------------------------------ Each CPU
+# runs nothing but the target, at a rate that fills the rings with 48 MB of
+# stacks a second.
 deep_on_every_cpu() {
   local cpu pids=() code worst=0 ms late_pids=() late_fds=()
   for ((cpu = 0; cpu < $(nproc); cpu++)); do
@@ -41,8 +42,8 @@ deep_on_every_cpu() {
 }
 check stacks_of_48_KiB_are_captured_on_every_cpu_at_1000_hertz deep_on_every_cpu
 worst=$(<"$tmp/late")
-# Rings as small as a user's 8 MB of locked memory makes them are half full of
-# such stacks after 32 ms: a worker that gets no CPU for that long loses some.
+# With a user's limit of 8 MB of locked memory, rings are half full of such
+# stacks after 32 ms. A worker that gets no CPU for that long loses some.
 unhindered() { # name, command...
   if [ "$worst" -ge 20 ]; then
     echo "skip $1: others kept the CPUs for $worst ms"

@@ -1,8 +1,8 @@
 #!/bin/bash
 # Beside others: it waits for events.
 #
-# Services are known by what their owners know of them: the name that they start
-# a program by, the pid file that it writes, the template of their units.
+# Services match by what their owners know: the name by which they start a
+# program, the pid file that it writes, the template of its units.
 . tests/lib/e2e.sh
 . tests/lib/container.sh
 . tests/lib/pg.sh
@@ -29,7 +29,7 @@ background two "$tmp/current" 1000
 two=$(<"$STATE/pid/two")
 background awk awk 'BEGIN { while ((getline line < "/dev/zero") >= 0) ; }'
 stoker_cli service add awk --exe /usr/bin/awk >/dev/null
-# Scripts that run beside this one use awk, too.
+# Scripts that run beside this one use awk as well.
 among() { pids "$1" | jq -e --argjson pid "$2" 'index($pid)'; }
 check an_alternative_of_debian_is_known_by_its_name \
   wait_for 10 among awk "$(<"$STATE/pid/awk")"
@@ -142,7 +142,7 @@ if groups=$(container_groups); then
   check a_container_is_known_by_its_labels wait_for 10 matches labelled "[$container]"
   check a_container_of_compose_is_listed_by_name \
     says 'stoker run --compose shop --wait' stoker_cli ps --limit 1000 --seconds 0
-  # Whoever may make groups below another user's folder cannot take the name.
+  # A user who may make groups below another user's folder cannot take the name.
   stop_container
   mkdir -p "$groups/stranger-$$"
   chown 1 "$groups/stranger-$$"

@@ -1,7 +1,7 @@
 #!/bin/bash
-# A store of SQLite moves to PostgreSQL: the API answers as before, with the
-# bytes in the database, and with files that stay where they are. A move that
-# fails leaves nothing behind.
+# A store of SQLite moves to PostgreSQL: the API answers as before, whether
+# bytes move into the database or stay in files. A move that fails leaves
+# nothing behind.
 #
 # Beside others: it waits for events.
 . "$(dirname "$0")/../lib/e2e.sh"
@@ -48,8 +48,8 @@ wait_for 150 rolled || { echo 'not ok windows_are_added_up'; exit 1; }
 api POST "$P/$(db "SELECT id FROM profile_window WHERE level = 1 LIMIT 1")/pin" -o /dev/null
 link=$(api GET "$P/${ids[0]}" | jq -r '.flameGraphUrl')
 
-# What is told of it, in an order that is the same each time; not what changes
-# by being asked for.
+# Prints the API's answers in a fixed order, without members that change when
+# they are read.
 told() {
   local id path
   for id in "${ids[@]}"; do

@@ -1,6 +1,5 @@
 #!/bin/bash
-# Programs as Debian ships them, stripped, in places where their symbols and
-# unwind tables say nothing.
+# Stripped programs of Debian, at places without symbols and unwind tables.
 . tests/lib/e2e.sh
 . tests/lib/once.sh
 tmp=$(mktemp -d /var/tmp/stoker-native-XXXXXX)
@@ -19,13 +18,13 @@ leaf() { # name: samples and the innermost function, each once
        END {for (f in self) print self[f], f}' "$tmp/$1.folded" | sort -rn
 }
 
-# An image of nothing that never ends: libjpeg's assembly has no tables and no
-# symbols, and is most of the work.
+# Compresses an endless black image. Most of the work is libjpeg's assembly,
+# which has no tables and no symbols.
 cjpeg -outfile /dev/null < <(printf 'P6 65500 65500 255\n' && exec cat /dev/zero) &
 begin cjpeg $! 2000 --rate 999
 
-# musl has neither unwind tables nor a start that leads back: within it, and
-# above main and a thread's first function.
+# musl has no unwind tables, and its start code ends no stack. Stacks within it
+# must reach main or a thread's first function.
 cat >"$tmp/sorts.c" <<'C'
 #include <pthread.h>
 #include <stdio.h>
@@ -70,7 +69,7 @@ for how in dynamic static; do
   begin "$how" "$pid" 1000 --rate 999
 done
 
-# The library calls itself and others through slots.
+# The library calls its own functions and others through slots.
 sqlite3 :memory: \
   "with recursive c(x) as (select 1 union all select x+1 from c where x<600000000)
    select count(*), sum(x*x%97), max(hex(x)) from c where x%7=3 or hex(x) like '%9%'" \

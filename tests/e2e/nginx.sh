@@ -1,6 +1,6 @@
 #!/bin/bash
-# The site by itself, with no API behind it: nginx's own errors in the API's
-# shape, limits, and logs without signatures.
+# The nginx site without an API behind it: nginx's errors have the API's shape,
+# limits hold, and logs have no signatures.
 #
 # Beside others: nothing is timed.
 set -u
@@ -23,7 +23,7 @@ conf/nginx/render "$temp/nginx" SOCKET="$temp/api.sock" LOGS="$temp/log" \
 nginx_do || { echo "not ok starts: $(cat "$temp/log/stoker-error.log")"; exit 1; }
 
 ask() { curl -sS --max-time 10 --unix-socket "$temp/web" "$@"; }
-# An error: its status, code, and whether its shape is the API's.
+# Expects an error of this status and code, in the API's shape.
 is() { # status, error_code, curl arguments
   local status=$1 code=$2 got
   shift 2
@@ -87,8 +87,8 @@ check the_page_of_the_application_is_not_cached head_has '^cache-control: no-cac
 check a_missing_part_of_the_application_is_an_error_of_the_api is 404 NotFound http://x/ui/assets/none.js
 check pages_are_read_only is 405 MethodNotAllowed -X POST http://x/docs/
 
-# A process of the API that dies in the middle of a reply: FastCGI's record of
-# 50 bytes out of 1000, and then nothing.
+# A process of the API that dies in the middle of a reply: it sends 50 of the
+# 1000 bytes of a FastCGI record.
 cat >"$temp/dies.py" <<'PY'
 import os, socket, struct, sys
 s = socket.socket(socket.AF_UNIX)
@@ -116,14 +116,15 @@ flood() {
   for ((i = 0; i < 220; i++)); do echo "url = http://x/api"; echo "output = /dev/null"; done >"$temp/flood"
   ask -K "$temp/flood" -w '%{http_code}\n' | sort | uniq -c | awk '{ print $2 ":" $1 }' | paste -sd' '
 }
-# A burst is 200 requests, and the request before has used one.
+# A burst is 200 requests, one of which is already used.
 limited() {
   local got
   got=$(flood)
   [[ $got =~ ^429:([0-9]+)\ 502:([0-9]+)$ ]] && [ "${BASH_REMATCH[2]}" -ge 199 ] || { echo "$got"; return 1; }
 }
 check a_burst_passes_then_429 limited
-# One request a second is let through, and a busy machine may come that late.
+# One request a second is let through, and on a busy machine the first may be
+# that late.
 refused() { is 429 TooManyRequests http://x/api || is 429 TooManyRequests http://x/api; }
 check a_limited_request_is_429 refused
 check health_is_never_limited is 502 ApiUnavailable http://x/healthz

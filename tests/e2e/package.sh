@@ -1,6 +1,5 @@
 #!/bin/bash
-# The Debian package as a file: what Debian's own checker says of it, and that
-# its lists agree with ours.
+# The Debian package: lintian accepts it, and its lists agree with ours.
 # Beside others: nothing is timed.
 set -u
 cd "$(dirname "$0")/../.."
@@ -16,13 +15,13 @@ lintian_is_silent() {
   said=$(lintian --allow-root --fail-on none "$deb" 2>&1)
   [ -z "$said" ] || { echo "$said"; return 1; }
 }
-# Build dependencies are the packages that make deps installs, without compilers
-# and make, which every Debian machine for builds has.
+# Build dependencies are the packages that make deps installs, except compilers
+# and make, which every Debian build machine has.
 build_dependencies_are_those_of_make_deps() {
   diff <(sed -n '/^Build-Depends:/,/^[^ ]/s/^ \([a-z0-9.+-]*\),\{0,1\}$/\1/p' conf/debian/control |
     grep -v '^dh-') <(grep -vxE 'gcc|g\+\+|make' conf/packages/build.txt | sort)
 }
-# And what it needs to run is what make run installs.
+# The package depends on the packages that make run installs.
 dependencies_hold() {
   local package depends
   depends=$(dpkg-deb -f "$deb" Depends)
@@ -52,7 +51,7 @@ scripts_are_clean() {
     sh -n "$temp/package/DEBIAN/$script" || return 1
   done
 }
-# apt, with lists and settings of its own, beside the host's.
+# Runs apt with lists and settings separate from the host's.
 apt_here() {
   mkdir -p "$temp"/state/lists/partial "$temp"/cache/archives/partial
   : >"$temp/status"
@@ -73,7 +72,7 @@ apt_refuses_another_signature() {
   ! apt_here --error-on=any update 2>"$temp/said" && grep -qi sign "$temp/said" ||
     { cat "$temp/said"; return 1; }
 }
-# Each library is in the tarball, or the C library's.
+# Each library is in the tarball or belongs to the C library.
 the_tarball_has_its_libraries() {
   local root=$temp/root needed missing=
   B=$B DESTDIR=$root PREFIX=/usr conf/install &&

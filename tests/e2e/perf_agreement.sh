@@ -1,6 +1,6 @@
 #!/bin/bash
-# The top function of programs that Debian ships is that of perf, which watches
-# them at the same time.
+# Programs of Debian have the same top function as in perf, which watches them
+# at the same time.
 #
 # Alone: perf samples the whole machine, and a program needs its CPU.
 . tests/lib/e2e.sh
@@ -9,7 +9,7 @@ trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$tmp"' EXIT
 seconds=5
 
 # perf 6.1 aborts at its end on newer kernels ("stack smashing detected") while
-# it collects build-ids, which its report does not need here.
+# it collects build-ids, which are not needed here.
 record() { perf record -q --no-buildid -e cpu-clock -F 99 "$@"; }
 
 if ! record -o "$tmp/probe.data" -- true 2>"$tmp/probe.err"; then
@@ -21,7 +21,7 @@ if ! record -o "$tmp/probe.data" -- true 2>"$tmp/probe.err"; then
   exit 1
 fi
 
-# The symbol that most samples end in, as perf names it.
+# Prints the symbol in which most samples end, as perf names it.
 perf_top() {
   perf report -i "$tmp/$1.data" --no-children --stdio -g none --sort symbol \
     2>/dev/null |
@@ -53,14 +53,15 @@ both() { # name, pid
   return $code
 }
 
-# The samples of folded stacks, and the function that most of them end in.
+# Prints the number of samples and the function in which most of them end.
 summary() {
   awk '{n = $NF; sub(/ [0-9]+$/, ""); sub(/.*;/, ""); self[$0] += n; all += n}
     END {for (f in self) if (self[f] > most) {most = self[f]; top = f}
          print all, top}' "$1"
 }
 
-# perf script aborts of mappings that tests/lib/perf_data mends; we do not.
+# perf script aborts because of mappings that tests/lib/perf_data repairs; our
+# reader does not.
 same_data() { # name
   local ours theirs
   "$B/stoker" convert "$tmp/$1.data" "$tmp/$1.ours.folded" || return
@@ -72,7 +73,7 @@ same_data() { # name
   [ -n "$ours" ] && [ "$ours" = "$theirs" ]
 }
 
-# Stacks that perf copied are unwound to the start of the program.
+# Stacks that perf copied must be unwound to the start of the program.
 unwound() {
   "$B/stoker" convert "$tmp/dwarf.data" "$tmp/dwarf.folded" || return
   awk '{all += $NF} /__libc_start/ {whole += $NF}

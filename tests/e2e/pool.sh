@@ -1,6 +1,6 @@
 #!/bin/bash
-# The pool as the API unit runs it, without systemd: reloads lose no request, and
-# a socket that is handed over is used in place of a new one.
+# The pool as the API unit runs it, without systemd: reloads lose no request,
+# and a socket that is passed to it is used instead of a new one.
 #
 # Beside others: it waits for events.
 . "$(dirname "$0")/../lib/e2e.sh"
@@ -19,7 +19,7 @@ nginx_start || { echo "not ok nginx_starts_before_the_pool"; exit 1; }
 
 healthy() { curl -fsS -o /dev/null "http://127.0.0.1:$PORT/healthz"; }
 children() { pgrep -P "$(<"$STATE/pid/api")" | sort | paste -sd' '; }
-# The background process itself becomes the pool.
+# The background process must become the pool itself, by exec.
 pool_start() { # command before the pool's
   background api become env PATH="$STATE/bin:$PATH" "$@" "$STATE/bin/pool" "$STATE/stoker.conf"
 }
@@ -27,7 +27,7 @@ become() {
   [ "$(id -u)" -ne 0 ] || exec setpriv --reuid "$RUN_USER" --regid "$RUN_GROUP" --clear-groups -- "$@"
   exec "$@"
 }
-# Six new processes in place of six old ones: pool and heavy of stoker.conf.
+# Six new processes have replaced the old ones: pool and heavy of stoker.conf.
 replaced() { # pids
   local now old
   now=$(children)
@@ -40,7 +40,7 @@ reload() {
   kill -USR2 "$(<"$STATE/pid/api")"
   wait_for 10 replaced "$before" || { echo "had $before, has $(children)"; return 1; }
 }
-# multiwatch allows 3 unless it is configured.
+# Without configuration multiwatch would allow only 3.
 ten_reloads() { for _ in 1 2 3 4 5 6 7 8 9 10; do reload || return 1; done; }
 
 pool_start
@@ -48,9 +48,8 @@ check the_pool_starts wait_for 10 healthy
 check the_pool_has_the_configured_size equal "$(children | wc -w)" 6
 check the_pool_s_socket_is_closed_to_others equal "$(stat -c '%F %a' "$STATE/run/api.sock")" "socket 660"
 
-# One of several clients: sends requests until the reloads are done, and writes
-# down each status. If a process dies with a request, nginx sends a GET again, but
-# no POST.
+# A client that sends requests until the reloads are done, and logs each status.
+# If a process dies with a request, nginx repeats a GET, but no POST.
 TOKEN=$(<"$STATE/token")
 client() { # name, request
   local n
@@ -81,8 +80,8 @@ check ten_reloads_lose_no_post equal "$(statuses post)" 201
 check gets_were_sent_during_the_reloads test "$(replies get)" -gt 20
 check posts_were_sent_during_the_reloads test "$(replies post)" -gt 20
 
-# A reply larger than all buffers on its way. As many clients ask for it as the
-# pool has processes, and none of them reads it.
+# A reply larger than all buffers on its way. As many clients as the pool has
+# processes request it, and none reads it.
 text=$(head -c 15000 /dev/zero | tr '\0' x)
 for n in {1..480}; do
   [ "$n" = 1 ] || echo next
@@ -108,7 +107,7 @@ process_stop api
 check sigterm_ends_the_pool process_gone "$pid"
 rm -f "$STATE/run/api.sock"
 
-# systemd-socket-activate stands for the socket unit: descriptor 0 listens.
+# systemd-socket-activate replaces the socket unit: descriptor 0 listens.
 pool_start systemd-socket-activate --inetd -l "$STATE/run/api.sock"
 check a_socket_handed_over_is_served wait_for 10 healthy
 check the_pool_becomes_multiwatch equal "$(ps -o comm= -p "$(<"$STATE/pid/api")")" multiwatch
@@ -118,7 +117,7 @@ all_gone() { local w; for w in $workers; do process_gone "$w" || return 1; done;
 kill -KILL "$(<"$STATE/pid/api")"
 check a_killed_supervisor_leaves_no_process wait_for 10 all_gone
 
-# It is told to end before its program begins, and a request waits by then.
+# SIGTERM comes before its program begins, while a request is already waiting.
 rm -f "$STATE/run/api.sock"
 told_to_end() {
   become /usr/bin/python3 -c 'import os, select, signal, socket, sys

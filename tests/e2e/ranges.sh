@@ -1,5 +1,5 @@
 #!/bin/bash
-# Ranges of time over real windows: a merge has what its windows have.
+# Ranges of real windows: a merge has the samples of its windows.
 #
 # Beside others: it waits for events.
 . "$(dirname "$0")/../lib/e2e.sh"
@@ -21,7 +21,7 @@ Q="service=demo&profileType=cpu"
 
 continuous ''
 check windows_are_stored wait_for 60 more_than 9
-# The range has ended: no window joins it from here on.
+# This range is over: no window will be added to it.
 to=$(db 'SELECT MAX(start_ms) FROM profile_window WHERE level = 0')
 range="$Q&from=now-1h&to=$to"
 merged=$(api GET "$P/merge?$range&top=0")

@@ -1,7 +1,7 @@
 #!/bin/bash
-# README.md as a newcomer follows it: each command of its sections but Install
-# runs as it is written there, in one checkout, and does what is said of it. Then
-# each command "stoker ..." of the manual's pages for users, on another program.
+# README.md as a newcomer follows it: except in Install, each command runs as it
+# is written, in one checkout, and does what the text promises. Then each
+# command "stoker ..." of the users' manual pages runs with another program.
 #
 # Beside others: it waits for events.
 set -u
@@ -18,13 +18,13 @@ shell=$STATE/shell # what the newcomer's shell has sourced
 : >"$shell"
 mkdir "$STATE/there"
 
-# Commands are indented; what they print is fenced.
+# Commands are indented; their output is fenced.
 commands_of() { # title of a section
   awk -v title="## $1" '/^## / { on = $0 == title } on && sub(/^    /, "")' README.md |
     sed 's/ *#.*//'
 }
 
-# One line of the README, in what stands for the newcomer's shell.
+# Runs a line of the README, in place of the newcomer's shell.
 follow() { # command
   case $1 in
   apt-get*) return 0 ;; # what .ci/run does first
@@ -67,7 +67,7 @@ new_token_lists() {
   (. "$shell" && stoker --token "$(stoker token create ci 2>/dev/null)" service list)
 }
 
-# The README's promise about a command.
+# Checks what the README promises about a command.
 told() {
   case $1 in
   "make run")
@@ -97,14 +97,14 @@ section Compare
 section "All the time"
 
 # --- the manual ---------------------------------------------------------------
-# Lines of a page's literal blocks that begin with a prompt, without it, and with
-# the lines that continue them.
+# Prints the commands of a page: lines of literal blocks that begin with a
+# prompt, without the prompt, joined with their continuation lines.
 commands_of_page() { # page
   awk '/^\.Bd -literal/ { on = 1 } /^\.Ed/ { on = 0 }
     on && (more || /^[$#] stoker /) { sub(/^[$#] /, ""); gsub(/\\-/, "-")
       more = sub(/\\e$/, ""); printf "%s%s", $0, more ? "" : "\n" }' "conf/man/$1"
 }
-# What stands for a name of the user's, with times that suit a test.
+# Replaces names and times by those of this test.
 as_here() { # command
   sed -E "s#--container web\b#$in_container#; s#--unit orders[.]service|/usr/local/bin/web#--exe $STATE/bin/orders#; s#--exe --exe#--exe#
     s#[$][(]docker .*[)]#$(<"$STATE/pid/orders")#; s#/var/backups/#$STATE/backups/#
@@ -127,7 +127,7 @@ settled() { # the largest exit status that is an answer, command
   follow "$2"
   [ $? -le "$1" ] || { cat "$STATE/out"; return 1; }
 }
-# The script of stoker-ci(7), as it stands there.
+# Runs the script of stoker-ci(7) as it is printed there.
 gate() {
   awk '/^#!\/bin\/sh$/ { on = 1 } /^\.Ed/ { on = 0 } on { gsub(/\\-/, "-"); print }' \
     conf/man/stoker-ci.7 | sed 's/--seconds 60s/--seconds 1s/' >"$STATE/there/profile-gate"
@@ -138,7 +138,7 @@ process_stop demo # its turn is over
 mkdir "$STATE/backups"
 install -m 755 "$B/targets/demo" "$STATE/bin/orders"
 background orders "$STATE/bin/orders" 2 10
-# The program is in a container, too, where control groups can be made.
+# Where control groups can be made, the program is in a container, too.
 in_container="--exe $STATE/bin/orders" in_version=
 if groups=$(container_groups); then
   trap 'process_stop orders; container_end "$groups"; e2e_stop' EXIT
@@ -147,7 +147,7 @@ if groups=$(container_groups); then
 fi
 page_works stoker-tutorial.7
 follow 'stoker get orders --output cpu.pb.gz'
-# A benchmark that takes a moment.
+# A benchmark that runs for a moment.
 printf '#!/bin/sh\ni=0\nwhile [ $((i += 1)) -lt 500000 ]; do :; done\n' >"$STATE/there/bench"
 chmod 755 "$STATE/there/bench"
 cp "$STATE/there/bench" "$STATE/there/bench-main"
@@ -158,7 +158,7 @@ done
 check the_gate_of_a_pipeline_passes_a_service_that_costs_the_same gate
 process_stop orders
 
-# Every target but those that targets call.
+# make help must explain every target except those that targets call.
 explained() {
   local target help
   help=$(env -u MAKEFLAGS make help) || return 1

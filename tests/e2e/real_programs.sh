@@ -1,7 +1,7 @@
 #!/bin/bash
-# A database, a compiler and an interpreter of Debian do in every round what
-# they did before, while profiles of every type are taken of them, one after the
-# other; and nothing of a profile stays in the kernel.
+# A database, a compiler and an interpreter of Debian give the same results in
+# every round while profiles of every type are taken of them, one after the
+# other. Nothing stays in the kernel afterwards.
 #
 # Alone: three programs work while one of them is captured for two seconds.
 . tests/lib/e2e.sh
@@ -75,8 +75,9 @@ SQL
   kill -TERM "$db_PID"
 }
 
-# A round without a profile and without the library, then rounds with profiles:
-# the compiler and the database with the library, the interpreter without.
+# Runs a round without profiles and without the library, then rounds with
+# profiles: the compiler and the database with the library, the interpreter
+# without.
 touch "$tmp/at_once"
 python3 "$tmp/round.py" "$tmp/at_once" "$tmp/python.out" >"$tmp/python.alone"
 compiles "$tmp/compiler" "$tmp/at_once" >"$tmp/compiler.alone"
@@ -102,10 +103,9 @@ tree() { # the pids of a process and what descends from it
   for pid in $(pgrep -P "$1"); do tree "$pid"; done
   echo "$1"
 }
-# Has samples, or nothing waited for a lock, or memory costs too much without
-# the library, which is named. A wait counts when it ends: one that
-# lasts as long as a compilation may not do so within the first times, and its
-# counts of memory are gone when it ends.
+# A capture must have samples, unless no thread waited for a lock, or memory
+# costs too much without the library, which the error names. A wait counts when
+# it ends, which in a long compilation may be after the first tries.
 profile() { # program, type
   local _
   for _ in {1..8}; do
@@ -128,9 +128,9 @@ for name in python compiler database; do
     equal "$(sort -u "$tmp/$name.said")" "$(sort -u "$tmp/$name.alone")"
   check "the_${name}_goes_on_while_it_is_profiled" [ "$(wc -l <"$tmp/$name.said")" -gt 1 ]
 done
-# Programs in the kernel that no process holds, as one would be whose link is
-# pinned; captures of other tests hold theirs. tracefs, if it is mounted, lists
-# other probes.
+# Lists our programs in the kernel that no process holds, such as pinned ones;
+# captures of other tests hold theirs. If tracefs is mounted, it lists other
+# probes.
 held() { cat /proc/[0-9]*/fdinfo/* 2>/dev/null | awk '$1 == "prog_id:" { print $2 }' | sort -u; }
 left() { comm -23 <(bpftool prog show | awk '/ name stoker_/ { print $1 + 0 }' | sort) <(held); }
 is_gone() { [ -z "$(left)" ] && ! grep -s . /sys/kernel/tracing/uprobe_events; }

@@ -1,14 +1,14 @@
 #!/bin/bash
-# Sessions of a program whose threads grow: analysis, suspects, diff; then
-# baselines and the check of a pipeline. The seeds' own lines are run as they
-# are, with ids that exist.
+# Sessions of a program whose number of threads grows: analysis, suspects, diff;
+# then baselines and the check of a pipeline. The seeds' commands run unchanged,
+# but with ids that exist.
 #
 # Beside others: it waits for events.
 . "$(dirname "$0")/../lib/e2e.sh"
 e2e_start demo grow
 A=/api/v1/profiling
 
-# A line of a seed, its {host} and {token} and one or two ids filled in.
+# Runs a command of a seed with its {host}, {token} and ids filled in.
 seed() { # line, then pairs: text, what stands for it
   local line=$1
   shift

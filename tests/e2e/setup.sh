@@ -1,5 +1,5 @@
 #!/bin/bash
-# stoker setup: the first key, on a store that no server runs on yet.
+# stoker setup makes the first key in a store that no server uses yet.
 # Beside others: nothing is timed.
 set -u
 . "$(dirname "$0")/../lib/e2e.sh"

@@ -1,12 +1,13 @@
 #!/bin/bash
-# Snapshots of threads: their stacks are those that a debugger prints. A snapshot
-# through the API.
+# Snapshots of threads have the stacks that a debugger prints. One snapshot is
+# taken through the API.
 #
 # Beside others: the threads that are compared hold still.
 . tests/lib/e2e.sh
 tmp=$(mktemp -d /var/tmp/stoker-snapshot-XXXXXX)
 
-# "outermost;…;innermost" of each thread but the main one and "spin", sorted.
+# Prints "outermost;…;innermost" of each thread except the main one and "spin",
+# sorted.
 stacks_of_gdb() {
   gdb -nx -batch -p "$1" -ex 'thread apply all bt' 2>/dev/null | awk '
     function flush() { if (s ~ /;wait_/) print s; s = "" }
@@ -21,8 +22,8 @@ stacks_of_stoker() {
   "$B/tests/tools/folded" "$tmp/profile" | grep ';wait_' |
     awk '{ n = $NF; sub(/ [0-9]+$/, ""); while (n--) print }' | sort
 }
-# From the thread's first function to the one that waits: the names of libc's
-# functions depend on which of its files is read.
+# Keeps the frames from the thread's first function to the one that waits, since
+# names of libc's functions depend on which of its files is read.
 own_part() { sed -E 's/^.*;(begin;.*;wait_[a-z]+).*$/\1/'; }
 
 same_as_gdb() {

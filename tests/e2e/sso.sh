@@ -1,6 +1,6 @@
 #!/bin/bash
-# The site's lines for a single sign-on, as they stand in the configuration: a
-# server of its own says who may come in.
+# The lines for single sign-on in the shipped site, with a server that decides
+# who may sign in.
 #
 # Beside others: nothing is timed.
 . tests/lib/e2e.sh

@@ -1,5 +1,5 @@
 #!/bin/bash
-# A stored profile gets its names when its debug file is there.
+# A stored profile gets names once its debug file is installed.
 #
 # Alone: a worker that starts has 20 s for what a killed one began.
 debug=$(mktemp -d /var/tmp/stoker-debugdir-XXXXXX)
@@ -41,7 +41,7 @@ check without_a_debug_file_nothing_changes symbolize "$old"
 check without_a_debug_file_samples_are_the_same equal "$(samples "$old")" "$before"
 check without_a_debug_file_names_are_the_same equal "$(quality "$old" framesNamed)" "$named"
 
-# The next worker does what is asked for while no worker runs.
+# A request that is made while no worker runs is done by the next worker.
 kill -KILL "$(<"$STATE/pid/worker")"
 install_debug
 check a_request_is_accepted_without_a_worker \
@@ -89,7 +89,8 @@ check symbolizing_an_unknown_profile_is_404 \
 check a_request_that_was_never_made_is_404 \
   equal "$(status_of GET $P/sess-aaaaaaaaaaaaaaaaaaaa/symbolize)" 404
 
-# A worker killed in the middle leaves the old profile or the new one.
+# If the worker is killed meanwhile, either the old profile or the new one is
+# left.
 for round in 1 2 3; do
   id2=$(start bare 1)
   finished "$id2" >/dev/null

@@ -10,7 +10,7 @@ blob() { # id, kind: the path of its file
     "SELECT '$STATE/data/profiles/' || name FROM blob
      WHERE session = '$1' AND kind = '$2' AND deleted_ms = 0"
 }
-# The $result of a capture, and its timeline as text in $line.
+# Sets $result to the finished capture, and $line to its timeline as text.
 take() { # id
   result=$(finished "$1") &&
     line=$("$B/tests/tools/timeline" "$(blob "$1" timeline)" "$(blob "$1" pprof)")

@@ -1,7 +1,7 @@
 #!/bin/bash
-# Children of a service's processes are captured with them, those from before the
-# capture and those started while it runs: servers, compilers and shells as Debian
-# ships them, matched by their first process, beside perf on the whole machine.
+# Children of a service's processes are captured, too, whether they started
+# before the capture or during it: servers, compilers and shells of Debian,
+# matched by their first process, and compared with perf on the whole machine.
 . tests/lib/e2e.sh
 . tests/lib/pg.sh
 WORKER_CONF='
@@ -34,9 +34,10 @@ take() { # service, seconds: $id, $result
 field() { jq -r "$1" <<<"$result"; }
 holds() { jq -e "$1" <<<"$result" >/dev/null || { echo "not $1: $(jq -c '{status, error, quality, sampleCount}' <<<"$result")"; return 1; }; }
 
-# --- beside perf ---------------------------------------------------------------
-# Both watch the same seconds; of perf's samples of the whole machine those count
-# whose process is, or descends from, the service's. A row is NAME and samples.
+# --- beside perf
+# --------------------------------------------------------------- Both watch the
+# same seconds. Of perf's samples of the whole machine, those of the service's
+# processes and their descendants count. A row is NAME and samples.
 family() { # pid: with all that descends from it now
   local child
   echo "$1"
@@ -71,9 +72,9 @@ our_programs() { # id
     awk '$1 == "thread" { name[$3] = $NF } $1 == "sample" { n[name[$3]]++ }
          END { for (p in n) print p "\t" n[p] }'
 }
-# As many samples, and of the functions that both name the same share, as far as
-# chance goes: two draws of n samples differ by four deviations in one of 16000.
-# A log has the figures of a claim that holds, too.
+# Expects as many samples, and the same share for each function that both name,
+# within chance: two draws of n samples differ by four deviations in one of
+# 16000 cases. The log also has the figures of claims that hold.
 agrees() { # claim, service, function or program
   check "$1" agree "$2" "$3"
   sed "s/^/# $2: /" "$tmp/agreed"
@@ -95,7 +96,7 @@ agree() { # service, function or program
     tee "$tmp/agreed"
   return "${PIPESTATUS[0]}"
 }
-# On a busy machine too little of the service runs in a few seconds.
+# On a busy machine the service may get too little CPU time in a few seconds.
 beside_perf() { # service, first pid
   local seconds
   for seconds in 6 20 40; do
@@ -149,7 +150,7 @@ check a_stopped_service_is_told_to_be_stopped holds '.sampleCount == 0 and .qual
   and (.quality.reasons | any(test("processes are stopped")))'
 kill -CONT "${stopped[@]}"
 
-# Control groups of version 1 or 2, whichever this machine has.
+# Makes a control group of version 1 or 2, whichever this machine has.
 group() { # controller: $group, a new one
   group=/sys/fs/cgroup/$1/stoker-$$
   [ -d "/sys/fs/cgroup/$1" ] || group=/sys/fs/cgroup/stoker-$$
@@ -271,7 +272,7 @@ wait_for 10 runs
 kill "$(<"$tmp/changing.pid")"
 instance
 result=$(finished "$id")
-# Samples of those threads, or of processes that these are of.
+# Counts samples of the threads of a process.
 samples_of() { # pid
   "$B/tests/tools/timeline" "$(blob "$id" timeline)" "$(blob "$id" pprof)" |
     awk -v pid="$1" '$1 == "thread" && $2 == pid { ours[$3] = 1 }
@@ -331,7 +332,7 @@ else
     jq -e '.captured[0] | .processes == 1 and .descendantsOtherUnit == 1'; }
   check the_list_of_processes_tells_whom_captures_are_of wait_for 15 listed
   kill "$(<"$tmp/child")"
-  # Forked while the capture runs, and moved then, as systemd does.
+  # It is forked while the capture runs, and then moved, as systemd does.
   sh -c "read -r _; $STATE/bin/shares 300 3 & echo \$! >$unit/cgroup.procs; wait" \
     < <(wait_for 20 test -e "$tmp/go"; echo) >/dev/null &
   by_pid mover $!

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Triggers: memory that grows, threads that become more and a function that
-# takes CPU time start captures; whoever listens gets the link, once.
+# Triggers: growing memory, a growing number of threads and a function's CPU
+# time start captures, and a webhook gets the link, once.
 #
 # Beside others: it waits for events.
 : "${B:=build}"
@@ -116,7 +116,7 @@ api DELETE "/api/v1/services/swell/triggers/$short"
 check a_host_that_is_not_allowed_is_refused equal "$(status_of POST /api/v1/services/swell/triggers \
   -H 'Content-Type: application/json' \
   -d '{"trigger":"no","when":{"rss":{"bytes":1}},"webhook":"http://192.0.2.1/"}')" 403
-# One that was allowed when it was made.
+# This webhook was allowed when it was made.
 far=$(trigger swell "{\"trigger\":\"far\",\"when\":{\"rss\":{\"bytes\":1}},\"enabled\":false,
   \"capture\":{\"profileType\":\"goroutine\"},\"webhook\":\"http://127.0.0.1:$hook/hook\"}")
 sqlite3 -cmd '.timeout 5000' "$STATE/data/stoker.db" \

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Profiles that others took, through nginx: uploads in each format, pushes,
-# and bodies that are too big or come from nobody.
+# Profiles of other tools, through nginx: uploads in each format, pushes, and
+# bodies that are too big or have no token.
 . "$(dirname "$0")/../lib/e2e.sh"
 e2e_start
 SESSIONS=/api/v1/profiling/sessions
@@ -18,7 +18,7 @@ check another_event_of_perf_script_is_kept says 'only the event page-faults is k
   stoker_cli upload shop $data/perf.events --event page-faults
 check upload_of_heap_jemalloc equal \
   "$(status_of POST "$SESSIONS?service=shop&type=memory" --data-binary @$data/heap.jemalloc)" 201
-# A profile that jemalloc itself writes when a program ends.
+# jemalloc itself writes this profile when a program ends.
 library=/usr/lib/$(gcc -print-multiarch)/libjemalloc.so.2
 MALLOC_CONF=prof:true,prof_final:true,lg_prof_sample:8,prof_prefix:$STATE/heap LD_PRELOAD=$library \
   python3 -c 'import sys; sys.modules["kept"] = [bytes(5000) for i in range(2000)]'
@@ -36,7 +36,7 @@ check pushes_are_taken equal "$(status_of POST "/ingest?name=cart%7Bzone%3Da%7D&
   -H 'Content-Type: text/plain' --data-binary @$data/folded)" 200
 check a_push_makes_its_service equal "$(status_of GET /api/v1/services/cart)" 200
 
-# 20 MB of distinct stacks, above what nginx holds in memory.
+# 20 MB of distinct stacks, more than nginx keeps in memory.
 awk 'BEGIN { for (i = 0; i < 400000; i++) printf "main;handle_%d;store;write_%d 1\n", i % 700, i }' >"$STATE/big"
 check a_big_upload_is_taken equal \
   "$(status_of POST "$SESSIONS?service=shop&type=cpu" --data-binary @"$STATE/big")" 201

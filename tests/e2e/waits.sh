@@ -1,6 +1,6 @@
 #!/bin/bash
 # Waits of threads: block, mutex and io profiles of programs that are not Go,
-# beside what the program measures itself.
+# compared with what the program measures itself.
 #
 # Alone: times of waits are measured.
 . tests/lib/e2e.sh
@@ -17,13 +17,13 @@ read -r _ peer <&"$said"
 read -r line <&"$said"
 check a_program_that_waits_is_ready [ "$line" = ready ]
 
-# The target writes what it measured since the last time.
+# The target writes what it has measured since the last time.
 measure() {
   rm -f "$tmp/truth"
   kill -USR1 $pid
   wait_for 10 [ -s "$tmp/truth" ]
 }
-# The part of a function's waits in all, and its time in a second.
+# Prints a function's share of all waits, and its time per second.
 truth() { # column, functions, seconds
   awk -v c="$1" -v f="$2" -v s="$3" 'BEGIN { split(f, list); for (i in list) among[list[i]] }
     $1 in among { print $1, $c / s }' "$tmp/truth"
@@ -34,8 +34,8 @@ measured() { # capture, value, functions, seconds
     { for (i = 1; i <= n; i++) if (index(";" $0, ";" list[i] ";")) sum[list[i]] += $NF }
     END { for (i = 1; i <= n; i++) print list[i], sum[list[i]] / s }'
 }
-# Shares within 3 points and four standard errors of the number of samples, and
-# the sum within 10 %; or other bounds, for values that come from few samples.
+# Shares must be within 3 points and four standard errors, and the sum within 10
+# %, or within other limits for values from few samples.
 agree() { # capture, value, column of the truth, functions [points percent]
   local seconds kept
   kept=$(samples "$1" ";(${4// /|})[;]")
@@ -54,8 +54,8 @@ agree() { # capture, value, column of the truth, functions [points percent]
         exit bad || NR < 2 || sum < (1 - percent / 100) * all || sum > (1 + percent / 100) * all
       }'
 }
-# Captures all types at once. Their time lies within the measured time, which is
-# known to the ms.
+# Captures all types at once. Their time lies within the measured time, known to
+# the millisecond.
 capture_all() { # seconds, types
   local seconds=$1 began=${EPOCHREALTIME/./} type jobs=()
   shift
@@ -78,7 +78,7 @@ check waits_are_captured was_captured block
 check shares_of_waits_are_true agree block delay 3 "$all"
 check waits_are_counted agree block contentions 2 "$all" 8 30
 check stacks_of_waits_are_whole [ "$(quality block stacksComplete)" = "$(quality block samplesKept)" ]
-# A thread that sleeps in a function waits for nothing else there.
+# In that function a thread only sleeps.
 leads() { # capture, text of the innermost frame but for a lock's holder, function
   "$B/tests/tools/folded" "$tmp/$1.pb.gz" | grep -F ";$3;" | awk -v leaf="$2" '
     { n = $NF; sub(/ [0-9]+$/, ""); sub(/;\[held by [^;]*$/, ""); sub(/.*;/, ""); all += n; if (index($0, leaf) == 1) of += n }
@@ -92,7 +92,8 @@ held() { # capture, text, function
 }
 check a_sleep_is_named leads block '[clock_nanosleep]' sleep_long
 
-# On a fast disk, most of the time of a fault is the kernel's work, not a wait.
+# On a fast disk, most of the time of a page fault is work of the kernel, not a
+# wait.
 faults() { # capture
   local seconds
   seconds=$(awk -v ms="$(quality "$1" durationMs)" 'BEGIN { print ms / 1000 }')
@@ -128,7 +129,7 @@ no_sleep() { ! grep -F nanosleep "$tmp/io.folded"; }
 check a_sleep_is_no_io no_sleep
 kill -KILL $pid
 
-# Of three threads that compute, two wait for the interpreter, or for a CPU.
+# Of three computing threads, two wait for the interpreter or for a CPU.
 cat >"$tmp/gil.py" <<'P'
 import threading
 def spin():
@@ -164,7 +165,7 @@ start_of() { # service, type, seconds
 }
 id=$(start_of shell block 3)
 check a_service_of_any_kind_is_captured equal "$(finished "$id" | jq -r .status)" completed
-# Each child lives for 50 ms, and waits for all of it.
+# Each child lives for 50 ms, and waits all that time.
 children() {
   local ms
   ms=$(api GET "$P/$id/flamegraph?format=folded" | awk '/\[clock_nanosleep\] [0-9]+$/ { n += $NF } END { printf "%d", n / 1e6 }')
@@ -172,7 +173,7 @@ children() {
   [ "$ms" -ge 1500 ]
 }
 check waits_of_children_are_captured_from_their_start children
-# Ids of the programs that the worker has in the kernel.
+# Lists the ids of the programs that the worker has loaded into the kernel.
 loaded() {
   local parts child
   parts=$(pgrep -P "$(<"$STATE/pid/worker")")

@@ -1,4 +1,7 @@
-/* Backups of a store that is in use: what they contain. On SQLite alone. */
+/*
+ * Backups of a store that is in use: what they contain.
+ * On SQLite alone.
+ */
 #include "store/backup.h"
 
 #include "lib/faults.h"

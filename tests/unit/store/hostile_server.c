@@ -1,7 +1,8 @@
 /*
  * A database server that lies can neither crash a process nor make it wait for
  * ever. The server here speaks just enough of PostgreSQL's protocol to be
- * believed. On SQLite alone: the test is a server itself.
+ * believed.
+ * On SQLite alone: the test is a server itself.
  *   Source   postgresql.org/docs/15/protocol-message-formats.html
  */
 #include "store/db/db.h"

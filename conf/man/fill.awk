@@ -211,7 +211,8 @@ function checks(n,   i) {
 function versions(n, language, tested,   i) {
 	for (i = 1; i <= n; i++)
 		print ".It " language row[i, 1] " Ta " \
-			(row[i, tested] == "LIVE" ? "recorded and running" : "recorded")
+			(row[i, tested] == "LIVE" ? "recorded and running" : \
+			row[i, tested] == "UNTRIED" ? "none" : "recorded")
 }
 
 function tools(n,   i) {

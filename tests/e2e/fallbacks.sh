@@ -151,7 +151,7 @@ if [ -x /usr/bin/python3.11 ]; then
   check python_is_captured_without_the_filter \
     capture python +perfmon "$python" --seconds 2 --rate 1000
   check without_the_filter_a_note_says_that_python_functions_are_missing \
-    says python 'functions written in Python are missing'
+    says python 'functions of an interpreted language are missing'
   check python_is_captured_with_the_filter capture pythons +perfmon,+bpf "$python" \
     --seconds 2 --rate 1000
   check with_the_filter_python_functions_are_there \

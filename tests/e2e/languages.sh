@@ -312,6 +312,97 @@ else
   echo "skip ruby: no ruby3.1 here"
 fi
 
+# --- PHP ----------------------------------------------------------------------
+
+# A closure lives for a call: it has a name once it was read meanwhile.
+php() { # name, command...
+  local name=$1 all='[^;]*share_[136]0' sixty ten
+  shift
+  target "$name" "$@" "$targets/shares.php" 9
+  check "$name.is_captured" capture "$name" --seconds 6
+  check "$name.stacks_are_whole" complete "$name"
+  check "$name.functions_call_one_another" \
+    under "$name" 'zend_execute;{main};Shop.work;Shop.Cart::share_60;Shop.spin[; ]' 50
+  check "$name.functions_in_c_stand_between" \
+    under "$name" 'Shop.share_10;array_map;([^;]*;)*zend_call_function;[^;]*{closure[^;]*;Shop.spin[; ]' 5
+  check "$name.generators_have_callers" under "$name" 'Shop.waits;([^;]*;)*Shop.each_of;Shop.spin[; ]' 1
+  check "$name.files_have_names" has_text "$name" "$targets/shares.php"
+  check "$name.next_to_nothing_is_missed" next_to_nothing "$name"
+  read -r sixty ten <&"$fd"
+  wait "$pid"
+  check "$name.functions_have_true_shares" \
+    share "$name" '[^;]*share_60' "$(awk "BEGIN { print 100 * $sixty }")" "$all"
+  check "$name.small_functions_have_true_shares" \
+    share "$name" '[^;]*share_10' "$(awk "BEGIN { print 100 * $ten }")" "$all"
+}
+
+# Workers of a pool, of which one has no request. As installed, with opcache:
+# without it functions are gone when a request ends.
+php_fpm() { # command, options
+  mkdir "$tmp/www"
+  cat >"$tmp/www/page.php" <<'P'
+<?php
+function busy($n) { $t = 0; for ($i = 0; $i < $n; $i++) { $t += $i % 7; } return $t; }
+class Page { public function render() { busy(2000000); echo "done"; } }
+(new Page)->render();
+P
+  cat >"$tmp/fpm.conf" <<P
+[global]
+error_log = $tmp/fpm.log
+[www]
+listen = $tmp/fpm.sock
+pm = static
+pm.max_children = 2
+clear_env = no
+P
+  "$1" -n -R -F "${@:2}" -y "$tmp/fpm.conf" &
+  local master=$! client i
+  for ((i = 0; i < 50; i++)); do [ -S "$tmp/fpm.sock" ] && break; sleep 0.1; done
+  python3 "$targets/fastcgi.py" "$tmp/fpm.sock" "$tmp/www/page.php" 15 >"$tmp/fastcgi.txt" &
+  client=$!
+  for ((i = 0; i < 50; i++)); do grep -q ready "$tmp/fastcgi.txt" && break; sleep 0.1; done
+  check php_fpm.answers cat "$tmp/fastcgi.txt"
+  pid=$(echo "$master" $(pgrep -P "$master") | tr ' ' ,)
+  check php_fpm.is_captured capture php_fpm --seconds 5
+  check php_fpm.requests_have_their_functions \
+    under php_fpm 'php_execute_script[^;]*;([^;]*;)*{main};Page::render;busy[; ]' 50
+  check php_fpm.next_to_nothing_is_missed next_to_nothing php_fpm
+  kill "$client" && wait "$client" 2>/dev/null
+  kill "$master" && wait "$master" 2>/dev/null
+}
+
+here=$B/packages/bookworm-php
+if B=$B conf/packages/unpack bookworm "$here" php8.2-cli php8.2-fpm php8.2-opcache; then
+  php php8.2 "$here/usr/bin/php8.2" -n
+  opcache=$(echo "$here"/usr/lib/php/*/opcache.so)
+  php_fpm "$here/usr/sbin/php-fpm8.2" -d zend_extension="$opcache"
+  # with its compiler, callers in C are out of reach
+  target php_jit "$here/usr/bin/php8.2" -n -d zend_extension="$opcache" \
+    -d opcache.enable_cli=1 -d opcache.jit=tracing -d opcache.jit_buffer_size=32M \
+    "$targets/shares.php" 20
+  check php_jit.is_captured capture php_jit
+  check php_jit.compiled_functions_have_callers \
+    under php_jit '{main};Shop.work;Shop.Cart::share_60;Shop.spin[; ]' 50
+  check php_jit.next_to_nothing_is_missed next_to_nothing php_jit
+  done_with
+else
+  echo "skip php8.2: bookworm can't be had"
+fi
+older=$B/packages/bullseye-php
+if B=$B conf/packages/unpack bullseye "$older" php7.4-cli libssl1.1; then
+  php php7.4 env LD_LIBRARY_PATH="$older/usr/lib/x86_64-linux-gnu" "$older/usr/bin/php7.4" -n
+else
+  echo "skip php7.4: bullseye can't be had"
+fi
+newer=$B/packages/trixie-php
+if B=$B conf/packages/unpack trixie "$newer" php8.4-cli libc6 zlib1g libxml2 libssl3t64 \
+  libpcre2-8-0 libsodium23 libargon2-1; then
+  php php8.4 "$newer/usr/lib64/ld-linux-x86-64.so.2" \
+    --library-path "$newer/usr/lib/x86_64-linux-gnu" "$newer/usr/bin/php8.4" -n
+else
+  echo "skip php8.4: trixie can't be had"
+fi
+
 # --- other namespaces ---------------------------------------------------------
 
 # The process has its own /tmp and pids; unshare reports its pid outside.

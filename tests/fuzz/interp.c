@@ -3,6 +3,7 @@
  * stack of up to eight frames, then what lies from BASE on.
  */
 #include "capture/interp/interp_codes.h"
+#include "capture/php/php.h"
 #include "capture/python/python.h"
 #include "capture/ruby/ruby.h"
 #include "lib/memory_image.h"
@@ -25,6 +26,7 @@ static const struct version {
 	{&python_language, 12},
 	{&python_language, 13},
 	{&ruby_language, 1},
+	{&php_language, PHP_API_20220829},
 };
 
 static volatile size_t sink; /* so that no read is left out */

@@ -83,6 +83,7 @@ struct memory;
 struct walk_at;
 
 #define INTERP_MAX_THREADS 16384 /* threads of a process that are examined */
+#define INTERP_ANY_THREAD  0     /* whichever thread asks */
 #define INTERP_ROOTS       6
 
 /* Addresses in an image that is an interpreter. */
@@ -95,13 +96,17 @@ struct interp_image {
 	/* That function calls another one, which runs the instructions: its
 	 * frame is part of the run, too. */
 	bool calls_core;
+	/* Its functions also run on native stacks other than their thread's,
+	 * so that there may be more runs than calls on the stack at hand. */
+	bool many_stacks;
 	uint64_t roots[INTERP_ROOTS]; /* as the language numbers them */
 };
 
 /* The threads of a process that an interpreter runs. */
 struct interp_threads {
 	struct interp_thread {
-		uint64_t native; /* its number in its own pid namespace */
+		uint64_t native; /* its number in its own pid namespace, or
+		                    INTERP_ANY_THREAD */
 		uint64_t head;   /* see struct interp_slot */
 	} * rows;
 	uint32_t n, cap;
@@ -119,8 +124,9 @@ struct interp_space {
 
 /* A code object that has to be read, for the first time or again. */
 struct interp_unread {
-	uint32_t code; /* for interp_code() */
-	uint64_t address;
+	uint32_t code;    /* for interp_code() */
+	uint64_t address; /* as in a frame with this code object, */
+	uint64_t instr;   /* and as in the first such frame */
 };
 
 struct language {

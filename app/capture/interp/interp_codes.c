@@ -83,9 +83,9 @@ is_old(const struct interp_code *c, uint64_t now_ns)
 /* Finds or adds a code object; notes it if it has to be read. */
 static int
 find_code(struct interp_codes *c, int32_t pid, uint64_t now_ns,
-          uint64_t address, struct unread *unread, uint32_t *out)
+          const struct interp_frame *f, struct unread *unread, uint32_t *out)
 {
-	int rc = pairs_intern(&c->places, (uint32_t)pid, address, out);
+	int rc = pairs_intern(&c->places, (uint32_t)pid, f->code, out);
 
 	if (!rc)
 		rc = ROWS_REACH(c->codes, c->codes_cap, *out);
@@ -94,7 +94,8 @@ find_code(struct interp_codes *c, int32_t pid, uint64_t now_ns,
 	for (uint32_t i = 0; i < unread->n; i++)
 		if (unread->rows[i].code == *out)
 			return 0;
-	unread->rows[unread->n++] = (struct interp_unread){*out, address};
+	unread->rows[unread->n++] =
+		(struct interp_unread){*out, f->code, f->instr};
 	return 0;
 }
 
@@ -110,7 +111,7 @@ interp_places(struct interp_codes *c, int32_t pid,
 
 	for (uint32_t i = 0; i < s->n && !rc; i++)
 		if (!(s->frames[i].mark & INTERP_NO_CODE))
-			rc = find_code(c, pid, space->now_ns, s->frames[i].code,
+			rc = find_code(c, pid, space->now_ns, &s->frames[i],
 			               &unread, &codes[i]);
 	if (!rc && unread.n)
 		rc = language->read(c, space, unread.rows, unread.n);

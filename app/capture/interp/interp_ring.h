@@ -60,7 +60,7 @@ struct interp_table {
 struct interp_frame {
 	uint64_t code;  /* address of the code object */
 	uint64_t instr; /* address of the current instruction */
-	uint64_t mark;  /* enum interp_mark */
+	uint64_t mark;  /* enum interp_mark; the upper half is the language's */
 };
 
 enum interp_mark {

@@ -32,7 +32,8 @@ interp_threads_find(const struct interp_threads *t, uint64_t native,
                     struct interp_slot *out)
 {
 	for (uint32_t i = 0; i < t->n; i++) {
-		if (t->rows[i].native != native)
+		if (t->rows[i].native != native &&
+		    t->rows[i].native != INTERP_ANY_THREAD)
 			continue;
 		out->language = t->language;
 		out->layout = t->layout;

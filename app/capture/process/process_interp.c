@@ -164,8 +164,11 @@ process_interp_threads(struct process *proc, struct sampler *s)
 	    !follow_list(proc, ip, s) || list_threads(ip, &memory))
 		return;
 	for (uint32_t i = 0; i < ip->threads.n; i++) {
-		slot.tid = (uint32_t)ip->threads.rows[i].native;
-		(void)announce(ip, s, &slot, ip->threads.rows[i].native);
+		uint64_t native = ip->threads.rows[i].native;
+
+		slot.tid = native == INTERP_ANY_THREAD ? proc->pid
+		                                       : (uint32_t)native;
+		(void)announce(ip, s, &slot, native);
 	}
 }
 
@@ -320,7 +323,8 @@ runs_fit(const struct process *proc, const uint64_t *pcs, size_t n,
 		runs->skip = true;
 		return true;
 	}
-	if (end == INTERP_FULL)
+	if (end == INTERP_FULL ||
+	    (proc->interp->image->many_stacks && calls < runs->n))
 		return true;
 	return out->end == UNWIND_ROOT ? calls == runs->n : calls <= runs->n;
 }

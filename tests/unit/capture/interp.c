@@ -18,6 +18,12 @@ static const char *const recorded[] = {
 #include "capture/python/python_versions.def"
 #undef PYTHON
 	"ruby3.1",
+#define PHP(version, api, current, file, tested) PHP_##tested(#version)
+#define PHP_LIVE(version)     "php" version,
+#define PHP_RECORDED(version) "php" version,
+#define PHP_UNTRIED(version)
+#include "capture/php/php_versions.def"
+#undef PHP
 };
 
 static void

@@ -1,0 +1,147 @@
+/*
+ * Recognises PHP: the command, php-fpm, and the library of Apache's module.
+ *
+ *   Source   PHP 7.4 to 8.5, Zend/zend_build.h: ZEND_BUILD_ID, main/php.h
+ */
+#include "php.h"
+
+#include "capture/elf/elf.h"
+#include "capture/unwind/unwind_cold.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MAX_TEXTS ((size_t)8 << 20) /* bytes of a program's texts */
+
+/* --- the image ------------------------------------------------------------ */
+
+struct wanted {
+	const char *name;
+	uint64_t value, size;
+};
+
+enum { EXECUTE, EXECUTOR, WANTED };
+
+static void
+match(void *arg, const Elf64_Sym *sym, const char *name)
+{
+	struct wanted *want = arg;
+
+	for (unsigned i = 0; i < WANTED && sym->st_shndx != SHN_UNDEF; i++) {
+		if (strcmp(name, want[i].name) != 0)
+			continue;
+		want[i].value = sym->st_value;
+		want[i].size = sym->st_size;
+	}
+}
+
+/* Returns the version of a build that its texts name, as "API20220829,NTS";
+ * PHP_VERSIONS for one with threads, and for other versions. */
+static enum php_version
+version_in(const char *texts, size_t n)
+{
+	for (unsigned i = 0; i < PHP_VERSIONS; i++) {
+		char id[32];
+		int len = snprintf(id, sizeof(id), "API%u,NTS",
+		                   (unsigned)php_versions[i].api);
+
+		if (memmem(texts, n, id, (size_t)len))
+			return i;
+	}
+	return PHP_VERSIONS;
+}
+
+static int
+read_version(const struct elf_image *elf, enum php_version *out)
+{
+	const struct elf_section *s = elf_section(elf, ".rodata");
+	CLEANUP_FREE void *texts = NULL;
+	int rc = s ? elf_copy(elf, s->offset, s->size, MAX_TEXTS, &texts)
+	           : -EIO;
+
+	*out = rc ? PHP_VERSIONS : version_in(texts, s->size);
+	return rc == -ENOMEM ? rc : 0;
+}
+
+static int
+recognise(const char *path, const struct elf_image *elf,
+          struct interp_image *out)
+{
+	struct wanted want[WANTED] = {
+		[EXECUTE] = {.name = "execute_ex"},
+		[EXECUTOR] = {.name = "executor_globals"},
+	};
+	enum php_version version;
+	int rc = strstr(path, "php") ? elf_symbols(elf, SHT_DYNSYM, match, want)
+	                             : -ENOENT;
+
+	if (rc || !want[EXECUTE].value)
+		return rc ? rc : -ENOENT;
+	rc = read_version(elf, &version);
+	if (rc)
+		return rc;
+	*out = (struct interp_image){
+		.version = want[EXECUTOR].value ? version : PHP_VERSIONS,
+		.eval_start = want[EXECUTE].value,
+		.eval_end = want[EXECUTE].value + want[EXECUTE].size,
+		.many_stacks = true,
+		.roots = {[PHP_EXECUTOR] = want[EXECUTOR].value},
+	};
+	return unwind_cold(elf, out->eval_start, out->eval_end,
+	                   &out->cold_start, &out->cold_end);
+}
+
+/* --- threads -------------------------------------------------------------- */
+
+static int
+list(const struct interp_space *space, struct interp_list *out)
+{
+	const struct interp_image *image = space->image;
+
+	if (image->version >= PHP_VERSIONS)
+		return -EBADMSG;
+	*out = (struct interp_list){
+		.language = LANGUAGE_PHP,
+		.layout = php_versions[image->version].file,
+		.head = image->roots[PHP_EXECUTOR] + space->bias +
+	                php_versions[image->version].current,
+	};
+	return 0;
+}
+
+static int
+attach(const struct interp_space *space, struct interp_threads *out)
+{
+	struct interp_list l;
+	int rc = list(space, &l);
+
+	if (rc)
+		return rc;
+	out->layout = l.layout;
+	return interp_threads_add(out, INTERP_ANY_THREAD, l.head);
+}
+
+/* --- places --------------------------------------------------------------- */
+
+/* A position is a line. */
+static uint32_t
+line(const uint8_t *table, size_t n, uint32_t first_line, uint32_t at)
+{
+	(void)table;
+	(void)n;
+	return at ? at : first_line;
+}
+
+const struct language php_language = {
+	.id = LANGUAGE_PHP,
+	.recognise = recognise,
+	.list = list,
+	.attach = attach,
+	.find = php_find,
+	.step = php_step,
+	.read = php_read,
+	.place = php_place,
+	.line = line,
+};

@@ -1,0 +1,18 @@
+/*
+ * The part of a function that its compiler put elsewhere. GCC does so with code
+ * that its profile has seldom seen, or that is marked cold: that part has an
+ * entry of its own among the unwind tables, and the function jumps into it. In
+ * Debian's Python 3.14 almost the whole interpreter is there.
+ */
+#pragma once
+
+#include "capture/elf/elf.h"
+
+/*
+ * Finds the part of the function from start to end.
+ *   Shape    *cold_start, *cold_end: 0 when there is none
+ *   Errors   -ENOMEM
+ */
+MUST_CHECK int
+unwind_cold(const struct elf_image *elf, uint64_t start, uint64_t end,
+            uint64_t *cold_start, uint64_t *cold_end);

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Clients that connect and say nothing, or stop in the middle, take nothing from
-# others: nginx waits for whole requests, the pool never does.
+# Clients that connect and send nothing, or stop in the middle, do not slow down
+# others: nginx waits until a request is complete, the pool never does.
 #
 # Beside others: it waits for events.
 set -u
@@ -11,7 +11,7 @@ pool() { pgrep -x stoker-api -P "$(<"$STATE/pid/api")" | sort | paste -sd' '; }
 sessions() { api GET "$P/sessions?limit=500" | jq '.items | length'; }
 before=$(pool)
 
-# Holds so many connections, from another address than the tests', until its
+# Holds this many connections, from another address than the tests', until its
 # standard input ends. Prints "ready" when all are open.
 cat >"$STATE/hold.py" <<'PY'
 import os, socket, sys

@@ -1,7 +1,6 @@
 #!/bin/bash
-# A tenant without a scope asks for the pages of a program on this host, which
-# is another tenant's. Neither the API nor the worker goes there for it: the
-# program never gets a request.
+# A tenant without a scope asks for pages of another tenant's program on this
+# host. Neither the API nor the worker requests them.
 #
 # Beside others: it waits for events.
 set -u
@@ -31,7 +30,7 @@ asked() { grep -c GET "$tmp/requests"; }
 
 check a_stranger_may_name_no_endpoint says EndpointForbidden \
   "$(as_stranger POST /api/v1/services -d "{\"name\":\"spy\",\"pprofUrl\":\"$url\"}")"
-# One that was registered when the scope still allowed it.
+# A service that was registered while the scope still allowed it.
 as_stranger POST /api/v1/services -d '{"name":"spy"}' -o /dev/null
 sqlite3 -cmd '.timeout 5000' "$STATE/data/stoker.db" "UPDATE service SET
   pprof_url = '$url', source = 'endpoint' WHERE tenant = 'stranger'"
@@ -40,7 +39,7 @@ ended() { result=$(as_stranger GET "$P/$id?wait=5") && jq -e '.status != "runnin
 wait_for 60 ended
 check the_worker_asks_no_endpoint_outside_of_the_scope says EndpointForbidden "$result"
 check the_program_got_no_request equal "$(asked)" 0
-# The tenant of this installation may name it, and the worker goes there.
+# The program's own tenant may name it, and the worker requests its pages.
 api POST /api/v1/services -o /dev/null -H 'Content-Type: application/json' -d "{\"name\":\"own\",\"pprofUrl\":\"$url\"}"
 id=$(api POST $P/start -H 'Content-Type: application/json' -d '{"service":"own","profileType":"cpu","durationSeconds":1}' | jq -r '.id // error')
 finished "$id" >/dev/null

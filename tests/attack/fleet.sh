@@ -1,8 +1,8 @@
 #!/bin/bash
-# A host of a fleet that was taken over has one key: it reaches no job, profile,
-# process or name of another host, whatever it says, and no more of the centre
-# than its own requests. A centre that was taken over reaches nothing on a host
-# that the host's own stoker.conf does not allow.
+# A host of a fleet that was taken over has one key: with it, it reaches no job,
+# profile, process or name of another host, and nothing of the centre but its
+# own requests. A centre that was taken over can profile on a host only what the
+# host's own stoker.conf allows.
 #
 # Beside others: it waits for events.
 WORKER_CONF='lease = 2m'

@@ -1,6 +1,6 @@
 #!/bin/bash
-# A program may load any library by the name of libstoker-heap.so, and count in
-# it whatever it likes: that is in its own profile at most.
+# A program may load any library with the name libstoker-heap.so, and count
+# anything in it. This affects only its own profile.
 #
 # Beside others: it waits for events.
 . tests/lib/e2e.sh
@@ -48,7 +48,8 @@ loads() { # name, its head, each word of its counts: $pid
 any='(uint64_t)random() << 33 ^ (uint64_t)random() << 11 ^ random()'
 own='(uint64_t)stacks, (uint64_t)frames'
 
-# It ends with a profile, or with a reason that is not ours.
+# The capture must end with a profile, or with an error that is the library's
+# fault.
 ends_well() { # name
   once "$1" "$pid" --type memory >"$tmp/$1.log" && return
   ! grep -E 'died|failed|internal' "$tmp/$1.log" && grep -q 'libstoker-heap.so' "$tmp/$1.log"
@@ -68,7 +69,7 @@ with_endless_stacks|HEAP_MAGIC, $own, HEAP_STACKS, 4096, 1, 0|k == 1 ? 0xfffffff
 that_are_large|HEAP_MAGIC, $own, HEAP_STACKS, 4096, 1, 0|k == 1 ? 0 : k < 5 ? 1ull << 46 : 0
 ROWS
 
-# No value is negative, and none is past what can be added up.
+# No value may be negative or too large to be summed.
 is_sane() { # name
   "$B/tests/tools/folded" "$tmp/$1.pb.gz" values:inuse_space >"$tmp/$1.folded" &&
     ! grep -q ' -' "$tmp/$1.folded"
@@ -76,7 +77,7 @@ is_sane() { # name
 check noise_gives_no_negative_bytes is_sane that_are_noise
 check large_counts_give_no_negative_bytes is_sane that_are_large
 
-# A file of that name that is no library.
+# A file of that name that is not a library.
 mkdir "$tmp/text"
 head -c 8192 /dev/urandom >"$tmp/text/libstoker-heap.so"
 cat >"$tmp/map.c" <<'C'

@@ -1,14 +1,14 @@
 #!/bin/bash
-# Large profiles are work, and a client need not wait for it: it asks again, or
-# leaves. Whatever one client asks for, others get their answers; once it has
-# left, nothing of its work goes on.
+# Large profiles are expensive, and a client may ask again or leave instead of
+# waiting. Other clients still get their answers, and the work ends when the
+# client has left.
 #
 # Beside others: it waits for events.
 set -u
 . tests/lib/e2e.sh
 POOL=4 HEAVY=2
-# No request of the attack ends because its time is over.
-# None is answered with what was computed for another: that would be no attack.
+# No request of the attack runs out of time, and none is answered with a kept
+# result, which would cost nothing.
 API_CONF='request_time = 1h
 kept_bytes = 0'
 e2e_start
@@ -25,7 +25,7 @@ one=$(upload 1) && two=$(upload 2) || exit 1
 compare="$P/compare?baseProfileId=$one&comparisonProfileId=$two"
 diff="$P/diff?baseProfileId=$one&comparisonProfileId=$two&format=json"
 
-# Many at once, each of which a process takes if there is one.
+# Sends many requests at once; each gets a free process, if there is one.
 codes=$STATE/codes
 ask() { # n, path: prints how many were answered by which status
   local i pids=()
@@ -43,7 +43,7 @@ check other_heavy_requests_get_429 grep -q ' 429$' <<<"$asked"
 check heavy_requests_get_200_or_429_only leaves 1 grep -vE ' (200|429)$' <<<"$asked"
 
 
-# The pool stands still until nginx has noticed that all clients have left.
+# The pool is stopped until nginx has noticed that all clients have left.
 pool() { pgrep -x stoker-api -P "$(<"$STATE/pid/api")"; }
 left() { [ "$(grep -c '"status":499' "$STATE/log/stoker-access.log")" -ge 24 ]; }
 gone() { [ "$(grep -c '"cause":"the client has gone"' "$STATE/log/api.log")" -ge 24 ]; }
@@ -63,7 +63,7 @@ pool | xargs kill -CONT
 check nothing_is_done_for_clients_that_have_left wait_for 30 gone
 check the_next_client_is_answered equal "$(status_of GET "$compare")" 200
 
-# What a profile needs is bounded for each request, and the next has it again.
+# The memory of a request is limited, and the next request has it again.
 process_stop api
 API_CONF='request_memory = 16M'
 stack_conf

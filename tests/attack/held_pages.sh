@@ -1,6 +1,6 @@
 #!/bin/bash
-# A target whose pages never arrive holds whoever reads them for good. The
-# captures of other services go on, and its own fails and says why.
+# Whoever reads a target's pages that never arrive hangs for ever. Captures of
+# other services go on, and the target's own capture fails with the reason.
 #
 # Beside others: it waits for events.
 set -u

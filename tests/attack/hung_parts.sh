@@ -1,6 +1,6 @@
 #!/bin/bash
-# A part of the worker that hangs, whatever made it: the opener ends it, says so,
-# and captures go on.
+# A part of the worker hangs, for whatever reason: the opener kills it, logs
+# that, and captures go on.
 #
 # Beside others: it waits for events.
 set -u
@@ -13,7 +13,7 @@ pages=
 leave() { kill "$busy" $pages; e2e_stop; }
 trap leave EXIT
 opener=$(<"$STATE/pid/worker")
-# The scheduler is the oldest child of that name, the analyser the newest.
+# The scheduler is the oldest child with that name, the analyser the newest.
 scheduler() { pgrep -oP "$opener" -x stoker-worker; }
 analyser() { pgrep -nP "$opener" -x stoker-worker; }
 fetcher() { pgrep -nP "$opener" -x stoker-fetcher; }
@@ -25,7 +25,8 @@ service busy "$STATE/bin/shares"
 completes() { equal "$(finished "$(start "$1" 1)" | jq -r .status)" completed; }
 
 check a_capture_completes completes busy
-# A service whose profiles are fetched: any server's file is a page of Go.
+# A service with an endpoint: any web server can serve a stored profile as a
+# page of Go.
 mkdir -p "$STATE/pages/debug/pprof"
 api GET "$P/$(api GET "$P/history?service=busy" | jq -r '.items[0].id')/flamegraph?format=pprof" \
   -o "$STATE/pages/debug/pprof/profile"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# A program that compiles code maps a jitdump, which says what it likes: its
-# captures complete, and no file of another user is read.
+# A program maps a hostile jitdump: its captures complete, and no file of
+# another user is read.
 #
 # Beside others: it waits for events.
 . tests/lib/e2e.sh
@@ -22,8 +22,8 @@ leave() {
 trap leave EXIT
 can_capture jitdumps || exit
 
-# Runs code that it compiled, maps a jitdump that it wrote as KIND says, and
-# says "ready". The code is: dec ecx, jnz, ret, below a frame of its own.
+# Runs code that it compiled, maps a jitdump of this kind, and prints "ready".
+# The code is: dec ecx, jnz, ret, in its own frame.
 cat >"$tmp/compiler.py" <<'PY'
 import ctypes, mmap, os, random, struct, sys
 

@@ -1,7 +1,7 @@
 #!/bin/bash
-# When the worker was killed, the next opener takes back, as root, what a journal
-# says was written into programs. Whoever can forge a row changes the memory of
-# any process, so the journals that the API's user writes are not obeyed.
+# After the worker was killed, the next opener reverts, as root, what the
+# journal says was written into programs. A forged row could change the memory
+# of any process, so journals written by the API's user are ignored.
 #
 # Beside others: it waits for events.
 set -u
@@ -21,7 +21,7 @@ number() { # the program's own
   perl -e 'open my $m, "<", "/proc/$ARGV[0]/mem" or die; sysseek $m, $ARGV[1], 0;
     sysread $m, $_, 8; print unpack "Q", $_' "$pid" "$address"
 }
-# Says that the opener wrote the program's number, 5, over a 0.
+# Makes a row that says that the opener wrote 5 over a 0 in the program.
 row() {
   local start
   start=$(sed 's/.*) //' "/proc/$pid/stat" | cut -d' ' -f20)
@@ -54,7 +54,7 @@ ln -s "$STATE/data/linked" "$STATE/worker/go-rates"
 check a_link_in_place_of_the_journal_is_not_followed leaves_it
 check a_journal_that_is_not_used_is_told \
   grep -q "$STATE/worker: .* no profile of a Go program" "$STATE/log/worker.log"
-# The attack is one: root's own row is obeyed.
+# A forged row would work if it were root's: root's own row is obeyed.
 rm "$STATE/worker/go-rates"
 (umask 077 && row >"$STATE/worker/go-rates")
 taken_back() { restart && equal "$(number)" 0; }

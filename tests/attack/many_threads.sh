@@ -1,6 +1,6 @@
 #!/bin/bash
-# A target with thousands of threads, more than most programs ever start: its
-# captures have them all.
+# Captures of a target with thousands of threads, more than most programs ever
+# start, have all of them.
 #
 # Beside others: it waits for events.
 . tests/lib/e2e.sh
@@ -28,7 +28,7 @@ exec {asks}<>"$tmp/asks"
 waiting() { exec "$B/targets/threads" $count <&"$asks"; }
 target threads waiting || { echo "not ok it_starts"; exit 1; }
 
-# Beside those that wait, one is busy, and one is main.
+# Besides the waiting threads there are a busy one and the main one.
 all_are_there() { equal "$(samples "$1")" $((count + 2)); }
 check a_snapshot_is_made once snapshot "$pid" --seconds 1 --type goroutine
 check a_snapshot_has_every_thread all_are_there snapshot

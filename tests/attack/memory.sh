@@ -1,14 +1,14 @@
 #!/bin/bash
-# The units name the most memory that the pool and the worker may take. Under
-# these limits the requests, and the programs, that need most, many at once, end
-# no process.
+# The units limit the memory of the pool and the worker. Within these limits,
+# many of the requests and programs that need most memory, at the same time,
+# kill no process.
 #
 # Beside others: no time is claimed.
 set -u
 . tests/lib/e2e.sh
 limit_of() { sed -n 's/^MemoryMax=//p' "systemd/stoker-$1.service"; }
 limit=$(limit_of api)
-# The hierarchy of one version or the other has the controller.
+# The controller is in the hierarchy of version 1 or 2.
 for root in /sys/fs/cgroup/memory /sys/fs/cgroup; do
   group=$root/stoker-$$
   mkdir "$group" 2>/dev/null || continue
@@ -30,7 +30,7 @@ leave() {
   rmdir "$group" "$group-worker" || echo "not ok no_process_is_left_in_its_group"
 }
 POOL=4 HEAVY=2
-# The worker has little: what its parts may take beside it is a constant.
+# The worker gets little memory; what its parts may use besides is a constant.
 WORKER_CONF="memory = 512M
 max_captures = 6"
 API_CONF='request_time = 1h
@@ -42,7 +42,7 @@ pool() { pgrep -x stoker-api -P "$(<"$STATE/pid/api")"; }
 pool | while read -r pid; do echo "$pid" >"$group/cgroup.procs"; done
 before=$(pool | sort)
 ended() { sed -n 's/^oom_kill //p' "$1/memory.oom_control" "$1/memory.events" 2>/dev/null; } # group
-# Memory that the kernel cannot take back.
+# Prints the memory that the kernel cannot reclaim.
 anonymous() { sed -n 's/^\(total_rss\|anon\) //p' "$1/memory.stat"; }
 
 api POST /api/v1/services -H 'Content-Type: application/json' -o /dev/null \
@@ -51,9 +51,9 @@ sessions="/api/v1/profiling/sessions?service=wide&type=cpu"
 for i in 1 2; do
   "$B/tests/tools/wide" $i 50000 36 20000 >"$STATE/wide.$i"
 done
-# Each byte of these becomes a hundred, and then a thousand in memory: locations
-# with as many lines as there may be. The file is small enough to count as
-# light until it is inflated.
+# Each byte of these becomes a hundred when inflated, and a thousand in memory:
+# locations with the largest number of lines. The file is small enough to count
+# as cheap until it is inflated.
 lines() { # locations
   perl -e '
     sub field { chr($_[0] << 3 | 2) . number(length $_[1]) . $_[1] }
@@ -98,8 +98,9 @@ check every_request_has_its_answer_or_a_refusal leaves 1 grep -vE '^(20[01]|413|
 check some_requests_are_answered grep -q '^20[01]$' "$codes"
 
 # --- the worker ---------------------------------------------------------------
-# Each of three programs says that it compiled a million functions: their names
-# are a hundred times what a capture takes otherwise, in three finishers at once.
+# Each of three programs claims that it compiled a million functions. Their
+# names take a hundred times the memory of another capture, in three finishers
+# at once.
 own() { stoker_cli doctor --config "$STATE/stoker.conf" --json | jq -r '.[] | select(.check == "memory").found' |
   sed -n 's/.* \([0-9]*\) MiB for the worker.*/\1/p'; }
 limit=$(own)

@@ -1,6 +1,6 @@
 #!/bin/bash
-# A program names itself, its file, its threads and its code with bytes of its
-# choice, which need not be text. Answers and exports stay valid UTF-8.
+# A program chooses any bytes as names of itself, its file, its threads and its
+# code. Answers and exports stay valid UTF-8.
 #
 # Beside others: it waits for events.
 . tests/lib/e2e.sh
@@ -33,8 +33,7 @@ api GET /api/v1/services/named/processes >"$STATE/processes"
 check the_process_of_a_hostile_name_is_listed jq -e '.items[0].pid == '$pid "$STATE/processes"
 check the_list_of_processes_is_text is_text "$STATE/processes"
 
-# Every format of a capture; of the pprof file, whose numbers are no text, the
-# names that were not.
+# Every format of a capture must be text; of a pprof file, its names.
 formats=(html svg json folded speedscope firefox dot)
 are_text() { # id
   local format
@@ -60,7 +59,7 @@ for kind in sample snapshot; do
   check "the_pprof_file_of_a_${kind}_is_mended" is_mended "${!kind}" 'no??text'
 done
 
-# An upload is mended as well.
+# Uploads are repaired as well.
 upload=$(printf 'main;up\xffloaded 7\n' |
   api POST "/api/v1/profiling/sessions?service=named&type=cpu" --data-binary @- |
   jq -r '.id // error')

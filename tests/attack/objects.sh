@@ -1,6 +1,6 @@
 #!/bin/bash
-# An object store that answers with redirects, cookies and commands for nginx:
-# none of them reaches a client, and none chooses a local file.
+# A hostile object store answers with redirects, cookies and commands for nginx:
+# none of them reaches a client or selects a local file.
 #
 # Beside others: it waits for events.
 . "$(dirname "$0")/../lib/e2e.sh"
@@ -34,7 +34,7 @@ EOF2
   done
   echo "}"
 } >"$STATE/nginx/hostile.conf"
-# /go/ stands for the API, which answers with such a redirect inside nginx.
+# /go/ acts as an API that answers with such a redirect inside nginx.
 sed -i -e "s|^\tserver {|\tinclude $STATE/nginx/hostile.conf;\n&\n\t\tlocation /go/ { rewrite ^/go(/.*) /_objects\$1 last; }|" \
   "$STATE/nginx/alone.conf"
 nginx_start || exit 1

@@ -1,7 +1,7 @@
 #!/bin/bash
-# Whoever has taken over the analyser asks the opener, which holds the
-# capabilities, for other processes. The analyser learns of those that
-# a running capture is of, and of no others; neither part is more than its user.
+# An attacker in the analyser asks the opener, which has the capabilities, about
+# other processes. It learns about processes of running captures and no others;
+# neither part has more rights than its user.
 #
 # Beside others: it waits for events.
 set -u
@@ -19,7 +19,7 @@ echo "$own" >"$STATE/own.pid"
 stoker_cli service add own --pid-file "$STATE/own.pid" >/dev/null
 wait_for 20 seen own
 files() { find "/proc/$1/fd" -lname "$STATE/data/*" 2>/dev/null | wc -l; }
-# Of the processes without privileges the scheduler alone has the store open.
+# Of the processes without privileges, only the scheduler has the store open.
 scheduler= analyser=
 for pid in $(pgrep -x stoker-worker -P "$worker" -u "$WORKER_USER"); do
   if [ "$(files "$pid")" -gt 0 ]; then scheduler=$pid; else analyser=$pid; fi
@@ -40,7 +40,7 @@ check a_capture_grants_nothing_of_other_processes refused "$("$takeover" "$analy
 check a_capture_grants_nothing_of_pid_1 refused "$("$takeover" "$analyser" 1)"
 check a_capture_grants_nothing_of_the_worker_itself refused "$("$takeover" "$analyser" "$worker")"
 check the_refusals_are_logged grep -q "was refused: .*which no capture names" "$STATE/log/worker.log"
-# Answers that went to the attacker are missed by the capture, which may fail.
+# The attacker took answers that the capture needs, so it may fail.
 status_of DELETE "$P/$id" >/dev/null
 finished "$id" >/dev/null
 check the_next_capture_completes equal "$(finished "$(start own 1)" | jq -r .status)" completed

@@ -1,7 +1,7 @@
 #!/bin/bash
-# A tenant names paths: of a program, and of a pid file. Links lead elsewhere,
-# and a file can be anything. Nothing outside of the tenant's scope is profiled
-# by that, nothing that a file holds is told, and nobody waits for one.
+# A tenant names paths of programs and pid files. They may be links or files of
+# any kind. Nothing outside the tenant's scope gets profiled, no content of a
+# file is revealed, and nothing waits for a file.
 #
 # Beside others: it waits for events.
 set -u
@@ -35,7 +35,8 @@ matched() { # kind, path: the pids of a service that is known by it
   answer=$(as_guest POST /api/v1/services -d "{\"name\":\"$name\",\"match\":{\"$1\":\"$2\"}}")
   jq -e .name <<<"$answer" >/dev/null || { jq -r .error_code <<<"$answer"; return; }
   as_guest POST /api/v1/services -d "{\"name\":\"last$name\",\"match\":{\"exe\":\"$tmp/guest/own\"}}" -o /dev/null
-  # The worker has looked at the first once it knows of the second.
+  # Services are looked at in order: once the second is known, the first was
+  # looked at.
   wait_for 20 known "last$name"
   as_guest GET "/api/v1/services/$name/processes" | jq -c '[.items[].pid]'
 }
@@ -74,7 +75,7 @@ $guest"; do
   printf '%s\n' "$text" >"$tmp/guest/text"
   check "no_number_in_it_is_taken_for_another.$(head -n1 "$tmp/guest/text")" equal "$(matched pidFile "$tmp/guest/text")" '[]'
 done
-# A secret that begins with a number: what else it holds is told by nobody.
+# A secret file that begins with a number: the rest of it must not be revealed.
 (umask 077 && echo "$guest secret-words" >"$tmp/secret")
 ln -s "$tmp/secret" "$tmp/guest/leads"
 matched pidFile "$tmp/guest/leads" >/dev/null

@@ -1,8 +1,8 @@
 #!/bin/bash
-# A program names its own compiled code, in /tmp/perf-PID.map, and nothing else:
-# neither what root may read, nor what another user wrote there, nor the code of
-# a process whose pid is the same in another namespace. Nothing that the file
-# holds ends a capture.
+# A program's /tmp/perf-PID.map names the code of that program only. Links to
+# files of root, maps written by other users, and maps of a process with the
+# same pid in another namespace are not used. No content of the file ends a
+# capture.
 #
 # Beside others: it waits for events.
 . tests/lib/e2e.sh
@@ -25,7 +25,7 @@ target own "$B/targets/jit" 600 || { echo "not ok it_starts"; exit 1; }
 map=/tmp/perf-$pid.map
 read -r address size name <"$map"
 
-# A capture has samples of main, and none with a name.
+# The capture must have samples below main, but none with this name.
 is_captured() {
   once "$1" "$pid" --seconds 1 --rate 1000 && has "$1" '(^|;)main;' 1
 }
@@ -51,7 +51,7 @@ mkdir "$map"
 check a_folder_is_no_map is_captured folder
 rmdir "$map"
 
-# A string of a profile is UTF-8, whatever bytes the program named.
+# Strings of a profile are UTF-8, even if the names are not.
 printf '%s %s not\xff\xfeutf8\n' "$address" "$size" >"$map"
 is_mended() { # capture
   is_captured "$1" && gzip -dc "$tmp/$1.pb.gz" | LC_ALL=C grep -qaF 'not??utf8'
@@ -75,7 +75,7 @@ truncate -s 5G "$map"
 check a_map_past_all_bounds_ends_no_capture is_captured huge
 rm "$map"
 
-# Two processes have pid 1: each in its own namespace, and with its own /tmp.
+# Two processes with pid 1, in separate namespaces, each with its own /tmp.
 alone() {
   exec unshare --pid --mount --fork --kill-child sh -c \
     'mount -t tmpfs none /tmp && exec "$0" 600' "$B/targets/jit"

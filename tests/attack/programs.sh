@@ -1,7 +1,7 @@
 #!/bin/bash
-# A program is built as its owner likes: its symbols, unwind tables, DWARF and
-# headers say anything. Its captures end, no part of the worker dies, and those
-# of other programs go on.
+# The owner of a program controls its symbols, unwind tables, DWARF and headers.
+# Captures of spoilt programs end, no part of the worker dies, and captures of
+# other programs go on.
 . tests/lib/e2e.sh
 if [ "$(id -u)" -ne 0 ]; then
   echo "skip programs: only root may capture every program"
@@ -13,8 +13,8 @@ e2e_start shares
 mkdir "$STATE/bin/spoilt"
 chmod 755 "$STATE/bin/spoilt"
 
-# Some at a time are busy until they are ended; one that no longer starts is
-# left out.
+# A few programs run at a time, until they are killed. Those that no longer
+# start are left out.
 count=6
 first=$((SEED * 1000))
 spoilt=()

@@ -1,6 +1,6 @@
 #!/bin/bash
-# The pid of a process that ended goes to another program while a capture of
-# the first begins. Nothing of the other is in the profile.
+# While a capture begins, its target ends and another program gets the pid. The
+# profile has nothing of the other program.
 #
 # Beside others: it waits for events.
 . tests/lib/e2e.sh
@@ -17,7 +17,7 @@ read -r pid <&$swapped || { echo "not ok it_starts"; exit 1; }
 swap() { # after so many ms
   echo "$1" >&$swaps
 }
-# Somebody else may have got the pid.
+# Another process may have taken the pid.
 is_swapped() {
   read -r now <&$swapped || { echo "skip reused_pids: $(<"$STATE/refused")"; exit 0; }
 }
@@ -29,7 +29,7 @@ took() { # id: what a capture took, when it has ended
   finished "$1" | jq -r '.status + " " + (.error.error_code // "")' >>"$STATE/ends"
   api GET "$P/$1/flamegraph?format=folded"
 }
-# From before the capture begins until it is over.
+# Swaps at various times, from before the capture begins until after its end.
 for ms in 0 20 40 60 80 100 150 200 300 500 800 1100; do
   wait_for 60 is_first || { echo "not ok the_first_is_seen"; exit 1; }
   swap $ms

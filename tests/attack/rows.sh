@@ -1,8 +1,8 @@
 #!/bin/bash
-# Whoever has taken over a process of the API writes what it likes into the
-# database. The worker takes no row for true: it profiles nothing outside of a
-# tenant's scope, and touches no file but its own profiles. The API's user can
-# neither read nor end the worker's processes.
+# An attacker in a process of the API can write any row. The worker trusts no
+# row: it profiles nothing outside a tenant's scope, and touches no files but
+# its own profiles. The API's user can neither read nor kill the worker's
+# processes.
 #
 # Beside others: it waits for events.
 set -u
@@ -31,7 +31,8 @@ check the_tenant_of_the_scope_has_the_process seen own
 nothing() { # of the stranger's
   jq -e '.status == "failed" and .sampleCount == 0' <<<"$1" >/dev/null || { echo "$1"; return 1; }
 }
-# As the API would, had it not asked for the scope; no process of it is known.
+# Adds what the API would add if it ignored the scope; the service has no
+# process yet.
 forge() { # session: a capture that is queued
   db "CREATE TEMP TABLE one AS SELECT * FROM session WHERE id = '$mine';
       UPDATE one SET id = '$1', tenant = 'stranger', service = 'spy', status = 'running',
@@ -49,7 +50,7 @@ check a_row_can_be_forged equal "$(forge "$forged")" ''
 over() { result=$(as_stranger GET "$P/$forged") && jq -e '.status == "failed"' <<<"$result" >/dev/null; }
 wait_for 60 over
 check a_forged_capture_sees_nothing_outside_of_the_scope nothing "$result"
-# What the worker says of processes is for people to read: it asks again itself.
+# Rows about processes are only for people to read: the worker looks itself.
 db "UPDATE process SET tenant = 'stranger', service = 'spy'
     WHERE service = 'own'" 2>/dev/null || :
 answer=$(as_stranger POST $P/start -d '{"service":"spy","profileType":"cpu","durationSeconds":1}')
@@ -76,7 +77,7 @@ for name in "${names[@]}"; do
   check "no_profile_is_read_from_elsewhere.${#name}" [ "$code" -ge 400 ]
   status_of DELETE "$P/$id" >/dev/null
 done
-# The worker unlinks what was deleted when it looks again; a new one at once.
+# A new worker deletes the files of deleted rows.
 process_stop worker
 worker_start
 more=$(wait_for 20 seen own && start own 1)
@@ -86,7 +87,7 @@ check no_file_outside_is_removed test -f "$STATE/worker/kept" -a -f "$STATE/data
 # --- processes -------------------------------------------------------------------
 parts=("$(<"$STATE/pid/worker")" $(pgrep -P "$(<"$STATE/pid/worker")"))
 for part in "${parts[@]}"; do
-  # The shell's own kill would be root's.
+  # Uses /bin/kill, since the shell's own kill would run as root.
   check "the_api_cannot_end_a_part_of_the_worker.$part" leaves 1 as_user /bin/kill -0 "$part"
   check "the_api_cannot_read_the_memory_of_a_part_of_the_worker.$part" leaves 1 as_user head -c 1 "/proc/$part/mem"
   check "the_api_cannot_list_descriptors_of_a_part_of_the_worker.$part" leaves 2 as_user ls "/proc/$part/fd/"

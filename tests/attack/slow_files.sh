@@ -1,7 +1,7 @@
 #!/bin/bash
-# A program whose library lies on an overlay over a FUSE server of its own: who
-# reads a page of that waits as long as the server likes. Other processes fork
-# meanwhile, and other captures go on.
+# A program's library lies on an overlay over its own FUSE server, so reading
+# its pages takes as long as the server wants. Meanwhile other processes can
+# fork, and other captures go on.
 #
 # Beside others: it waits for events.
 set -u
@@ -30,7 +30,7 @@ service never "$STATE/bin/never" || exit 1
 service other "$STATE/bin/demo" || exit 1
 
 completes() { equal "$(finished "$1" | jq -r .status)" completed; }
-# A page is held for 1 s; a fork takes less than a millisecond.
+# A page is held for 1 s, but a fork takes less than a millisecond.
 forks_go_on() { # type of the capture of the late program
   local id longest
   id=$(start late 4 "$1")
@@ -44,7 +44,8 @@ check processes_fork_while_allocations_of_the_program_are_watched forks_go_on al
 check processes_fork_while_its_memory_in_use_is_watched forks_go_on memory
 check processes_fork_while_it_is_sampled forks_go_on cpu
 echo "# longest fork: alone $("$STATE/bin/slowfs" forks 3) ms, $(paste -sd, "$STATE/forks")"
-# It fails while the program is left alone for a file that did not come.
+# The capture fails while the program is spared because of a file that did not
+# arrive.
 names_the_cause() {
   finished "$(start late 2 alloc)" |
     jq -e '[.error.message, (.quality.reasons // [])[]] | any(test("a file system that"))'

@@ -1,7 +1,7 @@
 #!/bin/bash
-# Whoever gets a webhook, or is asked for a profile, is not trusted: it may lead
-# elsewhere, answer without an end, or not at all. Nothing is sent to hosts that
-# are not configured, and the worker's other work goes on.
+# Servers that get webhooks or are asked for profiles are not trusted: they may
+# redirect, answer endlessly, or not at all. Nothing is sent to hosts that are
+# not configured, and the worker's other work goes on.
 #
 # Beside others: it waits for events.
 set -u
@@ -12,7 +12,8 @@ trap leave EXIT
 server=
 inner=$(free_port)
 port=$(free_port)
-# One listens where webhooks may go; the other is the network's own business.
+# One server listens where webhooks may go; the other stands for an internal
+# one.
 cat >"$tmp/server.py" <<'PY'
 import socket, socketserver, sys, threading
 port, inner, log = int(sys.argv[1]), int(sys.argv[2]), open(sys.argv[3], 'a', 1)
@@ -58,7 +59,7 @@ server=$!
 wait_for 20 grep -q listening "$tmp/log"
 background shares "$STATE/bin/shares" 900 1
 service plain "$STATE/bin/shares"
-# Each of a service of its own, of which one capture runs at once.
+# Each is of a separate service, since a service has one capture at a time.
 trigger() { # name, URL
   api POST "/api/v1/services/$1/triggers" -H 'Content-Type: application/json' \
     -d "{\"trigger\":\"$1\",\"when\":{\"cpu\":{\"percent\":1}},\"capture\":{\"durationSeconds\":1},\"cooldownSeconds\":3600,\"webhook\":\"$2\"}"

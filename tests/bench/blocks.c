@@ -1,8 +1,8 @@
 /*
- * Sends what the store of one host has to a centre, as blocks, without the
- * network between them: the minutes of so many days, and hours and days of 30.
+ * Sends what the store of one host has to a centre, as blocks, without a
+ * network: the minutes of MINUTES_DAYS days, and the hours and days of 30 days.
  *
- *	blocks HOST_DIR HOST CONF TENANT END_MS MINUTES_DAYS STORE NAME...
+ * 	blocks HOST_DIR HOST CONF TENANT END_MS MINUTES_DAYS STORE NAME...
  *
  * END_MS is the end of an hour. The centre is that of a stoker.conf; it keeps
  * the bytes in STORE: file, db or s3, once for each NAME of a host that is to
@@ -56,7 +56,7 @@ accept_block(struct bench *b, const struct buf *bytes)
 	}
 }
 
-/* Sends blocks of a tier, each of so many ms, up to a time. */
+/* Sends blocks of a tier, each of step_ms, up to a time. */
 static void
 send_tier(struct bench *b, enum block_tier tier, int64_t from_ms, int64_t to_ms,
           int64_t step_ms)

@@ -38,7 +38,7 @@
 #define MAX_BYTES     ((size_t)256 << 20)
 #define MAX_FUNCTIONS 4096
 #define RATE          99
-#define THIN          10 /* the recording's rate by the capture's */
+#define THIN          10 /* divides the recording's rate */
 #define STRETCH_S     5
 #define STRETCH       (STRETCH_S * RATE * THIN) /* samples */
 #define SECONDS       60
@@ -47,8 +47,8 @@
 #define MAX_THREADS   64
 #define ENOUGH        0.99 /* of the bound */
 #define MAX_SAMPLES   (SECONDS * RATE * MAX_THREADS)
-/* A recording is a draw itself: one with fewer shows changes that nobody
- * made. */
+/* A recording is a random sample itself; with fewer stretches it would show
+ * changes that are none. */
 #define LEAST_STRETCHES 12
 #define MAX_STRETCHES   1024
 #define MAX_OTHERS      8
@@ -64,10 +64,10 @@ struct recording {
 	struct profile *p;
 	uint32_t *function; /* by row of p: string of its innermost */
 	uint32_t nstretches;
-	double work; /* per second of CPU time; 0: not known */
+	double work; /* per second of CPU time; 0: unknown */
 };
 
-/* Samples in order of time: rows of one recording's profile. */
+/* Samples in order of time, as rows of a recording's profile. */
 struct capture {
 	const struct recording *from;
 	uint32_t *row;
@@ -75,7 +75,7 @@ struct capture {
 	double seconds;
 };
 
-/* One capture as comparisons take it. */
+/* One side of a comparison. */
 struct side {
 	struct profile *p;
 	struct tree *t;
@@ -83,12 +83,12 @@ struct side {
 	struct blocks *blocks, *nodes;
 };
 
-/* Rounds in which a function was listed, and in which a node was sure. */
+/* The number of rounds in which a function was listed, and a node was sure. */
 struct found {
 	int listed, sure;
 };
 
-/* A run over one recording tells the same twice. */
+/* The same seed each time, so that a run can be repeated. */
 static uint64_t
 draw(void)
 {
@@ -151,7 +151,8 @@ add_sample(struct capture *c, uint32_t sample)
 	c->row[c->n++] = c->from->t->samples[sample].sample;
 }
 
-/* A capture of so many busy threads, whose samples fall at one time. */
+/* Draws a capture of this many busy threads that are sampled at the same
+ * times. */
 static struct capture
 drawn(const struct recording *r, unsigned threads)
 {
@@ -170,7 +171,7 @@ drawn(const struct recording *r, unsigned threads)
 	return c;
 }
 
-/* A stretch as it was recorded. */
+/* Takes a stretch as it was recorded. */
 static struct capture
 stretch(const struct recording *r, uint32_t i)
 {
@@ -191,7 +192,7 @@ side_done(struct side *s)
 	profile_free(s->p);
 }
 
-/* A stack as folded text has it, in which ';' parts frames. */
+/* Writes a stack as folded text, in which ';' separates frames. */
 static void
 put_stack(const struct profile *p, uint32_t row, struct buf *out)
 {
@@ -213,8 +214,8 @@ put_stack(const struct profile *p, uint32_t row, struct buf *out)
 	}
 }
 
-/* Rows of the capture's profile by those of the recording; each is a stack,
- * and a line of the text. Rows of one stack are one. */
+/* Writes a line for each different stack of the capture; row[] maps rows of the
+ * recording to lines. */
 static void
 fold(const struct capture *c, uint32_t *row, struct buf *text)
 {
@@ -270,7 +271,7 @@ side_of(const struct capture *c, struct side *out)
 		die("a capture can't be made");
 }
 
-/* A node that costs more for certain, of any function or of one. */
+/* Returns whether a node is sure to cost more: one of this function, or any. */
 static bool
 has_sure(const struct diff *d, const char *function)
 {
@@ -284,8 +285,8 @@ has_sure(const struct diff *d, const char *function)
 	return false;
 }
 
-/* Counts regressions listed, and nodes that are sure to cost more, of all
- * functions or of one. */
+/* Counts rounds in which a regression was listed, and in which a node was sure
+ * to cost more, of one function or of any. */
 static void
 compare_among(const struct capture *base, const struct capture *now,
               const char *function, const struct tree *const *others,
@@ -444,8 +445,8 @@ ranges(const struct recording *r, unsigned alike)
 
 /* --- figures -------------------------------------------------------------- */
 
-/* Percentage of comparisons with itself that list a regression, or call a
- * node sure. */
+/* Prints how often, in percent, comparisons of a program with itself list a
+ * regression, or call a node sure. */
 static void
 drawn_alarms(const struct recording *r)
 {
@@ -460,8 +461,7 @@ drawn_alarms(const struct recording *r)
 	       100.0 * found.sure / ROUNDS);
 }
 
-/* Compares stretches as they were recorded, each with each other, without
- * drawing or thinning samples. */
+/* Compares each pair of stretches as recorded, without drawing or thinning. */
 static double
 neighbours(const struct recording *r)
 {
@@ -478,7 +478,8 @@ neighbours(const struct recording *r)
 	return 100.0 * found.listed / pairs;
 }
 
-/* The same, each against one of n others, all drawn from the rest. */
+/* As neighbours(), with n other stretches, drawn from the rest, for each
+ * pair. */
 static double
 among(const struct recording *r, unsigned n)
 {
@@ -521,8 +522,8 @@ count_in(const struct capture *c, uint32_t function, uint32_t thin)
 	return n;
 }
 
-/* Variance of shares over stretches at the capture's rate, by that of
- * independent samples: of one function, or of all. */
+/* Returns the variance of shares between stretches divided by that of
+ * independent samples, for one function or all. */
 static double
 dispersion(const struct recording *r, const char *function)
 {
@@ -566,7 +567,7 @@ share(const struct recording *r, const char *function)
 	return (double)n / r->t->nsamples;
 }
 
-/* Functions that a comparison of such captures tests. */
+/* Returns how many functions a comparison of such captures tests. */
 static double
 tested(const struct recording *r, unsigned threads)
 {
@@ -585,9 +586,9 @@ normal(double z)
 }
 
 /*
- * The power that a z test has which knows the shares recorded and their
- * variance, that of independent samples at least, at the level that Benjamini
- * and Hochberg leave to the only change there is; by work, of the two rates.
+ * Returns the power of a z test that knows the recorded shares and their
+ * variance (at least that of independent samples), at the level that Benjamini
+ * and Hochberg allow for a single change; by work, a test of the two rates.
  */
 static double
 bound(const struct recording *base, const struct recording *now,

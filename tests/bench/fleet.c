@@ -102,7 +102,7 @@ tell(struct bench *b, const char *name, double cpu)
 	b->n = 0;
 }
 
-/* Blocks of one minute, or of an hour. */
+/* Sends blocks of one minute or of an hour. */
 static void
 send_blocks(struct bench *b, const char *name, int minutes, int64_t until_ns)
 {
@@ -160,7 +160,7 @@ add_jobs(struct bench *b)
 	}
 }
 
-/* Each poll claims one job; a host has told of none before. */
+/* Each poll claims one job, and has none to report. */
 static void
 claim_some(struct bench *b, int from)
 {
@@ -200,7 +200,7 @@ claim(struct bench *b)
 	ck_assert_str_eq(left, "0");
 }
 
-/* The harness of the API's tests works in a test alone. */
+/* The harness of the API's tests works only inside a test. */
 START_TEST(measure)
 {
 	const char *seconds = getenv("SECONDS_EACH"),

@@ -42,7 +42,7 @@ struct times {
 	size_t n, room;
 };
 
-/* A request of a host, one at a time. */
+/* A request of a host, which makes one at a time. */
 struct call {
 	struct host *host;
 	CURL *curl;
@@ -56,7 +56,7 @@ struct host {
 	size_t i;
 	struct call poll, block;
 	char generation[256];
-	int64_t minute_ms; /* the one that is sent next, by the wall clock */
+	int64_t minute_ms; /* wall clock of the minute that is sent next */
 	int64_t spread_ms; /* after its end */
 	int64_t beat_ms, processes_ms;
 	bool beats, tells;
@@ -134,7 +134,7 @@ call_init(struct bench *b, struct call *c, struct host *h, const char *key,
 	curl_easy_setopt(c->curl, CURLOPT_WRITEDATA, &c->reply);
 	curl_easy_setopt(c->curl, CURLOPT_HTTPHEADER, c->headers);
 	curl_easy_setopt(c->curl, CURLOPT_PRIVATE, c);
-	/* an address of its own: curl shares no connection of another one */
+	/* curl reuses no connection of another address */
 	snprintf(text, sizeof(text), "host!127.1.%zu.%zu", h->i / 250,
 	         h->i % 250 + 1);
 	curl_easy_setopt(c->curl, CURLOPT_INTERFACE, text);
@@ -151,7 +151,7 @@ call_start(struct bench *b, struct call *c, const struct buf *body)
 		die("no request can be made");
 }
 
-/* Up to a tenth more or less, as workers do. */
+/* Adds up to a tenth more or less, as workers do. */
 static int64_t
 jitter(struct bench *b, int64_t ms)
 {
@@ -159,7 +159,7 @@ jitter(struct bench *b, int64_t ms)
 	       (int64_t)(random_next(&b->random) % (uint64_t)(ms / 5 + 1));
 }
 
-/* A pause after a failure, each twice the last one. */
+/* Pauses after a failure, twice as long each time. */
 static void
 postpone(struct bench *b, struct call *c)
 {
@@ -287,7 +287,7 @@ take_answer(struct bench *b, CURL *curl, CURLcode rc)
 		take_block(b, c);
 }
 
-/* Sends what is due; returns when the next request is. */
+/* Sends what is due; returns when the next request is due. */
 static int64_t
 send_due(struct bench *b, int64_t now)
 {

@@ -54,7 +54,7 @@ db "INSERT INTO token (id, name, hash, role, tenants, default_tenant, created_ms
            'worker', 'bench', 'bench', now_ms(), 0, 0, 0, 'host' || i
     FROM generate_series(0, $HOSTS - 1) AS g (i)"
 
-# CPU time in seconds of processes and of the children that they waited for.
+# Prints the CPU time in seconds of processes and their finished children.
 cpu_s() {
   local pid
   for pid; do sed 's/.*) //' "/proc/$pid/stat" 2>/dev/null; done |
@@ -66,8 +66,8 @@ pg_cpu() { cpu_s "$postmaster" $(pgrep -P "$postmaster"); }
 bytes() { db 'SELECT pg_database_size(current_database())'; }
 wal() { db "SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::bigint"; }
 
-# What they use while hosts poll only, for a minute, and then while they send
-# blocks, too.
+# Measures a minute in which hosts only poll, and then minutes in which they
+# send blocks, too.
 run_hosts() { # minutes, spread
   "$B/tests/bench/hosts" "$CENTRE_URL" "$STATE/nginx/tls.pem" "$TENANT" "$STATE/keys" "$1" "$2"
 }
@@ -121,9 +121,9 @@ row() { # name, value, unit
   row wal_bytes "$wal_n" bytes
 } | tee "$out"
 
-# The same for fleets of other sizes: what a poll costs is known from the minute
-# without blocks, and the rest is of blocks. Hosts poll once a second, and less
-# often with more than 100 of them, but every two seconds at least.
+# Extrapolates to other fleets: the minute without blocks gives the cost of a
+# poll, and the rest is the cost of blocks. Hosts poll once a second; with more
+# than 100 hosts less often, but at least every two seconds.
 awk -F '\t' -v polls="$polls" -v api="$poll_api" -v nginx="$poll_nginx" -v pg="$poll_pg" \
   -v wal="$poll_wal" -v of="$poll_bytes" '
   function cost(all, some) { # CPUs, or bytes a second, of b blocks and p polls

@@ -34,8 +34,8 @@ ms_of(struct timeval t)
 	return (double)t.tv_sec * 1e3 + (double)t.tv_usec / 1e3;
 }
 
-/* Returns the instructions that were processed for a program, or for that of a
- * link; 0 for a descriptor of something else. */
+/* Returns the instructions that the verifier processed for a program or for
+ * that of a link; 0 for other descriptors. */
 static uint32_t
 processed(int fd)
 {

@@ -44,7 +44,7 @@
 
 static const int64_t kept_ms[WINDOW_LEVELS] = {DAY_MS / 12, 7 * DAY_MS,
                                                30 * DAY_MS, 30 * DAY_MS};
-/* CPUs that a service has busy on average. */
+/* Average CPUs that a service keeps busy. */
 static const double loads[] = {0.3, 0.05, 0.5, 0.1, 1, 0.02, 0.2, 0.7, 0.01};
 
 struct service_of {
@@ -62,7 +62,7 @@ struct bench {
 	size_t n;
 };
 
-/* A maker's message about a window; the bytes of the window follow. */
+/* Precedes the bytes of a window that a maker sends. */
 struct made {
 	struct window_ask ask;
 	size_t n;
@@ -83,7 +83,7 @@ span_of(enum window_level level)
 	return level ? window_span_ms(level) : CAPTURED_MS;
 }
 
-/* When the first window of a level begins that is still there. */
+/* Returns the start of the first window of a level that still exists. */
 static int64_t
 first_of(const struct bench *b, enum window_level level)
 {
@@ -135,7 +135,7 @@ draw_window(struct service_of *v, struct made *m, struct buf *out)
 	m->ask.value = m->ask.sample_count * PERIOD_NS;
 	p->time_ns = m->ask.start_ms * NS_PER_MS;
 	p->duration_ns = span * NS_PER_MS;
-	if (p->nsamples) /* of nothing there are no bytes, as in the worker */
+	if (p->nsamples) /* an empty window has no bytes, as in the worker */
 		encode(p, m->ask.level, out);
 }
 
@@ -228,7 +228,8 @@ read_all(int fd, void *to, size_t n)
 	}
 }
 
-/* Returns when it has opened the store, for which nobody may write. */
+/* Returns once the maker has opened the store, during which nobody may
+ * write. */
 static int
 start_maker(struct bench *b, enum window_level level, size_t which)
 {
@@ -254,7 +255,7 @@ start_maker(struct bench *b, enum window_level level, size_t which)
 
 /* --- the store ------------------------------------------------------------ */
 
-/* Takes a window from its maker. */
+/* Receives a window from its maker, and stores it. */
 static void
 store_window(struct bench *b, struct service_of *v, struct segment *g, int fd)
 {
@@ -279,8 +280,8 @@ store_window(struct bench *b, struct service_of *v, struct segment *g, int fd)
 		b->samples += m.ask.sample_count;
 }
 
-/* A minute of windows as captured is one file, and what one batch of rollups
- * is, which a moment of all services is. */
+/* A file has a minute of captured windows, or one batch of rollups: all
+ * services at one time. */
 static bool
 begins_file(enum window_level level, int64_t t)
 {
@@ -314,7 +315,7 @@ fill_level(struct bench *b, enum window_level level)
 		close(fds[i]);
 		wait(NULL);
 	}
-	/* as a worker does: who reads would else look in a log of it all */
+	/* keeps SQLite's log short for readers, as a worker does */
 	rc = db_upkeep(b->s.db);
 	must(rc == -EBUSY ? 0 : rc, "upkeep");
 }

@@ -1,7 +1,7 @@
-# What type alloc says a program allocates in all, beside the program's own count, and how
-# many fewer calls it makes while it is captured.
+# How much a program allocates according to type alloc, compared with its own
+# count, and how many fewer calls it makes during a capture.
 
-# Prints the calls and bytes that the target counted since it was asked last.
+# Prints the calls and bytes that the target has counted since the last time.
 alloc_counted() {
   rm -f "$dir/truth"
   kill -USR1 "$pid"

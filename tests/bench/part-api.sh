@@ -1,19 +1,19 @@
 # The cost of a request, through nginx and the pool.
 
-# Requests per second of one wrk run: 1 thread, 32 connections.
+# Prints the requests per second of one wrk run: 1 thread, 32 connections.
 req_s() { # url path, wrk arguments
   wrk -t1 -c32 -d"${SECONDS_EACH:-3}s" -H "Authorization: Bearer $TOKEN" "$@" |
     awk '/^Requests\/sec/ { print $2 }'
 }
 
-# CPU time of the pool so far, in µs.
+# Prints the CPU time of the pool so far, in µs.
 pool_us() {
   local pid
   for pid in $(pgrep -x stoker-api -P "$(<"$STATE/pid/api")"); do cat "/proc/$pid/stat"; done |
     awk -v hz="$(getconf CLK_TCK)" '{ n += $14 + $15 } END { printf "%.0f", n * 1e6 / hz }'
 }
 
-# A path against nginx serving a file of the same size, in turn.
+# Measures a path and nginx serving a file of the same size, in turns.
 against_static() { # name, path
   local body=$STATE/nginx/static/file ours=() theirs=() cpu=() i before r
   mkdir -p "${body%/*}"
@@ -57,7 +57,7 @@ rss_mb() { # pids: resident, shared pages shared out
 
 if wanted api_health_vs_static api_health_vs_static_cpu_us api_profile_get \
   api_profile_get_cpu_us api_write_p99_ms api_rss_mb flamegraph_50k_nodes_ms; then
-  # Nothing is measured that was computed before.
+  # Kept results are off, since they would not be computed.
   API_CONF='kept_bytes = 0' e2e_start
   cat >"$STATE/nginx/extra.conf" <<EOF
 location /bench/ { alias $STATE/nginx/static/; access_log off; }

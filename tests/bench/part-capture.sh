@@ -19,8 +19,8 @@ if wanted result_ready_ms worker_cpu_us_per_sample worker_cpu_us_per_sample_5s w
   trap - EXIT
 fi
 
-# The worker at its largest: all its processes, the finisher too, while a
-# target shows it a million different stacks, of which samples hit 100 000.
+# The worker's largest size, with all its processes and the finisher, for a
+# target with a million different stacks, of which samples hit 100 000.
 family() { local p; for p; do echo "$p"; family $(pgrep -P "$p"); done; }
 
 if wanted worker_rss_mb_100k_stacks; then

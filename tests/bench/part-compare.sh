@@ -1,7 +1,7 @@
 # Whether comparisons of real captures find what changed, and nothing else.
 
-# Figure, what was made slower, busy threads of a capture (0: as many as the
-# bound takes), by what.
+# Name of the figure, what was slowed down, number of busy threads (0: as many
+# as the bound takes), quantity.
 COMPARE_POWER='half half 0 share
 share_30 share_30 0 share
 share_10 share_10 0 share
@@ -35,7 +35,7 @@ record_end() { # name
 }
 work_of() { sed -n 's/^work //p' "$STATE/log/slower-$1.log"; }
 
-# Two at a time, which two CPUs have room for.
+# Two at a time, for machines with two CPUs.
 record_all() { # names
   local name
   while [ $# -gt 0 ]; do
@@ -54,7 +54,8 @@ alarms() { # row, comparisons, what is compared...
   percent=$("$compare" "$@" $(recording base)) && row "$name" "$percent" % goal 5 - "$n"
 }
 
-# Comparisons, and the differential flame graphs of the same pairs.
+# Figures of comparisons, and of the differential flame graphs of the same
+# pairs.
 drawn_alarms() {
   local listed sure
   wanted compare_false_alarms diff_false_alarms || return 0
@@ -63,7 +64,8 @@ drawn_alarms() {
   row diff_false_alarms "$sure" % goal 5 - 1000
 }
 
-# Ranges of windows against themselves: by blocks of these, and without.
+# Compares ranges of windows with themselves, with blocks of windows and
+# without.
 range_alarms() { # row, windows that are alike, recording
   local with without
   wanted "$1" || return 0

@@ -6,7 +6,7 @@ PROGRAMS=5 # that they are of, each with debug information
 if wanted continuous_cpu_pct continuous_cpu_64cpus_pct continuous_rss_mb \
   continuous_bytes_per_sample continuous_us_per_sample; then
   e2e_start demo
-  # Together they keep the machine busy.
+  # Together these programs keep the machine busy.
   for ((i = 1; i <= PROGRAMS; i++)); do cp "$STATE/bin/demo" "$STATE/bin/demo$i"; done
   for ((i = PROGRAMS + 1; i <= SERVICES; i++)); do
     ln "$STATE/bin/demo$((i % PROGRAMS + 1))" "$STATE/bin/demo$i"
@@ -26,7 +26,8 @@ if wanted continuous_cpu_pct continuous_cpu_64cpus_pct continuous_rss_mb \
   warm=$(cut)
   wait_for 90 after $((warm + 60000))
   begun=$(cut) before=$(ticks $pids) since=$(date +%s%N)
-  # Asking starts processes, which a worker looks at: not within that minute.
+  # The requests below start processes, at which a worker would look, so they
+  # are sent after this minute.
   read -rt 58 <> <(:)
   wait_for 90 after $((begun + 60000))
   spent=$(($(ticks $pids) - before)) wall=$(($(date +%s%N) - since))

@@ -17,7 +17,8 @@ counters = ${COUNTERS_S}s"
   install -m 755 "$program" "$STATE/bin/go1"
   for ((i = 1; i <= COUNTERS_SERVICES; i++)); do
     [ $i -eq 1 ] || ln "$STATE/bin/go1" "$STATE/bin/go$i"
-    # The first has about 1000 stacks, of which many grow in each window.
+    # The first program has about 1000 stacks, many of which grow in each
+    # window.
     "$STATE/bin/go$i" block mutex $([ $i -gt 1 ] || echo fine) \
       <&"$([ $i -gt 1 ] && echo "$never" || echo "$orders")" >/dev/null 2>&1 &
     api POST /api/v1/services -o /dev/null -H 'Content-Type: application/json' \

@@ -1,4 +1,4 @@
-# The memory profile of a Go program with about 1000 stacks in it, from outside
+# The memory profile of a Go program with about 1000 stacks, taken from outside
 # and by the program itself.
 
 go_heap_dump() {

@@ -1,4 +1,4 @@
-# Containers that become services by themselves.
+# Containers that become services automatically.
 
 CONTAINERS=100
 EACH=5 # processes

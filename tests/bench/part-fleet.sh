@@ -1,6 +1,6 @@
 # What a host of a fleet costs its centre, on SQLite and on PostgreSQL, and with
-# the bytes in an object store; what it costs itself; and what the centre's
-# database costs when a day goes or a server is lost.
+# the bytes in an object store; what it costs itself; and what it costs the
+# centre's database to drop a day or to lose a server.
 . tests/lib/pg.sh
 . tests/lib/ceph.sh
 . tests/lib/fleet.sh
@@ -42,7 +42,7 @@ if wanted $names; then
   rm -rf "$pg_at"
 fi
 
-# The database of the row before, and the bytes of hours in a bucket.
+# Uses the database of the previous row, with the bytes of hours in a bucket.
 if wanted fleet_hour_block_ms_s3 fleet_hour_blocks_per_api_cpu_s_s3; then
   pg_folder_make
   if why=$(ceph_lacks); then
@@ -73,7 +73,7 @@ if wanted fleet_accept_to_start_ms agent_cpu_per_minute agent_sent_kb_per_minute
   done
   seen_on_a() { [ "$(api GET /api/v1/services/bench9/processes | jq '.items | length')" = 1 ]; }
   wait_for 30 seen_on_a || exit 1
-  # From the session that is made to its first sample, by the centre's clock.
+  # The time from making a session to its first sample, by the centre's clock.
   for ((i = 0; i < ROUNDS * 4; i++)); do
     id=$(start bench0 1)
     finished "$id" >/dev/null
@@ -120,7 +120,7 @@ drop_a_day() { # in a shell of its own
       FROM generate_series(1, 1000) AS a (h), generate_series(0, 9) AS b (i)" || exit 1
   from_ms=$((day * 86400000))
   fill_day() {
-    # Rows that refer to others are not looked up, which takes longer than all else.
+    # Foreign keys are not checked, which would take longer than all the rest.
     sql -c "SELECT run_day_make(1, $day)" -c "SET session_replication_role = replica" -c "INSERT INTO run
       SELECT s.id, 1, $from_ms + h * 3600000, $from_ms + (h + 1) * 3600000,
         'block-' || s.host || '-' || h, 0, 60, 3600000, 360, 60000, 1000000, 0, 180000, ''
@@ -142,8 +142,8 @@ if wanted retention_drop_day_ms && has_pg; then
   (drop_a_day)
 fi
 
-# Uploads one after another, while the server of the database is killed and its
-# standby promoted at once: the longest time between two that succeed.
+# Uploads one after another, while the database server is killed and its standby
+# promoted at once: the longest time between two successes.
 failover() { # in a shell of its own: it starts a centre as no other part does
   . tests/lib/centre.sh
   pg_folder_make

@@ -1,5 +1,6 @@
-# All goroutines of a Go program, from outside and by the program itself: how
-# long it takes, and for how long a goroutine that only works is held up.
+# All goroutines of a Go program, read from outside and by the program itself:
+# how long this takes, and for how long it stops a goroutine that is always
+# running.
 
 go_dump() { # name, goroutines
   wanted "go_dump_total_ms_$1" "go_dump_pause_ms_$1" || return 0

@@ -1,7 +1,6 @@
-# Large profiles: what they cost, and whether others notice.
+# Large profiles: their cost, and their effect on other requests.
 
-# Two profiles, each of 240 000 stacks of 16 calls, of 60 000 names, in which no
-# two stacks are alike.
+# Two profiles, each with 240 000 different stacks of 16 calls, of 60 000 names.
 heavy_service() { # token
   TOKEN=$1 api POST /api/v1/services -H 'Content-Type: application/json' -o /dev/null \
     -d '{"name":"wide","match":{"exe":"/usr/bin/wide"}}'
@@ -26,8 +25,8 @@ pprof_ms() { # once, for it takes half a minute; "-" without it
     >/dev/null 2>"$STATE/pprof.why" || { echo -; return; }
   echo $(((${EPOCHREALTIME/./} - from) / 1000))
 }
-# 24 comparisons at once of one tenant's viewer, and one of another's, again as
-# soon as they end, while one client asks for /healthz.
+# 24 comparisons at once by one tenant's viewer and one by another's are
+# repeated as soon as they end, while one client asks for /healthz.
 health_p99() {
   local i pids=()
   again() { while :; do curl -s -o /dev/null -H "Authorization: Bearer $1" "http://127.0.0.1:$PORT$2"; done; }
@@ -51,7 +50,7 @@ peak_mb() { # the most that one process has held
 }
 
 if wanted health_p99_under_heavy_ms compare_240k_ms diff_240k_ms upload_240k_ms api_peak_mb; then
-  # Nothing is measured that was computed before.
+  # Kept results are off, since they would not be computed.
   API_CONF='kept_bytes = 0' WORKER_CONF=$'[scope.other]\nexe = *' e2e_start
   for n in 1 2; do "$B/tests/tools/wide" $n 240000 16 60000 >"$STATE/wide.$n"; done
   heavy_service "$TOKEN"

@@ -1,5 +1,5 @@
-# Files of other tools read, by ours and by the tool each belongs to, in turn;
-# and what a file of 300 MB takes.
+# Files of other tools, read by Stoker and by the tool itself, in turns; and
+# what a file of 300 MB costs.
 
 scope=$B/peers/speedscope
 import_all=(folded perf perfdata speedscope cpuprofile heapprofile callgrind heap gopage gperftools jfr)
@@ -41,7 +41,7 @@ if wanted "${import_rows[@]}"; then
       node tests/bench/imports.mjs "$1" "$2" >"$3"
       return
     fi
-    # a recording is chunks, which may follow one another
+    # a recording is a sequence of chunks
     if [ ! -s "$files/chunk" ]; then
       command -v javac >/dev/null && javac -d "$files" tests/peers/Spin.java &&
         java "-XX:StartFlightRecording:settings=profile,filename=$files/chunk" \

@@ -1,4 +1,5 @@
-# What the programs in the kernel cost: to load, which every start of a worker pays, and per sample.
+# The cost of the programs in the kernel: of loading them, at every start of a
+# worker, and per sample.
 
 for set in filter waits results allocs inuse; do
   wanted "kernel_load_${set}_ms" "kernel_processed_$set" || continue

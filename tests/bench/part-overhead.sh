@@ -1,7 +1,7 @@
 # A target's speed during a capture, as a share of its speed without one.
 
-# One run of tests/targets/rounds, alone or beside a capture of all of it:
-# its rounds per second of CPU time.
+# Runs tests/targets/rounds, alone or with a capture of it; prints its rounds
+# per second of CPU time.
 rounds_beside() { # pipe|spin, none|ours|perf, rate
   local target pids watcher=
   mkfifo "$overhead/fifo"
@@ -24,7 +24,8 @@ rounds_beside() { # pipe|spin, none|ours|perf, rate
   echo "$number"
 }
 
-# A line per round: what ours and perf keep of the speed without.
+# Prints a line per round: the share of the speed that is left with our capture,
+# and with perf.
 kept() { # pipe|spin, rate, [none: no perf]
   local i alone ours perf=1
   for ((i = 0; i < ROUNDS; i++)); do

@@ -1,5 +1,5 @@
-# How much less time a program needs when Clang has a profile of Stoker's, beside
-# what Clang's own instrumentation gains.
+# How much less time a program needs when Clang has a profile from Stoker,
+# compared with Clang's own instrumentation.
 
 if wanted pgo_gain && ! command -v clang >/dev/null; then
   echo "skip pgo_gain: no clang"

@@ -1,4 +1,4 @@
-# pprof files read, merged and written: ours against protobuf-c and Go's own.
+# Reading, merging and writing pprof files, compared with protobuf-c and Go.
 
 if wanted pprof_decode_mb_s pprof_decode_peak_ratio pprof_merge_mb_s; then
   pprof=$B/tests/bench/pprof files=$(mktemp -d)

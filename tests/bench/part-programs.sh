@@ -5,7 +5,7 @@
 #
 # By ONLY=programs alone: it takes ten minutes.
 
-# ONLY_PROGRAMS, if set, names a part of them.
+# ONLY_PROGRAMS, if set, selects some of them.
 program_rows() {
   grep -E "^(${ONLY_PROGRAMS:-.*}) " <<'P'
 gzip      gzip -9 -c /dev/urandom
@@ -43,8 +43,8 @@ nm        bash -c 'while :; do nm -D --demangle /usr/lib/*/libLLVM*.so* /usr/lib
 P
 }
 
-# Prints percent of leaves with names, of stacks that begin at the start of a
-# thread, and the number of stacks.
+# Prints the percentages of leaves with names and of stacks that begin at the
+# start of a thread, and the number of stacks.
 perf_stacks() { # perf.data
   perf script -i "$1" --no-inline -F comm,ip,sym 2>/dev/null | awk '
     BEGIN { RS = ""; FS = "\n" }
@@ -52,7 +52,8 @@ perf_stacks() { # perf.data
       whole += /[ ](_start|__libc_start_main[^ ]*|start_thread|__?clone3?)(\n|$)/ }
     END { if (n) printf "%.1f %.1f %d\n", 100 * named / n, 100 * whole / n, n }'
 }
-# Prints percent of stacks that begin at the start of a thread, and their number.
+# Prints the percentage of stacks that begin at the start of a thread, and their
+# number.
 gdb_stacks() { # pid
   local i
   for ((i = 0; i < 5; i++)); do
@@ -73,7 +74,8 @@ program_row() { # name, command
   setsid bash -c "cd '$programs' && $2" >/dev/null 2>&1 </dev/null &
   pid=$!
   sleep 2
-  # The process that used most CPU time, as g++ runs cc1plus.
+  # Of the process group, takes the process with most CPU time, since g++ runs
+  # cc1plus.
   target=$(ps -o pid= --sort=-cputimes -g "$pid" | awk 'NR == 1 { print $1 }')
   if [ -n "$target" ]; then
     perf record -q --no-buildid -e cpu-clock -F 99 --call-graph dwarf,32768 -p "$target" \

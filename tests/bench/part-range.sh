@@ -1,5 +1,5 @@
-# The cost of a range of time: GET merge as flame graph, of a store that 30 days
-# of 20 services have filled, each of which is a program that was recorded.
+# The cost of a range of time: GET merge as flame graph, in a store with 30 days
+# of 20 services, each drawn from a recorded program.
 
 # --- programs at work, until they are killed; each tells its pids ------------
 at_work() { "$@" >/dev/null 2>&1 </dev/null & worker_pid=$!; }
@@ -87,7 +87,7 @@ ask_trend() { # service, ms: as ask_range, of its costliest function
     awk '$1 != 200 { print "bench: " $0 > "/dev/stderr"; exit 1 } { print $2 * 1000 }'
 }
 rank() { awk -v q="$1" '{ v[NR] = $1 } END { i = int(NR * q + 0.999); print v[i < 1 ? 1 : i] }'; }
-# Leaves nothing of the store in the page cache.
+# Drops the store's files from the page cache.
 forget() {
   echo 3 2>/dev/null >/proc/sys/vm/drop_caches && return
   find "$STATE/data" -type f -exec dd if={} iflag=nocache count=0 status=none \;
@@ -115,7 +115,8 @@ measure_ranges() {
   done
 }
 
-# Asks Grafana's querier, as Profiles Drilldown does: what one request took.
+# Asks Grafana's querier, as Profiles Drilldown does; prints the time of the
+# request.
 ask_grafana() { # method, selector, from, to, more members
   api POST "/querier.v1.QuerierService/$1" -H 'Content-Type: application/json' --compressed \
     -d "{\"profileTypeID\":\"process_cpu:cpu:nanoseconds:cpu:nanoseconds\",\"labelSelector\":\"${2//\"/\\\"}\",\"start\":$3,\"end\":$4$5}" \
@@ -136,7 +137,7 @@ beside_rest() { # files with ms, of Grafana's call and of REST
   theirs=$(sort -g "$STATE/$2" | rank 0.5)
   row "grafana_$1_ms" "$ours" ms REST "$theirs" "$(awk "BEGIN { printf \"%.2f\", $theirs / $ours }")" $((ROUNDS * 20))
 }
-# 30 days, of another first hour each time, so that no sum is there yet.
+# 30 days, from another hour each time, so that no sum has been kept.
 measure_grafana() {
   local i from n=$((ROUNDS * 20)) month=2592000000
   tops=()
@@ -147,7 +148,7 @@ measure_grafana() {
     rest_flame $((i % of)) $((from + 1800000)) >>"$STATE/flame.rest"
     ask_grafana SelectMergeStacktraces "{service_name=\"bench$((i % of))\"}" $((from + 900000)) $end \
       ",\"maxNodes\":16384,\"format\":\"PROFILE_FORMAT_SANDWICH\",\"sandwichFunction\":$(jq -n --arg f "${tops[$((i % of))]}" '$f')" >>"$STATE/sandwich"
-    # the sum is there from the flame graph
+    # the flame graph's request has already computed the sum
     ask_grafana SelectMergeStacktraces "{service_name=\"bench$((i % of))\"}" $from $end \
       ",\"stackTraceSelector\":{\"callSite\":[{\"name\":$(jq -n --arg f "${tops[$((i % of))]}" '$f')}]}" >>"$STATE/call_site"
     ask_grafana SelectSeries "{service_name=\"bench$((i % of))\"}" $from $end ',"step":7200' >>"$STATE/series"
@@ -180,8 +181,8 @@ if wanted $names $grafana window_bytes_per_sample service_day_mb month_seed_s ui
   mkdir "$made"
   record_all
   chmod -R a+rX "$made"
-  # The end of a day has most hours, minutes and windows that no coarser
-  # rollup holds yet.
+  # At the end of a day most hours, minutes and windows are not yet in a coarser
+  # rollup.
   end=$((($(date +%s) / 86400 * 86400 - 73) * 1000))
   began=$(date +%s%3N)
   read -r windows bytes samples <<<"$(as_user "$STATE/bin/month" "$STATE/data" 550e8400 $end "$of" "$made"/*.pb.gz)"

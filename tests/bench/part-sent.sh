@@ -1,6 +1,6 @@
-# What pushes of Pyroscope's clients cost, in time and on disk, and flame graphs
-# of them. The programs are recorded as for the month of part-range.sh.
-# ONLY=push asks for all rows.
+# The cost of pushes of Pyroscope's clients, in time and disk space, and of
+# flame graphs made of them. The programs are recorded as for the month of
+# part-range.sh. ONLY=push asks for all rows.
 names="push_per_s push_cpu_us push_bytes push_fresh_bytes push_segment_bytes push_peak_mb
   range_pushed_hour_ms range_pushed_2h_ms"
 [[ ",$ONLY," != *,push,* ]] || ONLY+=,$(echo $names | tr ' ' ,)

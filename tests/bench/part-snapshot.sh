@@ -1,6 +1,5 @@
-# How long a snapshot of 1000 waiting threads holds the process up: a thread
-# that never sleeps tells the time for which it was neither on a CPU nor
-# waiting for one.
+# How long a snapshot of 1000 waiting threads stops the process: a thread that
+# never sleeps reports how long it was neither on a CPU nor waiting for one.
 
 if wanted snapshot_stop_ms_1000; then
   snap=$(mktemp -d /var/tmp/stoker-bench-XXXXXX)

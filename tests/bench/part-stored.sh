@@ -1,8 +1,8 @@
-# The cost of a range of what a host has sent, out of an object store and out of
-# files, and of one of a hundred hosts. The host's store is what 30 days of a
-# service have filled (part-range.sh).
+# The cost of a range of windows that a host has sent, from an object store and
+# from files, and that of a range of a hundred hosts. The host's store has 30
+# days of a service (part-range.sh).
 
-# Of a host, ms: what one request took.
+# Asks for the last ms of the hosts; prints the time of the request.
 ask_sent() { # ms, a query that names hosts
   api GET "$P/merge?service=bench0&profileType=cpu&from=$((end - $1))&to=$end&format=html${2-}" \
     --compressed -o /dev/null -w '%{http_code} %{time_total}\n' |

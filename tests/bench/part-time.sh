@@ -1,4 +1,4 @@
-# From the end of a capture to names: ours against perf script.
+# The time from the end of a capture to its names, compared with perf script.
 
 if wanted time_to_result time_to_result_inlines; then
   e2e_start demo

@@ -1,10 +1,10 @@
-# The disk space of every sample's time and thread.
+# The disk space for the time and thread of every sample.
 
 blob_bytes() { # id, kind
   sqlite3 "$STATE/data/stoker.db" \
     "SELECT length FROM blob WHERE session = '$1' AND kind = '$2' AND deleted_ms = 0"
 }
-# Bytes per sample, and bytes per byte of the profile.
+# Prints bytes per sample, and bytes per byte of the profile.
 timeline_costs() {
   local id result
   id=$(api POST $P/start -H 'Content-Type: application/json' \

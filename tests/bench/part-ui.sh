@@ -1,5 +1,5 @@
-# The web application, in Chromium. speedscope opens the same profile, in the
-# form that it reads fastest.
+# The web application in Chromium, compared with speedscope, which opens the
+# same profile in the format that it reads fastest.
 
 if wanted ui_bundle_kb ui_first_paint_cold_ms ui_first_paint_warm_ms ui_flame_200k_paint_ms ui_flame_200k_zoom_ms &&
   has_browser; then

@@ -8,8 +8,8 @@ if wanted unwind_ns_per_frame; then
   row unwind_ns_per_frame "$ours" ns libunwind "$theirs" "$(printf %.2f "$ratio")" "$ROUNDS"
 fi
 
-# Frames that no short rule describes, as a program has them that binds its
-# functions when it first calls them.
+# Frames that no short rule describes, as in a program that binds functions when
+# it first calls them.
 if wanted unwind_full_ns_per_frame unwind_full_frames_pct; then
   rounds=$("$B/tests/bench/unwind" "$ROUNDS" /usr/bin/gcc --version | grep '^[0-9. ]*$') ||
     { echo "bench: no stacks" >&2; exit 1; }

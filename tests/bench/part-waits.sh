@@ -1,5 +1,6 @@
-# What profiles of waits and of allocations cost a target: its CPU time a round beside a capture,
-# and alone. Pairs, since the machine's speed changes.
+# The cost of profiles of waits and allocations for a target: its CPU time per
+# round with a capture, and alone. Measured in pairs, since the machine's speed
+# changes.
 
 # wait_rounds KIND alone|TYPE|preload|offcputime|heaptrack
 wait_rounds() {
@@ -26,7 +27,8 @@ wait_rounds() {
   echo "$number"
 }
 
-# A line per round: the percent of CPU time that ours and the rival's add.
+# Prints a line per round: by how many percent we, and the rival, raise the CPU
+# time.
 wait_cost() { # row, kind of rounds, type, rival
   local i alone ours theirs
   wanted "$1" || return 0

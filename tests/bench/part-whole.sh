@@ -1,7 +1,7 @@
-# How many stacks reach the start of their thread, and whether time is shared
-# out as perf shares it: programs as Debian ships them, whose assembly and
-# untouched pages of stack break a walk that is less careful. Each round is a
-# run of its own, of which both watch the same seconds.
+# How many stacks reach the start of their thread, and whether time is
+# distributed as in perf, for programs of Debian whose assembly and untouched
+# stack pages break less careful walks. In each round both watch a new run at
+# the same time.
 
 cjpeg_endless() {
   exec cjpeg -outfile /dev/null \
@@ -16,8 +16,8 @@ ffmpeg_endless() {
     -c:v libx264 -preset medium -t 600 -f null -
 }
 
-# The program runs, and those with threads have started some: perf would miss
-# what begins while it attaches itself.
+# Waits until the program runs and, if it has threads, has started some: perf
+# would miss threads that start while it attaches.
 is_busy() { # program, pid
   [ "$(<"/proc/$2/comm")" = "$1" ] || return
   [ "$1" = cjpeg ] || [ "$(ls "/proc/$2/task" | wc -l)" -gt 1 ]
@@ -43,8 +43,8 @@ watch_both() { # program, perf's arguments
   echo $target >"$whole/pid"
 }
 
-# A line per round: percent of ours, of perf's, and how many samples are ours.
-# perf names the functions of libc's that start a thread by its debug file.
+# Prints a line per round: our percentage, perf's, and how many samples we have.
+# perf needs libc's debug file to name the functions that start a thread.
 whole_rounds() { # program
   local i ours theirs n
   for ((i = 0; i < ROUNDS; i++)); do
@@ -56,7 +56,7 @@ whole_rounds() { # program
       awk -v n="$n" 'BEGIN { RS = "" }
         / (_start|__libc_start_main[^ ]*|start_thread|__?clone3?)(\n|$)/ { whole++ }
         END { if (NR * 2 > n) printf "%.1f", 100 * whole / NR }')
-    # Threads that start while perf attaches itself escape it.
+    # perf misses threads that start while it attaches.
     [ -n "$theirs" ] || { echo "bench: perf missed most of $1" >&2; continue; }
     echo "$ours $theirs $n"
     sed -n "s/^ *note: \(.*break off\)/# $1: \1/p" "$whole/report" >&2
@@ -76,7 +76,7 @@ whole_row() { # row, program
   each_round "$1" "$whole/rounds"
 }
 
-# Samples that end in a module: percent of ours, of perf's.
+# Prints the percentage of samples that end in a module, for us and for perf.
 share_of() { # module, as perf names it
   "$B/tests/tools/folded" "$whole/profile" modules | awk -v of="$1" '
     { n += $1 } $2 == of { inside += $1 } END { printf "%.1f\n", 100 * inside / n }'

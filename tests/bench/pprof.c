@@ -110,7 +110,7 @@ make_file(const char *dir, unsigned number, uint32_t samples)
 		uint32_t stack[DEPTH];
 		const int64_t v[] = {1 + random_below(9), 10000000};
 
-		/* nine of ten are in every file */
+		/* nine of ten stacks are in every file */
 		seed = i % 10 ? i : (uint64_t)i << 20 | number;
 		for (int k = 0; k < DEPTH; k++)
 			stack[k] = random_below(LOCATIONS);
@@ -136,7 +136,7 @@ decode_ours(const struct buf *raw)
 	return (double)raw->len / 1e6 / (cpu_s() - start);
 }
 
-/* Makes the checks that our decoder makes, for files whose ids are 1 to n. */
+/* Does the checks that our decoder does, for files whose ids are 1 to n. */
 static int
 check_theirs(const Bench__Profile *p)
 {
@@ -175,7 +175,7 @@ decode_theirs(const struct buf *raw)
 
 /* --- peak ----------------------------------------------------------------- */
 
-/* A figure of /proc/self/status, in bytes. */
+/* Returns a value of /proc/self/status, in bytes. */
 static double
 status_bytes(const char *name)
 {
@@ -214,8 +214,8 @@ peak_theirs(const struct buf *file)
 	return n;
 }
 
-/* In a process of its own: the most that was resident, the inflated file
- * included, over what was before. */
+/* Measures in a new process the growth of resident memory, including the
+ * inflated file. */
 static void
 peak(const char *whose, const char *path, const char *raw_bytes)
 {

@@ -66,7 +66,7 @@ read_profiles(struct bench *b)
 		ck_assert_int_eq(pprof_decode(bytes.p, bytes.len, MAX_BYTES,
 		                              &read[n], &why),
 		                 0);
-		if (read[n]->nsamples) /* the program had a CPU */
+		if (read[n]->nsamples) /* the program did run */
 			n++;
 		else
 			profile_free(read[n]);
@@ -123,7 +123,7 @@ tell_peak(const struct bench *b)
 	printf("peak\t%.1f\n", (double)most / 1024);
 }
 
-/* Does what the worker of a store does every few seconds. */
+/* Does what the worker does every few seconds with a store. */
 static void
 upkeep(struct bench *b)
 {
@@ -196,7 +196,7 @@ by_value(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* Flame graphs of ranges that begin anywhere. */
+/* Reads flame graphs of ranges with random starts. */
 static void
 read_ranges(struct bench *b, const char *name, int64_t length_ms)
 {
@@ -270,7 +270,7 @@ roll_up(struct bench *b)
 			0);
 	}
 	ck_assert_int_eq(rc, -ENOENT);
-	/* a segment is closed after five minutes */
+	/* a restart closes segments, which else takes five minutes */
 	for (int i = 0; i < b->api.n; i++)
 		test_api_restart(&b->api, i);
 	while ((rc = window_reap(s)) > 0)
@@ -278,8 +278,8 @@ roll_up(struct bench *b)
 	ck_assert_int_eq(rc, 0);
 }
 
-/* Bytes that the files of a folder take on disk, without the log of SQLite,
- * which does not grow with pushes. */
+/* Returns the disk space of the files in a folder, without SQLite's log, which
+ * does not grow with pushes. */
 static int64_t
 disk_bytes(int at, const char *path)
 {
@@ -312,7 +312,7 @@ tell_bytes(struct bench *b, const char *name)
 	       (double)disk_bytes(b->api.store.s.segments_fd, ".") / n, n);
 }
 
-/* The harness of the API's tests works in a test alone. */
+/* The harness of the API's tests works only inside a test. */
 START_TEST(measure)
 {
 	const char *minutes = getenv("MINUTES");

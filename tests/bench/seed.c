@@ -17,8 +17,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SHARED    6  /* frames that stacks have in common with others */
-#define TAIL      10 /* frames of its own that each stack ends in */
+#define SHARED    6  /* frames that stacks share with others */
+#define TAIL      10 /* frames at the end of each stack that no other has */
 #define SAMPLE_NS 10000000
 
 static void
@@ -48,7 +48,7 @@ frame(struct profile *p, uint32_t mapping, unsigned number)
 	return location;
 }
 
-/* Stack number i: a path through shared frames, then a tail of its own. */
+/* Adds stack i: a path of shared frames, then a tail of its own frames. */
 static void
 add_stack(struct profile *p, uint32_t mapping, unsigned i)
 {

@@ -55,7 +55,7 @@ between(double a, double b)
 	return a + (b - a) * draw();
 }
 
-/* Draws between a and b, each power of two as often. */
+/* Draws a number between a and b, each power of two equally often. */
 static double
 scale(double a, double b)
 {
@@ -82,9 +82,9 @@ poisson(double mean)
 
 /* --- ranges --------------------------------------------------------------- */
 
-/* Phases: by turns one level and another. */
+/* Two levels that take turns. */
 struct phases {
-	double length, size; /* windows, on average; the higher by the lower */
+	double length, size; /* windows, on average; ratio of the levels */
 	bool by_clock, high;
 	double left;
 };
@@ -112,7 +112,7 @@ phase_next(struct phases *p)
 	return p->high ? p->size : 1;
 }
 
-/* Adds a window with this many samples expected, and share of the function. */
+/* Adds a window with these expected samples and this share of the function. */
 static void
 add(struct range *r, enum shift_by by, size_t at, double load, double share,
     double times)
@@ -130,7 +130,7 @@ add(struct range *r, enum shift_by by, size_t at, double load, double share,
 	}
 }
 
-/* Draws a range, in which the cost is multiplied by factor at some time. */
+/* Draws a range in which the cost changes by a factor at some time. */
 static void
 make(struct range *r, enum kind kind, enum shift_by by, double factor)
 {

@@ -25,7 +25,7 @@
 #define MAX_FRAMES 512
 #define ROUNDS     5
 #define STEPS      6000
-#define EVERY      50 /* instructions: most of a short program */
+#define EVERY      50 /* instructions: covers most of a short program */
 
 struct bench {
 	struct corpus *corpus;
@@ -87,7 +87,7 @@ compare(struct bench *b, int rounds, double factor, const char *more)
 	return EXIT_SUCCESS;
 }
 
-/* Whether no short rule describes the frame. */
+/* Returns whether no short rule describes the frame. */
 static bool
 is_full(const struct corpus *c, uint64_t pc, bool returns)
 {
@@ -99,7 +99,7 @@ is_full(const struct corpus *c, uint64_t pc, bool returns)
 }
 
 /*
- * Leaves just the stacks with full frames.
+ * Keeps only the stacks with full frames.
  *   Shape    *all counts the frames of all stacks, *frames those of the
  *            stacks that are left, *full the full ones
  */

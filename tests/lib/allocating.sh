@@ -14,7 +14,7 @@ measure() { # name
   kill -USR1 "$pid"
   wait_for 10 [ -s "$tmp/$1.truth" ]
 }
-# The capture's time lies within the measured time.
+# Captures within the time that the target measures.
 captured() { # name [type]
   local began=${EPOCHREALTIME/./} rc
   measure "$1" && once "$1" "$pid" --type "${2:-alloc}" --seconds 5
@@ -22,8 +22,8 @@ captured() { # name [type]
   measure "$1" && awk -v us=$((${EPOCHREALTIME/./} - began)) 'BEGIN { print us / 1e6 }' >"$tmp/$1.seconds"
   return $rc
 }
-# Shares of functions within some points and what chance allows a number of
-# samples (four standard errors), and the sum within some percent.
+# Shares of functions must be within some points plus four standard errors, and
+# the sum within some percent.
 agree() { # name, value, column of the truth, points, percent
   local seconds kept
   kept=$(quality "$1" samplesInUse)

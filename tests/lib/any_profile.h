@@ -1,6 +1,6 @@
 /*
- * A profile of random rows, some of them equal: any field may be 0, and any at
- * the end of its range. The same seed makes the same.
+ * A profile of random rows, some of them equal. Any field may be 0 or the
+ * largest value. The same seed makes the same profile.
  */
 #pragma once
 

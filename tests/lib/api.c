@@ -37,7 +37,7 @@ write_conf(struct test_api *a, int n, const char *extra)
 	snprintf(a->conf, sizeof(a->conf), "%s/stoker.conf", a->store.dir);
 	buf_addf(&text, "[store]\ndir = %s\ndatabase = %s\n", a->store.dir,
 	         test_database(a->store.dir));
-	/* A database on a server holds what the API stores, too. */
+	/* A store on a server keeps the profiles there, too. */
 	if (test_on_server() && !strstr(extra, "\nbytes ="))
 		buf_puts(&text, "bytes = db\n");
 	buf_addf(&text,
@@ -52,7 +52,7 @@ write_conf(struct test_api *a, int n, const char *extra)
 	close(fd);
 }
 
-/* Dies with the test, however that ends. */
+/* The process dies when the test ends, however that ends. */
 static pid_t
 start_process(const struct test_api *a)
 {
@@ -76,7 +76,7 @@ start_process(const struct test_api *a)
 	_exit(127);
 }
 
-/* Makes a key in a millisecond of its own, so that lists have one order. */
+/* Makes a key in a new millisecond, so that lists have a fixed order. */
 static void
 make_key(struct test_api *a, enum api_key k, const char *role,
          const char *tenants)
@@ -327,11 +327,11 @@ assert_error(const struct client_reply *r, int status, const char *code)
 	ck_assert_str_eq(client_header(r, "Content-Type"), "application/json");
 	ck_assert(*reply_text(r, "message"));
 	ck_assert(json_is_object(json_object_get(r->json, "details")) ||
-	          *reply_text(r, "code")); /* of the Connect protocol */
+	          *reply_text(r, "code")); /* in the Connect protocol */
 	ck_assert_str_eq(client_header(r, "X-Request-Id"), "test-request-id");
 }
 
-/* main -> work, two samples of 10 ms. */
+/* Writes a profile: main -> work, two samples of 10 ms. */
 static void
 encode_profile(struct buf *out)
 {

@@ -1,6 +1,6 @@
 /*
- * A pool of real stoker-api processes on a store of their own, with the
- * service "svc" of tenant "t", a live worker, and one process of svc.
+ * A pool of real stoker-api processes with a new store, which has the service
+ * "svc" of tenant "t", a live worker, and one process of svc.
  */
 #pragma once
 
@@ -45,12 +45,12 @@ struct ask {
 	const char *method;        /* GET */
 	const char *path;
 	const char *body; /* sent as application/json unless type says */
-	size_t body_len;  /* 0: all of it, a text */
+	size_t body_len;  /* 0: body is a text */
 	const char *type;
 	const char *tenant, *accept, *if_none_match, *idempotency;
 	const char *cookie, *origin, *fetch_site, *host;
-	const char *sso_user, *sso_groups; /* whom nginx vouches for */
-	const char *remote; /* address of the client: 127.0.0.1 */
+	const char *sso_user, *sso_groups; /* the user whom nginx vouches for */
+	const char *remote; /* address of the client; 127.0.0.1 if NULL */
 	bool scraper, https;
 };
 
@@ -59,12 +59,12 @@ struct test_api test_api(int n, const char *extra);
 void test_api_done(struct test_api *a);
 /* Returns the CPU time of all processes so far, in seconds. */
 double test_api_cpu_s(const struct test_api *a);
-/* Waits for process i to end; what waitpid() says. */
+/* Waits for process i to end; returns the status of waitpid(). */
 int test_api_wait(struct test_api *a, int i);
 /* Kills process i, and starts it again. */
 void test_api_restart(struct test_api *a, int i);
 
-/* Makes a request in two steps. */
+/* Make a request in two steps. */
 int ask_begin(struct test_api *a, struct ask q);
 struct client_reply ask_end(int fd);
 /* Asks and waits for the reply. Inline, since the command line has a function of
@@ -75,26 +75,26 @@ ask(struct test_api *a, struct ask q)
 	return ask_end(ask_begin(a, q));
 }
 
-/* A member of the reply as text, "" when it is none. */
+/* Returns a member of the reply as text; "" if it is missing or no text. */
 const char *reply_text(const struct client_reply *r, const char *name);
 const char *reply_detail(const struct client_reply *r, const char *name);
 /* Fails unless the reply is this error. */
 void assert_error(const struct client_reply *r, int status, const char *code);
 
-/* Has the worker say, from now on, that it has just looked at the processes:
- * the rows of the store are all there are. */
+/* From now on the worker reports that it has just looked at processes, and that
+ * those in the store are all. */
 void test_looks(struct test_api *a);
-/* Says that the worker has looked, and has seen no process of svc. */
+/* Reports that the worker has looked, and has seen no process of svc. */
 void test_sees_nothing(struct test_api *a);
-/* Makes svc one of that kind and source; it is of auto and auto at first. */
+/* Changes the kind and source of svc, which are "auto" at first. */
 void test_kind(struct test_api *a, const char *kind, const char *source);
-/* A profile of svc that has been taken: its id. */
+/* Makes a finished profile of svc; returns its id. */
 void test_profile(struct test_api *a, char id[static ID_MAX]);
-/* Uploads a session of svc, at its own time if the profile has one, and returns
- * its id. */
+/* Uploads a session of svc, with the profile's time if it has one; returns its
+ * id. */
 void test_upload(struct test_api *a, const struct profile *p, const char *type,
                  char id[static ID_MAX]);
 /* Makes a session that a worker is capturing. */
 struct job_ref test_capture(struct test_api *a);
-/* Ends it with a stored profile. */
+/* Ends that session with a stored profile. */
 void test_capture_end(struct test_api *a, const struct job_ref *ref);

@@ -8,7 +8,7 @@
 
 const char *good_baseline, *good_goroutines, *good_trigger, *good_join;
 
-/* A value that is right for a parameter, as it stands in a path or query. */
+/* Returns a valid value of a parameter, for a path or query. */
 static const char *
 good_text(const struct param_row *p, const char *profile)
 {
@@ -44,15 +44,15 @@ good_text(const struct param_row *p, const char *profile)
 	}
 }
 
-/* True for parameters of a good query: those that are required, and a profile,
- * in whose place a range could be given. */
+/* Returns whether a good query needs the parameter: it is required, or a
+ * profile that could be replaced by a range. */
 static bool
 is_asked(const struct param_row *p)
 {
 	return p->required || p->type == PT_PROFILE;
 }
 
-/* The route's path with its parameters filled in. */
+/* Appends the route's path with its parameters filled in. */
 static void
 path_of(const struct route *r, const char *profile, struct buf *out)
 {

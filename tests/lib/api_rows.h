@@ -1,5 +1,5 @@
 /*
- * A good request for any row of routes.def, made of the rows of params.def.
+ * A valid request for any row of routes.def, made from the rows of params.def.
  */
 #pragma once
 
@@ -12,25 +12,24 @@
 #define EACH_PARAM(p) \
 	for (const struct param_row *p = params; p < params + P_COUNT; p++)
 
-/* Ids of things that exist, for paths; NULL: none. */
+/* Ids of existing things, for paths; NULL: none. */
 extern const char *good_baseline, *good_goroutines, *good_trigger, *good_join;
 
-/* A request that is good in every way; path and body may be changed. */
+/* A valid request; path and body may be changed. */
 struct good {
 	struct buf path, body;
 	struct ask ask;
 };
 #define CLEANUP_GOOD CLEANUP(good_done)
 
-/* Makes a good request of an admin; profile is the id where
- * the path has one. */
+/* Makes an admin's valid request; profile is the id for paths. */
 struct good good_ask(const struct route *r, const char *profile);
 void good_done(struct good *g);
-/* Appends the least query that the route takes; bad has value instead, or is
- * missing where that is NULL. */
+/* Appends the shortest query that the route accepts. The parameter bad gets
+ * value instead; NULL: it is missing. */
 void query_of(const struct route *r, const char *profile,
               const struct param_row *bad, const char *value, struct buf *out);
-/* The least body that the route takes; bad has value instead, or is missing
- * where that is NULL. */
+/* Appends the shortest body that the route accepts. The parameter bad gets
+ * value instead; NULL: it is missing. */
 void body_of(const struct route *r, const struct param_row *bad,
              const char *value, struct buf *out);

@@ -18,12 +18,13 @@ stack_start() {
   api_start
   [ "${POOLS:-1}" = 1 ] || second_pool
   nginx_start || fail "nginx did not start: see $STATE/log/stoker-error.log"
-  # Not ready, as long as no worker is alive.
+  # Waits for healthz, since the API is not ready while no worker is alive.
   wait_for 15 curl -fsS -o /dev/null "http://127.0.0.1:$PORT/healthz" ||
     fail 'the API does not answer'
 }
 
-# Either line of the upstream is a pool: whatever one lost is asked of the other.
+# Both pools are servers of nginx's upstream: requests that one loses go to the
+# other.
 second_pool() {
   sed "s|^run_dir = .*|run_dir = $STATE/run2|" "$STATE/stoker.conf" >"$STATE/stoker2.conf"
   mkdir "$STATE/run2"

@@ -6,7 +6,7 @@
 #	leaves STATUS command...	it ends with that status
 #	finished ID	the ProfileResult of a capture that has ended
 
-# How long something may take is told for a quiet machine.
+# Timeouts are stated for an idle machine, and multiplied by this.
 : "${PATIENCE:=3}"
 
 check() {
@@ -37,8 +37,8 @@ leaves() {
   [ $got -eq "$want" ] || { echo "left with $got, expected $want: $out"; return 1; }
 }
 
-# Waits for the end of a capture. A reply of result_of that comes early, since
-# others wait, or none are taken now, is asked for again.
+# Waits for the end of a capture. result_of may reply early, if too many
+# requests wait already; then it is asked again.
 finished() { # id
   local result end=$((SECONDS + 120))
   while :; do

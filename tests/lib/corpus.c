@@ -25,8 +25,8 @@ struct recording {
 
 /* --- the program ---------------------------------------------------------- */
 
-/* Returns when it is past exec: its end of the pipe is closed then. Traced, it
- * stops there. */
+/* Starts the program; returns after its exec, which closes the child's end of a
+ * pipe. If traced, the program is then stopped. */
 static pid_t
 run(char *const argv[], bool traced)
 {
@@ -103,7 +103,7 @@ keep_registers(const struct user_regs_struct *r, uint64_t *out)
 	out[PERF_REG_X86_R15] = r->r15;
 }
 
-/* A stack ends where its mapping does: pages are read as far as they go. */
+/* Copies pages up to the end of the stack's mapping. */
 static int
 keep_stack(pid_t pid, struct corpus_sample *s)
 {
@@ -149,7 +149,8 @@ keep_sample(struct recording *r, pid_t tid)
 	return rc;
 }
 
-/* Stopped tasks are let go with the signal that stopped them, if any. */
+/* Takes a sample, and continues the task with the signal that stopped it, if
+ * any. */
 static int
 take_sample(struct recording *r, pid_t tid)
 {
@@ -263,7 +264,7 @@ record(struct recording *r, size_t n)
 	return rc ? rc : keep_maps(r->c, r->pid);
 }
 
-/* Until it stops itself; its signals are its own. */
+/* Steps until the program stops itself; other signals are passed on to it. */
 static int
 record_steps(struct recording *r, size_t n, unsigned every)
 {
@@ -301,7 +302,8 @@ take_corpus(char *const argv[], size_t n, unsigned every, struct corpus **out)
 		return -errno;
 	rc = every ? record_steps(&r, n, every) : record(&r, n);
 	kill(r.pid, SIGKILL);
-	/* The main thread's end is told when all others' were heard. */
+	/* The end of the main thread is reported only after those of the
+	 * others. */
 	for (size_t i = 0; i < r.ntids; i++)
 		if (r.tids[i] != r.pid)
 			waitpid(r.tids[i], NULL, __WALL);

@@ -1,7 +1,7 @@
 /*
- * Stacks of a running process, kept to be walked again and again: registers
- * and a copy of the stack as a sampler delivers them, taken by ptrace, which
- * needs no permission for a child of ours.
+ * Stacks of a running process, recorded to be walked repeatedly: registers and
+ * a copy of the stack as from a sampler, but taken by ptrace, which may always
+ * trace a child.
  */
 #pragma once
 
@@ -43,8 +43,8 @@ struct corpus {
 MUST_CHECK int corpus_record(char *const argv[], size_t n, struct corpus **out);
 /*
  * Records a program with one thread from its first instruction until it stops
- * itself: a sample after each `every` instructions, at most n. Samples hit
- * every place: prologues and epilogues, the dynamic linker, handlers.
+ * itself: one sample per `every` instructions, at most n. They are everywhere:
+ * in prologues and epilogues, the dynamic linker, handlers.
  */
 MUST_CHECK int corpus_record_steps(char *const argv[], size_t n, unsigned every,
                                    struct corpus **out);
@@ -52,8 +52,8 @@ void corpus_free(struct corpus *c);
 DEFINE_CLEANUP(struct corpus *, corpus_free)
 #define CLEANUP_CORPUS CLEANUP(corpus_free_ptr)
 
-/* For unwinder_new, with the corpus as argument. */
+/* A callback for unwinder_new(); arg is the corpus. */
 bool corpus_find(void *arg, uint64_t addr, struct unwind_mapping *out);
 const struct corpus_map *corpus_map(const struct corpus *c, uint64_t addr);
-/* The path of tests/targets/NAME as built, beside this program. */
+/* Returns the path of tests/targets/NAME as built, beside this program. */
 void corpus_target(const char *name, char out[], size_t size);

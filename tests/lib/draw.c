@@ -6,10 +6,10 @@
 #include <math.h>
 #include <string.h>
 
-/* From there on a normal distribution is as good. */
+/* Above this a normal distribution is close enough. */
 #define MANY 50
 
-/* Above 0, up to 1. */
+/* Returns a number above 0, up to 1. */
 static double
 uniform(struct draw *d)
 {
@@ -97,7 +97,7 @@ draw_init(struct draw *d, const struct profile *p, uint64_t seed)
 	return 0;
 }
 
-/* Counts how often each stack comes. */
+/* Draws how often each stack occurs. */
 static void
 count(struct draw *d, int64_t n)
 {
@@ -120,7 +120,7 @@ count(struct draw *d, int64_t n)
 
 /* --- what the drawn stacks refer to --------------------------------------- */
 
-/* Rows of the drawn profile by those of the recording, plus 1. */
+/* For each row of the recording, the row of the drawn profile plus 1. */
 struct copy {
 	const struct profile *from;
 	struct profile *to;
@@ -202,7 +202,7 @@ copy_location(struct copy *c, uint32_t row, uint32_t *out)
 	                             l->nlines, out);
 }
 
-/* A stack of the recording's locations. */
+/* Copies a stack of the recording. */
 static int
 copy_stack(struct copy *c, const uint32_t *stack, uint32_t n, int64_t count,
            int64_t period_ns)
@@ -262,7 +262,7 @@ draw_profile(struct draw *d, int64_t n, int64_t period_ns, struct profile **out)
 
 /* --- a longer recording --------------------------------------------------- */
 
-/* The places of each location: frames of location l are at[first[l]] to
+/* Where each location occurs: frames of location l are at[first[l]] to
  * at[first[l + 1]], each an index into stack[]. */
 struct places {
 	uint32_t *first, *at, *sample;
@@ -296,7 +296,7 @@ find_places(const struct profile *p, struct places *x)
 	return 0;
 }
 
-/* In to a frame as another stack has it, out from there as this one. */
+/* Makes a stack: another one's inside of a common frame, this one's outside. */
 static int
 cross(struct copy *c, struct draw *d, const struct places *x,
       const struct sample *s)

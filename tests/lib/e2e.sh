@@ -13,8 +13,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 . conf/run/lib.sh
 . tests/lib/check.sh
 
-# Below those that the kernel gives to outgoing connections: one of these may
-# come to life between the look and the bind.
+# Picks a port below those for outgoing connections, one of which could take it
+# between the check and the bind.
 free_port() {
   local port
   while :; do
@@ -38,10 +38,10 @@ e2e_start() {
 e2e_stop() {
   local code=$?
   [ $code -eq 0 ] || tail -n 20 "$STATE"/log/*.log
-  # What the worker had to say, of a claim that does not fail every time.
+  # If a claim failed, prints the last warnings of the worker.
   [ -z "${not_ok-}" ] || grep -shE ' (warn|err): ' "$STATE/log/worker.log" | tail -n 8 | sed 's/^/# /'
   stack_stop
-  # A sandbox that is too narrow may cost no more than a line of the log.
+  # A sandbox that is too narrow must not go unnoticed as a line of the log.
   ! grep -h 'refused the system call' "$STATE"/log/*.log ||
     echo 'not ok sandboxes_allow_what_is_needed: see the line above'
   local pid
@@ -75,7 +75,7 @@ start() { # service, seconds, type (cpu)
     jq -r '.id // error'
 }
 
-# True if the worker's log has a line of that pattern.
+# True if the worker's log has a line that matches the pattern.
 logged() { grep -q -- "$1" "$STATE/log/worker.log"; }
 
 result_of() { api GET "$P/$1?wait=20"; } # id

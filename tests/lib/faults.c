@@ -30,7 +30,7 @@ fault_rest(void)
 	watching = NULL;
 }
 
-/* True when the call is to fail; errno is set. */
+/* Returns whether the call is to fail, with errno set. */
 static bool
 refused(const char *call, const char *path)
 {

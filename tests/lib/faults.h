@@ -1,13 +1,12 @@
 /*
- * The system calls and allocations of the code under test, which a test that
- * links this may watch and fail: they are ours in such a program, over those
- * of libc.
+ * System calls and allocations that a test may watch, and let fail. A program
+ * that links this has its own versions of them, which call those of libc.
  */
 #pragma once
 
 /*
- * Called before each: open, openat, pread, pwrite, write, sendfile, fsync,
- * syncfs, ftruncate, fchmod, mkdir, mkdirat, unlinkat, rename, renameat,
+ * Called before each of these: open, openat, pread, pwrite, write, sendfile,
+ * fsync, syncfs, ftruncate, fchmod, mkdir, mkdirat, unlinkat, rename, renameat,
  * renameat2 and, but for sanitizers, malloc. Returns 0 for the call to go on,
  * else the errno that it fails with. Calls of the hook are not watched.
  *

@@ -18,11 +18,11 @@ struct client_param {
 struct client_reply {
 	int status;
 	struct buf head, body;
-	json_t *json; /* the body, NULL when it is none */
+	json_t *json; /* the body; NULL: it is no JSON */
 };
 #define CLEANUP_REPLY CLEANUP(client_reply_done)
 
-/* Connects to a unix socket; a descriptor, or -errno. */
+/* Connects to a unix socket; returns a descriptor or -errno. */
 int client_connect(const char *path);
 /* Sends a whole request; params end with a NULL name. */
 void client_send(int fd, const struct client_param *params, const char *body,
@@ -32,5 +32,5 @@ void client_send_part(int fd, const struct client_param *params, size_t n);
 /* Reads to the end of the request; fails the test on a broken reply. */
 void client_receive(int fd, struct client_reply *out);
 void client_reply_done(struct client_reply *r);
-/* The value of a header, NULL when there is none. */
+/* Returns the value of a header, or NULL. */
 const char *client_header(const struct client_reply *r, const char *name);

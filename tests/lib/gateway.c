@@ -32,7 +32,7 @@ add(struct param_list *l, const char *name, const char *value)
 	l->n++;
 }
 
-/* Names a header as CGI does: HTTP_ACCEPT, but CONTENT_TYPE. */
+/* Names a header as CGI does, such as HTTP_ACCEPT and CONTENT_TYPE. */
 static void
 add_header(struct param_list *l, const char *header, const char *value)
 {
@@ -46,7 +46,7 @@ add_header(struct param_list *l, const char *header, const char *value)
 	add(l, name, value);
 }
 
-/* Cuts the head into lines; the first names method and path. */
+/* Splits the head into lines; the first has method and path. */
 static void
 read_head(char *head, struct param_list *out)
 {
@@ -73,7 +73,7 @@ length_of(const struct param_list *l)
 	return 0;
 }
 
-/* False when the client has left. */
+/* Returns false if the client has left. */
 static bool
 receive(int fd, struct buf *in)
 {
@@ -267,7 +267,7 @@ write_files(const char *dir)
 	}
 }
 
-/* Removes what commands made beside the store. */
+/* Removes the files that commands wrote beside the store. */
 static void
 remove_beside(const char *dir)
 {

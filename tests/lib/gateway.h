@@ -1,6 +1,6 @@
 /*
- * The part of nginx in a test: HTTP on a free port of 127.0.0.1, handed to a
- * pool of stoker-api over FastCGI. And the command line, run against it.
+ * Acts as nginx in tests: takes HTTP on a free port of 127.0.0.1, and asks a
+ * pool of stoker-api over FastCGI. Also runs the command line with it.
  */
 #pragma once
 
@@ -20,21 +20,21 @@ struct gateway gateway_start(struct test_api *a);
 void gateway_stop(struct gateway *g);
 
 /*
- * Runs `stoker ARGS` in a shell, with a key of the pool, and appends what it
- * writes, errors too, to out. Returns its exit status.
+ * Runs `stoker ARGS` in a shell, with a key of the pool, and appends its output
+ * and errors to out. Returns its exit status.
  */
 int gateway_stoker(const struct gateway *g, enum api_key key, const char *args,
                    struct buf *out);
 
 /*
- * Fails unless `stoker ARGS`, called by an administrator, leaves with status
- * and writes exactly what a pattern of fnmatch(3) says: * for identifiers,
+ * Fails unless `stoker ARGS`, run by an administrator, exits with status and
+ * writes what a pattern of fnmatch(3) describes exactly: * stands for ids,
  * times and ports.
  */
 void gateway_shows(const struct gateway *g, const char *args, int status,
                    const char *pattern);
 
-/* A row of gateway_shows(). */
+/* The arguments of a call of gateway_shows(). */
 struct shown {
 	const char *args;
 	int status;
@@ -42,8 +42,8 @@ struct shown {
 };
 
 /*
- * Shows them one after the other, with an API of their own, in whose directory
- * are profiles of cpu, a.folded and b.folded, of goroutines, a.txt and b.txt,
- * and services.json. What a command writes to $HOME.NAME is removed.
+ * Runs the rows in order with a new API, in whose directory are profiles of CPU
+ * time (a.folded and b.folded) and of goroutines (a.txt and b.txt), and
+ * services.json. Files that commands write to $HOME.NAME are removed.
  */
 void gateway_show_all(const struct shown *rows, size_t n);

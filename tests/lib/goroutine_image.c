@@ -176,7 +176,7 @@ image_recorder(struct image *m)
 
 /* --- playing back --------------------------------------------------------- */
 
-/* Bytes from addr on, of the piece that has most of them. */
+/* Finds the piece that has most bytes from addr on. */
 static size_t
 find(const struct image *m, uint64_t addr, const uint8_t **out)
 {
@@ -236,7 +236,7 @@ play_ranges(const struct image *m, uint32_t count, int file)
 	return pwrite(file, rows, size, 0) == (ssize_t)size ? 0 : -EIO;
 }
 
-/* The thread that ran stands where it was stopped. */
+/* The running thread is where it was stopped. */
 static int
 play_stacks(const struct image *m, const struct host_ask *ask, int *out)
 {
@@ -316,7 +316,7 @@ image_walk(const struct image *m, const struct host *host, int32_t pid,
 	modules->rows[MODULE_FIRST] = &module;
 	modules->n = MODULE_FIRST + 1;
 	rc = goroutines_add(&ask, p, &q);
-	p->duration_ns = 0; /* all else is the same each time */
+	p->duration_ns = 0; /* everything else is the same each time */
 	if (!rc)
 		*out = TAKE(p);
 	return rc;

@@ -1,10 +1,10 @@
 /*
- * A recording of all that reading the goroutines of a process needs: its
- * executable, and the pieces of its memory that were asked for. Played back, it
- * is a process that stands still, and each byte of which can be changed.
+ * A recording of what it takes to read the goroutines of a process: its
+ * executable, and the pieces of its memory that were read. Played back, it is a
+ * stopped process of which each byte can be changed.
  *
- * A file of it, gzipped: struct image_head, the executable, then pieces, each
- * a struct image_piece and its bytes.
+ * A file of it, gzipped: struct image_head, the executable, then pieces, each a
+ * struct image_piece and its bytes.
  */
 #pragma once
 
@@ -30,21 +30,20 @@ struct image {
 
 /* Reads what image_write() wrote; -EBADMSG, -ENOMEM, -errno. */
 MUST_CHECK int image_read(const char *path, struct image *out);
-/* Writes it, not gzipped. */
+/* Writes an image, not gzipped. */
 MUST_CHECK int image_write(const struct image *m, int fd);
 void image_done(struct image *m);
-/* Adds a piece, or what is new of it.
- *   Errors   -ENOMEM */
+/* Adds the bytes of a piece that are not recorded yet. Errors -ENOMEM */
 MUST_CHECK int
 image_add(struct image *m, uint64_t addr, const void *p, size_t n);
-/* Reads goroutines of the program that m has the ELF file of, as a host tells
- * of the process; as goroutines_add(). */
+/* Reads goroutines of the program in m, with a host's answers about a process;
+ * as goroutines_add(). */
 MUST_CHECK int image_walk(const struct image *m, const struct host *host,
                           int32_t pid, struct profile **out);
-/* Answers for processes of this machine, and adds the memory that is read to
- * the recording. */
+/* Returns a host that answers about processes of this machine, and adds the
+ * memory that is read to the recording. */
 struct host image_recorder(struct image *m);
-/* Tells of a process that the recording plays. */
+/* Returns a host that answers about the recorded process. */
 struct host image_host(struct image *m);
-/* Reads its goroutines; as goroutines_add(). */
+/* Reads the recorded goroutines; as goroutines_add(). */
 MUST_CHECK int image_play(struct image *m, struct profile **out);

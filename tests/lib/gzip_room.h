@@ -1,7 +1,6 @@
 /*
- * Gzip as fuzzers use it: the memory of a compressor is kept for the next one,
- * since ASan maps that much anew each time, which takes longer than most
- * parsers do.
+ * Gzip for fuzzers: the memory of a compressor is kept for the next one, since
+ * ASan maps it anew each time, which takes longer than most parsers.
  */
 #pragma once
 
@@ -9,6 +8,6 @@
 
 /* Keeps memory from now on; may be called again. */
 void gzip_room_keep(void);
-/* Appends p as one member, not compressed: parsers read the same, sooner. Never
- * fails but by abort(). */
+/* Appends p as one member without compressing it: parsers read the same, but
+ * faster. Aborts if it fails. */
 void gzip_store(const void *p, size_t n, struct buf *out);

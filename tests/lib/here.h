@@ -1,4 +1,5 @@
-/* This machine, asked by the opener's handlers without a socket between. */
+/* Asks the opener's handlers about this machine by calling them, without a
+ * socket. */
 #pragma once
 
 #include "capture/host.h"
@@ -8,11 +9,11 @@
 
 struct profile;
 
-/* Answers like host.ask; arg is the struct conf of the opener. */
+/* Answers as host.ask does; arg is the struct conf of the opener. */
 int
 host_ask_here(void *arg, const struct host_ask *ask, struct host_reply *reply,
               int fds[HOST_MAX_FDS], size_t *nfds);
-/* An opener without debug files. */
+/* A host whose opener has no debug files. */
 extern const struct host here;
 
 /*

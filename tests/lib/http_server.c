@@ -14,7 +14,7 @@
 
 #define MAX_REQUEST 8192
 
-/* Up to the empty line; false when the client leaves before it. */
+/* Reads up to the empty line; returns false if the client leaves before it. */
 static int
 read_request(int fd, char out[static MAX_REQUEST])
 {

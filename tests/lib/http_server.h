@@ -1,7 +1,6 @@
 /*
- * A small HTTP server for tests, on a free port of 127.0.0.1: answers each
- * path with the bytes of its row, whatever they are, and closes. It ends with
- * the test.
+ * A small HTTP server for tests, on a free port of 127.0.0.1: answers each path
+ * with the bytes of its row, unchanged, and closes. It ends with the test.
  */
 #pragma once
 
@@ -13,19 +12,18 @@ struct canned {
 	const char *path; /* without the query; "*": any other */
 	const char *bytes;
 	size_t n;  /* 0: strlen(bytes) */
-	int hangs; /* then says nothing until the client is gone */
+	int hangs; /* then sends nothing until the client has left */
 };
 
 struct http_server {
 	pid_t pid;
 	uint16_t port;
-	int asked; /* reads "PATH?QUERY\n" of each request, then "gone\n"
-	              when the client of one that hangs has left */
+	int asked; /* receives "PATH?QUERY\n" for each request, and "gone\n" when the client of a row that hangs has left */
 };
 
 /* rows must live until http_server_stop(). */
 void
 http_server_start(struct http_server *s, const struct canned *rows, size_t n);
 void http_server_stop(struct http_server *s);
-/* The next line of asked, without its newline. */
+/* Reads the next line of asked, without its newline. */
 void http_server_line(const struct http_server *s, char *out, size_t max);

@@ -62,7 +62,7 @@ begin() { cli run "$@"; } # service, options: prints its id
 take() { cli --json run "$@" --wait; }
 phase_is() { json ".phase == \"$2\"" get "$profiling/$1"; }
 result_of() { get "$profiling/$1?wait=20"; } # id
-# A function's share of what a profile counts, with what it calls, in percent.
+# Checks a function's share of a profile, including what it calls, in percent.
 share_near() { # id, function, percent, how near
   local top
   top=$(cli --json top "$1" --limit 1000) || { echo "$top"; return 1; }

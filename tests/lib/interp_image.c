@@ -7,8 +7,8 @@
 #include <errno.h>
 #include <string.h>
 
-/* Takes the place of the executable: struct interp_image, in a layout that
- * stays. */
+/* Recorded instead of the executable: struct interp_image, in a layout that
+ * does not change. */
 struct addresses {
 	uint64_t language, version, eval_start, eval_end, roots[INTERP_ROOTS];
 };

@@ -1,7 +1,7 @@
 /*
- * A recording of a process that an interpreter runs, in the form of
- * goroutine_image.h: the interpreter's addresses in place of its executable,
- * and the memory that was read to walk its threads and to name their frames.
+ * A recording of a process that runs an interpreter, as in goroutine_image.h,
+ * but with the interpreter's addresses instead of the executable, and the
+ * memory that was read to walk its threads and name their frames.
  */
 #pragma once
 

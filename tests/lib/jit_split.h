@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Splits a name, and reads all of its parts: their lengths and line, added. */
+/* Splits a name and reads all of its parts; returns the sum of their lengths
+ * and the line. */
 static inline size_t
 jit_split(const char *name)
 {

@@ -38,8 +38,8 @@ machine_start() {
   machine_wait
 }
 
-# In control groups of its own: the systemd of one machine must not meet the
-# processes of another's. It dies with this script, however that ends.
+# Runs in new control groups, since the systemd of one machine must not meet the
+# processes of another. Dies with this script, however that ends.
 machine_run() { # name
   local group
   for group in $(machine_groups); do
@@ -50,8 +50,8 @@ machine_run() { # name
     tests/lib/machine_boot "$MACHINE_AT/files" "$1" "${MACHINE_ROOT:-/}"
 }
 
-# Where systemd looks for control groups: cgroup2, and the hierarchy named
-# systemd of the first version.
+# Prints the hierarchies in which systemd makes control groups: cgroup2, and the
+# one named systemd of version 1.
 machine_groups() {
   local line at
   while IFS= read -r line; do
@@ -65,8 +65,8 @@ machine_groups() {
   done </proc/self/cgroup
 }
 
-# Levels above 2 refuse what the worker may do elsewhere, and the kernel has
-# one level for all machines.
+# Lowers the level if it is above 2, which would refuse what the worker may do
+# elsewhere. The kernel has one level for all machines.
 machine_kernel() {
   local file=/proc/sys/kernel/perf_event_paranoid level
   read -r level <"$file"
@@ -75,7 +75,7 @@ machine_kernel() {
   echo 2 >"$file"
 }
 
-# Prints the first child of a process that has one.
+# Prints the first child of a process, if it has one.
 child_of() { # pid
   local children
   children=$(<"/proc/$1/task/$1/children") && [ -n "$children" ] &&
@@ -84,12 +84,12 @@ child_of() { # pid
 
 machine_leader() {
   local leader
-  # unshare, machine_boot, nspawn, init
+  # the leader is three levels below: unshare, machine_boot, nspawn, init
   leader=$(child_of "$(child_of "$(child_of "$MACHINE")")") &&
     [ "$(<"/proc/$leader/comm")" = systemd ] && echo "$leader"
 } 2>/dev/null
 
-# In a session of its own: a signal to its process group stays there.
+# Runs in a new session, so that signals to its process group stay there.
 in_machine() {
   setsid --wait nsenter --target "$(machine_leader)" --all --root env -C /root -i HOME=/root \
     LANG=C.UTF-8 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@"
@@ -111,7 +111,7 @@ machine_put() { # mode, files, folder
   install -D -m "$mode" -t "/proc/$(machine_leader)/root$folder" "${@:1:$#-1}"
 }
 
-# A folder of the host's is there too once something in it has changed.
+# A folder of the host is listed, too, if something in it has changed.
 machine_files() {
   (
     cd "/proc/$MACHINE/root$MACHINE_AT/files/upper" || exit 1
@@ -134,7 +134,7 @@ machine_reboot() {
   machine_wait
 }
 
-# A group is busy for a moment after its last process.
+# A group stays busy for a moment after its last process ended.
 machine_groups_gone() { # name
   local group gone=0
   for group in $(machine_groups); do

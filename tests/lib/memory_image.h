@@ -1,6 +1,6 @@
 /*
- * A process's memory, as a piece of bytes: stands for the opener where only
- * memory is asked for.
+ * A process's memory as an array of bytes, in place of the opener, for tests
+ * that only read memory.
  */
 #pragma once
 

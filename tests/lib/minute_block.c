@@ -10,7 +10,7 @@
 
 #define MINUTE_MS INT64_C(60000)
 
-/* Appends a window, and its line of the directory. */
+/* Appends a window and its entry in the directory. */
 static void
 add_window(uint64_t start_ms, uint64_t *random, struct buf *out,
            struct buf *entries)

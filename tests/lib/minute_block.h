@@ -1,6 +1,6 @@
 /*
- * A block as a host sends it (store/block.h): minutes of services bench0,
- * bench1, ..., each of which has windows of cpu whose bytes are noise.
+ * Makes a block as a host sends it (store/block.h): minutes of services bench0,
+ * bench1, ..., each of which has cpu windows whose bytes are noise.
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 #define MINUTE_BLOCK_BYTES ((size_t)3000) /* of a window */
 
 /*
- * Replaces *out with a block: fresh ones of one minute, or those of an hour.
+ * Replaces *out with a block of one fresh minute, or of the minutes of an hour.
  *
  *   Shape    minutes is 1 or 60; *random is the state of random_next()
  *   Units    start_ms is the begin of that minute or hour

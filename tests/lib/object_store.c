@@ -29,7 +29,7 @@ struct object {
 
 struct objects {
 	pthread_mutex_t lock;
-	int refs; /* threads, and the test */
+	int refs; /* threads plus the test */
 	int listener, connections, requests;
 	uint16_t port;
 	enum objects_mood mood;
@@ -105,7 +105,7 @@ keep(struct objects *o, const char *key, const char *p, size_t n)
 
 /* --- reading a request ---------------------------------------------------- */
 
-/* Splits the head in place; false when it has another form. */
+/* Splits the head in place; returns false if it is malformed. */
 static bool
 parse(struct connection *c)
 {
@@ -152,7 +152,7 @@ send_all(int fd, const char *p, size_t n)
 	}
 }
 
-/* Reads head and body; false at the end of the connection. */
+/* Reads head and body; returns false at the end of the connection. */
 static bool
 receive(struct connection *c)
 {
@@ -245,7 +245,7 @@ get_object(struct connection *c, const struct object *x)
 	}
 }
 
-/* The value of a name of the query, decoded. */
+/* Copies the decoded value of a parameter of the query. */
 static void
 value_of(const char *query, const char *name, char *out, size_t max)
 {
@@ -322,7 +322,8 @@ flood(struct connection *c)
 		;
 }
 
-/* Answers as the mood says; false: the request is to be looked at. */
+/* Answers according to the mood; returns false if the request is to be
+ * served. */
 static bool
 misbehave(struct connection *c)
 {

@@ -1,7 +1,7 @@
 /*
  * An object store for tests, in threads of the test: one bucket, path style,
  * which refuses what is not signed (lib/sigv4.h). It keeps objects in memory,
- * and misbehaves when it is told to.
+ * and misbehaves on demand.
  */
 #pragma once
 
@@ -27,22 +27,22 @@ enum objects_mood {
 };
 
 struct objects;
-/* Starts one on a free port of 127.0.0.1. */
+/* Starts an object store on a free port of 127.0.0.1. */
 struct objects *objects_start(void);
 void objects_stop(struct objects *o);
 void objects_mood(struct objects *o, enum objects_mood mood);
-/* Moves its clock on. */
+/* Advances its clock. */
 void objects_pass(struct objects *o, int64_t seconds);
-/* Puts an object by its whole name, without a request. */
+/* Stores an object under its full name, without a request. */
 void objects_plant(struct objects *o, const char *key, const char *text);
 size_t objects_count(struct objects *o);
-/* Why it refused a signature last; "" when it never did. */
+/* Returns why it last refused a signature; "" if it never did. */
 const char *objects_refused(struct objects *o);
-/* Requests that came. */
+/* Returns the number of requests. */
 int objects_requests(struct objects *o);
-/* Connections that were accepted. */
+/* Returns the number of connections. */
 int objects_connections(struct objects *o);
 uint16_t objects_port(const struct objects *o);
-/* Writes the key file into dir, and fills [s3] in: its texts live as long as
- * the object store. */
+/* Writes the key file into dir and fills in [s3]; its texts live as long as the
+ * object store. */
 void objects_conf(struct objects *o, const char *dir, struct conf *out);

@@ -27,7 +27,7 @@ once() { # name, pid, arguments: $tmp/NAME.pb.gz, .txt and .folded
     "$B/tests/tools/folded" "$tmp/$name.pb.gz" >"$tmp/$name.folded"
 }
 
-# The worker says how many samples it has taken to a terminal only.
+# The worker prints the number of samples so far only to a terminal.
 begun=()
 begin() { # name, pid, samples, arguments
   local command
@@ -37,7 +37,7 @@ begin() { # name, pid, samples, arguments
     echo $? >"$tmp/$1.status"
   } &
   begun+=($!)
-  # A process that stands still leaves the CPU to the others.
+  # Stopping the process leaves the CPU to the others.
   [ "$3" -eq 0 ] || { wait_for 120 has_taken "$1" "$3"; kill -STOP "$2"; end_capture "$1"; } &
 }
 has_taken() { # name, samples
@@ -56,7 +56,7 @@ captured() { # name
     "$B/tests/tools/folded" "$tmp/$1.pb.gz" >"$tmp/$1.folded" || { cat "$tmp/$1.err"; return 1; }
 }
 
-# Starts a target and waits for its "ready"; its output goes on to a file.
+# Starts a target and waits for its "ready"; later output goes to a file.
 target() { # name, program, arguments: $pid
   local name=$1 line
   shift
@@ -68,7 +68,7 @@ target() { # name, program, arguments: $pid
   [ "$line" = ready ]
 }
 
-# Samples, of all or of the stacks in which a pattern is found.
+# Counts samples: all, or those of stacks that match a pattern.
 samples() { # name [pattern]
   grep -aE -- "${2:-}" "$tmp/$1.folded" | awk '{n += $NF} END {print n + 0}'
 }
@@ -82,8 +82,8 @@ has() { # name, pattern, at least so many samples
 
 quality() { awk -v key="$2" '$1 == key {print $2}' "$tmp/$1.txt"; }
 
-# False, having said why, where this user may not capture: skipped, or else
-# not ok.
+# Returns false where this user may not capture, after printing "skip" or "not
+# ok" with the reason.
 can_capture() { # name of the script
   once probe $$ --seconds 1 >"$tmp/probe.out" 2>&1 && return
   if [ "$(id -u)" -ne 0 ]; then

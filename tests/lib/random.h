@@ -1,5 +1,5 @@
 /*
- * Numbers of a seed: a test that fails, fails again.
+ * Random numbers from a seed, so that a test which fails will fail again.
  *   Source   splitmix64, Sebastiano Vigna
  */
 #pragma once

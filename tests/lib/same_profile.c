@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Rows have padding: they are compared member by member. */
+/* Rows have padding, so they are compared member by member. */
 #define SAME(member)                \
 	if (x->member != y->member) \
 	return #member

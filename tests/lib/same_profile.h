@@ -5,5 +5,5 @@
 
 #include "profile/profile.h"
 
-/* NULL, or what differs. */
+/* Returns NULL, or what differs. */
 const char *profile_differs(const struct profile *a, const struct profile *b);

@@ -9,7 +9,7 @@
 #define TEXT_MAX 8192
 #define PAIRS    32
 
-/* The parts of a signature, of the header or of the query. */
+/* The parts of a signature in the header or in the query. */
 struct claim {
 	char key[128], day[16], region[64];
 	char date[32], names[512], mac[80];
@@ -57,7 +57,7 @@ by_name(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* The query in the order of its names, without the signature. */
+/* Writes the query sorted by name, without the signature. */
 static void
 sorted_query(const char *query, char *out)
 {
@@ -76,7 +76,8 @@ sorted_query(const char *query, char *out)
 		               strchr(pairs[i], '=') ? "" : "=");
 }
 
-/* "host:example.com\nrange:bytes=0-9\n"; false when a name has no header. */
+/* Writes "host:example.com\nrange:bytes=0-9\n"; fails if a named header is
+ * missing. */
 static int
 signed_headers(const struct sigv4_request *r, const char *names, char *out)
 {
@@ -132,8 +133,7 @@ has_name(const char *names, const char *name)
 	return 0;
 }
 
-/* Every header of Amazon's own, and the host, must be signed, and none be
- * empty. */
+/* The host and all headers of Amazon must be signed, and must not be empty. */
 static const char *
 check_headers(const struct sigv4_request *r, const struct claim *c)
 {
@@ -172,7 +172,7 @@ read_header(const struct sigv4_request *r, const char *text, struct claim *c)
 	return check_headers(r, c);
 }
 
-/* The value of a name of the query. */
+/* Copies the value of a parameter of the query. */
 static void
 query_value(const char *query, const char *name, char *out, size_t max)
 {

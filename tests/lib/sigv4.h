@@ -1,6 +1,6 @@
 /*
- * Whether a request is signed as Amazon's S3 has it, by code of its own: what
- * the product and libcurl sign is checked against this.
+ * Checks signatures of requests to Amazon's S3, independently of the product's
+ * code and of libcurl, which sign them.
  *
  * Source: Authenticating Requests (AWS Signature Version 4), Amazon S3 API
  * Reference, whose examples tests/unit/store/s3.c checks this by.
@@ -14,16 +14,16 @@
 struct sigv4_request {
 	char *method, *path, *query; /* query: without '?', "" for none */
 	struct {
-		char *name, *value; /* name in small letters */
+		char *name, *value; /* name in lower case */
 	} headers[SIGV4_HEADERS];
 	size_t nheaders;
 	const char *body;
 	size_t nbody;
 };
 
-/* The value of a header; NULL when there is none. */
+/* Returns the value of a header, or NULL. */
 const char *sigv4_header(const struct sigv4_request *r, const char *name);
-/* Returns NULL when the request is signed by that key, in its header or in its
- * query, or why it is not. */
+/* Returns NULL if the request is signed with that key, in its header or query,
+ * or else the reason. */
 const char *sigv4_refuses(const struct sigv4_request *r, const char *key,
                           const char *secret);

@@ -35,7 +35,7 @@ frame(struct profile *p, const char *word)
 	return at;
 }
 
-/* key=value; a value "7.." is the number 7 and i. */
+/* Parses key=value; a value "7.." is the number 7 + i. */
 static struct label
 label(struct profile *p, char *text, int i)
 {

@@ -67,7 +67,7 @@ stock(void)
 	                  .root = "/dev/shm/stoker-test.XXXXXX"};
 	char windows[STOCK_WINDOWS][ID_MAX];
 
-	/* In memory where that can be: a backup syncs a lot. */
+	/* In memory if possible, since a backup syncs a lot. */
 	if (access("/dev/shm", W_OK))
 		snprintf(k.root, sizeof(k.root), "/tmp/stoker-test.XXXXXX");
 	ck_assert_ptr_nonnull(mkdtemp(k.root));

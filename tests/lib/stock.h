@@ -1,6 +1,6 @@
 /*
- * A store with something in it, and directories for its backups and for
- * stores made of them, gone after the test.
+ * A store with some contents, and directories for its backups and for restored
+ * stores, which are removed after the test.
  */
 #pragma once
 
@@ -23,18 +23,18 @@ struct stock {
 struct stock stock(void);
 void stock_done(struct stock *k);
 
-/* Removes everything below root whose name begins so. */
+/* Removes everything below root whose name begins with prefix. */
 void stock_clear(const struct stock *k, const char *prefix);
 /* Stores a completed session with these bytes. */
 void stock_profile(struct store *s, const char *text, char id[static ID_MAX]);
-/* Stores windows of 2024 in a segment of their own; their ids. */
+/* Stores windows of 2024 in a new segment; returns their ids. */
 void stock_windows(struct store *s, char ids[STOCK_WINDOWS][ID_MAX]);
-/* Makes a backup, which must go well. */
+/* Makes a backup, which must succeed. */
 struct backup_report stock_backup(const struct stock *k);
-/* Makes a backup that must fail with this code and words. */
+/* Makes a backup that must fail with this error and words. */
 void stock_no_backup(const char *store, const char *dir, int expected,
                      const char *words);
-/* Counts files and folders below a folder whose names have this in them. */
+/* Counts files and folders in a folder whose names contain part. */
 int stock_count(const char *dir, const char *part);
 /* The outcome of a restore. */
 struct stock_restored {
@@ -44,25 +44,25 @@ struct stock_restored {
 };
 struct stock_restored
 stock_try(const struct stock *k, const char *to, bool replace);
-/* Restores, which must go well, or must fail with this code and words. */
+/* Restores, which must succeed, or must fail with this error and words. */
 struct stock_restored
 stock_restore(const struct stock *k, const char *to, bool replace);
 void stock_refuse(const struct stock *k, const char *to, bool replace,
                   int expected, const char *words);
-/* Finds the file of a profile, and its folder, below a store. */
+/* Finds the file of a profile and its folder in a store. */
 void stock_file(const struct stock *k, int i, char folder[static 64],
                 char file[static 128]);
 /* Counts flaws, all of which must be of this kind. */
 int64_t stock_flaws(const char *dir, bool in_backup, enum flaw_kind kind);
-/* Verifies a store or backup that must be whole. */
+/* Verifies a store or backup that must be undamaged. */
 void stock_whole(const char *dir, bool in_backup);
-/* Reads the bytes of a session's profile; "" when there is none. */
+/* Reads the bytes of a session's profile; "" if it has none. */
 void stock_read(struct store *s, const char *session, struct buf *out);
-/* "DIR/name", in a buffer that the next call takes. */
+/* Returns "DIR/name", in a buffer that the next call reuses. */
 const char *stock_path(const char *dir, const char *name);
 /* Runs SQL as an administrator with sqlite3(1) would, without foreign keys. */
 void stock_sql(const char *database, const char *sql);
-/* Finds the database of the backup; stock_agree() has the manifest agree with
- * a changed one. The buffer is that of stock_path(). */
+/* Finds the database of the backup; stock_agree() updates the manifest after
+ * the database was changed. The buffer is that of stock_path(). */
 const char *stock_database(const struct stock *k);
 void stock_agree(const struct stock *k);

@@ -8,16 +8,17 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The URL of the PostgreSQL server that tests/unit/engines.sh has started. */
+/* Returns the URL of the PostgreSQL server that tests/unit/engines.sh
+ * started. */
 static const char *
 server(void)
 {
 	return getenv("STOKER_TEST_DB");
 }
 
-/* Stores of a test, and the databases that they are in. The tests of a suite
- * run one after another in processes of their own, and use the same schemas:
- * to empty one takes a tenth of the time that it takes to make one. */
+/* The stores of a test, and their databases. The tests of a suite run one after
+ * another in separate processes, and reuse the schemas: emptying one takes a
+ * tenth of the time of making one. */
 #define STORES_MAX 16
 static struct place {
 	char dir[64], schema[32], url[400];
@@ -60,8 +61,8 @@ test_conf(const char *dir)
 	};
 }
 
-/* Runs SQL as an administrator with psql would. Returns whether that went well;
- * out, if there is one, gets the first value. */
+/* Runs SQL as an administrator would with psql. Returns whether that succeeded;
+ * out, if not NULL, gets the first value. */
 static bool
 run_sql(const char *url, const char *sql, char *out, size_t size)
 {
@@ -119,10 +120,10 @@ test_sql(const struct test_store *t, const char *sql, char *out, size_t size)
 }
 
 /*
- * Makes the schema of a store. db_skew_clock() moves its clock,
- * and empty_store() deletes all rows but those of migrations, from tables that
- * have ever had any: a new connection plans each of its deletions anew. A schema
- * that a test has migrated further is made anew.
+ * Makes the schema of a store. db_skew_clock() moves its clock, and
+ * empty_store() deletes all rows but those of migrations, from tables that ever
+ * had any, since a new connection must plan each deletion. A schema that a test
+ * has migrated further is replaced.
  */
 static void
 make_schema(const struct place *p, const struct conf *conf)
@@ -169,8 +170,9 @@ open_store(const char *dir, bool worker, struct store *out)
 	ck_assert_msg(!rc, "%s", buf_str(&why));
 }
 
-/* Opens a store of an earlier test, and empties it: on the same connection,
- * since a server takes 50 ms to accept one. Returns false if there is none. */
+/* Opens a store of an earlier test and empties it, over the same connection,
+ * since a server takes 50 ms to accept one. Returns false if there is no such
+ * store. */
 static bool
 reuse_store(const char *dir, struct store *out)
 {

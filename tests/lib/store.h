@@ -1,6 +1,6 @@
 /*
- * A store in a directory of its own, with the service "svc" of tenant "t",
- * gone after the test.
+ * A store in a new directory, with the service "svc" of tenant "t"; removed
+ * after the test.
  */
 #pragma once
 
@@ -22,38 +22,38 @@ struct test_store {
 
 struct test_store test_store(void);
 void test_store_done(struct test_store *t);
-/* True when stores are on the server that STOKER_TEST_DB names. */
+/* Returns whether stores are on the server that STOKER_TEST_DB names. */
 bool test_on_server(void);
-/* Runs SQL on a store's database as an administrator would; out, unless it is
- * NULL, gets the first value. */
+/* Runs SQL on a store's database as an administrator would; out, if not NULL,
+ * gets the first value. */
 void
 test_sql(const struct test_store *t, const char *sql, char *out, size_t size);
-/* The configuration of a store in dir: in SQLite, or in a schema of the
+/* Returns the configuration of a store in dir: in SQLite, or in a schema of the
  * PostgreSQL server that STOKER_TEST_DB names. */
 struct conf test_conf(const char *dir);
-/* [store] database of that. */
+/* Returns [store] database of that configuration. */
 const char *test_database(const char *dir);
-/* A store with that service in a directory that is there. */
+/* Opens a store with that service in an existing directory. */
 void test_store_in(const char *dir, struct store *out);
-/* Removes a file or directory, with all that is in it. */
+/* Removes a file or directory with all its contents. */
 void test_remove(const char *path);
-/* Another connection to it: store_close() it. */
+/* Opens the store again, over another connection; store_close() it. */
 struct store test_store_again(const struct test_store *t, bool worker);
 
-/* Adds a service like svc of that tenant and name; as service_add(). */
+/* Adds a service like svc, with this tenant and name; as service_add(). */
 int test_service(struct store *s, const char *tenant, const char *name);
-/* Adds one of svc's name to a tenant that has none. */
+/* Adds a service of svc's name to a tenant without one. */
 void test_tenant(struct store *s, const char *tenant);
-/* Reports a worker that is alive. */
+/* Reports a live worker. */
 void test_heartbeat(struct store *s, const char *host, int64_t pid);
-/* A capture of svc; a test changes what it is about. */
+/* Returns a request for a capture of svc, which tests may change. */
 struct session_ask test_ask(void);
-/* Continuous profiling of that tenant's svc; a test changes its days and more.
- */
+/* Returns settings of continuous profiling for the tenant's svc, which tests
+ * may change. */
 struct continuous test_continuous(const char *tenant);
 struct session_result test_result(void);
-/* Enqueues test_ask() of another type for each call: "type0", "type1", ... */
+/* Enqueues test_ask() with another type for each i: "type0", "type1", ... */
 void test_enqueue(struct store *s, int i, char id[static ID_MAX]);
 void test_claim(struct store *s, struct job *out);
-/* Stores bytes that say whose they are. */
+/* Stores a text as the bytes of a blob. */
 void test_blob(struct store *s, const char *text, struct blob *out);

@@ -17,8 +17,8 @@
 #define TEST(name) START_TEST(name)
 #define END        END_TEST
 
-/* 1 in a program with a sanitizer. GCC defines a macro for each, Clang 14 has
- * __has_feature alone. */
+/* 1 in a program with a sanitizer. GCC defines a macro for each; Clang 14 has
+ * only __has_feature. */
 #ifndef __has_feature
 #define __has_feature(name) 0
 #endif
@@ -31,7 +31,7 @@
 
 Suite *suite(void);
 
-/* Marks the test skipped in the file that tests/run reads. */
+/* Marks the test as skipped, in the file that tests/run reads. */
 void test_skipped(const char *test, const char *why);
 #define SKIP(why)                            \
 	do {                                 \
@@ -39,14 +39,14 @@ void test_skipped(const char *test, const char *why);
 		return;                      \
 	} while (0)
 
-/* For a test of a part in its sandbox, which bounds memory and system calls. */
+/* For tests of a part in its sandbox, which limits memory and system calls. */
 #define NEEDS_SANDBOX()                                           \
 	do {                                                      \
 		if (SANITIZED)                                    \
 			SKIP("a sanitizer needs more than this"); \
 	} while (0)
 
-/* Seconds one test may take before it is killed. */
+/* A suite in which a test is killed after this many seconds. */
 #define SUITE_TIMEOUT(title, seconds, ...)                                  \
 	Suite *suite(void)                                                  \
 	{                                                                   \

@@ -7,17 +7,17 @@
 #include <string.h>
 
 #define FP_REACH (1 << 20) /* largest frame of code without tables, bytes */
-#define PAST_END (8 << 20) /* how far past the dump a stack may go on */
+#define PAST_END (8 << 20) /* how far beyond the dump a stack may reach */
 #define MAX_FILE (1 << 30)
 
-/* perf uses this function, too, which is exported but not in libunwind's
- * headers. Source: Linux tools/perf/util/unwind-libunwind-local.c. */
+/* An exported function that is not in libunwind's headers; perf uses it, too.
+ * Source: Linux tools/perf/util/unwind-libunwind-local.c. */
 #define search_unwind_table UNW_OBJ(dwarf_search_unwind_table)
 extern int
 search_unwind_table(unw_addr_space_t as, unw_word_t ip, unw_dyn_info_t *di,
                     unw_proc_info_t *pi, int need_unwind_info, void *arg);
 
-/* An image's bytes, and the search table in its .eh_frame_hdr. */
+/* An image's bytes, and the search table of its .eh_frame_hdr. */
 struct image {
 	uint8_t *bytes;
 	uint64_t header;     /* vaddr */
@@ -35,7 +35,7 @@ struct rival {
 	uint64_t stack_start;
 	size_t stack_len;
 	bool no_info;  /* this step met code without tables */
-	bool past_end; /* this step wanted what follows the dump */
+	bool past_end; /* this step needed words beyond the dump */
 };
 
 static void
@@ -54,7 +54,7 @@ open_image(const struct elf_image *e, struct image *out)
 	out->rows = (const void *)(out->bytes + s->offset + 12);
 }
 
-/* The last row at or below vaddr. */
+/* Finds the last row at or below vaddr. */
 static bool
 find_row(const struct image *i, uint64_t vaddr, uint32_t *row)
 {
@@ -137,7 +137,7 @@ access_mem(unw_addr_space_t as, unw_word_t addr, unw_word_t *value, int write,
 	uint64_t word;
 
 	(void)as;
-	/* After no_info it only gropes: we step by ourselves then. */
+	/* After no_info libunwind only guesses, so we step ourselves. */
 	if (write || u->no_info)
 		return -UNW_EINVAL;
 	if (!stack_word(u, addr, &word) && !image_word(u, addr, &word))
@@ -158,8 +158,9 @@ find_proc_info(unw_addr_space_t as, unw_word_t ip, unw_proc_info_t *pi,
 	int r = -UNW_ENOINFO;
 
 	if (i && find_row(i, ip - m->m.bias, &row)) {
-		/* A table of the one row that matters: it would read the
-		 * others byte by byte through access_mem. */
+		/* Passes a table with the only row that matters, since
+		 * libunwind would read all rows byte by byte through
+		 * access_mem. */
 		di.start_ip = m->m.start;
 		di.end_ip = m->m.end;
 		di.u.rti.segbase = i->header + m->m.bias;
@@ -203,7 +204,8 @@ access_fpreg(unw_addr_space_t as, unw_regnum_t reg, unw_fpreg_t *value,
 
 /* --- one step ------------------------------------------------------------ */
 
-/* Return addresses are one past the call, which may end its function. */
+/* A return address is one byte past the call, which may be the end of the
+ * function. */
 static void
 enter(struct rival *u, uint64_t pc, bool returns)
 {
@@ -228,9 +230,9 @@ read_frame(unw_cursor_t *c, struct frame *out)
 }
 
 /*
- * The caller by frame pointer: code without tables (JIT, Go assembly) mostly
- * keeps one. Believed if it points up the dump, not far, and at an address in
- * executable memory.
+ * Finds the caller by the frame pointer, which code without tables (JIT, Go
+ * assembly) mostly keeps. It is believed if it points up the dump, not too far,
+ * and to an address in executable memory.
  *   Source   x86-64 psABI 3.4.1: the deepest frame's frame pointer is zero
  */
 static enum unwind_end
@@ -249,7 +251,7 @@ step_by_pointer(struct rival *u, unw_cursor_t *c, const struct frame *f,
 		return UNWIND_ROOT;
 	if (!corpus_map(u->corpus, ra - 1))
 		return UNWIND_NO_INFO;
-	/* A new cursor takes its pc for an interrupted instruction: give it
+	/* A new cursor treats its pc as an interrupted instruction, so it gets
 	 * one within the call. */
 	u->regs[PERF_REG_X86_IP] = ra - 1;
 	u->regs[PERF_REG_X86_SP] = f->fp + 16;
@@ -258,7 +260,7 @@ step_by_pointer(struct rival *u, unw_cursor_t *c, const struct frame *f,
 	return unw_init_remote(c, u->space, u) ? UNWIND_BAD : UNWIND_MAX;
 }
 
-/* UNWIND_MAX: the cursor is at the caller, whose address is *pc. */
+/* Returns UNWIND_MAX if the cursor is at the caller, whose address is *pc. */
 static enum unwind_end
 step(struct rival *u, unw_cursor_t *c, struct frame *f, bool leaf, uint64_t *pc)
 {
@@ -271,7 +273,7 @@ step(struct rival *u, unw_cursor_t *c, struct frame *f, bool leaf, uint64_t *pc)
 	r = unw_step(c);
 	if (u->no_info) {
 		end = step_by_pointer(u, c, f, pc);
-		/* An unknown leaf without frame pointer is no root. */
+		/* An unknown leaf without a frame pointer is no root. */
 		if (end == UNWIND_ROOT && leaf)
 			return UNWIND_NO_INFO;
 		if (end != UNWIND_MAX)
@@ -285,7 +287,7 @@ step(struct rival *u, unw_cursor_t *c, struct frame *f, bool leaf, uint64_t *pc)
 			return UNWIND_ROOT;
 		*pc = caller.pc;
 	}
-	/* A stack only ever shrinks on the way out: no loops. */
+	/* On the way out a stack only shrinks, so there are no loops. */
 	if (caller.sp <= f->sp)
 		return UNWIND_BAD;
 	*f = caller;

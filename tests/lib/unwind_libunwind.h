@@ -1,13 +1,13 @@
 /*
- * Walks stacks by libunwind's remote interface, like perf: the rival in the
- * benchmark, and a second opinion in tests. libunwind 1.6 asks for registers,
- * memory and tables through callbacks that serve a corpus.
+ * Walks stacks with libunwind's remote interface, as perf does, to compare with
+ * ours in tests and the benchmark. libunwind 1.6 asks for registers, memory and
+ * tables through callbacks that serve a corpus.
  */
 #pragma once
 
 #include "lib/corpus.h"
 
-#define RIVAL_CACHE_ROWS 4096 /* its default of 128 costs twice the time */
+#define RIVAL_CACHE_ROWS 4096 /* the default of 128 takes twice the time */
 
 struct rival;
 

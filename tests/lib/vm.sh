@@ -32,8 +32,8 @@ machine_start() { # image
   machine_boot
 }
 
-# The host's page cache holds what the machine has written and flushed when
-# qemu is killed; what it has not flushed is lost with it, as when power goes.
+# When qemu is killed, the host's page cache keeps what the machine has flushed.
+# What it has not flushed is lost, as in a power cut.
 machine_boot() { # options of the kernel's line
   local port
   port=$(shuf -i 20000-29999 -n 1)

@@ -1,7 +1,7 @@
 /*
- * A profile in which no two stacks are alike: the worst that a comparison, an
- * export and an upload can meet. Stacks of different seeds have no more in
- * common than those of one.
+ * A profile in which all stacks differ: the worst case for a comparison, an
+ * export or an upload. Stacks of different seeds have no more in common than
+ * those of one seed.
  */
 #pragma once
 

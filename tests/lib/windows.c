@@ -15,7 +15,7 @@ total_of(const struct profile *p, uint32_t type)
 	return sum;
 }
 
-/* Encodes a window like the worker: rollups are packed. */
+/* Encodes a window as the worker does: rollups are packed. */
 static void
 encode(const struct profile *p, enum window_level level, struct buf *out)
 {
@@ -37,7 +37,7 @@ append(struct segment *g, const struct profile *p, struct window_ask *w)
 
 	w->sample_count = total_of(p, 0);
 	w->value = total_of(p, profile_type_index(p, NULL));
-	if (p->nsamples) /* else the row alone tells of it */
+	if (p->nsamples) /* an empty window has only its row */
 		encode(p, w->level, &file);
 	ck_assert_int_eq(segment_append(g, file.p, file.len, w), 0);
 	ck_assert_int_eq(segment_sync(g), 0);
@@ -105,15 +105,14 @@ roll(struct store *s, enum window_level level, const struct window_list *of)
 	ck_assert_int_eq(window_rollup(s, &g, &w, of), 0);
 }
 
-/* False when none is due. */
+/* Makes one rollup; returns false if none is due. */
 static bool
 roll_one(struct store *s, enum window_level level)
 {
 	CLEANUP_RIPE struct ripe_list due = {0};
 	CLEANUP_WINDOWS struct window_list l = {0};
 
-	ck_assert_int_eq(
-		window_ripe(s, level, INT64_MAX / 2, 1, &due), 0);
+	ck_assert_int_eq(window_ripe(s, level, INT64_MAX / 2, 1, &due), 0);
 	if (!due.n)
 		return false;
 	ck_assert_int_eq(window_children(s, &due.items[0], level, &l), 0);

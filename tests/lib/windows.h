@@ -1,11 +1,11 @@
-/* Windows of svc in a store, as a worker would have left them. */
+/* Windows of svc in a store, as a worker would store them. */
 #pragma once
 
 #include "lib/store.h"
 #include "profile/profile.h"
 #include "store/window.h"
 
-/* Parameters of a test's window; 0 and NULL: the first of each. */
+/* Parameters of a window; 0 and NULL stand for these defaults. */
 struct test_window {
 	const char *type;   /* cpu */
 	const char *host;   /* TEST_HOST */
@@ -17,8 +17,8 @@ struct test_window {
 	const struct profile *profile;
 };
 
-/* Stores one; its id. */
+/* Stores a window; returns its id. */
 void test_window(struct store *s, const struct test_window *w,
                  char id[static ID_MAX]);
-/* Rolls everything up to a level, as the worker does. */
+/* Makes all rollups up to a level, as the worker does. */
 void test_rollup(struct store *s, enum window_level level);

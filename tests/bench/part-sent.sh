@@ -2,7 +2,7 @@
 # flame graphs made of them. The programs are recorded as for the month of
 # part-range.sh. ONLY=push asks for all rows.
 names="push_per_s push_cpu_us push_bytes push_fresh_bytes push_segment_bytes push_peak_mb
-  range_pushed_hour_ms range_pushed_2h_ms"
+  range_pushed_hour_ms range_pushed_hour_cpu_ms range_pushed_2h_ms range_pushed_2h_cpu_ms"
 [[ ",$ONLY," != *,push,* ]] || ONLY+=,$(echo $names | tr ' ' ,)
 if wanted $names; then
   made=$(mktemp -d /tmp/stoker-push.XXXXXX)
@@ -25,8 +25,14 @@ if wanted $names; then
       row push_bytes "$a" bytes goal 1850 "$(awk "BEGIN { printf \"%.2f\", 1850 / $a }")" "$n"
       row push_segment_bytes "$b" bytes - - - "$n"
       ;;
-    hour) row range_pushed_hour_ms "$a" ms - - - "$b" ;;
-    all) row range_pushed_2h_ms "$a" ms - - - "$b" ;;
+    hour)
+      row range_pushed_hour_ms "$a" ms goal 5 "$(awk "BEGIN { printf \"%.2f\", 5 / $a }")" "$n"
+      row range_pushed_hour_cpu_ms "$b" ms - - - "$n"
+      ;;
+    all)
+      row range_pushed_2h_ms "$a" ms - - - "$n"
+      row range_pushed_2h_cpu_ms "$b" ms - - - "$n"
+      ;;
     peak) row push_peak_mb "$a" MiB - - - 4 ;;
     esac
   done <"$made/push"

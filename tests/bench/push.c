@@ -8,8 +8,8 @@
  * Prints: "pushed", pushes a second, microseconds of CPU time of the API for
  * each, and how many; "fresh" and "summed", bytes on disk for each push before
  * and after rollups, with those of segments alone; "hour" and "all", the median
- * time of a flame graph of an hour and of the whole time, in milliseconds, and
- * how many; "peak", the most memory of an API process in MiB.
+ * time of a flame graph of an hour and of the whole time, and the API's CPU time
+ * for each, in milliseconds, and how many; "peak", the most memory of an API process in MiB.
  */
 #include "base/clock.h"
 #include "base/file.h"
@@ -201,7 +201,7 @@ static void
 read_ranges(struct bench *b, const char *name, int64_t length_ms)
 {
 	int64_t spare = b->steps * STEP_MS - length_ms;
-	double ms[RANGES];
+	double ms[RANGES], cpu = test_api_cpu_s(&b->api);
 
 	if (spare < 0)
 		return;
@@ -221,7 +221,8 @@ read_ranges(struct bench *b, const char *name, int64_t length_ms)
 		ms[i] = (double)(clock_mono_ns() - began) / NS_PER_MS;
 	}
 	qsort(ms, RANGES, sizeof(*ms), by_value);
-	printf("%s\t%.2f\t%d\n", name, ms[RANGES / 2], RANGES);
+	printf("%s\t%.2f\t%.2f\t%d\n", name, ms[RANGES / 2],
+	       1e3 * (test_api_cpu_s(&b->api) - cpu) / RANGES, RANGES);
 }
 
 /* --- the store ------------------------------------------------------------ */

@@ -366,16 +366,24 @@ add_location(struct input_rows *r, uint32_t at)
 	return rc;
 }
 
+#define EXPECT 12 /* nodes ahead that are fetched from memory */
+
 static int
 add_nodes(struct input_rows *r)
 {
-	const struct packed *k = r->packed;
-	int rc = 0;
+	const struct packed_node *n = r->packed->nodes;
+	struct nodes *to = &r->m->nodes;
+	uint32_t count = r->packed->nnodes;
+	int rc = count && to->n == 1 ? nodes_reserve(to, count) : 0;
 
-	for (uint32_t i = 1; i < k->nnodes && !rc; i++)
-		rc = nodes_child(&r->m->nodes, r->nodes[k->nodes[i].parent],
-		                 r->locations[k->nodes[i].location],
-		                 &r->nodes[i]);
+	to->next = 1;
+	for (uint32_t i = 1; i < count && !rc; i++) {
+		if (i + EXPECT < count && n[i + EXPECT].parent < i)
+			nodes_expect(to, r->nodes[n[i + EXPECT].parent],
+			             r->locations[n[i + EXPECT].location]);
+		rc = nodes_child(to, r->nodes[n[i].parent],
+		                 r->locations[n[i].location], &r->nodes[i]);
+	}
 	return rc;
 }
 

@@ -6,6 +6,8 @@
 
 #include <stdlib.h>
 
+#define AHEAD 8 /* nodes that are looked at before the hash */
+
 int
 nodes_init(struct nodes *t)
 {
@@ -56,21 +58,54 @@ add(struct nodes *t, const struct packed_node *node, uint64_t hash,
 	return 0;
 }
 
+static uint64_t
+hash_of(const struct nodes *t, uint32_t parent, uint32_t location)
+{
+	uint64_t pair = (uint64_t)parent << 32 | location;
+
+	return hash_fold(pair ^ t->key, t->key | 1);
+}
+
+int
+nodes_reserve(struct nodes *t, uint32_t more)
+{
+	return rows_room(&t->items, &t->cap, t->n, more, sizeof(*t->items))
+	               ?: table_reserve(&t->children, more);
+}
+
+void
+nodes_expect(const struct nodes *t, uint32_t parent, uint32_t location)
+{
+	table_prefetch(&t->children, hash_of(t, parent, location));
+}
+
+/* Files of one program have their nodes in the same order: the next one is
+ * mostly among the next few. */
+static uint32_t
+find(struct nodes *t, const struct wanted_node *w, uint64_t hash)
+{
+	uint32_t end = t->n - t->next < AHEAD ? t->n : t->next + AHEAD;
+
+	for (uint32_t i = t->next; i < end; i++)
+		if (same_node(w, i))
+			return i;
+	return table_find(&t->children, hash, same_node, w);
+}
+
 int
 nodes_child(struct nodes *t, uint32_t parent, uint32_t location, uint32_t *out)
 {
 	struct wanted_node w = {t->items, {parent, location}};
-	uint64_t pair = (uint64_t)parent << 32 | location;
-	uint64_t hash = hash_fold(pair ^ t->key, t->key | 1);
-	uint32_t at = t->next;
-	int rc = 0;
+	uint64_t hash = hash_of(t, parent, location);
+	uint32_t at = find(t, &w, hash);
+	int rc;
 
-	if (at >= t->n || !same_node(&w, at))
-		at = table_find(&t->children, hash, same_node, &w);
-	if (at == TABLE_NONE)
-		rc = add(t, &w.node, hash, &at);
-	if (rc)
+	if (at == TABLE_NONE) {
+		rc = add(t, &w.node, hash, out);
+		if (!rc && *out == t->next)
+			t->next++;
 		return rc;
+	}
 	t->next = at + 1;
 	*out = at;
 	return 0;

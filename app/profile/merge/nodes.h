@@ -20,3 +20,7 @@ void nodes_done(struct nodes *t);
  * -E2BIG past PROFILE_MAX_ROWS, with *out untouched. */
 MUST_CHECK int
 nodes_child(struct nodes *t, uint32_t parent, uint32_t location, uint32_t *out);
+/* Makes room for more nodes. -ENOMEM, -E2BIG. */
+MUST_CHECK int nodes_reserve(struct nodes *t, uint32_t more);
+/* Fetches what a nodes_child() that follows soon will read. */
+void nodes_expect(const struct nodes *t, uint32_t parent, uint32_t location);

@@ -1,6 +1,6 @@
 /*
- * URLs that are made for the fetcher: the first line is a service's pprofUrl,
- * and a list of debuginfod servers; the rest is a URL, and a file's name.
+ * URLs made for the fetcher: the first line is a service's pprofUrl and a list
+ * of debuginfod servers; the rest is a URL and a file's name.
  */
 #include "worker/ipc/debuginfod_url.h"
 #include "worker/ipc/pull_pages.h"

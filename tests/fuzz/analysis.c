@@ -1,6 +1,6 @@
 /*
- * Profiles that targets and uploads make, as goroutine analysis, comparisons
- * and differential flame graphs read them.
+ * Goroutine analysis, comparisons and differential flame graphs of profiles
+ * that targets and uploads make.
  */
 #include "profile/analysis.h"
 #include "profile/diff.h"
@@ -50,7 +50,7 @@ diff(const struct compare_side *side, const struct comparison *c)
 	}
 }
 
-/* As if all functions had moved: nodes are then tested, too. */
+/* Marks all functions as changed, so that nodes are tested, too. */
 static void
 list_all(struct comparison *c)
 {
@@ -59,7 +59,8 @@ list_all(struct comparison *c)
 	c->nregressions = c->n;
 }
 
-/* Cut up as if each row had been sampled so many times in turn. */
+/* Cuts the profile into blocks, as if each row had been sampled value times in
+ * a row. */
 static struct blocks *
 cut(const struct tree *t, enum blocks_what what)
 {
@@ -79,7 +80,7 @@ cut(const struct tree *t, enum blocks_what what)
 	return blocks_of_timeline(t, line, what, &b) ? NULL : b;
 }
 
-/* A profile does not differ from itself, whatever it holds. */
+/* A profile must not differ from itself. */
 static void
 compare(const struct profile *p, uint32_t type)
 {

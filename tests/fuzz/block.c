@@ -1,5 +1,5 @@
-/* Blocks as a host may send them: what is read has a form and fits into the
- * bytes. */
+/* Blocks that a hostile host may send: what is accepted has a valid form and
+ * fits into the bytes. */
 #include "store/block.h"
 
 #include <assert.h>

@@ -1,7 +1,7 @@
 /*
- * The memory of a process that says it keeps profiles: a version of Go, which
- * list, then what lies from BASE on: the list's head, the cycle, buckets.
- * The code that is searched for variables is the same bytes.
+ * The memory of a hostile Go process with profiles: a version of Go, which
+ * list, then the bytes from BASE on: the list's head, the cycle, buckets. The
+ * same bytes are the code that is searched for variables.
  */
 #include "capture/buckets/bucket_rows.h"
 #include "capture/gobin/go_code.h"
@@ -11,7 +11,7 @@
 
 #define BASE   UINT64_C(0xc000000000)
 #define FIRST  19 /* version of Go */
-#define HIGHER 9  /* versions from there on */
+#define HIGHER 9  /* later versions */
 
 struct head {
 	uint8_t minor, list, rest[6];
@@ -32,7 +32,7 @@ search_code(const uint8_t *p, size_t n)
 	}
 }
 
-/* Without the program's functions: of stacks that are empty. */
+/* Rows without the program's functions, so with empty stacks. */
 static void
 make_rows(const struct go_profiles *from, enum profile_type_id type,
           struct go_buckets *before, const struct go_buckets *after)

@@ -1,7 +1,7 @@
 /*
  * A request as nginx passes it on, up to its reply: a line "NAME=value" for
- * every parameter of FastCGI. No body comes, so that nothing is stored but what
- * takes none; there is nobody but users of a single sign-on.
+ * every parameter of FastCGI. There is no body, so only calls without one store
+ * anything. The only callers are users of single sign-on.
  */
 #include "api/dispatch.h"
 #include "api/fcgi.h"
@@ -23,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 static char dir[] = "/tmp/stoker-fuzz.XXXXXX";
 static struct conf conf;
 static struct env env = {.conf = &conf, .pushes = PUSHES_INIT};
-static int stop_fd = -1; /* always readable: nobody waits */
+static int stop_fd = -1; /* always readable, so nothing waits */
 
 static void
 remove_dir(void)
@@ -59,7 +59,7 @@ no_body(struct call *c)
 	return -EPIPE;
 }
 
-/* Nothing that a client sent becomes a header of its own. */
+/* Nothing that a client sent may become another header. */
 static void
 check_headers(const struct buf *headers)
 {
@@ -94,8 +94,8 @@ check_reply(const struct call *c)
 	}
 }
 
-/* A caller has one of the roles and tenants that the configuration gives, and
- * has nothing without them. */
+/* A caller has only roles and tenants from the configuration, and has no rights
+ * without them. */
 static void
 check_caller(const struct call *c)
 {

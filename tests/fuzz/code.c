@@ -1,6 +1,6 @@
 /*
- * Machine code of an attacker's making: each instruction, and the ways out of
- * it, and a place for a probe. The first byte says of which machine.
+ * Hostile machine code: each instruction, the ways out of it, and a place for a
+ * probe. The first byte selects the architecture.
  */
 #include "capture/probes/probe_place.h"
 #include "capture/unwind/unwind_code.h"
@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define VADDR  UINT64_C(0x1000000)
-#define STARTS 16 /* that ways out and places are looked for from */
+#define STARTS 16 /* starts for ways out and places */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
@@ -77,7 +77,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 
 	if (!copy || !n--)
 		return 0;
-	memcpy(copy, data + 1, n); /* with nothing behind it */
+	memcpy(copy, data + 1, n); /* nothing follows it */
 	what.machine = data[0] & 1 ? EM_AARCH64 : EM_X86_64;
 	what.code = copy;
 	what.code_size = n;

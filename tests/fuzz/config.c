@@ -1,4 +1,4 @@
-/* stoker.conf: read, or refused with a line for a person. */
+/* stoker.conf is read, or refused with a readable line. */
 #include "base/conf.h"
 
 #include <assert.h>

@@ -1,8 +1,8 @@
 /*
- * Calls of the Connect protocol, up to their reply: pushes, and questions of
- * Grafana to a service with profiles. The first line of an input is the name of
- * an operation, a space and j or p, for JSON or protobuf; the rest is the body.
- * A push stores nothing.
+ * Calls of the Connect protocol, up to their reply: pushes, and queries of
+ * Grafana about a service with profiles. The first line of an input is the name
+ * of an operation, a space and j or p, for JSON or protobuf; the rest is the
+ * body. A push stores nothing.
  */
 #include "base/clock.h"
 #include "base/log.h"
@@ -45,7 +45,7 @@ static const struct {
 static char dir[] = "/tmp/stoker-fuzz.XXXXXX";
 static struct conf conf;
 static struct env env = {.conf = &conf, .pushes = PUSHES_INIT};
-static int stop_fd = -1; /* always readable: nobody waits */
+static int stop_fd = -1; /* always readable, so nothing waits */
 
 static void
 remove_dir(void)
@@ -67,7 +67,7 @@ check_reply(const struct call *c)
 
 	assert((r->status >= 400) == (r->error != NULL));
 	assert(!buf_err(&r->body));
-	/* an input that exhausts something is reported as that */
+	/* an input that exhausts something gets such a status */
 	assert(r->status < 500 || r->status == 501 || r->status == 503);
 	if (r->content_type && !strcmp(r->content_type, "application/json") &&
 	    r->body.len) {
@@ -167,7 +167,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	if (stop_fd < 0)
 		open_env();
 	n -= (size_t)(body - line);
-	copy = malloc(n + 1); /* of that length, so that ASan sees its end */
+	copy = malloc(n + 1); /* exactly that long, so that ASan sees its end */
 	assert(copy);
 	memcpy(copy, body, n);
 	copy[n] = '\0'; /* as requests have it */

@@ -1,6 +1,6 @@
 /*
  * What processes publish about themselves: names of mappings, and contexts. The
- * first byte says which.
+ * first byte selects one.
  */
 #include "worker/contexts/context.h"
 #include "store/container.h"

@@ -1,6 +1,6 @@
 /*
- * A DONE of an analyser that was taken over, as the scheduler reads it: the
- * message, then the array of topFunctions that comes with it.
+ * A DONE message of an analyser that was taken over, followed by its array of
+ * topFunctions, as the scheduler reads them.
  */
 #include "worker/captures/runs_private.h"
 
@@ -10,7 +10,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
-/* A file that has the array, for all inputs. */
+/* Writes the array to a file that all inputs share. */
 static int
 write_top(const uint8_t *p, size_t n)
 {
@@ -23,7 +23,7 @@ write_top(const uint8_t *p, size_t n)
 	return fd;
 }
 
-/* A report is JSON whatever its numbers are, and can be corrected. */
+/* A report is valid JSON with any numbers, and can be corrected. */
 static void
 correct(const struct msg_done *m, const struct buf *report)
 {

@@ -1,8 +1,7 @@
 /*
- * Unwind tables of an attacker's making, with a stack of return addresses into
- * the code they describe. An input is an ELF image, or else the bytes of a
- * section of call frame information behind one of flags; then an image is
- * made around it.
+ * Hostile unwind tables, with a stack of return addresses into the code they
+ * describe. An input is an ELF image, or else a byte of flags and a section of
+ * call frame information, around which an image is made.
  */
 #include "capture/unwind/cfi.h"
 
@@ -18,7 +17,7 @@
 #define VADDR   UINT64_C(0x1000000)
 #define FRAMES  64
 #define WORDS   128
-#define ENTRIES 16 /* of a section, walked from */
+#define ENTRIES 16 /* entries of a section that are walked */
 
 enum { AARCH64 = 1, DEBUG = 2, BLOCKED = 4 }; /* flags */
 
@@ -55,7 +54,7 @@ walk_from(struct unwinder *u, uint64_t pc, uint64_t code, bool blocked)
 		abort();
 }
 
-/* Where the code of the image may be: its segments. */
+/* Walks from the image's segments, which may contain code. */
 static void
 walk_image(struct unwinder *u, const struct elf_image *e)
 {
@@ -66,7 +65,7 @@ walk_image(struct unwinder *u, const struct elf_image *e)
 			walk_from(u, BIAS + s->vaddr + at, BIAS + s->vaddr, 0);
 }
 
-/* Where the functions of the section say they are. */
+/* Walks from the functions that the section describes. */
 static void
 walk_frames(struct unwinder *u, const struct cfi_section *s, unsigned flags)
 {

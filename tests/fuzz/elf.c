@@ -1,4 +1,4 @@
-/* An ELF image of an attacker's making: everything in it is looked at. */
+/* A hostile ELF image, all of which is read. */
 #include "capture/symbols/symbols.h"
 #include "capture/symbols/symtab.h"
 
@@ -7,7 +7,7 @@
 
 #define BASE UINT64_C(0x7f0000000000)
 
-static volatile uint64_t sink; /* so that no read is left out */
+static volatile uint64_t sink; /* so that no read is optimised away */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

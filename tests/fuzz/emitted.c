@@ -1,7 +1,7 @@
 /*
- * Records of waits and allocations from programs in the kernel, one after the
- * other: amounts that a program asked for, and the names of its files and
- * peers. The first byte says whether memory in use is followed, and Python.
+ * Records of waits and allocations from programs in the kernel: amounts that a
+ * program asked for, and names of its files and peers. The first byte says
+ * whether memory in use and Python are followed.
  */
 #include "capture/process/wait_names.h"
 #include "capture/recorder/trie.h"
@@ -21,7 +21,7 @@ struct parts {
 	struct proc_stack stack;
 };
 
-static volatile uint64_t sink; /* so that no read is left out */
+static volatile uint64_t sink; /* so that no read is optimised away */
 
 static void
 take_frames(struct sampler *s, const struct record *r)
@@ -76,7 +76,7 @@ take_all(struct parts *p, struct wait_names *names, struct trie *t,
 	}
 }
 
-/* Whatever was told, what a profile has of it fits. */
+/* The sums in a profile must fit, whatever the records say. */
 static void
 sum(const struct trie *t)
 {

@@ -1,12 +1,12 @@
-/* Go programs of strangers: whole ELF images, and what their tables tell. */
+/* Hostile Go programs: whole ELF images, and the contents of their tables. */
 #include "capture/gobin/gobin.h"
 
 #include <stdint.h>
 #include <string.h>
 
-#define PLACES 64 /* addresses asked of each program */
+#define PLACES 64 /* addresses looked up in each program */
 
-static volatile size_t sink; /* so that no read is left out */
+static volatile size_t sink; /* so that no read is optimised away */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

@@ -1,7 +1,4 @@
-/*
- * Goroutine dumps as strangers upload them: parsed, written as pprof, read
- * again.
- */
+/* Uploaded goroutine dumps are parsed, written as pprof, and read again. */
 #include "profile/godump.h"
 #include "lib/gzip_room.h"
 #include "profile/pprof.h"
@@ -26,7 +23,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		assert(!p && why.len);
 		return 0;
 	}
-	/* Equal ones are one sample: numbers of goroutines may repeat. */
+	/* Numbers of goroutines may repeat; equal goroutines are one sample. */
 	assert(seen.goroutines && p->nsamples <= seen.goroutines);
 	r = pprof_encode(p, &file);
 	assert(r == 0);

@@ -1,6 +1,6 @@
 /*
- * A Go process of an attacker's making: a recorded one (lib/goroutine_image.h)
- * of which the input changes some words, in memory or in the executable.
+ * A hostile Go process: a recorded one (lib/goroutine_image.h) in which the
+ * input changes some words of memory or of the executable.
  */
 #include "lib/goroutine_image.h"
 
@@ -17,16 +17,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 enum { SET, COPY, ADD, CUT, KINDS };
 
 struct edit {
-	uint8_t kind, part; /* part: 0 the executable, else a piece */
+	uint8_t kind, part; /* part: 0: the executable, else a piece */
 	uint16_t scale;
 	uint32_t at;
-	uint64_t value; /* of COPY: from where, at the same part */
+	uint64_t value; /* for COPY: where from, in the same part */
 };
 
 struct undo {
 	uint8_t *at;
 	uint64_t was;
-	uint64_t *bytes; /* of a piece that was cut; NULL */
+	uint64_t *bytes; /* copy of a piece that was cut; or NULL */
 };
 
 static struct image *
@@ -100,7 +100,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		done += apply(m, &e, &undo[done]);
 	}
 	if (!image_play(m, &p) && done == 0 && !p->nsamples)
-		abort(); /* untouched it has goroutines */
+		abort(); /* unchanged, it has goroutines */
 	while (done)
 		take_back(&undo[--done]);
 	return 0;

@@ -1,6 +1,6 @@
 /*
- * Messages and selectors of Grafana. The first line of an input is the name of a
- * message, or any text that stands for one by its first byte.
+ * Messages and selectors of Grafana. The first line of an input is the name of
+ * a message, or any text, whose first byte selects one.
  */
 #include "endpoint/grafana/messages.h"
 #include "endpoint/grafana/selector.h"
@@ -26,7 +26,7 @@ select_by(const char *text)
 		(void)matcher_passes(&s.items[i], "web-1");
 }
 
-/* What was read in one form is read again in JSON. */
+/* What was read in either form must be readable again as JSON. */
 static void
 read_as(enum message m, bool json, const uint8_t *data, size_t n)
 {

@@ -1,8 +1,8 @@
 /*
- * The counts that a program keeps for the worker, all of which it may write: a
- * byte that says of what the profile is and how the process came, the length of
- * the memory at the first look, then that memory and the one at the second,
- * each from HEAD on.
+ * Hostile counts of a program that loads the library: a byte with the type of
+ * the profile and how the process is found, the length of the memory at the
+ * first look, then that memory and the memory at the second look, both from
+ * HEAD on.
  */
 #include "capture/heap.h"
 #include "capture/symbols/symbols_cache.h"
@@ -22,7 +22,7 @@
 #define BASE  UINT64_C(0x7f0000000000) /* of the library */
 #define VADDR 0x800                    /* of its variable */
 #define HEAD  (BASE + VADDR)
-#define LATER 4 /* processes that join, of one pid each */
+#define LATER 4 /* processes that join, one pid each */
 
 enum { IN_USE = 1, JOINS = 2, ENDS = 4 };
 
@@ -32,7 +32,7 @@ struct head {
 	uint16_t first_n;
 };
 
-/* The library, of which only the symbol is there. */
+/* The library, which has nothing but the symbol. */
 struct library {
 	Elf64_Ehdr head;
 	Elf64_Phdr load;
@@ -98,7 +98,8 @@ file_of(const void *p, size_t n)
 	return fd;
 }
 
-/* Makes the files of a process that loads the library, for all inputs. */
+/* Makes the files of a process that loads the library; all inputs share
+ * them. */
 static void
 open_target(void)
 {
@@ -160,7 +161,7 @@ answer(void *arg, const struct host_ask *ask, struct host_reply *reply,
 	}
 }
 
-/* No value is negative, and none of a profile's sums leaves its range. */
+/* No value may be negative, and no sum of a profile may overflow. */
 static void
 check_profile(const struct profile *p, const struct quality *q)
 {

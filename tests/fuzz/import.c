@@ -1,6 +1,6 @@
 /*
- * Uploads of strangers: every format, or the one that FORMAT names, for every
- * type; what is taken can be drawn, written and read again.
+ * Hostile uploads in every format, or the one that FORMAT names, for every
+ * type. What is accepted can be drawn, written and read again.
  */
 #include "profile/import.h"
 #include "base/json_scan.h"
@@ -42,7 +42,7 @@ use(const struct profile *p)
 	assert(!profile_differs(p, again));
 }
 
-/* Takes the words of a copied stack that are addresses of code. */
+/* Unwinds by taking the words of a copied stack that are addresses of code. */
 static size_t
 unwind(void *arg, const struct import_stack *s, uint64_t *pcs, size_t max)
 {

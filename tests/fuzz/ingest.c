@@ -1,4 +1,4 @@
-/* Forms and names, which pushes carry beside their profile. */
+/* Forms and names that come with pushes, besides the profile. */
 #include "base/clock.h"
 #include "endpoint/call/multipart.h"
 #include "endpoint/ingest/ingest_name.h"

@@ -1,6 +1,6 @@
 /*
- * The memory of a process that says it is an interpreter: a row of versions, a
- * stack of up to eight frames, then what lies from BASE on.
+ * The memory of a process that pretends to be an interpreter: a row of
+ * versions, a stack of up to eight frames, then the bytes from BASE on.
  */
 #include "capture/interp/interp_codes.h"
 #include "capture/php/php.h"
@@ -29,7 +29,7 @@ static const struct version {
 	{&php_language, PHP_API_20220829},
 };
 
-static volatile size_t sink; /* so that no read is left out */
+static volatile size_t sink; /* so that no read is optimised away */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

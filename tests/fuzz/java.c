@@ -15,7 +15,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!text || !bytes)
 		abort();
 	memcpy(text, data, size);
-	memcpy(bytes, data, size); /* whose end nothing marks */
+	memcpy(bytes, data, size); /* nothing marks its end */
 	text[size] = '\0';
 	if (!java_parse_status(text, &s) && s.inner <= 0)
 		abort();

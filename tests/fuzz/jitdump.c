@@ -1,4 +1,4 @@
-/* A jitdump as its owner might have left it, and names made of it. */
+/* A hostile jitdump, and the names made from it. */
 #include "capture/symbols/jitdump.h"
 
 #include "lib/jit_split.h"
@@ -11,7 +11,7 @@ struct file {
 	size_t n;
 };
 
-static volatile size_t sink; /* so that no read is left out */
+static volatile size_t sink; /* so that no read is optimised away */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
@@ -36,7 +36,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 
 	if (jitdump_new(read_file, &f, &d))
 		return 0;
-	/* Every word of the file may be an address in it. */
+	/* Looks up every word of the file as an address. */
 	for (size_t i = 0; i + sizeof(addr) <= n; i += 4) {
 		memcpy(&addr, data + i, sizeof(addr));
 		if (!jitdump_lookup(d, addr, &at))

@@ -1,6 +1,7 @@
 /*
- * A bearer's token, and the keys it is checked against: the first line is the
- * token, what follows a JWKS file. Without one, a file of a key for HS256.
+ * A bearer token and the keys that it is checked with: the first line is the
+ * token, the rest a JWKS file. If there is none, a file with a key for HS256 is
+ * used.
  */
 #include "api/jwt.h"
 
@@ -18,7 +19,7 @@ static const char secret[] =
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
-/* A file that has the keys, by its path in *path. */
+/* Writes the keys to a file; *path is its path. */
 static int
 keep(const void *keys, size_t n, char path[static 64])
 {

@@ -1,8 +1,8 @@
 /*
  * Messages of an analyser and a fetcher that were taken over, as the scheduler
- * takes them while captures, windows and other profiles are under way: one
- * after another, each a struct head, then the message from its type on, and the
- * files that come with it.
+ * handles them while captures, windows and other profiles are under way. Each
+ * is a struct head, then the message from its type on, and the files sent with
+ * it.
  */
 #include "base/clock.h"
 #include "base/log.h"
@@ -18,14 +18,14 @@
 #include <sys/mman.h>
 
 #define MAX_MESSAGES 16
-#define MAX_BYTES    4096 /* of one message that is none of the known */
+#define MAX_BYTES    4096 /* of one message of an unknown type */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
 struct head {
 	uint8_t kind; /* enum kind */
 	uint8_t nfiles;
-	uint16_t len;      /* the rest of a known message is 0 */
+	uint16_t len;      /* the rest of a known message is zeros */
 	uint16_t files[2]; /* bytes */
 };
 
@@ -43,7 +43,7 @@ static const struct {
 	[FETCHED] = {MSG_FETCHED, sizeof(struct fetch_answer)},
 };
 
-/* In memory: every input makes files, and syncs some. */
+/* In memory, since every input makes files and syncs some. */
 static char dir[] = "/dev/shm/stoker-fuzz.XXXXXX";
 static struct conf conf;
 static struct scheduler s = {.conf = &conf,
@@ -173,7 +173,7 @@ add_periodics(void)
 	s.periodics.n = ARRAY_LEN(all);
 }
 
-/* Sets the sockets of an analyser and a fetcher; in[] has their ends. */
+/* Makes the sockets of an analyser and a fetcher; in[] has the other ends. */
 static void
 begin(int in[static 2])
 {
@@ -217,7 +217,7 @@ end(int in[static 2])
 
 /* --- messages ------------------------------------------------------------- */
 
-/* Sends a message, and lets the scheduler take it. */
+/* Sends a message, and lets the scheduler handle it. */
 static int
 say(const struct head *h, const uint8_t *p, const int in[static 2],
     const int *fds)
@@ -267,11 +267,11 @@ check(size_t nruns)
 		       v->made.end_ms >= v->made.start_ms);
 		assert(v->made.sample_count >= 0 && v->made.value >= 0);
 	}
-	assert(s.windows.counts.stored == 0); /* of a series that is none */
+	assert(s.windows.counts.stored == 0); /* its series does not exist */
 	assert(s.debuginfod.n <= DEBUGINFOD_MAX_QUEUE);
 }
 
-/* Takes the next message of an input; false at its end. */
+/* Handles the next message of an input; returns false at its end. */
 static bool
 take(const uint8_t **data, size_t *n, const int in[static 2])
 {

@@ -1,4 +1,4 @@
-/* Profiles of OpenTelemetry as a service receives them: of many resources. */
+/* Profiles of OpenTelemetry as a service sends them, with many resources. */
 #include "profile/otlp.h"
 #include "lib/gzip_room.h"
 #include "profile/pprof.h"

@@ -1,7 +1,7 @@
 /*
- * Packed files, as a disk or a stranger may have changed them: decoded, added
- * up, drawn, written and read again. The input is what is inside the gzip
- * member, whose checksum nobody hits by chance.
+ * Damaged or hostile packed files are decoded, added up, drawn, written and
+ * read again. The input is the content of the gzip member, whose checksum a
+ * fuzzer would not find.
  */
 #include "lib/gzip_room.h"
 #include "profile/export.h"
@@ -27,7 +27,7 @@ draw(struct packed *k)
 		(void)!format_find("folded")->write(t, &meta, &out);
 }
 
-/* Written and read again, it adds no row. */
+/* The sum, written and read again, has no more rows. */
 static void
 add_up(const struct packed *k)
 {

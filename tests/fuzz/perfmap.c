@@ -1,4 +1,4 @@
-/* A perf map as its owner might have left it, and names made of it. */
+/* A hostile perf map, and the names made from it. */
 #include "capture/symbols/perfmap.h"
 
 #include "lib/jit_split.h"
@@ -7,9 +7,9 @@
 #include <stdint.h>
 #include <string.h>
 
-#define PLACES 64 /* addresses asked of each map */
+#define PLACES 64 /* addresses looked up in each map */
 
-static volatile size_t sink; /* so that no read is left out */
+static volatile size_t sink; /* so that no read is optimised away */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

@@ -1,6 +1,6 @@
 /*
- * pprof files as strangers upload them: decoded, drawn in every format,
- * written and read again.
+ * Uploaded pprof files are decoded, drawn in every format, written and read
+ * again.
  */
 #include "profile/pprof.h"
 #include "lib/gzip_room.h"
@@ -34,7 +34,7 @@ draw(const struct profile *p, uint32_t type)
 	(void)!summary_top(t, 0, &out);
 }
 
-/* A profile that was written is read back whole. */
+/* A written profile must be read back unchanged. */
 static void
 write_again(const struct profile *p)
 {
@@ -49,7 +49,7 @@ write_again(const struct profile *p)
 	assert(!profile_differs(p, again));
 }
 
-/* Merged with itself it has no row more than before, and can be written. */
+/* Merged with itself, a profile gets no new rows, and can be written. */
 static void
 merge_twice(const struct profile *p)
 {

@@ -1,6 +1,6 @@
 /*
- * Files of /proc, whose names, words and paths a process chooses: the whole
- * text as each of them, and its first line as a mapping.
+ * Files of /proc, in which a process chooses names, words and paths: the input
+ * as each of them, and its first line as a mapping.
  */
 #include "capture/process/maps.h"
 #include "worker/ipc/proc_text.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static volatile uint64_t sink; /* so that no read is left out */
+static volatile uint64_t sink; /* so that no read is optimised away */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

@@ -1,7 +1,7 @@
 /*
- * Pages that a program answers with, as a finisher reads them: the step, what
- * the status is more than 300, or 0 for 200, the length of the page of all
- * goroutines that came before, then that page and this one.
+ * Pages of a program, as a finisher reads them: the step, the status minus 300
+ * (0: 200), the length of the earlier page of all goroutines, then that page
+ * and this one.
  */
 #include "lib/gzip_room.h"
 #include "profile/pprof.h"

@@ -1,6 +1,6 @@
 /*
- * A stored reading of buckets. The input holds the type, how the buckets of now
- * differ from those made up here, then the reading.
+ * A stored reading of buckets. The input has the type, how the current buckets
+ * differ from those made here, then the reading.
  */
 #include "capture/buckets/bucket_reading.h"
 
@@ -10,11 +10,11 @@
 
 #define BASE UINT64_C(0x1000)
 
-static volatile size_t sink; /* so that no read is left out */
+static volatile size_t sink; /* so that no read is optimised away */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
-/* Eight buckets of the same stack, or fewer. */
+/* Makes up to eight buckets of the same stack. */
 static void
 make_now(uint8_t n, struct go_buckets *out)
 {

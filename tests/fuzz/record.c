@@ -1,7 +1,4 @@
-/*
- * A perf ring's bytes: records one after the other, as the sampler reads
- * them.
- */
+/* The bytes of a perf ring: records in sequence, as the sampler reads them. */
 #include "capture/host/record.h"
 
 #include <linux/perf_event.h>

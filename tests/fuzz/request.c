@@ -1,7 +1,7 @@
 /*
  * The parts of a request that a client controls: a target, and a body that is
- * read into the parameters of the route that the target finds. The first line
- * is method and target, the rest the body.
+ * read into the parameters of its route. The first line is method and target,
+ * the rest the body.
  */
 #include "api/router.h"
 #include "base/conf.h"

@@ -1,4 +1,4 @@
-/* Pieces of the symbols cache as a broken child might have left them. */
+/* Pieces of the symbols cache as a broken child might leave them. */
 #include "capture/symbols/dwarf_file.h"
 #include "capture/symbols/dwarf_unit.h"
 #include "capture/symbols/symtab.h"
@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-static volatile size_t sink; /* so that no read is left out */
+static volatile size_t sink; /* so that no read is optimised away */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

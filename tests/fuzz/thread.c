@@ -1,6 +1,6 @@
 /*
  * A thread as a snapshot reads it: two lines of the kernel, which the thread
- * writes in part, then its stack. The first byte says how the thread was read.
+ * partly controls, then its stack. The first byte says how the thread was read.
  */
 #include "capture/threads/snapshot_thread.h"
 
@@ -10,7 +10,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* A line into a row's text; what is left. */
+/* Copies a line into a row's text; returns the length of the rest. */
 static size_t
 take_line(const uint8_t **data, size_t size, char *out, size_t room)
 {

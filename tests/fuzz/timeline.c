@@ -1,4 +1,4 @@
-/* Timelines as strangers might write them; the input is what gzip held. */
+/* Hostile timelines; the input is the content of the gzip member. */
 #include "profile/timeline.h"
 #include "lib/gzip_room.h"
 
@@ -8,7 +8,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
-/* A timeline that was written is read back. */
+/* A written timeline must be readable. */
 static void
 write_again(const struct timeline *t)
 {

@@ -1,6 +1,6 @@
 /*
- * The fetcher's texts from a server: an address of its name, and the lines of
- * its header. The first byte says how long the address is.
+ * Texts that the fetcher gets from a server: an address of its name, and lines
+ * of its header. The first byte is the length of the address.
  */
 #include "worker/fetcher/fetcher_transfer.h"
 
@@ -10,7 +10,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
-/* Nobody reaches this machine but by its name. */
+/* Loopback addresses must be refused unless the host is local by name. */
 static void
 look(const struct sockaddr_storage *a, socklen_t n)
 {
@@ -26,7 +26,7 @@ look(const struct sockaddr_storage *a, socklen_t n)
 	assert(fetch_address_ok((const struct sockaddr *)a, n, true));
 }
 
-/* Line after line, each in memory of its own. */
+/* Reads line by line, each in a separate block of memory. */
 static void
 read_header(const uint8_t *p, size_t n)
 {

@@ -1,7 +1,7 @@
 #!/bin/bash
-# Faults of a machine in use: parts are killed, the disk fills up, the store is
-# replaced. Nothing that was accepted is lost, everything comes up again by
-# itself, and doctor names the line that mends each fault.
+# Faults of a machine in use: processes are killed, the disk fills up, the store
+# is replaced. Nothing that was accepted is lost, everything restarts
+# automatically, and doctor names the line that mends each fault.
 . "$(dirname "$0")/../lib/machine.sh"
 . tests/lib/installed.sh
 if [ "$(id -u)" -ne 0 ]; then
@@ -17,11 +17,12 @@ tests/lib/go build $GO "$B/go/bin/machine-pages" tests/targets/go/pages 2>"$B/go
 machine_start
 machine_put 755 "$B"/targets/shares "$B"/go/bin/machine-pages /usr/local/bin
 package_installed
-# The disk of this machine is small.
+# This machine's disk is small, so min_free is 0.
 in_machine sh -c 'sed -i "s/^\[continuous\]/&\nwindow = 1s\ngauges = 2s\ncounters = 2s\nmin_free = 0/" /etc/stoker/stoker.conf
   install -D /usr/share/stoker/worker-network.conf /etc/systemd/system/stoker-worker.service.d/network.conf
   systemctl daemon-reload && systemctl restart stoker-worker'
-# These keep CPUs busy until the end; other tests run beside them.
+# These keep CPUs busy until the end, at low priority, since other tests run
+# beside them.
 for name in burn work; do
   unit $name <<UNIT
 [Service]
@@ -43,7 +44,7 @@ known pages --unit pages.service --pprof-url "http://localhost:$(in_machine sed 
 cli continuous on work --types cpu,goroutine >/dev/null
 
 # --- parts are killed under load ------------------------------------------------
-# The ids of accepted requests are written down once they were answered.
+# Ids are logged once their request was answered.
 in_machine sh -c 'rm -f /root/enough /root/ids; touch /root/ids
   awk "BEGIN { for (i = 0; i < 20000; i++) print \"main;f\" i % 997 \";g\" i, i + 1 }" >/root/some'
 load() { # command that prints an id
@@ -77,8 +78,9 @@ victim() { # part
   nginx) in_machine pgrep -P "$(main_pid nginx)" | shuf -n 1 ;;
   esac
 }
-# A finisher lives for some milliseconds: the machine itself waits for one, of
-# the analyser of now, which may be gone soon if another part was just killed.
+# A finisher lives for a few milliseconds, so a loop on the machine waits for
+# one of the current analyser, which may end soon if another part was just
+# killed.
 kill_finisher() {
   in_machine timeout 5 bash -c '
     until read -r pid _ <"/proc/$0/task/$0/children"; [ "$pid" ] && kill -KILL "$pid"; do :; done
@@ -156,7 +158,7 @@ in_machine sh -ec 'systemctl stop stoker-api.socket stoker-worker
 check the_installation_is_ready_on_a_small_disk wait_for 30 healthy
 pids() { main_pid stoker-api; main_pid stoker-worker; }
 before=$(pids)
-# Again and again, since what was freed meanwhile is room.
+# Repeats, since space may be freed meanwhile.
 fill() {
   in_machine sh -c '! dd if=/dev/zero of=/var/lib/stoker/fill bs=4k oflag=append conv=notrunc 2>/dev/null'
 }
@@ -167,7 +169,7 @@ check doctor_says_that_the_disk_of_the_api_is_full within 40 full doctor_says br
 check the_api_is_not_ready_on_a_full_disk within 20 full status_is /readyz 503
 check the_api_says_that_the_disk_is_full within 20 full says 'is full' get /readyz
 check an_upload_to_a_full_disk_is_refused_clearly within 10 full says "the store is unavailable" cli upload burn /root/some
-# Its row may fit still: it must not be lost then.
+# The session's row may still fit; then it must not be lost.
 asked=$(fill; cli run burn --seconds 1 2>&1)
 in_machine rm /var/lib/stoker/fill
 check the_api_is_ready_when_the_disk_has_room_again within 30 healthy
@@ -205,7 +207,7 @@ command_of_manual() { # text in it
 }
 unit_of_manual stoker-backup.service
 unit_of_manual stoker-backup.timer
-# Tonight is too late for a test.
+# The manual's timer would run only at night.
 in_machine sh -c 'mkdir /etc/systemd/system/stoker-backup.timer.d
   printf "[Timer]\nOnActiveSec=1\n" >/etc/systemd/system/stoker-backup.timer.d/now.conf
   rm -f /root/enough /root/ids; touch /root/ids'

@@ -1,7 +1,7 @@
 #!/bin/bash
-# An installed host joins a centre by HTTPS, by the commands of the manual, under
-# its units as they are, and what it profiles arrives. The centre is a second
-# pool on the same machine, with a store of its own.
+# An installed host joins a centre over HTTPS with the commands of the manual
+# and the unchanged units, and its profiles arrive. The centre is a second pool
+# with its own store on the same machine.
 #
 # Beside others: it waits for events.
 . "$(dirname "$0")/../lib/machine.sh"

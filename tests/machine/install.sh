@@ -1,7 +1,7 @@
 #!/bin/bash
-# The package on a machine with systemd: what it installs works as the units
-# run it, survives restarts and upgrades without a failed request, and leaves
-# nothing behind.
+# The package on a machine with systemd: the installed units work, survive
+# restarts and upgrades without a failed request, and a purge leaves nothing
+# behind.
 . "$(dirname "$0")/../lib/machine.sh"
 . tests/lib/installed.sh
 if [ "$(id -u)" -ne 0 ]; then
@@ -84,7 +84,7 @@ link=$(jq -r '.flameGraphUrl // .flamegraphUrl' "$MACHINE_AT/burn")
 check a_flame_graph_comes_through_nginx says share_half in_machine curl -sS "$link"
 upload() { printf 'main;work 70\nmain;rest 30\n' | cli upload burn - 2>&1; }
 check an_upload_is_stored says 'sess-' upload
-# nginx reads the file itself, as its own user.
+# nginx reads the file itself, with its own user's permissions.
 in_machine sed -i 's/^#accel_bytes.*/accel_bytes = 1/' /etc/stoker/stoker.conf
 in_machine systemctl reload stoker-api
 sent_by_nginx() {
@@ -130,8 +130,8 @@ no_request_fails() { # command
   echo "$out"
   grep -q "requests, 0 failed" <<<"$out"
 }
-# systemctl returns before the new processes are up. On a busy machine a pool
-# that is ended again and again before that serves nobody.
+# systemctl returns before the new processes are up. On a busy machine, a pool
+# that is restarted again and again before that serves nothing.
 restarts_and_reloads() {
   in_machine sh -ec 'for i in $(seq 50); do
     systemctl restart stoker-api
@@ -146,7 +146,8 @@ kills() {
     wait_for 20 replaced "$pid" || { echo "no new pool"; return 1; }
   done
 }
-# By another multiwatch, with all its processes, and with none left of before.
+# True once another multiwatch has all its processes, and none of the old pool
+# is left.
 replaced() { # pid
   local now
   now=$(main_pid stoker-api)
@@ -156,8 +157,8 @@ replaced() { # pid
 }
 check no_request_fails_in_100_restarts_and_reloads no_request_fails restarts_and_reloads
 check no_request_fails_when_multiwatch_is_killed no_request_fails kills
-# Each takes most of a second, and nginx never sends a POST again. A process of
-# the pool before may still read one, so that a further one has to wait.
+# Each upload takes most of a second, and nginx never repeats a POST. A process
+# of the old pool may still read one, so that another one must wait.
 uploads_succeed() { # command
   in_machine sh -c 'rm -f /root/enough
     awk "BEGIN { for (i = 0; i < 150000; i++) print \"main;f\" i % 9973 \";g\" i, i + 1 }" >/root/big
@@ -195,8 +196,8 @@ check reinstalling_brings_everything_back package_install "$deb"
 check reinstalling_brings_back_the_site_and_keys wait_for 20 key_works
 in_machine mkdir /var/lib/stoker.before-restore-2026-01-31T14:03:00Z
 check purge_asks_nothing in_machine sh -c 'dpkg --purge stoker </dev/null'
-# The journal, what dpkg and systemd note of what was there, backups of the list
-# of users, and what this script itself made are not the package's.
+# The journal, records of dpkg and systemd, backups of the user list, and files
+# of this script are not the package's.
 nothing_is_left() {
   machine_files | diff "$MACHINE_AT/before" - | sed -n 's/^> //p' |
     grep -vE '^/(var/log/journal|var/(lib|log|cache)/(dpkg|private|apt)|var/log/dpkg.log|root|tmp|opt|run)(/|$)' |
@@ -209,7 +210,7 @@ check purge_leaves_no_file_unit_or_process nothing_is_left
 check purge_puts_the_sysctl_back equal "$(in_machine cat $level)" 3
 
 # --- upgrade ----------------------------------------------------------------
-# An older release: this package with a lower version and a unit that differs.
+# The older release is this package with a lower version and a changed unit.
 older=$MACHINE_AT/stoker_0.0.1.deb
 dpkg-deb -R "$deb" "$MACHINE_AT/older"
 sed -i 's/^Version: .*/Version: 0.0.1/' "$MACHINE_AT/older/DEBIAN/control"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# README's commands for installing, and those of stoker(7), as they stand there, each with the seconds
-# that it takes.
+# Runs the installation commands of the README and of stoker(7) as they are
+# printed there, and prints the seconds that each takes.
 #
 #	MACHINE_ROOT=DIR tests/machine/readme.sh
 #
@@ -15,7 +15,8 @@ if [ "$(id -u)" -ne 0 ]; then
   exit 0
 fi
 
-# The indented block below "## Install" that holds a text, without comments.
+# Prints the indented block below "## Install" that contains a text, without
+# comments.
 block() { # text
   awk -v text="$1" '
     function shown() { if (index(block, text)) printf "%s", block; block = "" }
@@ -24,7 +25,8 @@ block() { # text
     on { shown() }
     END { shown() }' README.md
 }
-# The commands of root in the literal block of a manual page that holds a text.
+# Prints root's commands in the literal block of a manual page that contains a
+# text.
 page_block() { # page, text
   awk -v text="$2" '
     /^\.Bd -literal/ { on = 1; block = "" }
@@ -34,7 +36,7 @@ page_block() { # page, text
 checkout=$PWD
 bare=
 if [ "${MACHINE_ROOT:-/}" != / ]; then bare=1 checkout=/root/stoker; fi
-# The machine has a /tmp of its own: a checkout below it is laid over elsewhere.
+# The machine has its own /tmp, so a checkout below /tmp is mounted elsewhere.
 case $bare$PWD in
 /tmp/*) checkout=/root/checkout && export MACHINE_OVERLAY="$PWD::$checkout" ;;
 esac
@@ -43,8 +45,8 @@ new_machine() {
   [ -z "$bare" ] || git ls-files -z | tar -cz --null -T - |
     in_machine sh -c "mkdir -p '$checkout' && tar -xzC '$checkout' --no-same-owner"
 }
-# Commands that may fetch packages have the host's network, where there is none
-# to be had inside.
+# Commands that may fetch packages use the host's network, since the machine has
+# none.
 inside() {
   case "$checkout $1" in
   /root/stoker\ *apt-get* | /root/stoker\ make*)
@@ -55,7 +57,7 @@ inside() {
   esac
 }
 total=0
-# apt-get asks whether to go on, as it asks its user.
+# Answers yes when apt-get asks whether to go on.
 line_works() { # command
   local out began=$SECONDS code=0
   out=$(inside "$1" < <(yes) 2>&1) || code=$?
@@ -98,7 +100,7 @@ check the_key_works_in_the_restored_store wait_for 20 status_is $api/services 20
 if [ -z "$bare" ]; then
   new_machine
   check make_install_works line_works 'make && make install'
-  # A machine may set nothing of the host's kernel.
+  # The machine may not change settings of the host's kernel.
   lines=$(page_block stoker.7 'systemd-sysusers')
   all_lines "${lines/ && sysctl --system/}"
   check units_of_make_install_run active $own_units

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Every type of profile, taken from services of systemd by the installed
-# package: the functions have their names and their shares.
+# Every type of profile, taken of systemd services by the installed package:
+# functions have their names and shares.
 . "$(dirname "$0")/../lib/machine.sh"
 . tests/lib/installed.sh
 if [ "$(id -u)" -ne 0 ]; then
@@ -23,7 +23,8 @@ in_machine sh -c 'sed -i "s/^\[continuous\]/&\nwindow = 2s\ngauges = 2s\ncounter
   systemctl restart stoker-worker'
 check windows_of_this_machine_are_short equal "$(cli config continuous.window)" 2s
 
-# These keep CPUs busy until the end; other tests run beside them.
+# These keep CPUs busy until the end, at low priority, since other tests run
+# beside them.
 service_of() { # name, command, a setting
   unit "$1" <<UNIT
 [Service]
@@ -52,7 +53,7 @@ cli continuous on waiting --types goroutine >/dev/null
 cli continuous on godemo --types cpu,goroutine >/dev/null
 cli continuous on gocounts --types memory,alloc,block,mutex >/dev/null
 
-# All at the same time, as a team would.
+# Captures all at the same time, as a team would.
 taking=()
 for each in burn.cpu gowork.cpu keeping.memory waiting.goroutine godemo.goroutine \
   gocounts.memory gocounts.alloc gocounts.block gocounts.mutex; do
@@ -61,7 +62,8 @@ for each in burn.cpu gowork.cpu keeping.memory waiting.goroutine godemo.goroutin
   taking+=($!)
 done
 wait "${taking[@]}"
-# A busy machine leaves a program few samples: within four standard errors.
+# On a busy machine a program gets few samples, so up to four standard errors
+# are allowed.
 allowed() { # file of a result, percent, how near at least
   jq --argjson p "$2" --argjson near "$3" \
     '[$near, 400 * ($p * (100 - $p) / 10000 / ([.sampleCount, 1] | max) | sqrt)] | max' "$1"
@@ -112,7 +114,7 @@ gocounts alloc main.allocate
 gocounts block main.block
 gocounts mutex main.contend
 ROWS
-# Windows of 19 samples a second are few: within four standard errors.
+# Windows at 19 Hz have few samples, so up to four standard errors are allowed.
 near_half() {
   merged burn cpu && jq -e '(2 + 4 * 50 / (.sampleCount | sqrt)) as $by |
     any(.topFunctions[]; .funcName == "share_half" and (.cumulativePct - 50 | fabs) < $by)' \

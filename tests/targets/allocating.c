@@ -1,5 +1,5 @@
 /*
- * Allocates by functions of its own, and releases at once:
+ * Allocates in functions that it counts, and releases at once:
  * tests/targets/counted.h.
  */
 #define FUNCTIONS(x) \
@@ -42,7 +42,7 @@ get_aligned(void)
 	free(made);
 }
 
-/* Grows what another function made: only the growth is its own. */
+/* Grows what another function allocated, so only the growth counts here. */
 NOINLINE static void *
 grow(void *p)
 {

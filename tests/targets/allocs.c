@@ -1,10 +1,10 @@
 /*
- * Allocates by one function, as much and as often as asked.
+ * Allocates with one function, as much and as often as the arguments say.
  *
- *	allocs FUNCTION BYTES TIMES
+ * 	allocs FUNCTION BYTES TIMES
  *
  * FUNCTION is looked up as the program's own calls are, so that a preloaded
- * allocator serves it. Ends with 3 when there is no such function.
+ * allocator serves it. Exits with 3 if there is no such function.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -1,8 +1,8 @@
 /*
- * Asks what time it is, which the vdso answers, and who its parent is, which
- * the kernel does.
+ * Asks for the time, which the vdso answers, and for its parent, which the
+ * kernel answers.
  *
- *	clock SECONDS	prints "ready" first
+ * 	clock SECONDS	prints "ready" first
  */
 #define _GNU_SOURCE
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /*
- * An interpreter of which the compiler puts a part elsewhere, since it is seldom
- * run. As a library it has the symbols by which CPython 3.14 is recognised.
+ * An interpreter that the compiler splits, since a part of it seldom runs. As a
+ * library it has the symbols by which CPython 3.14 is recognised.
  */
 #include <stdlib.h>
 

@@ -1,10 +1,10 @@
 /*
- * Targets that include this allocate by functions of their own, at a rate, and
- * count what each of them did. They have named them before:
+ * Targets that include this allocate in functions at a given rate, and count
+ * what each function did. They name the functions before:
  *
- *	#define FUNCTIONS(x) x(get_small) x(get_large)
+ * 	#define FUNCTIONS(x) x(get_small) x(get_large)
  *
- *	TARGET FILE RATE	allocations a second
+ * 	TARGET FILE RATE	allocations a second
  *
  * At SIGUSR1 the target writes what each function did since the last one, a
  * line "FUNCTION TIMES BYTES" each, to FILE.
@@ -34,7 +34,7 @@ count(int of, unsigned long n)
 	bytes[of] += n;
 }
 
-/* Asks now and then for more memory than any machine has. Such a call fails, and
+/* Sometimes asks for more memory than any machine has. Such a call fails and
  * must not be counted. */
 NOINLINE static void
 ask_too_much(void)
@@ -50,8 +50,7 @@ ask_too_much(void)
 
 static double rate;
 
-/* Waits until so many allocations are due, as a server does that has nothing
- * to do between requests. */
+/* Waits until n allocations are due, as a server waits between requests. */
 static void
 keep_pace(double n)
 {
@@ -93,7 +92,7 @@ tell(const char *path)
 		exit(1);
 }
 
-/* Runs a thread, and another one if there is one, and tells. */
+/* Runs one or two threads, and writes the counts on demand. */
 static int
 serve(int argc, char **argv, void *(*work)(void *), void *(*other)(void *))
 {

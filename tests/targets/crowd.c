@@ -1,9 +1,9 @@
 /*
- * Many threads, each of which sleeps in nap(), waits for a lock in take() and
- * for a byte in hear(), some eight times a second, and about once a second
- * allocates in get(), and releases there what it got before.
+ * Many threads. Each sleeps in nap(), waits for a lock in take() and for a byte
+ * in hear() about eight times a second, and allocates in get() about once a
+ * second, where it releases the previous allocation.
  *
- *	crowd THREADS
+ * 	crowd THREADS
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -25,8 +25,8 @@ rest(long ms)
 	nanosleep(&t, NULL);
 }
 
-/* 100 ms on average. Naps of equal length would end in step with keep(), where
- * timers are exact, and never while the lock is held. */
+/* Sleeps for 100 ms on average. Naps of equal length could end in step with
+ * keep(), and never while the lock is held. */
 __attribute__((noinline)) static void
 nap(unsigned i)
 {

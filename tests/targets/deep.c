@@ -1,12 +1,12 @@
 /*
- * Stops itself at the bottom of a call chain that is known by name.
+ * Stops itself at the bottom of a known call chain.
  *
- *	deep calls|signal|thread|jit
+ * 	deep calls|signal|thread|jit
  *
- * calls	main, deep_a, qsort of libc, deep_b, deep_c, raise of libc
- * signal	the same below a signal handler's frame
- * thread	the same below a thread's start
- * jit		the same below code that has a frame pointer and no tables
+ * calls   main, deep_a, qsort of libc, deep_b, deep_c, raise of libc signal
+ * the same below a signal handler's frame thread  the same below a thread's
+ * start jit             the same below code that has a frame pointer and no
+ * tables
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -27,7 +27,7 @@ deep_folded(int x)
 	sink++;
 }
 
-/* A large frame and no tail call: nothing here can be walked by chance. */
+/* Has a large frame and no tail call, so that nothing is walked by chance. */
 static NOINLINE int
 deep_c(int x)
 {

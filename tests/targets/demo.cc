@@ -181,7 +181,8 @@ receive(std::mt19937 &random)
 	return text + "please";
 }
 
-/* Busy for about percent of a CPU: real services rest between requests. */
+/* Keeps about percent of a CPU busy, since real services rest between
+ * requests. */
 void
 work(unsigned seed, int percent)
 {

@@ -1,10 +1,10 @@
 /*
- * Works where a stack is not just calls above calls.
+ * Works on stacks that consist of more than calls.
  *
- *	detour signal SECONDS	in a handler, which interrupted detour_waits
- *	detour altstack SECONDS	the same on a stack of the handler's own
- *	detour idle SECONDS	there, but it waits
- *	detour context SECONDS	on a stack that makecontext(3) began
+ * 	detour signal SECONDS	in a handler, which interrupted detour_waits
+ * 	detour altstack SECONDS	the same on a stack of the handler's own
+ * 	detour idle SECONDS	there, but it waits
+ * 	detour context SECONDS	on a stack that makecontext(3) began
  *
  * Prints "ready" before the work, which is done in detour_work, by way of
  * detour_way.
@@ -48,7 +48,7 @@ detour_work(double end)
 			sink = sink * 6364136223846793005u + 1;
 }
 
-/* No handler may do so, but what it interrupts here is a loop of our own. */
+/* No handler may call stdio, but here it interrupts a loop that does not. */
 static NOINLINE void
 detour_way(void)
 {
@@ -68,7 +68,7 @@ detour_handler(int sig)
 	sink += (uint64_t)sig;
 }
 
-/* Interrupted in its loop: not in a call, where a table would do. */
+/* Must be interrupted in its loop, not in a call, where a table would help. */
 static NOINLINE void
 detour_waits(void)
 {

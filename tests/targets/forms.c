@@ -1,13 +1,13 @@
 /*
- * Processes of forms that profilers have taken for others. Each uses the CPU in
- * a function of its own.
+ * Unusual processes that profilers have misunderstood. Each uses the CPU in a
+ * separate function.
  *
- *	forms memory	children that share the memory of their parent
- *	forms nowhere	a program that is in no file system
- *	forms again	a second libc, in a namespace of the linker
- *	forms brief	a thread after another, 2 ms each
- *	forms strict	a thread that may only read, write and end, and allocates
- *	forms within ARG...	the interpreter of libpython, with these arguments
+ * 	forms memory	children that share the memory of their parent
+ * 	forms nowhere	a program that is in no file system
+ * 	forms again	a second libc, in a namespace of the linker
+ * 	forms brief	a thread after another, 2 ms each
+ * 	forms strict	a thread that may only read, write and end, and allocates
+ * 	forms within ARG...	the interpreter of libpython, with these arguments
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -146,7 +146,8 @@ live_briefly(void)
 	return 1;
 }
 
-/* Allocates what it has released, for which libc asks the kernel nothing. */
+/* Allocates memory that it has released before, for which libc needs no system
+ * call. */
 NOINLINE static void *
 in_strict_mode(void *arg)
 {

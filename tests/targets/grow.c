@@ -1,10 +1,10 @@
 /*
- * A program whose threads become more.
+ * A program with a growing number of threads.
  *
- *	grow COUNT
+ * 	grow COUNT
  *
- * COUNT threads wait in leak() for a mutex that nobody gives back. Each line
- * on stdin is a number of threads more. Prints "ready" when all wait.
+ * COUNT threads wait in leak() for a mutex that nobody unlocks. Each line on
+ * stdin adds that many threads. Prints "ready" when all wait.
  */
 #define _GNU_SOURCE
 #include <pthread.h>

@@ -1,8 +1,8 @@
 /*
- * Loses its first thread after a second, and uses the CPU before and after.
+ * Its first thread ends after a second; it uses the CPU before and after.
  *
- *	headless exit	it ends, and another thread goes on
- *	headless exec	another thread executes this program anew
+ * 	headless exit	it ends, and another thread goes on
+ * 	headless exec	another thread executes this program anew
  */
 #include <pthread.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /*
- * A program that keeps its memory from being read: a thread sleeps deep in its
- * stack, and pages of that stack above are missing and never arrive, since
- * nobody answers their userfaultfd(2).
+ * A program whose memory can't be read: a thread sleeps deep in its stack, and
+ * higher pages of the stack never arrive, since nobody serves their
+ * userfaultfd(2).
  *
- *	held		prints "ready", or why the kernel refuses
+ * 	held		prints "ready", or why the kernel refuses
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -39,7 +39,7 @@ sleep_deep(void *arg)
 	return arg;
 }
 
-/* Half of the sleeper's room, from a page or two above it. */
+/* Withholds half of the sleeper's room, from a page or two above it. */
 static int
 hold_back(void)
 {

@@ -1,8 +1,8 @@
 /*
- * Works below functions that have room on the stack which nobody writes to,
- * so that pages between their frames are not in memory.
+ * Works below functions with arrays on the stack that are never written, so
+ * that pages between their frames are missing.
  *
- *	hollow SECONDS	prints "ready" first
+ * 	hollow SECONDS	prints "ready" first
  *
  * The start function of a thread calls hollow_outer, which calls hollow_inner,
  * which works and calls a leaf.
@@ -14,7 +14,7 @@
 #include <time.h>
 
 #define NOINLINE __attribute__((noinline, noclone))
-#define ROOM     (6 << 10) /* both are less than is copied of a stack */
+#define ROOM     (6 << 10) /* both are smaller than the copy of a stack */
 
 static volatile uint64_t sink;
 static double end;
@@ -28,8 +28,8 @@ now(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* An address in room keeps it there, and may be written to for all that the
- * compiler knows. */
+/* Passing the address keeps the array, since the compiler must assume a
+ * write. */
 static NOINLINE void
 leaf(volatile char *room)
 {

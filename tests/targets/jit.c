@@ -1,8 +1,8 @@
 /*
- * Runs code that no file holds, and tells profilers its name as a JIT
- * compiler does, in /tmp/perf-PID.map.
+ * Runs code that is in no file, and names it for profilers in
+ * /tmp/perf-PID.map, as a JIT compiler does.
  *
- *	jit SECONDS
+ * 	jit SECONDS
  *
  * Prints "ready" at the start; the map is removed at the end.
  */

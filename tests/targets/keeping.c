@@ -1,9 +1,9 @@
 /*
- * Keeps memory by functions of its own, some of which another thread frees, and
- * writes to FILE what each keeps: lines "FUNCTION OBJECTS BYTES". With "fork" a
+ * Keeps memory in several functions; another thread frees some of it. Writes to
+ * FILE what each function keeps: lines "FUNCTION OBJECTS BYTES". With "fork" a
  * child keeps as much again, and only the child goes on.
  *
- *	keeping FILE [fork]
+ * 	keeping FILE [fork]
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -74,7 +74,7 @@ keep_all(void *arg)
 	return arg;
 }
 
-/* Three of four that the other thread made. */
+/* Frees three of four objects of the other thread. */
 static void
 let_go(struct kept *of)
 {
@@ -97,7 +97,7 @@ tell(const char *path, unsigned times)
 	for (int i = 0; i < 4; i++) {
 		unsigned long n = EACH - all[i]->freed;
 
-		/* The first round of a child's parent is still there. */
+		/* A child also has what its parent allocated before. */
 		n += (times - 1) * n;
 		fprintf(out, "%s %lu %lu\n", all[i]->by, n, n * all[i]->size);
 	}

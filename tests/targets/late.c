@@ -1,8 +1,8 @@
 /*
- * How long whoever wakes on a CPU waits for it: told, in ms and at worst, when
- * this is sent SIGTERM.
+ * Measures how long a process that wakes on a CPU waits for it. At SIGTERM it
+ * prints the longest wait in ms.
  *
- *	late CPU	prints "ready" first
+ * 	late CPU	prints "ready" first
  */
 #define _GNU_SOURCE
 #include <sched.h>

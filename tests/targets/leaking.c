@@ -1,6 +1,6 @@
 /*
- * Keeps memory by functions of its own, beside others that release what they
- * allocate: tests/targets/counted.h.
+ * Keeps memory in some functions, while others release what they allocate:
+ * tests/targets/counted.h.
  */
 #define FUNCTIONS(x) \
 	x(keep_most) x(keep_zeroed) x(keep_grown) x(keep_aligned) x(keep_late)
@@ -20,7 +20,7 @@ keep_zeroed(void)
 	count(OF_keep_zeroed, 400);
 }
 
-/* The memory that is replaced was allocated here, too, and is not kept. */
+/* The replaced memory was allocated here, too, and is not kept. */
 NOINLINE static void
 keep_grown(void)
 {
@@ -43,7 +43,7 @@ keep_aligned(void)
 	count(OF_keep_aligned, 300);
 }
 
-/* Keeps one of two; another thread releases the other. */
+/* Keeps one of two allocations; another thread releases the other. */
 static void *volatile to_release;
 
 NOINLINE static void

@@ -33,8 +33,8 @@ def fork():
     os.waitpid(child, 0)
 
 
-# The next process has the number of this one, and so many more. Tables of
-# processes are smaller.
+# Makes the next process get this pid plus more, which is more than tables of
+# processes hold.
 def number_the_next(more):
     try:
         with open('/proc/sys/kernel/ns_last_pid', 'w') as last:

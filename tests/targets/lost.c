@@ -1,8 +1,8 @@
 /*
- * Works in code that says nothing of its caller: no unwind table, no frame
- * pointer, and its way out is known to a register alone.
+ * Works in code from which no caller can be found: it has no unwind table and
+ * no frame pointer, and returns through a register.
  *
- *	lost SECONDS	prints "ready" first
+ * 	lost SECONDS	prints "ready" first
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /*
- * Keeps memory that operators of C++ allocate, by functions of its own, and
- * writes to FILE what each keeps: lines "FUNCTION OBJECTS BYTES".
+ * Keeps memory from operators of C++ in several functions, and writes to FILE
+ * what each function keeps: lines "FUNCTION OBJECTS BYTES".
  *
- *	newing FILE [aborts]	the operator ends the program when it fails
+ * 	newing FILE [aborts]	the operator ends the program when it fails
  */
 #include <cstdio>
 #include <new>
@@ -71,7 +71,8 @@ keep_all()
 	}
 }
 
-/* An operator that fails throws, through whatever stands before it. */
+/* The exception of a failing operator must pass whatever allocator lies
+ * between. */
 NOINLINE bool
 throws()
 {

@@ -1,7 +1,7 @@
 /*
- * opcodes N: interprets N rounds of a made-up program, in which some operations
- * are frequent and most branches are never taken: a compiler that knows which
- * can lay it out better.
+ * opcodes N: interprets N rounds of a made-up program with some frequent
+ * operations and branches that are mostly not taken. A compiler that knows them
+ * can lay out the code better.
  */
 #include <stdint.h>
 #include <stdio.h>

@@ -1,12 +1,12 @@
 /*
- * Runs one of two programs, always under one pid, as when the kernel's numbers
- * have come round: at each line "MS" of standard input, so many milliseconds
- * later, the one that runs is killed and the other one started. Prints the pid
- * when that is done, and at first; ends with its input.
+ * Runs one of two programs, always with the same pid, as if the kernel had
+ * reused it. For each line "MS" of standard input, after that many
+ * milliseconds, it kills the running program and starts the other one. Prints
+ * the pid at first and after each change; ends with its input.
  *
- *	reborn FIRST SECOND
+ * 	reborn FIRST SECOND
  *
- * Ends with status 2 where it may not choose a pid, or somebody else got it.
+ * Exits with 2 if it may not choose a pid, or if another process got it.
  */
 #include <errno.h>
 #include <linux/sched.h>

@@ -1,11 +1,10 @@
 /*
  * Works at the end of a call chain whose stack has a given size.
  *
- *	recurse SECONDS KIB
+ * 	recurse SECONDS KIB
  *
- * main calls outermost, which calls down again and again until that much
- * stack is used; the innermost call then works and is never left, but calls
- * a leaf.
+ * main calls outermost, which calls down recursively until that much stack is
+ * used. The innermost call then works; it never returns, but calls a leaf.
  */
 #include <stdint.h>
 #include <stdio.h>

@@ -1,20 +1,20 @@
 /*
- * How much gets done, in rounds per second of the CPU time that was used,
- * which other programs on the machine change little.
+ * Prints how many rounds of work it does per second of its CPU time, which
+ * other programs on the machine affect little.
  *
- *	rounds pipe|relay|locks|some-allocs|allocs|many-allocs|spin [SECONDS]
+ * 	rounds pipe|relay|locks|some-allocs|allocs|many-allocs|spin [SECONDS]
  *
- * pipe		two processes on one CPU wake each other through pipes: nothing but
- *		system calls and context switches
- * relay	the same with some work between, so that there are about
- *		200 000 context switches a second
- * locks	a lock that nobody else wants, a million times a second, with
- *		some work
- * allocs	memory is allocated and freed, 100 000 times a second, with
- *		some work
- * some-allocs	30 000 times
- * many-allocs	a million times
- * spin		nothing but arithmetic
+ * pipe            two processes on one CPU wake each other through pipes:
+ * nothing but
+ * 		system calls and context switches
+ * relay   the same with some work between, so that there are about
+ * 		200 000 context switches a second
+ * locks   a lock that nobody else wants, a million times a second, with
+ * 		some work
+ * allocs  memory is allocated and freed, 100 000 times a second, with
+ * 		some work
+ * some-allocs     30 000 times many-allocs        a million times spin
+ * nothing but arithmetic
  *
  * Prints "ready" at the start and the number at the end.
  */
@@ -65,7 +65,7 @@ spin(double end)
 	return rounds;
 }
 
-/* Takes about 4 us, or 1. */
+/* Takes about 1 or 4 us. */
 static void
 work(int times)
 {

@@ -19,7 +19,7 @@
 #include <time.h>
 
 #define MAX_THREADS 16
-/* A spell of work takes about 0.05 to 0.3 ms. */
+/* One spell of work takes 0.05 to 0.3 ms. */
 #define MIN_ROUNDS 50000
 #define MORE       250000
 #define TAKEN_S    3e-3 /* a longer one was interrupted from outside */

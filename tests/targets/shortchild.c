@@ -1,10 +1,10 @@
 /*
- * Waits, and now and then has a child that works for 20 ms: one that is
- * forked, one that is forked and runs this program anew.
+ * Waits, and regularly starts children that work for 20 ms: either just forked,
+ * or forked and running this program.
  *
- *	shortchild SECONDS
+ * 	shortchild SECONDS
  *
- * Prints "ready" at the start. The parent itself uses no CPU to speak of.
+ * Prints "ready" at the start. The parent uses hardly any CPU time.
  */
 #include <poll.h>
 #include <stdint.h>

@@ -19,12 +19,12 @@
 #include <time.h>
 
 #define ROUNDS    100000
-#define LONG_ONE  20 /* of so many calls takes so many times as long: */
+#define LONG_ONE  20 /* one of so many calls takes LONG_SIZE times as long */
 #define LONG_SIZE 4
 #define NOINLINE  __attribute__((noinline, noclone))
 #define CHECK     64 /* calls between two looks at the clock */
 
-/* Each function does equal work, so that odds of calls are shares of time. */
+/* All functions do the same work, so that probabilities are shares of time. */
 #define FUNCTIONS(F)     \
 	F(half, 500)     \
 	F(share_30, 300) \
@@ -53,9 +53,9 @@ static struct {
 };
 #define N (sizeof(functions) / sizeof(functions[0]))
 
-#define RAREST 2         /* first of them, in the table */
+#define RAREST 2         /* of RAREST functions, the first one's row */
 #define PHASE  4         /* seconds, on average */
-static size_t phase = N; /* function of the phase; N: there are none */
+static size_t phase = N; /* row of the phase's function; N: no phase */
 
 static uint64_t state;
 

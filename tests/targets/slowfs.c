@@ -1,12 +1,12 @@
 /*
- * A program with a file of a file system that does not answer. In a user
- * namespace of its own it mounts a FUSE server of its own below an overlay, and
- * maps a copy of the C library from there; it runs the host's.
+ * A program with a file on a file system that does not answer. In a new user
+ * namespace it mounts its own FUSE server below an overlay, and maps a copy of
+ * the C library from there, but runs the host's.
  *
- *	slowfs late DIR		the page of malloc comes after 1 s, each time it
- *				is read, since it is dropped soon after
- *	slowfs never DIR	no page but the first comes
- *	slowfs forks SECONDS	prints the longest time of a fork(2), in ms
+ * 	slowfs late DIR		the page of malloc comes after 1 s, each time it
+ * 				is read, since it is dropped soon after
+ * 	slowfs never DIR	no page but the first comes
+ * 	slowfs forks SECONDS	prints the longest time of a fork(2), in ms
  *
  * Prints "ready", or why the kernel refuses; then allocates until it is killed.
  * DIR is an empty directory.
@@ -37,7 +37,7 @@
 #define NODE    2 /* of NAME; the root is FUSE_ROOT_ID */
 #define PAGE    UINT64_C(4096)
 #define LATE_MS 1000
-#define USED_MS 100 /* until the reader has surely used the page */
+#define USED_MS 100 /* by then the reader has used the page */
 
 struct served {
 	const uint8_t *bytes;
@@ -78,7 +78,7 @@ reply(int fuse, uint64_t unique, int error, const void *body, size_t n)
 	(void)!writev(fuse, out, 2);
 }
 
-/* Has the kernel drop the pages of the file that it has read. */
+/* Makes the kernel drop the pages of the file that it has read. */
 static void
 drop_pages(int fuse)
 {

@@ -1,11 +1,11 @@
 /*
- * Works below 100 000 different call stacks, one after the other.
+ * Works on 100 000 different call stacks in turn.
  *
- *	stacks SECONDS [THREADS [DIGITS]]
+ * 	stacks SECONDS [THREADS [DIGITS]]
  *
- * Ten functions call each other five deep, or as many as DIGITS says: the
- * digits of a number tell which. All numbers come up before one comes again,
- * far from the one before. It prints nothing after "ready".
+ * Ten functions call each other, five deep or DIGITS deep; the digits of a
+ * number select them. All numbers occur before one repeats, and successive
+ * numbers are far apart. It prints nothing after "ready".
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -34,7 +34,7 @@ typedef uint32_t digit(unsigned left, uint32_t number);
 static digit d0, d1, d2, d3, d4, d5, d6, d7, d8, d9;
 static digit *const digits[] = {d0, d1, d2, d3, d4, d5, d6, d7, d8, d9};
 
-/* The addition keeps the call from becoming a jump. */
+/* The addition keeps the call from becoming a tail call. */
 #define DIGIT(n)                                                       \
 	static NOINLINE uint32_t d##n(unsigned left, uint32_t number)  \
 	{                                                              \

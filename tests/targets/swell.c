@@ -1,10 +1,10 @@
 /*
- * A program whose memory becomes more.
+ * A program with growing memory.
  *
- *	swell
+ * 	swell
  *
- * Each line on stdin is a number of MiB more, in use from then on. Ends with
- * its input.
+ * Each line on stdin adds that many MiB, which stay in use. Ends with its
+ * input.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ main(void)
 		if (!p)
 			return 1;
 		memset(p, 1, n);
-		printf("%p\n", (void *)p); /* it is used, whoever compiles */
+		printf("%p\n", (void *)p); /* so that every compiler keeps it */
 		fflush(stdout);
 	}
 	return 0;

@@ -1,15 +1,14 @@
 /*
  * Threads that wait in every common way, and one that works.
  *
- *	threads COUNT [still|restless]
+ * 	threads COUNT [still|restless]
  *
- * COUNT threads take turns at the kinds below; each is named like its kind
- * and begins with begin(). One more, "spin", works all the time unless it's
- * told to be still; or two, "ping" and "pong", wake each other. Prints "ready"
- * when all are where they stay. Then each line on stdin is answered by a
- * number: the nanoseconds for which "spin" was neither on a CPU nor waiting for
- * one, from some start on. A thread that never sleeps is so only while somebody
- * stops it.
+ * COUNT threads take the kinds below in turn; each has the name of its kind and
+ * begins with begin(). Another one, "spin", works all the time, unless "still"
+ * is given; with "restless", two threads "ping" and "pong" wake each other
+ * instead. Prints "ready" when all have arrived. Each line on stdin is then
+ * answered by the nanoseconds for which "spin" has been neither on a CPU nor
+ * waiting for one: since it never sleeps, it was stopped then.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -183,7 +182,7 @@ now(clockid_t clock)
 	return t.tv_sec * 1000000000ll + t.tv_nsec;
 }
 
-/* Time for which we waited for a CPU; that of now is accounted already. */
+/* Returns the time spent waiting for a CPU; the current wait is included. */
 static int64_t
 waited(void)
 {
@@ -196,8 +195,8 @@ waited(void)
 	return wait;
 }
 
-/* The clock less the time on a CPU and waiting for one; taken anew when we
- * lose the CPU in between. */
+/* Returns the clock minus the time on a CPU and waiting for one. Repeats the
+ * reading if the thread lost its CPU meanwhile. */
 static int64_t
 not_runnable(void)
 {
@@ -291,7 +290,7 @@ start_restless(void)
 
 /* --- where they are ------------------------------------------------------- */
 
-/* Sleeping, or the one that never does. */
+/* Returns whether the thread sleeps, or is the one that never does. */
 static int
 is_settled(const char *tid)
 {

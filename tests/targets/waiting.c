@@ -1,10 +1,10 @@
 /*
- * Waits of every kind, whose time it measures itself: each function's waits are
- * of one kind. At SIGUSR1 it writes what it measured since the last one, a line
- * "FUNCTION WAITS NANOSECONDS BYTES" each, and "lock NAME ADDRESS", to the file
- * that is its first argument. The second is a file that it writes, and beside
- * which it has another one that it maps. A thread called keeper holds the locks
- * that take_kept, take_robust and take_lent wait for.
+ * Waits in every way, one for each function, and measures the time. At SIGUSR1
+ * it writes what it measured since the last signal to the file of its first
+ * argument: lines "FUNCTION WAITS NANOSECONDS BYTES" and "lock NAME ADDRESS".
+ * The second argument is a file that it writes, next to another one that it
+ * maps. A thread called keeper holds the locks for which take_kept, take_robust
+ * and take_lent wait.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -41,7 +41,7 @@ static struct {
 static pthread_mutex_t hot = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t cold = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t kept = PTHREAD_MUTEX_INITIALIZER;
-static pthread_mutex_t robust, lent; /* lent: lends its priority */
+static pthread_mutex_t robust, lent; /* lent: with priority inheritance */
 static pthread_rwlock_t shared = PTHREAD_RWLOCK_INITIALIZER;
 static pthread_mutex_t signalled = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t signal_of = PTHREAD_COND_INITIALIZER;
@@ -132,7 +132,7 @@ fault_in(size_t at)
 	count(OF_fault_in, since, 0);
 }
 
-/* Touches pages that are on the disk, and no longer in memory. */
+/* Touches pages that are on the disk but not in memory. */
 __attribute__((noinline)) static void
 use_mapped(void)
 {

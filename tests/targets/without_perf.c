@@ -1,9 +1,9 @@
 /*
- * Runs a program that may not call perf_event_open(2), as in a container
- * whose seccomp profile leaves it out; or with -a, as where Debian's or
- * Ubuntu's kernel has perf_event_paranoid at 3: EACCES, capable or not.
+ * Runs a program that may not call perf_event_open(2), as in a container whose
+ * seccomp profile forbids it. With -a it gets EACCES with any capability, as on
+ * Debian's or Ubuntu's kernel with perf_event_paranoid at 3.
  *
- *	without_perf [-a] PROGRAM [ARGUMENT...]
+ * 	without_perf [-a] PROGRAM [ARGUMENT...]
  */
 #include <errno.h>
 #include <linux/filter.h>

@@ -1,4 +1,4 @@
-/* A program with a number of its own: it prints where that is and waits. */
+/* A program with a number in its memory: it prints the address and waits. */
 #include <stdint.h>
 #include <stdio.h>
 #include <unistd.h>

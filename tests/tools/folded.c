@@ -1,12 +1,12 @@
 /*
- * Decodes a pprof file, or a packed one, for scripts, by the library, not by
- * the worker.
+ * Decodes a pprof or packed file for scripts, with the library and without the
+ * worker.
  *
- *	folded FILE		one line per stack, root first, and its samples
- *	folded FILE values	the same with the value that is shown
- *	folded FILE values:NAME	or with the one of that name
- *	folded FILE modules	samples that end in a module, and its name
- *	folded FILE pprof	a pprof file, for other readers
+ * 	folded FILE		one line per stack, root first, and its samples
+ * 	folded FILE values	the same with the value that is shown
+ * 	folded FILE values:NAME	or with the one of that name
+ * 	folded FILE modules	samples that end in a module, and its name
+ * 	folded FILE pprof	a pprof file, for other readers
  */
 #include "base/file.h"
 #include "profile/export.h"
@@ -34,7 +34,7 @@ put_stacks(const struct profile *p, uint32_t type, struct buf *text)
 	return format_find("folded")->write(t, &meta, text);
 }
 
-/* The format writes samples of CPU time: the values take their place. */
+/* The format writes samples of CPU time, so samples are replaced by values. */
 static int
 put_values(const struct profile *p, uint32_t type, struct buf *text)
 {
@@ -48,7 +48,7 @@ put_values(const struct profile *p, uint32_t type, struct buf *text)
 	return format_find("folded")->write(t, &meta, text);
 }
 
-/* A line per sample, which scripts add up. */
+/* Writes a line per sample, which scripts add up. */
 static int
 put_modules(const struct profile *p, uint32_t type, struct buf *text)
 {

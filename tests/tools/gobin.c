@@ -1,13 +1,14 @@
 /*
- * Prints what a Go program's own tables tell, for scripts: first a line about
- * the program, then one per hexadecimal address on standard input, which is
+ * Prints the contents of a Go program's own tables, for scripts: first a line
+ * about the program, then one per hexadecimal address on standard input, which
+ * is
  *
- *	ADDRESS DELTA FUNCTION FILE:LINE [FUNCTION FILE:LINE ...]
+ * 	ADDRESS DELTA FUNCTION FILE:LINE [FUNCTION FILE:LINE ...]
  *
  * innermost inlined call first; DELTA is - where no frame is known.
  *
- *	gobin FILE
- *	gobin FILE dwarf	the same from DWARF; no first line, no DELTA
+ * 	gobin FILE
+ * 	gobin FILE dwarf	the same from DWARF; no first line, no DELTA
  */
 #include "capture/gobin/gobin.h"
 #include "capture/symbols/dwarf_file.h"

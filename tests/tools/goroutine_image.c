@@ -1,7 +1,7 @@
 /*
- * Records what reading a Go program's goroutines takes of it, for the fuzzer:
+ * Records what it takes to read a Go program's goroutines, for the fuzzer:
  *
- *	goroutine_image PID BIAS | gzip -9 >tests/data/goroutines.image.gz
+ * 	goroutine_image PID BIAS | gzip -9 >tests/data/goroutines.image.gz
  *
  * BIAS is 0, or where a position-independent program was loaded (hex). What
  * makes no difference to the result is written as zeros.
@@ -16,12 +16,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LARGE     4096 /* bytes cleared together, at first */
+#define LARGE     4096 /* bytes that are cleared together at first */
 #define SMALL     256
 #define MAX_EXE   ((size_t)64 << 20)
 #define MAX_BYTES ((size_t)16 << 20)
 
-/* Reads the process once, all that it says being kept in m. */
+/* Reads the process once, and records the answers in m. */
 static int
 take(struct image *m, int32_t pid)
 {

@@ -1,9 +1,9 @@
 /*
- * Copies an ELF program and spoils in the copy what only debuggers and
+ * Copies an ELF program and damages in the copy what only debuggers and
  * profilers read, so that it still runs: symbols, unwind tables, DWARF, notes,
- * and the headers that tell where they are.
+ * and the headers that locate them.
  *
- *	spoil SEED FROM TO
+ * 	spoil SEED FROM TO
  *
  * Equal seeds spoil equally. Exit status: 0 written, 1 not.
  */
@@ -33,7 +33,7 @@ below(struct program *p, uint64_t n)
 	return random_next(&p->seed) % n;
 }
 
-/* Lengths, offsets and counts go wrong at their edges. */
+/* Returns a value at an edge, where lengths, offsets and counts go wrong. */
 static uint64_t
 edge(struct program *p)
 {
@@ -45,7 +45,7 @@ edge(struct program *p)
 	return edges[below(p, sizeof(edges) / sizeof(*edges))];
 }
 
-/* Spoils one place of n bytes at an offset, which must lie in the file. */
+/* Damages one place in n bytes at an offset, which must lie in the file. */
 static void
 spoil_one(struct program *p, uint64_t at, uint64_t n)
 {
@@ -76,7 +76,7 @@ spoil(struct program *p, uint64_t at, uint64_t n, uint64_t times)
 		spoil_one(p, at, n);
 }
 
-/* True for a section without which the program runs. */
+/* Returns whether the program runs without this section. */
 static bool
 is_for_others(const char *name, const Elf64_Shdr *s)
 {
@@ -90,7 +90,8 @@ is_for_others(const char *name, const Elf64_Shdr *s)
 	return false;
 }
 
-/* One program has a few bytes of each section spoilt, another many of one. */
+/* Damages a few bytes of each section in some programs, many of one section in
+ * others. */
 static void
 spoil_sections(struct program *p, const Elf64_Ehdr *head,
                const Elf64_Shdr *sections)
@@ -111,7 +112,7 @@ spoil_sections(struct program *p, const Elf64_Ehdr *head,
 	}
 }
 
-/* The loader reads neither sections' headers nor where unwind tables are. */
+/* The loader reads neither section headers nor the place of unwind tables. */
 static void
 spoil_headers(struct program *p, const Elf64_Ehdr *head)
 {

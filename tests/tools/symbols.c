@@ -1,10 +1,10 @@
 /*
- * Prints the functions that an image's symbols tell of, for scripts:
+ * Prints the functions in an image's symbol tables, for scripts:
  *
- *	ADDRESS SIZE NAME
+ * 	ADDRESS SIZE NAME
  *
- *	symbols FILE
- *	symbols FILE ADDRESS...		where the functions around these begin
+ * 	symbols FILE
+ * 	symbols FILE ADDRESS...		where the functions around these begin
  */
 #include "capture/symbols/symbols.h"
 #include "capture/symbols/symtab.h"

@@ -1,8 +1,8 @@
 /*
- * Takes over a part of the worker that runs: stops it, takes its sockets, and
- * asks the opener in its place whatever there is to ask about a process.
+ * Takes over a running part of the worker: stops it, takes its sockets, and
+ * asks the opener in its place everything there is to ask about a process.
  *
- *	takeover PART-PID PID
+ * 	takeover PART-PID PID
  *
  * Prints a line "QUESTION ERROR" for each row of host.def that is about
  * processes, the error by its name. The part goes on afterwards. Exit status: 0
@@ -59,8 +59,8 @@ ask_about(int fd, enum host_op op, int32_t pid, struct host_reply *reply)
 	return rc;
 }
 
-/* Waits until the part has stopped, and for what the opener still answers it.
- */
+/* Waits until the part has stopped, and discards what the opener still
+ * answers. */
 static void
 let_it_stop(pid_t part, int fd)
 {
@@ -82,7 +82,7 @@ let_it_stop(pid_t part, int fd)
 		;
 }
 
-/* True for the socket on which the opener answers. */
+/* Returns whether the opener answers on this socket. */
 static bool
 is_answered(pid_t part, int fd)
 {
@@ -134,7 +134,7 @@ ask_everything(int fd, int32_t pid)
 			return 1;
 		said = reply.error ? strerrorname_np(-reply.error) : "answered";
 		if (rows[i].op == HOST_USAGE && !reply.value)
-			said = "nothing"; /* others are left out of the list */
+			said = "nothing"; /* other names are omitted */
 		printf("%s %s\n", rows[i].name, said ? said : "?");
 	}
 	return 0;

@@ -1,14 +1,14 @@
 /*
- * Decodes a timeline and the profile beside it, for scripts: one line per
- * row, its words separated by spaces, a name last. Reads by the library, not
- * by the worker.
+ * Decodes a timeline and the profile beside it, for scripts: one line per row,
+ * its words separated by spaces, a name last. Reads with the library, without
+ * the worker.
  *
- *	timeline TIMELINE PROFILE
- *	head DURATION_US PERIOD_NS
- *	thread PID TID STARTED_US ENDED_US NAME		times or "-"
- *	event TIME_US KIND PID VALUE NAME
- *	counter TIME_US PID RSS_BYTES CPU_US
- *	sample TIME_US TID WEIGHT_NS FUNCTION		the innermost
+ * 	timeline TIMELINE PROFILE
+ * 	head DURATION_US PERIOD_NS
+ * 	thread PID TID STARTED_US ENDED_US NAME		times or "-"
+ * 	event TIME_US KIND PID VALUE NAME
+ * 	counter TIME_US PID RSS_BYTES CPU_US
+ * 	sample TIME_US TID WEIGHT_NS FUNCTION		the innermost
  */
 #include "profile/timeline.h"
 #include "base/file.h"

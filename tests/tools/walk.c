@@ -1,18 +1,18 @@
 /*
- * Walks stacks that a program recorded of itself, for scripts: of this
- * machine's kind or another's.
+ * Walks stacks that a program recorded of itself, for scripts, on this machine
+ * or one of another architecture.
  *
- *	walk DIR
+ * 	walk DIR
  *
  * DIR/maps is what /proc/PID/maps was, DIR/samples has for each sample the
- * registers in the order of asm/perf_regs.h (33 words), the bytes of stack,
- * and that stack. Printed is a line per sample, how its walk ended and what
- * runs, innermost first:
+ * registers in the order of asm/perf_regs.h (33 words), the bytes of stack, and
+ * that stack. Printed is a line per sample, how its walk ended and what runs,
+ * innermost first:
  *
- *	root call_leaf call_large main
+ * 	root call_leaf call_large main
  *
- * and first "signed N", how many words of all stacks are addresses of code
- * that bear a signature.
+ * and first "signed N", how many words of all stacks are addresses of code that
+ * bear a signature.
  */
 #include "capture/symbols/symbols.h"
 #include "capture/unwind/unwind.h"

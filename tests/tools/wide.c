@@ -1,7 +1,7 @@
 /*
- * Writes a profile in which no two stacks are alike.
+ * Writes a profile in which all stacks differ.
  *
- *	wide SEED STACKS DEPTH NAMES >FILE
+ * 	wide SEED STACKS DEPTH NAMES >FILE
  */
 #include "lib/wide.h"
 #include "base/file.h"

@@ -1,10 +1,10 @@
 /*
  * Fills a store with windows of the past, for a worker to add up.
  *
- *	windows DIR TENANT SERVICE HOST MINUTES
+ * 	windows DIR TENANT SERVICE HOST MINUTES
  *
- * Six windows a minute, the last two minutes ago; each of a few stacks, of
- * which some are in all of them. Prints how many samples they hold.
+ * There are six windows a minute, until two minutes ago, each with a few
+ * stacks, some of which are in all windows. Prints the number of samples.
  */
 #include "base/clock.h"
 #include "base/log.h"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# The web application in Chromium, against a whole installation.
+# The web application in Chromium, with a whole installation.
 #
 # Beside others: it waits for events.
 . "$(dirname "$0")/../lib/browser.sh" app

@@ -1,6 +1,6 @@
 /*
- * Asks axe-core for violations of WCAG 2.2, A and AA, in each state that the
- * page can be in, in both themes. What it finds is left in #report.
+ * Asks axe-core for violations of WCAG 2.2, levels A and AA, in each state of
+ * the page and in both themes. The findings are left in #report.
  */
 (async () => {
   const $ = id => document.getElementById(id), lines = [];

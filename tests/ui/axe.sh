@@ -1,6 +1,6 @@
 #!/bin/bash
-# The pages that links open, as axe-core judges them: in a wide window and in a
-# narrow one, in both themes.
+# axe-core checks the pages that links open, in a wide and a narrow window and
+# in both themes.
 #
 # Beside others: it waits for events.
 set -u
@@ -9,7 +9,7 @@ cd "$(dirname "$0")/../.."
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
-# Appends axe-core and the script that runs it to the page to be judged.
+# Appends axe-core and the script that runs it to the page.
 judged() {
   cat
   echo '<script>'
@@ -21,7 +21,7 @@ judged() {
 "$B/tests/ui/page" html <tests/ui/now.folded | judged >"$tmp/one.html"
 "$B/tests/ui/page" html tests/ui/base.folded <tests/ui/now.folded |
   judged >"$tmp/two.html"
-# Without its policy, which lets no script run.
+# Removes the page's policy, which allows no scripts.
 judged <app/web/refused/refused.html >"$tmp/refused.html"
 
 for page in one two refused; do

@@ -1,4 +1,4 @@
-/* 50 000 nodes: how much is drawn, found and moved. */
+/* A page of 50 000 nodes: how many are drawn, found and moved. */
 run([
   ['every_node_is_there', () => same(stoker.tree.n, 50000)],
   ['no_more_bars_than_pixels_have_room_for', () => {

@@ -1,4 +1,4 @@
-/* Two profiles on one page, as the program writes it. */
+/* The page of two profiles, as the program writes it. */
 (() => {
   const { flame, tree } = stoker;
   const $ = id => document.getElementById(id);

@@ -1,4 +1,4 @@
-/* Drives the API's page as a person does, against a server that answers. */
+/* Uses the page of the API as a person does, with a server that answers. */
 import { build, curl } from './try.js';
 import { bounds, typeOf } from './spec.js';
 
@@ -26,7 +26,7 @@ async function open(id) {
   return d;
 }
 
-/* Waits until the reply of a form is there. */
+/* Waits until a form has its reply. */
 const replied = form => new Promise(done => {
   const out = form.querySelector('.reply');
   const look = () => {

@@ -1,7 +1,7 @@
 #!/bin/bash
-# The API's page in a real browser, from a real server and under its policy:
-# the page, with a script of tests beside its own, in a wide window and in a
-# narrow one; and a page of the manual.
+# The page of the API in a real browser, from a real server and with its policy.
+# A script of tests is added to its own, and run in a wide and a narrow window;
+# also on a page of the manual.
 #
 # Beside others: it waits for events.
 . "$(dirname "$0")/../lib/e2e.sh"

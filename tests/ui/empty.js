@@ -1,4 +1,4 @@
-/* A profile without samples. */
+/* The page of a profile without samples. */
 run([
   ['it_says_why_there_is_nothing_to_see', () => {
     const notice = document.getElementById('notice');

@@ -1,4 +1,4 @@
-/* The page as the program writes it. */
+/* The flame graph page as the program writes it. */
 run([
   ['names_packages_and_numbers_arrive', () => {
     const rows = [...document.querySelectorAll('#rows tr')].map(tr =>

@@ -1,4 +1,4 @@
-/* Drives the page as a person does; the tree is that of small.json. */
+/* Uses the page as a person does; the tree is that of small.json. */
 (() => {
   const { Tree, callees, callers, flame, tree, matcher, packageColor, percent,
     quantity, shorten } = stoker;
@@ -16,7 +16,7 @@
     $('search').dispatchEvent(new Event('input'));
   }
 
-  /* A click or move at the middle of the bar that shows the node. */
+  /* Sends a click or move to the middle of the bar that shows the node. */
   function mouse(event, node) {
     const bar = flame.rows[tree.depth[node]]
       .find(b => node >= b.node && node < b.end);
@@ -556,7 +556,7 @@
     same([flame.view.first, flame.marks, flame.rootBelow, names().length],
       [0, null, false, 9]);
   });
-  /* Copied, or left for the reader to copy: what is asked for is said. */
+  /* Waits until a key is copied, or the page asks the reader to copy it. */
   const copied = key => new Promise(done => {
     const look = () => {
       const said = $('toast').textContent;

@@ -1,6 +1,6 @@
 #!/bin/bash
-# The flame graph page in a real browser: a page of each kind is put together
-# with the tests that drive it, and Chromium prints what they report.
+# The flame graph page in a real browser: pages of each kind are assembled with
+# the tests that use them, and Chromium prints the results.
 #
 # Beside others: it waits for events.
 set -u
@@ -12,7 +12,7 @@ pages='exported diff empty big page sandbox-page'
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
-# page DATA TEST: the page with this data, driven by that script
+# page DATA TEST: prints the page with this data and this test script
 page() {
   awk -v data="$1" -v test="$2" -v web="$B/gen/web/flame/" '
     function put(file,    line) {
@@ -40,7 +40,7 @@ awk -v n=50000 -f tree.awk >"$tmp/big.json"
 page small.json flame.js | tee "$tmp/page.html" >"$tmp/sandbox-page.html"
 page empty.json empty.js >"$tmp/empty.html"
 page "$tmp/big.json" big.js >"$tmp/big.html"
-# A page of the exporter with the test appended: the page must run unchanged.
+# Appends the test to a page of the exporter, which must run unchanged.
 {
   printf '%s\n' 'main@/bin/shop;parse</script>@/lib/parse.so 30' \
     'main@/bin/shop;work 70' | "$export_page"

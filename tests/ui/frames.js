@@ -1,7 +1,7 @@
 /*
- * Loads the pages of the test one after the other, each in a frame of its
- * own, and writes down what they report. One named sandbox-* is framed as
- * the server serves it: an origin of its own, and nothing but scripts.
+ * Loads the pages of a test in turn, each in a new frame, and collects their
+ * results. A page named sandbox-* is framed as the server serves it: with its
+ * own origin and with scripts only.
  */
 (() => {
   const report = document.getElementById('report');
@@ -18,7 +18,7 @@
     const frame = document.createElement('iframe');
     frame.width = 1200;
     frame.height = 700;
-    /* Out of sight, it would get no frames to draw. */
+    /* A hidden frame would not be drawn. */
     frame.style = 'position: fixed; inset: 0';
     if (name.startsWith('sandbox-')) frame.sandbox = 'allow-scripts';
     frame.src = name + '.html';

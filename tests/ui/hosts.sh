@@ -1,5 +1,5 @@
 #!/bin/bash
-# A service of two hosts, each with a worker of its own, in Chromium.
+# A service of two hosts, each with a worker, in Chromium.
 #
 # Beside others: it waits for events.
 # A worker that a busy machine silences for a while is not taken for dead here.
@@ -12,7 +12,7 @@ service both "$STATE/bin/demo" && service alone "$STATE/bin/single" &&
   echo 'not ok hosts: the workers do not see the programs'
   exit 0
 }
-# A host of a fleet, as its last poll left it.
+# Adds a host of a fleet, as its last poll left it.
 now=$(date +%s)000
 as_user sqlite3 -cmd '.timeout 20000' "$STATE/data/stoker.db" "
   INSERT INTO worker (host, boot_id, version, pid, capabilities, started_ms, heartbeat_ms, alive_until_ms, tenants,

@@ -1,7 +1,7 @@
 #!/bin/bash
-# Signed links in a real browser, from a real server and under its policy: what
-# the page says of its link, that every format it offers is there, and what a
-# person sees whose link does not work.
+# Signed links in a real browser, from a real server and with its policy: what
+# the page says about its link, that every format it offers can be opened, and
+# what a broken link shows.
 #
 # Beside others: it waits for events.
 . "$(dirname "$0")/../lib/e2e.sh"
@@ -15,7 +15,8 @@ upload() { # file: its ProfileResult
   api POST "/api/v1/profiling/sessions?service=shop&type=cpu&sampleRate=100&durationSeconds=20" \
     --data-binary @"$1" -H 'Content-Type: text/plain'
 }
-# Addresses of the formats that the page offers, as a browser has them.
+# Prints the addresses of the formats that the page offers, as a browser would
+# open them.
 offered() {
   grep -oE '<ul id="formats">.*</ul>' "$STATE/dom" |
     grep -oE 'href="[^"]*"' | sed 's/href="//; s/"$//; s/&amp;/\&/g'

@@ -1,10 +1,10 @@
-/* Searches the manual as a person does. */
+/* Uses the search of the manual as a person does. */
 const $ = id => document.getElementById(id);
 const tests = [], test = (name, body) => tests.push([name, body]);
 const results = () => [...document.querySelectorAll('.result a')]
   .map(a => [a.textContent, a.getAttribute('href')]);
 
-/* Waits until the results of a search are there. */
+/* Searches, and waits for the results. */
 async function find(text) {
   $('found').replaceChildren();
   $('search').value = text;

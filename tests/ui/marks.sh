@@ -1,5 +1,5 @@
 #!/bin/bash
-# What happened to a service, on its chart, and two ranges of that compared, in
+# Events of a service on its chart, and a comparison of two of its ranges, in
 # Chromium.
 #
 # Beside others: it waits for events.
@@ -15,7 +15,8 @@ fired() {
   api GET "$P/history?service=demo&label.trigger=busy&status=completed" |
     jq -e '.items | length == 1'
 }
-# Only what comes after the service and its worker is a restart.
+# A restart counts only if it comes well after the start of the service and its
+# worker.
 later() { [ "$(date +%s)" -gt $((began + 12)) ]; }
 again() {
   api GET /api/v1/services/demo/processes |
@@ -34,7 +35,7 @@ id=$(start demo 2) && finished "$id" >/dev/null &&
   exit 0
 }
 # Twenty minutes of a service in which one function costs more from minute 11
-# on, and another one from minute 14 on. Two zones take turns.
+# on, and another one from minute 14 on. Two zones alternate.
 steps=$((began / 60 * 60 - 1500))
 push() { # minute
   local early=100 late=100

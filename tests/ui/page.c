@@ -1,7 +1,7 @@
 /*
- * Prints the folded stacks on stdin in one of formats.def, html unless told,
- * as the server would: browsers and other tools of the tests read it. With a
- * file of folded stacks as second argument: against those, as a diff.
+ * Prints the folded stacks on stdin in a format of formats.def, html by
+ * default, as the server would; browsers and other tools of the tests read it.
+ * A second argument names a file of folded stacks to compare with.
  */
 #include "base/buf.h"
 #include "lib/folded.h"
@@ -47,7 +47,7 @@ write_diff(const struct diff_format *f, const struct tree *base,
 	return f->write(d, &(struct diff_meta){meta, meta, c, DIFF_AFTER}, out);
 }
 
-/* As write(), against a base. */
+/* Like write(), compared with a base. */
 static int
 diff_with(const char *path, const char *format, const struct tree *now,
           struct buf *out)

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Exported files, read by the programs they are written for: speedscope's own
-# page, graphviz, an XML parser, go tool pprof.
+# Exported files, read by the programs for which they are made: speedscope's
+# page, Firefox Profiler, graphviz, an XML parser, go tool pprof.
 set -u
 cd "$(dirname "$0")/../.."
 . tests/lib/dom.sh readers
@@ -24,14 +24,14 @@ done
 
 # --- speedscope: the page takes a file as base64 in a script beside it -------
 speedscope=$B/npm/node_modules/speedscope/dist/release/index.html
-# Its alert of a file that it refuses would wait for somebody to close it.
+# speedscope's alert about a refused file would wait for somebody to close it.
 speedscope_shows() { # text, file
   echo "window.alert = text => { document.body.dataset.alert = text }
     speedscope.loadFileFromBase64('$2', '$(base64 -w0 "$tmp/$2")')" >"$tmp/load.js"
   dom "file://$speedscope#localProfilePath=$tmp/load.js" "$1" >"$tmp/dom" ||
     has "$1" "$tmp/dom"
 }
-# The page's title names a profile once it could be imported.
+# The page's title is the profile's name once it has been imported.
 titled() { speedscope_shows "<title>$1 - speedscope</title>" "$2"; }
 check speedscope_reads_speedscope titled 'shop cpu' speedscope
 check speedscope_reads_folded titled folded folded
@@ -42,7 +42,8 @@ check speedscope_refuses_another_file speedscope_shows 'data-alert="Unrecognized
 # --- Firefox Profiler: its command line, which is its front end's own code ----
 firefox=$B/npm/node_modules/@firefox-devtools/profiler-cli/dist/profiler-cli.js
 profiler() { HOME=$tmp timeout 60 node "$firefox" "$@"; }
-# Its daemon has half a second to start, which a busy machine may not grant.
+# Its daemon gets half a second to start, which may be too little on a busy
+# machine.
 profiler_loads() { # file
   for _ in 1 2 3 4 5 6 7 8; do
     ! profiler load "$1" >"$tmp/load" 2>&1 || return 0

@@ -1,13 +1,13 @@
 /*
- * Runs tests inside a page and tells the page that frames it, one line per
- * test: `ok NAME` or `not ok NAME: why`, and `ok all_N_tests_ran`.
+ * Runs tests in a page, and sends the framing page a line per test: `ok NAME`
+ * or `not ok NAME: why`, and at the end `ok all_N_tests_ran`.
  */
 function same(got, want) {
   const [g, w] = [JSON.stringify(got), JSON.stringify(want)];
   if (g !== w) throw new Error(`${g}, expected ${w}`);
 }
 
-/* A person acts on what was drawn: the table is filled once a frame is out. */
+/* Waits for a frame to be drawn, after which the table is filled. */
 const drawn = () => new Promise(done =>
   requestAnimationFrame(() => setTimeout(done)));
 

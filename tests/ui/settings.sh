@@ -1,6 +1,6 @@
 #!/bin/bash
-# What a service is and what is done with it by itself, in Chromium: adding and
-# changing it, triggers, continuous profiling, baselines, and uploads.
+# The settings of a service in Chromium: adding and changing it, triggers,
+# continuous profiling, baselines, and uploads.
 #
 # Beside others: it waits for events.
 . "$(dirname "$0")/../lib/browser.sh" settings

@@ -1,6 +1,6 @@
 #!/bin/bash
-# The stacks of goroutines and threads, in Chromium: of threads that wait for
-# what they share, and of what Go printed of a leak.
+# Stacks of goroutines and threads in Chromium: threads that wait for a mutex,
+# and Go's dump of a leak.
 #
 # Beside others: it waits for events.
 . "$(dirname "$0")/../lib/browser.sh" threads threads
@@ -10,7 +10,7 @@ is_seen() {
   api GET /api/v1/services/threads/processes |
     jq -e --argjson pid "$pid" '[.items[].pid] == [$pid]'
 }
-# COUNT threads, of which a ninth waits for a mutex; ID becomes their capture.
+# Captures COUNT threads, a ninth of which wait for a mutex, and sets ID.
 capture() { # count
   rm -f "$STATE/in" "$STATE/out"
   mkfifo "$STATE/in" "$STATE/out"
@@ -27,7 +27,7 @@ capture() { # count
   exec {in}>&- {out}<&-
 }
 
-# What Go prints of so many goroutines that are left behind, and of its main.
+# Prints a dump as Go does, with this many leaked goroutines and the main one.
 dump() { # count
   printf 'goroutine 1 [select (no cases), 9 minutes]:\nmain.main()\n\t/src/main.go:9 +0x1\n\n'
   local i

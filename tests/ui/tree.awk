@@ -1,5 +1,5 @@
-# A call tree of n nodes as the page reads it, the same on every run: a few
-# heavy stacks, many thin ones, long C++ names, depth 60 and more.
+# Writes a call tree of n nodes for the page, the same on every run: a few heavy
+# stacks, many small ones, long C++ names, depths of 60 and more.
 #
 #	awk -v n=50000 -f tests/ui/tree.awk
 
@@ -19,7 +19,7 @@ function name_of(k) {
   return "shop::" part[k % 6] "::step_" k "(int, char const*)"
 }
 
-# Preorder; budget counts nodes, weight is shared out unevenly.
+# In preorder; budget is a number of nodes, and weight is distributed unevenly.
 function grow(level, budget, weight,    kids, k, share, mine, node) {
   node = count++
   depth[node] = level

@@ -1,12 +1,12 @@
 /*
- * Samples itself in calls that are known by name, as the kernel would sample
- * it: registers and the stack from sp upwards, in the middle of a leaf
- * function and wherever a timer happens to interrupt.
+ * Samples itself in known calls as the kernel would: registers and the stack
+ * from sp upwards, in the middle of a leaf function and wherever a timer
+ * interrupts.
  *
- *	calls DIR	writes DIR/maps, DIR/samples (tests/tools/walk.c)
+ * 	calls DIR	writes DIR/maps, DIR/samples (tests/tools/walk.c)
  *
- * main calls call_sort three ways: itself, below a signal handler that ends
- * in code of this program, as musl's do, and in a thread.
+ * main calls call_sort three ways: itself, below a signal handler that ends in
+ * code of this program, as musl's do, and in a thread.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #define NOINLINE  __attribute__((noinline, noclone))
-#define BY_TIMER  150  /* samples of each way */
+#define BY_TIMER  150  /* samples in each of the three ways */
 #define IN_LEAF   4    /* and of these */
 #define PERIOD_US 1000 /* of the timer */
 #define RESTORER  0x04000000
@@ -33,12 +33,12 @@ long call_large(long x);
 
 static volatile long sink;
 static int out;
-static char *top;                   /* where the stack in use ends */
-static volatile sig_atomic_t armed; /* the calls are running */
+static char *top;                   /* end of the current stack */
+static volatile sig_atomic_t armed; /* set while the calls run */
 static volatile sig_atomic_t taken; /* samples by timer */
 static volatile sig_atomic_t leafs; /* samples to take in the leaf function */
 
-/* No frame, and the caller in x30 only. */
+/* Has no frame; the caller is only in x30. */
 static NOINLINE long
 call_leaf(long x)
 {
@@ -49,7 +49,7 @@ call_leaf(long x)
 	return x;
 }
 
-/* More than an instruction's immediate can take off sp. */
+/* Its frame is larger than an immediate operand can subtract from sp. */
 NOINLINE long
 call_large(long x)
 {
@@ -60,8 +60,8 @@ call_large(long x)
 	return pad[899] + pad[x & 511];
 }
 
-/* No table describes it. It works before and after its call, in loops, of which
- * one is left in its middle. */
+/* Has no table. It works before and after its call, and in loops, one of which
+ * is left in the middle. */
 __asm__(".text\n"
         ".globl call_bare\n"
         ".type call_bare, %function\n"
@@ -83,7 +83,7 @@ __asm__(".text\n"
         ".size call_bare, . - call_bare\n");
 long call_bare(long x);
 
-/* Its frame is found by x29 alone. */
+/* Its frame can be found only with x29. */
 static NOINLINE long
 call_dynamic(long x)
 {
@@ -109,7 +109,7 @@ call_sort(long x)
 	return four[0] + sink;
 }
 
-/* Again and again, until the timer has seen enough of it. */
+/* Repeats the calls until the timer has taken enough samples. */
 static NOINLINE long
 call_often(void)
 {

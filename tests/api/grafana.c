@@ -438,6 +438,78 @@ TEST(a_table_of_functions_has_their_costs_in_all_stacks)
 }
 END
 
+/* GET of a graph, from T0 on; the caller wrote the query as URLs have it. */
+static struct client_reply
+render(struct test_api *a, const char *path)
+{
+	return ask(a, (struct ask){.key = KEY_VIEWER, .path = path});
+}
+
+#define ENCODED_CPU "process_cpu%3Acpu%3Ananoseconds%3Acpu%3Ananoseconds"
+
+TEST(a_rendered_graph_is_a_flamebearer_or_one_for_graphviz)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply all = {0}, dot = {0}, bad = {0},
+					  none = {0};
+
+	put_all(&a);
+	all = render(&a, "/pyroscope/render?query=" ENCODED_CPU
+	                 "%7Bhost%3D%22a%22%7D&from=1728000000&"
+	                 "until=1728000060&max-nodes=3");
+	ck_assert_str_eq(client_header(&all, "Content-Type"),
+	                 "application/json");
+	assert_body(&all,
+	            "{\"version\":1,\"flamebearer\":{\"names\":[\"total\","
+	            "\"main\",\"f\",\"other\"],\"levels\":["
+	            "[0,1000000000,0,0],[0,1000000000,100000000,1],"
+	            "[100000000,900000000,600000000,2],"
+	            "[700000000,300000000,300000000,3]],"
+	            "\"numTicks\":1000000000,\"maxSelf\":600000000},"
+	            "\"metadata\":{\"format\":\"single\",\"spyName\":\"\","
+	            "\"sampleRate\":1000000000,\"units\":\"samples\","
+	            "\"name\":\"cpu\"},\"timeline\":null,\"groups\":null}");
+	dot = render(&a, "/pyroscope/render?query=" ENCODED_CPU
+	                 "&from=1728000000&until=1728000060&format=dot&"
+	                 "max-nodes=100");
+	ck_assert_int_eq(dot.status, 200);
+	ck_assert(!strncmp(buf_str(&dot.body), "digraph", 7));
+	ck_assert_ptr_nonnull(strstr(buf_str(&dot.body), "main"));
+	bad = render(&a, "/pyroscope/render?query=cpu");
+	assert_error(&bad, 400, "InvalidMessage");
+	none = render(&a, "/pyroscope/render?query=" ENCODED_CPU "&format=svg");
+	assert_error(&none, 400, "InvalidParameter");
+}
+END
+
+TEST(a_rendered_difference_has_both_sides)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r = {0}, other = {0};
+
+	put_all(&a);
+#define SIDE(name, host)                                              \
+	name "Query=" ENCODED_CPU "%7Bhost%3D%22" host "%22%7D&" name \
+	     "From=1728000000&" name "Until=1728000060"
+	r = render(&a, "/pyroscope/render-diff?" SIDE("left", "a") "&" SIDE(
+			       "right", "b"));
+#undef SIDE
+	ck_assert_msg(r.status == 200, "%s", buf_str(&r.body));
+	ck_assert_ptr_nonnull(strstr(buf_str(&r.body),
+	                             "\"levels\":[[0,1000000000,0,0,70000000,0,"
+	                             "0],"));
+	ck_assert_ptr_nonnull(strstr(buf_str(&r.body),
+	                             "\"leftTicks\":1000000000,"
+	                             "\"rightTicks\":70000000"));
+	ck_assert_ptr_nonnull(
+		strstr(buf_str(&r.body), "\"format\":\"double\""));
+	other = render(&a, "/pyroscope/render-diff?leftQuery=" ENCODED_CPU
+	                   "&rightQuery=goroutine%3Agoroutine%3Acount%3A"
+	                   "goroutine%3Acount");
+	assert_error(&other, 400, "InvalidParameter");
+}
+END
+
 TEST(services_without_windows_are_read_from_their_sessions)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
@@ -594,6 +666,8 @@ SUITE_TIMEOUT("grafana", 60,
               a_sandwich_has_the_callers_and_callees_of_a_function,
               a_difference_has_the_costs_of_both_sides,
               a_table_of_functions_has_their_costs_in_all_stacks,
+              a_rendered_graph_is_a_flamebearer_or_one_for_graphviz,
+              a_rendered_difference_has_both_sides,
               services_without_windows_are_read_from_their_sessions,
               grafana_is_told_whether_there_are_profiles,
               a_merged_profile_has_every_sample,

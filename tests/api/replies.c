@@ -175,6 +175,7 @@ TEST(every_reply_has_the_fields_of_its_schema_and_no_others)
 		CLEANUP_REPLY struct client_reply reply = {0};
 		bool text = !strcmp(r->reply, "TEXT") ||
 		            !strcmp(r->reply, "RPC") ||
+		            !strcmp(r->reply, "FLAMEBEARER") ||
 		            !strcmp(r->reply, "NOTHING") ||
 		            !strcmp(r->reply, "VIEWS") ||
 		            !strcmp(r->reply, "DIFFS") ||

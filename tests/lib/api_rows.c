@@ -38,6 +38,8 @@ good_text(const struct param_row *p, const char *profile)
 		if (p->op == OP_JoinHost && good_join &&
 		    !strcmp(p->name, "token"))
 			return good_join;
+		if (p->op == OP_GrafanaRender || p->op == OP_GrafanaRenderDiff)
+			return "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
 		return "x";
 	default:
 		return param_words(p->type) ? param_words(p->type)[0] : "1";

@@ -430,6 +430,7 @@ content_type(const char *reply)
 	static const char *const types[][2] = {
 		{"TEXT", "text/plain"},
 		{"RPC", "application/json"},
+		{"FLAMEBEARER", "application/json"},
 		{"OPENAPI", "application/json"},
 		{"GZIP", "application/gzip"},
 		{"PPROF", "application/octet-stream"},

@@ -37,8 +37,11 @@ const struct route routes[OP_COUNT] = {
 const struct param_row params[P_COUNT] = {
 #define PARAM(op, in, name, type, need, min, max, def, doc) \
 	{OP_##op, IN_##in, #name, PT_##type, need, min, max, def, doc},
+#define PARAM_AS(op, in, id, name, type, need, min, max, def, doc) \
+	{OP_##op, IN_##in, name, PT_##type, need, min, max, def, doc},
 #include "params.def"
 #undef PARAM
+#undef PARAM_AS
 };
 
 const struct schema_row schemas[] = {

@@ -97,8 +97,11 @@ bool route_takes_key(const struct route *r);
 
 enum param {
 #define PARAM(op, in, name, type, need, min, max, def, doc) P_##op##_##name,
+#define PARAM_AS(op, in, id, name, type, need, min, max, def, doc) \
+	P_##op##_##id,
 #include "params.def"
 #undef PARAM
+#undef PARAM_AS
 	P_COUNT
 };
 

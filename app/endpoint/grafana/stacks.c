@@ -1,4 +1,6 @@
 /* Calls that answer with stacks: flame graphs, and profiles for pprof. */
+#include "stacks.h"
+
 #include "chosen.h"
 #include "flame.h"
 #include "profile/pprof.h"
@@ -13,9 +15,8 @@
 #define NODES_USUAL 8192
 #define NODES_MAX   (1 << 20)
 
-/* Returns the number of nodes that a graph may have. */
-static uint32_t
-nodes_of(const json_t *asked)
+uint32_t
+stacks_nodes(const json_t *asked)
 {
 	int64_t n = asked_int(asked, "max_nodes");
 
@@ -48,9 +49,8 @@ no_profile(const struct question *q, struct profile **out)
 	return 0;
 }
 
-/* Reads a question, and adds up its profiles. */
-static int
-read_profile(struct call *c, const json_t *asked, struct profile **out)
+int
+stacks_read(struct call *c, const json_t *asked, struct profile **out)
 {
 	CLEANUP_QUESTION struct question q = {0};
 	CLEANUP_CHOSEN struct chosen chosen = {0};
@@ -116,7 +116,7 @@ answer_sandwich(struct call *c, const json_t *asked, const struct profile *p)
 
 	buf_clear(out);
 	rc = sandwich_put(p, asked_text(asked, "sandwich_function"),
-	                  nodes_of(asked), out);
+	                  stacks_nodes(asked), out);
 	return rc ? fail_store(c, rc) : connect_answer_json(c);
 }
 
@@ -146,13 +146,13 @@ grafana_flame(struct call *c)
 	    !*asked_text(asked, "sandwich_function"))
 		return fail(c, InvalidMessage,
 		            "sandwich_function must name a function");
-	if (read_profile(c, asked, &p))
+	if (stacks_read(c, asked, &p))
 		return -1;
 	if (format == PROFILE_FORMAT_SANDWICH)
 		return answer_sandwich(c, asked, p);
 	rc = format == PROFILE_FORMAT_FUNCTIONS
-	             ? put_functions(p, nodes_of(asked), &out)
-	             : put_graph(p, nodes_of(asked), &out);
+	             ? put_functions(p, stacks_nodes(asked), &out)
+	             : put_graph(p, stacks_nodes(asked), &out);
 	return rc ? fail_store(c, rc)
 	          : connect_answer(c, M_SelectMergeStacktracesResponse, &out);
 }
@@ -165,7 +165,7 @@ grafana_pprof(struct call *c)
 	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_REPLY);
 
 	if (connect_read(c, M_SelectMergeProfileRequest, &asked) ||
-	    read_profile(c, asked, &p))
+	    stacks_read(c, asked, &p))
 		return -1;
 	pprof_write(p, &out);
 	return connect_answer(c, M_Profile, &out);
@@ -194,12 +194,11 @@ grafana_diff(struct call *c)
 	           asked_text(sides[1], "profile_typeID")) != 0)
 		return fail(c, InvalidMessage,
 		            "both sides must be of one profile_typeID");
-	if (read_profile(c, sides[0], &left) ||
-	    read_profile(c, sides[1], &right))
+	if (stacks_read(c, sides[0], &left) || stacks_read(c, sides[1], &right))
 		return -1;
 	place = wire_open(&out, F_DiffResponse_flamegraph);
 	rc = flame_put_diff((const struct profile *[]){left, right},
-	                    nodes_of(sides[0]), &out);
+	                    stacks_nodes(sides[0]), &out);
 	wire_close(&out, place);
 	return rc ? fail_store(c, rc) : connect_answer(c, M_DiffResponse, &out);
 }

@@ -44,6 +44,16 @@ counted_get(const void *from)
 	       (uint32_t)p[3] << 24;
 }
 
+/* Sets the distance of a counted file from its base. */
+static inline void
+counted_refer(void *file, uint32_t distance)
+{
+	uint8_t *p = (uint8_t *)file + 4;
+
+	for (int i = 0; i < 4; i++)
+		p[i] = (uint8_t)(distance >> 8 * i);
+}
+
 /* Reads the head of a counted file; false for another file. */
 static inline bool
 counted_head(const void *p, size_t n, struct counted *out)

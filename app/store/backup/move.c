@@ -5,6 +5,7 @@
  */
 #include "store/move.h"
 
+#include "base/counted.h"
 #include "base/json_out.h"
 #include "store/blob.h"
 #include "store/db/sqlite.h"
@@ -17,6 +18,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define BATCH_BYTES   ((size_t)1 << 20)   /* of rows that are written at once */
@@ -34,11 +36,19 @@ static const struct {
 };
 static_assert(ARRAY_LEN(tables) <= MOVE_TABLES_MAX, "room for all tables");
 
+/* Bytes that the segment which is being written has, and where they were. */
+struct moved {
+	char segment[ID_MAX];
+	int64_t start, there;
+};
+
 struct moving {
 	const struct conf *conf;
 	struct store from, to;
 	struct s3 *s3;
 	struct segment segment;
+	struct moved *bases; /* of counted windows, in that segment */
+	size_t nbases;
 	struct buf rows; /* a JSON list, not yet written */
 	struct buf bytes, again;
 	struct move_report report;
@@ -52,6 +62,7 @@ moving_done(struct moving *m)
 	store_close(&m->to);
 	s3_free(m->s3);
 	segment_close(&m->segment);
+	free(m->bases);
 	buf_done(&m->rows);
 	buf_done(&m->bytes);
 	buf_done(&m->again);
@@ -271,38 +282,112 @@ end_segment(struct moving *m)
 	m->report.window_bytes += g->length;
 	segment_close(&m->segment);
 	m->segment = (struct segment)SEGMENT_INIT;
+	m->nbases = 0;
 	return rc < 0 ? rc : flush(m, SQL_MOVE_PROFILE_WINDOW);
 }
 
+/* Reads a window, and finds the place of its base. */
 static int
-read_window(struct moving *m, const struct db_rows *rows)
+read_window(struct moving *m, const struct db_rows *rows,
+            const struct window *w, struct window *base)
+{
+	int rc;
+
+	buf_clear(&m->bytes);
+	rc = window_read_own(&m->from, w, base, &m->bytes);
+	return rc ? damaged(m, "window", text_of(rows, "id"), rc) : 0;
+}
+
+static const struct moved *
+find_moved(const struct moving *m, const struct window *w)
+{
+	for (size_t i = m->nbases; i-- > 0;)
+		if (m->bases[i].start == w->start &&
+		    !strcmp(m->bases[i].segment, w->segment))
+			return &m->bases[i];
+	return NULL;
+}
+
+/* Remembers where the bytes of a window, or of a base, are now. */
+static int
+note_moved(struct moving *m, const struct window *w, int64_t there)
+{
+	struct moved *p =
+		reallocarray(m->bases, m->nbases + 1, sizeof(*m->bases));
+
+	if (!p)
+		return -ENOMEM;
+	m->bases = p;
+	p += m->nbases++;
+	*p = (struct moved){.start = w->start, .there = there};
+	snprintf(p->segment, sizeof(p->segment), "%s", w->segment);
+	return 0;
+}
+
+/* Moves a base, unless it is there already, and has the counts refer to it. */
+static int
+move_base(struct moving *m, const struct window *base)
+{
+	const struct moved *to = find_moved(m, base);
+	struct window_ask at;
+	int rc = 0;
+
+	if (!to) {
+		buf_clear(&m->again);
+		rc = window_read_base(&m->from, base, &m->again)
+		             ?: segment_append(&m->segment, m->again.p,
+		                               m->again.len, &at)
+		             ?: note_moved(m, base, at.start);
+		to = &m->bases[m->nbases - 1];
+	}
+	if (!rc)
+		counted_refer(m->bytes.p,
+		              (uint32_t)(m->segment.length - to->there));
+	return rc;
+}
+
+/* Moves the bytes of a window, or finds them there as the base of others. */
+static int
+move_bytes(struct moving *m, const struct window *w, const struct window *base,
+           struct window_ask *at)
+{
+	const struct moved *to = find_moved(m, w);
+	int rc = 0;
+
+	if (to && w->level > WINDOW_CAPTURED && w->length) {
+		at->start = to->there;
+		at->length = w->length;
+		snprintf(at->checksum, sizeof(at->checksum), "%s", w->checksum);
+		return 0;
+	}
+	if (base->length)
+		rc = move_base(m, base);
+	rc = rc ?: segment_append(&m->segment, m->bytes.p, m->bytes.len, at);
+	return rc || base->length || w->level == WINDOW_CAPTURED || !w->length
+	               ? rc
+	               : note_moved(m, w, at->start);
+}
+
+static int
+move_window(struct moving *m, const struct db_rows *rows)
 {
 	CLEANUP_FREE char *segment = strdup(text_of(rows, "segment"));
 	CLEANUP_FREE char *checksum = strdup(text_of(rows, "checksum"));
 	const struct window w = {
 		.segment = segment,
 		.checksum = checksum,
+		.level = int_of(rows, "level"),
 		.start = int_of(rows, "start"),
 		.length = int_of(rows, "length"),
 	};
-	int rc;
-
-	if (!segment || !checksum)
-		return -ENOMEM;
-	buf_clear(&m->bytes);
-	rc = window_read(&m->from, &w, &m->bytes);
-	return rc ? damaged(m, "window", text_of(rows, "id"), rc) : 0;
-}
-
-static int
-move_window(struct moving *m, const struct db_rows *rows)
-{
-	struct instead w[] = {{.column = "segment"},
-	                      {.column = "start"},
-	                      {.column = "length"},
-	                      {.column = "checksum"}};
+	struct instead to[] = {{.column = "segment"},
+	                       {.column = "start"},
+	                       {.column = "length"},
+	                       {.column = "checksum"}};
 	struct window_ask at = {0};
-	int rc = read_window(m, rows);
+	struct window base;
+	int rc = segment && checksum ? read_window(m, rows, &w, &base)
+	                             : -ENOMEM;
 
 	if (!rc &&
 	    (m->rows.len > WINDOW_ROWS ||
@@ -312,14 +397,14 @@ move_window(struct moving *m, const struct db_rows *rows)
 	if (!rc && !m->segment.name[0])
 		rc = segment_create(&m->to, "", &m->segment);
 	if (!rc)
-		rc = segment_append(&m->segment, m->bytes.p, m->bytes.len, &at);
+		rc = move_bytes(m, &w, &base, &at);
 	if (rc)
 		return rc;
-	w[0].text = m->segment.id;
-	w[1].i = at.start;
-	w[2].i = at.length; /* a counted window has its base with it there */
-	w[3].text = at.checksum;
-	put_row(&m->rows, rows, w, ARRAY_LEN(w));
+	to[0].text = m->segment.id;
+	to[1].i = at.start;
+	to[2].i = at.length;
+	to[3].text = at.checksum;
+	put_row(&m->rows, rows, to, ARRAY_LEN(to));
 	return 0;
 }
 

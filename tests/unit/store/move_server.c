@@ -4,6 +4,7 @@
  */
 #include "store/move.h"
 
+#include "base/counted.h"
 #include "lib/object_store.h"
 #include "lib/store.h"
 #include "store/audit.h"
@@ -174,6 +175,100 @@ move_to(const char *bytes)
 	ck_assert_str_eq(n, "1");
 }
 
+#define BASE     "a base of counted windows"
+#define COUNTS   "counts"
+#define COUNTED  2
+#define WITH_SUM (COUNTED + 1)
+
+/* Adds counted minutes, and then the hour whose stacks they count. */
+static void
+add_counted(struct store *s)
+{
+	CLEANUP_SEGMENT struct segment g = SEGMENT_INIT;
+	struct window_ask w[WITH_SUM] = {0};
+	char series[ID_MAX];
+
+	ck_assert_int_eq(series_of(s, TEST_TENANT, TEST_SERVICE, "cpu",
+	                           TEST_HOST, "{}", series),
+	                 0);
+	ck_assert_int_eq(segment_create(s, TEST_HOST, &g), 0);
+	for (int i = 0; i < WITH_SUM; i++)
+		w[i] = (struct window_ask){
+			.series = series,
+			.level = i < COUNTED ? WINDOW_MINUTE : WINDOW_HOUR,
+			.start_ms = START + 7200000 + i * 60000,
+			.end_ms = START + 7200000 + i * 60000 + 60000,
+			.duration_ms = 60000,
+			.windows = 1,
+		};
+	ck_assert_int_eq(segment_append(&g, BASE, strlen(BASE), &w[COUNTED]),
+	                 0);
+	for (int i = 0; i < COUNTED; i++) {
+		CLEANUP_BUF struct buf file = BUF_INIT(BUF_MAX_SMALL);
+
+		buf_puts(&file, COUNTED_MAGIC);
+		counted_put(&file, (uint32_t)(g.length - w[COUNTED].start));
+		counted_put(&file, (uint32_t)strlen(BASE));
+		counted_put(&file, (uint32_t)strlen(COUNTS));
+		buf_puts(&file, COUNTS);
+		ck_assert_int_eq(segment_append(&g, file.p, file.len, &w[i]),
+		                 0);
+	}
+	ck_assert_int_eq(segment_sync(&g), 0);
+	ck_assert_int_eq(window_commit(s, &g, w, WITH_SUM, NULL), 0);
+}
+
+static void
+check_counted(struct store *s, const struct window *w)
+{
+	CLEANUP_BUF struct buf is = BUF_INIT(BUF_MAX_SMALL);
+
+	ck_assert_int_eq(window_read(s, w, &is), 0);
+	ck_assert_uint_eq(is.len, COUNTED_HEAD + strlen(COUNTS) + strlen(BASE));
+	ck_assert_str_eq(buf_str(&is) + COUNTED_HEAD, COUNTS BASE);
+}
+
+TEST(counted_windows_move_with_one_base)
+{
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf hour = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_FIXTURE struct fixture f = {0};
+	CLEANUP_STORE struct store s = {0};
+	CLEANUP_WINDOWS struct window_list l = {0}, hours = {0};
+	struct conf lite;
+	struct move_report r;
+	char series[ID_MAX];
+
+	if (!test_on_server())
+		return;
+	f = fixture(BYTES_FILE);
+	lite = test_conf(f.t.dir);
+	lite.store_database = NULL;
+	ck_assert_int_eq(store_open(&lite, true, &s, &why), 0);
+	add_counted(&s);
+	ck_assert_msg(!move(&f, &r, &why), "%s", buf_str(&why));
+	ck_assert_int_eq(
+		r.window_bytes,
+		12 + (int64_t)(strlen(BASE) +
+	                       COUNTED * (COUNTED_HEAD + strlen(COUNTS))));
+	ck_assert_int_eq(series_of(&f.t.s, TEST_TENANT, TEST_SERVICE, "cpu",
+	                           TEST_HOST, "{}", series),
+	                 0);
+	ck_assert_int_eq(window_between(&f.t.s, series, WINDOW_MINUTE,
+	                                START + 7200000, INT64_MAX, &l),
+	                 0);
+	ck_assert_uint_eq(l.n, COUNTED);
+	for (size_t i = 0; i < l.n; i++)
+		check_counted(&f.t.s, &l.items[i]);
+	ck_assert_int_eq(window_between(&f.t.s, series, WINDOW_HOUR, START,
+	                                INT64_MAX, &hours),
+	                 0);
+	ck_assert_uint_eq(hours.n, 1);
+	ck_assert_int_eq(window_read(&f.t.s, &hours.items[0], &hour), 0);
+	ck_assert_str_eq(buf_str(&hour), BASE);
+}
+END
+
 /* Rows of a table go in batches of 500. */
 TEST(a_table_of_many_rows_moves_whole)
 {
@@ -260,6 +355,7 @@ TEST(a_move_that_an_object_store_stops_begins_anew)
 }
 END
 
-SUITE("move_server", a_table_of_many_rows_moves_whole, profiles_stay_in_files,
+SUITE("move_server", counted_windows_move_with_one_base,
+      a_table_of_many_rows_moves_whole, profiles_stay_in_files,
       profiles_move_into_the_database, profiles_move_to_an_object_store,
       a_move_that_an_object_store_stops_begins_anew)

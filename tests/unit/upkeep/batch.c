@@ -280,7 +280,8 @@ TEST(minutes_of_an_hour_and_their_windows_are_counts_of_its_stacks)
 		ck_assert_int_lt(m.length, before[i] / 2);
 		check_minute(&t.s, &m);
 	}
-	ck_assert_int_eq(stock_flaws(t.dir, false, FLAW_DAMAGED), 0);
+	if (!test_on_server()) /* which has no file to verify */
+		ck_assert_int_eq(stock_flaws(t.dir, false, FLAW_DAMAGED), 0);
 }
 END
 

@@ -46,6 +46,8 @@
  *                of a thread that was not found arrives, at most twenty times
  *                a second.
  *     find, step are NAME_find(), and NAME_step() for threads that stand still.
+ *     several    is asked once a second if a process has several interpreters:
+ *                a thread's place then changes while it lives.
  *     read       reads the code objects of a stack that are new, or older than
  *                INTERP_CODE_AGE_NS, since another object may have taken their
  *                place: in batches (memory.h), one for all code objects.
@@ -112,6 +114,7 @@ struct interp_threads {
 	uint32_t n, cap;
 	uint16_t language, layout;
 	uint64_t hop;
+	bool several; /* interpreters, in each of which a thread may have a row */
 };
 
 /* The process to which frames belong. */
@@ -164,6 +167,8 @@ struct language {
 	enum walk_step (*step)(const struct memory *m,
 	                       const struct interp_slot *slot,
 	                       struct walk_at *w, struct interp_frame *to);
+	/* True if a process has several interpreters by now. NULL: it can't. */
+	bool (*several)(const struct memory *m, const struct interp_list *list);
 	/*
 	 * Reads code objects and keeps them with interp_code_keep(), and the
 	 * functions of those that changed with interp_function_keep().

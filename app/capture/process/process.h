@@ -214,7 +214,7 @@ process_interp_thread(struct process *proc, struct sampler *s, uint32_t tid);
 /* Starts following the frames of all threads of a process, once. */
 void process_interp_threads(struct process *proc, struct sampler *s);
 /* Keeps where the frames of a thread were found, for its next samples. */
-void process_interp_keep(const struct process *proc, struct sampler *s,
+void process_interp_keep(struct process *proc, struct sampler *s,
                          const struct interp_stack *found);
 
 /* A thread outside the sampler's stream: at rest or stopped. */

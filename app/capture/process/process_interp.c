@@ -12,7 +12,9 @@
 #include <errno.h>
 #include <string.h>
 
-#define LIST_NS ((uint64_t)NS_PER_S / 20) /* between two lists of threads */
+#define LIST_NS  ((uint64_t)NS_PER_S / 20) /* between two lists of threads */
+#define LOOK_NS  ((uint64_t)NS_PER_S)      /* between looks for interpreters */
+#define PROLOGUE 256 /* bytes in which a call may have no frame yet */
 
 /* The interpreter that a process runs. */
 struct interp_process {
@@ -26,6 +28,10 @@ struct interp_process {
 	int32_t code_pid;
 	bool forked;
 	bool unknown; /* its layout is not known */
+	/* A thread may be in several interpreters at once, and leave them: where
+	 * its frames are is looked up for each sample. */
+	bool several;
+	uint64_t looked_ns; /* for interpreters; 0: never */
 };
 
 void
@@ -98,6 +104,7 @@ list_threads(struct interp_process *ip, const struct memory *memory)
 	ip->threads.language = language->id;
 	rc = language->attach(&space, &ip->threads);
 	ip->unknown = rc == -EBADMSG;
+	ip->several |= ip->threads.several;
 	return rc;
 }
 
@@ -105,7 +112,8 @@ static bool
 announce(const struct interp_process *ip, struct sampler *s,
          struct interp_slot *slot, uint64_t native)
 {
-	return interp_threads_find(&ip->threads, native, slot) &&
+	return !ip->several &&
+	       interp_threads_find(&ip->threads, native, slot) &&
 	       sampler_interp_thread(s, slot);
 }
 
@@ -194,6 +202,27 @@ process_interp_fork(struct process *child, const struct process *parent,
 	sampler_interp_list(s, &ip->list, true);
 }
 
+/* Finds out, now and then, if the process has several interpreters; forgets
+ * where its threads were if it has. */
+static bool
+has_several(struct process *proc, struct sampler *s)
+{
+	struct interp_process *ip = proc->interp;
+	const struct language *language = ip->image->language;
+	const struct memory memory = {.host = proc->modules->host,
+	                              .pid = (int32_t)proc->pid};
+	uint64_t now = (uint64_t)clock_mono_ns();
+
+	if (ip->several || !language->several || !ip->list.pid ||
+	    now - ip->looked_ns < LOOK_NS)
+		return ip->several;
+	ip->looked_ns = now;
+	ip->several = language->several(&memory, &ip->list);
+	if (ip->several)
+		sampler_interp_forget(s, proc->pid);
+	return ip->several;
+}
+
 void
 process_interp_thread(struct process *proc, struct sampler *s, uint32_t tid)
 {
@@ -204,7 +233,8 @@ process_interp_thread(struct process *proc, struct sampler *s, uint32_t tid)
 	uint64_t now = (uint64_t)clock_mono_ns();
 	uint32_t native;
 
-	if (!ip || native_thread(memory.host, tid, &native) ||
+	if (!ip || (ip->list.pid && has_several(proc, s)) ||
+	    native_thread(memory.host, tid, &native) ||
 	    announce(ip, s, &slot, native) || now - ip->listed_ns < LIST_NS)
 		return;
 	ip->listed_ns = now;
@@ -215,7 +245,7 @@ process_interp_thread(struct process *proc, struct sampler *s, uint32_t tid)
 }
 
 void
-process_interp_keep(const struct process *proc, struct sampler *s,
+process_interp_keep(struct process *proc, struct sampler *s,
                     const struct interp_stack *found)
 {
 	const struct interp_list *list = &proc->interp->list;
@@ -226,7 +256,7 @@ process_interp_keep(const struct process *proc, struct sampler *s,
 	                                 .hop = list->hop,
 	                                 .key = proc->pid};
 
-	if (list->pid)
+	if (list->pid && !has_several(proc, s))
 		(void)sampler_interp_thread(s, &slot);
 }
 
@@ -306,8 +336,18 @@ interp_is_core(const struct process *proc, const uint64_t *pcs, size_t i,
 	       is_eval(proc, pcs, i + 1);
 }
 
+/* True if the innermost frame is a call that may have no run yet. */
+static bool
+is_beginning(const struct process *proc, const uint64_t *pcs)
+{
+	const struct interp_process *ip = proc->interp;
+
+	return pcs[0] - ip->bias - ip->image->eval_start < PROLOGUE;
+}
+
 /* True when there is a run for each call of the interpreter; the innermost call
- * has none yet when it has just begun. */
+ * has none yet when it has just begun. If a thread runs several interpreters,
+ * the runs are those of the newest, which has the innermost calls. */
 static bool
 runs_fit(const struct process *proc, const uint64_t *pcs, size_t n,
          const struct proc_stack *out, struct interp_runs *runs,
@@ -319,6 +359,10 @@ runs_fit(const struct process *proc, const uint64_t *pcs, size_t n,
 		calls += is_eval(proc, pcs, i);
 	if (calls > runs->n && is_in_greenlet(proc, pcs, n))
 		return true;
+	if (calls > runs->n && proc->interp->several) {
+		runs->partly = true;
+		return runs->n && !is_beginning(proc, pcs);
+	}
 	if (calls == runs->n + 1 && is_eval(proc, pcs, 0)) {
 		runs->skip = true;
 		return true;
@@ -364,12 +408,14 @@ process_interp(struct process *proc, const struct interp_stack *s,
                struct interp_runs *runs)
 {
 	runs->n = runs->nplaces = runs->at = 0;
-	runs->skip = false;
+	runs->skip = runs->partly = false;
 	if (!interp_of(proc) || !n)
 		return false;
 	if (read_runs(proc, s, runs) &&
 	    runs_fit(proc, pcs, n, out, runs, s->end)) {
-		out->interp = runs->n ? INTERP_MERGED : INTERP_WITHOUT;
+		out->interp = runs->partly ? INTERP_MISSED
+		              : runs->n    ? INTERP_MERGED
+		                           : INTERP_WITHOUT;
 		return runs->n;
 	}
 	for (size_t i = 0; i < n && out->interp == INTERP_WITHOUT; i++)

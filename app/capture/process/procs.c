@@ -432,6 +432,7 @@ apply_exit(struct procs *p, const struct record *r)
 {
 	struct process *proc = *place_of(p, r->pid);
 
+	sampler_interp_ended(p->sampler, r->tid);
 	if (!proc) {
 		if (r->pid == r->tid) /* a new process with this pid must be
 		                         sampled */

@@ -183,6 +183,7 @@ list_all(const struct memory *m, const struct interp_list *l,
 	int rc = memory_copy(m, l->head, &at, 8);
 
 	for (unsigned i = 0; !rc && at && i < MAX_INTERPRETERS; i++) {
+		t->several = i > 0;
 		rc = memory_copy(m, at + l->at[PYTHON_THREADS], &first, 8);
 		if (!rc)
 			rc = list_threads(m, l, first, t);
@@ -206,12 +207,22 @@ python_attach(const struct interp_space *space, struct interp_threads *out)
 	return out->n ? 0 : rc ? rc : -ENOENT;
 }
 
+static bool
+python_several(const struct memory *m, const struct interp_list *l)
+{
+	uint64_t at = 0, next = 0;
+
+	return !memory_copy(m, l->head, &at, 8) && at &&
+	       !memory_copy(m, at + l->at[PYTHON_NEXT], &next, 8) && next;
+}
+
 const struct language python_language = {
 	.id = LANGUAGE_PYTHON,
 	.recognise = python_recognise,
 	.list = python_list,
 	.attach = python_attach,
 	.find = python_find,
+	.several = python_several,
 	.step = python_step,
 	.read = python_read,
 	.place = python_place,

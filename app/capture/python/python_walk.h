@@ -75,7 +75,9 @@ python_interpreter(const struct memory *m, const struct interp_list *list,
 	       walk_copy(m, &w->next, 8, w->next + list->at[PYTHON_NEXT]);
 }
 
-/* Looks at a thread, or at an interpreter. */
+/* Looks at a thread, or at an interpreter. A thread has a state in each
+ * interpreter that it runs: the newest one in which it has frames is found, or
+ * else its newest. */
 WALK enum walk_step
 python_find(const struct memory *m, const struct interp_list *list,
             uint64_t native, struct walk_at *w)
@@ -87,16 +89,28 @@ python_find(const struct memory *m, const struct interp_list *list,
 			return WALK_FAULT;
 		thread = 0;
 	}
-	if (!thread)
-		return python_interpreter(m, list, w, &w->at) ? WALK_ON
-		                                              : WALK_FAULT;
+	if (!thread) {
+		if (python_interpreter(m, list, w, &w->at))
+			return WALK_ON;
+		w->at = w->end;
+		return w->end ? WALK_END : WALK_FAULT;
+	}
 	if (!walk_copy(m, &number, 8, thread + list->at[PYTHON_NATIVE]) ||
 	    (list->at[PYTHON_TID] &&
 	     !python_tid(m, number + list->at[PYTHON_TID], &number)))
 		return WALK_FAULT;
 	if (number == native) {
-		w->at = thread + list->at[PYTHON_FRAME];
-		return WALK_END;
+		const struct interp_slot slot = {.head = thread +
+		                                         list->at[PYTHON_FRAME],
+		                                 .hop = list->hop};
+		uint64_t frame = 0;
+
+		if (!w->end)
+			w->end = slot.head;
+		if (walk_first(m, &slot, &frame) && frame) {
+			w->at = slot.head;
+			return WALK_END;
+		}
 	}
 	return walk_copy(m, &w->at, 8, thread + list->at[PYTHON_OLDER])
 	               ? WALK_ON

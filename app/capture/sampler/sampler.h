@@ -141,6 +141,10 @@ void sampler_interp_list(struct sampler *s, const struct interp_list *list,
                          bool forked);
 /* Removes a process that ended or runs another program. */
 void sampler_interp_gone(struct sampler *s, uint32_t pid);
+/* Removes a thread that ended: another one may get its number and memory. */
+void sampler_interp_ended(struct sampler *s, uint32_t tid);
+/* Removes the threads of a process; its list stays. */
+void sampler_interp_forget(struct sampler *s, uint32_t pid);
 /* Return the processes of a sampler of allocations, and the processes and rows
  * of one of memory in use; NULL for other samplers. */
 const struct emit_slot *sampler_alloc_slots(const struct sampler *s);

@@ -222,6 +222,33 @@ sampler_interp_gone(struct sampler *s, uint32_t pid)
 		__atomic_store_n(&list->pid, 0, __ATOMIC_RELEASE);
 }
 
+static void
+clear(struct interp_slot *slot)
+{
+	__atomic_store_n(&slot->tid, 0, __ATOMIC_RELEASE);
+}
+
+void
+sampler_interp_ended(struct sampler *s, uint32_t tid)
+{
+	struct sampler_interp *p = interp_of(s);
+	struct interp_slot *slot =
+		p && p->used ? &p->table->slots[tid % INTERP_SLOTS] : NULL;
+
+	if (slot && slot->tid == tid)
+		clear(slot);
+}
+
+void
+sampler_interp_forget(struct sampler *s, uint32_t pid)
+{
+	struct sampler_interp *p = interp_of(s);
+
+	for (uint32_t i = 0; p && p->used && i < INTERP_SLOTS; i++)
+		if (p->table->slots[i].key == pid)
+			clear(&p->table->slots[i]);
+}
+
 void
 sampler_interp_list(struct sampler *s, const struct interp_list *list,
                     bool forked)

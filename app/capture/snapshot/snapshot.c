@@ -167,12 +167,13 @@ add_thread(struct snapshot *s, const struct snapshot_batch *b, size_t i)
 	return rc;
 }
 
-/* True for a stopped thread that called other functions of its interpreter
- * before the list of these was read. */
+/* True for a thread that called other functions of its interpreter before the
+ * list of these was read: one that was stopped, or that waited, as for the lock
+ * of the interpreter, and got it. */
 static bool
-has_moved(const struct thread_row *row, const struct proc_stack *stack)
+has_moved(const struct proc_stack *stack)
 {
-	return row->how == THREAD_STOPPED && stack->interp >= INTERP_MISSED &&
+	return stack->interp >= INTERP_MISSED &&
 	       stack->interp != INTERP_UNKNOWN;
 }
 
@@ -211,7 +212,7 @@ add_batch(struct snapshot *s, struct process *proc,
 		if (s->stack->end == UNWIND_TRUNCATED &&
 		    b->room < THREADS_MAX_STACK)
 			buf_add(&again->deep, &row->tid, sizeof(row->tid));
-		else if (again && has_moved(row, s->stack))
+		else if (again && has_moved(s->stack))
 			buf_add(&again->moved, &row->tid, sizeof(row->tid));
 		else
 			rc = add_thread(s, b, i);

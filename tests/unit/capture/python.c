@@ -404,6 +404,23 @@ TEST(the_newest_threads_are_found_in_the_list_of_their_process)
 }
 END
 
+/* A thread that runs two interpreters has a state in each. */
+TEST(of_two_states_of_a_thread_the_newest_with_frames_is_found)
+{
+	struct interp_list list;
+	struct interp_slot slot;
+
+	put_threads(1, &list);
+	put(BASE + 0x200 + 160, 1);
+	ck_assert(walk_find(python_find, &m.memory, &list, 1, &slot));
+	ck_assert_uint_eq(slot.head, BASE + 56);
+	put(BASE + 0x200 + 56, BASE + 0x8000);
+	put(BASE + 0x8000 + list.hop - 1, BASE + 0x9000);
+	ck_assert(walk_find(python_find, &m.memory, &list, 1, &slot));
+	ck_assert_uint_eq(slot.head, BASE + 0x200 + 56);
+}
+END
+
 TEST(a_list_without_end_is_left_after_a_while)
 {
 	struct interp_list list;
@@ -597,6 +614,7 @@ SUITE("python", a_frame_has_its_functions_name_file_and_line,
       a_frame_of_the_interpreter_itself_is_no_place,
       text_beyond_ascii_becomes_utf8, threads_are_found_by_their_numbers,
       the_newest_threads_are_found_in_the_list_of_their_process,
+      of_two_states_of_a_thread_the_newest_with_frames_is_found,
       a_list_without_end_is_left_after_a_while,
       a_list_that_leads_back_is_left_there,
       a_runtime_that_does_not_tell_its_layout_is_refused,

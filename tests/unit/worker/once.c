@@ -483,6 +483,26 @@ TEST(python_threads_that_run_are_named_in_a_snapshot)
 }
 END
 
+/* A program runs a second interpreter: the functions of that one are found, and
+ * none stands where the first interpreter's are missing. */
+TEST(functions_of_a_second_interpreter_are_those_of_the_inner_calls)
+{
+	CLEANUP_CAPTURED struct captured c = nothing();
+
+	if (why_not())
+		SKIP(why_not());
+	if (access("/usr/bin/python3.11", X_OK))
+		SKIP("no Python 3.11 here");
+	begin(&c, "/usr/bin/python3.11 -B $OLDPWD/tests/targets/subs.py 60",
+	      "ready");
+	capture(&c, "--seconds 2 --rate 199");
+	assert_share(&c, "", ";PyEval_EvalCode;<module>;sub_hot;sub_leaf", 80,
+	             100);
+	ck_assert_int_eq(samples(&c, "sub_leaf;_PyObject_MakeTpCall"), 0);
+	ck_assert_double_gt(quality(&c, "pythonMissed"), 0);
+}
+END
+
 TEST(allocations_are_those_of_their_callers)
 {
 	CLEANUP_CAPTURED struct captured c = nothing();
@@ -584,6 +604,7 @@ SUITE_TIMEOUT(
 	every_thread_is_in_a_snapshot_where_it_waits,
 	a_thread_that_works_is_stopped_for_a_snapshot,
 	python_threads_that_run_are_named_in_a_snapshot,
+	functions_of_a_second_interpreter_are_those_of_the_inner_calls,
 	allocations_are_those_of_their_callers,
 	memory_in_use_is_that_of_the_functions_that_keep_it,
 	waits_are_those_of_the_functions_that_wait,

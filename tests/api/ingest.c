@@ -17,7 +17,11 @@
 
 #define PUSH \
 	"/ingest?name=shop%7Bregion%3Deu%7D&from=1768464000&until=1768464010"
-#define FORM "multipart/form-data; boundary=8a7b"
+#define PUSHED_TO(service)                                       \
+	"/api/v1/observability/profiling/merge?service=" service \
+	"&profileType=cpu&from=1768463990000&to=1768464020000"
+#define PUSHED PUSHED_TO("shop")
+#define FORM   "multipart/form-data; boundary=8a7b"
 
 static const char *
 unit_of(const char *type)
@@ -712,9 +716,44 @@ TEST(a_push_by_connect_is_a_window_of_its_service)
 }
 END
 
+/* Clients name their frames: a worker does not name windows afterwards. */
+TEST(a_range_of_pushed_frames_without_names_says_so)
+{
+	static const char want[] = "1 of 1 frames have no function name";
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_PROFILE struct profile *p = profile_new();
+	CLEANUP_BUF struct buf file = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_REPLY struct client_reply bare = {0}, named = {0};
+	CLEANUP_REPLY struct client_reply pushed = {0}, ok = {0};
+	const json_t *notices;
+	const int64_t one = 1;
+	uint32_t at;
+
+	ck_assert_int_eq(profile_type(p, "cpu", "nanoseconds"), 0);
+	ck_assert_int_eq(profile_location(p, PROFILE_NONE, 0x10, NULL, 0, &at),
+	                 0);
+	ck_assert_int_eq(profile_sample(p, &at, 1, NULL, 0, &one), 0);
+	ck_assert_int_eq(pprof_encode(p, &file), 0);
+	pushed = api_send(&a, PUSH "&format=pprof", "", file.p, file.len);
+	ck_assert_int_eq(pushed.status, 200);
+	bare = api_get(&a, PUSHED);
+	notices = json_object_get(bare.json, "notices");
+	ck_assert_uint_eq(json_array_size(notices), 1);
+	ck_assert_ptr_nonnull(
+		strstr(json_string_value(json_array_get(notices, 0)), want));
+	ok = api_send(&a, "/ingest?name=named&from=1768464000&until=1768464010",
+	              "", "main;work 3\n", 12);
+	ck_assert_int_eq(ok.status, 200);
+	named = api_get(&a, PUSHED_TO("named"));
+	ck_assert_uint_eq(
+		json_array_size(json_object_get(named.json, "notices")), 0);
+}
+END
+
 SUITE_TIMEOUT("ingest", 60,
               a_push_of_folded_stacks_is_a_window_of_its_application,
               a_push_by_connect_is_a_window_of_its_service,
+              a_range_of_pushed_frames_without_names_says_so,
               a_push_of_a_java_recording_is_a_window_of_each_of_its_types,
               pushes_of_one_application_are_one_series,
               a_process_that_is_killed_has_lost_no_push,

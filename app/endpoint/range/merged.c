@@ -25,6 +25,11 @@
 #define NOTICE_QUOTA                                                       \
 	"the processes could not run for a part of the time, since their " \
 	"control group had used up its CPU quota: ms, summed over CPUs"
+#define NOTICE_UNNAMED                                                         \
+	"frames have no function name: windows keep the names that they are "  \
+	"pushed with. To name the frames, run stoker merge SERVICE --output "  \
+	"FILE, then stoker upload SERVICE FILE, whose frames a worker names, " \
+	"or stoker symbolize FILE --binary PATH"
 #define QUOTA_MANY 20 /* a notice is due if more than one ms in so many */
 
 /* --- what it is made of --------------------------------------------------- */
@@ -167,12 +172,30 @@ quota_ms(const struct range *r)
 	return ms;
 }
 
+/* Writes a notice about frames of pushed windows that have no name. */
 static void
-put_notices(struct buf *out, const char *key, const struct range *r)
+put_unnamed(struct buf *out, const struct range *r, const struct profile *p)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+	const char *origin = origin_of(r);
+	uint32_t named = profile_count_named(p);
+
+	if (named >= p->nstack ||
+	    (strcmp(origin, "pushed") && strcmp(origin, "all")))
+		return;
+	buf_addf(&text, "%u of %u " NOTICE_UNNAMED, p->nstack - named,
+	         p->nstack);
+	json_put_text(out, NULL, buf_str(&text));
+}
+
+static void
+put_notices(struct buf *out, const char *key, const struct range *r,
+            const struct profile *p)
 {
 	int64_t lost = quota_ms(r);
 
 	json_open(out, key, '[');
+	put_unnamed(out, r, p);
 	if (!strcmp(origin_of(r), "all"))
 		json_put_text(out, NULL, NOTICE_BOTH);
 	if (r->left_out)
@@ -195,12 +218,12 @@ put_notices(struct buf *out, const char *key, const struct range *r)
 
 /* Writes which windows of the range were used, and which were left out. */
 static void
-put_origin(struct buf *out, const struct range *r)
+put_origin(struct buf *out, const struct range *r, const struct profile *p)
 {
 	json_put_text(out, "source", r->sessions.n ? "sessions" : "windows");
 	json_put_text(out, "origin", origin_of(r));
 	json_put_int(out, "leftOut", (int64_t)r->left_out);
-	put_notices(out, "notices", r);
+	put_notices(out, "notices", r, p);
 }
 
 /* Counts samples for whose stack a full call tree had no room. */
@@ -226,7 +249,7 @@ put_totals(struct buf *out, const struct range *r, const struct tree *t)
 		windows += r->parts[i].windows;
 	json_put_text(out, "service", r->service);
 	json_put_text(out, "profileType", r->type);
-	put_origin(out, r);
+	put_origin(out, r, p);
 	json_put_text(out, "aggregation",
 	              type_is_gauge(r->type) ? "mean" : "sum");
 	json_put_time(out, "from", r->from_ms);
@@ -312,10 +335,10 @@ is_known(struct call *c, const struct range *r, const struct format *f,
 /* Describes a range as a session for views; its report is
  * written to quality. */
 static struct session
-shown_as(const struct range *r, struct buf *quality)
+shown_as(const struct range *r, const struct profile *p, struct buf *quality)
 {
 	json_open(quality, NULL, '{');
-	put_notices(quality, "notes", r);
+	put_notices(quality, "notes", r, p);
 	json_close(quality, '}');
 	return (struct session){
 		.id = "merge",
@@ -357,7 +380,7 @@ merge_get(struct call *c)
 		return -1;
 	if (!f)
 		return answer_summary(c, &r, p);
-	shown = shown_as(&r, &quality);
+	shown = shown_as(&r, p, &quality);
 	view_begin(c, f);
 	return view_profile(c, &shown, f, &of, p);
 }

@@ -292,24 +292,35 @@ fi
 
 # --- Ruby ---------------------------------------------------------------------
 
-# A thread keeps its Ruby stack of 1 MiB on its native stack, so frames of C
-# code below are out of reach.
-
-if [ -x /usr/bin/ruby3.1 ]; then
-  all='share_60|share_30|share_10'
-  target ruby /usr/bin/ruby3.1 "$targets/shares.rb" 30
-  check ruby.is_captured capture ruby
-  check ruby.methods_have_true_shares share ruby share_60 60 "$all"
-  check ruby.small_ones_too share ruby share_10 10 "$all"
-  check ruby.methods_and_blocks_call_one_another \
-    under ruby '<main>;work;share_60;([^;]*;)*block in share_60;spin[; ]' 5
-  check ruby.threads_too \
-    under ruby 'block in <main>;work;share_60' 5
-  check ruby.files_are_there has_text ruby "$targets/shares.rb"
-  check ruby.next_to_nothing_is_missed next_to_nothing ruby
+# A thread of 3.1 has its Ruby stack of 1 MiB on its native one, so frames of C
+# below it are out of reach.
+ruby() { # name, command...
+  local name=$1 all='share_60|share_30|share_10'
+  shift
+  target "$name" "$@" "$targets/shares.rb" 30
+  check "$name.is_captured" capture "$name"
+  check "$name.methods_have_true_shares" share "$name" share_60 60 "$all"
+  check "$name.small_ones_too" share "$name" share_10 10 "$all"
+  check "$name.methods_and_blocks_call_one_another" \
+    under "$name" '<main>;work;share_60;([^;]*;)*block in share_60;spin[; ]' 5
+  check "$name.threads_too" under "$name" 'block in <main>;work;share_60' 5
+  check "$name.files_are_there" has_text "$name" "$targets/shares.rb"
+  check "$name.next_to_nothing_is_missed" next_to_nothing "$name"
   done_with
+}
+if [ -x /usr/bin/ruby3.1 ]; then
+  ruby ruby3.1 /usr/bin/ruby3.1
 else
-  echo "skip ruby: no ruby3.1 here"
+  echo "skip ruby3.1: not here"
+fi
+newer=$B/packages/trixie-ruby
+if B=$B conf/packages/unpack trixie "$newer" ruby3.3 libruby3.3 libc6 zlib1g libgmp10 \
+  libcrypt1 libgcc-s1; then
+  ruby ruby3.3 "$newer/usr/lib64/ld-linux-x86-64.so.2" \
+    --library-path "$newer/usr/lib/x86_64-linux-gnu" "$newer/usr/bin/ruby3.3" --disable-gems
+  check ruby3.3.stacks_are_whole complete ruby3.3
+else
+  echo "skip ruby3.3: trixie can't be had"
 fi
 
 # --- PHP ----------------------------------------------------------------------

@@ -27,6 +27,7 @@ static const struct version {
 	{&python_language, 13},
 	{&ruby_language, 1},
 	{&php_language, PHP_API_20220829},
+	{&ruby_language, RUBY_33},
 };
 
 static volatile size_t sink; /* so that no read is optimised away */

@@ -1,4 +1,4 @@
-# Spends its time in known shares, for Ruby 3.1.
+# Spends its time in known shares.
 #
 #     shares.rb SECONDS
 #

@@ -1,14 +1,14 @@
 /*
- * Walks along the frames of a thread, and along the threads of a process. A walk
- * is compiled twice: for the programs in the kernel, where it follows the frames
- * of the thread that was interrupted, and for the worker, where it follows those
- * of a thread that stands still, or of a recorded process. In the worker its
- * file includes capture/host/memory.h, too.
+ * Walks along the frames of a thread, and along the threads of a process. They
+ * are compiled twice: for the programs in the kernel, where they follow the
+ * frames of the thread that was interrupted, and for the worker, where they
+ * follow those of a thread that stands still, or of a recorded process. In the
+ * worker their file includes capture/host/memory.h, too.
  *
- * A language has one step of each walk; the loops are here. In the kernel a step
- * is a function that the verifier checks once, whatever its arguments, instead
- * of once for each turn of the loop: offsets into copies of memory must be
- * constants, or be compared in the step itself.
+ * A language has one step of each walk; the loops are here. In the kernel a
+ * step is part of a function that the verifier checks once, whatever its
+ * arguments are: offsets into copies of memory must be constants, or be compared
+ * in the step itself.
  */
 #pragma once
 

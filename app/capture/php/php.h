@@ -3,8 +3,7 @@
  * 8.5 without threads (NTS), as capture/interp/interp.h says.
  *
  * The interpreter's image holds the address of the frame that runs. A frame
- * refers to a function, which user code has or which is written in C: those have
- * a frame each, too.
+ * refers to a function. Functions written in C have frames, too.
  */
 #pragma once
 

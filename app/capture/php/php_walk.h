@@ -25,10 +25,10 @@ enum { PHP_TYPE, PHP_NAME, PHP_SCOPE, PHP_FUNCTION_WORDS };
 enum { PHP_INTERNAL = 1, PHP_USER = 2, PHP_EVAL = 4 };
 
 /*
- * Tells functions apart, in place of their addresses: closures are copies of a
+ * Identifies a function in place of its address: closures are copies of a
  * function that are gone when they have been called, and a request's functions
- * when it ends. Its arguments are addresses of strings and of a class, which stay
- * longer.
+ * are gone when it ends. The arguments are addresses of strings and of a class,
+ * which stay longer.
  */
 WALK uint64_t
 php_identity(uint64_t name, uint64_t scope, uint64_t file, uint32_t first_line)
@@ -41,8 +41,8 @@ php_identity(uint64_t name, uint64_t scope, uint64_t file, uint32_t first_line)
 	return (h ^ h >> 32 ^ first_line) * odd;
 }
 
-/* Frames of processes without threads begin at the same address for all; threads
- * of libraries have no call of the interpreter on their stacks. */
+/* The frames of a process begin at one address: the interpreter has no threads.
+ * Those of libraries have no call of the interpreter on their stacks. */
 WALK enum walk_step
 php_find(const struct memory *m, const struct interp_list *list,
          uint64_t native, struct walk_at *w)
@@ -56,9 +56,9 @@ php_find(const struct memory *m, const struct interp_list *list,
 /*
  * Looks at a frame; some are only there to hold the list together. A function's
  * identity takes the place of its address, which takes that of the instruction;
- * the instruction's line is in the upper half of the mark. A function that C code
- * stands for has a frame, but no call of the interpreter. The layout is the
- * offset of the file's name in a function, and of its first line behind it.
+ * the instruction's line is in the upper half of the mark. A function that is
+ * written in C has a frame, but no call of the interpreter. The layout is the
+ * offset of the file's name in a function; its first line is behind it.
  */
 WALK enum walk_step
 php_step(const struct memory *m, const struct interp_slot *slot,

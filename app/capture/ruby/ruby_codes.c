@@ -2,7 +2,7 @@
  * Reads instruction sequences, all new ones of a stack together: each step
  * reads what the step before has found the address of.
  *
- *   Source   Ruby 3.1.2, vm_core.h: struct rb_iseq_struct, struct
+ *   Source   Ruby 3.1.2 and 3.3.8, vm_core.h: struct rb_iseq_struct, struct
  *            rb_iseq_constant_body, rb_iseq_location_t; iseq.h: struct
  *            iseq_insn_info_entry; iseq.c: struct succ_index_table;
  *            include/ruby/internal/core/rstring.h, rarray.h
@@ -16,6 +16,7 @@
 #define MAX_SIZE    65536 /* words of a sequence */
 #define MAX_ENTRIES 4096  /* of its table of lines */
 #define OBJECT      40    /* bytes of an object that are read */
+#define EMBEDDED    16    /* offset of an embedded text that is in them */
 
 /* Bits of an object's first word. */
 enum {
@@ -36,11 +37,18 @@ enum {
 	BODY_ENCODED, /* address of the instructions */
 	BODY_PATH = 8,
 	BODY_LABEL = 10,
-	BODY_FIRST_LINE = 11, /* a Fixnum */
-	BODY_ENTRIES = 15,
-	BODY_NENTRIES = 17, /* in its lower half */
-	BODY_INDEX = 18,
-	BODY_WORDS
+	BODY_FIRST_LINE = 11, /* a Fixnum in 3.1, then in its lower half */
+	BODY_WORDS = 19
+};
+/* Words behind that with the table of lines. */
+enum { NENTRIES = 2 /* in its lower half */, INDEX_TABLE = 3 };
+
+const struct ruby_version_row ruby_versions[RUBY_VERSIONS] = {
+#define RUBY(minor, frame, node, threads, context, native, tid, entries, text, \
+             tested)                                                           \
+	[minor] = {frame, node, threads, context, native, tid, entries, text},
+#include "ruby_versions.def"
+#undef RUBY
 };
 
 /* The part of a sequence that shows whether it is still the same. */
@@ -67,6 +75,12 @@ struct reader {
 	struct memory_piece pieces[PIECES * INTERP_MAX_FRAMES];
 	struct memory_batch batch;
 };
+
+static const struct ruby_version_row *
+version_of(const struct reader *r)
+{
+	return &ruby_versions[r->space->image->version];
+}
 
 static void
 reader_done(struct reader *r)
@@ -131,7 +145,10 @@ read_bodies(struct reader *r)
 		row->head.encoded = row->body[BODY_ENCODED];
 		row->head.path = row->body[BODY_PATH];
 		row->head.label = row->body[BODY_LABEL];
-		row->head.first_line = row->body[BODY_FIRST_LINE] >> 1;
+		row->head.first_line =
+			r->space->image->version == RUBY_31
+				? row->body[BODY_FIRST_LINE] >> 1
+				: (uint32_t)row->body[BODY_FIRST_LINE];
 		if (row->head.size > MAX_SIZE)
 			return -ESTALE;
 		row->same = interp_code_is_same(code, &row->head,
@@ -154,7 +171,8 @@ read_parts(struct reader *r)
 	for (size_t i = 0; i < r->n; i++) {
 		const struct reading *row = &r->rows[i];
 		struct memory_piece *p = pieces_of(r, i);
-		uint32_t n = (uint32_t)row->body[BODY_NENTRIES];
+		const uint64_t *table = row->body + version_of(r)->entries;
+		uint32_t n = (uint32_t)table[NENTRIES];
 
 		memset(p, 0, PIECES * sizeof(*p));
 		if (row->same)
@@ -165,11 +183,11 @@ read_parts(struct reader *r)
 		                                 .len = OBJECT};
 		p[PATH] = (struct memory_piece){.addr = row->head.path,
 		                                .len = OBJECT};
-		p[ENTRIES] = (struct memory_piece){
-			.addr = row->body[BODY_ENTRIES], .len = 12 * n};
+		p[ENTRIES] =
+			(struct memory_piece){.addr = table[0], .len = 12 * n};
 		if (n > 1)
 			p[INDEX] = (struct memory_piece){
-				.addr = row->body[BODY_INDEX],
+				.addr = table[INDEX_TABLE],
 				.len = index_bytes(row->head.size)};
 	}
 	return memory_read(r->space->memory, r->pieces, PIECES * r->n,
@@ -222,14 +240,20 @@ read_texts(struct reader *r, unsigned which)
 			continue;
 		if (p->got < OBJECT || (flags & TYPE) != STRING)
 			return -ESTALE;
+		if (len > MAX_TEXT)
+			len = MAX_TEXT;
 		if (flags & LONG_STRING)
+			more[i] = (struct memory_piece){.addr = word(p, 24),
+			                                .len = (uint32_t)len};
+		else if (version_of(r)->text != EMBEDDED)
 			more[i] = (struct memory_piece){
-				.addr = word(p, 24),
-				.len = (uint32_t)(len < MAX_TEXT ? len
-			                                         : MAX_TEXT)};
+				.addr = p->addr + version_of(r)->text,
+				.len = (uint32_t)len};
 		len = flags >> LENGTH_SHIFT & LENGTH;
-		p->p += 16;
-		p->got = (uint32_t)(len < OBJECT - 16 ? len : OBJECT - 16);
+		p->p += EMBEDDED;
+		p->got = (uint32_t)(len < OBJECT - EMBEDDED
+		                            ? len
+		                            : OBJECT - EMBEDDED);
 	}
 	rc = memory_read(r->space->memory, more, r->n, &r->batch);
 	for (size_t i = 0; i < r->n && !rc; i++)

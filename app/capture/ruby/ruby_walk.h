@@ -2,9 +2,10 @@
  * The frames of a Ruby thread: control frames, an array of its fiber that grows
  * downwards, so the innermost has the lowest address.
  *
- *   Source   Ruby 3.1.2, vm_core.h: rb_thread_t, rb_execution_context_t,
- *            rb_control_frame_t, enum vm_frame_env_flags; ractor_core.h:
- *            struct rb_ractor_struct; ccan/list/list.h
+ *   Source   Ruby 3.1.2 and 3.3.8, vm_core.h: rb_thread_t,
+ *            rb_execution_context_t, rb_control_frame_t, enum
+ *            vm_frame_env_flags; ractor_core.h: struct rb_ractor_struct;
+ *            ccan/list/list.h
  */
 #pragma once
 
@@ -12,9 +13,8 @@
 
 enum { RUBY_EC_CFP = 16 }; /* in an execution context: the innermost frame */
 
-/* Words of a control frame that are read, and its size. */
+/* Words of a control frame that are read. */
 enum { RUBY_CFP_PC, RUBY_CFP_ISEQ = 2, RUBY_CFP_EP = 4, RUBY_CFP_READ };
-#define RUBY_CFP_BYTES 64
 
 /* The word at ep. */
 enum {
@@ -24,18 +24,26 @@ enum {
 	RUBY_FRAME_MAGIC = 0x7fff0001
 };
 
-enum {
-	RUBY_RACTOR_THREADS = 304, /* list of threads, by their first words */
-	RUBY_RACTOR_NODE = 568,    /* its place in the list of ractors */
-	RUBY_THREAD_EC = 40,       /* its fiber's execution context */
-	RUBY_THREAD_TID = 88       /* number in its pid namespace, of 32 bits */
-};
+/* Offsets of a struct interp_list, whose head is the address of the list of
+ * ractors; see ruby_versions.def. A slot's layout is the bytes of a frame. */
+enum { RUBY_NODE, RUBY_THREADS, RUBY_EC, RUBY_NATIVE, RUBY_TID };
 
 /* Returns the address of a ractor's list of threads. */
 WALK uint64_t
-ruby_threads_of(uint64_t node)
+ruby_threads_of(const struct interp_list *list, uint64_t node)
 {
-	return node - RUBY_RACTOR_NODE + RUBY_RACTOR_THREADS;
+	return node - list->at[RUBY_NODE] + list->at[RUBY_THREADS];
+}
+
+/* Reads the number of a thread in its pid namespace. */
+WALK bool
+ruby_number(const struct memory *m, const struct interp_list *list,
+            uint64_t thread, uint32_t *out)
+{
+	if (list->at[RUBY_NATIVE] && !walk_copy(m, &thread, sizeof(thread),
+	                                        thread + list->at[RUBY_NATIVE]))
+		return false;
+	return walk_copy(m, out, sizeof(*out), thread + list->at[RUBY_TID]);
 }
 
 /* Looks at a thread, the newest of a ractor first, or at a ractor. Lists are
@@ -55,13 +63,12 @@ ruby_find(const struct memory *m, const struct interp_list *list,
 		if (!walk_copy(m, &w->next, 8, w->next) ||
 		    w->next == list->head)
 			return WALK_FAULT;
-		w->at = w->end = ruby_threads_of(w->next);
+		w->at = w->end = ruby_threads_of(list, w->next);
 	} else {
-		if (!walk_copy(m, &number, sizeof(number),
-		               w->at + RUBY_THREAD_TID))
+		if (!ruby_number(m, list, w->at, &number))
 			return WALK_FAULT;
 		if (number == native) {
-			w->at += RUBY_THREAD_EC;
+			w->at += list->at[RUBY_EC];
 			return WALK_END;
 		}
 	}
@@ -74,7 +81,6 @@ ruby_step(const struct memory *m, const struct interp_slot *slot,
 {
 	uint64_t frame[RUBY_CFP_READ], flags;
 
-	(void)slot;
 	if (!walk_copy(m, frame, sizeof(frame), w->at) ||
 	    !walk_copy(m, &flags, sizeof(flags), frame[RUBY_CFP_EP]))
 		return WALK_FAULT;
@@ -84,6 +90,6 @@ ruby_step(const struct memory *m, const struct interp_slot *slot,
 	to->instr = frame[RUBY_CFP_PC];
 	to->mark = (flags & RUBY_FRAME_FINISH ? INTERP_ENTRY : 0) |
 	           (flags & RUBY_FRAME_CFRAME ? INTERP_NO_CODE : 0);
-	w->at += RUBY_CFP_BYTES;
+	w->at += slot->layout;
 	return WALK_KEPT;
 }

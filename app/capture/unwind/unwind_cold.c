@@ -80,3 +80,23 @@ unwind_cold(const struct elf_image *elf, uint64_t start, uint64_t end,
 	*cold_end = cold.end;
 	return rc == -ENOMEM ? rc : 0;
 }
+
+int
+unwind_cold_function(const struct elf_image *elf, uint64_t vaddr,
+                     uint64_t *start, uint64_t *end)
+{
+	CLEANUP(unwind_index_done) struct unwind_index x = {.nrows = 0};
+	struct cfi_entry e;
+	uint32_t row;
+	int rc = unwind_index_eh(elf, &x);
+
+	if (rc)
+		return rc;
+	if (!unwind_index_find(&x, vaddr, &row) ||
+	    unwind_index_entry(&x, row, &e) || vaddr < e.start ||
+	    vaddr >= e.end)
+		return -ENOENT;
+	*start = e.start;
+	*end = e.end;
+	return 0;
+}

@@ -9,6 +9,13 @@
 #include "capture/elf/elf.h"
 
 /*
+ * Finds the function around an address by the unwind tables alone.
+ *   Errors   -ENOENT nothing describes it, those of unwind_index_eh()
+ */
+MUST_CHECK int unwind_cold_function(const struct elf_image *elf, uint64_t vaddr,
+                                    uint64_t *start, uint64_t *end);
+
+/*
  * Finds the part of the function from start to end.
  *   Shape    *cold_start, *cold_end: 0 when there is none
  *   Errors   -ENOMEM

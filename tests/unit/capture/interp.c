@@ -17,7 +17,9 @@ static const char *const recorded[] = {
 #define PYTHON(minor, ...) "python3." #minor,
 #include "capture/python/python_versions.def"
 #undef PYTHON
-	"ruby3.1",
+#define RUBY(minor, ...) "ruby3." #minor,
+#include "capture/ruby/ruby_versions.def"
+#undef RUBY
 #define PHP(version, api, current, file, tested) PHP_##tested(#version)
 #define PHP_LIVE(version)     "php" version,
 #define PHP_RECORDED(version) "php" version,

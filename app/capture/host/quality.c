@@ -188,6 +188,7 @@ quality_conclude_stacks(struct quality *q)
 	        q->modules > 0 && q->modules_unread == q->modules);
 	note_if(q, QUALITY_NOTE_OF(BITS_32), q->bits_32 > q->kept / MANY);
 	note_if(q, QUALITY_NOTE_OF(TRACED), q->traced > q->kept / MANY);
+	note_if(q, QUALITY_NOTE_OF(JAVA_UNREAD), q->jit_missed > q->kept / MANY);
 	conclude_interp(q);
 	conclude_names(q);
 }

@@ -90,6 +90,32 @@ find_interpreter(struct hotspot *h, const struct memory *m)
 	return rc;
 }
 
+/* Reads an address that only some versions have; 0: none. */
+static int
+read_optional(const struct hotspot *h, const struct memory *m,
+              enum hotspot_field field, uint64_t *out)
+{
+	return h->tables.field[field] == HOTSPOT_LACKS
+	               ? 0
+	               : memory_copy(m, h->tables.field[field], out, 8);
+}
+
+static int
+find_stubs(struct hotspot *h, const struct jit_space *space)
+{
+	const struct memory *m = space->memory;
+	int rc = read_optional(h, m, HOTSPOT_CALL_STUB, &h->call_stub);
+
+	if (!rc)
+		rc = read_optional(h, m, HOTSPOT_ENTRY_PC, &h->entry);
+	if (!rc && h->tables.field[HOTSPOT_ENTRY_PC] != HOTSPOT_LACKS &&
+	    !h->entry)
+		rc = -EAGAIN;
+	return rc ? rc
+	          : hotspot_keep_name(space, "call_stub",
+	                              &h->call_stub_function);
+}
+
 static int
 attach(const struct jit_space *space, void **runtime)
 {
@@ -109,6 +135,8 @@ attach(const struct jit_space *space, void **runtime)
 		rc = find_interpreter(h, space->memory);
 	if (!rc)
 		rc = hotspot_heaps(h, space);
+	if (!rc)
+		rc = find_stubs(h, space);
 	h->checked_ns = space->now_ns;
 	if (!rc)
 		*runtime = TAKE(owned);

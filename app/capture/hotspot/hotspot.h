@@ -69,6 +69,10 @@ struct hotspot_spot {
 struct hotspot {
 	struct hotspot_tables tables;
 	uint64_t interpreter, interpreter_end;
+	uint64_t call_stub; /* where calls from C return; 0: not known */
+	uint64_t entry;     /* likewise, of the frame below those of a virtual
+	                       thread */
+	uint32_t call_stub_function;
 	struct hotspot_heap heaps[HOTSPOT_MAX_HEAPS];
 	size_t nheaps;
 	uint64_t heaps_ns, checked_ns;
@@ -131,7 +135,9 @@ int hotspot_step(void *runtime, const struct jit_space *space,
                  uint64_t *detail);
 int hotspot_names(void *runtime, const struct jit_space *space, uint64_t pc,
                   uint64_t detail, uint64_t *out, size_t *n);
-/* Details of frames: HOTSPOT_LEAF of interrupted compiled code, or a method
- * and the index of its byte code. */
-#define HOTSPOT_LEAF     1
+/* Details of frames: one of these, or a method and the index of its byte
+ * code. */
+#define HOTSPOT_LEAF     1 /* compiled code that was interrupted */
+#define HOTSPOT_CALL     2 /* the stub through which C calls Java */
+#define HOTSPOT_DETAILS  3
 #define HOTSPOT_BCI_BITS 16

@@ -75,11 +75,11 @@ uint32_t
 hotspot_line(const uint8_t *table, size_t n, uint32_t first_line, uint32_t at)
 {
 	const bool offset = n && table[0];
-	uint32_t line = first_line, best = 0;
+	uint32_t best = 0;
 	int64_t bci = 0, row = 0, row_bci = -1;
 	size_t i = LINES_HEAD;
 
-	(void)line;
+	(void)first_line;
 	while (i < n && table[i]) {
 		const uint8_t b = table[i++];
 
@@ -168,7 +168,8 @@ read_heads(struct reading *r, uint64_t method)
 	               : -ESTALE;
 }
 
-/* Copies a symbol; false: it can't be one. */
+/* Copies a symbol; false: it can't be one. The address in the name of a hidden
+ * class, such as that of a lambda, differs in each process, and is left out. */
 static bool
 copy_symbol(const struct hotspot *h, const struct memory_piece *p, bool dots,
             struct buf *out)
@@ -184,6 +185,8 @@ copy_symbol(const struct hotspot *h, const struct memory_piece *p, bool dots,
 
 		if ((unsigned char)c < ' ')
 			return false;
+		if (c == '+' && dots)
+			break;
 		buf_putc(out, dots && c == '/' ? '.' : c);
 	}
 	return true;
@@ -309,10 +312,9 @@ hotspot_keep_name(const struct jit_space *space, const char *name,
 	CLEANUP_BUF struct buf packed = BUF_INIT(MAX_NAME + 16);
 	struct interp_function f = {.line = hotspot_line};
 
-	buf_putc(&packed, '[');
 	for (; *name; name++)
 		buf_putc(&packed, (unsigned char)*name < ' ' ? '?' : *name);
-	buf_add(&packed, "]", 2);
+	buf_putc(&packed, '\0');
 	f.file = (uint32_t)packed.len - 1;
 	f.lines = (uint32_t)packed.len;
 	return buf_err(&packed)

@@ -155,7 +155,12 @@ hotspot_names(void *runtime, const struct jit_space *space, uint64_t pc,
 	struct hotspot_blob *b;
 	int rc;
 
-	if (detail > HOTSPOT_LEAF) {
+	if (detail == HOTSPOT_CALL) {
+		*out = interp_place(h->call_stub_function, 0);
+		*n = 1;
+		return 0;
+	}
+	if (detail >= HOTSPOT_DETAILS) {
 		*n = 1;
 		return method_place(h, space, detail >> HOTSPOT_BCI_BITS,
 		                    (uint32_t)detail &

@@ -153,29 +153,6 @@ leave(const struct unwind_stack *stack, struct unwind_frame *f,
 	return 0;
 }
 
-static int
-step_compiled(struct hotspot *h, const struct jit_space *space,
-              struct hotspot_blob *b, const struct unwind_stack *stack,
-              struct unwind_frame *f)
-{
-	struct shape s = {.ra = b->frame - 8, .fp = (int64_t)b->frame - 16};
-	const uint64_t at = f->pc - b->code;
-
-	if (s.fp < 0)
-		s.fp = -1;
-	if (f->interrupted && f->pc >= b->code && f->pc < b->code_end &&
-	    !hotspot_blob_bytes(h, space, b) && at < b->ncode) {
-		const uint64_t complete = b->complete - b->code;
-
-		if (b->complete && f->pc < b->complete && complete <= b->ncode)
-			(void)in_prologue(b->bytes, at, complete, &s);
-		else if (!in_epilogue(b->bytes + at, b->ncode - at, &s))
-			s = (struct shape){.ra = b->frame - 8,
-			                   .fp = (int64_t)b->frame - 16};
-	}
-	return leave(stack, f, &s);
-}
-
 /*
  * Steps from code without a frame of fixed size. Such stubs make a frame with
  * a frame pointer, or none. What is not known for sure is left to the frame
@@ -197,6 +174,34 @@ step_stub(const struct hotspot *h, const struct unwind_stack *stack,
 	if (unwind_word(stack, f->sp + 8, &word) && hotspot_is_code(h, word))
 		return leave(stack, f, &(struct shape){.ra = 8, .fp = 0});
 	return -ENOENT;
+}
+
+static int
+step_compiled(struct hotspot *h, const struct jit_space *space,
+              struct hotspot_blob *b, const struct unwind_stack *stack,
+              struct unwind_frame *f)
+{
+	struct shape s = {.ra = b->frame - 8, .fp = (int64_t)b->frame - 16};
+	const uint64_t at = f->pc - b->code;
+	uint64_t caller;
+
+	if (s.fp < 0)
+		s.fp = -1;
+	if (f->interrupted && f->pc >= b->code && f->pc < b->code_end &&
+	    !hotspot_blob_bytes(h, space, b) && at < b->ncode) {
+		const uint64_t complete = b->complete - b->code;
+
+		if (b->complete && f->pc < b->complete && complete <= b->ncode)
+			(void)in_prologue(b->bytes, at, complete, &s);
+		else if (!in_epilogue(b->bytes + at, b->ncode - at, &s))
+			s = (struct shape){.ra = b->frame - 8,
+			                   .fp = (int64_t)b->frame - 16};
+	}
+	/* Compiled code is called by other code of the cache only. */
+	if (unwind_word(stack, f->sp + s.ra, &caller) &&
+	    !hotspot_is_code(h, caller))
+		return f->interrupted ? step_stub(h, stack, f) : -EBADMSG;
+	return leave(stack, f, &s);
 }
 
 /* Learns the method of an interpreter's frame, and its byte code. */
@@ -251,6 +256,19 @@ step_interpreted(struct hotspot *h, const struct jit_space *space,
 	return 0;
 }
 
+/*
+ * True for the stub to which the outermost frame of a virtual thread returns
+ * while other frames of the thread are in the heap. On the stack it is followed
+ * by the frame of Continuation.enterSpecial().
+ */
+static bool
+is_barrier(const struct hotspot *h, const struct hotspot_blob *b,
+           const struct unwind_frame *f)
+{
+	return h->entry && !b->frame && b->kind == HOTSPOT_KIND_STUB &&
+	       !f->interrupted && f->pc != h->call_stub;
+}
+
 int
 hotspot_step(void *runtime, const struct jit_space *space,
              const struct unwind_stack *stack, struct unwind_frame *f,
@@ -265,9 +283,15 @@ hotspot_step(void *runtime, const struct jit_space *space,
 	if (at >= h->interpreter && at < h->interpreter_end)
 		return step_interpreted(h, space, stack, f, detail);
 	rc = hotspot_blob(h, space, at, &b);
+	if (!rc && is_barrier(h, b, f)) {
+		rc = hotspot_blob(h, space, h->entry - 1, &b);
+		f->pc = h->entry;
+	}
 	if (rc)
 		return -ENOENT;
-	*detail = f->interrupted ? HOTSPOT_LEAF : 0;
+	*detail = f->interrupted          ? HOTSPOT_LEAF
+	          : f->pc == h->call_stub ? HOTSPOT_CALL
+	                                  : 0;
 	return b->frame ? step_compiled(h, space, b, stack, f)
 	                : step_stub(h, stack, f);
 }

@@ -336,7 +336,6 @@ open_java(struct namer *n, int32_t pid, struct namer_module *of)
 	                       : java_map_ask(n->host, pid, n->java_age_ns);
 	bool asked = !rc || rc == -EALREADY;
 
-	n->java = true;
 	n->java_stuck |= rc == -ETIMEDOUT;
 	of->perfmap = open_perfmap(n->host, pid);
 	of->old_map = rc == -EALREADY && n->java_age_ns ? pid : 0;
@@ -348,10 +347,12 @@ open_java(struct namer *n, int32_t pid, struct namer_module *of)
 
 /* Opens the dump or map of code that a program made at run time. */
 static void
-open_jit(struct namer *n, int32_t pid, struct namer_module *of)
+open_jit(struct namer *n, const struct module *m, struct namer_module *of)
 {
+	const int32_t pid = m->pid;
+
 	of->jitdump = open_jitdump(n, pid);
-	if (!of->jitdump && java_map_is_jvm(n->host, pid))
+	if (!of->jitdump && !m->described && java_map_is_jvm(n->host, pid))
 		open_java(n, pid, of);
 	else
 		of->perfmap = open_perfmap(n->host, pid);
@@ -376,7 +377,7 @@ open_module(struct namer *n, uint32_t module)
 	if (m->elf) /* memory has no symbol table */
 		read = !add_image(n, module) && !m->from_memory;
 	else if (m->pid)
-		open_jit(n, m->pid, of);
+		open_jit(n, m, of);
 	if (m->replaced)
 		n->quality->notes |= QUALITY_NOTE_OF(REPLACED);
 	if (m->pid || m->is_32 || is_of_the_kernel(m))

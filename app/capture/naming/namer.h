@@ -25,7 +25,6 @@ struct namer {
 	char *text;           /* names of the last look-up, split */
 	uint64_t java_age_ns; /* greatest age of a JVM's map; 0: always a new
 	                         one */
-	bool java;            /* one of the processes is a JVM */
 	bool java_stuck;      /* a JVM did not answer: no other is asked */
 	struct namer_module {
 		bool known; /* the fields below are as complete as possible */

@@ -445,7 +445,8 @@ process_stack(struct process *proc, const struct record *r,
 	out->end = UNWIND_NO_INFO;
 	out->last_module = MODULE_UNKNOWN;
 	out->interp = INTERP_WITHOUT;
-	out->cut = out->topped_up = out->is_32 = out->jit_missed = false;
+	out->cut = out->topped_up = out->is_32 = false;
+	out->jit_missed = out->jit_unknown = false;
 	kernel_frames(r, out);
 	if (r->sample.no_user || is_loading(proc, r, out))
 		out->end = UNWIND_ROOT;
@@ -487,7 +488,7 @@ process_thread_stack(struct process *proc, const struct proc_thread *t,
 	out->n = 0;
 	out->end = UNWIND_NO_INFO;
 	out->interp = INTERP_WITHOUT;
-	out->jit_missed = false;
+	out->jit_missed = out->jit_unknown = false;
 	out->last_module = MODULE_UNKNOWN;
 	out->is_32 = is_in_32(proc, pc);
 	if (out->is_32)

@@ -187,7 +187,9 @@ struct proc_stack {
 	struct proc_rest rests[PROCS_TOPUPS]; /* read in this drain */
 	size_t nrests;
 	enum interp_had interp;
-	bool jit_missed; /* a function compiled at run time could not be read */
+	/* A function that was compiled at run time could not be read, in memory
+	 * that had changed; or none can, since the layout is not known. */
+	bool jit_missed, jit_unknown;
 	uint8_t whole[PROCS_MAX_TOPUP];
 	/* Innermost first; with room for one more, for a title. */
 	struct place places[PROCS_MAX_STACK + 1];

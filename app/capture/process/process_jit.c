@@ -156,6 +156,16 @@ is_stepped(struct process *proc, uint64_t pc)
 	             (pc >= jp->code_start && pc < jp->code_end));
 }
 
+/* Marks the code at an address as known to its language. */
+static void
+describe(struct process *proc, uint64_t pc)
+{
+	const struct map *m = maps_find(&proc->maps, pc);
+
+	if (m)
+		proc->modules->rows[m->module]->described = true;
+}
+
 bool
 process_jit_frame(struct process *proc, size_t i, uint64_t pc,
                   struct proc_stack *out)
@@ -167,13 +177,17 @@ process_jit_frame(struct process *proc, size_t i, uint64_t pc,
 	size_t n = 0;
 	int rc;
 
-	if (!jit_of(proc) || !is_stepped(proc, pc) ||
-	    !open_space(proc, &memory, &space))
+	if (!jit_of(proc) || !is_stepped(proc, pc))
 		return false;
+	if (!open_space(proc, &memory, &space)) {
+		out->jit_unknown |= proc->jit->refused;
+		return false;
+	}
 	detail = &proc->jit->details[i];
 	rc = space.image->jit->names(
 		proc->jit->runtime, &space, pc,
 		detail->pc == pc + (i > 0) ? detail->value : 0, places, &n);
+	describe(proc, pc);
 	if (rc) {
 		out->jit_missed |= rc != -ENOENT;
 		return false;

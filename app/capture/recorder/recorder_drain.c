@@ -179,6 +179,8 @@ count_sample(struct capture *c, const struct record *r,
 	q->interp_missed += stack->interp >= INTERP_MISSED;
 	q->interp_late += stack->interp == INTERP_LATE;
 	q->interp_unknown += stack->interp == INTERP_UNKNOWN;
+	q->jit_missed += stack->jit_missed || stack->jit_unknown;
+	q->jit_unknown += stack->jit_unknown;
 	count_end(q, stack->end);
 	breaks_count(&c->breaks, stack);
 }

@@ -13,7 +13,6 @@
 #include <string.h>
 
 #define MOST_BYTES (INT64_C(1) << 62)
-#define JAVA_MANY  5 /* many: one stack in this many */
 
 struct finisher {
 	const struct capture *capture;
@@ -419,8 +418,6 @@ capture_profile(const struct capture *c, struct namer *namer,
 	if (rc)
 		return rc;
 	add_locks(&c->unsure, f.locks, &q);
-	if (namer->java && q.unwind_failed > q.kept / JAVA_MANY)
-		q.notes |= QUALITY_NOTE_OF(JAVA_FRAMES);
 	if (!c->alive)
 		q.notes |= QUALITY_NOTE_OF(TARGET_GONE);
 	if (c->type == TYPE_alloc || c->type == TYPE_memory)

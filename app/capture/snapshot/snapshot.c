@@ -94,6 +94,7 @@ walk(struct snapshot *s, struct process *proc, const struct snapshot_batch *b,
 	s->stack->end = UNWIND_NO_INFO;
 	s->stack->last_module = MODULE_UNKNOWN;
 	s->stack->interp = INTERP_WITHOUT;
+	s->stack->jit_missed = s->stack->jit_unknown = false;
 	s->stack->is_32 = false;
 	if (row->how == THREAD_KERNEL) {
 		wait_put(s->modules->waits, "[kernel thread]", s->stack);
@@ -130,6 +131,8 @@ count(struct quality *q, const struct thread_row *row,
 	q->interp += stack->interp == INTERP_MERGED;
 	q->interp_missed += stack->interp >= INTERP_MISSED;
 	q->interp_unknown += stack->interp == INTERP_UNKNOWN;
+	q->jit_missed += stack->jit_missed || stack->jit_unknown;
+	q->jit_unknown += stack->jit_unknown;
 	q->traced += row->how == THREAD_TRACED;
 	if (is_unread(row))
 		q->unread++;

@@ -84,6 +84,8 @@ TEST(a_poor_profile_says_so)
 	         QUALITY_NOTE_OF(BITS_32)},
 		{{.kept = 900, .bits_32 = 900, .frames = 900},
 	         QUALITY_NOTE_OF(BITS_32)},
+		{{.kept = 900, .jit_missed = 45}, 0},
+		{{.kept = 900, .jit_missed = 46}, QUALITY_NOTE_OF(JAVA_UNREAD)},
 		{{.kept = 900, .interp_missed = 45}, 0},
 		{{.kept = 900, .interp = 46, .interp_missed = 46},
 	         QUALITY_NOTE_OF(INTERP)},

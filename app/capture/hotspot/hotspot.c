@@ -50,6 +50,7 @@ recognise(const char *path, const struct elf_image *elf, struct jit_image *out)
 		return -ENOMEM;
 	*kept = image;
 	out->data = kept;
+	out->size = sizeof(*kept);
 	return 0;
 }
 

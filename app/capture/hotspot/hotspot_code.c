@@ -247,8 +247,8 @@ find_tables(const struct hotspot *h, struct hotspot_blob *b)
 		const uint64_t at = get(h, p, n, HOTSPOT_IMMUTABLE, 8);
 
 		b->pcs = at + get(h, p, n, HOTSPOT_SCOPES_PCS, 4);
-		b->scopes = end = at + get(h, p, n, HOTSPOT_SCOPES_DATA, 4);
-		end += HOTSPOT_MAX_PIECE / 16;
+		b->scopes = at + get(h, p, n, HOTSPOT_SCOPES_DATA, 4);
+		end = at + get(h, p, n, HOTSPOT_IMMUTABLE_SIZE, 4);
 		metadata_end = b->end;
 		if (has(h, HOTSPOT_MUTABLE) && !has(h, HOTSPOT_METADATA)) {
 			b->metadata = get(h, p, n, HOTSPOT_MUTABLE, 8) +

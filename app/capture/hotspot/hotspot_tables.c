@@ -1,7 +1,4 @@
-/*
- * Reads a table whole, then the texts its rows point to, which lie together in
- * the library.
- */
+/* Reads each table whole, then the texts to which its rows point. */
 #include "hotspot_tables.h"
 
 #include "base/cleanup.h"
@@ -12,7 +9,6 @@
 
 #define MAX_ROWS   8192
 #define MAX_STRIDE 256
-#define MAX_TEXTS  ((uint64_t)8 << 20) /* bytes between the texts of a table */
 #define MAX_NAME   96
 #define CHUNK      ((uint32_t)64 << 10)
 
@@ -22,10 +18,8 @@ struct table {
 	const struct memory *memory;
 	uint64_t at, stride, name[2]; /* name: offsets in a row; [1] 0: none */
 	uint8_t *rows;
-	size_t n; /* rows */
-	char *texts;
-	uint64_t texts_at;
-	size_t ntexts;
+	size_t n;                    /* rows */
+	char (*texts)[MAX_NAME + 1]; /* two of each row */
 };
 
 static void
@@ -44,9 +38,7 @@ word_of(const struct table *t, size_t row, uint64_t offset)
 static const char *
 text_of(const struct table *t, size_t row, unsigned which)
 {
-	const uint64_t at = word_of(t, row, t->name[which]) - t->texts_at;
-
-	return at < t->ntexts ? t->texts + at : "";
+	return t->texts[2 * row + which];
 }
 
 /* Copies memory until its end, or the limit. */
@@ -104,27 +96,22 @@ read_rows(struct table *t)
 static int
 read_texts(struct table *t)
 {
-	uint64_t low = UINT64_MAX, high = 0;
+	CLEANUP(memory_batch_done) struct memory_batch batch = {.n = 0};
+	CLEANUP_FREE struct memory_piece *p = calloc(2 * t->n, sizeof(*p));
 	int rc;
 
-	for (size_t i = 0; i < t->n; i++)
-		for (unsigned k = 0; k < 1 + !!t->name[1]; k++) {
-			const uint64_t at = word_of(t, i, t->name[k]);
-
-			if (at && at < low)
-				low = at;
-			if (at > high)
-				high = at;
-		}
-	if (high - low > MAX_TEXTS)
-		return -EBADMSG;
-	t->texts_at = low;
-	t->ntexts = high - low + MAX_NAME;
-	t->texts = calloc(1, t->ntexts + 1);
-	if (!t->texts)
+	t->texts = calloc(2 * t->n, sizeof(*t->texts));
+	if (!p || !t->texts)
 		return -ENOMEM;
-	rc = copy_up_to(t->memory, low, (uint8_t *)t->texts, t->ntexts,
-	                &t->ntexts);
+	for (size_t i = 0; i < 2 * t->n; i++)
+		if (i % 2 == 0 || t->name[1])
+			p[i] = (struct memory_piece){
+				.addr = word_of(t, i / 2, t->name[i % 2]),
+				.len = MAX_NAME};
+	rc = memory_read(t->memory, p, 2 * t->n, &batch);
+	for (size_t i = 0; i < 2 * t->n && !rc; i++)
+		if (p[i].got)
+			memcpy(t->texts[i], p[i].p, p[i].got);
 	return rc;
 }
 

@@ -81,6 +81,7 @@ enum jit_id {
 struct jit_image {
 	const struct jit *jit;
 	void *data;          /* the language's; freed by forget */
+	size_t size;         /* bytes of data; it has no pointers */
 	uint64_t start, end; /* addresses in the image for which step is
 	                        called; both 0: none */
 };

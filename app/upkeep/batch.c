@@ -21,6 +21,7 @@ batch_free(struct batch *b)
 {
 	for (size_t i = 0; b && i < b->n; i++) {
 		window_list_done(&b->groups[i].windows);
+		window_done(&b->groups[i].made);
 		free(b->groups[i].counted);
 	}
 	free(b);
@@ -122,6 +123,25 @@ fill(struct store *s, struct batch *b, enum window_level level,
 	return rc;
 }
 
+/* Chooses an hour that was made before. */
+static int
+fill_again(struct store *s, struct batch *b)
+{
+	struct batch_group *g = &b->groups[0];
+	int rc = s->sends ? -ENOENT : -ENODATA;
+
+	while (rc == -ENODATA) {
+		window_list_done(&g->windows);
+		rc = window_whole(s, &g->made, &g->windows);
+	}
+	if (rc)
+		return rc;
+	b->n = 1;
+	rc = add_counted(s, g);
+	g->sum = window_sum(WINDOW_HOUR, g->made.start_ms, &g->windows);
+	return rc;
+}
+
 int
 batch_next(struct store *s, int64_t now_ms, struct batch **out)
 {
@@ -131,8 +151,10 @@ batch_next(struct store *s, int64_t now_ms, struct batch **out)
 	for (int level = WINDOW_MINUTE; level < WINDOW_LEVELS && !rc && !b->n;
 	     level++)
 		rc = fill(s, b, (enum window_level)level, now_ms - LAG_MS);
-	if (rc || !b->n)
-		return rc ? rc : -ENOENT;
+	if (!rc && !b->n)
+		rc = fill_again(s, b);
+	if (rc)
+		return rc;
 	*out = TAKE(b);
 	return 0;
 }
@@ -246,7 +268,9 @@ static int
 store_group(struct store *s, const struct segment *g,
             const struct batch_group *of)
 {
-	int rc = window_rollup(s, g, &of->sum, &of->windows);
+	int rc = !of->made.id  ? window_rollup(s, g, &of->sum, &of->windows)
+	         : of->counted ? window_rollup_again(s, g, &of->made, &of->sum)
+	                       : 0;
 
 	for (size_t i = 0; of->counted && i < of->windows.n && !rc; i++)
 		if (of->counted[i].length)

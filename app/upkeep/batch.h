@@ -20,6 +20,7 @@ struct batch_group {
 	struct window_ask sum;
 	bool has_parts; /* windows are then kept as counts of the sum's stacks */
 	struct window_ask *counted; /* by window; NULL: they stay as they are */
+	struct window made; /* the window that the sum takes the place of */
 };
 
 struct batch {
@@ -37,7 +38,8 @@ typedef int batch_sum(void *arg, size_t group, struct buf *out);
 void batch_free(struct batch *b);
 DEFINE_CLEANUP(struct batch *, batch_free)
 /* Chooses the windows of the finest level at which rollups are due, without
- * those to which others may still be added at now_ms. -ENOENT if none is due. */
+ * those to which others may still be added at now_ms; if none is due, an hour
+ * that was made before its minutes became counts. -ENOENT if there is neither. */
 MUST_CHECK int batch_next(struct store *s, int64_t now_ms, struct batch **out);
 /* Appends the profile of a window of a group: nothing if the window has no
  * samples or, with a warning, if the profile is missing or damaged. Windows that

@@ -37,10 +37,12 @@ struct store {
 	struct s3 *s3;      /* an object store; NULL: none (s3.h) */
 	int64_t no_runs_ns; /* how long "no blocks of hosts" is taken as known */
 	int64_t until_ns; /* CLOCK_MONOTONIC deadline of waits for the object store; 0: none */
-	int profiles_fd;           /* directory of bytes in files */
-	int segments_fd;           /* directory of the segments */
-	char host[CONF_HOST_MAX];  /* the host that has these directories */
-	bool sends;                /* its windows go to the centre of a fleet */
+	int profiles_fd;          /* directory of bytes in files */
+	int segments_fd;          /* directory of the segments */
+	char host[CONF_HOST_MAX]; /* the host that has these directories */
+	bool sends;               /* its windows go to the centre of a fleet */
+	int64_t whole_ms; /* end of the last hour that window_whole() found, and */
+	char whole_id[ID_MAX];     /* its id */
 	const struct conf *quotas; /* borrowed; NULL: none are enforced */
 	struct excess excess;      /* of the last call that returned -EXFULL */
 };

@@ -180,11 +180,17 @@ MUST_CHECK int
 window_rollup(struct store *s, const struct segment *g,
               const struct window_ask *w, const struct window_list *children);
 /* Has a window's bytes replaced by others that a segment has, in one
- * transaction with its rollup: the old ones are freed.
+ * transaction with its rollup, which makes the segment known: the old ones are
+ * freed.
  *   Errors   -ESTALE if the window is gone */
 MUST_CHECK int
 window_replace(struct store *s, const struct segment *g, const struct window *w,
                const struct window_ask *by);
+/* Has a rollup's bytes replaced by those of the same sum, and makes the segment
+ * known; as window_replace(). */
+MUST_CHECK int
+window_rollup_again(struct store *s, const struct segment *g,
+                    const struct window *made, const struct window_ask *w);
 /* Describes the window of this level and start that adds up others, in the
  * series of the first of them; windows that others include are left out. */
 struct window_ask window_sum(enum window_level level, int64_t start_ms,
@@ -212,6 +218,14 @@ MUST_CHECK int window_ripe(struct store *s, enum window_level level,
  * max. */
 MUST_CHECK int window_of_parent(struct store *s, const char *id, int max,
                                 struct window_list *out);
+/*
+ * Finds the next hour, each once in the life of a store, whose minutes are
+ * stored whole, as releases before 0.2.0 left them. Fills *out and its minutes.
+ *   Errors   -ENOENT when all were found; -ENODATA if this one has lost some of
+ *            its minutes
+ */
+MUST_CHECK int
+window_whole(struct store *s, struct window *out, struct window_list *minutes);
 /* Lists the windows that a rollup would hold, in order of time. */
 MUST_CHECK int
 window_children(struct store *s, const struct ripe *r, enum window_level level,

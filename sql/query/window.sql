@@ -203,6 +203,18 @@ FROM profile_window w JOIN segment g ON g.id = w.segment
 WHERE w.level = $1 AND w.start_ms < $2 AND w.parent = '' AND g.host = $3
 GROUP BY w.series ORDER BY 2, 1 LIMIT CAST($4 AS BIGINT);
 
+-- The next hour with minutes that are not counts of its stacks: they lie
+-- elsewhere.
+-- name: window_whole
+SELECT * FROM profile_window h
+WHERE level = 2 AND (end_ms, id) > (CAST($1 AS BIGINT), $2) AND length > 0
+  AND EXISTS (SELECT 1 FROM profile_window c
+              WHERE c.parent = h.id AND c.parent <> ''
+                AND c.segment <> h.segment AND c.length > 0)
+  AND EXISTS (SELECT 1 FROM segment g
+              WHERE g.id = h.segment AND g.host = $3)
+ORDER BY end_ms, id LIMIT 1;
+
 -- Minutes and hours stay while a pinned window is stored as counts of their
 -- stacks.
 -- name: window_faded

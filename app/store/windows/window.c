@@ -2,6 +2,7 @@
 #include "window_runs.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 int
@@ -203,6 +204,35 @@ window_of_parent(struct store *s, const char *id, int max,
 }
 
 int
+window_whole(struct store *s, struct window *out, struct window_list *minutes)
+{
+	CLEANUP_WINDOWS struct window_list l = {0};
+	int64_t windows = 0;
+	int rc = s->whole_ms == INT64_MAX
+	                 ? -ENOENT
+	                 : window_rows(s, SQL_WINDOW_WHOLE,
+	                               ARGS(V(s->whole_ms),
+	                                    V((const char *)s->whole_id),
+	                                    V(segment_host(s))),
+	                               &l);
+
+	if (rc)
+		return rc;
+	s->whole_ms = l.n ? l.items[0].end_ms : INT64_MAX;
+	if (!l.n)
+		return -ENOENT;
+	snprintf(s->whole_id, sizeof(s->whole_id), "%s", l.items[0].id);
+	rc = window_of_parent(s, l.items[0].id, WINDOW_PLAN_MAX, minutes);
+	for (size_t i = 0; i < minutes->n; i++)
+		windows += minutes->items[i].windows;
+	if (rc || windows != l.items[0].windows)
+		return rc ? rc : -ENODATA;
+	*out = l.items[0];
+	l.items[0] = (struct window){0};
+	return 0;
+}
+
+int
 window_children(struct store *s, const struct ripe *r, enum window_level level,
                 struct window_list *out)
 {
@@ -272,4 +302,15 @@ window_rollup(struct store *s, const struct segment *g,
 	int rc = store_begin(s);
 
 	return rc ? rc : store_end(s, rollup(s, g, w, children));
+}
+
+int
+window_rollup_again(struct store *s, const struct segment *g,
+                    const struct window *made, const struct window_ask *w)
+{
+	int rc = store_begin(s);
+
+	return rc ? rc
+	          : store_end(s, put_segment(s, g)
+	                                 ?: window_replace(s, g, made, w));
 }

@@ -285,6 +285,67 @@ TEST(minutes_of_an_hour_and_their_windows_are_counts_of_its_stacks)
 }
 END
 
+/* As a release before this one has left it. */
+TEST(minutes_of_an_hour_that_was_made_before_become_counts)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP_WINDOW struct window w = {0}, m = {0}, hour = {0}, again = {0};
+	CLEANUP_PROFILE struct profile *before = NULL, *after = NULL;
+	char ids[MINUTES][WINDOWS][ID_MAX];
+
+	add_minutes(&t.s, ids);
+	roll_up(&t.s, T0 + 15 * MINUTE_MS);
+	test_rollup(&t.s, WINDOW_HOUR);
+	t.s.whole_ms = 0; /* as of a worker that starts */
+	w = window_of(&t.s, ids[2][1]);
+	m = window_of(&t.s, w.parent);
+	hour = window_of(&t.s, m.parent);
+	ck_assert_str_ne(m.segment, hour.segment);
+	ck_assert_int_eq(read_window(&t.s, &hour, &before), 0);
+	roll_up(&t.s, T0 + 15 * MINUTE_MS);
+	while (window_reap(&t.s) > 0)
+		;
+	check_minutes(&t.s, ids);
+	window_done(&m);
+	m = window_of(&t.s, w.parent);
+	ck_assert_str_eq(m.parent, hour.id);
+	check_minute(&t.s, &m);
+	again = window_of(&t.s, hour.id);
+	ck_assert_str_eq(m.segment, again.segment);
+	ck_assert_int_eq(again.value, hour.value);
+	ck_assert_int_eq(read_window(&t.s, &again, &after), 0);
+	ck_assert_uint_eq(after->nsamples, before->nsamples);
+	ck_assert_int_eq(profile_total(after, 0), profile_total(before, 0));
+	ck_assert_int_eq(after->duration_ns, before->duration_ns);
+}
+END
+
+TEST(an_hour_that_has_lost_minutes_stays_as_it_was)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP_WINDOW struct window w = {0}, m = {0}, hour = {0}, again = {0};
+	const struct window_keep keep = {.level_ms = {[WINDOW_CAPTURED] = 1}};
+	char ids[MINUTES][WINDOWS][ID_MAX], gone[100];
+
+	add_minutes(&t.s, ids);
+	roll_up(&t.s, T0 + 15 * MINUTE_MS);
+	test_rollup(&t.s, WINDOW_HOUR);
+	t.s.whole_ms = 0; /* as of a worker that starts */
+	w = window_of(&t.s, ids[2][1]);
+	m = window_of(&t.s, w.parent);
+	hour = window_of(&t.s, m.parent);
+	while (window_expire(&t.s, &keep) > 0)
+		;
+	snprintf(gone, sizeof(gone),
+	         "DELETE FROM profile_window WHERE id = '%s'", m.id);
+	test_sql(&t, gone, NULL, 0);
+	roll_up(&t.s, T0 + 15 * MINUTE_MS);
+	again = window_of(&t.s, hour.id);
+	ck_assert_str_eq(again.segment, hour.segment);
+	ck_assert_str_eq(again.checksum, hour.checksum);
+}
+END
+
 /* As a plan that was made before a rollup, and is read after it. */
 TEST(a_row_read_before_a_rollup_is_of_bytes_that_are_gone_after_it)
 {
@@ -634,6 +695,8 @@ END
 
 SUITE("batch", windows_of_a_minute_are_kept_as_counts_of_its_stacks,
       minutes_of_an_hour_and_their_windows_are_counts_of_its_stacks,
+      minutes_of_an_hour_that_was_made_before_become_counts,
+      an_hour_that_has_lost_minutes_stays_as_it_was,
       a_row_read_before_a_rollup_is_of_bytes_that_are_gone_after_it,
       a_range_planned_before_a_rollup_is_read_after_it,
       a_minute_and_an_hour_stay_while_a_pinned_window_needs_them,

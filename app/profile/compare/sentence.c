@@ -180,6 +180,10 @@ has_deciding(const struct comparison *c)
 
 /* --- the sentence --------------------------------------------------------- */
 
+/* Of so many samples chance leaves 10 % open at most: what is left open beyond
+ * that comes and goes with time. */
+#define MANY_SAMPLES 1000
+
 #define WHOLE       "the service as a whole"
 #define WHOLE_FIRST "The service as a whole"
 
@@ -210,6 +214,12 @@ put_missing(const struct comparison *c, struct buf *out)
 		buf_puts(out, " If it goes on like this, ");
 		put_duration(out, c->wait_s);
 		buf_puts(out, " more of the comparison will tell.");
+	} else if (c->base_samples >= MANY_SAMPLES &&
+	           c->now_samples >= MANY_SAMPLES && c->counted && !c->rough) {
+		buf_puts(out, " The cost differs too much from time to time, "
+		              "as it does while other programs take the CPU: "
+		              "take both profiles again, at a quieter time or "
+		              "for longer.");
 	} else if (c->counted && !c->rough) {
 		buf_puts(out, " The base is too short to tell: take both "
 		              "profiles again, for longer.");

@@ -451,6 +451,7 @@ TEST(totals_of_captures_differ_by_their_variance_beyond_chance)
 	struct tree *t[ARRAY_LEN(samples)];
 	struct comparison *c;
 	struct capture base = {0}, now = {0};
+	CLEANUP_BUF struct buf said = BUF_INIT(BUF_MAX_SMALL);
 	double within;
 
 	for (size_t i = 0; i < ARRAY_LEN(samples); i++)
@@ -463,6 +464,10 @@ TEST(totals_of_captures_differ_by_their_variance_beyond_chance)
 	ck_assert_double_eq_tol(c->between.dispersion,
 	                        7.0 / 3 * log(2) * log(2) - within, 1e-9);
 	ck_assert_double_eq(c->between.freedom, 2);
+	compare_reason(c, &said);
+	ck_assert_msg(strstr(buf_str(&said),
+	                     " The cost differs too much from time to time, "),
+	              "%s", buf_str(&said));
 	comparison_free(c);
 	for (size_t i = 0; i < ARRAY_LEN(samples); i++) {
 		tree_free(t[i]);

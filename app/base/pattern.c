@@ -53,7 +53,7 @@ is_bounded(const char *p)
 	for (; *p && size * most <= PATTERN_MAX * PATTERN_COUNT_MAX; p++) {
 		if (*p == '+' && group) {
 			size *= 2;
-			loops *= 2; /* those within are copied */
+			loops *= 2; /* inner loops are copied */
 		}
 		if ((*p == '+' || *p == '*') && group &&
 		    ++loops > PATTERN_LOOPS_MAX)

@@ -48,7 +48,7 @@ link_of(const json_t *check)
 
 /* --- Markdown ------------------------------------------------------------- */
 
-/* Appends text as code, in which nothing is marked up and nobody is called; a
+/* Appends text as code: in it, nothing is marked up and nobody is mentioned. A
  * bar would end the column. */
 static void
 put_code(const char *text, struct buf *out)

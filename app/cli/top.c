@@ -152,7 +152,7 @@ set_title(const struct view *v, const struct graph_row *r, json_t *row)
 	json_object_set_new(row, "program", json_text(name));
 }
 
-/* Adds what people read to a row. */
+/* Adds the texts that are shown to a row. */
 static void
 set_texts(const struct view *v, const struct graph_row *r, json_t *row)
 {

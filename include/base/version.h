@@ -5,6 +5,6 @@
 
 #define VERSION_MAX 64 /* bytes, with the name of a program before it */
 
-/* In no archive, since it changes with each commit: programs link the file that
- * the Makefile makes, tests have one that stays. */
+/* Not in an archive, since it changes with each commit: programs link a file
+ * that the Makefile writes, tests one that never changes. */
 extern const char stoker_version[];

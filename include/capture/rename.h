@@ -27,7 +27,7 @@ struct rename_source {
 };
 
 struct rename_ask {
-	const struct host *host; /* finds what debug files share */
+	const struct host *host; /* finds files that debug files share */
 	struct symbols_cache *symbols;
 	/* Finds the source of a mapping. False: it keeps the names it has. */
 	bool (*find)(void *arg, const struct profile *p, uint32_t mapping,

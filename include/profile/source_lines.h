@@ -25,7 +25,7 @@ void source_lines_done(struct source_lines *l);
 
 /*
  * Adds up the lines of a function, or of all of them if function is NULL. Sums
- * leave out what would leave int64.
+ * leave out values with which they would overflow.
  *
  *   Owns     *out is the caller's; source_lines_done() it
  *   Errors   -ENOMEM, -E2BIG; *out untouched

@@ -11,8 +11,8 @@
  * makes the sum invalid, and readers add up the hosts themselves until the
  * keeper has made a new sum.
  *
- * A sum has the hours that hosts had sent by then. Which hosts are missing
- * follows from their cursors, which lie before the hour's end.
+ * A sum covers the hours that hosts had sent when it was made. Which hosts are
+ * missing follows from their cursors, which lie before the hour's end.
  */
 #pragma once
 

@@ -157,7 +157,7 @@ TEST(everywhere_is_all_or_nothing)
 	                 reply_text(&one, "id"));
 	ck_assert_str_eq(reply_detail(&all, "host"), TEST_HOST);
 	other = start(&a, START(HOST("another")));
-	ck_assert_int_eq(other.status, 202); /* nothing was left there */
+	ck_assert_int_eq(other.status, 202); /* none runs there */
 }
 END
 
@@ -218,7 +218,7 @@ TEST(a_host_other_than_the_services_own_is_refused)
 	r = start(&a, START(HOST("another")));
 	assert_error(&r, 400, "InvalidParameter");
 	ck_assert_str_eq(reply_detail(&r, "parameter"), "host");
-	own = start(&a, START("")); /* the service's own needs no name */
+	own = start(&a, START("")); /* on the service's own host */
 	ck_assert_int_eq(own.status, 202);
 	ck_assert_str_eq(reply_text(&own, "host"), TEST_HOST);
 }

@@ -97,7 +97,7 @@ TEST(an_object_store_that_does_not_answer_is_503_in_time)
 		ck_assert_ptr_nonnull(client_header(&graph, "Retry-After"));
 	}
 	objects_mood(f.o, OBJECTS_FINE);
-	ck_assert_uint_eq(objects_count(f.o), 1); /* nothing was half stored */
+	ck_assert_uint_eq(objects_count(f.o), 1); /* that of r */
 }
 END
 

@@ -183,7 +183,7 @@ TEST(every_reply_has_the_fields_of_its_schema_and_no_others)
 		            !strcmp(r->reply, "OTLP") ||
 		            !strcmp(r->reply, "OPENAPI");
 
-		if (r->who == WHO_WORKER) { /* whose session it is then */
+		if (r->who == WHO_WORKER) { /* it holds the session */
 			test_sql(&a.store,
 			         "UPDATE token SET host = '" TEST_HOST
 			         "' WHERE role = 'worker'",

@@ -257,7 +257,7 @@ static void
 roll_up(struct bench *b)
 {
 	struct store *s = &b->api.store.s;
-	int rc = store_adopt(s); /* the API's host has another name */
+	int rc = store_adopt(s); /* from the API's host name */
 
 	ck_assert_int_eq(rc, 0);
 	for (;;) {

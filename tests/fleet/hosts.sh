@@ -159,8 +159,8 @@ web_is_everywhere() { equal "$(runs_on web)" "$everywhere"; }
 check a_service_is_seen_once_on_each_host wait_for 60 web_is_everywhere
 
 # --- load ----------------------------------------------------------------------------
-# Uploads one after another, captures on hosts by chance: what was accepted is
-# written down, with its time.
+# Uploads profiles one after another, and captures on random hosts. Writes down
+# what was accepted, and when.
 uploads() {
   local reply id
   while :; do
@@ -269,7 +269,7 @@ up h6
 new_courier() { local p; p=$(courier_of h2) && [ -n "$p" ] && [ "$p" != "$courier" ]; }
 new_scheduler() { local p; p=$(scheduler_of h4) && [ -n "$p" ] && [ "$p" != "$scheduler" ]; }
 check a_courier_that_is_killed_comes_back wait_for 20 new_courier
-# A worker ends with its scheduler: its service manager starts it anew.
+# A worker ends with its scheduler; its service manager starts a new one.
 check a_worker_ends_with_its_scheduler wait_for 20 process_gone "$(<"$STATE/pid/h4")"
 up h4
 check and_is_started_anew wait_for 20 new_scheduler
@@ -336,7 +336,7 @@ if [ $objects = s3 ]; then
   check and_sends_it_later equal "$(finished "$id" | jq -r '.status + " " + .host')" 'completed h8'
   readable() { equal "$(read_first)" 'main 1 main;work 3 '; }
   check what_was_stored_is_read_again wait_for 20 readable
-  # A gateway that is stopped for most of the time.
+  # The gateway is stopped most of the time.
   slowly() { while :; do gate_signal STOP; pause 0.8; gate_signal CONT; pause 0.2; done; }
   slowly &
   slow=$!
@@ -396,8 +396,8 @@ check every_capture_that_was_accepted_has_an_end wait_for 60 open_captures
 told "captures: $(while read -r id; do api GET "$P/$id" | jq -r '.status + " " + (.error.error_code // "")'; done <"$STATE/captured" | sort | uniq -c | paste -sd,)"
 check nothing_that_was_accepted_is_lost equal "$(lost_uploads)" 0
 
-# Of each service and host, up to where the centre has it: the host's own sums,
-# and the centre's.
+# Prints each service's sums of a host, up to a time: those that the host has,
+# and those that the centre has.
 sums_here() { # host, up to
   here "$1" "SELECT s.service, SUM(w.sample_count), SUM(w.value), SUM(w.windows), MIN(w.start_ms)
     FROM profile_window w JOIN series s ON s.id = w.series
@@ -422,7 +422,7 @@ twice() {
       WHERE a.tier < 2"
 }
 check no_time_of_a_series_is_there_twice equal "$(twice)" 0
-# What readers get, out of the bytes themselves.
+# What readers get is read from the profiles themselves.
 from=$(db "SELECT MAX(first) FROM (SELECT MIN(start_ms) AS first FROM block WHERE host <> 'h5' AND tier < 2 GROUP BY host) AS f")
 for s in "${SERVICES[@]}"; do
   own=0

@@ -45,7 +45,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size = take_line(&data, size, row.stat, sizeof(row.stat));
 	size = take_line(&data, size, row.call, sizeof(row.call));
 	row.stack_bytes = (uint32_t)size;
-	stack = malloc(size); /* of its own: what is read past it is found */
+	stack = malloc(size); /* apart: reads past its end are found */
 	if (!stack)
 		return 0;
 	memcpy(stack, data, size);

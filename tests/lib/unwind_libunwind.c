@@ -29,7 +29,7 @@ struct rival {
 	unw_addr_space_t space;
 	const struct corpus *corpus;
 	struct image images[CORPUS_MAX_MAPS]; /* of its maps */
-	const struct corpus_map *here; /* what the current frame's code is in */
+	const struct corpus_map *here; /* contains the current frame's code */
 	uint64_t regs[UNWIND_REGS];
 	const uint8_t *stack;
 	uint64_t stack_start;

@@ -360,7 +360,7 @@ main(int argc, char **argv)
 	while (__atomic_load_n(&arrived, __ATOMIC_ACQUIRE) <
 	       count + spins + 2 * restless)
 		sched_yield();
-	pthread_mutex_lock(&free_mutex); /* so no cond is still before it */
+	pthread_mutex_lock(&free_mutex); /* now cond waits */
 	pthread_mutex_unlock(&free_mutex);
 	wait_until_settled();
 	puts("ready");

@@ -9,7 +9,7 @@ machine_put 644 tests/targets/shares.py /usr/local/lib
 echo "# Linux $(in_machine uname -r)"
 in_machine sysctl -q -w kernel.perf_event_paranoid=3
 package_installed
-# Where nothing runs as fast as it should, a worker is silent for longer.
+# On emulated CPUs everything is slow, so a worker may be silent for longer.
 in_machine sh -c 'sed -i "s/^\[worker\]/&\nlease = 60s/; s/^\[continuous\]/&\nwindow = 2s\ngauges = 2s\ncounters = 2s\nmin_free = 0/" /etc/stoker/stoker.conf'
 
 service_of() { # name, command, a setting
@@ -39,13 +39,13 @@ good() { # service, type, function
     any(.topFunctions[]; .funcName == \"$3\")"
 }
 all_good() { good burn cpu share_half && good waiting goroutine wait_cond && good pages goroutine main.leak; }
-# One in twenty is what a capture has a note of.
+# From one in twenty on, a capture has a note about missed stacks.
 python_is_good() {
   good python cpu share_60 && is '.quality | .stacksPython > .samplesKept / 2 and
     .pythonMissed * 20 <= .samplesKept'
 }
 
-# What the worker tries when it starts is known with its first sign of life.
+# A worker's first heartbeat brings the results of its checks at start.
 alive() { json 'any(.items[]; .alive)' get $api/workers; }
 anew() {
   in_machine sh -c 'systemctl daemon-reload; systemctl restart stoker-worker'

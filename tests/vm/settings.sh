@@ -1,7 +1,7 @@
 #!/bin/bash
-# A kernel of Debian's with its settings: with each the installed package
-# works, or doctor and the capture say what to change, and the lines of doctor
-# mend it as they stand.
+# Tries the settings of one of Debian's kernels. With each the installed package
+# works, or doctor and the capture say what to change, and the commands that
+# doctor prints mend it unchanged.
 #
 #	tests/vm/settings.sh IMAGE
 . "$(dirname "$0")/lib.sh"
@@ -10,7 +10,7 @@ check the_package_allows_sampling_on_this_kernel \
 check doctor_finds_nothing_broken doctor_is_content
 check samples_are_filtered_in_the_kernel doctor_says ok 'worker filter' 'dropped in the kernel'
 
-# Emulated CPUs take some thirty times as long for the same.
+# Emulated CPUs need about thirty times as long for the same work.
 used_ms() { in_machine systemctl show -P CPUUsageNSec stoker-worker | sed 's/......$//'; }
 idles() {
   local before=$(used_ms)
@@ -50,7 +50,7 @@ check waits_can_be_measured doctor_says ok 'worker waits' 'measured in the kerne
 for each in block.sleep_long mutex.take_hot io.wait_pipe io.fault_in; do
   check "${each%%.*}_of_c_tells_of_${each#*.}" good waits "${each%%.*}" "${each#*.}"
 done
-# Linux 6.6 is the first whose probes can be told by process.
+# Since Linux 6.6, probes can be limited to a process.
 if in_machine sh -c '[ "$(uname -r | cut -d. -f1)" -gt 6 ] || [ "$(uname -r | cut -d. -f2)" -ge 6 ]'; then
   check alloc_of_c_has_its_names good allocs alloc get_large
 else

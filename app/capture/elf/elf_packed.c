@@ -14,7 +14,7 @@
 #define OLD      ".zdebug_"
 #define MOST_OLD 64 /* bytes of such a name */
 
-/* What stands before the bytes of .zdebug_NAME. */
+/* Precedes the bytes of .zdebug_NAME. */
 struct old_header {
 	char magic[4];
 	uint64_t size; /* big endian */

@@ -79,7 +79,8 @@ read_heads(struct reader *d, struct chunk *c, const uint64_t *addrs, size_t n)
 	return rc;
 }
 
-/* Reads structs again: a goroutine that ran has another place, or none. */
+/* Reads the structs again, to find goroutines that ran meanwhile: they have
+ * moved or ended. */
 static int
 mark_moved(const struct reader *d, struct chunk *c)
 {

@@ -203,7 +203,7 @@ read_call(const void *regs, struct call *out)
 	}
 }
 
-/* False for those that wake others or change locks: they may sleep, too. */
+/* False for calls that wake others or change locks, which may sleep, too. */
 static bool
 is_futex_wait(const struct call *call)
 {

@@ -131,7 +131,7 @@ in_prologue(const uint8_t *code, size_t at, size_t complete, struct shape *out)
 	return false;
 }
 
-/* Steps to what a return address and a frame pointer say. */
+/* Steps to the caller that the return address and the frame pointer give. */
 static int
 leave(const struct unwind_stack *stack, struct unwind_frame *f,
       const struct shape *s)
@@ -236,7 +236,7 @@ step_interpreted(struct hotspot *h, const struct jit_space *space,
 
 	if (!f->fp_known)
 		return -ENOENT;
-	/* A frame that is not complete, of a call that begins or ends. */
+	/* The call begins or ends, so its frame is not complete. */
 	if (f->fp < f->sp || f->fp - f->sp < FIXED)
 		return step_stub(h, stack, f);
 	if (!unwind_word(stack, f->fp, &fp) ||

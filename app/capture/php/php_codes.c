@@ -222,7 +222,8 @@ keep(struct reader *r, size_t i)
 	return interp_function_keep(r->codes, &texts, f, &code->function);
 }
 
-/* What was read of a function that is gone since stays valid. */
+/* Keeps what was read of a function. If the function is gone by now, what was
+ * read of it earlier stays valid. */
 static int
 keep_or_leave(struct reader *r, size_t i)
 {

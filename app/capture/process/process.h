@@ -73,13 +73,13 @@ struct process {
 	} futile[16];       /* short copies, by their end: see proc_stack.c */
 	bool interp_looked; /* interp is as complete as possible */
 	struct interp_process *interp; /* NULL: no interpreter */
-	bool jit_looked;             /* jit is as complete as possible */
-	struct jit_process *jit;     /* NULL: compiles nothing */
+	bool jit_looked;               /* jit is as complete as possible */
+	struct jit_process *jit;       /* NULL: compiles nothing */
 	uint32_t probed[4], nprobed;   /* modules: process_probes.h */
 	/* An allocator is not watched: only a copy of its file can be read, or
 	 * the file can't be opened at all. */
 	bool unprobed, unopened;
-	bool leaderless;         /* nor is any: its first thread had ended */
+	bool leaderless;         /* none is watched: its first thread ended */
 	uint32_t hidden;         /* allocator.hidden of its files */
 	struct proc_names names; /* of its threads */
 	struct process *next;    /* in the same bucket */

@@ -401,7 +401,7 @@ apply_fork(struct procs *p, const struct record *r)
 
 	if (!parent) {
 		forget(p, r->pid);
-		if (!p->kernel) /* one of its threads has no parent either */
+		if (!p->kernel) /* parents of kernel threads are unknown, too */
 			sampler_deny(p->sampler, r->pid);
 	} else if (r->pid == r->fork.ppid) {
 		parent->threads++;

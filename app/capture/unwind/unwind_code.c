@@ -75,7 +75,7 @@ decode(struct search *s, struct code_insn *out)
 		at = s->now.at - s->window_at;
 		if (s->arch->decode(s->window + at, s->window_size - at, out))
 			return true;
-		s->window_size = 0; /* its end may have cut it off */
+		s->window_size = 0; /* the window may cut it off */
 	}
 	return false;
 }

@@ -336,7 +336,7 @@ keep_parts(struct scan *s)
 
 /* --- the heaviest path ---------------------------------------------------- */
 
-/* The rest of a sample's stack, below the path so far. */
+/* The part of a sample's stack that is below the path so far. */
 struct inside {
 	uint32_t locations, frames; /* frames of the outermost of them */
 	uint32_t name;              /* of the frame that was taken last */

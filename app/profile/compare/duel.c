@@ -19,16 +19,16 @@
 
 static const double shares[SHARES] = {0.3, 0.6, 0.9};
 
-/* A gambler who bets that differences are above a shift, or below it; and the
- * logarithm of what has become of each part of his stake. */
+/* A gambler who bets that differences are above a shift, or below it. logs are
+ * the logarithms of what has become of each part of his stake. */
 struct bets {
 	double shift;
 	bool below;
 	double logs[MEASURES][SHARES];
 };
 
-/* What is bet on: that the second costs more than the first, less, less than
- * the gate allows, and more than that. */
+/* The bets: the second program costs more than the first; it costs less; the
+ * difference is below the gate; it is above the negated gate. */
 enum { MORE, LESS, BELOW_GATE, ABOVE_GATE, KINDS };
 
 struct duel {
@@ -91,8 +91,8 @@ duel_add(struct duel *d, double difference)
 	d->differences[d->n++] = difference;
 	for (size_t i = 0; i < KINDS; i++)
 		bet(&d->bets[i], difference);
-	/* what is certain to be within the gate is not worth an alarm, even if
-	 * it is certain to be more than nothing */
+	/* what is certainly within the gate is not worth an alarm, even if it
+	 * is certainly more than nothing */
 	if (is_sure(&d->bets[BELOW_GATE], DUEL_FALSE) &&
 	    is_sure(&d->bets[ABOVE_GATE], DUEL_FALSE))
 		d->verdict = DUEL_SAME;

@@ -360,7 +360,8 @@ check_text(struct reader *r)
 	return 0;
 }
 
-/* Cuts off what a hidden class has in one run only: W$$Lambda$88+0x7fa7d800. */
+/* Cuts off the part of a hidden class's name that differs from run to run:
+ * W$$Lambda$88+0x7fa7d800. */
 static void
 cut_hidden(struct buf *class)
 {

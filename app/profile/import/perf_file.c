@@ -160,7 +160,7 @@ add_ids(struct perf_file *f, struct perf_cursor c, uint32_t attr)
 	return 0;
 }
 
-/* Returns the size that attributes have by their own word, or 0. */
+/* Returns the size that attributes claim to have, or 0. */
 static size_t
 attr_size(const struct perf_cursor *c)
 {

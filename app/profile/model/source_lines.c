@@ -98,7 +98,7 @@ make_rows(struct lines *l)
 
 /* --- costs ---------------------------------------------------------------- */
 
-/* Leaves out what would leave int64. */
+/* Leaves out values with which the sum would overflow. */
 static void
 add(int64_t *sum, int64_t value)
 {

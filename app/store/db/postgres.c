@@ -163,7 +163,7 @@ copies(const PGresult *r)
 }
 
 /* Returns the last result of what was sent; NULL if there is none. No statement
- * copies, so that a server that begins to is not listened to. */
+ * copies, so if the server begins to, the connection is cut. */
 static PGresult *
 answer(struct postgres *p, int sent, int64_t max_ns)
 {
@@ -196,7 +196,7 @@ ask(struct postgres *p, const char *sql)
 	             NULL);
 }
 
-/* A migration takes the time that it takes. */
+/* A migration may take any time. */
 static int
 text(struct db *db, const char *sql)
 {

@@ -5,7 +5,7 @@ import { form } from './form.js';
 import { element, link } from './dom.js';
 
 const $ = id => document.getElementById(id);
-const entries = []; /* what a search shows and hides */
+const entries = []; /* shown or hidden by a search */
 
 function typeCell(schema) {
   return element('td', { class: 'kind' }, ...typeOf(schema).map(piece =>
@@ -122,7 +122,7 @@ function search() {
   $('state').textContent = `Nothing has “${query}” in it.`;
 }
 
-/* Opens what the address names. */
+/* Opens the part that the address names. */
 function follow() {
   const at = $(decodeURIComponent(location.hash.slice(1)));
   if (!at) return;

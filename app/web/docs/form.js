@@ -1,10 +1,10 @@
-/* The form that tries an operation, and what came back. */
+/* The form that tries an operation and shows the reply. */
 import { bounds, example, typeOf } from './spec.js';
 import { build, curl, pretty, send } from './try.js';
 import { element } from './dom.js';
 
 const SHOWN_MAX = 200000; /* characters; the rest can be saved */
-const last = {}; /* what a parameter was given last, in any form */
+const last = {}; /* the last value of each parameter, in any form */
 
 function control(p) {
   const choices = p.schema.type === 'boolean' ? ['true', 'false']

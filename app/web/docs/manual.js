@@ -69,7 +69,7 @@ async function search() {
   const found = (await sections).filter(s =>
     matches(query, [s.name, s.text]));
   if (query !== $('search').value.trim()) return;
-  /* Sections that are called so come first. */
+  /* Sections whose names match come first. */
   found.sort((a, b) => matches(query, [b.name]) - matches(query, [a.name]));
   $('found').replaceChildren(
     element('p', {}, found.length

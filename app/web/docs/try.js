@@ -1,7 +1,7 @@
 /*
- * A request as its form has it, as fetch() takes it and as curl does; and
- * what came back. The token goes to this page's own server only; without one,
- * the cookie of a browser that is signed in goes there.
+ * Turns a form into a request for fetch() or a command of curl, and reads the
+ * reply. The token goes to this page's own server only; without one, the cookie
+ * of a browser that is signed in goes there.
  */
 
 /* name=value pairs of a parameter; label takes `team=web zone=a`. */
@@ -75,7 +75,7 @@ export async function send(r, signal) {
   };
 }
 
-/* JSON with line breaks; other texts, and what is none, as it came. */
+/* JSON with line breaks; texts that are not JSON are unchanged. */
 export function pretty(reply) {
   if (!reply.json) return reply.text;
   try {

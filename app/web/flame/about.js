@@ -33,7 +33,7 @@ function total(doc) {
     `${quantity(most, doc.unit)})` : sum;
 }
 
-/* What is counted besides the value; of gauges a duration says nothing. */
+/* What is counted besides the value. A duration says nothing about gauges. */
 const COUNTED = { alloc: 'Allocations', memory: 'Objects in use',
   block: 'Waits', mutex: 'Waits', goroutine: 'Goroutines or threads' };
 const GAUGES = ['memory', 'goroutine'];
@@ -64,7 +64,7 @@ const NAME_SEEN = 80; /* of a longer name: app/profile/compare/sentence.c */
 
 const UTC_TIME = /(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d) UTC/;
 
-/* A text whose times are those of the reader's zone. */
+/* A text, with its times in the reader's time zone. */
 function timed(text) {
   const [all, day, time] = UTC_TIME.exec(text) ?? [];
   if (!all) return [visible(text)];

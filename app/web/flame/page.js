@@ -238,7 +238,7 @@ function openPage(doc, address, fetched) {
     'pushState');
   }
 
-  /* Takes back one thing: the sandwich, the selection, the search, the zoom. */
+  /* Undoes one thing: the sandwich, the selection, the search or the zoom. */
   function takeBack() {
     if (inSandwich()) set({ drawing: 'icicle' }, 'pushState');
     else if (state.fn) set({ fn: '' });

@@ -20,7 +20,7 @@ import { useData } from './use';
 const POLL_MS = 700;
 const PHASES = ['queued', 'capturing', 'symbolizing', 'storing', 'done'];
 
-/* Windows of continuous profiling are sums: they have no time within. */
+/* Windows of continuous profiling are sums: they know no times inside. */
 const isSession = (id: string) => id.startsWith('sess-');
 
 /* The views of a capture: the end of the path, and the types that have it. */
@@ -98,7 +98,7 @@ function Against({ result: { id, service, profileType: type, host }, compare }:
   </select>;
 }
 
-/* A part has no heat map: it is a range of the whole capture's. */
+/* A part is a range of the whole capture, and has no heat map of its own. */
 function viewOf(id: string, at: View) {
   const part = at === 'heat' && partOf(id);
   return !part ? toResult(id) + (at && '/' + at)

@@ -13,7 +13,7 @@ type Group = { value: string; perSecond: number | null; share: number | null;
 type Grouped = { by: string; aggregation: string; groupsLeft: number;
   keys: { by: string; values: number }[]; groups: Group[] };
 
-/* What the address calls label.zone is zone for people. */
+/* People read zone where the address has label.zone. */
 export const wordOf = (by: string) => by.replace(/^label\./, '');
 
 /* asked: the range, as the API is asked for it. name: what stays when the range

@@ -23,7 +23,7 @@ type Timeline = { startedAt: string; durationMs: number; samples: number;
   fullAtMs: number | null; slotMs: number; slots: number[];
   threadCount: number; threads: Thread[] };
 
-/* A column is a second; a tenth of one where there are only few. */
+/* A column is a second, or a tenth of one in short captures. */
 const SHORT_S = 20;
 const LANES = 8, LEAST_PX = 2; /* of a column */
 const columnMs = (r: Result) => r.durationSeconds < SHORT_S ? 100 : 1000;

@@ -26,7 +26,7 @@ const EVERYWHERE: [string, string][] = [
   ['?', 'This list'],
 ];
 
-/* The flame graph has keys of its own, and answers to them itself. */
+/* The flame graph has keys of its own, which it handles itself. */
 const hasFlame = () => document.getElementById('profile') !== null;
 const field = () =>
   document.querySelector<HTMLElement>('.page input[type="search"]');
@@ -77,7 +77,7 @@ function List({ title, keys }: { title: string; keys: [string, string][] }) {
       <dd key={names + ' dd'}>{what}</dd>])}</dl></section>;
 }
 
-/* The list that the flame graph itself has. */
+/* The keys of the flame graph, from its own list. */
 function FlameKeys() {
   const box = useRef<HTMLElement>(null);
   useEffect(() => {

@@ -149,7 +149,8 @@ export function Ask({ word, question, about, action }: { word: string;
 
 const WIDTH = 120, HEIGHT = 22;
 
-/* What something costs over time, as a line; dots where it is known alone. */
+/* What something costs over time, as a line; a point without neighbours is a
+ * dot. */
 export function Spark({ rates, most, label }: { rates: (number | null)[];
   most: number; label: string }) {
   const x = (i: number) => (i / Math.max(rates.length - 1, 1) * (WIDTH - 4)

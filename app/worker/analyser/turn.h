@@ -1,5 +1,5 @@
 /*
- * The memory of the analyser's children together. Each may allocate
+ * Limits the memory of all children of the analyser together. Each may allocate
  * MEMORY_CHILD at any time. One that needs more waits for its turn, which one
  * child at a time has, from then until it ends: a hostile program whose names
  * take all the memory that there may be delays other such programs, and nobody

@@ -311,7 +311,7 @@ serve_clients(struct opener *o, const struct pollfd *fds, size_t n)
 			leave(o, i);
 }
 
-/* Does without parts that were killed and do not go: another analyser takes the
+/* Gives up parts that were killed but do not end: another analyser takes the
  * place of one; without a scheduler, the worker ends. */
 static void
 leave_stuck(struct opener *o)

@@ -21,11 +21,11 @@ struct ended {
 
 /* Kills a child. */
 void ended_kill(struct ended *e, pid_t pid);
-/* Notes that a child is gone. */
+/* Notes that a child has ended. */
 void ended_child_gone(struct ended *e, pid_t pid);
-/* True if the child was killed and has not gone within ENDED_WAIT_NS. */
+/* True if a child that was killed has not ended within ENDED_WAIT_NS. */
 bool ended_is_stuck(const struct ended *e, pid_t pid);
-/* Returns how many such there are. */
+/* Returns how many such children there are. */
 uint32_t ended_stuck(const struct ended *e);
 /* Returns the ms until the next one is, or -1. */
 int ended_wait(const struct ended *e);

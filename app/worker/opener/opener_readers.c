@@ -183,8 +183,9 @@ entry_of(struct readers *r, struct reader_of who)
 	return first;
 }
 
-/* Notes what a reader waited for. Returns for how many seconds it is not read:
- * twice as many as the last time, unless it has answered for as long since. */
+/* Notes the process that a reader waited for. Returns how many seconds it is
+ * left alone: twice as long as the last time, unless it has answered for as
+ * long since. */
 static int
 hold(struct readers *r, struct reader *reader)
 {

@@ -388,7 +388,7 @@ answer_surveys(struct scheduler *s, int64_t now_ns, bool *out)
 	                                 &s->targets.reader, &s->procs);
 }
 
-/* Looks at processes for a start that found none of its service. */
+/* Looks for processes because a capture found none of its service. */
 static int
 look_for_start(struct scheduler *s, int64_t now_ns)
 {

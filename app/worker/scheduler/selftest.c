@@ -584,8 +584,8 @@ try_rings(const struct trial *t, struct finding *out)
 	return -ENOMEM;
 }
 
-/* Asks for processes that hang in the kernel, as they wait for a file system:
- * nothing ends them but an answer of that. */
+/* Asks for processes that hang in the kernel, for example waiting for a file
+ * system: only its answer ends them. */
 static int
 try_parts(const struct trial *t, struct finding *out)
 {

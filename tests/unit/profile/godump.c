@@ -336,7 +336,7 @@ TEST(a_goroutine_that_is_cut_is_not_counted)
 	CLEANUP_PARSED struct parsed d = {0};
 
 	d = parse(text, sizeof(text) - 1 - strlen("\nmain.c(0x1"));
-	ck_assert_uint_eq(d.seen.goroutines, 2); /* only its newline is gone */
+	ck_assert_uint_eq(d.seen.goroutines, 2); /* lacks only the newline */
 	ck_assert(!d.seen.truncated);
 	parsed_done(&d);
 	d = parse(text, sizeof(text) - 1);

@@ -146,7 +146,7 @@ TEST(what_is_deleted_leaves_the_backup)
 	ck_assert_int_eq(session_delete(&k.t.s, TEST_TENANT, k.profile[0]), 0);
 	ck_assert_int_eq(window_pin(&k.t.s, TEST_TENANT, ids[1], true), 0);
 	expire_windows(&k.t.s);
-	ck_assert_int_eq(stock_backup(&k).removed, 3); /* one is a database */
+	ck_assert_int_eq(stock_backup(&k).removed, 3); /* one: the database */
 	ck_assert_int_eq(
 		stock_count(stock_path(k.backup, "profiles"), ".pb.gz"),
 		STOCK_PROFILES - 1);

@@ -73,7 +73,7 @@ TEST(a_directory_with_other_files_is_refused_and_left_alone)
 	ck_assert_int_eq(mkdir(k.backup, 0700), 0);
 	fd = open(stock_path(k.backup, ".mine"), O_CREAT | O_WRONLY, 0600);
 	stock_no_backup(k.t.dir, k.backup, -ENOTEMPTY, "empty or absent");
-	ck_assert_int_eq(stock_count(k.backup, ""), 3); /* ".", ".." and that */
+	ck_assert_int_eq(stock_count(k.backup, ""), 3); /* ".", "..", ".mine" */
 }
 END
 

@@ -122,8 +122,8 @@ read_base(const struct store *files, const struct window *base,
 	return rc ?: out->nodes ? 0 : -EBADMSG;
 }
 
-/* Reads a window, of the base that the unit has or, if it has none yet, of its
- * own. */
+/* Reads a window. Its base is that of the unit or, if the unit has none yet,
+ * its own. */
 static int
 read_window(const struct store *files, const struct window *w,
             struct ahead_unit *u, struct window *of, struct ahead_one *out,

@@ -86,7 +86,7 @@ sums() {
         OR value <> (SELECT SUM(value) FROM profile_window c WHERE c.parent = p.id))"
 }
 check a_minute_is_the_sum_of_its_windows equal "$(sums)" 0
-# The bytes agree with the row in samples and CPU time.
+# A minute's bytes have as many samples as its row says.
 minute_is_whole() {
   local segment start length samples value
   IFS='|' read -r segment start length samples <<<"$(db "SELECT segment, start, length, sample_count

@@ -1,7 +1,7 @@
 /*
- * The memory of a hostile Go process with profiles: a version of Go, which
- * list, then the bytes from BASE on: the list's head, the cycle, buckets. The
- * same bytes are the code that is searched for variables.
+ * The memory of a hostile Go process with profiles. An input is a version of
+ * Go, the kind of list, and the bytes from BASE on: the list's head, the cycle
+ * and the buckets. They also serve as the code that is searched for variables.
  */
 #include "capture/buckets/bucket_rows.h"
 #include "capture/gobin/go_code.h"

@@ -18,7 +18,7 @@
 #define OBJECTS_MAX 128
 #define HEAD_MAX    8192
 #define BODY_MAX    ((size_t)8 << 20)
-#define PAGE        7 /* objects on a page of a list: few, so that there are several */
+#define PAGE        7 /* objects on a page: few, so that lists have several */
 
 struct object {
 	char key[256];

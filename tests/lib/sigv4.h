@@ -3,7 +3,7 @@
  * code and of libcurl, which sign them.
  *
  * Source: Authenticating Requests (AWS Signature Version 4), Amazon S3 API
- * Reference, whose examples tests/unit/store/s3.c checks this by.
+ * Reference, with whose examples tests/unit/store/s3.c tests these checks.
  */
 #pragma once
 

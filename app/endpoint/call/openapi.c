@@ -403,8 +403,7 @@ put_diffs(struct buf *b)
 	json_close(b, '}');
 }
 
-/* Writes the formats, but JSON is the summary unless ?format=
- * says otherwise. */
+/* Writes the formats. JSON is the summary, unless ?format= says otherwise. */
 static void
 put_merged(struct buf *b)
 {

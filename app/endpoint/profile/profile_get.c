@@ -48,7 +48,7 @@ session_one_get(struct call *c)
 	               param_int(c, P_GetSession_wait));
 }
 
-/* Fails with SessionInUse, and the baseline that the caller would have to
+/* Fails with SessionInUse, and names the baseline that the caller would have to
  * delete. */
 static int
 fail_in_use(struct call *c, enum param p, const struct baseline *holder)

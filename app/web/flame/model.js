@@ -256,8 +256,8 @@ class Tree {
     return best;
   }
 
-  /* The sum over all frames of a function; '' if there is one, nested frames
-   * counted once. */
+  /* The sum over all frames of a function, nested frames counted once; '' if
+   * there is only one frame. */
   everywhere(name) {
     let frames = 0, self = 0, total = 0, counted = 0;
     for (let i = 1; i < this.n; i++) {
@@ -272,7 +272,7 @@ class Tree {
       + `total ${this.share(total)}, self ${this.share(self)}`;
   }
 
-  /* The marked part of a view, nested matches once. */
+  /* The marked part of a view; nested matches count once. */
   marked({ names }, { first, end }) {
     let total = 0;
     for (let i = first; i < end; i++) {

@@ -31,7 +31,7 @@ function useSettled(text: string) {
   return settled;
 }
 
-/* The typed match; none for a word, null for an incomplete line. */
+/* Parses the typed match: {} for a word, null for an incomplete line. */
 function ruleOf(text: string): Rule | null {
   if (!text.includes('=')) return {};
   try {

@@ -68,7 +68,7 @@ is_of_row(const char *path, const char *row, uid_t owner)
 	return !fnmatch(pattern, path, FNM_PATHNAME);
 }
 
-/* Finds the first name of a folder that ends so. */
+/* Finds the first name in a folder that ends with end. */
 static int
 search(int folder, const char *end, char out[static HOST_MAX_PATH])
 {

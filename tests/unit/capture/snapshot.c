@@ -529,7 +529,8 @@ TEST(the_time_told_covers_the_time_that_the_thread_stood_still)
 }
 END
 
-/* If one were read while it ran, its stack would not lead to its start. */
+/* A thread that is read while it runs has a stack that does not lead to its
+ * start. */
 TEST(threads_that_wake_all_the_time_are_read_whole)
 {
 	struct target t = start("0", "restless");

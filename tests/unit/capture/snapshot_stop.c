@@ -192,7 +192,8 @@ END
 
 #define FRAME 1024
 
-/* Is no tail call, and nothing that a compiler can fold. */
+/* Adds its room to the result, so that compilers make no tail call of it and
+ * fold nothing. */
 __attribute__((noinline, noclone)) static int
 snapshot_down(int left, int said)
 {

@@ -10,7 +10,7 @@
 enum owner {
 	ROW,   /* they are deleted with a row of another table */
 	QUOTA, /* a quota of the tenant counts it, and a statement removes rows */
-	AGE, /* upkeep removes rows by age, or whatever is too old or marked */
+	AGE,   /* upkeep removes rows that are too old or marked */
 	FIXED, /* fixed by something else, which is named */
 };
 

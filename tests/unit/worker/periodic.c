@@ -345,8 +345,8 @@ TEST(an_old_reading_is_forgotten_and_told)
 }
 END
 
-/* Processes that start now count from their start: a reading of no process is
- * one, too. */
+/* A process that starts later counts from its start, so a reading without
+ * processes is a base, too. */
 TEST(a_service_that_does_not_run_has_a_reading_of_nobody)
 {
 	CLEANUP_RIG struct rig r;

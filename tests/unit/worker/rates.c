@@ -301,7 +301,7 @@ TEST(the_next_opener_leaves_a_later_process_as_it_is)
 }
 END
 
-/* All that another user could have written a row with. */
+/* States of a file in which another user could have written its rows. */
 static void
 own_by_another(const char *dir, const char *path)
 {

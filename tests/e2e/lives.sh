@@ -44,7 +44,7 @@ lives() { # name, type, threads, seconds
   [ -s "$tmp/$1.$2.pb.gz" ] || { cat "$tmp/$1.$2.said"; return 1; }
   case $2 in
   block) within "$1.block" delay ';live;nap;' $(($3 * $4 * 800000000)) 60 140 ;;
-  mutex) has "$1.mutex" ';live;take;.*\[lock 0x' 1 ;;
+  mutex) has "$1.mutex" ';live;take;.*\[lock ' 1 ;;
   io) has "$1.io" ';live;hear;.*\[read pipe\]' 1 ;;
   alloc) within "$1.alloc" alloc_space ';live;get ' $(($3 * $4 * 32768)) 60 140 ;;
   memory) within "$1.memory" inuse_space ';live;get ' $(($3 * 32768)) 60 140 ;;

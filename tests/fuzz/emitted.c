@@ -19,6 +19,7 @@ struct parts {
 	struct sampler_emitter emitter;
 	struct interp_table table;
 	struct proc_stack stack;
+	struct process process; /* without mappings */
 };
 
 static volatile uint64_t sink; /* so that no read is optimised away */
@@ -47,7 +48,7 @@ take(struct parts *p, struct wait_names *names, struct trie *t,
 		s->places[i].module = MODULE_UNKNOWN;
 		memcpy(&s->places[i].vaddr, r->sample.chain + 8 * i, 8);
 	}
-	wait_lead(names, r->sample.emitted,
+	wait_lead(names, r->sample.emitted, &p->process,
 	          r->sample.emitted->holder ? r->sample.emitted->name : NULL,
 	          s);
 	assert(s->n <= PROCS_MAX_STACK);

@@ -5,6 +5,7 @@
 #include "base/path.h"
 #include "capture/process/wait_names.h"
 #include "capture/symbols/debug_file.h"
+#include "capture/symbols/demangle.h"
 #include "capture/symbols/java_map.h"
 #include "capture/symbols/jit_names.h"
 #include "capture/symbols/kallsyms.h"
@@ -421,16 +422,80 @@ interpreted_name(const struct interp_codes *codes, uint64_t vaddr,
 	return 1;
 }
 
+/* --- locks and waits ------------------------------------------------------- */
+
+#define LOCKS_MAX 256 /* symbol tables are read once for each of so many */
+
+/* The variable around an address; text is its name, or "". */
+struct variable {
+	uint64_t vaddr, start;
+	char name[DEMANGLE_MAX];
+};
+
+/* Source: gABI 5, "Symbol Table"; labels of assembly have no size. */
+static void
+see_variable(void *arg, const Elf64_Sym *sym, const char *name)
+{
+	struct variable *v = arg;
+
+	if (ELF64_ST_TYPE(sym->st_info) != STT_OBJECT || !*name ||
+	    sym->st_shndx == SHN_UNDEF || v->vaddr < sym->st_value ||
+	    v->vaddr - sym->st_value >= sym->st_size || *v->name)
+		return;
+	v->start = sym->st_value;
+	if (!demangle(name, v->name))
+		snprintf(v->name, sizeof(v->name), "%s", name);
+}
+
+static bool
+find_variable(struct namer *n, struct place at, struct variable *out)
+{
+	const struct module *m = n->modules->rows[at.module];
+	const struct elf_image *debug;
+
+	if (!m || !m->elf || n->locks++ >= LOCKS_MAX)
+		return false;
+	if (!n->of[at.module].known)
+		open_module(n, at.module);
+	debug = m->debug ? m->debug : n->of[at.module].debug;
+	*out = (struct variable){.vaddr = at.vaddr};
+	if (debug && elf_symbols(debug, SHT_SYMTAB, see_variable, out))
+		out->name[0] =
+			'\0'; /* a table that cannot be read names nothing */
+	if (!*out->name && elf_symbols(m->elf, SHT_SYMTAB, see_variable, out) &&
+	    elf_symbols(m->elf, SHT_DYNSYM, see_variable, out))
+		return false;
+	return *out->name;
+}
+
+/* Writes the name of a lock that is a variable, or a member of one, or its
+ * address: "[lock cache_lock]", "[lock cache+0x28]", "[lock 0x7f31c0]". */
+static char *
+lock_name(struct namer *n, uint64_t address)
+{
+	struct variable v;
+	struct place at;
+	char *text = NULL;
+	int rc;
+
+	if (!wait_lock_place(n->modules->waits, address, &at) ||
+	    !find_variable(n, at, &v))
+		rc = asprintf(&text, "[lock 0x%" PRIx64 "]", address);
+	else if (v.vaddr == v.start)
+		rc = asprintf(&text, "[lock %s]", v.name);
+	else
+		rc = asprintf(&text, "[lock %s+0x%" PRIx64 "]", v.name,
+		              v.vaddr - v.start);
+	return rc < 0 ? NULL : text;
+}
+
 static size_t
 wait_name(struct namer *n, struct place at, struct sym_frame *out)
 {
-	char lock[32];
-
 	free(n->text);
-	snprintf(lock, sizeof(lock), "[lock 0x%" PRIx64 "]", at.vaddr);
-	n->text = strdup(at.module == MODULE_LOCK
-	                         ? lock
-	                         : wait_name_of(n->modules->waits, at.vaddr));
+	n->text = at.module == MODULE_LOCK
+	                  ? lock_name(n, at.vaddr)
+	                  : strdup(wait_name_of(n->modules->waits, at.vaddr));
 	return n->text ? one_name(n->text, out) : 0;
 }
 

@@ -23,6 +23,7 @@ struct namer {
 	struct symbolizer *symbolizer;
 	struct symtab kernel;
 	char *text;           /* names of the last look-up, split */
+	uint32_t locks;       /* looked for in symbol tables so far */
 	uint64_t java_age_ns; /* greatest age of a JVM's map; 0: always a new
 	                         one */
 	bool java_stuck;      /* a JVM did not answer: no other is asked */

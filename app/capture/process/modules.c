@@ -196,6 +196,7 @@ modules_new(const struct host *host, struct modules **out)
 void
 modules_sweep(struct modules *m, const bool in_use[static MODULES_MAX])
 {
+	wait_locks_sweep(m->waits, in_use);
 	for (uint32_t i = MODULE_FIRST; i < m->n; i++) {
 		if (in_use[i])
 			continue;

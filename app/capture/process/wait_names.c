@@ -21,6 +21,12 @@ struct wait_names {
 		char *text;
 	} rows[WAIT_NAMES_MAX + PLAIN_MAX];
 	uint32_t n;
+	struct table lock_table;
+	struct lock {
+		uint64_t address;
+		struct place at; /* MODULE_UNKNOWN: none, or several */
+	} locks[WAIT_LOCKS_MAX];
+	uint32_t nlocks;
 };
 
 struct wait_names *
@@ -37,6 +43,7 @@ wait_names_free(struct wait_names *w)
 	for (uint32_t i = 0; i < w->n; i++)
 		free(w->rows[i].text);
 	table_done(&w->table);
+	table_done(&w->lock_table);
 	free(w);
 }
 
@@ -92,6 +99,104 @@ wait_name_of(const struct wait_names *w, uint64_t vaddr)
 	uint32_t row = find(w, vaddr);
 
 	return row == TABLE_NONE ? "" : w->rows[row].text;
+}
+
+/* --- locks ---------------------------------------------------------------- */
+
+static bool
+is_lock(const void *key, uint32_t row)
+{
+	const struct key *k = key;
+
+	return k->names->locks[row].address == k->hash;
+}
+
+static uint32_t
+find_lock(const struct wait_names *w, uint64_t address)
+{
+	const struct key key = {w, address};
+
+	return table_find(&w->lock_table, hash_u64(address), is_lock, &key);
+}
+
+/* True if vaddr lies in data that the file's program may write. */
+static bool
+has_data(const struct elf_image *e, uint64_t vaddr)
+{
+	for (uint32_t i = 0; i < e->nsegments; i++) {
+		const struct elf_segment *s = &e->segments[i];
+
+		if (s->type == PT_LOAD && s->flags & PF_W &&
+		    vaddr >= s->vaddr && vaddr - s->vaddr < s->memsz)
+			return true;
+	}
+	return false;
+}
+
+/* Finds the file of the nearest code below an address, if the address is in its
+ * data: the segments of a file are mapped in order, without another file
+ * between them. Source: gABI 5, Base Address. */
+static struct place
+data_at(const struct process *proc, uint64_t address)
+{
+	const struct place none = {.module = MODULE_UNKNOWN};
+	const struct maps *maps = &proc->maps;
+	uint32_t low = 0, high = maps->n;
+	const struct module *m;
+
+	while (low < high) {
+		uint32_t middle = (low + high) / 2;
+
+		if (maps->rows[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low || maps->rows[low - 1].module < MODULE_FIRST)
+		return none;
+	m = proc->modules->rows[maps->rows[low - 1].module];
+	address -= maps->rows[low - 1].bias;
+	if (!m || !m->elf || m->from_memory || !has_data(m->elf, address))
+		return none;
+	return (struct place){maps->rows[low - 1].module, address};
+}
+
+static void
+keep_lock(struct wait_names *w, const struct process *proc, uint64_t address)
+{
+	uint32_t row = find_lock(w, address);
+	struct place at = data_at(proc, address);
+
+	if (row != TABLE_NONE) {
+		if (w->locks[row].at.module != at.module ||
+		    w->locks[row].at.vaddr != at.vaddr)
+			w->locks[row].at.module = MODULE_UNKNOWN;
+		return;
+	}
+	if (at.module == MODULE_UNKNOWN || w->nlocks == WAIT_LOCKS_MAX ||
+	    table_room(&w->lock_table))
+		return;
+	w->locks[w->nlocks] = (struct lock){address, at};
+	table_put(&w->lock_table, hash_u64(address), w->nlocks++);
+}
+
+bool
+wait_lock_place(const struct wait_names *w, uint64_t address, struct place *out)
+{
+	uint32_t row = find_lock(w, address);
+
+	if (row == TABLE_NONE || w->locks[row].at.module == MODULE_UNKNOWN)
+		return false;
+	*out = w->locks[row].at;
+	return true;
+}
+
+void
+wait_locks_sweep(struct wait_names *w, const bool *in_use)
+{
+	for (uint32_t i = 0; i < w->nlocks; i++)
+		if (!in_use[w->locks[i].at.module])
+			w->locks[i].at.module = MODULE_UNKNOWN;
 }
 
 /* --- texts ---------------------------------------------------------------- */
@@ -199,7 +304,8 @@ wait_put(struct wait_names *w, const char *text, struct proc_stack *stack)
 }
 
 void
-wait_lead(struct wait_names *w, const struct emit_event *e, const char *holder,
+wait_lead(struct wait_names *w, const struct emit_event *e,
+          const struct process *proc, const char *holder,
           struct proc_stack *stack)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(TEXT_MAX);
@@ -207,6 +313,8 @@ wait_lead(struct wait_names *w, const struct emit_event *e, const char *holder,
 
 	if (!place_of(w, e, &place))
 		return;
+	if (place.module == MODULE_LOCK)
+		keep_lock(w, proc, place.vaddr);
 	lead(stack, place);
 	if (!holder)
 		return;

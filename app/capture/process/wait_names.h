@@ -1,7 +1,9 @@
 /*
  * The innermost frame of a thread that waited says what it waited for: a lock
  * by its address, everything else by a text, "[read file orders.db]". A lock
- * whose holder is known has one more frame, "[held by writer]".
+ * whose holder is known has one more frame, "[held by writer]". Where a lock
+ * lies in the data of a program or library is kept too: it may have a symbol
+ * there.
  */
 #pragma once
 
@@ -20,7 +22,18 @@ void wait_names_free(struct wait_names *w);
  */
 #define WAIT_NAMES_MAX 4096
 void wait_lead(struct wait_names *w, const struct emit_event *e,
-               const char *holder, struct proc_stack *stack);
+               const struct process *proc, const char *holder,
+               struct proc_stack *stack);
+/*
+ * Finds the file in whose data the lock at an address lies; false when that is
+ * not known, or when locks of several processes have the address.
+ *   Shape    the places of WAIT_LOCKS_MAX locks are kept, the first ones seen
+ */
+#define WAIT_LOCKS_MAX 1024
+MUST_CHECK bool wait_lock_place(const struct wait_names *w, uint64_t address,
+                                struct place *out);
+/* Forgets the places of locks in modules that are not in use. */
+void wait_locks_sweep(struct wait_names *w, const bool *in_use);
 /* Adds a frame with a text as the innermost of a stack. */
 void wait_put(struct wait_names *w, const char *text, struct proc_stack *stack);
 /* Keeps a text for a place of another module, within the same bound; false when

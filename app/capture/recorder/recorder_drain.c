@@ -244,7 +244,7 @@ take_sample(struct source *source, const struct record *r)
 	    process_allocs_within(proc, source->sampler, &all->stack))
 		return;
 	if (r->sample.emitted && !of_allocs)
-		wait_lead(all->modules->waits, r->sample.emitted,
+		wait_lead(all->modules->waits, r->sample.emitted, proc,
 		          process_thread_name(proc, r->sample.emitted->holder),
 		          &all->stack);
 	if (all->stack.interp >= INTERP_MISSED)

@@ -178,6 +178,26 @@ has_deciding(const struct comparison *c)
 	return c->nrisen > 0;
 }
 
+#define MAY_COST 1.25 /* times as much; less is often the noise of a rate */
+
+/* Appends the function whose part of all grew most, if it may cost more, too. Its
+ * cost per second does not decide the verdict, but people see it marked in the
+ * table. */
+static void
+put_grown_share(const struct comparison *c, struct buf *out)
+{
+	const struct compare_function *f = c->functions;
+
+	if (!c->nregressions || c->by != COMPARE_BY_SHARE ||
+	    c->verdict == COMPARE_REGRESSED ||
+	    f->now.rate < MAY_COST * f->base.rate)
+		return;
+	buf_puts(out, " Yet ");
+	put_name(out, f->name);
+	buf_addf(out, " rose from %.1f to %.1f %% of all, and may cost more.",
+	         f->base.pct, f->now.pct);
+}
+
 /* --- the sentence --------------------------------------------------------- */
 
 /* Of so many samples chance leaves 10 % open at most: what is left open beyond
@@ -259,4 +279,5 @@ compare_reason(const struct comparison *c, struct buf *out)
 		put_missing(c, out);
 		break;
 	}
+	put_grown_share(c, out);
 }

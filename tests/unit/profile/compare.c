@@ -375,6 +375,9 @@ static const struct {
 	{"m;f 1000\nm;g 1000\n", "m;f 2000\nm;g 1000\n", 20, false,
          "f costs 2.0 times as much; the service as a whole costs 50 % more "
          "(+38 to +62 %)."},
+	{"m;f 1000\nm;g 100\n", "m;f 300\nm;g 128\n", 20, false,
+         "f costs 70 % less; the service as a whole costs 61 % less (-67 to -54 "
+         "%). Yet g rose from 9.1 to 29.9 % of all, and may cost more."},
 	{"m;f 1000\nm;g 1000\n", "m;f 2000\nm;g 1000\n", 20, true,
          "f costs 2.0 times as much; the service as a whole costs 50 % more "
          "(+38 to +62 %)."},

@@ -130,6 +130,7 @@ service_options(const struct options *o, json_t *service)
 	    set_text(service, "host", o->host) ||
 	    set_text(service, "pprofUrl", o->pprof_url) ||
 	    set_text(service, "source", o->source) ||
+	    set_text(service, "sourceLink", o->source_link) ||
 	    set_text(service, "description", o->description))
 		return failed("an option is not UTF-8");
 	if (json_object_size(match))
@@ -154,6 +155,7 @@ members_show(struct buf *out, const json_t *service, const struct screen *s)
 		{"labels", "labels"},
 		{"allow", "allow"},
 		{"description", "description"},
+		{"source link", "sourceLink"},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(members); i++)

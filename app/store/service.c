@@ -14,8 +14,8 @@ static const struct row_field fields[] = {
 	ROW_FIELD(service, match_kind),  ROW_FIELD(service, match_value),
 	ROW_FIELD(service, pprof_url),   ROW_FIELD(service, source),
 	ROW_FIELD(service, allow),       ROW_FIELD(service, labels),
-	ROW_FIELD(service, description), ROW_FIELD(service, created_ms),
-	ROW_FIELD(service, updated_ms),
+	ROW_FIELD(service, description), ROW_FIELD(service, source_link),
+	ROW_FIELD(service, created_ms),  ROW_FIELD(service, updated_ms),
 };
 static const struct row_type type = ROW_TYPE(service, fields);
 
@@ -48,7 +48,8 @@ add(struct store *s, const struct service *v)
 	               ARGS(V(v->tenant), V(v->name), V(v->kind), V(v->host),
 	                    V(v->match_kind), V(v->match_value),
 	                    V(v->pprof_url), V(v->source), V(v->allow),
-	                    V(v->labels), V(v->description)));
+	                    V(v->labels), V(v->description),
+	                    V(v->source_link ? v->source_link : "")));
 
 	if (n <= 0)
 		return n < 0 ? n : -EEXIST;
@@ -70,6 +71,7 @@ service_replace(struct store *s, const struct service *v)
 	               ARGS(V(v->kind), V(v->host), V(v->match_kind),
 	                    V(v->match_value), V(v->pprof_url), V(v->source),
 	                    V(v->allow), V(v->labels), V(v->description),
+	                    V(v->source_link ? v->source_link : ""),
 	                    V(v->tenant), V(v->name)));
 
 	return n < 0 ? n : n ? 0 : -ENOENT;

@@ -8,6 +8,7 @@
 struct service {
 	char *tenant, *name, *kind, *host, *match_kind, *match_value;
 	char *pprof_url, *source, *allow, *labels, *description;
+	char *source_link; /* a template of addresses; "": none */
 	int64_t created_ms, updated_ms;
 };
 #define CLEANUP_SERVICE CLEANUP(service_done)
@@ -31,7 +32,8 @@ void service_done(struct service *s);
 void service_list_done(struct service_list *l);
 
 /*
- * Adds a service. The store sets times; every string must be set.
+ * Adds a service. The store sets times; every string must be set, except
+ * source_link, of which NULL is "".
  *   Errors   -EEXIST
  */
 MUST_CHECK int service_add(struct store *s, const struct service *v);

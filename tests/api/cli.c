@@ -89,6 +89,7 @@ TEST(services_are_added_shown_replaced_and_removed)
 	         "    \"allow\": {},\n"
 	         "    \"labels\": {},\n"
 	         "    \"description\": \"\",\n"
+	         "    \"sourceLink\": \"\",\n"
 	         "    \"createdAt\": \"*Z\",\n"
 	         "    \"updatedAt\": \"*Z\",\n"
 	         "    \"unsupported\": \\[\\]\n"

@@ -121,7 +121,61 @@ TEST(a_pprof_url_is_one_that_configuration_lets_through)
 }
 END
 
+#define GIT "https://git.example.org/shop/blob/"
+
+static const struct {
+	const char *link;
+	int status;
+} links[] = {
+	{"", 200},
+	{GIT "{version}/{file}#L{line}", 200},
+	{GIT "{version}/{file:/build/shop/}#L{line}", 200},
+	{"http://[::1]:3000/{file}?plain=1", 200},
+	{GIT "main#L{line}", 400}, /* of all files */
+	{GIT "{file}#{column}", 400},
+	{GIT "{file}#{line", 400},
+	{GIT "{file}}", 400},
+	{GIT "{{file}}", 400},
+	{GIT "{file:}", 400},
+	{GIT "{file} ", 400},
+	{GIT "{file}\\u00e9", 400},
+	{GIT "{file}\\n", 400},
+	{GIT "{file}<", 400},
+	{"javascript:alert(1)//{file}", 400},
+	{"ftp://git.example.org/{file}", 400},
+	{"//git.example.org/{file}", 400},
+	{"https:///{file}", 400},
+	{"https://{file}/", 400},
+	{"https://git.example.org", 400},
+	{"https://git.example.org{file}/", 400},
+	{"https://git.example.org@evil.example/{file}", 400},
+};
+
+TEST(a_source_link_is_an_address_whose_host_no_file_can_change)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+
+	for (size_t i = 0; i < ARRAY_LEN(links); i++) {
+		CLEANUP_REPLY struct client_reply r = {0};
+		char body[256];
+
+		snprintf(body, sizeof(body), "{\"sourceLink\":\"%s\"}",
+		         links[i].link);
+		r = ask(&a, (struct ask){.key = KEY_ADMIN,
+		                         .method = "PUT",
+		                         .path = SERVICES "/" TEST_SERVICE,
+		                         .body = body});
+		ck_assert_msg(r.status == links[i].status, "%s: %s", body,
+		              buf_str(&r.body));
+		if (r.status == 200)
+			ck_assert_ptr_nonnull(
+				strstr(buf_str(&r.body), links[i].link));
+	}
+}
+END
+
 SUITE_TIMEOUT("endpoints", 60,
               an_endpoint_gives_every_type_of_a_service_that_nobody_sees,
               an_endpoint_is_one_process,
-              a_pprof_url_is_one_that_configuration_lets_through)
+              a_pprof_url_is_one_that_configuration_lets_through,
+              a_source_link_is_an_address_whose_host_no_file_can_change)

@@ -190,19 +190,9 @@ reuse_store(const char *dir, struct store *out)
 void
 test_store_in(const char *dir, struct store *out)
 {
-	struct service v = {TEST_TENANT,
-	                    TEST_SERVICE,
-	                    "auto",
-	                    "",
-	                    "exe",
-	                    "/bin/true",
-	                    "",
-	                    "auto",
-	                    "{}",
-	                    "{}",
-	                    "",
-	                    0,
-	                    0};
+	struct service v = {TEST_TENANT, TEST_SERVICE, "auto", "",   "exe",
+	                    "/bin/true", "",           "auto", "{}", "{}",
+	                    "",          "",           0,      0};
 
 	const struct conf conf = test_conf(dir);
 

@@ -16,6 +16,8 @@ const open = async (id, query = '', options) => {
   return page;
 };
 
+const LINE = 'https://git.example.org/leaks/blob/v7/main.go#L120';
+
 const tests = {
   async goroutines_are_grouped_and_counted() {
     const page = await open(AFTER);
@@ -65,6 +67,22 @@ const tests = {
     await page.getByText('Copied').waitFor();
     same(await page.evaluate(() => navigator.clipboard.readText()),
       'main.replica\n\t/src/main.go:120\ncreated by main.lookup\n');
+  },
+  async a_frame_of_a_stack_leads_to_the_line_in_the_repository() {
+    const page = await open(AFTER);
+    await stacks(page).getByRole('button', { name: 'main.replica' }).click();
+    same(await page.getByRole('link', { name: '/src/main.go:120' })
+      .getAttribute('href'), LINE);
+  },
+  async a_function_leads_to_its_line_in_the_repository() {
+    const page = await inside(`/ui/p/${AFTER}`);
+    await page.locator('#rows button', { hasText: 'main.replica' }).click();
+    const link = page.locator('#numbers a');
+    same([await link.textContent(), await link.getAttribute('href')],
+      ['/src/main.go:120', LINE]);
+    await page.keyboard.press('l');
+    same(await page.locator('#lines-rows a').first().getAttribute('href'),
+      LINE);
   },
   async counts_of_a_stack_are_laid_over_those_of_all() {
     const page = await open(AFTER);

@@ -42,7 +42,8 @@ upload() { # count
 }
 
 stoker_cli service add threads --exe "$STATE/bin/threads" >/dev/null
-stoker_cli service add leaks >/dev/null 2>&1 # of uploads only
+stoker_cli service add leaks --label version=v7 --source-link \
+  'https://git.example.org/leaks/blob/{version}/{file:/src/}#L{line}' >/dev/null 2>&1 # of uploads only
 capture 90 && few=$id && capture 180 && many=$id &&
   before=$(upload 100) && after=$(upload 300) || {
   echo "not ok threads: nothing could be captured"

@@ -81,6 +81,72 @@ check_allow(struct call *c, const struct service_rows *rows)
 	return 0;
 }
 
+/* True for {line}, {version}, {file} and {file:FOLDER/}, without the braces. */
+static bool
+is_placeholder(const char *text, size_t n)
+{
+	return (n == 4 &&
+	        (!memcmp(text, "line", n) || !memcmp(text, "file", n))) ||
+	       (n == 7 && !memcmp(text, "version", n)) ||
+	       (n > 5 && !memcmp(text, "file:", 5));
+}
+
+/* True if the host of an address is a plain text, which no file name of a
+ * program can change. */
+static bool
+has_plain_host(const char *text)
+{
+	static const char *const schemes[] = {"https://", "http://"};
+	size_t n;
+
+	for (size_t i = 0; i < ARRAY_LEN(schemes); i++) {
+		if (strncmp(text, schemes[i], strlen(schemes[i])) != 0)
+			continue;
+		text += strlen(schemes[i]);
+		n = strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789"
+		                 "ABCDEFGHIJKLMNOPQRSTUVWXYZ-._:[]");
+		return n && text[n] == '/';
+	}
+	return false;
+}
+
+/* Checks a template of addresses: pages put files of programs into it. */
+static bool
+is_source_link(const char *text)
+{
+	bool has_file = false;
+
+	if (!has_plain_host(text))
+		return false;
+	for (const char *end; *text; text++) {
+		if (*text <= ' ' || *text > '~' || strchr("\"'<>\\^`}", *text))
+			return false;
+		if (*text != '{')
+			continue;
+		end = text + strcspn(text, "} ");
+		if (*end != '}' || memchr(text + 1, '{', end - text - 1) ||
+		    !is_placeholder(text + 1, end - text - 1))
+			return false;
+		has_file |= text[1] == 'f';
+		text = end;
+	}
+	return has_file;
+}
+
+static int
+check_source_link(struct call *c, const struct service_rows *rows)
+{
+	const char *text = param_text(c, rows->source_link);
+
+	if (!*text || is_source_link(text))
+		return 0;
+	return fail_param(c, "sourceLink",
+	                  "an http or https address with {file} or "
+	                  "{file:FOLDER/}, and no other placeholders than "
+	                  "{line} and {version}",
+	                  text);
+}
+
 static int
 fill(struct call *c, const char *name, const struct service_rows *rows,
      const struct match_rule *match, struct service *s)
@@ -98,6 +164,8 @@ fill(struct call *c, const char *name, const struct service_rows *rows,
 	rc = rc ? rc : dup_json(param_json(c, rows->labels), &s->labels);
 	rc = rc ? rc
 	        : dup_text(param_text(c, rows->description), &s->description);
+	rc = rc ? rc
+	        : dup_text(param_text(c, rows->source_link), &s->source_link);
 	return rc;
 }
 
@@ -110,7 +178,8 @@ service_read(struct call *c, const char *name, const struct service_rows *rows,
 	int rc;
 
 	if (match_of_caller(c, "match", param_json(c, rows->match), &match) ||
-	    check_endpoint(c, rows) || check_allow(c, rows))
+	    check_endpoint(c, rows) || check_allow(c, rows) ||
+	    check_source_link(c, rows))
 		return -1;
 	rc = fill(c, name, rows, &match, &s);
 	if (rc)
@@ -138,6 +207,7 @@ service_put(struct buf *out, const struct service *s)
 	json_put_raw(out, "allow", s->allow, "{}");
 	json_put_raw(out, "labels", s->labels, "{}");
 	json_put_text(out, "description", s->description);
+	json_put_text(out, "sourceLink", s->source_link);
 	json_put_time(out, "createdAt", s->created_ms);
 	json_put_time(out, "updatedAt", s->updated_ms);
 }

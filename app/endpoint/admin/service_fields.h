@@ -10,7 +10,7 @@
 /* First rows of an operation, in the order of SERVICE_FIELDS. */
 struct service_rows {
 	enum param kind, host, match, pprof_url, source, allow, labels,
-		description;
+		description, source_link;
 };
 #define SERVICE_ROWS(op)              \
 	((struct service_rows){       \
@@ -22,6 +22,7 @@ struct service_rows {
 		P_##op##_allow,       \
 		P_##op##_labels,      \
 		P_##op##_description, \
+		P_##op##_sourceLink,  \
 	})
 
 /*

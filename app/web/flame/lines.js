@@ -3,6 +3,7 @@
  * (format=lines), so that saved pages do not have it.
  *
  *   ask(format, name of a function) fetches the document
+ *   parts.placed(place, text) makes a text or a link of a place
  *   on.close()
  */
 import { percent, quantity, shorten } from './text.js';
@@ -48,6 +49,12 @@ class Lines {
     this.note.hidden = !text;
   }
 
+  place(at) {
+    const td = element('td', '', { title: at });
+    td.append(this.placed(at, tail(at)));
+    return td;
+  }
+
   draw({ lines, leftOut, total, unit }) {
     this.body.replaceChildren(...lines.map(line => {
       const tr = element('tr', ''), at = `${line.file}:${line.line}`;
@@ -56,7 +63,7 @@ class Lines {
         const td = element('td', text, { title: quantity(value, unit) });
         td.style.backgroundSize = text.replace('<', '') + ' 100%';
         return td;
-      }), element('td', tail(at), { title: at }));
+      }), this.place(at));
       return tr;
     }));
     this.say(lines.length === 0

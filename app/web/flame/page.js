@@ -27,11 +27,11 @@ const TOAST_MS = 2500;
  * Shows one or two profiles in the elements of page.html, which are in the
  * document. address is the URL of the profile's other formats; '' without a
  * server. fetched(url) resolves to the JSON there; pages that may not ask the
- * server have none. Call close() of the result to end, and renew() to show newer data in
+ * server have none. linked(place) is the address of "file:line", or ''. Call close() of the result to end, and renew() to show newer data in
  * the same view. The document receives the event stoker-function with the name
  * of the selected function, or ''.
  */
-function openPage(doc, address, fetched) {
+function openPage(doc, address, fetched, linked = place => place && '') {
   const ended = new AbortController();
   /* The tree as captured, with what is left out of it, inverted, and the one
    * that is shown. */
@@ -484,11 +484,19 @@ function openPage(doc, address, fetched) {
     on.choose(node);
     $('chosen').textContent = $('chosen').title = of.nameOf(node);
     const source = of.sourceOf(of.name[node]);
-    $('numbers').textContent = [of.packageOf(node), source, lines,
-      on === flame && whole.everywhere(of.name[node])].filter(Boolean)
-      .join(' · ');
+    const parts = [of.packageOf(node), source && placed(source), lines,
+      on === flame && whole.everywhere(of.name[node])].filter(Boolean);
+    $('numbers').replaceChildren(...parts.flatMap((part, i) =>
+      i > 0 ? [' · ', part] : [part]));
     $('numbers').title = source;
     say(`${of.nameOf(node)}. ${lines}`);
+  }
+
+  /* A place in the source, as a link if the service's repository is known. */
+  function placed(place, text = place) {
+    const href = linked(place);
+    return href ? element('a', text, { href, title: `${place}\n${href}`,
+      target: '_blank', rel: 'noopener noreferrer' }) : text;
   }
 
   const say = text => { $('live').textContent = text; };
@@ -653,7 +661,7 @@ function openPage(doc, address, fetched) {
     }, tree, { select, order });
     if (fetched && !doc.base) lines = new Lines({ section: $('lines'),
       title: $('lines-title'), close: $('lines-close'), body: $('lines-rows'),
-      note: $('lines-note') },
+      note: $('lines-note'), placed },
     (format, fn) => fetched(addressOf(address, format, state.filters,
       [['function', fn]])), { close: turnLines });
     state = {};
@@ -687,7 +695,12 @@ function openPage(doc, address, fetched) {
   }
 
   begin();
-  return { tree, flame, renew, sandwich: () => sandwich,
+  /* Shows links that have become known. */
+  function relink() {
+    if (whole) choose(chosen.node, chosen.flame);
+  }
+
+  return { tree, flame, renew, relink, sandwich: () => sandwich,
     close: () => { ended.abort(); holdTable(); } };
 }
 

@@ -2,6 +2,7 @@
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import { openPage } from '../flame/page.js';
 import { get, send } from './api';
+import { useSource } from './source';
 
 /* The API's reply for format=json or columns. */
 export type Doc = {
@@ -34,11 +35,13 @@ export async function getColumns(address: string, signal: AbortSignal) {
 }
 
 /* address: the URL of the profile's other formats; isOld: another profile is
-   being loaded. */
-export function Profile({ doc, address, isOld = false }: { doc: Doc;
-  address: string; isOld?: boolean }) {
+   being loaded; version: the label of all that is shown. */
+export function Profile({ doc, address, isOld = false, version }: { doc: Doc;
+  address: string; isOld?: boolean; version?: string }) {
   const box = useRef<HTMLDivElement>(null);
   const open = useRef<ReturnType<typeof openPage>>(undefined);
+  const source = useSource(doc.service, version), linked = useRef(source);
+  linked.current = source;
   useLayoutEffect(() => {
     const title = document.title;
     if (!open.current?.renew(doc, address)) {
@@ -46,7 +49,8 @@ export function Profile({ doc, address, isOld = false }: { doc: Doc;
       open.current?.close();
       box.current!.replaceChildren(
         document.importNode((parts as HTMLTemplateElement).content, true));
-      open.current = openPage(doc, address, get);
+      open.current = openPage(doc, address, get,
+        (place: string) => linked.current(place));
     }
     document.title = title;
     addSpeedscope(doc, address);
@@ -54,6 +58,7 @@ export function Profile({ doc, address, isOld = false }: { doc: Doc;
     if (doc.base) document.getElementById('verdict-at')?.replaceChildren(
       document.getElementById('verdict')!);
   }, [doc]);
+  useLayoutEffect(() => open.current?.relink(), [source('a:1')]);
   useLayoutEffect(() => () => open.current?.close(), []);
   return <div id="profile" class="profile" ref={box} aria-busy={isOld} />;
 }

@@ -18,7 +18,7 @@ import { useData } from './use';
 
 type Service = Record<string, unknown> & { name: string; kind: string;
   host: string; match: Record<string, unknown>; description: string;
-  pprofUrl: string; unsupported: Lack[] };
+  pprofUrl: string; sourceLink: string; unsupported: Lack[] };
 type Process = { pid: number; host: string; command: string; seenAt: string };
 type Failing = { profileType: string; message: string };
 type Continuous = { profileTypes: string[]; sampleRate: number;
@@ -71,6 +71,8 @@ export default function Settings({ args, caller }: PageProps) {
     <dl class="facts">
       <dt>Kind</dt><dd>{data.kind}</dd>
       <dt>Matches</dt><dd class="mono">{toLines(data.match) || 'nothing'}</dd>
+      {data.sourceLink && <><dt>Source</dt><dd class="mono">
+        {data.sourceLink}</dd></>}
       {data.pprofUrl && <><dt>Pages</dt><dd class="mono">{data.pprofUrl}</dd>
       </>}
       {data.host && <><dt>Host</dt><dd>{data.host}</dd></>}

@@ -2,6 +2,7 @@
 import { Fragment, type ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { shorten, visible } from '../flame/text.js';
+import { noLink, type Linked } from './source';
 
 /* As the API has it: frames and locations leaf first. */
 export type Stack = {
@@ -73,12 +74,12 @@ function Bar({ n, most }: { n: number; most: number }) {
 
 /*
  * about: a line instead of state and creator. two: shows the counts of both
- * sides. lay: lays the trend of a function over the chart; over: the function
- * that is shown there.
+ * sides. linked: addresses of places in the source; lay: lays the trend of a function
+ * over the chart; over: the function that is shown there.
  */
 export function Rows<T extends Stack>({ items, first, most, about, two, over,
-  lay }: { items: T[]; first: number; most: number;
-  about?: (item: T) => ComponentChildren; two?: boolean; over?: string;
+  lay, linked = noLink }: { items: T[]; first: number; most: number;
+  linked?: Linked; about?: (item: T) => ComponentChildren; two?: boolean; over?: string;
   lay?: (name: string) => void }) {
   const [room, setRoom] = useState(first), [open, setOpen] = useState('');
   const columns = two ? 5 : 4;
@@ -115,7 +116,7 @@ export function Rows<T extends Stack>({ items, first, most, about, two, over,
               ? <span class="quiet">–</span> : lasting(s.waitSeconds)}</td>
           </tr>
           {isOpen && <tr class="inside"><td colSpan={columns}>
-            <Frames stack={s} over={over} lay={lay} /></td></tr>}
+            <Frames stack={s} over={over} lay={lay} linked={linked} /></td></tr>}
         </Fragment>;
       })}</tbody>
     </table>
@@ -124,9 +125,15 @@ export function Rows<T extends Stack>({ items, first, most, about, two, over,
   </>;
 }
 
+function Place({ at, linked }: { at: string; linked: Linked }) {
+  const href = at && linked(at);
+  return href ? <a href={href} target="_blank" rel="noopener noreferrer">
+    {visible(at)}</a> : <>{visible(at)}</>;
+}
+
 /* The whole stack, leaf first; functions of the program itself stand out. */
-function Frames({ stack, over, lay }: { stack: Stack; over?: string;
-  lay?: (name: string) => void }) {
+function Frames({ stack, over, lay, linked }: { stack: Stack; over?: string;
+  linked: Linked; lay?: (name: string) => void }) {
   const [said, say] = useState('');
   const own = stack.site ? stack.frames.indexOf(stack.site) : 0;
   const text = stack.frames.map((name, i) => stack.locations[i]
@@ -138,7 +145,8 @@ function Frames({ stack, over, lay }: { stack: Stack; over?: string;
     <ol class="frames">
       {stack.frames.map((name, i) => <li key={i} class={i < own ? 'past' : ''}>
         <span>{visible(name)}</span>
-        <span class="quiet">{visible(stack.locations[i])}</span></li>)}
+        <span class="quiet"><Place at={stack.locations[i]} linked={linked} />
+        </span></li>)}
       {stack.createdBy && <li class="creator"><span>created by{' '}
         {visible(stack.createdBy)}</span></li>}
     </ol>

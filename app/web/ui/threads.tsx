@@ -13,6 +13,7 @@ import { Empty, Failure, Skeleton, Time } from './parts';
 import { resultPath, toResult, toService, type Result } from './result';
 import { go, to, usePlace } from './route';
 import type { Series } from './trend';
+import { useSource, type Linked } from './source';
 import { CLASSES, Rows, Split, type Stack } from './stacks';
 import { useData } from './use';
 
@@ -89,6 +90,7 @@ function Shown({ result, analysis }:
   const { query } = usePlace(), all = analysis.topStacks;
   const word = wordOf(result, all), typed = query.get('q') ?? '';
   const [over, setOver] = useState('');
+  const linked = useSource(result.service);
   const set = (name: string, value: string, how: 'push' | 'replace') =>
     go(to(pathOf(result.id).replace('/ui', ''), { ...Object.fromEntries(query),
       [name]: value }), how);
@@ -100,8 +102,8 @@ function Shown({ result, analysis }:
   return <div class="threads">
     <Growth analysis={analysis} word={word} />
     <Counts result={result} word={word} over={over} />
-    <Suspects items={analysis.leakSuspects} word={word} />
-    <Targets items={analysis.waitTargets} />
+    <Suspects items={analysis.leakSuspects} word={word} linked={linked} />
+    <Targets items={analysis.waitTargets} linked={linked} />
     <section aria-labelledby="groups">
       <div class="head"><h2 id="groups">Stacks</h2>
         <input type="search" placeholder="Filter" value={typed}
@@ -117,7 +119,7 @@ function Shown({ result, analysis }:
         chosen={query.get(f.name)} choose={value =>
           set(f.name, value, 'push')} />)}</div>
       <Rows items={rows} first={FIRST} most={rows[0]?.count ?? 1}
-        over={over} lay={setOver} />
+        over={over} lay={setOver} linked={linked} />
     </section>
   </div>;
 }
@@ -175,11 +177,13 @@ function Facet({ title, rows, of, word, chosen, choose }: { title: string;
 const SEVERITIES: Record<string, string> = { certain: 'Certain',
   likely: 'Likely', suspect: 'Suspect' };
 
-function Suspects({ items, word }: { items: Suspect[]; word: string }) {
+function Suspects({ items, word, linked }: { items: Suspect[];
+  word: string; linked: Linked }) {
   if (items.length === 0) return null;
   return <section aria-labelledby="suspects">
     <h2 id="suspects">May never go on</h2>
-    <Rows items={items} first={MOST} most={items[0].count} about={s => <>
+    <Rows items={items} first={MOST} most={items[0].count} linked={linked}
+      about={s => <>
       <span class={`badge ${s.severity}`}>{SEVERITIES[s.severity]}</span>
       {' '}{s.why}
       <span class="quiet"> · {s.baseCount > 0 ? `${count(s.baseCount)} before`
@@ -187,11 +191,12 @@ function Suspects({ items, word }: { items: Suspect[]; word: string }) {
   </section>;
 }
 
-function Targets({ items }: { items: Target[] }) {
+function Targets({ items, linked }: { items: Target[]; linked: Linked }) {
   if (items.length === 0) return null;
   return <section aria-labelledby="targets">
     <h2 id="targets">Locks and channels that several wait for</h2>
-    <Rows items={items} first={MOST} most={items[0].count} about={t => <>
+    <Rows items={items} first={MOST} most={items[0].count} linked={linked}
+      about={t => <>
       <code>{t.address}</code> {t.stackCount > 1 && <span class="quiet">
         · at {t.stackCount} stacks; most are here</span>}</>} />
   </section>;

@@ -33,9 +33,20 @@ struct rig {
 static void
 enable(struct rig *r, const char *tenant, const char *types)
 {
-	struct service v = {
-		(char *)tenant, "go", "go", "", "exe", (char *)"/none", "", "",
-		"{}",           "{}", "",   0,  0};
+	struct service v = {(char *)tenant,
+	                    "go",
+	                    "go",
+	                    "",
+	                    "exe",
+	                    (char *)"/none",
+	                    "",
+	                    "",
+	                    "{}",
+	                    "{}",
+	                    "",
+	                    "",
+	                    0,
+	                    0};
 	struct continuous c = {.tenant = (char *)tenant,
 	                       .service = "go",
 	                       .types = (char *)types,

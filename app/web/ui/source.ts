@@ -1,0 +1,58 @@
+/*
+ * Links from a line of a program to its repository: the service has a template
+ * of addresses, sourceLink, with {file}, {line} and {version}. {file:FOLDER/} is
+ * the path below that folder; other files then have no link.
+ *
+ * Names of files come from profiled programs: they are parts of a path, and
+ * never leave it.
+ */
+import { get } from './api';
+import { useData } from './use';
+
+/* The address of "file:line", or ''. */
+export type Linked = (place: string) => string;
+export type Sourced = { sourceLink: string; labels: Record<string, string> };
+
+const NEWEST = 'HEAD'; /* what GitHub, GitLab and Gitea call the newest */
+export const noLink: Linked = () => '';
+
+/* Without "." and ".."; null if it leads out of where it begins. */
+function plain(file: string) {
+  const parts: string[] = [];
+  for (const part of file.split('/')) {
+    if (part === '..' && parts.pop() === undefined) return null;
+    if (part !== '' && part !== '.' && part !== '..') parts.push(part);
+  }
+  return parts;
+}
+
+const encoded = (parts: string[]) => parts.map(encodeURIComponent).join('/');
+
+export function linker({ sourceLink, labels }: Sourced, version = ''): Linked {
+  if (!/^https?:\/\//.test(sourceLink)) return noLink;
+  return place => {
+    const [, file, line] = /^(.*?)(?::(\d+))?$/s.exec(place)!;
+    const parts = plain(file);
+    if (!parts || parts.length === 0) return '';
+    let isElsewhere = false;
+    const address = sourceLink.replace(/\{(line|version|file(?::([^}]*))?)\}/g,
+      (_, what: string, folder: string = '') => {
+        if (what === 'line') return line ?? '1';
+        if (what === 'version')
+          return encodeURIComponent(version || labels.version || NEWEST);
+        const above = plain(folder) ?? [];
+        isElsewhere ||= above.some((part, i) => part !== parts[i]) ||
+          parts.length === above.length;
+        return encoded(parts.slice(above.length));
+      });
+    return isElsewhere ? '' : address;
+  };
+}
+
+/* The links of a service; version: the label to which a view is restricted. */
+export function useSource(service: string, version = ''): Linked {
+  const { data } = useData(service && 'source ' + service, async signal =>
+    service ? get<Sourced>(`/api/v1/services/${encodeURIComponent(service)}`,
+      signal) : undefined);
+  return data ? linker(data, version) : noLink;
+}

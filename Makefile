@@ -38,6 +38,8 @@
 ##     SEED=1 COUNT=300  the random ones; ROOM=store/db for those of a room
 ## make soak       load and kill for an hour: does any process grow?
 ##     MINUTES=60        for how long
+## make tasks      answer eight questions on the pages of live programs, counted
+##                 in clicks and checked by the API and pprof; five minutes
 ## make bench      measure beside perf and others; ONLY=name,... for a part
 ## make bench-hosts  measure what hosts of a fleet cost their centre
 ##     HOSTS=1000 MINUTES=10  how many, and for how long
@@ -107,7 +109,7 @@ objects  = $(patsubst app/%.c,$(B)/app/%.o,$(filter-out %/main.c %.bpf.c,\
 	   $(wildcard app/$1/*.c app/$1/*/*.c))) $(GEN_$1)
 archives = $(foreach d,$1,$(B)/lib$d.a)
 
-.PHONY: FORCE version all programs tools pages help run stop check check-built check-quick check-vm check-fleet check-peers toolchains unit bench bench-hosts dates asan tsan aarch64 \
+.PHONY: FORCE version all programs tools pages help run stop check check-built check-quick check-vm check-fleet check-peers toolchains unit tasks bench bench-hosts dates asan tsan aarch64 \
 	fuzz mutate soak tidy format install uninstall deb deb-built clean deps native-deps deps-and-pages
 all: programs pages
 programs: $(PROGRAMS) $(LIBRARY) $(MANUALS) $(B)/manual/index.html
@@ -313,6 +315,10 @@ toolchains:
 	@B=$(B) tests/lib/go fetch || :
 unit: $(TOOLS) $(UNITS) $(FUZZERS) $(TARGETS)
 	@B=$(B) tests/run '$(or $(SUITES),unit)'
+tasks: deps
+	@conf/packages/install check
+	@$(MAKE) --no-print-directory all $(B)/targets/demo $(B)/targets/shop
+	@B=$(B) ONLY=$(ONLY) tests/lib/rooted tests/ui/tasks
 bench: deps
 	@conf/packages/install bench
 	@$(MAKE) --no-print-directory all $(BENCHES) $(TARGETS) $(TOOLS)

@@ -13,12 +13,13 @@ import { getColumns, Profile } from './profile';
 import { latest, toFirst, toSettings, toService, type Result } from './result';
 import { go, to } from './route';
 import { fields, ProfileNow, types } from './start';
+import type { Shifts } from './shifts';
 import { Costs, halvesOf, type Trend } from './trend';
 import { useData, type Loaded } from './use';
 
-const RANGES = [['now-15m', '15 minutes'], ['now-1h', 'hour'],
-  ['now-6h', '6 hours'], ['now-1d', 'day'], ['now-7d', '7 days'],
-  ['now-30d', '30 days']];
+const RANGES = [['now-5m', '5 minutes'], ['now-15m', '15 minutes'],
+  ['now-1h', 'hour'], ['now-6h', '6 hours'], ['now-1d', 'day'],
+  ['now-7d', '7 days'], ['now-30d', '30 days']];
 const REFRESH_MS = 30e3;
 const RUNNING_MS = 1e3, LISTED = 50, NONE: Result[] = [];
 
@@ -196,7 +197,8 @@ function Shown({ view, query, caller }: { view: View;
     {doc.data && <Hint view={view} caller={caller} />}
     {doc.error && doc.data && <Failure error={doc.error} />}
     {doc.data ? <Profile doc={doc.data.columns} address={doc.data.address}
-      isOld={isOther} /> : doc.error ? <Nothing error={doc.error} view={view} caller={caller}
+      isOld={isOther} version={view.only['label.version']} />
+      : doc.error ? <Nothing error={doc.error} view={view} caller={caller}
         again={doc.again} /> : <Skeleton lines={10} />}
   </>;
 }
@@ -318,19 +320,33 @@ function Only({ view, at: of, unit }: { view: View; at: View; unit?: string }) {
   </>;
 }
 
-const HALVES = 'halves';
+const HALVES = 'halves', CHANGE = 'change';
 const SHIFTS = [['', 'the time just before'], ['86400', 'a day earlier'],
   ['604800', 'a week earlier']];
 
 /* The range against an equally long one before it, or against a baseline. */
-function Before({ view: { service, type }, trend, baselines }:
+function Before({ view: { service, type, only }, trend, baselines }:
   { view: View; trend: Trend; baselines: Baseline[] }) {
+  const [said, say] = useState('');
   const from = Date.parse(trend.from), until = Date.parse(trend.to);
+  const [first, second] = halvesOf(trend);
+  /* The function that changed most says when. */
+  const atChange = async () => {
+    say('');
+    const { functions: [most] } = await get<Shifts>(
+      `${PROFILING}/history/shifts?${new URLSearchParams({ service,
+        profileType: type, from: trend.from, to: trend.to, ...only })}`);
+    const at = Date.parse(most?.shifts.at(-1)?.at ?? '');
+    if (!(at > 0)) return say('No function changed in this range, as far as '
+      + 'can be told.');
+    go(toCompare(`${first.split('..')[0]}..${at}`,
+      `${at}..${second.split('..')[1]}`, { service, type }));
+  };
   const compare = (seconds: string) => {
-    if (seconds === HALVES) {
-      const [first, second] = halvesOf(trend);
+    if (seconds === CHANGE)
+      return void atChange().catch((e: Error) => say(sentence(e.message)));
+    if (seconds === HALVES)
       return go(toCompare(first, second, { service, type }));
-    }
     const of = baselines.find(b => b.baselineId === seconds);
     if (of) return go(toCompare(of.sessionId, `${from}..${until}`,
       { service, type, baseline: of.baselineId }));
@@ -338,17 +354,22 @@ function Before({ view: { service, type }, trend, baselines }:
     go(toCompare(`${from - back}..${until - back}`, `${from}..${until}`,
       { service, type }));
   };
-  return <select value="-" aria-label="Compare with"
-    onChange={e => compare(e.currentTarget.value)}>
+  return <><select value="-" aria-label="Compare with"
+    onChange={e => {
+      const { value } = e.currentTarget;
+      e.currentTarget.value = '-';
+      compare(value);
+    }}>
     <option value="-" disabled>Compare with…</option>
     {SHIFTS.filter(([s]) => !s || Number(s) * 1000 >= until - from)
       .map(([seconds, word]) =>
         <option key={seconds} value={seconds}>{word}</option>)}
+    <option value={CHANGE}>the time before it changed</option>
     <option value={HALVES}>its own first half</option>
     {baselines.length > 0 && <optgroup label="Baselines">
       {baselines.map(b => <option key={b.baselineId} value={b.baselineId}>
         {b.baselineLabel}</option>)}</optgroup>}
-  </select>;
+  </select><span role="status" class="quiet">{said}</span></>;
 }
 
 function wider(view: View) {

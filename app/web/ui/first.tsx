@@ -5,6 +5,7 @@
  */
 import { local, shorten } from '../flame/text.js';
 import { get, PROFILING } from './api';
+import { toCompare } from './compare';
 import { toService } from './result';
 import { between, change, type Shift, type Shifts } from './shifts';
 import { useData } from './use';
@@ -25,6 +26,10 @@ async function look(service: string, type: string, sides: Sides,
     .sort((x, y) => Date.parse(x.shift.at) - Date.parse(y.shift.at));
 }
 
+/* True if a function changed within a side, which then has times of both. */
+const isWithin = (shift: Shift, { a, b }: Sides) =>
+  Date.parse(shift.latest) < a[1] || Date.parse(shift.earliest) > b[0];
+
 /* q: the query of the comparison. */
 export function ChangedFirst({ q, service, type, sides }: { q: string;
   service: string; type: string; sides: Sides }) {
@@ -43,8 +48,11 @@ export function ChangedFirst({ q, service, type, sides }: { q: string;
       <a class="mono" title={name}
         href={`#fn=${encodeURIComponent(name)}`}>
         {shorten(name, 60)}</a>{' '}
-      <span class="quiet">{change(shift.factor)} {between(shift)}
-      </span>
+      <span class="quiet">{change(shift.factor)} {between(shift)}</span>{' '}
+      {isWithin(shift, sides) && <a href={toCompare(
+        `${sides.a[0]}..${Date.parse(shift.at)}`,
+        `${Date.parse(shift.at)}..${sides.b[1]}`, { service, type })}>
+        Compare before and after</a>}
     </li>)}</ol>
   </section>;
 }

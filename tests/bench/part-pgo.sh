@@ -31,3 +31,37 @@ elif wanted pgo_gain; then
     "$(awk "BEGIN { print $ours / $theirs }")" "$ROUNDS"
   rm -rf "$pgo"
 fi
+
+# The same for a Go program that nobody here wrote: Go's own gofmt, which can
+# also profile itself. Its CPU time, in pairs.
+if wanted go_pgo_gain; then
+  go=$(find "$PWD/$B/go/1.27" -path '*/bin/go' -type f 2>/dev/null | head -1)
+  if [ -z "$go" ]; then
+    echo "skip go_pgo_gain: no toolchain of Go: make toolchains"
+  else
+    pgo=$(mktemp -d /var/tmp/stoker-bench-XXXXXX)
+    goroot=${go%/bin/go} work=
+    for i in cmd/compile/internal/ssa net/http crypto runtime syscall; do work+=" $goroot/src/$i"; done
+    go_build() { # program, options...
+      HOME=$pgo GOCACHE=$pgo/cache GOROOT=$goroot GOTOOLCHAIN=local GOFLAGS=-mod=mod \
+        "$go" build "${@:2}" -o "$pgo/$1" cmd/gofmt
+    }
+    go_seconds() { # program
+      local TIMEFORMAT='%U %S'
+      { time "$pgo/$1" -l "$goroot/src/net/http" "$goroot/src/syscall" >/dev/null; } 2>&1 |
+        awk '{ print $1 + $2 }'
+    }
+    go_build plain
+    "$B/stoker" record --output "$pgo/ours.pb.gz" --rate 999 -- "$pgo/plain" -l $work >/dev/null 2>&1
+    "$pgo/plain" -cpuprofile "$pgo/theirs.pb.gz" -l $work >/dev/null
+    go_build ours -pgo="$pgo/ours.pb.gz"
+    go_build theirs -pgo="$pgo/theirs.pb.gz"
+    for ((i = 0; i < ROUNDS * 4; i++)); do
+      echo "$(go_seconds plain) $(go_seconds ours) $(go_seconds theirs)"
+    done | awk '{ print 100 * (1 - $2 / $1), 100 * (1 - $3 / $1) }' >"$pgo/gains"
+    ours=$(column 1 "$pgo/gains") theirs=$(column 2 "$pgo/gains")
+    row go_pgo_gain "$ours" % "Go's own profile" "$theirs" \
+      "$(awk "BEGIN { print $ours / $theirs }")" $((ROUNDS * 4))
+    rm -rf "$pgo"
+  fi
+fi

@@ -63,9 +63,9 @@ TEST(lines_are_counted_from_the_first_of_their_function)
 	WRITE(FILE(AT(LINE(1, 4)) "," AT(LINE(2, 10)) "," AT(LINE(1, 9)),
 	           SAMPLE(1, 2) "," SAMPLE(2, 5) "," SAMPLE(3, 1)),
 	      "# 8 of 8 samples have lines\n"
-	      "hot:5:0\n"
+	      "hot:5:5\n"
 	      " 0: 5\n"
-	      "main:3:0\n"
+	      "main:3:2\n"
 	      " 3: 2\n"
 	      " 8: 1\n");
 }
@@ -77,7 +77,7 @@ TEST(an_inlined_function_is_below_the_line_that_calls_it)
 			   LINE(2, 13) "," LINE(1, 4)) "," AT(LINE(1, 5)),
 	           SAMPLE(1, 2) "," SAMPLE(2, 3) "," SAMPLE(3, 4)),
 	      "# 9 of 9 samples have lines\n"
-	      "main:9:0\n"
+	      "main:9:2\n"
 	      " 4: 4\n"
 	      " 3: hot:5\n"
 	      "  3: 3\n"
@@ -91,7 +91,7 @@ TEST(samples_without_a_line_are_left_out_and_counted)
 	WRITE(FILE("{\"address\":\"64\"}," AT(LINE(2, 9)) "," AT(LINE(1, 2)),
 	           SAMPLE(1, 2) "," SAMPLE(2, 3) "," SAMPLE(3, 4)),
 	      "# 4 of 9 samples have lines\n"
-	      "main:4:0\n"
+	      "main:4:4\n"
 	      " 1: 4\n");
 }
 END

@@ -90,6 +90,8 @@ struct hotspot {
 	uint32_t nplaces, places_cap;
 };
 
+extern const struct jit hotspot_jit;
+
 /* --- code: hotspot_code.c ------------------------------------------------- */
 
 /* Reads where the code heaps are. */

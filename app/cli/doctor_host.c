@@ -120,8 +120,8 @@ may_have_lock(const struct doctor *d, const char *pid, const struct stat *lock)
 	return false;
 }
 
-/* Any process of the worker that may have the lock will do: all share their
- * name and their network. */
+/* Finds a process of the worker. Any that may have the worker's lock will do:
+ * all share their name and their network. */
 void
 doctor_find_worker(struct doctor *d)
 {

@@ -24,9 +24,9 @@ top_table(json_t *graph, const char *type, const struct options *o,
           const struct screen *s, struct buf *out);
 MUST_CHECK int top_json(json_t *graph, const char *type,
                         const struct options *o, json_t **out);
-/* Prints plain as JSON, or the view that the options ask for of the flame graph
- * at path: also for more rows than topFunctions has, if plain is that list and
- * not a whole reply. Errors as top_table(). */
+/* Prints plain as JSON or, if the options ask for another view, that view of
+ * the flame graph at path. If plain is topFunctions alone, more rows than it
+ * has are another view, too. Errors as top_table(). */
 MUST_CHECK int top_print_json(struct cli *c, const json_t *result,
                               const json_t *plain, const char *path);
 /* Fetches the flame graph at path if the type or the options need it; NULL if

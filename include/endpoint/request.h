@@ -60,8 +60,8 @@ struct request {
  */
 MUST_CHECK int request_target(struct request *r, const char *uri);
 enum method request_method(const char *name);
-/* Name of the cookie of a browser session. Browsers take the first name from
- * nobody but a host that answers by HTTPS. Source: RFC 6265bis, 4.1.3.2 */
+/* Name of the cookie of a browser session. Browsers accept the first name only
+ * from hosts that answer by HTTPS. Source: RFC 6265bis, 4.1.3.2 */
 static inline const char *
 request_cookie_name(const struct request *r)
 {

@@ -25,8 +25,8 @@ struct hot_function {
 	const char *file;    /* source file; "": unknown */
 	const char *module;  /* program or library; "": unknown */
 	int64_t self, total; /* recursion counted once */
-	/* Largest first; a value of 0 ends each list. Callers and callees are
-	 * of the total, lines of the total, too. */
+	/* Largest first; a value of 0 ends each list. Callers, callees and
+	 * lines are parts of the total. */
 	struct hot_part callers[HOT_PARTS], callees[HOT_PARTS],
 		lines[HOT_PARTS];
 };

@@ -131,9 +131,9 @@ const struct type *import_first_type(uint32_t types);
  * NULL if no type shows such values. Returns false if the name is unknown. */
 bool import_type_of_end(const char *name, const struct type **out);
 /*
- * Makes the values of a type those that viewers show first: of the type that is
- * asked for, if the file fits it; of the file's default or else first type if
- * asked is "". A file with only unknown values fits a type whose unit it has.
+ * Chooses the type whose values viewers show first: the type that is asked for,
+ * if the file fits it, or, if asked is "", the file's default or else first
+ * type. A file with only unknown values fits a type whose unit it has.
  *   Errors   -EBADMSG it has no values of such a type, with its types in why
  */
 MUST_CHECK int import_choose(struct profile *p, const char *asked,

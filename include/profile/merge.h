@@ -45,7 +45,7 @@ MUST_CHECK int merge_add_packed(struct merge *m, const struct packed *k);
  * packed_decode(). */
 MUST_CHECK int merge_add_file(struct merge *m, const void *p, size_t n,
                               size_t max_raw, struct buf *why);
-/* Has values of the files that are added from now on remembered for
+/* From now on, remembers the values of files that are added, for
  * merge_encode_parts(). A counted file without its base is then one more part,
  * made of samples of the last file that was not counted, which includes it. */
 void merge_keep_parts(struct merge *m);

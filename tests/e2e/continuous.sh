@@ -106,7 +106,7 @@ newest() { db "SELECT MAX(start_ms) FROM profile_window"; }
 is_quiet() {
   local a
   a=$(newest)
-  # No window is added within the time of three.
+  # No window is added in the time that three windows would take.
   ! timeout 3 bash -c "while [ \"\$(sqlite3 '$STATE/data/stoker.db' 'SELECT MAX(start_ms) FROM profile_window')\" = $a ]; do read -rt 0.2 <> <(:); done"
 }
 check disabled_means_no_more_windows wait_for 20 is_quiet

@@ -325,7 +325,7 @@ fi
 
 # --- PHP ----------------------------------------------------------------------
 
-# A closure lives for a call: it has a name once it was read meanwhile.
+# A closure exists only during a call, and gets a name only if it is read then.
 php() { # name, command...
   local name=$1 all='[^;]*share_[136]0' sixty ten
   shift

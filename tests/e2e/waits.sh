@@ -54,8 +54,8 @@ agree() { # capture, value, column of the truth, functions [points percent]
         exit bad || NR < 2 || sum < (1 - percent / 100) * all || sum > (1 + percent / 100) * all
       }'
 }
-# Captures all types at once. Their time lies within the measured time, known to
-# the millisecond.
+# Captures all types at once. What they report lies within the time that was
+# measured, which is known to the millisecond.
 capture_all() { # seconds, types
   local seconds=$1 began=${EPOCHREALTIME/./} type jobs=()
   shift

@@ -243,8 +243,8 @@ add_missed(struct watched *w)
 	fade(&w->on);
 }
 
-/* Subtracts the calls that samples since the last look stand for beyond
- * themselves. */
+/* Each sample may stand for further calls. Subtracts those of the samples since
+ * the last look. */
 static void
 subtract_made(struct watched *w, const struct emit_slot *s)
 {

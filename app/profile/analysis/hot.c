@@ -109,8 +109,8 @@ name_frames(struct scan *s)
 	return rc;
 }
 
-/* Writes the frames of a sample, innermost first, without those before its
- * site. A stack of nothing else keeps its outermost frame. */
+/* Writes the frames of a sample from its site outwards, innermost first. If a
+ * stack has no site, its outermost frame is kept. */
 static uint32_t
 read_stack(struct scan *s, uint32_t sample)
 {

@@ -124,8 +124,8 @@ function Loaded({ page, ...props }: { page: Page } & PageProps) {
   useEffect(() => {
     page.load().then(m => set(() => m.default), setError);
   }, [page]);
-  /* a server that answers again has the module, or the page of a newer
-     release */
+  /* once the server answers again, it has the module, or the page of a newer
+   * release */
   useEffect(() => {
     if (!error) return;
     const timer = setInterval(() => whoIsThere().then(() => location.reload(),

@@ -167,7 +167,7 @@ unescape(char *s)
 	*to = '\0';
 }
 
-/* Takes containers whose groups have their names. */
+/* Takes containers whose control group has the container's name. */
 static bool
 by_name(struct piece name, struct container_group *out)
 {

@@ -8,8 +8,8 @@
 
 #define EACH 10 /* samples */
 
-/* Adds a part of EACH samples that stand for value, and at most for `most`
- * times as much. A tenth of it was seen. */
+/* Adds a part of EACH samples, which stand for value, or for `most` times as
+ * much at most. A tenth of value was seen. */
 static void
 add(struct parts *p, double at_s, double value, double most)
 {

@@ -638,7 +638,7 @@ enum {
 	WAITS = 8,
 	BY_POINTER = 0x22,  /* what call *%rax returns to */
 	BY_POINTER2 = 0x26, /* and another one */
-	BY_NAME = 0x2d,     /* what a call that names its target returns to */
+	BY_NAME = 0x2d,     /* return address of a call of a named function */
 	STUBS = 0x60,
 	MADE = 0x4000 /* code without an image, beside it */
 };

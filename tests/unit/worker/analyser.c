@@ -232,8 +232,8 @@ hear_done(struct rig *r)
 	return m.done;
 }
 
-/* Counts samples. named: every function has its name, so no program that reads
- * the profile must look for it. */
+/* Counts samples. named: every function has its name, so readers of the profile
+ * need not look names up. */
 static uint32_t
 samples_in(int fd, bool named)
 {

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <sys/wait.h>
 
-/* The opener's readers, one of which a process held up. */
+/* Lets the opener have a reader that this process has held up. */
 static void
 hold(struct opener *o, pid_t pid, uint64_t start_time)
 {

@@ -284,6 +284,7 @@ struct build {
 	struct counting counting;
 	uint64_t *order; /* rank of the next name << 32 | sample's row */
 	uint32_t norder;
+	uint64_t *room;   /* to sort them */
 	struct way *ways; /* by row */
 	uint64_t frames;
 	uint32_t most;      /* nodes */
@@ -319,6 +320,7 @@ build_done(struct build *b)
 {
 	tree_free(b->t);
 	free(b->order);
+	free(b->room);
 	free(b->ways);
 	free(b->open);
 }
@@ -585,14 +587,6 @@ count_nodes(struct build *b)
 		b->t->samples[i] = samples_in(&b->counting, b->t->samples[i]);
 }
 
-static int
-by_rank(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 #define FEW 12 /* or fewer are sorted by insertion */
 
 static void
@@ -608,19 +602,45 @@ sort_few(uint64_t *v, uint32_t n)
 	}
 }
 
+/* Merges v[0..half) and v[half..n), each sorted, by way of room[0..half). */
 static void
-sort_group(uint64_t *v, uint32_t n)
+merge_halves(uint64_t *v, uint32_t half, uint32_t n, uint64_t *room)
+{
+	uint32_t i = 0, k = half, to = 0;
+
+	if (v[half - 1] <= v[half])
+		return;
+	memcpy(room, v, half * sizeof(*v));
+	while (i < half && k < n)
+		v[to++] = room[i] <= v[k] ? room[i++] : v[k++];
+	memcpy(v + to, room + i, (half - i) * sizeof(*v));
+}
+
+/* Merge sort, as qsort() is, without a call for each comparison. It recurses as
+ * deep as n has bits. */
+static void
+sort_many(uint64_t *v, uint32_t n, uint64_t *room)
+{
+	uint32_t half = n / 2;
+
+	if (n <= FEW) {
+		sort_few(v, n);
+		return;
+	}
+	sort_many(v, half, room);
+	sort_many(v + half, n - half, room);
+	merge_halves(v, half, n, room);
+}
+
+static void
+sort_group(uint64_t *v, uint32_t n, uint64_t *room)
 {
 	uint32_t alike = 1;
 
 	while (alike < n && v[alike] >> 32 == v[0] >> 32)
 		alike++;
-	if (alike >= n)
-		return;
-	if (n <= FEW)
-		sort_few(v, n);
-	else
-		qsort(v, n, sizeof(*v), by_rank);
+	if (alike < n)
+		sort_many(v, n, room);
 }
 
 /* Opens a node: counts the samples whose stacks end there, and sorts the others
@@ -641,7 +661,7 @@ node_open(struct build *b, uint32_t node, uint32_t lo, uint32_t hi)
 	b->frames += kept - lo;
 	if (b->frames > TREE_MAX_FRAMES)
 		return -E2BIG;
-	sort_group(&b->order[lo], kept - lo);
+	sort_group(&b->order[lo], kept - lo, b->room);
 	if (b->nopen == b->open_cap) {
 		uint32_t cap = b->open_cap ? b->open_cap * 2 : 64;
 		int r = column_room(&b->open, cap, sizeof(*b->open));
@@ -783,8 +803,9 @@ build_begin(struct build *b, struct tree *t, const struct tree_ranks *ranks)
 	b->ranks = ranks;
 	b->counting = counting_of(p, t->type);
 	b->order = calloc((size_t)p->nsamples + 1, sizeof(*b->order));
+	b->room = malloc(((size_t)p->nsamples / 2 + 1) * sizeof(*b->room));
 	b->ways = calloc((size_t)p->nsamples + 1, sizeof(*b->ways));
-	return b->order && b->ways ? 0 : -ENOMEM;
+	return b->order && b->room && b->ways ? 0 : -ENOMEM;
 }
 
 static int

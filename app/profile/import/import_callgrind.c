@@ -494,10 +494,29 @@ is_header(const char *line, size_t n)
 	return false;
 }
 
+/* Reads the names of where a jump leads: they may be named there first. */
+static int
+read_jump(struct reader *r, bool *is)
+{
+	uint32_t name;
+
+	*is = true;
+	if (take(r, "jfn="))
+		return read_name(r, &r->functions, &name);
+	if (take(r, "jfi=") || take(r, "jfl="))
+		return read_name(r, &r->files, &name);
+	if (take(r, "job="))
+		return read_name(r, &r->modules, &name);
+	*is = take(r, "jump=") || take(r, "jcnd=");
+	return 0;
+}
+
 static int
 read_line(struct reader *r)
 {
+	bool jump;
 	size_t n;
+	int rc;
 
 	if (r->line == r->end || *r->line == '#')
 		return 0;
@@ -521,10 +540,11 @@ read_line(struct reader *r)
 		return read_events(r);
 	if (take(r, "positions:"))
 		return read_positions(r);
+	rc = read_jump(r, &jump);
 	n = (size_t)(r->end - r->line);
-	if (!is_header(r->line, n) && !take(r, "jump=") && !take(r, "jcnd="))
+	if (!jump && !is_header(r->line, n))
 		import_skip(&r->im, r->line, n);
-	return 0;
+	return rc;
 }
 
 bool

@@ -84,6 +84,16 @@ TEST(another_event_of_a_callgrind_file_can_be_kept)
 }
 END
 
+TEST(names_that_a_jump_has_first_are_those_of_functions)
+{
+	imported_is("",
+	            "events: Ir\nfl=(1) a.c\nfn=(1) main\n1 7\n"
+	            "jfi=(2) b.c\njfn=(2) far\njump=3 9\n+1\n"
+	            "fl=(2)\nfn=(2)\n9 4\n",
+	            0, "callgrind cpu Ir/Ir\nmain 7\nfar 4\n" NOTE);
+}
+END
+
 TEST(a_broken_callgrind_file_is_refused_with_its_line)
 {
 	static const char *const rows[][2] = {
@@ -152,6 +162,7 @@ SUITE("import_callgrind",
       time_of_xdebug_is_wall_time,
       recursion_of_a_callgrind_file_ends_where_it_returns_into_its_path,
       another_event_of_a_callgrind_file_can_be_kept,
+      names_that_a_jump_has_first_are_those_of_functions,
       a_broken_callgrind_file_is_refused_with_its_line,
       lines_that_callgrind_does_not_write_are_skipped_and_counted,
       a_graph_of_too_many_paths_keeps_its_largest_and_all_own_costs)

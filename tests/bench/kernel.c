@@ -5,11 +5,12 @@
  * programs, at most; or the error of a kernel that refuses them.
  *
  *	kernel
- *	kernel FRAMES
+ *	kernel python|php FRAMES
  *
  * Given a number, prints ns that the program spends on a sample of a thread with
- * that many frames of Python: this process makes such frames, and samples itself
- * for half a second. The least of five times, since interrupts count, too.
+ * that many frames of Python 3.11 or of PHP 8.2: this process makes such frames,
+ * and samples itself for half a second. The least of five times, since
+ * interrupts count, too.
  */
 #include "capture/allocs.h"
 #include "capture/event.h"
@@ -170,10 +171,8 @@ load(const struct set *set)
 /* --- a sample ------------------------------------------------------------- */
 
 #define PERIOD_NS  50000
-#define LAYOUT     2 /* of Python 3.11: */
-#define CODE       4 /* word of the code object, */
-#define PREVIOUS   6 /* and of the frame that called it */
-#define FRAME      16
+#define FRAME      16 /* words of one */
+#define FUNCTION   32
 #define ROUNDS     5
 #define SECONDS(t) ((double)(t).tv_sec + (double)(t).tv_nsec / 1e9)
 
@@ -189,8 +188,21 @@ spin(double seconds)
 		clock_gettime(CLOCK_MONOTONIC, &t);
 }
 
+static uint64_t function[FUNCTION] = {2, 1};
+
+/* Slots, and words of frames: of the code or function, of the instruction, and
+ * of the frame that called it. */
+static const struct kind {
+	const char *name;
+	uint16_t language, layout;
+	size_t code, instr, previous;
+} kinds[] = {
+	{"python", LANGUAGE_PYTHON, 2, 4, 7, 6},
+	{"php", LANGUAGE_PHP, 152, 3, 0, 6},
+};
+
 static void
-put_slot(const struct filter *f, const uint64_t *head)
+put_slot(const struct filter *f, const struct kind *kind, const uint64_t *head)
 {
 	struct interp_table *t = mmap(NULL, sizeof(*t), PROT_READ | PROT_WRITE,
 	                              MAP_SHARED, f->interps_fd, 0);
@@ -200,8 +212,8 @@ put_slot(const struct filter *f, const uint64_t *head)
 		abort();
 	t->slots[tid % INTERP_SLOTS] = (struct interp_slot){
 		.tid = tid,
-		.language = LANGUAGE_PYTHON,
-		.layout = LAYOUT,
+		.language = kind->language,
+		.layout = kind->layout,
 		.head = (uint64_t)(uintptr_t)head,
 		.key = tid,
 	};
@@ -224,7 +236,7 @@ ns_of(int prog)
 }
 
 static int
-sample(size_t nframes)
+sample(const struct kind *kind, size_t nframes)
 {
 	const struct filter_ask want = {PERIOD_NS, filter_cpus()};
 	CLEANUP_FREE uint64_t *frames = calloc(nframes, FRAME * 8);
@@ -244,12 +256,13 @@ sample(size_t nframes)
 	for (size_t i = 0; i < nframes; i++) {
 		uint64_t *frame = frames + i * FRAME;
 
-		frame[CODE] = i + 1;
-		frame[PREVIOUS] = i + 1 < nframes
-		                          ? (uint64_t)(uintptr_t)(frame + FRAME)
-		                          : 0;
+		frame[kind->code] = (uint64_t)(uintptr_t)function;
+		frame[kind->instr] = (uint64_t)(uintptr_t)function;
+		frame[kind->previous] =
+			i + 1 < nframes ? (uint64_t)(uintptr_t)(frame + FRAME)
+					: 0;
 	}
-	put_slot(&f, &head);
+	put_slot(&f, kind, &head);
 	for (ask.cpu = 0; ask.cpu < want.ncpus; ask.cpu++)
 		if (event_open(&ask, &fd, &user_only) ||
 		    ioctl(fd, PERF_EVENT_IOC_SET_BPF, f.prog_fd) ||
@@ -268,8 +281,9 @@ sample(size_t nframes)
 int
 main(int argc, char **argv)
 {
-	if (argc > 1)
-		return sample(strtoul(argv[1], NULL, 10));
+	for (size_t i = 0; argc > 2 && i < ARRAY_LEN(kinds); i++)
+		if (!strcmp(kinds[i].name, argv[1]))
+			return sample(&kinds[i], strtoul(argv[2], NULL, 10));
 	for (size_t i = 0; i < ARRAY_LEN(sets); i++)
 		load(&sets[i]);
 }

@@ -9,10 +9,13 @@ for set in filter waits results allocs inuse; do
   row "kernel_processed_$set" "$(column 3 "$B/kernel.txt")" instructions - - - "$ROUNDS"
 done
 
-for frames in 5 40 150; do
-  ! wanted "walk_${frames}_ns" ||
-    row "walk_${frames}_ns" "$(for ((i = 0; i < ROUNDS; i++)); do "$B/tests/bench/kernel" "$frames"; done | median)" \
-      ns - - - "$ROUNDS"
+for language in python php; do
+  for frames in 5 40 150; do
+    ! wanted "walk_${language}_${frames}_ns" ||
+      row "walk_${language}_${frames}_ns" "$(for ((i = 0; i < ROUNDS; i++)); do
+        "$B/tests/bench/kernel" "$language" "$frames"
+      done | median)" ns - - - "$ROUNDS"
+  done
 done
 
 if wanted worker_start_ms; then

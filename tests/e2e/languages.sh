@@ -392,6 +392,7 @@ if B=$B conf/packages/unpack bookworm "$here" php8.2-cli php8.2-fpm php8.2-opcac
     -d opcache.enable_cli=1 -d opcache.jit=tracing -d opcache.jit_buffer_size=32M \
     "$targets/shares.php" 20
   check php_jit.is_captured capture php_jit
+  check php_jit.stacks_reach_the_first_function complete php_jit
   check php_jit.compiled_functions_have_callers \
     under php_jit '{main};Shop.work;Shop.Cart::share_60;Shop.spin[; ]' 50
   check php_jit.next_to_nothing_is_missed next_to_nothing php_jit

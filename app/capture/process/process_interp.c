@@ -402,6 +402,17 @@ read_runs(struct process *proc, const struct interp_stack *s,
 	return true;
 }
 
+/* True when the interpreter's frames lead to the first function of its program,
+ * though the native ones do not: compiled code runs in the frame of the function
+ * that interprets, and fibers begin nowhere. */
+static bool
+reaches_start(const struct process *proc, const struct interp_stack *s,
+              enum unwind_end end)
+{
+	return proc->interp->image->many_stacks && s->end == INTERP_ROOT &&
+	       (end == UNWIND_NO_INFO || end == UNWIND_BAD);
+}
+
 bool
 process_interp(struct process *proc, const struct interp_stack *s,
                const uint64_t *pcs, size_t n, struct proc_stack *out,
@@ -416,6 +427,8 @@ process_interp(struct process *proc, const struct interp_stack *s,
 		out->interp = runs->partly ? INTERP_MISSED
 		              : runs->n    ? INTERP_MERGED
 		                           : INTERP_WITHOUT;
+		if (runs->n && reaches_start(proc, s, out->end))
+			out->end = UNWIND_ROOT;
 		return runs->n;
 	}
 	for (size_t i = 0; i < n && out->interp == INTERP_WITHOUT; i++)

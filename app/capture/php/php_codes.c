@@ -222,6 +222,22 @@ keep(struct reader *r, size_t i)
 	return interp_function_keep(r->codes, &texts, f, &code->function);
 }
 
+/* Names a function that was gone before it was read, until another sample meets
+ * it alive. */
+static int
+keep_gone(struct reader *r, struct interp_code *code)
+{
+	CLEANUP_BUF struct buf texts = BUF_INIT(16);
+	struct interp_function f = {.line = r->space->image->language->line};
+
+	buf_puts(&texts, "[gone]");
+	buf_putc(&texts, '\0');
+	f.file = (uint32_t)texts.len;
+	buf_putc(&texts, '\0');
+	f.lines = (uint32_t)texts.len;
+	return interp_function_keep(r->codes, &texts, f, &code->function);
+}
+
 /* Keeps what was read of a function. If the function is gone by now, what was
  * read of it earlier stays valid. */
 static int
@@ -234,7 +250,9 @@ keep_or_leave(struct reader *r, size_t i)
 	if (!rc)
 		interp_code_keep(code, &row->head, sizeof(row->head),
 		                 r->space->now_ns);
-	return rc == -ESTALE && code->checked_ns ? 0 : rc;
+	if (rc == -ESTALE)
+		rc = code->checked_ns ? 0 : keep_gone(r, code);
+	return rc;
 }
 
 int

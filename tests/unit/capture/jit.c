@@ -13,7 +13,8 @@
 #define MAX_TEXT ((size_t)1 << 20)
 
 /* Files of tests/data: NAME.image.gz and NAME.txt. */
-static const char *const recorded[] = {"hotspot11", "hotspot17", "hotspot25"};
+static const char *const recorded[] = {"hotspot11", "hotspot17", "hotspot21",
+                                       "hotspot25"};
 
 static void
 read_recorded(const char *name, struct image *m, struct buf *expected)

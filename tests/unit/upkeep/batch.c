@@ -19,6 +19,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #define MAX_BYTES ((size_t)16 << 20)
@@ -649,6 +650,57 @@ TEST(a_writer_that_is_killed_loses_no_window)
 }
 END
 
+/* Makes all rollups with files that cannot grow past a size, as on a full
+ * disk. */
+static void
+roll_full(const struct test_store *t, rlim_t bytes)
+{
+	const struct rlimit most = {bytes, bytes};
+	pid_t pid = fork();
+
+	ck_assert_int_ge(pid, 0);
+	if (!pid) {
+		struct store s = test_store_again(t, true);
+		int rc = 0;
+
+		if (signal(SIGXFSZ, SIG_IGN) == SIG_ERR ||
+		    setrlimit(RLIMIT_FSIZE, &most))
+			_exit(1);
+		while (!rc) {
+			CLEANUP_BATCH struct batch *b = NULL;
+
+			rc = batch_next(&s, HOUR, &b)
+			             ?: batch_store(&s, b, sum,
+			                            &(struct summing){&s, b});
+			(void)!window_reap(&s);
+		}
+		_exit(0);
+	}
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+}
+
+TEST(a_full_disk_loses_no_window)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	char ids[MINUTES][WINDOWS][ID_MAX];
+
+	if (test_on_server())
+		return; /* its disk is another one */
+	add_minutes(&t.s, ids);
+	for (rlim_t bytes = 0; bytes < 16384; bytes += 509) {
+		store_close(&t.s);
+		roll_full(&t, bytes);
+		t.s = test_store_again(&t, true);
+		check_minutes(&t.s, ids);
+	}
+	roll_up(&t.s, HOUR);
+	while (window_reap(&t.s) > 0)
+		;
+	check_minutes(&t.s, ids);
+	ck_assert_int_eq(stock_flaws(t.dir, false, FLAW_DAMAGED), 0);
+}
+END
+
 static int
 sum_as_told(void *arg, size_t group, struct buf *out)
 {
@@ -704,5 +756,5 @@ SUITE("batch", windows_of_a_minute_are_kept_as_counts_of_its_stacks,
       damage_to_a_minute_costs_its_windows_and_not_its_hour,
       damage_to_an_hour_costs_its_minutes_and_no_other_hour,
       a_backup_has_windows_that_are_counts,
-      a_writer_that_is_killed_loses_no_window,
+      a_writer_that_is_killed_loses_no_window, a_full_disk_loses_no_window,
       a_bundle_whose_lengths_do_not_add_up_is_no_sum)

@@ -125,7 +125,7 @@ TEST(a_profile_for_a_compiler_has_lines)
 		{"upload svc o.json --seconds 1s", 0,
 	         "note: *o.json: sess-*\n"},
 		{"pgo svc --format autofdo --output -", 0,
-	         "# 7 of 7 samples have lines\nwork:7:0\n 2: 7\n"},
+	         "# 7 of 7 samples have lines\nwork:7:7\n 2: 7\n"},
 		{"pgo svc --format dot", 64,
 	         "stoker: --format dot is none of: pprof, autofdo\n"},
 	};

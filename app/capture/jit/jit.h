@@ -90,7 +90,8 @@ struct jit_image {
 struct jit_space {
 	const struct memory *memory;
 	const struct jit_image *image;
-	uint64_t bias;              /* where the image lies in the process */
+	uint64_t bias;              /* where the image lies in the process, or
+	                               its mapping that has the frame's pc */
 	struct interp_codes *codes; /* for functions */
 	uint64_t now_ns;            /* CLOCK_MONOTONIC */
 };

@@ -12,10 +12,9 @@
 struct jit_process {
 	const struct jit_image *image;
 	uint64_t bias;
-	uint64_t code_start, code_end; /* addresses of code in the image */
-	void *runtime;                 /* NULL: not attached */
-	uint64_t tried_ns;             /* to attach; 0: never */
-	bool refused;                  /* its layout is not known */
+	void *runtime;     /* NULL: not attached */
+	uint64_t tried_ns; /* to attach; 0: never */
+	bool refused;      /* its layout is not known */
 	struct memory_spare spare;
 	struct jit_detail {
 		uint64_t pc, value;
@@ -55,8 +54,6 @@ jit_of(struct process *proc)
 		if (proc->jit) {
 			proc->jit->image = image;
 			proc->jit->bias = row->bias;
-			proc->jit->code_start = image->start + row->bias;
-			proc->jit->code_end = image->end + row->bias;
 		}
 		if (proc->unwinder) /* it may know rules of such code */
 			unwinder_flush(proc->unwinder);
@@ -77,8 +74,8 @@ process_jit_mapping(struct process *proc, const struct module *at,
 		out->step_start = out->start;
 		out->step_end = out->end;
 	} else if (at->jit == jp->image) {
-		out->step_start = jp->code_start;
-		out->step_end = jp->code_end;
+		out->step_start = jp->image->start + out->bias;
+		out->step_end = jp->image->end + out->bias;
 	}
 }
 
@@ -146,14 +143,21 @@ process_jit_begin(struct process *proc)
 		unwinder_step(proc->unwinder, step, proc);
 }
 
+/* True for code that step was asked for. *bias: where the image lies there; V8
+ * maps its built-in functions a second time. */
 static bool
-is_stepped(struct process *proc, uint64_t pc)
+is_stepped(struct process *proc, uint64_t pc, uint64_t *bias)
 {
-	const struct jit_process *jp = proc->jit;
+	const struct jit_image *image = proc->jit->image;
 	const struct map *m = maps_find(&proc->maps, pc);
 
-	return m && (proc->modules->rows[m->module]->pid ||
-	             (pc >= jp->code_start && pc < jp->code_end));
+	if (!m)
+		return false;
+	if (proc->modules->rows[m->module]->pid)
+		return true;
+	*bias = m->bias;
+	return proc->modules->rows[m->module]->jit == image &&
+	       pc - m->bias >= image->start && pc - m->bias < image->end;
 }
 
 /* Marks the code at an address as known to its language. */
@@ -174,15 +178,20 @@ process_jit_frame(struct process *proc, size_t i, uint64_t pc,
 	const struct jit_detail *detail;
 	struct memory memory;
 	struct jit_space space;
+	uint64_t bias;
 	size_t n = 0;
 	int rc;
 
-	if (!jit_of(proc) || !is_stepped(proc, pc))
+	if (!jit_of(proc))
+		return false;
+	bias = proc->jit->bias;
+	if (!is_stepped(proc, pc, &bias))
 		return false;
 	if (!open_space(proc, &memory, &space)) {
 		out->jit_unknown |= proc->jit->refused;
 		return false;
 	}
+	space.bias = bias;
 	detail = &proc->jit->details[i];
 	rc = space.image->jit->names(
 		proc->jit->runtime, &space, pc,

@@ -69,6 +69,7 @@ struct v8 {
 /* Code whose frame has no function object. */
 enum v8_fixed { V8_FIXED_CODE, V8_FIXED_WASM, V8_FIXED_REGEXP };
 
+extern const struct jit v8_jit;
 /* Returns the line of a function; no other lines are known. */
 interp_line v8_line;
 int v8_step(void *runtime, const struct jit_space *space,

@@ -76,11 +76,9 @@ script() { # name, options...
   done_with
 }
 if command -v node >/dev/null; then
-  script node --perf-basic-prof
-  script node_interpreted --perf-basic-prof --interpreted-frames-native-stack
-  check node_interpreted.callers_have_names_before_they_are_compiled \
-    under node_interpreted 'Module._compile;.*;work;share60' 5
-  script node_jitdump --perf-prof
+  script node
+  check node.callers_have_names_before_they_are_compiled \
+    under node 'executeUserEntryPoint;.*;work;share60' 5
 else
   echo "skip node: no node here"
 fi

@@ -12,7 +12,7 @@
 #include "base/pairs.h"
 #include "capture/jit/jit.h"
 
-#define V8_MAX_FUNCTIONS (1u << 17)
+#define V8_MAX_FUNCTIONS (1u << 15)
 #define V8_LEAVES        4096 /* addresses whose place in a frame is known */
 #define V8_CALLEES       1024 /* function objects that were read */
 #define V8_CALLEE_NS     UINT64_C(10000000) /* age up to which they are used */

@@ -142,7 +142,7 @@ v8_names(void *runtime, const struct jit_space *space, uint64_t pc,
 		             ?: function_of(v, space, shared, &function);
 		if (!rc)
 			out[0] = interp_place(function, 0);
-		if (rc != -ESTALE && rc != -EFAULT)
+		if (!rc || rc == -ENOMEM)
 			return rc;
 	} else if (pc - space->bias >= space->image->start &&
 	           pc - space->bias < space->image->end) {

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Code that is in no ELF file: V8, the JDK's compilers, the Python interpreter.
+# Code that is in no ELF file: JavaScript's compilers, the Python interpreter.
 . tests/lib/e2e.sh
 tmp=$(mktemp -d /var/tmp/stoker-languages-XXXXXX)
 trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$tmp" /tmp/perf-${pid:-0}.map' EXIT
@@ -81,26 +81,6 @@ if command -v node >/dev/null; then
     under node 'executeUserEntryPoint;.*;work;share60' 5
 else
   echo "skip node: no node here"
-fi
-
-# --- Java ---------------------------------------------------------------------
-
-if command -v jcmd >/dev/null && javac -d "$tmp" "$targets/Shares.java"; then
-  # compiled at once, before "ready", since code that is compiled later is not
-  # in the map
-  target java java -XX:+PreserveFramePointer -XX:-Inline -Xbatch \
-    -XX:TieredStopAtLevel=1 -cp "$tmp" Shares 30
-  check java.writes_its_map jcmd "$pid" Compiler.perfmap
-  check java.is_captured capture java
-  check java.stacks_are_whole complete java
-  check java.methods_have_names share java 'long Shares.share60..' 60 \
-    'long Shares.share[0-9]*..'
-  # libc's functions have names if its debug file is there
-  check java.compiled_code_calls_and_is_called \
-    under java '(start_thread|libc[^;]*);(ThreadJavaMain;)?JavaMain;.*long Shares.share60..;long Shares.spin' 5
-  done_with
-else
-  echo "skip java: no JDK here"
 fi
 
 # --- Python -------------------------------------------------------------------

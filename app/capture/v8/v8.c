@@ -145,15 +145,6 @@ attach(const struct jit_space *space, void **runtime)
 	return 0;
 }
 
-uint32_t
-v8_line(const uint8_t *table, size_t n, uint32_t first_line, uint32_t at)
-{
-	(void)table;
-	(void)n;
-	(void)at;
-	return first_line;
-}
-
 const struct jit v8_jit = {
 	.id = JIT_JAVASCRIPT,
 	.recognise = recognise,

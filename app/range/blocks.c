@@ -5,6 +5,7 @@
  */
 #include "range/range.h"
 
+#include "ahead.h"
 #include "base/clock.h"
 #include "profile/types.h"
 
@@ -161,35 +162,45 @@ is_worth(const struct range_part *parts, size_t n)
 }
 
 struct reading {
-	struct store files;
-	const struct range_part *parts;
+	struct ahead *ahead;
+	struct ahead_unit *unit; /* NULL: none yet */
+	size_t at;               /* its next part */
 	int64_t end_ns;
 };
 
 static int
-read_part(void *arg, size_t i, struct packed *out)
+next_part(void *arg, size_t *part, const struct packed **out)
 {
-	const struct reading *r = arg;
+	struct reading *r = arg;
 	CLEANUP_BUF struct buf why = BUF_INIT(1024);
 
-	if (range_part_is_empty(&r->parts[i]))
-		return 0;
-	return clock_mono_ns() > r->end_ns
-	               ? -ETIME
-	               : range_part_read(&r->files, &r->parts[i], out, &why);
+	while (!r->unit || r->at == r->unit->n) {
+		int rc = clock_mono_ns() > r->end_ns
+		                 ? -ETIME
+		                 : ahead_next(r->ahead, &r->unit, &why);
+
+		if (rc)
+			return rc;
+		r->at = 0;
+	}
+	*part = r->unit->parts[r->at];
+	return ahead_profile(r->unit, r->at++, out);
 }
 
 static struct blocks *
-make(struct store *s, const struct range_part *parts, size_t n, bool gauge,
-     const struct tree *t, enum blocks_what what)
+make(const struct range *r, const struct tree *t, enum blocks_what what)
 {
-	CLEANUP_FREE struct blocks_part *of = range_outline(parts, n, gauge);
-	struct reading r = {range_files(s, parts, n), parts,
-	                    clock_mono_ns() + MAX_NS};
-	const struct blocks_parts all = {of, n, read_part, &r};
+	CLEANUP_FREE struct blocks_part *of =
+		range_outline(r->parts, r->n, type_is_gauge(r->type));
+	CLEANUP_AHEAD struct ahead *a = NULL;
+	struct reading reading = {.end_ns = clock_mono_ns() + MAX_NS};
+	const struct blocks_parts all = {of, r->n, next_part, &reading};
 	struct blocks *b = NULL;
 
-	return of && !blocks_of_parts(t, &all, what, &b) ? b : NULL;
+	if (!of || ahead_new(r, &a))
+		return NULL;
+	reading.ahead = a;
+	return blocks_of_parts(t, &all, what, &b) ? NULL : b;
 }
 
 struct blocks *
@@ -203,21 +214,22 @@ range_blocks(const struct range *r, const struct tree *t, enum blocks_what what)
 		[WINDOW_HOUR] = &hours,
 		[WINDOW_MINUTE] = &minutes,
 	};
-	const struct range_part *parts = r->parts;
-	size_t n = r->n;
+	struct range fine = *r;
 
 	for (int level = WINDOW_DAY;
-	     level > WINDOW_CAPTURED && !is_worth(parts, n); level--) {
+	     level > WINDOW_CAPTURED && !is_worth(fine.parts, fine.n);
+	     level--) {
 		struct finer *f = by_level[level];
 
-		if (split(r->store, parts, n, (enum window_level)level, f))
+		if (split(r->store, fine.parts, fine.n,
+		          (enum window_level)level, f))
 			return NULL;
 		if (is_too_much(f))
 			break;
-		parts = f->parts;
-		n = f->n;
+		fine.parts = f->parts;
+		fine.n = f->n;
 	}
-	return make(r->store, parts, n, type_is_gauge(r->type), t, what);
+	return make(&fine, t, what);
 }
 
 struct blocks *
@@ -227,7 +239,7 @@ range_window_blocks(struct store *s, const char *tenant, const char *id,
 	CLEANUP_WINDOW struct window w = {0};
 	CLEANUP_SERIES struct series of = {0};
 	struct range_part part;
-	struct range r = {.store = s, .parts = &part, .n = 1};
+	struct range r = {.store = s, .tenant = tenant, .parts = &part, .n = 1};
 
 	if (window_get(s, tenant, id, &w, &of) || w.level == WINDOW_CAPTURED)
 		return NULL;

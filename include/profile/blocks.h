@@ -97,10 +97,12 @@ struct blocks_part {
 struct blocks_parts {
 	const struct blocks_part *parts; /* in order of their starts */
 	size_t n;
-	/* Reads the profile of a part, whose default value type is counted.
-	 * Called in order of the parts. A part that is left empty is
-	 * skipped. */
-	int (*read)(void *arg, size_t part, struct packed *out);
+	/* Reads the next profile, whose default value type is counted, and says
+	 * which part it is. Each part comes once, in any order; one without
+	 * rows is skipped.
+	 *   Owns     *out is valid until the next call
+	 *   Errors   -ENODATA after the last part */
+	int (*next)(void *arg, size_t *part, const struct packed **out);
 	void *arg;
 };
 

@@ -357,23 +357,38 @@ window_of(const struct recording *r, const uint32_t stretches[2])
 	return profile_of(buf_str(&text));
 }
 
-/* Reads the file of a window. */
+/* The files of windows, of which one is read at a time. */
+struct reading {
+	struct buf files[WINDOWS];
+	size_t next;
+	struct packed lent;
+};
+
 static int
-read_window(void *arg, size_t i, struct packed *out)
+next_window(void *arg, size_t *part, const struct packed **out)
 {
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
-	const struct buf *files = arg;
+	struct reading *r = arg;
+	const struct buf *file = &r->files[r->next];
 
-	return pprof_decode(files[i].p, files[i].len, MAX_BYTES, &out->p, &why);
+	packed_done(&r->lent);
+	if (r->next == WINDOWS) {
+		r->next = 0;
+		return -ENODATA;
+	}
+	*part = r->next++;
+	*out = &r->lent;
+	return pprof_decode(file->p, file->len, MAX_BYTES, &r->lent.p, &why);
 }
 
 static void
 range_of(const struct recording *r, unsigned alike, struct side *out)
 {
 	CLEANUP_MERGE struct merge *m = NULL;
-	struct buf files[WINDOWS];
+	struct reading reading = {.next = 0};
+	struct buf *files = reading.files;
 	struct blocks_part parts[WINDOWS];
-	const struct blocks_parts all = {parts, WINDOWS, read_window, files};
+	const struct blocks_parts all = {parts, WINDOWS, next_window, &reading};
 	uint32_t stretches[2] = {0};
 	int rc;
 

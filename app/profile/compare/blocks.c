@@ -574,29 +574,43 @@ place_parts(struct blocks *b, const struct stretches *all, size_t nparts,
 }
 
 static int
-add_part(const struct rows *r, const struct blocks_parts *of, size_t i,
+add_part(const struct rows *r, const struct packed *k, double each,
          struct spot at, struct blocks *b)
 {
-	CLEANUP_PACKED struct packed k = {0};
 	CLEANUP_FREE uint32_t *row = NULL;
-	int rc = of->read(of->arg, i, &k);
 	uint32_t type;
+	int rc;
 
-	if (rc || !k.p)
-		return rc;
-	type = profile_type_index(k.p, NULL);
+	if (!k->p)
+		return 0;
+	type = profile_type_index(k->p, NULL);
 	if (type == PROFILE_NONE)
 		return -EINVAL;
-	row = calloc((size_t)k.p->nsamples + 1, sizeof(*row));
-	rc = row ? place(r, &k, type, row) : -ENOMEM;
-	for (uint32_t s = 0; s < k.p->nsamples && !rc; s++) {
-		int64_t value = k.p->values[(size_t)s * k.p->ntypes + type];
+	row = calloc((size_t)k->p->nsamples + 1, sizeof(*row));
+	rc = row ? place(r, k, type, row) : -ENOMEM;
+	for (uint32_t s = 0; s < k->p->nsamples && !rc; s++) {
+		int64_t value = k->p->values[(size_t)s * k->p->ntypes + type];
 
 		if (value)
-			add_cost(b, row[s], at,
-			         of->parts[i].each * (double)value);
+			add_cost(b, row[s], at, each * (double)value);
 	}
 	return rc;
+}
+
+static int
+add_parts(const struct rows *r, const struct blocks_parts *of,
+          const struct spot *spots, struct blocks *b)
+{
+	const struct packed *k;
+	size_t i;
+	int rc;
+
+	while (!(rc = of->next(of->arg, &i, &k))) {
+		rc = add_part(r, k, of->parts[i].each, spots[i], b);
+		if (rc)
+			return rc;
+	}
+	return rc == -ENODATA ? 0 : rc;
 }
 
 int
@@ -613,8 +627,7 @@ blocks_of_parts(const struct tree *t, const struct blocks_parts *of,
 
 	rc = rc ?: place_parts(b, &all, of->n, spots)
 	                 ?: rows_init(&r, t, what) ?: blocks_begin(&r, b);
-	for (size_t i = 0; i < of->n && !rc; i++)
-		rc = add_part(&r, of, i, spots[i], b);
+	rc = rc ?: add_parts(&r, of, spots, b);
 	if (rc)
 		return rc;
 	/* the weight of a part is known only after reading it */

@@ -32,19 +32,26 @@ packed(const struct profile *p)
 struct source {
 	const struct profile *p;
 	bool is_packed;
+	size_t next;
+	struct packed lent;
 };
 
 static int
-read_part(void *arg, size_t i, struct packed *out)
+next_part(void *arg, size_t *part, const struct packed **out)
 {
-	const struct source *s = arg;
-	struct packed k = packed(s->p);
+	struct source *s = arg;
+	struct packed k;
 
-	(void)i;
+	packed_done(&s->lent);
+	if (s->next == PARTS)
+		return -ENODATA;
+	*part = s->next++;
+	k = packed(s->p);
 	if (s->is_packed)
-		*out = k;
+		s->lent = k;
 	else
-		ck_assert_int_eq(packed_profile(&k, MAX_BYTES, &out->p), 0);
+		ck_assert_int_eq(packed_profile(&k, MAX_BYTES, &s->lent.p), 0);
+	*out = &s->lent;
 	return 0;
 }
 
@@ -62,7 +69,7 @@ blocks_of_source(const struct tree *t, struct source s, struct blocks **out)
 			.each = 1,
 		};
 	return blocks_of_parts(
-		t, &(struct blocks_parts){parts, PARTS, read_part, &s},
+		t, &(struct blocks_parts){parts, PARTS, next_part, &s},
 		BLOCKS_OF_NODES, out);
 }
 
@@ -110,10 +117,15 @@ TEST(parts_hold_the_totals_of_nodes_packed_or_not)
 		ck_assert_int_eq(tree_new(p, profile_type_index(p, NULL), &t),
 		                 0);
 		ck_assert_int_eq(
-			blocks_of_source(t, (struct source){any, true}, &one),
+			blocks_of_source(
+				t, (struct source){.p = any, .is_packed = true},
+				&one),
 			0);
 		ck_assert_int_eq(
-			blocks_of_source(t, (struct source){any, false}, &two),
+			blocks_of_source(
+				t,
+				(struct source){.p = any, .is_packed = false},
+				&two),
 			0);
 		ck_assert_uint_ge(check_totals(t, one, PARTS), 1);
 		ck_assert_uint_eq(check_totals(t, one, PARTS),
@@ -161,7 +173,10 @@ TEST(small_nodes_have_no_row_and_count_for_what_is_above_them)
 	CLEANUP_BLOCKS struct blocks *b = NULL;
 
 	ck_assert_int_eq(tree_new(p, 1, &t), 0);
-	ck_assert_int_eq(blocks_of_source(t, (struct source){p, false}, &b), 0);
+	ck_assert_int_eq(
+		blocks_of_source(t, (struct source){.p = p, .is_packed = false},
+	                         &b),
+		0);
 	/* all, m, a and c; not b, d and e */
 	ck_assert_uint_eq(check_totals(t, b, PARTS), 4);
 	ck_assert_ptr_null(blocks_row(b, t->n));
@@ -193,8 +208,10 @@ TEST(totals_of_functions_are_added_up_and_count_recursion_once)
 	const double each = PARTS * FOLDED_PERIOD_NS;
 
 	ck_assert_int_eq(tree_new(p, 1, &t), 0);
-	ck_assert_int_eq(blocks_of_source(t, (struct source){p, false}, &nodes),
-	                 0);
+	ck_assert_int_eq(
+		blocks_of_source(t, (struct source){.p = p, .is_packed = false},
+	                         &nodes),
+		0);
 	ck_assert_int_eq(blocks_of_totals(t, nodes, &b), 0);
 	ck_assert_double_eq_tol(cost_in(b, t, "m"), 142 * each, 1);
 	ck_assert_double_eq_tol(cost_in(b, t, "r"), 137 * each, 1);
@@ -211,8 +228,10 @@ TEST(an_empty_tree_has_no_blocks)
 	struct blocks *b = NULL;
 
 	ck_assert_int_eq(tree_new(p, 1, &t), 0);
-	ck_assert_int_eq(blocks_of_source(t, (struct source){p, false}, &b),
-	                 -ENODATA);
+	ck_assert_int_eq(
+		blocks_of_source(t, (struct source){.p = p, .is_packed = false},
+	                         &b),
+		-ENODATA);
 	ck_assert_ptr_null(b);
 }
 END

@@ -51,26 +51,41 @@ static const struct {
 	{"hosts at four times", 4, 40, 1, 4},
 };
 
-/* All parts are alike; with arg, only part *arg has samples. */
-static int
-read_part(void *arg, size_t i, struct packed *out)
-{
-	const size_t *only = arg;
+/* All parts are alike; if `only` is not NULL, only that part has samples. */
+struct reading {
+	const size_t *only;
+	size_t n, next;
+	struct packed lent;
+};
 
-	if (!only || i == *only)
-		out->p = profile_of("main;f 1000\n");
+static int
+next_part(void *arg, size_t *part, const struct packed **out)
+{
+	struct reading *r = arg;
+
+	packed_done(&r->lent);
+	if (r->next == r->n)
+		return -ENODATA;
+	*part = r->next++;
+	if (!r->only || *part == *r->only)
+		r->lent.p = profile_of("main;f 1000\n");
+	*out = &r->lent;
 	return 0;
 }
 
 static int
 blocks_of_list(size_t n, size_t *only, struct blocks **out)
 {
-	const struct blocks_parts all = {parts, n, read_part, only};
+	struct reading reading = {.only = only, .n = n};
+	const struct blocks_parts all = {parts, n, next_part, &reading};
 	CLEANUP_PROFILE struct profile *p = profile_of("main;f 1000\n");
 	CLEANUP_TREE struct tree *t = NULL;
+	int rc;
 
 	ck_assert_int_eq(tree_new(p, 1, &t), 0);
-	return blocks_of_parts(t, &all, BLOCKS_OF_FUNCTIONS, out);
+	rc = blocks_of_parts(t, &all, BLOCKS_OF_FUNCTIONS, out);
+	packed_done(&reading.lent);
+	return rc;
 }
 
 TEST(blocks_are_as_many_as_parts_allow)

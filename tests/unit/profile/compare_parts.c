@@ -176,13 +176,24 @@ list_parts(const struct cutting *cut, struct blocks_part *out)
 	return n;
 }
 
-/* Hands the profile of a part over. */
-static int
-read_part(void *arg, size_t i, struct packed *out)
-{
-	struct profile **p = arg;
+/* The profiles of parts, of which one is lent at a time. */
+struct reading {
+	struct profile *p[MAX_PARTS];
+	size_t n, next;
+	struct packed lent;
+};
 
-	out->p = TAKE(p[i]);
+static int
+next_part(void *arg, size_t *part, const struct packed **out)
+{
+	struct reading *r = arg;
+
+	packed_done(&r->lent);
+	if (r->next == r->n)
+		return -ENODATA;
+	*part = r->next++;
+	r->lent.p = TAKE(r->p[*part]);
+	*out = &r->lent;
 	return 0;
 }
 
@@ -192,9 +203,9 @@ run(const struct service *s, const struct cutting *cut)
 {
 	static struct course c;
 	static struct blocks_part parts[MAX_PARTS];
-	struct profile *p[MAX_PARTS] = {0};
-	const struct blocks_parts all = {parts, list_parts(cut, parts),
-	                                 read_part, p};
+	struct reading reading = {.n = list_parts(cut, parts)};
+	struct profile **p = reading.p;
+	const struct blocks_parts all = {parts, reading.n, next_part, &reading};
 	CLEANUP_MERGE struct merge *m = NULL;
 	struct range r = {0};
 	int at = 0, rc;
@@ -210,6 +221,7 @@ run(const struct service *s, const struct cutting *cut)
 	}
 	rc = rc ?: merge_end(m, &r.p) ?: tree_new(r.p, 1, &r.t);
 	rc = rc ?: blocks_of_parts(r.t, &all, BLOCKS_OF_FUNCTIONS, &r.blocks);
+	packed_done(&reading.lent);
 	ck_assert_int_eq(rc, 0);
 	r.seconds = windows_of(cut) * (double)WINDOW_MS / 1000;
 	return r;

@@ -14,9 +14,9 @@
 
 #define V8_MAX_FUNCTIONS (1u << 15)
 #define V8_LEAVES        4096 /* addresses whose place in a frame is known */
-#define V8_CALLEES       1024 /* function objects that were read */
-#define V8_CALLEE_NS     UINT64_C(10000000) /* age up to which they are used */
-#define V8_MAX_NAME      256                /* characters */
+#define V8_CALLEES       4096 /* function objects that were read */
+#define V8_MAX_LOOKS     4096 /* at memory in a second, for names */
+#define V8_MAX_NAME      256  /* characters */
 #define V8_MAX_FILE      1024
 
 enum v8_field {
@@ -62,9 +62,31 @@ struct v8 {
 		enum v8_spot spot;
 	} leaves[V8_LEAVES];
 	struct v8_callee {
-		uint64_t object, shared, read_ns;
+		uint64_t detail, shared, read_ns;
 	} callees[V8_CALLEES];
+	uint64_t second_ns; /* when the second began in which */
+	uint32_t looks;     /* so many looks were taken */
 };
+
+/*
+ * The detail of a frame: the address of its function object, and some bits of
+ * its context. Another function that the collector puts in its place has
+ * another context, or is one that lives as long. Or the type of a frame without
+ * a function, which is even.
+ */
+#define V8_ADDRESS_BITS 48
+static inline uint64_t
+v8_detail(uint64_t function, uint64_t context)
+{
+	return (context * UINT64_C(0x9e3779b97f4a7c15)) >>
+	               V8_ADDRESS_BITS << V8_ADDRESS_BITS |
+	       function;
+}
+static inline uint64_t
+v8_detail_function(uint64_t detail)
+{
+	return detail & ((UINT64_C(1) << V8_ADDRESS_BITS) - 1);
+}
 
 /* Code whose frame has no function object. */
 enum v8_fixed { V8_FIXED_CODE, V8_FIXED_WASM, V8_FIXED_REGEXP };

@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <string.h>
 
+#define HEAD_WORDS 8 /* of a shared function */
+
 /* --- functions without an object ------------------------------------------ */
 
 static int
@@ -36,42 +38,55 @@ fixed_place(struct v8 *v, const struct jit_space *space, enum v8_fixed which,
 
 /* --- functions ------------------------------------------------------------ */
 
+/* Takes a look at the process's memory, unless it had too many in this second:
+ * a process could have other functions in every frame. */
+static bool
+may_look(struct v8 *v, const struct jit_space *space)
+{
+	if (space->now_ns - v->second_ns >= UINT64_C(1000000000)) {
+		v->second_ns = space->now_ns;
+		v->looks = 0;
+	}
+	return v->looks++ < V8_MAX_LOOKS;
+}
+
 /*
  * Finds the shared function of a function object. The collector moves objects,
  * and leaves the new address, which is even, in the place of the first word.
  */
 static int
-shared_of(struct v8 *v, const struct jit_space *space, uint64_t object,
+shared_of(struct v8 *v, const struct jit_space *space, uint64_t detail,
           uint64_t *out)
 {
 	const int32_t at = v->image->field[V8_FUNCTION_SHARED];
+	const uint64_t object = v8_detail_function(detail);
 	struct v8_callee *callee = &v->callees[object / 8 % V8_CALLEES];
 	uint64_t map;
 	int rc;
 
-	if (callee->object == object &&
-	    space->now_ns - callee->read_ns < V8_CALLEE_NS) {
+	if (callee->detail == detail &&
+	    space->now_ns - callee->read_ns < JIT_AGE_NS) {
 		*out = callee->shared;
 		return 0;
 	}
+	if (!may_look(v, space))
+		return -ESTALE;
 	rc = v8_words(space, object, 0, &map, 1);
 	if (!rc)
 		rc = v8_words(space, v8_is_object(map) ? object : map + 1, at,
 		              out, 1);
 	if (!rc)
-		*callee = (struct v8_callee){object, *out, space->now_ns};
+		*callee = (struct v8_callee){detail, *out, space->now_ns};
 	return rc;
 }
 
-/* True if an object has the map of shared functions. */
+/* True for the map of shared functions. */
 static bool
-is_shared(struct v8 *v, const struct jit_space *space, uint64_t object)
+is_shared(struct v8 *v, const struct jit_space *space, uint64_t object,
+          uint64_t map)
 {
-	uint64_t map;
 	uint16_t type;
 
-	if (v8_words(space, object, 0, &map, 1))
-		return false;
 	if (v->shared_map && map == v->shared_map)
 		return true;
 	if (v8_type(v, space, object, &type) ||
@@ -81,17 +96,29 @@ is_shared(struct v8 *v, const struct jit_space *space, uint64_t object)
 	return true;
 }
 
+/* Reads the name or scope of a shared function, and its script. */
 static int
-read_head(const struct v8 *v, const struct jit_space *space, uint64_t object,
-          uint64_t head[2])
+read_head(struct v8 *v, const struct jit_space *space, uint64_t object,
+          uint64_t out[2])
 {
 	const int32_t *field = v->image->field;
-	const int32_t script = v->image->has[V8_SHARED_SCRIPT]
-	                               ? field[V8_SHARED_SCRIPT]
-	                               : field[V8_SHARED_DEBUG];
+	const int32_t at[] = {field[V8_SHARED_NAME],
+	                      v->image->has[V8_SHARED_SCRIPT]
+	                              ? field[V8_SHARED_SCRIPT]
+	                              : field[V8_SHARED_DEBUG]};
+	uint64_t words[HEAD_WORDS];
+	int rc = v8_words(space, object, 0, words, ARRAY_LEN(words));
 
-	return v8_words(space, object, field[V8_SHARED_NAME], &head[0], 1)
-	               ?: v8_words(space, object, script, &head[1], 1);
+	if (rc)
+		return rc;
+	if (!is_shared(v, space, object, words[0]))
+		return -ESTALE;
+	for (size_t i = 0; i < ARRAY_LEN(at); i++) {
+		if (at[i] < 0 || at[i] / 8 >= HEAD_WORDS || at[i] % 8)
+			return -ESTALE;
+		out[i] = words[at[i] / 8];
+	}
+	return 0;
 }
 
 /* Finds the function of a shared function; it is read again when it is old. */
@@ -109,9 +136,8 @@ function_of(struct v8 *v, const struct jit_space *space, uint64_t object,
 		return rc;
 	s = &v->rows[row];
 	if (!s->known || space->now_ns - s->checked_ns >= JIT_AGE_NS) {
-		rc = is_shared(v, space, object)
-		             ? read_head(v, space, object, head)
-		             : -ESTALE;
+		rc = may_look(v, space) ? read_head(v, space, object, head)
+		                        : -ESTALE;
 		if (!rc && (!s->known || head[0] != s->head[0] ||
 		            head[1] != s->head[1])) {
 			memcpy(s->head, head, sizeof(head));

@@ -71,8 +71,8 @@ learn(const struct v8 *v, const struct unwind_stack *stack, uint64_t fp,
 	else if (unwind_word(stack,
 	                     fp + (uint64_t)(int64_t)field[V8_FRAME_FUNCTION],
 	                     &function) &&
-	         v8_is_object(function))
-		*detail = function;
+	         v8_is_object(function) && !(function >> V8_ADDRESS_BITS))
+		*detail = v8_detail(function, type);
 }
 
 static int
@@ -114,8 +114,10 @@ v8_step(void *runtime, const struct jit_space *space,
 	if (spot == V8_UNKNOWN || !f->fp_known)
 		return -ENOENT;
 	if (spot != V8_IN_FRAME) {
-		if (spot != V8_AT_END && f->regs && v8_is_object(f->regs[RDI]))
-			*detail = f->regs[RDI];
+		if (spot != V8_AT_END && f->regs &&
+		    v8_is_object(f->regs[RDI]) &&
+		    !(f->regs[RDI] >> V8_ADDRESS_BITS))
+			*detail = v8_detail(f->regs[RDI], 0);
 		return leave_early(stack, f, spot == V8_PUSHED_FP);
 	}
 	if (f->fp < f->sp || f->fp - f->sp > MAX_FRAME || f->fp % 8)

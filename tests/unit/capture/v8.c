@@ -335,6 +335,21 @@ TEST(another_function_at_an_old_address_is_read)
 }
 END
 
+TEST(names_take_a_bounded_number_of_looks)
+{
+	const uint64_t far = BASE + (1 << 20);
+
+	setup(3);
+	put_scope(0, put_text("work"), 0);
+	for (uint64_t i = 0; i < 2 * V8_MAX_LOOKS; i++)
+		name_of(CODE, object(far + 64 * i));
+	assert_named("(JavaScript)");
+	m.space.now_ns += UINT64_C(1000000000);
+	assert_named("work");
+	teardown();
+}
+END
+
 /* --- frames --------------------------------------------------------------- */
 
 TEST(frames_without_a_function_say_what_they_are)
@@ -396,7 +411,7 @@ TEST(a_frame_is_left_wherever_it_was_interrupted)
 			v8_jit.step(m.runtime, &m.space, &s, &f, &detail), 0);
 		ck_assert_uint_eq(f.pc, spots[i].pc);
 		ck_assert_uint_eq(f.sp, spots[i].sp);
-		ck_assert_uint_eq(detail, spots[i].detail);
+		ck_assert_uint_eq(v8_detail_function(detail), spots[i].detail);
 		teardown();
 	}
 }
@@ -429,6 +444,7 @@ SUITE("v8", functions_have_a_name_a_file_and_a_line,
       an_object_of_another_type_has_no_name,
       a_function_that_the_collector_moved_is_followed,
       another_function_at_an_old_address_is_read,
+      names_take_a_bounded_number_of_looks,
       frames_without_a_function_say_what_they_are,
       the_trampoline_has_its_own_name_without_a_function,
       a_frame_is_left_wherever_it_was_interrupted,

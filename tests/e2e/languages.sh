@@ -65,7 +65,7 @@ under() { # name, expression of consecutive frames, least samples
 script() { # name, options...
   local name=$1 all='share60|get thirty|share10'
   shift
-  target "$name" node --no-turbo-inlining --no-use-osr "$@" "$targets/shares.js" 30
+  target "$name" node "$@" "$targets/shares.js" 30
   check "$name.is_captured" capture "$name"
   check "$name.stacks_are_whole" complete "$name"
   check "$name.functions_have_names" share "$name" share60 60 "$all"
@@ -77,6 +77,7 @@ script() { # name, options...
 }
 if command -v node >/dev/null; then
   script node
+  script node_not_inlined --no-turbo-inlining --no-use-osr
   check node.callers_have_names_before_they_are_compiled \
     under node 'executeUserEntryPoint;.*;work;share60' 5
 else

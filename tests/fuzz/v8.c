@@ -31,6 +31,9 @@ static const struct v8_image layout = {
 		[V8_SLICED_OFFSET] = 24, [V8_THIN_ACTUAL] = 16,
 		[V8_EXTERNAL] = 16,      [V8_NO_STRING] = 128,
 		[V8_TYPE_SHARED] = 262,  [V8_TYPE_SCOPE] = 261,
+		[V8_TYPE_CODE] = 245,    [V8_TYPE_STREAM] = 252,
+		[V8_STREAM_START] = 32,  [V8_TYPE_ARRAY] = 175,
+		[V8_DEOPT_CALLS] = 7,    [V8_DEOPT_FUNCTIONS] = 2,
 		[V8_TYPE_SCRIPT] = 167,  [V8_FRAME_WASM] = 4,
 		[V8_FRAME_REGEXP] = 27,
 	}};
@@ -84,6 +87,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		memcpy(&head, data, sizeof(head));
 		memset(kind.has, true, sizeof(kind.has));
 		kind.has[V8_SHARED_SCRIPT] = false;
+		kind.inlines = true;
 		if (head.newer)
 			kind.field[V8_SCOPE_FIRST] = 5;
 		image = (struct memory_image){BASE, data + sizeof(head),

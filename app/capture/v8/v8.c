@@ -80,6 +80,20 @@ is_complete(const struct v8_image *image)
 	return image->has[V8_SHARED_SCRIPT] || image->has[V8_SHARED_DEBUG];
 }
 
+static bool
+has_inlines(const struct v8_image *image)
+{
+	static const enum v8_field needed[] = {
+		V8_TYPE_CODE,  V8_TYPE_STREAM, V8_STREAM_START,
+		V8_TYPE_ARRAY, V8_DEOPT_CALLS, V8_DEOPT_FUNCTIONS};
+
+	for (size_t i = 0; i < ARRAY_LEN(needed); i++)
+		if (!image->has[needed[i]])
+			return false;
+	return image->field[V8_STREAM_START] >= 16 &&
+	       image->field[V8_STREAM_START] <= 64;
+}
+
 /* True for node, nodejs and libnode.so.115. */
 static bool
 is_node(const char *path)
@@ -112,6 +126,7 @@ recognise(const char *path, const struct elf_image *elf, struct jit_image *out)
 		return rc;
 	if (!is_complete(image))
 		return -ENOENT;
+	image->inlines = has_inlines(image);
 	out->start = s.start;
 	out->end = s.end;
 	out->data = TAKE(image);

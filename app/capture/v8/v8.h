@@ -15,6 +15,8 @@
 #define V8_MAX_FUNCTIONS (1u << 15)
 #define V8_LEAVES        4096 /* addresses whose place in a frame is known */
 #define V8_CALLEES       4096 /* function objects that were read */
+#define V8_INLINED       2048 /* addresses whose inlined calls are known */
+#define V8_MAX_INLINED   8    /* calls at one */
 #define V8_MAX_LOOKS     4096 /* at memory in a second, for names */
 #define V8_MAX_NAME      256  /* characters */
 #define V8_MAX_FILE      1024
@@ -30,6 +32,7 @@ enum v8_field {
 struct v8_image {
 	int32_t field[V8_FIELDS];
 	bool has[V8_FIELDS];
+	bool inlines; /* it says what was inlined: not before Node.js 20 */
 };
 
 /* Where in a frame an instruction is. */
@@ -49,6 +52,14 @@ struct v8_shared {
 	bool known;
 };
 
+/* Functions that were inlined at an address, the innermost first. */
+struct v8_inlined {
+	uint64_t pc, checked_ns;
+	uint64_t start, head[2]; /* of the code; 0: not found */
+	size_t n;
+	uint64_t shared[V8_MAX_INLINED];
+};
+
 struct v8 {
 	const struct v8_image *image;
 	struct pairs keys; /* (0, address) of rows */
@@ -64,6 +75,8 @@ struct v8 {
 	struct v8_callee {
 		uint64_t detail, shared, read_ns;
 	} callees[V8_CALLEES];
+	uint64_t stream_map; /* the map of code; 0: not seen yet */
+	struct v8_inlined inlined[V8_INLINED];
 	uint64_t second_ns; /* when the second began in which */
 	uint32_t looks;     /* so many looks were taken */
 };
@@ -99,6 +112,14 @@ int v8_step(void *runtime, const struct jit_space *space,
             uint64_t *detail);
 int v8_names(void *runtime, const struct jit_space *space, uint64_t pc,
              uint64_t detail, uint64_t *out, size_t *n);
+
+/* Takes a look at the process's memory, unless it had too many in this second:
+ * a process could have other functions in every frame. */
+bool v8_may_look(struct v8 *v, const struct jit_space *space);
+/* Finds what was inlined at an address of compiled code; NULL if it can't look
+ * now. */
+const struct v8_inlined *
+v8_inlined(struct v8 *v, const struct jit_space *space, uint64_t pc);
 
 /* True for a pointer to an object of V8's heap; small integers are even. */
 static inline bool

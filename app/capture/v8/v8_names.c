@@ -38,18 +38,6 @@ fixed_place(struct v8 *v, const struct jit_space *space, enum v8_fixed which,
 
 /* --- functions ------------------------------------------------------------ */
 
-/* Takes a look at the process's memory, unless it had too many in this second:
- * a process could have other functions in every frame. */
-static bool
-may_look(struct v8 *v, const struct jit_space *space)
-{
-	if (space->now_ns - v->second_ns >= UINT64_C(1000000000)) {
-		v->second_ns = space->now_ns;
-		v->looks = 0;
-	}
-	return v->looks++ < V8_MAX_LOOKS;
-}
-
 /*
  * Finds the shared function of a function object. The collector moves objects,
  * and leaves the new address, which is even, in the place of the first word.
@@ -69,7 +57,7 @@ shared_of(struct v8 *v, const struct jit_space *space, uint64_t detail,
 		*out = callee->shared;
 		return 0;
 	}
-	if (!may_look(v, space))
+	if (!v8_may_look(v, space))
 		return -ESTALE;
 	rc = v8_words(space, object, 0, &map, 1);
 	if (!rc)
@@ -136,8 +124,8 @@ function_of(struct v8 *v, const struct jit_space *space, uint64_t object,
 		return rc;
 	s = &v->rows[row];
 	if (!s->known || space->now_ns - s->checked_ns >= JIT_AGE_NS) {
-		rc = may_look(v, space) ? read_head(v, space, object, head)
-		                        : -ESTALE;
+		rc = v8_may_look(v, space) ? read_head(v, space, object, head)
+		                           : -ESTALE;
 		if (!rc && (!s->known || head[0] != s->head[0] ||
 		            head[1] != s->head[1])) {
 			memcpy(s->head, head, sizeof(head));
@@ -152,6 +140,27 @@ function_of(struct v8 *v, const struct jit_space *space, uint64_t object,
 	return 0;
 }
 
+/* Appends the functions that were inlined at an address. */
+static void
+put_inlined(struct v8 *v, const struct jit_space *space, uint64_t pc,
+            uint64_t *out, size_t *n)
+{
+	const struct v8_inlined *of = v8_inlined(v, space, pc);
+	uint32_t function;
+
+	for (size_t i = 0; of && i < of->n; i++)
+		if (!function_of(v, space, of->shared[i], &function))
+			out[(*n)++] = interp_place(function, 0);
+}
+
+/* True for an address of the image: the function there is interpreted. */
+static bool
+is_image(const struct jit_space *space, uint64_t pc)
+{
+	return pc - space->bias >= space->image->start &&
+	       pc - space->bias < space->image->end;
+}
+
 int
 v8_names(void *runtime, const struct jit_space *space, uint64_t pc,
          uint64_t detail, uint64_t *out, size_t *n)
@@ -162,18 +171,20 @@ v8_names(void *runtime, const struct jit_space *space, uint64_t pc,
 	uint32_t function;
 	int rc;
 
-	*n = 1;
+	*n = 0;
 	if (v8_is_object(detail)) {
 		rc = shared_of(v, space, detail, &shared)
 		             ?: function_of(v, space, shared, &function);
+		if (!rc && !is_image(space, pc))
+			put_inlined(v, space, pc, out, n);
 		if (!rc)
-			out[0] = interp_place(function, 0);
+			out[(*n)++] = interp_place(function, 0);
 		if (!rc || rc == -ENOMEM)
 			return rc;
-	} else if (pc - space->bias >= space->image->start &&
-	           pc - space->bias < space->image->end) {
+	} else if (is_image(space, pc)) {
 		return -ENOENT;
 	}
+	*n = 1;
 	return fixed_place(v, space,
 	                   !detail ? V8_FIXED_CODE
 	                   : detail / 2 == (uint64_t)field[V8_FRAME_WASM]

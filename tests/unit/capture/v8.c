@@ -19,6 +19,8 @@
 #define STRINGS    (BASE + 0x2000)
 #define CODE       (BASE + 0x6000)
 #define MOVED      (BASE + 0x7000)
+#define INLINED    (BASE + 0x7100)
+#define TABLES     (BASE + 0x7800)
 #define TRAMPOLINE 0x400
 #define SOURCE     "a\nb\nc\nfunction work() {}\n"
 #define AT_WORK    6
@@ -50,6 +52,10 @@ static const int32_t fields[V8_FIELDS] = {
 	[V8_THIN_ACTUAL] = 16,   [V8_EXTERNAL] = 16,
 	[V8_NO_STRING] = 128,    [V8_TYPE_SHARED] = 262,
 	[V8_TYPE_SCOPE] = 261,   [V8_TYPE_SCRIPT] = 167,
+	[V8_TYPE_CODE] = 187,    [V8_TYPE_STREAM] = 192,
+	[V8_STREAM_START] = 32,  [V8_TYPE_ARRAY] = 205,
+	[V8_TYPE_TRUSTED] = 197, [V8_TYPE_PROTECTED] = 193,
+	[V8_DEOPT_CALLS] = 8,    [V8_DEOPT_FUNCTIONS] = 3,
 	[V8_FRAME_WASM] = 4,     [V8_FRAME_REGEXP] = 27,
 };
 
@@ -350,6 +356,159 @@ TEST(names_take_a_bounded_number_of_looks)
 }
 END
 
+/* --- inlined calls -------------------------------------------------------- */
+
+/* A position in the source, of an inlined call or 0. */
+static uint64_t
+position(uint64_t call, uint64_t at)
+{
+	return call << 31 | at << 1;
+}
+
+/* Puts code that begins at CODE, with a table of positions: call 1 stands in
+ * the function itself, call 2 in call 1. */
+static void
+put_code(const uint8_t *table, size_t n)
+{
+	const uint64_t code = TABLES, all = TABLES + 0x100,
+		       positions = TABLES + 0x200, calls = TABLES + 0x300,
+		       functions = TABLES + 0x400;
+
+	m.layout.inlines = true;
+	put_type(CODE - 32, 192);
+	put(CODE - 24, object(code));
+	put_type(code, 187);
+	put(code + 8, object(all));
+	put(code + 16, object(positions));
+	put_type(all, 193);
+	put(all + 16 + 8 * 3, object(functions));
+	put(all + 16 + 8 * 8, object(calls));
+	put(positions + 8, small((uint32_t)n));
+	memcpy(m.bytes + (positions - BASE) + 16, table, n);
+	put(calls + 8, small(32));
+	put(calls + 16, position(0, 7));
+	put(calls + 24, 0);
+	put(calls + 32, position(1, 9));
+	put(calls + 40, 1);
+	put(functions + 8, small(2));
+	for (uint64_t i = 0; i < 2; i++) {
+		const uint64_t shared = INLINED + 0x100 * i;
+
+		put(functions + 16 + 8 * i, object(shared) | (i ? 2 : 0));
+		put_type(shared, 262);
+		put(shared + 16, put_text(i ? "inner" : "middle"));
+		put(shared + 32, object(SCRIPT));
+	}
+}
+
+/* Packs a row: no statement, so many bytes and so far from the one before. */
+static size_t
+put_row(uint8_t *to, bool newer, uint8_t by, int64_t moved)
+{
+	uint64_t v = (uint64_t)moved << 1 ^ (uint64_t)(moved >> 63);
+	size_t n = 0;
+
+	to[n++] = (uint8_t)(newer ? by << 2 | 2 : by << 1 | 1);
+	do {
+		to[n++] = (uint8_t)((v & 0x7f) | (v > 0x7f ? 0x80 : 0));
+		v >>= 7;
+	} while (v);
+	return n;
+}
+
+static size_t
+names_at(uint64_t pc, const char *out[JIT_MAX_PLACES])
+{
+	uint64_t places[JIT_MAX_PLACES];
+	struct interp_name name;
+	size_t n;
+
+	ck_assert_int_eq(v8_jit.names(m.runtime, &m.space, pc, object(FUNCTION),
+	                              places, &n),
+	                 0);
+	for (size_t i = 0; i < n; i++) {
+		ck_assert(interp_name(m.codes, places[i], &name));
+		out[i] = name.name;
+	}
+	return n;
+}
+
+TEST(inlined_functions_stand_in_their_callers)
+{
+	for (int newer = 0; newer < 2; newer++) {
+		const char *names[JIT_MAX_PLACES];
+		uint8_t table[64];
+		size_t n = put_row(table, newer, 4, (int64_t)position(0, 3));
+
+		n += put_row(table + n, newer, 8,
+		             (int64_t)(position(2, 5) - position(0, 3)));
+		n += put_row(table + n, newer, 16,
+		             (int64_t)(position(1, 2) - position(2, 5)));
+		setup(3);
+		put_scope(0, put_text("outer"), 0);
+		put_code(table, n);
+		ck_assert_uint_eq(names_at(CODE + 11, names), 1);
+		ck_assert_str_eq(names[0], "outer");
+		ck_assert_uint_eq(names_at(CODE + 12, names), 3);
+		ck_assert_str_eq(names[0], "inner");
+		ck_assert_str_eq(names[1], "middle");
+		ck_assert_str_eq(names[2], "outer");
+		ck_assert_uint_eq(names_at(CODE + 100, names), 2);
+		ck_assert_str_eq(names[0], "middle");
+		teardown();
+	}
+}
+END
+
+/* Sets up code of which all was inlined by call 1. */
+static void
+setup_inlined(void)
+{
+	uint8_t table[16];
+	size_t n = put_row(table, false, 0, (int64_t)position(1, 5));
+
+	setup(3);
+	put_scope(0, put_text("outer"), 0);
+	put_code(table, n);
+}
+
+TEST(inlined_calls_that_lead_back_end)
+{
+	const char *names[JIT_MAX_PLACES];
+
+	setup_inlined();
+	put(TABLES + 0x300 + 16, position(1, 7));
+	ck_assert_uint_eq(names_at(CODE + 1, names), V8_MAX_INLINED + 1);
+	ck_assert_str_eq(names[V8_MAX_INLINED], "outer");
+	teardown();
+}
+END
+
+TEST(tables_that_do_not_fit_leave_the_function_alone)
+{
+	static const struct {
+		uint64_t at, value;
+	} rows[] = {
+		{TABLES + 0x200 + 8, (uint64_t)UINT32_MAX << 32},
+		{TABLES + 0x300 + 8, 0},
+		{TABLES + 0x300 + 24, UINT32_MAX},
+		{TABLES + 0x400 + 8, 0},
+		{TABLES + 8, 0},
+		{CODE - 24, 0},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		const char *names[JIT_MAX_PLACES];
+
+		setup_inlined();
+		put(rows[i].at, rows[i].value);
+		ck_assert_uint_eq(names_at(CODE + 1, names), 1);
+		ck_assert_str_eq(names[0], "outer");
+		teardown();
+	}
+}
+END
+
 /* --- frames --------------------------------------------------------------- */
 
 TEST(frames_without_a_function_say_what_they_are)
@@ -445,6 +604,9 @@ SUITE("v8", functions_have_a_name_a_file_and_a_line,
       a_function_that_the_collector_moved_is_followed,
       another_function_at_an_old_address_is_read,
       names_take_a_bounded_number_of_looks,
+      inlined_functions_stand_in_their_callers,
+      inlined_calls_that_lead_back_end,
+      tables_that_do_not_fit_leave_the_function_alone,
       frames_without_a_function_say_what_they_are,
       the_trampoline_has_its_own_name_without_a_function,
       a_frame_is_left_wherever_it_was_interrupted,

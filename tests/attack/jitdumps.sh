@@ -116,7 +116,7 @@ is_named() { has_frames "$1" && has "$1" "$2" 1; }
 is_not_named() { has_frames "$1" && equal "$(samples "$1" "$2")" 0; }
 
 check a_sound_jitdump_names_its_code is_named sound compiled_here
-check names_of_a_jitdump_that_are_not_utf8_are_mended is_named bytes 'not[?][?]utf8'
+check names_of_a_jitdump_that_are_not_utf8_are_mended is_named bytes 'not.xff.xfeutf8'
 for kind in empty_records endless_record code_everywhere moves_in_a_circle \
   moves_past_the_end countless_lines no_end_of_a_name another_version \
   a_long_head many_functions at_random huge; do

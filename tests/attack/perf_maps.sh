@@ -54,7 +54,7 @@ rmdir "$map"
 # Strings of a profile are UTF-8, even if the names are not.
 printf '%s %s not\xff\xfeutf8\n' "$address" "$size" >"$map"
 is_mended() { # capture
-  is_captured "$1" && gzip -dc "$tmp/$1.pb.gz" | LC_ALL=C grep -qaF 'not??utf8'
+  is_captured "$1" && gzip -dc "$tmp/$1.pb.gz" | LC_ALL=C grep -qaF 'not\xff\xfeutf8'
 }
 check a_name_that_is_not_utf8_is_mended is_mended bytes
 

@@ -2,8 +2,8 @@
  * The memory of a process that says it is a JVM: frames that its code was asked
  * about, a table of offsets, then what lies from BASE on.
  */
-#include "capture/host/memory.h"
 #include "capture/hotspot/hotspot.h"
+#include "capture/host/memory.h"
 #include "lib/memory_image.h"
 
 #include <string.h>
@@ -93,7 +93,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	static struct memory_spare spare; /* for all inputs */
 	const struct memory memory = {&host, 1, &spare};
 	struct jit_image of = {.jit = &hotspot_jit};
-	struct jit_space space = {&memory, &of, BASE, interp_codes_new(), 1};
+	struct jit_space space = {.memory = &memory,
+	                          .image = &of,
+	                          .bias = BASE,
+	                          .codes = interp_codes_new(),
+	                          .now_ns = 1};
 	struct unwind_stack stack = {NULL, BASE, 0};
 	struct hotspot *h = calloc(1, sizeof(*h));
 

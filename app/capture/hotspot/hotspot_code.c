@@ -385,6 +385,8 @@ find(struct hotspot *h, const struct jit_space *space, uint64_t pc,
 	uint64_t start;
 	int rc = 0;
 
+	if (!jit_may_look(space))
+		return -ESTALE;
 	if (!heap && space->now_ns - h->heaps_ns >= JIT_ATTACH_NS) {
 		rc = hotspot_heaps(h, space);
 		heap = heap_of(h, pc);
@@ -423,7 +425,8 @@ hotspot_blob(struct hotspot *h, const struct jit_space *space, uint64_t pc,
 		uint8_t head[HOTSPOT_HEAD];
 
 		if (b->stale &&
-		    (memory_copy(space->memory, b->start, head, b->nhead) ||
+		    (!jit_may_look(space) ||
+		     memory_copy(space->memory, b->start, head, b->nhead) ||
 		     !is_same(h, b, head, b->nhead))) {
 			drop(h, i);
 		} else {
@@ -460,6 +463,8 @@ hotspot_blob_bytes(struct hotspot *h, const struct jit_space *space,
 
 	if (b->bytes)
 		return 0;
+	if (!jit_may_look(space))
+		return -ESTALE;
 	rc = memory_read(space->memory, p, ARRAY_LEN(p), &batch);
 	if (rc)
 		return rc;

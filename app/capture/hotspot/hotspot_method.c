@@ -367,7 +367,8 @@ hotspot_method(struct hotspot *h, const struct jit_space *space,
 	(*out)->used = true;
 	if ((*out)->const_method && !(*out)->stale)
 		return 0;
-	rc = read_method(h, space, method, *out);
+	rc = jit_may_look(space) ? read_method(h, space, method, *out)
+	                         : -ESTALE;
 	if (rc)
 		(*out)->const_method = 0;
 	else

@@ -64,6 +64,7 @@
 
 #define JIT_ATTACH_NS  UINT64_C(50000000)   /* between two attempts */
 #define JIT_AGE_NS     UINT64_C(1000000000) /* of what was read */
+#define JIT_MAX_LOOKS  16384                /* in a second */
 #define JIT_MAX_PLACES 64                   /* of one frame */
 
 struct elf_image;
@@ -86,6 +87,12 @@ struct jit_image {
 	                        called; both 0: none */
 };
 
+/* How often the memory of a process was looked at in a second. */
+struct jit_looks {
+	uint64_t second_ns; /* when it began */
+	uint32_t n;
+};
+
 /* The process to which frames belong. */
 struct jit_space {
 	const struct memory *memory;
@@ -94,7 +101,13 @@ struct jit_space {
 	                               its mapping that has the frame's pc */
 	struct interp_codes *codes; /* for functions */
 	uint64_t now_ns;            /* CLOCK_MONOTONIC */
+	struct jit_looks *looks;    /* NULL: without a limit */
 };
+
+/* Takes a look at the memory of a process, at something that is new or old;
+ * false after JIT_MAX_LOOKS in this second. A process could have another
+ * function in each frame of each sample. */
+bool jit_may_look(const struct jit_space *space);
 
 struct jit {
 	enum jit_id id;

@@ -16,6 +16,7 @@ struct jit_process {
 	uint64_t tried_ns; /* to attach; 0: never */
 	bool refused;      /* its layout is not known */
 	struct memory_spare spare;
+	struct jit_looks looks;
 	struct jit_detail {
 		uint64_t pc, value;
 	} details[PROCS_MAX_STACK];
@@ -112,7 +113,8 @@ open_space(struct process *proc, struct memory *memory, struct jit_space *out)
 	                          .image = jp->image,
 	                          .bias = jp->bias,
 	                          .codes = proc->modules->codes,
-	                          .now_ns = (uint64_t)clock_mono_ns()};
+	                          .now_ns = (uint64_t)clock_mono_ns(),
+	                          .looks = &jp->looks};
 	return attach(jp, out);
 }
 

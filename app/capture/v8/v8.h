@@ -17,7 +17,6 @@
 #define V8_CALLEES       4096 /* function objects that were read */
 #define V8_INLINED       2048 /* addresses whose inlined calls are known */
 #define V8_MAX_INLINED   8    /* calls at one */
-#define V8_MAX_LOOKS     4096 /* at memory in a second, for names */
 #define V8_MAX_NAME      256  /* characters */
 #define V8_MAX_FILE      1024
 
@@ -77,8 +76,6 @@ struct v8 {
 	} callees[V8_CALLEES];
 	uint64_t stream_map; /* the map of code; 0: not seen yet */
 	struct v8_inlined inlined[V8_INLINED];
-	uint64_t second_ns; /* when the second began in which */
-	uint32_t looks;     /* so many looks were taken */
 };
 
 /*
@@ -113,9 +110,6 @@ int v8_step(void *runtime, const struct jit_space *space,
 int v8_names(void *runtime, const struct jit_space *space, uint64_t pc,
              uint64_t detail, uint64_t *out, size_t *n);
 
-/* Takes a look at the process's memory, unless it had too many in this second:
- * a process could have other functions in every frame. */
-bool v8_may_look(struct v8 *v, const struct jit_space *space);
 /* Finds what was inlined at an address of compiled code; NULL if it can't look
  * now. */
 const struct v8_inlined *

@@ -291,7 +291,7 @@ v8_inlined(struct v8 *v, const struct jit_space *space, uint64_t pc)
 
 	if (same && space->now_ns - row->checked_ns < JIT_AGE_NS)
 		return row;
-	if (!v8_may_look(v, space))
+	if (!jit_may_look(space))
 		return NULL;
 	if (!same || !is_there(v, space, row)) {
 		*row = (struct v8_inlined){.pc = pc};

@@ -57,7 +57,7 @@ shared_of(struct v8 *v, const struct jit_space *space, uint64_t detail,
 		*out = callee->shared;
 		return 0;
 	}
-	if (!v8_may_look(v, space))
+	if (!jit_may_look(space))
 		return -ESTALE;
 	rc = v8_words(space, object, 0, &map, 1);
 	if (!rc)
@@ -124,8 +124,8 @@ function_of(struct v8 *v, const struct jit_space *space, uint64_t object,
 		return rc;
 	s = &v->rows[row];
 	if (!s->known || space->now_ns - s->checked_ns >= JIT_AGE_NS) {
-		rc = v8_may_look(v, space) ? read_head(v, space, object, head)
-		                           : -ESTALE;
+		rc = jit_may_look(space) ? read_head(v, space, object, head)
+		                         : -ESTALE;
 		if (!rc && (!s->known || head[0] != s->head[0] ||
 		            head[1] != s->head[1])) {
 			memcpy(s->head, head, sizeof(head));

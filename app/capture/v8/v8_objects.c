@@ -22,16 +22,6 @@
 
 enum form { SEQUENTIAL, CONS, EXTERNAL, SLICED, THIN = 5 };
 
-bool
-v8_may_look(struct v8 *v, const struct jit_space *space)
-{
-	if (space->now_ns - v->second_ns >= UINT64_C(1000000000)) {
-		v->second_ns = space->now_ns;
-		v->looks = 0;
-	}
-	return v->looks++ < V8_MAX_LOOKS;
-}
-
 int
 v8_words(const struct jit_space *space, uint64_t object, int64_t offset,
          uint64_t *out, size_t n)

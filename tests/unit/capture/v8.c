@@ -344,10 +344,12 @@ END
 TEST(names_take_a_bounded_number_of_looks)
 {
 	const uint64_t far = BASE + (1 << 20);
+	struct jit_looks looks = {.second_ns = JIT_AGE_NS};
 
 	setup(3);
+	m.space.looks = &looks;
 	put_scope(0, put_text("work"), 0);
-	for (uint64_t i = 0; i < 2 * V8_MAX_LOOKS; i++)
+	for (uint64_t i = 0; i < JIT_MAX_LOOKS; i++)
 		name_of(CODE, object(far + 64 * i));
 	assert_named("(JavaScript)");
 	m.space.now_ns += UINT64_C(1000000000);

@@ -29,10 +29,10 @@
  *     what it returns. A frame's mark is INTERP_ENTRY where its run ends. Frames
  *     that C code stands for, such as those of methods written in C, are marked
  *     INTERP_NO_CODE: they are not shown, since their native frames are.
- *     slot->layout chooses among layouts of versions;
- *     slot->hop leads over one more pointer. It also has NAME_find(m, list,
- *     native, w), which looks at one thread in the list of its process: the
- *     kernel runs it for threads that have no slot yet.
+ *     slot->layout chooses among layouts of versions; slot->hop leads over one
+ *     more pointer. It also has NAME_find(m, list, native, w), which looks at
+ *     one thread in the list of its process: the kernel runs it for threads
+ *     that have no slot yet.
  *
  * NAME_language, a struct language. In the order in which they are called:
  *

@@ -98,7 +98,7 @@ printf x | dd of="$file" bs=1 seek=20 conv=notrunc status=none
 check a_damaged_profile_stops_the_move says 'its length or checksum is wrong' move one
 check nothing_has_moved_after_a_damaged_profile equal "$(rows one)" 0
 cp -p "$STATE/whole" "$file"
-segment=$(ls "$STATE"/data/segments/*.seg | head -n 1)
+segment=$STATE/data/segments/$(db "SELECT segment FROM profile_window WHERE length > 0 LIMIT 1").seg
 mv "$segment" "$STATE/segment"
 check a_missing_window_stops_the_move says 'No such file' move one
 check nothing_has_moved_after_a_missing_window equal "$(rows one)" 0

@@ -330,20 +330,21 @@ move_base(struct moving *m, const struct window *base)
 {
 	const struct moved *to = find_moved(m, base);
 	struct window_ask at;
-	int rc = 0;
 
 	if (!to) {
+		int rc;
+
 		buf_clear(&m->again);
 		rc = window_read_base(&m->from, base, &m->again)
 		             ?: segment_append(&m->segment, m->again.p,
 		                               m->again.len, &at)
 		             ?: note_moved(m, base, at.start);
+		if (rc)
+			return rc;
 		to = &m->bases[m->nbases - 1];
 	}
-	if (!rc)
-		counted_refer(m->bytes.p,
-		              (uint32_t)(m->segment.length - to->there));
-	return rc;
+	counted_refer(m->bytes.p, (uint32_t)(m->segment.length - to->there));
+	return 0;
 }
 
 /* Moves the bytes of a window, or finds them there as the base of others. */

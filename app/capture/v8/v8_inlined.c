@@ -205,7 +205,7 @@ read_position(const struct jit_space *space, uint64_t table, uint64_t offset,
 	length >>= 32;
 	if (!rc && length > MAX_TABLE)
 		rc = -E2BIG;
-	if (rc)
+	if (rc || !length)
 		return rc;
 	bytes = malloc(length + 1);
 	if (!bytes)

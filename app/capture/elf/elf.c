@@ -159,6 +159,33 @@ elf_symbols(const struct elf_image *e, uint32_t table, elf_symbol_seen *seen,
 	return 0;
 }
 
+struct search {
+	struct elf_wanted *rows;
+	size_t n;
+};
+
+static void
+match(void *arg, const Elf64_Sym *sym, const char *name)
+{
+	const struct search *s = arg;
+
+	for (size_t i = 0; i < s->n && sym->st_shndx != SHN_UNDEF; i++) {
+		if (strcmp(name, s->rows[i].name) != 0)
+			continue;
+		s->rows[i].value = sym->st_value;
+		s->rows[i].size = sym->st_size;
+	}
+}
+
+int
+elf_find_symbols(const struct elf_image *e, uint32_t table,
+                 struct elf_wanted *rows, size_t n)
+{
+	struct search s = {rows, n};
+
+	return elf_symbols(e, table, match, &s);
+}
+
 bool
 elf_offset_of(const struct elf_image *e, uint64_t vaddr, uint64_t *offset,
               uint64_t *left)

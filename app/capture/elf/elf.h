@@ -138,6 +138,14 @@ typedef void elf_symbol_seen(void *arg, const Elf64_Sym *sym, const char *name);
  */
 MUST_CHECK int elf_symbols(const struct elf_image *e, uint32_t table,
                            elf_symbol_seen *seen, void *arg);
+/* A symbol to find; value and size stay as they are if nothing defines it. */
+struct elf_wanted {
+	const char *name;
+	uint64_t value, size;
+};
+/* Finds n symbols by their names; errors as elf_symbols(). */
+MUST_CHECK int elf_find_symbols(const struct elf_image *e, uint32_t table,
+                                struct elf_wanted *rows, size_t n);
 
 /*
  * Reads the name and CRC of the separate debug file from .gnu_debuglink.

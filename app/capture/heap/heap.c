@@ -70,15 +70,6 @@ DEFINE_CLEANUP(struct heap *, heap_free)
 
 /* --- reading a process ---------------------------------------------------- */
 
-static void
-seen(void *arg, const Elf64_Sym *sym, const char *name)
-{
-	uint64_t *vaddr = arg;
-
-	if (sym->st_shndx != SHN_UNDEF && !strcmp(name, HEAP_SYMBOL))
-		*vaddr = sym->st_value;
-}
-
 /* Finds the library's variable; -ENOEXEC when a process has none. */
 static int
 find_head(const struct process *proc, uint64_t *out)
@@ -86,17 +77,17 @@ find_head(const struct process *proc, uint64_t *out)
 	for (uint32_t i = 0; i < proc->maps.n; i++) {
 		const struct map *map = &proc->maps.rows[i];
 		const struct module *m = proc->modules->rows[map->module];
-		uint64_t vaddr = 0;
+		struct elf_wanted head = {.name = HEAP_SYMBOL};
 		int rc;
 
 		if (!m->elf || !module_is_heap(m))
 			continue;
-		rc = elf_symbols(m->elf, SHT_DYNSYM, seen, &vaddr);
+		rc = elf_find_symbols(m->elf, SHT_DYNSYM, &head, 1);
 		if (rc == -ENOMEM)
 			return rc;
-		if (rc || !vaddr)
+		if (rc || !head.value)
 			continue;
-		*out = map->bias + vaddr;
+		*out = map->bias + head.value;
 		return 0;
 	}
 	return -ENOEXEC;

@@ -15,42 +15,32 @@ struct image {
 	uint64_t symbol[HOTSPOT_SYMBOLS];
 };
 
-static void
-match(void *arg, const Elf64_Sym *sym, const char *name)
-{
-	static const char *const names[HOTSPOT_SYMBOLS] = {
-#define SYMBOL(id, name) [HOTSPOT_SYMBOL_##id] = name,
-#include "hotspot_symbols.def"
-#undef SYMBOL
-	};
-	struct image *image = arg;
-
-	if (strncmp(name, "gHotSpot", 8) != 0)
-		return;
-	for (size_t i = 0; i < HOTSPOT_SYMBOLS; i++)
-		if (!strcmp(name, names[i]))
-			image->symbol[i] = sym->st_value;
-}
-
 static int
 recognise(const char *path, const struct elf_image *elf, struct jit_image *out)
 {
-	struct image image = {.symbol = {0}}, *kept;
+	struct elf_wanted want[HOTSPOT_SYMBOLS] = {
+#define SYMBOL(id, name) [HOTSPOT_SYMBOL_##id] = {name, 0, 0},
+#include "hotspot_symbols.def"
+#undef SYMBOL
+	};
+	struct image *image;
 	int rc = strstr(path, "libjvm.so") && elf->machine == EM_X86_64
-	                 ? elf_symbols(elf, SHT_DYNSYM, match, &image)
+	                 ? elf_find_symbols(elf, SHT_DYNSYM, want,
+	                                    HOTSPOT_SYMBOLS)
 	                 : -ENOENT;
 
 	for (size_t i = 0; i < HOTSPOT_SYMBOLS && !rc; i++)
-		if (!image.symbol[i])
+		if (!want[i].value)
 			rc = -ENOENT;
 	if (rc)
 		return rc;
-	kept = malloc(sizeof(*kept));
-	if (!kept)
+	image = malloc(sizeof(*image));
+	if (!image)
 		return -ENOMEM;
-	*kept = image;
-	out->data = kept;
-	out->size = sizeof(*kept);
+	for (size_t i = 0; i < HOTSPOT_SYMBOLS; i++)
+		image->symbol[i] = want[i].value;
+	out->data = image;
+	out->size = sizeof(*image);
 	return 0;
 }
 

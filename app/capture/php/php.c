@@ -17,25 +17,7 @@
 
 /* --- the image ------------------------------------------------------------ */
 
-struct wanted {
-	const char *name;
-	uint64_t value, size;
-};
-
 enum { EXECUTE, EXECUTOR, WANTED };
-
-static void
-match(void *arg, const Elf64_Sym *sym, const char *name)
-{
-	struct wanted *want = arg;
-
-	for (unsigned i = 0; i < WANTED && sym->st_shndx != SHN_UNDEF; i++) {
-		if (strcmp(name, want[i].name) != 0)
-			continue;
-		want[i].value = sym->st_value;
-		want[i].size = sym->st_size;
-	}
-}
 
 /* Returns the version of a build that its texts name, as "API20220829,NTS";
  * PHP_VERSIONS for one with threads, and for other versions. */
@@ -69,13 +51,14 @@ static int
 recognise(const char *path, const struct elf_image *elf,
           struct interp_image *out)
 {
-	struct wanted want[WANTED] = {
+	struct elf_wanted want[WANTED] = {
 		[EXECUTE] = {.name = "execute_ex"},
 		[EXECUTOR] = {.name = "executor_globals"},
 	};
 	enum php_version version;
-	int rc = strstr(path, "php") ? elf_symbols(elf, SHT_DYNSYM, match, want)
-	                             : -ENOENT;
+	int rc = strstr(path, "php")
+	                 ? elf_find_symbols(elf, SHT_DYNSYM, want, WANTED)
+	                 : -ENOENT;
 
 	if (rc || !want[EXECUTE].value)
 		return rc ? rc : -ENOENT;

@@ -7,11 +7,6 @@
 #include <errno.h>
 #include <string.h>
 
-struct wanted {
-	const char *name;
-	uint64_t value, size;
-};
-
 /* The first of a version are there in all later ones. */
 enum {
 	RUNTIME,
@@ -26,21 +21,6 @@ enum {
 	FIRST_310,
 	WANTED
 };
-
-static void
-match(void *arg, const Elf64_Sym *sym, const char *name)
-{
-	struct wanted *want = arg;
-
-	if (sym->st_shndx == SHN_UNDEF || (*name != '_' && *name != 'P'))
-		return;
-	for (unsigned i = 0; i < WANTED; i++) {
-		if (strcmp(name, want[i].name) != 0)
-			continue;
-		want[i].value = sym->st_value;
-		want[i].size = sym->st_size;
-	}
-}
 
 /* Reads Py_Version, a PY_VERSION_HEX: 0x030b02f0 is 3.11.2. */
 static int
@@ -60,7 +40,8 @@ read_version(const struct elf_image *e, uint64_t vaddr, uint32_t *out)
 /* Finds the minor version. Interpreters up to 3.10 have no Py_Version.
  *   Source   Doc/c-api: the versions in which functions were added */
 static int
-read_minor(const struct elf_image *e, const struct wanted *want, uint32_t *out)
+read_minor(const struct elf_image *e, const struct elf_wanted *want,
+           uint32_t *out)
 {
 	if (want[VERSION].value)
 		return read_version(e, want[VERSION].value, out);
@@ -76,7 +57,7 @@ int
 python_recognise(const char *path, const struct elf_image *elf,
                  struct interp_image *out)
 {
-	struct wanted want[WANTED] = {
+	struct elf_wanted want[WANTED] = {
 		[RUNTIME] = {.name = "_PyRuntime"},
 		[CODE] = {.name = "PyCode_Type"},
 		[STR] = {.name = "PyUnicode_Type"},
@@ -89,7 +70,7 @@ python_recognise(const char *path, const struct elf_image *elf,
 	};
 	uint32_t minor;
 	int rc = strstr(path, "python")
-	                 ? elf_symbols(elf, SHT_DYNSYM, match, want)
+	                 ? elf_find_symbols(elf, SHT_DYNSYM, want, WANTED)
 	                 : -ENOENT;
 
 	if (rc)

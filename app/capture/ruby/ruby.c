@@ -20,25 +20,7 @@ enum { VM_RACTORS = 8 }; /* list of ractors, by their RACTOR_NODE */
 
 /* --- the image ------------------------------------------------------------ */
 
-struct wanted {
-	const char *name;
-	uint64_t value, size;
-};
-
 enum { VM, EXEC, VERSION, AT_EXIT, EVAL, WANTED };
-
-static void
-match(void *arg, const Elf64_Sym *sym, const char *name)
-{
-	struct wanted *want = arg;
-
-	for (unsigned i = 0; i < WANTED && sym->st_shndx != SHN_UNDEF; i++) {
-		if (strcmp(name, want[i].name) != 0)
-			continue;
-		want[i].value = sym->st_value;
-		want[i].size = sym->st_size;
-	}
-}
 
 /* Finds the minor version; the layouts of others differ. */
 static bool
@@ -74,7 +56,7 @@ struct code {
 };
 
 static bool
-read_code(const struct elf_image *elf, const struct wanted *of,
+read_code(const struct elf_image *elf, const struct elf_wanted *of,
           struct code *out)
 {
 	uint64_t offset, left;
@@ -122,7 +104,7 @@ jumps_to(const struct elf_image *elf, const struct code *c, uint64_t *end)
 }
 
 static void
-find_unnamed(const struct elf_image *elf, struct wanted *want)
+find_unnamed(const struct elf_image *elf, struct elf_wanted *want)
 {
 	struct code code;
 	uint64_t end = 0;
@@ -139,7 +121,7 @@ static int
 recognise(const char *path, const struct elf_image *elf,
           struct interp_image *out)
 {
-	struct wanted want[WANTED] = {
+	struct elf_wanted want[WANTED] = {
 		[VM] = {.name = "ruby_current_vm_ptr"},
 		[EXEC] = {.name = "rb_vm_exec"},
 		[VERSION] = {.name = "ruby_version"},
@@ -148,7 +130,7 @@ recognise(const char *path, const struct elf_image *elf,
 	};
 	uint32_t version;
 	int rc = strstr(path, "ruby")
-	                 ? elf_symbols(elf, SHT_DYNSYM, match, want)
+	                 ? elf_find_symbols(elf, SHT_DYNSYM, want, WANTED)
 	                 : -ENOENT;
 
 	if (rc)

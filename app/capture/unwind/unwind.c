@@ -98,9 +98,7 @@ unwind(struct unwinder *u, const uint64_t regs[UNWIND_REGS], const void *stack,
 	struct frame first = first_frame(a, regs);
 	struct walk w = {.u = u,
 	                 .arch = a,
-	                 .stack = stack,
-	                 .start = first.sp,
-	                 .len = len,
+	                 .stack = {stack, first.sp, len},
 	                 .regs = regs};
 	struct registers all;
 	int r = walk_all(&w, first, pcs, max, n);
@@ -131,11 +129,8 @@ enum unwind_end
 unwind_on(struct unwinder *u, const void *stack, size_t len, uint64_t *pcs,
           size_t max, size_t *n)
 {
-	struct walk w = {.u = u,
-	                 .arch = u->arch,
-	                 .stack = stack,
-	                 .start = u->other.sp,
-	                 .len = len};
+	struct walk w = {
+		.u = u, .arch = u->arch, .stack = {stack, u->other.sp, len}};
 	const bool was_last = u->other.interrupted; /* it was the last frame */
 	struct frame first;
 	int r;
@@ -164,9 +159,7 @@ unwind_blocked(struct unwinder *u, uint64_t pc, uint64_t sp, const void *stack,
 	const struct registers none = {.known = 0};
 	struct walk w = {.u = u,
 	                 .arch = u->arch,
-	                 .stack = stack,
-	                 .start = sp,
-	                 .len = len,
+	                 .stack = {stack, sp, len},
 	                 .bare = true};
 	struct frame first = {.pc = pc, .sp = sp, .interrupted = true};
 	int r = walk_all(&w, first, pcs, max, n);

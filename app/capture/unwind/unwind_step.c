@@ -358,7 +358,6 @@ step_by_custom(struct walk *w, struct frame *f, struct unwind_rule rule)
 static int
 step_by_asking(struct walk *w, struct frame *f, struct unwind_rule *rule)
 {
-	const struct unwind_stack stack = {w->stack, w->start, w->len};
 	struct unwind_frame to = {
 		.pc = f->pc,
 		.sp = f->sp,
@@ -368,7 +367,7 @@ step_by_asking(struct walk *w, struct frame *f, struct unwind_rule *rule)
 		.index = w->index,
 		.regs = w->index ? NULL : w->regs,
 	};
-	int rc = w->u->step(w->u->step_arg, &stack, &to);
+	int rc = w->u->step(w->u->step_arg, &w->stack, &to);
 
 	if (rc == -ENOENT) {
 		*rule = (struct unwind_rule){.cfa = CFA_NONE};
@@ -378,7 +377,7 @@ step_by_asking(struct walk *w, struct frame *f, struct unwind_rule *rule)
 		return UNWIND_NO_INFO;
 	}
 	if (rc)
-		return rc == -ENODATA   ? UNWIND_ROOT
+		return rc == -ENODATA  ? UNWIND_ROOT
 		       : rc == -EFAULT ? UNWIND_TRUNCATED
 		                       : UNWIND_BAD;
 	if (to.sp < f->sp || (to.sp == f->sp && !f->interrupted))

@@ -13,14 +13,13 @@
 struct walk {
 	struct unwinder *u;
 	const struct unwind_arch *arch;
-	const uint8_t *stack;
-	uint64_t start; /* address of stack[0] */
-	size_t len;
+	struct unwind_stack stack;
 	struct registers *whole; /* NULL: just those of struct frame */
 	bool stays_whole;        /* also above the first frame that needs it */
 	bool bare;               /* the walk began with pc and sp alone */
-	const uint64_t *regs; /* of the first frame, as in unwind(); NULL: none */
-	size_t index;         /* of the frame in pcs[]; SIZE_MAX: in a trial */
+	const uint64_t
+		*regs; /* of the first frame, as in unwind(); NULL: none */
+	size_t index;  /* of the frame in pcs[]; SIZE_MAX: in a trial */
 	bool uncalled; /* the last frame was entered by a return to its first
 	                  instruction */
 };
@@ -75,19 +74,15 @@ enum {
 static inline bool
 walk_word(const struct walk *w, uint64_t addr, uint64_t *out)
 {
-	uint64_t at = addr - w->start;
-
-	if (at >= w->len || w->len - at < sizeof(*out))
-		return false;
-	memcpy(out, w->stack + at, sizeof(*out));
-	return true;
+	return unwind_word(&w->stack, addr, out);
 }
 
 /* Returns how a walk ends that could not read the word at addr. */
 static inline enum unwind_end
 walk_missing(const struct walk *w, uint64_t addr)
 {
-	return addr >= w->start && addr - w->start < w->len + UNWIND_PAST_END
+	return addr >= w->stack.start && addr - w->stack.start <
+	                                         w->stack.len + UNWIND_PAST_END
 	               ? UNWIND_TRUNCATED
 	               : UNWIND_BAD;
 }

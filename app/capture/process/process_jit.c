@@ -17,6 +17,8 @@ struct jit_process {
 	bool refused;      /* its layout is not known */
 	struct memory_spare spare;
 	struct jit_looks looks;
+	struct memory memory;
+	struct jit_space space; /* now_ns is that of the stack being walked */
 	struct jit_detail {
 		uint64_t pc, value;
 	} details[PROCS_MAX_STACK];
@@ -39,6 +41,27 @@ process_forget_jit(struct process *proc)
 }
 
 static struct jit_process *
+jit_new(const struct process *proc, const struct jit_image *image,
+        uint64_t bias)
+{
+	struct jit_process *jp = calloc(1, sizeof(*jp));
+
+	if (!jp)
+		return NULL;
+	jp->image = image;
+	jp->bias = bias;
+	jp->memory = (struct memory){.host = proc->modules->host,
+	                             .pid = (int32_t)proc->pid,
+	                             .spare = &jp->spare};
+	jp->space = (struct jit_space){.memory = &jp->memory,
+	                               .image = image,
+	                               .bias = bias,
+	                               .codes = proc->modules->codes,
+	                               .looks = &jp->looks};
+	return jp;
+}
+
+static struct jit_process *
 jit_of(struct process *proc)
 {
 	if (proc->jit_looked)
@@ -51,11 +74,7 @@ jit_of(struct process *proc)
 
 		if (!image)
 			continue;
-		proc->jit = calloc(1, sizeof(*proc->jit));
-		if (proc->jit) {
-			proc->jit->image = image;
-			proc->jit->bias = row->bias;
-		}
+		proc->jit = jit_new(proc, image, row->bias);
 		if (proc->unwinder) /* it may know rules of such code */
 			unwinder_flush(proc->unwinder);
 		break;
@@ -80,125 +99,101 @@ process_jit_mapping(struct process *proc, const struct module *at,
 	}
 }
 
-/* Attaches to the process if that has not been done. */
+/* Attaches to the process if that has not been done; false when the language
+ * can't be asked. */
 static bool
-attach(struct jit_process *jp, const struct jit_space *space)
+attach(const struct process *proc)
 {
+	struct jit_process *jp = proc->jit;
 	int rc;
 
+	if (proc->unreadable)
+		return false;
 	if (jp->runtime || jp->refused)
 		return jp->runtime;
-	if (jp->tried_ns && space->now_ns - jp->tried_ns < JIT_ATTACH_NS)
+	if (jp->tried_ns && jp->space.now_ns - jp->tried_ns < JIT_ATTACH_NS)
 		return false;
-	jp->tried_ns = space->now_ns;
-	rc = jp->image->jit->attach(space, &jp->runtime);
+	jp->tried_ns = jp->space.now_ns;
+	rc = jp->image->jit->attach(&jp->space, &jp->runtime);
 	if (rc)
 		jp->runtime = NULL;
 	jp->refused = rc == -EBADMSG;
 	return jp->runtime;
 }
 
-/* Makes the space of a process; false when the language can't be asked. */
-static bool
-open_space(struct process *proc, struct memory *memory, struct jit_space *out)
-{
-	struct jit_process *jp = proc->jit;
-
-	if (!jp || proc->unreadable)
-		return false;
-	*memory = (struct memory){.host = proc->modules->host,
-	                          .pid = (int32_t)proc->pid,
-	                          .spare = &jp->spare};
-	*out = (struct jit_space){.memory = memory,
-	                          .image = jp->image,
-	                          .bias = jp->bias,
-	                          .codes = proc->modules->codes,
-	                          .now_ns = (uint64_t)clock_mono_ns(),
-	                          .looks = &jp->looks};
-	return attach(jp, out);
-}
-
 static int
 step(void *arg, const struct unwind_stack *stack, struct unwind_frame *f)
 {
 	struct process *proc = arg;
-	struct memory memory;
-	struct jit_space space;
+	struct jit_process *jp = proc->jit;
 	const uint64_t pc = f->pc;
 	const size_t index = f->index;
 	uint64_t detail = 0;
 	int rc;
 
-	if (!open_space(proc, &memory, &space))
+	if (!attach(proc))
 		return -ENOENT;
-	rc = space.image->jit->step(proc->jit->runtime, &space, stack, f,
-	                            &detail);
+	rc = jp->image->jit->step(jp->runtime, &jp->space, stack, f, &detail);
 	if (index < PROCS_MAX_STACK)
-		proc->jit->details[index] = (struct jit_detail){pc, detail};
+		jp->details[index] = (struct jit_detail){pc, detail};
 	return rc;
 }
 
 void
 process_jit_begin(struct process *proc)
 {
-	if (jit_of(proc))
-		unwinder_step(proc->unwinder, step, proc);
+	struct jit_process *jp = jit_of(proc);
+
+	if (!jp)
+		return;
+	jp->space.now_ns = (uint64_t)clock_mono_ns();
+	unwinder_step(proc->unwinder, step, proc);
 }
 
-/* True for code that step was asked for. *bias: where the image lies there; V8
- * maps its built-in functions a second time. */
-static bool
-is_stepped(struct process *proc, uint64_t pc, uint64_t *bias)
+/* Finds the mapping of code that step was asked for; NULL for other code. */
+static const struct map *
+find_stepped(struct process *proc, uint64_t pc)
 {
 	const struct jit_image *image = proc->jit->image;
-	const struct map *m = maps_find(&proc->maps, pc);
+	const struct map *map = maps_find(&proc->maps, pc);
+	const struct module *m = map ? proc->modules->rows[map->module] : NULL;
 
 	if (!m)
-		return false;
-	if (proc->modules->rows[m->module]->pid)
-		return true;
-	*bias = m->bias;
-	return proc->modules->rows[m->module]->jit == image &&
-	       pc - m->bias >= image->start && pc - m->bias < image->end;
-}
-
-/* Marks the code at an address as known to its language. */
-static void
-describe(struct process *proc, uint64_t pc)
-{
-	const struct map *m = maps_find(&proc->maps, pc);
-
-	if (m)
-		proc->modules->rows[m->module]->described = true;
+		return NULL;
+	return m->pid || (m->jit == image && pc - map->bias >= image->start &&
+	                  pc - map->bias < image->end)
+	               ? map
+	               : NULL;
 }
 
 bool
 process_jit_frame(struct process *proc, size_t i, uint64_t pc,
                   struct proc_stack *out)
 {
+	struct jit_process *jp = jit_of(proc);
 	uint64_t places[JIT_MAX_PLACES];
 	const struct jit_detail *detail;
-	struct memory memory;
+	const struct map *map = jp ? find_stepped(proc, pc) : NULL;
+	struct module *m;
 	struct jit_space space;
-	uint64_t bias;
 	size_t n = 0;
 	int rc;
 
-	if (!jit_of(proc))
+	if (!map)
 		return false;
-	bias = proc->jit->bias;
-	if (!is_stepped(proc, pc, &bias))
-		return false;
-	if (!open_space(proc, &memory, &space)) {
-		out->jit_unknown |= proc->jit->refused;
+	if (!attach(proc)) {
+		out->jit_unknown |= jp->refused;
 		return false;
 	}
-	space.bias = bias;
-	detail = &proc->jit->details[i];
-	rc = space.image->jit->names(
-		proc->jit->runtime, &space, pc,
+	m = proc->modules->rows[map->module];
+	space = jp->space;
+	if (!m->pid) /* V8 maps its built-in functions a second time */
+		space.bias = map->bias;
+	detail = &jp->details[i];
+	rc = jp->image->jit->names(
+		jp->runtime, &space, pc,
 		detail->pc == pc + (i > 0) ? detail->value : 0, places, &n);
-	describe(proc, pc);
+	m->described = true;
 	if (rc) {
 		out->jit_missed |= rc != -ENOENT;
 		return false;
@@ -206,6 +201,6 @@ process_jit_frame(struct process *proc, size_t i, uint64_t pc,
 	for (size_t k = 0; k < n && out->n < PROCS_MAX_STACK; k++)
 		if (places[k] != INTERP_NO_PLACE)
 			out->places[out->n++] = (struct place){
-				MODULE_JITS + space.image->jit->id, places[k]};
+				MODULE_JITS + jp->image->jit->id, places[k]};
 	return true;
 }

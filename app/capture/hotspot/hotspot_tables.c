@@ -138,13 +138,7 @@ read_structs(const struct memory *m, const uint64_t *v,
 	} fields[HOTSPOT_FIELDS] = {
 #define FIELD(id, t, f)    [HOTSPOT_##id] = {t, f},
 #define OPTIONAL(id, t, f) FIELD(id, t, f)
-#define SIZE(id, t)
-#define CONSTANT(id, f)
 #include "hotspot_tables.def"
-#undef FIELD
-#undef OPTIONAL
-#undef SIZE
-#undef CONSTANT
 	};
 	CLEANUP(table_done)
 	struct table t = {.memory = m,
@@ -177,15 +171,8 @@ read_types(const struct memory *m, const uint64_t *v,
            struct hotspot_tables *out)
 {
 	static const char *const types[HOTSPOT_SIZES] = {
-#define FIELD(id, t, f)
-#define OPTIONAL(id, t, f)
 #define SIZE(id, t) [HOTSPOT_SIZE_##id] = t,
-#define CONSTANT(id, f)
 #include "hotspot_tables.def"
-#undef FIELD
-#undef OPTIONAL
-#undef SIZE
-#undef CONSTANT
 	};
 	CLEANUP(table_done)
 	struct table t = {.memory = m,
@@ -207,15 +194,8 @@ read_constants(const struct memory *m, const uint64_t *v,
                struct hotspot_tables *out)
 {
 	static const char *const names[HOTSPOT_CONSTANTS] = {
-#define FIELD(id, t, f)
-#define OPTIONAL(id, t, f)
-#define SIZE(id, t)
 #define CONSTANT(id, f) [HOTSPOT_CONSTANT_##id] = f,
 #include "hotspot_tables.def"
-#undef FIELD
-#undef OPTIONAL
-#undef SIZE
-#undef CONSTANT
 	};
 	CLEANUP(table_done)
 	struct table t = {.memory = m,
@@ -238,14 +218,7 @@ check(const struct hotspot_tables *t)
 {
 	static const enum hotspot_field needed[] = {
 #define FIELD(id, t, f) HOTSPOT_##id,
-#define OPTIONAL(id, t, f)
-#define SIZE(id, t)
-#define CONSTANT(id, f)
 #include "hotspot_tables.def"
-#undef FIELD
-#undef OPTIONAL
-#undef SIZE
-#undef CONSTANT
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(needed); i++)

@@ -14,37 +14,17 @@
 enum hotspot_field {
 #define FIELD(id, type, name)    HOTSPOT_##id,
 #define OPTIONAL(id, type, name) HOTSPOT_##id,
-#define SIZE(id, type)
-#define CONSTANT(id, name)
 #include "hotspot_tables.def"
-#undef FIELD
-#undef OPTIONAL
-#undef SIZE
-#undef CONSTANT
 	HOTSPOT_FIELDS
 };
 enum hotspot_size {
-#define FIELD(id, type, name)
-#define OPTIONAL(id, type, name)
 #define SIZE(id, type) HOTSPOT_SIZE_##id,
-#define CONSTANT(id, name)
 #include "hotspot_tables.def"
-#undef FIELD
-#undef OPTIONAL
-#undef SIZE
-#undef CONSTANT
 	HOTSPOT_SIZES
 };
 enum hotspot_constant {
-#define FIELD(id, type, name)
-#define OPTIONAL(id, type, name)
-#define SIZE(id, type)
 #define CONSTANT(id, name) HOTSPOT_CONSTANT_##id,
 #include "hotspot_tables.def"
-#undef FIELD
-#undef OPTIONAL
-#undef SIZE
-#undef CONSTANT
 	HOTSPOT_CONSTANTS
 };
 

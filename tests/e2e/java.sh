@@ -87,6 +87,9 @@ methods() { # at least so many percent of samples pass one of Shares' methods
   awk -v least="$1" '{ n += $NF } /;Shares[.]/ { got += $NF }
     END { printf "%d of %d samples\n", got, n; exit !(n > 20 && 100 * got >= least * n) }' "$STATE/folded"
 }
+has_stack() { # regular expression
+  grep -q "$1" "$STATE/folded" || { awk '{ print $NF, $0 }' "$STATE/folded" | sort -rn | head -5; return 1; }
+}
 measured() { # claims of a capture of a JVM without options
   check "$1.is_captured" end "$(begin "$1" 8)"
   check "$1.methods_have_names" methods 90
@@ -94,8 +97,8 @@ measured() { # claims of a capture of a JVM without options
   check "$1.known_shares_are_found_60" near 60 Shares.share60
   check "$1.known_shares_are_found_30" near 30 Shares.share30
   check "$1.known_shares_are_found_10" near 10 Shares.share10
-  check "$1.native_callers_are_in_the_same_stack" grep -q \
-    ';JavaMain;.*JavaCalls::call_helper;call_stub;Shares[.]main;Shares[.]work;Shares[.]share60;Shares[.]spin' "$STATE/folded"
+  check "$1.native_callers_are_in_the_same_stack" has_stack \
+    ';JavaMain;.*JavaCalls::call_helper;call_stub;Shares[.]main;Shares[.]work;Shares[.]share60;Shares[.]spin'
   check "$1.no_note_is_about_java" no_note Java
   check "$1.the_jvm_is_left_alone" untouched
 }
@@ -104,7 +107,10 @@ measured() { # claims of a capture of a JVM without options
 
 nobody=(setpriv --reuid 65534 --regid 65534 --clear-groups)
 [ "$(id -u)" -eq 0 ] || nobody=()
-jvm compiled "${nobody[@]}" --
+# A JVM on one CPU collects garbage without helpers, and then counted loops have
+# no safepoint: the time of an inlined one stands at its caller. So this JVM may
+# use all CPUs, whatever this script was given.
+jvm compiled "${nobody[@]}" taskset -c "0-$(($(nproc --all) - 1))" --
 measured compiled
 check waits.is_captured end "$(begin compiled 2 block)"
 check waits.callers_have_names grep -q ';Shares[.]park;java[.]util[.]concurrent[.]locks[.]LockSupport[.]parkNanos;' "$STATE/folded"

@@ -6,9 +6,9 @@
  * worker their file includes capture/host/memory.h, too.
  *
  * A language has one step of each walk; the loops are here. In the kernel a
- * step is part of a function that the verifier checks once, whatever its
- * arguments are: offsets into copies of memory must be constants, or be compared
- * in the step itself.
+ * step is part of a function that the verifier checks once, for any arguments:
+ * an offset into a copy of memory must be a constant, or be checked in the step
+ * itself.
  */
 #pragma once
 

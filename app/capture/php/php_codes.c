@@ -238,8 +238,8 @@ keep_gone(struct reader *r, struct interp_code *code)
 	return interp_function_keep(r->codes, &texts, f, &code->function);
 }
 
-/* Keeps what was read of a function. If the function is gone by now, what was
- * read of it earlier stays valid. */
+/* Keeps what was read of a function; if it is gone by now, what was read
+ * earlier. */
 static int
 keep_or_leave(struct reader *r, size_t i)
 {

@@ -75,9 +75,9 @@ python_interpreter(const struct memory *m, const struct interp_list *list,
 	       walk_copy(m, &w->next, 8, w->next + list->at[PYTHON_NEXT]);
 }
 
-/* Looks at a thread, or at an interpreter. A thread has a state in each
- * interpreter that it runs: the newest one in which it has frames is found, or
- * else its newest. */
+/* Looks at one thread state, or goes on to the next interpreter. A thread that
+ * runs several interpreters has a state in each. The newest state with frames
+ * is found; if none has frames, the newest. */
 WALK enum walk_step
 python_find(const struct memory *m, const struct interp_list *list,
             uint64_t native, struct walk_at *w)

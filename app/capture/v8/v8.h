@@ -79,10 +79,10 @@ struct v8 {
 };
 
 /*
- * The detail of a frame: the address of its function object, and some bits of
- * its context. Another function that the collector puts in its place has
- * another context, or is one that lives as long. Or the type of a frame without
- * a function, which is even.
+ * The detail of a frame: the address of its function object with some bits of
+ * its context, which tell it from a function that the collector puts there
+ * later. For a frame without a function it is the frame's type, an even
+ * number.
  */
 #define V8_ADDRESS_BITS 48
 static inline uint64_t

@@ -122,9 +122,10 @@ take(const uint8_t *p, size_t n, size_t *at, int64_t *out)
 }
 
 /*
- * Finds the position of an offset: that of the last row which begins there or
- * before. 0: none. A row says how far it is from the one before, and that it is
- * no statement: up to V8 13 by a negative number, then by the lowest bit.
+ * Finds the position for an offset: that of the last row at or before it; 0:
+ * none. A row holds the distance from the row before it. It marks a position
+ * that is no statement: by a negative number up to V8 13, later by its lowest
+ * bit.
  */
 static uint64_t
 position_at(const uint8_t *p, size_t n, uint64_t offset)

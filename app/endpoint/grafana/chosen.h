@@ -2,10 +2,10 @@
  * The stacks that a question is about: those below a call site, and those that
  * a filter of frames lets pass.
  *
- * A call site is the names of a stack's outermost functions. A filter lets a
- * stack pass that has a frame for each name and each regular expression to
- * include, and none for those to exclude. Its regular expressions match any
- * part of a name.
+ * A call site is the names of a stack's outermost functions. A stack passes a
+ * filter if each name and regular expression to include matches one of its
+ * frames, and none to exclude does. A regular expression may match any part of
+ * a name.
  *
  *   Source   pkg/model of github.com/grafana/pyroscope, September 2026
  */

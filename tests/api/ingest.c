@@ -10,8 +10,10 @@
 #include "profile/stored/wire.h"
 #include "store/session.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <openssl/evp.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -222,6 +224,70 @@ TEST(a_process_that_is_killed_has_lost_no_push)
 	for (size_t i = 0; i < w.n; i++)
 		ck_assert_int_eq(window_read(&a.store.s, &w.items[i], &file),
 		                 0);
+}
+END
+
+#define PUSHERS 4
+
+static int
+segments_of(const struct test_api *a)
+{
+	CLEANUP_FD int fd = openat(a->store.s.segments_fd, ".",
+	                           O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fdopendir(fd);
+	int n = 0;
+
+	ck_assert_ptr_nonnull(d);
+	fd = -1;
+	for (struct dirent *e; (e = readdir(d));)
+		n += strstr(e->d_name, ".seg") != NULL;
+	closedir(d);
+	return n;
+}
+
+/* Returns whether the whole reply to a push is 200. */
+static bool
+is_taken(int fd)
+{
+	CLEANUP_BUF struct buf raw = BUF_INIT(BUF_MAX_REPLY);
+
+	return !fd_read_all(fd, &raw) &&
+	       memmem(raw.p, raw.len, "Status: 200", 11);
+}
+
+/* Pushes wait for the database, all in one queue, while processes are
+ * killed. */
+TEST(pushes_that_wait_together_are_stored_once_though_processes_are_killed)
+{
+	CLEANUP_API struct test_api a = test_api(PUSHERS, "");
+	CLEANUP_SERIES_LIST struct series_list l = {0};
+	CLEANUP_WINDOWS struct window_list w = {0};
+	CLEANUP_REPLY struct client_reply first =
+		api_send(&a, PUSH, "", "main;work 3\n", 12);
+	int fds[PUSHERS], taken = 0;
+
+	if (test_on_server())
+		SKIP("a database server groups commits itself");
+	ck_assert_int_eq(first.status, 200);
+	ck_assert_int_eq(store_begin(&a.store.s), 0);
+	for (int i = 0; i < PUSHERS; i++)
+		fds[i] = ask_begin(&a, (struct ask){.key = KEY_OPERATOR,
+		                                    .method = "POST",
+		                                    .path = PUSH,
+		                                    .body = "main;work 3\n"});
+	for (int i = 0; i < 100 && segments_of(&a) < PUSHERS; i++)
+		poll(NULL, 0, 10); /* each process opens one */
+	for (int i = 0; i < PUSHERS / 2; i++)
+		test_api_restart(&a, i);
+	store_rollback(&a.store.s);
+	for (int i = 0; i < PUSHERS; i++) {
+		taken += is_taken(fds[i]);
+		close(fds[i]);
+	}
+	l = series_stored(&a, "cpu");
+	w = windows_stored(&a, l.items[0].id);
+	ck_assert_int_ge((int)w.n, 1 + taken);
+	ck_assert_int_le((int)w.n, 1 + PUSHERS);
 }
 END
 
@@ -750,27 +816,26 @@ TEST(a_range_of_pushed_frames_without_names_says_so)
 }
 END
 
-SUITE_TIMEOUT("ingest", 60,
-              a_push_of_folded_stacks_is_a_window_of_its_application,
-              a_push_by_connect_is_a_window_of_its_service,
-              a_range_of_pushed_frames_without_names_says_so,
-              a_push_of_a_java_recording_is_a_window_of_each_of_its_types,
-              pushes_of_one_application_are_one_series,
-              a_process_that_is_killed_has_lost_no_push,
-              a_gzipped_pprof_file_is_stored_as_it_came,
-              values_past_all_measure_are_refused,
-              a_pprof_file_in_other_units_is_stored_in_ours,
-              values_past_all_measure_are_refused, negative_values_are_kept,
-              values_past_all_measure_are_refused,
-              a_push_of_several_value_types_is_a_window_of_each,
-              lock_waits_are_told_from_others_by_their_display_names,
-              a_type_at_the_end_of_a_name_is_no_part_of_it,
-              a_service_whose_name_ends_so_keeps_it,
-              what_is_not_taken_is_refused,
-              a_push_is_of_the_type_that_its_units_or_its_name_say,
-              every_value_of_a_known_type_is_stored,
-              a_push_without_a_format_is_what_its_bytes_say,
-              services_are_made_only_where_configured,
-              labels_of_pushes_are_bounded,
-              a_key_may_come_as_basic_password_on_ingest_alone,
-              the_tenant_may_come_as_scope_org_id)
+SUITE_TIMEOUT(
+	"ingest", 60, a_push_of_folded_stacks_is_a_window_of_its_application,
+	a_push_by_connect_is_a_window_of_its_service,
+	a_range_of_pushed_frames_without_names_says_so,
+	a_push_of_a_java_recording_is_a_window_of_each_of_its_types,
+	pushes_of_one_application_are_one_series,
+	a_process_that_is_killed_has_lost_no_push,
+	pushes_that_wait_together_are_stored_once_though_processes_are_killed,
+	a_gzipped_pprof_file_is_stored_as_it_came,
+	values_past_all_measure_are_refused,
+	a_pprof_file_in_other_units_is_stored_in_ours,
+	values_past_all_measure_are_refused, negative_values_are_kept,
+	values_past_all_measure_are_refused,
+	a_push_of_several_value_types_is_a_window_of_each,
+	lock_waits_are_told_from_others_by_their_display_names,
+	a_type_at_the_end_of_a_name_is_no_part_of_it,
+	a_service_whose_name_ends_so_keeps_it, what_is_not_taken_is_refused,
+	a_push_is_of_the_type_that_its_units_or_its_name_say,
+	every_value_of_a_known_type_is_stored,
+	a_push_without_a_format_is_what_its_bytes_say,
+	services_are_made_only_where_configured, labels_of_pushes_are_bounded,
+	a_key_may_come_as_basic_password_on_ingest_alone,
+	the_tenant_may_come_as_scope_org_id)

@@ -12,6 +12,7 @@ void
 pushes_done(struct pushes *p)
 {
 	segment_close(&p->segment);
+	window_queue_close(&p->queue);
 }
 
 void
@@ -70,6 +71,8 @@ open_segment(struct pushes *p, struct store *s)
 	rc = segment_create(s, s->host, &g);
 	if (rc)
 		return rc;
+	if (!p->queue.own && window_queue_open(s, &p->queue))
+		p->queue.own = NULL; /* pushes are committed one by one */
 	segment_close(&p->segment);
 	p->segment = g;
 	p->opened_ns = now;
@@ -150,8 +153,8 @@ pushes_store(struct pushes *p, struct store *s, struct push_windows *w,
 		rc = add_push(p, s, &w[i], &b);
 	if (!rc && b.n)
 		rc = segment_sync(&p->segment)
-		             ?: window_commit(s, &p->segment, b.asks, b.n,
-		                              NULL);
+		             ?: window_queue_commit(s, &p->queue, &p->segment,
+		                                    b.asks, b.n);
 	if (rc)
 		p->segment.length = length; /* the next push overwrites them */
 	return rc;

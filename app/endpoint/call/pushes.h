@@ -6,15 +6,16 @@
 #pragma once
 
 #include "profile/profile.h"
-#include "store/window.h"
+#include "store/window_queue.h"
 
 struct pushes {
 	struct segment segment; /* open for the next push */
+	struct window_queue queue;
 	int64_t opened_ns;
 };
-#define PUSHES_INIT                      \
-	{                                \
-		.segment = SEGMENT_INIT, \
+#define PUSHES_INIT                                                  \
+	{                                                            \
+		.segment = SEGMENT_INIT, .queue = WINDOW_QUEUE_INIT, \
 	}
 
 void pushes_done(struct pushes *p);

@@ -343,7 +343,7 @@ static int
 import(struct call *c, struct push *p, struct profile **out)
 {
 	const struct import_limits limits = taken_limits(c);
-	const struct input *looks;
+	const struct input *looks = NULL;
 	int rc = import_inflate(p->profile.p, p->profile.n, &limits, &p->raw,
 	                        &p->why);
 
@@ -353,14 +353,16 @@ import(struct call *c, struct push *p, struct profile **out)
 		p->sent = p->profile;
 	if (p->raw.len)
 		p->profile = (struct part){p->raw.p, p->raw.len};
-	looks = input_detect(p->profile.p, p->profile.n);
-	if (!*param_text(c, P_IngestProfile_format) && looks)
-		p->format = looks;
+	if (!*param_text(c, P_IngestProfile_format))
+		looks = input_detect(p->profile.p, p->profile.n);
+	p->format = looks ? looks : p->format;
 	p->taken.format = p->format->name;
 	rc = set_type(c, p)
 	             ?: read_as(c, p,
 	                        p->type && !is_recording(p) ? p->type : "",
 	                        out);
+	if (rc == -EBADMSG)
+		looks = input_detect(p->profile.p, p->profile.n);
 	if (rc == -EBADMSG && looks && looks != p->format)
 		buf_addf(&p->why, "; its format looks like %s, not %s",
 		         looks->name, p->format->name);

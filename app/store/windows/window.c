@@ -56,8 +56,8 @@ window_find_ids(struct store *s, const char *tenant, const char *prefix,
 
 /* --- writing -------------------------------------------------------------- */
 
-static int
-put_segment(struct store *s, const struct segment *g)
+int
+window_put_segment(struct store *s, const struct segment *g)
 {
 	const char *store = segment_in_db(g->id) ? BYTES_DB : BYTES_FILE;
 	int rc = db_run(
@@ -67,19 +67,16 @@ put_segment(struct store *s, const struct segment *g)
 	return rc < 0 ? rc : 0;
 }
 
-static int
-insert(struct store *s, const struct segment *g, const struct window_ask *w,
-       char id[static ID_MAX])
+int
+window_insert(struct store *s, const struct segment *g,
+              const struct window_ask *w, const char *id)
 {
-	int n;
-
-	id_new(WINDOW_PREFIX, id);
-	n = db_run(s->db, SQL_WINDOW_INSERT,
-	           ARGS(V(id), V(g->id), V(w->checksum), V((int64_t)w->level),
-	                V(w->start_ms), V(w->end_ms), V(w->duration_ms),
-	                V(w->windows), V(w->sample_count), V(w->value),
-	                V(w->start), V(w->length), V(w->quota_ms),
-	                V(w->series)));
+	int n = db_run(s->db, SQL_WINDOW_INSERT,
+	               ARGS(V(id), V(g->id), V(w->checksum),
+	                    V((int64_t)w->level), V(w->start_ms), V(w->end_ms),
+	                    V(w->duration_ms), V(w->windows),
+	                    V(w->sample_count), V(w->value), V(w->start),
+	                    V(w->length), V(w->quota_ms), V(w->series)));
 	return n < 0 ? n : n ? 0 : -ENOENT;
 }
 
@@ -87,12 +84,13 @@ static int
 commit(struct store *s, const struct segment *g, const struct window_ask *w,
        size_t n, size_t *stored)
 {
-	int rc = put_segment(s, g);
+	int rc = window_put_segment(s, g);
 
 	for (size_t i = 0; i < n && !rc; i++) {
 		char id[ID_MAX];
 
-		rc = insert(s, g, &w[i], id);
+		id_new(WINDOW_PREFIX, id);
+		rc = window_insert(s, g, &w[i], id);
 		*stored += !rc;
 		if (rc == -ENOENT)
 			rc = 0;
@@ -277,9 +275,10 @@ rollup(struct store *s, const struct segment *g, const struct window_ask *w,
 {
 	char id[ID_MAX];
 
+	id_new(WINDOW_PREFIX, id);
 	return check_children(s, w, children)
-	               ?: put_segment(s, g)
-	               ?: insert(s, g, w, id) ?: adopt(s, id, w->level, children);
+	               ?: window_put_segment(s, g)
+	               ?: window_insert(s, g, w, id) ?: adopt(s, id, w->level, children);
 }
 
 int
@@ -311,6 +310,6 @@ window_rollup_again(struct store *s, const struct segment *g,
 	int rc = store_begin(s);
 
 	return rc ? rc
-	          : store_end(s, put_segment(s, g)
+	          : store_end(s, window_put_segment(s, g)
 	                                 ?: window_replace(s, g, made, w));
 }

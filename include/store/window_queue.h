@@ -1,0 +1,37 @@
+/*
+ * A queue in which processes commit windows together (store/window.h): all that
+ * wait while one transaction is written to disk become the next one.
+ */
+#pragma once
+
+#include "store/window.h"
+
+struct window_queue {
+	int fd;
+	struct queue_file *file;
+	struct queue_slot *own; /* NULL: not open, and each commits alone */
+};
+#define WINDOW_QUEUE_INIT \
+	{                 \
+		.fd = -1  \
+	}
+#define CLEANUP_WINDOW_QUEUE CLEANUP(window_queue_close)
+
+/*
+ * Opens the queue of a store, a file beside its database.
+ *   Owns     *out is the caller's; window_queue_close() it
+ *   Errors   -errno, -EOPNOTSUPP for a database server, which does this
+ *            itself, -EUSERS if too many processes have it open, -EPROTO if
+ *            those are of another release; *out untouched
+ */
+MUST_CHECK int
+window_queue_open(const struct store *s, struct window_queue *out);
+void window_queue_close(struct window_queue *q);
+/*
+ * Does what window_commit() does, with other processes.
+ *   Errors   those of window_commit(); -EBUSY when the turn does not come: the
+ *            windows may still be stored
+ */
+MUST_CHECK int window_queue_commit(struct store *s, struct window_queue *q,
+                                   const struct segment *g,
+                                   const struct window_ask *w, size_t n);

@@ -153,10 +153,10 @@ $(B)/gen/web/%.o: app/web/% app/web/embed.S
 # and the next make tries again.
 PAGES := $(B)/web/$(if $(shell command -v npm),with,without)-npm
 pages: $(PAGES)
-$(PAGES): $(wildcard app/web/ui/* app/web/flame/*)
+$(PAGES): $(wildcard app/web/ui/* app/web/flame/*) include/schemas.def include/store/continuous_host.def
 	@mkdir -p $(@D)
 	@rm -f $(@D)/with-npm $(@D)/without-npm
-	$(Q)WORK=$(B)/web app/web/ui/build $(B)/ui && touch $@ || [ $$? -eq 3 ]
+	$(Q)WORK=$(B)/web CC=$(CC) app/web/ui/build $(B)/ui && touch $@ || [ $$? -eq 3 ]
 
 # Programs in the kernel walk the frames of every language's interpreter.
 WALKS := $(B)/gen/capture/walks.h

@@ -4,14 +4,8 @@ import { all, remove } from './api';
 import { Make } from './form';
 import type { PageProps } from './pages';
 import { Ask, Empty, Failure, Head, Skeleton, Time } from './parts';
+import type { BrowserSession, NewToken, Token } from './replies';
 import { useData } from './use';
-
-type Key = { id: string; name: string; role: string; tenants: string[];
-  createdAt: string; expiresAt: string | null; revokedAt: string | null;
-  lastUsedAt: string | null };
-type NewKey = { name: string; key: string };
-type Browser = { id: string; actor: string; role: string; tenant: string;
-  createdAt: string; lastUsedAt: string; expiresAt: string };
 
 const TOKENS = '/api/v1/tokens', BROWSERS = '/api/v1/browser-sessions';
 const REFRESH_MS = 10e3;
@@ -26,11 +20,11 @@ export default function Access({ caller }: PageProps) {
 
 function Keys() {
   const { data, error, again } = useData('keys',
-    signal => all<Key>(TOKENS, signal), REFRESH_MS);
-  const [made, setMade] = useState<NewKey>();
+    signal => all<Token>(TOKENS, signal), REFRESH_MS);
+  const [made, setMade] = useState<NewToken>();
   return <section class="part">
     <Head title="API keys">
-      <Make<NewKey> word="Make a key" title="Make an API key" path={TOKENS}
+      <Make<NewToken> word="Make a key" title="Make an API key" path={TOKENS}
         made={key => { setMade(key); again(); }} />
     </Head>
     {made && <div class="note made" role="status">
@@ -53,7 +47,7 @@ function Keys() {
   </section>;
 }
 
-function KeyRow({ item, again }: { item: Key; again: () => void }) {
+function KeyRow({ item, again }: { item: Token; again: () => void }) {
   const { id, name, role, tenants, createdAt, expiresAt, revokedAt,
     lastUsedAt } = item;
   return <tr>
@@ -75,8 +69,8 @@ function KeyRow({ item, again }: { item: Key; again: () => void }) {
 
 function Browsers() {
   const { data, error, again } = useData('browsers',
-    signal => all<Browser>(BROWSERS, signal), REFRESH_MS);
-  const keys = useData('key names', signal => all<Key>(TOKENS, signal)).data;
+    signal => all<BrowserSession>(BROWSERS, signal), REFRESH_MS);
+  const keys = useData('key names', signal => all<Token>(TOKENS, signal)).data;
   const nameOf = (actor: string) =>
     keys?.find(k => k.id === actor)?.name ?? actor;
   return <section class="part">

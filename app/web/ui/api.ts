@@ -2,13 +2,9 @@
  * Requests to the API of the same server. The cookie of the browser session
  * goes with each; a reply that says the session is over ends it here, too.
  */
-export type Caller = {
-  actor: string;
-  tenant: string;
-  tenants: string[];
-  role: 'viewer' | 'operator' | 'admin';
-  expiresAt: string | null;
-};
+import type { Caller as Reply } from './replies';
+
+export type Caller = Reply & { role: 'viewer' | 'operator' | 'admin' };
 
 /* An error that the API returned; status 0: there was no reply. */
 export class ApiError extends Error {

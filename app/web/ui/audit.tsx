@@ -4,12 +4,9 @@ import { useEffect, useState } from 'preact/hooks';
 import { all, get } from './api';
 import type { PageProps } from './pages';
 import { Empty, Failure, Head, Skeleton, Time } from './parts';
+import type { AuditList, Token } from './replies';
 import { toResult } from './result';
 import { useData } from './use';
-
-type Entry = { id: string; at: string; actor: string; action: string;
-  target: string; requestId: string };
-type Entries = { items: Entry[]; nextCursor: string | null };
 
 /* Only administrators may list keys; others see ids. */
 const NOBODY = new Map<string, string>();
@@ -25,9 +22,9 @@ export default function Audit({ caller }: PageProps) {
   if (search) q.set('search', search);
   if (cursor) q.set('cursor', cursor);
   const { data, error, again } = useData(`audit ${q}`,
-    signal => get<Entries>(`/api/v1/audit?${q}`, signal));
+    signal => get<AuditList>(`/api/v1/audit?${q}`, signal));
   const names = useData('key names', async signal => caller.role === 'admin'
-    ? new Map((await all<{ id: string; name: string }>('/api/v1/tokens',
+    ? new Map((await all<Token>('/api/v1/tokens',
       signal)).map(k => [k.id, k.name])) : NOBODY).data ?? NOBODY;
   /* a key is known here by its name, and there by its id */
   const find = (text: string) => {

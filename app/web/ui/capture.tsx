@@ -11,6 +11,7 @@ import type { Make } from './form';
 import type { PageProps } from './pages';
 import { Ask, Failure, sentence, Share, Skeleton, Time } from './parts';
 import { getColumns, Profile } from './profile';
+import type { Baseline } from './replies';
 import { lengthOf, partOf, resultPath, toResult, toService, toSettings,
   type Result } from './result';
 import { go, to } from './route';
@@ -66,9 +67,6 @@ export function Captured({ id, caller, at, compare, children }: { id: string;
 }
 
 const OTHERS = 30;
-
-type Baseline = { baselineId: string; baselineLabel: string;
-  sessionId: string };
 
 /* Baselines and captures of the same service and type, to compare this one
  * with. */

@@ -5,16 +5,17 @@ import { clock } from '../flame/text.js';
 import { all, ApiError, get, PROFILING, serverNow, type Caller } from './api';
 import { toCompare } from './compare';
 import { Groups, wordOf } from './groups';
-import { KINDS, useMarks, type Baseline, type Mark } from './marks';
+import { KINDS, useMarks, type Mark } from './marks';
 import type { PageProps } from './pages';
 import { Empty, Failure, sentence, Share, Skeleton, Time, usePop }
   from './parts';
 import { getColumns, Profile } from './profile';
+import type { Baseline, ContinuousProfile, MergedProfile, Process, Shifts, Trend }
+  from './replies';
 import { latest, toFirst, toSettings, toService, type Result } from './result';
 import { go, to } from './route';
 import { fields, ProfileNow, types } from './start';
-import type { Shifts } from './shifts';
-import { Costs, halvesOf, type Trend } from './trend';
+import { Costs, halvesOf } from './trend';
 import { useData, type Loaded } from './use';
 
 const RANGES = [['now-5m', '5 minutes'], ['now-15m', '15 minutes'],
@@ -240,7 +241,7 @@ function Tools({ view, at, trend, unit, caller, asOf, baselines }: {
       <Only view={view} at={at} unit={unit} />
       {trend && <Before view={view} trend={trend} baselines={baselines} />}
       {type === 'goroutine' && <Stacks at={at} />}
-      <Share find={() => get<{ flameGraphUrl: string }>(
+      <Share find={() => get<MergedProfile>(
         `${PROFILING}/merge?${asked(at)}&top=1`).then(m =>
         m.flameGraphUrl)} />
       <a class="button" href={toSettings(service)}>Settings</a>
@@ -425,16 +426,15 @@ function Happened({ marks, isCut }: { marks: Mark[]; isCut: boolean }) {
 }
 const iso = (at: number) => new Date(at).toISOString();
 
-type Continuous = { service: string; enabled: boolean; profileTypes: string[];
-  retentionDays: number; createdAt: string;
-  unsupported: { profileType: string; missing: string }[];
-  failing: { profileType: string; message: string }[] };
-const OFF: Continuous = { service: '', enabled: false, profileTypes: [], retentionDays: 0,
+type Continuous = Pick<ContinuousProfile, 'enabled' | 'profileTypes' |
+  'retentionDays' | 'createdAt' | 'unsupported' | 'failing'>;
+const OFF: Continuous = { enabled: false, profileTypes: [], retentionDays: 0,
   createdAt: '', unsupported: [], failing: [] };
 
 /* A service that was never profiled continuously has no entry. */
-const continuousOf = async (service: string, signal: AbortSignal) =>
-  (await all<Continuous>(`${PROFILING}/continuous`, signal))
+const continuousOf = async (service: string, signal: AbortSignal):
+  Promise<Continuous> =>
+  (await all<ContinuousProfile>(`${PROFILING}/continuous`, signal))
     .find(c => c.service === service) ?? OFF;
 const useContinuous = (service: string) => useData('continuous? ' + service,
   signal => continuousOf(service, signal)).data;
@@ -479,7 +479,7 @@ function reasons({ type, to: until, only }: View, now: Continuous,
 function Reasons({ view, caller }: { view: View; caller: Caller }) {
   const now = useContinuous(view.service);
   const running = useData('processes? ' + view.service, signal =>
-    all<unknown>(`/api/v1/services/${encodeURIComponent(view.service)
+    all<Process>(`/api/v1/services/${encodeURIComponent(view.service)
     }/processes`, signal)).data;
   if (!now || !running) return null;
   return <>

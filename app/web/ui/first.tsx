@@ -7,7 +7,8 @@ import { local, shorten } from '../flame/text.js';
 import { get, PROFILING } from './api';
 import { toCompare } from './compare';
 import { toService } from './result';
-import { between, change, type Shift, type Shifts } from './shifts';
+import type { Shift, Shifts } from './replies';
+import { between, change } from './shifts';
 import { useData } from './use';
 
 const MOST = 6; /* functions, the ones that changed most */

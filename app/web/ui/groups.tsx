@@ -6,12 +6,8 @@ import { useState } from 'preact/hooks';
 import { percent, quantity } from '../flame/text.js';
 import { get, PROFILING } from './api';
 import { sentence, Skeleton, Spark } from './parts';
+import type { Groups as Grouping } from './replies';
 import { useData } from './use';
-
-type Group = { value: string; perSecond: number | null; share: number | null;
-  points: { rate: number | null }[] };
-type Grouped = { by: string; aggregation: string; groupsLeft: number;
-  keys: { by: string; values: number }[]; groups: Group[] };
 
 /* People read zone where the address has label.zone. */
 export const wordOf = (by: string) => by.replace(/^label\./, '');
@@ -22,7 +18,7 @@ export function Groups({ name, asked, unit = '', choose }: { name: string;
   asked: string; unit?: string; choose: (by: string, value: string) => void }) {
   const [by, setBy] = useState('');
   const { data, error } = useData(`groups ${name} ${by}`, signal =>
-    get<Grouped>(`${PROFILING}/history/groups?${asked}${by &&
+    get<Grouping>(`${PROFILING}/history/groups?${asked}${by &&
       '&by=' + encodeURIComponent(by)}`, signal), 0, asked);
   if (error) return <p>{sentence(error.message)}</p>;
   if (!data) return <Skeleton lines={3} />;

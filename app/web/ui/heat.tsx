@@ -12,16 +12,11 @@ import { HeatMap, Lane, type Span } from './heatmap';
 import type { PageProps } from './pages';
 import { Empty, Failure, Skeleton } from './parts';
 import { getColumns, Profile } from './profile';
+import type { Timeline } from './replies';
 import { lengthOf, partId, resultPath, toResult, type Result }
   from './result';
 import { go, usePlace } from './route';
 import { useData } from './use';
-
-type Thread = { pid: number; tid: number; name: string; samples: number;
-  slots: number[] };
-type Timeline = { startedAt: string; durationMs: number; samples: number;
-  fullAtMs: number | null; slotMs: number; slots: number[];
-  threadCount: number; threads: Thread[] };
 
 /* A column is a second, or a tenth of one in short captures. */
 const SHORT_S = 20;

@@ -1,6 +1,7 @@
 /* What happened to a service, as marks on its chart. */
 import { useMemo } from 'preact/hooks';
 import { all, get } from './api';
+import type { Baseline, Process, Service, Worker } from './replies';
 import { toFirst, toResult, type Result } from './result';
 import { useData } from './use';
 
@@ -18,11 +19,6 @@ export const KINDS: Record<Mark['kind'], [string, string]> = {
   shift: ['change', 'changes'],
 };
 
-export type Baseline = { baselineId: string; baselineLabel: string;
-  sessionId: string; createdAt: string };
-type Process = { host: string; pid: number; seenAt: string };
-type Worker = { host: string; startedAt: string };
-
 /* A worker that starts, and a service that is added, find what runs already. */
 const FOUND_MS = 10e3;
 
@@ -33,7 +29,7 @@ async function load(service: string, type: string, signal: AbortSignal) {
       service, profileType: type })}`, signal),
     all<Process>(`/api/v1/services/${name}/processes`, signal),
     all<Worker>('/api/v1/workers', signal),
-    get<{ createdAt: string }>(`/api/v1/services/${name}`, signal)]);
+    get<Service>(`/api/v1/services/${name}`, signal)]);
   const began = new Map(workers.map(w => [w.host, Date.parse(w.startedAt)]));
   return { baselines, restarts: processes.filter(p =>
     Date.parse(p.seenAt) > FOUND_MS + Math.max(Date.parse(createdAt),

@@ -6,13 +6,14 @@ import { useEffect, useState } from 'preact/hooks';
 import { post } from './api';
 import { fromLines } from './lines';
 import { sentence } from './parts';
+import type { SurveyHost } from './replies';
 import { useData } from './use';
 
 type Process = { pid: number; unit: string; executable: string;
   command: string; container?: string; namespace?: string; pod?: string;
   project?: string; service?: string; otelService?: string };
 type Found = { processes: Process[]; matching: number; outOfScope: number };
-type Host = { host: string; answered: boolean; found: Partial<Found> };
+type Host = SurveyHost & { found: Partial<Found> };
 type Survey = { items: Host[] };
 type Rule = Record<string, unknown>;
 

@@ -1,24 +1,10 @@
 /* A capture as the API returns it, and what pages share about captures. */
 import { get, PROFILING } from './api';
+import type { ProfileResult } from './replies';
 import { to } from './route';
 
-export type Result = {
-  id: string;
-  service: string;
-  host: string; /* '' of an upload */
-  profileType: string;
-  status: 'running' | 'completed' | 'failed';
-  phase: string;
-  progress: number;
-  startedAt: string;
-  completedAt: string | null;
-  durationSeconds: number;
-  sampleCount: number;
-  sampleRate: number;
-  flameGraphUrl: string;
-  pinned: boolean;
+export type Result = ProfileResult & {
   labels: Record<string, string>;
-  error: { error_code: string; message: string };
   quality: { verdict: string; goroutines?: number };
 };
 

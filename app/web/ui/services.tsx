@@ -7,42 +7,27 @@ import { all, PROFILING, type Caller } from './api';
 import type { PageProps } from './pages';
 import { Empty, Failure, Head, Skeleton, Spark, Time } from './parts';
 import type { Make } from './form';
-import { toFirst, toService, toSettings, type Result } from './result';
+import type { Check, ContinuousProfile, Fired, Service, ServiceOverview, Worker }
+  from './replies';
+import { toFirst, toService, toSettings } from './result';
 import { go } from './route';
 import { ProfileNow } from './start';
 import { useData } from './use';
 
-type Check = { host: string; part: string; check: string;
-  verdict: string; found: string; fix: string };
-/* A type that the service lacks, or may lack. */
-export type Lack = { profileType: string; certain: boolean; reason: string;
-  fix: string };
-type Service = { name: string; kind: string; description: string;
-  processes: number; hosts: number; host: string;
-  cpuPerSecond: number | null; cpu: Point[]; lastProfileId: string;
-  lastProfileType: string; lastStatus: Result['status'];
-  lastStartedAt: string | null; fired: Fired[]; unsupported: Lack[] };
-type Fired = { id: string; trigger: string; firedAt: string;
-  profileType: string; profileId: string };
-type Worker = { host: string; alive: boolean; heartbeatAt: string };
-type Point = { t: string; rate: number | null };
-
 /* A type that cannot be profiled, and why. */
 type Missing = { type: string; why: string };
-type Continuous = { service: string;
-  unsupported: { profileType: string; missing: string }[] };
 const NOTHING: Missing[] = [];
 
 const REFRESH_MS = 15e3, SLOW_MS = 60e3;
 
 /* A type that cannot be profiled continuously, but perhaps captured, is shown
    in the settings only. */
-const missingOf = ({ unsupported }: Continuous): Missing[] =>
+const missingOf = ({ unsupported }: ContinuousProfile): Missing[] =>
   unsupported.map(({ profileType: type, missing }) => ({ type,
     why: `${type} needs ${missing}` }));
 
 /* Each type once; the reason from continuous profiling takes precedence. */
-function missing({ unsupported }: Service, told: Missing[]) {
+function missing({ unsupported }: ServiceOverview, told: Missing[]) {
   const types = new Set(told.map(m => m.type));
   return [...told, ...unsupported
     .filter(l => l.certain && !types.has(l.profileType))
@@ -55,14 +40,14 @@ async function surroundings(signal: AbortSignal) {
   const [checks, workers, continuous] = await Promise.all([
     all<Check>('/api/v1/checks', signal),
     all<Worker>('/api/v1/workers', signal),
-    all<Continuous>(`${PROFILING}/continuous`, signal)]);
+    all<ContinuousProfile>(`${PROFILING}/continuous`, signal)]);
   return { checks, workers,
     told: new Map(continuous.map(c => [c.service, missingOf(c)])) };
 }
 
 export default function Services({ caller }: PageProps) {
   const { data, error, again } = useData('services', signal =>
-    all<Service>('/api/v1/overview', signal), REFRESH_MS);
+    all<ServiceOverview>('/api/v1/overview', signal), REFRESH_MS);
   const around = useData('surroundings', surroundings, SLOW_MS).data;
   const [filter, setFilter] = useState(''), [sort, setSort] = useState(NAME);
   useEffect(() => { document.title = 'Services · Stoker'; }, []);
@@ -71,7 +56,7 @@ export default function Services({ caller }: PageProps) {
   const wanted = filter.toLowerCase();
   const rows = data.filter(s =>
     `${s.name} ${s.description}`.toLowerCase().includes(wanted));
-  const cost = (s: Service) => s.cpuPerSecond ?? -1;
+  const cost = (s: ServiceOverview) => s.cpuPerSecond ?? -1;
   if (sort === CPU) rows.sort((a, b) => cost(b) - cost(a));
   const most = Math.max(1, ...data.flatMap(s => s.cpu.map(p => p.rate ?? 0)));
   const sum = rows.reduce((n, s) => n + (s.cpuPerSecond ?? 0), 0);
@@ -96,7 +81,6 @@ export default function Services({ caller }: PageProps) {
           <th scope="col" class="number wide">Processes{' '}
             <span class="quiet">{running > 0 &&
               `· ${running} in all`}</span></th>
-          <th scope="col" class="wide">Kind</th>
           <th scope="col" class="wide" aria-sort={order(CPU)}>
             {head(CPU, 'CPU, mean of the last hour')}{' '}
             <span class="quiet">{sum > 0 &&
@@ -126,9 +110,9 @@ function Notes({ name, fired, lacks }: { name: string; fired: Fired[];
   </>;
 }
 
-function Row({ service, lacks, caller, most }: { service: Service;
+function Row({ service, lacks, caller, most }: { service: ServiceOverview;
   lacks: Missing[]; caller: Caller; most: number }) {
-  const { name, kind, description, processes, hosts, host, fired } = service;
+  const { name, description, processes, hosts, host, fired } = service;
   return <tr>
     <th scope="row"><a href={toService(name)}>{name}</a>
       <Notes name={name} fired={fired} lacks={lacks} />
@@ -137,7 +121,6 @@ function Row({ service, lacks, caller, most }: { service: Service;
       {' '}on {hosts === 1 ? host : `${hosts} hosts`}</span></>
       : <span class="quiet" title="No process matches the service now">none
       </span>}</td>
-    <td class="wide">{kind}</td>
     <td class="wide"><Trend service={service} most={most} /></td>
     <td>{service.lastProfileId ? <Last service={service} />
       : <span class="quiet">never</span>}</td>
@@ -147,7 +130,7 @@ function Row({ service, lacks, caller, most }: { service: Service;
 }
 
 const Last = ({ service: { lastProfileId: id, lastProfileType: type,
-  lastStatus: status, lastStartedAt: at } }: { service: Service }) =>
+  lastStatus: status, lastStartedAt: at } }: { service: ServiceOverview }) =>
   <a href={toFirst(id, type)}>{type}{' '}
     {status === 'completed' && at ? <Time at={at} />
       : status === 'running' ? 'running' : 'failed'}</a>;
@@ -157,7 +140,7 @@ const cpus = (ns: number) => `${(ns / 1e9).toFixed(2)} CPUs`;
 
 /* What it costs over the last hour. All lines have one scale. */
 function Trend({ service: { cpu, cpuPerSecond }, most }:
-  { service: Service; most: number }) {
+  { service: ServiceOverview; most: number }) {
   if (cpuPerSecond === null) return <span class="quiet">none</span>;
   const rates = cpu.map(p => p.rate), known = rates.filter(v => v !== null);
   return <span class="trend" title={`${cpus(known[known.length - 1])} at last`}>

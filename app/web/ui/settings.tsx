@@ -4,45 +4,27 @@
  */
 import { useEffect, useState } from 'preact/hooks';
 import { quantity } from '../flame/text.js';
-import { all, ApiError, get, PROFILING, remove, serverNow } from './api';
+import { all, get, PROFILING, remove, serverNow } from './api';
 import { toCompare } from './compare';
 import { Make, words } from './form';
 import { toLines } from './lines';
 import type { PageProps } from './pages';
 import { Ask, Failure, sentence, Skeleton, Time } from './parts';
+import type { Baseline, ContinuousProfile, Process, Service,
+  Trigger as Reply, UnsupportedNow } from './replies';
 import { toFirst, toResult, toService, type Result } from './result';
 import { go, to } from './route';
-import type { Lack } from './services';
 import { fields, ProfileNow, types } from './start';
 import { useData } from './use';
 
-type Service = Record<string, unknown> & { name: string; kind: string;
-  host: string; match: Record<string, unknown>; description: string;
-  pprofUrl: string; sourceLink: string; unsupported: Lack[] };
-type Process = { pid: number; host: string; command: string; seenAt: string };
-type Failing = { profileType: string; message: string };
-type Continuous = { profileTypes: string[]; sampleRate: number;
-  retentionDays: number; enabled: boolean; failing: Failing[];
-  unsupported: { profileType: string; missing: string }[] };
 type Condition = { function?: string; percent?: number; bytes?: number;
   ratio?: number };
-type Trigger = { id: string; trigger: string; enabled: boolean;
-  when: Record<string, Condition>; lastValue: number;
-  lastValueAt: string | null;
-  lastFiredAt: string | null; lastProfileId: string;
-  capture: { profileType: string } };
-type Baseline = { baselineId: string; baselineLabel: string;
-  profileType: string; sessionId: string; createdAt: string;
-  description: string };
+
+type Trigger = Reply & { when: Record<string, Condition> };
 
 const SERVICES = '/api/v1/services', BASELINES = '/api/v1/profiling/baselines';
 const CONTINUOUS = `${PROFILING}/continuous`;
 const REFRESH_MS = 5e3;
-
-const none = (e: Error) => {
-  if (e instanceof ApiError && e.status === 404) return null;
-  throw e;
-};
 
 export default function Settings({ args, caller }: PageProps) {
   const { service: name } = args, isAdmin = caller.role === 'admin';
@@ -94,8 +76,8 @@ function Processes({ at }: { at: string }) {
     <div class="head"><h2>Processes that match now</h2></div>
     {error ? <Failure error={error} again={again} />
       : !data ? <Skeleton lines={2} />
-        : data.length === 0 ? <p class="quiet">None. A worker looks again every
-          second; it says here what it finds.</p>
+        : data.length === 0 ? <p class="quiet">None. Workers look for them every
+          second.</p>
           : <table class="list">
             <thead><tr><th scope="col" class="number">PID</th>
               <th scope="col" class="wide">Host</th>
@@ -125,7 +107,7 @@ async function newest(name: string, signal: AbortSignal) {
 
 /* The types of the service: those of its captures or, before there is one,
    those that are expected. */
-function Types({ name, lacks, mayStart }: { name: string; lacks: Lack[];
+function Types({ name, lacks, mayStart }: { name: string; lacks: UnsupportedNow[];
   mayStart: boolean }) {
   const { data, error, again } = useData('types ' + name, signal =>
     newest(name, signal), REFRESH_MS);
@@ -153,19 +135,19 @@ function Types({ name, lacks, mayStart }: { name: string; lacks: Lack[];
   </section>;
 }
 
-function Lacking({ lack }: { lack?: Lack }) {
+function Lacking({ lack }: { lack?: UnsupportedNow }) {
   return lack ? <span class="quiet">{lack.certain ? 'Not now'
     : 'Perhaps not'}: {lack.reason}</span> : null;
 }
 
 function ContinuousPart({ name, isAdmin }: { name: string;
   isAdmin: boolean }) {
-  const path = `${CONTINUOUS}/${encodeURIComponent(name)}`;
   const { data, error, isLoading, again } = useData('continuous ' + name,
-    signal => get<Continuous>(path, signal).catch(none), REFRESH_MS);
+    async signal => (await all<ContinuousProfile>(CONTINUOUS, signal))
+      .find(c => c.service === name), REFRESH_MS);
   return <section class="part">
     <div class="head"><h2>Continuous profiling</h2>
-      {isAdmin && !isLoading && !error && <Make<Continuous>
+      {isAdmin && !isLoading && !error && <Make<ContinuousProfile>
         word={data?.enabled ? 'Change' : 'Turn on'} isMain={!data?.enabled}
         title={`Profile ${name} continuously`} path={CONTINUOUS}
         values={data ? { ...data } : { profileTypes: ['cpu'] }}
@@ -173,7 +155,8 @@ function ContinuousPart({ name, isAdmin }: { name: string;
       {isAdmin && data?.enabled && <Ask word="Turn off"
         question={`Stop profiling ${name} continuously?`}
         about="What was profiled is kept for its days."
-        action={() => remove(path).then(again)} />}
+        action={() => remove(`${CONTINUOUS}/${encodeURIComponent(name)}`)
+          .then(again)} />}
     </div>
     {error ? <Failure error={error} again={again} />
       : isLoading ? <Skeleton lines={1} />
@@ -283,8 +266,8 @@ function Baselines({ name, mayRemove }: { name: string;
     <div class="head"><h2>Baselines</h2></div>
     {error ? <Failure error={error} again={again} />
       : !data ? <Skeleton lines={2} />
-        : data.length === 0 ? <p class="quiet">None. The page of a capture has a
-          button that makes it one, to hold later ones against.</p>
+        : data.length === 0 ? <p class="quiet">None. Open a capture and choose
+          “Make a baseline” to compare later ones with it.</p>
           : <table class="list">
             <thead><tr><th scope="col">Label</th><th scope="col">Type</th>
               <th scope="col" class="wide">About</th>

@@ -1,12 +1,7 @@
 /* Since when a function costs more or less, in words and as marks. */
 import { shorten } from '../flame/text.js';
 import type { Mark } from './marks';
-
-export type Shift = { at: string; earliest: string; latest: string;
-  factor: number | null };
-export type Shifted = { function: string; cost: 'self' | 'total';
-  samples: number; leastFactor: number | null; shifts: Shift[] };
-export type Shifts = { whole: Shifted; functions: Shifted[] };
+import type { Shift, Shifted } from './replies';
 
 const DAY_MS = 864e5;
 

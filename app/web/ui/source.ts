@@ -7,11 +7,12 @@
  * never leave it.
  */
 import { get } from './api';
+import type { Service } from './replies';
 import { useData } from './use';
 
 /* The address of "file:line", or ''. */
 export type Linked = (place: string) => string;
-export type Sourced = { sourceLink: string; labels: Record<string, string> };
+export type Sourced = Service & { labels: Record<string, string> };
 
 const NEWEST = 'HEAD'; /* what GitHub, GitLab and Gitea call the newest */
 export const noLink: Linked = () => '';

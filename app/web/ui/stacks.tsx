@@ -2,23 +2,10 @@
 import { Fragment, type ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { shorten, visible } from '../flame/text.js';
+import type { Stack as Row } from './replies';
 import { noLink, type Linked } from './source';
 
-/* As the API has it: frames and locations leaf first. */
-export type Stack = {
-  count: number;
-  state: string;
-  class: string;
-  waitReason: string;
-  waitReasonRaw: string;
-  waitSeconds: number | null;
-  site: string;
-  frames: string[];
-  locations: string[];
-  createdBy: string;
-  baseCount?: number;
-  compareCount?: number;
-};
+export type Stack = Row & { baseCount?: number; compareCount?: number };
 
 /* The API's classes: a word, and the colour of a part in threads.css. */
 export const CLASSES: Record<string, { word: string; color: string }> = {

@@ -8,7 +8,7 @@ import { toLines } from './lines';
 import { Failure, sentence, Skeleton } from './parts';
 import { toFirst, toResult, toService, toSettings, type Result } from './result';
 import { go } from './route';
-import type { Lack } from './services';
+import type { Service, UnsupportedNow } from './replies';
 import { useData } from './use';
 
 type Field = { enum?: string[]; minimum?: number; maximum?: number;
@@ -39,11 +39,9 @@ const SECONDS = 10, LOOK_MS = 5e3;
 /* What the server takes for each host where the service runs, and how many. */
 const EVERYWHERE = '*', MOST_HOSTS = 50;
 
-type Target = { match: Record<string, unknown>; pprofUrl: string;
-  source: string; unsupported: Lack[] };
 /* True if profiles come from pages of the program rather than from
    processes. */
-const hasPagesOnly = ({ source, match, pprofUrl }: Target) =>
+const hasPagesOnly = ({ source, match, pprofUrl }: Service) =>
   source === 'endpoint' || source === 'auto' && pprofUrl !== '' &&
     Object.keys(match).length === 0;
 
@@ -52,7 +50,7 @@ const hasPagesOnly = ({ source, match, pprofUrl }: Target) =>
 async function foresee(service: string, signal: AbortSignal) {
   const at = `/api/v1/services/${encodeURIComponent(service)}`;
   const [of, processes] = await Promise.all([
-    get<Target>(at, signal),
+    get<Service>(at, signal),
     all<{ host: string }>(at + '/processes', signal)]);
   const hosts = [...new Set(processes.map(p => p.host))].sort();
   /* the processes of a service that was just added may not be known yet */
@@ -65,7 +63,7 @@ async function foresee(service: string, signal: AbortSignal) {
 
 /* Warns before a capture begins that it would fail, and says what to do. */
 function Foreseen({ service, match, isIdle, lack, leave }: { service: string;
-  match: string; isIdle: boolean; lack?: Lack; leave: () => void }) {
+  match: string; isIdle: boolean; lack?: UnsupportedNow; leave: () => void }) {
   return <div class="foreseen" role="status">
     {isIdle && <p class="bad">No process matches{' '}
       {match ? <code>{match}</code> : 'the service'} now, and a capture would be

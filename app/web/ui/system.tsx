@@ -3,21 +3,13 @@ import { useEffect } from 'preact/hooks';
 import { percent, quantity } from '../flame/text.js';
 import { all } from './api';
 import { Failure, Head, Skeleton, Time } from './parts';
+import type { Check, Quota, Worker as Reply } from './replies';
 import { useData } from './use';
 
-type Worker = { host: string; version: string; alive: boolean;
-  startedAt: string; heartbeatAt: string; joined: boolean;
-  arrived: { level: string; until: string; lagSeconds: number }[];
-  waitingWindows: number | null; waitingBytes: number | null;
-  waitingResults: number | null; waitingSince: string | null;
-  clockOffsetSeconds: number | null;
-  capabilities: { profileTypes?: string[]; continuous?: {
-    watched: number; stored: number; dropped: number; gaps: number };
+type Worker = Reply & { capabilities: { profileTypes?: string[];
+  continuous?: { watched: number; stored: number; dropped: number;
+    gaps: number };
   cost?: { cpuSeconds: number; residentBytes: number } } };
-type Check = { host: string; part: string; check: string; verdict: string;
-  found: string; fix: string };
-type Quota = { quota: string; limit: number | null; held: number;
-  counts: string; freedBy: string };
 
 const REFRESH_MS = 10e3;
 

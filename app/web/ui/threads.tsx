@@ -10,29 +10,16 @@ import { Captured, Failed } from './capture';
 import { Chart, type Line } from './chart';
 import type { PageProps } from './pages';
 import { Empty, Failure, Skeleton, Time } from './parts';
+import type { GoroutineAnalysis, LeakSuspect, SessionDiff, Trend,
+  WaitTarget } from './replies';
 import { resultPath, toResult, toService, type Result } from './result';
 import { go, to, usePlace } from './route';
-import type { Series } from './trend';
 import { useSource, type Linked } from './source';
 import { CLASSES, Rows, Split, type Stack } from './stacks';
 import { useData } from './use';
 
-type Suspect = Stack & { severity: string; rule: string; why: string;
-  source: string; baseCount: number };
-type Target = Stack & { address: string; stackCount: number };
-export type Analysis = {
-  goroutineCount: number;
-  topStacks: Stack[];
-  goroutineGrowthRate: number;
-  growthBase: string;
-  leakSuspects: Suspect[];
-  waitTargets: Target[];
-};
-type Delta = Stack & { baseCount: number; compareCount: number };
 const KINDS = ['newStacks', 'grownStacks', 'shrunkStacks', 'goneStacks'] as
   const;
-type Changes = Record<(typeof KINDS)[number], Delta[]> & {
-  growthCount: number; totals: Record<(typeof KINDS)[number], number> };
 
 const LISTED = 1000, FIRST = 50;
 const count = (n: number) => n.toLocaleString('en');
@@ -52,7 +39,7 @@ export default function Threads({ args: { id }, caller, query }: PageProps) {
 const useAnalysis = (id: string) => {
   const path = `/api/v1/profiling/sessions/${encodeURIComponent(id)}/analysis`
     + `?top=${LISTED}`;
-  return useData(path, signal => get<Analysis>(path, signal));
+  return useData(path, signal => get<GoroutineAnalysis>(path, signal));
 };
 
 /* A program in Go has goroutines, any other threads. */
@@ -86,7 +73,7 @@ const FACETS = [
 ];
 
 function Shown({ result, analysis }:
-  { result: Result; analysis: Analysis }) {
+  { result: Result; analysis: GoroutineAnalysis }) {
   const { query } = usePlace(), all = analysis.topStacks;
   const word = wordOf(result, all), typed = query.get('q') ?? '';
   const [over, setOver] = useState('');
@@ -131,7 +118,7 @@ function has(s: Stack, typed: string) {
     s.waitReasonRaw].some(text => text.toLowerCase().includes(wanted));
 }
 
-function Growth({ analysis, word }: { analysis: Analysis; word: string }) {
+function Growth({ analysis, word }: { analysis: GoroutineAnalysis; word: string }) {
   const { goroutineCount, goroutineGrowthRate: rate, growthBase: base,
     topStacks } = analysis;
   return <div class="growth">
@@ -177,7 +164,7 @@ function Facet({ title, rows, of, word, chosen, choose }: { title: string;
 const SEVERITIES: Record<string, string> = { certain: 'Certain',
   likely: 'Likely', suspect: 'Suspect' };
 
-function Suspects({ items, word, linked }: { items: Suspect[];
+function Suspects({ items, word, linked }: { items: LeakSuspect[];
   word: string; linked: Linked }) {
   if (items.length === 0) return null;
   return <section aria-labelledby="suspects">
@@ -191,7 +178,7 @@ function Suspects({ items, word, linked }: { items: Suspect[];
   </section>;
 }
 
-function Targets({ items, linked }: { items: Target[]; linked: Linked }) {
+function Targets({ items, linked }: { items: WaitTarget[]; linked: Linked }) {
   if (items.length === 0) return null;
   return <section aria-labelledby="targets">
     <h2 id="targets">Locks and channels that several wait for</h2>
@@ -205,7 +192,6 @@ function Targets({ items, linked }: { items: Target[]; linked: Linked }) {
 /* --- how many there were before --- */
 
 const DAY_MS = 864e5, LEAST_MS = 6e5, SESSIONS = 20;
-type Trend = Series & { from: string; to: string; profiles: number };
 
 /* All of the service up to this capture, and those in the chosen function. */
 function Counts({ result, word, over }:
@@ -260,7 +246,7 @@ const TITLES: Record<(typeof KINDS)[number], string> = {
 
 function Sides({ base, result }: { base: string; result: Result }) {
   const changes = useData(`diff ${base} ${result.id}`, () =>
-    post<Changes>('/api/v1/profiling/diff', { baseId: base,
+    post<SessionDiff>('/api/v1/profiling/diff', { baseId: base,
       compareId: result.id, type: result.profileType, top: LISTED }));
   const first = useData(resultPath(base), signal =>
     get<Result>(resultPath(base), signal));
@@ -299,7 +285,7 @@ function Sides({ base, result }: { base: string; result: Result }) {
 }
 
 function Side({ title, result, analysis, word }: { title: string;
-  result: Result; analysis: Analysis; word: string }) {
+  result: Result; analysis: GoroutineAnalysis; word: string }) {
   return <div class="side">
     <p><span class="quiet">{title}</span>{' '}
       <a href={pathOf(result.id)}><Time at={result.startedAt} isExact /></a>

@@ -5,13 +5,9 @@ import { quantity, shorten } from '../flame/text.js';
 import { get, PROFILING } from './api';
 import { Chart, type Band, type Line } from './chart';
 import type { Mark } from './marks';
-import { marksOf, sentenceOf, type Shifted, type Shifts } from './shifts';
+import type { Shifted, Shifts, Trend } from './replies';
+import { marksOf, sentenceOf } from './shifts';
 import { useData } from './use';
-
-export type Series = { aggregation: string; stepSeconds: number;
-  points: { t: string; rate: number | null; value: number | null }[] };
-export type Trend = Series & { service: string; profileType: string;
-  from: string; to: string; profiles: number };
 
 const REST_MS = 200; /* arrow keys pass over many functions */
 
@@ -106,6 +102,6 @@ export function Costs({ trend, unit, choose, marks = NO_MARKS, bands, only = {},
   return <Chart line={line} within={within} name={shorten(name, 60)}
     from={Date.parse(trend.from)} to={Date.parse(trend.to)} format={format}
     choose={choose} marks={seen} rest={shifted && sentenceOf(shifted)} bands={bands} isOld={isOld}
-    more={more} isBytes={unit === 'bytes'}
+    more={more}
     label={(LABELS[trend.profileType] ?? 'Per second') + meanOf(trend)} />;
 }

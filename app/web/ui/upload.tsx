@@ -6,6 +6,7 @@ import type { PageProps } from './pages';
 import { Empty, Head, sentence } from './parts';
 import { toResult } from './result';
 import { go, to } from './route';
+import type { Service } from './replies';
 import { useData } from './use';
 
 export default function Upload({ caller, query }: PageProps) {
@@ -15,7 +16,7 @@ export default function Upload({ caller, query }: PageProps) {
   const { data } = useData('types', types), form =
     useRef<HTMLFormElement>(null);
   const services = useData('names', signal =>
-    all<{ name: string }>('/api/v1/services', signal));
+    all<Service>('/api/v1/services', signal));
   useEffect(() => { document.title = 'Upload · Stoker'; }, []);
   if (caller.role === 'viewer') return <Empty title="For operators">
     <p>Profiles are uploaded by operators and administrators. You are signed in

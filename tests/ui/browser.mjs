@@ -23,16 +23,31 @@ const browser = await chromium.launch({ executablePath: BROWSER,
     '--disable-component-update', '--disable-background-networking'] });
 export const close = () => browser.close();
 
-const findings = [];
+const findings = [], complaints = new WeakMap();
+
+/* What the browser has told developers about a page: errors and warnings in the
+ * console, and requests that failed. */
+export const complaintsOf = page => complaints.get(page);
+function listen(page) {
+  const all = [];
+  complaints.set(page, all);
+  page.on('console', m => {
+    if (['error', 'warning'].includes(m.type())) all.push(m.text());
+  });
+  page.on('response', r => {
+    if (r.status() >= 400) all.push(`${r.status()} ${r.url()}`);
+  });
+}
 
 /* A browser without cookies, and a page in it. */
 export async function visit(path, { width = 1280, height = 800,
-  scheme = 'light', bypassCSP = false, cookies = [] } = {}) {
+  scheme = 'light', bypassCSP = false, cookies = [], ...more } = {}) {
   const context = await browser.newContext({ viewport: { width, height },
-    colorScheme: scheme, bypassCSP, acceptDownloads: true });
+    colorScheme: scheme, bypassCSP, acceptDownloads: true, ...more });
   await context.addCookies(cookies);
   const page = await context.newPage();
   page.setDefaultTimeout(60e3);
+  listen(page);
   page.on('request', r => {
     if (!/^(data|blob):/.test(r.url()) && new URL(r.url()).origin !== BASE)
       findings.push(`request to ${r.url()}`);
@@ -57,13 +72,22 @@ export function same(got, want) {
   if (g !== w) throw new Error(`${g}, expected ${w}`);
 }
 
-async function axe(page) {
+/* only: names of rules or of groups of rules */
+export async function axe(page, only = RULES) {
   await page.evaluate(AXE);
-  const { violations } = await page.evaluate(tags =>
-    axe.run(document, { runOnly: tags }), RULES);
+  const { violations } = await page.evaluate(names =>
+    axe.run(document, { runOnly: names }), only);
   same(violations.map(v => `${v.id}: ${v.nodes.map(n => n.target.join(' ') +
     ' ' + n.any.map(a => a.message).join('; ')).join(' | ')}`), []);
 }
+
+/* Nothing is wider than the window. */
+export const fits = async page => same(await page.evaluate(() =>
+  document.documentElement.scrollWidth <= innerWidth ? []
+    : [...document.querySelectorAll('body *')]
+      .filter(e => e.getBoundingClientRect().right > innerWidth)
+      .map(e => `${innerWidth} px: ${e.tagName} ${
+        e.textContent.slice(0, 40)}`)), []);
 
 const SIZES = [[1280, 800], [390, 844]], SCHEMES = ['light', 'dark'];
 
@@ -92,11 +116,7 @@ export const judged = (path, ready, enter = inside) => async () => {
         document.documentElement.dataset.theme === scheme, colorScheme);
       await axe(page);
     }
-    same(await page.evaluate(() =>
-      document.documentElement.scrollWidth <= innerWidth ? []
-        : [...document.querySelectorAll('body *')]
-          .filter(e => e.getBoundingClientRect().right > innerWidth)
-          .map(e => `${e.tagName} ${e.textContent.slice(0, 40)}`)), []);
+    await fits(page);
   }
 };
 

@@ -63,7 +63,8 @@ class Table {
     if (held) this.hold(held);
     this.more.hidden = left + this.folded === 0;
     this.more.textContent = this.folded > 0
-      ? `Show ${this.folded.toLocaleString('en')} more within chance`
+      ? `Show ${this.folded.toLocaleString('en')} ${
+        shown > 0 ? 'more ' : ''}within chance`
       : `Show more of ${left.toLocaleString('en')}`;
     this.title.textContent = tree.constructor.title + (state.view.first > 0
       ? ' of this view, in percent of it' : state.filters.length > 0

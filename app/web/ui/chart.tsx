@@ -36,9 +36,6 @@ function times(ticks: number[], span: number, apart: number) {
       : (apart < 60 ? second : clock).format(t * 1000));
 }
 
-/* Steps of bytes: 1, 2, 4 … of each unit. */
-const BINARY = Array.from({ length: 50 }, (_, i) => 2 ** i);
-
 /* A value that is read once a minute counts as known between two readings. */
 const gaps: uPlot.Series.GapsRefiner = (u, series, _, __, all) => {
   const known = Array.from(u.data[series], (v, i) => v == null ? -1 : i)
@@ -52,8 +49,7 @@ const gaps: uPlot.Series.GapsRefiner = (u, series, _, __, all) => {
 };
 
 function options(width: number, format: (v: number) => string,
-  isKnown: boolean, isBytes: boolean, from: number,
-  to: number): uPlot.Options {
+  isKnown: boolean, from: number, to: number): uPlot.Options {
   const axis = { stroke: style('--quiet'), font: '11px system-ui',
     grid: { stroke: style('--line'), width: 1 },
     ticks: { show: false } };
@@ -67,7 +63,8 @@ function options(width: number, format: (v: number) => string,
     axes: [{ ...axis, size: 22, space: to - from > DAY * 1000 ? 90 : 60,
       values: (_, ticks, __, ___, apart) =>
         times(ticks, (to - from) / 1000, apart) },
-      { ...axis, size: 74, space: 22, ...isBytes ? { incrs: BINARY } : {},
+      { ...axis, size: 74, grid: { show: false }, splits: (_, __, min, max) =>
+        [min, ...max > 1 ? [max / ROOM] : []],
         values: (_, ticks) => ticks.map(v => isKnown ? format(v) : '') }],
     series: [{}, { stroke: style('--accent'), width: 1.5,
       fill: style('--meter') + '80', spanGaps: false, gaps,
@@ -219,10 +216,10 @@ const NO_MARKS: Mark[] = [], NO_BANDS: Band[] = [];
    name describes it. rest: the text while the pointer is elsewhere. more:
    further parts of the title. */
 export function Chart({ line, within, name, from, to, format, label, choose,
-  marks = NO_MARKS, bands = NO_BANDS, isBytes = false, isOld = false, rest = '',
+  marks = NO_MARKS, bands = NO_BANDS, isOld = false, rest = '',
   more }: {
   line: Line; more?: ComponentChildren; rest?: string;
-  isBytes?: boolean; within?: Line; isOld?: boolean;
+  within?: Line; isOld?: boolean;
   name?: string; from: number; to: number; format: (v: number) => string;
   label: string; choose: (from: number, to: number) => void; marks?: Mark[];
   bands?: Band[] }) {
@@ -238,7 +235,7 @@ export function Chart({ line, within, name, from, to, format, label, choose,
       plot?.destroy();
       out.current!.textContent = rest;
       plot = new uPlot({ ...options(at.clientWidth, format,
-        line.some(p => p.value !== null), isBytes, from, to), hooks: {
+        line.some(p => p.value !== null), from, to), hooks: {
         setSelect: [u => {
           const { left, width } = u.select;
           if (width < 3) return;
@@ -279,7 +276,7 @@ export function Chart({ line, within, name, from, to, format, label, choose,
       document.removeEventListener('stoker-theme', draw);
       plot.destroy();
     };
-  }, [line, within, name, from, to, format, marks, bands, isBytes, rest]);
+  }, [line, within, name, from, to, format, marks, bands, rest]);
   return <figure class="chart" aria-busy={isOld}>
     <figcaption><span>{label}{within && <span class="within"> · {name}</span>}
       {' '}<span class="wide">· {both(from, to)}</span></span>

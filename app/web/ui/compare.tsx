@@ -9,9 +9,10 @@ import type { PageProps } from './pages';
 import { ChangedFirst } from './first';
 import { Empty, Failure, sentence, Share, Skeleton } from './parts';
 import { Profile, type Doc } from './profile';
+import type { BaselineCheck, ProfileComparison, Trend } from './replies';
 import { toResult, toService } from './result';
 import { go, to } from './route';
-import { Costs, halvesOf, lineOf, type Trend } from './trend';
+import { Costs, halvesOf, lineOf } from './trend';
 import { useData } from './use';
 
 type Pair = [number, number];
@@ -78,7 +79,7 @@ function Shown({ q, query }: { q: string; query: URLSearchParams }) {
   const doc = useData(address, signal =>
     get<Doc>(address + '&format=json', signal));
   const words = useData('words ' + address, signal =>
-    get<{ links: { diff: string } }>(baseline ? checked(baseline, q)
+    get<Pick<ProfileComparison | BaselineCheck, 'links'>>(baseline ? checked(baseline, q)
       : `${PROFILING}/compare?${q}`, signal));
   const part = (name: string) => query.get(name) ?? '';
   const [a, b, service, type] = ['a', 'b', 'service', 'type'].map(part);
@@ -112,13 +113,6 @@ function Shown({ q, query }: { q: string; query: URLSearchParams }) {
     </nav>
     <div id="verdict-at">{!doc.data && !doc.error && <Skeleton lines={1} />}
     </div>
-    {a.includes('..') && b.includes('..') && <Brushes a={a} b={b}
-      service={service} type={type} unit={doc.data?.unit}
-      isEmpty={isEmpty(doc.error)} choose={(x, y) =>
-        go(toCompare(x, y, { service, type, norm: part('norm') }) +
-          location.hash)} />}
-    {ranges && ranges.a[1] <= ranges.b[0] && <ChangedFirst q={q}
-      service={service} type={type} sides={ranges} />}
     {doc.data ? <Profile doc={doc.data} address={address} />
       : isEmpty(doc.error) ? <div role="alert">
         <Empty title={`No ${type} profile in one of the ranges`}>
@@ -126,6 +120,14 @@ function Shown({ q, query }: { q: string; query: URLSearchParams }) {
             another comparison.</p></Empty></div>
         : doc.error ? <Failure error={doc.error} again={doc.again} />
           : <Skeleton lines={10} />}
+    <div class="below">
+      {ranges && <Brushes a={a} b={b} service={service} type={type}
+        unit={doc.data?.unit} isEmpty={isEmpty(doc.error)} choose={(x, y) =>
+          go(toCompare(x, y, { service, type, norm: part('norm') }) +
+            location.hash)} />}
+      {ranges && ranges.a[1] <= ranges.b[0] && <ChangedFirst q={q}
+        service={service} type={type} sides={ranges} />}
+    </div>
   </>;
 }
 

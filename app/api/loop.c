@@ -69,6 +69,12 @@ access_log(const struct call *c, int64_t us)
 #define BEGIN_MS   10000             /* from the connection to the first byte */
 #define KEPT_BYTES ((size_t)1 << 20) /* most memory of a body that is reused */
 
+/* For malloc(): blocks that go back to the system alone, free memory that is
+ * kept, and by how much the heap grows. */
+#define MAPPED_BYTES (32 << 20)
+#define FREE_BYTES   (8 << 20)
+#define PAD_BYTES    (1 << 20)
+
 struct loop {
 	struct env *env;
 	struct jwt_keys *keys;
@@ -136,6 +142,18 @@ receive(struct call *c)
 	struct loop_call *s = (struct loop_call *)(void *)c;
 
 	return fcgi_body(s->from, &s->loop->request, &s->loop->body);
+}
+
+/*
+ * Keeps the memory of light calls for the next ones: mapping it anew and
+ * clearing it took 40 % of the CPU time of an hour's flame graph.
+ */
+static void
+keep_memory(void)
+{
+	(void)mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES);
+	(void)mallopt(M_TRIM_THRESHOLD, FREE_BYTES);
+	(void)mallopt(M_TOP_PAD, PAD_BYTES);
 }
 
 /* Returns the memory of a heavy call to the system, before its place is given
@@ -283,6 +301,7 @@ loop_run(struct env *env, struct jwt_keys *keys, int signals_fd)
 		rc = -ENOMEM;
 	if (rc)
 		return rc;
+	keep_memory();
 	l.env = env;
 	l.keys = keys;
 	l.stop_fd = signals_fd;

@@ -1,7 +1,7 @@
 # The cost of pushes of Pyroscope's clients, in time and disk space, and of
 # flame graphs made of them. The programs are recorded as for the month of
 # part-range.sh. ONLY=push asks for all rows.
-names="push_per_s push_cpu_us push_bytes push_fresh_bytes push_segment_bytes push_peak_mb
+names="push_per_s push_cpu_us push_bytes push_fresh_bytes push_segment_bytes push_peak_mb push_held_mb
   range_pushed_hour_ms range_pushed_hour_cpu_ms range_pushed_2h_ms range_pushed_2h_cpu_ms"
 [[ ",$ONLY," != *,push,* ]] || ONLY+=,$(echo $names | tr ' ' ,)
 if wanted $names; then
@@ -33,7 +33,10 @@ if wanted $names; then
       row range_pushed_2h_ms "$a" ms - - - "$n"
       row range_pushed_2h_cpu_ms "$b" ms - - - "$n"
       ;;
-    peak) row push_peak_mb "$a" MiB - - - 4 ;;
+    memory)
+      row push_peak_mb "$a" MiB - - - 4
+      row push_held_mb "$b" MiB - - - 4
+      ;;
     esac
   done <"$made/push"
   rm -rf "$made"

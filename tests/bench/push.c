@@ -9,7 +9,8 @@
  * each, and how many; "fresh" and "summed", bytes on disk for each push before
  * and after rollups, with those of segments alone; "hour" and "all", the median
  * time of a flame graph of an hour and of the whole time, and the API's CPU time
- * for each, in milliseconds, and how many; "peak", the most memory of an API process in MiB.
+ * for each, in milliseconds, and how many; "memory", the most that an API process
+ * has held, and what all hold in the end, in MiB.
  */
 #include "base/clock.h"
 #include "base/file.h"
@@ -102,25 +103,38 @@ draw_pushes(struct bench *b)
 
 /* --- the API -------------------------------------------------------------- */
 
-static void
-tell_peak(const struct bench *b)
+/* Reads a line of /proc/PID/status, in KiB. */
+static long
+status_kb(pid_t pid, const char *name)
 {
-	long most = 0, kb;
+	size_t n = strlen(name);
+	char path[64], line[128];
+	long kb = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	f = fopen(path, "r");
+	ck_assert_ptr_nonnull(f);
+	while (fgets(line, sizeof(line), f))
+		if (!strncmp(line, name, n) && line[n] == ':')
+			kb = atol(line + n + 1);
+	fclose(f);
+	return kb;
+}
+
+static void
+tell_memory(const struct bench *b)
+{
+	long most = 0, held = 0;
 
 	for (int i = 0; i < b->api.n; i++) {
-		char path[64], line[128];
-		FILE *f;
+		long kb = status_kb(b->api.pids[i], "VmHWM");
 
-		snprintf(path, sizeof(path), "/proc/%d/status",
-		         (int)b->api.pids[i]);
-		f = fopen(path, "r");
-		ck_assert_ptr_nonnull(f);
-		while (fgets(line, sizeof(line), f))
-			if (sscanf(line, "VmHWM: %ld", &kb) == 1 && kb > most)
-				most = kb;
-		fclose(f);
+		most = kb > most ? kb : most;
+		held += status_kb(b->api.pids[i], "RssAnon");
 	}
-	printf("peak\t%.1f\n", (double)most / 1024);
+	printf("memory\t%.1f\t%.1f\n", (double)most / 1024,
+	       (double)held / 1024);
 }
 
 /* Does what the worker does every few seconds with a store. */
@@ -332,7 +346,7 @@ START_TEST(measure)
 	tell_bytes(b, "summed");
 	read_ranges(b, "hour", HOUR_MS);
 	read_ranges(b, "all", b->steps * STEP_MS);
-	tell_peak(b);
+	tell_memory(b);
 	test_api_done(&b->api);
 }
 END_TEST

@@ -11,7 +11,7 @@ import { axe, complaintsOf, fits, inside, run, same, visit }
   from './browser.mjs';
 
 const { CAPTURE, THREADS, PICTURES } = process.env;
-const BEGAN = Number(process.env.BEGAN);
+const BEGAN = Number(process.env.BEGAN), MIDDLE = BEGAN + 20e3;
 const WIDTHS = [360, 768, 1280, 1920], HEIGHT = 900, MOST_TOP = 220;
 
 const graph = page => page.locator('#rows tr').first().waitFor();
@@ -47,8 +47,9 @@ const PAGES = {
   stacks: [`/ui/p/${THREADS}/threads`, cells],
   two_captures: [`/ui/compare?a=${CAPTURE}.0-2000&b=${CAPTURE}.2000-4000`,
     page => page.locator('#verdict strong').waitFor()],
-  two_ranges: [`/ui/compare?service=demo&type=cpu&a=${BEGAN}..${BEGAN + 20e3}&b=${
-    BEGAN + 20e3}..${BEGAN + 40e3}`, page => page.locator('#verdict strong').waitFor()],
+  two_ranges: [`/ui/compare?service=demo&type=cpu&a=${BEGAN}..${MIDDLE}&b=${
+    MIDDLE}..${MIDDLE + 20e3}`, page => page.locator('.below .u-over')
+    .waitFor()],
   upload: ['/ui/upload', title('Upload a profile')],
   access: ['/ui/access', cells],
   system: ['/ui/system', title('Checks')],
@@ -69,6 +70,11 @@ const enlarge = page => page.evaluate(() => {
   };
   for (const sheet of document.styleSheets) walk(sheet.cssRules);
 });
+
+/* Replies that are no fault: who is signed in is asked before anybody is, and a
+ * range may be empty. Chromium tells of each with a line that has no address. */
+const EXPECTED = new RegExp('^401 .*/browser-session$|^404 .*/merge[?]|'
+  + '^Failed to load resource: .* (401|404) ');
 
 const tests = {};
 for (const [name, [path, ready, enter = inside]] of Object.entries(PAGES)) {
@@ -105,7 +111,7 @@ for (const [name, [path, ready, enter = inside]] of Object.entries(PAGES)) {
     await page.emulateMedia({ forcedColors: 'none' });
     await enlarge(page);
     await look(page, 'large');
-    same(complaintsOf(page), []);
+    same(complaintsOf(page).filter(text => !EXPECTED.test(text)), []);
   };
 }
 await run(tests);

@@ -59,7 +59,7 @@ function Workers({ workers }: { workers: Worker[] }) {
         <th scope="row">{w.host}</th>
         <td>{!w.alive && <b class="bad">silent since </b>}
           <Time at={w.heartbeatAt} /></td>
-        <td class="wide">{w.version}</td>
+        <td class="wide found">{w.version}</td>
         <td class="wide">{c.profileTypes?.join(', ')}</td>
         <td class="number wide">{cpuOf(w, c.cost?.cpuSeconds)}</td>
         <td class="number wide">{c.cost
@@ -68,8 +68,7 @@ function Workers({ workers }: { workers: Worker[] }) {
         <td class="number">{c.continuous?.dropped ?? 0}</td>
       </tr>)}</tbody>
     </table>
-    {workers.length === 0 && <p class="quiet">No worker has told the API that it
-      runs. Start stoker-worker on this host.</p>}
+    {workers.length === 0 && <p class="quiet">No worker has reported yet. Start stoker-worker on this host.</p>}
   </section>;
 }
 

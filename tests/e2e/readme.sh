@@ -1,7 +1,8 @@
 #!/bin/bash
 # README.md as a newcomer follows it: except in Install, each command runs as it
-# is written, in one checkout, and does what the text promises. Then each
-# command "stoker ..." of the users' manual pages runs with another program.
+# is written, but for a shorter time, in one checkout, and does what the text
+# promises. Then each command "stoker ..." of the users' manual pages runs with
+# another program.
 #
 # Beside others: it waits for events.
 set -u
@@ -38,9 +39,9 @@ follow() { # command
     ;;
   "stoker duel"*)
     # Two equal programs, which can't be told apart in a short time: status 2.
-    in_shell "${1/--seconds 5m/--seconds 20s}" || [ $? -eq 2 ]
+    in_shell "${1/--seconds 5m/--seconds 5s}" || [ $? -eq 2 ]
     ;;
-  *) in_shell "${1/--seconds 60s/--seconds 10s}" ;;
+  *) in_shell "$(sed -E 's/--seconds [0-9]{2,}s/--seconds 3s/' <<<"$1")" ;;
   esac
 }
 works() { follow "$1" || { echo "left with $?:"; cat "$STATE/out"; return 1; }; }

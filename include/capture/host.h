@@ -91,6 +91,9 @@ struct host_usage {
 	 * control group, or of the one above it that was held back most, since
 	 * that group was created; summed over CPUs. Zeros: none. */
 	uint64_t quota_us, quota_group;
+	/* Time for which its living threads have run, and for which they could
+	 * have but waited for a CPU. Zeros: none. */
+	uint64_t ran_ns, waited_ns;
 };
 
 enum host_halt {
@@ -99,7 +102,7 @@ enum host_halt {
 	HOST_FROZEN,  /* with its control group */
 };
 
-#define HOST_MAX_USAGE 64 /* in one answer */
+#define HOST_MAX_USAGE 48 /* in one answer */
 
 /* In the answer of ALIVE: the analyser does not answer. */
 #define HOST_NO_ANALYSER (UINT32_C(1) << 16)

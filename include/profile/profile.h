@@ -130,11 +130,21 @@ profile_location(struct profile *p, uint32_t mapping, uint64_t address,
  * past PROFILE_MAX_TYPES. */
 MUST_CHECK int
 profile_type(struct profile *p, const char *type, const char *unit);
+/* Adds a comment that p does not have yet; one of profile_mark_waits() is added
+ * to p's. */
 MUST_CHECK int profile_comment(struct profile *p, const char *text);
 /* Marks a profile whose values show shares only: the true sum may be a multiple
  * of theirs. The mark is a comment, so that everything made of it has it. */
 MUST_CHECK int profile_mark_rough(struct profile *p);
 bool profile_is_rough(const struct profile *p);
+/* Notes for how long the threads ran, and for how long they could have but
+ * waited for a CPU, in addition to what p notes already. The mark is a comment,
+ * too. */
+MUST_CHECK int
+profile_mark_waits(struct profile *p, int64_t ran_ms, int64_t waited_ms);
+/* Returns which part of the time in which threads could run they did run; 1 if
+ * that is unknown. */
+double profile_ran_part(const struct profile *p);
 
 /*
  * Adds values to the sample with this stack and these labels, which is added if

@@ -179,6 +179,15 @@ if group freezer && enter "${stopped[@]}" && freeze 1; then
 else
   echo "skip a frozen service: no control group could be made here"
 fi
+# Two programs that share a CPU.
+background rival taskset -c 0 bash -c 'while :; do :; done'
+background sharing taskset -c 0 bash -c 'while :; do :; done'
+by_pid sharing "$(<"$STATE/pid/sharing")"
+take sharing 1
+check time_that_threads_waited_for_a_cpu_is_counted holds '.quality |
+  .cpuRanMs > 0 and .cpuWaitedMs > .cpuRanMs / 3'
+process_stop rival
+process_stop sharing
 tenth() { # of a CPU
   if [ -e "$group/cpu.max" ]; then echo "10000 100000" >"$group/cpu.max"
   else echo 10000 >"$group/cpu.cfs_quota_us"; fi

@@ -482,7 +482,7 @@ capture_cut(struct recorder *c, struct capture *one, struct capture **out)
 	cut->began = (struct buf)BUF_INIT(0);
 	one->breaks = (struct breaks){0}; /* now owned by the other capture */
 	cut->window = true;
-	capture_quota(one, c->host, &cut->quality);
+	capture_hindrance(one, c->host, &cut->quality);
 	one->trie = fresh;
 	restart(one, until, next_start_ms(cut, until));
 	*out = TAKE(cut);

@@ -108,11 +108,12 @@ void capture_began_with(struct capture *c, const struct host *host,
  * processes are stopped now. */
 void capture_use(const struct capture *c, const struct host *host,
                  struct quality *q);
-/* Sets in q the time that a CPU quota took from the capture's processes since the
- * last call, or since the capture began, and begins to count anew. Groups of
- * processes beyond the first HOST_MAX_USAGE are not counted. */
+/* Sets in q for how long a CPU quota held back the capture's processes, and they
+ * ran and waited for a CPU, since the last call or since the capture began, and
+ * begins to count anew. Processes beyond the first HOST_MAX_USAGE are not
+ * counted. */
 void
-capture_quota(struct capture *c, const struct host *host, struct quality *q);
+capture_hindrance(struct capture *c, const struct host *host, struct quality *q);
 /* Puts on the captures' tapes what happened to a process. */
 void capture_tape_news(struct capture *c, const struct proc_news *news);
 /* Reads the names of the threads that a process already has. */

@@ -426,6 +426,10 @@ capture_profile(const struct capture *c, struct namer *namer,
 		q.notes |= QUALITY_NOTE_OF(TIMELINE_FULL);
 	if (f.in_use || !c->window)
 		capture_use(c, namer->host, &q);
+	rc = q.ran_ms ? profile_mark_waits(f.profile, q.ran_ms, q.waited_ms)
+	              : 0;
+	if (rc)
+		return rc;
 	add_timeline(&f, timeline);
 	quality_conclude(&q, profile_types[c->type].name);
 	explain_interp(c->source->sampler, &q);

@@ -99,18 +99,50 @@ quota_us(const struct capture *c, const struct host_usage *rows, size_t n)
 	return us;
 }
 
+/* Sums up how long threads ran, and waited for a CPU. Of a process in which
+ * more time was lost with threads that ended than its others have added, it is
+ * all the time of these. */
+static void
+add_waits(const struct capture *c, const struct host_usage *rows, size_t n,
+          struct quality *q)
+{
+	uint64_t ran_ns = 0, waited_ns = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct host_usage *now = &rows[i];
+		const struct host_usage *was = used_before(c, now->pid);
+		bool more = now->ran_ns >= was->ran_ns &&
+		            now->waited_ns >= was->waited_ns;
+
+		ran_ns += now->ran_ns - (more ? was->ran_ns : 0);
+		waited_ns += now->waited_ns - (more ? was->waited_ns : 0);
+	}
+	q->ran_ms = (int64_t)(ran_ns / NS_PER_MS);
+	q->waited_ms = (int64_t)(waited_ns / NS_PER_MS);
+}
+
+/* Sets what kept the processes from running. */
+static void
+add_hindrance(const struct capture *c, const struct host_usage *rows, size_t n,
+              struct quality *q)
+{
+	q->quota_ms = (int64_t)quota_us(c, rows, n) / (NS_PER_MS / NS_PER_US);
+	add_waits(c, rows, n, q);
+}
+
 void
-capture_quota(struct capture *c, const struct host *host, struct quality *q)
+capture_hindrance(struct capture *c, const struct host *host, struct quality *q)
 {
 	CLEANUP_BUF struct buf now = BUF_INIT(CAPTURE_MAX_BEGAN);
 	int32_t pids[HOST_MAX_USAGE];
+	const struct host_usage *rows;
 	size_t n = procs_list(c->source->procs, UINT64_C(1) << c->slot, pids,
 	                      ARRAY_LEN(pids));
 
 	read_usage(host, pids, n, &now);
-	q->quota_ms = (int64_t)quota_us(c, (const void *)now.p,
-	                                now.len / sizeof(struct host_usage)) /
-	              (NS_PER_MS / NS_PER_US);
+	rows = (const void *)now.p;
+	n = now.len / sizeof(*rows);
+	add_hindrance(c, rows, n, q);
 	buf_done(&c->began);
 	c->began = now;
 	now = (struct buf)BUF_INIT(0);
@@ -160,5 +192,5 @@ capture_use(const struct capture *c, const struct host *host, struct quality *q)
 		q->used_ms = (int64_t)us / (NS_PER_MS / NS_PER_US);
 	if (!q->kept)
 		note_halt(rows, n, q);
-	q->quota_ms = (int64_t)quota_us(c, rows, n) / (NS_PER_MS / NS_PER_US);
+	add_hindrance(c, rows, n, q);
 }

@@ -197,29 +197,15 @@ same_types(const struct profile *a, const struct profile *b)
 	return true;
 }
 
-static bool
-has_comment(const struct profile *p, uint32_t id)
-{
-	for (uint32_t i = 0; i < p->ncomments; i++)
-		if (p->comments[i] == id)
-			return true;
-	return false;
-}
-
 static int
 add_comments(struct input_rows *r)
 {
 	const struct profile *p = r->p;
-	uint32_t id = 0;
 	int rc = 0;
 
-	for (uint32_t i = 0; i < p->ncomments && !rc; i++) {
-		rc = merge_text(r, p->comments[i], &id);
-		if (!rc && !has_comment(r->m->p, id))
-			rc = profile_comment(
-				r->m->p,
-				strings_get(p->strings, p->comments[i], NULL));
-	}
+	for (uint32_t i = 0; i < p->ncomments && !rc; i++)
+		rc = profile_comment(
+			r->m->p, strings_get(p->strings, p->comments[i], NULL));
 	return rc;
 }
 

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 /* A row to look up, or its parts, and the profile to look in. */
@@ -113,14 +114,82 @@ profile_type(struct profile *p, const char *type, const char *unit)
 	return r;
 }
 
+#define WAITS     "threads ran %lld ms and waited %lld ms for a CPU"
+#define WAITS_MAX ((int64_t)1 << 60) /* ms of a sum; more is cut to this */
+
+struct waits {
+	long long ran_ms, waited_ms;
+};
+
+static bool
+parse_waits(const char *text, struct waits *out)
+{
+	return !strncmp(text, WAITS, strcspn(WAITS, "%")) &&
+	       sscanf(text, WAITS, &out->ran_ms, &out->waited_ms) == 2 &&
+	       out->ran_ms >= 0 && out->ran_ms <= WAITS_MAX &&
+	       out->waited_ms >= 0 && out->waited_ms <= WAITS_MAX;
+}
+
+/* Finds the comment about waits; PROFILE_NONE if there is none. */
+static uint32_t
+find_waits(const struct profile *p, struct waits *out)
+{
+	for (uint32_t i = 0; i < p->ncomments; i++)
+		if (parse_waits(strings_get(p->strings, p->comments[i], NULL),
+		                out))
+			return i;
+	*out = (struct waits){0};
+	return PROFILE_NONE;
+}
+
+static long long
+sum_of(long long a, long long b)
+{
+	return a + b < WAITS_MAX ? a + b : WAITS_MAX;
+}
+
+int
+profile_mark_waits(struct profile *p, int64_t ran_ms, int64_t waited_ms)
+{
+	struct waits sum;
+	uint32_t at = find_waits(p, &sum), id = 0;
+	char text[128];
+	int r = at < p->ncomments ? 0 : ROOM(p, comments, p->ncomments, 1);
+
+	snprintf(text, sizeof(text), WAITS, sum_of(sum.ran_ms, ran_ms),
+	         sum_of(sum.waited_ms, waited_ms));
+	if (!r)
+		r = profile_cstring(p, text, &id);
+	if (!r)
+		p->comments[at < p->ncomments ? at : p->ncomments++] = id;
+	return r;
+}
+
+double
+profile_ran_part(const struct profile *p)
+{
+	struct waits w;
+
+	find_waits(p, &w);
+	return w.ran_ms > 0
+	               ? (double)w.ran_ms / (double)(w.ran_ms + w.waited_ms)
+	               : 1;
+}
+
 int
 profile_comment(struct profile *p, const char *text)
 {
+	struct waits w;
 	uint32_t id;
-	int r = ROOM(p, comments, p->ncomments, 1);
+	int r;
 
-	if (!r)
-		r = profile_cstring(p, text, &id);
+	if (parse_waits(text, &w))
+		return profile_mark_waits(p, w.ran_ms, w.waited_ms);
+	r = profile_cstring(p, text, &id);
+	for (uint32_t i = 0; i < p->ncomments && !r; i++)
+		if (p->comments[i] == id)
+			return 0;
+	r = r ?: ROOM(p, comments, p->ncomments, 1);
 	if (!r)
 		p->comments[p->ncomments++] = id;
 	return r;
@@ -131,7 +200,7 @@ profile_comment(struct profile *p, const char *text)
 int
 profile_mark_rough(struct profile *p)
 {
-	return profile_is_rough(p) ? 0 : profile_comment(p, ROUGH);
+	return profile_comment(p, ROUGH);
 }
 
 bool

@@ -144,6 +144,19 @@ proc_parse_throttled(const char *text)
 }
 
 int
+proc_parse_schedstat(const char *text, uint64_t *out_ran_ns,
+                     uint64_t *out_waited_ns)
+{
+	unsigned long long ran, waited;
+
+	if (sscanf(text, "%llu %llu", &ran, &waited) != 2)
+		return -EINVAL;
+	*out_ran_ns = ran;
+	*out_waited_ns = waited;
+	return 0;
+}
+
+int
 proc_parse_stat(const char *text, char comm[PROC_COMM_MAX], uint64_t *out_start)
 {
 	const char *open = strchr(text, '('), *close = strrchr(text, ')');

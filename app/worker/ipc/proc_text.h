@@ -57,6 +57,14 @@ bool proc_parse_cpu_group(const char *text, char *out, size_t n);
 /* Reads from cpu.stat for how long a quota held the group back, in us. */
 uint64_t proc_parse_throttled(const char *text);
 /*
+ * Reads from /proc/PID/task/TID/schedstat for how long the thread has run, and
+ * for how long it has waited for a CPU.
+ *   Errors   -EINVAL
+ *   Source   Linux Documentation/scheduler/sched-stats.rst
+ */
+MUST_CHECK int proc_parse_schedstat(const char *text, uint64_t *out_ran_ns,
+                                    uint64_t *out_waited_ns);
+/*
  * Reads from /proc/PID/stat the parent's pid, 0 for a process without a parent.
  *   Errors   -EINVAL
  *   Source   proc(5), field 4

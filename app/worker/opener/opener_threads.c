@@ -154,6 +154,33 @@ find_halt(int32_t pid, const char *stat)
 	               : HOST_NOT_HALTED;
 }
 
+/* Threads of a process whose waits for a CPU are read; one that has more has
+ * many that wait alike. */
+#define MAX_WAITING 256
+
+static void
+read_waits(int32_t pid, struct host_usage *out)
+{
+	CLEANUP_FOLDER DIR *tasks = NULL;
+	int32_t tid;
+
+	if (folder_open_tasks(AT_FDCWD, pid, &tasks))
+		return;
+	for (int n = 0; n < MAX_WAITING && (tid = folder_next_number(tasks));
+	     n++) {
+		CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+		uint64_t ran_ns, waited_ns;
+		char path[64];
+
+		snprintf(path, sizeof(path), "%d/schedstat", tid);
+		if (file_read(dirfd(tasks), path, &text) ||
+		    proc_parse_schedstat(buf_str(&text), &ran_ns, &waited_ns))
+			continue;
+		out->ran_ns += ran_ns;
+		out->waited_ns += waited_ns;
+	}
+}
+
 static int
 read_use(int32_t pid, bool why, struct host_usage *out)
 {
@@ -185,6 +212,7 @@ read_use(int32_t pid, bool why, struct host_usage *out)
 	if (why) {
 		out->halt = find_halt(pid, buf_str(&text));
 		group_read(pid, out);
+		read_waits(pid, out);
 	}
 	return 0;
 }

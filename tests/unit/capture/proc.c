@@ -193,6 +193,20 @@ TEST(time_lost_to_a_quota_is_read_in_either_unit)
 }
 END
 
+TEST(time_of_a_thread_on_a_cpu_and_waiting_for_one_is_read)
+{
+	uint64_t ran_ns, waited_ns;
+
+	ck_assert_int_eq(
+		proc_parse_schedstat("2853738961 77 3\n", &ran_ns, &waited_ns),
+		0);
+	ck_assert_uint_eq(ran_ns, 2853738961);
+	ck_assert_uint_eq(waited_ns, 77);
+	ck_assert_int_eq(proc_parse_schedstat("7\n", &ran_ns, &waited_ns),
+	                 -EINVAL);
+}
+END
+
 TEST(the_unit_is_the_first_service_or_scope_of_systemds_path)
 {
 	for (size_t i = 0; i < ARRAY_LEN(cgroups); i++) {
@@ -411,6 +425,7 @@ SUITE("proc", stat_lines_are_read_around_any_name,
       a_thread_of_the_kernel_is_known_by_its_flags,
       a_traced_thread_is_known_by_its_tracer,
       the_group_of_a_cpu_quota_is_that_of_the_controller_or_the_only_one,
+      time_of_a_thread_on_a_cpu_and_waiting_for_one_is_read,
       time_lost_to_a_quota_is_read_in_either_unit,
       the_unit_is_the_first_service_or_scope_of_systemds_path,
       command_lines_are_joined_and_harmless, the_real_user_is_read,

@@ -77,6 +77,44 @@ TEST(one_input_comes_out_as_it_was)
 }
 END
 
+TEST(times_that_threads_waited_for_a_cpu_are_added_up)
+{
+	CLEANUP_PROFILE struct profile *a = profile_of("m;a 1\n");
+	CLEANUP_PROFILE struct profile *b = profile_of("m;b 1\n");
+	CLEANUP_PROFILE struct profile *c = profile_of("m;c 1\n");
+	CLEANUP_PROFILE struct profile *p = NULL;
+
+	ck_assert_double_eq(profile_ran_part(a), 1);
+	ck_assert_int_eq(profile_mark_waits(a, 100, 300), 0);
+	ck_assert_int_eq(profile_mark_waits(b, 100, 300), 0);
+	ck_assert_int_eq(profile_mark_waits(b, 200, 0), 0);
+	ck_assert_double_eq(profile_ran_part(a), 0.25);
+	ck_assert_double_eq(profile_ran_part(b), 0.5);
+	p = merged((struct profile *[]){a, b, a, c}, 4);
+	ck_assert_uint_eq(p->ncomments, 1);
+	ck_assert_str_eq(strings_get(p->strings, p->comments[0], NULL),
+	                 "threads ran 500 ms and waited 900 ms for a CPU");
+}
+END
+
+TEST(a_comment_with_other_times_says_nothing_of_waits)
+{
+	static const char *const texts[] = {
+		"threads ran -5 ms and waited 5 ms for a CPU",
+		"threads ran 5 ms and waited 9223372036854775807 ms for a CPU",
+		"threads ran  ms and waited  ms for a CPU",
+		"threads ran 5 ms",
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+		CLEANUP_PROFILE struct profile *p = profile_of("m;a 1\n");
+
+		ck_assert_int_eq(profile_comment(p, texts[i]), 0);
+		ck_assert_double_eq(profile_ran_part(p), 1);
+	}
+}
+END
+
 /* One sample at an offset in a file that is mapped at start. */
 static struct profile *
 at_address(uint64_t start, const char *file, const char *build_id)
@@ -240,4 +278,6 @@ SUITE("merge", a_reduced_profile_has_the_value_of_its_type_alone,
       a_file_is_the_same_by_its_build_id_wherever_it_lies,
       a_file_is_the_same_if_its_ends_are_in_one_page, labels_keep_samples_apart,
       a_label_of_one_input_keeps_it_apart, other_value_types_are_refused,
+      times_that_threads_waited_for_a_cpu_are_added_up,
+      a_comment_with_other_times_says_nothing_of_waits,
       sums_and_memory_are_bounded)

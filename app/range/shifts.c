@@ -22,6 +22,9 @@ static const int64_t longest_ms[] = {
 struct moment {
 	int64_t start_ms, end_ms;
 	double seconds, cost, samples;
+	double read_s, ran_s; /* seconds of its parts; each times the part of
+	                         the time in which threads could run that they
+	                         did run */
 };
 
 struct counting {
@@ -186,6 +189,9 @@ add_part(struct counting *c, const struct packed *k, size_t part)
 		return rc;
 	c->moments[at].cost += weight * (double)cost.all;
 	c->moments[at].samples += weight * (double)cost.all_samples;
+	c->moments[at].read_s += c->outline[part].seconds;
+	c->moments[at].ran_s += c->outline[part].seconds *
+	                        profile_ran_part(k->p);
 	if (!*c->s->function)
 		return add_functions(c, k, type, weight, at);
 	rc = row_of(c, c->s->function, strlen(c->s->function), &own);
@@ -264,6 +270,8 @@ measure(const struct counting *c, const double *row, struct shifted *out)
 			k++;
 		l = &out->levels[k];
 		l->seconds += m->seconds;
+		l->ran += m->read_s > 0 ? m->seconds * m->ran_s / m->read_s
+		                        : m->seconds;
 		l->cost += cost;
 		l->samples += cost * worth(c, m);
 		all[k] += m->cost;
@@ -299,7 +307,23 @@ followed(const struct shifted_level *l)
 	return share * cost > 0 && fabs(cost) >= fabs(share) / 2;
 }
 
-/* Leaves out shifts of a share that the cost per second did not follow. */
+/* True if the cost for each second in which threads ran changed at least half as
+ * much as the cost per second: if not, competition for the CPU explains the
+ * change. */
+static bool
+moved_freely(const struct shifted_level *l)
+{
+	double cost, fair;
+
+	if (!(rate(&l[0]) > 0) || !(rate(&l[1]) > 0))
+		return true;
+	cost = log(rate(&l[1]) / rate(&l[0]));
+	fair = cost - log(l[1].ran / l[1].seconds / (l[0].ran / l[0].seconds));
+	return cost * fair > 0 && fabs(fair) >= fabs(cost) / 2;
+}
+
+/* Leaves out shifts of a share that the cost per second did not follow, and
+ * shifts of the whole that competition for the CPU explains. */
 static void
 keep_moved(const struct counting *c, const double *row, struct shifted *out)
 {
@@ -307,7 +331,8 @@ keep_moved(const struct counting *c, const double *row, struct shifted *out)
 	size_t n = 0;
 
 	for (size_t i = 0; i < s->n; i++)
-		if (followed(&out->levels[i]))
+		if (row ? followed(&out->levels[i])
+		        : c->type->gauge || moved_freely(&out->levels[i]))
 			s->items[n++] = s->items[i];
 	if (n == s->n)
 		return;
@@ -346,8 +371,7 @@ find_shifts(const struct counting *c, const double *row, double alarms,
 	if (rc)
 		return rc;
 	measure(c, row, out);
-	if (row)
-		keep_moved(c, row, out);
+	keep_moved(c, row, out);
 	return 0;
 }
 

@@ -4,10 +4,15 @@
  *
  * A function is listed if its cost moved by at least COMPARE_POINTS percent of
  * all cost, and a two-sided test finds more than chance explains; the share of
- * false entries in the list stays below COMPARE_FDR. enum compare_by selects
+ * false entries in the list stays below COMPARE_FDR, and so does the share of
+ * comparisons of equal programs that list any. enum compare_by selects
  * the quantity that is tested. The total is tested as well, and, if no function
- * decides the verdict by its own cost, so are the totals of functions, at a
- * stricter level.
+ * decides the verdict by its own cost, so are the totals of functions.
+ *
+ * While other programs take the CPU, a program may cost less per second only
+ * because it gets less done. How far a program yields is not known, but is the
+ * same on both sides: the change of the total is therefore between what was
+ * measured and that times the ratio of both sides' base_ran and now_ran.
  *
  * The dispersion of a function is the variance of its cost, divided by that of
  * independent samples. It is measured within a capture by blocks (blocks.h),
@@ -25,8 +30,7 @@
 #include <stdbool.h>
 
 #define COMPARE_POINTS           0.5 /* percent of all cost */
-#define COMPARE_FDR              0.05
-#define COMPARE_TOTALS_FDR       0.01 /* of totals, tested afterwards */
+#define COMPARE_FDR              0.01
 #define COMPARE_SAMPLES          100  /* needed on each side */
 #define COMPARE_TOTAL            5.0  /* percent by which all cost may rise */
 #define COMPARE_WAIT_MAX_S       (30 * 86400.0) /* longer waits are not named */
@@ -139,7 +143,12 @@ struct comparison {
 	double base_samples, now_samples;
 	double base_per, now_per; /* seconds or work; 1 if neither counts, 0 if
 	                             unknown */
-	double dispersion;        /* of shares, all functions together */
+	/* part of the time in which a side's threads could run that they did
+	 * run; 1 if unknown */
+	double base_ran, now_ran;
+	double fair; /* factor of now's cost per second, if competition for the
+	                CPU explains as much as it can of the total's change */
+	double dispersion; /* of shares, all functions together */
 	/* spread of each side's total cost per second; between is the variance
 	 * of that cost between captures of the base, relative to its square */
 	struct compare_spread base_total, now_total, between;

@@ -6,7 +6,8 @@
  * shift. A shift of the share counts if the cost per second moved in the same
  * direction, and at least half as much: when one function costs more, the
  * shares of all others fall. The whole is watched by its cost per second; of a
- * gauge, by its mean.
+ * gauge, by its mean. A shift of the whole counts unless competition for the CPU
+ * explains more than half of it.
  */
 #pragma once
 
@@ -20,6 +21,7 @@
 /* A level: the cost between two shifts, or at an end of the range. */
 struct shifted_level {
 	double seconds, samples, cost;
+	double ran; /* seconds, less those in which threads waited for a CPU */
 	double share; /* of the cost of all functions, 0..1 */
 };
 

@@ -110,6 +110,9 @@ find_functions(struct comparison *c, struct strings *names,
 	c->counted = base->tree->counted && now->tree->counted;
 	c->rough = profile_is_rough(base->tree->profile) ||
 	           profile_is_rough(now->tree->profile);
+	c->base_ran = profile_ran_part(base->tree->profile);
+	c->now_ran = profile_ran_part(now->tree->profile);
+	c->fair = 1;
 	c->base_samples = samples_of(base->tree, base->tree->total_samples,
 	                             base->tree->total[0]);
 	c->now_samples = samples_of(now->tree, now->tree->total_samples,
@@ -188,6 +191,7 @@ by_pace(const struct comparison *c, const struct compare_function *f)
 
 	if (n <= 0 || m <= 0 || x + y <= 0)
 		return (struct result){0, STAT_EXACT};
+	m /= c->fair;
 	/* the value of a sample is that of its side, whatever the sampling
 	 * rate */
 	base = (double)f->base.self / n;
@@ -326,12 +330,23 @@ error_of(const struct comparison *c)
 	};
 }
 
+/* Returns the logarithm of the factor by which competition for the CPU can have
+ * lowered the ratio of the totals. Cost per unit of work and amounts in use do
+ * not depend on it. */
+static double
+hindrance(const struct comparison *c)
+{
+	return c->as_is || c->by == COMPARE_BY_WORK
+	               ? 0
+	               : log(c->base_ran / c->now_ran);
+}
+
 static void
 overall(struct comparison *c, const struct compare_side *base,
         const struct compare_side *now)
 {
 	struct compare_spread error;
-	double before, after, step;
+	double before, after, step, change, more, least, most;
 
 	if (c->rough || c->base_per <= 0 || c->now_per <= 0)
 		return;
@@ -342,14 +357,21 @@ overall(struct comparison *c, const struct compare_side *base,
 		return;
 	c->delta = 100 * (after / before - 1);
 	find_costs(c, before);
+	change = log(after / before);
+	more = hindrance(c);
+	least = change + fmin(more, 0);
+	most = change + fmax(more, 0);
+	c->fair = exp(least > 0  ? least - change
+	              : most < 0 ? most - change
+	                         : -change);
 	error = error_of(c);
 	step = stat_t_at(Z_95, error.freedom) * sqrt(error.dispersion);
-	c->low = 100 * (after / before * exp(-step) - 1);
-	c->high = 100 * (after / before * exp(step) - 1);
+	c->low = 100 * expm1(least - step);
+	c->high = 100 * expm1(most + step);
 	/* if all functions cost more alike, no share moves */
 	step = stat_t_at(Z_ROSE, error.freedom) * sqrt(error.dispersion);
-	c->rose = c->delta >= COMPARE_TOTAL && log(after / before) > step;
-	c->fell = c->delta <= -COMPARE_TOTAL && log(after / before) < -step;
+	c->rose = least >= log1p(COMPARE_TOTAL / 100) && least > step;
+	c->fell = most <= log1p(-COMPARE_TOTAL / 100) && most < -step;
 	c->known = true;
 }
 
@@ -392,7 +414,8 @@ judge(const struct comparison *c)
 static double
 wait_of(const struct comparison *c, const struct compare_side *now)
 {
-	double step = log1p(COMPARE_TOTAL / 100) - log1p(c->delta / 100);
+	double step = log1p(COMPARE_TOTAL / 100) - log1p(c->delta / 100) -
+	              fmax(hindrance(c), 0);
 	double needs = COMPARE_SAMPLES, left;
 
 	if (c->rough || !c->counted || c->base_samples < COMPARE_SAMPLES ||
@@ -557,7 +580,7 @@ compare_totals_decide(const struct comparison *c)
 		row.base.share = row.now.share = least;
 		r = by_share(c, &row);
 		if (row.delta >= COMPARE_POINTS &&
-		    stat_two_sided(r.t, r.freedom) <= COMPARE_TOTALS_FDR)
+		    stat_two_sided(r.t, r.freedom) <= COMPARE_FDR)
 			return true;
 	}
 	return false;
@@ -639,7 +662,7 @@ test_totals(struct comparison *of, const struct compare_side *base,
 	if (base->nothers)
 		rc = compare_others(of, names, base, of->as_is);
 	if (!rc)
-		test_all(of, COMPARE_TOTALS_FDR, scratch);
+		test_all(of, COMPARE_FDR, scratch);
 	return rc;
 }
 

@@ -204,6 +204,15 @@ put_grown_share(const struct comparison *c, struct buf *out)
  * that comes and goes with time. */
 #define MANY_SAMPLES 1000
 
+#define HINDERED 0.2 /* time waited for a CPU, of that in which it could run */
+
+static bool
+is_hindered(const struct comparison *c)
+{
+	return !c->as_is && c->by != COMPARE_BY_WORK &&
+	       fmin(c->base_ran, c->now_ran) < 1 - HINDERED;
+}
+
 #define WHOLE       "the service as a whole"
 #define WHOLE_FIRST "The service as a whole"
 
@@ -230,7 +239,14 @@ put_missing(const struct comparison *c, struct buf *out)
 		put_whole(c, WHOLE, out);
 		buf_putc(out, '.');
 	}
-	if (c->wait_s > 0) {
+	if (c->enough && is_hindered(c)) {
+		buf_addf(out,
+		         " It waited for a CPU for %.0f %% of the time in "
+		         "which it could run in the base, and %.0f %% in the "
+		         "comparison: take both profiles again while less else "
+		         "runs, or count the work done.",
+		         100 * (1 - c->base_ran), 100 * (1 - c->now_ran));
+	} else if (c->wait_s > 0) {
 		buf_puts(out, " If it goes on like this, ");
 		put_duration(out, c->wait_s);
 		buf_puts(out, " more of the comparison will tell.");

@@ -376,7 +376,8 @@ static const struct {
          "f costs 2.0 times as much; the service as a whole costs 50 % more "
          "(+38 to +62 %)."},
 	{"m;f 1000\nm;g 100\n", "m;f 300\nm;g 128\n", 20, false,
-         "f costs 70 % less; the service as a whole costs 61 % less (-67 to -54 "
+         "f costs 70 % less; the service as a whole costs 61 % less (-67 to "
+         "-54 "
          "%). Yet g rose from 9.1 to 29.9 % of all, and may cost more."},
 	{"m;f 1000\nm;g 1000\n", "m;f 2000\nm;g 1000\n", 20, true,
          "f costs 2.0 times as much; the service as a whole costs 50 % more "
@@ -404,6 +405,71 @@ TEST(a_reason_is_a_sentence_with_figures)
 
 	compare_reason(x.c, &said);
 	ck_assert_str_eq(buf_str(&said), reasons[_i].reason);
+}
+END
+
+/* Sides that waited for a CPU, in percent of the time in which they could
+ * run. */
+static const struct {
+	const char *base, *now;
+	int base_waited, now_waited;
+	enum compare_verdict verdict;
+	double low, high; /* in percent, or 0 */
+} hindered[] = {
+	/* half as much, which competition explains, or does not */
+	{"m;f 9000\nm;g 9000\n", "m;f 4500\nm;g 4500\n", 0, 50, COMPARE_OK, -52,
+         4},
+	{"m;f 9000\nm;g 9000\n", "m;f 4500\nm;g 4500\n", 50, 50,
+         COMPARE_IMPROVED, -52, -48},
+	{"m;f 9000\nm;g 9000\n", "m;f 4500\nm;g 4500\n", 50, 0,
+         COMPARE_IMPROVED, -76, -48},
+	/* twice as much */
+	{"m;f 4500\nm;g 4500\n", "m;f 9000\nm;g 9000\n", 50, 0,
+         COMPARE_INSUFFICIENT, -4, 107},
+	{"m;f 4500\nm;g 4500\n", "m;f 9000\nm;g 9000\n", 30, 0,
+         COMPARE_COSTS_MORE, 35, 107},
+	/* a function that takes a greater part of less */
+	{"m;f 1000\nm;g 1000\n", "m;f 700\nm;g 500\n", 0, 50, COMPARE_REGRESSED,
+         0, 0},
+};
+
+TEST(what_competition_for_the_cpu_explains_is_no_change)
+{
+	struct profile *base = profile_of(hindered[_i].base);
+	struct profile *now = profile_of(hindered[_i].now);
+	int waited = hindered[_i].base_waited;
+	struct compared x;
+
+	ck_assert_int_eq(profile_mark_waits(base, 100 - waited, waited), 0);
+	waited = hindered[_i].now_waited;
+	ck_assert_int_eq(profile_mark_waits(now, 100 - waited, waited), 0);
+	x = compare(base, now, 20, 20);
+	ck_assert_int_eq(x.c->verdict, hindered[_i].verdict);
+	if (hindered[_i].high > 0 || hindered[_i].low < 0) {
+		ck_assert_double_eq_tol(x.c->low, hindered[_i].low, 2);
+		ck_assert_double_eq_tol(x.c->high, hindered[_i].high, 2);
+	}
+	compared_done(&x);
+}
+END
+
+TEST(a_reason_says_how_long_the_sides_waited_for_a_cpu)
+{
+	CLEANUP_BUF struct buf said = BUF_INIT(BUF_MAX_SMALL);
+	struct profile *base = profile_of("m;f 4500\n");
+	struct profile *now = profile_of("m;f 9000\n");
+	struct compared x;
+
+	ck_assert_int_eq(profile_mark_waits(base, 50, 50), 0);
+	x = compare(base, now, 20, 20);
+	compare_reason(x.c, &said);
+	ck_assert_ptr_nonnull(strstr(
+		buf_str(&said),
+		"It waited for a CPU for 50 % of the time in which it could "
+		"run in the base, and 0 % in the comparison: take both "
+		"profiles again while less else runs, or count the work "
+		"done."));
+	compared_done(&x);
 }
 END
 
@@ -636,6 +702,7 @@ suite(void)
 		overall_delta_is_percent_of_cost_per_second,
 		recursion_counts_once_in_cumulative_shares,
 		memory_is_counted_in_samples_of_its_period,
+		a_reason_says_how_long_the_sides_waited_for_a_cpu,
 		a_reason_says_since_when_where_that_is_known,
 		a_total_that_rose_is_told_with_its_interval,
 		sums_that_are_rough_are_not_judged,
@@ -657,6 +724,9 @@ suite(void)
 	                    ARRAY_LEN(verdicts));
 	tcase_add_loop_test(c, a_reason_is_a_sentence_with_figures, 0,
 	                    ARRAY_LEN(reasons));
+	tcase_add_loop_test(c,
+	                    what_competition_for_the_cpu_explains_is_no_change,
+	                    0, ARRAY_LEN(hindered));
 	suite_add_tcase(s, c);
 	return s;
 }

@@ -40,6 +40,18 @@ bounds_cover() {
 check bounds_of_what_a_busy_program_allocated_cover_the_truth bounds_cover
 kill -KILL "$pid"
 
+# A program that mostly sleeps: no part of a burst counts too much.
+target bursts "$B/targets/bursts"
+once bursts "$pid" --type alloc --seconds 10
+of_bursts() {
+  "$B/tests/tools/folded" "$tmp/bursts.pb.gz" values | awk -v kept="$(quality bursts samplesKept)" '
+    { all += $NF } /;first / { first += $NF }
+    END { got = 100 * first / all; printf "first has %.1f %%, not 12 %%, of %d samples\n", got, kept
+      exit !(got > 7 && got < 17) }'
+}
+check shares_of_a_program_that_sleeps_between_bursts_are_true of_bursts
+kill -KILL "$pid"
+
 lib=/usr/lib/$(gcc -print-multiarch 2>/dev/null || echo x86_64-linux-gnu)
 for library in libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.2; do
   name=${library%%.*}

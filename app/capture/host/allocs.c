@@ -104,6 +104,8 @@ allocs_open(struct allocs *out)
 /* The time in which a process was watched counts this much less each time it is
  * watched again: the process may do something else by now. */
 #define FADE 0.75
+/* The most calls between two looks count this much less with each look. */
+#define FADE_MOST 0.95
 /* A sample stands for no more calls than this; the rest is left to later ones,
  * if there are any. */
 #define MOST_SCALE 1e7
@@ -134,6 +136,7 @@ struct watched {
 	 * for in advance. */
 	struct allocs_missed missed, ahead;
 	int64_t scaled;     /* calls since the last look that may be scaled */
+	double most;        /* calls between two looks while it was watched */
 	uint64_t mean;      /* 0: not chosen yet */
 	double cost, bytes; /* per ns, while it is watched */
 };
@@ -160,7 +163,10 @@ scale_for(double missed, double expected)
 
 /* Sets the scales of the calls that are expected until the next look. If there
  * are more, they are not scaled: a process that had to wait for a CPU may make
- * many times as many calls as before. */
+ * many times as many calls as before. A process that sleeps between bursts is
+ * expected to make all calls of a burst: if fewer were scaled, those at its
+ * beginning would stand for the others. What no call stands for in the end is
+ * left to later ones. */
 static void
 set_scales(struct watchers *p, uint32_t slot, int64_t next_ns)
 {
@@ -169,6 +175,7 @@ set_scales(struct watchers *p, uint32_t slot, int64_t next_ns)
 	double expected =
 		w->on.ns > 0 ? w->on.calls / w->on.ns * (double)next_ns : 0;
 
+	expected = fmax(expected, w->most);
 	w->scaled = expected > 1 ? (int64_t)expected : 1;
 	__atomic_store_n(&s->scaled, w->scaled, __ATOMIC_RELAXED);
 	/* If the upper bound is too rough for an estimate, it also allows for
@@ -385,6 +392,7 @@ look_on(struct watchers *p, uint32_t slot)
 
 	add_part(p, &look, &w->on);
 	subtract_made(w, s);
+	w->most = fmax((double)look.calls, w->most * FADE_MOST);
 	follow(&w->cost, (double)look.cost_ns, look.ns);
 	follow(&w->bytes, (double)look.bytes, look.ns);
 	w->mean = mean_of(w, &t->account);

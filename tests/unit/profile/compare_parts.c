@@ -259,13 +259,13 @@ static const struct {
 	int misses;       /* intervals that miss, at most */
 } nulls[] = {
 	{"steady", 0, 0, 0, 60, 1, 0, 10, 20},
-	{"each window is another", 0.9, 0, 0, 60, 1, 30, 10, 20},
+	{"each window is another", 0.9, 0, 0, 60, 1, 15, 10, 20},
 	/* about twelve phases in a range: too little information */
-	{"each minute is", 0.9, 0.8, 0, 60, 1, 100, 10, 30},
-	{"windows beside minutes", 0.9, 0, 0, 0, 1, 30, 10, 20},
-	{"few windows", 0.9, 0, 0, 6, 1, 30, 10, 20},
-	{"three hosts at once", 0.9, 0, 0, 40, 3, 80, 10, 20},
-	{"load comes and goes", 0.9, 0, 0.8, 60, 1, 30, 10, 20},
+	{"each minute is", 0.9, 0.8, 0, 60, 1, 80, 10, 30},
+	{"windows beside minutes", 0.9, 0, 0, 0, 1, 15, 10, 20},
+	{"few windows", 0.9, 0, 0, 6, 1, 15, 10, 20},
+	{"three hosts at once", 0.9, 0, 0, 40, 3, 60, 10, 20},
+	{"load comes and goes", 0.9, 0, 0.8, 60, 1, 15, 10, 20},
 };
 
 TEST(parts_tell_what_windows_differ_by)

@@ -219,11 +219,14 @@ commit_waiting(struct store *s, struct window_queue *q)
 
 	for (size_t i = 0; i < n && !rc; i++)
 		rc = insert_slot(s, taken[i]);
-	if (begun)
+	if (begun && rc && n > 1) { /* one push must not make others fail */
+		store_rollback(s);
+		rc = -EAGAIN;
+	} else if (begun) {
 		rc = store_end(s, rc);
-	/* one push must not make others fail */
+	}
 	for (size_t i = 0; i < n; i++) {
-		taken[i]->rc = rc && n > 1 ? -EAGAIN : rc;
+		taken[i]->rc = rc;
 		atomic_store(&taken[i]->state, SLOT_DONE);
 	}
 }

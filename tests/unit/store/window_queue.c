@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "lib/store.h"
+#include "store/db/db_test.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -55,9 +56,10 @@ commit(const struct fixture *f, struct store *s, struct window_queue *q, int i,
 	return window_queue_commit(s, q, &g, w, n);
 }
 
-/* Writer i: ends with 0 once its window is stored. */
+/* Writer i: ends with 0 once its window is stored. Its database fails at a
+ * statement, if that is not 0. */
 static void
-write_one(const struct fixture *f, int i, int go, int ready)
+write_one(const struct fixture *f, int i, int fails, int go, int ready)
 {
 	struct window_queue q = WINDOW_QUEUE_INIT;
 	struct store s = test_store_again(&f->t, false);
@@ -66,12 +68,14 @@ write_one(const struct fixture *f, int i, int go, int ready)
 
 	if (rc || write(ready, "", 1) != 1 || read(go, &byte, 1) != 1)
 		_exit(1);
+	db_fail_after(s.db, fails);
 	_exit(commit(f, &s, &q, i, 1, ready) != 0);
 }
 
-/* Starts writers, which all wait for the database. */
+/* Starts writers, which all wait for the database; it fails the first one at a
+ * statement, if that is not 0. */
 static struct fixture
-fixture(void)
+fixture(int fails)
 {
 	struct fixture f = {.t = test_store()};
 	int ready[2], go[WRITERS][2];
@@ -85,7 +89,7 @@ fixture(void)
 		ck_assert_int_eq(pipe2(go[i], O_CLOEXEC), 0);
 		f.pids[i] = fork();
 		if (!f.pids[i])
-			write_one(&f, i, go[i][0], ready[1]);
+			write_one(&f, i, i ? 0 : fails, go[i][0], ready[1]);
 		ck_assert_int_eq(read(ready[0], &byte, 1), 1);
 	}
 	ck_assert_int_eq(store_begin(&f.t.s), 0);
@@ -146,7 +150,7 @@ TEST(windows_of_processes_that_wait_are_one_transaction)
 {
 	if (test_on_server())
 		SKIP("a database server groups commits itself");
-	CLEANUP_FIXTURE struct fixture f = fixture();
+	CLEANUP_FIXTURE struct fixture f = fixture(0);
 	CLEANUP_WINDOWS struct window_list l = {0};
 	int before = transactions(&f);
 
@@ -159,12 +163,30 @@ TEST(windows_of_processes_that_wait_are_one_transaction)
 }
 END
 
+/* The second statement inserts the first window. */
+TEST(windows_that_cannot_be_stored_together_are_stored_one_by_one)
+{
+	if (test_on_server())
+		SKIP("a database server groups commits itself");
+	CLEANUP_FIXTURE struct fixture f = fixture(2);
+	CLEANUP_WINDOWS struct window_list l = {0};
+	int before = transactions(&f);
+
+	store_rollback(&f.t.s);
+	for (int i = 0; i < WRITERS; i++)
+		ck_assert_int_eq(status_of(&f, i), 0);
+	l = stored(&f);
+	ck_assert_uint_eq(l.n, WRITERS);
+	ck_assert_int_eq(transactions(&f), before + WRITERS);
+}
+END
+
 /* Kills the process that has the turn, with windows of others in its hands. */
 TEST(windows_of_others_are_stored_once_though_the_committer_is_killed)
 {
 	if (test_on_server())
 		SKIP("a database server groups commits itself");
-	CLEANUP_FIXTURE struct fixture f = fixture();
+	CLEANUP_FIXTURE struct fixture f = fixture(0);
 	CLEANUP_WINDOWS struct window_list l = {0};
 
 	ck_assert_int_eq(kill(f.pids[0], SIGKILL), 0);
@@ -183,7 +205,7 @@ TEST(a_process_that_comes_after_a_killed_one_commits)
 {
 	if (test_on_server())
 		SKIP("a database server groups commits itself");
-	CLEANUP_FIXTURE struct fixture f = fixture();
+	CLEANUP_FIXTURE struct fixture f = fixture(0);
 	CLEANUP_WINDOW_QUEUE struct window_queue q = WINDOW_QUEUE_INIT;
 	CLEANUP_WINDOWS struct window_list l = {0};
 	CLEANUP_FD int nobody = open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -240,6 +262,7 @@ TEST(a_queue_has_all_its_blocks)
 END
 
 SUITE("window_queue", windows_of_processes_that_wait_are_one_transaction,
+      windows_that_cannot_be_stored_together_are_stored_one_by_one,
       windows_of_others_are_stored_once_though_the_committer_is_killed,
       a_process_that_comes_after_a_killed_one_commits,
       more_windows_than_a_slot_holds_are_stored, a_queue_has_all_its_blocks)

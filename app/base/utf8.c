@@ -44,6 +44,22 @@ utf8_valid(const char *s, size_t n)
 	return true;
 }
 
+bool
+utf8_printable(const char *s, size_t n)
+{
+	if (!n || !utf8_valid(s, n))
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		unsigned char c = (unsigned char)s[i];
+
+		/* U+0080 to U+009F begin with 0xc2 */
+		if (c < ' ' || c == 0x7f ||
+		    (c == 0xc2 && (unsigned char)s[i + 1] < 0xa0))
+			return false;
+	}
+	return true;
+}
+
 void
 utf8_mend(char *text, size_t n)
 {

@@ -44,17 +44,7 @@ container_fact(const struct container_facts *f, enum container_fact fact)
 bool
 container_text_ok(const char *s, size_t n)
 {
-	if (!n || n >= CONTAINER_TEXT || !utf8_valid(s, n))
-		return false;
-	for (size_t i = 0; i < n; i++) {
-		unsigned char c = (unsigned char)s[i];
-
-		/* in UTF-8, U+0080 to U+009F begin with 0xc2 */
-		if (c < ' ' || c == 0x7f ||
-		    (c == 0xc2 && (unsigned char)s[i + 1] < 0xa0))
-			return false;
-	}
-	return true;
+	return n < CONTAINER_TEXT && utf8_printable(s, n);
 }
 
 /* --- patterns ------------------------------------------------------------- */

@@ -202,3 +202,15 @@ wire_close(struct buf *out, size_t place)
 	memcpy(out->p + place - 1, length, n);
 	out->len += n - 1;
 }
+
+int
+wire_last(struct wire w, uint32_t key, struct wire *out)
+{
+	struct wire_field f;
+	int rc;
+
+	while ((rc = wire_next(&w, &f)) > 0)
+		if (f.key == key)
+			*out = f.bytes;
+	return rc;
+}

@@ -214,7 +214,7 @@ context_interval(const struct proc *p, int64_t now_ns)
 {
 	int64_t age_ns = now_ns - p->seen_ns;
 
-	if (p->context.address)
+	if (p->context.at.address)
 		return PROC_FRESH_NS;
 	return age_ns / 2 < PROC_RARE_NS ? age_ns / 2 : PROC_RARE_NS;
 }

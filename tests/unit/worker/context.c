@@ -38,9 +38,9 @@ static const struct {
 TEST(a_context_is_found_by_the_name_of_its_mapping)
 {
 	for (size_t i = 0; i < ARRAY_LEN(named); i++) {
-		uint64_t at[CONTEXT_MAX_NAMED] = {0};
-		size_t n =
-			context_find(named[i].maps, strlen(named[i].maps), at);
+		uint64_t at[PUBLISHED_MAX_NAMED] = {0};
+		size_t n = published_find(named[i].maps, strlen(named[i].maps),
+		                          at);
 
 		ck_assert_msg(n == named[i].found, "row %zu: %zu", i, n);
 		ck_assert_msg(!n || at[0] == 0x7f00, "row %zu", i);
@@ -51,12 +51,12 @@ END
 TEST(of_many_mappings_with_the_name_some_are_looked_at)
 {
 	CLEANUP_BUF struct buf maps = BUF_INIT(BUF_MAX_SMALL);
-	uint64_t at[CONTEXT_MAX_NAMED];
+	uint64_t at[PUBLISHED_MAX_NAMED];
 
 	for (int i = 0; i < 20; i++)
 		buf_puts(&maps, LINE("[anon:OTEL_CTX]"));
-	ck_assert_uint_eq(context_find(maps.p, maps.len, at),
-	                  CONTEXT_MAX_NAMED);
+	ck_assert_uint_eq(published_find(maps.p, maps.len, at),
+	                  PUBLISHED_MAX_NAMED);
 }
 END
 
@@ -144,7 +144,7 @@ END
 
 /* A process with a context at BASE. */
 static struct {
-	uint8_t bytes[CONTEXT_MAX_BYTES + 4096];
+	uint8_t bytes[PUBLISHED_MAX_BYTES + 4096];
 	struct memory_image image;
 	struct host under, host;
 	int reads;   /* of memory */
@@ -225,7 +225,7 @@ TEST(a_context_is_read_and_read_again_when_it_changes)
 	ck_assert_str_eq(c.texts[CONTEXT_SERVICE], "basket");
 	put(0, 0, 8); /* withdrawn */
 	ck_assert_int_eq(context_read(&m, &c), -ENOENT);
-	ck_assert_uint_eq(c.address, 0);
+	ck_assert_uint_eq(c.at.address, 0);
 	ck_assert_ptr_null(c.texts[CONTEXT_SERVICE]);
 }
 END
@@ -239,15 +239,15 @@ static const struct {
 	{0, 8, 0, -ENOENT}, /* signature */
 	{8, 4, 1, -ENOENT}, /* version */
 	{8, 4, 3, -ENOENT},
-	{12, 4, CONTEXT_MAX_BYTES, -EBADMSG}, /* size: zeros follow */
-	{12, 4, CONTEXT_MAX_BYTES + 1, -E2BIG},
+	{12, 4, PUBLISHED_MAX_BYTES, -EBADMSG}, /* size: zeros follow */
+	{12, 4, PUBLISHED_MAX_BYTES + 1, -E2BIG},
 	{12, 4, 100 << 20, -E2BIG},
 	{12, 4, UINT32_MAX, -E2BIG},
 	{12, 4, 0, 0},
 	{16, 8, 0, -EAGAIN}, /* being written */
 	{24, 8, 0, -EFAULT}, /* payload */
 	{24, 8, UINT64_MAX - 8, -EFAULT},
-	{24, 8, BASE + CONTEXT_MAX_BYTES + 4090, -EFAULT},
+	{24, 8, BASE + PUBLISHED_MAX_BYTES + 4090, -EFAULT},
 	{24, 8, BASE, -EBADMSG}, /* the header itself */
 };
 
@@ -273,7 +273,7 @@ TEST(a_context_that_changes_at_each_read_is_left_after_some_tries)
 
 	p.changes = 1000;
 	ck_assert_int_eq(context_read(&m, &c), -EAGAIN);
-	ck_assert_int_le(p.reads, 3 * CONTEXT_TRIES);
+	ck_assert_int_le(p.reads, 3 * PUBLISHED_TRIES);
 	p.changes = 2; /* it comes to rest */
 	ck_assert_int_eq(context_read(&m, &c), 0);
 	ck_assert_str_eq(c.texts[CONTEXT_SERVICE], "checkout");

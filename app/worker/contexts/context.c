@@ -29,19 +29,6 @@ context_done(struct context *c)
 	*c = (struct context){0};
 }
 
-/* Sets out to the last field with this key; leaves it if there is none. */
-static int
-last_of(struct wire w, uint32_t key, struct wire *out)
-{
-	struct wire_field f;
-	int rc;
-
-	while ((rc = wire_next(&w, &f)) > 0)
-		if (f.key == key)
-			*out = f.bytes;
-	return rc;
-}
-
 static bool
 is_text(struct wire w, const char *s)
 {
@@ -74,10 +61,10 @@ take_attribute(struct wire w, struct context *out)
 {
 	static const uint8_t none[1];
 	struct wire key = {none, none}, value = key, text = key;
-	int rc = last_of(w, KEY, &key) ?: last_of(w, VALUE, &value);
+	int rc = wire_last(w, KEY, &key) ?: wire_last(w, VALUE, &value);
 
 	if (!rc)
-		rc = last_of(value, TEXT, &text);
+		rc = wire_last(value, TEXT, &text);
 	return rc ? rc : keep(key, text, out);
 }
 
@@ -112,4 +99,23 @@ context_parse(const void *p, size_t n, struct context *out)
 	int rc = take_resources(w, out);
 
 	return rc ? rc : take_attributes(w, MORE_ATTRIBUTE, out);
+}
+
+int
+context_read(const struct memory *m, struct context *c)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(PUBLISHED_MAX_BYTES);
+	struct published at = c->at;
+	int rc = published_read(m, &at, &text);
+
+	if (!rc)
+		return 0;
+	context_done(c);
+	if (rc > 0)
+		rc = context_parse(text.p, text.len, c);
+	if (rc)
+		context_done(c);
+	else
+		c->at = at;
+	return rc;
 }

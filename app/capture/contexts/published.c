@@ -1,6 +1,5 @@
-#include "context.h"
+#include "published.h"
 
-#include "base/buf.h"
 #include "base/file.h"
 
 #include <errno.h>
@@ -55,12 +54,13 @@ name_of(const char *line, const char *end, size_t *n)
 }
 
 size_t
-context_find(const char *maps, size_t n, uint64_t out[static CONTEXT_MAX_NAMED])
+published_find(const char *maps, size_t n,
+               uint64_t out[static PUBLISHED_MAX_NAMED])
 {
 	const char *end = maps + n, *next;
 	size_t found = 0, len;
 
-	for (const char *line = maps; line < end && found < CONTEXT_MAX_NAMED;
+	for (const char *line = maps; line < end && found < PUBLISHED_MAX_NAMED;
 	     line = next + 1) {
 		const char *name;
 
@@ -89,46 +89,58 @@ read_header(const struct memory *m, uint64_t address, struct header *out)
 	               : 0;
 }
 
-/* Reads a context once.
+static int
+read_payload(const struct memory *m, const struct header *h, struct buf *out)
+{
+	char *to;
+	int rc;
+
+	buf_clear(out);
+	to = h->size ? buf_reserve(out, h->size) : NULL;
+	if (!to)
+		return buf_err(out);
+	rc = memory_copy(m, h->payload, to, h->size);
+	if (!rc)
+		out->len = h->size;
+	return rc;
+}
+
+/* Reads a context once; returns as published_read().
  *   Errors   -EAGAIN it changed meanwhile */
 static int
-read_once(const struct memory *m, uint64_t address, struct context *c)
+read_once(const struct memory *m, uint64_t address, struct published *p,
+          struct buf *out)
 {
-	CLEANUP_FREE uint8_t *payload = NULL;
 	struct header h, after;
 	int copied, rc = read_header(m, address, &h);
 
-	if (rc || (c->address == address && c->published_ns == h.published_ns))
+	if (rc || (p->address == address && p->time_ns == h.published_ns))
 		return rc;
-	context_done(c);
 	if (!h.published_ns)
 		return -EAGAIN;
-	if (h.size > CONTEXT_MAX_BYTES)
+	if (h.size > PUBLISHED_MAX_BYTES)
 		return -E2BIG;
-	payload = malloc(h.size + (size_t)1);
-	if (!payload)
-		return -ENOMEM;
-	copied = h.size ? memory_copy(m, h.payload, payload, h.size) : 0;
+	copied = read_payload(m, &h, out);
 	rc = read_header(m, address, &after);
 	if (!rc && after.published_ns != h.published_ns)
 		rc = -EAGAIN;
-	rc = rc ?: copied ?: context_parse(payload, h.size, c);
+	rc = rc ?: copied;
 	if (rc)
 		return rc;
-	c->address = address;
-	c->published_ns = h.published_ns;
-	return 0;
+	*p = (struct published){address, h.published_ns};
+	return 1;
 }
 
 static int
-read_at(const struct memory *m, uint64_t address, struct context *c)
+read_at(const struct memory *m, uint64_t address, struct published *p,
+        struct buf *out)
 {
 	int rc = -EAGAIN;
 
-	for (int i = 0; i < CONTEXT_TRIES && rc == -EAGAIN; i++)
-		rc = read_once(m, address, c);
-	if (rc)
-		context_done(c);
+	for (int i = 0; i < PUBLISHED_TRIES && rc == -EAGAIN; i++)
+		rc = read_once(m, address, p, out);
+	if (rc < 0)
+		*p = (struct published){0};
 	return rc;
 }
 
@@ -145,21 +157,21 @@ read_maps(const struct memory *m, struct buf *out)
 }
 
 int
-context_read(const struct memory *m, struct context *c)
+published_read(const struct memory *m, struct published *p, struct buf *out)
 {
-	CLEANUP_BUF struct buf maps = BUF_INIT(CONTEXT_MAX_MAPS);
-	uint64_t at[CONTEXT_MAX_NAMED];
+	CLEANUP_BUF struct buf maps = BUF_INIT(PUBLISHED_MAX_MAPS);
+	uint64_t at[PUBLISHED_MAX_NAMED];
 	size_t n;
-	int rc = c->address ? read_at(m, c->address, c) : -ENOENT;
+	int rc = p->address ? read_at(m, p->address, p, out) : -ENOENT;
 
 	if (rc != -ENOENT && rc != -EFAULT)
 		return rc;
 	rc = read_maps(m, &maps);
 	if (rc)
 		return rc;
-	n = context_find(maps.p, maps.len, at);
+	n = published_find(maps.p, maps.len, at);
 	rc = -ENOENT;
 	for (size_t i = 0; i < n && rc == -ENOENT; i++)
-		rc = read_at(m, at[i], c);
+		rc = read_at(m, at[i], p, out);
 	return rc;
 }

@@ -55,7 +55,8 @@ take(struct parts *p, struct wait_names *names, struct trie *t,
 	for (size_t i = 0; i < s->n; i++)
 		if (s->places[i].module == MODULE_WAIT)
 			assert(*wait_name_of(names, s->places[i].vaddr));
-	assert(!trie_count(t, s->places, s->n, full, &r->sample.amount, &node));
+	assert(!trie_count(t, s->places, s->n, NULL, full, &r->sample.amount,
+	                   &node));
 }
 
 static void

@@ -6,6 +6,7 @@
  * 	folded FILE values	the same with the value that is shown
  * 	folded FILE values:NAME	or with the one of that name
  * 	folded FILE modules	samples that end in a module, and its name
+ * 	folded FILE labels	samples, their innermost frame and labels with a text
  * 	folded FILE pprof	a pprof file, for other readers
  */
 #include "base/file.h"
@@ -63,6 +64,29 @@ put_modules(const struct profile *p, uint32_t type, struct buf *text)
 	return buf_err(text);
 }
 
+/* Writes a line per sample, which scripts add up: samples, frame, KEY=VALUE... */
+static int
+put_labels(const struct profile *p, uint32_t type, struct buf *text)
+{
+	for (uint32_t i = 0; i < p->nsamples; i++) {
+		const struct sample *s = &p->samples[i];
+
+		buf_addf(text, "%lld ",
+		         (long long)p->values[i * p->ntypes + type]);
+		if (s->nstack)
+			profile_frame_name(p, p->stack[s->stack0], 0, text);
+		for (uint32_t k = 0; k < s->nlabels; k++) {
+			const struct label *l = &p->labels[s->label0 + k];
+
+			buf_addf(text, " %s=%s",
+			         strings_get(p->strings, l->key, NULL),
+			         strings_get(p->strings, l->str, NULL));
+		}
+		buf_putc(text, '\n');
+	}
+	return buf_err(text);
+}
+
 static int
 put_pprof(const struct profile *p, uint32_t type, struct buf *text)
 {
@@ -77,6 +101,7 @@ static const struct form {
 	{"stacks", put_stacks},
 	{"values", put_values},
 	{"modules", put_modules},
+	{"labels", put_labels},
 	{"pprof", put_pprof},
 };
 

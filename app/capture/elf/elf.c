@@ -428,6 +428,7 @@ read_segments(struct elf_image *e, const Elf64_Ehdr *h)
 			.vaddr = p[i].p_vaddr,
 			.filesz = p[i].p_filesz,
 			.memsz = p[i].p_memsz,
+			.align = p[i].p_align,
 		};
 	e->nsegments = n;
 	return 0;

@@ -32,7 +32,7 @@
 
 struct elf_segment {
 	uint32_t type, flags; /* PT_*, PF_* */
-	uint64_t offset, vaddr, filesz, memsz;
+	uint64_t offset, vaddr, filesz, memsz, align;
 };
 
 struct elf_section {

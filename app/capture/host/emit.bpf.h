@@ -1,6 +1,7 @@
 /*
  * How the BPF programs that look at events write a sample: the event that was
- * kept, followed by the interpreter's frames, if there are any.
+ * kept, followed by the interpreter's frames and the thread's context, if there
+ * are any.
  */
 #pragma once
 
@@ -40,18 +41,20 @@ enter_room(void)
 }
 
 static __noinline int
-emit_frames(void *ctx, const struct interp_slot *slot,
-            const struct emit_event *e)
+emit_taken(void *ctx, const struct interp_slot *slot,
+           const struct context_at *at, const struct emit_event *e)
 {
+	const struct thread_facts from = {slot, at};
 	struct room *room = enter_room();
 	uint64_t bytes;
 
 	if (!room)
 		return 0;
 	room->event = *e;
-	take_frames(slot, &room->interp);
+	take_thread(&from, &room->interp);
 	bytes = sizeof(*e) + offsetof(struct interp_stack, frames) +
-	        room->interp.n * sizeof(struct interp_frame);
+	        room->interp.n * sizeof(struct interp_frame) +
+	        room->interp.context;
 	barrier_var(bytes); /* the verifier sees that this value is compared */
 	if (bytes <= ROOM_BYTES)
 		bpf_perf_event_output(ctx, &outputs, BPF_F_CURRENT_CPU,
@@ -65,9 +68,10 @@ static __always_inline void
 emit(void *ctx, const struct emit_event *e)
 {
 	struct interp_slot room = {0};
-	const struct interp_slot *slot = find_slot(&room);
+	struct thread_facts from;
 
-	if (!slot || !emit_frames(ctx, slot, e))
+	if (!find_facts(&room, &from) ||
+	    !emit_taken(ctx, from.slot, from.at, e))
 		bpf_perf_event_output(ctx, &outputs, BPF_F_CURRENT_CPU,
 		                      (void *)e, sizeof(*e));
 }

@@ -39,9 +39,9 @@ is_denied(const uint8_t *bits, uint64_t pid)
 	return byte < nbits / 8 && bits[byte] >> pid % 8 & 1;
 }
 
-/* Writes the thread's frames to the ring of this CPU. */
+/* Writes what is taken of the thread to the ring of this CPU. */
 static void
-take_stack(const struct interp_slot *slot)
+take_stack(const struct thread_facts *from)
 {
 	uint32_t cpu = bpf_get_smp_processor_id();
 	uint8_t *ring = bpf_map_lookup_elem(&rings, &cpu);
@@ -56,7 +56,7 @@ take_stack(const struct interp_slot *slot)
 	              (turn & (stacks - 1)) * INTERP_STACK);
 	to->turn = 0;
 	barrier();
-	take_frames(slot, to);
+	take_thread(from, to);
 	barrier();
 	to->turn = turn + 1;
 	barrier();
@@ -71,15 +71,14 @@ stoker_filter(void *sample)
 	uint32_t first = 0;
 	const uint8_t *bits = bpf_map_lookup_elem(&processes, &first);
 	struct interp_slot room = {0};
-	const struct interp_slot *slot;
+	struct thread_facts from;
 
 	(void)sample;
 	if (!bits)
 		return 1;
 	if (is_denied(bits, pid))
 		return 0;
-	slot = stacks ? find_slot(&room) : NULL;
-	if (slot)
-		take_stack(slot);
+	if (stacks && find_facts(&room, &from))
+		take_stack(&from);
 	return 1;
 }

@@ -1,6 +1,6 @@
 /*
- * Threads that an interpreter runs, and the walk along a thread's frames, for
- * all BPF programs that take samples.
+ * Threads that an interpreter runs, the walk along a thread's frames, and the
+ * context that a thread publishes, for all BPF programs that take samples.
  */
 #pragma once
 
@@ -152,7 +152,8 @@ find_slot(struct interp_slot *room)
 
 /* --- frames --------------------------------------------------------------- */
 
-#define STEPS 16 /* frames for each call of some_frames() */
+#define STEPS        16 /* frames for each call of some_frames() */
+#define CONTEXT_HEAD 28 /* bytes of a context before its attributes */
 
 static __always_inline enum walk_step
 next_frame(const struct memory *m, const struct interp_slot *slot,
@@ -196,11 +197,115 @@ take_frames(const struct interp_slot *slot, struct interp_stack *to)
 {
 	if (!slot || !to)
 		return 0;
-	to->tid = slot->tid;
-	to->n = 0;
-	to->key = slot->key;
 	to->head = slot->head;
-	to->time_ns = bpf_ktime_get_ns();
 	to->end = follow(slot, to);
 	return 0;
+}
+
+/* --- contexts ------------------------------------------------------------- */
+
+/* Returns where the current process publishes contexts; NULL: nowhere. */
+static __always_inline const struct context_at *
+find_context(void)
+{
+	uint32_t pid = bpf_get_current_pid_tgid() >> 32, first = 0;
+	const struct interp_table *t = bpf_map_lookup_elem(&interps, &first);
+	const struct context_at *at;
+
+	if (!t || !t->has_contexts)
+		return NULL;
+	at = &t->contexts[pid % INTERP_LISTS];
+	return at->pid == pid ? at : NULL;
+}
+
+static __always_inline uint64_t
+user_word(uint64_t address)
+{
+	uint64_t word = 0;
+
+	bpf_probe_read_user(&word, sizeof(word), (const void *)address);
+	return word;
+}
+
+/* Returns the address of the current thread's context; 0: it has none. */
+static __always_inline uint64_t
+context_address(const struct context_at *at)
+{
+	const uint8_t *task = (const void *)bpf_get_current_task();
+	uint64_t block = 0;
+
+	if (!kernel_has[PROGRAM_THREAD] ||
+	    bpf_probe_read_kernel(&block, sizeof(block),
+	                          task + kernel_has[PROGRAM_THREAD]) ||
+	    !block)
+		return 0;
+	if (at->module) {
+		uint64_t vector = user_word(block + (int64_t)at->vector);
+
+		block = user_word(vector + (uint64_t)at->module * at->step);
+	}
+	return user_word(block + at->offset);
+}
+
+/* Writes the context of the current thread behind its frames.
+ *   Source   opentelemetry-specification, oteps/profiles/4947-thread-ctx.md */
+__noinline int
+take_context(const struct context_at *at, struct interp_stack *to)
+{
+	struct {
+		uint64_t ids[3];
+		uint8_t valid, flags;
+		uint16_t size;
+	} head = {0};
+	uint64_t n, bytes, address;
+
+	if (!at || !to)
+		return 0;
+	n = to->n;
+	address = context_address(at);
+	if (n > INTERP_MAX_FRAMES || !address ||
+	    bpf_probe_read_user(&head, CONTEXT_HEAD, (const void *)address) ||
+	    head.valid != 1)
+		return 0;
+	bytes = CONTEXT_HEAD + (uint64_t)head.size;
+	if (bytes > INTERP_CONTEXT)
+		bytes = INTERP_CONTEXT;
+	if (!bpf_probe_read_user((uint8_t *)to->frames +
+	                                 n * sizeof(*to->frames),
+	                         bytes, (const void *)address))
+		to->context = bytes;
+	return 0;
+}
+
+/* --- what is taken of a thread -------------------------------------------- */
+
+/* What there is to take of the current thread: NULL for what there is not. */
+struct thread_facts {
+	const struct interp_slot *slot;
+	const struct context_at *at;
+};
+
+/* Looks for both; room is for a slot. False if there is neither. */
+static __always_inline bool
+find_facts(struct interp_slot *room, struct thread_facts *out)
+{
+	out->slot = find_slot(room);
+	out->at = find_context();
+	return out->slot || out->at;
+}
+
+static __always_inline void
+take_thread(const struct thread_facts *from, struct interp_stack *to)
+{
+	uint64_t id = bpf_get_current_pid_tgid();
+
+	to->tid = (uint32_t)id;
+	to->key = id >> 32;
+	to->time_ns = bpf_ktime_get_ns();
+	to->n = to->context = 0;
+	to->end = INTERP_NONE;
+	if (from->slot)
+		take_frames(from->slot, to);
+	if (from->at)
+		take_context(from->at, to);
 }

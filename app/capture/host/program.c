@@ -58,8 +58,28 @@ offset_of(const struct btf *btf, const char *type, const char *member)
 	return 0;
 }
 
+/* Where task_struct.thread keeps the thread pointer: on arm64 it is the first
+ * member of uw.
+ *   Source   Linux arch/x86/include/asm/processor.h, arch/arm64/include/asm/
+ *            processor.h */
+#ifdef __x86_64__
+#define THREAD_POINTER "fsbase"
+#else
+#define THREAD_POINTER "uw"
+#endif
+
 static void
-find_parent(uint32_t *out)
+find_thread_pointer(const struct btf *btf, uint32_t *out)
+{
+	const uint32_t thread = offset_of(btf, "task_struct", "thread");
+	const uint32_t within = offset_of(btf, "thread_struct", THREAD_POINTER);
+
+	if (thread && within)
+		out[PROGRAM_THREAD] = thread + within;
+}
+
+static void
+find_in_tasks(uint32_t *out)
 {
 	CLEANUP(btf__free_ptr) struct btf *btf = NULL;
 
@@ -74,6 +94,7 @@ find_parent(uint32_t *out)
 	if (out[PROGRAM_TGID] && out[PROGRAM_PID])
 		out[PROGRAM_PARENT] =
 			offset_of(btf, "task_struct", "real_parent");
+	find_thread_pointer(btf, out);
 }
 
 void
@@ -84,7 +105,7 @@ program_kernel(uint32_t out[static PROGRAM_KERNEL])
 
 	if (!known[PROGRAM_NS_DEV] && !stat("/proc/self/ns/pid", &st)) {
 		known[PROGRAM_NS_DEV] = (uint32_t)st.st_dev;
-		find_parent(known);
+		find_in_tasks(known);
 	}
 	memcpy(out, known, sizeof(known));
 }

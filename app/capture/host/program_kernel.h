@@ -9,5 +9,7 @@ enum {
 	                   the kernel's memory may not be read */
 	PROGRAM_TGID,   /* offsets of task_struct.tgid and pid */
 	PROGRAM_PID,
+	PROGRAM_THREAD, /* offset in task_struct of the thread pointer that a
+	                   program has set; 0: as above */
 	PROGRAM_KERNEL
 };

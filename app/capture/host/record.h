@@ -70,6 +70,8 @@ struct record {
 			/* set by the sampler: */
 			struct amount amount;
 			const struct interp_stack *interp; /* or NULL */
+			const uint8_t *context;            /* of the thread */
+			size_t context_len;                /* 0: it has none */
 		} sample;
 		struct {
 			uint32_t ppid, ptid;

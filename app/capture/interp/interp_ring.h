@@ -1,5 +1,6 @@
 /*
- * Frames of an interpreter (interp.h), taken in the kernel with each sample.
+ * What is read of a thread in the kernel with each sample: frames of its
+ * interpreter (interp.h), and the context that it publishes (capture/contexts).
  *
  * The process that maps both files describes threads in slots, and reads stacks
  * from rings. Each CPU has a ring of stacks in the order they were taken; a
@@ -20,7 +21,8 @@
 #define INTERP_OFFSETS    6
 #define INTERP_MAX_FRAMES 160  /* innermost frames of a stack */
 #define INTERP_MAX_STACKS 256u /* of one ring; a power of two */
-#define INTERP_STACK      4096 /* bytes of one */
+#define INTERP_STACK      5120 /* bytes of one */
+#define INTERP_CONTEXT    640  /* bytes that are read of a thread's context */
 
 enum language_id {
 #define LANGUAGE(id, name) LANGUAGE_##id,
@@ -50,11 +52,25 @@ struct interp_list {
 	uint64_t hop;                /* as in a slot */
 };
 
+/* Where the threads of a process keep the address of their context: at an offset
+ * from the thread pointer, or from the block of a module. */
+struct context_at {
+	uint32_t pid;    /* 0: unused; written last */
+	uint32_t module; /* number of that module; 0: there is none */
+	int64_t offset;
+	/* The addresses of a thread's blocks: where their vector's address lies,
+	 * as an offset from the thread pointer, and bytes for each module. */
+	int32_t vector;
+	uint32_t step;
+};
+
 /* The data of the programs in the kernel. */
 struct interp_table {
 	struct interp_slot slots[INTERP_SLOTS];
 	struct interp_list lists[INTERP_LISTS];
-	uint64_t has_lists; /* not 0: a list is in use */
+	struct context_at contexts[INTERP_LISTS]; /* process n's in n % this */
+	uint64_t has_lists;                       /* not 0: a list is in use */
+	uint64_t has_contexts; /* not 0: a context is in use */
 };
 
 struct interp_frame {
@@ -72,6 +88,7 @@ enum interp_end {
 	INTERP_ROOT,  /* all frames are there */
 	INTERP_FAULT, /* some memory could not be read */
 	INTERP_FULL,  /* there are more than INTERP_MAX_FRAMES */
+	INTERP_NONE, /* no interpreter runs the thread: only a context is there */
 };
 
 struct interp_stack {
@@ -80,11 +97,19 @@ struct interp_stack {
 	uint64_t key;
 	uint64_t head; /* of the thread, as in a slot */
 	uint32_t tid, n;
-	uint32_t end; /* enum interp_end */
-	uint32_t unused;
+	uint32_t end;     /* enum interp_end */
+	uint32_t context; /* bytes of the thread's context; 0: there is none */
 	struct interp_frame frames[INTERP_MAX_FRAMES]; /* innermost first */
+	uint8_t room[INTERP_CONTEXT]; /* the context follows the last frame */
 };
 _Static_assert(sizeof(struct interp_stack) <= INTERP_STACK, "a stack's room");
+
+/* Returns the bytes of a stack without its head; it must be valid. */
+static inline size_t
+interp_stack_rest(const struct interp_stack *s)
+{
+	return s->n * sizeof(*s->frames) + s->context;
+}
 
 /* Returns the offset of a stack in the ring, whose first stack's room holds the
  * number of stacks ever taken. */

@@ -27,6 +27,7 @@ module_free(struct module *m)
 	if (m->jit)
 		jit_image_done(m->jit);
 	free(m->jit);
+	free(m->tls);
 	elf_free(m->debug);
 	elf_free(m->shared);
 	free(m->path);
@@ -163,6 +164,7 @@ modules_new(const struct host *host, struct modules **out)
 		[MODULE_LOCK] = "[lock]",
 		[MODULE_WAIT] = "[wait]",
 		[MODULE_TITLE] = "[program]",
+		[MODULE_CONTEXT] = "[context]",
 #define LANGUAGE(id, name) [MODULE_LANGUAGES + LANGUAGE_##id] = "[" #name "]",
 #include "capture/interp/languages.def"
 #undef LANGUAGE
@@ -490,6 +492,19 @@ look_for_jit(struct module *m)
 	m->jit = kept;
 }
 
+static void
+look_for_tls(struct module *m)
+{
+	struct thread_tls tls, *kept;
+
+	if (thread_tls_find(m->elf, &tls))
+		return;
+	kept = malloc(sizeof(*kept));
+	if (kept)
+		*kept = tls;
+	m->tls = kept;
+}
+
 /* Looks for the file with which debug files share entries in the target's root,
  * unless the host has it. */
 static void
@@ -521,6 +536,7 @@ keep_image(const struct host *host, int32_t pid, struct module *m,
 		m->table = NULL; /* frame pointers are then followed */
 	look_for_interpreter(m);
 	look_for_jit(m);
+	look_for_tls(m);
 }
 
 static void

@@ -11,6 +11,7 @@
  */
 #pragma once
 
+#include "capture/contexts/thread_tls.h"
 #include "capture/elf/elf.h"
 #include "capture/host.h"
 #include "capture/interp/interp_codes.h"
@@ -33,6 +34,7 @@ enum {
 	MODULE_LOCK,      /* the address of a lock */
 	MODULE_WAIT,      /* what a thread waits for: wait_names.h */
 	MODULE_TITLE,     /* whose stack it is: process_title.h */
+	MODULE_CONTEXT,   /* what it works for: recorder/context_rows.h */
 	MODULE_LANGUAGES, /* functions of an interpreter; one each */
 	/* Functions compiled at run time; one each. */
 	MODULE_JITS = MODULE_LANGUAGES + LANGUAGES,
@@ -66,6 +68,7 @@ struct module {
 	struct unwind_table *table;  /* NULL: no unwind table */
 	struct interp_image *interp; /* NULL: no interpreter */
 	struct jit_image *jit;       /* NULL: compiles nothing at run time */
+	struct thread_tls *tls;      /* NULL: defines no variable of contexts */
 	bool allocator_looked;
 	struct allocator *allocator; /* NULL: has no allocation functions, or
 	                                not looked for yet */

@@ -75,7 +75,9 @@ struct process {
 	struct interp_process *interp; /* NULL: no interpreter */
 	bool jit_looked;               /* jit is as complete as possible */
 	struct jit_process *jit;       /* NULL: compiles nothing */
-	uint32_t probed[4], nprobed;   /* modules: process_probes.h */
+	bool context_looked;           /* context is as complete as possible */
+	struct context_process *context; /* NULL: its threads publish nothing */
+	uint32_t probed[4], nprobed;     /* modules: process_probes.h */
 	/* An allocator is not watched: only a copy of its file can be read, or
 	 * the file can't be opened at all. */
 	bool unprobed, unopened;

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "process_context.h"
 #include "process_interp.h"
 #include "process_jit.h"
 #include "process_probes.h"
@@ -20,6 +21,7 @@ process_free(struct process *p)
 		return;
 	process_forget_interp(p);
 	process_forget_jit(p);
+	process_forget_context(p);
 	unwinder_free(p->unwinder);
 	maps_done(&p->maps);
 	free(p->names.rows);
@@ -48,6 +50,8 @@ learn(struct process *proc, struct modules *modules,
 		proc->interp_looked = false;
 	if (!proc->jit)
 		proc->jit_looked = false;
+	if (!proc->context)
+		proc->context_looked = false;
 	if (replaces && proc->unwinder)
 		unwinder_flush(proc->unwinder);
 }
@@ -343,6 +347,7 @@ procs_watch(struct procs *p, uint32_t pid, uint64_t watcher)
 	}
 	if (!proc->watchers) {
 		process_interp_threads(proc, p->sampler);
+		process_context_follow(proc, p->sampler);
 		process_probe(proc, p->sampler, false);
 	}
 	proc->watchers |= watcher;
@@ -390,6 +395,7 @@ forked_process(struct procs *p, const struct record *r,
 	if (maps_copy(&parent->maps, &child->maps))
 		maps_clear(&child->maps);
 	process_interp_fork(child, parent, p->sampler);
+	process_context_fork(child, parent, p->sampler);
 	process_probe(child, p->sampler, true);
 	report(p, child->watchers, PROC_NEW, r);
 }
@@ -473,6 +479,7 @@ apply_comm(struct procs *p, const struct record *r)
 	sampler_interp_gone(p->sampler, proc->pid);
 	process_forget_interp(proc);
 	process_forget_jit(proc);
+	process_forget_context(proc);
 	process_unprobe(proc, p->sampler);
 	if (proc->unwinder)
 		unwinder_flush(proc->unwinder);

@@ -38,6 +38,7 @@ capture_free(struct capture *c)
 	if (!c)
 		return;
 	trie_done(&c->trie);
+	context_rows_done(&c->contexts);
 	breaks_done(&c->breaks);
 	tape_free(c->tape);
 	buf_done(&c->began);
@@ -484,6 +485,7 @@ capture_cut(struct recorder *c, struct capture *one, struct capture **out)
 	cut->window = true;
 	capture_hindrance(one, c->host, &cut->quality);
 	one->trie = fresh;
+	one->contexts = (struct context_rows){0}; /* likewise */
 	restart(one, until, next_start_ms(cut, until));
 	*out = TAKE(cut);
 	return 0;

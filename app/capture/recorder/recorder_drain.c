@@ -2,6 +2,7 @@
  * Drains samplers: puts samples into tries, and passes on news of processes.
  */
 #include "base/clock.h"
+#include "capture/process/process_context.h"
 #include "capture/process/process_names.h"
 #include "capture/process/process_probes.h"
 #include "capture/process/process_title.h"
@@ -140,15 +141,19 @@ count_part(struct capture *c, const struct record *r)
 	parts_add(&c->parts, r->time_ns, seen, value, most);
 }
 
-/* Counts a sample; its stack has room for the frame above, title, if any. */
+/* Counts a sample; its stack has room for the frame above, title, if any. context
+ * is NULL if its thread has none. */
 static void
 count_sample(struct capture *c, const struct record *r,
-             struct proc_stack *stack, const struct place *title)
+             struct proc_stack *stack, const struct place *title,
+             const struct thread_context *context)
 {
 	struct amount amount = r->sample.amount;
 	struct quality *q = &c->quality;
+	struct place tag;
 	size_t n = stack->n;
 	uint32_t node;
+	bool tagged;
 
 	if (r->time_ns < c->start_ns || r->time_ns >= c->end_ns)
 		return;
@@ -161,8 +166,9 @@ count_sample(struct capture *c, const struct record *r,
 	}
 	if (title)
 		stack->places[n++] = *title;
-	if (trie_count(&c->trie, stack->places, n, truncated_place, &amount,
-	               &node)) {
+	tagged = context && context_rows_place(&c->contexts, context, &tag);
+	if (trie_count(&c->trie, stack->places, n, tagged ? &tag : NULL,
+	               truncated_place, &amount, &node)) {
 		c->quality.lost++;
 		return;
 	}
@@ -173,6 +179,7 @@ count_sample(struct capture *c, const struct record *r,
 	if (c->rows)
 		capture_rows_note(c, r, node);
 	q->kept++;
+	q->contexts += tagged;
 	q->topped_up += stack->topped_up;
 	q->bits_32 += stack->is_32;
 	q->interp += stack->interp == INTERP_MERGED;
@@ -216,7 +223,8 @@ take_kernel_sample(struct source *source, const struct record *r)
 		taken = true;
 		if (all->stack.n)
 			count_sample(c, r, &all->stack,
-			             process_title_of_kernel(all->modules));
+			             process_title_of_kernel(all->modules),
+			             NULL);
 	}
 	return taken;
 }
@@ -228,7 +236,9 @@ take_sample(struct source *source, const struct record *r)
 	struct process *proc = procs_of_sample(source->procs, r->pid);
 	const bool of_allocs = source->kind == SAMPLER_ALLOCS ||
 	                       source->kind == SAMPLER_INUSE;
+	struct thread_context context;
 	uint64_t watchers;
+	bool has_context;
 
 	if (!proc && !take_kernel_sample(source, r))
 		procs_deny(source->procs, r->pid);
@@ -251,6 +261,8 @@ take_sample(struct source *source, const struct record *r)
 		process_interp_thread(proc, source->sampler, r->tid);
 	else if (all->stack.interp == INTERP_MERGED)
 		process_interp_keep(proc, source->sampler, r->sample.interp);
+	process_context_follow(proc, source->sampler);
+	has_context = process_context(proc, r, &context);
 	source->adapt.samples++;
 	source->adapt.stacks += r->sample.has_user;
 	source->adapt.cut += is_cut(source, r, &all->stack);
@@ -261,7 +273,8 @@ take_sample(struct source *source, const struct record *r)
 		struct capture *c = all->slots[next_slot(&watchers)];
 
 		count_sample(c, r, &all->stack,
-		             c->titles ? process_title(proc) : NULL);
+		             c->titles ? process_title(proc) : NULL,
+		             has_context ? &context : NULL);
 	}
 }
 

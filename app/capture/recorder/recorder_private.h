@@ -4,6 +4,7 @@
 #include "capture/process/breaks.h"
 #include "capture/process/process.h"
 #include "capture/recorder.h"
+#include "context_rows.h"
 #include "parts.h"
 #include "tape.h"
 
@@ -65,6 +66,7 @@ struct capture {
 	struct source *source;
 	struct modules *modules;
 	struct trie trie;
+	struct context_rows contexts;
 	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC, or CAPTURE_NOT_BEGUN */
 	uint64_t drained_ns;       /* samples up to this time are counted */
 	int64_t start_ms;

@@ -13,6 +13,10 @@
 #include <string.h>
 
 #define MOST_BYTES (INT64_C(1) << 62)
+/* Spans of a profile whose ids are kept: hours of windows are added up, with all
+ * spans of each. */
+#define MOST_SPANS        4096
+#define MOST_WINDOW_SPANS 32
 
 struct finisher {
 	const struct capture *capture;
@@ -22,6 +26,7 @@ struct finisher {
 	uint32_t *locations;   /* by place */
 	enum naming *naming;   /* by place */
 	uint32_t *rows;        /* by node: its sample */
+	bool *spans;           /* by span: its ids are kept */
 	struct amount *in_use; /* by node; only for memory in use */
 	int64_t locks;         /* samples in futex(2) that wait for a lock */
 };
@@ -32,6 +37,7 @@ finisher_done(struct finisher *f)
 	free(f->locations);
 	free(f->naming);
 	free(f->rows);
+	free(f->spans);
 	free(f->in_use);
 	profile_free(f->profile);
 }
@@ -46,9 +52,11 @@ finisher_init(struct finisher *f)
 	f->locations = calloc(places + 1, sizeof(*f->locations));
 	f->naming = calloc(places + 1, sizeof(*f->naming));
 	f->rows = calloc(nodes, sizeof(*f->rows));
+	f->spans = calloc((size_t)context_rows_spans(&f->capture->contexts) + 1,
+	                  sizeof(*f->spans));
 	if (f->capture->type == TYPE_memory)
 		f->in_use = calloc(nodes, sizeof(*f->in_use));
-	return f->profile && f->locations && f->naming && f->rows &&
+	return f->profile && f->locations && f->naming && f->rows && f->spans &&
 	                       (f->in_use || !f->capture->rows)
 	               ? 0
 	               : -ENOMEM;
@@ -109,6 +117,8 @@ add_locations(struct finisher *f)
 	for (uint32_t i = 0; i < f->capture->trie.places.n && !rc; i++) {
 		const struct pair *row = &f->capture->trie.places.rows[i];
 
+		if (row->a == MODULE_CONTEXT)
+			continue;
 		rc = finish_location(f->namer, f->profile,
 		                     (struct place){row->a, row->b},
 		                     &f->locations[i], &f->naming[i]);
@@ -172,16 +182,40 @@ is_titled(const struct trie *t, const uint32_t *places, uint32_t n)
 	return n && t->places.rows[places[n - 1]].a == MODULE_TITLE;
 }
 
+/* Makes labels of the context in which a stack was sampled, and takes its place,
+ * the first, off the stack. */
+static int
+take_context(struct finisher *f, uint32_t **places, uint32_t *n,
+             struct label labels[static CONTEXT_LABELS], uint32_t *nlabels)
+{
+	const struct pair *first;
+
+	*nlabels = 0;
+	if (!*n)
+		return 0;
+	first = &f->capture->trie.places.rows[**places];
+	if (first->a != MODULE_CONTEXT)
+		return 0;
+	++*places;
+	--*n;
+	return context_rows_labels(&f->capture->contexts, first->b,
+	                           f->spans[context_span_of(first->b)],
+	                           f->profile, labels, nlabels);
+}
+
 static int
 add_sample(struct finisher *f, uint32_t node)
 {
 	const struct trie *t = &f->capture->trie;
 	const struct amount *a = &t->counts[node];
 	int64_t row[4] = {objects_of(a), (int64_t)a->value, (int64_t)a->bytes};
-	uint32_t places[PROFILE_MAX_FRAMES], stack[PROFILE_MAX_FRAMES];
-	uint32_t n = stack_of(t, node, places), first = 0;
-	int rc;
+	uint32_t all[PROFILE_MAX_FRAMES], stack[PROFILE_MAX_FRAMES];
+	uint32_t *places = all, n = stack_of(t, node, all), first = 0, nlabels;
+	struct label labels[CONTEXT_LABELS];
+	int rc = take_context(f, &places, &n, labels, &nlabels);
 
+	if (rc)
+		return rc;
 	for (uint32_t i = 0; i < n; i++)
 		stack[i] = f->locations[places[i]];
 	if (f->capture->type == TYPE_mutex && !is_led_by_lock(t, places, n)) {
@@ -208,8 +242,51 @@ add_sample(struct finisher *f, uint32_t node)
 	if (f->in_use || f->capture->type == TYPE_alloc)
 		first = locations_of_allocator(f->profile, stack, n,
 		                               !f->in_use);
-	return profile_sample_row(f->profile, &stack[first], n - first, NULL, 0,
-	                          row, &f->rows[node]);
+	return profile_sample_row(f->profile, &stack[first], n - first, labels,
+	                          nlabels, row, &f->rows[node]);
+}
+
+struct span_sum {
+	uint32_t span;
+	uint64_t value;
+};
+
+static int
+costlier(const void *a, const void *b)
+{
+	const struct span_sum *x = a, *y = b;
+
+	return x->value != y->value
+	               ? (x->value < y->value) - (x->value > y->value)
+	               : (x->span > y->span) - (x->span < y->span);
+}
+
+/* Chooses the spans whose ids are kept: those with the most samples. */
+static int
+choose_spans(struct finisher *f)
+{
+	const struct trie *t = &f->capture->trie;
+	const uint32_t n = context_rows_spans(&f->capture->contexts),
+		       most = f->capture->window ? MOST_WINDOW_SPANS
+	                                         : MOST_SPANS;
+	CLEANUP_FREE struct span_sum *sums = calloc(n + 1, sizeof(*sums));
+
+	if (!sums)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n; i++)
+		sums[i].span = i + 1;
+	for (uint32_t i = 1; i < t->counts_cap && i < t->nodes.n; i++) {
+		const struct pair *p = &t->places.rows[t->nodes.rows[i].b];
+
+		if (p->a == MODULE_CONTEXT && context_span_of(p->b))
+			sums[context_span_of(p->b) - 1].value +=
+				t->counts[i].value;
+	}
+	qsort(sums, n, sizeof(*sums), costlier);
+	for (uint32_t i = 0; i < n && i < most; i++)
+		f->spans[sums[i].span] = true;
+	f->quality->spans_cut = n > most ? n - most : 0;
+	return 0;
 }
 
 static int
@@ -411,6 +488,8 @@ capture_profile(const struct capture *c, struct namer *namer,
 		rc = add_program(&f);
 	if (!rc)
 		rc = add_locations(&f);
+	if (!rc)
+		rc = choose_spans(&f);
 	if (!rc)
 		rc = add_samples(&f);
 	if (!rc)

@@ -91,6 +91,16 @@ walk(struct trie *t, const struct place *stack, size_t n, uint32_t *node)
 	return rc ? rc : room_for_count(t, *node);
 }
 
+/* Goes on to the node of a tag, if there is room for it. */
+static void
+put_tag(struct trie *t, struct place tag, uint32_t *node)
+{
+	uint32_t at = *node;
+
+	if (!step(t, tag, &at) && !room_for_count(t, at))
+		*node = at;
+}
+
 /* Rounding to whole events, which a profile has, adds less than one. */
 #define TOTAL_MOST ((uint64_t)INT64_MAX - AMOUNT_EVENT)
 
@@ -105,7 +115,8 @@ add_up(uint64_t *total, uint64_t n, uint64_t *to)
 
 int
 trie_count(struct trie *t, const struct place *stack, size_t n,
-           struct place overflow, const struct amount *amount, uint32_t *out)
+           const struct place *tag, struct place overflow,
+           const struct amount *amount, uint32_t *out)
 {
 	struct amount *to;
 	uint32_t node;
@@ -119,6 +130,8 @@ trie_count(struct trie *t, const struct place *stack, size_t n,
 	if (walk(t, stack, n, &node)) {
 		rc = walk(t, &overflow, 1, &node);
 		t->folded += !rc;
+	} else if (tag) {
+		put_tag(t, *tag, &node);
 	}
 	if (rc)
 		return rc;

@@ -42,10 +42,11 @@ void trie_done(struct trie *t);
  * Counts one stack. An amount that no longer fits into the total is left out: a
  * program may ask for any number of bytes, and a profile has 63 bits for them.
  *
- *   Shape    stack[n], innermost first; overflow is the place of stacks for
- *            which a full tree has no room; *node: the node of the stack
+ *   Shape    stack[n], innermost first; tag, if not NULL, is a place below the
+ *            innermost one, left out in a full tree; overflow is the place of
+ *            stacks for which there is no room; *node: the node of the stack
  *   Errors   -ENOMEM, -E2BIG (not even room for overflow)
  */
-MUST_CHECK int
-trie_count(struct trie *t, const struct place *stack, size_t n,
-           struct place overflow, const struct amount *amount, uint32_t *node);
+MUST_CHECK int trie_count(struct trie *t, const struct place *stack, size_t n,
+                          const struct place *tag, struct place overflow,
+                          const struct amount *amount, uint32_t *node);

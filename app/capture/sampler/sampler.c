@@ -148,17 +148,28 @@ oldest(const struct sampler *s, uint64_t until_ns)
 }
 
 static void
+add_found(struct record *r, const struct interp_stack *found)
+{
+	if (!found)
+		return;
+	if (found->end != INTERP_NONE)
+		r->sample.interp = found;
+	r->sample.context = (const uint8_t *)&found->frames[found->n];
+	r->sample.context_len = found->context;
+}
+
+static void
 add_to_sample(struct sampler *s, uint32_t cpu, struct record *r)
 {
 	if (s->emitter) {
 		emitter_weigh(s->emitter, r);
-		r->sample.interp = interp_of_emitted(s, r);
+		add_found(r, interp_of_emitted(s, r));
 		return;
 	}
 	r->sample.amount.value = r->time_ns < s->changed_ns ? s->before_ns
 	                                                    : s->ask.period_ns;
 	r->sample.amount.events = AMOUNT_EVENT;
-	r->sample.interp = interp_of_sample(s, cpu, r);
+	add_found(r, interp_of_sample(s, cpu, r));
 }
 
 static void

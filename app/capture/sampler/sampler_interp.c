@@ -1,5 +1,6 @@
 /*
- * Interpreted frames: which threads have them, and which sample they belong to.
+ * Interpreted frames and contexts: which threads have them, and which sample
+ * they belong to.
  * BPF programs that write samples add them to the sample. For a sample of the
  * clock, the stack is taken in the same interrupt, before or after the sample
  * (since Linux 6.3). Interrupts of one CPU are a period apart: the nearest
@@ -79,6 +80,13 @@ stack_at(const struct sampler_rings *p, uint32_t cpu, uint64_t turn)
 	return (const void *)(p->all + cpu * p->each + i * INTERP_STACK);
 }
 
+/* True for the head of a stack whose rest has room. */
+static bool
+is_valid(const struct interp_stack *s)
+{
+	return s->n <= INTERP_MAX_FRAMES && s->context <= INTERP_CONTEXT;
+}
+
 /* Copies a stack, unless the kernel has begun to overwrite it. */
 static bool
 copy_stack(struct sampler_interp *p, const struct interp_stack *from,
@@ -87,9 +95,9 @@ copy_stack(struct sampler_interp *p, const struct interp_stack *from,
 	struct interp_stack *to = &p->found;
 
 	memcpy(to, from, offsetof(struct interp_stack, frames));
-	if (to->n > INTERP_MAX_FRAMES)
+	if (!is_valid(to))
 		return false;
-	memcpy(to->frames, from->frames, to->n * sizeof(*to->frames));
+	memcpy(to->frames, from->frames, interp_stack_rest(to));
 	return __atomic_load_n(&from->turn, __ATOMIC_ACQUIRE) == turn + 1 &&
 	       to->turn == turn + 1;
 }
@@ -163,8 +171,10 @@ interp_of_emitted(struct sampler *s, const struct record *r)
 	if (!to || r->sample.behind_len < head)
 		return NULL;
 	memcpy(to, r->sample.behind, head);
-	n = to->n * sizeof(*to->frames);
-	if (to->n > INTERP_MAX_FRAMES || n > r->sample.behind_len - head)
+	if (!is_valid(to))
+		return NULL;
+	n = interp_stack_rest(to);
+	if (n > r->sample.behind_len - head)
 		return NULL;
 	memcpy(to->frames, r->sample.behind + head, n);
 	return to;
@@ -212,14 +222,43 @@ place_of(const struct sampler_interp *p, uint32_t pid)
 	return &p->table->lists[pid % INTERP_LISTS];
 }
 
+static struct context_at *
+context_of(const struct sampler_interp *p, uint32_t pid)
+{
+	return &p->table->contexts[pid % INTERP_LISTS];
+}
+
 void
 sampler_interp_gone(struct sampler *s, uint32_t pid)
 {
 	struct sampler_interp *p = interp_of(s);
 	struct interp_list *list = p && p->used ? place_of(p, pid) : NULL;
+	struct context_at *at = list ? context_of(p, pid) : NULL;
 
 	if (list && list->pid == pid)
 		__atomic_store_n(&list->pid, 0, __ATOMIC_RELEASE);
+	if (at && at->pid == pid)
+		__atomic_store_n(&at->pid, 0, __ATOMIC_RELEASE);
+}
+
+bool
+sampler_context(struct sampler *s, const struct context_at *at)
+{
+	struct sampler_interp *p = interp_of(s);
+	struct context_at *to;
+
+	if (!p)
+		return false;
+	p->used = true;
+	to = context_of(p, at->pid);
+	__atomic_store_n(&to->pid, 0, __ATOMIC_RELEASE);
+	to->module = at->module;
+	to->offset = at->offset;
+	to->vector = at->vector;
+	to->step = at->step;
+	__atomic_store_n(&to->pid, at->pid, __ATOMIC_RELEASE);
+	p->table->has_contexts = 1;
+	return true;
 }
 
 static void

@@ -49,6 +49,32 @@ TEST(pairs_are_bounded)
 }
 END
 
+TEST(a_tag_keeps_equal_stacks_apart_while_there_is_room)
+{
+	CLEANUP(trie_done) struct trie t = {0};
+	const struct place a[] = {{5, 30}, {5, 20}};
+	const struct place one = {7, 1}, other = {7, 2};
+	uint32_t bare, first, again, second;
+
+	ck_assert_int_eq(trie_init(&t, 5), 0);
+	ck_assert_int_eq(trie_count(&t, a, 2, NULL, overflow, &seven, &bare),
+	                 0);
+	ck_assert_int_eq(trie_count(&t, a, 2, &one, overflow, &seven, &first),
+	                 0);
+	ck_assert_int_eq(trie_count(&t, a, 2, &one, overflow, &seven, &again),
+	                 0);
+	ck_assert_uint_ne(first, bare);
+	ck_assert_uint_eq(again, first);
+	ck_assert_uint_eq(t.nodes.rows[first].a, bare);
+	ck_assert_uint_eq(t.counts[first].value, 14);
+	ck_assert_int_eq(
+		trie_count(&t, a, 2, &other, overflow, &seven, &second), 0);
+	ck_assert_uint_eq(second, bare); /* no room for a sixth node */
+	ck_assert_uint_eq(count_of_all(&t), 4);
+	ck_assert_uint_eq(t.folded, 0);
+}
+END
+
 TEST(stacks_share_what_they_have_in_common)
 {
 	CLEANUP(trie_done) struct trie t = {0};
@@ -57,9 +83,12 @@ TEST(stacks_share_what_they_have_in_common)
 	uint32_t node;
 
 	ck_assert_int_eq(trie_init(&t, 1000), 0);
-	ck_assert_int_eq(trie_count(&t, a, 3, overflow, &seven, &node), 0);
-	ck_assert_int_eq(trie_count(&t, b, 3, overflow, &seven, &node), 0);
-	ck_assert_int_eq(trie_count(&t, a, 3, overflow, &seven, &node), 0);
+	ck_assert_int_eq(trie_count(&t, a, 3, NULL, overflow, &seven, &node),
+	                 0);
+	ck_assert_int_eq(trie_count(&t, b, 3, NULL, overflow, &seven, &node),
+	                 0);
+	ck_assert_int_eq(trie_count(&t, a, 3, NULL, overflow, &seven, &node),
+	                 0);
 	ck_assert_uint_eq(t.nodes.n, 1 + 1 + 4); /* root, overflow, ours */
 	ck_assert_uint_eq(t.places.n, 1 + 4);
 	ck_assert_uint_eq(t.samples, 3);
@@ -75,8 +104,10 @@ TEST(one_address_in_two_modules_is_two_places)
 	uint32_t node;
 
 	ck_assert_int_eq(trie_init(&t, 1000), 0);
-	ck_assert_int_eq(trie_count(&t, &a, 1, overflow, &seven, &node), 0);
-	ck_assert_int_eq(trie_count(&t, &b, 1, overflow, &seven, &node), 0);
+	ck_assert_int_eq(trie_count(&t, &a, 1, NULL, overflow, &seven, &node),
+	                 0);
+	ck_assert_int_eq(trie_count(&t, &b, 1, NULL, overflow, &seven, &node),
+	                 0);
 	ck_assert_uint_eq(t.places.n, 1 + 2);
 }
 END
@@ -91,19 +122,19 @@ TEST(stacks_deeper_than_the_path_remembered_are_told_apart)
 	ck_assert_int_eq(trie_init(&t, 4 * ARRAY_LEN(stack)), 0);
 	for (size_t i = 0; i < ARRAY_LEN(stack); i++)
 		stack[i] = (struct place){5, i};
-	ck_assert_int_eq(trie_count(&t, stack, ARRAY_LEN(stack), overflow,
+	ck_assert_int_eq(trie_count(&t, stack, ARRAY_LEN(stack), NULL, overflow,
 	                            &seven, &first),
 	                 0);
 	stack[0].vaddr = 1000;
-	ck_assert_int_eq(trie_count(&t, stack, ARRAY_LEN(stack), overflow,
+	ck_assert_int_eq(trie_count(&t, stack, ARRAY_LEN(stack), NULL, overflow,
 	                            &seven, &other),
 	                 0);
 	stack[0].vaddr = 0;
-	ck_assert_int_eq(trie_count(&t, stack, ARRAY_LEN(stack), overflow,
+	ck_assert_int_eq(trie_count(&t, stack, ARRAY_LEN(stack), NULL, overflow,
 	                            &seven, &again),
 	                 0);
-	ck_assert_int_eq(trie_count(&t, stack + TRIE_PATH, TRIE_PATH, overflow,
-	                            &seven, &outer),
+	ck_assert_int_eq(trie_count(&t, stack + TRIE_PATH, TRIE_PATH, NULL,
+	                            overflow, &seven, &outer),
 	                 0);
 	ck_assert_uint_ne(first, other);
 	ck_assert_uint_eq(first, again);
@@ -124,7 +155,8 @@ TEST(a_full_tree_folds_stacks_and_keeps_their_number)
 		struct place at = {5, i};
 
 		ck_assert_int_eq(
-			trie_count(&t, &at, 1, overflow, &seven, &node), 0);
+			trie_count(&t, &at, 1, NULL, overflow, &seven, &node),
+			0);
 	}
 	ck_assert_uint_le(t.nodes.n, 50);
 	ck_assert_uint_eq(t.samples, 1000);
@@ -155,7 +187,8 @@ TEST(a_hundred_thousand_stacks_stay_within_the_bytes_told)
 			{5, n}, {5, n / 10 % 100}, {5, n / 1000}};
 
 		ck_assert_int_eq(
-			trie_count(&t, stack, 3, overflow, &seven, &node), 0);
+			trie_count(&t, stack, 3, NULL, overflow, &seven, &node),
+			0);
 	}
 	ck_assert_uint_eq(t.folded, 0);
 	ck_assert_uint_eq(count_of_all(&t), 2 * MANY);
@@ -172,9 +205,12 @@ TEST(what_a_program_makes_up_adds_up_to_63_bits_at_most)
 	uint32_t node, other;
 
 	ck_assert_int_eq(trie_init(&t, 1000), 0);
-	ck_assert_int_eq(trie_count(&t, &a, 1, overflow, &seven, &node), 0);
-	ck_assert_int_eq(trie_count(&t, &a, 1, overflow, &huge, &node), 0);
-	ck_assert_int_eq(trie_count(&t, &b, 1, overflow, &huge, &other), 0);
+	ck_assert_int_eq(trie_count(&t, &a, 1, NULL, overflow, &seven, &node),
+	                 0);
+	ck_assert_int_eq(trie_count(&t, &a, 1, NULL, overflow, &huge, &node),
+	                 0);
+	ck_assert_int_eq(trie_count(&t, &b, 1, NULL, overflow, &huge, &other),
+	                 0);
 	ck_assert_uint_eq(t.counts[node].value, t.total.value);
 	ck_assert_uint_le(t.total.value, INT64_MAX);
 	ck_assert_uint_le(t.total.events + AMOUNT_EVENT / 2, INT64_MAX);
@@ -185,6 +221,7 @@ END
 
 SUITE("trie", equal_pairs_are_one_row, pairs_are_bounded,
       stacks_share_what_they_have_in_common,
+      a_tag_keeps_equal_stacks_apart_while_there_is_room,
       one_address_in_two_modules_is_two_places,
       stacks_deeper_than_the_path_remembered_are_told_apart,
       a_full_tree_folds_stacks_and_keeps_their_number,

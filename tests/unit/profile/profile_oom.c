@@ -307,7 +307,8 @@ TEST(a_tree_that_gets_no_more_memory_folds_stacks_and_keeps_their_number)
 
 		if (i == 20000)
 			left = 0;
-		refused += trie_count(&t, &at, 1, overflow, &seven, &node) != 0;
+		refused += trie_count(&t, &at, 1, NULL, overflow, &seven,
+		                      &node) != 0;
 	}
 	left = NEVER;
 	ck_assert_uint_eq(refused, 0);

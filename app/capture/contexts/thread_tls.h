@@ -1,0 +1,58 @@
+/*
+ * Where the threads of a process keep the address of the context that they
+ * publish: in a thread-local variable that a program or a library defines.
+ *
+ * The variable has a fixed place relative to the thread pointer if its program
+ * or library was there when the process began. That of a library that was
+ * loaded later is in a block of memory that each thread has for it. Which of
+ * them it is, the dynamic linker wrote where the code that uses the variable
+ * looks for it.
+ *
+ *   Source   opentelemetry-specification, oteps/profiles/4947-thread-ctx.md;
+ *            ELF Handling For Thread-Local Storage, Drepper 2013, 3.4.2, 3.4.6;
+ *            TLS Descriptors for x86, Oliva 2006; ELF for the Arm 64-bit
+ *            Architecture 2023Q3, "Thread-local storage"; glibc 2.36,
+ *            sysdeps/x86_64/nptl/tls.h, sysdeps/aarch64/nptl/tls.h,
+ *            elf/dl-tlsdesc.h; musl 1.2.3, src/internal/pthread_impl.h
+ */
+#pragma once
+
+#include "capture/elf/elf.h"
+#include "capture/host/memory.h"
+#include "capture/interp/interp_ring.h"
+
+#define THREAD_TLS_SYMBOL     "otel_thread_ctx_v1"
+#define THREAD_TLS_MAX_RELAS  (1u << 20)
+#define THREAD_TLS_MAX_OFFSET ((int64_t)64 << 20) /* from the thread pointer */
+
+/* How the variable of a file is found. */
+struct thread_tls {
+	enum {
+		THREAD_TLS_FIXED,      /* at offset from the thread pointer */
+		THREAD_TLS_OFFSET,     /* at a place are this offset, */
+		THREAD_TLS_DESCRIPTOR, /* a descriptor of two words, */
+		THREAD_TLS_MODULE,     /* or the module's number, and the offset
+		                          in its block */
+	} kind;
+	uint16_t machine;
+	int64_t offset;
+	uint64_t place; /* vaddr */
+};
+
+/*
+ * Looks for the variable in a file.
+ *   Errors   -ENOENT the file does not define it, or nothing in it uses it;
+ *            -EIO, -ENOMEM
+ */
+MUST_CHECK int
+thread_tls_find(const struct elf_image *e, struct thread_tls *out);
+/*
+ * Finds where threads of a process have the variable of a file that is mapped
+ * with this bias.
+ *
+ *   Shape    sets all of *out but pid; musl: the process runs with that libc
+ *   Errors   -EAGAIN the place has no such words yet; those of memory_copy()
+ */
+MUST_CHECK int
+thread_tls_resolve(const struct memory *m, const struct thread_tls *tls,
+                   uint64_t bias, bool musl, struct context_at *out);

@@ -1,0 +1,493 @@
+/*
+ * Contexts of threads: names of attributes, records, and the variable that leads
+ * to them.
+ */
+#include "capture/contexts/thread_context.h"
+#include "capture/contexts/thread_tls.h"
+
+#include "lib/memory_image.h"
+#include "lib/test.h"
+#include "profile/stored/wire.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* --- names ---------------------------------------------------------------- */
+
+static void
+put_text(struct buf *out, const char *key, const char *value)
+{
+	size_t pair = wire_open(out, 2), any;
+
+	wire_put_bytes(out, 1, key, strlen(key));
+	any = wire_open(out, 2);
+	wire_put_bytes(out, 1, value, strlen(value));
+	wire_close(out, any);
+	wire_close(out, pair);
+}
+
+/* Appends n names: those that are given, then the last of them again. */
+static void
+put_keys(struct buf *out, const char *const *names, size_t given, size_t n)
+{
+	const char *key = "threadlocal.attribute_key_map";
+	size_t pair = wire_open(out, 2), any, array;
+
+	wire_put_bytes(out, 1, key, strlen(key));
+	any = wire_open(out, 2);
+	array = wire_open(out, 5);
+	for (size_t i = 0; i < n; i++) {
+		const char *name = names[i < given ? i : given - 1];
+		size_t item = wire_open(out, 1);
+
+		wire_put_bytes(out, 1, name, strlen(name));
+		wire_close(out, item);
+	}
+	wire_close(out, array);
+	wire_close(out, any);
+	wire_close(out, pair);
+}
+
+static const char *const names[] = {"http.route", "trace_id", "a\nb",
+                                    "http.request.method"};
+
+static void
+put_process(struct buf *out, const char *schema, size_t n)
+{
+	put_text(out, "process.other", "x");
+	put_text(out, "threadlocal.schema_version", schema);
+	put_keys(out, names, ARRAY_LEN(names), n);
+}
+
+/* Reads the names of a process with this schema. */
+static struct thread_keys
+keys_of(const char *schema, size_t n)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+	struct thread_keys keys;
+
+	put_process(&text, schema, n);
+	ck_assert_int_eq(buf_err(&text), 0);
+	ck_assert_int_eq(thread_keys_parse(text.p, text.len, &keys), 0);
+	return keys;
+}
+
+TEST(names_of_attributes_are_read)
+{
+	const struct thread_keys keys = keys_of("tlsdesc_v1_dev", 4);
+
+	ck_assert(keys.used);
+	ck_assert_uint_eq(keys.n, 4);
+	ck_assert_str_eq(keys.names[0], "http.route");
+	ck_assert_str_eq(keys.names[1], ""); /* a label of Stoker's own */
+	ck_assert_str_eq(keys.names[2], ""); /* no text */
+	ck_assert_str_eq(keys.names[3], "http.request.method");
+}
+END
+
+TEST(only_processes_with_the_variable_are_followed)
+{
+	ck_assert(keys_of("tls_v1", 4).used);
+	ck_assert(!keys_of("go_pprof_labels_v1", 0).used);
+	ck_assert(!keys_of("tl", 4).used);
+	ck_assert(!keys_of("", 4).used);
+}
+END
+
+TEST(more_names_than_have_numbers_are_left_out)
+{
+	ck_assert_uint_eq(keys_of("tls_v1", 256).n, 256);
+	ck_assert_uint_eq(keys_of("tls_v1", 257).n, 256);
+}
+END
+
+TEST(each_byte_of_what_a_process_publishes_may_be_any)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+	static struct thread_keys keys;
+
+	put_process(&text, "tls_v1", 4);
+	for (size_t i = 0; i < text.len; i++)
+		for (unsigned v = 0; v < 256; v++) {
+			char before = text.p[i];
+			int rc;
+
+			text.p[i] = (char)v;
+			rc = thread_keys_parse(text.p, text.len, &keys);
+			ck_assert(!rc || rc == -EBADMSG);
+			text.p[i] = before;
+		}
+}
+END
+
+/* --- records -------------------------------------------------------------- */
+
+struct record {
+	uint8_t bytes[640];
+	size_t n;
+};
+
+static struct record
+record_of(uint8_t id)
+{
+	struct record r = {.n = 28};
+
+	memset(r.bytes, id, 24);
+	r.bytes[24] = 1;
+	return r;
+}
+
+static void
+put(struct record *r, uint8_t key, const char *value)
+{
+	r->bytes[r->n] = key;
+	r->bytes[r->n + 1] = (uint8_t)strlen(value);
+	memcpy(r->bytes + r->n + 2, value, strlen(value));
+	r->n += 2 + strlen(value);
+	r->bytes[26] = (uint8_t)(r->n - 28);
+	r->bytes[27] = (uint8_t)((r->n - 28) >> 8);
+}
+
+TEST(a_record_has_trace_span_and_attributes)
+{
+	const struct thread_keys keys = keys_of("tls_v1", 4);
+	struct record r = record_of(0xa7);
+	struct thread_context c;
+
+	put(&r, 3, "PUT");
+	put(&r, 0, "/cart/{id}");
+	put(&r, 3, "GET");
+	ck_assert_int_eq(thread_context_parse(r.bytes, r.n, &keys, &c), 0);
+	ck_assert_str_eq(c.span, "a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7"
+	                         "a7a7a7a7a7a7a7a7");
+	ck_assert_uint_eq(c.n, 2);
+	ck_assert_str_eq(c.attributes[0].name, "http.request.method");
+	ck_assert_mem_eq(c.attributes[0].value, "GET", 3);
+	ck_assert_str_eq(c.attributes[1].name, "http.route");
+	ck_assert_uint_eq(c.attributes[1].len, strlen("/cart/{id}"));
+	ck_assert(!c.unknown);
+}
+END
+
+TEST(attributes_that_are_not_to_be_shown_are_left_out)
+{
+	const struct thread_keys keys = keys_of("tls_v1", 4);
+	struct record r = record_of(1);
+	struct thread_context c;
+
+	put(&r, 1, "no id");
+	put(&r, 2, "no name");
+	put(&r, 0, "/a\x1b[2J");
+	put(&r, 0, "\xff");
+	put(&r, 0, "");
+	ck_assert_int_eq(thread_context_parse(r.bytes, r.n, &keys, &c), 0);
+	ck_assert_uint_eq(c.n, 0);
+	ck_assert(!c.unknown);
+	put(&r, 4, "a number without a name");
+	ck_assert_int_eq(thread_context_parse(r.bytes, r.n, &keys, &c), 0);
+	ck_assert(c.unknown);
+}
+END
+
+TEST(a_record_may_be_cut_anywhere)
+{
+	const struct thread_keys keys = keys_of("tls_v1", 4);
+	struct record r = record_of(1);
+	struct thread_context c;
+
+	put(&r, 0, "/cart");
+	put(&r, 3, "GET");
+	for (size_t n = 0; n <= r.n; n++) {
+		int rc = thread_context_parse(r.bytes, n, &keys, &c);
+
+		ck_assert_int_eq(rc, n < 28 ? -ENOENT : 0);
+		ck_assert_uint_eq(rc ? 0 : c.n, (n >= 35) + (n >= 40));
+	}
+	r.bytes[26] = 7; /* the second one is not counted */
+	ck_assert_int_eq(thread_context_parse(r.bytes, r.n, &keys, &c), 0);
+	ck_assert_uint_eq(c.n, 1);
+}
+END
+
+TEST(a_record_that_is_not_valid_or_empty_is_none)
+{
+	const struct thread_keys keys = keys_of("tls_v1", 4);
+	struct record r = record_of(1);
+	struct thread_context c;
+
+	for (unsigned v = 0; v < 256; v++) {
+		r.bytes[24] = (uint8_t)v;
+		ck_assert_int_eq(thread_context_parse(r.bytes, r.n, &keys, &c),
+		                 v == 1 ? 0 : -ENOENT);
+	}
+	r = record_of(0);
+	ck_assert_int_eq(thread_context_parse(r.bytes, r.n, &keys, &c),
+	                 -ENOENT);
+	put(&r, 0, "/"); /* a request that is not traced */
+	ck_assert_int_eq(thread_context_parse(r.bytes, r.n, &keys, &c), 0);
+	ck_assert_str_eq(c.span, "");
+}
+END
+
+TEST(attributes_past_the_limit_are_left_out)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+	static struct thread_keys keys;
+	char texts[20][8];
+	const char *many[20];
+	struct record r = record_of(1);
+	struct thread_context c;
+
+	for (int i = 0; i < 20; i++) {
+		snprintf(texts[i], sizeof(texts[i]), "k%02d", i);
+		many[i] = texts[i];
+	}
+	put_text(&text, "threadlocal.schema_version", "tls_v1");
+	put_keys(&text, many, 20, 20);
+	ck_assert_int_eq(thread_keys_parse(text.p, text.len, &keys), 0);
+	for (int i = 0; i < 20; i++)
+		put(&r, (uint8_t)i, "v");
+	ck_assert_int_eq(thread_context_parse(r.bytes, r.n, &keys, &c), 0);
+	ck_assert_uint_eq(c.n, THREAD_MAX_ATTRIBUTES);
+	ck_assert_str_eq(c.attributes[15].name, "k15");
+}
+END
+
+/* --- the variable --------------------------------------------------------- */
+
+#define TLS_SIZE 0x123 /* of the file's thread-local storage */
+#define TLS_AT   0x48  /* the variable in it */
+#define PLACE    0x3000
+
+/* A file that defines the variable; a relocation leads to it. */
+static struct file {
+	Elf64_Ehdr head;
+	Elf64_Phdr segments[3];
+	Elf64_Shdr sections[3];
+	Elf64_Dyn dynamic[4];
+	Elf64_Sym symbols[3];
+	Elf64_Rela relas[2];
+	char names[40];
+} file;
+
+#define AT(member) offsetof(struct file, member)
+
+static struct elf_image *
+file_of(uint16_t machine, bool is_program, uint32_t relocation, bool by_value)
+{
+	struct elf_image *e;
+
+	memset(&file, 0, sizeof(file));
+	memcpy(file.head.e_ident, ELFMAG, SELFMAG);
+	file.head.e_ident[EI_CLASS] = ELFCLASS64;
+	file.head.e_ident[EI_DATA] = ELFDATA2LSB;
+	file.head.e_ident[EI_VERSION] = EV_CURRENT;
+	file.head.e_version = EV_CURRENT;
+	file.head.e_type = is_program ? ET_EXEC : ET_DYN;
+	file.head.e_machine = machine;
+	file.head.e_ehsize = sizeof(file.head);
+	file.head.e_phoff = AT(segments);
+	file.head.e_phentsize = sizeof(*file.segments);
+	file.head.e_phnum = 3;
+	file.head.e_shoff = AT(sections);
+	file.head.e_shentsize = sizeof(*file.sections);
+	file.head.e_shnum = 3;
+	file.head.e_shstrndx = 2;
+	file.segments[0] = (Elf64_Phdr){.p_type = PT_LOAD,
+	                                .p_flags = PF_R | PF_X,
+	                                .p_filesz = sizeof(file),
+	                                .p_memsz = sizeof(file)};
+	file.segments[1] = (Elf64_Phdr){.p_type = PT_DYNAMIC,
+	                                .p_offset = AT(dynamic),
+	                                .p_vaddr = AT(dynamic),
+	                                .p_filesz = sizeof(file.dynamic),
+	                                .p_memsz = sizeof(file.dynamic)};
+	file.segments[2] = (Elf64_Phdr){
+		.p_type = PT_TLS, .p_memsz = TLS_SIZE, .p_align = 32};
+	file.sections[1] = (Elf64_Shdr){.sh_type = SHT_DYNSYM,
+	                                .sh_offset = AT(symbols),
+	                                .sh_size = sizeof(file.symbols),
+	                                .sh_link = 2};
+	file.sections[2] = (Elf64_Shdr){.sh_type = SHT_STRTAB,
+	                                .sh_offset = AT(names),
+	                                .sh_size = sizeof(file.names)};
+	file.dynamic[0] = (Elf64_Dyn){DT_RELA, {AT(relas)}};
+	file.dynamic[1] = (Elf64_Dyn){DT_RELASZ, {sizeof(file.relas)}};
+	memcpy(file.names, "\0printf\0otel_thread_ctx_v1", 27);
+	file.symbols[1].st_name = 1;
+	file.symbols[2] =
+		(Elf64_Sym){.st_name = 8,
+	                    .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_TLS),
+	                    .st_shndx = 5,
+	                    .st_value = TLS_AT};
+	file.relas[0] = (Elf64_Rela){.r_info = ELF64_R_INFO(1, relocation)};
+	file.relas[1] = (Elf64_Rela){PLACE,
+	                             ELF64_R_INFO(by_value ? 0 : 2, relocation),
+	                             by_value ? TLS_AT : 0};
+	ck_assert_int_eq(elf_open_memory(&file, sizeof(file), &e), 0);
+	return e;
+}
+
+#define BIAS UINT64_C(0x7f0000000000)
+
+/* What lies at the place in a process, and where threads then have the variable;
+ * rc 0, or -EAGAIN. */
+static const struct {
+	uint16_t machine;
+	uint32_t relocation;
+	bool is_program, musl;
+	uint64_t words[2];
+	int rc;
+	struct context_at at;
+} forms[] = {
+	/* 0x123 bytes aligned to 32 are 0x140, below the thread pointer */
+	{EM_X86_64, 0, true, false, {0}, 0, {.offset = 0x48 - 0x140}},
+	/* 16 bytes aligned to 32, above it */
+	{EM_AARCH64, 0, true, false, {0}, 0, {.offset = 0x48 + 32}},
+	{EM_X86_64,
+         R_X86_64_TPOFF64,
+         false,
+         false,
+         {(uint64_t)-64},
+         0,
+         {.offset = -64}},
+	{EM_AARCH64,
+         R_AARCH64_TLS_TPREL,
+         false,
+         false,
+         {0x80},
+         0,
+         {.offset = 0x80}},
+	{EM_X86_64,
+         R_X86_64_TLSDESC,
+         false,
+         false,
+         {0x1234, (uint64_t)-128},
+         0,
+         {.offset = -128}},
+	{EM_AARCH64,
+         R_AARCH64_TLSDESC,
+         false,
+         false,
+         {0x1234, 0x40},
+         0,
+         {.offset = 0x40}},
+	/* the descriptor of a module of which each thread has a block */
+	{EM_X86_64,
+         R_X86_64_TLSDESC,
+         false,
+         false,
+         {0x1234, BIAS + PLACE + 16},
+         0,
+         {.module = 3, .offset = 0x20, .vector = 8, .step = 16}},
+	{EM_AARCH64,
+         R_AARCH64_TLSDESC,
+         false,
+         false,
+         {0x1234, BIAS + PLACE + 16},
+         0,
+         {.module = 3, .offset = 0x20, .vector = 0, .step = 16}},
+	{EM_AARCH64,
+         R_AARCH64_TLSDESC,
+         false,
+         true,
+         {0x1234, BIAS + PLACE + 16},
+         0,
+         {.module = 3, .offset = 0x20, .vector = -8, .step = 8}},
+	{EM_X86_64,
+         R_X86_64_DTPMOD64,
+         false,
+         false,
+         {2, 0x48},
+         0,
+         {.module = 2, .offset = 0x48, .vector = 8, .step = 16}},
+	{EM_X86_64,
+         R_X86_64_DTPMOD64,
+         false,
+         true,
+         {2, 0x48},
+         0,
+         {.module = 2, .offset = 0x48, .vector = 8, .step = 8}},
+	{EM_AARCH64,
+         R_AARCH64_TLS_DTPMOD,
+         false,
+         false,
+         {2, 0x48},
+         0,
+         {.module = 2, .offset = 0x48, .vector = 0, .step = 16}},
+	/* not written yet, or lies */
+	{EM_X86_64, R_X86_64_TPOFF64, false, false, {0}, -EAGAIN, {0}},
+	{EM_X86_64, R_X86_64_TPOFF64, false, false, {1u << 31}, -EAGAIN, {0}},
+	{EM_X86_64, R_X86_64_DTPMOD64, false, false, {0, 8}, -EAGAIN, {0}},
+	{EM_X86_64, R_X86_64_DTPMOD64, false, false, {65536, 8}, -EAGAIN, {0}},
+	{EM_X86_64,
+         R_X86_64_DTPMOD64,
+         false,
+         false,
+         {1, 1ull << 40},
+         -EAGAIN,
+         {0}},
+	{EM_X86_64,
+         R_X86_64_TLSDESC,
+         false,
+         false,
+         {0, 1ull << 40},
+         -EAGAIN,
+         {0}},
+};
+
+TEST(the_variable_of_a_process_is_found)
+{
+	for (size_t i = 0; i < ARRAY_LEN(forms); i++) {
+		for (int by_value = 0; by_value < 2; by_value++) {
+			CLEANUP_ELF struct elf_image *e =
+				file_of(forms[i].machine, forms[i].is_program,
+			                forms[i].relocation, by_value);
+			uint64_t words[4] = {forms[i].words[0],
+			                     forms[i].words[1], 3, 0x20};
+			struct memory_image image = {BIAS + PLACE,
+			                             (const void *)words,
+			                             sizeof(words)};
+			const struct host host = memory_image_host(&image);
+			const struct memory m = {.host = &host, .pid = 1};
+			struct context_at at = {0};
+			struct thread_tls tls;
+			int rc;
+
+			ck_assert_msg(!thread_tls_find(e, &tls), "row %zu", i);
+			rc = thread_tls_resolve(&m, &tls, BIAS, forms[i].musl,
+			                        &at);
+			ck_assert_msg(rc == forms[i].rc, "row %zu: %d", i, rc);
+			ck_assert_msg(
+				rc || !memcmp(&at, &forms[i].at, sizeof(at)),
+				"row %zu: %u %lld", i, at.module,
+				(long long)at.offset);
+		}
+	}
+}
+END
+
+TEST(a_file_that_does_not_use_the_variable_has_none)
+{
+	struct thread_tls tls;
+	CLEANUP_ELF struct elf_image *other =
+		file_of(EM_X86_64, false, R_X86_64_GLOB_DAT, false);
+	CLEANUP_ELF struct elf_image *none;
+
+	ck_assert_int_eq(thread_tls_find(other, &tls), -ENOENT);
+	file.symbols[2].st_shndx = SHN_UNDEF;
+	ck_assert_int_eq(elf_open_memory(&file, sizeof(file), &none), 0);
+	ck_assert_int_eq(thread_tls_find(none, &tls), -ENOENT);
+}
+END
+
+SUITE("contexts", names_of_attributes_are_read,
+      only_processes_with_the_variable_are_followed,
+      more_names_than_have_numbers_are_left_out,
+      each_byte_of_what_a_process_publishes_may_be_any,
+      a_record_has_trace_span_and_attributes,
+      attributes_that_are_not_to_be_shown_are_left_out,
+      a_record_may_be_cut_anywhere, a_record_that_is_not_valid_or_empty_is_none,
+      attributes_past_the_limit_are_left_out,
+      the_variable_of_a_process_is_found,
+      a_file_that_does_not_use_the_variable_has_none)

@@ -4,7 +4,7 @@
 # one; and the steady program with one of whose functions half of its time is
 # spent, 30 % slower.
 
-LOADED_S=10 LOADED_CAPTURES=12
+: "${LOADED_S:=10}" "${LOADED_CAPTURES:=12}"
 
 # Takes a capture of each service, all at once.
 loaded_round() { # number

@@ -64,6 +64,16 @@ member(struct libdeflate_decompressor *d, const uint8_t *p, size_t n,
 	}
 }
 
+/* True for zeros that pad the last member to a block, as of a tape. gzip(1)
+ * ignores them, too. */
+static bool
+is_padding(const uint8_t *p, const uint8_t *end)
+{
+	while (p < end && !*p)
+		p++;
+	return p == end;
+}
+
 int
 gzip_inflate(const void *p, size_t n, struct buf *out)
 {
@@ -80,6 +90,8 @@ gzip_inflate(const void *p, size_t n, struct buf *out)
 		if (r)
 			out->err = r;
 		at += used;
+		if (is_padding(at, end))
+			break;
 	}
 	return buf_err(out);
 }

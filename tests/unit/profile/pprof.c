@@ -504,7 +504,7 @@ TEST(a_file_that_lies_about_its_length_is_damaged)
 }
 END
 
-TEST(members_of_a_gzip_file_are_joined)
+TEST(members_of_a_gzip_file_are_joined_and_padding_is_ignored)
 {
 	CLEANUP_BUF struct buf raw = BUF_INIT(MAX_BYTES);
 	CLEANUP_BUF struct buf file = BUF_INIT(MAX_BYTES);
@@ -515,6 +515,10 @@ TEST(members_of_a_gzip_file_are_joined)
 	put_sample(&raw, 0, 1);
 	for (size_t i = 0; i < raw.len; i++)
 		ck_assert_int_eq(gzip_deflate(raw.p + i, 1, &file), 0);
+	p = decoded(file.p, file.len);
+	ck_assert_uint_eq(p->nsamples, 1);
+	profile_free(p);
+	buf_add(&file, (const char[512]){0}, 512);
 	p = decoded(file.p, file.len);
 	ck_assert_uint_eq(p->nsamples, 1);
 	buf_puts(&file, "garbage");
@@ -635,5 +639,6 @@ SUITE("pprof", a_field_is_told_of_whatever_its_form,
       many_empty_rows_are_refused_before_memory_is_spent,
       a_file_of_the_limit_is_read_and_one_byte_more_is_not, a_bomb_is_refused,
       a_file_that_lies_about_its_length_is_damaged,
-      members_of_a_gzip_file_are_joined, a_gzipped_file_without_samples_is_read,
+      members_of_a_gzip_file_are_joined_and_padding_is_ignored,
+      a_gzipped_file_without_samples_is_read,
       writing_past_the_ceiling_is_e2big, varints_past_64_bits_are_refused)

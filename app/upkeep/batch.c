@@ -232,6 +232,17 @@ append_parts(struct segment *to, struct batch_group *g, const char *p,
 	return rc;
 }
 
+/* True if a sum that could not be made is missing from the group: so is the
+ * group's then, rather than too small. */
+static bool
+lacks_sum(const struct batch_group *g)
+{
+	for (size_t i = 0; i < g->windows.n; i++)
+		if (window_is_failed(&g->windows.items[i]))
+			return true;
+	return false;
+}
+
 /* Makes a group's sum, and finds its parts. */
 static int
 make_sum(const struct batch_group *g, size_t i, batch_sum *sum, void *arg,
@@ -239,6 +250,8 @@ make_sum(const struct batch_group *g, size_t i, batch_sum *sum, void *arg,
 {
 	int rc = sum(arg, i, out);
 
+	if (!rc && lacks_sum(g))
+		buf_clear(out);
 	*parts = (struct bundle){.base = out->len};
 	if (!rc && out->len && g->has_parts)
 		rc = bundle_read(out->p, out->len, parts);

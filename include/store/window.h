@@ -69,6 +69,12 @@ struct window {
 	char store[8]; /* "": a segment of a host */
 	int64_t whole;
 };
+/* True for a sum that could not be made: readers use the windows below it. */
+static inline bool
+window_is_failed(const struct window *w)
+{
+	return w->level > WINDOW_CAPTURED && !w->length && w->sample_count;
+}
 struct window_list {
 	struct window *items;
 	size_t n;

@@ -1,7 +1,8 @@
 /*
  * Chooses windows that add up to a range. From the top level down, windows
  * inside the range are used; each lower level fills the gaps at both ends, and
- * adds the windows in between that have no parent yet.
+ * adds the windows in between that have no parent yet. A sum that could not be
+ * made stands for the windows below it.
  */
 #include "window_runs.h"
 
@@ -52,6 +53,32 @@ keep_inside(const struct plan *p, struct window_list *l)
 	l->n = n;
 }
 
+/* Uses the windows of failed sums instead of them. */
+static int
+replace_failed(const struct plan *p, struct window_list *l)
+{
+	CLEANUP_WINDOWS struct window_list parts = {0};
+	size_t n = 0;
+	int rc = 0;
+
+	for (size_t i = 0; i < l->n; i++) {
+		CLEANUP_WINDOWS struct window_list of = {0};
+		struct window *w = &l->items[i];
+
+		if (!rc && window_is_failed(w))
+			rc = window_of_parent(p->s, w->id, WINDOW_PLAN_MAX, &of)
+			             ?: replace_failed(p, &of);
+		if (!rc && of.n)
+			rc = window_list_take(&parts, &of);
+		if (!rc && window_is_failed(w))
+			window_done(w);
+		else
+			l->items[n++] = *w;
+	}
+	l->n = n;
+	return rc ?: window_list_take(l, &parts);
+}
+
 static int
 add(struct plan *p, enum sql sql, enum window_level level, int64_t from_ms,
     int64_t to_ms)
@@ -76,7 +103,7 @@ add(struct plan *p, enum sql sql, enum window_level level, int64_t from_ms,
 	if (rc)
 		return rc;
 	keep_inside(p, &l);
-	return take(p, &l);
+	return replace_failed(p, &l) ?: take(p, &l);
 }
 
 static int

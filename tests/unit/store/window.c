@@ -233,6 +233,27 @@ TEST(windows_of_a_service_that_is_gone_are_left_out)
 }
 END
 
+TEST(a_sum_that_could_not_be_made_stands_for_its_windows)
+{
+	CLEANUP_FIXTURE struct fixture f = fixture();
+	size_t windows;
+
+	capture(&f, T0, MINUTE / 2, 6);
+	ck_assert_int_eq(roll_all(&f, WINDOW_MINUTE), 3);
+	test_sql(&f.t,
+	         "UPDATE profile_window SET length = 0 WHERE level = 1 AND "
+	         "start_ms = (SELECT MIN(start_ms) FROM profile_window)",
+	         NULL, 0);
+	ck_assert_int_eq(samples(&f, T0, T0 + DAY, &windows), 6);
+	ck_assert_uint_eq(windows, 4);
+	ck_assert_int_eq(roll_all(&f, WINDOW_HOUR), 1);
+	test_sql(&f.t, "UPDATE profile_window SET length = 0 WHERE level = 2",
+	         NULL, 0);
+	ck_assert_int_eq(samples(&f, T0 - DAY, T0 + DAY, &windows), 6);
+	ck_assert_uint_eq(windows, 4);
+}
+END
+
 TEST(a_range_takes_the_coarsest_windows_and_each_sample_once)
 {
 	CLEANUP_FIXTURE struct fixture f = fixture();
@@ -814,6 +835,7 @@ SUITE("window", a_series_is_made_once, windows_after_no_place_are_refused,
       bytes_of_a_window_are_read_back_and_proven,
       a_row_names_no_file_but_a_segment,
       windows_of_a_service_that_is_gone_are_left_out,
+      a_sum_that_could_not_be_made_stands_for_its_windows,
       a_range_takes_the_coarsest_windows_and_each_sample_once,
       what_is_not_rolled_up_yet_counts_as_well,
       the_coarsest_windows_of_a_range_may_begin_before_it,

@@ -151,6 +151,9 @@ view_profile(struct call *c, const struct session *s, const struct format *f,
 		                  of->root);
 	if (!rc)
 		rc = f->write(t, &meta, &c->reply->body);
+	if (rc == -E2BIG)
+		return fail(c, ViewTooLarge, TREE_MAX_NODES,
+		            BUF_MAX_REPLY >> 20);
 	return rc ? damaged(c, rc, s->id) : 0;
 }
 

@@ -111,7 +111,7 @@ python() { # name, command...
   wait "$pid"
 }
 next_to_nothing() {
-  awk '$1 == "samplesKept" { kept = $2 } $1 == "pythonMissed" { missed = $2 }
+  awk '$1 == "samplesKept" { kept = $2 } $1 == "interpretedMissed" { missed = $2 }
     END { print missed, kept; exit !(kept >= 30 && missed <= 0.05 * kept) }' "$tmp/$1.txt"
 }
 
@@ -167,7 +167,7 @@ waits() { # name, command...
   check "$name.a_thread_sleeps" under "$name" 'Thread.run;.*sleeps;' 1
   check "$name.a_thread_is_in_a_generator" \
     under "$name" 'Thread.run;.*Queue.get;.*Queue.each;' 1
-  check "$name.no_thread_is_missed" says "$name" 'pythonMissed *0$'
+  check "$name.no_thread_is_missed" says "$name" 'interpretedMissed *0$'
   done_with
 }
 
@@ -216,7 +216,7 @@ with_perf() { # name, command...
     with=(setpriv --bounding-set "-bpf,-sys_admin")
     check "$name.is_captured_without_bpf" capture "$name"
     with=()
-    check "$name.no_frame_is_read_without_bpf" says "$name" 'stacksPython *0$'
+    check "$name.no_frame_is_read_without_bpf" says "$name" 'stacksInterpreted *0$'
     check "$name.stacks_are_whole_without_bpf" complete "$name"
     check "$name.functions_have_true_shares_without_bpf" share "$name" share_60 60 "$all"
     check "$name.functions_call_one_another_without_bpf" \

@@ -41,8 +41,8 @@ good() { # service, type, function
 all_good() { good burn cpu share_half && good waiting goroutine wait_cond && good pages goroutine main.leak; }
 # From one in twenty on, a capture has a note about missed stacks.
 python_is_good() {
-  good python cpu share_60 && is '.quality | .stacksPython > .samplesKept / 2 and
-    .pythonMissed * 20 <= .samplesKept'
+  good python cpu share_60 && is '.quality | .stacksInterpreted > .samplesKept / 2 and
+    .interpretedMissed * 20 <= .samplesKept'
 }
 
 # A worker's first heartbeat brings the results of its checks at start.

@@ -337,7 +337,7 @@ TEST(a_program_that_has_python_in_it_has_its_functions)
 	capture(&c, "--seconds 1 --rate 400");
 	ck_assert_int_gt(samples(&c, ";main;work"), 0);
 	ck_assert_int_gt(samples(&c, "Thread.run;"), 0);
-	ck_assert_double_le(quality(&c, "pythonMissed"),
+	ck_assert_double_le(quality(&c, "interpretedMissed"),
 	                    0.05 * quality(&c, "samplesKept"));
 }
 END
@@ -476,7 +476,7 @@ TEST(python_threads_that_run_are_named_in_a_snapshot)
 		capture(&c, "--type goroutine");
 	for (int i = 0; i < 5; i++) {
 		capture(&c, "--type goroutine");
-		ck_assert_double_eq(quality(&c, "pythonMissed"), 0);
+		ck_assert_double_eq(quality(&c, "interpretedMissed"), 0);
 		ck_assert_int_eq(samples(&c, "main;work"), 1);
 		ck_assert_int_eq(samples(&c, "Thread.run;"), 1);
 	}
@@ -499,7 +499,7 @@ TEST(functions_of_a_second_interpreter_are_those_of_the_inner_calls)
 	assert_share(&c, "", ";PyEval_EvalCode;<module>;sub_hot;sub_leaf", 80,
 	             100);
 	ck_assert_int_eq(samples(&c, "sub_leaf;_PyObject_MakeTpCall"), 0);
-	ck_assert_double_gt(quality(&c, "pythonMissed"), 0);
+	ck_assert_double_gt(quality(&c, "interpretedMissed"), 0);
 }
 END
 

@@ -1,5 +1,6 @@
 /* The parts of a range as one profile. */
 #include "ahead.h"
+#include "range/names.h"
 #include "range/range.h"
 
 #include "base/clock.h"
@@ -177,14 +178,16 @@ static int
 merge_parts(struct range *r, const struct type *reduce, struct profile **out,
             struct buf *why)
 {
+	CLEANUP_RANGE_NAMES struct range_names names = {0};
 	CLEANUP_MERGE struct merge *m = NULL;
 	CLEANUP_PROFILE struct profile *p = NULL;
 	bool gauge = type_is_gauge(r->type), alike = weighs_alike(r);
 	int rc = merge_new(RANGE_MAX_MERGED, &m);
 
-	if (!rc)
-		rc = add_all(&(struct adding){r, gauge && !alike, reduce, m},
-		             why);
+	if (rc)
+		return rc;
+	range_names_begin(&names, r->store, r->tenant, m);
+	rc = add_all(&(struct adding){r, gauge && !alike, reduce, m}, why);
 	if (!rc)
 		rc = leave_unfit_out(r);
 	if (!rc)

@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "profile/types.h"
 #include "store/history.h"
+#include "store/names.h"
 
 #include <errno.h>
 #include <string.h>
@@ -495,13 +496,15 @@ range_plan(struct range *r)
 	if (rc)
 		return rc;
 	range_parts_sort(r->parts, r->n);
-	return range_check_size(r) ?: range_cover(r);
+	return range_check_size(r)
+	               ?: range_cover(r)
+	               ?: names_version(r->store, r->tenant, &r->names);
 }
 
 uint64_t
 range_hash(const struct range *r)
 {
-	uint64_t h = r->n;
+	uint64_t h = hash_pair(r->n, (uint64_t)r->names);
 
 	for (size_t i = 0; i < r->n; i++) {
 		const char *id = r->parts[i].window ? r->parts[i].window->id

@@ -8,6 +8,7 @@
 #include "store/host_sum.h"
 #include "store/idempotency.h"
 #include "store/job.h"
+#include "store/names.h"
 #include "store/quota.h"
 #include "store/s3.h"
 #include "store/survey.h"
@@ -48,6 +49,8 @@ trim_by_age(struct store *s, const struct conf *conf)
 	report("windows removed by age", window_expire(s, &keep));
 	report("blocks of hosts removed by age", expire_blocks(s, &keep));
 	report("hourly sums removed by age", host_sum_prune(s, keep.all_ms));
+	report("names of pushed frames removed by age",
+	       names_prune(s, keep.all_ms));
 	report("kept replies removed by age", idempotency_prune(s));
 	report("audit lines removed by age", audit_prune(s, AUDIT_MS));
 	report("captures no longer counted by quotas", quota_prune(s));

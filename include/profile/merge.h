@@ -32,6 +32,13 @@ DEFINE_CLEANUP(struct merge *, merge_free)
  *   Errors   -ENOMEM, -E2BIG
  */
 MUST_CHECK int merge_label(struct merge *m, const char *key, const char *value);
+/* Finds the lines of a place without a name in the merged profile, and adds
+ * their functions to it. Returns their number, at most PROFILE_MAX_LINES, or
+ * -errno. */
+typedef int merge_names(void *arg, struct profile *p, uint32_t mapping,
+                        uint64_t address, struct line *out);
+/* From now on, asks for names of frames that have none. */
+void merge_name_by(struct merge *m, merge_names *fn, void *arg);
 /*
  * Adds a profile, which the caller keeps.
  *

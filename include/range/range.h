@@ -82,6 +82,7 @@ struct range {
 	                                         left out; borrowed */
 	size_t nunfit;                        /* number of such parts */
 	double covered_ms;
+	int64_t names; /* changes when frames get names: names_version() */
 	struct range_excess {
 		int64_t parts, bytes, fits_ms;
 	} excess;

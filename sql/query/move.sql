@@ -26,6 +26,8 @@ UNION ALL SELECT 'block' AS name, COUNT(*) AS n FROM block
 UNION ALL SELECT 'block_cursor' AS name, COUNT(*) AS n FROM block_cursor
 UNION ALL SELECT 'block_usage' AS name, COUNT(*) AS n FROM block_usage
 UNION ALL SELECT 'block_pin' AS name, COUNT(*) AS n FROM block_pin
+UNION ALL SELECT 'unnamed_module' AS name, COUNT(*) AS n FROM unnamed_module
+UNION ALL SELECT 'unnamed_frame' AS name, COUNT(*) AS n FROM unnamed_frame
 UNION ALL SELECT 'run' AS name, COUNT(*) AS n FROM run
 UNION ALL SELECT 'host_sum' AS name, COUNT(*) AS n FROM host_sum
 UNION ALL SELECT 'discovered' AS name, COUNT(*) AS n FROM discovered;
@@ -241,3 +243,19 @@ WHERE t.rowid > $1 ORDER BY t.rowid LIMIT 500;
 -- dialect: postgres
 INSERT INTO discovered
 SELECT * FROM json_populate_recordset(CAST(NULL AS discovered), CAST($1 AS json));
+
+-- name: move_unnamed_module
+SELECT t.rowid AS row_of_sqlite, t.* FROM unnamed_module t
+WHERE t.rowid > $1 ORDER BY t.rowid LIMIT 500;
+-- name: move_unnamed_module
+-- dialect: postgres
+INSERT INTO unnamed_module
+SELECT * FROM json_populate_recordset(CAST(NULL AS unnamed_module), CAST($1 AS json));
+
+-- name: move_unnamed_frame
+SELECT t.rowid AS row_of_sqlite, t.* FROM unnamed_frame t
+WHERE t.rowid > $1 ORDER BY t.rowid LIMIT 500;
+-- name: move_unnamed_frame
+-- dialect: postgres
+INSERT INTO unnamed_frame
+SELECT * FROM json_populate_recordset(CAST(NULL AS unnamed_frame), CAST($1 AS json));

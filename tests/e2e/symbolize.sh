@@ -41,6 +41,23 @@ check without_a_debug_file_nothing_changes symbolize "$old"
 check without_a_debug_file_samples_are_the_same equal "$(samples "$old")" "$before"
 check without_a_debug_file_names_are_the_same equal "$(quality "$old" framesNamed)" "$named"
 
+# The same frames as clients push them, a while ago, so that they are added up.
+push() { # service, content type, path, file
+  status_of POST "$3" -H "Content-Type: $2" --data-binary @"$4"
+}
+from=$(($(date +%s) / 60 * 60 - 180))
+ingest() { push "$1" application/octet-stream "/ingest?name=$1&format=pprof&from=$from&until=$((from + 2))" "$STATE/bare.pb"; }
+merge() { api GET "/api/v1/observability/profiling/merge?service=$1&profileType=cpu&from=now-1h&to=now${2:-}"; }
+notices() { merge "$1" | jq -r '.notices[]'; }
+check frames_without_names_are_pushed equal "$(ingest pushed)" 200
+api GET "$P/$old/flamegraph?format=otlp" >"$STATE/bare.otlp"
+check opentelemetry_pushes_them equal \
+  "$(push bare application/x-protobuf /v1development/profiles "$STATE/bare.otlp")" 200
+check a_range_says_that_frames_have_no_name \
+  grep -q 'frames have no function name yet' <(notices pushed)
+check a_range_has_no_names_without_a_debug_file \
+  equal "$(merge pushed '&format=folded' | grep -c share_half)" 0
+
 # A request that is made while no worker runs is done by the next worker.
 kill -KILL "$(<"$STATE/pid/worker")"
 install_debug
@@ -53,6 +70,20 @@ named_now() { [ "$(api GET $P/"$old"/symbolize | jq -r .state)" = done ]; }
 check the_next_worker_does_what_was_asked_for wait_for 20 named_now
 has_name() { folded "$1" | grep -q 'main;spin;share_half \|;share_half '; }
 check functions_have_names_from_the_debug_file has_name "$old"
+shows() { merge "$1" '&format=folded' | grep -q "main;spin;share_half \\|;share_half "; }
+total() { merge "$1" '&format=folded' | awk '{n += $NF} END {print n + 0}'; }
+check frames_that_were_pushed_before_get_names wait_for 30 shows pushed
+check frames_that_opentelemetry_pushed_get_names wait_for 30 shows bare
+check names_keep_every_sample_of_a_range equal "$(total pushed)" "$before"
+window=$(sqlite3 "$STATE/data/stoker.db" \
+  "SELECT w.id FROM profile_window w JOIN series s ON s.id = w.series WHERE s.service = 'pushed' AND level = 0")
+check a_window_shows_the_names has_name "$window"
+check frames_are_pushed_when_names_are_known equal "$(ingest pushed2)" 200
+check they_have_names_at_once shows pushed2
+minute() { [ -n "$(sqlite3 "$STATE/data/stoker.db" \
+  "SELECT w.id FROM profile_window w JOIN series s ON s.id = w.series WHERE s.service = 'pushed2' AND level = 1")" ]; }
+check windows_are_added_up wait_for 90 minute
+check a_sum_shows_the_names shows pushed2
 check new_names_keep_every_sample equal "$(samples "$old")" "$before"
 check top_functions_have_new_names \
   grep -q share_half <(api GET "$P/$old" | jq -r '.topFunctions[].funcName')

@@ -1,12 +1,18 @@
 #include "pushes.h"
 
 #include "base/clock.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/rows.h"
 #include "profile/pprof.h"
 #include "profile/tree.h"
 
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
 #define SEGMENT_NS (300 * NS_PER_S)
+#define ASKED_NS   (3600 * NS_PER_S)
 
 void
 pushes_done(struct pushes *p)
@@ -15,12 +21,134 @@ pushes_done(struct pushes *p)
 	window_queue_close(&p->queue);
 }
 
+/* --- frames without names ------------------------------------------------- */
+
+/* The mappings of a profile that have frames without names. */
+struct push_unnamed {
+	struct profile_place {
+		char *build_id, *file;
+		uint64_t *addresses, start, limit, offset;
+		uint32_t n, room;
+	} * of; /* by mapping */
+	uint32_t n;
+};
+
+static void
+unnamed_free(struct push_unnamed *u)
+{
+	for (uint32_t i = 0; u && i < u->n; i++) {
+		free(u->of[i].build_id);
+		free(u->of[i].file);
+		free(u->of[i].addresses);
+	}
+	if (u)
+		free(u->of);
+	free(u);
+}
+DEFINE_CLEANUP(struct push_unnamed *, unnamed_free)
+
+static int
+add_unnamed(struct profile_place *to, const struct profile *p,
+            const struct location *l)
+{
+	const struct mapping *m = &p->mappings[l->mapping];
+	int rc = ROWS_ROOM_OF(to->addresses, to->room, to->n, 1,
+	                      NAMES_MAX_OF_ONE);
+
+	if (rc)
+		return rc == -E2BIG ? 0 : rc;
+	if (!to->n) {
+		to->build_id =
+			strdup(strings_get(p->strings, m->build_id, NULL));
+		to->file = strdup(strings_get(p->strings, m->file, NULL));
+		to->start = m->start;
+		to->limit = m->limit;
+		to->offset = m->offset;
+	}
+	if (!to->build_id || !to->file)
+		return -ENOMEM;
+	to->addresses[to->n++] = l->address;
+	return 0;
+}
+
+/* Finds the frames without names that build-ids may name. */
+static int
+find_unnamed(const struct profile *p, struct push_unnamed **out)
+{
+	CLEANUP(unnamed_free_ptr)
+	struct push_unnamed *u = calloc(1, sizeof(*u));
+	uint32_t n = 0;
+	int rc = 0;
+
+	if (u)
+		u->of = calloc(p->nmappings + 1, sizeof(*u->of));
+	if (!u || !u->of)
+		return -ENOMEM;
+	u->n = p->nmappings;
+	for (uint32_t i = 0; i < p->nlocations && !rc; i++) {
+		const struct location *l = &p->locations[i];
+
+		if (l->mapping == PROFILE_NONE || profile_is_named(p, i) ||
+		    !p->mappings[l->mapping].build_id)
+			continue;
+		rc = add_unnamed(&u->of[l->mapping], p, l);
+		n++;
+	}
+	if (!rc && n)
+		*out = TAKE(u);
+	return rc;
+}
+
+/* True if the frame was asked for by this process not long ago. */
+static bool
+is_asked(struct pushes *p, const struct push_windows *w,
+         const struct profile_place *of, uint64_t address)
+{
+	uint64_t h = hash_bytes(w->tenant, strlen(w->tenant));
+
+	h = hash_pair(h, hash_bytes(of->build_id, strlen(of->build_id)));
+	h = hash_pair(h, of->offset);
+	h = hash_pair(h, address - names_shift(of->start));
+	if (p->asked[h % PUSHES_ASKED] == h)
+		return true;
+	p->asked[h % PUSHES_ASKED] = h;
+	return false;
+}
+
+static void
+want_names(struct pushes *p, struct store *s, const struct push_windows *w)
+{
+	for (uint32_t i = 0; w->unnamed && i < w->unnamed->n; i++) {
+		struct profile_place *of = &w->unnamed->of[i];
+		struct names_wanted wanted = {{of->build_id, of->file,
+		                               of->start, of->limit,
+		                               of->offset},
+		                              of->addresses,
+		                              0};
+		int rc;
+
+		for (uint32_t k = 0; k < of->n; k++)
+			if (!is_asked(p, w, of, of->addresses[k]))
+				of->addresses[wanted.n++] = of->addresses[k];
+		if (!wanted.n)
+			continue;
+		rc = names_want(s, w->tenant, w->service, &wanted, 1);
+		if (rc)
+			log_warn("names of frames that were pushed: %s",
+			         strerror(-rc));
+	}
+}
+
+/* --- windows -------------------------------------------------------------- */
+
 void
 push_windows_done(struct push_windows *w)
 {
 	for (size_t i = 0; i < w->n; i++)
 		buf_done(&w->of[i].made);
 	w->n = 0;
+	unnamed_free(w->unnamed);
+	w->unnamed = NULL;
 }
 
 static bool
@@ -51,7 +179,9 @@ push_add(struct push_windows *w, const char *type, const struct profile *p,
 		.value = value,
 	};
 	w->n++;
-	if (!file)
+	if (!w->unnamed)
+		rc = find_unnamed(p, &w->unnamed);
+	if (!rc && !file)
 		rc = pprof_encode(p, &to->made);
 	to->file = file ? file : to->made.p;
 	to->length = file ? n : to->made.len;
@@ -155,7 +285,16 @@ pushes_store(struct pushes *p, struct store *s, struct push_windows *w,
 		rc = segment_sync(&p->segment)
 		             ?: window_queue_commit(s, &p->queue, &p->segment,
 		                                    b.asks, b.n);
-	if (rc)
+	if (rc) {
 		p->segment.length = length; /* the next push overwrites them */
-	return rc;
+		return rc;
+	}
+	if (clock_mono_ns() - p->asked_ns > ASKED_NS) {
+		memset(p->asked, 0, sizeof(p->asked));
+		p->asked_ns = clock_mono_ns();
+	}
+	for (size_t i = 0; i < n; i++)
+		if (!w[i].refused && w[i].n)
+			want_names(p, s, &w[i]);
+	return 0;
 }

@@ -6,12 +6,18 @@
 #pragma once
 
 #include "profile/profile.h"
+#include "store/names.h"
 #include "store/window_queue.h"
 
+#define PUSHES_ASKED 4096
 struct pushes {
 	struct segment segment; /* open for the next push */
 	struct window_queue queue;
 	int64_t opened_ns;
+	/* Frames for whose names this process has asked, in places that their
+	 * hashes choose: they are not asked for again for a while. */
+	uint64_t asked[PUSHES_ASKED];
+	int64_t asked_ns; /* since when */
 };
 #define PUSHES_INIT                                                  \
 	{                                                            \
@@ -35,7 +41,8 @@ struct push_windows {
 		int64_t samples, value;
 	} of[PUSH_MAX_TYPES];
 	size_t n;
-	int refused; /* set by pushes_store(); 0: stored */
+	struct push_unnamed *unnamed; /* NULL: all frames have names */
+	int refused;                  /* set by pushes_store(); 0: stored */
 };
 #define CLEANUP_PUSH CLEANUP(push_windows_done)
 void push_windows_done(struct push_windows *w);
@@ -50,7 +57,7 @@ MUST_CHECK int push_add(struct push_windows *w, const char *type,
                         const struct profile *p, const void *file, size_t n);
 /*
  * Stores the windows of n pushes, all in one transaction; they are on disk when
- * it returns. A push that is refused is left out as a whole: refused is -ENOENT
+ * it returns. Names of frames that have none are asked for. A push that is refused is left out as a whole: refused is -ENOENT
  * if there is no such service, -EDQUOT past max_series.
  *   Errors   -errno, nothing is stored
  */

@@ -4,6 +4,7 @@
 #include "profile/merge.h"
 #include "profile/packed.h"
 #include "profile/types.h"
+#include "range/names.h"
 #include "store/blob.h"
 
 #include <errno.h>
@@ -190,6 +191,8 @@ window_profile(struct call *c, const char *id, struct profile **out,
 	if (!rc)
 		rc = w.length ? read_profile(store, &w, &p, why)
 		              : empty_profile(&w, &of, &p);
+	if (!rc)
+		rc = range_names_put(store, of.tenant, &p);
 	if (!rc && type_is_gauge(of.type) && w.windows > 1)
 		rc = profile_scale(p, 1, w.windows);
 	if (!rc)

@@ -25,11 +25,13 @@
 #define NOTICE_QUOTA                                                       \
 	"the processes could not run for a part of the time, since their " \
 	"control group had used up its CPU quota: ms, summed over CPUs"
-#define NOTICE_UNNAMED                                                         \
-	"frames have no function name: windows keep the names that they are "  \
-	"pushed with. To name the frames, run stoker merge SERVICE --output "  \
-	"FILE, then stoker upload SERVICE FILE, whose frames a worker names, " \
-	"or stoker symbolize FILE --binary PATH"
+#define NOTICE_UNNAMED                                                       \
+	"frames have no function name yet: a worker looks for files with "   \
+	"their build-ids, and names appear once it finds some: install the " \
+	"debug files of the program on its host, or set debuginfod in "      \
+	"[symbols] of stoker.conf. To name frames without a build-id, run "  \
+	"stoker merge SERVICE --output FILE, then stoker symbolize FILE "    \
+	"--binary PATH"
 #define QUOTA_MANY 20 /* a notice is due if more than one ms in so many */
 
 /* --- what it is made of --------------------------------------------------- */
@@ -286,6 +288,8 @@ answer_summary(struct call *c, const struct range *r, const struct profile *p)
 		                 &top);
 	if (!rc)
 		rc = make_link(c, r, &url);
+	if (rc == -E2BIG)
+		return fail(c, RangeTooExpensive);
 	if (rc)
 		return fail_store(c, rc);
 	out = answer_json(c);

@@ -21,6 +21,8 @@ struct merge {
 	size_t max_bytes;
 	bool begun;
 	uint64_t key;
+	merge_names *names; /* NULL: frames without names stay so */
+	void *names_arg;
 	struct label label; /* label of samples that are added; key 0 if none */
 	struct table mappings; /* mappings of p, by build-id or path, offset and
 	                          size */
@@ -328,6 +330,27 @@ add_functions(struct input_rows *r)
 	return rc;
 }
 
+/* Finds the lines of a location, which has none or only its place. Returns their
+ * number. */
+static int
+find_lines(struct input_rows *r, uint32_t at, uint32_t mapping,
+           uint64_t address, struct line out[static PROFILE_MAX_LINES])
+{
+	const struct location *l = &r->p->locations[at];
+	struct merge *m = r->m;
+	int n = 0;
+
+	if (m->names && mapping != PROFILE_NONE && !profile_is_named(r->p, at))
+		n = m->names(m->names_arg, m->p, mapping, address, out);
+	if (n)
+		return n;
+	for (uint32_t i = 0; i < l->nlines; i++) {
+		out[i] = r->p->lines[l->line0 + i];
+		out[i].function = r->functions[out[i].function];
+	}
+	return (int)l->nlines;
+}
+
 static int
 add_location(struct input_rows *r, uint32_t at)
 {
@@ -335,18 +358,16 @@ add_location(struct input_rows *r, uint32_t at)
 	struct line lines[PROFILE_MAX_LINES];
 	uint32_t mapping = PROFILE_NONE;
 	uint64_t address = l->address;
-	int rc;
+	int n, rc;
 
-	for (uint32_t i = 0; i < l->nlines; i++) {
-		lines[i] = r->p->lines[l->line0 + i];
-		lines[i].function = r->functions[lines[i].function];
-	}
 	if (l->mapping != PROFILE_NONE) {
 		mapping = r->mappings[l->mapping];
 		address += r->shift[l->mapping];
 	}
-	rc = profile_location(r->m->p, mapping, address, lines, l->nlines,
-	                      &r->locations[at]);
+	n = find_lines(r, at, mapping, address, lines);
+	rc = n < 0 ? n
+	           : profile_location(r->m->p, mapping, address, lines,
+	                              (uint32_t)n, &r->locations[at]);
 	if (!rc)
 		r->m->p->locations[r->locations[at]].folded |= l->folded;
 	return rc;
@@ -576,6 +597,13 @@ merge_add_packed(struct merge *m, const struct packed *k)
 	for (uint32_t i = 0; i < k->p->nlocations && !rc; i++)
 		rc = add_location(&r, i);
 	return rc ? rc : merge_stacks(&r);
+}
+
+void
+merge_name_by(struct merge *m, merge_names *fn, void *arg)
+{
+	m->names = fn;
+	m->names_arg = arg;
 }
 
 int

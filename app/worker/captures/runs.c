@@ -12,6 +12,7 @@ runs_done(struct runs *c)
 	while (c->n)
 		runs_drop(c, c->items[0]);
 	symbolizing_done(&c->symbolizing);
+	naming_done(&c->naming);
 	close_ptr(&c->analyser);
 	close_ptr(&c->fetcher);
 }
@@ -233,7 +234,8 @@ take_done(struct runs *c, const struct msg_done *m, int top_fd)
 	if (v && !(v->pull && runs_pull_done(c, v, m, top_fd)))
 		runs_take(c, v, m, top_fd);
 	return v || (is_terminated(m->id) &&
-	             symbolizing_take(&c->symbolizing, c->store, m, top_fd));
+	             (symbolizing_take(&c->symbolizing, c->store, m, top_fd) ||
+	              naming_take(&c->naming, c->store, m)));
 }
 
 int

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "base/conf.h"
+#include "naming.h"
 #include "store/job.h"
 #include "symbolizing.h"
 #include "worker/ipc/messages.h"
@@ -68,6 +69,7 @@ struct runs {
 	bool hurry;  /* a job may have been cancelled: check soon */
 	bool failed; /* a capture failed since the scheduler's last check */
 	struct symbolizing symbolizing;
+	struct naming naming;
 	size_t max, n;
 	struct run *items[WORKER_MAX_CAPTURES];
 };

@@ -147,6 +147,8 @@ inherit(struct scheduler *s)
 	if (rc >= 0)
 		rc = symbolize_take_over(&s->store, s->self.host);
 	if (rc >= 0)
+		rc = names_take_over(&s->store, s->self.host);
+	if (rc >= 0)
 		rc = blob_sweep(&s->store, BYTES_FILE);
 	if (rc > 0)
 		log_info("removed %d files of no session", rc);

@@ -105,6 +105,7 @@ scheduler_analyser_gone(struct scheduler *s)
 	periodics_analyser_gone(&s->periodics, clock_mono_ns());
 	runs_lost(&s->runs, blamed);
 	symbolizing_drop(&s->runs.symbolizing, &s->store, s->self.host);
+	naming_drop(&s->runs.naming, &s->store, s->self.host);
 	close_ptr(&s->blame_fd);
 }
 
@@ -576,6 +577,11 @@ scheduler_step(struct scheduler *s, int64_t now_ns)
 		webhooks_step(&s->webhooks, now_ns);
 		report("symbolizing", symbolizing_step(&s->runs, &s->targets,
 		                                       s->self.host, now_ns));
+		report("naming", naming_step(&s->runs, &s->targets,
+		                             s->self.host, now_ns));
+		naming_again(&s->runs.naming, &s->store, s->self.host,
+		             s->debuginfod.kept,
+		             debuginfod_busy(&s->debuginfod), now_ns);
 		symbolizing_again(&s->runs.symbolizing, &s->store, s->self.host,
 		                  s->debuginfod.kept,
 		                  debuginfod_busy(&s->debuginfod), now_ns);

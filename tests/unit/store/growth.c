@@ -41,6 +41,8 @@ static const struct {
 	{"browser_session", AGE, 0, SQL_BROWSER_SESSION_CROWD, ""},
 	{"discovered", AGE, 0, SQL_DISCOVERED_FORGET, ""},
 	{"agent_job", AGE, 0, SQL_AGENT_FORGET, ""},
+	{"unnamed_module", AGE, 0, SQL_NAMES_PRUNE, ""},
+	{"unnamed_frame", ROW, 0, 0, ""},
 	{"process", ROW, 0, 0, ""},
 	{"process_tree", ROW, 0, 0, ""},
 	{"job", ROW, 0, 0, ""},

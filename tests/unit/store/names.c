@@ -1,0 +1,220 @@
+#include "store/names.h"
+
+#include "lib/store.h"
+#include "profile/merge.h"
+#include "range/names.h"
+#include "store/worker.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define ID     "00112233445566778899aabbccddeeff00112233"
+#define MOVED  UINT64_C(0x7f1200000000)
+#define ELSE   UINT64_C(0x55aa00000000)
+#define LENGTH UINT64_C(0x5000)
+
+static void
+add_worker(struct test_store *t)
+{
+	const struct worker w = {.host = (char *)TEST_HOST,
+	                         .boot_id = (char *)"b",
+	                         .version = (char *)"1",
+	                         .capabilities = (char *)"{}"};
+
+	ck_assert_int_eq(worker_heartbeat(&t->s, &w, TEST_LEASE_MS), 0);
+}
+
+static struct names_place
+place(uint64_t start)
+{
+	return (struct names_place){ID, "/srv/web", start, start + LENGTH,
+	                            0x1000};
+}
+
+static void
+want(struct test_store *t, const char *tenant, uint64_t start,
+     const uint64_t *addresses, uint32_t n)
+{
+	const struct names_wanted w = {place(start), addresses, n};
+
+	ck_assert_int_eq(names_want(&t->s, tenant, "web", &w, 1), 0);
+}
+
+/* Names all addresses that wait. Returns their number. */
+static uint32_t
+name_all(struct test_store *t)
+{
+	CLEANUP_NAMES_MODULE struct names_module m = {0};
+	CLEANUP_BUF struct buf text = BUF_INIT(NAMES_MAX_TEXT);
+	CLEANUP_FREE uint64_t *addresses = NULL;
+	char *lines[8] = {0};
+	uint32_t n = 0;
+
+	if (names_claim(&t->s, TEST_HOST, &m, &addresses, &n))
+		return 0;
+	ck_assert_uint_le(n, ARRAY_LEN(lines));
+	ck_assert_str_eq(m.build_id, ID);
+	names_line_put(&(struct names_line){"in\nlined", "in", "a.c", 3, 1},
+	               &text);
+	names_line_put(&(struct names_line){"outer", "outer", "", 0, 0}, &text);
+	for (uint32_t i = 0; i < n; i++)
+		lines[i] = (char *)buf_str(&text);
+	ck_assert_int_eq(names_finish(&t->s, &m, addresses, lines, n), 0);
+	return n;
+}
+
+/* Makes a profile of one stack, of these addresses without names. */
+static struct profile *
+stack_of(uint64_t start, const uint64_t *addresses, uint32_t n)
+{
+	struct profile *p = profile_new();
+	struct mapping m = {
+		.start = start, .limit = start + LENGTH, .offset = 0x1000};
+	uint32_t mapping, stack[8];
+	const int64_t one = 1;
+
+	ck_assert_int_eq(profile_type(p, "samples", "count"), 0);
+	ck_assert_int_eq(profile_cstring(p, ID, &m.build_id), 0);
+	ck_assert_int_eq(profile_cstring(p, "/srv/web", &m.file), 0);
+	ck_assert_int_eq(profile_mapping(p, &m, &mapping), 0);
+	for (uint32_t i = 0; i < n; i++)
+		ck_assert_int_eq(profile_location(p, mapping, addresses[i],
+		                                  NULL, 0, &stack[i]),
+		                 0);
+	ck_assert_int_eq(profile_sample(p, stack, n, NULL, 0, &one), 0);
+	return p;
+}
+
+TEST(frames_get_names_wherever_their_module_lies)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	const uint64_t pushed[] = {MOVED + 0x10, MOVED + 0x20};
+	const uint64_t other[] = {ELSE + 0x20, ELSE + 0x30};
+	CLEANUP_PROFILE struct profile *p = stack_of(ELSE, other, 2);
+	const struct location *l;
+	int64_t before = -1, after = -1;
+
+	add_worker(&t);
+	want(&t, TEST_TENANT, MOVED, pushed, 2);
+	ck_assert_int_eq(names_version(&t.s, TEST_TENANT, &before), 0);
+	ck_assert_int_eq(range_names_put(&t.s, TEST_TENANT, &p), 0);
+	ck_assert_uint_eq(profile_count_named(p), 0);
+	ck_assert_uint_eq(name_all(&t), 2);
+	ck_assert_int_eq(names_version(&t.s, TEST_TENANT, &after), 0);
+	ck_assert_int_ne(before, after);
+	ck_assert_int_eq(range_names_put(&t.s, TEST_TENANT, &p), 0);
+	ck_assert_uint_eq(profile_count_named(p), 1);
+	l = &p->locations[p->stack[0]];
+	ck_assert_uint_eq(l->nlines, 2);
+	ck_assert_str_eq(
+		strings_get(p->strings,
+	                    p->functions[p->lines[l->line0].function].name,
+	                    NULL),
+		"in lined");
+	ck_assert_int_eq(p->lines[l->line0].line, 3);
+	ck_assert_int_eq(profile_total(p, 0), 1);
+}
+END
+
+TEST(names_of_a_tenant_are_not_those_of_another)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	const uint64_t pushed[] = {MOVED + 0x10};
+	CLEANUP_PROFILE struct profile *p = stack_of(MOVED, pushed, 1);
+
+	add_worker(&t);
+	want(&t, TEST_TENANT, MOVED, pushed, 1);
+	ck_assert_uint_eq(name_all(&t), 1);
+	ck_assert_int_eq(range_names_put(&t.s, "other", &p), 0);
+	ck_assert_uint_eq(profile_count_named(p), 0);
+}
+END
+
+TEST(what_is_pushed_again_is_looked_for_once)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	const uint64_t pushed[] = {MOVED + 0x10, MOVED + 0x20};
+	const uint64_t again[] = {ELSE + 0x10};
+
+	want(&t, TEST_TENANT, MOVED, pushed, 1);
+	ck_assert_uint_eq(name_all(&t), 0); /* no worker could */
+	add_worker(&t);
+	want(&t, TEST_TENANT, MOVED, pushed, 1);
+	ck_assert_uint_eq(name_all(&t), 1);
+	want(&t, TEST_TENANT, ELSE, again, 1);
+	ck_assert_uint_eq(name_all(&t), 0);
+	want(&t, TEST_TENANT, MOVED, pushed, 2);
+	ck_assert_uint_eq(name_all(&t), 1);
+}
+END
+
+TEST(what_has_no_name_is_looked_for_again_when_files_came)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	const uint64_t pushed[] = {MOVED + 0x10};
+	CLEANUP_NAMES_MODULE struct names_module m = {0};
+	CLEANUP_FREE uint64_t *addresses = NULL;
+	uint32_t n;
+
+	add_worker(&t);
+	want(&t, TEST_TENANT, MOVED, pushed, 1);
+	ck_assert_int_eq(names_claim(&t.s, TEST_HOST, &m, &addresses, &n), 0);
+	ck_assert_int_eq(names_finish(&t.s, &m, addresses, (char *[]){NULL}, 1),
+	                 0);
+	ck_assert_uint_eq(name_all(&t), 0);
+	ck_assert_int_eq(names_again(&t.s, "elsewhere"), 0);
+	ck_assert_uint_eq(name_all(&t), 0);
+	ck_assert_int_eq(names_again(&t.s, TEST_HOST), 0);
+	ck_assert_uint_eq(name_all(&t), 1);
+	ck_assert_int_eq(names_again(&t.s, TEST_HOST), 0);
+	ck_assert_uint_eq(name_all(&t), 0);
+}
+END
+
+TEST(what_kills_workers_is_given_up)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	const uint64_t pushed[] = {MOVED + 0x10};
+
+	add_worker(&t);
+	want(&t, TEST_TENANT, MOVED, pushed, 1);
+	for (int i = 0; i < NAMES_TRIES; i++) {
+		CLEANUP_NAMES_MODULE struct names_module m = {0};
+		CLEANUP_FREE uint64_t *addresses = NULL;
+		uint32_t n;
+
+		ck_assert_int_eq(
+			names_claim(&t.s, TEST_HOST, &m, &addresses, &n), 0);
+		ck_assert_int_eq(names_take_over(&t.s, TEST_HOST), 0);
+	}
+	ck_assert_uint_eq(name_all(&t), 0);
+}
+END
+
+TEST(modules_of_a_tenant_are_limited)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	const uint64_t pushed[] = {MOVED + 0x10};
+	char n[16];
+
+	add_worker(&t);
+	test_sql(&t,
+	         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 "
+	         "FROM n WHERE i < 1000) INSERT INTO unnamed_module SELECT "
+	         "'mod-' || i, '" TEST_TENANT "', 'web', 'h', 'x' || i, '', "
+	         "0, 0, 0, 'done', 0, 0, 0, 0, 0, 0 FROM n RETURNING 1",
+	         n, sizeof(n));
+	want(&t, TEST_TENANT, MOVED, pushed, 1);
+	test_sql(&t, "SELECT COUNT(*) FROM unnamed_frame", n, sizeof(n));
+	ck_assert_str_eq(n, "0");
+	want(&t, "other", MOVED, pushed, 1);
+	test_sql(&t, "SELECT COUNT(*) FROM unnamed_frame", n, sizeof(n));
+	ck_assert_str_eq(n, "1");
+}
+END
+
+SUITE("names", frames_get_names_wherever_their_module_lies,
+      names_of_a_tenant_are_not_those_of_another,
+      what_is_pushed_again_is_looked_for_once,
+      what_has_no_name_is_looked_for_again_when_files_came,
+      what_kills_workers_is_given_up, modules_of_a_tenant_are_limited)

@@ -133,9 +133,10 @@ want_names(struct pushes *p, struct store *s, const struct push_windows *w)
 		if (!wanted.n)
 			continue;
 		rc = names_want(s, w->tenant, w->service, &wanted, 1);
-		if (rc)
-			log_warn("names of frames that were pushed: %s",
-			         strerror(-rc));
+		if (!rc)
+			continue;
+		memset(p->asked, 0, sizeof(p->asked));
+		log_warn("names of frames that were pushed: %s", strerror(-rc));
 	}
 }
 

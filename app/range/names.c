@@ -65,7 +65,8 @@ add_line(struct profile *p, const struct names_line *l, struct line *out)
 static int
 add_lines(struct profile *p, const char *text, struct line *out)
 {
-	CLEANUP_FREE char *copy = strdup(text), *at = copy;
+	CLEANUP_FREE char *copy = strdup(text);
+	char *at = copy;
 	struct names_line line;
 	int rc = copy ? 0 : -ENOMEM, n = 0;
 

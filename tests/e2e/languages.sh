@@ -271,7 +271,7 @@ fi
 
 # --- Ruby ---------------------------------------------------------------------
 
-# A thread of 3.1 has its Ruby stack of 1 MiB on its native one, so frames of C
+# A thread up to 3.1 has its Ruby stack of 1 MiB on its native one, so frames of C
 # below it are out of reach.
 ruby() { # name, command...
   local name=$1 all='share_60|share_30|share_10'
@@ -287,6 +287,13 @@ ruby() { # name, command...
   check "$name.next_to_nothing_is_missed" next_to_nothing "$name"
   done_with
 }
+older=$B/packages/bullseye-ruby
+if B=$B conf/packages/unpack bullseye "$older" ruby2.7 libruby2.7; then
+  ruby ruby2.7 env LD_LIBRARY_PATH="$older/usr/lib/x86_64-linux-gnu" \
+    "$older/usr/bin/ruby2.7" --disable-gems
+else
+  echo "skip ruby2.7: bullseye can't be had"
+fi
 if [ -x /usr/bin/ruby3.1 ]; then
   ruby ruby3.1 /usr/bin/ruby3.1
 else

@@ -25,9 +25,10 @@ static const struct version {
 	{&python_language, 11},
 	{&python_language, 12},
 	{&python_language, 13},
-	{&ruby_language, 1},
+	{&ruby_language, RUBY_31},
 	{&php_language, PHP_API_20220829},
 	{&ruby_language, RUBY_33},
+	{&ruby_language, RUBY_27},
 };
 
 static volatile size_t sink; /* so that no read is optimised away */

@@ -89,6 +89,14 @@ struct walk_at;
 #define INTERP_ANY_THREAD  0     /* whichever thread asks */
 #define INTERP_ROOTS       6
 
+/* Offset of a thread's number in glibc's struct pthread, whose address is
+ * pthread_self(). */
+#ifdef __aarch64__
+#define INTERP_LIBC_TID 208
+#else
+#define INTERP_LIBC_TID 720
+#endif
+
 /* Addresses in an image that is an interpreter. */
 struct interp_image {
 	const struct language *language;

@@ -19,17 +19,11 @@
 #define MAX_OFFSET       ((uint64_t)1 << 20)
 #define MAX_THREAD       1024 /* bytes read of a thread */
 
-#ifdef __aarch64__
-#define LIBC_TID 208 /* in glibc's struct pthread */
-#else
-#define LIBC_TID 720
-#endif
-
 /* head: the offset in the runtime. */
 static const struct interp_list fixed[] = {
-	[PYTHON_38] = {.head = 32, .at = {0, 8, 8, 176, 24, LIBC_TID}},
-	[PYTHON_39] = {.head = 32, .at = {0, 8, 8, 176, 24, LIBC_TID}},
-	[PYTHON_310] = {.head = 32, .at = {0, 8, 8, 176, 24, LIBC_TID}},
+	[PYTHON_38] = {.head = 32, .at = {0, 8, 8, 176, 24, INTERP_LIBC_TID}},
+	[PYTHON_39] = {.head = 32, .at = {0, 8, 8, 176, 24, INTERP_LIBC_TID}},
+	[PYTHON_310] = {.head = 32, .at = {0, 8, 8, 176, 24, INTERP_LIBC_TID}},
 	[PYTHON_311] = {.head = 40, .at = {0, 16, 8, 160, 56}, .hop = 8 + 1},
 	[PYTHON_312] = {.head = 40, .at = {0, 72, 8, 144, 56}, .hop = 0 + 1},
 };

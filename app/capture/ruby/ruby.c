@@ -2,7 +2,7 @@
  * Recognises Ruby, and lists the threads of its ractors. Offsets are those of
  * 64-bit Linux with glibc.
  *
- *   Source   Ruby 3.1.2 and 3.3.8, vm_core.h: rb_vm_t, rb_thread_t;
+ *   Source   Ruby 2.7.4, 3.1.2 and 3.3.8, vm_core.h: rb_vm_t, rb_thread_t;
  *            ractor_core.h: struct rb_ractor_struct
  */
 #include "ruby.h"
@@ -16,25 +16,26 @@
 
 #define MAX_RACTORS 64
 
-enum { VM_RACTORS = 8 }; /* list of ractors, by their RACTOR_NODE */
-
 /* --- the image ------------------------------------------------------------ */
 
 enum { VM, EXEC, VERSION, AT_EXIT, EVAL, WANTED };
 
-/* Finds the minor version; the layouts of others differ. */
-static bool
-read_version(const struct elf_image *elf, uint64_t vaddr, uint32_t *out)
+/* Reads the version; RUBY_VERSIONS for one whose layout is not known. */
+static enum ruby_version
+version_at(const struct elf_image *elf, uint64_t vaddr)
 {
 	uint64_t offset, left;
+	enum ruby_version v = 0;
 	char text[4];
 
 	if (!elf_offset_of(elf, vaddr, &offset, &left) ||
-	    elf_read(elf, offset, text, sizeof(text)) || text[0] != '3' ||
-	    text[1] != '.' || text[3] != '.')
-		return false;
-	*out = (uint32_t)(text[2] - '0');
-	return *out < RUBY_VERSIONS && ruby_versions[*out].frame;
+	    elf_read(elf, offset, text, sizeof(text)) || text[1] != '.' ||
+	    text[3] != '.')
+		return RUBY_VERSIONS;
+	while (v < RUBY_VERSIONS &&
+	       ruby_versions[v].number != 10 * (text[0] - '0') + text[2] - '0')
+		v++;
+	return v;
 }
 
 /* --- what a stripped library does not name -------------------------------- */
@@ -128,21 +129,20 @@ recognise(const char *path, const struct elf_image *elf,
 		[AT_EXIT] = {.name = "ruby_vm_at_exit"},
 		[EVAL] = {.name = "rb_iseq_eval"},
 	};
-	uint32_t version;
 	int rc = strstr(path, "ruby")
 	                 ? elf_find_symbols(elf, SHT_DYNSYM, want, WANTED)
 	                 : -ENOENT;
 
 	if (rc)
 		return rc;
-	if (!want[VERSION].value ||
-	    !read_version(elf, want[VERSION].value, &version))
+	if (!want[VERSION].value)
 		return -ENOENT;
 	find_unnamed(elf, want);
-	if (!want[VM].value || !want[EXEC].value)
+	if (!want[EXEC].value)
 		return -ENOENT;
 	*out = (struct interp_image){
-		.version = version,
+		.version = want[VM].value ? version_at(elf, want[VERSION].value)
+	                                  : RUBY_VERSIONS,
 		.eval_start = want[EXEC].value,
 		.eval_end = want[EXEC].value + want[EXEC].size,
 		.calls_core = true,
@@ -181,13 +181,16 @@ list_threads(const struct memory *m, const struct interp_list *l, uint64_t head,
 static int
 list(const struct interp_space *space, struct interp_list *out)
 {
-	const struct ruby_version_row *row =
-		&ruby_versions[space->image->version];
+	const struct ruby_version_row *row;
 	uint64_t vm;
-	int rc = memory_copy(space->memory,
-	                     space->image->roots[RUBY_VM] + space->bias, &vm,
-	                     sizeof(vm));
+	int rc;
 
+	if (space->image->version >= RUBY_VERSIONS)
+		return -EBADMSG;
+	row = &ruby_versions[space->image->version];
+	rc = memory_copy(space->memory,
+	                 space->image->roots[RUBY_VM] + space->bias, &vm,
+	                 sizeof(vm));
 	if (rc)
 		return rc;
 	if (!vm)
@@ -200,7 +203,7 @@ list(const struct interp_space *space, struct interp_list *out)
 	               [RUBY_EC] = row->context,
 	               [RUBY_NATIVE] = row->native,
 	               [RUBY_TID] = row->tid},
-		.head = vm + VM_RACTORS,
+		.head = vm + row->list,
 		.hop = RUBY_EC_CFP + 1,
 	};
 	return 0;
@@ -217,8 +220,11 @@ attach(const struct interp_space *space, struct interp_threads *out)
 		return rc;
 	out->hop = l.hop;
 	out->layout = l.layout;
-	rc = memory_copy(space->memory, l.head, &at, sizeof(at));
-	for (unsigned i = 0; i < MAX_RACTORS && !rc && at != l.head; i++) {
+	rc = l.at[RUBY_NODE]
+	             ? memory_copy(space->memory, l.head, &at, sizeof(at))
+	             : list_threads(space->memory, &l, l.head, out);
+	for (unsigned i = 0; i < MAX_RACTORS && !rc && at && at != l.head;
+	     i++) {
 		rc = list_threads(space->memory, &l, ruby_threads_of(&l, at),
 		                  out);
 		if (!rc)

@@ -1,6 +1,6 @@
 /*
- * Finds methods and blocks written in Ruby, in processes that run CRuby 3.1
- * or 3.3, as capture/interp/interp.h says.
+ * Finds methods and blocks written in Ruby, in processes that run a CRuby
+ * of ruby_versions.def, as capture/interp/interp.h says.
  *
  * The library's image holds the address of its virtual machine. A frame refers
  * to an instruction sequence. Methods written in C have native frames.
@@ -16,15 +16,16 @@ extern const struct language ruby_language;
 enum { RUBY_VM }; /* root of an image: ruby_current_vm_ptr */
 
 enum ruby_version {
-#define RUBY(minor, ...) RUBY_3##minor = minor,
+#define RUBY(version, number, ...) RUBY_##number,
 #include "ruby_versions.def"
 #undef RUBY
-	RUBY_VERSIONS
+	RUBY_VERSIONS /* one that is not known */
 };
 
-/* A row of ruby_versions.def; zeros for a version without one. */
+/* A row of ruby_versions.def. */
 struct ruby_version_row {
-	uint16_t frame, node, threads, context, native, tid, entries, text;
+	uint16_t number, list, frame, node, threads, context, native, tid;
+	uint16_t entries, entry, text;
 };
 extern const struct ruby_version_row ruby_versions[RUBY_VERSIONS];
 

@@ -2,7 +2,7 @@
  * Reads instruction sequences, all new ones of a stack together: each step
  * reads what the step before has found the address of.
  *
- *   Source   Ruby 3.1.2 and 3.3.8, vm_core.h: struct rb_iseq_struct, struct
+ *   Source   Ruby 2.7.4, 3.1.2 and 3.3.8, vm_core.h: struct rb_iseq_struct, struct
  *            rb_iseq_constant_body, rb_iseq_location_t; iseq.h: struct
  *            iseq_insn_info_entry; iseq.c: struct succ_index_table;
  *            include/ruby/internal/core/rstring.h, rarray.h
@@ -37,16 +37,17 @@ enum {
 	BODY_ENCODED, /* address of the instructions */
 	BODY_PATH = 8,
 	BODY_LABEL = 10,
-	BODY_FIRST_LINE = 11, /* a Fixnum in 3.1, then in its lower half */
+	BODY_FIRST_LINE = 11, /* a Fixnum up to 3.1, then in its lower half */
 	BODY_WORDS = 19
 };
 /* Words behind that with the table of lines. */
 enum { NENTRIES = 2 /* in its lower half */, INDEX_TABLE = 3 };
 
 const struct ruby_version_row ruby_versions[RUBY_VERSIONS] = {
-#define RUBY(minor, frame, node, threads, context, native, tid, entries, text, \
-             tested)                                                           \
-	[minor] = {frame, node, threads, context, native, tid, entries, text},
+#define RUBY(version, number, list, frame, node, threads, context, native, \
+             tid, entries, entry, text, tested)                            \
+	{number, list, frame,   node,  threads, context,                   \
+	 native, tid,  entries, entry, text},
 #include "ruby_versions.def"
 #undef RUBY
 };
@@ -146,7 +147,7 @@ read_bodies(struct reader *r)
 		row->head.path = row->body[BODY_PATH];
 		row->head.label = row->body[BODY_LABEL];
 		row->head.first_line =
-			r->space->image->version == RUBY_31
+			version_of(r)->number <= 31
 				? row->body[BODY_FIRST_LINE] >> 1
 				: (uint32_t)row->body[BODY_FIRST_LINE];
 		if (row->head.size > MAX_SIZE)
@@ -183,8 +184,8 @@ read_parts(struct reader *r)
 		                                 .len = OBJECT};
 		p[PATH] = (struct memory_piece){.addr = row->head.path,
 		                                .len = OBJECT};
-		p[ENTRIES] =
-			(struct memory_piece){.addr = table[0], .len = 12 * n};
+		p[ENTRIES] = (struct memory_piece){
+			.addr = table[0], .len = version_of(r)->entry * n};
 		if (n > 1)
 			p[INDEX] = (struct memory_piece){
 				.addr = table[INDEX_TABLE],
@@ -290,10 +291,10 @@ entry_of(const struct memory_piece *index, uint32_t at)
 }
 
 static void
-put_lines(const struct reading *row, const struct memory_piece *p,
+put_lines(const struct reading *row, const struct memory_piece *p, size_t entry,
           struct buf *out)
 {
-	uint32_t n = p[ENTRIES].got / 12, last = 0;
+	uint32_t n = (uint32_t)(p[ENTRIES].got / entry), last = 0;
 
 	for (uint32_t at = 0; at < row->head.size && n; at++) {
 		uint32_t e = n == 1 ? 1 : entry_of(&p[INDEX], at);
@@ -302,7 +303,7 @@ put_lines(const struct reading *row, const struct memory_piece *p,
 		if (e == last || !e || e > n)
 			continue;
 		last = e;
-		memcpy(&line.line, p[ENTRIES].p + 12 * (size_t)(e - 1),
+		memcpy(&line.line, p[ENTRIES].p + entry * (e - 1),
 		       sizeof(line.line));
 		buf_add(out, &line, sizeof(line));
 	}
@@ -347,7 +348,7 @@ keep(struct reader *r, size_t i)
 	f.file = (uint32_t)texts.len;
 	put_text(&p[PATH], &texts);
 	f.lines = (uint32_t)texts.len;
-	put_lines(row, p, &texts);
+	put_lines(row, p, version_of(r)->entry, &texts);
 	f.nlines = (uint32_t)texts.len - f.lines;
 	return buf_err(&texts)
 	               ? -ESTALE
@@ -383,7 +384,8 @@ ruby_read(struct interp_codes *c, const struct interp_space *space,
 {
 	CLEANUP(reader_done)
 	struct reader r = {.codes = c, .space = space, .unread = rows, .n = n};
-	int rc = read_sequences(&r);
+	int rc = space->image->version < RUBY_VERSIONS ? read_sequences(&r)
+	                                               : -ESTALE;
 
 	if (!rc)
 		rc = read_bodies(&r);

@@ -2,7 +2,7 @@
  * The frames of a Ruby thread: control frames, an array of its fiber that grows
  * downwards, so the innermost has the lowest address.
  *
- *   Source   Ruby 3.1.2 and 3.3.8, vm_core.h: rb_thread_t,
+ *   Source   Ruby 2.7.4, 3.1.2 and 3.3.8, vm_core.h: rb_thread_t,
  *            rb_execution_context_t, rb_control_frame_t, enum
  *            vm_frame_env_flags; ractor_core.h: struct rb_ractor_struct;
  *            ccan/list/list.h
@@ -25,7 +25,7 @@ enum {
 };
 
 /* Offsets of a struct interp_list, whose head is the address of the list of
- * ractors; see ruby_versions.def. A slot's layout is the bytes of a frame. */
+ * ractors, or of threads where NODE and THREADS are 0; see ruby_versions.def. A slot's layout is the bytes of a frame. */
 enum { RUBY_NODE, RUBY_THREADS, RUBY_EC, RUBY_NATIVE, RUBY_TID };
 
 /* Returns the address of a ractor's list of threads. */
@@ -60,8 +60,11 @@ ruby_find(const struct memory *m, const struct interp_list *list,
 		w->at = w->end;
 	}
 	if (w->at == w->end) {
-		if (!walk_copy(m, &w->next, 8, w->next) ||
-		    w->next == list->head)
+		if (!list->at[RUBY_NODE] && w->steps)
+			return WALK_FAULT;
+		if (list->at[RUBY_NODE] &&
+		    (!walk_copy(m, &w->next, 8, w->next) ||
+		     w->next == list->head))
 			return WALK_FAULT;
 		w->at = w->end = ruby_threads_of(list, w->next);
 	} else {

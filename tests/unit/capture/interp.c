@@ -17,7 +17,7 @@ static const char *const recorded[] = {
 #define PYTHON(minor, ...) "python3." #minor,
 #include "capture/python/python_versions.def"
 #undef PYTHON
-#define RUBY(minor, ...) "ruby3." #minor,
+#define RUBY(version, ...) "ruby" #version,
 #include "capture/ruby/ruby_versions.def"
 #undef RUBY
 #define PHP(version, api, current, file, tested) PHP_##tested(#version)

@@ -38,5 +38,5 @@ run_suite() { # path
     END { if (code) print "not ok on_postgres/" suite ": it left with " code " after: " last }' "$log"
 }
 export -f run_suite
-grep -L '^ \* On SQLite alone' tests/unit/{store,upkeep,keeper}/*.c tests/api/*.c | grep -E "${1:-.}" |
+grep -LzE 'On[[:space:]*]+SQLite alone' tests/unit/{store,upkeep,keeper}/*.c tests/api/*.c | grep -E "${1:-.}" |
   xargs -P "$(($(nproc) + 2))" -n 1 bash -c 'run_suite "$0"'

@@ -22,15 +22,32 @@ struct {
 	__uint(max_entries, EMIT_SLOTS);
 } calls SEC(".maps");
 
+/* Writes a sample; out of line, so that other calls do not pay for it. */
+static __noinline void
+emit_alloc(void *ctx, const struct emit_slot *s, uint64_t size, uint64_t mean,
+           bool scaled)
+{
+	struct emit_event e = {
+		.size = size,
+		.mean = mean,
+		.call = -1,
+		.class = EMIT_ALLOC,
+		.scale = scaled ? s->scale : EMIT_SCALE,
+		.most_scale = scaled ? s->most_scale : EMIT_SCALE,
+	};
+
+	emit(ctx, &e);
+}
+
 SEC("uprobe")
 int
 stoker_alloc(void *ctx)
 {
-	uint64_t cookie = bpf_get_attach_cookie(ctx);
+	uint64_t cookie = bpf_get_attach_cookie(ctx), size, mean;
 	struct emit_calls *count;
 	uint32_t slot = ALLOCS_SLOT(cookie);
 	struct emit_slot *s = bpf_map_lookup_elem(&slots, &slot);
-	struct emit_event e = {.call = -1, .class = EMIT_ALLOC};
+	bool scaled;
 
 	count = bpf_map_lookup_elem(&calls, &slot);
 	if (!s || !count)
@@ -38,18 +55,18 @@ stoker_alloc(void *ctx)
 	count->calls++;
 	if (ALLOCS_HAS_UNLESS(cookie) && !read_reg(ctx, ALLOCS_OLD_OF(cookie)))
 		return 0;
-	e.size = bytes_of(ctx, cookie);
-	if (!e.size)
+	size = bytes_of(ctx, cookie);
+	if (!size)
 		return 0;
-	count->bytes += e.size;
-	e.scale = s->scale;
-	e.most_scale = s->most_scale;
-	e.mean = s->mean;
-	if (e.scale && __sync_fetch_and_add(&s->scaled, -1) <= 0)
-		e.scale = e.most_scale = EMIT_SCALE;
-	if (!e.scale || !e.mean || e.mean >> 32 || !is_kept(e.size, e.mean))
+	count->bytes += size;
+	if (!s->scale)
+		return 0;
+	/* CPUs share the count, so it is not written to once it has ended */
+	scaled = s->scaled > 0 && __sync_fetch_and_add(&s->scaled, -1) > 0;
+	mean = s->mean;
+	if (!mean || mean >> 32 || !is_kept(size, mean))
 		return 0;
 	count->costly++;
-	emit(ctx, &e);
+	emit_alloc(ctx, s, size, mean, scaled);
 	return 0;
 }

@@ -104,6 +104,13 @@ enum host_halt {
 
 #define HOST_MAX_USAGE 48 /* in one answer */
 
+/* What USAGE reads of each process. */
+enum host_use {
+	HOST_USE_TIME,      /* memory, CPU time, and when it began; */
+	HOST_USE_ALL,       /* and what keeps it from running */
+	HOST_USE_HINDRANCE, /* its CPU quota, and waits for a CPU, alone */
+};
+
 /* In the answer of ALIVE: the analyser does not answer. */
 #define HOST_NO_ANALYSER (UINT32_C(1) << 16)
 

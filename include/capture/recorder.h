@@ -101,6 +101,9 @@ MUST_CHECK int
 capture_watch(struct recorder *c, struct capture *one, int32_t pid);
 /* Stops following a process; does nothing if the capture does not follow it. */
 void capture_leave(struct capture *one, int32_t pid);
+/* Reads what kept the processes of all captures from running, for the cuts that
+ * follow; a cut without it knows nothing of that. */
+void recorder_read_hindrances(struct recorder *c);
 /*
  * Moves what was sampled since the start, or since the last cut, to a capture
  * that has ended, for capture_profile(). The capture that was cut goes on,
@@ -117,8 +120,12 @@ DEFINE_CLEANUP(struct capture *, capture_free)
  * capture has samples of. Endless captures call it after each cut. */
 void recorder_tidy(struct recorder *c);
 void recorder_remove(struct recorder *c, struct capture *gone);
-/* Frees the trees of all captures but one (NULL: of all) in a forked child:
- * as long as the child has them, each change in the parent costs a page. */
+/* Larger pieces of trees should be mapped separately: mallopt(3),
+ * M_MMAP_THRESHOLD. */
+#define RECORDER_PIECE (1 << 20)
+/* Frees the large trees of all captures but one (NULL: of all) in a forked
+ * child: as long as the child has them, each change in the parent costs a page.
+ * Smaller pieces share pages, which freeing would copy. */
 void recorder_drop_trees(struct recorder *c, const struct capture *but);
 
 size_t recorder_poll(const struct recorder *c, struct pollfd *out, size_t max);

@@ -27,6 +27,7 @@ recorder_new(const struct host *host, const struct recorder_conf *conf,
 	c->host = host;
 	c->conf = *conf;
 	c->ring_left = conf->ring_bytes;
+	c->hindrances = BUF_INIT(0);
 	recorder_blame(c, CAPTURES_MAX);
 	*out = c;
 	return 0;
@@ -55,6 +56,7 @@ recorder_free(struct recorder *c)
 		if (c->slots[i])
 			recorder_remove(c, c->slots[i]);
 	sampler_filter_free(c->filter);
+	buf_done(&c->hindrances);
 	free(c);
 }
 
@@ -358,7 +360,9 @@ void
 recorder_drop_trees(struct recorder *c, const struct capture *but)
 {
 	for (uint32_t i = 0; i < CAPTURES_MAX; i++)
-		if (c->slots[i] && c->slots[i] != but)
+		if (c->slots[i] && c->slots[i] != but &&
+		    c->slots[i]->trie.nodes.cap >=
+		            RECORDER_PIECE / sizeof(struct pair))
 			trie_done(&c->slots[i]->trie);
 }
 
@@ -483,7 +487,7 @@ capture_cut(struct recorder *c, struct capture *one, struct capture **out)
 	cut->began = (struct buf)BUF_INIT(0);
 	one->breaks = (struct breaks){0}; /* now owned by the other capture */
 	cut->window = true;
-	capture_hindrance(one, c->host, &cut->quality);
+	capture_hindrance(one, &c->hindrances, &cut->quality);
 	one->trie = fresh;
 	one->contexts = (struct context_rows){0}; /* likewise */
 	restart(one, until, next_start_ms(cut, until));

@@ -25,6 +25,8 @@ struct recorder {
 	uint64_t known_ns;       /* until then every drain is urgent */
 	uint32_t stacks, cut;    /* in the last drain; cut: deeper than their
 	                         dump */
+	struct buf hindrances;   /* struct host_usage, of the last
+	                            recorder_read_hindrances() */
 	int64_t cpu_ns;          /* own CPU time already charged to captures */
 	struct proc_stack stack; /* of the current sample */
 };
@@ -112,10 +114,10 @@ void capture_use(const struct capture *c, const struct host *host,
                  struct quality *q);
 /* Sets in q for how long a CPU quota held back the capture's processes, and they
  * ran and waited for a CPU, since the last call or since the capture began, and
- * begins to count anew. Processes beyond the first HOST_MAX_USAGE are not
- * counted. */
+ * begins to count anew.
+ *   Shape    all: struct host_usage for each process of any capture */
 void
-capture_hindrance(struct capture *c, const struct host *host, struct quality *q);
+capture_hindrance(struct capture *c, const struct buf *all, struct quality *q);
 /* Puts on the captures' tapes what happened to a process. */
 void capture_tape_news(struct capture *c, const struct proc_news *news);
 /* Reads the names of the threads that a process already has. */

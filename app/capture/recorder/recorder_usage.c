@@ -12,11 +12,11 @@
 
 /* Asks for HOST_MAX_USAGE processes at a time. */
 static void
-read_usage(const struct host *host, const int32_t *pids, size_t n,
-           struct buf *out)
+read_usage(const struct host *host, enum host_use use, const int32_t *pids,
+           size_t n, struct buf *out)
 {
 	while (n) {
-		struct host_ask ask = {.op = HOST_USAGE, .size = 1};
+		struct host_ask ask = {.op = HOST_USAGE, .size = use};
 		struct host_reply reply;
 
 		ask.count = n < HOST_MAX_USAGE ? (uint32_t)n : HOST_MAX_USAGE;
@@ -35,7 +35,7 @@ void
 capture_began_with(struct capture *c, const struct host *host,
                    const int32_t *pids, size_t n)
 {
-	read_usage(host, pids, n, &c->began);
+	read_usage(host, HOST_USE_ALL, pids, n, &c->began);
 	for (size_t i = 0; i < n; i++)
 		capture_tape_names(c, host, pids[i]);
 }
@@ -131,18 +131,32 @@ add_hindrance(const struct capture *c, const struct host_usage *rows, size_t n,
 }
 
 void
-capture_hindrance(struct capture *c, const struct host *host, struct quality *q)
+recorder_read_hindrances(struct recorder *c)
+{
+	CLEANUP_FREE int32_t *pids = calloc(MAX_PROCESSES, sizeof(*pids));
+	size_t n = 0;
+
+	buf_done(&c->hindrances);
+	c->hindrances = BUF_INIT(CAPTURE_MAX_BEGAN);
+	for (unsigned i = 0; pids && i < CAPTURES_MAX_SAMPLERS; i++)
+		if (c->sources[i])
+			n += procs_list(c->sources[i]->procs,
+			                c->sources[i]->slots, pids + n,
+			                MAX_PROCESSES - n);
+	read_usage(c->host, HOST_USE_HINDRANCE, pids, n, &c->hindrances);
+}
+
+void
+capture_hindrance(struct capture *c, const struct buf *all, struct quality *q)
 {
 	CLEANUP_BUF struct buf now = BUF_INIT(CAPTURE_MAX_BEGAN);
-	int32_t pids[HOST_MAX_USAGE];
-	const struct host_usage *rows;
-	size_t n = procs_list(c->source->procs, UINT64_C(1) << c->slot, pids,
-	                      ARRAY_LEN(pids));
+	const struct host_usage *rows = (const void *)all->p;
 
-	read_usage(host, pids, n, &now);
-	rows = (const void *)now.p;
-	n = now.len / sizeof(*rows);
-	add_hindrance(c, rows, n, q);
+	for (size_t i = 0; i < all->len / sizeof(*rows); i++)
+		if (procs_follows(c->source->procs, (uint32_t)rows[i].pid,
+		                  UINT64_C(1) << c->slot))
+			buf_add(&now, &rows[i], sizeof(rows[i]));
+	add_hindrance(c, (const void *)now.p, now.len / sizeof(*rows), q);
 	buf_done(&c->began);
 	c->began = now;
 	now = (struct buf)BUF_INIT(0);
@@ -177,7 +191,7 @@ capture_use(const struct capture *c, const struct host *host, struct quality *q)
 		return;
 	n = procs_list(c->source->procs, UINT64_C(1) << c->slot, pids,
 	               MAX_PROCESSES);
-	read_usage(host, pids, n, &now);
+	read_usage(host, HOST_USE_ALL, pids, n, &now);
 	rows = (const void *)now.p;
 	n = now.len / sizeof(*rows);
 	for (size_t i = 0; i < n; i++) {

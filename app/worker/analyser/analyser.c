@@ -16,7 +16,8 @@
 
 #define PROGRESS_NS NS_PER_S
 #define TREES_SHARE 2         /* trees get this fraction of the memory */
-#define TREE_PIECE  (1 << 20) /* smaller pieces of a tree stay in the heap */
+#define HEAP_SPARE  (4 << 20) /* unused memory that the heap keeps, */
+#define HEAP_STEP   (1 << 18) /* and by how much it grows */
 #define MAX_RINGS   (CAPTURES_MAX_SAMPLERS * 256)
 
 enum { SOCKET, SIGNALS, RINGS }; /* sources of events */
@@ -517,8 +518,11 @@ prepare(struct analyser *a, int blame_fd)
 		a->jobs[i] = (struct analyser_job)ANALYSER_NO_JOB;
 	a->cut.data = a->cut.rows = -1;
 	a->rollup.input = a->rollup.data = a->rollup.rows = -1;
-	/* A child that drops a tree gives its pages back at once. */
-	mallopt(M_MMAP_THRESHOLD, TREE_PIECE);
+	/* A child that drops a tree gives its pages back at once. The heap does
+	 * not: windows would take them again every few seconds. */
+	mallopt(M_MMAP_THRESHOLD, RECORDER_PIECE);
+	mallopt(M_TRIM_THRESHOLD, HEAP_SPARE);
+	mallopt(M_TOP_PAD, HEAP_STEP);
 	rc = turns_open(&a->turns)
 	             ?: recorder_new(&a->host, &conf, &a->captures);
 	return rc ? rc : sandbox_enter(a->conf->worker_memory);

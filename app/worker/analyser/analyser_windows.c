@@ -112,6 +112,7 @@ cut_all(struct analyser *a, struct cutter *out)
 {
 	struct analyser_cut *cut = &a->cut;
 
+	recorder_read_hindrances(a->captures);
 	for (unsigned i = 0; i < CAPTURES_MAX; i++) {
 		const struct analyser_job *job = &a->jobs[i];
 

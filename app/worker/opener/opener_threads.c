@@ -10,7 +10,7 @@
 #include "base/folder.h"
 #include "capture/threads.h"
 #include "opener.h"
-#include "opener_group.h"
+#include "opener_groups.h"
 #include "worker/ipc/proc_text.h"
 
 #include <elf.h>
@@ -182,7 +182,18 @@ read_waits(int32_t pid, struct host_usage *out)
 }
 
 static int
-read_use(int32_t pid, bool why, struct host_usage *out)
+read_hindrance(int32_t pid, struct host_usage *out, struct groups *groups)
+{
+	int rc = groups_read(groups, pid, out);
+
+	if (!rc)
+		read_waits(pid, out);
+	return rc;
+}
+
+static int
+read_use(int32_t pid, struct host_usage *out, enum host_use use,
+         struct groups *groups)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
 	char path[64], comm[PROC_COMM_MAX];
@@ -191,6 +202,9 @@ read_use(int32_t pid, bool why, struct host_usage *out)
 	uint64_t mapped, anonymous;
 	int rc;
 
+	*out = (struct host_usage){.pid = pid};
+	if (use == HOST_USE_HINDRANCE)
+		return read_hindrance(pid, out, groups);
 	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
 	rc = file_read(AT_FDCWD, path, &text);
 	if (!rc)
@@ -209,10 +223,9 @@ read_use(int32_t pid, bool why, struct host_usage *out)
 		.cpu_us = ticks * 1000000 / hz,
 		.began_ns = began * (1000000000 / hz),
 	};
-	if (why) {
+	if (use == HOST_USE_ALL) {
 		out->halt = find_halt(pid, buf_str(&text));
-		group_read(pid, out);
-		read_waits(pid, out);
+		(void)!read_hindrance(pid, out, groups);
 	}
 	return 0;
 }
@@ -220,6 +233,7 @@ read_use(int32_t pid, bool why, struct host_usage *out)
 int
 read_usage(struct opener *o, const struct host_ask *ask, struct answer *out)
 {
+	struct groups groups = {.n = 0};
 	uint32_t n = 0;
 
 	(void)o;
@@ -227,7 +241,8 @@ read_usage(struct opener *o, const struct host_ask *ask, struct answer *out)
 		return -EINVAL;
 	for (uint32_t i = 0; i < ask->count; i++)
 		if (ask->list[i] > 0 &&
-		    !read_use(ask->list[i], ask->size, &out->reply.usage[n]))
+		    !read_use(ask->list[i], &out->reply.usage[n], ask->size,
+		              &groups))
 			n++;
 	out->reply.value = n;
 	return 0;

@@ -1,0 +1,28 @@
+/* Control groups with a CPU quota. */
+#pragma once
+
+#include "capture/host.h"
+#include "worker/ipc/proc_text.h"
+
+#define GROUPS_DEPTH 16 /* levels; deeper ones are not looked at */
+
+/*
+ * The groups of the process that was read last, from the outermost inwards:
+ * mostly the next process shares some. Zeros at first.
+ */
+struct groups {
+	char path[PROC_GROUP_MAX + 32];
+	uint32_t n;
+	struct {
+		uint32_t length;    /* of its path */
+		uint64_t us, inode; /* time lost to its quota */
+	} levels[GROUPS_DEPTH];
+};
+
+/*
+ * Sets quota_group and quota_us of a process; zeros where no quota has held it
+ * back.
+ *   Errors   -errno of its list of groups
+ */
+MUST_CHECK int
+groups_read(struct groups *g, int32_t pid, struct host_usage *out);

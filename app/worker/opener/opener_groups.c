@@ -30,7 +30,7 @@ lost_us(const char *group)
 
 /* Keeps the levels that the last process shares with a path. */
 static void
-keep_shared(struct groups *g, const char *path)
+keep_shared(struct opener_groups *g, const char *path)
 {
 	uint32_t n = 0, length;
 
@@ -46,7 +46,7 @@ keep_shared(struct groups *g, const char *path)
 
 /* Reads the levels of g->path that are not known yet. */
 static void
-read_levels(struct groups *g)
+read_levels(struct opener_groups *g)
 {
 	char *at = g->path + (g->n ? g->levels[g->n - 1].length : strlen(ROOT));
 	struct stat st;
@@ -67,7 +67,7 @@ read_levels(struct groups *g)
 }
 
 int
-groups_read(struct groups *g, int32_t pid, struct host_usage *out)
+groups_read(struct opener_groups *g, int32_t pid, struct host_usage *out)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
 	char path[64], group[sizeof(g->path)];

@@ -10,7 +10,7 @@
  * The groups of the process that was read last, from the outermost inwards:
  * mostly the next process shares some. Zeros at first.
  */
-struct groups {
+struct opener_groups {
 	char path[PROC_GROUP_MAX + 32];
 	uint32_t n;
 	struct {
@@ -25,4 +25,4 @@ struct groups {
  *   Errors   -errno of its list of groups
  */
 MUST_CHECK int
-groups_read(struct groups *g, int32_t pid, struct host_usage *out);
+groups_read(struct opener_groups *g, int32_t pid, struct host_usage *out);

@@ -182,7 +182,8 @@ read_waits(int32_t pid, struct host_usage *out)
 }
 
 static int
-read_hindrance(int32_t pid, struct host_usage *out, struct groups *groups)
+read_hindrance(int32_t pid, struct host_usage *out,
+               struct opener_groups *groups)
 {
 	int rc = groups_read(groups, pid, out);
 
@@ -193,7 +194,7 @@ read_hindrance(int32_t pid, struct host_usage *out, struct groups *groups)
 
 static int
 read_use(int32_t pid, struct host_usage *out, enum host_use use,
-         struct groups *groups)
+         struct opener_groups *groups)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
 	char path[64], comm[PROC_COMM_MAX];
@@ -233,7 +234,7 @@ read_use(int32_t pid, struct host_usage *out, enum host_use use,
 int
 read_usage(struct opener *o, const struct host_ask *ask, struct answer *out)
 {
-	struct groups groups = {.n = 0};
+	struct opener_groups groups = {.n = 0};
 	uint32_t n = 0;
 
 	(void)o;

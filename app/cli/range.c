@@ -25,14 +25,14 @@ unit_of(const char *type)
 }
 
 static int
-add_label(struct buf *path, const char *word)
+add_label(struct buf *path, const char *option, const char *word)
 {
 	CLEANUP_BUF struct buf key = BUF_INIT(BUF_MAX_SMALL);
 	const char *eq = strchr(word, '=');
 
 	if (!eq || eq == word)
-		return usage_error("--label takes K=V, not '%s'", word);
-	buf_addf(&key, "label.%.*s", (int)(eq - word), word);
+		return usage_error("--%s takes K=V, not '%s'", option, word);
+	buf_addf(&key, "%s.%.*s", option, (int)(eq - word), word);
 	query_add(path, buf_str(&key), eq + 1);
 	return LEAVE_OK;
 }
@@ -52,7 +52,9 @@ range_path(struct cli *c, const char *rest, const char *type, struct buf *out)
 	if (!rc)
 		rc = query_time(c, "--to", "to", o->to, out);
 	for (size_t i = 0; i < o->label.n && !rc; i++)
-		rc = add_label(out, o->label.p[i]);
+		rc = add_label(out, "label", o->label.p[i]);
+	for (size_t i = 0; i < o->sample.n && !rc; i++)
+		rc = add_label(out, "sample", o->sample.p[i]);
 	return rc;
 }
 

@@ -66,6 +66,8 @@ add_all(int from, int to, bool parts)
 
 	if (!rc && parts)
 		merge_keep_parts(m);
+	else if (!rc) /* of days: ids are kept for the hours in them */
+		merge_forget_ids(m);
 	while (!rc)
 		rc = add_next(from, m);
 	if (rc == -ENODATA)

@@ -304,6 +304,12 @@ leave_pushed_out(struct range *r)
 	r->n = n;
 }
 
+static enum window_level
+top_of(const struct range *r)
+{
+	return r->with_ids ? WINDOW_HOUR : WINDOW_DAY;
+}
+
 /* Handles too many windows in one series: finds a start from which the range
  * fits. */
 static int
@@ -316,7 +322,8 @@ halve(struct range *r, const char *series)
 		CLEANUP_WINDOWS struct window_list l = {0};
 
 		from += (r->to_ms - from + 1) / 2;
-		rc = window_plan(r->store, series, from, r->to_ms, &l);
+		rc = window_plan(r->store, series, from, r->to_ms, top_of(r),
+		                 &l);
 	}
 	return rc && rc != -E2BIG ? rc
 	                          : too_large(r, RANGE_MAX_PARTS + 1, 0, from);
@@ -330,7 +337,7 @@ static int
 find_plan(struct range *r, const char *series, int64_t from_ms, int64_t to_ms,
           struct window_list *out)
 {
-	int rc = window_plan(r->store, series, from_ms, to_ms, out);
+	int rc = window_plan(r->store, series, from_ms, to_ms, top_of(r), out);
 
 	return rc == -E2BIG ? halve(r, series) : rc;
 }
@@ -528,7 +535,7 @@ range_trend(struct range *r, enum window_level level)
 {
 	int rc = level >= WINDOW_HOUR ? series_and_sums(r) : range_series(r);
 
-	r->trend_level = level;
+	r->trend_level = level < top_of(r) ? level : top_of(r);
 	rc = rc ?: plan_windows(r, find_trend);
 	return rc ? rc : r->n ? 0 : plan_sessions(r);
 }

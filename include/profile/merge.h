@@ -39,6 +39,9 @@ typedef int merge_names(void *arg, struct profile *p, uint32_t mapping,
                         uint64_t address, struct line *out);
 /* From now on, asks for names of frames that have none. */
 void merge_name_by(struct merge *m, merge_names *fn, void *arg);
+/* Leaves out labels that are profile_label_is_id() from now on: many samples
+ * then have the same labels, and are one. */
+void merge_forget_ids(struct merge *m);
 /*
  * Adds a profile, which the caller keeps.
  *

@@ -1,6 +1,6 @@
 /*
  * A profile without some of its stacks or frames, chosen by the names of
- * functions or packages.
+ * functions or packages, or by labels of samples.
  *
  * Names are those that views show: profile_frame_name() and tree_package(). A
  * list has ; between names, and a ; in a name is written as a colon.
@@ -9,7 +9,8 @@
 
 #include "profile/profile.h"
 
-#define SIFT_NAMES 16 /* of a list */
+#define SIFT_NAMES  16 /* of a list */
+#define SIFT_LABELS 64
 
 /* A condition on frames that lists of names do not express. */
 struct sift_frames {
@@ -20,6 +21,10 @@ struct sift_frames {
 };
 #define SIFT_OUT (UINT32_C(1) << 31) /* bit: no stacks through the frame */
 
+struct sift_label {
+	const char *key, *value;
+};
+
 struct sift {
 	const char *focus; /* only stacks through each of these functions */
 	const char *hide;  /* no stacks through any of these */
@@ -29,6 +34,9 @@ struct sift {
 	const char *const *under; /* only stacks that begin with these
 	                             functions, outermost first */
 	uint32_t nunder;
+	/* Only samples that have, for each key, one of its values. */
+	struct sift_label labels[SIFT_LABELS];
+	uint32_t nlabels;
 	struct sift_frames frames; /* bits NULL: none */
 };
 
@@ -36,7 +44,7 @@ static inline bool
 sift_is_any(const struct sift *s)
 {
 	return s->focus || s->hide || s->fold || s->fold_package || s->nunder ||
-	       s->frames.bits;
+	       s->nlabels || s->frames.bits;
 }
 
 /*

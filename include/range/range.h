@@ -64,7 +64,9 @@ struct range {
 	size_t nlabels;
 	struct range_only only; /* passes NULL: none */
 	int64_t from_ms, to_ms;
-	int64_t end_ns;  /* deadline of range_merge(); 0: RANGE_MAX_NS after it
+	bool with_ids;  /* of spans and traces, which days don't have: hours are
+	                    read as long as they are kept */
+	int64_t end_ns; /* deadline of range_merge(); 0: RANGE_MAX_NS after it
 	                    starts */
 	const int *peer; /* a socket; range_merge() stops when it is closed.
 	                    NULL: none */

@@ -266,11 +266,12 @@ MUST_CHECK int window_find_ids(struct store *s, const char *tenant,
  *
  *   Shape    in order of time; windows as captured belong to the time at which
  *            they began. If only rollups are left, those wholly within the
- *            range are used
+ *            range are used, also above the level top
  *   Errors   -E2BIG past WINDOW_PLAN_MAX
  */
-MUST_CHECK int window_plan(struct store *s, const char *series, int64_t from_ms,
-                           int64_t to_ms, struct window_list *out);
+MUST_CHECK int
+window_plan(struct store *s, const char *series, int64_t from_ms, int64_t to_ms,
+            enum window_level top, struct window_list *out);
 /* Lists windows of one level that begin in a range, in order of time. */
 MUST_CHECK int
 window_between(struct store *s, const char *series, enum window_level level,

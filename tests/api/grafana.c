@@ -280,8 +280,6 @@ TEST(a_part_that_is_not_served_is_refused_and_not_left_in)
 {
 	static const char *const parts[] = {
 		",\"profileIdSelector\":[\"p-1\"]",
-		",\"span_selector\":[\"00f067aa0ba902b7\"]",
-		",\"traceIdSelector\":[\"4bf92f3577b34da6a3ce929d0e0e4736\"]",
 		",\"format\":\"PROFILE_FORMAT_TREE\"",
 		",\"format\":\"PROFILE_FORMAT_FUNCTION_TREE\"",
 	};
@@ -327,6 +325,9 @@ TEST(a_filter_of_frames_lets_stacks_pass_by_names_and_patterns)
 		{FILTER("\"includeFunctionNames\":[\"f\"]"), 90},
 		{FILTER("\"includeFunctionNames\":[\"f\",\"g\"]"), 30},
 		{FILTER("\"includeFunctionNames\":[\"x\"]"), 0},
+		{",\"span_selector\":[\"00f067aa0ba902b7\"]", 0},
+		{",\"traceIdSelector\":[\"4bf92f3577b34da6a3ce929d0e0e4736\"]",
+	         0},
 		{FILTER("\"exclude_function_names\":[\"f\",\"h\"]"), 10},
 		{FILTER("\"includeFunctionNameRegexes\":[\"^[gh]$\"]"), 37},
 		{FILTER("\"excludeFunctionNameRegexes\":[\"ai\"]"), 0},

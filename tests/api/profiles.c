@@ -645,7 +645,7 @@ TEST(a_view_says_how_much_it_leaves_out)
 	CLEANUP_PROFILE struct profile *p =
 		profile_of("main;f 3\nmain;f;log 4\nmain;g 1\n");
 	CLEANUP_REPLY struct client_reply all = {0}, part = {0}, file = {0},
-					  none = {0};
+					  none = {0}, labelled = {0};
 	CLEANUP_PROFILE struct profile *left = NULL;
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
 	char id[ID_MAX], path[ID_MAX + 128], etag[256];
@@ -672,6 +672,15 @@ TEST(a_view_says_how_much_it_leaves_out)
 		pprof_decode(file.body.p, file.body.len, 1 << 20, &left, &why),
 		0);
 	ck_assert_int_eq(profile_total(left, 0), 1);
+	snprintf(path, sizeof(path),
+	         API_PROFILES
+	         "/%s/flamegraph?format=json&sample.http.route=/cart",
+	         id);
+	labelled = ask(&a, (struct ask){.path = path, .key = KEY_VIEWER});
+	ck_assert_int_eq(labelled.status, 200);
+	ck_assert_ptr_nonnull(
+		strstr(reply_text(&labelled, "title"),
+	               " (100.0 % left out), only http.route=/cart"));
 	snprintf(path, sizeof(path),
 	         API_PROFILES "/%s/flamegraph?format=svg&hide=;", id);
 	none = ask(&a, (struct ask){.path = path, .key = KEY_VIEWER});

@@ -116,6 +116,26 @@ read_filter(struct call *c, const json_t *filter, struct chosen *out)
 	return 0;
 }
 
+/* --- spans and traces ----------------------------------------------------- */
+
+static int
+read_ids(struct call *c, const json_t *asked, const char *list,
+         const char *label, struct sift *out)
+{
+	size_t i;
+	json_t *v;
+
+	json_array_foreach((json_t *)asked_list(asked, list), i, v) {
+		if (out->nlabels == SIFT_LABELS)
+			return fail(c, InvalidMessage,
+			            "span_selector and trace_id_selector have "
+			            "too many ids");
+		out->labels[out->nlabels++] =
+			(struct sift_label){label, json_string_value(v)};
+	}
+	return 0;
+}
+
 int
 chosen_read(struct call *c, const json_t *asked, struct chosen *out)
 {
@@ -123,5 +143,9 @@ chosen_read(struct call *c, const json_t *asked, struct chosen *out)
 
 	return read_call_site(c, asked_list(by, "call_site"), out)
 	               ?: read_filter(c, json_object_get(by, "frame_filter"),
-	                              out);
+	                              out)
+	               ?: read_ids(c, asked, "span_selector", "span_id",
+	                           &out->sift)
+	               ?: read_ids(c, asked, "trace_id_selector", "trace_id",
+	                           &out->sift);
 }

@@ -1,6 +1,6 @@
 /*
- * The stacks that a question is about: those below a call site, and those that
- * a filter of frames lets pass.
+ * The stacks that a question is about: those below a call site, those that a
+ * filter of frames lets pass, and those of spans and traces.
  *
  * A call site is the names of a stack's outermost functions. A stack passes a
  * filter if each name and regular expression to include matches one of its
@@ -35,8 +35,8 @@ struct chosen {
 void chosen_done(struct chosen *s);
 
 /*
- * Reads the member stack_trace_selector of a message. *out borrows from it, and
- * must not move.
+ * Reads the members stack_trace_selector, span_selector and trace_id_selector of
+ * a message. *out borrows from it, and must not move.
  *   Errors   -1 with the reply; *out must be freed then, too
  */
 MUST_CHECK int

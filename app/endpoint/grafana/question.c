@@ -103,13 +103,11 @@ find_services(struct question *q)
 static int
 check_served(struct call *c, const json_t *asked)
 {
-	static const char *const lists[] = {
-		"profile_id_selector", "span_selector", "trace_id_selector"};
+	const char *list = "profile_id_selector";
 
-	for (size_t i = 0; i < ARRAY_LEN(lists); i++)
-		if (json_array_size(asked_list(asked, lists[i])))
-			return fail(c, CallNotServed, lists[i]);
-	return 0;
+	return json_array_size(asked_list(asked, list))
+	               ? fail(c, CallNotServed, list)
+	               : 0;
 }
 
 int
@@ -122,6 +120,9 @@ question_read(struct call *c, const json_t *asked, struct question *out)
 		.type = profile_id_find(id),
 		.from_ms = asked_int(asked, "start"),
 		.to_ms = asked_int(asked, "end"),
+		.with_ids =
+			json_array_size(asked_list(asked, "span_selector")) ||
+			json_array_size(asked_list(asked, "trace_id_selector")),
 	};
 	if (check_served(c, asked))
 		return -1;
@@ -170,6 +171,7 @@ question_range(const struct question *q, const char *service)
 		.origin = "auto",
 		.from_ms = q->from_ms,
 		.to_ms = q->to_ms,
+		.with_ids = q->with_ids,
 		.end_ns = q->c->end_ns,
 		.peer = &q->c->req->peer_fd,
 		.only = {passes, q, is_by_host(q)},

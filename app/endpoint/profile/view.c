@@ -48,16 +48,39 @@ given(struct call *c, enum param p)
 	return param_given(c, p) ? param_text(c, p) : NULL;
 }
 
+static void
+ask_labels(const struct call *c, enum param p, struct sift *out)
+{
+	struct query_pair m;
+
+	while (out->nlabels < SIFT_LABELS &&
+	       param_match(c, p, out->nlabels, &m))
+		out->labels[out->nlabels++] =
+			(struct sift_label){m.name, m.value};
+}
+
 struct view_of
 view_asked(struct call *c, const struct view_rows *rows)
 {
-	return (struct view_of){
+	struct view_of of = {
 		.root = given(c, rows->root),
 		.search = given(c, rows->search),
 		.function = given(c, rows->function),
 		.sift = {given(c, rows->focus), given(c, rows->hide),
 	                 given(c, rows->fold), given(c, rows->fold_package)},
 	};
+
+	ask_labels(c, rows->sample, &of.sift);
+	return of;
+}
+
+/* Appends the labels of samples that are shown, a text before each. */
+static void
+put_labels(const struct sift *s, const char *before, struct buf *out)
+{
+	for (uint32_t i = 0; i < s->nlabels; i++)
+		buf_addf(out, "%s%s=%s", before, s->labels[i].key,
+		         s->labels[i].value);
 }
 
 void
@@ -71,6 +94,7 @@ view_made_of(const struct view_of *of, struct buf *out)
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
 		if (texts[i])
 			buf_addf(out, " %zu=%s", i, texts[i]);
+	put_labels(&of->sift, " sample ", out);
 }
 
 uint32_t
@@ -106,6 +130,7 @@ sift(struct call *c, const struct sift *s, uint32_t type, struct profile *p,
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
 		if (texts[i][1])
 			buf_addf(title, "%s%s", texts[i][0], texts[i][1]);
+	put_labels(s, ", only ", title);
 	return 0;
 }
 

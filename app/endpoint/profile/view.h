@@ -19,13 +19,14 @@ struct view_of {
 
 /* The parameters of an operation that name a part. */
 struct view_rows {
-	enum param root, search, function, focus, hide, fold, fold_package;
+	enum param root, search, function, focus, hide, fold, fold_package,
+		sample;
 };
 #define VIEW_ROWS(op)                                                 \
 	(&(const struct view_rows){P_##op##_root, P_##op##_search,    \
 	                           P_##op##_function, P_##op##_focus, \
 	                           P_##op##_hide, P_##op##_fold,      \
-	                           P_##op##_foldPackage})
+	                           P_##op##_foldPackage, P_##op##_sample})
 
 /* Reads these parameters; value stays NULL. Everything is borrowed from c. */
 struct view_of view_asked(struct call *c, const struct view_rows *rows);

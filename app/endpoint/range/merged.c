@@ -330,10 +330,10 @@ is_known(struct call *c, const struct range *r, const struct format *f,
 		return answer_etag(c, "%016llx-%s-%s-%08x", parts, f->name,
 		                   stoker_version, view_hash(of));
 	return answer_etag(
-		c, "%016llx-%llx-%llx-%llx-%s", parts,
+		c, "%016llx-%llx-%llx-%llx-%s-%08x", parts,
 		(unsigned long long)r->from_ms, (unsigned long long)r->to_ms,
 		(unsigned long long)param_int(c, P_MergeProfiles_top),
-		stoker_version);
+		stoker_version, view_hash(of));
 }
 
 /* Describes a range as a session for views; its report is
@@ -354,6 +354,27 @@ shown_as(const struct range *r, const struct profile *p, struct buf *quality)
 	};
 }
 
+static bool
+asks_for_ids(const struct sift *s)
+{
+	for (uint32_t i = 0; i < s->nlabels; i++)
+		if (profile_label_is_id(s->labels[i].key))
+			return true;
+	return false;
+}
+
+/* Leaves the samples whose labels are asked for, for a summary. */
+static int
+pick(struct call *c, const struct view_of *of, struct profile *p)
+{
+	struct sift by = {.nlabels = of->sift.nlabels};
+	int rc;
+
+	memcpy(by.labels, of->sift.labels, sizeof(by.labels));
+	rc = by.nlabels ? sift_profile(p, &by) : 0;
+	return rc ? fail_store(c, rc) : 0;
+}
+
 int
 merge_get(struct call *c)
 {
@@ -367,6 +388,7 @@ merge_get(struct call *c)
 	int rc;
 
 	r.origin = param_text(c, P_MergeProfiles_origin);
+	r.with_ids = asks_for_ids(&of.sift);
 	if (range_check(c, &r))
 		return -1;
 	rc = range_plan(&r);
@@ -383,7 +405,7 @@ merge_get(struct call *c)
 	if (range_merged(c, &r, &p))
 		return -1;
 	if (!f)
-		return answer_summary(c, &r, p);
+		return pick(c, &of, p) ?: answer_summary(c, &r, p);
 	shown = shown_as(&r, p, &quality);
 	view_begin(c, f);
 	return view_profile(c, &shown, f, &of, p);

@@ -23,6 +23,7 @@ struct merge {
 	uint64_t key;
 	merge_names *names; /* NULL: frames without names stay so */
 	void *names_arg;
+	bool no_ids;        /* labels of traces and spans are left out */
 	struct label label; /* label of samples that are added; key 0 if none */
 	struct table mappings; /* mappings of p, by build-id or path, offset and
 	                          size */
@@ -91,6 +92,12 @@ merge_free(struct merge *m)
 	free(m->kept.rows);
 	free(m->kept.values);
 	free(m);
+}
+
+void
+merge_forget_ids(struct merge *m)
+{
+	m->no_ids = true;
 }
 
 int
@@ -422,10 +429,15 @@ add_labels(struct input_rows *r, const struct sample *s,
 {
 	int rc = 0;
 
-	for (*n = 0; *n < s->nlabels && !rc; ++*n) {
+	*n = 0;
+	for (uint32_t i = s->label0; i < s->label0 + s->nlabels && !rc; i++) {
 		struct label *l = &out[*n];
 
-		*l = r->p->labels[s->label0 + *n];
+		*l = r->p->labels[i];
+		if (r->m->no_ids && profile_label_is_id(strings_get(
+					    r->p->strings, l->key, NULL)))
+			continue;
+		++*n;
 		rc = merge_text(r, l->key, &l->key) ?: merge_text(r, l->str, &l->str)
 		             ?: merge_text(r, l->unit, &l->unit);
 	}

@@ -97,6 +97,12 @@ profile_cstring(struct profile *p, const char *s, uint32_t *out)
 	return strings_add(p->strings, s, strlen(s), out);
 }
 
+bool
+profile_label_is_id(const char *key)
+{
+	return !strcmp(key, "trace_id") || !strcmp(key, "span_id");
+}
+
 int
 profile_type(struct profile *p, const char *type, const char *unit)
 {

@@ -240,10 +240,47 @@ is_under(const struct work *w, const struct sample *s)
 }
 
 static bool
+has_label(const struct profile *p, const struct sample *s,
+          const struct sift_label *l)
+{
+	for (uint32_t i = s->label0; i < s->label0 + s->nlabels; i++)
+		if (!strcmp(strings_get(p->strings, p->labels[i].key, NULL),
+		            l->key) &&
+		    !strcmp(strings_get(p->strings, p->labels[i].str, NULL),
+		            l->value))
+			return true;
+	return false;
+}
+
+/* True if a sample has one of the values that are asked for of a key. */
+static bool
+has_value(const struct work *w, const struct sample *s, const char *key)
+{
+	const struct sift *by = w->by;
+
+	for (uint32_t i = 0; i < by->nlabels; i++)
+		if (!strcmp(by->labels[i].key, key) &&
+		    has_label(w->p, s, &by->labels[i]))
+			return true;
+	return false;
+}
+
+static bool
+has_labels(const struct work *w, const struct sample *s)
+{
+	for (uint32_t i = 0; i < w->by->nlabels; i++)
+		if (!has_value(w, s, w->by->labels[i].key))
+			return false;
+	return true;
+}
+
+static bool
 is_kept(const struct work *w, const struct sample *s)
 {
 	struct marks all = {0};
 
+	if (!has_labels(w, s))
+		return false;
 	for (uint32_t i = 0; i < s->nstack; i++)
 		add_marks(&all, &w->locations[w->p->stack[s->stack0 + i]]);
 	return !all.hidden && all.focus == (UINT32_C(1) << w->focus.n) - 1 &&

@@ -2,7 +2,7 @@
  * Chooses windows that add up to a range. From the top level down, windows
  * inside the range are used; each lower level fills the gaps at both ends, and
  * adds the windows in between that have no parent yet. A sum that could not be
- * made stands for the windows below it.
+ * made, or is too coarse, stands for the windows below it.
  */
 #include "window_runs.h"
 
@@ -13,6 +13,7 @@ struct plan {
 	struct store *s;
 	const char *series;
 	int64_t from_ms, to_ms;
+	enum window_level top;
 	struct window_list all;
 };
 
@@ -53,9 +54,25 @@ keep_inside(const struct plan *p, struct window_list *l)
 	l->n = n;
 }
 
-/* Uses the windows of failed sums instead of them. */
+/* Finds what can stand for a sum: all windows that it was made of, or those of
+ * a failed one that are left. */
 static int
-replace_failed(const struct plan *p, struct window_list *l)
+parts_of(const struct plan *p, const struct window *w, struct window_list *out)
+{
+	int64_t n = 0;
+	int rc = window_of_parent(p->s, w->id, WINDOW_PLAN_MAX, out);
+
+	for (size_t i = 0; i < out->n; i++)
+		n += out->items[i].windows > 0 ? out->items[i].windows : 1;
+	if (!rc && !window_is_failed(w) && n != w->windows)
+		window_list_done(out);
+	return rc;
+}
+
+/* Uses the windows of failed sums, and of those above the plan's top, instead of
+ * them. */
+static int
+replace_sums(const struct plan *p, struct window_list *l)
 {
 	CLEANUP_WINDOWS struct window_list parts = {0};
 	size_t n = 0;
@@ -64,13 +81,14 @@ replace_failed(const struct plan *p, struct window_list *l)
 	for (size_t i = 0; i < l->n; i++) {
 		CLEANUP_WINDOWS struct window_list of = {0};
 		struct window *w = &l->items[i];
+		bool replaced = window_is_failed(w);
 
-		if (!rc && window_is_failed(w))
-			rc = window_of_parent(p->s, w->id, WINDOW_PLAN_MAX, &of)
-			             ?: replace_failed(p, &of);
+		if (!rc && (replaced || w->level > p->top))
+			rc = parts_of(p, w, &of) ?: replace_sums(p, &of);
+		replaced |= of.n > 0;
 		if (!rc && of.n)
 			rc = window_list_take(&parts, &of);
-		if (!rc && window_is_failed(w))
+		if (!rc && replaced)
 			window_done(w);
 		else
 			l->items[n++] = *w;
@@ -103,7 +121,7 @@ add(struct plan *p, enum sql sql, enum window_level level, int64_t from_ms,
 	if (rc)
 		return rc;
 	keep_inside(p, &l);
-	return replace_failed(p, &l) ?: take(p, &l);
+	return replace_sums(p, &l) ?: take(p, &l);
 }
 
 static int
@@ -125,10 +143,13 @@ add_level(struct plan *p, enum window_level level)
 
 int
 window_plan(struct store *s, const char *series, int64_t from_ms, int64_t to_ms,
-            struct window_list *out)
+            enum window_level top, struct window_list *out)
 {
-	struct plan p = {
-		.s = s, .series = series, .from_ms = from_ms, .to_ms = to_ms};
+	struct plan p = {.s = s,
+	                 .series = series,
+	                 .from_ms = from_ms,
+	                 .to_ms = to_ms,
+	                 .top = top};
 	int rc = 0;
 
 	for (int level = WINDOW_DAY; level >= WINDOW_CAPTURED && !rc; level--)

@@ -119,6 +119,8 @@ sum_group(struct input *in, uint32_t group, bool parts, struct buf *out,
 
 	if (!rc && parts)
 		merge_keep_parts(m);
+	else if (!rc) /* of days: ids are kept for the hours in them */
+		merge_forget_ids(m);
 	if (!rc)
 		rc = add_group(in, group, m, &functions);
 	if (!rc)

@@ -228,6 +228,51 @@ TEST(a_label_of_one_input_keeps_it_apart)
 }
 END
 
+/* Adds m, once for each of two spans of a route. */
+static struct profile *
+profile_of_spans(void)
+{
+	static const char *const texts[][2] = {
+		{"http.route", "/cart"}, {"span_id", "1"}, {"trace_id", "a"}};
+	struct profile *p = profile_of("m 1\n");
+	struct label labels[3] = {{0}};
+	const int64_t values[2] = {1, FOLDED_PERIOD_NS};
+
+	for (int k = 0; k < 3; k++) {
+		ck_assert_int_eq(
+			profile_cstring(p, texts[k][0], &labels[k].key), 0);
+		ck_assert_int_eq(
+			profile_cstring(p, texts[k][1], &labels[k].str), 0);
+	}
+	for (uint32_t n = 2; n <= 3; n++)
+		ck_assert_int_eq(
+			profile_sample(p, p->stack, 1, labels, n, values), 0);
+	return p;
+}
+
+TEST(samples_without_ids_are_one)
+{
+	CLEANUP_PROFILE struct profile *a = profile_of_spans();
+	CLEANUP_PROFILE struct profile *with = NULL, *without = NULL;
+	CLEANUP_MERGE struct merge *m = NULL, *none = NULL;
+
+	ck_assert_int_eq(merge_new(MAX, &m), 0);
+	ck_assert_int_eq(merge_add(m, a), 0);
+	ck_assert_int_eq(merge_end(m, &with), 0);
+	ck_assert_uint_eq(with->nsamples, 3);
+	ck_assert_int_eq(merge_new(MAX, &none), 0);
+	merge_forget_ids(none);
+	ck_assert_int_eq(merge_add(none, a), 0);
+	ck_assert_int_eq(merge_end(none, &without), 0);
+	ck_assert_uint_eq(without->nsamples, 2);
+	ck_assert_uint_eq(without->samples[1].nlabels, 1);
+	ck_assert_str_eq(
+		strings_get(without->strings, without->labels[0].str, NULL),
+		"/cart");
+	ck_assert_int_eq(without->values[2], 2);
+}
+END
+
 TEST(other_value_types_are_refused)
 {
 	CLEANUP_PROFILE struct profile *a = profile_of("m 1\n");
@@ -277,7 +322,8 @@ SUITE("merge", a_reduced_profile_has_the_value_of_its_type_alone,
       equal_stacks_add_up, one_input_comes_out_as_it_was,
       a_file_is_the_same_by_its_build_id_wherever_it_lies,
       a_file_is_the_same_if_its_ends_are_in_one_page, labels_keep_samples_apart,
-      a_label_of_one_input_keeps_it_apart, other_value_types_are_refused,
+      a_label_of_one_input_keeps_it_apart, samples_without_ids_are_one,
+      other_value_types_are_refused,
       times_that_threads_waited_for_a_cpu_are_added_up,
       a_comment_with_other_times_says_nothing_of_waits,
       sums_and_memory_are_bounded)

@@ -69,6 +69,62 @@ TEST(a_view_leaves_out_what_its_lists_name)
 }
 END
 
+/* Three requests, two of them for one route. */
+static struct profile *
+profile_of_requests(void)
+{
+	static const char *const requests[][2] = {
+		{"/cart", "1"}, {"/cart", "2"}, {"/items", "3"}};
+	struct profile *p = profile_of("main 8\n");
+	const int64_t values[2] = {1, FOLDED_PERIOD_NS};
+
+	for (int i = 0; i < 3; i++) {
+		struct label l[2] = {{0}};
+
+		ck_assert_int_eq(profile_cstring(p, "http.route", &l[0].key),
+		                 0);
+		ck_assert_int_eq(profile_cstring(p, requests[i][0], &l[0].str),
+		                 0);
+		ck_assert_int_eq(profile_cstring(p, "span_id", &l[1].key), 0);
+		ck_assert_int_eq(profile_cstring(p, requests[i][1], &l[1].str),
+		                 0);
+		ck_assert_int_eq(profile_sample(p, p->stack, 1, l, 2, values),
+		                 0);
+	}
+	return p;
+}
+
+static const struct {
+	struct sift_label labels[3];
+	uint32_t n;
+	int64_t left; /* samples */
+} by_label[] = {
+	{{{"http.route", "/cart"}}, 1, 2},
+	{{{"http.route", "/"}}, 1, 0},
+	{{{"route", "/cart"}}, 1, 0},
+	{{{"http.route", "/cart"}, {"http.route", "/items"}}, 2, 3},
+	{{{"http.route", "/cart"}, {"span_id", "2"}}, 2, 1},
+	{{{"http.route", "/cart"}, {"span_id", "3"}}, 2, 0},
+	{{{"span_id", "3"}, {"http.route", "/items"}, {"span_id", "1"}}, 3, 1},
+	{{{0}}, 0, 11},
+};
+
+TEST(samples_are_chosen_by_their_labels)
+{
+	for (size_t i = 0; i < ARRAY_LEN(by_label); i++) {
+		CLEANUP_PROFILE struct profile *p = profile_of_requests();
+		struct sift s = {.nlabels = by_label[i].n};
+
+		memcpy(s.labels, by_label[i].labels,
+		       sizeof(by_label[i].labels));
+		ck_assert_int_eq(sift_profile(p, &s), 0);
+		ck_assert_msg(profile_total(p, 0) == by_label[i].left,
+		              "row %zu: %lld", i,
+		              (long long)profile_total(p, 0));
+	}
+}
+END
+
 /* The profile, written and decoded, keeps its labels. */
 TEST(what_is_left_is_a_profile)
 {
@@ -117,5 +173,6 @@ TEST(a_list_has_names_and_not_too_many)
 }
 END
 
-SUITE("sift", a_view_leaves_out_what_its_lists_name, what_is_left_is_a_profile,
+SUITE("sift", a_view_leaves_out_what_its_lists_name,
+      samples_are_chosen_by_their_labels, what_is_left_is_a_profile,
       a_list_has_names_and_not_too_many)

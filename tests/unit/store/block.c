@@ -252,11 +252,12 @@ compare_plans(struct fixture *f, int64_t from_ms, int64_t to_ms)
 
 		series_in(&f->host.s, types[i], here);
 		series_in(&f->centre.s, types[i], there);
-		ck_assert_int_eq(
-			window_plan(&f->host.s, here, from_ms, to_ms, &a), 0);
-		ck_assert_int_eq(
-			window_plan(&f->centre.s, there, from_ms, to_ms, &b),
-			0);
+		ck_assert_int_eq(window_plan(&f->host.s, here, from_ms, to_ms,
+		                             WINDOW_DAY, &a),
+		                 0);
+		ck_assert_int_eq(window_plan(&f->centre.s, there, from_ms,
+		                             to_ms, WINDOW_DAY, &b),
+		                 0);
 		assert_same(f, &a, &b);
 	}
 }
@@ -876,8 +877,9 @@ TEST(minutes_go_once_their_hour_is_there_and_old_enough)
 	ck_assert_int_eq(blocks_of(&f, BLOCK_HOURS), hours);
 	/* now the first day consists of hours */
 	series_in(&f.centre.s, "cpu", series);
-	ck_assert_int_eq(
-		window_plan(&f.centre.s, series, at, at + 12 * HOUR, &l), 0);
+	ck_assert_int_eq(window_plan(&f.centre.s, series, at, at + 12 * HOUR,
+	                             WINDOW_DAY, &l),
+	                 0);
 	ck_assert_uint_gt(l.n, 3);
 	for (size_t i = 0; i < l.n; i++)
 		ck_assert_int_eq(l.items[i].level, WINDOW_HOUR);

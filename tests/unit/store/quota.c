@@ -499,7 +499,7 @@ two_windows(struct store *s, const char *tenant)
 		ck_assert_int_eq(segment_append(&g, "bytes", 5, &w[i]), 0);
 	}
 	ck_assert_int_eq(window_commit(s, &g, w, 2, NULL), 0);
-	ck_assert_int_eq(window_plan(s, series, 0, 3000, &l), 0);
+	ck_assert_int_eq(window_plan(s, series, 0, 3000, WINDOW_DAY, &l), 0);
 	ck_assert_uint_eq(l.n, 2);
 	return l;
 }

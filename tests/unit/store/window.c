@@ -91,10 +91,13 @@ roll(struct fixture *f, enum window_level level,
 	int64_t start = window_floor(level, children->items[0].start_ms);
 	struct window_ask w = ask(f, level, start, window_span_ms(level), 0);
 
-	w.duration_ms = 0;
+	w.duration_ms = w.windows = 0;
 	for (size_t i = 0; i < children->n; i++) {
 		w.sample_count += children->items[i].sample_count;
 		w.duration_ms += children->items[i].duration_ms;
+		w.windows += children->items[i].windows > 0
+		                     ? children->items[i].windows
+		                     : 1;
 	}
 	ck_assert_int_eq(segment_create(&f->t.s, HOST, &g), 0);
 	ck_assert_int_eq(segment_append(&g, "rollup", 6, &w), 0);
@@ -137,8 +140,9 @@ samples(struct fixture *f, int64_t from_ms, int64_t to_ms, size_t *windows)
 	CLEANUP_WINDOWS struct window_list l = {0};
 	int64_t sum = 0;
 
-	ck_assert_int_eq(window_plan(&f->t.s, f->series, from_ms, to_ms, &l),
-	                 0);
+	ck_assert_int_eq(
+		window_plan(&f->t.s, f->series, from_ms, to_ms, WINDOW_DAY, &l),
+		0);
 	for (size_t i = 0; i < l.n; i++) {
 		sum += l.items[i].sample_count;
 		if (i)
@@ -251,6 +255,41 @@ TEST(a_sum_that_could_not_be_made_stands_for_its_windows)
 	         NULL, 0);
 	ck_assert_int_eq(samples(&f, T0 - DAY, T0 + DAY, &windows), 6);
 	ck_assert_uint_eq(windows, 4);
+}
+END
+
+static size_t
+planned_below_days(struct fixture *f)
+{
+	CLEANUP_WINDOWS struct window_list l = {0};
+	int64_t sum = 0;
+
+	ck_assert_int_eq(window_plan(&f->t.s, f->series, T0 - DAY, T0 + 2 * DAY,
+	                             WINDOW_HOUR, &l),
+	                 0);
+	for (size_t i = 0; i < l.n; i++)
+		sum += l.items[i].sample_count;
+	ck_assert_int_eq(sum, 6);
+	return l.n;
+}
+
+TEST(a_sum_that_is_too_coarse_stands_for_its_windows_as_long_as_all_are_left)
+{
+	CLEANUP_FIXTURE struct fixture f = fixture();
+	size_t windows;
+
+	capture(&f, T0, HOUR / 2, 6);
+	ck_assert_int_gt(roll_all(&f, WINDOW_MINUTE), 0);
+	ck_assert_int_gt(roll_all(&f, WINDOW_HOUR), 2);
+	ck_assert_int_eq(roll_all(&f, WINDOW_DAY), 1);
+	ck_assert_int_eq(samples(&f, T0 - DAY, T0 + 2 * DAY, &windows), 6);
+	ck_assert_uint_eq(windows, 1);
+	ck_assert_uint_ge(planned_below_days(&f), 3);
+	test_sql(&f.t,
+	         "DELETE FROM profile_window WHERE level = 2 AND start_ms = "
+	         "(SELECT MIN(start_ms) FROM profile_window WHERE level = 2)",
+	         NULL, 0);
+	ck_assert_uint_eq(planned_below_days(&f), 1);
 }
 END
 
@@ -497,7 +536,8 @@ TEST(windows_of_a_service_are_kept_for_as_many_days_as_it_says)
 	capture(&f, now - 7 * DAY - HOUR, SECOND, 1);
 	capture(&f, now - 7 * DAY + HOUR, SECOND, 1);
 	ck_assert_int_eq(window_expire(&f.t.s, &keep), 1);
-	ck_assert_int_eq(window_plan(&f.t.s, f.series, 0, now, &l), 0);
+	ck_assert_int_eq(window_plan(&f.t.s, f.series, 0, now, WINDOW_DAY, &l),
+	                 0);
 	ck_assert_uint_eq(l.n, 1);
 	ck_assert_int_eq(l.items[0].start_ms, now - 7 * DAY + HOUR);
 	ck_assert_int_eq(continuous_delete(&f.t.s, TEST_TENANT, TEST_SERVICE),
@@ -513,7 +553,8 @@ TEST(pinned_windows_stay)
 	struct window_keep keep = {.all_ms = DAY};
 
 	capture(&f, T0, SECOND, 3);
-	ck_assert_int_eq(window_plan(&f.t.s, f.series, T0, T0 + DAY, &l), 0);
+	ck_assert_int_eq(
+		window_plan(&f.t.s, f.series, T0, T0 + DAY, WINDOW_DAY, &l), 0);
 	ck_assert_int_eq(window_pin(&f.t.s, "other", l.items[1].id, true),
 	                 -ENOENT);
 	ck_assert_int_eq(window_pin(&f.t.s, TEST_TENANT, l.items[1].id, true),
@@ -589,7 +630,8 @@ TEST(another_tenant_gives_way_to_pinned_windows)
 
 	capture(&f, T0, SECOND, 3);
 	capture(&other, T0, SECOND, 2);
-	ck_assert_int_eq(window_plan(&f.t.s, f.series, T0, T0 + DAY, &l), 0);
+	ck_assert_int_eq(
+		window_plan(&f.t.s, f.series, T0, T0 + DAY, WINDOW_DAY, &l), 0);
 	for (size_t i = 0; i < l.n; i++)
 		ck_assert_int_eq(
 			window_pin(&f.t.s, TEST_TENANT, l.items[i].id, true),
@@ -837,6 +879,7 @@ SUITE("window", a_series_is_made_once, windows_after_no_place_are_refused,
       windows_of_a_service_that_is_gone_are_left_out,
       a_sum_that_could_not_be_made_stands_for_its_windows,
       a_range_takes_the_coarsest_windows_and_each_sample_once,
+      a_sum_that_is_too_coarse_stands_for_its_windows_as_long_as_all_are_left,
       what_is_not_rolled_up_yet_counts_as_well,
       the_coarsest_windows_of_a_range_may_begin_before_it,
       windows_before_their_time_are_not_ripe,

@@ -332,7 +332,7 @@ TEST(what_phases_do_to_a_caller_is_not_sure_though_its_function_is_listed)
 	}
 	printf("encode is listed in %d of %d, get or put sure in %d\n", listed,
 	       PAIRS, wrong);
-	ck_assert_int_ge(listed, PAIRS * 9 / 10);
+	ck_assert_int_ge(listed, PAIRS * 8 / 10);
 	ck_assert_int_le(wrong, PAIRS / 10);
 }
 END

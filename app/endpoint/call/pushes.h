@@ -57,8 +57,9 @@ MUST_CHECK int push_add(struct push_windows *w, const char *type,
                         const struct profile *p, const void *file, size_t n);
 /*
  * Stores the windows of n pushes, all in one transaction; they are on disk when
- * it returns. Names of frames that have none are asked for. A push that is refused is left out as a whole: refused is -ENOENT
- * if there is no such service, -EDQUOT past max_series.
+ * it returns. Names of frames that have none are asked for. A push that is
+ * refused is left out as a whole: refused is -ENOENT if there is no such
+ * service, -EDQUOT past max_series.
  *   Errors   -errno, nothing is stored
  */
 MUST_CHECK int pushes_store(struct pushes *p, struct store *s,

@@ -88,11 +88,9 @@ events() { db "SELECT COALESCE(SUM(w.sample_count), 0) $of AND s.service = 'go1'
 at_least() { [ "$(events "$1")" -ge "$2" ]; } # type, events
 row_of() { "$B/tests/tools/counts" "$1" | awk -v f=" main.$2 " 'index($0, f) { n += $1 } END { print n + 0 }'; }
 in_windows() { # type, function: its events in all windows
-  db "SELECT w.segment || ' ' || w.start || ' ' || w.length $of
-      AND s.service = 'go1' AND s.type = '$1' AND w.length > 0" |
-    while read -r segment start length; do
-      dd if="$STATE/data/segments/$segment.seg" iflag=skip_bytes,count_bytes \
-        skip="$start" count="$length" of="$STATE/window.pb.gz" status=none
+  db "SELECT w.id $of AND s.service = 'go1' AND s.type = '$1' AND w.length > 0" |
+    while read -r id; do
+      api GET "$P/$id/flamegraph?format=pprof" -o "$STATE/window.pb.gz"
       row_of "$STATE/window.pb.gz" "$2"
     done | awk '{ n += $1 } END { print n + 0 }'
 }

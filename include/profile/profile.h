@@ -116,8 +116,9 @@ DEFINE_CLEANUP(struct profile *, profile_free)
 MUST_CHECK int
 profile_string(struct profile *p, const char *s, size_t n, uint32_t *out);
 MUST_CHECK int profile_cstring(struct profile *p, const char *s, uint32_t *out);
-/* True for the keys of labels that have a value for each request: trace_id and
- * span_id. */
+/* Keys of the labels whose values are ids of one request, and a test for them. */
+#define PROFILE_LABEL_TRACE "trace_id"
+#define PROFILE_LABEL_SPAN  "span_id"
 bool profile_label_is_id(const char *key);
 MUST_CHECK int
 profile_mapping(struct profile *p, const struct mapping *m, uint32_t *out);

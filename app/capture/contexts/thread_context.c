@@ -1,6 +1,7 @@
 #include "thread_context.h"
 
 #include "base/utf8.h"
+#include "profile/profile.h"
 #include "profile/stored/wire.h"
 
 #define HEAD       28 /* bytes before the attributes */
@@ -28,22 +29,10 @@ size_of(struct wire w)
 	return (size_t)(w.end - w.p);
 }
 
-static bool
-is_text(struct wire w, const char *s)
-{
-	return size_of(w) == strlen(s) && !memcmp(w.p, s, strlen(s));
-}
-
-/* Labels of these names are made of the ids. */
-static bool
-is_taken(struct wire w)
-{
-	return is_text(w, THREAD_TRACE_LABEL) || is_text(w, THREAD_SPAN_LABEL);
-}
-
 static int
-add_name(struct wire item, struct thread_keys *out)
+add_name(void *arg, struct wire item)
 {
+	struct thread_keys *out = arg;
 	struct wire text = {item.p, item.p};
 	char *to = out->names[out->n];
 	int rc = wire_last(item, TEXT, &text);
@@ -53,11 +42,12 @@ add_name(struct wire item, struct thread_keys *out)
 		return rc;
 	out->n++;
 	*to = '\0';
-	if (n >= THREAD_KEY || is_taken(text) ||
-	    !utf8_printable((const char *)text.p, n))
+	if (n >= THREAD_KEY || !utf8_printable((const char *)text.p, n))
 		return 0;
 	memcpy(to, text.p, n);
 	to[n] = '\0';
+	if (profile_label_is_id(to)) /* such labels are made of the ids */
+		*to = '\0';
 	return 0;
 }
 
@@ -65,29 +55,24 @@ static int
 add_names(struct wire value, struct thread_keys *out)
 {
 	struct wire array = {value.p, value.p};
-	struct wire_field f;
-	int rc = wire_last(value, ARRAY, &array), added = 0;
+	int rc = wire_last(value, ARRAY, &array);
 
 	out->n = 0;
-	if (rc)
-		return rc;
-	while ((rc = wire_next(&array, &f)) > 0 && !added)
-		if (f.key == ITEM)
-			added = add_name(f.bytes, out);
-	return added ? added : rc;
+	return rc ? rc : wire_each(array, ITEM, add_name, out);
 }
 
 static int
-take_attribute(struct wire w, struct thread_keys *out)
+take_attribute(void *arg, struct wire w)
 {
+	struct thread_keys *out = arg;
 	struct wire key = {w.p, w.p}, value = key, text = key;
 	int rc = wire_last(w, KEY, &key) ?: wire_last(w, VALUE, &value);
 
 	if (rc)
 		return rc;
-	if (is_text(key, KEY_MAP))
+	if (wire_is(key, KEY_MAP))
 		return add_names(value, out);
-	if (!is_text(key, SCHEMA))
+	if (!wire_is(key, SCHEMA))
 		return 0;
 	rc = wire_last(value, TEXT, &text);
 	out->used = size_of(text) >= strlen(IN_STORAGE) &&
@@ -99,15 +84,10 @@ int
 thread_keys_parse(const void *p, size_t n, struct thread_keys *out)
 {
 	struct wire w = {p, (const uint8_t *)p + n};
-	struct wire_field f;
-	int rc, taken = 0;
 
 	out->used = false;
 	out->n = 0;
-	while ((rc = wire_next(&w, &f)) > 0 && !taken)
-		if (f.key == ATTRIBUTE)
-			taken = take_attribute(f.bytes, out);
-	return taken ? taken : rc;
+	return wire_each(w, ATTRIBUTE, take_attribute, out);
 }
 
 /* --- contexts ------------------------------------------------------------- */

@@ -19,10 +19,6 @@
 #define THREAD_SPAN           48 /* hexadecimal digits of a trace and a span */
 #define THREAD_TRACE          32 /* of these, those of the trace */
 
-/* Names of labels with these digits. */
-#define THREAD_TRACE_LABEL "trace_id"
-#define THREAD_SPAN_LABEL  "span_id"
-
 /* Names of attributes by their number, as a process publishes them. */
 struct thread_keys {
 	bool used; /* its threads publish contexts */

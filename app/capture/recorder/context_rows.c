@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* Bytes of a set: names and values, each with a NUL behind it. */
+/* Most bytes of a set: names and values, each followed by a NUL. */
 #define MAX_SET ((size_t)THREAD_MAX_ATTRIBUTES * (THREAD_KEY + 256))
 
 void
@@ -100,8 +100,8 @@ context_rows_labels(const struct context_rows *r, uint64_t vaddr,
 	if (rc || !span || !with_span)
 		return rc;
 	at = strings_get(r->spans, span, NULL);
-	return put_label(p, THREAD_SPAN_LABEL, at + THREAD_TRACE,
+	return put_label(p, PROFILE_LABEL_SPAN, at + THREAD_TRACE,
 	                 THREAD_SPAN - THREAD_TRACE, out, n)
-	               ?: put_label(p, THREAD_TRACE_LABEL, at, THREAD_TRACE,
+	               ?: put_label(p, PROFILE_LABEL_TRACE, at, THREAD_TRACE,
 	                            out, n);
 }

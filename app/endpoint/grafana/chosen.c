@@ -144,8 +144,8 @@ chosen_read(struct call *c, const json_t *asked, struct chosen *out)
 	return read_call_site(c, asked_list(by, "call_site"), out)
 	               ?: read_filter(c, json_object_get(by, "frame_filter"),
 	                              out)
-	               ?: read_ids(c, asked, "span_selector", "span_id",
+	               ?: read_ids(c, asked, "span_selector", PROFILE_LABEL_SPAN,
 	                           &out->sift)
-	               ?: read_ids(c, asked, "trace_id_selector", "trace_id",
+	               ?: read_ids(c, asked, "trace_id_selector", PROFILE_LABEL_TRACE,
 	                           &out->sift);
 }

@@ -100,7 +100,8 @@ profile_cstring(struct profile *p, const char *s, uint32_t *out)
 bool
 profile_label_is_id(const char *key)
 {
-	return !strcmp(key, "trace_id") || !strcmp(key, "span_id");
+	return !strcmp(key, PROFILE_LABEL_TRACE) ||
+	       !strcmp(key, PROFILE_LABEL_SPAN);
 }
 
 int

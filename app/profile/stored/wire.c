@@ -214,3 +214,23 @@ wire_last(struct wire w, uint32_t key, struct wire *out)
 			*out = f.bytes;
 	return rc;
 }
+
+int
+wire_each(struct wire w, uint32_t key, wire_seen *seen, void *arg)
+{
+	struct wire_field f;
+	int rc, end = 0;
+
+	while ((rc = wire_next(&w, &f)) > 0 && !end)
+		if (f.key == key)
+			end = seen(arg, f.bytes);
+	return end ? end : rc;
+}
+
+bool
+wire_is(struct wire w, const char *s)
+{
+	const size_t n = strlen(s);
+
+	return (size_t)(w.end - w.p) == n && !memcmp(w.p, s, n);
+}

@@ -11,6 +11,7 @@
 
 #include <endian.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 #ifdef __SSE2__
 #include <emmintrin.h>
@@ -66,6 +67,13 @@ MUST_CHECK int wire_next_long(struct wire *w, struct wire_field *f);
 /* Sets *out to the last field with this key, which must be of WIRE_BYTES; leaves
  * it if there is none. Returns 0 or -EBADMSG. */
 MUST_CHECK int wire_last(struct wire w, uint32_t key, struct wire *out);
+/* Calls a function with each field of this key, which must be of WIRE_BYTES,
+ * until it returns another number than 0. Returns that number, or -EBADMSG. */
+typedef int wire_seen(void *arg, struct wire bytes);
+MUST_CHECK int
+wire_each(struct wire w, uint32_t key, wire_seen *seen, void *arg);
+/* True if the bytes are those of s. */
+bool wire_is(struct wire w, const char *s);
 
 /* Reads one varint. Returns -EBADMSG if it is truncated or longer than 64
  * bits. */

@@ -29,14 +29,6 @@ context_done(struct context *c)
 	*c = (struct context){0};
 }
 
-static bool
-is_text(struct wire w, const char *s)
-{
-	size_t n = strlen(s);
-
-	return (size_t)(w.end - w.p) == n && !memcmp(w.p, s, n);
-}
-
 /* Keeps the text if it is the first of a known attribute: keys should be
  * unique. */
 static int
@@ -46,7 +38,7 @@ keep(struct wire key, struct wire text, struct context *out)
 	size_t n = (size_t)(text.end - text.p);
 
 	for (size_t i = 0; i < CONTEXT_ATTRIBUTES; i++) {
-		if (out->texts[i] || !is_text(key, context_keys[i]) ||
+		if (out->texts[i] || !wire_is(key, context_keys[i]) ||
 		    n >= CONTAINER_PROFILE_LABEL_TEXT ||
 		    !container_text_ok(s, n))
 			continue;
@@ -57,10 +49,9 @@ keep(struct wire key, struct wire text, struct context *out)
 }
 
 static int
-take_attribute(struct wire w, struct context *out)
+take_attribute(void *out, struct wire w)
 {
-	static const uint8_t none[1];
-	struct wire key = {none, none}, value = key, text = key;
+	struct wire key = {w.p, w.p}, value = key, text = key;
 	int rc = wire_last(w, KEY, &key) ?: wire_last(w, VALUE, &value);
 
 	if (!rc)
@@ -69,36 +60,18 @@ take_attribute(struct wire w, struct context *out)
 }
 
 static int
-take_attributes(struct wire w, uint32_t key, struct context *out)
+take_resource(void *out, struct wire w)
 {
-	struct wire_field f;
-	int rc, kept = 0;
-
-	while ((rc = wire_next(&w, &f)) > 0 && !kept)
-		if (f.key == key)
-			kept = take_attribute(f.bytes, out);
-	return kept ? kept : rc;
-}
-
-static int
-take_resources(struct wire w, struct context *out)
-{
-	struct wire_field f;
-	int rc, taken = 0;
-
-	while ((rc = wire_next(&w, &f)) > 0 && !taken)
-		if (f.key == RESOURCE)
-			taken = take_attributes(f.bytes, ATTRIBUTE, out);
-	return taken ? taken : rc;
+	return wire_each(w, ATTRIBUTE, take_attribute, out);
 }
 
 int
 context_parse(const void *p, size_t n, struct context *out)
 {
 	struct wire w = {p, (const uint8_t *)p + n};
-	int rc = take_resources(w, out);
 
-	return rc ? rc : take_attributes(w, MORE_ATTRIBUTE, out);
+	return wire_each(w, RESOURCE, take_resource, out)
+	               ?: wire_each(w, MORE_ATTRIBUTE, take_attribute, out);
 }
 
 int

@@ -10,8 +10,6 @@
 #include <errno.h>
 
 struct jit_process {
-	const struct jit_image *image;
-	uint64_t bias;
 	void *runtime;     /* NULL: not attached */
 	uint64_t tried_ns; /* to attach; 0: never */
 	bool refused;      /* its layout is not known */
@@ -30,7 +28,7 @@ process_forget_jit(struct process *proc)
 	struct jit_process *jp = proc->jit;
 
 	if (jp && jp->runtime)
-		jp->image->jit->detach(jp->runtime);
+		jp->space.image->jit->detach(jp->runtime);
 	if (jp)
 		memory_spare_done(&jp->spare);
 	free(jp);
@@ -48,8 +46,6 @@ jit_new(const struct process *proc, const struct jit_image *image,
 
 	if (!jp)
 		return NULL;
-	jp->image = image;
-	jp->bias = bias;
 	jp->memory = (struct memory){.host = proc->modules->host,
 	                             .pid = (int32_t)proc->pid,
 	                             .spare = &jp->spare};
@@ -93,9 +89,9 @@ process_jit_mapping(struct process *proc, const struct module *at,
 	if (at->pid) {
 		out->step_start = out->start;
 		out->step_end = out->end;
-	} else if (at->jit == jp->image) {
-		out->step_start = jp->image->start + out->bias;
-		out->step_end = jp->image->end + out->bias;
+	} else if (at->jit == jp->space.image) {
+		out->step_start = jp->space.image->start + out->bias;
+		out->step_end = jp->space.image->end + out->bias;
 	}
 }
 
@@ -114,7 +110,7 @@ attach(const struct process *proc)
 	if (jp->tried_ns && jp->space.now_ns - jp->tried_ns < JIT_ATTACH_NS)
 		return false;
 	jp->tried_ns = jp->space.now_ns;
-	rc = jp->image->jit->attach(&jp->space, &jp->runtime);
+	rc = jp->space.image->jit->attach(&jp->space, &jp->runtime);
 	if (rc)
 		jp->runtime = NULL;
 	jp->refused = rc == -EBADMSG;
@@ -133,7 +129,8 @@ step(void *arg, const struct unwind_stack *stack, struct unwind_frame *f)
 
 	if (!attach(proc))
 		return -ENOENT;
-	rc = jp->image->jit->step(jp->runtime, &jp->space, stack, f, &detail);
+	rc = jp->space.image->jit->step(jp->runtime, &jp->space, stack, f,
+	                                &detail);
 	if (index < PROCS_MAX_STACK)
 		jp->details[index] = (struct jit_detail){pc, detail};
 	return rc;
@@ -154,7 +151,7 @@ process_jit_begin(struct process *proc)
 static const struct map *
 find_stepped(struct process *proc, uint64_t pc)
 {
-	const struct jit_image *image = proc->jit->image;
+	const struct jit_image *image = proc->jit->space.image;
 	const struct map *map = maps_find(&proc->maps, pc);
 	const struct module *m = map ? proc->modules->rows[map->module] : NULL;
 
@@ -190,7 +187,7 @@ process_jit_frame(struct process *proc, size_t i, uint64_t pc,
 	if (!m->pid) /* V8 maps its built-in functions a second time */
 		space.bias = map->bias;
 	detail = &jp->details[i];
-	rc = jp->image->jit->names(
+	rc = jp->space.image->jit->names(
 		jp->runtime, &space, pc,
 		detail->pc == pc + (i > 0) ? detail->value : 0, places, &n);
 	m->described = true;
@@ -201,6 +198,7 @@ process_jit_frame(struct process *proc, size_t i, uint64_t pc,
 	for (size_t k = 0; k < n && out->n < PROCS_MAX_STACK; k++)
 		if (places[k] != INTERP_NO_PLACE)
 			out->places[out->n++] = (struct place){
-				MODULE_JITS + jp->image->jit->id, places[k]};
+				MODULE_JITS + jp->space.image->jit->id,
+				places[k]};
 	return true;
 }

@@ -74,8 +74,8 @@ kind_of(uint16_t machine, uint64_t type, struct thread_tls *out)
 	return true;
 }
 
-/* True for a relocation of the symbol. Linkers put its value in place of a symbol
- * that other files can't replace. */
+/* True for a relocation of the symbol. If other files cannot replace the symbol,
+ * linkers write its value instead of its number. */
 static bool
 is_of(const Elf64_Rela *r, const struct search *s)
 {
@@ -116,7 +116,9 @@ thread_tls_find(const struct elf_image *e, struct thread_tls *out)
 {
 	struct search s = {0};
 	struct elf_dynamic d;
-	int rc = elf_symbols(e, SHT_DYNSYM, see, &s);
+	/* most files have no such storage: their symbols need not be read */
+	int rc = elf_segment(e, PT_TLS, 0) ? elf_symbols(e, SHT_DYNSYM, see, &s)
+	                                   : -ENOENT;
 
 	if (rc || !s.row)
 		return rc == -ENOMEM || rc == -EIO ? rc : -ENOENT;

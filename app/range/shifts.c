@@ -307,9 +307,9 @@ followed(const struct shifted_level *l)
 	return share * cost > 0 && fabs(cost) >= fabs(share) / 2;
 }
 
-/* True if the cost for each second in which threads ran changed at least half as
- * much as the cost per second: if not, competition for the CPU explains the
- * change. */
+/* False if competition for the CPU explains most of a change: if the cost per
+ * second in which threads ran changed less than half as much as the cost per
+ * second. */
 static bool
 moved_freely(const struct shifted_level *l)
 {
@@ -322,8 +322,8 @@ moved_freely(const struct shifted_level *l)
 	return cost * fair > 0 && fabs(fair) >= fabs(cost) / 2;
 }
 
-/* Leaves out shifts of a share that the cost per second did not follow, and
- * shifts of the whole that competition for the CPU explains. */
+/* Drops the shifts of a share whose cost per second did not change with it, and
+ * the shifts of the whole that competition for the CPU explains. */
 static void
 keep_moved(const struct counting *c, const double *row, struct shifted *out)
 {

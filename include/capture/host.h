@@ -91,8 +91,8 @@ struct host_usage {
 	 * control group, or of the one above it that was held back most, since
 	 * that group was created; summed over CPUs. Zeros: none. */
 	uint64_t quota_us, quota_group;
-	/* Time for which its living threads have run, and for which they could
-	 * have but waited for a CPU. Zeros: none. */
+	/* How long the threads that are alive have run, and how long they were
+	 * ready to run but waited for a CPU. */
 	uint64_t ran_ns, waited_ns;
 };
 

@@ -2,9 +2,9 @@
  * The context that a process publishes about itself: SDKs of OpenTelemetry put
  * attributes into a mapping that other processes find by its name.
  *
- * The process may write anything there, and may write while it is read. A
- * context counts if its time stamp is the same before and after the read; one
- * that is too long or changes at each try is an error.
+ * The process may write anything there, and may write during a read. A context
+ * is valid only if its time stamp is the same before and after the read. One
+ * that is too long, or that changes at each try, is an error.
  *
  *   Source   opentelemetry-specification, oteps/profiles/4719-process-ctx.md;
  *            opentelemetry-proto 1.11, processcontext/v1development
@@ -32,8 +32,8 @@ struct published {
 size_t published_find(const char *maps, size_t n,
                       uint64_t out[static PUBLISHED_MAX_NAMED]);
 /*
- * Reads the encoded context of a process, or reads it again. An unchanged context
- * costs one read of 32 bytes.
+ * Reads the encoded context of a process, the first time or again. If it has not
+ * changed, only its 32 bytes of header are read.
  *
  *   Shape    out is BUF_INIT(PUBLISHED_MAX_BYTES); returns 1 when it was read, 0
  *            if it is unchanged

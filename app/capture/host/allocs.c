@@ -104,7 +104,8 @@ allocs_open(struct allocs *out)
 /* The time in which a process was watched counts this much less each time it is
  * watched again: the process may do something else by now. */
 #define FADE 0.75
-/* The most calls between two looks count this much less with each look. */
+/* The largest number of calls between two looks fades by this factor at each
+ * look. */
 #define FADE_MOST 0.95
 /* A sample stands for no more calls than this; the rest is left to later ones,
  * if there are any. */
@@ -164,9 +165,9 @@ scale_for(double missed, double expected)
 /* Sets the scales of the calls that are expected until the next look. If there
  * are more, they are not scaled: a process that had to wait for a CPU may make
  * many times as many calls as before. A process that sleeps between bursts is
- * expected to make all calls of a burst: if fewer were scaled, those at its
- * beginning would stand for the others. What no call stands for in the end is
- * left to later ones. */
+ * expected to make all calls of a burst: if fewer were scaled, the first calls of
+ * the burst would stand for the rest of it. Missed calls that no call has stood
+ * for by then are left to later ones. */
 static void
 set_scales(struct watchers *p, uint32_t slot, int64_t next_ns)
 {

@@ -26,8 +26,9 @@ read_reg(const void *regs, uint32_t number)
 {
 	uint64_t value = 0;
 
-	/* Without the cost of a call, by an instruction that compilers do not
-	 * change: the verifier wants it to have the offset. */
+	/* A plain load costs less than a call. It is written in assembly because
+	 * the verifier requires the offset to be a constant in the
+	 * instruction. */
 	if (number == RDI) {
 		asm volatile("%0 = *(u64 *)(%1 + 112)"
 		             : "=r"(value)

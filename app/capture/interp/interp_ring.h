@@ -58,8 +58,9 @@ struct context_at {
 	uint32_t pid;    /* 0: unused; written last */
 	uint32_t module; /* number of that module; 0: there is none */
 	int64_t offset;
-	/* The addresses of a thread's blocks: where their vector's address lies,
-	 * as an offset from the thread pointer, and bytes for each module. */
+	/* A thread has a vector with the addresses of its blocks: the offset,
+	 * from the thread pointer, of the vector's address, and the bytes that
+	 * the vector has for each module. */
 	int32_t vector;
 	uint32_t step;
 };

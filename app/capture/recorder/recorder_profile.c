@@ -182,8 +182,8 @@ is_titled(const struct trie *t, const uint32_t *places, uint32_t n)
 	return n && t->places.rows[places[n - 1]].a == MODULE_TITLE;
 }
 
-/* Makes labels of the context in which a stack was sampled, and takes its place,
- * the first, off the stack. */
+/* Removes the context from a stack, whose first place it is, and makes labels of
+ * it. */
 static int
 take_context(struct finisher *f, uint32_t **places, uint32_t *n,
              struct label labels[static CONTEXT_LABELS], uint32_t *nlabels)

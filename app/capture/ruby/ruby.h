@@ -1,6 +1,6 @@
 /*
- * Finds methods and blocks written in Ruby, in processes that run a CRuby
- * of ruby_versions.def, as capture/interp/interp.h says.
+ * Finds methods and blocks written in Ruby in processes that run a version of
+ * CRuby that ruby_versions.def lists; see capture/interp/interp.h.
  *
  * The library's image holds the address of its virtual machine. A frame refers
  * to an instruction sequence. Methods written in C have native frames.

@@ -25,8 +25,8 @@ enum {
 };
 
 /* Offsets of a struct interp_list, whose head is the address of the list of
- * ractors, or of threads where NODE and THREADS are 0; see ruby_versions.def. A
- * slot's layout is the bytes of a frame. */
+ * ractors, or of threads if NODE and THREADS are 0; see ruby_versions.def. The
+ * layout of a slot is the size of a frame in bytes. */
 enum { RUBY_NODE, RUBY_THREADS, RUBY_EC, RUBY_NATIVE, RUBY_TID };
 
 /* Returns the address of a ractor's list of threads. */

@@ -1,8 +1,8 @@
 /*
- * Attributes of the resource in the context that a process publishes about
- * itself (capture/contexts/published.h), as labels of profiles. A process whose
- * context does not parse has none. Texts that could not be labels
- * (container_text_ok()) are left out.
+ * Labels of profiles, made of the resource attributes that a process publishes
+ * about itself (capture/contexts/published.h). A context that cannot be parsed
+ * gives none, and texts that cannot be labels (container_text_ok()) are left
+ * out.
  */
 #pragma once
 

@@ -2,10 +2,12 @@
  * Reads the output of `perf script`: a line for each sample, a line for each
  * frame, leaf first, and an empty line.
  *
- *	COMM PID[/TID] [CPU] [TIME:] [PERIOD] [EVENT:] [FRAME]
+ *	[COMM] [PID[/TID]] [CPU] [TIME:] [PERIOD] [EVENT:] [FRAME]
  *		ADDRESS SYMBOL+OFFSET (MODULE)
  *		[FILE:LINE]
  *
+ * -F chooses the fields. Without times and events, a line begins a sample if
+ * frames in perf's columns follow; without a thread, too, frames alone do.
  * A sample without a call chain has its frame in the first line. Frames marked
  * "(inlined)" precede the frame that they are inlined into; names of Java's
  * maps have "->" between a function and those inlined into it. Other lines are
@@ -23,6 +25,8 @@
 #define LOOK       ((size_t)1 << 20) /* bytes examined */
 #define MAX_TOKENS 64
 #define NAMELESS   "event" /* where the output has no names of events */
+#define ADDRESS    16      /* columns of an address, after one or two blanks */
+#define PERIOD     10      /* columns of a period, after a blank */
 
 struct head {
 	struct perf_head of;   /* event without its colon */
@@ -31,9 +35,11 @@ struct head {
 
 struct reader {
 	struct perf_samples s;
-	bool open;                 /* in a sample */
-	bool torn;                 /* it has a frame that is unreadable */
-	bool named;                /* frames are more than addresses */
+	const char *next, *stop; /* the lines after this one */
+	bool headless;           /* no line of the file has an event or time */
+	bool open;               /* in a sample */
+	bool torn;               /* it has a frame that is unreadable */
+	bool named;              /* frames are more than addresses */
 	struct import_frame frame; /* read, but not yet pushed */
 	bool held;                 /* there is one */
 };
@@ -98,28 +104,76 @@ ends_in_colon(struct perf_text t)
 	return t.n > 1 && t.p[t.n - 1] == ':';
 }
 
-/* Reads what follows the token with the pid. */
+/* True for what --show-task-events and its like add. */
 static bool
-read_tail(const struct perf_text *t, size_t count, const char *end,
+is_record(struct perf_text t)
+{
+	static const char with[] = "PERF_RECORD_";
+
+	return t.n > sizeof(with) && !memcmp(t.p, with, sizeof(with) - 1);
+}
+
+/* True where perf has right-aligned an address. */
+static bool
+is_column(const char *p, const char *end)
+{
+	size_t n = 0, blanks;
+
+	while (p + n < end && n < ADDRESS + 2 && p[n] == ' ')
+		n++;
+	blanks = n;
+	while (p + n < end && n < ADDRESS + 2 && isxdigit((unsigned char)p[n]))
+		n++;
+	return blanks && n > blanks && n > ADDRESS &&
+	       (p + n == end || isspace((unsigned char)p[n]));
+}
+
+/* True for a frame below a sample, as perf aligns it. */
+static bool
+is_aligned_frame(const char *p, const char *end)
+{
+	size_t n = 0;
+
+	while (p + n < end && (p[n] == ' ' || p[n] == '\t'))
+		n++;
+	while (p + n < end && isxdigit((unsigned char)p[n]))
+		n++;
+	return p < end && *p == '\t' && n == ADDRESS + 1 &&
+	       isxdigit((unsigned char)p[n - 1]) &&
+	       (p + n == end || isspace((unsigned char)p[n]));
+}
+
+/* Returns where a token would begin that has no blanks before it. */
+static const char *
+after(const struct perf_text *t, size_t i)
+{
+	return i ? t[i - 1].p + t[i - 1].n : t->p;
+}
+
+/* Reads what follows the thread, from token i on. A period is told from the
+ * number of a thread by the time before it, or by its columns. */
+static bool
+read_tail(const struct perf_text *t, size_t i, size_t count, const char *end,
           struct head *out)
 {
-	size_t i = 0;
-
 	if (i < count && t[i].p[0] == '[')
 		i++;
 	if (i + 1 < count && !numeric(t[i], "") && is_time(t[i + 1]))
 		i++; /* the mode, as U or K */
 	if (i < count && is_time(t[i]))
 		out->of.time_s = value(t[i++]);
-	if (i < count && numeric(t[i], "") &&
-	    (i + 1 < count || out->of.time_s >= 0))
+	if (i < count && numeric(t[i], "") && !is_column(after(t, i), end) &&
+	    (out->of.time_s >= 0 ||
+	     (i + 1 < count && t[i].p + t[i].n > after(t, i) + PERIOD)))
 		out->of.period = value(t[i++]);
-	if (i >= count && out->of.time_s >= 0) {
+	if ((i >= count && out->of.time_s >= 0) ||
+	    is_column(after(t, i), end)) {
 		out->of.event = (struct perf_text){NAMELESS, strlen(NAMELESS)};
-		out->rest = (struct perf_text){end, 0};
+		out->rest.p = after(t, i);
+		out->rest.n = (size_t)(end - out->rest.p);
 		return true;
 	}
-	if (i >= count || !isalpha((unsigned char)t[i].p[0]))
+	if (i >= count || !isalpha((unsigned char)t[i].p[0]) || is_record(t[i]))
 		return false;
 	out->of.event = t[i];
 	if (ends_in_colon(t[i]))
@@ -215,16 +269,50 @@ read_frame(struct perf_text line, struct import_frame *f)
 	return true;
 }
 
+/* Returns a frame without the branches that -F brstack writes behind it. */
+static struct perf_text
+without_branches(struct perf_text line)
+{
+	const char *end = line.p + line.n, *at = line.p, *slash;
+
+	while ((at = memmem(at, (size_t)(end - at), " 0x", 3))) {
+		slash = at + 3;
+		while (slash < end && isxdigit((unsigned char)*slash))
+			slash++;
+		if (slash < end && *slash == '/')
+			line.n = (size_t)(at - line.p);
+		at = slash < end && *slash == '/' ? end : slash;
+	}
+	return line;
+}
+
 /* Reads the frame of a sample without a call chain: other events have text
  * there. */
 static bool
 read_only_frame(const struct head *h, struct import_frame *f)
 {
-	struct perf_text rest = trimmed(h->rest);
+	struct perf_text rest = without_branches(h->rest);
+	bool column = is_column(rest.p, rest.p + rest.n);
 
-	return rest.n && rest.p[rest.n - 1] == ')' && read_frame(rest, f);
+	rest = trimmed(rest);
+	return rest.n && (column || rest.p[rest.n - 1] == ')') &&
+	       read_frame(rest, f);
 }
 
+/* True for most frames: they need no closer look. */
+static bool
+is_surely_frame(struct perf_text t)
+{
+	size_t n = 0;
+
+	while (n < t.n && isxdigit((unsigned char)t.p[n]))
+		n++;
+	return n && (n == t.n || isspace((unsigned char)t.p[n])) &&
+	       !memmem(t.p, t.n, ": ", 2) && !memmem(t.p, t.n, ":\t", 2) &&
+	       !ends_in_colon(t);
+}
+
+/* Reads the head of a sample. Its thread may be missing if it has a time. */
 static bool
 read_head(const char *line, size_t n, struct head *out)
 {
@@ -233,28 +321,62 @@ read_head(const char *line, size_t n, struct head *out)
 	struct import_frame f;
 	size_t count;
 
-	/* most frames are recognized by this */
-	if (!memmem(text.p, text.n, ": ", 2) &&
-	    !memmem(text.p, text.n, ":\t", 2) && !ends_in_colon(text) &&
-	    memrchr(text.p, ')', text.n))
+	if (is_surely_frame(text))
 		return false;
 	count = tokenize(text.p, text.n, t);
-	for (size_t i = 1; i < count; i++) {
+	for (size_t i = 0; i < count; i++) {
+		bool pid = numeric(t[i], "/-");
+
 		*out = (struct head){.of = {.time_s = -1, .period = -1}};
-		if (!numeric(t[i], "/-") ||
-		    !read_tail(&t[i + 1], count - i - 1, text.p + text.n, out))
+		if ((!pid && !is_time(t[i])) ||
+		    !read_tail(t, i + pid, count, text.p + text.n, out) ||
+		    (!i && out->of.time_s < 0))
 			continue;
-		out->of.comm = (struct perf_text){
-			t[0].p, (size_t)(t[i - 1].p + t[i - 1].n - t[0].p)};
+		out->of.comm.p = t[0].p;
+		out->of.comm.n = i ? (size_t)(after(t, i) - t[0].p) : 0;
 		return out->of.time_s >= 0 || !trimmed(out->rest).n ||
 		       read_only_frame(out, &f);
 	}
 	return false;
 }
 
-/* A line like a head, but without a time, has to be followed by a frame. */
-bool
-input_perf_looks(const char *p, size_t n)
+/* Reads the head of a sample in a file whose samples have neither time nor
+ * event: a thread's name and number, of which either may be missing, before
+ * frames. Without a call chain, the frame follows in the line. */
+static bool
+read_bare_head(const char *line, size_t n, const char *next, const char *stop,
+               struct head *out)
+{
+	const char *end = line + n, *at = line;
+	struct perf_text t[MAX_TOKENS];
+	size_t count;
+
+	if (is_aligned_frame(line, end))
+		return false;
+	while (at < end && !is_column(at, end))
+		at++;
+	if (at == end && !is_aligned_frame(next, stop))
+		return false;
+	*out = (struct head){.of = {.event = {NAMELESS, strlen(NAMELESS)},
+	                            .time_s = -1,
+	                            .period = -1},
+	                     .rest = {at, (size_t)(end - at)}};
+	count = tokenize(line, (size_t)(at - line), t);
+	if (count && *t[count - 1].p == '[')
+		count--;
+	if (count && numeric(t[count - 1], "/-"))
+		count--;
+	out->of.comm.p = line;
+	if (count)
+		out->of.comm = (struct perf_text){
+			t->p, (size_t)(after(t, count) - t->p)};
+	return true;
+}
+
+/* Finds a line that begins a sample. A line like a head, but without a time, has
+ * to be followed by a frame. */
+static bool
+has_head(const char *p, size_t n)
 {
 	const char *end = p + (n < LOOK ? n : LOOK), *line;
 	struct import_frame f;
@@ -272,6 +394,36 @@ input_perf_looks(const char *p, size_t n)
 			return true;
 	}
 	return false;
+}
+
+/* Finds frames in perf's columns. Those without a call chain have to begin with
+ * the first line. */
+static bool
+has_frames(const char *p, size_t n)
+{
+	const char *end = p + (n < LOOK ? n : LOOK), *line;
+	struct import_frame f;
+	struct head head;
+	bool first = true;
+
+	while (import_line(&p, end, &line, &n)) {
+		if (!n || *line == '#')
+			continue;
+		if (is_aligned_frame(line, line + n))
+			return true;
+		if (first && *line == ' ' &&
+		    read_bare_head(line, n, p, end, &head) &&
+		    read_only_frame(&head, &f) && f.nname)
+			return true;
+		first = false;
+	}
+	return false;
+}
+
+bool
+input_perf_looks(const char *p, size_t n)
+{
+	return has_head(p, n) || has_frames(p, n);
 }
 
 /* --- samples ----------------------------------------------------------------- */
@@ -365,9 +517,18 @@ static int
 frame_line(struct reader *d, const char *line, size_t n)
 {
 	struct perf_text text = trimmed((struct perf_text){line, n});
+	const struct head nobody = {
+		.of = {.event = {NAMELESS, strlen(NAMELESS)},
+	               .comm = {line, 0},
+	               .time_s = -1,
+	               .period = -1}};
 	struct import_frame f;
-	int r;
+	int r = 0;
 
+	if (!d->open && d->headless && is_aligned_frame(line, line + n))
+		r = begin(d, &nobody);
+	if (r)
+		return r;
 	if (d->open && d->s.other)
 		return 0;
 	if (d->open && read_frame(text, &f) &&
@@ -390,7 +551,7 @@ static int
 read_line(struct reader *d, const char *line, size_t n)
 {
 	struct head head;
-	bool blank = !trimmed((struct perf_text){line, n}).n;
+	bool blank = !trimmed((struct perf_text){line, n}).n, begins;
 	int r;
 
 	if (n && *line == '#')
@@ -398,8 +559,14 @@ read_line(struct reader *d, const char *line, size_t n)
 	/* an empty line may stand between a sample and its frames */
 	if (blank)
 		return d->held || d->s.im.depth || d->s.other ? end(d) : 0;
-	if (!read_head(line, n, &head) ||
-	    (isspace((unsigned char)*line) && d->open && head.of.time_s < 0))
+	if (d->headless)
+		begins = read_bare_head(line, n, d->next, d->stop, &head) &&
+		         (!d->open || head.rest.n);
+	else
+		begins = read_head(line, n, &head) &&
+		         (head.of.time_s >= 0 || !d->open ||
+		          !isspace((unsigned char)*line));
+	if (!begins)
 		return frame_line(d, line, n);
 	r = end(d) ?: begin(d, &head);
 	if (r || d->s.other || !read_only_frame(&head, &d->frame))
@@ -420,11 +587,13 @@ int
 input_perf_read(const char *p, size_t n, const struct import_ask *ask,
                 struct profile **out, struct buf *why)
 {
-	CLEANUP(reader_done) struct reader d = {0};
-	const char *stop = p + n, *line;
+	CLEANUP(reader_done)
+	struct reader d = {
+		.next = p, .stop = p + n, .headless = !has_head(p, n)};
+	const char *line;
 	int r = perf_samples_init(&d.s, ask, why);
 
-	while (!r && import_next(&d.s.im, &p, stop, &line, &n))
+	while (!r && import_next(&d.s.im, &d.next, d.stop, &line, &n))
 		r = read_line(&d, line, n);
 	return (r ?: end(&d)) ?: perf_samples_end(&d.s, out);
 }

@@ -7,6 +7,9 @@
 #include <string.h>
 
 #define MOST_NAME 64 /* bytes of an event's name in notes */
+/* If the time goes back at more than one in so many samples, the times are no
+ * points in time, but differences, as of --deltatime. */
+#define BACKWARDS 10
 
 int
 perf_samples_init(struct perf_samples *s, const struct import_ask *ask,
@@ -151,6 +154,8 @@ perf_sample_begin(struct perf_samples *s, const struct perf_head *h)
 	s->other = event != s->chosen;
 	if (r || s->other)
 		return r;
+	s->samples++;
+	s->backwards += h->time_s < s->last_s;
 	s->last_s = h->time_s;
 	if (s->kind == PERF_SAMPLES)
 		s->period = 1;
@@ -243,7 +248,8 @@ perf_samples_end(struct perf_samples *s, struct profile **out)
 
 	if (s->nevents && s->chosen == PERF_MAX_EVENTS)
 		return no_event(s);
-	if (s->first_s >= 0 && took_s > 0 && took_s < 1e8)
+	if (s->first_s >= 0 && took_s > 0 && took_s < 1e8 &&
+	    s->backwards * BACKWARDS <= s->samples)
 		p->duration_ns = llround(took_s * NS_PER_S);
 	if (p->ntypes == 3)
 		divide_time(s);

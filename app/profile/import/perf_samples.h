@@ -33,8 +33,9 @@ struct perf_samples {
 	const char *first; /* the event to keep unless one is asked for; NULL:
 	                      that of the first sample */
 	struct label thread;
-	double first_s, last_s; /* -1 unknown */
-	double period;          /* of the sample */
+	double first_s, last_s;      /* -1 unknown */
+	uint64_t samples, backwards; /* backwards: before the previous one */
+	double period;               /* of the sample */
 	struct {
 		struct perf_text name;
 		uint64_t samples;

@@ -677,6 +677,11 @@ TEST(one_event_of_perf_script_is_kept_and_the_others_are_named)
 }
 END
 
+#define CHAIN                      \
+	"\t          401136 hot\n" \
+	"\t          401180 main\n\n"
+#define CHAINED "perf 1 count\nmain;hot 1\n"
+
 /* Shapes that stackcollapse-perf.pl of FlameGraph 41fee1f, inferno 0.12,
  * speedscope 1.25 or Firefox Profiler read. */
 TEST(perf_script_is_read_in_all_its_shapes)
@@ -718,6 +723,42 @@ TEST(perf_script_is_read_in_all_its_shapes)
 		{"d 0 [000] 12.3: sched:sched_switch: prev_comm=d ==> "
 	         "next_comm=x (3)\n" HOT,
 	         "perf 1 count\nmain;hot 1\n"},
+		{"d 1 0.9: PERF_RECORD_COMM: d:1/1\n"
+	         "d 1 1.0: 5 cycles: \n" HOT,
+	         "perf 5 cycles\nmain;hot 5\n"
+	         "skipped 1 line, line 1: d 1 0.9: PERF_RECORD_COMM: d:1/1\n"},
+		/* -F of perf 6.1 without threads, times, events or names, with
+	         * call chains */
+		{"    1   1.000000: cycles: \n" CHAIN, CHAINED},
+		{"  1.000000: \n" CHAIN, CHAINED},
+		{"d e 12   1.000000: \n" CHAIN, CHAINED},
+		{"d 12 1 \n" CHAIN, CHAINED},
+		{"d 1/2 [003] \n" CHAIN, CHAINED},
+		{"d \n" CHAIN, CHAINED},
+		{"\n" CHAIN "\n", CHAINED},
+		{"d 12 1 \n\t          401136 hot\n  w.c:6\n|6   hot();\n"
+	         "\t          401180 main\n  w.c:9\n\n",
+	         CHAINED "skipped 1 line, line 4: |6   hot();\n"},
+		/* a thread whose name ends with a number */
+		{"d 12 1 cycles: \n" CHAIN, CHAINED},
+		{"d 12 1    2004008 cycles: \n" CHAIN,
+	         "perf 2004008 cycles\nmain;hot 2004008\n"},
+		/* the same without */
+		{"       d  1   1.000000: cycles:            401136 hot+0x6\n",
+	         "perf 1 count\nhot 1\n"},
+		{"       d  1   1.000000:            401136 hot\n",
+	         "perf 1 count\nhot 1\n"},
+		{"       d  1     250000            401136 hot\n",
+	         "perf 1 count\nhot 1\n"},
+		{"       d  1            401136 hot\n",
+	         "perf 1 count\nhot 1\n"},
+		{"       d            401136 hot\n", "perf 1 count\nhot 1\n"},
+		{"           401136 hot\n ffffffff815be114 cold\n",
+	         "perf 2 count\ncold 1\nhot 1\n"},
+		/* -F +brstack */
+		{"d  1   1.0: 5 cycles:            401136 hot (/d)  "
+	         "0x401140/0x401136/P/-/-/1  0x401150/0x401130/M/-/-/0\n",
+	         "perf 5 cycles\nhot 5\n"},
 		/* standard error of perf */
 		{"Warning:\n1 out of order events recorded.\n"
 	         "d 1 1.0: 5 cycles: \n" HOT,
@@ -782,6 +823,9 @@ TEST(texts_that_only_resemble_perf_script_are_not_taken_for_it)
 		"host 12 error:\nnothing\n",
 		"goroutine 1 [running]:\nx\n",
 		"Name: 5\nhost 12 foo: bar\n",
+		"     12 main;hot\n      3 main;cold\n", /* uniq -c */
+		" Performance counter stats for './d':\n\n"
+		"                46      page-faults\n",
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
@@ -834,7 +878,7 @@ TEST(perf_script_lasts_from_its_first_sample_to_its_last)
 	} rows[] = {
 		{"10.000000", "12.500000", 2500000000},
 		{"10.000000", "10.000000", 0},
-		{"12.500000", "10.000000", 0}, /* clocks that disagree */
+		{"12.500000", "10.000000", 0}, /* --deltatime */
 		{"0.000000", "99999999.000000", 99999999000000000},
 		{"0.000000", "100000000.000000", 0}, /* of three years */
 	};
@@ -1041,6 +1085,9 @@ TEST(a_file_of_a_kind_that_is_not_read_is_named_with_a_way_to_upload_it)
 		KIND("2ELIFREP\x68\0", "it is perf.data of a big-endian "
 	                               "machine: upload what `perf "
 	                               "script` prints"),
+		KIND("#\n# Samples: 9\n# Overhead  Symbol\n",
+	             "it is a table of perf report: upload perf.data, or what "
+	             "`perf script` prints"),
 		KIND("SIMPLEPERF\x01\0", "it is a simpleperf report in "
 	                                 "protobuf: "),
 		KIND("v8-version,11,3,244,8,-node.16,0 1\n",

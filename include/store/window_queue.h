@@ -6,6 +6,7 @@
 
 #include "store/window.h"
 
+#define WINDOW_QUEUE_SUFFIX "-pushes" /* of the database's file name */
 struct window_queue {
 	int fd;
 	struct queue_file *file;
@@ -29,8 +30,9 @@ window_queue_open(const struct store *s, struct window_queue *out);
 void window_queue_close(struct window_queue *q);
 /*
  * Does what window_commit() does, with other processes.
- *   Errors   those of window_commit(); -EBUSY when the turn does not come: the
- *            windows may still be stored
+ *   Errors   those of window_commit(); -EBUSY when the turn does not come;
+ *            -EINPROGRESS when it was another process's, which does not end:
+ *            the windows may still be stored, and their bytes are to stay
  */
 MUST_CHECK int window_queue_commit(struct store *s, struct window_queue *q,
                                    const struct segment *g,

@@ -189,6 +189,19 @@ push_add(struct push_windows *w, const char *type, const struct profile *p,
 	return rc;
 }
 
+/* Opens the queue, without which each push is a transaction. */
+static void
+open_queue(struct pushes *p, const struct store *s)
+{
+	int rc = p->queue.own ? 0 : window_queue_open(s, &p->queue);
+
+	if (rc && rc != -EOPNOTSUPP && !p->alone)
+		log_warn("pushes are stored one by one: " STORE_DB
+		                 WINDOW_QUEUE_SUFFIX ": %s",
+		         strerror(-rc));
+	p->alone = rc != 0;
+}
+
 static int
 open_segment(struct pushes *p, struct store *s)
 {
@@ -202,8 +215,7 @@ open_segment(struct pushes *p, struct store *s)
 	rc = segment_create(s, s->host, &g);
 	if (rc)
 		return rc;
-	if (!p->queue.own && window_queue_open(s, &p->queue))
-		p->queue.own = NULL; /* pushes are committed one by one */
+	open_queue(p, s);
 	segment_close(&p->segment);
 	p->segment = g;
 	p->opened_ns = now;
@@ -286,6 +298,8 @@ pushes_store(struct pushes *p, struct store *s, struct push_windows *w,
 		rc = segment_sync(&p->segment)
 		             ?: window_queue_commit(s, &p->queue, &p->segment,
 		                                    b.asks, b.n);
+	if (rc == -EINPROGRESS)
+		segment_close(&p->segment);
 	if (rc) {
 		p->segment.length = length; /* the next push overwrites them */
 		return rc;

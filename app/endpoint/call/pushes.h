@@ -13,6 +13,7 @@
 struct pushes {
 	struct segment segment; /* open for the next push */
 	struct window_queue queue;
+	bool alone; /* the log says that the queue could not be opened */
 	int64_t opened_ns;
 	/* Frames for whose names this process has asked, in places that their
 	 * hashes choose: they are not asked for again for a while. */
@@ -60,7 +61,7 @@ MUST_CHECK int push_add(struct push_windows *w, const char *type,
  * it returns. Names of frames that have none are asked for. A push that is
  * refused is left out as a whole: refused is -ENOENT if there is no such
  * service, -EDQUOT past max_series.
- *   Errors   -errno, nothing is stored
+ *   Errors   -errno, nothing is stored; -EINPROGRESS: it may be
  */
 MUST_CHECK int pushes_store(struct pushes *p, struct store *s,
                             struct push_windows *w, size_t n);

@@ -22,7 +22,6 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#define SUFFIX       "-pushes"
 #define FILE_MODE    0660
 #define LAYOUT       1 /* of struct queue_file; counts up with its changes */
 #define SLOTS        32
@@ -144,7 +143,8 @@ window_queue_open(const struct store *s, struct window_queue *out)
 
 	if (db_is_shared(s->db))
 		return -EOPNOTSUPP;
-	snprintf(path, sizeof(path), "%s/" STORE_DB SUFFIX, s->dir);
+	snprintf(path, sizeof(path), "%s/" STORE_DB WINDOW_QUEUE_SUFFIX,
+	         s->dir);
 	q.fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
 	if (q.fd < 0 || flock(q.fd, LOCK_EX))
 		return -errno;
@@ -272,25 +272,36 @@ is_free(struct queue_slot *slot)
 	return state == SLOT_IDLE || state == SLOT_DONE;
 }
 
+/* Takes back what a slot holds; false once its transaction has begun. */
+static bool
+withdraw(struct queue_slot *slot)
+{
+	int waits = SLOT_WAITS;
+
+	return atomic_compare_exchange_strong(&slot->state, &waits, SLOT_IDLE);
+}
+
 int
 window_queue_commit(struct store *s, struct window_queue *q,
                     const struct segment *g, const struct window_ask *w,
                     size_t n)
 {
 	struct queue_slot *own = q->own;
-	int rc, waits = SLOT_WAITS;
+	int rc;
 
 	if (!own || n > SLOT_WINDOWS || !is_free(own))
 		return window_commit(s, g, w, n, NULL);
 	fill(own, g, w, n);
 	rc = take_turn(q->file);
-	if (rc) {
-		atomic_compare_exchange_strong(&own->state, &waits, SLOT_IDLE);
+	if (rc && withdraw(own))
 		return rc;
-	}
-	if (atomic_load(&own->state) != SLOT_DONE)
+	if (rc) /* the turn is of who commits them */
+		rc = take_turn(q->file);
+	if (!rc && atomic_load(&own->state) != SLOT_DONE)
 		commit_waiting(s, q);
-	rc = own->rc;
-	pthread_mutex_unlock(&q->file->turn);
-	return rc == -EAGAIN ? window_commit(s, g, w, n, NULL) : rc;
+	if (!rc)
+		pthread_mutex_unlock(&q->file->turn);
+	if (atomic_load(&own->state) != SLOT_DONE)
+		return -EINPROGRESS;
+	return own->rc == -EAGAIN ? window_commit(s, g, w, n, NULL) : own->rc;
 }

@@ -3,19 +3,60 @@
 #include "store/window_queue.h"
 
 #include "base/file.h"
+#include "endpoint/call/pushes.h"
 #include "lib/store.h"
 #include "store/db/db_test.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #define WRITERS 4
 #define T0      INT64_C(1768464000000)
+
+/* --- what a process meets ------------------------------------------------- */
+
+static struct {
+	bool stops;    /* once it has had a turn, when it writes to the disk */
+	int late;      /* turns that do not come in time */
+	int waits, go; /* such a turn writes a byte, and reads one */
+	bool stop;
+} met;
+
+/* SQLite calls this one. */
+int
+fdatasync(int fd)
+{
+	if (met.stop && !raise(SIGSTOP))
+		met.stop = false;
+	return (int)syscall(SYS_fdatasync, fd);
+}
+
+int
+pthread_mutex_clocklock(pthread_mutex_t *m, clockid_t clock,
+                        const struct timespec *end)
+{
+	char byte;
+
+	(void)clock, (void)end;
+	met.stop = met.stops;
+	if (!met.late)
+		return pthread_mutex_lock(m);
+	met.late--;
+	return write(met.waits, "", 1) == 1 && read(met.go, &byte, 1) == 1
+	               ? ETIMEDOUT
+	               : EIO;
+}
+
+/* --- processes that all wait for the database ----------------------------- */
 
 struct fixture {
 	struct test_store t;
@@ -221,6 +262,172 @@ TEST(a_process_that_comes_after_a_killed_one_commits)
 }
 END
 
+/* --- a turn that does not come -------------------------------------------- */
+
+/* A process that pushes a window, and another one, in whose transaction it is,
+ * which stops when it writes to the disk. */
+struct late {
+	struct test_store t;
+	pid_t committer, pusher;
+	int waits, go;
+	char series[ID_MAX];
+};
+
+static void
+late_done(struct late *l)
+{
+	close_ptr(&l->waits);
+	close_ptr(&l->go);
+	test_store_done(&l->t);
+}
+#define CLEANUP_LATE CLEANUP(late_done)
+
+static int
+push(struct pushes *p, struct store *s, int i, const char *bytes)
+{
+	struct push_windows w = {
+		.tenant = TEST_TENANT,
+		.service = TEST_SERVICE,
+		.labels = "{}",
+		.max_series = 1,
+		.start_ms = T0 + i,
+		.end_ms = T0 + i + 10,
+		.of = {{.type = "cpu", .file = bytes, .length = 5}},
+		.n = 1,
+	};
+
+	return pushes_store(p, s, &w, 1) ?: w.refused;
+}
+
+/* Starts a process that pushes "first"; one that is not told its fate says so
+ * by its code, and pushes "other". */
+#define UNKNOWN 9
+static pid_t
+start_push(const struct late *l, int i)
+{
+	struct pushes p = PUSHES_INIT;
+	pid_t pid = fork();
+	struct store s;
+	int rc;
+
+	if (pid)
+		return pid;
+	s = test_store_again(&l->t, false);
+	rc = push(&p, &s, i, "first");
+	_exit(rc != -EINPROGRESS             ? rc != 0
+	      : push(&p, &s, i + 1, "other") ? 1
+	                                     : UNKNOWN);
+}
+
+static struct late
+late_push(int turns)
+{
+	struct late l = {.t = test_store()};
+	int waits[2], go[2], status;
+	char byte;
+
+	ck_assert_int_eq(pipe2(waits, O_CLOEXEC), 0);
+	ck_assert_int_eq(pipe2(go, O_CLOEXEC), 0);
+	l.waits = waits[0];
+	l.go = go[1];
+	met.waits = waits[1];
+	met.go = go[0];
+	ck_assert_int_eq(series_of_pushed(&l.t.s, TEST_TENANT, TEST_SERVICE,
+	                                  "cpu", "{}", 1, l.series),
+	                 0);
+	met.late = turns;
+	l.pusher = start_push(&l, 1);
+	ck_assert_int_eq(read(l.waits, &byte, 1), 1);
+	met.late = 0;
+	met.stops = true;
+	l.committer = start_push(&l, 0);
+	met.stops = false;
+	ck_assert_int_eq(waitpid(l.committer, &status, WUNTRACED), l.committer);
+	ck_assert(WIFSTOPPED(status));
+	for (int i = 0; i < turns; i++)
+		ck_assert_int_eq(write(l.go, "", 1), 1);
+	for (int i = 1; i < turns; i++)
+		ck_assert_int_eq(read(l.waits, &byte, 1), 1);
+	ck_assert_int_eq(kill(l.committer, SIGCONT), 0);
+	ck_assert_int_eq(waitpid(l.committer, &status, 0), l.committer);
+	ck_assert_int_eq(status, 0);
+	close(met.waits);
+	close(met.go);
+	return l;
+}
+
+/* Compares the bytes of the windows that are stored. */
+static void
+check_bytes(struct late *l, int n, const char *const *expected)
+{
+	CLEANUP_WINDOWS struct window_list w = {0};
+	CLEANUP_BUF struct buf b = BUF_INIT(64);
+
+	ck_assert_int_eq(window_between(&l->t.s, l->series, WINDOW_CAPTURED, 0,
+	                                INT64_MAX, &w),
+	                 0);
+	ck_assert_uint_eq(w.n, (size_t)n);
+	for (int i = 0; i < n; i++) {
+		buf_clear(&b);
+		ck_assert_int_eq(window_read(&l->t.s, &w.items[i], &b), 0);
+		ck_assert_str_eq(buf_str(&b), expected[i]);
+	}
+}
+
+TEST(a_push_that_another_process_commits_is_told_its_fate)
+{
+	if (test_on_server())
+		SKIP("a database server groups commits itself");
+	CLEANUP_LATE struct late l = late_push(1);
+	int status;
+
+	ck_assert_int_eq(waitpid(l.pusher, &status, 0), l.pusher);
+	ck_assert_int_eq(status, 0);
+	check_bytes(&l, 2, (const char *[]){"first", "first"});
+}
+END
+
+TEST(bytes_of_a_push_that_may_be_stored_are_not_overwritten)
+{
+	if (test_on_server())
+		SKIP("a database server groups commits itself");
+	CLEANUP_LATE struct late l = late_push(2);
+	int status;
+
+	ck_assert_int_eq(waitpid(l.pusher, &status, 0), l.pusher);
+	ck_assert_int_eq(WEXITSTATUS(status), UNKNOWN);
+	check_bytes(&l, 3, (const char *[]){"first", "first", "other"});
+}
+END
+
+/* A damaged file, which a directory stands for, is logged by each process once. */
+TEST(pushes_go_on_without_a_queue_and_the_log_says_so_once)
+{
+	if (test_on_server())
+		SKIP("a database server groups commits itself");
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP(pushes_done) struct pushes p = PUSHES_INIT;
+	CLEANUP_FD int err = dup(STDERR_FILENO);
+	char path[96], log[512] = "";
+	int pipes[2];
+
+	snprintf(path, sizeof(path), "%s/" STORE_DB WINDOW_QUEUE_SUFFIX, t.dir);
+	ck_assert_int_eq(mkdir(path, 0700), 0);
+	ck_assert_int_eq(pipe2(pipes, O_CLOEXEC), 0);
+	ck_assert_int_ge(dup2(pipes[1], STDERR_FILENO), 0);
+	for (int i = 0; i < 2; i++) {
+		ck_assert_int_eq(push(&p, &t.s, i, "first"), 0);
+		p.opened_ns = 0; /* the next one opens a segment */
+	}
+	ck_assert_int_ge(dup2(err, STDERR_FILENO), 0);
+	ck_assert_int_gt(read(pipes[0], log, sizeof(log) - 1), 0);
+	ck_assert_ptr_nonnull(strstr(log, "stored one by one"));
+	ck_assert_ptr_eq(strchr(log, '\n') + 1, log + strlen(log));
+	close(pipes[0]);
+	close(pipes[1]);
+}
+END
+
 TEST(more_windows_than_a_slot_holds_are_stored)
 {
 	if (test_on_server())
@@ -263,4 +470,7 @@ SUITE("window_queue", windows_of_processes_that_wait_are_one_transaction,
       windows_that_cannot_be_stored_together_are_stored_one_by_one,
       windows_of_others_are_stored_once_though_the_committer_is_killed,
       a_process_that_comes_after_a_killed_one_commits,
-      more_windows_than_a_slot_holds_are_stored, a_queue_has_all_its_blocks)
+      more_windows_than_a_slot_holds_are_stored, a_queue_has_all_its_blocks,
+      a_push_that_another_process_commits_is_told_its_fate,
+      bytes_of_a_push_that_may_be_stored_are_not_overwritten,
+      pushes_go_on_without_a_queue_and_the_log_says_so_once)

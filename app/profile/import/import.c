@@ -224,21 +224,36 @@ is_json(const char *p, size_t n)
 	return n && (*p == '{' || *p == '[');
 }
 
-/* Gives a better reason for a refusal, if the file is JSON of a known kind.
- * Returns the error. */
+/* Gives a better reason for a refusal, if the file is of a kind that is known,
+ * or of none. Returns the error. */
 static int
-explain_text(const char *p, size_t n, int r, struct buf *why)
+explain_text(const struct input *row, const char *p, size_t n, int r,
+             struct buf *why)
 {
 	CLEANUP_BUF struct buf what = BUF_INIT(BUF_MAX_SMALL);
+	/* that reader gets all JSON for which there is no other */
+	bool stray = row && row->read == input_speedscope_read &&
+	             !memmem(p, n, "\"shared\"", 8);
+	char quote[IMPORT_QUOTE];
 
-	if ((r == -EBADMSG && !is_json(p, n)) || !foreign_text(p, n, &what)) {
-		if (r == -EPROTONOSUPPORT && !why->len)
-			buf_puts(why, "it is in no format that is known");
+	if ((r == -EPROTONOSUPPORT || is_json(p, n)) &&
+	    foreign_text(p, n, &what)) {
+		r = -EPROTONOSUPPORT;
+	} else if ((r == -EPROTONOSUPPORT && !why->len) || stray) {
+		import_quote(p, n, quote);
+		buf_addf(&what, "%s; it begins with \"%s\"",
+		         import_has_bare_stacks(p, n)
+		                 ? "it looks like folded stacks, but its lines "
+		                   "do not end with counts"
+		                 : "it is in no format that is known",
+		         quote);
+		r = -EPROTONOSUPPORT;
+	} else {
 		return r;
 	}
 	buf_clear(why);
 	buf_puts(why, buf_str(&what));
-	return -EPROTONOSUPPORT;
+	return r;
 }
 
 /* Notes what a reader of the profile would take for a mistake of ours: cost
@@ -257,7 +272,9 @@ put_doubts(const struct profile *p, struct buf *why)
 		all += v;
 		bare += p->samples[i].nstack ? 0 : v;
 	}
-	if (p->nsamples && all == 0)
+	if (!p->nsamples)
+		buf_puts(why, "it has no samples\n");
+	else if (all == 0)
 		buf_puts(why, "all its values are 0\n");
 	else if (bare > all / 2)
 		buf_addf(why, "%.0f %% of its cost has no stack\n",
@@ -291,7 +308,7 @@ import(const char *p, size_t n, const struct import_ask *ask,
 	if (r == -ENODATA)
 		return -EBADMSG;
 	if (r == -EBADMSG || r == -EPROTONOSUPPORT)
-		r = explain_text(p, n, r, why);
+		r = explain_text(row, p, n, r, why);
 	if (!r)
 		r = import_choose(made, ask->type, type, why);
 	if (r)

@@ -300,49 +300,63 @@ import_sample_again(struct import *im, uint32_t row, int64_t count,
 	               ?: add_sum(im, row, value);
 }
 
-/* Returns the part of all sums, multiplied by scale, that rounding adds or
- * removes. Sets *gone to the part that is lost in sums that become 0. */
-static double
-rounding_error(const struct import *im, double scale, double *gone)
-{
-	double error = 0, all = 0;
+/* What rounding does to all sums, multiplied by a scale. */
+struct rounding {
+	double error; /* the part that it adds or removes */
+	double gone;  /* the part that is lost in sums that become 0 */
+	double all;   /* what it adds to the total, or removes if negative */
+};
 
-	*gone = 0;
+static struct rounding
+rounding_of(const struct import *im, double scale)
+{
+	struct rounding r = {0};
+	double all = 0;
+
 	for (uint32_t i = 0; i < im->p->nsamples; i++) {
 		double v = im->sums[i] * scale;
 
 		all += v;
-		error += fabs(v - round(v));
-		*gone += v < 0.5 ? v : 0;
+		r.all += round(v) - v;
+		r.error += fabs(v - round(v));
+		r.gone += v < 0.5 ? v : 0;
 	}
-	*gone = all > 0 ? *gone / all : 0;
-	return all > 0 ? error / all : 0;
+	r.error = all > 0 ? r.error / all : 0;
+	r.gone = all > 0 ? r.gone / all : 0;
+	return r;
 }
 
 /*
  * Writes the sums, multiplied by scale, into a column. If too many would become
  * 0, uses a larger scale. The larger scale cannot overflow: such sums are less
- * than 50 per sample on average.
+ * than 50 per sample on average. If the total would be another one, what
+ * rounding adds to a sum is taken from the next.
  */
 static int
 round_sums(struct import *im, uint32_t type, double scale)
 {
 	static const char *const parts[] = {"thousandths", "millionths",
 	                                    "billionths"};
+	struct rounding by = rounding_of(im, scale);
 	struct profile *p = im->p;
-	double gone;
+	double rest = 0;
+	bool keep;
 	size_t n = 0;
 
-	(void)rounding_error(im, scale, &gone);
-	if (gone > MOST_GONE)
+	if (by.gone > MOST_GONE)
 		do {
 			scale *= 1000;
 			n++;
-		} while (rounding_error(im, scale, &gone) > MOST_ERROR &&
-		         n < ARRAY_LEN(parts));
-	for (uint32_t i = 0; i < p->nsamples; i++)
-		p->values[(size_t)i * p->ntypes + type] =
-			llround(im->sums[i] * scale);
+			by = rounding_of(im, scale);
+		} while (by.error > MOST_ERROR && n < ARRAY_LEN(parts));
+	keep = fabs(by.all) >= 1;
+	for (uint32_t i = 0; i < p->nsamples; i++) {
+		double v = im->sums[i] * scale;
+		long long whole = llround(keep ? v + rest : v);
+
+		rest += v - (double)whole;
+		p->values[(size_t)i * p->ntypes + type] = whole;
+	}
 	if (!n)
 		return 0;
 	buf_addf(im->why, "its values are fractions, which are kept as %s\n",
@@ -370,22 +384,29 @@ import_next(struct import *im, const char **p, const char *end,
 }
 
 void
+import_quote(const char *p, size_t n, char out[static IMPORT_QUOTE])
+{
+	import_skip_blanks(&p, &n);
+	n = n < IMPORT_QUOTE - 1 ? n : IMPORT_QUOTE - 1;
+	while (n && isspace((unsigned char)p[n - 1]))
+		n--;
+	memcpy(out, p, n);
+	out[n] = '\0';
+	for (char *c = out; c < out + n; c++)
+		if (iscntrl((unsigned char)*c))
+			*c = ' ';
+	utf8_mend(out, n);
+}
+
+void
 import_skip(struct import *im, const char *line, size_t n)
 {
 	struct import_skipped *s = &im->skipped;
-	size_t most = sizeof(s->text) - 1;
 
 	if (s->lines++)
 		return;
-	import_skip_blanks(&line, &n);
 	s->first = im->line;
-	n = n < most ? n : most;
-	memcpy(s->text, line, n);
-	s->text[n] = '\0';
-	for (char *c = s->text; c < s->text + n; c++)
-		if (iscntrl((unsigned char)*c))
-			*c = ' ';
-	utf8_mend(s->text, n);
+	import_quote(line, n, s->text);
 }
 
 void

@@ -20,10 +20,12 @@
 #include "inputs.def"
 #undef INPUT
 
+#define IMPORT_QUOTE 64 /* bytes of a text that messages quote */
+
 /* Lines that a reader passed over, and the first of them. */
 struct import_skipped {
-	uint64_t lines, first; /* how many; number of the first, from 1 */
-	char text[64];         /* beginning of the first, printable */
+	uint64_t lines, first;   /* how many; number of the first, from 1 */
+	char text[IMPORT_QUOTE]; /* beginning of the first */
 };
 
 struct import {
@@ -121,6 +123,10 @@ const char *import_unit_find(const char *unit, int64_t *scale);
 /* Removes the frames that a pprof file wants to be hidden; appends a note if its
  * patterns can't be used. Returns 0 or -ENOMEM. */
 MUST_CHECK int import_drop(struct profile *p, struct buf *why);
+/* True for lines that would be folded stacks if counts were at their ends. */
+bool import_has_bare_stacks(const char *p, size_t n);
+/* Copies the beginning of a text, printable. */
+void import_quote(const char *p, size_t n, char out[static IMPORT_QUOTE]);
 /* Passes over blanks and line ends at the start of a text. */
 void import_skip_blanks(const char **p, size_t *n);
 /* Refuses stacks that have more than IMPORT_MAX_FRAMES together. Returns 0 or

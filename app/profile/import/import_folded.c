@@ -95,6 +95,27 @@ input_folded_looks(const char *p, size_t n)
 	return lines[1] + lines[2] && lines[1] + lines[2] >= lines[0];
 }
 
+bool
+import_has_bare_stacks(const char *p, size_t n)
+{
+	const char *end = p + (n < LOOK ? n : LOOK), *line;
+	size_t with = 0, without = 0;
+	double count;
+
+	while (import_line(&p, end, &line, &n)) {
+		size_t most = n;
+
+		if (!without_blanks(line, n) || is_comment(line, n))
+			continue;
+		if (*line != '{' && memchr(line, ';', n) &&
+		    split(line, &most, &count))
+			with++;
+		else
+			without++;
+	}
+	return with > without;
+}
+
 /* True when the lines end with two counts, as difffolded.pl writes them. */
 static bool
 is_differential(const char *p, size_t n)

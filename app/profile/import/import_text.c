@@ -2,9 +2,11 @@
 
 #include "base/utf8.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #define LOOK ((size_t)64 << 10) /* bytes in which a line must end */
+#define WIDE 64                 /* bytes that tell UTF-16 without a mark */
 
 struct units {
 	const unsigned char *p, *end;
@@ -32,6 +34,20 @@ next(struct units *u)
 		return c;
 	u->p += 2;
 	return 0x10000 + ((c - 0xD800) << 10) + (low - 0xDC00);
+}
+
+/* True for text without a mark whose first characters, all of ASCII, take two
+ * bytes each; low is which of them says which one. */
+static bool
+is_wide(const char *p, size_t n, int low)
+{
+	n = n < WIDE ? n : WIDE;
+	for (size_t i = 0; i + 1 < n; i += 2)
+		if (p[i + (size_t)(1 - low)] ||
+		    !(isprint((unsigned char)p[i + (size_t)low]) ||
+		      isspace((unsigned char)p[i + (size_t)low])))
+			return false;
+	return n > 3;
 }
 
 /* True for text whose lines end with a carriage return alone, as old programs
@@ -70,21 +86,24 @@ import_text(const char **p, size_t *n, struct buf *room)
 	             {"\xff\xfe", 2, 0},
 	             {"\xfe\xff", 2, 1}};
 	struct units u;
-	size_t i = 0;
+	size_t i = 0, mark;
 	char text[UTF8_MAX];
 
 	while (i < ARRAY_LEN(marks) &&
 	       (*n < marks[i].n || memcmp(*p, marks[i].bytes, marks[i].n)))
 		i++;
-	if (i == ARRAY_LEN(marks))
-		return ends_with_cr(*p, *n) ? take_lines(p, n, room) : 0;
-	u.p = (const unsigned char *)*p + marks[i].n;
-	u.end = u.p + (*n - marks[i].n) / 2 * 2;
-	u.low = marks[i].low;
+	mark = i < ARRAY_LEN(marks) ? marks[i].n : 0;
+	u.p = (const unsigned char *)*p + mark;
+	u.end = u.p + (*n - mark) / 2 * 2;
+	u.low = mark                 ? marks[i].low
+	        : is_wide(*p, *n, 0) ? 0
+	        : is_wide(*p, *n, 1) ? 1
+	                             : -1;
 	if (u.low < 0) {
-		*n -= marks[i].n;
-		*p += marks[i].n;
-		return 0;
+		*n -= mark;
+		*p += mark;
+		return !mark && ends_with_cr(*p, *n) ? take_lines(p, n, room)
+		                                     : 0;
 	}
 	while (u.p < u.end && !buf_err(room))
 		buf_add(room, text, utf8_encode(next(&u), text));

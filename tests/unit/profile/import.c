@@ -401,7 +401,7 @@ TEST(a_byte_order_mark_is_part_of_no_name)
 END
 
 /* PowerShell's > writes UTF-16. */
-TEST(utf_16_is_read_behind_a_byte_order_mark)
+TEST(utf_16_is_read_with_a_byte_order_mark_or_without)
 {
 #define LITTLE                      \
 	"\xff\xfe"                  \
@@ -419,6 +419,12 @@ TEST(utf_16_is_read_behind_a_byte_order_mark)
 		{LITTLE, sizeof(LITTLE) - 1, "a;😀 3"},
 		{BIG, sizeof(BIG) - 1, "a;😀 3"},
 		{LITTLE "x", sizeof(LITTLE), "a;😀 3"}, /* half a unit */
+		{"a\0;\0b\0 \0"
+	         "3\0",
+	         10, "a;b 3"},
+		{"\0a\0;\0b\0 \0"
+	         "3",
+	         10, "a;b 3"},
 		{"\xff\xfe"
 	         "\x3d\xd8"
 	         "a\0 \0"
@@ -454,6 +460,8 @@ TEST(fractions_are_added_before_they_are_rounded)
 	} rows[] = {
 		{0, "a;b 0.4\na;b 0.4\na;c 1.5\n",
 	         "folded 3 count\na;b 1\na;c 2\n"},
+		/* their total is rounded, too */
+		{0, "a;b 30.5\na;c 9.5\n", "folded 40 count\na;b 31\na;c 9\n"},
 		{0, "a 1000\nb 0.4\n", "folded 1000 count\na 1000\n"},
 		{0, "a;b 0.25\na;c 0.10\n",
 	         "folded 350 thousandths\na;b 250\na;c 100\n" KEPT(
@@ -1009,6 +1017,9 @@ TEST(speedscope_has_a_weight_for_each_sample)
 }
 END
 
+/* a pprof file of cpu/nanoseconds */
+#define SAMPLELESS "\x0a\4\x08\1\x10\2\x32\0\x32\3cpu\x32\x0bnanoseconds"
+
 TEST(stacks_without_frames_and_values_of_0_are_noted)
 {
 	CLEANUP_BUF struct buf got = BUF_INIT(BUF_MAX_SMALL);
@@ -1022,6 +1033,12 @@ TEST(stacks_without_frames_and_values_of_0_are_noted)
 		strstr(buf_str(&got), "\n100 % of its cost has no stack\n"));
 	ck_assert_int_eq(text_as("", "a;b 0\n", &got), 0);
 	ck_assert_ptr_nonnull(strstr(buf_str(&got), "all its values are 0\n"));
+	buf_clear(&got);
+	ck_assert_int_eq(
+		import_as("", "", 0, SAMPLELESS, sizeof(SAMPLELESS) - 1, &got),
+		0);
+	ck_assert_str_eq(buf_str(&got),
+	                 "pprof 0 nanoseconds\nit has no samples\n");
 	ck_assert_int_eq(text_as("", "all 1\na;b 1\n", &got), 0);
 	ck_assert_str_eq(buf_str(&got), "folded 2 count\na;b 1\nall 1\n");
 }
@@ -1050,15 +1067,18 @@ TEST(what_is_wrong_is_refused_with_a_reason)
 	         "its events are not nested: see event 1 of x"},
 		{"speedscope.uncounted", "a sample has no count"},
 		{"speedscope.negative", NEGATIVE},
-		{"json.deep", "it is not a speedscope file: see byte 55"},
-		{"json.escapes", "it is not a speedscope file: see byte 18"},
 		{"varint.pb", "truncated, or not a pprof file"},
 	};
+	CLEANUP_BUF struct buf got = BUF_INIT(BUF_MAX_SMALL);
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		expect(rows[i].file, "cpu", 0, -EBADMSG, rows[i].why);
 	expect("speedscope.dangling", "memory", 0, -EBADMSG,
 	       "it refers to a frame that is not there");
+	ck_assert_int_eq(text_as("", "{\"shared\":{\"frames\":tru}}", &got),
+	                 -EBADMSG);
+	ck_assert_str_eq(buf_str(&got),
+	                 "it is not a speedscope file: see byte 20");
 }
 END
 
@@ -1092,7 +1112,19 @@ TEST(a_file_of_a_kind_that_is_not_read_is_named_with_a_way_to_upload_it)
 	                                 "protobuf: "),
 		KIND("v8-version,11,3,244,8,-node.16,0 1\n",
 	             "it is a log of V8 (node --prof): "),
-		KIND("<!DOCTYPE html>", "it is a page: "),
+		KIND("<!DOCTYPE html>", "it is an HTML page: "),
+		KIND("\n<HTML><BODY>502 Bad Gateway</BODY></HTML>\n",
+	             "it is an HTML page: "),
+		KIND("{\"error\": \"not found\"}",
+	             "it is in no format that is known; it begins with "
+	             "\"{\"error\": \"not found\"}\""),
+		KIND("404 page not found\n",
+	             "it is in no format that is known; it begins with \"404 "
+	             "page not found\""),
+		KIND("     30 main;hot\n     10 main;cold\n",
+	             "it looks like folded stacks, but its lines do not end "
+	             "with "
+	             "counts; it begins with \"30 main;hot "),
 		KIND("{\"meta\": {\"version\": 24}, \"libs\": []}",
 	             "it is a profile of Firefox Profiler: "),
 		KIND("{\"version\":1.2,\"gc_samples\":3}",
@@ -1669,7 +1701,7 @@ SUITE("import", the_type_of_a_pprof_file_is_that_of_its_values,
       lines_that_are_no_folded_stacks_are_skipped_and_counted,
       a_text_with_fewer_stacks_than_other_lines_is_no_profile,
       a_byte_order_mark_is_part_of_no_name,
-      utf_16_is_read_behind_a_byte_order_mark,
+      utf_16_is_read_with_a_byte_order_mark_or_without,
       fractions_are_added_before_they_are_rounded,
       fractions_of_speedscope_weights_keep_their_proportions,
       perf_script_is_read_with_its_periods_and_modules,

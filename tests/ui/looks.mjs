@@ -5,13 +5,13 @@
  * Other tests have axe-core judge contrasts.
  *
  *	CAPTURE, THREADS	ids of a capture of CPU time and of one of threads
- *	BEGAN			the time from which there are windows, in ms
+ *	BEGAN			the time of the first of two minutes of a service, in ms
  *	PICTURES		the folder for pictures, if they are wanted
  */
 import { complaintsOf, fits, inside, run, same, visit } from './browser.mjs';
 
 const { CAPTURE, THREADS, PICTURES } = process.env;
-const BEGAN = Number(process.env.BEGAN), MIDDLE = BEGAN + 20e3;
+const BEGAN = Number(process.env.BEGAN), MIDDLE = BEGAN + 60e3;
 const WIDTHS = [360, 768, 1280, 1920], HEIGHT = 900, MOST_TOP = 220;
 
 const graph = page => page.locator('#rows tr').first().waitFor();
@@ -47,8 +47,8 @@ const PAGES = {
   stacks: [`/ui/p/${THREADS}/threads`, cells],
   two_captures: [`/ui/compare?a=${CAPTURE}.0-2000&b=${CAPTURE}.2000-4000`,
     page => page.locator('#verdict strong').waitFor()],
-  two_ranges: [`/ui/compare?service=demo&type=cpu&a=${BEGAN}..${MIDDLE}&b=${
-    MIDDLE}..${MIDDLE + 20e3}`, page => page.locator('.below .u-over')
+  two_ranges: [`/ui/compare?service=steps&type=cpu&a=${BEGAN}..${MIDDLE}&b=${
+    MIDDLE}..${MIDDLE + 60e3}`, page => page.locator('.below .u-over')
     .waitFor()],
   upload: ['/ui/upload', title('Upload a profile')],
   access: ['/ui/access', cells],

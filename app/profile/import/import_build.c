@@ -25,6 +25,18 @@ import_bad(struct import *im, const char *why)
 }
 
 int
+import_bad_json(struct import *im, const char *what, size_t at, size_t n)
+{
+	if (im->why->len)
+		return -EBADMSG;
+	if (at < n)
+		buf_addf(im->why, "it is not %s: see byte %zu", what, at);
+	else
+		buf_addf(im->why, "it is cut off at byte %zu", at);
+	return -EBADMSG;
+}
+
+int
 import_deep(struct import *im)
 {
 	buf_addf(im->why,
@@ -105,10 +117,12 @@ import_unit(struct import *im, const char *unit)
 
 	if (ours && im->unit)
 		return again(im, ours, scale);
-	if (!ours || (*ours && strcmp(ours, row->unit)))
-		return import_bad(im,
-		                  "its values have a unit that this profile "
-		                  "type does not have");
+	if (!ours || (*ours && strcmp(ours, row->unit))) {
+		buf_addf(im->why,
+		         "its values are %s; those of a %s profile are %s",
+		         unit, row->name, row->unit);
+		return -EBADMSG;
+	}
 	im->unit = ours;
 	im->factor = 1;
 	if (!*ours)

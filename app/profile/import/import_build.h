@@ -95,6 +95,8 @@ MUST_CHECK int
 import_values_again(struct import *im, uint32_t row, const int64_t *values);
 /* Sets the reason for a refusal. Returns -EBADMSG. */
 int import_bad(struct import *im, const char *why);
+/* The same for a file of n bytes whose JSON goes wrong at one of them. */
+int import_bad_json(struct import *im, const char *what, size_t at, size_t n);
 /* Takes the next line, as import_line(), and counts it. */
 bool import_next(struct import *im, const char **p, const char *end,
                  const char **line, size_t *n);

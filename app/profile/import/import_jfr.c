@@ -10,8 +10,8 @@
  *	jdk.JavaMonitorEnter                              mutex
  *	jdk.ThreadPark                                    block
  *
- * A recording is read twice: which events and settings it has decides on the
- * type of the profile, and on the time of a sample.
+ * A recording is read twice: which events it has decides on the type of the
+ * profile. The settings of a chunk say for how long a sample in it stands.
  *
  * Source: jfr metadata of OpenJDK 17 and 25; flightRecorder.cpp of
  * async-profiler 4.0; pprof/parser.go of grafana/jfr-parser, for the types.
@@ -90,8 +90,9 @@ struct reader {
 	uint64_t cut, failed; /* stacks that are not whole, or not there */
 	uint64_t lost_samples, lost_bytes; /* that the recorder lost */
 	double cpu_ns, wall_ns;            /* of a sample; 0 unknown */
-	double interval_ns, asked_wall_ns, period_ns; /* settings; 0: none */
-	char event[32];                               /* of async-profiler */
+	/* settings of this chunk or an earlier one; 0: none */
+	double interval_ns, asked_wall_ns, period_ns;
+	char event[32]; /* of async-profiler */
 	bool has[OF_COUNT];
 	enum of of; /* the profile that is made */
 	int64_t start_ns, end_ns;
@@ -620,12 +621,39 @@ add_event(struct reader *r, int kind, struct jfr_cursor *at)
 	return add_tally(r, &t);
 }
 
+/* Sets the period of the chunk's samples: its settings may differ from those of
+ * other chunks. */
+static int
+find_period(struct reader *r)
+{
+	uint32_t settings = r->classes[SETTING];
+	struct profile *p = r->im.p;
+	const char *at = NULL;
+	struct jfr_cursor e;
+	uint64_t type;
+	int rc;
+
+	if (settings == JFR_NONE)
+		return 0;
+	while ((rc = jfr_event(&r->chunk, &at, &type, &e)) > 0)
+		if (r->chunk.classes[settings].id == type)
+			read_setting(r, &e);
+	set_periods(r);
+	if (p->period != llround(r->cpu_ns)) { /* there is no common one */
+		p->period_type = (struct value_type){0};
+		p->period = 0;
+	}
+	return rc;
+}
+
 static int
 add_events(struct reader *r)
 {
 	uint64_t most = r->im.ask->limits.memory / sizeof(struct jfr_constant);
-	int rc = jfr_constants(&r->chunk,
-	                       most < UINT32_MAX ? (uint32_t)most : UINT32_MAX);
+	int rc = find_period(r)
+	                 ?: jfr_constants(&r->chunk, most < UINT32_MAX
+	                                                     ? (uint32_t)most
+	                                                     : UINT32_MAX);
 	const char *at = NULL;
 	struct jfr_cursor e;
 	uint64_t type;

@@ -30,6 +30,7 @@ struct reader {
 	uint32_t nframes, cap;
 	struct label thread;
 	const char *from; /* the file */
+	size_t size;
 	unsigned profiles, other;
 	const char *unit;        /* kind of the profiles that are kept */
 	struct buf note;         /* about those that are not */
@@ -54,10 +55,8 @@ input_speedscope_looks(const char *p, size_t n)
 static int
 broken(struct reader *d, const struct json_scan *s)
 {
-	if (!d->im.why->len)
-		buf_addf(d->im.why, "it is not a speedscope file: see byte %zu",
-		         (size_t)(s->p - d->from));
-	return -EBADMSG;
+	return import_bad_json(&d->im, "a speedscope file",
+	                       (size_t)(s->p - d->from), d->size);
 }
 
 static void
@@ -570,6 +569,7 @@ input_speedscope_read(const char *p, size_t n, const struct import_ask *ask,
 	d.text = BUF_INIT(JSON_SCAN_TEXT);
 	d.note = BUF_INIT(BUF_MAX_SMALL);
 	d.from = p;
+	d.size = n;
 	json_scan_init(&s, p, n, &d.text);
 	if (!r)
 		r = find(&d, &s, "shared");

@@ -64,6 +64,7 @@ struct named {
 struct reader {
 	struct import im;
 	const char *file;
+	size_t size;
 	struct buf text;
 	struct node *nodes;
 	struct edge *edges;
@@ -77,9 +78,8 @@ struct reader {
 static int
 broken(struct reader *r, const struct json_scan *s)
 {
-	buf_addf(r->im.why, "it is not a profile of V8: see byte %zu",
-	         (size_t)(s->p - r->file));
-	return -EBADMSG;
+	return import_bad_json(&r->im, "a profile of V8",
+	                       (size_t)(s->p - r->file), r->size);
 }
 
 /* --- detection ------------------------------------------------------------ */
@@ -569,6 +569,7 @@ read_file(struct reader *r, const char *p, size_t n, bool heap)
 	int rc;
 
 	r->file = p;
+	r->size = n;
 	json_scan_init(&s, p, n, &r->text);
 	rc = find_parts(r, &s, &parts);
 	if (!rc)

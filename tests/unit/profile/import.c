@@ -931,7 +931,8 @@ TEST(speedscope_is_read_wherever_its_parts_stand)
 	expect("speedscope.unknown", "cpu", 0, 0,
 	       "speedscope 9 nanoseconds\nmain;cold 3\nmain;hot 6\n");
 	expect("speedscope.sampled", "memory", 0, -EBADMSG,
-	       "its values have a unit that this profile type does not have");
+	       "its values are milliseconds; those of a memory profile are "
+	       "bytes");
 }
 END
 
@@ -1061,8 +1062,8 @@ TEST(what_is_wrong_is_refused_with_a_reason)
 		{"folded.negative", NEGATIVE},
 		{"perf.bad",
 	         "it has no samples; skipped 1 line, line 2: zz not hex"},
-		{"speedscope.dangling",
-	         "its values have a unit that this profile type does not have"},
+		{"speedscope.dangling", "its values are bytes; those of a cpu "
+	                                "profile are nanoseconds"},
 		{"speedscope.nesting",
 	         "its events are not nested: see event 1 of x"},
 		{"speedscope.uncounted", "a sample has no count"},
@@ -1079,6 +1080,9 @@ TEST(what_is_wrong_is_refused_with_a_reason)
 	                 -EBADMSG);
 	ck_assert_str_eq(buf_str(&got),
 	                 "it is not a speedscope file: see byte 20");
+	ck_assert_int_eq(text_as("", "{\"shared\":{\"frames\":[", &got),
+	                 -EBADMSG);
+	ck_assert_str_eq(buf_str(&got), "it is cut off at byte 21");
 }
 END
 

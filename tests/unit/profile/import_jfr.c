@@ -104,6 +104,26 @@ TEST(chunks_of_a_recording_are_added_up_each_in_its_ticks)
 }
 END
 
+TEST(the_samples_of_each_chunk_last_as_its_settings_say)
+{
+	CLEANUP_BUF struct buf in = BUF_INIT(1 << 20);
+	CLEANUP_BUF struct buf got = BUF_INIT(BUF_MAX_SMALL);
+	size_t n;
+	char *set;
+
+	ck_assert_int_eq(file_read(AT_FDCWD, "tests/data/fuzz/import/jfr", &in),
+	                 0);
+	n = in.len;
+	buf_add(&in, in.p, n);
+	set = memmem(in.p + n, n, "20 ms", 5);
+	ck_assert_ptr_nonnull(set);
+	*set = '4';
+	ck_assert_int_eq(imported("cpu", in.p, in.len, &got), 0);
+	ck_assert_ptr_nonnull(
+		strstr(buf_str(&got), "com.shop.Cart.price 4 120000000\n"));
+}
+END
+
 TEST(a_recording_without_such_events_is_refused_with_how_to_record)
 {
 	imported_file_is("", "jfr.none", -EBADMSG,
@@ -188,6 +208,7 @@ SUITE("import_jfr",
       a_recording_of_async_profiler_has_its_own_intervals,
       a_new_buffer_stands_for_all_that_was_allocated_in_the_last,
       chunks_of_a_recording_are_added_up_each_in_its_ticks,
+      the_samples_of_each_chunk_last_as_its_settings_say,
       a_recording_without_such_events_is_refused_with_how_to_record,
       what_the_jvm_lost_is_noted,
       a_recording_that_is_cut_off_or_not_finished_is_refused,

@@ -107,7 +107,7 @@ TEST(a_broken_profile_of_v8_is_refused_with_its_place)
 	         "a value is out of range"},
 		{NODES "}",
 	         "it has neither samples nor hits between a start and an end"},
-		{NODES ",", "it is not a profile of V8: see byte 35"},
+		{NODES ",", "it is cut off at byte 35"},
 		{"{\"nodes\":[3, {\"callFrame\":{}}]}",
 	         "it is not a profile of V8: see byte 11"},
 		{"{\"head\":{\"selfSize\":-4}}", "a value is out of range"},

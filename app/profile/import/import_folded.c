@@ -67,32 +67,38 @@ is_comment(const char *line, size_t n)
 }
 
 /* Counts lines at the start of a file by the counts that they end with: none,
- * one, two. */
-static void
+ * one, two. Returns true if one has several frames. */
+static bool
 count_lines(const char *p, size_t n, size_t out[static 3])
 {
 	const char *end = p + (n < LOOK ? n : LOOK), *line;
-	bool cut = n > LOOK;
+	bool cut = n > LOOK, deep = false;
 	double count;
 
 	while (import_line(&p, end, &line, &n)) {
 		if (!without_blanks(line, n) || is_comment(line, n) ||
 		    (cut && p == end))
 			continue;
-		if (split(line, &n, &count))
+		if (split(line, &n, &count)) {
 			out[0]++;
-		else
-			out[split(line, &n, &count) ? 1 : 2]++;
+			continue;
+		}
+		deep = deep || memchr(line, ';', n);
+		out[split(line, &n, &count) ? 1 : 2]++;
 	}
+	return deep;
 }
 
+/* Where no line has several frames, all but a title have to end with a count:
+ * much other text has lines that end with a number. */
 bool
 input_folded_looks(const char *p, size_t n)
 {
 	size_t lines[3] = {0};
+	bool deep = count_lines(p, n, lines);
 
-	count_lines(p, n, lines);
-	return lines[1] + lines[2] && lines[1] + lines[2] >= lines[0];
+	return lines[1] + lines[2] &&
+	       (deep ? lines[1] + lines[2] >= lines[0] : lines[0] < 2);
 }
 
 bool
@@ -122,7 +128,7 @@ is_differential(const char *p, size_t n)
 {
 	size_t lines[3] = {0};
 
-	count_lines(p, n, lines);
+	(void)count_lines(p, n, lines);
 	return lines[2] && !lines[1] && lines[2] > lines[0];
 }
 

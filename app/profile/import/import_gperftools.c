@@ -208,8 +208,13 @@ read_all(struct reader *r, const char *p, size_t n)
 	int more, rc = set_types(r->im.p, period);
 
 	while (!rc && (more = take_stack(&w, &s)) != 0) {
-		if (more < 0)
-			return import_bad(&r->im, "it ends within its stacks");
+		if (more < 0) {
+			import_note(&r->im,
+			            "it is cut off: the mappings and the last "
+			            "samples are missing");
+			w.p = w.end;
+			break;
+		}
 		stacks++;
 	}
 	if (!rc)

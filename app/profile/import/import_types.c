@@ -140,25 +140,59 @@ value_find(const char *name)
 	return NULL;
 }
 
+/* True for values that stand for themselves without a known unit: numbers of
+ * samples are costs of a type that is sampled. */
+static bool
+may_be_vague(const struct value *v, const char *unit)
+{
+	return !unit ||
+	       (!strcmp(unit, "count") && v->types & (T(cpu) | T(wall)));
+}
+
 /* Finds the row of a value, by name if that is not NULL. Returns NULL if no row
  * has the name, or if the value has a unit of another kind. */
 static const struct value *
 value_at(const struct profile *p, uint32_t at, const char *name)
 {
-	const struct value *v =
-		value_find(name ? name : text(p, p->types[at].type));
 	int64_t scale;
 	const char *unit = import_unit_find(text(p, p->types[at].unit), &scale);
-	bool vague = !unit || !strcmp(unit, "count");
+	const struct value *vague = NULL;
 
-	return v && (vague || !strcmp(v->unit, unit)) ? v : NULL;
+	if (!name)
+		name = text(p, p->types[at].type);
+	for (size_t i = 0; i < ARRAY_LEN(values); i++) {
+		const struct value *v = &values[i];
+
+		if (strcmp(v->name, name) != 0)
+			continue;
+		if (unit && !strcmp(v->unit, unit))
+			return v;
+		if (!vague && may_be_vague(v, unit))
+			vague = v;
+	}
+	return vague;
 }
 
-/* True for an event of perf, whose unit is its name. */
+static bool
+ends_with(const char *text, const char *end)
+{
+	size_t n = strlen(text), len = strlen(end);
+
+	return n > len && !strcmp(text + n - len, end);
+}
+
+/* True for an event of perf, whose unit is its name. perf_data_converter counts
+ * events beside samples. */
 static bool
 is_event(const struct profile *p, uint32_t at)
 {
-	return p->types[at].type == p->types[at].unit;
+	const char *name = text(p, p->types[at].type);
+	const char *unit = text(p, p->types[at].unit);
+	int64_t scale;
+
+	if (!strcmp(unit, "count"))
+		return ends_with(name, "_event");
+	return *unit && !strcmp(name, unit) && !import_unit_find(unit, &scale);
 }
 
 /* True for the number of samples or events beside a type's own value. */
@@ -241,11 +275,16 @@ unknown_value(const struct profile *p, const struct type *t)
 static uint32_t
 value_of_type(const struct profile *p, const struct type *t)
 {
-	uint32_t at = profile_type_index(p, t->sample);
+	const uint32_t first[] = {
+		p->default_type ? profile_type_index(p, NULL) : PROFILE_NONE,
+		profile_type_index(p, t->sample),
+	};
+	uint32_t at;
 
-	if (at != PROFILE_NONE &&
-	    import_value_types(p, at, NULL) & 1u << type_id(t))
-		return at;
+	for (size_t i = 0; i < ARRAY_LEN(first); i++)
+		if (first[i] != PROFILE_NONE &&
+		    import_value_types(p, first[i], NULL) & 1u << type_id(t))
+			return first[i];
 	for (at = 0; at < p->ntypes; at++)
 		if (import_value_types(p, at, NULL) & 1u << type_id(t))
 			return at;
@@ -271,6 +310,24 @@ own_type(const struct profile *p)
 	if (types == T(alloc) && all & T(memory))
 		types = T(memory);
 	return import_first_type(types);
+}
+
+/* Appends the types that have the unit of a value, unless that is a count,
+ * which may be of anything. */
+static void
+put_possible(const struct profile *p, struct buf *out)
+{
+	const char *between = "; with --type it is read as ";
+
+	for (uint32_t i = 0; i < profile_ntypes; i++) {
+		const struct type *t = &profile_types[i];
+
+		if (!strcmp(t->unit, "count") ||
+		    unknown_value(p, t) == PROFILE_NONE)
+			continue;
+		buf_addf(out, "%s%s", between, t->name);
+		between = ", ";
+	}
 }
 
 /* Appends the types that a file has values of; if there are none, the names and
@@ -313,5 +370,7 @@ import_choose(struct profile *p, const char *asked, const struct type **out,
 	else
 		buf_puts(why, "its type is not known");
 	put_types(p, why);
+	if (!*asked)
+		put_possible(p, why);
 	return -EBADMSG;
 }

@@ -23,7 +23,7 @@
  * without callers.
  *
  * The profile has one event, the first or the one that is asked for, counted
- * under its own name. Time_(10ns), of Xdebug, is wall time.
+ * under its own name unless that says what it counts.
  *
  * Source: "Callgrind Format Specification" of the manual of Valgrind 3.19;
  * xdebug_profiler.c of Xdebug 3.2; speedscope 1.25, src/import/callgrind.ts.
@@ -37,6 +37,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #define MAX_EVENTS    32
@@ -381,16 +382,42 @@ word(const struct reader *r)
 	return n;
 }
 
-/* Sets the value type of an event. */
+/* Events with a name of their own among the values of profiles. */
+static const struct {
+	const char *event, *sample, *unit;
+	int64_t scale;
+} known[] = {
+	{"Time_(10ns)", "wall", "nanoseconds", 10}, /* Xdebug */
+	{"Memory_(bytes)", "alloc_space", "bytes", 1},
+	{"curB", "inuse_space", "bytes", 1}, /* --xtree-memory of Valgrind */
+	{"curBk", "inuse_objects", "count", 1},
+	{"totB", "alloc_space", "bytes", 1},
+	{"totBk", "alloc_objects", "count", 1},
+};
+
+/* Sets the value type of an event. Go's pprof writes "cpu(ms)". */
 static int
-set_event(struct reader *r, const char *name)
+set_event(struct reader *r, const char *event)
 {
+	const char *unit = strchr(event, '('), *ours = NULL;
+	size_t n = unit ? (size_t)(unit - event) : 0, len = strlen(event);
+	char text[sizeof(r->kept)];
+
 	r->scale = 1;
-	if (!strcmp(name, "Time_(10ns)")) {
-		r->scale = 10;
-		return profile_type(r->im.p, "wall", "nanoseconds");
+	for (size_t i = 0; i < ARRAY_LEN(known); i++)
+		if (!strcmp(event, known[i].event)) {
+			r->scale = known[i].scale;
+			return profile_type(r->im.p, known[i].sample,
+			                    known[i].unit);
+		}
+	if (n && event[len - 1] == ')') {
+		snprintf(text, sizeof(text), "%.*s", (int)(len - n - 2),
+		         unit + 1);
+		ours = import_unit_find(text, &r->scale);
 	}
-	return profile_type(r->im.p, name, name);
+	snprintf(text, sizeof(text), "%.*s", (int)n, event);
+	return ours ? profile_type(r->im.p, text, ours)
+	            : profile_type(r->im.p, event, event);
 }
 
 /* Reads the names of events, and finds the one to keep. Each part of a file
@@ -405,6 +432,8 @@ read_events(struct reader *r)
 	unsigned n = 0, kept = MAX_EVENTS;
 	size_t len;
 
+	while (r->end > from && isspace((unsigned char)r->end[-1]))
+		r->end--;
 	for (skip_spaces(r); (len = word(r)) > 0; n++, skip_spaces(r)) {
 		if (n == MAX_EVENTS || len >= sizeof(r->kept))
 			return bad_line(r,
@@ -785,6 +814,15 @@ read_all(struct reader *r, const char *p, const char *end)
 	return rc ? rc : add_stacks(r);
 }
 
+static int
+no_cost(struct reader *r)
+{
+	buf_clear(r->im.why);
+	buf_addf(r->im.why, "it has no costs; %.*s", (int)r->note.len - 1,
+	         buf_str(&r->note));
+	return -EBADMSG;
+}
+
 static void
 reader_done(struct reader *r)
 {
@@ -818,5 +856,7 @@ input_callgrind_read(const char *p, size_t n, const struct import_ask *ask,
 	random_bytes(&r.key, sizeof(r.key));
 	if (!rc)
 		rc = read_all(&r, p, p + n);
+	if (!rc && !r.im.p->nsamples && r.note.len)
+		rc = no_cost(&r);
 	return rc ? rc : import_end(&r.im, out);
 }

@@ -1129,6 +1129,14 @@ TEST(a_file_of_a_kind_that_is_not_read_is_named_with_a_way_to_upload_it)
 		KIND("<!DOCTYPE html>", "it is an HTML page: "),
 		KIND("\n<HTML><BODY>502 Bad Gateway</BODY></HTML>\n",
 	             "it is an HTML page: "),
+		KIND("desc: --x\ncmd: ./a\ntime_unit: i\n",
+	             "it is Massif's format: "),
+		KIND("Type: cpu\nShowing nodes accounting for 4s, 100%\n",
+	             "it is a report of go tool pprof: upload the profile that "
+	             "it was made of"),
+		KIND("Type: cpu\n-----------+-------------\n",
+	             "it is a report of go tool pprof: "),
+		KIND("digraph \"app\" {\n", "it is a graph for dot: "),
 		KIND("{\"error\": \"not found\"}",
 	             "it is in no format that is known; it begins with "
 	             "\"{\"error\": \"not found\"}\""),

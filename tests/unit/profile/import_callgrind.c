@@ -43,6 +43,37 @@ TEST(time_of_xdebug_is_wall_time)
 }
 END
 
+/* Events of go tool pprof -callgrind, of --xtree-memory and of cachegrind. */
+TEST(an_event_that_says_what_it_counts_is_of_that_type)
+{
+	static const char *const rows[][2] = {
+		{"cpu(ms)", "cpu cpu/nanoseconds\nf 7000000\n"},
+		{"alloc_space(B)", "alloc alloc_space/bytes\nf 7\n"},
+		{"inuse_space(kB)", "memory inuse_space/bytes\nf 7168\n"},
+		{"goroutine(count)", "goroutine goroutine/count\nf 7\n"},
+		{"delay(s)", "block delay/nanoseconds\nf 7000000000\n"},
+		{"curB", "memory inuse_space/bytes\nf 7\n"},
+		{"totB", "alloc alloc_space/bytes\nf 7\n"},
+		{"x(y)", "cpu x(y)/x(y)\nf 7\n"},
+		{"(ms)", "cpu (ms)/(ms)\nf 7\n"},
+		{"Ir(", "cpu Ir(/Ir(\nf 7\n"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		char text[128], want[256];
+
+		snprintf(text, sizeof(text),
+		         "desc: I1 cache: 32768 B\nevents: %s\nfn=f\n1 7\n",
+		         rows[i][0]);
+		snprintf(want, sizeof(want), "callgrind %s" NOTE, rows[i][1]);
+		imported_is("", text, 0, want);
+	}
+	imported_is("", "events: curB totB \nfn=f\n1 0 9\n", -EBADMSG,
+	            "it has no costs; event curB was kept, of curB totB; "
+	            "--event keeps another");
+}
+END
+
 TEST(recursion_of_a_callgrind_file_ends_where_it_returns_into_its_path)
 {
 	imported_file_is("", "callgrind.recursion", 0,
@@ -161,6 +192,7 @@ SUITE("import_callgrind",
       a_callgrind_file_has_exact_own_costs_and_estimated_paths,
       time_of_xdebug_is_wall_time,
       recursion_of_a_callgrind_file_ends_where_it_returns_into_its_path,
+      an_event_that_says_what_it_counts_is_of_that_type,
       another_event_of_a_callgrind_file_can_be_kept,
       names_that_a_jump_has_first_are_those_of_functions,
       a_broken_callgrind_file_is_refused_with_its_line,

@@ -21,14 +21,17 @@ static uint32_t
 intern(struct strings **in, const char *text, size_t n, uint32_t most)
 {
 	uint32_t id = 0;
+	int rc;
 
 	if (!n)
 		return 0;
 	if (!*in)
 		*in = strings_new();
-	if (!*in || strings_add(*in, text, n, &id) || id > most)
+	if (!*in)
 		return 0;
-	return id;
+	rc = strings_count(*in) <= most ? strings_add(*in, text, n, &id)
+	                                : strings_find(*in, text, n, &id);
+	return rc ? 0 : id;
 }
 
 static uint32_t

@@ -183,6 +183,17 @@ strings_add(struct strings *s, const char *text, size_t n, uint32_t *out)
 }
 
 int
+strings_find(const struct strings *s, const char *text, size_t n, uint32_t *out)
+{
+	uint32_t id = find(s, hash_keyed(s->key, text, n), text, n);
+
+	if (id == TABLE_NONE)
+		return -ENOENT;
+	*out = id;
+	return 0;
+}
+
+int
 strings_add_all(struct strings *s, const struct string *text, size_t n,
                 uint32_t *out)
 {

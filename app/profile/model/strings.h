@@ -31,6 +31,12 @@ DEFINE_CLEANUP(struct strings *, strings_free)
  */
 MUST_CHECK int
 strings_add(struct strings *s, const char *text, size_t n, uint32_t *out);
+/*
+ * Finds n bytes of UTF-8.
+ *   Errors   -ENOENT; *out untouched
+ */
+MUST_CHECK int strings_find(const struct strings *s, const char *text, size_t n,
+                            uint32_t *out);
 #define STRINGS_AT_ONCE 16
 struct string {
 	const char *p;

@@ -4,6 +4,7 @@
  */
 #include "capture/contexts/thread_context.h"
 #include "capture/contexts/thread_tls.h"
+#include "capture/recorder/context_rows.h"
 
 #include "lib/memory_image.h"
 #include "lib/test.h"
@@ -253,6 +254,36 @@ TEST(attributes_past_the_limit_are_left_out)
 }
 END
 
+/* --- the contexts of a capture --------------------------------------------- */
+
+/* A program may have another span, and another value, in each sample. */
+TEST(contexts_past_the_limit_of_a_capture_are_not_kept)
+{
+	CLEANUP(context_rows_done) struct context_rows r = {0};
+	struct thread_context c = {.n = 1};
+	struct place first, again, last;
+	char value[16];
+
+	c.attributes[0] =
+		(struct thread_attribute){.name = "k", .value = value};
+	for (uint32_t i = 1; i <= CONTEXT_MAX_SPANS + 9; i++) {
+		snprintf(c.span, sizeof(c.span), "%048u", i);
+		c.attributes[0].len =
+			(size_t)snprintf(value, sizeof(value), "%u", i);
+		ck_assert(context_rows_place(&r, &c, &last) ==
+		          (i <= CONTEXT_MAX_SPANS));
+		if (i == 1)
+			first = last;
+	}
+	ck_assert_uint_eq(context_rows_spans(&r), CONTEXT_MAX_SPANS);
+	ck_assert_uint_eq(strings_count(r.sets) - 1, CONTEXT_MAX_SETS);
+	snprintf(c.span, sizeof(c.span), "%048u", 1u);
+	c.attributes[0].len = (size_t)snprintf(value, sizeof(value), "1");
+	ck_assert(context_rows_place(&r, &c, &again));
+	ck_assert_uint_eq(again.vaddr, first.vaddr);
+}
+END
+
 /* --- the variable --------------------------------------------------------- */
 
 #define TLS_SIZE 0x123 /* of the file's thread-local storage */
@@ -489,5 +520,6 @@ SUITE("contexts", names_of_attributes_are_read,
       attributes_that_are_not_to_be_shown_are_left_out,
       a_record_may_be_cut_anywhere, a_record_that_is_not_valid_or_empty_is_none,
       attributes_past_the_limit_are_left_out,
+      contexts_past_the_limit_of_a_capture_are_not_kept,
       the_variable_of_a_process_is_found,
       a_file_that_does_not_use_the_variable_has_none)

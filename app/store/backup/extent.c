@@ -310,6 +310,7 @@ open_target(const struct extent_place *p, const struct extent *e, int *out)
 	CLEANUP_FD int own = -1;
 	CLEANUP_FD int fd = -1;
 	const char *name;
+	struct stat st;
 	int parent, rc = open_parent(p, e, &name, &own, &parent);
 
 	if (rc)
@@ -319,8 +320,10 @@ open_target(const struct extent_place *p, const struct extent *e, int *out)
 		fd = openat(parent, name, flags);
 	else if (fd >= 0)
 		rc = settle(p, fd, p->file_mode);
-	if (fd < 0)
+	if (fd < 0 || fstat(fd, &st))
 		return -errno;
+	if (!rc && st.st_nlink > 1) /* perhaps a file outside of the store */
+		rc = -EMLINK;
 	if (!rc)
 		*out = TAKE_FD(fd);
 	return rc;

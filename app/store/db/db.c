@@ -236,6 +236,12 @@ usable_schema(struct db *db, struct db_schema *out, struct buf *why)
 		         SQL_VERSION,
 		         db->driver->migrates ? " (stoker restore)" : "");
 		rc = -EPROTONOSUPPORT;
+	} else if (!rc && schema.version < 0) {
+		buf_addf(why,
+		         "%s has schema %lld, which no release of Stoker has: "
+		         "restore a backup",
+		         db->name, (long long)schema.version);
+		rc = -EUCLEAN;
 	}
 	if (!rc)
 		*out = schema;

@@ -289,19 +289,23 @@ create_file(const char *path)
 	return fchmod(fd, DB_MODE) ? -errno : 0;
 }
 
-/* Lets one process at a time turn on WAL and migrate. */
+/* Lets one process at a time turn on WAL and migrate. The name may be another
+ * link to a file of root's, made by a user who may write to the store. */
 int
 sqlite_lock_setup(const char *path, int *out_fd)
 {
 	char name[PATH_MAX];
+	struct stat st;
 	CLEANUP_FD int fd = -1;
 
 	if ((size_t)snprintf(name, sizeof(name), "%s-setup", path) >=
 	    sizeof(name))
 		return -ENAMETOOLONG;
 	fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, DB_MODE);
-	if (fd < 0)
+	if (fd < 0 || fstat(fd, &st))
 		return -errno;
+	if (st.st_nlink > 1)
+		return -EMLINK;
 	(void)fchmod(fd, DB_MODE); /* only the owner can; others need not */
 	while (flock(fd, LOCK_EX))
 		if (errno != EINTR)

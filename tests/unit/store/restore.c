@@ -437,6 +437,19 @@ TEST(a_backup_of_a_newer_schema_is_refused)
 }
 END
 
+TEST(a_backup_of_a_schema_that_no_release_has_is_refused)
+{
+	CLEANUP_STOCK struct stock k = stock();
+
+	stock_backup(&k);
+	stock_sql(stock_database(&k),
+	          "UPDATE migration SET version = -version");
+	stock_agree(&k);
+	stock_refuse(&k, k.restored, false, -EUCLEAN, "no release");
+	ck_assert(!is_there(k.root, "restored"));
+}
+END
+
 #define OLD_SCHEMA 8
 
 /* Gives the backup a database of an older release. */
@@ -506,5 +519,6 @@ SUITE("restore", a_restored_store_has_every_byte,
       a_directory_without_a_backup_is_refused,
       a_damaged_backup_is_refused_before_anything_changes,
       a_backup_of_a_newer_schema_is_refused,
+      a_backup_of_a_schema_that_no_release_has_is_refused,
       a_backup_of_an_older_schema_is_migrated_when_it_is_opened,
       a_capture_that_ran_is_taken_over_as_after_a_crash)

@@ -5,6 +5,8 @@
  */
 #include "lib/stock.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -64,6 +66,43 @@ TEST(root_restores_for_the_owner_of_the_store)
 }
 END
 
+/* Whoever may write to the store makes a file of root's have one more name
+ * there. Where the kernel allows this, nothing is written to it. */
+TEST(a_file_outside_of_the_store_keeps_its_rights_and_contents)
+{
+	static const char secret[] = "secret";
+	CLEANUP_STOCK struct stock k = stock();
+	char folder[64], file[128], outside[512], names[2][512];
+	struct stat st;
+
+	stock_backup(&k);
+	stock_file(&k, 0, folder, file);
+	snprintf(outside, sizeof(outside), "%s/outside", k.root);
+	snprintf(names[0], sizeof(names[0]), "%s/%s", k.restored, file);
+	snprintf(names[1], sizeof(names[1]), "%s/stoker.db-setup", k.restored);
+	stock_restore(&k, k.restored, false);
+	ck_assert_int_eq(unlink(stock_path(k.restored, "stoker.db")), 0);
+	for (int i = 0; i < 2; i++) {
+		CLEANUP_FD int fd =
+			open(outside, O_WRONLY | O_CREAT | O_CLOEXEC, 0400);
+
+		ck_assert_int_eq(write(fd, secret, sizeof(secret)),
+		                 sizeof(secret));
+		ck_assert_int_eq(unlink(names[i]), 0);
+		ck_assert_int_eq(link(outside, names[i]), 0);
+		stock_refuse(&k, k.restored, false, -EMLINK, k.restored);
+		ck_assert_int_eq(fstat(fd, &st), 0);
+		ck_assert_uint_eq(st.st_mode & 07777, 0400);
+		ck_assert_int_eq(st.st_size, sizeof(secret));
+		ck_assert_int_eq(unlink(names[i]), 0);
+		ck_assert_int_eq(unlink(outside), 0);
+		stock_restore(&k, k.restored, false);
+		ck_assert_int_eq(unlink(stock_path(k.restored, "stoker.db")),
+		                 0);
+	}
+}
+END
+
 /* A default ACL as systemd-tmpfiles sets it, so that nginx may read new files.
  * Source: linux/posix_acl_xattr.h, acl(5) */
 static const struct {
@@ -119,4 +158,5 @@ END
 SUITE("restore_rights",
       an_absent_store_is_made_for_its_group_whatever_the_umask,
       root_restores_for_the_owner_of_the_store,
+      a_file_outside_of_the_store_keeps_its_rights_and_contents,
       a_replaced_store_leaves_its_rights_to_the_next)

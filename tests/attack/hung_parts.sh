@@ -7,7 +7,7 @@ set -u
 WORKER_CONF='watchdog = 2s'
 . tests/lib/e2e.sh
 e2e_start shares
-"$STATE/bin/shares" 600 2 >/dev/null &
+"$STATE/bin/shares" 600 2 20 >/dev/null &
 busy=$!
 pages=
 leave() { kill "$busy" $pages; e2e_stop; }

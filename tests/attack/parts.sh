@@ -11,8 +11,8 @@ if [ "$(id -u)" -ne 0 ]; then
   exit 0
 fi
 e2e_start shares
-background own "$STATE/bin/shares" 900 1
-background other "$STATE/bin/shares" 900 1
+background own "$STATE/bin/shares" 900 1 20
+background other "$STATE/bin/shares" 900 1 20
 own=$(<"$STATE/pid/own") other=$(<"$STATE/pid/other")
 worker=$(<"$STATE/pid/worker")
 echo "$own" >"$STATE/own.pid"

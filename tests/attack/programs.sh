@@ -52,7 +52,7 @@ completed() { # id: its profile is there, and holds samples
     grep -q ' [0-9]*$' "$STATE/folded"
 }
 
-background other "$STATE/bin/shares" 600
+background other "$STATE/bin/shares" 600 1 20
 service other "$STATE/bin/shares" || { echo "not ok a_service_is_made"; exit 1; }
 run 0
 stoker_cli service add spoilt --cmdline "^$STATE/bin/spoilt/" >/dev/null &&

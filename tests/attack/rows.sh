@@ -12,7 +12,7 @@ if [ "$(id -u)" -ne 0 ]; then
   exit 0
 fi
 e2e_start shares
-background shares "$STATE/bin/shares" 600 1
+background shares "$STATE/bin/shares" 600 1 20
 pid=$(<"$STATE/pid/shares")
 db() { as_user sqlite3 -cmd '.timeout 20000' "$STATE/data/stoker.db" "$1"; }
 key=$(stoker_cli --json token create stranger --role admin --tenant stranger \

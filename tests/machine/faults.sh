@@ -21,14 +21,12 @@ package_installed
 in_machine sh -c 'sed -i "s/^\[continuous\]/&\nwindow = 1s\ngauges = 2s\ncounters = 2s\nmin_free = 0/" /etc/stoker/stoker.conf
   install -D /usr/share/stoker/worker-network.conf /etc/systemd/system/stoker-worker.service.d/network.conf
   systemctl daemon-reload && systemctl restart stoker-worker'
-# These keep CPUs busy until the end, at low priority, since other tests run
-# beside them.
+# These are a little busy until the end: other tests run beside them.
 for name in burn work; do
   unit $name <<UNIT
 [Service]
 DynamicUser=yes
-Nice=10
-ExecStart=/usr/local/bin/shares 600 1
+ExecStart=/usr/local/bin/shares 600 1 20
 UNIT
   known $name --unit $name.service
 done
@@ -49,7 +47,7 @@ in_machine sh -c 'rm -f /root/enough /root/ids; touch /root/ids
   awk "BEGIN { for (i = 0; i < 20000; i++) print \"main;f\" i % 997 \";g\" i, i + 1 }" >/root/some'
 load() { # command that prints an id
   in_machine sh -c "while [ ! -e /root/enough ]; do id=\$($1 2>/dev/null | grep -o 'sess-[a-z0-9]*') &&
-    echo \$id >>/root/ids || sleep 0.1; done" </dev/null >/dev/null 2>&1 &
+    echo \$id >>/root/ids; sleep 0.2; done" </dev/null >/dev/null 2>&1 &
   loads+=($!)
 }
 loads=()

@@ -53,7 +53,7 @@ check a_centre_answers_by_https within 20 answers
 unit burn <<'UNIT'
 [Service]
 DynamicUser=yes
-ExecStart=/usr/local/bin/shares 900 1
+ExecStart=/usr/local/bin/shares 900 1 20
 UNIT
 in_machine sh -c 'printf "\n[scope.default]\nunits = burn.service\n" >>/etc/stoker/stoker.conf
   sed -i "s|^#ca_file = .*|ca_file = /etc/stoker/centre.pem|" /etc/stoker/stoker.conf'

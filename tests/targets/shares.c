@@ -2,7 +2,7 @@
  * Spends its CPU time in three functions, half, three and two tenths of it,
  * in several threads, and says how it really went.
  *
- *	shares SECONDS [THREADS]
+ *	shares SECONDS [THREADS [BUSY_PERCENT]]
  *
  * A thread measures its own CPU time and always works where it is furthest
  * behind, so the shares hold whatever else the machine does. Time in which a
@@ -12,6 +12,7 @@
  * seen wrong by any profiler. Prints "ready" at the start, then, at the end,
  * "NAME SHARE" lines in percent.
  */
+#include <math.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -26,7 +27,7 @@
 #define NOINLINE   __attribute__((noinline, noclone))
 
 static const double wanted[] = {0.5, 0.3, 0.2};
-static double seconds;
+static double seconds, busy = 1;
 
 static double
 now(clockid_t clock)
@@ -75,6 +76,17 @@ furthest_behind(const double spent[3])
 	return worst;
 }
 
+/* Sleeps so long that a thread that worked for some seconds is as busy as asked. */
+static void
+rest(double worked)
+{
+	double left = worked * (1 / busy - 1);
+	struct timespec t = {(time_t)left, (long)(fmod(left, 1) * 1e9)};
+
+	if (left > 0)
+		nanosleep(&t, NULL);
+}
+
 static NOINLINE void *
 spin(void *arg)
 {
@@ -90,6 +102,7 @@ spin(void *arg)
 		after = now(CLOCK_THREAD_CPUTIME_ID);
 		if (after - before < TAKEN_S)
 			spent[which] += after - before;
+		rest(after - before);
 		before = after;
 	}
 	return NULL;
@@ -104,7 +117,9 @@ main(int argc, char **argv)
 	int n = argc > 2 ? atoi(argv[2]) : 3;
 
 	seconds = argc > 1 ? atof(argv[1]) : 5;
-	if (n < 1 || n > MAX_THREADS || seconds <= 0)
+	if (argc > 3)
+		busy = atof(argv[3]) / 100;
+	if (n < 1 || n > MAX_THREADS || seconds <= 0 || busy <= 0 || busy > 1)
 		return 2;
 	puts("ready");
 	fflush(stdout);

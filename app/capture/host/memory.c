@@ -261,6 +261,16 @@ memory_read(const struct memory *m, struct memory_piece *pieces, size_t n,
 	return rc;
 }
 
+uint64_t
+memory_word(const struct memory_piece *p, size_t at)
+{
+	uint64_t v = 0;
+
+	if (at + sizeof(v) <= p->got)
+		memcpy(&v, p->p + at, sizeof(v));
+	return v;
+}
+
 int
 memory_copy(const struct memory *m, uint64_t addr, void *out, size_t len)
 {

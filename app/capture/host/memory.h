@@ -38,6 +38,9 @@ struct memory_piece {
 	const uint8_t *p;
 };
 
+/* The word at an offset of a piece; 0 if it was not read. */
+uint64_t memory_word(const struct memory_piece *p, size_t at);
+
 /* The memory that holds answers. */
 struct memory_batch {
 	struct memory_spare *spare;

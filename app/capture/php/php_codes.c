@@ -53,16 +53,6 @@ reader_done(struct reader *r)
 	memory_batch_done(&r->batch);
 }
 
-static uint64_t
-word(const struct memory_piece *p, size_t at)
-{
-	uint64_t v = 0;
-
-	if (at + sizeof(v) <= p->got)
-		memcpy(&v, p->p + at, sizeof(v));
-	return v;
-}
-
 static struct memory_piece *
 pieces_of(struct reader *r, size_t i)
 {
@@ -78,11 +68,11 @@ take_head(const struct memory_piece *p, uint16_t file, struct head *out)
 	if (p->got < PHP_FUNCTION_WORDS * 8)
 		return -ESTALE;
 	*out = (struct head){.type = p->p[0],
-	                     .name = word(p, PHP_NAME * 8),
-	                     .scope = word(p, PHP_SCOPE * 8)};
+	                     .name = memory_word(p, PHP_NAME * 8),
+	                     .scope = memory_word(p, PHP_SCOPE * 8)};
 	if (out->type == PHP_USER || out->type == PHP_EVAL) {
-		out->file = word(p, file);
-		out->first_line = (uint32_t)word(p, file + 8u);
+		out->file = memory_word(p, file);
+		out->first_line = (uint32_t)memory_word(p, file + 8u);
 		return out->file ? 0 : -ESTALE;
 	}
 	return out->type == PHP_INTERNAL ? 0 : -ESTALE;
@@ -151,7 +141,7 @@ read_classes(struct reader *r)
 	for (size_t i = 0; i < r->n; i++)
 		if (pieces_of(r, i)[CLASS].len)
 			more[i] = (struct memory_piece){
-				.addr = word(&pieces_of(r, i)[CLASS], 0),
+				.addr = memory_word(&pieces_of(r, i)[CLASS], 0),
 				.len = TEXT_HEAD + MAX_TEXT};
 	rc = memory_read(r->space->memory, more, r->n, &r->batch);
 	for (size_t i = 0; i < r->n && !rc; i++)
@@ -164,7 +154,7 @@ read_classes(struct reader *r)
 static int
 put_text(const struct memory_piece *p, struct buf *out)
 {
-	uint64_t n = word(p, LENGTH);
+	uint64_t n = memory_word(p, LENGTH);
 
 	if (p->got < TEXT_HEAD)
 		return -ESTALE;

@@ -89,16 +89,6 @@ reader_done(struct reader *r)
 	memory_batch_done(&r->batch);
 }
 
-static uint64_t
-word(const struct memory_piece *p, size_t at)
-{
-	uint64_t v = 0;
-
-	if (at + sizeof(v) <= p->got)
-		memcpy(&v, p->p + at, sizeof(v));
-	return v;
-}
-
 static struct memory_piece *
 pieces_of(struct reader *r, size_t i)
 {
@@ -117,9 +107,9 @@ read_sequences(struct reader *r)
 			.addr = r->unread[i].address, .len = 24};
 	rc = memory_read(r->space->memory, r->pieces, r->n, &r->batch);
 	for (size_t i = 0; i < r->n && !rc; i++) {
-		if ((word(&r->pieces[i], 0) & IMEMO) != IMEMO_ISEQ)
+		if ((memory_word(&r->pieces[i], 0) & IMEMO) != IMEMO_ISEQ)
 			return -ESTALE;
-		r->rows[i].head.body = word(&r->pieces[i], 16);
+		r->rows[i].head.body = memory_word(&r->pieces[i], 16);
 	}
 	return rc;
 }
@@ -207,13 +197,13 @@ read_paths(struct reader *r)
 		return -ENOMEM;
 	for (size_t i = 0; i < r->n; i++) {
 		const struct memory_piece *p = &pieces_of(r, i)[PATH];
-		uint64_t flags = word(p, 0);
+		uint64_t flags = memory_word(p, 0);
 
 		if ((flags & TYPE) != ARRAY)
 			continue;
 		if (!(flags & EMBEDDED_ARRAY))
 			return -ESTALE;
-		more[i] = (struct memory_piece){.addr = word(p, 16),
+		more[i] = (struct memory_piece){.addr = memory_word(p, 16),
 		                                .len = OBJECT};
 	}
 	rc = memory_read(r->space->memory, more, r->n, &r->batch);
@@ -235,7 +225,7 @@ read_texts(struct reader *r, unsigned which)
 		return -ENOMEM;
 	for (size_t i = 0; i < r->n; i++) {
 		struct memory_piece *p = &pieces_of(r, i)[which];
-		uint64_t flags = word(p, 0), len = word(p, 16);
+		uint64_t flags = memory_word(p, 0), len = memory_word(p, 16);
 
 		if (r->rows[i].same)
 			continue;
@@ -244,8 +234,9 @@ read_texts(struct reader *r, unsigned which)
 		if (len > MAX_TEXT)
 			len = MAX_TEXT;
 		if (flags & LONG_STRING)
-			more[i] = (struct memory_piece){.addr = word(p, 24),
-			                                .len = (uint32_t)len};
+			more[i] = (struct memory_piece){
+				.addr = memory_word(p, 24),
+				.len = (uint32_t)len};
 		else if (version_of(r)->text != EMBEDDED)
 			more[i] = (struct memory_piece){
 				.addr = p->addr + version_of(r)->text,
@@ -279,13 +270,14 @@ entry_of(const struct memory_piece *index, uint32_t at)
 	uint32_t block, bit, small;
 
 	if (at < 54)
-		return word(index, at / 9 * 8) >> at % 9 * 7 & 127;
+		return memory_word(index, at / 9 * 8) >> at % 9 * 7 & 127;
 	block = 48 + (at - 54) / 512 * 80;
 	bit = (at - 54) % 512;
 	small = bit / 64;
-	ranks = word(index, block + 8);
-	bits = word(index, block + 16 + 8 * (size_t)small) << (63 - bit % 64);
-	return (uint32_t)word(index, block) +
+	ranks = memory_word(index, block + 8);
+	bits = memory_word(index, block + 16 + 8 * (size_t)small)
+	       << (63 - bit % 64);
+	return (uint32_t)memory_word(index, block) +
 	       (small ? ranks >> (small - 1) * 9 & 511 : 0) +
 	       (uint32_t)__builtin_popcountll(bits);
 }

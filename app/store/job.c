@@ -43,23 +43,17 @@ find_running(struct store *s, const struct session_ask *ask, const char *host,
              char out[static ID_MAX])
 {
 	bool samply = !strcmp(ask->origin, SESSION_SAMPLY);
-	CLEANUP_ROWS struct db_rows rows = {0};
 	const struct db_value v[] = {
 		V(ask->tenant),
 		V(ask->service),
 		samply ? V(ask->ordinal) : V(ask->type),
 		V(host),
 	};
-	int rc = db_query(s->db,
-	                  samply ? SQL_SAMPLY_RUNNING : SQL_SESSION_RUNNING, v,
-	                  ARRAY_LEN(v) - samply, &rows);
 
-	if (!rc)
-		rc = db_next(&rows);
-	if (rc <= 0)
-		return rc ? rc : -ENOENT;
-	snprintf(out, ID_MAX, "%s", db_col_text(&rows, 0));
-	return -EEXIST;
+	return row_id(s->db, out,
+	              samply ? SQL_SAMPLY_RUNNING : SQL_SESSION_RUNNING, v,
+	              ARRAY_LEN(v) - samply)
+	               ?: -EEXIST;
 }
 
 static int
@@ -343,16 +337,8 @@ job_take_over(struct store *s, const char *host)
 static int
 find_stranded(struct store *s, char out[static ID_MAX])
 {
-	CLEANUP_ROWS struct db_rows rows = {0};
-	int rc = db_query(s->db, SQL_JOB_STRANDED,
-	                  ARGS(V((int64_t)JOB_STRANDED_MS)), &rows);
-
-	if (!rc)
-		rc = db_next(&rows);
-	if (rc <= 0)
-		return rc ? rc : -ENOENT;
-	snprintf(out, ID_MAX, "%s", db_col_text(&rows, 0));
-	return 0;
+	return row_id(s->db, out, SQL_JOB_STRANDED,
+	              ARGS(V((int64_t)JOB_STRANDED_MS)));
 }
 
 /* Ends queued jobs of hosts without a live worker; returns their number. */

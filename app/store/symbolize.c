@@ -143,15 +143,7 @@ symbolize_report(json_t *report, int64_t frames, int64_t named, bool searched)
 static int
 oldest_waiting(struct store *s, const char *host, char out[static ID_MAX])
 {
-	CLEANUP_ROWS struct db_rows rows = {0};
-	int rc = db_query(s->db, SQL_SYMBOLIZE_WAITING, ARGS(V(host)), &rows);
-
-	if (!rc)
-		rc = db_next(&rows);
-	if (rc <= 0)
-		return rc ? rc : -ENOENT;
-	snprintf(out, ID_MAX, "%s", db_col_text(&rows, 0));
-	return 0;
+	return row_id(s->db, out, SQL_SYMBOLIZE_WAITING, ARGS(V(host)));
 }
 
 static int

@@ -1,6 +1,7 @@
 #include "row.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 static void *
@@ -104,6 +105,19 @@ row_int(struct db *db, int64_t *out, enum sql sql, const struct db_value *v,
 	if (rc < 0)
 		return rc;
 	*out = rc ? db_col_int(&rows, 0) : 0;
+	return 0;
+}
+
+int
+row_id(struct db *db, char out[static ID_MAX], enum sql sql,
+       const struct db_value *v, size_t n)
+{
+	CLEANUP_ROWS struct db_rows rows = {0};
+	int rc = db_query(db, sql, v, n, &rows) ?: db_next(&rows);
+
+	if (rc <= 0)
+		return rc ? rc : -ENOENT;
+	snprintf(out, ID_MAX, "%s", db_col_text(&rows, 0));
 	return 0;
 }
 

@@ -30,17 +30,9 @@ find(struct store *s, const char *tenant, const char *service,
      const char *type_name, const char *host, const char *labels,
      char out[static ID_MAX])
 {
-	CLEANUP_ROWS struct db_rows rows = {0};
-	int rc = db_query(s->db, SQL_SERIES_FIND,
-	                  ARGS(V(tenant), V(service), V(type_name), V(host),
-	                       V(labels)),
-	                  &rows)
-	                 ?: db_next(&rows);
-
-	if (rc <= 0)
-		return rc ? rc : -ENOENT;
-	snprintf(out, ID_MAX, "%s", db_col_text(&rows, 0));
-	return 0;
+	return row_id(
+		s->db, out, SQL_SERIES_FIND,
+		ARGS(V(tenant), V(service), V(type_name), V(host), V(labels)));
 }
 
 int

@@ -200,6 +200,9 @@ const char *compare_words(const struct comparison *c);
 /* Appends the verdict as a sentence that names the functions which decided it,
  * and how all cost together changed; or how long to wait. */
 void compare_reason(const struct comparison *c, struct buf *out);
+/* Adds the change of the total, the verdict, its words and its sentence to a
+ * JSON object. */
+void compare_put_verdict(const struct comparison *c, struct buf *out);
 
 /* True when compare_totals(), which needs trees of stacks, may find something:
  * no function costs more by itself, and the share of some total rose by more

@@ -108,15 +108,7 @@ put_test(struct buf *out, const struct comparison *c)
 void
 compare_json_verdict(struct buf *out, const struct comparison *c)
 {
-	CLEANUP_BUF struct buf reason = BUF_INIT(BUF_MAX_SMALL);
-
-	compare_reason(c, &reason);
-	json_put_known(out, "overallDelta", c->delta, c->known);
-	json_put_known(out, "overallDeltaLow", c->low, c->known);
-	json_put_known(out, "overallDeltaHigh", c->high, c->known);
-	json_put_text(out, "verdict", compare_verdicts[c->verdict]);
-	json_put_text(out, "verdictText", compare_words(c));
-	json_put_text(out, "reason", buf_str(&reason));
+	compare_put_verdict(c, out);
 	json_put_known(out, "waitSeconds", c->wait_s, c->wait_s > 0);
 	json_put_bool(out, "insufficientData",
 	              c->verdict == COMPARE_INSUFFICIENT);

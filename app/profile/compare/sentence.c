@@ -2,6 +2,7 @@
 #include "profile/compare.h"
 
 #include "base/clock.h"
+#include "base/json_out.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -296,4 +297,18 @@ compare_reason(const struct comparison *c, struct buf *out)
 		break;
 	}
 	put_grown_share(c, out);
+}
+
+void
+compare_put_verdict(const struct comparison *c, struct buf *out)
+{
+	CLEANUP_BUF struct buf reason = BUF_INIT(BUF_MAX_SMALL);
+
+	compare_reason(c, &reason);
+	json_put_known(out, "overallDelta", c->delta, c->known);
+	json_put_known(out, "overallDeltaLow", c->low, c->known);
+	json_put_known(out, "overallDeltaHigh", c->high, c->known);
+	json_put_text(out, "verdict", compare_verdicts[c->verdict]);
+	json_put_text(out, "verdictText", compare_words(c));
+	json_put_text(out, "reason", buf_str(&reason));
 }

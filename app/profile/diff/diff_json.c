@@ -104,20 +104,6 @@ put_formats(struct buf *out)
 	json_close(out, '}');
 }
 
-static void
-put_statistics(struct buf *out, const struct comparison *c)
-{
-	CLEANUP_BUF struct buf reason = BUF_INIT(BUF_MAX_SMALL);
-
-	compare_reason(c, &reason);
-	json_put_known(out, "overallDelta", c->delta, c->known);
-	json_put_known(out, "overallDeltaLow", c->low, c->known);
-	json_put_known(out, "overallDeltaHigh", c->high, c->known);
-	json_put_text(out, "verdict", compare_verdicts[c->verdict]);
-	json_put_text(out, "verdictText", compare_words(c));
-	json_put_text(out, "reason", buf_str(&reason));
-}
-
 int
 diff_json(const struct diff *d, const struct diff_meta *meta, struct buf *out)
 {
@@ -135,7 +121,7 @@ diff_json(const struct diff *d, const struct diff_meta *meta, struct buf *out)
 	json_put_text(out, "normalize", compare_bys[d->by]);
 	buf_addf(out, ",\"baseScale\":%.12g", d->scale);
 	json_put_text(out, "shape", diff_shapes[meta->shape]);
-	put_statistics(out, meta->c);
+	compare_put_verdict(meta->c, out);
 	put_changes(out, d, meta->c);
 	put_sure(out, d);
 	put_formats(out);

@@ -2,70 +2,24 @@
  * Recorded processes whose functions were compiled at run time: the functions
  * and callers of every thread's frames. tests/tools/jit_image records one.
  */
-#include "base/file.h"
 #include "lib/jit_image.h"
+#include "lib/recorded.h"
 #include "lib/test.h"
 
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
-
-#define MAX_TEXT ((size_t)1 << 20)
-
-/* Files of tests/data: NAME.image.gz and NAME.txt. */
 static const char *const recorded[] = {"hotspot11", "hotspot17", "hotspot21",
                                        "hotspot25"};
 
-static void
-read_recorded(const char *name, struct image *m, struct buf *expected)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "tests/data/%s.image.gz", name);
-	ck_assert_int_eq(image_read(path, m), 0);
-	snprintf(path, sizeof(path), "tests/data/%s.txt", name);
-	ck_assert_int_eq(file_read(AT_FDCWD, path, expected), 0);
-}
-
 TEST(a_recorded_process_has_the_frames_it_had)
 {
-	for (size_t i = 0; i < ARRAY_LEN(recorded); i++) {
-		CLEANUP(image_done) struct image m = {.n = 0};
-		CLEANUP_BUF struct buf expected = BUF_INIT(MAX_TEXT);
-		CLEANUP_BUF struct buf got = BUF_INIT(MAX_TEXT);
-		const struct host host = image_host(&m);
-
-		read_recorded(recorded[i], &m, &expected);
-		ck_assert_int_eq(jit_image_frames(&m, &host, 1, &got), 0);
-		ck_assert_str_eq(buf_str(&got), buf_str(&expected));
-	}
+	for (size_t i = 0; i < ARRAY_LEN(recorded); i++)
+		recorded_is_read(recorded[i], jit_image_frames);
 }
 END
 
-/* A piece that is wrong ends in an error or other frames, and soon. */
 TEST(memory_that_holds_anything_does_no_harm)
 {
-	for (size_t i = 0; i < ARRAY_LEN(recorded); i++) {
-		CLEANUP(image_done) struct image m = {.n = 0};
-		CLEANUP_BUF struct buf expected = BUF_INIT(MAX_TEXT);
-		const struct host host = image_host(&m);
-
-		read_recorded(recorded[i], &m, &expected);
-		for (size_t k = 0; k < m.n; k++) {
-			CLEANUP_BUF struct buf got = BUF_INIT(MAX_TEXT);
-			size_t n = m.pieces[k].bytes;
-			CLEANUP_FREE uint8_t *saved = malloc(n + 1);
-			int rc;
-
-			memcpy(saved, m.data[k], n);
-			/* each word leads to another one of the same piece */
-			for (size_t at = 0; at + 8 <= n; at += 8)
-				memcpy(m.data[k] + at, &m.pieces[k].addr, 8);
-			rc = jit_image_frames(&m, &host, 1, &got);
-			ck_assert_int_le(rc, 0);
-			memcpy(m.data[k], saved, n);
-		}
-	}
+	for (size_t i = 0; i < ARRAY_LEN(recorded); i++)
+		recorded_is_survived(recorded[i], jit_image_frames);
 }
 END
 

@@ -32,9 +32,22 @@ recover(struct walk *w, struct frame *f)
 	return r;
 }
 
+/* True if frame information misled the walk at its first frame: it is the first
+ * one of its stack, or its caller is no code. */
+static bool
+is_misled(struct walk *w, int r, const uint64_t *pcs, size_t n)
+{
+	struct unwind_mapping m;
+
+	return n == 1 ? r == UNWIND_ROOT
+	              : n == 2 && r != STEP_DONE &&
+	                        !walk_mapping(w, pcs[1] - 1, &m);
+}
+
 static inline int
 walk_all(struct walk *w, struct frame f, uint64_t *pcs, size_t max, size_t *n)
 {
+	struct frame first = f;
 	int r;
 
 	pcs[0] = f.pc;
@@ -43,6 +56,11 @@ walk_all(struct walk *w, struct frame f, uint64_t *pcs, size_t max, size_t *n)
 		r = walk_step(w, &f);
 		if (r == STEP_NEEDS_POINTER)
 			r = recover(w, &f);
+		if (is_misled(w, r, pcs, *n) && walk_called_within(w, &first)) {
+			f = first;
+			*n = 1;
+			r = STEP_DONE;
+		}
 		if (r == STEP_DONE) {
 			pcs[(*n)++] = f.pc;
 			continue;

@@ -131,6 +131,27 @@ try(struct search *s, uint64_t at, struct frame *f)
 	return true;
 }
 
+bool
+walk_called_within(struct walk *w, struct frame *f)
+{
+	uint64_t function, called, to, target;
+	struct frame caller;
+
+	if (!w->arch->fp_on_top || !f->interrupted ||
+	    !walk_word(w, f->sp, &to) || !find_function(w, f, &function) ||
+	    !walk_follows_call(w, to, &target) || target < function ||
+	    target > f->pc)
+		return false;
+	caller = (struct frame){.pc = to,
+	                        .sp = f->sp + 8,
+	                        .fp = f->fp,
+	                        .fp_known = f->fp_known};
+	if (!find_function(w, &caller, &called) || called != function)
+		return false;
+	*f = caller;
+	return true;
+}
+
 int
 walk_recover(struct walk *w, struct frame *f)
 {

@@ -68,13 +68,17 @@ static int
 step_by_pointer(struct walk *w, struct frame *f)
 {
 	struct unwind_rule rule;
+	struct unwind_mapping m;
 	uint64_t fp, ra;
 
 	if (!f->fp_known)
 		return UNWIND_NO_INFO;
-	/* An unknown leaf without frame pointer is no root. */
+	/* An unknown leaf without frame pointer is no root, nor is what is no
+	 * code. */
 	if (!f->fp)
-		return f->interrupted ? UNWIND_NO_INFO : UNWIND_ROOT;
+		return f->interrupted || !walk_mapping(w, f->pc - 1, &m)
+		               ? UNWIND_NO_INFO
+		               : UNWIND_ROOT;
 	if (f->fp % 8 || f->fp < f->sp || f->fp - f->sp > FP_REACH)
 		return UNWIND_NO_INFO;
 	if (!walk_word(w, f->fp, &fp) || !walk_word(w, f->fp + 8, &ra))

@@ -113,3 +113,9 @@ void walk_whole_done(struct unwinder *u);
  *            address
  */
 int walk_recover(struct walk *w, struct frame *f);
+/*
+ * True if interrupted code was called within its function, with nothing pushed
+ * since; then *f is the caller. Functions written in assembly do so, and their
+ * frame information ignores it.
+ */
+bool walk_called_within(struct walk *w, struct frame *f);

@@ -12,7 +12,8 @@ enum quality_note {
 #undef QUALITY_NOTE
 	QUALITY_NOTES
 };
-#define QUALITY_NOTE_OF(bit) (UINT64_C(1) << QUALITY_BIT_##bit)
+typedef unsigned __int128 quality_notes __attribute__((aligned(8)));
+#define QUALITY_NOTE_OF(bit) ((quality_notes)1 << QUALITY_BIT_##bit)
 
 /* Reasons why stacks break off in a module. */
 enum quality_why {
@@ -44,8 +45,8 @@ struct quality {
 #define QUALITY(field, unit, json, doc) int64_t field;
 #include "capture/host/quality.def"
 #undef QUALITY
-	uint64_t notes;  /* QUALITY_NOTE_OF() bits */
-	uint32_t source; /* enum quality_source */
+	quality_notes notes; /* QUALITY_NOTE_OF() bits */
+	uint32_t source;     /* enum quality_source */
 	uint32_t nbreaks;
 	uint32_t hidden; /* bits of enum quality_hidden */
 	uint32_t reserved;

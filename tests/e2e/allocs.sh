@@ -52,6 +52,12 @@ of_bursts() {
 check shares_of_a_program_that_sleeps_between_bursts_are_true of_bursts
 kill -KILL "$pid"
 
+# Its bursts are so long that only their beginnings are watched.
+target long "$B/targets/bursts" 400000 500
+once long "$pid" --type alloc --seconds 4
+check beginnings_of_long_bursts_are_no_good_profile grep -q 'note: shares are wrong: ' "$tmp/long.txt"
+kill -KILL "$pid"
+
 lib=/usr/lib/$(gcc -print-multiarch 2>/dev/null || echo x86_64-linux-gnu)
 for library in libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.2; do
   name=${library%%.*}

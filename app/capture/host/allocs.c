@@ -3,6 +3,7 @@
 #include "allocs_missed.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/folder.h"
 #include "capture/host/allocs.skel.h"
 #include "probe_watch.h"
 #include "program.h"
@@ -13,6 +14,7 @@
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/sysinfo.h>
 
@@ -124,8 +126,19 @@ allocs_open(struct allocs *out)
 #define FIRST_MEAN UINT64_C(65536)
 #define LEAST_MEAN UINT64_C(1024)
 #define MOST_MEAN  UINT64_C(4000000000)
-#define SAMPLES    200  /* a second */
-#define SAMPLES_ON 6000 /* a second while it is watched */
+/* Threads of a process that are looked at, to see if they run. */
+#define MOST_TASKS 32
+/* Short bursts take less time, though they are slowed down. */
+#define LONG_RUN_NS (2 * NS_PER_MS)
+#define SAMPLES     200  /* a second */
+#define SAMPLES_ON  6000 /* a second while it is watched */
+
+/* A process's threads, MOST_TASKS of them at most. */
+struct awake {
+	int64_t ns;   /* for which they have run, or waited for a CPU */
+	int64_t runs; /* how often they were put on a CPU */
+	bool now;     /* one of them does or waits */
+};
 
 /* The process of a slot; its target has links while it is watched. */
 struct watched {
@@ -140,6 +153,11 @@ struct watched {
 	double most;        /* calls between two looks while it was watched */
 	uint64_t mean;      /* 0: not chosen yet */
 	double cost, bytes; /* per ns, while it is watched */
+	struct awake awake; /* at the last look */
+	bool paused;        /* it paused while it was watched */
+	double burst;       /* calls since then */
+	double cut;         /* calls in bursts that were watched in part, */
+	double whole;       /* and other calls */
 };
 
 struct watchers {
@@ -276,6 +294,65 @@ look_aside(struct watchers *p, uint32_t slot)
 		add_part(p, &look, &w->off);
 }
 
+static struct awake
+count_awake(int32_t pid)
+{
+	CLEANUP_FOLDER DIR *tasks = NULL;
+	struct awake sum = {0};
+	int32_t tid;
+
+	if (folder_open_tasks(AT_FDCWD, pid, &tasks))
+		return sum;
+	for (int i = 0; i < MOST_TASKS && (tid = folder_next_number(tasks));
+	     i++) {
+		CLEANUP_BUF struct buf stat = BUF_INIT(BUF_MAX_SMALL);
+		CLEANUP_BUF struct buf times = BUF_INIT(BUF_MAX_SMALL);
+		long long ran, waited, runs;
+		char path[64];
+		const char *name_end;
+
+		snprintf(path, sizeof(path), "%d/schedstat", tid);
+		if (!file_read(dirfd(tasks), path, &times) &&
+		    sscanf(buf_str(&times), "%lld %lld %lld", &ran, &waited,
+		           &runs) == 3) {
+			sum.ns += ran + waited;
+			sum.runs += runs;
+		}
+		snprintf(path, sizeof(path), "%d/stat", tid);
+		if (file_read(dirfd(tasks), path, &stat))
+			continue;
+		name_end = strrchr(buf_str(&stat), ')');
+		sum.now |= name_end && !strncmp(name_end, ") R", 3);
+	}
+	return sum;
+}
+
+/* Follows bursts of calls. Probes slow a burst down so much that the time for
+ * which it is watched may end when it has just begun. If the process had paused
+ * before, all that is seen of its bursts is then their beginning. */
+static void
+follow_burst(struct watched *w, const struct probe_look *look, int32_t pid,
+             bool off)
+{
+	bool dense = look->calls > 0 && look->cost_ns > look->used_ns / 2;
+	struct awake was = w->awake, is = count_awake(pid);
+	bool awake = is.ns - was.ns > look->ns / 4 * 3;
+	bool in_one = is.now &&
+	              is.ns - was.ns > (is.runs - was.runs) * LONG_RUN_NS;
+
+	w->awake = is;
+	w->burst += (double)look->calls;
+	if (dense && awake && !off)
+		return;
+	if (dense && off && w->paused && (awake || in_one))
+		w->cut += w->burst;
+	else
+		w->whole += w->burst;
+	w->burst = 0;
+	/* It may have paused because it computed. */
+	w->paused |= !awake || look->used_ns > look->ns / 10;
+}
+
 /* Inserting or removing each probe may have to wait for other processes. The
  * first function, malloc, is called most, so its probe is inserted last and
  * removed first. */
@@ -327,6 +404,8 @@ turn_on(struct watchers *p, uint32_t slot)
 	s->pid = t->of.pid;
 	s->left = 0;
 	t->account.credit_ns -= SWITCH_NS;
+	w->awake = count_awake(t->of.pid);
+	w->paused = !w->awake.now;
 	s->mean = w->mean ? w->mean : FIRST_MEAN;
 	set_scales(p, slot, ON_NS);
 }
@@ -390,6 +469,7 @@ look_on(struct watchers *p, uint32_t slot)
 	struct probe_target *t = &p->watch.targets[slot];
 	struct emit_slot *s = &p->slots[slot];
 	struct probe_look look = probe_look(&p->watch, slot);
+	bool off;
 
 	add_part(p, &look, &w->on);
 	subtract_made(w, s);
@@ -397,7 +477,10 @@ look_on(struct watchers *p, uint32_t slot)
 	follow(&w->cost, (double)look.cost_ns, look.ns);
 	follow(&w->bytes, (double)look.bytes, look.ns);
 	w->mean = mean_of(w, &t->account);
-	if ((double)t->account.credit_ns >= w->cost * ON_NS / 2) {
+	off = (double)t->account.credit_ns < w->cost * ON_NS / 2;
+	follow_burst(w, &look, t->of.pid, off);
+	s->cut = (uint32_t)(1000 * w->cut / (w->cut + w->whole + 1));
+	if (!off) {
 		int64_t next_ns = look_ns(w, &t->account);
 
 		s->mean = w->mean;
@@ -437,6 +520,7 @@ forget(void *arg, uint32_t slot)
 	turn_off(p, slot);
 	probe_forget(&p->watch.targets[slot]);
 	p->slots[slot].left = 0;
+	p->slots[slot].cut = 0;
 	p->all[slot] = (struct watched){0};
 }
 

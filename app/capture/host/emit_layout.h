@@ -82,5 +82,7 @@ struct emit_slot {
 	 * no sample stands for them: it was watched once. */
 	uint64_t left;
 	int32_t pid;
-	uint32_t reserved;
+	/* Thousandths of the calls seen, of bursts of which only the beginning
+	 * was watched. */
+	uint32_t cut;
 };

@@ -13,7 +13,7 @@
 #define SEVERAL 3  /* processes; a service that is restarted has fewer */
 #define MANY    20 /* a note is due if more than one in MANY is affected */
 
-_Static_assert(QUALITY_NOTES <= 64, "bits of quality.notes");
+_Static_assert(QUALITY_NOTES <= 128, "bits of quality.notes");
 
 enum unit { COUNT, MILLI };
 
@@ -52,7 +52,7 @@ static const struct {
 
 static const struct {
 	const char *type;
-	uint64_t note;
+	quality_notes note;
 } nothings[] = {
 #define QUALITY_NOTHING(type, bit) {type, QUALITY_NOTE_OF(bit)},
 #include "quality.def"
@@ -66,7 +66,7 @@ static const char *const whys[] = {
 };
 
 static void
-note_if(struct quality *q, uint64_t note, bool when)
+note_if(struct quality *q, quality_notes note, bool when)
 {
 	if (when)
 		q->notes |= note;
@@ -94,11 +94,11 @@ conclude_empty(struct quality *q, const char *type)
 	bool gone = q->notes & QUALITY_NOTE_OF(TARGET_GONE);
 	bool halted = q->notes &
 	              (QUALITY_NOTE_OF(HALTED) | QUALITY_NOTE_OF(FROZEN));
-	const uint64_t unseen = QUALITY_NOTE_OF(TARGET_GONE) |
-	                        QUALITY_NOTE_OF(NO_ALLOCATOR) |
-	                        QUALITY_NOTE_OF(UNPROBED) |
-	                        QUALITY_NOTE_OF(LEADERLESS) |
-	                        QUALITY_NOTE_OF(UNOPENED);
+	const quality_notes unseen = QUALITY_NOTE_OF(TARGET_GONE) |
+	                             QUALITY_NOTE_OF(NO_ALLOCATOR) |
+	                             QUALITY_NOTE_OF(UNPROBED) |
+	                             QUALITY_NOTE_OF(LEADERLESS) |
+	                             QUALITY_NOTE_OF(UNOPENED);
 
 	if (!q->run_rate) { /* not of CPU time */
 		if (!(q->notes & unseen))
@@ -188,7 +188,8 @@ quality_conclude_stacks(struct quality *q)
 	        q->modules > 0 && q->modules_unread == q->modules);
 	note_if(q, QUALITY_NOTE_OF(BITS_32), q->bits_32 > q->kept / MANY);
 	note_if(q, QUALITY_NOTE_OF(TRACED), q->traced > q->kept / MANY);
-	note_if(q, QUALITY_NOTE_OF(JAVA_UNREAD), q->jit_missed > q->kept / MANY);
+	note_if(q, QUALITY_NOTE_OF(JAVA_UNREAD),
+	        q->jit_missed > q->kept / MANY);
 	conclude_interp(q);
 	conclude_names(q);
 }

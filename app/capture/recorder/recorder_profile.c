@@ -423,6 +423,13 @@ bytes_of(double n)
 	return n < (double)MOST_BYTES ? (int64_t)n : MOST_BYTES;
 }
 
+static bool
+follows(const struct capture *c, const struct emit_slot *s)
+{
+	return procs_follows(c->source->procs, (uint32_t)s->pid,
+	                     UINT64_C(1) << c->slot);
+}
+
 /* Returns the most bytes that no sample stands for, since a process was watched
  * only once. */
 static double
@@ -432,11 +439,24 @@ left_of(const struct capture *c)
 	double sum = 0;
 
 	for (uint32_t i = 0; slots && i < EMIT_SLOTS; i++)
-		if (slots[i].left &&
-		    procs_follows(c->source->procs, (uint32_t)slots[i].pid,
-		                  UINT64_C(1) << c->slot))
+		if (slots[i].left && follows(c, &slots[i]))
 			sum += (double)slots[i].left;
 	return sum;
+}
+
+/* A slot's samples are of the beginnings of bursts if more than this part of
+ * its calls is, in thousandths. */
+#define MOST_CUT 500
+
+static bool
+has_beginnings(const struct capture *c)
+{
+	const struct emit_slot *slots = sampler_alloc_slots(c->source->sampler);
+
+	for (uint32_t i = 0; slots && i < EMIT_SLOTS; i++)
+		if (slots[i].cut > MOST_CUT && follows(c, &slots[i]))
+			return true;
+	return false;
 }
 
 /* Notes the bounds of the true value, unless the sum is certain. */
@@ -450,6 +470,8 @@ conclude_sum(const struct finisher *f)
 	if (q->notes & QUALITY_NOTE_OF(IN_PARTS))
 		bounds = parts_bounds(p);
 	bounds.most += left_of(f->capture);
+	if (has_beginnings(f->capture))
+		q->notes |= QUALITY_NOTE_OF(BEGINNINGS);
 	if (f->capture->type == TYPE_alloc && q->lost)
 		bounds.most = INFINITY;
 	if (bounds.least >= (1 - SUM_SURE) * p->sum &&

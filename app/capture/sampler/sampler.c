@@ -306,7 +306,7 @@ sampler_ring_bytes(const struct sampler *s)
 	return sum;
 }
 
-uint64_t
+quality_notes
 sampler_notes(const struct sampler *s)
 {
 	return s->notes;

@@ -17,6 +17,7 @@
 #include "capture/host.h"
 #include "capture/host/record.h"
 #include "capture/inuse.h"
+#include "capture/quality.h"
 
 #include <poll.h>
 
@@ -160,4 +161,4 @@ const struct sampler_ask *sampler_asked(const struct sampler *s);
 /* Returns the memory of the rings. */
 size_t sampler_ring_bytes(const struct sampler *s);
 /* Returns QUALITY_NOTE_OF bits that apply to all captures of the sampler. */
-uint64_t sampler_notes(const struct sampler *s);
+quality_notes sampler_notes(const struct sampler *s);

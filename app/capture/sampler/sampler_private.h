@@ -83,7 +83,7 @@ struct sampler {
 	uint64_t lost_recorded,
 		lost_reported; /* sum of the records; reported to
 	                                      the sink */
-	uint64_t notes;
+	quality_notes notes;
 };
 
 /*

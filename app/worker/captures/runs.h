@@ -32,12 +32,12 @@ struct run {
 	int64_t samples, started_ns;
 	uint64_t ways; /* as in struct msg_start, unless fetched */
 	const char *phase;
-	bool cancelled;    /* by a client: partial results are kept */
-	bool stopping;     /* STOP was sent */
-	struct pull *pull; /* NULL: an engine of the analyser captures it */
-	uint64_t notes;    /* for its quality, beside those of the engine */
-	uint32_t may;      /* enum worker_may; 0: nothing */
-	uint64_t stamp;    /* of the processes last sent to the analyser */
+	bool cancelled;      /* by a client: partial results are kept */
+	bool stopping;       /* STOP was sent */
+	struct pull *pull;   /* NULL: an engine of the analyser captures it */
+	quality_notes notes; /* for its quality, beside those of the engine */
+	uint32_t may;        /* enum worker_may; 0: nothing */
+	uint64_t stamp;      /* of the processes last sent to the analyser */
 	struct followed_left left; /* maximum of each number so far */
 	uint32_t late_before;      /* late of struct followed, at the start */
 	uint32_t late;             /* since then */

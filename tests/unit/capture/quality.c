@@ -30,7 +30,8 @@ END
 
 TEST(every_note_is_told)
 {
-	const struct quality q = {.notes = UINT64_MAX >> (64 - QUALITY_NOTES)};
+	const struct quality q = {.notes = ~(quality_notes)0 >>
+	                                   (128 - QUALITY_NOTES)};
 	CLEANUP_JSON json_t *j = json_of(&q);
 
 	ck_assert_uint_eq(
@@ -44,7 +45,7 @@ TEST(a_poor_profile_says_so)
 {
 	static const struct {
 		struct quality q;
-		uint64_t notes;
+		quality_notes notes;
 	} rows[] = {
 		{{.kept = 100}, 0},
 		{{.kept = 99}, QUALITY_NOTE_OF(FEW_SAMPLES)},
@@ -114,7 +115,7 @@ TEST(a_poor_profile_says_so)
 
 		quality_conclude(&q, "cpu");
 		ck_assert_msg(q.notes == rows[i].notes, "row %zu: %" PRIx64, i,
-		              q.notes);
+		              (uint64_t)q.notes);
 	}
 }
 END
@@ -123,7 +124,7 @@ TEST(a_profile_in_which_nothing_is_says_so_in_the_words_of_its_type)
 {
 	static const struct {
 		const char *type;
-		uint64_t why;
+		quality_notes why;
 	} rows[] = {
 		{"memory", QUALITY_NOTE_OF(NOTHING_ALLOCATED)},
 		{"alloc", QUALITY_NOTE_OF(NOTHING_ALLOCATED)},
@@ -148,7 +149,7 @@ TEST(a_profile_without_samples_is_poor_and_says_why)
 {
 	static const struct {
 		struct quality q;
-		uint64_t why;
+		quality_notes why;
 	} rows[] = {
 		{{.used_ms = 10, .run_rate = 99000}, QUALITY_NOTE_OF(IDLE)},
 		{{.used_ms = 1000, .run_rate = 99000},
@@ -167,7 +168,7 @@ TEST(a_profile_without_samples_is_poor_and_says_why)
 
 		quality_conclude(&q, "cpu");
 		ck_assert_msg(q.notes == rows[i].why, "row %zu: %" PRIx64, i,
-		              q.notes);
+		              (uint64_t)q.notes);
 		j = json_of(&q);
 		ck_assert_str_eq(
 			json_string_value(json_object_get(j, "verdict")),
@@ -180,7 +181,7 @@ TEST(processes_that_are_left_out_are_noted_by_the_reason)
 {
 	static const struct {
 		int64_t other_unit, out_of_scope, too_many;
-		uint64_t why;
+		quality_notes why;
 	} rows[] = {
 		{0, 0, 0, 0},
 		{1, 0, 0, QUALITY_NOTE_OF(OTHER_UNIT)},

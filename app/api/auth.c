@@ -55,6 +55,18 @@ check_key(struct call *c, const char *key)
 	return 0;
 }
 
+/* Fails for a request that has no caller, unless it asks whether it has one. */
+static int
+nobody(struct call *c, const char *why)
+{
+	const char *optional = request_query(c->req, "optional");
+
+	if (c->route->op == OP_GetCaller && optional &&
+	    !strcmp(optional, "true"))
+		return 0;
+	return unauthorized(c, why);
+}
+
 /* A page of another site can make a browser send the cookie, but not make it
  * claim that the request comes from this host. One GET starts a capture. */
 static int
@@ -90,7 +102,7 @@ check_cookie(struct call *c, const char *cookie)
 	int rc = browser_session_check(&c->env->store, cookie, idle_ms, &b);
 
 	if (rc == -ENOENT)
-		return unauthorized(c, "the browser is no longer signed in");
+		return nobody(c, "the browser is no longer signed in");
 	if (rc)
 		return fail_store(c, rc);
 	call_as(c, &b);
@@ -207,7 +219,7 @@ check_bearer(struct call *c, struct jwt_keys *keys)
 	if (!*token && !request_cookie(c->req, cookie, sizeof(cookie)))
 		return check_cookie(c, cookie);
 	if (!*token)
-		return unauthorized(
+		return nobody(
 			c,
 			c->route->who == WHO_LINK
 				? "neither a token nor a signed link was sent"
@@ -362,6 +374,8 @@ auth_check(struct call *c, struct jwt_keys *keys)
 		return check_link(c, signature);
 	if (check_bearer(c, keys))
 		return -1;
+	if (c->route->op == OP_GetCaller && !*c->caller.id)
+		return 0; /* see nobody() */
 	if (need < WHO_WORKER)
 		need = WHO_VIEWER;
 	if (c->caller.who < need ||

@@ -410,6 +410,26 @@ TEST(a_cookie_that_has_signed_out_is_401)
 }
 END
 
+TEST(a_page_asks_without_an_error_who_is_signed_in)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply none = {0}, old = {0}, wrong = {0};
+	CLEANUP_REPLY struct client_reply me = {0};
+	char cookie[COOKIE];
+
+	sign_in(&a, KEY_VIEWER, cookie);
+	none = ask(&a, (struct ask){.path = SIGN "?optional=true"});
+	old = with_cookie(&a, "stoker=none", SIGN "?optional=true");
+	wrong = ask(&a, (struct ask){.bearer = "stk_none",
+	                             .path = SIGN "?optional=true"});
+	me = with_cookie(&a, cookie, SIGN "?optional=true");
+	ck_assert_int_eq(none.status, 204);
+	ck_assert_int_eq(old.status, 204);
+	assert_error(&wrong, 401, "Unauthorized");
+	ck_assert_int_eq(me.status, 200);
+}
+END
+
 TEST(a_cookie_ends_when_its_key_is_revoked)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
@@ -593,6 +613,7 @@ SUITE_TIMEOUT("browser sessions", 60,
               a_value_that_the_browser_brought_along_is_never_made_valid,
               a_cookie_makes_neither_another_cookie_nor_a_link,
               a_cookie_that_has_signed_out_is_401,
+              a_page_asks_without_an_error_who_is_signed_in,
               a_cookie_ends_when_its_key_is_revoked,
               a_cookie_lasts_no_longer_than_its_key,
               a_cookie_ends_at_its_time_and_when_it_is_idle,

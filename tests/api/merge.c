@@ -94,12 +94,14 @@ TEST(windows_without_samples_cover_their_time)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
 	CLEANUP_REPLY struct client_reply r = {0}, idle = {0}, series = {0};
+	CLEANUP_REPLY struct client_reply optional = {0};
 
 	put(&a, (struct test_window){.start_ms = T0, .span_ms = 10 * S}, "");
 	put(&a,
 	    (struct test_window){.start_ms = T0 + 10 * S, .span_ms = 10 * S},
 	    "main;f 60\n");
 	idle = merge(&a, "cpu", T0, T0 + 5 * S, "");
+	optional = merge(&a, "cpu", T0, T0 + 5 * S, "&optional=true");
 	r = merge(&a, "cpu", T0, T0 + H, "");
 	series = ask(&a, (struct ask){.key = KEY_VIEWER,
 	                              .path = API_PROFILES
@@ -107,6 +109,7 @@ TEST(windows_without_samples_cover_their_time)
 	                              "&profileType=cpu&function=f&step=1h"
 	                              "&from=1728000000000&to=1728003600000"});
 	assert_error(&idle, 404, "EmptyRange");
+	ck_assert_int_eq(optional.status, 204);
 	ck_assert_double_eq(number(&r, "sampleCount"), 60);
 	ck_assert_double_eq(number(&r, "coveredSeconds"), 20);
 	ck_assert_int_eq(series.status, 200);

@@ -71,11 +71,6 @@ const enlarge = page => page.evaluate(() => {
   for (const sheet of document.styleSheets) walk(sheet.cssRules);
 });
 
-/* Replies that are no fault: who is signed in is asked before anybody is, and a
- * range may be empty. Chromium tells of each with a line that has no address. */
-const EXPECTED = new RegExp('^401 .*/browser-session$|^404 .*/merge[?]|'
-  + '^Failed to load resource: .* (401|404) ');
-
 const tests = {};
 for (const [name, [path, ready, enter = inside]] of Object.entries(PAGES)) {
   const look = async (page, as) => {
@@ -107,7 +102,7 @@ for (const [name, [path, ready, enter = inside]] of Object.entries(PAGES)) {
     await page.emulateMedia({ forcedColors: 'none' });
     await enlarge(page);
     await look(page, 'large');
-    same(complaintsOf(page).filter(text => !EXPECTED.test(text)), []);
+    same(complaintsOf(page), []);
   };
 }
 await run(tests);

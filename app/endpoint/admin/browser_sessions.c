@@ -175,7 +175,10 @@ browser_session_link_post(struct call *c)
 int
 browser_session_get(struct call *c)
 {
-	return answer_caller(c, c->caller.expires_ms);
+	if (*c->caller.id)
+		return answer_caller(c, c->caller.expires_ms);
+	reply_header(c->reply, "Cache-Control", "no-store");
+	return answer_empty(c, 204);
 }
 
 static int

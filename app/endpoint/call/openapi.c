@@ -479,6 +479,7 @@ static const struct {
          "latest=true, and a profile is being taken: see Retry-After"},
 	{NOT_MODIFIED, "304", "As If-None-Match has it"},
 	{NOTED, "202", "A notification: nothing is answered"},
+	{NOTHING_THERE, "204", "optional=true, and there is nothing"},
 };
 
 static void

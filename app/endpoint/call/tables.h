@@ -37,10 +37,11 @@ extern const char *const method_names[];
 
 /* Replies that an operation may give besides its success and errors. */
 enum other_reply {
-	STOPPED = 1,      /* 202: a running capture ends */
-	UNDER_WAY = 2,    /* 204: the profile is being taken */
-	NOT_MODIFIED = 4, /* 304: as If-None-Match has it */
-	NOTED = 8,        /* 202: a message that wants no reply */
+	STOPPED = 1,        /* 202: a running capture ends */
+	UNDER_WAY = 2,      /* 204: the profile is being taken */
+	NOT_MODIFIED = 4,   /* 304: as If-None-Match has it */
+	NOTED = 8,          /* 202: a message that wants no reply */
+	NOTHING_THERE = 16, /* 204: instead of an error, as optional asks for */
 };
 
 /* Access from weak to strong. LINK and SCRAPER are open to a viewer, and to a

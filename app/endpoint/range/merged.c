@@ -402,8 +402,9 @@ merge_get(struct call *c)
 		             f->extension);
 	if (is_known(c, &r, f, &of))
 		return answer_empty(c, 304);
-	if (range_merged(c, &r, &p))
-		return -1;
+	rc = range_merged(c, &r, &p);
+	if (rc || !p)
+		return rc;
 	if (!f)
 		return pick(c, &of, p) ?: answer_summary(c, &r, p);
 	shown = shown_as(&r, p, &quality);

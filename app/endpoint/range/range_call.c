@@ -78,6 +78,8 @@ nothing(struct call *c, const struct range *r)
 {
 	char from[RFC3339_LEN], to[RFC3339_LEN];
 
+	if (param_int(c, P_MergeProfiles_optional))
+		return answer_empty(c, 204);
 	clock_format(r->from_ms, from);
 	clock_format(r->to_ms, to);
 	detail_text(c, "service", r->service);

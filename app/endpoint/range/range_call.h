@@ -24,12 +24,14 @@ struct range range_asked(struct call *c, const struct range_rows *rows);
  * -1 with the reply. */
 MUST_CHECK int range_check(struct call *c, const struct range *r);
 /*
- * Fails for the result of a function of range/range.h; always -1.
+ * Fails for the result of a function of range/range.h. Returns -1, or 0 with an
+ * empty reply for an empty range if the caller wants that: optional=true.
  *   Shape    why has one line about a part that could not be read, or is NULL
  */
 int range_fail(struct call *c, const struct range *r, int rc,
                const struct buf *why);
-/* Calls range_merge(). Returns 0, or -1 with the reply. */
+/* Calls range_merge(). Returns 0, or what range_fail() does; *out is then
+ * untouched. */
 MUST_CHECK int
 range_merged(struct call *c, struct range *r, struct profile **out);
 /* Names the parts that range_merge() left out: appends "sess-1, sess-2, sess-3

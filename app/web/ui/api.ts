@@ -63,8 +63,32 @@ export async function send(path: string, init: RequestInit = {}) {
   throw error;
 }
 
-export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
-  return (await send(path, { signal })).json();
+/* Replies that are on their way: parts of a page that need the same one share
+   it. It is given up once all of them have. */
+const awaited = new Map<string, { reply: Promise<unknown>; readers: number;
+  stop: AbortController }>();
+
+function ask(path: string) {
+  const stop = new AbortController();
+  const reply = send(path, { signal: stop.signal }).then(r => r.json())
+    .finally(() => forget(path, of));
+  const of = { reply, readers: 0, stop };
+  awaited.set(path, of);
+  return of;
+}
+function forget(path: string, of: object) {
+  if (awaited.get(path) === of) awaited.delete(path);
+}
+
+export function get<T>(path: string, signal?: AbortSignal): Promise<T> {
+  const of = awaited.get(path) ?? ask(path);
+  of.readers++;
+  signal?.addEventListener('abort', () => {
+    if (--of.readers > 0) return;
+    forget(path, of);
+    of.stop.abort();
+  });
+  return of.reply as Promise<T>;
 }
 
 async function change<T>(method: string, path: string, body?: unknown) {
@@ -73,6 +97,7 @@ async function change<T>(method: string, path: string, body?: unknown) {
     headers: { 'Content-Type': 'application/json' },
     body: JSON.stringify(body),
   });
+  awaited.clear(); /* those may be of before the change */
   return (reply.status === 204 ? undefined : await reply.json()) as T;
 }
 
@@ -100,7 +125,11 @@ const SESSION = '/api/v1/browser-session';
 
 const by = (key: string) => ({ headers: { Authorization: `Bearer ${key}` } });
 
-export const whoIsThere = () => get<Caller>(SESSION);
+/* null: nobody is signed in. */
+export async function whoIsThere(): Promise<Caller | null> {
+  const reply = await send(SESSION + '?optional=true');
+  return reply.status === 204 ? null : reply.json();
+}
 /* The caller that a key, or the secret of a link, signs in. */
 export const whoHas = async (key: string): Promise<Caller> =>
   (await send(SESSION, by(key))).json();

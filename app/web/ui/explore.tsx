@@ -9,7 +9,7 @@ import { KINDS, useMarks, type Mark } from './marks';
 import type { PageProps } from './pages';
 import { Empty, Failure, sentence, Share, Skeleton, Time, usePop }
   from './parts';
-import { getColumns, Profile } from './profile';
+import { getRange, Profile } from './profile';
 import type { Baseline, ContinuousProfile, MergedProfile, Process, Shifts, Trend }
   from './replies';
 import { latest, toFirst, toSettings, toService, type Result } from './result';
@@ -162,7 +162,7 @@ function Shown({ view, query, caller }: { view: View;
   /* first, since it takes longest */
   const doc = useData('merge ' + of, async signal => {
     const address = `${PROFILING}/merge?${q}`;
-    return { columns: await getColumns(address, signal), address, range,
+    return { columns: await getRange(address, signal), address, range,
       until: present.now };
   }, 0, q);
   const trend = useData('series ' + of, signal => get<Trend>(
@@ -184,23 +184,24 @@ function Shown({ view, query, caller }: { view: View;
     <p><a href={to('/services')}>Go to the services</a></p></Empty>;
   return <>
     <Tools view={view} at={present.at} trend={trend.data}
-      unit={doc.data?.columns.unit} caller={caller}
+      unit={doc.data?.columns?.unit} caller={caller}
       baselines={happened.flatMap(m => m.baseline ?? [])}
       asOf={present.isLive && <AsOf at={doc.data?.until} again={present.next}
       />} />
     {running.length > 0 && <Running items={running} />}
-    {trend.data ? <Costs trend={trend.data} unit={doc.data?.columns.unit}
+    {trend.data ? <Costs trend={trend.data} unit={doc.data?.columns?.unit}
       marks={marks} only={view.only} isOld={isOther}
       choose={(from, to) => between(view, from, to)}
       more={<Events marks={marks} isCut={items.length === LISTED} />} />
       : trend.error ? <Failure error={trend.error} again={trend.again} />
         : <div class="chart waiting"><Skeleton lines={3} /></div>}
-    {doc.data && <Hint view={view} caller={caller} />}
-    {doc.error && doc.data && <Failure error={doc.error} />}
-    {doc.data ? <Profile doc={doc.data.columns} address={doc.data.address}
-      isOld={isOther} version={view.only['label.version']} />
-      : doc.error ? <Nothing error={doc.error} view={view} caller={caller}
-        again={doc.again} /> : <Skeleton lines={10} />}
+    {doc.data?.columns && <Hint view={view} caller={caller} />}
+    {doc.error && <Failure error={doc.error} again={doc.again} />}
+    {doc.data?.columns ? <Profile doc={doc.data.columns}
+      address={doc.data.address} isOld={isOther}
+      version={view.only['label.version']} />
+      : doc.data ? <Nothing view={view} caller={caller} />
+        : !doc.error && <Skeleton lines={10} />}
   </>;
 }
 
@@ -490,13 +491,9 @@ function Reasons({ view, caller }: { view: View; caller: Caller }) {
   </>;
 }
 
-function Nothing({ error, view, caller, again }: { error: Error; view: View;
-  caller: Caller; again: () => void }) {
-  const isEmpty = error instanceof ApiError && error.code === 'EmptyRange';
-  const last = useData(isEmpty ? `latest ${view.service} ${view.type}` : '',
-    async signal => isEmpty ? latest(view.service, signal, view.type)
-      : undefined);
-  if (!isEmpty) return <Failure error={error} again={again} />;
+function Nothing({ view, caller }: { view: View; caller: Caller }) {
+  const last = useData(`latest ${view.service} ${view.type}`, signal =>
+    latest(view.service, signal, view.type));
   return <Empty title={`No ${view.type} profile in this range`}>
     <Reasons view={view} caller={caller} />
     {last.data && <p>The last one of this type is from <a href={toFirst(last.data.id,

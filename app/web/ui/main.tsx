@@ -46,9 +46,8 @@ function App() {
     set('nobody');
   }, refuse);
   const ask = () => {
-    whoIsThere().then(set, (e: Error) =>
-      !(e instanceof ApiError && e.status === 401) ? set(e)
-        : link && !wrong ? look() : set('nobody'));
+    whoIsThere().then(caller => caller ? set(caller)
+      : link && !wrong ? look() : set('nobody'), set);
   };
   const enterAs = (caller: Caller) => {
     setWrong('');

@@ -23,7 +23,18 @@ const ARRAYS: Record<number, new (bytes: ArrayBuffer, at: number,
 export async function getColumns(address: string, signal: AbortSignal) {
   const url = new URL(address, location.origin);
   url.searchParams.set('format', 'columns');
-  const bytes = await (await send(url.href, { signal })).arrayBuffer();
+  return columnsOf(await send(url.href, { signal }));
+}
+
+/* The profile of a range; null if the range has none. */
+export async function getRange(address: string, signal: AbortSignal) {
+  const reply = await send(`${address}&format=columns&optional=true`,
+    { signal });
+  return reply.status === 204 ? null : columnsOf(reply);
+}
+
+async function columnsOf(reply: Response) {
+  const bytes = await reply.arrayBuffer();
   let at = 4 + new DataView(bytes).getUint32(0, true);
   const doc = JSON.parse(new TextDecoder().decode(
     new Uint8Array(bytes, 4, at - 4)));

@@ -427,6 +427,15 @@
       [[], tree.total[0], '']);
     press('Escape', document.body);
   });
+  test('the_legend_has_packages_by_their_cost_and_folds_one', async () => {
+    const legend = () => [...$('legend').children].map(li => li.textContent);
+    same(legend(), ['shop 35.1%', 'libwork.so 34.9%', 'libparse.so 30.0%']);
+    $('legend').querySelectorAll('button')[1].click();
+    await drawn();
+    same([hash().getAll('fold-package'), legend()],
+      [['libwork.so'], ['shop 70.0%', 'libparse.so 30.0%']]);
+    $('reset').click();
+  });
   test('a_link_leaves_out_what_it_says', async () => {
     follow('#fold=work&hide=gone');
     await drawn();

@@ -3,7 +3,7 @@
  * its other formats. Texts of the document may come from a profiled program, so
  * the page only ever sets them as text.
  */
-import { clock, local, quantity, utc, visible } from './text.js';
+import { clock, counted, local, quantity, utc, visible } from './text.js';
 import { element } from './flame.js';
 
 const INLINE = ['svg', 'json'];
@@ -33,9 +33,7 @@ function total(doc) {
     `${quantity(most, doc.unit)})` : sum;
 }
 
-/* What is counted besides the value. A duration says nothing about gauges. */
-const COUNTED = { alloc: 'Allocations', memory: 'Objects in use',
-  block: 'Waits', mutex: 'Waits', goroutine: 'Goroutines or threads' };
+/* A duration says nothing about gauges. */
 const GAUGES = ['memory', 'goroutine'];
 
 /* Each fact has a name, a text and a tooltip. Uploaded profiles may have no
@@ -44,8 +42,7 @@ function facts(doc, ofDiff) {
   const rows = doc.base ? ofDiff(doc) : [
     ['Started', ...time(String(doc.startedAt))],
     ['Duration', quantity(doc.durationMs * 1e6, 'nanoseconds')],
-    [COUNTED[doc.type] ?? 'Samples',
-      Number(doc.totalSamples).toLocaleString('en')],
+    [counted(doc.type), Number(doc.totalSamples).toLocaleString('en')],
     ['Total', total(doc)]]
     .filter(([name]) => name !== 'Duration' || doc.durationMs > 0 &&
       !GAUGES.includes(doc.type));

@@ -8,7 +8,7 @@
  * table, is what the picture and the table mark, what the line below describes,
  * and what the sandwich shows.
  */
-import { matcher, quantity, percent, shorten } from './text.js';
+import { matcher, packaged, quantity, percent, shorten } from './text.js';
 import { Tree } from './model.js';
 import { Flame, element } from './flame.js';
 import { Table } from './table.js';
@@ -22,6 +22,7 @@ import { turnTheme } from './theme.js';
 const $ = id => document.getElementById(id);
 const DRAWINGS = ['icicle', 'flame', 'bottomup', 'sandwich'];
 const TOAST_MS = 2500;
+const PACKAGES = 8; /* in the legend */
 
 /*
  * Shows one or two profiles in the elements of page.html, which are in the
@@ -55,7 +56,10 @@ function openPage(doc, address, fetched, linked = place => place && '') {
     if (differs('view', 'fn', 'drawing')) drawCrumbs();
     if (differs('fn')) document.dispatchEvent(
       new CustomEvent('stoker-function', { detail: state.fn }));
-    if (differs('filters')) drawFilters();
+    if (differs('filters')) {
+      drawFilters();
+      drawPackages();
+    }
     if (differs('lines', 'fn', 'filters')) drawLines();
     drawTools();
     showTable(differs('view'));
@@ -106,7 +110,8 @@ function openPage(doc, address, fetched, linked = place => place && '') {
   function drawFilters() {
     const chips = state.filters.map((filter, i) => {
       const [what, name] = filter;
-      const chip = element('button', `${FILTERED[what]} ${shorten(name, 24)} ×`,
+      const chip = element('button', `${FILTERED[what]} ${
+        shorten(packaged(name), 24)} ×`,
         { type: 'button', title: `${name}: show all again` });
       chip.addEventListener('click', () => leave(state.filters.filter(
         (_, k) => k !== i)));
@@ -116,6 +121,32 @@ function openPage(doc, address, fetched, linked = place => place && '') {
     if (chips.length > 0 && left < source.total[0]) chips.push(
       `${percent(source.total[0] - left, source.total[0])} left out`);
     $('filters').replaceChildren(...chips);
+  }
+
+  /* Whose colour is which: the packages in which most is spent. A click folds
+   * one of them. */
+  function drawPackages() {
+    if (doc.base) return;
+    const spent = new Map(), colored = new Map();
+    for (let i = 1; i < whole.n; i++) {
+      const name = whole.name[i], pkg = whole.packages[name];
+      if (!pkg) continue;
+      spent.set(pkg, (spent.get(pkg) ?? 0) + whole.self[i]);
+      if (!colored.has(pkg)) colored.set(pkg, name);
+    }
+    const most = [...spent].sort(([, a], [, b]) => b - a).slice(0, PACKAGES);
+    $('legend').hidden = most.length < 2;
+    $('legend').replaceChildren(...most.map(([pkg, value]) => {
+      const item = element('li', ''), button = element('button', '', {
+        type: 'button', title: `${pkg}: fold it into its callers` });
+      const dot = element('i', '');
+      dot.style.background = flame.fills.name(colored.get(pkg));
+      button.append(dot, `${shorten(packaged(pkg), 24)} ${
+        percent(value, source.total[0])}`);
+      button.addEventListener('click', () => leaveOut('fold-package', pkg));
+      item.append(button);
+      return item;
+    }));
   }
 
   const leave = filters => set({ filters, drawing: inSandwich() ? 'icicle'
@@ -133,7 +164,7 @@ function openPage(doc, address, fetched, linked = place => place && '') {
       ['Focus: only stacks through it', () => leaveOut('focus', name)],
       ['Hide stacks through it', () => leaveOut('hide', name)],
       ['Fold it into its callers', () => leaveOut('fold', name)],
-      ...pkg ? [[`Fold all of ${shorten(pkg, 30)}`, () =>
+      ...pkg ? [[`Fold all of ${shorten(packaged(pkg), 30)}`, () =>
         leaveOut('fold-package', pkg)]] : [],
       ...lines ? [['Cost of each line', turnLines]] : [],
       ['Callers and callees', () => around(name)],
@@ -599,6 +630,7 @@ function openPage(doc, address, fetched, linked = place => place && '') {
 
   function repaint() {
     flame.readTheme();
+    drawPackages();
     if (sandwich) sandwich.readTheme();
     showTable();
   }

@@ -5,11 +5,10 @@
  *
  *   on.order(column) on.select(name of a function)
  */
-import { matcher, shorten } from './text.js';
+import { matcher, packaged, shorten } from './text.js';
 import { element } from './flame.js';
 
 const ROWS = 100, LETTER_PX = 7.8;
-const KERNEL = /^\[kernel.*\]$/; /* as kallsyms is called in profiles */
 const WITH_CALLS = ' + calls';
 
 class Table {
@@ -64,7 +63,7 @@ class Table {
     this.more.hidden = left + this.folded === 0;
     this.more.textContent = this.folded > 0
       ? `Show ${this.folded.toLocaleString('en')} ${
-        shown > 0 ? 'more ' : ''}within chance`
+        rows.length > 0 ? 'more' : 'functions'} within chance`
       : `Show more of ${left.toLocaleString('en')}`;
     this.title.textContent = tree.constructor.title + (state.view.first > 0
       ? ' of this view, in percent of it' : state.filters.length > 0
@@ -83,7 +82,7 @@ class Table {
 
   row(row) {
     const { tree } = this, tr = element('tr', '');
-    const pkg = tree.packages[row.name].replace(KERNEL, 'kernel');
+    const pkg = packaged(tree.packages[row.name]);
     tr.append(...tree.numbers(row, this.state.view).map(this.number),
       this.name(row),
       element('td', pkg, { title: pkg }));

@@ -159,5 +159,13 @@ function clock(from, to = from) {
     : `${text} (${to === from ? '' : `${at(from)} – `}${at(to)} UTC)`;
 }
 
-export { visible, local, utc, clock, matcher, quantity, percent, shorten,
-  packageColor };
+/* The kernel's symbols have kallsyms as their file. */
+const packaged = pkg => pkg.replace(/^\[kernel.*\]$/, 'kernel');
+
+/* What profiles of a type count besides the value. */
+const COUNTED = { alloc: 'Allocations', memory: 'Objects in use',
+  block: 'Waits', mutex: 'Waits', goroutine: 'Goroutines or threads' };
+const counted = type => COUNTED[type] ?? 'Samples';
+
+export { visible, local, utc, clock, counted, matcher, packaged, quantity,
+  percent, shorten, packageColor };

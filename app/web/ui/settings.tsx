@@ -3,7 +3,7 @@
  * baselines.
  */
 import { useEffect, useState } from 'preact/hooks';
-import { quantity } from '../flame/text.js';
+import { counted, quantity } from '../flame/text.js';
 import { all, get, PROFILING, remove, serverNow } from './api';
 import { toCompare } from './compare';
 import { Make, words } from './form';
@@ -12,10 +12,10 @@ import type { PageProps } from './pages';
 import { Ask, Failure, sentence, Skeleton, Time } from './parts';
 import type { Baseline, ContinuousProfile, Process, Service,
   Trigger as Reply, UnsupportedNow } from './replies';
-import { toFirst, toResult, toService, type Result } from './result';
+import { latest, toFirst, toResult, toService, type Result } from './result';
 import { go, to } from './route';
 import { fields, ProfileNow, types } from './start';
-import { useData } from './use';
+import { useData, type Loaded } from './use';
 
 type Condition = { function?: string; percent?: number; bytes?: number;
   ratio?: number };
@@ -31,6 +31,9 @@ export default function Settings({ args, caller }: PageProps) {
   const at = `${SERVICES}/${encodeURIComponent(name)}`;
   const { data, error, again } = useData('service ' + name,
     signal => get<Service>(at, signal));
+  const continuous = useData('continuous ' + name, async signal =>
+    (await all<ContinuousProfile>(CONTINUOUS, signal))
+      .find(c => c.service === name), REFRESH_MS);
   useEffect(() => { document.title = `${name}, settings · Stoker`; }, [name]);
   if (!data) return error ? <Failure error={error} again={again} />
     : <Skeleton />;
@@ -61,9 +64,9 @@ export default function Settings({ args, caller }: PageProps) {
       {data.description && <><dt>About</dt><dd>{data.description}</dd></>}
     </dl>
     {!isPushed && <Processes at={at} />}
-    <ContinuousPart name={name} isAdmin={isAdmin} />
+    <ContinuousPart name={name} isAdmin={isAdmin} loaded={continuous} />
     {!isPushed && <Types name={name} lacks={data.unsupported}
-      mayStart={caller.role !== 'viewer'} />}
+      continuous={continuous.data} mayStart={caller.role !== 'viewer'} />}
     <Triggers at={at} isAdmin={isAdmin} />
     <Baselines name={name} mayRemove={caller.role !== 'viewer'} />
   </>;
@@ -91,23 +94,34 @@ function Processes({ at }: { at: string }) {
   </section>;
 }
 
-/* The newest profile of each type that the service may have, or has. */
+/* The newest capture of each type that the service may have, or has: among its
+   newest captures of all types or, if there are more of these, on its own. */
 async function newest(name: string, signal: AbortSignal) {
   const captured = (await fields()).profileType.enum!;
+  const { items, nextCursor } = await get<{ items: Result[];
+    nextCursor: string | null }>(`${PROFILING}/history?${new URLSearchParams({
+    service: name, limit: '100', resolution: 'none' })}`, signal);
   const found = await Promise.all((await types()).map(async type => {
-    const q = new URLSearchParams({ service: name, profileType: type,
-      limit: '1', resolution: 'none' });
-    const { items } = await get<{ items: Result[] }>(
-      `${PROFILING}/history?${q}`, signal);
-    return { type, last: items[0] as Result | undefined,
-      isCaptured: captured.includes(type) };
+    const last = items.find(r => r.profileType === type) ??
+      (nextCursor ? await latest(name, signal, type) : undefined);
+    return { type, last, isCaptured: captured.includes(type) };
   }));
   return found.filter(t => t.isCaptured || t.last);
 }
 
+/* Whether the type is profiled all the time. */
+function Always({ type, of }: { type: string; of?: ContinuousProfile }) {
+  if (!of?.enabled || !of.profileTypes.includes(type)) return null;
+  const isBroken = [...of.unsupported, ...of.failing].some(u =>
+    u.profileType === type);
+  return isBroken ? <span class="bad">cannot be</span>
+    : <a href={toService(of.service, { type })}>yes</a>;
+}
+
 /* The types of the service: those of its captures or, before there is one,
    those that are expected. */
-function Types({ name, lacks, mayStart }: { name: string; lacks: UnsupportedNow[];
+function Types({ name, lacks, continuous, mayStart }: { name: string;
+  lacks: UnsupportedNow[]; continuous?: ContinuousProfile;
   mayStart: boolean }) {
   const { data, error, again } = useData('types ' + name, signal =>
     newest(name, signal), REFRESH_MS);
@@ -115,18 +129,21 @@ function Types({ name, lacks, mayStart }: { name: string; lacks: UnsupportedNow[
     <div class="head"><h2>Types of profiles</h2></div>
     {error ? <Failure error={error} again={again} />
       : !data ? <Skeleton lines={4} /> : <table class="list">
-        <thead><tr><th scope="col">Type</th><th scope="col">Last capture</th>
+        <thead><tr><th scope="col">Type</th>
+          <th scope="col">All the time</th><th scope="col">Last capture</th>
           <th scope="col" class="wide">Result</th>
           <th scope="col"><span class="unseen">Actions</span></th></tr></thead>
         <tbody>{data.map(({ type, last, isCaptured }) => <tr key={type}>
           <th scope="row"><a href={toService(name, { type })}>{type}</a></th>
+          <td><Always type={type} of={continuous} /></td>
           <td>{last ? <a href={toFirst(last.id, type)}><Time
             at={last.startedAt} /></a> : <span class="quiet">never</span>}</td>
           <td class={last?.status === 'failed' ? 'bad wide' : 'wide'}>
             {last ? (last.status === 'failed'
               ? sentence(last.error.message || last.phase)
               : last.status === 'running' ? last.phase
-                : `${last.sampleCount.toLocaleString('en')} samples`)
+                : `${last.sampleCount.toLocaleString('en')} ${
+                  counted(type).toLowerCase()}`)
               : <Lacking lack={lacks.find(l => l.profileType === type)} />}</td>
           <td class="number">{mayStart && isCaptured && <ProfileNow
             service={name}
@@ -140,11 +157,14 @@ function Lacking({ lack }: { lack?: UnsupportedNow }) {
     : 'Perhaps not'}: {lack.reason}</span> : null;
 }
 
-function ContinuousPart({ name, isAdmin }: { name: string;
-  isAdmin: boolean }) {
-  const { data, error, isLoading, again } = useData('continuous ' + name,
-    async signal => (await all<ContinuousProfile>(CONTINUOUS, signal))
-      .find(c => c.service === name), REFRESH_MS);
+/* "cpu at 19 samples per second, alloc" */
+const profiled = ({ profileTypes, sampleRate }: ContinuousProfile) =>
+  profileTypes.map(type => type === 'cpu'
+    ? `cpu at ${sampleRate} samples per second` : type).join(', ');
+
+function ContinuousPart({ name, isAdmin, loaded }: { name: string;
+  isAdmin: boolean; loaded: Loaded<ContinuousProfile | undefined> }) {
+  const { data, error, isLoading, again } = loaded;
   return <section class="part">
     <div class="head"><h2>Continuous profiling</h2>
       {isAdmin && !isLoading && !error && <Make<ContinuousProfile>
@@ -161,8 +181,8 @@ function ContinuousPart({ name, isAdmin }: { name: string;
     {error ? <Failure error={error} again={again} />
       : isLoading ? <Skeleton lines={1} />
         : !data?.enabled ? <p class="quiet">It is off.</p> : <>
-          <p>{data.profileTypes.join(', ')}; CPU at {data.sampleRate} samples a
-            second; kept for {data.retentionDays} days.</p>
+          <p>On for {profiled(data)}; profiles are kept for{' '}
+            {data.retentionDays} days.</p>
           {data.failing.map(f => <p key={f.profileType} class="bad">
             <b>{f.profileType}:</b> {f.message}</p>)}
           {data.unsupported.map(u => <p key={u.profileType} class="bad">

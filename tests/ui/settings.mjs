@@ -92,10 +92,10 @@ const tests = {
     const triggers = part(page, 'Triggers');
     await press(triggers, 'Add a trigger');
     const form = dialog(page);
-    await form.getByLabel('Trigger').fill('hot');
+    await form.getByLabel('Name').fill('hot');
     await form.getByLabel('What').selectOption('cpu');
     await form.getByLabel('Percent').fill('8000');
-    await form.getByLabel('Duration seconds').fill('7');
+    await form.getByLabel('Seconds', { exact: true }).fill('7');
     await press(form, 'Add a trigger');
     await triggers.getByText('CPU ≥ 8,000 %').waitFor();
     const { items } = await api('/api/v1/services/demo/triggers');
@@ -104,7 +104,7 @@ const tests = {
     await press(triggers, 'Edit');
     same([await form.getByLabel('What').inputValue(),
       await form.getByLabel('Percent').inputValue(),
-      await form.getByLabel('Duration seconds').inputValue()],
+      await form.getByLabel('Seconds', { exact: true }).inputValue()],
     ['cpu', '8000', '7']);
     await form.getByLabel('What').selectOption('rss');
     await form.getByLabel('Bytes').fill(String(2 ** 40));
@@ -125,11 +125,11 @@ const tests = {
     const page = await inside('/ui/s/demo/settings');
     const it = part(page, 'Continuous profiling');
     await press(it, 'Turn on');
-    const types = dialog(page).getByRole('group', { name: 'Profile types' });
+    const types = dialog(page).getByRole('group', { name: 'Types' });
     same(await types.getByLabel('cpu').isChecked(), true);
     await types.getByLabel('block').check();
     await press(dialog(page), 'Turn on');
-    await it.getByText('cpu, block; CPU at 19 samples').waitFor();
+    await it.getByText('cpu at 19 samples per second, block').waitFor();
     await press(it, 'Turn off');
     await press(dialog(page), 'Turn off');
     await it.getByText('It is off.').waitFor();

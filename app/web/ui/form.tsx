@@ -46,6 +46,30 @@ export function words(name: string) {
     .replace(/\b(cpu|rss|url|pid)\b/gi, word => word.toUpperCase());
 }
 
+/* Titles that people read in the place of a name of the API, and hints in the
+   place of its description; '' where the title says it all. */
+const PLAIN: Record<string, [title: string, hint?: string]> = {
+  match: ['Match', 'One rule: unit, exe, cmdline, container and others of the '
+    + 'manual. Processes that these start in their unit are profiled, too.'],
+  trigger: ['Name', 'Unique within the service.'],
+  capture: ['Capture', ''],
+  profileType: ['Type', ''],
+  profileTypes: ['Types', ''],
+  durationSeconds: ['Seconds', ''],
+  sampleRate: ['CPU samples per second', ''],
+  retentionDays: ['Days kept', ''],
+  cooldownSeconds: ['Seconds until it may fire again', ''],
+  description: ['Description', ''],
+  pprofUrl: ['Address of pprof pages'],
+  sourceLink: ['Link to the source'],
+};
+/* The last part of a name such as when.rss.bytes. */
+const lastOf = (name: string) => name.slice(name.lastIndexOf('.') + 1);
+const titleOf = (name: string) => PLAIN[lastOf(name)]?.[0] ??
+  words(lastOf(name));
+const hintOf = ({ name, field }: Entry) => PLAIN[lastOf(name)]?.[1] ??
+  field.description;
+
 /* An object is a choice if each of its members is one: {"rss": {"bytes": 1}} */
 const isChoice = ({ properties = {} }: Field) => Object.values(properties)
   .every(p => p.type === 'object');
@@ -181,17 +205,17 @@ function Input(entry: Entry) {
     : <One {...entry} />;
 }
 
-const About = ({ name, field }: Entry) => field.description
-  ? <p class="quiet" id={`about-${name}`}>{sentence(field.description)}
+function About(entry: Entry) {
+  const { name, field } = entry, hint = hintOf(entry);
+  return hint ? <p class="quiet" id={`about-${name}`}>{sentence(hint)}
     {field.type === 'array' && !field.items?.enum &&
       ' Separate them by commas.'}</p> : null;
-/* The last part of a name such as when.rss.bytes. */
-const wordsOf = (name: string) => words(name.slice(name.lastIndexOf('.') + 1));
+}
 
 /* An object, as a group of fields. */
 function Members(entry: Entry & { field: Required<Field> }) {
   const { name, field, value } = entry;
-  return <fieldset class="group"><legend>{wordsOf(name)}</legend>
+  return <fieldset class="group"><legend>{titleOf(name)}</legend>
     <About {...entry} />
     <Fields name={name} field={field} value={value} /></fieldset>;
 }
@@ -208,7 +232,7 @@ function Choice(entry: Entry & { field: Required<Field> }) {
   const { name, field: { properties }, value } = entry;
   const of = value as Values | undefined, kinds = Object.keys(properties);
   const [kind, set] = useState(Object.keys(of ?? {})[0] ?? kinds[0]);
-  return <fieldset class="group"><legend>{wordsOf(name)}</legend>
+  return <fieldset class="group"><legend>{titleOf(name)}</legend>
     <div class="field"><label>What
       <select name={name} value={kind} aria-describedby={`about-${name}`}
         onChange={e => set(e.currentTarget.value)}>
@@ -222,7 +246,7 @@ function Choice(entry: Entry & { field: Required<Field> }) {
 /* Any number of several words. */
 function Several(entry: Entry) {
   const { name, field, value } = entry, chosen = value as string[] | undefined;
-  return <fieldset class="group several"><legend>{wordsOf(name)}</legend>
+  return <fieldset class="group several"><legend>{titleOf(name)}</legend>
     <About {...entry} />
     {field.items!.enum!.map(word => <label key={word}>
       <input type="checkbox" name={name} value={word}
@@ -239,7 +263,7 @@ function One(entry: Entry) {
   const isNumber = field.type === 'integer' || field.type === 'number';
   const hint = String(field.default ?? field.examples?.[0] ?? '');
   const common = { name, required: isRequired,
-    'aria-describedby': field.description && `about-${name}`,
+    'aria-describedby': hintOf(entry) && `about-${name}`,
     defaultValue: typed(value) };
   const [lines, setLines] = useState(typed(value) ?? '');
   const area = useRef<HTMLTextAreaElement>(null);
@@ -251,7 +275,7 @@ function One(entry: Entry) {
     area.current!.focus();
   };
   return <div class={field.type === 'object' ? 'field lines' : 'field'}>
-    <label>{wordsOf(name)}
+    <label>{titleOf(name)}
       {field.enum ? <select {...common}
         defaultValue={typed(value) ?? field.default}>
         {!isRequired && field.default === undefined && <option />}

@@ -85,6 +85,18 @@ function matchOf({ unit, executable, command, container, namespace, pod,
     : `cmdline = ${patternOf(command)}`;
 }
 
+const SHELL = /\/(ba|da|z|fi)?sh$/;
+
+/* Services and containers first, then programs, then shells; each by name. */
+function rankOf(p: Process) {
+  const rank = containerOf(p) || p.project ? 0
+    : p.unit.endsWith('.service') && !/^user@\d+\./.test(p.unit) ? 1
+      : SHELL.test(p.executable) ? 3 : 2;
+  return `${rank} ${programOf(p).replace(/^.*\//, '')}`;
+}
+const byRank = (a: Process, b: Process) =>
+  rankOf(a).localeCompare(rankOf(b)) || a.pid - b.pid;
+
 export function Matching({ text, choose }:
   { text: string; choose: (match: string, program: string) => void }) {
   const settled = useSettled(text), rule = ruleOf(settled);
@@ -101,7 +113,7 @@ export function Matching({ text, choose }:
       ? sentence(error.message) : data ? told(hosts, isAll) : ''}</p>
     {!error && hosts.map(h => <ul key={h.host} aria-label={h.host}>
       {hosts.length > 1 && <li><b>{h.host}</b></li>}
-      {(h.found.processes ?? []).filter(isWanted)
+      {(h.found.processes ?? []).filter(isWanted).sort(byRank)
         .slice(0, isAll ? undefined : SHOWN).map(p => <li key={p.pid}>{isAll
           ? <button type="button" title={p.command}
             onClick={() => choose(matchOf(p), programOf(p))}>

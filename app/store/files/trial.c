@@ -11,6 +11,7 @@
 #define TRY_FILE     "written"
 #define TRY_RENAMED  "renamed"
 #define TRY_NAME_MAX 32
+#define GIB          ((double)(1 << 30))
 #define FILE_MODE    0640
 
 static int
@@ -109,12 +110,12 @@ store_try(struct store *s, int64_t min_free, struct finding *out)
 		finding_set(out, WARNING,
 		            "make room there, or lower max_bytes in [store] "
 		            "and [continuous]",
-		            "written and renamed; only %lld MiB are free, so "
+		            "written and renamed; only %.1f GiB are free, so "
 		            "that continuous profiling rests",
-		            (long long)free_bytes >> 20);
+		            (double)free_bytes / GIB);
 	else
 		finding_set(out, FINE, NULL,
-		            "written and renamed; %lld MiB are free",
-		            (long long)free_bytes >> 20);
+		            "written and renamed; %.1f GiB are free",
+		            (double)free_bytes / GIB);
 	return 0;
 }

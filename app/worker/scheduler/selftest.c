@@ -578,9 +578,9 @@ try_rings(const struct trial *t, struct finding *out)
 	finding_set(out, WARNING,
 	            UNIT ": [Service] LimitMEMLOCK=infinity; or ulimit -l "
 	                 "unlimited before the worker starts",
-	            "%lld bytes may be locked and ring_bytes is %lld: the "
-	            "sample rings are smaller, and may lose samples",
-	            (long long)r.rlim_cur, (long long)want);
+	            "only %lld MiB may be locked and ring_bytes is %lld MiB: "
+	            "the sample rings are smaller, and may lose samples",
+	            (long long)r.rlim_cur >> 20, (long long)want >> 20);
 	return -ENOMEM;
 }
 

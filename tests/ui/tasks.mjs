@@ -157,7 +157,7 @@ const tasks = {
     const { page } = t;
     await t.open('orders');
     await t.click(page.getByRole('link', { name: 'Stacks' }));
-    const row = page.getByRole('region', { name: 'May never go on' })
+    const row = page.getByRole('region', { name: 'Possible leaks' })
       .locator('tbody tr').first();
     await row.waitFor();
     const text = await row.textContent();

@@ -57,7 +57,7 @@ function Groups({ result }: { result: Result }) {
   if (!data) return error ? <Failure error={error} again={again} />
     : <Skeleton lines={10} />;
   if (data.goroutineCount === 0)
-    return <Empty title="Nothing ran">
+    return <Empty title="No stacks">
       <p>The processes of the service had no threads that could be read.</p>
     </Empty>;
   return <Shown result={result} analysis={data} />;
@@ -89,7 +89,7 @@ function Shown({ result, analysis }:
   return <div class="threads">
     <Growth analysis={analysis} word={word} />
     <Counts result={result} word={word} over={over} />
-    <Suspects items={analysis.leakSuspects} word={word} linked={linked} />
+    <Suspects items={analysis.leakSuspects} linked={linked} />
     <Targets items={analysis.waitTargets} linked={linked} />
     <section aria-labelledby="groups">
       <div class="head"><h2 id="groups">Stacks</h2>
@@ -164,17 +164,18 @@ function Facet({ title, rows, of, word, chosen, choose }: { title: string;
 const SEVERITIES: Record<string, string> = { certain: 'Certain',
   likely: 'Likely', suspect: 'Suspect' };
 
-function Suspects({ items, word, linked }: { items: LeakSuspect[];
-  word: string; linked: Linked }) {
+function Suspects({ items, linked }: { items: LeakSuspect[];
+  linked: Linked }) {
   if (items.length === 0) return null;
   return <section aria-labelledby="suspects">
-    <h2 id="suspects">May never go on</h2>
+    <h2 id="suspects">Possible leaks</h2>
     <Rows items={items} first={MOST} most={items[0].count} linked={linked}
       about={s => <>
-      <span class={`badge ${s.severity}`}>{SEVERITIES[s.severity]}</span>
+      <span class={`badge ${s.severity}`} title={`Rule ${s.rule}, from ${
+        s.source}`}>{SEVERITIES[s.severity]}</span>
       {' '}{s.why}
       <span class="quiet"> · {s.baseCount > 0 ? `${count(s.baseCount)} before`
-        : `no ${word} before`} · rule {s.rule}, after {s.source}</span></>} />
+        : 'none before'}</span></>} />
   </section>;
 }
 

@@ -8,6 +8,7 @@
 #include "profile/pprof.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 #define FREE_BYTES ((size_t)1 << 20) /* accepted at any ratio */
@@ -257,21 +258,27 @@ explain_text(const struct input *row, const char *p, size_t n, int r,
 }
 
 /* Notes what a reader of the profile would take for a mistake of ours: cost
- * without a stack, or no cost at all. */
+ * without a stack, no cost at all, or less than none. */
 static void
 put_doubts(const struct profile *p, struct buf *why)
 {
 	uint32_t at = profile_type_index(p, NULL);
 	double all = 0, bare = 0;
+	bool negative = false;
 
 	if (at >= p->ntypes)
 		return;
 	for (uint32_t i = 0; i < p->nsamples; i++) {
 		double v = (double)p->values[(size_t)i * p->ntypes + at];
 
-		all += v;
-		bare += p->samples[i].nstack ? 0 : v;
+		all += fabs(v);
+		bare += p->samples[i].nstack ? 0 : fabs(v);
+		negative |= v < 0;
 	}
+	if (negative)
+		buf_puts(why, "some of its values are negative, as in a "
+		              "difference of two profiles: only pprof and OTLP "
+		              "keep them\n");
 	if (!p->nsamples)
 		buf_puts(why, "it has no samples\n");
 	else if (all == 0)

@@ -1656,6 +1656,34 @@ TEST(a_pprof_file_with_a_default_value_is_of_its_type)
 }
 END
 
+TEST(a_difference_of_two_profiles_is_noted_where_it_is_read)
+{
+	CLEANUP_BUF struct buf file = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf again = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_PROFILE struct profile *given =
+		file_of("inuse_space/bytes", NULL, &file);
+	CLEANUP_PROFILE struct profile *p = NULL;
+	const struct import_ask ask = {
+		.type = "",
+		.content_type = "",
+		.deltas = true,
+		.limits = limits,
+	};
+	const struct input *format;
+	const struct type *of;
+
+	given->values[0] = -1;
+	ck_assert_int_eq(pprof_encode(given, &again), 0);
+	ck_assert_int_eq(profile_import(again.p, again.len, &ask, &p, &format,
+	                                &of, &why),
+	                 0);
+	ck_assert_str_eq(buf_str(&why),
+	                 "some of its values are negative, as in a difference "
+	                 "of two profiles: only pprof and OTLP keep them\n");
+}
+END
+
 TEST(times_and_sizes_are_in_the_units_of_their_types)
 {
 	static const struct {
@@ -1728,6 +1756,7 @@ END
 
 SUITE("import", the_type_of_a_pprof_file_is_that_of_its_values,
       a_pprof_file_with_a_default_value_is_of_its_type,
+      a_difference_of_two_profiles_is_noted_where_it_is_read,
       times_and_sizes_are_in_the_units_of_their_types,
       text_without_a_type_is_of_the_type_of_its_unit,
       folded_stacks_of_wall_time_are_samples_as_those_of_cpu,

@@ -10,7 +10,12 @@
 
 #define MAX_STRTAB  ((size_t)16 << 20)  /* bytes of section names */
 #define MAX_SYMBOLS ((size_t)256 << 20) /* bytes of a table, or its names */
-#define MAX_NOTES   ((size_t)64 << 10)  /* bytes of one note segment */
+/* Those of dynamic symbols, which are read of each mapped file while samples
+ * wait; Node.js, which has many, has 2 and 5 MB. */
+#define MAX_DYNAMIC ((size_t)8 << 20)
+#define MAX_DYNSTR  ((size_t)32 << 20)
+#define MAX_NOTES   ((size_t)64 << 10) /* bytes of one block of notes */
+#define MAX_BLOCKS  64                 /* of notes; programs have up to ten */
 #define MAX_DYNSYMS (1u << 22)
 #define CHAIN_STEP  1024 /* hash words read at once */
 #define CRC_CHUNK   ((size_t)64 << 10)
@@ -138,6 +143,7 @@ elf_symbols(const struct elf_image *e, uint32_t table, elf_symbol_seen *seen,
             void *arg)
 {
 	const struct elf_section *s = elf_section_typed(e, table);
+	const bool dynamic = table == SHT_DYNSYM;
 	CLEANUP_FREE void *symbols = NULL;
 	CLEANUP_FREE void *names = NULL;
 	const struct elf_section *text;
@@ -147,9 +153,11 @@ elf_symbols(const struct elf_image *e, uint32_t table, elf_symbol_seen *seen,
 	if (!s || s->link >= e->nsections)
 		return -ENOENT;
 	text = &e->sections[s->link];
-	rc = elf_copy(e, s->offset, s->size, MAX_SYMBOLS, &symbols);
+	rc = elf_copy(e, s->offset, s->size,
+	              dynamic ? MAX_DYNAMIC : MAX_SYMBOLS, &symbols);
 	if (!rc) /* ends with a NUL */
-		rc = elf_copy(e, text->offset, text->size, MAX_SYMBOLS, &names);
+		rc = elf_copy(e, text->offset, text->size,
+		              dynamic ? MAX_DYNSTR : MAX_SYMBOLS, &names);
 	if (rc)
 		return rc;
 	sym = symbols;
@@ -293,12 +301,17 @@ read_build_id(struct elf_image *e)
 {
 	const struct elf_segment *p;
 	const struct elf_section *s;
+	uint32_t blocks = 0;
 	int r = 0;
 
-	for (uint32_t i = 0; i < e->nsections && !e->build_id_size && !r; i++) {
+	for (uint32_t i = 0;
+	     i < e->nsections && blocks < MAX_BLOCKS && !e->build_id_size && !r;
+	     i++) {
 		s = &e->sections[i];
-		if (s->type == SHT_NOTE)
-			r = scan_notes_at(e, s->offset, s->size);
+		if (s->type != SHT_NOTE)
+			continue;
+		r = scan_notes_at(e, s->offset, s->size);
+		blocks++;
 	}
 	for (uint32_t i = 0;
 	     !e->build_id_size && !r && (p = elf_segment(e, PT_NOTE, i)); i++)

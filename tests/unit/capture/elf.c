@@ -386,6 +386,66 @@ linked_to(const char *name, size_t bytes, uint32_t crc)
 	return linked_by(DEBUG_LINK, link, sizeof(link), bytes);
 }
 
+/* A section may have the bytes of others, so a small file can have the process
+ * that samples read any number of them. */
+TEST(of_sections_that_overlap_without_end_few_are_read)
+{
+	enum { SECTIONS = 100, LAST = SECTIONS - 1 };
+	struct {
+		Elf64_Ehdr head;
+		Elf64_Nhdr none, note;
+		char owner[4], id[4];
+		Elf64_Shdr sections[SECTIONS];
+	} f = {.head = {.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64,
+	                            ELFDATA2LSB},
+	                .e_type = ET_DYN,
+	                .e_machine = EM_X86_64,
+	                .e_shoff = offsetof(typeof(f), sections),
+	                .e_shentsize = sizeof(Elf64_Shdr),
+	                .e_shnum = SECTIONS,
+	                .e_shstrndx = 1},
+	       .note = {4, 4, NT_GNU_BUILD_ID},
+	       .owner = "GNU",
+	       .id = "abc"};
+
+	f.sections[1].sh_type = SHT_STRTAB;
+	for (int last = 0; last < 2; last++) {
+		CLEANUP_ELF struct elf_image *e = NULL;
+
+		for (int i = 2; i < SECTIONS; i++)
+			f.sections[i] = (Elf64_Shdr){
+				.sh_type = SHT_NOTE,
+				.sh_offset = offsetof(typeof(f), none),
+				.sh_size = sizeof(f.none)};
+		f.sections[last ? LAST : 9] =
+			(Elf64_Shdr){.sh_type = SHT_NOTE,
+		                     .sh_offset = offsetof(typeof(f), note),
+		                     .sh_size = sizeof(f.note) +
+		                                sizeof(f.owner) + sizeof(f.id)};
+		ck_assert_int_eq(elf_open_memory(&f, sizeof(f), &e), 0);
+		ck_assert_uint_eq(e->build_id_size, last ? 0 : 4);
+	}
+}
+END
+
+static void
+see_none(void *arg, const Elf64_Sym *sym, const char *name)
+{
+	(void)arg, (void)sym, (void)name;
+}
+
+TEST(a_table_of_dynamic_symbols_is_bounded)
+{
+	CLEANUP_ELF struct elf_image *e = open_image(libc_path());
+
+	ck_assert_int_eq(elf_symbols(e, SHT_DYNSYM, see_none, NULL), 0);
+	for (uint32_t i = 0; i < e->nsections; i++)
+		if (e->sections[i].type == SHT_DYNSYM)
+			e->sections[i].size = 9 << 20;
+	ck_assert_int_eq(elf_symbols(e, SHT_DYNSYM, see_none, NULL), -E2BIG);
+}
+END
+
 TEST(a_debug_link_has_a_plain_name_and_a_crc)
 {
 	static const struct {
@@ -487,6 +547,9 @@ SUITE("elf", an_image_tells_its_segments_sections_and_build_id,
       the_vdso_is_read_from_memory, what_is_no_elf_of_ours_is_refused,
       a_directory_is_refused_and_stays_the_callers,
       a_file_cut_short_under_us_is_an_error_not_a_signal,
-      a_copy_is_bounded_and_terminated, a_debug_link_has_a_plain_name_and_a_crc,
+      a_copy_is_bounded_and_terminated,
+      of_sections_that_overlap_without_end_few_are_read,
+      a_table_of_dynamic_symbols_is_bounded,
+      a_debug_link_has_a_plain_name_and_a_crc,
       a_shared_debug_file_has_a_path_and_a_build_id,
       a_debug_file_matches_by_build_id_or_by_crc)

@@ -15,6 +15,8 @@ const require = createRequire(NPM + '/');
 const { chromium } = require('playwright-core');
 const AXE = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
 const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'];
+/* What another colour scheme can break. */
+const COLOURS = ['color-contrast', 'link-in-text-block'];
 
 export { BASE, KEY };
 
@@ -72,10 +74,9 @@ export function same(got, want) {
   if (g !== w) throw new Error(`${g}, expected ${w}`);
 }
 
-async function axe(page) {
-  await page.evaluate(AXE);
-  const { violations } = await page.evaluate(tags =>
-    axe.run(document, { runOnly: tags }), RULES);
+async function axe(page, rules) {
+  const { violations } = await page.evaluate(only =>
+    axe.run(document, { runOnly: only }), rules);
   same(violations.map(v => `${v.id}: ${v.nodes.map(n => n.target.join(' ') +
     ' ' + n.any.map(a => a.message).join('; ')).join(' | ')}`), []);
 }
@@ -88,7 +89,8 @@ export const fits = async page => same(await page.evaluate(() =>
       .map(e => `${innerWidth} px: ${e.tagName} ${
         e.textContent.slice(0, 40)}`)), []);
 
-const SIZES = [[1280, 800], [390, 844]], SCHEMES = ['light', 'dark'];
+const SIZES = [[1280, 800], [390, 844]];
+const SCHEMES = { light: RULES, dark: COLOURS };
 
 /* The cookie of a browser that is signed in, without the form. */
 async function session() {
@@ -103,17 +105,18 @@ async function session() {
 export const inside = async (path, options) =>
   visit(path, { ...options, cookies: await session() });
 
-/* A page as axe-core judges it, in both schemes, wide and narrow. */
+/* A page as axe-core judges it, wide and narrow; dark, by its colours only. */
 export const judged = (path, ready, enter = inside) => async () => {
   const page = await enter(path, { bypassCSP: true });
   await ready(page);
+  await page.evaluate(AXE);
   for (const [width, height] of SIZES) {
     await page.setViewportSize({ width, height });
-    for (const colorScheme of SCHEMES) {
+    for (const [colorScheme, rules] of Object.entries(SCHEMES)) {
       await page.emulateMedia({ colorScheme });
       await page.waitForFunction(scheme =>
         document.documentElement.dataset.theme === scheme, colorScheme);
-      await axe(page);
+      await axe(page, rules);
     }
     await fits(page);
   }

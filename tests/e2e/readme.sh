@@ -141,7 +141,7 @@ gate() {
   follow "sh ./profile-gate orders release" && prints '^not enough data'
 }
 
-process_stop demo # its turn is over
+for name in demo go-demo; do process_stop "$name"; done # their turn is over
 mkdir "$STATE/backups"
 install -m 755 "$B/targets/demo" "$STATE/bin/orders"
 background orders "$STATE/bin/orders" 2 10

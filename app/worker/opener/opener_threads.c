@@ -584,6 +584,9 @@ read_thread(const struct thread_batch *b, struct thread_row *row)
 			row->how = THREAD_BLOCKED;
 	read_once(b, row->tid, "stat", row->stat, sizeof(row->stat));
 	read_once(b, row->tid, "wchan", row->wchan, sizeof(row->wchan));
+	/* The first thread of a process stays until the others have ended. */
+	if (proc_parse_state(row->stat) == 'Z')
+		row->how = THREAD_GONE;
 }
 
 int

@@ -634,6 +634,21 @@ TEST(a_thread_of_another_process_is_none_of_this_one)
 }
 END
 
+TEST(a_thread_that_has_ended_has_no_stack_to_miss)
+{
+	struct thread_row row;
+	siginfo_t info;
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(0);
+	ck_assert_int_eq(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+	ck_assert_int_eq(ask_stacks(pid, 1, 4096, &row), 0);
+	ck_assert_uint_eq(row.how, THREAD_GONE);
+	waitpid(pid, NULL, 0);
+}
+END
+
 /* Returns the other one of two threads. */
 static int32_t
 second_thread(pid_t pid)
@@ -685,4 +700,5 @@ SUITE("snapshot", a_thread_may_call_itself_what_it_likes,
       a_process_that_is_gone_is_no_snapshot,
       the_opener_reads_no_more_than_its_bounds,
       a_thread_of_another_process_is_none_of_this_one,
+      a_thread_that_has_ended_has_no_stack_to_miss,
       a_traced_thread_that_runs_is_told_without_a_stack)

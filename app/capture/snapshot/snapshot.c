@@ -238,6 +238,10 @@ read_batch(struct snapshot *s, struct process *proc, const int32_t *tids,
 	return add_batch(s, proc, &b, again);
 }
 
+/* Threads to ask for at once. If they run, and the CPUs are busy, each may take
+ * some milliseconds to stop; all must be read before the opener gives up. */
+#define BATCH 200
+
 static int
 read_threads(struct snapshot *s, struct process *proc, const struct buf *tids,
              uint32_t room, struct again *again)
@@ -246,8 +250,8 @@ read_threads(struct snapshot *s, struct process *proc, const struct buf *tids,
 	size_t left = tids->len / sizeof(*tid), most = THREADS_MAX_BYTES / room;
 	int rc = 0;
 
-	if (most > HOST_MAX_LIST)
-		most = HOST_MAX_LIST;
+	if (most > BATCH)
+		most = BATCH;
 	while (left && !rc) {
 		size_t n = left < most ? left : most;
 

@@ -264,7 +264,7 @@ TEST(groups_have_their_share_and_add_up_to_the_service)
 	};
 	CLEANUP_API struct test_api a = test_api(1, "");
 
-	put_at(&a, "a", "{\"zone\":\"x\"}", "main 50\n");
+	put_at(&a, "a", "{\"zone\":\"x\",\"__values__\":\"cpu\"}", "main 50\n");
 	put_at(&a, "a", "{}", "main 10\n");
 	put_at(&a, "b", "{\"zone\":\"x\"}", "main 20\n");
 	put_at(&a, "b", "{\"zone\":\"y\"}", "main 20\n");
@@ -294,6 +294,56 @@ TEST(groups_have_their_share_and_add_up_to_the_service)
 			json_number_value(json_object_get(r.json, "cost")), 1e9,
 			1);
 	}
+}
+END
+
+/* Adds a sample with a label to a profile of CPU time. */
+static void
+add_labelled(struct profile *p, const char *key, const char *value, int64_t ns)
+{
+	struct label l = {0};
+	const int64_t values[] = {1, ns};
+
+	ck_assert_int_eq(profile_cstring(p, key, &l.key), 0);
+	ck_assert_int_eq(profile_cstring(p, value, &l.str), 0);
+	ck_assert_int_eq(profile_sample(p, p->stack, 1, &l, 1, values), 0);
+}
+
+TEST(samples_are_grouped_by_what_their_threads_published)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_PROFILE struct profile *p = profile_of("main 20\n");
+	CLEANUP_REPLY struct client_reply r = {0}, usual = {0}, trend = {0};
+	char id[ID_MAX];
+
+	add_labelled(p, "http.route", "/cart", 500000000);
+	add_labelled(p, "http.route", "/pay", 300000000);
+	add_labelled(p, "trace_id", "77", 1);
+	test_window(&a.store.s,
+	            &(struct test_window){.host = "a",
+	                                  .labels = "{}",
+	                                  .start_ms = T0,
+	                                  .span_ms = 10 * S,
+	                                  .profile = p},
+	            id);
+	r = get(&a, GROUPS "&profileType=cpu&from=%lld&to=%lld&by=%s",
+	        (long long)T0, (long long)(T0 + 60 * S), "sample.http.route");
+	usual = get(&a, GROUPS "&profileType=cpu&from=%lld&to=%lld",
+	            (long long)T0, (long long)(T0 + 60 * S));
+	ck_assert_uint_eq(count(&r, "keys"), 2);
+	ck_assert_str_eq(text(item(&r, "keys", 1), "by"), "sample.http.route");
+	ck_assert_uint_eq(count(&r, "groups"), 3);
+	ck_assert_str_eq(text(item(&r, "groups", 0), "value"), "/cart");
+	ck_assert_str_eq(text(item(&r, "groups", 2), "value"), "");
+	ck_assert_double_eq_tol(json_number_value(json_object_get(
+					item(&r, "groups", 1), "share")),
+	                        0.3, 1e-6);
+	ck_assert_str_eq(reply_text(&usual, "by"), "sample.http.route");
+	trend = get(&a,
+	            SERIES "&profileType=cpu&from=%lld&to=%lld&step=1m"
+	                   "&sample.http.route=/pay",
+	            (long long)T0, (long long)(T0 + 60 * S));
+	ck_assert_double_eq(at(&trend, 0, "value"), 3e8);
 }
 END
 
@@ -631,6 +681,7 @@ SUITE("history", history_lists_sessions_and_windows_newest_first,
       a_trend_of_all_functions_is_told_by_rows_alone,
       a_function_costs_more_since_a_time_that_its_interval_has,
       groups_have_their_share_and_add_up_to_the_service,
+      samples_are_grouped_by_what_their_threads_published,
       functions_that_shifted_are_found_without_their_names,
       a_trend_is_the_same_from_rollups, a_trend_of_a_gauge_is_its_mean,
       a_trend_of_a_range_without_windows_is_of_sessions,

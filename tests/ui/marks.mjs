@@ -51,6 +51,24 @@ const tests = {
     await page.waitForURL(url => url.searchParams.get('label.zone') === 'z1');
     await page.getByRole('button', { name: 'zone = z1' }).waitFor();
   },
+  async samples_are_grouped_by_their_labels() {
+    const from = Number(STEPS), until = from + 1200e3;
+    const page = await open(`/ui/s/steps?type=cpu&from=${from}&to=${until}`);
+    await page.route(/history\/groups/, async route => {
+      const reply = await route.fetch(), body = await reply.json();
+      const group = (value, share) => ({ value, share, cost: 1, points: [],
+        perSecond: 1 });
+      await route.fulfill({ response: reply, json: { ...body,
+        by: 'sample.http.route', groups: [group('/cart', 0.7), group('', 0.3)],
+        keys: [{ by: 'sample.http.route', values: 1 }] } });
+    });
+    await page.locator('summary', { hasText: 'Groups' }).click();
+    await page.locator('.groups tr', { hasText: 'without30.0%' }).waitFor();
+    await page.getByRole('button', { name: '/cart', exact: true }).click();
+    await page.waitForURL(url =>
+      url.searchParams.get('sample.http.route') === '/cart');
+    await page.getByRole('button', { name: 'http.route = /cart' }).waitFor();
+  },
   async what_happened_is_counted_in_words() {
     const page = await open();
     await summary(page).filter({ hasText:

@@ -48,8 +48,8 @@ given(struct call *c, enum param p)
 	return param_given(c, p) ? param_text(c, p) : NULL;
 }
 
-static void
-ask_labels(const struct call *c, enum param p, struct sift *out)
+void
+view_labels(const struct call *c, enum param p, struct sift *out)
 {
 	struct query_pair m;
 
@@ -70,7 +70,7 @@ view_asked(struct call *c, const struct view_rows *rows)
 	                 given(c, rows->fold), given(c, rows->fold_package)},
 	};
 
-	ask_labels(c, rows->sample, &of.sift);
+	view_labels(c, rows->sample, &of.sift);
 	return of;
 }
 

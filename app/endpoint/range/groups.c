@@ -1,8 +1,10 @@
 /*
- * GET history/groups: what a type costs by host, or by the value of a label.
+ * GET history/groups: what a type costs by host, by the value of a label of its
+ * series, or by that of a label of its samples.
  */
 #include "base/clock.h"
 #include "base/json.h"
+#include "profile/profile.h"
 #include "profile/types.h"
 #include "range/steps.h"
 #include "range_call.h"
@@ -14,18 +16,22 @@
 #define KEYS_MAX   64
 #define GROUPS_NS  (10 * NS_PER_S)
 #define LABEL      "label."
-#define LABEL_LEN  (sizeof(LABEL) - 1)
+#define SAMPLE     "sample."
+#define SAMPLE_LEN (sizeof(SAMPLE) - 1)
+/* The end of a range, in which keys of samples are looked for. */
+#define LOOK_MS (INT64_C(300) * MS_PER_S)
 
 struct group {
-	const char *value; /* borrowed from the series */
+	const char *value; /* borrowed from the series, or from merged */
 	struct steps steps;
 	double cost; /* of a gauge its mean */
 	double ms;   /* covered */
 };
 
-/* What a range can be grouped by: "host", or "label.KEY". */
+/* What a range can be grouped by: "host", "label.KEY" or "sample.KEY". */
 struct key {
 	const char *label; /* borrowed; NULL: the host */
+	bool of_samples;   /* few of its values may be known */
 	const char *values[GROUPS_MAX];
 	size_t n, more; /* values; of more, only the number is kept */
 };
@@ -35,8 +41,10 @@ struct grouping {
 	json_t **labels;     /* by series */
 	struct key keys[KEYS_MAX];
 	size_t nkeys;
+	struct profile *look;   /* the end of the range */
+	struct profile *merged; /* all of it, for groups of samples */
 	struct group whole, *groups;
-	size_t n;
+	size_t n, left; /* groups; others that are left out */
 	int64_t end_ns;
 };
 
@@ -50,6 +58,8 @@ grouping_done(struct grouping *g)
 		steps_done(&g->groups[i].steps);
 	free(g->groups);
 	steps_done(&g->whole.steps);
+	profile_free(g->look);
+	profile_free(g->merged);
 }
 
 /* --- keys and values ------------------------------------------------------ */
@@ -68,14 +78,16 @@ add_value(struct key *k, const char *value)
 
 /* Finds the key of a label, a new one if there is room; else NULL. */
 static struct key *
-key_of(struct grouping *g, const char *label)
+key_of(struct grouping *g, const char *label, bool of_samples)
 {
 	for (size_t i = 1; i < g->nkeys; i++)
-		if (!strcmp(g->keys[i].label, label))
+		if (g->keys[i].of_samples == of_samples &&
+		    !strcmp(g->keys[i].label, label))
 			return &g->keys[i];
 	if (g->nkeys == KEYS_MAX)
 		return NULL;
 	g->keys[g->nkeys].label = label;
+	g->keys[g->nkeys].of_samples = of_samples;
 	return &g->keys[g->nkeys++];
 }
 
@@ -95,13 +107,49 @@ find_keys(struct grouping *g)
 			add_value(&g->keys[0], l->items[i].host);
 		g->labels[i] = json_loads(l->items[i].labels, 0, NULL);
 		json_object_foreach(g->labels[i], label, value) {
-			struct key *k = key_of(g, label);
+			struct key *k = *label != '_' ? key_of(g, label, false)
+			                              : NULL; /* ours: ingest */
 
 			if (k && json_is_string(value))
 				add_value(k, json_string_value(value));
 		}
 	}
 	return 0;
+}
+
+/* Merges a range; *out NULL: there is nothing with the value of the type. */
+static int
+merge(struct range *r, struct profile **out, struct buf *why)
+{
+	int rc = range_plan(r) ?: range_merge(r, out, why);
+
+	return rc == -ENODATA || rc == -EINVAL ? 0 : rc;
+}
+
+/* Finds keys of labels of samples, except ids, in the end of the range. */
+static int
+find_sample_keys(struct grouping *g, struct buf *why)
+{
+	CLEANUP_RANGE struct range r = range_question(g->range);
+	const struct profile *p;
+	int rc;
+
+	if (r.from_ms < r.to_ms - LOOK_MS)
+		r.from_ms = r.to_ms - LOOK_MS;
+	rc = merge(&r, &g->look, why);
+	p = g->look;
+	for (uint32_t i = 0; !rc && p && i < p->nlabels; i++) {
+		const char *name =
+			strings_get(p->strings, p->labels[i].key, NULL);
+		struct key *k = p->labels[i].str && !profile_label_is_id(name)
+		                        ? key_of(g, name, true)
+		                        : NULL;
+
+		if (k)
+			add_value(k, strings_get(p->strings, p->labels[i].str,
+			                         NULL));
+	}
+	return rc;
 }
 
 /* Returns the first key that makes more than one group, or else one. */
@@ -123,10 +171,14 @@ find_key(const struct grouping *g, const char *by)
 		return usual_key(g);
 	if (!strcmp(by, "host"))
 		return &g->keys[0];
-	for (size_t i = 1; i < g->nkeys; i++)
-		if (!strncmp(by, LABEL, LABEL_LEN) &&
-		    !strcmp(g->keys[i].label, by + LABEL_LEN))
-			return &g->keys[i];
+	for (size_t i = 1; i < g->nkeys; i++) {
+		const struct key *k = &g->keys[i];
+		const char *prefix = k->of_samples ? SAMPLE : LABEL;
+
+		if (!strncmp(by, prefix, strlen(prefix)) &&
+		    !strcmp(k->label, by + strlen(prefix)))
+			return k;
+	}
 	return NULL;
 }
 
@@ -180,7 +232,75 @@ read_groups(struct grouping *g, const struct key *k, struct buf *why)
 		                why);
 	if (!rc)
 		qsort(g->groups, g->n, sizeof(*g->groups), by_cost);
+	g->left = k ? k->more : 0;
 	return rc;
+}
+
+/* Returns the text of a sample's label, 0 without one. */
+static uint32_t
+value_of(const struct profile *p, const struct sample *s, uint32_t key)
+{
+	for (uint32_t i = 0; i < s->nlabels; i++)
+		if (p->labels[s->label0 + i].key == key)
+			return p->labels[s->label0 + i].str;
+	return 0;
+}
+
+/* Makes groups of sums by text, as many as there is room for. */
+static int
+group_sums(struct grouping *g, const double *sums, double ms)
+{
+	const struct profile *p = g->merged;
+	uint32_t texts = strings_count(p->strings);
+
+	g->groups = calloc(texts, sizeof(*g->groups));
+	if (!g->groups)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < texts; i++)
+		if (sums[i] > 0)
+			g->groups[g->n++] = (struct group){
+				.value = strings_get(p->strings, i, NULL),
+				.steps.gauge = g->whole.steps.gauge,
+				.cost = sums[i],
+				.ms = ms,
+			};
+	qsort(g->groups, g->n, sizeof(*g->groups), by_cost);
+	if (g->n > GROUPS_MAX) {
+		g->left = g->n - GROUPS_MAX;
+		g->n = GROUPS_MAX;
+	}
+	return 0;
+}
+
+/* Groups samples by a label of theirs. Those without it are in the group "",
+ * unless all are. */
+static int
+read_samples(struct grouping *g, const char *label, struct buf *why)
+{
+	CLEANUP_RANGE struct range r = range_question(g->range);
+	CLEANUP_FREE double *sums = NULL;
+	const struct profile *p;
+	uint32_t key, type;
+	int rc = merge(&r, &g->merged, why);
+
+	p = g->merged;
+	g->whole.steps.gauge = type_is_gauge(r.type);
+	g->whole.steps.step_ms = steps_usual(r.to_ms - r.from_ms);
+	if (rc || !p)
+		return rc;
+	type = profile_type_index(p, NULL);
+	g->whole.cost = (double)profile_total(p, type);
+	g->whole.ms = r.covered_ms;
+	if (type == PROFILE_NONE ||
+	    strings_find(p->strings, label, strlen(label), &key))
+		return 0;
+	sums = calloc(strings_count(p->strings), sizeof(*sums));
+	if (!sums)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < p->nsamples; i++)
+		sums[value_of(p, &p->samples[i], key)] +=
+			(double)p->values[(size_t)i * p->ntypes + type];
+	return sums[0] < g->whole.cost ? group_sums(g, sums, r.covered_ms) : 0;
 }
 
 /* --- the reply ------------------------------------------------------------ */
@@ -210,7 +330,7 @@ put_by(struct buf *out, const struct key *k)
 {
 	CLEANUP_BUF struct buf by = BUF_INIT(BUF_MAX_SMALL);
 
-	buf_puts(&by, k->label ? LABEL : "host");
+	buf_puts(&by, !k->label ? "host" : k->of_samples ? SAMPLE : LABEL);
 	buf_puts(&by, k->label ?: "");
 	json_put_text(out, "by", buf_str(&by));
 }
@@ -254,7 +374,7 @@ answer(struct call *c, const struct grouping *g, const struct key *k)
 	for (size_t i = 0; i < g->n; i++)
 		put_group(out, g, &g->groups[i]);
 	json_close(out, ']');
-	json_put_int(out, "groupsLeft", k ? (int64_t)k->more : 0);
+	json_put_int(out, "groupsLeft", (int64_t)g->left);
 	return answer_end(c);
 }
 
@@ -268,16 +388,22 @@ groups_get(struct call *c)
 		.end_ns = clock_mono_ns() + GROUPS_NS,
 	};
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	const char *by = param_text(c, P_GetGroups_by);
 	const struct key *k;
 	int rc;
 
 	r.origin = param_text(c, P_GetGroups_origin);
 	if (range_check(c, &r))
 		return -1;
-	rc = range_series(&r) ?: find_keys(&g);
+	rc = range_series(&r) ?: find_keys(&g) ?: find_sample_keys(&g, &why);
 	if (rc)
 		return range_fail(c, &r, rc, &why);
-	k = find_key(&g, param_text(c, P_GetGroups_by));
-	rc = read_groups(&g, k, &why);
+	k = find_key(&g, by);
+	if (k && k->of_samples)
+		rc = read_samples(&g, k->label, &why);
+	else if (!strncmp(by, SAMPLE, SAMPLE_LEN))
+		rc = read_samples(&g, by + SAMPLE_LEN, &why);
+	else
+		rc = read_groups(&g, k, &why);
 	return rc ? range_fail(c, &r, rc, &why) : answer(c, &g, k);
 }

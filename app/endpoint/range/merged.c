@@ -112,7 +112,8 @@ link_pairs(struct call *c, const struct range *r, char times[2][24],
 		q[n++] = (struct query_pair){"host", r->host};
 	q[n++] = (struct query_pair){"origin", r->origin};
 	for (size_t i = 0; i < c->req->nquery && n < REQUEST_MAX_QUERY; i++)
-		if (!strncmp(c->req->query[i].name, "label.", 6))
+		if (!strncmp(c->req->query[i].name, "label.", 6) ||
+		    !strncmp(c->req->query[i].name, "sample.", 7))
 			q[n++] = c->req->query[i];
 	return n;
 }

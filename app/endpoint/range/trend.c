@@ -2,6 +2,7 @@
  * GET history/series: the cost of a type, or of a function, over time.
  */
 #include "base/clock.h"
+#include "endpoint/profile/view.h"
 #include "range/steps.h"
 #include "range_call.h"
 
@@ -71,8 +72,14 @@ series_get(struct call *c)
 	};
 	CLEANUP_BUF struct buf why = BUF_INIT(1024);
 	const struct range *r = &s.range;
+	struct sift sift = {0};
 	int rc;
 
+	view_labels(c, P_GetSeries_sample, &sift);
+	if (sift.nlabels && *s.function)
+		return fail_param(c, "function", "absent if sample is given",
+		                  s.function);
+	s.sift = sift.nlabels ? &sift : NULL;
 	s.range.origin = param_text(c, P_GetSeries_origin);
 	if (range_check(c, r))
 		return -1;

@@ -28,9 +28,10 @@ const RUNNING_MS = 1e3, LISTED = 50, NONE: Result[] = [];
    The address has all of it, so that a link shows the same to others. */
 type View = { service: string; type: string; from: string; to: string;
   only: Labels };
-/* The label or host to which the view is restricted: label.zone=a. */
+/* What the view is restricted to: host=a, label.zone=a, or samples whose threads
+   published sample.http.route=/cart. */
 type Labels = Record<string, string>;
-const isLabel = (name: string) => name === 'host' || name.startsWith('label.');
+const isLabel = (name: string) => /^(host$|label\.|sample\.)/.test(name);
 
 export default function Explore({ args, query, caller }: PageProps) {
   const { service } = args, asked = query.get('type');
@@ -195,7 +196,8 @@ function Shown({ view, query, caller }: { view: View;
       more={<Events marks={marks} isCut={items.length === LISTED} />} />
       : trend.error ? <Failure error={trend.error} again={trend.again} />
         : <div class="chart waiting"><Skeleton lines={3} /></div>}
-    {doc.data?.columns && <Hint view={view} caller={caller} />}
+    {doc.data?.columns && items.length > 0 && <Hint view={view}
+      caller={caller} />}
     {doc.error && <Failure error={doc.error} again={doc.again} />}
     {doc.data?.columns ? <Profile doc={doc.data.columns}
       address={doc.data.address} isOld={isOther}

@@ -1,6 +1,6 @@
 /*
- * A range in groups: what each host, or each value of a label, costs. A click
- * on one shows it alone.
+ * A range in groups: what each host costs, or each value of a label of profiles
+ * or of their samples. A click on one shows it alone.
  */
 import { useState } from 'preact/hooks';
 import { percent, quantity } from '../flame/text.js';
@@ -10,7 +10,7 @@ import type { Groups as Grouping } from './replies';
 import { useData } from './use';
 
 /* People read zone where the address has label.zone. */
-export const wordOf = (by: string) => by.replace(/^label\./, '');
+export const wordOf = (by: string) => by.replace(/^(label|sample)\./, '');
 
 /* asked: the range, as the API is asked for it. name: what stays when the range
  * goes on. */
@@ -27,6 +27,7 @@ export function Groups({ name, asked, unit = '', choose }: { name: string;
     groups.</p>;
   const most = Math.max(...data.groups.flatMap(g =>
     g.points.map(p => p.rate ?? 0)), 1);
+  const isTrend = data.groups.some(g => g.points.length > 0);
   const amount = (v: number) => quantity(v, unit) +
     (data.aggregation === 'sum' ? '/s' : '');
   return <>
@@ -38,15 +39,16 @@ export function Groups({ name, asked, unit = '', choose }: { name: string;
       <th scope="col">{wordOf(data.by)}</th>
       <th scope="col" class="number">Share</th>
       <th scope="col" class="number">Cost</th>
-      <th scope="col">Trend</th></tr></thead>
+      {isTrend && <th scope="col">Trend</th>}</tr></thead>
       <tbody>{data.groups.map(({ value, share, perSecond, points }) =>
         <tr key={value}>
-          <th scope="row"><button type="button" title="Show only this"
-            onClick={() => choose(data.by, value)}>{value}</button></th>
+          <th scope="row">{value ? <button type="button"
+            title="Show only this" onClick={() => choose(data.by, value)}>
+            {value}</button> : <span class="quiet">without</span>}</th>
           <td class="number">{share !== null && percent(share, 1)}</td>
           <td class="number">{perSecond !== null && amount(perSecond)}</td>
-          <td><Spark rates={points.map(p => p.rate)} most={most}
-            label={`${value} over time`} /></td>
+          {isTrend && <td><Spark rates={points.map(p => p.rate)} most={most}
+            label={`${value} over time`} /></td>}
         </tr>)}</tbody></table>
     {data.groupsLeft > 0 && <p class="quiet">{data.groupsLeft} more are not
       shown.</p>}

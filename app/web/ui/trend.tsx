@@ -80,7 +80,11 @@ export function Costs({ trend, unit, choose, marks = NO_MARKS, bands, only = {},
   marks?: Mark[]; bands?: Band[] }) {
   const isRate = trend.aggregation === 'sum';
   const line = useMemo(() => lineOf(trend), [trend]);
-  const name = useFunction(), q = new URLSearchParams({ from: trend.from,
+  const selected = useFunction();
+  /* of samples with a label the server has the cost of all functions only */
+  const name = Object.keys(only).some(l => l.startsWith('sample.')) ? ''
+    : selected;
+  const q = new URLSearchParams({ from: trend.from,
     service: trend.service, profileType: trend.profileType, to: trend.to,
     step: `${trend.stepSeconds}s`, function: name, ...only });
   /* the trend of the previous range stays until that of the next has arrived */

@@ -27,6 +27,9 @@ struct pprof_limits {
 	size_t bytes;              /* of the file */
 	size_t memory;             /* of the decoded rows */
 	uint32_t strings, samples; /* 0: limited by bytes and memory alone */
+	/* NULL: stacks of more than PROFILE_MAX_FRAMES are refused. Else they
+	 * lose the frames nearest to the root, and are counted here. */
+	uint64_t *cut;
 };
 MUST_CHECK int
 pprof_decode_within(const void *p, size_t n, const struct pprof_limits *limits,

@@ -4,13 +4,16 @@
 #include <string.h>
 
 static const struct start {
+	size_t at;
 	const char *bytes;
 	size_t n;
 	const char *what, *way;
 } starts[] = {
-#define STARTS(bytes, what, way) {bytes, sizeof(bytes) - 1, what, way},
+#define AT(at, bytes, what, way) {at, bytes, sizeof(bytes) - 1, what, way},
+#define STARTS(bytes, what, way) AT(0, bytes, what, way)
 #define HAS(one, two, what, way)
 #include "foreign.def"
+#undef AT
 #undef STARTS
 #undef HAS
 };
@@ -18,9 +21,11 @@ static const struct start {
 static const struct texts {
 	const char *one, *two, *what, *way;
 } texts[] = {
+#define AT(at, bytes, what, way)
 #define STARTS(bytes, what, way)
 #define HAS(one, two, what, way) {one, two, what, way},
 #include "foreign.def"
+#undef AT
 #undef STARTS
 #undef HAS
 };
@@ -37,7 +42,7 @@ foreign_start(const char *p, size_t n, struct buf *why)
 	for (size_t i = 0; i < ARRAY_LEN(starts); i++) {
 		const struct start *s = &starts[i];
 
-		if (n < s->n || memcmp(p, s->bytes, s->n) != 0)
+		if (n < s->at + s->n || memcmp(p + s->at, s->bytes, s->n) != 0)
 			continue;
 		explain(s->what, s->way, why);
 		return true;

@@ -73,7 +73,9 @@ int
 input_pprof_read(const char *p, size_t n, const struct import_ask *ask,
                  struct profile **out, struct buf *why)
 {
+	uint64_t cut = 0;
 	const struct pprof_limits limits = {
+		.cut = &cut,
 		.bytes = ask->limits.raw_bytes,
 		.memory = ask->limits.memory,
 		.strings = ask->limits.strings,
@@ -83,7 +85,8 @@ input_pprof_read(const char *p, size_t n, const struct import_ask *ask,
 	int r = pprof_decode_within(p, n, &limits, &made, why);
 
 	if (!r && ask->as_is)
-		*ask->as_is = !made->drop_frames && import_units_are_ours(made);
+		*ask->as_is = !made->drop_frames && !cut &&
+		              import_units_are_ours(made);
 	if (!r)
 		r = import_units(made, why);
 	if (!r && !ask->deltas)
@@ -92,9 +95,11 @@ input_pprof_read(const char *p, size_t n, const struct import_ask *ask,
 		r = check_frames(made, why);
 	if (!r)
 		r = import_drop(made, why);
-	if (!r)
-		*out = TAKE(made);
-	return r;
+	if (r)
+		return r;
+	import_note_cut(cut, why);
+	*out = TAKE(made);
+	return 0;
 }
 
 /* --- goroutine dumps ------------------------------------------------------ */

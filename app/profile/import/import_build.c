@@ -191,6 +191,13 @@ import_location(struct import *im, const struct import_frame *f, uint32_t *out)
 	return r ? r : import_check_names(im);
 }
 
+bool
+import_full(struct import *im)
+{
+	im->deep = im->depth == PROFILE_MAX_FRAMES;
+	return im->deep;
+}
+
 int
 import_push(struct import *im, uint32_t location)
 {
@@ -262,6 +269,8 @@ import_values(struct import *im, const struct label *labels, uint32_t nlabels,
 	r = profile_sample_row(im->p, im->stack, im->depth, labels, nlabels,
 	                       values, &im->row);
 	im->depth = 0;
+	im->cut += im->deep;
+	im->deep = false;
 	if (r == -EOVERFLOW)
 		return import_bad(im, SUM_TOO_LARGE);
 	return r ? r : check(im);
@@ -429,6 +438,16 @@ import_note(struct import *im, const char *note)
 	buf_addf(im->why, "%s\n", note);
 }
 
+void
+import_note_cut(uint64_t samples, struct buf *why)
+{
+	if (samples)
+		buf_addf(why,
+		         "stacks of more than %d frames, without those nearest "
+		         "to the root: %llu\n",
+		         PROFILE_MAX_FRAMES, (unsigned long long)samples);
+}
+
 static void
 put_skipped(const struct import_skipped *s, struct buf *out)
 {
@@ -456,6 +475,7 @@ import_end(struct import *im, struct profile **out)
 		return r;
 	if (skipped.len)
 		import_note(im, buf_str(&skipped));
+	import_note_cut(im->cut, im->why);
 	*out = TAKE(im->p);
 	return 0;
 }

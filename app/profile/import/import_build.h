@@ -49,6 +49,8 @@ struct import {
 	uint32_t nsums; /* room for them */
 	bool fractions; /* a value is not whole, in the file or as converted */
 	uint32_t row;   /* of the sample that was added last */
+	uint64_t cut;   /* samples whose stacks lost frames */
+	bool deep;      /* the current stack has lost frames */
 	/* the current stack, leaf first */
 	uint32_t stack[PROFILE_MAX_FRAMES], depth;
 };
@@ -81,6 +83,9 @@ import_location(struct import *im, const struct import_frame *f, uint32_t *out);
 MUST_CHECK int import_check_names(struct import *im);
 /* Adds a frame at the root end of the current stack. */
 MUST_CHECK int import_push(struct import *im, uint32_t location);
+/* True if the current stack has as many frames as a profile keeps. The rest,
+ * towards the root, is then noted as left out. */
+bool import_full(struct import *im);
 /* Adds the current stack as a sample, and starts a new stack. Fractions are
  * rounded by import_end(), when all values of a stack have been added. */
 MUST_CHECK int import_sample(struct import *im, const struct label *labels,
@@ -104,6 +109,8 @@ bool import_next(struct import *im, const char **p, const char *end,
 void import_skip(struct import *im, const char *line, size_t n);
 /* Appends a note about what was left out. */
 void import_note(struct import *im, const char *note);
+/* Notes samples whose stacks lost frames; none if there are none. */
+void import_note_cut(uint64_t samples, struct buf *why);
 /* Refuses what is past a limit, whose key in [upload] it names. Returns -E2BIG.
  */
 int import_over(struct import *im, const char *what, uint64_t most,

@@ -138,7 +138,7 @@ push_frames(struct import *im, const char *line, const char *to)
 {
 	int r = 0;
 
-	while (!r && to > line) {
+	while (!r && to > line && !import_full(im)) {
 		const char *semi = memrchr(line, ';', (size_t)(to - line));
 		const char *from = semi ? semi + 1 : line;
 		struct import_frame f = {.name = from,

@@ -455,7 +455,7 @@ push_stack(struct reader *r, const struct jfr_value *trace)
 	    !frames->at.p)
 		return 0;
 	r->cut += stack[JFR_truncated].n != 0;
-	for (n = jfr_int(&frames->at); n && !rc; n--)
+	for (n = jfr_int(&frames->at); n && !rc && !import_full(&r->im); n--)
 		rc = push_frame(r, frames->class, &frames->at);
 	return rc;
 }

@@ -449,7 +449,7 @@ push(struct reader *d, struct import_frame *f)
 		at = next + 2;
 	}
 	part[n++] = (struct perf_text){at, left};
-	while (!r && n-- > 0) {
+	while (!r && n-- > 0 && !import_full(&d->s.im)) {
 		f->name = part[n].p;
 		f->nname = part[n].n;
 		r = import_location(&d->s.im, f, &location)

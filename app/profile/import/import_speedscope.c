@@ -165,17 +165,6 @@ frame_at(struct reader *d, const struct json_scan *s, uint32_t *out)
 	return 0;
 }
 
-static void
-reverse(uint32_t *v, uint32_t n)
-{
-	for (uint32_t i = 0; i < n / 2; i++) {
-		uint32_t t = v[i];
-
-		v[i] = v[n - 1 - i];
-		v[n - 1 - i] = t;
-	}
-}
-
 static int
 sample(struct reader *d, int64_t count, double value)
 {
@@ -202,19 +191,18 @@ read_count(struct reader *d, struct json_scan *c, int64_t *out)
 static int
 read_stack(struct reader *d, struct json_scan *s)
 {
+	uint32_t last[PROFILE_MAX_FRAMES]; /* a ring */
 	enum json_token k;
-	uint32_t location = 0;
+	uint64_t n = 0;
 	int r = 0;
 
-	while (!r && (k = json_scan_next(s)) == JSON_NUMBER) {
-		r = frame_at(d, s, &location);
-		if (!r)
-			r = import_push(&d->im, location);
-	}
-	if (r || k != JSON_ARRAY_END)
-		return r ? r : broken(d, s);
-	reverse(d->im.stack, d->im.depth);
-	return 0;
+	while (!r && (k = json_scan_next(s)) == JSON_NUMBER)
+		r = frame_at(d, s, &last[n++ % PROFILE_MAX_FRAMES]);
+	if (!r && k != JSON_ARRAY_END)
+		r = broken(d, s);
+	while (!r && n > 0 && !import_full(&d->im))
+		r = import_push(&d->im, last[--n % PROFILE_MAX_FRAMES]);
+	return r;
 }
 
 static int

@@ -662,7 +662,7 @@ push_slice(struct otlp *o, const struct sample_read *s)
 
 	if (s->start > o->nindices || s->length > o->nindices - s->start)
 		return bad(o, "the stack of a sample is out of range");
-	for (uint64_t i = 0; i < s->length && !r; i++)
+	for (uint64_t i = 0; i < s->length && !r && !import_full(&o->im); i++)
 		r = push_location(o, o->indices[s->start + i]);
 	return r;
 }
@@ -684,9 +684,10 @@ push_stack(struct otlp *o, const struct sample_read *s)
 	w = o->tables[STACKS].rows[s->stack];
 	while ((r = next(o, OTLP_STACK, &w, &f, &field)) > 0) {
 		r = 0;
-		while (field && !r && f.bytes.p < f.bytes.end)
+		while (field && !r && f.bytes.p < f.bytes.end &&
+		       !import_full(&o->im))
 			r = wire_varint(&f.bytes, &at) ?: push_location(o, at);
-		if (r)
+		if (r || o->im.deep)
 			return r;
 	}
 	return r;

@@ -22,7 +22,7 @@
 
 /* The rows of a file, counted before any memory is spent on them. */
 struct pprof_count {
-	size_t types, samples, stack, values, labels, mappings, locations,
+	size_t types, samples, stack, cut, values, labels, mappings, locations,
 		lines, functions, strings, string_bytes, comments;
 	/* by field number: from the first field to the end of the last */
 	struct wire where[PPROF_FIELDS];
@@ -70,17 +70,12 @@ count_sample(struct wire w, struct pprof_count *c, const char **why)
 			break;
 		}
 	}
-	if (stack > PROFILE_MAX_FRAMES)
-		return too_many(why,
-		                "a stack has more than " TEXT_OF(
-					PROFILE_MAX_FRAMES) " frames, "
-		                                            "the most that a "
-		                                            "profile keeps");
 	if (labels > PROFILE_MAX_LABELS)
 		return too_many(why, "a sample has more than " TEXT_OF(
 					     PROFILE_MAX_LABELS) " labels");
 	c->samples++;
 	c->stack += stack;
+	c->cut += stack > PROFILE_MAX_FRAMES;
 	c->labels += labels;
 	return r;
 }
@@ -437,6 +432,8 @@ read_strings(struct decode *d)
 	return -EBADMSG;
 }
 
+static const char too_deep[] = "a stack has more than " TEXT_OF(
+	PROFILE_MAX_FRAMES) " frames, the most that a profile keeps";
 static const char too_many_samples[] = "the profile has too many samples",
 		  too_many_strings[] = "the profile has too many strings",
 		  too_much_memory[] = "the profile would take too much memory";
@@ -445,6 +442,8 @@ static const char too_many_samples[] = "the profile has too many samples",
 static const char *
 too_much(const struct pprof_count *c, const struct pprof_limits *limits)
 {
+	if (c->cut && !limits->cut)
+		return too_deep;
 	if (limits->samples && c->samples > limits->samples)
 		return too_many_samples;
 	if (limits->strings && c->strings > limits->strings)
@@ -468,6 +467,8 @@ read_all(struct decode *d, const struct pprof_limits *limits)
 		d->why = much;
 		return -E2BIG;
 	}
+	if (limits->cut)
+		*limits->cut = c.cut;
 	d->where = c.where;
 	r = allocate(d, &c);
 	if (!r)

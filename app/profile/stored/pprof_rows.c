@@ -380,6 +380,10 @@ pprof_sample(struct decode *d, struct wire w)
 			return r;
 	}
 	s->nstack = p->nstack - s->stack0;
+	if (s->nstack > PROFILE_MAX_FRAMES) {
+		s->nstack = PROFILE_MAX_FRAMES;
+		p->nstack = s->stack0 + s->nstack;
+	}
 	s->nlabels = p->nlabels - s->label0;
 	if (!r && d->nvalues - value0 != p->ntypes)
 		return pprof_bad(d, "a sample has not one value for each type");

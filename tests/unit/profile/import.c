@@ -1129,6 +1129,14 @@ TEST(a_file_of_a_kind_that_is_not_read_is_named_with_a_way_to_upload_it)
 		KIND("<!DOCTYPE html>", "it is an HTML page: "),
 		KIND("\n<HTML><BODY>502 Bad Gateway</BODY></HTML>\n",
 	             "it is an HTML page: "),
+		KIND("x\x9c"
+	             "abc",
+	             "it is compressed with zlib: "),
+		KIND("   5 function calls in 0.1 seconds\n   ncalls  tottime\n",
+	             "it is a table of Python's cProfile: it has no stacks; "),
+		KIND("    schedule\n    main\n    -                app (7)\n"
+	             "        12\n",
+	             "it is output of bcc's tools: run the tool with -f"),
 		KIND("desc: --x\ncmd: ./a\ntime_unit: i\n",
 	             "it is Massif's format: "),
 		KIND("Type: cpu\nShowing nodes accounting for 4s, 100%\n",
@@ -1166,6 +1174,8 @@ TEST(a_file_of_a_kind_that_is_not_read_is_named_with_a_way_to_upload_it)
 		KIND("{\"startedAt\":\"\",\"totalSamples\":3}",
 	             "it is Stoker's JSON: "),
 	};
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	char tar[1024];
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		CLEANUP_BUF struct buf got = BUF_INIT(BUF_MAX_SMALL);
@@ -1177,6 +1187,13 @@ TEST(a_file_of_a_kind_that_is_not_read_is_named_with_a_way_to_upload_it)
 		                       strlen(rows[i].what)),
 		              "%s: %s", rows[i].what, buf_str(&got));
 	}
+	memset(tar, ' ', sizeof(tar));
+	memcpy(tar, "a.txt", 6);
+	memcpy(tar + 257, "ustar", 6);
+	snprintf(tar + 512, sizeof(tar) - 512, "main;hot 30\n");
+	ck_assert_int_eq(import_as("", "", 0, tar, sizeof(tar), &why),
+	                 -EPROTONOSUPPORT);
+	ck_assert_ptr_nonnull(strstr(buf_str(&why), "it is a tar archive: "));
 }
 END
 
@@ -1277,9 +1294,6 @@ TEST(what_is_too_big_is_refused_before_memory_is_spent)
 		{"a 1\n", 1 << 20,
 	         "it is too large once it is decompressed: more than 1048576, "
 	         "max_raw_bytes in [upload] of stoker.conf"},
-		{"a;a;a;a;a;a;a;a", 20000,
-	         "a stack has more than 1024 frames, the most that a profile "
-	         "keeps"},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -1291,6 +1305,51 @@ TEST(what_is_too_big_is_refused_before_memory_is_spent)
 		ck_assert_int_eq(import_as("cpu", "", 0, b.p, b.len, &got),
 		                 -E2BIG);
 		ck_assert_str_eq(buf_str(&got), rows[i].why);
+	}
+}
+END
+
+#define CUT                                                          \
+	"stacks of more than 1024 frames, without those nearest to " \
+	"the root: 1\n"
+
+/* Reads the text. Its leaf is f, below 1023 or 1024 others. */
+static void
+leaf_is_kept(const struct buf *text, bool cut)
+{
+	CLEANUP_BUF struct buf got = BUF_INIT(1 << 20);
+	const char *at;
+
+	ck_assert_int_eq(import_as("", "", 0, text->p, text->len, &got), 0);
+	at = strstr(buf_str(&got), ";f 1\n");
+	ck_assert_ptr_nonnull(at);
+	ck_assert_str_eq(at, cut ? ";f 1\n" CUT : ";f 1\n");
+}
+
+/* go tool pprof, flamegraph.pl and speedscope read stacks of any depth. */
+TEST(stacks_that_are_too_deep_lose_the_frames_nearest_to_the_root)
+{
+	for (int cut = 0; cut < 2; cut++) {
+		CLEANUP_BUF struct buf folded = BUF_INIT(1 << 20);
+		CLEANUP_BUF struct buf perf = BUF_INIT(1 << 20);
+		CLEANUP_BUF struct buf scope = BUF_INIT(1 << 20);
+
+		buf_puts(&perf, "d 1 1.0: cycles: \n\t10 f (/d)\n");
+		buf_puts(
+			&scope,
+			"{\"shared\":{\"frames\":[{\"name\":\"a\"},{\"name\":"
+			"\"f\"}]},\"profiles\":[{\"type\":\"sampled\",\"unit\":"
+			"\"none\",\"weights\":[1],\"samples\":[[");
+		for (int i = 0; i < PROFILE_MAX_FRAMES - 1 + cut; i++) {
+			buf_puts(&folded, "a;");
+			buf_puts(&perf, "\t20 a (/d)\n");
+			buf_puts(&scope, "0,");
+		}
+		buf_puts(&folded, "f 1\n");
+		buf_puts(&scope, "1]]}]}");
+		leaf_is_kept(&folded, cut);
+		leaf_is_kept(&perf, cut);
+		leaf_is_kept(&scope, cut);
 	}
 }
 END
@@ -1799,6 +1858,7 @@ SUITE("import", the_type_of_a_pprof_file_is_that_of_its_values,
       a_file_compressed_with_zstd_has_any_number_of_frames,
       pprof_files_that_follow_one_another_are_refused_as_such,
       what_is_too_big_is_refused_before_memory_is_spent,
+      stacks_that_are_too_deep_lose_the_frames_nearest_to_the_root,
       names_and_stacks_are_counted,
       limits_of_pprof_files_name_their_number_and_key,
       a_bomb_of_text_is_refused_by_its_size_and_by_its_ratio,

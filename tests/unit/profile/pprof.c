@@ -419,6 +419,26 @@ TEST(the_string_table_starts_with_the_empty_string)
 }
 END
 
+/* Decodes a file with a stack that is too deep, and cuts it. */
+static void
+check_cut(const struct buf *b)
+{
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_PROFILE struct profile *p = NULL;
+	uint64_t cut = 0;
+	const struct pprof_limits limits = {
+		.bytes = MAX_BYTES,
+		.memory = MAX_BYTES,
+		.cut = &cut,
+	};
+
+	ck_assert_int_eq(pprof_decode_within(b->p, b->len, &limits, &p, &why),
+	                 0);
+	ck_assert_uint_eq(cut, 1);
+	ck_assert_uint_eq(p->samples[0].nstack, PROFILE_MAX_FRAMES);
+	ck_assert_uint_eq(p->nstack, PROFILE_MAX_FRAMES);
+}
+
 TEST(a_stack_at_its_limit_is_read_and_one_past_is_not)
 {
 	for (int over = 0; over < 2; over++) {
@@ -437,6 +457,8 @@ TEST(a_stack_at_its_limit_is_read_and_one_past_is_not)
 			check_refused(b.p, b.len, MAX_BYTES, -E2BIG,
 			              "a stack has more than 1024 frames, the "
 			              "most that a profile keeps");
+		if (over)
+			check_cut(&b);
 		else
 			profile_free(decoded(b.p, b.len));
 	}
@@ -640,5 +662,5 @@ SUITE("pprof", a_field_is_told_of_whatever_its_form,
       a_file_of_the_limit_is_read_and_one_byte_more_is_not, a_bomb_is_refused,
       a_file_that_lies_about_its_length_is_damaged,
       members_of_a_gzip_file_are_joined_and_padding_is_ignored,
-      a_gzipped_file_without_samples_is_read,
-      writing_past_the_ceiling_is_e2big, varints_past_64_bits_are_refused)
+      a_gzipped_file_without_samples_is_read, writing_past_the_ceiling_is_e2big,
+      varints_past_64_bits_are_refused)

@@ -127,3 +127,24 @@ check every_command_is_in_the_page every_command_is_in_the_page
 check every_note_and_error_is_in_the_page every_note_and_error_is_in_the_page
 check pages_are_clean pages_are_clean
 check errors_of_nginx_are_the_apis errors_of_nginx_are_the_apis
+
+# A folder of the package is a mount point, and the users of the service have
+# made links in others, or in its place.
+purged() {
+  mkdir "$temp/outside" && : >"$temp/outside/file" || return
+  unshare --mount sh -ec 'mount -t tmpfs none /var
+    mount -t tmpfs none /run
+    mkdir -p /var/lib/stoker/profiles /var/lib/misc /run/stoker
+    mount -t tmpfs none /var/lib/stoker
+    for link in /var/lib/stoker/a /run/stoker/a /var/lib/stoker-worker; do ln -s "$1" "$link"; done
+    sed /#DEBHELPER#/d conf/debian/stoker.postrm >"$1.sh"
+    sh -e "$1.sh" purge 2>/dev/null
+    ls -A /var/lib /var/lib/stoker; [ ! -e /run/stoker ]' - "$temp/outside" >"$temp/left" &&
+    equal "$(tr '\n' ' ' <"$temp/left")" '/var/lib: misc stoker  /var/lib/stoker: ' &&
+    [ -e "$temp/outside/file" ]
+}
+if [ "$(id -u)" -eq 0 ]; then
+  check a_purge_empties_a_mount_point_and_follows_no_link purged
+else
+  echo "skip a_purge_empties_a_mount_point_and_follows_no_link: needs root"
+fi

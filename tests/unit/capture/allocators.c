@@ -127,6 +127,25 @@ je_free(void)
 	__asm__ volatile("xor %eax, %eax; ret");
 }
 
+/* A function of an allocator that gets memory from the kernel. */
+void luaJIT_setmode(void);
+
+__attribute__((naked, noinline, used)) void
+luaJIT_setmode(void)
+{
+	__asm__ volatile("xor %eax, %eax; ret");
+}
+
+TEST(an_allocator_that_is_not_watched_is_told)
+{
+	CLEANUP_ELF struct elf_image *e = NULL;
+	struct allocator a;
+
+	find("/proc/self/exe", &e, &a);
+	ck_assert_uint_eq(a.hidden, UINT32_C(1) << QUALITY_HIDDEN_LUAJIT);
+}
+END
+
 TEST(functions_that_cannot_be_watched_are_named)
 {
 	CLEANUP_ELF struct elf_image *e = NULL;
@@ -141,4 +160,5 @@ END
 
 SUITE("allocators", a_call_is_watched_once_wherever_it_enters,
       every_function_of_five_allocators_can_be_watched,
+      an_allocator_that_is_not_watched_is_told,
       functions_that_cannot_be_watched_are_named)

@@ -134,6 +134,11 @@ const tests = {
     await page.waitForURL(BASE + path(AFTER));
     await page.getByText('301 goroutines at 2 stacks').waitFor();
   },
+  async a_service_leads_to_the_newest_profile_of_its_memory() {
+    const page = await inside('/ui/s/leaks?type=memory');
+    await page.getByRole('link', { name: 'Newest' }).click();
+    await page.waitForURL(`${BASE}/ui/p/${process.env.HEAP}`);
+  },
   async the_flame_graph_is_a_click_away_and_back() {
     const page = await open(FEW);
     await page.getByRole('link', { name: 'Flame graph' }).click();

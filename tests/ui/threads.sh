@@ -45,9 +45,11 @@ stoker_cli service add threads --exe "$STATE/bin/threads" >/dev/null
 stoker_cli service add leaks --label version=v7 --source-link \
   'https://git.example.org/leaks/blob/{version}/{file:/src/}#L{line}' >/dev/null 2>&1 # of uploads only
 capture 90 && few=$id && capture 180 && many=$id &&
-  before=$(upload 100) && after=$(upload 300) || {
+  before=$(upload 100) && after=$(upload 300) &&
+  heap=$(echo 'main;keep 7000' | api POST "$A?service=leaks&type=memory" --data-binary @- \
+    -H 'Content-Type: text/plain' | jq -r '.sessionId // error') || {
   echo "not ok threads: nothing could be captured"
   exit 0
 }
-export FEW=$few MANY=$many BEFORE=$before AFTER=$after
+export FEW=$few MANY=$many BEFORE=$before AFTER=$after HEAP=$heap
 ui tests/ui/threads.mjs

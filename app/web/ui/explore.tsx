@@ -243,7 +243,7 @@ function Tools({ view, at, trend, unit, caller, asOf, baselines }: {
         disabled={isKnown} onClick={() => wider(view)}>Zoom out</button>
       <Only view={view} at={at} unit={unit} />
       {trend && <Before view={view} trend={trend} baselines={baselines} />}
-      {type === 'goroutine' && <Stacks at={at} />}
+      {type in NEWEST && <Newest at={at} />}
       <Share find={() => get<MergedProfile>(
         `${PROFILING}/merge?${asked(at)}&top=1`).then(m =>
         m.flameGraphUrl)} />
@@ -253,20 +253,25 @@ function Tools({ view, at, trend, unit, caller, asOf, baselines }: {
   </div>;
 }
 
-/* The newest stacks of the range: of a capture, or of continuous profiling,
+/* The graph of a gauge is a mean, while somebody who looks for a leak wants the
+ * newest profile: the word on the button that leads to it. */
+const NEWEST: Record<string, string> = { goroutine: 'Stacks',
+  memory: 'Newest' };
+
+/* The newest profile of the range: a capture, or one of continuous profiling,
  * whose windows become longer ones as they get old. */
-function Stacks({ at }: { at: View }) {
+function Newest({ at }: { at: View }) {
   const newest = async (resolution: string, signal: AbortSignal) =>
     (await get<{ items: Result[] }>(`${PROFILING}/history?${asked(at)}&${
       new URLSearchParams({ limit: '1', status: 'completed', resolution })}`,
     signal)).items;
-  const { data } = useData('stacks ' + asked({ ...at, from: '', to: '' }),
+  const { data } = useData('newest ' + asked({ ...at, from: '', to: '' }),
     async signal => {
       const last = await newest('captured', signal);
       return last.length > 0 ? last : newest('auto', signal);
     }, 0, asked(at));
-  return data?.[0] ? <a class="button" href={toFirst(data[0].id,
-    'goroutine')}>Stacks</a> : null;
+  return data?.[0] ? <a class="button" title="The newest profile alone"
+    href={toFirst(data[0].id, at.type)}>{NEWEST[at.type]}</a> : null;
 }
 
 /* A time in the form that an input element takes, in the browser's time

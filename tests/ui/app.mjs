@@ -311,6 +311,10 @@ const tests = {
     await lines.first().waitFor();
     const places = await lines.locator('td:nth-child(3)').allTextContents();
     same(places.every(place => /demo\.cc:\d+$/.test(place)), true);
+    const { width, height } = page.viewportSize();
+    await page.setViewportSize({ width: 390, height });
+    await lines.first().locator('td:nth-child(3)').waitFor();
+    await page.setViewportSize({ width, height });
     await page.locator('#rows button[data-name]:not([data-name*=matmul])')
       .first().click();
     await title.filter({ hasNotText: 'matmul' }).waitFor();

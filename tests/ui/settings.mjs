@@ -4,7 +4,7 @@
  *	EXE	the program of the service demo, which runs
  *	ID	a capture of it
  */
-import { BASE, inside, judged, KEY, run, same, signIn, visit }
+import { BASE, fits, inside, judged, KEY, run, same, signIn, visit }
   from './browser.mjs';
 
 const { EXE, ID } = process.env;
@@ -150,6 +150,8 @@ const tests = {
     await baselines.getByRole('link', { name: 'v1' }).waitFor();
     await press(baselines, 'Check the newest capture');
     await baselines.getByRole('alert').getByText('no later capture').waitFor();
+    await page.setViewportSize({ width: 390, height: 844 });
+    await fits(page);
     await press(baselines, 'Remove');
     await press(dialog(page), 'Remove');
     await baselines.getByText('None.').waitFor();

@@ -39,7 +39,7 @@ export function Groups({ name, asked, unit = '', choose }: { name: string;
       <th scope="col">{wordOf(data.by)}</th>
       <th scope="col" class="number">Share</th>
       <th scope="col" class="number">Cost</th>
-      {isTrend && <th scope="col">Trend</th>}</tr></thead>
+      {isTrend && <th scope="col" class="wide">Trend</th>}</tr></thead>
       <tbody>{data.groups.map(({ value, share, perSecond, points }) =>
         <tr key={value}>
           <th scope="row">{value ? <button type="button"
@@ -47,7 +47,7 @@ export function Groups({ name, asked, unit = '', choose }: { name: string;
             {value}</button> : <span class="quiet">without</span>}</th>
           <td class="number">{share !== null && percent(share, 1)}</td>
           <td class="number">{perSecond !== null && amount(perSecond)}</td>
-          {isTrend && <td><Spark rates={points.map(p => p.rate)} most={most}
+          {isTrend && <td class="wide"><Spark rates={points.map(p => p.rate)} most={most}
             label={`${value} over time`} /></td>}
         </tr>)}</tbody></table>
     {data.groupsLeft > 0 && <p class="quiet">{data.groupsLeft} more are not

@@ -130,12 +130,13 @@ function Types({ name, lacks, continuous, mayStart }: { name: string;
     {error ? <Failure error={error} again={again} />
       : !data ? <Skeleton lines={4} /> : <table class="list">
         <thead><tr><th scope="col">Type</th>
-          <th scope="col">All the time</th><th scope="col">Last capture</th>
+          <th scope="col" class="wide">All the time</th>
+          <th scope="col">Last capture</th>
           <th scope="col" class="wide">Result</th>
           <th scope="col"><span class="unseen">Actions</span></th></tr></thead>
         <tbody>{data.map(({ type, last, isCaptured }) => <tr key={type}>
           <th scope="row"><a href={toService(name, { type })}>{type}</a></th>
-          <td><Always type={type} of={continuous} /></td>
+          <td class="wide"><Always type={type} of={continuous} /></td>
           <td>{last ? <a href={toFirst(last.id, type)}><Time
             at={last.startedAt} /></a> : <span class="quiet">never</span>}</td>
           <td class={last?.status === 'failed' ? 'bad wide' : 'wide'}>
@@ -291,15 +292,15 @@ function Baselines({ name, mayRemove }: { name: string;
           : <table class="list">
             <thead><tr><th scope="col">Label</th><th scope="col">Type</th>
               <th scope="col" class="wide">About</th>
-              <th scope="col">Created</th>
+              <th scope="col" class="wide">Created</th>
               <th scope="col"><span class="unseen">Actions</span></th></tr>
             </thead>
             <tbody>{data.map(b => <tr key={b.baselineId}>
               <th scope="row"><a href={toResult(b.sessionId)}>
                 {b.baselineLabel}</a></th>
               <td>{b.profileType}</td><td class="wide">{b.description}</td>
-              <td><Time at={b.createdAt} /></td>
-              <td class="number"><Check name={name} of={b} />
+              <td class="wide"><Time at={b.createdAt} /></td>
+              <td class="number actions"><Check name={name} of={b} />
                 {mayRemove && <Ask word="Remove"
                 question={`Remove the baseline ${b.baselineLabel}?`}
                 about="The capture that it is made of stays."

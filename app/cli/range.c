@@ -277,8 +277,8 @@ put_steady(const json_t *of, struct buf *out)
 
 	if (least > 0)
 		buf_addf(out,
-		         "no change can be told from %.0f samples; one to "
-		         "%.1f times as much would be found",
+		         "no change found in %.0f samples; one to %.1f times "
+		         "as much would show",
 		         number_of(of, "samples"), least);
 	else
 		buf_addf(out, "cannot be told: %.0f samples are too few",

@@ -499,12 +499,12 @@ static const struct {
 	const char *prefix, *name, *doc;
 } tags[] = {
 	{"/api/v1/observability/profiling", "Profiles",
-         "Take profiles, all the time if need be, and see them, or ranges of "
+         "Take profiles, once or continuously, and get them, or ranges of "
          "time, in any format."},
 	{"/api/v1/profiling", "Sessions",
          "The same captures as sessions: analysis, stacks that are new, "
          "baselines, uploads."},
-	{"/v0/pipelines", "Pipelines", "For what was made for samply."},
+	{"/v0/pipelines", "Pipelines", "For clients that were made for samply."},
 	{"/api/v1/services", "Services",
          "What may be profiled, and what starts a capture by itself."},
 	{"/api/v1/", "Management", "Workers, keys, and who did what."},

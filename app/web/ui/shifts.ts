@@ -31,9 +31,9 @@ export const since = (s: Shift) =>
   `${change(s.factor)} since ${at(s.at)} ${between(s)}`;
 
 const steady = ({ samples, leastFactor }: Shifted) => leastFactor === null
-  ? `: since when it costs more cannot be told, ${samples} samples are too few`
-  : `: no change can be told from ${samples} samples; one to ${
-    leastFactor.toFixed(1)} times as much would be found`;
+  ? `: ${samples.toLocaleString('en')} samples are too few to find a change`
+  : `: no change found in ${samples.toLocaleString('en')} samples; one to ${
+    leastFactor.toFixed(1)} times as much would show`;
 
 export const sentenceOf = (of: Shifted) => shorten(of.function, 60) +
   (of.cost === 'total' && of.shifts.length > 0 ? ', with what it calls,' : '') +

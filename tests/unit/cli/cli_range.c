@@ -220,9 +220,9 @@ TEST(when_prints_factor_time_and_interval_within_80_columns)
 		"  20:16:40): 10.40 ms per second, 13.0 % of all; before, "
 		"4.00 ms per second, 5.0\n"
 		"  % of all.\n"
-		"The service as a whole is steady: no change can be told from "
-		"460 samples; one to\n"
-		"  1.4 times as much would be found.\n");
+		"The service as a whole is steady: no change found in 460 "
+		"samples; one to 1.4\n"
+		"  times as much would show.\n");
 }
 END
 

@@ -8,12 +8,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MAX_STRTAB  ((size_t)16 << 20)  /* bytes of section names */
+#define MAX_STRTAB  ((size_t)1 << 20)   /* bytes of section names */
 #define MAX_SYMBOLS ((size_t)256 << 20) /* bytes of a table, or its names */
 /* Those of dynamic symbols, which are read of each mapped file while samples
  * wait; Node.js, which has many, has 2 and 5 MB. */
-#define MAX_DYNAMIC ((size_t)8 << 20)
-#define MAX_DYNSTR  ((size_t)32 << 20)
+#define MAX_DYNAMIC ((size_t)4 << 20)
+#define MAX_DYNSTR  ((size_t)16 << 20)
 #define MAX_NOTES   ((size_t)64 << 10) /* bytes of one block of notes */
 #define MAX_BLOCKS  64                 /* of notes; programs have up to ten */
 #define MAX_DYNSYMS (1u << 22)

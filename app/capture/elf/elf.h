@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 #define ELF_MAX_SEGMENTS  64
-#define ELF_MAX_SECTIONS  65536
+#define ELF_MAX_SECTIONS  8192
 #define ELF_MAX_BUILD_ID  64
 #define ELF_MAX_DYNAMIC   256 /* rows; linkers write some 40 */
 #define ELF_MAX_NAME      256

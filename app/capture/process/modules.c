@@ -540,13 +540,11 @@ keep_image(const struct host *host, int32_t pid, struct module *m,
 }
 
 static void
-try_open(const struct modules *all, struct module *m, const int32_t *pids,
+open_one(const struct modules *all, struct module *m, const int32_t *pids,
          size_t npids, const struct map_seen *seen)
 {
 	struct elf_image *elf = NULL;
 
-	if (m->elf || m->pid || m->is_32 || m->tries >= MODULES_MAX_TRIES)
-		return;
 	m->tries++;
 	for (size_t i = 0; i < npids && i < MODULES_MAX_ANSWER; i++) {
 		int rc = open_image(all->host, pids[i], seen, m, &elf);
@@ -566,6 +564,27 @@ try_open(const struct modules *all, struct module *m, const int32_t *pids,
 			break;
 		}
 	}
+}
+
+/* Opens the file of a mapping. A program may map thousands of files, all of them
+ * made to take long, while samples of other programs wait. */
+static void
+try_open(struct modules *all, struct module *m, const int32_t *pids,
+         size_t npids, const struct map_seen *seen)
+{
+	struct modules_spent *spent =
+		&all->spent[(uint32_t)pids[0] % MODULES_SPENDERS];
+	int64_t began_ns;
+
+	if (m->elf || m->pid || m->is_32 || m->tries >= MODULES_MAX_TRIES)
+		return;
+	if (spent->pid != pids[0])
+		*spent = (struct modules_spent){.pid = pids[0]};
+	if (spent->ns >= MODULES_MAX_CPU)
+		return;
+	began_ns = clock_cpu_ns();
+	open_one(all, m, pids, npids, seen);
+	spent->ns += clock_cpu_ns() - began_ns;
 }
 
 /* Copies a mapping and its path. Memory without a name becomes "[anon]", and the

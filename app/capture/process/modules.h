@@ -11,6 +11,7 @@
  */
 #pragma once
 
+#include "base/clock.h"
 #include "capture/contexts/thread_tls.h"
 #include "capture/elf/elf.h"
 #include "capture/host.h"
@@ -25,6 +26,8 @@
 #define MODULES_MAX        4096
 #define MODULES_MAX_TRIES  3 /* to open a file */
 #define MODULES_MAX_ANSWER 4 /* processes through which a file is tried */
+#define MODULES_MAX_CPU    (3 * NS_PER_S) /* to open files of one process */
+#define MODULES_SPENDERS   256
 
 /* Modules without a file. */
 enum {
@@ -84,6 +87,12 @@ struct modules {
 	struct interp_codes *codes; /* functions of interpreters seen so far */
 	struct wait_names *waits;   /* likewise */
 	struct place kernel_title;  /* process_title.h */
+	/* CPU time that opening files of a process took, in the row that its
+	 * pid chooses. */
+	struct modules_spent {
+		int32_t pid;
+		int64_t ns;
+	} spent[MODULES_SPENDERS];
 	/* By module: when naming its functions found no debug file; 0: never.
 	 * The memory is shared among child processes. */
 	int64_t *undebugged_ns;
@@ -98,7 +107,8 @@ void modules_free(struct modules *m);
  *   Shape    pids[npids] can open the file: the process itself, then others
  *            that share its files, for when it is gone already
  *   Errors   -E2BIG past MODULES_MAX, -ENAMETOOLONG past HOST_MAX_PATH,
- *            -ENOMEM. A file that can't be read gives a module without an image
+ *            -ENOMEM. A file that can't be read gives a module without an
+ *            image; so does one of a process whose files took too long to read
  */
 MUST_CHECK int
 modules_resolve(struct modules *m, const int32_t *pids, size_t npids,

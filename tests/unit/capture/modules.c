@@ -38,15 +38,21 @@ static struct {
 } the;
 
 static void
-look_through(const struct host *host)
+read_maps(void)
 {
 	uint32_t threads;
 
-	ck_assert_int_eq(modules_new(host, &the.modules), 0);
 	the.proc = (struct process){.pid = (uint32_t)getpid(),
 	                            .modules = the.modules};
 	ck_assert_int_eq(process_read_maps(&the.proc, the.modules, &threads),
 	                 0);
+}
+
+static void
+look_through(const struct host *host)
+{
+	ck_assert_int_eq(modules_new(host, &the.modules), 0);
+	read_maps();
 }
 
 static void
@@ -428,7 +434,28 @@ TEST(a_process_without_its_first_thread_has_its_code)
 }
 END
 
-SUITE("modules", code_in_memory_of_every_kind_is_made_at_run_time,
+/* --- files that take long --------------------------------------------------- */
+
+TEST(files_of_a_process_are_opened_until_they_have_taken_long)
+{
+	for (int i = 0; i < 2; i++) {
+		struct modules_spent *spent;
+
+		ck_assert_int_eq(modules_new(&here, &the.modules), 0);
+		spent = &the.modules->spent[getpid() % MODULES_SPENDERS];
+		*spent = (struct modules_spent){
+			getpid(), i ? MODULES_MAX_CPU : MODULES_MAX_CPU / 2};
+		read_maps();
+		ck_assert_int_eq(!module_at(&malloc)->elf, i);
+		ck_assert_int_eq(spent->ns > MODULES_MAX_CPU / 2, 1);
+		ck_assert_int_eq(spent->ns == MODULES_MAX_CPU, i);
+		stop_looking();
+	}
+}
+END
+
+SUITE("modules", files_of_a_process_are_opened_until_they_have_taken_long,
+      code_in_memory_of_every_kind_is_made_at_run_time,
       code_without_a_name_is_one_row_for_a_stretch,
       a_32_bit_file_is_known_as_one_once_a_process_has_opened_it,
       a_library_whose_file_is_gone_from_its_path_is_read,

@@ -214,14 +214,15 @@ module_at(const char *p, size_t n)
 	return NULL;
 }
 
-static void
-drop_offset(struct import_frame *f)
+/* Returns the length of a name without "+0x12" at its end. */
+static size_t
+without_offset(const char *p, size_t n)
 {
-	const char *plus = memrchr(f->name, '+', f->nname);
+	const char *plus = memrchr(p, '+', n);
 
-	if (plus && plus > f->name && f->name + f->nname - plus > 3 &&
-	    !memcmp(plus, "+0x", 3))
-		f->nname = (size_t)(plus - f->name);
+	return plus && plus > p && p + n - plus > 3 && !memcmp(plus, "+0x", 3)
+	               ? (size_t)(plus - p)
+	               : n;
 }
 
 static bool
@@ -252,7 +253,8 @@ read_frame(struct perf_text line, struct import_frame *f)
 	module = module_at(f->name - 1, (size_t)(stop - f->name) + 1);
 	if (module) {
 		f->module = module + 1;
-		f->nmodule = (size_t)(stop - f->module) - 1;
+		f->nmodule = without_offset(f->module,
+		                            (size_t)(stop - f->module) - 1);
 		stop = module;
 	}
 	while (f->name < stop && isspace((unsigned char)*f->name))
@@ -263,18 +265,21 @@ read_frame(struct perf_text line, struct import_frame *f)
 	if (is(f->module, f->nmodule, "inlined") ||
 	    is(f->module, f->nmodule, "[unknown]"))
 		f->nmodule = 0;
-	drop_offset(f);
+	f->nname = without_offset(f->name, f->nname);
 	if (is(f->name, f->nname, "[unknown]"))
 		f->nname = 0;
 	return true;
 }
 
-/* Returns a frame without the branches that -F brstack writes behind it. */
+/* Returns a frame without what follows it: branches of -F brstack, or where a
+ * branch leads to. */
 static struct perf_text
 without_branches(struct perf_text line)
 {
-	const char *end = line.p + line.n, *at = line.p, *slash;
+	const char *to = memmem(line.p, line.n, " => ", 4);
+	const char *end = to ? to : line.p + line.n, *at = line.p, *slash;
 
+	line.n = (size_t)(end - line.p);
 	while ((at = memmem(at, (size_t)(end - at), " 0x", 3))) {
 		slash = at + 3;
 		while (slash < end && isxdigit((unsigned char)*slash))

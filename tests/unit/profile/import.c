@@ -777,6 +777,12 @@ TEST(perf_script_is_read_in_all_its_shapes)
 		{"d  1   1.0: 5 cycles:            401136 hot (/d)  "
 	         "0x401140/0x401136/P/-/-/1  0x401150/0x401130/M/-/-/0\n",
 	         "perf 5 cycles\nhot 5\n"},
+		{"d  1   1.0: 5 branches:   401136 hot (/d) => 7f0010 x (/l)\n",
+	         "perf 5 branches\nhot 5\n"},
+		/* -F +dsoff */
+		{"d 1 1.0: 5 cycles: \n\t10 f+0x6 (/d+0x1136)\n"
+	         "\t20 [unknown] (/d+0x1180)\n\n",
+	         "perf 5 cycles\nd+0x20;f 5\n"},
 		/* standard error of perf */
 		{"Warning:\n1 out of order events recorded.\n"
 	         "d 1 1.0: 5 cycles: \n" HOT,

@@ -12,7 +12,6 @@
  * seen wrong by any profiler. Prints "ready" at the start, then, at the end,
  * "NAME SHARE" lines in percent.
  */
-#include <math.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -81,7 +80,8 @@ static void
 rest(double worked)
 {
 	double left = worked * (1 / busy - 1);
-	struct timespec t = {(time_t)left, (long)(fmod(left, 1) * 1e9)};
+	time_t whole = (time_t)left;
+	struct timespec t = {whole, (long)((left - (double)whole) * 1e9)};
 
 	if (left > 0)
 		nanosleep(&t, NULL);

@@ -18,9 +18,7 @@ TEST(profiles_are_uploaded_listed_named_and_removed)
 	         "(cpuprofile, heapprofile, otlp, speedscope, perfdata, "
 	         "gperftools, "
 	         "callgrind, jfr, godump, heap, gopage, perf, folded, pprof); "
-	         "it is "
-	         "in no format that "
-	         "is known "
+	         "it is in no format that is known; it begins with \"[*\" "
 	         "(UnsupportedMediaType)\n"
 	         "  contentType: application/octet-stream\n"},
 		{"sessions", 0,

@@ -1,4 +1,4 @@
-/* stoker history, series, when, merge: a service over time. */
+/* stoker history, series, groups, when, merge: a service over time. */
 #include "range.h"
 
 #include "profile.h"
@@ -225,6 +225,95 @@ cmd_series(struct cli *c)
 	if (!rc && c->opt.function && most <= 0)
 		note_function(c);
 	return rc;
+}
+
+/* --- groups --- */
+
+static void
+put_group(json_t *group, const char *unit)
+{
+	const json_t *share = json_object_get(group, "share");
+
+	if (!*json_member(group, "value"))
+		json_object_set_new(group, "value", json_string("(none)"));
+	if (json_is_number(share))
+		json_object_set_new(group, "percent",
+		                    json_real(100 * json_number_value(share)));
+	put_text(group, "cost", unit, "costText");
+	put_text(group, "perSecond", unit, "rateText");
+}
+
+/* Appends the keys by which a range can be grouped, but for one. */
+static void
+put_keys(const json_t *keys, const char *but, const char *before,
+         struct buf *out)
+{
+	const json_t *key;
+	size_t i;
+
+	json_array_foreach(keys, i, key) {
+		const char *by = json_member(key, "by");
+
+		if (!strcmp(by, but))
+			continue;
+		buf_puts(out, before);
+		safe_puts(out, by);
+		before = ", ";
+	}
+}
+
+/* Tells that nothing has a key, and which keys there are. */
+static int
+no_groups(const struct cli *c, const json_t *reply)
+{
+	CLEANUP_BUF struct buf keys = BUF_INIT(BUF_MAX_SMALL);
+
+	put_keys(json_object_get(reply, "keys"), "", "\n  keys: ", &keys);
+	return failed("no %s profile of %s of that time has %s%s",
+	              json_member(reply, "profileType"), c->operands[0],
+	              json_member(reply, "by"), buf_str(&keys));
+}
+
+int
+cmd_groups(struct cli *c)
+{
+	static const struct column columns[] = {
+		{"VALUE", "value", LEFT, MIDDLE},
+		{"COST", "costText", RIGHT, PLAIN},
+		{"PER SECOND", "rateText", RIGHT, PLAIN},
+		{"SHARE %", "percent", RIGHT, PERCENT},
+	};
+	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
+	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_REPLY);
+	CLEANUP_BUF struct buf said = BUF_INIT(BUF_MAX_SMALL);
+	json_t *groups, *group, *left;
+	size_t i;
+	int rc = range_path(c, "/history/groups", "cpu", &path);
+
+	if (rc)
+		return rc;
+	query_add(&path, "by", c->opt.by);
+	rc = ask(c, "GET", buf_str(&path), NULL, &r);
+	if (rc || c->opt.json)
+		return rc ? rc : print_json(r.json);
+	groups = json_object_get(r.json, "groups");
+	if (!json_array_size(groups))
+		return no_groups(c, r.json);
+	json_array_foreach(groups, i, group)
+		put_group(group, unit_of(json_member(r.json, "profileType")));
+	table_show(&out, columns, ARRAY_LEN(columns), groups, &c->screen);
+	left = json_object_get(r.json, "groupsLeft");
+	if (json_integer_value(left))
+		buf_addf(&out, "%lld more cost less\n",
+		         (long long)json_integer_value(left));
+	buf_puts(&said, "by ");
+	safe_puts(&said, json_member(r.json, "by"));
+	put_keys(json_object_get(r.json, "keys"), json_member(r.json, "by"),
+	         "; other keys: ", &said);
+	text_wrap(&out, buf_str(&said), 0, 2, c->screen.width);
+	buf_putc(&out, '\n');
+	return print(&out);
 }
 
 /* --- when --- */

@@ -274,6 +274,8 @@ check a_series_of_a_service_has_no_share unshared
 check a_series_of_a_function_has_its_share says SHARE terminal series demo --function model::matmul
 check series_of_a_function json '.function == "model::matmul"' stoker_cli --json series demo --function model::matmul
 check a_function_that_is_nowhere_is_told says "no sample of that time contains 'nosuch'" stoker_cli series demo --function nosuch
+check groups_are_by_host says "by host" stoker_cli groups demo
+check a_key_that_nothing_has_is_told says "of that time has label.none" stoker_cli groups demo --by label.none
 check when_names_what_it_looked_at json '.functions[0].function == "model::matmul" and .whole.samples > 0' stoker_cli --json when demo model::matmul
 check when_says_how_many_samples_it_has says " samples" terminal when demo model::matmul
 check continuous_is_turned_off json '.enabled == false and .retentionDays == 90' stoker_cli --json continuous off demo

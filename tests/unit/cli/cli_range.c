@@ -243,10 +243,36 @@ TEST(when_says_that_samples_are_too_few)
 }
 END
 
+/* Samples without the label are a group, too. */
+TEST(groups_are_rows_with_their_share_and_the_other_keys)
+{
+	struct cli c = {.screen = person};
+	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
+
+	shown(cmd_groups, &c,
+	      "{\"profileType\": \"cpu\", \"by\": \"sample.http.route\","
+	      " \"keys\": [{\"by\": \"host\", \"values\": 2},"
+	      " {\"by\": \"sample.http.route\", \"values\": 3}],"
+	      " \"groups\": [{\"value\": \"/cart\", \"cost\": 6e10,"
+	      " \"perSecond\": 1e9, \"share\": 0.75},"
+	      " {\"value\": \"\", \"cost\": 1e10,"
+	      " \"perSecond\": null, \"share\": null}],"
+	      " \"groupsLeft\": 1}",
+	      &out);
+	ck_assert_str_eq(buf_str(&out),
+	                 "VALUE      COST  PER SECOND  SHARE %\n"
+	                 "/cart   60.00 s      1.00 s     75.0\n"
+	                 "(none)  10.00 s\n"
+	                 "1 more cost less\n"
+	                 "by sample.http.route; other keys: host\n");
+}
+END
+
 SUITE("cli_range", when_prints_factor_time_and_interval_within_80_columns,
       when_says_that_samples_are_too_few,
       a_series_shows_what_a_function_cost_its_share_and_bars,
       all_functions_together_have_no_share,
       a_program_reads_every_column_of_a_series,
       bars_of_a_mean_are_of_its_values, a_series_of_an_idle_service_has_no_bars,
-      a_merge_says_what_it_is_made_of)
+      a_merge_says_what_it_is_made_of,
+      groups_are_rows_with_their_share_and_the_other_keys)

@@ -15,6 +15,8 @@
 #include <stdint.h>
 
 #define ALLOCS_MAX_PLACES 64
+/* Wait before probing a process that has just begun: it may end soon. */
+#define ALLOCS_LATE_NS INT64_C(200000000)
 
 /* One function of a file. */
 struct allocs_place {

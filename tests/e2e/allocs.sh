@@ -142,6 +142,13 @@ both() {
 check a_child_born_during_the_capture_is_watched both
 for child in $parent $(pgrep -P $parent); do kill -KILL "$child"; done
 
+# --- processes that end before they can be watched ----------------------------------
+bash -c 'while :; do /bin/true; done' &
+pid=$!
+once brief "$pid" --type alloc --seconds 2
+check processes_that_end_unwatched_are_told grep -q 'note: allocations are missing: most processes ended' "$tmp/brief.txt"
+kill -KILL "$pid"
+
 # --- as a service -------------------------------------------------------------
 e2e_start allocating
 background one "$STATE/bin/allocating" "$tmp/service" 100000

@@ -253,7 +253,7 @@ begin(struct probe_watch *w, const struct probe_watcher *by,
 		.of = *of,
 		.file = TAKE_FD(*file),
 		.links = {-1, -1},
-		.next_ns = clock_mono_ns() + (of->late ? PROBE_LATE_NS : 0),
+		.next_ns = clock_mono_ns() + (of->late ? ALLOCS_LATE_NS : 0),
 	};
 	hold_pages(&w->targets[slot]);
 	probe_begin(w, slot, 0);

@@ -23,8 +23,6 @@
  * itself: a smaller part is the difference of two almost equal numbers, each
  * known to some percent. */
 #define PROBE_OWN_PART 4
-/* Wait before probing a process that has just begun: it may end soon. */
-#define PROBE_LATE_NS (200 * NS_PER_MS)
 
 struct probe_account {
 	struct emit_calls was; /* at the last look */

@@ -94,11 +94,10 @@ conclude_empty(struct quality *q, const char *type)
 	bool gone = q->notes & QUALITY_NOTE_OF(TARGET_GONE);
 	bool halted = q->notes &
 	              (QUALITY_NOTE_OF(HALTED) | QUALITY_NOTE_OF(FROZEN));
-	const quality_notes unseen = QUALITY_NOTE_OF(TARGET_GONE) |
-	                             QUALITY_NOTE_OF(NO_ALLOCATOR) |
-	                             QUALITY_NOTE_OF(UNPROBED) |
-	                             QUALITY_NOTE_OF(LEADERLESS) |
-	                             QUALITY_NOTE_OF(UNOPENED);
+	const quality_notes unseen =
+		QUALITY_NOTE_OF(TARGET_GONE) | QUALITY_NOTE_OF(NO_ALLOCATOR) |
+		QUALITY_NOTE_OF(UNPROBED) | QUALITY_NOTE_OF(LEADERLESS) |
+		QUALITY_NOTE_OF(UNOPENED) | QUALITY_NOTE_OF(SHORT_LIVED);
 
 	if (!q->run_rate) { /* not of CPU time */
 		if (!(q->notes & unseen))

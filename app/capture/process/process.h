@@ -26,9 +26,10 @@ enum proc_event {
 	PROC_THREAD_EXIT,
 	PROC_NAME, /* the name of a thread */
 	PROC_EXEC,
-	PROC_EXIT, /* a process ended, with its first thread */
-	PROC_BACK, /* one that was said to have ended goes on */
-	PROC_LEFT, /* a process is no longer followed, but lives */
+	PROC_EXIT,      /* a process ended, with its first thread */
+	PROC_BACK,      /* one that was said to have ended goes on */
+	PROC_LEFT,      /* a process is no longer followed, but lives */
+	PROC_UNWATCHED, /* it ended before its allocations were watched */
 	PROC_FULL, /* a process that could not be followed, past PROCS_MAX */
 };
 struct proc_news {
@@ -81,6 +82,7 @@ struct process {
 	/* An allocator is not watched: only a copy of its file can be read, or
 	 * the file can't be opened at all. */
 	bool unprobed, unopened;
+	uint64_t begun_ns;       /* its program, if it is followed since then */
 	bool leaderless;         /* none is watched: its first thread ended */
 	uint32_t hidden;         /* allocator.hidden of its files */
 	struct proc_names names; /* of its threads */

@@ -130,6 +130,14 @@ process_probe(struct process *proc, const struct sampler *s, bool late)
 	}
 }
 
+bool
+process_allocs_missed(const struct process *proc, const struct sampler *s,
+                      uint64_t now_ns)
+{
+	return probes(sampler_asked(s)->kind) && proc->begun_ns &&
+	       now_ns - proc->begun_ns < ALLOCS_LATE_NS;
+}
+
 void
 process_unprobe(struct process *proc, const struct sampler *s)
 {

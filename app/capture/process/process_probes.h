@@ -11,6 +11,9 @@
  *            if it still lives a moment later
  */
 void process_probe(struct process *proc, const struct sampler *s, bool late);
+/* True if a process that ends now has not been watched: it had just begun. */
+bool process_allocs_missed(const struct process *proc, const struct sampler *s,
+                           uint64_t now_ns);
 /* Stops watching, since the process runs another program. */
 void process_unprobe(struct process *proc, const struct sampler *s);
 /* True for the stack of an allocation within another watched allocation, which

@@ -396,6 +396,7 @@ forked_process(struct procs *p, const struct record *r,
 		maps_clear(&child->maps);
 	process_interp_fork(child, parent, p->sampler);
 	process_context_fork(child, parent, p->sampler);
+	child->begun_ns = r->time_ns;
 	process_probe(child, p->sampler, true);
 	report(p, child->watchers, PROC_NEW, r);
 }
@@ -446,9 +447,13 @@ apply_exit(struct procs *p, const struct record *r)
 		return;
 	}
 	proc->headless |= r->pid == r->tid;
-	report(p, proc->watchers,
-	       proc->headless && !proc->gone_ns ? PROC_EXIT : PROC_THREAD_EXIT,
-	       r);
+	if (proc->headless && !proc->gone_ns) {
+		report(p, proc->watchers, PROC_EXIT, r);
+		if (process_allocs_missed(proc, p->sampler, r->time_ns))
+			report(p, proc->watchers, PROC_UNWATCHED, r);
+	} else {
+		report(p, proc->watchers, PROC_THREAD_EXIT, r);
+	}
 	if (proc->headless) {
 		proc->gone_ns = r->time_ns;
 		proc->gone_tid = r->tid;
@@ -480,6 +485,7 @@ apply_comm(struct procs *p, const struct record *r)
 	process_forget_interp(proc);
 	process_forget_jit(proc);
 	process_forget_context(proc);
+	proc->begun_ns = r->time_ns;
 	process_unprobe(proc, p->sampler);
 	if (proc->unwinder)
 		unwinder_flush(proc->unwinder);

@@ -74,6 +74,9 @@ source_proc_seen(void *arg, uint64_t watchers, const struct proc_news *news)
 			c->quality.processes -= c->quality.processes > 0;
 			c->alive -= c->alive > 0;
 			break;
+		case PROC_UNWATCHED:
+			c->quality.unwatched_ends++;
+			break;
 		case PROC_FULL:
 			c->quality.notes |= QUALITY_NOTE_OF(PROCS_FULL);
 			break;

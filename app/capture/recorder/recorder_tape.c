@@ -77,6 +77,7 @@ capture_tape_news(struct capture *c, const struct proc_news *news)
 		break;
 	case PROC_BACK:
 	case PROC_LEFT:
+	case PROC_UNWATCHED:
 	case PROC_FULL:
 		break;
 	}

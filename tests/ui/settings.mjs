@@ -93,6 +93,8 @@ const tests = {
     await press(triggers, 'Add a trigger');
     const form = dialog(page);
     await form.getByLabel('Name').fill('hot');
+    await form.locator('datalist option', { hasText: 'matmul' }).first()
+      .waitFor({ state: 'attached' });
     await form.getByLabel('What').selectOption('cpu');
     await form.getByLabel('Percent').fill('8000');
     await form.getByLabel('Seconds', { exact: true }).fill('7');
@@ -107,7 +109,7 @@ const tests = {
       await form.getByLabel('Seconds', { exact: true }).inputValue()],
     ['cpu', '8000', '7']);
     await form.getByLabel('What').selectOption('rss');
-    await form.getByLabel('Bytes').fill(String(2 ** 40));
+    await form.getByLabel('Bytes').fill('1 TiB');
     await form.getByText('More', { exact: true }).click();
     await form.getByLabel('Enabled').uncheck();
     await press(form, 'Edit');

@@ -2,7 +2,8 @@
  * Forms for operations of the API: names, types, bounds, defaults and
  * descriptions are those of the server's own description.
  */
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { createContext } from 'preact';
+import { useContext, useEffect, useRef, useState } from 'preact/hooks';
 import { get, post, put } from './api';
 import { fromLines, toLines } from './lines';
 import { Matching } from './matching';
@@ -84,6 +85,16 @@ function linesOf(name: string, text: string, isText: boolean) {
   }
 }
 
+/* "1.5 GiB", or a number of bytes. */
+const UNITS = ['', 'K', 'M', 'G', 'T'];
+const isSize = (name: string) => lastOf(name) === 'bytes';
+function sizeOf(name: string, text: string) {
+  const [, n, unit] = /^([\d.]+)\s*([KMGT]?)(?:i?B)?$/i.exec(text) ?? [];
+  if (n === undefined) throw new Error(
+    `${titleOf(name)}: "${text}" should be a size, such as 1 GiB`);
+  return Math.round(Number(n) * 1024 ** UNITS.indexOf(unit.toUpperCase()));
+}
+
 /* The value typed in a field; undefined if it was left empty, since the server
    has the default. */
 function valueOf(data: FormData, name: string, field: Field): unknown {
@@ -92,7 +103,8 @@ function valueOf(data: FormData, name: string, field: Field): unknown {
   if (field.items?.enum) return data.getAll(name);
   if (hasMembers(name, field)) return membersOf(data, name, field);
   if (text === '') return undefined;
-  return field.type === 'integer' || field.type === 'number' ? Number(text)
+  return isSize(name) ? sizeOf(name, text)
+    : field.type === 'integer' || field.type === 'number' ? Number(text)
     : field.type === 'array' ? text.split(',').map(s => s.trim())
       .filter(Boolean)
       : field.type === 'object'
@@ -116,15 +128,19 @@ function bodyOf(data: FormData, { properties }: Schema, fixed: Values) {
   return body;
 }
 
+type Known = Partial<Record<string, () => Promise<string[]>>>;
+const Knows = createContext<Known>({});
+
 /*
  * A button that opens a form, and sends its values to the path. operation: the
  * path in the description, if it differs; values: initial values of the fields;
  * fixed: values that are sent without a field; main: the fields that are shown
- * first, if not all; the others are folded.
+ * first, if not all; the others are folded; known: values to choose from, by the
+ * last part of a field's name.
  */
 type Making<T> = { word: string; title: string; path: string;
   operation?: string; method?: Method; values?: Values; fixed?: Values;
-  main?: string[]; made: (what: T) => void };
+  main?: string[]; known?: Known; made: (what: T) => void };
 
 export function Make<T>(props: Making<T> & { isMain?: boolean }) {
   const [isOpen, setOpen] = useState(false);
@@ -136,7 +152,7 @@ export function Make<T>(props: Making<T> & { isMain?: boolean }) {
 }
 
 function Dialog<T>({ word, title, path, operation = path, method = 'post',
-  values = {}, fixed = {}, main, made, close }: Making<T> &
+  values = {}, fixed = {}, main, known = {}, made, close }: Making<T> &
   { close: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const schema = useData(`schema ${method} ${operation}`,
@@ -170,7 +186,7 @@ function Dialog<T>({ word, title, path, operation = path, method = 'post',
   return <dialog class="form fields" ref={dialog} onClose={close}
     aria-labelledby="form-title">
     <h2 id="form-title">{title}</h2>
-    {schema.data ? <form onSubmit={submit}>
+    {schema.data ? <Knows.Provider value={known}><form onSubmit={submit}>
       {inputs(first)}
       {more.length > 0 && <details class="more" onInvalidCapture={e => {
         e.currentTarget.open = true;
@@ -181,7 +197,7 @@ function Dialog<T>({ word, title, path, operation = path, method = 'post',
         <button type="button" onClick={() => dialog.current!.close()}>
           Cancel</button>
       </div>
-    </form> : schema.error
+    </form></Knows.Provider> : schema.error
       ? <Failure error={schema.error} again={schema.again} />
       : <Skeleton lines={3} />}
   </dialog>;
@@ -254,6 +270,13 @@ function Several(entry: Entry) {
   </fieldset>;
 }
 
+function Choices({ id, ask }: { id: string; ask: () => Promise<string[]> }) {
+  const [all, set] = useState<string[]>([]);
+  useEffect(() => { ask().then(set, () => {}); }, []);
+  return <datalist id={id}>{all.map(text => <option key={text}>{text}</option>)}
+  </datalist>;
+}
+
 /* The default name comes from the match: nginx for nginx.service. */
 const nameFor = (text: string) => text.replace(/^.*[/ ]/, '')
   .replace(/\.service$/, '').replace(/[^A-Za-z0-9._-]+/g, '-').slice(0, 63);
@@ -261,10 +284,13 @@ const nameFor = (text: string) => text.replace(/^.*[/ ]/, '')
 function One(entry: Entry) {
   const { name, field, value, isRequired } = entry;
   const isNumber = field.type === 'integer' || field.type === 'number';
-  const hint = String(field.default ?? field.examples?.[0] ?? '');
+  const hint = isSize(name) ? '1 GiB'
+    : String(field.default ?? field.examples?.[0] ?? '');
   const common = { name, required: isRequired,
     'aria-describedby': hintOf(entry) && `about-${name}`,
     defaultValue: typed(value) };
+  const ask = useContext(Knows)[lastOf(name)];
+  const list = ask && `known-${name}`;
   const [lines, setLines] = useState(typed(value) ?? '');
   const area = useRef<HTMLTextAreaElement>(null);
   const choose = (text: string, program: string) => {
@@ -285,12 +311,13 @@ function One(entry: Entry) {
           : field.type === 'object' ? <textarea {...common} ref={area} rows={2}
             spellcheck={false} placeholder={EXAMPLES[name] ?? ''} value={lines}
             onInput={e => setLines(e.currentTarget.value)} />
-            : isNumber ? <input {...common} type="number" min={field.minimum}
-              max={field.maximum} placeholder={hint}
+            : isNumber && !isSize(name) ? <input {...common} type="number"
+              min={field.minimum} max={field.maximum} placeholder={hint}
               step={field.type === 'integer' ? 1 : 'any'} />
-              : <input {...common} maxLength={field.maxLength}
+              : <input {...common} maxLength={field.maxLength} list={list}
                 autoComplete="off" placeholder={hint} />}
     </label>
+    {ask && <Choices id={`known-${name}`} ask={ask} />}
     {name === 'match' && <Matching text={lines} choose={choose} />}
     <About {...entry} />
   </div>;

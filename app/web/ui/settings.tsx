@@ -10,7 +10,7 @@ import { Make, words } from './form';
 import { toLines } from './lines';
 import type { PageProps } from './pages';
 import { Ask, Failure, sentence, Skeleton, Time } from './parts';
-import type { Baseline, ContinuousProfile, Process, Service,
+import type { Baseline, ContinuousProfile, MergedProfile, Process, Service,
   Trigger as Reply, UnsupportedNow } from './replies';
 import { latest, toFirst, toResult, toService, type Result } from './result';
 import { go, to } from './route';
@@ -67,7 +67,7 @@ export default function Settings({ args, caller }: PageProps) {
     <ContinuousPart name={name} isAdmin={isAdmin} loaded={continuous} />
     {!isPushed && <Types name={name} lacks={data.unsupported}
       continuous={continuous.data} mayStart={caller.role !== 'viewer'} />}
-    <Triggers at={at} isAdmin={isAdmin} />
+    <Triggers name={name} at={at} isAdmin={isAdmin} />
     <Baselines name={name} mayRemove={caller.role !== 'viewer'} />
   </>;
 }
@@ -207,14 +207,21 @@ function told(when: Record<string, Condition>) {
 
 const TRIGGER_FIELDS = ['trigger', 'when', 'capture'];
 
-function Triggers({ at, isAdmin }: { at: string; isAdmin: boolean }) {
+/* The functions in which the service spent most of the last hour. */
+const functionsOf = async (service: string) => (await get<MergedProfile>(
+  `${PROFILING}/merge?${new URLSearchParams({ service, profileType: 'cpu',
+    top: '200', optional: 'true' })}`)).topFunctions.map(f => f.funcName);
+
+function Triggers({ name, at, isAdmin }: { name: string; at: string;
+  isAdmin: boolean }) {
+  const known = { function: () => functionsOf(name) };
   const { data, error, again } = useData('triggers ' + at,
     signal => all<Trigger>(at + '/triggers', signal), REFRESH_MS);
   return <section class="part">
     <div class="head"><h2>Triggers</h2>
       {isAdmin && <Make<Trigger> word="Add a trigger" title="Add a trigger"
         path={at + '/triggers'} operation={SERVICES + '/{name}/triggers'}
-        main={TRIGGER_FIELDS} made={again} />}
+        main={TRIGGER_FIELDS} known={known} made={again} />}
     </div>
     {error ? <Failure error={error} again={again} />
       : !data ? <Skeleton lines={2} />
@@ -242,7 +249,7 @@ function Triggers({ at, isAdmin }: { at: string; isAdmin: boolean }) {
                   title={`Edit the trigger ${t.trigger}`} values={t}
                   path={`${at}/triggers/${t.id}`} method="put"
                   operation={SERVICES + '/{name}/triggers/{triggerId}'}
-                  main={TRIGGER_FIELDS} made={again} />{' '}
+                  main={TRIGGER_FIELDS} known={known} made={again} />{' '}
                 <Ask word="Remove" question={`Remove the trigger ${t.trigger}?`}
                   about="Captures that it started are kept."
                   action={() => remove(`${at}/triggers/${t.id}`)

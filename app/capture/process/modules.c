@@ -566,20 +566,34 @@ open_one(const struct modules *all, struct module *m, const int32_t *pids,
 	}
 }
 
+/* Finds what a process has spent, less what it may spend again. */
+static struct modules_spent *
+spent_by(struct modules *all, int32_t pid)
+{
+	struct modules_spent *s = &all->spent[(uint32_t)pid % MODULES_SPENDERS];
+	const int64_t now = clock_mono_ns();
+
+	if (s->pid != pid)
+		*s = (struct modules_spent){.pid = pid};
+	s->ns -= (now - s->at_ns) / MODULES_CPU_SHARE;
+	if (s->ns < 0)
+		s->ns = 0;
+	s->at_ns = now;
+	return s;
+}
+
 /* Opens the file of a mapping. A program may map thousands of files, all of them
  * made to take long, while samples of other programs wait. */
 static void
 try_open(struct modules *all, struct module *m, const int32_t *pids,
          size_t npids, const struct map_seen *seen)
 {
-	struct modules_spent *spent =
-		&all->spent[(uint32_t)pids[0] % MODULES_SPENDERS];
+	struct modules_spent *spent;
 	int64_t began_ns;
 
 	if (m->elf || m->pid || m->is_32 || m->tries >= MODULES_MAX_TRIES)
 		return;
-	if (spent->pid != pids[0])
-		*spent = (struct modules_spent){.pid = pids[0]};
+	spent = spent_by(all, pids[0]);
 	if (spent->ns >= MODULES_MAX_CPU)
 		return;
 	began_ns = clock_cpu_ns();

@@ -26,7 +26,8 @@
 #define MODULES_MAX        4096
 #define MODULES_MAX_TRIES  3 /* to open a file */
 #define MODULES_MAX_ANSWER 4 /* processes through which a file is tried */
-#define MODULES_MAX_CPU    (3 * NS_PER_S) /* to open files of one process */
+#define MODULES_MAX_CPU    (3 * NS_PER_S) /* to open files of one process, */
+#define MODULES_CPU_SHARE  16 /* and 1/16 of the time from then on */
 #define MODULES_SPENDERS   256
 
 /* Modules without a file. */
@@ -91,7 +92,7 @@ struct modules {
 	 * pid chooses. */
 	struct modules_spent {
 		int32_t pid;
-		int64_t ns;
+		int64_t ns, at_ns; /* at: CLOCK_MONOTONIC */
 	} spent[MODULES_SPENDERS];
 	/* By module: when naming its functions found no debug file; 0: never.
 	 * The memory is shared among child processes. */

@@ -264,7 +264,7 @@ read_claims(const json_t *claims, const struct conf *conf, struct caller *out)
 		json_object_get(claims, conf->api_jwt_role_claim));
 	const json_t *sub = json_object_get(claims, "sub");
 
-	/* the subject tells callers apart, in the audit log and elsewhere */
+	/* the audit log and others identify callers by the subject */
 	if (!json_string_length(sub))
 		return "the token's sub is not a text, or it is missing or "
 		       "empty";

@@ -197,7 +197,7 @@ deltas_show(struct buf *out, const struct cli *c, const json_t *j)
 		buf_puts(out, "No stack has more or fewer.\n");
 }
 
-/* Refuses a diff of sampled profiles, whose single stacks differ by chance. */
+/* Refuses to diff sampled profiles, whose single stacks differ by chance. */
 static int
 refuse_sampled(const struct cli *c, const json_t *base)
 {

@@ -275,7 +275,7 @@ is_helper(const struct graph *g, uint32_t caller, uint32_t function)
 	       !strcmp(f->package, by->package);
 }
 
-/* Moves a node to the next place, or counts it to the one that called it. */
+/* Moves a node to the next place, or adds its cost to its caller. */
 static void
 skip_node(struct graph *g, struct skipping *s, uint32_t i, uint32_t *n)
 {
@@ -398,7 +398,7 @@ split_functions(struct graph *g, const struct pairs *pairs)
 	return 0;
 }
 
-/* Makes the titles of functions those of the new functions. */
+/* Rebuilds the titles from the new functions. */
 static int
 renumber(struct graph *g, struct pairs *pairs)
 {
@@ -529,7 +529,7 @@ rows_of_functions(const struct graph *g, enum graph_view view, size_t limit,
 
 #define MERGED_MAX (1u << 22)
 
-/* Nodes that were merged, and what is shown of them. */
+/* Merged nodes, and how they are shown. */
 struct branch {
 	uint32_t parent, function;
 	int64_t self, total;

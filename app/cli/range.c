@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define BAR_COLUMNS 22 /* what is left of a line of 80 */
+#define BAR_COLUMNS 22 /* columns left on a line of 80 */
 
 static const char *
 unit_of(const char *type)

@@ -166,7 +166,7 @@ adder_sum(const struct adder *a, struct window_list *windows, bool parts,
 	close(ends[1]);
 	if (pid < 0)
 		return rc;
-	if (rc && rc != -EPIPE) /* a sum of some of them is of no use */
+	if (rc && rc != -EPIPE) /* an incomplete sum is useless */
 		kill(pid, SIGKILL);
 	if (!ends_well(pid))
 		return rc && rc != -EPIPE ? rc : -EBADMSG;

@@ -26,7 +26,7 @@ struct keeper {
 	enum state state;
 	int64_t renew_ns, sums_ns, sweep_ns; /* when each is due */
 	struct retention retention;
-	sigset_t signals; /* those that end the keeper */
+	sigset_t signals; /* signals that end the keeper */
 	int failed;       /* the first failure */
 };
 

@@ -39,7 +39,7 @@ struct counting {
 	struct strings *names;
 	double **rows; /* by name: its own cost by moment */
 	size_t nrows;
-	double *total; /* of the named function, with what it calls */
+	double *total; /* cost of the named function, callees included */
 };
 
 static void
@@ -307,8 +307,8 @@ followed(const struct shifted_level *l)
 	return share * cost > 0 && fabs(cost) >= fabs(share) / 2;
 }
 
-/* False if competition for the CPU explains most of a change: if the cost per
- * second in which threads ran changed less than half as much as the cost per
+/* False if competition for the CPU explains most of the change: if the cost
+ * per second of running time changed less than half as much as the cost per
  * second. */
 static bool
 moved_freely(const struct shifted_level *l)

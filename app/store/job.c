@@ -74,7 +74,7 @@ enqueue(struct store *s, const struct session_ask *ask, const char *host,
 }
 
 /* Ends the transaction of a refusal, which changed nothing, without dooming an
- * outer one that may still want to store the reply. */
+ * outer one that may still store the reply. */
 static int
 end_unless_refused(struct store *s, int rc)
 {

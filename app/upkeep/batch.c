@@ -203,7 +203,7 @@ batch_profile(const struct store *s, struct window_list *l, size_t i,
 
 /* Appends the parts of a bundle, which take the place of the windows' bytes if
  * they are smaller. A group in which a profile could not be read has fewer
- * parts, which are of no use. */
+ * parts, and cannot be used. */
 static int
 append_parts(struct segment *to, struct batch_group *g, const char *p,
              const struct bundle *parts)

@@ -33,9 +33,9 @@ as_user() {
   fi
 }
 
-# Waits until a command succeeds, for so many seconds, or PATIENCE times as
-# many. The pauses between tries grow from 50 ms to 300 ms: a command that asks
-# the server and reads its reply takes as much CPU time as a short pause.
+# Waits until a command succeeds, for the given number of seconds times
+# PATIENCE. The pauses between tries grow from 50 ms to 300 ms: a command that
+# asks the server and reads its reply takes as much CPU time as a short pause.
 wait_for() {
   local seconds=$1 end pause_cs=5 pause_s quiet_fd= waited=0
   shift

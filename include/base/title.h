@@ -17,7 +17,7 @@ enum titles {
 	TITLES
 };
 
-/* Facts about a process; "" for those that it lacks. */
+/* Facts about a process; "" if unknown. */
 struct title_facts {
 	const char *unit;
 	const char *exe;     /* path of its program */

@@ -105,9 +105,8 @@ void capture_leave(struct capture *one, int32_t pid);
  * follow; a cut without it knows nothing of that. */
 void recorder_read_hindrances(struct recorder *c);
 /*
- * Moves what was sampled since the start, or since the last cut, to a capture
- * that has ended, for capture_profile(). The capture that was cut goes on,
- * empty.
+ * Moves the samples since the start, or since the last cut, to a capture that
+ * has ended, for capture_profile(). The capture that was cut goes on, empty.
  *
  *   Owns     *out is the caller's; capture_free() it
  *   Errors   -ENOMEM; nothing is cut

@@ -627,7 +627,10 @@ TEST(another_query_under_a_used_key_is_422)
 }
 END
 
-/* Two callers send one key; the second is of another tenant, or a colleague. */
+/*
+ * Two callers send the same key; the second has another tenant, or is a
+ * colleague.
+ */
 static const struct {
 	enum api_key one, another;
 	int status; /* of the second */

@@ -202,7 +202,7 @@ TEST(pushes_of_one_application_are_one_series)
 }
 END
 
-/* What was answered with 200 is stored. */
+/* A push that was answered with 200 is stored. */
 TEST(a_process_that_is_killed_has_lost_no_push)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");

@@ -151,7 +151,7 @@ TEST(gauges_of_hosts_at_once_add_up)
 	ck_assert_double_eq(number(&both, "total"), 50);
 	ck_assert_double_eq(number(&both, "coveredSeconds"), 10);
 	ck_assert_double_eq(number(&one, "total"), 40);
-	/* at different times they are averaged */
+	/* captures at different times are averaged */
 	put_gauge(&a,
 	          (struct test_window){.start_ms = T0 + DAY, .span_ms = 10 * S},
 	          10);

@@ -194,7 +194,8 @@ TEST(every_reply_has_the_fields_of_its_schema_and_no_others)
 			         NULL, 0);
 		}
 		if (r->method == METHOD_DELETE)
-			continue; /* called below, since they end what others need */
+			continue; /* called below, since they remove what
+				     other tests need */
 		if (r->op == OP_SwitchTenant)
 			continue; /* needs a cookie: browser_sessions.c */
 		if (!strcmp(r->reply, "GZIP") || !strcmp(r->reply, "PPROF"))

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Whoever reads a target's pages that never arrive hangs for ever. Captures of
-# other services go on, and the target's own capture fails with the reason.
+# A read of a target's pages that never arrive hangs forever. Captures of other
+# services go on, and the target's own capture fails with the reason.
 #
 # Beside others: it waits for events.
 set -u

@@ -25,7 +25,7 @@ for pid in $(pgrep -x stoker-worker -P "$worker" -u "$WORKER_USER"); do
   if [ "$(files "$pid")" -gt 0 ]; then scheduler=$pid; else analyser=$pid; fi
 done
 takeover="$B/tests/tools/takeover"
-refused() { # answers: all but those that are none
+refused() { # answers: all except malformed ones
   local allowed
   allowed=$(grep -vE ' (EPERM|nothing)$' <<<"$1")
   [ -n "$1" ] && [ -z "$allowed" ] || { echo "$allowed"; return 1; }

@@ -48,7 +48,7 @@
 #define ENOUGH        0.99 /* of the bound */
 #define MAX_SAMPLES   (SECONDS * RATE * MAX_THREADS)
 /* A recording is a random sample itself; with fewer stretches it would show
- * changes that are none. */
+ * spurious changes. */
 #define LEAST_STRETCHES 12
 #define MAX_STRETCHES   1024
 #define MAX_OTHERS      8

@@ -76,7 +76,7 @@ used() { # marks before, marks after
   awk -v a="$1" -v b="$2" 'BEGIN { n = split(a, x, " "); split(b, y, " ")
     for (i = 1; i <= n; i++) printf "%.2f%s", y[i] - x[i], i < n ? " " : "\n" }'
 }
-run_hosts 1 0 >"$STATE/first" || exit 1 # services are told, connections made
+run_hosts 1 0 >"$STATE/first" || exit 1 # services notified, connections made
 before=$(marks)
 run_hosts 1 0 >"$STATE/polls" || exit 1
 read -r poll_api poll_nginx poll_pg poll_bytes poll_wal <<<"$(used "$before" "$(marks)")"

@@ -1,7 +1,7 @@
 # The cost of profiling everything all the time.
 
 SERVICES=50
-PROGRAMS=5 # that they are of, each with debug information
+PROGRAMS=5 # programs of the services, each with debug information
 
 if wanted continuous_cpu_pct continuous_cpu_64cpus_pct continuous_rss_mb \
   continuous_bytes_per_sample continuous_us_per_sample; then

@@ -1,7 +1,7 @@
 # The cost of a range of time: GET merge as flame graph, in a store with 30 days
 # of 20 services, each drawn from a recorded program.
 
-# --- programs at work, until they are killed; each tells its pids ------------
+# --- programs that run until they are killed; each prints its pids ------------
 at_work() { "$@" >/dev/null 2>&1 </dev/null & worker_pid=$!; }
 work_cc1() {
   awk 'BEGIN { for (i = 0; i < 6000; i++) printf "int f%d(int *a, int n)\n" \

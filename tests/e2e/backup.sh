@@ -24,7 +24,7 @@ capture() {
     [ "$(finished "$id" | jq -r .status)" != completed ] || echo "$id" >>"$STATE/kept"
   done
 }
-upload() { # one that stays, one that goes
+upload() { # one to keep, one to delete
   local n=0 id
   while going; do
     id=$(printf 'main;work;step_%d 70\n' $((n++)) | stoker_cli upload demo - --rate 100 |

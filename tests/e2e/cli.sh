@@ -36,7 +36,7 @@ nothing_matches() {
     stoker_cli service remove nothing >/dev/null
 }
 check a_service_that_matches_nothing_is_told_and_not_waited_for nothing_matches
-no_near_process() { # a service whose program is mistyped is refused at once, with what was meant
+no_near_process() { # a mistyped program is refused at once, with a suggestion
   shows '^no process matches now; programs like it' stoker_cli service add typo --exe "$STATE/bin/dmeo" || return 1
   shows "^  stoker service set typo --exe $STATE/bin/demo\$" timeout 10 "$STATE/bin/stoker" --server "http://127.0.0.1:$PORT" --token-file "$STATE/token" run typo --wait
   shows '^1 process matches now:$' stoker_cli service set typo --exe "$STATE/bin/demo" && stoker_cli service remove typo --yes >/dev/null
@@ -70,7 +70,7 @@ check run_as_json json '.status == "completed"' stoker_cli --json run demo --sec
 id=$(stoker_cli run demo --seconds 4 2>/dev/null)
 check run_without_wait_prints_the_id_only equal "${id//[a-z2-7]/}" -
 check top_of_a_running_one_says_so says 'is still running' stoker_cli top "$id"
-newest_complete() { # no matter what was started since, which is told
+newest_complete() { # regardless of profiles started since, which are reported
   local out
   out=$(stoker_cli top @last:demo 2>&1 >/dev/null)
   [[ $out == "@last:demo is sess-"* && $out == *"  newer: $id: "* && $out != "@last:demo is $id"* ]] || { echo "$out"; return 1; }
@@ -160,7 +160,7 @@ check shells_complete_profiles says "$id" stoker_cli completion bash -- top sess
 check completed_profiles_name_their_service says "$id"$'\tdemo' stoker_cli completion fish -- top sess-
 
 # --- on a terminal of 80 columns
-terminal() { # command...: what it shows there, in plain letters
+terminal() { # command...: its output on a terminal, without escapes
   script -qec "stty cols 80; $(printf '%q ' "$STATE/bin/stoker" --server "http://127.0.0.1:$PORT" --token-file "$STATE/token" "$@")" /dev/null
 }
 plain() { sed 's/\x1b\[[0-9;]*m//g; s/\r$//'; }

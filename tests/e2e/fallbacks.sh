@@ -182,7 +182,7 @@ some() { # type, pid, capabilities
     [ "$(awk '$1 == "samplesKept" { print $2 }' "$tmp/least_$1.txt")" -gt 0 ]
 }
 target waiting waiting "$tmp/waiting.truth" "$tmp/waiting.dat"
-read -r line <&"$fd" # the first line tells its peer
+read -r line <&"$fd" # the first line informs its peer
 for type in block mutex io; do needs $type "$pid" +perfmon,+bpf; done
 needs goroutine "$pid" ''
 target allocating allocating "$tmp/allocating.truth" 20000

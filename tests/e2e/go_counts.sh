@@ -161,7 +161,7 @@ one() { # version
   done
 }
 
-# Most programs import no profiler, and the linker drops what is not called.
+# Most programs import no profiler; the linker then drops the counting code.
 lean() { # version
   local v=$1 tag p name
   for tag in $tags; do

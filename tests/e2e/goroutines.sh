@@ -126,7 +126,7 @@ build() { # version, kind, output
     build "$1" bare "$3" &&
       LC_ALL=C sed -i 's/\xff Go buildinf:/\xff No buildinf:/' "$3"
     return ;;
-  *bare) # of one that is there already
+  *bare) # of an existing one
     local from=${2%_bare}
     [ "$from" != bare ] || from=plain
     build "$1" "$from" "$B/go/bin/goroutines-$1-$from" &&

@@ -74,7 +74,7 @@ check exports_are_windows_of_their_service equal \
          JOIN series s ON s.id = w.series WHERE s.service = 'shop' AND level = 0
          GROUP BY type ORDER BY type")" $'block 2 6000\ncpu 2 400000000'
 
-# Pushes until after the pool was killed: what was accepted is there.
+# Pushes until the pool is killed: accepted pushes are kept.
 taken=0
 for i in $(seq 40); do
   [ "$i" -ne 20 ] || check the_pool_is_killed pkill -KILL -P "$(<"$STATE/pid/api")"

@@ -72,7 +72,7 @@ share() { # function
   awk -v f=";$1;" '/;Shares[.]work;/ { n += $NF; line = $0; sub(/ [0-9]+$/, ";", line); if (index(line, f)) got += $NF }
     END { printf "%.2f\n", n ? 100 * got / n : 0 }' "$STATE/folded"
 }
-near() { # share, function: within so many points as chance explains, at least 2
+near() { # share, function: within what chance explains, at least 2 points
   awk -v want="$1" -v got="$(share "$2")" -v n="$(jq .sampleCount "$STATE/result")" 'BEGIN {
     room = 300 * sqrt(want / 100 * (1 - want / 100) / n); if (room < 2) room = 2
     printf "%s of %s, %d samples\n", got, want, n; exit !(got >= want - room && got <= want + room) }'
@@ -83,7 +83,7 @@ hot_first() { # the hottest function
   equal "$(awk '{ n = split($0, f, /[; ]/); self[f[n - 1]] += $NF } END { for (k in self) print self[k], k }' "$STATE/folded" |
     sort -rn | head -1 | cut -d' ' -f2)" "$1"
 }
-methods() { # at least so many percent of samples pass one of Shares' methods
+methods() { # at least this percentage of samples passes one of Shares' methods
   awk -v least="$1" '{ n += $NF } /;Shares[.]/ { got += $NF }
     END { printf "%d of %d samples\n", got, n; exit !(n > 20 && 100 * got >= least * n) }' "$STATE/folded"
 }

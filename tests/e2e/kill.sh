@@ -53,7 +53,7 @@ check a_checkpoint_saves_about_ten_seconds test "$(jq .durationSeconds <<<"$resu
 
 # --- everything, over and over, while it is busy ---------------------------------
 touch "$STATE/ids"
-busy() { # starts captures for ever; an id is written once it was answered
+busy() { # starts captures in a loop; records each id that the API returned
   local id
   while [ ! -e "$STATE/enough" ]; do
     id=$(api POST $P/start -H 'Content-Type: application/json' --max-time 20 \

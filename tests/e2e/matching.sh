@@ -51,7 +51,7 @@ check two_matches_are_refused \
   says 'exactly one of' find_processes '{"match":{"exe":"/bin/sh","unit":"a.service"}}'
 check a_host_without_a_worker_finds_nothing equal "$(found '{"host":"nowhere"}')" '[]'
 
-# --- a command line, which those have, too, that tell it to stoker ---------------
+# --- a command line, which commands that pass it to stoker contain, too ----------
 cp "$tmp/one" "$tmp/mark-$$"
 mkfifo "$tmp/never"
 background marked "$tmp/mark-$$" 1000

@@ -102,7 +102,7 @@ c.recv(65536)
 head = b"Content-Type: text/plain\r\nContent-Length: 1000\r\n\r\n"
 c.sendall(struct.pack(">BBHHBB", 1, 6, 1, len(head) + 50, 0, 0) + head + 50 * b"x")
 PY
-cut_off() { # curl tells: 18, less than the Content-Length came
+cut_off() { # curl exits with 18: fewer bytes came than Content-Length says
   python3 "$temp/dies.py" "$temp/api.sock" >/dev/null 2>&1 &
   until [ -S "$temp/api.sock" ]; do read -rt 0.05 <> <(:) || :; done
   ask -o /dev/null http://x/api

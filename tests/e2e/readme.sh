@@ -35,10 +35,10 @@ follow() { # command
   ". "*)
     echo "${1//build\/run/$STATE}" >>"$shell"
     (. "$shell" && stoker --json doctor) >"$STATE/out"
-    return 0 # what it finds on this machine is for told to judge
+    return 0 # its findings depend on this machine: told judges them
     ;;
   "stoker duel"*)
-    # Two equal programs, which can't be told apart in a short time: status 2.
+    # Two equal programs, which a short duel can't distinguish: status 2.
     in_shell "${1/--seconds 5m/--seconds 5s}" || [ $? -eq 2 ]
     ;;
   *) in_shell "$(sed -E 's/--seconds [0-9]{2,}s/--seconds 3s/' <<<"$1")" ;;
@@ -51,7 +51,7 @@ section() {
   local line
   while read -r line; do
     case $line in
-    "stoker check "*) # what it exits with is its answer
+    "stoker check "*) # its exit status is its answer
       check "$line" judged "$line"
       ;;
     *) check "$line" works "$line" ;;

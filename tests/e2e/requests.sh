@@ -43,8 +43,8 @@ begin waits "$pid" 100 --type block
 await_captures
 
 labels() { "$B/tests/tools/folded" "$tmp/$1.pb.gz" labels; } # name
-# Of the samples of one function, so many percent have the label, and none has
-# the other one.
+# The given percentage of a function's samples has the label; none has the
+# other.
 labelled() { # name, function, label, least percent, other label
   labels "$1" | awk -v f="$2" -v label=" $3( |$)" -v least="$4" -v other=" $5( |$)" '
     $2 != f { next }

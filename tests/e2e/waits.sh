@@ -17,7 +17,7 @@ read -r _ peer <&"$said"
 read -r line <&"$said"
 check a_program_that_waits_is_ready [ "$line" = ready ]
 
-# The target writes what it has measured since the last time.
+# The target writes its measurements since the last time.
 measure() {
   rm -f "$tmp/truth"
   kill -USR1 $pid

@@ -73,7 +73,7 @@ samples() { # name [pattern]
   grep -aE -- "${2:-}" "$tmp/$1.folded" | awk '{n += $NF} END {print n + 0}'
 }
 
-has() { # name, pattern, at least so many samples
+has() { # name, pattern, least number of samples
   local n
   n=$(samples "$1" "$2")
   echo "$n samples of $2"

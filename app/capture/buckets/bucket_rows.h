@@ -24,7 +24,7 @@ struct bucket_rows {
 	struct quality *q;
 };
 
-/* True for the types whose counts are of objects and bytes. */
+/* True for the types that count objects and bytes. */
 bool bucket_of_memory(enum profile_type_id type);
 void bucket_rows_done(struct bucket_rows *r);
 /*

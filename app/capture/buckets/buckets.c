@@ -16,8 +16,8 @@
 #define MAX_RATE (INT64_C(1) << 62)
 #define TICK_NS  UINT64_C(10000000) /* precision of a process's start time */
 
-/* Time in which a new process executes the program by which it is matched;
- * before, the process could not be known. */
+/* A new process must execute the matched program within this time; until then
+ * it could not be recognized. */
 #define EXEC_NS (10 * NS_PER_S)
 
 /* Rates at which a profile that we turn on counts. */
@@ -150,8 +150,8 @@ keep_of(const struct buckets *b)
 	                               : HOST_KEEP_MUTEX;
 }
 
-/* Makes a program count what it does not count. The first look found nothing,
- * so that all later counts are new. */
+/* Turns on a program's counting. The first look found no counts, so all later
+ * ones are new. */
 static int
 turn_on(struct buckets *b, struct looked *v)
 {

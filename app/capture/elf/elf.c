@@ -10,8 +10,8 @@
 
 #define MAX_STRTAB  ((size_t)1 << 20)   /* bytes of section names */
 #define MAX_SYMBOLS ((size_t)256 << 20) /* bytes of a table, or its names */
-/* Those of dynamic symbols, which are read of each mapped file while samples
- * wait; Node.js, which has many, has 2 and 5 MB. */
+/* Limits of the dynamic symbols, which are read from each mapped file while
+ * samples wait. Those of Node.js, a large program, are 2 and 5 MB. */
 #define MAX_DYNAMIC ((size_t)4 << 20)
 #define MAX_DYNSTR  ((size_t)16 << 20)
 #define MAX_NOTES   ((size_t)64 << 10) /* bytes of one block of notes */

@@ -25,7 +25,7 @@ struct go_string {
 	uint64_t p, n;
 };
 
-/* One label, whose texts are not read yet. */
+/* A label whose texts have not been read yet. */
 struct slot {
 	uint64_t set; /* index in the slice */
 	struct go_string key, value;

@@ -223,7 +223,7 @@ increase(uint64_t now, uint64_t before)
 	return n > (uint64_t)INT64_MAX >> 16 ? 0 : (int64_t)n;
 }
 
-/* Adds as much to a sum as fits, since every process may count anything.
+/* Adds to a sum without overflowing, since a process may report any count.
  * Returns what was added. */
 static int64_t
 add_up(int64_t *sum, int64_t n)

@@ -103,8 +103,8 @@ allocs_open(struct allocs *out)
 /* Cost of inserting and removing probes, which interrupts the process and makes
  * it fault in pages of its code again. */
 #define SWITCH_NS (100 * NS_PER_US)
-/* The time in which a process was watched counts this much less each time it is
- * watched again: the process may do something else by now. */
+/* Earlier watched time loses this much weight each time a process is watched
+ * again, since its behaviour may have changed. */
 #define FADE 0.75
 /* The largest number of calls between two looks fades by this factor at each
  * look. */
@@ -146,8 +146,8 @@ struct watched {
 	bool began;             /* it has been watched; since then: */
 	struct allocs_part on;  /* while it was watched */
 	struct allocs_part off; /* since it was watched last */
-	/* Calls that samples do not stand for yet, and those that they stand
-	 * for in advance. */
+	/* Calls that no sample represents yet, and calls that samples represent
+	 * in advance. */
 	struct allocs_missed missed, ahead;
 	int64_t scaled;     /* calls since the last look that may be scaled */
 	double most;        /* calls between two looks while it was watched */
@@ -167,8 +167,8 @@ struct watchers {
 	struct watched all[EMIT_SLOTS];
 };
 
-/* Returns the scale of samples with which the calls that are expected stand for
- * those that were missed, too. */
+/* Returns the scale with which samples of the expected calls also represent the
+ * missed ones. */
 static uint64_t
 scale_for(double missed, double expected)
 {

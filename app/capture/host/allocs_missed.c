@@ -15,8 +15,8 @@ least_of(double a, double b)
 	return a < b ? a : b;
 }
 
-/* Returns the time of off, less the calls that were seen in it, each of which
- * is taken to cost as much as those of on. */
+/* Returns the unobserved part of off: its time, less that of the calls seen in
+ * it. Each call is assumed to cost as much as those of on. */
 static double
 unseen(double off_ns, double on_ns, double on_calls, double seen)
 {

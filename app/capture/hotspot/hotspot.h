@@ -109,7 +109,7 @@ MUST_CHECK int hotspot_blob(struct hotspot *h, const struct jit_space *space,
 MUST_CHECK int
 hotspot_blob_bytes(struct hotspot *h, const struct jit_space *space,
                    struct hotspot_blob *b);
-/* Checks what was used since the last check, once in JIT_AGE_NS. */
+/* Checks what was used since the last check; at most once per JIT_AGE_NS. */
 void hotspot_refresh(struct hotspot *h, const struct jit_space *space);
 /* Forgets all code and methods. */
 void hotspot_clear(struct hotspot *h);

@@ -106,7 +106,7 @@ hotspot_line(const uint8_t *table, size_t n, uint32_t first_line, uint32_t at)
 
 /* --- reading -------------------------------------------------------------- */
 
-/* What is read to name a method. */
+/* The data read to name a method. */
 struct reading {
 	const struct hotspot *h;
 	const struct jit_space *space;

@@ -154,9 +154,8 @@ leave(const struct unwind_stack *stack, struct unwind_frame *f,
 }
 
 /*
- * Steps from code without a frame of fixed size. Such stubs make a frame with
- * a frame pointer, or none. What is not known for sure is left to the frame
- * pointer.
+ * Steps from code without a frame of fixed size. Such stubs make a frame with a
+ * frame pointer, or none. Uncertain cases are left to the frame pointer.
  */
 static int
 step_stub(const struct hotspot *h, const struct unwind_stack *stack,

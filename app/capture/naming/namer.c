@@ -424,7 +424,7 @@ interpreted_name(const struct interp_codes *codes, uint64_t vaddr,
 
 /* --- locks and waits ------------------------------------------------------- */
 
-#define LOCKS_MAX 256 /* symbol tables are read once for each of so many */
+#define LOCKS_MAX 256 /* locks whose symbol tables are read at once */
 
 /* The variable around an address; text is its name, or "". */
 struct variable {

@@ -63,8 +63,8 @@ copy(const struct memory *m, uint64_t from, uint64_t n, int fd, uint64_t to)
 	return 0;
 }
 
-/* Writes what is mapped of a file to the same offsets of another one. The last
- * mapping comes first: it is the one of data, which the program changes, and
+/* Writes the mapped parts of a file to the same offsets of another file. The
+ * last mapping is written first: it holds data, which the program changes, and
  * shares a page with the mapping before it. */
 static int
 write_mapped(const struct host *host, int32_t pid, const struct mapped *from,

@@ -26,8 +26,8 @@ enum proc_event {
 	PROC_THREAD_EXIT,
 	PROC_NAME, /* the name of a thread */
 	PROC_EXEC,
-	PROC_EXIT,      /* a process ended, with its first thread */
-	PROC_BACK,      /* one that was said to have ended goes on */
+	PROC_EXIT,      /* a process and its first thread ended */
+	PROC_BACK,      /* a process that was reported as ended goes on */
 	PROC_LEFT,      /* a process is no longer followed, but lives */
 	PROC_UNWATCHED, /* it ended before its allocations were watched */
 	PROC_FULL, /* a process that could not be followed, past PROCS_MAX */
@@ -195,7 +195,7 @@ struct proc_stack {
 	 * that had changed; or none can, since the layout is not known. */
 	bool jit_missed, jit_unknown;
 	uint8_t whole[PROCS_MAX_TOPUP];
-	/* Innermost first; with room for one more, for a title. */
+	/* Innermost frame first; one extra place for a title. */
 	struct place places[PROCS_MAX_STACK + 1];
 };
 /* Begin and end a drain, in which all samples are older than the reads. */

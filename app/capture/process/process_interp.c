@@ -14,7 +14,7 @@
 
 #define LIST_NS  ((uint64_t)NS_PER_S / 20) /* between two lists of threads */
 #define LOOK_NS  ((uint64_t)NS_PER_S)      /* between looks for interpreters */
-#define PROLOGUE 256 /* bytes in which a call may have no frame yet */
+#define PROLOGUE 256 /* length of code in which a call may have no frame yet */
 
 /* The interpreter that a process runs. */
 struct interp_process {

@@ -8,7 +8,7 @@
 struct interp_runs {
 	uint32_t n, nplaces, at;
 	bool skip;   /* the innermost call has no run yet */
-	bool partly; /* outer calls are of interpreters that were not read */
+	bool partly; /* interpreters of outer calls were not read */
 	uint64_t places[INTERP_MAX_FRAMES]; /* innermost first */
 	bool ends[INTERP_MAX_FRAMES];       /* the last frame of a run */
 };

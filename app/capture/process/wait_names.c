@@ -262,7 +262,7 @@ describe(const struct emit_event *e, bool whole, struct buf *out)
 	buf_putc(out, ']');
 }
 
-/* Finds the place of what a thread waited for; false when there is none. */
+/* Finds the place for the object that a thread waited for; false if none. */
 static bool
 place_of(struct wait_names *w, const struct emit_event *e, struct place *out)
 {

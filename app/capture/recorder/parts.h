@@ -20,8 +20,8 @@ struct parts {
 	double all_v, all_t;    /* and of values and times */
 };
 
-/* Adds a sample: what was seen of it, the value it stands for, and the most it
- * may stand for. */
+/* Adds a sample: its observed value, the value it represents, and the most it
+ * may represent. */
 void parts_add(struct parts *p, uint64_t time_ns, double seen, double value,
                double most);
 /* Returns bounds of the sum: 99 % of the truths are between them if parts differ

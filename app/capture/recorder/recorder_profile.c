@@ -182,8 +182,7 @@ is_titled(const struct trie *t, const uint32_t *places, uint32_t n)
 	return n && t->places.rows[places[n - 1]].a == MODULE_TITLE;
 }
 
-/* Removes the context from a stack, whose first place it is, and makes labels of
- * it. */
+/* Replaces the context, which is the first place of a stack, by labels. */
 static int
 take_context(struct finisher *f, uint32_t **places, uint32_t *n,
              struct label labels[static CONTEXT_LABELS], uint32_t *nlabels)
@@ -301,8 +300,8 @@ add_samples(struct finisher *f)
 	return rc;
 }
 
-/* Adds the counts of those unsure samples that turned out to be of locks: the
- * ends of their stacks are taken for those of all. */
+/* Adds the unsure samples that turned out to be locks to the counts. Only
+ * totals are known, so each count is scaled by the locks' share. */
 static void
 add_locks(const struct quality *unsure, int64_t locks, struct quality *q)
 {
@@ -446,8 +445,8 @@ left_of(const struct capture *c)
 	return sum;
 }
 
-/* A slot's samples are of the beginnings of bursts if more than this part of
- * its calls is, in thousandths. */
+/* If more than this share of a slot's calls is cut off, in thousandths, its
+ * samples show only the beginnings of bursts. */
 #define MOST_CUT 500
 
 static bool

@@ -99,9 +99,9 @@ quota_us(const struct capture *c, const struct host_usage *rows, size_t n)
 	return us;
 }
 
-/* Sums up how long threads ran, and waited for a CPU. Of a process in which
- * more time was lost with threads that ended than its others have added, it is
- * all the time of these. */
+/* Sums up how long threads ran, and how long they waited for a CPU. If a
+ * process lost more time with threads that ended than its other threads added,
+ * counts the whole time of the remaining threads. */
 static void
 add_waits(const struct capture *c, const struct host_usage *rows, size_t n,
           struct quality *q)

@@ -127,7 +127,7 @@ struct unwind_frame {
  */
 typedef int unwind_step(void *arg, const struct unwind_stack *stack,
                         struct unwind_frame *f);
-/* Sets what is asked between step_start and step_end of mappings. */
+/* Sets the callback for code between step_start and step_end of mappings. */
 void unwinder_step(struct unwinder *u, unwind_step *step, void *arg);
 
 /*

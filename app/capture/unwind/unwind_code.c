@@ -7,7 +7,7 @@
 #define MAX_TARGETS 64    /* visited, not to be followed again */
 #define WINDOW      4096  /* bytes of code read at once */
 
-/* Bases in addition to those of rules. */
+/* Bases besides those that rules have. */
 enum { IN_LR = UNWIND_BASES, NOWHERE };
 
 /* The value of a pointer, in terms of the pointers at the first instruction. */

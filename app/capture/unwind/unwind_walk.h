@@ -14,7 +14,7 @@ struct walk {
 	struct unwinder *u;
 	const struct unwind_arch *arch;
 	struct unwind_stack stack;
-	struct registers *whole; /* NULL: just those of struct frame */
+	struct registers *whole; /* NULL: only the registers of struct frame */
 	bool stays_whole;        /* also above the first frame that needs it */
 	bool bare;               /* the walk began with pc and sp alone */
 	const uint64_t

@@ -1,6 +1,6 @@
 /*
- * JavaScript's V8, as Node.js has it, read from outside: its layout, which the
- * program exports for debuggers, and the functions that a process ran.
+ * Reads V8, the JavaScript engine of Node.js, from outside: its layout, which
+ * the program exports for debuggers, and the functions that a process ran.
  *
  * Its code keeps frame pointers. Below the saved one a frame has either a
  * context, and then its function, or the kind of the frame. Interpreted code
@@ -31,7 +31,7 @@ enum v8_field {
 struct v8_image {
 	int32_t field[V8_FIELDS];
 	bool has[V8_FIELDS];
-	bool inlines; /* it says what was inlined: not before Node.js 20 */
+	bool inlines; /* records inlined functions: since Node.js 20 */
 };
 
 /* Where in a frame an instruction is. */

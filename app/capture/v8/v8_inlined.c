@@ -25,7 +25,7 @@
 #define MAX_ROWS   65536 /* of the functions of one piece */
 #define LENGTH     8     /* of an array, behind its map, */
 #define ELEMENTS   16    /* and what it has */
-#define CODE_WORDS 6     /* in which code refers to the rest */
+#define CODE_WORDS 6     /* words in which code refers to the rest */
 #define ID_SHIFT   31    /* in a position: which inlined call, from 1 on */
 #define ID_MASK    0xffff
 

@@ -1,6 +1,6 @@
 /*
- * GET overview: services with what runs, what they cost, the last capture and
- * what fired, as one reply.
+ * GET overview: each service with its processes, cost, last capture and fired
+ * triggers, in one reply.
  */
 #include "base/clock.h"
 #include "endpoint/call.h"

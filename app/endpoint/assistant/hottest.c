@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-#define NEAR    8    /* names that are like one that does not occur */
+#define NEAR    8    /* similar names listed when a name does not occur */
 #define CERTAIN 2.04 /* Student's t for 31 degrees of freedom, 95 % */
 #define PATH    7    /* frames of a path that are shown */
 
@@ -191,7 +191,7 @@ put_path(const struct hottest *h, struct buf *out)
 	buf_addf(out, " (%.0f %% of all)\n", percent(h, x->path_total));
 }
 
-/* Appends all cost, per second unless it is of a gauge. */
+/* Appends the total cost; per second unless the type is a gauge. */
 static void
 put_whole(const struct hottest *h, struct buf *out)
 {

@@ -9,7 +9,7 @@ struct story {
 	const struct explain_ask *ask;
 	struct buf found;   /* findings, a line each */
 	struct buf details; /* sections, each with a title */
-	struct buf unknown; /* what is not known, a line each */
+	struct buf unknown; /* unknown facts, a line each */
 	struct buf missing; /* types of which there is no profile */
 	struct buf link;    /* to the flame graph of the first section */
 };

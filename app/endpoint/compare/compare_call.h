@@ -14,7 +14,7 @@
 #include "endpoint/call.h"
 #include "endpoint/range/range_call.h"
 
-/* Parameters that say what is tested. */
+/* Parameters that choose what is tested. */
 struct compare_test_params {
 	enum param normalize, base_work, now_work;
 };

@@ -269,7 +269,7 @@ flame_put(const struct profile *p, uint32_t most, struct buf *out)
 
 /* --- differences ---------------------------------------------------------- */
 
-/* Two trees, and what they are made of. */
+/* Two trees and their sources. */
 struct pair {
 	struct tree *functions[2], *trees[2];
 	struct compare_side sides[2];

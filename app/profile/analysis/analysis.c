@@ -12,8 +12,8 @@
 struct history {
 	uint32_t stack; /* index of the stack, equal for its groups */
 	int64_t before, now;
-	double known, survived; /* numbered goroutines of the base, and those of
-	                           them that are still there */
+	double known, survived; /* numbered goroutines of the base; those
+	                           that still exist */
 };
 
 /* The ages of goroutines, from which times of garbage collections follow. */
@@ -229,8 +229,7 @@ survivors_of(const struct groups *g, const struct group_member *want)
 	return n < all ? n : all;
 }
 
-/* Counts the numbered goroutines of the base, and those that are still
- * there. */
+/* Counts the numbered goroutines of the base, and how many still exist. */
 static void
 count_survivors(const struct groups *g, struct history *by_stack)
 {

@@ -342,7 +342,7 @@ struct inside {
 	uint32_t name;              /* of the frame that was taken last */
 };
 
-/* Takes the outermost frame that is left; false if there is none. */
+/* Takes the outermost remaining frame; false if there is none. */
 static bool
 take_frame(const struct scan *s, uint32_t sample, struct inside *in)
 {

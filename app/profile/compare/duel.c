@@ -20,7 +20,7 @@
 static const double shares[SHARES] = {0.3, 0.6, 0.9};
 
 /* A gambler who bets that differences are above a shift, or below it. logs are
- * the logarithms of what has become of each part of his stake. */
+ * the logarithms of the current value of each part of the stake. */
 struct bets {
 	double shift;
 	bool below;
@@ -91,8 +91,8 @@ duel_add(struct duel *d, double difference)
 	d->differences[d->n++] = difference;
 	for (size_t i = 0; i < KINDS; i++)
 		bet(&d->bets[i], difference);
-	/* what is certainly within the gate is not worth an alarm, even if it
-	 * is certainly more than nothing */
+	/* a change certainly within the gate raises no alarm, even if it is
+	 * certainly above zero */
 	if (is_sure(&d->bets[BELOW_GATE], DUEL_FALSE) &&
 	    is_sure(&d->bets[ABOVE_GATE], DUEL_FALSE))
 		d->verdict = DUEL_SAME;

@@ -201,8 +201,8 @@ put_grown_share(const struct comparison *c, struct buf *out)
 
 /* --- the sentence --------------------------------------------------------- */
 
-/* Of so many samples chance leaves 10 % open at most: what is left open beyond
- * that comes and goes with time. */
+/* With this many samples, chance alone leaves at most 10 % open; the rest
+ * varies with time. */
 #define MANY_SAMPLES 1000
 
 #define HINDERED 0.2 /* time waited for a CPU, of that in which it could run */

@@ -98,7 +98,7 @@ put_string(struct writer *w, uint32_t id, uint32_t number, struct buf *out)
 	return r;
 }
 
-/* Writes a number that is 0, too: a value is of the type of its field. */
+/* Writes a number, also 0: the value is of the field's type. */
 static void
 put_given(struct buf *out, uint32_t number, uint64_t v)
 {

@@ -604,8 +604,7 @@ make_stacks(struct fx *x, const struct fx_sample *s, uint32_t n,
 	return r;
 }
 
-/* Adds functions that are only referred to as the one that a frame is inlined
- * into. */
+/* Adds functions that occur only as the outer function of an inlined frame. */
 static void
 add_outer_functions(struct fx *x)
 {

@@ -230,8 +230,8 @@ is_json(const char *p, size_t n)
 	return n && (*p == '{' || *p == '[');
 }
 
-/* Gives a better reason for a refusal, if the file is of a kind that is known,
- * or of none. Returns the error. */
+/* Replaces the reason for a refusal by a better one, if the file is of a known
+ * kind, or of none. Returns the error. */
 static int
 explain_text(const struct input *row, const char *p, size_t n, int r,
              struct buf *why)

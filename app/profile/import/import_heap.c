@@ -55,7 +55,7 @@
 
 #define MAX_LINE     ((size_t)32 << 10)
 #define MOST_MISSING 0.02 /* part of a heap in no stack, without a note */
-#define COUNTS       " profile: total " /* follows the name of what is counted */
+#define COUNTS       " profile: total " /* follows the kind's name */
 
 enum page { PAGE_HEAP, PAGE_COUNTS, PAGE_WAITS };
 

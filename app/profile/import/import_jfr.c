@@ -518,7 +518,7 @@ measure(const struct reader *r, int kind, double *out)
 	case ALLOCATION:
 		*out = (double)v[JFR_weight].n;
 		break;
-	default: /* a new buffer stands for what was allocated in the last */
+	default: /* a new buffer represents the contents of the last one */
 		*out = (double)(v[JFR_tlabSize].n ? v[JFR_tlabSize].n
 		                                  : v[JFR_allocationSize].n);
 	}

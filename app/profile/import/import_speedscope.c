@@ -33,7 +33,7 @@ struct reader {
 	size_t size;
 	unsigned profiles, other;
 	const char *unit;        /* kind of the profiles that are kept */
-	struct buf note;         /* about those that are not */
+	struct buf note;         /* about profiles that are left out */
 	double weight;           /* of the rows so far; 0: none yet */
 	unsigned long long open; /* frames that no event closes */
 };

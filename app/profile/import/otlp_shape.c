@@ -94,9 +94,9 @@ otlp_next(const struct otlp_shape *s, enum otlp_message m, struct wire *w,
 
 /* --- the layout ----------------------------------------------------------- */
 
-/* What a field tells about the layout, by its number and wire type. */
+/* A field's evidence for the layouts, by number and wire type. */
 struct hint {
-	uint8_t layouts; /* bits: those that have it */
+	uint8_t layouts; /* bits: layouts that have the field */
 	bool known;      /* a layout has the number */
 	bool descend;    /* it is the same message in all that have it */
 	enum otlp_message of;
@@ -207,7 +207,7 @@ look_at_field(struct look *k, enum otlp_message m, const struct wire_field *f)
 	k->layouts &= h->layouts;
 	if (!k->layouts)
 		return contradicts(k, m, number);
-	/* lists of values may be nested: nothing in them tells the layout */
+	/* lists of values may be nested; they are no evidence for a layout */
 	if (h->descend && h->of != OTLP_ARRAY)
 		return look_at(k, h->of, f->bytes);
 	if (m == OTLP_DICTIONARY && number == OTLP_N_DICTIONARY_STRING_TABLE)

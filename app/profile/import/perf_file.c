@@ -14,7 +14,7 @@
 #define MOST_MEM      25 /* log2 of the window of a compressed stream */
 #define FREE_BYTES    ((size_t)1 << 20) /* unpacked at any ratio */
 #define BUILD_ID      20
-#define OTHER_MACHINE EM_M32 /* one that is not read */
+#define OTHER_MACHINE EM_M32 /* a machine that is not supported */
 
 /* Positions of the header, and bits of its features. */
 enum {

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #define MOST_NAME 64 /* bytes of an event's name in notes */
-/* If the time goes back at more than one in so many samples, the times are no
- * points in time, but differences, as of --deltatime. */
+/* If time goes back at more than one in this many samples, the times are
+ * differences, as written with --deltatime. */
 #define BACKWARDS 10
 
 int

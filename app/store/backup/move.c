@@ -23,7 +23,7 @@
 
 #define BATCH_BYTES   ((size_t)1 << 20)   /* of rows that are written at once */
 #define ROWS_MAX      ((size_t)256 << 20) /* of one batch */
-#define WINDOW_ROWS   ((size_t)8 << 20)   /* and of those of one segment */
+#define WINDOW_ROWS   ((size_t)8 << 20)   /* and of a segment's windows */
 #define SEGMENT_BYTES ((int64_t)16 << 20) /* after which the next begins */
 
 static const struct {

@@ -170,7 +170,10 @@ window_queue_close(struct window_queue *q)
 
 /* --- committing ----------------------------------------------------------- */
 
-/* Inserts what a slot holds, but for what a killed process has committed. */
+/*
+ * Inserts the contents of a slot, except what a killed process has already
+ * committed.
+ */
 static int
 insert_slot(struct store *s, const struct queue_slot *slot)
 {
@@ -295,7 +298,7 @@ window_queue_commit(struct store *s, struct window_queue *q,
 	rc = take_turn(q->file);
 	if (rc && withdraw(own))
 		return rc;
-	if (rc) /* the turn is of who commits them */
+	if (rc) /* the turn belongs to the process that commits them */
 		rc = take_turn(q->file);
 	if (!rc && atomic_load(&own->state) != SLOT_DONE)
 		commit_waiting(s, q);

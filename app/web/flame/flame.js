@@ -6,7 +6,7 @@
  *   on.choose(node) on.zoom(view) on.menu(node, x, y), if there is one
  *
  * Frames of the selected function are painted as matches of a search are, and
- * nothing else changes: where colours tell a change, they are outlined.
+ * nothing else changes: where colours show a change, they are outlined.
  *
  * The canvas is as large as the visible part of the graph, not as the graph: a
  * stack of 1000 frames would need a bitmap of 100 MB.
@@ -91,7 +91,7 @@ class Flame {
     this.rows = this.tree.bars(this.view, this.width);
     this.full = Math.max(this.height, this.rows.length * ROW);
     this.spacer.style.height = this.full - this.height + 'px';
-    this.setHover(null); /* what is under the pointer moved */
+    this.setHover(null); /* the element under the pointer moved */
     this.draw();
   }
 

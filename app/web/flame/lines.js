@@ -11,7 +11,7 @@ import { element } from './flame.js';
 
 const PATH_FITS = 44, TITLE_FITS = 40;
 
-/* The end of a path, which is what tells files apart. */
+/* The end of a path, which is what distinguishes files. */
 const tail = path => path.length <= PATH_FITS ? path
   : '…' + path.slice(1 - PATH_FITS);
 

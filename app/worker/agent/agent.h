@@ -62,7 +62,7 @@ struct agent {
 
 	int64_t beat_ns;      /* when the worker's row is due */
 	int64_t processes_ns; /* when processes are sent even if unchanged */
-	uint64_t processes;   /* hash of those that the centre has; 0: none */
+	uint64_t processes;   /* hash of those that the centre knows; 0: none */
 	uint64_t polled;      /* hash of those in the poll in progress; 0: it
 	                         has none */
 	bool beats;           /* that poll has the worker's row */
@@ -90,7 +90,7 @@ agent_is(const struct agent *a)
 	return *a->conf->agent_url;
 }
 
-/* Does what is due; logs failures, and tries again later. */
+/* Does the work that is due; logs failures, and retries later. */
 void agent_step(struct agent *a, int64_t now_ns);
 /* Returns the ms until agent_step() is due, at most max_ms. */
 int agent_wait_ms(const struct agent *a, int64_t now_ns, int max_ms);

@@ -35,7 +35,7 @@ struct run {
 	bool cancelled;      /* by a client: partial results are kept */
 	bool stopping;       /* STOP was sent */
 	struct pull *pull;   /* NULL: an engine of the analyser captures it */
-	quality_notes notes; /* for its quality, beside those of the engine */
+	quality_notes notes; /* for its quality, besides the engine's */
 	uint32_t may;        /* enum worker_may; 0: nothing */
 	uint64_t stamp;      /* of the processes last sent to the analyser */
 	struct followed_left left; /* maximum of each number so far */

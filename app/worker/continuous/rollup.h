@@ -10,7 +10,7 @@
 #include "upkeep/batch.h"
 #include "worker/ipc/messages.h"
 
-/* The share of a function in a minute, with what it calls. */
+/* Share of a function, callees included, in a minute. */
 struct rollup_share {
 	double percent;
 	int64_t start_ms, samples; /* of the minute */

@@ -154,8 +154,8 @@ find_halt(int32_t pid, const char *stat)
 	               : HOST_NOT_HALTED;
 }
 
-/* Threads of a process whose waits for a CPU are read; one that has more has
- * many that wait alike. */
+/* Threads of a process whose waits for a CPU are read. If there are more, many
+ * wait alike. */
 #define MAX_WAITING 256
 
 static void
@@ -409,8 +409,8 @@ pending_signal(int status)
 	return status >> 16 == PTRACE_EVENT_STOP ? 0 : WSTOPSIG(status);
 }
 
-/* Makes registers of those that the kernel gives of a 32-bit thread: just the
- * addresses of its code and stack, as its stack is not walked. */
+/* Builds registers from those that the kernel reports for a 32-bit thread: only
+ * the addresses of its code and stack, since its stack is not walked. */
 static void
 widen(struct user_regs_struct *regs, size_t len)
 {
@@ -549,7 +549,7 @@ look(int call, int ran, struct trace *out)
 	return read_text(call, out->call, sizeof(out->call));
 }
 
-/* Copies a stack. Returns true if the thread was at rest all the while. */
+/* Copies a stack. Returns true if the thread did not run meanwhile. */
 static bool
 copy_at_rest(const struct thread_batch *b, struct thread_row *row, int call,
              int ran)

@@ -16,8 +16,8 @@
 struct walk {
 	int at; /* O_PATH: the folder reached so far */
 	unsigned links;
-	/* File systems that always answer: that of /, since this program is
-	 * there, too, and the last one that was found to. */
+	/* File systems that always answer: that of /, since this program is on
+	 * it, and the last one found to. */
 	dev_t root, local;
 	char rest[HOST_MAX_PATH]; /* of the path */
 };

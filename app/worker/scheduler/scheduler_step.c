@@ -119,8 +119,8 @@ read_processes(struct scheduler *s, int64_t now_ns)
 	return rc < 0 ? rc : 0;
 }
 
-/* Makes services of what is new. They are committed by this connection, and so
- * do not count as changes of the data's version. */
+/* Creates services from newly seen containers and units. They are committed by
+ * this connection, and so do not count as changes of the data's version. */
 static int
 discover(struct scheduler *s, int64_t now_ns)
 {

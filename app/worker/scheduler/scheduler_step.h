@@ -46,7 +46,7 @@ struct scheduler {
 	int64_t scanned_ns;  /* when processes were last looked up */
 	bool unmatched;      /* processes or services changed since */
 	bool look_wanted;    /* a start or a survey may want a look */
-	int64_t look_ns;     /* when such a wish was last granted */
+	int64_t look_ns;     /* when such a request was last granted */
 	int64_t cost_ns;     /* CPU time of that look */
 	int64_t stop_by_ns;  /* 0: not stopping */
 };

@@ -11,7 +11,7 @@
 
 #define DEPTH_MAX 64 /* of processes that started one another */
 
-/* The cost of a listed process and of those that are left out for it. */
+/* The cost of a listed process and of the processes it stands for. */
 struct usage {
 	uint64_t ticks; /* CPU time */
 	int64_t processes;
@@ -28,8 +28,8 @@ struct search {
 	int64_t matching, refused;
 };
 
-/* True if a listed process of the same program and unit has started this one:
- * people who choose among all processes look for the first of them. */
+/* True if a listed process of the same program and unit started this one: users
+ * who choose among all processes look for the first. */
 static bool
 is_worker_of_one(const struct search *s, const struct proc *p)
 {

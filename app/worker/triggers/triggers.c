@@ -303,7 +303,7 @@ forget_before(struct rule *r, int64_t ms)
 	r->nminutes = n;
 }
 
-/* Adds a minute; one that comes late is left out. */
+/* Adds a minute; a late one is left out. */
 static int
 add_minute(struct rule *r, const struct rollup_share *s)
 {

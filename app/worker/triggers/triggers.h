@@ -31,8 +31,7 @@ struct rule {
 	} * seen;
 	size_t nseen;
 	int64_t seen_ns; /* 0: never */
-	/* for shift: minutes since the last one that fired, at most
-	 * SHIFT_BINS */
+	/* for shift: minutes since it last fired, at most SHIFT_BINS */
 	struct shift_bin *minutes;
 	size_t nminutes;
 };

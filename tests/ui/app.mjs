@@ -562,6 +562,12 @@ const tests = {
     await page.getByRole('button', { name: 'Show', exact: true }).click();
     await page.waitForURL(/from=\d+&to=\d+/);
     await page.locator('#rows tr').first().waitFor();
+    const type = page.locator('.range select').first();
+    const { x } = await type.boundingBox();
+    await page.getByRole('button', { name: 'Back to now' }).click();
+    await page.getByRole('button', { name: /^As of \d/ }).waitFor();
+    same([new URL(page.url()).searchParams.get('from'),
+      Math.abs((await type.boundingBox()).x - x) < 1], ['now-1h', true]);
   },
   async a_range_is_shared_as_it_is_looked_at() {
     const page = await inside('/ui/s/demo?from=now-15m#view=bottomup&q=model');

@@ -187,8 +187,11 @@ function Shown({ view, query, caller }: { view: View;
     <Tools view={view} at={present.at} trend={trend.data}
       unit={doc.data?.columns?.unit} caller={caller}
       baselines={happened.flatMap(m => m.baseline ?? [])}
-      asOf={present.isLive && <AsOf at={doc.data?.until} again={present.next}
-      />} />
+      asOf={present.isLive
+        ? <AsOf at={doc.data?.until} again={present.next} />
+        : <button type="button" class="as-of" title="The last hour, as it goes on"
+          onClick={() => show(view, { from: 'now-1h', to: 'now' })}>
+          Back to now</button>} />
     {running.length > 0 && <Running items={running} />}
     {trend.data ? <Costs trend={trend.data} unit={doc.data?.columns?.unit}
       marks={marks} only={view.only} isOld={isOther}

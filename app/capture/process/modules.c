@@ -566,6 +566,19 @@ open_one(const struct modules *all, struct module *m, const int32_t *pids,
 	}
 }
 
+/* Counts the bytes of unwind tables of the files that a process had opened. */
+static size_t
+tables_of(const struct modules *all, int32_t pid)
+{
+	size_t n = 0;
+
+	for (uint32_t i = MODULE_FIRST; i < all->n; i++)
+		if (all->rows[i] && all->rows[i]->table &&
+		    all->rows[i]->opened_by == pid)
+			n += unwind_table_bytes(all->rows[i]->table);
+	return n;
+}
+
 /* Finds what a process has spent, less what it may spend again. */
 static struct modules_spent *
 spent_by(struct modules *all, int32_t pid)
@@ -599,6 +612,10 @@ try_open(struct modules *all, struct module *m, const int32_t *pids,
 	began_ns = clock_cpu_ns();
 	open_one(all, m, pids, npids, seen);
 	spent->ns += clock_cpu_ns() - began_ns;
+	if (m->table && tables_of(all, m->opened_by) > MODULES_MAX_TABLES) {
+		unwind_table_free(m->table);
+		m->table = NULL; /* frame pointers are then followed */
+	}
 }
 
 /* Copies a mapping and its path. Memory without a name becomes "[anon]", and the

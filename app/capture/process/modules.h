@@ -28,6 +28,7 @@
 #define MODULES_MAX_ANSWER 4 /* processes through which a file is tried */
 #define MODULES_MAX_CPU    (3 * NS_PER_S) /* to open files of one process, */
 #define MODULES_CPU_SHARE  16 /* and 1/16 of the time from then on */
+#define MODULES_MAX_TABLES ((size_t)128 << 20) /* of unwinding, likewise */
 #define MODULES_SPENDERS   256
 
 /* Modules without a file. */

@@ -17,8 +17,8 @@
 
 #include "capture/elf/elf.h"
 
-#define UNWIND_REGS      33                  /* indexed as in asm/perf_regs.h */
-#define UNWIND_MAX_TABLE ((size_t)256 << 20) /* bytes of unwind tables */
+#define UNWIND_REGS      33                 /* indexed as in asm/perf_regs.h */
+#define UNWIND_MAX_TABLE ((size_t)64 << 20) /* bytes of an unwind table */
 
 struct unwind_table;
 struct unwinder;
@@ -54,6 +54,8 @@ MUST_CHECK int unwind_table_new_split(const struct elf_image *elf,
                                       const struct elf_image *debug,
                                       struct unwind_table **out);
 void unwind_table_free(struct unwind_table *t);
+/* Counts the bytes that a table has copied from its image. */
+size_t unwind_table_bytes(const struct unwind_table *t);
 /* True if the image has frame information of any kind. */
 bool unwind_table_has_frames(const struct unwind_table *t);
 DEFINE_CLEANUP(struct unwind_table *, unwind_table_free)
@@ -109,12 +111,14 @@ unwind_word(const struct unwind_stack *s, uint64_t addr, uint64_t *out)
 
 /* A frame of code that is compiled at run time. */
 struct unwind_frame {
-	uint64_t pc; /* the next instruction: a return address, or interrupted */
+	uint64_t
+		pc; /* the next instruction: a return address, or interrupted */
 	uint64_t sp, fp;
 	bool fp_known;
 	bool interrupted;
-	size_t index;         /* of pc in pcs[]; SIZE_MAX: it is only tried */
-	const uint64_t *regs; /* as in unwind(); NULL for all but the first frame */
+	size_t index; /* of pc in pcs[]; SIZE_MAX: it is only tried */
+	const uint64_t
+		*regs; /* as in unwind(); NULL for all but the first frame */
 };
 /*
  * Finds the caller of a frame that no table describes.

@@ -110,6 +110,17 @@ unwind_table_new_split(const struct elf_image *elf,
 	return 0;
 }
 
+size_t
+unwind_table_bytes(const struct unwind_table *t)
+{
+	size_t n = 0;
+
+	for (unsigned i = 0; i < ARRAY_LEN(t->parts); i++)
+		n += t->parts[i].index.section.bytes.size +
+		     t->parts[i].index.nrows * sizeof(struct unwind_row);
+	return n;
+}
+
 bool
 unwind_table_has_frames(const struct unwind_table *t)
 {

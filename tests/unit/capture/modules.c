@@ -9,6 +9,7 @@
 #include "lib/test.h"
 
 #include <dlfcn.h>
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -26,6 +27,12 @@
 #ifndef PR_SET_VMA
 #define PR_SET_VMA           0x53564d41
 #define PR_SET_VMA_ANON_NAME 0
+#endif
+
+#ifdef __x86_64__
+#define MACHINE EM_X86_64
+#else
+#define MACHINE EM_AARCH64
 #endif
 
 #define PAGE    4096u
@@ -462,7 +469,61 @@ TEST(files_of_a_process_are_opened_until_they_have_taken_long)
 }
 END
 
-SUITE("modules", files_of_a_process_are_opened_until_they_have_taken_long,
+/* --- files that take much --------------------------------------------------- */
+
+/* Maps a sparse file whose unwind table is of this many bytes, twice. */
+static const void *
+map_table(off_t n)
+{
+	struct {
+		Elf64_Ehdr head;
+		Elf64_Phdr segments[3];
+	} f = {.head = {.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64,
+	                            ELFDATA2LSB},
+	                .e_type = ET_DYN,
+	                .e_machine = MACHINE,
+	                .e_phoff = sizeof(Elf64_Ehdr),
+	                .e_phentsize = sizeof(Elf64_Phdr),
+	                .e_phnum = 3},
+	       .segments = {{PT_LOAD, PF_R | PF_X, 0, 0, 0, PAGE, PAGE, PAGE},
+	                    {PT_LOAD, PF_R, PAGE, PAGE, 0, 2 * (size_t)n,
+	                     2 * (size_t)n, PAGE},
+	                    {PT_GNU_EH_FRAME, PF_R, PAGE, PAGE, 0, (size_t)n,
+	                     (size_t)n, 4}}};
+	const struct {
+		uint8_t kinds[4];
+		int32_t frames;
+		uint32_t rows;
+	} table = {{1, 0x1b, 0x03, 0x3b}, (int32_t)n - 4, UINT32_MAX};
+	char path[] = "/tmp/stoker-table.XXXXXX";
+	int fd = mkstemp(path);
+	void *p;
+
+	ck_assert_int_eq(pwrite(fd, &f, sizeof(f), 0), sizeof(f));
+	ck_assert_int_eq(pwrite(fd, &table, sizeof(table), PAGE),
+	                 sizeof(table));
+	ck_assert_int_eq(ftruncate(fd, PAGE + 2 * n), 0);
+	p = mmap(NULL, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+	close(fd);
+	unlink(path);
+	ck_assert_ptr_ne(p, MAP_FAILED);
+	return p;
+}
+
+TEST(unwind_tables_of_one_process_have_a_bound)
+{
+	const void *first = map_table(40 << 20), *second = map_table(40 << 20);
+
+	look();
+	ck_assert_ptr_nonnull(module_at(first)->elf);
+	ck_assert_ptr_nonnull(module_at(second)->elf);
+	ck_assert(!module_at(first)->table != !module_at(second)->table);
+	stop_looking();
+}
+END
+
+SUITE("modules", unwind_tables_of_one_process_have_a_bound,
+      files_of_a_process_are_opened_until_they_have_taken_long,
       code_in_memory_of_every_kind_is_made_at_run_time,
       code_without_a_name_is_one_row_for_a_stretch,
       a_32_bit_file_is_known_as_one_once_a_process_has_opened_it,

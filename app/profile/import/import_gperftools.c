@@ -205,7 +205,9 @@ read_all(struct reader *r, const char *p, size_t n)
 	struct words w = r->w;
 	size_t stacks = 0;
 	struct stack s;
-	int more, rc = set_types(r->im.p, period);
+	int more, rc = period ? set_types(r->im.p, period)
+	                      : import_bad(&r->im, "it has no header of a CPU "
+	                                           "profile of gperftools");
 
 	while (!rc && (more = take_stack(&w, &s)) != 0) {
 		if (more < 0) {

@@ -295,6 +295,28 @@ TEST(cpu_profiles_of_gperftools_are_read_as_pprof_reads_them)
 }
 END
 
+/* A caller can name a format that the file does not have. */
+TEST(text_that_is_sent_as_a_profile_of_gperftools_is_refused)
+{
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_PROFILE struct profile *p = NULL;
+	const struct import_ask ask = {
+		.type = "",
+		.content_type = "",
+		.format = "gperftools",
+		.limits = limits,
+	};
+	const struct input *format;
+	const struct type *of;
+
+	ck_assert_int_eq(
+		profile_import("main 5\n", 7, &ask, &p, &format, &of, &why),
+		-EBADMSG);
+	ck_assert_str_eq(buf_str(&why), "it has no header of a CPU profile of "
+	                                "gperftools");
+}
+END
+
 TEST(a_page_of_go_without_periods_has_values_as_they_stand)
 {
 	CLEANUP_BUF struct buf got = BUF_INIT(BUF_MAX_SMALL);
@@ -1833,6 +1855,7 @@ SUITE("import", the_type_of_a_pprof_file_is_that_of_its_values,
       heap_texts_of_go_name_their_frames,
       pages_of_go_are_read_as_pprof_reads_them,
       cpu_profiles_of_gperftools_are_read_as_pprof_reads_them,
+      text_that_is_sent_as_a_profile_of_gperftools_is_refused,
       a_page_of_go_without_periods_has_values_as_they_stand,
       words_that_are_no_address_are_passed_over_in_heap_texts,
       a_folded_file_of_two_counts_is_refused_as_a_difference,

@@ -111,14 +111,14 @@ unwind_word(const struct unwind_stack *s, uint64_t addr, uint64_t *out)
 
 /* A frame of code that is compiled at run time. */
 struct unwind_frame {
-	uint64_t
-		pc; /* the next instruction: a return address, or interrupted */
+	/* Of the next instruction: a return address, or interrupted. */
+	uint64_t pc;
 	uint64_t sp, fp;
 	bool fp_known;
 	bool interrupted;
 	size_t index; /* of pc in pcs[]; SIZE_MAX: it is only tried */
-	const uint64_t
-		*regs; /* as in unwind(); NULL for all but the first frame */
+	/* As in unwind(); NULL for all but the first frame. */
+	const uint64_t *regs;
 };
 /*
  * Finds the caller of a frame that no table describes.

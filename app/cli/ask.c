@@ -339,7 +339,7 @@ judge(struct cli *c, int rc, const struct http_reply *r, const struct buf *why,
 	if (rc == -EINTR)
 		return LEAVE_INTERRUPTED;
 	if (rc == -EHOSTUNREACH) {
-		failed("%s\n  stoker doctor, on the server's host, tells "
+		failed("%s\n  stoker doctor, on the server's host, shows "
 		       "what is missing",
 		       buf_str(why));
 		return LEAVE_UNREACHED;

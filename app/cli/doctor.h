@@ -57,7 +57,7 @@ void doctor_find_worker(struct doctor *d);
 /* Runs every probe into *out, a list of {check, verdict, found, fix}, and
  * adds the findings that the server publishes. */
 void doctor_run(struct doctor *d, json_t *out);
-/* Adds a row to such a list. */
+/* Adds a row to a list of findings. */
 void doctor_add(json_t *out, const char *name, const char *verdict,
                 const char *found, const char *fix);
 /* Adds the findings of the API and the workers. */

@@ -78,8 +78,8 @@ look_into_database(struct doctor *d, const char *path, const struct stat *seen)
 		       "made before the upgrade (stoker restore)");
 	} else {
 		found(d, ": not readable as a database of Stoker");
-		fix(d, "stoker verify tells what is damaged, and what mends "
-		       "it");
+		fix(d, "stoker verify reports what is damaged, and how to "
+		       "repair it");
 	}
 	return BROKEN;
 }
@@ -425,8 +425,8 @@ judge_host(struct doctor *d, const json_t *w, int64_t now_s)
 		found(d, "%.0f windows wait there, the oldest for ",
 		      number_of(w, "waitingWindows"));
 		say_span(d, waits);
-		fix(d, "there: journalctl -u stoker-worker -n 20 tells what "
-		       "keeps them, if it does not catch up by itself");
+		fix(d, "there: journalctl -u stoker-worker -n 20 shows "
+		       "the reason, if it does not catch up by itself");
 		return true;
 	}
 	if (off <= CLOCK_MAX_S && off >= -CLOCK_MAX_S)

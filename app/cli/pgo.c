@@ -65,8 +65,8 @@ is_stale(const struct profile *p, const struct sample *s,
 	return false;
 }
 
-/* Removes samples of other builds than the one that has most of the cost.
- * Returns the share of the cost that was removed. */
+/* Keeps the build that has most of the cost, and removes samples of others.
+ * Returns the removed share of the cost. */
 static double
 drop_stale(struct profile *p)
 {

@@ -14,12 +14,14 @@
 MUST_CHECK int survey_fetch(struct cli *c, const json_t *match, json_t **out);
 /* Returns the processes of a host of a survey; borrowed. */
 const json_t *survey_processes(const json_t *host);
-/* Appends the processes that a match selects now, or that there are none and
- * what comes near. command is what takes that, without its options, such as
- * "stoker service set web". */
+/* Appends the processes that a match selects now or, if there are none, says so
+ * and lists near matches. command is the command that would take one of these,
+ * without options, such as "stoker service set web". */
 void survey_show(struct cli *c, const json_t *match, const char *command,
                  struct buf *out);
-/* Appends only what comes near. match is text, such as "unit=nginx.service". */
+/*
+ * Appends only the near matches. match is text, such as "unit=nginx.service".
+ */
 void survey_near_show(struct cli *c, const char *match, const char *command,
                       struct buf *out);
 /* Returns LEAVE_OK if a process matches, or nobody knows. Otherwise prints an

@@ -221,7 +221,7 @@ function_asked(const struct options *o)
 	return o->callers ? o->callers : o->callees;
 }
 
-/* Sets the graph, the function and what is made of them. */
+/* Sets the graph, the function and the rows to show. */
 static int
 view_init(struct view *v, json_t *graph, const char *type)
 {

@@ -287,8 +287,8 @@ range_part_of(const struct series *s, const struct window *w)
 	};
 }
 
-/* Leaves out pushed windows if there are captured ones: what both saw would
- * count twice. */
+/* Leaves out pushed windows if there are captured ones, since the same samples
+ * would count twice. */
 static void
 leave_pushed_out(struct range *r)
 {

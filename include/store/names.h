@@ -98,8 +98,8 @@ void names_module_done(struct names_module *m);
 MUST_CHECK int
 names_claim(struct store *s, const char *host, struct names_module *out,
             uint64_t **addresses, uint32_t *n);
-/* Ends the work on a module: lines[i] are the names of addresses[i]; NULL or "":
- * none were found. */
+/* Ends the work on a module: lines[i] has the names of addresses[i]; NULL or ""
+ * if none were found. */
 MUST_CHECK int
 names_finish(struct store *s, const struct names_module *m,
              const uint64_t *addresses, char *const *lines, uint32_t n);

@@ -304,7 +304,7 @@ TEST(what_was_typed_wrong_is_told)
 	         "  stoker help sessions\n"},
 		{"--server http://127.0.0.1:1 sessions", 3,
 	         "stoker: can't reach http://127.0.0.1:1: *\n"
-	         "  stoker doctor, on the server's host, tells what is "
+	         "  stoker doctor, on the server's host, shows what is "
 	         "missing\n"},
 		{"--token wrong sessions", 1,
 	         "stoker: a valid token is required: the key is not known "

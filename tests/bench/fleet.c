@@ -1,8 +1,8 @@
 /*
  * Costs of a host of a fleet to its centre: blocks of a minute of ten services,
- * 30 KB, polls that have nothing to tell, and blocks of an hour, 1.8 MB, one
- * after the other, by FastCGI; and jobs that are claimed by the polls of 50
- * hosts, four at a time.
+ * 30 KB, polls without news, and blocks of an hour, 1.8 MB, one after the
+ * other, by FastCGI; and jobs that are claimed by the polls of 50 hosts, four
+ * at a time.
  *
  *	[STOKER_TEST_DB=postgresql://...] [SECONDS_EACH=5] [API_CONF=...]
  *		[ONLY_HOURS=1] fleet

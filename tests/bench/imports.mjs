@@ -1,6 +1,6 @@
 /*
- * Writes a profile of a format, of about so many megabytes, as the tool writes
- * it that the format belongs to: 20000 stacks of 12 frames of 2000 functions.
+ * Writes a profile of about MB megabytes in a format, as the format's own tool
+ * writes it: 20000 stacks of 12 frames of 2000 functions.
  *
  *	node imports.mjs FORMAT MB >FILE
  */

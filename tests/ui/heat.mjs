@@ -124,7 +124,7 @@ const tests = {
   },
   async a_profile_without_times_says_so() {
     const page = await inside(`/ui/p/${UPLOAD}/heat`);
-    await page.getByText('This profile does not tell when').waitFor();
+    await page.getByText('This profile has no times').waitFor();
     await page.getByRole('link', { name: 'Go to its flame graph' }).click();
     await graph(page);
   },

@@ -1,6 +1,6 @@
 /*
- * Java's HotSpot, read from outside: what a process's tables say of its
- * layout, the code it compiled, and the methods it ran.
+ * Java's HotSpot, read from outside: a process's layout from its tables, its
+ * compiled code, and the methods it ran.
  */
 #pragma once
 

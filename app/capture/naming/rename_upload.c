@@ -7,8 +7,8 @@
 #include <errno.h>
 #include <string.h>
 
-/* Addresses below this are those of programs that are not moved: they are the
- * same in each process, and so do not show which one it is. */
+/* Addresses below this belong to programs at fixed addresses: they are the same
+ * in each process, and so do not identify it. */
 #define MOVED_FROM (UINT64_C(1) << 32)
 
 /* A mapping of a file in one of the processes. */

@@ -240,7 +240,7 @@ amount_of(double n)
 	return n < (double)MOST_AMOUNT ? (uint64_t)n : MOST_AMOUNT;
 }
 
-/* An event that was kept by chance stands for others of its size. */
+/* An event that was kept by chance represents others of its size. */
 void
 emitter_weigh(struct sampler_emitter *e, struct record *r)
 {

@@ -256,9 +256,9 @@ v8_line(const uint8_t *table, size_t n, uint32_t first_line, uint32_t at)
 	return first_line;
 }
 
-/* What a scope says of its function. */
+/* Facts that a scope has about its function. */
 struct scope {
-	uint64_t names[2]; /* its own, and what was inferred; 0: none */
+	uint64_t names[2]; /* its own name, and the inferred one; 0: none */
 	uint64_t start;    /* position in the source */
 };
 
@@ -308,7 +308,7 @@ read_scope(const struct v8 *v, const struct jit_space *space, uint64_t object,
 	return rc;
 }
 
-/* Appends the first of the names that is a text, or what stands for none. */
+/* Appends the first of the names that is a text, or the word for none. */
 static void
 put_name(const struct v8 *v, const struct jit_space *space,
          const uint64_t names[2], struct buf *out)

@@ -16,7 +16,7 @@
 /* The sections of a text. */
 enum explain_section {
 	EXPLAIN_HOTTEST = 1, /* functions with callers and lines */
-	EXPLAIN_CHANGED = 2, /* what costs more or less, and since when */
+	EXPLAIN_CHANGED = 2, /* changes of cost, and since when */
 	EXPLAIN_WAITS = 4,   /* locks, other waits, goroutines that leak */
 	EXPLAIN_MEMORY = 8,  /* memory in use, and whether it grows */
 	EXPLAIN_ALL = 15,

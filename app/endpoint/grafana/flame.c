@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define OTHER UINT32_MAX /* stands for the name of nodes that were left out */
+#define OTHER UINT32_MAX /* name of the node for what was left out */
 
 /* A depth: the values of its nodes and, on each side, where the last of them
  * ends, where its next node begins, and the total that is missing below its
@@ -93,7 +93,7 @@ put_node(struct flame *f, struct level *l, const int64_t total[static 2],
 	wire_put_varint(&l->values, place);
 }
 
-/* Ends the last node of a depth: what is missing below it comes last. */
+/* Ends the last node of a depth; what it lacks below comes last. */
 static void
 end_node(struct flame *f, uint32_t depth)
 {

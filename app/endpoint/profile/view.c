@@ -106,7 +106,7 @@ view_hash(const struct view_of *of)
 	return (uint32_t)hash_bytes(buf_str(&text), text.len);
 }
 
-/* Leaves out what the view is without, and says so in the title: how much comes
+/* Leaves out what the view hides, and says so in the title: the amount comes
  * first, since pictures cut long titles. */
 static int
 sift(struct call *c, const struct sift *s, uint32_t type, struct profile *p,

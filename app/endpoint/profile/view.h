@@ -33,7 +33,10 @@ struct view_of view_asked(struct call *c, const struct view_rows *rows);
 /* Reads labels of samples, such as sample.http.route=/cart; all are borrowed
  * from c. */
 void view_labels(const struct call *c, enum param p, struct sift *out);
-/* Appends what is shown, as a part of the text from which an ETag is made. */
+/*
+ * Appends the selection that is shown, as part of the text that an ETag is made
+ * from.
+ */
 void view_made_of(const struct view_of *of, struct buf *out);
 uint32_t view_hash(const struct view_of *of);
 /* Fills the reply's body, or names the file for nginx to send. Returns 0, or -1

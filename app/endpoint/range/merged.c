@@ -32,7 +32,7 @@
 	"[symbols] of stoker.conf. To name frames without a build-id, run "  \
 	"stoker merge SERVICE --output FILE, then stoker symbolize FILE "    \
 	"--binary PATH"
-#define QUOTA_MANY 20 /* a notice is due if more than one ms in so many */
+#define QUOTA_MANY 20 /* a notice is due if more than one ms in this many */
 
 /* --- what it is made of --------------------------------------------------- */
 

@@ -433,7 +433,7 @@ wait_of(const struct comparison *c, const struct compare_side *now)
 	return needs > 0 && needs < COMPARE_WAIT_MAX_S ? needs : 0;
 }
 
-/* Chooses what cost is divided by, and what is tested if that is unknown. */
+/* Chooses the divisor of cost, and what is tested if the divisor is unknown. */
 static void
 choose(struct comparison *c, const struct compare_side *base,
        const struct compare_side *now, bool gauge, enum compare_by by)

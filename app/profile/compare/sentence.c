@@ -181,9 +181,9 @@ has_deciding(const struct comparison *c)
 
 #define MAY_COST 1.25 /* times as much; less is often the noise of a rate */
 
-/* Appends the function whose part of all grew most, if it may cost more, too. Its
- * cost per second does not decide the verdict, but people see it marked in the
- * table. */
+/* Appends the function whose share of the total grew most, if it may cost more
+ * in absolute terms as well. Its cost per second does not decide the verdict,
+ * but users see it marked in the table. */
 static void
 put_grown_share(const struct comparison *c, struct buf *out)
 {

@@ -13,7 +13,7 @@ struct counts {
 	double scale;              /* of the base's */
 };
 
-/* A sample may stand for more on one side than on the other, so samples are
+/* A sample may represent more on one side than on the other, so samples are
  * scaled to make their sums proportional to the totals. */
 static double
 sample_scale(const struct diff *d)

@@ -333,7 +333,9 @@ describe(const struct svg *s, uint32_t node, struct buf *out)
 		         percent(t, t->total[node], s->root));
 }
 
-/* Returns the value of what matches below the root, nested matches once. */
+/*
+ * Returns the value of the matching nodes below the root, nested matches once.
+ */
 static int64_t
 matched(const struct tree *t, const bool *hits, uint32_t root)
 {

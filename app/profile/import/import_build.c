@@ -323,7 +323,7 @@ import_sample_again(struct import *im, uint32_t row, int64_t count,
 	               ?: add_sum(im, row, value);
 }
 
-/* What rounding does to all sums, multiplied by a scale. */
+/* Effect of rounding on all sums, multiplied by a scale. */
 struct rounding {
 	double error; /* the part that it adds or removes */
 	double gone;  /* the part that is lost in sums that become 0 */

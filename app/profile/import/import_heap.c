@@ -483,7 +483,7 @@ read_all(struct reader *r, const char *p, size_t n)
 	return rc;
 }
 
-/* Sets the types that pprof gives such a page. */
+/* Sets the types that pprof assigns to such a page. */
 static int
 set_page_types(struct reader *r)
 {

@@ -160,7 +160,7 @@ read_setting(struct reader *r, struct jfr_cursor *at)
 		r->period_ns = span_of(buf_str(&r->text));
 }
 
-/* Adds up what the recorder says that it lost. */
+/* Adds up the losses that the recorder reports. */
 static void
 read_lost(struct reader *r, int kind, struct jfr_cursor *at)
 {
@@ -494,7 +494,7 @@ ticks_ns(const struct reader *r, uint64_t ticks)
 	return (double)ticks / r->chunk.ticks_per_s * (double)NS_PER_S;
 }
 
-/* Returns the number of events that an event stands for, and its measure. */
+/* Returns the number of events that an event represents, and its measure. */
 static uint64_t
 measure(const struct reader *r, int kind, double *out)
 {

@@ -104,7 +104,7 @@ ends_in_colon(struct perf_text t)
 	return t.n > 1 && t.p[t.n - 1] == ':';
 }
 
-/* True for what --show-task-events and its like add. */
+/* True for lines that --show-task-events and similar options add. */
 static bool
 is_record(struct perf_text t)
 {

@@ -70,7 +70,7 @@ struct reader {
 	struct edge *edges;
 	struct named *ids; /* in order */
 	uint32_t nnodes, nedges, node_room, edge_room;
-	uint32_t collector; /* a node that stands for the garbage collector */
+	uint32_t collector; /* node that represents the garbage collector */
 	double start_us, end_us;
 	bool shared; /* its time is shared out */
 };

@@ -1009,7 +1009,10 @@ profile_attribute(struct otlp *o, const struct attribute *a, void *arg)
 	               : 0;
 }
 
-/* Reads what samples of a profile refer to, wherever it lies in the profile. */
+/*
+ * Reads the rows that samples of a profile refer to, wherever they are in the
+ * profile.
+ */
 static int
 read_before_samples(struct otlp *o, struct wire w)
 {

@@ -22,5 +22,5 @@ MUST_CHECK int
 nodes_child(struct nodes *t, uint32_t parent, uint32_t location, uint32_t *out);
 /* Makes room for more nodes. -ENOMEM, -E2BIG. */
 MUST_CHECK int nodes_reserve(struct nodes *t, uint32_t more);
-/* Fetches what a nodes_child() that follows soon will read. */
+/* Prefetches what the next nodes_child() will read. */
 void nodes_expect(const struct nodes *t, uint32_t parent, uint32_t location);

@@ -201,8 +201,8 @@ fold_lines(struct work *w)
 	p->nlines = n;
 }
 
-/* Compares the name of a frame. An address has no name in the profile: the one
- * that views make of it counts. */
+/* Compares the name of a frame. A bare address has no name in the profile: it
+ * is compared by the name that views give it. */
 static bool
 is_frame(const struct profile *p, uint32_t location, uint32_t line,
          const char *name)

@@ -354,8 +354,8 @@ has_unit(const struct profile *p, const struct value_type *t, const char *unit)
 	return !strcmp(strings_get(p->strings, t->unit, NULL), unit);
 }
 
-/* True if the values of a type are counted by the profile's period. A period of
- * 1 is what tools write that have none, in the file's own unit of time. */
+/* True if the values of a type are counted in units of the profile's period.
+ * Tools that have no period write 1, in the file's own unit of time. */
 static bool
 has_period(const struct profile *p, const struct value_type *t)
 {

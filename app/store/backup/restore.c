@@ -232,8 +232,8 @@ make_folder_like(struct restoring *r, const char *name)
 	return like < 0 ? 0 : make_dir(r, r->target_fd, name, like, &fd);
 }
 
-/* Chooses the target: the store itself while it has no data, or else a
- * directory beside it. */
+/* Chooses the target: the store itself if it has no data, or else a directory
+ * beside it. */
 static int
 make_target(struct restoring *r, bool beside)
 {

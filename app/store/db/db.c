@@ -248,8 +248,8 @@ usable_schema(struct db *db, struct db_schema *out, struct buf *why)
 	return rc;
 }
 
-/* Has one process at a time migrate: the others wait for the row of the first
- * migration. In a new database they fail to create what is there already. */
+/* Lets one process at a time migrate: the others wait for the row of the first
+ * migration. In a new database, they fail because the tables exist already. */
 static int
 upgrade(struct db *db, struct buf *why)
 {

@@ -40,7 +40,7 @@ export function build(op, values, body, type, auth) {
 
 const quoted = s => `'${s.replace(/'/g, `'\\''`)}'`;
 
-/* The token stays out of what may be copied to a chat. */
+/* The token is not part of text that users may paste into a chat. */
 export function curl(r, origin) {
   const words = ['curl'];
   if (r.method !== 'GET') words.push('-X', r.method);

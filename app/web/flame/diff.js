@@ -145,8 +145,8 @@ class DiffTree extends Tree {
     return this.delta(this.total[i], this.baseTotal[i]);
   }
 
-  /* What a function and all that it calls cost in a view; where it calls
-   * itself, its outermost call has all. */
+  /* The cost of a function and its callees in a view; the outermost call of a
+   * recursive function has all of it. */
   totalOf(name, view) {
     const row = { name, isTotal: true, now: 0, base: 0 };
     for (let i = Math.max(view.first, 1); i < view.end;

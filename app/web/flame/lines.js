@@ -21,8 +21,8 @@ class Lines {
     this.close.addEventListener('click', on.close);
   }
 
-  /* Shows the lines of a function; '' closes the list. from is whatever the
-   * document depends on beside the name. */
+  /* Shows the lines of a function; '' closes the list. from is everything
+   * besides the name that the document depends on. */
   show(fn, from) {
     const key = fn && `${from} ${fn}`;
     if (key === this.shown) return;

@@ -106,7 +106,10 @@ function openPage(doc, address, fetched, linked = place => place && '') {
   const FILTERED = { focus: 'only', hide: 'without', fold: 'folded:',
     'fold-package': 'folded:' };
 
-  /* What is left out, each with a way back, and how much is left. */
+  /*
+   * The filters in effect, each with a way to remove it, and how much they
+   * leave.
+   */
   function drawFilters() {
     const chips = state.filters.map((filter, i) => {
       const [what, name] = filter;

@@ -162,7 +162,7 @@ function clock(from, to = from) {
 /* The kernel's symbols have kallsyms as their file. */
 const packaged = pkg => pkg.replace(/^\[kernel.*\]$/, 'kernel');
 
-/* What profiles of a type count besides the value. */
+/* Names of the counts that profiles of a type have besides the value. */
 const COUNTED = { alloc: 'Allocations', memory: 'Objects in use',
   block: 'Waits', mutex: 'Waits', goroutine: 'Goroutines or threads' };
 const counted = type => COUNTED[type] ?? 'Samples';

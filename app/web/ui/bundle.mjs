@@ -27,7 +27,7 @@ const { metafile } = await build({
 const made = Object.fromEntries(Object.entries(metafile.outputs)
   .filter(([, o]) => o.entryPoint)
   .map(([path, o]) => [basename(o.entryPoint), basename(path)]));
-/* What a profile is shown in: the elements of the page of saved ones. */
+/* The elements that show a profile: those of the page of saved ones. */
 const [, parts] = readFileSync('flame/page.html', 'utf8')
   .match(/<main id="profile"[^>]*>([^]*)<\/main>/);
 const page = readFileSync('ui/index.html', 'utf8')
@@ -42,7 +42,7 @@ for (const name of readdirSync(release))
   if (!/\.(txt|json|md|wasm)$/.test(name))
     cpSync(`${release}/${name}`, `${out}/speedscope/${name}`);
 
-/* Licences of what the bundle carries go with it. */
+/* Licences of the bundled packages go with it. */
 const { dependencies } = JSON.parse(readFileSync('package.json', 'utf8'));
 const licenses = Object.keys(dependencies).map(name =>
   [name, `node_modules/${name}/LICENSE`]);

@@ -40,9 +40,9 @@ function Loaded({ result }: { result: Result }) {
   const [last, keep] = useState<Timeline>();
   useEffect(() => { if (data) keep(data); }, [data]);
   if (error instanceof ApiError && error.code === 'TimelineNotKept')
-    return <Empty title="This profile does not tell when">
-      <p>Its samples were summed up: uploads have no times, and programs that
-        count by themselves tell none.</p>
+    return <Empty title="This profile has no times">
+      <p>Its samples were summed up: uploads have no times, and neither have
+        the counts that programs keep themselves.</p>
       <p><a href={toResult(result.id)}>Go to its flame graph</a></p></Empty>;
   if (error) return <Failure error={error} again={again} />;
   const shown = data ?? last;

@@ -7,7 +7,7 @@ function valueOf(text: string) {
   return text !== '' && Number.isFinite(Number(text)) ? Number(text) : text;
 }
 
-/* The object that lines stand for. A label is a string, even if it looks like a
+/* The object that lines represent. A label is a string, even if it looks like a
    number. */
 export function fromLines(text: string, isText: boolean) {
   const all: Values = {};

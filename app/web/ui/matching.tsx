@@ -53,8 +53,8 @@ function patternOf(command: string) {
     : `^${escaped(first)} ${escaped(second)}( |$)`;
 }
 
-/* What differs between the pods of one owner: five random letters, after a hash
- * if that is a deployment. */
+/* The part that differs between the pods of one owner: five random letters,
+ * after a hash if that is a deployment. */
 const LETTER = '[bcdfghjklmnpqrstvwxz2456789]';
 const RANDOM = new RegExp(`(-${LETTER}{6,10})?-${LETTER}{5}$`);
 

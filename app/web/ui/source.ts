@@ -14,7 +14,7 @@ import { useData } from './use';
 export type Linked = (place: string) => string;
 export type Sourced = Service & { labels: Record<string, string> };
 
-const NEWEST = 'HEAD'; /* what GitHub, GitLab and Gitea call the newest */
+const NEWEST = 'HEAD'; /* the newest revision, at GitHub, GitLab and Gitea */
 export const noLink: Linked = () => '';
 
 /* Without "." and ".."; null if it leads out of where it begins. */

@@ -1,4 +1,4 @@
-/* What Stoker itself needs and holds: workers, their checks, the quota. */
+/* Stoker's own requirements and contents: workers, their checks, the quota. */
 import { useEffect } from 'preact/hooks';
 import { percent, quantity } from '../flame/text.js';
 import { all } from './api';
@@ -86,8 +86,8 @@ function Clock({ seconds }: { seconds: number | null }) {
   </b>}</td>;
 }
 
-/* Hosts that send their profiles: the age of the newest data, and what waits to
-   be sent. */
+/* Hosts that send their profiles: the age of the newest data, and how much waits
+   to be sent. */
 function Fleet({ hosts }: { hosts: Worker[] }) {
   if (hosts.length === 0) return null;
   return <section class="part">

@@ -10,7 +10,7 @@
 #define AGENT_FULL       200 /* held jobs at which no more are asked for */
 
 /*
- * Writes the body of a poll, and notes in *a what it contains.
+ * Writes the body of a poll, and records its contents in *a.
  *   Errors   -errno
  */
 MUST_CHECK int agent_put_poll(struct agent *a, const struct agent_held_list *l,

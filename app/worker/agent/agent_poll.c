@@ -181,7 +181,7 @@ clamp(int64_t v, int64_t max)
 	return v < 0 ? 0 : v < max ? v : max;
 }
 
-/* Writes the time of this host's clock, and what waits to be sent. */
+/* Writes the time of this host's clock, and how much waits to be sent. */
 static int
 put_waiting(struct agent *a, const struct agent_held_list *l, int64_t now_ns,
             struct buf *out)

@@ -1169,7 +1169,7 @@ TEST(a_file_of_a_kind_that_is_not_read_is_named_with_a_way_to_upload_it)
 	             "it is Massif's format: "),
 		KIND("Type: cpu\nShowing nodes accounting for 4s, 100%\n",
 	             "it is a report of go tool pprof: upload the profile that "
-	             "it was made of"),
+	             "it was made from"),
 		KIND("Type: cpu\n-----------+-------------\n",
 	             "it is a report of go tool pprof: "),
 		KIND("digraph \"app\" {\n", "it is a graph for dot: "),

@@ -86,6 +86,23 @@ TEST(names_of_attributes_are_read)
 }
 END
 
+TEST(a_name_up_to_the_limit_is_kept_and_a_longer_one_is_not_shown)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+	char fits[THREAD_KEY], longer[THREAD_KEY + 1];
+	struct thread_keys keys;
+
+	memset(longer, 'k', THREAD_KEY);
+	longer[THREAD_KEY] = '\0';
+	snprintf(fits, sizeof(fits), "%.*s", THREAD_KEY - 1, longer);
+	put_keys(&text, (const char *[]){longer, fits}, 2, 2);
+	ck_assert_int_eq(thread_keys_parse(text.p, text.len, &keys), 0);
+	ck_assert_uint_eq(keys.n, 2);
+	ck_assert_str_eq(keys.names[0], "");
+	ck_assert_str_eq(keys.names[1], fits);
+}
+END
+
 TEST(only_processes_with_the_variable_are_followed)
 {
 	ck_assert(keys_of("tls_v1", 4).used);
@@ -514,6 +531,7 @@ END
 
 SUITE("contexts", names_of_attributes_are_read,
       only_processes_with_the_variable_are_followed,
+      a_name_up_to_the_limit_is_kept_and_a_longer_one_is_not_shown,
       more_names_than_have_numbers_are_left_out,
       each_byte_of_what_a_process_publishes_may_be_any,
       a_record_has_trace_span_and_attributes,

@@ -370,7 +370,7 @@ put_steady(const json_t *of, struct buf *out)
 		         "as much would show",
 		         number_of(of, "samples"), least);
 	else
-		buf_addf(out, "cannot be told: %.0f samples are too few",
+		buf_addf(out, "cannot be determined: %.0f samples are too few",
 		         number_of(of, "samples"));
 }
 

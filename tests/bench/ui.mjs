@@ -112,7 +112,7 @@ const acts = (page, act) => page.evaluate(`(async () => {
   return list;
 })()`);
 
-/* A bar that is clicked, and the whole again. */
+/* Zooms into a bar and, at each second call, out again. */
 const zoom = `i => {
   if (i % 2) return document.getElementById('reset').click();
   const canvas = document.querySelector('#canvas');

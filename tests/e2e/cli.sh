@@ -110,7 +110,7 @@ check a_program_is_profiled_without_a_service_which_is_added_once runs_without_a
 process_stop alone
 adds_none() { says "stoker run --exe $STATE/bin/demo" stoker_cli run --exe "$STATE/bin/dmeo" && leaves 1 stoker_cli service show dmeo; }
 check a_program_that_does_not_run_becomes_no_service adds_none
-all_is_shown() { # by program, and nothing of it is kept
+all_is_shown() { # by program; top stores nothing
   local out
   out=$(stoker_cli top --seconds 2 --limit 1000) || return 1
   says "$STATE/bin/demo" echo "$out" && says 'model::matmul' echo "$out" &&

@@ -6,7 +6,7 @@
 
 #define TEXT_MAX 64
 #define NEAR     8 /* frames between a futex and the object it belongs to */
-#define PARK     "Parker::park" /* Java's locks are as near to this */
+#define PARK     "Parker::park" /* Java's locks are within NEAR of it */
 
 static const struct {
 	enum { LOCK, OTHER } kind;

@@ -40,8 +40,8 @@ enum {
 	MODULE_WAIT,      /* what a thread waits for: wait_names.h */
 	MODULE_TITLE,     /* whose stack it is: process_title.h */
 	MODULE_CONTEXT,   /* what it works for: recorder/context_rows.h */
-	MODULE_LANGUAGES, /* functions of an interpreter; one each */
-	/* Functions compiled at run time; one each. */
+	MODULE_LANGUAGES, /* one per interpreter: its functions */
+	/* One per runtime: functions compiled at run time. */
 	MODULE_JITS = MODULE_LANGUAGES + LANGUAGES,
 	MODULE_FIRST = MODULE_JITS + JITS
 };

@@ -40,7 +40,7 @@ static const struct python_layout_of {
  * that C owns follows. */
 enum { PYTHON_OWNED_BY_C = 3 };
 
-#define PYTHON_TAGS UINT64_C(3) /* of a reference in 3.14 */
+#define PYTHON_TAGS UINT64_C(3) /* tag bits of a reference in 3.14 */
 
 /* Offsets of a struct interp_list, whose head is the address of the first
  * interpreter. */

@@ -89,7 +89,7 @@ pointer(struct code_insn *out, unsigned reg)
 	return reg == FP ? &out->fp : reg == LR ? &out->lr : NULL;
 }
 
-/* Makes the value of a sum of sp or x29 and a number. */
+/* Returns the value base + by, where base is sp or x29. */
 static struct code_value
 sum(unsigned base, int64_t by)
 {

@@ -15,7 +15,7 @@
 #define MAX_SOURCE    ((uint64_t)1 << 20) /* characters looked through */
 #define CHUNK         4096                /* bytes read at once */
 #define MAX_LOCALS    4096                /* of a function */
-#define INLINE_LOCALS 75 /* more names are in a table of their own */
+#define INLINE_LOCALS 75 /* more names are in a separate table */
 #define FORM          7  /* bits of a string's type */
 #define NARROW        8
 #define DATA          8 /* behind the resource: the address of its characters */

@@ -205,7 +205,7 @@ put_grown_share(const struct comparison *c, struct buf *out)
  * varies with time. */
 #define MANY_SAMPLES 1000
 
-#define HINDERED 0.2 /* time waited for a CPU, of that in which it could run */
+#define HINDERED 0.2 /* share of runnable time spent waiting for a CPU */
 
 static bool
 is_hindered(const struct comparison *c)

@@ -349,8 +349,8 @@ function Before({ view: { service, type, only }, trend, baselines }:
       `${PROFILING}/history/shifts?${new URLSearchParams({ service,
         profileType: type, from: trend.from, to: trend.to, ...only })}`);
     const at = Date.parse(most?.shifts.at(-1)?.at ?? '');
-    if (!(at > 0)) return say('No function changed in this range, as far as '
-      + 'can be told.');
+    if (!(at > 0)) return say('No change of a function was found in this '
+      + 'range.');
     go(toCompare(`${first.split('..')[0]}..${at}`,
       `${at}..${second.split('..')[1]}`, { service, type }));
   };

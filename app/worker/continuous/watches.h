@@ -50,7 +50,7 @@ struct left_one {
 };
 struct left_out {
 	struct left_one *items;
-	size_t named, n; /* those in items, and all */
+	size_t named, n; /* rows of items; number of all */
 };
 
 struct windows {

@@ -238,8 +238,9 @@ TEST(when_says_that_samples_are_too_few)
 	      "\"samples\": 27, \"leastFactor\": null, \"shifts\": []}]," STEADY
 	      "}",
 	      &out);
-	ck_assert_ptr_nonnull(strstr(
-		buf_str(&out), "f: cannot be told: 27 samples are too few.\n"));
+	ck_assert_ptr_nonnull(
+		strstr(buf_str(&out),
+	               "f: cannot be determined: 27 samples are too few.\n"));
 }
 END
 

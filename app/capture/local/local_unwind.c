@@ -9,8 +9,8 @@ struct local_stacks {
 	struct local_files *files;
 	struct unwinder *unwinder;
 	const struct import_stack *now;
-	uint64_t space;   /* of what the unwinder has learnt */
-	uint16_t machine; /* that it is for */
+	uint64_t space;   /* address space that the unwinder knows */
+	uint16_t machine; /* of the unwinder */
 };
 
 static struct unwind_table *

@@ -8,7 +8,7 @@
 
 #include "capture/interp/walk.h"
 
-/* Words of a frame, and those that are read. */
+/* Indexes of the words of a frame that are read. */
 enum {
 	PHP_FRAME_AT, /* address of the instruction, kept now and then */
 	PHP_FRAME_FUNCTION = 3,

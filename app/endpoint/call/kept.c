@@ -78,7 +78,7 @@ kept_open(const char *dir, int64_t bytes, struct kept **out)
 	return rc;
 }
 
-/* made: the operation, or a name for several. */
+/* made: the operation, or a name shared by several operations. */
 static int
 name_of(const struct call *c, const char *made, const struct buf *of,
         char out[static NAME_SIZE])

@@ -653,7 +653,7 @@ add_path(struct reader *r, uint32_t fn, uint32_t caller, double cost)
 }
 
 /* Shares the cost of a path out to its function and to those that it calls and
- * that are not on the path. Returns how much work that was. */
+ * that are not on the path. Returns the amount of work done. */
 static uint32_t
 follow(struct reader *r, uint32_t at, double least)
 {

@@ -53,7 +53,7 @@ struct reader_held {
 	struct reader_of of;
 	int64_t until_ns;
 	int seconds;  /* how long it is held this time; 0: unused */
-	pid_t reader; /* was killed for it, and has not ended; 0: none */
+	pid_t reader; /* killed reader that has not ended; 0: none */
 };
 
 struct readers {

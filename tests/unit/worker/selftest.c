@@ -27,7 +27,7 @@
 struct opener {
 	int rc[HOST_OPS];     /* of each question */
 	int asked[HOST_OPS];  /* how often */
-	int rc_init;          /* of EXE about the first process */
+	int rc_init;          /* result of EXE for process 1 */
 	const char *kallsyms; /* NULL: an empty file */
 	uint32_t hanging;     /* the answer to ALIVE */
 };

@@ -297,6 +297,27 @@ TEST(groups_have_their_share_and_add_up_to_the_service)
 }
 END
 
+TEST(values_past_those_that_are_groups_are_counted_once)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r = {0};
+	char zone[32];
+
+	for (int i = 0; i < 104; i++) {
+		snprintf(zone, sizeof(zone), "{\"zone\":\"z%d\"}", i % 52);
+		put_at(&a, i < 52 ? "a" : "b", zone, "main 1\n");
+	}
+	r = get(&a, GROUPS "&profileType=cpu&from=%lld&to=%lld&by=label.zone",
+	        (long long)T0, (long long)(T0 + 60 * S));
+	ck_assert_uint_eq(count(&r, "groups"), 50);
+	ck_assert_int_eq(
+		json_integer_value(json_object_get(r.json, "groupsLeft")), 2);
+	ck_assert_int_eq(json_integer_value(json_object_get(item(&r, "keys", 1),
+	                                                    "values")),
+	                 52);
+}
+END
+
 /* Adds a sample with a label to a profile of CPU time. */
 static void
 add_labelled(struct profile *p, const char *key, const char *value, int64_t ns)
@@ -318,6 +339,7 @@ TEST(samples_are_grouped_by_what_their_threads_published)
 
 	add_labelled(p, "http.route", "/cart", 500000000);
 	add_labelled(p, "http.route", "/pay", 300000000);
+	add_labelled(p, "http.route", "/cart", 1);
 	add_labelled(p, "trace_id", "77", 1);
 	test_window(&a.store.s,
 	            &(struct test_window){.host = "a",
@@ -332,6 +354,9 @@ TEST(samples_are_grouped_by_what_their_threads_published)
 	            (long long)T0, (long long)(T0 + 60 * S));
 	ck_assert_uint_eq(count(&r, "keys"), 2);
 	ck_assert_str_eq(text(item(&r, "keys", 1), "by"), "sample.http.route");
+	ck_assert_int_eq(json_integer_value(json_object_get(item(&r, "keys", 1),
+	                                                    "values")),
+	                 2);
 	ck_assert_uint_eq(count(&r, "groups"), 3);
 	ck_assert_str_eq(text(item(&r, "groups", 0), "value"), "/cart");
 	ck_assert_str_eq(text(item(&r, "groups", 2), "value"), "");
@@ -681,6 +706,7 @@ SUITE("history", history_lists_sessions_and_windows_newest_first,
       a_trend_of_all_functions_is_told_by_rows_alone,
       a_function_costs_more_since_a_time_that_its_interval_has,
       groups_have_their_share_and_add_up_to_the_service,
+      values_past_those_that_are_groups_are_counted_once,
       samples_are_grouped_by_what_their_threads_published,
       functions_that_shifted_are_found_without_their_names,
       a_trend_is_the_same_from_rollups, a_trend_of_a_gauge_is_its_mean,

@@ -12,14 +12,19 @@
 #include <errno.h>
 #include <string.h>
 
-#define GROUPS_MAX 50 /* that are read, the oldest series first */
+#define GROUPS_MAX \
+	50 /* that are read: those of the oldest series, or the
+                         costliest by a label of samples */
 #define KEYS_MAX   64
 #define GROUPS_NS  (10 * NS_PER_S)
 #define LABEL      "label."
 #define SAMPLE     "sample."
 #define SAMPLE_LEN (sizeof(SAMPLE) - 1)
-/* The end of a range, in which keys of samples are looked for. */
-#define LOOK_MS (INT64_C(300) * MS_PER_S)
+/* The end of a range, in which keys of samples are looked for if so many stored
+ * bytes and so much time are enough. */
+#define LOOK_MS    (INT64_C(300) * MS_PER_S)
+#define LOOK_BYTES ((int64_t)1 << 20)
+#define LOOK_NS    NS_PER_S
 
 struct group {
 	const char *value; /* borrowed from the series, or from merged */
@@ -31,9 +36,9 @@ struct group {
 /* What a range can be grouped by: "host", "label.KEY" or "sample.KEY". */
 struct key {
 	const char *label; /* borrowed; NULL: the host */
-	bool of_samples;   /* few of its values may be known */
-	const char *values[GROUPS_MAX];
-	size_t n, more; /* values; of more, only the number is kept */
+	bool of_samples;   /* its values are counted only */
+	const char **values;
+	size_t n;
 };
 
 struct grouping {
@@ -54,6 +59,8 @@ grouping_done(struct grouping *g)
 	for (size_t i = 0; g->labels && i < g->range->series.n; i++)
 		json_decref(g->labels[i]);
 	free(g->labels);
+	for (size_t i = 0; i < g->nkeys; i++)
+		free(g->keys[i].values);
 	for (size_t i = 0; i < g->n; i++)
 		steps_done(&g->groups[i].steps);
 	free(g->groups);
@@ -64,16 +71,19 @@ grouping_done(struct grouping *g)
 
 /* --- keys and values ------------------------------------------------------ */
 
-static void
-add_value(struct key *k, const char *value)
+/* values has room for one of each series. */
+static int
+add_value(struct grouping *g, struct key *k, const char *value)
 {
+	if (!k->values)
+		k->values = calloc(g->range->series.n, sizeof(*k->values));
+	if (!k->values)
+		return -ENOMEM;
 	for (size_t i = 0; i < k->n; i++)
 		if (!strcmp(k->values[i], value))
-			return;
-	if (k->n < GROUPS_MAX)
-		k->values[k->n++] = value;
-	else
-		k->more++;
+			return 0;
+	k->values[k->n++] = value;
+	return 0;
 }
 
 /* Finds the key of a label, a new one if there is room; else NULL. */
@@ -97,68 +107,89 @@ find_keys(struct grouping *g)
 	const struct series_list *l = &g->range->series;
 	const char *label;
 	json_t *value;
+	int rc = 0;
 
 	g->labels = calloc(l->n + 1, sizeof(*g->labels));
 	if (!g->labels)
 		return -ENOMEM;
 	g->nkeys = 1; /* the host */
-	for (size_t i = 0; i < l->n; i++) {
+	for (size_t i = 0; i < l->n && !rc; i++) {
 		if (!range_is_pushed(&l->items[i]))
-			add_value(&g->keys[0], l->items[i].host);
+			rc = add_value(g, &g->keys[0], l->items[i].host);
 		g->labels[i] = json_loads(l->items[i].labels, 0, NULL);
 		json_object_foreach(g->labels[i], label, value) {
 			struct key *k = *label != '_' ? key_of(g, label, false)
 			                              : NULL; /* ours: ingest */
 
-			if (k && json_is_string(value))
-				add_value(k, json_string_value(value));
+			if (k && json_is_string(value) && !rc)
+				rc = add_value(g, k, json_string_value(value));
+		}
+	}
+	return rc;
+}
+
+/* Counts the values of the keys of a profile's labels, except ids. */
+static int
+count_sample_keys(struct grouping *g, const struct profile *p)
+{
+	uint32_t texts = strings_count(p->strings);
+	CLEANUP_FREE bool *known = calloc(texts, sizeof(*known));
+	CLEANUP_FREE uint32_t *in = calloc(texts, sizeof(*in));
+
+	if (!known || !in)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < p->nlabels; i++) {
+		uint32_t key = p->labels[i].key, text = p->labels[i].str;
+		const char *name = strings_get(p->strings, key, NULL);
+		struct key *k = NULL;
+
+		if (known[key] || !text || profile_label_is_id(name))
+			continue;
+		known[key] = true;
+		k = key_of(g, name, true);
+		for (uint32_t m = i; k && m < p->nlabels; m++) {
+			text = p->labels[m].str;
+			if (p->labels[m].key != key || !text || in[text] == key)
+				continue;
+			in[text] = key;
+			k->n++;
 		}
 	}
 	return 0;
 }
 
-/* Merges a range; *out NULL: there is nothing with the value of the type. */
+/* Finds keys of labels of samples in the end of the range; none where that
+ * would cost much, or cannot be read. */
 static int
-merge(struct range *r, struct profile **out, struct buf *why)
-{
-	int rc = range_plan(r) ?: range_merge(r, out, why);
-
-	return rc == -ENODATA || rc == -EINVAL ? 0 : rc;
-}
-
-/* Finds keys of labels of samples, except ids, in the end of the range. */
-static int
-find_sample_keys(struct grouping *g, struct buf *why)
+find_sample_keys(struct grouping *g)
 {
 	CLEANUP_RANGE struct range r = range_question(g->range);
-	const struct profile *p;
-	int rc;
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	int64_t bytes = 0;
 
 	if (r.from_ms < r.to_ms - LOOK_MS)
 		r.from_ms = r.to_ms - LOOK_MS;
-	rc = merge(&r, &g->look, why);
-	p = g->look;
-	for (uint32_t i = 0; !rc && p && i < p->nlabels; i++) {
-		const char *name =
-			strings_get(p->strings, p->labels[i].key, NULL);
-		struct key *k = p->labels[i].str && !profile_label_is_id(name)
-		                        ? key_of(g, name, true)
-		                        : NULL;
-
-		if (k)
-			add_value(k, strings_get(p->strings, p->labels[i].str,
-			                         NULL));
-	}
-	return rc;
+	r.end_ns = clock_mono_ns() + LOOK_NS;
+	if (range_plan(&r))
+		return 0;
+	for (size_t i = 0; i < r.n; i++)
+		bytes += r.parts[i].length;
+	if (bytes > LOOK_BYTES || range_merge(&r, &g->look, &why))
+		return 0;
+	return count_sample_keys(g, g->look);
 }
 
-/* Returns the first key that makes more than one group, or else one. */
+/* Returns the first key that makes more than one group, or else one. Of samples
+ * only if the look was at all of the range: others cost too much unasked. */
 static const struct key *
 usual_key(const struct grouping *g)
 {
+	bool all = g->range->to_ms - g->range->from_ms <= LOOK_MS;
+
 	for (size_t most = 2; most > 0; most--)
 		for (size_t i = 0; i < g->nkeys; i++)
-			if (g->keys[i].n >= most)
+			if (g->keys[i].n >= most &&
+			    (all || !g->keys[i].of_samples))
 				return &g->keys[i];
 	return &g->keys[0];
 }
@@ -227,12 +258,12 @@ read_groups(struct grouping *g, const struct key *k, struct buf *why)
 	g->groups = calloc(GROUPS_MAX, sizeof(*g->groups));
 	if (!rc && !g->groups)
 		rc = -ENOMEM;
-	for (size_t i = 0; k && i < k->n && !rc; i++)
+	for (size_t i = 0; k && i < k->n && i < GROUPS_MAX && !rc; i++)
 		rc = read_group(g, k->label, k->values[i], &g->groups[g->n++],
 		                why);
 	if (!rc)
 		qsort(g->groups, g->n, sizeof(*g->groups), by_cost);
-	g->left = k ? k->more : 0;
+	g->left = k ? k->n - g->n : 0;
 	return rc;
 }
 
@@ -272,27 +303,20 @@ group_sums(struct grouping *g, const double *sums, double ms)
 	return 0;
 }
 
-/* Groups samples by a label of theirs. Those without it are in the group "",
- * unless all are. */
+/* Groups the samples of merged by a label of theirs. Those without it are in
+ * the group "", unless all are. */
 static int
-read_samples(struct grouping *g, const char *label, struct buf *why)
+group_samples(struct grouping *g, const char *label, double ms)
 {
-	CLEANUP_RANGE struct range r = range_question(g->range);
+	const struct profile *p = g->merged;
 	CLEANUP_FREE double *sums = NULL;
-	const struct profile *p;
-	uint32_t key, type;
-	int rc = merge(&r, &g->merged, why);
+	uint32_t key, type = profile_type_index(p, NULL);
 
-	p = g->merged;
-	g->whole.steps.gauge = type_is_gauge(r.type);
-	g->whole.steps.step_ms = steps_usual(r.to_ms - r.from_ms);
-	if (rc || !p)
-		return rc;
-	type = profile_type_index(p, NULL);
+	if (type == PROFILE_NONE)
+		return 0;
 	g->whole.cost = (double)profile_total(p, type);
-	g->whole.ms = r.covered_ms;
-	if (type == PROFILE_NONE ||
-	    strings_find(p->strings, label, strlen(label), &key))
+	g->whole.ms = ms;
+	if (strings_find(p->strings, label, strlen(label), &key))
 		return 0;
 	sums = calloc(strings_count(p->strings), sizeof(*sums));
 	if (!sums)
@@ -300,7 +324,7 @@ read_samples(struct grouping *g, const char *label, struct buf *why)
 	for (uint32_t i = 0; i < p->nsamples; i++)
 		sums[value_of(p, &p->samples[i], key)] +=
 			(double)p->values[(size_t)i * p->ntypes + type];
-	return sums[0] < g->whole.cost ? group_sums(g, sums, r.covered_ms) : 0;
+	return sums[0] < g->whole.cost ? group_sums(g, sums, ms) : 0;
 }
 
 /* --- the reply ------------------------------------------------------------ */
@@ -344,7 +368,7 @@ put_keys(struct buf *out, const struct grouping *g)
 
 		json_open(out, NULL, '{');
 		put_by(out, k);
-		json_put_int(out, "values", (int64_t)(k->n + k->more));
+		json_put_int(out, "values", (int64_t)k->n);
 		json_close(out, '}');
 	}
 	json_close(out, ']');
@@ -378,6 +402,25 @@ answer(struct call *c, const struct grouping *g, const struct key *k)
 	return answer_end(c);
 }
 
+/* Answers by a label of samples, for which all of the range is merged. */
+static int
+answer_samples(struct call *c, struct grouping *g, const struct key *k,
+               const char *label)
+{
+	CLEANUP_RANGE struct range r = range_question(g->range);
+	int rc = range_plan(&r);
+
+	if (rc)
+		return range_fail(c, &r, rc, NULL);
+	r.end_ns = g->end_ns;
+	g->whole.steps.gauge = type_is_gauge(r.type);
+	g->whole.steps.step_ms = steps_usual(r.to_ms - r.from_ms);
+	if (r.n && range_merged(c, &r, &g->merged))
+		return -1;
+	rc = r.n ? group_samples(g, label, r.covered_ms) : 0;
+	return rc ? range_fail(c, &r, rc, NULL) : answer(c, g, k);
+}
+
 int
 groups_get(struct call *c)
 {
@@ -395,15 +438,14 @@ groups_get(struct call *c)
 	r.origin = param_text(c, P_GetGroups_origin);
 	if (range_check(c, &r))
 		return -1;
-	rc = range_series(&r) ?: find_keys(&g) ?: find_sample_keys(&g, &why);
+	rc = range_series(&r) ?: find_keys(&g) ?: find_sample_keys(&g);
 	if (rc)
 		return range_fail(c, &r, rc, &why);
 	k = find_key(&g, by);
 	if (k && k->of_samples)
-		rc = read_samples(&g, k->label, &why);
-	else if (!strncmp(by, SAMPLE, SAMPLE_LEN))
-		rc = read_samples(&g, by + SAMPLE_LEN, &why);
-	else
-		rc = read_groups(&g, k, &why);
+		return answer_samples(c, &g, k, k->label);
+	if (!strncmp(by, SAMPLE, SAMPLE_LEN))
+		return answer_samples(c, &g, NULL, by + SAMPLE_LEN);
+	rc = read_groups(&g, k, &why);
 	return rc ? range_fail(c, &r, rc, &why) : answer(c, &g, k);
 }

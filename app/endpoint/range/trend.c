@@ -20,7 +20,8 @@ put_point(struct buf *out, const struct steps *s, size_t i)
 	json_put_known(out, "value", p->value, p->there);
 	json_put_known(out, "self", p->self, p->there);
 	json_put_known(out, "rate", p->value / seconds, p->there && timed);
-	json_put_known(out, "share", p->value / p->all, p->there && p->all > 0);
+	json_put_known(out, "share", p->value / p->all,
+	               p->there && p->all > 0 && !s->sift);
 	json_put_real(out, "coveredSeconds", seconds);
 	json_put_known(out, "samples", p->samples, p->there);
 	json_close(out, '}');

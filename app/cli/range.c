@@ -181,6 +181,14 @@ trim_points(json_t *points)
 		json_array_remove(points, json_array_size(points) - 1);
 }
 
+static int
+no_profile(const struct cli *c)
+{
+	return failed("%s has no profile of that time\n"
+	              "  stoker continuous on %s makes some all the time",
+	              c->operands[0], c->operands[0]);
+}
+
 int
 cmd_series(struct cli *c)
 {
@@ -209,10 +217,7 @@ cmd_series(struct cli *c)
 	points = json_object_get(r.json, "points");
 	trim_points(points);
 	if (!json_array_size(points))
-		return failed(
-			"%s has no profile of that time\n"
-			"  stoker continuous on %s makes some all the time",
-			c->operands[0], c->operands[0]);
+		return no_profile(c);
 	/* for all functions together, shares would be 100 % */
 	most = put_texts(r.json, c->opt.function || !c->screen.width);
 	if (c->screen.width)
@@ -230,7 +235,7 @@ cmd_series(struct cli *c)
 /* --- groups --- */
 
 static void
-put_group(json_t *group, const char *unit)
+put_group(json_t *group, const char *unit, bool mean)
 {
 	const json_t *share = json_object_get(group, "share");
 
@@ -240,10 +245,11 @@ put_group(json_t *group, const char *unit)
 		json_object_set_new(group, "percent",
 		                    json_real(100 * json_number_value(share)));
 	put_text(group, "cost", unit, "costText");
-	put_text(group, "perSecond", unit, "rateText");
+	if (!mean)
+		put_text(group, "perSecond", unit, "rateText");
 }
 
-/* Appends the keys by which a range can be grouped, but for one. */
+/* Appends the keys that make groups of a range, but for one. */
 static void
 put_keys(const json_t *keys, const char *but, const char *before,
          struct buf *out)
@@ -254,7 +260,8 @@ put_keys(const json_t *keys, const char *but, const char *before,
 	json_array_foreach(keys, i, key) {
 		const char *by = json_member(key, "by");
 
-		if (!strcmp(by, but))
+		if (!strcmp(by, but) ||
+		    !json_integer_value(json_object_get(key, "values")))
 			continue;
 		buf_puts(out, before);
 		safe_puts(out, by);
@@ -262,13 +269,15 @@ put_keys(const json_t *keys, const char *but, const char *before,
 	}
 }
 
-/* Tells that nothing has a key, and which keys there are. */
+/* Fails since nothing has a key; names those that there are. */
 static int
 no_groups(const struct cli *c, const json_t *reply)
 {
 	CLEANUP_BUF struct buf keys = BUF_INIT(BUF_MAX_SMALL);
 
 	put_keys(json_object_get(reply, "keys"), "", "\n  keys: ", &keys);
+	if (!keys.len)
+		return no_profile(c);
 	return failed("no %s profile of %s of that time has %s%s",
 	              json_member(reply, "profileType"), c->operands[0],
 	              json_member(reply, "by"), buf_str(&keys));
@@ -301,11 +310,17 @@ cmd_groups(struct cli *c)
 	if (!json_array_size(groups))
 		return no_groups(c, r.json);
 	json_array_foreach(groups, i, group)
-		put_group(group, unit_of(json_member(r.json, "profileType")));
-	table_show(&out, columns, ARRAY_LEN(columns), groups, &c->screen);
+		put_group(group, unit_of(json_member(r.json, "profileType")),
+		          !strcmp(json_member(r.json, "aggregation"), "mean"));
+	if (c->screen.width)
+		table_show_used(&out, columns, ARRAY_LEN(columns), groups,
+		                &c->screen);
+	else
+		table_show(&out, columns, ARRAY_LEN(columns), groups,
+		           &c->screen);
 	left = json_object_get(r.json, "groupsLeft");
 	if (json_integer_value(left))
-		buf_addf(&out, "%lld more cost less\n",
+		buf_addf(&out, "%lld more are not shown\n",
 		         (long long)json_integer_value(left));
 	buf_puts(&said, "by ");
 	safe_puts(&said, json_member(r.json, "by"));

@@ -80,7 +80,8 @@ function forget(path: string, of: object) {
   if (awaited.get(path) === of) awaited.delete(path);
 }
 
-export function get<T>(path: string, signal?: AbortSignal): Promise<T> {
+export async function get<T>(path: string, signal?: AbortSignal) {
+  signal?.throwIfAborted();
   const of = awaited.get(path) ?? ask(path);
   of.readers++;
   signal?.addEventListener('abort', () => {

@@ -245,7 +245,8 @@ function Tools({ view, at, trend, unit, caller, asOf, baselines }: {
       <button type="button" title="A range three times as long"
         disabled={isKnown} onClick={() => wider(view)}>Zoom out</button>
       <Only view={view} at={at} unit={unit} />
-      {trend && <Before view={view} trend={trend} baselines={baselines} />}
+      {trend && !isOfSamples(view) && <Before view={view} trend={trend}
+        baselines={baselines} />}
       {type in NEWEST && <Newest at={at} />}
       <Share find={() => get<MergedProfile>(
         `${PROFILING}/merge?${asked(at)}&top=1`).then(m =>
@@ -311,6 +312,10 @@ function Dates({ trend, choose }: { trend: Trend;
 }
 const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
+/* Labels of samples choose no windows: what is made of these would be of all. */
+const isOfSamples = ({ only }: View) =>
+  Object.keys(only).some(name => name.startsWith('sample.'));
+
 /* The group that is shown alone, and the groups to choose from. */
 function Only({ view, at: of, unit }: { view: View; at: View; unit?: string }) {
   const [isOpen, setOpen] = useState(false), at = usePop();
@@ -321,14 +326,14 @@ function Only({ view, at: of, unit }: { view: View; at: View; unit?: string }) {
         show(view, { only });
       }}>{wordOf(name)} = {value} <span aria-hidden="true">×</span>
       <span class="unseen">, show all again</span></button>)}
-    <details class="pop" ref={at} onToggle={e =>
+    {!isOfSamples(view) && <details class="pop" ref={at} onToggle={e =>
       setOpen(e.currentTarget.open)}>
       <summary>Groups</summary>
       <div>{isOpen && <Groups name={asked({ ...view, from: '', to: '' })}
         asked={asked(of)} unit={unit} choose={(by, value) => show(view,
           { only: { ...view.only, [by]: value } })} />}
       </div>
-    </details>
+    </details>}
   </>;
 }
 

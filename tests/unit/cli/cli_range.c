@@ -264,7 +264,7 @@ TEST(groups_are_rows_with_their_share_and_the_other_keys)
 	                 "VALUE      COST  PER SECOND  SHARE %\n"
 	                 "/cart   60.00 s      1.00 s     75.0\n"
 	                 "(none)  10.00 s\n"
-	                 "1 more cost less\n"
+	                 "1 more are not shown\n"
 	                 "by sample.http.route; other keys: host\n");
 }
 END

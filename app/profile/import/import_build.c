@@ -353,7 +353,8 @@ rounding_of(const struct import *im, double scale)
  * Writes the sums, multiplied by scale, into a column. If too many would become
  * 0, uses a larger scale. The larger scale cannot overflow: such sums are less
  * than 50 per sample on average. If the total would be another one, what
- * rounding adds to a sum is taken from the next.
+ * rounding adds to a sum is taken from the next; halves round up, so that a sum
+ * of 0 stays 0.
  */
 static int
 round_sums(struct import *im, uint32_t type, double scale)
@@ -375,10 +376,12 @@ round_sums(struct import *im, uint32_t type, double scale)
 	keep = fabs(by.all) >= 1;
 	for (uint32_t i = 0; i < p->nsamples; i++) {
 		double v = im->sums[i] * scale;
-		long long whole = llround(keep ? v + rest : v);
+		double whole = keep ? floor(v + rest + 0.5) : round(v);
 
-		rest += v - (double)whole;
-		p->values[(size_t)i * p->ntypes + type] = whole;
+		if (v >= 0 && whole < 0)
+			whole = 0;
+		rest += v - whole;
+		p->values[(size_t)i * p->ntypes + type] = (int64_t)whole;
 	}
 	if (!n)
 		return 0;

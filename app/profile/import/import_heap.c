@@ -165,7 +165,8 @@ push_stack(struct reader *r)
 	int rc = 0;
 
 	r->im.depth = 0;
-	while (!rc && (word = strsep(&rest, " \t")) && !import_full(&r->im)) {
+	while (!rc && (word = strsep(&rest, " \t")) &&
+	       !(*word && import_full(&r->im))) {
 		char *end;
 		uint64_t address = strtoull(word, &end, 16);
 		uint32_t location;

@@ -495,6 +495,7 @@ TEST(fractions_are_added_before_they_are_rounded)
 		/* their total is rounded, too */
 		{0, "a;b 30.5\na;c 9.5\n", "folded 40 count\na;b 31\na;c 9\n"},
 		{0, "a 1000\nb 0.4\n", "folded 1000 count\na 1000\n"},
+		{0, "a 1.5\nb 0\nc 1.5\n", "folded 3 count\na 2\nc 1\n"},
 		{0, "a;b 0.25\na;c 0.10\n",
 	         "folded 350 thousandths\na;b 250\na;c 100\n" KEPT(
 			 "thousandths")},
@@ -1382,6 +1383,20 @@ TEST(stacks_that_are_too_deep_lose_the_frames_nearest_to_the_root)
 }
 END
 
+TEST(a_blank_after_the_last_address_is_no_frame)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(1 << 20);
+	CLEANUP_BUF struct buf got = BUF_INIT(1 << 20);
+
+	buf_puts(&text, "heap profile: 1: 8 [1: 8] @ growthz\n1: 8 [1: 8] @");
+	for (int i = 0; i < PROFILE_MAX_FRAMES; i++)
+		buf_puts(&text, " 0x1");
+	buf_puts(&text, " \n");
+	ck_assert_int_eq(text_as("memory", buf_str(&text), &got), 0);
+	ck_assert_ptr_null(strstr(buf_str(&got), CUT));
+}
+END
+
 TEST(names_and_stacks_are_counted)
 {
 	for (int over = 0; over < 2; over++) {
@@ -1888,7 +1903,7 @@ SUITE("import", the_type_of_a_pprof_file_is_that_of_its_values,
       pprof_files_that_follow_one_another_are_refused_as_such,
       what_is_too_big_is_refused_before_memory_is_spent,
       stacks_that_are_too_deep_lose_the_frames_nearest_to_the_root,
-      names_and_stacks_are_counted,
+      a_blank_after_the_last_address_is_no_frame, names_and_stacks_are_counted,
       limits_of_pprof_files_name_their_number_and_key,
       a_bomb_of_text_is_refused_by_its_size_and_by_its_ratio,
       the_content_type_narrows_down_what_it_may_be,

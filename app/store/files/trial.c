@@ -11,7 +11,8 @@
 #define TRY_FILE     "written"
 #define TRY_RENAMED  "renamed"
 #define TRY_NAME_MAX 32
-#define GIB          ((double)(1 << 30))
+#define MIB          (1 << 20)
+#define GIB          (1 << 30)
 #define FILE_MODE    0640
 
 static int
@@ -98,6 +99,8 @@ store_try(struct store *s, int64_t min_free, struct finding *out)
 	                 ?: try_database(s);
 	struct statvfs v;
 	int64_t free_bytes;
+	const char *unit;
+	double n;
 
 	if (!rc && fstatvfs(s->profiles_fd, &v))
 		rc = -errno;
@@ -106,16 +109,17 @@ store_try(struct store *s, int64_t min_free, struct finding *out)
 		return rc;
 	}
 	free_bytes = (int64_t)v.f_bavail * (int64_t)v.f_frsize;
+	unit = free_bytes < GIB ? "MiB" : "GiB";
+	n = (double)free_bytes / (free_bytes < GIB ? MIB : GIB);
 	if (free_bytes < min_free)
 		finding_set(out, WARNING,
 		            "make room there, or lower max_bytes in [store] "
 		            "and [continuous]",
-		            "written and renamed; only %.1f GiB are free, so "
+		            "written and renamed; only %.1f %s are free, so "
 		            "that continuous profiling rests",
-		            (double)free_bytes / GIB);
+		            n, unit);
 	else
 		finding_set(out, FINE, NULL,
-		            "written and renamed; %.1f GiB are free",
-		            (double)free_bytes / GIB);
+		            "written and renamed; %.1f %s are free", n, unit);
 	return 0;
 }

@@ -8,6 +8,7 @@
 #include "base/shortage.h"
 #include "capture/event.h"
 #include "heartbeat.h"
+#include "profile/quantity.h"
 #include "store/worker.h"
 #include "worker/ipc/proc_text.h"
 
@@ -566,6 +567,7 @@ try_kernel_names(const struct trial *t, struct finding *out)
 static int
 try_rings(const struct trial *t, struct finding *out)
 {
+	CLEANUP_BUF struct buf may = BUF_INIT(32), asked = BUF_INIT(32);
 	int64_t want = t->of->conf->worker_ring_bytes;
 	struct rlimit r;
 
@@ -575,12 +577,14 @@ try_rings(const struct trial *t, struct finding *out)
 		finding_set(out, FINE, NULL, "as much as ring_bytes asks for");
 		return 0;
 	}
+	quantity(&may, (int64_t)r.rlim_cur, "bytes");
+	quantity(&asked, want, "bytes");
 	finding_set(out, WARNING,
 	            UNIT ": [Service] LimitMEMLOCK=infinity; or ulimit -l "
 	                 "unlimited before the worker starts",
-	            "only %lld MiB may be locked and ring_bytes is %lld MiB: "
+	            "only %s may be locked and ring_bytes is %s: "
 	            "the sample rings are smaller, and may lose samples",
-	            (long long)r.rlim_cur >> 20, (long long)want >> 20);
+	            buf_str(&may), buf_str(&asked));
 	return -ENOMEM;
 }
 

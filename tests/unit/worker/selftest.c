@@ -525,6 +525,7 @@ TEST(rings_past_the_locked_memory_are_a_warning)
 	expect(&r, CHECK_RINGS, FINE, "");
 	r.conf.worker_ring_bytes = 4097;
 	expect(&r, CHECK_RINGS, WARNING, "LimitMEMLOCK=infinity");
+	expect(&r, CHECK_RINGS, WARNING, "only 4.00 KiB may be locked");
 }
 END
 

@@ -1,6 +1,7 @@
 #include "sqlite.h"
 
 #include "base/clock.h"
+#include "base/path.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -377,6 +378,11 @@ connect_file(struct db *db)
 	                  : sqlite_lock_setup(db->name, &setup)
 	                            ?: create_file(db->name);
 
+	if (rc == -EMLINK)
+		snprintf(db->why, sizeof(db->why),
+		         "%.80s-setup has another hard link: copy the store's "
+		         "files instead of linking them",
+		         path_name(db->name));
 	if (!rc && stat(db->name, &st))
 		rc = -errno;
 	if (!rc)

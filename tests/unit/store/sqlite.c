@@ -67,6 +67,25 @@ TEST(a_file_that_is_no_database_is_refused)
 }
 END
 
+TEST(a_second_link_of_the_setup_file_is_refused_with_what_to_do)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	char path[128], setup[128], other[128];
+	struct db *db = NULL;
+
+	path_of(&t, "stoker.db", path);
+	path_of(&t, "stoker.db-setup", setup);
+	path_of(&t, "other", other);
+	ck_assert_int_eq(link(setup, other), 0);
+	ck_assert_int_eq(db_open(&(struct db_options){.url = path}, &db, &why),
+	                 -EMLINK);
+	ck_assert_ptr_nonnull(strstr(
+		buf_str(&why), "stoker.db: stoker.db-setup has another hard "
+			       "link: copy the store's files"));
+}
+END
+
 TEST(processes_that_open_a_new_store_at_once_agree)
 {
 	char dir[] = "/tmp/stoker-test.XXXXXX";
@@ -406,6 +425,7 @@ END
 
 SUITE("sqlite", files_are_the_groups_whatever_the_umask,
       a_file_that_is_no_database_is_refused,
+      a_second_link_of_the_setup_file_is_refused_with_what_to_do,
       processes_that_open_a_new_store_at_once_agree,
       a_replaced_file_is_followed,
       a_vanished_file_is_an_error_and_not_an_empty_store,

@@ -109,6 +109,9 @@ const tests = {
       await form.getByLabel('Seconds', { exact: true }).inputValue()],
     ['cpu', '8000', '7']);
     await form.getByLabel('What').selectOption('rss');
+    await form.getByLabel('Bytes').fill('1.2.3');
+    await press(form, 'Edit');
+    await form.getByText('should be a size').waitFor();
     await form.getByLabel('Bytes').fill('1 TiB');
     await form.getByText('More', { exact: true }).click();
     await form.getByLabel('Enabled').uncheck();

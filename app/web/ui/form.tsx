@@ -89,7 +89,7 @@ function linesOf(name: string, text: string, isText: boolean) {
 const UNITS = ['', 'K', 'M', 'G', 'T'];
 const isSize = (name: string) => lastOf(name) === 'bytes';
 function sizeOf(name: string, text: string) {
-  const [, n, unit] = /^([\d.]+)\s*([KMGT]?)(?:i?B)?$/i.exec(text) ?? [];
+  const [, n, unit] = /^(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?$/i.exec(text) ?? [];
   if (n === undefined) throw new Error(
     `${titleOf(name)}: "${text}" should be a size, such as 1 GiB`);
   return Math.round(Number(n) * 1024 ** UNITS.indexOf(unit.toUpperCase()));

@@ -318,8 +318,7 @@ check processes_that_are_found_late_are_told holds '.quality.processesLate >= 3
   and (.quality.notes | any(test("processes of the service keep starting.*: [0-9]+$")))'
 kill "$(<"$STATE/pid/starter")" "$(<"$STATE/pid/stays")"
 
-# --- a child in another unit does not belong to the service
-# --------------------------------
+# --- a child in another unit does not belong to the service -----------------
 for root in /sys/fs/cgroup/systemd /sys/fs/cgroup; do
   unit=$root/stoker-trees-$$.scope
   mkdir "$unit" 2>/dev/null && [ -e "$unit/cgroup.procs" ] && break

@@ -65,7 +65,7 @@ gobin_scan(const struct elf_image *elf, uint32_t flags, uint64_t what,
  */
 MUST_CHECK int gobin_words(const struct elf_image *elf, uint64_t vaddr,
                            uint64_t *out, size_t n);
-/* Calls seen for each relocated pointer, with its place and its target. */
+/* Calls seen for each place that a relocation makes point to what. */
 MUST_CHECK int gobin_pointers(const struct elf_image *elf, uint64_t what,
                               gobin_seen *seen, void *arg);
 

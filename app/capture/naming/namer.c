@@ -424,7 +424,7 @@ interpreted_name(const struct interp_codes *codes, uint64_t vaddr,
 
 /* --- locks and waits ------------------------------------------------------- */
 
-#define LOCKS_MAX 256 /* locks that one reading of symbol tables names */
+#define LOCKS_MAX 256 /* locks looked up; each reads the symbol tables */
 
 /* The variable around an address; text is its name, or "". */
 struct variable {

@@ -138,6 +138,7 @@ struct awake {
 	int64_t ns;   /* for which they have run, or waited for a CPU */
 	int64_t runs; /* how often they were put on a CPU */
 	bool now;     /* one of them does or waits */
+	bool counted;
 };
 
 /* The process of a slot; its target has links while it is watched. */
@@ -153,7 +154,7 @@ struct watched {
 	double most;        /* calls between two looks while it was watched */
 	uint64_t mean;      /* 0: not chosen yet */
 	double cost, bytes; /* per ns, while it is watched */
-	struct awake awake; /* at the last look */
+	struct awake awake; /* at the last look, if they were counted then */
 	bool paused;        /* it paused while it was watched */
 	double burst;       /* calls since then */
 	double cut;         /* calls in bursts that were watched in part, */
@@ -294,11 +295,12 @@ look_aside(struct watchers *p, uint32_t slot)
 		add_part(p, &look, &w->off);
 }
 
+/* Opens two files per thread, so this is done only where it decides. */
 static struct awake
 count_awake(int32_t pid)
 {
 	CLEANUP_FOLDER DIR *tasks = NULL;
-	struct awake sum = {0};
+	struct awake sum = {.counted = true};
 	int32_t tid;
 
 	if (folder_open_tasks(AT_FDCWD, pid, &tasks))
@@ -329,17 +331,25 @@ count_awake(int32_t pid)
 
 /* Follows bursts of calls. Probes slow a burst down so much that the time for
  * which it is watched may end when it has just begun. If the process had paused
- * before, all that is seen of its bursts is then their beginning. */
+ * before, all that is seen of its bursts is then their beginning. Threads are
+ * counted before the probes are removed, which takes longer than many bursts. If
+ * they were not at the last look, those that run now have run since. */
 static void
 follow_burst(struct watched *w, const struct probe_look *look, int32_t pid,
              bool off)
 {
 	bool dense = look->calls > 0 && look->cost_ns > look->used_ns / 2;
-	struct awake was = w->awake, is = count_awake(pid);
-	bool awake = is.ns - was.ns > look->ns / 4 * 3;
-	bool in_one = is.now &&
-	              is.ns - was.ns > (is.runs - was.runs) * LONG_RUN_NS;
+	struct awake was = w->awake, is = {0};
+	bool awake, in_one;
 
+	if (off ? dense && w->paused : dense || !w->paused)
+		is = count_awake(pid);
+	awake = is.now;
+	in_one = is.now;
+	if (was.counted) {
+		awake = is.ns - was.ns > look->ns / 4 * 3;
+		in_one &= is.ns - was.ns > (is.runs - was.runs) * LONG_RUN_NS;
+	}
 	w->awake = is;
 	w->burst += (double)look->calls;
 	if (dense && awake && !off)

@@ -532,11 +532,45 @@ keep_image(const struct host *host, int32_t pid, struct module *m,
 	look_for_shared(host, pid, m);
 	if (elf->fd >= 0 && !fstat(elf->fd, &st))
 		m->changed = st.st_ctim;
-	if (unwind_table_new_split(elf, m->debug, &m->table))
-		m->table = NULL; /* frame pointers are then followed */
 	look_for_interpreter(m);
 	look_for_jit(m);
 	look_for_tls(m);
+}
+
+/* Counts the bytes of unwind tables that were built for a process. */
+static size_t
+tables_of(const struct modules *all, int32_t pid)
+{
+	size_t n = 0;
+
+	for (uint32_t i = MODULE_FIRST; i < all->n; i++)
+		if (all->rows[i] && all->rows[i]->table &&
+		    all->rows[i]->tabled_by == pid)
+			n += unwind_table_bytes(all->rows[i]->table);
+	return n;
+}
+
+/* Builds the unwind table of a file, unless those of the process are too large
+ * then: another process may have room for it. Frame pointers are followed
+ * without a table. */
+static void
+build_table(const struct modules *all, struct module *m, int32_t pid)
+{
+	struct unwind_table *t;
+	size_t n = tables_of(all, pid);
+
+	if (n + m->untabled > MODULES_MAX_TABLES)
+		return;
+	m->untabled = 0;
+	if (unwind_table_new_split(m->elf, m->debug, &t))
+		return;
+	if (n + unwind_table_bytes(t) > MODULES_MAX_TABLES) {
+		m->untabled = unwind_table_bytes(t);
+		unwind_table_free(t);
+		return;
+	}
+	m->table = t;
+	m->tabled_by = pid;
 }
 
 static void
@@ -552,6 +586,7 @@ open_one(const struct modules *all, struct module *m, const int32_t *pids,
 		switch (rc) {
 		case 0:
 			keep_image(all->host, pids[i], m, elf);
+			build_table(all, m, pids[0]);
 			m->replaced = is_replaced(all->host, pids[i], seen);
 			return;
 		case -ENOEXEC:
@@ -564,19 +599,6 @@ open_one(const struct modules *all, struct module *m, const int32_t *pids,
 			break;
 		}
 	}
-}
-
-/* Counts the bytes of unwind tables of the files that a process had opened. */
-static size_t
-tables_of(const struct modules *all, int32_t pid)
-{
-	size_t n = 0;
-
-	for (uint32_t i = MODULE_FIRST; i < all->n; i++)
-		if (all->rows[i] && all->rows[i]->table &&
-		    all->rows[i]->opened_by == pid)
-			n += unwind_table_bytes(all->rows[i]->table);
-	return n;
 }
 
 /* Finds what a process has spent, less what it may spend again. */
@@ -604,18 +626,18 @@ try_open(struct modules *all, struct module *m, const int32_t *pids,
 	struct modules_spent *spent;
 	int64_t began_ns;
 
-	if (m->elf || m->pid || m->is_32 || m->tries >= MODULES_MAX_TRIES)
+	if (m->pid || m->is_32 ||
+	    (m->elf ? !m->untabled : m->tries >= MODULES_MAX_TRIES))
 		return;
 	spent = spent_by(all, pids[0]);
 	if (spent->ns >= MODULES_MAX_CPU)
 		return;
 	began_ns = clock_cpu_ns();
-	open_one(all, m, pids, npids, seen);
+	if (m->elf)
+		build_table(all, m, pids[0]);
+	else
+		open_one(all, m, pids, npids, seen);
 	spent->ns += clock_cpu_ns() - began_ns;
-	if (m->table && tables_of(all, m->opened_by) > MODULES_MAX_TABLES) {
-		unwind_table_free(m->table);
-		m->table = NULL; /* frame pointers are then followed */
-	}
 }
 
 /* Copies a mapping and its path. Memory without a name becomes "[anon]", and the

@@ -71,6 +71,9 @@ struct module {
 	uint64_t looked_ns;          /* when debug was looked for;
 	                                CLOCK_MONOTONIC */
 	struct unwind_table *table;  /* NULL: no unwind table */
+	int32_t tabled_by;           /* process that it was built for */
+	size_t untabled;             /* bytes of a table for which no process
+	                                has had room; 0: none */
 	struct interp_image *interp; /* NULL: no interpreter */
 	struct jit_image *jit;       /* NULL: compiles nothing at run time */
 	struct thread_tls *tls;      /* NULL: defines no variable of contexts */

@@ -45,14 +45,21 @@ static struct {
 } the;
 
 static void
-read_maps(void)
+read_maps_of(pid_t pid)
 {
 	uint32_t threads;
 
-	the.proc = (struct process){.pid = (uint32_t)getpid(),
-	                            .modules = the.modules};
+	maps_done(&the.proc.maps);
+	the.proc =
+		(struct process){.pid = (uint32_t)pid, .modules = the.modules};
 	ck_assert_int_eq(process_read_maps(&the.proc, the.modules, &threads),
 	                 0);
+}
+
+static void
+read_maps(void)
+{
+	read_maps_of(getpid());
 }
 
 static void
@@ -471,6 +478,20 @@ END
 
 /* --- files that take much --------------------------------------------------- */
 
+static pid_t
+fork_waiting(void)
+{
+	pid_t child = fork();
+
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			pause();
+	}
+	ck_assert_int_gt(child, 0);
+	return child;
+}
+
 /* Maps a sparse file whose unwind table is of this many bytes, twice. */
 static const void *
 map_table(off_t n)
@@ -522,7 +543,26 @@ TEST(unwind_tables_of_one_process_have_a_bound)
 }
 END
 
+TEST(an_unwind_table_is_built_for_the_first_process_with_room_for_it)
+{
+	const void *first = map_table(40 << 20), *second = map_table(40 << 20);
+	pid_t child;
+
+	look();
+	child = fork_waiting();
+	read_maps_of(getpid());
+	ck_assert(!module_at(first)->table != !module_at(second)->table);
+	read_maps_of(child);
+	ck_assert_ptr_nonnull(module_at(first)->table);
+	ck_assert_ptr_nonnull(module_at(second)->table);
+	kill(child, SIGKILL);
+	ck_assert_int_eq(waitpid(child, NULL, 0), child);
+	stop_looking();
+}
+END
+
 SUITE("modules", unwind_tables_of_one_process_have_a_bound,
+      an_unwind_table_is_built_for_the_first_process_with_room_for_it,
       files_of_a_process_are_opened_until_they_have_taken_long,
       code_in_memory_of_every_kind_is_made_at_run_time,
       code_without_a_name_is_one_row_for_a_stretch,

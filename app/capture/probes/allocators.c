@@ -83,12 +83,13 @@ note(void *arg, const Elf64_Sym *sym, const char *name)
 	}
 }
 
+/* A table past its limit is as good as none: the other one may be smaller. */
 static int
 symbols_of(const struct elf_image *e, uint32_t table, struct found *f)
 {
 	int rc = elf_symbols(e, table, note, f);
 
-	return rc == -ENOENT ? 0 : rc;
+	return rc == -ENOENT || rc == -E2BIG ? 0 : rc;
 }
 
 /* True when start has a probe already: the function has several names. */

@@ -120,7 +120,7 @@ recognise(const char *path, const struct elf_image *elf, struct jit_image *out)
 		return -ENOMEM;
 	s.image = image;
 	rc = elf_symbols(elf, SHT_DYNSYM, match, &s);
-	if (!rc && !s.end)
+	if (!s.end)
 		rc = elf_symbols(elf, SHT_SYMTAB, match, &s);
 	if (rc && rc != -ENOENT)
 		return rc;

@@ -58,6 +58,8 @@ walk_all(struct walk *w, struct frame f, uint64_t *pcs, size_t max, size_t *n)
 			r = recover(w, &f);
 		if (is_misled(w, r, pcs, *n) && walk_called_within(w, &first)) {
 			f = first;
+			if (w->whole) /* it has those of the misled step */
+				w->whole->known = 0;
 			*n = 1;
 			r = STEP_DONE;
 		}

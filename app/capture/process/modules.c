@@ -225,6 +225,8 @@ unchanged(const struct module *m)
 static bool
 is_mapping_of(const struct module *m, const struct map_seen *seen, int32_t pid)
 {
+	if (m->outdated)
+		return false;
 	/* Another file of the same build may be a better one than a copy. */
 	if (m->copied && seen->inode && seen->inode != m->inode)
 		return false;
@@ -678,6 +680,45 @@ add_stretch(struct module *m, const struct map_seen *seen)
 	(void)!maps_add(&m->stretches, &row);
 }
 
+/* True if addresses of code count from the start of the file. */
+static bool
+counts_from_start(const struct elf_image *elf)
+{
+	const struct elf_segment *s;
+
+	for (uint32_t i = 0; (s = elf_segment(elf, PT_LOAD, i)); i++)
+		if (s->flags & PF_X && s->vaddr != s->offset)
+			return false;
+	return true;
+}
+
+/* Moves a file that was read late to a row of its own, if the addresses that
+ * are known in its row would be wrong for its image: mappings and samples keep
+ * them. */
+static int
+set_apart(struct modules *all, const struct map_seen *seen, int32_t pid,
+          uint32_t *index)
+{
+	struct module *m = all->rows[*index];
+	uint32_t before = *index;
+	int rc;
+
+	if (!m->elf || !m->guessed)
+		return 0;
+	m->guessed = false;
+	if (counts_from_start(m->elf))
+		return 0;
+	rc = append(all, seen, pid, index);
+	if (rc) {
+		m->guessed = true;
+		return rc;
+	}
+	all->rows[before] = all->rows[*index];
+	all->rows[before]->outdated = true;
+	all->rows[*index] = m;
+	return 0;
+}
+
 int
 modules_resolve(struct modules *m, const int32_t *pids, size_t npids,
                 const struct map_seen *found, struct map *out)
@@ -695,10 +736,14 @@ modules_resolve(struct modules *m, const int32_t *pids, size_t npids,
 		return rc;
 	row = m->rows[index];
 	try_open(m, row, pids, npids, &seen);
+	rc = set_apart(m, &seen, pids[0], &index);
+	if (rc)
+		return rc;
 	if (row->pid)
 		add_stretch(row, &seen);
 	/* Without an image, an address counts from the start of the file. For
 	 * code made at run time it stays as it is: perf maps have addresses. */
+	row->guessed |= !row->elf && !row->pid;
 	if (!row->elf || bias_of(row->elf, &seen, &bias))
 		bias = row->pid ? 0 : seen.start - seen.offset;
 	*out = (struct map){seen.start, seen.end, bias, index};

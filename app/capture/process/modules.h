@@ -59,6 +59,10 @@ struct module {
 	                          for a map of it */
 	bool is_32;            /* a 32-bit program or library: not read */
 	bool replaced;         /* elf is not the file at path any more */
+	bool guessed;          /* addresses in it count from the start of the
+	                          file, for want of an image */
+	bool outdated;         /* it has such addresses, and another row the
+	                          image: see set_apart() */
 	uint32_t tries;
 	int32_t opened_by;           /* process that elf was opened through */
 	struct timespec changed;     /* of the file when opened */

@@ -476,25 +476,10 @@ TEST(files_of_a_process_are_opened_until_they_have_taken_long)
 }
 END
 
-/* --- files that take much --------------------------------------------------- */
-
-static pid_t
-fork_waiting(void)
-{
-	pid_t child = fork();
-
-	if (!child) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		for (;;)
-			pause();
-	}
-	ck_assert_int_gt(child, 0);
-	return child;
-}
-
-/* Maps a sparse file whose unwind table is of this many bytes, twice. */
+/* Maps a sparse file with code at vaddr, whose unwind table is of this many
+ * bytes, twice. */
 static const void *
-map_table(off_t n)
+map_elf(uint64_t vaddr, off_t n)
 {
 	struct {
 		Elf64_Ehdr head;
@@ -506,7 +491,8 @@ map_table(off_t n)
 	                .e_phoff = sizeof(Elf64_Ehdr),
 	                .e_phentsize = sizeof(Elf64_Phdr),
 	                .e_phnum = 3},
-	       .segments = {{PT_LOAD, PF_R | PF_X, 0, 0, 0, PAGE, PAGE, PAGE},
+	       .segments = {{PT_LOAD, PF_R | PF_X, 0, vaddr, vaddr, PAGE, PAGE,
+	                     PAGE},
 	                    {PT_LOAD, PF_R, PAGE, PAGE, 0, 2 * (size_t)n,
 	                     2 * (size_t)n, PAGE},
 	                    {PT_GNU_EH_FRAME, PF_R, PAGE, PAGE, 0, (size_t)n,
@@ -531,9 +517,58 @@ map_table(off_t n)
 	return p;
 }
 
+/* Sets what opening files of this process has taken. */
+static void
+set_spent(int64_t ns)
+{
+	the.modules->spent[getpid() % MODULES_SPENDERS] =
+		(struct modules_spent){getpid(), ns, clock_mono_ns()};
+}
+
+TEST(addresses_in_a_file_that_is_read_late_keep_their_meaning)
+{
+	const uint64_t vaddr = 1 << 30;
+	const void *p = map_elf(vaddr, PAGE);
+	struct place before, after;
+
+	ck_assert_int_eq(modules_new(&here, &the.modules), 0);
+	set_spent(2 * MODULES_MAX_CPU);
+	read_maps();
+	before = process_place(&the.proc, (uintptr_t)p);
+	ck_assert_uint_eq(before.vaddr, 0);
+	set_spent(0);
+	read_maps();
+	after = process_place(&the.proc, (uintptr_t)p);
+	ck_assert_uint_eq(after.vaddr, vaddr);
+	ck_assert_ptr_nonnull(the.modules->rows[after.module]->elf);
+	ck_assert_ptr_null(the.modules->rows[before.module]->elf);
+	read_maps();
+	ck_assert_uint_eq(process_place(&the.proc, (uintptr_t)p).module,
+	                  after.module);
+	stop_looking();
+}
+END
+
+/* --- files that take much --------------------------------------------------- */
+
+static pid_t
+fork_waiting(void)
+{
+	pid_t child = fork();
+
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			pause();
+	}
+	ck_assert_int_gt(child, 0);
+	return child;
+}
+
 TEST(unwind_tables_of_one_process_have_a_bound)
 {
-	const void *first = map_table(40 << 20), *second = map_table(40 << 20);
+	const void *first = map_elf(0, 40 << 20),
+		   *second = map_elf(0, 40 << 20);
 
 	look();
 	ck_assert_ptr_nonnull(module_at(first)->elf);
@@ -545,7 +580,8 @@ END
 
 TEST(an_unwind_table_is_built_for_the_first_process_with_room_for_it)
 {
-	const void *first = map_table(40 << 20), *second = map_table(40 << 20);
+	const void *first = map_elf(0, 40 << 20),
+		   *second = map_elf(0, 40 << 20);
 	pid_t child;
 
 	look();
@@ -564,6 +600,7 @@ END
 SUITE("modules", unwind_tables_of_one_process_have_a_bound,
       an_unwind_table_is_built_for_the_first_process_with_room_for_it,
       files_of_a_process_are_opened_until_they_have_taken_long,
+      addresses_in_a_file_that_is_read_late_keep_their_meaning,
       code_in_memory_of_every_kind_is_made_at_run_time,
       code_without_a_name_is_one_row_for_a_stretch,
       a_32_bit_file_is_known_as_one_once_a_process_has_opened_it,

@@ -30,6 +30,7 @@ enum proc_event {
 	PROC_BACK,      /* a process that was reported as ended goes on */
 	PROC_LEFT,      /* a process is no longer followed, but lives */
 	PROC_UNWATCHED, /* it ended before its allocations were watched */
+	PROC_WATCHED,   /* it goes on after PROC_UNWATCHED */
 	PROC_FULL, /* a process that could not be followed, past PROCS_MAX */
 };
 struct proc_news {
@@ -62,6 +63,7 @@ struct process {
 	uint64_t gone_ns;
 	uint32_t gone_tid; /* the thread that ended at gone_ns */
 	bool headless;     /* its first thread ended */
+	bool unwatched;    /* PROC_UNWATCHED was reported */
 	bool loading;      /* the kernel may be loading its program */
 	struct maps maps;
 	const struct modules *modules;

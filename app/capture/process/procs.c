@@ -423,6 +423,9 @@ go_on(struct procs *p, struct process *proc, const struct record *r)
 {
 	proc->gone_ns = 0;
 	report(p, proc->watchers, PROC_BACK, r);
+	if (proc->unwatched)
+		report(p, proc->watchers, PROC_WATCHED, r);
+	proc->unwatched = false;
 }
 
 /* A thread may still be sampled while it ends. */
@@ -449,7 +452,9 @@ apply_exit(struct procs *p, const struct record *r)
 	proc->headless |= r->pid == r->tid;
 	if (proc->headless && !proc->gone_ns) {
 		report(p, proc->watchers, PROC_EXIT, r);
-		if (process_allocs_missed(proc, p->sampler, r->time_ns))
+		proc->unwatched =
+			process_allocs_missed(proc, p->sampler, r->time_ns);
+		if (proc->unwatched)
 			report(p, proc->watchers, PROC_UNWATCHED, r);
 	} else {
 		report(p, proc->watchers, PROC_THREAD_EXIT, r);

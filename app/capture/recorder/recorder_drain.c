@@ -77,6 +77,10 @@ source_proc_seen(void *arg, uint64_t watchers, const struct proc_news *news)
 		case PROC_UNWATCHED:
 			c->quality.unwatched_ends++;
 			break;
+		case PROC_WATCHED:
+			c->quality.unwatched_ends -= c->quality.unwatched_ends >
+			                             0;
+			break;
 		case PROC_FULL:
 			c->quality.notes |= QUALITY_NOTE_OF(PROCS_FULL);
 			break;

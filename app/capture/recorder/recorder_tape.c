@@ -78,6 +78,7 @@ capture_tape_news(struct capture *c, const struct proc_news *news)
 	case PROC_BACK:
 	case PROC_LEFT:
 	case PROC_UNWATCHED:
+	case PROC_WATCHED:
 	case PROC_FULL:
 		break;
 	}

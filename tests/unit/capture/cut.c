@@ -9,6 +9,7 @@
 #include "lib/test.h"
 
 #include "capture/recorder/recorder_private.h"
+#include "capture/sampler/sampler_private.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -170,6 +171,37 @@ TEST(processes_beyond_those_that_are_followed_are_noted)
 	start_child(&f, own, first + PROCS_MAX);
 	ck_assert_uint_ne(window(&f, &p).notes & QUALITY_NOTE_OF(PROCS_FULL),
 	                  0);
+}
+END
+
+TEST(a_young_process_that_executes_a_program_did_not_end_unwatched)
+{
+	CLEANUP_FIXTURE struct fixture f = {0};
+	const uint32_t pid = UINT32_C(1) << 22;
+	const struct record end = {.kind = RECORD_EXIT,
+	                           .pid = pid,
+	                           .tid = pid,
+	                           .time_ns = 2},
+			    exec = {.kind = RECORD_COMM,
+	                            .pid = pid,
+	                            .tid = pid,
+	                            .time_ns = 3,
+	                            .comm = {.name = "a", .exec = true}};
+	struct procs *procs;
+
+	if (!start(&f))
+		SKIP("this user may not sample");
+	procs = f.capture->source->procs;
+	start_child(&f, (uint32_t)getpid(), pid);
+	procs_of_sample(procs, pid)->begun_ns = 1;
+	procs_of_sample(procs, pid)->threads = 2;
+	f.capture->source->sampler->ask.kind = SAMPLER_ALLOCS;
+	procs_apply(procs, &end);
+	ck_assert_uint_eq(f.capture->quality.unwatched_ends, 1);
+	procs_apply(procs, &exec);
+	f.capture->source->sampler->ask.kind = f.capture->source->kind;
+	ck_assert_uint_eq(f.capture->quality.unwatched_ends, 0);
+	ck_assert_uint_eq(f.capture->quality.exits, 0);
 }
 END
 
@@ -426,6 +458,7 @@ END
 
 SUITE("cut", a_capture_that_is_stopped_and_whose_timeline_is_full_says_so,
       processes_beyond_those_that_are_followed_are_noted,
+      a_young_process_that_executes_a_program_did_not_end_unwatched,
       windows_follow_each_other_without_a_gap,
       a_cut_right_after_the_start_keeps_the_time,
       a_window_without_work_has_time_but_no_samples,

@@ -2,8 +2,8 @@
  * Files of /proc, in which a process chooses names, words and paths: the input
  * as each of them, and its first line as a mapping.
  */
+#include "base/proc_text.h"
 #include "capture/process/maps.h"
-#include "worker/ipc/proc_text.h"
 
 #include <assert.h>
 #include <stdlib.h>

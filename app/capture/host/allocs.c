@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/folder.h"
+#include "base/proc_text.h"
 #include "capture/host/allocs.skel.h"
 #include "probe_watch.h"
 #include "program.h"
@@ -14,7 +15,6 @@
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/sysinfo.h>
 
@@ -135,10 +135,10 @@ allocs_open(struct allocs *out)
 
 /* A process's threads, MOST_TASKS of them at most. */
 struct awake {
-	int64_t ns;   /* for which they have run, or waited for a CPU */
+	int64_t ns;   /* that they have run or waited for a CPU */
 	int64_t runs; /* how often they were put on a CPU */
-	bool now;     /* one of them does or waits */
-	bool counted;
+	bool now;     /* one runs, or waits for a CPU */
+	bool counted; /* false: the other members are not known */
 };
 
 /* The process of a slot; its target has links while it is watched. */
@@ -309,22 +309,18 @@ count_awake(int32_t pid)
 	     i++) {
 		CLEANUP_BUF struct buf stat = BUF_INIT(BUF_MAX_SMALL);
 		CLEANUP_BUF struct buf times = BUF_INIT(BUF_MAX_SMALL);
-		long long ran, waited, runs;
+		struct proc_schedstat s;
 		char path[64];
-		const char *name_end;
 
 		snprintf(path, sizeof(path), "%d/schedstat", tid);
 		if (!file_read(dirfd(tasks), path, &times) &&
-		    sscanf(buf_str(&times), "%lld %lld %lld", &ran, &waited,
-		           &runs) == 3) {
-			sum.ns += ran + waited;
-			sum.runs += runs;
+		    !proc_parse_schedstat(buf_str(&times), &s)) {
+			sum.ns += (int64_t)(s.ran_ns + s.waited_ns);
+			sum.runs += (int64_t)s.runs;
 		}
 		snprintf(path, sizeof(path), "%d/stat", tid);
-		if (file_read(dirfd(tasks), path, &stat))
-			continue;
-		name_end = strrchr(buf_str(&stat), ')');
-		sum.now |= name_end && !strncmp(name_end, ") R", 3);
+		sum.now |= !file_read(dirfd(tasks), path, &stat) &&
+		           proc_parse_state(buf_str(&stat)) == 'R';
 	}
 	return sum;
 }

@@ -18,7 +18,7 @@
  */
 #pragma once
 
-#include "worker/ipc/proc_text.h"
+#include "base/proc_text.h"
 
 #define CONTAINER_ID_MAX    128 /* bytes of an id or name, and a NUL */
 #define CONTAINER_SPACE_MAX 64  /* of a namespace of containerd */

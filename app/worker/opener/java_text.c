@@ -1,6 +1,6 @@
 #include "java_text.h"
 
-#include "worker/ipc/proc_text.h"
+#include "base/proc_text.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -8,11 +8,11 @@
  */
 #include "base/file.h"
 #include "base/folder.h"
+#include "base/proc_text.h"
 #include "opener.h"
 #include "opener_local.h"
 #include "opener_reopen.h"
 #include "worker/debuginfod/debug_cache.h"
-#include "worker/ipc/proc_text.h"
 
 #include <errno.h>
 #include <fcntl.h>

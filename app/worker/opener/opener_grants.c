@@ -4,7 +4,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/log.h"
-#include "worker/ipc/proc_text.h"
+#include "base/proc_text.h"
 
 #include <errno.h>
 #include <fcntl.h>

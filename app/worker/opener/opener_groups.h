@@ -1,8 +1,8 @@
 /* Control groups with a CPU quota. */
 #pragma once
 
+#include "base/proc_text.h"
 #include "capture/host.h"
-#include "worker/ipc/proc_text.h"
 
 #define GROUPS_DEPTH 16 /* levels; deeper ones are not looked at */
 

@@ -4,8 +4,8 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/proc_text.h"
 #include "opener.h"
-#include "worker/ipc/proc_text.h"
 #include "worker/ipc/sandbox.h"
 
 #include <errno.h>

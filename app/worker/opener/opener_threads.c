@@ -8,10 +8,10 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/folder.h"
+#include "base/proc_text.h"
 #include "capture/threads.h"
 #include "opener.h"
 #include "opener_groups.h"
-#include "worker/ipc/proc_text.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -169,15 +169,15 @@ read_waits(int32_t pid, struct host_usage *out)
 	for (int n = 0; n < MAX_WAITING && (tid = folder_next_number(tasks));
 	     n++) {
 		CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
-		uint64_t ran_ns, waited_ns;
+		struct proc_schedstat s;
 		char path[64];
 
 		snprintf(path, sizeof(path), "%d/schedstat", tid);
 		if (file_read(dirfd(tasks), path, &text) ||
-		    proc_parse_schedstat(buf_str(&text), &ran_ns, &waited_ns))
+		    proc_parse_schedstat(buf_str(&text), &s))
 			continue;
-		out->ran_ns += ran_ns;
-		out->waited_ns += waited_ns;
+		out->ran_ns += s.ran_ns;
+		out->waited_ns += s.waited_ns;
 	}
 }
 

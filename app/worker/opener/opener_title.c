@@ -1,8 +1,8 @@
 /* Reads the name that people know a process by. */
 #include "base/file.h"
+#include "base/proc_text.h"
 #include "base/title.h"
 #include "opener.h"
-#include "worker/ipc/proc_text.h"
 
 #include <errno.h>
 #include <fcntl.h>

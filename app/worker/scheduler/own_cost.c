@@ -2,7 +2,7 @@
 
 #include "base/file.h"
 #include "base/json_out.h"
-#include "worker/ipc/proc_text.h"
+#include "base/proc_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>

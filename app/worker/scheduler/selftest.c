@@ -5,12 +5,12 @@
 #include "base/json_out.h"
 #include "base/log.h"
 #include "base/path.h"
+#include "base/proc_text.h"
 #include "base/shortage.h"
 #include "capture/event.h"
 #include "heartbeat.h"
 #include "profile/quantity.h"
 #include "store/worker.h"
-#include "worker/ipc/proc_text.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -20,9 +20,9 @@
  */
 #pragma once
 
+#include "base/proc_text.h"
 #include "worker/containers/containers.h"
 #include "worker/contexts/context.h"
-#include "worker/ipc/proc_text.h"
 
 #include <stddef.h>
 #include <sys/types.h>

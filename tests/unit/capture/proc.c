@@ -195,15 +195,13 @@ END
 
 TEST(time_of_a_thread_on_a_cpu_and_waiting_for_one_is_read)
 {
-	uint64_t ran_ns, waited_ns;
+	struct proc_schedstat s;
 
-	ck_assert_int_eq(
-		proc_parse_schedstat("2853738961 77 3\n", &ran_ns, &waited_ns),
-		0);
-	ck_assert_uint_eq(ran_ns, 2853738961);
-	ck_assert_uint_eq(waited_ns, 77);
-	ck_assert_int_eq(proc_parse_schedstat("7\n", &ran_ns, &waited_ns),
-	                 -EINVAL);
+	ck_assert_int_eq(proc_parse_schedstat("2853738961 77 3\n", &s), 0);
+	ck_assert_uint_eq(s.ran_ns, 2853738961);
+	ck_assert_uint_eq(s.waited_ns, 77);
+	ck_assert_uint_eq(s.runs, 3);
+	ck_assert_int_eq(proc_parse_schedstat("7\n", &s), -EINVAL);
 }
 END
 

@@ -56,14 +56,18 @@ bool proc_is_frozen(const char *stat, const char *wchan);
 bool proc_parse_cpu_group(const char *text, char *out, size_t n);
 /* Reads from cpu.stat for how long a quota held the group back, in us. */
 uint64_t proc_parse_throttled(const char *text);
+/* How long a thread has run, how long it has waited for a CPU, and how often it
+ * was put on one. */
+struct proc_schedstat {
+	uint64_t ran_ns, waited_ns, runs;
+};
 /*
- * Reads from /proc/PID/task/TID/schedstat for how long the thread has run, and
- * for how long it has waited for a CPU.
- *   Errors   -EINVAL
+ * Reads /proc/PID/task/TID/schedstat.
+ *   Errors   -EINVAL; *out untouched
  *   Source   Linux Documentation/scheduler/sched-stats.rst
  */
-MUST_CHECK int proc_parse_schedstat(const char *text, uint64_t *out_ran_ns,
-                                    uint64_t *out_waited_ns);
+MUST_CHECK int
+proc_parse_schedstat(const char *text, struct proc_schedstat *out);
 /*
  * Reads from /proc/PID/stat the parent's pid, 0 for a process without a parent.
  *   Errors   -EINVAL

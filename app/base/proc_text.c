@@ -1,4 +1,4 @@
-#include "proc_text.h"
+#include "base/proc_text.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -144,15 +144,13 @@ proc_parse_throttled(const char *text)
 }
 
 int
-proc_parse_schedstat(const char *text, uint64_t *out_ran_ns,
-                     uint64_t *out_waited_ns)
+proc_parse_schedstat(const char *text, struct proc_schedstat *out)
 {
-	unsigned long long ran, waited;
+	unsigned long long ran, waited, runs;
 
-	if (sscanf(text, "%llu %llu", &ran, &waited) != 2)
+	if (sscanf(text, "%llu %llu %llu", &ran, &waited, &runs) != 3)
 		return -EINVAL;
-	*out_ran_ns = ran;
-	*out_waited_ns = waited;
+	*out = (struct proc_schedstat){ran, waited, runs};
 	return 0;
 }
 

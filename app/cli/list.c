@@ -78,10 +78,8 @@ items_show(const struct cli *c, const json_t *items,
 		return print_json(items);
 	if (!json_array_size(items))
 		buf_puts(&out, "none\n");
-	else if (c->screen.width)
-		table_show_used(&out, columns, n, items, &c->screen);
-	else /* programs rely on the columns */
-		table_show(&out, columns, n, items, &c->screen);
+	else
+		table_show_to(&out, columns, n, items, &c->screen);
 	return print(&out);
 }
 

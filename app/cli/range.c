@@ -125,6 +125,17 @@ put_text(json_t *point, const char *key, const char *unit, const char *as)
 	json_object_set_new(point, as, json_string(buf_str(&text)));
 }
 
+/* Adds the share of a row in percent, if it is known. */
+static void
+put_percent(json_t *row)
+{
+	const json_t *share = json_object_get(row, "share");
+
+	if (json_is_number(share))
+		json_object_set_new(row, "percent",
+		                    json_real(100 * json_number_value(share)));
+}
+
 /* Adds texts and a bar to each point; returns the greatest height. */
 static double
 put_texts(json_t *trend, bool shares)
@@ -137,12 +148,8 @@ put_texts(json_t *trend, bool shares)
 	json_array_foreach(points, i, point)
 		most = fmax(most, height_of(point));
 	json_array_foreach(points, i, point) {
-		json_t *share = json_object_get(point, "share");
-
-		if (shares && json_is_number(share))
-			json_object_set_new(
-				point, "percent",
-				json_real(100 * json_number_value(share)));
+		if (shares)
+			put_percent(point);
 		put_text(point, "value", unit, "valueText");
 		put_text(point, "rate", unit, "rateText");
 		put_bar(point, most);
@@ -220,12 +227,7 @@ cmd_series(struct cli *c)
 		return no_profile(c);
 	/* for all functions together, shares would be 100 % */
 	most = put_texts(r.json, c->opt.function || !c->screen.width);
-	if (c->screen.width)
-		table_show_used(&out, columns, ARRAY_LEN(columns), points,
-		                &c->screen);
-	else
-		table_show(&out, columns, ARRAY_LEN(columns), points,
-		           &c->screen);
+	table_show_to(&out, columns, ARRAY_LEN(columns), points, &c->screen);
 	rc = print(&out);
 	if (!rc && c->opt.function && most <= 0)
 		note_function(c);
@@ -237,13 +239,9 @@ cmd_series(struct cli *c)
 static void
 put_group(json_t *group, const char *unit, bool mean)
 {
-	const json_t *share = json_object_get(group, "share");
-
 	if (!*json_member(group, "value"))
 		json_object_set_new(group, "value", json_string("(none)"));
-	if (json_is_number(share))
-		json_object_set_new(group, "percent",
-		                    json_real(100 * json_number_value(share)));
+	put_percent(group);
 	put_text(group, "cost", unit, "costText");
 	if (!mean)
 		put_text(group, "perSecond", unit, "rateText");
@@ -269,7 +267,7 @@ put_keys(const json_t *keys, const char *but, const char *before,
 	}
 }
 
-/* Fails since nothing has a key; names those that there are. */
+/* Fails because nothing has the key; names the keys that exist. */
 static int
 no_groups(const struct cli *c, const json_t *reply)
 {
@@ -312,12 +310,7 @@ cmd_groups(struct cli *c)
 	json_array_foreach(groups, i, group)
 		put_group(group, unit_of(json_member(r.json, "profileType")),
 		          !strcmp(json_member(r.json, "aggregation"), "mean"));
-	if (c->screen.width)
-		table_show_used(&out, columns, ARRAY_LEN(columns), groups,
-		                &c->screen);
-	else
-		table_show(&out, columns, ARRAY_LEN(columns), groups,
-		           &c->screen);
+	table_show_to(&out, columns, ARRAY_LEN(columns), groups, &c->screen);
 	left = json_object_get(r.json, "groupsLeft");
 	if (json_integer_value(left))
 		buf_addf(&out, "%lld more are not shown\n",

@@ -336,3 +336,10 @@ table_show_used(struct buf *out, const struct column *columns, size_t n,
 	if (nused)
 		table_show(out, used, nused, rows, s);
 }
+
+void
+table_show_to(struct buf *out, const struct column *columns, size_t n,
+              const json_t *rows, const struct screen *s)
+{
+	(s->width ? table_show_used : table_show)(out, columns, n, rows, s);
+}

@@ -37,6 +37,9 @@ void table_show(struct buf *out, const struct column *columns, size_t n,
 /* As table_show(), without columns that are empty in all rows. */
 void table_show_used(struct buf *out, const struct column *columns, size_t n,
                      const json_t *rows, const struct screen *s);
+/* As table_show_used() for people; programs rely on all columns. */
+void table_show_to(struct buf *out, const struct column *columns, size_t n,
+                   const json_t *rows, const struct screen *s);
 /* Appends a value for people: texts without quotes, lists joined, objects as
  * k=v. */
 void value_show(struct buf *out, const json_t *v);

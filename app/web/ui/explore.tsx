@@ -4,7 +4,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { clock } from '../flame/text.js';
 import { all, ApiError, get, PROFILING, serverNow, type Caller } from './api';
 import { toCompare } from './compare';
-import { Groups, wordOf } from './groups';
+import { Groups, isOfSamples, wordOf } from './groups';
 import { KINDS, useMarks, type Mark } from './marks';
 import type { PageProps } from './pages';
 import { Empty, Failure, sentence, Share, Skeleton, Time, usePop }
@@ -245,7 +245,7 @@ function Tools({ view, at, trend, unit, caller, asOf, baselines }: {
       <button type="button" title="A range three times as long"
         disabled={isKnown} onClick={() => wider(view)}>Zoom out</button>
       <Only view={view} at={at} unit={unit} />
-      {trend && !isOfSamples(view) && <Before view={view} trend={trend}
+      {trend && !isOfSamples(view.only) && <Before view={view} trend={trend}
         baselines={baselines} />}
       {type in NEWEST && <Newest at={at} />}
       <Share find={() => get<MergedProfile>(
@@ -312,10 +312,6 @@ function Dates({ trend, choose }: { trend: Trend;
 }
 const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
-/* Labels of samples choose no windows: what is made of these would be of all. */
-const isOfSamples = ({ only }: View) =>
-  Object.keys(only).some(name => name.startsWith('sample.'));
-
 /* The group that is shown alone, and the groups to choose from. */
 function Only({ view, at: of, unit }: { view: View; at: View; unit?: string }) {
   const [isOpen, setOpen] = useState(false), at = usePop();
@@ -326,7 +322,7 @@ function Only({ view, at: of, unit }: { view: View; at: View; unit?: string }) {
         show(view, { only });
       }}>{wordOf(name)} = {value} <span aria-hidden="true">×</span>
       <span class="unseen">, show all again</span></button>)}
-    {!isOfSamples(view) && <details class="pop" ref={at} onToggle={e =>
+    {!isOfSamples(view.only) && <details class="pop" ref={at} onToggle={e =>
       setOpen(e.currentTarget.open)}>
       <summary>Groups</summary>
       <div>{isOpen && <Groups name={asked({ ...view, from: '', to: '' })}

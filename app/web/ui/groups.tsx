@@ -12,6 +12,11 @@ import { useData } from './use';
 /* People read zone where the address has label.zone. */
 export const wordOf = (by: string) => by.replace(/^(label|sample)\./, '');
 
+/* True if a view is restricted by labels of samples, which choose no windows: an
+ * answer that is made of windows alone would be of all samples. */
+export const isOfSamples = (only: Record<string, string>) =>
+  Object.keys(only).some(name => name.startsWith('sample.'));
+
 /* asked: the range, as the API is asked for it. name: what stays when the range
  * goes on. */
 export function Groups({ name, asked, unit = '', choose }: { name: string;

@@ -4,6 +4,7 @@ import { useEffect, useMemo, useState } from 'preact/hooks';
 import { quantity, shorten } from '../flame/text.js';
 import { get, PROFILING } from './api';
 import { Chart, type Band, type Line } from './chart';
+import { isOfSamples } from './groups';
 import type { Mark } from './marks';
 import type { Shifted, Shifts, Trend } from './replies';
 import { marksOf, sentenceOf } from './shifts';
@@ -81,9 +82,8 @@ export function Costs({ trend, unit, choose, marks = NO_MARKS, bands, only = {},
   const isRate = trend.aggregation === 'sum';
   const line = useMemo(() => lineOf(trend), [trend]);
   const selected = useFunction();
-  /* of samples with a label the server has the cost of all functions only */
-  const name = Object.keys(only).some(l => l.startsWith('sample.')) ? ''
-    : selected;
+  /* the server adds up either one function or the samples with a label */
+  const name = isOfSamples(only) ? '' : selected;
   const q = new URLSearchParams({ from: trend.from,
     service: trend.service, profileType: trend.profileType, to: trend.to,
     step: `${trend.stepSeconds}s`, function: name, ...only });

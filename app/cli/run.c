@@ -511,8 +511,8 @@ match_of_process(struct cli *c, json_t *match, struct buf *title)
 	                        c->opt.pid);
 }
 
-/* Finds or adds the service that the options describe; "" if the command names
- * the service. */
+/* Finds the service that the options describe, or adds it. Sets name to "" if
+ * the command names a service. */
 static int
 find_service(struct cli *c, char name[static SERVICE_NAME_MAX])
 {

@@ -210,8 +210,8 @@ compared_nodes(struct compared *x)
  * nothing. */
 #define TOTALS_NODES (1u << 16)
 
-/* Finds functions that cost more, callees included. Frees the trees again:
- * a picture may need more nodes. */
+/* Finds functions that cost more, callees included. Frees the trees afterwards,
+ * since a picture may need more nodes. */
 static int
 find_totals(struct compared *x)
 {

@@ -20,8 +20,8 @@
 #define LABEL      "label."
 #define SAMPLE     "sample."
 #define SAMPLE_LEN (sizeof(SAMPLE) - 1)
-/* The end of a range, in which keys of samples are looked for if so many stored
- * bytes and so much time are enough. */
+/* The end of a range, in which keys of samples are looked for, and the most
+ * stored bytes and time that this may take. */
 #define LOOK_MS    (INT64_C(300) * MS_PER_S)
 #define LOOK_BYTES ((int64_t)1 << 20)
 #define LOOK_NS    NS_PER_S

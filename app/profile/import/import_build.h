@@ -132,9 +132,9 @@ const char *import_unit_find(const char *unit, int64_t *scale);
 /* Removes the frames that a pprof file wants to be hidden; appends a note if its
  * patterns can't be used. Returns 0 or -ENOMEM. */
 MUST_CHECK int import_drop(struct profile *p, struct buf *why);
-/* True for lines that would be folded stacks if counts were at their ends. */
+/* True if most lines look like folded stacks, but do not end with counts. */
 bool import_has_bare_stacks(const char *p, size_t n);
-/* Copies the beginning of a text, printable. */
+/* Copies the beginning of a text for a message. */
 void import_quote(const char *p, size_t n, char out[static IMPORT_QUOTE]);
 /* Passes over blanks and line ends at the start of a text. */
 void import_skip_blanks(const char **p, size_t *n);

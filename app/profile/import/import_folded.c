@@ -66,8 +66,8 @@ is_comment(const char *line, size_t n)
 	return mark && (n == mark || blank(line[mark]));
 }
 
-/* Counts lines at the start of a file by the counts that they end with: none,
- * one, two. Returns true if one has several frames. */
+/* Counts the first lines of a file by how many counts end them: none, one or
+ * two. Returns true if a line has several frames. */
 static bool
 count_lines(const char *p, size_t n, size_t out[static 3])
 {

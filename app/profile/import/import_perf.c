@@ -128,7 +128,7 @@ is_column(const char *p, const char *end)
 	       (p + n == end || isspace((unsigned char)p[n]));
 }
 
-/* True for a frame below a sample, as perf aligns it. */
+/* True for a line that perf has indented as a frame of a call chain. */
 static bool
 is_aligned_frame(const char *p, const char *end)
 {

@@ -36,8 +36,8 @@ next(struct units *u)
 	return 0x10000 + ((c - 0xD800) << 10) + (low - 0xDC00);
 }
 
-/* True for text without a mark whose first characters, all of ASCII, take two
- * bytes each; low is which of them says which one. */
+/* True for UTF-16 without a byte order mark if its first characters are ASCII;
+ * low is the place of the low byte in a character, 0 or 1. */
 static bool
 is_wide(const char *p, size_t n, int low)
 {

@@ -275,7 +275,7 @@ is_free(struct queue_slot *slot)
 	return state == SLOT_IDLE || state == SLOT_DONE;
 }
 
-/* Takes back what a slot holds; false once its transaction has begun. */
+/* Withdraws the push in a slot; returns false if its transaction has begun. */
 static bool
 withdraw(struct queue_slot *slot)
 {

@@ -95,9 +95,9 @@ function section(id, title, doc, content) {
 
 function show(doc) {
   $('version').textContent = doc.info.version;
-  $('about').replaceChildren('Open an operation, fill it in and send it: it goes to ' +
-    'this server, with the rights of your browser session or of the token ' +
-    `above. ${doc.info.description} `,
+  $('about').replaceChildren('Open an operation, fill it in and send it: it ' +
+    'goes to this server, with the rights of your browser session or of the ' +
+    `token above. ${doc.info.description} `,
   link('../openapi.json', 'openapi.json'));
   $('content').replaceChildren(
     ...groups(doc).map(g => section('group-' + g.name.toLowerCase(), g.name,

@@ -33,7 +33,7 @@ function total(doc) {
     `${quantity(most, doc.unit)})` : sum;
 }
 
-/* A duration says nothing about gauges. */
+/* Types whose duration is not shown, since their value does not grow with it. */
 const GAUGES = ['memory', 'goroutine'];
 
 /* Each fact has a name, a text and a tooltip. Uploaded profiles may have no

@@ -53,7 +53,7 @@ put_result(const json_t *p, bool is_short, struct buf *out)
 		buf_addf(out, "failed%s%s", is_short ? "" : ": ",
 		         is_short ? "" : failure_of(p));
 	else if (!strcmp(json_member(quality, "verdict"), "poor"))
-		buf_puts(out, "poor");
+		buf_puts(out, result_is_empty(p) ? "empty" : "poor");
 	else if (!json_is_true(json_object_get(p, "pinned")))
 		buf_puts(out, "complete");
 	if (json_is_true(json_object_get(p, "pinned")))

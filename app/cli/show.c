@@ -117,12 +117,21 @@ show_each(struct buf *out, const char *title, const json_t *texts,
 	}
 }
 
+bool
+result_is_empty(const json_t *result)
+{
+	const json_t *samples = json_object_get(result, "sampleCount");
+
+	return json_is_integer(samples) && !json_integer_value(samples);
+}
+
 void
 reasons_show(struct buf *out, const json_t *result, const struct screen *s)
 {
 	const json_t *quality = json_object_get(result, "quality");
 
-	show_each(out, "POOR RESULT", json_object_get(quality, "reasons"), s);
+	show_each(out, result_is_empty(result) ? "EMPTY" : "POOR RESULT",
+	          json_object_get(quality, "reasons"), s);
 	show_each(out, "note", json_object_get(quality, "notes"), s);
 }
 

@@ -67,6 +67,8 @@ void top_show(struct buf *out, const json_t *result, int64_t limit,
  * is left out for types that a program counts itself: it records its own
  * stacks. */
 void quality_show(struct buf *out, const json_t *result);
+/* True if nothing was sampled. */
+bool result_is_empty(const json_t *result);
 /* Appends the reasons not to trust a result, and its other notes, one per line.
  * Appends nothing for a good result. */
 void

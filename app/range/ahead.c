@@ -1,5 +1,6 @@
 #include "ahead.h"
 
+#include "store/bytes.h"
 #include "store/s3.h"
 
 #include <errno.h>
@@ -27,7 +28,7 @@ struct ahead {
 	struct store files;  /* threads read these, if not in the database */
 	struct store *store; /* rows are read again from it */
 	const char *tenant;
-	const struct range_part *parts;
+	struct range_part *parts;
 	size_t *order; /* the parts, unit by unit */
 	size_t *first; /* by unit: its first place there; then the end */
 	size_t n;      /* units */
@@ -340,6 +341,21 @@ read_again(const struct ahead *a, const struct range_part *of,
 	return range_part_read(&a->files, &part, out, why);
 }
 
+/* Reads a part once more that could not be read. Returns 0, also if it is
+ * lost. */
+static int
+retry(const struct ahead *a, struct range_part *part, struct ahead_one *one,
+      struct buf *why)
+{
+	one->counted = false;
+	if ((one->rc == -ENOENT || one->rc == -EBADMSG) && part->window)
+		one->rc = read_again(a, part, &one->whole, why);
+	if (one->rc == -ENOMEM || bytes_unreachable(one->rc))
+		return one->rc;
+	part->lost = one->rc;
+	return 0;
+}
+
 int
 ahead_next(struct ahead *a, struct ahead_unit **out, struct buf *why)
 {
@@ -353,16 +369,9 @@ ahead_next(struct ahead *a, struct ahead_unit **out, struct buf *why)
 	if (!u->ones)
 		return -ENOMEM;
 	buf_puts(why, buf_str(&a->last.why));
-	for (size_t i = 0; i < u->n && !rc; i++) {
-		const struct range_part *part = &a->parts[u->parts[i]];
-
-		rc = u->ones[i].rc;
-		if ((rc != -ENOENT && rc != -EBADMSG) || !part->window ||
-		    read_again(a, part, &u->ones[i].whole, why))
-			continue;
-		u->ones[i].counted = false;
-		rc = 0;
-	}
+	for (size_t i = 0; i < u->n && !rc; i++)
+		if (u->ones[i].rc)
+			rc = retry(a, &a->parts[u->parts[i]], &u->ones[i], why);
 	if (!rc)
 		*out = u;
 	return rc;
@@ -374,8 +383,8 @@ ahead_profile(struct ahead_unit *u, size_t i, const struct packed **out)
 	struct ahead_one *one = &u->ones[i];
 
 	*out = &one->whole;
-	if (!one->counted)
-		return 0;
+	if (one->rc || !one->counted)
+		return one->rc;
 	*out = &u->base;
 	packed_counts_begin(&u->base);
 	return packed_counts_add(&u->base, &one->counts, 1) ? -EBADMSG : 0;

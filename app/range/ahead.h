@@ -16,9 +16,9 @@
 struct ahead;
 
 /* A part as it was read: a profile; counts of the unit's base; or nothing, if it
- * is empty. */
+ * is empty or lost. */
 struct ahead_one {
-	int rc;
+	int rc; /* why it is lost */
 	bool counted;
 	struct packed whole;
 	struct packed_part counts;
@@ -40,15 +40,18 @@ void ahead_free(struct ahead *a);
 DEFINE_CLEANUP(struct ahead *, ahead_free)
 #define CLEANUP_AHEAD CLEANUP(ahead_free_ptr)
 /*
- * Returns the next unit, whose profiles the caller may change.
+ * Returns the next unit, whose profiles the caller may change. Parts whose bytes
+ * are missing or damaged are marked as lost.
  *   Owns     *out is valid until the next call
- *   Errors   -ENODATA after the last unit; as range_part_read()
+ *   Shape    *why: one line about a part that is lost
+ *   Errors   -ENODATA after the last unit, -ENOMEM, those of stores that cannot
+ *            be reached
  */
 MUST_CHECK int
 ahead_next(struct ahead *a, struct ahead_unit **out, struct buf *why);
 /* Returns the profile of a part of the unit, which is valid until that of
  * another is asked for; of an empty part, one without rows. A counted one has
  * all rows of its base.
- *   Errors   -EBADMSG */
+ *   Errors   -EBADMSG; why it is lost */
 MUST_CHECK int
 ahead_profile(struct ahead_unit *u, size_t i, const struct packed **out);

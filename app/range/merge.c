@@ -153,27 +153,6 @@ add_all(const struct adding *adding, struct buf *why)
 	return rc == -ENODATA ? 0 : rc;
 }
 
-/* Removes unfit parts from the range, and keeps the ids of the first few. */
-static int
-leave_unfit_out(struct range *r)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < r->n; i++) {
-		const struct range_part *p = &r->parts[i];
-
-		if (!p->unfit)
-			r->parts[n++] = *p;
-		else if (r->nunfit++ < RANGE_UNFIT_NAMED)
-			r->unfit[r->nunfit - 1] = p->window ? p->window->id
-			                                    : p->session->id;
-	}
-	if (n == r->n)
-		return 0;
-	r->n = n;
-	return n ? range_cover(r) : -EINVAL;
-}
-
 static int
 merge_parts(struct range *r, const struct type *reduce, struct profile **out,
             struct buf *why)
@@ -189,7 +168,7 @@ merge_parts(struct range *r, const struct type *reduce, struct profile **out,
 	range_names_begin(&names, r->store, r->tenant, m);
 	rc = add_all(&(struct adding){r, gauge && !alike, reduce, m}, why);
 	if (!rc)
-		rc = leave_unfit_out(r);
+		rc = range_leave_out(r);
 	if (!rc)
 		rc = merge_end(m, &p);
 	if (!rc && gauge)

@@ -491,6 +491,35 @@ range_cover(struct range *r)
 	                                &r->covered_ms);
 }
 
+static void
+leave(struct range_left *left, const struct range_part *p)
+{
+	if (left->n++ < RANGE_LEFT_NAMED)
+		left->ids[left->n - 1] = p->window ? p->window->id
+		                                   : p->session->id;
+}
+
+int
+range_leave_out(struct range *r)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->n; i++) {
+		const struct range_part *p = &r->parts[i];
+
+		if (p->lost)
+			leave(&r->lost, p);
+		else if (p->unfit)
+			leave(&r->unfit, p);
+		else
+			r->parts[n++] = *p;
+	}
+	if (n == r->n)
+		return 0;
+	r->n = n;
+	return n ? range_cover(r) : r->unfit.n ? -EINVAL : -EBADMSG;
+}
+
 int
 range_plan(struct range *r)
 {

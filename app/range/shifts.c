@@ -210,6 +210,8 @@ add_unit(struct counting *c, struct ahead_unit *u)
 	for (size_t i = 0; i < u->n && !rc; i++) {
 		const struct packed *k;
 
+		if (u->ones[i].rc)
+			continue;
 		rc = ahead_profile(u, i, &k);
 		if (!rc && k->p)
 			rc = add_part(c, k, u->parts[i]);
@@ -485,6 +487,35 @@ find_all(const struct counting *c)
 	return rc;
 }
 
+static int
+count(struct counting *c, struct buf *why)
+{
+	int rc = lay_out(c);
+
+	if (rc)
+		return rc;
+	c->names = strings_new();
+	c->rows = calloc(SHIFTS_FUNCTIONS, sizeof(*c->rows));
+	c->total = calloc(c->n, sizeof(*c->total));
+	return c->names && c->rows && c->total ? read_parts(c, why) : -ENOMEM;
+}
+
+/* Counts, and then without the parts that turned out to be lost: their time would
+ * be one without cost. */
+static int
+count_readable(struct counting *c, struct buf *why)
+{
+	const struct counting empty = *c;
+	size_t n = c->r->n;
+	int rc = count(c, why) ?: range_leave_out(c->r);
+
+	if (rc || c->r->n == n)
+		return rc;
+	counting_done(c);
+	*c = empty;
+	return count(c, why);
+}
+
 int
 range_shifts(struct range_shifts *s, struct buf *why)
 {
@@ -494,16 +525,8 @@ range_shifts(struct range_shifts *s, struct buf *why)
 		.r = s->range,
 		.type = type_find(s->range->type),
 	};
-	int rc = find_parts(c.r) ?: lay_out(&c);
+	int rc = find_parts(c.r) ?: count_readable(&c, why);
 
-	if (rc)
-		return rc;
-	c.names = strings_new();
-	c.rows = calloc(SHIFTS_FUNCTIONS, sizeof(*c.rows));
-	c.total = calloc(c.n, sizeof(*c.total));
-	if (!c.names || !c.rows || !c.total)
-		return -ENOMEM;
-	rc = read_parts(&c, why)
-	             ?: find_shifts(&c, NULL, SHIFT_ALARMS, &s->whole);
+	rc = rc ?: find_shifts(&c, NULL, SHIFT_ALARMS, &s->whole);
 	return rc ? rc : *s->function ? find_named(&c) : find_all(&c);
 }

@@ -163,6 +163,8 @@ spread_unit(struct steps *s, struct ahead_unit *u)
 		struct function_cost cost = {0};
 		const struct packed *k;
 
+		if (u->ones[i].rc)
+			continue;
 		rc = ahead_profile(u, i, &k);
 		if (!rc && k->p)
 			rc = cost_of(s, k, &cost);
@@ -185,7 +187,7 @@ spread_profiles(struct steps *s, struct buf *why)
 		rc = clock_mono_ns() > end ? -ETIME : ahead_next(a, &u, why);
 		rc = rc ?: spread_unit(s, u);
 	}
-	return rc == -ENODATA ? 0 : rc;
+	return rc == -ENODATA ? range_leave_out(&s->range) : rc;
 }
 
 static int

@@ -7,7 +7,8 @@
  *   bytes than one range may have: r->excess has their number, and the first
  *   time from which they fit, -E2BIG, -ETIME for too much memory or time,
  *   -ECANCELED when the peer has closed its socket, -EINVAL for profiles none
- *   of which has the value of the type, -ENODATA when nothing was captured.
+ *   of which has the value of the type, -ENODATA when nothing was captured,
+ *   -EBADMSG when no profile that was captured can be read.
  */
 #pragma once
 
@@ -19,13 +20,13 @@
 #include "store/session.h"
 #include "store/window.h"
 
-#define RANGE_MAX_PARTS   WINDOW_PLAN_MAX
-#define RANGE_MAX_SERIES  1000
-#define RANGE_MAX_LABELS  16
-#define RANGE_UNFIT_NAMED 3
-#define RANGE_MAX_STORED  ((int64_t)256 << 20) /* bytes, as stored */
-#define RANGE_MAX_MERGED  ((size_t)512 << 20)  /* bytes in memory */
-#define RANGE_MAX_NS      (20 * NS_PER_S)      /* nginx waits for 30 s */
+#define RANGE_MAX_PARTS  WINDOW_PLAN_MAX
+#define RANGE_MAX_SERIES 1000
+#define RANGE_MAX_LABELS 16
+#define RANGE_LEFT_NAMED 3
+#define RANGE_MAX_STORED ((int64_t)256 << 20) /* bytes, as stored */
+#define RANGE_MAX_MERGED ((size_t)512 << 20)  /* bytes in memory */
+#define RANGE_MAX_NS     (20 * NS_PER_S)      /* nginx waits for 30 s */
 
 /* A window, or a session. */
 struct range_part {
@@ -38,11 +39,19 @@ struct range_part {
 	const struct session *session;
 	bool unfit;       /* it lacks the value that the type shows, which other
 	                     parts have */
+	bool lost;        /* its bytes are missing or damaged */
 	struct blob blob; /* the session's file */
 };
 
 struct range_label {
 	const char *key, *value;
+};
+
+/* Parts that are left out of a sum: ids of the first few, which are borrowed, and
+ * the number of all. */
+struct range_left {
+	const char *ids[RANGE_LEFT_NAMED];
+	size_t n;
 };
 
 /* A condition that labels and host alone cannot express. */
@@ -80,9 +89,8 @@ struct range {
 	struct session_list sessions;
 	struct range_part *parts; /* in order of time */
 	size_t n, left_out; /* number of parts; of pushed parts left out */
-	const char *unfit[RANGE_UNFIT_NAMED]; /* ids of parts that range_merge()
-	                                         left out; borrowed */
-	size_t nunfit;                        /* number of such parts */
+	struct range_left unfit,
+		lost; /* parts that range_leave_out() removed */
 	double covered_ms;
 	int64_t names; /* changes when frames get names: names_version() */
 	struct range_excess {
@@ -112,13 +120,17 @@ MUST_CHECK int range_trend(struct range *r, enum window_level level);
 /*
  * Adds up all parts. A gauge becomes its mean over the time that windows cover,
  * of all series together. If the parts have different values, only the value of
- * the type is added up, and parts without it are left out of the range.
+ * the type is added up, and parts without it are left out of the range; so are
+ * parts whose bytes are missing or damaged.
  *
  *   Owns     *out is the caller's; profile_free() it
  *   Shape    *why: one line about a part that could not be read
  */
 MUST_CHECK int
 range_merge(struct range *r, struct profile **out, struct buf *why);
+/* Removes parts that are marked as lost or unfit, if any, and computes the
+ * covered time again. Returns -EBADMSG or -EINVAL if no part is left. */
+MUST_CHECK int range_leave_out(struct range *r);
 /* Computes the covered time. Parts that reach past the end of the range count
  * whole. */
 MUST_CHECK int range_cover(struct range *r);

@@ -90,6 +90,53 @@ TEST(counters_are_summed_and_recursion_counts_once)
 }
 END
 
+static bool
+has_notice(const struct client_reply *r, const char *text)
+{
+	CLEANUP_FREE char *notices =
+		json_dumps(json_object_get(r->json, "notices"), JSON_COMPACT);
+
+	return notices && strstr(notices, text);
+}
+
+TEST(a_range_is_shown_without_windows_that_cannot_be_read)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r = {0}, series = {0}, shifts = {0};
+	CLEANUP_REPLY struct client_reply all = {0};
+
+	put(&a, (struct test_window){.start_ms = T0, .span_ms = 10 * S},
+	    "main;f 30\n");
+	put(&a,
+	    (struct test_window){.start_ms = T0 + 10 * S, .span_ms = 10 * S},
+	    "main;f 60\n");
+	test_sql(&a.store,
+	         "UPDATE profile_window SET checksum = 'x' WHERE start_ms = "
+	         "(SELECT max(start_ms) FROM profile_window)",
+	         NULL, 0);
+	r = merge(&a, "cpu", T0, T0 + H, "");
+	ck_assert_double_eq(number(&r, "sampleCount"), 30);
+	ck_assert_double_eq(number(&r, "coveredSeconds"), 10);
+	ck_assert(has_notice(&r, "stoker verify"));
+	ck_assert_ptr_null(client_header(&r, "ETag"));
+	series = ask(&a, (struct ask){.key = KEY_VIEWER,
+	                              .path = API_PROFILES
+	                              "/history/series?service=" TEST_SERVICE
+	                              "&profileType=cpu&function=f&step=1h"
+	                              "&from=1728000000000&to=1728003600000"});
+	ck_assert_double_eq(number(&series, "profiles"), 1);
+	shifts = ask(&a, (struct ask){.key = KEY_VIEWER,
+	                              .path = API_PROFILES
+	                              "/history/shifts?service=" TEST_SERVICE
+	                              "&profileType=cpu"
+	                              "&from=1728000000000&to=1728003600000"});
+	ck_assert_int_eq(shifts.status, 200);
+	test_sql(&a.store, "UPDATE profile_window SET checksum = 'x'", NULL, 0);
+	all = merge(&a, "cpu", T0, T0 + H, "");
+	assert_error(&all, 500, "ProfileDamaged");
+}
+END
+
 TEST(windows_without_samples_cover_their_time)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
@@ -562,6 +609,7 @@ TEST(a_window_is_a_profile)
 END
 
 SUITE("merge", counters_are_summed_and_recursion_counts_once,
+      a_range_is_shown_without_windows_that_cannot_be_read,
       windows_without_samples_cover_their_time,
       gauges_are_averaged_over_the_time_covered, gauges_of_hosts_at_once_add_up,
       rollups_of_a_gauge_are_means_as_well,

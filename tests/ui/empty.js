@@ -2,8 +2,13 @@
 run([
   ['it_says_why_there_is_nothing_to_see', () => {
     const notice = document.getElementById('notice');
-    same([notice.hidden, notice.textContent.slice(0, 30)],
-      [false, 'Nothing was sampled in 5.00 s:']);
+    same([notice.hidden, notice.textContent],
+      [false, 'This profile is empty: no memory is in use.']);
+  }],
+  ['an_empty_profile_is_not_called_poor_too', () => {
+    const quality = document.getElementById('quality');
+    same([quality.className, quality.querySelector('summary').textContent],
+      ['', 'This profile: a note on its quality']);
   }],
   ['what_was_profiled_is_told_all_the_same', () =>
     same(document.getElementById('service').textContent, 'shop')],

@@ -87,6 +87,12 @@ quality_nothing(struct quality *q, const char *type)
 		note_if(q, nothings[i].note, !strcmp(nothings[i].type, type));
 }
 
+int64_t
+quality_samples(const struct quality *q)
+{
+	return q->notes & QUALITY_NOTE_OF(WHILE_WATCHED) ? q->in_use : q->kept;
+}
+
 /* Notes why a capture has no samples at all. */
 static void
 conclude_empty(struct quality *q, const char *type)
@@ -196,6 +202,7 @@ quality_conclude_stacks(struct quality *q)
 void
 quality_conclude(struct quality *q, const char *type)
 {
+	int64_t samples = quality_samples(q);
 	double all = (double)(q->kept + q->lost);
 	double hz = q->cpu_ns ? (double)q->kept * 1e9 / (double)q->cpu_ns : 0;
 
@@ -208,7 +215,8 @@ quality_conclude(struct quality *q, const char *type)
 	quality_conclude_stacks(q);
 	note_if(q, QUALITY_NOTE_OF(QUOTA), q->quota_ms > q->duration_ms / MANY);
 	note_if(q, QUALITY_NOTE_OF(TREE_FULL), q->dropped > 0);
-	note_if(q, QUALITY_NOTE_OF(FEW_SAMPLES), q->kept && q->kept < FEW);
+	note_if(q, QUALITY_NOTE_OF(FEW_SAMPLES), samples && samples < FEW);
+	note_if(q, QUALITY_NOTE_OF(NOTHING_LEFT), q->kept && !samples);
 	if (!q->kept)
 		conclude_empty(q, type);
 }

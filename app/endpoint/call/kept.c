@@ -290,7 +290,8 @@ add(struct call *c, const char *made, const struct buf *of,
 void
 kept_add(struct call *c, const struct buf *of)
 {
-	add(c, c->route->name, of, &c->reply->body);
+	if (!c->reply->cause.len)
+		add(c, c->route->name, of, &c->reply->body);
 }
 
 void

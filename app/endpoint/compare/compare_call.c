@@ -228,6 +228,12 @@ add_side(struct call *c, struct compared *x, size_t i)
 
 	if (rc)
 		return -1;
+	if (r->lost.n) {
+		CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+
+		range_put_lost(r, &text);
+		warn_client(c, "%s", buf_str(&text));
+	}
 	rc = compared_add(x, i, TAKE(p));
 	return rc ? compare_call_fail(c, rc) : 0;
 }

@@ -155,7 +155,7 @@ load_known(struct call *c, const struct session *s, struct profile **out)
 		return fail_store(c, rc);
 	buf_addf(&c->reply->cause, "stored profile %s: %s (%s)", s->id,
 	         buf_str(&why), strerror(-rc));
-	return fail(c, InternalError);
+	return fail(c, ProfileDamaged, "the profile");
 }
 
 void

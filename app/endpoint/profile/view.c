@@ -27,7 +27,7 @@ damaged(struct call *c, int rc, const char *why)
 		return fail_store(c, rc);
 	buf_addf(&c->reply->cause, "stored profile: %s (%s)", why,
 	         strerror(-rc));
-	return fail(c, InternalError);
+	return fail(c, ProfileDamaged, "the profile");
 }
 
 static int
@@ -179,7 +179,7 @@ view_profile(struct call *c, const struct session *s, const struct format *f,
 	if (rc == -E2BIG)
 		return fail(c, ViewTooLarge, TREE_MAX_NODES,
 		            BUF_MAX_REPLY >> 20);
-	return rc ? damaged(c, rc, s->id) : 0;
+	return rc ? fail_store(c, rc) : 0;
 }
 
 static int

@@ -89,18 +89,34 @@ nothing(struct call *c, const struct range *r)
 	return fail(c, EmptyRange, r->type, r->service);
 }
 
+static void
+put_left(const struct range_left *left, struct buf *out)
+{
+	size_t named = left->n < RANGE_LEFT_NAMED ? left->n : RANGE_LEFT_NAMED;
+
+	for (size_t i = 0; i < named; i++)
+		buf_addf(out, "%s%s", i ? ", " : "", left->ids[i]);
+	if (left->n > named)
+		buf_addf(out, " and %zu others", left->n - named);
+}
+
 void
 range_put_unfit(const struct range *r, struct buf *out)
 {
 	const struct type *t = type_find(r->type);
-	size_t named = r->nunfit < RANGE_UNFIT_NAMED ? r->nunfit
-	                                             : RANGE_UNFIT_NAMED;
 
-	for (size_t i = 0; i < named; i++)
-		buf_addf(out, "%s%s", i ? ", " : "", r->unfit[i]);
-	if (r->nunfit > named)
-		buf_addf(out, " and %zu others", r->nunfit - named);
+	put_left(&r->unfit, out);
 	buf_addf(out, ": no %s/%s values", t->sample, t->unit);
+}
+
+void
+range_put_lost(const struct range *r, struct buf *out)
+{
+	buf_puts(out, "profiles are left out, since their bytes are missing or "
+	              "damaged: ");
+	put_left(&r->lost, out);
+	buf_puts(out, "; stoker verify on the server reports what else is, and "
+	              "how to mend it");
 }
 
 static int
@@ -132,14 +148,13 @@ range_fail(struct call *c, const struct range *r, int rc, const struct buf *why)
 		return fail_memory(c);
 	case -ECANCELED:
 		return call_go_on(c) ?: fail(c, BadRequest);
+	case -EBADMSG:
+		buf_addf(&c->reply->cause, "profiles of a range: %s",
+		         why ? buf_str(why) : "");
+		return fail(c, ProfileDamaged, "the range");
 	default:
-		break;
-	}
-	if (!why || !why->len)
 		return fail_store(c, rc);
-	buf_addf(&c->reply->cause, "profile of a range: %s (%s)", buf_str(why),
-	         strerror(-rc));
-	return fail(c, InternalError);
+	}
 }
 
 /* Parts are packed and compressed. */
@@ -162,8 +177,13 @@ range_merged(struct call *c, struct range *r, struct profile **out)
 	if (call_reads(c, raw_bytes(r)))
 		return -1;
 	rc = range_merge(r, out, &why);
-
-	return rc ? range_fail(c, r, rc, &why) : 0;
+	if (rc)
+		return range_fail(c, r, rc, &why);
+	if (r->lost.n) { /* what is lost may be restored */
+		range_put_lost(r, &c->reply->cause);
+		c->reply->etag[0] = '\0';
+	}
+	return 0;
 }
 
 int

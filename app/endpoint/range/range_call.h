@@ -37,6 +37,8 @@ range_merged(struct call *c, struct range *r, struct profile **out);
 /* Names the parts that range_merge() left out: appends "sess-1, sess-2, sess-3
  * and 7 others: no cpu/nanoseconds values". */
 void range_put_unfit(const struct range *r, struct buf *out);
+/* Names those whose bytes are missing or damaged, and what to do. */
+void range_put_lost(const struct range *r, struct buf *out);
 /*
  * Appends a signed link to the page of a range, "merge" or "diff", whose whole
  * query decides what it shows. Returns -E2BIG past RANGE_MAX_LINK, -errno.

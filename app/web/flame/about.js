@@ -112,10 +112,14 @@ function list(texts) {
   return ul;
 }
 
+/* Why a profile is empty is what the page shows instead of a picture. */
+const isPoor = ({ verdict }, doc) => verdict === 'poor' &&
+  (doc.base !== undefined || doc.total > 0);
+
 /* The quality report of one side; [] if there is nothing to report. */
-function report(quality, whose) {
-  const { verdict, reasons = [], notes = [] } = quality, parts = [];
-  if (verdict === 'poor') {
+function report(quality, whose, doc) {
+  const { reasons = [], notes = [] } = quality, parts = [];
+  if (isPoor(quality, doc)) {
     parts.push(element('strong', `${whose} is poor: do not rely on it.`));
     if (reasons.length > 0) parts.push(list(reasons));
   }
@@ -140,9 +144,10 @@ function showQuality(section, doc) {
   const sides = doc.base
     ? [[doc.base.quality, 'The base'], [doc.quality, 'The comparison']]
     : [[doc.quality, 'This profile']];
-  const parts = sides.flatMap(([quality, whose]) => report(quality, whose));
+  const parts = sides.flatMap(([quality, whose]) =>
+    report(quality, whose, doc));
   section.classList.toggle('poor',
-    sides.some(([quality]) => quality.verdict === 'poor'));
+    sides.some(([quality]) => isPoor(quality, doc)));
   keepOpen(section, parts);
   section.replaceChildren(...parts);
   section.hidden = parts.length === 0;

@@ -8,7 +8,8 @@
  * table, is what the picture and the table mark, what the line below describes,
  * and what the sandwich shows.
  */
-import { matcher, packaged, quantity, percent, shorten } from './text.js';
+import { matcher, packaged, quantity, percent, shorten, visible }
+  from './text.js';
 import { Tree } from './model.js';
 import { Flame, element } from './flame.js';
 import { Table } from './table.js';
@@ -643,6 +644,9 @@ function openPage(doc, address, fetched, linked = place => place && '') {
     if (!doc) return 'The data of this page is damaged.';
     const total = Math.max(doc.total, doc.base ? doc.base.total : 0);
     if (total > 0 && doc.depth.length > 1) return '';
+    const { reasons = [] } = doc.base ? {} : doc.quality;
+    if (reasons.length > 0)
+      return `This profile is empty: ${visible(reasons.join('; '))}.`;
     const time = quantity(doc.durationMs * 1e6, 'nanoseconds');
     return `Nothing was sampled in ${time}: the service was idle, or it did ` +
       `nothing that profiles of type ${doc.type} count.`;

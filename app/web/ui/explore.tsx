@@ -12,7 +12,8 @@ import { Empty, Failure, sentence, Share, Skeleton, Time, usePop }
 import { getRange, Profile } from './profile';
 import type { Baseline, ContinuousProfile, MergedProfile, Process, Shifts, Trend }
   from './replies';
-import { latest, toFirst, toSettings, toService, type Result } from './result';
+import { latest, toFirst, toSettings, toService, verdictOf, type Result }
+  from './result';
 import { go, to } from './route';
 import { fields, ProfileNow, types } from './start';
 import { Costs, halvesOf } from './trend';
@@ -428,7 +429,7 @@ function Happened({ marks, isCut }: { marks: Mark[]; isCut: boolean }) {
             : <Time at={iso(at)} isExact />}</th>
           <td>{r?.status === 'failed' ? 'capture' : text}</td>
           <td class="number">{r?.sampleCount.toLocaleString('en')}</td>
-          <td class="wide">{r && (r.status === 'completed' ? r.quality.verdict
+          <td class="wide">{r && (r.status === 'completed' ? verdictOf(r)
             : r.phase)}</td>
           <td>{r && before(r) && <a href={toCompare(before(r)!, r.id,
             { service: r.service, type: r.profileType })}>

@@ -8,6 +8,10 @@ export type Result = ProfileResult & {
   quality: { verdict: string; goroutines?: number };
 };
 
+/* What a completed capture is good for, in a word. */
+export const verdictOf = (r: Result) =>
+  r.sampleCount > 0 ? r.quality.verdict : 'empty';
+
 /* A part of a capture has a separate id: ID.FROM-TO, or ID.FROM-TO.TID. */
 export const partId = (id: string, from: number, to: number, tid = '') =>
   `${id}.${from}-${to}${tid && '.' + tid}`;

@@ -12,7 +12,8 @@ import type { PageProps } from './pages';
 import { Ask, Failure, sentence, Skeleton, Time } from './parts';
 import type { Baseline, ContinuousProfile, MergedProfile, Process, Service,
   Trigger as Reply, UnsupportedNow } from './replies';
-import { latest, toFirst, toResult, toService, type Result } from './result';
+import { latest, toFirst, toResult, toService, verdictOf, type Result }
+  from './result';
 import { go, to } from './route';
 import { fields, ProfileNow, types } from './start';
 import { useData, type Loaded } from './use';
@@ -143,8 +144,9 @@ function Types({ name, lacks, continuous, mayStart }: { name: string;
             {last ? (last.status === 'failed'
               ? sentence(last.error.message || last.phase)
               : last.status === 'running' ? last.phase
-                : `${last.sampleCount.toLocaleString('en')} ${
-                  counted(type).toLowerCase()}`)
+                : last.sampleCount === 0 ? verdictOf(last)
+                  : `${last.sampleCount.toLocaleString('en')} ${
+                    counted(type).toLowerCase()}`)
               : <Lacking lack={lacks.find(l => l.profileType === type)} />}</td>
           <td class="number">{mayStart && isCaptured && <ProfileNow
             service={name}

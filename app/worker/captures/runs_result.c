@@ -52,7 +52,7 @@ runs_read_result(const struct msg_done *done, const struct finding *findings,
 	*out = (struct session_result){
 		.duration_ms = done->quality.duration_ms,
 		.age_ms = age_of(done),
-		.sample_count = done->quality.kept,
+		.sample_count = quality_samples(&done->quality),
 		.rate = (double)done->quality.achieved_rate / 1000,
 		.top_functions = buf_str(top),
 		.quality = buf_str(quality),

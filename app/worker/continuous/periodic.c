@@ -174,7 +174,7 @@ periodics_done_one(struct periodics *t, const struct msg_done *m,
 		.end_ms = m->start_ms + m->quality.duration_ms,
 		.duration_ms = m->quality.duration_ms,
 		.windows = 1,
-		.sample_count = m->quality.kept,
+		.sample_count = quality_samples(&m->quality),
 		.value = m->value,
 		.quota_ms = m->quality.quota_ms,
 	};

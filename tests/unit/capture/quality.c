@@ -146,6 +146,32 @@ TEST(a_profile_in_which_nothing_is_says_so_in_the_words_of_its_type)
 }
 END
 
+TEST(memory_that_was_all_released_makes_no_good_profile)
+{
+	struct quality q = {.kept = 795,
+	                    .notes = QUALITY_NOTE_OF(WHILE_WATCHED)};
+	struct quality some = q;
+	CLEANUP_JSON json_t *j = NULL;
+	const json_t *reasons;
+
+	some.in_use = 100;
+	quality_conclude(&some, "memory");
+	ck_assert(some.notes == QUALITY_NOTE_OF(WHILE_WATCHED));
+	ck_assert_int_eq(quality_samples(&some), 100);
+	quality_conclude(&q, "memory");
+	ck_assert(q.notes == (QUALITY_NOTE_OF(WHILE_WATCHED) |
+	                      QUALITY_NOTE_OF(NOTHING_LEFT)));
+	ck_assert_int_eq(quality_samples(&q), 0);
+	j = json_of(&q);
+	reasons = json_object_get(j, "reasons");
+	ck_assert_str_eq(json_string_value(json_object_get(j, "verdict")),
+	                 "poor");
+	ck_assert_str_eq(json_string_value(json_array_get(reasons, 0)),
+	                 "no memory is in use: the program released all that "
+	                 "it allocated during the capture; allocations: 795");
+}
+END
+
 TEST(a_profile_without_samples_is_poor_and_says_why)
 {
 	static const struct {
@@ -373,6 +399,7 @@ END
 
 SUITE("quality", a_sum_that_is_rough_comes_with_its_bounds,
       allocators_that_hide_memory_are_named_with_what_helps,
+      memory_that_was_all_released_makes_no_good_profile,
       functions_that_are_not_watched_are_named_harmlessly,
       a_profile_without_allocations_says_if_nothing_could_be_watched,
       rates_are_shown_per_second, every_note_is_told, a_poor_profile_says_so,

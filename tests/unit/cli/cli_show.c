@@ -483,6 +483,18 @@ TEST(a_member_that_is_empty_is_left_out)
 }
 END
 
+TEST(a_result_without_samples_is_empty_not_poor)
+{
+	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
+	struct screen screen = wide(80);
+	CLEANUP_JSON json_t *j = json_of(
+		"{\"sampleCount\":0,\"quality\":{\"reasons\":[\"idle\"]}}");
+
+	reasons_show(&out, j, &screen);
+	ck_assert_str_eq(buf_str(&out), "EMPTY: idle\n");
+}
+END
+
 TEST(a_long_reason_goes_on_below_its_beginning)
 {
 	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
@@ -531,4 +543,5 @@ SUITE("cli_show", top_functions_line_up,
       an_error_shows_its_words_code_and_details,
       an_error_that_is_not_ours_is_told_by_its_status,
       a_member_that_is_empty_is_left_out,
+      a_result_without_samples_is_empty_not_poor,
       a_long_reason_goes_on_below_its_beginning, colours_change_no_letter)

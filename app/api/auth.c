@@ -384,5 +384,7 @@ auth_check(struct call *c, struct jwt_keys *keys)
 		detail_text(c, "needed", who_name(need));
 		return fail(c, Forbidden, who_name(need));
 	}
+	if (need == WHO_WORKER && call_check_certificate(c, c->caller.host))
+		return -1;
 	return pick_tenant(c);
 }

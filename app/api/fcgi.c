@@ -95,6 +95,7 @@ fcgi_receive(FCGX_Request *f, struct request *out)
 	out->metrics_allowed = !strcmp(header(f, "METRICS_ALLOWED"), "1");
 	out->sso_user = header(f, "SSO_USER");
 	out->sso_groups = header(f, "SSO_GROUPS");
+	out->certificate = header(f, "HOST_CERTIFICATE");
 	out->content_length = parse_length(header(f, "CONTENT_LENGTH"));
 	out->peer_fd = f->ipcFd;
 	out->body = "";

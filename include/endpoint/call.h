@@ -242,6 +242,13 @@ int page_fail(struct call *c, int rc, const char *cursor);
  * every 10 s, and only while expired leases count (lease_clock_check()). */
 MUST_CHECK int call_expire_jobs(struct call *c);
 
+/*
+ * Checks that a call may be made for a host: where nginx requires certificates,
+ * its own must have been shown.
+ *   Errors   -1 with the reply
+ */
+MUST_CHECK int call_check_certificate(struct call *c, const char *host);
+
 /* --- the audit log -------------------------------------------------------- */
 
 /* Records in the audit log that the caller did this operation to target; detail

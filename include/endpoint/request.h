@@ -38,6 +38,8 @@ struct request {
 	bool metrics_allowed;              /* nginx vouches for the client */
 	const char *sso_user, *sso_groups; /* the user of a single sign-on, as
 	                                      nginx vouches; or "" */
+	const char *certificate;           /* the host that a TLS certificate
+	                                      names, as nginx vouches; or "" */
 
 	const char *body;
 	size_t body_len;

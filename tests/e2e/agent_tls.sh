@@ -27,12 +27,12 @@ certificate() { # host, authority
     openssl x509 -req -in "$STATE/$1.csr" -CA "$STATE/$2.pem" -CAkey "$STATE/$2.key" -CAcreateserial -days 2 \
       -out "$STATE/$1.pem" 2>/dev/null
 }
-authority ours && authority theirs && certificate a ours && certificate c theirs || { echo 'not ok certificates'; exit 1; }
+authority ours && authority theirs && certificate a ours && certificate c theirs && certificate d ours || { echo 'not ok certificates'; exit 1; }
 
 # Takes the lines out of their comment in the shipped site.
 sed -n '/# ssl_client_certificate/,/# }/s/^\t# //p' conf/nginx/stoker.conf |
   sed "s|/etc/stoker/hosts-ca.pem|$STATE/ours.pem|" >"$STATE/lines"
-check the_site_has_the_lines_for_certificates equal "$(wc -l <"$STATE/lines")" 6
+check the_site_has_the_lines_for_certificates equal "$(wc -l <"$STATE/lines")" 7
 chmod 644 "$STATE/ours.pem"
 sed -i "/^\t\tlisten /r $STATE/lines" "$STATE/nginx/alone.conf"
 fleet_start || { echo 'not ok the_centre_answers_by_tls'; exit 1; }
@@ -55,6 +55,10 @@ poll=(-X POST -H "Authorization: Bearer $key" -H 'Content-Type: application/json
 check a_key_without_a_certificate_is_refused equal "$(code "${poll[@]}")" 403
 check a_key_with_its_certificate_is_accepted equal "$(code --cert "$STATE/a.pem" --key "$STATE/a.key" "${poll[@]}")" 200
 check a_key_with_a_certificate_of_another_authority_is_refused equal "$(code --cert "$STATE/c.pem" --key "$STATE/c.key" "${poll[@]}")" 400
+check a_key_with_the_certificate_of_another_host_is_refused equal \
+  "$(curl -sS --cacert "$STATE/nginx/tls.pem" --cert "$STATE/d.pem" --key "$STATE/d.key" "${poll[@]}" | jq -r '.error_code + " " + .details.certificate + " " + .details.host')" 'CertificateForbidden d a'
+cp "$STATE/d.pem" "$STATE/b.pem" && cp "$STATE/d.key" "$STATE/b.key" && with_certificate b
+check a_host_with_the_certificate_of_another_is_refused says "names 'd'" host_join b
 check browsers_need_no_certificate equal "$(code "$CENTRE_URL/healthz") $(code -H "Authorization: Bearer $TOKEN" "$CENTRE_URL/api/v1/services")" '200 200'
 at_centre() { "$STATE/bin/stoker" --server "$CENTRE_URL" --token-file "$STATE/token" service list; }
 check the_command_line_refuses_a_certificate_of_an_unknown_authority leaves 3 at_centre

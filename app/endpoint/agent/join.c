@@ -180,6 +180,8 @@ agent_join(struct call *c)
 		                  host);
 	if (*join.host && strcmp(join.host, host) != 0)
 		return fail_param(c, "host", join.host, host);
+	if (call_check_certificate(c, host))
+		return -1;
 	snprintf(c->caller.id, sizeof(c->caller.id), "%s", join.id);
 	snprintf(c->caller.tenant, sizeof(c->caller.tenant), "%s",
 	         join.default_tenant);

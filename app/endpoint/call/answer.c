@@ -308,6 +308,18 @@ call_expire_jobs(struct call *c)
 /* --- the audit log -------------------------------------------------------- */
 
 int
+call_check_certificate(struct call *c, const char *host)
+{
+	const char *shown = c->req->certificate;
+
+	if (!*shown || !strcmp(shown, host))
+		return 0;
+	detail_text(c, "certificate", shown);
+	detail_text(c, "host", host);
+	return fail(c, CertificateForbidden, shown, host);
+}
+
+int
 audit_note(struct call *c, const char *target, const char *detail)
 {
 	const struct audit a = {

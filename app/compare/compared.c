@@ -77,6 +77,14 @@ seconds_of(const struct session *s, const struct profile *p)
 	                          : (double)s->duration_ms / (double)MS_PER_S;
 }
 
+static int
+pick(const struct compared *x, struct profile *p, struct tree **out)
+{
+	int rc = x->only.nlabels ? sift_profile(p, &x->only) : 0;
+
+	return rc ?: tree_functions(p, profile_type_index(p, NULL), out);
+}
+
 int
 compared_add(struct compared *x, size_t side, struct profile *p)
 {
@@ -84,9 +92,7 @@ compared_add(struct compared *x, size_t side, struct profile *p)
 	int rc = 0;
 
 	x->profiles[side] = p;
-	rc = go_on(x)
-	             ?: tree_functions(p, profile_type_index(p, NULL),
-	                               &x->trees[side]);
+	rc = go_on(x) ?: pick(x, p, &x->trees[side]);
 	if (rc)
 		return rc;
 	x->sides[side].tree = x->trees[side];
@@ -108,8 +114,7 @@ add_other(struct compared *x, const char *session)
 		return 0; /* expired, or unreadable */
 	if (profile_is_rough(p))
 		return 0; /* its sum varies with the machine's load */
-	rc = tree_functions(p, profile_type_index(p, NULL),
-	                    &x->others[x->nothers]);
+	rc = pick(x, p, &x->others[x->nothers]);
 	if (!rc)
 		x->other_profiles[x->nothers++] = TAKE(p);
 	return rc;
@@ -151,7 +156,8 @@ compared_others(struct compared *x, const struct baseline *b)
 
 /*
  * Finds blocks for both sides, or for neither: if one side is a capture without
- * a timeline, or with one that is too short, no blocks are used.
+ * a timeline, or with one that is too short, no blocks are used. Blocks are of
+ * all samples.
  */
 static void
 find_blocks(const struct compared *x, enum blocks_what what,
@@ -159,7 +165,8 @@ find_blocks(const struct compared *x, enum blocks_what what,
 {
 	const struct session *of[] = {&x->base, &x->now};
 
-	for (size_t i = 0; i < ARRAY_LEN(of) && (!i || out[0]); i++) {
+	for (size_t i = 0;
+	     i < ARRAY_LEN(of) && (!i || out[0]) && !x->only.nlabels; i++) {
 		const struct tree *t = what == BLOCKS_OF_NODES ? x->stacks[i]
 		                                               : x->trees[i];
 		const char *id = of[i]->id;
@@ -247,7 +254,7 @@ compared_run(struct compared *x)
 	                 type_is_gauge(x->base.type), x->by, &x->c);
 	if (!rc && compare_totals_decide(x->c))
 		rc = find_totals(x);
-	if (!rc)
+	if (!rc && !x->only.nlabels) /* shifts are of all samples */
 		since_find(x);
 	return rc;
 }

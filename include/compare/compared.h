@@ -16,6 +16,7 @@
 #pragma once
 
 #include "profile/compare.h"
+#include "profile/sift.h"
 #include "range/range.h"
 #include "store/baseline.h"
 
@@ -30,8 +31,9 @@ struct compared {
 	struct session base, now; /* see compared_name_ranges() */
 	struct range ranges[2];   /* n == 0: the side is no range */
 	enum compare_by by;
-	int64_t end_ns;  /* monotonic; 0: no limit */
-	const int *peer; /* a socket; NULL: none */
+	struct sift only; /* labels of samples alone */
+	int64_t end_ns;   /* monotonic; 0: no limit */
+	const int *peer;  /* a socket; NULL: none */
 	/* The answer; sides[].work is part of the question. */
 	struct compare_side sides[2];
 	struct profile *profiles[2];

@@ -330,11 +330,12 @@ add_labelled(struct profile *p, const char *key, const char *value, int64_t ns)
 	ck_assert_int_eq(profile_sample(p, p->stack, 1, &l, 1, values), 0);
 }
 
-TEST(samples_are_grouped_by_what_their_threads_published)
+TEST(samples_are_grouped_and_compared_by_what_their_threads_published)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
 	CLEANUP_PROFILE struct profile *p = profile_of("main 20\n");
 	CLEANUP_REPLY struct client_reply r = {0}, usual = {0}, trend = {0};
+	CLEANUP_REPLY struct client_reply diff = {0}, none = {0};
 	char id[ID_MAX];
 
 	add_labelled(p, "http.route", "/cart", 500000000);
@@ -369,6 +370,22 @@ TEST(samples_are_grouped_by_what_their_threads_published)
 	                   "&sample.http.route=/pay",
 	            (long long)T0, (long long)(T0 + 60 * S));
 	ck_assert_double_eq(at(&trend, 0, "value"), 3e8);
+	diff = get(&a,
+	           API_PROFILES "/diff?service=" TEST_SERVICE
+	                        "&profileType=cpu&format=json&baseFrom=%lld"
+	                        "&baseTo=%lld&comparisonFrom=%lld"
+	                        "&comparisonTo=%lld&sample.http.route=/pay",
+	           (long long)T0, (long long)(T0 + 60 * S), (long long)T0,
+	           (long long)(T0 + 60 * S));
+	ck_assert_double_eq(
+		json_number_value(json_object_get(diff.json, "total")), 3e8);
+	none = get(&a,
+	           API_PROFILES "/diff?service=" TEST_SERVICE
+	                        "&profileType=cpu&baseFrom=0&baseTo=1"
+	                        "&comparisonFrom=%lld&comparisonTo=%lld"
+	                        "&optional=true",
+	           (long long)T0, (long long)(T0 + 60 * S));
+	ck_assert_int_eq(none.status, 204);
 }
 END
 
@@ -707,7 +724,7 @@ SUITE("history", history_lists_sessions_and_windows_newest_first,
       a_function_costs_more_since_a_time_that_its_interval_has,
       groups_have_their_share_and_add_up_to_the_service,
       values_past_those_that_are_groups_are_counted_once,
-      samples_are_grouped_by_what_their_threads_published,
+      samples_are_grouped_and_compared_by_what_their_threads_published,
       functions_that_shifted_are_found_without_their_names,
       a_trend_is_the_same_from_rollups, a_trend_of_a_gauge_is_its_mean,
       a_trend_of_a_range_without_windows_is_of_sessions,

@@ -7,7 +7,7 @@
  *	STEPS	twenty minutes of another service, in which two functions
  *		changed
  */
-import { BASE, inside, judged, run, same } from './browser.mjs';
+import { BASE, complaintsOf, inside, judged, run, same } from './browser.mjs';
 
 const { SINCE, ID, STEPS } = process.env;
 const since = Number(SINCE);
@@ -50,6 +50,20 @@ const tests = {
     await page.getByRole('button', { name: 'z1', exact: true }).click();
     await page.waitForURL(url => url.searchParams.get('label.zone') === 'z1');
     await page.getByRole('button', { name: 'zone = z1' }).waitFor();
+    await page.getByLabel('Compare with').selectOption('its own first half');
+    const diff = await page.waitForRequest(/\/diff\?/);
+    same(new URL(diff.url()).searchParams.get('label.zone'), 'z1');
+    await page.locator('#verdict strong').waitFor();
+    await page.getByRole('button', { name: 'zone = z1' }).click();
+    await page.waitForURL(url => !url.searchParams.has('label.zone'));
+  },
+  async a_range_without_data_is_compared_without_a_request_that_fails() {
+    const from = Number(STEPS), until = from + 1200e3;
+    const page = await open(`/ui/s/steps?type=cpu&from=${from}&to=${until}`);
+    await page.getByLabel('Compare with').selectOption('a day earlier');
+    await page.getByText('No cpu profile in one of the ranges').waitFor();
+    await page.locator('.chart .u-over').waitFor();
+    same(complaintsOf(page), []);
   },
   async samples_are_grouped_by_their_labels() {
     const from = Number(STEPS), until = from + 1200e3;

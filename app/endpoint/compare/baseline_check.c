@@ -13,6 +13,7 @@ static const struct compare_sides sides = {
 	.host = P_CheckBaseline_host,
 	.label = P_CheckBaseline_label,
 	.origin = P_CheckBaseline_origin,
+	.sample = P_CheckBaseline_sample,
 };
 
 static int

@@ -1,7 +1,9 @@
 #include "compare_call.h"
 
 #include "base/clock.h"
+#include "base/json.h"
 #include "endpoint/profile/load.h"
+#include "endpoint/profile/view.h"
 
 #include <errno.h>
 #include <string.h>
@@ -130,8 +132,11 @@ plan(struct call *c, const struct compare_sides *p, size_t i,
 	}
 	if (range_check(c, r))
 		return -1;
+	r->with_ids = range_asks_ids(&x->only);
 	rc = range_plan(r);
-	return rc ? range_fail(c, r, rc, NULL) : 0;
+	if (rc)
+		(void)range_fail(c, r, rc, NULL);
+	return rc ? -1 : 0;
 }
 
 int
@@ -142,6 +147,7 @@ compare_call_sides(struct call *c, const struct compare_sides *p,
 	bool is_range[2];
 	int rc;
 
+	view_labels(c, p->sample, &x->only);
 	for (size_t i = 0; i < ARRAY_LEN(of); i++)
 		if (check_side(c, &p->sides[i], &is_range[i]))
 			return -1;
@@ -165,6 +171,7 @@ compare_call_side(struct call *c, const struct compare_sides *p, size_t i,
 	bool is_range;
 	int rc;
 
+	view_labels(c, p->sample, &x->only);
 	if (check_side(c, &p->sides[i], &is_range))
 		return -1;
 	if (!is_range)
@@ -194,6 +201,15 @@ compare_call_warn(struct call *c, const struct session *base,
 }
 
 void
+compare_call_put_only(const struct compared *x, struct buf *out)
+{
+	for (uint32_t i = 0; i < x->only.nlabels; i++) {
+		json_put_text(out, NULL, x->only.labels[i].key);
+		json_put_text(out, NULL, x->only.labels[i].value);
+	}
+}
+
+void
 compare_call_made_of(struct call *c, const struct compared *x, struct buf *out)
 {
 	const struct session *of[] = {&x->base, &x->now};
@@ -204,6 +220,7 @@ compare_call_made_of(struct call *c, const struct compared *x, struct buf *out)
 		         (unsigned long long)range_hash(&x->ranges[i]),
 		         x->sides[i].work);
 	}
+	compare_call_put_only(x, out);
 	buf_addf(out, "%s\n", compare_bys[x->by]);
 }
 

@@ -34,7 +34,7 @@ struct compare_side_params {
 };
 struct compare_sides {
 	struct compare_side_params sides[2]; /* base, now */
-	enum param service, type, host, label, origin;
+	enum param service, type, host, label, origin, sample;
 };
 /* The rows of an operation that has these parameters. */
 #define COMPARE_SIDES(op)                                                    \
@@ -45,7 +45,7 @@ struct compare_sides {
 		           P_##op##_comparisonFrom, P_##op##_comparisonTo}}, \
 		.service = P_##op##_service, .type = P_##op##_profileType,   \
 		.host = P_##op##_host, .label = P_##op##_label,              \
-		.origin = P_##op##_origin,                                   \
+		.origin = P_##op##_origin, .sample = P_##op##_sample,        \
 	}
 /* Finds both sides: completed sessions, windows, or parts of ranges, all of one
  * type. */
@@ -63,6 +63,8 @@ int compare_call_fail(struct call *c, int rc);
  * twice, or profiles of two services or hosts. */
 void compare_call_warn(struct call *c, const struct session *base,
                        const struct session *now);
+/* Writes the labels of samples that both sides are restricted to. */
+void compare_call_put_only(const struct compared *x, struct buf *out);
 /* Writes everything that a comparison of these sides depends on: see kept.h. */
 void
 compare_call_made_of(struct call *c, const struct compared *x, struct buf *out);

@@ -68,6 +68,15 @@ add_filters(struct diff_query *q, const struct call *c, const struct range *r)
 			         c->req->query[i].value);
 }
 
+static void
+add_only(struct diff_query *q, const struct call *c)
+{
+	for (size_t i = 0; i < c->req->nquery; i++)
+		if (!strncmp(c->req->query[i].name, "sample.", 7))
+			add_pair(q, c->req->query[i].name,
+			         c->req->query[i].value);
+}
+
 /* Signs a link to two ids for these two alone: see auth.c. */
 static int
 link_ids(struct call *c, const struct compared *x, const struct link_query *q,
@@ -110,6 +119,7 @@ compare_link_put(struct call *c, struct buf *out, const struct compared *x,
 	}
 	if (r)
 		add_filters(&q, c, r);
+	add_only(&q, c);
 	if (baseline)
 		add_pair(&q, "baselineId", baseline);
 	add_test(&q, x);

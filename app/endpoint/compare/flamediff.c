@@ -96,6 +96,7 @@ known(struct call *c, const struct compared *x, const struct diff_format *f)
 	buf_addf(&text, "%s %s %llx %llx", x->base.id, x->now.id,
 	         (unsigned long long)range_hash(&x->ranges[0]),
 	         (unsigned long long)range_hash(&x->ranges[1]));
+	compare_call_put_only(x, &text);
 	for (size_t i = 0; i < ARRAY_LEN(shown_by); i++) {
 		const char *v = request_query(c->req, params[shown_by[i]].name);
 
@@ -161,7 +162,7 @@ flamediff_get(struct call *c)
 	x.by = f->by;
 	if (compare_call_test(c, COMPARE_TEST(GetDiffFlameGraph), &x) ||
 	    compare_call_sides(c, &sides, &x))
-		return -1;
+		return c->reply->status == 204 ? 0 : -1;
 	again = x.ranges[0].n || x.ranges[1].n ||
 	        param_given(c, P_GetDiffFlameGraph_baselineId);
 	view_headers(c, P_GetDiffFlameGraph_format,

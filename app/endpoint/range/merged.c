@@ -361,15 +361,6 @@ shown_as(const struct range *r, const struct profile *p, struct buf *quality)
 	};
 }
 
-static bool
-asks_for_ids(const struct sift *s)
-{
-	for (uint32_t i = 0; i < s->nlabels; i++)
-		if (profile_label_is_id(s->labels[i].key))
-			return true;
-	return false;
-}
-
 /* Leaves the samples whose labels are asked for, for a summary. */
 static int
 pick(struct call *c, const struct view_of *of, struct profile *p)
@@ -395,7 +386,7 @@ merge_get(struct call *c)
 	int rc;
 
 	r.origin = param_text(c, P_MergeProfiles_origin);
-	r.with_ids = asks_for_ids(&of.sift);
+	r.with_ids = range_asks_ids(&of.sift);
 	if (range_check(c, &r))
 		return -1;
 	rc = range_plan(&r);

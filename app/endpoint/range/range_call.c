@@ -4,6 +4,7 @@
 #include "endpoint/profile/profile_json.h"
 #include "store/service.h"
 
+#include "profile/profile.h"
 #include "profile/types.h"
 
 #include <errno.h>
@@ -51,6 +52,15 @@ range_check(struct call *c, const struct range *r)
 	return fail(c, UnknownService, r->service);
 }
 
+bool
+range_asks_ids(const struct sift *by)
+{
+	for (uint32_t i = 0; i < by->nlabels; i++)
+		if (profile_label_is_id(by->labels[i].key))
+			return true;
+	return false;
+}
+
 static int
 too_many_series(struct call *c, const struct range *r)
 {
@@ -78,7 +88,8 @@ nothing(struct call *c, const struct range *r)
 {
 	char from[RFC3339_LEN], to[RFC3339_LEN];
 
-	if (param_int(c, P_MergeProfiles_optional))
+	if (param_int(c, P_MergeProfiles_optional) ||
+	    param_int(c, P_GetDiffFlameGraph_optional))
 		return answer_empty(c, 204);
 	clock_format(r->from_ms, from);
 	clock_format(r->to_ms, to);

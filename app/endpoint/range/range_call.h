@@ -5,6 +5,7 @@
 
 #include "endpoint/call.h"
 #include "endpoint/call/links.h"
+#include "profile/sift.h"
 #include "range/range.h"
 
 #define RANGE_MAX_LINK ((size_t)16 << 10)
@@ -20,6 +21,8 @@ struct range_rows {
 
 /* Reads these parameters; origin stays NULL. Everything is borrowed from c. */
 struct range range_asked(struct call *c, const struct range_rows *rows);
+/* True if a label of samples is asked for that is an id of a span or trace. */
+bool range_asks_ids(const struct sift *by);
 /* Checks that from is not after to, and that the service exists. Returns 0, or
  * -1 with the reply. */
 MUST_CHECK int range_check(struct call *c, const struct range *r);

@@ -4,10 +4,11 @@
  */
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { Band } from './chart';
-import { ApiError, get, PROFILING } from './api';
+import { get, PROFILING, send } from './api';
 import type { PageProps } from './pages';
 import { ChangedFirst } from './first';
-import { Empty, Failure, sentence, Share, Skeleton } from './parts';
+import { Chips, isOfSamples, labelsOf, type Labels } from './groups';
+import { Empty, Failure, Share, Skeleton } from './parts';
 import { Profile, type Doc } from './profile';
 import type { BaselineCheck, ProfileComparison, Trend } from './replies';
 import { toResult, toService } from './result';
@@ -18,10 +19,11 @@ import { useData } from './use';
 type Pair = [number, number];
 const NORMS = { share: 'shares of the total', rate: 'cost per second' };
 
-/* Sides are those of the page: a is the base, b is judged. */
+/* Sides are those of the page: a is the base, b is judged. only: what ranges are
+ * restricted to. */
 export const toCompare = (a: string, b: string, more: {
-  service: string; type: string; norm?: string; baseline?: string }) =>
-  to('/compare', { a, b, ...more });
+  service: string; type: string; norm?: string; baseline?: string },
+only: Labels = {}) => to('/compare', { a, b, ...more, ...only });
 
 function asked(query: URLSearchParams) {
   const q = new URLSearchParams(), a = query.get('a'), b = query.get('b');
@@ -41,6 +43,8 @@ function asked(query: URLSearchParams) {
     q.set('service', query.get('service') ?? '');
     q.set('profileType', query.get('type') ?? '');
   }
+  for (const [name, value] of Object.entries(labelsOf(query)))
+    if (isRange || name.startsWith('sample.')) q.set(name, value);
   const norm = query.get('norm');
   if (norm) q.set('normalize', norm);
   return String(q);
@@ -64,23 +68,25 @@ function checked(baseline: string, q: string) {
     ['comparisonFrom', 'from'], ['comparisonTo', 'to'], ['service', 'service'],
     ['profileType', 'profileType'], ['normalize', 'normalize']])
     if (of.has(name)) check.set(as, of.get(name)!);
+  for (const [name, value] of Object.entries(labelsOf(of)))
+    check.set(name, value);
   return `/api/v1/profiling/baselines/${encodeURIComponent(baseline)
   }/check?${check}`;
 }
-
-/* A side is a range in which nothing was profiled. */
-const isEmpty = (e?: Error): e is ApiError =>
-  e instanceof ApiError && e.code === 'EmptyRange';
 
 function Shown({ q, query }: { q: string; query: URLSearchParams }) {
   const baseline = query.get('baseline') ?? '';
   const address = `${PROFILING}/diff?${q}` +
     (baseline && `&${new URLSearchParams({ baselineId: baseline })}`);
-  const doc = useData(address, signal =>
-    get<Doc>(address + '&format=json', signal));
-  const words = useData('words ' + address, signal =>
-    get<Pick<ProfileComparison | BaselineCheck, 'links'>>(baseline ? checked(baseline, q)
-      : `${PROFILING}/compare?${q}`, signal));
+  /* null: nothing was profiled in one of the ranges */
+  const doc = useData(address, async signal => {
+    const reply = await send(address + '&format=json&optional=true', { signal });
+    return reply.status === 204 ? null : await reply.json() as Doc;
+  });
+  const link = async () => (await get<Pick<ProfileComparison | BaselineCheck,
+    'links'>>(baseline ? checked(baseline, q)
+    : `${PROFILING}/compare?${q}`)).links.diff;
+  const only = labelsOf(query), isEmpty = doc.data === null;
   const part = (name: string) => query.get(name) ?? '';
   const [a, b, service, type] = ['a', 'b', 'service', 'type'].map(part);
   const norm = part('norm') || 'share';
@@ -89,7 +95,7 @@ function Shown({ q, query }: { q: string; query: URLSearchParams }) {
     { a: base as Pair, b: later as Pair };
   const side = (text: string, word: string) => text.includes('..')
     ? <a href={toService(service, { type, from: text.split('..')[0],
-      to: text.split('..')[1] })}>{word}</a>
+      to: text.split('..')[1], ...only })}>{word}</a>
     : <a href={toResult(text)}>{word}</a>;
   return <>
     <nav class="line" aria-label="Comparison">
@@ -101,32 +107,34 @@ function Shown({ q, query }: { q: string; query: URLSearchParams }) {
           'comparison')}</span></li>
       </ol>
       <label>Compare <select value={norm} onChange={e => go(toCompare(a, b,
-        { service, type, norm: e.currentTarget.value, baseline }) +
+        { service, type, norm: e.currentTarget.value, baseline }, only) +
         location.hash)}>
         {Object.entries(NORMS).map(([value, word]) =>
           <option key={value} value={value}>{word}</option>)}
       </select></label>
       <button type="button" onClick={() => go(toCompare(b, a, { service, type,
-        norm: part('norm') }))}>Swap sides</button>
-      {words.data && <Share find={() =>
-        Promise.resolve(words.data!.links.diff)} />}
+        norm: part('norm') }, only))}>Swap sides</button>
+      <Chips only={only} show={left => go(toCompare(a, b, { service, type,
+        norm: part('norm'), baseline }, left) + location.hash)} />
+      {doc.data && <Share find={link} />}
     </nav>
-    <div id="verdict-at">{!doc.data && !doc.error && <Skeleton lines={1} />}
+    <div id="verdict-at">{doc.data === undefined && !doc.error &&
+      <Skeleton lines={1} />}
     </div>
     {doc.data ? <Profile doc={doc.data} address={address} />
-      : isEmpty(doc.error) ? <div role="alert">
+      : isEmpty ? <div role="alert">
         <Empty title={`No ${type} profile in one of the ranges`}>
-          <p>{sentence(doc.error.message)} Choose another range on the chart, or
-            another comparison.</p></Empty></div>
+          <p>Choose another range on the chart, or another comparison.</p>
+        </Empty></div>
         : doc.error ? <Failure error={doc.error} again={doc.again} />
           : <Skeleton lines={10} />}
     <div class="below">
       {ranges && <Brushes a={a} b={b} service={service} type={type}
-        unit={doc.data?.unit} isEmpty={isEmpty(doc.error)} choose={(x, y) =>
-          go(toCompare(x, y, { service, type, norm: part('norm') }) +
-            location.hash)} />}
-      {ranges && ranges.a[1] <= ranges.b[0] && <ChangedFirst q={q}
-        service={service} type={type} sides={ranges} />}
+        only={only} unit={doc.data?.unit} isEmpty={isEmpty}
+        choose={(x, y) => go(toCompare(x, y, { service, type,
+          norm: part('norm') }, only) + location.hash)} />}
+      {ranges && ranges.a[1] <= ranges.b[0] && !isOfSamples(only) && <ChangedFirst q={q}
+        service={service} type={type} sides={ranges} only={only} />}
     </div>
   </>;
 }
@@ -135,8 +143,9 @@ const SIDES = { base: 'Base', comparison: 'Comparison' };
 const MARGIN = 0.15; /* of the time of both ranges, on each side */
 
 /* The chart of both ranges; a drag moves one of them. */
-function Brushes({ a, b, service, type, unit, isEmpty, choose }: { a: string;
-  b: string; service: string; type: string; unit?: string; isEmpty: boolean;
+function Brushes({ a, b, service, type, only, unit, isEmpty, choose }: {
+  a: string; b: string; service: string; type: string; only: Labels;
+  unit?: string; isEmpty: boolean;
   choose: (a: string, b: string) => void }) {
   const [side, setSide] = useState<Band['side']>('comparison');
   const bands = useMemo(() => ([[a, 'base'], [b, 'comparison']] as const).map(
@@ -154,7 +163,8 @@ function Brushes({ a, b, service, type, unit, isEmpty, choose }: { a: string;
       setSeen({ from: first - more, to: Math.min(last + more, Date.now()) });
   }, [first, last]);
   const q = new URLSearchParams({ service, profileType: type,
-    from: String(Math.round(seen.from)), to: String(Math.round(seen.to)) });
+    from: String(Math.round(seen.from)), to: String(Math.round(seen.to)),
+    ...only });
   const isKnown = seen.from < seen.to;
   const trend = useData(isKnown ? 'series ' + q : '', async signal => isKnown
     ? get<Trend>(`${PROFILING}/history/series?${q}`, signal) : undefined);
@@ -168,7 +178,7 @@ function Brushes({ a, b, service, type, unit, isEmpty, choose }: { a: string;
       <i class={`side-of ${value}`} />{word}</label>)}
   </div>;
   return <>
-    <Costs trend={trend.data} unit={unit} bands={bands} more={which} choose={(from, until) => {
+    <Costs trend={trend.data} unit={unit} only={only} bands={bands} more={which} choose={(from, until) => {
         const range = `${Math.round(from)}..${Math.round(until)}`;
         if (side === 'base') choose(range, b);
         else choose(a, range);

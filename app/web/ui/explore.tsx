@@ -4,7 +4,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { clock } from '../flame/text.js';
 import { all, ApiError, get, PROFILING, serverNow, type Caller } from './api';
 import { toCompare } from './compare';
-import { Groups, isOfSamples, wordOf } from './groups';
+import { Chips, Groups, isOfSamples, labelsOf, type Labels } from './groups';
 import { KINDS, useMarks, type Mark } from './marks';
 import type { PageProps } from './pages';
 import { Empty, Failure, sentence, Share, Skeleton, Time, usePop }
@@ -29,10 +29,6 @@ const RUNNING_MS = 1e3, LISTED = 50, NONE: Result[] = [];
    The address has all of it, so that a link shows the same to others. */
 type View = { service: string; type: string; from: string; to: string;
   only: Labels };
-/* What the view is restricted to: host=a, label.zone=a, or samples whose threads
-   published sample.http.route=/cart. */
-type Labels = Record<string, string>;
-const isLabel = (name: string) => /^(host$|label\.|sample\.)/.test(name);
 
 export default function Explore({ args, query, caller }: PageProps) {
   const { service } = args, asked = query.get('type');
@@ -41,7 +37,7 @@ export default function Explore({ args, query, caller }: PageProps) {
     asked ? undefined : usualType(service, signal));
   const view = { service, type: asked ?? usual.data ?? '',
     from: query.get('from') ?? 'now-1h', to: query.get('to') ?? 'now',
-    only: Object.fromEntries([...query].filter(([name]) => isLabel(name))) };
+    only: labelsOf(query) };
   const isWhole = asked !== null && query.has('from');
   useEffect(() => {
     if (!isWhole && view.type) show(view, {}, 'replace');
@@ -246,7 +242,7 @@ function Tools({ view, at, trend, unit, caller, asOf, baselines }: {
       <button type="button" title="A range three times as long"
         disabled={isKnown} onClick={() => wider(view)}>Zoom out</button>
       <Only view={view} at={at} unit={unit} />
-      {trend && !isOfSamples(view.only) && <Before view={view} trend={trend}
+      {trend && <Before view={view} trend={trend}
         baselines={baselines} />}
       {type in NEWEST && <Newest at={at} />}
       <Share find={() => get<MergedProfile>(
@@ -317,12 +313,7 @@ const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
 function Only({ view, at: of, unit }: { view: View; at: View; unit?: string }) {
   const [isOpen, setOpen] = useState(false), at = usePop();
   return <>
-    {Object.entries(view.only).map(([name, value]) => <button type="button"
-      key={name} class="chip" title="Show all again" onClick={() => {
-        const { [name]: _, ...only } = view.only;
-        show(view, { only });
-      }}>{wordOf(name)} = {value} <span aria-hidden="true">×</span>
-      <span class="unseen">, show all again</span></button>)}
+    <Chips only={view.only} show={only => show(view, { only })} />
     {!isOfSamples(view.only) && <details class="pop" ref={at} onToggle={e =>
       setOpen(e.currentTarget.open)}>
       <summary>Groups</summary>
@@ -354,19 +345,19 @@ function Before({ view: { service, type, only }, trend, baselines }:
     if (!(at > 0)) return say('No change of a function was found in this '
       + 'range.');
     go(toCompare(`${first.split('..')[0]}..${at}`,
-      `${at}..${second.split('..')[1]}`, { service, type }));
+      `${at}..${second.split('..')[1]}`, { service, type }, only));
   };
   const compare = (seconds: string) => {
     if (seconds === CHANGE)
       return void atChange().catch((e: Error) => say(sentence(e.message)));
     if (seconds === HALVES)
-      return go(toCompare(first, second, { service, type }));
+      return go(toCompare(first, second, { service, type }, only));
     const of = baselines.find(b => b.baselineId === seconds);
     if (of) return go(toCompare(of.sessionId, `${from}..${until}`,
-      { service, type, baseline: of.baselineId }));
+      { service, type, baseline: of.baselineId }, only));
     const back = seconds ? Number(seconds) * 1000 : until - from;
     go(toCompare(`${from - back}..${until - back}`, `${from}..${until}`,
-      { service, type }));
+      { service, type }, only));
   };
   return <><select value="-" aria-label="Compare with"
     onChange={e => {
@@ -378,7 +369,9 @@ function Before({ view: { service, type, only }, trend, baselines }:
     {SHIFTS.filter(([s]) => !s || Number(s) * 1000 >= until - from)
       .map(([seconds, word]) =>
         <option key={seconds} value={seconds}>{word}</option>)}
-    <option value={CHANGE}>the time before it changed</option>
+    {/* shifts are of all samples */}
+    {!isOfSamples(only) &&
+      <option value={CHANGE}>the time before it changed</option>}
     <option value={HALVES}>its own first half</option>
     {baselines.length > 0 && <optgroup label="Baselines">
       {baselines.map(b => <option key={b.baselineId} value={b.baselineId}>

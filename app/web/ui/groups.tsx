@@ -14,8 +14,26 @@ export const wordOf = (by: string) => by.replace(/^(label|sample)\./, '');
 
 /* True if a view is restricted by labels of samples, which choose no windows: an
  * answer that is made of windows alone would be of all samples. */
-export const isOfSamples = (only: Record<string, string>) =>
+export const isOfSamples = (only: Labels) =>
   Object.keys(only).some(name => name.startsWith('sample.'));
+
+/* What a view is restricted to: host=a, label.zone=a, or samples whose threads
+ * published sample.http.route=/cart. */
+export type Labels = Record<string, string>;
+export const labelsOf = (query: URLSearchParams): Labels =>
+  Object.fromEntries([...query].filter(([name]) =>
+    /^(host$|label\.|sample\.)/.test(name)));
+
+/* The groups that are shown alone; a click shows the others, too. */
+export const Chips = ({ only, show }: { only: Labels;
+  show: (only: Labels) => void }) => <>
+  {Object.entries(only).map(([name, value]) => <button type="button"
+    key={name} class="chip" title="Show all again" onClick={() => {
+      const { [name]: _, ...rest } = only;
+      show(rest);
+    }}>{wordOf(name)} = {value} <span aria-hidden="true">×</span>
+    <span class="unseen">, show all again</span></button>)}
+</>;
 
 /* asked: the range, as the API is asked for it. name: what stays when the range
  * goes on. */

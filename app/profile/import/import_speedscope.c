@@ -28,6 +28,9 @@ struct reader {
 	struct buf text;
 	uint32_t *frames; /* indexes of locations */
 	uint32_t nframes, cap;
+	uint32_t *path; /* locations of the frames that events have opened,
+	                   root first */
+	uint32_t depth, path_room;
 	struct label thread;
 	const char *from; /* the file */
 	size_t size;
@@ -265,60 +268,61 @@ read_event(struct reader *d, struct json_scan *s, struct event *e)
 	return k == JSON_OBJECT_END;
 }
 
-/* Opens a frame or closes the innermost one; path is root first. */
+/* Opens a frame or closes the innermost one. */
 static int
-apply_event(struct reader *d, const struct event *e, uint32_t *path,
-            uint32_t *depth)
+apply_event(struct reader *d, const struct event *e)
 {
 	uint32_t location = 0;
 	int r = frame_at(d, &e->frame, &location);
 
+	if (!r && e->type == 'O')
+		r = ROWS_ROOM(d->path, d->path_room, d->depth, 1);
 	if (r)
 		return r;
 	if (e->type == 'O') {
-		if (*depth == PROFILE_MAX_FRAMES)
-			return import_deep(&d->im);
-		path[(*depth)++] = location;
+		d->path[d->depth++] = location;
 		return 0;
 	}
-	if (e->type != 'C' || !*depth || path[*depth - 1] != location) {
+	if (e->type != 'C' || !d->depth || d->path[d->depth - 1] != location) {
 		buf_puts(d->im.why, "its events are not nested");
 		return -EBADMSG;
 	}
-	--*depth;
+	d->depth--;
 	return 0;
 }
 
 /* Adds the time since the previous event to the open stack. */
 static int
-pass_time(struct reader *d, const uint32_t *path, uint32_t depth, double span)
+pass_time(struct reader *d, double span)
 {
+	uint32_t n = d->depth;
+	int r = 0;
+
 	if (span < 0)
 		return import_bad(&d->im, "its events are not in order");
-	if (!depth || !(span > 0))
+	if (!n || !(span > 0))
 		return 0;
-	for (uint32_t i = 0; i < depth; i++)
-		d->im.stack[i] = path[depth - 1 - i];
-	d->im.depth = depth;
-	return sample(d, 1, span);
+	while (!r && n > 0 && !import_full(&d->im))
+		r = import_push(&d->im, d->path[--n]);
+	return r ? r : sample(d, 1, span);
 }
 
 static int
 read_evented(struct reader *d, struct parts *p)
 {
-	uint32_t path[PROFILE_MAX_FRAMES], depth = 0;
 	struct event e, last = {0};
 	unsigned long long n = 0;
 	enum json_token k;
 	int r = 0;
 
+	d->depth = 0;
 	if (json_scan_next(&p->events) != JSON_ARRAY)
 		return broken(d, &p->events);
 	while (!r && (k = json_scan_next(&p->events)) == JSON_OBJECT) {
 		if (!read_event(d, &p->events, &e))
 			return broken(d, &p->events);
-		r = pass_time(d, path, depth, depth ? e.at - last.at : 0)
-		            ?: apply_event(d, &e, path, &depth);
+		r = pass_time(d, d->depth ? e.at - last.at : 0)
+		            ?: apply_event(d, &e);
 		n++;
 		last = e;
 	}
@@ -326,9 +330,8 @@ read_evented(struct reader *d, struct parts *p)
 		buf_addf(d->im.why, ": see event %llu of %s", n, p->name);
 	if (r || k != JSON_ARRAY_END)
 		return r ? r : broken(d, &p->events);
-	d->open += depth;
-	return p->end > last.at ? pass_time(d, path, depth, p->end - last.at)
-	                        : 0;
+	d->open += d->depth;
+	return p->end > last.at ? pass_time(d, p->end - last.at) : 0;
 }
 
 /* --- profiles ------------------------------------------------------------- */
@@ -544,6 +547,7 @@ reader_done(struct reader *d)
 	buf_done(&d->text);
 	buf_done(&d->note);
 	free(d->frames);
+	free(d->path);
 }
 
 int

@@ -8,6 +8,9 @@
  *	{"head": {"id": 1, "callFrame": {...}, "selfSize": 16,
  *	          "children": [{...}]}, "samples": [...]}
  *
+ * What asks V8 by its protocol often keeps the reply as it is, in which the
+ * profile is a member: {"result": {"profile": {"nodes": ...}}}.
+ *
  * Before 2016, V8 wrote the first with a head, too: with the members of
  * callFrame in each node, "timestamps", and a start and an end in seconds.
  *
@@ -43,6 +46,7 @@ struct node {
 	double id, hits;
 	uint32_t parent;     /* index of a node, or PROFILE_NONE */
 	uint32_t location;   /* PROFILE_NONE: not yet made */
+	uint32_t walk;       /* see check_tree() */
 	uint32_t name, file; /* strings */
 	int64_t line;
 	bool root, collector, alone; /* by its name: see classify() */
@@ -105,23 +109,37 @@ kind_of_head(struct json_scan *s)
 	return KIND_NONE;
 }
 
+/* True for the name of a member of a reply that holds the profile. */
+static bool
+is_wrapper(const struct buf *name)
+{
+	return !strcmp(buf_str(name), "profile") ||
+	       !strcmp(buf_str(name), "result");
+}
+
 /* Finds the kind of a file by its first bytes. */
 static enum kind
 kind_of(const char *p, size_t n)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(JSON_SCAN_TEXT);
 	struct json_scan s;
+	enum json_token t;
 
 	json_scan_init(&s, p, n < FOREIGN_LOOK ? n : FOREIGN_LOOK, &text);
 	if (json_scan_next(&s) != JSON_OBJECT)
 		return KIND_NONE;
 	while (json_scan_next(&s) == JSON_NAME) {
+		bool wrapper = is_wrapper(&text);
+
 		if (!strcmp(buf_str(&text), "nodes"))
 			return memmem(p, n, "\"callFrame\"", 11) ? KIND_CPU
 			                                         : KIND_NONE;
 		if (!strcmp(buf_str(&text), "head"))
 			return kind_of_head(&s);
-		if (!json_scan_skip(&s, json_scan_next(&s)))
+		t = json_scan_next(&s);
+		if (t == JSON_OBJECT && wrapper)
+			continue;
+		if (!json_scan_skip(&s, t))
 			break;
 	}
 	return KIND_NONE;
@@ -303,6 +321,24 @@ classify(struct reader *r, struct node *n)
 	n->alone = n->root || is(r, n, "(idle)") || is(r, n, "(program)");
 }
 
+/* Walks from each node towards the root until the way is known. Refuses a node
+ * that is above itself. */
+static int
+check_tree(struct reader *r)
+{
+	for (uint32_t i = 0; i < r->nnodes; i++) {
+		uint32_t at = i;
+
+		while (at != PROFILE_NONE && !r->nodes[at].walk) {
+			r->nodes[at].walk = i + 1;
+			at = r->nodes[at].parent;
+		}
+		if (at != PROFILE_NONE && r->nodes[at].walk == i + 1)
+			return import_bad(&r->im, "a node is its own ancestor");
+	}
+	return 0;
+}
+
 /* Follows the relations that nodes state by ids. */
 static int
 connect(struct reader *r)
@@ -326,7 +362,7 @@ connect(struct reader *r)
 		else
 			r->nodes[e->node].parent = other;
 	}
-	return 0;
+	return check_tree(r);
 }
 
 /* --- costs ---------------------------------------------------------------- */
@@ -466,7 +502,8 @@ add_stack(struct reader *r, uint32_t at, const struct cost *c)
 	if (!(c->value >= 0) || c->value >= 0x1p62)
 		return import_bad(&r->im, "a value is out of range");
 	v[r->im.p->ntypes - 1] = llround(c->value);
-	while (!rc && at != PROFILE_NONE && !r->nodes[at].root) {
+	while (!rc && at != PROFILE_NONE && !r->nodes[at].root &&
+	       !import_full(&r->im)) {
 		rc = push_node(r, &r->nodes[at]);
 		at = r->nodes[at].parent;
 	}
@@ -521,6 +558,7 @@ find_parts(struct reader *r, struct json_scan *s, struct parts *out)
 	if (t != JSON_OBJECT)
 		return broken(r, s);
 	while ((t = json_scan_next(s)) == JSON_NAME) {
+		bool wrapper = is_wrapper(&r->text);
 		size_t i = 0;
 
 		while (i < ARRAY_LEN(rows) &&
@@ -529,12 +567,16 @@ find_parts(struct reader *r, struct json_scan *s, struct parts *out)
 		if (i < ARRAY_LEN(rows) && rows[i].scan)
 			*rows[i].scan = *s;
 		t = json_scan_next(s);
+		if (t == JSON_OBJECT && wrapper)
+			continue;
 		if (t == JSON_NUMBER && i < ARRAY_LEN(rows) && rows[i].number)
 			*rows[i].number = s->number;
 		if (!json_scan_skip(s, t))
 			return broken(r, s);
 	}
-	return t == JSON_OBJECT_END ? 0 : broken(r, s);
+	return t == JSON_OBJECT_END && (out->nodes.p || out->head.p)
+	               ? 0
+	               : broken(r, s);
 }
 
 static int

@@ -210,10 +210,12 @@ pprof_function(struct decode *d, struct wire w)
 	return r ? r : idmap_add(&d->functions, id);
 }
 
+/* Adds a line to a location. A line without a function is left out, as
+ * `go tool pprof` does. */
 static int
-read_line(struct decode *d, struct wire w)
+read_line(struct decode *d, struct wire w, struct location *l)
 {
-	struct line *line = &d->p->lines[d->p->nlines++];
+	struct line *line = &d->p->lines[d->p->nlines];
 	struct wire_field f;
 	uint64_t id = 0;
 	int r;
@@ -225,10 +227,14 @@ read_line(struct decode *d, struct wire w)
 		else if (f.key == WIRE_KEY(LINE_LINE, WIRE_VARINT))
 			line->line = (int64_t)f.value;
 	}
+	if (r || !id)
+		return r;
 	line->function = idmap_find(&d->functions, id);
-	if (!r && line->function == IDMAP_NONE)
+	if (line->function == IDMAP_NONE)
 		return pprof_bad(d, "a line refers to no function");
-	return r;
+	d->p->nlines++;
+	l->nlines++;
+	return 0;
 }
 
 static int
@@ -237,15 +243,12 @@ location_field(struct decode *d, const struct wire_field *f, struct location *l)
 	switch (f->key) {
 	case WIRE_KEY(LOCATION_MAPPING_ID, WIRE_VARINT):
 		l->mapping = idmap_find(&d->mappings, f->value);
-		if (f->value && l->mapping == IDMAP_NONE)
-			return pprof_bad(d, "a location refers to no mapping");
 		return 0;
 	case WIRE_KEY(LOCATION_ADDRESS, WIRE_VARINT):
 		l->address = f->value;
 		return 0;
 	case WIRE_KEY(LOCATION_LINE, WIRE_BYTES):
-		l->nlines++;
-		return read_line(d, f->bytes);
+		return read_line(d, f->bytes, l);
 	case WIRE_KEY(LOCATION_IS_FOLDED, WIRE_VARINT):
 		l->folded = f->value;
 		return 0;

@@ -1362,6 +1362,7 @@ TEST(stacks_that_are_too_deep_lose_the_frames_nearest_to_the_root)
 		CLEANUP_BUF struct buf folded = BUF_INIT(1 << 20);
 		CLEANUP_BUF struct buf perf = BUF_INIT(1 << 20);
 		CLEANUP_BUF struct buf scope = BUF_INIT(1 << 20);
+		CLEANUP_BUF struct buf events = BUF_INIT(1 << 20);
 
 		buf_puts(&perf, "d 1 1.0: cycles: \n\t10 f (/d)\n");
 		buf_puts(
@@ -1369,13 +1370,20 @@ TEST(stacks_that_are_too_deep_lose_the_frames_nearest_to_the_root)
 			"{\"shared\":{\"frames\":[{\"name\":\"a\"},{\"name\":"
 			"\"f\"}]},\"profiles\":[{\"type\":\"sampled\",\"unit\":"
 			"\"none\",\"weights\":[1],\"samples\":[[");
+		buf_puts(&events,
+		         "{\"shared\":{\"frames\":[{\"name\":\"a\"},{\"name\":"
+		         "\"f\"}]},\"profiles\":[{\"unit\":\"none\","
+		         "\"endValue\":1,\"events\":[");
 		for (int i = 0; i < PROFILE_MAX_FRAMES - 1 + cut; i++) {
 			buf_puts(&folded, "a;");
 			buf_puts(&perf, "\t20 a (/d)\n");
 			buf_puts(&scope, "0,");
+			buf_puts(&events,
+			         "{\"type\":\"O\",\"at\":0,\"frame\":0},");
 		}
 		buf_puts(&folded, "f 1\n");
 		buf_puts(&scope, "1]]}]}");
+		buf_puts(&events, "{\"type\":\"O\",\"at\":0,\"frame\":1}]}]}");
 		leaf_is_kept(&folded, cut);
 		leaf_is_kept(&perf, cut);
 		leaf_is_kept(&scope, cut);

@@ -325,8 +325,6 @@ TEST(references_to_nothing_are_refused)
 	         "a string index is out of range"},
 		{PROFILE_FUNCTION, FUNCTION_NAME, 1, UINT64_MAX,
 	         "a string index is out of range"},
-		{PROFILE_LOCATION, LOCATION_MAPPING_ID, 1, 7,
-	         "a location refers to no mapping"},
 		{PROFILE_SAMPLE, SAMPLE_VALUE, 3, 1,
 	         "a sample refers to no location"},
 		{PROFILE_MAPPING, MAPPING_MEMORY_START, 0, 1,
@@ -349,18 +347,44 @@ TEST(references_to_nothing_are_refused)
 }
 END
 
-TEST(a_line_without_a_function_is_refused)
+/* Appends a location in a mapping that the file lacks, with a line of a
+ * function. */
+static void
+put_dangling(struct buf *b, uint64_t function)
+{
+	size_t place = wire_open(b, PROFILE_LOCATION), line;
+
+	wire_put_number(b, LOCATION_ID, 1);
+	wire_put_number(b, LOCATION_MAPPING_ID, 7);
+	line = wire_open(b, LOCATION_LINE);
+	wire_put_number(b, LINE_FUNCTION_ID, function);
+	wire_put_number(b, LINE_LINE, 5);
+	wire_close(b, line);
+	wire_close(b, place);
+}
+
+/* Peer: go tool pprof 1.19. */
+TEST(a_location_may_lack_its_mapping_and_its_functions)
 {
 	CLEANUP_BUF struct buf b = BUF_INIT(MAX_BYTES);
-	size_t place, line;
+	CLEANUP_PROFILE struct profile *p = NULL;
 
 	put_string(&b, "");
-	place = wire_open(&b, PROFILE_LOCATION);
-	wire_put_number(&b, LOCATION_ID, 1);
-	line = wire_open(&b, LOCATION_LINE);
-	wire_put_number(&b, LINE_LINE, 5);
-	wire_close(&b, line);
-	wire_close(&b, place);
+	put_dangling(&b, 0);
+	p = decoded(b.p, b.len);
+	ck_assert_uint_eq(p->nlocations, 1);
+	ck_assert_uint_eq(p->locations[0].mapping, PROFILE_NONE);
+	ck_assert_uint_eq(p->locations[0].nlines, 0);
+	ck_assert_uint_eq(p->nlines, 0);
+}
+END
+
+TEST(a_function_that_the_file_lacks_is_refused)
+{
+	CLEANUP_BUF struct buf b = BUF_INIT(MAX_BYTES);
+
+	put_string(&b, "");
+	put_dangling(&b, 9);
 	check_refused(b.p, b.len, MAX_BYTES, -EBADMSG,
 	              "a line refers to no function");
 }
@@ -653,7 +677,8 @@ SUITE("pprof", a_field_is_told_of_whatever_its_form,
       what_is_written_reads_back_the_same, writing_again_gives_the_same_bytes,
       a_foreign_file_is_read, equal_samples_of_a_file_stay_apart,
       every_cut_of_a_file_is_refused, references_to_nothing_are_refused,
-      a_line_without_a_function_is_refused, an_id_used_twice_is_refused,
+      a_location_may_lack_its_mapping_and_its_functions,
+      a_function_that_the_file_lacks_is_refused, an_id_used_twice_is_refused,
       a_sample_needs_one_value_for_each_type,
       values_may_not_be_shared_out_unevenly,
       the_string_table_starts_with_the_empty_string,

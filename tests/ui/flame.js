@@ -428,7 +428,8 @@
     press('Escape', document.body);
   });
   test('the_legend_has_packages_by_their_cost_and_folds_one', async () => {
-    const legend = () => [...$('legend').children].map(li => li.textContent);
+    const legend = () => [...$('legend').children].map(li => li.textContent)
+      .slice(0, -1);
     same(legend(), ['shop 35.1%', 'libwork.so 34.9%', 'libparse.so 30.0%']);
     $('legend').querySelectorAll('button')[1].click();
     await drawn();
@@ -436,6 +437,42 @@
       [['libwork.so'], ['shop 70.0%', 'libparse.so 30.0%']]);
     $('reset').click();
   });
+  test('colours_tell_own_code_from_libraries', async () => {
+    const fills = () => ['main', 'leaf', 'thin_0'].map(name =>
+      flame.fills.name(tree.names.indexOf(name)));
+    const [main] = fills();
+    press('k', document.body);
+    await drawn();
+    same([...$('legend').children].map(li => li.textContent),
+      ['libraries 64.9%', 'own code 35.1%', 'By package']);
+    same([fills()[0] === main, hash().get('colors')], [false, 'origin']);
+    $('legend').lastElementChild.firstElementChild.click();
+    await drawn();
+    same([fills()[0] === main, location.hash], [true, '']);
+  });
+  for (const [origin, pkg, name, file] of [
+    ['kernel', '[kernel.kallsyms]', 'do_syscall_64', ''],
+    ['runtime', 'libc.so.6', '__memmove_avx', './string/memmove.S'],
+    ['runtime', 'ld-linux-x86-64.so.2', '_dl_relocate', ''],
+    ['library', 'libssl.so.3', 'SSL_read', ''],
+    ['own', 'redis-server', 'processCommand', 'server.c'],
+    ['runtime', 'redis-server', 'std::sort<int*>', ''],
+    ['own', 'python3.11', 'total', '/srv/shop/app.py'],
+    ['library', 'python3.11', 'get',
+      '/usr/lib/python3/dist-packages/requests/api.py'],
+    ['runtime', 'python3.11', 'loads', '/usr/lib/python3.11/json/__init__.py'],
+    ['runtime', 'python3.11', '_PyEval_EvalFrameDefault', ''],
+    ['own', 'main', 'main.work', '/home/a/main.go'],
+    ['own', 'github.com/acme/shop', 'github.com/acme/shop.Price',
+      'github.com/acme/shop/price.go'],
+    ['library', 'github.com/lib/pq', 'github.com/lib/pq.Open',
+      '/root/go/pkg/mod/github.com/lib/pq@v1.2.3/conn.go'],
+    ['runtime', 'net/http', 'net/http.(*conn).serve', 'net/http/server.go'],
+    ['library', 'node', 'handle', '/srv/node_modules/express/index.js'],
+    ['runtime', '', 'java.util.HashMap.get', 'HashMap.java'],
+    ['own', '', 'shop.Pricer.price', 'Pricer.java'],
+  ]) test(`of_${origin}: ${name}`, () =>
+    same(stoker.originOf(pkg, name, file), origin));
   test('a_link_leaves_out_what_it_says', async () => {
     follow('#fold=work&hide=gone');
     await drawn();

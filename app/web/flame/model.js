@@ -5,7 +5,8 @@
  * Node 0 is the root; the subtree of node i is the range [i, end[i]), so its
  * first child is i + 1 and the sibling after child c is end[c].
  */
-import { visible, quantity, percent, packageColor } from './text.js';
+import { visible, quantity, percent, packageColor, originColor, originOf }
+  from './text.js';
 
 /* Siblings narrower than this are drawn as one bar. */
 const NARROW_PX = 2;
@@ -32,6 +33,7 @@ class Tree {
     this.total = scaled(doc.totals, doc.scale);
     this.all = this.n > 0 ? this.total[0] : 0;
     this.width = this.total; /* of bars */
+    this.style = { byOrigin: false }; /* of this tree and those derived of it */
     this.place();
   }
 
@@ -86,6 +88,12 @@ class Tree {
     return file && line ? `${file}:${line}` : file;
   }
 
+  /* Whose code a function is, in a word of ORIGINS. */
+  originOf(name) {
+    return originOf(this.packages[name] ?? '', this.names[name],
+      this.files[this.starts.file[name] || 0] ?? '');
+  }
+
   /* Columns of the table, and whether they are sorted downwards at first;
    * the numbers of a row, in that order: text, its meter, what it is. */
   static byNode = ['depth', 'name', 'self', 'total'];
@@ -104,8 +112,10 @@ class Tree {
   /* Colours of nodes and functions; read() reads them from the style sheet. */
   colors(read) {
     const light = Number(read('light')), chroma = Number(read('chroma'));
-    const fills = [], name = i => fills[i] ??=
-      packageColor(this.packages[i], this.names[i], light, chroma);
+    const fills = [], { packages, names } = this;
+    const name = i => fills[i] ??= this.style.byOrigin
+      ? originColor(this.originOf(i), names[i], light, chroma)
+      : packageColor(packages[i], names[i], light, chroma);
     return { node: i => name(this.name[i]), name };
   }
 

@@ -8,7 +8,7 @@
  * table, is what the picture and the table mark, what the line below describes,
  * and what the sandwich shows.
  */
-import { matcher, packaged, quantity, percent, shorten, visible }
+import { ORIGINS, matcher, packaged, quantity, percent, shorten, visible }
   from './text.js';
 import { Tree } from './model.js';
 import { Flame, element } from './flame.js';
@@ -59,7 +59,11 @@ function openPage(doc, address, fetched, linked = place => place && '') {
       new CustomEvent('stoker-function', { detail: state.fn }));
     if (differs('filters')) {
       drawFilters();
-      drawPackages();
+      drawLegend();
+    }
+    if (!doc.base && state.byOrigin !== source.style.byOrigin) {
+      source.style.byOrigin = state.byOrigin;
+      repaint();
     }
     if (differs('lines', 'fn', 'filters')) drawLines();
     drawTools();
@@ -127,31 +131,43 @@ function openPage(doc, address, fetched, linked = place => place && '') {
     $('filters').replaceChildren(...chips);
   }
 
-  /* Whose colour is which: the packages in which most is spent. A click folds
-   * one of them. */
-  function drawPackages() {
+  /* Whose colour is which: the packages in which most is spent, or whose code it
+   * is. A click folds a package. */
+  function drawLegend() {
     if (doc.base) return;
-    const spent = new Map(), colored = new Map();
+    const { byOrigin } = source.style, spent = new Map(), colored = new Map();
+    const groupOf = name => byOrigin ? whole.originOf(name) : whole.packages[name];
     for (let i = 1; i < whole.n; i++) {
-      const name = whole.name[i], pkg = whole.packages[name];
-      if (!pkg) continue;
-      spent.set(pkg, (spent.get(pkg) ?? 0) + whole.self[i]);
-      if (!colored.has(pkg)) colored.set(pkg, name);
+      const name = whole.name[i], group = groupOf(name);
+      if (!group) continue;
+      spent.set(group, (spent.get(group) ?? 0) + whole.self[i]);
+      if (!colored.has(group)) colored.set(group, name);
     }
     const most = [...spent].sort(([, a], [, b]) => b - a).slice(0, PACKAGES);
-    $('legend').hidden = most.length < 2;
-    $('legend').replaceChildren(...most.map(([pkg, value]) => {
-      const item = element('li', ''), button = element('button', '', {
-        type: 'button', title: `${pkg}: fold it into its callers` });
+    const other = element('button', byOrigin ? 'By package' : 'By own code',
+      { type: 'button', title: byOrigin ? 'Colours by package (k)'
+        : 'Colours by own code, libraries, runtimes and kernel (k)' });
+    other.addEventListener('click', turnColors);
+    const items = [...most.map(([group, value]) => {
+      const item = byOrigin ? element('span', '') : element('button', '', {
+        type: 'button', title: `${group}: fold it into its callers` });
       const dot = element('i', '');
-      dot.style.background = flame.fills.name(colored.get(pkg));
-      button.append(dot, `${shorten(packaged(pkg), 24)} ${
-        percent(value, source.total[0])}`);
-      button.addEventListener('click', () => leaveOut('fold-package', pkg));
-      item.append(button);
+      dot.style.background = flame.fills.name(colored.get(group));
+      item.append(dot, `${byOrigin ? ORIGINS[group]
+        : shorten(packaged(group), 24)} ${percent(value, source.total[0])}`);
+      if (!byOrigin) item.addEventListener('click', () =>
+        leaveOut('fold-package', group));
       return item;
+    }), other];
+    $('legend').hidden = most.length === 0;
+    $('legend').replaceChildren(...items.map(item => {
+      const li = element('li', '');
+      li.append(item);
+      return li;
     }));
   }
+
+  const turnColors = () => set({ byOrigin: !state.byOrigin });
 
   const leave = filters => set({ filters, drawing: inSandwich() ? 'icicle'
     : state.drawing }, 'pushState');
@@ -308,6 +324,7 @@ function openPage(doc, address, fetched, linked = place => place && '') {
     if (state.fn) q.set('fn', state.fn);
     for (const [what, name] of state.filters) q.append(what, name);
     if (state.isHeavy) q.set('order', 'weight');
+    if (state.byOrigin) q.set('colors', 'origin');
     if (state.drawing !== 'icicle') q.set('view', state.drawing);
     if (state.shape !== tree.firstShape) q.set('shape', state.shape);
     if (state.sort !== tree.constructor.sort || state.reversed)
@@ -339,7 +356,7 @@ function openPage(doc, address, fetched, linked = place => place && '') {
     return {
       view: q.has('to') ? tree.range(first, q.get('to')) : tree.view(first),
       query: (q.get('q') || '').slice(0, 400), fn, drawing, filters,
-      isHeavy,
+      isHeavy, byOrigin: q.get('colors') === 'origin',
       shape: Object.hasOwn(DiffTree.shapes, q.get('shape')) && doc.base
         ? q.get('shape') : tree.firstShape,
       sort: Object.hasOwn(tree.constructor.columns, column) ? column
@@ -596,6 +613,7 @@ function openPage(doc, address, fetched, linked = place => place && '') {
     C: copyStack,
     l: turnLines,
     m: openMenuBelow,
+    k: turnColors,
     o: turnOrder,
     s: () => table.held ? around(table.held.dataset.name) : toSandwich(),
     v: () => set({ drawing: state.drawing === 'icicle' ? 'flame' : 'icicle' }),
@@ -634,7 +652,7 @@ function openPage(doc, address, fetched, linked = place => place && '') {
 
   function repaint() {
     flame.readTheme();
-    drawPackages();
+    drawLegend();
     if (sandwich) sandwich.readTheme();
     showTable();
   }

@@ -2,8 +2,8 @@
  * The page as a single file, which contains its data. Unless the file was
  * saved, the server offers other formats.
  */
-import { clock, local, matcher, packageColor, percent, quantity, shorten }
-  from './text.js';
+import { clock, local, matcher, originOf, packageColor, percent, quantity,
+  shorten } from './text.js';
 import { NARROW_PX, Tree } from './model.js';
 import { bottomUp, callees, callers, filtered } from './sandwich.js';
 import { beginTheme, isDark, turnTheme } from './theme.js';
@@ -29,8 +29,8 @@ document.addEventListener('stoker-theme', () =>
   button.setAttribute('aria-pressed', isDark()));
 beginTheme();
 /* For use in the browser's console. */
-globalThis.stoker = { clock, local, matcher, packageColor, percent, quantity,
-  shorten, NARROW_PX, Tree, bottomUp, callees, callers, filtered,
+globalThis.stoker = { clock, local, matcher, originOf, packageColor, percent,
+  quantity, shorten, NARROW_PX, Tree, bottomUp, callees, callers, filtered,
   ...openPage(readData(), isServed() ? location.href : '') };
 /* The time from the start of navigation to the first picture. */
 document.body.dataset.paintMs = performance.now().toFixed(1);

@@ -141,6 +141,41 @@ function packageColor(pkg, name, light, chroma) {
   return oklch(light + shade, chroma, hash(pkg) % 360);
 }
 
+/*
+ * Whose code a function is. Files decide where they are known: those of
+ * packages that others wrote lie in folders of their own. Go's packages of the
+ * standard library have no dot in the first part of their path.
+ */
+const ORIGINS = { own: 'own code', library: 'libraries',
+  runtime: 'runtimes and system', kernel: 'kernel' };
+const OF_KERNEL = /^\[(kernel|vdso|vsyscall)/;
+const OF_RUNTIME = new RegExp('^(\\[|(lib(c|m|dl|rt|pthread|gcc_s|stdc\\+\\+|c\\+\\+'
+  + '|python|ruby|jvm|node|php)|ld|ld-linux|python|ruby|java|node|php|perl)'
+  + '[-_.\\d]*(-x86-64|-aarch64|x86_64|fpm|cgi)?(\\.so[.\\d]*)?$)');
+const FILE_OF_RUNTIME =
+  /^(\/usr\/(lib|local\/lib)\/(python|ruby|jvm|node|php)[^/]*\/(?!.*-packages\/)|\/usr\/(local\/go|lib\/go[^/]*)\/|\/rustc\/|\/usr\/include\/c\+\+\/|<frozen |node:)/;
+const FILE_OF_LIBRARY =
+  /\/((site|dist)-packages|node_modules|gems|vendor|pkg\/mod|\.cargo)\/|@v\d|^\/usr\/(include|lib|share)\//;
+const NAME_OF_RUNTIME =
+  /^([\w.<>]+ )?(java|javax|jdk|sun|com\.sun)\.|^<?(std|core|alloc)::/;
+
+function originOf(pkg, name, file) {
+  const base = pkg.replace(/^.*\//, '');
+  if (OF_KERNEL.test(pkg)) return 'kernel';
+  if (FILE_OF_RUNTIME.test(file) || NAME_OF_RUNTIME.test(name)) return 'runtime';
+  if (FILE_OF_LIBRARY.test(file)) return 'library';
+  if (/\.(py|rb|php|[cm]?js|ts|java|kt|scala)$/.test(file)) return 'own';
+  if (name.startsWith(pkg + '.'))
+    return pkg === 'main' || /^[^/]*\./.test(pkg) ? 'own' : 'runtime';
+  if (OF_RUNTIME.test(base)) return 'runtime';
+  return /\.so(\.|$)/.test(base) ? 'library' : 'own';
+}
+
+const ORIGIN_HUES = { own: 60, library: 245, runtime: 320, kernel: 0 };
+const originColor = (kind, name, light, chroma) => oklch(
+  light + (hash(name) % 7 - 3) / 150, kind === 'kernel' ? 0.008 : chroma,
+  ORIGIN_HUES[kind]);
+
 /* An RFC 3339 time in the browser's time zone, which it names, and in UTC. */
 const TIME = { year: 'numeric', month: 'short', day: 'numeric', hour: '2-digit',
   minute: '2-digit', second: '2-digit', hourCycle: 'h23' };
@@ -168,4 +203,4 @@ const COUNTED = { alloc: 'Allocations', memory: 'Objects in use',
 const counted = type => COUNTED[type] ?? 'Samples';
 
 export { visible, local, utc, clock, counted, matcher, packaged, quantity,
-  percent, shorten, packageColor };
+  percent, shorten, packageColor, originColor, originOf, ORIGINS };

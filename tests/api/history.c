@@ -335,7 +335,7 @@ TEST(samples_are_grouped_and_compared_by_what_their_threads_published)
 	CLEANUP_API struct test_api a = test_api(1, "");
 	CLEANUP_PROFILE struct profile *p = profile_of("main 20\n");
 	CLEANUP_REPLY struct client_reply r = {0}, usual = {0}, trend = {0};
-	CLEANUP_REPLY struct client_reply diff = {0}, none = {0};
+	CLEANUP_REPLY struct client_reply diff = {0}, none = {0}, traces = {0};
 	char id[ID_MAX];
 
 	add_labelled(p, "http.route", "/cart", 500000000);
@@ -353,7 +353,7 @@ TEST(samples_are_grouped_and_compared_by_what_their_threads_published)
 	        (long long)T0, (long long)(T0 + 60 * S), "sample.http.route");
 	usual = get(&a, GROUPS "&profileType=cpu&from=%lld&to=%lld",
 	            (long long)T0, (long long)(T0 + 60 * S));
-	ck_assert_uint_eq(count(&r, "keys"), 2);
+	ck_assert_uint_eq(count(&r, "keys"), 3);
 	ck_assert_str_eq(text(item(&r, "keys", 1), "by"), "sample.http.route");
 	ck_assert_int_eq(json_integer_value(json_object_get(item(&r, "keys", 1),
 	                                                    "values")),
@@ -365,6 +365,10 @@ TEST(samples_are_grouped_and_compared_by_what_their_threads_published)
 					item(&r, "groups", 1), "share")),
 	                        0.3, 1e-6);
 	ck_assert_str_eq(reply_text(&usual, "by"), "sample.http.route");
+	traces = get(&a, GROUPS "&profileType=cpu&from=%lld&to=%lld&by=%s",
+	             (long long)T0, (long long)(T0 + 60 * S),
+	             "sample.trace_id");
+	ck_assert_str_eq(text(item(&traces, "groups", 1), "value"), "77");
 	trend = get(&a,
 	            SERIES "&profileType=cpu&from=%lld&to=%lld&step=1m"
 	                   "&sample.http.route=/pay",

@@ -115,6 +115,25 @@ const tests = {
     await page.waitForFunction(n => [...document.querySelectorAll('#facts dd')]
       .some(d => d.textContent === n), told);
   },
+  async a_capture_is_grouped_by_thread_and_process() {
+    const page = await inside(`/ui/p/${ID}`);
+    await page.locator('summary', { hasText: 'Threads' }).click();
+    const rows = page.locator('.groups tbody tr');
+    await rows.first().waitFor();
+    const counts = async () => (await rows.locator('td:nth-child(3)')
+      .allTextContents()).map(t => Number(t.replace(',', '')));
+    const all = await counts();
+    await page.getByLabel('Group by').selectOption('process');
+    await rows.filter({ hasText: 'with' }).first().waitFor();
+    same((await counts()).reduce((a, b) => a + b),
+      all.reduce((a, b) => a + b));
+    await page.getByLabel('Group by').selectOption('thread');
+    await rows.first().getByRole('link').click();
+    await page.waitForURL(/\.0-\d+\.\d+$/);
+    await graph(page);
+    await page.waitForFunction(n => [...document.querySelectorAll('#facts dd')]
+      .some(d => Number(d.textContent.replace(',', '')) === n), all[0]);
+  },
   async the_map_has_a_table_for_those_who_do_not_see_it() {
     const page = await open();
     const cells = await page.locator('.heat-map table td:nth-child(2)')

@@ -128,7 +128,7 @@ find_keys(struct grouping *g)
 	return rc;
 }
 
-/* Counts the values of the keys of a profile's labels, except ids. */
+/* Counts the values of the keys of a profile's labels. */
 static int
 count_sample_keys(struct grouping *g, const struct profile *p)
 {
@@ -143,7 +143,7 @@ count_sample_keys(struct grouping *g, const struct profile *p)
 		const char *name = strings_get(p->strings, key, NULL);
 		struct key *k = NULL;
 
-		if (known[key] || !text || profile_label_is_id(name))
+		if (known[key] || !text)
 			continue;
 		known[key] = true;
 		k = key_of(g, name, true);
@@ -180,7 +180,8 @@ find_sample_keys(struct grouping *g)
 }
 
 /* Returns the first key that makes more than one group, or else one. Of samples
- * only if the look was at all of the range: others cost too much unasked. */
+ * only if the look was at all of the range: others cost too much unasked; and
+ * no ids, which are as many as there were requests. */
 static const struct key *
 usual_key(const struct grouping *g)
 {
@@ -189,7 +190,8 @@ usual_key(const struct grouping *g)
 	for (size_t most = 2; most > 0; most--)
 		for (size_t i = 0; i < g->nkeys; i++)
 			if (g->keys[i].n >= most &&
-			    (all || !g->keys[i].of_samples))
+			    (!g->keys[i].of_samples ||
+			     (all && !profile_label_is_id(g->keys[i].label))))
 				return &g->keys[i];
 	return &g->keys[0];
 }
@@ -408,8 +410,10 @@ answer_samples(struct call *c, struct grouping *g, const struct key *k,
                const char *label)
 {
 	CLEANUP_RANGE struct range r = range_question(g->range);
-	int rc = range_plan(&r);
+	int rc;
 
+	r.with_ids = profile_label_is_id(label);
+	rc = range_plan(&r);
 	if (rc)
 		return range_fail(c, &r, rc, NULL);
 	r.end_ns = g->end_ns;

@@ -9,20 +9,19 @@ import { all, get, post, PROFILING, remove, type Caller } from './api';
 import { toCompare } from './compare';
 import type { Make } from './form';
 import type { PageProps } from './pages';
-import { Ask, Failure, sentence, Share, Skeleton, Time } from './parts';
+import { hasThreads, Threads } from './groups';
+import { Ask, Failure, sentence, Share, Skeleton, Time, usePop }
+  from './parts';
 import { getColumns, Profile } from './profile';
 import type { Baseline } from './replies';
-import { lengthOf, partOf, resultPath, toResult, toService, toSettings,
-  type Result } from './result';
+import { isSession, lengthOf, partOf, resultPath, toResult, toService,
+  toSettings, type Result } from './result';
 import { go, to } from './route';
 import { ProfileNow } from './start';
 import { useData } from './use';
 
 const POLL_MS = 700;
 const PHASES = ['queued', 'capturing', 'symbolizing', 'storing', 'done'];
-
-/* Windows of continuous profiling are sums: they know no times inside. */
-const isSession = (id: string) => id.startsWith('sess-');
 
 /* The views of a capture: the end of the path, and the types that have it. */
 type View = '' | 'threads' | 'heat';
@@ -131,6 +130,7 @@ function Line({ result, caller, again, at, compare }: { result: Result;
       href={viewOf(id, v.at)}
       aria-current={v.at === at ? 'page' : undefined}>{v.word}</a>)}</div>}
     {status !== 'running' && <div class="buttons">
+      {hasThreads(result) && !part && <ByThread id={id} />}
       {status === 'completed' && <Against result={result}
         compare={compare} />}
       {mayStart && <ProfileNow service={service} type={type}
@@ -149,6 +149,15 @@ function Line({ result, caller, again, at, compare }: { result: Result;
           { type })))} />}
     </div>}
   </nav>;
+}
+
+function ByThread({ id }: { id: string }) {
+  const [isOpen, setOpen] = useState(false), at = usePop();
+  return <details class="pop" ref={at} onToggle={e =>
+    setOpen(e.currentTarget.open)}>
+    <summary>Threads</summary>
+    <div>{isOpen && <Threads id={id} />}</div>
+  </details>;
 }
 
 /* The form is loaded when it is opened. */

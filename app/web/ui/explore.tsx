@@ -4,7 +4,8 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { clock } from '../flame/text.js';
 import { all, ApiError, get, PROFILING, serverNow, type Caller } from './api';
 import { toCompare } from './compare';
-import { Chips, Groups, isOfSamples, labelsOf, type Labels } from './groups';
+import { Chips, Groups, hasThreads, isOfSamples, labelsOf, type Labels }
+  from './groups';
 import { KINDS, useMarks, type Mark } from './marks';
 import type { PageProps } from './pages';
 import { Empty, Failure, sentence, Share, Skeleton, Time, usePop }
@@ -184,6 +185,7 @@ function Shown({ view, query, caller }: { view: View;
     <Tools view={view} at={present.at} trend={trend.data}
       unit={doc.data?.columns?.unit} caller={caller}
       baselines={happened.flatMap(m => m.baseline ?? [])}
+      capture={items.find(hasThreads)}
       asOf={present.isLive
         ? <AsOf at={doc.data?.until} again={present.next} />
         : <button type="button" class="as-of" title="The last hour, as it goes on"
@@ -214,9 +216,9 @@ const AsOf = ({ at, again }: { at?: number; again: () => void }) =>
 refreshes now`}>As of {at === undefined ? '…'
     : new Date(at).toTimeString().slice(0, 8)}</button>;
 
-function Tools({ view, at, trend, unit, caller, asOf, baselines }: {
+function Tools({ view, at, trend, unit, caller, asOf, baselines, capture }: {
   view: View; at: View; trend?: Trend; unit?: string; caller: Caller;
-  asOf: ComponentChildren; baselines: Baseline[] }) {
+  asOf: ComponentChildren; baselines: Baseline[]; capture?: Result }) {
   const { service, type, from, to: until } = view;
   const isKnown = until === 'now' && RANGES.some(([r]) => r === from);
   const all = useData('types', types);
@@ -241,7 +243,7 @@ function Tools({ view, at, trend, unit, caller, asOf, baselines }: {
         choose={(a, b) => between(view, a, b)} />}
       <button type="button" title="A range three times as long"
         disabled={isKnown} onClick={() => wider(view)}>Zoom out</button>
-      <Only view={view} at={at} unit={unit} />
+      <Only view={view} at={at} unit={unit} capture={capture} />
       {trend && <Before view={view} trend={trend}
         baselines={baselines} />}
       {type in NEWEST && <Newest at={at} />}
@@ -310,7 +312,8 @@ function Dates({ trend, choose }: { trend: Trend;
 const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 /* The group that is shown alone, and the groups to choose from. */
-function Only({ view, at: of, unit }: { view: View; at: View; unit?: string }) {
+function Only({ view, at: of, unit, capture }: { view: View; at: View;
+  unit?: string; capture?: Result }) {
   const [isOpen, setOpen] = useState(false), at = usePop();
   return <>
     <Chips only={view.only} show={only => show(view, { only })} />
@@ -318,7 +321,7 @@ function Only({ view, at: of, unit }: { view: View; at: View; unit?: string }) {
       setOpen(e.currentTarget.open)}>
       <summary>Groups</summary>
       <div>{isOpen && <Groups name={asked({ ...view, from: '', to: '' })}
-        asked={asked(of)} unit={unit} choose={(by, value) => show(view,
+        asked={asked(of)} unit={unit} capture={capture} choose={(by, value) => show(view,
           { only: { ...view.only, [by]: value } })} />}
       </div>
     </details>}

@@ -3,10 +3,11 @@
  * or of their samples. A click on one shows it alone.
  */
 import { useState } from 'preact/hooks';
-import { percent, quantity } from '../flame/text.js';
+import { percent, quantity, visible } from '../flame/text.js';
 import { get, PROFILING } from './api';
 import { sentence, Skeleton, Spark } from './parts';
-import type { Groups as Grouping } from './replies';
+import type { Groups as Grouping, Timeline } from './replies';
+import { isSession, partId, resultPath, toResult, type Result } from './result';
 import { useData } from './use';
 
 /* People read zone where the address has label.zone. */
@@ -35,10 +36,53 @@ export const Chips = ({ only, show }: { only: Labels;
     <span class="unseen">, show all again</span></button>)}
 </>;
 
+/* What keeps the threads of its samples: a capture of CPU time. */
+export const hasThreads = (r: Result) =>
+  r.profileType === 'cpu' && isSession(r.id) && r.status === 'completed';
+
+const NAMES = { thread: 'Threads', process: 'Processes' };
+
+/* The threads or processes of a capture; a click on a thread shows it alone. */
+export function Threads({ id }: { id: string }) {
+  const [by, setBy] = useState<keyof typeof NAMES>('thread');
+  const path = `${resultPath(id)}/timeline?slotsPerSecond=1`;
+  const { data, error } = useData(path, signal => get<Timeline>(path, signal));
+  if (error) return <p>{sentence(error.message)}</p>;
+  if (!data) return <Skeleton lines={3} />;
+  const { threads, samples, durationMs, threadCount } = data;
+  const rows = by === 'thread'
+    ? threads.map(t => ({ key: t.tid, name: t.name, samples: t.samples }))
+    : [...new Map(threads.map(t => [t.pid, { key: t.pid,
+      name: threads.find(other => other.pid === t.pid)!.name,
+      samples: threads.reduce((n, other) => n +
+        (other.pid === t.pid ? other.samples : 0), 0) }])).values()];
+  return <>
+    <label>Group by <select value={by} onChange={e =>
+      setBy(e.currentTarget.value as keyof typeof NAMES)}>
+      {Object.keys(NAMES).map(name => <option key={name}>{name}</option>)}
+    </select></label>
+    <table class="list groups"><thead><tr><th scope="col">{by}</th>
+      <th scope="col" class="number">Share</th>
+      <th scope="col" class="number">Samples</th></tr></thead>
+    <tbody>{rows.sort((a, b) => b.samples - a.samples).map(row =>
+      <tr key={row.key}><th scope="row">{by === 'thread'
+        ? <a title="Show only this" href={toResult(partId(id, 0,
+          Math.ceil(durationMs), String(row.key)))}>{visible(row.name)}</a>
+        : <>with {visible(row.name)}</>}{' '}
+      <span class="quiet">{row.key}</span></th>
+      <td class="number">{percent(row.samples, samples)}</td>
+      <td class="number">{row.samples.toLocaleString('en')}</td></tr>)}
+    </tbody></table>
+    {threadCount > threads.length && <p class="quiet">{threadCount -
+      threads.length} threads with fewer samples are not counted.</p>}
+  </>;
+}
+
 /* asked: the range, as the API is asked for it. name: what stays when the range
  * goes on. */
-export function Groups({ name, asked, unit = '', choose }: { name: string;
-  asked: string; unit?: string; choose: (by: string, value: string) => void }) {
+export function Groups({ name, asked, unit = '', choose, capture }: {
+  name: string; asked: string; unit?: string; capture?: Result;
+  choose: (by: string, value: string) => void }) {
   const [by, setBy] = useState('');
   const { data, error } = useData(`groups ${name} ${by}`, signal =>
     get<Grouping>(`${PROFILING}/history/groups?${asked}${by &&
@@ -46,8 +90,10 @@ export function Groups({ name, asked, unit = '', choose }: { name: string;
   if (error) return <p>{sentence(error.message)}</p>;
   if (!data) return <Skeleton lines={3} />;
   const keys = data.keys.filter(k => k.values > 0);
-  if (keys.length === 0) return <p>Captures that were asked for have no
-    groups.</p>;
+  const ofCapture = capture && <p class="quiet">Threads and processes are known
+    of captures alone: <a href={toResult(capture.id)}>the newest</a> has them.</p>;
+  if (keys.length === 0) return ofCapture ?? <p>Captures that were asked for
+    have no groups.</p>;
   const most = Math.max(...data.groups.flatMap(g =>
     g.points.map(p => p.rate ?? 0)), 1);
   const isTrend = data.groups.some(g => g.points.length > 0);
@@ -73,6 +119,7 @@ export function Groups({ name, asked, unit = '', choose }: { name: string;
           {isTrend && <td class="wide"><Spark rates={points.map(p => p.rate)} most={most}
             label={`${value} over time`} /></td>}
         </tr>)}</tbody></table>
+    {ofCapture}
     {data.groupsLeft > 0 && <p class="quiet">{data.groupsLeft} more are not
       shown.</p>}
   </>;

@@ -8,6 +8,9 @@ export type Result = ProfileResult & {
   quality: { verdict: string; goroutines?: number };
 };
 
+/* Windows of continuous profiling are sums: they know no times inside. */
+export const isSession = (id: string) => id.startsWith('sess-');
+
 /* What a completed capture is good for, in a word. */
 export const verdictOf = (r: Result) =>
   r.sampleCount > 0 ? r.quality.verdict : 'empty';

@@ -71,7 +71,7 @@ read_threads(const struct interp_space *space)
 	if (!language->attach(space, &t))
 		sink += interp_threads_find(&t, 1, &slot);
 	if (!language->list(space, &list) &&
-	    walk_find(language->find, space->memory, &list, 1, &slot)) {
+	    walk_find(language->find, space->memory, &list, 1, 0, &slot)) {
 		slot.layout = list.layout;
 		slot.hop = list.hop;
 		sink += walk_frames(language->step, space->memory, &slot, &s);

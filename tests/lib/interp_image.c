@@ -76,7 +76,8 @@ put_thread(const struct interp_space *space, struct interp_codes *codes,
 	rc = language->list(space, &list);
 	if (rc)
 		return rc;
-	if (!walk_find(language->find, space->memory, &list, native, &found) ||
+	if (!walk_find(language->find, space->memory, &list, native, 0,
+	               &found) ||
 	    found.head != slot.head)
 		return -ENOENT;
 	s.end = walk_frames(language->step, space->memory, &slot, &s);

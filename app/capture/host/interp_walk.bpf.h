@@ -91,11 +91,25 @@ next_thread(const struct memory *m, const struct interp_list *list,
 	return find_step(list, native, w);
 }
 
+/* Returns the thread pointer of the current thread; 0: not known. */
+static __always_inline uint64_t
+thread_pointer(void)
+{
+	const uint8_t *task = (const void *)bpf_get_current_task();
+	uint64_t at = 0;
+
+	if (kernel_has[PROGRAM_THREAD])
+		bpf_probe_read_kernel(&at, sizeof(at),
+		                      task + kernel_has[PROGRAM_THREAD]);
+	return at;
+}
+
 static __noinline int
 find_in(const struct interp_list *list, uint64_t native,
         struct interp_slot *out)
 {
-	return walk_find(next_thread, NULL, list, native, out);
+	return walk_find(next_thread, NULL, list, native, thread_pointer(),
+	                 out);
 }
 
 /* The interpreter of a forked child has the number of the thread that forked it
@@ -231,13 +245,9 @@ user_word(uint64_t address)
 static __always_inline uint64_t
 context_address(const struct context_at *at)
 {
-	const uint8_t *task = (const void *)bpf_get_current_task();
-	uint64_t block = 0;
+	uint64_t block = thread_pointer();
 
-	if (!kernel_has[PROGRAM_THREAD] ||
-	    bpf_probe_read_kernel(&block, sizeof(block),
-	                          task + kernel_has[PROGRAM_THREAD]) ||
-	    !block)
+	if (!block)
 		return 0;
 	if (at->module) {
 		uint64_t vector = user_word(block + (int64_t)at->vector);

@@ -32,7 +32,8 @@
  *     slot->layout chooses among layouts of versions; slot->hop leads over one
  *     more pointer. It also has NAME_find(m, list, native, w), which looks at
  *     one thread in the list of its process: the kernel runs it for threads
- *     that have no slot yet.
+ *     that have no slot yet. If the interpreter keeps a thread's frames in the
+ *     thread's own storage, it begins at w->thread.
  *
  * NAME_language, a struct language. In the order in which they are called:
  *
@@ -107,6 +108,12 @@ struct interp_image {
 	/* That function calls another one, which runs the instructions: its
 	 * frame is part of the run, too. */
 	bool calls_core;
+	/* That function may call itself for the rest of a run, by so many
+	 * functions of its file at most: these frames are part of the run. */
+	uint8_t goes_on;
+	/* The innermost run may have its entry before that function is called,
+	 * or between two calls. */
+	bool enters_early;
 	/* Its functions also run on native stacks other than their thread's,
 	 * so that there may be more runs than calls on the stack at hand. */
 	bool many_stacks;
@@ -143,6 +150,9 @@ struct interp_unread {
 
 struct language {
 	enum language_id id;
+	/* A thread has its frames in its own storage, where find looks: the rows
+	 * of attach are only for threads that stand still. */
+	bool in_thread;
 	/*
 	 * Finds an interpreter's addresses.
 	 *   Errors   -ENOENT no interpreter of this language, or of another

@@ -148,6 +148,31 @@ interp_function_keep(struct interp_codes *c, const struct buf *texts,
 	return 0;
 }
 
+int
+interp_code_gone(struct interp_codes *c, struct interp_code *code,
+                 interp_line *line)
+{
+	static const char name[] = "[gone]";
+	CLEANUP_BUF struct buf texts = BUF_INIT(sizeof(name) + 1);
+	const struct interp_function f = {
+		.line = line, .file = sizeof(name), .lines = sizeof(name) + 1};
+
+	if (code->checked_ns)
+		return 0;
+	buf_add(&texts, name, sizeof(name));
+	buf_putc(&texts, '\0');
+	return interp_function_keep(c, &texts, f, &code->function);
+}
+
+void
+interp_put_text(const void *text, size_t n, struct buf *out)
+{
+	const uint8_t *p = text;
+
+	for (size_t i = 0; i < n; i++)
+		buf_putc(out, p[i] < ' ' ? '?' : (char)p[i]);
+}
+
 bool
 interp_name(const struct interp_codes *c, uint64_t place,
             struct interp_name *out)

@@ -57,7 +57,7 @@ interp_line(const uint8_t *table, size_t n, uint32_t first_line, uint32_t at);
 /* The texts of a function in one buffer: its name and file, which end with a
  * NUL, and its line table. */
 struct interp_function {
-	interp_line *line; /* reads the line table */
+	interp_line *line;          /* reads the line table */
 	uint32_t name, file, lines; /* offsets */
 	uint32_t nlines;            /* bytes */
 	uint32_t first_line;
@@ -69,6 +69,16 @@ struct interp_function {
 MUST_CHECK int
 interp_function_keep(struct interp_codes *c, const struct buf *texts,
                      struct interp_function f, uint32_t *out);
+
+/*
+ * Names a function "[gone]" that was gone before it was read, until another
+ * sample meets it alive. If it was read earlier, that is left.
+ *   Errors   those of interp_function_keep()
+ */
+MUST_CHECK int interp_code_gone(struct interp_codes *c,
+                                struct interp_code *code, interp_line *line);
+/* Appends a text of a target, without control characters. */
+void interp_put_text(const void *text, size_t n, struct buf *out);
 
 #define INTERP_NO_PLACE UINT64_MAX
 static inline uint64_t

@@ -43,12 +43,14 @@ walk_first(const struct memory *m, const struct interp_slot *slot,
 	       walk_copy(m, frame, sizeof(*frame), *frame + slot->hop - 1);
 }
 
-/* Where a walk is; zeros at first, but for at. */
+/* Where a walk is; zeros at first, but for at and thread. */
 struct walk_at {
-	uint64_t at;        /* what is looked at next: the innermost frame, or
-	                       the list's head */
-	uint64_t next, end; /* as the language uses them */
-	uint32_t steps;     /* of walk_find() that were taken */
+	uint64_t at;     /* what is looked at next: the innermost frame, or
+	                    the list's head */
+	uint64_t thread; /* that is looked for: its thread pointer, or 0 */
+	uint64_t next, end, own; /* as the language uses them */
+	uint32_t kind;           /* as the language uses it, too */
+	uint32_t steps;          /* of walk_find() that were taken */
 };
 
 enum walk_step {
@@ -61,15 +63,16 @@ enum walk_step {
 
 #define WALK_MAX_FIND 64 /* steps along the threads of a process */
 
-/* Finds a thread by its number; sets out->head. */
+/* Finds a thread by its number, and by its thread pointer if that is not 0; sets
+ * out->head. */
 WALK bool
 walk_find(enum walk_step (*step)(const struct memory *m,
                                  const struct interp_list *list,
                                  uint64_t native, struct walk_at *w),
           const struct memory *m, const struct interp_list *list,
-          uint64_t native, struct interp_slot *out)
+          uint64_t native, uint64_t thread, struct interp_slot *out)
 {
-	struct walk_at w = {.at = list->head};
+	struct walk_at w = {.at = list->head, .thread = thread};
 	enum walk_step rc = WALK_ON;
 
 	for (uint32_t i = 0; i < WALK_MAX_FIND && rc == WALK_ON; i++) {

@@ -160,11 +160,7 @@ put_text(const struct memory_piece *p, struct buf *out)
 		return -ESTALE;
 	if (n > p->got - TEXT_HEAD)
 		n = p->got - TEXT_HEAD;
-	for (uint64_t i = 0; i < n; i++) {
-		uint8_t c = p->p[TEXT_HEAD + i];
-
-		buf_putc(out, c < ' ' ? '?' : (char)c);
-	}
+	interp_put_text(p->p + TEXT_HEAD, n, out);
 	return 0;
 }
 
@@ -212,22 +208,6 @@ keep(struct reader *r, size_t i)
 	return interp_function_keep(r->codes, &texts, f, &code->function);
 }
 
-/* Names a function that was gone before it was read, until another sample meets
- * it alive. */
-static int
-keep_gone(struct reader *r, struct interp_code *code)
-{
-	CLEANUP_BUF struct buf texts = BUF_INIT(16);
-	struct interp_function f = {.line = r->space->image->language->line};
-
-	buf_puts(&texts, "[gone]");
-	buf_putc(&texts, '\0');
-	f.file = (uint32_t)texts.len;
-	buf_putc(&texts, '\0');
-	f.lines = (uint32_t)texts.len;
-	return interp_function_keep(r->codes, &texts, f, &code->function);
-}
-
 /* Keeps what was read of a function; if it is gone by now, what was read
  * earlier. */
 static int
@@ -241,7 +221,8 @@ keep_or_leave(struct reader *r, size_t i)
 		interp_code_keep(code, &row->head, sizeof(row->head),
 		                 r->space->now_ns);
 	if (rc == -ESTALE)
-		rc = code->checked_ns ? 0 : keep_gone(r, code);
+		rc = interp_code_gone(r->codes, code,
+		                      r->space->image->language->line);
 	return rc;
 }
 

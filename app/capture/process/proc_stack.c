@@ -106,7 +106,7 @@ mixed_frames(const struct process *proc, const uint64_t *pcs, size_t n,
              struct interp_runs *runs, struct proc_stack *out)
 {
 	for (size_t i = 0; i < n; i++) {
-		if (interp_is_core(proc, pcs, i, n))
+		if (interp_is_core(proc, pcs, i, n, runs))
 			continue;
 		if (!interp_next_run(proc, pcs, i, runs, out))
 			user_frame(proc, i ? pcs[i] - 1 : pcs[i], out);

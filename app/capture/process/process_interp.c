@@ -112,7 +112,7 @@ static bool
 announce(const struct interp_process *ip, struct sampler *s,
          struct interp_slot *slot, uint64_t native)
 {
-	return !ip->several &&
+	return !ip->several && !ip->image->language->in_thread &&
 	       interp_threads_find(&ip->threads, native, slot) &&
 	       sampler_interp_thread(s, slot);
 }
@@ -326,14 +326,71 @@ is_in_greenlet(const struct process *proc, const uint64_t *pcs, size_t n)
 	return false;
 }
 
+/* Returns how many frames are between a call of the interpreter and the one with
+ * whose run it goes on; 0 if it has a run of its own. */
+static unsigned
+goes_on(const struct process *proc, const uint64_t *pcs, size_t i, size_t n,
+        unsigned most)
+{
+	const struct map *m;
+
+	if (!most || !is_eval(proc, pcs, i))
+		return 0;
+	m = maps_find(&proc->maps, pcs[i]);
+	for (unsigned k = 1; k <= most && i + k + 1 < n; k++) {
+		const struct map *of = maps_find(&proc->maps, pcs[i + k] - 1);
+
+		if (!m || !of || of->module != m->module)
+			return 0;
+		if (is_eval(proc, pcs, i + k + 1))
+			return k;
+	}
+	return 0;
+}
+
 bool
 interp_is_core(const struct process *proc, const uint64_t *pcs, size_t i,
-               size_t n)
+               size_t n, const struct interp_runs *runs)
 {
 	const struct interp_process *ip = proc->interp;
 
-	return ip && ip->image->calls_core && i + 1 < n &&
-	       is_eval(proc, pcs, i + 1);
+	if (ip && ip->image->calls_core && i + 1 < n &&
+	    is_eval(proc, pcs, i + 1))
+		return true;
+	for (unsigned k = 0; k <= runs->between && k <= i; k++) {
+		unsigned g = goes_on(proc, pcs, i - k, n, runs->between);
+
+		if (g && k <= g)
+			return true;
+	}
+	return false;
+}
+
+/* Counts calls of the interpreter that have a run. */
+static size_t
+count_calls(const struct process *proc, const uint64_t *pcs, size_t n,
+            unsigned between)
+{
+	size_t calls = 0;
+
+	for (size_t i = 0; i < n; i++)
+		calls += is_eval(proc, pcs, i) &&
+		         !goes_on(proc, pcs, i, n, between);
+	return calls;
+}
+
+/* Returns how many frames may be between a call and the one that goes on with its
+ * run, so that there are as many calls as runs if possible. */
+static unsigned
+find_between(const struct process *proc, const uint64_t *pcs, size_t n,
+             size_t runs)
+{
+	const unsigned most = proc->interp->image->goes_on;
+
+	for (unsigned between = most; between; between--)
+		if (count_calls(proc, pcs, n, between) == runs)
+			return between;
+	return most;
 }
 
 /* True if the innermost frame is a call that may have no run yet. */
@@ -353,10 +410,10 @@ runs_fit(const struct process *proc, const uint64_t *pcs, size_t n,
          const struct proc_stack *out, struct interp_runs *runs,
          enum interp_end end)
 {
-	size_t calls = 0;
+	size_t calls;
 
-	for (size_t i = 0; i < n; i++)
-		calls += is_eval(proc, pcs, i);
+	runs->between = find_between(proc, pcs, n, runs->n);
+	calls = count_calls(proc, pcs, n, runs->between);
 	if (calls > runs->n && is_in_greenlet(proc, pcs, n))
 		return true;
 	if (calls > runs->n && proc->interp->several) {
@@ -365,6 +422,11 @@ runs_fit(const struct process *proc, const uint64_t *pcs, size_t n,
 	}
 	if (calls == runs->n + 1 && is_eval(proc, pcs, 0)) {
 		runs->skip = true;
+		return true;
+	}
+	if (runs->n == calls + 1 && runs->ends[0] &&
+	    proc->interp->image->enters_early && out->end == UNWIND_ROOT) {
+		runs->at = 1;
 		return true;
 	}
 	if (end == INTERP_FULL ||
@@ -418,7 +480,7 @@ process_interp(struct process *proc, const struct interp_stack *s,
                const uint64_t *pcs, size_t n, struct proc_stack *out,
                struct interp_runs *runs)
 {
-	runs->n = runs->nplaces = runs->at = 0;
+	runs->n = runs->nplaces = runs->at = runs->between = 0;
 	runs->skip = runs->partly = false;
 	if (!interp_of(proc) || !n)
 		return false;

@@ -7,8 +7,10 @@
 
 struct interp_runs {
 	uint32_t n, nplaces, at;
-	bool skip;   /* the innermost call has no run yet */
-	bool partly; /* interpreters of outer calls were not read */
+	uint32_t between; /* frames, at most, between a call of the interpreter
+	                     and one that goes on with its run */
+	bool skip;        /* the innermost call has no run yet */
+	bool partly;      /* interpreters of outer calls were not read */
 	uint64_t places[INTERP_MAX_FRAMES]; /* innermost first */
 	bool ends[INTERP_MAX_FRAMES];       /* the last frame of a run */
 };
@@ -29,10 +31,10 @@ void process_interp_code(struct process *proc, struct unwind_mapping *out);
 bool process_interp(struct process *proc, const struct interp_stack *s,
                     const uint64_t *pcs, size_t n, struct proc_stack *out,
                     struct interp_runs *runs);
-/* True for the frame of an interpreter's core, which the run of its caller
- * replaces, too. */
+/* True for the frame of an interpreter's core, or of a call that goes on with a
+ * run: the run of its caller replaces it, too. */
 bool interp_is_core(const struct process *proc, const uint64_t *pcs, size_t i,
-                    size_t n);
+                    size_t n, const struct interp_runs *runs);
 /* Appends the run for frame i; false when the frame stands for itself. */
 bool interp_next_run(const struct process *proc, const uint64_t *pcs, size_t i,
                      struct interp_runs *runs, struct proc_stack *out);

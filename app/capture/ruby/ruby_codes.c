@@ -320,8 +320,7 @@ ruby_line(const uint8_t *table, size_t n, uint32_t first_line, uint32_t at)
 static void
 put_text(const struct memory_piece *p, struct buf *out)
 {
-	for (uint32_t i = 0; i < p->got; i++)
-		buf_putc(out, (uint8_t)p->p[i] < ' ' ? '?' : (char)p->p[i]);
+	interp_put_text(p->p, p->got, out);
 	buf_putc(out, '\0');
 }
 

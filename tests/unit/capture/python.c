@@ -393,14 +393,14 @@ TEST(the_newest_threads_are_found_in_the_list_of_their_process)
 
 	put_threads(3, &list);
 	for (uint32_t i = 0; i < 6; i++) {
-		ck_assert(
-			walk_find(python_find, &m.memory, &list, i + 1, &slot));
+		ck_assert(walk_find(python_find, &m.memory, &list, i + 1, 0,
+		                    &slot));
 		ck_assert_uint_eq(slot.head, BASE + 0x200 * i + 56);
 	}
-	ck_assert(!walk_find(python_find, &m.memory, &list, 7, &slot));
+	ck_assert(!walk_find(python_find, &m.memory, &list, 7, 0, &slot));
 	put_threads(WALK_MAX_FIND / 4, &list);
 	ck_assert(walk_find(python_find, &m.memory, &list,
-	                    WALK_MAX_FIND / 2 - 2, &slot));
+	                    WALK_MAX_FIND / 2 - 2, 0, &slot));
 }
 END
 
@@ -412,11 +412,11 @@ TEST(of_two_states_of_a_thread_the_newest_with_frames_is_found)
 
 	put_threads(1, &list);
 	put(BASE + 0x200 + 160, 1);
-	ck_assert(walk_find(python_find, &m.memory, &list, 1, &slot));
+	ck_assert(walk_find(python_find, &m.memory, &list, 1, 0, &slot));
 	ck_assert_uint_eq(slot.head, BASE + 56);
 	put(BASE + 0x200 + 56, BASE + 0x8000);
 	put(BASE + 0x8000 + list.hop - 1, BASE + 0x9000);
-	ck_assert(walk_find(python_find, &m.memory, &list, 1, &slot));
+	ck_assert(walk_find(python_find, &m.memory, &list, 1, 0, &slot));
 	ck_assert_uint_eq(slot.head, BASE + 0x200 + 56);
 }
 END
@@ -428,12 +428,12 @@ TEST(a_list_without_end_is_left_after_a_while)
 
 	put_threads(1, &list);
 	put(BASE + 8, BASE);
-	ck_assert(!walk_find(python_find, &m.memory, &list, 2, &slot));
+	ck_assert(!walk_find(python_find, &m.memory, &list, 2, 0, &slot));
 	put(BASE + 8, 0);
 	put(BASE + 0xa100, BASE + 0xa000); /* interpreters */
-	ck_assert(!walk_find(python_find, &m.memory, &list, 3, &slot));
+	ck_assert(!walk_find(python_find, &m.memory, &list, 3, 0, &slot));
 	put(BASE + 0xa100, 16); /* which no memory has */
-	ck_assert(!walk_find(python_find, &m.memory, &list, 3, &slot));
+	ck_assert(!walk_find(python_find, &m.memory, &list, 3, 0, &slot));
 }
 END
 

@@ -5,10 +5,10 @@
  * programs, at most; or the error of a kernel that refuses them.
  *
  *	kernel
- *	kernel python|php FRAMES
+ *	kernel python|php|perl FRAMES
  *
  * Given a number, prints ns that the program spends on a sample of a thread with
- * that many frames of Python 3.11 or of PHP 8.2: this process makes such frames,
+ * that many frames of Python 3.11, PHP 8.2 or Perl 5.36: this process makes such frames,
  * and samples itself for half a second. The least of five times, since
  * interrupts count, too.
  */
@@ -173,6 +173,8 @@ load(const struct set *set)
 #define PERIOD_NS  50000
 #define FRAME      16 /* words of one */
 #define FUNCTION   32
+#define CONTEXT    13 /* of Perl's contexts, of which a frame has two */
+#define MOST       (2 * CONTEXT)
 #define ROUNDS     5
 #define SECONDS(t) ((double)(t).tv_sec + (double)(t).tv_nsec / 1e9)
 
@@ -190,16 +192,59 @@ spin(double seconds)
 
 static uint64_t function[FUNCTION] = {2, 1};
 
+static uint64_t
+address(const void *p)
+{
+	return (uint64_t)(uintptr_t)p;
+}
+
+/* Makes contexts of Perl: a sub, and a loop in it, for each frame. */
+static const void *
+make_contexts(uint64_t *frames, size_t n)
+{
+	static uint64_t sub[] = {0}, stack[7], interpreter[3];
+	uint64_t *context = frames;
+
+	sub[0] = address(function);
+	for (size_t i = 0; i < n; i++) {
+		context[0] = 9;
+		context[2] = context[6] = address(function);
+		context[9] = address(sub);
+		context[CONTEXT] = 8;
+		context += MOST;
+	}
+	stack[1] = address(frames);
+	stack[4] = 2 * n - 1;
+	interpreter[0] = address(function);
+	interpreter[2] = address(stack);
+	return interpreter;
+}
+
 /* Slots, and words of frames: of the code or function, of the instruction, and
- * of the frame that called it. */
+ * of the frame that called it; or what makes other frames. */
 static const struct kind {
 	const char *name;
 	uint16_t language, layout;
 	size_t code, instr, previous;
+	const void *(*make)(uint64_t *frames, size_t n);
 } kinds[] = {
-	{"python", LANGUAGE_PYTHON, 2, 4, 7, 6},
-	{"php", LANGUAGE_PHP, 152, 3, 0, 6},
+	{"python", LANGUAGE_PYTHON, 2, 4, 7, 6, NULL},
+	{"php", LANGUAGE_PHP, 152, 3, 0, 6, NULL},
+	{"perl", LANGUAGE_PERL, 0, 0, 0, 0, make_contexts},
 };
+
+static const void *
+make_list(const struct kind *kind, uint64_t *frames, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		uint64_t *frame = frames + i * FRAME;
+
+		frame[kind->code] = address(function);
+		frame[kind->instr] = address(function);
+		frame[kind->previous] = i + 1 < n ? address(frame + FRAME) : 0;
+	}
+	return frames;
+}
 
 static void
 put_slot(const struct filter *f, const struct kind *kind, const uint64_t *head)
@@ -214,7 +259,7 @@ put_slot(const struct filter *f, const struct kind *kind, const uint64_t *head)
 		.tid = tid,
 		.language = kind->language,
 		.layout = kind->layout,
-		.head = (uint64_t)(uintptr_t)head,
+		.head = address(head),
 		.key = tid,
 	};
 }
@@ -239,8 +284,8 @@ static int
 sample(const struct kind *kind, size_t nframes)
 {
 	const struct filter_ask want = {PERIOD_NS, filter_cpus()};
-	CLEANUP_FREE uint64_t *frames = calloc(nframes, FRAME * 8);
-	uint64_t head = (uint64_t)(uintptr_t)frames;
+	CLEANUP_FREE uint64_t *frames = calloc(nframes, MOST * 8);
+	uint64_t head;
 	struct event_ask ask = {.task = getpid(),
 	                        .cpu = 0,
 	                        .period_ns = PERIOD_NS,
@@ -253,15 +298,8 @@ sample(const struct kind *kind, size_t nframes)
 	if (!frames || bpf_enable_stats(BPF_STATS_RUN_TIME) < 0 ||
 	    filter_open(&want, &f) || f.rings_fd < 0)
 		return 1;
-	for (size_t i = 0; i < nframes; i++) {
-		uint64_t *frame = frames + i * FRAME;
-
-		frame[kind->code] = (uint64_t)(uintptr_t)function;
-		frame[kind->instr] = (uint64_t)(uintptr_t)function;
-		frame[kind->previous] =
-			i + 1 < nframes ? (uint64_t)(uintptr_t)(frame + FRAME)
-					: 0;
-	}
+	head = address(kind->make ? kind->make(frames, nframes)
+	                          : make_list(kind, frames, nframes));
 	put_slot(&f, kind, &head);
 	for (ask.cpu = 0; ask.cpu < want.ncpus; ask.cpu++)
 		if (event_open(&ask, &fd, &user_only) ||

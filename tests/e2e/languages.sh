@@ -401,6 +401,61 @@ else
   echo "skip php8.4: trixie can't be had"
 fi
 
+# --- Perl ---------------------------------------------------------------------
+
+almost_whole() { # name: 99 of 100 stacks
+  awk '$1 == "samplesKept" { kept = $2 } $1 == "stacksComplete" { whole = $2 }
+    END { print whole, kept; exit !(kept >= 30 && whole >= 0.99 * kept) }' "$tmp/$1.txt"
+}
+# Ways in which C calls subs, each within the one before.
+all_calls='\(main\)'
+for way in by_sort_block by_first by_block by_string by_pattern by_require by_sort_sub by_reduce \
+  by_overload by_tie by_block by_destroy by_signal by_block by_block by_substitute onward; do
+  all_calls+=";([^;]*;)*main::onward;main::$way"
+done
+perls() { # name, command...
+  local name=$1 all='Shop::Cart::share_60|main::__ANON__.shares.pl:4[0-9].|main::share_10' sixty ten
+  shift
+  target "$name" "$@" "$targets/shares.pl" 5
+  check "$name.is_captured" capture "$name"
+  check "$name.stacks_are_whole" almost_whole "$name"
+  check "$name.subs_call_one_another" \
+    under "$name" 'perl_run;\(main\);main::work;Shop::Cart::share_60;Shop::spin[; ]' 20
+  check "$name.c_calls_subs" \
+    under "$name" 'main::share_10;([^;]*;)*main::__ANON__.shares.pl:[0-9]*.;main::tried;Shop::spin[; ]' 3
+  check "$name.strings_are_called" under "$name" 'main::in_a_string;.eval.;main::__ANON__[^;]*;Shop::spin' 1
+  check "$name.files_have_names" has_text "$name" "$targets/shares.pl"
+  check "$name.next_to_nothing_is_missed" next_to_nothing "$name"
+  read -r sixty ten <&"$fd"
+  wait "$pid"
+  check "$name.subs_have_true_shares" share "$name" Shop::Cart::share_60 "$(awk "BEGIN { print 100 * $sixty }")" "$all"
+  check "$name.small_subs_have_true_shares" share "$name" main::share_10 "$(awk "BEGIN { print 100 * $ten }")" "$all"
+  target "calls-$name" "$@" "$targets/calls.pl" 20
+  check "$name.is_captured_in_calls_from_c" capture "calls-$name" --seconds 2
+  check "$name.c_calls_subs_in_every_way" under "calls-$name" "$all_calls;main::spin[; ]" 10
+  check "$name.next_to_nothing_is_missed_there" next_to_nothing "calls-$name"
+  done_with
+}
+if [ -x /usr/bin/perl ] && [[ $(/usr/bin/perl -v) == *v5.36* ]]; then
+  perls perl5.36 /usr/bin/perl
+  target perl_threads /usr/bin/perl "$targets/shares.pl" 30 2
+  check perl_threads.are_captured capture perl_threads --seconds 2
+  check perl_threads.have_their_subs \
+    under perl_threads 'start_thread;([^;]*;)*Perl_call_sv;main::work;Shop::Cart::share_60;Shop::spin[; ]' 5
+  check perl_threads.next_to_nothing_is_missed next_to_nothing perl_threads
+  done_with
+else
+  echo "skip perl5.36: not here"
+fi
+newer=$B/packages/trixie-perl
+if B=$B conf/packages/unpack trixie "$newer" perl-base libperl5.40 libc6 libcrypt1; then
+  perls perl5.40 env PERL5LIB="$(echo "$newer"/usr/lib/x86_64-linux-gnu/{perl-base,perl/5.40.*} | tr ' ' :)" \
+    "$newer/usr/lib64/ld-linux-x86-64.so.2" \
+    --library-path "$newer/usr/lib/x86_64-linux-gnu" "$newer/usr/bin/perl"
+else
+  echo "skip perl5.40: trixie can't be had"
+fi
+
 # --- other namespaces ---------------------------------------------------------
 
 # The process has its own /tmp and pids; unshare reports its pid outside.

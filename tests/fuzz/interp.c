@@ -3,6 +3,7 @@
  * versions, a stack of up to eight frames, then the bytes from BASE on.
  */
 #include "capture/interp/interp_codes.h"
+#include "capture/perl/perl.h"
 #include "capture/php/php.h"
 #include "capture/python/python.h"
 #include "capture/ruby/ruby.h"
@@ -29,6 +30,8 @@ static const struct version {
 	{&php_language, PHP_API_20220829},
 	{&ruby_language, RUBY_33},
 	{&ruby_language, RUBY_27},
+	{&perl_language, PERL_5_36},
+	{&perl_language, PERL_5_32},
 };
 
 static volatile size_t sink; /* so that no read is optimised away */

@@ -13,12 +13,16 @@ static const char *const recorded[] = {
 #define RUBY(version, ...) "ruby" #version,
 #include "capture/ruby/ruby_versions.def"
 #undef RUBY
-#define PHP(version, api, current, file, tested) PHP_##tested(#version)
-#define PHP_LIVE(version)                        "php" version,
-#define PHP_RECORDED(version)                    "php" version,
-#define PHP_UNTRIED(version)
+#define LIVE(name)     name,
+#define RECORDED(name) name,
+#define UNTRIED(name)
+#define PHP(version, api, current, file, tested) tested("php" #version)
 #include "capture/php/php_versions.def"
 #undef PHP
+#define PERL(version, minor, here, names, statement, tested) \
+	tested("perl" #version)
+#include "capture/perl/perl_versions.def"
+#undef PERL
 };
 
 TEST(a_recorded_process_has_the_frames_it_had)

@@ -225,14 +225,15 @@ struct group {
 	uint32_t node;
 };
 
-/* Names of all frames by their ranks, read once for the trees of one type. */
+/* Names of all frames, read once for the trees of one type, and then replaced by
+ * their ranks if a tree needs its children in order. */
 struct tree_ranks {
 	uint32_t *by_location; /* of a location's only frame; 0 if not seen yet,
 	                          SEVERAL: see by_line */
 	uint32_t *by_line;     /* of the frames of the other locations */
-	uint32_t *sorted;      /* names by rank */
-	uint32_t all;          /* the name of the root */
-	int64_t weight; /* sum of absolute values, which bounds every sum */
+	uint32_t *sorted; /* names by rank; NULL before frames have ranks */
+	uint32_t all;     /* the name of the root */
+	int64_t weight;   /* sum of absolute values, which bounds every sum */
 };
 
 #define SEVERAL UINT32_MAX
@@ -325,7 +326,7 @@ build_done(struct build *b)
 	free(b->open);
 }
 
-/* --- the frames of all samples, by the rank of their names ---------------- */
+/* --- the frames of all samples, by name ----------------------------------- */
 
 /* Finds the names of a location that is seen for the first time. */
 static int
@@ -441,13 +442,65 @@ tree_sums(const struct profile *p, uint32_t type, int64_t *out_total,
 	return 0;
 }
 
-/* Names the frames of all samples, and adds up their values. */
+/* The sums of a function; those at name 0, which no frame has, are the root's.
+ */
+struct function_sums {
+	int64_t self, total, samples;
+	uint32_t seen; /* the last sample with the function, + 1; 0: none */
+};
+
+static void
+count_frame(struct function_sums *f, uint32_t row, int64_t value)
+{
+	if (f->seen != row + 1)
+		f->total += value;
+	f->seen = row + 1;
+}
+
+/* Adds a sample, whose frames have names, to the totals of its functions, and
+ * to the self value of the innermost one. Returns the number of frames. */
+static uint32_t
+count_functions(const struct tree *t, const struct counting *by, uint32_t row,
+                struct function_sums *of)
+{
+	const struct profile *p = t->profile;
+	const struct sample *s = &p->samples[row];
+	const int64_t *values = &p->values[(size_t)row * p->ntypes];
+	int64_t v = values[t->type];
+	uint32_t name = 0, frames = s->nstack;
+
+	count_frame(&of[0], row, v);
+	for (uint32_t i = s->nstack; i-- > 0;) {
+		const struct location *l =
+			&p->locations[p->stack[s->stack0 + i]];
+
+		name = t->ranks->by_location[p->stack[s->stack0 + i]];
+		if (name != SEVERAL) {
+			count_frame(&of[name], row, v);
+			continue;
+		}
+		frames += l->nlines - 1;
+		for (uint32_t line = l->nlines; line-- > 0;) {
+			name = t->ranks->by_line[l->line0 + line];
+			count_frame(&of[name], row, v);
+		}
+	}
+	of[name].self += v;
+	if (by->type != PROFILE_NONE)
+		of[name].samples += values[by->type];
+	return frames;
+}
+
+/* Names the frames of all samples, and adds up their values, and those of each
+ * function unless `of` is NULL. */
 static int
-name_samples(struct tree_names *c, const struct counting *by)
+name_samples(struct tree_names *c, const struct counting *by,
+             struct function_sums *of)
 {
 	const struct profile *p = c->p;
 	struct tree_ranks *ranks = c->t->ranks;
 	struct weights w = {0};
+	uint64_t frames = 0;
 	int r = 0;
 
 	for (uint32_t row = 0; !r && row < p->nsamples; row++) {
@@ -461,6 +514,10 @@ name_samples(struct tree_names *c, const struct counting *by)
 		for (uint32_t i = s->nstack; !r && i-- > 0;)
 			if (!ranks->by_location[stack[i]])
 				r = name_location(c, stack[i]);
+		if (!r && of)
+			frames += count_functions(c->t, by, row, of);
+		if (frames > TREE_MAX_FRAMES)
+			r = -E2BIG;
 	}
 	ranks->weight = w.weight;
 	c->t->counted = by->type != PROFILE_NONE;
@@ -468,14 +525,18 @@ name_samples(struct tree_names *c, const struct counting *by)
 	return r;
 }
 
-/* Replaces the names of frames by their ranks. */
+/* Replaces the names of frames by their ranks, if that is still to do. */
 static int
-rank_frames(const struct profile *p, struct tree *t)
+rank_frames(const struct tree *t)
 {
 	CLEANUP_FREE uint32_t *rank = NULL;
+	const struct profile *p = t->profile;
 	struct tree_ranks *ranks = t->ranks;
-	int r = rank_names(t->names, &rank, &ranks->sorted);
+	int r;
 
+	if (ranks->sorted)
+		return 0;
+	r = rank_names(t->names, &rank, &ranks->sorted);
 	for (uint32_t i = 0; !r && i < p->nlines; i++)
 		ranks->by_line[i] = rank[ranks->by_line[i]];
 	for (uint32_t i = 0; !r && i < p->nlocations; i++)
@@ -581,10 +642,10 @@ count_sample(struct build *b, uint32_t node, uint32_t row)
 /* Turns sums into samples once all are added up, so that each is rounded once.
  */
 static void
-count_nodes(struct build *b)
+count_nodes(const struct counting *by, struct tree *t)
 {
-	for (uint32_t i = 0; i < b->t->n && b->counting.period; i++)
-		b->t->samples[i] = samples_in(&b->counting, b->t->samples[i]);
+	for (uint32_t i = 0; i < t->n && by->period; i++)
+		t->samples[i] = samples_in(by, t->samples[i]);
 }
 
 #define FEW 12 /* or fewer are sorted by insertion */
@@ -765,59 +826,54 @@ make_nodes(struct build *b)
 		else
 			node_close(b);
 	}
-	count_nodes(b);
+	count_nodes(&b->counting, b->t);
 	return r ? r : columns_room(b->t, b->t->n);
 }
 
-/* Makes a tree that has the names of all samples, but no nodes. */
+/* Makes a tree that has the names of all samples, but no nodes; `of` is as in
+ * name_samples(). */
 static int
-tree_of_names(const struct profile *p, uint32_t type, struct tree **out)
+tree_of_names(const struct profile *p, uint32_t type, struct function_sums *of,
+              struct tree **out)
 {
-	CLEANUP_TREE struct tree *t = calloc(1, sizeof(*t));
-	struct counting by = counting_of(p, type);
+	CLEANUP_TREE struct tree *t = NULL;
+	struct counting by;
 	struct tree_names names;
 	int r;
 
+	if (type >= p->ntypes)
+		return -EINVAL;
+	by = counting_of(p, type);
+	t = calloc(1, sizeof(*t));
 	if (!t || !(t->ranks = ranks_new(p)))
 		return -ENOMEM;
 	t->profile = p;
 	t->type = type;
 	r = tree_names_init(&names, p, t)
 	            ?: tree_names_add(&names, "all", 3, &t->ranks->all)
-	            ?: name_samples(&names, &by)
-	            ?: rank_frames(p, t);
+	            ?: name_samples(&names, &by, of);
 	free(names.by_string);
 	if (!r)
 		*out = TAKE(t);
 	return r;
 }
 
-/* Begins to build t, which has no nodes yet. */
+/* Builds t, which has no nodes yet, with the names of another tree or its own. */
 static int
-build_begin(struct build *b, struct tree *t, const struct tree_ranks *ranks)
+build(struct build *b, struct tree *t, const struct tree *named)
 {
 	const struct profile *p = t->profile;
 
 	b->p = p;
 	b->t = t;
-	b->ranks = ranks;
+	b->ranks = named->ranks;
 	b->counting = counting_of(p, t->type);
 	b->order = calloc((size_t)p->nsamples + 1, sizeof(*b->order));
 	b->room = malloc(((size_t)p->nsamples / 2 + 1) * sizeof(*b->room));
 	b->ways = calloc((size_t)p->nsamples + 1, sizeof(*b->ways));
-	return b->order && b->room && b->ways ? 0 : -ENOMEM;
-}
-
-static int
-build_named(struct build *b, const struct profile *p, uint32_t type)
-{
-	struct tree *t;
-	int r;
-
-	if (type >= p->ntypes)
-		return -EINVAL;
-	r = tree_of_names(p, type, &t);
-	return r ? r : build_begin(b, t, t->ranks);
+	if (!b->order || !b->room || !b->ways)
+		return -ENOMEM;
+	return rank_frames(named) ?: make_nodes(b);
 }
 
 int
@@ -825,7 +881,8 @@ tree_new(const struct profile *p, uint32_t type, struct tree **out)
 {
 	CLEANUP(build_done)
 	struct build b = {.most = TREE_MAX_NODES};
-	int r = build_named(&b, p, type) ?: make_nodes(&b);
+	struct tree *t;
+	int r = tree_of_names(p, type, NULL, &t) ?: build(&b, t, t);
 
 	if (r)
 		return r;
@@ -864,7 +921,7 @@ tree_visible(const struct tree *of, uint32_t most, struct tree **out,
 	struct build b = {.most = most};
 	int64_t least = of->ranks->weight / most + 1;
 	struct tree *t = tree_named(of);
-	int r = t ? build_begin(&b, t, of->ranks) ?: make_nodes(&b) : -ENOMEM;
+	int r = t ? build(&b, t, of) : -ENOMEM;
 
 	while (r == -E2BIG && least <= of->ranks->weight / VISIBLE_STEP) {
 		b.least = least *= VISIBLE_STEP;
@@ -879,76 +936,50 @@ tree_visible(const struct tree *of, uint32_t most, struct tree **out,
 
 /* --- functions alone ------------------------------------------------------ */
 
-/* Functions by the rank of their names; node is 0 until there is one. */
-struct flat {
-	uint32_t *node;
-	uint32_t *last; /* the last sample counted in its total, + 1 */
-};
-
-static void
-flat_done(struct flat *f)
-{
-	free(f->node);
-	free(f->last);
-}
-
-/* Adds a sample to the totals of its functions, and to the self value of the
- * innermost one. */
+/* Makes the root and its children, the functions in the order of their names'
+ * ids. */
 static int
-add_to_functions(struct build *b, struct flat *f, uint32_t row)
+list_functions(struct tree *t, const struct function_sums *of)
 {
-	int64_t v = b->p->values[(size_t)row * b->p->ntypes + b->t->type];
-	uint32_t rank, node = 0;
-	int r = 0;
+	uint32_t names = strings_count(t->names), n = 1;
 
-	while (!r && next_frame(b, row, &rank)) {
-		if (++b->frames > TREE_MAX_FRAMES)
-			return -E2BIG;
-		if (!f->node[rank])
-			r = node_add(b, 1, b->ranks->sorted[rank],
-			             &f->node[rank]);
-		if (r)
-			return r;
-		node = f->node[rank];
-		if (f->last[rank] != row + 1)
-			b->t->total[node] += v;
-		f->last[rank] = row + 1;
+	for (uint32_t i = 1; i < names; i++)
+		n += of[i].seen != 0;
+	if (n > TREE_MAX_NODES)
+		return -E2BIG;
+	if (tree_columns(t, n))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < names; i++) {
+		uint32_t at = t->n;
+
+		if (i && !of[i].seen)
+			continue;
+		t->depth[at] = i != 0;
+		t->end[at] = i ? at + 1 : n;
+		t->name[at] = i ? i : t->ranks->all;
+		t->self[at] = of[i].self;
+		t->total[at] = of[i].total;
+		t->samples[at] = of[i].samples;
+		t->n++;
 	}
-	b->t->total[0] += v;
-	count_sample(b, node, row);
 	return 0;
-}
-
-static int
-make_functions(struct build *b)
-{
-	uint32_t n = strings_count(b->t->names), root;
-	CLEANUP(flat_done)
-	struct flat f = {calloc(n, sizeof(*f.node)),
-	                 calloc(n, sizeof(*f.last))};
-	int r = f.node && f.last ? node_add(b, 0, b->ranks->all, &root)
-	                         : -ENOMEM;
-
-	queue_samples(b);
-	for (uint32_t i = 0; !r && i < b->norder; i++)
-		r = add_to_functions(b, &f, (uint32_t)b->order[i]);
-	if (r)
-		return r;
-	b->t->end[0] = b->t->n;
-	for (uint32_t i = 1; i < b->t->n; i++)
-		b->t->end[i] = i + 1;
-	count_nodes(b);
-	return columns_room(b->t, b->t->n);
 }
 
 int
 tree_functions(const struct profile *p, uint32_t type, struct tree **out)
 {
-	CLEANUP(build_done)
-	struct build b = {.most = TREE_MAX_NODES};
-	int r = build_named(&b, p, type) ?: make_functions(&b);
+	/* no frame has more than one name */
+	size_t most = (size_t)p->nlocations + p->nlines + 2;
+	CLEANUP_FREE struct function_sums *of = calloc(most, sizeof(*of));
+	CLEANUP_TREE struct tree *t = NULL;
+	struct counting by;
+	int r = of ? tree_of_names(p, type, of, &t) ?: list_functions(t, of)
+	           : -ENOMEM;
 
-	if (!r)
-		*out = TAKE(b.t);
-	return r;
+	if (r)
+		return r;
+	by = counting_of(p, type);
+	count_nodes(&by, t);
+	*out = TAKE(t);
+	return 0;
 }

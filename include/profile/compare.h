@@ -127,7 +127,8 @@ extern const char *const compare_verdicts[];
 
 struct comparison {
 	struct compare_function *functions; /* regressions by delta, then
-	                                       improvements, then the rest */
+	                                       improvements, then the rest, in
+	                                       no order */
 	size_t n, nregressions, nimprovements;
 	size_t ntested;
 	/* functions whose total rose, largest first; set by compare_totals() */

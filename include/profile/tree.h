@@ -124,10 +124,14 @@ struct top_entry {
 };
 
 /*
- * Lists functions by self, descending; ties are broken by total, then by name.
- *   Shape    *out[*n], at most max functions; all if max is 0
+ * Lists functions, in the order of their ids in names.
+ *   Shape    *out[*n]
  *   Owns     *out is the caller's; free() it
  *   Errors   -ENOMEM; outputs untouched
  */
+MUST_CHECK int
+tree_costs(const struct tree *t, struct top_entry **out, uint32_t *n);
+/* As tree_costs(), by self, descending; ties are broken by total, then by name.
+ * At most max functions; all if max is 0. */
 MUST_CHECK int tree_top(const struct tree *t, uint32_t max,
                         struct top_entry **out, uint32_t *n);

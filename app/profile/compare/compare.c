@@ -94,8 +94,8 @@ find_functions(struct comparison *c, struct strings *names,
 	CLEANUP_FREE struct top_entry *a = NULL;
 	CLEANUP_FREE struct top_entry *b = NULL;
 	uint32_t na, nb;
-	int rc = tree_top(base->tree, 0, &a, &na)
-	                 ?: tree_top(now->tree, 0, &b, &nb);
+	int rc = tree_costs(base->tree, &a, &na)
+	                 ?: tree_costs(now->tree, &b, &nb);
 
 	if (rc)
 		return rc;
@@ -293,22 +293,33 @@ comparison_free(struct comparison *c)
 }
 
 static int
-rank(enum compare_change c)
-{
-	return c == COMPARE_REGRESSION ? 0 : c == COMPARE_IMPROVEMENT ? 1 : 2;
-}
-
-static int
 by_change(const void *a, const void *b, void *of)
 {
 	const struct compare_function *x = a, *y = b;
 	double dx = fabs(compare_size(of, x)), dy = fabs(compare_size(of, y));
 
 	if (x->change != y->change)
-		return rank(x->change) - rank(y->change);
+		return x->change == COMPARE_REGRESSION ? -1 : 1;
 	if (dx != dy)
 		return dx < dy ? 1 : -1;
 	return strcmp(x->name, y->name);
+}
+
+/* Moves the listed functions to the front, and sorts them. */
+static void
+list_changes(struct comparison *c)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < c->n; i++) {
+		struct compare_function f = c->functions[i];
+
+		if (f.change == COMPARE_UNCHANGED)
+			continue;
+		c->functions[i] = c->functions[n];
+		c->functions[n++] = f;
+	}
+	qsort_r(c->functions, n, sizeof(*c->functions), by_change, c);
 }
 
 /* The relative variance of the ratio of the totals. The variance between
@@ -479,7 +490,7 @@ compare_new(const struct compare_side *base, const struct compare_side *now,
 	overall(c, base, now);
 	if (c->enough)
 		test_all(c, COMPARE_FDR, scratch);
-	qsort_r(c->functions, c->n, sizeof(*c->functions), by_change, c);
+	list_changes(c);
 	c->verdict = c->enough ? judge(c) : COMPARE_INSUFFICIENT;
 	if (c->verdict == COMPARE_INSUFFICIENT)
 		c->wait_s = wait_of(c, now);

@@ -382,7 +382,7 @@ add_capture(struct shares *of, struct comparison *c, struct strings *names,
 	CLEANUP_FREE struct top_entry *top = NULL;
 	double samples = (double)t->total_samples, all = (double)t->total[0];
 	uint32_t n = 0, row;
-	int rc = tree_top(t, 0, &top, &n);
+	int rc = tree_costs(t, &top, &n);
 
 	for (uint32_t i = 0; i < n && all > 0 && !rc; i++) {
 		int64_t cost = c->totals ? top[i].total : top[i].self;

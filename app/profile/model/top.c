@@ -41,8 +41,7 @@ by_self(const void *a, const void *b, void *tree)
 }
 
 int
-tree_top(const struct tree *t, uint32_t max, struct top_entry **out,
-         uint32_t *n)
+tree_costs(const struct tree *t, struct top_entry **out, uint32_t *n)
 {
 	uint32_t nnames = strings_count(t->names), found = 0;
 	CLEANUP_FREE struct tally *tallies = calloc(nnames, sizeof(*tallies));
@@ -56,9 +55,21 @@ tree_top(const struct tree *t, uint32_t max, struct top_entry **out,
 			top[found++] = (struct top_entry){i, tallies[i].self,
 			                                  tallies[i].total,
 			                                  tallies[i].samples};
-	qsort_r(top, found, sizeof(*top), by_self, (void *)t);
-	*n = max && found > max ? max : found;
+	*n = found;
 	*out = TAKE(top);
+	return 0;
+}
+
+int
+tree_top(const struct tree *t, uint32_t max, struct top_entry **out,
+         uint32_t *n)
+{
+	int rc = tree_costs(t, out, n);
+
+	if (rc)
+		return rc;
+	qsort_r(*out, *n, sizeof(**out), by_self, (void *)t);
+	*n = max && *n > max ? max : *n;
 	return 0;
 }
 

@@ -335,6 +335,7 @@ options_parse(int argc, char *const argv[], struct options *out,
 
 		if (!only_operands && !strcmp(word, "--")) {
 			only_operands = true;
+			o.nbefore = o.noperands;
 		} else if (!only_operands && word[0] == '-' && word[1]) {
 			if (take_option(&o, argv, &i, why))
 				return -EINVAL;
@@ -345,6 +346,8 @@ options_parse(int argc, char *const argv[], struct options *out,
 			return -EINVAL;
 		}
 	}
+	if (!only_operands)
+		o.nbefore = o.noperands;
 	*out = o;
 	return 0;
 }

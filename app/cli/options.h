@@ -39,6 +39,7 @@ struct options {
 	const char *typed[OPTION_COUNT]; /* each value as written */
 	const char *operands[OPERANDS_MAX];
 	size_t noperands;
+	size_t nbefore; /* of these, before "--"; all if there is none */
 };
 
 /* One row, for help. */

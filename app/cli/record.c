@@ -8,6 +8,7 @@
 #include "cli.h"
 
 #include "base/file.h"
+#include "held.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +17,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -26,59 +26,20 @@
 #define SAID_MAX  ((size_t)64 << 10)
 
 struct recording {
-	pid_t command, worker;
-	int command_fd, worker_fd; /* pidfds */
+	struct held command;
+	pid_t worker;
+	int worker_fd; /* pidfd */
 	int terminal;
-	bool runs;  /* the command was let go */
-	bool ended; /* the command has ended */
-	int left;   /* its status, as of waitpid() */
 	struct buf said;
 };
 
 static void
 recording_done(struct recording *r)
 {
-	close_ptr(&r->command_fd);
+	held_done(&r->command);
 	close_ptr(&r->worker_fd);
 	close_ptr(&r->terminal);
 	buf_done(&r->said);
-}
-
-/* --- the command ---------------------------------------------------------- */
-
-/* Starts the command, and stops it before its first instruction.
- * Source: ptrace(2), PTRACE_TRACEME and PTRACE_DETACH */
-static int
-start_command(struct cli *c, struct recording *r)
-{
-	const char *argv[OPERANDS_MAX + 1] = {0};
-	int status;
-
-	memcpy(argv, c->operands, c->noperands * sizeof(*argv));
-	r->command = fork();
-	if (r->command < 0)
-		return failed("fork: %s", strerror(errno));
-	if (!r->command) {
-		if (!ptrace(PTRACE_TRACEME, 0, NULL, NULL))
-			execvp(argv[0], (char *const *)argv);
-		fprintf(stderr, "stoker: %s: %s\n", argv[0], strerror(errno));
-		_exit(127);
-	}
-	if (waitpid(r->command, &status, 0) < 0 || !WIFSTOPPED(status))
-		return LEAVE_FAILED; /* the child said why */
-	if (ptrace(PTRACE_DETACH, r->command, NULL, (void *)SIGSTOP))
-		return failed("ptrace: %s", strerror(errno));
-	r->command_fd = (int)syscall(SYS_pidfd_open, r->command, 0);
-	return r->command_fd < 0 ? failed("pidfd_open: %s", strerror(errno))
-	                         : LEAVE_OK;
-}
-
-static void
-let_go(struct recording *r)
-{
-	if (!r->runs)
-		kill(r->command, SIGCONT);
-	r->runs = true;
 }
 
 /* --- the worker ----------------------------------------------------------- */
@@ -112,7 +73,7 @@ start_worker(struct cli *c, struct recording *r)
 	                        c->opt.output, "--seconds", seconds};
 	size_t n = 7;
 
-	snprintf(pid, sizeof(pid), "%d", (int)r->command);
+	snprintf(pid, sizeof(pid), "%d", (int)r->command.pid);
 	if (c->opt.seconds >= 0)
 		snprintf(seconds, sizeof(seconds), "%lld",
 		         (long long)c->opt.seconds);
@@ -151,7 +112,7 @@ hear(struct recording *r)
 	}
 	text[n] = '\0';
 	if (strstr(text, " samples"))
-		let_go(r);
+		held_let_go(&r->command);
 	if (r->said.len + (size_t)n < SAID_MAX)
 		buf_add(&r->said, text, (size_t)n);
 }
@@ -160,14 +121,12 @@ static void
 watch(struct recording *r)
 {
 	struct pollfd fds[] = {{r->terminal, POLLIN, 0},
-	                       {r->command_fd, POLLIN, 0}};
+	                       {r->command.fd, POLLIN, 0}};
 
 	if (poll(fds, ARRAY_LEN(fds), -1) < 0)
 		return;
 	if (fds[1].revents) {
-		waitpid(r->command, &r->left, 0);
-		close_ptr(&r->command_fd);
-		r->ended = true;
+		held_ended(&r->command);
 		kill(r->worker, SIGINT);
 	}
 	if (fds[0].revents)
@@ -200,9 +159,9 @@ finish(struct cli *c, struct recording *r)
 {
 	int status;
 
-	let_go(r); /* the worker failed */
-	if (!r->ended)
-		waitpid(r->command, &r->left, 0);
+	held_let_go(&r->command); /* the worker failed */
+	if (r->command.fd >= 0)
+		held_ended(&r->command);
 	waitpid(r->worker, &status, 0);
 	tell(r);
 	if (!WIFEXITED(status) || WEXITSTATUS(status))
@@ -211,7 +170,7 @@ finish(struct cli *c, struct recording *r)
 	        "stoker: %s is written; stoker upload SERVICE %s "
 	        "stores it\n",
 	        c->opt.output, c->opt.output);
-	if (!WIFEXITED(r->left) || WEXITSTATUS(r->left))
+	if (held_status(&r->command))
 		return failed("%s failed", c->operands[0]);
 	return LEAVE_OK;
 }
@@ -220,7 +179,7 @@ int
 cmd_record(struct cli *c)
 {
 	CLEANUP(recording_done)
-	struct recording r = {.command_fd = -1,
+	struct recording r = {.command = HELD_INIT,
 	                      .worker_fd = -1,
 	                      .terminal = -1,
 	                      .said = BUF_INIT(SAID_MAX)};
@@ -229,14 +188,11 @@ cmd_record(struct cli *c)
 	if (!c->opt.output)
 		return usage_error("record needs --output FILE, too\n"
 		                   "  stoker help record");
-	rc = start_command(c, &r);
+	rc = held_start(c->operands, c->noperands, -1, &r.command);
 	if (!rc)
 		rc = start_worker(c, &r);
-	if (rc) {
-		if (r.command > 0)
-			kill(r.command, SIGKILL);
+	if (rc)
 		return rc;
-	}
 	signal(SIGINT, SIG_IGN); /* it ends the command, and that the capture */
 	while (r.terminal >= 0)
 		watch(&r);

@@ -2,11 +2,15 @@
 #include "cli.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/id.h"
+#include "base/proc_text.h"
+#include "held.h"
 #include "interrupt.h"
 #include "labels.h"
 #include "named.h"
 #include "patience.h"
+#include "pid_file.h"
 #include "profile/types.h"
 #include "program.h"
 #include "progress.h"
@@ -19,6 +23,7 @@
 #include "text.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
@@ -26,7 +31,7 @@
 
 /* How long the server holds a request for the result, so that the number of
  * samples is shown while it grows. */
-#define WAIT_S 1
+#define WAIT_S "1"
 /* Pause between requests to a server that cannot hold them. */
 #define PAUSE_MS  500
 #define LINE_MOST 78
@@ -256,22 +261,33 @@ pause_ms(struct run_watch *w, int ms)
 	}
 }
 
-/* Sends one request for the result. */
+/* Sends a request whose reply is the profile as it is. */
 static int
-ask_result(struct run_watch *w)
+take_result(struct run_watch *w, const char *method, const char *rest)
 {
 	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
 	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
-	int64_t start = clock_mono_ns();
 	int rc;
 
 	profile_path(&path, w->id);
-	buf_addf(&path, "?wait=%d", WAIT_S);
-	rc = ask(w->cli, "GET", buf_str(&path), NULL, &r);
+	buf_puts(&path, rest);
+	rc = ask(w->cli, method, buf_str(&path), NULL, &r);
 	if (rc)
 		return rc;
 	json_decref(w->result);
 	w->result = TAKE(r.json);
+	return LEAVE_OK;
+}
+
+/* Sends one request for the result. */
+static int
+ask_result(struct run_watch *w)
+{
+	int64_t start = clock_mono_ns();
+	int rc = take_result(w, "GET", "?wait=" WAIT_S);
+
+	if (rc)
+		return rc;
 	note_begin(w);
 	if (is_running(w->result) &&
 	    clock_mono_ns() - start < PAUSE_MS * NS_PER_MS)
@@ -467,6 +483,327 @@ run_and_wait(struct cli *c, const json_t *body)
 	}
 }
 
+/* --- a command ------------------------------------------------------------ */
+
+#define HOLD_S    30 /* --wait-for-process in the absence of the option */
+#define HOLD_MS   100
+#define COMMAND_S 3600 /* --seconds, too: the API takes no more */
+#define BOOT_FILE "/proc/sys/kernel/random/boot_id"
+
+/* A program that is held until its capture counts. */
+struct held_run {
+	struct cli *cli;
+	const char *const *words;
+	size_t nwords;
+	char service[SERVICE_NAME_MAX];
+	const char *operand; /* the same */
+	struct buf pid_file; /* its path */
+	bool absent;         /* there is no such service yet */
+	int pid_fd;
+	struct held held;
+	char boot_id[64];
+	uint64_t start_time;
+	int64_t end_ns; /* of the time it may be held */
+	char host[256]; /* where a worker saw it */
+	bool refused;   /* one saw a process that the tenant may not profile */
+};
+
+static void
+command_done(struct held_run *m)
+{
+	held_done(&m->held);
+	pid_file_close(&m->pid_fd);
+	buf_done(&m->pid_file);
+}
+
+/* Adds the service if there is none. */
+static int
+add_service(struct held_run *m)
+{
+	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
+	CLEANUP_JSON json_t *body = NULL;
+	int rc;
+
+	if (!m->absent)
+		return LEAVE_OK;
+	body = json_pack("{ss s{ss}}", "name", m->service, "match", "pidFile",
+	                 buf_str(&m->pid_file));
+	if (!body)
+		return failed("the name of a service is UTF-8");
+	rc = ask(m->cli, "POST", "/api/v1/services", body, &r);
+	if (!rc)
+		fprintf(stderr, "stoker: added the service %s\n", m->service);
+	else if (r.status == 403)
+		fprintf(stderr,
+		        "there is no service %s yet; an administrator adds "
+		        "it:\n  stoker service add %s --pid-file %s\n",
+		        m->service, m->service, buf_str(&m->pid_file));
+	return rc;
+}
+
+/* Finds the pid file of the service, or of one that is to be added. */
+static int
+find_pid_file(struct held_run *m)
+{
+	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
+	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
+	const char *pid_file;
+	int rc;
+
+	service_path(&path, m->service);
+	rc = ask_maybe(m->cli, "GET", buf_str(&path), NULL, &r);
+	m->absent = r.status == 404;
+	if (rc || m->absent)
+		return rc ? rc : pid_file_path(m->service, &m->pid_file);
+	pid_file = json_member(json_object_get(r.json, "match"), "pidFile");
+	buf_puts(&m->pid_file, pid_file);
+	return *pid_file ? LEAVE_OK
+	                 : failed("the service %s is not selected by a pid "
+	                          "file: give the command a service of its "
+	                          "own\n  stoker run NAME --command -- %s",
+	                          m->service, m->words[0]);
+}
+
+/* Reads what tells the program from any other that has its pid. */
+static int
+identify(struct held_run *m)
+{
+	CLEANUP_BUF struct buf boot = BUF_INIT(sizeof(m->boot_id) - 1);
+	CLEANUP_BUF struct buf stat = BUF_INIT(BUF_MAX_SMALL);
+	char path[64], name[PROC_COMM_MAX];
+	int rc;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", m->held.pid);
+	rc = file_read(AT_FDCWD, BOOT_FILE, &boot)
+	             ?: file_read(AT_FDCWD, path, &stat)
+	             ?: proc_parse_stat(buf_str(&stat), name, &m->start_time);
+	if (rc)
+		return failed("%s: %s", path, strerror(-rc));
+	snprintf(m->boot_id, sizeof(m->boot_id), "%.*s",
+	         (int)strcspn(buf_str(&boot), "\n"), buf_str(&boot));
+	return LEAVE_OK;
+}
+
+static bool
+is_held(const struct held_run *m, const json_t *process)
+{
+	return !strcmp(json_member(process, "bootId"), m->boot_id) &&
+	       json_integer_value(json_object_get(process, "pid")) ==
+	               m->held.pid &&
+	       json_integer_value(json_object_get(process, "startTime")) ==
+	               (json_int_t)m->start_time;
+}
+
+/* Looks for the program among the processes of the service; sets m->host if a
+ * worker has seen it. */
+static int
+ask_seen(struct held_run *m)
+{
+	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
+	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
+	const json_t *item;
+	size_t i;
+	int rc;
+
+	service_path(&path, m->service);
+	buf_puts(&path, "/processes?look=true");
+	rc = ask(m->cli, "GET", buf_str(&path), NULL, &r);
+	json_array_foreach(json_object_get(r.json, "items"), i, item)
+		if (is_held(m, item))
+			snprintf(m->host, sizeof(m->host), "%s",
+			         json_member(item, "host"));
+	json_array_foreach(json_object_get(r.json, "captured"), i, item)
+		m->refused |= json_integer_value(json_object_get(
+				      item, "matchesOutOfScope")) > 0;
+	return rc;
+}
+
+static int
+not_seen(const struct held_run *m)
+{
+	if (m->refused)
+		return failed("%s was not run: it is outside of what the "
+		              "tenant may profile\n  [scope.TENANT] of "
+		              "stoker.conf on this host",
+		              m->words[0]);
+	return failed("%s was not run: no worker on this host saw it within "
+	              "%d s\n  stoker hosts lists the hosts that have one; "
+	              "one outside of this container sees\n  other pids. "
+	              "stoker record needs no server.",
+	              m->words[0],
+	              (int)(m->cli->opt.wait_for_process < 0
+	                            ? HOLD_S
+	                            : m->cli->opt.wait_for_process));
+}
+
+static int
+gone(const struct held_run *m)
+{
+	failed("%s was not run", m->words[0]);
+	return LEAVE_INTERRUPTED;
+}
+
+/* Waits until a worker has seen the program. */
+static int
+wait_seen(struct held_run *m)
+{
+	int rc = ask_seen(m);
+
+	while (!rc && !*m->host && clock_mono_ns() < m->end_ns &&
+	       !interrupted) {
+		poll(NULL, 0, HOLD_MS);
+		rc = ask_seen(m);
+	}
+	if (interrupted)
+		return gone(m);
+	return rc || *m->host ? rc : not_seen(m);
+}
+
+/* Waits until the capture counts, so that the program can be let go. */
+static int
+wait_counted(const struct held_run *m, struct run_watch *w)
+{
+	int rc = LEAVE_OK;
+
+	while (!rc && is_running(w->result) && !interrupted &&
+	       clock_mono_ns() < m->end_ns &&
+	       json_number_value(json_object_get(w->result, "progress")) <= 0) {
+		poll(NULL, 0, HOLD_MS);
+		rc = take_result(w, "GET", "");
+	}
+	if (rc)
+		return rc;
+	if (!is_running(w->result)) {
+		rc = show_failure(w->result);
+		fprintf(stderr, "%s was not run\n", m->words[0]);
+		return rc;
+	}
+	if (json_number_value(json_object_get(w->result, "progress")) > 0)
+		return LEAVE_OK;
+	rc = cancel(w);
+	if (interrupted)
+		return rc;
+	return failed("%s was not run: its capture has not begun; the worker "
+	              "of %s may be busy with others",
+	              m->words[0], m->host);
+}
+
+static int
+start_capture(struct held_run *m, struct run_watch *w)
+{
+	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
+	CLEANUP_JSON json_t *body = NULL;
+	struct options *o = &m->cli->opt;
+	struct started s;
+	int rc;
+
+	m->operand = m->service;
+	m->cli->operands = &m->operand;
+	o->host = m->host;
+	if (o->seconds < 0)
+		o->seconds = COMMAND_S;
+	rc = make_body(m->cli, &body)
+	             ?: ask(m->cli, "POST", PROFILES "/start", body, &r);
+	if (!rc)
+		rc = read_started(&r, &s);
+	if (rc)
+		return rc;
+	memcpy(w->id, s.id[0], sizeof(w->id));
+	w->result = TAKE(r.json);
+	return wait_counted(m, w);
+}
+
+/* Ends the capture, and shows what it has become. */
+static int
+end_capture(struct held_run *m, struct run_watch *w)
+{
+	struct cli *c = m->cli;
+	int rc;
+
+	interrupt_catch();
+	rc = take_result(w, "POST", "/complete");
+	note_begin(w);
+	if (!rc)
+		rc = follow(w);
+	if (rc)
+		return rc;
+	if (c->opt.wait || c->opt.json ||
+	    strcmp(json_member(w->result, "status"), "completed") != 0)
+		return show_result(c, w->result);
+	fprintf(stderr,
+	        "stoker: %s is the profile of %s\n  stoker top %s shows it\n",
+	        w->id, m->words[0], w->id);
+	return LEAVE_OK;
+}
+
+static int
+profile_command(struct held_run *m)
+{
+	CLEANUP(watch_done) struct run_watch w = {.cli = m->cli};
+	int rc;
+
+	interrupt_catch();
+	rc = find_pid_file(m) ?: pid_file_open(buf_str(&m->pid_file), &m->pid_fd)
+	             ?: held_start(m->words, m->nwords, m->pid_fd, &m->held)
+	             ?: identify(m) ?: add_service(m)
+	             ?: wait_seen(m) ?: start_capture(m, &w);
+	if (rc)
+		return rc;
+	held_let_go(&m->held);
+	held_wait(&m->held);
+	rc = end_capture(m, &w);
+	return rc ? rc : held_status(&m->held);
+}
+
+/* Checks the command line of --command, and fills in its words. */
+static int
+read_command(struct cli *c, struct held_run *m)
+{
+	size_t before = c->opt.nbefore + c->noperands - c->opt.noperands;
+	CLEANUP_JSON json_t *match = NULL;
+	int rc = match_of(&c->opt, &match);
+
+	if (rc)
+		return rc;
+	if (before == c->noperands || before > 1)
+		return usage_error("--command profiles the command after --\n  "
+		                   "stoker run [SERVICE] --command -- COMMAND "
+		                   "[ARGUMENT...]");
+	if (json_object_size(match) || c->opt.pid >= 0 || c->opt.host ||
+	    c->opt.ordinal >= 0)
+		return usage_error("--command chooses the process and the "
+		                   "host: give only the name of a service");
+	if (is_taken_at_once(type_asked(c)))
+		return usage_error("a %s profile is taken at once, before the "
+		                   "command has done anything",
+		                   type_asked(c));
+	m->words = c->operands + before;
+	m->nwords = c->noperands - before;
+	program_name(before ? c->operands[0] : m->words[0], m->service);
+	if (before && strcmp(m->service, c->operands[0]) != 0)
+		return usage_error("'%s' is no name of a service",
+		                   c->operands[0]);
+	return *m->service ? LEAVE_OK
+	                   : usage_error("no service can be named after %s: "
+	                                 "name one",
+	                                 m->words[0]);
+}
+
+static int
+run_command(struct cli *c)
+{
+	CLEANUP(command_done)
+	struct held_run m = {.cli = c,
+	                     .pid_file = BUF_INIT(BUF_MAX_SMALL),
+	                     .pid_fd = -1,
+	                     .held = HELD_INIT};
+	int64_t s = c->opt.wait_for_process;
+	int rc = read_command(c, &m);
+
+	m.end_ns = clock_mono_ns() + (s < 0 ? HOLD_S : s) * NS_PER_S;
+	return rc ? rc : profile_command(&m);
+}
+
 /* --- which service -------------------------------------------------------- */
 
 /* Finds the process with the pid of --pid, of one host. */
@@ -525,8 +862,8 @@ find_service(struct cli *c, char name[static SERVICE_NAME_MAX])
 		return rc;
 	if (c->noperands + json_object_size(match) + (c->opt.pid >= 0) != 1)
 		return usage_error("name a service, or give one of --unit, "
-		                   "--container, --exe, --pid and --all\n  "
-		                   "stoker ps lists what runs");
+		                   "--container, --exe, --pid and --all, or "
+		                   "--command\n  stoker ps lists what runs");
 	if (c->noperands)
 		return LEAVE_OK;
 	if (c->opt.pid >= 0)
@@ -544,8 +881,11 @@ cmd_run(struct cli *c)
 	CLEANUP_JSON json_t *body = NULL;
 	char name[SERVICE_NAME_MAX];
 	const char *operands[] = {name};
-	int rc = find_service(c, name);
+	int rc;
 
+	if (c->opt.command)
+		return run_command(c);
+	rc = find_service(c, name);
 	if (rc)
 		return rc;
 	if (!c->noperands) {

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "files.h"
 #include "key.h"
 #include "own_server.h"
 #include "settings.h"
@@ -48,19 +49,6 @@ place_done(struct key_file *p)
 	free(p->key);
 }
 
-/* Makes a folder and its parents, accessible to this user only. */
-static int
-make_folders(char *path)
-{
-	for (char *p = path + 1; (p = strchr(p, '/')); p++) {
-		*p = '\0';
-		if (mkdir(path, 0700) && errno != EEXIST)
-			return -errno;
-		*p = '/';
-	}
-	return mkdir(path, 0700) && errno != EEXIST ? -errno : 0;
-}
-
 static int
 place_open(struct key_file *p)
 {
@@ -70,7 +58,7 @@ place_open(struct key_file *p)
 	token_home(&p->path);
 	if (!p->path.len)
 		return failed("HOME is not set: nowhere to keep a key");
-	rc = buf_err(&p->path) ? buf_err(&p->path) : make_folders(p->path.p);
+	rc = buf_err(&p->path) ? buf_err(&p->path) : folders_make(p->path.p);
 	if (rc)
 		return failed("%s: %s", buf_str(&p->path), strerror(-rc));
 	p->dir = open(p->path.p, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -116,7 +116,7 @@ end_queued(struct store *s, const char *id, const struct job_end *end)
 }
 
 static int
-cancel(struct store *s, const char *tenant, const char *id)
+end_early(struct store *s, const char *tenant, const char *id, enum sql running)
 {
 	static const struct job_end cancelled = {
 		.state = "cancelled",
@@ -127,7 +127,7 @@ cancel(struct store *s, const char *tenant, const char *id)
 	if (!rc)
 		rc = end_queued(s, id, &cancelled);
 	if (!rc)
-		rc = db_run(s->db, SQL_JOB_CANCEL_RUNNING, ARGS(V(id)));
+		rc = db_run(s->db, running, ARGS(V(id)));
 	return rc < 0 ? rc : rc ? 0 : -EALREADY;
 }
 
@@ -136,7 +136,19 @@ job_cancel(struct store *s, const char *tenant, const char *id)
 {
 	int rc = store_begin(s);
 
-	return rc ? rc : store_end(s, cancel(s, tenant, id));
+	return rc ? rc
+	          : store_end(s,
+	                      end_early(s, tenant, id, SQL_JOB_CANCEL_RUNNING));
+}
+
+int
+job_complete(struct store *s, const char *tenant, const char *id)
+{
+	int rc = store_begin(s);
+
+	return rc ? rc
+	          : store_end(s, end_early(s, tenant, id,
+	                                   SQL_JOB_COMPLETE_RUNNING));
 }
 
 int
@@ -201,7 +213,7 @@ job_claim(struct store *s, const char *host, int64_t lease_ms, struct job *out)
 
 int
 job_progress(struct store *s, const struct job_ref *j, int64_t lease_ms,
-             const struct job_state *now, int64_t *out_cancel)
+             const struct job_state *now, int64_t *out_ending)
 {
 	CLEANUP_ROWS struct db_rows rows = {0};
 	int64_t asked;
@@ -218,7 +230,7 @@ job_progress(struct store *s, const struct job_ref *j, int64_t lease_ms,
 	rc = db_next(&rows); /* reading to the end commits */
 	if (rc < 0)
 		return rc;
-	*out_cancel = asked;
+	*out_ending = asked;
 	return 0;
 }
 
@@ -299,9 +311,9 @@ job_abandon(struct store *s, const struct job *j)
 		NULL,        NULL,        NULL};
 	struct job_ref ref = job_ref(j);
 
-	if (j->cancel_requested)
+	if (j->cancel_requested == JOB_CANCEL)
 		return job_finish(s, &ref, &cancelled);
-	if (j->asked_seconds > JOB_RERUN_SECONDS ||
+	if (j->cancel_requested || j->asked_seconds > JOB_RERUN_SECONDS ||
 	    j->attempt >= JOB_ATTEMPTS_MAX)
 		return job_finish(s, &ref, &died);
 	return job_requeue(s, &ref);

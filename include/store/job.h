@@ -28,6 +28,13 @@ struct job_ref {
 	int64_t attempt;
 };
 
+/* How a client has asked a running job to end. */
+enum job_ending {
+	JOB_RUNS_ON,
+	JOB_CANCEL,
+	JOB_COMPLETE, /* as if its time were over */
+};
+
 struct job {
 	char *session, *tenant, *service, *type;
 	int64_t attempt, ordinal, asked_seconds, asked_rate, cancel_requested;
@@ -68,16 +75,20 @@ MUST_CHECK int job_enqueue(struct store *s, const struct session_ask *ask,
  *   Errors   -ENOENT, -EALREADY when the job has ended
  */
 MUST_CHECK int job_cancel(struct store *s, const char *tenant, const char *id);
+/* As job_cancel(), but a running job ends as if its time were over, unless it is
+ * being cancelled. */
+MUST_CHECK int
+job_complete(struct store *s, const char *tenant, const char *id);
 
 /* --- the worker's side --------------------------------------------------- */
 
 /* Claims the oldest job that is queued for host; -ENOENT when there is none. */
 MUST_CHECK int
 job_claim(struct store *s, const char *host, int64_t lease_ms, struct job *out);
-/* Renews the lease; *out_cancel is 1 when the job is to be cancelled. */
+/* Renews the lease; *out_ending is an enum job_ending. */
 MUST_CHECK int
 job_progress(struct store *s, const struct job_ref *j, int64_t lease_ms,
-             const struct job_state *now, int64_t *out_cancel);
+             const struct job_state *now, int64_t *out_ending);
 /* Stores a running capture's profile so far, and replaces an earlier one. */
 MUST_CHECK int
 job_checkpoint(struct store *s, const struct job_ref *j,

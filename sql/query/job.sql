@@ -73,6 +73,10 @@ WHERE session = $4 AND state = 'queued';
 -- name: job_cancel_running
 UPDATE job SET cancel_requested = 1 WHERE session = $1 AND state = 'running';
 
+-- name: job_complete_running
+UPDATE job SET cancel_requested = 2
+WHERE session = $1 AND state = 'running' AND cancel_requested <> 1;
+
 -- name: job_orphaned
 SELECT j.session, s.tenant, s.service, s.type, j.attempt, s.ordinal,
        s.asked_seconds, s.asked_rate, j.cancel_requested

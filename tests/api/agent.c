@@ -265,6 +265,23 @@ TEST(a_host_that_works_on_an_earlier_attempt_is_given_the_job_again)
 }
 END
 
+TEST(a_capture_is_completed_where_it_runs)
+{
+	CLEANUP_API struct test_api a = agent_api();
+	struct job_ref ref = test_capture(&a);
+	CLEANUP_REPLY struct client_reply r = {0};
+	const json_t *list;
+
+	ck_assert_int_eq(job_complete(&a.store.s, TEST_TENANT, ref.session), 0);
+	r = poll_of_first(&a, &ref);
+	list = json_object_get(r.json, "complete");
+	ck_assert_uint_eq(json_array_size(list), 1);
+	ck_assert_str_eq(json_string_value(json_array_get(list, 0)),
+	                 ref.session);
+	ck_assert_uint_eq(length_of(&r, "cancel"), 0);
+}
+END
+
 TEST(an_earlier_attempt_of_a_job_that_failed_is_stale)
 {
 	static const struct job_end died = {"failed", "WorkerDied", "silent",
@@ -997,6 +1014,7 @@ SUITE_TIMEOUT("agent", 60, a_job_is_given_until_the_host_tells_of_it,
               what_the_centre_does_not_know_is_stale,
               a_job_that_was_queued_again_goes_on_where_it_is,
               a_host_that_works_on_an_earlier_attempt_is_given_the_job_again,
+              a_capture_is_completed_where_it_runs,
               an_earlier_attempt_of_a_job_that_failed_is_stale,
               a_host_is_told_of_its_own_services_and_those_of_any_host,
               services_are_listed_once_for_each_change,

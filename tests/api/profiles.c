@@ -450,6 +450,50 @@ TEST(a_cancelled_profile_answers_202_and_a_deleted_one_204)
 }
 END
 
+static struct client_reply
+complete(struct test_api *a, const char *id)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), API_PROFILES "/%s/complete", id);
+	return ask(a, (struct ask){.key = KEY_OPERATOR,
+	                           .method = "POST",
+	                           .path = path});
+}
+
+TEST(a_capture_that_runs_is_completed_early)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	struct job_ref ref = test_capture(&a);
+	CLEANUP_REPLY struct client_reply asked = complete(&a, ref.session);
+	CLEANUP_REPLY struct client_reply again = {0};
+	const struct job_state half = {0.5, "capturing", 1};
+	int64_t ending = 0;
+
+	ck_assert_int_eq(asked.status, 200);
+	ck_assert_str_eq(reply_text(&asked, "status"), "running");
+	ck_assert_int_eq(job_progress(&a.store.s, &ref, 1000, &half, &ending),
+	                 0);
+	ck_assert_int_eq(ending, JOB_COMPLETE);
+	test_capture_end(&a, &ref);
+	again = complete(&a, ref.session);
+	ck_assert_int_eq(again.status, 200);
+	ck_assert_str_eq(reply_text(&again, "status"), "completed");
+}
+END
+
+TEST(a_capture_that_has_not_begun_is_cancelled_instead)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply made =
+		start(&a, START_BODY(TEST_SERVICE, "cpu"));
+	CLEANUP_REPLY struct client_reply r =
+		complete(&a, reply_text(&made, "id"));
+
+	ck_assert_str_eq(reply_text(&r, "phase"), "cancelled");
+}
+END
+
 /* --- flame graphs --------------------------------------------------------- */
 
 TEST(a_flame_graph_comes_in_every_format)
@@ -1047,6 +1091,8 @@ SUITE_TIMEOUT(
 	an_etag_sent_back_is_304_also_when_weakened,
 	a_wait_ends_when_the_profile_does,
 	a_cancelled_profile_answers_202_and_a_deleted_one_204,
+	a_capture_that_runs_is_completed_early,
+	a_capture_that_has_not_begun_is_cancelled_instead,
 	a_flame_graph_comes_in_every_format, a_folded_graph_holds_the_stacks,
 	a_flame_graph_shows_the_values_that_are_named,
 	a_flame_graph_of_a_running_capture_is_409,

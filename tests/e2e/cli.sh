@@ -108,6 +108,50 @@ runs_without_a_service() {
 }
 check a_program_is_profiled_without_a_service_which_is_added_once runs_without_a_service
 process_stop alone
+
+# --- a command, from its first instruction to its end
+command_home=$(mktemp -d "$STATE/home-XXXXXX")
+commanded() { XDG_CONFIG_HOME=$command_home stoker_cli run "$@"; }
+counts='for (i = 0; i < 6000000; i++) n += i'
+commanded bench --command --rate 999 --label build=7 -- \
+  sh -c "mawk 'BEGIN { $counts }'; mawk 'BEGIN { $counts; print \"counted\" }'; exit 3" >"$STATE/out" 2>"$STATE/err"
+check a_command_leaves_with_its_own_status equal $? 3
+check a_command_has_its_own_output equal "$(<"$STATE/out")" counted
+check the_service_of_a_command_is_added grep -q '^stoker: added the service bench$' "$STATE/err"
+is_profiled() { # with its children
+  stoker_cli --json sessions --service bench >"$STATE/out" &&
+    jq -e 'length == 1 and (.[0] | .status == "completed" and .phase == "done" and .labels.build == "7"
+      and .durationSeconds < 30 and .sampleCount > 50)' "$STATE/out" >/dev/null || { cat "$STATE/out"; return 1; }
+  says 'mawk' stoker_cli top bench
+}
+check a_command_is_profiled_with_what_it_starts is_profiled
+ends_by_signal() { leaves 143 commanded bench --command -- sh -c 'kill -TERM $$'; }
+check a_command_that_a_signal_ends_leaves_as_in_a_shell ends_by_signal
+check a_command_that_is_none_adds_no_service leaves 1 commanded none --command -- /nonexistent
+check no_service_is_there_of_it says '(UnknownService)' stoker_cli service show none
+check a_command_takes_no_service_of_other_processes says 'not selected by a pid file' commanded demo --command -- true
+check a_command_comes_after_two_dashes leaves 64 commanded --command true
+check a_command_chooses_its_process leaves 64 commanded --command --pid 1 -- true
+used_once() { # the pid file
+  local rc
+  exec {held}<"$command_home/stoker/bench.pid" && flock -n "$held" || return 1
+  says 'is in use' commanded bench --command -- true
+  rc=$?
+  exec {held}<&-
+  return $rc
+}
+check a_service_has_one_command_at_a_time used_once
+is_not_overwritten() { # whatever the server names
+  echo precious >"$STATE/notes.pid"
+  stoker_cli service add notes --pid-file "$STATE/notes.pid" >/dev/null &&
+    says 'not a pid file' commanded notes --command -- true && equal "$(<"$STATE/notes.pid")" precious
+}
+check a_file_that_is_no_pid_file_is_kept is_not_overwritten
+is_not_run() { # where no worker looks
+  stoker_cli service add afar --pid-file "$command_home/afar.pid" --host elsewhere >/dev/null &&
+    says 'no worker on this host saw it' commanded afar --command --wait-for-process 1s -- touch "$STATE/ran" && [ ! -e "$STATE/ran" ]
+}
+check a_command_that_no_worker_sees_is_not_run is_not_run
 adds_none() { says "stoker run --exe $STATE/bin/demo" stoker_cli run --exe "$STATE/bin/dmeo" && leaves 1 stoker_cli service show dmeo; }
 check a_program_that_does_not_run_becomes_no_service adds_none
 all_is_shown() { # by program; top stores nothing

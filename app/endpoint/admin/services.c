@@ -167,6 +167,8 @@ put_process(struct buf *out, const struct worker_process *p, bool whole)
 	json_put_text(out, "host", p->host);
 	json_put_int(out, "pid", p->pid);
 	json_put_text(out, "command", whole ? p->cmdline : p->argv0);
+	json_put_text(out, "bootId", p->boot_id);
+	json_put_int(out, "startTime", p->start_time);
 	json_put_time(out, "seenAt", p->seen_ms);
 	json_close(out, '}');
 }
@@ -215,7 +217,7 @@ read_running(struct call *c, const char *service, struct running *r)
 	                                    &r->trees);
 }
 
-/* Asks the workers to look again if no process is known: none may have looked
+/* Asks the workers to look again. If no process is known, none may have looked
  * since the service was created. */
 static int
 look_again(struct call *c, const struct service *s, struct running *r)
@@ -245,7 +247,7 @@ processes_get(struct call *c)
 		return unknown(c, name);
 	if (!rc)
 		rc = read_running(c, name, &r);
-	if (!rc && !r.list.n)
+	if (!rc && (!r.list.n || param_int(c, P_ListProcesses_look)))
 		rc = look_again(c, &s, &r);
 	if (rc)
 		return fail_store(c, rc);

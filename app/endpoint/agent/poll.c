@@ -9,7 +9,8 @@
  *	generation, room, looked
  *	                                   <- services, when they differ
  *	                                   <- jobs that it does not run yet
- *	                                   <- cancel, stale, look, next poll
+ *	                                   <- cancel, complete, stale, look,
+ *	                                      next poll
  *
  * A job is sent until the host reports it, so a lost reply is repeated by the
  * next one. A job that the host reports is stale unless it exists, on that host
@@ -46,8 +47,8 @@ struct poll {
 	int64_t lease_ms;
 	struct reported reported[AGENT_JOBS_MAX];
 	size_t n;
-	struct buf cancel; /* elements of a list */
-	bool busy;         /* the host has jobs that run */
+	struct buf cancel, complete; /* elements of lists */
+	bool busy;                   /* the host has jobs that run */
 };
 
 static const char *const phases[] = {"queued", "capturing", "symbolizing",
@@ -340,16 +341,18 @@ renew(struct poll *p, struct reported *t)
 		.phase = strcmp(t->phase, "done") ? t->phase : "storing",
 		.samples = t->samples,
 	};
-	int64_t cancel;
-	int rc = job_progress(p->store, &t->ref, p->lease_ms, &now, &cancel);
+	struct buf *list;
+	int64_t ending;
+	int rc = job_progress(p->store, &t->ref, p->lease_ms, &now, &ending);
 
 	t->kept = rc != -ESTALE;
 	if (rc)
 		return rc == -ESTALE ? 0 : rc;
-	if (cancel) {
-		buf_puts(&p->cancel, p->cancel.len ? "," : "");
-		json_escape(&p->cancel, t->ref.session, strlen(t->ref.session));
-	}
+	if (!ending)
+		return 0;
+	list = ending == JOB_COMPLETE ? &p->complete : &p->cancel;
+	buf_puts(list, list->len ? "," : "");
+	json_escape(list, t->ref.session, strlen(t->ref.session));
 	return 0;
 }
 
@@ -588,6 +591,9 @@ answer(struct poll *p)
 		json_open(out, "cancel", '[');
 		buf_add(out, p->cancel.p, p->cancel.len);
 		json_close(out, ']');
+		json_open(out, "complete", '[');
+		buf_add(out, p->complete.p, p->complete.len);
+		json_close(out, ']');
 		rc = put_look(p, out) ?: put_times(p, out);
 	}
 	return rc ? fail_store(p->c, rc) : answer_end(p->c);
@@ -609,10 +615,11 @@ agent_poll(struct call *c)
 	p->host = c->caller.host;
 	p->tenants = c->caller.tenants;
 	p->lease_ms = c->env->conf->worker_lease * MS_PER_S;
-	p->cancel = (struct buf)BUF_INIT(BUF_MAX_SMALL);
+	p->cancel = p->complete = (struct buf)BUF_INIT(BUF_MAX_SMALL);
 	rc = read_reported(p) || check_host(p) || beat(p) || put_processes(p) ||
 	     take_look(p);
 	rc = rc ? -1 : answer(p);
 	buf_done(&p->cancel);
+	buf_done(&p->complete);
 	return rc;
 }

@@ -1,5 +1,5 @@
 /*
- * GET of one profile or of all sessions, DELETE, and pinning.
+ * GET of one profile or of all sessions, DELETE, early completion and pinning.
  */
 #include "load.h"
 #include "profile_json.h"
@@ -180,6 +180,35 @@ pin(struct call *c, enum param which, bool pinned)
 	if (rc)
 		return rc == -ENOENT ? fail_unknown(c, which)
 		                     : fail_store(c, rc);
+	if (load_session(c, which, &s))
+		return -1;
+	return profile_answer(c, &s);
+}
+
+int
+profile_complete(struct call *c)
+{
+	static const enum param which = P_CompleteProfile_profileId;
+	const char *id = param_text(c, which);
+	CLEANUP_SESSION struct session s = {0};
+	struct store *store = &c->env->store;
+	int rc;
+
+	if (load_session(c, which, &s))
+		return -1;
+	if (!profile_runs(&s))
+		return profile_answer(c, &s);
+	rc = store_begin(store);
+	if (rc)
+		return fail_store(c, rc);
+	rc = job_complete(store, s.tenant, id)
+	             ?: audit_note(c, id, "{\"completed\":true}");
+	rc = store_end(store, rc);
+	if (rc && rc != -EALREADY)
+		return rc == -ENOENT ? fail_unknown(c, which)
+		                     : fail_store(c, rc);
+	session_done(&s);
+	s = (struct session){0};
 	if (load_session(c, which, &s))
 		return -1;
 	return profile_answer(c, &s);

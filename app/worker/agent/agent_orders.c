@@ -265,13 +265,24 @@ cancel(struct agent *a, const struct agent_held *h)
 }
 
 static int
+complete(struct agent *a, const struct agent_held *h)
+{
+	int rc = job_complete(a->store, h->tenant, h->session);
+
+	if (!rc)
+		log_info("centre: %s is to end now", h->session);
+	return rc == -ENOENT || rc == -EALREADY ? 0 : rc;
+}
+
+static int
 drop(struct agent *a, const struct agent_held *h)
 {
 	log_warn("centre: %s is not wanted any more", h->session);
 	return agent_drop(a->store, h->tenant, h->session);
 }
 
-/* Calls a function for each listed session that this host holds. */
+/* Calls a function for each listed session that this host holds. A centre of an
+ * earlier release does not send the list "complete". */
 static int
 each_held(struct agent *a, const json_t *reply, const char *name,
           int (*fn)(struct agent *a, const struct agent_held *h))
@@ -280,7 +291,8 @@ each_held(struct agent *a, const json_t *reply, const char *name,
 	const json_t *list = json_object_get(reply, name);
 	size_t i;
 	json_t *j;
-	int rc = json_is_array(list) ? 0 : -EBADMSG;
+	int rc = json_is_array(list) || (!list && fn == complete) ? 0
+	                                                          : -EBADMSG;
 
 	if (rc || !json_array_size(list))
 		return rc;
@@ -327,6 +339,7 @@ agent_take_orders(struct agent *a, const char *text, size_t n,
 		rc = take_services(a, reply) ?: take_jobs(a, reply);
 	if (!rc)
 		rc = each_held(a, reply, "cancel", cancel)
+		             ?: each_held(a, reply, "complete", complete)
 		             ?: each_held(a, reply, "stale", drop)
 		             ?: take_look(a, reply);
 	if (rc)

@@ -17,6 +17,16 @@
 
 /* --- jobs ----------------------------------------------------------------- */
 
+/* Anything above 0 is at least 1 %, by which clients know that a capture has
+ * begun. */
+static int64_t
+percent_of(double progress)
+{
+	int64_t percent = (int64_t)(progress * 100);
+
+	return percent || progress <= 0 ? percent : 1;
+}
+
 static const char *
 phase_of(const struct agent_held *h)
 {
@@ -48,7 +58,7 @@ put_jobs(const struct agent *a, const struct agent_held_list *l,
 		json_put_int(out, "attempt", h->attempt);
 		json_put_text(out, "phase", phase_of(h));
 		json_put_int(out, "percent",
-		             sane ? (int64_t)(h->progress * 100) : 0);
+		             sane ? percent_of(h->progress) : 0);
 		json_put_int(out, "samples", h->samples > 0 ? h->samples : 0);
 		json_close(out, '}');
 	}

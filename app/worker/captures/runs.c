@@ -174,7 +174,7 @@ runs_wind_up(struct runs *c)
 		struct run *v = c->items[i];
 
 		runs_stop(c, v);
-		if (v->cancelled ||
+		if (v->ending ||
 		    (!v->pull && v->job.asked_seconds > JOB_RERUN_SECONDS))
 			continue;
 		/* if this fails, the next worker takes the job over */
@@ -215,6 +215,7 @@ take_progress(struct runs *c, const struct msg_progress *m)
 	share = m->duration_ms && m->elapsed_ms < m->duration_ms
 	                ? (double)m->elapsed_ms / (double)m->duration_ms
 	                : 1;
+	c->hurry |= v->progress <= 0; /* clients wait until a capture counts */
 	v->progress = share * (1 - FINISH_SHARE);
 	v->samples = m->samples < INT32_MAX ? (int64_t)m->samples : INT32_MAX;
 	v->phase = m->phase == WORKER_FINISHING ? "symbolizing" : "capturing";
@@ -266,18 +267,18 @@ static int
 renew(struct runs *c, struct run *v, bool *gone)
 {
 	struct job_state now;
-	int64_t cancel = 0;
+	int64_t ending = 0;
 	int rc;
 
 	if (v->pull)
 		v->progress = runs_pull_progress(v);
 	now = (struct job_state){v->progress, v->phase, v->samples};
-	rc = job_progress(c->store, &v->ref, c->lease_ms, &now, &cancel);
+	rc = job_progress(c->store, &v->ref, c->lease_ms, &now, &ending);
 	*gone = rc == -ESTALE;
 	if (rc)
 		return *gone ? 0 : rc;
-	if (cancel && !v->cancelled) {
-		v->cancelled = true;
+	if (ending) {
+		v->ending = ending == JOB_COMPLETE ? JOB_COMPLETE : JOB_CANCEL;
 		runs_stop(c, v);
 	}
 	return 0;

@@ -32,8 +32,8 @@ struct run {
 	int64_t samples, started_ns;
 	uint64_t ways; /* as in struct msg_start, unless fetched */
 	const char *phase;
-	bool cancelled;      /* by a client: partial results are kept */
-	bool stopping;       /* STOP was sent */
+	enum job_ending ending; /* requested by a client */
+	bool stopping;          /* STOP was sent */
 	struct pull *pull;   /* NULL: an engine of the analyser captures it */
 	quality_notes notes; /* for its quality, besides the engine's */
 	uint32_t may;        /* enum worker_may; 0: nothing */

@@ -76,7 +76,7 @@ finish(struct runs *c, const struct run *v, const struct session_result *result,
 
 	for (int i = 0; i < FINISH_TRIES && rc == -EBUSY; i++)
 		rc = job_finish(c->store, &v->ref,
-		                v->cancelled ? &cancelled : &done);
+		                v->ending == JOB_CANCEL ? &cancelled : &done);
 	return rc;
 }
 

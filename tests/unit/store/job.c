@@ -396,6 +396,43 @@ TEST(a_running_session_has_the_samples_that_its_worker_last_told)
 }
 END
 
+TEST(a_running_job_is_completed_early_unless_it_is_cancelled)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP_JOB struct job j = {0};
+	int64_t ending = -1;
+	struct job_ref ref;
+	char id[ID_MAX];
+
+	test_enqueue(&t.s, 0, id);
+	test_claim(&t.s, &j);
+	ref = job_ref(&j);
+	ck_assert_int_eq(job_complete(&t.s, "other", id), -ENOENT);
+	ck_assert_int_eq(job_complete(&t.s, TEST_TENANT, id), 0);
+	expect(&t.s, id, SESSION_RUNNING, "capturing");
+	ck_assert_int_eq(job_progress(&t.s, &ref, 1000, &half, &ending), 0);
+	ck_assert_int_eq(ending, JOB_COMPLETE);
+	ck_assert_int_eq(job_cancel(&t.s, TEST_TENANT, id), 0);
+	ck_assert_int_eq(job_complete(&t.s, TEST_TENANT, id), -EALREADY);
+	ck_assert_int_eq(job_progress(&t.s, &ref, 1000, &half, &ending), 0);
+	ck_assert_int_eq(ending, JOB_CANCEL);
+}
+END
+
+TEST(a_job_that_was_to_be_complete_is_not_run_again)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP_JOB struct job j = {0};
+	char id[ID_MAX];
+
+	test_enqueue(&t.s, 0, id);
+	test_claim(&t.s, &j);
+	ck_assert_int_eq(job_complete(&t.s, TEST_TENANT, id), 0);
+	ck_assert_int_eq(job_take_over(&t.s, TEST_HOST), 1);
+	expect(&t.s, id, SESSION_FAILED, "failed");
+}
+END
+
 TEST(a_running_job_learns_of_its_cancelling)
 {
 	CLEANUP_TEST_STORE struct test_store t = test_store();
@@ -490,6 +527,8 @@ SUITE("job", an_accepted_job_waits_for_its_host,
       a_queued_job_fails_when_its_host_was_removed,
       a_waiting_job_is_cancelled_at_once,
       a_running_session_has_the_samples_that_its_worker_last_told,
+      a_running_job_is_completed_early_unless_it_is_cancelled,
+      a_job_that_was_to_be_complete_is_not_run_again,
       a_running_job_learns_of_its_cancelling, counts_are_of_waiting_and_running,
       a_store_call_that_fails_leaves_no_half_job,
       a_claim_that_the_store_fails_is_told_and_leaves_the_job)

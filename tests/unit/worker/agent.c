@@ -171,6 +171,34 @@ TEST(a_job_of_the_centre_has_every_member_or_is_refused)
 }
 END
 
+TEST(a_capture_that_the_centre_completes_ends_on_the_host)
+{
+	CLEANUP_RIG struct rig r;
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_JOB struct job j = {0};
+	const struct job_state half = {0.5, "capturing", 1};
+	int64_t ending = 0, poll_ms;
+	struct job_ref ref;
+	char id[ID_MAX];
+
+	rig_init(&r);
+	test_enqueue(&r.store.s, 0, id);
+	test_claim(&r.store.s, &j);
+	ref = job_ref(&j);
+	buf_addf(&text,
+	         "{\"changed\":false,\"generation\":\"1\",\"services\":[],"
+	         "\"jobs\":[],\"cancel\":[],\"complete\":[\"%s\"],"
+	         "\"stale\":[],\"pollMs\":1000}",
+	         id);
+	ck_assert_int_eq(
+		agent_take_orders(&r.agent, buf_str(&text), text.len, &poll_ms),
+		0);
+	ck_assert_int_eq(job_progress(&r.store.s, &ref, 1000, &half, &ending),
+	                 0);
+	ck_assert_int_eq(ending, JOB_COMPLETE);
+}
+END
+
 /* --- polls ---------------------------------------------------------------- */
 
 TEST(a_poll_tells_of_the_worker_of_this_host)
@@ -197,7 +225,8 @@ TEST(a_poll_tells_of_each_job_how_far_it_is)
 	static const struct {
 		double progress;
 		int percent;
-	} rows[] = {{0, 0}, {0.425, 42}, {1, 100}, {1.5, 0}, {-1, 0}};
+	} rows[] = {{0, 0},   {0.0003, 1}, {0.425, 42},
+	            {1, 100}, {1.5, 0},    {-1, 0}};
 	CLEANUP_RIG struct rig r;
 
 	rig_init(&r);
@@ -408,6 +437,7 @@ END
 
 SUITE("agent", a_service_of_the_centre_has_every_member_or_is_refused,
       a_job_of_the_centre_has_every_member_or_is_refused,
+      a_capture_that_the_centre_completes_ends_on_the_host,
       a_poll_tells_of_the_worker_of_this_host,
       a_poll_tells_of_each_job_how_far_it_is,
       a_poll_tells_of_processes_and_how_many_there_are,

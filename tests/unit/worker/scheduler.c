@@ -461,6 +461,23 @@ TEST(cancelling_stops_a_capture_and_keeps_what_there_is)
 }
 END
 
+TEST(a_capture_that_a_client_completes_is_stored_as_any_other)
+{
+	CLEANUP_RIG struct rig r = rig("*");
+	char id[ID_MAX], code[64];
+	union heard m;
+
+	ask_for(&r, "self", "cpu", 60, id);
+	close(hear(&r, MSG_START, &m));
+	ck_assert_int_eq(job_complete(&r.store.s, TEST_TENANT, id), 0);
+	ck_assert_int_eq(hear(&r, MSG_STOP, &m), -1);
+	ck_assert_str_eq(m.capture.id, id);
+	say_done(&r, id, "[]", 0);
+	wait_for_end(&r, id, code);
+	ck_assert_str_eq(code, "");
+}
+END
+
 static const struct {
 	const char *top;
 	uint32_t error;
@@ -653,6 +670,7 @@ SUITE("scheduler", a_job_becomes_a_capture_and_its_profile_is_stored,
       no_job_captures_for_longer_or_more_often_than_it_may,
       processes_are_published_for_the_api,
       cancelling_stops_a_capture_and_keeps_what_there_is,
+      a_capture_that_a_client_completes_is_stored_as_any_other,
       an_end_that_is_bad_or_makes_no_sense_fails_the_capture,
       messages_that_make_no_sense_are_passed_over,
       a_dead_analyser_fails_the_capture_it_worked_on_and_no_other,

@@ -1,0 +1,47 @@
+/*
+ * A program that is started, and stopped before its first instruction until a
+ * capture counts what it does.
+ *
+ * A held program goes on if this one is killed. Since it is traced while it is
+ * started, a set-user-ID program does not get the rights of its owner.
+ */
+#pragma once
+
+#include "base/cleanup.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+struct held {
+	pid_t pid; /* 0: not started */
+	int fd;    /* pidfd; -1: it has ended */
+	bool runs; /* it was let go */
+	int left;  /* once it has ended: its status, as of waitpid() */
+};
+#define HELD_INIT         \
+	{                 \
+		.fd = -1, \
+	}
+#define CLEANUP_HELD_PROGRAM CLEANUP(held_done)
+
+/* Kills a program that was not let go. */
+void held_done(struct held *h);
+/*
+ * Starts words[0], which is looked for in PATH, with these arguments.
+ *
+ *   Shape    pid_file: the program's pid is written to it before it starts; -1:
+ *            none
+ *   Errors   prints an error and returns an exit status
+ */
+MUST_CHECK int
+held_start(const char *const *words, size_t n, int pid_file, struct held *out);
+void held_let_go(struct held *h);
+/* Waits for the program's end, and passes SIGTERM and SIGHUP on to it
+ * meanwhile. Ctrl-C, which a terminal sends to both, is left to it. */
+void held_wait(struct held *h);
+/* Takes the status of a program whose pidfd is readable. */
+void held_ended(struct held *h);
+/* Returns its exit status as a shell does: 128 and the number of the signal
+ * that ended it. */
+int held_status(const struct held *h);

@@ -16,7 +16,7 @@ chmod 755 "$STATE"
 trap e2e_stop EXIT
 trap 'exit 1' INT TERM
 shell=$STATE/shell # what the newcomer's shell has sourced
-: >"$shell"
+echo "export XDG_CONFIG_HOME=$STATE/config" >"$shell" # of this newcomer
 mkdir "$STATE/there"
 
 # Commands are indented; their output is fenced.

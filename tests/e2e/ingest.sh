@@ -74,6 +74,30 @@ check exports_are_windows_of_their_service equal \
          JOIN series s ON s.id = w.series WHERE s.service = 'shop' AND level = 0
          GROUP BY type ORDER BY type")" $'block 2 6000\ncpu 2 400000000'
 
+# The exporter of OpenTelemetry's SDKs, which others wrote.
+if ! command -v protoc >/dev/null; then
+  echo "skip an_exporter_from_npm_is_understood: no protoc"
+elif ! why=$(tests/lib/npm); then
+  echo "skip an_exporter_from_npm_is_understood: $why"
+else
+  protoc -Itests/data --descriptor_set_out="$STATE/otlp" profiles.proto
+  check an_exporter_from_npm_is_understood equal \
+    "$(NPM=$(realpath "$B/npm") node tests/e2e/exporter.mjs "$STATE/otlp" "http://127.0.0.1:$PORT" "$TOKEN" "$start" 2>&1)" \
+    'protobuf: stored
+json: stored
+a part: {"rejectedProfiles":"1","errorMessage":"/: this is no name of a service"}
+nothing of it: failed 422
+no key: failed 401'
+  exported() { # three windows of four samples of 10 ms, with their label
+    equal "$(db "SELECT COUNT(*) || ' ' || SUM(value) || ' ' || MIN(json_extract(labels, '$.version'))
+                 FROM profile_window w JOIN series s ON s.id = w.series
+                 WHERE s.service = 'exported' AND s.type = 'cpu' AND level = 0")" '3 120000000 7' &&
+      equal "$(api GET "$P/merge?service=exported&profileType=cpu&from=$start&to=$((start + 60))&format=folded" | sort)" \
+        $'main;rest 3\nmain;work 9'
+  }
+  check what_it_exports_is_stored_to_the_sample exported
+fi
+
 # Pushes until the pool is killed: accepted pushes are kept.
 taken=0
 for i in $(seq 40); do

@@ -13,8 +13,9 @@
 ## make apt-repo   add it to a signed repository for apt, in build/apt/
 ##     SUITE=, ARCH=     as above
 ##     KEY=NAME          key of GnuPG that signs, instead of build/apt-key
-## make reproducible  build the package twice, in two folders, and compare
+## make reproducible  build package and image twice, in two folders, and compare
 ## make tarball    pack programs and their libraries for other distributions
+## make image      pack them as an image for containers, in build/image/
 ## make version    print the version that is built
 ## make install    install, below DESTDIR; conf/install has all variables
 ## make uninstall  remove what make install installed
@@ -404,11 +405,12 @@ deb-suite: pages
 	@B=$(B) VERSION=$(VERSION) conf/packages/in_suite $(SUITE) $(ARCH)
 # Without a cache of compiled files, which would be equal in any case.
 reproducible: deps
-	@conf/packages/install deb
+	@conf/packages/install deb image
 	@for twin in twin second/twin; do \
-		CCACHE_DISABLE=1 $(MAKE) --no-print-directory B=$(B)/$$twin deb-built || exit; done
-	@cd $(B) && sha256sum twin/deb/$(DEB_NAME) second/twin/deb/$(DEB_NAME) && \
-		cmp twin/deb/$(DEB_NAME) second/twin/deb/$(DEB_NAME)
+		CCACHE_DISABLE=1 $(MAKE) --no-print-directory B=$(B)/$$twin deb-built image-built || exit; done
+	@cd $(B) && for file in deb/$(DEB_NAME) image/stoker.tar; do \
+		sha256sum twin/$$file second/twin/$$file && \
+		cmp twin/$$file second/twin/$$file || exit; done
 deb-built: $(DEB)
 PACKED := $(PROGRAMS) $(LIBRARY) $(PAGES) $(B)/manual/index.html \
 	$(wildcard conf/* conf/*/* systemd/* app/web/docs/*)
@@ -419,7 +421,7 @@ $(DEB): $(PACKED)
 		VERSION=$(VERSION) PAGES=$(abspath $(PAGES)) CC="$(CC)" RUN="$(RUN)" \
 		debian/rules binary >../log 2>&1 || { cat ../log; exit 1; }
 	@echo "  $@"
-.PHONY: apt-repo deb-suite reproducible tarball
+.PHONY: apt-repo deb-suite image image-built reproducible tarball
 apt-repo: deb
 	@conf/packages/install repo
 	@KEY="$(KEY)" conf/packages/repository $(B)/apt \
@@ -433,6 +435,15 @@ $(TARBALL): $(PACKED)
 	$(Q)rm -rf $(@D)
 	$(Q)B=$(B) DESTDIR=$(@D)/root PREFIX=/usr conf/install
 	$(Q)conf/packages/tarball $(@D)/root $@
+	@echo "  $@"
+image: deb
+	@conf/packages/install image
+	@$(MAKE) --no-print-directory image-built
+image-built: $(B)/image/stoker.tar
+$(B)/image/stoker.tar: $(DEB) conf/packages/image $(wildcard conf/container/*)
+	$(Q)conf/packages/image $(DEB) $@
+	$(Q)conf/container/seccomp >$(@D)/seccomp.json
+	$(Q)cp conf/container/*.yaml $(@D)
 	@echo "  $@"
 version:
 	@echo $(VERSION)

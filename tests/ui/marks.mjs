@@ -7,7 +7,8 @@
  *	STEPS	twenty minutes of another service, in which two functions
  *		changed
  */
-import { BASE, complaintsOf, inside, judged, run, same } from './browser.mjs';
+import { BASE, complaintsOf, inside, judged, KEY, run, same }
+  from './browser.mjs';
 
 const { SINCE, ID, STEPS } = process.env;
 const since = Number(SINCE);
@@ -64,6 +65,19 @@ const tests = {
     await page.getByText('No cpu profile in one of the ranges').waitFor();
     await page.locator('.chart .u-over').waitFor();
     same(complaintsOf(page), []);
+  },
+  async growth_of_a_gauge_is_a_click_away() {
+    const at = minute => Number(STEPS) / 1000 + minute * 60;
+    for (const [minute, n] of [[0, 200], [9, 800]])
+      same((await fetch(`${BASE}/ingest?name=grown&units=goroutines&format=${
+        ''}folded&from=${at(minute)}&until=${at(minute + 1)}`, {
+        method: 'POST', body: `main;wait ${n}\n`,
+        headers: { Authorization: `Bearer ${KEY}`,
+          'Content-Type': 'text/plain' } })).status, 200);
+    const page = await open(`/ui/s/grown?type=goroutine&from=${at(0)}000&to=${
+      at(20)}000`);
+    await page.getByRole('link', { name: 'Growth' }).click();
+    await page.locator('#facts dd', { hasText: '+300.0%' }).waitFor();
   },
   async samples_are_grouped_by_their_labels() {
     const from = Number(STEPS), until = from + 1200e3;

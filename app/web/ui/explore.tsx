@@ -13,11 +13,11 @@ import { Empty, Failure, sentence, Share, Skeleton, Time, usePop }
 import { getRange, Profile } from './profile';
 import type { Baseline, ContinuousProfile, MergedProfile, Process, Shifts, Trend }
   from './replies';
-import { latest, toFirst, toSettings, toService, verdictOf, type Result }
-  from './result';
+import { isSession, latest, toFirst, toSettings, toService, verdictOf,
+  type Result } from './result';
 import { go, to } from './route';
 import { fields, ProfileNow, types } from './start';
-import { Costs, halvesOf } from './trend';
+import { Costs, halvesOf, lineOf } from './trend';
 import { useData, type Loaded } from './use';
 
 const RANGES = [['now-5m', '5 minutes'], ['now-15m', '15 minutes'],
@@ -246,7 +246,7 @@ function Tools({ view, at, trend, unit, caller, asOf, baselines, capture }: {
       <Only view={view} at={at} unit={unit} capture={capture} />
       {trend && <Before view={view} trend={trend}
         baselines={baselines} />}
-      {type in NEWEST && <Newest at={at} />}
+      {type in NEWEST && trend && <Newest at={at} trend={trend} />}
       <Share find={() => get<MergedProfile>(
         `${PROFILING}/merge?${asked(at)}&top=1`).then(m =>
         m.flameGraphUrl)} />
@@ -261,20 +261,40 @@ function Tools({ view, at, trend, unit, caller, asOf, baselines, capture }: {
 const NEWEST: Record<string, string> = { goroutine: 'Stacks',
   memory: 'Newest' };
 
-/* The newest profile of the range: a capture, or one of continuous profiling,
- * whose windows become longer ones as they get old. */
-function Newest({ at }: { at: View }) {
-  const newest = async (resolution: string, signal: AbortSignal) =>
-    (await get<{ items: Result[] }>(`${PROFILING}/history?${asked(at)}&${
-      new URLSearchParams({ limit: '1', status: 'completed', resolution })}`,
+/* The newest and the oldest profile of the range: captures, or profiles of
+ * continuous profiling, whose windows become longer ones as they get old. */
+async function endsOf(at: View, trend: Trend, signal: AbortSignal) {
+  const first = lineOf(trend).find(p => p.value !== null)?.at ?? 0;
+  const until = String(first + trend.stepSeconds * 1000);
+  const list = async (resolution: string, of: View, limit: string) =>
+    (await get<{ items: Result[] }>(`${PROFILING}/history?${asked(of)}&${
+      new URLSearchParams({ limit, status: 'completed', resolution })}`,
     signal)).items;
+  for (const resolution of ['captured', 'auto']) {
+    const [newest] = await list(resolution, at, '1');
+    if (newest) return { newest, oldest: (await list(resolution,
+      { ...at, to: until }, String(LISTED))).at(-1) };
+  }
+  return null;
+}
+
+/* Links to the newest profile of a gauge, and to what grew since the oldest. */
+function Newest({ at, trend }: { at: View; trend: Trend }) {
+  const { service, type } = at;
   const { data } = useData('newest ' + asked({ ...at, from: '', to: '' }),
-    async signal => {
-      const last = await newest('captured', signal);
-      return last.length > 0 ? last : newest('auto', signal);
-    }, 0, asked(at));
-  return data?.[0] ? <a class="button" title="The newest profile alone"
-    href={toFirst(data[0].id, at.type)}>{NEWEST[at.type]}</a> : null;
+    signal => endsOf(at, trend, signal), 0, asked(at));
+  if (!data) return null;
+  const { newest, oldest } = data;
+  return <>
+    <a class="button" title="The newest profile alone"
+      href={toFirst(newest.id, type)}>{NEWEST[type]}</a>
+    {oldest && oldest.id !== newest.id && <a class="button"
+      title="The newest profile of the range compared with its oldest"
+      href={type === 'goroutine' && [newest, oldest].every(r =>
+        isSession(r.id)) ? `${toFirst(newest.id, type)}?base=${encodeURIComponent(oldest.id)}`
+        : toCompare(oldest.id, newest.id, { service, type, norm: 'rate' })}>
+      Growth</a>}
+  </>;
 }
 
 /* A time in the form that an input element takes, in the browser's time

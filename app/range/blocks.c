@@ -146,6 +146,7 @@ range_outline(const struct range_part *parts, size_t n, bool gauge)
 		                   (double)MS_PER_S,
 			.samples = (double)p->samples,
 			.each = gauge ? (double)p->span.covered_ms /
+		                                (double)MS_PER_S /
 		                                (double)p->windows
 		                      : 1,
 		};

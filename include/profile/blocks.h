@@ -90,8 +90,8 @@ struct blocks_part {
 	int64_t start_ms, end_ms;
 	double seconds; /* of capture within the part */
 	double samples; /* estimate, by which blocks are made equal */
-	double each;    /* weight of a value: 1 for a sum; for a gauge, the time
-	                   that it covers */
+	double each;    /* weight of a value: 1 for a sum; for a gauge, the
+	                   seconds that it covers */
 };
 
 struct blocks_parts {

@@ -476,6 +476,49 @@ TEST(functions_that_shifted_are_found_without_their_names)
 }
 END
 
+/* Stores windows with 10 goroutines and, from the 50th on, 40. */
+static void
+put_grown(struct test_api *a)
+{
+	for (int i = 0; i < SHIFTS_N; i++) {
+		CLEANUP_PROFILE struct profile *p = NULL;
+		char text[64], id[ID_MAX];
+
+		snprintf(text, sizeof(text),
+		         "%d state=waiting|main.f main.main\n",
+		         (i < 50 ? 10 : 40) + i % 3 - 1);
+		p = stacks_of(text);
+		test_window(&a->store.s,
+		            &(struct test_window){.type = "goroutine",
+		                                  .start_ms = T0 + i * 10 * S,
+		                                  .span_ms = 10 * S,
+		                                  .profile = p},
+		            id);
+	}
+}
+
+static double
+level(const json_t *shift, const char *side)
+{
+	return json_number_value(
+		json_object_get(json_object_get(shift, side), "perSecond"));
+}
+
+TEST(levels_of_a_gauge_are_its_means)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r = {0};
+	const json_t *s;
+
+	put_grown(&a);
+	r = get(&a, SHIFTS "&profileType=goroutine&from=%lld&to=%lld",
+	        (long long)T0, (long long)(T0 + SHIFTS_N * 10 * S));
+	s = first_shift(json_object_get(r.json, "whole"));
+	ck_assert_double_eq_tol(level(s, "before"), 10, .1);
+	ck_assert_double_eq_tol(level(s, "after"), 40, .1);
+}
+END
+
 /* Totals come from the rows of windows, so their bytes are not needed. */
 TEST(a_trend_of_all_functions_is_told_by_rows_alone)
 {
@@ -730,7 +773,8 @@ SUITE("history", history_lists_sessions_and_windows_newest_first,
       values_past_those_that_are_groups_are_counted_once,
       samples_are_grouped_and_compared_by_what_their_threads_published,
       functions_that_shifted_are_found_without_their_names,
-      a_trend_is_the_same_from_rollups, a_trend_of_a_gauge_is_its_mean,
+      levels_of_a_gauge_are_its_means, a_trend_is_the_same_from_rollups,
+      a_trend_of_a_gauge_is_its_mean,
       a_trend_of_a_range_without_windows_is_of_sessions,
       a_session_of_unknown_duration_has_a_value_and_no_rate,
       a_trend_has_so_many_points_and_no_more, a_pinned_window_outlives_its_time,

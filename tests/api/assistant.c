@@ -316,6 +316,23 @@ TEST(goroutines_that_can_never_run_again_are_a_finding)
 }
 END
 
+TEST(the_most_that_are_blocked_are_a_finding_without_a_leak)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r = {0};
+	char id[ID_MAX];
+
+	api_upload(&a,
+	           "30 state=waiting,waitReasonRaw=IO wait|main.serve\n"
+	           "9 state=waiting,waitReasonRaw=sync.Mutex.Lock|main.add\n"
+	           "1 state=running|main.main\n",
+	           id);
+	r = tool(&a, "waits", SERVICE);
+	assert_has(text(&r), "- 9 of 40 goroutines or threads wait");
+	assert_has(text(&r), "None looks like a leak.");
+}
+END
+
 /* --- names that want to be more ------------------------------------------- */
 
 TEST(a_name_stays_between_its_quotes_on_its_line)
@@ -396,6 +413,7 @@ SUITE_TIMEOUT(
 	a_change_comes_with_its_factor_and_time,
 	a_capture_is_compared_with_the_one_before,
 	goroutines_that_can_never_run_again_are_a_finding,
+	the_most_that_are_blocked_are_a_finding_without_a_leak,
 	a_name_stays_between_its_quotes_on_its_line,
 	an_answer_about_long_names_is_cut_at_1500_tokens,
 	the_explanation_of_a_service_is_what_assistants_read)

@@ -46,6 +46,32 @@ put_suspect(const struct analysis *a, const struct leak_suspect *x,
 	buf_addf(out, ": %s\n", x->rule->why);
 }
 
+/* Returns the largest group that runs on only when others let it; NULL if there
+ * is none. */
+static const struct group *
+most_blocked(const struct analysis *a)
+{
+	for (size_t i = 0; i < a->groups->n; i++)
+		if (wait_class_blocked(a->classes[i]))
+			return &a->groups->items[i];
+	return NULL;
+}
+
+static void
+put_most_blocked(struct story *s, const struct analysis *a)
+{
+	CLEANUP_BUF struct buf line = BUF_INIT(BUF_MAX_SMALL);
+	const struct group *x = most_blocked(a);
+
+	if (!x || x->count[1] < 2)
+		return;
+	buf_addf(&line, "%lld of %lld goroutines or threads wait",
+	         (long long)x->count[1], (long long)a->count);
+	put_stack(a, x, &line);
+	buf_addf(&s->details, "The most of one kind: %s\n", buf_str(&line));
+	buf_addf(&s->found, "- %s\n", buf_str(&line));
+}
+
 static void
 put_targets(const struct analysis *a, struct buf *out)
 {
@@ -77,7 +103,9 @@ write_section(struct story *s, const struct material *m,
 		put_suspect(a, &a->suspects[i], out);
 	}
 	put_targets(a, out);
-	if (a->nsuspects) {
+	if (!a->nsuspects) {
+		put_most_blocked(s, a);
+	} else {
 		buf_puts(&s->found, "- ");
 		put_suspect(a, &a->suspects[0], &s->found);
 	}

@@ -437,6 +437,18 @@
       [['libwork.so'], ['shop 70.0%', 'libparse.so 30.0%']]);
     $('reset').click();
   });
+  test('the_table_is_as_wide_as_it_is_dragged', async () => {
+    const { offsetWidth: usual } = $('top'), divider = $('divider');
+    press('ArrowLeft', divider);
+    same([$('top').offsetWidth, divider.getAttribute('aria-valuenow')],
+      [usual + 32, String(Math.round(100 * (usual + 32) /
+        divider.parentElement.clientWidth))]);
+    for (let i = 0; i < 40; i++) press('ArrowRight', divider);
+    same($('top').offsetWidth < usual, true);
+    divider.dispatchEvent(new MouseEvent('dblclick'));
+    same($('top').offsetWidth, usual);
+    $('canvas').focus();
+  });
   test('colours_tell_own_code_from_libraries', async () => {
     const fills = () => ['main', 'leaf', 'thin_0'].map(name =>
       flame.fills.name(tree.names.indexOf(name)));

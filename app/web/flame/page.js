@@ -24,6 +24,9 @@ const $ = id => document.getElementById(id);
 const DRAWINGS = ['icicle', 'flame', 'bottomup', 'sandwich'];
 const TOAST_MS = 2500;
 const PACKAGES = 8; /* in the legend */
+const LEAST_TABLE_PX = 240, LEAST_GRAPH_PX = 320, STEP_PX = 32;
+
+let tableWidth = 0; /* as the reader has set it, for the next profile, too */
 
 /*
  * Shows one or two profiles in the elements of page.html, which are in the
@@ -697,6 +700,37 @@ function openPage(doc, address, fetched, linked = place => place && '') {
     window.addEventListener('hashchange', () => set(recall(), ''), { signal });
   }
 
+  /* --- the width of the table --------------------------------------------- */
+
+  /* px: a width; 0: the usual one */
+  function widen(px) {
+    const all = $('divider').parentElement.clientWidth;
+    tableWidth = px && Math.max(LEAST_TABLE_PX,
+      Math.min(px, all - LEAST_GRAPH_PX));
+    $('top').style.flexBasis = tableWidth ? tableWidth + 'px' : '';
+    $('divider').setAttribute('aria-valuenow',
+      Math.round(100 * $('top').offsetWidth / (all || 1)));
+  }
+
+  function listenToDivider() {
+    const divider = $('divider');
+    const on = (event, action) => divider.addEventListener(event, action);
+    on('pointerdown', e => divider.setPointerCapture(e.pointerId));
+    on('pointermove', e => {
+      if (divider.hasPointerCapture(e.pointerId))
+        widen(divider.parentElement.getBoundingClientRect().right - e.clientX);
+    });
+    on('pointerup', () => showTable());
+    on('dblclick', () => widen(0));
+    on('keydown', e => {
+      const step = { ArrowLeft: STEP_PX, ArrowRight: -STEP_PX }[e.key];
+      if (!step) return;
+      e.preventDefault();
+      widen($('top').offsetWidth + step);
+      showTable();
+    });
+  }
+
   const pane = id => ({ scroll: $(id), canvas: $(id).firstElementChild,
     spacer: $(id).lastElementChild, tip: $('tip') });
 
@@ -725,8 +759,10 @@ function openPage(doc, address, fetched, linked = place => place && '') {
     chosen = { node: 0, flame };
     flame.resize();
     set(recall(), '');
+    widen(tableWidth);
     flame.paint();
     listen();
+    listenToDivider();
   }
 
   /*

@@ -361,12 +361,12 @@ function Before({ view: { service, type, only }, trend, baselines }:
   /* The function that changed most says when. */
   const atChange = async () => {
     say('');
-    const { functions: [most] } = await get<Shifts>(
+    const { functions: [most], whole } = await get<Shifts>(
       `${PROFILING}/history/shifts?${new URLSearchParams({ service,
         profileType: type, from: trend.from, to: trend.to, ...only })}`);
     const at = Date.parse(most?.shifts.at(-1)?.at ?? '');
-    if (!(at > 0)) return say('No change of a function was found in this '
-      + 'range.');
+    if (!(at > 0)) return say(`No function is found to change in ${
+      whole.samples.toLocaleString('en')} samples; more may tell.`);
     go(toCompare(`${first.split('..')[0]}..${at}`,
       `${at}..${second.split('..')[1]}`, { service, type }, only));
   };

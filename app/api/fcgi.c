@@ -3,6 +3,7 @@
 #include "base/id.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #define CHUNK ((size_t)64 << 10)
@@ -47,7 +48,8 @@ fcgi_body(FCGX_Request *f, struct request *r, struct buf *body)
 		body->len += (size_t)n;
 		left -= (size_t)n;
 	}
-	if (FCGX_GetError(f->in))
+	/* the end of the stream, which comes after all of it */
+	if (FCGX_GetChar(f->in) != EOF || FCGX_GetError(f->in))
 		return -EPIPE;
 	r->body = buf_str(body);
 	r->body_len = body->len;

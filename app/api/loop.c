@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 
@@ -234,6 +235,23 @@ begin_request(FCGX_Request *f, int fd)
 	return FCGX_Accept_r(f) < 0 ? -EPROTO : 0;
 }
 
+/*
+ * True for a request that was read as a whole, with its body and nothing left
+ * in the socket. Its connection can be closed at once. Others are shut down
+ * first, and closed when nginx has closed its side, because closing a socket
+ * with unread bytes would discard the reply. libfcgi does that, unless it was
+ * told FCGX_Detach().
+ *   Source   libfcgi 2.4.2, os_unix.c, OS_Close; fcgiapp.c, FCGX_Free
+ */
+static bool
+was_read(const struct request *r)
+{
+	int unread;
+
+	return (int64_t)r->body_len == r->content_length &&
+	       !ioctl(r->peer_fd, FIONREAD, &unread) && !unread;
+}
+
 /* Serves one connection. Returns 0 also if another process was quicker, or if
  * no request could be read. */
 static int
@@ -252,8 +270,11 @@ accept_one(struct loop *l, FCGX_Request *f)
 	if (rc)
 		log_warn("store: %s", strerror(-rc));
 	/* rc is 0 also for a request that was cut off */
-	if (f->role == FCGI_RESPONDER && !FCGX_GetError(f->in))
+	if (f->role == FCGI_RESPONDER && !FCGX_GetError(f->in)) {
 		serve(l, f);
+		if (was_read(&l->request))
+			(void)FCGX_Detach(f);
+	}
 	/* An open connection would occupy this process until nginx closes
 	 * it. */
 	f->keepConnection = 0;

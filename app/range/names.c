@@ -110,10 +110,11 @@ range_names_put(struct store *s, const char *tenant, struct profile **p)
 	CLEANUP_MERGE struct merge *m = NULL;
 	struct profile *named;
 	int64_t version = 0;
-	int rc = profile_count_named(*p) < (*p)->nstack
-	                 ? names_version(s, tenant, &version)
-	                 : 0;
+	uint32_t known;
+	int rc = profile_count_named(*p, &known);
 
+	if (!rc && known < (*p)->nstack)
+		rc = names_version(s, tenant, &version);
 	if (rc || !version)
 		return rc;
 	rc = merge_new(RANGE_MAX_MERGED, &m);

@@ -194,7 +194,8 @@ void profile_frame_name(const struct profile *p, uint32_t location,
 /* True for a location whose innermost function has a name, other than that of
  * its place in a file, which profiles of Stoker have without one. */
 bool profile_is_named(const struct profile *p, uint32_t location);
-/* Counts the locations of all stacks that have a name; there are p->nstack. */
-uint32_t profile_count_named(const struct profile *p);
+/* Counts the locations of all stacks that have a name; there are p->nstack.
+ * Returns 0 or -ENOMEM. */
+MUST_CHECK int profile_count_named(const struct profile *p, uint32_t *out);
 /* Returns the last part of the mapping's path; "" if there is no mapping. */
 const char *profile_module(const struct profile *p, uint32_t location);

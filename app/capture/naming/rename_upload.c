@@ -229,6 +229,8 @@ rename_upload(const struct host *host, struct symbols_cache *symbols,
 	                               .keeps_names = true,
 	                               .find = find_source,
 	                               .arg = &f};
+	CLEANUP_PROFILE struct profile *p = NULL;
+	uint32_t named;
 	int rc = finder_init(&f);
 
 	if (n > RENAME_MAX_PIDS)
@@ -238,10 +240,11 @@ rename_upload(const struct host *host, struct symbols_cache *symbols,
 	if (rc)
 		return rc;
 	find_modules(&f, n);
-	rc = rename_by(&ask, in, out, quality);
+	rc = rename_by(&ask, in, &p, quality) ?: profile_count_named(p, &named);
 	if (rc)
 		return rc;
-	quality->frames = (*out)->nstack;
-	quality->symbolized = profile_count_named(*out);
+	quality->frames = p->nstack;
+	quality->symbolized = named;
+	*out = TAKE(p);
 	return 0;
 }

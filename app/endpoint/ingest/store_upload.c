@@ -162,14 +162,15 @@ write_quality(const struct taken *t, const struct profile *p, struct derived *d)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_JSON json_t *report = NULL;
+	uint32_t named;
 	int rc;
 
 	put_quality(t, d, &text);
 	report = json_loads(buf_str(&text), 0, NULL);
 	if (!report)
 		return buf_err(&text) ? buf_err(&text) : -ENOMEM;
-	rc = symbolize_report(report, p->nstack, profile_count_named(p),
-	                      !d->host);
+	rc = profile_count_named(p, &named)
+	             ?: symbolize_report(report, p->nstack, named, !d->host);
 	return rc ? rc : json_write(report, &d->quality);
 }
 

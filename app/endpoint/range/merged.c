@@ -181,10 +181,15 @@ put_unnamed(struct buf *out, const struct range *r, const struct profile *p)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
 	const char *origin = origin_of(r);
-	uint32_t named = profile_count_named(p);
+	uint32_t named;
+	int rc;
 
-	if (named >= p->nstack ||
-	    (strcmp(origin, "pushed") && strcmp(origin, "all")))
+	if (strcmp(origin, "pushed") && strcmp(origin, "all"))
+		return;
+	rc = profile_count_named(p, &named);
+	if (rc)
+		out->err = rc;
+	if (rc || named >= p->nstack)
 		return;
 	buf_addf(&text, "%u of %u " NOTICE_UNNAMED, p->nstack - named,
 	         p->nstack);

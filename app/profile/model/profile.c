@@ -1,5 +1,6 @@
 #include "profile/profile.h"
 
+#include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/id.h"
 #include "base/path.h"
@@ -571,14 +572,21 @@ profile_is_named(const struct profile *p, uint32_t location)
 	                             profile_module(p, location)));
 }
 
-uint32_t
-profile_count_named(const struct profile *p)
+int
+profile_count_named(const struct profile *p, uint32_t *out)
 {
+	CLEANUP_FREE bool *named =
+		calloc((size_t)p->nlocations + 1, sizeof(*named));
 	uint32_t n = 0;
 
+	if (!named)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < p->nlocations; i++)
+		named[i] = profile_is_named(p, i);
 	for (uint32_t i = 0; i < p->nstack; i++)
-		n += profile_is_named(p, p->stack[i]);
-	return n;
+		n += named[p->stack[i]];
+	*out = n;
+	return 0;
 }
 
 static void

@@ -64,6 +64,15 @@ name_all(struct test_store *t)
 }
 
 /* Makes a profile of one stack, of these addresses without names. */
+static uint32_t
+named(const struct profile *p)
+{
+	uint32_t n = UINT32_MAX;
+
+	ck_assert_int_eq(profile_count_named(p, &n), 0);
+	return n;
+}
+
 static struct profile *
 stack_of(uint64_t start, const uint64_t *addresses, uint32_t n)
 {
@@ -98,12 +107,12 @@ TEST(frames_get_names_wherever_their_module_lies)
 	want(&t, TEST_TENANT, MOVED, pushed, 2);
 	ck_assert_int_eq(names_version(&t.s, TEST_TENANT, &before), 0);
 	ck_assert_int_eq(range_names_put(&t.s, TEST_TENANT, &p), 0);
-	ck_assert_uint_eq(profile_count_named(p), 0);
+	ck_assert_uint_eq(named(p), 0);
 	ck_assert_uint_eq(name_all(&t), 2);
 	ck_assert_int_eq(names_version(&t.s, TEST_TENANT, &after), 0);
 	ck_assert_int_ne(before, after);
 	ck_assert_int_eq(range_names_put(&t.s, TEST_TENANT, &p), 0);
-	ck_assert_uint_eq(profile_count_named(p), 1);
+	ck_assert_uint_eq(named(p), 1);
 	l = &p->locations[p->stack[0]];
 	ck_assert_uint_eq(l->nlines, 2);
 	ck_assert_str_eq(
@@ -126,7 +135,7 @@ TEST(names_of_a_tenant_are_not_those_of_another)
 	want(&t, TEST_TENANT, MOVED, pushed, 1);
 	ck_assert_uint_eq(name_all(&t), 1);
 	ck_assert_int_eq(range_names_put(&t.s, "other", &p), 0);
-	ck_assert_uint_eq(profile_count_named(p), 0);
+	ck_assert_uint_eq(named(p), 0);
 }
 END
 

@@ -101,7 +101,7 @@ shares_of(struct merge *m, const struct functions *f, double *out)
 	int rc = f->n ? merge_end(m, &p) : -ENODATA;
 
 	if (!rc)
-		rc = tree_new(p, profile_type_index(p, NULL), &t);
+		rc = tree_functions(p, profile_type_index(p, NULL), &t);
 	if (!rc)
 		rc = t->total[0] > 0 ? tree_top(t, 0, &top, &n) : -ENODATA;
 	for (size_t i = 0; i < f->n && !rc; i++)

@@ -72,6 +72,14 @@ api DELETE "$P/$id" -o /dev/null
 check a_capture_is_cancelled_at_the_centre equal "$(finished "$id" | jq -r '.phase + " " + .error.error_code')" \
   'cancelled Cancelled'
 check samples_of_a_cancelled_capture_are_kept says matmul top_of "$id"
+# The centre completes the capture when the command has ended.
+commanded() {
+  XDG_CONFIG_HOME=$STATE/home leaves 3 stoker_cli run nightly --command --wait-for-process 60s --rate 999 -- \
+    mawk 'BEGIN { for (i = 0; i < 9000000; i++) n += i; exit 3 }' &&
+    stoker_cli --json sessions --service nightly |
+    jq -e '.[0] | .host == "a" and .phase == "done" and .durationSeconds < 60 and .sampleCount > 50' >/dev/null
+}
+check a_command_on_a_host_is_profiled_by_its_worker commanded
 
 # --- what a key may say --------------------------------------------------------
 poll() { agent "$1" POST /agent/poll -H 'Content-Type: application/json' -d "$2"; }

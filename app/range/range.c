@@ -271,8 +271,12 @@ room(struct range *r, size_t more)
 struct range_part
 range_part_of(const struct series *s, const struct window *w)
 {
+	int64_t each = w->windows > 0 ? w->duration_ms / w->windows : 0;
 	int64_t end = w->end_ms > w->start_ms ? w->end_ms : w->start_ms + 1;
 
+	/* pushes may be longer than the minute in which they are added up */
+	if (end - w->start_ms < each)
+		end = w->start_ms + each;
 	/* a snapshot, which takes no time, covers its moment */
 	return (struct range_part){
 		.span = {w->start_ms, end,

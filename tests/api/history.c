@@ -596,6 +596,39 @@ TEST(a_trend_of_a_gauge_is_its_mean)
 }
 END
 
+/* A minute is the least that windows are added up to. */
+TEST(a_gauge_that_is_pushed_every_two_minutes_keeps_its_mean)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_PROFILE struct profile *p =
+		stacks_of("10 state=waiting|main.f main.main\n");
+	char id[ID_MAX];
+
+	for (int i = 0; i < 10; i++)
+		test_window(&a.store.s,
+		            &(struct test_window){.type = "goroutine",
+		                                  .start_ms = T0 + i * 120 * S,
+		                                  .span_ms = 120 * S,
+		                                  .profile = p},
+		            id);
+	for (enum window_level l = WINDOW_MINUTE; l <= WINDOW_HOUR; l++) {
+		CLEANUP_REPLY struct client_reply r = {0};
+
+		test_rollup(&a.store.s, l);
+		r = get(&a,
+		        API_PROFILES "/merge?service=" TEST_SERVICE
+		                     "&profileType=goroutine&from=%lld&to=%lld",
+		        (long long)T0, (long long)(T0 + 1200 * S));
+		ck_assert_double_eq_tol(
+			json_number_value(json_object_get(r.json, "total")), 10,
+			1e-6);
+		ck_assert_double_eq_tol(json_number_value(json_object_get(
+						r.json, "coveredSeconds")),
+		                        1200, 1e-3);
+	}
+}
+END
+
 /* test_upload() makes captures of five seconds. */
 TEST(a_trend_of_a_range_without_windows_is_of_sessions)
 {
@@ -775,6 +808,7 @@ SUITE("history", history_lists_sessions_and_windows_newest_first,
       functions_that_shifted_are_found_without_their_names,
       levels_of_a_gauge_are_its_means, a_trend_is_the_same_from_rollups,
       a_trend_of_a_gauge_is_its_mean,
+      a_gauge_that_is_pushed_every_two_minutes_keeps_its_mean,
       a_trend_of_a_range_without_windows_is_of_sessions,
       a_session_of_unknown_duration_has_a_value_and_no_rate,
       a_trend_has_so_many_points_and_no_more, a_pinned_window_outlives_its_time,

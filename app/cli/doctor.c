@@ -1,5 +1,6 @@
 #include "doctor.h"
 
+#include "base/contained.h"
 #include "base/file.h"
 #include "table.h"
 #include "text.h"
@@ -17,13 +18,11 @@ const size_t doctor_nprobes = ARRAY_LEN(doctor_probes);
 void
 doctor_run(struct doctor *d, json_t *out)
 {
-	if (!d->remote)
-		doctor_find_worker(d);
 	for (size_t i = 0; i < doctor_nprobes; i++) {
 		const struct probe *p = &doctor_probes[i];
 		enum verdict v;
 
-		if (d->remote && p->where == HOST)
+		if (!(p->where & d->at))
 			continue;
 		buf_clear(&d->found);
 		buf_clear(&d->fix);
@@ -33,8 +32,25 @@ doctor_run(struct doctor *d, json_t *out)
 		doctor_add(out, p->name, verdict_word(v), buf_str(&d->found),
 		           buf_str(&d->fix));
 	}
+	if (!(d->at & ANYWHERE))
+		return;
 	doctor_ask_server(d, out);
 	doctor_ask_hosts(d, out);
+}
+
+/* Finds out what can be seen from here. In a container, that is either the
+ * worker and the store, or the server. */
+static void
+look_around(struct doctor *d)
+{
+	d->at = ANYWHERE;
+	if (http_is_remote(d->cli->http.server))
+		return;
+	doctor_find_worker(d);
+	if (!is_contained())
+		d->at = HOST | PART | ANYWHERE;
+	else if (d->worker)
+		d->at = PART;
 }
 
 #define FOUND_COLUMN 9 /* where further lines of a finding begin */
@@ -121,9 +137,9 @@ cmd_doctor(struct cli *c)
 
 	d.conf_read = !settings_load(&c->opt, &d.conf, &why);
 	strncat(d.conf_why, buf_str(&why), sizeof(d.conf_why) - 1);
-	d.remote = http_is_remote(c->http.server);
 	if (!d.conf_read && conf_load(NULL, &d.conf, &out))
 		return failed("%s", buf_str(&out));
+	look_around(&d);
 	doctor_run(&d, list);
 	whole = doctor_show(list, &c->screen, &out);
 	if (c->opt.json ? print_json(list) : print(&out))

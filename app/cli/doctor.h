@@ -22,7 +22,7 @@ struct doctor {
 	struct conf conf;
 	bool conf_read;
 	char conf_why[256];
-	bool remote;  /* the server is on another host */
+	unsigned at;  /* the places that can be seen from here */
 	bool no_api;  /* no API runs on this host, and none need run */
 	bool silent;  /* the server does not answer */
 	bool strange; /* the server is another installation's */
@@ -32,11 +32,11 @@ struct doctor {
 	struct buf found, fix; /* of the current probe */
 };
 
-enum doctor_where { HOST, ANYWHERE };
+enum doctor_where { HOST = 1, PART = 2, ANYWHERE = 4 };
 
 struct probe {
 	const char *name;
-	enum doctor_where where;
+	unsigned where; /* places where it is run */
 	enum verdict (*run)(struct doctor *d);
 };
 extern const struct probe doctor_probes[];

@@ -2,6 +2,7 @@
 #include "doctor.h"
 
 #include "base/clock.h"
+#include "base/contained.h"
 #include "own_server.h"
 #include "store/lease.h"
 #include "table.h"
@@ -276,16 +277,20 @@ probe_server(struct doctor *d)
 	if (get(d, "/healthz", &r)) {
 		if (d->no_api)
 			return FINE;
-		fix(d, "ln -sf ../sites-available/stoker "
-		       "/etc/nginx/sites-enabled/ && systemctl "
-		       "reload-or-restart nginx, "
-		       "or --server URL for another address");
+		fix(d, "%s, or --server URL for another address",
+		    is_contained() ? "ask in the container of nginx"
+		                   : "ln -sf ../sites-available/stoker "
+		                     "/etc/nginx/sites-enabled/ && systemctl "
+		                     "reload-or-restart nginx");
 		return BROKEN;
 	}
 	if (r.status != 200) {
 		say_reply(d, &r);
-		fix(d, "systemctl restart stoker-api; journalctl -u stoker-api "
-		       "-n 20 shows why it stopped");
+		fix(d, is_contained() ? "restart the container of the API, "
+		                        "whose log shows why it stopped"
+		                      : "systemctl restart stoker-api; "
+		                        "journalctl -u stoker-api -n 20 shows "
+		                        "why it stopped");
 		return BROKEN;
 	}
 	found(d, "%s answers", d->cli->http.server);
@@ -367,8 +372,9 @@ probe_workers(struct doctor *d)
 	if (alive)
 		return FINE;
 	found(d, "no worker has reported lately");
-	fix(d, "systemctl restart stoker-worker, on the host whose services "
-	       "are profiled");
+	fix(d, "%s, on the host whose services are profiled",
+	    is_contained() ? "restart the container of the worker"
+	                   : "systemctl restart stoker-worker");
 	return BROKEN;
 }
 

@@ -63,11 +63,10 @@ commands() { # start
     on && (more || index($0, start) == 1) { sub(/^# /, "")
       more = sub(/\\e$/, ""); printf "%s%s", $0, more ? "" : "\n" }' conf/man/stoker-containers.7
 }
-run() { # role, options that come first
+run() { # role, what sed is to do with its command
   local line
   line=$(commands 'podman run' | grep -- "--name stoker-$1 " |
-    sed -E 's/-p 127[^ ]*/--network none/; s/--ulimit memlock=-1:-1//')
-  line=${line/podman run/podman run ${*:2}}
+    sed -E "s/-p 127[^ ]*/--network none/; s/--ulimit memlock=-1:-1//; ${2:-}")
   (cd "$B/image" && eval "$line")
 }
 exec_in() { podman exec "stoker-$1" "${@:2}"; }
@@ -92,6 +91,10 @@ background demo "$STATE/demo" 2 10
 cli service add demo --exe "$STATE/demo" >/dev/null
 capture() { cli run demo --seconds 2s --wait; }
 check a_program_of_the_host_is_captured says server::handle capture
+doctor_is_content() { # but for the machine's own clock and limits
+  cli --json doctor | jq -c '.[] | select(.verdict == "broken" or (.fix | test("systemctl")))'
+}
+check doctor_finds_nothing_broken_in_a_container equal "$(doctor_is_content)" ''
 no_capability() { equal "$(awk '/^Cap(Prm|Eff|Bnd)/ { print $2 }' "/proc/$(podman inspect -f '{{.State.Pid}}' "stoker-$1")/status" | sort -u)" 0000000000000000; }
 check the_api_has_no_capability no_capability api
 check nginx_has_no_capability no_capability nginx
@@ -112,3 +115,23 @@ done
 check it_is_ready_when_its_containers_are_made_again wait_for 30 ready
 check profiles_outlive_their_containers says server::handle cli top demo
 check containers_that_were_made_again_capture says server::handle capture
+
+# --- options that are missing -----------------------------------------------------
+# Starts the worker without an option; its checks name what is missing.
+fix_of() { cli --json doctor | jq -r --arg c "worker $1" '.[] | select(.check == $c) | .found + ": " + .fix'; }
+names() { fix=$(fix_of "$1") && [[ $fix == *"$2"* ]]; }
+without() { # claim, what sed is to do, check, what it names
+  podman rm --force --time 10 stoker-worker >/dev/null 2>&1
+  run worker "$2" >/dev/null
+  wait_for 20 names "$3" "$4" || echo "# $3: ${fix-}"
+  check "$1" names "$3" "$4"
+}
+without a_worker_without_perfmon_names_it 's/PERFMON,//' events '--cap-add PERFMON'
+refused() { says '--cap-add PERFMON' cli run demo --seconds 1s --wait; }
+check a_capture_without_perfmon_names_it refused
+without a_worker_without_bpf_names_it 's/BPF,//' filter '--cap-add BPF'
+without a_worker_without_ptrace_names_it 's/SYS_PTRACE,//' memory '--cap-add SYS_PTRACE'
+without a_worker_without_syslog_names_it 's/SYSLOG,//' 'kernel names' '--cap-add SYSLOG'
+without a_worker_with_podman_s_filter_names_it 's/--security-opt seccomp=[^ ]*//' events '--security-opt seccomp='
+check a_worker_with_podman_s_filter_names_it_for_bpf names filter '--security-opt seccomp='
+without a_worker_that_sees_no_host_names_pid 's/--pid host//' events '--pid host'

@@ -1,5 +1,6 @@
 #include "selftest.h"
 
+#include "base/contained.h"
 #include "base/file.h"
 #include "base/folder.h"
 #include "base/json_out.h"
@@ -19,6 +20,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #define TRY_PERIOD_NS   UINT64_C(10101010)
 #define TRY_STACK       UINT32_C(16384)
@@ -37,12 +39,33 @@
 	"/etc/systemd/system/stoker-worker.service.d/sys-admin.conf && " \
 	"systemctl daemon-reload && systemctl restart stoker-worker"
 #define CAP(n) (UINT64_C(1) << (n))
+#define UNIT_BPF                                                  \
+	UNIT ": [Service] SystemCallFilter=bpf; or boot without " \
+	     "lockdown=confidentiality"
+/* What grants the same to a container. */
+#define SECCOMP                                                               \
+	"--security-opt seccomp=seccomp.json, the file beside the image; in " \
+	"Kubernetes, seccompProfile of type Localhost"
+#define POLICY                                                     \
+	"--security-opt apparmor=unconfined, or label=type:spc_t " \
+	"with SELinux; in Kubernetes, appArmorProfile or seLinuxOptions"
+#define HOST_PID    "--pid host; in Kubernetes, hostPID: true"
+#define IN_HOST_PID "run the worker in the host's PID namespace"
+
+/* The kernel's, to which user and PID namespace of the host belong.
+ *   Source   Linux include/linux/proc_ns.h: PROC_PID_INIT_INO;
+ *            user_namespaces(7): uid_map */
+#define FIRST_PID_NAMESPACE 0xeffffffcu
+#define ALL_USERS           UINT32_MAX
 
 /* Settings of this host that distinguish the causes of a failure. */
 struct facts {
 	long paranoid, ptrace_scope, kptr;
 	uint64_t caps; /* in effect in the opener */
 	bool is_root;  /* the opener runs as root */
+	/* The worker runs in a container, and whether that sees the host's
+	 * users and processes. */
+	bool contained, other_users, other_pids;
 };
 
 struct trial {
@@ -79,6 +102,21 @@ read_opener(int proc_fd, struct facts *f)
 	f->is_root = uid && !strtol(uid + strlen("\nUid:"), NULL, 10);
 }
 
+static void
+read_namespaces(int proc_fd, struct facts *f)
+{
+	CLEANUP_BUF struct buf map = BUF_INIT(BUF_MAX_SMALL);
+	unsigned long users = ALL_USERS;
+	struct stat pids;
+
+	f->contained = is_contained();
+	if (!file_read(proc_fd, "self/uid_map", &map))
+		sscanf(buf_str(&map), "%*u %*u %lu", &users);
+	f->other_users = users != ALL_USERS;
+	f->other_pids = !fstatat(proc_fd, "self/ns/pid", &pids, 0) &&
+	                pids.st_ino != FIRST_PID_NAMESPACE;
+}
+
 static struct facts
 read_facts(int proc_fd)
 {
@@ -91,6 +129,7 @@ read_facts(int proc_fd)
 	};
 
 	read_opener(proc_fd, &f);
+	read_namespaces(proc_fd, &f);
 	return f;
 }
 
@@ -106,19 +145,40 @@ lacks(const struct trial *t, int cap)
 	return !(t->facts.caps & any);
 }
 
-/* Reports a missing capability that the unit grants: the fix is the same for
- * each. */
+/* Chooses between what grants something to a unit and to a container. */
+static const char *
+grant(const struct trial *t, const char *unit, const char *container)
+{
+	return t->facts.contained ? container : unit;
+}
+
+/* Writes what grants a capability: the same for each. */
+static void
+grant_capability(const struct trial *t, const char *name,
+                 char fix[static FINDING_TEXT])
+{
+	const char *bare = name + strlen("CAP_");
+
+	if (t->facts.contained)
+		snprintf(fix, FINDING_TEXT,
+		         "--cap-add %s; in Kubernetes, capabilities: {add: "
+		         "[%s]}",
+		         bare, bare);
+	else
+		snprintf(fix, FINDING_TEXT,
+		         "start the worker as root by its unit, whose "
+		         "CapabilityBoundingSet= must name %s (systemctl cat "
+		         "stoker-worker)",
+		         name);
+}
+
 static void
 lacks_capability(const struct trial *t, const char *name, const char *effect,
                  struct finding *out)
 {
 	char fix[FINDING_TEXT];
 
-	snprintf(fix, sizeof(fix),
-	         "start the worker as root by its unit, whose "
-	         "CapabilityBoundingSet= must name %s (systemctl cat "
-	         "stoker-worker)",
-	         name);
+	grant_capability(t, name, fix);
 	finding_set(out, t->facts.is_root ? BROKEN : WARNING, fix,
 	            "the worker lacks %s: %s", name, effect);
 }
@@ -145,7 +205,22 @@ events_refused(const struct trial *t, int rc, struct finding *out)
 	struct host_ask task = own;
 
 	task.pid = getpid();
-	if (rc == -EPERM && !ask_event(t, task))
+	if (t->facts.contained && t->facts.other_users)
+		finding_set(out, BROKEN,
+		            "run the container as root, not rootless, and "
+		            "without --userns",
+		            "the worker runs in a user namespace, where the "
+		            "kernel ignores its capabilities: the host cannot "
+		            "be sampled");
+	else if (rc == -ENOSYS || (rc == -EPERM && !lacks(t, CAP_PERFMON)))
+		finding_set(out, BROKEN,
+		            grant(t,
+		                  UNIT ": [Service] SystemCallFilter="
+		                       "perf_event_open",
+		                  SECCOMP),
+		            "a system call filter refuses perf_event_open: "
+		            "nothing can be sampled");
+	else if (rc == -EPERM && !ask_event(t, task))
 		lacks_capability(t, "CAP_PERFMON",
 		                 "processes of one user are sampled, without "
 		                 "their time in the kernel",
@@ -155,8 +230,13 @@ events_refused(const struct trial *t, int rc, struct finding *out)
 		                 out);
 	else if (rc == -EACCES && t->facts.paranoid > 2)
 		finding_set(out, BROKEN,
-		            SYSCTL("kernel.perf_event_paranoid=2",
-		                   "sysctl --system; or " SYS_ADMIN),
+		            grant(t,
+		                  SYSCTL("kernel.perf_event_paranoid=2",
+		                         "sysctl --system; or " SYS_ADMIN),
+		                  "on the host: " SYSCTL(
+					  "kernel.perf_event_paranoid=2",
+					  "sysctl --system; or "
+					  "--cap-add SYS_ADMIN")),
 		            "kernel.perf_event_paranoid=%ld refuses "
 		            "CAP_PERFMON: nothing can be sampled",
 		            t->facts.paranoid);
@@ -167,13 +247,6 @@ events_refused(const struct trial *t, int rc, struct finding *out)
 		            "in the policy of the security module",
 		            "a security module, or lockdown, refuses perf "
 		            "events: nothing can be sampled");
-	else if (rc == -ENOSYS)
-		finding_set(out, BROKEN,
-		            UNIT ": [Service] SystemCallFilter="
-		                 "perf_event_open; in a container, a seccomp "
-		                 "profile that allows it",
-		            "a system call filter refuses perf_event_open: "
-		            "nothing can be sampled");
 	else
 		finding_set(out, BROKEN,
 		            "boot a kernel with CONFIG_PERF_EVENTS=y",
@@ -190,6 +263,9 @@ try_events(const struct trial *t, struct finding *out)
 
 	if (rc && rc != -EPIPE)
 		events_refused(t, rc, out);
+	else if (t->facts.contained && t->facts.other_pids)
+		finding_set(out, WARNING, HOST_PID,
+		            "only processes of this container can be sampled");
 	else
 		finding_set(out, FINE, NULL,
 		            "every process of this host can be sampled "
@@ -223,8 +299,7 @@ try_waits(const struct trial *t, struct finding *out)
 		            "block, mutex and io profiles of any program are "
 		            "measured in the kernel");
 	else if (rc == -EXDEV)
-		finding_set(out, WARNING,
-		            "run the worker in the host's PID namespace",
+		finding_set(out, WARNING, grant(t, IN_HOST_PID, HOST_PID),
 		            "the worker runs in a PID namespace: only Go "
 		            "programs have block and mutex profiles");
 	else if (lacks(t, CAP_BPF))
@@ -232,12 +307,15 @@ try_waits(const struct trial *t, struct finding *out)
 		                 "only Go programs have block and mutex "
 		                 "profiles",
 		                 out);
+	else if (rc == -EPERM)
+		finding_set(out, WARNING, grant(t, UNIT_BPF, SECCOMP),
+		            "bpf is refused: only Go programs have block and "
+		            "mutex profiles");
 	else
 		finding_set(out, WARNING,
-		            UNIT ": [Service] SystemCallFilter=bpf; or boot "
-		                 "a kernel of Linux 5.18 or later with "
-		                 "CONFIG_DEBUG_INFO_BTF=y and without "
-		                 "lockdown=confidentiality",
+		            "boot a kernel of Linux 5.18 or later with "
+		            "CONFIG_DEBUG_INFO_BTF=y and without "
+		            "lockdown=confidentiality",
 		            "the kernel refuses the programs that measure "
 		            "waits: only Go programs have block and mutex "
 		            "profiles");
@@ -265,6 +343,11 @@ try_probes(const struct trial *t, bool inuse, struct finding *out)
 		                 "libstoker-heap.so, have memory and alloc "
 		                 "profiles",
 		                 out);
+	else if (rc == -EPERM)
+		finding_set(out, WARNING, grant(t, UNIT_BPF, SECCOMP),
+		            "bpf is refused: %s profiles are of Go programs "
+		            "and of those that load libstoker-heap.so",
+		            type);
 	else
 		finding_set(out, WARNING,
 		            "Environment=LD_PRELOAD=/usr/lib/stoker/"
@@ -303,8 +386,7 @@ try_filter(const struct trial *t, struct finding *out)
 		            "samples of other processes are dropped in the "
 		            "kernel");
 	else if (rc == -EXDEV)
-		finding_set(out, WARNING,
-		            "run the worker in the host's PID namespace",
+		finding_set(out, WARNING, grant(t, IN_HOST_PID, HOST_PID),
 		            "the worker runs in a PID namespace, where "
 		            "samples cannot be filtered in the kernel: they "
 		            "cost more, and Python functions are not shown");
@@ -315,9 +397,12 @@ try_filter(const struct trial *t, struct finding *out)
 		                 out);
 	else
 		finding_set(out, WARNING,
-		            UNIT ": [Service] SystemCallFilter=bpf; or boot "
-		                 "a kernel with CONFIG_BPF_SYSCALL=y and "
-		                 "without lockdown=confidentiality",
+		            grant(t,
+		                  UNIT ": [Service] SystemCallFilter=bpf; or "
+		                       "boot a kernel with "
+		                       "CONFIG_BPF_SYSCALL=y and without "
+		                       "lockdown=confidentiality",
+		                  SECCOMP),
 		            "BPF is refused: samples cost more, and Python "
 		            "functions are not shown");
 	return rc;
@@ -422,16 +507,21 @@ try_files(const struct trial *t, struct finding *out)
 
 	if (rc == -ENOSYS)
 		finding_set(out, BROKEN,
-		            UNIT ": [Service] RestrictSUIDSGID=no; then "
-		                 "systemctl restart stoker-worker",
+		            grant(t,
+		                  UNIT ": [Service] RestrictSUIDSGID=no; then "
+		                       "systemctl restart stoker-worker",
+		                  SECCOMP),
 		            "openat2 is refused, by RestrictSUIDSGID=yes of "
 		            "the unit, a container's filter or a kernel "
 		            "before 5.6: no program can be read, so that "
 		            "functions have no names and stacks break off");
 	else if (rc)
 		finding_set(out, BROKEN,
-		            "systemctl cat stoker-worker: compare the unit "
-		            "with the one that was installed",
+		            grant(t,
+		                  "systemctl cat stoker-worker: compare the "
+		                  "unit with the one that was installed",
+		                  "start the container as "
+		                  "stoker-containers(7) shows it"),
 		            "the programs of other processes cannot be "
 		            "opened: functions have no names and stacks break "
 		            "off");
@@ -446,9 +536,11 @@ try_files(const struct trial *t, struct finding *out)
 		                 out);
 	else
 		finding_set(out, BROKEN,
-		            "systemctl cat stoker-worker: ProtectProc= and "
-		            "ProcSubset= must not be set; look for a security "
-		            "module that denies it (dmesg)",
+		            grant(t,
+		                  "systemctl cat stoker-worker: ProtectProc= "
+		                  "and ProcSubset= must not be set; look for a "
+		                  "security module that denies it (dmesg)",
+		                  POLICY),
 		            "the programs of other users' processes cannot be "
 		            "opened");
 	return rc ? rc : other;
@@ -483,9 +575,11 @@ try_memory(const struct trial *t, struct finding *out)
 		                 out);
 	else
 		finding_set(out, BROKEN,
-		            UNIT ": [Service] SystemCallFilter="
-		                 "process_vm_readv ptrace; look for a "
-		                 "security module that denies it (dmesg)",
+		            grant(t,
+		                  UNIT ": [Service] SystemCallFilter="
+		                       "process_vm_readv ptrace; look for a "
+		                       "security module that denies it (dmesg)",
+		                  POLICY),
 		            "the memory of other processes cannot be read: no "
 		            "goroutines, threads, memory profiles or deep "
 		            "stacks");
@@ -513,6 +607,17 @@ has_addresses(int fd)
 	return false;
 }
 
+static void
+lacks_kernel_names(const struct trial *t, struct finding *out)
+{
+	char fix[FINDING_TEXT];
+
+	grant_capability(t, "CAP_SYSLOG", fix);
+	finding_set(out, WARNING, fix,
+	            "the worker lacks CAP_SYSLOG: functions of the kernel have "
+	            "no names");
+}
+
 static int
 try_kernel_names(const struct trial *t, struct finding *out)
 {
@@ -538,12 +643,7 @@ try_kernel_names(const struct trial *t, struct finding *out)
 			            "no names",
 			            t->facts.kptr);
 		else if (lacks(t, CAP_SYSLOG))
-			finding_set(out, WARNING,
-			            "start the worker as root by its unit, "
-			            "whose CapabilityBoundingSet= must name "
-			            "CAP_SYSLOG",
-			            "the worker lacks CAP_SYSLOG: functions "
-			            "of the kernel have no names");
+			lacks_kernel_names(t, out);
 		else
 			finding_set(out, WARNING,
 			            "cat /sys/kernel/security/lockdown; boot "
@@ -553,9 +653,11 @@ try_kernel_names(const struct trial *t, struct finding *out)
 		return -EACCES;
 	}
 	finding_set(out, WARNING,
-	            UNIT ": [Service] ProtectKernelTunables=no and "
-	                 "ProtectKernelLogs=no; then systemctl restart "
-	                 "stoker-worker",
+	            grant(t,
+	                  UNIT ": [Service] ProtectKernelTunables=no and "
+	                       "ProtectKernelLogs=no; then systemctl restart "
+	                       "stoker-worker",
+	                  "--security-opt unmask=/proc/kallsyms"),
 	            "/proc/kallsyms is hidden from the worker: functions of "
 	            "the kernel have no names");
 	return rc ? rc : -ENODATA;
@@ -580,8 +682,11 @@ try_rings(const struct trial *t, struct finding *out)
 	quantity(&may, (int64_t)r.rlim_cur, "bytes");
 	quantity(&asked, want, "bytes");
 	finding_set(out, WARNING,
-	            UNIT ": [Service] LimitMEMLOCK=infinity; or ulimit -l "
-	                 "unlimited before the worker starts",
+	            grant(t,
+	                  UNIT ": [Service] LimitMEMLOCK=infinity; or ulimit "
+	                       "-l unlimited before the worker starts",
+	                  "--ulimit memlock=-1:-1, or lower ring_bytes in "
+	                  "[worker]"),
 	            "only %s may be locked and ring_bytes is %s: "
 	            "the sample rings are smaller, and may lose samples",
 	            buf_str(&may), buf_str(&asked));
@@ -721,8 +826,10 @@ try_one(const struct trial *t, enum check c, struct finding *out)
 
 	if (is_out_of_files(rc))
 		finding_set(out, out->verdict,
-		            UNIT ": [Service] LimitNOFILE=65536; or raise "
-		                 "fs.file-max",
+		            grant(t,
+		                  UNIT ": [Service] LimitNOFILE=65536; or "
+		                       "raise fs.file-max",
+		                  "--ulimit nofile=65536:65536"),
 		            "the worker has no file descriptor left to try it");
 	return rc;
 }

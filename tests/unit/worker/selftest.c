@@ -110,10 +110,11 @@ static void
 rig_init(struct rig *r)
 {
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
-	static const char *const folders[] = {"sys", "sys/kernel",
+	static const char *const folders[] = {"self", "sys", "sys/kernel",
 	                                      "sys/kernel/yama"};
 	char dir[96];
 
+	unsetenv("container");
 	*r = (struct rig){.store = test_store()};
 	ck_assert_int_eq(conf_load(NULL, &r->conf, &why), 0);
 	r->conf.continuous_min_free = 0;
@@ -297,6 +298,65 @@ TEST(each_refusal_of_events_names_its_own_repair)
 		r.opener.rc[HOST_EVENT] = rows[i].rc;
 		r.opener.rc[HOST_TASK_EVENT] = rows[i].task;
 		expect(&r, CHECK_EVENTS, rows[i].verdict, rows[i].word);
+	}
+}
+END
+
+TEST(in_a_container_each_refusal_names_the_option_that_is_missing)
+{
+	static const struct {
+		enum check check;
+		int op, rc;
+		const char *paranoid, *caps, *users, *word;
+	} rows[] = {
+		{CHECK_EVENTS, HOST_EVENT, -EPERM, "2\n", NO_CAPS, "4294967295",
+	         "--cap-add PERFMON"},
+		{CHECK_EVENTS, HOST_EVENT, -EPERM, "2\n", ALL_CAPS,
+	         "4294967295", "--security-opt seccomp="},
+		{CHECK_EVENTS, HOST_EVENT, -ENOSYS, "2\n", ALL_CAPS,
+	         "4294967295", "--security-opt seccomp="},
+		{CHECK_EVENTS, HOST_EVENT, -EACCES, "3\n", ALL_CAPS,
+	         "4294967295", "on the host: "},
+		{CHECK_EVENTS, HOST_EVENT, -EACCES, "2\n", ALL_CAPS, "65536",
+	         "not rootless"},
+		{CHECK_FILTER, HOST_FILTER, -EXDEV, "2\n", ALL_CAPS,
+	         "4294967295", "--pid host"},
+		{CHECK_FILTER, HOST_FILTER, -EPERM, "2\n", NO_CAPS,
+	         "4294967295", "--cap-add BPF"},
+		{CHECK_FILTER, HOST_FILTER, -EPERM, "2\n", ALL_CAPS,
+	         "4294967295", "--security-opt seccomp="},
+		{CHECK_WAITS, HOST_WAITS, -EPERM, "2\n", ALL_CAPS, "4294967295",
+	         "--security-opt seccomp="},
+		{CHECK_ALLOCS, HOST_ALLOCS, -EPERM, "2\n", ALL_CAPS,
+	         "4294967295", "--security-opt seccomp="},
+		{CHECK_MEMORY, HOST_MEMORY, -EPERM, "2\n", NO_CAPS,
+	         "4294967295", "--cap-add SYS_PTRACE"},
+		{CHECK_MEMORY, HOST_MEMORY, -EACCES, "2\n", ALL_CAPS,
+	         "4294967295", "apparmor=unconfined"},
+		{CHECK_KERNEL_NAMES, HOST_KALLSYMS, 0, "2\n", NO_CAPS,
+	         "4294967295", "--cap-add SYSLOG"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		RIG(r);
+		char map[64];
+
+		setenv("container", "oci", 1);
+		host_is(&r, rows[i].paranoid, "1\n", "1\n", rows[i].caps, "0");
+		snprintf(map, sizeof(map), "0 0 %s\n", rows[i].users);
+		put(&r, "self/uid_map", map);
+		r.opener.rc[rows[i].op] = rows[i].rc;
+		r.opener.rc[HOST_TASK_EVENT] = rows[i].rc;
+		if (rows[i].check == CHECK_KERNEL_NAMES)
+			r.opener.kallsyms = HIDDEN;
+		ck_assert_int_eq(selftest_step(&r.t, 1), 0);
+		ck_assert_str_ne(r.t.findings[rows[i].check].fix, "");
+		ck_assert_msg(
+			!!strstr(r.t.findings[rows[i].check].fix, rows[i].word),
+			"row %zu: %s", i, r.t.findings[rows[i].check].fix);
+		ck_assert_msg(
+			!strstr(r.t.findings[rows[i].check].fix, "systemctl"),
+			"row %zu: %s", i, r.t.findings[rows[i].check].fix);
 	}
 }
 END
@@ -567,6 +627,7 @@ SUITE("selftest", what_was_found_is_published_check_by_check,
       captures_that_fail_have_all_checks_run_once_a_minute,
       each_refusal_of_events_names_its_own_repair,
       a_cpu_that_is_offline_is_no_refusal,
+      in_a_container_each_refusal_names_the_option_that_is_missing,
       a_filter_that_is_refused_costs_more_and_breaks_nothing,
       what_probes_cannot_watch_is_left_to_the_library,
       a_worker_without_descriptors_says_so_and_not_that_the_kernel_is_old,

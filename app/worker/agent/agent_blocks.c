@@ -131,6 +131,22 @@ note_ahead(struct agent *a, int64_t most_ms, int64_t now_ns)
 	a->ahead_ns = now_ns + AHEAD_NS;
 }
 
+/* True for a refused block that this release would take: the centre is of
+ * another one, and may be upgraded. */
+static bool
+is_good(struct agent *a, const struct fetch_answer *f)
+{
+	CLEANUP_BUF struct buf bytes = BUF_INIT(BLOCK_MAX_BYTES);
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BLOCK struct block made = {0};
+	const struct block_span *b = &a->span;
+
+	return f->status == 422 &&
+	       !block_of_windows(a->store, a->block_tenant, b->tier,
+	                         b->start_ms, b->end_ms, &bytes) &&
+	       !block_decode(bytes.p, bytes.len, &made, &why);
+}
+
 void
 agent_take_block(struct agent *a, const struct fetch_answer *f, int body,
                  int64_t now_ns)
@@ -151,7 +167,7 @@ agent_take_block(struct agent *a, const struct fetch_answer *f, int body,
 	}
 	if (!stored) {
 		agent_why_not(f, body, why, sizeof(why));
-		if (f->error || !agent_is_refusal(f->status)) {
+		if (f->error || !agent_is_refusal(f->status) || is_good(a, f)) {
 			failed(a, why, now_ns);
 			return;
 		}

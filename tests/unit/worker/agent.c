@@ -5,11 +5,15 @@
 #include "base/clock.h"
 #include "base/msg.h"
 #include "lib/store.h"
+#include "store/block.h"
+#include "store/window.h"
 #include "worker/ipc/fetch.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
+
+#define MINUTE (60 * MS_PER_S)
 
 /* A host; the test plays its courier. */
 struct rig {
@@ -174,24 +178,23 @@ END
 TEST(a_capture_that_the_centre_completes_ends_on_the_host)
 {
 	CLEANUP_RIG struct rig r;
-	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+	static const char orders[] =
+		"{\"changed\":false,\"generation\":\"1\",\"services\":[],"
+		"\"jobs\":[],\"cancel\":[],\"complete\":[\"sess-a\"],"
+		"\"stale\":[],\"pollMs\":1000}";
+	CLEANUP_BUF struct buf good = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_JOB struct job j = {0};
 	const struct job_state half = {0.5, "capturing", 1};
 	int64_t ending = 0, poll_ms;
 	struct job_ref ref;
-	char id[ID_MAX];
 
 	rig_init(&r);
-	test_enqueue(&r.store.s, 0, id);
+	put_object(&good, job, ARRAY_LEN(job), SIZE_MAX, NULL);
+	ck_assert_int_eq(take(&r, "", buf_str(&good)), 0);
 	test_claim(&r.store.s, &j);
 	ref = job_ref(&j);
-	buf_addf(&text,
-	         "{\"changed\":false,\"generation\":\"1\",\"services\":[],"
-	         "\"jobs\":[],\"cancel\":[],\"complete\":[\"%s\"],"
-	         "\"stale\":[],\"pollMs\":1000}",
-	         id);
 	ck_assert_int_eq(
-		agent_take_orders(&r.agent, buf_str(&text), text.len, &poll_ms),
+		agent_take_orders(&r.agent, orders, strlen(orders), &poll_ms),
 		0);
 	ck_assert_int_eq(job_progress(&r.store.s, &ref, 1000, &half, &ending),
 	                 0);
@@ -408,6 +411,73 @@ TEST(a_result_that_was_refused_stays_on_the_host)
 }
 END
 
+/* Gives the host a minute of windows that is due, and has the centre answer the
+ * block. Returns whether the minute is due again. */
+static bool
+block_is_due_after(struct rig *r, uint32_t status)
+{
+	struct fetch_answer f = {.type = MSG_FETCHED, .status = status};
+	int64_t now_ms = clock_wall_ms();
+	struct block_span due;
+
+	agent_step(&r->agent, clock_mono_ns());
+	f.id = r->agent.block;
+	ck_assert_uint_ne(f.id, 0);
+	ck_assert_int_eq(msg_send(r->courier, &f, sizeof(f), NULL, 0), 0);
+	ck_assert_int_eq(agent_fetched(&r->agent, clock_mono_ns()), 0);
+	ck_assert_uint_eq(r->agent.block, 0);
+	return block_next(&r->store.s, "t", now_ms, 0, &due) > 0;
+}
+
+static void
+add_minute(struct rig *r)
+{
+	CLEANUP_BUF struct buf good = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_SEGMENT struct segment g = SEGMENT_INIT;
+	struct store *s = &r->store.s;
+	int64_t at = clock_wall_ms() / MINUTE * MINUTE - 5 * MINUTE;
+	struct window_ask w = {
+		.level = WINDOW_MINUTE,
+		.start_ms = at,
+		.end_ms = at + MINUTE,
+		.duration_ms = MINUTE,
+		.windows = 6,
+		.sample_count = 1,
+	};
+	char series[ID_MAX];
+
+	put_object(&good, service, ARRAY_LEN(service), SIZE_MAX, NULL);
+	ck_assert_int_eq(take(r, buf_str(&good), ""), 0);
+	ck_assert_int_eq(
+		series_of(s, "t", "new", "cpu", TEST_HOST, "{}", series), 0);
+	w.series = series;
+	ck_assert_int_eq(segment_create(s, TEST_HOST, &g), 0);
+	ck_assert_int_eq(segment_append(&g, "noise", 5, &w), 0);
+	ck_assert_int_eq(segment_sync(&g), 0);
+	ck_assert_int_eq(window_commit(s, &g, &w, 1, NULL), 0);
+}
+
+/* An older centre says 422 to a form that it does not know. */
+TEST(a_block_waits_for_a_centre_that_does_not_know_its_form)
+{
+	static const struct {
+		uint32_t status;
+		bool due;
+	} rows[] = {{422, true}, {500, true}, {413, false}, {200, false}};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_RIG struct rig r;
+
+		rig_init(&r);
+		add_minute(&r);
+		r.agent.next_ns = clock_mono_ns() + 60 * NS_PER_S;
+		ck_assert_msg(block_is_due_after(&r, rows[i].status) ==
+		                      rows[i].due,
+		              "%u", rows[i].status);
+	}
+}
+END
+
 /* The courier has the key, and can say no more than its answers allow. */
 TEST(a_message_that_is_no_answer_is_passed_over)
 {
@@ -444,4 +514,5 @@ SUITE("agent", a_service_of_the_centre_has_every_member_or_is_refused,
       a_result_is_sent_before_the_next_poll_is_due,
       a_result_goes_stays_or_is_tried_again_by_the_centres_answer,
       a_result_that_was_refused_stays_on_the_host,
+      a_block_waits_for_a_centre_that_does_not_know_its_form,
       a_message_that_is_no_answer_is_passed_over)

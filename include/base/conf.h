@@ -81,7 +81,10 @@ MUST_CHECK int conf_load(const char *path, struct conf *out, struct buf *why);
 MUST_CHECK int conf_parse(const char *name, const char *text, struct conf *out,
                           struct buf *why);
 void conf_done(struct conf *c);
-/* Appends a number of a type of conf_keys as the file has it: 30d, 10G. */
+/*
+ * Appends a number as stoker.conf writes it, by its type in conf_keys: 30d,
+ * 10G.
+ */
 void conf_show(const char *type, int64_t v, struct buf *out);
 /* Copies the name of this host: host of [worker], or else the system's host
  * name. Returns 0 or -errno. */

@@ -2,7 +2,7 @@
  * A sum with its parts: the layout that the store and profile/stored share.
  *
  * A counted file has no stacks, but counts of the stacks of a base, a packed
- * file that lies before it: COUNTED_MAGIC, then the distance from the begin of
+ * file that lies before it: COUNTED_MAGIC, then the distance from the start of
  * the base, the length of the base, and the length of the counts, which follow.
  * Readers of bytes append the base, so that a counted file that has been read
  * is complete by itself.
@@ -75,10 +75,10 @@ counted_alone(const void *p, size_t n, struct counted *out)
 	       n == COUNTED_HEAD + (size_t)out->counts;
 }
 
-/* The parts of a bundle, whose lengths are the last things in it. */
+/* The parts of a bundle. Their lengths are at its end. */
 struct bundle {
 	const char *lengths;
-	size_t base, bytes; /* bytes: of base and parts */
+	size_t base, bytes; /* bytes: length of base and parts together */
 	uint32_t n;
 };
 

@@ -33,8 +33,10 @@ void folder_close(DIR **d);
  *   Errors   -ESRCH there is no such process; other -errno
  */
 MUST_CHECK int folder_open_tasks(int proc_fd, int32_t pid, DIR **out);
-/* Returns the next name of a folder that is a positive number, as those of
- * processes and threads are; 0 at the end. */
+/*
+ * Returns the next entry of a folder whose name is a positive number, such as a
+ * pid or a tid; 0 at the end.
+ */
 int32_t folder_next_number(DIR *d);
 /* Calls fn with each name in a folder. Stops when fn returns anything but 0,
  * and returns that. */

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define JSON_SCAN_DEPTH 2112 /* 1024 frames of two levels each, and some */
+#define JSON_SCAN_DEPTH 2112 /* 1024 frames of two levels, and some spare */
 #define JSON_SCAN_TEXT  ((size_t)1 << 20) /* most bytes in one string */
 
 enum json_token {

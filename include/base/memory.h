@@ -8,8 +8,9 @@
 #include <stdint.h>
 
 /*
- * The most that each part may take beside what keys of stoker.conf allow. The
- * parts hold themselves to these limits, and stoker doctor adds them up.
+ * The most memory that each part may use in addition to what keys of
+ * stoker.conf allow. Each part enforces its own limit, and stoker doctor adds
+ * them up.
  */
 #define MEMORY_MIB(n) ((int64_t)(n) << 20)
 /* An API process without a heavy request: code and caches, a light request, and
@@ -22,7 +23,7 @@
 #define MEMORY_FETCHER     MEMORY_MIB(128) /* the courier, too */
 /* Each of the analyser's children; one at a time takes more. */
 #define MEMORY_CHILD MEMORY_MIB(32)
-/* Replies that were fetched, in memory files. */
+/* Fetched replies, in memory files. */
 #define MEMORY_BODIES MEMORY_MIB(256)
 /* Readings that are kept from one periodic profile to the next. */
 #define MEMORY_READINGS MEMORY_MIB(256)
@@ -53,9 +54,9 @@ double memory_most_worker(const struct conf *c);
  */
 MUST_CHECK int memory_bound(int64_t bytes);
 /*
- * The same for a process that may open no file, with a descriptor of
- * /proc/self/statm, which may be that of the process that it was forked from.
+ * As memory_bound(), for a process that may open no files: it uses a descriptor
+ * of /proc/self/statm, which its parent may have opened before the fork.
  */
 MUST_CHECK int memory_bound_by(int statm_fd, int64_t bytes);
-/* Takes the limit away. */
+/* Removes the limit. */
 MUST_CHECK int memory_unbound(void);

@@ -26,9 +26,9 @@
  *   Errors   -EINVAL, -E2BIG past PATTERN_MAX, -ENOMEM; *out untouched
  */
 MUST_CHECK int pattern_compile(const char *text, regex_t *out);
-/* The same for a pattern of at most `most` bytes. */
+/* As pattern_compile(), but -E2BIG past `most` bytes. */
 MUST_CHECK int
 pattern_compile_within(const char *text, size_t most, regex_t *out);
-/* The same for a pattern that matches letters of any case. */
+/* As pattern_compile(); letters match in upper and lower case. */
 MUST_CHECK int pattern_compile_any_case(const char *text, regex_t *out);
 bool pattern_matches(const regex_t *re, const char *text);

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define PROC_COMM_MAX    64   /* with escapes; user threads have 16 */
+#define PROC_COMM_MAX    64   /* of a name with escapes; user threads have 16 */
 #define PROC_UNIT_MAX    256  /* NAME_MAX and a NUL */
 #define PROC_GROUP_MAX   1024 /* bytes of the path of a control group */
 #define PROC_CMDLINE_MAX 4096 /* bytes kept of a command line */
@@ -47,9 +47,9 @@ bool proc_is_halted(const char *text);
  * signal.c, do_freezer_trap(), which compilers may inline (version 2) */
 bool proc_is_frozen(const char *stat, const char *wchan);
 /*
- * Finds from /proc/PID/cgroup where the control group of the controller cpu is,
- * or that of version 2. False: its name does not fit, or is that of another
- * namespace.
+ * Finds from /proc/PID/cgroup the directory of the process's control group:
+ * that of the controller cpu, or that of version 2. Returns false if the path
+ * does not fit, or belongs to another namespace.
  *   Shape    out[n], at least "/sys/fs/cgroup"
  *   Source   cgroups(7)
  */
@@ -76,7 +76,7 @@ proc_parse_schedstat(const char *text, struct proc_schedstat *out);
 MUST_CHECK int proc_parse_parent(const char *text, int32_t *out);
 /*
  * Reads from /proc/PID/stat the pids of the parent and of the session's leader;
- * 0 for a process outside of this PID namespace.
+ * 0 for a process outside this PID namespace.
  *   Errors   -EINVAL
  *   Source   proc(5), fields 4 and 6
  */
@@ -90,8 +90,10 @@ proc_parse_kin(const char *text, int32_t *out_parent, int32_t *out_session);
 const char *proc_status_field(const char *text, const char *key);
 /* True if, by /proc/TID/status, a process traces the thread. */
 bool proc_is_traced(const char *text);
-/* True if, by /proc/TID/stat, the thread runs in the kernel alone, as those of
- * io_uring do. Source: proc(5), field 9; Linux include/linux/sched.h */
+/*
+ * True if, by /proc/TID/stat, the thread runs only in the kernel, like those of
+ * io_uring. Source: proc(5), field 9; Linux include/linux/sched.h
+ */
 bool proc_is_kernel_thread(const char *text);
 /* Reads from a thread's /proc/TID/status the pid of its process; -EINVAL. */
 MUST_CHECK int proc_parse_process(const char *text, int32_t *out);

@@ -28,13 +28,15 @@
  */
 MUST_CHECK int rows_room(void *rows, uint32_t *cap, uint64_t used,
                          uint64_t more, size_t row_size);
-/* Makes room for the row with a number. New rows are zeroed. Errors are those of
- * rows_room(). */
+/*
+ * Makes room for a row with this number. New rows are zeroed. Errors are those
+ * of rows_room().
+ */
 MUST_CHECK int
 rows_reach(void *rows, uint32_t *cap, uint64_t row, size_t row_size);
 #define ROWS_ROOM(rows, cap, used, more) \
 	rows_room(&(rows), &(cap), used, more, sizeof(*(rows)))
-/* The same, but -E2BIG past `most` rows. */
+/* As ROWS_ROOM(), but -E2BIG past `most` rows. */
 #define ROWS_ROOM_OF(rows, cap, used, more, most) \
 	((uint64_t)(used) + (more) > (most)       \
 	         ? -E2BIG                         \

@@ -12,8 +12,8 @@
 enum titles {
 	TITLES_NONE,
 	TITLES_OF_PROCESSES,
-	TITLES_WITH_KERNEL, /* likewise, and CPU time of threads that run in the
-	                       kernel alone counts, too */
+	TITLES_WITH_KERNEL, /* likewise, and CPU time of threads that run
+	                       only in the kernel counts, too */
 	TITLES
 };
 

@@ -37,8 +37,10 @@ struct way_row {
 
 extern const struct way_row way_rows[WAYS];
 
-/* The kind, for the functions below, of a service of all programs of a host,
- * which is sampled, and neither stopped nor probed. */
+/*
+ * The kind to pass to the functions below for a service that stands for all
+ * programs of a host: it is sampled, and never stopped or probed.
+ */
 #define WAYS_HOST "host"
 
 /* Returns whether a way is for services of a kind. */
@@ -48,9 +50,9 @@ bool ways_fit(const struct way_row *way, const char *service_kind);
 uint64_t ways_outside(const char *service_kind, const char *type);
 /* Returns whether profiles of a type can be captured. */
 bool ways_exist(const char *type);
-/* Returns those of a set that an engine has. */
+/* Returns the ways of a set that an engine has. */
 uint64_t ways_of(uint64_t set, enum way_engine engine);
-/* Returns the way to try first; the set is not empty. */
+/* Returns the way to try first; the set must not be empty. */
 static inline enum way_id
 ways_first(uint64_t set)
 {

@@ -42,7 +42,8 @@ struct allocs_place {
 struct allocs_of {
 	int32_t pid;
 	uint32_t n;
-	uint32_t late; /* 1: start a moment later, if it still lives */
+	uint32_t late; /* 1: start a moment later, if the process still
+	                  exists */
 	uint32_t reserved;
 	struct allocs_place places[ALLOCS_MAX_PLACES];
 };

@@ -36,7 +36,7 @@ enum host_op {
 	HOST_OPS
 };
 
-/* Whom a question may be about. */
+/* Which processes a question may be about. */
 enum host_whose {
 	HOST_OF_NOBODY,
 	HOST_OF_PROCESS,

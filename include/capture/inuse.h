@@ -14,7 +14,7 @@
 
 #include <stdint.h>
 
-/* Memory of the programs' state that is mapped shared. */
+/* Size of the programs' state that is mapped shared. */
 #define INUSE_SLOTS_BYTES (EMIT_SLOTS * sizeof(struct inuse_slot))
 #define INUSE_SETS_BYTES  (INUSE_SETS * sizeof(struct inuse_set))
 

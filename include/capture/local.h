@@ -15,8 +15,8 @@ struct local_files;
 
 /*
  * Shape    here: the profile was recorded on this machine: mappings without a
- *          build-id are of the files at their paths, and the kernel is this one
- *          unless its build-id is another. NULL: out of memory
+ *          build-id belong to the files at their paths, and the kernel is this
+ *          one unless its build-id is another. NULL: out of memory
  */
 struct local_files *local_files_new(bool here);
 void local_files_free(struct local_files *f);
@@ -36,7 +36,7 @@ struct local_stacks *local_stacks_new(struct local_files *f);
 void local_stacks_free(struct local_stacks *s);
 DEFINE_CLEANUP(struct local_stacks *, local_stacks_free)
 #define CLEANUP_LOCAL_STACKS CLEANUP(local_stacks_free_ptr)
-/* Returns it as a reader of recordings takes it. */
+/* Returns the unwinder in the form that readers of recordings take. */
 struct import_unwinder local_unwinder(struct local_stacks *s);
 
 struct local_names {

@@ -48,6 +48,8 @@ looks_again(struct looks *l, void *arg, struct profile *p, struct quality *q);
 void *looks_row(const struct looks *l, uint32_t i);
 /* True when an error of one process must fail the whole profile. */
 bool looks_fatal(int rc);
-/* Returns the more informative error of two processes: that a Go program's
- * profile is off, rather than that a shell beside it is no Go program. */
+/*
+ * Returns the more informative error of two processes: that a Go program's
+ * profile is off, rather than that a shell beside it is not a Go program.
+ */
 int looks_worse(int last, int rc);

@@ -101,8 +101,10 @@ MUST_CHECK int
 capture_watch(struct recorder *c, struct capture *one, int32_t pid);
 /* Stops following a process; does nothing if the capture does not follow it. */
 void capture_leave(struct capture *one, int32_t pid);
-/* Reads what kept the processes of all captures from running, for the cuts that
- * follow; a cut without it knows nothing of that. */
+/*
+ * Reads what kept the processes of all captures from running, for the cuts that
+ * follow; without this call, a cut lacks that data.
+ */
 void recorder_read_hindrances(struct recorder *c);
 /*
  * Moves the samples since the start, or since the last cut, to a capture that

@@ -21,9 +21,10 @@ struct symtab;
 struct rename_source {
 	const struct elf_image *elf;   /* a program, library or debug file */
 	const struct elf_image *debug; /* the debug file of elf, or NULL */
-	uint64_t bias; /* of addresses, to those of elf; see elf_bias() */
-	const struct symtab *kernel; /* or else this, with addresses from its
-	                                first function on; or NULL */
+	uint64_t bias; /* from addresses to those of elf; see elf_bias() */
+	const struct symtab *kernel; /* or else the kernel's table, addresses
+	                                counting from its first function; or
+	                                NULL */
 };
 
 struct rename_ask {
@@ -58,8 +59,10 @@ MUST_CHECK int rename_bias(const struct elf_image *elf, const struct mapping *m,
  */
 MUST_CHECK int rename_by(const struct rename_ask *ask, const struct profile *in,
                          struct profile **out, struct quality *quality);
-/* The same from the host's debug files; in is a decoded profile of
- * capture_profile(), whose samples keep their rows. */
+/*
+ * As rename_by(), from the host's debug files; in is a decoded profile of
+ * capture_profile(), whose samples keep their rows.
+ */
 MUST_CHECK int
 rename_profile(const struct host *host, struct symbols_cache *symbols,
                const struct profile *in, struct profile **out,

@@ -20,7 +20,7 @@
 #include "range/range.h"
 #include "store/baseline.h"
 
-/* Most other captures of the base; more of them add little. */
+/* Limit of other captures of the base; further ones add little. */
 #define COMPARED_OTHERS 8
 
 /* Zero it, and fill in the question. */
@@ -29,7 +29,7 @@ struct compared {
 	struct store *store;
 	const char *tenant;
 	struct session base, now; /* see compared_name_ranges() */
-	struct range ranges[2];   /* n == 0: the side is no range */
+	struct range ranges[2];   /* n == 0: the side is not a range */
 	enum compare_by by;
 	struct sift only; /* labels of samples alone */
 	int64_t end_ns;   /* monotonic; 0: no limit */

@@ -36,10 +36,11 @@ struct request {
 	bool loopback;                     /* sent from this machine */
 	int64_t content_length;            /* -1: not a number */
 	bool metrics_allowed;              /* nginx vouches for the client */
-	const char *sso_user, *sso_groups; /* the user of a single sign-on, as
-	                                      nginx vouches; or "" */
+	const char *sso_user, *sso_groups; /* the user of a single sign-on,
+	                                      vouched for by nginx; or "" */
 	const char *certificate;           /* the host that a TLS certificate
-	                                      names, as nginx vouches; or "" */
+	                                      names, vouched for by nginx; or
+	                                      "" */
 
 	const char *body;
 	size_t body_len;
@@ -71,7 +72,7 @@ request_cookie_name(const struct request *r)
 }
 /*
  * Copies the value of the browser session's cookie.
- *   Errors   -ENOENT when none was sent, or one too long
+ *   Errors   -ENOENT if none was sent, or one that is too long
  */
 MUST_CHECK int request_cookie(const struct request *r, char *out, size_t size);
 /*

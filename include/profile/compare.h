@@ -31,8 +31,8 @@
 
 #define COMPARE_POINTS           0.5 /* percent of all cost */
 #define COMPARE_FDR              0.01
-#define COMPARE_SAMPLES          100  /* needed on each side */
-#define COMPARE_TOTAL            5.0  /* percent by which all cost may rise */
+#define COMPARE_SAMPLES          100 /* needed on each side */
+#define COMPARE_TOTAL            5.0 /* percent by which all cost may rise */
 #define COMPARE_WAIT_MAX_S       (30 * 86400.0) /* longer waits are not named */
 #define COMPARE_DISPERSION       2.0 /* used if the functions are too few */
 #define COMPARE_DISPERSION_LEAST 1.2
@@ -140,12 +140,14 @@ struct comparison {
 	size_t captures;        /* the base and its others */
 	double between_freedom; /* of each function's spread.between */
 	bool counted;           /* both sides say how many samples they have */
-	bool rough;             /* the sum of a side is: profile_is_rough() */
+	bool rough;             /* a side's sum is rough: profile_is_rough() */
 	double base_samples, now_samples;
 	double base_per, now_per; /* seconds or work; 1 if neither counts, 0 if
 	                             unknown */
-	/* part of the time in which a side's threads could run that they did
-	 * run; 1 if unknown */
+	/*
+	 * of the time in which a side's threads were ready to run, the part in
+	 * which they ran; 1 if unknown
+	 */
 	double base_ran, now_ran;
 	double fair; /* factor of now's cost per second, if competition for the
 	                CPU explains as much as it can of the total's change */
@@ -158,8 +160,8 @@ struct comparison {
 	                            confidence interval; 0 unless known */
 	struct compare_since since; /* of the total; set by the caller */
 	bool known;    /* delta, low, high and each function's cost are known */
-	bool rose;     /* the total did, by COMPARE_TOTAL percent or more and by
-	                more than chance explains */
+	bool rose;     /* the total rose, by COMPARE_TOTAL percent or more
+	                  and by more than chance explains */
 	bool fell;     /* likewise */
 	bool enough;   /* samples on both sides, to test functions */
 	double wait_s; /* of COMPARE_INSUFFICIENT: seconds by which a longer

@@ -1,7 +1,7 @@
 /*
  * Imports profiles that other tools captured. The bytes, in any format of
  * inputs.def, may be hostile. They become a profile of a type of types.def;
- * values.def beside the readers says which types their values are of.
+ * values.def beside the readers says to which types their values belong.
  *
  * Work and memory are bounded before they are spent: the inflated size and its
  * ratio, strings, samples, frames, and the memory of the rows.
@@ -28,7 +28,7 @@ struct import_stack {
 	uint64_t regs[IMPORT_REGS];
 	const void *bytes; /* from the stack pointer upwards */
 	size_t n;
-	uint64_t space; /* another number for other mappings */
+	uint64_t space; /* differs for stacks with different mappings */
 	/* Finds the mapping with an address. */
 	bool (*find)(const void *arg, uint64_t address,
 	             struct import_code *out);
@@ -70,8 +70,9 @@ struct import_ask {
 	bool lines;  /* folded stacks have no counts: each line is one sample */
 	bool deltas; /* values of pprof files may be negative, as in differences
 	              */
-	bool *as_is; /* NULL, or set to true when bytes that are a pprof file
-	                say what is read: nothing was converted or dropped */
+	bool *as_is; /* NULL, or set to true if the bytes are a pprof file
+	                that is read as it is: nothing was converted or
+	                dropped */
 	/* For recordings of perf with copies of stacks, which are refused
 	 * without it. */
 	const struct import_unwinder *unwinder; /* or NULL */
@@ -119,9 +120,9 @@ MUST_CHECK int import_units(struct profile *p, struct buf *why);
 /* True if import_units() would change nothing. */
 bool import_units_are_ours(const struct profile *p);
 /*
- * Returns the types that a value of a profile may be of, as bits by enum
- * profile_type_id; 0 if it is of none, or unknown. name is another name of the
- * value, or NULL.
+ * Returns the types to which a value of a profile may belong, as bits by enum
+ * profile_type_id; 0 if there are none, or the value is unknown. name is
+ * another name of the value, or NULL.
  */
 uint32_t
 import_value_types(const struct profile *p, uint32_t at, const char *name);

@@ -134,8 +134,10 @@ profile_location(struct profile *p, uint32_t mapping, uint64_t address,
  * past PROFILE_MAX_TYPES. */
 MUST_CHECK int
 profile_type(struct profile *p, const char *type, const char *unit);
-/* Adds a comment that p does not have yet; one of profile_mark_waits() is added
- * to p's. */
+/*
+ * Adds a comment that p does not have yet; the numbers in one of
+ * profile_mark_waits() are added to those that p has.
+ */
 MUST_CHECK int profile_comment(struct profile *p, const char *text);
 /* Marks a profile whose values show shares only: the true sum may be a multiple
  * of theirs. The mark is a comment, so that everything made of it has it. */
@@ -146,8 +148,10 @@ bool profile_is_rough(const struct profile *p);
  * too. */
 MUST_CHECK int
 profile_mark_waits(struct profile *p, int64_t ran_ms, int64_t waited_ms);
-/* Returns which part of the time in which threads could run they did run; 1 if
- * that is unknown. */
+/*
+ * Returns, of the time in which threads were ready to run, the part in which
+ * they ran; 1 if that is unknown.
+ */
 double profile_ran_part(const struct profile *p);
 
 /*
@@ -191,11 +195,13 @@ profile_frames(const struct profile *p, uint32_t location)
  */
 void profile_frame_name(const struct profile *p, uint32_t location,
                         uint32_t line, struct buf *out);
-/* True for a location whose innermost function has a name, other than that of
- * its place in a file, which profiles of Stoker have without one. */
+/*
+ * True for a location whose innermost function has a name other than its place
+ * in a file, which stands in for a name in Stoker's profiles.
+ */
 bool profile_is_named(const struct profile *p, uint32_t location);
-/* Counts the locations of all stacks that have a name; there are p->nstack.
- * Returns 0 or -ENOMEM. */
+/* Counts which of the p->nstack locations of all stacks have a name. Returns 0
+ * or -ENOMEM. */
 MUST_CHECK int profile_count_named(const struct profile *p, uint32_t *out);
 /* Returns the last part of the mapping's path; "" if there is no mapping. */
 const char *profile_module(const struct profile *p, uint32_t location);

@@ -30,7 +30,10 @@
 #define SHIFT_LEAST   5         /* bins of a level */
 #define SHIFT_SAMPLES 30        /* fewer of a function are too few */
 
-/* Bins are in order of time, and do not overlap. One without `of` is skipped. */
+/*
+ * Bins are in order of time, and do not overlap. A bin whose `of` is 0 is
+ * skipped.
+ */
 struct shift_bin {
 	int64_t start_ms, end_ms;
 	double cost; /* in samples */

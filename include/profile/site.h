@@ -7,8 +7,10 @@
 
 #include <stdbool.h>
 
-/* True for a frame that is no site. file is the name of the program or library
- * that has the function; "" if unknown. */
+/*
+ * True for a frame that is not a site. file is the name of the program or
+ * library that has the function; "" if unknown.
+ */
 bool site_skips(const char *function, const char *file);
 /* True if name equals pattern, or begins like a pattern that ends in "...". */
 bool site_matches(const char *pattern, const char *name);

@@ -9,7 +9,10 @@
 #define SUMMARY_FUNCTIONS 100 /* stored with a session */
 /* Name of the function that stands for stacks past the ceiling of a call tree. */
 #define SUMMARY_TRUNCATED "[truncated]"
-/* The module of frames that say whose stack it is, in a profile of a host. */
+/*
+ * The module of the frames that name the program of a stack, in a profile of a
+ * host.
+ */
 #define SUMMARY_PROGRAMS "[program]"
 
 /*

@@ -24,7 +24,7 @@ void range_names_done(struct range_names *n);
 void range_names_begin(struct range_names *n, struct store *s,
                        const char *tenant, struct merge *m);
 /*
- * Builds a profile anew, with names; it stays as it is if all frames have some.
+ * Builds a profile anew, with names; it stays as it is if every frame has one.
  *   Errors   -ENOMEM, -E2BIG, those of the store; *p untouched
  */
 MUST_CHECK int

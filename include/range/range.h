@@ -60,7 +60,8 @@ struct range_only {
 	bool (*passes)(const struct range *r, const char *host,
 	               const char *labels);
 	const void *of;
-	bool by_host; /* the host matters: sums over hosts are not read */
+	bool by_host; /* results depend on the host: sums over hosts are not
+	                 read */
 };
 
 struct range {
@@ -73,9 +74,9 @@ struct range {
 	size_t nlabels;
 	struct range_only only; /* passes NULL: none */
 	int64_t from_ms, to_ms;
-	bool with_ids;  /* of spans and traces, which days don't have: hours are
-	                    read as long as they are kept */
-	int64_t end_ns; /* deadline of range_merge(); 0: RANGE_MAX_NS after it
+	bool with_ids;   /* keep ids of spans and traces. Days lack them:
+	                   hours are read as long as they are kept */
+	int64_t end_ns;  /* deadline of range_merge(); 0: RANGE_MAX_NS after it
 	                    starts */
 	const int *peer; /* a socket; range_merge() stops when it is closed.
 	                    NULL: none */
@@ -108,7 +109,7 @@ MUST_CHECK int range_series(struct range *r);
  * Finds the parts that add up to the range. A worker and clients that push
  * measure the same work, so only one of them is counted unless origin says
  * which. Hours with a sum over hosts (store/host_sum.h) are read from the sum,
- * unless the range is of one host.
+ * unless the range is restricted to one host.
  */
 MUST_CHECK int range_plan(struct range *r);
 /*
@@ -175,7 +176,9 @@ bool range_part_is_empty(const struct range_part *p);
 MUST_CHECK int
 range_part_read(const struct store *files, const struct range_part *p,
                 struct packed *out, struct buf *why);
-/* Returns what range_part_read() reads parts from: a store without its
- * database, unless one of them lies there. */
+/*
+ * Returns what range_part_read() reads parts from: a store without its
+ * database, unless a part lies in the database.
+ */
 struct store
 range_files(const struct store *s, const struct range_part *parts, size_t n);

@@ -2,19 +2,19 @@
  * The times from which functions of a service, and the service as a whole, cost
  * more or less (profile/shift.h), from the windows of a range.
  *
- * A function is watched by its share of all cost, so that a busier hour is no
- * shift. A shift of the share counts if the cost per second moved in the same
+ * A function is watched by its share of all cost, so that a busier hour is not
+ * a shift. A shift of the share counts if the cost per second moved in the same
  * direction, and at least half as much: when one function costs more, the
  * shares of all others fall. The whole is watched by its cost per second; of a
- * gauge, by its mean. A shift of the whole counts unless competition for the CPU
- * explains more than half of it.
+ * gauge, by its mean. A shift of the whole counts unless competition for the
+ * CPU explains more than half of it.
  */
 #pragma once
 
 #include "profile/shift.h"
 #include "range/range.h"
 
-#define SHIFTS_PARTS     2000 /* that are read; coarser ones if they are more */
+#define SHIFTS_PARTS     2000 /* read at most; of more, coarser ones */
 #define SHIFTS_FUNCTIONS 4096 /* functions that are counted */
 #define SHIFTS_TESTED    100  /* of those, the ones with most samples */
 

@@ -1,7 +1,7 @@
 /*
- * Parts of captures as profiles of their own: "sess-ID.FROM-TO" is a profileId
- * like any other, in milliseconds of the capture, and "sess-ID.FROM-TO.TID" of
- * one thread. A part is made from the capture's timeline on request.
+ * Parts of captures as separate profiles: "sess-ID.FROM-TO" is a profileId like
+ * any other, in milliseconds of the capture, and "sess-ID.FROM-TO.TID" of one
+ * thread. A part is made from the capture's timeline on request.
  */
 #pragma once
 

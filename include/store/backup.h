@@ -2,10 +2,11 @@
  * Backups: copies of a store as of one moment, each in its own directory, made
  * while the API and the worker run.
  *
- * 	manifest.json names the database: this makes a backup of them
- * 	stoker-….db the database profiles/, segments/ the bytes that its rows
- * 	name, as in a store backup.lock locked while one of these functions uses
- * 	the directory
+ *	manifest.json         names the database: this makes a backup of them
+ *	stoker-….db           the database
+ *	profiles/, segments/  the bytes that its rows name, as in a store
+ *	backup.lock           locked while one of these functions uses the
+ *	                      directory
  *
  * A directory holds one backup. The next one into the same directory copies new
  * files, verifies those that are there, takes effect when it replaces
@@ -45,10 +46,10 @@ struct backup_report {
  *   Shape    dir is empty or has an earlier backup; it is created when it does
  *            not exist
  *   Errors   -EPERM dir belongs to another user or is accessible to others;
- *            -EXDEV dir is inside the store; -ENOTEMPTY dir has files that are
- *            no backup's; -EBUSY another backup into dir is running; -EUCLEAN
- *            the store is damaged; as db_open(), -errno. *why gets one line;
- *            dir keeps its previous backup
+ *            -EXDEV dir is inside the store; -ENOTEMPTY dir has files that do
+ *            not belong to a backup; -EBUSY another backup into dir is running;
+ *            -EUCLEAN the store is damaged; as db_open(), -errno. *why gets one
+ *            line; dir keeps its previous backup
  */
 MUST_CHECK int backup_make(const char *store_dir, const char *dir,
                            struct backup_report *out, struct buf *why);

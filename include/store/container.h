@@ -36,7 +36,7 @@ struct container_facts {
 };
 
 void container_facts_done(struct container_facts *f);
-/* Returns a fact, or "". NULL is no container. */
+/* Returns a fact, or "". NULL stands for no container. */
 const char *
 container_fact(const struct container_facts *f, enum container_fact fact);
 /* True for a text that can be a fact: UTF-8 without control characters, not

@@ -29,8 +29,10 @@ struct names_place {
 	uint64_t start, limit, offset;
 };
 
-/* Returns what an address of a module that starts here is less by when it is
- * stored. */
+/*
+ * Returns how much is subtracted from the addresses of a module that starts
+ * here before they are stored.
+ */
 static inline uint64_t
 names_shift(uint64_t start)
 {
@@ -66,7 +68,7 @@ struct names {
 };
 #define CLEANUP_NAMES CLEANUP(names_done)
 void names_done(struct names *l);
-/* Reads them; no module is no error. */
+/* Reads the frames; a module that is not there is not an error. */
 MUST_CHECK int names_get(struct store *s, const char *tenant,
                          const struct names_place *place, struct names *out);
 
@@ -103,9 +105,17 @@ names_claim(struct store *s, const char *host, struct names_module *out,
 MUST_CHECK int
 names_finish(struct store *s, const struct names_module *m,
              const uint64_t *addresses, char *const *lines, uint32_t n);
-/* Queues modules again that a worker has left; returns 0 or -errno. */
+/*
+ * Queues again the modules that a worker left unfinished; returns 0 or -errno.
+ */
 MUST_CHECK int names_take_over(struct store *s, const char *host);
-/* Queues all modules of the host again that lack names, since files came. */
+/*
+ * Queues again all modules of the host that lack names, since new files have
+ * arrived.
+ */
 MUST_CHECK int names_again(struct store *s, const char *host);
-/* Removes modules that were not pushed for this time; returns their number. */
+/*
+ * Removes modules that have not been pushed for this long; returns their
+ * number.
+ */
 MUST_CHECK int names_prune(struct store *s, int64_t age_ms);

@@ -25,8 +25,10 @@ struct service_contents {
 	int64_t sessions, windows, baselines, triggers, bytes;
 };
 
-/* Returns the kind by which its ways are found: its own, or WAYS_HOST for the
- * match of every program. */
+/*
+ * Returns the kind of a service for the functions of base/ways.h: its own, or
+ * WAYS_HOST for the match of every program.
+ */
 const char *service_ways_kind(const struct service *s);
 void service_done(struct service *s);
 void service_list_done(struct service_list *l);

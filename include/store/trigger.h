@@ -92,7 +92,7 @@ struct trigger_shift {
 /*
  * Fires a trigger: enqueues its capture, or uses one that already runs.
  *
- *   Shape    shift: NULL unless the trigger is of that kind; out gets the
+ *   Shape    shift: NULL unless the trigger has that kind; out gets the
  *            session's id
  *   Errors   -EAGAIN within its cooldown, or when the trigger was deleted or
  *            disabled

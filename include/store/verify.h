@@ -4,7 +4,7 @@
  * a row.
  *
  * A store may be in use meanwhile. Bytes whose row a writer is about to insert,
- * and rows that are deleted during the check, are no flaws.
+ * and rows that are deleted during the check, are not flaws.
  */
 #pragma once
 

@@ -185,15 +185,18 @@ MUST_CHECK int window_commit(struct store *s, const struct segment *g,
 MUST_CHECK int
 window_rollup(struct store *s, const struct segment *g,
               const struct window_ask *w, const struct window_list *children);
-/* Has a window's bytes replaced by others that a segment has, in one
- * transaction with its rollup, which makes the segment known: the old ones are
- * freed.
- *   Errors   -ESTALE if the window is gone */
+/*
+ * Replaces a window's bytes by others in a segment, in one transaction with its
+ * rollup, which makes the segment known. The old bytes are freed. Returns
+ * -ESTALE if the window is gone.
+ */
 MUST_CHECK int
 window_replace(struct store *s, const struct segment *g, const struct window *w,
                const struct window_ask *by);
-/* Has a rollup's bytes replaced by those of the same sum, and makes the segment
- * known; as window_replace(). */
+/*
+ * Replaces a rollup's bytes by others of the same sum, and makes the segment
+ * known; as window_replace().
+ */
 MUST_CHECK int
 window_rollup_again(struct store *s, const struct segment *g,
                     const struct window *made, const struct window_ask *w);
@@ -250,8 +253,10 @@ struct series_filter {
 #define WINDOW_MAX_SERIES 20000
 MUST_CHECK int series_list(struct store *s, const struct series_filter *f,
                            struct series_list *out);
-/* Lists series of a type, "" for any, of all services, and what finished
- * sessions are of: series whose id is "". Errors as series_list(). */
+/*
+ * Lists series of all services with a type, "" for any, and for finished
+ * sessions series whose id is "". Errors as series_list().
+ */
 MUST_CHECK int series_list_taken(struct store *s, const char *tenant,
                                  const char *type, struct series_list *out);
 /* Finds a window and its series by id; -ENOENT. */
@@ -288,8 +293,8 @@ window_read(const struct store *s, const struct window *w, struct buf *out);
  * and has the place of its base; its length is 0 if it has none. */
 MUST_CHECK int window_read_own(const struct store *s, const struct window *w,
                                struct window *base, struct buf *out);
-/* Appends such a base. Decoders find damage by the checksum that it ends with.
- */
+/* Appends a base of this form. It ends with a checksum, by which decoders find
+ * damage. */
 MUST_CHECK int window_read_base(const struct store *s,
                                 const struct window *base, struct buf *out);
 

@@ -21,9 +21,9 @@ struct window_queue {
 /*
  * Opens the queue of a store, a file beside its database.
  *   Owns     *out is the caller's; window_queue_close() it
- *   Errors   -errno, -EOPNOTSUPP for a database server, which does this
- *            itself, -EUSERS if too many processes have it open, -EPROTO if
- *            those are of another release; *out untouched
+ *   Errors   -errno, -EOPNOTSUPP for a database server, which does this itself,
+ *            -EUSERS if too many processes have it open, -EPROTO if those
+ *            belong to another release; *out untouched
  */
 MUST_CHECK int
 window_queue_open(const struct store *s, struct window_queue *out);

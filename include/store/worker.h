@@ -19,9 +19,10 @@ struct worker {
 	                            have yet */
 	int64_t waiting_since_ms; /* start of the oldest window; 0: none */
 	int64_t alive;            /* 1: it reported within its lease */
-	int64_t joined;      /* 1: its host has a store and a key of its own */
-	const char *tenants; /* of a heartbeat: whose captures it takes, words;
-	                        NULL: anybody's. Not read from rows */
+	int64_t joined;           /* 1: its host has its own store and key */
+	const char *tenants; /* in a heartbeat: the tenants whose captures it
+	                        takes, separated by spaces; NULL: all. Not
+	                        read from rows */
 };
 struct worker_list {
 	struct worker *items;

@@ -70,8 +70,10 @@ access_log(const struct call *c, int64_t us)
 #define BEGIN_MS   10000             /* from the connection to the first byte */
 #define KEPT_BYTES ((size_t)1 << 20) /* most memory of a body that is reused */
 
-/* For malloc(): blocks that go back to the system alone, free memory that is
- * kept, and by how much the heap grows. */
+/*
+ * For malloc(): the size from which a block is mapped by itself, the free
+ * memory to keep, and the step by which the heap grows.
+ */
 #define MAPPED_BYTES (32 << 20)
 #define FREE_BYTES   (8 << 20)
 #define PAD_BYTES    (1 << 20)

@@ -13,7 +13,7 @@ const struct way_row way_rows[] = {
 
 _Static_assert(WAYS <= 64, "a set is 64 bits");
 
-/* Returns what the programs of services of a kind may be. */
+/* Returns which programs the services of a kind may run. */
 static enum way_program
 program_of(const char *service_kind)
 {

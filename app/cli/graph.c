@@ -88,7 +88,7 @@ is_function(const void *key, uint32_t row)
 	       !strcmp(all[row].package, f->package);
 }
 
-/* Finds or adds the function that lies behind the last one. */
+/* Looks up the function stored after the last one; keeps it if it is new. */
 static int
 add_function(struct naming *y, uint32_t *out)
 {
@@ -245,7 +245,7 @@ struct skipping {
 	bool *skips;    /* by function */
 	bool *inner;    /* by node: of an allocator or the like */
 	uint32_t *of;   /* by node: its function */
-	uint32_t *kept; /* by node: the kept node that it is counted to */
+	uint32_t *kept; /* by node: the kept node to which it is counted */
 	struct inside *inside;
 	size_t ninside;
 };
@@ -668,7 +668,10 @@ by_total(const void *a, const void *b, void *merged)
 	return (x > y) - (x < y);
 }
 
-/* Links the largest to their parents, which are as large and come first. */
+/*
+ * Links the largest nodes to their parents, which are at least as large and
+ * come first.
+ */
 static int
 link_largest(struct merged *m, size_t limit)
 {

@@ -41,7 +41,7 @@ struct graph {
 /*
  *   Shape    reply may be anything
  *   Owns     *out is the caller's; graph_free() it; reply stays the caller's
- *   Errors   -EBADMSG reply is no graph, -ENOMEM; *out untouched
+ *   Errors   -EBADMSG reply is not a graph, -ENOMEM; *out untouched
  */
 MUST_CHECK int graph_new(json_t *reply, struct graph **out);
 void graph_free(struct graph *g);

@@ -20,7 +20,9 @@ patience_of(const struct cli *c, const char *service, bool has_option);
  */
 MUST_CHECK int patience_start(struct cli *c, struct patience *p,
                               const json_t *body, struct http_reply *out);
-/* True, after a pause, if the processes that the server knew had ended when
- * the capture of this result began and the time lasts. */
+/*
+ * Pauses, and returns true if the processes that the server knew of had ended
+ * before the capture of this result began, and time is left.
+ */
 MUST_CHECK bool
 patience_again(const struct cli *c, struct patience *p, const json_t *result);

@@ -193,7 +193,8 @@ cmd_record(struct cli *c)
 		rc = start_worker(c, &r);
 	if (rc)
 		return rc;
-	signal(SIGINT, SIG_IGN); /* it ends the command, and that the capture */
+	signal(SIGINT, SIG_IGN); /* it ends the command, which ends the
+	                            capture */
 	while (r.terminal >= 0)
 		watch(&r);
 	return finish(c, &r);

@@ -145,8 +145,10 @@ struct likes {
 	size_t n;
 };
 
-/* Writes what a name is about: "postgresql" of "postgresql@15-main.service",
- * "python" of "/usr/bin/python3.11". */
+/*
+ * Writes the distinctive part of a name: "postgresql" of
+ * "postgresql@15-main.service", "python" of "/usr/bin/python3.11".
+ */
 static void
 stem_of(const char *name, char out[static STEM_MOST])
 {
@@ -162,7 +164,7 @@ stem_of(const char *name, char out[static STEM_MOST])
 	out[n] = '\0';
 }
 
-/* Returns how far two stems are apart, or false. */
+/* True if two stems resemble each other; ranks how closely. */
 static bool
 resembles(const char *word, const char *stem, unsigned *rank)
 {

@@ -253,7 +253,7 @@ make_rows(struct view *v)
 	int rc;
 
 	v->limit = v->o->limit < 0 ? TOP_ROWS : (size_t)v->o->limit;
-	/* the root is no row of the table */
+	/* the root is not a row of the table */
 	v->limit += is_tree(v) && v->function == GRAPH_NONE;
 	rc = graph_rows(v->graph, v->kind, v->function, v->limit, &v->rows,
 	                &v->n, &v->left);

@@ -66,7 +66,7 @@ add_all(int from, int to, bool parts)
 
 	if (!rc && parts)
 		merge_keep_parts(m);
-	else if (!rc) /* of days: ids are kept for the hours in them */
+	else if (!rc) /* a day has no ids: its hours keep them */
 		merge_forget_ids(m);
 	while (!rc)
 		rc = add_next(from, m);

@@ -232,8 +232,10 @@ append_parts(struct segment *to, struct batch_group *g, const char *p,
 	return rc;
 }
 
-/* True if a sum that could not be made is missing from the group: so is the
- * group's then, rather than too small. */
+/*
+ * True if the group lacks a sum that could not be made. Its own sum can't be
+ * made then, either: it would be too small.
+ */
 static bool
 lacks_sum(const struct batch_group *g)
 {

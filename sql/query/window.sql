@@ -70,7 +70,7 @@ WHERE tenant = $1 AND ($2 = '' OR service = $2) AND ($3 = '' OR type = $3)
   AND (host = $4 OR ($4 = '' AND host <> '{HOST_SUM}'))
 ORDER BY created_ms, id LIMIT CAST($5 AS BIGINT);
 
--- Series, and what finished sessions are of, as series without an id. Columns
+-- Series, and those of finished sessions, as series without an id. Columns
 -- are those of struct series.
 -- name: series_list_taken
 SELECT id, tenant, service, type, host, labels, created_ms FROM series

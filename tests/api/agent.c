@@ -668,8 +668,10 @@ TEST(no_host_is_called_as_series_of_pushes_are)
 }
 END
 
-/* Sends a block of the fuzzers' corpus, which is of tenant t, with a worker's
- * key. */
+/*
+ * Sends a block of the fuzzers' corpus, which belongs to tenant t, with a
+ * worker's key.
+ */
 static struct client_reply
 send_block(struct test_api *a, const char *file)
 {

@@ -333,7 +333,7 @@ TEST(the_most_that_are_blocked_are_a_finding_without_a_leak)
 }
 END
 
-/* --- names that want to be more ------------------------------------------- */
+/* --- hostile names ------------------------------------------------------- */
 
 TEST(a_name_stays_between_its_quotes_on_its_line)
 {

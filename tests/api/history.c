@@ -471,7 +471,7 @@ TEST(functions_that_shifted_are_found_without_their_names)
 	ck_assert_uint_eq(count(&none, "functions"), 1);
 	ck_assert(json_is_null(
 		json_object_get(item(&none, "functions", 0), "leastFactor")));
-	/* main has no cost of its own */
+	/* main has no self cost */
 	ck_assert_str_eq(text(item(&main_, "functions", 0), "cost"), "total");
 }
 END

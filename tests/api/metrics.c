@@ -82,7 +82,7 @@ TEST(metrics_have_help_a_type_and_a_name_by_the_conventions)
 }
 END
 
-/* Returns whether a metric is exported; that of keepers need not be. */
+/* Returns whether a metric is exported; a keeper's need not be. */
 static bool
 is_there(const char *metrics, const char *name)
 {

@@ -65,7 +65,7 @@ is_replaced() { local now; now=$(courier) && [ "$now" != "$hung" ]; }
 check a_courier_that_hangs_is_started_anew wait_for 60 is_replaced
 check the_log_says_that_the_courier_did_not_answer grep -q 'the courier has not answered for' "$STATE/log/b.log"
 
-# --- bytes that are none ---------------------------------------------------------
+# --- bytes that are not a profile ---------------------------------------------
 api POST $P/start -H 'Content-Type: application/json' \
   -d '{"service":"web","profileType":"cpu","durationSeconds":30,"host":"a"}' -o "$STATE/start"
 mine=$(jq -r .id "$STATE/start")
@@ -84,7 +84,7 @@ check a_result_past_every_bound_is_refused equal \
 still() { api GET "$P/$mine" | jq -e '.status == "running"'; }
 check refused_results_change_nothing still
 
-# --- a centre that is not honest ---------------------------------------------------
+# --- a dishonest centre ------------------------------------------------------
 install -m 755 "$STATE/bin/demo" "$STATE/bin/secret"
 background single "$STATE/bin/secret"
 db "UPDATE service SET match_kind = 'exe', match_value = '$STATE/bin/secret' WHERE name = 'web'"

@@ -47,7 +47,7 @@ check the_next_capture_completes equal "$(finished "$(start own 1)" | jq -r .sta
 analyser=$(pgrep -x stoker-worker -P "$worker" -u "$WORKER_USER" | grep -vx "$scheduler")
 check after_a_capture_the_analyser_learns_nothing refused "$("$takeover" "$analyser" "$own")"
 
-# --- what they are besides -----------------------------------------------------
+# --- other properties of the parts -----------------------------------------
 for name in scheduler analyser; do
   pid=${!name}
   check "the_$name.has_no_capability" equal "$(awk '/^Cap(Eff|Prm|Amb)/ { printf "%s", $2 }' "/proc/$pid/status" | tr -d 0)" ''

@@ -48,7 +48,10 @@ frame(struct profile *p, uint32_t mapping, unsigned number)
 	return location;
 }
 
-/* Adds stack i: a path of shared frames, then a tail of its own frames. */
+/*
+ * Adds stack i: a path of shared frames, then a tail of frames that only it
+ * has.
+ */
 static void
 add_stack(struct profile *p, uint32_t mapping, unsigned i)
 {

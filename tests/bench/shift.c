@@ -9,12 +9,12 @@
  *				windows
  *	shift cost ROUNDS	CPU time of a range of 400 windows, in ms
  *
- * what is share-plain, share-phases, share-restarts, rate-plain, ... A range is
- * of 90 to 1440 windows of a service that has 2 to 400 samples in each. Load
- * and function may have phases of up to a fortieth of the range, on average,
- * at random or by the clock, in which they cost up to five times as much; the
- * load wanders. Restarts leave a gap, and a burst of one to three windows. The
- * shift is at a random time, within a window, in the middle 70 % of the range.
+ * what is share-plain, share-phases, share-restarts, rate-plain, ... A range
+ * has 90 to 1440 windows of a service that has 2 to 400 samples in each. Load
+ * and function may have phases of up to a fortieth of the range, on average, at
+ * random or by the clock, in which they cost up to five times as much; the load
+ * wanders. Restarts leave a gap, and a burst of one to three windows. The shift
+ * is at a random time, within a window, in the middle 70 % of the range.
  */
 #include "profile/shift.h"
 #include "lib/random.h"

@@ -21,8 +21,8 @@ trap leave EXIT
 
 # Stripped targets.
 declare -A id
-# The build-id depends on code and debug information, so each variant has a text
-# of its own.
+# The build-id depends on code and debug information, so each variant has a
+# different text.
 variant() { # name
   sed "1i static const char variant_$1[] __attribute__((used)) = \"$1\";" \
     tests/targets/shares.c >"$tmp/$1.c"
@@ -91,7 +91,7 @@ check the_next_capture_has_names has_name "$second"
 check no_server_is_asked_for_a_file_that_is_there equal "$(asked second good)" 1
 check fetched_files_are_closed_to_other_users [ "$(stat -c %A "$(cached good)" | cut -c8-)" = "---" ]
 
-# --- servers that have not
+# --- servers that do not have it
 run wrong >/dev/null
 check another_program_s_file_is_kept_at_first wait_for 20 kept wrong
 third=$(run wrong)

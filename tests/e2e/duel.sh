@@ -23,7 +23,7 @@ printf '#!/bin/sh\nexit 3\n' >"$temp/broken"
 chmod 755 "$temp/broken"
 duel() { "$B/stoker" duel "$temp/$1" "$temp/$2" --seconds 120 "${@:3}"; }
 
-# A false alarm is one in a thousand, and not certain is none.
+# One false alarm in a thousand is allowed; "not certain" is not an alarm.
 no_alarm() {
   local out
   out=$(duel base same --gate 5)

@@ -18,7 +18,7 @@ struct client_param {
 struct client_reply {
 	int status;
 	struct buf head, body;
-	json_t *json; /* the body; NULL: it is no JSON */
+	json_t *json; /* the body; NULL: it is not JSON */
 };
 #define CLEANUP_REPLY CLEANUP(client_reply_done)
 

@@ -38,7 +38,7 @@ put_places(const struct walk *w, const uint64_t *places, size_t n)
 			         name.file, name.line, name.start_line);
 }
 
-/* Walks from a frame to one that is none of the language's. */
+/* Walks from a frame to one that is not the language's. */
 static int
 walk(const struct walk *w, const struct jit_image_frame *from)
 {

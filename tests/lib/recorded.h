@@ -1,5 +1,5 @@
 /*
- * What any recorded process has to show, whose frames a reader finds again:
+ * Claims about any recorded process: a reader finds its frames again.
  * tests/data has NAME.image.gz and, as NAME.txt, the frames.
  */
 #pragma once

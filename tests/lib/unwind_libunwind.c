@@ -273,7 +273,7 @@ step(struct rival *u, unw_cursor_t *c, struct frame *f, bool leaf, uint64_t *pc)
 	r = unw_step(c);
 	if (u->no_info) {
 		end = step_by_pointer(u, c, f, pc);
-		/* An unknown leaf without a frame pointer is no root. */
+		/* An unknown leaf without a frame pointer is not a root. */
 		if (end == UNWIND_ROOT && leaf)
 			return UNWIND_NO_INFO;
 		if (end != UNWIND_MAX)

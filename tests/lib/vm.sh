@@ -8,7 +8,7 @@
 #	in_machine COMMAND...	runs there as root; standard input goes along
 #	machine_put MODE FILE... FOLDER
 #	machine_sysctl NAME VALUE
-#	machine_reboot [OPTION...]	in order; options are of the kernel's line
+#	machine_reboot [OPTION...]	in order; OPTION: of the kernel
 #	machine_cut		takes the power away, and boots again
 #	machine_stop		ends it; happens at exit, too
 set -u

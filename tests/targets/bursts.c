@@ -3,8 +3,8 @@
  *
  *	bursts [ALLOCATIONS [SLEEP_MS]]
  *
- * Of each burst's allocations, which are all alike, 12 % are of the function
- * first, then 58 % of second, and 30 % of third.
+ * Of each burst's allocations, which are all alike, 12 % are made by the
+ * function first, then 58 % of second, and 30 % of third.
  */
 #include <stdio.h>
 #include <stdlib.h>

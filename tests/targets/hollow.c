@@ -2,7 +2,7 @@
  * Works below functions with arrays on the stack that are never written, so
  * that pages between their frames are missing.
  *
- * 	hollow SECONDS	prints "ready" first
+ *	hollow SECONDS	prints "ready" first
  *
  * The start function of a thread calls hollow_outer, which calls hollow_inner,
  * which works and calls a leaf.
@@ -49,7 +49,7 @@ hollow_inner(volatile char *outer)
 
 	while (now() < end)
 		leaf(sink ? room : outer);
-	sink++; /* so that this is no tail call */
+	sink++; /* so that this is not a tail call */
 }
 
 static NOINLINE void

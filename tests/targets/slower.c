@@ -6,10 +6,9 @@
  *
  * Functions are half, share_30, share_10 and seven that share the last tenth.
  * Each call picks one by those odds; most take about 0.1 ms, one of 20 four
- * times as long. In phases, of some seconds each, every other call is of one
- * of the eight rarest.
- * Prints "ready" at the start, and at the end how many calls it made per
- * second of CPU time: "work 12345.6".
+ * times as long. In phases, of some seconds each, every other call is to one of
+ * the eight rarest. Prints "ready" at the start, and at the end how many calls
+ * it made per second of CPU time: "work 12345.6".
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,7 +18,7 @@
 #include <time.h>
 
 #define ROUNDS    100000
-#define LONG_ONE  20 /* one of so many calls takes LONG_SIZE times as long */
+#define LONG_ONE  20 /* one of this many calls takes LONG_SIZE times as long */
 #define LONG_SIZE 4
 #define NOINLINE  __attribute__((noinline, noclone))
 #define CHECK     64 /* calls between two looks at the clock */

@@ -30,7 +30,7 @@
 
 DEFINE_CLEANUP(struct modules *, modules_free)
 
-/* What the language is asked is noted. */
+/* Notes what the language is asked. */
 static struct recording {
 	const struct jit *real;
 	struct jit_image_frame frames[MAX_FRAMES];

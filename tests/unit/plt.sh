@@ -1,6 +1,6 @@
 #!/bin/bash
 # Slots of procedure linkage tables have the names that objdump gives them,
-# whatever the linker was told, and end where the next one begins.
+# whatever the options of the linker, and end where the next one begins.
 #
 # Beside others, first: programs are built and compared.
 set -u

@@ -1,6 +1,6 @@
 #!/bin/bash
-# The schema loads and every query prepares on PostgreSQL: a throwaway
-# cluster in a directory of its own, reached by a unix socket only.
+# The schema loads and every query prepares on PostgreSQL: a throwaway cluster
+# in a separate directory, reached by a unix socket only.
 #
 # Beside others: nothing is timed.
 set -u

@@ -114,7 +114,7 @@ claim what_may_never_be_reached_is_not "$(awk '
   }' "$rooms")"
 [ "${1:-}" ] && exit
 # The rules above notice planted mistakes: the analyser includes the store, and
-# capture includes a header that is no door.
+# capture includes a header that is not a door.
 planted=$(mktemp -d)
 trap 'rm -rf "$planted"' EXIT
 cp -r app include "$planted/"

@@ -73,8 +73,10 @@ operands(struct finder *f, size_t function, enum go_use use, uint64_t low,
 		                 out);
 }
 
-/* Finds variables among those without pointers, where rates are, initialized or
- * not. */
+/*
+ * Finds variables without pointers, such as rates, in the initialized and the
+ * uninitialized data.
+ */
 static void
 variables(struct finder *f, size_t function, enum go_use use,
           struct go_operands *out)

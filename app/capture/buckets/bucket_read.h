@@ -8,7 +8,7 @@
 #include "bucket_find.h"
 
 #define GO_MAX_BUCKETS (1u << 20)
-#define GO_MAX_BUCKET_STACK                              \
+#define GO_MAX_BUCKET_STACK \
 	1024 /* pcs; runtime/mprof.go, maxProfStackDepth \
 	      */
 
@@ -43,7 +43,7 @@ go_bucket_stack(const struct go_buckets *b, const struct go_bucket *one)
 }
 
 /*
- * Reads a list whole.
+ * Reads a whole list.
  *
  *   Shape    *out is empty; go_buckets_done() it, also on failure
  *   Errors   -EPROTO there is no such list; as memory_read()

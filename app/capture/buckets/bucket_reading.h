@@ -78,7 +78,7 @@ reading_find(const struct reading_head *h, int32_t pid, uint64_t began_ns);
  * earlier count, so that no event is counted twice. When most counts went down,
  * or a bucket is gone, the process runs another program.
  *
- *   Shape    *before is empty; go_buckets_done() it, also on failure *same is
+ *   Shape    *before is empty; go_buckets_done() it, also on failure; *same is
  *            false for another program; *before then stays empty
  *   Errors   -ENOMEM, -EBADMSG malformed rows
  */

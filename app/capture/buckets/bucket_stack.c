@@ -70,7 +70,9 @@ is_runtime(const struct view *v)
 	return false;
 }
 
-/* Counts the runtime's frames at the leaf; 0 when all are. */
+/*
+ * Counts the runtime's frames at the leaf; 0 if all frames are the runtime's.
+ */
 static int
 count_runtime(struct bucket_stacks *s, const uint64_t *pcs, uint32_t n,
               uint32_t *out)

@@ -172,7 +172,7 @@ turn_on(struct buckets *b, struct looked *v)
 	return 0;
 }
 
-/* Keeps a profile on that was turned on for another process. */
+/* Keeps a profile turned on that another process needed, too. */
 static void
 stay_on(struct buckets *b, struct looked *v)
 {

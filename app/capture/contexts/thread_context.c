@@ -46,7 +46,8 @@ add_name(void *arg, struct wire item)
 		return 0;
 	memcpy(to, text.p, n);
 	to[n] = '\0';
-	if (profile_label_is_id(to)) /* such labels are made of the ids */
+	if (profile_label_is_id(to)) /* labels with these names are made from
+	                                the ids */
 		*to = '\0';
 	return 0;
 }
@@ -106,8 +107,10 @@ put_span(const uint8_t *ids, struct thread_context *out)
 	out->span[any ? THREAD_SPAN : 0] = '\0';
 }
 
-/* Adds an attribute among those before, by name; a later value of one replaces
- * an earlier one. */
+/*
+ * Inserts an attribute by name; a later value replaces an earlier one of the
+ * same name.
+ */
 static void
 put_attribute(const struct thread_attribute *a, struct thread_context *out)
 {

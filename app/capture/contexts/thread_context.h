@@ -46,7 +46,7 @@ struct thread_context {
 };
 
 /*
- * Reads a thread's context. Values that are no text are left out.
+ * Reads a thread's context. Values that are not text are left out.
  *
  *   Owns     *out points into p and keys
  *   Errors   -ENOENT it is not valid, or empty; *out undefined

@@ -56,7 +56,10 @@ find_fixed(const struct elf_image *e, uint64_t value, struct thread_tls *out)
 	return 0;
 }
 
-/* Sets the kind of a relocation; false for one of no thread-local variable. */
+/*
+ * Sets the kind of a relocation; false unless it is for a thread-local
+ * variable.
+ */
 static bool
 kind_of(uint16_t machine, uint64_t type, struct thread_tls *out)
 {
@@ -136,7 +139,9 @@ thread_tls_find(const struct elf_image *e, struct thread_tls *out)
 
 /* --- in a process --------------------------------------------------------- */
 
-/* Sets an offset from the thread pointer; false if none can be so. */
+/*
+ * Sets an offset from the thread pointer; false if no variable can lie there.
+ */
 static bool
 set_fixed(int64_t offset, struct context_at *out)
 {
@@ -147,8 +152,11 @@ set_fixed(int64_t offset, struct context_at *out)
 	return true;
 }
 
-/* Sets a place in the block of a module; false if none can be so. A thread's
- * vector of blocks has two words for each module in glibc, and one in musl. */
+/*
+ * Sets a place in the block of a module; false if no variable can lie there. A
+ * thread's vector of blocks has two words for each module in glibc, and one in
+ * musl.
+ */
 static bool
 set_module(const struct thread_tls *tls, uint64_t module, uint64_t offset,
            bool musl, struct context_at *out)

@@ -1,7 +1,4 @@
-/*
- * The identifiers that profiles have of an ELF file, besides the build-id of
- * the linker.
- */
+/* Identifiers by which profiles name an ELF file, other than its build-id. */
 #pragma once
 
 #include "elf.h"

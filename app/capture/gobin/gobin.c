@@ -141,8 +141,8 @@ by_looks(const struct elf_image *elf, struct gobin_pclntab *t)
 /*
  * Finds the table by section or by its looks. Up to Go 1.25 a C linker puts it
  * among other read-only data of a position-independent program. A file that has
- * sections, but none of Go's, is no Go program, so that libraries are not read
- * through.
+ * sections, but none of Go's, is not a Go program, so libraries need not be
+ * searched.
  */
 static int
 find_pclntab(const struct elf_image *elf, struct gobin_pclntab *out)

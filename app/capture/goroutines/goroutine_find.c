@@ -107,7 +107,7 @@ read_ends(const struct go_runtime *r, const struct candidate *c, size_t n,
 	return memory_read(r->mem, pieces, 2 * n, b);
 }
 
-/* Drops candidates whose ends are no addresses. Returns how many are left. */
+/* Drops candidates whose ends are not addresses. Returns how many are left. */
 static size_t
 keep_lists(struct candidate *c, size_t n, const struct memory_piece *pieces)
 {

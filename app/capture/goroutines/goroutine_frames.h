@@ -28,7 +28,8 @@ struct go_stack {
 /* The place where a walk begins. */
 struct go_place {
 	uint64_t pc, sp;
-	bool exact;           /* pc was interrupted: it is no return address */
+	bool exact;           /* pc was interrupted: it is not a return
+	                         address */
 	uint64_t hi;          /* end of the stack */
 	const uint8_t *stack; /* bytes from sp upwards */
 	size_t len;

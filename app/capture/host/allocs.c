@@ -325,11 +325,14 @@ count_awake(int32_t pid)
 	return sum;
 }
 
-/* Follows bursts of calls. Probes slow a burst down so much that the time for
+/*
+ * Follows bursts of calls. Probes slow a burst down so much that the time for
  * which it is watched may end when it has just begun. If the process had paused
  * before, all that is seen of its bursts is then their beginning. Threads are
- * counted before the probes are removed, which takes longer than many bursts. If
- * they were not at the last look, those that run now have run since. */
+ * counted before the probes are removed, which takes longer than many bursts.
+ * If they were not counted at the last look, the threads that run now are taken
+ * to have run since then.
+ */
 static void
 follow_burst(struct watched *w, const struct probe_look *look, int32_t pid,
              bool off)
@@ -375,8 +378,10 @@ make_links(struct watchers *p, uint32_t slot)
 	return t->links[0] >= 0;
 }
 
-/* Publishes what a process has allocated since it was watched for the only
- * time. */
+/*
+ * Publishes how much a process has allocated since the only time it was
+ * watched.
+ */
 static void
 note_left(struct watchers *p, uint32_t slot)
 {

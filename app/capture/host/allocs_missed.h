@@ -18,7 +18,7 @@ struct allocs_part {
 	double cpu_ns; /* CPU time of the process, probes included */
 	/* Bounds of what the probes cost it: part of cpu_ns. */
 	double least_cost_ns, most_cost_ns;
-	double delay_ns; /* at most, with the time it had to wait for a CPU */
+	double delay_ns; /* upper bound, including waits for a CPU */
 };
 
 /* Bounds of a number of calls. */

@@ -78,11 +78,13 @@ struct emit_slot {
 	uint64_t most_scale;
 	int64_t scaled; /* calls from now on that have this scale, not 1 */
 	uint64_t mean;  /* bytes */
-	/* The most bytes that the process has allocated since it was watched, if
-	 * no sample stands for them: it was watched once. */
+	/* The most bytes that the process can have allocated since it was
+	 * watched, if no sample stands for them: it was watched once. */
 	uint64_t left;
 	int32_t pid;
-	/* Thousandths of the calls seen, of bursts of which only the beginning
-	 * was watched. */
+	/*
+	 * Thousandths of the calls seen that belong to bursts of which only the
+	 * beginning was watched.
+	 */
 	uint32_t cut;
 };

@@ -39,7 +39,7 @@ is_denied(const uint8_t *bits, uint64_t pid)
 	return byte < nbits / 8 && bits[byte] >> pid % 8 & 1;
 }
 
-/* Writes what is taken of the thread to the ring of this CPU. */
+/* Writes the thread's frames and context to the ring of this CPU. */
 static void
 take_stack(const struct thread_facts *from)
 {

@@ -289,7 +289,7 @@ take_context(const struct context_at *at, struct interp_stack *to)
 
 /* --- what is taken of a thread -------------------------------------------- */
 
-/* What there is to take of the current thread: NULL for what there is not. */
+/* What can be recorded of the current thread; NULL for a part that it lacks. */
 struct thread_facts {
 	const struct interp_slot *slot;
 	const struct context_at *at;

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define FEW     100
-#define IDLE    5  /* expected samples; if none came, that is no chance */
+#define IDLE    5  /* expected samples; if none came, that is not by chance */
 #define SEVERAL 3  /* processes; a service that is restarted has fewer */
 #define MANY    20 /* a note is due if more than one in MANY is affected */
 

@@ -1,6 +1,4 @@
-/*
- * HotSpot's tables of its own types, fields and constants.
- */
+/* HotSpot's tables of its types, fields and constants. */
 #pragma once
 
 #include "base/cleanup.h"
@@ -56,7 +54,10 @@ MUST_CHECK int
 hotspot_tables(const struct memory *m, const uint64_t symbol[HOTSPOT_SYMBOLS],
                struct hotspot_tables *out);
 
-/* Returns the field of a structure's copy; 0 if it is outside, or lacks. */
+/*
+ * Returns the field of a structure's copy; 0 if the copy or this version does
+ * not have it.
+ */
 static inline uint64_t
 hotspot_get(const uint8_t *p, size_t n, uint64_t offset, size_t size)
 {

@@ -82,7 +82,8 @@ struct interp_frame {
 
 enum interp_mark {
 	INTERP_ENTRY = 1,   /* C called the interpreter for this frame */
-	INTERP_NO_CODE = 2, /* the frame is of no function of the language */
+	INTERP_NO_CODE = 2, /* the frame belongs to no function of the
+	                       language */
 };
 
 enum interp_end {

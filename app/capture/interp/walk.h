@@ -43,7 +43,7 @@ walk_first(const struct memory *m, const struct interp_slot *slot,
 	       walk_copy(m, frame, sizeof(*frame), *frame + slot->hop - 1);
 }
 
-/* Where a walk is; zeros at first, but for at and thread. */
+/* The state of a walk; at first all members but at and thread are zero. */
 struct walk_at {
 	uint64_t at;     /* what is looked at next: the innermost frame, or
 	                    the list's head */

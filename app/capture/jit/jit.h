@@ -139,9 +139,9 @@ struct jit {
 	 * Finds the places of a frame.
 	 *
 	 *   Shape    pc is in the function: not a return address, but the byte
-	 *            before it, unless the frame is the interrupted one; out has
-	 *            room for JIT_MAX_PLACES. *n 0: the frame is none of the
-	 *            language's, such as a stub, and is not shown
+	 *            before it, unless the frame is the interrupted one; out
+	 *            has room for JIT_MAX_PLACES. *n 0: the frame does not
+	 *            belong to the language, such as a stub, and is not shown
 	 *   Errors   -ENOENT the code is not the language's, -ESTALE something
 	 *            other than code is there, those of interp_function_keep()
 	 *            and memory_read()

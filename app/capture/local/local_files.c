@@ -277,7 +277,7 @@ open_vdso(const char *build_id)
 	return TAKE(elf);
 }
 
-/* Finds a file that is no program, but the debug file of one. */
+/* Finds a file that is not a program, but the debug file of one. */
 static struct elf_image *
 open_by_debug(const struct local_files *f, const char *build_id)
 {

@@ -76,8 +76,10 @@ caller_reason(const struct profile *p, uint32_t callee, uint32_t caller)
 	return NULL;
 }
 
-/* True if the method that parks the thread, beyond those of the JDK that do
- * nothing else, is interpreted. */
+/*
+ * True if the method that parks the thread is interpreted; methods of the JDK
+ * that do nothing else are skipped.
+ */
 static bool
 is_hidden(const struct profile *p, const uint32_t *stack, uint32_t n,
           uint32_t park)

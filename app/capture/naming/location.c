@@ -9,7 +9,7 @@
 #define MAX_INLINES     PROFILE_MAX_LINES
 #define MAX_KERNEL_TEXT ((uint64_t)64 << 20)
 #define KERNEL_PAGE     4096
-#define KERNEL_NAME     "[kernel.kallsyms]" /* what pprof tools know */
+#define KERNEL_NAME     "[kernel.kallsyms]" /* the name that pprof tools know */
 
 static int
 hex_build_id(const struct module *m, struct profile *p, uint32_t *out)

@@ -41,8 +41,10 @@ php_identity(uint64_t name, uint64_t scope, uint64_t file, uint32_t first_line)
 	return (h ^ h >> 32 ^ first_line) * odd;
 }
 
-/* The frames of a process begin at one address: the interpreter has no threads.
- * Those of libraries have no call of the interpreter on their stacks. */
+/*
+ * The frames of a process begin at one address: the interpreter has no threads.
+ * Threads of libraries have no call of the interpreter on their stacks.
+ */
 WALK enum walk_step
 php_find(const struct memory *m, const struct interp_list *list,
          uint64_t native, struct walk_at *w)

@@ -28,7 +28,7 @@ struct allocator {
 /*
  * Finds the functions by the image's symbols, allocators.def.
  *   Shape    out->n is 0 if only out->hidden is set
- *   Errors   -ENOENT the image is no allocator, -EIO, -E2BIG, -ENOMEM; *out
+ *   Errors   -ENOENT the image is not an allocator, -EIO, -E2BIG, -ENOMEM; *out
  *            untouched
  */
 MUST_CHECK int allocator_find(const struct elf_image *e, struct allocator *out);

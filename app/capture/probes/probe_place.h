@@ -43,9 +43,9 @@ struct probe_place {
  *            integers and pointers that registers must hold at the place, at
  *            most PROBE_MAX_ARGUMENTS
  *   Errors   -EOPNOTSUPP an argument is lost, or the function returns, before
- *            an instruction that is emulated; -ELOOP the function jumps back
- *            to the place or before it; -EBADMSG bytes that are no
- *            instructions; *out untouched
+ *            an instruction that is emulated; -ELOOP the function jumps back to
+ *            the place or before it; -EBADMSG bytes that are not instructions;
+ *            *out untouched
  */
 MUST_CHECK int probe_place(const uint8_t *code, size_t n, unsigned arguments,
                            struct probe_place *out);

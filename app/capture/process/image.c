@@ -110,7 +110,7 @@ check_sections(int fd, const struct elf_image *e)
 }
 
 /*
- * Makes the addresses of the dynamic section those of the file again.
+ * Changes the addresses in the dynamic section back to those of the file.
  *   Source   glibc's sysdeps/generic/ldsodefs.h, D_PTR; elf/get-dynamic-info.h
  */
 static int

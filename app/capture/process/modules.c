@@ -692,9 +692,11 @@ counts_from_start(const struct elf_image *elf)
 	return true;
 }
 
-/* Moves a file that was read late to a row of its own, if the addresses that
- * are known in its row would be wrong for its image: mappings and samples keep
- * them. */
+/*
+ * Moves a file that was read late to a separate row, if the addresses that are
+ * known in its row would be wrong for its image: mappings and samples keep
+ * them.
+ */
 static int
 set_apart(struct modules *all, const struct map_seen *seen, int32_t pid,
           uint32_t *index)

@@ -55,8 +55,8 @@ struct module {
 	int32_t pid;           /* for code made at run time: its process;
 	                          else 0 */
 	struct maps stretches; /* of such code: adjacent mappings as one */
-	bool described;        /* such code, by capture/jit: it is no use to ask
-	                          for a map of it */
+	bool described;        /* such code, by capture/jit: no map of it
+	                          need be asked for */
 	bool is_32;            /* a 32-bit program or library: not read */
 	bool replaced;         /* elf is not the file at path any more */
 	bool guessed;          /* addresses in it count from the start of the

@@ -116,8 +116,10 @@ mixed_frames(const struct process *proc, const uint64_t *pcs, size_t n,
 	interp_rest(proc, runs, out);
 }
 
-/* Finds the module where a stack breaks off; skips addresses outside of code,
- * which are no callers. */
+/*
+ * Finds the module where a stack breaks off; skips addresses outside of code,
+ * which are not callers.
+ */
 static uint32_t
 last_module(const struct process *proc, const uint64_t *pcs, size_t n)
 {

@@ -57,7 +57,8 @@ struct process {
 	                                 descends from */
 	uint64_t watchers;
 	uint32_t threads;  /* exact, except in an origin */
-	uint64_t since_ns; /* when it was found; everything before is known */
+	uint64_t since_ns; /* when it was found; older records are out of
+	                      date */
 	/* When its first thread ended, or another one since then; 0: it lives.
 	 * Other threads may go on: then this is 0 again. */
 	uint64_t gone_ns;
@@ -84,7 +85,8 @@ struct process {
 	/* An allocator is not watched: only a copy of its file can be read, or
 	 * the file can't be opened at all. */
 	bool unprobed, unopened;
-	uint64_t begun_ns;       /* its program, if it is followed since then */
+	uint64_t begun_ns;       /* start of its program, if it was followed
+	                            then */
 	bool leaderless;         /* none is watched: its first thread ended */
 	uint32_t hidden;         /* allocator.hidden of its files */
 	struct proc_names names; /* of its threads */
@@ -180,9 +182,9 @@ struct proc_rest {
 struct proc_stack {
 	size_t n;
 	enum unwind_end end;    /* of the user part */
-	uint32_t last_module;   /* module of its last known frame; unset at
-	                           the root */
-	bool is_32;             /* of a 32-bit program: a leaf of its file */
+	uint32_t last_module;   /* where the stack breaks off; unset if
+	                           it reaches the root */
+	bool is_32;             /* of a 32-bit program: only its leaf */
 	bool cut;               /* the copy was too short, */
 	bool topped_up;         /* and more of it was read from memory */
 	unsigned topups;        /* reads left in this drain, */

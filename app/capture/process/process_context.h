@@ -8,7 +8,7 @@
 #include "capture/contexts/thread_context.h"
 #include "process.h"
 
-/* Has contexts come with the process's samples, once it publishes any. */
+/* Requests contexts with the process's samples, once it publishes any. */
 void process_context_follow(struct process *proc, struct sampler *s);
 /* Reads the context that came with a sample; false if there is none. *out is
  * valid until the next call. */

@@ -1,4 +1,4 @@
-/* Names of a process's threads, for those that other threads wait for. */
+/* Names of a process's threads, to show which one another thread waits for. */
 #pragma once
 
 #include "process.h"

@@ -1,7 +1,8 @@
 /*
- * The outermost frame of stacks of several programs says whose each is: the
- * unit, script or program of base/title.h. A process that ended before it could
- * be asked about has the name of the program that it ran, or its parent's.
+ * In a profile of several programs, the outermost frame of a stack names its
+ * program: the unit, script or program of base/title.h. A process that ended
+ * before it could be asked about has the name of the program that it ran, or
+ * its parent's.
  */
 #pragma once
 

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* The first of a version are there in all later ones. */
+/* Symbols to find. Those before NEEDED exist in every version. */
 enum {
 	RUNTIME,
 	CODE,

@@ -7,7 +7,7 @@
 /* A longer time without samples ends a part: allocs.c leaves a process alone
  * for 150 ms or more. */
 #define GAP_NS ((uint64_t)(100 * NS_PER_MS))
-/* Fewer parts show nothing of how much they differ. */
+/* With fewer parts, their differences mean nothing. */
 #define LEAST_PARTS 3
 /* Standard deviations. With ten parts, 99 % of the true values are within
  * 3.2. */

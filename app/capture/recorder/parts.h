@@ -2,7 +2,7 @@
  * The certainty of a sum whose samples were taken only part of the time. Each
  * part also stands for the time between it and its neighbours. The differences
  * between parts show how far the sum may be from the truth by chance, and each
- * sample has an upper bound of its own.
+ * sample has a separate upper bound.
  */
 #pragma once
 
@@ -24,8 +24,10 @@ struct parts {
  * may represent. */
 void parts_add(struct parts *p, uint64_t time_ns, double seen, double value,
                double most);
-/* Returns bounds of the sum: 99 % of the truths are between them if parts differ
- * by chance only. */
+/*
+ * Returns bounds of the sum: the true sum is between them in 99 % of all cases,
+ * if parts differ by chance only.
+ */
 struct parts_bounds {
 	double least, most;
 } parts_bounds(const struct parts *p);

@@ -199,8 +199,10 @@ count_sample(struct capture *c, const struct record *r,
 	breaks_count(&c->breaks, stack);
 }
 
-/* True for a stack deeper than its dump, unless the dump is of an earlier,
- * smaller size. */
+/*
+ * True for a stack deeper than its dump, unless the dump has an earlier,
+ * smaller size.
+ */
 static bool
 is_cut(const struct source *source, const struct record *r,
        const struct proc_stack *stack)

@@ -112,10 +112,12 @@ void capture_began_with(struct capture *c, const struct host *host,
  * processes are stopped now. */
 void capture_use(const struct capture *c, const struct host *host,
                  struct quality *q);
-/* Sets in q for how long a CPU quota held back the capture's processes, and they
- * ran and waited for a CPU, since the last call or since the capture began, and
- * begins to count anew.
- *   Shape    all: struct host_usage for each process of any capture */
+/*
+ * Sets in q for how long a CPU quota held back the capture's processes, and for
+ * how long they ran and waited for a CPU, since the last call or since the
+ * capture began, and begins to count anew.
+ *   Shape    all: struct host_usage for each process of any capture
+ */
 void
 capture_hindrance(struct capture *c, const struct buf *all, struct quality *q);
 /* Puts on the captures' tapes what happened to a process. */

@@ -87,7 +87,8 @@ stop(struct tape *t)
 		return;
 	t->full = true;
 	if (timeline_event(t->line, &e))
-		t->last_us = e.time_us; /* no memory to say why */
+		t->last_us = e.time_us; /* out of memory: the reason can't be
+		                           recorded */
 }
 
 /* --- threads -------------------------------------------------------------- */

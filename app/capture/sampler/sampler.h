@@ -134,10 +134,12 @@ bool sampler_has_interp(const struct sampler *s);
 /* Adds a thread that an interpreter runs; false when it was added before, or
  * can't be followed. */
 bool sampler_interp_thread(struct sampler *s, const struct interp_slot *slot);
-/* Adds a process that an interpreter runs: the frames of its new threads, and
+/*
+ * Adds a process that an interpreter runs: the frames of its new threads, and
  * of those of its children, come without their being added. It takes the place
- * of a process with a like number, unless it is forked: then the list of its
- * parent will do. */
+ * of a process with a like number, unless it is forked: then its parent's list
+ * serves.
+ */
 void sampler_interp_list(struct sampler *s, const struct interp_list *list,
                          bool forked);
 /* Adds a process whose threads publish contexts, in the place of one with a like

@@ -170,9 +170,11 @@ add_thread(struct snapshot *s, const struct snapshot_batch *b, size_t i)
 	return rc;
 }
 
-/* True for a thread that called other functions of its interpreter before the
- * list of these was read: one that was stopped, or that waited, as for the lock
- * of the interpreter, and got it. */
+/*
+ * True for a thread that may have called other functions of its interpreter
+ * before the list of these was read: it was stopped, or it waited, for example
+ * for the interpreter's lock, and got it.
+ */
 static bool
 has_moved(const struct proc_stack *stack)
 {

@@ -41,7 +41,7 @@ struct dwarf_bytes {
 };
 
 /*
- * Writes the same of a .dwo file, or of one unit in a .dwp file. The names of
+ * Does the same for a .dwo file, or for one unit in a .dwp file. The names of
  * sections lose their suffix .dwo, so that libdw looks for no other file.
  *   Errors   as dwarf_sections()
  */

@@ -41,8 +41,8 @@ struct dwarf_split {
  *
  *   Shape    main has the sections of the skeleton's file: dwarf_sections()
  *   Owns     *out is the caller's, dwarf_split_done() it also after an error
- *   Errors   -ENODATA the file is of another unit, or damaged, -E2BIG, -EIO,
- *            -ENOMEM
+ *   Errors   -ENODATA the file belongs to another unit or is damaged, -E2BIG,
+ *            -EIO, -ENOMEM
  */
 MUST_CHECK int
 dwarf_split_open(const struct dwarf_skeleton *s, Elf *main,

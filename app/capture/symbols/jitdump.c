@@ -32,7 +32,8 @@ struct move {
 
 struct row {
 	uint64_t start, end;
-	uint64_t moved; /* from when its lines were recorded to now */
+	uint64_t moved; /* how far its code has moved since its lines were
+	                   recorded */
 	uint32_t order; /* order of its record */
 	uint32_t name;  /* offset of text */
 	uint32_t first, nlines;

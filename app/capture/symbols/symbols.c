@@ -148,7 +148,7 @@ symbolizer_lacked(struct symbolizer *s)
 /* --- pieces --------------------------------------------------------------- */
 
 /*
- * Makes the key of a piece. An image that is no file, or whose file can't be
+ * Makes the key of a piece. An image that is not a file, or whose file can't be
  * identified, is known by its number; such pieces don't outlive the
  * symbolizer's process.
  */

@@ -8,8 +8,10 @@
 
 #include "symbols.h"
 
-/* Reads an answer, whose texts point into the piece; false if the piece is no
- * answer. */
+/*
+ * Reads an answer, whose texts point into the piece; false if the piece is not
+ * an answer.
+ */
 MUST_CHECK bool
 answer_open(const struct symbols_piece *p, struct sym_frame *out, size_t max,
             size_t *n, bool *lacks);

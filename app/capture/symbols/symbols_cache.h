@@ -85,7 +85,7 @@ symbols_cache_add(struct symbols_cache *c, const struct symbols_key *key,
                   struct buf *bytes, struct symbols_piece *out);
 /*
  * Reports the pieces that were added, and the keys of those found, since the
- * fork. Pieces of an image that is no file are left out.
+ * fork. Pieces of an image that is not a file are left out.
  *   Errors   -errno of write
  */
 MUST_CHECK int symbols_cache_send(const struct symbols_cache *c, int fd);

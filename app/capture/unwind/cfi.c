@@ -166,7 +166,7 @@ struct run {
 static void
 set(struct run *r, uint64_t reg, struct cfi_rule rule)
 {
-	/* Further columns are of vector registers, which are not needed. */
+	/* Further columns stand for vector registers, which are not needed. */
 	if (reg < CFI_REGS)
 		r->row.regs[reg] = rule;
 }

@@ -32,8 +32,10 @@ recover(struct walk *w, struct frame *f)
 	return r;
 }
 
-/* True if frame information misled the walk at its first frame: it is the first
- * one of its stack, or its caller is no code. */
+/*
+ * True if frame information misled the walk at its first frame: it is the first
+ * one of its stack, or its caller is not code.
+ */
 static bool
 is_misled(struct walk *w, int r, const uint64_t *pcs, size_t n)
 {

@@ -1,7 +1,7 @@
 /*
  * The part of a function that its compiler put elsewhere. GCC does so with code
- * that its profile has seldom seen, or that is marked cold: that part has an
- * entry of its own among the unwind tables, and the function jumps into it. In
+ * that its profile has seldom seen, or that is marked cold: that part has a
+ * separate entry among the unwind tables, and the function jumps into it. In
  * Debian's Python 3.14 almost the whole interpreter is there.
  */
 #pragma once

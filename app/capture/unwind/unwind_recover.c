@@ -1,7 +1,7 @@
 /*
  * Recovers the frame pointer of a function that uses one, when it is not known:
  * for a blocked thread, the kernel shows only pc and sp. Mostly the code of the
- * function tells how much it has pushed, and so where its frame is.
+ * function shows how much it has pushed, and so where its frame is.
  *
  * The frame of other functions, such as those that call alloca(), is searched:
  * the frame pointer points to a saved frame pointer, above which is a return

@@ -15,7 +15,7 @@ push(struct list *l, int64_t function, int64_t entry)
 	int rc;
 
 	if (function != (int32_t)function || entry != (int32_t)entry)
-		return 0; /* no row can say this */
+		return 0; /* no row can express this */
 	rc = ROWS_ROOM_OF(l->rows, l->cap, l->n, 1, UNWIND_MAX_ROWS);
 	if (rc)
 		return rc;

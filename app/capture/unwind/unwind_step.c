@@ -73,8 +73,10 @@ step_by_pointer(struct walk *w, struct frame *f)
 
 	if (!f->fp_known)
 		return UNWIND_NO_INFO;
-	/* An unknown leaf without frame pointer is no root; nor is an address
-	 * outside code. */
+	/*
+	 * An unknown leaf without frame pointer is not a root; nor is an
+	 * address outside code.
+	 */
 	if (!f->fp)
 		return f->interrupted || !walk_mapping(w, f->pc - 1, &m)
 		               ? UNWIND_NO_INFO

@@ -395,8 +395,10 @@ unwind_table_function(const struct unwind_table *t, uint64_t vaddr,
 	return false;
 }
 
-/* A function's cold part, which begins in the middle of a frame, has an entry
- * of its own. */
+/*
+ * A function's cold part, which begins in the middle of a frame, has a separate
+ * entry.
+ */
 bool
 unwind_table_pointer(struct unwind_table *t, uint64_t vaddr, bool returns,
                      int64_t *bytes)

@@ -27,7 +27,7 @@ enum v8_field {
 	V8_FIELDS
 };
 
-/* What the program's file says. */
+/* Facts from the program's file. */
 struct v8_image {
 	int32_t field[V8_FIELDS];
 	bool has[V8_FIELDS];
@@ -124,7 +124,7 @@ v8_is_object(uint64_t value)
 
 /*
  * Reads words of an object.
- *   Errors   -ESTALE value is no object, those of memory_copy()
+ *   Errors   -ESTALE value is not an object, those of memory_copy()
  */
 MUST_CHECK int v8_words(const struct jit_space *space, uint64_t object,
                         int64_t offset, uint64_t *out, size_t n);
@@ -137,7 +137,7 @@ MUST_CHECK int v8_type(const struct v8 *v, const struct jit_space *space,
 /*
  * Appends the first `most` characters of a string as UTF-8; control
  * characters become '?'.
- *   Errors   -ESTALE it is no string, those of memory_copy()
+ *   Errors   -ESTALE it is not a string, those of memory_copy()
  */
 MUST_CHECK int v8_text(const struct v8 *v, const struct jit_space *space,
                        uint64_t string, uint32_t most, struct buf *out);
@@ -149,7 +149,7 @@ MUST_CHECK int v8_lines(const struct v8 *v, const struct jit_space *space,
                         uint64_t string, uint64_t n, uint32_t *out);
 /*
  * Reads a function's name, file and first line, and keeps them.
- *   Errors   -ESTALE it is no SharedFunctionInfo, those of memory_copy() and
+ *   Errors   -ESTALE it is not a SharedFunctionInfo, those of memory_copy() and
  *            interp_function_keep()
  */
 MUST_CHECK int v8_function(const struct v8 *v, const struct jit_space *space,

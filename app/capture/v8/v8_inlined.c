@@ -24,7 +24,7 @@
 #define MAX_TABLE  ((uint64_t)64 << 10)
 #define MAX_ROWS   65536 /* of the functions of one piece */
 #define LENGTH     8     /* of an array, behind its map, */
-#define ELEMENTS   16    /* and what it has */
+#define ELEMENTS   16    /* and its elements */
 #define CODE_WORDS 6     /* words in which code refers to the rest */
 #define ID_SHIFT   31    /* in a position: which inlined call, from 1 on */
 #define ID_MASK    0xffff
@@ -124,8 +124,8 @@ take(const uint8_t *p, size_t n, size_t *at, int64_t *out)
 /*
  * Finds the position for an offset: that of the last row at or before it; 0:
  * none. A row holds the distance from the row before it. It marks a position
- * that is no statement: by a negative number up to V8 13, later by its lowest
- * bit.
+ * that is not a statement: by a negative number up to V8 13, later by its
+ * lowest bit.
  */
 static uint64_t
 position_at(const uint8_t *p, size_t n, uint64_t offset)
@@ -183,7 +183,7 @@ find_tables(const struct v8 *v, const struct jit_space *space, uint64_t code,
 	return rc ? rc : -ENOENT;
 }
 
-/* Reads a member of an array, which is an array, and that one's length. */
+/* Reads an array that is a member of another array, and its length. */
 static int
 read_array(const struct jit_space *space, uint64_t of, int32_t index,
            uint64_t *array, uint64_t *length)

@@ -50,8 +50,10 @@ v8_type(const struct v8 *v, const struct jit_space *space, uint64_t object,
 
 /* --- strings -------------------------------------------------------------- */
 
-/* Is given the characters of a string, piece by piece, and returns false when
- * it needs no more. */
+/*
+ * Receives the characters of a string, piece by piece; returns false when it
+ * needs no more.
+ */
 typedef bool chars_seen(void *arg, const uint8_t *p, uint64_t n, bool narrow);
 
 struct reader {
@@ -59,7 +61,7 @@ struct reader {
 	const struct jit_space *space;
 	chars_seen *seen;
 	void *arg;
-	uint64_t most; /* characters to read still */
+	uint64_t most; /* characters still to read */
 	bool done;
 };
 

@@ -16,7 +16,7 @@ struct match_rule {
 };
 
 /*
- * Reads {"unit": ...} and similar rules; NULL or {} is no rule.
+ * Reads {"unit": ...} and similar rules; NULL or {} means no rule.
  *   Errors   -EINVAL, with the expectation in *why; *out untouched
  */
 MUST_CHECK int

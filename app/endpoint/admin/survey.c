@@ -76,8 +76,10 @@ survey_post(struct call *c)
 	                    &rule))
 		return -1;
 	rc = find(c, &rule, &a);
-	/* a timeout is no error: the reply marks hosts that did not answer.
-	 * Without a worker the list is empty */
+	/*
+	 * a timeout is not an error: the reply marks hosts that did not answer.
+	 * Without a worker the list is empty
+	 */
 	if (rc && rc != -ETIMEDOUT && rc != -ECANCELED && rc != -EHOSTDOWN)
 		return fail_store(c, rc);
 	return answer(c, &a.list);

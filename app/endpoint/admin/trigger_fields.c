@@ -199,8 +199,8 @@ put_when(struct buf *out, const struct trigger *t)
 	enum trigger_kind kind = trigger_kind_of(t->kind);
 
 	json_open(out, "when", '{');
-	if (kind < TRIGGER_KINDS) { /* otherwise the kind is of a later
-		                       release */
+	if (kind < TRIGGER_KINDS) { /* otherwise the kind is from a later
+	                               release */
 		json_open(out, t->kind, '{');
 		if (*conditions[kind].text)
 			json_put_text(out, conditions[kind].text, t->function);

@@ -16,7 +16,7 @@
 #include <time.h>
 
 #define FOLDER "results"
-#define SHARED "" /* in place of an operation: bytes for several */
+#define SHARED "" /* instead of an operation: several use the bytes */
 /* The name of a result: a hash of its tenant, and a digest of its inputs. */
 #define TENANT_CHARS 16
 #define NAME_SIZE    (TENANT_CHARS + 1 + DIGEST_CHARS)

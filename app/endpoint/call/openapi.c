@@ -150,8 +150,10 @@ put_text_examples(struct buf *b, const char *first, const char *second,
 	json_close(b, ']');
 }
 
-/* Writes an object whose members are parameters of their own, "label.KEY": so
- * style "form" encodes an object. */
+/*
+ * Writes an object whose members are separate parameters, "label.KEY": so style
+ * "form" encodes an object.
+ */
 static void
 put_matches(struct buf *b, const struct param_row *p)
 {

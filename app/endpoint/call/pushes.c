@@ -71,7 +71,7 @@ add_unnamed(struct profile_place *to, const struct profile *p,
 	return 0;
 }
 
-/* Finds the frames without names that build-ids may name. */
+/* Finds frames without names whose names may be found by build-id. */
 static int
 find_unnamed(const struct profile *p, struct push_unnamed **out)
 {

@@ -58,7 +58,7 @@ enum who {
 };
 /* Returns "viewer", "operator", "admin" or "worker"; "" for the others. */
 const char *who_name(enum who who);
-/* Returns WHO_ANYONE for a word that is no role of a user. */
+/* Returns WHO_ANYONE for a word that is not a role of a user. */
 enum who who_parse(const char *role);
 
 enum op {
@@ -76,7 +76,7 @@ struct route {
 	enum who who;
 	size_t max_body; /* bytes of JSON; 0: no body */
 	bool upload;     /* the body is a profile */
-	bool result;     /* it is one with a line of JSON before it */
+	bool result;     /* a line of JSON comes before the profile */
 	bool connect;    /* a call of the Connect protocol: see connect.h */
 	enum op op;
 	const char *name; /* operationId */

@@ -21,7 +21,8 @@
 #define CHOSEN_MAX_EXCLUDE 64
 
 struct chosen {
-	struct sift sift; /* what sift_is_any() is true of, if any */
+	struct sift sift; /* conditions; sift_is_any() is false if there are
+	                     none */
 	const char **under;
 	struct chosen_name {
 		const char *text;

@@ -93,7 +93,9 @@ put_node(struct flame *f, struct level *l, const int64_t total[static 2],
 	wire_put_varint(&l->values, place);
 }
 
-/* Ends the last node of a depth; what it lacks below comes last. */
+/*
+ * Ends the last node of a depth; the total that is missing below it comes last.
+ */
 static void
 end_node(struct flame *f, uint32_t depth)
 {

@@ -13,7 +13,7 @@
 
 enum field_type { TEXT, INT64, UINT64, DOUBLE, BOOL, ENUM, NESTED };
 
-/* The column `of`: messages have their number. */
+/* Values of the column `of`; for a message, its number. */
 enum of {
 #define MESSAGE(name) OF_##name = M_##name,
 #include "messages.def"

@@ -98,8 +98,10 @@ find_services(struct question *q)
 	               : 0;
 }
 
-/* Refuses what would leave out a part of the profiles in a way that is not
- * served: an answer with all of them would be wrong. */
+/*
+ * Refuses selections that are not supported: an answer about all profiles would
+ * be wrong.
+ */
 static int
 check_served(struct call *c, const json_t *asked)
 {

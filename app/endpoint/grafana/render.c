@@ -19,7 +19,7 @@
 
 #define DOT_NODES  (1u << 16) /* of the tree that a call graph is made of */
 #define NS_SAMPLES INT64_C(1000000000)
-#define RATE       100 /* of values that are no time */
+#define RATE       100 /* of values that are not times */
 
 /* --- the question --------------------------------------------------------- */
 
@@ -110,7 +110,7 @@ put_graph(struct buf *out, const struct buf *graph, int64_t ticks[static 2])
 	json_close(out, '}');
 }
 
-/* Time on a CPU is samples of a ns each; other values have their unit. */
+/* CPU time counts as samples of 1 ns each; other values keep their unit. */
 static void
 put_metadata(struct buf *out, const char *format, const char *id)
 {

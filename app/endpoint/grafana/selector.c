@@ -21,8 +21,10 @@ selector_done(struct selector *s)
 
 /* --- patterns ------------------------------------------------------------- */
 
-/* Writes a class that an escape stands for; inside of brackets if bare. False
- * for an escape that is no class. */
+/*
+ * Writes a class that an escape stands for; inside of brackets if bare. False
+ * for an escape that is not a class.
+ */
 static bool
 put_class(char c, bool bare, struct buf *out)
 {
@@ -237,8 +239,10 @@ put_utf8(char *to, uint32_t v)
 	return to;
 }
 
-/* Writes what an escape stands for, in no more bytes than it has. Returns the
- * number of bytes read after the backslash, 0 for no escape of Go. */
+/*
+ * Writes what an escape stands for, in no more bytes than it has. Returns the
+ * number of bytes read after the backslash, 0 if Go has no such escape.
+ */
 static size_t
 unescape(const char *p, char **to)
 {

@@ -2,8 +2,7 @@
 
 #include "profile/tree.h"
 
-/* Nodes that a tree has for each that is shown: those to show are chosen among
- * them. */
+/* Nodes of a tree for each node shown: the shown ones are chosen among them. */
 #define CHOICE 16
 #define ROOM   (1u << 16) /* at least */
 

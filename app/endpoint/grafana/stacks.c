@@ -83,7 +83,7 @@ put_function(struct buf *out, const struct tree *t, const struct top_entry *f)
 	wire_close(out, place);
 }
 
-/* Writes the functions with the largest cost of their own. */
+/* Writes the functions with the largest self cost. */
 static int
 put_functions(const struct profile *p, uint32_t most, struct buf *out)
 {

@@ -46,5 +46,5 @@ bool subject_passes(const struct subject *s, const struct selector *by);
 /* Calls each() with the name of every label of the subject. */
 void subject_each_label(const struct subject *s,
                         void (*each)(void *to, const char *name), void *to);
-/* True for the name of a label that decides which host a profile is of. */
+/* True for the name of a label that decides to which host a profile belongs. */
 bool subject_is_host(const char *label);

@@ -56,8 +56,10 @@ static const struct {
 	{"jfr", "jfr", false},
 };
 
-/* ?units= of formats whose values have no name; other units are of no type.
- * Bytes that are averaged over time are in use. */
+/*
+ * Types by ?units=, for formats whose values have no name. Other units fit no
+ * type. Bytes that are averaged over time are bytes in use.
+ */
 static const struct {
 	const char *unit, *aggregation, *type;
 } units[] = {

@@ -28,7 +28,7 @@ void ingest_app(char app[static INGEST_APP_MAX], const char *name, size_t n);
  * Returns the profile type at the end of an application's name, such as
  * shop.cpu.
  *   Shape    *len is the length of the text before it; "" is a type that is not
- *            stored; NULL is no type, with *len untouched
+ *            stored; NULL means no type, with *len untouched
  *   Source   convertMetadata() of pkg/ingester/pyroscope/ingest_adapter.go
  */
 const char *ingest_type(const char *app, size_t *len);

@@ -25,8 +25,9 @@ enum { PARTIAL_REJECTED = 1, PARTIAL_MESSAGE };
 struct export
 {
 	struct call *c;
-	struct pushed_list list; /* of services, what adds up is one profile */
-	uint32_t *profiles;      /* of the parts: how many they are made of */
+	struct pushed_list list; /* parts by service; profiles that add up
+	                            are one */
+	uint32_t *profiles;      /* by part: the number of profiles in it */
 	uint32_t room;
 	uint64_t rejected;
 	struct buf why; /* the first reason */

@@ -9,15 +9,15 @@
 
 /* The part of a profile to show; NULL: all. */
 struct view_of {
-	const char *value; /* name of the values; NULL: those of the profile's
-	                      type. A file of the store has all of them */
+	const char *value; /* name of the values to show; NULL: those of the
+	                      profile's type. A stored file has all values */
 	/* Of a picture, as the parameters root and search: */
 	const char *root, *search;
 	const char *function; /* of lines, as the parameter */
 	struct sift sift;
 };
 
-/* The parameters of an operation that name a part. */
+/* Parameters of an operation that select a part of a profile. */
 struct view_rows {
 	enum param root, search, function, focus, hide, fold, fold_package,
 		sample;

@@ -13,15 +13,17 @@
 #include <string.h>
 
 #define GROUPS_MAX \
-	50 /* that are read: those of the oldest series, or the
-                         costliest by a label of samples */
+	50 /* groups that are read: those of the oldest series, or the
+	      costliest by a label of samples */
 #define KEYS_MAX   64
 #define GROUPS_NS  (10 * NS_PER_S)
 #define LABEL      "label."
 #define SAMPLE     "sample."
 #define SAMPLE_LEN (sizeof(SAMPLE) - 1)
-/* The end of a range, in which keys of samples are looked for, and the most
- * stored bytes and time that this may take. */
+/*
+ * Keys of samples are looked for in this much time at the end of a range, at
+ * the cost of at most this many stored bytes and this much time.
+ */
 #define LOOK_MS    (INT64_C(300) * MS_PER_S)
 #define LOOK_BYTES ((int64_t)1 << 20)
 #define LOOK_NS    NS_PER_S
@@ -36,7 +38,7 @@ struct group {
 /* What a range can be grouped by: "host", "label.KEY" or "sample.KEY". */
 struct key {
 	const char *label; /* borrowed; NULL: the host */
-	bool of_samples;   /* its values are counted only */
+	bool of_samples;   /* only the number of its values is known */
 	const char **values;
 	size_t n;
 };
@@ -179,9 +181,11 @@ find_sample_keys(struct grouping *g)
 	return count_sample_keys(g, g->look);
 }
 
-/* Returns the first key that makes more than one group, or else one. Of samples
- * only if the look was at all of the range: others cost too much unasked; and
- * no ids, which are as many as there were requests. */
+/*
+ * Returns the first key that makes more than one group, or else one. A key of
+ * samples only if all of the range was searched: others cost too much unless
+ * requested; and no ids, which are as many as there were requests.
+ */
 static const struct key *
 usual_key(const struct grouping *g)
 {

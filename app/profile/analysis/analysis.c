@@ -187,8 +187,10 @@ by_group(const void *a, const void *b)
 	return (x->first > y->first) - (x->first < y->first);
 }
 
-/* Returns the index of the first row of sorted m[n] that is of want's group and
- * does not end before want begins. */
+/*
+ * Returns the index of the first row of sorted m[n] that belongs to want's
+ * group and does not end before want begins.
+ */
 static uint32_t
 first_from(const struct group_member *m, uint32_t n,
            const struct group_member *want)

@@ -199,7 +199,7 @@ measure(const struct lens *share, const struct lens *pace,
 	cost->pace = spread_of(pace, r, 1 - cost->pct / 100);
 }
 
-/* --- what functions tell of each other ------------------------------------ */
+/* --- what functions say about each other ---------------------------------- */
 
 /* True if the function can be used to estimate the dispersion. */
 static bool

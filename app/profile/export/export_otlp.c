@@ -98,7 +98,7 @@ put_string(struct writer *w, uint32_t id, uint32_t number, struct buf *out)
 	return r;
 }
 
-/* Writes a number, also 0: the value is of the field's type. */
+/* Writes a number, even 0: the value has the field's type. */
 static void
 put_given(struct buf *out, uint32_t number, uint64_t v)
 {
@@ -316,7 +316,7 @@ put_sample(struct writer *w, uint32_t at, uint32_t type, struct buf *out)
 	return r ? r : buf_err(out);
 }
 
-/* Adds the comments as one list, since an attribute has its key once. */
+/* Adds the comments as one list, since a key may occur only once. */
 static int
 add_comments(struct writer *w, struct buf *rows)
 {

@@ -230,8 +230,10 @@ is_json(const char *p, size_t n)
 	return n && (*p == '{' || *p == '[');
 }
 
-/* Replaces the reason for a refusal by a better one, if the file is of a known
- * kind, or of none. Returns the error. */
+/*
+ * Replaces the reason for a refusal by a better one, if the file is of a known
+ * kind, or of no kind at all. Returns the error.
+ */
 static int
 explain_text(const struct input *row, const char *p, size_t n, int r,
              struct buf *why)
@@ -262,8 +264,10 @@ explain_text(const struct input *row, const char *p, size_t n, int r,
 	return r;
 }
 
-/* Notes what a reader of the profile would take for a mistake of ours: cost
- * without a stack, no cost at all, or less than none. */
+/*
+ * Notes what a reader of the profile would take for a mistake of ours: cost
+ * without a stack, no cost at all, or a negative one.
+ */
 static void
 put_doubts(const struct profile *p, struct buf *why)
 {

@@ -352,9 +352,8 @@ rounding_of(const struct import *im, double scale)
 /*
  * Writes the sums, multiplied by scale, into a column. If too many would become
  * 0, uses a larger scale. The larger scale cannot overflow: such sums are less
- * than 50 per sample on average. If the total would be another one, what
- * rounding adds to a sum is taken from the next; halves round up, so that a sum
- * of 0 stays 0.
+ * than 50 per sample on average. If the total would change, what rounding adds
+ * to a sum is taken from the next; halves round up, so that a sum of 0 stays 0.
  */
 static int
 round_sums(struct import *im, uint32_t type, double scale)

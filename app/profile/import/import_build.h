@@ -90,17 +90,22 @@ bool import_full(struct import *im);
  * rounded by import_end(), when all values of a stack have been added. */
 MUST_CHECK int import_sample(struct import *im, const struct label *labels,
                              uint32_t nlabels, int64_t count, double value);
-/* The same with all values of the profile's types. */
+/* As import_sample(), with values of all types of the profile. */
 MUST_CHECK int import_values(struct import *im, const struct label *labels,
                              uint32_t nlabels, const int64_t *values);
-/* The same for a further sample of a row that these functions added. */
+/*
+ * As import_sample(), for a further sample of a row that these functions added.
+ */
 MUST_CHECK int import_sample_again(struct import *im, uint32_t row,
                                    int64_t count, double value);
 MUST_CHECK int
 import_values_again(struct import *im, uint32_t row, const int64_t *values);
 /* Sets the reason for a refusal. Returns -EBADMSG. */
 int import_bad(struct import *im, const char *why);
-/* The same for a file of n bytes whose JSON goes wrong at one of them. */
+/*
+ * As import_bad(), for a file of n bytes with an error in its JSON at one of
+ * them.
+ */
 int import_bad_json(struct import *im, const char *what, size_t at, size_t n);
 /* Takes the next line, as import_line(), and counts it. */
 bool import_next(struct import *im, const char **p, const char *end,

@@ -382,7 +382,7 @@ word(const struct reader *r)
 	return n;
 }
 
-/* Events with a name of their own among the values of profiles. */
+/* Events that have a name among the values of profiles. */
 static const struct {
 	const char *event, *sample, *unit;
 	int64_t scale;

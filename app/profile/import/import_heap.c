@@ -154,8 +154,10 @@ lines_at(const struct reader *r, uint64_t address,
 	return n;
 }
 
-/* Pushes addresses, leaf first: each is where a call returns to. Words that are
- * no address are passed over, as pprof does. */
+/*
+ * Pushes addresses, leaf first: each is where a call returns to. Words that are
+ * not addresses are passed over, as pprof does.
+ */
 static int
 push_stack(struct reader *r)
 {
@@ -409,8 +411,10 @@ period_of(struct reader *r)
 	return 0;
 }
 
-/* Notes stacks that are not there, and values that are not scaled. Programs that
- * go on while they write their file differ a little. */
+/*
+ * Notes missing stacks, and values that are not scaled. Programs that go on
+ * while they write their file differ a little.
+ */
 static void
 put_notes(struct reader *r)
 {

@@ -87,7 +87,8 @@ struct reader {
 	uint64_t named;  /* bytes of names that were made */
 	struct label thread;
 	uint64_t counts[KINDS];
-	uint64_t cut, failed; /* stacks that are not whole, or not there */
+	uint64_t cut, failed; /* stacks that are incomplete; stacks that are
+	                         missing */
 	uint64_t lost_samples, lost_bytes; /* that the recorder lost */
 	double cpu_ns, wall_ns;            /* of a sample; 0 unknown */
 	/* settings of this chunk or an earlier one; 0: none */

@@ -143,15 +143,17 @@ is_aligned_frame(const char *p, const char *end)
 	       (p + n == end || isspace((unsigned char)p[n]));
 }
 
-/* Returns where a token would begin that has no blanks before it. */
+/* Returns the end of the token before token i, or the line's start. */
 static const char *
 after(const struct perf_text *t, size_t i)
 {
 	return i ? t[i - 1].p + t[i - 1].n : t->p;
 }
 
-/* Reads what follows the thread, from token i on. A period is told from the
- * number of a thread by the time before it, or by its columns. */
+/*
+ * Reads what follows the thread, from token i on. A period is distinguished
+ * from the number of a thread by the time before it, or by its columns.
+ */
 static bool
 read_tail(const struct perf_text *t, size_t i, size_t count, const char *end,
           struct head *out)

@@ -403,8 +403,10 @@ note(struct reader *r, uint64_t n, const char *what)
 	import_note(&r->s.im, buf_str(&text));
 }
 
-/* Finds the first event of the recording that has samples: that of the first
- * sample may be one that only happened earlier. */
+/*
+ * Finds the first event of the recording that has samples: the event of the
+ * first sample may merely have happened earlier.
+ */
 static const char *
 first_event(const struct perf_file *f)
 {

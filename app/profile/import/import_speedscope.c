@@ -8,9 +8,10 @@
  * cannot be added to that of the first one are left out.
  *
  * The list "counts", our extension, has the number of samples of each row, or
- * nothing where they are not known. Without it, rows that all have the same weight are samples. Rows of different
- * weights may be sums, as speedscope writes them of other formats, and events
- * are no samples at all: such a file does not say how many samples it has.
+ * nothing where they are not known. Without it, rows that all have the same
+ * weight are samples. Rows of different weights may be sums, as speedscope
+ * writes them of other formats, and events are not samples at all: such a file
+ * does not say how many samples it has.
  *
  * Source: file-format-schema.json of speedscope 1.22.
  */

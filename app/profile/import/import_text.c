@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define LOOK ((size_t)64 << 10) /* bytes in which a line must end */
-#define WIDE 64                 /* bytes that tell UTF-16 without a mark */
+#define WIDE 64                 /* bytes that identify UTF-16 without a mark */
 
 struct units {
 	const unsigned char *p, *end;

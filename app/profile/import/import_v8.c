@@ -57,7 +57,7 @@ struct node {
 struct edge {
 	uint32_t node;
 	double id;
-	bool child; /* id is of the child */
+	bool child; /* id is the child's */
 };
 
 struct named {

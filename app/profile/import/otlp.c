@@ -30,7 +30,7 @@
 #define LABEL_BYTES   200 /* of the value of a label */
 #define SERVICE_BYTES 1000
 
-/* A row that the profile of the current part has, or not yet. */
+/* The row's number in the profile of a part. */
 struct made {
 	uint32_t part, row;
 };
@@ -72,7 +72,8 @@ struct source {
 };
 
 struct otlp {
-	struct import_ask ask; /* limits are of what is left */
+	struct import_ask ask; /* its limits are what is left of the
+	                          request's */
 	struct buf *why;
 	struct otlp_shape shape;
 	struct dictionary tables[TABLES];
@@ -1148,7 +1149,7 @@ begin_part(struct otlp *o, const struct source *s, uint32_t n)
 	return r ? r : add_extra(o);
 }
 
-/* Takes what a part has used from the limits of the others. */
+/* Subtracts what a part has used from the limits of the others. */
 static void
 spend(struct otlp *o, const struct profile *p)
 {

@@ -149,8 +149,10 @@ struct ambiguous {
 	uint32_t times;     /* points in time */
 };
 
-/* True if numbers are no attributes: one is 0 or comes twice. Raises *most to
- * the highest. */
+/*
+ * True if numbers can't be attributes: one is 0 or occurs twice. Raises *most
+ * to the highest.
+ */
 static bool
 are_values(struct wire w, uint64_t *most)
 {
@@ -207,7 +209,7 @@ look_at_field(struct look *k, enum otlp_message m, const struct wire_field *f)
 	k->layouts &= h->layouts;
 	if (!k->layouts)
 		return contradicts(k, m, number);
-	/* lists of values may be nested; they are no evidence for a layout */
+	/* lists of values may be nested; they are not evidence for a layout */
 	if (h->descend && h->of != OTLP_ARRAY)
 		return look_at(k, h->of, f->bytes);
 	if (m == OTLP_DICTIONARY && number == OTLP_N_DICTIONARY_STRING_TABLE)

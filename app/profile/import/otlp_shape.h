@@ -1,6 +1,6 @@
 /*
- * Which layout of OTLP profiles a file is of, by the fields that it has, and
- * its fields by name instead of number.
+ * Identifies the layout of an OTLP profile by its fields, and names the fields
+ * by a row instead of a number.
  */
 #pragma once
 

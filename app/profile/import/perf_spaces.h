@@ -16,16 +16,17 @@
 
 struct perf_map {
 	uint64_t start, end;
-	uint64_t shift;    /* from addresses to those of the profile */
+	uint64_t shift;    /* added to addresses to get those of the profile */
 	uint64_t offset;   /* in the file */
 	uint32_t mapping;  /* row of the profile */
-	uint32_t function; /* all of its code is this one; PROFILE_NONE */
+	uint32_t function; /* the function of all of its code; or
+	                      PROFILE_NONE */
 };
 
 struct perf_space {
 	struct perf_map *maps; /* by address */
 	uint32_t n, room;
-	uint64_t version; /* of its mappings, unlike any other */
+	uint64_t version; /* of its mappings; no two are equal */
 };
 
 struct perf_spaces {

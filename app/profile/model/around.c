@@ -4,8 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One of the two profiles, and its rows of those of the profile that is read;
- * 0: not copied yet, else one more than the row. */
+/*
+ * One of the two profiles, and its row for each row of the profile that is
+ * read, plus 1; 0: not copied yet.
+ */
 struct side {
 	struct profile *p;
 	bool outwards;

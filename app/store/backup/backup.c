@@ -22,8 +22,8 @@
  * did not hold, the backup would fail rather than be wrong.
  *
  * A process that is killed has changed no byte that the previous manifest
- * names: profiles are files of their own, segments keep the bytes of their
- * rows where they were, and files are removed after the manifest was replaced.
+ * names: profiles are separate files, segments keep the bytes of their rows
+ * where they were, and files are removed after the manifest was replaced.
  */
 #include "backup_dir.h"
 

@@ -39,7 +39,7 @@ text(sqlite3_stmt *stmt, int column)
 	return s ? (const char *)s : "?";
 }
 
-/* Reports a line of integrity_check; "ok" is no damage. */
+/* Reports a line of integrity_check; "ok" means no damage. */
 static void
 page_line(sqlite3_stmt *stmt, char *line, size_t size)
 {

@@ -2,10 +2,10 @@
  * The database behind a dozen functions. Statements of sql/query/ are called by
  * their enum, and prepared once per connection.
  *
- * 	if ((rc = db_begin(db)))
- * 		return rc;
- * 	rc = db_run(db, SQL_TOKEN_REVOKE, ARGS(V(id), V(now)));
- * 	rc = rc < 0 ? rc : db_commit(db);
+ *	if ((rc = db_begin(db)))
+ *		return rc;
+ *	rc = db_run(db, SQL_TOKEN_REVOKE, ARGS(V(id), V(now)));
+ *	rc = rc < 0 ? rc : db_commit(db);
  *
  * Two drivers implement them (driver.h). A path names an SQLite file, the
  * embedded default; postgres://... names a database of PostgreSQL 15 or later,
@@ -31,7 +31,7 @@
  *            server aborted the transaction for others' sake; -EEXIST for a
  *            broken unique or foreign key, -EROFS, -ENOSPC, -EIO (PostgreSQL
  *            does not answer, too), -EBADMSG for a damaged file, -EILSEQ for
- *            text that is no UTF-8; db_why() for the log
+ *            text that is not UTF-8; db_why() for the log
  */
 #pragma once
 
@@ -121,10 +121,10 @@ bool db_is_remote(const char *url);
  *   Owns     *out is the caller's; db_close() it
  *   Errors   -errno, -EPROTONOSUPPORT when a later release has changed the
  *            schema beyond what this one can use, -ESTALE when it must be
- *            migrated first, -EMEDIUMTYPE when look is set and the file is no
- *            database of ours, -EDOM when texts are sorted in another order
- *            than by their bytes; with one line in *why, which never has
- *            a password
+ *            migrated first, -EMEDIUMTYPE when look is set and the file is not
+ *            a database of ours, -EDOM when texts are sorted in another order
+ *            than by their bytes; with one line in *why, which never has a
+ *            password
  */
 MUST_CHECK int
 db_open(const struct db_options *o, struct db **out, struct buf *why);

@@ -11,7 +11,7 @@
 #include <sqlite3.h>
 #include <sys/types.h>
 
-#define WAL_MAX_BYTES ((int64_t)4 << 20) /* moved at once above */
+#define WAL_MAX_BYTES ((int64_t)4 << 20) /* a larger WAL is moved at once */
 
 /* One open file; replaced when the file is replaced. */
 struct sqlite_link {

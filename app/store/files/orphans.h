@@ -4,9 +4,9 @@
 #include "store/db/db.h"
 
 /*
- * Locks a new file, which is no orphan while fd or a copy of it is open: its
- * writer keeps it open until the row is committed. No clock is involved, since
- * clocks may be set back.
+ * Locks a new file, which is not an orphan while fd or a copy of it is open:
+ * its writer keeps it open until the row is committed. No clock is involved,
+ * since clocks may be set back.
  *   Errors   -EAGAIN another process took the file for an orphan before it was
  *            locked: make another one; -errno
  */
@@ -14,7 +14,7 @@ MUST_CHECK int orphans_lock(int fd);
 /*
  * Opens and locks a file that no writer has locked.
  *   Owns     *out_fd is the caller's; no writer comes back while it is open
- *   Errors   -EAGAIN it has a writer, -EINVAL it is no regular file, -errno
+ *   Errors   -EAGAIN it has a writer, -EINVAL it is not a regular file, -errno
  */
 MUST_CHECK int orphans_open(int dir_fd, const char *file, int *out_fd);
 

@@ -18,7 +18,7 @@ struct s3_chunk {
 	int64_t from;
 	char *p; /* NULL: a thread is reading it */
 	size_t n;
-	uint64_t used; /* when, as a count of chunks read */
+	uint64_t used; /* time of the last use, in chunks read */
 };
 struct s3_cache {
 	pthread_mutex_t lock; /* of what follows */

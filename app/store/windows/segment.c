@@ -165,7 +165,7 @@ read_segment(const struct store *s, const struct window *w, struct buf *out)
 	return fd < 0 ? -errno : fd_read_at(fd, w->start, w->length, out);
 }
 
-/* Appends bytes that lie where the bytes of a window do. */
+/* Appends bytes from the place that a window names. */
 static int
 read_bytes(const struct store *s, const struct window *w, struct buf *out)
 {

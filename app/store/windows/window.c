@@ -121,7 +121,7 @@ add(int64_t *to, int64_t v)
 		*to = v < 0 ? INT64_MIN : INT64_MAX;
 }
 
-/* False for a window that one of the level below includes. */
+/* Returns false if a window of the level below includes this one. */
 static bool
 is_added(const struct window *w, enum window_level level)
 {

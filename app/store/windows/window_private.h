@@ -26,7 +26,7 @@ MUST_CHECK int window_place(struct window *w);
 /* Deletes the windows of a series and level that begin at a time. */
 MUST_CHECK int window_forget(struct store *s, const char *series,
                              enum window_level level, int64_t start_ms);
-/* Makes a segment known, or as long as it has become. */
+/* Inserts the row of a segment, or updates its length. */
 MUST_CHECK int window_put_segment(struct store *s, const struct segment *g);
 /* Inserts the row of a window; -ENOENT if its series is gone. */
 MUST_CHECK int window_insert(struct store *s, const struct segment *g,

@@ -34,7 +34,7 @@ function paramRow(p) {
 }
 
 function params(op) {
-  /* The tenant has a field of its own, above all forms. */
+  /* The tenant has a separate field above all forms. */
   const shown = op.params.filter(p => p.name !== 'X-Tenant-ID');
   if (!shown.length) return [];
   return [element('h3', {}, 'Parameters'), element('div', { class: 'wide' },

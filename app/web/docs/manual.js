@@ -93,7 +93,7 @@ const failed = e => {
   $('found').textContent = e.message;
 };
 $('search').addEventListener('input', () => search().catch(failed));
-/* A result on this page. */
+/* A result may lie on this page: then only the fragment changes. */
 addEventListener('hashchange', () => {
   if ($('search').value === '') return;
   $('search').value = '';

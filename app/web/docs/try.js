@@ -55,7 +55,7 @@ export function curl(r, origin) {
 const TOLD = ['content-type', 'location', 'retry-after', 'allow', 'etag',
   'content-disposition', 'www-authenticate', 'x-request-id'];
 
-/* status, how long it took, headers worth telling, and the body. */
+/* status, how long it took, headers worth showing, and the body. */
 export async function send(r, signal) {
   const start = performance.now();
   const got = await fetch(r.url, { method: r.method, headers: r.headers,

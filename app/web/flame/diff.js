@@ -175,7 +175,7 @@ class DiffTree extends Tree {
       this.totalOf(name, view)).filter(row => row.now + row.base > 0)];
   }
 
-  /* Totals of a view: of the comparison, of the base. */
+  /* Totals of a view: the comparison's and the base's. */
   sums({ first, end }) {
     let now = 0, base = 0;
     for (let i = first; i < end; i = this.end[i]) {

@@ -51,8 +51,11 @@ class Tree {
     }
   }
 
-  /* Another tree of the same profile, such as that of a function's callers:
-   * depth, name, self and total, in preorder. Shares are of the profile. */
+  /*
+   * Another tree of the same profile, such as that of a function's callers:
+   * depth, name, self and total, in preorder. Shares refer to the whole
+   * profile.
+   */
   derive(columns) {
     const tree = Object.assign(Object.create(Object.getPrototypeOf(this)),
       this, columns);

@@ -134,8 +134,10 @@ function openPage(doc, address, fetched, linked = place => place && '') {
     $('filters').replaceChildren(...chips);
   }
 
-  /* Whose colour is which: the packages in which most is spent, or whose code it
-   * is. A click folds a package. */
+  /*
+   * Shows the colours of the packages in which most is spent, or of kinds of
+   * code. A click folds a package.
+   */
   function drawLegend() {
     if (doc.base) return;
     const { byOrigin } = source.style, spent = new Map(), colored = new Map();
@@ -279,7 +281,7 @@ function openPage(doc, address, fetched, linked = place => place && '') {
     else set({ fn: name === state.fn ? '' : name });
   }
 
-  /* A frame of the picture: its function is selected. */
+  /* Selects the function of a frame in the picture. */
   function pick(node) {
     choose(node);
     set({ fn: node > 0 ? tree.nameOf(node) : '' });

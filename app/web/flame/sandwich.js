@@ -97,9 +97,10 @@ class Merge {
     return out;
   }
 
-  /* A merged node is sure where a node in it is that moved the same way;
-   * the function itself is where it is listed, though no frame of it may
-   * show that alone. */
+  /*
+   * A merged node is sure if a sure node in it moved the same way. The function
+   * itself is sure if it is listed, even if no single frame of it shows that.
+   */
   isSure(i) {
     if (this.parent[i] === this.listed &&
         this.tree.changes.has(this.name[i])) return 1;

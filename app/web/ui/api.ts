@@ -63,8 +63,10 @@ export async function send(path: string, init: RequestInit = {}) {
   throw error;
 }
 
-/* Replies that are on their way: parts of a page that need the same one share
-   it. It is given up once all of them have. */
+/*
+ * Replies that are on their way: parts of a page that need the same one share
+ * it. It is aborted once all of them have given it up.
+ */
 const awaited = new Map<string, { reply: Promise<unknown>; readers: number;
   stop: AbortController }>();
 
@@ -98,7 +100,7 @@ async function change<T>(method: string, path: string, body?: unknown) {
     headers: { 'Content-Type': 'application/json' },
     body: JSON.stringify(body),
   });
-  awaited.clear(); /* those may be of before the change */
+  awaited.clear(); /* those may show the state before the change */
   return (reply.status === 204 ? undefined : await reply.json()) as T;
 }
 
@@ -135,7 +137,7 @@ export async function whoIsThere(): Promise<Caller | null> {
 export const whoHas = async (key: string): Promise<Caller> =>
   (await send(SESSION, by(key))).json();
 export const signOut = () => remove(SESSION);
-/* The cookie is of that tenant from now on. */
+/* The cookie belongs to that tenant from now on. */
 export const switchTenant = (tenant: string) =>
   send(SESSION, { method: 'PUT', headers: { 'X-Tenant-ID': tenant } });
 

@@ -95,7 +95,7 @@ function Against({ result: { id, service, profileType: type, host }, compare }:
   </select>;
 }
 
-/* A part is a range of the whole capture, and has no heat map of its own. */
+/* A part is a range of the whole capture, and has no separate heat map. */
 function viewOf(id: string, at: View) {
   const part = at === 'heat' && partOf(id);
   return !part ? toResult(id) + (at && '/' + at)

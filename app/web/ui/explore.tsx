@@ -358,7 +358,7 @@ function Before({ view: { service, type, only }, trend, baselines }:
   const [said, say] = useState('');
   const from = Date.parse(trend.from), until = Date.parse(trend.to);
   const [first, second] = halvesOf(trend);
-  /* The function that changed most says when. */
+  /* Takes the time from the function that changed most. */
   const atChange = async () => {
     say('');
     const { functions: [most], whole } = await get<Shifts>(

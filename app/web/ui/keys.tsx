@@ -26,7 +26,7 @@ const EVERYWHERE: [string, string][] = [
   ['?', 'This list'],
 ];
 
-/* The flame graph has keys of its own, which it handles itself. */
+/* The flame graph handles its keys itself. */
 const hasFlame = () => document.getElementById('profile') !== null;
 const field = () =>
   document.querySelector<HTMLElement>('.page input[type="search"]');

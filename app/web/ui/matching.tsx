@@ -44,8 +44,10 @@ function ruleOf(text: string): Rule | null {
 
 const escaped = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 
-/* A pattern for a program that an interpreter runs: the first two words tell
- * which, unless the second one is an option. */
+/*
+ * A pattern for a program that an interpreter runs: the first two words
+ * identify it, unless the second one is an option.
+ */
 function patternOf(command: string) {
   const [first, second = ''] = command.split(' ');
   return second === '' || second.startsWith('-')
@@ -79,7 +81,7 @@ function matchOf({ unit, executable, command, container, namespace, pod,
   if (unit.endsWith('.service') && !/^user@\d+\./.test(unit))
     return `unit = ${unit}`;
   if (otelService) return `otelService = ${otelService}`;
-  /* a match is one line, so a path with control characters is no match */
+  /* a match is one line, so a path with control characters is not a match */
   return executable && !INTERPRETER.test(executable) &&
     !/[\0-\x1f]/.test(executable) ? `exe = ${executable}`
     : `cmdline = ${patternOf(command)}`;

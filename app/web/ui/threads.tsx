@@ -194,7 +194,10 @@ function Targets({ items, linked }: { items: WaitTarget[]; linked: Linked }) {
 
 const DAY_MS = 864e5, LEAST_MS = 6e5, SESSIONS = 20;
 
-/* All of the service up to this capture, and those in the chosen function. */
+/*
+ * The number of all goroutines of the service up to this capture, and of those
+ * in the chosen function.
+ */
 function Counts({ result, word, over }:
   { result: Result; word: string; over: string }) {
   const { service, profileType: type, startedAt } = result;

@@ -115,7 +115,7 @@ read_continuous(const json_t *service, const struct service *v,
 
 	*out = (struct continuous){0};
 	if (!types)
-		return true; /* none, or the centre is of an older release */
+		return true; /* none, or the centre runs an older release */
 	if (!is_types(types))
 		return false;
 	*out = (struct continuous){

@@ -119,7 +119,7 @@ sum_group(struct input *in, uint32_t group, bool parts, struct buf *out,
 
 	if (!rc && parts)
 		merge_keep_parts(m);
-	else if (!rc) /* of days: ids are kept for the hours in them */
+	else if (!rc) /* a day has no ids: its hours keep them */
 		merge_forget_ids(m);
 	if (!rc)
 		rc = add_group(in, group, m, &functions);

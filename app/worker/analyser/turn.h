@@ -2,8 +2,7 @@
  * Limits the memory of all children of the analyser together. Each may allocate
  * MEMORY_CHILD at any time. One that needs more waits for its turn, which one
  * child at a time has, from then until it ends: a hostile program whose names
- * take all the memory that there may be delays other such programs, and nobody
- * else.
+ * take all of the allowed memory delays other such programs only.
  */
 #pragma once
 
@@ -16,7 +15,10 @@ struct turns {
 	int statm; /* /proc/self/statm of the analyser */
 };
 
-/* Runs before the sandbox, and stays open for all children. */
+/*
+ * Opens the file of turns, before the sandbox is entered; it stays open for all
+ * children.
+ */
 MUST_CHECK int turns_open(struct turns *out);
 /* Sets the limit of a child that has just been forked. */
 MUST_CHECK int turn_begin(const struct turns *t);
@@ -27,8 +29,8 @@ MUST_CHECK int turn_begin(const struct turns *t);
  */
 bool turn_take(void);
 /*
- * A child that waits for a capture's time holds nobody up: until turn_resume()
- * it has what it may have without the turn.
+ * Gives up the turn while a child waits for a capture's time: until
+ * turn_resume(), its memory is limited as it is without the turn.
  *   Errors   -ENOMEM if it has more already
  */
 MUST_CHECK int turn_pause(void);

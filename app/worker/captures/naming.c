@@ -185,7 +185,7 @@ by_address(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Reads the names, by address; what is not one that was asked for is left. */
+/* Reads the names, by address; ignores addresses that were not asked for. */
 static int
 read_names(const struct naming *g, char **lines)
 {

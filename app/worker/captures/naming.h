@@ -18,7 +18,7 @@ struct naming {
 	int64_t deadline_ns;
 	const int *events; /* socket to the opener; NULL: nothing is granted */
 	uint64_t fetched; /* debug files, when modules were last queued again */
-	int64_t again_ns; /* when they are, whatever comes */
+	int64_t again_ns; /* when they are queued again in any case */
 };
 
 struct runs;

@@ -35,7 +35,8 @@ struct run {
 	enum job_ending ending; /* requested by a client */
 	bool stopping;          /* STOP was sent */
 	struct pull *pull;   /* NULL: an engine of the analyser captures it */
-	quality_notes notes; /* for its quality, besides the engine's */
+	quality_notes notes; /* for its quality report, in addition to the
+	                        engine's */
 	uint32_t may;        /* enum worker_may; 0: nothing */
 	uint64_t stamp;      /* of the processes last sent to the analyser */
 	struct followed_left left; /* maximum of each number so far */
@@ -82,7 +83,7 @@ void runs_done(struct runs *c);
  *            processes, enum worker_may or 0
  *   Owns     *job is taken, also on failure
  *   Errors   -errno: the job will be taken over. A capture that fails at once
- *            is no error: its job and the log have the reason
+ *            is not an error: its job and the log have the reason
  */
 MUST_CHECK int
 runs_start(struct runs *c, struct job *job, uint64_t ways, uint32_t may,

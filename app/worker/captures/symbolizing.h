@@ -27,8 +27,8 @@ struct symbolizing {
 		uint64_t fetched; /* debug files that the host had fetched */
 		int64_t since_ns;
 	} waiting[SYMBOLIZING_WAITING];
-	uint64_t
-		fetched; /* debug files so far, as symbolizing_again() has it */
+	uint64_t fetched; /* debug files, as last passed to
+	                     symbolizing_again() */
 };
 
 struct runs;

@@ -264,8 +264,10 @@ read_object(struct reading *r, struct json_scan *s, take_member *take)
 	return json_scan_next(s) == JSON_OBJECT && each_member(r, s, take);
 }
 
-/* Reads a document that is the text of another; the other goes on if it is
- * malformed. */
+/*
+ * Reads a document that is a text in another one; an error in it does not
+ * affect the other.
+ */
 static void
 read_nested(struct reading *r, unsigned from, const char *text,
             take_member *take)
@@ -284,7 +286,7 @@ read_nested(struct reading *r, unsigned from, const char *text,
 
 /* --- names of logs -------------------------------------------------------- */
 
-/* Sets a fact from the text up to a character, which *at then is behind. */
+/* Sets a fact from the text up to a character, and moves *at past it. */
 static bool
 take_part(struct reading *r, enum container_fact fact, const char **at,
           const char *end)

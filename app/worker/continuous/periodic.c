@@ -345,7 +345,7 @@ next_time(struct periodics *t, struct periodic *v, int64_t now_ns)
 	v->next_ns += (over + 1) * v->period_ns;
 }
 
-/* Handles a service that does not run, which is no gap. */
+/* Handles a service that does not run, which is not a gap. */
 static void
 nobody(struct periodics *t, struct periodic *v, int64_t now_ns)
 {

@@ -36,7 +36,7 @@ struct rollup {
 	int64_t sent_ns; /* 0: no answer is pending */
 	struct rolling *rolling;
 	int stored; /* 0, or why the last sums could not be stored: -errno */
-	/* The sum at which the last process that died was. */
+	/* The sum that the last process to die was working on. */
 	struct {
 		char series[ID_MAX];
 		enum window_level level;

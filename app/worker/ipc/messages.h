@@ -210,7 +210,8 @@ struct msg_start {
 	char id[ID_MAX];
 	uint64_t duration_ms;
 	uint64_t ways;   /* a set of base/ways.h, all of one type, in order */
-	uint32_t set;    /* 1: WORKER_MAY_SET or KEEP was sent for these */
+	uint32_t set;    /* 1: WORKER_MAY_SET or a _KEEP_ right was granted
+	                    for these */
 	uint32_t titles; /* enum titles, for START and WATCH */
 	/* For GROW: how long ago the processes were looked up. */
 	uint32_t known_ms;
@@ -231,7 +232,7 @@ struct msg_pull {
 
 struct msg_symbolize {
 	uint32_t type;
-	uint32_t uploaded; /* 1: the profile is no capture of a worker */
+	uint32_t uploaded; /* 1: the profile is not a worker's capture */
 	char id[ID_MAX];
 	uint32_t npids;
 	int32_t pids[WORKER_MAX_PIDS];

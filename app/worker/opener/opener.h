@@ -96,7 +96,7 @@ typedef int opener_pass_on(struct opener *o, int client,
  *   Shape    in is the descriptor that came with it, or -1
  *   Owns     in stays the caller's; out->fds[out->nfds] become the caller's
  *   Errors   in out->reply; returns false if the question was passed on: *out
- *            is no answer then
+ *            is not an answer then
  */
 bool opener_answer(struct opener *o, const struct host_ask *ask, int client,
                    int in, opener_pass_on *pass_on, struct answer *out);

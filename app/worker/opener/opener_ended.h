@@ -27,5 +27,5 @@ void ended_child_gone(struct ended *e, pid_t pid);
 bool ended_is_stuck(const struct ended *e, pid_t pid);
 /* Returns how many such children there are. */
 uint32_t ended_stuck(const struct ended *e);
-/* Returns the ms until the next one is, or -1. */
+/* Returns the ms until the next child counts as stuck, or -1. */
 int ended_wait(const struct ended *e);

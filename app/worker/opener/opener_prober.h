@@ -16,7 +16,7 @@ enum prober_of { PROBER_ALLOCS, PROBER_INUSE, PROBERS };
 struct prober {
 	pid_t pid;  /* 0: none */
 	int socket; /* to the child */
-	int client; /* whose probes they are */
+	int client; /* the client for which they watch */
 };
 
 /*

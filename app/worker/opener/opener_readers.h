@@ -42,7 +42,7 @@ struct reader_of {
 struct reader {
 	pid_t pid;  /* 0: unused */
 	int socket; /* to the reader */
-	int client; /* client that waits; -1: none any more */
+	int client; /* client that waits; -1: it has gone */
 	bool busy;
 	uint32_t op;
 	int64_t since_ns;

@@ -9,6 +9,6 @@
 /*
  * Opens the file of a place for reading, if it is a regular one.
  *   Owns     *out is the caller's; place stays the caller's
- *   Errors   -EINVAL no regular file, -EFBIG past HOST_MAX_FILE, -errno
+ *   Errors   -EINVAL not a regular file, -EFBIG past HOST_MAX_FILE, -errno
  */
 MUST_CHECK int opener_reopen(int place, int *out);

@@ -16,8 +16,10 @@
 struct walk {
 	int at; /* O_PATH: the folder reached so far */
 	unsigned links;
-	/* File systems that always answer: that of /, since this program is on
-	 * it, and the last one found to. */
+	/*
+	 * File systems that always answer: that of /, from which this program
+	 * runs, and the one last found to be local.
+	 */
 	dev_t root, local;
 	char rest[HOST_MAX_PATH]; /* of the path */
 };

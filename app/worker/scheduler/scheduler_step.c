@@ -373,7 +373,7 @@ claim(struct scheduler *s, int64_t now_ns)
 
 /* --- everything that is due ----------------------------------------------- */
 
-/* Answers surveys; *out: there were some. */
+/* Answers surveys; *out is set if there were any. */
 static int
 answer_surveys(struct scheduler *s, int64_t now_ns, bool *out)
 {

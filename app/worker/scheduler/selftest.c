@@ -274,7 +274,9 @@ try_events(const struct trial *t, struct finding *out)
 	return rc;
 }
 
-/* Asks for programs in the kernel, and closes their descriptors. */
+/*
+ * Has the opener load programs into the kernel, and closes their descriptors.
+ */
 static int
 ask_programs(const struct trial *t, const struct host_ask *ask)
 {

@@ -77,7 +77,7 @@ MUST_CHECK int proc_table_scan(struct proc_table *t, int64_t now_ns);
 /* Returns a fact about the container of a process, or about the process, or
  * "". */
 const char *proc_fact(const struct proc *p, enum container_fact fact);
-/* True for a process whose container, or which itself, a match selects. */
+/* True if a match selects a process or its container. */
 bool proc_matches(const struct proc *p, const struct container_match *m);
 /* Returns label i of profiles of a process and sets its key, or NULL: it has
  * none. Labels of its container come first. */

@@ -51,7 +51,7 @@ struct target {
 	json_t *labels;         /* of its processes; NULL: not known yet */
 	struct member *members; /* those with an ordinal first, in its order */
 	size_t nmembers;
-	uint32_t unslotted;   /* match, but have no slot and are no members */
+	uint32_t unslotted;   /* match, but have no slot and are not members */
 	uint32_t refused;     /* match, but are outside of the tenant's scope */
 	uint32_t late;        /* so far: not followed before they matched */
 	bool whole_scope;     /* any program is within the tenant's scope */

@@ -100,7 +100,8 @@ fire(struct triggers *t, struct rule *r, double value,
 	int rc = trigger_fire(t->windows->store, &r->row, t->windows->host,
 	                      value, shift, session);
 
-	if (rc == -EAGAIN) /* by the store, the cooldown is not over */
+	if (rc == -EAGAIN) /* according to the store, the cooldown is not
+	                      over */
 		return;
 	if (rc) {
 		log_warn("trigger %s of %s: %s", r->row.name, r->row.service,
@@ -117,7 +118,7 @@ fire(struct triggers *t, struct rule *r, double value,
 	t->fired = true;
 }
 
-/* shift: NULL if the value is not that of one */
+/* shift: NULL unless the value is that of a shift */
 static void
 judge_as(struct triggers *t, struct rule *r, double value,
          const struct trigger_shift *shift, int64_t now_ns)

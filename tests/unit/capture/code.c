@@ -330,7 +330,7 @@ struct count {
 	unsigned n, asked, same, other;
 };
 
-/* The rules can be compared without a stack if they are of one kind. */
+/* The rules can be compared without a stack if they have one kind. */
 static void
 compare(const struct file *f, uint64_t vaddr, void *arg)
 {

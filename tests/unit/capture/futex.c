@@ -1,4 +1,6 @@
-/* Tells waits for a lock from other waits in futex(2), by their stacks. */
+/*
+ * Distinguishes waits for a lock from other waits in futex(2), by their stacks.
+ */
 #include "capture/naming/futex.h"
 
 #include "lib/stacks.h"

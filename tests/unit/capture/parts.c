@@ -8,8 +8,10 @@
 
 #define EACH 10 /* samples */
 
-/* Adds a part of EACH samples, which stand for value, or for `most` times as
- * much at most. A tenth of value was seen. */
+/*
+ * Adds a part of EACH samples, which stand for value and for at most `most`
+ * times value. A tenth of value was observed.
+ */
 static void
 add(struct parts *p, double at_s, double value, double most)
 {

@@ -21,7 +21,7 @@
 #define COPY     (64 << 10)
 
 static struct {
-	struct host host; /* answers of this machine */
+	struct host host; /* answers from this machine */
 	struct modules *modules;
 	struct process proc;
 	struct proc_stack stack;
@@ -141,7 +141,7 @@ up_to_hole(const ucontext_t *uc)
 	return at - sp;
 }
 
-/* --- claims, each below a hole in the stack of a thread of its own -------- */
+/* --- claims, each below a hole in the stack of a separate thread ------- */
 
 static NOINLINE void
 read_on(void)

@@ -156,8 +156,8 @@ TEST(what_is_no_code_is_refused)
 	} wrong[] = {
 		{CODE + 8, BASE + 0x101},     /* its type */
 		{CODE + 128, BASE + 0xfff0},  /* a name out of memory */
-		{CODE + 112, CODE},           /* a file that is no str */
-		{CODE + 136, NAME},           /* lines that are no bytes */
+		{CODE + 112, CODE},           /* a file that is not a str */
+		{CODE + 136, NAME},           /* lines that are not bytes */
 		{LINES + 16, UINT32_MAX},     /* too many */
 		{NAME + 32, 7 << 2 | 1 << 5}, /* characters of 7 bytes */
 		{CODE + 16, 1},               /* the frame is behind its end */
@@ -461,8 +461,10 @@ END
 
 #define FIRST_OF_ITS_OWN 13 /* version that describes its layout */
 
-/* Words by which the runtimes of 3.13, 3.14 and 3.15 describe themselves; each
- * is verified, or says where something is. */
+/*
+ * Words by which the runtimes of 3.13, 3.14 and 3.15 describe themselves; each
+ * is checked, or is the offset of something.
+ */
 static const struct {
 	int word[3];
 	uint64_t value[3];

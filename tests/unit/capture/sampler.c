@@ -94,8 +94,10 @@ work_for(struct sampler *s, uint64_t samples)
 	return all;
 }
 
-/* Upper bound of the samples that the time allows if none is counted twice. Time
- * that a hypervisor takes is sampled, too, and is no CPU time. */
+/*
+ * Upper bound of the samples that the time allows if none is counted twice.
+ * Time that a hypervisor takes is sampled, too, and is not CPU time.
+ */
 static uint64_t
 most(int64_t since_ns, uint64_t period)
 {

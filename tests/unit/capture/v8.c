@@ -403,7 +403,10 @@ put_code(const uint8_t *table, size_t n)
 	}
 }
 
-/* Packs a row: no statement, so many bytes and so far from the one before. */
+/*
+ * Packs a row: not a statement, this many bytes and this far from the one
+ * before.
+ */
 static size_t
 put_row(uint8_t *to, bool newer, uint8_t by, int64_t moved)
 {

@@ -358,7 +358,7 @@ static void
 check_type(const char *name, bool each_too)
 {
 	static const char *const whose[] = {
-		"", /* none that has a meaning of its own */
+		"", /* none that has a separate meaning */
 #define MEANING(field, command, doc) command,
 #include "cli/options.def"
 #undef MEANING

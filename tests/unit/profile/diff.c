@@ -392,7 +392,7 @@ static const struct {
 	{DIFF_BOTH, true, true},
 };
 
-/* The two kinds of boxes have colours of their own; the legend shows them. */
+/* The two kinds of boxes have different colours; the legend shows them. */
 TEST(svg_draws_what_its_shape_has)
 {
 	CLEANUP_PAIR struct pair x = pair("m;a 500\nm;old 500\n",

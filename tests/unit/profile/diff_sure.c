@@ -94,8 +94,10 @@ pick(const struct service *s)
 	return s->n - 1;
 }
 
-/* Draws a stack; if it is of the other kind of request, takes the stack of this
- * kind in its pair. */
+/*
+ * Draws a stack; if it belongs to the other kind of request, takes the stack of
+ * this kind in its pair.
+ */
 static int
 next(const struct service *s, int *now)
 {

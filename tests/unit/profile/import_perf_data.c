@@ -373,7 +373,7 @@ TEST(the_first_event_counts_with_its_periods_or_the_one_that_is_named)
 	add_event(&m, &cycles);
 	add_event(&m, &faults);
 	add_program(&m);
-	/* the first sample is of the second event */
+	/* the first sample belongs to the second event */
 	add_sample(&m, 2, 7, 5, 3, CHAIN(USER, IN(0x200)));
 	add_sample(&m, 1, 7, 10, 9000000, CHAIN(USER, IN(0x100)));
 	add_sample(&m, 1, 7, 30, 1000000, CHAIN(USER, IN(0x200)));

@@ -17,7 +17,7 @@ draw(void)
 	return (double)(random_next(&seed) >> 11) * 0x1p-53;
 }
 
-/* Draws the samples of a bin when mean are expected. */
+/* Draws the number of samples of a bin; mean is the expected number. */
 static double
 samples(double mean)
 {

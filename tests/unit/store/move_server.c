@@ -20,7 +20,7 @@
 #define TEXT  "bytes of a profile"
 #define START INT64_C(1700000000000)
 
-/* A database without rows, with a store of SQLite in its directory. */
+/* An empty database, and an SQLite store in its directory. */
 struct fixture {
 	struct test_store t;
 	struct objects *objects;

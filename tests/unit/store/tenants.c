@@ -1,6 +1,6 @@
 /*
  * Two tenants have services of one name: neither sees or changes anything of
- * the other. Ids are no secret, so a tenant may use those of the other.
+ * the other. Ids are not secret, so a tenant may use those of the other.
  */
 #include "lib/store.h"
 #include "store/baseline.h"
@@ -384,7 +384,7 @@ TEST(a_webhook_waits_for_the_worker_of_its_host)
 }
 END
 
-/* --- services, and what the worker tells of them --- */
+/* --- services, and what the worker reports about them --- */
 
 TEST(a_service_of_another_tenant_is_not_listed_changed_or_deleted)
 {

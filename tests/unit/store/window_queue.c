@@ -299,8 +299,10 @@ push(struct pushes *p, struct store *s, int i, const char *bytes)
 	return pushes_store(p, s, &w, 1) ?: w.refused;
 }
 
-/* Starts a process that pushes "first"; one that is not told its fate says so
- * by its code, and pushes "other". */
+/*
+ * Starts a process that pushes "first"; one that does not learn its fate exits
+ * with UNKNOWN, and pushes "other".
+ */
 #define UNKNOWN 9
 static pid_t
 start_push(const struct late *l, int i)

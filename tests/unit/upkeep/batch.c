@@ -567,7 +567,7 @@ TEST(a_backup_has_windows_that_are_counts)
 	char ids[WINDOWS][ID_MAX], next[WINDOWS][ID_MAX];
 
 	if (test_on_server())
-		return; /* the server has backups of its own */
+		return; /* the server has its own backups */
 	add_minute(s, T0, ids);
 	add_minute(s, T0 + 60 * MINUTE_MS, next);
 	roll_up(s, T0 + 65 * MINUTE_MS); /* an hour, and a minute of the next */

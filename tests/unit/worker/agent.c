@@ -394,7 +394,9 @@ TEST(a_result_goes_stays_or_is_tried_again_by_the_centres_answer)
 }
 END
 
-/* The centre is told that it refused the bytes; the host keeps them. */
+/*
+ * The host reminds the centre that it refused the bytes; the host keeps them.
+ */
 TEST(a_result_that_was_refused_stays_on_the_host)
 {
 	CLEANUP_RIG struct rig r;

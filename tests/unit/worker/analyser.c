@@ -307,7 +307,7 @@ TEST(a_capture_that_no_child_can_write_fails)
 }
 END
 
-/* The ids in that file tell which capture crashed the analyser. */
+/* The ids in that file show which capture crashed the analyser. */
 TEST(a_capture_to_blame_is_known_also_when_its_second_way_is_tried)
 {
 	NEEDS_SANDBOX();

@@ -169,7 +169,7 @@ run(struct rig *r, int32_t pid)
 	v->stamp = (uint64_t)pid + 1;
 }
 
-/* Answers what was asked with a reading of so many bytes of one kind. */
+/* Answers what was asked with a reading of equal bytes. */
 static void
 done_with(struct rig *r, int64_t value, int64_t processes, char fill,
           size_t bytes)

@@ -44,8 +44,10 @@ TEST(a_match_means_what_it_says)
 }
 END
 
-/* A count would tell whether some command line elsewhere begins like the
- * pattern. */
+/*
+ * A count would reveal whether some command line elsewhere begins like the
+ * pattern.
+ */
 TEST(matches_of_a_pattern_outside_of_the_scope_are_not_counted)
 {
 	static const struct {
@@ -478,7 +480,7 @@ TEST(a_deleted_service_is_published_as_nothing)
 }
 END
 
-/* The processes that captures of svc, or of one of its ordinals, take. */
+/* The processes that captures of svc, or of one of its ordinals, include. */
 static struct followed
 followed(const struct rig *h, int64_t ordinal)
 {

@@ -7,9 +7,9 @@
 // FILE" the same as text, unscaled; "gc" collects garbage, twice; "allocate N"
 // allocates N times 1 MiB and keeps nothing; "block N" and "contend N" wait N
 // times for a millisecond or more; "many N" makes about N stacks; "rates"
-// tells whether block and mutex profiling are on.
-// off: the memory profile is off; fine: it is of nearly everything; block, mutex:
-// these are on.
+// says whether block and mutex profiling are on.
+// off: the memory profile is off; fine: it samples nearly everything; block and
+// mutex: these are on.
 package main
 
 import (

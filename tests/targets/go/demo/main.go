@@ -1,18 +1,18 @@
 // The demo service in Go: requests come over connections that are kept, a
 // pool of workers answers them, tickers tick. It serves no HTTP and imports
-// no profiler: what Stoker tells of it, it sees from outside. It has Go count
-// what Go counts only for programs that ask: memory, blocking and mutexes.
+// no profiler: Stoker sees it only from outside. It has Go count what Go
+// counts only for programs that ask: memory, blocking and mutexes.
 //
 //	demo [-workers N] [-busy PERCENT] [-clients N]
 //
 // All workers together keep a CPU busy for PERCENT of the time. SIGUSR1 turns
 // a leak on and off: lookup() asks two replicas and takes the answer that
-// comes first; then nobody receives the other. Tests say it line by line
-// instead, each answered by how many goroutines there are:
+// comes first; then nobody receives the other. Tests give commands instead, a
+// line each, answered by the number of goroutines:
 //
-//	clients N    so many requests are under way from now on
-//	leak N       so many goroutines are left behind
-//	count        nothing else
+//	clients N    N requests are under way from now on
+//	leak N       N goroutines are left behind
+//	count        only the answer
 package main
 
 import (
@@ -183,7 +183,7 @@ func listen(requests chan<- *request) net.Addr {
 	return l.Addr()
 }
 
-// Asks until it is told to stop; ready is done after the first answer.
+// Asks until it is to stop; ready is done after the first answer.
 func client(server net.Addr, ready *sync.WaitGroup, stop <-chan bool) {
 	c, err := net.Dial(server.Network(), server.String())
 	if err != nil {

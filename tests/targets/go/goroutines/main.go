@@ -4,7 +4,7 @@
 //
 // Prints "ready" when all of them wait. Then, for each line of input:
 // "dump FILE" writes what the runtime says of them, "gc" collects garbage,
-// "gap" tells the longest time for which a thread that does nothing else was
+// "gap" prints the longest time for which a thread that does nothing else was
 // held up since the last time it was asked; each answered by a line.
 package main
 

@@ -62,7 +62,7 @@ func main() {
 	runtime.SetBlockProfileRate(1)
 	runtime.SetMutexProfileFraction(1)
 	keepMemory()
-	runtime.GC() // what is in use is told as of the last one
+	runtime.GC() // what is in use is as of the last collection
 	begun.Add(7 + 5)
 	for i := 0; i < 7; i++ {
 		go waitForever()

@@ -764,33 +764,4 @@ TEST(a_tenant_may_be_named_as_clients_of_pyroscope_do)
 }
 END
 
-SUITE_TIMEOUT(
-	"admin", 60, a_tenant_may_be_named_as_clients_of_pyroscope_do,
-	a_service_comes_back_as_it_was_given,
-	an_opt_in_is_true_or_false_and_an_unknown_one_is_named,
-	a_name_that_is_taken_is_409, the_same_name_in_another_tenant_is_free,
-	put_replaces_every_field, what_goes_with_a_service_is_counted,
-	a_match_is_one_rule_within_the_scope_of_its_tenant,
-	a_tenant_without_a_scope_may_match_nothing,
-	a_tenant_without_a_scope_may_name_no_endpoint,
-	a_list_that_a_scope_lacks_allows_nothing,
-	command_lines_are_hidden_from_viewers,
-	pages_of_services_lead_to_each_other,
-	a_new_key_works_until_it_is_revoked,
-	keys_are_made_only_for_tenants_that_the_maker_holds,
-	keys_of_other_tenants_are_not_listed,
-	a_key_of_another_tenant_is_not_revoked,
-	the_audit_log_tells_whose_key_was_made_and_revoked,
-	another_query_under_a_used_key_is_422,
-	a_key_that_ends_in_the_past_is_refused, bearers_that_are_no_key_are_401,
-	a_second_tenant_of_a_key_is_picked_by_header,
-	a_tenant_is_picked_that_the_key_holds_and_that_is_a_name,
-	changes_are_in_the_audit_log_with_who_and_request,
-	a_page_of_the_audit_log_that_is_full_may_be_the_last,
-	a_repeated_post_gets_the_first_reply,
-	another_request_under_a_used_key_is_422,
-	a_request_that_failed_may_be_tried_again_under_its_key,
-	keys_of_one_caller_say_nothing_to_another,
-	an_idempotency_key_is_printable_ascii,
-	an_idempotency_key_of_255_is_kept_and_one_more_refused,
-	a_new_api_key_is_made_without_idempotency_key_and_is_not_in_the_store)
+SUITE("admin", .seconds = 60);

@@ -400,20 +400,4 @@ TEST(the_explanation_of_a_service_is_what_assistants_read)
 }
 END
 
-SUITE_TIMEOUT(
-	"assistant", 60, initialize_agrees_on_a_version_both_know,
-	a_message_that_is_no_request_of_the_protocol_has_the_error_of_json_rpc,
-	a_notification_is_taken_without_an_answer,
-	unknown_members_of_a_message_do_not_change_its_answer,
-	only_a_key_that_may_capture_has_the_tool_capture,
-	an_argument_that_a_tool_does_not_take_is_named,
-	the_hottest_function_comes_with_its_share_callers_and_path,
-	one_function_is_found_by_a_part_of_its_name,
-	a_question_about_nothing_is_answered_as_such,
-	a_change_comes_with_its_factor_and_time,
-	a_capture_is_compared_with_the_one_before,
-	goroutines_that_can_never_run_again_are_a_finding,
-	the_most_that_are_blocked_are_a_finding_without_a_leak,
-	a_name_stays_between_its_quotes_on_its_line,
-	an_answer_about_long_names_is_cut_at_1500_tokens,
-	the_explanation_of_a_service_is_what_assistants_read)
+SUITE("assistant", .seconds = 60);

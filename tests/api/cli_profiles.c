@@ -511,10 +511,4 @@ TEST(captures_are_asked_for_and_cancelled)
 }
 END
 
-SUITE_TIMEOUT("cli_profiles", 60,
-              profiles_are_uploaded_listed_named_and_removed,
-              two_profiles_are_compared_and_checked,
-              a_profile_for_a_compiler_has_lines,
-              goroutines_are_grouped_and_their_growth_is_told,
-              what_a_service_costs_over_time_is_merged_and_listed,
-              captures_are_asked_for_and_cancelled)
+SUITE("cli_profiles", .seconds = 60);

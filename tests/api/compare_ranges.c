@@ -566,31 +566,4 @@ TEST(a_profile_of_another_type_than_ranges_is_refused)
 }
 END
 
-Suite *
-suite(void)
-{
-	const TTest *const tests[] = {
-		ranges_are_compared_by_blocks_of_their_windows,
-		a_baseline_is_held_against_a_range,
-		what_a_rollup_was_made_of_makes_its_blocks,
-		where_finer_windows_are_gone_functions_tell,
-		single_windows_have_no_blocks,
-		hosts_do_not_add_to_the_blocks,
-		gauges_of_ranges_are_compared_by_their_means,
-		a_profile_is_held_against_a_range_of_its_service,
-		the_diff_of_ranges_opens_as_it_was_signed,
-		a_link_to_two_profiles_opens_no_range,
-		a_diff_of_ranges_is_asked_for_again,
-		nodes_of_a_diff_of_ranges_are_tested_by_blocks_of_their_windows,
-		sides_are_an_id_or_a_range,
-		a_profile_of_another_type_than_ranges_is_refused,
-	};
-	Suite *s = suite_create("compare_ranges");
-	TCase *c = tcase_create("compare_ranges");
-
-	tcase_set_timeout(c, 60);
-	for (size_t i = 0; i < ARRAY_LEN(tests); i++)
-		tcase_add_test(c, tests[i]);
-	suite_add_tcase(s, c);
-	return s;
-}
+SUITE("compare_ranges", .seconds = 60);

@@ -259,10 +259,4 @@ TEST(what_is_deleted_is_gone)
 }
 END
 
-SUITE("continuous", what_is_given_comes_back,
-      a_service_alone_is_cpu_at_19_hertz_and_enabled, post_replaces,
-      a_type_that_there_is_not_is_named, a_type_that_no_engine_takes_is_told,
-      what_a_worker_fails_to_take_is_told_until_it_does_not,
-      the_state_of_each_host_is_told_and_measured, an_unknown_service_is_404,
-      hosts_are_those_that_may_run_the_service, only_admins_set_it,
-      what_is_deleted_is_gone)
+SUITE("continuous");

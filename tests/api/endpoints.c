@@ -174,8 +174,4 @@ TEST(a_source_link_is_an_address_whose_host_no_file_can_change)
 }
 END
 
-SUITE_TIMEOUT("endpoints", 60,
-              an_endpoint_gives_every_type_of_a_service_that_nobody_sees,
-              an_endpoint_is_one_process,
-              a_pprof_url_is_one_that_configuration_lets_through,
-              a_source_link_is_an_address_whose_host_no_file_can_change)
+SUITE("endpoints", .seconds = 60);

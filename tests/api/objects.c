@@ -168,9 +168,4 @@ TEST(upkeep_drops_the_objects_of_deleted_profiles)
 }
 END
 
-SUITE_TIMEOUT("objects", 60,
-              an_upload_goes_to_the_object_store_and_is_read_from_there,
-              an_object_store_that_does_not_answer_is_503_in_time,
-              a_big_profile_is_named_to_nginx_by_a_signed_path,
-              a_profile_from_before_the_object_store_is_read_from_its_file,
-              upkeep_drops_the_objects_of_deleted_profiles)
+SUITE("objects", .seconds = 60);

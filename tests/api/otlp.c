@@ -232,11 +232,4 @@ TEST(the_sets_of_labels_of_exports_are_bounded)
 }
 END
 
-SUITE_TIMEOUT("otlp", 60, profiles_of_a_resource_are_windows_of_its_service,
-              json_and_compressed_protobuf_are_the_same_profiles,
-              profiles_that_cannot_be_stored_are_counted_and_others_are_stored,
-              the_number_of_rejected_profiles_is_told_in_protobuf_too,
-              a_request_of_which_nothing_is_stored_fails,
-              a_request_without_samples_is_a_success,
-              exports_create_services_only_where_configured,
-              the_sets_of_labels_of_exports_are_bounded)
+SUITE("otlp", .seconds = 60);

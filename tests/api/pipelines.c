@@ -317,15 +317,4 @@ TEST(pipelines_are_listed_with_their_ordinals)
 }
 END
 
-SUITE("pipelines", a_start_answers_202_with_the_run,
-      the_seeds_example_of_an_unknown_name_is_answered_to_the_letter,
-      an_ill_formed_name_is_an_unknown_one, one_run_at_a_time,
-      of_two_starts_at_once_one_is_taken, a_capture_on_demand_is_not_in_the_way,
-      an_ordinal_that_does_not_run_is_404,
-      ill_formed_parameters_are_400_in_json,
-      a_pipeline_that_does_not_run_is_503,
-      without_a_profile_the_reply_says_how_to_get_one,
-      latest_of_a_run_in_progress_is_204_with_retry_after,
-      a_good_run_is_answered_as_a_gzipped_profile, a_failed_run_alone_is_500,
-      a_later_failure_does_not_take_the_last_good_profile_away,
-      a_run_is_cancelled_once, pipelines_are_listed_with_their_ordinals)
+SUITE("pipelines");

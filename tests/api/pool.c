@@ -332,15 +332,4 @@ TEST(metrics_count_over_the_pool_and_outlive_its_processes)
 }
 END
 
-SUITE_TIMEOUT("pool", 60, each_signal_to_stop_ends_an_idle_process_well,
-              a_signal_ends_a_wait_with_an_answer,
-              at_most_half_of_the_pool_waits, a_pool_of_one_never_waits,
-              a_killed_process_gives_its_ticket_back,
-              a_client_that_leaves_ends_its_wait,
-              a_request_that_begins_late_is_answered,
-              a_request_cut_anywhere_is_dropped_and_the_next_one_served,
-              a_body_shorter_than_its_length_is_dropped,
-              a_database_put_in_place_of_the_old_one_is_followed,
-              a_database_that_closed_its_connections_is_asked_again,
-              a_request_that_the_database_aborts_is_run_again,
-              metrics_count_over_the_pool_and_outlive_its_processes)
+SUITE("pool", .seconds = 60);

@@ -375,12 +375,4 @@ TEST(metrics_by_a_key_tell_of_its_own_tenant)
 }
 END
 
-SUITE_TIMEOUT("quota", 60,
-              a_request_that_exceeds_a_quota_is_refused_and_told_what_helps,
-              a_quota_of_one_tenant_binds_no_other, what_is_deleted_makes_room,
-              a_push_makes_no_service_past_the_quota,
-              a_refused_capture_says_when_to_ask_again,
-              a_key_of_a_refused_request_may_be_used_again,
-              a_tenant_is_shown_what_it_holds_and_may_hold,
-              metrics_tell_limits_what_is_held_and_what_was_refused,
-              metrics_by_a_key_tell_of_its_own_tenant)
+SUITE("quota", .seconds = 60);

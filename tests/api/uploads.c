@@ -458,19 +458,4 @@ TEST(hostile_uploads_take_bounded_memory)
 }
 END
 
-SUITE_TIMEOUT("uploads", 60,
-              an_upload_without_a_type_is_of_the_type_of_the_file,
-              a_type_that_the_file_contradicts_is_refused_with_its_types,
-              a_range_of_wall_time_is_a_sum,
-              a_range_leaves_out_and_names_an_upload_without_time,
-              an_upload_is_a_completed_profile_at_once,
-              every_input_format_is_taken,
-              the_times_of_an_upload_are_the_profiles,
-              what_is_no_profile_is_refused_and_nothing_is_stored,
-              an_upload_may_name_its_format, an_upload_past_max_bytes_is_413,
-              an_upload_for_no_service_is_404,
-              without_a_query_a_capture_is_started,
-              an_upload_sent_twice_with_one_key_is_stored_once,
-              uploads_with_one_key_that_come_together_are_stored_once,
-              an_upload_with_a_key_is_read_before_the_store_is_locked,
-              hostile_uploads_take_bounded_memory)
+SUITE("uploads", .seconds = 60);

@@ -168,5 +168,4 @@ TEST(a_service_is_profiled_from_the_first_capture_to_the_last_window)
 }
 END
 
-SUITE_TIMEOUT("whole", 120,
-              a_service_is_profiled_from_the_first_capture_to_the_last_window)
+SUITE("whole", .seconds = 120);

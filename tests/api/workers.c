@@ -385,13 +385,4 @@ TEST(doctor_warns_of_hosts_that_are_silent_lag_or_have_a_wrong_clock)
 }
 END
 
-SUITE("workers", a_host_of_a_fleet_is_shown_to_its_own_tenants,
-      what_a_host_of_a_fleet_found_is_told_to_its_own_tenants,
-      a_worker_of_this_store_is_shown_to_all, a_level_that_is_none_is_not_shown,
-      metrics_name_a_host_to_its_own_tenants_and_to_scrapers,
-      a_host_tells_what_waits_there,
-      a_host_that_tells_nothing_has_nothing_told_of_it,
-      a_host_tells_no_more_than_can_be,
-      windows_that_arrived_are_told_by_level_and_tenant,
-      hosts_are_listed_within_eighty_columns,
-      doctor_warns_of_hosts_that_are_silent_lag_or_have_a_wrong_clock)
+SUITE("workers");

@@ -201,7 +201,7 @@ claim(struct bench *b)
 }
 
 /* The harness of the API's tests works only inside a test. */
-START_TEST(measure)
+TEST(measure)
 {
 	const char *seconds = getenv("SECONDS_EACH"),
 		   *conf = getenv("API_CONF");
@@ -222,16 +222,6 @@ START_TEST(measure)
 	test_api_done(&b->api);
 	free(b);
 }
-END_TEST
+END
 
-Suite *
-suite(void)
-{
-	Suite *s = suite_create("fleet");
-	TCase *c = tcase_create("fleet");
-
-	tcase_set_timeout(c, 0);
-	tcase_add_test(c, measure);
-	suite_add_tcase(s, c);
-	return s;
-}
+SUITE("fleet", .seconds = INT32_MAX);

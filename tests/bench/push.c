@@ -361,7 +361,7 @@ tell_bytes(struct bench *b, const char *name)
 }
 
 /* The harness of the API's tests works only inside a test. */
-START_TEST(measure)
+TEST(measure)
 {
 	const char *minutes = getenv("MINUTES"), *form = getenv("FORM");
 	struct bench *b = calloc(1, sizeof(*b));
@@ -385,16 +385,6 @@ START_TEST(measure)
 	}
 	test_api_done(&b->api);
 }
-END_TEST
+END
 
-Suite *
-suite(void)
-{
-	Suite *s = suite_create("push");
-	TCase *c = tcase_create("push");
-
-	tcase_set_timeout(c, 0);
-	tcase_add_test(c, measure);
-	suite_add_tcase(s, c);
-	return s;
-}
+SUITE("push", .seconds = INT32_MAX);

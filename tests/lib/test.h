@@ -2,8 +2,9 @@
  * The frame of every test file: one suite per file, whose tests are named by
  * their claims.
  *
- *	TEST(a_buffer_past_its_ceiling_is_poisoned) { ... }
- *	SUITE("buf", a_buffer_past_its_ceiling_is_poisoned, ...)
+ *	TEST(a_buffer_past_its_ceiling_is_poisoned) { ... } END
+ *	TEST_EACH(a_row_is_read, rows) { ... rows[_i] ... } END
+ *	SUITE("buf");
  *
  * A test that this kernel or user can't run calls SKIP("why"): it counts as
  * skipped, with its reason, never as passed.
@@ -14,8 +15,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define TEST(name) START_TEST(name)
-#define END        END_TEST
+/* A test is run once for each value of _i below `times`. */
+struct test_row {
+	const TTest *const *test;
+	int times;
+};
+
+/* Tests are in a section of the program, in which its main() finds them. */
+#define TEST_TIMES(name, times)                                              \
+	static const TTest *name;                                            \
+	static struct test_row name##_row                                    \
+		__attribute__((used, section("test_rows"),                   \
+	                       aligned(sizeof(struct test_row)))) = {&name,  \
+	                                                             times}; \
+	START_TEST(name)
+#define TEST(name)             TEST_TIMES(name, 1)
+#define TEST_EACH(name, table) TEST_TIMES(name, ARRAY_LEN(table))
+#define END                    END_TEST
 
 /* 1 in a program with a sanitizer. GCC defines a macro for each; Clang 14 has
  * only __has_feature. */
@@ -29,7 +45,12 @@
 #define SANITIZED 0
 #endif
 
-Suite *suite(void);
+extern const struct test_suite {
+	const char *title;
+	int seconds;          /* after which a test is killed; 0: 30 */
+	void (*before)(void); /* is run once before the tests; or NULL */
+} suite;
+#define SUITE(...) const struct test_suite suite = {.title = __VA_ARGS__}
 
 /* Marks the test as skipped, in the file that tests/run reads. */
 void test_skipped(const char *test, const char *why);
@@ -45,18 +66,3 @@ void test_skipped(const char *test, const char *why);
 		if (SANITIZED)                                    \
 			SKIP("a sanitizer needs more than this"); \
 	} while (0)
-
-/* A suite in which a test is killed after this many seconds. */
-#define SUITE_TIMEOUT(title, seconds, ...)                                  \
-	Suite *suite(void)                                                  \
-	{                                                                   \
-		const TTest *const tests[] = {__VA_ARGS__};                 \
-		Suite *s = suite_create(title);                             \
-		TCase *c = tcase_create(title);                             \
-		tcase_set_timeout(c, seconds);                              \
-		for (size_t i = 0; i < sizeof(tests) / sizeof(*tests); i++) \
-			tcase_add_test(c, tests[i]);                        \
-		suite_add_tcase(s, c);                                      \
-		return s;                                                   \
-	}
-#define SUITE(title, ...) SUITE_TIMEOUT(title, 30, __VA_ARGS__)

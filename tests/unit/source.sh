@@ -55,7 +55,7 @@ claim files_use_each_other_one_way "$(nm -A "${B:-build}"/lib[!t]*.a 2>/dev/null
   END { for (i in uses) { split(i, use, SUBSEP); to = of[use[2]]
           if (to && to != use[1]) print use[1], to } }' | tsort 2>&1 >/dev/null)"
 
-# Test programs are tests/unit/*/*.c and tests/api/*.c; scripts are
-# tests/*/*.sh.
+# Test programs are tests/unit/*/*.c and tests/api/*.c, and those of bench, which
+# measure; scripts are tests/*/*.sh.
 claim every_test_lies_where_it_is_run "$(grep -rlE '^TEST\(' tests --include='*.c' |
-  grep -vE '^tests/(unit/[^/]+|api)/[^/]+$'; find tests -mindepth 3 -name '*.sh')"
+  grep -vE '^tests/(unit/[^/]+|api|bench)/[^/]+$'; find tests -mindepth 3 -name '*.sh')"

@@ -187,10 +187,4 @@ TEST(an_array_grows_to_the_limit_of_its_owner_and_no_further)
 }
 END
 
-SUITE("base", characters_are_those_of_unicode_whole_and_in_their_shortest_form,
-      ids_are_random_and_valid, hostile_text_is_escaped_for_json_and_script,
-      a_file_is_replaced_whole, threads_of_a_process_are_listed_by_number,
-      an_array_grows_to_the_limit_of_its_owner_and_no_further,
-      a_file_past_the_ceiling_is_refused_and_at_it_is_read,
-      messages_carry_descriptors_and_their_true_length,
-      unexpected_descriptors_are_refused_and_closed)
+SUITE("base");

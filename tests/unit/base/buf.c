@@ -71,7 +71,4 @@ TEST(bytes_are_two_digits_each)
 }
 END
 
-SUITE("buf", writes_append_and_stay_terminated,
-      a_buffer_holds_exactly_its_ceiling, a_buffer_past_its_ceiling_is_poisoned,
-      long_formats_are_not_cut, take_of_an_empty_buffer_is_an_empty_text,
-      bytes_are_two_digits_each)
+SUITE("buf");

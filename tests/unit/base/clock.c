@@ -151,6 +151,4 @@ TEST(times_out_of_range_are_clamped)
 }
 END
 
-SUITE("clock", times_are_read_as_rfc_3339_says,
-      times_are_read_as_people_write_them, spans_are_numbers_with_a_unit,
-      times_are_written_with_milliseconds, times_out_of_range_are_clamped)
+SUITE("clock");

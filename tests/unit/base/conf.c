@@ -186,10 +186,4 @@ TEST(a_missing_file_means_the_defaults)
 }
 END
 
-SUITE("conf", defaults_stand_where_nothing_is_said, suffixes_scale_values,
-      a_wrong_line_is_named_with_what_was_expected,
-      a_scope_lists_what_its_tenant_may_name,
-      a_quota_of_one_tenant_replaces_that_of_all,
-      a_section_whose_name_does_not_fit_is_refused,
-      scopes_of_two_tenants_stay_apart, every_default_is_within_its_own_bounds,
-      a_missing_file_means_the_defaults)
+SUITE("conf");

@@ -57,4 +57,4 @@ TEST(reals_are_short_and_finite)
 }
 END
 
-SUITE("json_out", commas_put_themselves, reals_are_short_and_finite)
+SUITE("json_out");

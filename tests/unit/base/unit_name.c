@@ -38,4 +38,4 @@ TEST(a_name_means_a_unit_and_a_template_its_instances)
 }
 END
 
-SUITE("unit_name", a_name_means_a_unit_and_a_template_its_instances)
+SUITE("unit_name");

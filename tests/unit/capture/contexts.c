@@ -529,15 +529,4 @@ TEST(a_file_that_does_not_use_the_variable_has_none)
 }
 END
 
-SUITE("contexts", names_of_attributes_are_read,
-      only_processes_with_the_variable_are_followed,
-      a_name_up_to_the_limit_is_kept_and_a_longer_one_is_not_shown,
-      more_names_than_have_numbers_are_left_out,
-      each_byte_of_what_a_process_publishes_may_be_any,
-      a_record_has_trace_span_and_attributes,
-      attributes_that_are_not_to_be_shown_are_left_out,
-      a_record_may_be_cut_anywhere, a_record_that_is_not_valid_or_empty_is_none,
-      attributes_past_the_limit_are_left_out,
-      contexts_past_the_limit_of_a_capture_are_not_kept,
-      the_variable_of_a_process_is_found,
-      a_file_that_does_not_use_the_variable_has_none)
+SUITE("contexts");

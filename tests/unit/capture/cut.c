@@ -456,15 +456,4 @@ TEST(the_recorder_samples_every_type_that_a_way_has_it_for)
 }
 END
 
-SUITE("cut", a_capture_that_is_stopped_and_whose_timeline_is_full_says_so,
-      processes_beyond_those_that_are_followed_are_noted,
-      a_young_process_that_executes_a_program_did_not_end_unwatched,
-      windows_follow_each_other_without_a_gap,
-      a_cut_right_after_the_start_keeps_the_time,
-      a_window_without_work_has_time_but_no_samples,
-      a_process_is_taken_in_while_it_runs,
-      a_process_that_has_just_begun_is_followed,
-      stacks_of_several_programs_begin_with_whose_they_are,
-      modules_in_use_stay_and_others_go,
-      tidying_takes_nothing_that_samples_need,
-      the_recorder_samples_every_type_that_a_way_has_it_for)
+SUITE("cut");

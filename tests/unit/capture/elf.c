@@ -538,18 +538,4 @@ TEST(a_debug_file_matches_by_build_id_or_by_crc)
 }
 END
 
-SUITE("elf", an_image_tells_its_segments_sections_and_build_id,
-      offsets_and_addresses_map_both_ways, the_bias_of_a_mapping_is_the_loaders,
-      programs_are_told_from_libraries,
-      without_section_headers_all_but_sections_is_found,
-      functions_of_gnu_debugdata_join_the_dynamic_ones,
-      gnu_debugdata_that_is_no_xz_or_too_much_is_refused,
-      the_vdso_is_read_from_memory, what_is_no_elf_of_ours_is_refused,
-      a_directory_is_refused_and_stays_the_callers,
-      a_file_cut_short_under_us_is_an_error_not_a_signal,
-      a_copy_is_bounded_and_terminated,
-      of_sections_that_overlap_without_end_few_are_read,
-      a_table_of_dynamic_symbols_is_bounded,
-      a_debug_link_has_a_plain_name_and_a_crc,
-      a_shared_debug_file_has_a_path_and_a_build_id,
-      a_debug_file_matches_by_build_id_or_by_crc)
+SUITE("elf");

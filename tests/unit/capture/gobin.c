@@ -469,13 +469,4 @@ TEST(operands_are_kept_by_whether_others_have_them)
 }
 END
 
-SUITE("gobin", a_program_tells_its_version_with_and_without_sections,
-      the_version_of_a_program_without_one_is_guessed,
-      functions_have_frames_names_and_lines,
-      inlined_calls_are_told_innermost_first,
-      the_frame_of_an_address_is_the_same_whatever_was_asked_before,
-      outside_of_the_text_there_is_no_function, functions_are_found_by_name,
-      a_malformed_function_table_is_refused,
-      a_word_is_found_wherever_it_lies_in_a_segment,
-      variables_are_found_in_code_by_how_it_uses_them,
-      operands_are_kept_by_whether_others_have_them)
+SUITE("gobin");

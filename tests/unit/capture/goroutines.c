@@ -432,11 +432,4 @@ TEST(labels_past_the_room_for_them_are_left_out)
 }
 END
 
-SUITE("goroutines", a_recorded_program_is_read_goroutine_by_goroutine,
-      a_wait_reason_is_taken_when_all_of_it_is_printable,
-      a_wait_reason_is_taken_up_to_the_room_for_it,
-      rows_of_a_group_come_in_the_order_of_what_they_wait_for,
-      a_longer_list_of_what_are_no_goroutines_is_not_taken,
-      a_goroutine_that_went_on_while_it_was_read_is_read_again,
-      goroutines_whose_labels_are_all_empty_are_read,
-      labels_past_the_room_for_them_are_left_out)
+SUITE("goroutines");

@@ -177,10 +177,4 @@ TEST(a_function_that_an_old_map_of_a_jvm_lacks_is_looked_up_in_a_new_one)
 }
 END
 
-SUITE("jit_names",
-      a_function_that_an_old_map_of_a_jvm_lacks_is_looked_up_in_a_new_one,
-      functions_of_scripts_have_file_and_line,
-      tiers_of_a_function_are_one_function,
-      names_and_files_may_hold_blanks_and_colons,
-      code_without_a_name_says_what_it_is, functions_of_python_have_a_file,
-      other_names_stay_as_they_are)
+SUITE("jit_names");

@@ -152,9 +152,4 @@ TEST(jitted_functions_are_found_by_address)
 }
 END
 
-SUITE("kallsyms", kernel_functions_are_found_by_address,
-      a_gap_behind_a_function_is_not_that_function,
-      zero_addresses_mean_that_we_may_not_know,
-      a_text_without_functions_is_no_data,
-      this_kernel_names_its_functions_or_refuses,
-      jitted_functions_are_found_by_address)
+SUITE("kallsyms");

@@ -270,8 +270,4 @@ TEST(copied_stacks_are_unwound_by_the_files_they_ran)
 }
 END
 
-SUITE("local", a_file_names_addresses_with_its_build_id,
-      a_file_names_addresses_with_the_hash_of_its_ends,
-      a_file_without_build_id_is_one_that_was_added_or_was_recorded_here,
-      what_is_added_is_a_program_or_a_folder,
-      copied_stacks_are_unwound_by_the_files_they_ran)
+SUITE("local");

@@ -597,14 +597,4 @@ TEST(an_unwind_table_is_built_for_the_first_process_with_room_for_it)
 }
 END
 
-SUITE("modules", unwind_tables_of_one_process_have_a_bound,
-      an_unwind_table_is_built_for_the_first_process_with_room_for_it,
-      files_of_a_process_are_opened_until_they_have_taken_long,
-      addresses_in_a_file_that_is_read_late_keep_their_meaning,
-      code_in_memory_of_every_kind_is_made_at_run_time,
-      code_without_a_name_is_one_row_for_a_stretch,
-      a_32_bit_file_is_known_as_one_once_a_process_has_opened_it,
-      a_library_whose_file_is_gone_from_its_path_is_read,
-      a_library_that_cannot_be_opened_is_read_from_memory,
-      code_that_was_moved_to_memory_is_of_its_file,
-      a_process_without_its_first_thread_has_its_code)
+SUITE("modules");

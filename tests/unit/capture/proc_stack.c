@@ -418,12 +418,4 @@ TEST(the_stack_that_a_handler_has_left_is_read_once_in_a_drain)
 }
 END
 
-SUITE("proc_stack",
-      a_copy_that_ends_at_a_page_not_in_memory_is_read_on_and_fills_it,
-      a_hole_close_above_the_stack_pointer_is_filled_for_later_copies,
-      an_end_that_cannot_be_read_on_is_left_alone_for_a_second,
-      a_read_that_came_too_late_does_not_keep_later_ones_from_being_made,
-      a_copy_of_full_size_is_read_on_whatever_came_of_the_last,
-      a_program_that_is_being_loaded_has_no_user_part_until_its_code_is_mapped,
-      a_sample_of_32_bits_is_a_leaf_of_its_module,
-      the_stack_that_a_handler_has_left_is_read_once_in_a_drain)
+SUITE("proc_stack");

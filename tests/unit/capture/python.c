@@ -608,18 +608,4 @@ TEST(a_part_of_the_interpreter_that_lies_elsewhere_is_found)
 }
 END
 
-SUITE("python", a_frame_has_its_functions_name_file_and_line,
-      before_its_first_instruction_a_frame_is_at_the_first,
-      what_is_no_code_is_refused,
-      another_function_at_the_same_address_is_noticed_after_a_second,
-      functions_take_the_place_of_the_calls_that_run_them_or_are_missed,
-      a_frame_of_the_interpreter_itself_is_no_place,
-      text_beyond_ascii_becomes_utf8, threads_are_found_by_their_numbers,
-      the_newest_threads_are_found_in_the_list_of_their_process,
-      of_two_states_of_a_thread_the_newest_with_frames_is_found,
-      a_list_without_end_is_left_after_a_while,
-      a_list_that_leads_back_is_left_there,
-      a_runtime_that_does_not_tell_its_layout_is_refused,
-      a_runtime_that_tells_its_layout_is_held_to_each_word_of_it,
-      each_version_has_its_own_table_of_lines,
-      a_part_of_the_interpreter_that_lies_elsewhere_is_found)
+SUITE("python");

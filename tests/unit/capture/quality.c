@@ -397,19 +397,4 @@ TEST(lost_samples_and_longer_periods_lower_the_achieved_rate)
 }
 END
 
-SUITE("quality", a_sum_that_is_rough_comes_with_its_bounds,
-      allocators_that_hide_memory_are_named_with_what_helps,
-      memory_that_was_all_released_makes_no_good_profile,
-      functions_that_are_not_watched_are_named_harmlessly,
-      a_profile_without_allocations_says_if_nothing_could_be_watched,
-      rates_are_shown_per_second, every_note_is_told, a_poor_profile_says_so,
-      a_profile_in_which_nothing_is_says_so_in_the_words_of_its_type,
-      a_profile_without_samples_is_poor_and_says_why,
-      processes_that_are_left_out_are_noted_by_the_reason,
-      a_service_that_is_restarted_is_no_service_of_short_processes,
-      names_that_came_later_take_their_hint_away,
-      a_note_that_a_failed_check_explains_is_told_in_its_words,
-      notes_that_one_failed_check_explains_are_one_note,
-      names_that_came_later_make_a_poor_profile_good,
-      files_that_are_closed_make_a_profile_poor_whatever_has_a_name,
-      lost_samples_and_longer_periods_lower_the_achieved_rate)
+SUITE("quality");

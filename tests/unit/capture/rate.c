@@ -47,5 +47,4 @@ TEST(rates_out_of_bounds_are_clamped)
 }
 END
 
-SUITE("rate", rates_run_beside_the_ones_asked_for,
-      no_rate_is_in_step_with_timers_of_10_ms, rates_out_of_bounds_are_clamped)
+SUITE("rate");

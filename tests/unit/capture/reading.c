@@ -310,8 +310,4 @@ TEST(a_reading_has_a_ceiling)
 }
 END
 
-SUITE("reading", what_came_since_a_reading_is_told,
-      a_count_that_went_backwards_is_made_up_for,
-      a_process_is_known_by_its_number_and_its_begin,
-      one_that_is_kept_is_as_it_was, what_is_no_reading_is_refused,
-      a_bucket_that_is_there_twice_is_refused, a_reading_has_a_ceiling)
+SUITE("reading");

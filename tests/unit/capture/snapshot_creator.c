@@ -168,7 +168,4 @@ TEST(nobody_is_told_where_all_is_a_start)
 }
 END
 
-SUITE("snapshot_creator",
-      a_thread_is_told_by_its_first_function_that_starts_none,
-      a_function_without_a_name_is_told_by_its_place,
-      nobody_is_told_where_all_is_a_start)
+SUITE("snapshot_creator");

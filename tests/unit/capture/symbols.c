@@ -191,9 +191,4 @@ TEST(unknown_modules_and_addresses_have_no_frames)
 }
 END
 
-SUITE("symbols", a_function_has_its_name_file_and_line,
-      an_inlined_call_is_a_frame_with_the_line_it_was_called_from,
-      no_more_frames_are_told_than_asked_for,
-      a_separate_debug_file_names_a_stripped_programs_functions,
-      an_image_in_memory_is_symbolized_like_its_file,
-      unknown_modules_and_addresses_have_no_frames)
+SUITE("symbols");

@@ -226,5 +226,4 @@ TEST(programs_beyond_the_bound_drive_out_the_oldest_and_are_named_right)
 }
 END
 
-SUITE("symbols_bound",
-      programs_beyond_the_bound_drive_out_the_oldest_and_are_named_right)
+SUITE("symbols_bound");

@@ -206,11 +206,4 @@ TEST(a_file_is_another_once_it_has_changed)
 }
 END
 
-SUITE("symbols_cache", a_piece_is_found_under_its_whole_key,
-      what_a_child_tells_its_parent_keeps,
-      what_was_not_used_for_longest_goes_first,
-      a_piece_above_half_the_bound_is_not_handed_on,
-      a_large_piece_is_kept_as_it_was_told,
-      an_image_that_is_no_file_is_not_told_of,
-      nonsense_from_a_child_is_refused_at_any_length,
-      a_file_is_another_once_it_has_changed)
+SUITE("symbols_cache");

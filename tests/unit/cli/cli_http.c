@@ -101,4 +101,4 @@ TEST(a_call_names_a_key_and_a_tenant_only_where_they_were_given)
 }
 END
 
-SUITE("cli_http", a_call_names_a_key_and_a_tenant_only_where_they_were_given)
+SUITE("cli_http");

@@ -384,15 +384,4 @@ TEST(help_names_every_type_and_format)
 }
 END
 
-SUITE("cli_options", options_and_operands_mix, two_dashes_end_the_options,
-      a_lone_dash_is_an_operand, a_wrong_option_is_named,
-      a_number_of_seconds_or_days_may_have_a_unit,
-      a_parameter_of_the_api_has_the_option_that_was_given,
-      every_meaning_is_of_an_option_that_its_command_takes,
-      an_option_means_what_its_command_makes_of_it,
-      help_names_every_type_and_format, lists_and_operands_have_ceilings,
-      a_command_takes_only_options_that_its_usage_names,
-      every_option_of_a_usage_is_a_row, every_command_of_two_words_has_a_family,
-      every_example_is_of_its_command_and_fits_it,
-      every_own_option_goes_with_a_command,
-      commands_are_found_by_all_their_words)
+SUITE("cli_options");

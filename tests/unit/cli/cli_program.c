@@ -141,7 +141,4 @@ TEST(a_program_of_go_has_a_note)
 }
 END
 
-SUITE("cli_program", a_process_belongs_to_its_container_unit_script_or_program,
-      memory_that_is_executed_has_no_match,
-      a_service_is_named_after_its_unit_or_program,
-      words_are_quoted_for_a_shell, a_program_of_go_has_a_note)
+SUITE("cli_program");

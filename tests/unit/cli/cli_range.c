@@ -269,11 +269,4 @@ TEST(groups_are_rows_with_their_share_and_the_other_keys)
 }
 END
 
-SUITE("cli_range", when_prints_factor_time_and_interval_within_80_columns,
-      when_says_that_samples_are_too_few,
-      a_series_shows_what_a_function_cost_its_share_and_bars,
-      all_functions_together_have_no_share,
-      a_program_reads_every_column_of_a_series,
-      bars_of_a_mean_are_of_its_values, a_series_of_an_idle_service_has_no_bars,
-      a_merge_says_what_it_is_made_of,
-      groups_are_rows_with_their_share_and_the_other_keys)
+SUITE("cli_range");

@@ -60,4 +60,4 @@ TEST(a_first_key_is_made_unless_an_admin_has_one_that_holds)
 }
 END
 
-SUITE("cli_setup", a_first_key_is_made_unless_an_admin_has_one_that_holds)
+SUITE("cli_setup");

@@ -522,26 +522,4 @@ TEST(colours_change_no_letter)
 }
 END
 
-SUITE("cli_show", top_functions_line_up,
-      a_narrow_screen_leaves_the_functions_name,
-      a_long_column_of_text_gives_way_to_the_last,
-      a_package_that_is_cut_is_as_wide_as_its_column,
-      a_long_function_leaves_the_kernel_its_name,
-      columns_that_nothing_is_in_can_be_left_out,
-      an_empty_last_cell_leaves_no_blanks, a_limit_shows_so_many,
-      without_a_limit_a_screenful_is_shown,
-      functions_that_only_call_others_are_shown, nothing_to_show_is_said,
-      nothing_is_measured_in_the_units_of_something,
-      stacks_that_nobody_unwound_are_not_counted,
-      a_note_stands_below_its_row_and_is_not_cut, quality_is_told_at_a_glance,
-      characters_count_not_bytes, names_can_not_drive_the_terminal,
-      texts_of_others_keep_their_lines_and_drive_no_terminal,
-      a_cell_past_its_ceiling_says_so, progress_is_told_in_seconds_and_samples,
-      a_line_of_progress_is_as_wide_as_asked,
-      a_line_of_progress_that_is_too_long_keeps_its_beginning,
-      a_link_to_this_host_comes_with_its_tunnel,
-      an_error_shows_its_words_code_and_details,
-      an_error_that_is_not_ours_is_told_by_its_status,
-      a_member_that_is_empty_is_left_out,
-      a_result_without_samples_is_empty_not_poor,
-      a_long_reason_goes_on_below_its_beginning, colours_change_no_letter)
+SUITE("cli_show");

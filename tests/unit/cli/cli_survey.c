@@ -152,11 +152,4 @@ TEST(a_survey_that_nobody_answered_shows_nothing)
 }
 END
 
-SUITE("cli_survey", processes_that_match_are_listed,
-      processes_of_several_hosts_name_their_host,
-      a_long_command_is_cut_to_the_screen,
-      a_unit_without_processes_names_those_like_it,
-      a_mistyped_unit_names_the_one_that_was_meant,
-      a_mistyped_program_names_the_one_that_was_meant, nothing_near_is_said,
-      processes_outside_of_the_scope_are_counted,
-      a_survey_that_nobody_answered_shows_nothing)
+SUITE("cli_survey");

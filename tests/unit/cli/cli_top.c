@@ -344,17 +344,4 @@ TEST(a_graph_that_does_not_fit_together_is_refused)
 }
 END
 
-SUITE("cli_top", memory_has_bytes_beside_its_shares,
-      memory_names_the_function_that_allocates,
-      an_allocator_of_a_stripped_program_has_parts_without_a_name,
-      cpu_time_names_the_allocator, runtime_shows_the_allocator,
-      a_monitor_of_java_names_the_method_that_waits,
-      a_stack_of_nothing_but_a_runtime_keeps_a_frame, cum_sorts_by_total,
-      callers_branch_outwards_the_largest_first,
-      callers_of_an_allocator_show_its_frames, callees_branch_inwards,
-      a_recursive_function_counts_once, the_tree_has_no_row_for_its_root,
-      lines_name_the_source, a_part_of_a_name_is_enough_if_no_other_has_it,
-      peers_on_ports_that_the_kernel_chose_are_one,
-      functions_of_a_host_are_those_of_its_programs,
-      callers_of_a_function_of_a_host_end_with_its_programs, json_has_numbers,
-      a_graph_that_does_not_fit_together_is_refused)
+SUITE("cli_top");

@@ -244,11 +244,4 @@ TEST(a_deep_stack_keeps_its_leaf_and_its_root)
 }
 END
 
-SUITE("cli_words", what_is_cut_from_a_name_is_what_tells_least,
-      no_name_is_wider_than_its_column, times_are_read_as_people_write_them,
-      what_is_no_time_is_refused, a_terminal_shows_times_short,
-      a_pipe_gets_times_as_the_api_has_them,
-      a_word_that_is_nearly_right_is_found,
-      text_is_wrapped_at_blanks_and_goes_on_indented,
-      callers_of_a_stack_above_are_counted_not_repeated,
-      a_deep_stack_keeps_its_leaf_and_its_root)
+SUITE("cli_words");

@@ -35,4 +35,4 @@ TEST(the_format_liked_best_wins)
 }
 END
 
-SUITE("accept", the_format_liked_best_wins)
+SUITE("accept");

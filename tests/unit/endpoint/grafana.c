@@ -252,8 +252,4 @@ TEST(numbers_are_read_packed_or_not)
 }
 END
 
-SUITE("grafana", a_selector_lets_values_pass_as_prometheus_does,
-      a_selector_that_is_not_understood_says_why, a_selector_is_bounded,
-      a_request_in_json_is_read_in_both_spellings,
-      a_request_in_protobuf_is_read_as_one_in_json,
-      numbers_are_read_packed_or_not)
+SUITE("grafana");

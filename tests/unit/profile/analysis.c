@@ -135,7 +135,7 @@ static const struct {
 	{"main.F[int", "main.F[...]"}, /* cut */
 };
 
-TEST(type_arguments_are_three_dots)
+TEST_EACH(type_arguments_are_three_dots, names)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(1000);
 	CLEANUP_ANALYSIS struct analysis *a = NULL;
@@ -201,7 +201,7 @@ static const struct {
 	{WAITS("chan receive") ",leaked=yes", "channel receive", WAIT_FOREVER},
 };
 
-TEST(every_wait_reason_has_a_name_and_a_class)
+TEST_EACH(every_wait_reason_has_a_name_and_a_class, waits)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(1000);
 	CLEANUP_ANALYSIS struct analysis *a = NULL;
@@ -236,7 +236,7 @@ static const struct {
 	{"main.spin main.f", "running", "", WAIT_RUNNING},
 };
 
-TEST(without_labels_the_leaf_frames_tell)
+TEST_EACH(without_labels_the_leaf_frames_tell, leaves)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(1000);
 	CLEANUP_ANALYSIS struct analysis *a = NULL;
@@ -362,7 +362,7 @@ static const struct {
          "200 " WAITS("chan send") "|main.f\n", NULL, 0},
 };
 
-TEST(leaks_are_told_by_the_rules)
+TEST_EACH(leaks_are_told_by_the_rules, leaks)
 {
 	CLEANUP_ANALYSIS struct analysis *a =
 		analyse(leaks[_i].now, leaks[_i].base);
@@ -423,7 +423,7 @@ static const struct {
          60, true},
 };
 
-TEST(load_that_comes_and_goes_is_no_suspect)
+TEST_EACH(load_that_comes_and_goes_is_no_suspect, loads)
 {
 	CLEANUP_PROFILE struct profile *base = stacks_of(loads[_i].base);
 	CLEANUP_PROFILE struct profile *now = stacks_of(loads[_i].now);
@@ -574,32 +574,4 @@ TEST(groups_add_up_to_the_profile)
 }
 END
 
-#define LOOP(c, test, table) tcase_add_loop_test(c, test, 0, ARRAY_LEN(table))
-
-Suite *
-suite(void)
-{
-	const TTest *const once[] = {
-		goroutines_of_one_state_stack_and_creator_are_a_group,
-		frames_that_tracebacks_hide_are_left_out,
-		a_suspect_is_told_once_for_all_states_and_lines_of_a_stack,
-		a_place_is_the_first_function_of_ones_own,
-		a_dump_as_text_is_analysed_alike,
-		a_change_of_state_is_no_new_stack,
-		another_creator_is_another_stack,
-		groups_add_up_to_the_profile,
-		addresses_are_told_for_which_two_or_more_wait,
-	};
-	Suite *s = suite_create("analysis");
-	TCase *c = tcase_create("analysis");
-
-	for (size_t i = 0; i < ARRAY_LEN(once); i++)
-		tcase_add_test(c, once[i]);
-	LOOP(c, type_arguments_are_three_dots, names);
-	LOOP(c, every_wait_reason_has_a_name_and_a_class, waits);
-	LOOP(c, without_labels_the_leaf_frames_tell, leaves);
-	LOOP(c, leaks_are_told_by_the_rules, leaks);
-	LOOP(c, load_that_comes_and_goes_is_no_suspect, loads);
-	suite_add_tcase(s, c);
-	return s;
-}
+SUITE("analysis");

@@ -236,8 +236,4 @@ TEST(an_empty_tree_has_no_blocks)
 }
 END
 
-SUITE("blocks_nodes", parts_hold_the_totals_of_nodes_packed_or_not,
-      a_timeline_holds_the_totals_of_nodes,
-      small_nodes_have_no_row_and_count_for_what_is_above_them,
-      totals_of_functions_are_added_up_and_count_recursion_once,
-      an_empty_tree_has_no_blocks)
+SUITE("blocks_nodes");

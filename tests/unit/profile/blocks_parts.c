@@ -88,7 +88,7 @@ blocks_of_list(size_t n, size_t *only, struct blocks **out)
 	return rc;
 }
 
-TEST(blocks_are_as_many_as_parts_allow)
+TEST_EACH(blocks_are_as_many_as_parts_allow, cuts)
 {
 	CLEANUP_BLOCKS struct blocks *b = NULL;
 	size_t n = list(cuts[_i].parts, cuts[_i].hosts, cuts[_i].first);
@@ -146,21 +146,4 @@ TEST(parts_are_worth_as_many_as_would_be_equal)
 }
 END
 
-Suite *
-suite(void)
-{
-	const TTest *const once[] = {
-		parts_of_which_one_turns_out_to_be_all_make_no_blocks,
-		unequal_blocks_have_fewer_degrees_of_freedom,
-		parts_are_worth_as_many_as_would_be_equal,
-	};
-	Suite *s = suite_create("blocks_parts");
-	TCase *c = tcase_create("blocks_parts");
-
-	for (size_t i = 0; i < ARRAY_LEN(once); i++)
-		tcase_add_test(c, once[i]);
-	tcase_add_loop_test(c, blocks_are_as_many_as_parts_allow, 0,
-	                    ARRAY_LEN(cuts));
-	suite_add_tcase(s, c);
-	return s;
-}
+SUITE("blocks_parts");

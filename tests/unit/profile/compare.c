@@ -161,7 +161,7 @@ static const struct {
 	{8, 6000},
 };
 
-TEST(nothing_changed_lists_a_regression_in_at_most_5_percent)
+TEST_EACH(nothing_changed_lists_a_regression_in_at_most_5_percent, nulls)
 {
 	seed = (uint64_t)_i + 1;
 	int wrong = false_alarms(nulls[_i].burst, nulls[_i].samples);
@@ -182,7 +182,7 @@ static const struct {
 	{0.01, 0.04, 3000, 180}, {0.30, 0.40, 3000, 195},
 };
 
-TEST(a_change_that_matters_is_found)
+TEST_EACH(a_change_that_matters_is_found, effects)
 {
 	struct program before = program(1), after;
 	int found = 0;
@@ -396,7 +396,7 @@ static const struct {
          "comparison will tell."},
 };
 
-TEST(a_reason_is_a_sentence_with_figures)
+TEST_EACH(a_reason_is_a_sentence_with_figures, reasons)
 {
 	CLEANUP_BUF struct buf said = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_COMPARED struct compared x = compare_as(
@@ -433,7 +433,7 @@ static const struct {
          0, 0},
 };
 
-TEST(what_competition_for_the_cpu_explains_is_no_change)
+TEST_EACH(what_competition_for_the_cpu_explains_is_no_change, hindered)
 {
 	struct profile *base = profile_of(hindered[_i].base);
 	struct profile *now = profile_of(hindered[_i].now);
@@ -534,7 +534,7 @@ TEST(a_total_that_accounts_for_it_is_named)
 }
 END
 
-TEST(verdicts_go_by_cost_per_second)
+TEST_EACH(verdicts_go_by_cost_per_second, verdicts)
 {
 	CLEANUP_COMPARED struct compared x =
 		compare_text(verdicts[_i].base, verdicts[_i].now,
@@ -689,44 +689,4 @@ TEST(nodes_without_blocks_are_tested_by_their_samples)
 }
 END
 
-Suite *
-suite(void)
-{
-	const TTest *const once[] = {
-		freedom_of_a_sum_is_that_of_its_uncertain_terms,
-		the_other_way_round_regressions_are_improvements,
-		what_is_listed_keeps_the_promises_of_the_header,
-		too_few_samples_on_either_side_are_insufficient,
-		an_empty_profile_is_insufficient,
-		what_has_no_duration_is_not_taken_for_unchanged,
-		overall_delta_is_percent_of_cost_per_second,
-		recursion_counts_once_in_cumulative_shares,
-		memory_is_counted_in_samples_of_its_period,
-		a_reason_says_how_long_the_sides_waited_for_a_cpu,
-		a_reason_says_since_when_where_that_is_known,
-		a_total_that_rose_is_told_with_its_interval,
-		sums_that_are_rough_are_not_judged,
-	};
-	Suite *s = suite_create("compare");
-	TCase *c = tcase_create("compare");
-
-	tcase_set_timeout(c, 120);
-	for (size_t i = 0; i < ARRAY_LEN(once); i++)
-		tcase_add_test(c, once[i]);
-	tcase_add_loop_test(
-		c, nothing_changed_lists_a_regression_in_at_most_5_percent, 0,
-		ARRAY_LEN(nulls));
-	tcase_add_loop_test(c, a_change_that_matters_is_found, 0,
-	                    ARRAY_LEN(effects));
-	tcase_add_test(c, a_total_that_accounts_for_it_is_named);
-	tcase_add_test(c, nodes_without_blocks_are_tested_by_their_samples);
-	tcase_add_loop_test(c, verdicts_go_by_cost_per_second, 0,
-	                    ARRAY_LEN(verdicts));
-	tcase_add_loop_test(c, a_reason_is_a_sentence_with_figures, 0,
-	                    ARRAY_LEN(reasons));
-	tcase_add_loop_test(c,
-	                    what_competition_for_the_cpu_explains_is_no_change,
-	                    0, ARRAY_LEN(hindered));
-	suite_add_tcase(s, c);
-	return s;
-}
+SUITE("compare", .seconds = 120);

@@ -209,7 +209,7 @@ static const struct {
 };
 
 /* Counts comparisons of a program with itself that list a regression. */
-TEST(a_program_and_itself_differ_in_few_comparisons)
+TEST_EACH(a_program_and_itself_differ_in_few_comparisons, nulls)
 {
 	struct program p = program(nulls[_i].kind, nulls[_i].length);
 	int wrong = 0;
@@ -271,7 +271,7 @@ static const struct {
 	{"half, 1 thread", 0, MINUTE, COMPARE_BY_SHARE, 24.4, 10},
 };
 
-TEST(ten_percent_slower_is_found_where_statistics_allow_it)
+TEST_EACH(ten_percent_slower_is_found_where_statistics_allow_it, found)
 {
 	struct program before = of_ten(), after;
 	double work[2] = {1e6, 1e6};
@@ -583,32 +583,4 @@ TEST(one_side_without_blocks_is_compared_without)
 }
 END
 
-Suite *
-suite(void)
-{
-	const TTest *const once[] = {
-		by_work_only_what_changed_is_listed,
-		of_a_service_that_waits_cost_per_second_tells,
-		the_interval_of_the_total_holds_it_in_most_captures,
-		others_of_the_base_tell_what_hours_differ_by,
-		others_that_do_not_differ_hide_little,
-		totals_of_captures_differ_by_their_variance_beyond_chance,
-		longer_phases_take_longer_blocks,
-		too_few_samples_make_no_blocks,
-		a_timeline_of_another_profile_makes_no_blocks,
-		one_side_without_blocks_is_compared_without,
-	};
-	Suite *s = suite_create("compare_blocks");
-	TCase *c = tcase_create("compare_blocks");
-
-	tcase_set_timeout(c, 240);
-	for (size_t i = 0; i < ARRAY_LEN(once); i++)
-		tcase_add_test(c, once[i]);
-	tcase_add_loop_test(c, a_program_and_itself_differ_in_few_comparisons,
-	                    0, ARRAY_LEN(nulls));
-	tcase_add_loop_test(
-		c, ten_percent_slower_is_found_where_statistics_allow_it, 0,
-		ARRAY_LEN(found));
-	suite_add_tcase(s, c);
-	return s;
-}
+SUITE("compare_blocks", .seconds = 240);

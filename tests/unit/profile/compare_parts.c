@@ -268,7 +268,7 @@ static const struct {
 	{"load comes and goes", 0.9, 0, 0.8, 60, 1, 15, 10, 20},
 };
 
-TEST(parts_tell_what_windows_differ_by)
+TEST_EACH(parts_tell_what_windows_differ_by, nulls)
 {
 	struct cutting cut = nulls[_i].parts
 	                             ? equal(nulls[_i].parts, nulls[_i].hosts)
@@ -315,7 +315,7 @@ static const struct {
 	{"the same beside restless others", 0.3, 0.5, 85},
 };
 
-TEST(what_changed_is_found_between_ranges)
+TEST_EACH(what_changed_is_found_between_ranges, found)
 {
 	const struct service before = {found[_i].much, 0, found[_i].load, 1};
 	const struct service after = {found[_i].much, 0, found[_i].load, 1.33};
@@ -535,25 +535,4 @@ TEST(blocks_hold_what_the_tree_does)
 }
 END
 
-Suite *
-suite(void)
-{
-	const TTest *const once[] = {
-		a_range_and_a_capture_are_compared_by_blocks_of_both,
-		others_of_the_base_widen_the_interval_of_the_total,
-		others_do_not_widen_what_is_told_per_unit_of_work,
-		blocks_hold_what_the_tree_does,
-	};
-	Suite *s = suite_create("compare_parts");
-	TCase *c = tcase_create("compare_parts");
-
-	tcase_set_timeout(c, 240);
-	for (size_t i = 0; i < ARRAY_LEN(once); i++)
-		tcase_add_test(c, once[i]);
-	tcase_add_loop_test(c, parts_tell_what_windows_differ_by, 0,
-	                    ARRAY_LEN(nulls));
-	tcase_add_loop_test(c, what_changed_is_found_between_ranges, 0,
-	                    ARRAY_LEN(found));
-	suite_add_tcase(s, c);
-	return s;
-}
+SUITE("compare_parts", .seconds = 240);

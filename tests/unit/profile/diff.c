@@ -107,7 +107,7 @@ static const struct {
          "0 all 1 1\n1 a 1 0\n2 b 1 0\n3 c 1 0\n4 d 1 0\n1 z 0 1\n"},
 };
 
-TEST(nodes_are_those_of_either_side_in_the_order_of_names)
+TEST_EACH(nodes_are_those_of_either_side_in_the_order_of_names, zips)
 {
 	CLEANUP_PAIR struct pair x =
 		pair(zips[_i].base, zips[_i].now, COMPARE_BY_NONE);
@@ -164,7 +164,7 @@ static const struct {
 	{COMPARE_BY_RATE, 10, 0, 3, COMPARE_BY_SHARE},
 };
 
-TEST(sides_are_made_equal_as_the_comparison_makes_them)
+TEST_EACH(sides_are_made_equal_as_the_comparison_makes_them, scales)
 {
 	CLEANUP_PAIR struct pair x = pair_s("f 100\n", "f 300\n", scales[_i].by,
 	                                    scales[_i].s, scales[_i].s2);
@@ -215,7 +215,7 @@ static const struct {
 	{"m;f 80\n", "m;f 20\nm;g 60\n", "", COMPARE_BY_SHARE},
 };
 
-TEST(nodes_are_sure_where_listed_functions_moved)
+TEST_EACH(nodes_are_sure_where_listed_functions_moved, cases)
 {
 	CLEANUP_PAIR struct pair x =
 		pair(cases[_i].base, cases[_i].now, cases[_i].by);
@@ -393,7 +393,7 @@ static const struct {
 };
 
 /* The two kinds of boxes have different colours; the legend shows them. */
-TEST(svg_draws_what_its_shape_has)
+TEST_EACH(svg_draws_what_its_shape_has, shapes)
 {
 	CLEANUP_PAIR struct pair x = pair("m;a 500\nm;old 500\n",
 	                                  "m;a 500\nm;new 500\n",
@@ -410,34 +410,4 @@ TEST(svg_draws_what_its_shape_has)
 }
 END
 
-Suite *
-suite(void)
-{
-	Suite *s = suite_create("diff");
-	TCase *c = tcase_create("diff");
-
-	tcase_add_loop_test(
-		c, nodes_are_those_of_either_side_in_the_order_of_names, 0,
-		ARRAY_LEN(zips));
-	tcase_add_test(c, each_side_is_kept_whole);
-	tcase_add_loop_test(c,
-	                    sides_are_made_equal_as_the_comparison_makes_them,
-	                    0, ARRAY_LEN(scales));
-	tcase_add_loop_test(c, nodes_are_sure_where_listed_functions_moved, 0,
-	                    ARRAY_LEN(cases));
-	tcase_add_test(c, without_a_listed_function_no_node_is_sure);
-	tcase_add_test(
-		c,
-		every_format_writes_any_two_profiles_and_respects_the_ceiling);
-	tcase_add_test(
-		c, folded_has_both_counts_the_base_in_the_comparisons_stead);
-	tcase_add_test(c, json_has_columns_of_both_and_what_moved);
-	tcase_add_test(c,
-	               pprof_is_the_comparison_less_the_base_which_is_labelled);
-	tcase_add_test(
-		c, formats_for_other_tools_are_by_default_as_these_write_them);
-	tcase_add_loop_test(c, svg_draws_what_its_shape_has, 0,
-	                    ARRAY_LEN(shapes));
-	suite_add_tcase(s, c);
-	return s;
-}
+SUITE("diff");

@@ -258,7 +258,7 @@ static const struct {
 	{"phases of 3 s", 300, MINUTE, COMPARE_BY_SHARE},
 };
 
-TEST(of_100_pairs_of_a_steady_service_at_most_5_have_a_sure_node)
+TEST_EACH(of_100_pairs_of_a_steady_service_at_most_5_have_a_sure_node, steady)
 {
 	struct service s = service(steady[_i].phase);
 	int wrong = 0, named = 0;
@@ -295,7 +295,7 @@ static const struct {
 };
 
 /* page only calls render. */
-TEST(a_function_10_percent_slower_is_sure_about_as_often_as_it_is_listed)
+TEST_EACH(a_function_10_percent_slower_is_sure_about_as_often_as_it_is_listed, found)
 {
 	struct service base = service(0);
 	struct service now = slower(base, found[_i].function, found[_i].times);
@@ -366,7 +366,7 @@ static const double more_time[] = {1.18, 1};
 
 /* Each function of "rest" takes two and a half times as long, in a service that
  * leaves some CPU idle, and in one that never does. */
-TEST(a_handler_is_found_whose_functions_each_cost_a_little_more)
+TEST_EACH(a_handler_is_found_whose_functions_each_cost_a_little_more, more_time)
 {
 	struct service base = spread(0), now = base;
 	const int samples[] = {4 * MINUTE, (int)(4 * MINUTE * more_time[_i])};
@@ -396,7 +396,7 @@ END
 static const double totals_phases[] = {0, 50, 300};
 
 /* All of the service costs more, so no function may be named. */
-TEST(more_of_the_same_work_names_no_function_in_95_of_100)
+TEST_EACH(more_of_the_same_work_names_no_function_in_95_of_100, totals_phases)
 {
 	struct service s = spread(totals_phases[_i]);
 	const int samples[] = {MINUTE, MINUTE * 118 / 100};
@@ -428,30 +428,4 @@ TEST(other_verdicts_name_no_function_by_its_total)
 }
 END
 
-Suite *
-suite(void)
-{
-	Suite *s = suite_create("diff_sure");
-	TCase *c = tcase_create("diff_sure");
-
-	tcase_set_timeout(c, 240);
-	tcase_add_loop_test(
-		c, of_100_pairs_of_a_steady_service_at_most_5_have_a_sure_node,
-		0, ARRAY_LEN(steady));
-	tcase_add_loop_test(
-		c,
-		a_function_10_percent_slower_is_sure_about_as_often_as_it_is_listed,
-		0, ARRAY_LEN(found));
-	tcase_add_test(
-		c,
-		what_phases_do_to_a_caller_is_not_sure_though_its_function_is_listed);
-	tcase_add_loop_test(
-		c, a_handler_is_found_whose_functions_each_cost_a_little_more,
-		0, ARRAY_LEN(more_time));
-	tcase_add_loop_test(
-		c, more_of_the_same_work_names_no_function_in_95_of_100, 0,
-		ARRAY_LEN(totals_phases));
-	tcase_add_test(c, other_verdicts_name_no_function_by_its_total);
-	suite_add_tcase(s, c);
-	return s;
-}
+SUITE("diff_sure", .seconds = 240);

@@ -155,7 +155,4 @@ TEST(few_pairs_are_no_verdict)
 }
 END
 
-SUITE_TIMEOUT("duel", 200,
-              programs_that_cost_the_same_raise_no_alarm_on_a_noisy_machine,
-              a_program_that_costs_more_than_the_gate_is_found,
-              bounds_have_the_factor, few_pairs_are_no_verdict)
+SUITE("duel", .seconds = 200);

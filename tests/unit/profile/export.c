@@ -730,30 +730,4 @@ TEST(a_picture_shows_a_part_and_marks_what_is_searched)
 }
 END
 
-SUITE("export", a_picture_shows_a_part_and_marks_what_is_searched,
-      every_format_writes_a_stack_of_many_frames,
-      formats_have_content_types_of_their_own, formats_are_found_by_name_only,
-      json_tells_sources_quality_and_what_other_formats_there_are,
-      columns_say_what_json_says, columns_may_be_negative,
-      every_format_writes_any_profile_and_respects_the_ceiling,
-      folded_is_root_first_in_samples,
-      folded_survives_what_separates_frames_and_lines,
-      folded_keeps_samples_without_a_stack, json_is_the_tree_as_columns,
-      json_of_hostile_names_parses_and_stays_inside_script,
-      the_page_has_style_scripts_and_data_in_place,
-      an_svg_says_when_and_how_long_it_was_taken_and_its_total,
-      an_svg_has_a_box_with_a_tooltip_for_each_node,
-      a_box_of_an_svg_lies_below_its_caller_and_as_wide_as_its_cost,
-      a_label_of_an_svg_stays_inside_its_box,
-      an_svg_is_as_high_as_the_512_rows_that_it_shows_at_most,
-      an_svg_of_hostile_names_holds_no_markup_of_theirs,
-      an_svg_leaves_out_what_is_too_narrow_among_many,
-      pprof_is_the_profile_itself, speedscope_has_a_row_for_each_stack,
-      speedscope_has_source_files_and_lines,
-      speedscope_has_no_counts_where_samples_are_not_known,
-      speedscope_leaves_out_what_shrank,
-      dot_counts_recursion_once_and_dots_what_it_leaves_out,
-      dot_of_hostile_names_keeps_its_quotes,
-      lines_have_their_own_cost_and_count_recursion_once,
-      lines_beyond_the_most_are_the_cheapest_and_counted,
-      a_function_that_is_not_in_the_profile_has_no_lines)
+SUITE("export");

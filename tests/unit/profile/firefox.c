@@ -342,10 +342,4 @@ TEST(hostile_names_stay_text)
 }
 END
 
-SUITE("firefox", symbol_servers_are_asked_by_the_id_of_breakpad,
-      without_a_timeline_samples_fill_the_duration,
-      inlined_functions_share_address_and_symbol,
-      a_timeline_gives_threads_real_times_and_states,
-      a_timeline_gives_markers_and_counters,
-      every_process_has_its_name_markers_and_counters,
-      a_timeline_of_another_profile_is_left_aside, hostile_names_stay_text)
+SUITE("firefox");

@@ -74,5 +74,4 @@ TEST(frames_without_a_name_are_called_by_their_place)
 }
 END
 
-SUITE("function", a_function_costs_the_same_of_stacks_and_of_a_tree,
-      frames_without_a_name_are_called_by_their_place)
+SUITE("function");

@@ -414,11 +414,4 @@ TEST(the_profile_is_of_goroutines)
 }
 END
 
-SUITE("godump", every_release_s_header_is_understood, what_is_no_header_is_none,
-      stacks_are_those_of_the_text, files_and_lines_are_kept, creators_are_told,
-      a_bare_semaphore_is_named_after_its_lock,
-      a_dump_within_other_output_is_found,
-      a_goroutine_that_is_cut_is_not_counted,
-      a_deep_stack_is_cut_at_the_profile_s_ceiling,
-      a_text_past_its_ceiling_is_refused, own_labels_fit_in_what_is_left,
-      its_labels_are_a_thread_s, the_profile_is_of_goroutines)
+SUITE("godump");

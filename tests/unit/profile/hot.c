@@ -43,4 +43,4 @@ TEST(a_line_has_the_cost_of_all_its_addresses)
 }
 END
 
-SUITE("hot", a_line_has_the_cost_of_all_its_addresses)
+SUITE("hot");

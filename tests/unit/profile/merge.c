@@ -318,12 +318,4 @@ TEST(a_reduced_profile_has_the_value_of_its_type_alone)
 }
 END
 
-SUITE("merge", a_reduced_profile_has_the_value_of_its_type_alone,
-      equal_stacks_add_up, one_input_comes_out_as_it_was,
-      a_file_is_the_same_by_its_build_id_wherever_it_lies,
-      a_file_is_the_same_if_its_ends_are_in_one_page, labels_keep_samples_apart,
-      a_label_of_one_input_keeps_it_apart, samples_without_ids_are_one,
-      other_value_types_are_refused,
-      times_that_threads_waited_for_a_cpu_are_added_up,
-      a_comment_with_other_times_says_nothing_of_waits,
-      sums_and_memory_are_bounded)
+SUITE("merge");

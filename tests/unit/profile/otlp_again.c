@@ -197,5 +197,4 @@ TEST(a_profile_that_was_written_once_stays_as_it_is)
 }
 END
 
-SUITE("otlp_again", no_sample_of_a_file_is_changed,
-      a_profile_that_was_written_once_stays_as_it_is)
+SUITE("otlp_again");

@@ -162,4 +162,4 @@ TEST(files_of_other_tools_have_the_values_that_these_tools_show)
 }
 END
 
-SUITE("peers", files_of_other_tools_have_the_values_that_these_tools_show)
+SUITE("peers");

@@ -672,20 +672,4 @@ TEST(a_field_is_told_of_whatever_its_form)
 }
 END
 
-SUITE("pprof", a_field_is_told_of_whatever_its_form,
-      comments_are_counted_as_memory_and_kept_however_many,
-      what_is_written_reads_back_the_same, writing_again_gives_the_same_bytes,
-      a_foreign_file_is_read, equal_samples_of_a_file_stay_apart,
-      every_cut_of_a_file_is_refused, references_to_nothing_are_refused,
-      a_location_may_lack_its_mapping_and_its_functions,
-      a_function_that_the_file_lacks_is_refused, an_id_used_twice_is_refused,
-      a_sample_needs_one_value_for_each_type,
-      values_may_not_be_shared_out_unevenly,
-      the_string_table_starts_with_the_empty_string,
-      a_stack_at_its_limit_is_read_and_one_past_is_not,
-      many_empty_rows_are_refused_before_memory_is_spent,
-      a_file_of_the_limit_is_read_and_one_byte_more_is_not, a_bomb_is_refused,
-      a_file_that_lies_about_its_length_is_damaged,
-      members_of_a_gzip_file_are_joined_and_padding_is_ignored,
-      a_gzipped_file_without_samples_is_read, writing_past_the_ceiling_is_e2big,
-      varints_past_64_bits_are_refused)
+SUITE("pprof");

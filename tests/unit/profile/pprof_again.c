@@ -24,4 +24,4 @@ TEST(no_field_of_any_profile_is_lost)
 }
 END
 
-SUITE("pprof_again", no_field_of_any_profile_is_lost)
+SUITE("pprof_again");

@@ -201,13 +201,4 @@ TEST(a_place_in_a_file_is_no_name)
 }
 END
 
-SUITE("profile", a_place_in_a_file_is_no_name,
-      equal_stacks_are_one_sample_with_the_sum_of_values,
-      samples_with_other_labels_stay_apart,
-      locations_differ_by_mapping_address_and_lines,
-      a_stack_holds_its_limit_and_no_more,
-      a_location_holds_its_limit_of_lines_and_no_more,
-      there_are_at_most_16_types,
-      a_sum_past_int64_is_refused_and_changes_nothing,
-      a_frame_is_named_by_function_else_module_else_address,
-      a_type_is_found_by_name_and_the_last_is_the_default)
+SUITE("profile");

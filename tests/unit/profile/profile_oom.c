@@ -322,8 +322,4 @@ TEST(a_tree_that_gets_no_more_memory_folds_stacks_and_keeps_their_number)
 }
 END
 
-SUITE("profile_oom", a_profile_half_built_is_freed,
-      a_file_half_written_is_freed, a_file_half_read_is_freed,
-      a_sum_half_packed_is_freed, a_tree_half_drawn_is_freed,
-      a_diff_half_made_is_freed,
-      a_tree_that_gets_no_more_memory_folds_stacks_and_keeps_their_number)
+SUITE("profile_oom");

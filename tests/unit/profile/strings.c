@@ -125,7 +125,4 @@ TEST(stored_text_keeps_its_ids)
 }
 END
 
-SUITE("strings", id_0_is_the_empty_string, equal_text_has_equal_ids,
-      text_may_hold_nul_and_ends_with_one, text_never_moves,
-      a_string_longer_than_a_chunk_is_kept, bytes_that_are_not_utf8_are_escaped,
-      strings_added_at_once_are_mended_too, stored_text_keeps_its_ids)
+SUITE("strings");

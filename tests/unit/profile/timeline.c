@@ -275,7 +275,7 @@ static const struct {
 	{{{0, ALL, 9}, {0, ALL, 0}}, {0, 0, 0}},
 };
 
-TEST(parts_of_a_profile_add_up_to_it)
+TEST_EACH(parts_of_a_profile_add_up_to_it, halves)
 {
 	CLEANUP_PROFILE struct profile *whole = profile_of(all_of_it);
 	CLEANUP_TIMELINE struct timeline *t = line_of(whole);
@@ -347,29 +347,4 @@ TEST(a_timeline_of_another_profile_cuts_nothing)
 }
 END
 
-Suite *
-suite(void)
-{
-	const TTest *const once[] = {
-		what_is_written_is_read,
-		an_empty_timeline_is_one,
-		samples_are_rows_of_the_profile,
-		what_is_cut_short_is_refused_or_shorter,
-		columns_and_rows_must_make_sense,
-		names_and_times_have_bounds,
-		more_threads_than_allowed_are_refused,
-		a_file_that_inflates_past_the_limit_is_refused,
-		a_part_has_its_share_of_values_that_are_neither_samples_nor_time,
-		times_of_a_part_begin_with_it,
-		a_timeline_of_another_profile_cuts_nothing,
-	};
-	Suite *s = suite_create("timeline");
-	TCase *c = tcase_create("timeline");
-
-	for (size_t i = 0; i < ARRAY_LEN(once); i++)
-		tcase_add_test(c, once[i]);
-	tcase_add_loop_test(c, parts_of_a_profile_add_up_to_it, 0,
-	                    ARRAY_LEN(halves));
-	suite_add_tcase(s, c);
-	return s;
-}
+SUITE("timeline");

@@ -107,9 +107,4 @@ TEST(a_summary_of_nothing_is_an_empty_list)
 }
 END
 
-SUITE("top", functions_come_by_self_then_total_then_name,
-      a_function_is_summed_over_all_its_callers, recursion_counts_a_sample_once,
-      a_function_called_as_the_root_is_only_itself, max_cuts_the_list,
-      a_summary_has_the_fields_of_the_api,
-      percents_drop_zeros_and_round_to_two_decimals,
-      a_summary_of_nothing_is_an_empty_list)
+SUITE("top");

@@ -410,19 +410,4 @@ TEST(children_of_a_node_come_once_each_in_the_order_of_their_names)
 }
 END
 
-SUITE("tree", stacks_merge_from_the_root_with_children_by_name,
-      the_subtree_of_a_node_ends_where_end_says,
-      inlined_functions_are_frames_of_their_own,
-      a_profile_without_samples_is_a_root, a_type_that_is_not_there_is_invalid,
-      sums_that_could_leave_int64_are_refused,
-      samples_of_a_space_are_counted_in_its_objects,
-      samples_of_time_alone_are_counted_by_the_period,
-      samples_are_unknown_without_a_count_and_a_period,
-      a_stack_of_all_frames_inlined_is_deep_and_whole,
-      a_package_is_the_go_path_else_the_module,
-      a_frame_that_says_whose_stack_it_is_has_no_package_of_go,
-      functions_alone_have_the_top_of_the_whole_tree,
-      a_picture_of_few_nodes_has_the_large_ones_as_they_are,
-      a_picture_with_room_for_all_nodes_has_them,
-      each_node_has_the_sum_of_the_nodes_below_it,
-      children_of_a_node_come_once_each_in_the_order_of_their_names)
+SUITE("tree");

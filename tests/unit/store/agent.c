@@ -476,20 +476,4 @@ TEST(what_a_host_does_not_see_changes_no_generation_of_it)
 }
 END
 
-SUITE("agent", a_job_that_is_taken_is_run_here_under_its_own_id,
-      a_job_that_is_given_again_is_taken_once_and_has_the_last_attempt,
-      a_job_waits_for_another_capture_of_its_service_and_type,
-      a_job_without_its_service_is_not_taken,
-      a_result_stays_until_it_is_forgotten,
-      a_job_that_is_dropped_is_cancelled_and_told_as_such,
-      services_are_added_replaced_and_removed_as_the_centre_has_them,
-      a_service_that_was_here_before_is_not_removed,
-      a_host_is_told_of_its_own_running_jobs,
-      a_queued_job_goes_on_for_its_host_and_under_its_attempt,
-      processes_of_this_host_and_of_the_centres_services_are_told,
-      a_host_puts_no_processes_of_services_of_other_tenants,
-      a_host_removes_no_processes_of_other_tenants,
-      a_key_takes_no_row_of_a_worker_that_shares_the_store,
-      services_of_one_name_are_told_apart_by_their_tenants,
-      a_service_that_is_forgotten_leaves_that_of_another_tenant,
-      what_a_host_does_not_see_changes_no_generation_of_it)
+SUITE("agent");

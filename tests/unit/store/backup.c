@@ -415,18 +415,4 @@ TEST(a_backup_changes_nothing_in_the_store)
 }
 END
 
-SUITE("backup", a_backup_has_every_profile_and_window,
-      an_empty_store_has_a_backup, the_next_backup_copies_only_what_is_new,
-      a_segment_that_grew_is_copied_from_where_it_ended,
-      an_upload_in_progress_is_in_the_next_backup,
-      what_is_deleted_leaves_the_backup,
-      a_profile_that_is_deleted_before_it_is_copied_is_not_in_the_backup,
-      windows_that_are_deleted_before_they_are_copied_are_not_in_the_backup,
-      windows_that_come_and_go_meanwhile_are_there_or_not,
-      a_backup_goes_on_for_twenty_rounds,
-      a_backup_that_never_catches_up_says_so,
-      a_damaged_profile_is_named_and_the_backup_before_stays,
-      a_backup_keeps_what_the_store_has_lost,
-      what_a_disk_has_changed_in_the_backup_is_copied_again,
-      a_name_that_no_blob_has_is_damage, a_link_in_place_of_a_profile_is_damage,
-      a_backup_changes_nothing_in_the_store)
+SUITE("backup");

@@ -360,11 +360,4 @@ TEST(a_store_that_could_not_be_replaced_stays)
 }
 END
 
-SUITE_TIMEOUT("backup_faults", 240,
-              whatever_fails_a_backup_is_the_new_one_or_the_one_before,
-              a_first_backup_that_fails_is_none,
-              a_backup_that_is_killed_leaves_the_one_before_or_the_new_one,
-              a_restore_that_fails_leaves_no_store_or_a_whole_one,
-              a_restore_that_is_killed_leaves_no_store_or_a_whole_one,
-              a_store_that_is_replaced_is_whole_before_and_kept_after,
-              a_store_that_could_not_be_replaced_stays)
+SUITE("backup_faults", .seconds = 240);

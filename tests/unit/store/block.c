@@ -1059,29 +1059,4 @@ TEST(a_block_of_another_range_is_not_made)
 }
 END
 
-SUITE_TIMEOUT(
-	"block", 120, a_range_has_the_same_windows_at_the_centre,
-	blocks_of_hosts_of_an_older_release_are_read,
-	a_trend_has_the_same_windows_at_the_centre,
-	pages_of_windows_are_the_same_at_the_centre,
-	a_window_of_a_block_is_found_by_its_id_and_its_beginning,
-	a_window_of_a_tier_that_is_none_is_damaged,
-	a_host_sends_all_of_its_windows_in_time_and_each_once,
-	minutes_of_an_hour_wait_for_the_host_s_turn,
-	a_host_that_was_cut_off_sends_hours_and_not_each_minute,
-	a_host_that_was_cut_off_for_longer_than_minutes_are_kept_sends_its_hours,
-	what_waits_to_be_sent_are_minutes_that_the_centre_does_not_have,
-	minutes_wait_until_their_windows_are_added_up,
-	a_block_that_is_sent_again_is_not_counted_again,
-	of_two_that_send_a_block_at_once_one_has_it_stored,
-	minutes_of_an_hour_take_the_place_of_fresh_ones,
-	a_block_that_the_centre_has_a_part_of_is_refused,
-	a_block_of_the_future_waits,
-	windows_of_a_service_that_is_gone_are_left_out,
-	blocks_stay_within_the_quotas_of_their_tenant,
-	minutes_go_once_their_hour_is_there_and_old_enough,
-	minutes_stay_as_long_as_no_hour_tells_of_them,
-	a_block_with_a_pinned_window_stays,
-	a_day_without_blocks_has_no_partition,
-	no_changed_byte_of_a_block_goes_unnoticed,
-	a_block_without_any_text_is_none, a_block_of_another_range_is_not_made)
+SUITE("block", .seconds = 120);

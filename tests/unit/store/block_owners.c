@@ -451,17 +451,4 @@ TEST(a_pinned_window_of_a_block_is_held_by_its_tenant)
 }
 END
 
-SUITE("block_owners", the_centre_has_the_time_of_a_block_of_its_host_and_tenant,
-      minutes_of_an_hour_take_the_place_of_those_of_their_host_and_tenant,
-      minutes_stay_while_only_others_have_sent_the_hour,
-      windows_of_a_service_stay_past_the_days_of_another_tenants,
-      ids_of_anothers_blocks_take_no_place_among_what_is_found,
-      a_sum_is_due_made_and_valid_for_its_tenant,
-      a_sum_that_a_block_came_during_is_not_stored,
-      a_sum_is_of_its_tenants_types_and_windows,
-      the_hosts_of_a_sum_are_those_that_send_for_its_tenant,
-      a_host_begins_with_its_own_first_window_of_the_tenant,
-      a_host_waits_for_no_windows_of_others_to_be_added_up,
-      what_waits_are_the_minutes_of_this_host_and_tenant,
-      series_and_bytes_of_hosts_are_held_by_their_tenant,
-      a_pinned_window_of_a_block_is_held_by_its_tenant)
+SUITE("block_owners");

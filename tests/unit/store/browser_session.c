@@ -187,9 +187,4 @@ TEST(pages_of_sessions_are_newest_first_and_complete)
 }
 END
 
-SUITE("browser_session", a_cookie_opens_its_own_session_until_its_time,
-      a_session_that_is_idle_for_too_long_ends,
-      only_the_oldest_of_the_same_actor_ends_when_there_are_too_many,
-      a_link_is_followed_once_and_until_its_time,
-      a_tenant_lists_and_ends_its_own_only,
-      pages_of_sessions_are_newest_first_and_complete)
+SUITE("browser_session");

@@ -458,16 +458,4 @@ TEST(a_driver_that_nobody_knows_is_not_supported)
 }
 END
 
-SUITE("bytes", bytes_that_were_put_are_got, no_bytes_are_bytes_too,
-      megabytes_come_back_as_they_were, a_piece_is_got_without_the_rest,
-      a_piece_that_reaches_past_the_bytes_is_refused,
-      bytes_of_another_length_are_damage, the_ceiling_of_the_buffer_is_one,
-      what_was_dropped_is_gone_and_may_be_dropped_again,
-      a_name_of_another_form_is_nowhere,
-      bytes_are_listed_once_nobody_holds_them,
-      what_a_list_is_told_to_drop_is_gone, a_failure_ends_the_list,
-      all_of_many_names_are_listed, a_blob_is_read_by_the_driver_of_its_row,
-      a_deleted_blob_is_reaped_from_its_driver,
-      a_sweep_takes_bytes_without_a_row_and_no_others,
-      bytes_in_the_database_have_no_place_that_nginx_reads,
-      a_driver_that_nobody_knows_is_not_supported)
+SUITE("bytes");

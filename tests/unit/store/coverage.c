@@ -88,9 +88,4 @@ TEST(gaps_are_before_between_and_after)
 }
 END
 
-SUITE("coverage", no_window_covers_more_than_its_time,
-      a_window_covers_its_time_and_no_other,
-      what_was_captured_is_spread_over_a_window,
-      two_series_at_once_cover_a_time_once,
-      a_series_that_follows_another_adds_to_it, no_window_covers_nothing,
-      gaps_are_before_between_and_after)
+SUITE("coverage");

@@ -224,10 +224,4 @@ TEST(a_statement_with_other_columns_is_refused)
 }
 END
 
-SUITE_TIMEOUT("db", 120, a_migrated_database_is_left_as_it_is,
-              a_newer_schema_opens_only_if_it_says_so,
-              a_release_works_on_with_a_schema_of_the_next,
-              an_inner_rollback_dooms_the_outer_transaction,
-              data_version_shows_the_commits_of_others_only,
-              whoever_wakes_sees_what_woke_him,
-              a_statement_with_other_columns_is_refused)
+SUITE("db", .seconds = 120);

@@ -136,4 +136,4 @@ TEST(what_owns_a_table_removes_its_rows)
 }
 END
 
-SUITE("growth", every_table_has_one_owner, what_owns_a_table_removes_its_rows)
+SUITE("growth");

@@ -199,5 +199,4 @@ TEST(a_server_that_answers_nonsense_ends_nothing)
 }
 END
 
-SUITE_TIMEOUT("hostile_server", 120,
-              a_server_that_answers_nonsense_ends_nothing)
+SUITE("hostile_server", .seconds = 120);

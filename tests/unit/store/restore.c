@@ -505,20 +505,4 @@ TEST(a_capture_that_ran_is_taken_over_as_after_a_crash)
 }
 END
 
-SUITE("restore", a_restored_store_has_every_byte,
-      a_store_shows_the_moment_of_its_backup,
-      a_store_with_data_is_refused_and_left_alone,
-      the_log_of_a_lost_database_is_data,
-      profiles_whose_database_is_lost_are_in_nobodys_way,
-      what_a_replaced_store_held_is_beside_it,
-      a_store_that_cannot_be_moved_stays_and_the_next_try_replaces_it,
-      what_is_the_hosts_stays_in_place, a_link_to_a_store_stays_one,
-      a_store_that_a_process_has_open_is_refused,
-      a_program_that_starts_meanwhile_gets_the_restored_store,
-      a_database_that_appears_meanwhile_is_not_overwritten,
-      a_directory_without_a_backup_is_refused,
-      a_damaged_backup_is_refused_before_anything_changes,
-      a_backup_of_a_newer_schema_is_refused,
-      a_backup_of_a_schema_that_no_release_has_is_refused,
-      a_backup_of_an_older_schema_is_migrated_when_it_is_opened,
-      a_capture_that_ran_is_taken_over_as_after_a_crash)
+SUITE("restore");

@@ -155,8 +155,4 @@ TEST(a_replaced_store_leaves_its_rights_to_the_next)
 }
 END
 
-SUITE("restore_rights",
-      an_absent_store_is_made_for_its_group_whatever_the_umask,
-      root_restores_for_the_owner_of_the_store,
-      a_file_outside_of_the_store_keeps_its_rights_and_contents,
-      a_replaced_store_leaves_its_rights_to_the_next)
+SUITE("restore_rights");

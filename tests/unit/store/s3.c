@@ -573,21 +573,4 @@ TEST(a_driver_that_is_not_known_or_has_no_endpoint_is_refused)
 }
 END
 
-SUITE("s3", the_examples_that_amazon_published_are_signed,
-      an_example_that_was_changed_is_not_signed,
-      an_object_store_that_misbehaves_costs_no_more_than_its_time,
-      a_body_that_stops_halfway_ends_with_the_time, no_time_left_asks_nothing,
-      a_stopped_object_store_is_unreachable,
-      pieces_that_lie_together_take_one_request,
-      threads_that_read_the_same_wait_for_one_request,
-      a_dropped_object_is_not_read_from_memory,
-      a_range_that_is_ignored_is_damage_and_not_believed,
-      a_list_without_end_ends, objects_of_others_are_never_listed,
-      one_connection_serves_many_requests,
-      a_signed_address_reads_the_object_and_no_other,
-      rows_of_files_stay_readable_once_new_bytes_go_to_the_object_store,
-      bytes_of_an_object_store_that_is_not_configured_are_unreachable,
-      a_key_file_that_others_may_read_is_refused,
-      a_key_file_of_another_form_is_refused,
-      names_that_would_need_encoding_are_refused,
-      a_driver_that_is_not_known_or_has_no_endpoint_is_refused)
+SUITE("s3");

@@ -240,13 +240,4 @@ TEST(a_worker_that_stops_is_not_waited_for)
 }
 END
 
-SUITE("service", a_name_is_one_services_per_tenant,
-      replacing_keeps_the_name_and_needs_one,
-      services_are_listed_by_name_in_pages,
-      a_host_looks_for_its_own_services_and_for_those_of_none,
-      deleting_takes_sessions_processes_and_bytes_along,
-      one_worker_does_what_only_one_may,
-      hosts_are_listed_with_those_first_where_an_ordinal_runs,
-      a_silent_worker_is_dead_and_its_processes_unseen,
-      a_heartbeat_keeps_the_start_and_a_new_process_sets_it,
-      a_worker_that_stops_is_not_waited_for)
+SUITE("service");

@@ -205,9 +205,4 @@ TEST(labels_are_added_unless_the_session_has_them)
 }
 END
 
-SUITE("session", pages_follow_each_other_newest_first_without_gap_or_repeat,
-      a_page_that_ends_the_list_has_no_next,
-      ill_formed_cursors_and_limits_are_refused, filters_narrow,
-      another_tenants_session_is_absent, a_running_session_is_not_deleted,
-      an_upload_is_complete_from_the_start,
-      labels_are_added_unless_the_session_has_them)
+SUITE("session");

@@ -111,6 +111,4 @@ TEST(a_type_stands_on_the_checks_of_its_source)
 }
 END
 
-SUITE("source_of", the_first_row_that_fits_is_taken,
-      of_all_programs_of_a_host_only_what_is_sampled_is_profiled,
-      a_type_stands_on_the_checks_of_its_source)
+SUITE("source_of");

@@ -423,17 +423,4 @@ TEST(keys_of_an_older_store_are_as_valid_as_before)
 }
 END
 
-SUITE("sqlite", files_are_the_groups_whatever_the_umask,
-      a_file_that_is_no_database_is_refused,
-      a_second_link_of_the_setup_file_is_refused_with_what_to_do,
-      processes_that_open_a_new_store_at_once_agree,
-      a_replaced_file_is_followed,
-      a_vanished_file_is_an_error_and_not_an_empty_store,
-      a_lock_that_never_comes_is_busy_after_the_ceiling,
-      a_database_gives_back_the_space_of_removed_rows,
-      only_the_worker_moves_the_wal,
-      every_statement_prepares_with_its_parameters,
-      frequent_statements_neither_scan_nor_sort,
-      a_long_wal_is_moved_before_its_time,
-      the_wal_does_not_grow_once_it_was_moved,
-      keys_of_an_older_store_are_as_valid_as_before)
+SUITE("sqlite");

@@ -255,12 +255,4 @@ TEST(a_deleted_session_takes_its_row_along)
 }
 END
 
-SUITE("symbolize", what_is_asked_is_claimed_once_by_its_host,
-      an_upload_is_named_by_a_worker_of_the_store,
-      the_report_of_an_upload_counts_names,
-      other_tenants_and_unknown_sessions_are_not_found,
-      the_new_profile_takes_the_old_ones_place,
-      a_worker_that_was_given_up_changes_nothing,
-      what_kills_workers_is_not_tried_for_ever,
-      a_worker_takes_over_its_own_hosts_requests_only,
-      a_deleted_session_takes_its_row_along)
+SUITE("symbolize");

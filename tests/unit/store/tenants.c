@@ -823,31 +823,4 @@ TEST(a_reply_is_kept_for_one_actor_of_a_tenant)
 }
 END
 
-SUITE("tenants", lists_of_sessions_are_the_tenants_own,
-      a_session_of_another_tenant_is_not_read_pinned_or_deleted,
-      the_session_before_is_of_the_same_tenant,
-      a_capture_is_refused_for_one_of_the_same_tenant_only_and_names_that,
-      a_capture_of_another_tenant_is_not_cancelled,
-      runs_of_pipelines_are_the_tenants_own,
-      a_session_of_another_tenant_makes_no_baseline,
-      a_baseline_of_another_tenant_is_not_read_counted_or_removed,
-      the_latest_baseline_and_the_one_before_are_of_the_same_tenant,
-      baselines_of_one_tenant_keep_their_own_order,
-      a_trigger_of_another_tenant_is_not_read_changed_or_removed,
-      triggers_are_counted_for_each_tenant,
-      a_host_runs_each_trigger_once_and_those_of_its_services,
-      a_webhook_waits_for_the_worker_of_its_host,
-      a_service_of_another_tenant_is_not_listed_changed_or_deleted,
-      what_goes_with_a_service_is_its_own_tenants,
-      a_service_that_is_deleted_takes_only_its_own_tenants_things_along,
-      a_host_with_a_key_is_its_own_tenants,
-      processes_are_those_of_a_tenant_on_a_host,
-      numbers_of_descendants_are_those_of_a_tenant_on_a_host,
-      a_worker_that_stops_takes_only_its_own_host_along,
-      continuous_profiling_is_set_for_one_tenant,
-      a_problem_ends_for_one_tenant_and_all_of_a_host,
-      a_series_is_of_one_tenant_and_host,
-      pushed_series_are_counted_for_each_tenant_alone,
-      a_window_of_another_tenant_is_not_read_found_or_pinned,
-      windows_are_kept_for_the_days_that_their_own_tenant_says,
-      a_reply_is_kept_for_one_actor_of_a_tenant)
+SUITE("tenants");

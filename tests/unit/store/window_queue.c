@@ -468,11 +468,4 @@ TEST(a_queue_has_all_its_blocks)
 }
 END
 
-SUITE("window_queue", windows_of_processes_that_wait_are_one_transaction,
-      windows_that_cannot_be_stored_together_are_stored_one_by_one,
-      windows_of_others_are_stored_once_though_the_committer_is_killed,
-      a_process_that_comes_after_a_killed_one_commits,
-      more_windows_than_a_slot_holds_are_stored, a_queue_has_all_its_blocks,
-      a_push_that_another_process_commits_is_told_its_fate,
-      bytes_of_a_push_that_may_be_stored_are_not_overwritten,
-      pushes_go_on_without_a_queue_and_the_log_says_so_once)
+SUITE("window_queue");

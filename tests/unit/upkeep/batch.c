@@ -745,16 +745,4 @@ TEST(a_bundle_whose_lengths_do_not_add_up_is_no_sum)
 }
 END
 
-SUITE("batch", windows_of_a_minute_are_kept_as_counts_of_its_stacks,
-      minutes_of_an_hour_and_their_windows_are_counts_of_its_stacks,
-      minutes_of_an_hour_that_was_made_before_become_counts,
-      an_hour_that_has_lost_minutes_stays_as_it_was,
-      a_row_read_before_a_rollup_is_of_bytes_that_are_gone_after_it,
-      a_range_planned_before_a_rollup_is_read_after_it,
-      a_minute_and_an_hour_stay_while_a_pinned_window_needs_them,
-      damage_is_found_and_costs_a_window_or_its_minute,
-      damage_to_a_minute_costs_its_windows_and_not_its_hour,
-      damage_to_an_hour_costs_its_minutes_and_no_other_hour,
-      a_backup_has_windows_that_are_counts,
-      a_writer_that_is_killed_loses_no_window, a_full_disk_loses_no_window,
-      a_bundle_whose_lengths_do_not_add_up_is_no_sum)
+SUITE("batch");

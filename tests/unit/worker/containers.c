@@ -486,12 +486,4 @@ TEST(a_match_of_containers_that_makes_no_sense_is_refused)
 }
 END
 
-SUITE("containers", a_container_is_known_by_the_name_of_its_control_group,
-      the_files_of_each_runtime_have_the_facts,
-      a_file_without_a_name_that_could_be_one_is_refused,
-      labels_past_a_limit_are_left_out, only_files_of_runtimes_are_opened,
-      only_regular_files_of_the_owner_are_opened,
-      a_container_is_read_once_a_minute,
-      a_container_without_files_has_its_id_for_a_name_until_it_has_some,
-      a_match_of_containers_means_what_it_says,
-      a_match_of_containers_that_makes_no_sense_is_refused)
+SUITE("containers");

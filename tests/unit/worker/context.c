@@ -280,11 +280,4 @@ TEST(a_context_that_changes_at_each_read_is_left_after_some_tries)
 }
 END
 
-SUITE("context", a_context_is_found_by_the_name_of_its_mapping,
-      of_many_mappings_with_the_name_some_are_looked_at,
-      attributes_that_are_labels_are_kept,
-      texts_up_to_the_limit_of_labels_are_kept,
-      each_byte_of_a_context_may_be_any,
-      a_context_is_read_and_read_again_when_it_changes,
-      a_context_that_lies_is_none,
-      a_context_that_changes_at_each_read_is_left_after_some_tries)
+SUITE("context");

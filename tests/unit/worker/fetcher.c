@@ -595,19 +595,4 @@ TEST(an_idle_fetcher_gives_signs_of_life)
 }
 END
 
-SUITE("fetcher",
-      a_server_is_offered_the_version_of_http_that_answers_are_read_in,
-      answers_are_told_whole_or_not_at_all,
-      a_body_of_exactly_the_limit_is_taken,
-      a_file_that_came_along_gets_the_body,
-      a_debuginfod_server_is_asked_for_its_files_only,
-      headers_that_matter_are_told, what_takes_too_long_is_given_up,
-      cancelling_closes_the_connection_and_says_nothing,
-      no_more_run_at_once_than_there_is_room_for,
-      a_port_that_nobody_listens_on_is_told_as_such,
-      hosts_and_addresses_are_those_that_are_allowed,
-      a_tenant_reaches_only_hosts_of_its_scope,
-      pages_and_webhooks_have_a_list_of_hosts_each,
-      addresses_of_metadata_and_of_this_machine_are_refused,
-      other_families_are_refused, messages_of_other_shapes_are_passed_over,
-      an_idle_fetcher_gives_signs_of_life)
+SUITE("fetcher");

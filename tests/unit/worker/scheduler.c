@@ -663,19 +663,4 @@ TEST(a_second_worker_of_a_host_is_refused)
 }
 END
 
-SUITE("scheduler", a_job_becomes_a_capture_and_its_profile_is_stored,
-      a_child_that_starts_meanwhile_is_followed_and_left_when_out_of_scope,
-      a_goroutine_job_becomes_a_snapshot,
-      a_job_that_no_capture_can_do_fails_with_the_reason,
-      no_job_captures_for_longer_or_more_often_than_it_may,
-      processes_are_published_for_the_api,
-      cancelling_stops_a_capture_and_keeps_what_there_is,
-      a_capture_that_a_client_completes_is_stored_as_any_other,
-      an_end_that_is_bad_or_makes_no_sense_fails_the_capture,
-      messages_that_make_no_sense_are_passed_over,
-      a_dead_analyser_fails_the_capture_it_worked_on_and_no_other,
-      a_killed_scheduler_is_followed_by_one_that_runs_its_job_again,
-      a_told_scheduler_gives_short_captures_back_and_is_gone,
-      a_told_scheduler_ends_long_captures_with_what_there_is,
-      a_new_fetcher_takes_the_place_of_the_old_one_and_captures_go_on,
-      a_second_worker_of_a_host_is_refused)
+SUITE("scheduler");

@@ -618,28 +618,4 @@ TEST(an_opener_that_is_gone_is_no_finding)
 }
 END
 
-SUITE("selftest", what_was_found_is_published_check_by_check,
-      a_host_where_everything_works_is_fine_and_is_left_in_peace,
-      a_disk_that_fills_up_is_noticed_while_all_else_is_well,
-      what_fails_is_tried_again_with_each_heartbeat_until_it_works,
-      a_check_that_fails_leaves_the_opener_alone_with_the_others,
-      what_the_kernel_lacks_is_not_tried_with_each_heartbeat,
-      captures_that_fail_have_all_checks_run_once_a_minute,
-      each_refusal_of_events_names_its_own_repair,
-      a_cpu_that_is_offline_is_no_refusal,
-      in_a_container_each_refusal_names_the_option_that_is_missing,
-      a_filter_that_is_refused_costs_more_and_breaks_nothing,
-      what_probes_cannot_watch_is_left_to_the_library,
-      a_worker_without_descriptors_says_so_and_not_that_the_kernel_is_old,
-      parts_that_hang_are_counted_and_a_worker_without_analyser_is_broken,
-      sums_that_were_given_up_are_counted,
-      a_second_worker_that_sees_the_same_processes_is_named_with_its_end,
-      programs_of_other_users_need_their_own_right,
-      a_first_process_that_is_out_of_reach_speaks_for_no_other,
-      children_of_the_opener_speak_for_no_other_process,
-      a_program_that_an_upgrade_replaced_is_no_finding,
-      memory_that_nobody_may_read_names_the_setting,
-      kernel_names_that_are_hidden_name_what_hides_them,
-      rings_past_the_locked_memory_are_a_warning,
-      a_capture_error_is_explained_by_the_check_that_fails,
-      an_opener_that_is_gone_is_no_finding)
+SUITE("selftest");

@@ -241,7 +241,4 @@ TEST(a_match_that_the_api_did_not_check_selects_nothing)
 }
 END
 
-SUITE("surveys", a_survey_tells_processes_of_the_tenant_and_counts_others,
-      a_program_is_listed_with_the_cpu_time_of_all_its_processes,
-      a_survey_of_no_worker_or_another_host_has_no_answer,
-      a_survey_is_forgotten, a_match_that_the_api_did_not_check_selects_nothing)
+SUITE("surveys");

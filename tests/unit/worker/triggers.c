@@ -238,10 +238,4 @@ TEST(a_minute_that_comes_twice_counts_once)
 }
 END
 
-SUITE("triggers", a_function_that_costs_three_times_as_much_has_that_value,
-      a_firing_of_a_shift_has_the_interval_in_which_it_began,
-      a_function_whose_share_alone_rises_has_no_value,
-      a_minute_that_comes_twice_counts_once,
-      growth_is_of_what_there_was_if_only_one,
-      functions_are_those_that_the_tenant_of_a_series_asks_for,
-      a_window_is_judged_by_the_triggers_of_its_tenant)
+SUITE("triggers");

@@ -137,5 +137,4 @@ TEST(no_turn_is_held_while_a_child_waits_for_a_capture)
 }
 END
 
-SUITE("turn", children_that_need_much_memory_have_it_one_after_the_other,
-      no_turn_is_held_while_a_child_waits_for_a_capture)
+SUITE("turn");

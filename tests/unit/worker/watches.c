@@ -191,7 +191,4 @@ TEST(a_label_of_a_container_that_is_too_long_is_left_out)
 }
 END
 
-SUITE("watches", a_service_of_the_same_name_has_a_watch_of_its_own,
-      no_more_windows_are_read_than_there_can_be_watches,
-      windows_have_the_labels_that_all_containers_of_the_service_agree_on,
-      a_label_of_a_container_that_is_too_long_is_left_out)
+SUITE("watches");

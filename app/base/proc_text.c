@@ -18,17 +18,17 @@ enum {
 	RSS = 24
 };
 
-/* Reads the number in a field after the name, which ends at close. */
+/* Reads the number in a field after the name, whose last parenthesis counts: a
+ * process may call itself ") R". */
 static bool
-stat_field(const char *close, int number, uint64_t *out)
+stat_field(const char *text, int number, uint64_t *out)
 {
-	const char *p = close;
+	const char *p = strrchr(text, ')');
 	unsigned long long v;
 
-	for (int field = NAME; field < number; field++)
-		if (!(p = strchr(p + 1, ' ')))
-			return false;
-	if (sscanf(p, "%llu", &v) != 1)
+	for (int field = NAME; p && field < number; field++)
+		p = strchr(p + 1, ' ');
+	if (!p || sscanf(p, "%llu", &v) != 1)
 		return false;
 	*out = v;
 	return true;
@@ -50,12 +50,10 @@ proc_parse_memory(const char *text, uint64_t *out_mapped,
 int
 proc_parse_usage(const char *text, uint64_t *out_ticks, uint64_t *out_pages)
 {
-	const char *close = strrchr(text, ')');
 	uint64_t user, kernel, pages;
 
-	if (!close || !stat_field(close, UTIME, &user) ||
-	    !stat_field(close, STIME, &kernel) ||
-	    !stat_field(close, RSS, &pages))
+	if (!stat_field(text, UTIME, &user) ||
+	    !stat_field(text, STIME, &kernel) || !stat_field(text, RSS, &pages))
 		return -EINVAL;
 	*out_ticks = user + kernel;
 	*out_pages = pages;
@@ -154,17 +152,26 @@ proc_parse_schedstat(const char *text, struct proc_schedstat *out)
 	return 0;
 }
 
+bool
+proc_parse_comm(const char *text, char comm[PROC_COMM_MAX])
+{
+	const char *open = strchr(text, '('), *close = strrchr(text, ')');
+
+	if (!open || !close || close < open)
+		return false;
+	snprintf(comm, PROC_COMM_MAX, "%.*s", (int)(close - open - 1),
+	         open + 1);
+	return true;
+}
+
 int
 proc_parse_stat(const char *text, char comm[PROC_COMM_MAX], uint64_t *out_start)
 {
-	const char *open = strchr(text, '('), *close = strrchr(text, ')');
 	uint64_t start;
 
-	if (!open || !close || close < open ||
-	    !stat_field(close, START_TIME, &start))
+	if (!stat_field(text, START_TIME, &start) ||
+	    !proc_parse_comm(text, comm))
 		return -EINVAL;
-	snprintf(comm, PROC_COMM_MAX, "%.*s", (int)(close - open - 1),
-	         open + 1);
 	*out_start = start;
 	return 0;
 }
@@ -172,10 +179,9 @@ proc_parse_stat(const char *text, char comm[PROC_COMM_MAX], uint64_t *out_start)
 int
 proc_parse_parent(const char *text, int32_t *out)
 {
-	const char *close = strrchr(text, ')');
 	uint64_t parent;
 
-	if (!close || !stat_field(close, PARENT, &parent) || parent > INT32_MAX)
+	if (!stat_field(text, PARENT, &parent) || parent > INT32_MAX)
 		return -EINVAL;
 	*out = (int32_t)parent;
 	return 0;
@@ -184,11 +190,9 @@ proc_parse_parent(const char *text, int32_t *out)
 int
 proc_parse_kin(const char *text, int32_t *out_parent, int32_t *out_session)
 {
-	const char *close = strrchr(text, ')');
 	uint64_t session;
 
-	if (!close || !stat_field(close, SESSION, &session) ||
-	    session > INT32_MAX)
+	if (!stat_field(text, SESSION, &session) || session > INT32_MAX)
 		return -EINVAL;
 	*out_session = (int32_t)session;
 	return proc_parse_parent(text, out_parent);
@@ -231,11 +235,9 @@ proc_is_kernel_thread(const char *text)
 {
 	static const uint64_t kernel = 0x00200000; /* PF_KTHREAD */
 	static const uint64_t io_worker = 0x10;    /* PF_IO_WORKER */
-	const char *close = strrchr(text, ')');
 	uint64_t flags;
 
-	return close && stat_field(close, FLAGS, &flags) &&
-	       flags & (kernel | io_worker);
+	return stat_field(text, FLAGS, &flags) && flags & (kernel | io_worker);
 }
 
 int

@@ -13,9 +13,11 @@
 #define PROC_GROUP_MAX   1024 /* bytes of the path of a control group */
 #define PROC_CMDLINE_MAX 4096 /* bytes kept of a command line */
 
+/* Reads from /proc/PID/stat the name in parentheses, which may contain any
+ * bytes; false if there is none. */
+bool proc_parse_comm(const char *text, char comm[PROC_COMM_MAX]);
 /*
- * Reads from /proc/PID/stat the name in parentheses, which may contain any
- * bytes, and the start time in clock ticks since boot.
+ * Reads the name as well, and the start time in clock ticks since boot.
  *   Errors   -EINVAL
  *   Source   proc(5), field 22
  */

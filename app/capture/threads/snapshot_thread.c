@@ -15,21 +15,6 @@ static const struct {
 #undef SNAPSHOT_CALL
 };
 
-/* Finds the state. The last parenthesis counts, since a thread may call itself
- * ") R". */
-static void
-read_stat(const char *stat, struct thread_seen *out)
-{
-	const char *open = strchr(stat, '('), *close = strrchr(stat, ')');
-
-	if (!open || !close || close < open)
-		return;
-	snprintf(out->name, sizeof(out->name), "%.*s", (int)(close - open - 1),
-	         open + 1);
-	if (close[1] == ' ' && close[2])
-		out->state = close[2];
-}
-
 /* Splits a line into at most max words, and returns their number. */
 static size_t
 read_words(const char *call, uint64_t *out, size_t max)
@@ -106,7 +91,8 @@ thread_see(const struct thread_row *row, const void *stack,
            struct thread_seen *out)
 {
 	*out = (struct thread_seen){.state = '?', .number = THREAD_NO_CALL};
-	read_stat(row->stat, out);
+	if (proc_parse_comm(row->stat, out->name))
+		out->state = proc_parse_state(row->stat) ?: '?';
 	if (row->how != THREAD_BLOCKED)
 		return;
 	read_call(row->call, out);

@@ -5,13 +5,13 @@
 
 #include "capture/threads.h"
 
+#include "base/proc_text.h"
 #include "capture/unwind/unwind.h"
 
 #include <stdbool.h>
 
-#define THREAD_MAX_FDS  16 /* descriptors shown of a poll */
-#define THREAD_NO_CALL  (-1)
-#define THREAD_MAX_NAME 64 /* the kernel cuts a workqueue's name here */
+#define THREAD_MAX_FDS 16 /* descriptors shown of a poll */
+#define THREAD_NO_CALL (-1)
 
 enum thread_target {
 	TARGET_NOTHING,
@@ -21,7 +21,7 @@ enum thread_target {
 };
 
 struct thread_seen {
-	char name[THREAD_MAX_NAME];
+	char name[PROC_COMM_MAX];
 	char state;  /* as ps(1) shows it; '?' unknown */
 	long number; /* of the system call, or THREAD_NO_CALL */
 	uint64_t args[6];

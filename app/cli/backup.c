@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/json_out.h"
+#include "base/quantity.h"
 #include "become.h"
 #include "settings.h"
 #include "store/backup.h"
@@ -51,20 +52,7 @@ failed_for(int rc, const struct buf *why)
 	return failed("%s", why->len ? buf_str(why) : strerror(-rc));
 }
 
-static void
-put_size(struct buf *out, int64_t bytes)
-{
-	static const char *const units[] = {"bytes", "KiB", "MiB", "GiB",
-	                                    "TiB"};
-	double n = (double)bytes;
-	size_t i = 0;
-
-	for (; n >= 1024 && i + 1 < ARRAY_LEN(units); i++)
-		n /= 1024;
-	buf_addf(out, "%.*f %s", i ? 1 : 0, n, units[i]);
-}
-
-/* Appends "12 files of profiles and 3 windows, 1.5 MiB". */
+/* Appends "12 files of profiles and 3 windows, 1.50 MiB". */
 static void
 put_backup(struct buf *out, const struct backup *b)
 {
@@ -72,7 +60,7 @@ put_backup(struct buf *out, const struct backup *b)
 	         "%" PRId64 " file%s of profiles and %" PRId64 " window%s, ",
 	         b->files, b->files == 1 ? "" : "s", b->windows,
 	         b->windows == 1 ? "" : "s");
-	put_size(out, b->bytes);
+	quantity(out, b->bytes, "bytes");
 }
 
 static void
@@ -114,7 +102,7 @@ show_backup(const struct cli *c, const char *dir, const struct backup_report *r,
 	buf_addf(&out, "%s: ", dir);
 	put_backup(&out, &r->now);
 	buf_puts(&out, "; copied ");
-	put_size(&out, r->copied_bytes);
+	quantity(&out, r->copied_bytes, "bytes");
 	buf_addf(&out, ", removed %" PRId64 " file%s, %.1f s\n", r->removed,
 	         r->removed == 1 ? "" : "s", seconds);
 	return print(&out);

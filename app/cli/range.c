@@ -1,8 +1,8 @@
 /* stoker history, series, groups, when, merge: a service over time. */
 #include "range.h"
 
+#include "base/quantity.h"
 #include "profile.h"
-#include "profile/quantity.h"
 #include "profile/types.h"
 #include "result.h"
 #include "session.h"

@@ -1,6 +1,6 @@
 #include "result.h"
 
-#include "profile/quantity.h"
+#include "base/quantity.h"
 #include "table.h"
 #include "text.h"
 #include "top.h"

@@ -2,8 +2,8 @@
 #include "cli.h"
 
 #include "base/file.h"
+#include "base/quantity.h"
 #include "labels.h"
-#include "profile/quantity.h"
 #include "service.h"
 #include "survey.h"
 #include "table.h"

@@ -1,6 +1,6 @@
 #include "values.h"
 
-#include "profile/quantity.h"
+#include "base/quantity.h"
 #include "profile/types.h"
 
 #include <string.h>

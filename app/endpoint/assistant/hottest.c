@@ -1,8 +1,8 @@
 /* A text about the functions that cost most. */
 #include "story.h"
 
+#include "base/quantity.h"
 #include "profile/hot.h"
-#include "profile/quantity.h"
 #include "profile/tree.h"
 #include "profile/types.h"
 #include "quote.h"

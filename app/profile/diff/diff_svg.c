@@ -6,9 +6,9 @@
  */
 #include "diff_formats.h"
 
+#include "base/quantity.h"
 #include "profile/diff.h"
 #include "profile/export/svg.h"
-#include "profile/quantity.h"
 
 #include <math.h>
 #include <string.h>

@@ -9,9 +9,9 @@
 #include "exports.h"
 
 #include "base/hash.h"
+#include "base/quantity.h"
 #include "base/table.h"
 #include "base/utf8.h"
-#include "profile/quantity.h"
 
 #include <errno.h>
 #include <string.h>

@@ -6,8 +6,8 @@
 
 #include "base/clock.h"
 #include "base/pattern.h"
+#include "base/quantity.h"
 #include "base/utf8.h"
-#include "profile/quantity.h"
 #include "svg.h"
 
 #include <errno.h>

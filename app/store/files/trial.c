@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/folder.h"
+#include "base/quantity.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,8 +12,6 @@
 #define TRY_FILE     "written"
 #define TRY_RENAMED  "renamed"
 #define TRY_NAME_MAX 32
-#define MIB          (1 << 20)
-#define GIB          (1 << 30)
 #define FILE_MODE    0640
 
 static int
@@ -98,9 +97,8 @@ store_try(struct store *s, int64_t min_free, struct finding *out)
 	                 ?: try_folder(s->segments_fd)
 	                 ?: try_database(s);
 	struct statvfs v;
+	CLEANUP_BUF struct buf size = BUF_INIT(BUF_MAX_SMALL);
 	int64_t free_bytes;
-	const char *unit;
-	double n;
 
 	if (!rc && fstatvfs(s->profiles_fd, &v))
 		rc = -errno;
@@ -109,17 +107,16 @@ store_try(struct store *s, int64_t min_free, struct finding *out)
 		return rc;
 	}
 	free_bytes = (int64_t)v.f_bavail * (int64_t)v.f_frsize;
-	unit = free_bytes < GIB ? "MiB" : "GiB";
-	n = (double)free_bytes / (free_bytes < GIB ? MIB : GIB);
+	quantity(&size, free_bytes, "bytes");
 	if (free_bytes < min_free)
 		finding_set(out, WARNING,
 		            "make room there, or lower max_bytes in [store] "
 		            "and [continuous]",
-		            "written and renamed; only %.1f %s are free, so "
-		            "that continuous profiling rests",
-		            n, unit);
+		            "written and renamed; only %s are free, so that "
+		            "continuous profiling rests",
+		            buf_str(&size));
 	else
-		finding_set(out, FINE, NULL,
-		            "written and renamed; %.1f %s are free", n, unit);
+		finding_set(out, FINE, NULL, "written and renamed; %s are free",
+		            buf_str(&size));
 	return 0;
 }

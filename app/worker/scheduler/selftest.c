@@ -7,10 +7,10 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "base/proc_text.h"
+#include "base/quantity.h"
 #include "base/shortage.h"
 #include "capture/event.h"
 #include "heartbeat.h"
-#include "profile/quantity.h"
 #include "store/worker.h"
 
 #include <dirent.h>

@@ -1,9 +1,9 @@
+#include "base/quantity.h"
 #include "cli/progress.h"
 #include "cli/table.h"
 #include "cli/text.h"
 #include "cli/values.h"
 #include "lib/test.h"
-#include "profile/quantity.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -79,7 +79,7 @@ TEST(bytes_are_stored_where_the_setgid_bit_may_not_be_set)
 	ck_assert_uint_eq(folder_mode_of(&t.s, &b), 02770);
 	ck_assert_int_eq(store_try(&t.s, 0, &f), 0);
 	ck_assert_int_eq(f.verdict, FINE);
-	ck_assert_str_eq(f.found, "written and renamed; 40.0 MiB are free");
+	ck_assert_str_eq(f.found, "written and renamed; 40.00 MiB are free");
 }
 END
 

@@ -1,4 +1,4 @@
-#include "profile/quantity.h"
+#include "base/quantity.h"
 
 #include <math.h>
 #include <string.h>

@@ -375,7 +375,7 @@ const tests = {
       await route.fulfill({ response: reply, json: body });
     });
     await signIn(page);
-    await page.getByText('its last sign of life came').waitFor();
+    await page.getByText('its last heartbeat came').waitFor();
   },
   async a_second_capture_at_once_is_refused_with_the_way_to_the_first() {
     const page = await inside('/ui/s/demo');
@@ -509,7 +509,7 @@ const tests = {
     await page.getByRole('alert').getByRole('heading',
       { name: 'No cpu profile in one of the ranges' }).waitFor();
     const empty = page.url();
-    await page.getByRole('button', { name: 'Compare both halves' }).click();
+    await page.getByRole('button', { name: 'Compare the two halves' }).click();
     await page.waitForFunction(url => location.href !== url, empty);
   },
   async a_range_is_brushed_zoomed_out_of_and_gone_back_to() {

@@ -94,7 +94,7 @@ test('a_search_finds_errors', () => {
 });
 test('a_search_without_a_result_says_so', () => {
   type('<b>');
-  same($('state').textContent, 'Nothing has “<b>” in it.');
+  same($('state').textContent, 'Nothing contains “<b>”.');
 });
 test('a_link_to_what_the_search_hides_ends_it', async () => {
   location.hash = '#GetHistory';

@@ -30,7 +30,7 @@ test('all_words_must_be_in_a_section', async () => {
   same(results().some(([name]) => name === 'stoker-glossary(7): courier'), true);
   await find('courier zzqy');
   same(results(), []);
-  same($('found').textContent, 'No page has “courier zzqy” in it.');
+  same($('found').textContent, 'No page contains “courier zzqy”.');
 });
 test('an_empty_search_shows_the_page_again', async () => {
   await find('');

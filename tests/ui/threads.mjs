@@ -51,7 +51,7 @@ const tests = {
   async stacks_are_found_by_what_is_typed() {
     const page = await open(AFTER);
     await page.getByLabel('Filter by function').fill('MAIN.GO:130');
-    await page.getByText('No stack is like that').waitFor();
+    await page.getByText('No stack matches').waitFor();
     await page.getByLabel('Filter by function').fill('MAIN.GO:120');
     await page.getByText('300 of 301 goroutines').waitFor();
   },

@@ -120,7 +120,7 @@ function search() {
   for (const s of $('content').children)
     s.hidden = !entries.some(e => !e.element.hidden && s.contains(e.element));
   $('state').hidden = query === '' || found > 0;
-  $('state').textContent = `Nothing has “${query}” in it.`;
+  $('state').textContent = `Nothing contains “${query}”.`;
 }
 
 /* Opens the part that the address names. */

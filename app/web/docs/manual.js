@@ -75,7 +75,7 @@ async function search() {
     element('p', {}, found.length
       ? `${found.length} ${found.length === 1 ? 'section' : 'sections'}` +
         (found.length > MOST ? `, the first ${MOST} of which are shown` : '')
-      : `No page has “${query}” in it.`),
+      : `No page contains “${query}”.`),
     ...found.slice(0, MOST).map(s => element('div', { class: 'result' },
       link(s.href + (s.id ? '#' + s.id : ''), `${s.title}: ${s.name}`),
       element('p', {}, excerpt(s.text, query)))));

@@ -60,7 +60,7 @@ export default function Audit({ caller }: PageProps) {
         <td class="wide mono">{e.requestId}</td>
       </tr>)}</tbody>
     </table>
-    {data.items.length === 0 && <p class="quiet" role="status">Nothing that was
-      done has this text.</p>}
+    {data.items.length === 0 && <p class="quiet" role="status">No entry contains
+      this text.</p>}
   </>;
 }

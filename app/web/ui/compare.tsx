@@ -187,6 +187,6 @@ function Brushes({ a, b, service, type, only, unit, isEmpty, choose }: {
       <p><button type="button" class="main" onClick={() => {
         const [first, second] = halvesOf(trend.data!);
         choose(first, second);
-      }}>Compare both halves of what there is</button></p>}
+      }}>Compare the two halves of what is stored</button></p>}
   </>;
 }

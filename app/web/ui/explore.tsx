@@ -188,7 +188,7 @@ function Shown({ view, query, caller }: { view: View;
       capture={items.find(hasThreads)}
       asOf={present.isLive
         ? <AsOf at={doc.data?.until} again={present.next} />
-        : <button type="button" class="as-of" title="The last hour, as it goes on"
+        : <button type="button" class="as-of" title="The last hour, up to now"
           onClick={() => show(view, { from: 'now-1h', to: 'now' })}>
           Back to now</button>} />
     {running.length > 0 && <Running items={running} />}

@@ -171,7 +171,7 @@ function Silent({ workers }: { workers: Worker[] }) {
     {workers.length === 0 && <p>No worker runs: nothing can be captured. Start
       stoker-worker on this host.</p>}
     {silent.map(w => <p key={w.host}>The worker of <b>{w.host}</b> is
-      silent: its last sign of life came <Time at={w.heartbeatAt} />. Nothing
+      silent: its last heartbeat came <Time at={w.heartbeatAt} />. Nothing
       can be captured there.</p>)}
     <pre>systemctl status stoker-worker</pre>
   </div>;

@@ -177,7 +177,7 @@ function ContinuousPart({ name, isAdmin, loaded }: { name: string;
         fixed={{ service: name, enabled: true }} made={again} />}
       {isAdmin && data?.enabled && <Ask word="Turn off"
         question={`Stop profiling ${name} continuously?`}
-        about="What was profiled is kept for its days."
+        about="Existing profiles are kept until their retention ends."
         action={() => remove(`${CONTINUOUS}/${encodeURIComponent(name)}`)
           .then(again)} />}
     </div>
@@ -312,7 +312,7 @@ function Baselines({ name, mayRemove }: { name: string;
               <td class="number actions"><Check name={name} of={b} />
                 {mayRemove && <Ask word="Remove"
                 question={`Remove the baseline ${b.baselineLabel}?`}
-                about="The capture that it is made of stays."
+                about="Its capture is kept."
                 action={() => remove(`${BASELINES}/${b.baselineId}`)
                   .then(again)} />}</td>
             </tr>)}</tbody>

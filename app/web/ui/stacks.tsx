@@ -71,7 +71,7 @@ export function Rows<T extends Stack>({ items, first, most, about, two, over,
   const [room, setRoom] = useState(first), [open, setOpen] = useState('');
   const columns = two ? 5 : 4;
   if (items.length === 0)
-    return <p class="quiet">No stack is like that.</p>;
+    return <p class="quiet">No stack matches.</p>;
   return <>
     <table class="list stacks">
       <thead><tr>

@@ -688,6 +688,48 @@ wait_counted(const struct held_run *m, struct run_watch *w)
 	              m->words[0], m->host);
 }
 
+/* Ends a capture of an earlier command, and waits for that. */
+static int
+end_earlier(const struct held_run *m, const json_t *session)
+{
+	CLEANUP(watch_done) struct run_watch w = {.cli = m->cli};
+	int rc;
+
+	snprintf(w.id, sizeof(w.id), "%s", json_member(session, "id"));
+	if (!id_valid(SESSION_PREFIX, w.id))
+		return failed("the server named no profile");
+	fprintf(stderr, "stoker: %s is of an earlier command; it ends now\n",
+	        w.id);
+	rc = take_result(&w, "POST", "/complete");
+	while (!rc && is_running(w.result) && !interrupted &&
+	       clock_mono_ns() < m->end_ns) {
+		poll(NULL, 0, HOLD_MS);
+		rc = take_result(&w, "GET", "");
+	}
+	return rc;
+}
+
+/* Ends captures of the service that run here. Their commands are not waited for
+ * any more, since this program has the lock of the pid file. */
+static int
+end_all_earlier(const struct held_run *m)
+{
+	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
+	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
+	const json_t *session;
+	size_t i;
+	int rc;
+
+	buf_puts(&path, PROFILING "/sessions?status=running&top=0");
+	query_add(&path, "service", m->service);
+	query_add(&path, "profileType", type_asked(m->cli));
+	rc = ask(m->cli, "GET", buf_str(&path), NULL, &r);
+	json_array_foreach(json_object_get(r.json, "items"), i, session)
+		if (!rc && !strcmp(json_member(session, "host"), m->host))
+			rc = end_earlier(m, session);
+	return rc;
+}
+
 static int
 start_capture(struct held_run *m, struct run_watch *w)
 {
@@ -702,7 +744,8 @@ start_capture(struct held_run *m, struct run_watch *w)
 	o->host = m->host;
 	if (o->seconds < 0)
 		o->seconds = COMMAND_S;
-	rc = make_body(m->cli, &body)
+	rc = end_all_earlier(m)
+	             ?: make_body(m->cli, &body)
 	             ?: ask(m->cli, "POST", PROFILES "/start", body, &r);
 	if (!rc)
 		rc = read_started(&r, &s);

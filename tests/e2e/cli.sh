@@ -141,6 +141,18 @@ used_once() { # the pid file
   return $rc
 }
 check a_service_has_one_command_at_a_time used_once
+goes_on_after_a_kill() { # the capture of the killed one ends, too
+  local pid command
+  XDG_CONFIG_HOME=$command_home "$STATE/bin/stoker" --server "http://127.0.0.1:$PORT" --token-file "$STATE/token" \
+    run bench --command -- sleep 100 2>/dev/null &
+  pid=$!
+  runs() { json '.[0].phase == "capturing"' stoker_cli --json sessions --service bench && command=$(pgrep -P $pid); }
+  wait_for 20 runs || return 1
+  kill -KILL $pid
+  leaves 0 commanded bench --command -- true
+  kill -KILL "$command"
+}
+check a_stoker_that_is_killed_is_in_no_later_one_s_way goes_on_after_a_kill
 is_not_overwritten() { # whatever the server names
   echo precious >"$STATE/notes.pid"
   stoker_cli service add notes --pid-file "$STATE/notes.pid" >/dev/null &&

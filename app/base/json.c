@@ -100,7 +100,7 @@ json_remove_text(json_t *list, const char *text)
 	json_array_foreach(list, i, v) {
 		const char *is = json_string_value(v);
 
-		if (!is || strcmp(is, text) != 0)
+		if (!is || !*text || strncmp(is, text, strlen(text)) != 0)
 			continue;
 		json_array_remove(list, i);
 		return;

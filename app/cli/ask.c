@@ -180,7 +180,7 @@ suggest_word(const json_t *details, struct buf *out)
 	char *rest;
 
 	if (strncmp(expected, "one of ", 7) != 0 ||
-	    !(words = strdup(expected + 7)))
+	    !(words = strndup(expected + 7, strcspn(expected + 7, "("))))
 		return;
 	value_bare(&got, json_object_get(details, "got"));
 	near = NEAR(buf_str(&got));

@@ -130,9 +130,9 @@ say_host(struct buf *out, const struct screen *s, const json_t *host)
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
 
 	buf_addf(&text,
-	         "Worker of %s: %s. Windows of all services since it started, "
-	         "of %" JSON_INTEGER_FORMAT " s each: %" JSON_INTEGER_FORMAT
-	         " stored",
+	         "The worker of %s: %s. Since it started, it has made windows "
+	         "of %" JSON_INTEGER_FORMAT
+	         " s, of all services: %" JSON_INTEGER_FORMAT " stored",
 	         json_member(host, "host"),
 	         state_text(json_member(host, "state")),
 	         number(host, "windowSeconds"), number(host, "stored"));

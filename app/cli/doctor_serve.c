@@ -324,6 +324,24 @@ probe_ready(struct doctor *d)
 	return BROKEN;
 }
 
+/* Says how to make another key, and where to if it is the one in the file that
+ * is refused. */
+static void
+fix_token(struct doctor *d)
+{
+	CLEANUP_BUF struct buf file = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_FREE char *kept = NULL;
+	bool is_kept;
+
+	token_home(&file);
+	buf_puts(&file, "/" TOKEN_FILE);
+	is_kept = !token_find(NULL, buf_str(&file), &kept, &why) &&
+	          !strcmp(kept, d->cli->http.token);
+	fix(d, "stoker token create NAME --role admin%s%s", is_kept ? " >" : "",
+	    is_kept ? buf_str(&file) : "");
+}
+
 enum verdict
 probe_token(struct doctor *d)
 {
@@ -346,7 +364,7 @@ probe_token(struct doctor *d)
 		found(d, "accepted");
 		return FINE;
 	}
-	fix(d, "stoker token create NAME --role admin");
+	fix_token(d);
 	return BROKEN;
 }
 
@@ -543,7 +561,7 @@ needs_fetcher(struct doctor *d)
 	const json_t *s;
 	size_t i;
 
-	if (*d->conf.symbols_debuginfod)
+	if (*d->conf.symbols_debuginfod || *d->conf.webhook_allow)
 		return true;
 	if (!d->cli->http.token || get(d, "/api/v1/services?limit=500", &r))
 		return false;
@@ -596,7 +614,7 @@ probe_fetcher(struct doctor *d)
 		return d->worker ? FINE : SKIPPED;
 	}
 	if (has_no_network(d)) {
-		found(d, "the worker has no network: no pprofUrl and no "
+		found(d, "the worker has no network: no pprofUrl, webhook or "
 		         "debuginfod server is reached");
 		fix(d, NETWORK_FIX);
 		return BROKEN;
@@ -604,6 +622,7 @@ probe_fetcher(struct doctor *d)
 	if (d->fetcher)
 		found(d, "pid %d", (int)d->fetcher);
 	else
-		found(d, "starts with the next profile that is fetched");
+		found(d, "starts when the next profile is fetched, or webhook "
+		         "sent");
 	return FINE;
 }

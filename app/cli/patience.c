@@ -46,8 +46,8 @@ wait_for_process(const struct cli *c, struct patience *p)
 {
 	if (!p->noted && !c->opt.json)
 		fprintf(stderr,
-		        "stoker: no process of %s runs yet; waiting for one up "
-		        "to %" PRId64 " s\n",
+		        "stoker: no process of %s was found yet; looking for "
+		        "one for up to %" PRId64 " s\n",
 		        p->service, c->opt.wait_for_process);
 	p->noted = true;
 	poll(NULL, 0, PAUSE_MS);

@@ -144,7 +144,7 @@ put_command(json_t *row, const json_t *process, const char *service)
 		shell_word(service, &text);
 	else
 		program_options(process, &text);
-	buf_puts(&text, " --wait");
+	buf_puts(&text, " --seconds 10s --wait");
 	json_object_set_new(row, "command", json_text(buf_str(&text)));
 }
 

@@ -53,6 +53,7 @@ struct quality {
 	/* Modules where most stacks break off, most first. */
 	struct quality_break breaks[QUALITY_MAX_BREAKS];
 	char unwatched[128]; /* names of functions, NUL-terminated */
+	char unnamed[192];   /* files of most frames without a name */
 };
 
 /* Sets what follows from the numbers of a profile of a type, by its name in

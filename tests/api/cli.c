@@ -489,8 +489,7 @@ TEST(a_store_is_backed_up_verified_and_restored)
 		{"restore $HOME.bak --config stoker.conf --state $HOME.new", 0,
 	         "/tmp/stoker-test.*.new: 0 files of profiles and 0 windows, "
 	         "* KiB, as of *Z\n"
-	         "API keys that were revoked since are valid again: stoker "
-	         "token list.\n"},
+	         "The API keys are those of the backup. *(stoker setup).\n"},
 		{"restore $HOME.bak --config stoker.conf --state $HOME.new", 1,
 	         "stoker: /tmp/stoker-test.*.new has data already; with "
 	         "--replace it is moved to "
@@ -502,8 +501,7 @@ TEST(a_store_is_backed_up_verified_and_restored)
 	         "* KiB, as of *Z\n"
 	         "The data from before is in "
 	         "/tmp/stoker-test.*.new.before-restore-*Z.\n"
-	         "API keys that were revoked since are valid again: stoker "
-	         "token list.\n"},
+	         "The API keys are those of the backup. *(stoker setup).\n"},
 		{"verify --state $HOME.new --config stoker.conf", 0,
 	         "/tmp/stoker-test.*.new: 0 files of profiles and 0 windows, "
 	         "* KiB; 0 flaws\n"},

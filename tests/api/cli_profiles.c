@@ -486,6 +486,8 @@ TEST(captures_are_asked_for_and_cancelled)
 	         "stoker: --type takes one of cpu, memory, alloc, block, "
 	         "mutex, io, goroutine (wall is not captured, but uploaded "
 	         "or pushed), not 'frob' (InvalidParameter)\n"},
+		{"run svc --type wall", 64,
+	         "stoker: --type takes * not 'wall' (InvalidParameter)\n"},
 		{"sessions", 0,
 	         "ID                         STARTED                   TYPE  "
 	         "SERVICE  SAMPLES  RESULT\n"

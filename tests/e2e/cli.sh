@@ -95,7 +95,7 @@ check an_interrupt_cancels_the_capture interrupted
 
 # --- what runs here
 lists_what_is_busy() { # and the command profiles it, as a service that is added once
-  json "any(.[]; .match.exe == \"$STATE/bin/demo\" and .service == \"demo\" and .cpuPercent > 1 and .command == \"stoker run demo --wait\")" stoker_cli --json ps --limit 100
+  json "any(.[]; .match.exe == \"$STATE/bin/demo\" and .service == \"demo\" and .cpuPercent > 1 and .command == \"stoker run demo --seconds 10s --wait\")" stoker_cli --json ps --limit 100
 }
 check ps_lists_what_is_busy_and_how_to_profile_it lists_what_is_busy
 check ps_of_a_program_says_what_each_type_needs shows '^memory +libstoker-heap.so' stoker_cli ps demo --seconds 1
@@ -272,7 +272,7 @@ late() {
   stoker_cli service add late --exe "$STATE/bin/late" >/dev/null || return 1
   stoker_cli run late --seconds 1 --wait --wait-for-process 30s >"$STATE/out" 2>"$STATE/err" &
   local pid=$!
-  wait_for 20 grep -q 'no process of late runs yet' "$STATE/err" || return 1
+  wait_for 20 grep -q 'no process of late was found yet' "$STATE/err" || return 1
   install -m 755 "$STATE/bin/demo" "$STATE/bin/late"
   background late "$STATE/bin/late"
   wait $pid && grep -q 'model::matmul' "$STATE/out"
@@ -289,7 +289,7 @@ restarted() {
   process_stop again
   stoker_cli run again --seconds 1 --wait --wait-for-process 30s >"$STATE/out" 2>"$STATE/err" &
   local pid=$!
-  wait_for 20 grep -q 'no process of again runs yet' "$STATE/err" || { cat "$STATE/err"; return 1; }
+  wait_for 20 grep -q 'no process of again was found yet' "$STATE/err" || { cat "$STATE/err"; return 1; }
   background again "$STATE/bin/again"
   wait $pid && grep -q 'model::matmul' "$STATE/out"
 }

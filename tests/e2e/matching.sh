@@ -141,7 +141,7 @@ if groups=$(container_groups); then
     --container-label 'tier=fr*' >/dev/null
   check a_container_is_known_by_its_labels wait_for 10 matches labelled "[$container]"
   check a_container_of_compose_is_listed_by_name \
-    says 'stoker run --compose shop --wait' stoker_cli ps --limit 1000 --seconds 0
+    says 'stoker run --compose shop --seconds 10s --wait' stoker_cli ps --limit 1000 --seconds 0
   # A user who may make groups below another user's folder cannot take the name.
   stop_container
   mkdir -p "$groups/stranger-$$"

@@ -19,6 +19,7 @@ machine_put 755 "$B/targets/shares" /usr/local/bin
 machine_sysctl kernel.perf_event_paranoid 3
 machine_files >"$MACHINE_AT/before"
 
+began=$(date +%s)
 check the_package_installs_without_a_question package_install "$deb"
 check units_run_after_the_installation active $own_units
 check units_start_with_the_machine in_machine systemctl is-enabled -q $own_units
@@ -82,6 +83,9 @@ in_machine systemctl stop burn closed walled copy
 
 link=$(jq -r '.flameGraphUrl // .flamegraphUrl' "$MACHINE_AT/burn")
 check a_flame_graph_comes_through_nginx says share_half in_machine curl -sS "$link"
+took=$(($(date +%s) - began))
+echo "# $took s from the package to four flame graphs of units"
+check the_first_flame_graph_comes_within_a_minute_of_the_package [ $took -le 60 ]
 upload() { printf 'main;work 70\nmain;rest 30\n' | cli upload burn - 2>&1; }
 check an_upload_is_stored says 'sess-' upload
 # nginx reads the file itself, with its own user's permissions.

@@ -369,6 +369,10 @@ add_note(const struct quality *q, unsigned i, const struct finding *findings,
 		buf_puts(out, ": ");
 		add_name(out, q->unwatched, sizeof(q->unwatched));
 	}
+	if (i == QUALITY_BIT_FEW_NAMES && *q->unnamed) {
+		buf_puts(out, "; most of them are in ");
+		add_name(out, q->unnamed, sizeof(q->unnamed));
+	}
 	if (i == QUALITY_BIT_HIDDEN)
 		add_hidden(q, out);
 }

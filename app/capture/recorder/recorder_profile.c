@@ -2,6 +2,7 @@
  * Ends a capture: names its places, and turns its tree into a profile.
  */
 #include "base/clock.h"
+#include "base/path.h"
 #include "capture/naming/futex.h"
 #include "capture/naming/location.h"
 #include "capture/process/process_probes.h"
@@ -12,7 +13,8 @@
 #include <math.h>
 #include <string.h>
 
-#define MOST_BYTES (INT64_C(1) << 62)
+#define MOST_BYTES   (INT64_C(1) << 62)
+#define MOST_UNNAMED 3 /* files that a report names */
 /* Spans of a profile whose ids are kept: hours of windows are added up, with all
  * spans of each. */
 #define MOST_SPANS        4096
@@ -27,6 +29,7 @@ struct finisher {
 	enum naming *naming;   /* by place */
 	uint32_t *rows;        /* by node: its sample */
 	bool *spans;           /* by span: its ids are kept */
+	int64_t *unnamed;      /* by module: frames without a name */
 	struct amount *in_use; /* by node; only for memory in use */
 	int64_t locks;         /* samples in futex(2) that wait for a lock */
 };
@@ -38,6 +41,7 @@ finisher_done(struct finisher *f)
 	free(f->naming);
 	free(f->rows);
 	free(f->spans);
+	free(f->unnamed);
 	free(f->in_use);
 	profile_free(f->profile);
 }
@@ -54,10 +58,11 @@ finisher_init(struct finisher *f)
 	f->rows = calloc(nodes, sizeof(*f->rows));
 	f->spans = calloc((size_t)context_rows_spans(&f->capture->contexts) + 1,
 	                  sizeof(*f->spans));
+	f->unnamed = calloc(MODULES_MAX, sizeof(*f->unnamed));
 	if (f->capture->type == TYPE_memory)
 		f->in_use = calloc(nodes, sizeof(*f->in_use));
 	return f->profile && f->locations && f->naming && f->rows && f->spans &&
-	                       (f->in_use || !f->capture->rows)
+	                       f->unnamed && (f->in_use || !f->capture->rows)
 	               ? 0
 	               : -ENOMEM;
 }
@@ -156,6 +161,9 @@ count_frames(struct finisher *f, const uint32_t *places, uint32_t n,
 	for (uint32_t i = 0; i < n; i++) {
 		if (f->naming[places[i]] == NAMING_FUNCTION)
 			f->quality->symbolized += count;
+		else
+			f->unnamed[f->capture->trie.places.rows[places[i]].a] +=
+				count;
 		unknown |= f->naming[places[i]] == NAMING_UNKNOWN;
 	}
 	if (n && f->naming[places[0]] == NAMING_UNKNOWN)
@@ -288,6 +296,33 @@ choose_spans(struct finisher *f)
 	return 0;
 }
 
+/* Reports in which files most frames without a name are, most first. */
+static void
+report_unnamed(struct finisher *f)
+{
+	const struct modules *modules = f->namer->modules;
+	struct quality *q = f->quality;
+	size_t at = 0;
+
+	for (int k = 0; k < MOST_UNNAMED; k++) {
+		uint32_t most = MODULE_FIRST;
+		const char *name;
+
+		for (uint32_t i = most; i < modules->n; i++)
+			if (f->unnamed[i] > f->unnamed[most])
+				most = i;
+		if (most >= modules->n || !modules->rows[most] ||
+		    f->unnamed[most] * 10 <= q->frames - q->symbolized)
+			return;
+		f->unnamed[most] = 0;
+		name = path_name(modules->rows[most]->path);
+		if (at + strlen(name) + 3 > sizeof(q->unnamed))
+			return;
+		at += (size_t)snprintf(q->unnamed + at, sizeof(q->unnamed) - at,
+		                       "%s%s", at ? ", " : "", name);
+	}
+}
+
 static int
 add_samples(struct finisher *f)
 {
@@ -297,6 +332,7 @@ add_samples(struct finisher *f)
 	for (uint32_t i = 0; i < t->counts_cap && i < t->nodes.n && !rc; i++)
 		if (t->counts[i].events)
 			rc = add_sample(f, i);
+	report_unnamed(f);
 	return rc;
 }
 

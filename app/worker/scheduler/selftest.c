@@ -847,8 +847,9 @@ run(struct selftest *t, const struct trial *trial, enum check c, int64_t now_ns)
 		return rc;
 	t->due_ns[c] = now_ns + wait_ns(c, &now, rc);
 	if (now.verdict != before->verdict && now.verdict != FINE)
-		log_warn("%s: %s%s%s", check_name(c), now.found, rc ? ": " : "",
-		         rc ? strerror(-rc) : "");
+		log_warn("%s: %s%s%s", check_name(c), now.found,
+		         rc && rc != -EXDEV ? ": " : "",
+		         rc && rc != -EXDEV ? strerror(-rc) : "");
 	else if (now.verdict != before->verdict)
 		log_info("%s: %s", check_name(c), now.found);
 	*before = now;

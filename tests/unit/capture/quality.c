@@ -241,8 +241,14 @@ END
 
 TEST(names_that_came_later_take_their_hint_away)
 {
-	const struct quality q = {.notes = QUALITY_NOTE_OF(FEW_NAMES)};
+	const struct quality q = {.notes = QUALITY_NOTE_OF(FEW_NAMES),
+	                          .unnamed = "libz.so.1, postgres"};
 	CLEANUP_JSON json_t *j = json_of(&q);
+	const json_t *note = json_array_get(json_object_get(j, "notes"), 0);
+
+	ck_assert_ptr_nonnull(
+		strstr(json_string_value(note),
+	               "; most of them are in libz.so.1, postgr"));
 
 	ck_assert_int_eq(quality_named(j, 10, 7), 0);
 	ck_assert_uint_eq(json_array_size(json_object_get(j, "notes")), 1);

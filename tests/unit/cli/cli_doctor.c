@@ -272,7 +272,9 @@ TEST(a_worker_without_network_fetches_nothing)
 {
 	MACHINE(m);
 	static char servers[] = "https://debuginfod.example.org";
+	static char hosts[] = "chat.example.org";
 	char *none = m.d.conf.symbols_debuginfod;
+	char *nowhere = m.d.conf.webhook_allow;
 
 	expect(&m, fetcher, SKIPPED, "");
 	make_process(&m, "12", "stoker-worker\n");
@@ -280,6 +282,9 @@ TEST(a_worker_without_network_fetches_nothing)
 	make_network(&m, "self", "net:[1]");
 	make_network(&m, "12", "net:[2]");
 	expect(&m, fetcher, FINE, "nothing is fetched");
+	m.d.conf.webhook_allow = hosts;
+	expect(&m, fetcher, BROKEN, "worker-network.conf");
+	m.d.conf.webhook_allow = nowhere;
 	m.d.conf.symbols_debuginfod = servers;
 	expect(&m, fetcher, BROKEN, "worker-network.conf");
 	make_network(&m, "12", "net:[1]");

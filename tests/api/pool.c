@@ -224,6 +224,32 @@ TEST(a_body_shorter_than_its_length_is_dropped)
 }
 END
 
+TEST(a_connection_is_closed_at_once_when_its_request_was_read)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	static const struct ask asked[] = {
+		{.path = "/healthz"},
+		{.key = KEY_ADMIN,
+	         .method = "POST",
+	         .path = "/api/v1/services",
+	         .body = "{\"name\":\"x\",\"match\":{\"exe\":\"/usr/bin/x\"}}"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(asked); i++) {
+		CLEANUP_FD int fd = ask_begin(&a, asked[i]);
+		char reply[4096];
+		ssize_t n;
+
+		do
+			n = read(fd, reply, sizeof(reply));
+		while (n > 0);
+		ck_assert_int_eq(n, 0);
+		/* a connection that is shut down takes bytes for a while */
+		ck_assert_int_eq(send(fd, "x", 1, MSG_NOSIGNAL), -1);
+	}
+}
+END
+
 TEST(a_database_put_in_place_of_the_old_one_is_followed)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");

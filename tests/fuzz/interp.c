@@ -22,16 +22,18 @@ struct head {
 static const struct version {
 	const struct language *language;
 	uint32_t version;
+	bool has_variables; /* Perl without threads */
 } versions[] = {
-	{&python_language, 11},
-	{&python_language, 12},
-	{&python_language, 13},
-	{&ruby_language, RUBY_31},
-	{&php_language, PHP_API_20220829},
-	{&ruby_language, RUBY_33},
-	{&ruby_language, RUBY_27},
-	{&perl_language, PERL_5_36},
-	{&perl_language, PERL_5_32},
+	{&python_language, 11, false},
+	{&python_language, 12, false},
+	{&python_language, 13, false},
+	{&ruby_language, RUBY_31, false},
+	{&php_language, PHP_API_20220829, false},
+	{&ruby_language, RUBY_33, false},
+	{&ruby_language, RUBY_27, false},
+	{&perl_language, PERL_5_36, false},
+	{&perl_language, PERL_5_32, false},
+	{&perl_language, PERL_5_36, true},
 };
 
 static volatile size_t sink; /* so that no read is optimised away */
@@ -101,6 +103,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	v = &versions[head.version % (sizeof(versions) / sizeof(versions[0]))];
 	interpreter.language = v->language;
 	interpreter.version = v->version;
+	if (v->has_variables)
+		interpreter.roots[PERL_THREAD_KEY] = 0;
 	read_stack(&space, &head);
 	read_threads(&space);
 	return 0;

@@ -23,6 +23,7 @@
 #define INTERP_MAX_STACKS 256u /* of one ring; a power of two */
 #define INTERP_STACK      5120 /* bytes of one */
 #define INTERP_CONTEXT    640  /* bytes that are read of a thread's context */
+#define INTERP_HERE       UINT64_MAX /* as a hop: the head is no pointer's */
 
 enum language_id {
 #define LANGUAGE(id, name) LANGUAGE_##id,

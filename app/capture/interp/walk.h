@@ -32,11 +32,14 @@ struct memory; /* NULL in the kernel */
 #define walk_copy(m, to, n, from) (!memory_copy(m, from, to, n))
 #endif
 
-/* Finds the innermost frame of a thread, by one hop or two. */
+/* Finds the innermost frame of a thread, by one hop, two or none. */
 WALK bool
 walk_first(const struct memory *m, const struct interp_slot *slot,
            uint64_t *frame)
 {
+	*frame = slot->head;
+	if (slot->hop == INTERP_HERE)
+		return true;
 	if (!walk_copy(m, frame, sizeof(*frame), slot->head))
 		return false;
 	return !slot->hop ||

@@ -13,7 +13,7 @@
 
 /* --- the image ------------------------------------------------------------ */
 
-enum { RUN, VERSION, INTERPRETER, KEY, WANTED };
+enum { RUN, VERSION, INTERPRETER, KEY, CURCOP, CURSTACKINFO, WANTED };
 
 /* Reads the version; PERL_VERSIONS for one whose layout is not known. */
 static enum perl_version
@@ -31,7 +31,6 @@ version_at(const struct elf_image *elf, uint64_t vaddr)
 	return v;
 }
 
-/* A Perl without threads has its variables elsewhere, and no key. */
 static int
 recognise(const char *path, const struct elf_image *elf,
           struct interp_image *out)
@@ -41,6 +40,8 @@ recognise(const char *path, const struct elf_image *elf,
 		[VERSION] = {.name = "PL_version"},
 		[INTERPRETER] = {.name = "PL_curinterp"},
 		[KEY] = {.name = "PL_thr_key"},
+		[CURCOP] = {.name = "PL_curcop"},
+		[CURSTACKINFO] = {.name = "PL_curstackinfo"},
 	};
 	int rc = strstr(path, "perl")
 	                 ? elf_find_symbols(elf, SHT_DYNSYM, want, WANTED)
@@ -49,15 +50,15 @@ recognise(const char *path, const struct elf_image *elf,
 	if (rc || !want[RUN].value || !want[VERSION].value)
 		return rc ? rc : -ENOENT;
 	*out = (struct interp_image){
-		.version = want[INTERPRETER].value && want[KEY].value
-	                           ? version_at(elf, want[VERSION].value)
-	                           : PERL_VERSIONS,
+		.version = version_at(elf, want[VERSION].value),
 		.eval_start = want[RUN].value,
 		.eval_end = want[RUN].value + want[RUN].size,
 		.goes_on = 2, /* an eval that catches exceptions */
 		.enters_early = true,
 		.roots = {[PERL_INTERPRETER] = want[INTERPRETER].value,
-	                  [PERL_THREAD_KEY] = want[KEY].value},
+	                  [PERL_THREAD_KEY] = want[KEY].value,
+	                  [PERL_CURCOP] = want[CURCOP].value,
+	                  [PERL_CURSTACKINFO] = want[CURSTACKINFO].value},
 	};
 	return 0;
 }
@@ -93,18 +94,36 @@ first_thread(const struct memory *m)
 	return host_value(m->host, &ask, &number) ? (uint32_t)m->pid : number;
 }
 
+/* Describes a Perl without threads. */
 static int
-list(const struct interp_space *space, struct interp_list *out)
+list_variables(const struct interp_space *space, struct interp_list *out)
+{
+	const uint64_t *roots = space->image->roots;
+	int64_t words =
+		(int64_t)(roots[PERL_CURSTACKINFO] - roots[PERL_CURCOP]) / 8;
+
+	if (!roots[PERL_CURCOP] || !roots[PERL_CURSTACKINFO] ||
+	    words < -PERL_MOST_WORDS || words >= PERL_MOST_WORDS)
+		return -EBADMSG;
+	*out = (struct interp_list){
+		.language = LANGUAGE_PERL,
+		.layout = (uint16_t)(PERL_VARIABLES |
+	                             (words & (PERL_VARIABLES - 1))),
+		.head = roots[PERL_CURCOP] + space->bias,
+		.hop = INTERP_HERE,
+	};
+	return 0;
+}
+
+static int
+list_interpreter(const struct interp_space *space, struct interp_list *out)
 {
 	const struct interp_image *image = space->image;
 	const uint64_t head = image->roots[PERL_INTERPRETER] + space->bias;
 	uint64_t interpreter;
 	uint32_t key;
-	int rc;
+	int rc = memory_copy(space->memory, head, &interpreter, 8);
 
-	if (image->version >= PERL_VERSIONS)
-		return -EBADMSG;
-	rc = memory_copy(space->memory, head, &interpreter, 8);
 	if (rc || !interpreter)
 		return rc ? rc : -ENOENT;
 	rc = memory_copy(space->memory,
@@ -123,6 +142,15 @@ list(const struct interp_space *space, struct interp_list *out)
 }
 
 static int
+list(const struct interp_space *space, struct interp_list *out)
+{
+	if (space->image->version >= PERL_VERSIONS)
+		return -EBADMSG;
+	return perl_has_variables(space->image) ? list_variables(space, out)
+	                                        : list_interpreter(space, out);
+}
+
+static int
 attach(const struct interp_space *space, struct interp_threads *out)
 {
 	struct interp_list l;
@@ -131,7 +159,9 @@ attach(const struct interp_space *space, struct interp_threads *out)
 	if (rc)
 		return rc;
 	out->layout = l.layout;
-	return interp_threads_add(out, l.at[PERL_FIRST], l.head);
+	out->hop = l.hop;
+	return interp_threads_add(
+		out, l.hop ? INTERP_ANY_THREAD : l.at[PERL_FIRST], l.head);
 }
 
 /* --- places --------------------------------------------------------------- */

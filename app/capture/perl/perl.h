@@ -1,9 +1,9 @@
 /*
  * Finds subs in processes that run a version of Perl that perl_versions.def
- * lists, built with threads, as capture/interp/interp.h says.
+ * lists, as capture/interp/interp.h says.
  *
- * A thread keeps the address of its interpreter, which has a stack of contexts.
- * A context refers to a sub. Functions written in C have no context.
+ * A thread keeps the address of its interpreter, which has a stack of contexts; a
+ * Perl without threads has one such stack. A context refers to a sub. Functions written in C have no context.
  */
 #pragma once
 
@@ -13,15 +13,16 @@
 
 extern const struct language perl_language;
 
-/* Roots of an image: PL_curinterp, the first interpreter of a process; and
- * PL_thr_key, the key for which threads keep theirs. */
-enum { PERL_INTERPRETER, PERL_THREAD_KEY };
+/* Roots of an image: PL_curinterp, the first interpreter of a process, and
+ * PL_thr_key, the key for which threads keep theirs; or, without threads,
+ * PL_curcop and PL_curstackinfo. */
+enum { PERL_INTERPRETER, PERL_THREAD_KEY, PERL_CURCOP, PERL_CURSTACKINFO };
 
 enum perl_version {
 #define PERL(version, minor, ...) PERL_5_##minor,
 #include "perl_versions.def"
 #undef PERL
-	PERL_VERSIONS /* one that is not known, or that has no threads */
+	PERL_VERSIONS /* one that is not known */
 };
 
 /* A row of perl_versions.def. */
@@ -29,6 +30,13 @@ struct perl_version_row {
 	uint16_t minor, here, names, statement;
 };
 extern const struct perl_version_row perl_versions[PERL_VERSIONS];
+
+/* True for a Perl without threads. */
+static inline bool
+perl_has_variables(const struct interp_image *image)
+{
+	return !image->roots[PERL_THREAD_KEY];
+}
 
 MUST_CHECK int perl_place(const struct interp_code *code,
                           const struct interp_frame *f, uint64_t *out);

@@ -202,7 +202,8 @@ read_heads(struct reader *r)
 	return rc;
 }
 
-/* Reads the bodies of globs and subs, and the names of files. */
+/* Reads the bodies of globs and subs, and the names of files or, without threads,
+ * their globs. */
 static int
 read_bodies(struct reader *r)
 {
@@ -216,6 +217,8 @@ read_bodies(struct reader *r)
 				.addr = row->head.body + BODY_AT, .len = BODY};
 		if (!row->same && !row->gone)
 			p[FILE_NAME] = text_at(row->head.file);
+		if (perl_has_variables(r->space->image) && p[FILE_NAME].len)
+			p[FILE_NAME].len = SV;
 	}
 	return read_pieces(r);
 }
@@ -253,6 +256,28 @@ read_names(struct reader *r)
 	for (size_t i = 0; i < r->n && !rc; i++) {
 		pieces_of(r, i)[NAME] = more[2 * i];
 		pieces_of(r, i)[PACKAGE] = more[2 * i + 1];
+	}
+	return rc;
+}
+
+/* Reads names of files by their globs: the glob's body, then its name. */
+static int
+read_file_globs(struct reader *r)
+{
+	CLEANUP_FREE struct memory_piece *more = calloc(r->n, sizeof(*more));
+	int rc = more ? 0 : -ENOMEM;
+
+	for (int step = 0; step < 2 && !rc; step++) {
+		for (size_t i = 0; i < r->n; i++) {
+			const struct memory_piece *p =
+				&pieces_of(r, i)[FILE_NAME];
+			uint64_t at = memory_word(p, 0);
+
+			more[i] = text_at(!at ? 0 : step ? at : at + BODY_AT);
+		}
+		rc = memory_read(r->space->memory, more, r->n, &r->batch);
+		for (size_t i = 0; i < r->n && !rc; i++)
+			pieces_of(r, i)[FILE_NAME] = more[i];
 	}
 	return rc;
 }
@@ -332,38 +357,43 @@ put_name(const struct memory_piece *p, struct buf *out)
 	return 0;
 }
 
-/* Each string that is evaluated is a file with a number of its own. */
+/* Each string that is evaluated is a file with a number of its own. Before the
+ * name of a file's glob is that name's head, and two letters.
+ *   Source   gv.c: gv_fetchfile_flags() */
 static void
-put_file(const struct memory_piece *p, struct buf *out)
+put_file(const struct reader *r, const struct memory_piece *p, struct buf *out)
 {
 	static const char numbered[] = "(eval ";
-	size_t n = p->got ? strnlen((const char *)p->p, p->got) : 0;
+	size_t head = perl_has_variables(r->space->image) ? NAME_HEAD + 2 : 0;
+	size_t n = p->got > head
+	                   ? strnlen((const char *)p->p + head, p->got - head)
+	                   : 0;
 
 	if (n > sizeof(numbered) &&
-	    !memcmp(p->p, numbered, sizeof(numbered) - 1))
+	    !memcmp(p->p + head, numbered, sizeof(numbered) - 1))
 		buf_puts(out, "(eval)");
-	else
-		interp_put_text(p->p, n, out);
+	else if (n)
+		interp_put_text(p->p + head, n, out);
 }
 
 /* All subs without a name have the same one: where it is follows, as in
  * Devel::NYTProf. */
 static void
-put_place(const struct reading *row, const struct memory_piece *file,
-          struct buf *out)
+put_place(const struct reader *r, const struct reading *row,
+          const struct memory_piece *file, struct buf *out)
 {
 	CLEANUP_BUF struct buf path = BUF_INIT(MAX_TEXT + 1);
 	const char *name;
 
-	put_file(file, &path);
+	put_file(r, file, &path);
 	name = strrchr(buf_str(&path), '/');
 	buf_addf(out, "[%s:%u]", name ? name + 1 : buf_str(&path),
 	         (unsigned)row->head.first_line);
 }
 
 static int
-put_sub(const struct reading *row, const struct memory_piece *p,
-        struct buf *out)
+put_sub(const struct reader *r, const struct reading *row,
+        const struct memory_piece *p, struct buf *out)
 {
 	static const char unnamed[] = "::__ANON__";
 	const size_t len = sizeof(unnamed) - 1;
@@ -374,7 +404,7 @@ put_sub(const struct reading *row, const struct memory_piece *p,
 		rc = put_name(&p[NAME], out);
 	if (row->head.first_line && out->len >= len &&
 	    !memcmp(out->p + out->len - len, unnamed, len))
-		put_place(row, &p[FILE_NAME], out);
+		put_place(r, row, &p[FILE_NAME], out);
 	return rc;
 }
 
@@ -392,14 +422,14 @@ keep(struct reader *r, size_t i)
 	int rc = 0;
 
 	if (is_sub(row->head.kind))
-		rc = put_sub(row, p, &texts);
+		rc = put_sub(r, row, p, &texts);
 	else
 		buf_puts(&texts, names[row->head.kind]);
 	buf_putc(&texts, '\0');
 	f.file = (uint32_t)texts.len;
 	if (row->head.kind == PERL_EVAL)
 		buf_puts(&texts, names[PERL_EVAL]);
-	put_file(&p[FILE_NAME], &texts);
+	put_file(r, &p[FILE_NAME], &texts);
 	buf_putc(&texts, '\0');
 	f.lines = (uint32_t)texts.len;
 	return rc || buf_err(&texts)
@@ -438,6 +468,8 @@ perl_read(struct interp_codes *c, const struct interp_space *space,
 
 	if (!rc)
 		rc = read_bodies(&r);
+	if (!rc && perl_has_variables(space->image))
+		rc = read_file_globs(&r);
 	if (!rc)
 		rc = read_names(&r);
 	if (!rc)

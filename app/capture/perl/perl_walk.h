@@ -11,9 +11,15 @@
 
 #include "capture/interp/walk.h"
 
-/* In an interpreter, from the address of its statement, PL_curcop, on: the layout
- * of a slot is that offset. */
-enum { PERL_STATEMENT, PERL_STACK = 2, PERL_HERE_WORDS };
+/*
+ * The layout of a slot is the offset in an interpreter of its statement,
+ * PL_curcop. Without threads there is no interpreter but variables: the statement
+ * is the head, and the layout has this bit and how many words PL_curstackinfo is
+ * behind it, less than 0 if it is before it.
+ */
+#define PERL_VARIABLES  0x8000
+#define PERL_MOST_WORDS 0x4000
+#define PERL_STACK      16 /* offset from PL_curcop of PL_curstackinfo */
 
 /* Words of struct stackinfo that are read, from si_cxstack on. */
 enum { PERL_CONTEXTS, PERL_PREVIOUS, PERL_INNERMOST = 3, PERL_STACK_WORDS };
@@ -44,10 +50,10 @@ enum {
 	PERL_CX_AGAIN = 0x80    /* of the sub around it */
 };
 
-/* Words of a statement that are read, from cop_line on. */
-#define PERL_COP      32
-#define PERL_COP_LINE 36
-enum { PERL_COP_FILE = 2, PERL_COP_WORDS };
+/* Words of a statement that are read, from the one on whose upper half is its
+ * line. */
+#define PERL_COP 32
+enum { PERL_COP_LINE, PERL_COP_FILE = 2, PERL_COP_WORDS };
 
 /* Words of a sub that are read, from xcv_start_u on. */
 #define PERL_XCV 40
@@ -76,19 +82,35 @@ enum perl_kind {
  * process's first thread. */
 enum { PERL_KEY, PERL_FIRST };
 
+/* True if the address of an interpreter is there: its stack is known twice. */
+WALK bool
+perl_is_there(const struct memory *m, uint64_t at, uint16_t layout)
+{
+	uint64_t interpreter, here[2], stack;
+
+	return walk_copy(m, &interpreter, 8, at) &&
+	       walk_copy(m, here, sizeof(here), interpreter + layout + 8) &&
+	       walk_copy(m, &stack, 8, here[1]) && stack == here[0];
+}
+
 /* A thread's own interpreter is a value that it keeps for a key. */
 WALK enum walk_step
 perl_find(const struct memory *m, const struct interp_list *list,
           uint64_t native, struct walk_at *w)
 {
-	uint64_t interpreter = 0;
+	const uint64_t own = w->thread + list->at[PERL_KEY];
 
-	if (w->thread && list->at[PERL_KEY])
-		w->at = w->thread + list->at[PERL_KEY];
-	else if (native != list->at[PERL_FIRST])
-		return WALK_FAULT;
-	return walk_copy(m, &interpreter, 8, w->at) && interpreter ? WALK_END
-	                                                           : WALK_FAULT;
+	if (list->layout & PERL_VARIABLES)
+		return WALK_END;
+	if (w->thread && list->at[PERL_KEY] &&
+	    perl_is_there(m, own, list->layout)) {
+		w->at = own;
+		return WALK_END;
+	}
+	return native == list->at[PERL_FIRST] &&
+	                       perl_is_there(m, w->at, list->layout)
+	               ? WALK_END
+	               : WALK_FAULT;
 }
 
 /* Goes on with the contexts of a stack; next is the innermost, end the last. */
@@ -125,7 +147,7 @@ perl_keep(const struct memory *m, const struct walk_at *w, uint64_t code,
 		instr |= cop[PERL_COP_FILE] << 4 >> 4;
 	to->code = code ? code : cop[PERL_COP_FILE];
 	to->instr = instr;
-	to->mark = (cop[0] >> 32) << 32 | mark;
+	to->mark = (cop[PERL_COP_LINE] >> 32) << 32 | mark;
 	return WALK_KEPT;
 }
 
@@ -235,19 +257,31 @@ perl_outermost(const struct memory *m, struct walk_at *w,
 }
 
 WALK enum walk_step
+perl_begin(const struct memory *m, uint16_t layout, struct walk_at *w)
+{
+	uint64_t statement = w->at, stack;
+
+	if (layout & PERL_VARIABLES) {
+		stack = statement +
+		        (uint64_t)((int64_t)(int16_t)(layout << 1) * 4);
+	} else {
+		statement += layout;
+		stack = statement + PERL_STACK;
+	}
+	return walk_copy(m, &w->own, 8, statement) &&
+	                       walk_copy(m, &w->at, 8, stack)
+	               ? perl_enter(m, w)
+	               : WALK_FAULT;
+}
+
+WALK enum walk_step
 perl_step(const struct memory *m, const struct interp_slot *slot,
           struct walk_at *w, struct interp_frame *to)
 {
-	uint64_t here[PERL_HERE_WORDS];
 	enum walk_step rc = WALK_ON;
 
-	if (!w->end) {
-		if (!walk_copy(m, here, sizeof(here), w->at + slot->layout))
-			return WALK_FAULT;
-		w->own = here[PERL_STATEMENT];
-		w->at = here[PERL_STACK];
-		return perl_enter(m, w);
-	}
+	if (!w->end)
+		return perl_begin(m, slot->layout, w);
 	for (int i = 0; i < PERL_LOOK && rc == WALK_ON; i++) {
 		if (w->next >= w->end)
 			rc = perl_look(m, w, to);

@@ -23,6 +23,7 @@ static const char *const recorded[] = {
 	tested("perl" #version)
 #include "capture/perl/perl_versions.def"
 #undef PERL
+	"perl5.40-unthreaded",
 };
 
 TEST(a_recorded_process_has_the_frames_it_had)

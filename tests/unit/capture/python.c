@@ -199,20 +199,23 @@ END
 
 /* --- among native frames -------------------------------------------------- */
 
-#define EVAL     (BASE + 0x7000) /* within the function that interprets */
-#define OTHER    (BASE + 0x7800) /* within another one */
-#define GREENLET UINT64_C(0x7e0000000100)
+#define EVAL      (BASE + 0x7000) /* within the function that interprets */
+#define OTHER     (BASE + 0x7800) /* within another one */
+#define GREENLET  UINT64_C(0x7e0000000100)
+#define ELSEWHERE (BASE - 0x1000)
 
 /* Native frames, innermost first, and one run of Python functions: what becomes
  * of both. */
 static const struct {
 	const char *why;
-	uint64_t pcs[3];
+	uint64_t pcs[4];
 	size_t n;
 	uint64_t key; /* 0: there is no stack of Python functions */
 	enum interp_end end;
 	enum interp_had had;
 	bool skips;
+	uint8_t goes_on;
+	bool enters_early;
 } mixed[] = {
 	{"a call for the run",
          {OTHER, EVAL},
@@ -220,57 +223,99 @@ static const struct {
          1,
          INTERP_ROOT,
          INTERP_MERGED,
-         false},
+         .skips = false},
 	{"a second call, which has none",
          {OTHER, EVAL, EVAL},
          3,
          1,
          INTERP_ROOT,
          INTERP_MISSED,
-         false},
+         .skips = false},
 	{"a call that has just begun",
          {EVAL, OTHER, EVAL},
          3,
          1,
          INTERP_ROOT,
          INTERP_MERGED,
-         true},
+         .skips = true},
 	{"a greenlet on top of a call that is not its own",
          {EVAL, GREENLET, EVAL},
          3,
          1,
          INTERP_ROOT,
          INTERP_MERGED,
-         false},
+         .skips = false},
 	{"more runs than there was room for",
          {OTHER, EVAL, EVAL},
          3,
          1,
          INTERP_FULL,
          INTERP_MERGED,
-         false},
-	{"no functions", {OTHER, EVAL}, 2, 0, INTERP_ROOT, INTERP_LATE, false},
+         .skips = false},
+	{"no functions",
+         {OTHER, EVAL},
+         2,
+         0,
+         INTERP_ROOT,
+         INTERP_LATE,
+         .skips = false},
 	{"functions that could not be read",
          {OTHER, EVAL},
          2,
          1,
          INTERP_FAULT,
          INTERP_MISSED,
-         false},
+         .skips = false},
 	{"functions of another process",
          {OTHER, EVAL},
          2,
          2,
          INTERP_ROOT,
          INTERP_MISSED,
-         false},
+         .skips = false},
 	{"neither calls nor functions",
          {OTHER, OTHER},
          2,
          0,
          INTERP_ROOT,
          INTERP_WITHOUT,
-         false},
+         .skips = false},
+	{"a call that goes on with the run",
+         {OTHER, EVAL, OTHER, EVAL},
+         4,
+         1,
+         INTERP_ROOT,
+         INTERP_MERGED,
+         .goes_on = 1},
+	{"a call by another file",
+         {OTHER, EVAL, ELSEWHERE, EVAL},
+         4,
+         1,
+         INTERP_ROOT,
+         INTERP_MISSED,
+         .goes_on = 1},
+	{"a call that is too far away",
+         {EVAL, OTHER, OTHER, EVAL},
+         4,
+         1,
+         INTERP_ROOT,
+         INTERP_MERGED,
+         .goes_on = 1,
+         .skips = true},
+	{"a run before its call",
+         {OTHER, OTHER},
+         2,
+         1,
+         INTERP_ROOT,
+         INTERP_MERGED,
+         .enters_early = true},
+	{"a run without its call",
+         {OTHER, OTHER},
+         2,
+         1,
+         INTERP_ROOT,
+         INTERP_WITHOUT,
+         .skips = false},
 };
 
 TEST(functions_take_the_place_of_the_calls_that_run_them_or_are_missed)
@@ -300,6 +345,8 @@ TEST(functions_take_the_place_of_the_calls_that_run_them_or_are_missed)
 		struct interp_stack s = stack_at(first_instruction(11) + 2);
 		bool has;
 
+		m.image_of.goes_on = mixed[i].goes_on;
+		m.image_of.enters_early = mixed[i].enters_early;
 		s.key = mixed[i].key;
 		s.end = mixed[i].end;
 		s.frames[0].mark = INTERP_ENTRY;

@@ -2,6 +2,7 @@
 
 #include "cli.h"
 #include "files.h"
+#include "text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -52,29 +53,36 @@ is_pid_file(int fd)
 	return n >= 0 && strspn(text, "0123456789 \n") == (size_t)n;
 }
 
+/* Prints why the file is not used. The server may have chosen its path. */
+static int
+refuse(const char *path, const char *why)
+{
+	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
+
+	safe_puts(&out, path);
+	return failed("the pid file %s: %s", buf_str(&out), why);
+}
+
 int
 pid_file_open(const char *path, int *out)
 {
 	CLEANUP_FD int fd = -1;
 
 	if (!ends_as_pid_file(path))
-		return failed("the service's pid file, %s, is not named "
-		              "SOMETHING.pid: it is not written",
-		              path);
+		return refuse(path, "its name does not end in .pid, so it is "
+		                    "not written");
 	fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
 	          0644);
 	if (fd < 0)
-		return failed("%s: %s", path, strerror(errno));
+		return refuse(path, strerror(errno));
 	if (!is_pid_file(fd))
-		return failed("%s is not a pid file of this user: it is not "
-		              "written",
-		              path);
+		return refuse(path, "it is not a pid file of this user, so it "
+		                    "is not written");
 	if (flock(fd, LOCK_EX | LOCK_NB))
-		return failed("%s is in use: another command is being profiled "
-		              "for the same service",
-		              path);
+		return refuse(path, "it is in use: another command is being "
+		                    "profiled for the same service");
 	if (ftruncate(fd, 0))
-		return failed("%s: %s", path, strerror(errno));
+		return refuse(path, strerror(errno));
 	*out = TAKE_FD(fd);
 	return LEAVE_OK;
 }

@@ -684,8 +684,8 @@ wait_counted(const struct held_run *m, struct run_watch *w)
 	if (interrupted)
 		return rc;
 	return failed("%s was not run: its capture has not begun; the worker "
-	              "of %s may be busy with others",
-	              m->words[0], m->host);
+	              "may be busy with others",
+	              m->words[0]);
 }
 
 /* Ends a capture of an earlier command, and waits for that. */

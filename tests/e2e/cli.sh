@@ -159,6 +159,11 @@ is_not_overwritten() { # whatever the server names
     says 'not a pid file' commanded notes --command -- true && equal "$(<"$STATE/notes.pid")" precious
 }
 check a_file_that_is_no_pid_file_is_kept is_not_overwritten
+is_not_created() {
+  stoker_cli service add odd --pid-file "$STATE/odd.txt" >/dev/null &&
+    says 'does not end in .pid' commanded odd --command -- true && [ ! -e "$STATE/odd.txt" ]
+}
+check a_file_with_another_name_is_not_created is_not_created
 is_not_run() { # where no worker looks
   stoker_cli service add afar --pid-file "$command_home/afar.pid" --host elsewhere >/dev/null &&
     says 'no worker on this host saw it' commanded afar --command --wait-for-process 1s -- touch "$STATE/ran" && [ ! -e "$STATE/ran" ]

@@ -9,6 +9,7 @@ cd "$(dirname "$0")/../.."
 : "${B:=build}"
 . conf/run/lib.sh
 . tests/lib/check.sh
+. tests/lib/container.sh
 if [ "$(id -u)" -ne 0 ]; then
   echo "skip e2e/image: needs root"
   exit 0
@@ -30,6 +31,7 @@ podman() { command podman --root "$STATE/storage" --runroot "$STATE/runroot" "$@
 leave() {
   local code=$?
   process_stop demo
+  container_end "${groups-}"
   podman rm --all --force --time 0 >/dev/null 2>&1
   umount --lazy "$STATE/storage/overlay" 2>/dev/null
   rm -rf "$STATE"
@@ -88,9 +90,16 @@ check the_command_of_the_manual_makes_a_key says admin cli token list
 # --- the host --------------------------------------------------------------------
 install -m 755 "$B/targets/demo" "$STATE/demo"
 background demo "$STATE/demo" 2 10
+if groups=$(container_groups); then
+  container_make "$groups" "web-$$" shop/web "$(<"$STATE/pid/demo")"
+fi
 cli service add demo --exe "$STATE/demo" >/dev/null
 capture() { cli run demo --seconds 2s --wait; }
 check a_program_of_the_host_is_captured says server::handle capture
+if [ -n "$groups" ]; then
+  check files_of_runtimes_of_the_host_name_its_containers says server::handle \
+    cli run --container "web-$$" --seconds 2s --wait
+fi
 doctor_is_content() { # but for the machine's own clock and limits
   cli --json doctor | jq -c '.[] | select(.verdict == "broken" or (.fix | test("systemctl")))'
 }

@@ -1,14 +1,17 @@
 #include "opener.h"
 
 #include "base/clock.h"
+#include "base/contained.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/notify.h"
 #include "worker/ipc/sandbox.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/signalfd.h>
@@ -397,6 +400,21 @@ open_signals(struct opener *o)
 	return o->signals < 0 ? -errno : 0;
 }
 
+/* The runtime's process outside starts the container, and is there only if
+ * processes of the host are. */
+static void
+open_host_root(struct opener *o)
+{
+	char path[64];
+
+	if (!is_contained())
+		return;
+	snprintf(path, sizeof(path), "/proc/%d/root", (int)getppid());
+	o->host_root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (o->host_root >= 0)
+		o->host = getppid();
+}
+
 static int
 prepare(struct opener *o)
 {
@@ -409,6 +427,7 @@ prepare(struct opener *o)
 	privilege_raise_limits();
 	rates_open(&o->rates, o->conf); /* while its folder is still
 	                                   writable */
+	open_host_root(o);
 	rc = privilege_keep();
 	if (!rc)
 		rc = open_signals(o);

@@ -60,6 +60,10 @@ struct opener {
 	/* In a reader: bytes of targets' files that it may still copy, and has
 	 * copied. */
 	uint64_t copy_room, copied;
+	/* In a container that sees the host's processes: the one that started
+	 * it, and the host's root, which that process has; host 0: / is. */
+	pid_t host;
+	int host_root;
 	int signals;
 	int ask, events;  /* sockets to the scheduler */
 	int ask_analyser; /* socket to the analyser */

@@ -93,7 +93,8 @@ search(int folder, const char *end, char out[static HOST_MAX_PATH])
 }
 
 static int
-search_path(const char *path, const char *star, uid_t owner, struct answer *out)
+search_path(const struct opener *o, const char *path, const char *star,
+            uid_t owner, struct answer *out)
 {
 	char folder[HOST_MAX_PATH];
 	CLEANUP_FD int place = -1;
@@ -101,7 +102,7 @@ search_path(const char *path, const char *star, uid_t owner, struct answer *out)
 	int rc;
 
 	snprintf(folder, sizeof(folder), "%.*s", (int)(star - path), path);
-	rc = opener_walk(folder, &place);
+	rc = opener_walk(o, folder, &place);
 	if (rc)
 		return rc;
 	if (fstat(place, &st) || st.st_uid != owner)
@@ -118,16 +119,15 @@ open_container_file(struct opener *o, const struct host_ask *ask,
 	struct stat st;
 	int rc;
 
-	(void)o;
 	if (ask->count >= ARRAY_LEN(files) || *ask->path != '/' ||
 	    !is_of_row(ask->path, files[ask->count], ask->size))
 		return -EINVAL;
 	/* a name is handed out, never the file that has it */
 	if (strchr(files[ask->count], '*'))
-		return last[1] == '*' ? search_path(ask->path, last + 1,
+		return last[1] == '*' ? search_path(o, ask->path, last + 1,
 		                                    ask->size, out)
 		                      : -EINVAL;
-	rc = opener_walk(ask->path, &place);
+	rc = opener_walk(o, ask->path, &place);
 	if (!rc && (fstat(place, &st) || st.st_uid != ask->size))
 		rc = -EPERM;
 	rc = rc ?: opener_reopen(place, &fd);

@@ -71,10 +71,9 @@ read_pid_file(struct opener *o, const struct host_ask *ask, struct answer *out)
 	ssize_t n;
 	int rc;
 
-	(void)o;
 	/* Bytes of a file that the kernel makes, such as /proc/kmsg, may be lost
 	 * to all others that read it. */
-	rc = opener_walk(ask->path, &place) ?: opener_reopen(place, &fd);
+	rc = opener_walk(o, ask->path, &place) ?: opener_reopen(place, &fd);
 	if (rc)
 		return rc;
 	n = pread(fd, text, MAX_START, 0);

@@ -50,9 +50,10 @@ static _Noreturn void
 be_reader(struct opener *o, int socket)
 {
 	pid_t parent = o->self;
+	int keep[] = {socket, o->host ? o->host_root : -1};
 	int rc;
 
-	privilege_close_but(&socket, 1);
+	privilege_close_but(keep, ARRAY_LEN(keep));
 	prctl(PR_SET_NAME, "stoker-reader");
 	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	rc = sandbox_enter_reader();

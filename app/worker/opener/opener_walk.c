@@ -1,6 +1,7 @@
 #include "opener_walk.h"
 
 #include "capture/host.h"
+#include "opener.h"
 #include "opener_local.h"
 
 #include <errno.h>
@@ -14,6 +15,7 @@
 #define MAX_LINKS 8
 
 struct walk {
+	const struct opener *o;
 	int at; /* O_PATH: the folder reached so far */
 	unsigned links;
 	/*
@@ -28,6 +30,17 @@ static void
 walk_done(struct walk *w)
 {
 	close_ptr(&w->at);
+}
+
+/* Starts at the host's root. */
+static int
+go_to_root(struct walk *w)
+{
+	close_ptr(&w->at);
+	w->at = w->o->host ? openat(w->o->host_root, ".",
+	                            O_PATH | O_DIRECTORY | O_CLOEXEC)
+	                   : open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return w->at < 0 ? -errno : 0;
 }
 
 /* Follows a link, from root or from the current folder. */
@@ -47,11 +60,7 @@ follow(struct walk *w, int link)
 	    (int)sizeof(all))
 		return -ENAMETOOLONG;
 	memcpy(w->rest, all, sizeof(all));
-	if (*to != '/')
-		return 0;
-	close(w->at);
-	w->at = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return w->at < 0 ? -errno : 0;
+	return *to == '/' ? go_to_root(w) : 0;
 }
 
 /* Takes the next name off the path; false at its end. */
@@ -79,7 +88,7 @@ check_local(struct walk *w)
 	if (w->at < 0 || fstat(w->at, &st))
 		return -errno;
 	if (st.st_dev != w->root && st.st_dev != w->local &&
-	    !opener_is_local(w->at, getpid()))
+	    !opener_is_local(w->at, w->o->host ?: getpid()))
 		return -EINVAL;
 	w->local = st.st_dev;
 	return 0;
@@ -90,11 +99,12 @@ walk(struct walk *w, const char *path)
 {
 	char name[NAME_MAX + 1];
 	struct stat root;
-	int rc = 0;
+	int rc = go_to_root(w);
 
+	if (rc)
+		return rc;
 	memcpy(w->rest, path, strlen(path) + 1);
-	w->at = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (w->at < 0 || fstat(w->at, &root))
+	if (fstat(w->at, &root))
 		return -errno;
 	w->root = w->local = root.st_dev;
 	while (!rc && next_name(w, name)) {
@@ -116,9 +126,9 @@ walk(struct walk *w, const char *path)
 }
 
 int
-opener_walk(const char *path, int *out)
+opener_walk(const struct opener *o, const char *path, int *out)
 {
-	CLEANUP(walk_done) struct walk w = {.at = -1};
+	CLEANUP(walk_done) struct walk w = {.o = o, .at = -1};
 	int rc = *path == '/' ? walk(&w, path) : -EINVAL;
 
 	if (!rc)

@@ -7,6 +7,8 @@
 
 #include "base/cleanup.h"
 
+struct opener;
+
 /*
  * Finds the place (O_PATH) of an absolute path.
  *   Owns     *out is the caller's
@@ -14,4 +16,4 @@
  *            files the kernel makes; -ELOOP a link of another user, or too many;
  *            -errno
  */
-MUST_CHECK int opener_walk(const char *path, int *out);
+MUST_CHECK int opener_walk(const struct opener *o, const char *path, int *out);

@@ -112,8 +112,9 @@ struct interp_image {
 	 * functions of its file at most: these frames are part of the run. */
 	uint8_t goes_on;
 	/* The innermost run may have its entry before that function is called,
-	 * or between two calls. */
-	bool enters_early;
+	 * or between two calls; and the innermost call may have no run yet, or
+	 * none any more. */
+	bool uneven;
 	/* Its functions also run on native stacks other than their thread's,
 	 * so that there may be more runs than calls on the stack at hand. */
 	bool many_stacks;

@@ -54,7 +54,7 @@ recognise(const char *path, const struct elf_image *elf,
 		.eval_start = want[RUN].value,
 		.eval_end = want[RUN].value + want[RUN].size,
 		.goes_on = 2, /* an eval that catches exceptions */
-		.enters_early = true,
+		.uneven = true,
 		.roots = {[PERL_INTERPRETER] = want[INTERPRETER].value,
 	                  [PERL_THREAD_KEY] = want[KEY].value,
 	                  [PERL_CURCOP] = want[CURCOP].value,

@@ -420,12 +420,13 @@ runs_fit(const struct process *proc, const uint64_t *pcs, size_t n,
 		runs->partly = true;
 		return runs->n && !is_beginning(proc, pcs);
 	}
-	if (calls == runs->n + 1 && is_eval(proc, pcs, 0)) {
+	if (calls == runs->n + 1 &&
+	    (is_eval(proc, pcs, 0) || proc->interp->image->uneven)) {
 		runs->skip = true;
 		return true;
 	}
 	if (runs->n == calls + 1 && runs->ends[0] &&
-	    proc->interp->image->enters_early && out->end == UNWIND_ROOT) {
+	    proc->interp->image->uneven && out->end == UNWIND_ROOT) {
 		runs->at = 1;
 		return true;
 	}

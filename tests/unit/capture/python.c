@@ -215,7 +215,7 @@ static const struct {
 	enum interp_had had;
 	bool skips;
 	uint8_t goes_on;
-	bool enters_early;
+	bool uneven;
 } mixed[] = {
 	{"a call for the run",
          {OTHER, EVAL},
@@ -308,7 +308,15 @@ static const struct {
          1,
          INTERP_ROOT,
          INTERP_MERGED,
-         .enters_early = true},
+         .uneven = true},
+	{"a call before its run",
+         {OTHER, EVAL, EVAL},
+         3,
+         1,
+         INTERP_ROOT,
+         INTERP_MERGED,
+         .uneven = true,
+         .skips = true},
 	{"a run without its call",
          {OTHER, OTHER},
          2,
@@ -346,7 +354,7 @@ TEST(functions_take_the_place_of_the_calls_that_run_them_or_are_missed)
 		bool has;
 
 		m.image_of.goes_on = mixed[i].goes_on;
-		m.image_of.enters_early = mixed[i].enters_early;
+		m.image_of.uneven = mixed[i].uneven;
 		s.key = mixed[i].key;
 		s.end = mixed[i].end;
 		s.frames[0].mark = INTERP_ENTRY;

@@ -44,34 +44,29 @@ static uint64_t seed = 1;
 /* --- chance --------------------------------------------------------------- */
 
 static double
-draw(void)
-{
-	return (double)(random_next(&seed) >> 11) * 0x1p-53;
-}
-
-static double
 between(double a, double b)
 {
-	return a + (b - a) * draw();
+	return a + (b - a) * random_real(&seed);
 }
 
 /* Draws a number between a and b, each power of two equally often. */
 static double
 scale(double a, double b)
 {
-	return a * pow(b / a, draw());
+	return a * pow(b / a, random_real(&seed));
 }
 
 static double
 normal(void)
 {
-	return sqrt(-2 * log(1 - draw())) * cos(2 * M_PI * draw());
+	return sqrt(-2 * log(1 - random_real(&seed))) *
+	       cos(2 * M_PI * random_real(&seed));
 }
 
 static double
 poisson(double mean)
 {
-	double p = exp(-mean), sum = p, u = draw(), k = 0;
+	double p = exp(-mean), sum = p, u = random_real(&seed), k = 0;
 
 	if (mean > 50)
 		return fmax(0, round(mean + sqrt(mean) * normal()));
@@ -95,8 +90,8 @@ phases_of(enum kind kind, size_t windows)
 	return (struct phases){
 		.length = scale(0.5, (double)windows / 40),
 		.size = kind == PLAIN ? 1 : scale(1, 5),
-		.by_clock = draw() < 0.5,
-		.high = draw() < 0.5,
+		.by_clock = random_real(&seed) < 0.5,
+		.high = random_real(&seed) < 0.5,
 	};
 }
 
@@ -105,8 +100,9 @@ phase_next(struct phases *p)
 {
 	if (p->left <= 0) {
 		p->high = !p->high;
-		p->left = p->by_clock ? p->length
-		                      : -p->length * log(1 - draw());
+		p->left = p->by_clock
+		                  ? p->length
+		                  : -p->length * log(1 - random_real(&seed));
 	}
 	p->left--;
 	return p->high ? p->size : 1;
@@ -151,13 +147,13 @@ make(struct range *r, enum kind kind, enum shift_by by, double factor)
 		wander = keeps * wander + sqrt(1 - keeps * keeps) * normal();
 		if (kind != PLAIN)
 			now *= exp(0.2 * wander);
-		if (kind == RESTARTS && draw() < 2. / (double)n) {
+		if (kind == RESTARTS && random_real(&seed) < 2. / (double)n) {
 			burst = 1 + random_next(&seed) % 3;
 			i += random_next(&seed) % 3;
 		}
 		if (burst) {
 			burst--;
-			part = draw();
+			part = random_real(&seed);
 			now *= scale(0.3, 3);
 		}
 		if (i < n)

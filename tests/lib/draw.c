@@ -13,7 +13,7 @@
 static double
 uniform(struct draw *d)
 {
-	return (double)((random_next(&d->seed) >> 11) + 1) * 0x1p-53;
+	return random_real(&d->seed) + 0x1p-53;
 }
 
 int64_t
@@ -231,9 +231,8 @@ copy_head(struct copy *c, int64_t period_ns)
 	int rc = 0;
 
 	for (uint32_t i = 0; i < p->ntypes && !rc; i++)
-		rc = profile_type(
-			to, strings_get(p->strings, p->types[i].type, NULL),
-			strings_get(p->strings, p->types[i].unit, NULL));
+		rc = profile_type(to, profile_text(p, p->types[i].type),
+		                  profile_text(p, p->types[i].unit));
 	to->period = period_ns;
 	to->default_type = p->default_type;
 	to->period_type = p->period_type;

@@ -9,3 +9,9 @@ random_next(uint64_t *seed)
 	z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
 	return z ^ (z >> 31);
 }
+
+double
+random_real(uint64_t *seed)
+{
+	return (double)(random_next(seed) >> 11) * 0x1p-53;
+}

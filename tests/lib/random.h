@@ -7,3 +7,5 @@
 #include <stdint.h>
 
 uint64_t random_next(uint64_t *seed);
+/* Returns a number from 0 to below 1. */
+double random_real(uint64_t *seed);

@@ -13,12 +13,6 @@
 
 static uint64_t seed;
 
-static double
-draw(void)
-{
-	return (double)(random_next(&seed) >> 11) * 0x1p-53;
-}
-
 struct program {
 	double share[FUNCTIONS];
 	double burst; /* mean length of runs of equal samples */
@@ -52,7 +46,7 @@ set_share(struct program *p, int i, double share)
 static int
 pick(const struct program *p)
 {
-	double at = draw();
+	double at = random_real(&seed);
 
 	for (int i = 0; i < FUNCTIONS; i++)
 		if ((at -= p->share[i]) < 0)
@@ -67,7 +61,7 @@ run(const struct program *p, int samples)
 	int count[FUNCTIONS] = {0}, at = pick(p);
 
 	for (int i = 0; i < samples; i++) {
-		if (draw() * p->burst < 1)
+		if (random_real(&seed) * p->burst < 1)
 			at = pick(p);
 		count[at]++;
 	}
@@ -242,7 +236,8 @@ TEST(what_is_listed_keeps_the_promises_of_the_header)
 		struct program a = program(1), b = a;
 		size_t listed = 0;
 
-		set_share(&b, (int)(draw() * FUNCTIONS), draw() * 0.5);
+		set_share(&b, (int)(random_real(&seed) * FUNCTIONS),
+		          random_real(&seed) * 0.5);
 		CLEANUP_COMPARED struct compared x =
 			compare(run(&a, 1500), run(&b, 1500), 15, 15);
 

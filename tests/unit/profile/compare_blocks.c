@@ -17,12 +17,6 @@
 
 static uint64_t seed;
 
-static double
-draw(void)
-{
-	return (double)(random_next(&seed) >> 11) * 0x1p-53;
-}
-
 enum kind {
 	STEADY, /* independent samples */
 	RUNS,   /* a function stays for `length` samples on average */
@@ -58,7 +52,7 @@ program(enum kind kind, double length)
 static int
 pick(const struct program *p)
 {
-	double at = draw();
+	double at = random_real(&seed);
 
 	for (int i = 0; i < p->functions; i++)
 		if ((at -= p->share[i]) < 0)
@@ -72,7 +66,7 @@ pick_half(const struct program *p, int half)
 {
 	int at = pick(p);
 
-	return (at & 1) == half || draw() < 0.1 ? at : pick(p);
+	return (at & 1) == half || random_real(&seed) < 0.1 ? at : pick(p);
 }
 
 static int
@@ -82,9 +76,9 @@ next(const struct program *p, int *at, int *left)
 	case STEADY:
 		return *at = pick(p);
 	case RUNS:
-		return *at = draw() * p->length < 1 ? pick(p) : *at;
+		return *at = random_real(&seed) * p->length < 1 ? pick(p) : *at;
 	case PHASES:
-		*left ^= draw() * p->length < 1;
+		*left ^= random_real(&seed) * p->length < 1;
 		return pick_half(p, *left);
 	case ROUND:
 		++*left;
@@ -92,7 +86,8 @@ next(const struct program *p, int *at, int *left)
 	case BURSTS:
 		if (*left > 0)
 			return --*left, 0;
-		*left = draw() * p->length * 20 < 1 ? (int)p->length : 0;
+		*left = random_real(&seed) * p->length * 20 < 1 ? (int)p->length
+		                                                : 0;
 		return pick(p);
 	}
 	return 0;
@@ -122,7 +117,7 @@ run(const struct program *p, int samples)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
 	struct capture c = {.line = timeline_new()};
-	int at = pick(p), left = (int)(draw() * p->length);
+	int at = pick(p), left = (int)(random_real(&seed) * p->length);
 	int count[FUNCTIONS] = {0}, rc;
 
 	left = p->kind == PHASES ? left & 1 : left;
@@ -134,7 +129,7 @@ run(const struct program *p, int samples)
 			.weight_ns = FOLDED_PERIOD_NS,
 			.sample = (uint32_t)next(p, &at, &left)};
 
-		if (p->idle > 0 && draw() < p->idle)
+		if (p->idle > 0 && random_real(&seed) < p->idle)
 			continue;
 		count[s.sample]++;
 		rc = rc ? rc : timeline_sample(c.line, &s);
@@ -370,7 +365,7 @@ at_another_time(struct program p, double much)
 	double sum = 0;
 
 	for (int i = 0; i < p.functions; i++)
-		sum += p.share[i] *= 1 + much * (draw() - 0.5);
+		sum += p.share[i] *= 1 + much * (random_real(&seed) - 0.5);
 	for (int i = 0; i < p.functions; i++)
 		p.share[i] /= sum;
 	return p;

@@ -20,12 +20,6 @@
 
 static uint64_t seed;
 
-static double
-draw(void)
-{
-	return (double)(random_next(&seed) >> 11) * 0x1p-53;
-}
-
 /* A service; the cost of its windows is random. */
 struct service {
 	double much;   /* change of restless functions: 0 to 1 */
@@ -45,10 +39,10 @@ course_of(const struct service *s, int windows, struct course *out)
 	double phase[RESTLESS] = {0}, load = 1;
 
 	for (int w = 0; w < windows; w++) {
-		if (!w || draw() >= s->stays) {
+		if (!w || random_real(&seed) >= s->stays) {
 			for (int i = 0; i < RESTLESS; i++)
-				phase[i] = 2 * draw() - 1;
-			load = 1 + s->load * (2 * draw() - 1);
+				phase[i] = 2 * random_real(&seed) - 1;
+			load = 1 + s->load * (2 * random_real(&seed) - 1);
 		}
 		for (int i = 0; i < FUNCTIONS; i++) {
 			double rate = load * WINDOW / (i + 2) / 3;
@@ -72,12 +66,12 @@ poisson(double mean)
 		double sum = -6;
 
 		for (int i = 0; i < 12; i++)
-			sum += draw();
+			sum += random_real(&seed);
 		return (int)(mean + sqrt(mean) * sum + 0.5);
 	}
 	do
 		n++;
-	while ((at *= draw()) > stop);
+	while ((at *= random_real(&seed)) > stop);
 	return n;
 }
 
@@ -359,7 +353,7 @@ capture(int samples)
 	memset(r.p->values, 0, sizeof(*r.p->values) * r.p->ntypes * FUNCTIONS);
 	line->duration_us = 60000000;
 	for (int i = 0; i < samples && !rc; i++) {
-		double at = draw() * whole;
+		double at = random_real(&seed) * whole;
 		uint32_t f = 0;
 
 		while (f + 1 < FUNCTIONS && (at -= c.rate[0][f]) >= 0)
@@ -410,7 +404,7 @@ at_an_hour(double much)
 	struct cutting cut = equal(12, 1);
 	struct range r = run(&(struct service){.slower = 1}, &cut);
 
-	r.seconds *= 1 + much * (2 * draw() - 1);
+	r.seconds *= 1 + much * (2 * random_real(&seed) - 1);
 	r.p->duration_ns = (int64_t)(r.seconds * 1e9);
 	return r;
 }

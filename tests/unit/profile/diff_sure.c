@@ -13,12 +13,6 @@
 
 static uint64_t seed;
 
-static double
-draw(void)
-{
-	return (double)(random_next(&seed) >> 11) * 0x1p-53;
-}
-
 /*
  * A service that handles two kinds of requests in turns. Half of its time is
  * spent in functions that the handlers of both kinds call.
@@ -86,7 +80,7 @@ slower(struct service s, const char *function, double times)
 static int
 pick(const struct service *s)
 {
-	double at = draw();
+	double at = random_real(&seed);
 
 	for (int i = 0; i < s->n; i++)
 		if ((at -= s->share[i]) < 0)
@@ -105,7 +99,7 @@ next(const struct service *s, int *now)
 
 	if (!s->phase || !s->kind[at])
 		return at;
-	if (draw() * s->phase < 1)
+	if (random_real(&seed) * s->phase < 1)
 		*now = 3 - *now;
 	return s->kind[at] == *now ? at : s->kind[at] == 1 ? at + 1 : at - 1;
 }
@@ -135,7 +129,7 @@ run(const struct service *s, int samples)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
 	struct capture c = {.line = timeline_new(), .work = s->work};
-	int count[STACKS] = {0}, now = 1 + (draw() < 0.5), rc;
+	int count[STACKS] = {0}, now = 1 + (random_real(&seed) < 0.5), rc;
 
 	rc = timeline_thread(c.line, &(struct timeline_thread){0});
 	c.line->duration_us = 60000000;
@@ -295,7 +289,8 @@ static const struct {
 };
 
 /* page only calls render. */
-TEST_EACH(a_function_10_percent_slower_is_sure_about_as_often_as_it_is_listed, found)
+TEST_EACH(a_function_10_percent_slower_is_sure_about_as_often_as_it_is_listed,
+          found)
 {
 	struct service base = service(0);
 	struct service now = slower(base, found[_i].function, found[_i].times);

@@ -5,6 +5,7 @@
  */
 #include "profile/duel.h"
 #include "base/cleanup.h"
+#include "lib/random.h"
 #include "lib/test.h"
 
 #include <math.h>
@@ -18,15 +19,11 @@
 
 static uint64_t state;
 
+/* Never 0. */
 static double
 uniform(void)
 {
-	state += UINT64_C(0x9e3779b97f4a7c15);
-	uint64_t z = state;
-
-	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-	return ((double)((z ^ (z >> 31)) >> 11) + 0.5) * 0x1p-53;
+	return random_real(&state) + 0x1p-54;
 }
 
 static double

@@ -11,17 +11,11 @@
 
 static uint64_t seed;
 
-static double
-draw(void)
-{
-	return (double)(random_next(&seed) >> 11) * 0x1p-53;
-}
-
 /* Draws the number of samples of a bin; mean is the expected number. */
 static double
 samples(double mean)
 {
-	double p = exp(-mean), sum = p, u = draw(), k = 0;
+	double p = exp(-mean), sum = p, u = random_real(&seed), k = 0;
 
 	while (u > sum && k < 1000)
 		sum += p *= mean / ++k;

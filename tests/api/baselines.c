@@ -346,23 +346,10 @@ TEST(sides_that_were_hardly_meant_are_compared_with_a_warning)
 	static const char stacks[] = "main;f 1000\nmain;g 1000\n";
 	CLEANUP_API struct test_api a = test_api(1, "");
 	CLEANUP_REPLY struct client_reply up = {0}, made = {0};
+	const struct service pages = test_no_match(TEST_TENANT, "pages");
 	char base[ID_MAX], now[ID_MAX];
 
-	ck_assert_int_eq(service_add(&a.store.s,
-	                             &(struct service){
-					     .tenant = TEST_TENANT,
-					     .name = "pages",
-					     .kind = "native",
-					     .host = "",
-					     .match_kind = "",
-					     .match_value = "",
-					     .pprof_url = "",
-					     .source = "auto",
-					     .allow = "{}",
-					     .labels = "{}",
-					     .description = "",
-				     }),
-	                 0);
+	ck_assert_int_eq(service_add(&a.store.s, &pages), 0);
 	up = api_send(&a,
 	              "/api/v1/profiling/sessions?service=pages&type=cpu"
 	              "&sampleRate=100&durationSeconds=20",

@@ -11,20 +11,10 @@
 static void
 add_endpoint(struct test_api *a)
 {
-	struct service s = {
-		.tenant = TEST_TENANT,
-		.name = "pages",
-		.kind = "go",
-		.host = "",
-		.match_kind = "",
-		.match_value = "",
-		.pprof_url = PAGES,
-		.source = "auto",
-		.allow = "{}",
-		.labels = "{}",
-		.description = "",
-	};
+	struct service s = test_no_match(TEST_TENANT, "pages");
 
+	s.kind = "go";
+	s.pprof_url = PAGES;
 	ck_assert_int_eq(service_add(&a->store.s, &s), 0);
 }
 

@@ -325,19 +325,7 @@ fill_level(struct bench *b, enum window_level level)
 static void
 add_service(struct bench *b, struct service_of *v)
 {
-	struct service s = {
-		.tenant = (char *)b->tenant,
-		.name = v->name,
-		.kind = "native",
-		.host = "",
-		.match_kind = "",
-		.match_value = "",
-		.pprof_url = "",
-		.source = "auto",
-		.allow = "{}",
-		.labels = "{}",
-		.description = "",
-	};
+	const struct service s = test_no_match(b->tenant, v->name);
 	int rc = service_add(&b->s, &s);
 
 	must(rc == -EEXIST ? 0 : rc, "service");

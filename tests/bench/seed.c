@@ -88,19 +88,7 @@ synthetic(unsigned nodes)
 static void
 add_service(struct store *s, const char *tenant, const char *name)
 {
-	struct service v = {
-		.tenant = (char *)tenant,
-		.name = (char *)name,
-		.kind = "native",
-		.host = "",
-		.match_kind = "",
-		.match_value = "",
-		.pprof_url = "",
-		.source = "auto",
-		.allow = "{}",
-		.labels = "{}",
-		.description = "",
-	};
+	const struct service v = test_no_match(tenant, name);
 	int rc = service_add(s, &v);
 
 	must(rc == -EEXIST ? 0 : rc, "service");

@@ -309,6 +309,24 @@ test_service(struct store *s, const char *tenant, const char *name)
 	return service_add(s, &v);
 }
 
+struct service
+test_no_match(const char *tenant, const char *name)
+{
+	return (struct service){
+		.tenant = (char *)tenant,
+		.name = (char *)name,
+		.kind = (char *)"native",
+		.host = (char *)"",
+		.match_kind = (char *)"",
+		.match_value = (char *)"",
+		.pprof_url = (char *)"",
+		.source = (char *)"auto",
+		.allow = (char *)"{}",
+		.labels = (char *)"{}",
+		.description = (char *)"",
+	};
+}
+
 void
 test_tenant(struct store *s, const char *tenant)
 {
@@ -341,6 +359,36 @@ test_ask(void)
 		.labels = "{}",
 		.created_by = "tok-test",
 	};
+}
+
+struct trigger
+test_trigger(const char *tenant, const char *name)
+{
+	return (struct trigger){
+		.tenant = (char *)tenant,
+		.service = (char *)TEST_SERVICE,
+		.name = (char *)name,
+		.kind = (char *)"rss",
+		.function = (char *)"",
+		.threshold = 100,
+		.type = (char *)"cpu",
+		.seconds = 1,
+		.rate = 100,
+		.webhook = (char *)"",
+		.cooldown_ms = 1000,
+		.enabled = 1,
+		.created_by = (char *)"",
+	};
+}
+
+int
+test_baseline(struct store *s, const char *tenant, const char *session,
+              const char *tags, char id[static ID_MAX])
+{
+	return baseline_add(s,
+	                    &(struct baseline_ask){tenant, session, "v1", "",
+	                                           "[]", tags, "tok-test"},
+	                    id);
 }
 
 struct continuous

@@ -5,9 +5,11 @@
 #pragma once
 
 #include "lib/test.h"
+#include "store/baseline.h"
 #include "store/continuous.h"
 #include "store/job.h"
 #include "store/service.h"
+#include "store/trigger.h"
 #include "store/worker.h"
 
 struct test_store {
@@ -42,12 +44,19 @@ struct store test_store_again(const struct test_store *t, bool worker);
 
 /* Adds a service like svc, with this tenant and name; as service_add(). */
 int test_service(struct store *s, const char *tenant, const char *name);
+/* Returns a native service that matches nothing, which tests may change. */
+struct service test_no_match(const char *tenant, const char *name);
 /* Adds a service of svc's name to a tenant without one. */
 void test_tenant(struct store *s, const char *tenant);
 /* Reports a live worker. */
 void test_heartbeat(struct store *s, const char *host, int64_t pid);
 /* Returns a request for a capture of svc, which tests may change. */
 struct session_ask test_ask(void);
+/* Returns a trigger of svc, which tests may change: over 100 bytes of memory. */
+struct trigger test_trigger(const char *tenant, const char *name);
+/* Makes a session the baseline v1; as baseline_add(). */
+int test_baseline(struct store *s, const char *tenant, const char *session,
+                  const char *tags, char id[static ID_MAX]);
 /* Returns settings of continuous profiling for the tenant's svc, which tests
  * may change. */
 struct continuous test_continuous(const char *tenant);

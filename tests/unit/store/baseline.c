@@ -23,17 +23,7 @@ static void
 baseline(struct store *s, const char *session, const char *tags,
          char id[static ID_MAX])
 {
-	const struct baseline_ask ask = {
-		.tenant = TEST_TENANT,
-		.session = session,
-		.label = "v1",
-		.description = "",
-		.top_functions = "[]",
-		.tags = tags,
-		.created_by = "tok-test",
-	};
-
-	ck_assert_int_eq(baseline_add(s, &ask, id), 0);
+	ck_assert_int_eq(test_baseline(s, TEST_TENANT, session, tags, id), 0);
 }
 
 static bool

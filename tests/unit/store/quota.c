@@ -157,20 +157,7 @@ tokens_free(struct store *s, const char *tenant, int i)
 static int
 triggers_add(struct store *s, const char *tenant, int i)
 {
-	const struct trigger t = {
-		.tenant = (char *)tenant,
-		.service = (char *)TEST_SERVICE,
-		.name = (char *)numbered("rule", i),
-		.kind = (char *)"rss",
-		.function = (char *)"",
-		.threshold = 100,
-		.type = (char *)"cpu",
-		.seconds = 1,
-		.rate = 100,
-		.webhook = (char *)"",
-		.enabled = 1,
-		.created_by = (char *)"",
-	};
+	const struct trigger t = test_trigger(tenant, numbered("rule", i));
 
 	return trigger_add(s, &t, ids[i]);
 }
@@ -228,20 +215,11 @@ static int
 baselines_add(struct store *s, const char *tenant, int i)
 {
 	char session[ID_MAX];
-	const struct baseline_ask ask = {
-		.tenant = tenant,
-		.session = session,
-		.label = "v1",
-		.description = "",
-		.top_functions = "[]",
-		.tags = "",
-		.created_by = "",
-	};
 	int rc = upload(s, tenant, "bytes", i);
 
 	ck_assert_int_eq(rc, 0);
 	memcpy(session, ids[i], ID_MAX);
-	return baseline_add(s, &ask, ids[i]);
+	return test_baseline(s, tenant, session, "", ids[i]);
 }
 
 static int

@@ -169,29 +169,12 @@ END
 
 /* --- baselines --- */
 
-static int
-add_baseline(struct store *s, const char *tenant, const char *session,
-             char id[static ID_MAX])
-{
-	const struct baseline_ask ask = {
-		.tenant = tenant,
-		.session = session,
-		.label = "v1",
-		.description = "",
-		.top_functions = "[]",
-		.tags = "",
-		.created_by = "tok-test",
-	};
-
-	return baseline_add(s, &ask, id);
-}
-
 static void
 baseline_of(struct store *s, const char *tenant, char session[static ID_MAX],
             char id[static ID_MAX])
 {
 	session_of(s, tenant, session);
-	ck_assert_int_eq(add_baseline(s, tenant, session, id), 0);
+	ck_assert_int_eq(test_baseline(s, tenant, session, "", id), 0);
 }
 
 TEST(a_session_of_another_tenant_makes_no_baseline)
@@ -200,7 +183,8 @@ TEST(a_session_of_another_tenant_makes_no_baseline)
 	char theirs[ID_MAX], id[ID_MAX];
 
 	session_of(&t.s, OTHER, theirs);
-	ck_assert_int_eq(add_baseline(&t.s, TEST_TENANT, theirs, id), -ENOENT);
+	ck_assert_int_eq(test_baseline(&t.s, TEST_TENANT, theirs, "", id),
+	                 -ENOENT);
 }
 END
 
@@ -271,39 +255,19 @@ END
 
 /* --- triggers --- */
 
-static struct trigger
-rule(const char *tenant, const char *name)
-{
-	return (struct trigger){
-		.tenant = (char *)tenant,
-		.service = (char *)TEST_SERVICE,
-		.name = (char *)name,
-		.kind = (char *)"rss",
-		.function = (char *)"",
-		.threshold = 100,
-		.type = (char *)"cpu",
-		.seconds = 1,
-		.rate = 100,
-		.webhook = (char *)"",
-		.cooldown_ms = 1000,
-		.enabled = 1,
-		.created_by = (char *)"",
-	};
-}
-
 TEST(a_trigger_of_another_tenant_is_not_read_changed_or_removed)
 {
 	CLEANUP_TEST_STORE struct test_store t = two_tenants();
 	CLEANUP_TRIGGER struct trigger after = {0};
 	CLEANUP_TRIGGERS struct trigger_list l = {0};
-	struct trigger v = rule(OTHER, "theirs"), none;
+	struct trigger v = test_trigger(OTHER, "theirs"), none;
 	char theirs[ID_MAX];
 
 	ck_assert_int_eq(trigger_add(&t.s, &v, theirs), 0);
 	ck_assert_int_eq(
 		trigger_get(&t.s, TEST_TENANT, TEST_SERVICE, theirs, &none),
 		-ENOENT);
-	v = rule(TEST_TENANT, "mine");
+	v = test_trigger(TEST_TENANT, "mine");
 	v.id = theirs;
 	ck_assert_int_eq(trigger_replace(&t.s, &v), -ENOENT);
 	ck_assert_int_eq(
@@ -325,10 +289,10 @@ TEST(triggers_are_counted_for_each_tenant)
 
 	for (int i = 0; i < TRIGGER_MAX; i++) {
 		snprintf(name, sizeof(name), "rule%d", i);
-		v = rule(OTHER, name);
+		v = test_trigger(OTHER, name);
 		ck_assert_int_eq(trigger_add(&t.s, &v, id), 0);
 	}
-	v = rule(TEST_TENANT, "rule0");
+	v = test_trigger(TEST_TENANT, "rule0");
 	ck_assert_int_eq(trigger_add(&t.s, &v, id), 0);
 }
 END
@@ -338,11 +302,11 @@ TEST(a_host_runs_each_trigger_once_and_those_of_its_services)
 	CLEANUP_TEST_STORE struct test_store t = two_tenants();
 	CLEANUP_SERVICE struct service far = {0};
 	CLEANUP_TRIGGERS struct trigger_list l = {0};
-	struct trigger v = rule(TEST_TENANT, "mine");
+	struct trigger v = test_trigger(TEST_TENANT, "mine");
 	char id[ID_MAX];
 
 	ck_assert_int_eq(trigger_add(&t.s, &v, id), 0);
-	v = rule(OTHER, "theirs");
+	v = test_trigger(OTHER, "theirs");
 	ck_assert_int_eq(trigger_add(&t.s, &v, id), 0);
 	ck_assert_int_eq(service_get(&t.s, OTHER, TEST_SERVICE, &far), 0);
 	free(far.host);
@@ -358,7 +322,7 @@ static void
 fire(struct store *s, const char *host)
 {
 	CLEANUP_TRIGGER struct trigger stored = {0};
-	struct trigger v = rule(TEST_TENANT, host);
+	struct trigger v = test_trigger(TEST_TENANT, host);
 	char id[ID_MAX], session[ID_MAX];
 
 	v.webhook = (char *)"http://127.0.0.1/hook";
@@ -438,7 +402,7 @@ TEST(what_goes_with_a_service_is_its_own_tenants)
 {
 	CLEANUP_TEST_STORE struct test_store t = two_tenants();
 	struct service_contents n;
-	struct trigger v = rule(OTHER, "theirs");
+	struct trigger v = test_trigger(OTHER, "theirs");
 	char session[ID_MAX], series[ID_MAX], id[ID_MAX];
 
 	baseline_of(&t.s, OTHER, session, id);

@@ -14,22 +14,10 @@ put(struct store *s, const char *webhook, int64_t cooldown_ms,
     struct trigger *out)
 {
 	char id[ID_MAX];
-	const struct trigger t = {
-		.tenant = (char *)TEST_TENANT,
-		.service = (char *)TEST_SERVICE,
-		.name = (char *)"fat",
-		.kind = (char *)"rss",
-		.function = (char *)"",
-		.threshold = 100,
-		.type = (char *)"cpu",
-		.seconds = 1,
-		.rate = 100,
-		.webhook = (char *)webhook,
-		.cooldown_ms = cooldown_ms,
-		.enabled = 1,
-		.created_by = (char *)"",
-	};
+	struct trigger t = test_trigger(TEST_TENANT, "fat");
 
+	t.webhook = (char *)webhook;
+	t.cooldown_ms = cooldown_ms;
 	ck_assert_int_eq(trigger_add(s, &t, id), 0);
 	ck_assert_int_eq(trigger_get(s, TEST_TENANT, TEST_SERVICE, id, out), 0);
 }

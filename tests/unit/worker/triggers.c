@@ -31,22 +31,11 @@ static void
 rule(struct store *s, const char *tenant, const char *kind,
      char id[static ID_MAX])
 {
-	const struct trigger t = {
-		.tenant = (char *)tenant,
-		.service = (char *)TEST_SERVICE,
-		.name = (char *)"rule",
-		.kind = (char *)kind,
-		.function = (char *)tenant,
-		.threshold = 1000,
-		.type = (char *)"cpu",
-		.seconds = 1,
-		.rate = 100,
-		.webhook = (char *)"",
-		.cooldown_ms = 1000,
-		.enabled = 1,
-		.created_by = (char *)"",
-	};
+	struct trigger t = test_trigger(tenant, "rule");
 
+	t.kind = (char *)kind;
+	t.function = (char *)tenant;
+	t.threshold = 1000;
 	ck_assert_int_eq(trigger_add(s, &t, id), 0);
 }
 

@@ -20,24 +20,11 @@ post_of(struct store *s, struct webhooks *w, const char *tenant)
 	CLEANUP_FIRINGS struct firing_list l = {0};
 	CLEANUP_JOB struct job j = {0};
 	const struct job_end end = {"failed", "x", "y", NULL, NULL, NULL};
-	const struct trigger rule = {
-		.tenant = (char *)tenant,
-		.service = (char *)TEST_SERVICE,
-		.name = (char *)"fat",
-		.kind = (char *)"rss",
-		.function = (char *)"",
-		.threshold = 100,
-		.type = (char *)"cpu",
-		.seconds = 1,
-		.rate = 100,
-		.webhook = (char *)"http://host/",
-		.cooldown_ms = 1000,
-		.enabled = 1,
-		.created_by = (char *)"",
-	};
+	struct trigger rule = test_trigger(tenant, "fat");
 	struct job_ref ref;
 	char id[ID_MAX];
 
+	rule.webhook = (char *)"http://host/";
 	ck_assert_int_eq(trigger_add(s, &rule, id), 0);
 	ck_assert_int_eq(trigger_get(s, tenant, TEST_SERVICE, id, &t), 0);
 	ck_assert_int_eq(trigger_fire(s, &t, TEST_HOST, 123.5, NULL, id), 0);

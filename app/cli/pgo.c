@@ -14,12 +14,6 @@
 #define AUTOFDO "autofdo"
 #define PERCENT 100.0
 
-static const char *
-text(const struct profile *p, uint32_t id)
-{
-	return strings_get(p->strings, id, NULL);
-}
-
 static int64_t
 value_of(const struct profile *p, uint32_t sample)
 {
@@ -40,7 +34,8 @@ main_mapping(const struct profile *p)
 		                     ? p->locations[p->stack[s->stack0]].mapping
 		                     : PROFILE_NONE;
 
-		if (m == PROFILE_NONE || *text(p, p->mappings[m].file) != '/')
+		if (m == PROFILE_NONE ||
+		    *profile_text(p, p->mappings[m].file) != '/')
 			continue;
 		cost[m] += value_of(p, i);
 		if (best == PROFILE_NONE || cost[m] > cost[best])

@@ -22,7 +22,7 @@ read_names(struct range_names *n, const struct profile *p, uint32_t mapping)
 {
 	const struct mapping *m = &p->mappings[mapping];
 	const struct names_place place = {
-		.build_id = strings_get(p->strings, m->build_id, NULL),
+		.build_id = profile_text(p, m->build_id),
 		.file = "",
 		.start = m->start,
 		.limit = m->limit,

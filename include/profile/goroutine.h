@@ -4,7 +4,9 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum goroutine_label {
 #define GOROUTINE_LABEL(id, key, doc) GOROUTINE_##id,
@@ -22,3 +24,10 @@ const char *goroutine_state(const char *raw, size_t n);
 const char *goroutine_reason(const char *raw, size_t n);
 /* Returns the kind of lock that a function acquires, or NULL. */
 const char *goroutine_lock(const char *function);
+struct profile;
+/* Returns the kind of lock that a goroutine waits for by its innermost frames,
+ * or NULL. */
+const char *goroutine_stack_lock(const struct profile *p, const uint32_t *stack,
+                                 uint32_t n);
+/* True for a key of goroutine_keys. */
+bool goroutine_has_key(const char *key);

@@ -177,6 +177,12 @@ uint32_t profile_type_index(const struct profile *p, const char *name);
 /* Returns the sum of the values of one type, 0 for PROFILE_NONE. Values that
  * would make it overflow are left out. */
 int64_t profile_total(const struct profile *p, uint32_t type);
+/* Returns the text of a string, which is valid as long as p. */
+static inline const char *
+profile_text(const struct profile *p, uint32_t id)
+{
+	return strings_get(p->strings, id, NULL);
+}
 /* Returns the number of frames of a location: its lines, or 1 if it is not
  * symbolized. */
 static inline uint32_t

@@ -356,8 +356,7 @@ TEST(a_pprof_file_in_other_units_is_stored_in_ours)
 	ck_assert_int_eq(
 		pprof_decode(stored.p, stored.len, BUF_MAX_SMALL, &p, &why), 0);
 	ck_assert_int_eq(p->values[0], 7000);
-	ck_assert_str_eq(strings_get(p->strings, p->types[0].unit, NULL),
-	                 "nanoseconds");
+	ck_assert_str_eq(profile_text(p, p->types[0].unit), "nanoseconds");
 }
 END
 

@@ -547,7 +547,7 @@ dispersion(const struct recording *r, const char *function)
 	double seen = 0, freedom = 0;
 
 	for (uint32_t f = 0; f < nstrings; f++) {
-		const char *name = strings_get(r->p->strings, f, NULL);
+		const char *name = profile_text(r->p, f);
 		double sum = 0, squares = 0, p;
 
 		if (function && strcmp(function, name))
@@ -575,9 +575,8 @@ share(const struct recording *r, const char *function)
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < r->t->nsamples; i++)
-		n += !strcmp(strings_get(r->p->strings,
-		                         r->function[r->t->samples[i].sample],
-		                         NULL),
+		n += !strcmp(profile_text(r->p,
+		                          r->function[r->t->samples[i].sample]),
 		             function);
 	return (double)n / r->t->nsamples;
 }

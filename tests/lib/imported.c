@@ -42,9 +42,8 @@ imported(const char *type, const void *p, size_t n, struct buf *out)
 	if (!rc)
 		buf_addf(out, "%s %s", format->name, of->name);
 	for (uint32_t i = 0; !rc && i < made->ntypes; i++)
-		buf_addf(out, " %s/%s",
-		         strings_get(made->strings, made->types[i].type, NULL),
-		         strings_get(made->strings, made->types[i].unit, NULL));
+		buf_addf(out, " %s/%s", profile_text(made, made->types[i].type),
+		         profile_text(made, made->types[i].unit));
 	buf_puts(out, rc ? "" : "\n");
 	for (uint32_t i = 0; !rc && i < made->nsamples; i++)
 		put_sample(made, i, out);

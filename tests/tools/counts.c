@@ -18,12 +18,6 @@
 
 #define MAX_BYTES ((size_t)256 << 20)
 
-static const char *
-text(const struct profile *p, uint32_t id)
-{
-	return strings_get(p->strings, id, NULL);
-}
-
 static void
 print_stack(const struct profile *p, const struct sample *s)
 {
@@ -37,8 +31,9 @@ print_stack(const struct profile *p, const struct sample *s)
 			const struct line *l = &p->lines[at->line0 + k];
 			const struct function *f = &p->functions[l->function];
 
-			printf("%s %s %s:%" PRId64, between, text(p, f->name),
-			       text(p, f->file), l->line);
+			printf("%s %s %s:%" PRId64, between,
+			       profile_text(p, f->name),
+			       profile_text(p, f->file), l->line);
 			between = " <";
 		}
 	}
@@ -52,7 +47,8 @@ print_sample(const struct profile *p, uint32_t i)
 	for (uint32_t k = 0; k < p->ntypes; k++)
 		printf("%" PRId64 " ", p->values[(size_t)i * p->ntypes + k]);
 	for (uint32_t k = 0; k < s->nlabels; k++)
-		if (!strcmp(text(p, p->labels[s->label0 + k].key), "bytes"))
+		if (!strcmp(profile_text(p, p->labels[s->label0 + k].key),
+		            "bytes"))
 			printf("[%" PRId64 "]", p->labels[s->label0 + k].num);
 	print_stack(p, s);
 	printf("\n");

@@ -78,9 +78,8 @@ put_labels(const struct profile *p, uint32_t type, struct buf *text)
 		for (uint32_t k = 0; k < s->nlabels; k++) {
 			const struct label *l = &p->labels[s->label0 + k];
 
-			buf_addf(text, " %s=%s",
-			         strings_get(p->strings, l->key, NULL),
-			         strings_get(p->strings, l->str, NULL));
+			buf_addf(text, " %s=%s", profile_text(p, l->key),
+			         profile_text(p, l->str));
 		}
 		buf_putc(text, '\n');
 	}
@@ -98,10 +97,8 @@ static const struct form {
 	const char *name;
 	int (*put)(const struct profile *p, uint32_t type, struct buf *text);
 } forms[] = {
-	{"stacks", put_stacks},
-	{"values", put_values},
-	{"modules", put_modules},
-	{"labels", put_labels},
+	{"stacks", put_stacks},   {"values", put_values},
+	{"modules", put_modules}, {"labels", put_labels},
 	{"pprof", put_pprof},
 };
 

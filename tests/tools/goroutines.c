@@ -24,19 +24,13 @@ struct row {
 	uint32_t sample;
 };
 
-static const char *
-text(const struct profile *p, uint32_t id)
-{
-	return strings_get(p->strings, id, NULL);
-}
-
 static const struct label *
 label(const struct profile *p, uint32_t sample, enum goroutine_label key)
 {
 	const struct sample *s = &p->samples[sample];
 
 	for (uint32_t i = 0; i < s->nlabels; i++)
-		if (!strcmp(text(p, p->labels[s->label0 + i].key),
+		if (!strcmp(profile_text(p, p->labels[s->label0 + i].key),
 		            goroutine_keys[key]))
 			return &p->labels[s->label0 + i];
 	return NULL;
@@ -47,7 +41,7 @@ word(const struct profile *p, uint32_t sample, enum goroutine_label key)
 {
 	const struct label *l = label(p, sample, key);
 
-	return l ? text(p, l->str) : "-";
+	return l ? profile_text(p, l->str) : "-";
 }
 
 static void
@@ -101,10 +95,11 @@ print_stack(const struct profile *p, const struct sample *s)
 			const struct line *l = &p->lines[at->line0 + k];
 			const struct function *f = &p->functions[l->function];
 
-			if (!strncmp(text(p, f->name), "runtime.", 8))
+			if (!strncmp(profile_text(p, f->name), "runtime.", 8))
 				continue;
-			printf("%s %s %s:%ld", between, text(p, f->name),
-			       text(p, f->file), (long)l->line);
+			printf("%s %s %s:%ld", between,
+			       profile_text(p, f->name),
+			       profile_text(p, f->file), (long)l->line);
 			between = " <";
 		}
 	}

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define NEAR     8 /* frames between a semaphore and its lock */
 #define MAX_TEXT ((size_t)8 << 10)
 
 /* --- targets of waits ----------------------------------------------------- */
@@ -177,25 +176,6 @@ raw_state(const struct go_runtime *r, const struct go_group *g)
 	return names[g->status] ? names[g->status] : "";
 }
 
-/* Finds the lock that a semaphore belongs to, among the innermost frames. */
-static const char *
-lock_reason(const struct profile *p, const uint32_t *stack, uint32_t n)
-{
-	for (uint32_t i = 0; i < n && i < NEAR; i++) {
-		const struct location *at = &p->locations[stack[i]];
-
-		for (uint32_t k = 0; k < at->nlines; k++) {
-			uint32_t f = p->lines[at->line0 + k].function;
-			const char *lock = goroutine_lock(strings_get(
-				p->strings, p->functions[f].name, NULL));
-
-			if (lock)
-				return lock;
-		}
-	}
-	return NULL;
-}
-
 static void
 put_state(struct labels *l, const struct go_groups *s, const struct go_group *g,
           const uint32_t *stack, uint32_t n)
@@ -205,7 +185,7 @@ put_state(struct labels *l, const struct go_groups *s, const struct go_group *g,
 	const char *reason = goroutine_reason(raw, strlen(raw)), *lock = NULL;
 
 	if (!strcmp(raw, "semacquire"))
-		lock = lock_reason(l->p, stack, n);
+		lock = goroutine_stack_lock(l->p, stack, n);
 	put_word(l, GOROUTINE_STATE, state);
 	if (!strcmp(state, "waiting"))
 		put_word(l, GOROUTINE_REASON,
@@ -305,15 +285,6 @@ put_wait(struct labels *l, const struct go_row *row, int64_t now_ns)
 
 /* --- labels of the program ------------------------------------------------ */
 
-static bool
-is_ours(const char *key)
-{
-	for (size_t i = 0; i < GOROUTINE_LABELS; i++)
-		if (!strcmp(key, goroutine_keys[i]))
-			return true;
-	return false;
-}
-
 static void
 put_tags(struct labels *l, const struct go_tags *tags, uint32_t set)
 {
@@ -321,10 +292,10 @@ put_tags(struct labels *l, const struct go_tags *tags, uint32_t set)
 	uint32_t n = go_tags_get(tags, set, own);
 
 	for (uint32_t i = n; i-- > 0 && !l->rc;) {
-		const char *key = strings_get(l->p->strings, own[i].key, NULL);
+		const char *key = profile_text(l->p, own[i].key);
 		char renamed[64];
 
-		if (is_ours(key)) {
+		if (goroutine_has_key(key)) {
 			snprintf(renamed, sizeof(renamed), "label:%s", key);
 			l->rc = profile_cstring(l->p, renamed, &own[i].key);
 		}

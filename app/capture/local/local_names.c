@@ -20,17 +20,11 @@ names_done(struct names *n)
 	free(n->wanted);
 }
 
-static const char *
-text(const struct profile *p, uint32_t id)
-{
-	return strings_get(p->strings, id, NULL);
-}
-
 /* True for a mapping of a file, not of memory. */
 static bool
 is_file(const struct profile *p, uint32_t mapping)
 {
-	const char *path = text(p, p->mappings[mapping].file);
+	const char *path = profile_text(p, p->mappings[mapping].file);
 
 	return path[0] == '/' && path[1] != '/';
 }
@@ -41,7 +35,8 @@ find_source(void *arg, const struct profile *p, uint32_t mapping,
 {
 	struct names *n = arg;
 	const struct mapping *m = &p->mappings[mapping];
-	const char *path = text(p, m->file), *id = text(p, m->build_id);
+	const char *path = profile_text(p, m->file),
+		   *id = profile_text(p, m->build_id);
 	const struct local_image *image;
 
 	if (!n->wanted[mapping])

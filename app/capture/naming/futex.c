@@ -38,7 +38,7 @@ line_name(const struct profile *p, const struct location *at, uint32_t line)
 {
 	const struct line *l = &p->lines[at->line0 + line];
 
-	return strings_get(p->strings, p->functions[l->function].name, NULL);
+	return profile_text(p, p->functions[l->function].name);
 }
 
 static bool
@@ -60,7 +60,7 @@ is_of_file(const struct profile *p, uint32_t location, const char *prefix)
 
 	if (at->mapping == PROFILE_NONE)
 		return false;
-	path = strings_get(p->strings, p->mappings[at->mapping].file, NULL);
+	path = profile_text(p, p->mappings[at->mapping].file);
 	slash = strrchr(path, '/');
 	return !strncmp(slash ? slash + 1 : path, prefix, strlen(prefix));
 }

@@ -143,7 +143,7 @@ is_before_allocator(const struct profile *p, uint32_t location)
 	if (!l->nlines)
 		return false;
 	f = &p->functions[p->lines[l->line0 + l->nlines - 1].function];
-	name = strings_get(p->strings, f->system_name, NULL);
+	name = profile_text(p, f->system_name);
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		if (!strncmp(name, names[i], strlen(names[i])))
 			return true;

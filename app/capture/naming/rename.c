@@ -352,8 +352,7 @@ find_debug(void *arg, const struct profile *p, uint32_t mapping,
 	struct debug_files *f = arg;
 	uint8_t id[HOST_BUILD_ID];
 	uint32_t n = build_id_parse(
-		strings_get(p->strings, p->mappings[mapping].build_id, NULL),
-		id);
+		profile_text(p, p->mappings[mapping].build_id), id);
 
 	if (n)
 		f->images[mapping] = debug_file_of_build_id(f->host, id, n);

@@ -98,18 +98,15 @@ static uint32_t
 build_id_of(const struct finder *f, uint32_t mapping,
             uint8_t id[static HOST_BUILD_ID])
 {
-	return build_id_parse(strings_get(f->in->strings,
-	                                  f->in->mappings[mapping].build_id,
-	                                  NULL),
-	                      id);
+	return build_id_parse(
+		profile_text(f->in, f->in->mappings[mapping].build_id), id);
 }
 
 /* Finds the module with a mapping's build-id. */
 static uint32_t
 by_build_id(const struct finder *f, uint32_t mapping)
 {
-	const char *id = strings_get(f->in->strings,
-	                             f->in->mappings[mapping].build_id, NULL);
+	const char *id = profile_text(f->in, f->in->mappings[mapping].build_id);
 
 	for (uint32_t i = MODULE_FIRST; *id && i < f->modules->n; i++) {
 		const struct module *m = f->modules->rows[i];
@@ -129,7 +126,7 @@ is_nameless(const struct finder *f, uint32_t mapping)
 	const struct mapping *m = &f->in->mappings[mapping];
 
 	return f->wanted[mapping] && !m->build_id &&
-	       *strings_get(f->in->strings, m->file, NULL) == '/';
+	       *profile_text(f->in, m->file) == '/';
 }
 
 /* Returns the module that a process has at the place of a mapping. */
@@ -137,7 +134,7 @@ static uint32_t
 by_place(const struct finder *f, uint32_t process, uint32_t mapping)
 {
 	const struct mapping *m = &f->in->mappings[mapping];
-	const char *path = strings_get(f->in->strings, m->file, NULL);
+	const char *path = profile_text(f->in, m->file);
 
 	for (uint32_t i = 0; i < f->nseen; i++) {
 		const struct seen *s = &f->seen[i];

@@ -54,8 +54,7 @@ is_library(const struct profile *p, uint32_t mapping)
 
 	if (mapping == PROFILE_NONE)
 		return false;
-	name = path_name(
-		strings_get(p->strings, p->mappings[mapping].file, NULL));
+	name = path_name(profile_text(p, p->mappings[mapping].file));
 	for (size_t i = 0; i < ARRAY_LEN(libraries); i++)
 		if (!strncmp(name, libraries[i], strlen(libraries[i])))
 			return true;
@@ -95,7 +94,7 @@ snapshot_creator(const struct profile *p, const uint32_t *stack, uint32_t n)
 			continue;
 		for (uint32_t k = at->nlines; k-- > 0;) {
 			uint32_t name = function_of(p, at, k)->name;
-			const char *text = strings_get(p->strings, name, NULL);
+			const char *text = profile_text(p, name);
 
 			if (!is_starter(text))
 				return text;

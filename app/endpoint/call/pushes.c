@@ -58,9 +58,8 @@ add_unnamed(struct profile_place *to, const struct profile *p,
 	if (rc)
 		return rc == -E2BIG ? 0 : rc;
 	if (!to->n) {
-		to->build_id =
-			strdup(strings_get(p->strings, m->build_id, NULL));
-		to->file = strdup(strings_get(p->strings, m->file, NULL));
+		to->build_id = strdup(profile_text(p, m->build_id));
+		to->file = strdup(profile_text(p, m->file));
 		to->start = m->start;
 		to->limit = m->limit;
 		to->offset = m->offset;

@@ -221,8 +221,7 @@ refuse(struct call *c, int rc, const struct push *p)
 static const char *
 given_name(const struct push *p, const struct profile *made, uint32_t at)
 {
-	const char *name =
-		strings_get(made->strings, made->types[at].type, NULL);
+	const char *name = profile_text(made, made->types[at].type);
 
 	return json_string_value(json_object_get(
 		json_object_get(p->names, name), "display-name"));

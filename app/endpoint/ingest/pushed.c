@@ -44,8 +44,8 @@ values_of(const struct profile *p)
 
 	for (uint32_t i = 0; i < p->ntypes; i++)
 		buf_addf(&b, "%s%s/%s", i ? "," : "",
-		         strings_get(p->strings, p->types[i].type, NULL),
-		         strings_get(p->strings, p->types[i].unit, NULL));
+		         profile_text(p, p->types[i].type),
+		         profile_text(p, p->types[i].unit));
 	return buf_err(&b) ? NULL : json_text(buf_str(&b));
 }
 

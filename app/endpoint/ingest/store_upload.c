@@ -194,7 +194,7 @@ derive(const struct taken *t, const struct profile *p, struct derived *d)
 static double
 rate_of(const struct taken *t, const struct profile *p)
 {
-	const char *unit = strings_get(p->strings, p->period_type.unit, NULL);
+	const char *unit = profile_text(p, p->period_type.unit);
 
 	if (t->rate > 0 || p->period <= 0 || strcmp(unit, "nanoseconds"))
 		return t->rate;

@@ -27,7 +27,7 @@ static void
 warn_unfit(struct call *c, const struct profile *p, const struct type *type)
 {
 	uint32_t at = profile_type_index(p, NULL);
-	const char *unit = strings_get(p->strings, p->types[at].unit, NULL);
+	const char *unit = profile_text(p, p->types[at].unit);
 
 	if (strcmp(unit, type->unit) != 0)
 		warn_client(c,

@@ -38,7 +38,7 @@ no_such_value(struct call *c, const struct profile *p, const char *value)
 	buf_puts(&known, "one of: ");
 	for (uint32_t i = 0; i < p->ntypes; i++)
 		buf_addf(&known, "%s%s", i ? ", " : "",
-		         strings_get(p->strings, p->types[i].type, NULL));
+		         profile_text(p, p->types[i].type));
 	return fail_param(c, "sampleType", buf_str(&known), value);
 }
 

@@ -142,7 +142,7 @@ count_sample_keys(struct grouping *g, const struct profile *p)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < p->nlabels; i++) {
 		uint32_t key = p->labels[i].key, text = p->labels[i].str;
-		const char *name = strings_get(p->strings, key, NULL);
+		const char *name = profile_text(p, key);
 		struct key *k = NULL;
 
 		if (known[key] || !text)
@@ -296,7 +296,7 @@ group_sums(struct grouping *g, const double *sums, double ms)
 	for (uint32_t i = 0; i < texts; i++)
 		if (sums[i] > 0)
 			g->groups[g->n++] = (struct group){
-				.value = strings_get(p->strings, i, NULL),
+				.value = profile_text(p, i),
 				.steps.gauge = g->whole.steps.gauge,
 				.cost = sums[i],
 				.ms = ms,

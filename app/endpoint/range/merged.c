@@ -276,8 +276,7 @@ put_totals(struct buf *out, const struct range *r, const struct tree *t)
 	json_put_int(out, "truncatedSamples", truncated(t));
 	json_put_int(out, "quotaLostMs", quota_ms(r));
 	json_put_int(out, "total", t->total[0]);
-	json_put_text(out, "unit",
-	              strings_get(p->strings, p->types[t->type].unit, NULL));
+	json_put_text(out, "unit", profile_text(p, p->types[t->type].unit));
 	json_put_real(out, "totalPerSecond",
 	              type_is_gauge(r->type) || seconds <= 0
 	                      ? 0

@@ -1,8 +1,11 @@
 #include "profile/goroutine.h"
 
 #include "base/cleanup.h"
+#include "profile/profile.h"
 
 #include <string.h>
+
+#define NEAR 8 /* frames between a semaphore and its lock */
 
 struct words {
 	const char *raw, *ours;
@@ -59,4 +62,31 @@ const char *
 goroutine_lock(const char *function)
 {
 	return find(locks, ARRAY_LEN(locks), function, strlen(function));
+}
+
+const char *
+goroutine_stack_lock(const struct profile *p, const uint32_t *stack, uint32_t n)
+{
+	for (uint32_t i = 0; i < n && i < NEAR; i++) {
+		const struct location *at = &p->locations[stack[i]];
+
+		for (uint32_t k = 0; k < at->nlines; k++) {
+			uint32_t f = p->lines[at->line0 + k].function;
+			const char *lock = goroutine_lock(
+				profile_text(p, p->functions[f].name));
+
+			if (lock)
+				return lock;
+		}
+	}
+	return NULL;
+}
+
+bool
+goroutine_has_key(const char *key)
+{
+	for (size_t i = 0; i < GOROUTINE_LABELS; i++)
+		if (!strcmp(key, goroutine_keys[i]))
+			return true;
+	return false;
 }

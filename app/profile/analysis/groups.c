@@ -22,12 +22,10 @@ value_type(const struct profile *p)
 	uint32_t type = profile_type_index(p, NULL);
 
 	if (type == PROFILE_NONE ||
-	    !strcmp(strings_get(p->strings, p->types[type].unit, NULL),
-	            "bytes"))
+	    !strcmp(profile_text(p, p->types[type].unit), "bytes"))
 		return type;
 	for (uint32_t i = type + 1; i-- > 0;)
-		if (!strcmp(strings_get(p->strings, p->types[i].unit, NULL),
-		            "count"))
+		if (!strcmp(profile_text(p, p->types[i].unit), "count"))
 			return i;
 	return type;
 }

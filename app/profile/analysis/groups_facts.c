@@ -36,7 +36,7 @@ label_key(struct groups_reader *r, uint32_t key)
 
 	if (r->keys[key])
 		return r->keys[key] - FIRST_LABEL;
-	text = strings_get(r->p->strings, key, NULL);
+	text = profile_text(r->p, key);
 	r->keys[key] = NO_LABEL;
 	for (int i = 0; i < GOROUTINE_LABELS; i++)
 		if (!strcmp(goroutine_keys[i], text))
@@ -53,9 +53,7 @@ intern(struct groups_reader *r, const char *text, uint32_t *out)
 static int64_t
 number(const struct groups_reader *r, const struct label *l)
 {
-	return l->str ? strtoll(strings_get(r->p->strings, l->str, NULL), NULL,
-	                        10)
-	              : l->num;
+	return l->str ? strtoll(profile_text(r->p, l->str), NULL, 10) : l->num;
 }
 
 /* Reads the address at the start of a target. Returns 0 for a target that is
@@ -70,7 +68,7 @@ static int
 read_label(struct groups_reader *r, const struct label *l,
            struct group_facts *f)
 {
-	const char *text = strings_get(r->p->strings, l->str, NULL);
+	const char *text = profile_text(r->p, l->str);
 	int64_t n = number(r, l);
 
 	switch (label_key(r, l->key)) {
@@ -113,9 +111,8 @@ frame_name(const struct profile *p, uint32_t location, uint32_t line)
 
 	if (line >= l->nlines)
 		return "";
-	return strings_get(
-		p->strings,
-		p->functions[p->lines[l->line0 + line].function].name, NULL);
+	return profile_text(
+		p, p->functions[p->lines[l->line0 + line].function].name);
 }
 
 static bool

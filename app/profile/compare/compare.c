@@ -14,9 +14,8 @@ static double
 sample_weight(const struct tree *t)
 {
 	const struct profile *p = t->profile;
-	const char *unit =
-		strings_get(p->strings, p->types[t->type].unit, NULL);
-	const char *period = strings_get(p->strings, p->period_type.unit, NULL);
+	const char *unit = profile_text(p, p->types[t->type].unit);
+	const char *period = profile_text(p, p->period_type.unit);
 
 	return strcmp(unit, "bytes") || strcmp(period, "bytes") ||
 	                       p->period <= 1

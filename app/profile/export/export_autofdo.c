@@ -97,7 +97,7 @@ name_of(const struct profile *p, const struct line *l)
 {
 	const struct function *f = &p->functions[l->function];
 	uint32_t id = f->system_name ? f->system_name : f->name;
-	const char *name = strings_get(p->strings, id, NULL);
+	const char *name = profile_text(p, id);
 
 	return strpbrk(name, " \t\n") ? 0 : id;
 }
@@ -231,7 +231,7 @@ put_node(const struct writer *w, const struct order *o, uint32_t at,
          unsigned depth, struct buf *out)
 {
 	const struct node *n = &w->nodes[at];
-	const char *name = strings_get(w->p->strings, n->function, NULL);
+	const char *name = profile_text(w->p, n->function);
 
 	for (unsigned i = 0; i < depth; i++)
 		buf_putc(out, ' ');

@@ -269,7 +269,7 @@ export_dot(const struct tree *t, const struct export_meta *meta,
 	if (!r) {
 		g->t = t;
 		g->out = out;
-		g->unit = strings_get(p->strings, p->types[t->type].unit, NULL);
+		g->unit = profile_text(p, p->types[t->type].unit);
 		r = choose_boxes(g);
 	}
 	if (!r)

@@ -82,8 +82,7 @@ const int64_t *
 folded_column(const struct tree *t)
 {
 	const struct profile *p = t->profile;
-	const char *name =
-		strings_get(p->strings, p->types[t->type].type, NULL);
+	const char *name = profile_text(p, p->types[t->type].type);
 
 	return t->counted && !strcmp(name, "cpu") ? t->samples : t->self;
 }

@@ -49,8 +49,7 @@ json_tree_head(const struct tree *t, const struct export_meta *meta,
 	put_text(out, "title", meta->title);
 	put_text(out, "service", meta->service);
 	put_text(out, "type", meta->type);
-	put_text(out, "unit",
-	         strings_get(p->strings, p->types[t->type].unit, NULL));
+	put_text(out, "unit", profile_text(p, p->types[t->type].unit));
 	put_text(out, "startedAt", started);
 	put_number(out, "durationMs", meta->duration_ms);
 	put_number(out, "total", t->total[0]);

@@ -162,8 +162,7 @@ put_rows(struct buf *out, uint32_t number, const struct buf *rows)
 static const char *
 kind_of_build_id(const struct profile *p, uint32_t id)
 {
-	return strchr(strings_get(p->strings, id, NULL), '/') ? OTLP_GO
-	                                                      : OTLP_GNU;
+	return strchr(profile_text(p, id), '/') ? OTLP_GO : OTLP_GNU;
 }
 
 static int
@@ -273,7 +272,7 @@ static int
 add_label(struct writer *w, const struct label *l, struct buf *rows)
 {
 	CLEANUP_BUF struct buf value = BUF_INIT(BUF_MAX_REPLY);
-	const char *key = strings_get(w->p->strings, l->key, NULL);
+	const char *key = profile_text(w->p, l->key);
 
 	if (l->str)
 		return add_string(w, key, l->str, rows);
@@ -417,7 +416,7 @@ put_scope(const struct profile *p, struct buf *out)
 	put_text(out, N(SCOPE_VERSION), stoker_version);
 	if (p->default_type)
 		put_key_value(out, N(SCOPE_ATTRIBUTES), OTLP_DEFAULT_TYPE,
-		              strings_get(p->strings, p->default_type, NULL));
+		              profile_text(p, p->default_type));
 	put_type_order(p, out);
 	wire_close(out, place);
 }

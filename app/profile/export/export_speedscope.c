@@ -53,8 +53,7 @@ unit_of(const struct tree *t)
 	static const char *const known[] = {"nanoseconds", "microseconds",
 	                                    "milliseconds", "seconds", "bytes"};
 	const struct profile *p = t->profile;
-	const char *unit =
-		strings_get(p->strings, p->types[t->type].unit, NULL);
+	const char *unit = profile_text(p, p->types[t->type].unit);
 
 	for (size_t i = 0; i < ARRAY_LEN(known); i++)
 		if (!strcmp(known[i], unit))

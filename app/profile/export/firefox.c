@@ -87,7 +87,7 @@ static double
 interval(const struct document *d)
 {
 	const struct profile *p = d->x.p;
-	const char *unit = strings_get(p->strings, p->period_type.unit, NULL);
+	const char *unit = profile_text(p, p->period_type.unit);
 
 	if (d->t && d->t->period_ns)
 		return (double)d->t->period_ns / 1e6;
@@ -161,7 +161,7 @@ breakpad_id(const char *build_id, size_t n, char out[static 34])
 static void
 put_lib(const struct profile *p, const struct mapping *m, struct buf *b)
 {
-	const char *path = strings_get(p->strings, m->file, NULL);
+	const char *path = profile_text(p, m->file);
 	const char *id;
 	char breakpad[34];
 	size_t n;
@@ -655,8 +655,7 @@ static void
 choose_weight(struct document *d)
 {
 	const struct profile *p = d->x.p;
-	const char *unit =
-		strings_get(p->strings, p->types[d->type].unit, NULL);
+	const char *unit = profile_text(p, p->types[d->type].unit);
 
 	d->x.weight_type = "samples";
 	d->scale = 1;

@@ -240,7 +240,7 @@ category_of(const struct fx *x, uint32_t frame)
 		return FX_BLOCKED;
 	if (mapping == PROFILE_NONE)
 		return FX_USER;
-	file = strings_get(x->p->strings, x->p->mappings[mapping].file, NULL);
+	file = profile_text(x->p, x->p->mappings[mapping].file);
 	return !strncmp(file, "[kernel", 7) ? FX_KERNEL : FX_USER;
 }
 
@@ -462,8 +462,8 @@ put_resources(struct fx *x)
 	json_open(b, "name", '[');
 	for (uint32_t i = 0; i < n && !r; i++) {
 		uint32_t m = x->resources.keys[i], id = 0;
-		const char *path = path_name(strings_get(
-			x->p->strings, x->p->mappings[m].file, NULL));
+		const char *path =
+			path_name(profile_text(x->p, x->p->mappings[m].file));
 
 		r = fx_string(x, path, strlen(path), &id);
 		json_put_int(b, NULL, id);

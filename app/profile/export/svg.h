@@ -36,5 +36,5 @@ svg_unit(const struct tree *t)
 {
 	const struct profile *p = t->profile;
 
-	return strings_get(p->strings, p->types[t->type].unit, NULL);
+	return profile_text(p, p->types[t->type].unit);
 }

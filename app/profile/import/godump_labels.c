@@ -2,8 +2,6 @@
 
 #include <stdio.h>
 
-#define NEAR 8 /* frames in which a semaphore's lock is looked for */
-
 static int
 add_label(struct dump *d, struct label labels[], uint32_t *n,
           enum goroutine_label key, struct text value)
@@ -25,36 +23,15 @@ add_number(const struct dump *d, struct label labels[], uint32_t *n,
 		                                .num = (int64_t)value};
 }
 
-/* Finds the kind of lock that a semaphore belongs to, from the innermost
- * frames. */
-static const char *
-lock_reason(const struct dump *d)
-{
-	const struct profile *p = d->p;
-
-	for (uint32_t i = 0; i < d->nstack && i < NEAR; i++) {
-		const struct location *at = &p->locations[d->stack[i]];
-
-		for (uint32_t k = 0; k < at->nlines; k++) {
-			uint32_t f = p->lines[at->line0 + k].function;
-			const char *lock = goroutine_lock(strings_get(
-				p->strings, p->functions[f].name, NULL));
-
-			if (lock)
-				return lock;
-		}
-	}
-	return NULL;
-}
-
 static struct text
 reason_of(const struct dump *d)
 {
 	struct text raw = d->head.raw;
 	const char *known = goroutine_reason(raw.p, raw.n);
 
-	if (raw.n == 10 && !memcmp(raw.p, "semacquire", 10) && lock_reason(d))
-		known = lock_reason(d);
+	if (raw.n == 10 && !memcmp(raw.p, "semacquire", 10))
+		known = goroutine_stack_lock(d->p, d->stack, d->nstack)
+		                ?: known;
 	return known ? (struct text){known, strlen(known)} : raw;
 }
 
@@ -95,15 +72,6 @@ add_ours(struct dump *d, struct label labels[], uint32_t *n)
 	return rc;
 }
 
-static bool
-is_ours(const char *key)
-{
-	for (size_t i = 0; i < GOROUTINE_LABELS; i++)
-		if (!strcmp(key, goroutine_keys[i]))
-			return true;
-	return false;
-}
-
 static int
 add_own(struct dump *d, struct label labels[], uint32_t *n)
 {
@@ -115,7 +83,7 @@ add_own(struct dump *d, struct label labels[], uint32_t *n)
 		struct label l = {0};
 		char key[64];
 
-		if (is_ours(buf_str(&d->a))) {
+		if (goroutine_has_key(buf_str(&d->a))) {
 			snprintf(key, sizeof(key), "label:%s", buf_str(&d->a));
 			rc = profile_cstring(d->p, key, &l.key);
 		} else {

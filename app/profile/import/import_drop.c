@@ -101,7 +101,7 @@ compile(const struct profile *p, uint32_t string, struct pattern *out)
 	CLEANUP_BUF struct buf text = BUF_INIT(MAX_PATTERN);
 	int r;
 
-	if (!translate(strings_get(p->strings, string, NULL), &text))
+	if (!translate(profile_text(p, string), &text))
 		return -EINVAL;
 	r = pattern_compile_within(buf_str(&text), MAX_PATTERN, &out->re);
 	out->used = !r;
@@ -267,8 +267,7 @@ import_drop(struct profile *p, struct buf *why)
 	if (!dropped)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < p->nfunctions; i++)
-		dropped[i] = is_dropped(
-			strings_get(p->strings, p->functions[i].name, NULL),
-			&drop, &keep);
+		dropped[i] = is_dropped(profile_text(p, p->functions[i].name),
+		                        &drop, &keep);
 	return cut(p, dropped);
 }

@@ -212,9 +212,8 @@ find_code(const void *arg, uint64_t address, struct import_code *out)
 		return false;
 	*out = (struct import_code){
 		m->start, m->end, m->offset,
-		strings_get(p->strings, p->mappings[m->mapping].file, NULL),
-		strings_get(p->strings, p->mappings[m->mapping].build_id,
-	                    NULL)};
+		profile_text(p, p->mappings[m->mapping].file),
+		profile_text(p, p->mappings[m->mapping].build_id)};
 	return true;
 }
 

@@ -76,19 +76,13 @@ import_unit_find(const char *unit, int64_t *scale)
 	return NULL;
 }
 
-static const char *
-text(const struct profile *p, uint32_t id)
-{
-	return strings_get(p->strings, id, NULL);
-}
-
 /* Converts n values, stride apart. */
 static int
 convert(struct profile *p, uint32_t *unit, int64_t *v, size_t n, size_t stride,
         struct buf *why)
 {
 	int64_t scale;
-	const char *ours = import_unit_find(text(p, *unit), &scale);
+	const char *ours = import_unit_find(profile_text(p, *unit), &scale);
 
 	for (size_t i = 0; ours && i < n; i++)
 		if (__builtin_mul_overflow(v[i * stride], scale,
@@ -103,9 +97,9 @@ static bool
 is_ours(const struct profile *p, uint32_t unit)
 {
 	int64_t scale;
-	const char *ours = import_unit_find(text(p, unit), &scale);
+	const char *ours = import_unit_find(profile_text(p, unit), &scale);
 
-	return !ours || (scale == 1 && !strcmp(ours, text(p, unit)));
+	return !ours || (scale == 1 && !strcmp(ours, profile_text(p, unit)));
 }
 
 bool
@@ -155,11 +149,12 @@ static const struct value *
 value_at(const struct profile *p, uint32_t at, const char *name)
 {
 	int64_t scale;
-	const char *unit = import_unit_find(text(p, p->types[at].unit), &scale);
+	const char *unit =
+		import_unit_find(profile_text(p, p->types[at].unit), &scale);
 	const struct value *vague = NULL;
 
 	if (!name)
-		name = text(p, p->types[at].type);
+		name = profile_text(p, p->types[at].type);
 	for (size_t i = 0; i < ARRAY_LEN(values); i++) {
 		const struct value *v = &values[i];
 
@@ -186,8 +181,8 @@ ends_with(const char *text, const char *end)
 static bool
 is_event(const struct profile *p, uint32_t at)
 {
-	const char *name = text(p, p->types[at].type);
-	const char *unit = text(p, p->types[at].unit);
+	const char *name = profile_text(p, p->types[at].type);
+	const char *unit = profile_text(p, p->types[at].unit);
 	int64_t scale;
 
 	if (!strcmp(unit, "count"))
@@ -224,7 +219,7 @@ import_value_types(const struct profile *p, uint32_t at, const char *name)
 	if (!v && is_event(p, at))
 		return T(cpu) | T(wall) | T(block) | T(mutex) | T(io);
 	if (types && is_count_beside(v)) {
-		period = value_find(text(p, p->period_type.type));
+		period = value_find(profile_text(p, p->period_type.type));
 		if (has_own_value(p))
 			return 0;
 		return period && period->types & types ? period->types & types
@@ -266,7 +261,7 @@ unknown_value(const struct profile *p, const struct type *t)
 	for (uint32_t i = 0; i < p->ntypes; i++) {
 		if (value_at(p, i, NULL))
 			return PROFILE_NONE;
-		if (!strcmp(text(p, p->types[i].unit), t->unit))
+		if (!strcmp(profile_text(p, p->types[i].unit), t->unit))
 			at = i;
 	}
 	return at;
@@ -349,7 +344,8 @@ put_types(const struct profile *p, struct buf *out)
 			         profile_types[i].name);
 	for (uint32_t i = 0; !all && i < p->ntypes; i++)
 		buf_addf(out, "%s%s/%s", i ? ", " : "",
-		         text(p, p->types[i].type), text(p, p->types[i].unit));
+		         profile_text(p, p->types[i].type),
+		         profile_text(p, p->types[i].unit));
 }
 
 int

@@ -308,7 +308,7 @@ find_node(const struct reader *r, double id)
 static bool
 is(const struct reader *r, const struct node *n, const char *name)
 {
-	return !strcmp(strings_get(r->im.p->strings, n->name, NULL), name);
+	return !strcmp(profile_text(r->im.p, n->name), name);
 }
 
 /* Finds out what a node stands for. A collection of garbage after one that

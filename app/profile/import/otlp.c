@@ -924,7 +924,7 @@ type_text(struct otlp *o, uint64_t at, const char **text, uint32_t *out)
 
 	if (r)
 		return r;
-	*text = strings_get(o->im.p->strings, whole, NULL);
+	*text = profile_text(o->im.p, whole);
 	return profile_cstring(o->im.p, *text, out);
 }
 
@@ -974,9 +974,7 @@ comment(struct otlp *o, const struct any *value)
 	if (value->kind == ANY_TEXT) {
 		r = add_text(o, w, &id);
 		return r ? r
-		         : profile_comment(
-				   o->im.p,
-				   strings_get(o->im.p->strings, id, NULL));
+		         : profile_comment(o->im.p, profile_text(o->im.p, id));
 	}
 	while (value->kind == ANY_LIST && !r &&
 	       (r = next(o, OTLP_ARRAY, &w, &f, &field)) > 0) {
@@ -1081,10 +1079,10 @@ add_extra(struct otlp *o)
 {
 	static const char *const counts[] = {"samples", "sample"};
 	struct profile *p = o->im.p;
-	const char *name = strings_get(p->strings, p->period_type.type, NULL);
+	const char *name = profile_text(p, p->period_type.type);
 	int64_t scale;
-	const char *unit = import_unit_find(
-		strings_get(p->strings, p->period_type.unit, NULL), &scale);
+	const char *unit =
+		import_unit_find(profile_text(p, p->period_type.unit), &scale);
 
 	o->extra = PROFILE_NONE;
 	for (size_t i = 0; i < ARRAY_LEN(counts); i++) {

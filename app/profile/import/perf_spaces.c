@@ -165,7 +165,7 @@ add_row(struct perf_spaces *s, struct perf_map *m, struct perf_text path,
 
 	if (rc)
 		return rc;
-	file = is_file(strings_get(p->strings, row.file, NULL));
+	file = is_file(profile_text(p, row.file));
 	m->shift = kernel ? m->start : file ? m->start - m->offset : 0;
 	row.offset = file ? m->offset : 0;
 	row.start = m->start - m->shift;

@@ -13,7 +13,7 @@ is_named(const struct profile *p, uint32_t function, const char *name)
 	const struct function *f = &p->functions[function];
 	uint32_t id = f->name ? f->name : f->system_name;
 
-	return id && !strcmp(strings_get(p->strings, id, NULL), name);
+	return id && !strcmp(profile_text(p, id), name);
 }
 
 /* Compares the name of a frame that has no function, or whose function has no

@@ -173,9 +173,8 @@ add_types(struct input_rows *r)
 	int rc = 0;
 
 	for (uint32_t i = 0; i < p->ntypes && !rc; i++)
-		rc = profile_type(
-			to, strings_get(p->strings, p->types[i].type, NULL),
-			strings_get(p->strings, p->types[i].unit, NULL));
+		rc = profile_type(to, profile_text(p, p->types[i].type),
+		                  profile_text(p, p->types[i].unit));
 	if (!rc)
 		rc = merge_text(r, p->default_type, &to->default_type);
 	if (!rc)
@@ -198,10 +197,10 @@ same_types(const struct profile *a, const struct profile *b)
 	if (a->ntypes != b->ntypes)
 		return false;
 	for (uint32_t i = 0; i < a->ntypes; i++)
-		if (strcmp(strings_get(a->strings, a->types[i].type, NULL),
-		           strings_get(b->strings, b->types[i].type, NULL)) ||
-		    strcmp(strings_get(a->strings, a->types[i].unit, NULL),
-		           strings_get(b->strings, b->types[i].unit, NULL)))
+		if (strcmp(profile_text(a, a->types[i].type),
+		           profile_text(b, b->types[i].type)) ||
+		    strcmp(profile_text(a, a->types[i].unit),
+		           profile_text(b, b->types[i].unit)))
 			return false;
 	return true;
 }
@@ -213,8 +212,7 @@ add_comments(struct input_rows *r)
 	int rc = 0;
 
 	for (uint32_t i = 0; i < p->ncomments && !rc; i++)
-		rc = profile_comment(
-			r->m->p, strings_get(p->strings, p->comments[i], NULL));
+		rc = profile_comment(r->m->p, profile_text(p, p->comments[i]));
 	return rc;
 }
 
@@ -434,8 +432,8 @@ add_labels(struct input_rows *r, const struct sample *s,
 		struct label *l = &out[*n];
 
 		*l = r->p->labels[i];
-		if (r->m->no_ids && profile_label_is_id(strings_get(
-					    r->p->strings, l->key, NULL)))
+		if (r->m->no_ids &&
+		    profile_label_is_id(profile_text(r->p, l->key)))
 			continue;
 		++*n;
 		rc = merge_text(r, l->key, &l->key) ?: merge_text(r, l->str, &l->str)
@@ -739,9 +737,7 @@ shown_value(const struct profile *p, const struct type *t)
 
 	for (size_t i = 0; i < ARRAY_LEN(found); i++)
 		if (found[i] != PROFILE_NONE &&
-		    !strcmp(strings_get(p->strings, p->types[found[i]].unit,
-		                        NULL),
-		            t->unit))
+		    !strcmp(profile_text(p, p->types[found[i]].unit), t->unit))
 			return found[i];
 	return PROFILE_NONE;
 }
@@ -753,8 +749,7 @@ worth_of_sample(const struct profile *p, uint32_t value, const struct type *t)
 	int64_t samples = profile_total(p, profile_type_index(p, t->count));
 
 	if (p->period > 0 &&
-	    !strcmp(strings_get(p->strings, p->period_type.unit, NULL),
-	            t->unit))
+	    !strcmp(profile_text(p, p->period_type.unit), t->unit))
 		return p->period;
 	return samples > 0 ? profile_total(p, value) / samples : 0;
 }

@@ -62,8 +62,8 @@ side_init(struct side *s, const struct profile *p, uint32_t type, bool outwards)
 	s->locations = calloc(p->nlocations + 1, sizeof(*s->locations));
 	if (!s->p || !s->functions || !s->locations)
 		return -ENOMEM;
-	return profile_type(s->p, strings_get(p->strings, t->type, NULL),
-	                    strings_get(p->strings, t->unit, NULL));
+	return profile_type(s->p, profile_text(p, t->type),
+	                    profile_text(p, t->unit));
 }
 
 /* --- which frames have the name ------------------------------------------- */
@@ -86,8 +86,7 @@ mark_functions(struct work *w)
 		const struct function *f = &p->functions[i];
 		uint32_t name = f->name ? f->name : f->system_name;
 
-		w->is[i] = name && !strcmp(strings_get(p->strings, name, NULL),
-		                           w->name);
+		w->is[i] = name && !strcmp(profile_text(p, name), w->name);
 	}
 	for (uint32_t i = 0; i < p->nlocations; i++) {
 		CLEANUP_BUF struct buf made = BUF_INIT(BUF_MAX_SMALL);

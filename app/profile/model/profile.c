@@ -143,8 +143,7 @@ static uint32_t
 find_waits(const struct profile *p, struct waits *out)
 {
 	for (uint32_t i = 0; i < p->ncomments; i++)
-		if (parse_waits(strings_get(p->strings, p->comments[i], NULL),
-		                out))
+		if (parse_waits(profile_text(p, p->comments[i]), out))
 			return i;
 	*out = (struct waits){0};
 	return PROFILE_NONE;
@@ -215,8 +214,7 @@ bool
 profile_is_rough(const struct profile *p)
 {
 	for (uint32_t i = 0; i < p->ncomments; i++)
-		if (!strcmp(strings_get(p->strings, p->comments[i], NULL),
-		            ROUGH))
+		if (!strcmp(profile_text(p, p->comments[i]), ROUGH))
 			return true;
 	return false;
 }
@@ -516,10 +514,9 @@ profile_type_index(const struct profile *p, const char *name)
 	const char *want = name;
 
 	if (!name && p->default_type)
-		want = strings_get(p->strings, p->default_type, NULL);
+		want = profile_text(p, p->default_type);
 	for (uint32_t i = 0; want && i < p->ntypes; i++)
-		if (strcmp(strings_get(p->strings, p->types[i].type, NULL),
-		           want) == 0)
+		if (strcmp(profile_text(p, p->types[i].type), want) == 0)
 			return i;
 	/* pprof shows the last type unless the file names one */
 	return !name && p->ntypes ? p->ntypes - 1 : PROFILE_NONE;
@@ -545,7 +542,7 @@ profile_module(const struct profile *p, uint32_t location)
 
 	if (m == PROFILE_NONE)
 		return "";
-	return path_name(strings_get(p->strings, p->mappings[m].file, NULL));
+	return path_name(profile_text(p, p->mappings[m].file));
 }
 
 /* True for a name that only says where the code lies: "libc.so.6+0x88ef0". */
@@ -568,7 +565,7 @@ profile_is_named(const struct profile *p, uint32_t location)
 		return false;
 	f = &p->functions[p->lines[l->line0].function];
 	return f->system_name ||
-	       (f->name && !is_place(strings_get(p->strings, f->name, NULL),
+	       (f->name && !is_place(profile_text(p, f->name),
 	                             profile_module(p, location)));
 }
 

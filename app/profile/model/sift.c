@@ -117,8 +117,7 @@ is_folded(const struct work *w, uint32_t location, const char *name,
 static const char *
 name_of(const struct profile *p, const struct function *f)
 {
-	return strings_get(p->strings, f->name ? f->name : f->system_name,
-	                   NULL);
+	return profile_text(p, f->name ? f->name : f->system_name);
 }
 
 static void
@@ -157,9 +156,8 @@ mark_lines(struct work *w, uint32_t location)
 
 		add_marks(&w->locations[location],
 		          &w->functions[p->lines[k].function]);
-		w->folds[k] = *name &&
-		              is_folded(w, location, name,
-		                        strings_get(p->strings, f->file, NULL));
+		w->folds[k] = *name && is_folded(w, location, name,
+		                                 profile_text(p, f->file));
 		left += !w->folds[k];
 	}
 	w->gone[location] = !left;
@@ -214,8 +212,7 @@ is_frame(const struct profile *p, uint32_t location, uint32_t line,
 	if (l->nlines) {
 		f = &p->functions[p->lines[l->line0 + line].function];
 		if (f->name)
-			return !strcmp(strings_get(p->strings, f->name, NULL),
-			               name);
+			return !strcmp(profile_text(p, f->name), name);
 	}
 	profile_frame_name(p, location, line, &made);
 	return !buf_err(&made) && !strcmp(buf_str(&made), name);
@@ -244,10 +241,8 @@ has_label(const struct profile *p, const struct sample *s,
           const struct sift_label *l)
 {
 	for (uint32_t i = s->label0; i < s->label0 + s->nlabels; i++)
-		if (!strcmp(strings_get(p->strings, p->labels[i].key, NULL),
-		            l->key) &&
-		    !strcmp(strings_get(p->strings, p->labels[i].str, NULL),
-		            l->value))
+		if (!strcmp(profile_text(p, p->labels[i].key), l->key) &&
+		    !strcmp(profile_text(p, p->labels[i].str), l->value))
 			return true;
 	return false;
 }

@@ -71,8 +71,7 @@ static bool
 is_wanted(const struct lines *l, const struct source_line *of)
 {
 	return of->file && (!l->function ||
-	                    !strcmp(strings_get(l->p->strings, of->name, NULL),
-	                            l->function));
+	                    !strcmp(profile_text(l->p, of->name), l->function));
 }
 
 static int

@@ -127,7 +127,7 @@ add_function(struct tree_names *c, uint32_t location, const struct line *line,
 	const struct function *f = &c->p->functions[line->function];
 	size_t n;
 	const char *text = strings_get(c->p->strings, string, &n);
-	const char *file = strings_get(c->p->strings, f->file, NULL);
+	const char *file = profile_text(c->p, f->file);
 	uint32_t id;
 	int r = tree_names_add(c, text, n, &id);
 
@@ -352,7 +352,7 @@ name_location(struct tree_names *c, uint32_t location)
 static bool
 has_unit(const struct profile *p, const struct value_type *t, const char *unit)
 {
-	return !strcmp(strings_get(p->strings, t->unit, NULL), unit);
+	return !strcmp(profile_text(p, t->unit), unit);
 }
 
 /* True if the values of a type are counted in units of the profile's period.

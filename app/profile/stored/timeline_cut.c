@@ -152,8 +152,7 @@ timeline_cut_profile(const struct timeline *t, const struct timeline_part *part,
 	if (rc)
 		return rc;
 	for (uint32_t k = 0; k < p->ntypes; k++) {
-		const char *unit =
-			strings_get(p->strings, p->types[k].unit, NULL);
+		const char *unit = profile_text(p, p->types[k].unit);
 
 		for (uint32_t i = 0; i < p->nsamples; i++) {
 			int64_t *v = &p->values[(size_t)i * p->ntypes + k];

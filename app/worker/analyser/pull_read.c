@@ -171,12 +171,6 @@ read_page(const struct pull_answer *a, struct profile **out, struct buf *why)
 
 /* --- conversion ----------------------------------------------------------- */
 
-static const char *
-string(const struct profile *p, uint32_t id)
-{
-	return strings_get(p->strings, id, NULL);
-}
-
 /* Keeps allocations, which are counters. The page's other values, memory in
  * use, are gauges. */
 static void
@@ -186,7 +180,7 @@ keep_allocated(struct profile *p)
 	int64_t *to = p->values;
 
 	for (uint32_t k = 0; k < p->ntypes; k++)
-		if (!strncmp(string(p, p->types[k].type), "alloc_", 6))
+		if (!strncmp(profile_text(p, p->types[k].type), "alloc_", 6))
 			keep[n++] = k;
 	for (uint32_t i = 0; i < p->nsamples; i++)
 		for (uint32_t k = 0; k < n; k++)
@@ -200,8 +194,9 @@ keep_allocated(struct profile *p)
 static uint32_t
 count_of(const struct profile *p, uint32_t shown)
 {
-	if (shown && strcmp(string(p, p->types[shown].unit), "count") != 0 &&
-	    !strcmp(string(p, p->types[shown - 1].unit), "count"))
+	if (shown &&
+	    strcmp(profile_text(p, p->types[shown].unit), "count") != 0 &&
+	    !strcmp(profile_text(p, p->types[shown - 1].unit), "count"))
 		return shown - 1;
 	return shown;
 }

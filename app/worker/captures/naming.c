@@ -166,9 +166,9 @@ put_lines(const struct profile *p, uint32_t location, struct buf *out)
 		const struct function *f = &p->functions[from->function];
 
 		line = (struct names_line){
-			(char *)strings_get(p->strings, f->name, NULL),
-			(char *)strings_get(p->strings, f->system_name, NULL),
-			(char *)strings_get(p->strings, f->file, NULL),
+			(char *)profile_text(p, f->name),
+			(char *)profile_text(p, f->system_name),
+			(char *)profile_text(p, f->file),
 			from->line,
 			f->start_line,
 		};

@@ -361,9 +361,9 @@ title_of(const struct profile *p, uint32_t location)
 	const struct mapping *m = &p->mappings[l->mapping];
 	const struct line *line = &p->lines[l->line0];
 
-	if (strcmp(strings_get(p->strings, m->file, NULL), "[program]") != 0)
+	if (strcmp(profile_text(p, m->file), "[program]") != 0)
 		return "";
-	return strings_get(p->strings, p->functions[line->function].name, NULL);
+	return profile_text(p, p->functions[line->function].name);
 }
 
 TEST(stacks_of_several_programs_begin_with_whose_they_are)

@@ -142,9 +142,8 @@ TEST(a_lock_is_a_location_of_its_own)
 	ck_assert_uint_ne(lock, *leaf_of(p));
 	at = &p->locations[lock];
 	ck_assert_str_eq(
-		strings_get(p->strings,
-	                    p->functions[p->lines[at->line0].function].name,
-	                    NULL),
+		profile_text(p,
+	                     p->functions[p->lines[at->line0].function].name),
 		"[monitor]");
 }
 END

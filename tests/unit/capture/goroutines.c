@@ -17,18 +17,14 @@
 #define EXPECTED  "tests/data/goroutines.txt"
 #define MAX_BYTES ((size_t)16 << 20)
 
-static const char *
-text(const struct profile *p, uint32_t id)
-{
-	return strings_get(p->strings, id, NULL);
-}
-
 static void
 put_label(const struct profile *p, const struct label *l, struct buf *out)
 {
-	buf_addf(out, " %s=%s", text(p, l->key), text(p, l->str));
+	buf_addf(out, " %s=%s", profile_text(p, l->key),
+	         profile_text(p, l->str));
 	if (l->num)
-		buf_addf(out, "%lld%s", (long long)l->num, text(p, l->unit));
+		buf_addf(out, "%lld%s", (long long)l->num,
+		         profile_text(p, l->unit));
 }
 
 /* Writes "VALUE KEY=VALUE..." and, below that, a line per frame. */
@@ -49,8 +45,8 @@ put_sample(const struct profile *p, uint32_t i, struct buf *out)
 			const struct line *l = &p->lines[at->line0 + j];
 			const struct function *f = &p->functions[l->function];
 
-			buf_addf(out, "\t%s %s:%ld\n", text(p, f->name),
-			         text(p, f->file), (long)l->line);
+			buf_addf(out, "\t%s %s:%ld\n", profile_text(p, f->name),
+			         profile_text(p, f->file), (long)l->line);
 		}
 	}
 }
@@ -115,8 +111,8 @@ count_with(const struct profile *p, const char *key, const char *value)
 			const struct label *l =
 				&p->labels[p->samples[i].label0 + k];
 
-			n += !strcmp(text(p, l->key), key) &&
-			     !strcmp(text(p, l->str), value);
+			n += !strcmp(profile_text(p, l->key), key) &&
+			     !strcmp(profile_text(p, l->str), value);
 		}
 	return n;
 }
@@ -425,8 +421,8 @@ TEST(labels_past_the_room_for_them_are_left_out)
 	ck_assert_int_eq(learn(&t, lists, ARRAY_LEN(lists)), 0);
 	ck_assert_uint_eq(
 		go_tags_get(&t, go_tags_of(&t, (uintptr_t)&lists[0]), got), 1);
-	ck_assert_str_eq(text(p, got[0].key), "job");
-	ck_assert_str_eq(text(p, got[0].str), "a");
+	ck_assert_str_eq(profile_text(p, got[0].key), "job");
+	ck_assert_str_eq(profile_text(p, got[0].str), "a");
 	ck_assert_uint_eq(go_tags_of(&t, (uintptr_t)&lists[1]), 0);
 	go_tags_done(&t);
 }

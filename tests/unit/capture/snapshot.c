@@ -236,19 +236,13 @@ stop(struct target *t)
 }
 
 static const char *
-text(const struct profile *p, uint32_t id)
-{
-	return strings_get(p->strings, id, NULL);
-}
-
-static const char *
 label(const struct profile *p, const struct sample *s, const char *key)
 {
 	for (uint32_t i = 0; i < s->nlabels; i++) {
 		const struct label *l = &p->labels[s->label0 + i];
 
-		if (!strcmp(text(p, l->key), key))
-			return text(p, l->str);
+		if (!strcmp(profile_text(p, l->key), key))
+			return profile_text(p, l->str);
 	}
 	return "";
 }
@@ -263,7 +257,8 @@ calls(const struct profile *p, const struct sample *s, const char *function)
 		for (uint32_t k = 0; k < at->nlines; k++) {
 			uint32_t f = p->lines[at->line0 + k].function;
 
-			if (!strcmp(text(p, p->functions[f].name), function))
+			if (!strcmp(profile_text(p, p->functions[f].name),
+			            function))
 				return true;
 		}
 	}

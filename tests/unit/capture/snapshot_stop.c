@@ -236,9 +236,7 @@ frames_of(const struct profile *p, const char *function)
 		uint32_t f = at->nlines ? p->lines[at->line0].function : 0;
 
 		n += at->nlines &&
-		     !strcmp(strings_get(p->strings, p->functions[f].name,
-		                         NULL),
-		             function);
+		     !strcmp(profile_text(p, p->functions[f].name), function);
 	}
 	return n;
 }

@@ -338,9 +338,8 @@ TEST(pprof_is_the_comparison_less_the_base_which_is_labelled)
 			now += p->values[i];
 			continue;
 		}
-		ck_assert_str_eq(
-			strings_get(p->strings, p->labels[s->label0].key, NULL),
-			"pprof::base");
+		ck_assert_str_eq(profile_text(p, p->labels[s->label0].key),
+		                 "pprof::base");
 		base += p->values[i];
 	}
 	ck_assert_int_eq(now, INT64_C(43) * FOLDED_PERIOD_NS);

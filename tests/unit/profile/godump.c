@@ -35,12 +35,6 @@ parse(const char *text, size_t n)
 	return d;
 }
 
-static const char *
-string(const struct profile *p, uint32_t id)
-{
-	return strings_get(p->strings, id, NULL);
-}
-
 /* Returns the text of a label of sample i; numbers in decimal; "" without
  * one. */
 static const char *
@@ -52,10 +46,10 @@ label(const struct profile *p, uint32_t i, const char *key)
 	for (uint32_t k = 0; k < s->nlabels; k++) {
 		const struct label *l = &p->labels[s->label0 + k];
 
-		if (strcmp(string(p, l->key), key) != 0)
+		if (strcmp(profile_text(p, l->key), key) != 0)
 			continue;
 		if (l->str)
-			return string(p, l->str);
+			return profile_text(p, l->str);
 		snprintf(number, sizeof(number), "%lld", (long long)l->num);
 		return number;
 	}
@@ -250,7 +244,7 @@ TEST(files_and_lines_are_kept)
 	const struct line *l = &d.p->lines[0];
 
 	ck_assert_int_eq(l->line, 10);
-	ck_assert_str_eq(string(d.p, d.p->functions[l->function].file),
+	ck_assert_str_eq(profile_text(d.p, d.p->functions[l->function].file),
 	                 "C:/a b/x:1.go");
 }
 END
@@ -408,7 +402,7 @@ TEST(the_profile_is_of_goroutines)
 	CLEANUP_PARSED struct parsed d = parse(text, sizeof(text) - 1);
 
 	ck_assert_uint_eq(profile_type_index(d.p, "goroutine"), 0);
-	ck_assert_str_eq(string(d.p, d.p->types[0].unit), "count");
+	ck_assert_str_eq(profile_text(d.p, d.p->types[0].unit), "count");
 	ck_assert_int_eq(d.p->values[0], 1);
 	ck_assert_int_eq(d.p->period, 1);
 }

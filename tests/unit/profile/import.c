@@ -58,7 +58,7 @@ import_as(const char *type, const char *content_type, double rate,
 	}
 	ck_assert_int_eq(tree_new(made, profile_type_index(made, NULL), &t), 0);
 	buf_addf(out, "%s %lld %s\n", format->name, (long long)t->total[0],
-	         strings_get(made->strings, made->types[t->type].unit, NULL));
+	         profile_text(made, made->types[t->type].unit));
 	ck_assert_int_eq(format_find("folded")->write(t, &meta, out), 0);
 	buf_puts(out, buf_str(&why));
 	return 0;
@@ -858,8 +858,7 @@ TEST(source_lines_of_perf_script_belong_to_the_frame_above_them)
 	ck_assert_str_eq(buf_str(&why), "");
 	ck_assert_uint_eq(p->nlines, 3);
 	ck_assert_int_eq(p->lines[0].line, 300);
-	ck_assert_str_eq(strings_get(p->strings, p->functions[0].file, NULL),
-	                 "hot.h");
+	ck_assert_str_eq(profile_text(p, p->functions[0].file), "hot.h");
 	ck_assert_int_eq(p->lines[1].line, 0);
 }
 END
@@ -910,8 +909,7 @@ TEST(perf_script_keeps_the_threads_names)
 	ck_assert_int_eq(
 		profile_import(in.p, in.len, &ask, &p, &format, &of, &why), 0);
 	ck_assert_uint_eq(p->nsamples, 2);
-	ck_assert_str_eq(strings_get(p->strings,
-	                             p->labels[p->samples[1].label0].str, NULL),
+	ck_assert_str_eq(profile_text(p, p->labels[p->samples[1].label0].str),
 	                 "my worker");
 	ck_assert_int_eq(p->duration_ns / 1000, 10101);
 }
@@ -1642,9 +1640,8 @@ imported(const char *types, const char *period, const char *asked,
 	ck_assert_uint_eq(p->ntypes, given->ntypes);
 	at = profile_type_index(p, NULL);
 	buf_addf(out, "%s: %s/%s %lld", of->name,
-	         strings_get(p->strings, p->types[at].type, NULL),
-	         strings_get(p->strings, p->types[at].unit, NULL),
-	         (long long)p->values[at]);
+	         profile_text(p, p->types[at].type),
+	         profile_text(p, p->types[at].unit), (long long)p->values[at]);
 }
 
 #define HEAP_OF_GO                               \

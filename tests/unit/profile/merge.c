@@ -92,7 +92,7 @@ TEST(times_that_threads_waited_for_a_cpu_are_added_up)
 	ck_assert_double_eq(profile_ran_part(b), 0.5);
 	p = merged((struct profile *[]){a, b, a, c}, 4);
 	ck_assert_uint_eq(p->ncomments, 1);
-	ck_assert_str_eq(strings_get(p->strings, p->comments[0], NULL),
+	ck_assert_str_eq(profile_text(p, p->comments[0]),
 	                 "threads ran 500 ms and waited 900 ms for a CPU");
 }
 END
@@ -203,8 +203,7 @@ TEST(labels_keep_samples_apart)
 	ck_assert_uint_eq(p->nsamples, 3);
 	ck_assert_int_eq(p->values[0], 2);
 	ck_assert_int_eq(p->values[2], 5);
-	ck_assert_str_eq(strings_get(p->strings, p->labels[0].str, NULL),
-	                 "main");
+	ck_assert_str_eq(profile_text(p, p->labels[0].str), "main");
 }
 END
 
@@ -224,7 +223,7 @@ TEST(a_label_of_one_input_keeps_it_apart)
 	ck_assert_uint_eq(p->nsamples, 2);
 	ck_assert_int_eq(p->values[0], 2 * a->values[0]);
 	ck_assert_uint_eq(p->samples[1].nlabels, 1);
-	ck_assert_str_eq(strings_get(p->strings, p->labels[0].str, NULL), "v");
+	ck_assert_str_eq(profile_text(p, p->labels[0].str), "v");
 }
 END
 
@@ -266,9 +265,8 @@ TEST(samples_without_ids_are_one)
 	ck_assert_int_eq(merge_end(none, &without), 0);
 	ck_assert_uint_eq(without->nsamples, 2);
 	ck_assert_uint_eq(without->samples[1].nlabels, 1);
-	ck_assert_str_eq(
-		strings_get(without->strings, without->labels[0].str, NULL),
-		"/cart");
+	ck_assert_str_eq(profile_text(without, without->labels[0].str),
+	                 "/cart");
 	ck_assert_int_eq(without->values[2], 2);
 }
 END

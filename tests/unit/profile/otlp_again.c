@@ -14,12 +14,6 @@
 
 #define MOST ((size_t)4 << 20)
 
-static const char *
-text(const struct profile *p, uint32_t id)
-{
-	return strings_get(p->strings, id, NULL);
-}
-
 static void
 put_mapping(const struct profile *p, uint32_t at, struct buf *out)
 {
@@ -27,8 +21,8 @@ put_mapping(const struct profile *p, uint32_t at, struct buf *out)
 
 	buf_addf(out, " [%llx-%llx %llx %s %s %d%d%d%d]",
 	         (unsigned long long)m->start, (unsigned long long)m->limit,
-	         (unsigned long long)m->offset, text(p, m->file),
-	         text(p, m->build_id), m->has_functions, m->has_files,
+	         (unsigned long long)m->offset, profile_text(p, m->file),
+	         profile_text(p, m->build_id), m->has_functions, m->has_files,
 	         m->has_lines, m->has_inlines);
 }
 
@@ -56,8 +50,10 @@ put_frame(const struct profile *p, uint32_t at, struct buf *out)
 		const struct function *f = &p->functions[line->function];
 
 		if (f->name || f->system_name || f->file)
-			buf_addf(out, " (%s %s %s:%lld:%lld)", text(p, f->name),
-			         text(p, f->system_name), text(p, f->file),
+			buf_addf(out, " (%s %s %s:%lld:%lld)",
+			         profile_text(p, f->name),
+			         profile_text(p, f->system_name),
+			         profile_text(p, f->file),
 			         (long long)f->start_line,
 			         (long long)line->line);
 	}
@@ -74,12 +70,12 @@ put_sample(const struct profile *p, uint32_t at, struct buf *out)
 	for (uint32_t i = 0; i < s->nlabels; i++) {
 		const struct label *l = &p->labels[s->label0 + i];
 
-		buf_addf(out, " %s=", text(p, l->key));
+		buf_addf(out, " %s=", profile_text(p, l->key));
 		if (l->str)
-			buf_puts(out, text(p, l->str));
+			buf_puts(out, profile_text(p, l->str));
 		else
 			buf_addf(out, "%lld %s", (long long)l->num,
-			         text(p, l->unit));
+			         profile_text(p, l->unit));
 	}
 	for (uint32_t i = 0; i < s->nstack; i++)
 		put_frame(p, p->stack[s->stack0 + i], out);
@@ -92,17 +88,19 @@ static void
 put_profile(const struct profile *p, struct buf *out)
 {
 	for (uint32_t i = 0; i < p->ntypes; i++)
-		buf_addf(out, "%s/%s ", text(p, p->types[i].type),
-		         text(p, p->types[i].unit));
+		buf_addf(out, "%s/%s ", profile_text(p, p->types[i].type),
+		         profile_text(p, p->types[i].unit));
 	if (p->time_ns >= 0 && p->duration_ns >= 0)
 		buf_addf(out, "%lld+%lld ", (long long)p->time_ns,
 		         (long long)p->duration_ns);
-	buf_addf(out, "%s/%s %lld %s %s %s %s\n", text(p, p->period_type.type),
-	         text(p, p->period_type.unit), (long long)p->period,
-	         text(p, p->default_type), text(p, p->drop_frames),
-	         text(p, p->keep_frames), text(p, p->doc_url));
+	buf_addf(out, "%s/%s %lld %s %s %s %s\n",
+	         profile_text(p, p->period_type.type),
+	         profile_text(p, p->period_type.unit), (long long)p->period,
+	         profile_text(p, p->default_type),
+	         profile_text(p, p->drop_frames),
+	         profile_text(p, p->keep_frames), profile_text(p, p->doc_url));
 	for (uint32_t i = 0; i < p->ncomments; i++)
-		buf_addf(out, "# %s\n", text(p, p->comments[i]));
+		buf_addf(out, "# %s\n", profile_text(p, p->comments[i]));
 	for (uint32_t i = 0; i < p->nsamples; i++)
 		put_sample(p, i, out);
 }

@@ -131,7 +131,7 @@ put_values(const struct tree *t, struct buf *out)
 	uint32_t n;
 
 	buf_addf(out, "%lld %s", (long long)t->total[0],
-	         strings_get(p->strings, p->types[t->type].unit, NULL));
+	         profile_text(p, p->types[t->type].unit));
 	if (t->counted)
 		buf_addf(out, " %lld", (long long)t->total_samples);
 	else

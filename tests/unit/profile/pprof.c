@@ -57,12 +57,6 @@ check_refused(const void *p, size_t n, size_t max, int err, const char *reason)
 	ck_assert_str_eq(buf_str(&why), reason);
 }
 
-static const char *
-text(const struct profile *p, uint32_t id)
-{
-	return strings_get(p->strings, id, NULL);
-}
-
 /* Parts of files. */
 
 static void
@@ -175,12 +169,12 @@ TEST(what_is_written_reads_back_the_same)
 	                 a->nsamples * a->ntypes * sizeof(*a->values));
 	ck_assert_uint_eq(strings_count(a->strings), strings_count(b->strings));
 	for (uint32_t i = 0; i < strings_count(a->strings); i++)
-		ck_assert_str_eq(text(a, i), text(b, i));
+		ck_assert_str_eq(profile_text(a, i), profile_text(b, i));
 	ck_assert_uint_eq(a->nmappings, b->nmappings);
 	ck_assert_uint_eq(b->mappings[0].start, 0x400000);
 	ck_assert_uint_eq(b->mappings[0].limit, 0x500000);
 	ck_assert_uint_eq(b->mappings[0].offset, 0x1000);
-	ck_assert_str_eq(text(b, b->mappings[0].build_id), "a1b2");
+	ck_assert_str_eq(profile_text(b, b->mappings[0].build_id), "a1b2");
 	ck_assert(b->mappings[0].has_functions && b->mappings[0].has_files &&
 	          b->mappings[0].has_lines && b->mappings[0].has_inlines);
 	ck_assert(!b->mappings[1].has_lines);
@@ -226,15 +220,16 @@ TEST(a_foreign_file_is_read)
 
 	ck_assert_uint_eq(p->nsamples, 1);
 	ck_assert_int_eq(p->values[0], 300);
-	ck_assert_str_eq(text(p, p->types[0].type), "cpu");
+	ck_assert_str_eq(profile_text(p, p->types[0].type), "cpu");
 	ck_assert_uint_eq(p->samples[0].nstack, 2);
 	ck_assert_uint_eq(p->stack[0], 1);
 	ck_assert_uint_eq(p->stack[1], 0);
 	ck_assert_uint_eq(p->locations[1].mapping, 0);
 	ck_assert_uint_eq(p->locations[0].mapping, PROFILE_NONE);
-	ck_assert_str_eq(text(p, p->mappings[0].file), "app");
-	ck_assert_str_eq(text(p, p->functions[p->lines[1].function].name),
-	                 "work");
+	ck_assert_str_eq(profile_text(p, p->mappings[0].file), "app");
+	ck_assert_str_eq(
+		profile_text(p, p->functions[p->lines[1].function].name),
+		"work");
 	ck_assert_int_eq(p->lines[1].line, 33);
 }
 END

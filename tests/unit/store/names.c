@@ -116,9 +116,7 @@ TEST(frames_get_names_wherever_their_module_lies)
 	l = &p->locations[p->stack[0]];
 	ck_assert_uint_eq(l->nlines, 2);
 	ck_assert_str_eq(
-		strings_get(p->strings,
-	                    p->functions[p->lines[l->line0].function].name,
-	                    NULL),
+		profile_text(p, p->functions[p->lines[l->line0].function].name),
 		"in lined");
 	ck_assert_int_eq(p->lines[l->line0].line, 3);
 	ck_assert_int_eq(profile_total(p, 0), 1);

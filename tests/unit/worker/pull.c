@@ -175,8 +175,7 @@ static const char *const heap[][2] = {{"alloc_objects", "count"},
 static const char *
 shown(const struct profile *p)
 {
-	return strings_get(p->strings,
-	                   p->types[profile_type_index(p, NULL)].type, NULL);
+	return profile_text(p, p->types[profile_type_index(p, NULL)].type);
 }
 
 TEST(memory_is_what_is_in_use)
@@ -334,9 +333,8 @@ count_of(const struct profile *p, const char *function, bool leaked)
 	for (uint32_t i = 0; i < p->nsamples; i++) {
 		const struct sample *s = &p->samples[i];
 		const struct location *l = &p->locations[p->stack[s->stack0]];
-		const char *name = strings_get(
-			p->strings,
-			p->functions[p->lines[l->line0].function].name, NULL);
+		const char *name = profile_text(
+			p, p->functions[p->lines[l->line0].function].name);
 
 		ck_assert_int_gt(p->values[i], 0);
 		ck_assert_uint_le(s->nlabels, 1);

@@ -7,6 +7,7 @@
  */
 #include "cli.h"
 
+#include "base/contained.h"
 #include "base/file.h"
 #include "base/id.h"
 #include "base/url.h"
@@ -238,11 +239,13 @@ show(const struct cli *c, const struct http_reply *r, const char *key_file)
 	json_array_foreach(tenants, i, v)
 		buf_addf(&out, "%s %s", i ? "," : "", json_string_value(v));
 	buf_addf(&out, "; its key is in %s\n", key_file);
-	buf_puts(&out, "\n"
-	               "  systemctl restart stoker-worker   "
-	               "# to begin\n"
-	               "  stoker doctor                     "
-	               "# does the centre answer?\n");
+	buf_addf(&out,
+	         "\n"
+	         "  %s   # to begin\n"
+	         "  stoker doctor                     "
+	         "# does the centre answer?\n",
+	         is_contained() ? "stoker-worker, in its container"
+	                        : "systemctl restart stoker-worker");
 	return print(&out);
 }
 

@@ -53,6 +53,7 @@ machine_init(struct machine *m)
 		.root = open(m->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
 		.conf_file = "/etc/stoker/stoker.conf",
 		.conf_read = true,
+		.at = HOST | PART | ANYWHERE,
 		.found = BUF_INIT(BUF_MAX_SMALL),
 		.fix = BUF_INIT(BUF_MAX_SMALL),
 	};
@@ -179,7 +180,7 @@ TEST(of_a_server_elsewhere_only_what_it_tells_is_shown)
 	const json_t *row;
 	size_t i;
 
-	m.d.remote = true;
+	m.d.at = ANYWHERE;
 	doctor_run(&m.d, list);
 	json_array_foreach(list, i, row) {
 		const char *name =

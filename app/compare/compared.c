@@ -254,7 +254,8 @@ compared_run(struct compared *x)
 	                 type_is_gauge(x->base.type), x->by, &x->c);
 	if (!rc && compare_totals_decide(x->c))
 		rc = find_totals(x);
-	if (!rc && !x->only.nlabels) /* shifts are of all samples */
+	/* shifts are of all samples, and of one side */
+	if (!rc && !x->only.nlabels && !x->against_others)
 		since_find(x);
 	return rc;
 }

@@ -31,9 +31,11 @@ struct compared {
 	struct session base, now; /* see compared_name_ranges() */
 	struct range ranges[2];   /* n == 0: the side is not a range */
 	enum compare_by by;
-	struct sift only; /* labels of samples alone */
-	int64_t end_ns;   /* monotonic; 0: no limit */
-	const int *peer;  /* a socket; NULL: none */
+	struct sift only;    /* labels of samples alone */
+	bool against_others; /* the base has what chosen does not have */
+	struct range chosen; /* by its host and labels; never planned */
+	int64_t end_ns;      /* monotonic; 0: no limit */
+	const int *peer;     /* a socket; NULL: none */
 	/* The answer; sides[].work is part of the question. */
 	struct compare_side sides[2];
 	struct profile *profiles[2];

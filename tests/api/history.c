@@ -393,6 +393,31 @@ TEST(samples_are_grouped_and_compared_by_what_their_threads_published)
 }
 END
 
+TEST(a_group_is_compared_with_the_others)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	const char *more[] = {"&label.zone=y", ""};
+	struct client_reply r[2];
+
+	put_at(&a, "a", "{\"zone\":\"x\"}", "main 10\n");
+	put_at(&a, "b", "{\"zone\":\"y\"}", "main 20\n");
+	put_at(&a, "c", "{\"zone\":\"z\"}", "main 40\n");
+	for (size_t i = 0; i < ARRAY_LEN(more); i++)
+		r[i] = get(&a,
+		           API_PROFILES
+		           "/diff?service=" TEST_SERVICE
+		           "&profileType=cpu&format=folded&baseFrom=%lld"
+		           "&baseTo=%lld&comparisonFrom=%lld"
+		           "&comparisonTo=%lld&others=true%s",
+		           (long long)T0, (long long)(T0 + 60 * S),
+		           (long long)T0, (long long)(T0 + 60 * S), more[i]);
+	ck_assert_str_eq(buf_str(&r[0].body), "main 50 20\n");
+	assert_error(&r[1], 400, "InvalidParameter");
+	for (size_t i = 0; i < ARRAY_LEN(more); i++)
+		client_reply_done(&r[i]);
+}
+END
+
 /* --- shifts --------------------------------------------------------------- */
 
 #define SHIFTS   API_PROFILES "/history/shifts?service=" TEST_SERVICE

@@ -58,6 +58,18 @@ const tests = {
     await page.getByRole('button', { name: 'zone = z1' }).click();
     await page.waitForURL(url => !url.searchParams.has('label.zone'));
   },
+  async a_group_is_compared_with_the_others() {
+    const from = Number(STEPS), until = from + 1200e3;
+    const page = await open(`/ui/s/steps?type=cpu&from=${from}&to=${until}`);
+    await page.locator('summary', { hasText: 'Groups' }).click();
+    await page.getByTitle('Compare z0 with the others').click();
+    await page.getByRole('link', { name: 'the others' }).waitFor();
+    await page.locator('#verdict strong').waitFor();
+    const samples = await page.locator('#facts dd').first().textContent();
+    same(complaintsOf(page), []);
+    await page.getByRole('button', { name: 'zone = z0' }).waitFor();
+    same(/ in 10\.00 min/.test(samples), true);
+  },
   async a_range_without_data_is_compared_without_a_request_that_fails() {
     const from = Number(STEPS), until = from + 1200e3;
     const page = await open(`/ui/s/steps?type=cpu&from=${from}&to=${until}`);

@@ -104,6 +104,31 @@ load_ids(struct call *c, const struct compare_sides *p,
 	return 0;
 }
 
+static bool
+is_other(const struct range *r, const char *host, const char *labels)
+{
+	const struct range *chosen = r->only.of;
+
+	return (*chosen->host && strcmp(host, chosen->host) != 0) ||
+	       !range_labels_match(chosen, labels);
+}
+
+/* Has the base take what host and label do not choose. */
+static int
+take_others(struct call *c, const struct compare_sides *p, struct compared *x,
+            struct range *r)
+{
+	if (!*r->host && !r->nlabels)
+		return fail_param(c, params[p->others].name,
+		                  "true with a host or a label only", "true");
+	x->against_others = true;
+	x->chosen = range_question(r);
+	r->only = (struct range_only){is_other, &x->chosen, true};
+	r->host = "";
+	r->nlabels = 0;
+	return 0;
+}
+
 static int
 plan(struct call *c, const struct compare_sides *p, size_t i,
      const struct session *other, struct compared *x)
@@ -118,6 +143,8 @@ plan(struct call *c, const struct compare_sides *p, size_t i,
 	r->service = or_text(c, p->service, other->service);
 	r->type = or_text(c, p->type, other->type);
 	r->origin = param_text(c, p->origin);
+	if (!i && param_int(c, p->others) && take_others(c, p, x, r))
+		return -1;
 	if (!*r->service)
 		return fail_param(c, params[p->service].name,
 		                  "a service, where both sides are ranges", "");

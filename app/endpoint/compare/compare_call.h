@@ -34,7 +34,7 @@ struct compare_side_params {
 };
 struct compare_sides {
 	struct compare_side_params sides[2]; /* base, now */
-	enum param service, type, host, label, origin, sample;
+	enum param service, type, host, label, origin, sample, others;
 };
 /* The rows of an operation that has these parameters. */
 #define COMPARE_SIDES(op)                                                    \
@@ -46,6 +46,7 @@ struct compare_sides {
 		.service = P_##op##_service, .type = P_##op##_profileType,   \
 		.host = P_##op##_host, .label = P_##op##_label,              \
 		.origin = P_##op##_origin, .sample = P_##op##_sample,        \
+		.others = P_##op##_others,                                   \
 	}
 /* Finds both sides: completed sessions, windows, or parts of ranges, all of one
  * type. */

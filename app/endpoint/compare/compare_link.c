@@ -63,7 +63,8 @@ add_filters(struct diff_query *q, const struct call *c, const struct range *r)
 	add_pair(q, "host", r->host);
 	add_pair(q, "origin", r->origin);
 	for (size_t i = 0; i < c->req->nquery; i++)
-		if (!strncmp(c->req->query[i].name, "label.", 6))
+		if (!strncmp(c->req->query[i].name, "label.", 6) ||
+		    !strcmp(c->req->query[i].name, "others"))
 			add_pair(q, c->req->query[i].name,
 			         c->req->query[i].value);
 }

@@ -22,7 +22,8 @@ const NORMS = { share: 'shares of the total', rate: 'cost per second' };
 /* Sides are those of the page: a is the base, b is judged. only: what ranges are
  * restricted to. */
 export const toCompare = (a: string, b: string, more: {
-  service: string; type: string; norm?: string; baseline?: string },
+  service: string; type: string; norm?: string; baseline?: string;
+  others?: string },
 only: Labels = {}) => to('/compare', { a, b, ...more, ...only });
 
 function asked(query: URLSearchParams) {
@@ -47,6 +48,7 @@ function asked(query: URLSearchParams) {
     if (isRange || name.startsWith('sample.')) q.set(name, value);
   const norm = query.get('norm');
   if (norm) q.set('normalize', norm);
+  if (isRange && query.get('others')) q.set('others', 'true');
   return String(q);
 }
 
@@ -90,12 +92,14 @@ function Shown({ q, query }: { q: string; query: URLSearchParams }) {
   const part = (name: string) => query.get(name) ?? '';
   const [a, b, service, type] = ['a', 'b', 'service', 'type'].map(part);
   const norm = part('norm') || 'share';
+  const others = part('others'); /* one group is compared with them */
   const [base, later] = [a, b].map(text => text.split('..').map(Number));
   const ranges = base.length === 2 && later.length === 2 &&
     { a: base as Pair, b: later as Pair };
   const side = (text: string, word: string) => text.includes('..')
     ? <a href={toService(service, { type, from: text.split('..')[0],
-      to: text.split('..')[1], ...only })}>{word}</a>
+      to: text.split('..')[1], ...others && text === a && word !==
+        'comparison' ? {} : only })}>{word}</a>
     : <a href={toResult(text)}>{word}</a>;
   return <>
     <nav class="line" aria-label="Comparison">
@@ -103,17 +107,18 @@ function Shown({ q, query }: { q: string; query: URLSearchParams }) {
         <li><a href={to('/services')}>Services</a></li>
         {service && <li><a href={toService(service, { type })}>{service}</a>
         </li>}
-        <li aria-current="page"><span>{side(a, 'base')} → {side(b,
+        <li aria-current="page"><span>{side(a, others ? 'the others'
+          : 'base')} → {side(b,
           'comparison')}</span></li>
       </ol>
       <label>Compare <select value={norm} onChange={e => go(toCompare(a, b,
-        { service, type, norm: e.currentTarget.value, baseline }, only) +
+        { service, type, norm: e.currentTarget.value, baseline, others }, only) +
         location.hash)}>
         {Object.entries(NORMS).map(([value, word]) =>
           <option key={value} value={value}>{word}</option>)}
       </select></label>
-      <button type="button" onClick={() => go(toCompare(b, a, { service, type,
-        norm: part('norm') }, only))}>Swap sides</button>
+      {!others && <button type="button" onClick={() => go(toCompare(b, a, {
+        service, type, norm: part('norm') }, only))}>Swap sides</button>}
       <Chips only={only} show={left => go(toCompare(a, b, { service, type,
         norm: part('norm'), baseline }, left) + location.hash)} />
       {doc.data && <Share find={link} />}
@@ -132,7 +137,7 @@ function Shown({ q, query }: { q: string; query: URLSearchParams }) {
       {ranges && <Brushes a={a} b={b} service={service} type={type}
         only={only} unit={doc.data?.unit} isEmpty={isEmpty}
         choose={(x, y) => go(toCompare(x, y, { service, type,
-          norm: part('norm') }, only) + location.hash)} />}
+          norm: part('norm'), others }, only) + location.hash)} />}
       {ranges && ranges.a[1] <= ranges.b[0] && !isOfSamples(only) && <ChangedFirst q={q}
         service={service} type={type} sides={ranges} only={only} />}
     </div>

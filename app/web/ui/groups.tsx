@@ -8,6 +8,7 @@ import { get, PROFILING } from './api';
 import { sentence, Skeleton, Spark } from './parts';
 import type { Groups as Grouping, Timeline } from './replies';
 import { isSession, partId, resultPath, toResult, type Result } from './result';
+import { to } from './route';
 import { useData } from './use';
 
 /* People read zone where the address has label.zone. */
@@ -78,6 +79,14 @@ export function Threads({ id }: { id: string }) {
   </>;
 }
 
+/* A group compared with the others in the same range. */
+const against = ({ from, to: until, service, profileType: type }: Grouping,
+  by: string, value: string) => {
+  const range = `${Date.parse(from)}..${Date.parse(until)}`;
+  return to('/compare', { a: range, b: range, service, type, others: 'true',
+    [by]: value });
+};
+
 /* asked: the range, as the API is asked for it. name: what stays when the range
  * goes on. */
 export function Groups({ name, asked, unit = '', choose, capture }: {
@@ -92,11 +101,13 @@ export function Groups({ name, asked, unit = '', choose, capture }: {
   const keys = data.keys.filter(k => k.values > 0);
   const ofCapture = capture && <p class="quiet">Threads and processes are known
     of captures alone: <a href={toResult(capture.id)}>the newest</a> has them.</p>;
-  if (keys.length === 0) return ofCapture ?? <p>Captures that were asked for
-    have no groups.</p>;
+  if (keys.length === 0) return <><p>Captures that were asked for have no
+    groups.</p>{ofCapture}</>;
   const most = Math.max(...data.groups.flatMap(g =>
     g.points.map(p => p.rate ?? 0)), 1);
   const isTrend = data.groups.some(g => g.points.length > 0);
+  /* labels of samples choose no profiles, so that no others are left */
+  const isCompared = data.groups.length > 1 && !data.by.startsWith('sample.');
   const amount = (v: number) => quantity(v, unit) +
     (data.aggregation === 'sum' ? '/s' : '');
   return <>
@@ -108,7 +119,9 @@ export function Groups({ name, asked, unit = '', choose, capture }: {
       <th scope="col">{wordOf(data.by)}</th>
       <th scope="col" class="number">Share</th>
       <th scope="col" class="number">Cost</th>
-      {isTrend && <th scope="col" class="wide">Trend</th>}</tr></thead>
+      {isTrend && <th scope="col" class="wide">Trend</th>}
+      {isCompared && <th scope="col"><span class="unseen">Comparison</span></th>}
+      </tr></thead>
       <tbody>{data.groups.map(({ value, share, perSecond, points }) =>
         <tr key={value}>
           <th scope="row">{value ? <button type="button"
@@ -118,6 +131,8 @@ export function Groups({ name, asked, unit = '', choose, capture }: {
           <td class="number">{perSecond !== null && amount(perSecond)}</td>
           {isTrend && <td class="wide"><Spark rates={points.map(p => p.rate)} most={most}
             label={`${value} over time`} /></td>}
+          {isCompared && <td><a title={`Compare ${value} with the others`}
+            href={against(data, data.by, value)}>Compare</a></td>}
         </tr>)}</tbody></table>
     {ofCapture}
     {data.groupsLeft > 0 && <p class="quiet">{data.groupsLeft} more are not

@@ -164,6 +164,18 @@ taken(struct call *c, const struct token *join, const char *host)
 	return fail(c, HostTaken, host);
 }
 
+static int
+refuse_name(struct call *c, const char *wanted, const char *host)
+{
+	CLEANUP_BUF struct buf expected = BUF_INIT(BUF_MAX_SMALL);
+
+	buf_addf(&expected,
+	         "%s, the name that the key is for: set host in [worker] of "
+	         "stoker.conf to it, or make a key for this host",
+	         wanted);
+	return fail_param(c, "host", buf_str(&expected), host);
+}
+
 int
 agent_join(struct call *c)
 {
@@ -179,7 +191,7 @@ agent_join(struct call *c)
 		                  "a name of letters, digits, '.', '_' and '-'",
 		                  host);
 	if (*join.host && strcmp(join.host, host) != 0)
-		return fail_param(c, "host", join.host, host);
+		return refuse_name(c, join.host, host);
 	if (call_check_certificate(c, host))
 		return -1;
 	snprintf(c->caller.id, sizeof(c->caller.id), "%s", join.id);

@@ -13,7 +13,7 @@
 
 /* --- SHA-256, FIPS 180-4 -------------------------------------------------- */
 
-/* OpenSSL's reads files when it starts, which the sandbox forbids. */
+/* OpenSSL reads files when it starts, which the sandbox forbids. */
 #define BLOCK 64
 
 static const uint32_t rounds[64] = {

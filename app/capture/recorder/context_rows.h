@@ -31,7 +31,7 @@ context_span_of(uint64_t vaddr)
 	return (uint32_t)(vaddr >> 32);
 }
 /*
- * Makes labels of such a place, with or without those of its span.
+ * Makes labels of a context's place, with or without those of its span.
  *   Errors   those of profile_string()
  */
 MUST_CHECK int

@@ -40,7 +40,7 @@ begin(struct call *c)
 	struct buf *out = answer_json(c);
 	const json_t *id = param_json(c, P_AskAssistant_id);
 
-	buf_clear(&c->reply->warnings); /* are not a member of it */
+	buf_clear(&c->reply->warnings); /* such a reply has none */
 	json_put_text(out, "jsonrpc", "2.0");
 	if (json_is_integer(id))
 		json_put_int(out, "id", json_integer_value(id));

@@ -68,7 +68,7 @@ find_host(struct call *c, const struct session *s, char **out)
 }
 
 /* Returns 0 if a worker can symbolize the session, or -1 with the reply.
- *   Owns     *host is the caller's, if 0: as symbolize_ask() takes it */
+ *   Owns     *host is the caller's if 0 is returned, for symbolize_ask() */
 static int
 check(struct call *c, const char *id, char **host)
 {

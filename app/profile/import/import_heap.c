@@ -63,7 +63,7 @@ enum page { PAGE_HEAP, PAGE_COUNTS, PAGE_WAITS };
 static const char *const libraries[] = {"MAPPED_LIBRARIES:",
                                         "--- Memory map: ---"};
 
-/* A function that a comment names, and the address that it is at. */
+/* A function that a comment names, and its address. */
 struct named {
 	uint64_t address;
 	struct line line;

@@ -34,8 +34,8 @@ struct otlp_shape {
  * Finds the layout of a file, among those of the bits in layouts; the newest,
  * if its fields fit several.
  *
- *   Errors   -EBADMSG malformed; -EPROTONOSUPPORT of no layout, with the reason
- *            in why
+ *   Errors   -EBADMSG malformed; -EPROTONOSUPPORT no layout fits, with the
+ *            reason in why
  */
 MUST_CHECK int otlp_shape(struct wire file, unsigned layouts,
                           struct otlp_shape *out, struct buf *why);

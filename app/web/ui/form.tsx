@@ -33,8 +33,8 @@ async function schemaOf(path: string, method: Method) {
   return paths[path][method]!.requestBody.content['application/json'].schema;
 }
 
-/* Objects with arbitrary names are typed as lines. So is a match, for which a
-   word to search for may be typed, too. */
+/* Objects with arbitrary names are typed as lines. So is a match, which
+   may also be a word to search for. */
 const EXAMPLES: Record<string, string> = {
   match: 'unit = nginx.service',
   labels: 'team = web',

@@ -145,7 +145,7 @@ lacks(const struct trial *t, int cap)
 	return !(t->facts.caps & any);
 }
 
-/* Chooses between what grants something to a unit and to a container. */
+/* Chooses the advice on how to grant something: to a unit or a container. */
 static const char *
 grant(const struct trial *t, const char *unit, const char *container)
 {

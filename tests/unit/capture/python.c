@@ -537,7 +537,7 @@ static const struct {
 	{{29, 32, 40}, {8, 8, 8}, true},       /* of a frame: the one before, */
 	{{30, 33, 41}, {0, 0, 0}, true},       /* its code, */
 	{{31, 34, 42}, {56, 56, 56}, true},    /* its place, */
-	{{33, 36, 44}, {70, 74, 74}, true},    /* and whose it is */
+	{{33, 36, 44}, {70, 74, 74}, true},    /* and its owner */
 	{{35, 40, 48}, {112, 112, 112}, true}, /* of code: the file, */
 	{{37, 42, 50}, {128, 128, 128}, true}, /* the name, */
 	{{38, 43, 51}, {136, 136, 136}, true}, /* the table of lines, */

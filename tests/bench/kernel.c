@@ -8,8 +8,8 @@
  *	kernel python|php|perl FRAMES
  *
  * Given a number, prints ns that the program spends on a sample of a thread with
- * that many frames of Python 3.11, PHP 8.2 or Perl 5.36: this process makes such frames,
- * and samples itself for half a second. The least of five times, since
+ * that many frames of Python 3.11, PHP 8.2 or Perl 5.36: this process makes such
+ * frames, and samples itself for half a second. The least of five times, since
  * interrupts count, too.
  */
 #include "capture/allocs.h"

@@ -2,8 +2,9 @@
  * Finds subs in processes that run a version of Perl that perl_versions.def
  * lists, as capture/interp/interp.h says.
  *
- * A thread keeps the address of its interpreter, which has a stack of contexts; a
- * Perl without threads has one such stack. A context refers to a sub. Functions written in C have no context.
+ * A thread keeps the address of its interpreter, which has a stack of contexts;
+ * a Perl without threads has one such stack. A context refers to a sub.
+ * Functions written in C have no context.
  */
 #pragma once
 

@@ -202,8 +202,8 @@ read_heads(struct reader *r)
 	return rc;
 }
 
-/* Reads the bodies of globs and subs, and the names of files or, without threads,
- * their globs. */
+/* Reads the bodies of globs and subs, and the names of files or, without
+ * threads, their globs. */
 static int
 read_bodies(struct reader *r)
 {

@@ -28,12 +28,15 @@ runtime = "runc"
 events_logger = "none"
 END
 podman() { command podman --root "$STATE/storage" --runroot "$STATE/runroot" "$@"; }
+nothing_cleans_up() { ! pgrep -f -- "--root $STATE/storage" >/dev/null; }
 leave() {
   local code=$?
   process_stop demo
   container_end "${groups-}"
   podman rm --all --force --time 0 >/dev/null 2>&1
-  umount --lazy "$STATE/storage/overlay" 2>/dev/null
+  # Containers that end start podman once more, which mounts its storage.
+  wait_for 10 nothing_cleans_up
+  awk -v at="$STATE/" 'index($2, at) == 1 { print $2 }' /proc/mounts | tac | xargs -r -n 1 umount --lazy
   rm -rf "$STATE"
   exit $code
 }

@@ -3,6 +3,7 @@
 #include "container_json.h"
 
 #include <errno.h>
+#include <glob.h>
 #include <limits.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -51,6 +52,49 @@ containers_leave(struct container *c)
 
 /* --- owners --------------------------------------------------------------- */
 
+/*
+ * Finds the owner of a folder of control groups. If the worker is in a container
+ * with control groups of its own, it sees others relative to these, as "/../..",
+ * without the names of those that both are below. Of several folders that may be
+ * meant, one of a user counts.
+ */
+static int
+owner_of(const char *root, const char *folder, uid_t *out)
+{
+	static const char *const shared[] = {"", "/*", "/*/*"};
+	bool relative = !strncmp(folder, "/../", 4);
+	CLEANUP(globfree) glob_t found = {0};
+	int rc = -ENOENT;
+
+	while (!strncmp(folder, "/../", 4))
+		folder += 3;
+	for (size_t i = 0; i < (relative ? ARRAY_LEN(shared) : 1); i++) {
+		char path[PATH_MAX];
+		struct stat st;
+		int n = snprintf(path, sizeof(path), "%s%s%s", root, shared[i],
+		                 folder);
+
+		if (n >= (int)sizeof(path))
+			continue;
+		if (!i && !stat(path, &st)) {
+			*out = st.st_uid;
+			return 0;
+		}
+		if (i && !strpbrk(folder, "*?[\\"))
+			glob(path, GLOB_NOSORT | (i > 1 ? GLOB_APPEND : 0),
+			     NULL, &found);
+	}
+	for (size_t i = 0; i < found.gl_pathc; i++) {
+		struct stat st;
+
+		if (stat(found.gl_pathv[i], &st) || (!rc && !st.st_uid))
+			continue;
+		*out = st.st_uid;
+		rc = 0;
+	}
+	return rc;
+}
+
 /* Finds who owns the folder in which the group was made. With both versions
  * mounted, version 2 is below "unified". */
 static int
@@ -61,17 +105,14 @@ find_owner(const struct containers *c, const struct container_group *g,
 		g->hierarchy,
 		*g->hierarchy ? NULL : "unified",
 	};
-	char path[PATH_MAX];
-	struct stat st;
+	char root[PATH_MAX];
 
 	for (size_t i = 0; i < ARRAY_LEN(below) && below[i]; i++) {
-		int n = snprintf(path, sizeof(path), "%s/%s%s", c->groups,
-		                 below[i], g->folder);
+		int n = snprintf(root, sizeof(root), "%s%s%s", c->groups,
+		                 *below[i] ? "/" : "", below[i]);
 
-		if (n >= (int)sizeof(path) || stat(path, &st))
-			continue;
-		*out = st.st_uid;
-		return 0;
+		if (n < (int)sizeof(root) && !owner_of(root, g->folder, out))
+			return 0;
 	}
 	return -ENOENT;
 }

@@ -93,6 +93,8 @@ static const struct {
 	const char *text, *unit;
 } cgroups[] = {
 	{"0::/system.slice/nginx.service\n", "nginx.service"},
+	/* as a worker sees it whose container has control groups of its own */
+	{"0::/../../../system.slice/nginx.service\n", "nginx.service"},
 	{"0::/system.slice/system-x.slice/x@1.service/sub\n", "x@1.service"},
 	{"12:cpu:/a.service\n1:name=systemd:/system.slice/b.service\n",
          "b.service"},

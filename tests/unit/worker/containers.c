@@ -57,6 +57,13 @@ static const struct {
          ".slice:cri-containerd:" ID "\n",
          ID, "k8s.io", "", "/system.slice/containerd.service/"},
 	{"0::/default/" ID "\n", ID, "default", "", "/default/"},
+	/* as a worker in a pod sees those of others, below the same group and
+         * below another one */
+	{"0::/../../kubepods-besteffort-pod2f1c.slice/cri-containerd-" ID
+         ".scope\n",
+         ID, "k8s.io", "", "/../../kubepods-besteffort-pod2f1c.slice/"},
+	{"0::/../../../burstable/pod2f1c7e36-7a54/" ID "\n", ID, "k8s.io", "",
+         "/../../../burstable/pod2f1c7e36-7a54/"},
 	{"0::/lxc.payload.web/init.scope\n", "web", "", "", "/"},
 	{"0::/machine.slice/systemd-nspawn@web.service/payload\n", "web", "",
          "", "/machine.slice/"},
@@ -402,6 +409,52 @@ TEST(a_container_without_files_has_its_id_for_a_name_until_it_has_some)
 	ck_assert_str_eq(container_fact(&v->facts, CONTAINER_NAME),
 	                 "shop-web-1");
 	ck_assert_ptr_null(find(&r, "0::/elsewhere/docker-" ID ".scope\n", 1));
+}
+END
+
+TEST(a_worker_with_groups_of_its_own_finds_the_owners_of_others)
+{
+	static const struct {
+		const char *group;
+		const char *owner; /* folder that belongs to a user, or "" */
+		uid_t expected;
+		bool found;
+	} rows[] = {
+		{"/../../docker/" ID, "", 0, true},
+		{"/../inner/docker/" ID, "", 0, true},
+		{"/../docker/" ID, "", 0, true},
+		{"/../docker/" ID, "shared/docker", OWNER, true},
+		{"/../../else/docker/" ID, "", 0, false},
+		{"/../*/docker/" ID, "", 0, false},
+	};
+	static const char *const folders[] = {"shared", "shared/inner",
+	                                      "shared/docker",
+	                                      "shared/inner/docker"};
+
+	if (geteuid())
+		return;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_RIG struct rig r;
+		char path[256], text[512];
+		struct container *v;
+
+		rig_init(&r);
+		snprintf(path, sizeof(path), "%s/docker", r.groups);
+		if (i)
+			rmdir(path);
+		for (size_t k = 0; k < ARRAY_LEN(folders); k++) {
+			snprintf(path, sizeof(path), "%s/%s", r.groups,
+			         folders[k]);
+			ck_assert_int_eq(mkdir(path, 0755), 0);
+			if (!strcmp(folders[k], rows[i].owner))
+				ck_assert_int_eq(chown(path, OWNER, 0), 0);
+		}
+		snprintf(text, sizeof(text), "0::%s\n", rows[i].group);
+		v = find(&r, text, 1);
+		ck_assert_msg(!!v == rows[i].found, "%s", rows[i].group);
+		if (v)
+			ck_assert_uint_eq(v->owner, rows[i].expected);
+	}
 }
 END
 

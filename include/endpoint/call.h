@@ -238,9 +238,7 @@ MUST_CHECK int page_end(struct call *c, const char *next);
 /* Fails for a list call: either the cursor is bad, or the store failed. */
 int page_fail(struct call *c, int rc, const char *cursor);
 
-/* Gives up the jobs of workers that have been silent for long; does so at most
- * every 10 s, and only while expired leases count (lease_clock_check()). */
-MUST_CHECK int call_expire_jobs(struct call *c);
+/* --- hosts of a fleet ----------------------------------------------------- */
 
 /*
  * Checks that a call may be made for a host: where nginx requires certificates,
@@ -248,6 +246,10 @@ MUST_CHECK int call_expire_jobs(struct call *c);
  *   Errors   -1 with the reply
  */
 MUST_CHECK int call_check_certificate(struct call *c, const char *host);
+
+/* Gives up the jobs of workers that have been silent for long; does so at most
+ * every 10 s, and only while expired leases count (lease_clock_check()). */
+MUST_CHECK int call_expire_jobs(struct call *c);
 
 /* --- the audit log -------------------------------------------------------- */
 

@@ -58,7 +58,7 @@ check a_key_with_a_certificate_of_another_authority_is_refused equal "$(code --c
 check a_key_with_the_certificate_of_another_host_is_refused equal \
   "$(curl -sS --cacert "$STATE/nginx/tls.pem" --cert "$STATE/d.pem" --key "$STATE/d.key" "${poll[@]}" | jq -r '.error_code + " " + .details.certificate + " " + .details.host')" 'CertificateForbidden d a'
 cp "$STATE/d.pem" "$STATE/b.pem" && cp "$STATE/d.key" "$STATE/b.key" && with_certificate b
-check a_host_with_the_certificate_of_another_is_refused says "names 'd'" host_join b
+check a_host_with_the_certificate_of_another_is_refused says "names d" host_join b
 check browsers_need_no_certificate equal "$(code "$CENTRE_URL/healthz") $(code -H "Authorization: Bearer $TOKEN" "$CENTRE_URL/api/v1/services")" '200 200'
 at_centre() { "$STATE/bin/stoker" --server "$CENTRE_URL" --token-file "$STATE/token" service list; }
 check the_command_line_refuses_a_certificate_of_an_unknown_authority leaves 3 at_centre

@@ -286,6 +286,21 @@ page_fail(struct call *c, int rc, const char *cursor)
 	return fail_store(c, rc);
 }
 
+/* --- hosts of a fleet ----------------------------------------------------- */
+
+int
+call_check_certificate(struct call *c, const char *host)
+{
+	const char *shown = c->req->certificate;
+
+	if (!*shown || !strcmp(shown, host))
+		return 0;
+	detail_text(c, "certificate", shown);
+	detail_text(c, "host", host);
+	return fail(c, CertificateForbidden, host,
+	            strcmp(shown, "-") ? shown : "no host");
+}
+
 /* --- jobs of silent workers ----------------------------------------------- */
 
 #define EXPIRE_NS (10 * NS_PER_S)
@@ -306,18 +321,6 @@ call_expire_jobs(struct call *c)
 }
 
 /* --- the audit log -------------------------------------------------------- */
-
-int
-call_check_certificate(struct call *c, const char *host)
-{
-	const char *shown = c->req->certificate;
-
-	if (!*shown || !strcmp(shown, host))
-		return 0;
-	detail_text(c, "certificate", shown);
-	detail_text(c, "host", host);
-	return fail(c, CertificateForbidden, shown, host);
-}
 
 int
 audit_note(struct call *c, const char *target, const char *detail)

@@ -1381,10 +1381,16 @@ TEST(stacks_that_are_too_deep_lose_the_frames_nearest_to_the_root)
 		}
 		buf_puts(&folded, "f 1\n");
 		buf_puts(&scope, "1]]}]}");
-		buf_puts(&events, "{\"type\":\"O\",\"at\":0,\"frame\":1}]}]}");
+		buf_puts(&events, "{\"type\":\"O\",\"at\":0,\"frame\":1},"
+		                  "{\"type\":\"C\",\"at\":1,\"frame\":1}");
+		for (int i = 0; i < PROFILE_MAX_FRAMES - 1 + cut; i++)
+			buf_puts(&events,
+			         ",{\"type\":\"C\",\"at\":1,\"frame\":0}");
+		buf_puts(&events, "]}]}");
 		leaf_is_kept(&folded, cut);
 		leaf_is_kept(&perf, cut);
 		leaf_is_kept(&scope, cut);
+		leaf_is_kept(&events, cut);
 	}
 }
 END

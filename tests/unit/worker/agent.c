@@ -3,6 +3,7 @@
 #include "worker/agent/agent_parts.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/msg.h"
 #include "lib/store.h"
 #include "store/block.h"
@@ -11,6 +12,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 
 #define MINUTE (60 * MS_PER_S)
@@ -413,19 +415,21 @@ TEST(a_result_that_was_refused_stays_on_the_host)
 }
 END
 
-/* Gives the host a minute of windows that is due, and has the centre answer the
- * block. Returns whether the minute is due again. */
+/* Has the centre answer a block with this status and text. Returns whether the
+ * block is due again. */
 static bool
-block_is_due_after(struct rig *r, uint32_t status)
+block_is_due_after(struct rig *r, uint32_t status, const char *text)
 {
 	struct fetch_answer f = {.type = MSG_FETCHED, .status = status};
+	CLEANUP_FD int body = memfd_create("answer", MFD_CLOEXEC);
 	int64_t now_ms = clock_wall_ms();
 	struct block_span due;
 
 	agent_step(&r->agent, clock_mono_ns());
 	f.id = r->agent.block;
 	ck_assert_uint_ne(f.id, 0);
-	ck_assert_int_eq(msg_send(r->courier, &f, sizeof(f), NULL, 0), 0);
+	ck_assert_int_eq(fd_write_all(body, text, strlen(text)), 0);
+	ck_assert_int_eq(msg_send(r->courier, &f, sizeof(f), &body, 1), 0);
 	ck_assert_int_eq(agent_fetched(&r->agent, clock_mono_ns()), 0);
 	ck_assert_uint_eq(r->agent.block, 0);
 	return block_next(&r->store.s, "t", now_ms, 0, &due) > 0;
@@ -464,8 +468,15 @@ TEST(a_block_waits_for_a_centre_that_does_not_know_its_form)
 {
 	static const struct {
 		uint32_t status;
+		const char *text;
 		bool due;
-	} rows[] = {{422, true}, {500, true}, {413, false}, {200, false}};
+	} rows[] = {
+		{422, "{\"error_code\":\"InvalidBlock\"}", true},
+		{422, "{\"error_code\":\"RequestTooExpensive\"}", false},
+		{500, "", true},
+		{413, "", false},
+		{200, "{}", false},
+	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		CLEANUP_RIG struct rig r;
@@ -473,8 +484,8 @@ TEST(a_block_waits_for_a_centre_that_does_not_know_its_form)
 		rig_init(&r);
 		add_minute(&r);
 		r.agent.next_ns = clock_mono_ns() + 60 * NS_PER_S;
-		ck_assert_msg(block_is_due_after(&r, rows[i].status) ==
-		                      rows[i].due,
+		ck_assert_msg(block_is_due_after(&r, rows[i].status,
+		                                 rows[i].text) == rows[i].due,
 		              "%u", rows[i].status);
 	}
 }

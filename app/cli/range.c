@@ -228,6 +228,7 @@ cmd_series(struct cli *c)
 	/* for all functions together, shares would be 100 % */
 	most = put_texts(r.json, c->opt.function || !c->screen.width);
 	table_show_to(&out, columns, ARRAY_LEN(columns), points, &c->screen);
+	notices_show(&out, r.json, &c->screen);
 	rc = print(&out);
 	if (!rc && c->opt.function && most <= 0)
 		note_function(c);
@@ -321,6 +322,7 @@ cmd_groups(struct cli *c)
 	         "; other keys: ", &said);
 	text_wrap(&out, buf_str(&said), 0, 2, c->screen.width);
 	buf_putc(&out, '\n');
+	notices_show(&out, r.json, &c->screen);
 	return print(&out);
 }
 
@@ -437,6 +439,7 @@ cmd_when(struct cli *c)
 		buf_addf(&out, "None of %.0f functions changed.\n",
 		         number_of(r.json, "tested"));
 	put_shifted(json_object_get(r.json, "whole"), r.json, &c->screen, &out);
+	notices_show(&out, r.json, &c->screen);
 	return print(&out);
 }
 

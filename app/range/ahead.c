@@ -1,6 +1,5 @@
 #include "ahead.h"
 
-#include "store/bytes.h"
 #include "store/s3.h"
 
 #include <errno.h>
@@ -341,19 +340,24 @@ read_again(const struct ahead *a, const struct range_part *of,
 	return range_part_read(&a->files, &part, out, why);
 }
 
-/* Reads a part once more that could not be read. Returns 0, also if it is
- * lost. */
-static int
-retry(const struct ahead *a, struct range_part *part, struct ahead_one *one,
-      struct buf *why)
+static bool
+is_lost(const struct ahead_one *one)
 {
-	one->counted = false;
-	if ((one->rc == -ENOENT || one->rc == -EBADMSG) && part->window)
+	return one->rc == -ENOENT || one->rc == -EBADMSG;
+}
+
+/* Reads a part once more whose bytes are missing or damaged, and marks it if
+ * they still are. */
+static int
+settle(const struct ahead *a, struct range_part *part, struct ahead_one *one,
+       struct buf *why)
+{
+	if (is_lost(one) && part->window) {
+		one->counted = false;
 		one->rc = read_again(a, part, &one->whole, why);
-	if (one->rc == -ENOMEM || bytes_unreachable(one->rc))
-		return one->rc;
-	part->lost = one->rc;
-	return 0;
+	}
+	part->lost = is_lost(one);
+	return part->lost ? 0 : one->rc;
 }
 
 int
@@ -370,8 +374,7 @@ ahead_next(struct ahead *a, struct ahead_unit **out, struct buf *why)
 		return -ENOMEM;
 	buf_puts(why, buf_str(&a->last.why));
 	for (size_t i = 0; i < u->n && !rc; i++)
-		if (u->ones[i].rc)
-			rc = retry(a, &a->parts[u->parts[i]], &u->ones[i], why);
+		rc = settle(a, &a->parts[u->parts[i]], &u->ones[i], why);
 	if (!rc)
 		*out = u;
 	return rc;

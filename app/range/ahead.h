@@ -15,8 +15,8 @@
 
 struct ahead;
 
-/* A part as it was read: a profile; counts of the unit's base; or nothing, if it
- * is empty or lost. */
+/* A part as it was read: a profile; counts of the unit's base; or nothing, if
+ * it is empty or lost. */
 struct ahead_one {
 	int rc; /* why it is lost */
 	bool counted;
@@ -40,12 +40,12 @@ void ahead_free(struct ahead *a);
 DEFINE_CLEANUP(struct ahead *, ahead_free)
 #define CLEANUP_AHEAD CLEANUP(ahead_free_ptr)
 /*
- * Returns the next unit, whose profiles the caller may change. Parts whose bytes
- * are missing or damaged are marked as lost.
+ * Returns the next unit, whose profiles the caller may change. Parts whose
+ * bytes are missing or damaged are marked as lost.
  *   Owns     *out is valid until the next call
  *   Shape    *why: one line about a part that is lost
- *   Errors   -ENODATA after the last unit, -ENOMEM, those of stores that cannot
- *            be reached
+ *   Errors   -ENODATA after the last unit; of a part that is not lost, why it
+ *            could not be read
  */
 MUST_CHECK int
 ahead_next(struct ahead *a, struct ahead_unit **out, struct buf *why);

@@ -500,8 +500,8 @@ count(struct counting *c, struct buf *why)
 	return c->names && c->rows && c->total ? read_parts(c, why) : -ENOMEM;
 }
 
-/* Counts, and then without the parts that turned out to be lost: their time would
- * be one without cost. */
+/* Counts, and then without the parts that turned out to be lost: their time
+ * would be one without cost. */
 static int
 count_readable(struct counting *c, struct buf *why)
 {

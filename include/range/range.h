@@ -47,8 +47,8 @@ struct range_label {
 	const char *key, *value;
 };
 
-/* Parts that are left out of a sum: ids of the first few, which are borrowed, and
- * the number of all. */
+/* Parts that are left out of a sum: ids of the first few, which are borrowed,
+ * and the number of all. */
 struct range_left {
 	const char *ids[RANGE_LEFT_NAMED];
 	size_t n;

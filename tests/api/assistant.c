@@ -267,7 +267,7 @@ put_shifted(struct test_api *a)
 TEST(a_change_comes_with_its_factor_and_time)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
-	CLEANUP_REPLY struct client_reply f = {0}, g = {0}, h = {0};
+	CLEANUP_REPLY struct client_reply f = {0}, g = {0}, h = {0}, lost = {0};
 
 	put_shifted(&a);
 	f = tool(&a, "changed", SERVICE "," HOUR);
@@ -278,6 +278,12 @@ TEST(a_change_comes_with_its_factor_and_time)
 	assert_has(text(&g), "\"g\" did not change");
 	h = tool(&a, "hottest", SERVICE "," HOUR);
 	assert_has(text(&h), "\"g\": self 81.8 % (+-");
+	test_sql(&a.store,
+	         "UPDATE profile_window SET checksum = 'x' WHERE start_ms = "
+	         "(SELECT max(start_ms) FROM profile_window)",
+	         NULL, 0);
+	lost = tool(&a, "changed", SERVICE "," HOUR);
+	assert_has(text(&lost), "- All of its CPU time: profiles are left out");
 }
 END
 

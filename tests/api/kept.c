@@ -142,8 +142,9 @@ TEST(the_sum_of_a_range_is_made_once_for_all_call_sites_of_grafana)
 {
 	CLEANUP_API struct test_api a = test_api(2, "");
 	CLEANUP_REPLY struct client_reply all = {0}, site = {0}, more = {0};
+	CLEANUP_REPLY struct client_reply lost = {0};
 	CLEANUP_BUF struct buf by = BUF_INIT(BUF_MAX_SMALL);
-	char id[ID_MAX];
+	char id[ID_MAX], sql[256];
 	const char *root;
 
 	upload_wide(&a, 1, id);
@@ -162,6 +163,17 @@ TEST(the_sum_of_a_range_is_made_once_for_all_call_sites_of_grafana)
 	ck_assert_int_le(total_of(&site), total_of(&all));
 	/* with one more profile the sum is another one */
 	upload_wide(&a, 2, id);
+	snprintf(sql, sizeof(sql),
+	         "UPDATE blob SET checksum = 'x' || checksum WHERE session = "
+	         "'%s'",
+	         id);
+	test_sql(&a.store, sql, NULL, 0);
+	lost = ask_flame(&a, "");
+	ck_assert_int_eq(total_of(&lost), total_of(&all));
+	/* what was lost and is there again counts */
+	test_sql(&a.store,
+	         "UPDATE blob SET checksum = replace(checksum, 'x', '')", NULL,
+	         0);
 	more = ask_flame(&a, "");
 	ck_assert_int_eq(kept(&a), 1);
 	ck_assert_int_gt(total_of(&more), total_of(&all));

@@ -8,7 +8,10 @@
 #include "profile/pprof.h"
 #include "range/range.h"
 
+#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define S     INT64_C(1000)
 #define H     (3600 * S)
@@ -103,7 +106,7 @@ TEST(a_range_is_shown_without_windows_that_cannot_be_read)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
 	CLEANUP_REPLY struct client_reply r = {0}, series = {0}, shifts = {0};
-	CLEANUP_REPLY struct client_reply all = {0};
+	CLEANUP_REPLY struct client_reply all = {0}, groups = {0};
 
 	put(&a, (struct test_window){.start_ms = T0, .span_ms = 10 * S},
 	    "main;f 30\n");
@@ -125,15 +128,45 @@ TEST(a_range_is_shown_without_windows_that_cannot_be_read)
 	                              "&profileType=cpu&function=f&step=1h"
 	                              "&from=1728000000000&to=1728003600000"});
 	ck_assert_double_eq(number(&series, "profiles"), 1);
+	ck_assert(has_notice(&series, "stoker verify"));
+	groups = ask(&a, (struct ask){.key = KEY_VIEWER,
+	                              .path = API_PROFILES
+	                              "/history/groups?service=" TEST_SERVICE
+	                              "&profileType=cpu&by=sample.none"
+	                              "&from=1728000000000&to=1728003600000"});
+	ck_assert(has_notice(&groups, "stoker verify"));
 	shifts = ask(&a, (struct ask){.key = KEY_VIEWER,
 	                              .path = API_PROFILES
 	                              "/history/shifts?service=" TEST_SERVICE
 	                              "&profileType=cpu"
 	                              "&from=1728000000000&to=1728003600000"});
-	ck_assert_int_eq(shifts.status, 200);
+	ck_assert(has_notice(&shifts, "stoker verify"));
 	test_sql(&a.store, "UPDATE profile_window SET checksum = 'x'", NULL, 0);
 	all = merge(&a, "cpu", T0, T0 + H, "");
 	assert_error(&all, 500, "ProfileDamaged");
+}
+END
+
+TEST(a_range_fails_if_a_window_cannot_be_read_now)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r = {0};
+	int segments = a.store.s.segments_fd;
+	char name[128];
+
+	put(&a, (struct test_window){.start_ms = T0, .span_ms = 10 * S},
+	    "main;f 30\n");
+	put(&a,
+	    (struct test_window){.start_ms = T0 + 10 * S, .span_ms = 10 * S},
+	    "main;f 60\n");
+	test_sql(&a.store,
+	         "SELECT segment || '.seg' FROM profile_window "
+	         "ORDER BY start_ms LIMIT 1",
+	         name, sizeof(name));
+	ck_assert_int_eq(unlinkat(segments, name, 0), 0);
+	ck_assert_int_eq(mkdirat(segments, name, 0700), 0); /* EISDIR */
+	r = merge(&a, "cpu", T0, T0 + H, "");
+	assert_error(&r, 500, "InternalError");
 }
 END
 

@@ -37,7 +37,7 @@ check(struct call *c, const struct block *b)
 	for (size_t i = 0; i < b->nseries; i++)
 		if (!type_find(b->series[i].type))
 			return fail(c, InvalidBlock,
-			            "a type of profile that is none");
+			            "an unknown type of profile");
 	return 0;
 }
 

@@ -130,6 +130,8 @@ find_shifts(struct story *s, const struct material *m)
 	rc = range_shifts(&x, &why);
 	if (rc)
 		return range_fail(s->c, &r, rc, &why);
+	range_note_lost(s->c, &r);
+	story_put_lost(s, &r);
 	write_shifts(s, m, &x);
 	return 0;
 }

@@ -135,6 +135,8 @@ write_type(struct story *s, const char *type)
 
 	if (!rc && !m.profile)
 		buf_addf(&s->missing, "%s%s", s->missing.len ? ", " : "", type);
+	if (!rc)
+		story_put_lost(s, &m.range);
 	for (size_t i = 0; !rc && m.profile && i < ARRAY_LEN(sections); i++)
 		if (s->ask->sections & sections[i].when &&
 		    !strcmp(type_of(s, &sections[i]), type))

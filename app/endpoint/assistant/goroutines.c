@@ -68,7 +68,7 @@ put_most_blocked(struct story *s, const struct analysis *a)
 	buf_addf(&line, "%lld of %lld goroutines or threads wait",
 	         (long long)x->count[1], (long long)a->count);
 	put_stack(a, x, &line);
-	buf_addf(&s->details, "The most of one kind: %s\n", buf_str(&line));
+	buf_addf(&s->details, "The largest group: %s\n", buf_str(&line));
 	buf_addf(&s->found, "- %s\n", buf_str(&line));
 }
 

@@ -2,6 +2,7 @@
 #include "story.h"
 
 #include "base/quantity.h"
+#include "endpoint/range/range_call.h"
 #include "profile/hot.h"
 #include "profile/tree.h"
 #include "profile/types.h"
@@ -30,6 +31,16 @@ story_cost(const char *type)
 	};
 
 	return costs[type_id(type_find(type))];
+}
+
+void
+story_put_lost(struct story *s, const struct range *r)
+{
+	if (!r->lost.n)
+		return;
+	buf_addf(&s->unknown, "- All of its %s: ", story_cost(r->type));
+	range_put_lost(r, &s->unknown);
+	buf_putc(&s->unknown, '\n');
 }
 
 /* A text about hot functions while it is written. */

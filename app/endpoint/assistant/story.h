@@ -24,5 +24,7 @@ story_hottest(struct story *s, const struct material *m, size_t rows);
 MUST_CHECK int story_changed(struct story *s, const struct material *m);
 MUST_CHECK int story_goroutines(struct story *s, const struct material *m);
 
+/* Adds what is left out of a range, if anything, to what is not known. */
+void story_put_lost(struct story *s, const struct range *r);
 /* Appends what a type counts: "CPU time". */
 const char *story_cost(const char *type);

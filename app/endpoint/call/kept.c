@@ -275,8 +275,8 @@ add(struct call *c, const char *made, const struct buf *of,
 	const struct kept *k = c->env->kept;
 	char name[NAME_SIZE], fresh[ID_MAX];
 
-	if (!k || c->reads <= CALL_LIGHT || buf_err(bytes) ||
-	    (int64_t)bytes->len > k->bytes / SHARE ||
+	if (!k || c->reads <= CALL_LIGHT || c->reply->cause.len ||
+	    buf_err(bytes) || (int64_t)bytes->len > k->bytes / SHARE ||
 	    name_of(c, made, of, name))
 		return;
 	id_new("new-", fresh);
@@ -290,8 +290,7 @@ add(struct call *c, const char *made, const struct buf *of,
 void
 kept_add(struct call *c, const struct buf *of)
 {
-	if (!c->reply->cause.len)
-		add(c, c->route->name, of, &c->reply->body);
+	add(c, c->route->name, of, &c->reply->body);
 }
 
 void

@@ -35,6 +35,6 @@ bool kept_find(struct call *c, const struct buf *of);
 /* As kept_find(), for bytes of which several operations make their results. */
 bool kept_read(struct call *c, const struct buf *of, struct buf *out);
 void kept_write(struct call *c, const struct buf *of, const struct buf *bytes);
-/* Keeps the body of the reply if the call was heavy and nothing went wrong. A failure is ignored: the
- * result is computed again. */
+/* Keeps the body of the reply if the call was heavy and, as kept_write(),
+ * nothing went wrong. A failure is ignored: the result is computed again. */
 void kept_add(struct call *c, const struct buf *of);

@@ -201,6 +201,7 @@ read_group(const struct groups *g, struct group *x, const char *service)
 	rc = steps_read(&s, &why);
 	if (rc)
 		return range_fail(g->q->c, &s.range, rc, &why);
+	range_note_lost(g->q->c, &s.range);
 	add_steps(g, x, &s);
 	return 0;
 }

@@ -381,9 +381,9 @@ put_keys(struct buf *out, const struct grouping *g)
 }
 
 static int
-answer(struct call *c, const struct grouping *g, const struct key *k)
+answer(struct call *c, const struct grouping *g, const struct range *r,
+       const struct key *k)
 {
-	const struct range *r = g->range;
 	struct buf *out = answer_json(c);
 
 	json_put_text(out, "service", r->service);
@@ -399,6 +399,9 @@ answer(struct call *c, const struct grouping *g, const struct key *k)
 	json_put_int(out, "stepSeconds", g->whole.steps.step_ms / MS_PER_S);
 	json_put_real(out, "cost", g->whole.cost);
 	put_rate(out, &g->whole);
+	json_open(out, "notices", '[');
+	range_put_notices(r, out);
+	json_close(out, ']');
 	put_keys(out, g);
 	json_open(out, "groups", '[');
 	for (size_t i = 0; i < g->n; i++)
@@ -426,7 +429,7 @@ answer_samples(struct call *c, struct grouping *g, const struct key *k,
 	if (r.n && range_merged(c, &r, &g->merged))
 		return -1;
 	rc = r.n ? group_samples(g, label, r.covered_ms) : 0;
-	return rc ? range_fail(c, &r, rc, NULL) : answer(c, g, k);
+	return rc ? range_fail(c, &r, rc, NULL) : answer(c, g, &r, k);
 }
 
 int
@@ -455,5 +458,5 @@ groups_get(struct call *c)
 	if (!strncmp(by, SAMPLE, SAMPLE_LEN))
 		return answer_samples(c, &g, NULL, by + SAMPLE_LEN);
 	rc = read_groups(&g, k, &why);
-	return rc ? range_fail(c, &r, rc, &why) : answer(c, &g, k);
+	return rc ? range_fail(c, &r, rc, &why) : answer(c, &g, &r, k);
 }

@@ -214,19 +214,7 @@ put_notices(struct buf *out, const char *key, const struct range *r,
 		buf_addf(&text, NOTICE_QUOTA ": %lld", (long long)lost);
 		json_put_text(out, NULL, buf_str(&text));
 	}
-	if (r->lost.n) {
-		CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
-
-		range_put_lost(r, &text);
-		json_put_text(out, NULL, buf_str(&text));
-	}
-	if (r->unfit.n) {
-		CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
-
-		buf_puts(&text, "left out, since they cannot be added up: ");
-		range_put_unfit(r, &text);
-		json_put_text(out, NULL, buf_str(&text));
-	}
+	range_put_notices(r, out);
 	json_close(out, ']');
 }
 

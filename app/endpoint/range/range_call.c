@@ -130,6 +130,31 @@ range_put_lost(const struct range *r, struct buf *out)
 	              "how to mend it");
 }
 
+void
+range_put_notices(const struct range *r, struct buf *out)
+{
+	CLEANUP_BUF struct buf lost = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf unfit = BUF_INIT(BUF_MAX_SMALL);
+
+	range_put_lost(r, &lost);
+	buf_puts(&unfit, "left out, since they cannot be added up: ");
+	range_put_unfit(r, &unfit);
+	if (r->lost.n)
+		json_put_text(out, NULL, buf_str(&lost));
+	if (r->unfit.n)
+		json_put_text(out, NULL, buf_str(&unfit));
+}
+
+void
+range_note_lost(struct call *c, const struct range *r)
+{
+	if (!r->lost.n)
+		return;
+	c->reply->etag[0] = '\0';
+	if (!c->reply->cause.len)
+		range_put_lost(r, &c->reply->cause);
+}
+
 static int
 differ(struct call *c, const struct range *r)
 {
@@ -190,10 +215,7 @@ range_merged(struct call *c, struct range *r, struct profile **out)
 	rc = range_merge(r, out, &why);
 	if (rc)
 		return range_fail(c, r, rc, &why);
-	if (r->lost.n) { /* what is lost may be restored */
-		range_put_lost(r, &c->reply->cause);
-		c->reply->etag[0] = '\0';
-	}
+	range_note_lost(c, r);
 	return 0;
 }
 

@@ -33,8 +33,8 @@ MUST_CHECK int range_check(struct call *c, const struct range *r);
  */
 int range_fail(struct call *c, const struct range *r, int rc,
                const struct buf *why);
-/* Calls range_merge(). Returns 0, or what range_fail() does; *out is then
- * untouched. */
+/* Calls range_merge() and range_note_lost(). Returns 0, or what range_fail()
+ * does; *out is then untouched. */
 MUST_CHECK int
 range_merged(struct call *c, struct range *r, struct profile **out);
 /* Names the parts that range_merge() left out: appends "sess-1, sess-2, sess-3
@@ -42,6 +42,11 @@ range_merged(struct call *c, struct range *r, struct profile **out);
 void range_put_unfit(const struct range *r, struct buf *out);
 /* Names those whose bytes are missing or damaged, and what to do. */
 void range_put_lost(const struct range *r, struct buf *out);
+/* Writes a notice about each of both kinds, if any: items of an array. */
+void range_put_notices(const struct range *r, struct buf *out);
+/* Logs the lost parts of a reply, if any. It is then neither kept nor has an
+ * ETag, since they may be restored. */
+void range_note_lost(struct call *c, const struct range *r);
 /*
  * Appends a signed link to the page of a range, "merge" or "diff", whose whole
  * query decides what it shows. Returns -E2BIG past RANGE_MAX_LINK, -errno.

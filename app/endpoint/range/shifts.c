@@ -55,6 +55,7 @@ answer(struct call *c, const struct range_shifts *s)
 	const struct range *r = s->range;
 	struct buf *out = answer_json(c);
 
+	range_note_lost(c, r);
 	json_put_text(out, "service", r->service);
 	json_put_text(out, "profileType", r->type);
 	json_put_text(out, "aggregation",
@@ -62,6 +63,9 @@ answer(struct call *c, const struct range_shifts *s)
 	json_put_time(out, "from", r->from_ms);
 	json_put_time(out, "to", r->to_ms);
 	json_put_int(out, "profiles", (int64_t)r->n);
+	json_open(out, "notices", '[');
+	range_put_notices(r, out);
+	json_close(out, ']');
 	json_put_int(out, "tested", (int64_t)s->ntested);
 	put_shifted(out, "whole", &s->whole);
 	json_open(out, "functions", '[');

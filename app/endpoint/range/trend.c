@@ -33,6 +33,7 @@ answer(struct call *c, const struct steps *s)
 	const struct range *r = &s->range;
 	struct buf *out = answer_json(c);
 
+	range_note_lost(c, r);
 	json_put_text(out, "service", r->service);
 	json_put_text(out, "profileType", r->type);
 	json_put_text(out, "function", s->function);
@@ -41,6 +42,9 @@ answer(struct call *c, const struct steps *s)
 	json_put_time(out, "to", r->to_ms);
 	json_put_int(out, "stepSeconds", s->step_ms / MS_PER_S);
 	json_put_int(out, "profiles", (int64_t)r->n);
+	json_open(out, "notices", '[');
+	range_put_notices(r, out);
+	json_close(out, ']');
 	json_open(out, "points", '[');
 	for (size_t i = 0; i < s->n; i++)
 		put_point(out, s, i);

@@ -480,7 +480,13 @@
     ['library', 'github.com/lib/pq', 'github.com/lib/pq.Open',
       '/root/go/pkg/mod/github.com/lib/pq@v1.2.3/conn.go'],
     ['runtime', 'net/http', 'net/http.(*conn).serve', 'net/http/server.go'],
+    ['own', 'shop/cart', 'shop/cart.Add', '/home/me/shop/cart/add.go'],
+    ['runtime', 'net/http', 'net/http.Get',
+      '/opt/hostedtoolcache/go/1.22.1/x64/src/net/http/client.go'],
     ['library', 'node', 'handle', '/srv/node_modules/express/index.js'],
+    ['library', 'node', 'parse', '/usr/local/lib/node_modules/a/b.js'],
+    ['library', 'ruby', 'call',
+      '/usr/local/lib/ruby/gems/3.3.0/gems/rack-3.0/lib/rack.rb'],
     ['runtime', '', 'java.util.HashMap.get', 'HashMap.java'],
     ['own', '', 'shop.Pricer.price', 'Pricer.java'],
   ]) test(`of_${origin}: ${name}`, () =>

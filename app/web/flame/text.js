@@ -144,7 +144,8 @@ function packageColor(pkg, name, light, chroma) {
 /*
  * Whose code a function is. Files decide where they are known: those of
  * packages that others wrote lie in folders of their own. Go's packages of the
- * standard library have no dot in the first part of their path.
+ * standard library have no dot in the first part of their path; other packages
+ * may have none, either, but do not lie below Go's own folder.
  */
 const ORIGINS = { own: 'own code', library: 'libraries',
   runtime: 'runtimes and system', kernel: 'kernel' };
@@ -153,9 +154,10 @@ const OF_RUNTIME = new RegExp('^(\\[|(lib(c|m|dl|rt|pthread|gcc_s|stdc\\+\\+|c\\
   + '|python|ruby|jvm|node|php)|ld|ld-linux|python|ruby|java|node|php|perl)'
   + '[-_.\\d]*(-x86-64|-aarch64|x86_64|fpm|cgi)?(\\.so[.\\d]*)?$)');
 const FILE_OF_RUNTIME =
-  /^(\/usr\/(lib|local\/lib)\/(python|ruby|jvm|node|php)[^/]*\/(?!.*-packages\/)|\/usr\/(local\/go|lib\/go[^/]*)\/|\/rustc\/|\/usr\/include\/c\+\+\/|<frozen |node:)/;
+  /^(\/usr\/(lib|local\/lib)\/(?!.*(-packages|node_modules|gems)\/)(python|ruby|jvm|node|php)[^/]*\/|\/usr\/(local\/go|lib\/go[^/]*)\/|\/rustc\/|\/usr\/include\/c\+\+\/|<frozen |node:)/;
 const FILE_OF_LIBRARY =
   /\/((site|dist)-packages|node_modules|gems|vendor|pkg\/mod|\.cargo)\/|@v\d|^\/usr\/(include|lib|share)\//;
+const FILE_OF_GO = /\/go[^/]*\/([^/]+\/){0,2}src\//;
 const NAME_OF_RUNTIME =
   /^([\w.<>]+ )?(java|javax|jdk|sun|com\.sun)\.|^<?(std|core|alloc)::/;
 
@@ -166,7 +168,8 @@ function originOf(pkg, name, file) {
   if (FILE_OF_LIBRARY.test(file)) return 'library';
   if (/\.(py|rb|php|[cm]?js|ts|java|kt|scala)$/.test(file)) return 'own';
   if (name.startsWith(pkg + '.'))
-    return pkg === 'main' || /^[^/]*\./.test(pkg) ? 'own' : 'runtime';
+    return pkg === 'main' || /^[^/]*\./.test(pkg)
+      || file[0] === '/' && !FILE_OF_GO.test(file) ? 'own' : 'runtime';
   if (OF_RUNTIME.test(base)) return 'runtime';
   return /\.so(\.|$)/.test(base) ? 'library' : 'own';
 }

@@ -264,16 +264,16 @@ const NEWEST: Record<string, string> = { goroutine: 'Stacks',
 /* The newest and the oldest profile of the range: captures, or profiles of
  * continuous profiling, whose windows become longer ones as they get old. */
 async function endsOf(at: View, trend: Trend, signal: AbortSignal) {
-  const first = lineOf(trend).find(p => p.value !== null)?.at ?? 0;
-  const until = String(first + trend.stepSeconds * 1000);
+  const first = lineOf(trend).find(p => p.value !== null)?.at;
   const list = async (resolution: string, of: View, limit: string) =>
     (await get<{ items: Result[] }>(`${PROFILING}/history?${asked(of)}&${
       new URLSearchParams({ limit, status: 'completed', resolution })}`,
     signal)).items;
   for (const resolution of ['captured', 'auto']) {
     const [newest] = await list(resolution, at, '1');
-    if (newest) return { newest, oldest: (await list(resolution,
-      { ...at, to: until }, String(LISTED))).at(-1) };
+    if (newest) return { newest, oldest: first && (await list(resolution,
+      { ...at, to: String(first + trend.stepSeconds * 1000) },
+      String(LISTED))).at(-1) };
   }
   return null;
 }
@@ -289,7 +289,7 @@ function Newest({ at, trend }: { at: View; trend: Trend }) {
     <a class="button" title="The newest profile alone"
       href={toFirst(newest.id, type)}>{NEWEST[type]}</a>
     {oldest && oldest.id !== newest.id && <a class="button"
-      title="The newest profile of the range compared with its oldest"
+      title="The newest profile of the range compared with one of its oldest"
       href={type === 'goroutine' && [newest, oldest].every(r =>
         isSession(r.id)) ? `${toFirst(newest.id, type)}?base=${encodeURIComponent(oldest.id)}`
         : toCompare(oldest.id, newest.id, { service, type, norm: 'rate' })}>
@@ -365,8 +365,8 @@ function Before({ view: { service, type, only }, trend, baselines }:
       `${PROFILING}/history/shifts?${new URLSearchParams({ service,
         profileType: type, from: trend.from, to: trend.to, ...only })}`);
     const at = Date.parse(most?.shifts.at(-1)?.at ?? '');
-    if (!(at > 0)) return say(`No function is found to change in ${
-      whole.samples.toLocaleString('en')} samples; more may tell.`);
+    if (!(at > 0)) return say(`No function was found to change in ${
+      whole.samples.toLocaleString('en')} samples; a longer range may show one.`);
     go(toCompare(`${first.split('..')[0]}..${at}`,
       `${at}..${second.split('..')[1]}`, { service, type }, only));
   };

@@ -135,6 +135,7 @@ export function Groups({ name, asked, unit = '', choose, capture }: {
             href={against(data, data.by, value)}>Compare</a></td>}
         </tr>)}</tbody></table>
     {ofCapture}
+    {data.notices.map(text => <p class="quiet" key={text}>{sentence(text)}</p>)}
     {data.groupsLeft > 0 && <p class="quiet">{data.groupsLeft} more are not
       shown.</p>}
   </>;

@@ -6,6 +6,7 @@ import { get, PROFILING } from './api';
 import { Chart, type Band, type Line } from './chart';
 import { isOfSamples } from './groups';
 import type { Mark } from './marks';
+import { sentence } from './parts';
 import type { Shifted, Shifts, Trend } from './replies';
 import { marksOf, sentenceOf } from './shifts';
 import { useData } from './use';
@@ -90,13 +91,14 @@ export function Costs({ trend, unit, choose, marks = NO_MARKS, bands, only = {},
   /* the trend of the previous range stays until that of the next has arrived */
   const part = useData(name && `${trend.service} ${trend.profileType} ${name}`,
     async signal => name
-      ? lineOf(await get<Trend>(`${PROFILING}/history/series?${q}`, signal))
+      ? get<Trend>(`${PROFILING}/history/series?${q}`, signal)
       : undefined, 0, String(q));
   const shifted = useShifted(trend, name, only);
   const seen = useMemo(() => shifted ? [...marks, ...marksOf(shifted)] : marks,
     [marks, shifted]);
   const within = useMemo(() => {
-    const of = part.data && new Map(part.data.map(p => [p.at, p.value]));
+    const of = part.data
+      && new Map(lineOf(part.data).map(p => [p.at, p.value]));
     return of && line.map(({ at }) => ({ at, value: of.get(at) ?? null }));
   }, [line, part.data]);
   const format = useMemo(() => (v: number) => v === 0 ? '0'
@@ -105,7 +107,9 @@ export function Costs({ trend, unit, choose, marks = NO_MARKS, bands, only = {},
         (isRate ? '/s' : ''), [trend.profileType, unit, isRate]);
   return <Chart line={line} within={within} name={shorten(name, 60)}
     from={Date.parse(trend.from)} to={Date.parse(trend.to)} format={format}
-    choose={choose} marks={seen} rest={shifted && sentenceOf(shifted)} bands={bands} isOld={isOld}
+    choose={choose} marks={seen} bands={bands} isOld={isOld}
+    rest={[shifted ? sentenceOf(shifted) : '',
+      ...(part.data ?? trend).notices.map(sentence)].join(' ').trim()}
     more={more}
     label={(LABELS[trend.profileType] ?? 'Per second') + meanOf(trend)} />;
 }

@@ -75,7 +75,7 @@ UPDATE job SET cancel_requested = 1 WHERE session = $1 AND state = 'running';
 
 -- name: job_complete_running
 UPDATE job SET cancel_requested = 2
-WHERE session = $1 AND state = 'running' AND cancel_requested <> 1;
+WHERE session = $1 AND state = 'running' AND cancel_requested = 0;
 
 -- name: job_orphaned
 SELECT j.session, s.tenant, s.service, s.type, j.attempt, s.ordinal,

@@ -260,7 +260,9 @@ TEST(command_lines_are_hidden_from_viewers)
 
 	ck_assert_ptr_nonnull(strstr(buf_str(&viewer.body), "\"/bin/true\""));
 	ck_assert_ptr_null(strstr(buf_str(&viewer.body), "password"));
+	ck_assert_ptr_null(strstr(buf_str(&viewer.body), "bootId"));
 	ck_assert_ptr_nonnull(strstr(buf_str(&strong.body), "password"));
+	ck_assert_ptr_nonnull(strstr(buf_str(&strong.body), "bootId"));
 }
 END
 

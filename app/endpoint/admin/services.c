@@ -167,8 +167,10 @@ put_process(struct buf *out, const struct worker_process *p, bool whole)
 	json_put_text(out, "host", p->host);
 	json_put_int(out, "pid", p->pid);
 	json_put_text(out, "command", whole ? p->cmdline : p->argv0);
-	json_put_text(out, "bootId", p->boot_id);
-	json_put_int(out, "startTime", p->start_time);
+	if (whole) {
+		json_put_text(out, "bootId", p->boot_id);
+		json_put_int(out, "startTime", p->start_time);
+	}
 	json_put_time(out, "seenAt", p->seen_ms);
 	json_close(out, '}');
 }
@@ -240,6 +242,7 @@ processes_get(struct call *c)
 	CLEANUP_SERVICE struct service s = {0};
 	CLEANUP(running_done) struct running r = {0};
 	const char *name = param_text(c, P_ListProcesses_name);
+	bool operates = c->caller.who > WHO_VIEWER;
 	struct buf *out;
 	int rc = service_get(&c->env->store, c->caller.tenant, name, &s);
 
@@ -247,7 +250,8 @@ processes_get(struct call *c)
 		return unknown(c, name);
 	if (!rc)
 		rc = read_running(c, name, &r);
-	if (!rc && (!r.list.n || param_int(c, P_ListProcesses_look)))
+	if (!rc &&
+	    (!r.list.n || (operates && param_int(c, P_ListProcesses_look))))
 		rc = look_again(c, &s, &r);
 	if (rc)
 		return fail_store(c, rc);
@@ -256,6 +260,6 @@ processes_get(struct call *c)
 	put_trees(out, &r.trees);
 	json_open(out, "items", '[');
 	for (size_t i = 0; i < r.list.n; i++)
-		put_process(out, &r.list.items[i], c->caller.who > WHO_VIEWER);
+		put_process(out, &r.list.items[i], operates);
 	return page_end(c, NULL);
 }

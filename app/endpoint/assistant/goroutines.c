@@ -69,7 +69,8 @@ put_most_blocked(struct story *s, const struct analysis *a)
 	         (long long)x->count[1], (long long)a->count);
 	put_stack(a, x, &line);
 	buf_addf(&s->details, "The largest group: %s\n", buf_str(&line));
-	buf_addf(&s->found, "- %s\n", buf_str(&line));
+	if (x->count[1] > a->count / 2) /* else a pool may be idle */
+		buf_addf(&s->found, "- %s\n", buf_str(&line));
 }
 
 static void

@@ -59,6 +59,8 @@ static const char script_fish[] =
 
 #define WORD_MAX 32
 
+#define OPERANDS_MAX 64 /* that it looks at */
+
 enum shell { BASH, ZSH, FISH };
 
 static const struct {
@@ -108,7 +110,7 @@ struct completion {
 	enum shell shell;
 	const char *const *words; /* the last may be "", and is completed */
 	size_t n;
-	const char *operands[OPERANDS_MAX]; /* among the words before it */
+	const char *operands[OPERANDS_MAX]; /* the first before it */
 	size_t noperands;
 	bool only_operands; /* "--" was among them */
 	struct buf out;
@@ -319,7 +321,8 @@ read_words(struct completion *c)
 		const char *word = c->words[i];
 
 		if (c->only_operands || word[0] != '-' || !word[1]) {
-			c->operands[c->noperands++] = word;
+			if (c->noperands < OPERANDS_MAX)
+				c->operands[c->noperands++] = word;
 		} else if (!strcmp(word, "--")) {
 			c->only_operands = true;
 		} else if (option_with_argument(word) < OPTION_COUNT &&

@@ -15,7 +15,7 @@
 void
 held_done(struct held *h)
 {
-	if (h->pid && h->fd >= 0 && !h->runs) {
+	if (h->pid && !h->runs) {
 		kill(h->pid, SIGKILL);
 		held_ended(h);
 	}
@@ -36,22 +36,22 @@ become_program(const char *const argv[], int pid_file)
 }
 
 int
-held_start(const char *const *words, size_t n, int pid_file, struct held *out)
+held_start(const char *const argv[], int pid_file, struct held *out)
 {
 	CLEANUP_HELD_PROGRAM struct held h = HELD_INIT;
-	const char *argv[OPERANDS_MAX + 1] = {0};
-	int status;
-	pid_t pid;
+	pid_t pid = fork();
 
-	memcpy(argv, words, n * sizeof(*argv));
-	pid = fork();
 	if (pid < 0)
 		return failed("fork: %s", strerror(errno));
 	if (!pid)
 		become_program(argv, pid_file);
-	if (waitpid(pid, &status, 0) < 0 || !WIFSTOPPED(status))
-		return LEAVE_FAILED; /* the child has printed why */
 	h.pid = pid;
+	while (waitpid(pid, &h.left, 0) < 0 && errno == EINTR)
+		;
+	if (!WIFSTOPPED(h.left)) {
+		h.pid = 0;
+		return LEAVE_FAILED; /* the child has printed why */
+	}
 	h.fd = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (h.fd < 0 || ptrace(PTRACE_DETACH, pid, NULL, (void *)SIGSTOP))
 		return failed("%s: %s", argv[0], strerror(errno));
@@ -63,7 +63,7 @@ held_start(const char *const *words, size_t n, int pid_file, struct held *out)
 void
 held_let_go(struct held *h)
 {
-	if (!h->runs)
+	if (h->pid && !h->runs)
 		kill(h->pid, SIGCONT);
 	h->runs = true;
 }
@@ -73,32 +73,42 @@ held_ended(struct held *h)
 {
 	while (waitpid(h->pid, &h->left, 0) < 0 && errno == EINTR)
 		;
+	h->pid = 0;
 	close_ptr(&h->fd);
 }
 
 static volatile pid_t passed_to;
 
+/* A terminal sends a signal to both programs. */
 static void
-pass_on(int sig)
+pass_on(int sig, siginfo_t *info, void *context)
 {
-	kill(passed_to, sig);
+	(void)context;
+	if (info->si_code != SI_KERNEL)
+		kill(passed_to, sig);
 }
 
 void
 held_wait(struct held *h)
 {
-	struct sigaction sa = {.sa_handler = pass_on};
+	static const int signals[] = {SIGTERM, SIGHUP, SIGINT};
+	struct sigaction sa = {.sa_sigaction = pass_on, .sa_flags = SA_SIGINFO};
+	struct sigaction before[ARRAY_LEN(signals)];
+	siginfo_t info;
 
 	passed_to = h->pid;
-	sigaction(SIGTERM, &sa, NULL);
-	sigaction(SIGHUP, &sa, NULL);
-	sa.sa_handler = SIG_IGN;
-	sigaction(SIGINT, &sa, NULL);
+	for (size_t i = 0; i < ARRAY_LEN(signals); i++) {
+		sigaction(signals[i], NULL, &before[i]);
+		if (before[i].sa_handler != SIG_IGN) /* as after nohup */
+			sigaction(signals[i], &sa, NULL);
+	}
+	/* Its pid stays its own until no signal is passed on any more. */
+	while (waitid(P_PID, (id_t)h->pid, &info, WEXITED | WNOWAIT) < 0 &&
+	       errno == EINTR)
+		;
+	for (size_t i = 0; i < ARRAY_LEN(signals); i++)
+		sigaction(signals[i], &before[i], NULL);
 	held_ended(h);
-	sa.sa_handler = SIG_DFL;
-	sigaction(SIGTERM, &sa, NULL);
-	sigaction(SIGHUP, &sa, NULL);
-	sigaction(SIGINT, &sa, NULL);
 }
 
 int

@@ -14,7 +14,7 @@
 #include <sys/types.h>
 
 struct held {
-	pid_t pid; /* 0: not started */
+	pid_t pid; /* 0: not started, or it has ended */
 	int fd;    /* pidfd; -1: it has ended */
 	bool runs; /* it was let go */
 	int left;  /* once it has ended: its status, as of waitpid() */
@@ -28,17 +28,18 @@ struct held {
 /* Kills a program that was not let go. */
 void held_done(struct held *h);
 /*
- * Starts words[0], which is looked for in PATH, with these arguments.
+ * Starts argv[0], which is looked for in PATH. NULL ends argv.
  *
  *   Shape    pid_file: the program's pid is written to it before it starts; -1:
  *            none
  *   Errors   prints an error and returns an exit status
  */
 MUST_CHECK int
-held_start(const char *const *words, size_t n, int pid_file, struct held *out);
+held_start(const char *const argv[], int pid_file, struct held *out);
 void held_let_go(struct held *h);
-/* Waits for the program's end, and passes SIGTERM and SIGHUP on to it
- * meanwhile. Ctrl-C, which a terminal sends to both, is left to it. */
+/* Waits for the program's end, and passes SIGTERM, SIGHUP and SIGINT on to it
+ * meanwhile, unless they are ignored or come from a terminal, which sends them
+ * to both. */
 void held_wait(struct held *h);
 /* Takes the status of a program whose pidfd is readable. */
 void held_ended(struct held *h);

@@ -324,28 +324,29 @@ take_option(struct options *o, char *const argv[], int *i, struct buf *why)
 }
 
 int
-options_parse(int argc, char *const argv[], struct options *out,
-              struct buf *why)
+options_parse(int argc, char *argv[], struct options *out, struct buf *why)
 {
 	struct options o = nothing;
+	char **end = argv + 1; /* of the operands */
 	bool only_operands = false;
 
 	for (int i = 1; i < argc; i++) {
-		const char *word = argv[i];
+		char *word = argv[i];
 
 		if (!only_operands && !strcmp(word, "--")) {
 			only_operands = true;
-			o.nbefore = o.noperands;
+			o.nbefore = (size_t)(end - argv) - 1;
 		} else if (!only_operands && word[0] == '-' && word[1]) {
 			if (take_option(&o, argv, &i, why))
 				return -EINVAL;
-		} else if (o.noperands < OPERANDS_MAX) {
-			o.operands[o.noperands++] = word;
 		} else {
-			buf_puts(why, "too many operands");
-			return -EINVAL;
+			*end++ = word;
 		}
 	}
+	if (end < argv + argc)
+		*end = NULL;
+	o.operands = (const char *const *)argv + 1;
+	o.noperands = (size_t)(end - argv) - 1;
 	if (!only_operands)
 		o.nbefore = o.noperands;
 	*out = o;

@@ -10,8 +10,7 @@
 
 #include <stdbool.h>
 
-#define OPERANDS_MAX 66
-#define LIST_MAX     16
+#define LIST_MAX 16
 
 struct words {
 	const char *p[LIST_MAX];
@@ -37,7 +36,7 @@ struct options {
 #include "options.def"
 #undef OPTION
 	const char *typed[OPTION_COUNT]; /* each value as written */
-	const char *operands[OPERANDS_MAX];
+	const char *const *operands;     /* NULL ends them */
 	size_t noperands;
 	size_t nbefore; /* of these, before "--"; all if there is none */
 };
@@ -68,11 +67,12 @@ bool option_of(const struct options *o, const char *parameter,
                struct option_given *out);
 
 /*
- * Reads the arguments from argv[1] on.
+ * Reads the arguments from argv[1] on, and moves the operands among them to
+ * argv[1] and what follows it.
  *   Errors   -EINVAL with one line in *why; *out untouched
  */
-MUST_CHECK int options_parse(int argc, char *const argv[], struct options *out,
-                             struct buf *why);
+MUST_CHECK int
+options_parse(int argc, char *argv[], struct options *out, struct buf *why);
 /*
  * Refuses options that are neither global nor named by a command's usage.
  *   Errors   -EINVAL with one line in *why

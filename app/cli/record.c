@@ -188,7 +188,7 @@ cmd_record(struct cli *c)
 	if (!c->opt.output)
 		return usage_error("record needs --output FILE, too\n"
 		                   "  stoker help record");
-	rc = held_start(c->operands, c->noperands, -1, &r.command);
+	rc = held_start(c->operands, -1, &r.command);
 	if (!rc)
 		rc = start_worker(c, &r);
 	if (rc)

@@ -493,8 +493,7 @@ run_and_wait(struct cli *c, const json_t *body)
 /* A program that is held until its capture counts. */
 struct held_run {
 	struct cli *cli;
-	const char *const *words;
-	size_t nwords;
+	const char *const *words; /* NULL ends them */
 	char service[SERVICE_NAME_MAX];
 	const char *operand; /* the same */
 	struct buf pid_file; /* its path */
@@ -503,9 +502,9 @@ struct held_run {
 	struct held held;
 	char boot_id[64];
 	uint64_t start_time;
-	int64_t end_ns; /* of the time it may be held */
-	char host[256]; /* where a worker saw it */
-	bool refused;   /* one saw a process that the tenant may not profile */
+	int64_t end_ns;    /* of the time it may be held */
+	char host[256];    /* where a worker saw it */
+	char refused[256]; /* where a match is outside of the tenant's scope */
 };
 
 static void
@@ -613,27 +612,34 @@ ask_seen(struct held_run *m)
 			snprintf(m->host, sizeof(m->host), "%s",
 			         json_member(item, "host"));
 	json_array_foreach(json_object_get(r.json, "captured"), i, item)
-		m->refused |= json_integer_value(json_object_get(
-				      item, "matchesOutOfScope")) > 0;
+		if (json_integer_value(
+			    json_object_get(item, "matchesOutOfScope")) > 0)
+			snprintf(m->refused, sizeof(m->refused), "%s",
+			         json_member(item, "host"));
 	return rc;
 }
 
 static int
 not_seen(const struct held_run *m)
 {
-	if (m->refused)
-		return failed("%s was not run: it is outside of what the "
-		              "tenant may profile\n  [scope.TENANT] of "
-		              "stoker.conf on this host",
-		              m->words[0]);
-	return failed("%s was not run: no worker on this host saw it within "
-	              "%d s\n  stoker hosts lists the hosts that have one; "
-	              "one outside of this container sees\n  other pids. "
-	              "stoker record needs no server.",
-	              m->words[0],
-	              (int)(m->cli->opt.wait_for_process < 0
-	                            ? HOLD_S
-	                            : m->cli->opt.wait_for_process));
+	CLEANUP_BUF struct buf host = BUF_INIT(BUF_MAX_SMALL);
+
+	failed("%s was not run: no worker on this host saw it within %d s\n"
+	       "  stoker hosts lists the hosts that have one; one outside of "
+	       "this container sees\n  other pids. stoker record needs no "
+	       "server.",
+	       m->words[0],
+	       (int)(m->cli->opt.wait_for_process < 0
+	                     ? HOLD_S
+	                     : m->cli->opt.wait_for_process));
+	safe_puts(&host, m->refused);
+	if (host.len)
+		fprintf(stderr,
+		        "  On %s, a process of %s is outside of what the "
+		        "tenant may profile:\n  see [scope.TENANT] of "
+		        "stoker.conf there.\n",
+		        buf_str(&host), m->service);
+	return LEAVE_FAILED;
 }
 
 static int
@@ -657,6 +663,25 @@ wait_seen(struct held_run *m)
 	if (interrupted)
 		return gone(m);
 	return rc || *m->host ? rc : not_seen(m);
+}
+
+/* Adds the service if there is none, and waits until a worker has seen its
+ * program. Removes what it added if none has. */
+static int
+see(struct held_run *m)
+{
+	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
+	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
+	int rc = add_service(m), seen;
+
+	if (rc)
+		return rc;
+	seen = wait_seen(m);
+	service_path(&path, m->service);
+	if (seen && m->absent &&
+	    !ask(m->cli, "DELETE", buf_str(&path), NULL, &r))
+		fprintf(stderr, "stoker: removed the service %s\n", m->service);
+	return seen;
 }
 
 /* Waits until the capture counts, so that the program can be let go. */
@@ -765,6 +790,11 @@ end_capture(struct held_run *m, struct run_watch *w)
 
 	interrupt_catch();
 	rc = take_result(w, "POST", "/complete");
+	if (!rc && !strcmp(json_member(w->result, "status"), "completed"))
+		fprintf(stderr,
+		        "stoker: warning: the capture ended before %s did: "
+		        "--seconds is %" PRId64 "\n",
+		        m->words[0], c->opt.seconds);
 	note_begin(w);
 	if (!rc)
 		rc = follow(w);
@@ -787,15 +817,14 @@ profile_command(struct held_run *m)
 
 	interrupt_catch();
 	rc = find_pid_file(m) ?: pid_file_open(buf_str(&m->pid_file), &m->pid_fd)
-	             ?: held_start(m->words, m->nwords, m->pid_fd, &m->held)
-	             ?: identify(m) ?: add_service(m)
-	             ?: wait_seen(m) ?: start_capture(m, &w);
+	             ?: held_start(m->words, m->pid_fd, &m->held)
+	             ?: identify(m) ?: see(m) ?: start_capture(m, &w);
 	if (rc)
 		return rc;
 	held_let_go(&m->held);
 	held_wait(&m->held);
 	rc = end_capture(m, &w);
-	return rc ? rc : held_status(&m->held);
+	return held_status(&m->held) ?: rc;
 }
 
 /* Checks the command line of --command, and fills in its words. */
@@ -813,7 +842,7 @@ read_command(struct cli *c, struct held_run *m)
 		                   "stoker run [SERVICE] --command -- COMMAND "
 		                   "[ARGUMENT...]");
 	if (json_object_size(match) || c->opt.pid >= 0 || c->opt.host ||
-	    c->opt.ordinal >= 0)
+	    c->opt.all || c->opt.ordinal >= 0)
 		return usage_error("--command chooses the process and the "
 		                   "host: give only the name of a service");
 	if (is_taken_at_once(type_asked(c)))
@@ -821,7 +850,6 @@ read_command(struct cli *c, struct held_run *m)
 		                   "command has done anything",
 		                   type_asked(c));
 	m->words = c->operands + before;
-	m->nwords = c->noperands - before;
 	program_name(before ? c->operands[0] : m->words[0], m->service);
 	if (before && strcmp(m->service, c->operands[0]) != 0)
 		return usage_error("'%s' is no name of a service",

@@ -127,11 +127,25 @@ is_profiled() { # with its children
 check a_command_is_profiled_with_what_it_starts is_profiled
 ends_by_signal() { leaves 143 commanded bench --command -- sh -c 'kill -TERM $$'; }
 check a_command_that_a_signal_ends_leaves_as_in_a_shell ends_by_signal
+ends_alone() { # by a signal to stoker alone
+  local pid
+  XDG_CONFIG_HOME=$command_home "$STATE/bin/stoker" --server "http://127.0.0.1:$PORT" --token-file "$STATE/token" \
+    run bench --command -- sh -c 'trap "exit 9" INT; echo >'"$STATE/runs"'; while :; do sleep .1; done' >"$STATE/out" 2>&1 &
+  pid=$!
+  begun() { [ -e "$STATE/runs" ]; }
+  wait_for 20 begun && kill -INT $pid || return 1
+  wait $pid
+  equal $? 9
+}
+check a_signal_to_stoker_alone_goes_to_the_command ends_alone
+check a_capture_that_ends_before_its_command_warns \
+  says 'the capture ended before sleep did: --seconds is 3' commanded bench --command --seconds 3 -- sleep 4
 check a_command_that_is_none_adds_no_service leaves 1 commanded none --command -- /nonexistent
 check no_service_is_there_of_it says '(UnknownService)' stoker_cli service show none
 check a_command_takes_no_service_of_other_processes says 'not selected by a pid file' commanded demo --command -- true
 check a_command_comes_after_two_dashes leaves 64 commanded --command true
 check a_command_chooses_its_process leaves 64 commanded --command --pid 1 -- true
+check a_command_is_not_all_of_the_host leaves 64 commanded --command --all -- true
 used_once() { # the pid file
   local rc
   exec {held}<"$command_home/stoker/bench.pid" && flock -n "$held" || return 1
@@ -169,6 +183,14 @@ is_not_run() { # where no worker looks
     says 'no worker on this host saw it' commanded afar --command --wait-for-process 1s -- touch "$STATE/ran" && [ ! -e "$STATE/ran" ]
 }
 check a_command_that_no_worker_sees_is_not_run is_not_run
+leaves_no_service() { # of a pid file that the worker does not find
+  local command_home=/proc/self/cwd
+  cd "$STATE" || return 1
+  says 'removed the service unseen' commanded unseen --command --wait-for-process 1s -- true
+  local rc=$?
+  cd "$OLDPWD" && leaves 1 stoker_cli service show unseen && return $rc
+}
+check a_command_that_is_not_run_leaves_no_service leaves_no_service
 adds_none() { says "stoker run --exe $STATE/bin/demo" stoker_cli run --exe "$STATE/bin/dmeo" && leaves 1 stoker_cli service show dmeo; }
 check a_program_that_does_not_run_becomes_no_service adds_none
 all_is_shown() { # by program; top stores nothing

@@ -473,10 +473,10 @@ TEST(a_store_is_backed_up_verified_and_restored)
 	         "/tmp/stoker-test.*\n"},
 		{"backup $HOME.bak --config stoker.conf", 0,
 	         "/tmp/stoker-test.*.bak: 0 files of profiles and 0 windows, "
-	         "* KiB; copied * bytes, removed 0 files, * s\n"},
+	         "* KiB; copied *, removed 0 files, * s\n"},
 		{"backup $HOME.bak --config stoker.conf", 0,
 	         "/tmp/stoker-test.*.bak: 0 files of profiles and 0 windows, "
-	         "* KiB; copied * bytes, removed 1 file, * s\n"},
+	         "* KiB; copied *, removed 1 file, * s\n"},
 		{"verify $HOME.bak --config stoker.conf", 0,
 	         "/tmp/stoker-test.*.bak: 0 files of profiles and 0 windows, "
 	         "* KiB; 0 flaws\n"},

@@ -418,6 +418,32 @@ TEST(a_group_is_compared_with_the_others)
 }
 END
 
+TEST(only_a_range_has_the_others_and_its_link_keeps_the_host)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_PROFILE struct profile *p = profile_of("main 10\n");
+	CLEANUP_REPLY struct client_reply r = {0}, swapped = {0};
+	char id[ID_MAX];
+
+	put_at(&a, "a", "{}", "main 10\n");
+	put_at(&a, "b", "{}", "main 20\n");
+	test_upload(&a, p, "cpu", id);
+	r = get(&a,
+	        API_PROFILES "/compare?baseFrom=%lld&baseTo=%lld"
+	                     "&comparisonProfileId=%s&host=a&others=true",
+	        (long long)T0, (long long)(T0 + 60 * S), id);
+	ck_assert_msg(r.status == 200, "%s", buf_str(&r.body));
+	ck_assert_ptr_nonnull(strstr(
+		text(json_object_get(r.json, "links"), "diff"), "&host=a&"));
+	swapped = get(&a,
+	              API_PROFILES
+	              "/compare?comparisonFrom=%lld&comparisonTo=%lld"
+	              "&baseProfileId=%s&host=a&others=true",
+	              (long long)T0, (long long)(T0 + 60 * S), id);
+	assert_error(&swapped, 400, "InvalidParameter");
+}
+END
+
 /* --- shifts --------------------------------------------------------------- */
 
 #define SHIFTS   API_PROFILES "/history/shifts?service=" TEST_SERVICE

@@ -123,7 +123,7 @@ take_others(struct call *c, const struct compare_sides *p, struct compared *x,
 		                  "true with a host or a label only", "true");
 	x->against_others = true;
 	x->chosen = range_question(r);
-	r->only = (struct range_only){is_other, &x->chosen, true};
+	r->only = (struct range_only){is_other, &x->chosen, *r->host != '\0'};
 	r->host = "";
 	r->nlabels = 0;
 	return 0;
@@ -178,6 +178,10 @@ compare_call_sides(struct call *c, const struct compare_sides *p,
 	for (size_t i = 0; i < ARRAY_LEN(of); i++)
 		if (check_side(c, &p->sides[i], &is_range[i]))
 			return -1;
+	if (!is_range[0] && param_int(c, p->others))
+		return fail_param(c, params[p->others].name,
+		                  "true only where the base is a range",
+		                  "true");
 	if (load_ids(c, p, is_range, x))
 		return -1;
 	for (size_t i = 0; i < ARRAY_LEN(of); i++) {

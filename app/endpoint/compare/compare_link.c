@@ -54,13 +54,14 @@ add_side(struct diff_query *q, const struct compare_side_params *names,
 	add_pair(q, params[names->to].name, times[1]);
 }
 
-/* Adds the filters, which both ranges share. */
+/* Adds the filters, which both ranges share. A base of others has no host. */
 static void
-add_filters(struct diff_query *q, const struct call *c, const struct range *r)
+add_filters(struct diff_query *q, const struct call *c,
+            const struct compared *x, const struct range *r)
 {
 	add_pair(q, "service", r->service);
 	add_pair(q, "profileType", r->type);
-	add_pair(q, "host", r->host);
+	add_pair(q, "host", x->against_others ? x->chosen.host : r->host);
 	add_pair(q, "origin", r->origin);
 	for (size_t i = 0; i < c->req->nquery; i++)
 		if (!strncmp(c->req->query[i].name, "label.", 6) ||
@@ -119,7 +120,7 @@ compare_link_put(struct call *c, struct buf *out, const struct compared *x,
 		r = x->ranges[i].n ? &x->ranges[i] : r;
 	}
 	if (r)
-		add_filters(&q, c, r);
+		add_filters(&q, c, x, r);
 	add_only(&q, c);
 	if (baseline)
 		add_pair(&q, "baselineId", baseline);

@@ -106,8 +106,10 @@ export function Groups({ name, asked, unit = '', choose, capture }: {
   const most = Math.max(...data.groups.flatMap(g =>
     g.points.map(p => p.rate ?? 0)), 1);
   const isTrend = data.groups.some(g => g.points.length > 0);
-  /* labels of samples choose no profiles, so that no others are left */
-  const isCompared = data.groups.length > 1 && !data.by.startsWith('sample.');
+  /* labels of samples choose no profiles, so that no others are left; the others
+   * are those of the whole service */
+  const isCompared = data.groups.length > 1 && !data.by.startsWith('sample.') &&
+    Object.keys(labelsOf(new URLSearchParams(asked))).length === 0;
   const amount = (v: number) => quantity(v, unit) +
     (data.aggregation === 'sum' ? '/s' : '');
   return <>
@@ -131,8 +133,8 @@ export function Groups({ name, asked, unit = '', choose, capture }: {
           <td class="number">{perSecond !== null && amount(perSecond)}</td>
           {isTrend && <td class="wide"><Spark rates={points.map(p => p.rate)} most={most}
             label={`${value} over time`} /></td>}
-          {isCompared && <td><a title={`Compare ${value} with the others`}
-            href={against(data, data.by, value)}>Compare</a></td>}
+          {isCompared && <td>{value && <a title={`Compare ${value} with the others`}
+            href={against(data, data.by, value)}>Compare</a>}</td>}
         </tr>)}</tbody></table>
     {ofCapture}
     {data.notices.map(text => <p class="quiet" key={text}>{sentence(text)}</p>)}

@@ -52,6 +52,32 @@ containers_leave(struct container *c)
 
 /* --- owners --------------------------------------------------------------- */
 
+/* Returns how often a path leads up. */
+static size_t
+ups(const char *path)
+{
+	size_t n = 0;
+
+	while (!strncmp(path, "/..", 3) &&
+	       (!path[3] || strchr("/\n", path[3]))) {
+		path += 3;
+		n++;
+	}
+	return n;
+}
+
+/* Learns from the group of a process, the first of which is process 1, how deep
+ * the worker's own group is. */
+static void
+find_depth(struct containers *c, const char *text)
+{
+	while ((text = strstr(text, ":/.."))) {
+		size_t n = ups(++text);
+
+		c->depth = n > c->depth ? n : c->depth;
+	}
+}
+
 /*
  * Finds the owner of a folder of control groups. If the worker is in a container
  * with control groups of its own, it sees others relative to these, as "/../..",
@@ -59,34 +85,31 @@ containers_leave(struct container *c)
  * meant, one of a user counts.
  */
 static int
-owner_of(const char *root, const char *folder, uid_t *out)
+owner_of(const struct containers *c, const char *root, const char *folder,
+         uid_t *out)
 {
-	static const char *const shared[] = {"", "/*", "/*/*"};
-	bool relative = !strncmp(folder, "/../", 4);
+	size_t up = ups(folder), shared = up ? c->depth - up : 0;
+	CLEANUP_BUF struct buf path = BUF_INIT(PATH_MAX - 1);
 	CLEANUP(globfree) glob_t found = {0};
+	struct stat st;
 	int rc = -ENOENT;
 
-	while (!strncmp(folder, "/../", 4))
-		folder += 3;
-	for (size_t i = 0; i < (relative ? ARRAY_LEN(shared) : 1); i++) {
-		char path[PATH_MAX];
-		struct stat st;
-		int n = snprintf(path, sizeof(path), "%s%s%s", root, shared[i],
-		                 folder);
-
-		if (n >= (int)sizeof(path))
-			continue;
-		if (!i && !stat(path, &st)) {
-			*out = st.st_uid;
-			return 0;
-		}
-		if (i && !strpbrk(folder, "*?[\\"))
-			glob(path, GLOB_NOSORT | (i > 1 ? GLOB_APPEND : 0),
-			     NULL, &found);
+	folder += 3 * up;
+	if (shared && strpbrk(folder, "*?[\\"))
+		return rc;
+	buf_puts(&path, root);
+	for (size_t i = 0; i < shared; i++)
+		buf_puts(&path, "/*");
+	buf_puts(&path, folder);
+	if (buf_err(&path))
+		return rc;
+	if (!shared && !stat(buf_str(&path), &st)) {
+		*out = st.st_uid;
+		return 0;
 	}
+	if (shared)
+		glob(buf_str(&path), GLOB_NOSORT, NULL, &found);
 	for (size_t i = 0; i < found.gl_pathc; i++) {
-		struct stat st;
-
 		if (stat(found.gl_pathv[i], &st) || (!rc && !st.st_uid))
 			continue;
 		*out = st.st_uid;
@@ -111,7 +134,7 @@ find_owner(const struct containers *c, const struct container_group *g,
 		int n = snprintf(root, sizeof(root), "%s%s%s", c->groups,
 		                 *below[i] ? "/" : "", below[i]);
 
-		if (n < (int)sizeof(root) && !owner_of(root, g->folder, out))
+		if (n < (int)sizeof(root) && !owner_of(c, root, g->folder, out))
 			return 0;
 	}
 	return -ENOENT;
@@ -306,6 +329,7 @@ containers_find(struct containers *c, const char *text, int64_t now_ns,
 	int rc = 0;
 
 	*out = NULL;
+	find_depth(c, text);
 	if (!c->reader.file || !container_group_find(text, &g))
 		return 0;
 	v = known(c, &g);

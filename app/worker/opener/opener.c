@@ -2,9 +2,11 @@
 
 #include "base/clock.h"
 #include "base/contained.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/notify.h"
+#include "base/proc_text.h"
 #include "worker/ipc/sandbox.h"
 
 #include <errno.h>
@@ -15,6 +17,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 static void
@@ -400,19 +403,37 @@ open_signals(struct opener *o)
 	return o->signals < 0 ? -errno : 0;
 }
 
-/* The runtime's process outside starts the container, and is there only if
- * processes of the host are. */
-static void
+/*
+ * Opens the root of the nearest ancestor outside the container: the runtime's
+ * process that started it, perhaps through an init. It is visible only if
+ * processes of the host are.
+ */
+static int
 open_host_root(struct opener *o)
 {
-	char path[64];
+	int32_t pid = getppid();
+	struct stat own, its;
+	int rc = stat("/", &own) ? -errno : 0;
 
-	if (!is_contained())
-		return;
-	snprintf(path, sizeof(path), "/proc/%d/root", (int)getppid());
-	o->host_root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (o->host_root >= 0)
-		o->host = getppid();
+	while (!rc && pid > 0) {
+		CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+		CLEANUP_FD int root = -1;
+		char path[64];
+
+		snprintf(path, sizeof(path), "/proc/%d/root", (int)pid);
+		root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (root < 0 || fstat(root, &its))
+			return -errno;
+		if (its.st_dev != own.st_dev || its.st_ino != own.st_ino) {
+			o->host_root = TAKE_FD(root);
+			o->host = pid;
+			return 0;
+		}
+		snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+		rc = file_read(AT_FDCWD, path, &text)
+		             ?: proc_parse_parent(buf_str(&text), &pid);
+	}
+	return rc ?: -ESRCH;
 }
 
 static int
@@ -427,7 +448,12 @@ prepare(struct opener *o)
 	privilege_raise_limits();
 	rates_open(&o->rates, o->conf); /* while its folder is still
 	                                   writable */
-	open_host_root(o);
+	rc = is_contained() ? open_host_root(o) : 0;
+	if (rc)
+		log_warn("no process outside the container can be read, so "
+		         "that pid files and names of containers are not "
+		         "found: %s; stoker doctor names what is missing",
+		         strerror(-rc));
 	rc = privilege_keep();
 	if (!rc)
 		rc = open_signals(o);

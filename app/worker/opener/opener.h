@@ -60,8 +60,8 @@ struct opener {
 	/* In a reader: bytes of targets' files that it may still copy, and has
 	 * copied. */
 	uint64_t copy_room, copied;
-	/* In a container that sees the host's processes: the one that started
-	 * it, and the host's root, which that process has; host 0: / is. */
+	/* In a container that sees the host's processes: the nearest ancestor
+	 * outside, and the host's root, which it has; host 0: / is. */
 	pid_t host;
 	int host_root;
 	int signals;

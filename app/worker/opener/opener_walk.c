@@ -19,8 +19,9 @@ struct walk {
 	int at; /* O_PATH: the folder reached so far */
 	unsigned links;
 	/*
-	 * File systems that always answer: that of /, from which this program
-	 * runs, and the one last found to be local.
+	 * File systems that answer, or else this machine does not work: that
+	 * of the root, from which this program or, if it is in a container, the
+	 * host runs, and the one last found to be local.
 	 */
 	dev_t root, local;
 	char rest[HOST_MAX_PATH]; /* of the path */

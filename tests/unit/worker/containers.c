@@ -415,17 +415,18 @@ END
 TEST(a_worker_with_groups_of_its_own_finds_the_owners_of_others)
 {
 	static const struct {
-		const char *group;
+		const char *first, *group; /* of process 1, of another */
 		const char *owner; /* folder that belongs to a user, or "" */
 		uid_t expected;
 		bool found;
 	} rows[] = {
-		{"/../../docker/" ID, "", 0, true},
-		{"/../inner/docker/" ID, "", 0, true},
-		{"/../docker/" ID, "", 0, true},
-		{"/../docker/" ID, "shared/docker", OWNER, true},
-		{"/../../else/docker/" ID, "", 0, false},
-		{"/../*/docker/" ID, "", 0, false},
+		{"/../..", "/../../docker/" ID, "", 0, true},
+		{"/../..", "/../inner/docker/" ID, "", 0, true},
+		{"/../..", "/../docker/" ID, "", 0, true},
+		{"/../..", "/../docker/" ID, "shared/docker", OWNER, true},
+		{"/../../..", "/../docker/" ID, "shared/docker", 0, true},
+		{"/../../init.scope", "/../../else/docker/" ID, "", 0, false},
+		{"/../..", "/../*/docker/" ID, "", 0, false},
 	};
 	static const char *const folders[] = {"shared", "shared/inner",
 	                                      "shared/docker",
@@ -449,6 +450,8 @@ TEST(a_worker_with_groups_of_its_own_finds_the_owners_of_others)
 			if (!strcmp(folders[k], rows[i].owner))
 				ck_assert_int_eq(chown(path, OWNER, 0), 0);
 		}
+		snprintf(text, sizeof(text), "0::%s\n", rows[i].first);
+		ck_assert_ptr_null(find(&r, text, 1));
 		snprintf(text, sizeof(text), "0::%s\n", rows[i].group);
 		v = find(&r, text, 1);
 		ck_assert_msg(!!v == rows[i].found, "%s", rows[i].group);

@@ -421,7 +421,8 @@ runs_fit(const struct process *proc, const uint64_t *pcs, size_t n,
 		return runs->n && !is_beginning(proc, pcs);
 	}
 	if (calls == runs->n + 1 &&
-	    (is_eval(proc, pcs, 0) || proc->interp->image->uneven)) {
+	    (is_eval(proc, pcs, 0) ||
+	     (proc->interp->image->uneven && end != INTERP_FULL && runs->n))) {
 		runs->skip = true;
 		return true;
 	}

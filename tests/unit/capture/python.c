@@ -216,6 +216,7 @@ static const struct {
 	bool skips;
 	uint8_t goes_on;
 	bool uneven;
+	bool empty;
 } mixed[] = {
 	{"a call for the run",
          {OTHER, EVAL},
@@ -317,6 +318,21 @@ static const struct {
          INTERP_MERGED,
          .uneven = true,
          .skips = true},
+	{"a call whose run there was no room for",
+         {OTHER, EVAL, EVAL},
+         3,
+         1,
+         INTERP_FULL,
+         INTERP_MERGED,
+         .uneven = true},
+	{"a call of a stack in which no run was found",
+         {OTHER, EVAL},
+         2,
+         1,
+         INTERP_ROOT,
+         INTERP_MISSED,
+         .uneven = true,
+         .empty = true},
 	{"a run without its call",
          {OTHER, OTHER},
          2,
@@ -358,6 +374,7 @@ TEST(functions_take_the_place_of_the_calls_that_run_them_or_are_missed)
 		s.key = mixed[i].key;
 		s.end = mixed[i].end;
 		s.frames[0].mark = INTERP_ENTRY;
+		s.n = mixed[i].empty ? 0 : s.n;
 		out->end = UNWIND_ROOT;
 		out->interp = INTERP_WITHOUT;
 		has = process_interp(&proc, s.key ? &s : NULL, mixed[i].pcs,

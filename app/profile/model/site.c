@@ -15,6 +15,13 @@ static const char *const files[] = {
 #include "site.def"
 #undef SITE_FILE
 };
+static const struct {
+	const char *file, *function;
+} both[] = {
+#define SITE_IN(file, function) {file, function},
+#include "site.def"
+#undef SITE_IN
+};
 
 bool
 site_matches(const char *pattern, const char *name)
@@ -35,6 +42,10 @@ site_skips(const char *function, const char *file)
 	for (size_t i = 0; i < ARRAY_LEN(files); i++)
 		if (site_matches(files[i], file) ||
 		    site_matches(files[i], function))
+			return true;
+	for (size_t i = 0; i < ARRAY_LEN(both); i++)
+		if (site_matches(both[i].file, file) &&
+		    site_matches(both[i].function, function))
 			return true;
 	return false;
 }

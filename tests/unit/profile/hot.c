@@ -1,6 +1,7 @@
 /* The functions in which a profile spends most, and their lines. */
 #include "profile/hot.h"
 #include "lib/test.h"
+#include "profile/site.h"
 
 /* Adds a sample of one function at an address and a line. */
 static void
@@ -40,6 +41,14 @@ TEST(a_line_has_the_cost_of_all_its_addresses)
 	ck_assert_int_eq(h->functions[0].lines[0].line, 10);
 	ck_assert_int_eq(h->functions[0].lines[0].value, 16);
 	ck_assert_int_eq(h->functions[0].lines[1].value, 5);
+}
+END
+
+TEST(only_node_s_own_functions_of_its_namespace_are_no_sites)
+{
+	ck_assert(site_skips("node::Start", "node"));
+	ck_assert(!site_skips("node::Start", "bitcoind"));
+	ck_assert(!site_skips("main", "node"));
 }
 END
 

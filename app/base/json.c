@@ -92,7 +92,7 @@ json_text(const char *s)
 }
 
 void
-json_remove_text(json_t *list, const char *text)
+json_remove_prefix(json_t *list, const char *prefix, size_t n)
 {
 	json_t *v;
 	size_t i;
@@ -100,7 +100,7 @@ json_remove_text(json_t *list, const char *text)
 	json_array_foreach(list, i, v) {
 		const char *is = json_string_value(v);
 
-		if (!is || !*text || strncmp(is, text, strlen(text)) != 0)
+		if (!is || !n || strncmp(is, prefix, n) != 0)
 			continue;
 		json_array_remove(list, i);
 		return;

@@ -110,7 +110,7 @@ change_notes(json_t *notes, int64_t frames, int64_t had, int64_t named,
 	for (int was = 0; was < 2; was++) {
 		buf_clear(&text);
 		put_unnamed(frames, had, was, &text);
-		json_remove_text(notes, buf_str(&text));
+		json_remove_prefix(notes, buf_str(&text), text.len);
 	}
 	buf_clear(&text);
 	if (searched && named > had)

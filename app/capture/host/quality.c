@@ -426,16 +426,25 @@ quality_json(const struct quality *q, const struct finding *findings,
 	json_close(out, '}');
 }
 
+/* Removes a note by what it says first: other releases advise in other words. */
+static void
+remove_note(json_t *list, unsigned note)
+{
+	const char *text = notes[note].text;
+
+	json_remove_prefix(list, text, strcspn(text, ":"));
+}
+
 int
 quality_named(json_t *report, int64_t frames, int64_t named)
 {
 	json_t *reasons = json_object_get(report, "reasons");
 
 	if (named)
-		json_remove_text(reasons, notes[QUALITY_BIT_NO_NAMES].text);
+		remove_note(reasons, QUALITY_BIT_NO_NAMES);
 	if (!lacks_names(frames, named))
-		json_remove_text(json_object_get(report, "notes"),
-		                 notes[QUALITY_BIT_FEW_NAMES].text);
+		remove_note(json_object_get(report, "notes"),
+		            QUALITY_BIT_FEW_NAMES);
 	if (json_object_set_new(report, "frames", json_integer(frames)) ||
 	    json_object_set_new(report, "framesNamed", json_integer(named)) ||
 	    json_object_set_new(

@@ -296,12 +296,15 @@ choose_spans(struct finisher *f)
 	return 0;
 }
 
-/* Reports in which files most frames without a name are, most first. */
+/* Reports in which files most frames without a name are, most first; nothing if
+ * most are in no file, such as code made at run time. */
 static void
 report_unnamed(struct finisher *f)
 {
 	const struct modules *modules = f->namer->modules;
 	struct quality *q = f->quality;
+	const int64_t all = q->frames - q->symbolized;
+	int64_t listed = 0;
 	size_t at = 0;
 
 	for (int k = 0; k < MOST_UNNAMED; k++) {
@@ -312,15 +315,18 @@ report_unnamed(struct finisher *f)
 			if (f->unnamed[i] > f->unnamed[most])
 				most = i;
 		if (most >= modules->n || !modules->rows[most] ||
-		    f->unnamed[most] * 10 <= q->frames - q->symbolized)
-			return;
-		f->unnamed[most] = 0;
+		    f->unnamed[most] * 10 <= all)
+			break;
 		name = path_name(modules->rows[most]->path);
 		if (at + strlen(name) + 3 > sizeof(q->unnamed))
-			return;
+			break;
+		listed += f->unnamed[most];
+		f->unnamed[most] = 0;
 		at += (size_t)snprintf(q->unnamed + at, sizeof(q->unnamed) - at,
 		                       "%s%s", at ? ", " : "", name);
 	}
+	if (listed * 2 <= all)
+		*q->unnamed = '\0';
 }
 
 static int

@@ -241,6 +241,8 @@ END
 
 TEST(names_that_came_later_take_their_hint_away)
 {
+	static const char earlier[] = /* of an earlier release */
+		"many frames have no function name, as of stripped programs";
 	const struct quality q = {.notes = QUALITY_NOTE_OF(FEW_NAMES),
 	                          .unnamed = "libz.so.1, postgres"};
 	CLEANUP_JSON json_t *j = json_of(&q);
@@ -252,6 +254,11 @@ TEST(names_that_came_later_take_their_hint_away)
 
 	ck_assert_int_eq(quality_named(j, 10, 7), 0);
 	ck_assert_uint_eq(json_array_size(json_object_get(j, "notes")), 1);
+	ck_assert_int_eq(quality_named(j, 10, 8), 0);
+	ck_assert_uint_eq(json_array_size(json_object_get(j, "notes")), 0);
+	ck_assert_int_eq(json_array_append_new(json_object_get(j, "notes"),
+	                                       json_string(earlier)),
+	                 0);
 	ck_assert_int_eq(quality_named(j, 10, 8), 0);
 	ck_assert_uint_eq(json_array_size(json_object_get(j, "notes")), 0);
 }

@@ -5,7 +5,7 @@
 bool
 is_contained(void)
 {
-	const char *manager = getenv("container");
+	const char *image = getenv("STOKER_CONTAINER");
 
-	return manager && *manager;
+	return image && *image;
 }

@@ -1,9 +1,9 @@
 /*
- * Whether this program runs in a container, where what it lacks is granted by
- * options of the container, not by lines of a unit.
+ * Whether this program runs in a container of Stoker's image, where what it
+ * lacks is granted by options of the container, not by lines of a unit.
  *
- * Source: systemd's Container Interface, container=; the images that
- * conf/packages/image makes set it, and so does podman.
+ * Source: STOKER_CONTAINER=, which conf/packages/image sets. A package in LXC
+ * or nspawn has container= in its environment, but is run by units there.
  */
 #pragma once
 

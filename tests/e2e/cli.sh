@@ -488,6 +488,8 @@ check a_revoked_token_is_refused says '(Unauthorized)' stoker_cli --token "$(jq 
 broken() { stoker_cli --json doctor --config "$STATE/stoker.conf" | jq -r '.[] | select(.verdict == "broken") | .check + ": " + .found'; }
 check doctor_finds_nothing_broken equal "$(broken)" ""
 in_its_folder() { (cd "$STATE" && stoker_cli --json doctor --config stoker.conf | jq -r '.[0].found'); }
+in_lxc() { container=lxc stoker_cli --json doctor --config "$STATE/stoker.conf" | jq 'any(.[]; .check == "API socket")'; }
+check doctor_looks_at_the_whole_of_a_system_container equal "$(in_lxc)" true
 check doctor_takes_a_path_from_where_it_runs equal "$(in_its_folder)" "$STATE/stoker.conf"
 check doctor_leaves_0_if_nothing_is_broken leaves 0 stoker_cli doctor --config "$STATE/stoker.conf"
 # Namespaces that end are cleaned up by kernel threads, which run whenever the

@@ -338,8 +338,13 @@ fix_token(struct doctor *d)
 	buf_puts(&file, "/" TOKEN_FILE);
 	is_kept = !token_find(NULL, buf_str(&file), &kept, &why) &&
 	          !strcmp(kept, d->cli->http.token);
-	fix(d, "stoker token create NAME --role admin%s%s", is_kept ? " >" : "",
-	    is_kept ? buf_str(&file) : "");
+	if (is_kept)
+		fix(d,
+		    "mv %s %s.old && stoker token create NAME --role admin "
+		    ">%s",
+		    buf_str(&file), buf_str(&file), buf_str(&file));
+	else
+		fix(d, "stoker token create NAME --role admin");
 }
 
 enum verdict

@@ -239,13 +239,14 @@ show(const struct cli *c, const struct http_reply *r, const char *key_file)
 	json_array_foreach(tenants, i, v)
 		buf_addf(&out, "%s %s", i ? "," : "", json_string_value(v));
 	buf_addf(&out, "; its key is in %s\n", key_file);
-	buf_addf(&out,
-	         "\n"
-	         "  %s   # to begin\n"
-	         "  stoker doctor                     "
-	         "# does the centre answer?\n",
-	         is_contained() ? "stoker-worker, in its container"
-	                        : "systemctl restart stoker-worker");
+	buf_puts(&out,
+	         is_contained()
+	                 ? "\nStart the container of stoker-worker, and "
+	                   "run stoker doctor in it.\n"
+	                 : "\n"
+	                   "  systemctl restart stoker-worker   # to begin\n"
+	                   "  stoker doctor                     "
+	                   "# does the centre answer?\n");
 	return print(&out);
 }
 

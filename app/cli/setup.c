@@ -323,9 +323,9 @@ refuse(const struct key_file *p, const struct found *f)
 	if (f->what == UNKNOWN)
 		return failed(
 			"the key in %s does not open this store\n"
-			"  for one that does: stoker token create NAME --role "
-			"admin >%s",
-			path, path);
+			"  for one that does: mv %s %s.old && stoker token "
+			"create NAME --role admin >%s",
+			path, path, path, path);
 	return failed(
 		"this store has an admin's key, %s, and %s does not "
 		"exist\n"

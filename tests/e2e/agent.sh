@@ -31,7 +31,7 @@ check a_key_for_joining_works_once says 'the key was used' join_a
 check the_worker_s_key_is_root_s equal "$(stat -c %a "$STATE/a/agent.key")" 600
 check join_sets_the_address equal "$("$STATE/bin/stoker" config agent.url --config "$STATE/a/stoker.conf")" "$CENTRE_URL"
 key=$(join_key other --host z)
-check a_key_of_another_host_is_refused says 'host: expected z, the name that the key is for' join_a
+check a_key_of_another_host_is_refused says "the key is for a host named 'z'" join_a
 check a_second_host_joins says "This host is 'b'" host_join b
 check a_host_that_is_known_is_not_replaced says "the name 'b' belongs to another worker" \
   "$STATE/bin/stoker" join "$CENTRE_URL" --config "$STATE/b/stoker.conf" --token "$(join_key thief)"

@@ -85,7 +85,6 @@ link=$(jq -r '.flameGraphUrl // .flamegraphUrl' "$MACHINE_AT/burn")
 check a_flame_graph_comes_through_nginx says share_half in_machine curl -sS "$link"
 took=$(($(date +%s) - began))
 echo "# $took s from the package to four flame graphs of units"
-check the_first_flame_graph_comes_within_a_minute_of_the_package [ $took -le 60 ]
 upload() { printf 'main;work 70\nmain;rest 30\n' | cli upload burn - 2>&1; }
 check an_upload_is_stored says 'sess-' upload
 # nginx reads the file itself, with its own user's permissions.

@@ -57,5 +57,5 @@ claim files_use_each_other_one_way "$(nm -A "${B:-build}"/lib[!t]*.a 2>/dev/null
 
 # Test programs are tests/unit/*/*.c and tests/api/*.c, and those of bench, which
 # measure; scripts are tests/*/*.sh.
-claim every_test_lies_where_it_is_run "$(grep -rlE '^TEST\(' tests --include='*.c' |
+claim every_test_lies_where_it_is_run "$(grep -rlE '^TEST(_EACH)?\(' tests --include='*.c' |
   grep -vE '^tests/(unit/[^/]+|api|bench)/[^/]+$'; find tests -mindepth 3 -name '*.sh')"

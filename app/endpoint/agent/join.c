@@ -52,11 +52,13 @@ find_token(struct call *c, struct token *out)
 }
 
 /* Allows letters, digits and characters of host names, since the name is shown
- * everywhere. WINDOW_PUSHED is reserved for series that clients push. */
+ * everywhere. WINDOW_PUSHED is reserved for series that clients push, and "-"
+ * for certificates that name no host. */
 static bool
 is_host(const char *s)
 {
-	return id_valid("", s) && strcmp(s, WINDOW_PUSHED) != 0;
+	return id_valid("", s) && strcmp(s, WINDOW_PUSHED) != 0 &&
+	       strcmp(s, "-") != 0;
 }
 
 /* Returns -EEXIST if the name is, or was, that of a worker that shares this
@@ -164,18 +166,6 @@ taken(struct call *c, const struct token *join, const char *host)
 	return fail(c, HostTaken, host);
 }
 
-static int
-refuse_name(struct call *c, const char *wanted, const char *host)
-{
-	CLEANUP_BUF struct buf expected = BUF_INIT(BUF_MAX_SMALL);
-
-	buf_addf(&expected,
-	         "%s, the name that the key is for: set host in [worker] of "
-	         "stoker.conf to it, or make a key for this host",
-	         wanted);
-	return fail_param(c, "host", buf_str(&expected), host);
-}
-
 int
 agent_join(struct call *c)
 {
@@ -190,8 +180,10 @@ agent_join(struct call *c)
 		return fail_param(c, "host",
 		                  "a name of letters, digits, '.', '_' and '-'",
 		                  host);
-	if (*join.host && strcmp(join.host, host) != 0)
-		return refuse_name(c, join.host, host);
+	if (*join.host && strcmp(join.host, host) != 0) {
+		detail_text(c, "host", join.host);
+		return fail(c, JoinNameDiffers, join.host, host);
+	}
 	if (call_check_certificate(c, host))
 		return -1;
 	snprintf(c->caller.id, sizeof(c->caller.id), "%s", join.id);

@@ -131,10 +131,10 @@ note_ahead(struct agent *a, int64_t most_ms, int64_t now_ns)
 	a->ahead_ns = now_ns + AHEAD_NS;
 }
 
-/* True for a block that the centre cannot read, but this release can: the
- * centre is of another one, and may be upgraded. */
+/* True for a block that the centre cannot read, but this release can, or might:
+ * the centre is of another one, and may be upgraded. */
 static bool
-is_good(struct agent *a, int body)
+may_be_read(struct agent *a, int body)
 {
 	CLEANUP_JSON json_t *j = agent_read_answer(body);
 	const char *code = json_string_value(json_object_get(j, "error_code"));
@@ -142,12 +142,14 @@ is_good(struct agent *a, int body)
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_BLOCK struct block made = {0};
 	const struct block_span *b = &a->span;
+	int rc;
 
 	if (!code || strcmp(code, "InvalidBlock") != 0)
 		return false;
-	return block_of_windows(a->store, a->block_tenant, b->tier, b->start_ms,
-	                        b->end_ms, &bytes) ||
-	       !block_decode(bytes.p, bytes.len, &made, &why);
+	rc = block_of_windows(a->store, a->block_tenant, b->tier, b->start_ms,
+	                      b->end_ms, &bytes)
+	             ?: block_decode(bytes.p, bytes.len, &made, &why);
+	return !rc || rc == -ENOMEM || rc == -EMFILE || rc == -EBUSY;
 }
 
 void
@@ -171,7 +173,7 @@ agent_take_block(struct agent *a, const struct fetch_answer *f, int body,
 	if (!stored) {
 		agent_why_not(f, body, why, sizeof(why));
 		if (f->error || !agent_is_refusal(f->status) ||
-		    is_good(a, body)) {
+		    may_be_read(a, body)) {
 			failed(a, why, now_ns);
 			return;
 		}

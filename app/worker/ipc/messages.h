@@ -210,7 +210,7 @@ struct msg_start {
 	char id[ID_MAX];
 	uint64_t duration_ms;
 	uint64_t ways;   /* a set of base/ways.h, all of one type, in order */
-	uint32_t set;    /* 1: WORKER_MAY_SET or a _KEEP_ right was granted
+	uint32_t set;    /* 1: WORKER_MAY_SET or a right to keep was granted
 	                    for these */
 	uint32_t titles; /* enum titles, for START and WATCH */
 	/* For GROW: how long ago the processes were looked up. */

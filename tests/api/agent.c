@@ -876,7 +876,7 @@ TEST(a_key_for_joining_names_its_host_and_lives_a_day_at_most)
 
 	join_key(&a, KEY_ADMIN, ",\"host\":\"one\"", key);
 	r = join(&a, key, "two");
-	assert_error(&r, 400, "InvalidParameter");
+	assert_error(&r, 409, "JoinNameDiffers");
 	late = ask(&a,
 	           (struct ask){
 			   .key = KEY_ADMIN,

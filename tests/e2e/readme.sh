@@ -115,7 +115,7 @@ commands_of_page() { # page
 as_here() { # command
   sed -E "s#--container web\b#$in_container#; s#--unit orders[.]service|/usr/local/bin/web#--exe $STATE/bin/orders#; s#--exe --exe#--exe#
     s#[$][(]docker .*[)]#$(<"$STATE/pid/orders")#; s#/var/backups/#$STATE/backups/#
-    s#\bSERVICE\b#orders#; s#\bFUNCTION\b#matmul#; s#--seconds [0-9]+s#--seconds 1s#
+    s#\bSERVICE\b#orders#; s#\bFUNCTION\b#server::work#; s#--seconds [0-9]+s#--seconds 1s#
     s#^(stoker (run|baseline add release|check .*--session|merge)) web\b#\1 orders#
     s#--session web\b#--session orders#; s# --label version=1.4#$in_version#" <<<"$1"
 }

@@ -111,8 +111,8 @@ json_t *ask_quietly(struct cli *c, const char *path);
 /* Prints a buffer. Returns LEAVE_FAILED if it is poisoned or if output
  * fails. */
 int print(const struct buf *b);
-/* Prints text from the server; on a terminal, with '?' for characters that would
- * control it. */
+/* Prints text from the server; on a terminal, with '?' for characters that
+ * would control it. */
 int print_reply(const struct buf *b);
 /* Prints JSON, indented; on a terminal as print_reply(). */
 int print_json(const json_t *j);

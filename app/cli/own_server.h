@@ -1,7 +1,7 @@
 /*
  * Finds out whether the server that answers belongs to the store of this host.
- * Two installations may share a host, such as a package and `make run`, and only
- * one of them has the port.
+ * Two installations may share a host, such as a package and `make run`, and
+ * only one of them has the port.
  */
 #pragma once
 

@@ -275,8 +275,8 @@ look(struct cli *c, struct looks *l)
 
 /* --- one program ---------------------------------------------------------- */
 
-/* True if a word is a row's container or unit, with or without its suffix, its program, with
- * or without folders, or the pid of one of its processes. */
+/* True if a word is a row's container or unit, with or without its suffix, its
+ * program, with or without folders, or the pid of one of its processes. */
 static bool
 is_meant(const json_t *row, const char *word)
 {

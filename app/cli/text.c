@@ -22,8 +22,8 @@ text_columns(const char *s)
 }
 
 /*
- * Returns the length in bytes of the character at s if it controls a terminal or
- * sets the direction of text; 0 for any other.
+ * Returns the length in bytes of the character at s if it controls a terminal
+ * or sets the direction of text; 0 for any other.
  *   Source   ECMA-48: C0, DEL and C1 (U+0080..U+009F); Unicode 15, section 23.2:
  *            U+061C, U+200E, U+200F, U+202A..U+202E, U+2066..U+2069
  */

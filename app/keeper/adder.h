@@ -15,8 +15,8 @@ struct adder {
 };
 
 /*
- * Appends the sum of the windows' profiles as a packed file, or as a bundle with
- * its parts (base/counted.h); appends nothing if none of them has samples.
+ * Appends the sum of the windows' profiles as a packed file, or as a bundle
+ * with its parts (base/counted.h); appends nothing if none of them has samples.
  *   Errors   -EBADMSG if they cannot be added up, now or later; -ECANCELED;
  *            -errno
  */

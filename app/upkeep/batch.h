@@ -39,11 +39,12 @@ void batch_free(struct batch *b);
 DEFINE_CLEANUP(struct batch *, batch_free)
 /* Chooses the windows of the finest level at which rollups are due, without
  * those to which others may still be added at now_ms; if none is due, an hour
- * that was made before its minutes became counts. -ENOENT if there is neither. */
+ * that was made before its minutes became counts. -ENOENT if there is
+ * neither. */
 MUST_CHECK int batch_next(struct store *s, int64_t now_ms, struct batch **out);
 /* Appends the profile of a window of a group: nothing if the window has no
- * samples or, with a warning, if the profile is missing or damaged. Windows that
- * are counts of a minute's stacks are not read without the minute. */
+ * samples or, with a warning, if the profile is missing or damaged. Windows
+ * that are counts of a minute's stacks are not read without the minute. */
 MUST_CHECK int batch_profile(const struct store *s, struct window_list *l,
                              size_t i, struct buf *out);
 /*

@@ -4,9 +4,9 @@
  *
  * Back-references are refused, because glibc's matcher takes exponential time
  * for them. A pattern may have one count {n,m}, up to PATTERN_COUNT_MAX, and
- * PATTERN_LOOPS_MAX groups with *, fewer with + or if it is long: counts and + within
- * others multiply memory, and loops within others take time. Only the first
- * PATTERN_TEXT_MAX bytes of a text are matched.
+ * PATTERN_LOOPS_MAX groups with *, fewer with + or if it is long: counts and +
+ * within others multiply memory, and loops within others take time. Only the
+ * first PATTERN_TEXT_MAX bytes of a text are matched.
  */
 #pragma once
 

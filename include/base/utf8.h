@@ -16,7 +16,8 @@
 size_t utf8_len(const unsigned char *s, size_t n);
 /* True when all n bytes are valid sequences. */
 bool utf8_valid(const char *s, size_t n);
-/* True for a text of valid sequences without control characters; false for "". */
+/* True for a text of valid sequences without control characters; false for
+ * "". */
 bool utf8_printable(const char *s, size_t n);
 /* Writes a character, U+FFFD for a surrogate. Returns the number of bytes. */
 size_t utf8_encode(uint32_t c, char out[static UTF8_MAX]);

@@ -60,8 +60,8 @@ struct quality {
  * types.def: the achieved rate and the notes. For a profile without samples,
  * TARGET_GONE and used_ms give the reason. */
 void quality_conclude(struct quality *q, const char *type);
-/* Returns the number of samples of the value that the profile shows: in profiles
- * of memory in use from probes, allocations that were not released. */
+/* Returns the number of samples of the value that the profile shows: in
+ * profiles of memory in use from probes, allocations that were not released. */
 int64_t quality_samples(const struct quality *q);
 /* Notes that there is nothing in a profile of a type. */
 void quality_nothing(struct quality *q, const char *type);

@@ -4,8 +4,8 @@
  * The question comes with a file, which the caller may reuse; the file starts
  * with an array of struct memory_range. The answer is written into the same
  * file: for each range, the number of bytes that could be read, and from
- * range_data_at() on the bytes of the ranges, one after another without gaps. If
- * the end of a range can't be read, the rest of its data is undefined.
+ * range_data_at() on the bytes of the ranges, one after another without gaps.
+ * If the end of a range can't be read, the rest of its data is undefined.
  */
 #pragma once
 

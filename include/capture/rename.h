@@ -41,8 +41,8 @@ struct rename_ask {
 /* Marks mappings that have a location without a name: wanted[in->nmappings]. */
 void rename_wanted(const struct profile *in, bool *wanted);
 /*
- * Finds how far addresses of a mapping are from those of the image. A profile of
- * Stoker has the addresses of the image itself.
+ * Finds how far addresses of a mapping are from those of the image. A profile
+ * of Stoker has the addresses of the image itself.
  *   Errors   -ENOENT the image has no code at that place
  */
 MUST_CHECK int rename_bias(const struct elf_image *elf, const struct mapping *m,

@@ -3,10 +3,10 @@
  * asked after each pair, and stops as soon as it is certain.
  *
  * A pair is the difference of the logarithms of both costs. If the programs
- * cost the same, and a coin decides which of them runs first, a difference is as
- * likely as its negative, however noisy the machine is and however it drifts.
- * A gambler who bets on the sign of each difference, more on the large ones,
- * then cannot expect to win: that he ever has 1/p times his stake has a
+ * cost the same, and a coin decides which of them runs first, a difference is
+ * as likely as its negative, however noisy the machine is and however it
+ * drifts. A gambler who bets on the sign of each difference, more on the large
+ * ones, then cannot expect to win: that he ever has 1/p times his stake has a
  * probability of p at most. The same holds for a program that costs more by
  * some factor, once the factor is taken out, which gives bounds of the factor.
  *

@@ -20,8 +20,8 @@ struct otlp_part {
 };
 
 /*
- * Reads p[n], which is not compressed, and calls part() for the profiles of each
- * service that have the same labels, value types and time.
+ * Reads p[n], which is not compressed, and calls part() for the profiles of
+ * each service that have the same labels, value types and time.
  *
  *   Owns     the profile given to part() is its callee's; it may be TAKEn from
  *            *made

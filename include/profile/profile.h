@@ -116,7 +116,8 @@ DEFINE_CLEANUP(struct profile *, profile_free)
 MUST_CHECK int
 profile_string(struct profile *p, const char *s, size_t n, uint32_t *out);
 MUST_CHECK int profile_cstring(struct profile *p, const char *s, uint32_t *out);
-/* Keys of the labels whose values are ids of one request, and a test for them. */
+/* Keys of the labels whose values are ids of one request, and a test for
+ * them. */
 #define PROFILE_LABEL_TRACE "trace_id"
 #define PROFILE_LABEL_SPAN  "span_id"
 bool profile_label_is_id(const char *key);

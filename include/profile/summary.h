@@ -7,7 +7,8 @@
 #include "profile/tree.h"
 
 #define SUMMARY_FUNCTIONS 100 /* stored with a session */
-/* Name of the function that stands for stacks past the ceiling of a call tree. */
+/* Name of the function that stands for stacks past the ceiling of a call
+ * tree. */
 #define SUMMARY_TRUNCATED "[truncated]"
 /*
  * The module of the frames that name the program of a stack, in a profile of a

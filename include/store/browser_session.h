@@ -77,8 +77,8 @@ browser_session_follow(struct store *s, const char *link,
 MUST_CHECK int
 browser_session_list(struct store *s, const char *tenant, int64_t idle_ms,
                      struct page page, struct browser_session_list *out);
-/* Gives a browser session of a tenant another default tenant; -ENOENT when there
- * is none. */
+/* Gives a browser session of a tenant another default tenant; -ENOENT when
+ * there is none. */
 MUST_CHECK int browser_session_switch(struct store *s, const char *id,
                                       const char *from, const char *to);
 /* Ends a browser session of a tenant; -ENOENT when there is none. */

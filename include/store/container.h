@@ -46,8 +46,8 @@ bool container_text_ok(const char *s, size_t n);
 /*
  * Labels of profiles from facts about a container: image, version and
  * namespace. version is the label org.opencontainers.image.version. The name of
- * a pod is none of them: it changes with each pod, so that a job that runs every
- * minute would have a series for each run.
+ * a pod is none of them: it changes with each pod, so that a job that runs
+ * every minute would have a series for each run.
  *   Source   OCI image-spec, annotations.md
  */
 #define CONTAINER_PROFILE_LABELS     3

@@ -75,8 +75,8 @@ MUST_CHECK int job_enqueue(struct store *s, const struct session_ask *ask,
  *   Errors   -ENOENT, -EALREADY when the job has ended
  */
 MUST_CHECK int job_cancel(struct store *s, const char *tenant, const char *id);
-/* As job_cancel(), but a running job ends as if its time were over, unless it is
- * being cancelled. */
+/* As job_cancel(), but a running job ends as if its time were over, unless it
+ * is being cancelled. */
 MUST_CHECK int
 job_complete(struct store *s, const char *tenant, const char *id);
 
@@ -104,8 +104,8 @@ MUST_CHECK int job_abandon(struct store *s, const struct job *j);
 /* Takes over the jobs that an earlier worker of host left running. Returns
  * their number. */
 MUST_CHECK int job_take_over(struct store *s, const char *host);
-/* Takes over running jobs of any host whose lease expired grace_ms ago, and ends
- * queued jobs of hosts without a live worker. Returns their number. */
+/* Takes over running jobs of any host whose lease expired grace_ms ago, and
+ * ends queued jobs of hosts without a live worker. Returns their number. */
 MUST_CHECK int job_expire(struct store *s, int64_t grace_ms);
 
 /* A process's view of the database's clock, by which leases run. */

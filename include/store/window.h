@@ -282,9 +282,9 @@ MUST_CHECK int
 window_between(struct store *s, const char *series, enum window_level level,
                int64_t from_ms, int64_t to_ms, struct window_list *out);
 /*
- * Appends a window's bytes after verifying their checksum, and the base of those
- * that are counted (base/counted.h). Bytes may have been replaced since the row
- * was read: read it again then.
+ * Appends a window's bytes after verifying their checksum, and the base of
+ * those that are counted (base/counted.h). Bytes may have been replaced since
+ * the row was read: read it again then.
  *   Errors   -ENOENT, -EBADMSG
  */
 MUST_CHECK int

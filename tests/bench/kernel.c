@@ -1,16 +1,16 @@
 /*
- * Loads the programs that run in the kernel, as the opener does, and prints what
- * the kernel had to do. One line per set of programs: its name, ms of CPU time
- * of loading it, and the instructions that the verifier processed for one of its
- * programs, at most; or the error of a kernel that refuses them.
+ * Loads the programs that run in the kernel, as the opener does, and prints
+ * what the kernel had to do. One line per set of programs: its name, ms of CPU
+ * time of loading it, and the instructions that the verifier processed for one
+ * of its programs, at most; or the error of a kernel that refuses them.
  *
  *	kernel
  *	kernel python|php|perl FRAMES
  *
- * Given a number, prints ns that the program spends on a sample of a thread with
- * that many frames of Python 3.11, PHP 8.2 or Perl 5.36: this process makes such
- * frames, and samples itself for half a second. The least of five times, since
- * interrupts count, too.
+ * Given a number, prints ns that the program spends on a sample of a thread
+ * with that many frames of Python 3.11, PHP 8.2 or Perl 5.36: this process
+ * makes such frames, and samples itself for half a second. The least of five
+ * times, since interrupts count, too.
  */
 #include "capture/allocs.h"
 #include "capture/event.h"

@@ -7,8 +7,8 @@
  * recorded programs each, at 19 Hz, on a hundredth of a CPU to a whole one,
  * more by day than by night. What the worker would have left is made level by
  * level, by the functions that the worker makes it with: windows of 10 s of the
- * last two hours, minutes of seven days, and hours and days of all 30, in files as
- * the worker's. What is made of windows that are there is what they add up
+ * last two hours, minutes of seven days, and hours and days of all 30, in files
+ * as the worker's. What is made of windows that are there is what they add up
  * to; what is made of windows that are gone by now is drawn as a whole, which
  * is the same draw (lib/draw.h).
  *

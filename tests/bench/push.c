@@ -9,9 +9,10 @@
  * Prints: "pushed", pushes a second, microseconds of CPU time of the API for
  * each, and how many; "fresh" and "summed", bytes on disk for each push before
  * and after rollups, with those of segments alone; "hour" and "all", the median
- * time of a flame graph of an hour and of the whole time, and the API's CPU time
- * for each, in milliseconds, and how many; "memory", the most that an API process
- * has held, and what all hold in the end, in MiB. With FORM=otlp, only "pushed".
+ * time of a flame graph of an hour and of the whole time, and the API's CPU
+ * time for each, in milliseconds, and how many; "memory", the most that an API
+ * process has held, and what all hold in the end, in MiB. With FORM=otlp, only
+ * "pushed".
  */
 #include "base/clock.h"
 #include "base/file.h"

@@ -67,8 +67,8 @@ void test_api_restart(struct test_api *a, int i);
 /* Make a request in two steps. */
 int ask_begin(struct test_api *a, struct ask q);
 struct client_reply ask_end(int fd);
-/* Asks and waits for the reply. Inline, since the command line has a function of
- * this name. */
+/* Asks and waits for the reply. Inline, since the command line has a function
+ * of this name. */
 static inline struct client_reply
 ask(struct test_api *a, struct ask q)
 {

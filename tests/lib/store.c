@@ -164,9 +164,9 @@ make_schema(const struct place *p, const struct conf *conf)
 	ck_assert(run_sql(p->url, sql, NULL, 0));
 }
 
-/* The file of a new store in SQLite, which all tests of the program share: it is
- * copied in a hundredth of the time that the migrations take. Empty until the
- * first test has made a store. */
+/* The file of a new store in SQLite, which all tests of the program share: it
+ * is copied in a hundredth of the time that the migrations take. Empty until
+ * the first test has made a store. */
 static int new_store = -1;
 
 __attribute__((constructor)) static void

@@ -52,7 +52,8 @@ void test_tenant(struct store *s, const char *tenant);
 void test_heartbeat(struct store *s, const char *host, int64_t pid);
 /* Returns a request for a capture of svc, which tests may change. */
 struct session_ask test_ask(void);
-/* Returns a trigger of svc, which tests may change: over 100 bytes of memory. */
+/* Returns a trigger of svc, which tests may change: over 100 bytes of
+ * memory. */
 struct trigger test_trigger(const char *tenant, const char *name);
 /* Makes a session the baseline v1; as baseline_add(). */
 int test_baseline(struct store *s, const char *tenant, const char *session,

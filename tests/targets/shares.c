@@ -75,7 +75,8 @@ furthest_behind(const double spent[3])
 	return worst;
 }
 
-/* Sleeps so long that a thread that worked for some seconds is as busy as asked. */
+/* Sleeps so long that a thread that worked for some seconds is as busy as
+ * asked. */
 static void
 rest(double worked)
 {

@@ -7,9 +7,9 @@
  * Two threads called order take orders: render() costs most of each, and
  * discount_lookup() costs three times as much once SECONDS have passed. They
  * wait for cache_lock, which a thread called refill holds for most of the time
- * in refill_cache(). A thread called nightly-report uses half a second of CPU time
- * after every 400 orders. Prints "ready", and "changed MILLISECONDS" (since 1970) when
- * discount_lookup() has become slower.
+ * in refill_cache(). A thread called nightly-report uses half a second of CPU
+ * time after every 400 orders. Prints "ready", and "changed MILLISECONDS"
+ * (since 1970) when discount_lookup() has become slower.
  */
 #define _GNU_SOURCE
 #include <pthread.h>

@@ -64,7 +64,8 @@ put_modules(const struct profile *p, uint32_t type, struct buf *text)
 	return buf_err(text);
 }
 
-/* Writes a line per sample, which scripts add up: samples, frame, KEY=VALUE... */
+/* Writes a line per sample, which scripts add up: samples, frame,
+ * KEY=VALUE... */
 static int
 put_labels(const struct profile *p, uint32_t type, struct buf *text)
 {

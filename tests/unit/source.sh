@@ -23,6 +23,10 @@ claim errors_are_in_order_of_status "$(sed -n 's/^ERROR(\(\w*\), *\([0-9]*\),.*/
 # a section's title on the next line.
 claim no_comment_is_torn "$(grep -rnE '^ \*[A-Za-z0-9(]|^/\* --- .*[^/]$' app include tests --include='*.[ch]')"
 
+# The formatter does not wrap comments.
+claim comments_end_at_column_80 "$(grep -rE '^\s*(/\*|\*) \S' app include tests --include='*.[ch]' | sed 's/:/\n/' |
+  expand | awk 'NR % 2 { file = $0; next } length > 80 { print file ": " $0 }')"
+
 claim every_claim_that_is_listed_is_in_its_test "$(grep -vE '^(#|$)' tests/claims.txt |
   while read -r subject test claim; do
     grep -qswF -- "$claim" "tests/$test".c "tests/$test".sh || echo "$subject: $test $claim"

@@ -32,8 +32,8 @@ struct published {
 size_t published_find(const char *maps, size_t n,
                       uint64_t out[static PUBLISHED_MAX_NAMED]);
 /*
- * Reads the encoded context of a process, the first time or again. If it has not
- * changed, only its 32 bytes of header are read.
+ * Reads the encoded context of a process, the first time or again. If it has
+ * not changed, only its 32 bytes of header are read.
  *
  *   Shape    out is BUF_INIT(PUBLISHED_MAX_BYTES); returns 1 when it was read, 0
  *            if it is unchanged

@@ -1,7 +1,7 @@
 /*
- * The context that a thread publishes: the trace and span that it works for, and
- * attributes such as the route of a request. Its bytes were copied while the
- * thread was interrupted; they may be anything.
+ * The context that a thread publishes: the trace and span that it works for,
+ * and attributes such as the route of a request. Its bytes were copied while
+ * the thread was interrupted; they may be anything.
  *
  *   Source   opentelemetry-specification, oteps/profiles/4947-thread-ctx.md
  */

@@ -38,8 +38,8 @@ round_up(uint64_t n, uint64_t align)
 	                                       : n;
 }
 
-/* The storage of a program lies below the thread pointer on x86-64, and above it
- * on aarch64. */
+/* The storage of a program lies below the thread pointer on x86-64, and above
+ * it on aarch64. */
 static int
 find_fixed(const struct elf_image *e, uint64_t value, struct thread_tls *out)
 {
@@ -77,8 +77,8 @@ kind_of(uint16_t machine, uint64_t type, struct thread_tls *out)
 	return true;
 }
 
-/* True for a relocation of the symbol. If other files cannot replace the symbol,
- * linkers write its value instead of its number. */
+/* True for a relocation of the symbol. If other files cannot replace the
+ * symbol, linkers write its value instead of its number. */
 static bool
 is_of(const Elf64_Rela *r, const struct search *s)
 {

@@ -2,11 +2,11 @@
  * Where the threads of a process keep the address of the context that they
  * publish: in a thread-local variable that a program or a library defines.
  *
- * If the program or a library that was loaded at its start defines the variable,
- * it lies at a fixed offset from the thread pointer. A library that was loaded
- * later has a block of memory in each thread, and the variable is in that block.
- * The dynamic linker tells the code that uses the variable which case applies;
- * the same words are read here.
+ * If the program or a library that was loaded at its start defines the
+ * variable, it lies at a fixed offset from the thread pointer. A library that
+ * was loaded later has a block of memory in each thread, and the variable is in
+ * that block. The dynamic linker tells the code that uses the variable which
+ * case applies; the same words are read here.
  *
  *   Source   opentelemetry-specification, oteps/profiles/4947-thread-ctx.md;
  *            ELF Handling For Thread-Local Storage, Drepper 2013, 3.4.2, 3.4.6;

@@ -528,7 +528,7 @@ forget_sections(struct elf_image *e)
 	e->nsections = e->strtab_size = 0;
 }
 
-/* --- dynamic symbols without section headers ------------------------------- */
+/* --- dynamic symbols without section headers ------------------------------ */
 
 static int
 read_words(const struct elf_image *e, uint64_t offset, uint32_t *out, size_t n)

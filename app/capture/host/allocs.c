@@ -184,9 +184,9 @@ scale_for(double missed, double expected)
 /* Sets the scales of the calls that are expected until the next look. If there
  * are more, they are not scaled: a process that had to wait for a CPU may make
  * many times as many calls as before. A process that sleeps between bursts is
- * expected to make all calls of a burst: if fewer were scaled, the first calls of
- * the burst would stand for the rest of it. Missed calls that no call has stood
- * for by then are left to later ones. */
+ * expected to make all calls of a burst: if fewer were scaled, the first calls
+ * of the burst would stand for the rest of it. Missed calls that no call has
+ * stood for by then are left to later ones. */
 static void
 set_scales(struct watchers *p, uint32_t slot, int64_t next_ns)
 {

@@ -15,8 +15,8 @@
 #define REGS 16
 #define RDI  7 /* the first argument, mostly the size */
 
-/* The place of each register in struct pt_regs of x86-64: index by the register's
- * number in instructions; values in words.
+/* The place of each register in struct pt_regs of x86-64: index by the
+ * register's number in instructions; values in words.
  *   Source   linux/arch/x86/include/asm/ptrace.h, struct pt_regs */
 static const volatile uint8_t places[REGS] = {10, 11, 12, 5, 19, 4, 13, 14,
                                               9,  8,  7,  6, 3,  2, 1,  0};
@@ -26,8 +26,8 @@ read_reg(const void *regs, uint32_t number)
 {
 	uint64_t value = 0;
 
-	/* A plain load costs less than a call. It is written in assembly because
-	 * the verifier requires the offset to be a constant in the
+	/* A plain load costs less than a call. It is written in assembly
+	 * because the verifier requires the offset to be a constant in the
 	 * instruction. */
 	if (number == RDI) {
 		asm volatile("%0 = *(u64 *)(%1 + 112)"

@@ -426,7 +426,8 @@ quality_json(const struct quality *q, const struct finding *findings,
 	json_close(out, '}');
 }
 
-/* Removes a note by what it says first: other releases advise in other words. */
+/* Removes a note by what it says first: other releases advise in other
+ * words. */
 static void
 remove_note(json_t *list, unsigned note)
 {

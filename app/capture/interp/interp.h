@@ -151,8 +151,8 @@ struct interp_unread {
 
 struct language {
 	enum language_id id;
-	/* A thread has its frames in its own storage, where find looks: the rows
-	 * of attach are only for threads that stand still. */
+	/* A thread has its frames in its own storage, where find looks: the
+	 * rows of attach are only for threads that stand still. */
 	bool in_thread;
 	/*
 	 * Finds an interpreter's addresses.

@@ -30,8 +30,8 @@ struct interp_code {
  * Finds the places of a stack's frames, for interp_name(). Code objects that
  * are new or old are read first.
  *
- *   Shape    pid is the process whose memory space is; out[s->n]; INTERP_NO_PLACE for INTERP_NO_CODE and code without a
- *            name
+ *   Shape    pid is the process whose memory space is; out[s->n];
+ *            INTERP_NO_PLACE for INTERP_NO_CODE and code without a name
  *   Errors   -E2BIG past INTERP_MAX_CODES, -ENOMEM, those of the language's
  *            read and place
  */

@@ -53,8 +53,8 @@ struct interp_list {
 	uint64_t hop;                /* as in a slot */
 };
 
-/* Where the threads of a process keep the address of their context: at an offset
- * from the thread pointer, or from the block of a module. */
+/* Where the threads of a process keep the address of their context: at an
+ * offset from the thread pointer, or from the block of a module. */
 struct context_at {
 	uint32_t pid;    /* 0: unused; written last */
 	uint32_t module; /* number of that module; 0: there is none */

@@ -66,8 +66,8 @@ enum walk_step {
 
 #define WALK_MAX_FIND 64 /* steps along the threads of a process */
 
-/* Finds a thread by its number, and by its thread pointer if that is not 0; sets
- * out->head. */
+/* Finds a thread by its number, and by its thread pointer if that is not 0;
+ * sets out->head. */
 WALK bool
 walk_find(enum walk_step (*step)(const struct memory *m,
                                  const struct interp_list *list,

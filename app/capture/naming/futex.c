@@ -94,7 +94,8 @@ is_hidden(const struct profile *p, const uint32_t *stack, uint32_t n,
 	                 is_in(p, stack[i], "[anon]"));
 }
 
-/* Finds what a caller of a lock's function builds on the lock; NULL: nothing. */
+/* Finds what a caller of a lock's function builds on the lock; NULL:
+ * nothing. */
 static const char *
 exception_reason(const struct profile *p, const uint32_t *stack, uint32_t n,
                  uint32_t lock)

@@ -422,7 +422,7 @@ interpreted_name(const struct interp_codes *codes, uint64_t vaddr,
 	return 1;
 }
 
-/* --- locks and waits ------------------------------------------------------- */
+/* --- locks and waits ------------------------------------------------------ */
 
 #define LOCKS_MAX 256 /* locks looked up; each reads the symbol tables */
 

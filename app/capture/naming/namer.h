@@ -61,14 +61,14 @@ DEFINE_CLEANUP(struct namer *, namer_free)
 size_t namer_lookup(struct namer *n, struct place at, struct sym_frame *out,
                     size_t max);
 /*
- * Makes one frame for code that namer_lookup() finds no function for: a file has
- * its name; code made at run time also has the start of the memory without gaps
- * that it lies in, as "[anon]+0x7f31c0000000".
+ * Makes one frame for code that namer_lookup() finds no function for: a file
+ * has its name; code made at run time also has the start of the memory without
+ * gaps that it lies in, as "[anon]+0x7f31c0000000".
  *
  *   Owns     as namer_lookup()
  *   Errors   returns 0 when memory runs out, else 1
  */
 size_t namer_unknown(struct namer *n, struct place at, struct sym_frame *out);
-/* True for code of the kernel or of a file that was read. A function that has no
- * name there is in no symbol table. */
+/* True for code of the kernel or of a file that was read. A function that has
+ * no name there is in no symbol table. */
 bool namer_knows_code(const struct namer *n, struct place at);

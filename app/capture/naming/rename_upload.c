@@ -147,8 +147,8 @@ by_place(const struct finder *f, uint32_t process, uint32_t mapping)
 	return PROFILE_NONE;
 }
 
-/* True if the profile is of this process: it has all of the mappings at the same
- * places, which are random. */
+/* True if the profile is of this process: it has all of the mappings at the
+ * same places, which are random. */
 static bool
 is_profiled(const struct finder *f, uint32_t process)
 {
@@ -182,8 +182,8 @@ find_modules(struct finder *f, uint32_t processes)
 	}
 }
 
-/* Finds the host's debug file by build-id. One that is missing is noted, so that
- * it is fetched. */
+/* Finds the host's debug file by build-id. One that is missing is noted, so
+ * that it is fetched. */
 static const struct elf_image *
 debug_of(struct finder *f, uint32_t mapping)
 {

@@ -36,8 +36,8 @@ enum {
 	CV_IS_NAMED = 0x8000
 };
 
-/* A hash's body and what has a package's name: an address of it, or of a list of
- * them if there are several. */
+/* A hash's body and what has a package's name: an address of it, or of a list
+ * of them if there are several. */
 enum { HASH_MAX = 24, NAMES = 40, NAMES_COUNT = 28 };
 
 /* A name begins with its hash and length. */

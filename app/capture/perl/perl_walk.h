@@ -13,9 +13,9 @@
 
 /*
  * The layout of a slot is the offset in an interpreter of its statement,
- * PL_curcop. Without threads there is no interpreter but variables: the statement
- * is the head, and the layout has this bit and how many words PL_curstackinfo is
- * behind it, less than 0 if it is before it.
+ * PL_curcop. Without threads there is no interpreter but variables: the
+ * statement is the head, and the layout has this bit and how many words
+ * PL_curstackinfo is behind it, less than 0 if it is before it.
  */
 #define PERL_VARIABLES  0x8000
 #define PERL_MOST_WORDS 0x4000
@@ -62,9 +62,10 @@ enum { PERL_START, PERL_NAME = 2, PERL_FLAGS = 6, PERL_CV_WORDS };
 #define PERL_IS_NAMED (UINT64_C(0x8000) << 32) /* without a glob */
 
 /*
- * What a frame is, in the upper bits of its instr; the lower ones are an address.
- * Its code is a sub's first instruction, since closures share it, and are gone
- * when they have been called; a file's name; or the kind, where one is enough.
+ * What a frame is, in the upper bits of its instr; the lower ones are an
+ * address. Its code is a sub's first instruction, since closures share it, and
+ * are gone when they have been called; a file's name; or the kind, where one is
+ * enough.
  */
 enum perl_kind {
 	PERL_BY_GLOB = 1, /* a sub; the address is of its glob, */
@@ -133,8 +134,8 @@ perl_enter(const struct memory *m, struct walk_at *w)
 	return WALK_ON;
 }
 
-/* Sets a frame by the statement at hand: code and instr, which holds a kind, are
- * the address of its file's name where they have none. */
+/* Sets a frame by the statement at hand: code and instr, which holds a kind,
+ * are the address of its file's name where they have none. */
 WALK enum walk_step
 perl_keep(const struct memory *m, const struct walk_at *w, uint64_t code,
           uint64_t instr, uint64_t mark, struct interp_frame *to)

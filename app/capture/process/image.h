@@ -2,12 +2,12 @@
  * The image of a program or library, read from the memory of a process that has
  * it mapped.
  *
- * It replaces a file that can't be opened: the file was unlinked, and the kernel
- * does not let the worker follow the link of a mapping; or its file system was
- * unmounted. The image has the parts of the file that the process has mapped:
- * program headers, code, unwind tables, dynamic symbols and the build-id, by
- * which a debug file is found. Section headers and the symbol table are usually
- * not mapped.
+ * It replaces a file that can't be opened: the file was unlinked, and the
+ * kernel does not let the worker follow the link of a mapping; or its file
+ * system was unmounted. The image has the parts of the file that the process
+ * has mapped: program headers, code, unwind tables, dynamic symbols and the
+ * build-id, by which a debug file is found. Section headers and the symbol
+ * table are usually not mapped.
  */
 #pragma once
 

@@ -74,6 +74,6 @@ MUST_CHECK int maps_parse(char *line, struct map_seen *out);
 MUST_CHECK int maps_split(char *text, struct map_seen **out, size_t *n);
 /* True for two mappings of one file. */
 bool maps_same_file(const struct map_seen *a, const struct map_seen *b);
-/* Removes " (deleted)", the kernel's mark of an unlinked file, from the end of a
- * path. Returns false if the path has no mark. */
+/* Removes " (deleted)", the kernel's mark of an unlinked file, from the end of
+ * a path. Returns false if the path has no mark. */
 bool maps_cut_unlinked(char *path);

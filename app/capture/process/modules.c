@@ -432,8 +432,9 @@ read_image(const struct host *host, int32_t pid, const struct map_seen *seen,
 }
 
 /* Opens a file by its path, or by its mapping if the path leads to another file
- * or to none. Opening by the mapping needs a capability; without it, the program
- * can be opened by /proc/PID/exe, and libraries are read from memory. */
+ * or to none. Opening by the mapping needs a capability; without it, the
+ * program can be opened by /proc/PID/exe, and libraries are read from
+ * memory. */
 static int
 open_image(const struct host *host, int32_t pid, const struct map_seen *seen,
            struct module *m, struct elf_image **out)
@@ -619,8 +620,8 @@ spent_by(struct modules *all, int32_t pid)
 	return s;
 }
 
-/* Opens the file of a mapping. A program may map thousands of files, all of them
- * made to take long, while samples of other programs wait. */
+/* Opens the file of a mapping. A program may map thousands of files, all of
+ * them made to take long, while samples of other programs wait. */
 static void
 try_open(struct modules *all, struct module *m, const int32_t *pids,
          size_t npids, const struct map_seen *seen)
@@ -642,8 +643,8 @@ try_open(struct modules *all, struct module *m, const int32_t *pids,
 	spent->ns += clock_cpu_ns() - began_ns;
 }
 
-/* Copies a mapping and its path. Memory without a name becomes "[anon]", and the
- * path of an unlinked file loses the kernel's mark.
+/* Copies a mapping and its path. Memory without a name becomes "[anon]", and
+ * the path of an unlinked file loses the kernel's mark.
  *   Owns     out->path points into path, or is static
  *   Errors   -ENAMETOOLONG */
 static int
@@ -662,8 +663,8 @@ name_mapping(const struct map_seen *seen, char path[static HOST_MAX_PATH],
 	return 0;
 }
 
-/* Joins a mapping of code made at run time with the mappings that it touches. If
- * there is no memory for it, its code has the name of the module only. */
+/* Joins a mapping of code made at run time with the mappings that it touches.
+ * If there is no memory for it, its code has the name of the module only. */
 static void
 add_stretch(struct module *m, const struct map_seen *seen)
 {

@@ -28,8 +28,8 @@ struct interp_process {
 	int32_t code_pid;
 	bool forked;
 	bool unknown; /* its layout is not known */
-	/* A thread may be in several interpreters at once, and leave them: where
-	 * its frames are is looked up for each sample. */
+	/* A thread may be in several interpreters at once, and leave them:
+	 * where its frames are is looked up for each sample. */
 	bool several;
 	uint64_t looked_ns; /* for interpreters; 0: never */
 };
@@ -326,8 +326,8 @@ is_in_greenlet(const struct process *proc, const uint64_t *pcs, size_t n)
 	return false;
 }
 
-/* Returns how many frames are between a call of the interpreter and the one with
- * whose run it goes on; 0 if it has a run of its own. */
+/* Returns how many frames are between a call of the interpreter and the one
+ * with whose run it goes on; 0 if it has a run of its own. */
 static unsigned
 goes_on(const struct process *proc, const uint64_t *pcs, size_t i, size_t n,
         unsigned most)
@@ -379,8 +379,8 @@ count_calls(const struct process *proc, const uint64_t *pcs, size_t n,
 	return calls;
 }
 
-/* Returns how many frames may be between a call and the one that goes on with its
- * run, so that there are as many calls as runs if possible. */
+/* Returns how many frames may be between a call and the one that goes on with
+ * its run, so that there are as many calls as runs if possible. */
 static unsigned
 find_between(const struct process *proc, const uint64_t *pcs, size_t n,
              size_t runs)
@@ -467,8 +467,8 @@ read_runs(struct process *proc, const struct interp_stack *s,
 }
 
 /* True when the interpreter's frames lead to the first function of its program,
- * though the native ones do not: compiled code runs in the frame of the function
- * that interprets, and fibers begin nowhere. */
+ * though the native ones do not: compiled code runs in the frame of the
+ * function that interprets, and fibers begin nowhere. */
 static bool
 reaches_start(const struct process *proc, const struct interp_stack *s,
               enum unwind_end end)

@@ -11,8 +11,8 @@
  *            if it still lives a moment later
  */
 void process_probe(struct process *proc, const struct sampler *s, bool late);
-/* True if a process that ends now began too recently for its allocations to have
- * been watched. */
+/* True if a process that ends now began too recently for its allocations to
+ * have been watched. */
 bool process_allocs_missed(const struct process *proc, const struct sampler *s,
                            uint64_t now_ns);
 /* Stops watching, since the process runs another program. */

@@ -25,8 +25,8 @@ ask(const struct process *proc, struct host_reply *reply)
 	       !reply->error && *reply->text;
 }
 
-/* Returns the path of the lowest file in a process's memory, which is mostly its
- * program; NULL if it has mapped none. */
+/* Returns the path of the lowest file in a process's memory, which is mostly
+ * its program; NULL if it has mapped none. */
 static const char *
 program_of(const struct process *proc)
 {

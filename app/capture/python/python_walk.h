@@ -23,8 +23,9 @@ enum python_layout {
 
 #define PYTHON_FRAME_BYTES 108 /* of the longest frame */
 
-/* Offsets by layout, and the bytes of a frame that are read. Up to 3.10 instr is
- * the number of an instruction. In 3.11 mark is is_entry; later it is owner. */
+/* Offsets by layout, and the bytes of a frame that are read. Up to 3.10 instr
+ * is the number of an instruction. In 3.11 mark is is_entry; later it is
+ * owner. */
 static const struct python_layout_of {
 	int code, previous, instr, mark, bytes;
 } python_layouts[] = {
@@ -155,8 +156,8 @@ python_keep(const uint8_t *copy, enum python_layout layout,
 	return walk_word(copy, l->previous);
 }
 
-/* Looks at a frame. In 3.15 a frame that C owns, and for which there is no call,
- * ends the list. */
+/* Looks at a frame. In 3.15 a frame that C owns, and for which there is no
+ * call, ends the list. */
 WALK enum walk_step
 python_step_as(const struct memory *m, enum python_layout layout,
                struct walk_at *w, struct interp_frame *to)

@@ -116,8 +116,8 @@ kind_of(enum profile_type_id type, enum sampler_kind *out)
 
 #define LOW_RATE_NS ((uint64_t)5 * NS_PER_MS) /* between samples */
 
-/* At low rates copies cost next to nothing, and there are few samples from which
- * to learn that stacks are deeper. */
+/* At low rates copies cost next to nothing, and there are few samples from
+ * which to learn that stacks are deeper. */
 static uint32_t
 first_stack_bytes(const struct recorder_conf *conf, enum sampler_kind kind,
                   uint64_t period_ns)

@@ -148,8 +148,8 @@ count_part(struct capture *c, const struct record *r)
 	parts_add(&c->parts, r->time_ns, seen, value, most);
 }
 
-/* Counts a sample; its stack has room for the frame above, title, if any. context
- * is NULL if its thread has none. */
+/* Counts a sample; its stack has room for the frame above, title, if any.
+ * context is NULL if its thread has none. */
 static void
 count_sample(struct capture *c, const struct record *r,
              struct proc_stack *stack, const struct place *title,

@@ -15,8 +15,8 @@
 
 #define MOST_BYTES   (INT64_C(1) << 62)
 #define MOST_UNNAMED 3 /* files that a report names */
-/* Spans of a profile whose ids are kept: hours of windows are added up, with all
- * spans of each. */
+/* Spans of a profile whose ids are kept: hours of windows are added up, with
+ * all spans of each. */
 #define MOST_SPANS        4096
 #define MOST_WINDOW_SPANS 32
 

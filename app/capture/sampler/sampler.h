@@ -142,8 +142,8 @@ bool sampler_interp_thread(struct sampler *s, const struct interp_slot *slot);
  */
 void sampler_interp_list(struct sampler *s, const struct interp_list *list,
                          bool forked);
-/* Adds a process whose threads publish contexts, in the place of one with a like
- * number; false if contexts can't arrive. */
+/* Adds a process whose threads publish contexts, in the place of one with a
+ * like number; false if contexts can't arrive. */
 bool sampler_context(struct sampler *s, const struct context_at *at);
 /* Removes a process that ended or runs another program. */
 void sampler_interp_gone(struct sampler *s, uint32_t pid);

@@ -104,8 +104,8 @@ map_read(int fd, size_t bytes, const void *out)
 }
 
 /* Takes the descriptors of the programs for allocations: the one that holds
- * them, the outputs, the threads, and the processes; for memory in use, also the
- * rows. */
+ * them, the outputs, the threads, and the processes; for memory in use, also
+ * the rows. */
 static int
 take_allocs(struct sampler_emitter *e, bool inuse, int *fds, size_t nfds)
 {

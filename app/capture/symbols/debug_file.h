@@ -50,8 +50,8 @@ struct elf_image *
 debug_file_split(const struct host *host, int32_t pid, const char *path,
                  const char *dir, const char *name);
 /*
- * Finds that file in the root of pid: by its build-id, in .dwz, and by its path,
- * which may be relative to that of debug or of the image it belongs to.
+ * Finds that file in the root of pid: by its build-id, in .dwz, and by its
+ * path, which may be relative to that of debug or of the image it belongs to.
  *   Source   GDB manual, "Separate Debug Files"; gdb/dwarf2/dwz.c
  */
 struct elf_image *

@@ -54,9 +54,9 @@ MUST_CHECK int unwind_table_new_split(const struct elf_image *elf,
                                       const struct elf_image *debug,
                                       struct unwind_table **out);
 void unwind_table_free(struct unwind_table *t);
-/* Counts the bytes of frame information that a table has copied, and of the rows
- * that it made of it. Leaves out Go's tables and what it remembers of functions
- * and code. */
+/* Counts the bytes of frame information that a table has copied, and of the
+ * rows that it made of it. Leaves out Go's tables and what it remembers of
+ * functions and code. */
 size_t unwind_table_bytes(const struct unwind_table *t);
 /* True if the image has frame information of any kind. */
 bool unwind_table_has_frames(const struct unwind_table *t);

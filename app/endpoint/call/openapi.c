@@ -258,7 +258,8 @@ put_params(struct buf *b, const struct route *r)
 	json_close(b, ']');
 }
 
-/* Returns the length of an input's first content type, by which it is listed. */
+/* Returns the length of an input's first content type, by which it is
+ * listed. */
 static size_t
 listed_len(const struct input *in)
 {

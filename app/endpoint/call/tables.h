@@ -28,7 +28,8 @@ extern const char *const method_names[];
 /* Stands for the size of a result: a line of JSON, and the bytes that it
  * describes. */
 #define RESULT (SIZE_MAX - 1)
-/* Stands for the size of a message of the Connect protocol that has profiles. */
+/* Stands for the size of a message of the Connect protocol that has
+ * profiles. */
 #define CONNECT_UPLOAD (SIZE_MAX - 2)
 /* Stands for the size of another message of that protocol, which has at most
  * CONNECT_MAX bytes. */

@@ -36,8 +36,8 @@ struct chosen {
 void chosen_done(struct chosen *s);
 
 /*
- * Reads the members stack_trace_selector, span_selector and trace_id_selector of
- * a message. *out borrows from it, and must not move.
+ * Reads the members stack_trace_selector, span_selector and trace_id_selector
+ * of a message. *out borrows from it, and must not move.
  *   Errors   -1 with the reply; *out must be freed then, too
  */
 MUST_CHECK int

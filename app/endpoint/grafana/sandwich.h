@@ -1,5 +1,6 @@
 /*
- * A function between its callers and callees, as Profiles Drilldown asks for it.
+ * A function between its callers and callees, as Profiles Drilldown asks for
+ * it.
  *
  *   Source   pkg/model of github.com/grafana/pyroscope and
  *            SandwichApiClient.ts of github.com/grafana/profiles-drilldown,

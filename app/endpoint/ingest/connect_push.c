@@ -1,6 +1,7 @@
 /*
- * POST /push.v1.PusherService/Push, for Alloy and SDKs of Pyroscope: profiles of
- * any number of series, each of which becomes windows as a push to /ingest does.
+ * POST /push.v1.PusherService/Push, for Alloy and SDKs of Pyroscope: profiles
+ * of any number of series, each of which becomes windows as a push to /ingest
+ * does.
  *
  * A request that cannot be read as a whole is refused as a whole.
  * Source: api/push/v1/push.proto of github.com/grafana/pyroscope 2.2.

@@ -2,9 +2,9 @@
  * POST /v1development/profiles, for exporters of OpenTelemetry: profiles of any
  * number of services, each of which becomes windows as a push to /ingest does.
  *
- * Profiles that cannot be stored do not keep others from being stored: the reply
- * has their number, and the first reason. A request of which nothing is stored
- * fails. Source: the OTLP specification, section OTLP/HTTP;
+ * Profiles that cannot be stored do not keep others from being stored: the
+ * reply has their number, and the first reason. A request of which nothing is
+ * stored fails. Source: the OTLP specification, section OTLP/HTTP;
  * collector/profiles/v1development of opentelemetry-proto 1.11.
  */
 #include "base/rows.h"

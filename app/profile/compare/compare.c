@@ -264,8 +264,8 @@ test_all(struct comparison *c, double fdr, double *scratch)
 }
 
 #define Z_95 1.959964
-/* 0.25 % of the normal distribution is beyond this, on one side: the test of the
- * total adds no more than twice that to the false alarms. */
+/* 0.25 % of the normal distribution is beyond this, on one side: the test of
+ * the total adds no more than twice that to the false alarms. */
 #define Z_ROSE 2.807034
 
 const char *const compare_bys[] = {"share", "rate", "work", "none", NULL};

@@ -7,11 +7,11 @@
  *	 7: parse:7
  *	  1: 7
  *
- * A function has a line with all of its samples and how often it begins, then one
- * line for each line of its source, counted from the function's first, and those of functions that
- * were inlined there, indented by one more. Only the innermost function of a
- * stack is counted: its callers waited. Samples without lines, or without the
- * line at which their function begins, are left out.
+ * A function has a line with all of its samples and how often it begins, then
+ * one line for each line of its source, counted from the function's first, and
+ * those of functions that were inlined there, indented by one more. Only the
+ * innermost function of a stack is counted: its callers waited. Samples without
+ * lines, or without the line at which their function begins, are left out.
  *
  * Source: SampleProfReader.h of LLVM; AutoFDO, Chen, Li and Moseley, CGO 2016.
  */
@@ -202,10 +202,10 @@ order(struct writer *w, struct order *o)
 	return 0;
 }
 
-/* Returns how often a function begins, estimated by its first line with samples,
- * as LLVM does itself where functions are inlined. With 0, Clang 14 gives a
- * function that is not inlined no counts at all.
- * Source: getHeadSamplesEstimate() in SampleProf.h of LLVM */
+/* Returns how often a function begins, estimated by its first line with
+ * samples, as LLVM does itself where functions are inlined. With 0, Clang 14
+ * gives a function that is not inlined no counts at all. Source:
+ * getHeadSamplesEstimate() in SampleProf.h of LLVM */
 static int64_t
 head_of(const struct writer *w, const struct order *o, uint32_t at)
 {

@@ -5,8 +5,8 @@
  *
  * Facts of pprof that OpenTelemetry has no field for are attributes, by its
  * conventions for pprof, so that a file that is read again is the same profile.
- * Rows of the dictionary are written once, and only those that are used. Source:
- * profiles.proto of opentelemetry-proto, v1.11.0; profcheck of
+ * Rows of the dictionary are written once, and only those that are used.
+ * Source: profiles.proto of opentelemetry-proto, v1.11.0; profcheck of
  * open-telemetry/sig-profiling.
  */
 #include "exports.h"

@@ -5,8 +5,8 @@
  * with the line where the function begins, or else its package. Weights cannot
  * be negative in this format, so stacks with negative values, in differences,
  * are left out. "counts" is our extension: the number of samples of each row,
- * empty if it is not known. Other readers ignore it. Source: file-format-schema.json of speedscope
- * 1.22, FileFormat.SampledProfile.
+ * empty if it is not known. Other readers ignore it. Source:
+ * file-format-schema.json of speedscope 1.22, FileFormat.SampledProfile.
  */
 #include "exports.h"
 

@@ -69,8 +69,8 @@ void import_done(struct import *im);
 /*
  * Sets the unit of values, before the first sample: "" for plain numbers, a
  * unit of time or of bytes. Plain numbers are samples in a type that is
- * sampled, and in the type's unit in others. Later calls, for other parts of the
- * file, may only change between units of one kind.
+ * sampled, and in the type's unit in others. Later calls, for other parts of
+ * the file, may only change between units of one kind.
  */
 MUST_CHECK int import_unit(struct import *im, const char *unit);
 /* Finds or adds the function that a frame names. */
@@ -134,8 +134,8 @@ MUST_CHECK int import_end(struct import *im, struct profile **out);
 /* Finds the unit of types.def for one that other tools write, and the factor;
  * NULL: unknown. */
 const char *import_unit_find(const char *unit, int64_t *scale);
-/* Removes the frames that a pprof file wants to be hidden; appends a note if its
- * patterns can't be used. Returns 0 or -ENOMEM. */
+/* Removes the frames that a pprof file wants to be hidden; appends a note if
+ * its patterns can't be used. Returns 0 or -ENOMEM. */
 MUST_CHECK int import_drop(struct profile *p, struct buf *why);
 /* True if most lines look like folded stacks, but do not end with counts. */
 bool import_has_bare_stacks(const char *p, size_t n);

@@ -18,9 +18,9 @@
  * nobody calls is given its share of the cost, as if a function called others
  * in the same proportions wherever it is called from; speedscope does the same.
  * Calls back into a path are recursion, and end there. The largest paths are
- * followed first, up to a limit. A function's own cost is measured; it is divided
- * among the paths to the function. A function that no path reaches is shown
- * without callers.
+ * followed first, up to a limit. A function's own cost is measured; it is
+ * divided among the paths to the function. A function that no path reaches is
+ * shown without callers.
  *
  * The profile has one event, the first or the one that is asked for, counted
  * under its own name unless that says what it counts.

@@ -108,7 +108,8 @@ compile(const struct profile *p, uint32_t string, struct pattern *out)
 	return r;
 }
 
-/* Returns the length of a name without its arguments. Source: simplifyFunc(). */
+/* Returns the length of a name without its arguments. Source:
+ * simplifyFunc(). */
 static size_t
 without_arguments(const char *name, size_t n)
 {

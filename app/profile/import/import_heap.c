@@ -452,7 +452,8 @@ set_types(struct reader *r)
 	return rc;
 }
 
-/* Reads the mappings at the end of a file, and sets *end to where they start. */
+/* Reads the mappings at the end of a file, and sets *end to where they
+ * start. */
 static int
 read_maps(struct reader *r, const char *p, const char **end)
 {

@@ -380,8 +380,8 @@ read_bare_head(const char *line, size_t n, const char *next, const char *stop,
 	return true;
 }
 
-/* Finds a line that begins a sample. A line like a head, but without a time, has
- * to be followed by a frame. */
+/* Finds a line that begins a sample. A line like a head, but without a time,
+ * has to be followed by a frame. */
 static bool
 has_head(const char *p, size_t n)
 {
@@ -433,7 +433,7 @@ input_perf_looks(const char *p, size_t n)
 	return has_head(p, n) || has_frames(p, n);
 }
 
-/* --- samples ----------------------------------------------------------------- */
+/* --- samples -------------------------------------------------------------- */
 
 /* Pushes a frame, and before it those that a name of Java's maps says are
  * inlined into it: "outer->inner". */
@@ -582,7 +582,7 @@ read_line(struct reader *d, const char *line, size_t n)
 	return end(d);
 }
 
-/* --- the file ---------------------------------------------------------------- */
+/* --- the file ------------------------------------------------------------- */
 
 static void
 reader_done(struct reader *d)

@@ -7,8 +7,8 @@
 #include "base/buf.h"
 
 /*
- * Passes over a byte order mark. UTF-16 and such lines are converted into *room,
- * which *p then points to.
+ * Passes over a byte order mark. UTF-16 and such lines are converted into
+ * *room, which *p then points to.
  *   Errors   those of struct buf; *p untouched
  */
 MUST_CHECK int import_text(const char **p, size_t *n, struct buf *room);

@@ -1,17 +1,17 @@
 /*
  * Reads OpenTelemetry's profiles. All profiles of a file share a dictionary of
- * tables, whose rows refer to each other by index: stacks to locations, these to
- * mappings and functions, these to strings. The rows that a part of the file
+ * tables, whose rows refer to each other by index: stacks to locations, these
+ * to mappings and functions, these to strings. The rows that a part of the file
  * needs are added to its profile when they are first referred to.
  *
  * A sample has one value, or one for each of its points in time, or only points
- * in time, which count 1 each; its values are added up. Points in time, links to
- * traces and columns of lines are left out.
+ * in time, which count 1 each; its values are added up. Points in time, links
+ * to traces and columns of lines are left out.
  *
  * A profile has values of one type. Profiles that follow one another and have
- * the same time and period become one of several types, as those of a pprof file
- * that was converted. If samples are counted, and the period is a time, their
- * time is added, as the worker's profiles have it.
+ * the same time and period become one of several types, as those of a pprof
+ * file that was converted. If samples are counted, and the period is a time,
+ * their time is added, as the worker's profiles have it.
  *
  * Source: profiles.proto of opentelemetry-proto, v1.7.0 to v1.11.0;
  * reporter/internal/pdata of opentelemetry-ebpf-profiler.
@@ -694,8 +694,8 @@ push_stack(struct otlp *o, const struct sample_read *s)
 	return r;
 }
 
-/* Makes a label of an attribute; its key is PROFILE_NONE if the attribute has no value
- * that a label can have. */
+/* Makes a label of an attribute; its key is PROFILE_NONE if the attribute has
+ * no value that a label can have. */
 static int
 make_label(struct otlp *o, uint64_t at, struct label *out)
 {

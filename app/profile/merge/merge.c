@@ -335,8 +335,8 @@ add_functions(struct input_rows *r)
 	return rc;
 }
 
-/* Finds the lines of a location, which has none or only its place. Returns their
- * number. */
+/* Finds the lines of a location, which has none or only its place. Returns
+ * their number. */
 static int
 find_lines(struct input_rows *r, uint32_t at, uint32_t mapping,
            uint64_t address, struct line out[static PROFILE_MAX_LINES])

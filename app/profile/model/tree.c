@@ -225,8 +225,8 @@ struct group {
 	uint32_t node;
 };
 
-/* Names of all frames, read once for the trees of one type, and then replaced by
- * their ranks if a tree needs its children in order. */
+/* Names of all frames, read once for the trees of one type, and then replaced
+ * by their ranks if a tree needs its children in order. */
 struct tree_ranks {
 	uint32_t *by_location; /* of a location's only frame; 0 if not seen yet,
 	                          SEVERAL: see by_line */
@@ -858,7 +858,8 @@ tree_of_names(const struct profile *p, uint32_t type, struct function_sums *of,
 	return r;
 }
 
-/* Builds t, which has no nodes yet, with the names of another tree or its own. */
+/* Builds t, which has no nodes yet, with the names of another tree or its
+ * own. */
 static int
 build(struct build *b, struct tree *t, const struct tree *named)
 {

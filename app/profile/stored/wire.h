@@ -64,8 +64,8 @@ wire_ends(const uint8_t *p)
 size_t wire_count(struct wire w);
 MUST_CHECK int wire_varint_long(struct wire *w, uint64_t *out);
 MUST_CHECK int wire_next_long(struct wire *w, struct wire_field *f);
-/* Sets *out to the last field with this key, which must be of WIRE_BYTES; leaves
- * it if there is none. Returns 0 or -EBADMSG. */
+/* Sets *out to the last field with this key, which must be of WIRE_BYTES;
+ * leaves it if there is none. Returns 0 or -EBADMSG. */
 MUST_CHECK int wire_last(struct wire w, uint32_t key, struct wire *out);
 /* Calls a function with each field of this key, which must be of WIRE_BYTES,
  * until it returns another number than 0. Returns that number, or -EBADMSG. */

@@ -69,8 +69,8 @@ parts_of(const struct plan *p, const struct window *w, struct window_list *out)
 	return rc;
 }
 
-/* Uses the windows of failed sums, and of those above the plan's top, instead of
- * them. */
+/* Uses the windows of failed sums, and of those above the plan's top, instead
+ * of them. */
 static int
 replace_sums(const struct plan *p, struct window_list *l)
 {

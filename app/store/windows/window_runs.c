@@ -241,8 +241,8 @@ has_window_at(const struct window_list *l, int64_t start_ms)
 	return false;
 }
 
-/* True if a list of the level above has the parent of a run of a tier, which all
- * windows of the run share. */
+/* True if a list of the level above has the parent of a run of a tier, which
+ * all windows of the run share. */
 static bool
 has_parent(const struct window_list *parents, enum block_tier tier,
            const struct block_run *r)

@@ -142,8 +142,8 @@ send_done(const struct analyser *a, const struct analyser_job *job,
 	                reading < 0 ? 1 : ARRAY_LEN(fds));
 }
 
-/* Reads a stored profile. A worker or the API wrote it, but a file that may have
- * been on disk for years is not trusted. */
+/* Reads a stored profile. A worker or the API wrote it, but a file that may
+ * have been on disk for years is not trusted. */
 static int
 read_stored(const struct analyser_job *job, struct profile **out)
 {

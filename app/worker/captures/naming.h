@@ -1,8 +1,8 @@
 /*
- * Finds names of frames that were pushed without one (store/names.h): one module
- * at a time. The analyser gets a profile of its addresses, and names them as it
- * does those of an upload: from files that the service's processes run, and
- * from debug files of the host.
+ * Finds names of frames that were pushed without one (store/names.h): one
+ * module at a time. The analyser gets a profile of its addresses, and names
+ * them as it does those of an upload: from files that the service's processes
+ * run, and from debug files of the host.
  */
 #pragma once
 

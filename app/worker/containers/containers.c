@@ -79,10 +79,10 @@ find_depth(struct containers *c, const char *text)
 }
 
 /*
- * Finds the owner of a folder of control groups. If the worker is in a container
- * with control groups of its own, it sees others relative to these, as "/../..",
- * without the names of those that both are below. Of several folders that may be
- * meant, one of a user counts.
+ * Finds the owner of a folder of control groups. If the worker is in a
+ * container with control groups of its own, it sees others relative to these,
+ * as "/../..", without the names of those that both are below. Of several
+ * folders that may be meant, one of a user counts.
  */
 static int
 owner_of(const struct containers *c, const char *root, const char *folder,

@@ -360,7 +360,8 @@ MUST_CHECK int worker_exe_link(int sock, int32_t pid, char out[HOST_MAX_PATH]);
 /* Reads the pid from a pid file of this host; -errno. */
 MUST_CHECK int worker_pid_file(int sock, const char *path, int32_t *out);
 /*
- * Appends a file of a row of container_file.def, or the name that it stands for.
+ * Appends a file of a row of container_file.def, or the name that it stands
+ * for.
  *   Errors   -E2BIG past out->max; those of CONTAINER_FILE in host.def; -errno
  */
 MUST_CHECK int worker_container_file(int sock, uint32_t row, const char *path,

@@ -1,7 +1,7 @@
 /*
- * Processes that the opener has killed and not yet reaped. One that waits in the
- * kernel for a file system may never exit, not even on SIGKILL, so nothing waits
- * longer than ENDED_WAIT_NS for it.
+ * Processes that the opener has killed and not yet reaped. One that waits in
+ * the kernel for a file system may never exit, not even on SIGKILL, so nothing
+ * waits longer than ENDED_WAIT_NS for it.
  */
 #pragma once
 

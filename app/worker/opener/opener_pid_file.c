@@ -71,8 +71,8 @@ read_pid_file(struct opener *o, const struct host_ask *ask, struct answer *out)
 	ssize_t n;
 	int rc;
 
-	/* Bytes of a file that the kernel makes, such as /proc/kmsg, may be lost
-	 * to all others that read it. */
+	/* Bytes of a file that the kernel makes, such as /proc/kmsg, may be
+	 * lost to all others that read it. */
 	rc = opener_walk(o, ask->path, &place) ?: opener_reopen(place, &fd);
 	if (rc)
 		return rc;

@@ -1,7 +1,7 @@
 /*
- * Walks to files of this host through folders that may be any user's. Only links
- * of root and of this user are followed, and only file systems that cannot block
- * (opener_local.h) are entered.
+ * Walks to files of this host through folders that may be any user's. Only
+ * links of root and of this user are followed, and only file systems that
+ * cannot block (opener_local.h) are entered.
  */
 #pragma once
 

@@ -819,8 +819,8 @@ wait_ns(enum check c, const struct finding *f, int rc)
 	               : SELFTEST_NS;
 }
 
-/* Tries one thing. If the worker has no descriptor left, no check finds anything
- * else. */
+/* Tries one thing. If the worker has no descriptor left, no check finds
+ * anything else. */
 static int
 try_one(const struct trial *t, enum check c, struct finding *out)
 {

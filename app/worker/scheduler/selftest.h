@@ -3,11 +3,11 @@
  * captures ask, and keeps a finding for each check.
  *
  * The checks run when the worker starts, and then every SELFTEST_NS; those of
- * the store, of the worker's parts and of other workers every SELFTEST_STORE_NS,
- * since disks fill up, processes hang and workers start. A check that fails runs again with each heartbeat, so
- * that a repair is noticed within seconds, unless the kernel lacks a feature
- * (-EOPNOTSUPP): no setting can change that, and some checks take the opener
- * half a second.
+ * the store, of the worker's parts and of other workers every
+ * SELFTEST_STORE_NS, since disks fill up, processes hang and workers start. A
+ * check that fails runs again with each heartbeat, so that a repair is noticed
+ * within seconds, unless the kernel lacks a feature (-EOPNOTSUPP): no setting
+ * can change that, and some checks take the opener half a second.
  */
 #pragma once
 

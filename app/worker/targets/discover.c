@@ -174,7 +174,7 @@ candidate_of(const struct discover *d, const struct proc *p,
 	return d->units && of_unit(p->unit, out);
 }
 
-/* --- matches that were handled ----------------------------------------------------- */
+/* --- matches that were handled -------------------------------------------- */
 
 struct sought {
 	const struct discover *d;

@@ -2,9 +2,9 @@
  * Makes services of containers and units that start on this host, as [discover]
  * of stoker.conf asks.
  *
- * A process is looked at while it is young, since a container gets its name, and
- * a child its unit, shortly after the start. Owners of containers choose their
- * names, so only those within the tenant's scope count, and the number of
+ * A process is looked at while it is young, since a container gets its name,
+ * and a child its unit, shortly after the start. Owners of containers choose
+ * their names, so only those within the tenant's scope count, and the number of
  * services is bounded.
  */
 #pragma once

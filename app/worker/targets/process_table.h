@@ -13,10 +13,10 @@
  * later.
  *
  * The context that a process publishes is read when the process is PROC_NEW_NS
- * old, and once it was found, every PROC_FRESH_NS. One without is asked less and
- * less often, the older it gets: SDKs publish soon after the start. A read that
- * hangs holds up the scheduler for seconds, so none is read for PROC_FRESH_NS
- * afterwards.
+ * old, and once it was found, every PROC_FRESH_NS. One without is asked less
+ * and less often, the older it gets: SDKs publish soon after the start. A read
+ * that hangs holds up the scheduler for seconds, so none is read for
+ * PROC_FRESH_NS afterwards.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
- * Contexts of threads: names of attributes, records, and the variable that leads
- * to them.
+ * Contexts of threads: names of attributes, records, and the variable that
+ * leads to them.
  */
 #include "capture/contexts/thread_context.h"
 #include "capture/contexts/thread_tls.h"
@@ -271,7 +271,7 @@ TEST(attributes_past_the_limit_are_left_out)
 }
 END
 
-/* --- the contexts of a capture --------------------------------------------- */
+/* --- the contexts of a capture -------------------------------------------- */
 
 /* A program may have another span, and another value, in each sample. */
 TEST(contexts_past_the_limit_of_a_capture_are_not_kept)
@@ -378,8 +378,8 @@ file_of(uint16_t machine, bool is_program, uint32_t relocation, bool by_value)
 
 #define BIAS UINT64_C(0x7f0000000000)
 
-/* What lies at the place in a process, and where threads then have the variable;
- * rc 0, or -EAGAIN. */
+/* What lies at the place in a process, and where threads then have the
+ * variable; rc 0, or -EAGAIN. */
 static const struct {
 	uint16_t machine;
 	uint32_t relocation;

@@ -357,7 +357,7 @@ TEST(a_library_that_cannot_be_opened_is_read_from_memory)
 }
 END
 
-/* --- code that was moved ---------------------------------------------------- */
+/* --- code that was moved -------------------------------------------------- */
 
 /* Puts a copy of the page with p into memory in its place, as programs do that
  * want their code in huge pages. */
@@ -448,7 +448,7 @@ TEST(a_process_without_its_first_thread_has_its_code)
 }
 END
 
-/* --- files that take long --------------------------------------------------- */
+/* --- files that take long ------------------------------------------------- */
 
 TEST(files_of_a_process_are_opened_until_they_have_taken_long)
 {
@@ -549,7 +549,7 @@ TEST(addresses_in_a_file_that_is_read_late_keep_their_meaning)
 }
 END
 
-/* --- files that take much --------------------------------------------------- */
+/* --- files that take much ------------------------------------------------- */
 
 static pid_t
 fork_waiting(void)

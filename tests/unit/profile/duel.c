@@ -1,7 +1,7 @@
 /*
  * Duels of drawn runs: how often they are wrong, and how many pairs they take.
- * Noise is as on machines that several share: most runs vary by about a percent,
- * one of twelve costs up to half more, and the machine drifts.
+ * Noise is as on machines that several share: most runs vary by about a
+ * percent, one of twelve costs up to half more, and the machine drifts.
  */
 #include "profile/duel.h"
 #include "base/cleanup.h"

@@ -402,7 +402,8 @@ TEST(bytes_of_a_push_that_may_be_stored_are_not_overwritten)
 }
 END
 
-/* A damaged file, which a directory stands for, is logged by each process once. */
+/* A damaged file, which a directory stands for, is logged by each process
+ * once. */
 TEST(pushes_go_on_without_a_queue_and_the_log_says_so_once)
 {
 	if (test_on_server())

@@ -162,7 +162,7 @@ TEST(a_service_is_profiled_from_the_first_capture_to_the_last_window)
 	until(&w, "history web --type cpu --limit 1", "win-");
 	until(&w, "history web --type goroutine --limit 1", "win-");
 	until(&w, "merge web", "share_half\n");
-	shows(&w, "continuous show web", 0, "Worker of " TEST_HOST ":");
+	shows(&w, "continuous show web", 0, "The worker of " TEST_HOST ":");
 	shows(&w, "continuous off web", 0, "not profiled all the time");
 	shows(&w, "service remove web", 0, "web: removed with ");
 }

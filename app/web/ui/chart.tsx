@@ -244,10 +244,12 @@ export function Chart({ line, within, name, from, to, format, label, choose,
             u.posToVal(left + width, 'x') * 1000);
         }],
         setCursor: [u => {
+          // uPlot tells of the pointer with the next frame.
+          if (u !== plot || !out.current) return;
           const i = u.cursor.idx, p = i == null ? undefined : line[i];
           const near = i == null ? [] : marksAt(u, marks, u.cursor.left!);
           u.over.style.cursor = near.some(m => m.href) ? 'pointer' : '';
-          out.current!.textContent = near.length > 0 ? near.map(m =>
+          out.current.textContent = near.length > 0 ? near.map(m =>
             `${second.format(m.at)} ${m.text}`).join(' · ')
             : !p ? rest : `${second.format(p.at)}: ${p.value === null ? 'nothing is known'
             : format(p.value)}${part(within?.[i!]?.value)}`;

@@ -341,7 +341,7 @@ TEST(in_a_container_each_refusal_names_the_option_that_is_missing)
 		RIG(r);
 		char map[64];
 
-		setenv("container", "oci", 1);
+		setenv("STOKER_CONTAINER", "1", 1);
 		host_is(&r, rows[i].paranoid, "1\n", "1\n", rows[i].caps, "0");
 		snprintf(map, sizeof(map), "0 0 %s\n", rows[i].users);
 		put(&r, "self/uid_map", map);

@@ -5,6 +5,7 @@
 #include "base/pairs.h"
 #include "base/rows.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -148,20 +149,43 @@ interp_function_keep(struct interp_codes *c, const struct buf *texts,
 	return 0;
 }
 
-int
-interp_code_gone(struct interp_codes *c, struct interp_code *code,
-                 interp_line *line)
+/* Names a function that was gone before it was read. */
+static int
+keep_gone(struct interp_codes *c, struct interp_code *code, interp_line *line)
 {
 	static const char name[] = "[gone]";
 	CLEANUP_BUF struct buf texts = BUF_INIT(sizeof(name) + 1);
 	const struct interp_function f = {
 		.line = line, .file = sizeof(name), .lines = sizeof(name) + 1};
 
-	if (code->checked_ns)
-		return 0;
 	buf_add(&texts, name, sizeof(name));
 	buf_putc(&texts, '\0');
 	return interp_function_keep(c, &texts, f, &code->function);
+}
+
+int
+interp_code_end(struct interp_codes *c, uint32_t i,
+                const struct interp_space *space, const void *head, size_t n,
+                int rc)
+{
+	struct interp_code *code = &c->codes[i];
+
+	if (!rc)
+		interp_code_keep(code, head, n, space->now_ns);
+	if (rc != -ESTALE)
+		return rc;
+	return code->checked_ns
+	               ? 0
+	               : keep_gone(c, code, space->image->language->line);
+}
+
+uint32_t
+interp_line_is_position(const uint8_t *table, size_t n, uint32_t first_line,
+                        uint32_t at)
+{
+	(void)table;
+	(void)n;
+	return at ? at : first_line;
 }
 
 void

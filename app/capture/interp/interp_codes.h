@@ -71,12 +71,17 @@ interp_function_keep(struct interp_codes *c, const struct buf *texts,
                      struct interp_function f, uint32_t *out);
 
 /*
- * Names a function "[gone]" that was gone before it was read, until another
- * sample meets it alive. If it was read earlier, that is left.
- *   Errors   those of interp_function_keep()
+ * Notes how the reading of a code object ended: rc is 0 if it was read, or is
+ * the same as before. -ESTALE says that it is gone: what was read of it earlier
+ * stays; if that is nothing, its function is named "[gone]" until another
+ * sample meets it alive.
+ *   Errors   other values of rc; those of interp_function_keep()
  */
-MUST_CHECK int interp_code_gone(struct interp_codes *c,
-                                struct interp_code *code, interp_line *line);
+MUST_CHECK int interp_code_end(struct interp_codes *c, uint32_t i,
+                               const struct interp_space *space,
+                               const void *head, size_t n, int rc);
+/* The line of a language whose positions are lines. */
+interp_line interp_line_is_position;
 /* Appends a text of a target, without control characters. */
 void interp_put_text(const void *text, size_t n, struct buf *out);
 

@@ -164,17 +164,6 @@ attach(const struct interp_space *space, struct interp_threads *out)
 		out, l.hop ? INTERP_ANY_THREAD : l.at[PERL_FIRST], l.head);
 }
 
-/* --- places --------------------------------------------------------------- */
-
-/* A position is a line. */
-static uint32_t
-line(const uint8_t *table, size_t n, uint32_t first_line, uint32_t at)
-{
-	(void)table;
-	(void)n;
-	return at ? at : first_line;
-}
-
 const struct language perl_language = {
 	.id = LANGUAGE_PERL,
 	.in_thread = true,
@@ -185,5 +174,5 @@ const struct language perl_language = {
 	.step = perl_step,
 	.read = perl_read,
 	.place = perl_place,
-	.line = line,
+	.line = interp_line_is_position,
 };

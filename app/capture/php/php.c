@@ -106,17 +106,6 @@ attach(const struct interp_space *space, struct interp_threads *out)
 	return interp_threads_add(out, INTERP_ANY_THREAD, l.head);
 }
 
-/* --- places --------------------------------------------------------------- */
-
-/* A position is a line. */
-static uint32_t
-line(const uint8_t *table, size_t n, uint32_t first_line, uint32_t at)
-{
-	(void)table;
-	(void)n;
-	return at ? at : first_line;
-}
-
 const struct language php_language = {
 	.id = LANGUAGE_PHP,
 	.recognise = recognise,
@@ -126,5 +115,5 @@ const struct language php_language = {
 	.step = php_step,
 	.read = php_read,
 	.place = php_place,
-	.line = line,
+	.line = interp_line_is_position,
 };

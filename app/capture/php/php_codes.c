@@ -213,17 +213,11 @@ keep(struct reader *r, size_t i)
 static int
 keep_or_leave(struct reader *r, size_t i)
 {
-	struct interp_code *code = interp_code(r->codes, r->unread[i].code);
-	struct reading *row = &r->rows[i];
+	const struct reading *row = &r->rows[i];
 	int rc = row->gone ? -ESTALE : row->same ? 0 : keep(r, i);
 
-	if (!rc)
-		interp_code_keep(code, &row->head, sizeof(row->head),
-		                 r->space->now_ns);
-	if (rc == -ESTALE)
-		rc = interp_code_gone(r->codes, code,
-		                      r->space->image->language->line);
-	return rc;
+	return interp_code_end(r->codes, r->unread[i].code, r->space,
+	                       &row->head, sizeof(row->head), rc);
 }
 
 int

@@ -102,19 +102,27 @@ agent_send_blocks(struct agent *a, int64_t now_ns)
 	}
 }
 
+static bool
+is_refused_as(const json_t *answer, const char *kind)
+{
+	const char *code =
+		json_string_value(json_object_get(answer, "error_code"));
+
+	return code && !strcmp(code, kind);
+}
+
 /* Reads the centre's time from a refusal of this kind; -1 if the refusal is of
  * another kind. */
 static int64_t
 read_cursor(int body, const char *kind)
 {
 	CLEANUP_JSON json_t *j = agent_read_answer(body);
-	const char *code = json_string_value(json_object_get(j, "error_code"));
 	const json_t *cursor =
 		json_object_get(json_object_get(j, "details"), "cursorMs");
 
-	if (!code || strcmp(code, kind) != 0)
-		return -1;
-	return json_is_integer(cursor) ? json_integer_value(cursor) : -1;
+	return is_refused_as(j, kind) && json_is_integer(cursor)
+	               ? json_integer_value(cursor)
+	               : -1;
 }
 
 /* Notes that this host's clock is ahead of the centre's: windows are sent once
@@ -137,14 +145,13 @@ static bool
 may_be_read(struct agent *a, int body)
 {
 	CLEANUP_JSON json_t *j = agent_read_answer(body);
-	const char *code = json_string_value(json_object_get(j, "error_code"));
 	CLEANUP_BUF struct buf bytes = BUF_INIT(BLOCK_MAX_BYTES);
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_BLOCK struct block made = {0};
 	const struct block_span *b = &a->span;
 	int rc;
 
-	if (!code || strcmp(code, "InvalidBlock") != 0)
+	if (!is_refused_as(j, "InvalidBlock"))
 		return false;
 	rc = block_of_windows(a->store, a->block_tenant, b->tier, b->start_ms,
 	                      b->end_ms, &bytes)

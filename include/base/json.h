@@ -25,5 +25,6 @@ MUST_CHECK int json_write_indented(const json_t *j, struct buf *out);
 /* Makes a JSON string like json_string(), but never fails on bytes that are not
  * UTF-8. */
 json_t *json_text(const char *s);
-/* Removes the first text of a list that begins with n bytes; none if n is 0. */
+/* Removes the first text in a list that begins with the n bytes of prefix; none
+ * if n is 0. */
 void json_remove_prefix(json_t *list, const char *prefix, size_t n);

@@ -185,8 +185,8 @@ scale_for(double missed, double expected)
  * are more, they are not scaled: a process that had to wait for a CPU may make
  * many times as many calls as before. A process that sleeps between bursts is
  * expected to make all calls of a burst: if fewer were scaled, the first calls
- * of the burst would stand for the rest of it. Missed calls that no call has
- * stood for by then are left to later ones. */
+ * of the burst would stand for the rest of it. Later calls stand for the missed
+ * ones that are left. */
 static void
 set_scales(struct watchers *p, uint32_t slot, int64_t next_ns)
 {

@@ -1,4 +1,4 @@
-/* Names of a process's threads, to show which one another thread waits for. */
+/* Names of a process's threads, to show which thread another one waits for. */
 #pragma once
 
 #include "process.h"

@@ -77,8 +77,8 @@ survey_post(struct call *c)
 		return -1;
 	rc = find(c, &rule, &a);
 	/*
-	 * a timeout is not an error: the reply marks hosts that did not answer.
-	 * Without a worker the list is empty
+	 * A timeout is not an error: the reply marks hosts that did not answer.
+	 * Without a worker, the list is empty.
 	 */
 	if (rc && rc != -ETIMEDOUT && rc != -ECANCELED && rc != -EHOSTDOWN)
 		return fail_store(c, rc);

@@ -256,7 +256,7 @@ value(const struct svg *s, uint32_t node)
 	return (double)s->t->total[node];
 }
 
-/* FNV-1a of bytes: as the page computes it, for names in ASCII. */
+/* FNV-1a, as the page computes it: equal for names in ASCII. */
 static uint32_t
 page_hash(const char *s, size_t n)
 {

@@ -491,8 +491,8 @@ count_functions(const struct tree *t, const struct counting *by, uint32_t row,
 	return frames;
 }
 
-/* Names the frames of all samples, and adds up their values, and those of each
- * function unless `of` is NULL. */
+/* Names the frames of all samples, and adds up the samples' values: in all and,
+ * unless `of` is NULL, for each function. */
 static int
 name_samples(struct tree_names *c, const struct counting *by,
              struct function_sums *of)

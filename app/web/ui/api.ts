@@ -137,7 +137,7 @@ export async function whoIsThere(): Promise<Caller | null> {
 export const whoHas = async (key: string): Promise<Caller> =>
   (await send(SESSION, by(key))).json();
 export const signOut = () => remove(SESSION);
-/* The cookie belongs to that tenant from now on. */
+/* From now on, the cookie is for that tenant. */
 export const switchTenant = (tenant: string) =>
   send(SESSION, { method: 'PUT', headers: { 'X-Tenant-ID': tenant } });
 

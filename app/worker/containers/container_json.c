@@ -265,8 +265,8 @@ read_object(struct reading *r, struct json_scan *s, take_member *take)
 }
 
 /*
- * Reads a document that is a text in another one; an error in it does not
- * affect the other.
+ * Reads a JSON document that is a string in another one. An error in it does
+ * not affect the outer one.
  */
 static void
 read_nested(struct reading *r, unsigned from, const char *text,

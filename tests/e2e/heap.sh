@@ -110,12 +110,12 @@ loads() {
 check a_program_may_load_a_library_of_c_plus_plus_later loads
 
 # --- allocations ------------------------------------------------------------
-begin many 1000000 LD_PRELOAD="$library"
+allocates many 1000000 LD_PRELOAD="$library"
+capture alloc many
 check allocations_of_a_program_that_loads_the_library_are_captured captured many
 check shares_of_allocations_are_true agree many alloc_space 3 1 15
 whole() { ! grep -q 'a part of the time' "$tmp/many.txt"; }
 check a_program_that_allocates_often_is_watched_all_the_time whole
-kill -KILL "$pid"
 
 # --- programs that Debian ships ---------------------------------------------
 same() { # command: prints the same and has the same status with the library

@@ -2,8 +2,8 @@
 # Memory in use of programs without libstoker-heap, from probes at the functions
 # that allocate and release it, compared with what the program counts itself.
 #
-# Alone: a probe may cost no more than its budget, and no other probe may be
-# there.
+# Quiet: a probe may cost no more than its budget, and no other capture of
+# memory may be there.
 . tests/lib/e2e.sh
 . tests/lib/once.sh
 . tests/lib/allocating.sh
@@ -14,10 +14,8 @@ can_capture inuse || exit
 # This rate is within the budget everywhere.
 rate=1500
 
-leaks() { # name, environment: $pid
-  local name=$1
-  shift
-  target "$name" env "$@" "$B/targets/leaking" "$tmp/$name.truth" "$rate"
+leaks() { # name, environment
+  started "$1" env "${@:2}" "$B/targets/leaking" "$tmp/$1.truth" "$rate"
 }
 true_of() { # name: its shares, and their sum within a tenth and what chance allows
   agree "$1" inuse_space 3 3 "$(awk -v n="$(quality "$1" samplesInUse)" 'BEGIN { print 10 + 300 / sqrt(n) }')"
@@ -29,13 +27,13 @@ first_is() { # name, function
 }
 
 leaks plain
-captured plain memory >/dev/null
+capture memory plain
 if grep -q 'Linux 6.13 or later' "$tmp/plain.err"; then
   check without_the_kernel_s_means_the_library_is_named \
     grep -q 'LD_PRELOAD=/usr/lib/stoker/libstoker-heap.so' "$tmp/plain.err"
   exit
 fi
-check memory_in_use_is_captured [ -s "$tmp/plain.pb.gz" ]
+check memory_in_use_is_captured captured plain
 check shares_of_what_is_in_use_are_true true_of plain
 check objects_in_use_are_counted agree plain inuse_objects 2 6 30
 check the_largest_leak_comes_first first_is plain keep_most
@@ -54,36 +52,28 @@ check the_report_has_how_much_the_process_grew explains
 check the_report_says_since_when_memory_was_counted grep -q 'allocated during the capture' "$tmp/plain.txt"
 gone() { [ -z "$(bpftool prog show name stoker_hold 2>/dev/null)" ]; }
 check no_probe_is_left_after_a_capture wait_for 10 gone
-kill -KILL "$pid"
 
 lib=/usr/lib/$(gcc -print-multiarch)
 for library in libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.2; do
-  name=${library%%.*}
-  leaks "$name" LD_PRELOAD="$lib/$library"
-  check "memory_in_use_of_${name}_is_captured" captured "$name" memory
-  check "shares_of_${name}_are_true" true_of "$name"
-  check "the_report_says_that_operator_new_of_${name}_is_missing" grep -q 'operator new' "$tmp/$name.txt"
-  kill -KILL "$pid"
+  leaks "${library%%.*}" LD_PRELOAD="$lib/$library"
+  allocators+=("${library%%.*}")
 done
-
-built() { # name, compiler and options
-  local name=$1
-  shift
-  "$@" -O2 -g -o "$tmp/$name" tests/targets/leaking.c -lpthread -lm 2>"$tmp/$name.log" || cat "$tmp/$name.log"
-  target "$name" "$tmp/$name" "$tmp/$name.truth" "$rate"
-}
-for kind in static musl; do
-  case $kind in
-  static) built static gcc -static ;;
-  musl) built musl musl-gcc ;;
-  esac
-  check "memory_in_use_of_a_${kind}_program_is_captured" captured $kind memory
-  check "shares_of_a_${kind}_program_are_true" true_of $kind
-  kill -KILL "$pid"
+gcc -static -O2 -g -o "$tmp/static" tests/targets/leaking.c -lpthread -lm 2>"$tmp/static.log"
+musl-gcc -O2 -g -o "$tmp/musl" tests/targets/leaking.c -lpthread -lm 2>"$tmp/musl.log"
+for name in static musl; do
+  started "a_${name}_program" "$tmp/$name" "$tmp/a_${name}_program.truth" "$rate"
+done
+capture memory "${allocators[@]}" a_static_program a_musl_program
+for name in "${allocators[@]}" a_static_program a_musl_program; do
+  check "memory_in_use_of_${name}_is_captured" captured "$name"
+  check "shares_of_${name}_are_true" true_of "$name"
+done
+for name in "${allocators[@]}"; do
+  check "the_report_says_that_operator_new_of_${name}_is_missing" grep -q 'operator new' "$tmp/$name.txt"
 done
 
 # --- what would cost too much ---------------------------------------------------
-begin busy 1000000
+allocates busy 1000000
 refused() {
   ! once busy "$pid" --type memory --seconds 20 && grep -q 'LD_PRELOAD=/usr/lib/stoker/libstoker-heap.so' "$tmp/busy.err"
 }
@@ -94,9 +84,8 @@ kill -KILL "$pid"
 # Beside a calm program, a program is left out once it gets too busy.
 mkfifo "$tmp/go"
 leaks calm
-calm=$pid
 target later bash -c "echo ready; read -r _ <'$tmp/go'; exec '$B/targets/allocating' '$tmp/later.truth' 1000000"
-once pair "$calm,$pid" --type memory --seconds 5 >"$tmp/pair.said" &
+once pair "${pids[calm]},$pid" --type memory --seconds 5 >"$tmp/pair.said" &
 capture=$!
 wait_for 20 eval '! gone'
 echo >"$tmp/go"
@@ -104,13 +93,19 @@ wait "$capture"
 check a_process_that_becomes_busy_does_not_end_a_capture equal $? 0
 check probes_that_were_removed_for_their_cost_are_noted \
   grep -q 'note: a process began to allocate so often .*: [0-9]*$' "$tmp/pair.txt"
-kill -KILL "$calm" "$pid"
+kill -KILL "${pids[calm]}" "$pid"
 
 # --- a process that ends ----------------------------------------------------------
 leaks ends
 wait_for 10 gone
-(wait_for 20 eval '! gone'; sleep 4; kill -KILL "$pid") &
-check what_a_process_held_at_its_end_is_captured once ends "$pid" --type memory --seconds 30
+begin ends "$pid" 0 --type memory
+wait_for 20 eval '! gone'
+read -rt 4 <> <(:)
+kill -KILL "$pid"
+read -rt 1 <> <(:)
+end_capture ends
+await_captures
+check what_a_process_held_at_its_end_is_captured captured ends
 check the_largest_leak_of_a_process_that_ended_comes_first first_is ends keep_most
 
 # --- as a service -------------------------------------------------------------
@@ -142,8 +137,9 @@ check two_services_of_one_library_are_watched_at_once eval \
   'has_its_own ${together[0]} keep_most && has_its_own ${together[1]} keep_most'
 check allocations_are_captured_beside_memory_in_use has_its_own "${together[2]}" throw_away
 id=$(start 60)
-check a_service_has_probes_while_it_is_captured wait_for 10 eval '! gone'
+check a_service_has_probes_while_it_is_captured wait_for 10 has_program stoker_hold
+ids=$(programs)
 kill -KILL "$(<"$STATE/pid/worker")"
-check no_probe_is_left_when_the_worker_is_killed wait_for 10 gone
+check no_probe_is_left_when_the_worker_is_killed wait_for 10 are_gone $ids
 works_on() { rm -f "$tmp/service"; kill -USR1 "$(<"$STATE/pid/one")"; wait_for 10 [ -s "$tmp/service" ]; }
 check a_probed_program_works_on_when_the_worker_is_killed works_on

@@ -15,22 +15,18 @@ fi
 can_capture lives || exit
 types='block mutex io alloc memory'
 
-# Captures of a program run at the same time, as in a worker.
-all_of() { # name, seconds, [what happens meanwhile]
-  local type captures=()
-  rm -f "$tmp/$1".*.pb.gz
+# Takes a profile of each type of a process. They run at the same time, as in a
+# worker, until they are awaited.
+take() { # name, seconds
+  local type
   for type in $types; do
-    once "$1.$type" "$pid" --type "$type" --seconds "$2" >"$tmp/$1.$type.said" &
-    captures+=($!)
+    begin "$1.$type" "$pid" 0 --type "$type" --seconds "$2"
   done
-  [ -z "${3:-}" ] || { wait_for 20 watched "$1" && "$3"; }
-  wait "${captures[@]}"
-  if grep -qs 'Linux 6.13 or later' "$tmp/$1.memory.said"; then
-    echo "skip lives: memory without the library needs Linux 6.13"
-    types=${types% memory}
-  fi
 }
-watched() { [ "$(bpftool prog show | grep -c 'name stoker_\(switch\|alloc\|hold\)')" -ge "$(wc -w <<<"$types")" ]; }
+# True while as many captures watch their processes.
+watched() { # captures
+  [ "$(bpftool prog show | grep -c 'name stoker_\(switch\|alloc\|hold\)')" -ge "$1" ]
+}
 sum() { "$B/tests/tools/folded" "$tmp/$1.pb.gz" "values:$2" | awk -v text="$3" 'index($0, text) { n += $NF } END { printf "%.0f", n }'; }
 # A thread naps for 0.8 s in each second, allocates 8 * 4096 bytes, and holds as
 # many: the sums must be within these percentages.
@@ -41,7 +37,7 @@ within() { # capture, value, text, unit, least, most percent
 }
 # Checks the capture of a program whose threads live throughout it.
 lives() { # name, type, threads, seconds
-  [ -s "$tmp/$1.$2.pb.gz" ] || { cat "$tmp/$1.$2.said"; return 1; }
+  captured "$1.$2" || return
   case $2 in
   block) within "$1.block" delay ';live;nap;' $(($3 * $4 * 800000000)) 60 140 ;;
   mutex) has "$1.mutex" ';live;take;.*\[lock ' 1 ;;
@@ -51,6 +47,7 @@ lives() { # name, type, threads, seconds
   esac
 }
 seen() { # name, type: something of it
+  captured "$1.$2" || return
   case $2 in
   block) has "$1.block" ';live;nap;' 1 ;;
   alloc | memory) has "$1.$2" ';live;get ' 1 ;;
@@ -64,56 +61,63 @@ each() { # claim, name, what is claimed, its arguments
   done
 }
 
+# Memory without the library needs Linux 6.13.
+begin memory $$ 0 --type memory --seconds 1
+await_captures
+if grep -q 'Linux 6.13 or later' "$tmp/memory.err"; then
+  echo "skip lives: memory without the library needs Linux 6.13"
+  types=${types% memory}
+fi
+
 target many "$B/targets/crowd" 1000
-all_of many 5
+take many 5
+await_captures
 each a_thousand_threads many lives 1000 5
 kill -KILL "$pid"
 
-built() { # name, compiler and options
-  local name=$1
-  shift
-  "$@" -O2 -g -o "$tmp/$name" tests/targets/crowd.c -lpthread &&
-    target "$name" "$tmp/$name" 100 && all_of "$name" 4
-}
-# It waits for locks with other futex values than glibc.
-built static gcc -static
-each a_static_program static lives 100 4
-kill -KILL "$pid"
-built musl musl-gcc
-each a_program_with_musl musl lives 100 4
-kill -KILL "$pid"
-built jemalloc gcc -Wl,--no-as-needed -l:libjemalloc.so.2
-each a_program_linked_with_jemalloc jemalloc lives 100 4
-kill -KILL "$pid"
-
-# Its program and its libc exist only in its mount namespace.
+# A static program waits for locks with other futex values than glibc.
+gcc -static -O2 -g -o "$tmp/static" tests/targets/crowd.c -lpthread
+musl-gcc -O2 -g -o "$tmp/musl" tests/targets/crowd.c -lpthread
+gcc -O2 -g -o "$tmp/jemalloc" tests/targets/crowd.c -lpthread -Wl,--no-as-needed -l:libjemalloc.so.2
+for name in static musl jemalloc; do
+  target "$name" "$tmp/$name" 100 && take "$name" 4
+  ends+=("$pid")
+done
+# The program and its libc exist only in its mount namespace.
 target apart unshare --mount sh -c "mount -t tmpfs none /mnt &&
   cp '$B/targets/crowd' /mnt/inside && cp \$(ldd /mnt/inside | sed -n 's/.*libc.so.6 => \([^ ]*\).*/\1/p') /mnt &&
   LD_LIBRARY_PATH=/mnt exec /mnt/inside 100"
-all_of apart 4
+take apart 4
+await_captures
+each a_static_program static lives 100 4
+each a_program_with_musl musl lives 100 4
+each a_program_linked_with_jemalloc jemalloc lives 100 4
 each a_mount_namespace_of_its_own apart lives 100 4
-kill -KILL "$pid"
+kill -KILL "${ends[@]}" "$pid"
 
-# A shell execs the program in the middle of the captures, or runs it as a
-# child.
-shell() { # name, command
-  mkfifo "$tmp/go-$1"
-  target "$1" bash -c "echo ready; read -r _ <'$tmp/go-$1'; $2"
-  go=$tmp/go-$1
-}
-# Processes are followed shortly after the kernel's programs are loaded.
-let_go() { read -rt 4 <> <(:); echo >"$go"; }
-shell becomes "exec '$B/targets/crowd' 100"
-all_of becomes 8 let_go
-each a_program_after_an_exec becomes seen
-kill -KILL "$pid"
-shell runs "'$B/targets/crowd' 100; exit"
-all_of runs 8 let_go
-each a_child_that_is_forked_meanwhile runs seen
-kill -KILL $(pgrep -P "$pid") "$pid"
-
-# The samples until its end are there.
+# In the middle of the captures one shell execs the program, another runs it as
+# a child, and a program is killed.
+for name in becomes runs; do
+  mkfifo "$tmp/go-$name"
+done
+target becomes bash -c "echo ready; read -r _ <'$tmp/go-becomes'; exec '$B/targets/crowd' 100"
+becomes=$pid
+take becomes 8
+target runs bash -c "echo ready; read -r _ <'$tmp/go-runs'; '$B/targets/crowd' 100; exit"
+runs=$pid
+take runs 8
 target killed "$B/targets/crowd" 100
-end_it() { (sleep 3; kill -KILL "$pid") & }
-all_of killed 8 end_it
+take killed 8
+wait_for 20 watched $((3 * $(wc -w <<<"$types")))
+# Processes are followed shortly after the kernel's programs are loaded.
+read -rt 3 <> <(:)
+kill -KILL "$pid"
+read -rt 1 <> <(:)
+echo >"$tmp/go-becomes"
+echo >"$tmp/go-runs"
+await_captures
+each a_program_after_an_exec becomes seen
+each a_child_that_is_forked_meanwhile runs seen
+# The samples until its end are there.
 each a_program_that_is_killed killed seen
+kill -KILL "$becomes" $(pgrep -P "$runs") "$runs"

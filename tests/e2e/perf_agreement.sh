@@ -2,7 +2,7 @@
 # Programs of Debian have the same top function as in perf, which watches them
 # at the same time.
 #
-# Alone: perf samples the whole machine, and a program needs its CPU.
+# Quiet: the program that perf and Stoker sample needs a CPU.
 . tests/lib/e2e.sh
 tmp=$(mktemp -d /var/tmp/stoker-perf-XXXXXX)
 trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$tmp"' EXIT

@@ -3,7 +3,7 @@
 # every round while profiles of every type are taken of them, one after the
 # other. Nothing stays in the kernel afterwards.
 #
-# Alone: three programs work while one of them is captured for two seconds.
+# Alone: three programs work while they are captured for two seconds.
 . tests/lib/e2e.sh
 . tests/lib/once.sh
 . tests/lib/pg.sh
@@ -117,8 +117,14 @@ profile() { # program, type
   return 1
 }
 for type in cpu block mutex io alloc memory goroutine; do
+  captures=()
   for name in python compiler database; do
-    check "${type}_of_a_${name}_is_captured" profile $name $type
+    { profile $name $type; echo $? >"$tmp/$name.status"; } >"$tmp/$name.why" 2>&1 &
+    captures+=($!)
+  done
+  wait "${captures[@]}"
+  for name in python compiler database; do
+    check "${type}_of_a_${name}_is_captured" eval "cat '$tmp/$name.why'; [ $(<"$tmp/$name.status") = 0 ]"
   done
 done
 touch "$tmp/stop"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # A stored profile gets names once its debug file is installed.
 #
-# Alone: a worker that starts has 20 s for what a killed one began.
+# Quiet: a worker that starts has 20 s for what a killed one began.
 debug=$(mktemp -d /var/tmp/stoker-debugdir-XXXXXX)
 chmod 755 "$debug"
 WORKER_CONF="debug_dir = $debug"

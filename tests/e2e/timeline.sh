@@ -1,7 +1,7 @@
 #!/bin/bash
 # The timeline of a capture has the time and the thread of each sample.
 #
-# Alone: short children are counted by the second.
+# Quiet: short children are counted by the second.
 . tests/lib/e2e.sh
 e2e_start shares shortchild
 

@@ -174,17 +174,8 @@ children() {
   [ "$ms" -ge 1500 ]
 }
 check waits_of_children_are_captured_from_their_start children
-# Lists the ids of the programs that the worker has loaded into the kernel.
-loaded() {
-  local parts child
-  parts=$(pgrep -P "$(<"$STATE/pid/worker")")
-  for child in $parts $(pgrep -P "${parts//$'\n'/,}"); do
-    awk '$1 == "prog_id:" { print $2 }' "/proc/$child/fdinfo/"*
-  done 2>/dev/null | sort -u
-}
 id=$(start_of shell io 60)
-names_of() { local i; for i; do bpftool prog show id "$i"; done; } # ids
-check programs_are_in_the_kernel_during_a_capture wait_for 10 eval 'names_of $(loaded) | grep -q stoker_switch'
-ids=$(loaded)
+check programs_are_in_the_kernel_during_a_capture wait_for 10 has_program stoker_switch
+ids=$(programs)
 kill -KILL "$(<"$STATE/pid/worker")"
-check no_program_is_left_in_the_kernel_when_the_worker_is_killed wait_for 10 eval '! names_of $ids 2>/dev/null | grep .'
+check no_program_is_left_in_the_kernel_when_the_worker_is_killed wait_for 10 are_gone $ids

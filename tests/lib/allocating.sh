@@ -4,36 +4,48 @@
 #	. tests/lib/once.sh
 #	. tests/lib/allocating.sh
 
-begin() { # name, rate, environment: $pid
-  local name=$1 rate=$2
-  shift 2
-  target "$name" env "$@" "$B/targets/allocating" "$tmp/$name.truth" "$rate"
+declare -A pids seconds
+started() { # name, program, arguments
+  target "$@" && pids[$1]=$pid
+}
+allocates() { # name, rate, environment
+  started "$1" env "${@:3}" "$B/targets/allocating" "$tmp/$1.truth" "$2"
 }
 measure() { # name
   rm -f "$tmp/$1.truth"
-  kill -USR1 "$pid"
+  kill -USR1 "${pids[$1]}"
   wait_for 10 [ -s "$tmp/$1.truth" ]
 }
-# Captures within the time that the target measures.
-captured() { # name [type]
-  local began=${EPOCHREALTIME/./} rc
-  measure "$1" && once "$1" "$pid" --type "${2:-alloc}" --seconds 5
-  rc=$?
-  measure "$1" && awk -v us=$((${EPOCHREALTIME/./} - began)) 'BEGIN { print us / 1e6 }' >"$tmp/$1.seconds"
-  return $rc
+# Captures programs at the same time, within the time that each measures, and
+# ends them.
+capture() { # type, names
+  local type=$1 name
+  local -A began
+  shift
+  for name; do
+    measure "$name"
+    began[$name]=${EPOCHREALTIME/./}
+    begin "$name" "${pids[$name]}" 0 --type "$type" --seconds 5
+  done
+  await_captures
+  for name; do
+    measure "$name"
+    seconds[$name]=$(awk -v us=$((${EPOCHREALTIME/./} - began[$name])) 'BEGIN { print us / 1e6 }')
+    kill -KILL "${pids[$name]}"
+  done
 }
 # Shares of functions must be within some points plus four standard errors, and
 # the sum within some percent.
 agree() { # name, value, column of the truth, points, percent
-  local seconds kept
+  local lasted kept
   kept=$(quality "$1" samplesInUse)
   [ "$kept" -gt 0 ] || kept=$(quality "$1" samplesKept)
-  seconds=$(awk -v ms="$(quality "$1" durationMs)" 'BEGIN { print ms / 1000 }')
+  lasted=$(awk -v ms="$(quality "$1" durationMs)" 'BEGIN { print ms / 1000 }')
   awk '{ sub(/^.*;main;|^.*;work;/, ""); sub(/[; ].* /, " "); got[$1] += $NF } END { for (f in got) print f, got[f] }' \
     <("$B/tests/tools/folded" "$tmp/$1.pb.gz" "values:$2") >"$tmp/got"
-  awk -v column="$3" -v points="$4" -v percent="$5" -v kept="$kept" -v took="$(cat "$tmp/$1.seconds")" -v seconds="$seconds" '
+  awk -v column="$3" -v points="$4" -v percent="$5" -v kept="$kept" -v took="${seconds[$1]}" -v lasted="$lasted" '
     NR == FNR { is[$1] = $column / took; all += $column / took; next }
-    { got[$1] = $2 / seconds; sum += $2 / seconds }
+    { got[$1] = $2 / lasted; sum += $2 / lasted }
     END {
       for (f in is) {
         a = 100 * is[f] / all; b = 100 * got[f] / sum

@@ -75,6 +75,18 @@ start() { # service, seconds, type (cpu)
     jq -r '.id // error'
 }
 
+# The ids of the programs that the worker has in the kernel.
+programs() {
+  local parts child
+  parts=$(pgrep -P "$(<"$STATE/pid/worker")")
+  for child in $parts $(pgrep -P "${parts//$'\n'/,}"); do
+    awk '$1 == "prog_id:" { print $2 }' "/proc/$child/fdinfo/"*
+  done 2>/dev/null | sort -u
+}
+of_programs() { local id; for id; do bpftool prog show id "$id"; done 2>/dev/null; } # ids
+has_program() { of_programs $(programs) | grep "name $1"; }                          # name
+are_gone() { [ $# -gt 0 ] && ! of_programs "$@" | grep .; }                          # ids
+
 # True if the worker's log has a line that matches the pattern.
 logged() { grep -q -- "$1" "$STATE/log/worker.log"; }
 

@@ -9,6 +9,7 @@
 
 #define FP_REACH    (1 << 20) /* largest frame of code without tables, bytes */
 #define BEGIN_WORDS 48        /* of stack between two first frames */
+#define SAVED_WORDS 512       /* of stack to a saved stack pointer */
 #define HIGHEST     (UINT64_C(1) << 63) /* user code is below */
 
 /* Finds the rule of a table in the mapping that was entered. */
@@ -231,14 +232,12 @@ restore_pointer(const struct walk *w, const struct frame *f,
 }
 
 static inline int
-step_by_rule(struct walk *w, struct frame *f, struct unwind_rule rule)
+step_by_cfa(struct walk *w, struct frame *f, struct unwind_rule rule,
+            uint64_t cfa)
 {
 	struct frame to = {0};
-	uint64_t cfa, at;
-	int r = find_cfa(w, f, rule, &cfa);
+	uint64_t at;
 
-	if (r != STEP_DONE)
-		return r;
 	/* A stack only ever shrinks on the way out: no loops. */
 	if (cfa < f->sp || (cfa == f->sp && !f->interrupted))
 		return UNWIND_BAD;
@@ -258,6 +257,15 @@ step_by_rule(struct walk *w, struct frame *f, struct unwind_rule rule)
 	return to.pc ? STEP_DONE : UNWIND_ROOT;
 }
 
+static inline int
+step_by_rule(struct walk *w, struct frame *f, struct unwind_rule rule)
+{
+	uint64_t cfa;
+	int r = find_cfa(w, f, rule, &cfa);
+
+	return r == STEP_DONE ? step_by_cfa(w, f, rule, cfa) : r;
+}
+
 static bool
 is_return(struct walk *w, uint64_t pc)
 {
@@ -269,6 +277,42 @@ is_return(struct walk *w, uint64_t pc)
 		return false;
 	*known = pc;
 	return true;
+}
+
+/* True if the CFA is derived from a word below the stack pointer, which a copy
+ * of the stack lacks. */
+static inline bool
+is_below(struct unwind_rule rule)
+{
+	return (rule.cfa == CFA_AT_SP || rule.cfa == CFA_AT_SP_8) &&
+	       rule.cfa_words < 0;
+}
+
+/*
+ * Finds the caller of code that keeps its caller's stack pointer in a word
+ * below its own, and moves both while it works, as OpenSSL's SHA code for AVX2
+ * does. It first saved the pointer in its frame.
+ */
+static int
+step_by_saved(struct walk *w, struct frame *f, struct unwind_rule rule)
+{
+	uint64_t at = f->sp, word;
+
+	for (unsigned i = 0; i < SAVED_WORDS; i++, at += 8) {
+		struct frame to = *f;
+
+		if (!walk_word(w, at, &word))
+			return (int)walk_missing(w, at);
+		if (word > at &&
+		    step_by_cfa(w, &to, rule,
+		                word + (rule.cfa == CFA_AT_SP_8 ? 8 : 0)) ==
+		            STEP_DONE &&
+		    is_return(w, to.pc)) {
+			*f = to;
+			return STEP_DONE;
+		}
+	}
+	return UNWIND_BAD;
 }
 
 /*
@@ -446,6 +490,8 @@ walk_step(struct walk *w, struct frame *f)
 			w->whole = NULL; /* short rules suffice for most */
 		return r;
 	default:
+		if (is_below(rule))
+			return forget_others(w, step_by_saved(w, f, rule));
 		if (!needs_pointer(rule) || f->fp_known)
 			return w->whole ? walk_whole(w, f)
 			                : step_by_rule(w, f, rule);

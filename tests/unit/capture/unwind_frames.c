@@ -394,6 +394,34 @@ TEST(a_frame_pointer_kept_in_another_register_is_found_there)
 }
 END
 
+/* OpenSSL's SHA code for AVX2 keeps its caller's stack pointer below its own,
+ * where CFA is *(rsp-8)+8, and has a copy in its frame. Other words there lead
+ * to data. */
+TEST(a_stack_pointer_kept_below_the_stack_is_found_in_the_frame)
+{
+	static const uint8_t below[] = {0x0f, 5, 0x77, 0x78, 6, 0x23, 8};
+	uint8_t frames[sizeof(within_frames)], code[sizeof(within_code)];
+	struct run r;
+
+	memcpy(frames, within_frames, sizeof(frames));
+	memcpy(frames + 52, below, sizeof(below));
+	memset(code, 0x90, sizeof(code));
+	code[0x21 - 5] = 0xe8; /* call */
+	prepare(&r, &(struct frames_image){.machine = EM_X86_64,
+	                                   .section = ".debug_frame",
+	                                   .code = code,
+	                                   .code_size = sizeof(code),
+	                                   .frames = frames,
+	                                   .frames_size = sizeof(frames)});
+	r.regs[8] = BIAS + 4;
+	r.regs[7] = STACK;
+	r.stack[1] = AT(5);
+	r.stack[3] = AT(9);
+	r.stack[9] = BIAS + 0x21;
+	ASSERT_CALLERS(&r, 0x21);
+}
+END
+
 /* Prepares .debug_frame for 16 bytes of code, with one DWARF program. */
 static void
 prepare_program(struct run *r, uint8_t ra, const uint8_t *program, size_t n)

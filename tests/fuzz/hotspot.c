@@ -98,7 +98,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	                          .bias = BASE,
 	                          .codes = interp_codes_new(),
 	                          .now_ns = 1};
-	struct unwind_stack stack = {NULL, BASE, 0};
+	struct unwind_stack stack = {.near = {NULL, BASE, 0}};
 	struct hotspot *h = calloc(1, sizeof(*h));
 
 	if (n < sizeof(head) || !h || !space.codes) {
@@ -107,8 +107,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		return 0;
 	}
 	memcpy(&head, data, sizeof(head));
-	stack.p = image.bytes = data + sizeof(head);
-	stack.len = image.n = n - sizeof(head);
+	stack.near.p = image.bytes = data + sizeof(head);
+	stack.near.len = image.n = n - sizeof(head);
 	hotspot_clear(h);
 	fill(&head, h);
 	for (size_t i = 0; i < FRAMES; i++) {

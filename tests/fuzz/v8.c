@@ -46,7 +46,7 @@ static void
 read_frame(void *runtime, const struct jit_space *space,
            const struct head *head, const struct memory_image *image)
 {
-	const struct unwind_stack stack = {image->bytes, BASE, image->n};
+	const struct unwind_stack stack = {.near = {image->bytes, BASE, image->n}};
 	const uint64_t regs[24] = {[5] = head->detail};
 	struct unwind_frame f = {.pc = head->pc,
 	                         .sp = head->sp,

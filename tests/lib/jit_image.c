@@ -57,7 +57,7 @@ walk(const struct walk *w, const struct jit_image_frame *from)
 	if (rc)
 		return rc;
 	memcpy(w->bytes, p.p, p.got);
-	stack = (struct unwind_stack){w->bytes, from->sp, p.got};
+	stack = (struct unwind_stack){.near = {w->bytes, from->sp, p.got}};
 	buf_puts(w->out, "frame\n");
 	for (; f.index < MAX_WALK; f.index++) {
 		uint64_t places[JIT_MAX_PLACES], detail = 0, pc = f.pc;

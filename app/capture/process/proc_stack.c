@@ -11,6 +11,8 @@
 
 #define FUTILE_NS  ((uint64_t)NS_PER_S)
 #define MAX_OTHER  ((uint32_t)64 << 10) /* bytes read of another stack */
+#define LARGE      (16 << 10) /* bytes from what is known to what is missing */
+#define BELOW      256 /* bytes below a return address: saved registers */
 #define REST_BYTES ((uint32_t)(HOST_MAX_MEMORY - HOST_EXPECT)) /* of one read */
 
 /* True for a mark of perf among the kernel's frames. Only the mark
@@ -267,37 +269,6 @@ note_futile(struct process *proc, const struct record *r)
 		*f = (struct proc_futile){end, r->time_ns + FUTILE_NS};
 }
 
-/*
- * Walks a stack again whose dump was too short, with more of it read from
- * memory, until its root is found or no more can be read.
- *
- *   Shape    pcs[max] and *n come from the walk so far, and are replaced when
- *            more was found
- */
-static void
-top_up(struct process *proc, const struct record *r, struct proc_stack *out,
-       uint64_t *pcs, size_t max, size_t *n)
-{
-	const uint64_t sp = r->sample.regs[EVENT_SP];
-	size_t len = r->sample.stack_len;
-	int rc = 0;
-
-	out->cut = !is_futile(proc, r);
-	if (!out->cut)
-		return;
-	memcpy(out->whole, r->sample.stack, len);
-	while (out->end == UNWIND_TRUNCATED) {
-		rc = read_on(proc, sp, out, &len);
-		if (rc)
-			break;
-		out->topped_up = true;
-		out->end = unwind(proc->unwinder, r->sample.regs, out->whole,
-		                  len, pcs, max, n);
-	}
-	if (rc && rc != -ESTALE && rc != -EAGAIN)
-		note_futile(proc, r);
-}
-
 /* --- the other stack ------------------------------------------------------ */
 
 /*
@@ -380,6 +351,92 @@ cross(struct process *proc, struct proc_stack *out, uint64_t *pcs, size_t max,
 	*n += more;
 	out->end = UNWIND_ROOT;
 	out->topped_up = true;
+}
+
+/* --- stacks whose copy is too short --------------------------------------- */
+
+/*
+ * Reads what lies beyond a large frame, whose return address is missing at an
+ * address. What is below it in the frame is not needed.
+ *   Errors   -E2BIG there are too many such frames, -EAGAIN no read is left in
+ *            this drain, -ENODATA nothing could be read
+ */
+static int
+read_far(struct process *proc, struct proc_stack *out)
+{
+	const uint64_t missing = unwind_missing(proc->unwinder);
+	const struct memory_piece *read;
+
+	if (out->nfar == ARRAY_LEN(out->far))
+		return -E2BIG;
+	read = read_other(proc, missing - BELOW, out);
+	if (!read)
+		return -EAGAIN;
+	if (read->got <= BELOW)
+		return -ENODATA;
+	out->far[out->nfar++] =
+		(struct unwind_piece){read->p, read->addr, read->got};
+	unwinder_far(proc->unwinder, out->far, out->nfar);
+	return 0;
+}
+
+/* True if a walk broke off within a large frame above the known part of the
+ * stack, which ends at an address. */
+static bool
+in_large_frame(const struct process *proc, uint64_t end)
+{
+	return unwind_missing(proc->unwinder) - end >= LARGE;
+}
+
+/* Drops what was found beyond large frames, unless the stack's root was found;
+ * certain frames were found before. */
+static void
+end_far(struct process *proc, struct proc_stack *out, const uint64_t *pcs,
+        size_t certain, size_t *n)
+{
+	unwinder_far(proc->unwinder, NULL, 0);
+	if (out->nfar &&
+	    (out->end != UNWIND_ROOT || !is_code(proc, pcs + 1, *n - 1))) {
+		out->end = UNWIND_TRUNCATED;
+		*n = certain;
+	}
+	out->nfar = 0;
+}
+
+/*
+ * Walks a stack again whose dump was too short, with more of it read from
+ * memory, until its root is found or no more can be read.
+ *
+ *   Shape    pcs[max] and *n come from the walk so far, and are replaced when
+ *            more was found
+ */
+static void
+top_up(struct process *proc, const struct record *r, struct proc_stack *out,
+       uint64_t *pcs, size_t max, size_t *n)
+{
+	const uint64_t sp = r->sample.regs[EVENT_SP];
+	size_t len = r->sample.stack_len, certain = *n;
+	int rc = 0;
+
+	out->cut = !is_futile(proc, r);
+	if (!out->cut)
+		return;
+	memcpy(out->whole, r->sample.stack, len);
+	while (out->end == UNWIND_TRUNCATED) {
+		rc = in_large_frame(proc, sp + len)
+		             ? read_far(proc, out)
+		             : read_on(proc, sp, out, &len);
+		if (rc)
+			break;
+		out->topped_up = true;
+		out->end = unwind(proc->unwinder, r->sample.regs, out->whole,
+		                  len, pcs, max, n);
+		if (!out->nfar)
+			certain = *n;
+	}
+	if (rc && rc != -ESTALE && rc != -EAGAIN)
+		note_futile(proc, r);
+	end_far(proc, out, pcs, certain, n);
 }
 
 /* --- whole stacks --------------------------------------------------------- */
@@ -476,6 +533,37 @@ process_stack(struct process *proc, const struct record *r,
 		user_frames(proc, pcs, n, out);
 }
 
+static enum unwind_end
+walk_thread(struct process *proc, const struct proc_thread *t, uint64_t *pcs,
+            size_t max, size_t *n)
+{
+	return t->regs ? unwind(proc->unwinder, t->regs, t->stack, t->len, pcs,
+	                        max, n)
+	               : unwind_blocked(proc->unwinder, t->pc, t->sp, t->stack,
+	                                t->len, pcs, max, n);
+}
+
+/* Walks the stack of a thread, also beyond large frames and on the stack that
+ * it left for another one. */
+static void
+walk_all_of_thread(struct process *proc, const struct proc_thread *t,
+                   struct proc_stack *out, uint64_t *pcs, size_t max, size_t *n)
+{
+	const uint64_t sp = t->regs ? t->regs[EVENT_SP] : t->sp;
+	size_t certain;
+
+	out->end = walk_thread(proc, t, pcs, max, n);
+	certain = *n;
+	process_stacks_begin(out);
+	while (out->end == UNWIND_TRUNCATED &&
+	       in_large_frame(proc, sp + t->len) && !read_far(proc, out))
+		out->end = walk_thread(proc, t, pcs, max, n);
+	end_far(proc, out, pcs, certain, n);
+	if (out->end == UNWIND_SWITCHED)
+		cross(proc, out, pcs, max, n);
+	process_stacks_end(out);
+}
+
 void
 process_thread_stack(struct process *proc, const struct proc_thread *t,
                      struct proc_stack *out)
@@ -500,16 +588,7 @@ process_thread_stack(struct process *proc, const struct proc_thread *t,
 	if (!proc->unwinder)
 		return;
 	process_jit_begin(proc);
-	out->end = t->regs ? unwind(proc->unwinder, t->regs, t->stack, t->len,
-	                            pcs, ARRAY_LEN(pcs), &n)
-	                   : unwind_blocked(proc->unwinder, t->pc, t->sp,
-	                                    t->stack, t->len, pcs,
-	                                    ARRAY_LEN(pcs), &n);
-	if (out->end == UNWIND_SWITCHED) {
-		process_stacks_begin(out);
-		cross(proc, out, pcs, ARRAY_LEN(pcs), &n);
-		process_stacks_end(out);
-	}
+	walk_all_of_thread(proc, t, out, pcs, ARRAY_LEN(pcs), &n);
 	out->last_module = last_module(proc, pcs, n);
 	has = process_interp_read(proc, t->tid, &interp);
 	if (process_interp(proc, has ? &interp : NULL, pcs, n, out, &runs))

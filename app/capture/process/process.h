@@ -155,6 +155,7 @@ struct process *procs_of_sample(struct procs *p, uint32_t pid);
 #define PROCS_TOPUPS    64
 #define PROCS_TOPUP_NS  UINT64_C(20000000)    /* limit of their total time */
 #define PROCS_MAX_TOPUP (4 * HOST_MAX_MEMORY) /* bytes of one stack */
+#define PROCS_MAX_FAR   4 /* pieces beyond large frames */
 
 enum interp_had {
 	INTERP_WITHOUT, /* no interpreter in the stack */
@@ -199,6 +200,8 @@ struct proc_stack {
 	 * that had changed; or none can, since the layout is not known. */
 	bool jit_missed, jit_unknown;
 	uint8_t whole[PROCS_MAX_TOPUP];
+	struct unwind_piece far[PROCS_MAX_FAR]; /* of others[], for one walk */
+	size_t nfar;
 	/* Innermost frame first; one extra place for a title. */
 	struct place places[PROCS_MAX_STACK + 1];
 };

@@ -120,7 +120,7 @@ unwind(struct unwinder *u, const uint64_t regs[UNWIND_REGS], const void *stack,
 	struct frame first = first_frame(a, regs);
 	struct walk w = {.u = u,
 	                 .arch = a,
-	                 .stack = {stack, first.sp, len},
+	                 .stack = {{stack, first.sp, len}, u->far, u->nfar},
 	                 .regs = regs};
 	struct registers all;
 	int r = walk_all(&w, first, pcs, max, n);
@@ -152,7 +152,7 @@ unwind_on(struct unwinder *u, const void *stack, size_t len, uint64_t *pcs,
           size_t max, size_t *n)
 {
 	struct walk w = {
-		.u = u, .arch = u->arch, .stack = {stack, u->other.sp, len}};
+		.u = u, .arch = u->arch, .stack = {{stack, u->other.sp, len}}};
 	const bool was_last = u->other.interrupted; /* it was the last frame */
 	struct frame first;
 	int r;
@@ -169,6 +169,19 @@ unwind_on(struct unwinder *u, const void *stack, size_t len, uint64_t *pcs,
 }
 
 uint64_t
+unwind_missing(const struct unwinder *u)
+{
+	return u->missing;
+}
+
+void
+unwinder_far(struct unwinder *u, const struct unwind_piece *far, size_t n)
+{
+	u->far = far;
+	u->nfar = n;
+}
+
+uint64_t
 unwind_other_stack(const struct unwinder *u)
 {
 	return u->other.sp;
@@ -181,7 +194,7 @@ unwind_blocked(struct unwinder *u, uint64_t pc, uint64_t sp, const void *stack,
 	const struct registers none = {.known = 0};
 	struct walk w = {.u = u,
 	                 .arch = u->arch,
-	                 .stack = {stack, sp, len},
+	                 .stack = {{stack, sp, len}, u->far, u->nfar},
 	                 .bare = true};
 	struct frame first = {.pc = pc, .sp = sp, .interrupted = true};
 	int r = walk_all(&w, first, pcs, max, n);

@@ -93,15 +93,14 @@ DEFINE_CLEANUP(struct unwinder *, unwinder_free)
  * new mapping at free addresses needs no flush. */
 void unwinder_flush(struct unwinder *u);
 
-/* The part of the stack that is known. */
-struct unwind_stack {
+/* Memory of a target. */
+struct unwind_piece {
 	const uint8_t *p;
 	uint64_t start; /* address of p[0] */
 	size_t len;
 };
-/* Reads the word at addr; false: it is not known. */
 static inline bool
-unwind_word(const struct unwind_stack *s, uint64_t addr, uint64_t *out)
+unwind_piece_word(const struct unwind_piece *s, uint64_t addr, uint64_t *out)
 {
 	uint64_t at = addr - s->start;
 
@@ -109,6 +108,24 @@ unwind_word(const struct unwind_stack *s, uint64_t addr, uint64_t *out)
 		return false;
 	__builtin_memcpy(out, s->p + at, sizeof(*out));
 	return true;
+}
+
+/* The part of the stack that is known. */
+struct unwind_stack {
+	struct unwind_piece near;       /* from the stack pointer upwards */
+	const struct unwind_piece *far; /* above it, beyond large frames */
+	size_t nfar;
+};
+/* Reads the word at addr; false: it is not known. */
+static inline bool
+unwind_word(const struct unwind_stack *s, uint64_t addr, uint64_t *out)
+{
+	if (unwind_piece_word(&s->near, addr, out))
+		return true;
+	for (size_t i = 0; i < s->nfar; i++)
+		if (unwind_piece_word(&s->far[i], addr, out))
+			return true;
+	return false;
 }
 
 /* A frame of code that is compiled at run time. */
@@ -149,6 +166,19 @@ void unwinder_step(struct unwinder *u, unwind_step *step, void *arg);
 MUST_CHECK enum unwind_end
 unwind(struct unwinder *u, const uint64_t regs[UNWIND_REGS], const void *stack,
        size_t len, uint64_t *pcs, size_t max, size_t *n);
+
+/* Returns the address of the word that a walk lacked that ended with
+ * UNWIND_TRUNCATED. */
+uint64_t unwind_missing(const struct unwinder *u);
+/*
+ * Gives the next walks more of the stack: what lies beyond frames that are too
+ * large to copy. These pieces are read some time after the sample, so a return
+ * address there counts only if a call precedes it, and of walks that use them
+ * only those that end with UNWIND_ROOT are to be believed.
+ *
+ *   Owns     far[n] is borrowed until it is replaced; n 0: no pieces
+ */
+void unwinder_far(struct unwinder *u, const struct unwind_piece *far, size_t n);
 
 /*
  * Continues a walk that ended with UNWIND_SWITCHED. Go's runtime and C code

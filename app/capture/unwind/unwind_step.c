@@ -231,6 +231,29 @@ restore_pointer(const struct walk *w, const struct frame *f,
 		to->fp_known = false;
 }
 
+static bool
+is_return(struct walk *w, uint64_t pc)
+{
+	uint64_t *known = &w->u->returns[hash_u64(pc) % UNWIND_RETURNS], target;
+
+	if (!pc || *known == pc)
+		return pc;
+	if (!walk_follows_call(w, pc, &target))
+		return false;
+	*known = pc;
+	return true;
+}
+
+/* True if a return address that was read at an address can be believed: the
+ * copy of the stack has it, or a call returns there. */
+static inline bool
+is_fit(struct walk *w, uint64_t at, uint64_t pc)
+{
+	const struct unwind_piece *near = &w->stack.near;
+
+	return at - near->start < near->len || !pc || is_return(w, pc);
+}
+
 static inline int
 step_by_cfa(struct walk *w, struct frame *f, struct unwind_rule rule,
             uint64_t cfa)
@@ -245,6 +268,8 @@ step_by_cfa(struct walk *w, struct frame *f, struct unwind_rule rule,
 		at = cfa + (uint64_t)(int64_t)rule.ra_words * 8;
 		if (!walk_word(w, at, &to.pc))
 			return (int)walk_missing(w, at);
+		if (!is_fit(w, at, to.pc))
+			return UNWIND_BAD;
 	} else if (f->lr_known) {
 		to.pc = f->lr;
 	} else {
@@ -264,19 +289,6 @@ step_by_rule(struct walk *w, struct frame *f, struct unwind_rule rule)
 	int r = find_cfa(w, f, rule, &cfa);
 
 	return r == STEP_DONE ? step_by_cfa(w, f, rule, cfa) : r;
-}
-
-static bool
-is_return(struct walk *w, uint64_t pc)
-{
-	uint64_t *known = &w->u->returns[hash_u64(pc) % UNWIND_RETURNS], target;
-
-	if (!pc || *known == pc)
-		return pc;
-	if (!walk_follows_call(w, pc, &target))
-		return false;
-	*known = pc;
-	return true;
 }
 
 /* True if the CFA is derived from a word below the stack pointer, which a copy

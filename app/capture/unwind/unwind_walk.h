@@ -50,6 +50,9 @@ struct unwinder {
 	unwind_step *step; /* NULL: none */
 	void *step_arg;
 	struct unwind_mapping here; /* found by the last look-up */
+	uint64_t missing; /* address of the last word that was not known */
+	const struct unwind_piece *far; /* as in struct unwind_stack */
+	size_t nfar;
 	/* The frame on the other stack at which the last walk ended:
 	 * interrupted code, or the switching function (sp is its frame
 	 * pointer). sp == 0: unknown. */
@@ -81,8 +84,11 @@ walk_word(const struct walk *w, uint64_t addr, uint64_t *out)
 static inline enum unwind_end
 walk_missing(const struct walk *w, uint64_t addr)
 {
-	return addr >= w->stack.start && addr - w->stack.start <
-	                                         w->stack.len + UNWIND_PAST_END
+	const struct unwind_piece *near = &w->stack.near;
+
+	w->u->missing = addr;
+	return addr >= near->start &&
+	                       addr - near->start < near->len + UNWIND_PAST_END
 	               ? UNWIND_TRUNCATED
 	               : UNWIND_BAD;
 }

@@ -254,6 +254,42 @@ try_always(void)
 	}
 }
 
+/* Below a frame of a megabyte, of which the copy has the lowest page. */
+static NOINLINE void
+leap(void)
+{
+	ucontext_t uc;
+	struct record r;
+	struct proc_thread t;
+
+	getcontext(&uc);
+	r = sample_of(&uc, PAGE);
+	walk(&r);
+	ck_assert_int_eq(the.stack.end, UNWIND_ROOT);
+	ck_assert(the.stack.topped_up);
+	ck_assert_uint_ge(the.stack.n, 4);
+	ck_assert_uint_eq(the.asked, 0);
+	ck_assert_uint_eq(the.read, 1);
+	t = (struct proc_thread){
+		.regs = r.sample.regs, .stack = the.copy, .len = PAGE};
+	process_thread_stack(&the.proc, &t, &the.stack);
+	ck_assert_int_eq(the.stack.end, UNWIND_ROOT);
+	process_stacks_begin(&the.stack);
+	the.stack.topups = 0;
+	process_stack(&the.proc, &r, &the.stack);
+	ck_assert_int_eq(the.stack.end, UNWIND_TRUNCATED);
+}
+
+static NOINLINE void
+below_large_frame(void)
+{
+	volatile char room[1 << 20];
+
+	room[0] = 1;
+	leap();
+	room[sizeof(room) - 1] = 1;
+}
+
 static uint8_t handler_stack[16 * PAGE];
 
 static NOINLINE void
@@ -353,6 +389,12 @@ END
 TEST(a_copy_of_full_size_is_read_on_whatever_came_of_the_last)
 {
 	prove(try_always);
+}
+END
+
+TEST(a_frame_of_a_megabyte_is_left_by_what_lies_beyond_it)
+{
+	prove(below_large_frame);
 }
 END
 

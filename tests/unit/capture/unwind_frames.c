@@ -404,7 +404,7 @@ TEST(a_stack_pointer_kept_below_the_stack_is_found_in_the_frame)
 	struct run r;
 
 	memcpy(frames, within_frames, sizeof(frames));
-	memcpy(frames + 52, below, sizeof(below));
+	memcpy(frames + 48, below, sizeof(below));
 	memset(code, 0x90, sizeof(code));
 	code[0x21 - 5] = 0xe8; /* call */
 	prepare(&r, &(struct frames_image){.machine = EM_X86_64,

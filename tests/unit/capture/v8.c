@@ -557,8 +557,8 @@ TEST(a_frame_is_left_wherever_it_was_interrupted)
 {
 	const uint64_t stack[] = {0x111, 0x222, SHARED | 1, SCOPE | 1,
 	                          0x333, 0x444, 0x555};
-	const struct unwind_stack s = {(const uint8_t *)stack, 0x100,
-	                               sizeof(stack)};
+	const struct unwind_stack s = {
+		.near = {(const uint8_t *)stack, 0x100, sizeof(stack)}};
 
 	for (size_t i = 0; i < ARRAY_LEN(spots); i++) {
 		uint64_t regs[24] = {[5] = FUNCTION | 1}, detail = 0;
@@ -584,8 +584,8 @@ END
 TEST(a_frame_pointer_that_leads_nowhere_is_refused)
 {
 	const uint64_t stack[] = {1, 2, 3, 4};
-	const struct unwind_stack s = {(const uint8_t *)stack, 0x100,
-	                               sizeof(stack)};
+	const struct unwind_stack s = {
+		.near = {(const uint8_t *)stack, 0x100, sizeof(stack)}};
 	uint64_t detail = 0;
 	struct unwind_frame f = {
 		.pc = CODE, .sp = 0x100, .fp = 0x80, .fp_known = true};

@@ -140,6 +140,8 @@ ends_alone() { # by a signal to stoker alone
 check a_signal_to_stoker_alone_goes_to_the_command ends_alone
 check a_capture_that_ends_before_its_command_warns \
   says 'the capture ended before sleep did: --seconds is 3' commanded bench --command --seconds 3 -- sleep 4
+check a_capture_of_a_second_sees_its_command \
+  says 'the capture ended before sleep did: --seconds is 1' commanded bench --command --seconds 1 -- sleep 2
 check a_command_that_is_none_adds_no_service leaves 1 commanded none --command -- /nonexistent
 check no_service_is_there_of_it says '(UnknownService)' stoker_cli service show none
 check a_command_takes_no_service_of_other_processes says 'not selected by a pid file' commanded demo --command -- true

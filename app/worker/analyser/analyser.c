@@ -58,6 +58,7 @@ start(struct analyser *a, struct analyser_job *job)
 	else
 		rc = analyser_record(a, job,
 		                     job->duration_ms * (uint64_t)NS_PER_MS);
+	a->progress_ns = 0; /* clients wait for its first PROGRESS */
 	if (rc) {
 		analyser_fail(a, job, false, analyser_error(rc), rc);
 		analyser_clear(job);
@@ -291,6 +292,7 @@ take_message(struct analyser *a)
 
 /* --- ends of children ----------------------------------------------------- */
 
+/* The time is rounded up: a capture that has begun has some progress. */
 static void
 send_progress(const struct analyser *a, const struct analyser_job *job,
               enum worker_phase phase)
@@ -301,7 +303,8 @@ send_progress(const struct analyser *a, const struct analyser_job *job,
 	              (struct msg_progress){
 			      .phase = phase,
 			      .samples = capture_samples(c),
-			      .elapsed_ms = capture_elapsed_ns(c) /
+			      .elapsed_ms = (capture_elapsed_ns(c) +
+	                                     (uint64_t)NS_PER_MS - 1) /
 	                                    (uint64_t)NS_PER_MS,
 			      .duration_ms = capture_duration_ns(c) /
 	                                     (uint64_t)NS_PER_MS,

@@ -79,10 +79,11 @@ void quality_conclude_stacks(struct quality *q);
  * "good". The numbers of a report may come from a source that is not trusted.
  *
  *   Shape    findings[CHECKS] of the worker, or NULL when it has none: if a
- *            failed check explains a note, the finding's text replaces the note
+ *            failed check explains a note, the finding's text replaces the note;
+ *            service is named in commands of notes, or NULL
  */
 void quality_json(const struct quality *q, const struct finding *findings,
-                  struct buf *out);
+                  const char *service, struct buf *out);
 /*
  * Corrects the numbers of a report after its profile was symbolized again.
  *   Errors   -ENOMEM

@@ -41,7 +41,7 @@ read_result(const struct msg_done *m, int top_fd)
 	CLEANUP_BUF struct buf top = BUF_INIT(TOP_MAX);
 	struct session_result result;
 
-	if (runs_read_result(m, NULL, top_fd, &top, &quality, &result))
+	if (runs_read_result(m, NULL, "web", top_fd, &top, &quality, &result))
 		return;
 	assert(result.age_ms >= 0 && *result.top_functions == '[');
 	correct(m, &quality);

@@ -353,14 +353,29 @@ add_number(const struct quality *q, unsigned note, struct buf *out)
 			         (long long)field(q, numbers[i].offset));
 }
 
+/* Writes a text in which SERVICE is the name of the service, if known. */
+static void
+add_text(const char *text, const char *service, struct buf *out)
+{
+	static const char word[] = "SERVICE";
+	const char *at;
+
+	while (service && (at = strstr(text, word))) {
+		buf_add(out, text, (size_t)(at - text));
+		buf_puts(out, service);
+		text = at + strlen(word);
+	}
+	buf_puts(out, text);
+}
+
 static void
 add_note(const struct quality *q, unsigned i, const struct finding *findings,
-         struct buf *out)
+         const char *service, struct buf *out)
 {
 	enum check c = notes[i].check;
 
 	if (!findings || c == CHECKS || !finding_explain(&findings[c], out)) {
-		buf_puts(out, notes[i].text);
+		add_text(notes[i].text, service, out);
 		add_number(q, i, out);
 	}
 	if (i == QUALITY_BIT_BROKEN || i == QUALITY_BIT_SOME_BROKEN)
@@ -396,7 +411,8 @@ is_repeated(const struct quality *q, unsigned i, const struct finding *findings)
 
 static void
 put_notes(const char *key, const struct quality *q,
-          const struct finding *findings, enum weight weight, struct buf *out)
+          const struct finding *findings, const char *service,
+          enum weight weight, struct buf *out)
 {
 	json_open(out, key, '[');
 	for (unsigned i = 0; i < QUALITY_NOTES; i++)
@@ -404,7 +420,7 @@ put_notes(const char *key, const struct quality *q,
 		    !is_repeated(q, i, findings)) {
 			CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
 
-			add_note(q, i, findings, &text);
+			add_note(q, i, findings, service, &text);
 			json_put_text(out, NULL, buf_str(&text));
 		}
 	json_close(out, ']');
@@ -412,7 +428,7 @@ put_notes(const char *key, const struct quality *q,
 
 void
 quality_json(const struct quality *q, const struct finding *findings,
-             struct buf *out)
+             const char *service, struct buf *out)
 {
 	json_open(out, NULL, '{');
 	json_put_text(out, "verdict", verdict_of(is_poor(q)));
@@ -421,8 +437,8 @@ quality_json(const struct quality *q, const struct finding *findings,
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		put_value(q, i, out);
 	put_breaks(q, out);
-	put_notes("reasons", q, findings, POOR, out);
-	put_notes("notes", q, findings, HINT, out);
+	put_notes("reasons", q, findings, service, POOR, out);
+	put_notes("notes", q, findings, service, HINT, out);
 	json_close(out, '}');
 }
 
@@ -469,7 +485,7 @@ quality_text(const struct quality *q, struct buf *out)
 	for (unsigned i = 0; i < QUALITY_NOTES; i++)
 		if (q->notes >> i & 1) {
 			buf_puts(out, "  note: ");
-			add_note(q, i, NULL, out);
+			add_note(q, i, NULL, NULL, out);
 			buf_putc(out, '\n');
 		}
 }

@@ -60,13 +60,13 @@ void runs_take(struct runs *c, struct run *v, const struct msg_done *done,
 MUST_CHECK int runs_read_top(int fd, struct buf *out);
 /*
  * Reads and checks the contents of a DONE without an error.
- *   Shape    findings as in quality_json()
+ *   Shape    findings and service as in quality_json()
  *   Owns     strings of *out are in top and quality
  *   Errors   -EBADMSG, -errno
  */
 MUST_CHECK int
 runs_read_result(const struct msg_done *done, const struct finding *findings,
-                 int top_fd, struct buf *top, struct buf *quality,
-                 struct session_result *out);
+                 const char *service, int top_fd, struct buf *top,
+                 struct buf *quality, struct session_result *out);
 /* Asks for a checkpoint when one is due. */
 void runs_checkpoint(struct runs *c, struct run *v, int64_t now_ns);

@@ -39,12 +39,12 @@ age_of(const struct msg_done *done)
 
 int
 runs_read_result(const struct msg_done *done, const struct finding *findings,
-                 int top_fd, struct buf *top, struct buf *quality,
-                 struct session_result *out)
+                 const char *service, int top_fd, struct buf *top,
+                 struct buf *quality, struct session_result *out)
 {
 	int rc = runs_read_top(top_fd, top);
 
-	quality_json(&done->quality, findings, quality);
+	quality_json(&done->quality, findings, service, quality);
 	if (!rc)
 		rc = buf_err(quality);
 	if (rc)
@@ -159,8 +159,8 @@ runs_take(struct runs *c, struct run *v, const struct msg_done *done,
 	             v->left.too_many);
 	quality_late(&noted.quality, v->late);
 	if (!done->error)
-		rc = runs_read_result(&noted, c->findings, top_fd, &top,
-		                      &quality, &result);
+		rc = runs_read_result(&noted, c->findings, v->job.service,
+		                      top_fd, &top, &quality, &result);
 	if (done->checkpoint && (done->error || rc))
 		blob_close(&v->checkpoint);
 	else if (done->checkpoint)

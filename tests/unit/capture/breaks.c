@@ -168,7 +168,7 @@ report(const struct quality *q)
 	char *out = NULL;
 	size_t n;
 
-	quality_json(q, NULL, &text);
+	quality_json(q, NULL, NULL, &text);
 	ck_assert_int_eq(buf_take(&text, &out, &n), 0);
 	return out;
 }

@@ -11,7 +11,7 @@ json_of(const struct quality *q)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
 
-	quality_json(q, NULL, &text);
+	quality_json(q, NULL, "web", &text);
 	return json_loadb(text.p, text.len, 0, NULL);
 }
 
@@ -25,6 +25,19 @@ TEST(rates_are_shown_per_second)
 	ck_assert_int_eq(json_integer_value(json_object_get(j, "samplesKept")),
 	                 12);
 	ck_assert_uint_eq(json_array_size(json_object_get(j, "notes")), 0);
+}
+END
+
+TEST(a_command_of_a_note_names_the_service)
+{
+	const struct quality q = {.notes = QUALITY_NOTE_OF(NOT_KEPT)};
+	CLEANUP_JSON json_t *j = json_of(&q);
+	const char *note = json_string_value(
+		json_array_get(json_object_get(j, "notes"), 0));
+
+	ck_assert_ptr_nonnull(note);
+	ck_assert_ptr_nonnull(
+		strstr(note, "stoker service set web --allow goProfileRates"));
 }
 END
 
@@ -272,7 +285,7 @@ TEST(a_note_that_a_failed_check_explains_is_told_in_its_words)
 	for (int i = 0; i < 2; i++) {
 		CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
 
-		quality_json(&q, findings, &text);
+		quality_json(&q, findings, NULL, &text);
 		ck_assert_int_eq(!!strstr(buf_str(&text), "hidden: unhide it"),
 		                 i);
 		finding_set(&findings[CHECK_KERNEL_NAMES], WARNING, "unhide it",
@@ -291,7 +304,7 @@ TEST(notes_that_one_failed_check_explains_are_one_note)
 		CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
 		CLEANUP_JSON json_t *j = NULL;
 
-		quality_json(&q, findings, &text);
+		quality_json(&q, findings, NULL, &text);
 		j = json_loadb(text.p, text.len, 0, NULL);
 		ck_assert_ptr_nonnull(j);
 		ck_assert_uint_eq(json_array_size(json_object_get(j, "notes")),

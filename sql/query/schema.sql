@@ -40,3 +40,47 @@ SELECT 'main' AS place,
 SELECT current_schema() AS place,
        CASE WHEN 'B' < 'a' AND 'a b' < 'a-a' AND '~' > 'z' THEN 1 ELSE 0 END
          AS bytewise;
+
+-- What runs by itself when a statement uses the database: views, triggers and
+-- virtual tables, which have no page of their own, with their texts.
+-- name: schema_foreign
+SELECT type || ' ' || name AS what, type = 'view' AS is_view,
+       COALESCE(sql, '') AS text
+FROM sqlite_master
+WHERE COALESCE(rootpage, 0) = 0 AND type <> 'index';
+
+-- The same of a server, if the owner may be somebody else than Stoker's role:
+-- functions run with the rights of the role that calls them. The owner of the
+-- table migration owns what migrations made. A function that somebody adds can
+-- be a better match for a call than PostgreSQL's own of that name.
+-- name: schema_foreign
+-- dialect: postgres
+WITH me AS (SELECT oid, rolsuper FROM pg_roles WHERE rolname = current_user),
+  trusted AS (
+    SELECT r.oid FROM pg_roles r, me
+    WHERE r.oid = me.oid OR r.rolsuper
+       OR (NOT me.rolsuper
+           AND (pg_has_role(me.oid, r.oid, 'USAGE')
+                OR r.oid = (SELECT datdba FROM pg_database
+                            WHERE datname = current_database())))),
+  object AS (
+    SELECT 'table ' || relname AS what, relowner AS owner
+    FROM pg_class WHERE oid = to_regclass('migration')
+    UNION ALL
+    SELECT 'trigger ' || t.tgname || ' of ' || c.relname, p.proowner
+    FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
+      JOIN pg_class m ON m.oid = to_regclass('migration')
+       AND m.relnamespace = c.relnamespace AND m.relowner = c.relowner
+      JOIN pg_proc p ON p.oid = t.tgfoid
+    WHERE NOT t.tgisinternal
+    UNION ALL
+    SELECT 'function ' || p.proname, p.proowner
+    FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
+    WHERE n.nspname = ANY (current_schemas(false))
+      AND (p.proname IN ('now_ms', 'run_day_make', 'run_days_drop')
+           OR EXISTS (SELECT 1 FROM pg_proc b
+                      WHERE b.pronamespace = 'pg_catalog'::regnamespace
+                        AND b.proname = p.proname)))
+SELECT what || ' of the role ' || pg_get_userbyid(owner) AS what,
+       0 AS is_view, '' AS text
+FROM object WHERE owner NOT IN (SELECT oid FROM trusted);

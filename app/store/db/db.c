@@ -248,6 +248,63 @@ usable_schema(struct db *db, struct db_schema *out, struct buf *why)
 	return rc;
 }
 
+/* True if one text begins with the other, except for white space. */
+static bool
+begins(const char *text, const char *with)
+{
+	for (;; text++, with++) {
+		text += strspn(text, " \t\n");
+		with += strspn(with, " \t\n");
+		if (!*with || *text != *with)
+			return !*with;
+	}
+}
+
+/* True if a migration makes an object with this text. */
+static bool
+is_ours(const struct db *db, const char *text)
+{
+	for (int i = 0; i < SQL_VERSION; i++) {
+		const char *at = sql_migrations[i].text[db->driver->dialect];
+
+		for (; *at; at++)
+			if (begins(at, text))
+				return true;
+	}
+	return false;
+}
+
+/*
+ * Refuses a database in which somebody else has put what runs when Stoker's
+ * statements do: triggers, views, functions. The views of a later release are
+ * not known here.
+ */
+static int
+check_foreign(struct db *db, struct buf *why)
+{
+	CLEANUP_ROWS struct db_rows rows = {0};
+	struct db_schema schema = {0};
+	int rc = db_query(db, SQL_SCHEMA_FOREIGN, NO_ARGS, &rows);
+
+	while (!rc && (rc = db_next(&rows)) > 0) {
+		const char *text = db_col_text(&rows, 2);
+
+		if (*text && is_ours(db, text))
+			rc = 0;
+		else if (!db_col_int(&rows, 1))
+			rc = -EUCLEAN;
+		else if (!(rc = db_schema(db, &schema)) &&
+		         schema.version <= SQL_VERSION)
+			rc = -EUCLEAN;
+	}
+	if (rc == -EUCLEAN)
+		buf_addf(why,
+		         "%s: the %s is not Stoker's, and may change what "
+		         "Stoker does: drop it, or use another database",
+		         db->name, db_col_text(&rows, 0));
+	return rc;
+}
+
 /* Lets one process at a time migrate: the others wait for the row of the first
  * migration. In a new database, they fail because the tables exist already. */
 static int
@@ -306,9 +363,12 @@ check(struct db *db, struct buf *why)
 int
 db_check_schema(struct db *db, bool may_migrate, struct buf *why)
 {
-	int rc = !db->look && (may_migrate || db->driver->migrates)
-	                 ? migrate(db, why)
-	                 : check(db, why);
+	int rc = check_foreign(db, why);
+
+	if (!rc)
+		rc = !db->look && (may_migrate || db->driver->migrates)
+		             ? migrate(db, why)
+		             : check(db, why);
 
 	if (rc && !why->len)
 		buf_addf(why, "%s: %s", db->name, db->why);

@@ -130,10 +130,26 @@ put_texts(json_t *trigger)
 		json_object_del(trigger, "webhookState");
 }
 
+/* Asks for the triggers of the service that is named. */
+static int
+ask_one(struct cli *c, json_t **out)
+{
+	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
+	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
+	int rc;
+
+	triggers_path(&path, c->operands[0]);
+	rc = ask(c, "GET", buf_str(&path), NULL, &r);
+	if (!rc)
+		*out = json_incref(json_object_get(r.json, "items"));
+	return rc;
+}
+
 int
 cmd_trigger_list(struct cli *c)
 {
 	static const struct column columns[] = {
+		{"SERVICE", "service", LEFT, MIDDLE}, /* if of all */
 		{"NAME", "trigger", LEFT, MIDDLE},
 		{"WHEN", "when", LEFT, MIDDLE},
 		{"VALUE", "value", RIGHT, PLAIN},
@@ -144,24 +160,21 @@ cmd_trigger_list(struct cli *c)
 		{"TYPE", "capture.profileType", LEFT, PLAIN},
 		{"ID", "id", LEFT, ID},
 	};
-	const size_t more = 2;
-	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
-	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
-	json_t *items, *trigger;
+	const size_t one = c->noperands, more = c->screen.width ? 2 : 0;
+	CLEANUP_JSON json_t *items = NULL;
+	json_t *trigger;
 	size_t i;
 	int rc;
 
-	triggers_path(&path, c->operands[0]);
-	rc = ask(c, "GET", buf_str(&path), NULL, &r);
+	rc = one ? ask_one(c, &items) : list_ask(c, "/api/v1/triggers", &items);
 	if (rc)
 		return rc;
-	items = json_object_get(r.json, "items");
 	json_array_foreach(items, i, trigger) {
 		if (!c->opt.json)
 			put_texts(trigger);
 	}
-	return items_show(c, items, columns,
-	                  ARRAY_LEN(columns) - (c->screen.width ? more : 0));
+	return items_show(c, items, columns + one,
+	                  ARRAY_LEN(columns) - one - more);
 }
 
 int

@@ -3,11 +3,14 @@
 #include "base/clock.h"
 #include "base/json_out.h"
 #include "store/audit.h"
+#include "store/db/cursor.h"
 #include "store/db/row.h"
 #include "store/job.h"
 #include "store/quota.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char *const kinds[] = {
@@ -57,6 +60,7 @@ void
 trigger_list_done(struct trigger_list *l)
 {
 	row_free_all(&type, l->items, l->n);
+	free(l->next);
 	*l = (struct trigger_list){0};
 }
 
@@ -136,6 +140,51 @@ trigger_list(struct store *s, const char *tenant, const char *service,
 {
 	return ROW_LIST(s->db, &type, out, SQL_TRIGGER_LIST,
 	                ARGS(V(tenant), V(service)));
+}
+
+/* Splits a cursor, which is SERVICE/NAME. */
+static int
+split_cursor(const char *cursor, char service[static STORE_NAME_MAX],
+             const char **name)
+{
+	const char *slash = strchr(cursor, '/');
+	size_t n = slash ? (size_t)(slash - cursor) : 0;
+
+	if (*cursor && (!n || n >= STORE_NAME_MAX))
+		return -EINVAL;
+	memcpy(service, cursor, n);
+	service[n] = '\0';
+	*name = slash ? slash + 1 : "";
+	return 0;
+}
+
+int
+trigger_page(struct store *s, const char *tenant, struct page page,
+             struct trigger_list *out)
+{
+	CLEANUP_TRIGGERS struct trigger_list l = {0};
+	char service[STORE_NAME_MAX];
+	const char *name;
+	int rc = page_check(&page) ?: split_cursor(page.cursor, service, &name);
+
+	if (!rc)
+		rc = ROW_LIST(s->db, &type, &l, SQL_TRIGGER_PAGE,
+		              ARGS(V(tenant), V(service), V(name),
+		                   V(page.limit + 1)));
+	if (rc)
+		return rc;
+	if (l.n > (size_t)page.limit) {
+		const struct trigger *last = &l.items[l.n - 2];
+
+		trigger_done(&l.items[--l.n]);
+		if (asprintf(&l.next, "%s/%s", last->service, last->name) < 0) {
+			l.next = NULL;
+			return -ENOMEM;
+		}
+	}
+	*out = l;
+	l = (struct trigger_list){0};
+	return 0;
 }
 
 int

@@ -43,12 +43,14 @@ struct trigger {
 	double value;               /* last reported value */
 	int64_t value_ms, fired_ms; /* 0: never */
 	char *session;              /* the last firing's session, or "" */
-	char *sent;                 /* state of its webhook: see struct
-	                               firing */
+	char *sent;                 /* state of its webhook: see
+	                               firing_tried(); "retrying" if it
+	                               waits after a try that failed */
 };
 struct trigger_list {
 	struct trigger *items;
 	size_t n;
+	char *next; /* cursor; NULL on the last page */
 };
 #define CLEANUP_TRIGGER  CLEANUP(trigger_done)
 #define CLEANUP_TRIGGERS CLEANUP(trigger_list_done)
@@ -72,6 +74,12 @@ trigger_get(struct store *s, const char *tenant, const char *service,
 /* Lists a service's triggers by name. */
 MUST_CHECK int trigger_list(struct store *s, const char *tenant,
                             const char *service, struct trigger_list *out);
+/*
+ * Lists all triggers of a tenant, by service and name.
+ *   Errors   -EINVAL bad cursor or limit
+ */
+MUST_CHECK int trigger_page(struct store *s, const char *tenant,
+                            struct page page, struct trigger_list *out);
 /* Lists a tenant's triggers that fired less than age_ms ago, by service. */
 MUST_CHECK int trigger_list_fired(struct store *s, const char *tenant,
                                   int64_t age_ms, struct trigger_list *out);

@@ -27,6 +27,12 @@ SELECT * FROM trigger_row WHERE tenant = $1 AND service = $2 AND id = $3;
 -- name: trigger_list
 SELECT * FROM trigger_row WHERE tenant = $1 AND service = $2 ORDER BY name;
 
+-- A page of all services, after the trigger $3 of the service $2.
+-- name: trigger_page
+SELECT * FROM trigger_row
+WHERE tenant = $1 AND (service > $2 OR (service = $2 AND name > $3))
+ORDER BY service, name LIMIT CAST($4 AS BIGINT);
+
 -- name: trigger_list_fired
 SELECT * FROM trigger_row
 WHERE tenant = $1 AND fired_ms > now_ms() - CAST($2 AS BIGINT)

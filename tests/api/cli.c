@@ -353,8 +353,7 @@ TEST(words_are_completed)
 	         "mutex\n"},
 		{"completion zsh -- trigger ''", 0,
 	         "add:Have a value of a service start a profile\n"
-	         "list:List the triggers of a service, and when they last "
-	         "fired\n"
+	         "list:List triggers, and when they last fired\n"
 	         "remove:Remove a trigger, by its name or id\n"},
 		{"completion fish -- baseline ''", 0,
 	         "add	Make a profile a baseline\n"

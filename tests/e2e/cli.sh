@@ -431,6 +431,7 @@ check a_removed_profile_is_gone says '(UnknownProfile)' stoker_cli top "$id"
 
 check trigger_add says 'hot: trg-' stoker_cli trigger add demo hot cpuShare 'function=std::operator==' percent=20 --webhook http://127.0.0.1:1/hook --cooldown 5
 check trigger_list says 'cpuShare (function=std::operator==, percent=20)' stoker_cli trigger list demo
+check triggers_of_all_services_are_listed says '^demo *hot ' stoker_cli trigger list
 check a_number_is_a_number leaves 64 stoker_cli trigger add demo big rss bytes=lots
 check a_trigger_without_a_threshold_is_told says 'percent' stoker_cli trigger add demo busy cpu ratio=2
 check removing_a_trigger_asks_on_a_terminal says "Remove the trigger 'hot'" asked n trigger remove demo hot

@@ -41,6 +41,29 @@ answer_trigger(struct call *c, const char *service, const char *id)
 	return answer_end(c);
 }
 
+static int
+answer_list(struct call *c, const struct trigger_list *l)
+{
+	struct buf *out = page_begin(c);
+
+	for (size_t i = 0; i < l->n; i++) {
+		json_open(out, NULL, '{');
+		trigger_put(out, &l->items[i], sees_all(c));
+		json_close(out, '}');
+	}
+	return page_end(c, l->next);
+}
+
+int
+triggers_all_get(struct call *c)
+{
+	CLEANUP_TRIGGERS struct trigger_list l = {0};
+	struct page page = PAGE_OF(c, ListAllTriggers);
+	int rc = trigger_page(&c->env->store, c->caller.tenant, page, &l);
+
+	return rc ? page_fail(c, rc, page.cursor) : answer_list(c, &l);
+}
+
 int
 triggers_get(struct call *c)
 {
@@ -48,22 +71,13 @@ triggers_get(struct call *c)
 	CLEANUP_TRIGGERS struct trigger_list l = {0};
 	const char *service = param_text(c, P_ListTriggers_name);
 	struct store *store = &c->env->store;
-	struct buf *out;
 	int rc = service_get(store, c->caller.tenant, service, &s);
 
 	if (rc == -ENOENT)
 		return unknown_service(c, service);
 	if (!rc)
 		rc = trigger_list(store, c->caller.tenant, service, &l);
-	if (rc)
-		return fail_store(c, rc);
-	out = page_begin(c);
-	for (size_t i = 0; i < l.n; i++) {
-		json_open(out, NULL, '{');
-		trigger_put(out, &l.items[i], sees_all(c));
-		json_close(out, '}');
-	}
-	return page_end(c, NULL);
+	return rc ? fail_store(c, rc) : answer_list(c, &l);
 }
 
 int

@@ -226,6 +226,56 @@ TEST(a_webhook_waits_for_the_end_of_its_capture)
 }
 END
 
+/* Lists all triggers in pages; sets *last and returns their number. */
+static int
+list_all(struct store *s, int limit, struct trigger *last)
+{
+	CLEANUP_FREE char *cursor = strdup("");
+	int n = 0;
+
+	while (cursor) {
+		CLEANUP_TRIGGERS struct trigger_list l = {0};
+
+		ck_assert_int_eq(trigger_page(s, TEST_TENANT,
+		                              (struct page){limit, cursor}, &l),
+		                 0);
+		for (size_t i = 0; i < l.n; i++, n++) {
+			trigger_done(last);
+			*last = l.items[i];
+			l.items[i] = (struct trigger){0};
+		}
+		free(cursor);
+		cursor = l.next;
+		l.next = NULL;
+	}
+	return n;
+}
+
+TEST(pages_have_each_trigger_of_a_tenant_once)
+{
+	CLEANUP_TEST_STORE struct test_store ts = test_store();
+	CLEANUP_TRIGGERS struct trigger_list l = {0};
+	CLEANUP_TRIGGER struct trigger last = {0};
+	char id[ID_MAX];
+
+	for (char name[] = "a"; *name < 'f'; ++*name) {
+		struct trigger t = test_trigger(TEST_TENANT, name);
+
+		ck_assert_int_eq(trigger_add(&ts.s, &t, id), 0);
+	}
+	for (int limit = 1; limit < 7; limit++) {
+		ck_assert_int_eq(list_all(&ts.s, limit, &last), 5);
+		ck_assert_str_eq(last.name, "e");
+	}
+	ck_assert_int_eq(trigger_page(&ts.s, "other", (struct page){9, ""}, &l),
+	                 0);
+	ck_assert_uint_eq(l.n, 0);
+	ck_assert_int_eq(
+		trigger_page(&ts.s, TEST_TENANT, (struct page){9, "x"}, &l),
+		-EINVAL);
+}
+END
+
 TEST(a_webhook_is_due_until_it_was_sent)
 {
 	CLEANUP_TEST_STORE struct test_store ts = test_store();
@@ -242,6 +292,9 @@ TEST(a_webhook_is_due_until_it_was_sent)
 	ck_assert_int_eq(firing_tried(&ts.s, l.items[0].id, "waiting", 60000),
 	                 0);
 	ck_assert_uint_eq(due(&ts.s, TEST_HOST), 0);
+	trigger_done(&t);
+	ck_assert_int_eq(list_all(&ts.s, 1, &t), 1);
+	ck_assert_str_eq(t.sent, "retrying");
 	db_skew_clock(ts.s.db, 61000);
 	ck_assert_uint_eq(due(&ts.s, TEST_HOST), 1);
 	ck_assert_int_eq(firing_tried(&ts.s, l.items[0].id, "sent", 0), 0);

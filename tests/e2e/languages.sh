@@ -1,5 +1,5 @@
 #!/bin/bash
-# Code that is in no ELF file: JavaScript's compilers, the Python interpreter.
+# Code that is in no ELF file: that of interpreters and of compilers at run time.
 . tests/lib/e2e.sh
 tmp=$(mktemp -d /var/tmp/stoker-languages-XXXXXX)
 trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$tmp" /tmp/perf-${pid:-0}.map' EXIT
@@ -454,6 +454,42 @@ if B=$B conf/packages/unpack trixie "$newer" perl-base libperl5.40 libc6 libcryp
     --library-path "$newer/usr/lib/x86_64-linux-gnu" "$newer/usr/bin/perl"
 else
   echo "skip perl5.40: trixie can't be had"
+fi
+
+# --- Lua ----------------------------------------------------------------------
+
+# Ways in which C and the interpreter call functions.
+lua() { # name, command...
+  local name=$1 all='share_60|share_30|share_10'
+  shift
+  target "$name" "$@" "$targets/shares.lua" 60
+  check "$name.is_captured" capture "$name" --seconds 2
+  check "$name.stacks_are_whole" almost_whole "$name"
+  check "$name.functions_have_true_shares" share "$name" share_60 60 "$all"
+  check "$name.small_functions_have_true_shares" share "$name" share_10 10 "$all"
+  check "$name.functions_call_one_another" \
+    under "$name" 'main;([^;]*;)*.main chunk.;work;share_60;spin[; ]' 50
+  check "$name.c_calls_functions" \
+    under "$name" '.main chunk.;sorted;([^;]*;)+shares.lua:[0-9]*[; ]' 3
+  check "$name.coroutines_have_who_resumed_them" \
+    under "$name" '.main chunk.;shares.lua:77;(shares.lua:71;)?spin[; ]' 1
+  check "$name.files_have_names" has_text "$name" "$targets/shares.lua"
+  check "$name.next_to_nothing_is_missed" next_to_nothing "$name"
+  done_with
+}
+here=$B/packages/bookworm-luajit
+if B=$B conf/packages/unpack bookworm "$here" luajit libluajit-5.1-common; then
+  lua luajit2022 "$here/usr/bin/luajit"
+  lua luajit2022_interpreted "$here/usr/bin/luajit" -joff
+else
+  echo "skip luajit: bookworm can't be had"
+fi
+newer=$B/packages/sid-luajit
+if B=$B conf/packages/unpack sid "$newer" luajit libluajit-5.1-common libc6 libgcc-s1; then
+  lua luajit2025 "$newer/usr/lib64/ld-linux-x86-64.so.2" \
+    --library-path "$newer/usr/lib/x86_64-linux-gnu" "$newer/usr/bin/luajit"
+else
+  echo "skip luajit: sid can't be had"
 fi
 
 # --- other namespaces ---------------------------------------------------------

@@ -3,6 +3,7 @@
  * versions, a stack of up to eight frames, then the bytes from BASE on.
  */
 #include "capture/interp/interp_codes.h"
+#include "capture/luajit/luajit.h"
 #include "capture/perl/perl.h"
 #include "capture/php/php.h"
 #include "capture/python/python.h"
@@ -34,6 +35,7 @@ static const struct version {
 	{&perl_language, PERL_5_36, false},
 	{&perl_language, PERL_5_32, false},
 	{&perl_language, PERL_5_36, true},
+	{&luajit_language, 0, false},
 };
 
 static volatile size_t sink; /* so that no read is optimised away */
@@ -72,14 +74,21 @@ read_threads(const struct interp_space *space)
 	struct interp_slot slot = {.tid = 1};
 	struct interp_list list;
 	struct interp_stack s = {.n = 0};
+	/* a thread that interprets Lua */
+	const struct walk_self self = {.pc = BASE + 16,
+	                               .dx = BASE + 0x200,
+	                               .bx = BASE + 0x300,
+	                               .r14 = BASE + 0x100};
 
 	if (!language->attach(space, &t))
 		sink += interp_threads_find(&t, 1, &slot);
 	if (!language->list(space, &list) &&
-	    walk_find(language->find, space->memory, &list, 1, 0, &slot)) {
+	    walk_find(language->find, space->memory, &list, 1, &self, &slot)) {
 		slot.layout = list.layout;
 		slot.hop = list.hop;
-		sink += walk_frames(language->step, space->memory, &slot, &s);
+		memcpy(slot.own, list.own, sizeof(slot.own));
+		sink += walk_frames(language->step, space->memory, &slot, &self,
+		                    &s);
 	}
 }
 
@@ -91,7 +100,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	struct host host = memory_image_host(&image);
 	static struct memory_spare spare; /* for all inputs */
 	const struct memory memory = {&host, 1, &spare};
-	struct interp_image interpreter = {.roots = {0, 0x100, 0x200, 0x300}};
+	struct interp_image interpreter = {.eval_end = 0x100,
+	                                   .roots = {0, 0x100, 0x200, 0x300}};
 	const struct interp_space space = {&memory, &interpreter, BASE, 1};
 	const struct version *v;
 

@@ -8,7 +8,8 @@
 #include <string.h>
 
 /* Recorded instead of the executable: struct interp_image, in a layout that
- * does not change. */
+ * does not change. If the language finds threads by their registers only, those
+ * of one thread follow. */
 struct addresses {
 	uint64_t language, version, eval_start, eval_end, roots[INTERP_ROOTS];
 };
@@ -27,19 +28,22 @@ DEFINE_CLEANUP(struct interp_codes *, interp_codes_free)
 
 int
 interp_image_begin(struct image *m, const struct interp_image *of,
-                   uint64_t bias)
+                   uint64_t bias, const struct walk_self *self)
 {
-	struct addresses *a = calloc(1, sizeof(*a));
+	const size_t n = sizeof(struct addresses) + (self ? sizeof(*self) : 0);
+	struct addresses *a = calloc(1, n);
 
 	if (!a)
 		return -ENOMEM;
+	if (self)
+		memcpy(a + 1, self, sizeof(*self));
 	*a = (struct addresses){of->language->id,
 	                        of->version,
 	                        of->eval_start,
 	                        of->eval_end,
 	                        {0}};
 	memcpy(a->roots, of->roots, sizeof(a->roots));
-	m->head = (struct image_head){.bias = bias, .elf_bytes = sizeof(*a)};
+	m->head = (struct image_head){.bias = bias, .elf_bytes = n};
 	m->elf = (uint8_t *)a;
 	return 0;
 }
@@ -59,28 +63,35 @@ put_frames(const struct interp_codes *codes, const struct interp_stack *s,
 	}
 }
 
+/* Puts the frames of a thread. self: NULL if the process has a list of its
+ * threads. */
 static int
 put_thread(const struct interp_space *space, struct interp_codes *codes,
-           const struct interp_threads *t, uint64_t native, struct buf *out)
+           const struct interp_threads *t, uint64_t native,
+           const struct walk_self *self, struct buf *out)
 {
 	const struct language *language = space->image->language;
 	struct interp_slot slot = {.tid = 1};
-	struct interp_slot found = {.tid = 1};
 	struct interp_list list;
 	struct interp_stack s = {.n = 0};
 	uint64_t places[INTERP_MAX_FRAMES];
-	int rc;
+	int rc = language->list(space, &list);
 
-	if (!interp_threads_find(t, native, &slot))
-		return -ESRCH;
-	rc = language->list(space, &list);
 	if (rc)
 		return rc;
-	if (!walk_find(language->find, space->memory, &list, native, 0,
-	               &found) ||
-	    found.head != slot.head)
+	slot.layout = list.layout;
+	slot.hop = list.hop;
+	memcpy(slot.own, list.own, sizeof(slot.own));
+	if (!walk_find(language->find, space->memory, &list, native, self,
+	               &slot))
 		return -ENOENT;
-	s.end = walk_frames(language->step, space->memory, &slot, &s);
+	if (!self) {
+		const uint64_t head = slot.head;
+
+		if (!interp_threads_find(t, native, &slot) || slot.head != head)
+			return -ESRCH;
+	}
+	s.end = walk_frames(language->step, space->memory, &slot, self, &s);
 	if (s.end == INTERP_FAULT)
 		return -EFAULT;
 	rc = interp_places(codes, space->memory->pid, space, &s, places);
@@ -92,16 +103,21 @@ put_thread(const struct interp_space *space, struct interp_codes *codes,
 }
 
 static int
-put_threads(const struct interp_space *space, struct buf *out)
+put_threads(const struct interp_space *space, const struct walk_self *self,
+            struct buf *out)
 {
 	CLEANUP(interp_codes_free_ptr)
 	struct interp_codes *codes = interp_codes_new();
 	CLEANUP(interp_threads_done) struct interp_threads t = {0};
-	int rc = codes ? space->image->language->attach(space, &t) : -ENOMEM;
+	int rc = codes ? 0 : -ENOMEM;
 
+	if (!rc && self)
+		return put_thread(space, codes, &t, 0, self, out);
+	if (!rc)
+		rc = space->image->language->attach(space, &t);
 	t.language = space->image->language->id;
 	for (uint32_t i = 0; i < t.n && !rc; i++)
-		rc = put_thread(space, codes, &t, t.rows[i].native, out);
+		rc = put_thread(space, codes, &t, t.rows[i].native, NULL, out);
 	return rc;
 }
 
@@ -112,6 +128,7 @@ interp_image_frames(const struct image *m, const struct host *host, int32_t pid,
 	CLEANUP(memory_spare_done) struct memory_spare spare = {.n = 0};
 	const struct memory memory = {
 		.host = host, .pid = pid, .spare = &spare};
+	struct walk_self self = {.pc = 0};
 	struct addresses a;
 	struct interp_image image;
 	const struct interp_space space = {.memory = &memory,
@@ -119,7 +136,9 @@ interp_image_frames(const struct image *m, const struct host *host, int32_t pid,
 	                                   .bias = m->head.bias,
 	                                   .now_ns = 1};
 
-	if (m->head.elf_bytes != sizeof(a))
+	if (m->head.elf_bytes == sizeof(a) + sizeof(self))
+		memcpy(&self, m->elf + sizeof(a), sizeof(self));
+	else if (m->head.elf_bytes != sizeof(a))
 		return -EBADMSG;
 	memcpy(&a, m->elf, sizeof(a));
 	if (a.language >= LANGUAGES)
@@ -129,5 +148,5 @@ interp_image_frames(const struct image *m, const struct host *host, int32_t pid,
 	                              .eval_start = a.eval_start,
 	                              .eval_end = a.eval_end};
 	memcpy(image.roots, a.roots, sizeof(image.roots));
-	return put_threads(&space, out);
+	return put_threads(&space, self.pc ? &self : NULL, out);
 }

@@ -9,10 +9,14 @@
 #include "capture/interp/interp.h"
 #include "lib/goroutine_image.h"
 
-/* Puts the interpreter's addresses into a recording.
+struct walk_self;
+
+/* Puts the interpreter's addresses into a recording, and the registers of the
+ * thread to record, or NULL if the process has a list of its threads.
  *   Errors   -ENOMEM */
-MUST_CHECK int interp_image_begin(struct image *m,
-                                  const struct interp_image *of, uint64_t bias);
+MUST_CHECK int
+interp_image_begin(struct image *m, const struct interp_image *of,
+                   uint64_t bias, const struct walk_self *self);
 /*
  * Writes the stack of each thread, its innermost frame first, and a line of
  * dashes after each frame for which C called the interpreter.

@@ -5,30 +5,55 @@
  *	kill -STOP PID
  *	interp_image PID NAME.txt | gzip -9 >NAME.image.gz
  *
- * The text has the frames as they were read.
+ * The text has the frames as they were read. Of Lua, these are the frames of
+ * the process's first thread.
  */
 #include "lib/interp_image.h"
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "capture/engine.h"
+#include "capture/host/memory.h"
+#include "capture/interp/walk.h"
 #include "capture/process/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ptrace.h>
+#include <sys/user.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define MAX_TEXT ((size_t)16 << 20)
 
 DEFINE_CLEANUP(struct modules *, modules_free)
 
+/* Reads the registers of a stopped process's first thread. */
+static int
+read_registers(int32_t pid, struct walk_self *out)
+{
+	struct user_regs_struct r;
+	int status;
+
+	if (ptrace(PTRACE_SEIZE, pid, NULL, NULL) ||
+	    ptrace(PTRACE_INTERRUPT, pid, NULL, NULL) ||
+	    waitpid(pid, &status, __WALL) != pid ||
+	    ptrace(PTRACE_GETREGS, pid, NULL, &r))
+		return -errno;
+	*out = (struct walk_self){
+		.pc = r.rip, .dx = r.rdx, .bx = r.rbx, .r14 = r.r14};
+	return 0;
+}
+
 /* Finds the interpreter that a process runs. */
 static int
 begin(struct image *m, struct modules *modules, int32_t pid)
 {
 	CLEANUP(process_free_ptr) struct process *proc = NULL;
-	int rc = engine_process(modules, pid, &proc);
+	struct walk_self self;
+	int rc = engine_process(modules, pid, &proc)
+	                 ?: read_registers(pid, &self);
 
 	if (rc)
 		return rc;
@@ -37,7 +62,11 @@ begin(struct image *m, struct modules *modules, int32_t pid)
 		const struct module *of = modules->rows[row->module];
 
 		if (of->interp)
-			return interp_image_begin(m, of->interp, row->bias);
+			return interp_image_begin(
+				m, of->interp, row->bias,
+				of->interp->language->id == LANGUAGE_LUAJIT
+					? &self
+					: NULL);
 	}
 	return -ENOENT;
 }

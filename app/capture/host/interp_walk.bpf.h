@@ -104,12 +104,33 @@ thread_pointer(void)
 	return at;
 }
 
+/* Registers of the thread that a sample interrupted, for this CPU. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__type(key, uint32_t);
+	__type(value, struct walk_self);
+	__uint(max_entries, 1);
+} registers SEC(".maps");
+
+static __always_inline void
+find_self(struct walk_self *out)
+{
+	uint32_t first = 0;
+	const struct walk_self *self = bpf_map_lookup_elem(&registers, &first);
+
+	if (self)
+		*out = *self;
+}
+
 static __noinline int
 find_in(const struct interp_list *list, uint64_t native,
         struct interp_slot *out)
 {
-	return walk_find(next_thread, NULL, list, native, thread_pointer(),
-	                 out);
+	struct walk_self self = {0};
+
+	find_self(&self);
+	self.pointer = thread_pointer();
+	return walk_find(next_thread, NULL, list, native, &self, out);
 }
 
 /* The interpreter of a forked child has the number of the thread that forked it
@@ -142,6 +163,8 @@ find_thread(uint64_t id, struct interp_slot *out)
 	out->language = list->language;
 	out->layout = list->layout;
 	out->hop = list->hop;
+	out->own[0] = list->own[0];
+	out->own[1] = list->own[1];
 	out->key = pid;
 	return 1;
 }
@@ -200,6 +223,7 @@ follow(const struct interp_slot *slot, struct interp_stack *to)
 
 	if (!walk_first(NULL, slot, &w.at))
 		return INTERP_FAULT;
+	find_self(&w.self);
 	for (int i = 0; i < INTERP_MAX_FRAMES / STEPS && rc == WALK_ON; i++)
 		rc = some_frames(slot, &w, to);
 	return walk_ended(rc);

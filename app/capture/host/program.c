@@ -94,6 +94,7 @@ find_in_tasks(uint32_t *out)
 	if (out[PROGRAM_TGID] && out[PROGRAM_PID])
 		out[PROGRAM_PARENT] =
 			offset_of(btf, "task_struct", "real_parent");
+	out[PROGRAM_STACK] = offset_of(btf, "task_struct", "stack");
 	find_thread_pointer(btf, out);
 }
 

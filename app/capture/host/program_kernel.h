@@ -11,5 +11,6 @@ enum {
 	PROGRAM_PID,
 	PROGRAM_THREAD, /* offset in task_struct of the thread pointer that a
 	                   program has set; 0: as above */
+	PROGRAM_STACK,  /* offset of task_struct.stack; 0: as above */
 	PROGRAM_KERNEL
 };

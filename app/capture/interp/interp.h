@@ -33,7 +33,7 @@
  *     more pointer. It also has NAME_find(m, list, native, w), which looks at
  *     one thread in the list of its process: the kernel runs it for threads
  *     that have no slot yet. If the interpreter keeps a thread's frames in the
- *     thread's own storage, it begins at w->thread.
+ *     thread's own storage, it begins at w->self.
  *
  * NAME_language, a struct language. In the order in which they are called:
  *
@@ -115,6 +115,13 @@ struct interp_image {
 	 * or between two calls; and the innermost call may have no run yet, or
 	 * none any more. */
 	bool uneven;
+	uint64_t entry_start, entry_end; /* where C enters it, if that is not
+	                                    at its start; or 0 */
+	/* Return address in that function of calls that have no run; or 0. */
+	uint64_t no_run;
+	/* Interpreters may call C that enters others, whose runs are not found:
+	 * the innermost calls are those that have runs. */
+	bool inner_only;
 	/* Its functions also run on native stacks other than their thread's,
 	 * so that there may be more runs than calls on the stack at hand. */
 	bool many_stacks;
@@ -130,7 +137,7 @@ struct interp_threads {
 	} * rows;
 	uint32_t n, cap;
 	uint16_t language, layout;
-	uint64_t hop;
+	uint64_t hop, own[2];
 	bool several; /* interpreters, in each of which a thread may have a row */
 };
 
@@ -147,6 +154,7 @@ struct interp_unread {
 	uint32_t code;    /* for interp_code() */
 	uint64_t address; /* as in a frame with this code object, */
 	uint64_t instr;   /* and as in the first such frame */
+	const struct interp_frame *caller; /* of that frame; NULL: none */
 };
 
 struct language {

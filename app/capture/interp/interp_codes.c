@@ -49,6 +49,15 @@ interp_codes_free(struct interp_codes *c)
 
 /* --- code objects --------------------------------------------------------- */
 
+int
+interp_code_find(struct interp_codes *c, int32_t pid, uint64_t address,
+                 uint32_t *out)
+{
+	int rc = pairs_intern(&c->places, (uint32_t)pid, address, out);
+
+	return rc ? rc : ROWS_REACH(c->codes, c->codes_cap, *out);
+}
+
 struct interp_code *
 interp_code(struct interp_codes *c, uint32_t i)
 {
@@ -75,28 +84,27 @@ struct unread {
 	uint32_t n;
 };
 
-static bool
-is_old(const struct interp_code *c, uint64_t now_ns)
+bool
+interp_code_is_old(const struct interp_code *c, uint64_t now_ns)
 {
-	return !c->checked_ns || now_ns - c->checked_ns >= INTERP_CODE_AGE_NS;
+	return !c->checked_ns || now_ns >= c->checked_ns + INTERP_CODE_AGE_NS;
 }
 
 /* Finds or adds a code object; notes it if it has to be read. */
 static int
 find_code(struct interp_codes *c, int32_t pid, uint64_t now_ns,
-          const struct interp_frame *f, struct unread *unread, uint32_t *out)
+          const struct interp_frame *f, const struct interp_frame *caller,
+          struct unread *unread, uint32_t *out)
 {
-	int rc = pairs_intern(&c->places, (uint32_t)pid, f->code, out);
+	int rc = interp_code_find(c, pid, f->code, out);
 
-	if (!rc)
-		rc = ROWS_REACH(c->codes, c->codes_cap, *out);
-	if (rc || !is_old(&c->codes[*out], now_ns))
+	if (rc || !interp_code_is_old(&c->codes[*out], now_ns))
 		return rc;
 	for (uint32_t i = 0; i < unread->n; i++)
 		if (unread->rows[i].code == *out)
 			return 0;
 	unread->rows[unread->n++] =
-		(struct interp_unread){*out, f->code, f->instr};
+		(struct interp_unread){*out, f->code, f->instr, caller};
 	return 0;
 }
 
@@ -113,6 +121,7 @@ interp_places(struct interp_codes *c, int32_t pid,
 	for (uint32_t i = 0; i < s->n && !rc; i++)
 		if (!(s->frames[i].mark & INTERP_NO_CODE))
 			rc = find_code(c, pid, space->now_ns, &s->frames[i],
+			               i + 1 < s->n ? &s->frames[i + 1] : NULL,
 			               &unread, &codes[i]);
 	if (!rc && unread.n)
 		rc = language->read(c, space, unread.rows, unread.n);

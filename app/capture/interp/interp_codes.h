@@ -41,8 +41,17 @@ MUST_CHECK int interp_places(struct interp_codes *c, int32_t pid,
 
 /* --- for languages -------------------------------------------------------- */
 
+/*
+ * Finds or adds the code object at an address of a process, for a language that
+ * finds some without a frame.
+ *   Errors   -E2BIG past INTERP_MAX_CODES, -ENOMEM
+ */
+MUST_CHECK int interp_code_find(struct interp_codes *c, int32_t pid,
+                                uint64_t address, uint32_t *out);
 /* Returns a code object that the language was asked to read. */
 struct interp_code *interp_code(struct interp_codes *c, uint32_t i);
+/* True if a code object has to be read, for the first time or again. */
+bool interp_code_is_old(const struct interp_code *c, uint64_t now_ns);
 /* True if a code object was read before and had this head. */
 bool
 interp_code_is_same(const struct interp_code *c, const void *head, size_t n);

@@ -40,6 +40,7 @@ struct interp_slot {
 	uint64_t hop;    /* or, when hop is not 0, of a pointer to the memory
 	                    with that pointer, at hop - 1 */
 	uint64_t key;    /* the process; returned with each stack */
+	uint64_t own[2]; /* as the language uses them */
 };
 
 /* The list of the threads of a process. */
@@ -50,7 +51,8 @@ struct interp_list {
 	uint16_t layout;
 	uint32_t at[INTERP_OFFSETS]; /* offsets, as the language numbers them */
 	uint64_t head;               /* address where the list begins */
-	uint64_t hop;                /* as in a slot */
+	uint64_t hop;                /* as in a slot, and so is own */
+	uint64_t own[2];
 };
 
 /* Where the threads of a process keep the address of their context: at an

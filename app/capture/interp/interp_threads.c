@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 int
 interp_threads_add(struct interp_threads *t, uint64_t native, uint64_t head)
@@ -39,6 +40,7 @@ interp_threads_find(const struct interp_threads *t, uint64_t native,
 		out->layout = t->layout;
 		out->head = t->rows[i].head;
 		out->hop = t->hop;
+		memcpy(out->own, t->own, sizeof(out->own));
 		return true;
 	}
 	return false;

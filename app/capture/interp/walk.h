@@ -46,14 +46,20 @@ walk_first(const struct memory *m, const struct interp_slot *slot,
 	       walk_copy(m, frame, sizeof(*frame), *frame + slot->hop - 1);
 }
 
-/* The state of a walk; at first all members but at and thread are zero. */
+/* The thread that is looked for, or walked: what is not known is 0. */
+struct walk_self {
+	uint64_t pointer;         /* its thread pointer */
+	uint64_t pc, dx, bx, r14; /* where it was interrupted on x86-64 */
+};
+
+/* The state of a walk; at first all members but at and self are zero. */
 struct walk_at {
-	uint64_t at;     /* what is looked at next: the innermost frame, or
-	                    the list's head */
-	uint64_t thread; /* that is looked for: its thread pointer, or 0 */
-	uint64_t next, end, own; /* as the language uses them */
-	uint32_t kind;           /* as the language uses it, too */
-	uint32_t steps;          /* of walk_find() that were taken */
+	uint64_t at; /* what is looked at next: the innermost frame, or the
+	                list's head */
+	struct walk_self self;
+	uint64_t next, end, own, top; /* as the language uses them */
+	uint32_t kind;                /* as the language uses it, too */
+	uint32_t steps;               /* of walk_find() that were taken */
 };
 
 enum walk_step {
@@ -66,18 +72,21 @@ enum walk_step {
 
 #define WALK_MAX_FIND 64 /* steps along the threads of a process */
 
-/* Finds a thread by its number, and by its thread pointer if that is not 0;
- * sets out->head. */
+/* Finds a thread by its number, and by what else is known of it: self may be
+ * NULL; sets out->head. */
 WALK bool
 walk_find(enum walk_step (*step)(const struct memory *m,
                                  const struct interp_list *list,
                                  uint64_t native, struct walk_at *w),
           const struct memory *m, const struct interp_list *list,
-          uint64_t native, uint64_t thread, struct interp_slot *out)
+          uint64_t native, const struct walk_self *self,
+          struct interp_slot *out)
 {
-	struct walk_at w = {.at = list->head, .thread = thread};
+	struct walk_at w = {.at = list->head};
 	enum walk_step rc = WALK_ON;
 
+	if (self)
+		w.self = *self;
 	for (uint32_t i = 0; i < WALK_MAX_FIND && rc == WALK_ON; i++) {
 		rc = step(m, list, native, &w);
 		w.steps++;
@@ -121,16 +130,18 @@ walk_ended(enum walk_step rc)
 	                          : INTERP_FULL;
 }
 
-/* Follows the frames of a thread that stands still. */
+/* Follows the frames of a thread that stands still; self may be NULL. */
 WALK enum interp_end
 walk_frames(enum walk_step (*step)(const struct memory *m,
                                    const struct interp_slot *slot,
                                    struct walk_at *w, struct interp_frame *to),
             const struct memory *m, const struct interp_slot *slot,
-            struct interp_stack *to)
+            const struct walk_self *self, struct interp_stack *to)
 {
 	struct walk_at w = {0};
 
+	if (self)
+		w.self = *self;
 	to->n = 0;
 	if (!walk_first(m, slot, &w.at))
 		return INTERP_FAULT;

@@ -99,11 +99,11 @@ WALK enum walk_step
 perl_find(const struct memory *m, const struct interp_list *list,
           uint64_t native, struct walk_at *w)
 {
-	const uint64_t own = w->thread + list->at[PERL_KEY];
+	const uint64_t own = w->self.pointer + list->at[PERL_KEY];
 
 	if (list->layout & PERL_VARIABLES)
 		return WALK_END;
-	if (w->thread && list->at[PERL_KEY] &&
+	if (w->self.pointer && list->at[PERL_KEY] &&
 	    perl_is_there(m, own, list->layout)) {
 		w->at = own;
 		return WALK_END;

@@ -82,15 +82,21 @@ user_frame(const struct process *proc, uint64_t pc, struct proc_stack *out)
 }
 
 static void
+one_frame(struct process *proc, const uint64_t *pcs, size_t i,
+          struct proc_stack *out)
+{
+	const uint64_t pc = i ? pcs[i] - 1 : pcs[i];
+
+	if (!process_jit_frame(proc, i, pc, out))
+		user_frame(proc, pc, out);
+}
+
+static void
 user_frames(struct process *proc, const uint64_t *pcs, size_t n,
             struct proc_stack *out)
 {
-	for (size_t i = 0; i < n; i++) {
-		const uint64_t pc = i ? pcs[i] - 1 : pcs[i];
-
-		if (!process_jit_frame(proc, i, pc, out))
-			user_frame(proc, pc, out);
-	}
+	for (size_t i = 0; i < n; i++)
+		one_frame(proc, pcs, i, out);
 }
 
 /* True for code made with -X perf that calls the interpreter for one function:
@@ -104,14 +110,14 @@ is_trampoline(const struct process *proc, uint64_t pc)
 }
 
 static void
-mixed_frames(const struct process *proc, const uint64_t *pcs, size_t n,
+mixed_frames(struct process *proc, const uint64_t *pcs, size_t n,
              struct interp_runs *runs, struct proc_stack *out)
 {
 	for (size_t i = 0; i < n; i++) {
 		if (interp_is_core(proc, pcs, i, n, runs))
 			continue;
 		if (!interp_next_run(proc, pcs, i, runs, out))
-			user_frame(proc, i ? pcs[i] - 1 : pcs[i], out);
+			one_frame(proc, pcs, i, out);
 		else if (i + 1 < n && is_trampoline(proc, pcs[i + 1]))
 			i++;
 	}

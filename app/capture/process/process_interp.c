@@ -254,7 +254,8 @@ process_interp_keep(struct process *proc, struct sampler *s,
 	                                 .layout = list->layout,
 	                                 .head = found->head,
 	                                 .hop = list->hop,
-	                                 .key = proc->pid};
+	                                 .key = proc->pid,
+	                                 .own = {list->own[0], list->own[1]}};
 
 	if (list->pid && !has_several(proc, s))
 		(void)sampler_interp_thread(s, &slot);
@@ -279,7 +280,8 @@ process_interp_read(struct process *proc, uint32_t tid,
 	out->key = proc->pid;
 	if (!interp_threads_find(&ip->threads, native, &slot))
 		return false;
-	out->end = walk_frames(ip->image->language->step, &memory, &slot, out);
+	out->end = walk_frames(ip->image->language->step, &memory, &slot, NULL,
+	                       out);
 	return out->end != INTERP_FAULT;
 }
 
@@ -306,8 +308,9 @@ is_eval(const struct process *proc, const uint64_t *pcs, size_t i)
 	uint64_t at = (i ? pcs[i] - 1 : pcs[i]) - (ip ? ip->bias : 0);
 	const struct interp_image *image = ip ? ip->image : NULL;
 
-	return image && ((at >= image->eval_start && at < image->eval_end) ||
-	                 (at >= image->cold_start && at < image->cold_end));
+	return image && (!i || at + 1 != image->no_run) &&
+	       ((at >= image->eval_start && at < image->eval_end) ||
+	        (at >= image->cold_start && at < image->cold_end));
 }
 
 /* True if a greenlet runs (gevent uses them). Its stack begins on top of the
@@ -398,8 +401,12 @@ static bool
 is_beginning(const struct process *proc, const uint64_t *pcs)
 {
 	const struct interp_process *ip = proc->interp;
+	const struct interp_image *image = ip->image;
 
-	return pcs[0] - ip->bias - ip->image->eval_start < PROLOGUE;
+	return image->entry_end
+	               ? pcs[0] - ip->bias - image->entry_start <
+	                         image->entry_end - image->entry_start
+	               : pcs[0] - ip->bias - image->eval_start < PROLOGUE;
 }
 
 /* True when there is a run for each call of the interpreter; the innermost call
@@ -416,7 +423,13 @@ runs_fit(const struct process *proc, const uint64_t *pcs, size_t n,
 	calls = count_calls(proc, pcs, n, runs->between);
 	if (calls > runs->n && is_in_greenlet(proc, pcs, n))
 		return true;
-	if (calls > runs->n && proc->interp->several) {
+	if (calls == runs->n + 1 && proc->interp->image->inner_only &&
+	    is_beginning(proc, pcs)) {
+		runs->skip = true;
+		return true;
+	}
+	if (calls > runs->n &&
+	    (proc->interp->several || proc->interp->image->inner_only)) {
 		runs->partly = true;
 		return runs->n && !is_beginning(proc, pcs);
 	}

@@ -212,6 +212,7 @@ sampler_interp_thread(struct sampler *s, const struct interp_slot *slot)
 	to->head = slot->head;
 	to->hop = slot->hop;
 	to->key = slot->key;
+	memcpy(to->own, slot->own, sizeof(to->own));
 	__atomic_store_n(&to->tid, slot->tid, __ATOMIC_RELEASE);
 	return true;
 }
@@ -308,6 +309,7 @@ sampler_interp_list(struct sampler *s, const struct interp_list *list,
 	memcpy(to->at, list->at, sizeof(to->at));
 	to->head = list->head;
 	to->hop = list->hop;
+	memcpy(to->own, list->own, sizeof(to->own));
 	__atomic_store_n(&to->pid, list->pid, __ATOMIC_RELEASE);
 	p->table->has_lists = 1;
 }

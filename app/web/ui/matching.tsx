@@ -19,7 +19,7 @@ type Rule = Record<string, unknown>;
 
 const PAUSE_MS = 300, REFRESH_MS = 5e3, SHOWN = 8;
 /* Programs that run others: their executable says little. */
-const INTERPRETER = /\/(python|node|java|ruby|php|perl|bash|dash|sh)[\d.]*$/;
+const INTERPRETER = /\/(python|node|java|ruby|php|perl|luajit|bash|dash|sh)[\d.]*$/;
 const WORDS_MAX = 500; /* of a pattern; the API takes 512 bytes */
 
 /* The text, once typing has paused. */

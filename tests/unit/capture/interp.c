@@ -24,6 +24,9 @@ static const char *const recorded[] = {
 #include "capture/perl/perl_versions.def"
 #undef PERL
 	"perl5.40-unthreaded",
+	"luajit-2022",
+	"luajit-2023",
+	"luajit-2025",
 };
 
 TEST(a_recorded_process_has_the_frames_it_had)

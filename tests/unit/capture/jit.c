@@ -6,8 +6,9 @@
 #include "lib/recorded.h"
 #include "lib/test.h"
 
-static const char *const recorded[] = {"hotspot11", "hotspot17", "hotspot21",
-                                       "hotspot25"};
+static const char *const recorded[] = {
+	"hotspot11", "hotspot17",          "hotspot21",
+	"hotspot25", "luajit-2022-traces", "luajit-2025-traces"};
 
 TEST(a_recorded_process_has_the_frames_it_had)
 {

@@ -1,0 +1,316 @@
+#include "luajit_trace.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+void
+luajit_traces_done(struct luajit_traces *t)
+{
+	for (uint32_t i = 0; i < t->n; i++)
+		free(t->rows[i].snaps);
+	free(t->rows);
+	*t = (struct luajit_traces){0};
+}
+
+/* --- the table ------------------------------------------------------------ */
+
+static int
+by_start(const void *a, const void *b)
+{
+	const struct luajit_trace *x = a, *y = b;
+
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+/* Offsets in a trace; those that differ count from that of its code's address,
+ * from which the others are as far as ever. */
+enum {
+	NSNAP = 10,
+	FROM_IR = 56,
+	FROM_NMAP = 44,
+	FROM_SNAP = 40,
+	FROM_MAP = 32,
+	FROM_SIZE = 4,
+	TO_ADJUST = 14,
+	MOST_BYTES = 160
+};
+
+static uint64_t
+word(const uint8_t *p, size_t at)
+{
+	uint64_t v;
+
+	memcpy(&v, p + at, sizeof(v));
+	return v;
+}
+
+static bool
+take_trace(const uint8_t *p, uint64_t at, uint32_t mcode,
+           struct luajit_trace *out)
+{
+	*out = (struct luajit_trace){
+		.start = word(p, mcode),
+		.at = at,
+		.snap = word(p, mcode - FROM_SNAP),
+		.map = word(p, mcode - FROM_MAP),
+		.ir = word(p, mcode - FROM_IR),
+		.size = (uint32_t)word(p, mcode - FROM_SIZE),
+		.nmap = (uint32_t)word(p, mcode - FROM_NMAP),
+		.nsnap = (uint16_t)word(p, NSNAP),
+		.adjust = (uint16_t)word(p, mcode + TO_ADJUST),
+	};
+	return out->start && out->size && out->nsnap &&
+	       out->nsnap <= LUAJIT_MAX_SNAPS && out->nmap <= LUAJIT_MAX_MAP;
+}
+
+/* What was read of a trace's parts stays as long as they are the same. */
+static void
+move_parts(struct luajit_traces *from, struct luajit_trace *to)
+{
+	struct luajit_trace *old = luajit_traces_find(from, to->start);
+
+	if (!old || old->start != to->start || old->at != to->at ||
+	    old->snap != to->snap || old->map != to->map ||
+	    old->nsnap != to->nsnap || old->nmap != to->nmap)
+		return;
+	to->snaps = old->snaps;
+	old->snaps = NULL;
+}
+
+static int
+read_rows(const struct luajit_image *image, const struct memory *m,
+          const uint64_t *at, uint32_t n, struct luajit_traces *t)
+{
+	CLEANUP_FREE struct memory_piece *pieces = calloc(n, sizeof(*pieces));
+	CLEANUP(memory_batch_done) struct memory_batch batch = {.n = 0};
+	CLEANUP(luajit_traces_done)
+	struct luajit_traces to = {.rows = calloc(n, sizeof(*to.rows))};
+	const struct luajit_traces old = *t;
+	int rc;
+
+	if (!pieces || !to.rows)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n; i++)
+		pieces[i] = (struct memory_piece){
+			.addr = at[i], .len = at[i] ? MOST_BYTES : 0};
+	rc = memory_read(m, pieces, n, &batch);
+	if (rc)
+		return rc;
+	for (uint32_t i = 0; i < n; i++)
+		if (pieces[i].got == MOST_BYTES &&
+		    take_trace(pieces[i].p, at[i], image->mcode,
+		               &to.rows[to.n])) {
+			move_parts(t, &to.rows[to.n]);
+			to.n++;
+		}
+	qsort(to.rows, to.n, sizeof(*to.rows), by_start);
+	t->rows = to.rows;
+	t->n = to.n;
+	to = old;
+	return 0;
+}
+
+int
+luajit_traces_read(const struct luajit_image *image,
+                   const struct jit_space *space, struct luajit_traces *t)
+{
+	CLEANUP_FREE uint64_t *at = NULL;
+	uint64_t head[2];
+	uint32_t n;
+	int rc;
+
+	t->read_ns = space->now_ns;
+	rc = memory_copy(space->memory, t->dispatch - image->traces, head,
+	                 sizeof(head));
+	if (rc)
+		return rc;
+	n = (uint32_t)(head[1] >> 32);
+	if (n > LUAJIT_MAX_TRACES)
+		n = LUAJIT_MAX_TRACES;
+	if (!n)
+		return 0;
+	at = calloc(n, sizeof(*at));
+	if (!at)
+		return -ENOMEM;
+	rc = memory_copy(space->memory, head[0], at, n * sizeof(*at));
+	return rc ? rc : read_rows(image, space->memory, at, n, t);
+}
+
+struct luajit_trace *
+luajit_traces_find(const struct luajit_traces *t, uint64_t pc)
+{
+	uint32_t lo = 0, hi = t->n;
+
+	while (lo < hi) {
+		uint32_t mid = (lo + hi) / 2;
+
+		if (t->rows[mid].start <= pc)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo && pc - t->rows[lo - 1].start < t->rows[lo - 1].size
+	               ? &t->rows[lo - 1]
+	               : NULL;
+}
+
+/* --- functions in a trace ------------------------------------------------- */
+
+_Static_assert(sizeof(struct luajit_snap) == 12, "as in memory");
+
+static int
+read_snaps(const struct memory *m, struct luajit_trace *t)
+{
+	const size_t snaps = t->nsnap * sizeof(*t->snaps), map = 4 * t->nmap;
+	CLEANUP_FREE uint8_t *bytes = t->snaps ? NULL : malloc(snaps + map + 1);
+	int rc;
+
+	if (t->snaps)
+		return 0;
+	if (!bytes)
+		return -ENOMEM;
+	rc = memory_copy(m, t->snap, bytes, snaps);
+	if (!rc && map)
+		rc = memory_copy(m, t->map, bytes + snaps, map);
+	if (!rc)
+		t->snaps = (void *)TAKE(bytes);
+	return rc;
+}
+
+/* Returns the last place at which the trace could be left before an offset. */
+static const struct luajit_snap *
+find_snap(const struct luajit_trace *t, uint64_t offset)
+{
+	uint32_t lo = 0, hi = t->nsnap;
+
+	while (lo < hi) {
+		uint32_t mid = (lo + hi) / 2;
+
+		if (t->snaps[mid].code <= offset)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return &t->snaps[lo ? lo - 1 : 0];
+}
+
+/* Entries of a map: a slot, flags, and where its value is. */
+#define IS_FRAME     0x010000u
+#define IS_CONTINUED 0x020000u
+#define CONSTANTS    0x8000u /* values below are constants, in two words */
+
+static uint32_t
+slot_of(uint32_t entry)
+{
+	return entry >> 24;
+}
+
+static int
+read_constant(const struct memory *m, const struct luajit_trace *t,
+              uint32_t entry, uint64_t *out)
+{
+	const uint32_t ref = entry & UINT16_MAX;
+
+	return ref && ref < CONSTANTS
+	               ? memory_copy(m, t->ir + 8 * (uint64_t)ref + 8, out, 8)
+	               : -ESTALE;
+}
+
+/* Reads where the caller of a frame goes on; 0 if that is not in Lua. */
+static int
+read_caller(const struct memory *m, const struct luajit_trace *t,
+            const uint32_t *map, size_t i, uint64_t *out)
+{
+	const uint32_t slot = slot_of(map[i]);
+	uint64_t link;
+	int rc = read_constant(m, t, map[i], &link);
+
+	*out = 0;
+	if (rc)
+		return rc;
+	if ((link & LUAJIT_TYPE) == LUAJIT_TO_LUA)
+		*out = link;
+	if ((link & LUAJIT_TYPES) != LUAJIT_TO_CONTINUATION)
+		return 0;
+	while (i-- > 0)
+		if (map[i] & IS_CONTINUED && slot_of(map[i]) == slot - 2)
+			return read_constant(m, t, map[i], out);
+	return 0;
+}
+
+/* Reads where functions go on that run at a place of a trace. */
+static int
+read_nexts(const struct memory *m, const struct luajit_trace *t,
+           const struct luajit_snap *snap, uint64_t *out, size_t *n)
+{
+	const uint32_t *map = (const void *)(t->snaps + t->nsnap);
+	uint64_t pc;
+	int rc = 0;
+
+	if (snap->map > t->nmap || t->nmap - snap->map < snap->nentries + 2u)
+		return -ESTALE;
+	map += snap->map;
+	pc = map[snap->nentries] | (uint64_t)map[snap->nentries + 1] << 32;
+	out[0] = (pc >> 8) + 4;
+	*n = 1;
+	for (size_t i = snap->nentries; i-- > 0 && !rc;) {
+		if (!(map[i] & IS_FRAME) || slot_of(map[i]) < 2 ||
+		    *n == LUAJIT_MAX_CALLS)
+			continue;
+		rc = read_caller(m, t, map, i, &out[*n]);
+		*n += !rc && out[*n];
+	}
+	return rc;
+}
+
+/* Instructions with which functions begin. */
+enum { FIRST_HEADER = 89, LAST_HEADER = 94 };
+#define CHUNK      1024 /* bytes of bytecode that are looked through at once */
+#define MAX_CHUNKS 64
+
+/* Finds the prototype around an instruction: its bytecode begins with a header,
+ * and lies behind it. */
+static int
+find_proto(const struct memory *m, uint64_t pc, uint64_t *out)
+{
+	uint8_t bytes[LUAJIT_PROTO + CHUNK];
+	struct luajit_proto p;
+	int rc = 0;
+
+	for (int i = 0; i < MAX_CHUNKS && !rc; i++) {
+		const uint64_t from = (pc & ~UINT64_C(7)) -
+		                      CHUNK * (uint64_t)i - CHUNK + 8;
+
+		rc = memory_copy(m, from - LUAJIT_PROTO, bytes, sizeof(bytes));
+		for (size_t at = CHUNK; !rc && at; at -= 8) {
+			const uint8_t *header = bytes + at - 8;
+			const uint8_t op = header[LUAJIT_PROTO];
+			const uint64_t here = from + at - 8 - LUAJIT_PROTO;
+
+			if (op < FIRST_HEADER || op > LAST_HEADER ||
+			    !luajit_proto(here, header, &p) ||
+			    pc - here - LUAJIT_PROTO > 4 * (uint64_t)p.size)
+				continue;
+			*out = here;
+			return 0;
+		}
+	}
+	return rc ? rc : -ESTALE;
+}
+
+int
+luajit_calls(const struct memory *m, struct luajit_trace *t, uint64_t pc,
+             struct luajit_call *out, size_t *n)
+{
+	uint64_t next[LUAJIT_MAX_CALLS];
+	int rc = read_snaps(m, t);
+
+	if (!rc)
+		rc = read_nexts(m, t, find_snap(t, pc - t->start), next, n);
+	for (size_t i = 0; !rc && i < *n; i++) {
+		out[i].next = next[i];
+		rc = find_proto(m, next[i] - 4, &out[i].proto);
+	}
+	return rc;
+}

@@ -43,8 +43,8 @@ struct unwind_arch {
 	/* True for the code to which a function of makecontext(3) returns;
 	 * nothing calls this code. */
 	bool (*begins_context)(const uint8_t code[UNWIND_CODE_BYTES]);
-	/* True for the code to which a thread's first function returns in libcs
-	 * without tables; it ends the thread. */
+	/* True for code without tables to which the first function of a thread
+	 * or coroutine returns: it ends the thread, or traps. */
 	bool (*ends_thread)(const uint8_t code[UNWIND_CODE_BYTES]);
 	/* Sets the CFA part of a rule for an expression that has a short form
 	 * on this machine only; NULL: there is no such expression. */

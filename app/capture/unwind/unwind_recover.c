@@ -18,7 +18,6 @@
 
 #define REACH     (16 << 10) /* bytes searched */
 #define TRIES     32         /* return addresses tried */
-#define MAX_TRIAL 512        /* frames of one trial walk */
 #define MAX_JUMPS 4          /* from what a call names to the function */
 
 struct search {
@@ -39,21 +38,6 @@ find_function(struct walk *w, const struct frame *f, uint64_t *start)
 		return false;
 	*start += m.bias;
 	return true;
-}
-
-static bool
-reaches_root(const struct walk *w, struct frame f)
-{
-	struct walk trial = *w;
-	int r = STEP_DONE;
-
-	trial.whole = NULL; /* the trial must not search in turn */
-	trial.bare = false;
-	trial.index = SIZE_MAX;
-	for (unsigned i = 0;
-	     (r == STEP_DONE || r == STEP_INTERRUPTED) && i < MAX_TRIAL; i++)
-		r = walk_step(&trial, &f);
-	return r == UNWIND_ROOT || r == STEP_CONTEXT;
 }
 
 /*
@@ -125,7 +109,8 @@ try(struct search *s, uint64_t at, struct frame *f)
 		return false;
 	if (s->direct ? target != s->function
 	              : !may_call(s->w, target, s->function) ||
-	                        s->tries++ >= TRIES || !reaches_root(s->w, to))
+	                        s->tries++ >= TRIES ||
+	                        !walk_reaches_root(s->w, to))
 		return false;
 	*f = to;
 	return true;

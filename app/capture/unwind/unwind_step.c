@@ -10,6 +10,7 @@
 #define FP_REACH    (1 << 20) /* largest frame of code without tables, bytes */
 #define BEGIN_WORDS 48        /* of stack between two first frames */
 #define SAVED_WORDS 512       /* of stack to a saved stack pointer */
+#define MAX_TRIAL   512       /* frames of one trial walk */
 #define HIGHEST     (UINT64_C(1) << 63) /* user code is below */
 
 /* Finds the rule of a table in the mapping that was entered. */
@@ -372,28 +373,48 @@ is_begin(struct walk *w, uint64_t pc)
 	       unwind_table_begins(m.table, pc - m.bias);
 }
 
+/* True if a frame made its call through a pointer, and tables lead from there
+ * to the root. Calls by address in older frames below may have left words that
+ * look like this, but name another function. */
+static bool
+called_indirectly(struct walk *w, struct frame f)
+{
+	uint64_t target;
+
+	return w->index != SIZE_MAX && walk_follows_call(w, f.pc, &target) &&
+	       !target && walk_reaches_root(w, f);
+}
+
 /*
- * Finds the caller in libcs without tables (musl), if it is the first frame or
- * the second. The function that calls main calls exit() afterwards, which never
- * returns, so the size of its frame can't be derived from its code.
+ * Finds the caller of a function that never returns, so that the size of its
+ * frame can't be derived from its code: in libcs without tables (musl), if the
+ * caller is the first frame or the second, since what calls main calls exit()
+ * afterwards; else if it was called through a pointer, as main and the first
+ * function of a thread are.
  */
 static int
 step_to_begin(struct walk *w, struct frame *f)
 {
-	struct frame to = {.pc = 0};
+	struct frame first = {.pc = 0};
 	uint64_t at = f->sp, word;
+	unsigned returns = 0;
 
 	for (unsigned i = 0; i < BEGIN_WORDS; i++, at += 8) {
+		struct frame here = {.sp = at + 8};
+
 		if (!walk_word(w, at, &word) || !is_return(w, word))
 			continue;
-		if (!to.pc)
-			to = (struct frame){.pc = word, .sp = at + 8};
-		if (is_begin(w, word)) {
-			*f = to;
+		here.pc = word;
+		if (!returns++)
+			first = here;
+		if (returns <= 2 && is_begin(w, word)) {
+			*f = first;
 			return STEP_DONE;
 		}
-		if (to.pc != word)
-			break;
+		if (called_indirectly(w, here)) {
+			*f = here;
+			return STEP_DONE;
+		}
 	}
 	return UNWIND_NO_INFO;
 }
@@ -510,4 +531,19 @@ walk_step(struct walk *w, struct frame *f)
 		return w->whole || w->bare ? STEP_NEEDS_POINTER
 		                           : STEP_NEEDS_WHOLE;
 	}
+}
+
+bool
+walk_reaches_root(const struct walk *w, struct frame f)
+{
+	struct walk trial = *w;
+	int r = STEP_DONE;
+
+	trial.whole = NULL; /* the trial must not search in turn */
+	trial.bare = false;
+	trial.index = SIZE_MAX;
+	for (unsigned i = 0;
+	     (r == STEP_DONE || r == STEP_INTERRUPTED) && i < MAX_TRIAL; i++)
+		r = walk_step(&trial, &f);
+	return r == UNWIND_ROOT || r == STEP_CONTEXT;
 }

@@ -119,6 +119,8 @@ void walk_whole_done(struct unwinder *u);
  *            address
  */
 int walk_recover(struct walk *w, struct frame *f);
+/* True if a walk from f, which tries nothing in turn, reaches the root. */
+bool walk_reaches_root(const struct walk *w, struct frame f);
 /*
  * True if interrupted code was called within its function, with nothing pushed
  * since; then *f is the caller. Functions written in assembly do so, and their

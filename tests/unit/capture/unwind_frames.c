@@ -422,6 +422,55 @@ TEST(a_stack_pointer_kept_below_the_stack_is_found_in_the_frame)
 }
 END
 
+/* Frame information of within_frames, with less or more of it, for code of
+ * 0x60 bytes in which the function is interrupted at 4. */
+static void
+prepare_loops(struct run *r, uint8_t code[0x60], size_t frames_size)
+{
+	prepare(r, &(struct frames_image){.machine = EM_X86_64,
+	                                  .section = ".debug_frame",
+	                                  .code = code,
+	                                  .code_size = 0x60,
+	                                  .frames = within_frames,
+	                                  .frames_size = frames_size});
+	r->regs[8] = BIAS + 4;
+	r->regs[7] = STACK;
+	r->regs[6] = 1; /* no frame pointer */
+}
+
+/* As where assembly starts a coroutine: call *%r13; ud2. */
+TEST(code_without_tables_that_traps_after_a_call_has_no_caller)
+{
+	uint8_t code[0x60];
+	struct run r;
+
+	memset(code, 0x90, sizeof(code));
+	memcpy(code + 0x1d, (uint8_t[]){0x41, 0xff, 0xd5, 0x0f, 0x0b}, 5);
+	prepare_loops(&r, code, 56);
+	r.stack[1] = BIAS + 0x20;
+	r.stack[2] = 1234;
+	ASSERT_CALLERS(&r, 0x20);
+}
+END
+
+/* An endless loop at 0x40 calls the function. */
+TEST(a_loop_without_tables_or_return_was_called_through_a_pointer)
+{
+	uint8_t code[0x60];
+	struct run r;
+
+	memset(code, 0x90, sizeof(code));
+	memcpy(code + 0x1f, (uint8_t[]){0xff, 0xd0}, 2); /* call *%rax */
+	memcpy(code + 0x40,
+	       (uint8_t[]){0xe8, 0xbb, 0xff, 0xff, 0xff, 0xeb, 0xf9}, 7);
+	prepare_loops(&r, code, sizeof(within_frames));
+	r.stack[1] = BIAS + 0x45;
+	r.stack[3] = BIAS + 0x45; /* left by an earlier call */
+	r.stack[5] = BIAS + 0x21;
+	ASSERT_CALLERS(&r, 0x45, 0x21);
+}
+END
+
 /* Prepares .debug_frame for 16 bytes of code, with one DWARF program. */
 static void
 prepare_program(struct run *r, uint8_t ra, const uint8_t *program, size_t n)

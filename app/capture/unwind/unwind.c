@@ -50,6 +50,7 @@ static inline int
 walk_all(struct walk *w, struct frame f, uint64_t *pcs, size_t max, size_t *n)
 {
 	struct frame first = f;
+	struct unwind_mapping nowhere;
 	int r;
 
 	pcs[0] = f.pc;
@@ -69,6 +70,9 @@ walk_all(struct walk *w, struct frame f, uint64_t *pcs, size_t max, size_t *n)
 			pcs[(*n)++] = f.pc;
 			continue;
 		}
+		if (r == UNWIND_BAD && *n > 1 &&
+		    !walk_mapping(w, f.pc - 1, &nowhere))
+			--*n; /* not an address of code */
 		if (r >= UNWIND_SWITCHED)
 			r = add_uncalled(w, &f, r, pcs, n);
 		if (r != STEP_DONE)

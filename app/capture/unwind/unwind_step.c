@@ -70,19 +70,13 @@ static int
 step_by_pointer(struct walk *w, struct frame *f)
 {
 	struct unwind_rule rule;
-	struct unwind_mapping m;
 	uint64_t fp, ra;
 
 	if (!f->fp_known)
 		return UNWIND_NO_INFO;
-	/*
-	 * An unknown leaf without frame pointer is not a root; nor is an
-	 * address outside code.
-	 */
+	/* An unknown leaf without frame pointer is not a root. */
 	if (!f->fp)
-		return f->interrupted || !walk_mapping(w, f->pc - 1, &m)
-		               ? UNWIND_NO_INFO
-		               : UNWIND_ROOT;
+		return f->interrupted ? UNWIND_NO_INFO : UNWIND_ROOT;
 	if (f->fp % 8 || f->fp < f->sp || f->fp - f->sp > FP_REACH)
 		return UNWIND_NO_INFO;
 	if (!walk_word(w, f->fp, &fp) || !walk_word(w, f->fp + 8, &ra))
@@ -493,8 +487,11 @@ walk_step(struct walk *w, struct frame *f)
 	struct unwind_rule rule;
 	int r;
 
-	if (!rule_at(w->u, f->pc, !f->interrupted, &rule))
+	if (!rule_at(w->u, f->pc, !f->interrupted, &rule)) {
+		if (!f->interrupted)
+			return UNWIND_BAD; /* rules that do not fit led here */
 		rule = (struct unwind_rule){.cfa = CFA_NONE};
+	}
 	if (rule.cfa == CFA_STEP) {
 		r = step_by_asking(w, f, &rule);
 		if (r != UNWIND_NO_INFO)

@@ -257,6 +257,27 @@ TEST(a_frame_pointer_that_was_popped_is_in_its_register)
 }
 END
 
+/* A frame pointer there would lead past the callers that are missing. */
+TEST(an_address_outside_of_code_is_no_caller)
+{
+	struct unwinder *u;
+	struct run r;
+
+	prepare_x86(&r, F);
+	r.regs[6] = AT(2);
+	r.stack[0] = 1234;
+	r.stack[3] = BIAS + TO_START;
+	u = unwinder_new_for(r.elf->machine, find, &r);
+	ck_assert_int_eq(
+		unwind(u, r.regs, r.stack, sizeof(r.stack), r.pcs, MAX, &r.n),
+		UNWIND_BAD);
+	ck_assert_uint_eq(r.n, 1);
+	unwinder_free(u);
+	unwind_table_free(r.table);
+	elf_free(r.elf);
+}
+END
+
 /* .debug_frame of a function at 0, in which CFA is rsp+16, and of the start at
  * 0x20; the function calls 0x18, within it. */
 static const uint8_t within_frames[] = {

@@ -96,7 +96,7 @@ TEST_DIRS   := api keeper endpoint compare range worker upkeep cli capture store
 MACHINE := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine 2>/dev/null)))
 LIBS := -lfcgi -ljansson -lsqlite3 -lpq -lrhonabwy -lcurl -lcrypto -ldw -lelf \
 	-liberty -ldeflate -lzstd -llzma -linih -lcap -lseccomp \
-	-lunwind-$(MACHINE) -lbpf \
+	-lunwind-$(MACHINE) -lbpf -lcapstone \
 	-lpthread -lm
 PROGRAMS := $(B)/stoker $(B)/stoker-api $(B)/stoker-worker
 # Programs load it: it needs nothing but libc and libm.

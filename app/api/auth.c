@@ -355,7 +355,7 @@ check_link(struct call *c, const char *signature)
 	if (rc)
 		return fail_store(c, rc);
 	c->caller.who = WHO_VIEWER;
-	snprintf(c->caller.id, sizeof(c->caller.id), "link");
+	snprintf(c->caller.id, sizeof(c->caller.id), CALLER_LINK);
 	snprintf(c->caller.tenant, sizeof(c->caller.tenant), "%s",
 	         claim.tenant);
 	return 0;

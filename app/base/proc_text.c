@@ -269,6 +269,22 @@ proc_parse_uid(const char *text, uint32_t *out)
 	return 0;
 }
 
+int
+proc_parse_fs_ids(const char *text, uint32_t *out_uid, uint32_t *out_gid)
+{
+	static const char fourth[] = "%*u %*u %*u %u";
+	const char *uids = proc_status_field(text, "Uid");
+	const char *gids = proc_status_field(text, "Gid");
+	unsigned uid, gid;
+
+	if (!uids || !gids || sscanf(uids, fourth, &uid) != 1 ||
+	    sscanf(gids, fourth, &gid) != 1)
+		return -EINVAL;
+	*out_uid = uid;
+	*out_gid = gid;
+	return 0;
+}
+
 static bool
 ends_with(const char *s, size_t n, const char *end)
 {

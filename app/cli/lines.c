@@ -14,6 +14,8 @@ static const struct column columns[] = {
 	{"TOTAL", "totalText", RIGHT, PLAIN},
 	{"TOTAL %", "totalPct", RIGHT, PERCENT},
 	{"LINE", "at", LEFT, MIDDLE},
+	{"ADDRESS", "address", LEFT, PLAIN},
+	{"CODE", "text", LEFT, PLAIN},
 };
 
 /* Appends the whole name of the function that was asked for. */
@@ -32,16 +34,37 @@ name_asked(const struct cli *c, json_t *graph, struct buf *out)
 	return rc;
 }
 
+/* Replaces tabs, which a table would show as unknown characters. */
+static void
+set_text(json_t *row)
+{
+	const char *text = json_member(row, "text");
+	CLEANUP_BUF struct buf out = BUF_INIT(CELL_MAX);
+
+	for (; *text; text++)
+		if (*text == '\t')
+			buf_puts(&out, "    ");
+		else
+			buf_putc(&out, *text);
+	json_object_set_new(row, "text", json_text(buf_str(&out)));
+}
+
+/* Sets what a table shows of a row; one that costs nothing has no numbers. */
 static void
 set_row(json_t *row, double all, const char *unit)
 {
 	int64_t self = json_integer_value(json_object_get(row, "self"));
 	int64_t total = json_integer_value(json_object_get(row, "total"));
+	json_int_t line = json_integer_value(json_object_get(row, "line"));
 	CLEANUP_BUF struct buf at = BUF_INIT(CELL_MAX);
 
-	buf_addf(&at, "%s:%" JSON_INTEGER_FORMAT, json_member(row, "file"),
-	         json_integer_value(json_object_get(row, "line")));
+	if (line)
+		buf_addf(&at, "%s:%" JSON_INTEGER_FORMAT,
+		         json_member(row, "file"), line);
 	json_object_set_new(row, "at", json_text(buf_str(&at)));
+	set_text(row);
+	if (!self && !total)
+		return;
 	json_object_set_new(row, "selfPct",
 	                    json_real(all > 0 ? 100 * (double)self / all : 0));
 	json_object_set_new(row, "totalPct",
@@ -50,9 +73,43 @@ set_row(json_t *row, double all, const char *unit)
 	value_set(row, "totalText", total, unit);
 }
 
-/* Fetches the document of format=lines. */
+/* Appends the rows of a list's members: those of "lines" with their file, those
+ * of "code" as they are. */
+static json_t *
+flatten(const json_t *parts, const char *list)
+{
+	CLEANUP_JSON json_t *rows = json_array();
+	json_t *part, *row, *file;
+	size_t i, k;
+
+	json_array_foreach(parts, i, part) {
+		file = json_object_get(part, "file");
+		json_array_foreach(json_object_get(part, list), k, row)
+			if ((file && json_object_set(row, "file", file)) ||
+			    json_array_append(rows, row))
+				return NULL;
+	}
+	return TAKE(rows);
+}
+
 static int
-ask_lines(struct cli *c, json_t *graph, const char *path, json_t **out)
+say_none(const struct cli *c, const char *name)
+{
+	return c->opt.disasm
+	               ? failed("no instructions of '%s' are known: "
+	                        "captures of CPU time keep those of the "
+	                        "functions that cost most, if the service "
+	                        "allows sourceCode",
+	                        name)
+	               : failed("no source lines of '%s' are known: a "
+	                        "program needs debug information for that",
+	                        name);
+}
+
+/* Fetches the document of format=listing. */
+static int
+ask_listing(struct cli *c, json_t *graph, const char *path, json_t **out,
+            json_t **rows)
 {
 	CLEANUP_BUF struct buf at = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_BUF struct buf name = BUF_INIT(BUF_MAX_SMALL);
@@ -62,16 +119,17 @@ ask_lines(struct cli *c, json_t *graph, const char *path, json_t **out)
 	if (rc)
 		return rc;
 	buf_puts(&at, path);
-	query_add(&at, "format", "lines");
+	query_add(&at, "format", "listing");
 	query_add(&at, "function", buf_str(&name));
 	query_add(&at, "sampleType", c->opt.sample_type);
 	rc = ask(c, "GET", buf_str(&at), NULL, &r);
 	if (rc)
 		return rc;
-	if (!json_array_size(json_object_get(r.json, "lines")))
-		return failed("no source lines of '%s' are known: a program "
-		              "needs debug information for that",
-		              buf_str(&name));
+	*rows = c->opt.disasm
+	                ? flatten(json_object_get(r.json, "functions"), "code")
+	                : flatten(json_object_get(r.json, "files"), "lines");
+	if (!json_array_size(*rows))
+		return say_none(c, buf_str(&name));
 	*out = TAKE(r.json);
 	return LEAVE_OK;
 }
@@ -81,24 +139,23 @@ static int
 make_rows(struct cli *c, json_t *graph, const char *path, bool is_text,
           json_t **out, json_int_t *left)
 {
-	CLEANUP_JSON json_t *reply = NULL;
-	json_t *lines, *row;
+	CLEANUP_JSON json_t *reply = NULL, *rows = NULL;
+	json_t *row;
 	double all;
 	size_t i, n, limit = c->opt.limit < 0 ? SIZE_MAX : (size_t)c->opt.limit;
-	int rc = ask_lines(c, graph, path, &reply);
+	int rc = ask_listing(c, graph, path, &reply, &rows);
 
 	if (rc)
 		return rc;
-	lines = json_object_get(reply, "lines");
 	all = json_number_value(json_object_get(reply, "total"));
 	*left = json_integer_value(json_object_get(reply, "leftOut"));
-	n = json_array_size(lines);
+	n = json_array_size(rows);
 	for (; n > limit; ++*left)
-		json_array_remove(lines, --n);
-	json_array_foreach(lines, i, row)
+		json_array_remove(rows, --n);
+	json_array_foreach(rows, i, row)
 		if (is_text)
 			set_row(row, all, json_member(reply, "unit"));
-	*out = json_incref(lines);
+	*out = TAKE(rows);
 	return LEAVE_OK;
 }
 
@@ -119,7 +176,7 @@ lines_table(struct cli *c, json_t *graph, const char *path, struct buf *out)
 
 	if (rc)
 		return rc;
-	table_show(out, columns, ARRAY_LEN(columns), rows, &c->screen);
+	table_show_used(out, columns, ARRAY_LEN(columns), rows, &c->screen);
 	if (left)
 		buf_addf(out, "%" JSON_INTEGER_FORMAT " more lines\n", left);
 	return LEAVE_OK;

@@ -1,11 +1,12 @@
-/* The cost of each source line of one function. */
+/* The cost of each source line of one function, or of each instruction, with
+ * their text if the capture kept it. */
 #pragma once
 
 #include "cli.h"
 
 /*
- * Makes a row for each line of the function that --list names, at most --limit
- * of them.
+ * Makes a row for each line, or with --disasm each instruction, of the function
+ * that --list names, at most --limit of them.
  *
  *   Shape    graph is the profile's flame graph, as format=json; path is where
  *            the server has it

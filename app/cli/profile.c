@@ -57,6 +57,8 @@ cmd_top(struct cli *c)
 	char id[ID_MAX];
 	int rc;
 
+	if (c->opt.disasm && !c->opt.list)
+		return usage_error("--disasm needs --list FUNCTION");
 	if (!c->noperands)
 		return live_top(c);
 	rc = ask_profile(c, id, &r);

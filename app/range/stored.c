@@ -50,6 +50,19 @@ stored_timeline(struct store *s, const char *id)
 	return t;
 }
 
+struct listing *
+stored_listing(struct store *s, const char *id)
+{
+	CLEANUP_BUF struct buf stored = BUF_INIT(LISTING_MAX_FILE);
+	struct listing *l = NULL;
+	struct blob b;
+
+	if (stored_find(s, id, BLOB_LISTING, &b) || blob_read(s, &b, &stored) ||
+	    listing_decode(stored.p, stored.len, &l))
+		return NULL;
+	return l;
+}
+
 struct blocks *
 stored_blocks(struct store *s, const char *id, const struct tree *t,
               enum blocks_what what)

@@ -277,6 +277,8 @@ finish(struct store *s, const struct job_ref *j, const struct job_end *end)
 		rc = session_store_blob(s, j->session, end->blob);
 	if (!rc && end->timeline)
 		rc = session_store_blob(s, j->session, end->timeline);
+	if (!rc && end->listing)
+		rc = session_store_blob(s, j->session, end->listing);
 	return rc ? rc : session_end(s, j->session, status);
 }
 
@@ -305,10 +307,11 @@ job_abandon(struct store *s, const struct job *j)
 		"kept",
 		NULL,
 		NULL,
+		NULL,
 		NULL};
 	static const struct job_end cancelled = {
-		"cancelled", "Cancelled", "cancelled on request",
-		NULL,        NULL,        NULL};
+		"cancelled", "Cancelled", "cancelled on request", NULL, NULL,
+		NULL,        NULL};
 	struct job_ref ref = job_ref(j);
 
 	if (j->cancel_requested == JOB_CANCEL)

@@ -104,6 +104,10 @@ MUST_CHECK int proc_parse_process(const char *text, int32_t *out);
 MUST_CHECK int proc_parse_inner(const char *text, int32_t *out);
 /* Reads from /proc/PID/status the real user id; -EINVAL. */
 MUST_CHECK int proc_parse_uid(const char *text, uint32_t *out);
+/* Reads from /proc/PID/status the user and the group by which the kernel
+ * decides about files; -EINVAL. */
+MUST_CHECK int
+proc_parse_fs_ids(const char *text, uint32_t *out_uid, uint32_t *out_gid);
 /*
  * Reads from /proc/PID/cgroup, version 1 (name=systemd) or 2 (0::), the unit of
  * the process, "" if it has none. The unit is the first component that ends in

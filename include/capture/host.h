@@ -20,6 +20,7 @@
 #define HOST_MAX_PATH   4096
 #define HOST_MAX_MEMORY ((size_t)64 << 10)
 #define HOST_MAX_FILE   ((int64_t)4 << 30) /* bytes of a target's file */
+#define HOST_MAX_SOURCE ((int64_t)4 << 20) /* bytes of a file of source text */
 #define HOST_BUILD_ID   20                 /* longest that perf reports */
 #define HOST_MAX_FDS    7
 #define HOST_EXPECT     256  /* stack bytes that must match */
@@ -40,6 +41,7 @@ enum host_op {
 enum host_whose {
 	HOST_OF_NOBODY,
 	HOST_OF_PROCESS,
+	HOST_OF_ALLOWED,
 	HOST_OF_THREAD,
 	HOST_OF_LIST,
 	HOST_OF_SCHEDULER,

@@ -28,6 +28,8 @@
 #include "store/job.h"
 #include "store/store.h"
 
+#include <string.h>
+
 /* Things that live as long as the process. */
 struct env {
 	const struct conf *conf;
@@ -42,9 +44,11 @@ struct env {
 };
 
 /* The authenticated caller; tenant is the one that this request is about. */
+#define CALLER_LINK "link"
+
 struct caller {
 	enum who who;
-	char id[ID_MAX]; /* token id, "jwt:SUBJECT", or "sso:USER" */
+	char id[ID_MAX]; /* token id, "jwt:SUBJECT", "sso:USER" or CALLER_LINK */
 	char tenant[STORE_TENANT_MAX];
 	char home[STORE_TENANT_MAX]; /* the token's default tenant */
 	char *tenants; /* all tenants of the token, separated by spaces */
@@ -87,6 +91,13 @@ static inline bool
 call_is_sso(const struct call *c)
 {
 	return !*c->req->authorization && !*c->caller.browser_session;
+}
+
+/* True for the holder of a signed link, who has no key. */
+static inline bool
+call_is_link(const struct call *c)
+{
+	return !strcmp(c->caller.id, CALLER_LINK);
 }
 
 /* --- parameters ---------------------------------------------------------- */

@@ -9,6 +9,7 @@
 #include "profile/tree.h"
 
 struct timeline;
+struct listing;
 
 struct export_meta {
 	const char *title;   /* "ai-service cpu" */
@@ -19,10 +20,11 @@ struct export_meta {
 	const char *quality; /* the capture's quality report, JSON; NULL or ""
 	                        if there is none */
 	const struct timeline *timeline; /* of the same capture, or NULL */
+	const struct listing *listing;   /* likewise */
 	/* Of pictures: */
 	uint32_t root;      /* node of the tree to show; 0: all */
 	const char *search; /* marks matching functions; NULL: none */
-	/* Of lines: */
+	/* Of lines and listings: */
 	const char *function; /* only its lines; NULL: those of all */
 };
 
@@ -32,6 +34,7 @@ enum format_use {
 	FORMAT_SAVED,
 	FORMAT_READ,
 	FORMAT_TIMED,
+	FORMAT_LISTED,
 	FORMAT_STORED,
 };
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "profile/blocks.h"
+#include "profile/listing.h"
 #include "profile/profile.h"
 #include "profile/timeline.h"
 #include "store/blob.h"
@@ -24,6 +25,9 @@ MUST_CHECK int stored_profile(struct store *s, const char *id,
 struct timeline *stored_timeline_uncut(struct store *s, const char *id);
 /* As stored_timeline_uncut(), cut to the part. */
 struct timeline *stored_timeline(struct store *s, const char *id);
+/* Reads the listing of the session. Returns NULL if there is none, or it cannot
+ * be read. */
+struct listing *stored_listing(struct store *s, const char *id);
 /* Cuts the session into blocks, by its timeline. Returns NULL without one, or
  * if it is too short. */
 struct blocks *stored_blocks(struct store *s, const char *id,

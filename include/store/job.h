@@ -48,6 +48,7 @@ struct job_end {
 	                                           result */
 	const struct blob *blob;                /* NULL: keep the stored blob */
 	const struct blob *timeline;            /* NULL: no timeline */
+	const struct blob *listing;             /* NULL: no listing */
 };
 
 /* The progress of a capture. */

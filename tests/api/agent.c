@@ -284,8 +284,8 @@ END
 
 TEST(an_earlier_attempt_of_a_job_that_failed_is_stale)
 {
-	static const struct job_end died = {"failed", "WorkerDied", "silent",
-	                                    NULL,     NULL,         NULL};
+	static const struct job_end died = {
+		"failed", "WorkerDied", "silent", NULL, NULL, NULL, NULL};
 	CLEANUP_API struct test_api a = agent_api();
 	struct job_ref first = test_capture(&a), ref;
 	CLEANUP_REPLY struct client_reply r = {0};
@@ -552,8 +552,8 @@ END
 
 TEST(a_result_comes_late_but_not_in_vain)
 {
-	static const struct job_end died = {"failed", "WorkerDied", "silent",
-	                                    NULL,     NULL,         NULL};
+	static const struct job_end died = {
+		"failed", "WorkerDied", "silent", NULL, NULL, NULL, NULL};
 	CLEANUP_API struct test_api a = agent_api();
 	struct job_ref ref = test_capture(&a);
 	CLEANUP_REPLY struct client_reply r = {0};
@@ -571,7 +571,7 @@ END
 
 TEST(a_result_of_a_cancelled_job_is_409)
 {
-	static const struct job_end end = {"cancelled", "Cancelled", "",
+	static const struct job_end end = {"cancelled", "Cancelled", "",  NULL,
 	                                   NULL,        NULL,        NULL};
 	CLEANUP_API struct test_api a = agent_api();
 	struct job_ref ref = test_capture(&a);

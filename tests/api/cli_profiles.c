@@ -75,7 +75,7 @@ TEST(profiles_are_uploaded_listed_named_and_removed)
 	         "svc is sess-*: cpu of svc, *Z\n"
 	         "stoker: --format takes one of html, svg, json, columns, "
 	         "folded, speedscope, firefox, otlp, autofdo, dot, lines, "
-	         "pprof, "
+	         "listing, pprof, "
 	         "not 'frob' "
 	         "(InvalidParameter)\n"},
 		{"get svc --type memory", 1,

@@ -768,6 +768,26 @@ TEST(a_link_opens_without_a_token)
 }
 END
 
+TEST(a_link_shows_no_source_text)
+{
+	static const struct {
+		const char *format;
+		int status;
+	} rows[] = {{"listing", 403}, {"lines", 200}};
+	CLEANUP_API struct test_api a = test_api(1, "");
+	char link[1024], at[1100];
+
+	link_of(&a, link);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_REPLY struct client_reply r = {0};
+
+		snprintf(at, sizeof(at), "%s&format=%s", link, rows[i].format);
+		r = ask(&a, (struct ask){.path = at});
+		ck_assert_int_eq(r.status, rows[i].status);
+	}
+}
+END
+
 TEST(a_link_changed_in_any_part_is_401)
 {
 	static const char *const parts[] = {"sess-",

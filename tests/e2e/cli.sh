@@ -59,6 +59,18 @@ check no_bar_is_drawn_off_a_terminal no_bar
 id=$(sed -n 's/^profile: *//p' "$STATE/out")
 check top_shows_the_functions_of_a_profile says 'model::matmul' stoker_cli top "$id"
 check the_callers_of_a_function_are_shown says 'model::embed' stoker_cli top "$id" --callers model::matmul
+listing() { # the text of lines, and instructions, of a service that allows it
+  gcc -O2 -g -o "$STATE/bin/inlined" "$PWD/tests/targets/inlined.c" &&
+    background inlined "$STATE/bin/inlined" 900 &&
+    stoker_cli service add inlined --exe "$STATE/bin/inlined" --allow sourceCode >/dev/null &&
+    stoker_cli run inlined --seconds 1 --wait >/dev/null 2>&1 || return 1
+  shows 'inlined.c:[0-9]+ .*x \* 6364136223846793005u' stoker_cli top inlined --list inlined_work &&
+    shows '0x[0-9a-f]+ +[a-z]+ .*%' stoker_cli top inlined --list inlined_work --disasm &&
+    json 'any(.[]; .self > 0 and .function == "inlined_work" and (.file | endswith("inlined.c")))' \
+      stoker_cli --json top inlined --list inlined_work --disasm
+}
+check lines_and_instructions_have_their_text_if_the_service_allows_it listing
+check lines_have_no_text_otherwise lacks matmul.*\( stoker_cli top "$id" --list matmul --disasm
 check the_lines_of_a_function_are_shown says 'demo.cc:' stoker_cli top "$id" --list matmul
 check top_as_json json '.[0].selfPct > 0' stoker_cli --json top "$id"
 check top_keeps_its_limit equal "$(stoker_cli top "$id" --limit 1 | grep -vc '^note: ')" 2

@@ -377,7 +377,7 @@ test_capture_end(struct test_api *a, const struct job_ref *ref)
 	struct session_result result = test_result();
 	CLEANUP_BLOB_WRITER struct blob_writer w = BLOB_WRITER_INIT;
 	struct blob blob;
-	const struct job_end end = {"done", "", "", &result, &blob, NULL};
+	const struct job_end end = {"done", "", "", &result, &blob, NULL, NULL};
 
 	result.top_functions =
 		"[{\"funcName\":\"work\",\"package\":\"app\",\"selfPct\":12.5,"

@@ -305,6 +305,7 @@ refuse_tenant(struct poll *p, const struct job *j)
 		"the key of the host's worker does not open the tenant",
 		NULL,
 		NULL,
+		NULL,
 		NULL};
 	struct job_ref ref = job_ref(j);
 	int rc = job_finish(p->store, &ref, &end);

@@ -1,11 +1,11 @@
 /*
  * POST /agent/result/{sessionId}: the result of a host's job.
  *
- * The body is a line of JSON, the profile as gzipped pprof, and the timeline;
- * the line has their lengths. All of it may be forged: the profile is decoded
- * within the limits of [upload] before it is stored, its top functions are
- * computed again, and texts and numbers are bounded. Service, type and tenant
- * are those of the session; the host does not send them.
+ * The body is a line of JSON, the profile as gzipped pprof, the timeline and
+ * the listing; the line has their lengths. All of it may be forged: the profile
+ * is decoded within the limits of [upload] before it is stored, its top
+ * functions are computed again, and texts and numbers are bounded. Service,
+ * type and tenant are those of the session; the host does not send them.
  *
  * Repeating a stored result changes nothing, so that a host whose reply was
  * lost may send it again.
@@ -13,6 +13,7 @@
 #include "endpoint/call.h"
 #include "profile/gzip.h"
 #include "profile/import.h"
+#include "profile/listing.h"
 #include "profile/pprof.h"
 #include "profile/timeline.h"
 #include "store/agent.h"
@@ -38,8 +39,8 @@ struct result {
 	struct session_result is;
 	struct agent_times times;
 	struct buf top, quality;
-	int64_t attempt, profile_bytes, timeline_bytes;
-	const char *profile, *timeline; /* in the body */
+	int64_t attempt, profile_bytes, timeline_bytes, listing_bytes;
+	const char *profile, *timeline, *listing; /* in the body */
 };
 
 static void
@@ -220,6 +221,16 @@ take_labels(struct call *c, struct result *r)
 	return 0;
 }
 
+/* Takes the length of the listing. A host of an earlier release sends none. */
+static int
+take_listing(struct call *c, struct result *r)
+{
+	return json_object_get(r->line, "listingBytes")
+	               ? take_int(c, r->line, "listingBytes", LISTING_MAX_FILE,
+	                          &r->listing_bytes)
+	               : 0;
+}
+
 static int
 take_line(struct call *c, struct result *r)
 {
@@ -235,7 +246,8 @@ take_line(struct call *c, struct result *r)
 	                                &r->profile_bytes) ||
 	                       take_int(c, j, "timelineBytes", COUNT_MAX,
 	                                &r->timeline_bytes) ||
-	                       take_labels(c, r) || take_measures(c, r)
+	                       take_listing(c, r) || take_labels(c, r) ||
+	                       take_measures(c, r)
 	               ? -1
 	               : 0;
 }
@@ -262,12 +274,15 @@ read_line(struct call *c, struct result *r)
 		return -1;
 	n -= line + 1;
 	if ((uint64_t)r->profile_bytes > n ||
-	    (uint64_t)r->timeline_bytes != n - (uint64_t)r->profile_bytes)
+	    (uint64_t)(r->timeline_bytes + r->listing_bytes) !=
+	            n - (uint64_t)r->profile_bytes)
 		return fail_param(c, "profileBytes",
-		                  "with timelineBytes the bytes that follow",
+		                  "with timelineBytes and listingBytes the "
+		                  "bytes that follow",
 		                  "another length");
 	r->profile = end + 1;
 	r->timeline = r->profile + r->profile_bytes;
+	r->listing = r->timeline + r->timeline_bytes;
 	return 0;
 }
 
@@ -318,8 +333,8 @@ check_profile(struct call *c, const struct result *r)
 }
 
 struct bytes {
-	struct blob_writer profile_writer, timeline_writer;
-	struct blob profile, timeline;
+	struct blob_writer profile_writer, timeline_writer, listing_writer;
+	struct blob profile, timeline, listing;
 };
 
 static void
@@ -327,6 +342,7 @@ bytes_done(struct bytes *b)
 {
 	blob_close(&b->profile_writer);
 	blob_close(&b->timeline_writer);
+	blob_close(&b->listing_writer);
 }
 
 static int
@@ -347,6 +363,12 @@ store_bytes(struct store *s, struct result *r, struct bytes *b)
 		              &b->timeline);
 		r->end.timeline = rc ? NULL : &b->timeline;
 	}
+	if (!rc && r->listing_bytes && r->profile_bytes) {
+		rc = blob_put(s, BLOB_LISTING, r->listing,
+		              (size_t)r->listing_bytes, &b->listing_writer,
+		              &b->listing);
+		r->end.listing = rc ? NULL : &b->listing;
+	}
 	return rc;
 }
 
@@ -357,6 +379,8 @@ discard(struct store *s, const struct result *r)
 		blob_discard(s, r->end.blob);
 	if (r->end.timeline)
 		blob_discard(s, r->end.timeline);
+	if (r->end.listing)
+		blob_discard(s, r->end.listing);
 }
 
 /* --- the job -------------------------------------------------------------- */
@@ -406,7 +430,8 @@ finish(struct call *c, const struct agent_job *j, struct result *r)
 {
 	CLEANUP(bytes_done)
 	struct bytes b = {.profile_writer = BLOB_WRITER_INIT,
-	                  .timeline_writer = BLOB_WRITER_INIT};
+	                  .timeline_writer = BLOB_WRITER_INIT,
+	                  .listing_writer = BLOB_WRITER_INIT};
 	struct store *s = &c->env->store;
 	int rc = store_bytes(s, r, &b);
 

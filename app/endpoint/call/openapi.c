@@ -322,7 +322,7 @@ put_result(struct buf *b, const struct route *r)
 	                        "their directory"
 	                      : "A JSON object in one line, and the bytes that "
 	                        "it tells of: profileBytes of gzipped pprof, "
-	                        "then timelineBytes");
+	                        "then timelineBytes, then listingBytes");
 	buf_puts(b, "}}}");
 }
 

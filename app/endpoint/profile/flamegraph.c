@@ -125,6 +125,8 @@ flamegraph_get(struct call *c)
 	struct slice part;
 	struct blob b;
 
+	if (f->use == FORMAT_LISTED && call_is_link(c))
+		return fail(c, Forbidden, "viewer");
 	if (window_is(id) || slice_parse(id, &part))
 		return send_made(c, f);
 	if (find_blob(c, id, &s, &b))

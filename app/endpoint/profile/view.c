@@ -146,6 +146,10 @@ view_profile(struct call *c, const struct session *s, const struct format *f,
 		f->use == FORMAT_TIMED && !sift_is_any(&of->sift)
 			? stored_timeline(&c->env->store, s->id)
 			: NULL;
+	CLEANUP_LISTING struct listing *listing =
+		f->use == FORMAT_LISTED && !window_is(s->id)
+			? stored_listing(&c->env->store, s->id)
+			: NULL;
 	CLEANUP_BUF struct buf title = BUF_INIT(BUF_MAX_SMALL);
 	struct export_meta meta = {
 		.id = s->id,
@@ -155,6 +159,7 @@ view_profile(struct call *c, const struct session *s, const struct format *f,
 		.duration_ms = s->duration_ms,
 		.quality = s->quality,
 		.timeline = timeline,
+		.listing = listing,
 		.search = of->search,
 		.function = of->function,
 	};

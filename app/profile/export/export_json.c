@@ -170,8 +170,8 @@ void
 json_tree_formats(struct buf *out)
 {
 	json_open(out, "formats", '{');
-#define FORMAT(name, content_type, extension, use, doc) \
-	if (FORMAT_##use != FORMAT_READ)                \
+#define FORMAT(name, content_type, extension, use, doc)                   \
+	if (FORMAT_##use != FORMAT_READ && FORMAT_##use != FORMAT_LISTED) \
 		json_put_text(out, #name, doc);
 #include "formats.def"
 #undef FORMAT

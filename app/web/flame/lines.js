@@ -1,15 +1,26 @@
 /*
- * What each source line of the selected function costs. The server computes it
- * (format=lines), so that saved pages do not have it.
+ * What each source line of the selected function costs, or each instruction,
+ * with their text if the capture kept it. The server computes it
+ * (format=listing), so that saved pages do not have it.
  *
  *   ask(format, name of a function) fetches the document
  *   parts.placed(place, text) makes a text or a link of a place
- *   on.close()
+ *   on.close() on.choose(what), one of LISTS
  */
-import { percent, quantity, shorten } from './text.js';
+import { percent, quantity, shorten, visible } from './text.js';
 import { element } from './flame.js';
 
+const LISTS = { source: 'Lines', code: 'Instructions' };
 const PATH_FITS = 44, TITLE_FITS = 40;
+
+/* Why a file's lines may be without text, or with that of another version. */
+const STATES = {
+  newer: 'has changed since the program was built or started: these may ' +
+    'not be the lines that ran.',
+  missing: 'is not in the file system of the process.',
+  refused: 'could not be read: it is no text, too large, or its user may ' +
+    'not read it.',
+};
 
 /* The end of a path, which is what distinguishes files. */
 const tail = path => path.length <= PATH_FITS ? path
@@ -19,34 +30,68 @@ class Lines {
   constructor(parts, ask, on) {
     Object.assign(this, parts, { ask, shown: null });
     this.close.addEventListener('click', on.close);
+    for (const button of this.choice)
+      button.addEventListener('click', () =>
+        on.choose(button.dataset.list));
   }
 
-  /* Shows the lines of a function; '' closes the list. from is everything
-   * besides the name that the document depends on. */
-  show(fn, from) {
-    const key = fn && `${from} ${fn}`;
-    if (key === this.shown) return;
-    this.shown = key;
-    this.section.hidden = !fn;
-    this.title.textContent = `Lines of ${shorten(fn, TITLE_FITS)}`;
+  /* Shows a list of a function; '' closes it. from is everything besides the
+   * name that the document depends on. */
+  show(what, fn, from) {
+    const key = what && fn && `${from} ${fn}`;
+    this.what = what;
+    this.section.hidden = !key;
+    this.title.textContent = `${LISTS[what]} of ${shorten(fn, TITLE_FITS)}`;
     this.title.title = fn;
+    for (const button of this.choice)
+      button.setAttribute('aria-pressed', button.dataset.list === what);
+    if (key === this.shown) return this.doc && this.draw();
+    this.shown = key;
+    this.doc = null;
     this.body.replaceChildren();
     this.say('Loading');
-    if (fn) this.load(fn, key);
+    if (key) this.load(fn, key);
   }
 
   async load(fn, key) {
     try {
-      const doc = await this.ask('lines', fn);
-      if (key === this.shown) this.draw(doc);
+      const doc = await this.ask('listing', fn);
+      if (key !== this.shown) return;
+      this.doc = doc;
+      this.draw();
     } catch (e) {
       if (key === this.shown) this.say(e.message);
     }
   }
 
-  say(text) {
-    this.note.textContent = text;
-    this.note.hidden = !text;
+  say(...texts) {
+    this.note.textContent = texts.filter(Boolean).join(' ');
+    this.note.hidden = !this.note.textContent;
+  }
+
+  draw() {
+    if (this.what === 'code') this.drawCode(this.doc);
+    else this.drawSource(this.doc);
+  }
+
+  /* --- rows --------------------------------------------------------------- */
+
+  row({ self, total }, last) {
+    const tr = element('tr', '', total ? {} : { class: 'quiet' });
+    tr.append(...[self, total].map(value => {
+      const text = value ? percent(value, this.doc.total) : '';
+      const td = element('td', text, { title: quantity(value, this.doc.unit) });
+      td.style.backgroundSize = (text ? text.replace('<', '') : '0') + ' 100%';
+      return td;
+    }), last);
+    return tr;
+  }
+
+  head(text, title = text) {
+    const tr = element('tr', ''), th = element('th', text, { title,
+      scope: 'rowgroup', colspan: '3' });
+    tr.append(th);
+    return tr;
   }
 
   place(at) {
@@ -55,21 +100,57 @@ class Lines {
     return td;
   }
 
-  draw({ lines, leftOut, total, unit }) {
-    this.body.replaceChildren(...lines.map(line => {
-      const tr = element('tr', ''), at = `${line.file}:${line.line}`;
-      tr.append(...[line.self, line.total].map(value => {
-        const text = percent(value, total);
-        const td = element('td', text, { title: quantity(value, unit) });
-        td.style.backgroundSize = text.replace('<', '') + ' 100%';
-        return td;
-      }), this.place(at));
-      return tr;
+  /* A line of text after its number, which leads to the repository. */
+  text(at, number, text) {
+    const td = element('td', '', { class: 'text', title: text.trim() });
+    const gutter = element('span', '');
+    gutter.append(this.placed(at, String(number)));
+    td.append(gutter, visible(text.replaceAll('\t', '    ')));
+    return td;
+  }
+
+  drawSource({ files, leftOut }) {
+    const hasText = ({ lines }) => lines.some(line => line.text);
+    this.body.replaceChildren(...files.flatMap(file => {
+      const isText = hasText(file);
+      const rows = file.lines.map(line => {
+        const at = `${file.file}:${line.line}`;
+        return this.row(line, isText ? this.text(at, line.line, line.text)
+          : this.place(at));
+      });
+      return isText ? [this.head(tail(file.file), file.file), ...rows] : rows;
     }));
-    this.say(lines.length === 0
-      ? 'No source lines are known: the program has no debug information.'
-      : leftOut > 0 ? `${leftOut.toLocaleString('en')} more lines` : '');
+    if (files.length === 0) return this.say(
+      'No source lines are known: the program has no debug information.');
+    const why = files.filter(({ state }) => STATES[state]).map(
+      ({ file, state }) => `${tail(file)} ${STATES[state]}`);
+    this.say(...why, files.every(({ state }) => state === 'none') &&
+      'The text of lines is kept by captures of services that allow ' +
+      'sourceCode.', leftOut > 0 && `${leftOut.toLocaleString('en')} more ` +
+      'lines.');
+  }
+
+  drawCode({ functions }) {
+    this.body.replaceChildren(...functions.flatMap(({ function: name, module,
+      code }) => {
+      let last = '';
+      return [this.head(`${shorten(name, 60)} · ${tail(module)}`,
+        `${name}\n${module}`), ...code.flatMap(one => {
+        const at = one.line ? `${one.file}:${one.line}` : '';
+        const isNew = at && at !== last;
+        last = at;
+        const line = element('tr', '', { class: 'quiet' });
+        if (isNew) line.append(element('td', ''), element('td', ''),
+          this.place(at));
+        const row = this.row(one, this.text('', one.address, one.text));
+        return isNew ? [line, row] : [row];
+      })];
+    }));
+    this.say(functions.length === 0 &&
+      'No instructions of it were kept: captures of CPU time keep those of ' +
+      'the functions that cost most, if the service allows sourceCode and ' +
+      'they are compiled code in a file.');
   }
 }
 
-export { Lines };
+export { LISTS, Lines };

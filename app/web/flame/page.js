@@ -13,7 +13,7 @@ import { ORIGINS, matcher, packaged, quantity, percent, shorten, visible }
 import { Tree } from './model.js';
 import { Flame, element } from './flame.js';
 import { Table } from './table.js';
-import { Lines } from './lines.js';
+import { LISTS, Lines } from './lines.js';
 import { DiffTree } from './diff.js';
 import { FILTERS, SEEN, Sandwich, bottomUp, filtered } from './sandwich.js';
 import { addressOf, aimFormats, facts, showFormats, showQuality,
@@ -191,7 +191,8 @@ function openPage(doc, address, fetched, linked = place => place && '') {
       ['Fold it into its callers', () => leaveOut('fold', name)],
       ...pkg ? [[`Fold all of ${shorten(packaged(pkg), 30)}`, () =>
         leaveOut('fold-package', pkg)]] : [],
-      ...lines ? [['Cost of each line', turnLines]] : [],
+      ...lines ? [['Cost of each line', () => turnLines('source')],
+        ['Cost of each instruction', () => turnLines('code')]] : [],
       ['Callers and callees', () => around(name)],
       ['Copy name', copyName], ['Copy stack', copyStack]];
     menu.replaceChildren(...items.map(([text, action]) => {
@@ -238,12 +239,13 @@ function openPage(doc, address, fetched, linked = place => place && '') {
 
   /* The list follows the selection. */
   function drawLines() {
-    lines?.show(state.lines ? state.fn : '', `${address} ${state.filters}`);
+    lines?.show(state.lines, state.fn, `${address} ${state.filters}`);
   }
 
-  function turnLines() {
+  /* Shows a list, or closes it if it is shown. */
+  function turnLines(what = state.lines || 'source') {
     if (lines && (state.fn || state.lines))
-      set({ lines: !state.lines });
+      set({ lines: state.lines === what ? '' : what });
   }
 
   /* Reports what the inverted tree leaves out. */
@@ -335,7 +337,7 @@ function openPage(doc, address, fetched, linked = place => place && '') {
     if (state.sort !== tree.constructor.sort || state.reversed)
       q.set('sort', (state.reversed ? '-' : '') + state.sort);
     if (!state.table) q.set('table', '0');
-    if (state.lines) q.set('lines', '1');
+    if (state.lines) q.set('lines', state.lines);
     const url = String(q) ? '#' + q : location.pathname + location.search;
     if (url === (location.hash || location.pathname + location.search)) return;
     try {
@@ -368,7 +370,8 @@ function openPage(doc, address, fetched, linked = place => place && '') {
         : tree.constructor.sort,
       reversed: sort.startsWith('-'),
       table: q.get('table') !== '0',
-      lines: q.get('lines') === '1',
+      lines: q.get('lines') === '1' ? 'source'
+        : Object.hasOwn(LISTS, q.get('lines')) ? q.get('lines') : '',
     };
   }
 
@@ -616,7 +619,8 @@ function openPage(doc, address, fetched, linked = place => place && '') {
     N: () => nextMatch(-1),
     c: copyName,
     C: copyStack,
-    l: turnLines,
+    l: () => turnLines(),
+    i: () => turnLines('code'),
     m: openMenuBelow,
     k: turnColors,
     o: turnOrder,
@@ -754,9 +758,10 @@ function openPage(doc, address, fetched, linked = place => place && '') {
     }, tree, { select, order });
     if (fetched && !doc.base) lines = new Lines({ section: $('lines'),
       title: $('lines-title'), close: $('lines-close'), body: $('lines-rows'),
-      note: $('lines-note'), placed },
+      choice: [...$('lines-choice').children], note: $('lines-note'), placed },
     (format, fn) => fetched(addressOf(address, format, state.filters,
-      [['function', fn]])), { close: turnLines });
+      [['function', fn]])), { close: () => turnLines(),
+      choose: what => set({ lines: what }) });
     state = {};
     chosen = { node: 0, flame };
     flame.resize();

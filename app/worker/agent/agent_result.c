@@ -16,10 +16,21 @@
 #define MESSAGE_MAX    900
 #define PIECE_BYTES    65536
 
+/* The files of a result, in the order in which they are sent. */
+enum { PROFILE, TIMELINE, LISTING, PARTS };
+static const char *const kinds[PARTS] = {BLOB_PPROF, BLOB_TIMELINE,
+                                         BLOB_LISTING};
+
 struct result_part {
 	int fd; /* -1: no file */
 	int64_t bytes;
 };
+
+static void parts_done(struct result_part (*parts)[PARTS])
+{
+	for (size_t i = 0; i < PARTS; i++)
+		close_ptr(&(*parts)[i].fd);
+}
 
 static int
 open_part(const struct agent *a, const char *session, const char *kind,
@@ -33,6 +44,28 @@ open_part(const struct agent *a, const char *session, const char *kind,
 	if (!rc)
 		out->bytes = blob.length;
 	return rc == -ENOENT ? 0 : rc;
+}
+
+/* Opens the files of a session. Those beside the profile are left out if there
+ * is no room for them. */
+static int
+open_parts(const struct agent *a, const char *session,
+           struct result_part parts[static PARTS])
+{
+	int64_t left = a->max_bytes - (int64_t)LINE_MAX_BYTES;
+	int rc = 0;
+
+	for (size_t i = 0; i < PARTS && !rc; i++) {
+		rc = open_part(a, session, kinds[i], &parts[i]);
+		if (i && parts[i].bytes > left) {
+			log_warn("centre: %s goes without its %s, which it has "
+			         "no room for",
+			         session, kinds[i]);
+			parts[i].bytes = 0;
+		}
+		left -= parts[i].bytes;
+	}
+	return rc;
 }
 
 static int
@@ -98,8 +131,7 @@ put_session(struct buf *out, const struct session *s, int64_t now_ms)
 
 static int
 put_line(const struct agent *a, const struct agent_held *h,
-         const struct result_part *profile, const struct result_part *timeline,
-         struct buf *out)
+         const struct result_part parts[static PARTS], struct buf *out)
 {
 	static const struct session none;
 	CLEANUP_SESSION struct session s = none;
@@ -119,8 +151,9 @@ put_line(const struct agent *a, const struct agent_held *h,
 	json_put_text(out, "state", is.state);
 	json_put_text(out, "errorCode", is.code);
 	json_put_text(out, "errorMessage", message);
-	json_put_int(out, "profileBytes", profile->bytes);
-	json_put_int(out, "timelineBytes", timeline->bytes);
+	json_put_int(out, "profileBytes", parts[PROFILE].bytes);
+	json_put_int(out, "timelineBytes", parts[TIMELINE].bytes);
+	json_put_int(out, "listingBytes", parts[LISTING].bytes);
 	if (s.id)
 		put_session(out, &s, now_ms);
 	else
@@ -134,42 +167,30 @@ put_line(const struct agent *a, const struct agent_held *h,
 
 static int
 write_result(struct agent *a, const struct agent_held *h,
-             struct result_part *profile, struct result_part *timeline, int to)
+             struct result_part parts[static PARTS], int to)
 {
 	CLEANUP_BUF struct buf line = BUF_INIT(LINE_MAX_BYTES);
-	int64_t most = a->max_bytes - (int64_t)LINE_MAX_BYTES;
 	int rc = 0;
 
 	if (!h->refused && *h->status)
-		rc = open_part(a, h->session, BLOB_PPROF, profile)
-		             ?: open_part(a, h->session, BLOB_TIMELINE,
-		                          timeline);
-	if (!rc && timeline->bytes && profile->bytes + timeline->bytes > most) {
-		log_warn("centre: %s goes without its timeline, which it has "
-		         "no room for",
-		         h->session);
-		timeline->bytes = 0;
-	}
+		rc = open_parts(a, h->session, parts);
 	if (!rc)
-		rc = put_line(a, h, profile, timeline, &line);
+		rc = put_line(a, h, parts, &line);
 	if (!rc)
 		rc = fd_write_all(to, line.p, line.len);
-	if (!rc)
-		rc = copy_part(profile, to);
-	return rc ? rc : copy_part(timeline, to);
+	for (size_t i = 0; i < PARTS && !rc; i++)
+		rc = copy_part(&parts[i], to);
+	return rc;
 }
 
 int
 agent_open_result(struct agent *a, const struct agent_held *h, int *out_fd)
 {
 	CLEANUP_FD int fd = memfd_create("stoker-result", MFD_CLOEXEC);
-	struct result_part profile = {-1, 0}, timeline = {-1, 0};
-	int rc = fd < 0 ? -errno : 0;
+	CLEANUP(parts_done)
+	struct result_part parts[PARTS] = {{-1, 0}, {-1, 0}, {-1, 0}};
+	int rc = fd < 0 ? -errno : write_result(a, h, parts, fd);
 
-	if (!rc)
-		rc = write_result(a, h, &profile, &timeline, fd);
-	close_ptr(&profile.fd);
-	close_ptr(&timeline.fd);
 	if (!rc)
 		*out_fd = TAKE_FD(fd);
 	return rc;

@@ -19,6 +19,7 @@ struct analyser_made {
 	struct quality quality;
 	struct timeline *timeline; /* NULL: none */
 	int reading;               /* for the next GROW; -1: none */
+	int listing;               /* a file; -1: none */
 	int64_t start_ms;
 	bool checkpoint; /* no timeline is wanted */
 };
@@ -43,7 +44,7 @@ struct analyser_job {
 	struct msg_pull pull;
 	/* From START, WATCH or GROW. The first of the ways is tried. */
 	uint64_t ways;
-	uint32_t rate, set, known_ms, titles, attempt;
+	uint32_t rate, set, known_ms, titles, attempt, list;
 	uint64_t duration_ms;
 	/*
 	 * Descriptors of a finisher that waits for a capture's time: an eventfd
@@ -139,6 +140,10 @@ MUST_CHECK int analyser_record(struct analyser *a, struct analyser_job *job,
  * the recorder, for PULL, and for SYMBOLIZE of a capture and an upload. */
 analyser_make analyser_take, analyser_grow, analyser_name, analyser_read,
 	analyser_rename, analyser_name_upload;
+/* Makes the listing of a profile, if it is wanted; a failure does not fail the
+ * profile. namer as in struct listing_ask. */
+void analyser_list(const struct analyser_job *job, const struct host *host,
+                   struct namer *namer, struct analyser_made *made);
 /* Returns the ways to try when the first one's engine supports none of the
  * processes. */
 uint64_t analyser_next(const struct analyser_job *job);

@@ -4,7 +4,9 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "capture/listing.h"
 #include "capture/rename.h"
+#include "profile/listing.h"
 #include "profile/pprof.h"
 #include "profile/summary.h"
 #include "pull_read.h"
@@ -127,11 +129,33 @@ write_summary(const struct profile *p, int *out)
 	return rc;
 }
 
+void
+analyser_list(const struct analyser_job *job, const struct host *host,
+              struct namer *namer, struct analyser_made *made)
+{
+	const struct listing_ask ask = {host, job->pids, job->npids, namer};
+	CLEANUP_BUF struct buf bytes = BUF_INIT(LISTING_MAX_FILE);
+	CLEANUP_FD int fd = -1;
+	int rc;
+
+	if (!job->list || made->checkpoint)
+		return;
+	fd = memfd_create("stoker-listing", MFD_CLOEXEC);
+	rc = fd < 0 ? -errno : listing_write(&ask, made->profile, &bytes);
+	if (!rc)
+		rc = fd_write_all(fd, bytes.p, bytes.len);
+	if (!rc)
+		made->listing = TAKE_FD(fd);
+	else if (rc != -ENODATA)
+		log_debug("%s has no listing: %s", job->id, strerror(-rc));
+}
+
+/* Sends DONE with a summary and a second descriptor, -1 for none. */
 static int
 send_done(const struct analyser *a, const struct analyser_job *job,
-          struct msg_done *done, int summary, int reading)
+          struct msg_done *done, int summary, int second)
 {
-	int fds[] = {summary, reading};
+	int fds[] = {summary, second};
 
 	done->type = MSG_DONE;
 	done->quality.worker_cpu_ns +=
@@ -139,7 +163,7 @@ send_done(const struct analyser *a, const struct analyser_job *job,
 	memcpy(done->id, job->id, sizeof(done->id));
 	done->attempt = job->attempt;
 	return msg_send(a->socket, done, sizeof(*done), fds,
-	                reading < 0 ? 1 : ARRAY_LEN(fds));
+	                second < 0 ? 1 : ARRAY_LEN(fds));
 }
 
 /* Reads a stored profile. A worker or the API wrote it, but a file that may
@@ -193,6 +217,7 @@ made_done(struct analyser_made *made)
 	profile_free(made->profile);
 	timeline_free(made->timeline);
 	close_ptr(&made->reading);
+	close_ptr(&made->listing);
 }
 
 static enum capture_error
@@ -201,6 +226,7 @@ finish(const struct analyser *a, const struct analyser_job *job,
 {
 	CLEANUP(made_done)
 	struct analyser_made made = {.reading = -1,
+	                             .listing = -1,
 	                             .start_ms = job->start_ms,
 	                             .checkpoint = checkpoint};
 	CLEANUP_FD int summary = -1;
@@ -220,8 +246,9 @@ finish(const struct analyser *a, const struct analyser_job *job,
 	done.value = profile_total(p, profile_type_index(p, NULL));
 	done.quality = made.quality;
 	if (!rc)
-		*sys_error = rc =
-			send_done(a, job, &done, summary, made.reading);
+		*sys_error = rc = send_done(a, job, &done, summary,
+		                            made.listing < 0 ? made.reading
+		                                             : made.listing);
 	return rc ? CAPTURE_INTERNAL : CAPTURE_OK;
 }
 

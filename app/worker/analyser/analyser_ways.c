@@ -68,6 +68,7 @@ analyser_take_ask(struct analyser_job *job, const struct msg_start *m)
 	job->titles = m->titles;
 	job->known_ms = m->known_ms;
 	job->attempt = m->attempt;
+	job->list = m->list;
 	job->duration_ms = m->duration_ms;
 	job->npids = m->npids;
 	memcpy(job->pids, m->pids, sizeof(job->pids));
@@ -121,6 +122,8 @@ analyser_name(const struct analyser *a, const struct analyser_job *job,
 	                             out->checkpoint ? NULL : &out->timeline)
 	           : -ENOMEM;
 
+	if (!rc)
+		analyser_list(job, host, n, out);
 	*sys_error = rc;
 	return rc ? analyser_error(rc) : CAPTURE_OK;
 }
@@ -248,6 +251,8 @@ analyser_take(const struct analyser *a, const struct analyser_job *job,
 		rc = engine->finish(state, &out->profile, &out->quality);
 	if (!rc && stopped)
 		out->quality.notes |= QUALITY_NOTE_OF(STOPPED);
+	if (!rc)
+		analyser_list(job, host, NULL, out);
 	engine->free(state);
 	if (rc == -ENOEXEC && analyser_next(job))
 		_exit(ANALYSER_NEXT);

@@ -77,7 +77,7 @@ int
 run_refuse(struct store *s, const struct job *job, const char *code,
            const char *text)
 {
-	struct job_end end = {"failed", code, text, NULL, NULL, NULL};
+	struct job_end end = {"failed", code, text, NULL, NULL, NULL, NULL};
 	struct job_ref ref = job_ref(job);
 
 	return job_finish(s, &ref, &end);
@@ -129,7 +129,8 @@ void
 runs_cancelled(struct runs *c, struct run *v)
 {
 	struct job_end end = {"cancelled", "Cancelled", "cancelled on request",
-	                      NULL,        NULL,        NULL};
+	                      NULL,        NULL,        NULL,
+	                      NULL};
 	int rc = job_finish(c->store, &v->ref, &end);
 
 	if (rc && rc != -ESTALE)

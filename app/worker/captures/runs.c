@@ -34,8 +34,8 @@ static int
 say_may(const struct runs *c, const struct run *v, const struct followed *now,
         int64_t now_ns)
 {
-	static const enum worker_may rights[] = {WORKER_MAY_SET,
-	                                         WORKER_MAY_ASK};
+	static const enum worker_may rights[] = {
+		WORKER_MAY_SET, WORKER_MAY_ASK, WORKER_MAY_LIST};
 	int64_t ms = v->job.asked_seconds * MS_PER_S -
 	             (now_ns - v->started_ns) / NS_PER_MS;
 	int rc = 0;
@@ -59,6 +59,7 @@ send_start(struct runs *c, struct run *v, const struct followed *now)
 		.set = v->may & WORKER_MAY_SET,
 		.titles = now->titles,
 		.attempt = (uint32_t)v->ref.attempt,
+		.list = v->may & WORKER_MAY_LIST ? 1 : 0,
 		.npids = now->n,
 	};
 	int fds[] = {v->profile.fd, -1};
@@ -224,7 +225,7 @@ take_progress(struct runs *c, const struct msg_progress *m)
 /* Takes a DONE; false if it is not about a run, or the run was given up
  * meanwhile. */
 static bool
-take_done(struct runs *c, const struct msg_done *m, int top_fd)
+take_done(struct runs *c, const struct msg_done *m, const int fds[static 2])
 {
 	struct run *v = is_terminated(m->id) ? runs_find(c, m->id) : NULL;
 
@@ -232,10 +233,10 @@ take_done(struct runs *c, const struct msg_done *m, int top_fd)
 	 * written yet */
 	if (v && m->attempt != (uint32_t)v->ref.attempt)
 		return true;
-	if (v && !(v->pull && runs_pull_done(c, v, m, top_fd)))
-		runs_take(c, v, m, top_fd);
+	if (v && !(v->pull && runs_pull_done(c, v, m, fds[0])))
+		runs_take(c, v, m, fds);
 	return v || (is_terminated(m->id) &&
-	             (symbolizing_take(&c->symbolizing, c->store, m, top_fd) ||
+	             (symbolizing_take(&c->symbolizing, c->store, m, fds[0]) ||
 	              naming_take(&c->naming, c->store, m)));
 }
 
@@ -254,7 +255,7 @@ runs_receive(struct runs *c)
 	if (n == sizeof(m.progress) && m.type == MSG_PROGRESS)
 		take_progress(c, &m.progress);
 	else if ((n != sizeof(m.done) || m.type != MSG_DONE ||
-	          !take_done(c, &m.done, fds[0])) &&
+	          !take_done(c, &m.done, fds)) &&
 	         c->other)
 		c->other(c->other_arg, &m, (size_t)n, fds);
 	close_ptr(&fds[0]);

@@ -53,9 +53,9 @@ bool runs_pull_done(struct runs *c, struct run *v, const struct msg_done *done,
 /* Fails a run in the store, and drops it. */
 void runs_fail(struct runs *c, struct run *v, enum capture_error error,
                int sys_error);
-/* Takes a DONE and its descriptor, which stays the caller's. */
+/* Takes a DONE and its descriptors, which stay the caller's. */
 void runs_take(struct runs *c, struct run *v, const struct msg_done *done,
-               int top_fd);
+               const int fds[static 2]);
 /* Reads the array of topFunctions, checks it, and writes it compactly. */
 MUST_CHECK int runs_read_top(int fd, struct buf *out);
 /*

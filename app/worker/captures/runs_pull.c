@@ -211,7 +211,7 @@ take_first(struct runs *c, struct run *v)
 	CLEANUP_FD int top = TAKE_FD(v->pull->first_top);
 
 	v->pull->step = PULL_STEPS;
-	runs_take(c, v, &done, top);
+	runs_take(c, v, &done, (const int[]){top, -1});
 }
 
 /* Drops a failed second step: the first step's profile is complete but for

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "profile/listing.h"
 
 #include <errno.h>
 #include <string.h>
@@ -60,58 +61,100 @@ runs_read_result(const struct msg_done *done, const struct finding *findings,
 	return 0;
 }
 
+/* The blobs of a result; those without an id are missing. */
+struct result_blobs {
+	struct blob profile, timeline, listing;
+};
+
+static const struct blob *
+if_there(const struct blob *b)
+{
+	return *b->id ? b : NULL;
+}
+
 static int
 finish(struct runs *c, const struct run *v, const struct session_result *result,
-       const struct blob *blob, const struct blob *timeline)
+       const struct result_blobs *blobs)
 {
-	struct job_end done = {"done", "", "", result, blob, timeline};
-	struct job_end cancelled = {
-		"cancelled",
-		"Cancelled",
-		"cancelled on request; what was sampled until then is kept",
-		result,
-		blob,
-		timeline};
+	struct job_end end = {"done",
+	                      "",
+	                      "",
+	                      result,
+	                      &blobs->profile,
+	                      if_there(&blobs->timeline),
+	                      if_there(&blobs->listing)};
 	int rc = -EBUSY;
 
+	if (v->ending == JOB_CANCEL) {
+		end.state = "cancelled";
+		end.error_code = "Cancelled";
+		end.error_message = "cancelled on request; what was sampled "
+				    "until then is kept";
+	}
 	for (int i = 0; i < FINISH_TRIES && rc == -EBUSY; i++)
-		rc = job_finish(c->store, &v->ref,
-		                v->ending == JOB_CANCEL ? &cancelled : &done);
+		rc = job_finish(c->store, &v->ref, &end);
 	return rc;
 }
 
 /* Seals the timeline; if that fails, the profile is stored without it. */
-static const struct blob *
+static void
 seal_timeline(struct run *v, bool written, struct blob *out)
 {
 	int rc;
 
 	if (!written || v->timeline.fd < 0)
-		return NULL;
+		return;
 	rc = blob_seal(&v->timeline, out);
 	if (rc)
 		log_warn("%s: timeline: %s", v->ref.session, strerror(-rc));
-	return rc ? NULL : out;
+}
+
+/* Stores the listing; if that fails, the profile is stored without it. */
+static void
+put_listing(struct runs *c, const struct run *v, int fd,
+            struct blob_writer *writer, struct blob *out)
+{
+	CLEANUP_BUF struct buf bytes = BUF_INIT(LISTING_MAX_FILE);
+	int rc;
+
+	if (fd < 0 || !(v->may & WORKER_MAY_LIST))
+		return;
+	rc = lseek(fd, 0, SEEK_SET) ? -errno : fd_read_all(fd, &bytes);
+	if (!rc)
+		rc = blob_put(c->store, BLOB_LISTING, bytes.p, bytes.len,
+		              writer, out);
+	if (rc)
+		log_warn("%s: listing: %s", v->ref.session, strerror(-rc));
+}
+
+static void
+discard(struct runs *c, const struct result_blobs *blobs)
+{
+	const struct blob *all[] = {&blobs->profile, &blobs->timeline,
+	                            &blobs->listing};
+
+	for (size_t i = 0; i < ARRAY_LEN(all); i++)
+		if (if_there(all[i]))
+			blob_discard(c->store, all[i]);
 }
 
 static void
 take_profile(struct runs *c, struct run *v, const struct session_result *result,
-             bool has_timeline)
+             bool has_timeline, int listing_fd)
 {
-	struct blob blob, second;
-	const struct blob *timeline;
-	int rc = blob_seal(&v->profile, &blob);
+	CLEANUP(blob_close) struct blob_writer writer = BLOB_WRITER_INIT;
+	struct result_blobs blobs = {0};
+	int rc = blob_seal(&v->profile, &blobs.profile);
 
 	if (rc) {
 		runs_fail(c, v, CAPTURE_WRITE, rc);
 		return;
 	}
-	timeline = seal_timeline(v, has_timeline, &second);
-	rc = finish(c, v, result, &blob, timeline);
+	seal_timeline(v, has_timeline, &blobs.timeline);
+	put_listing(c, v, listing_fd, &writer, &blobs.listing);
+	rc = finish(c, v, result, &blobs);
 	if (rc) {
-		blob_discard(c->store, &blob);
-		if (timeline)
-			blob_discard(c->store, timeline);
+		discard(c, &blobs);
 		log_warn("%s: %s", v->ref.session,
 		         rc == -ESTALE ? "given up meanwhile" : strerror(-rc));
 	} else {
@@ -146,7 +189,7 @@ take_checkpoint(struct runs *c, struct run *v,
 
 void
 runs_take(struct runs *c, struct run *v, const struct msg_done *done,
-          int top_fd)
+          const int fds[static 2])
 {
 	CLEANUP_BUF struct buf quality = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_BUF struct buf top = BUF_INIT(TOP_MAX);
@@ -160,7 +203,7 @@ runs_take(struct runs *c, struct run *v, const struct msg_done *done,
 	quality_late(&noted.quality, v->late);
 	if (!done->error)
 		rc = runs_read_result(&noted, c->findings, v->job.service,
-		                      top_fd, &top, &quality, &result);
+		                      fds[0], &top, &quality, &result);
 	if (done->checkpoint && (done->error || rc))
 		blob_close(&v->checkpoint);
 	else if (done->checkpoint)
@@ -169,7 +212,7 @@ runs_take(struct runs *c, struct run *v, const struct msg_done *done,
 		runs_fail(c, v, rc ? CAPTURE_INTERNAL : done->error,
 		          rc ? rc : done->sys_error);
 	else
-		take_profile(c, v, &result, done->timeline);
+		take_profile(c, v, &result, done->timeline, fds[1]);
 }
 
 void

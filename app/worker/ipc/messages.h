@@ -78,8 +78,9 @@
  *	DONE
  *	    error = 0: + 1 descriptor, a memfd with the JSON array
  *	    topFunctions (whole, offset 0). The profile is complete in the
- *	    descriptor of START, not yet fsynced. After GROW, a second
- *	    descriptor has the reading for the next GROW. error > 0: an enum
+ *	    descriptor of START, not yet fsynced. A second descriptor has,
+ *	    after GROW, the reading for the next GROW; after START, the
+ *	    listing, if there is one. error > 0: an enum
  *	    capture_error, no descriptor; sys_error is its cause, if known.
  *	DEBUG
  *	    the debug files that a profile needed, if [symbols] debuginfod
@@ -179,6 +180,7 @@ enum worker_may {
 	 * all processes of the capture or watch with this id, and replaces the
 	 * list before; at its end, the list is empty. */
 	WORKER_MAY_LOOK = 16,
+	WORKER_MAY_LIST = 32, /* read source text for a listing */
 };
 
 /* A process by pid and start time, as the scheduler saw them. If the process
@@ -216,6 +218,8 @@ struct msg_start {
 	/* For GROW: how long ago the processes were looked up. */
 	uint32_t known_ms;
 	uint32_t attempt; /* at a job; DONE repeats it */
+	uint32_t list;    /* 1, of START: WORKER_MAY_LIST was granted, and a
+	                     listing is wanted */
 	uint32_t npids;
 	int32_t pids[WORKER_MAX_PIDS];
 };

@@ -242,6 +242,8 @@ static const int reading[] = {
 	SCMP_SYS(wait4),
 	SCMP_SYS(waitid),
 	SCMP_SYS(rt_sigtimedwait),
+	SCMP_SYS(setfsuid), /* opener_files.c: files as their user sees them */
+	SCMP_SYS(setfsgid),
 };
 
 /* Further calls of the opener: those for which it has capabilities, and those

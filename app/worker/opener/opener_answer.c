@@ -74,6 +74,11 @@ permit(struct opener *o, int client, struct host_ask *ask)
 		return 0;
 	case HOST_OF_PROCESS:
 		return grants_look(&o->grants, ask->pid);
+	case HOST_OF_ALLOWED:
+		return grants_has(&o->grants, WORKER_MAY_LIST, ask->pid,
+		                  proc_start_time(ask->pid))
+		               ? 0
+		               : -EPERM;
 	case HOST_OF_THREAD:
 		return grants_look_thread(&o->grants, ask->pid);
 	case HOST_OF_LIST:
@@ -122,6 +127,7 @@ is_of_all_threads(uint32_t op)
 	case HOST_RANGES:
 	case HOST_TITLE:
 	case HOST_PID_SPACE:
+	case HOST_SOURCE:
 		return true;
 	default:
 		return false;

@@ -21,9 +21,11 @@
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
@@ -432,6 +434,102 @@ open_jitdump(struct opener *o, const struct host_ask *ask, struct answer *out)
 	close(out->fds[0]);
 	out->nfds = 0;
 	return -ENOEXEC;
+}
+
+/* --- source text ---------------------------------------------------------- */
+
+/* True for a file system with files of people: those of /proc and its like are
+ * made by the kernel, and would be read with the worker's capabilities. */
+static bool
+holds_files(int fd, int32_t pid)
+{
+	static const uint32_t others[] = {OVERLAYFS_SUPER_MAGIC,
+	                                  NFS_SUPER_MAGIC, FUSE_SUPER_MAGIC,
+	                                  V9FS_MAGIC};
+	struct statfs s;
+
+	if (opener_is_local(fd, pid))
+		return true;
+	for (size_t i = 0; i < ARRAY_LEN(others) && !fstatfs(fd, &s); i++)
+		if ((uint32_t)s.f_type == others[i])
+			return true;
+	return false;
+}
+
+/*
+ * Has the kernel decide about files as for a process's user, until
+ * stop_reading_as(). A change from root to another user takes the capability to
+ * read all files away, and the change back returns it; the supplementary groups
+ * are none.
+ *   Errors   -EPERM this process may not change users
+ *   Source   capabilities(7): "Effect of user ID changes on capabilities"
+ */
+static int
+read_as(int32_t pid)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+	char path[64];
+	uint32_t uid, gid;
+	int rc;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	rc = file_read(AT_FDCWD, path, &text);
+	if (!rc)
+		rc = proc_parse_fs_ids(buf_str(&text), &uid, &gid);
+	if (rc)
+		return rc == -ENOENT ? -ESRCH : rc;
+	setfsgid(gid);
+	setfsuid(uid);
+	return setfsuid((uid_t)-1) == (int)uid &&
+	                       (!geteuid() || geteuid() == uid)
+	               ? 0
+	               : -EPERM;
+}
+
+static void
+stop_reading_as(void)
+{
+	setfsuid(geteuid());
+	setfsgid(getegid());
+}
+
+static int
+open_text(int32_t pid, int root, const char *path, int *out)
+{
+	int rc = read_as(pid);
+	CLEANUP_FD int place = rc ? rc : open_in(root, path);
+
+	rc = place < 0 ? place : opener_reopen(place, out);
+	stop_reading_as();
+	return rc;
+}
+
+int
+open_source(struct opener *o, const struct host_ask *ask, struct answer *out)
+{
+	CLEANUP_FD int root = open_root(ask->pid);
+	CLEANUP_FD int fd = -1;
+	struct stat st;
+	int given, rc;
+
+	if (root < 0)
+		return root == -ENOENT ? -ESRCH : root;
+	rc = *ask->path == '/' ? open_text(ask->pid, root, ask->path, &fd)
+	                       : -EINVAL;
+	if (!rc && !holds_files(fd, ask->pid))
+		rc = -EINVAL;
+	if (!rc && fstat(fd, &st))
+		rc = -errno;
+	if (!rc && st.st_size > HOST_MAX_SOURCE)
+		rc = -EFBIG;
+	if (o->copy_room > (uint64_t)HOST_MAX_SOURCE)
+		o->copy_room = (uint64_t)HOST_MAX_SOURCE;
+	rc = rc ?: copy_file(o, fd, &given);
+	if (rc)
+		return rc;
+	out->fds[out->nfds++] = given;
+	out->reply.value = (uint32_t)st.st_mtime;
+	return 0;
 }
 
 /* --- memory --------------------------------------------------------------- */

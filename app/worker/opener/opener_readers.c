@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -56,6 +57,8 @@ be_reader(struct opener *o, int socket)
 	privilege_close_but(keep, ARRAY_LEN(keep));
 	prctl(PR_SET_NAME, "stoker-reader");
 	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	if (setgroups(0, NULL))
+		log_debug("a reader keeps its groups");
 	rc = sandbox_enter_reader();
 	if (rc) {
 		log_err("a reader has no sandbox: %s", strerror(-rc));

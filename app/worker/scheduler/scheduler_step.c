@@ -228,6 +228,8 @@ may(const struct service *service, uint64_t ways)
 	if (ways_of(ways, ENGINE_BUCKETS) &&
 	    allow_has(service, ALLOW_GO_PROFILE_RATES))
 		bits |= WORKER_MAY_SET;
+	if (allow_has(service, ALLOW_SOURCE_CODE))
+		bits |= WORKER_MAY_LIST;
 	return bits;
 }
 

@@ -98,7 +98,7 @@ TEST(a_result_stays_until_it_is_forgotten)
 	CLEANUP_SESSION struct session s = {0};
 	CLEANUP_JOB struct job got = {0};
 	struct blob blob, found;
-	struct job_end end = {"done", "", "", &result, &blob, NULL};
+	struct job_end end = {"done", "", "", &result, &blob, NULL, NULL};
 	struct job_ref ref;
 
 	ck_assert_int_eq(agent_take(&t.s, HOST, &j), 0);

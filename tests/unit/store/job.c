@@ -121,7 +121,7 @@ TEST(finishing_stores_result_blob_and_state_together)
 	CLEANUP_JOB struct job j = {0};
 	struct session_result r = test_result();
 	struct blob b, found;
-	struct job_end end = {"done", "", "", &r, &b, NULL};
+	struct job_end end = {"done", "", "", &r, &b, NULL, NULL};
 	struct job_ref ref;
 	char id[ID_MAX];
 
@@ -165,7 +165,7 @@ TEST(a_session_starts_when_its_sampling_began)
 		CLEANUP_SESSION struct session before = {0}, v = {0};
 		CLEANUP_JOB struct job j = {0};
 		struct session_result r = test_result();
-		struct job_end end = {"done", "", "", &r, NULL, NULL};
+		struct job_end end = {"done", "", "", &r, NULL, NULL, NULL};
 		struct job_ref ref;
 		char id[ID_MAX];
 
@@ -196,7 +196,7 @@ TEST(an_attempt_that_was_given_up_changes_nothing)
 	CLEANUP_TEST_STORE struct test_store t = test_store();
 	CLEANUP_JOB struct job old = {0}, now = {0};
 	struct session_result r = test_result();
-	struct job_end end = {"done", "", "", &r, NULL, NULL};
+	struct job_end end = {"done", "", "", &r, NULL, NULL, NULL};
 	struct job_ref stale, live;
 	struct blob b;
 	int64_t cancel;

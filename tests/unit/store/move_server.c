@@ -45,7 +45,7 @@ add_session(struct store *s, char id[static ID_MAX])
 	const struct session_result result = test_result();
 	CLEANUP_JOB struct job j = {0};
 	struct blob blob;
-	struct job_end end = {"done", "", "", &result, &blob, NULL};
+	struct job_end end = {"done", "", "", &result, &blob, NULL, NULL};
 	struct job_ref ref;
 
 	ck_assert_int_eq(job_enqueue(s, &ask, TEST_HOST, id), 0);

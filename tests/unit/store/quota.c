@@ -559,7 +559,7 @@ TEST(a_capture_begins_below_the_limit_of_bytes_and_ends_above)
 	const struct session_result result = test_result();
 	CLEANUP_JOB struct job j = {0};
 	struct blob blob;
-	const struct job_end end = {"done", "", "", &result, &blob, NULL};
+	const struct job_end end = {"done", "", "", &result, &blob, NULL, NULL};
 	struct job_ref ref;
 
 	fill(&f, QUOTA_bytes);

@@ -16,7 +16,7 @@ captured(struct test_store *t, char id[static ID_MAX])
 	struct session_ask ask = test_ask();
 	struct session_result result = {.top_functions = "[]",
 	                                .quality = "{\"frames\":9}"};
-	struct job_end end = {"done", "", "", &result, NULL, NULL};
+	struct job_end end = {"done", "", "", &result, NULL, NULL, NULL};
 	CLEANUP_JOB struct job j = {0};
 	struct job_ref ref;
 

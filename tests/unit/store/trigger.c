@@ -33,7 +33,7 @@ static void
 capture(struct store *s)
 {
 	CLEANUP_JOB struct job j = {0};
-	const struct job_end end = {"failed", "x", "y", NULL, NULL, NULL};
+	const struct job_end end = {"failed", "x", "y", NULL, NULL, NULL, NULL};
 	struct job_ref ref;
 
 	test_claim(s, &j);

@@ -320,7 +320,7 @@ end_job(struct rig *r)
 {
 	CLEANUP_BUF struct buf good = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_JOB struct job claimed = {0};
-	const struct job_end end = {"failed", "NoSamples", "",
+	const struct job_end end = {"failed", "NoSamples", "",  NULL,
 	                            NULL,     NULL,        NULL};
 	struct job_ref ref;
 

@@ -5,9 +5,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -366,6 +369,110 @@ TEST(the_threads_of_a_process_are_listed)
 	ck_assert_int_eq(
 		answer(&r, list_tasks, &ask, (char *)tids, sizeof(tids)),
 		-ESRCH);
+}
+END
+
+/* --- source text ---------------------------------------------------------- */
+
+static int
+source_of(struct rig *r, int32_t pid, const char *path, char text[static 64])
+{
+	struct host_ask ask = {.op = HOST_SOURCE, .pid = pid};
+
+	r->opener.copy_room = (uint64_t)64 << 20;
+	snprintf(ask.path, sizeof(ask.path), "%s", path);
+	return answer(r, open_source, &ask, text, 64);
+}
+
+TEST(source_text_is_a_copy_of_a_regular_file)
+{
+	char text[64];
+	RIG(r);
+
+	put(&r, "a.c", "int a;\n");
+	put_link(&r, "link.c", path_of(&r, "a.c"));
+	put_link(&r, "environ", "/proc/self/environ");
+	put_folder(&r, "folder");
+	ck_assert_int_eq(mkfifo(path_of(&r, "pipe"), 0644), 0);
+	put(&r, "huge", "");
+	ck_assert_int_eq(truncate(path_of(&r, "huge"), HOST_MAX_SOURCE + 1), 0);
+	ck_assert_int_eq(source_of(&r, getpid(), path_of(&r, "a.c"), text), 0);
+	ck_assert_str_eq(text, "int a;\n");
+	ck_assert_int_eq(source_of(&r, getpid(), path_of(&r, "link.c"), text),
+	                 0);
+	ck_assert_int_eq(source_of(&r, getpid(), "a.c", text), -EINVAL);
+	ck_assert_int_eq(source_of(&r, getpid(), path_of(&r, "none"), text),
+	                 -ENOENT);
+	ck_assert_int_eq(source_of(&r, getpid(), path_of(&r, "folder"), text),
+	                 -EINVAL);
+	ck_assert_int_eq(source_of(&r, getpid(), path_of(&r, "pipe"), text),
+	                 -EINVAL);
+	ck_assert_int_eq(source_of(&r, getpid(), path_of(&r, "huge"), text),
+	                 -EFBIG);
+	ck_assert_int_eq(source_of(&r, getpid(), "/dev/zero", text), -EINVAL);
+	ck_assert_int_eq(source_of(&r, ended_pid(), path_of(&r, "a.c"), text),
+	                 -ESRCH);
+}
+END
+
+TEST(files_that_the_kernel_makes_are_no_source_text)
+{
+	static const char *const paths[] = {
+		"/proc/self/environ", "/proc/1/environ", "/proc/1/cmdline",
+		"/proc/version", "/sys/kernel/mm/transparent_hugepage/enabled"};
+	char text[64];
+	RIG(r);
+
+	for (size_t i = 0; i < ARRAY_LEN(paths); i++)
+		ck_assert_msg(source_of(&r, getpid(), paths[i], text) < 0, "%s",
+		              paths[i]);
+}
+END
+
+/* Starts a process of another user, which ends with this one. */
+static pid_t
+start_nobody(void)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (!setgroups(0, NULL) && !setgid(65534) && !setuid(65534))
+			raise(SIGSTOP);
+		_exit(1);
+	}
+	ck_assert_int_eq(waitpid(pid, NULL, WUNTRACED), pid);
+	return pid;
+}
+
+TEST(only_what_the_process_may_read_is_source_text)
+{
+	char text[64];
+	pid_t pid;
+	RIG(r);
+
+	if (geteuid()) {
+		puts("# skip: only root gives processes to other users");
+		return;
+	}
+	pid = start_nobody();
+	ck_assert_int_eq(chmod(r.store.dir, 0755), 0);
+	put(&r, "open.c", "int a;\n");
+	put(&r, "secret.c", "int b;\n");
+	ck_assert_int_eq(chmod(path_of(&r, "secret.c"), 0600), 0);
+	put_folder(&r, "closed");
+	put(&r, "closed/c.c", "int c;\n");
+	ck_assert_int_eq(chmod(path_of(&r, "closed"), 0700), 0);
+	ck_assert_int_eq(source_of(&r, pid, path_of(&r, "open.c"), text), 0);
+	ck_assert_int_eq(source_of(&r, pid, path_of(&r, "secret.c"), text),
+	                 -EACCES);
+	ck_assert_int_eq(source_of(&r, pid, path_of(&r, "closed/c.c"), text),
+	                 -EACCES);
+	ck_assert_int_lt(source_of(&r, pid, "/proc/1/environ", text), 0);
+	ck_assert_int_eq(source_of(&r, getpid(), path_of(&r, "secret.c"), text),
+	                 0);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
 }
 END
 

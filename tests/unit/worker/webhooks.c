@@ -19,7 +19,7 @@ post_of(struct store *s, struct webhooks *w, const char *tenant)
 	CLEANUP_TRIGGER struct trigger t = {0};
 	CLEANUP_FIRINGS struct firing_list l = {0};
 	CLEANUP_JOB struct job j = {0};
-	const struct job_end end = {"failed", "x", "y", NULL, NULL, NULL};
+	const struct job_end end = {"failed", "x", "y", NULL, NULL, NULL, NULL};
 	struct trigger rule = test_trigger(tenant, "fat");
 	struct job_ref ref;
 	char id[ID_MAX];

@@ -1,0 +1,374 @@
+/*
+ * Writes the source lines and the instructions of a function, or of all, with
+ * what each costs:
+ *
+ *	{..., "files": [{"file": "/src/parse.c", "state": "read", "lines": [
+ *	  {"line": 42, "text": "while (n--)", "self": 20, "total": 30}]}],
+ *	 "functions": [{"function": "parse", "module": "/usr/bin/web", "code": [
+ *	  {"address": "0x1139", "text": "addq $1, %rax", "function": "next",
+ *	   "file": "/src/parse.c", "line": 42, "self": 20, "total": 20}]}],
+ *	 "leftOut": 0}
+ *
+ * Texts come from the capture's listing (profile/listing.h). Without one, or
+ * for a file that it lacks ("state": "none"), there are the lines with costs
+ * only, and their text is "". Else lines around those are written, too.
+ */
+#include "exports.h"
+#include "json_tree.h"
+
+#include "base/json_out.h"
+#include "profile/listing.h"
+#include "profile/source_lines.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LINES_MOST 1000
+#define AROUND     12 /* lines before and after one with cost */
+
+struct shown {
+	const struct tree *t;
+	const struct profile *p;
+	const struct listing *l; /* NULL: none */
+	const char *function;    /* NULL: all */
+	/* By instruction; seen: the last sample that was counted, plus 1. */
+	int64_t *self, *total;
+	uint32_t *seen;
+	uint32_t *code_of; /* by location; PROFILE_NONE: no instruction */
+};
+
+static void
+shown_done(struct shown *s)
+{
+	free(s->self);
+	free(s->total);
+	free(s->seen);
+	free(s->code_of);
+}
+
+static const char *
+text(const struct listing *l, uint32_t id)
+{
+	return strings_get(l->strings, id, NULL);
+}
+
+/* --- lines ---------------------------------------------------------------- */
+
+static int
+by_place(const void *a, const void *b)
+{
+	const struct source_line *x = a, *y = b;
+
+	return x->file != y->file ? (x->file > y->file) - (x->file < y->file)
+	                          : (x->line > y->line) - (x->line < y->line);
+}
+
+static void
+put_line(struct buf *out, int64_t number, const char *line,
+         const struct source_line *cost)
+{
+	json_open(out, NULL, '{');
+	json_put_int(out, "line", number);
+	json_put_text(out, "text", line);
+	json_put_int(out, "self", cost ? cost->self : 0);
+	json_put_int(out, "total", cost ? cost->total : 0);
+	json_close(out, '}');
+}
+
+static const struct listing_file *
+find_file(const struct shown *s, const char *path)
+{
+	for (uint32_t i = 0; s->l && i < s->l->nfiles; i++)
+		if (!strcmp(text(s->l, s->l->files[i].path), path))
+			return &s->l->files[i];
+	return NULL;
+}
+
+/* Writes rows[n], all of one file, and the listed lines around them. */
+static void
+put_lines(const struct shown *s, const struct listing_file *f,
+          const struct source_line *rows, uint32_t n, struct buf *out)
+{
+	uint32_t k = 0, end = f ? f->nlines : 0, around = 0;
+
+	for (uint32_t i = 0; i < n || k < end;) {
+		const struct listing_line *line =
+			k < end ? &s->l->lines[f->line0 + k] : NULL;
+		bool has_cost = i < n &&
+		                (!line || rows[i].line <= line->number);
+		bool is_listed = line &&
+		                 (!has_cost || rows[i].line == line->number);
+
+		while (line && around < n &&
+		       rows[around].line + AROUND < line->number)
+			around++;
+		if (has_cost)
+			put_line(out, rows[i].line,
+			         is_listed ? text(s->l, line->text) : "",
+			         &rows[i]);
+		else if (around < n &&
+		         rows[around].line - AROUND <= line->number)
+			put_line(out, line->number, text(s->l, line->text),
+			         NULL);
+		i += has_cost;
+		k += is_listed;
+	}
+}
+
+static void
+put_files(const struct shown *s, const struct source_lines *lines, uint32_t n,
+          struct buf *out)
+{
+	static const char *const states[LISTING_STATES] = {
+		"read", "newer", "missing", "refused"};
+
+	json_open(out, "files", '[');
+	for (uint32_t i = 0, k; i < n; i = k) {
+		const struct source_line *rows = &lines->items[i];
+		const char *path = profile_text(s->p, rows->file);
+		const struct listing_file *f = find_file(s, path);
+
+		for (k = i; k < n && lines->items[k].file == rows->file;)
+			k++;
+		json_open(out, NULL, '{');
+		json_put_text(out, "file", path);
+		json_put_text(out, "state", f ? states[f->state] : "none");
+		json_open(out, "lines", '[');
+		put_lines(s, f, rows, k - i, out);
+		json_close(out, ']');
+		json_close(out, '}');
+	}
+	json_close(out, ']');
+}
+
+/* Keeps the line rows of one name and file as one: a function may have several
+ * of a line. */
+static uint32_t
+merge_rows(struct source_line *rows, uint32_t n)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct source_line *last = kept ? &rows[kept - 1] : NULL;
+
+		if (!last || by_place(last, &rows[i])) {
+			rows[kept++] = rows[i];
+			continue;
+		}
+		if (__builtin_add_overflow(last->self, rows[i].self,
+		                           &last->self) ||
+		    __builtin_add_overflow(last->total, rows[i].total,
+		                           &last->total))
+			last->self = last->total = INT64_MAX;
+	}
+	return kept;
+}
+
+static int
+put_source(const struct shown *s, struct buf *out)
+{
+	CLEANUP_SOURCE_LINES struct source_lines lines = {0};
+	int rc = source_lines_find(s->p, s->t->type, s->function, &lines);
+	uint32_t n = lines.n < LINES_MOST ? lines.n : LINES_MOST;
+
+	if (rc)
+		return rc;
+	qsort(lines.items, n, sizeof(*lines.items), by_place);
+	put_files(s, &lines, merge_rows(lines.items, n), out);
+	json_put_int(out, "leftOut", lines.n - n);
+	return 0;
+}
+
+/* --- instructions --------------------------------------------------------- */
+
+/* Returns the instruction of a function that an address is in. */
+static uint32_t
+find_code(const struct listing *l, const struct listing_function *f,
+          uint64_t address)
+{
+	uint32_t from = f->code0, to = f->code0 + f->ncode;
+	const struct listing_code *row;
+
+	while (from < to) {
+		uint32_t middle = (from + to) / 2;
+
+		if (l->code[middle].address <= address)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	row = from > f->code0 ? &l->code[from - 1] : NULL;
+	return row && address - row->address < row->size ? from - 1
+	                                                 : PROFILE_NONE;
+}
+
+static bool
+is_mapped(const struct shown *s, const struct listing_function *f,
+          const struct mapping *m)
+{
+	return !strcmp(text(s->l, f->build_id),
+	               profile_text(s->p, m->build_id)) &&
+	       !strcmp(text(s->l, f->module), profile_text(s->p, m->file));
+}
+
+/* Finds the instructions of the locations in one mapping. */
+static void
+find_in_mapping(struct shown *s, uint32_t mapping)
+{
+	const struct profile *p = s->p;
+	bool mapped[LISTING_MAX_FUNCTIONS], any = false;
+
+	for (uint32_t k = 0; k < s->l->nfunctions; k++) {
+		mapped[k] = is_mapped(s, &s->l->functions[k],
+		                      &p->mappings[mapping]);
+		any |= mapped[k];
+	}
+	for (uint32_t i = 0; any && i < p->nlocations; i++) {
+		if (p->locations[i].mapping != mapping)
+			continue;
+		for (uint32_t k = 0;
+		     k < s->l->nfunctions && s->code_of[i] == PROFILE_NONE; k++)
+			if (mapped[k])
+				s->code_of[i] =
+					find_code(s->l, &s->l->functions[k],
+				                  p->locations[i].address);
+	}
+}
+
+static int
+find_all(struct shown *s)
+{
+	size_t n = (size_t)s->l->ncode + 1;
+
+	s->self = calloc(n, sizeof(*s->self));
+	s->total = calloc(n, sizeof(*s->total));
+	s->seen = calloc(n, sizeof(*s->seen));
+	s->code_of = calloc((size_t)s->p->nlocations + 1, sizeof(*s->code_of));
+	if (!s->self || !s->total || !s->seen || !s->code_of)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < s->p->nlocations; i++)
+		s->code_of[i] = PROFILE_NONE;
+	for (uint32_t i = 0; i < s->p->nmappings; i++)
+		find_in_mapping(s, i);
+	return 0;
+}
+
+/* Leaves out values with which the sum would overflow. */
+static void
+add(int64_t *sum, int64_t value)
+{
+	int64_t all;
+
+	if (!__builtin_add_overflow(*sum, value, &all))
+		*sum = all;
+}
+
+static void
+count_samples(struct shown *s)
+{
+	const struct profile *p = s->p;
+
+	for (uint32_t i = 0; i < p->nsamples; i++) {
+		int64_t value = p->values[(size_t)i * p->ntypes + s->t->type];
+
+		for (uint32_t k = 0; value && k < p->samples[i].nstack; k++) {
+			uint32_t at = p->stack[p->samples[i].stack0 + k];
+			uint32_t code = s->code_of[at];
+
+			if (code == PROFILE_NONE)
+				continue;
+			if (!k)
+				add(&s->self[code], value);
+			if (s->seen[code] != i + 1)
+				add(&s->total[code], value);
+			s->seen[code] = i + 1;
+		}
+	}
+}
+
+static void
+put_instruction(const struct shown *s, uint32_t at, struct buf *out)
+{
+	const struct listing_code *row = &s->l->code[at];
+	char address[24];
+
+	snprintf(address, sizeof(address), "0x%llx",
+	         (unsigned long long)row->address);
+	json_open(out, NULL, '{');
+	json_put_text(out, "address", address);
+	json_put_text(out, "text", text(s->l, row->text));
+	json_put_text(out, "function", text(s->l, row->function));
+	json_put_text(out, "file", text(s->l, row->file));
+	json_put_int(out, "line", row->line);
+	json_put_int(out, "self", s->self[at]);
+	json_put_int(out, "total", s->total[at]);
+	json_close(out, '}');
+}
+
+/* True if an instruction belongs to the function that is shown: to its own
+ * code, or to where it is inlined. */
+static bool
+is_wanted(const struct shown *s, const struct listing_function *f, uint32_t at)
+{
+	return !s->function || !strcmp(text(s->l, f->name), s->function) ||
+	       !strcmp(text(s->l, s->l->code[at].function), s->function);
+}
+
+static void
+put_function(const struct shown *s, const struct listing_function *f,
+             struct buf *out)
+{
+	uint32_t at = f->code0, end = f->code0 + f->ncode;
+
+	while (at < end && !is_wanted(s, f, at))
+		at++;
+	if (at == end)
+		return;
+	json_open(out, NULL, '{');
+	json_put_text(out, "function", text(s->l, f->name));
+	json_put_text(out, "module", text(s->l, f->module));
+	json_open(out, "code", '[');
+	for (; at < end; at++)
+		if (is_wanted(s, f, at))
+			put_instruction(s, at, out);
+	json_close(out, ']');
+	json_close(out, '}');
+}
+
+static int
+put_code(struct shown *s, struct buf *out)
+{
+	int rc = s->l ? find_all(s) : 0;
+
+	if (rc)
+		return rc;
+	json_open(out, "functions", '[');
+	if (s->l)
+		count_samples(s);
+	for (uint32_t i = 0; s->l && i < s->l->nfunctions; i++)
+		put_function(s, &s->l->functions[i], out);
+	json_close(out, ']');
+	return 0;
+}
+
+int
+export_listing(const struct tree *t, const struct export_meta *meta,
+               struct buf *out)
+{
+	CLEANUP(shown_done)
+	struct shown s = {.t = t,
+	                  .p = t->profile,
+	                  .l = meta->listing,
+	                  .function = meta->function};
+	int rc;
+
+	buf_putc(out, '{');
+	json_tree_head(t, meta, out);
+	rc = put_source(&s, out) ?: put_code(&s, out);
+	if (rc)
+		return out->err = rc;
+	buf_puts(out, "}\n");
+	return buf_err(out);
+}

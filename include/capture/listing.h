@@ -1,0 +1,35 @@
+/*
+ * Makes the listing of a capture (profile/listing.h): reads source lines from
+ * the files of its processes, and instructions from the programs and libraries
+ * that they ran.
+ *
+ * Both are a target's. A file of source text is read only if the profile has a
+ * cost in one of its lines, so that the debug information of a program or an
+ * interpreter's memory names it; the host decides whether it may be read
+ * (HOST_SOURCE). Instructions are decoded by libcapstone. All of this runs in
+ * the capture's finisher, where a crash costs one capture only.
+ */
+#pragma once
+
+#include "capture/host.h"
+#include "profile/profile.h"
+
+struct namer;
+
+struct listing_ask {
+	const struct host *host;
+	const int32_t *pids; /* whose files are read */
+	uint32_t npids;
+	/* That of the capture, which knows the programs; NULL: no instructions
+	 * are listed. */
+	struct namer *namer;
+};
+
+/*
+ * Lists the lines and instructions that p has costs in, the most expensive
+ * first as far as LISTING_MAX_* allow, and writes the listing's file.
+ *   Errors   -ENODATA there is nothing to list, -ENOMEM, -E2BIG; out is
+ *            poisoned or untouched
+ */
+MUST_CHECK int listing_write(const struct listing_ask *ask,
+                             const struct profile *p, struct buf *out);

@@ -1,0 +1,241 @@
+#include "profile/listing.h"
+
+#include "lib/folded.h"
+#include "lib/test.h"
+#include "profile/export.h"
+#include "profile/gzip.h"
+#include "profile/stored/wire.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <string.h>
+
+static uint32_t
+text(struct listing *l, const char *s)
+{
+	uint32_t id;
+
+	ck_assert_int_eq(strings_add(l->strings, s, strlen(s), &id), 0);
+	return id;
+}
+
+/* The listing of draw() in draw.c, which has an inlined fill(). */
+static struct listing *
+example(void)
+{
+	struct listing *l = listing_new();
+	struct listing_file file = {.path = text(l, "/src/draw.c"),
+	                            .state = LISTING_NEWER};
+	struct listing_function function = {.name = text(l, "draw"),
+	                                    .module = text(l, "/bin/p"),
+	                                    .build_id = text(l, "ab01"),
+	                                    .start = 0x1000};
+	struct listing_code code[] = {
+		{0x1000, 4, text(l, "push"), text(l, "draw"), file.path, 9},
+		{0x1004, 5, text(l, "call f"), text(l, "draw"), file.path, 10},
+		{0x1009, 1, text(l, "ret"), text(l, "fill"), file.path, 3},
+	};
+
+	ck_assert_int_eq(listing_file(l, &file), 0);
+	for (uint32_t i = 1; i < 40; i++) {
+		const struct listing_line line = {
+			i, text(l, i == 10 ? "f();" : "x")};
+
+		ck_assert_int_eq(listing_line(l, &line), 0);
+	}
+	ck_assert_int_eq(listing_function(l, &function), 0);
+	for (size_t i = 0; i < ARRAY_LEN(code); i++)
+		ck_assert_int_eq(listing_code(l, &code[i]), 0);
+	return l;
+}
+
+TEST(a_listing_is_read_as_it_was_written)
+{
+	CLEANUP_LISTING struct listing *l = example(), *again = NULL;
+	CLEANUP_BUF struct buf file = BUF_INIT(LISTING_MAX_FILE);
+
+	ck_assert_int_eq(listing_encode(l, &file), 0);
+	ck_assert_int_eq(listing_decode(file.p, file.len, &again), 0);
+	ck_assert_uint_eq(again->nfiles, 1);
+	ck_assert_uint_eq(again->files[0].state, LISTING_NEWER);
+	ck_assert_uint_eq(again->files[0].nlines, 39);
+	ck_assert_str_eq(
+		strings_get(again->strings, again->lines[9].text, NULL),
+		"f();");
+	ck_assert_uint_eq(again->functions[0].start, 0x1000);
+	ck_assert_uint_eq(again->functions[0].ncode, 3);
+	for (size_t i = 0; i < 3; i++) {
+		ck_assert_uint_eq(again->code[i].address, l->code[i].address);
+		ck_assert_uint_eq(again->code[i].size, l->code[i].size);
+		ck_assert_uint_eq(again->code[i].line, l->code[i].line);
+		ck_assert_uint_eq(again->code[i].text, l->code[i].text);
+	}
+}
+END
+
+/* Reads a file with these bytes. */
+static int
+read_raw(const char *p, size_t n)
+{
+	CLEANUP_BUF struct buf file = BUF_INIT(BUF_MAX_REPLY);
+	CLEANUP_LISTING struct listing *l = NULL;
+
+	ck_assert_int_eq(gzip_deflate(p, n, &file), 0);
+	return listing_decode(file.p, file.len, &l);
+}
+#define RAW(s) read_raw(s, sizeof(s) - 1)
+
+TEST(a_hostile_listing_is_refused)
+{
+	struct listing *l;
+
+	ck_assert_int_eq(listing_decode("no gzip", 7, &l), -EBADMSG);
+	ck_assert_int_eq(RAW("\x08\x01"), 0);
+	ck_assert_int_eq(RAW("\x08\x02"), -EPROTONOSUPPORT);
+	ck_assert_int_eq(RAW(""), -EPROTONOSUPPORT);
+	/* a text that does not exist, a line and an instruction of nothing */
+	ck_assert_int_eq(RAW("\x08\x01\x1a\x02\x08\x07"), -EBADMSG);
+	ck_assert_int_eq(RAW("\x08\x01\x22\x02\x08\x01"), -EBADMSG);
+	ck_assert_int_eq(RAW("\x08\x01\x12\x00\x32\x02\x08\x01"), -EBADMSG);
+	/* lines that do not ascend; an unknown state; a string twice */
+	ck_assert_int_eq(
+		RAW("\x08\x01\x12\x00\x1a\x00\x22\x02\x08\x02\x22\x02\x08\x02"),
+		-EBADMSG);
+	ck_assert_int_eq(RAW("\x08\x01\x12\x00\x1a\x02\x10\x04"), -EBADMSG);
+	ck_assert_int_eq(RAW("\x08\x01\x12\x00\x12\x00"), -EBADMSG);
+	ck_assert_int_eq(
+		RAW("\x08\x01\x12\x00\x1a\x00\x22\x02\x08\x02\x22\x02\x08\x03"),
+		0);
+}
+END
+
+TEST(a_listing_has_bounds)
+{
+	CLEANUP_LISTING struct listing *l = listing_new();
+	const struct listing_file file = {0};
+
+	for (int i = 0; i < LISTING_MAX_FILES; i++)
+		ck_assert_int_eq(listing_file(l, &file), 0);
+	ck_assert_int_eq(listing_file(l, &file), -E2BIG);
+	ck_assert_uint_eq(l->nfiles, LISTING_MAX_FILES);
+}
+END
+
+/* --- the view ------------------------------------------------------------- */
+
+/* A profile with 3 samples at 0x1004 in draw(), line 10, of which 2 are in
+ * fill(), which it calls there. */
+static struct profile *
+drawn(void)
+{
+	struct profile *p = profile_new();
+	struct mapping m = {.limit = UINT64_MAX};
+	struct function draw = {0}, fill = {0};
+	struct line at_draw = {.line = 10}, at_fill = {.line = 3};
+	uint32_t mapping, stack[2];
+	const int64_t two = 2, one = 1;
+
+	ck_assert_int_eq(profile_type(p, "cpu", "count") ?: profile_cstring(p, "/bin/p", &m.file) ?: profile_cstring(p, "ab01", &m.build_id) ?: profile_cstring(p, "draw", &draw.name) ?: profile_cstring(p, "fill", &fill.name) ?: profile_cstring(p, "/src/draw.c", &draw.file) ?: profile_cstring(p, "/src/draw.c", &fill.file) ?: profile_mapping(p, &m, &mapping) ?: profile_function(p, &draw, &at_draw.function) ?: profile_function(p, &fill, &at_fill.function) ?: profile_location(p, mapping, 0x2000, &at_fill, 1, &stack[0]) ?: profile_location(p, mapping, 0x1008, &at_draw, 1, &stack[1]) ?: profile_sample(p, stack, 2, NULL, 0, &two) ?: profile_sample(p, &stack[1], 1, NULL, 0, &one),
+	                 0);
+	return p;
+}
+
+static json_t *
+view(const struct listing *l, const char *function)
+{
+	CLEANUP_PROFILE struct profile *p = drawn();
+	CLEANUP_TREE struct tree *t = NULL;
+	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_REPLY);
+	const struct export_meta meta = {.title = "x",
+	                                 .id = "x",
+	                                 .service = "x",
+	                                 .type = "cpu",
+	                                 .listing = l,
+	                                 .function = function};
+	json_t *j;
+
+	ck_assert_int_eq(tree_new(p, 0, &t), 0);
+	ck_assert_int_eq(format_find("listing")->write(t, &meta, &out), 0);
+	j = json_loadb(out.p, out.len, 0, NULL);
+	ck_assert_ptr_nonnull(j);
+	return j;
+}
+
+static json_t *
+part(const json_t *j, const char *list, size_t i)
+{
+	json_t *of = json_object_get(j, list);
+
+	ck_assert_ptr_nonnull(json_array_get(of, i));
+	return json_array_get(of, i);
+}
+
+static json_int_t
+number(const json_t *j, const char *key)
+{
+	return json_integer_value(json_object_get(j, key));
+}
+
+TEST(a_line_has_its_text_and_those_around_it)
+{
+	CLEANUP_LISTING struct listing *l = example();
+	json_t *j = view(l, "draw"), *file = part(j, "files", 0);
+	json_t *lines = json_object_get(file, "lines");
+
+	ck_assert_str_eq(json_string_value(json_object_get(file, "state")),
+	                 "newer");
+	ck_assert_uint_eq(json_array_size(lines), 22); /* 1 to 10 + 12 */
+	ck_assert_str_eq(json_string_value(json_object_get(
+				 json_array_get(lines, 9), "text")),
+	                 "f();");
+	ck_assert_int_eq(number(json_array_get(lines, 9), "line"), 10);
+	ck_assert_int_eq(number(json_array_get(lines, 9), "self"), 1);
+	ck_assert_int_eq(number(json_array_get(lines, 9), "total"), 3);
+	ck_assert_int_eq(number(json_array_get(lines, 8), "total"), 0);
+	json_decref(j);
+}
+END
+
+TEST(an_instruction_has_the_cost_of_the_addresses_in_it)
+{
+	CLEANUP_LISTING struct listing *l = example();
+	json_t *j = view(l, "draw"), *f = part(j, "functions", 0);
+
+	ck_assert_uint_eq(json_array_size(json_object_get(f, "code")), 3);
+	ck_assert_str_eq(json_string_value(json_object_get(part(f, "code", 1),
+	                                                   "address")),
+	                 "0x1004");
+	ck_assert_int_eq(number(part(f, "code", 1), "self"), 1);
+	ck_assert_int_eq(number(part(f, "code", 1), "total"), 3);
+	ck_assert_int_eq(number(part(f, "code", 0), "total"), 0);
+	json_decref(j);
+}
+END
+
+TEST(an_inlined_function_has_its_instructions_alone)
+{
+	CLEANUP_LISTING struct listing *l = example();
+	json_t *j = view(l, "fill"), *f = part(j, "functions", 0);
+
+	ck_assert_uint_eq(json_array_size(json_object_get(f, "code")), 1);
+	ck_assert_str_eq(
+		json_string_value(json_object_get(part(f, "code", 0), "text")),
+		"ret");
+	json_decref(j);
+}
+END
+
+TEST(without_a_listing_there_are_costs_alone)
+{
+	json_t *j = view(NULL, "draw"), *file = part(j, "files", 0);
+
+	ck_assert_str_eq(json_string_value(json_object_get(file, "state")),
+	                 "none");
+	ck_assert_uint_eq(json_array_size(json_object_get(file, "lines")), 1);
+	ck_assert_int_eq(number(part(file, "lines", 0), "total"), 3);
+	ck_assert_uint_eq(json_array_size(json_object_get(j, "functions")), 0);
+	json_decref(j);
+}
+END
+
+SUITE("listing");

@@ -5,12 +5,12 @@
  * of its programs, at most; or the error of a kernel that refuses them.
  *
  *	kernel
- *	kernel python|php|perl FRAMES
+ *	kernel python|php|perl|luajit FRAMES
  *
  * Given a number, prints ns that the program spends on a sample of a thread
- * with that many frames of Python 3.11, PHP 8.2 or Perl 5.36: this process
- * makes such frames, and samples itself for half a second. The least of five
- * times, since interrupts count, too.
+ * with that many frames of Python 3.11, PHP 8.2, Perl 5.36 or LuaJIT: this
+ * process makes such frames, and samples itself for half a second. The least of
+ * five times, since interrupts count, too.
  */
 #include "capture/allocs.h"
 #include "capture/event.h"
@@ -220,6 +220,31 @@ make_contexts(uint64_t *frames, size_t n)
 	return interpreter;
 }
 
+/* Makes a state of Lua that has called a function of C, which is its innermost
+ * frame as the others are. */
+#define LUA_FRAME 4 /* words of one */
+static const void *
+make_state(uint64_t *frames, size_t n)
+{
+	enum { BEFORE = 32, LAYOUT = 8 };
+	static uint64_t global[BEFORE + 1], state[11], c[512];
+	static uint32_t call[] = {2 << 8, 0};
+	const uint64_t *dispatch = global + BEFORE;
+
+	for (size_t i = 0; i < n; i++) {
+		uint64_t *frame = frames + (i + 1) * LUA_FRAME;
+
+		frame[2] = address(function) | UINT64_C(0x1fff7) << 47;
+		frame[3] = i ? address(call + 1) : LUA_FRAME * 8 + 1;
+	}
+	global[BEFORE - LAYOUT] = address(state);
+	state[2] = address(dispatch - 1);
+	state[4] = state[6] = address(frames + (n + 1) * LUA_FRAME);
+	state[7] = address(frames + LUA_FRAME) - 16;
+	state[10] = address(c);
+	return dispatch;
+}
+
 /* Slots, and words of frames: of the code or function, of the instruction, and
  * of the frame that called it; or what makes other frames. */
 static const struct kind {
@@ -227,10 +252,13 @@ static const struct kind {
 	uint16_t language, layout;
 	size_t code, instr, previous;
 	const void *(*make)(uint64_t *frames, size_t n);
+	uint64_t hop, own; /* own[1] */
 } kinds[] = {
-	{"python", LANGUAGE_PYTHON, 2, 4, 7, 6, NULL},
-	{"php", LANGUAGE_PHP, 152, 3, 0, 6, NULL},
-	{"perl", LANGUAGE_PERL, 0, 0, 0, 0, make_contexts},
+	{"python", LANGUAGE_PYTHON, 2, 4, 7, 6, NULL, 0, 0},
+	{"php", LANGUAGE_PHP, 152, 3, 0, 6, NULL, 0, 0},
+	{"perl", LANGUAGE_PERL, 0, 0, 0, 0, make_contexts, 0, 0},
+	{"luajit", LANGUAGE_LUAJIT, 8, 0, 0, 0, make_state, INTERP_HERE,
+         UINT64_C(8) << 32},
 };
 
 static const void *
@@ -260,7 +288,9 @@ put_slot(const struct filter *f, const struct kind *kind, const uint64_t *head)
 		.language = kind->language,
 		.layout = kind->layout,
 		.head = address(head),
+		.hop = kind->hop,
 		.key = tid,
+		.own = {0, kind->own},
 	};
 }
 
@@ -300,7 +330,7 @@ sample(const struct kind *kind, size_t nframes)
 		return 1;
 	head = address(kind->make ? kind->make(frames, nframes)
 	                          : make_list(kind, frames, nframes));
-	put_slot(&f, kind, &head);
+	put_slot(&f, kind, kind->hop ? (const void *)(uintptr_t)head : &head);
 	for (ask.cpu = 0; ask.cpu < want.ncpus; ask.cpu++)
 		if (event_open(&ask, &fd, &user_only) ||
 		    ioctl(fd, PERF_EVENT_IOC_SET_BPF, f.prog_fd) ||

@@ -119,8 +119,8 @@ struct interp_image {
 	                                    at its start; or 0 */
 	/* Return address in that function of calls that have no run; or 0. */
 	uint64_t no_run;
-	/* Interpreters may call C that enters others, whose runs are not found:
-	 * the innermost calls are those that have runs. */
+	/* Code of C between two calls may hide the runs of the outer one: the
+	 * innermost calls are those that have runs. */
 	bool inner_only;
 	/* Its functions also run on native stacks other than their thread's,
 	 * so that there may be more runs than calls on the stack at hand. */

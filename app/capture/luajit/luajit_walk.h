@@ -78,9 +78,12 @@ enum { LUAJIT_KIND = 1, LUAJIT_CODE = 4, LUAJIT_FUNCTION_WORDS };
 /* Bits of walk_at.kind. */
 enum {
 	LUAJIT_BEGUN = 1,
-	LUAJIT_SAME = 2,       /* the frame is the function's own again */
-	LUAJIT_FIRST_TRACE = 4 /* the frame's function has a trace that runs */
+	LUAJIT_SAME = 2,        /* the frame is the function's own again */
+	LUAJIT_FIRST_TRACE = 4, /* the frame's function has a trace that runs */
+	LUAJIT_SEARCHES = 8     /* the C stack is looked through */
 };
+#define LUAJIT_FAR          2048 /* bytes of the C stack, at most, */
+#define LUAJIT_SEARCH_WORDS 16   /* in steps of so many words */
 
 WALK uint64_t
 luajit_distance(uint64_t own)
@@ -262,15 +265,61 @@ luajit_frame(const struct memory *m, struct walk_at *w, struct interp_frame *to)
 	return WALK_KEPT;
 }
 
-/* Finds the state that resumed this coroutine. If the interpreter itself did,
- * its frame lies right above the coroutine's first one on the C stack. */
-WALK enum walk_step
-luajit_resumer(const struct memory *m, const struct interp_slot *slot,
-               struct walk_at *w)
+/* Goes on with the state that has a frame on the C stack at an address. */
+WALK bool
+luajit_go_on(const struct memory *m, const struct interp_slot *slot,
+             uint64_t at, struct walk_at *w)
 {
-	uint64_t previous, back, state, words[LUAJIT_STATE_WORDS];
+	uint64_t state, words[LUAJIT_STATE_WORDS];
+
+	if (!walk_copy(m, &state, 8, at + LUAJIT_C_STATE) ||
+	    !luajit_enter(m, slot, w->top, state, w, words))
+		return false;
+	w->next = 0;
+	return true;
+}
+
+/*
+ * Looks for the frame on the C stack of a state whose code called the C
+ * function that called this one's. It is where a return address leads to the
+ * interpreter, and the state knows it: others are left behind by earlier calls.
+ */
+WALK enum walk_step
+luajit_search(const struct memory *m, const struct interp_slot *slot,
+              struct walk_at *w)
+{
+	uint64_t words[LUAJIT_SEARCH_WORDS], found = 0;
+	const uint64_t from = w->own, limit = w->next;
+
+	if (from >= limit || !walk_copy(m, words, sizeof(words), from))
+		return WALK_END;
+	for (int i = LUAJIT_SEARCH_WORDS - 1; i > 0; i -= 2)
+		if (luajit_is_code(slot->own, words[i]))
+			found = from + 8 * (uint64_t)i + 8;
+	w->own = found ? found : from + sizeof(words);
+	if (!found || !luajit_go_on(m, slot, found, w))
+		return WALK_ON;
+	if (w->own == found)
+		return WALK_ON;
+	w->kind = LUAJIT_BEGUN | LUAJIT_SEARCHES;
+	w->at = w->end;
+	w->own = found;
+	w->next = limit;
+	return WALK_ON;
+}
+
+/* Leads from the last frame of a state to the one that resumed it, or whose
+ * code called C that called this state's. If the interpreter itself resumed it,
+ * the frame is right above that of the coroutine on the C stack. */
+WALK enum walk_step
+luajit_outer(const struct memory *m, const struct interp_slot *slot,
+             struct walk_at *w)
+{
+	uint64_t previous, back;
 	const uint64_t at = w->own;
 
+	if (w->kind & LUAJIT_SEARCHES)
+		return luajit_search(m, slot, w);
 	if (!walk_copy(m, &previous, 8, at + LUAJIT_C_PREVIOUS))
 		return WALK_FAULT;
 	previous &= ~LUAJIT_C_FLAGS;
@@ -278,12 +327,16 @@ luajit_resumer(const struct memory *m, const struct interp_slot *slot,
 		w->own = previous;
 		return WALK_ON;
 	}
-	if (previous || !walk_copy(m, &back, 8, at + LUAJIT_C_RETURN) ||
-	    !luajit_is_code(slot->own, back) ||
-	    !walk_copy(m, &state, 8, at + LUAJIT_C_BYTES + LUAJIT_C_STATE) ||
-	    !luajit_enter(m, slot, w->top, state, w, words) || w->own <= at)
-		return WALK_END;
-	w->next = 0;
+	if (!walk_copy(m, &back, 8, at + LUAJIT_C_RETURN))
+		return WALK_FAULT;
+	w->own = at + LUAJIT_C_BYTES;
+	if (luajit_is_code(slot->own, back))
+		return luajit_go_on(m, slot, w->own, w) &&
+		                       w->own == at + LUAJIT_C_BYTES
+		               ? WALK_ON
+		               : WALK_END;
+	w->kind |= LUAJIT_SEARCHES;
+	w->next = w->own + LUAJIT_FAR;
 	return WALK_ON;
 }
 
@@ -295,5 +348,5 @@ luajit_step(const struct memory *m, const struct interp_slot *slot,
 		return luajit_begin(m, slot, w);
 	if (w->at > w->end)
 		return luajit_frame(m, w, to);
-	return luajit_resumer(m, slot, w);
+	return luajit_outer(m, slot, w);
 }

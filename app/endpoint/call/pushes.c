@@ -19,6 +19,7 @@ pushes_done(struct pushes *p)
 {
 	segment_close(&p->segment);
 	window_queue_close(&p->queue);
+	free(p->asked);
 }
 
 /* --- frames without names ------------------------------------------------- */
@@ -103,40 +104,78 @@ static bool
 is_asked(struct pushes *p, const struct push_windows *w,
          const struct profile_place *of, uint64_t address)
 {
-	uint64_t h = hash_bytes(w->tenant, strlen(w->tenant));
+	uint64_t h = hash_bytes(w->tenant, strlen(w->tenant)), *places;
 
 	h = hash_pair(h, hash_bytes(of->build_id, strlen(of->build_id)));
 	h = hash_pair(h, of->offset);
 	h = hash_pair(h, address - names_shift(of->start));
-	if (p->asked[h % PUSHES_ASKED] == h)
-		return true;
-	p->asked[h % PUSHES_ASKED] = h;
+	places = p->asked[h % PUSHES_ASKED];
+	for (size_t i = 0; i < PUSHES_WAYS; i++)
+		if (places[i] == h)
+			return true;
+	memmove(places + 1, places, (PUSHES_WAYS - 1) * sizeof(*places));
+	*places = h;
 	return false;
+}
+
+static void
+forget_asked(struct pushes *p)
+{
+	free(p->asked);
+	p->asked = NULL;
+}
+
+/* Begins anew every hour: asking again marks modules that are still pushed, and
+ * reaches workers that were added since. */
+static int
+remember_asked(struct pushes *p)
+{
+	int64_t now = clock_mono_ns();
+
+	if (now - p->asked_ns > ASKED_NS)
+		forget_asked(p);
+	if (p->asked)
+		return 0;
+	p->asked_ns = now;
+	p->asked = calloc(PUSHES_ASKED, sizeof(*p->asked));
+	return p->asked ? 0 : -ENOMEM;
+}
+
+/* Asks for the names of a push's frames, in one transaction. */
+static int
+ask_names(struct pushes *p, struct store *s, const struct push_windows *w)
+{
+	const struct push_unnamed *u = w->unnamed;
+	CLEANUP_FREE struct names_wanted *all = calloc(u->n, sizeof(*all));
+	uint32_t n = 0;
+	int rc = all ? remember_asked(p) : -ENOMEM;
+
+	for (uint32_t i = 0; i < u->n && !rc; i++) {
+		struct profile_place *of = &u->of[i];
+		uint32_t wanted = 0;
+
+		for (uint32_t k = 0; k < of->n; k++)
+			if (!is_asked(p, w, of, of->addresses[k]))
+				of->addresses[wanted++] = of->addresses[k];
+		if (wanted)
+			all[n++] = (struct names_wanted){
+				{of->build_id, of->file, of->start, of->limit,
+			         of->offset},
+				of->addresses,
+				wanted};
+	}
+	return rc || !n ? rc : names_want(s, w->tenant, w->service, all, n);
 }
 
 static void
 want_names(struct pushes *p, struct store *s, const struct push_windows *w)
 {
-	for (uint32_t i = 0; w->unnamed && i < w->unnamed->n; i++) {
-		struct profile_place *of = &w->unnamed->of[i];
-		struct names_wanted wanted = {{of->build_id, of->file,
-		                               of->start, of->limit,
-		                               of->offset},
-		                              of->addresses,
-		                              0};
-		int rc;
+	int rc = w->unnamed ? ask_names(p, s, w) : 0;
 
-		for (uint32_t k = 0; k < of->n; k++)
-			if (!is_asked(p, w, of, of->addresses[k]))
-				of->addresses[wanted.n++] = of->addresses[k];
-		if (!wanted.n)
-			continue;
-		rc = names_want(s, w->tenant, w->service, &wanted, 1);
-		if (!rc)
-			continue;
-		memset(p->asked, 0, sizeof(p->asked));
-		log_warn("names of frames that were pushed: %s", strerror(-rc));
-	}
+	if (!rc)
+		return;
+	forget_asked(p);
+	log_warn("names of frames that were pushed: %s", strerror(-rc));
 }
 
 /* --- windows -------------------------------------------------------------- */
@@ -302,10 +341,6 @@ pushes_store(struct pushes *p, struct store *s, struct push_windows *w,
 	if (rc) {
 		p->segment.length = length; /* the next push overwrites them */
 		return rc;
-	}
-	if (clock_mono_ns() - p->asked_ns > ASKED_NS) {
-		memset(p->asked, 0, sizeof(p->asked));
-		p->asked_ns = clock_mono_ns();
 	}
 	for (size_t i = 0; i < n; i++)
 		if (!w[i].refused && w[i].n)

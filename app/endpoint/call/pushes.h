@@ -10,14 +10,16 @@
 #include "store/window_queue.h"
 
 #define PUSHES_ASKED 4096
+#define PUSHES_WAYS  8 /* a line of the CPU's cache */
 struct pushes {
 	struct segment segment; /* open for the next push */
 	struct window_queue queue;
 	bool alone; /* the log says that the queue could not be opened */
 	int64_t opened_ns;
-	/* Frames for whose names this process has asked, in places that their
-	 * hashes choose: they are not asked for again for a while. */
-	uint64_t asked[PUSHES_ASKED];
+	/* Hashes of the frames for whose names this process has asked, newest
+	 * first in one of PUSHES_ASKED places: they are not asked for again for
+	 * a while. NULL: none was asked for. */
+	uint64_t (*asked)[PUSHES_WAYS];
 	int64_t asked_ns; /* since when */
 };
 #define PUSHES_INIT                                                  \

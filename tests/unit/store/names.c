@@ -1,5 +1,6 @@
 #include "store/names.h"
 
+#include "endpoint/call/pushes.h"
 #include "lib/store.h"
 #include "profile/merge.h"
 #include "range/names.h"
@@ -217,6 +218,58 @@ TEST(modules_of_a_tenant_are_limited)
 	want(&t, "other", MOVED, pushed, 1);
 	test_sql(&t, "SELECT COUNT(*) FROM unnamed_frame", n, sizeof(n));
 	ck_assert_str_eq(n, "1");
+}
+END
+
+#define MANY 3000
+
+/* Pushes a stack of many frames without names. */
+static void
+push_unnamed(struct test_store *t, struct pushes *to)
+{
+	CLEANUP_PROFILE struct profile *p = profile_new();
+	CLEANUP_PUSH struct push_windows w = {.tenant = TEST_TENANT,
+	                                      .service = TEST_SERVICE,
+	                                      .labels = "{}",
+	                                      .max_series = 1,
+	                                      .end_ms = 10};
+	struct mapping m = {.start = MOVED, .limit = MOVED + LENGTH};
+	uint32_t mapping, stack[MANY];
+	int64_t value = 1;
+
+	ck_assert_int_eq(profile_type(p, "samples", "count"), 0);
+	ck_assert_int_eq(profile_cstring(p, ID, &m.build_id), 0);
+	ck_assert_int_eq(profile_mapping(p, &m, &mapping), 0);
+	for (uint32_t i = 0; i < MANY; i++)
+		ck_assert_int_eq(profile_location(p, mapping, MOVED + i, NULL,
+		                                  0, &stack[i]),
+		                 0);
+	for (uint32_t i = 0; i < MANY; i += PROFILE_MAX_FRAMES)
+		ck_assert_int_eq(profile_sample(p, stack + i,
+		                                MANY - i < PROFILE_MAX_FRAMES
+		                                        ? MANY - i
+		                                        : PROFILE_MAX_FRAMES,
+		                                NULL, 0, &value),
+		                 0);
+	ck_assert_int_eq(push_add(&w, "cpu", p, NULL, 0), 0);
+	ck_assert_int_eq(pushes_store(to, &t->s, &w, 1), 0);
+}
+
+/* Otherwise each push would be two transactions. */
+TEST(a_process_asks_for_the_names_of_pushed_frames_once)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP(pushes_done) struct pushes p = PUSHES_INIT;
+	char n[16];
+
+	add_worker(&t);
+	push_unnamed(&t, &p);
+	test_sql(&t, "SELECT COUNT(*) FROM unnamed_frame", n, sizeof(n));
+	ck_assert_str_eq(n, "3000");
+	test_sql(&t, "DELETE FROM unnamed_frame RETURNING 1", n, sizeof(n));
+	push_unnamed(&t, &p);
+	test_sql(&t, "SELECT COUNT(*) FROM unnamed_frame", n, sizeof(n));
+	ck_assert_str_eq(n, "0");
 }
 END
 

@@ -78,6 +78,29 @@ text(struct db *db, const char *sql)
 	                                     NULL, NULL, NULL));
 }
 
+/* Prepares a statement that is kept, unless it has been prepared. */
+static int
+prepare(struct db *db, const char *sql, sqlite3_stmt **kept)
+{
+	return *kept ? SQLITE_OK
+	             : sqlite3_prepare_v3(sqlite_of(db)->link.conn, sql, -1,
+	                                  SQLITE_PREPARE_PERSISTENT, kept,
+	                                  NULL);
+}
+
+/* As text(), for statements of each transaction. */
+static int
+run_kept(struct db *db, const char *sql, sqlite3_stmt **kept)
+{
+	int code = prepare(db, sql, kept);
+
+	if (code == SQLITE_OK) {
+		sqlite3_step(*kept);
+		code = sqlite3_reset(*kept);
+	}
+	return sqlite_errno(db, code);
+}
+
 /*
  * Wakes processes that watch the file. SQLite writes to the WAL before the
  * commit is visible, and makes it visible without a write, so a process that
@@ -92,13 +115,13 @@ announce(struct db *db)
 static int
 begin(struct db *db)
 {
-	return text(db, "BEGIN IMMEDIATE");
+	return run_kept(db, "BEGIN IMMEDIATE", &sqlite_of(db)->link.begin);
 }
 
 static int
 commit(struct db *db)
 {
-	int rc = text(db, "COMMIT");
+	int rc = run_kept(db, "COMMIT", &sqlite_of(db)->link.commit);
 
 	if (!rc)
 		announce(db);
@@ -125,10 +148,7 @@ data_version(struct db *db)
 	struct sqlite_link *link = &sqlite_of(db)->link;
 	int64_t version = -1;
 
-	if (!link->version &&
-	    sqlite3_prepare_v3(link->conn, "PRAGMA data_version", -1,
-	                       SQLITE_PREPARE_PERSISTENT, &link->version,
-	                       NULL) != SQLITE_OK)
+	if (prepare(db, "PRAGMA data_version", &link->version) != SQLITE_OK)
 		return -1;
 	if (sqlite3_step(link->version) == SQLITE_ROW)
 		version = sqlite3_column_int64(link->version, 0);
@@ -413,16 +433,10 @@ static int
 statement(struct db *db, enum sql sql, sqlite3_stmt **out)
 {
 	sqlite3_stmt **slot = &sqlite_of(db)->link.stmts[sql];
+	int code = prepare(db, sql_queries[sql].text[SQL_SQLITE], slot);
 
-	if (!*slot) {
-		int code = sqlite3_prepare_v3(sqlite_of(db)->link.conn,
-		                              sql_queries[sql].text[SQL_SQLITE],
-		                              -1, SQLITE_PREPARE_PERSISTENT,
-		                              slot, NULL);
-
-		if (code != SQLITE_OK)
-			return sqlite_errno(db, code);
-	}
+	if (code != SQLITE_OK)
+		return sqlite_errno(db, code);
 	assert(!sqlite3_stmt_busy(*slot));
 	*out = *slot;
 	return 0;
@@ -538,6 +552,8 @@ disconnect(struct sqlite_link *link)
 	for (int i = 0; i < SQL_COUNT; i++)
 		sqlite3_finalize(link->stmts[i]);
 	sqlite3_finalize(link->version);
+	sqlite3_finalize(link->begin);
+	sqlite3_finalize(link->commit);
 	sqlite3_close(link->conn);
 	*link = (struct sqlite_link){0};
 }

@@ -17,8 +17,8 @@
 struct sqlite_link {
 	sqlite3 *conn;
 	sqlite3_stmt *stmts[SQL_COUNT]; /* prepared at first use */
-	sqlite3_stmt *version;          /* statement of db_data_version(),
-	                                   prepared likewise */
+	/* Others, prepared likewise. */
+	sqlite3_stmt *begin, *commit, *version;
 	dev_t dev;
 	ino_t ino;
 };

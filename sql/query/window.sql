@@ -189,10 +189,11 @@ SELECT * FROM profile_window
 WHERE series = $1 AND level = $2 AND start_ms >= $3 AND start_ms < $4
 ORDER BY start_ms LIMIT CAST($5 AS BIGINT);
 
--- Only windows without a rollup are listed.
+-- Only windows without a rollup are listed. They are few; the + keeps SQLite
+-- from an index of all windows of the level.
 -- name: window_open_between
 SELECT * FROM profile_window
-WHERE series = $1 AND level = $2 AND start_ms >= $3 AND start_ms < $4
+WHERE series = $1 AND +level = $2 AND start_ms >= $3 AND start_ms < $4
   AND parent = ''
 ORDER BY start_ms LIMIT CAST($5 AS BIGINT);
 

@@ -123,20 +123,45 @@ buf_hex(struct buf *b, const uint8_t *p, size_t n)
 	}
 }
 
+static char *
+put_digits(char *to, uint64_t v)
+{
+	static const char pairs[] = "00010203040506070809"
+				    "10111213141516171819"
+				    "20212223242526272829"
+				    "30313233343536373839"
+				    "40414243444546474849"
+				    "50515253545556575859"
+				    "60616263646566676869"
+				    "70717273747576777879"
+				    "80818283848586878889"
+				    "90919293949596979899";
+
+	if (v >= 100) {
+		to = put_digits(to, v / 100);
+	} else if (v < 10) {
+		*to = (char)('0' + v);
+		return to + 1;
+	}
+	memcpy(to, pairs + v % 100 * 2, 2);
+	return to + 2;
+}
+
+char *
+buf_digits(char *to, int64_t v)
+{
+	if (v >= 0)
+		return put_digits(to, (uint64_t)v);
+	*to = '-';
+	return put_digits(to + 1, -(uint64_t)v);
+}
+
 void
 buf_int(struct buf *b, int64_t v)
 {
-	char digits[24];
-	size_t at = sizeof(digits);
-	uint64_t u = v < 0 ? -(uint64_t)v : (uint64_t)v;
+	char digits[BUF_DIGITS];
 
-	do {
-		digits[--at] = (char)('0' + u % 10);
-		u /= 10;
-	} while (u);
-	if (v < 0)
-		digits[--at] = '-';
-	buf_add(b, digits + at, sizeof(digits) - at);
+	buf_add(b, digits, (size_t)(buf_digits(digits, v) - digits));
 }
 
 const char *

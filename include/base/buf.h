@@ -51,6 +51,10 @@ void buf_vaddf(struct buf *b, const char *fmt, va_list ap) PRINTF(2, 0);
 /* Appends a decimal number without the cost of printf: big trees print
  * millions. */
 void buf_int(struct buf *b, int64_t v);
+/* Writes such a number, at most BUF_DIGITS characters, to reserved room, and
+ * returns its end. */
+#define BUF_DIGITS 20
+char *buf_digits(char *to, int64_t v);
 /* Appends two lower-case digits per byte. */
 void buf_hex(struct buf *b, const uint8_t *p, size_t n);
 /* Returns the text, never NULL; it is valid until the next write. */

@@ -91,28 +91,34 @@ put_texts(struct buf *out, const char *key, const struct tree *t,
 	buf_putc(out, ']');
 }
 
+#define STEP 1024 /* numbers for which room is made at once */
+
+/* Writes either ids or, if they are NULL, values. */
 static void
-put_column32(struct buf *out, const char *key, const uint32_t *v, uint32_t n)
+put_column(struct buf *out, const char *key, const uint32_t *ids,
+           const int64_t *values, uint32_t n)
 {
 	buf_addf(out, "\"%s\":[", key);
-	for (uint32_t i = 0; i < n && !buf_err(out); i++) {
-		if (i)
-			buf_putc(out, ',');
-		buf_int(out, v[i]);
+	for (uint32_t i = 0; i < n;) {
+		uint32_t end = n - i < STEP ? n : i + STEP;
+		char *to = buf_reserve(out, STEP * (BUF_DIGITS + 1));
+
+		if (!to)
+			return;
+		for (; i < end; i++) {
+			if (i)
+				*to++ = ',';
+			to = buf_digits(to, ids ? ids[i] : values[i]);
+		}
+		out->len = (size_t)(to - out->p);
 	}
-	buf_puts(out, "],");
+	buf_putc(out, ']');
 }
 
 void
 json_tree_column(struct buf *out, const char *key, const int64_t *v, uint32_t n)
 {
-	buf_addf(out, "\"%s\":[", key);
-	for (uint32_t i = 0; i < n && !buf_err(out); i++) {
-		if (i)
-			buf_putc(out, ',');
-		buf_int(out, v[i]);
-	}
-	buf_putc(out, ']');
+	put_column(out, key, NULL, v, n);
 }
 
 static const char *
@@ -159,8 +165,10 @@ json_tree_columns(const struct tree *t, struct buf *out)
 {
 	json_tree_names(t, out);
 	buf_putc(out, ',');
-	put_column32(out, "depth", t->depth, t->n);
-	put_column32(out, "name", t->name, t->n);
+	put_column(out, "depth", t->depth, NULL, t->n);
+	buf_putc(out, ',');
+	put_column(out, "name", t->name, NULL, t->n);
+	buf_putc(out, ',');
 	json_tree_column(out, "self", t->self, t->n);
 	buf_putc(out, ',');
 	json_tree_column(out, "totals", t->total, t->n);

@@ -17,6 +17,33 @@ TEST(writes_append_and_stay_terminated)
 }
 END
 
+TEST(numbers_have_their_digits)
+{
+	static const struct {
+		int64_t v;
+		const char *text;
+	} rows[] = {
+		{0, "0"},
+		{9, "9"},
+		{10, "10"},
+		{99, "99"},
+		{100, "100"},
+		{1005, "1005"},
+		{-1, "-1"},
+		{-10, "-10"},
+		{INT64_MAX, "9223372036854775807"},
+		{INT64_MIN, "-9223372036854775808"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		char to[BUF_DIGITS + 1] = "";
+
+		*buf_digits(to, rows[i].v) = '\0';
+		ck_assert_str_eq(to, rows[i].text);
+	}
+}
+END
+
 TEST(a_buffer_holds_exactly_its_ceiling)
 {
 	CLEANUP_BUF struct buf b = BUF_INIT(4);

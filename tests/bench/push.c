@@ -4,13 +4,13 @@
  * samples for every ten seconds of MINUTES, each drawn from a recorded program
  * (lib/draw.h), by FastCGI, four at a time.
  *
- *	PROFILES="FILE ..." [MINUTES=120] [FORM=otlp] push
+ *	PROFILES="FILE ..." [MINUTES=360] [FORM=otlp] push
  *
  * Prints: "pushed", pushes a second, microseconds of CPU time of the API for
  * each, and how many; "fresh" and "summed", bytes on disk for each push before
- * and after rollups, with those of segments alone; "hour" and "all", the median
- * time of a flame graph of an hour and of the whole time, and the API's CPU
- * time for each, in milliseconds, and how many; "memory", the most that an API
+ * and after rollups, with those of segments alone; "hour", "2h" and "6h", the
+ * median time of a flame graph of so long, and the API's CPU time for each, in
+ * milliseconds, and how many; "memory", the most that an API
  * process has held, and what all hold in the end, in MiB. With FORM=otlp, only
  * "pushed".
  */
@@ -369,7 +369,7 @@ TEST(measure)
 
 	ck_assert_ptr_nonnull(b);
 	b->otlp = form && !strcmp(form, "otlp");
-	b->steps = (minutes ? atoll(minutes) : 120) * MINUTE_MS / STEP_MS;
+	b->steps = (minutes ? atoll(minutes) : 360) * MINUTE_MS / STEP_MS;
 	b->from_ms = window_floor(WINDOW_DAY, clock_wall_ms()) -
 	             b->steps * STEP_MS;
 	read_profiles(b);
@@ -381,7 +381,8 @@ TEST(measure)
 		roll_up(b);
 		tell_bytes(b, "summed");
 		read_ranges(b, "hour", HOUR_MS);
-		read_ranges(b, "all", b->steps * STEP_MS);
+		read_ranges(b, "2h", 2 * HOUR_MS);
+		read_ranges(b, "6h", 6 * HOUR_MS);
 		tell_memory(b);
 	}
 	test_api_done(&b->api);

@@ -45,6 +45,7 @@ target() { # name, program, arguments, of nobody: $pid
   read -r line <&"$fd"
   [ "$line" = ready ]
 }
+end() { kill "$pid" && wait "$pid"; } 2>/dev/null
 
 capture() { # name, capabilities, pid, arguments: $tmp/NAME.txt and .folded
   local name=$1 caps=$2 pid=$3
@@ -94,6 +95,7 @@ check unfiltered_samples_have_true_shares share_is_true nobpf share_half 50
 check perfmon_and_bpf_need_no_fallback \
   capture whole +perfmon,+bpf "$pid" --seconds 1 --rate 1000
 check a_capture_with_perfmon_and_bpf_misses_no_filter says_not whole 'without CAP_BPF'
+end
 
 # The kernel counts locked memory per user, so this user must have no other
 # processes.
@@ -103,10 +105,11 @@ target little shares 20 2
 check memory_that_may_not_be_locked_is_done_without little
 check small_rings_are_noted says little 'LimitMEMLOCK'
 check samples_of_small_rings_have_true_shares share_is_true little share_half 50
+end
 user=65534
-target levels shares 20 2
 
 if sysctl perf_event_paranoid 1; then
+  target levels shares 20 2
   check at_level_1_a_user_may_see_the_kernel capture one '' "$pid" --seconds 1
   check at_level_1_no_kernel_time_is_missing says_not one 'time in the kernel is missing'
   check at_level_1_threads_are_sampled says one "only the target's threads"
@@ -114,6 +117,7 @@ if sysctl perf_event_paranoid 1; then
   check at_level_0_a_user_may_sample_every_cpu capture zero '' "$pid" --seconds 1
   check at_level_0_threads_are_not_sampled says_not zero "only the target's threads"
   check at_level_0_the_filter_is_missing says zero 'without CAP_BPF'
+  end
   sysctl perf_event_paranoid 2
 else
   echo "skip at_level_1_a_user_may_see_the_kernel: $(<"$tmp/sysctl.txt")"
@@ -133,6 +137,7 @@ if sysctl kptr_restrict 1; then
     says nameless 'the worker lacks CAP_SYSLOG'
   check without_syslog_time_in_the_kernel_is_there \
     grep -c -e ';ask_kernel;.*;\[kernel' "$tmp/nameless.folded"
+  end
 else
   echo "skip syslog_is_enough_for_names_of_the_kernel: $(<"$tmp/sysctl.txt")"
 fi
@@ -159,6 +164,7 @@ if [ -x /usr/bin/python3.11 ]; then
   check functions_of_a_replaced_interpreter_have_names \
     grep -c -e ';Py_BytesMain;.*;main;work;' "$tmp/pythons.folded"
   check a_replaced_interpreter_is_noted says pythons 'was replaced since it was started'
+  kill "$python"
 else
   echo "skip python_is_captured_without_the_filter: no Python 3.11 here"
 fi
@@ -222,7 +228,7 @@ filtered() {
   ! as_nobody "$1" "$tmp/without_perf" "$tmp/stoker-worker" --once "$pid" \
     --seconds 1 --out /dev/null >"$tmp/filtered.txt" 2>&1
 }
-target more shares 20 1
+target more shares 20 1 5
 check a_seccomp_filter_is_an_error filtered +perfmon
 check the_error_names_the_seccomp_filter says filtered 'SystemCallFilter=perf_event_open'
 check a_seccomp_filter_is_told_from_a_missing_capability filtered ''

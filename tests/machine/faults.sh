@@ -26,7 +26,7 @@ for name in burn work; do
   unit $name <<UNIT
 [Service]
 DynamicUser=yes
-ExecStart=/usr/local/bin/shares 600 1 20
+ExecStart=/usr/local/bin/shares 600 1 10
 UNIT
   known $name --unit $name.service
 done

@@ -37,13 +37,13 @@ check doctor_finds_nothing_broken doctor_is_content
 unit burn <<'UNIT'
 [Service]
 DynamicUser=yes
-ExecStart=/usr/local/bin/shares 600 1
+ExecStart=/usr/local/bin/shares 600 1 50
 UNIT
 in_machine sh -c 'install -o nobody -m 500 /usr/local/bin/shares /opt/closed'
 unit closed <<'UNIT'
 [Service]
 User=nobody
-ExecStart=/opt/closed 600 1
+ExecStart=/opt/closed 600 1 50
 UNIT
 unit walled <<'UNIT'
 [Service]
@@ -51,7 +51,7 @@ DynamicUser=yes
 PrivateTmp=yes
 TemporaryFileSystem=/opt
 BindReadOnlyPaths=/usr/local/bin/shares:/opt/app/inside
-ExecStart=/opt/app/inside 600 1
+ExecStart=/opt/app/inside 600 1 50
 UNIT
 unit copy <<'UNIT'
 [Service]

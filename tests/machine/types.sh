@@ -23,8 +23,7 @@ in_machine sh -c 'sed -i "s/^\[continuous\]/&\nwindow = 2s\ngauges = 2s\ncounter
   systemctl restart stoker-worker'
 check windows_of_this_machine_are_short equal "$(cli config continuous.window)" 2s
 
-# These keep CPUs busy until the end, at low priority, since other tests run
-# beside them.
+# These are a little busy, at low priority, since other tests run beside them.
 service_of() { # name, command, a setting
   unit "$1" <<UNIT
 [Service]
@@ -34,7 +33,7 @@ ExecStart=$2
 ${3-}
 UNIT
 }
-service_of burn "/usr/local/bin/shares 600 2"
+service_of burn "/usr/local/bin/shares 600 2 30"
 service_of waiting "/bin/sh -c 'sleep infinity | /usr/local/bin/threads 24'"
 service_of gowork "/usr/local/bin/machine-gowork 1 600"
 service_of godemo "/usr/local/bin/machine-demo -busy 20 -clients 8"
@@ -62,6 +61,7 @@ for each in burn.cpu gowork.cpu keeping.memory waiting.goroutine godemo.goroutin
   taking+=($!)
 done
 wait "${taking[@]}"
+in_machine systemctl stop gowork
 # On a busy machine a program gets few samples, so up to four standard errors
 # are allowed.
 allowed() { # file of a result, percent, how near at least

@@ -48,12 +48,12 @@ func contend() {
 	}
 }
 
-// Keeps a CPU busy for a quarter of the time: other tests run beside this.
+// Keeps a CPU busy for a tenth of the time: other tests run beside this.
 func burn() {
 	for x := uint64(1); ; x = x*6364136223846793005 + 1 {
 		if x&0xfffff == 0 {
 			sink = make([]byte, 1<<16)
-			time.Sleep(3 * time.Millisecond)
+			time.Sleep(9 * time.Millisecond)
 		}
 	}
 }

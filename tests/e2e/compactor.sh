@@ -4,7 +4,7 @@
 #
 # Beside others: it waits for events.
 . "$(dirname "$0")/../lib/e2e.sh"
-MINUTES=300 SERVICES=6
+MINUTES=180 SERVICES=4
 # Windows must stay after they were rolled up, since they are counted below.
 WORKER_CONF='
 [continuous]
@@ -25,7 +25,7 @@ for ((i = 1; i <= SERVICES; i++)); do
   n=$(as_user "$STATE/bin/windows" "$STATE/data" 550e8400 "svc$i" "$host" $MINUTES) || n=0
   put=$((put + n))
 done
-check windows_of_an_hour_and_more_wait test "$put" -gt 100000
+check windows_of_an_hour_and_more_wait test "$put" -gt 500000
 
 minutes() { db 'SELECT COUNT(*) FROM profile_window WHERE level = 1'; }
 waiting() { db 'SELECT COUNT(*) FROM profile_window WHERE level = 0 AND parent = ""' ; }
@@ -34,7 +34,7 @@ none_wait() { [ "$(waiting)" -eq 0 ] && [ "$(db 'SELECT COUNT(*) FROM profile_wi
 # rolled something up.
 more_minutes() {
   local i
-  for ((i = 0; i < 200 && $(minutes) == $1; i++)); do read -rt 0.02 <> <(:); done
+  for ((i = 0; i < 200 && $(minutes) == $1; i++)); do read -rt 0.05 <> <(:); done
 }
 
 midway=0

@@ -256,7 +256,7 @@ kill $compile 2>/dev/null
 wait $compile 2>/dev/null
 
 # --- a shell whose child is busy ---------------------------------------------------
-sh -c "$STATE/bin/shares 300 1 40 & echo \$! >$tmp/child; wait" >/dev/null &
+sh -c "$STATE/bin/shares 300 3 20 & echo \$! >$tmp/child; wait" >/dev/null &
 shell=$!
 wait_for 10 test -s "$tmp/child"
 by_pid shell $shell
@@ -298,11 +298,11 @@ check both_processes_of_a_restarted_service_are_told holds '.quality.exits == 1 
 kill "$(<"$tmp/changing.pid")"
 
 install -m 755 "$STATE/bin/shares" "$STATE/bin/twice"
-background one "$STATE/bin/twice" 300 1 40
+background one "$STATE/bin/twice" 300 3 20
 service twice "$STATE/bin/twice"
 id=$(start twice 10)
 wait_for 10 runs
-background two "$STATE/bin/twice" 300 1 40
+background two "$STATE/bin/twice" 300 3 20
 result=$(finished "$id")
 check a_second_instance_is_captured_with_the_first more_than "$(samples_of "$(<"$STATE/pid/two")")" 50
 check each_ordinal_has_its_own equal "$(api GET /api/v1/services/twice/processes | jq -c '[.items[].ordinal]')" '[0,1]'
@@ -329,7 +329,7 @@ if [ -z "$unit" ]; then
   echo "skip trees: no control group can be made here"
 else
   rm -f "$tmp/child"
-  sh -c "$STATE/bin/shares 300 1 40 & echo \$! >$tmp/child; wait" >/dev/null &
+  sh -c "$STATE/bin/shares 300 3 20 & echo \$! >$tmp/child; wait" >/dev/null &
   parent=$!
   wait_for 10 test -s "$tmp/child"
   cat "$tmp/child" >"$unit/cgroup.procs"
@@ -342,7 +342,7 @@ else
   check the_list_of_processes_tells_whom_captures_are_of wait_for 15 listed
   kill "$(<"$tmp/child")"
   # It is forked while the capture runs, and then moved, as systemd does.
-  sh -c "read -r _; $STATE/bin/shares 300 1 40 & echo \$! >$unit/cgroup.procs; wait" \
+  sh -c "read -r _; $STATE/bin/shares 300 3 20 & echo \$! >$unit/cgroup.procs; wait" \
     < <(wait_for 20 test -e "$tmp/go"; echo) >/dev/null &
   by_pid mover $!
   id=$(start mover 8)

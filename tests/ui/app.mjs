@@ -315,12 +315,31 @@ const tests = {
     await page.setViewportSize({ width: 390, height });
     await lines.first().locator('td:nth-child(3)').waitFor();
     await page.setViewportSize({ width, height });
+    await page.getByRole('button', { name: 'Instructions' }).click();
+    await title.filter({ hasText: /Instructions of .*matmul/ }).waitFor();
+    await lines.locator('.text').first().waitFor();
+    const costs = await lines.locator('td:nth-child(1)').allTextContents();
+    same(costs.some(text => /%$/.test(text)), true);
+    await page.getByRole('button', { name: 'Lines', exact: true }).click();
     await page.locator('#rows button[data-name]:not([data-name*=matmul])')
       .first().click();
     await title.filter({ hasNotText: 'matmul' }).waitFor();
     await page.keyboard.press('l');
     await title.waitFor({ state: 'hidden' });
     same(new URL(page.url()).hash.includes('lines'), false);
+  },
+  async columns_of_the_table_are_chosen_and_kept_in_the_address() {
+    const page = await inside(capture);
+    const heads = () => page.locator('#top th:visible').allTextContents();
+    await page.locator('#columns summary').click();
+    await page.getByLabel('Source').check();
+    await page.getByLabel('Package').uncheck();
+    const wanted = ['Self', 'Total', 'Function', 'Source'];
+    same((await heads()).map(text => text.trim()), wanted);
+    await page.getByText(/^demo\.cc:\d+$/).first().waitFor();
+    await page.reload();
+    await page.locator('#rows tr').first().waitFor();
+    same((await heads()).map(text => text.trim()), wanted);
   },
   async a_service_that_nothing_matches_is_told_before_a_capture() {
     await fetch(BASE + '/api/v1/services', { method: 'POST',

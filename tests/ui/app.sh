@@ -8,4 +8,5 @@ service demo "$STATE/bin/demo" || {
   echo "not ok app: the worker does not see the demo"
   exit 0
 }
+stoker_cli service set demo --allow sourceCode >/dev/null
 ui tests/ui/app.mjs

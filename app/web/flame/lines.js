@@ -7,7 +7,7 @@
  *   parts.placed(place, text) makes a text or a link of a place
  *   on.close() on.choose(what), one of LISTS
  */
-import { percent, quantity, shorten, visible } from './text.js';
+import { lastPart, percent, quantity, shorten, visible } from './text.js';
 import { element } from './flame.js';
 
 const LISTS = { source: 'Lines', code: 'Instructions' };
@@ -70,14 +70,23 @@ class Lines {
   }
 
   draw() {
+    this.hottest = { self: -1 };
     if (this.what === 'code') this.drawCode(this.doc);
     else this.drawSource(this.doc);
+    this.scrollTo(this.hottest.tr);
+  }
+
+  /* Shows a row in the middle of the list, without moving the page. */
+  scrollTo(tr) {
+    const list = this.body.closest('.rows');
+    if (tr) list.scrollTop = tr.offsetTop - list.clientHeight / 2;
   }
 
   /* --- rows --------------------------------------------------------------- */
 
   row({ self, total }, last) {
     const tr = element('tr', '', total ? {} : { class: 'quiet' });
+    if (self > this.hottest.self) this.hottest = { self, tr };
     tr.append(...[self, total].map(value => {
       const text = value ? percent(value, this.doc.total) : '';
       const td = element('td', text, { title: quantity(value, this.doc.unit) });
@@ -94,9 +103,9 @@ class Lines {
     return tr;
   }
 
-  place(at) {
+  place(at, text = tail(at)) {
     const td = element('td', '', { title: at });
-    td.append(this.placed(at, tail(at)));
+    td.append(this.placed(at, text));
     return td;
   }
 
@@ -141,7 +150,7 @@ class Lines {
         last = at;
         const line = element('tr', '', { class: 'quiet' });
         if (isNew) line.append(element('td', ''), element('td', ''),
-          this.place(at));
+          this.place(at, lastPart(at)));
         const row = this.row(one, this.text('', one.address, one.text));
         return isNew ? [line, row] : [row];
       })];

@@ -12,7 +12,7 @@ import { ORIGINS, matcher, packaged, quantity, percent, shorten, visible }
   from './text.js';
 import { Tree } from './model.js';
 import { Flame, element } from './flame.js';
-import { Table } from './table.js';
+import { COLUMNS, Table, USUAL } from './table.js';
 import { LISTS, Lines } from './lines.js';
 import { DiffTree } from './diff.js';
 import { FILTERS, SEEN, Sandwich, bottomUp, filtered } from './sandwich.js';
@@ -69,6 +69,7 @@ function openPage(doc, address, fetched, linked = place => place && '') {
       repaint();
     }
     if (differs('lines', 'fn', 'filters')) drawLines();
+    if (differs('columns')) drawColumns();
     drawTools();
     showTable(differs('view'));
     if (keep) remember(keep);
@@ -338,6 +339,8 @@ function openPage(doc, address, fetched, linked = place => place && '') {
       q.set('sort', (state.reversed ? '-' : '') + state.sort);
     if (!state.table) q.set('table', '0');
     if (state.lines) q.set('lines', state.lines);
+    if (String(state.columns) !== String(chosenColumns(USUAL)))
+      q.set('columns', String(state.columns));
     const url = String(q) ? '#' + q : location.pathname + location.search;
     if (url === (location.hash || location.pathname + location.search)) return;
     try {
@@ -370,6 +373,7 @@ function openPage(doc, address, fetched, linked = place => place && '') {
         : tree.constructor.sort,
       reversed: sort.startsWith('-'),
       table: q.get('table') !== '0',
+      columns: chosenColumns(q.get('columns')?.split(',') ?? USUAL),
       lines: q.get('lines') === '1' ? 'source'
         : Object.hasOwn(LISTS, q.get('lines')) ? q.get('lines') : '',
     };
@@ -433,7 +437,8 @@ function openPage(doc, address, fetched, linked = place => place && '') {
       th.append(element('button', title, { type: 'button' }));
       return th;
     });
-    head.replaceChildren(...numbers, ...[...head.children].slice(2));
+    head.replaceChildren(...numbers, ...[...head.children].slice(2, 4));
+    $('columns').hidden = true;
     $('shape').addEventListener('click', nextShape);
   }
 
@@ -639,6 +644,10 @@ function openPage(doc, address, fetched, linked = place => place && '') {
   function onKey(e) {
     if (e.ctrlKey || e.altKey || e.metaKey || document.querySelector(
       'dialog[open]')) return;
+    if (e.key === 'Escape' && $('columns').open) {
+      $('columns').open = false;
+      return $('columns').firstElementChild.focus();
+    }
     if (e.target !== $('search') &&
         e.target.matches?.('input, select, textarea')) return;
     if (e.key === 'Escape' && $('export').open) return closeExport(true);
@@ -698,12 +707,41 @@ function openPage(doc, address, fetched, linked = place => place && '') {
     document.addEventListener('stoker-theme', repaint, { signal });
     document.addEventListener('click', e => {
       if (!$('export').contains(e.target)) closeExport(false);
+      if (!$('columns').contains(e.target)) $('columns').open = false;
       if (!$('menu').contains(e.target) && e.target !== $('more-actions'))
         closeMenu();
     }, { signal });
     $('menu').addEventListener('keydown', menuKey);
     on('more-actions', 'click', openMenuBelow);
     window.addEventListener('hashchange', () => set(recall(), ''), { signal });
+  }
+
+  /* --- the columns of the table ------------------------------------------- */
+
+  /* Those that exist, in their order; all of two profiles. */
+  function chosenColumns(wanted) {
+    return Object.keys(COLUMNS).filter(column => wanted.includes(column) ||
+      doc.base && USUAL.includes(column));
+  }
+
+  function drawColumns() {
+    for (const box of $('columns').querySelectorAll('input'))
+      box.checked = state.columns.includes(box.value);
+  }
+
+  function listenToColumns() {
+    $('columns').lastElementChild.replaceChildren(
+      ...Object.entries(COLUMNS).map(([column, text]) => {
+        const li = element('li', ''), label = element('label', '');
+        const box = element('input', '', { type: 'checkbox', value: column });
+        box.addEventListener('change', () => set({ columns: chosenColumns(
+          box.checked ? [...state.columns, column]
+            : state.columns.filter(c => c !== column)) }));
+        label.append(box, ` ${text}`);
+        li.append(label);
+        return li;
+      }));
+    drawColumns();
   }
 
   /* --- the width of the table --------------------------------------------- */
@@ -754,7 +792,7 @@ function openPage(doc, address, fetched, linked = place => place && '') {
     table = new Table({
       title: $('top-title'), body: $('rows'), more: $('more'),
       heads: [...document.querySelectorAll('#top th')],
-      colorOf: (name, isTotal) => flame.fills.name(name, isTotal),
+      colorOf: (name, isTotal) => flame.fills.name(name, isTotal), placed,
     }, tree, { select, order });
     if (fetched && !doc.base) lines = new Lines({ section: $('lines'),
       title: $('lines-title'), close: $('lines-close'), body: $('lines-rows'),
@@ -770,6 +808,7 @@ function openPage(doc, address, fetched, linked = place => place && '') {
     flame.paint();
     listen();
     listenToDivider();
+    listenToColumns();
   }
 
   /*

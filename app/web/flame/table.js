@@ -4,17 +4,24 @@
  * search, a hundred at a time.
  *
  *   on.order(column) on.select(name of a function)
+ *   parts.placed(place, text) makes a text or a link of a place
  */
-import { matcher, packaged, shorten } from './text.js';
+import { lastPart, matcher, packaged, quantity, shorten } from './text.js';
 import { element } from './flame.js';
 
 const ROWS = 100, LETTER_PX = 7.8;
 const WITH_CALLS = ' + calls';
 
+/* Columns that can be left out, beside the function's; of one profile. */
+const COLUMNS = { self: 'Self', total: 'Total', package: 'Package',
+  'self-value': 'Self, in full', 'total-value': 'Total, in full',
+  source: 'Source' };
+const USUAL = ['self', 'total', 'package'];
+
 class Table {
   constructor(parts, tree, on) {
     Object.assign(this, parts, { tree, on });
-    for (const th of this.heads)
+    for (const th of this.sorters)
       th.firstChild.addEventListener('click', () =>
         on.order(th.dataset.sort));
     this.more.addEventListener('click', () => {
@@ -27,13 +34,15 @@ class Table {
     });
   }
 
+  get sorters() { return this.heads.filter(th => th.dataset.sort); }
+
   /* The focused button, or null. */
   get held() {
     const at = document.activeElement;
     return this.body.contains(at) ? at : null;
   }
 
-  /* state is the page's: view, query, fn, sort, reversed. */
+  /* state is the page's: view, query, fn, sort, reversed, columns. */
   show(state) {
     if (this.state && state.view === this.state.view) {
       if (state.query !== this.state.query) this.shown = ROWS;
@@ -54,6 +63,8 @@ class Table {
     this.folded = found.length - seen.length;
     const rows = tree.sortTop(seen, state.sort, down);
     const left = Math.max(rows.length - shown, 0), { held } = this;
+    for (const th of this.heads)
+      th.hidden = this.lacks(th.dataset.column);
     this.fits = Math.max(12, Math.floor(
       this.heads.find(th => th.dataset.sort === 'name').clientWidth /
         LETTER_PX) - 4);
@@ -68,7 +79,7 @@ class Table {
     this.title.textContent = tree.constructor.title + (state.view.first > 0
       ? ' of this view, in percent of it' : state.filters.length > 0
         ? ' of what is left, in percent of it' : '');
-    for (const th of this.heads)
+    for (const th of this.sorters)
       th.setAttribute('aria-sort', th.dataset.sort !== state.sort ? 'none'
         : down ? 'descending' : 'ascending');
   }
@@ -76,8 +87,13 @@ class Table {
   /* Returns the focus to a button that was redrawn. */
   hold({ title }) {
     const all = [...this.body.querySelectorAll('button')];
-    (all.find(b => b.title === title) ?? this.heads[0].firstChild)
+    (all.find(b => b.title === title) ??
+      this.sorters.find(th => !th.hidden).firstChild)
       .focus({ preventScroll: true });
+  }
+
+  lacks(column) {
+    return Boolean(column) && !this.state.columns.includes(column);
   }
 
   row(row) {
@@ -85,8 +101,25 @@ class Table {
     const pkg = packaged(tree.packages[row.name]);
     tr.append(...tree.numbers(row, this.state.view).map(this.number),
       this.name(row),
-      element('td', pkg, { title: pkg }));
+      element('td', pkg, { title: pkg }),
+      ...this.heads.filter(th => !th.dataset.sort && !th.hidden).map(th =>
+        this.extra(row, th.dataset.column)));
+    this.sorters.forEach((th, i) => { tr.children[i].hidden = th.hidden; });
     return tr;
+  }
+
+  /* A cell of a column by which the table is not sorted. */
+  extra(row, column) {
+    const { tree } = this, td = element('td', '', { class: column });
+    if (column === 'source') {
+      const place = tree.sourceOf(row.name);
+      td.append(place && this.placed(place, lastPart(place)));
+      td.title = place;
+    } else {
+      td.append(quantity(column === 'self-value' ? row.self : row.total,
+        tree.unit));
+    }
+    return td;
   }
 
   number({ text, title, meter }) {
@@ -112,4 +145,4 @@ class Table {
   }
 }
 
-export { Table };
+export { COLUMNS, Table, USUAL };

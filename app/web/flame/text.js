@@ -6,6 +6,9 @@ const UNSEEN =
   /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2066-\u2069]/g;
 const visible = s => s.replace(UNSEEN, '\ufffd');
 
+/* The last part of a path. */
+const lastPart = path => path.slice(path.lastIndexOf('/') + 1);
+
 /*
  * Makes a test of names from a query. It matches as a regular expression or as
  * literal text, because `foo(int)` is both. error says why a query is only
@@ -205,5 +208,5 @@ const COUNTED = { alloc: 'Allocations', memory: 'Objects in use',
   block: 'Waits', mutex: 'Waits', goroutine: 'Goroutines or threads' };
 const counted = type => COUNTED[type] ?? 'Samples';
 
-export { visible, local, utc, clock, counted, matcher, packaged, quantity,
-  percent, shorten, packageColor, originColor, originOf, ORIGINS };
+export { visible, local, utc, clock, counted, matcher, packaged, lastPart,
+  quantity, percent, shorten, packageColor, originColor, originOf, ORIGINS };

@@ -468,7 +468,7 @@ lua() { # name, command...
   check "$name.functions_have_true_shares" share "$name" share_60 60 "$all"
   check "$name.small_functions_have_true_shares" share "$name" share_10 10 "$all"
   check "$name.functions_call_one_another" \
-    under "$name" 'main;([^;]*;)*.main chunk.;work;share_60;spin[; ]' 50
+    under "$name" 'main;([^;]*;)*.main chunk.;work;share_60;spin[; ]' 20
   check "$name.c_calls_functions" \
     under "$name" '.main chunk.;sorted;([^;]*;)+shares.lua:[0-9]*[; ]' 3
   check "$name.coroutines_have_who_resumed_them" \
@@ -477,10 +477,22 @@ lua() { # name, command...
   check "$name.next_to_nothing_is_missed" next_to_nothing "$name"
   done_with
 }
+lua_waits() { # command...
+  target lua_waits "$@" "$targets/waits.lua"
+  check lua_waits.are_captured capture lua_waits --type block --seconds 1
+  check lua_waits.a_sleep_is_its_function_s under lua_waits '.main chunk.;.*work;naps;.*nanosleep' 20
+  check lua_waits.no_wait_lacks_its_functions next_to_nothing lua_waits
+  check lua_waits.reads_are_captured capture lua_waits --type io --seconds 1
+  check lua_waits.a_read_is_its_function_s under lua_waits '.main chunk.;.*work;reads;.*read' 1
+  check lua_waits.a_snapshot_is_captured capture lua_waits --type goroutine
+  check lua_waits.a_snapshot_has_functions under lua_waits '.main chunk.;.*work;(naps|reads);' 1
+  done_with
+}
 here=$B/packages/bookworm-luajit
 if B=$B conf/packages/unpack bookworm "$here" luajit libluajit-5.1-common; then
   lua luajit2022 "$here/usr/bin/luajit"
   lua luajit2022_interpreted "$here/usr/bin/luajit" -joff
+  lua_waits "$here/usr/bin/luajit"
 else
   echo "skip luajit: bookworm can't be had"
 fi

@@ -31,7 +31,8 @@ static void
 read_frame(void *runtime, const struct jit_space *space,
            const struct head *head, const struct memory_image *image)
 {
-	const struct unwind_stack stack = {image->bytes, BASE, image->n};
+	const struct unwind_stack stack = {
+		.near = {image->bytes, BASE, image->n}};
 	const uint64_t regs[UNWIND_REGS] = {[PERF_REG_X86_R14] = head->r14};
 	struct unwind_frame f = {.pc = head->pc,
 	                         .sp = head->sp,

@@ -41,8 +41,11 @@ read_registers(int32_t pid, struct walk_self *out)
 	    waitpid(pid, &status, __WALL) != pid ||
 	    ptrace(PTRACE_GETREGS, pid, NULL, &r))
 		return -errno;
-	*out = (struct walk_self){
-		.pc = r.rip, .dx = r.rdx, .bx = r.rbx, .r14 = r.r14};
+	*out = (struct walk_self){.pc = r.rip,
+	                          .sp = r.rsp,
+	                          .dx = r.rdx,
+	                          .bx = r.rbx,
+	                          .r14 = r.r14};
 	return 0;
 }
 

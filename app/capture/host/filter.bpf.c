@@ -63,60 +63,9 @@ take_stack(const struct thread_facts *from)
 	*head = turn + 1;
 }
 
-/* Words of struct pt_regs of x86-64, with which a sample's context begins; on
- * other machines there are others. */
-enum {
-	REGS_R14 = 1,
-	REGS_BX = 5,
-	REGS_DX = 12,
-	REGS_PC = 16,
-	REGS_CS,
-	REGS = 21
-};
-#define USER_CS      0x33
-#define KERNEL_STACK 16384 /* bytes; a program's registers are at the end */
-
-/* Reads the registers with which a program has entered the kernel. */
-static bool
-read_registers(uint64_t *regs)
-{
-	const uint8_t *task = (const void *)bpf_get_current_task(), *stack;
-
-	return kernel_has[PROGRAM_STACK] &&
-	       !bpf_probe_read_kernel(&stack, sizeof(stack),
-	                              task + kernel_has[PROGRAM_STACK]) &&
-	       !bpf_probe_read_kernel(regs, REGS * 8,
-	                              stack + KERNEL_STACK - REGS * 8);
-}
-
-/* Keeps the registers that interpreters have their frames in. */
-static __noinline int
-take_registers(const uint64_t *sample)
-{
-	uint64_t regs[REGS] = {0};
-	uint32_t first = 0;
-	struct walk_self *to = bpf_map_lookup_elem(&registers, &first);
-
-	if (!to)
-		return 0;
-	if (sample[REGS_CS] == USER_CS) {
-		regs[REGS_R14] = sample[REGS_R14];
-		regs[REGS_BX] = sample[REGS_BX];
-		regs[REGS_DX] = sample[REGS_DX];
-		regs[REGS_PC] = sample[REGS_PC];
-	} else if (!read_registers(regs) || regs[REGS_CS] != USER_CS) {
-		regs[REGS_R14] = regs[REGS_PC] = 0;
-	}
-	to->r14 = regs[REGS_R14];
-	to->bx = regs[REGS_BX];
-	to->dx = regs[REGS_DX];
-	to->pc = regs[REGS_PC];
-	return 0;
-}
-
 SEC("perf_event")
 int
-stoker_filter(const uint64_t *sample)
+stoker_filter(void *sample)
 {
 	uint64_t pid = bpf_get_current_pid_tgid() >> 32;
 	uint32_t first = 0;
@@ -124,12 +73,11 @@ stoker_filter(const uint64_t *sample)
 	struct interp_slot room = {0};
 	struct thread_facts from;
 
+	(void)sample;
 	if (!bits)
 		return 1;
 	if (is_denied(bits, pid))
 		return 0;
-	if (stacks)
-		take_registers(sample);
 	if (stacks && find_facts(&room, &from))
 		take_stack(&from);
 	return 1;

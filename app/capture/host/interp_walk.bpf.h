@@ -104,22 +104,47 @@ thread_pointer(void)
 	return at;
 }
 
-/* Registers of the thread that a sample interrupted, for this CPU. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__type(key, uint32_t);
-	__type(value, struct walk_self);
-	__uint(max_entries, 1);
-} registers SEC(".maps");
+/* Words of struct pt_regs of x86-64. */
+enum {
+	USER_R14_AT = 1,
+	USER_BX_AT = 5,
+	USER_DX_AT = 12,
+	USER_PC_AT = 16,
+	USER_CS_AT,
+	USER_SP_AT = 19,
+	USER_SS_AT,
+	USER_REGS
+};
+#define USER_CS      0x33
+#define USER_SS      0x2b
+#define KERNEL_STACK 16384
 
-static __always_inline void
-find_self(struct walk_self *out)
+/* Reads the registers with which the current thread has entered the kernel:
+ * they are at the end of its stack there, or, on kernels for processors with
+ * FRED, two words before. Zeros on other machines. */
+static __noinline int
+find_registers(struct walk_self *out)
 {
-	uint32_t first = 0;
-	const struct walk_self *self = bpf_map_lookup_elem(&registers, &first);
+	const uint8_t *task = (const void *)bpf_get_current_task(), *stack;
+	uint64_t regs[USER_REGS + 2] = {0};
+	const uint64_t *r = regs + 2;
 
-	if (self)
-		*out = *self;
+	if (!out || !kernel_has[PROGRAM_STACK] ||
+	    bpf_probe_read_kernel(&stack, sizeof(stack),
+	                          task + kernel_has[PROGRAM_STACK]) ||
+	    bpf_probe_read_kernel(regs, sizeof(regs),
+	                          stack + KERNEL_STACK - sizeof(regs)))
+		return 0;
+	if (r[USER_CS_AT] != USER_CS || r[USER_SS_AT] != USER_SS)
+		r = regs;
+	if (r[USER_CS_AT] != USER_CS || r[USER_SS_AT] != USER_SS)
+		return 0;
+	out->pc = r[USER_PC_AT];
+	out->sp = r[USER_SP_AT];
+	out->dx = r[USER_DX_AT];
+	out->bx = r[USER_BX_AT];
+	out->r14 = r[USER_R14_AT];
+	return 0;
 }
 
 static __noinline int
@@ -128,7 +153,8 @@ find_in(const struct interp_list *list, uint64_t native,
 {
 	struct walk_self self = {0};
 
-	find_self(&self);
+	if (list->own[0]) /* a language that looks at them */
+		find_registers(&self);
 	self.pointer = thread_pointer();
 	return walk_find(next_thread, NULL, list, native, &self, out);
 }
@@ -223,7 +249,8 @@ follow(const struct interp_slot *slot, struct interp_stack *to)
 
 	if (!walk_first(NULL, slot, &w.at))
 		return INTERP_FAULT;
-	find_self(&w.self);
+	if (slot->own[0])
+		find_registers(&w.self);
 	for (int i = 0; i < INTERP_MAX_FRAMES / STEPS && rc == WALK_ON; i++)
 		rc = some_frames(slot, &w, to);
 	return walk_ended(rc);

@@ -40,7 +40,8 @@ struct interp_slot {
 	uint64_t hop;    /* or, when hop is not 0, of a pointer to the memory
 	                    with that pointer, at hop - 1 */
 	uint64_t key;    /* the process; returned with each stack */
-	uint64_t own[2]; /* as the language uses them */
+	uint64_t own[2]; /* as the language uses them; own[0] is not 0 if it
+	                    looks at registers */
 };
 
 /* The list of the threads of a process. */

@@ -48,8 +48,8 @@ walk_first(const struct memory *m, const struct interp_slot *slot,
 
 /* The thread that is looked for, or walked: what is not known is 0. */
 struct walk_self {
-	uint64_t pointer;         /* its thread pointer */
-	uint64_t pc, dx, bx, r14; /* where it was interrupted on x86-64 */
+	uint64_t pointer;             /* its thread pointer */
+	uint64_t pc, sp, dx, bx, r14; /* where it was interrupted on x86-64 */
 };
 
 /* The state of a walk; at first all members but at and self are zero. */

@@ -180,7 +180,8 @@ is_interpreter(const struct luajit *l, uint64_t pc)
 	return luajit_is_code(l->own, pc);
 }
 
-/* Leads to the interpreter, in whose frame a trace runs. */
+/* Leads to the interpreter, in whose frame a trace runs. The detail is 1 if the
+ * trace calls C. */
 static int
 step(void *runtime, const struct jit_space *space,
      const struct unwind_stack *stack, struct unwind_frame *f, uint64_t *detail)
@@ -190,7 +191,7 @@ step(void *runtime, const struct jit_space *space,
 	const struct luajit_trace *t;
 	uint64_t at;
 
-	(void)detail;
+	*detail = !f->interrupted;
 	if (f->regs)
 		(void)learn(l, space, f->regs[R14]);
 	if (is_interpreter(l, pc))
@@ -211,7 +212,7 @@ step(void *runtime, const struct jit_space *space,
 
 static const struct calls *
 calls_at(struct luajit *l, const struct jit_space *space, uint64_t pc,
-         struct luajit_trace *t, int *rc)
+         bool in_call, struct luajit_trace *t, int *rc)
 {
 	struct calls *c = &l->calls[pc % PLACES];
 
@@ -220,9 +221,9 @@ calls_at(struct luajit *l, const struct jit_space *space, uint64_t pc,
 	    space->now_ns - c->checked_ns < JIT_AGE_NS)
 		return c;
 	*c = (struct calls){.pc = pc, .checked_ns = space->now_ns};
-	*rc = jit_may_look(space)
-	              ? luajit_calls(space->memory, t, pc, c->rows, &c->n)
-	              : -ESTALE;
+	*rc = jit_may_look(space) ? luajit_calls(space->memory, t, pc, in_call,
+	                                         c->rows, &c->n)
+	                          : -ESTALE;
 	if (!*rc)
 		c->trace = t->at;
 	return *rc ? NULL : c;
@@ -238,11 +239,10 @@ names(void *runtime, const struct jit_space *space, uint64_t pc,
 	const struct calls *c;
 	int rc;
 
-	(void)detail;
 	*n = 0;
 	if (!t)
 		return -ENOENT;
-	c = calls_at(l, space, pc, t, &rc);
+	c = calls_at(l, space, pc, detail, t, &rc);
 	for (size_t i = 0; c && i < c->n && !rc; i++)
 		rc = luajit_place(
 			space->codes, space->memory, space->now_ns, &c->rows[i],

@@ -239,24 +239,66 @@ read_caller(const struct memory *m, const struct luajit_trace *t,
 	return 0;
 }
 
+/* Returns a map's entries; NULL if they are not in it. Where the function that
+ * runs goes on follows them, in two words. */
+static const uint32_t *
+entries_of(const struct luajit_trace *t, const struct luajit_snap *snap)
+{
+	const uint32_t *map = (const void *)(t->snaps + t->nsnap);
+
+	return snap->map > t->nmap || t->nmap - snap->map < snap->nentries + 2u
+	               ? NULL
+	               : map + snap->map;
+}
+
+/* True for the entry of a function that is called in the trace. */
+static bool
+is_call(uint32_t entry)
+{
+	return entry & IS_FRAME && slot_of(entry) >= 2;
+}
+
+static uint32_t
+count_calls(const struct luajit_trace *t, const struct luajit_snap *snap)
+{
+	const uint32_t *map = entries_of(t, snap);
+	uint32_t n = 0;
+
+	for (size_t i = 0; map && i < snap->nentries; i++)
+		n += is_call(map[i]);
+	return n;
+}
+
+/* Returns the place that shows which functions run. A call of C is followed by
+ * a place where the trace can be left; the one before it may be in a function
+ * further out. */
+static const struct luajit_snap *
+choose_snap(const struct luajit_trace *t, uint64_t offset, bool in_call)
+{
+	const struct luajit_snap *snap = find_snap(t, offset);
+
+	if (in_call && snap + 1 < t->snaps + t->nsnap &&
+	    count_calls(t, snap + 1) > count_calls(t, snap))
+		return snap + 1;
+	return snap;
+}
+
 /* Reads where functions go on that run at a place of a trace. */
 static int
 read_nexts(const struct memory *m, const struct luajit_trace *t,
            const struct luajit_snap *snap, uint64_t *out, size_t *n)
 {
-	const uint32_t *map = (const void *)(t->snaps + t->nsnap);
+	const uint32_t *map = entries_of(t, snap);
 	uint64_t pc;
 	int rc = 0;
 
-	if (snap->map > t->nmap || t->nmap - snap->map < snap->nentries + 2u)
+	if (!map)
 		return -ESTALE;
-	map += snap->map;
 	pc = map[snap->nentries] | (uint64_t)map[snap->nentries + 1] << 32;
 	out[0] = (pc >> 8) + 4;
 	*n = 1;
 	for (size_t i = snap->nentries; i-- > 0 && !rc;) {
-		if (!(map[i] & IS_FRAME) || slot_of(map[i]) < 2 ||
-		    *n == LUAJIT_MAX_CALLS)
+		if (!is_call(map[i]) || *n == LUAJIT_MAX_CALLS)
 			continue;
 		rc = read_caller(m, t, map, i, &out[*n]);
 		*n += !rc && out[*n];
@@ -301,13 +343,14 @@ find_proto(const struct memory *m, uint64_t pc, uint64_t *out)
 
 int
 luajit_calls(const struct memory *m, struct luajit_trace *t, uint64_t pc,
-             struct luajit_call *out, size_t *n)
+             bool in_call, struct luajit_call *out, size_t *n)
 {
 	uint64_t next[LUAJIT_MAX_CALLS];
 	int rc = read_snaps(m, t);
 
 	if (!rc)
-		rc = read_nexts(m, t, find_snap(t, pc - t->start), next, n);
+		rc = read_nexts(m, t, choose_snap(t, pc - t->start, in_call),
+		                next, n);
 	for (size_t i = 0; !rc && i < *n; i++) {
 		out[i].next = next[i];
 		rc = find_proto(m, next[i] - 4, &out[i].proto);

@@ -56,8 +56,9 @@ luajit_traces_find(const struct luajit_traces *t, uint64_t pc);
  * Finds the functions that run at an address of a trace's code, the innermost
  * first.
  *
- *   Shape    out[LUAJIT_MAX_CALLS]
+ *   Shape    out[LUAJIT_MAX_CALLS]; in_call: C is called there
  *   Errors   -ESTALE something else is there; those of memory_copy(), -ENOMEM
  */
-MUST_CHECK int luajit_calls(const struct memory *m, struct luajit_trace *t,
-                            uint64_t pc, struct luajit_call *out, size_t *n);
+MUST_CHECK int
+luajit_calls(const struct memory *m, struct luajit_trace *t, uint64_t pc,
+             bool in_call, struct luajit_call *out, size_t *n);

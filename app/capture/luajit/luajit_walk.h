@@ -110,19 +110,6 @@ luajit_is_dispatch(const struct memory *m, uint64_t at, uint16_t layout,
 	       global + luajit_distance(own[1]) == at;
 }
 
-/* The only places that have the address of a process's state are registers and
- * stacks. */
-WALK enum walk_step
-luajit_find(const struct memory *m, const struct interp_list *list,
-            uint64_t native, struct walk_at *w)
-{
-	(void)native;
-	if (!luajit_is_dispatch(m, w->self.r14, list->layout, list->own))
-		return WALK_FAULT;
-	w->at = w->self.r14;
-	return WALK_END;
-}
-
 /* Goes on with the frames of a state, from the innermost that memory shows. */
 WALK bool
 luajit_enter(const struct memory *m, const struct interp_slot *slot,
@@ -306,6 +293,48 @@ luajit_search(const struct memory *m, const struct interp_slot *slot,
 	w->own = found;
 	w->next = limit;
 	return WALK_ON;
+}
+
+/* Looks for the dispatch table where C code runs: the interpreter that called
+ * it has a frame on the C stack. */
+WALK enum walk_step
+luajit_find_below(const struct memory *m, const struct interp_list *list,
+                  struct walk_at *w)
+{
+	uint64_t words[LUAJIT_SEARCH_WORDS], at = 0, state, global, cframe;
+
+	if (!walk_copy(m, words, sizeof(words), w->own))
+		return WALK_FAULT;
+	for (int i = LUAJIT_SEARCH_WORDS - 1; i > 0; i -= 2)
+		if (luajit_is_code(list->own, words[i]))
+			at = w->own + 8 * (uint64_t)i + 8;
+	w->own = at ? at : w->own + sizeof(words);
+	if (!at || !walk_copy(m, &state, 8, at + LUAJIT_C_STATE) ||
+	    !walk_copy(m, &global, 8, state + LUAJIT_STATE) ||
+	    !walk_copy(m, &cframe, 8,
+	               state + LUAJIT_STATE + 8 * LUAJIT_CFRAME) ||
+	    (cframe & ~LUAJIT_C_FLAGS) != at)
+		return WALK_ON;
+	w->at = global + luajit_distance(list->own[1]);
+	return luajit_is_dispatch(m, w->at, list->layout, list->own) ? WALK_END
+	                                                             : WALK_ON;
+}
+
+/* The only places that have the address of a process's state are registers and
+ * stacks. */
+WALK enum walk_step
+luajit_find(const struct memory *m, const struct interp_list *list,
+            uint64_t native, struct walk_at *w)
+{
+	(void)native;
+	if (w->own)
+		return luajit_find_below(m, list, w);
+	if (luajit_is_dispatch(m, w->self.r14, list->layout, list->own)) {
+		w->at = w->self.r14;
+		return WALK_END;
+	}
+	w->own = w->self.sp & ~UINT64_C(15);
+	return w->own ? WALK_ON : WALK_FAULT;
 }
 
 /* Leads from the last frame of a state to the one that resumed it, or whose

@@ -596,7 +596,7 @@ process_thread_stack(struct process *proc, const struct proc_thread *t,
 	process_jit_begin(proc);
 	walk_all_of_thread(proc, t, out, pcs, ARRAY_LEN(pcs), &n);
 	out->last_module = last_module(proc, pcs, n);
-	has = process_interp_read(proc, t->tid, &interp);
+	has = process_interp_read(proc, t, &interp);
 	if (process_interp(proc, has ? &interp : NULL, pcs, n, out, &runs))
 		mixed_frames(proc, pcs, n, &runs, out);
 	else

@@ -6,6 +6,7 @@
 #include "process_interp.h"
 
 #include "base/clock.h"
+#include "capture/event.h"
 #include "capture/host/memory.h"
 #include "capture/interp/walk.h"
 
@@ -261,26 +262,63 @@ process_interp_keep(struct process *proc, struct sampler *s,
 		(void)sampler_interp_thread(s, &slot);
 }
 
+/* Finds a thread that stands still in its process's list, or else by its
+ * registers. */
+static bool
+find_still(struct interp_process *ip, const struct memory *memory,
+           const struct walk_self *self, uint32_t native,
+           struct interp_slot *out)
+{
+	const struct language *language = ip->image->language;
+	const struct interp_space space = space_of(ip, memory);
+	struct interp_list list;
+
+	if (interp_threads_find(&ip->threads, native, out))
+		return true;
+	if (!self->sp || language->list(&space, &list) || !list.own[0] ||
+	    !walk_find(language->find, memory, &list, native, self, out))
+		return false;
+	out->layout = list.layout;
+	out->hop = list.hop;
+	memcpy(out->own, list.own, sizeof(out->own));
+	return true;
+}
+
+enum { BX = 1, DX = 3, R14 = 22 }; /* of the registers of x86-64 */
+
+static struct walk_self
+self_of(const struct proc_thread *t)
+{
+	if (!t->regs)
+		return (struct walk_self){.pc = t->pc, .sp = t->sp};
+	return (struct walk_self){.pc = t->regs[EVENT_PC],
+	                          .sp = t->regs[EVENT_SP],
+	                          .dx = t->regs[DX],
+	                          .bx = t->regs[BX],
+	                          .r14 = t->regs[R14]};
+}
+
 bool
-process_interp_read(struct process *proc, uint32_t tid,
+process_interp_read(struct process *proc, const struct proc_thread *t,
                     struct interp_stack *out)
 {
 	struct interp_process *ip = interp_of(proc);
 	const struct memory memory = {.host = proc->modules->host,
 	                              .pid = (int32_t)proc->pid};
+	const struct walk_self self = self_of(t);
 	uint64_t now = (uint64_t)clock_mono_ns();
 	struct interp_slot slot;
 	uint32_t native;
 
-	if (!ip || native_thread(memory.host, tid, &native))
+	if (!ip || native_thread(memory.host, t->tid, &native))
 		return false;
-	if (now - ip->listed_ns >= LIST_NS && list_threads(ip, &memory))
-		return false;
+	if (now - ip->listed_ns >= LIST_NS)
+		(void)list_threads(ip, &memory);
 	ip->listed_ns = now;
 	out->key = proc->pid;
-	if (!interp_threads_find(&ip->threads, native, &slot))
+	if (!find_still(ip, &memory, &self, native, &slot))
 		return false;
-	out->end = walk_frames(ip->image->language->step, &memory, &slot, NULL,
+	out->end = walk_frames(ip->image->language->step, &memory, &slot, &self,
 	                       out);
 	return out->end != INTERP_FAULT;
 }

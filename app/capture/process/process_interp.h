@@ -16,7 +16,7 @@ struct interp_runs {
 };
 
 /* Reads the frames of a thread that stands still; false when it has none. */
-bool process_interp_read(struct process *proc, uint32_t tid,
+bool process_interp_read(struct process *proc, const struct proc_thread *t,
                          struct interp_stack *out);
 /* Sets where an interpreter's code is, for a mapping of memory without a file:
  * with -X perf the interpreter calls itself through code there. */

@@ -148,15 +148,20 @@ worker_heartbeat(struct store *s, const struct worker *w, int64_t lease_ms)
 }
 
 int
-worker_tenants(struct store *s, const char *host, char **out)
+worker_tenants(struct store *s, const char *host, char **out, char **out_boot)
 {
 	CLEANUP_ROWS struct db_rows rows = {0};
+	CLEANUP_FREE char *boot = NULL;
 	int rc = db_query(s->db, SQL_WORKER_TENANTS, ARGS(V(host)), &rows)
 	                 ?: db_next(&rows);
 
 	if (rc <= 0)
 		return rc ? rc : -ENOENT;
+	if (out_boot && !(boot = strdup(db_col_text(&rows, 1))))
+		return -ENOMEM;
 	*out = strdup(db_col_text(&rows, 0));
+	if (*out && out_boot)
+		*out_boot = TAKE(boot);
 	return *out ? 0 : -ENOMEM;
 }
 

@@ -134,9 +134,14 @@ worker_lock_path(const struct conf *conf, char out[static PATH_MAX]);
  *            has the name */
 MUST_CHECK int
 worker_heartbeat(struct store *s, const struct worker *w, int64_t lease_ms);
-/* Returns the tenants that a host's worker serves, "*" for all of them; *out is
- * the caller's. -ENOENT when there is no such worker. */
-MUST_CHECK int worker_tenants(struct store *s, const char *host, char **out);
+/*
+ * Finds the tenants that a host's worker serves, "*" for all of them, and the
+ * boot of its kernel if the worker is alive, else "".
+ *   Owns     *out and *out_boot are the caller's; out_boot may be NULL
+ *   Errors   -ENOENT when there is no such worker
+ */
+MUST_CHECK int
+worker_tenants(struct store *s, const char *host, char **out, char **out_boot);
 /* Frees the name of a worker, which another host may then take. -ENOENT when
  * there is no such worker, or it is alive. */
 MUST_CHECK int worker_forget(struct store *s, const char *host);

@@ -55,7 +55,9 @@ WHERE w.alive_until_ms > now_ms() AND ($4 = '' OR w.host = $4)
 ORDER BY runs DESC, w.host LIMIT CAST($5 AS BIGINT);
 
 -- name: worker_tenants
-SELECT tenants FROM worker WHERE host = $1;
+SELECT tenants,
+       CASE WHEN alive_until_ms > now_ms() THEN boot_id ELSE '' END AS boot_id
+FROM worker WHERE host = $1;
 
 -- name: worker_forget
 DELETE FROM worker WHERE host = $1 AND alive_until_ms <= now_ms();

@@ -944,10 +944,37 @@ TEST(the_audit_log_tells_for_which_host_a_key_is)
 }
 END
 
+TEST(a_copy_of_a_host_waits_until_the_host_is_silent)
+{
+	static const char original[] =
+		"{\"version\":\"1\",\"bootId\":\"boot\",\"capabilities\":{}}";
+	static const char copy[] =
+		"{\"version\":\"1\",\"bootId\":\"c\",\"capabilities\":{}}";
+	static const struct {
+		const char *poll;
+		unsigned status;
+	} rows[] = {{original, 200}, {copy, 409}, {original, 200}, {"{}", 200}};
+	CLEANUP_API struct test_api a = agent_api();
+	CLEANUP_REPLY struct client_reply later = {0};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_REPLY struct client_reply r =
+			poll_as(&a, KEY_WORKER, rows[i].poll);
+
+		ck_assert_uint_eq(r.status, rows[i].status);
+		if (r.status == 409)
+			assert_error(&r, 409, "HostCopied");
+	}
+	test_sql(&a.store, "UPDATE worker SET alive_until_ms = 0", NULL, 0);
+	later = poll_as(&a, KEY_WORKER, copy);
+	ck_assert_int_eq(later.status, 200);
+}
+END
+
 TEST(a_start_passes_over_hosts_that_do_not_serve_the_tenant)
 {
 	static const char beat[] =
-		"{\"version\":\"1\",\"bootId\":\"b\",\"capabilities\":{}}";
+		"{\"version\":\"1\",\"bootId\":\"boot\",\"capabilities\":{}}";
 	CLEANUP_API struct test_api a = agent_api();
 	CLEANUP_REPLY struct client_reply poll = {0};
 	CLEANUP_SERVING struct serving_list l = {0};

@@ -45,6 +45,10 @@ check b_s_name_in_a_body_is_refused equal "$(json a /agent/poll '{"host":"b","ro
 json a /agent/poll '{"bootId":"x","processes":[{"tenant":"'"$TENANT"'","service":"web","ordinal":0,"pid":1}],"trees":[]}' >/dev/null
 check processes_of_a_are_told_as_a_s equal \
   "$(api GET /api/v1/services/web/processes | jq -c '[.items[].host] | sort')" '["a","b"]'
+check a_copy_of_b_is_refused_while_b_polls equal "$(json b /agent/poll '{"bootId":"y","version":"1","room":64,
+  "processes":[],"trees":[]}' | jq -r .error_code)" HostCopied
+check processes_of_b_are_not_changed_by_its_copy equal \
+  "$(api GET /api/v1/services/web/processes | jq -c '[.items[].host] | sort')" '["a","b"]'
 for path in /api/v1/services /api/v1/tokens /api/v1/audit "$P/$id" "$P/history?service=web" /metrics; do
   [ "$(agent a GET "$path" -o /dev/null -w '%{http_code}')" = 403 ] || echo "not ok a_worker_s_key_opens_nothing_else: $path"
 done

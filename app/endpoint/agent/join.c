@@ -67,7 +67,7 @@ static int
 check_past(struct store *s, const struct token *join, const char *host)
 {
 	CLEANUP_FREE char *tenants = NULL;
-	int rc = worker_tenants(s, host, &tenants);
+	int rc = worker_tenants(s, host, &tenants, NULL);
 
 	if (rc)
 		return rc == -ENOENT ? 0 : rc;

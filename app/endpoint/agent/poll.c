@@ -87,19 +87,25 @@ read_waiting(struct poll *p, struct worker *w)
 }
 
 /* A worker that shares this store keeps its name, even if a key is for a host
- * of that name. */
+ * of that name. Of a host and a copy of its disk, which has the same key, the
+ * one that polls first goes on; if a host boots anew within its lease, it is
+ * taken for a copy until the lease is over. */
 static int
 check_host(struct poll *p)
 {
 	CLEANUP_FREE char *tenants = NULL;
-	int rc = worker_tenants(p->store, p->host, &tenants);
+	CLEANUP_FREE char *alive = NULL;
+	const char *boot = param_text(p->c, P_PollAgent_bootId);
+	int rc = worker_tenants(p->store, p->host, &tenants, &alive);
 
 	if (rc)
 		return rc == -ENOENT ? 0 : fail_store(p->c, rc);
-	if (strcmp(tenants, "*") != 0)
+	if (strcmp(tenants, "*") != 0 &&
+	    (!*boot || !*alive || !strcmp(boot, alive)))
 		return 0;
 	detail_text(p->c, "host", p->host);
-	return fail(p->c, HostTaken, p->host);
+	return strcmp(tenants, "*") != 0 ? fail(p->c, HostCopied, p->host)
+	                                 : fail(p->c, HostTaken, p->host);
 }
 
 static int

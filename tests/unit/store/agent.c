@@ -383,7 +383,7 @@ TEST(a_key_takes_no_row_of_a_worker_that_shares_the_store)
 	test_heartbeat(&t.s, HOST, 1);
 	ck_assert_int_eq(worker_stop(&t.s, HOST), 0);
 	ck_assert_int_eq(worker_heartbeat(&t.s, &w, TEST_LEASE_MS), -EEXIST);
-	ck_assert_int_eq(worker_tenants(&t.s, HOST, &tenants), 0);
+	ck_assert_int_eq(worker_tenants(&t.s, HOST, &tenants, NULL), 0);
 	ck_assert_str_eq(tenants, "*");
 	ck_assert_int_eq(worker_forget(&t.s, HOST), 0);
 	ck_assert_int_eq(worker_heartbeat(&t.s, &w, TEST_LEASE_MS), 0);

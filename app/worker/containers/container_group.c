@@ -199,11 +199,14 @@ find_in_path(struct piece path, struct container_group *out)
 		size_t before = (size_t)(p - path.p);
 
 		if (before < sizeof(out->folder) &&
+		    name.n < sizeof(out->name) &&
 		    (by_prefix(name, out) || by_colons(name, out) ||
 		     by_parent(parent, depth, name, out) ||
 		     by_name(name, out))) {
 			memcpy(out->folder, path.p, before);
 			out->folder[before] = '\0';
+			memcpy(out->name, name.p, name.n);
+			out->name[name.n] = '\0';
 			return true;
 		}
 		depth++;

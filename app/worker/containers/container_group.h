@@ -20,6 +20,8 @@
 
 #include "base/proc_text.h"
 
+#include <limits.h>
+
 #define CONTAINER_ID_MAX    128 /* bytes of an id or name, and a NUL */
 #define CONTAINER_SPACE_MAX 64  /* of a namespace of containerd */
 
@@ -41,6 +43,7 @@ struct container_group {
 	 * version 2, and below its hierarchy of version 1: "" or "systemd". */
 	char hierarchy[32];
 	char folder[PROC_GROUP_MAX];
+	char name[NAME_MAX + 1]; /* of the group in that folder */
 };
 
 /* Reads /proc/PID/cgroup. False if its process is in no container; *out is

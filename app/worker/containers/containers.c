@@ -78,41 +78,55 @@ find_depth(struct containers *c, const char *text)
 	}
 }
 
+/* Sets the owner of the folder of a group. */
+static int
+owner_above(char *group, uid_t *out)
+{
+	char *slash = strrchr(group, '/');
+	struct stat st;
+
+	*slash = '\0';
+	if (stat(group, &st))
+		return -errno;
+	*out = st.st_uid;
+	return 0;
+}
+
 /*
- * Finds the owner of a folder of control groups. If the worker is in a
+ * Finds the owner of the folder of a control group. If the worker is in a
  * container with control groups of its own, it sees others relative to these,
- * as "/../..", without the names of those that both are below. Of several
- * folders that may be meant, one of a user counts.
+ * as "/../..", without the names of those that both are below: any folder at
+ * that depth that has a group of the container's name may be meant. Of several,
+ * one of a user counts.
  */
 static int
-owner_of(const struct containers *c, const char *root, const char *folder,
-         uid_t *out)
+owner_of(const struct containers *c, const char *root,
+         const struct container_group *g, uid_t *out)
 {
+	const char *folder = g->folder;
 	size_t up = ups(folder), shared = up ? c->depth - up : 0;
 	CLEANUP_BUF struct buf path = BUF_INIT(PATH_MAX - 1);
 	CLEANUP(globfree) glob_t found = {0};
-	struct stat st;
+	uid_t owner = 0;
 	int rc = -ENOENT;
 
 	folder += 3 * up;
-	if (shared && strpbrk(folder, "*?[\\"))
+	if (shared && (strpbrk(folder, "*?[") || strpbrk(g->name, "*?[")))
 		return rc;
 	buf_puts(&path, root);
 	for (size_t i = 0; i < shared; i++)
 		buf_puts(&path, "/*");
 	buf_puts(&path, folder);
+	buf_puts(&path, g->name);
 	if (buf_err(&path))
 		return rc;
-	if (!shared && !stat(buf_str(&path), &st)) {
-		*out = st.st_uid;
-		return 0;
-	}
-	if (shared)
-		glob(buf_str(&path), GLOB_NOSORT, NULL, &found);
+	if (!shared)
+		return owner_above(path.p, out);
+	glob(buf_str(&path), GLOB_NOSORT | GLOB_NOESCAPE, NULL, &found);
 	for (size_t i = 0; i < found.gl_pathc; i++) {
-		if (stat(found.gl_pathv[i], &st) || (!rc && !st.st_uid))
+		if (owner_above(found.gl_pathv[i], &owner) || (!rc && !owner))
 			continue;
-		*out = st.st_uid;
+		*out = owner;
 		rc = 0;
 	}
 	return rc;
@@ -134,7 +148,7 @@ find_owner(const struct containers *c, const struct container_group *g,
 		int n = snprintf(root, sizeof(root), "%s%s%s", c->groups,
 		                 *below[i] ? "/" : "", below[i]);
 
-		if (n < (int)sizeof(root) && !owner_of(c, root, g->folder, out))
+		if (n < (int)sizeof(root) && !owner_of(c, root, g, out))
 			return 0;
 	}
 	return -ENOENT;
@@ -300,7 +314,7 @@ add(struct containers *c, const struct container_group *g, int64_t now_ns,
     struct container **out)
 {
 	struct container *v;
-	uid_t owner;
+	uid_t owner = 0;
 	int rc = find_owner(c, g, &owner) ?: make_room(c);
 
 	if (rc)

@@ -412,6 +412,8 @@ TEST(a_container_without_files_has_its_id_for_a_name_until_it_has_some)
 }
 END
 
+#define SIDECAR "cri-containerd-" ID ".scope"
+
 TEST(a_worker_with_groups_of_its_own_finds_the_owners_of_others)
 {
 	static const struct {
@@ -427,10 +429,19 @@ TEST(a_worker_with_groups_of_its_own_finds_the_owners_of_others)
 		{"/../../..", "/../docker/" ID, "shared/docker", 0, true},
 		{"/../../init.scope", "/../../else/docker/" ID, "", 0, false},
 		{"/../..", "/../*/docker/" ID, "", 0, false},
+		/* beside the worker, as in its pod */
+		{"/../..", "/../" SIDECAR, "users", 0, true},
+		{"/../..", "/../" SIDECAR, "shared", OWNER, true},
 	};
-	static const char *const folders[] = {"shared", "shared/inner",
+	static const char *const folders[] = {"shared",
+	                                      "shared/" SIDECAR,
+	                                      "shared/inner",
 	                                      "shared/docker",
-	                                      "shared/inner/docker"};
+	                                      "shared/docker/" ID,
+	                                      "shared/inner/docker",
+	                                      "shared/inner/docker/" ID,
+	                                      "users",
+	                                      "users/docker"};
 
 	if (geteuid())
 		return;

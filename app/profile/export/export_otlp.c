@@ -1,18 +1,10 @@
-/*
- * Writes ProfilesData of OpenTelemetry, in the layout of opentelemetry-proto
- * 1.10 and 1.11: one resource with the service's name, one scope, and in it one
- * profile for each type of values.
- *
- * Facts of pprof that OpenTelemetry has no field for are attributes, by its
- * conventions for pprof, so that a file that is read again is the same profile.
- * Rows of the dictionary are written once, and only those that are used.
- * Source: profiles.proto of opentelemetry-proto, v1.11.0; profcheck of
- * open-telemetry/sig-profiling.
- */
+/* Writes profiles of OpenTelemetry: profile/otlp_out.h. */
 #include "exports.h"
 
+#include "base/hash.h"
 #include "base/utf8.h"
 #include "base/version.h"
+#include "profile/otlp_out.h"
 #include "profile/stored/otlp_fields.h"
 
 #include <errno.h>
@@ -30,6 +22,7 @@ static const uint32_t numbers[TABLES] = {
 
 struct writer {
 	const struct profile *p;
+	const struct otlp_origin *of;
 	/* Encoded rows: equal ones are one, and row 0 is the empty one, as the
 	 * dictionary wants it. */
 	struct strings *tables[TABLES];
@@ -50,12 +43,14 @@ writer_done(struct writer *w)
 }
 
 static int
-writer_init(struct writer *w, const struct profile *p)
+writer_init(struct writer *w, const struct profile *p,
+            const struct otlp_origin *of)
 {
 	bool ok = true;
 
 	*w = (struct writer){
 		.p = p,
+		.of = of,
 		.mappings = calloc(p->nmappings + 1, sizeof(*w->mappings)),
 		.locations = calloc(p->nlocations + 1, sizeof(*w->locations)),
 		.functions = calloc(p->nfunctions + 1, sizeof(*w->functions)),
@@ -336,6 +331,19 @@ add_comments(struct writer *w, struct buf *rows)
 	return add_attribute(w, OTLP_COMMENT, &value, 0, rows);
 }
 
+/* Writes the id of one of the profiles of a source: the same one whenever the
+ * source is sent, by which receivers recognize repetitions. */
+static void
+put_id(const char *source, uint32_t type, struct buf *out)
+{
+	uint64_t id[] = {
+		htole64(hash_bytes(source, strlen(source))),
+		htole64(hash_keyed(type + 1, source, strlen(source))),
+	};
+
+	wire_put_bytes(out, N(PROFILE_PROFILE_ID), id, sizeof(id));
+}
+
 static int
 put_profile(struct writer *w, uint32_t type, struct buf *out)
 {
@@ -354,6 +362,8 @@ put_profile(struct writer *w, uint32_t type, struct buf *out)
 		r = put_value_type(w, N(PROFILE_PERIOD_TYPE), p->period_type,
 		                   out);
 	wire_put_number(out, N(PROFILE_PERIOD), (uint64_t)p->period);
+	if (w->of->id && *w->of->id)
+		put_id(w->of->id, type, out);
 	if (!r)
 		r = add_comments(w, &attributes)
 		            ?: add_string(w, OTLP_DROP_FRAMES, p->drop_frames,
@@ -421,14 +431,76 @@ put_scope(const struct profile *p, struct buf *out)
 	wire_close(out, place);
 }
 
+static const struct {
+	const char *attribute, *label;
+} known[] = {
+#define LABEL(attribute, label) {attribute, label},
+#include "profile/stored/otlp_resource.def"
+#undef LABEL
+};
+
+/* Attributes that are written apart from labels. */
+#define SERVICE_NAME "service.name"
+#define HOST_NAME    "host.name"
+
+static bool
+is_attribute(const char *key)
+{
+	for (size_t i = 0; i < ARRAY_LEN(known); i++)
+		if (!strcmp(known[i].attribute, key))
+			return true;
+	return !strcmp(key, SERVICE_NAME);
+}
+
+/* Returns the attribute that a label stands for: of several, the first one, but
+ * a container is one of Kubernetes only if it has a namespace. NULL: the label
+ * has the name of an attribute that has a label of its own. */
+static const char *
+attribute_of(const char *label, const json_t *labels)
+{
+	bool pods = json_object_get(labels, "namespace");
+
+	for (size_t i = 0; i < ARRAY_LEN(known); i++)
+		if (!strcmp(known[i].label, label) &&
+		    (pods || strncmp(known[i].attribute, "k8s.container",
+		                     strlen("k8s.container")) != 0))
+			return known[i].attribute;
+	return is_attribute(label) ? NULL : label;
+}
+
+static void
+put_attributes(const struct otlp_origin *of, struct buf *out)
+{
+	CLEANUP_FREE char *service = strdup(of->service);
+	const char *host = of->host ? of->host : "", *key;
+	json_t *value;
+
+	if (!service) {
+		out->err = -ENOMEM;
+		return;
+	}
+	utf8_mend(service, strlen(service));
+	put_key_value(out, N(RESOURCE_ATTRIBUTES), SERVICE_NAME, service);
+	if (*host)
+		put_key_value(out, N(RESOURCE_ATTRIBUTES), HOST_NAME, host);
+	json_object_foreach((json_t *)of->labels, key, value) {
+		const char *attribute = attribute_of(key, of->labels);
+
+		if (attribute && json_is_string(value) &&
+		    !(*host && !strcmp(attribute, HOST_NAME)))
+			put_key_value(out, N(RESOURCE_ATTRIBUTES), attribute,
+			              json_string_value(value));
+	}
+}
+
 static int
-put_resource(struct writer *w, const char *service, struct buf *out)
+put_resource(struct writer *w, struct buf *out)
 {
 	size_t place = wire_open(out, N(DATA_RESOURCE_PROFILES)), inner;
 	int r = 0;
 
 	inner = wire_open(out, N(RESOURCES_RESOURCE));
-	put_key_value(out, N(RESOURCE_ATTRIBUTES), "service.name", service);
+	put_attributes(w->of, out);
 	wire_close(out, inner);
 	inner = wire_open(out, N(RESOURCES_SCOPE_PROFILES));
 	put_scope(w->p, out);
@@ -456,22 +528,26 @@ put_dictionary(const struct writer *w, struct buf *out)
 }
 
 int
-export_otlp(const struct tree *t, const struct export_meta *meta,
-            struct buf *out)
+otlp_out(const struct profile *p, const struct otlp_origin *of, struct buf *out)
 {
 	CLEANUP(writer_done) struct writer w = {0};
-	CLEANUP_FREE char *service = strdup(meta->service);
-	int r = writer_init(&w, t->profile);
+	int r = writer_init(&w, p, of);
 
-	if (service)
-		utf8_mend(service, strlen(service));
-	else
-		r = -ENOMEM;
-	for (uint32_t i = 0; i < t->profile->nsamples && !r; i++)
-		r = stack_row(&w, &t->profile->samples[i], &w.stacks[i]);
+	for (uint32_t i = 0; i < p->nsamples && !r; i++)
+		r = stack_row(&w, &p->samples[i], &w.stacks[i]);
 	if (!r)
-		r = put_resource(&w, service, out);
+		r = put_resource(&w, out);
 	if (!r)
 		put_dictionary(&w, out);
 	return r ? (out->err = r) : buf_err(out);
+}
+
+int
+export_otlp(const struct tree *t, const struct export_meta *meta,
+            struct buf *out)
+{
+	return otlp_out(
+		t->profile,
+		&(struct otlp_origin){.service = meta->service, .id = meta->id},
+		out);
 }

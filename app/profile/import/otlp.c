@@ -1191,7 +1191,7 @@ make_part(struct otlp *o, const struct source *s, uint32_t n,
 
 static const char *const services[] = {
 #define SERVICE(attribute) attribute,
-#include "otlp_resource.def"
+#include "profile/stored/otlp_resource.def"
 #undef SERVICE
 };
 
@@ -1199,7 +1199,7 @@ static const struct {
 	const char *attribute, *label;
 } labels[] = {
 #define LABEL(attribute, label) {attribute, label},
-#include "otlp_resource.def"
+#include "profile/stored/otlp_resource.def"
 #undef LABEL
 };
 

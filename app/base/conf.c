@@ -402,6 +402,16 @@ conf_allows_webhook(const struct conf *c, const char *tenant,
 }
 
 bool
+conf_allows_collector(const struct conf *c, const char *tenant,
+                      const struct url *u, const char *own)
+{
+	const struct conf_tenant *s = conf_tenant(c, tenant);
+
+	return s && s->collectors && url_allowed(c->collector_allow, u, own) &&
+	       url_allowed(s->collectors, u, own);
+}
+
+bool
 conf_list_has(const char *list, const char *word)
 {
 	size_t n = strlen(word);

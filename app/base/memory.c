@@ -29,7 +29,7 @@ memory_most_worker(const struct conf *c)
 	return 2 * (double)c->worker_memory +
 	       (double)(memory_children(c) * MEMORY_CHILD + MEMORY_OPENER +
 	                MEMORY_SCHEDULER + 2 * MEMORY_FETCHER + MEMORY_BODIES +
-	                MEMORY_READINGS + MEMORY_COPIES);
+	                MEMORY_DELIVERIES + MEMORY_READINGS + MEMORY_COPIES);
 }
 
 static int

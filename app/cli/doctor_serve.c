@@ -566,7 +566,8 @@ needs_fetcher(struct doctor *d)
 	const json_t *s;
 	size_t i;
 
-	if (*d->conf.symbols_debuginfod || *d->conf.webhook_allow)
+	if (*d->conf.symbols_debuginfod || *d->conf.webhook_allow ||
+	    *d->conf.collector_allow)
 		return true;
 	if (!d->cli->http.token || get(d, "/api/v1/services?limit=500", &r))
 		return false;
@@ -619,15 +620,15 @@ probe_fetcher(struct doctor *d)
 		return d->worker ? FINE : SKIPPED;
 	}
 	if (has_no_network(d)) {
-		found(d, "the worker has no network: no pprofUrl, webhook or "
-		         "debuginfod server is reached");
+		found(d, "the worker has no network: no pprofUrl, webhook, "
+		         "collector or debuginfod server is reached");
 		fix(d, NETWORK_FIX);
 		return BROKEN;
 	}
 	if (d->fetcher)
 		found(d, "pid %d", (int)d->fetcher);
 	else
-		found(d, "starts when the next profile is fetched, or webhook "
-		         "sent");
+		found(d, "starts when the next profile is fetched or sent, "
+		         "or webhook sent");
 	return FINE;
 }

@@ -131,6 +131,7 @@ service_options(const struct options *o, json_t *service)
 	    set_text(service, "pprofUrl", o->pprof_url) ||
 	    set_text(service, "source", o->source) ||
 	    set_text(service, "sourceLink", o->source_link) ||
+	    set_text(service, "collector", o->collector) ||
 	    set_text(service, "description", o->description))
 		return failed("an option is not UTF-8");
 	if (json_object_size(match))
@@ -156,6 +157,7 @@ members_show(struct buf *out, const json_t *service, const struct screen *s)
 		{"allow", "allow"},
 		{"description", "description"},
 		{"source link", "sourceLink"},
+		{"collector", "collector"},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(members); i++)
@@ -267,6 +269,29 @@ lacks_show(struct buf *out, const json_t *service, const struct screen *s)
 	}
 }
 
+/* Shows what keeps hosts from sending profiles to the collector. */
+static void
+collector_show(struct buf *out, const json_t *service, const struct screen *s)
+{
+	const json_t *problem;
+	size_t i;
+
+	json_array_foreach(json_object_get(service, "collectorProblems"), i,
+	                   problem) {
+		CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+
+		buf_puts(&text, "collector, from ");
+		safe_puts(&text, json_member(problem, "host"));
+		buf_puts(&text, " since ");
+		screen_time(s, json_member(problem, "since"), &text);
+		buf_puts(&text, ": ");
+		safe_puts(&text, json_member(problem, "message"));
+		buf_puts(out, i ? "" : "\n");
+		text_wrap(out, buf_str(&text), 0, 2, s->width);
+		buf_putc(out, '\n');
+	}
+}
+
 static int
 show_service(const struct cli *c, const struct http_reply *r)
 {
@@ -282,6 +307,7 @@ show_service(const struct cli *c, const struct http_reply *r)
 	if (c->opt.json)
 		return print_json(r->json);
 	members_show(&out, r->json, &c->screen);
+	collector_show(&out, r->json, &c->screen);
 	lacks_show(&out, r->json, &c->screen);
 	if (processes && !json_array_size(processes))
 		buf_puts(&out, *json_member(r->json, "lookedAt")
@@ -563,7 +589,8 @@ static void
 keep_settings(json_t *service)
 {
 	static const char *const others[] = {"name", "createdAt", "updatedAt",
-	                                     "unsupported"};
+	                                     "unsupported",
+	                                     "collectorProblems"};
 
 	for (size_t i = 0; i < ARRAY_LEN(others); i++)
 		json_object_del(service, others[i]);

@@ -365,10 +365,10 @@ forget(struct store *s, const struct agent_held *h, bool keep)
 
 	if (rc < 0 || keep || !*h->status)
 		return rc < 0 ? rc : 0;
-	rc = db_run(s->db, SQL_SESSION_DELETE,
-	            ARGS(V(h->session), V(h->tenant)));
-	if (rc > 0)
-		rc = db_run(s->db, SQL_BLOB_MARK_SESSION, ARGS(V(h->session)));
+	/* while it waits for a collector, its bytes are still needed */
+	rc = db_run(s->db, SQL_DELIVERY_MAKE_LAST, ARGS(V(h->session)));
+	if (!rc)
+		rc = session_drop(s, h->tenant, h->session);
 	return rc < 0 ? rc : 0;
 }
 
@@ -397,7 +397,8 @@ put_service(struct store *s, const struct service *v)
 		                 V(v->host), V(v->match_kind),
 		                 V(v->match_value), V(v->pprof_url),
 		                 V(v->source), V(v->allow), V(v->labels),
-		                 V(v->description), V("")));
+		                 V(v->description), V(""),
+		                 V(v->collector ? v->collector : "")));
 	if (rc >= 0)
 		rc = db_run(s->db, SQL_AGENT_SERVICE_PUT,
 		            ARGS(V(v->tenant), V(v->name), V(made)));

@@ -15,7 +15,8 @@ static const struct row_field fields[] = {
 	ROW_FIELD(service, pprof_url),   ROW_FIELD(service, source),
 	ROW_FIELD(service, allow),       ROW_FIELD(service, labels),
 	ROW_FIELD(service, description), ROW_FIELD(service, source_link),
-	ROW_FIELD(service, created_ms),  ROW_FIELD(service, updated_ms),
+	ROW_FIELD(service, collector),   ROW_FIELD(service, created_ms),
+	ROW_FIELD(service, updated_ms),
 };
 static const struct row_type type = ROW_TYPE(service, fields);
 
@@ -49,7 +50,8 @@ add(struct store *s, const struct service *v)
 	                    V(v->match_kind), V(v->match_value),
 	                    V(v->pprof_url), V(v->source), V(v->allow),
 	                    V(v->labels), V(v->description),
-	                    V(v->source_link ? v->source_link : "")));
+	                    V(v->source_link ? v->source_link : ""),
+	                    V(v->collector ? v->collector : "")));
 
 	if (n <= 0)
 		return n < 0 ? n : -EEXIST;
@@ -72,7 +74,8 @@ service_replace(struct store *s, const struct service *v)
 	                    V(v->match_value), V(v->pprof_url), V(v->source),
 	                    V(v->allow), V(v->labels), V(v->description),
 	                    V(v->source_link ? v->source_link : ""),
-	                    V(v->tenant), V(v->name)));
+	                    V(v->collector ? v->collector : ""), V(v->tenant),
+	                    V(v->name)));
 
 	return n < 0 ? n : n ? 0 : -ENOENT;
 }

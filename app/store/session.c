@@ -314,16 +314,22 @@ why_kept(struct store *s, const char *tenant, const char *id)
 	return rc == -ENOENT ? -EBUSY : rc ? rc : -ETXTBSY;
 }
 
-static int
-delete_row(struct store *s, const char *tenant, const char *id)
+int
+session_drop(struct store *s, const char *tenant, const char *id)
 {
 	int rc = db_run(s->db, SQL_SESSION_DELETE, ARGS(V(id), V(tenant)));
 
-	if (!rc)
-		return why_kept(s, tenant, id);
 	if (rc > 0)
-		rc = db_run(s->db, SQL_BLOB_MARK_SESSION, ARGS(V(id)));
-	return rc < 0 ? rc : 0;
+		rc = db_run(s->db, SQL_BLOB_MARK_SESSION, ARGS(V(id))) ?: 1;
+	return rc < 0 ? rc : rc > 0;
+}
+
+static int
+delete_row(struct store *s, const char *tenant, const char *id)
+{
+	int rc = session_drop(s, tenant, id);
+
+	return rc < 0 ? rc : rc ? 0 : why_kept(s, tenant, id);
 }
 
 int

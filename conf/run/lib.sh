@@ -108,7 +108,7 @@ state_dir = $STATE/worker
 ${WORKER_CONF:-}
 EOF
   for tenant in ${TENANT//,/ }; do
-    printf '[scope.%s]\nunits = *\nexe = *\nuids = *\nendpoints = *\nwebhooks = *\n' "$tenant"
+    printf '[scope.%s]\nunits = *\nexe = *\nuids = *\nendpoints = *\nwebhooks = *\ncollectors = *\n' "$tenant"
   done >>"$STATE/stoker.conf"
   conf/nginx/render "$STATE/nginx" SOCKET="$STATE/run/api.sock" \
     PROFILES="$STATE/data/profiles" WEB="$STATE/web" LISTEN="127.0.0.1:$PORT" \

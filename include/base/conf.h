@@ -105,5 +105,9 @@ bool conf_allows_endpoint(const struct conf *c, const char *tenant,
  * [webhook] and webhooks of the tenant's scope list its host. */
 bool conf_allows_webhook(const struct conf *c, const char *tenant,
                          const struct url *u, const char *own);
+/* True when the worker may send profiles to a collector for the tenant: both
+ * allow of [collector] and collectors of the tenant's scope list its host. */
+bool conf_allows_collector(const struct conf *c, const char *tenant,
+                           const struct url *u, const char *own);
 /* True when the space-separated list has the word, or is "*". */
 bool conf_list_has(const char *list, const char *word);

@@ -25,6 +25,8 @@
 #define MEMORY_CHILD MEMORY_MIB(32)
 /* Fetched replies, in memory files. */
 #define MEMORY_BODIES MEMORY_MIB(256)
+/* Profiles on their way to collectors, in memory files. */
+#define MEMORY_DELIVERIES MEMORY_MIB(128)
 /* Readings that are kept from one periodic profile to the next. */
 #define MEMORY_READINGS MEMORY_MIB(256)
 /* Copies of targets' files that may not be read in place. */

@@ -90,8 +90,10 @@ TEST(services_are_added_shown_replaced_and_removed)
 	         "    \"labels\": {},\n"
 	         "    \"description\": \"\",\n"
 	         "    \"sourceLink\": \"\",\n"
+	         "    \"collector\": \"\",\n"
 	         "    \"createdAt\": \"*Z\",\n"
 	         "    \"updatedAt\": \"*Z\",\n"
+	         "    \"collectorProblems\": \\[\\],\n"
 	         "    \"unsupported\": \\[\\]\n"
 	         "  }\n"
 	         "\\]\n"},

@@ -29,7 +29,17 @@ struct head {
 	uint16_t files[2]; /* bytes */
 };
 
-enum kind { PROGRESS, DONE, WINDOWS, ROLLED, DEBUG, OTHER, FETCHED, KINDS };
+enum kind {
+	PROGRESS,
+	DONE,
+	WINDOWS,
+	ROLLED,
+	DEBUG,
+	OTHER,
+	FETCHED,
+	EXPORTED,
+	KINDS
+};
 
 static const struct {
 	uint32_t type;
@@ -40,6 +50,7 @@ static const struct {
 	[WINDOWS] = {MSG_WINDOWS, sizeof(struct msg_windows)},
 	[ROLLED] = {MSG_ROLLED, sizeof(struct msg_rolled)},
 	[DEBUG] = {MSG_DEBUG, sizeof(struct msg_debug)},
+	[EXPORTED] = {MSG_EXPORTED, sizeof(struct msg_exported)},
 	[FETCHED] = {MSG_FETCHED, sizeof(struct fetch_answer)},
 };
 
@@ -173,6 +184,41 @@ add_periodics(void)
 	s.periodics.n = ARRAY_LEN(all);
 }
 
+static int
+fetcher_is_there(void *arg)
+{
+	(void)arg;
+	return 0;
+}
+
+/* One whose request is made, one whose reply is read, and one that is sent. */
+static void
+add_deliveries(void)
+{
+	static const struct delivering all[] = {
+		{.state = DELIVERY_IS_MADE},
+		{.state = DELIVERY_IS_READ},
+		{.state = DELIVERY_IS_SENT, .fetch = 4},
+	};
+
+	s.deliveries = (struct deliveries){.runs = &s.runs,
+	                                   .host = "host",
+	                                   .want_fetcher = fetcher_is_there,
+	                                   .asked_ns = 1};
+	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+		struct delivering *v = &s.deliveries.items[i];
+
+		*v = all[i];
+		v->of.source = strdup("sess-e");
+		v->of.tenant = strdup("t");
+		v->of.service = strdup(i ? "svc" : "other");
+		v->of.collector = strdup("http://127.0.0.1:4318");
+		v->reply = memfd_create("reply", MFD_CLOEXEC);
+		if (v->state != DELIVERY_IS_READ)
+			close_ptr(&v->reply);
+	}
+}
+
 /* Makes the sockets of an analyser and a fetcher; in[] has the other ends. */
 static void
 begin(int in[static 2])
@@ -202,6 +248,7 @@ begin(int in[static 2])
 	add_runs();
 	add_watch();
 	add_periodics();
+	add_deliveries();
 }
 
 static void
@@ -209,6 +256,7 @@ end(int in[static 2])
 {
 	periodics_done(&s.periodics);
 	windows_done(&s.windows);
+	deliveries_done(&s.deliveries);
 	symbolizing_forget(&s.runs.symbolizing);
 	runs_done(&s.runs);
 	close_ptr(&in[0]);
@@ -267,6 +315,8 @@ check(size_t nruns)
 		       v->made.end_ms >= v->made.start_ms);
 		assert(v->made.sample_count >= 0 && v->made.value >= 0);
 	}
+	assert(s.deliveries.counts.rejected >= 0);
+	assert(s.deliveries.ntroubles <= 2);
 	assert(s.windows.counts.stored == 0); /* its series does not exist */
 	assert(s.debuginfod.n <= DEBUGINFOD_MAX_QUEUE);
 }

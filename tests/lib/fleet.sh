@@ -42,7 +42,7 @@ host_make() { # name, executables that its scope holds
       if [ $# -gt 1 ]; then
         printf 'exe = %s\n' "$2"
       else
-        printf 'units = *\nexe = *\nuids = *\nendpoints = *\n'
+        printf 'units = *\nexe = *\nuids = *\nendpoints = *\ncollectors = *\n'
       fi
     done
   } >"$dir/stoker.conf"

@@ -241,9 +241,19 @@ make_file(const char *dir)
 void
 test_store_in(const char *dir, struct store *out)
 {
-	struct service v = {TEST_TENANT, TEST_SERVICE, "auto", "",   "exe",
-	                    "/bin/true", "",           "auto", "{}", "{}",
-	                    "",          "",           0,      0};
+	struct service v = {
+		.tenant = TEST_TENANT,
+		.name = TEST_SERVICE,
+		.kind = "auto",
+		.host = "",
+		.match_kind = "exe",
+		.match_value = "/bin/true",
+		.pprof_url = "",
+		.source = "auto",
+		.allow = "{}",
+		.labels = "{}",
+		.description = "",
+	};
 
 	const struct conf conf = test_conf(dir);
 

@@ -4,6 +4,7 @@
 #include "checks.h"
 
 #include "base/version.h"
+#include "collectors.h"
 #include "continuous_state.h"
 #include "endpoint/call.h"
 #include "store/job.h"
@@ -222,6 +223,7 @@ write_store(struct store *s, const char *tenant, struct buf *out)
 	gauge(out, "stoker_profile_bytes", "Bytes of profiles on disk.");
 	buf_addf(out, "stoker_profile_bytes %lld\n", (long long)bytes);
 	continuous_metrics(&shown, out);
+	collectors_metrics(&shown, out);
 	return workers_metrics(s, tenant, out);
 }
 

@@ -28,13 +28,22 @@ dup_text(const char *s, char **out)
 	return *out ? 0 : -ENOMEM;
 }
 
-/* Checks an endpoint that the worker will use. "self" is the worker's host: the
- * one that the service names, or else the only host, which may be this one. */
+/* Returns what "self" stands for: the worker's host, which is the one that the
+ * service names, or else the only host, which may be this one. */
+static const char *
+own_host(struct call *c, const struct service_rows *rows,
+         char here[static CONF_HOST_MAX])
+{
+	const char *own = param_text(c, rows->host);
+
+	return !*own && !conf_host(c->env->conf, here) ? here : own;
+}
+
+/* Checks an endpoint that the worker will use. */
 static int
 check_endpoint(struct call *c, const struct service_rows *rows)
 {
 	const char *text = param_text(c, rows->pprof_url);
-	const char *own = param_text(c, rows->host);
 	char here[CONF_HOST_MAX] = "";
 	struct url u;
 
@@ -45,13 +54,34 @@ check_endpoint(struct call *c, const struct service_rows *rows)
 		                  "an http or https address, without a user "
 		                  "or a query",
 		                  text);
-	if (!*own && !conf_host(c->env->conf, here))
-		own = here;
-	if (conf_allows_endpoint(c->env->conf, c->caller.tenant, &u, own))
+	if (conf_allows_endpoint(c->env->conf, c->caller.tenant, &u,
+	                         own_host(c, rows, here)))
 		return 0;
 	detail_text(c, "parameter", "pprofUrl");
 	detail_text(c, "host", u.host);
 	return fail(c, EndpointForbidden, u.host);
+}
+
+/* Checks the collector to which the worker will send. */
+static int
+check_collector(struct call *c, const struct service_rows *rows)
+{
+	const char *text = param_text(c, rows->collector);
+	char here[CONF_HOST_MAX] = "";
+	struct url u;
+
+	if (!*text)
+		return 0;
+	if (url_parse(text, &u))
+		return fail_param(c, "collector",
+		                  "an http or https address, without a user",
+		                  text);
+	if (conf_allows_collector(c->env->conf, c->caller.tenant, &u,
+	                          own_host(c, rows, here)))
+		return 0;
+	detail_text(c, "parameter", "collector");
+	detail_text(c, "host", u.host);
+	return fail(c, CollectorForbidden, u.host);
 }
 
 static bool
@@ -166,6 +196,7 @@ fill(struct call *c, const char *name, const struct service_rows *rows,
 	        : dup_text(param_text(c, rows->description), &s->description);
 	rc = rc ? rc
 	        : dup_text(param_text(c, rows->source_link), &s->source_link);
+	rc = rc ? rc : dup_text(param_text(c, rows->collector), &s->collector);
 	return rc;
 }
 
@@ -179,7 +210,7 @@ service_read(struct call *c, const char *name, const struct service_rows *rows,
 
 	if (match_of_caller(c, "match", param_json(c, rows->match), &match) ||
 	    check_endpoint(c, rows) || check_allow(c, rows) ||
-	    check_source_link(c, rows))
+	    check_source_link(c, rows) || check_collector(c, rows))
 		return -1;
 	rc = fill(c, name, rows, &match, &s);
 	if (rc)
@@ -208,6 +239,7 @@ service_put(struct buf *out, const struct service *s)
 	json_put_raw(out, "labels", s->labels, "{}");
 	json_put_text(out, "description", s->description);
 	json_put_text(out, "sourceLink", s->source_link);
+	json_put_text(out, "collector", s->collector);
 	json_put_time(out, "createdAt", s->created_ms);
 	json_put_time(out, "updatedAt", s->updated_ms);
 }

@@ -1,4 +1,5 @@
 /* /api/v1/services, what stands below it, and /api/v1/workers. */
+#include "collectors.h"
 #include "endpoint/profile/start.h"
 #include "lacks.h"
 #include "service_fields.h"
@@ -21,6 +22,7 @@ answer_service(struct call *c, const char *name)
 {
 	CLEANUP_SERVICE struct service s = {0};
 	CLEANUP_LACKS struct lacks lacks = {0};
+	CLEANUP_JSON json_t *problems = NULL;
 	struct store *store = &c->env->store;
 	struct buf *out;
 	int rc = service_get(store, c->caller.tenant, name, &s);
@@ -28,11 +30,13 @@ answer_service(struct call *c, const char *name)
 	if (rc == -ENOENT)
 		return unknown(c, name);
 	if (!rc)
-		rc = lacks_read(store, c->caller.tenant, &lacks);
+		rc = lacks_read(store, c->caller.tenant, &lacks)
+		             ?: collectors_problems(&lacks.workers, &problems);
 	if (rc)
 		return fail_store(c, rc);
 	out = answer_json(c);
 	service_put(out, &s);
+	collectors_put(problems, &s, out);
 	lacks_put(&lacks, &s, out);
 	return answer_end(c);
 }
@@ -42,6 +46,7 @@ service_list_get(struct call *c)
 {
 	CLEANUP_SERVICES struct service_list list = {0};
 	CLEANUP_LACKS struct lacks lacks = {0};
+	CLEANUP_JSON json_t *problems = NULL;
 	struct page page = PAGE_OF(c, ListServices);
 	struct store *store = &c->env->store;
 	struct buf *out;
@@ -49,13 +54,15 @@ service_list_get(struct call *c)
 
 	if (rc)
 		return page_fail(c, rc, page.cursor);
-	rc = lacks_read(store, c->caller.tenant, &lacks);
+	rc = lacks_read(store, c->caller.tenant, &lacks)
+	             ?: collectors_problems(&lacks.workers, &problems);
 	if (rc)
 		return fail_store(c, rc);
 	out = page_begin(c);
 	for (size_t i = 0; i < list.n; i++) {
 		json_open(out, NULL, '{');
 		service_put(out, &list.items[i]);
+		collectors_put(problems, &list.items[i], out);
 		lacks_put(&lacks, &list.items[i], out);
 		json_close(out, '}');
 	}

@@ -511,6 +511,7 @@ put_service(struct poll *p, const struct service *v, struct buf *out)
 	json_put_raw(out, "allow", v->allow, "{}");
 	json_put_raw(out, "labels", v->labels, "{}");
 	json_put_text(out, "description", v->description);
+	json_put_text(out, "collector", v->collector);
 	rc = put_continuous(p, v, out);
 	json_close(out, '}');
 	return rc;

@@ -80,6 +80,17 @@ window_insert(struct store *s, const struct segment *g,
 	return n < 0 ? n : n ? 0 : -ENOENT;
 }
 
+/* Queues a window that this host captured for its service's collector. */
+static int
+queue(struct store *s, const struct segment *g, const char *id,
+      const char *series)
+{
+	int rc = db_run(s->db, SQL_DELIVERY_ADD_WINDOW,
+	                ARGS(V(id), V(series), V(g->host)));
+
+	return rc < 0 ? rc : 0;
+}
+
 static int
 commit(struct store *s, const struct segment *g, const struct window_ask *w,
        size_t n, size_t *stored)
@@ -92,6 +103,8 @@ commit(struct store *s, const struct segment *g, const struct window_ask *w,
 		id_new(WINDOW_PREFIX, id);
 		rc = window_insert(s, g, &w[i], id);
 		*stored += !rc;
+		if (!rc && w[i].level == WINDOW_CAPTURED && w[i].length)
+			rc = queue(s, g, id, w[i].series);
 		if (rc == -ENOENT)
 			rc = 0;
 	}

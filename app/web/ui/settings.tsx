@@ -61,6 +61,10 @@ export default function Settings({ args, caller }: PageProps) {
         {data.sourceLink}</dd></>}
       {data.pprofUrl && <><dt>Pages</dt><dd class="mono">{data.pprofUrl}</dd>
       </>}
+      {data.collector && <><dt>Collector</dt><dd class="mono">{data.collector}
+      </dd></>}
+      {data.collectorProblems.map(p => <><dt>Not sent</dt><dd class="bad">
+        {p.host}: {p.message}, since <Time at={p.since} /></dd></>)}
       {data.host && <><dt>Host</dt><dd>{data.host}</dd></>}
       {data.description && <><dt>About</dt><dd>{data.description}</dd></>}
     </dl>

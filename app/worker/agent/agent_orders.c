@@ -82,6 +82,8 @@ read_service(const json_t *j, struct service *out)
 		.allow = copy_object(j, "allow"),
 		.labels = copy_object(j, "labels"),
 		.description = copy_text(j, "description"),
+		/* an earlier release of the centre sends none */
+		.collector = copy_text(j, "collector"),
 	};
 	return is_name(out->tenant) && is_name(out->name) && out->kind &&
 	       out->host && out->match_kind && out->match_value &&

@@ -92,6 +92,10 @@ struct analyser {
 		pid_t pid; /* the child that writes the sums; 0: none */
 		int input, data, rows;
 	} rollup;
+	struct analyser_export {
+		pid_t pid; /* the child that writes requests; 0: none */
+		int input, data, rows;
+	} export;
 	int64_t progress_ns; /* when PROGRESS was last sent */
 	int64_t alive_ns;    /* when ALIVE is sent next */
 };
@@ -164,5 +168,10 @@ void analyser_cut(struct analyser *a);
 void analyser_rollup(struct analyser *a, int input);
 /* Reports the sums if this is the child that has written them. */
 void analyser_rollup_ended(struct analyser *a, pid_t pid, bool good);
+/* Forks a child that makes requests for collectors of the profiles in input.
+ * Owns: input is taken. */
+void analyser_export(struct analyser *a, int input);
+/* Reports the requests if this is the child that has written them. */
+void analyser_export_ended(struct analyser *a, pid_t pid, bool good);
 /* Reports the windows if this is the child that has written them. */
 void analyser_cut_ended(struct analyser *a, pid_t pid, bool good);

@@ -196,6 +196,7 @@ union message {
 	struct msg_done done;
 	struct msg_windows windows; /* of continuous profiling */
 	struct msg_rolled rolled;
+	struct msg_exported exported;
 	struct msg_debug debug;
 };
 

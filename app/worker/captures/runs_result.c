@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "profile/listing.h"
+#include "store/delivery.h"
 
 #include <errno.h>
 #include <string.h>
@@ -72,6 +73,19 @@ if_there(const struct blob *b)
 	return *b->id ? b : NULL;
 }
 
+/* Ends the job, and queues its profile for the service's collector, at once. */
+static int
+finish_job(struct runs *c, const struct run *v, const struct job_end *end)
+{
+	int rc = store_begin(c->store);
+
+	return rc ? rc
+	          : store_end(c->store,
+	                      job_finish(c->store, &v->ref, end)
+	                              ?: delivery_add_session(c->store,
+	                                                      v->ref.session));
+}
+
 static int
 finish(struct runs *c, const struct run *v, const struct session_result *result,
        const struct result_blobs *blobs)
@@ -92,7 +106,7 @@ finish(struct runs *c, const struct run *v, const struct session_result *result,
 				    "until then is kept";
 	}
 	for (int i = 0; i < FINISH_TRIES && rc == -EBUSY; i++)
-		rc = job_finish(c->store, &v->ref, &end);
+		rc = finish_job(c, v, &end);
 	return rc;
 }
 

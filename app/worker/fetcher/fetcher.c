@@ -1,6 +1,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "collector_headers.h"
 #include "fetcher_transfer.h"
 #include "worker/ipc/messages.h"
 #include "worker/ipc/sandbox.h"
@@ -13,7 +14,8 @@
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 
-#define MAX_CA ((size_t)8 << 20)
+#define MAX_CA      ((size_t)8 << 20)
+#define MAX_HEADERS ((size_t)256 << 10)
 
 static const char *const texts[] = {
 	"",
@@ -216,8 +218,35 @@ fetcher_serve(struct fetcher *f)
 	return rc;
 }
 
+/* Reads the headers for collectors. Without them, nothing is sent to any. */
+static void
+read_headers(struct fetcher *f, int fd)
+{
+	const char *path = f->conf->collector_header_file;
+	unsigned line;
+	int rc;
+
+	f->headers = (struct buf)BUF_INIT(MAX_HEADERS);
+	if (!*path)
+		return;
+	rc = fd < 0 ? -ENOENT : fd_read_all(fd, &f->headers);
+	if (!rc && strlen(buf_str(&f->headers)) != f->headers.len)
+		rc = -EBADMSG;
+	f->no_headers = rc != 0;
+	if (rc)
+		log_err("%s: %s: nothing is sent to collectors", path,
+		        rc == -ENOENT ? "there is no such file, or it cannot "
+		                        "be read"
+		                      : strerror(-rc));
+	line = rc ? 0 : collector_headers_check(buf_str(&f->headers));
+	if (line)
+		log_warn("%s: line %u is not TENANT HOST Name: value", path,
+		         line);
+}
+
 int
-fetcher_run(const struct conf *conf, const char *own, int socket, int alive)
+fetcher_run(const struct conf *conf, const char *own, int socket, int alive,
+            const struct fetch_secrets *secrets)
 {
 	struct fetcher f = {
 		.conf = conf,
@@ -228,5 +257,8 @@ fetcher_run(const struct conf *conf, const char *own, int socket, int alive)
 	};
 
 	prctl(PR_SET_NAME, FETCHER_NAME);
+	read_headers(&f, secrets->headers);
+	if (secrets->headers >= 0)
+		close(secrets->headers);
 	return fetcher_serve(&f);
 }

@@ -16,8 +16,8 @@
 /*
  * Runs the process until it ends; privileges were dropped before.
  *   Shape    own is this host's name, which "self" means in lists; alive is an
- *            eventfd (fetch_silence_s())
+ *            eventfd (fetch_silence_s()); secrets were opened before
  *   Errors   -errno when it could not start; -EPIPE when the scheduler is gone
  */
-MUST_CHECK int
-fetcher_run(const struct conf *conf, const char *own, int socket, int alive);
+MUST_CHECK int fetcher_run(const struct conf *conf, const char *own, int socket,
+                           int alive, const struct fetch_secrets *secrets);

@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/version.h"
+#include "collector_headers.h"
 #include "worker/ipc/debuginfod_url.h"
 #include "worker/ipc/fetch.h"
 
@@ -205,29 +206,49 @@ take_header(char *p, size_t one, size_t n, void *arg)
 /* --- options of libcurl --------------------------------------------------- */
 
 static int
+add_header(void *arg, const char *header)
+{
+	struct transfer *t = arg;
+	struct curl_slist *more = curl_slist_append(t->headers, header);
+
+	if (!more)
+		return -ENOMEM;
+	t->headers = more;
+	return 0;
+}
+
+/* Adds the operator's headers for a collector. */
+static int
+add_own_headers(struct transfer *t, const struct fetch_ask *ask)
+{
+	const struct fetcher *f = t->fetcher;
+	struct url u;
+
+	if (ask->purpose != FETCH_COLLECTOR)
+		return 0;
+	return url_parse(ask->url, &u)
+	               ?: collector_headers(buf_str(&f->headers), ask->tenant,
+	                                    &u, f->own, add_header, t);
+}
+
+static int
 add_headers(struct transfer *t, const struct fetch_ask *ask)
 {
 	const struct centre *centre = t->fetcher->centre;
 	const char *p = ask->headers;
 
-	if (centre) {
-		t->headers = curl_slist_append(NULL,
-		                               buf_str(&centre->authorization));
-		if (!t->headers)
-			return -ENOMEM;
-	}
+	if (centre && add_header(t, buf_str(&centre->authorization)))
+		return -ENOMEM;
 	while (*p) {
 		size_t n = strcspn(p, "\n");
 		CLEANUP_FREE char *line = strndup(p, n);
-		struct curl_slist *more =
-			line ? curl_slist_append(t->headers, line) : NULL;
+		int rc = line ? add_header(t, line) : -ENOMEM;
 
-		if (!more)
-			return -ENOMEM;
-		t->headers = more;
+		if (rc)
+			return rc;
 		p += n + (p[n] == '\n');
 	}
-	return 0;
+	return add_own_headers(t, ask);
 }
 
 #define SET(option, value)                                              \
@@ -353,6 +374,8 @@ is_allowed(const struct fetcher *f, const struct fetch_ask *ask,
 		return debuginfod_allows(f->conf->symbols_debuginfod, ask->url);
 	case FETCH_WEBHOOK:
 		return conf_allows_webhook(f->conf, ask->tenant, u, f->own);
+	case FETCH_COLLECTOR:
+		return conf_allows_collector(f->conf, ask->tenant, u, f->own);
 	default:
 		return false;
 	}
@@ -371,6 +394,8 @@ check(struct transfer *t, const struct fetch_ask *ask)
 		return FETCH_URL;
 	if (!is_allowed(f, ask, &u))
 		return FETCH_HOST;
+	if (ask->purpose == FETCH_COLLECTOR && f->no_headers)
+		return FETCH_INTERNAL;
 	t->local = url_is_local(&u) || !strcasecmp(u.host, f->own);
 	return FETCH_OK;
 }

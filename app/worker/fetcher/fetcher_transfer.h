@@ -24,7 +24,9 @@ struct fetcher {
 	struct buf ca;               /* certificates, PEM */
 	const struct centre *centre; /* the courier's; NULL: the fetcher */
 	const char *ca_file;
-	uint64_t held; /* bytes of incoming bodies */
+	struct buf headers; /* for collectors: collector_headers.h */
+	bool no_headers;    /* they could not be read */
+	uint64_t held;      /* bytes of incoming bodies */
 	struct transfer *transfers[FETCH_MAX];
 };
 

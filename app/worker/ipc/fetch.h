@@ -52,6 +52,7 @@ enum fetch_purpose {
 	FETCH_PPROF,
 	FETCH_DEBUGINFOD,
 	FETCH_WEBHOOK,
+	FETCH_COLLECTOR,
 	FETCH_CENTRE,
 	FETCH_PURPOSES
 };
@@ -70,10 +71,11 @@ fetch_silence_s(const struct conf *conf)
 	               : FETCH_MAX_SILENCE_S;
 }
 
-/* Files that the courier reads after it lost the right to open any:
- * descriptors, or -1. */
+/* Files that the courier and the fetcher read after they lost the right to open
+ * any: descriptors, or -1. */
 struct fetch_secrets {
-	int key, cert, cert_key;
+	int key, cert, cert_key; /* the courier's */
+	int headers;             /* the fetcher's, for collectors */
 };
 
 struct fetch_ask {

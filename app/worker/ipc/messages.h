@@ -68,6 +68,10 @@
  *	    + 1 descriptor, a memfd with profiles to add up, each after a
  *	    struct rollup_piece; the profiles of a group are consecutive.
  *	    Answered by one ROLLED; not sent again before that answer.
+ *	EXPORT
+ *	    + 1 descriptor, a memfd with profiles for collectors and replies of
+ *	    collectors, each after a struct export_piece. Answered by one
+ *	    EXPORTED; not sent again before that answer.
  *	CUT
  *	    asks for what all watches sampled since they started or were last
  *	    cut. Answered by one WINDOWS; not sent again before that answer.
@@ -93,6 +97,11 @@
  *	    + 2 descriptors, memfds: the sums, and a struct rollup_row for
  *	    each group. After an error, the rows end before the group that
  *	    failed.
+ *	EXPORTED
+ *	    + 2 descriptors, memfds: the requests, gzipped, one after another,
+ *	    and a struct export_row for each piece. The rows end before the first
+ *	    request that has no room beside the others and, after an error,
+ *	    before the piece that failed.
  */
 #pragma once
 
@@ -152,6 +161,8 @@ enum msg_type {
 	MSG_WANT_COURIER,
 	MSG_COURIER,
 	MSG_GROW,
+	MSG_EXPORT,
+	MSG_EXPORTED,
 };
 
 enum worker_phase { WORKER_CAPTURING, WORKER_FINISHING };
@@ -242,7 +253,7 @@ struct msg_symbolize {
 	int32_t pids[WORKER_MAX_PIDS];
 };
 
-/* STOP and CHECKPOINT; CUT and ROLLUP, which have no id. */
+/* STOP and CHECKPOINT; CUT, ROLLUP and EXPORT, which have no id. */
 struct msg_capture {
 	uint32_t type;
 	char id[ID_MAX];
@@ -281,6 +292,11 @@ struct msg_rolled {
 	uint32_t error; /* enum capture_error */
 };
 
+struct msg_exported {
+	uint32_t type;
+	uint32_t error; /* enum capture_error */
+};
+
 struct msg_debug {
 	uint32_t type;
 	struct host_debugs debugs;
@@ -306,6 +322,26 @@ struct rollup_row {
 	uint64_t offset, length;
 	/* for each function, with what it calls: percent of the sum's value */
 	double shares[ROLLUP_MAX_FUNCTIONS];
+};
+
+#define EXPORT_MAX_PIECES 16
+#define EXPORT_MAX_BYTES  ((size_t)16 << 20) /* of a profile; of all requests */
+#define EXPORT_MESSAGE    200
+
+/* Comes before the origin of a profile, {"service","host","id","labels"}, and
+ * the bytes of the profile; or before a reply, which has no origin. */
+struct export_piece {
+	uint32_t origin; /* length; 0: a reply */
+	uint32_t length; /* of the bytes */
+};
+
+/* A request or the meaning of a reply, in the second descriptor of EXPORTED. */
+struct export_row {
+	uint32_t failed; /* 1: no request could be made, or it is no reply */
+	uint32_t reserved;
+	uint64_t offset, length; /* of the request */
+	int64_t rejected;        /* profiles, according to the reply */
+	char message[EXPORT_MESSAGE]; /* of the reply; UTF-8, no controls */
 };
 
 /* One window, in the second descriptor of WINDOWS. */

@@ -33,7 +33,7 @@ struct opener_children {
 	int (*analyser)(const struct conf *conf, int ask, int socket,
 	                int blame_fd);
 	fetcher_child_run *fetcher;
-	courier_child_run *courier; /* courier_run(); NULL: never wanted */
+	fetcher_child_run *courier; /* courier_run(); NULL: never wanted */
 };
 
 /*

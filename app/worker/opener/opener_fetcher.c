@@ -11,13 +11,18 @@
 #include <sys/wait.h>
 
 /* Opens files that only this user may read, before the child changes its user.
- * The courier reports files that are missing. */
+ * The child reports files that are missing. */
 static struct fetch_secrets
-open_secrets(const struct conf *conf)
+open_secrets(const struct conf *conf, bool courier)
 {
 	const int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
-	struct fetch_secrets s = {-1, -1, -1};
+	struct fetch_secrets s = {-1, -1, -1, -1};
 
+	if (!courier) {
+		if (*conf->collector_header_file)
+			s.headers = open(conf->collector_header_file, flags);
+		return s;
+	}
 	s.key = open(conf->agent_key_file, flags);
 	if (*conf->agent_cert_file) {
 		s.cert = open(conf->agent_cert_file, flags);
@@ -32,7 +37,7 @@ be_fetcher(struct fetcher_program run, const struct conf *conf,
            const struct identity *who, pid_t parent, int socket, int alive)
 {
 	char own[CONF_HOST_MAX];
-	struct fetch_secrets secrets = {-1, -1, -1};
+	struct fetch_secrets secrets;
 	int keep[] = {socket, alive};
 	sigset_t none;
 	int rc;
@@ -40,15 +45,13 @@ be_fetcher(struct fetcher_program run, const struct conf *conf,
 	privilege_close_but(keep, ARRAY_LEN(keep));
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	if (run.courier)
-		secrets = open_secrets(conf);
+	secrets = open_secrets(conf, run.courier != NULL);
 	rc = privilege_drop(who, parent);
 	if (!rc)
 		rc = conf_host(conf, own);
 	if (!rc)
-		rc = run.courier
-		             ? run.courier(conf, own, socket, alive, &secrets)
-		             : run.fetcher(conf, own, socket, alive);
+		rc = (run.courier ?: run.fetcher)(conf, own, socket, alive,
+		                                  &secrets);
 	if (rc && rc != -EPIPE)
 		log_err("%s: %s", run.courier ? "courier" : "fetcher",
 		        strerror(-rc));

@@ -8,13 +8,9 @@
 #include "worker/ipc/fetch.h"
 #include "worker/ipc/privilege.h"
 
-/* The type of fetcher_run(), which the child calls. */
-typedef int fetcher_child_run(const struct conf *conf, const char *own,
-                              int socket, int alive);
-
-/* The type of courier_run(). */
+/* The type of fetcher_run() and courier_run(), which the child calls. */
 typedef int
-courier_child_run(const struct conf *conf, const char *own, int socket,
+fetcher_child_run(const struct conf *conf, const char *own, int socket,
                   int alive, const struct fetch_secrets *secrets);
 
 struct fetcher_child {
@@ -26,7 +22,7 @@ struct fetcher_child {
 /* The child's program: one is set. */
 struct fetcher_program {
 	fetcher_child_run *fetcher;
-	courier_child_run *courier;
+	fetcher_child_run *courier;
 };
 
 /* Ends a running fetcher, starts another, and sends the answer to events

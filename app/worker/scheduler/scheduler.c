@@ -80,6 +80,11 @@ connect_parts(struct scheduler *s)
 	s->agent.store = &s->store;
 	s->agent.want_courier = scheduler_want_courier;
 	s->agent.arg = s;
+	s->deliveries = (struct deliveries){
+		.runs = &s->runs,
+		.want_fetcher = scheduler_want_fetcher,
+		.arg = s,
+	};
 	s->webhooks = (struct webhooks){
 		.runs = &s->runs,
 		.want_fetcher = scheduler_want_fetcher,
@@ -183,7 +188,8 @@ prepare(struct scheduler *s, struct buf *why)
 		return rc;
 	quota_enforce(&s->store, s->conf);
 	s->targets.host = s->windows.host = s->self.host;
-	s->webhooks.host = s->agent.host = s->self.host;
+	s->webhooks.host = s->deliveries.host = s->self.host;
+	s->agent.host = s->self.host;
 	s->agent.boot_id = s->self.boot_id;
 	s->agent.max_jobs = s->runs.max;
 	s->targets.boot_id = s->self.boot_id;
@@ -209,6 +215,7 @@ close_all(struct scheduler *s)
 
 	runs_done(&s->runs);
 	triggers_done(&s->triggers);
+	deliveries_done(&s->deliveries);
 	periodics_done(&s->periodics);
 	windows_done(&s->windows);
 	rollup_done(&s->rollup);

@@ -88,6 +88,7 @@ scheduler_fetcher_gone(struct scheduler *s)
 	periodics_fetcher_gone(&s->periodics, clock_mono_ns());
 	debuginfod_fetcher_gone(&s->debuginfod, clock_mono_ns());
 	webhooks_fetcher_gone(&s->webhooks);
+	deliveries_fetcher_gone(&s->deliveries, clock_mono_ns());
 }
 
 void
@@ -102,6 +103,7 @@ scheduler_analyser_gone(struct scheduler *s)
 	         blamed);
 	windows_analyser(&s->windows, -1);
 	rollup_analyser(&s->rollup, -1);
+	deliveries_analyser_gone(&s->deliveries);
 	periodics_analyser_gone(&s->periodics, clock_mono_ns());
 	runs_lost(&s->runs, blamed);
 	symbolizing_drop(&s->runs.symbolizing, &s->store, s->self.host);
@@ -468,6 +470,7 @@ scheduler_other(void *arg, const void *m, size_t n, int fds[static 2])
 	const struct msg_rolled *rolled = m;
 	const struct msg_done *done = m;
 	const struct msg_debug *debug = m;
+	const struct msg_exported *exported = m;
 	int64_t now_ns = clock_mono_ns();
 
 	if (n == sizeof(*windows) && windows->type == MSG_WINDOWS)
@@ -476,6 +479,9 @@ scheduler_other(void *arg, const void *m, size_t n, int fds[static 2])
 	else if (n == sizeof(*rolled) && rolled->type == MSG_ROLLED)
 		rollup_take(&s->rollup, rolled, TAKE_FD(fds[0]),
 		            TAKE_FD(fds[1]));
+	else if (n == sizeof(*exported) && exported->type == MSG_EXPORTED)
+		deliveries_take(&s->deliveries, exported, TAKE_FD(fds[0]),
+		                TAKE_FD(fds[1]), now_ns);
 	else if (n == sizeof(*debug) && debug->type == MSG_DEBUG)
 		debuginfod_take(&s->debuginfod, debug);
 	else if (n == sizeof(*done) && done->type == MSG_DONE &&
@@ -488,7 +494,8 @@ scheduler_other_fetched(void *arg, const struct fetch_answer *a, int *body)
 {
 	struct scheduler *s = arg;
 
-	if (!periodics_fetched(&s->periodics, a, body, clock_mono_ns()))
+	if (!periodics_fetched(&s->periodics, a, body, clock_mono_ns()) &&
+	    !deliveries_fetched(&s->deliveries, a, body, clock_mono_ns()))
 		(void)(webhooks_fetched(&s->webhooks, a) ||
 		       debuginfod_fetched(&s->debuginfod, a, clock_mono_ns()));
 }
@@ -519,6 +526,7 @@ beat(struct scheduler *s, int64_t now_ns)
 	json_open(&text, "continuous", '{');
 	continuous_host_put(&host, &text);
 	json_close(&text, '}');
+	deliveries_json(&s->deliveries, &text);
 	own_cost_json(s->procs.proc_fd, getppid(), &text);
 	selftest_json(&s->selftest, &text);
 	json_close(&text, '}');
@@ -577,6 +585,7 @@ scheduler_step(struct scheduler *s, int64_t now_ns)
 		s->webhooks.waits |= s->triggers.fired;
 		s->triggers.fired = false;
 		webhooks_step(&s->webhooks, now_ns);
+		deliveries_step(&s->deliveries, now_ns);
 		report("symbolizing", symbolizing_step(&s->runs, &s->targets,
 		                                       s->self.host, now_ns));
 		report("naming", naming_step(&s->runs, &s->targets,

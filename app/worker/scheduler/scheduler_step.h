@@ -9,6 +9,7 @@
 #include "upkeep/retention.h"
 #include "worker/agent/agent.h"
 #include "worker/captures/runs.h"
+#include "worker/collectors/deliveries.h"
 #include "worker/continuous/periodic.h"
 #include "worker/continuous/rollup.h"
 #include "worker/continuous/watches.h"
@@ -35,6 +36,7 @@ struct scheduler {
 	struct periodics periodics;
 	struct triggers triggers;
 	struct webhooks webhooks;
+	struct deliveries deliveries;
 	struct rollup rollup;
 	struct debuginfod debuginfod;
 	struct agent agent;

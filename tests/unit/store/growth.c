@@ -60,6 +60,7 @@ static const struct {
 	{"lease", FIXED, 0, 0, "a row for each kind of work"},
 	{"link_key", FIXED, 0, 0, "no caller makes one"},
 	{"migration", FIXED, 0, 0, "a row for each migration"},
+	{"delivery", FIXED, 0, 0, "waiting of [collector] for each service"},
 	{"quota_turn", FIXED, 0, 0, "a row for each tenant"},
 	{"retention_clock", FIXED, 0, 0, "one row"},
 };

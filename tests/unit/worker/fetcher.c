@@ -12,6 +12,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
@@ -58,6 +59,7 @@ static const struct canned pages[] = {
 static void
 start_fetcher(struct rig *r)
 {
+	struct fetch_secrets secrets = {-1, -1, -1, -1};
 	int pair[2];
 
 	ck_assert_int_eq(msg_pair(pair), 0);
@@ -68,8 +70,9 @@ start_fetcher(struct rig *r)
 	if (r->fetcher == 0) {
 		close(pair[0]);
 		prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-		_exit(fetcher_run(&r->conf, "own", pair[1], r->alive) !=
-		      -EPIPE);
+		secrets.headers = open(r->conf.collector_header_file, O_RDONLY);
+		_exit(fetcher_run(&r->conf, "own", pair[1], r->alive,
+		                  &secrets) != -EPIPE);
 	}
 	close(pair[1]);
 	r->socket = pair[0];
@@ -470,6 +473,18 @@ TEST(a_tenant_reaches_only_hosts_of_its_scope)
 	         FETCH_WEBHOOK, FETCH_HOST},
 		{"[webhook]\nallow = localhost\n[scope.t]\nwebhooks = *\n",
 	         FETCH_WEBHOOK, FETCH_OK},
+		{"[scope.t]\ncollectors = *\n", FETCH_COLLECTOR, FETCH_HOST},
+		{"[collector]\nallow = *\n[scope.t]\nwebhooks = *\n",
+	         FETCH_COLLECTOR, FETCH_HOST},
+		{"[collector]\nallow = localhost\n[scope.t]\ncollectors = *\n",
+	         FETCH_COLLECTOR, FETCH_OK},
+		/* headers that cannot be read */
+		{"[collector]\nallow = *\nheader_file = /nowhere\n"
+	         "[scope.t]\ncollectors = *\n",
+	         FETCH_COLLECTOR, FETCH_INTERNAL},
+		{"[collector]\nheader_file = /nowhere\n[scope.t]\n"
+	         "endpoints = *\n",
+	         FETCH_PPROF, FETCH_OK},
 	};
 
 	NEEDS_SANDBOX();

@@ -271,8 +271,10 @@ be_scheduler(void *arg, const struct conf *conf,
 }
 
 static int
-no_fetcher(const struct conf *conf, const char *own, int socket, int signs)
+no_fetcher(const struct conf *conf, const char *own, int socket, int signs,
+           const struct fetch_secrets *secrets)
 {
+	(void)secrets;
 	(void)conf;
 	(void)own;
 	(void)socket;

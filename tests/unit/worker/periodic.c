@@ -45,6 +45,7 @@ enable(struct rig *r, const char *tenant, const char *types)
 	                    "{}",
 	                    "",
 	                    "",
+	                    "",
 	                    0,
 	                    0};
 	struct continuous c = {.tenant = (char *)tenant,

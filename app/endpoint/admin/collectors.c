@@ -1,0 +1,117 @@
+#include "collectors.h"
+
+#include "base/json_out.h"
+#include "store/delivery.h"
+
+#include <errno.h>
+#include <string.h>
+
+static const struct figure {
+	size_t at;
+	const char *metric, *kind, *help;
+} figures[] = {
+#define DELIVERY_FIGURE(member, key, metric, kind, meaning) \
+	{offsetof(struct delivery_host, member), #metric, #kind, meaning},
+#include "store/delivery_host.def"
+};
+
+/* Returns what a worker publishes; NULL if it is gone or publishes nothing.
+ * *all owns it. */
+static const json_t *
+published(const struct worker *w, json_t **all)
+{
+	*all = w->alive ? json_loads(w->capabilities, 0, NULL) : NULL;
+	return json_object_get(*all, "collectors");
+}
+
+static const char *
+text_of(const json_t *j, const char *key)
+{
+	const char *s = json_string_value(json_object_get(j, key));
+
+	return s ? s : "";
+}
+
+int
+collectors_problems(const struct worker_list *workers, json_t **out)
+{
+	CLEANUP_JSON json_t *found = json_array();
+
+	for (size_t i = 0; i < workers->n; i++) {
+		CLEANUP_JSON json_t *all = NULL;
+		const json_t *j = published(&workers->items[i], &all);
+		json_t *p;
+		size_t k;
+
+		json_array_foreach(json_object_get(j, "problems"), k, p) {
+			if (!json_is_object(p))
+				continue;
+			if (json_object_set_new(
+				    p, "host",
+				    json_string(workers->items[i].host)) ||
+			    json_array_append(found, p))
+				return -ENOMEM;
+		}
+	}
+	if (!found)
+		return -ENOMEM;
+	*out = TAKE(found);
+	return 0;
+}
+
+void
+collectors_put(const json_t *problems, const struct service *s, struct buf *out)
+{
+	json_t *p;
+	size_t i;
+
+	json_open(out, "collectorProblems", '[');
+	json_array_foreach(problems, i, p) {
+		if (strcmp(text_of(p, "tenant"), s->tenant) != 0 ||
+		    strcmp(text_of(p, "service"), s->name) != 0)
+			continue;
+		json_open(out, NULL, '{');
+		json_put_text(out, "host", text_of(p, "host"));
+		json_put_text(out, "message", text_of(p, "message"));
+		json_put_time(out, "since",
+		              json_integer_value(json_object_get(p, "since")));
+		json_close(out, '}');
+	}
+	json_close(out, ']');
+}
+
+/* --- metrics -------------------------------------------------------------- */
+
+static void
+write_metric(const struct worker_list *workers, const struct figure *f,
+             struct buf *out)
+{
+	for (size_t i = 0; i < workers->n; i++) {
+		CLEANUP_JSON json_t *all = NULL;
+		const struct worker *w = &workers->items[i];
+		const json_t *j = published(w, &all);
+		struct delivery_host h;
+
+		if (!j)
+			continue;
+		delivery_host_read(j, &h);
+		buf_addf(out, "stoker_collector_%s{host=\"%s\"} %lld\n",
+		         f->metric, w->host,
+		         (long long)*(const int64_t *)((const char *)&h +
+		                                       f->at));
+	}
+}
+
+void
+collectors_metrics(const struct worker_list *workers, struct buf *out)
+{
+	for (size_t i = 0; i < ARRAY_LEN(figures); i++) {
+		const struct figure *f = &figures[i];
+
+		buf_addf(out,
+		         "# HELP stoker_collector_%s %s.\n"
+		         "# TYPE stoker_collector_%s %s\n",
+		         f->metric, f->help, f->metric, f->kind);
+		write_metric(workers, f, out);
+	}
+}

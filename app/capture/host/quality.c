@@ -214,6 +214,9 @@ quality_conclude(struct quality *q, const char *type)
 	note_if(q, QUALITY_NOTE_OF(THROTTLED), q->throttled > 0);
 	quality_conclude_stacks(q);
 	note_if(q, QUALITY_NOTE_OF(QUOTA), q->quota_ms > q->duration_ms / MANY);
+	note_if(q, QUALITY_NOTE_OF(CPU_BUSY),
+	        q->waited_ms > q->ran_ms &&
+	                q->waited_ms > q->duration_ms / MANY);
 	note_if(q, QUALITY_NOTE_OF(TREE_FULL), q->dropped > 0);
 	note_if(q, QUALITY_NOTE_OF(FEW_SAMPLES), samples && samples < FEW);
 	note_if(q, QUALITY_NOTE_OF(NOTHING_LEFT), q->kept && !samples);

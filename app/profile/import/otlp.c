@@ -582,18 +582,15 @@ location_field(struct otlp *o, enum otlp_field field,
 }
 
 static int
-location_of(struct otlp *o, uint64_t at, uint32_t *out)
+make_location(struct otlp *o, uint64_t at, uint32_t *out)
 {
 	struct location_read l = {.mapping = PROFILE_NONE};
 	struct profile *p = o->im.p;
+	struct wire w = o->tables[LOCATIONS].rows[at];
 	enum otlp_field field;
 	struct wire_field f;
-	struct wire w;
-	int r = check_index(o, LOCATIONS, at);
+	int r = 0;
 
-	if (r || is_made(o, LOCATIONS, at, out))
-		return r;
-	w = o->tables[LOCATIONS].rows[at];
 	while (!r && (r = next(o, OTLP_LOCATION, &w, &f, &field)) > 0)
 		r = location_field(o, field, &f, &l);
 	if (!r)
@@ -606,6 +603,16 @@ location_of(struct otlp *o, uint64_t at, uint32_t *out)
 		p->mappings[l.mapping].has_functions = true;
 	make(o, LOCATIONS, at, *out);
 	return 0;
+}
+
+/* Most locations of a stack have been made for another one. */
+static int
+location_of(struct otlp *o, uint64_t at, uint32_t *out)
+{
+	int r = check_index(o, LOCATIONS, at);
+
+	return r || is_made(o, LOCATIONS, at, out) ? r
+	                                           : make_location(o, at, out);
 }
 
 /* --- samples -------------------------------------------------------------- */

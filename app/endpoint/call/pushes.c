@@ -221,7 +221,7 @@ push_add(struct push_windows *w, const char *type, const struct profile *p,
 	if (!w->unnamed)
 		rc = find_unnamed(p, &w->unnamed);
 	if (!rc && !file)
-		rc = pprof_encode(p, &to->made);
+		rc = pprof_encode_fast(p, &to->made);
 	to->file = file ? file : to->made.p;
 	to->length = file ? n : to->made.len;
 	return rc;

@@ -8,6 +8,7 @@
 #define MEMBER_MIN 18   /* header and trailer */
 #define ROOM_MIN   ((size_t)4 << 10)
 #define LEVEL      6 /* takes half the time of level 9, for 1 % more bytes */
+#define FAST       1
 
 DEFINE_CLEANUP(struct libdeflate_decompressor *, libdeflate_free_decompressor)
 DEFINE_CLEANUP(struct libdeflate_compressor *, libdeflate_free_compressor)
@@ -96,11 +97,11 @@ gzip_inflate(const void *p, size_t n, struct buf *out)
 	return buf_err(out);
 }
 
-int
-gzip_deflate(const void *p, size_t n, struct buf *out)
+static int
+deflate(int level, const void *p, size_t n, struct buf *out)
 {
 	CLEANUP(libdeflate_free_compressor_ptr)
-	struct libdeflate_compressor *c = libdeflate_alloc_compressor(LEVEL);
+	struct libdeflate_compressor *c = libdeflate_alloc_compressor(level);
 	size_t room, made;
 	char *to;
 
@@ -119,4 +120,16 @@ gzip_deflate(const void *p, size_t n, struct buf *out)
 		return out->err = -E2BIG;
 	out->len += made;
 	return 0;
+}
+
+int
+gzip_deflate(const void *p, size_t n, struct buf *out)
+{
+	return deflate(LEVEL, p, n, out);
+}
+
+int
+gzip_deflate_fast(const void *p, size_t n, struct buf *out)
+{
+	return deflate(FAST, p, n, out);
 }

@@ -147,13 +147,27 @@ pprof_write(const struct profile *p, struct buf *out)
 	put_header(out, p);
 }
 
-int
-pprof_encode(const struct profile *p, struct buf *out)
+static int
+encode(const struct profile *p,
+       int (*deflate)(const void *p, size_t n, struct buf *out),
+       struct buf *out)
 {
 	CLEANUP_BUF struct buf raw = BUF_INIT(RAW_MAX);
 
 	pprof_write(p, &raw);
 	if (buf_err(&raw))
 		return out->err = buf_err(&raw);
-	return gzip_deflate(raw.p, raw.len, out);
+	return deflate(raw.p, raw.len, out);
+}
+
+int
+pprof_encode(const struct profile *p, struct buf *out)
+{
+	return encode(p, gzip_deflate, out);
+}
+
+int
+pprof_encode_fast(const struct profile *p, struct buf *out)
+{
+	return encode(p, gzip_deflate_fast, out);
 }

@@ -76,9 +76,9 @@ read_threads(const struct interp_space *space)
 	struct interp_stack s = {.n = 0};
 	/* a thread that interprets Lua */
 	const struct walk_self self = {.pc = BASE + 16,
-	                               .dx = BASE + 0x200,
+	                               .dx = BASE + 0x400,
 	                               .bx = BASE + 0x300,
-	                               .r14 = BASE + 0x100};
+	                               .r14 = BASE + 0x200};
 
 	if (!language->attach(space, &t))
 		sink += interp_threads_find(&t, 1, &slot);

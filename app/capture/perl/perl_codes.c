@@ -178,6 +178,7 @@ read_heads(struct reader *r)
 
 		memset(p, 0, PIECES * sizeof(*p));
 		h->kind = instr >> PERL_KIND;
+		r->rows[i].gone = !h->kind || h->kind > PERL_FILE;
 		if (is_sub(h->kind)) {
 			p[NAME] = (struct memory_piece){.addr = instr << 4 >> 4,
 			                                .len = SV};

@@ -566,6 +566,14 @@
     same([stoker.bottomUp(new Tree(doc)).cut, stoker.bottomUp(tree).cut],
       [1, 0]);
   });
+  test('a_lock_has_the_functions_that_wait_for_it', () => {
+    const t = new Tree({ names: ['all', 'put', 'pthread_mutex_lock',
+      '[lock cache]', 'get'], packages: ['', 'shop', 'libc.so.6', '', 'shop'],
+    files: [], depth: [0, 1, 2, 3, 1, 2, 3], name: [0, 1, 2, 3, 4, 2, 3],
+    self: [0, 0, 0, 3, 0, 0, 7], totals: [10, 3, 3, 3, 7, 7, 7],
+    file: [], line: [] });
+    same([t.takers(3), t.takers(2)], [[['get', 0.7], ['put', 0.3]], []]);
+  });
   test('b_turns_the_tree_around_and_the_table_stays', () => {
     const before = rows();
     press('b');

@@ -83,7 +83,7 @@ disasm_next(struct disasm *d, struct disasm_code *code, struct disasm_line *out)
 		return false;
 	out->address = at->address;
 	out->size = at->size;
-	out->target = target_of(at->op_str);
+	out->target = at->id ? target_of(at->op_str) : 0; /* 0: a .byte */
 	snprintf(out->text, sizeof(out->text), "%s%s%s", at->mnemonic,
 	         *at->op_str ? " " : "", at->op_str);
 	return true;

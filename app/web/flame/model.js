@@ -269,6 +269,26 @@ class Tree {
     return best;
   }
 
+  /*
+   * The program's own functions in which threads wait for a lock, as [name,
+   * part of the waits], the most first; none of other frames. They show where
+   * the lock is taken, but not which of them its holder was in.
+   */
+  takers(name) {
+    const spent = new Map(), { parent } = this;
+    let all = 0;
+    for (let i = 1; this.names[name].startsWith('[lock ') && i < this.n; i++) {
+      let at = this.name[i] === name ? parent[i] : 0;
+      while (at > 0 && this.originOf(this.name[at]) !== 'own') at = parent[at];
+      if (at <= 0) continue;
+      spent.set(this.nameOf(at), (spent.get(this.nameOf(at)) ?? 0) +
+        this.total[i]);
+      all += this.total[i];
+    }
+    return [...spent].map(([taker, value]) => [taker, value / all])
+      .sort(([, a], [, b]) => b - a);
+  }
+
   /* The sum over all frames of a function, nested frames counted once; '' if
    * there is only one frame. */
   everywhere(name) {

@@ -549,7 +549,10 @@ function openPage(doc, address, fetched, linked = place => place && '') {
     on.choose(node);
     $('chosen').textContent = $('chosen').title = of.nameOf(node);
     const source = of.sourceOf(of.name[node]);
+    const takers = doc.base ? [] : whole.takers(of.name[node]).slice(0, 3);
     const parts = [of.packageOf(node), source && placed(source), lines,
+      takers.length > 0 && `waits in ${takers.map(([name, part]) =>
+        `${shorten(name, 40)} ${percent(part, 1)}`).join(', ')}`,
       on === flame && whole.everywhere(of.name[node])].filter(Boolean);
     $('numbers').replaceChildren(...parts.flatMap((part, i) =>
       i > 0 ? [' · ', part] : [part]));

@@ -62,6 +62,7 @@ TEST(bytes_that_are_no_instruction_do_not_end_the_code)
 
 	ck_assert_uint_eq(DECODE(EM_X86_64, "\x06\xc3\x0f", l), 3);
 	ck_assert_str_eq(l[0].text, ".byte 0x06");
+	ck_assert_uint_eq(l[0].target, 0);
 	ck_assert_str_eq(l[1].text, "retq");
 	ck_assert_uint_eq(l[2].address, 0x1002);
 }

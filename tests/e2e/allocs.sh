@@ -69,6 +69,8 @@ check bounds_of_what_a_busy_program_allocated_cover_the_truth bounds_cover
 # shell has a child from before the capture, and one born during it.
 target bursts "$B/targets/bursts"
 bursts=$pid
+target larger "$B/targets/bursts" 20000 300
+larger=$pid
 cat >"$tmp/parent" <<P
 #!/bin/bash
 "$B/targets/allocating" "$tmp/first.truth" 5000 >/dev/null &
@@ -82,18 +84,22 @@ mkfifo "$tmp/go"
 parent=$!
 wait_for 10 pgrep -P $parent >/dev/null
 begin bursts "$bursts" 0 --type alloc --seconds 10
+begin larger "$larger" 0 --type alloc --seconds 10
 begin children "$parent,$(pgrep -P $parent)" 0 --type alloc --seconds 8
 read -rt 2 <> <(:)
 echo >"$tmp/go"
 await_captures
-captured bursts && captured children
-of_bursts() {
-  "$B/tests/tools/folded" "$tmp/bursts.pb.gz" values | awk -v kept="$(quality bursts samplesKept)" '
+captured bursts && captured larger && captured children
+of_bursts() { # name
+  "$B/tests/tools/folded" "$tmp/$1.pb.gz" values | awk -v kept="$(quality "$1" samplesKept)" '
     { all += $NF } /;first / { first += $NF }
     END { got = 100 * first / all; printf "first has %.1f %%, not 12 %%, of %d samples\n", got, kept
       exit !(got > 7 && got < 17) }'
 }
-check shares_of_a_program_that_sleeps_between_bursts_are_true of_bursts
+check shares_of_a_program_that_sleeps_between_bursts_are_true of_bursts bursts
+# Where probes are slow, such bursts take too long to be watched to their end.
+true_or_told() { grep -q 'note: shares \(are\|may be\) wrong: ' "$tmp/larger.txt" || of_bursts larger; }
+check shares_of_large_bursts_are_true_or_the_profile_says_that_they_are_not true_or_told
 # The second child starts after at most 2 s, and is found soon.
 both() {
   local bytes
@@ -102,13 +108,21 @@ both() {
   [ "$bytes" -gt 45000000 ]
 }
 check a_child_born_during_the_capture_is_watched both
-kill -KILL "$bursts" $parent $(pgrep -P $parent)
+kill -KILL "$bursts" "$larger" $parent $(pgrep -P $parent)
 
 # Its bursts are so long that only their beginnings are watched.
 target long "$B/targets/bursts" 400000 500
-once long "$pid" --type alloc --seconds 4
-check beginnings_of_long_bursts_are_no_good_profile grep -q 'note: shares are wrong: ' "$tmp/long.txt"
-kill -KILL "$pid"
+long=$pid
+target ceaseless "$B/targets/bursts" 40000000 0
+ceaseless=$pid
+begin long "$long" 0 --type alloc --seconds 4
+begin ceaseless "$ceaseless" 0 --type alloc --seconds 4
+await_captures
+# Waits for a CPU make one look like the other.
+is_told() { grep -qE 'note: (shares (are|may be) wrong: |the total is far too small)' "$tmp/$1.txt" || { cat "$tmp/$1.txt"; return 1; }; }
+check beginnings_of_long_bursts_are_no_good_profile is_told long
+check a_program_that_does_nothing_but_allocate_has_no_good_profile is_told ceaseless
+kill -KILL "$long" "$ceaseless"
 
 strip -o "$tmp/bare" "$tmp/static"
 target bare "$tmp/bare" "$tmp/bare.truth" $rate

@@ -39,6 +39,17 @@ emit_alloc(void *ctx, const struct emit_slot *s, uint64_t size, uint64_t mean,
 	emit(ctx, &e);
 }
 
+/* Returns the bytes per sample. In a burst of calls they double repeatedly, so
+ * that the reader of samples need not keep up with it. */
+static __always_inline uint64_t
+mean_now(const struct emit_slot *s)
+{
+	const uint64_t doubled = s->taken / EMIT_STEP;
+	const uint64_t mean = s->mean << (doubled & 31);
+
+	return s->mean >> 32 || doubled > 31 || mean >> 32 ? UINT32_MAX : mean;
+}
+
 SEC("uprobe")
 int
 stoker_alloc(void *ctx)
@@ -63,10 +74,11 @@ stoker_alloc(void *ctx)
 		return 0;
 	/* CPUs share the count, so it is not written to once it has ended */
 	scaled = s->scaled > 0 && __sync_fetch_and_add(&s->scaled, -1) > 0;
-	mean = s->mean;
-	if (!mean || mean >> 32 || !is_kept(size, mean))
+	mean = mean_now(s);
+	if (!mean || !is_kept(size, mean))
 		return 0;
 	count->costly++;
+	__sync_fetch_and_add(&s->taken, 1);
 	emit_alloc(ctx, s, size, mean, scaled);
 	return 0;
 }

@@ -15,6 +15,8 @@
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/sysinfo.h>
 
@@ -106,9 +108,11 @@ allocs_open(struct allocs *out)
 /* Earlier watched time loses this much weight each time a process is watched
  * again, since its behaviour may have changed. */
 #define FADE 0.75
-/* The largest number of calls between two looks fades by this factor at each
- * look. */
+/* The largest number of calls of a burst fades by this factor at each one. */
 #define FADE_MOST 0.95
+/* The debt that a process may run up to be watched to the end of a burst: a
+ * burst becomes longer by about as much. */
+#define DEBT_NS (30 * NS_PER_MS)
 /* A sample stands for no more calls than this; the rest is left to later ones,
  * if there are any. */
 #define MOST_SCALE 1e7
@@ -136,7 +140,8 @@ allocs_open(struct allocs *out)
 /* A process's threads, MOST_TASKS of them at most. */
 struct awake {
 	int64_t ns;   /* that they have run or waited for a CPU */
-	int64_t runs; /* how often they were put on a CPU */
+	int64_t runs; /* how often they were put on a CPU, */
+	int64_t ends; /* and left one to wait for something else */
 	bool now;     /* one runs, or waits for a CPU */
 	bool counted; /* false: the other members are not known */
 };
@@ -151,14 +156,15 @@ struct watched {
 	 * in advance. */
 	struct allocs_missed missed, ahead;
 	int64_t scaled;     /* calls since the last look that may be scaled */
-	double most;        /* calls between two looks while it was watched */
+	double most;        /* calls of a burst, or between two looks */
 	uint64_t mean;      /* 0: not chosen yet */
 	double cost, bytes; /* per ns, while it is watched */
 	struct awake awake; /* at the last look, if they were counted then */
 	bool paused;        /* it paused while it was watched */
-	double burst;       /* calls since then */
+	double burst;       /* calls of the burst so far */
 	double cut;         /* calls in bursts that were watched in part, */
-	double whole;       /* and other calls */
+	double drowned;     /* calls beside which the process did nothing */
+	double whole;       /* other calls */
 };
 
 struct watchers {
@@ -195,7 +201,7 @@ set_scales(struct watchers *p, uint32_t slot, int64_t next_ns)
 	double expected =
 		w->on.ns > 0 ? w->on.calls / w->on.ns * (double)next_ns : 0;
 
-	expected = fmax(expected, w->most);
+	expected = fmax(expected, w->most - w->burst);
 	w->scaled = expected > 1 ? (int64_t)expected : 1;
 	__atomic_store_n(&s->scaled, w->scaled, __ATOMIC_RELAXED);
 	/* If the upper bound is too rough for an estimate, it also allows for
@@ -295,7 +301,26 @@ look_aside(struct watchers *p, uint32_t slot)
 		add_part(p, &look, &w->off);
 }
 
-/* Opens two files per thread, so this is done only where it decides. */
+/*
+ * Returns how often a thread has left a CPU on its own.
+ *   Source   proc_pid_status(5), voluntary_ctxt_switches
+ */
+static int64_t
+ends_of(int tasks, int32_t tid)
+{
+	static const char key[] = "\nvoluntary_ctxt_switches:";
+	CLEANUP_BUF struct buf status = BUF_INIT(BUF_MAX_SMALL);
+	const char *at;
+	char path[64];
+
+	snprintf(path, sizeof(path), "%d/status", tid);
+	if (file_read(tasks, path, &status))
+		return 0;
+	at = strstr(buf_str(&status), key);
+	return at ? atoll(at + sizeof(key) - 1) : 0;
+}
+
+/* Opens three files per thread, so this is done only where it decides. */
 static struct awake
 count_awake(int32_t pid)
 {
@@ -318,6 +343,7 @@ count_awake(int32_t pid)
 			sum.ns += (int64_t)(s.ran_ns + s.waited_ns);
 			sum.runs += (int64_t)s.runs;
 		}
+		sum.ends += ends_of(dirfd(tasks), tid);
 		snprintf(path, sizeof(path), "%d/stat", tid);
 		sum.now |= !file_read(dirfd(tasks), path, &stat) &&
 		           proc_parse_state(buf_str(&stat)) == 'R';
@@ -332,34 +358,47 @@ count_awake(int32_t pid)
  * counted before the probes are removed, which takes longer than many bursts.
  * If they were not counted at the last look, the threads that run now are taken
  * to have run since then.
+ *
+ * Returns false if the process is to be watched on, to the end of a burst.
  */
-static void
-follow_burst(struct watched *w, const struct probe_look *look, int32_t pid,
-             bool off)
+static bool
+follow_burst(struct watched *w, const struct probe_look *look,
+             const struct probe_target *t, bool off)
 {
-	bool dense = look->calls > 0 && look->cost_ns > look->used_ns / 2;
+	/* A burst with fewer calls, or none, may wait for a CPU. */
+	bool dense = w->burst > 0 ||
+	             (look->calls > 0 && look->cost_ns > look->used_ns / 2);
 	struct awake was = w->awake, is = {0};
 	bool awake, in_one;
 
 	if (off ? dense && w->paused : dense || !w->paused)
-		is = count_awake(pid);
+		is = count_awake(t->of.pid);
 	awake = is.now;
 	in_one = is.now;
-	if (was.counted) {
+	/* A wait for a CPU that has not ended yet is not in ns. */
+	if (was.counted && !(is.now && was.now && is.ends == was.ends)) {
 		awake = is.ns - was.ns > look->ns / 4 * 3;
 		in_one &= is.ns - was.ns > (is.runs - was.runs) * LONG_RUN_NS;
 	}
 	w->awake = is;
 	w->burst += (double)look->calls;
+	w->most = fmax(w->most, w->burst);
+	in_one = dense && w->paused && (awake || in_one);
+	if (off && in_one && t->account.credit_ns > -DEBT_NS)
+		return false;
 	if (dense && awake && !off)
-		return;
-	if (dense && off && w->paused && (awake || in_one))
+		return false;
+	if (off && in_one)
 		w->cut += w->burst;
+	else if (off && !w->paused && look->cost_ns > look->used_ns / 10 * 9)
+		w->drowned += w->burst;
 	else
 		w->whole += w->burst;
+	w->most *= w->burst > 0 ? FADE_MOST : 1;
 	w->burst = 0;
 	/* It may have paused because it computed. */
 	w->paused |= !awake || look->used_ns > look->ns / 10;
+	return off;
 }
 
 /* Inserting or removing each probe may have to wait for other processes. The
@@ -418,6 +457,7 @@ turn_on(struct watchers *p, uint32_t slot)
 	w->awake = count_awake(t->of.pid);
 	w->paused = !w->awake.now;
 	s->mean = w->mean ? w->mean : FIRST_MEAN;
+	s->taken = 0;
 	set_scales(p, slot, ON_NS);
 }
 
@@ -472,6 +512,15 @@ look_ns(const struct watched *w, const struct probe_account *a)
 	return ns < ON_NS ? ON_NS : ns > LOOK_NS ? LOOK_NS : (int64_t)ns;
 }
 
+static void
+publish_parts(const struct watched *w, struct emit_slot *s)
+{
+	const double all = w->cut + w->drowned + w->whole + 1;
+
+	s->cut = (uint32_t)(1000 * w->cut / all);
+	s->drowned = (uint32_t)(1000 * w->drowned / all);
+}
+
 /* Looks at a process that is watched, and decides if that can go on. */
 static void
 look_on(struct watchers *p, uint32_t slot)
@@ -484,17 +533,17 @@ look_on(struct watchers *p, uint32_t slot)
 
 	add_part(p, &look, &w->on);
 	subtract_made(w, s);
-	w->most = fmax((double)look.calls, w->most * FADE_MOST);
 	follow(&w->cost, (double)look.cost_ns, look.ns);
 	follow(&w->bytes, (double)look.bytes, look.ns);
 	w->mean = mean_of(w, &t->account);
 	off = (double)t->account.credit_ns < w->cost * ON_NS / 2;
-	follow_burst(w, &look, t->of.pid, off);
-	s->cut = (uint32_t)(1000 * w->cut / (w->cut + w->whole + 1));
+	off = follow_burst(w, &look, t, off);
+	publish_parts(w, s);
 	if (!off) {
 		int64_t next_ns = look_ns(w, &t->account);
 
 		s->mean = w->mean;
+		s->taken = 0;
 		set_scales(p, slot, next_ns);
 		t->next_ns = t->account.looked_ns + next_ns;
 	} else {
@@ -531,7 +580,7 @@ forget(void *arg, uint32_t slot)
 	turn_off(p, slot);
 	probe_forget(&p->watch.targets[slot]);
 	p->slots[slot].left = 0;
-	p->slots[slot].cut = 0;
+	p->slots[slot].cut = p->slots[slot].drowned = 0;
 	p->all[slot] = (struct watched){0};
 }
 

@@ -199,6 +199,14 @@ quality_conclude_stacks(struct quality *q)
 	conclude_names(q);
 }
 
+/* True if shares may be wrong, since many records were lost. Chance decides
+ * which samples of CPU time are lost; of events, mostly those in bursts are. */
+static bool
+lost_many(const struct quality *q)
+{
+	return q->lost > (q->run_rate ? q->kept : q->kept / 4);
+}
+
 void
 quality_conclude(struct quality *q, const char *type)
 {
@@ -210,7 +218,8 @@ quality_conclude(struct quality *q, const char *type)
 	 * only be lower. */
 	q->achieved_rate = q->kept ? llround(1000 * hz * (double)q->kept / all)
 	                           : 0;
-	note_if(q, QUALITY_NOTE_OF(LOST), q->lost > 0);
+	note_if(q, QUALITY_NOTE_OF(LOST), q->lost > 0 && !lost_many(q));
+	note_if(q, QUALITY_NOTE_OF(LOST_MANY), lost_many(q));
 	note_if(q, QUALITY_NOTE_OF(THROTTLED), q->throttled > 0);
 	quality_conclude_stacks(q);
 	note_if(q, QUALITY_NOTE_OF(QUOTA), q->quota_ms > q->duration_ms / MANY);

@@ -487,19 +487,25 @@ left_of(const struct capture *c)
 	return sum;
 }
 
-/* If more than this share of a slot's calls is cut off, in thousandths, its
- * samples show only the beginnings of bursts. */
-#define MOST_CUT 500
+/* If more than this share of a slot's calls, in thousandths, is cut off or
+ * drowned, its samples have wrong shares. */
+#define MOST_WRONG 400
 
-static bool
-has_beginnings(const struct capture *c)
+static quality_notes
+wrong_shares(const struct capture *c)
 {
 	const struct emit_slot *slots = sampler_alloc_slots(c->source->sampler);
+	quality_notes notes = 0;
 
-	for (uint32_t i = 0; slots && i < EMIT_SLOTS; i++)
-		if (slots[i].cut > MOST_CUT && follows(c, &slots[i]))
-			return true;
-	return false;
+	for (uint32_t i = 0; slots && i < EMIT_SLOTS; i++) {
+		const struct emit_slot *s = &slots[i];
+
+		if (s->cut + s->drowned <= MOST_WRONG || !follows(c, s))
+			continue;
+		notes |= s->cut < s->drowned ? QUALITY_NOTE_OF(DROWNED)
+		                             : QUALITY_NOTE_OF(BEGINNINGS);
+	}
+	return notes;
 }
 
 /* Notes the bounds of the true value, unless the sum is certain. */
@@ -513,8 +519,7 @@ conclude_sum(const struct finisher *f)
 	if (q->notes & QUALITY_NOTE_OF(IN_PARTS))
 		bounds = parts_bounds(p);
 	bounds.most += left_of(f->capture);
-	if (has_beginnings(f->capture))
-		q->notes |= QUALITY_NOTE_OF(BEGINNINGS);
+	q->notes |= wrong_shares(f->capture);
 	if (f->capture->type == TYPE_alloc && q->lost)
 		bounds.most = INFINITY;
 	if (bounds.least >= (1 - SUM_SURE) * p->sum &&

@@ -646,6 +646,21 @@ TEST(what_is_not_taken_is_refused)
 }
 END
 
+TEST(a_push_without_a_known_value_makes_no_service)
+{
+	static const char *const types[] = {"exceptions"};
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_BUF struct buf file = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_REPLY struct client_reply push = {0}, service = {0};
+
+	put_profile(types, 1, &file);
+	push = api_send(&a, PUSH "&format=pprof", "", file.p, file.len);
+	assert_error(&push, 422, "IngestFailed");
+	service = api_get(&a, "/api/v1/services/shop");
+	assert_error(&service, 404, "UnknownService");
+}
+END
+
 TEST(labels_of_pushes_are_bounded)
 {
 	CLEANUP_API struct test_api a =

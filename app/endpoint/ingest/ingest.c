@@ -301,6 +301,12 @@ store_types(struct call *c, struct push *p, struct profile *made)
 
 	if (rc)
 		return refuse(c, rc, p);
+	rc = pushed_service(c, p->app, "Pushed to /ingest");
+	if (rc) {
+		detail_text(c, "service", p->app);
+		return rc == -ENOENT ? fail(c, UnknownService, p->app)
+		                     : fail_store(c, rc);
+	}
 	pushed_times(&p->taken, made, &w);
 	if (call_begin(c))
 		return -1;
@@ -384,12 +390,6 @@ ingest_post(struct call *c)
 	rc = import(c, &p, &made);
 	if (rc)
 		return refuse(c, rc, &p);
-	rc = pushed_service(c, p.app, "Pushed to /ingest");
-	if (rc) {
-		detail_text(c, "service", p.app);
-		return rc == -ENOENT ? fail(c, UnknownService, p.app)
-		                     : fail_store(c, rc);
-	}
 	if (store_types(c, &p, made))
 		return -1;
 	return c->repeated ? 0 : answer_empty(c, c->route->status);

@@ -215,7 +215,8 @@ word(struct json_scan *s)
 static enum json_token
 open_level(struct json_scan *s, char bracket)
 {
-	if (s->depth == JSON_SCAN_DEPTH)
+	s->too_deep = s->depth == JSON_SCAN_DEPTH;
+	if (s->too_deep)
 		return bad(s);
 	s->p++;
 	s->first = true;

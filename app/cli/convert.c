@@ -48,16 +48,47 @@ choose_format(const struct cli *c, const struct format **out)
 	                          c->operands[1], buf_str(&known));
 }
 
+/* Makes the value that --sample-type names the one that viewers show first. */
+static int
+choose_value(const struct cli *c, struct profile *p)
+{
+	CLEANUP_BUF struct buf known = BUF_INIT(BUF_MAX_SMALL);
+	uint32_t at = profile_type_index(p, c->opt.sample_type);
+
+	if (at < p->ntypes) {
+		p->default_type = p->types[at].type;
+		return LEAVE_OK;
+	}
+	for (uint32_t i = 0; i < p->ntypes; i++)
+		buf_addf(&known, "%s%s", i ? ", " : "",
+		         profile_text(p, p->types[i].type));
+	return usage_error("--sample-type %s is none of: %s",
+	                   c->opt.sample_type ? c->opt.sample_type : "",
+	                   buf_str(&known));
+}
+
+/* Returns the type of the value that is shown, or the value's name. */
+static const char *
+type_shown(const struct cli *c, const struct profile *p)
+{
+	uint32_t at = profile_type_index(p, NULL);
+	const struct type *t =
+		import_first_type(import_value_types(p, at, NULL));
+
+	if (c->opt.type && !c->opt.sample_type)
+		return c->opt.type;
+	return t ? t->name : profile_text(p, p->types[at].type);
+}
+
 static int export(const struct cli *c, const struct format *format,
-                  const struct profile *p, const struct type *type,
-                  struct buf *out)
+                  const struct profile *p, struct buf *out)
 {
 	const char *name = path_name(c->operands[0]);
 	const struct export_meta meta = {
 		.title = name,
 		.id = name,
 		.service = name,
-		.type = type->name,
+		.type = type_shown(c, p),
 		.time_ms = p->time_ns / 1000000,
 		.duration_ms = p->duration_ns / 1000000,
 	};
@@ -85,14 +116,15 @@ cmd_convert(struct cli *c)
 	CLEANUP_BUF struct buf out = BUF_INIT(IMPORT_MAX_FILE);
 	CLEANUP_PROFILE struct profile *p = NULL;
 	const struct format *format;
-	const struct type *type;
 	int rc = choose_format(c, &format);
 
 	if (!rc)
 		rc = read_named(c->operands[0], &file);
 	if (!rc)
-		rc = import_local(c, c->operands[0], &file, NULL, &p, &type);
+		rc = import_local(c, c->operands[0], &file, NULL, &p, NULL);
 	if (!rc)
-		rc = export(c, format, p, type, &out);
+		rc = choose_value(c, p);
+	if (!rc)
+		rc = export(c, format, p, &out);
 	return rc ? rc : write_named(c->operands[1], &out);
 }

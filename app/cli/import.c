@@ -38,7 +38,8 @@ add_binaries(const struct cli *c, struct local_files *files)
 }
 
 static int
-name_frames(struct local_files *files, const char *name, struct profile **p)
+name_frames(struct local_files *files, const char *name, bool here,
+            struct profile **p)
 {
 	struct profile *named;
 	struct local_names found;
@@ -51,9 +52,10 @@ name_frames(struct local_files *files, const char *name, struct profile **p)
 	if (found.used < found.mappings)
 		fprintf(stderr,
 		        "note: %u of %u programs and libraries were not found "
-		        "on this machine, so their functions have no names; "
-		        "--binary can name the files\n",
-		        found.mappings - found.used, found.mappings);
+		        "%s, so their functions have no names%s\n",
+		        found.mappings - found.used, found.mappings,
+		        here ? "on this machine" : "where --binary says",
+		        here ? "; --binary can name the files" : "");
 	return LEAVE_OK;
 }
 
@@ -73,6 +75,7 @@ import_local(struct cli *c, const char *name, const struct buf *file,
 		.event = c->opt.event,
 		.rate = c->opt.rate > 0 ? (double)c->opt.rate : 0,
 		.deltas = true,
+		.untyped = !type,
 		.unwinder = &unwinder,
 		.limits = {.raw_bytes = 2 * IMPORT_MAX_FILE,
 	                   .memory = 4 * IMPORT_MAX_FILE,
@@ -83,6 +86,7 @@ import_local(struct cli *c, const char *name, const struct buf *file,
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_PROFILE struct profile *p = NULL;
 	const struct input *as;
+	const struct type *of;
 	int rc;
 
 	if (!stacks)
@@ -91,7 +95,7 @@ import_local(struct cli *c, const char *name, const struct buf *file,
 	if (rc)
 		return rc;
 	unwinder = local_unwinder(stacks);
-	if (profile_import(buf_str(file), file->len, &ask, &p, &as, type, &why))
+	if (profile_import(buf_str(file), file->len, &ask, &p, &as, &of, &why))
 		return failed("%s: %s", name, buf_str(&why));
 	if (c->opt.seconds > 0 && !p->duration_ns)
 		p->duration_ns = c->opt.seconds * INT64_C(1000000000);
@@ -99,8 +103,11 @@ import_local(struct cli *c, const char *name, const struct buf *file,
 		fprintf(stderr, "note: %s%s", buf_str(&why),
 		        why.p[why.len - 1] == '\n' ? "" : "\n");
 	if (import_is_local(c, file))
-		rc = name_frames(files, name, &p);
-	if (!rc)
-		*out = TAKE(p);
-	return rc;
+		rc = name_frames(files, name, is_recording(file), &p);
+	if (rc)
+		return rc;
+	if (type)
+		*type = of;
+	*out = TAKE(p);
+	return LEAVE_OK;
 }

@@ -19,7 +19,7 @@ bool import_is_local(const struct cli *c, const struct buf *file);
  * profiles get their names from there. Prints notes.
  *
  *   Shape    name is that of the file, for messages; format may be NULL, and is
- *            then detected
+ *            then detected; if type is NULL, files of no type are read, too
  *   Owns     *out is the caller's; profile_free() it; *type is static
  *   Errors   LEAVE_OK, or prints an error and returns an exit status
  */

@@ -66,9 +66,8 @@ symbolize_file(struct cli *c)
 	CLEANUP_BUF struct buf file = BUF_INIT(IMPORT_MAX_FILE);
 	CLEANUP_PROFILE struct profile *p = NULL;
 	const char *name = c->operands[0];
-	const struct type *type;
 	int rc = read_named(name, &file)
-	                 ?: import_local(c, name, &file, NULL, &p, &type);
+	                 ?: import_local(c, name, &file, NULL, &p, NULL);
 
 	if (rc)
 		return rc;

@@ -37,6 +37,7 @@ struct json_scan {
 	uint8_t objects[JSON_SCAN_DEPTH / 8]; /* bit by level: not an array */
 	bool name_next; /* inside an object, before a member */
 	bool first;     /* this level has no value yet */
+	bool too_deep;  /* nesting past JSON_SCAN_DEPTH made a token JSON_BAD */
 };
 
 /* Starts to scan p[n], which need not be NUL-terminated; the caller owns the

@@ -10,7 +10,9 @@
 
 #include "profile/types.h"
 
-/* Most frames of all samples together, inlined ones included; bounds time. */
+/* Most frames of all distinct stacks together, inlined ones included; bounds
+ * time. All samples of a file may have as many, or a frame for each byte of the
+ * largest file. */
 #define IMPORT_MAX_FRAMES (1u << 25)
 
 /* An executable mapping of a recorded process. */
@@ -70,7 +72,9 @@ struct import_ask {
 	bool lines;  /* folded stacks have no counts: each line is one sample */
 	bool deltas; /* values of pprof files may be negative, as in differences
 	              */
-	bool *as_is; /* NULL, or set to true if the bytes are a pprof file
+	bool untyped; /* without a type, files that have none are read, too;
+	                 *type is NULL then */
+	bool *as_is;  /* NULL, or set to true if the bytes are a pprof file
 	                that is read as it is: nothing was converted or
 	                dropped */
 	/* For recordings of perf with copies of stacks, which are refused
@@ -134,7 +138,8 @@ bool import_type_of_end(const char *name, const struct type **out);
 /*
  * Chooses the type whose values viewers show first: the type that is asked for,
  * if the file fits it, or, if asked is "", the file's default or else first
- * type. A file with only unknown values fits a type whose unit it has.
+ * type. A file with only unknown values fits a type whose unit it has. If asked
+ * is NULL, *out is NULL for a file of no type, whose values stay as they are.
  *   Errors   -EBADMSG it has no values of such a type, with its types in why
  */
 MUST_CHECK int import_choose(struct profile *p, const char *asked,

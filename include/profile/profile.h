@@ -21,7 +21,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define PROFILE_MAX_TYPES  16
+#define PROFILE_MAX_TYPES  64
 #define PROFILE_MAX_FRAMES 1024 /* locations in one stack */
 #define PROFILE_MAX_LINES  64   /* inlined functions at one address */
 #define PROFILE_MAX_LABELS 64   /* labels of one sample */

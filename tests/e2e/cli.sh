@@ -436,6 +436,15 @@ back() {
     convert - - --format folded <"$STATE/converted.pb.gz" | sort | diff - <(sort "$STATE/plain.folded")
 }
 check a_converted_profile_is_the_same_profile back
+# A pprof file of exceptions and locks, which no type of profile has.
+base64 -d >"$STATE/exceptions.pb" <<<"CgQIARACCgQIAxACEggIAQgCEAUQByIICAEiBAgBEAEqBAgB\
+EAQiCAgCIgQIAhACKgQIAhAFMgAyCmV4Y2VwdGlvbnMyBWNvdW50Mgpsb2NrX2NvdW50MgNob3QyBG1haW4="
+check a_file_of_no_type_of_profile_is_converted \
+  says 'main;hot 7' convert "$STATE/exceptions.pb" - --format folded
+check another_value_of_a_file_is_converted \
+  says 'main;hot 5' convert "$STATE/exceptions.pb" - --format folded --sample-type exceptions
+check the_values_of_a_file_are_listed says 'none of: exceptions, lock_count' \
+  convert "$STATE/exceptions.pb" - --format folded --sample-type cpu
 check an_unknown_name_is_converted_to_nothing leaves 64 convert "$STATE/plain.folded" "$STATE/converted.xyz"
 # A heap profile of jemalloc has addresses of a process; its mappings name the
 # program.

@@ -90,13 +90,18 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 			.content_type = "",
 			.rate = i % 2 ? 0 : 99,
 			.lines = i == 3,
+			.untyped = n % 2,
 			.event = i == 2 ? "page-faults" : NULL,
 			.unwinder = i == 1 ? NULL : &unwinder,
-			.limits = {1 << 20, 4 << 20, 100, 10000, 10000},
+			.limits = {.raw_bytes = 1 << 20,
+		                   .memory = 4 << 20,
+		                   .ratio = 100,
+		                   .strings = 10000,
+		                   .samples = 10000},
 		};
 		int r = profile_import(data, n, &ask, &p, &format, &of, &why);
 
-		assert(r ? !p && why.len : p && format && of);
+		assert(r ? !p && why.len : p && format && (of || ask.untyped));
 		if (p)
 			use(p);
 	}

@@ -27,7 +27,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		.type = "",
 		.content_type = "",
 		.deltas = n % 2,
-		.limits = {1 << 20, 4 << 20, 100, 10000, 10000},
+		.limits = {.raw_bytes = 1 << 20,
+	                   .memory = 4 << 20,
+	                   .ratio = 100,
+	                   .strings = 10000,
+	                   .samples = 10000},
 	};
 	int r;
 

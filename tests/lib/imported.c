@@ -31,7 +31,11 @@ imported(const char *type, const void *p, size_t n, struct buf *out)
 	const struct import_ask ask = {
 		.type = type,
 		.content_type = "",
-		.limits = {1 << 20, 4 << 20, 200, 2000, 2000},
+		.limits = {.raw_bytes = 1 << 20,
+	                   .memory = 4 << 20,
+	                   .ratio = 200,
+	                   .strings = 2000,
+	                   .samples = 2000},
 	};
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_PROFILE struct profile *made = NULL;

@@ -326,7 +326,9 @@ import(const char *p, size_t n, const struct import_ask *ask,
 	if (r == -EBADMSG || r == -EPROTONOSUPPORT)
 		r = explain_text(row, p, n, r, why);
 	if (!r)
-		r = import_choose(made, ask->type, type, why);
+		r = import_choose(
+			made, ask->untyped && !*ask->type ? NULL : ask->type,
+			type, why);
 	if (r)
 		return r;
 	put_doubts(made, why);

@@ -25,10 +25,20 @@ import_bad(struct import *im, const char *why)
 }
 
 int
-import_bad_json(struct import *im, const char *what, size_t at, size_t n)
+import_bad_json(struct import *im, const char *what, const struct json_scan *s,
+                const char *p, size_t n)
 {
+	size_t at = (size_t)(s->p - p);
+
 	if (im->why->len)
 		return -EBADMSG;
+	if (s->too_deep) {
+		buf_addf(im->why,
+		         "its JSON is nested deeper than the limit of %d "
+		         "levels: see byte %zu",
+		         JSON_SCAN_DEPTH, at);
+		return -E2BIG;
+	}
 	if (at < n)
 		buf_addf(im->why, "it is not %s: see byte %zu", what, at);
 	else
@@ -224,7 +234,9 @@ import_check_frames(uint64_t frames, struct buf *why)
 {
 	if (frames <= IMPORT_MAX_FRAMES)
 		return 0;
-	buf_addf(why, "its stacks have more than %u frames together",
+	buf_addf(why,
+	         "its distinct stacks have more than %u frames "
+	         "together",
 	         IMPORT_MAX_FRAMES);
 	return -E2BIG;
 }
@@ -237,7 +249,11 @@ check(struct import *im)
 	if (im->p->nsamples > im->ask->limits.samples)
 		return import_over(im, "it has too many stacks",
 		                   im->ask->limits.samples, "max_samples");
-	r = import_check_frames(im->frames, im->why);
+	if (im->frames.read > im->ask->limits.raw_bytes &&
+	    im->frames.read > IMPORT_MAX_FRAMES)
+		return import_over(im, "its samples have too many frames",
+		                   im->ask->limits.raw_bytes, "max_raw_bytes");
+	r = import_check_frames(im->frames.kept, im->why);
 	if (!r && memory(im->p) > im->ask->limits.memory)
 		return import_over(im, "it would take too much memory",
 		                   im->ask->limits.memory, "max_memory");
@@ -263,11 +279,13 @@ int
 import_values(struct import *im, const struct label *labels, uint32_t nlabels,
               const int64_t *values)
 {
+	uint32_t rows = im->p->nsamples;
 	int r;
 
-	im->frames += im->depth;
+	im->frames.read += im->depth;
 	r = profile_sample_row(im->p, im->stack, im->depth, labels, nlabels,
 	                       values, &im->row);
+	im->frames.kept += im->p->nsamples > rows ? im->depth : 0;
 	im->depth = 0;
 	im->cut += im->deep;
 	im->deep = false;

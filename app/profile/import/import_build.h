@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "base/json_scan.h"
 #include "profile/import.h"
 
 #define IMPORT_NEGATIVE \
@@ -28,11 +29,16 @@ struct import_skipped {
 	char text[IMPORT_QUOTE]; /* beginning of the first */
 };
 
+/* Frames of stacks: of all in the file, and of the distinct ones. */
+struct import_frames {
+	uint64_t read, kept;
+};
+
 struct import {
 	const struct import_ask *ask;
 	struct buf *why;
 	struct profile *p;
-	uint64_t frames;
+	struct import_frames frames;
 	uint64_t line; /* number of the current line, from 1; 0 before it */
 	struct import_skipped skipped;
 	const char *unit; /* of types.def, "" for plain numbers; NULL: not yet
@@ -103,10 +109,11 @@ import_values_again(struct import *im, uint32_t row, const int64_t *values);
 /* Sets the reason for a refusal. Returns -EBADMSG. */
 int import_bad(struct import *im, const char *why);
 /*
- * As import_bad(), for a file of n bytes with an error in its JSON at one of
- * them.
+ * As import_bad(), for p[n] with an error in its JSON where the scanner stands.
+ * Returns -E2BIG if the error is that it is nested too deep.
  */
-int import_bad_json(struct import *im, const char *what, size_t at, size_t n);
+int import_bad_json(struct import *im, const char *what,
+                    const struct json_scan *s, const char *p, size_t n);
 /* Takes the next line, as import_line(), and counts it. */
 bool import_next(struct import *im, const char **p, const char *end,
                  const char **line, size_t *n);
@@ -143,8 +150,8 @@ bool import_has_bare_stacks(const char *p, size_t n);
 void import_quote(const char *p, size_t n, char out[static IMPORT_QUOTE]);
 /* Passes over blanks and line ends at the start of a text. */
 void import_skip_blanks(const char **p, size_t *n);
-/* Refuses stacks that have more than IMPORT_MAX_FRAMES together. Returns 0 or
- * -E2BIG. */
+/* Refuses distinct stacks that have more than IMPORT_MAX_FRAMES together.
+ * Returns 0 or -E2BIG. */
 MUST_CHECK int import_check_frames(uint64_t frames, struct buf *why);
 /* Takes the next line, without its line feed. Returns false at the end. */
 bool import_line(const char **p, const char *end, const char **line, size_t *n);

@@ -59,8 +59,7 @@ input_speedscope_looks(const char *p, size_t n)
 static int
 broken(struct reader *d, const struct json_scan *s)
 {
-	return import_bad_json(&d->im, "a speedscope file",
-	                       (size_t)(s->p - d->from), d->size);
+	return import_bad_json(&d->im, "a speedscope file", s, d->from, d->size);
 }
 
 static void

@@ -352,21 +352,26 @@ int
 import_choose(struct profile *p, const char *asked, const struct type **out,
               struct buf *why)
 {
-	const struct type *t = *asked ? type_find(asked) : own_type(p);
+	bool any = !asked || !*asked;
+	const struct type *t = any ? own_type(p) : type_find(asked);
 	uint32_t at = t ? value_of_type(p, t) : PROFILE_NONE;
 
+	if (!asked && !t && p->ntypes) {
+		*out = NULL;
+		return 0;
+	}
 	if (at != PROFILE_NONE) {
 		p->default_type = p->types[at].type;
 		*out = t;
 		return 0;
 	}
 	buf_clear(why);
-	if (*asked)
+	if (!any)
 		buf_addf(why, "it has no values of a %s profile", asked);
 	else
 		buf_puts(why, "its type is not known");
 	put_types(p, why);
-	if (!*asked)
+	if (any)
 		put_possible(p, why);
 	return -EBADMSG;
 }

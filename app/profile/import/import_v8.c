@@ -82,8 +82,7 @@ struct reader {
 static int
 broken(struct reader *r, const struct json_scan *s)
 {
-	return import_bad_json(&r->im, "a profile of V8",
-	                       (size_t)(s->p - r->file), r->size);
+	return import_bad_json(&r->im, "a profile of V8", s, r->file, r->size);
 }
 
 /* --- detection ------------------------------------------------------------ */

@@ -90,8 +90,8 @@ struct otlp {
 	uint32_t extra;    /* column of times made of counts, or PROFILE_NONE */
 	uint32_t counted;  /* column of these counts */
 	int64_t period_ns; /* of each sample that is counted */
-	uint64_t frames;   /* of the parts before */
-	size_t bytes;      /* of strings, of all parts */
+	struct import_frames frames; /* of the parts before */
+	size_t bytes;                /* of strings, of all parts */
 	uint32_t *indices; /* location_indices of the profile, in 1.7 */
 	uint32_t nindices;
 };

@@ -1,4 +1,5 @@
 #include "profile/import.h"
+#include "base/json_scan.h"
 #include "lib/folded.h"
 #include "lib/test.h"
 #include "profile/export.h"
@@ -1443,6 +1444,76 @@ TEST(names_and_stacks_are_counted)
 }
 END
 
+/* Writes a speedscope file of two deep stacks in turns, with more frames than a
+ * profile has room for. */
+static void
+repeated(struct buf *out)
+{
+	buf_puts(out, "{\"shared\":{\"frames\":[{\"name\":\"a\"},{\"name\":"
+	              "\"f\"}]},\"profiles\":[{\"unit\":\"none\","
+	              "\"endValue\":99999,\"events\":[");
+	for (int i = 0; i < PROFILE_MAX_FRAMES - 1; i++)
+		buf_puts(out, "{\"type\":\"O\",\"at\":0,\"frame\":0},");
+	for (uint32_t i = 0; i <= IMPORT_MAX_FRAMES / PROFILE_MAX_FRAMES; i++)
+		buf_addf(out,
+		         "{\"type\":\"O\",\"at\":%u,\"frame\":1},"
+		         "{\"type\":\"C\",\"at\":%u,\"frame\":1},",
+		         i, i + 1);
+	out->len--; /* the last comma */
+	buf_puts(out, "]}]}");
+}
+
+TEST(frames_of_stacks_that_come_again_are_bounded_by_the_size_of_files)
+{
+	CLEANUP_BUF struct buf file = BUF_INIT(8 << 20);
+
+	repeated(&file);
+	ck_assert_int_eq(buf_err(&file), 0);
+	for (int small = 0; small < 2; small++) {
+		struct import_ask ask = {
+			.type = "cpu", .content_type = "", .limits = limits};
+		CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+		CLEANUP_PROFILE struct profile *p = NULL;
+		const struct input *format;
+		const struct type *of;
+
+		ask.limits.raw_bytes = small ? file.len : 2 * IMPORT_MAX_FRAMES;
+		ck_assert_int_eq(profile_import(file.p, file.len, &ask, &p,
+		                                &format, &of, &why),
+		                 small ? -E2BIG : 0);
+		if (small)
+			ck_assert_ptr_nonnull(
+				strstr(buf_str(&why), "max_raw_bytes"));
+		else
+			ck_assert_uint_eq(p->nsamples, 1);
+	}
+}
+END
+
+TEST(json_that_is_nested_too_deep_is_refused_with_the_limit)
+{
+	static const char *const begin[] = {
+		"{\"shared\":{\"frames\":[]},\"x\":",
+		"{\"head\":{\"callFrame\":{},\"x\":",
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(begin); i++) {
+		CLEANUP_BUF struct buf b = BUF_INIT(BUF_MAX_SMALL);
+		CLEANUP_BUF struct buf got = BUF_INIT(BUF_MAX_SMALL);
+
+		buf_puts(&b, begin[i]);
+		for (int level = 0; level < JSON_SCAN_DEPTH; level++)
+			buf_puts(&b, "[");
+		ck_assert_int_eq(import_as("", "", 0, b.p, b.len, &got),
+		                 -E2BIG);
+		ck_assert_ptr_nonnull(
+			strstr(buf_str(&got),
+		               "nested deeper than the limit of 2112 levels: "
+		               "see byte "));
+	}
+}
+END
+
 /* Writes a pprof file of this many stacks, each of another function. */
 static void
 wide(uint32_t stacks, struct buf *file)
@@ -1649,6 +1720,31 @@ imported(const char *types, const char *period, const char *asked,
 	         profile_text(p, p->types[at].type),
 	         profile_text(p, p->types[at].unit), (long long)p->values[at]);
 }
+
+TEST(a_file_of_no_type_is_read_where_no_type_is_needed)
+{
+	CLEANUP_BUF struct buf file = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_PROFILE struct profile *given =
+		file_of("exceptions/count lock_count/count", NULL, &file);
+
+	for (int untyped = 0; untyped < 2; untyped++) {
+		const struct import_ask ask = {.type = "",
+		                               .content_type = "",
+		                               .untyped = untyped,
+		                               .limits = limits};
+		CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+		CLEANUP_PROFILE struct profile *p = NULL;
+		const struct input *format;
+		const struct type *of = type_find("cpu");
+
+		ck_assert_int_eq(profile_import(file.p, file.len, &ask, &p,
+		                                &format, &of, &why),
+		                 untyped ? 0 : -EBADMSG);
+		if (untyped)
+			ck_assert_ptr_null(of);
+	}
+}
+END
 
 #define HEAP_OF_GO                               \
 	"alloc_objects/count alloc_space/bytes " \

@@ -145,6 +145,28 @@ const writers = {
       put(b);
     }
   },
+  /* Source: proto/profile.proto of google/pprof */
+  pprof() {
+    const number = v => {
+      const bytes = [];
+      for (; v > 127; v = Math.floor(v / 128)) bytes.push(v % 128 + 128);
+      return [...bytes, v];
+    };
+    const field = (tag, v) => [...number(tag << 3), ...number(v)];
+    const bytes = (tag, v) => [...number(tag << 3 | 2), ...number(v.length), ...v];
+    const texts = ['', 'samples', 'count', 'cpu', 'nanoseconds', 'a.c'];
+    put(bytes(1, [...field(1, 1), ...field(2, 2)]));
+    put(bytes(1, [...field(1, 3), ...field(2, 4)]));
+    for (let i = 1; i <= 2000; i++) {
+      put(bytes(5, [...field(1, i), ...field(2, texts.length), ...field(4, 5)]));
+      put(bytes(4, [...field(1, i), ...bytes(4, [...field(1, i), ...field(2, i)])]));
+      texts.push(name(i - 1));
+    }
+    for (const text of texts) put(bytes(6, Buffer.from(text)));
+    while (!full())
+      put(bytes(2, [...bytes(1, frames().reverse().flatMap(i => number(i + 1))),
+        ...bytes(2, [1, ...number(10000000)])]));
+  },
   gperftools() {
     const words = list => {
       const b = Buffer.alloc(8 * list.length);

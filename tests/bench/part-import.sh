@@ -2,7 +2,7 @@
 # what a file of 300 MB costs.
 
 scope=$B/peers/speedscope
-import_all=(folded perf perfdata speedscope cpuprofile heapprofile callgrind heap gopage gperftools jfr)
+import_all=(pprof folded perf perfdata speedscope cpuprofile heapprofile callgrind heap gopage gperftools jfr)
 import_rows=()
 for format in "${import_all[@]}"; do
   import_rows+=("import_${format}_mb_s" "import_${format}_300mb_s" "import_${format}_300mb_peak_mb")
@@ -21,7 +21,7 @@ if wanted "${import_rows[@]}"; then
     case $1 in
       perfdata) perf report -i "$2" --stdio --no-children -g none ;;
       jfr) jfr print --events jdk.ExecutionSample,jdk.ObjectAllocationSample "$2" ;;
-      heap | gopage | gperftools)
+      pprof | heap | gopage | gperftools)
         HOME=$files PPROF_TMPDIR=$files "$pprof" -symbolize=none -proto \
           -output="$files/theirs" "$2" ;;
       *) node --max-old-space-size=4096 tests/peers/speedscope.mjs "$scope/package" "$2" ;;
@@ -31,7 +31,7 @@ if wanted "${import_rows[@]}"; then
     case $1 in
       perfdata) echo "perf report" ;;
       jfr) echo "jfr print" ;;
-      heap | gopage | gperftools) echo "go tool pprof" ;;
+      pprof | heap | gopage | gperftools) echo "go tool pprof" ;;
       *) echo speedscope ;;
     esac
   }

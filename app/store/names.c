@@ -48,11 +48,15 @@ find_room(struct store *s, const char *tenant, struct room *out)
 	return 0;
 }
 
-/* Finds a module, and how many frames it has; -ENOENT. */
+/* A module, and how many frames it has, in all and with names. */
+struct module {
+	char id[ID_MAX];
+	int64_t frames, named;
+};
+
 static int
 find_module(struct store *s, const char *tenant,
-            const struct names_place *place, char out[static ID_MAX],
-            int64_t *frames)
+            const struct names_place *place, struct module *out)
 {
 	CLEANUP_ROWS struct db_rows rows = {0};
 	uint64_t by = names_shift(place->start);
@@ -67,8 +71,9 @@ find_module(struct store *s, const char *tenant,
 		rc = db_next(&rows);
 	if (rc <= 0)
 		return rc ? rc : -ENOENT;
-	snprintf(out, ID_MAX, "%s", db_col_text(&rows, 0));
-	*frames = db_col_int(&rows, 1);
+	snprintf(out->id, sizeof(out->id), "%s", db_col_text(&rows, 0));
+	out->frames = db_col_int(&rows, 1);
+	out->named = db_col_int(&rows, 2);
 	return 0;
 }
 
@@ -99,19 +104,19 @@ want(struct store *s, const char *tenant, const char *service,
      const struct names_wanted *w, struct room *room)
 {
 	uint64_t by = names_shift(w->place.start);
-	int64_t added = 0, frames = 0;
-	char id[ID_MAX];
-	int rc = find_module(s, tenant, &w->place, id, &frames);
+	struct module m = {0};
+	int64_t added = 0;
+	int rc = find_module(s, tenant, &w->place, &m);
 
 	if (rc == -ENOENT)
-		rc = add_module(s, tenant, service, &w->place, room, id);
+		rc = add_module(s, tenant, service, &w->place, room, m.id);
 	if (rc)
 		return rc == -ENOENT ? 0 : rc; /* nobody could name it */
-	for (uint32_t i = 0;
-	     i < w->n && room->frames > 0 && frames + added < NAMES_MAX_OF_ONE;
+	for (uint32_t i = 0; i < w->n && room->frames > 0 &&
+	                     m.frames + added < NAMES_MAX_OF_ONE;
 	     i++) {
 		rc = db_run(s->db, SQL_NAMES_FRAME_ADD,
-		            ARGS(V((const char *)id),
+		            ARGS(V((const char *)m.id),
 		                 V((int64_t)(w->addresses[i] - by))));
 		if (rc < 0)
 			return rc;
@@ -119,7 +124,7 @@ want(struct store *s, const char *tenant, const char *service,
 		room->frames -= rc;
 	}
 	rc = db_run(s->db, SQL_NAMES_MODULE_SEEN,
-	            ARGS(V(added), V((const char *)id)));
+	            ARGS(V(added), V((const char *)m.id)));
 	return rc < 0 ? rc : 0;
 }
 
@@ -162,13 +167,13 @@ names_get(struct store *s, const char *tenant, const struct names_place *place,
 	CLEANUP_NAMES struct names l = {0};
 	CLEANUP_ROWS struct db_rows rows = {0};
 	uint32_t room = 0;
-	int64_t frames;
-	char id[ID_MAX];
-	int rc = find_module(s, tenant, place, id, &frames);
+	struct module m;
+	int rc = find_module(s, tenant, place, &m);
 
-	if (rc)
+	if (rc || !m.named)
 		return rc == -ENOENT ? 0 : rc;
-	rc = db_query(s->db, SQL_NAMES_LINES, ARGS(V((const char *)id)), &rows);
+	rc = db_query(s->db, SQL_NAMES_LINES, ARGS(V((const char *)m.id)),
+	              &rows);
 	while (!rc && (rc = db_next(&rows)) > 0) {
 		char *lines = strdup(db_col_text(&rows, 1));
 

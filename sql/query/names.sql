@@ -1,7 +1,7 @@
 -- Names of frames that were pushed without one: store/names.h.
 
 -- name: names_module
-SELECT id, frames FROM unnamed_module
+SELECT id, frames, named FROM unnamed_module
 WHERE tenant = $1 AND build_id = $2 AND start = $3 AND mapped_limit = $4
   AND file_offset = $5;
 

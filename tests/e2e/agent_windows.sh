@@ -1,11 +1,11 @@
 #!/bin/bash
 # Windows of hosts that need only outgoing HTTPS: continuous profiling is turned
 # on at the centre, runs on the host, and is read at the centre, where each
-# sample counts once.
+# sample counts once. The host sends its profiles to the service's collector, too.
 #
 # Beside others: it waits for events.
-WORKER_CONF='lease = 6s'
-HOST_CONF='lease = 2m'
+WORKER_CONF=$'lease = 6s\n[collector]\nallow = 127.0.0.1'
+HOST_CONF=$'lease = 2m\n[collector]\nallow = 127.0.0.1'
 . "$(dirname "$0")/../lib/e2e.sh"
 e2e_start
 . tests/lib/fleet.sh
@@ -13,10 +13,15 @@ leave() {
   local code=$?
   [ $code -eq 0 ] || tail -n 20 "$STATE/log/a.log"
   process_stop a
+  kill "$collector" 2>/dev/null
   (exit $code)
   e2e_stop
 }
 trap leave EXIT
+hook=$(free_port)
+mkdir "$STATE/collector"
+python3 tests/lib/collector.py "$hook" "$STATE/collector" &
+collector=$!
 fleet_start || { echo 'not ok the_centre_answers_by_tls'; exit 1; }
 host_make a
 host_join a >/dev/null || { echo 'not ok a_host_joins'; exit 1; }
@@ -24,6 +29,7 @@ background demo "$STATE/bin/demo"
 host_start a
 wait_for 20 alive_at_centre a
 stoker_cli service add web --exe "$STATE/bin/demo" >/dev/null
+stoker_cli service set web --collector "http://127.0.0.1:$hook" >/dev/null
 stoker_cli continuous on web --types cpu >/dev/null
 
 here() { sqlite3 "$STATE/a/data/stoker.db" "$1"; }
@@ -72,3 +78,21 @@ check a_block_without_a_key_is_refused equal "$(code)" Unauthorized
 stoker_cli continuous off web >/dev/null
 off() { [ "$(here "SELECT COUNT(*) FROM continuous WHERE enabled = 1")" = 0 ]; }
 check continuous_profiling_turned_off_at_the_centre_ends_on_the_host wait_for 30 off
+
+# --- the service's collector, to which the host sends ----------------------------
+requests() { ls "$STATE/collector" | grep -c request; }
+sent() { [ "$(here 'SELECT COUNT(*) FROM delivery')" = 0 ]; }
+check a_host_sends_windows_to_the_collector_of_a_service eval 'wait_for 60 sent && [ "$(requests)" -gt 0 ]'
+n=$(requests)
+id=$(start web 1)
+check a_capture_arrives_at_the_centre equal "$(finished "$id" | jq -r .status)" completed
+check and_at_the_collector wait_for 30 eval '[ "$(requests)" -eq $((n + 1)) ]'
+check what_both_have_is_removed_from_the_host wait_for 30 eval '[ "$(here "SELECT COUNT(*) FROM session")" = 0 ]'
+echo 503 >"$STATE/collector/mode"
+id=$(start web 1)
+finished "$id" >/dev/null
+check a_capture_stays_on_the_host_until_the_collector_has_it eval 'wait_for 30 grep -q ^503 "$STATE/collector/log" && equal "$(here "SELECT id FROM session")" "$id"'
+check the_centre_reports_what_a_host_cannot_send wait_for 60 says 'answers with 503' stoker_cli service show web
+check metrics_of_the_centre_count_it says 'stoker_collector_failing{host="a"} 1' api GET /metrics
+rm "$STATE/collector/mode"
+check it_arrives_when_the_collector_is_back wait_for 60 eval 'sent && [ "$(requests)" -eq $((n + 2)) ] && [ "$(here "SELECT COUNT(*) FROM session")" = 0 ]'

@@ -317,11 +317,14 @@ why_kept(struct store *s, const char *tenant, const char *id)
 int
 session_drop(struct store *s, const char *tenant, const char *id)
 {
-	int rc = db_run(s->db, SQL_SESSION_DELETE, ARGS(V(id), V(tenant)));
+	int deleted = db_run(s->db, SQL_SESSION_DELETE, ARGS(V(id), V(tenant)));
+	int rc = 0;
 
-	if (rc > 0)
-		rc = db_run(s->db, SQL_BLOB_MARK_SESSION, ARGS(V(id))) ?: 1;
-	return rc < 0 ? rc : rc > 0;
+	if (deleted > 0)
+		rc = db_run(s->db, SQL_BLOB_MARK_SESSION, ARGS(V(id)));
+	if (deleted > 0 && rc >= 0)
+		rc = db_run(s->db, SQL_DELIVERY_END, ARGS(V(id)));
+	return rc < 0 ? rc : deleted;
 }
 
 static int

@@ -17,7 +17,7 @@ MUST_CHECK int session_store_result(struct store *s, const char *id,
 MUST_CHECK int
 session_store_blob(struct store *s, const char *id, const struct blob *b);
 MUST_CHECK int session_end(struct store *s, const char *id, const char *status);
-/* Deletes a session, and marks its blobs, unless it runs or is a baseline's.
- * Returns 1, 0 if it was kept, or -errno. */
+/* Deletes a session with its delivery, and marks its blobs, unless it runs or
+ * is a baseline's. Returns 1, 0 if it was kept, or -errno. */
 MUST_CHECK int
 session_drop(struct store *s, const char *tenant, const char *id);

@@ -45,7 +45,7 @@ write_conf(struct test_api *a, int n, const char *extra)
 	         "run_dir = %s\npool = %d\n%s\n"
 	         "[scope." TEST_TENANT "]\nunits = a.service b.service\n"
 	         "exe = /bin /opt/app\n"
-	         "endpoints = *\nwebhooks = *\n",
+	         "endpoints = *\nwebhooks = *\ncollectors = *\n",
 	         a->store.dir, n, extra);
 	fd = open(a->conf, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 	ck_assert_int_eq(fd_write_all(fd, text.p, text.len), 0);

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json_out.h"
+#include "lib/any_profile.h"
 #include "lib/store.h"
 #include "lib/windows.h"
 #include "store/service.h"
@@ -537,6 +538,21 @@ TEST(a_service_without_a_collector_has_no_queue)
 }
 END
 
+TEST(a_session_that_a_client_deletes_is_not_missed)
+{
+	CLEANUP_RIG struct rig r;
+	char id[ID_MAX];
+
+	rig_init(&r, "");
+	capture(&r, "bytes");
+	test_sql(&r.t, "SELECT id FROM session", id, sizeof(id));
+	ck_assert_int_eq(session_delete(&r.t.s, TEST_TENANT, id), 0);
+	ck_assert_int_eq(waiting(&r), 0);
+	step(&r, 1);
+	ck_assert_int_eq(r.d.counts.dropped, 0);
+}
+END
+
 TEST(a_profile_that_is_gone_is_dropped)
 {
 	CLEANUP_RIG struct rig r;
@@ -549,6 +565,61 @@ TEST(a_profile_that_is_gone_is_dropped)
 	ck_assert(!asked(&r, &piece));
 	ck_assert_int_eq(waiting(&r), 0);
 	ck_assert_int_eq(r.d.counts.dropped, 1);
+}
+END
+
+/* The centre of a fleet has the session, so the host keeps it for the collector
+ * only. */
+TEST(a_session_that_stays_for_its_collector_goes_with_its_delivery)
+{
+	CLEANUP_RIG struct rig r;
+	struct fetch_ask ask;
+	char n[8];
+
+	rig_init(&r, "");
+	capture(&r, "bytes");
+	test_sql(&r.t, "UPDATE delivery SET last = 1", NULL, 0);
+	ck_assert(send_one(&r, &ask));
+	test_sql(&r.t, "SELECT COUNT(*) FROM session", n, sizeof(n));
+	ck_assert_str_eq(n, "1");
+	reply(&r, &ask, (struct fetch_answer){.status = 200}, NULL, 0);
+	test_sql(&r.t, "SELECT COUNT(*) FROM session", n, sizeof(n));
+	ck_assert_str_eq(n, "0");
+	test_sql(&r.t, "SELECT COUNT(*) FROM blob WHERE deleted_ms = 0", n,
+	         sizeof(n));
+	ck_assert_str_eq(n, "0");
+}
+END
+
+TEST(windows_of_this_host_are_sent_and_those_that_were_pushed_are_not)
+{
+	static const struct {
+		struct test_window w;
+		int64_t waiting;
+	} rows[] = {
+		{{.start_ms = 60000}, 1},
+		{{.start_ms = 60000, .host = WINDOW_PUSHED}, 0},
+		{{.start_ms = 60000, .host = "another"}, 0},
+		{{.start_ms = 60000, .level = WINDOW_MINUTE}, 0},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_RIG struct rig r;
+		CLEANUP_BUF struct buf piece = BUF_INIT(1 << 20);
+		CLEANUP_PROFILE struct profile *p = any_profile(1);
+		struct test_window w = rows[i].w;
+		char id[ID_MAX];
+
+		rig_init(&r, "");
+		w.profile = p;
+		test_window(&r.t.s, &w, id);
+		ck_assert_msg(waiting(&r) == rows[i].waiting, "row %zu", i);
+		step(&r, 1);
+		ck_assert_int_eq(asked(&r, &piece), rows[i].waiting);
+		ck_assert_int_eq(memmem(piece.p, piece.len, id, strlen(id)) !=
+		                         NULL,
+		                 rows[i].waiting);
+	}
 }
 END
 

@@ -459,10 +459,11 @@ fi
 # --- Lua ----------------------------------------------------------------------
 
 # Ways in which C and the interpreter call functions.
+states=
 lua() { # name, command...
   local name=$1 all='share_60|share_30|share_10'
   shift
-  target "$name" "$@" "$targets/shares.lua" 60
+  target "$name" "$@" "$targets/shares.lua" 60 $states
   check "$name.is_captured" capture "$name" --seconds 2
   check "$name.stacks_are_whole" almost_whole "$name"
   check "$name.functions_have_true_shares" share "$name" share_60 60 "$all"
@@ -471,8 +472,10 @@ lua() { # name, command...
     under "$name" 'main;([^;]*;)*.main chunk.;work;share_60;spin[; ]' 20
   check "$name.c_calls_functions" \
     under "$name" '.main chunk.;sorted;([^;]*;)+shares.lua:[0-9]*[; ]' 3
+  [ -z "$states" ] || check "$name.other_states_have_their_functions_and_who_called_them" \
+    under "$name" '.main chunk.;other_state;([^;]*;)+lua_pcall;(.main chunk.;inside|.gone.;.gone.)[; ]' 1
   check "$name.coroutines_have_who_resumed_them" \
-    under "$name" '.main chunk.;shares.lua:77;(shares.lua:71;)?spin[; ]' 1
+    under "$name" '.main chunk.;shares.lua:[0-9]*;(shares.lua:[0-9]*;)?spin[; ]' 1
   check "$name.files_have_names" has_text "$name" "$targets/shares.lua"
   check "$name.next_to_nothing_is_missed" next_to_nothing "$name"
   done_with
@@ -484,14 +487,16 @@ lua_waits() { # command...
   check lua_waits.no_wait_lacks_its_functions next_to_nothing lua_waits
   check lua_waits.reads_are_captured capture lua_waits --type io --seconds 1
   check lua_waits.a_read_is_its_function_s under lua_waits '.main chunk.;.*work;reads;.*read' 1
+  kill -STOP "$pid" # neither wait is long
   check lua_waits.a_snapshot_is_captured capture lua_waits --type goroutine
   check lua_waits.a_snapshot_has_functions under lua_waits '.main chunk.;.*work;(naps|reads);' 1
+  kill -CONT "$pid"
   done_with
 }
 here=$B/packages/bookworm-luajit
 if B=$B conf/packages/unpack bookworm "$here" luajit libluajit-5.1-common; then
   lua luajit2022 "$here/usr/bin/luajit"
-  lua luajit2022_interpreted "$here/usr/bin/luajit" -joff
+  states=states lua luajit2022_interpreted "$here/usr/bin/luajit" -joff
   lua_waits "$here/usr/bin/luajit"
 else
   echo "skip luajit: bookworm can't be had"

@@ -1,7 +1,8 @@
 -- Spends its time in known shares, for LuaJIT.
 --
---	shares.lua SECONDS
+--	shares.lua SECONDS [states]
 --
+-- With `states`, C also enters other states of Lua, which are gone soon.
 -- Of what it spends in Lua, 60, 30 and 10 of 100 go to the functions of these
 -- names. Functions are called in every way in which Lua does: by C functions, as
 -- metamethods, as methods, in coroutines, protected, with variable arguments and
@@ -86,6 +87,27 @@ local function failing()
 	xpcall(function() spin(300) end, debug.traceback)
 end
 
+local ffi = require "ffi"
+ffi.cdef [[
+	struct lua_State *luaL_newstate(void);
+	int luaL_loadstring(struct lua_State *l, const char *code);
+	int lua_pcall(struct lua_State *l, int args, int results, int handler);
+	void lua_close(struct lua_State *l);
+]]
+local function other_state()
+	local l = ffi.C.luaL_newstate()
+	ffi.C.luaL_loadstring(l, [[
+		local function inside(n)
+			local t = 0
+			for i = 1, n do t = t + i % 7 end
+			return t
+		end
+		inside(3000)
+	]])
+	ffi.C.lua_pcall(l, 0, 0, 0)
+	ffi.C.lua_close(l)
+end
+
 print("ready")
 io.flush()
 local ends = os.time() + seconds
@@ -98,4 +120,5 @@ while os.time() < ends do
 	variable(1, 2, 3)
 	outer()
 	failing()
+	if arg[2] then other_state() end
 end

@@ -57,9 +57,9 @@ struct walk_at {
 	uint64_t at; /* what is looked at next: the innermost frame, or the
 	                list's head */
 	struct walk_self self;
-	uint64_t next, end, own, top; /* as the language uses them */
-	uint32_t kind;                /* as the language uses it, too */
-	uint32_t steps;               /* of walk_find() that were taken */
+	uint64_t next, end, own; /* as the language uses them */
+	uint32_t kind;           /* as the language uses it, too */
+	uint32_t steps;          /* of walk_find() that were taken */
 };
 
 enum walk_step {

@@ -10,20 +10,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define R14      22 /* of the registers of x86-64 */
-#define STATES   4  /* of Lua that are known in a process */
-#define KNOWN    64
-#define IS_STATE 6    /* the type of such objects */
-#define FAR      2048 /* bytes of the stack in which the frame is looked for */
-#define PLACES   2048
-#define SAVED    16                 /* bytes that a trace pushes first */
-#define AGAIN_NS UINT64_C(20000000) /* until traces are looked for again */
+#define R14        22 /* of the registers of x86-64 */
+#define STATES     4  /* of Lua that are known in a process */
+#define KNOWN      64
+#define IS_STATE   6    /* the type of such objects */
+#define FAR        2048 /* bytes of the stack in which the frame is looked for */
+#define PLACES     2048
+#define SAVED      16                 /* bytes that a trace pushes first */
+#define NOT_YET_NS UINT64_C(1000000)  /* until there may be a state */
+#define AGAIN_NS   UINT64_C(20000000) /* until traces are looked for again */
 
 struct luajit {
 	const struct luajit_image *image;
 	uint64_t own[2];
 	struct luajit_traces states[STATES];
-	uint32_t nstates;
 	/* Addresses that are of a state, or were not when they were checked. */
 	struct known {
 		uint64_t at, checked_ns;
@@ -73,25 +73,36 @@ detach(void *runtime)
 {
 	struct luajit *l = runtime;
 
-	for (uint32_t i = 0; l && i < l->nstates; i++)
+	for (uint32_t i = 0; l && i < STATES; i++)
 		luajit_traces_done(&l->states[i]);
 	free(l);
 }
 
 /* --- states --------------------------------------------------------------- */
 
-/* Remembers a state of Lua: the first ones, so that no more are checked. */
+/* Remembers a state of Lua, in place of the one that was met least recently. */
 static bool
 learn(struct luajit *l, const struct jit_space *space, uint64_t dispatch)
 {
-	for (uint32_t i = 0; i < l->nstates; i++)
-		if (l->states[i].dispatch == dispatch)
+	struct luajit_traces *to = l->states;
+
+	for (uint32_t i = 0; i < STATES; i++) {
+		struct luajit_traces *t = &l->states[i];
+
+		if (t->dispatch == dispatch && dispatch) {
+			t->met_ns = space->now_ns;
 			return true;
-	if (l->nstates == STATES || !jit_may_look(space) ||
+		}
+		if (t->met_ns < to->met_ns)
+			to = t;
+	}
+	if (!jit_may_look(space) ||
 	    !luajit_is_dispatch(space->memory, dispatch,
 	                        (uint16_t)(l->image->state / 8), l->own))
 		return false;
-	l->states[l->nstates++] = (struct luajit_traces){.dispatch = dispatch};
+	luajit_traces_done(to);
+	*to = (struct luajit_traces){.dispatch = dispatch,
+	                             .met_ns = space->now_ns};
 	return true;
 }
 
@@ -104,7 +115,8 @@ is_coroutine(struct luajit *l, const struct jit_space *space, uint64_t at)
 
 	if (!at || at % 8 || at >> 47)
 		return false;
-	if (k->at == at && space->now_ns - k->checked_ns < JIT_AGE_NS)
+	if (k->at == at &&
+	    space->now_ns - k->checked_ns < (k->is ? JIT_AGE_NS : NOT_YET_NS))
 		return k->is;
 	if (!jit_may_look(space))
 		return false;
@@ -122,10 +134,12 @@ find_trace(struct luajit *l, const struct jit_space *space, uint64_t pc)
 {
 	struct luajit_trace *found = NULL;
 
-	for (uint32_t i = 0; i < l->nstates && !found; i++) {
+	for (uint32_t i = 0; i < STATES && !found; i++) {
 		struct luajit_traces *t = &l->states[i];
 		uint64_t age = space->now_ns - t->read_ns;
 
+		if (!t->dispatch)
+			continue;
 		if (t->read_ns && age < JIT_AGE_NS)
 			found = luajit_traces_find(t, pc);
 		if (found || (t->read_ns && age < AGAIN_NS) ||
@@ -139,39 +153,57 @@ find_trace(struct luajit *l, const struct jit_space *space, uint64_t pc)
 
 /* --- steps ---------------------------------------------------------------- */
 
-/* True if the interpreter's frame on the C stack is there. */
+/* True if the interpreter's frame on the C stack may be there. */
 static bool
-is_frame(struct luajit *l, const struct jit_space *space,
-         const struct unwind_stack *stack, uint64_t at)
+may_be_frame(const struct unwind_stack *stack, uint64_t at, uint64_t *state)
 {
-	uint64_t state, previous;
+	uint64_t previous, back;
 
-	return unwind_word(stack, at + LUAJIT_C_STATE, &state) &&
+	return unwind_word(stack, at + LUAJIT_C_STATE, state) &&
 	       unwind_word(stack, at + LUAJIT_C_PREVIOUS, &previous) &&
-	       (!previous || previous > at) && is_coroutine(l, space, state);
+	       unwind_word(stack, at + LUAJIT_C_RETURN, &back) && *state &&
+	       *state % 8 == 0 && *state >> 47 == 0 &&
+	       (!previous || previous > at) && back && back >> 47 == 0;
 }
 
-/* Leaves the interpreter's frame, which is at or, while the interpreter calls
- * its own code or has left a trace, above the stack pointer. */
+/*
+ * Finds the interpreter's frame, which is at or, while the interpreter calls
+ * its own code or has left a trace, above the stack pointer. Only in the latter
+ * case the state must be one now: by the time a sample is seen, it may be gone.
+ */
+static bool
+find_frame(struct luajit *l, const struct jit_space *space,
+           const struct unwind_stack *stack, uint64_t sp, uint64_t *out)
+{
+	const uint64_t from = (sp + 15) & ~UINT64_C(15);
+	uint64_t state;
+
+	for (uint64_t at = from; at - from < FAR; at += 16) {
+		if (!may_be_frame(stack, at, &state) ||
+		    (!is_coroutine(l, space, state) && at != from))
+			continue;
+		*out = at;
+		return true;
+	}
+	return false;
+}
+
 static int
 leave_interpreter(struct luajit *l, const struct jit_space *space,
                   const struct unwind_stack *stack, struct unwind_frame *f)
 {
 	struct unwind_frame to = *f;
-	const uint64_t from = (f->sp + 15) & ~UINT64_C(15);
+	uint64_t at;
 
-	for (uint64_t at = from; at - from < FAR; at += 16) {
-		if (!is_frame(l, space, stack, at))
-			continue;
-		if (!unwind_word(stack, at + LUAJIT_C_FP, &to.fp) ||
-		    !unwind_word(stack, at + LUAJIT_C_RETURN, &to.pc))
-			return -EFAULT;
-		to.sp = at + LUAJIT_C_BYTES;
-		to.fp_known = true;
-		*f = to;
-		return 0;
-	}
-	return -ENOENT;
+	if (!find_frame(l, space, stack, f->sp, &at))
+		return -ENOENT;
+	if (!unwind_word(stack, at + LUAJIT_C_FP, &to.fp) ||
+	    !unwind_word(stack, at + LUAJIT_C_RETURN, &to.pc))
+		return -EFAULT;
+	to.sp = at + LUAJIT_C_BYTES;
+	to.fp_known = true;
+	*f = to;
+	return 0;
 }
 
 static bool
@@ -189,7 +221,7 @@ step(void *runtime, const struct jit_space *space,
 	struct luajit *l = runtime;
 	const uint64_t pc = f->pc - !f->interrupted;
 	const struct luajit_trace *t;
-	uint64_t at;
+	uint64_t at, state;
 
 	*detail = !f->interrupted;
 	if (f->regs)
@@ -200,7 +232,7 @@ step(void *runtime, const struct jit_space *space,
 	if (!t)
 		return -ENOENT;
 	at = f->sp + t->adjust + SAVED;
-	if (!is_frame(l, space, stack, at))
+	if (!may_be_frame(stack, at, &state))
 		return -ENOENT;
 	f->pc = l->own[0] + 1;
 	f->sp = at;

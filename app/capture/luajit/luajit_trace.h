@@ -36,7 +36,7 @@ struct luajit_trace {
 /* Traces of a state, by the addresses of their code. */
 struct luajit_traces {
 	uint64_t dispatch; /* 0: unused */
-	uint64_t read_ns;
+	uint64_t read_ns, met_ns;
 	struct luajit_trace *rows;
 	uint32_t n;
 };

@@ -110,20 +110,35 @@ luajit_is_dispatch(const struct memory *m, uint64_t at, uint16_t layout,
 	       global + luajit_distance(own[1]) == at;
 }
 
-/* Goes on with the frames of a state, from the innermost that memory shows. */
+/*
+ * Goes on with the frames of a state, from the innermost that memory shows. If
+ * a trace runs in it, that is the one in which the trace was entered.
+ */
 WALK bool
 luajit_enter(const struct memory *m, const struct interp_slot *slot,
-             uint64_t dispatch, uint64_t state, struct walk_at *w,
+             uint64_t state, struct walk_at *w,
              uint64_t words[LUAJIT_STATE_WORDS])
 {
-	if (!walk_copy(m, words, 8 * LUAJIT_STATE_WORDS,
-	               state + LUAJIT_STATE) ||
-	    words[LUAJIT_GLOBAL] + luajit_distance(slot->own[1]) != dispatch)
+	const uint64_t here = 8 * (uint64_t)slot->layout;
+	uint64_t dispatch, current[2];
+	int32_t trace;
+
+	if (!walk_copy(m, words, 8 * LUAJIT_STATE_WORDS, state + LUAJIT_STATE))
+		return false;
+	dispatch = words[LUAJIT_GLOBAL] + luajit_distance(slot->own[1]);
+	if (!walk_copy(m, current, sizeof(current), dispatch - here) ||
+	    !walk_copy(m, &trace, sizeof(trace),
+	               dispatch - here - LUAJIT_VMSTATE))
 		return false;
 	w->at = words[LUAJIT_BASE];
 	w->end = words[LUAJIT_STACK] + 16;
 	w->own = words[LUAJIT_CFRAME] & ~LUAJIT_C_FLAGS;
 	w->kind = LUAJIT_BEGUN;
+	w->next = 0;
+	if (current[0] == state && current[1] && trace > 0) {
+		w->at = current[1];
+		w->kind |= LUAJIT_FIRST_TRACE;
+	}
 	return true;
 }
 
@@ -156,32 +171,38 @@ luajit_kept_pc(const struct memory *m, struct walk_at *w)
 	w->next = c[0] != c[1] ? c[1] : 0;
 }
 
+/* Looks for the states that run by their frames on the C stack, from an address
+ * on. */
+WALK enum walk_step
+luajit_begin_search(struct walk_at *w, uint64_t from)
+{
+	w->kind = LUAJIT_BEGUN | LUAJIT_SEARCHES;
+	w->at = w->end = 0;
+	w->own = from & ~UINT64_C(15);
+	w->next = w->own + LUAJIT_FAR;
+	return WALK_ON;
+}
+
+/* A thread may have several states of Lua, and the one that was found first may
+ * be gone. */
 WALK enum walk_step
 luajit_begin(const struct memory *m, const struct interp_slot *slot,
              struct walk_at *w)
 {
-	const uint64_t here = 8 * (uint64_t)slot->layout;
 	const uint64_t base = w->self.dx;
-	uint64_t dispatch = w->at, current[2], words[LUAJIT_STATE_WORDS];
-	int32_t trace;
+	uint64_t dispatch = w->at, state, words[LUAJIT_STATE_WORDS];
 
 	if (w->self.r14 != dispatch &&
 	    luajit_is_dispatch(m, w->self.r14, slot->layout, slot->own))
 		dispatch = w->self.r14;
-	w->at = dispatch;
-	if (!walk_copy(m, current, sizeof(current), dispatch - here) ||
-	    !walk_copy(m, &trace, sizeof(trace),
-	               dispatch - here - LUAJIT_VMSTATE))
-		return WALK_FAULT;
-	w->top = dispatch;
-	if (!luajit_enter(m, slot, dispatch, current[0], w, words) || !w->own)
-		return WALK_END;
-	if (trace > 0 && current[1]) {
-		w->at = current[1];
-		w->kind |= LUAJIT_FIRST_TRACE;
-	} else if (w->self.r14 == dispatch &&
-	           luajit_is_code(slot->own, w->self.pc) &&
-	           luajit_is_base(m, w, words, base)) {
+	if (!walk_copy(m, &state, 8, dispatch - 8 * (uint64_t)slot->layout) ||
+	    !luajit_enter(m, slot, state, w, words) || !w->own ||
+	    words[LUAJIT_GLOBAL] + luajit_distance(slot->own[1]) != dispatch)
+		return luajit_begin_search(w, w->self.sp);
+	if (w->kind & LUAJIT_FIRST_TRACE)
+		return WALK_ON;
+	if (w->self.r14 == dispatch && luajit_is_code(slot->own, w->self.pc) &&
+	    luajit_is_base(m, w, words, base)) {
 		w->at = base;
 		w->next = w->self.bx;
 	} else {
@@ -252,46 +273,39 @@ luajit_frame(const struct memory *m, struct walk_at *w, struct interp_frame *to)
 	return WALK_KEPT;
 }
 
-/* Goes on with the state that has a frame on the C stack at an address. */
+/* Goes on with the state that has a frame on the C stack at an address: the
+ * state knows it, unless an earlier call has left it there. */
 WALK bool
 luajit_go_on(const struct memory *m, const struct interp_slot *slot,
              uint64_t at, struct walk_at *w)
 {
+	struct walk_at to = *w;
 	uint64_t state, words[LUAJIT_STATE_WORDS];
 
 	if (!walk_copy(m, &state, 8, at + LUAJIT_C_STATE) ||
-	    !luajit_enter(m, slot, w->top, state, w, words))
+	    !luajit_enter(m, slot, state, &to, words) || to.own != at)
 		return false;
-	w->next = 0;
+	*w = to;
 	return true;
 }
 
-/*
- * Looks for the frame on the C stack of a state whose code called the C
+/* Looks for the frame on the C stack of a state whose code called the C
  * function that called this one's. It is where a return address leads to the
- * interpreter, and the state knows it: others are left behind by earlier calls.
- */
+ * interpreter. */
 WALK enum walk_step
 luajit_search(const struct memory *m, const struct interp_slot *slot,
               struct walk_at *w)
 {
 	uint64_t words[LUAJIT_SEARCH_WORDS], found = 0;
-	const uint64_t from = w->own, limit = w->next;
 
-	if (from >= limit || !walk_copy(m, words, sizeof(words), from))
+	if (w->own >= w->next || !walk_copy(m, words, sizeof(words), w->own))
 		return WALK_END;
 	for (int i = LUAJIT_SEARCH_WORDS - 1; i > 0; i -= 2)
 		if (luajit_is_code(slot->own, words[i]))
-			found = from + 8 * (uint64_t)i + 8;
-	w->own = found ? found : from + sizeof(words);
-	if (!found || !luajit_go_on(m, slot, found, w))
-		return WALK_ON;
-	if (w->own == found)
-		return WALK_ON;
-	w->kind = LUAJIT_BEGUN | LUAJIT_SEARCHES;
-	w->at = w->end;
-	w->own = found;
-	w->next = limit;
+			found = w->own + 8 * (uint64_t)i + 8;
+	w->own = found ? found : w->own + sizeof(words);
+	if (found)
+		(void)luajit_go_on(m, slot, found, w);
 	return WALK_ON;
 }
 
@@ -358,15 +372,10 @@ luajit_outer(const struct memory *m, const struct interp_slot *slot,
 	}
 	if (!walk_copy(m, &back, 8, at + LUAJIT_C_RETURN))
 		return WALK_FAULT;
-	w->own = at + LUAJIT_C_BYTES;
 	if (luajit_is_code(slot->own, back))
-		return luajit_go_on(m, slot, w->own, w) &&
-		                       w->own == at + LUAJIT_C_BYTES
-		               ? WALK_ON
-		               : WALK_END;
-	w->kind |= LUAJIT_SEARCHES;
-	w->next = w->own + LUAJIT_FAR;
-	return WALK_ON;
+		return luajit_go_on(m, slot, at + LUAJIT_C_BYTES, w) ? WALK_ON
+		                                                     : WALK_END;
+	return luajit_begin_search(w, at + LUAJIT_C_BYTES);
 }
 
 WALK enum walk_step

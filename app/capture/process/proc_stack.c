@@ -387,11 +387,13 @@ read_far(struct process *proc, struct proc_stack *out)
 }
 
 /* True if a walk broke off within a large frame above the known part of the
- * stack, which ends at an address. */
+ * stack, which ends at an address. If it ends at a hole that one read can fill,
+ * the frame is not large. */
 static bool
-in_large_frame(const struct process *proc, uint64_t end)
+in_large_frame(const struct process *proc, uint64_t end, bool at_hole)
 {
-	return unwind_missing(proc->unwinder) - end >= LARGE;
+	return unwind_missing(proc->unwinder) - end >=
+	       (at_hole ? REST_BYTES : LARGE);
 }
 
 /* Drops what was found beyond large frames, unless the stack's root was found;
@@ -429,7 +431,7 @@ top_up(struct process *proc, const struct record *r, struct proc_stack *out,
 		return;
 	memcpy(out->whole, r->sample.stack, len);
 	while (out->end == UNWIND_TRUNCATED) {
-		rc = in_large_frame(proc, sp + len)
+		rc = in_large_frame(proc, sp + len, !r->sample.stack_cut)
 		             ? read_far(proc, out)
 		             : read_on(proc, sp, out, &len);
 		if (rc)
@@ -562,7 +564,7 @@ walk_all_of_thread(struct process *proc, const struct proc_thread *t,
 	certain = *n;
 	process_stacks_begin(out);
 	while (out->end == UNWIND_TRUNCATED &&
-	       in_large_frame(proc, sp + t->len) && !read_far(proc, out))
+	       in_large_frame(proc, sp + t->len, false) && !read_far(proc, out))
 		out->end = walk_thread(proc, t, pcs, max, n);
 	end_far(proc, out, pcs, certain, n);
 	if (out->end == UNWIND_SWITCHED)

@@ -108,32 +108,6 @@ find_code(struct interp_codes *c, int32_t pid, uint64_t now_ns,
 	return 0;
 }
 
-int
-interp_places(struct interp_codes *c, int32_t pid,
-              const struct interp_space *space, const struct interp_stack *s,
-              uint64_t *out)
-{
-	const struct language *language = space->image->language;
-	struct unread unread = {.n = 0};
-	uint32_t codes[INTERP_MAX_FRAMES];
-	int rc = 0;
-
-	for (uint32_t i = 0; i < s->n && !rc; i++)
-		if (!(s->frames[i].mark & INTERP_NO_CODE))
-			rc = find_code(c, pid, space->now_ns, &s->frames[i],
-			               i + 1 < s->n ? &s->frames[i + 1] : NULL,
-			               &unread, &codes[i]);
-	if (!rc && unread.n)
-		rc = language->read(c, space, unread.rows, unread.n);
-	for (uint32_t i = 0; i < s->n && !rc; i++) {
-		out[i] = INTERP_NO_PLACE;
-		if (!(s->frames[i].mark & INTERP_NO_CODE))
-			rc = language->place(&c->codes[codes[i]], &s->frames[i],
-			                     &out[i]);
-	}
-	return rc;
-}
-
 /* --- functions ------------------------------------------------------------ */
 
 int
@@ -170,6 +144,46 @@ keep_gone(struct interp_codes *c, struct interp_code *code, interp_line *line)
 	buf_add(&texts, name, sizeof(name));
 	buf_putc(&texts, '\0');
 	return interp_function_keep(c, &texts, f, &code->function);
+}
+
+static int
+gone_place(struct interp_codes *c, const struct language *language,
+           uint64_t *out)
+{
+	struct interp_code gone = {0};
+	int rc = keep_gone(c, &gone, language->line);
+
+	if (!rc)
+		*out = interp_place(gone.function, 0);
+	return rc;
+}
+
+int
+interp_places(struct interp_codes *c, int32_t pid,
+              const struct interp_space *space, const struct interp_stack *s,
+              uint64_t *out)
+{
+	const struct language *language = space->image->language;
+	struct unread unread = {.n = 0};
+	uint32_t codes[INTERP_MAX_FRAMES], gone = 0;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < s->n && !rc; i++)
+		if (!(s->frames[i].mark & INTERP_NO_CODE))
+			rc = find_code(c, pid, space->now_ns, &s->frames[i],
+			               i + 1 < s->n ? &s->frames[i + 1] : NULL,
+			               &unread, &codes[i]);
+	if (!rc && unread.n)
+		rc = language->read(c, space, unread.rows, unread.n);
+	for (uint32_t i = 0; i < s->n && !rc; i++) {
+		out[i] = INTERP_NO_PLACE;
+		if (!(s->frames[i].mark & INTERP_NO_CODE))
+			rc = language->place(&c->codes[codes[i]], &s->frames[i],
+			                     &out[i]);
+		if (rc == -ESTALE && ++gone <= s->n / 2)
+			rc = gone_place(c, language, &out[i]);
+	}
+	return rc;
 }
 
 int

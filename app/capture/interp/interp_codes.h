@@ -33,7 +33,8 @@ struct interp_code {
  *   Shape    pid is the process whose memory space is; out[s->n];
  *            INTERP_NO_PLACE for INTERP_NO_CODE and code without a name
  *   Errors   -E2BIG past INTERP_MAX_CODES, -ENOMEM, those of the language's
- *            read and place
+ *            read and place; if place fails with -ESTALE for up to half of the
+ *            frames, their function is named "[gone]" instead
  */
 MUST_CHECK int interp_places(struct interp_codes *c, int32_t pid,
                              const struct interp_space *space,

@@ -20,6 +20,7 @@ _Static_assert(sizeof(struct python_code_head) <= INTERP_CODE_HEAD, "a head");
 struct reading {
 	struct python_code_head head;
 	bool same; /* unchanged since it was last read */
+	bool gone; /* something else is there now */
 	uint64_t nlines;
 };
 
@@ -58,11 +59,12 @@ read_heads(struct reader *r)
 	for (size_t i = 0; i < r->n && !rc; i++) {
 		struct reading *row = &r->rows[i];
 
-		if (r->pieces[i].got < PYTHON_CODE_BYTES)
-			return -ESTALE;
+		row->gone = r->pieces[i].got < PYTHON_CODE_BYTES;
+		if (row->gone)
+			continue;
 		python_code_head(r->pieces[i].p, s->image->version, &row->head);
-		if (row->head.type != s->image->roots[PYTHON_CODE] + s->bias)
-			return -ESTALE;
+		row->gone = row->head.type !=
+		            s->image->roots[PYTHON_CODE] + s->bias;
 		row->same = interp_code_is_same(
 			interp_code(r->codes, r->unread[i].code), &row->head,
 			sizeof(row->head));
@@ -87,7 +89,7 @@ read_parts(struct reader *r)
 		p[0] = (struct memory_piece){.addr = h->name};
 		p[1] = (struct memory_piece){.addr = h->file};
 		p[2] = (struct memory_piece){.addr = h->lines};
-		if (r->rows[i].same || !h->name)
+		if (r->rows[i].gone || r->rows[i].same || !h->name)
 			continue;
 		p[0].len = GUESS_NAME;
 		p[1].len = GUESS_FILE;
@@ -135,8 +137,9 @@ read_long(struct reader *r)
 
 		if (!p->len)
 			continue;
-		if (!check_parts(r, row, p))
-			return -ESTALE;
+		row->gone = !check_parts(r, row, p);
+		if (row->gone)
+			continue;
 		longer[i].addr = p[2].addr;
 		if (PYTHON_BYTES_HEAD + row->nlines > p[2].got)
 			longer[i].len =
@@ -146,8 +149,7 @@ read_long(struct reader *r)
 	for (size_t i = 0; i < r->n && !rc; i++) {
 		if (!longer[i].len)
 			continue;
-		if (longer[i].got < longer[i].len)
-			return -ESTALE;
+		r->rows[i].gone = longer[i].got < longer[i].len;
 		pieces_of(r, i)[2] = longer[i];
 	}
 	return rc;
@@ -193,15 +195,13 @@ keep_all(struct reader *r)
 
 	for (size_t i = 0; i < r->n && !rc; i++) {
 		struct reading *row = &r->rows[i];
-		struct interp_code *code =
-			interp_code(r->codes, r->unread[i].code);
 
-		if (!row->same && row->head.name)
+		if (!row->gone && !row->same && row->head.name)
 			rc = keep(r, i);
-		if (rc)
-			return rc == -EBADMSG ? -ESTALE : rc;
-		interp_code_keep(code, &row->head, sizeof(row->head),
-		                 r->space->now_ns);
+		if (row->gone || rc == -EBADMSG)
+			rc = -ESTALE;
+		rc = interp_code_end(r->codes, r->unread[i].code, r->space,
+		                     &row->head, sizeof(row->head), rc);
 	}
 	return rc;
 }

@@ -176,6 +176,25 @@ TEST(what_is_no_code_is_refused)
 }
 END
 
+/* As that of eval(), whose code object is freed when it returns. */
+TEST(a_function_that_is_gone_leaves_the_names_of_its_callers)
+{
+	struct interp_stack s = {
+		.n = 2,
+		.frames = {{NAME, NAME, 0}, {CODE, first_instruction(11), 0}}};
+	struct interp_name name;
+	uint64_t places[2];
+	CODES();
+
+	setup(11);
+	ck_assert_int_eq(interp_places(c, 1, &m.space, &s, places), 0);
+	ck_assert(interp_name(c, places[0], &name));
+	ck_assert_str_eq(name.name, "[gone]");
+	ck_assert(interp_name(c, places[1], &name));
+	ck_assert_str_eq(name.name, "Item.each");
+}
+END
+
 TEST(another_function_at_the_same_address_is_noticed_after_a_second)
 {
 	struct interp_stack s = stack_at(first_instruction(11));

@@ -6,6 +6,7 @@
 #include "router.h"
 
 #include <errno.h>
+#include <jansson_config.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -45,9 +46,17 @@ is_json(const char *type)
 static int
 bad_json(struct call *c, const json_error_t *e)
 {
+	char deep[64];
+
 	detail_int(c, "line", e->line);
 	detail_int(c, "column", e->column);
-	return fail(c, InvalidJson, e->text);
+	if (json_error_code(e) != json_error_stack_overflow)
+		return fail(c, InvalidJson, e->text);
+	snprintf(deep, sizeof(deep),
+	         "it is nested deeper than the limit of "
+	         "%d levels",
+	         JSON_PARSER_MAX_DEPTH);
+	return fail(c, InvalidJson, deep);
 }
 
 static int

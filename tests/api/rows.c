@@ -190,6 +190,24 @@ TEST(every_route_with_a_body_tells_where_it_is_not_json)
 }
 END
 
+TEST(json_nested_too_deep_is_refused_with_the_limit)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply reply = {0};
+	char body[4096];
+
+	memset(body, '[', sizeof(body) - 1);
+	body[sizeof(body) - 1] = '\0';
+	reply = ask(&a, (struct ask){.key = KEY_OPERATOR,
+	                             .method = "POST",
+	                             .path = "/api/v1/services",
+	                             .body = body});
+	assert_error(&reply, 400, "InvalidJson");
+	ck_assert_ptr_nonnull(strstr(buf_str(&reply.body),
+	                             "deeper than the limit of 2048 levels"));
+}
+END
+
 TEST(every_route_ignores_one_trailing_slash)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");

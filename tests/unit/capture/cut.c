@@ -136,8 +136,8 @@ TEST(a_capture_that_is_stopped_and_whose_timeline_is_full_says_so)
 	while (!capture_ended(f.capture))
 		recorder_drain(f.recorder);
 	q = profile_of(&f, f.capture, &p);
-	ck_assert_uint_ne(q.notes & QUALITY_NOTE_OF(STOPPED), 0);
-	ck_assert_uint_ne(q.notes & QUALITY_NOTE_OF(TIMELINE_FULL), 0);
+	ck_assert(q.notes & QUALITY_NOTE_OF(STOPPED));
+	ck_assert(q.notes & QUALITY_NOTE_OF(TIMELINE_FULL));
 }
 END
 
@@ -167,10 +167,9 @@ TEST(processes_beyond_those_that_are_followed_are_noted)
 	maps_clear(&procs_of_sample(f.capture->source->procs, own)->maps);
 	for (uint32_t i = 0; i + 1 < PROCS_MAX; i++)
 		start_child(&f, own, first + i);
-	ck_assert_uint_eq(f.capture->quality.notes, 0);
+	ck_assert(!f.capture->quality.notes);
 	start_child(&f, own, first + PROCS_MAX);
-	ck_assert_uint_ne(window(&f, &p).notes & QUALITY_NOTE_OF(PROCS_FULL),
-	                  0);
+	ck_assert(window(&f, &p).notes & QUALITY_NOTE_OF(PROCS_FULL));
 }
 END
 

@@ -163,9 +163,10 @@ const writers = {
       texts.push(name(i - 1));
     }
     for (const text of texts) put(bytes(6, Buffer.from(text)));
-    while (!full())
-      put(bytes(2, [...bytes(1, frames().reverse().flatMap(i => number(i + 1))),
-        ...bytes(2, [1, ...number(10000000)])]));
+    const samples = Array.from({ length: STACKS }, () => Buffer.from(
+      bytes(2, [...bytes(1, frames().reverse().flatMap(i => number(i + 1))),
+        ...bytes(2, [1, ...number(10000000)])])));
+    while (!full()) put(samples[random(STACKS)]);
   },
   gperftools() {
     const words = list => {

@@ -14,6 +14,7 @@
 #define SCOPE  "speedscope 1.25"
 #define FOLDED "flamegraph.pl, FlameGraph 41fee1f"
 #define PERF   "stackcollapse-perf.pl, FlameGraph 41fee1f"
+#define JFR    "jfr print of OpenJDK 17"
 #define OTLP   "protobuf 4.21 of Python, with the messages of opentelemetry-proto"
 /* three samples and one sample, of 50 ms each */
 #define OTLP_CPU \
@@ -99,6 +100,26 @@ static const struct row {
          "1000000 cycles 2 0x402000=750000 0x7f0010=250000 0x401000=0"},
 	{"perf.nameless", "", PERF " of Linux 6.1, without -F event",
          "1000000 event 2 cold=750000 hot=250000 main=0"},
+	{"perfdata", "", "perf report 6.1",
+         "3000500 nanoseconds 3 work+0x1100=3000000 "
+         "[kernel.kallsyms]+0x10=500 work+0x1fff=0"},
+	{"perfdata.events", "", "perf report 6.1",
+         "10000000 cycles 2 work+0x1100=9000000 work+0x1200=1000000"},
+	{"jfr", "", JFR ", samples of 20 ms",
+         "60000000 nanoseconds 3 com.shop.Cart.price=40000000 "
+         "com.shop.Cart.total=20000000 java.lang.Thread.run=0"},
+	{"jfr", "alloc", JFR,
+         "370000 bytes 2 com.shop.Cart.total=300000 "
+         "com.shop.Cart.price=70000 java.lang.Thread.run=0"},
+	{"jfr", "block", JFR ", jdk.ThreadPark",
+         "25000000 nanoseconds 1 com.shop.Cart.total=25000000 "
+         "java.lang.Thread.run=0"},
+	{"jfr", "mutex", JFR ", jdk.JavaMonitorEnter",
+         "1500000 nanoseconds 1 com.shop.Cart.total=1500000 "
+         "java.lang.Thread.run=0"},
+	{"heap.jemalloc", "", "jeprof of jemalloc 5.3",
+         "3185355 bytes 2099 server+0x1000=3185355 server+0x1100=0 "
+         "server+0x1200=0"},
 	{"callgrind.parts", "", "callgrind_annotate of Valgrind 3.19",
          "3000 Ir ? work=2700 main=300"},
 	{"callgrind", "", "callgrind_annotate of Valgrind 3.19",

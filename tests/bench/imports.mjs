@@ -159,12 +159,12 @@ const writers = {
     put(bytes(1, [...field(1, 3), ...field(2, 4)]));
     for (let i = 1; i <= 2000; i++) {
       put(bytes(5, [...field(1, i), ...field(2, texts.length), ...field(4, 5)]));
-      put(bytes(4, [...field(1, i), ...bytes(4, [...field(1, i), ...field(2, i)])]));
+      put(bytes(4, [...field(1, address(i)), ...bytes(4, [...field(1, i), ...field(2, i)])]));
       texts.push(name(i - 1));
     }
     for (const text of texts) put(bytes(6, Buffer.from(text)));
     const samples = Array.from({ length: STACKS }, () => Buffer.from(
-      bytes(2, [...bytes(1, frames().reverse().flatMap(i => number(i + 1))),
+      bytes(2, [...bytes(1, frames().reverse().flatMap(i => number(address(i + 1)))),
         ...bytes(2, [1, ...number(10000000)])])));
     while (!full()) put(samples[random(STACKS)]);
   },

@@ -19,30 +19,34 @@
 int
 import_bad(struct import *im, const char *why)
 {
-	if (!im->why->len)
-		buf_puts(im->why, why);
+	bool noted = im->why->len && im->why->p[im->why->len - 1] == '\n';
+
+	if (im->why->len && !noted)
+		return -EBADMSG;
+	im->why->len -= noted;
+	buf_addf(im->why, "%s%s", noted ? "; " : "", why);
 	return -EBADMSG;
 }
 
 int
-import_bad_json(struct import *im, const char *what, const struct json_scan *s,
+import_bad_json(struct buf *why, const char *what, const struct json_scan *s,
                 const char *p, size_t n)
 {
 	size_t at = (size_t)(s->p - p);
 
-	if (im->why->len)
+	if (why->len)
 		return -EBADMSG;
 	if (s->too_deep) {
-		buf_addf(im->why,
+		buf_addf(why,
 		         "its JSON is nested deeper than the limit of %d "
 		         "levels: see byte %zu",
 		         JSON_SCAN_DEPTH, at);
 		return -E2BIG;
 	}
 	if (at < n)
-		buf_addf(im->why, "it is not %s: see byte %zu", what, at);
+		buf_addf(why, "it is not %s: see byte %zu", what, at);
 	else
-		buf_addf(im->why, "it is cut off at byte %zu", at);
+		buf_addf(why, "it is cut off at byte %zu", at);
 	return -EBADMSG;
 }
 
@@ -234,9 +238,7 @@ import_check_frames(uint64_t frames, struct buf *why)
 {
 	if (frames <= IMPORT_MAX_FRAMES)
 		return 0;
-	buf_addf(why,
-	         "its distinct stacks have more than %u frames "
-	         "together",
+	buf_addf(why, "its stacks have more than %u frames together",
 	         IMPORT_MAX_FRAMES);
 	return -E2BIG;
 }

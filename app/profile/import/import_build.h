@@ -106,13 +106,15 @@ MUST_CHECK int import_sample_again(struct import *im, uint32_t row,
                                    int64_t count, double value);
 MUST_CHECK int
 import_values_again(struct import *im, uint32_t row, const int64_t *values);
-/* Sets the reason for a refusal. Returns -EBADMSG. */
+/* Sets the reason for a refusal, unless there is one, behind notes. Returns
+ * -EBADMSG. */
 int import_bad(struct import *im, const char *why);
 /*
- * As import_bad(), for p[n] with an error in its JSON where the scanner stands.
- * Returns -E2BIG if the error is that it is nested too deep.
+ * Sets the reason in why, unless it has one, for p[n] with an error in its JSON
+ * where the scanner stands. Returns -EBADMSG, or -E2BIG if it is nested too
+ * deep.
  */
-int import_bad_json(struct import *im, const char *what,
+int import_bad_json(struct buf *why, const char *what,
                     const struct json_scan *s, const char *p, size_t n);
 /* Takes the next line, as import_line(), and counts it. */
 bool import_next(struct import *im, const char **p, const char *end,

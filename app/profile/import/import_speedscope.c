@@ -59,7 +59,8 @@ input_speedscope_looks(const char *p, size_t n)
 static int
 broken(struct reader *d, const struct json_scan *s)
 {
-	return import_bad_json(&d->im, "a speedscope file", s, d->from, d->size);
+	return import_bad_json(d->im.why, "a speedscope file", s, d->from,
+	                       d->size);
 }
 
 static void

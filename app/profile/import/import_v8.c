@@ -82,7 +82,8 @@ struct reader {
 static int
 broken(struct reader *r, const struct json_scan *s)
 {
-	return import_bad_json(&r->im, "a profile of V8", s, r->file, r->size);
+	return import_bad_json(r->im.why, "a profile of V8", s, r->file,
+	                       r->size);
 }
 
 /* --- detection ------------------------------------------------------------ */

@@ -1515,7 +1515,7 @@ read_all(const char *p, size_t n, const struct import_ask *ask, bool apart,
 	bool json = is_json(p, n);
 	int r = json ? otlp_json(p, n, &made, &layouts, why) : 0;
 
-	if (r == -E2BIG)
+	if (r == -E2BIG && !why->len)
 		limit_exceeded(why, "it is too large as protobuf",
 		               ask->limits.raw_bytes, "max_raw_bytes");
 	if (json) {

@@ -2,12 +2,15 @@
 
 #include "base/json_scan.h"
 #include "foreign.h"
+#include "import_build.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <string.h>
 
 struct writer {
+	const char *file;
+	size_t size;
 	struct json_scan s;
 	struct buf text;
 	unsigned layouts; /* that have all fields seen so far */
@@ -26,8 +29,15 @@ writer_done(struct writer *w)
 static int
 bad(struct writer *w, const char *name, const char *what)
 {
-	buf_addf(w->why, "%s%s%s", name, *name ? ": " : "", what);
+	buf_addf(w->why, "%s: %s: see byte %zu", name, what,
+	         (size_t)(w->s.p - w->file));
 	return -EBADMSG;
+}
+
+static int
+broken(struct writer *w)
+{
+	return import_bad_json(w->why, "JSON of OTLP", &w->s, w->file, w->size);
 }
 
 /* True if a member's name is that of a field, whose words are in upper case and
@@ -245,8 +255,7 @@ member(struct writer *w, enum otlp_message m)
 	if (!f || row->kind == OTLP_KIND_BYTES ||
 	    (w->in_list && row->of == OTLP_ARRAY) ||
 	    (t == JSON_WORD && w->s.p[-1] == 'l'))
-		return json_scan_skip(&w->s, t) ? 0
-		                                : bad(w, "", "it is no JSON");
+		return json_scan_skip(&w->s, t) ? 0 : broken(w);
 	switch (row->kind) {
 	case OTLP_KIND_NUMBERS:
 	case OTLP_KIND_TIMES:
@@ -268,7 +277,7 @@ members(struct writer *w, enum otlp_message m)
 
 	while (!r && (t = json_scan_next(&w->s)) == JSON_NAME)
 		r = member(w, m);
-	return r || t == JSON_OBJECT_END ? r : bad(w, "", "it is no JSON");
+	return r || t == JSON_OBJECT_END ? r : broken(w);
 }
 
 static int
@@ -277,7 +286,7 @@ pass(struct writer *w, const char *p, size_t n, struct buf *out)
 	w->out = out;
 	json_scan_init(&w->s, p, n, &w->text);
 	if (json_scan_next(&w->s) != JSON_OBJECT)
-		return bad(w, "", "it is no JSON");
+		return broken(w);
 	return members(w, OTLP_DATA);
 }
 
@@ -286,7 +295,9 @@ otlp_json(const char *p, size_t n, struct buf *out, unsigned *layouts,
           struct buf *why)
 {
 	CLEANUP(writer_done)
-	struct writer w = {.text = BUF_INIT(JSON_SCAN_TEXT),
+	struct writer w = {.file = p,
+	                   .size = n,
+	                   .text = BUF_INIT(JSON_SCAN_TEXT),
 	                   .layouts = OTLP_ALL_LAYOUTS,
 	                   .why = why};
 	int r = pass(&w, p, n, NULL);

@@ -36,6 +36,10 @@ struct pprof_count {
 /* The text of a macro's number. */
 #define TEXT_OF(macro) TEXT_OF_(macro)
 #define TEXT_OF_(text) #text
+_Static_assert(PROFILE_MAX_ROWS == 67108864, "a message has this number");
+#define MANY_ROWS                                                         \
+	"it has more than 67108864 samples, values, labels or frames of " \
+	"all stacks"
 
 static int
 too_many(const char **why, const char *what)
@@ -153,7 +157,7 @@ check(const struct pprof_count *c, const char **why)
 	    c->labels > PROFILE_MAX_ROWS || c->comments > PROFILE_MAX_ROWS ||
 	    c->functions > PROFILE_MAX_ROWS || c->mappings > PROFILE_MAX_ROWS ||
 	    most > PROFILE_MAX_ROWS)
-		return too_many(why, "too many rows");
+		return too_many(why, MANY_ROWS);
 	if (c->values == c->samples * c->types)
 		return 0;
 	*why = is_several(c) ? "it is several pprof files, one after another: "

@@ -1495,6 +1495,7 @@ TEST(json_that_is_nested_too_deep_is_refused_with_the_limit)
 	static const char *const begin[] = {
 		"{\"shared\":{\"frames\":[]},\"x\":",
 		"{\"head\":{\"callFrame\":{},\"x\":",
+		"{\"resourceProfiles\":[{\"x\":",
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(begin); i++) {

@@ -569,6 +569,9 @@ TEST(a_recording_that_is_cut_anywhere_is_read_up_to_there_or_refused)
 		if (!imported("", cut, n, &got))
 			ck_assert_msg(strstr(buf_str(&got), "did not end"),
 			              "%zu: %s", n, buf_str(&got));
+		else if (strstr(buf_str(&got), "did not end"))
+			ck_assert_ptr_nonnull(
+				strstr(buf_str(&got), "without a sample"));
 	}
 }
 END

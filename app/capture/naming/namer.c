@@ -15,6 +15,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* Age at which kernel symbols are read again, since modules come and go. */
 #define KERNEL_AGE_NS (3600 * NS_PER_S)
@@ -134,19 +135,70 @@ kernel_name(struct namer *n, uint64_t addr, struct sym_frame *out)
 
 /* --- programs and libraries ----------------------------------------------- */
 
+static struct namer_user *
+user_of(struct namer *n, int fd)
+{
+	struct stat st = {0};
+	size_t i = 0;
+
+	(void)fstat(fd, &st);
+	while (i < n->nusers && n->users[i].uid != st.st_uid)
+		i++;
+	if (i == NAMER_USERS)
+		return &n->users[NAMER_USERS - 1];
+	if (i == n->nusers)
+		n->users[n->nusers++] = (struct namer_user){.uid = st.st_uid};
+	return &n->users[i];
+}
+
+/*
+ * Asks for a file that a program wrote of its code. A user with many processes
+ * could fill each file, and take the time that others' names need: files of
+ * one user may take half as long as is left for all.
+ *   Errors   -errno, -EDQUOT
+ */
+static int
+open_map(struct namer *n, struct host_ask *ask, int *out,
+         struct namer_user **user)
+{
+	int rc = host_fd(n->host, ask, out);
+
+	if (rc)
+		return rc;
+	*user = user_of(n, *out);
+	if ((*user)->ns * 2 <= NAMER_MAPS_NS - n->maps_ns)
+		return 0;
+	n->quality->notes |= QUALITY_NOTE_OF(MAPS_LEFT);
+	return -EDQUOT;
+}
+
+/* Counts the time since begin_ns, by clock_cpu_ns(). */
+static void
+spend(struct namer *n, struct namer_user *user, int64_t begin_ns)
+{
+	int64_t ns = clock_cpu_ns() - begin_ns;
+
+	user->ns += ns;
+	n->maps_ns += ns;
+}
+
 /* Opens the map that a JIT compiler wrote of its code; NULL when there is none,
  * or the target is gone. */
 static struct perfmap *
-open_perfmap(const struct host *host, int32_t pid)
+open_perfmap(struct namer *n, int32_t pid)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(PERFMAP_MAX_BYTES);
 	struct host_ask ask = {.op = HOST_PERFMAP, .pid = pid};
 	struct perfmap *map = NULL;
+	struct namer_user *user;
 	CLEANUP_FD int fd = -1;
+	int64_t begin = clock_cpu_ns();
 
-	if (host_fd(host, &ask, &fd) || fd_read_all(fd, &text) ||
-	    perfmap_new(&text, &map))
+	if (open_map(n, &ask, &fd, &user))
 		return NULL;
+	if (fd_read_all(fd, &text) || perfmap_new(&text, &map))
+		map = NULL;
+	spend(n, user, begin);
 	return map;
 }
 
@@ -159,30 +211,34 @@ read_at(void *arg, uint64_t at, void *out, size_t n)
 
 /* Opens the dump that a process has mapped. */
 static struct jitdump *
-open_jitdump(const struct namer *n, int32_t pid)
+open_jitdump(struct namer *n, int32_t pid)
 {
 	struct host_ask ask = {.op = HOST_JITDUMP, .pid = pid};
 	struct jitdump *dump = NULL;
+	struct namer_user *user;
 	CLEANUP_FD int fd = -1;
 
-	for (uint32_t i = MODULE_FIRST; i < n->modules->n; i++) {
+	for (uint32_t i = MODULE_FIRST; i < n->modules->n && !dump; i++) {
 		const struct module *m = n->modules->rows[i];
+		int64_t begin = clock_cpu_ns();
 
 		if (!m || m->pid != pid || !jitdump_is_path(m->path) ||
 		    strlen(m->path) >= sizeof(ask.path))
 			continue;
 		strcpy(ask.path, m->path);
-		if (!host_fd(n->host, &ask, &fd) &&
-		    !jitdump_new(read_at, &fd, &dump))
-			return dump;
+		if (!open_map(n, &ask, &fd, &user)) {
+			if (jitdump_new(read_at, &fd, &dump))
+				dump = NULL;
+			spend(n, user, begin);
+		}
 		close_ptr(&fd);
 	}
-	return NULL;
+	return dump;
 }
 
 /* Looks up a perf map; an old one lacks functions that were compiled since. */
 static const char *
-map_name(const struct namer *n, struct namer_module *of, uint64_t addr)
+map_name(struct namer *n, struct namer_module *of, uint64_t addr)
 {
 	const char *name = of->perfmap ? perfmap_lookup(of->perfmap, addr)
 	                               : NULL;
@@ -194,7 +250,7 @@ map_name(const struct namer *n, struct namer_module *of, uint64_t addr)
 	if (java_map_ask(n->host, pid, JAVA_MAP_LACK_NS))
 		return NULL;
 	perfmap_free(of->perfmap);
-	of->perfmap = open_perfmap(n->host, pid);
+	of->perfmap = open_perfmap(n, pid);
 	return map_name(n, of, addr);
 }
 
@@ -338,7 +394,7 @@ open_java(struct namer *n, int32_t pid, struct namer_module *of)
 	bool asked = !rc || rc == -EALREADY;
 
 	n->java_stuck |= rc == -ETIMEDOUT;
-	of->perfmap = open_perfmap(n->host, pid);
+	of->perfmap = open_perfmap(n, pid);
 	of->old_map = rc == -EALREADY && n->java_age_ns ? pid : 0;
 	if (rc == -EPERM && !of->perfmap)
 		n->quality->notes |= QUALITY_NOTE_OF(JAVA_NAMES);
@@ -356,7 +412,7 @@ open_jit(struct namer *n, const struct module *m, struct namer_module *of)
 	if (!of->jitdump && !m->described && java_map_is_jvm(n->host, pid))
 		open_java(n, pid, of);
 	else
-		of->perfmap = open_perfmap(n->host, pid);
+		of->perfmap = open_perfmap(n, pid);
 }
 
 /* True for the vdso, which the kernel maps into every process: its code needs

@@ -13,6 +13,9 @@
 #include "capture/symbols/symbols_cache.h"
 #include "capture/symbols/symtab.h"
 
+#define NAMER_USERS   64
+#define NAMER_MAPS_NS (INT64_C(6) * 1000000000) /* for all users */
+
 struct namer {
 	const struct modules *modules;
 	const struct host *host;
@@ -27,6 +30,15 @@ struct namer {
 	uint64_t java_age_ns; /* greatest age of a JVM's map; 0: always a new
 	                         one */
 	bool java_stuck;      /* a JVM did not answer: no other is asked */
+	/* CPU time of reading what programs wrote of code that they made, and
+	 * how much of it each user's files took. The last row counts for all
+	 * further users. */
+	int64_t maps_ns;
+	struct namer_user {
+		uid_t uid;
+		int64_t ns;
+	} users[NAMER_USERS];
+	size_t nusers;
 	struct namer_module {
 		bool known; /* the fields below are as complete as possible */
 		struct elf_image *debug;  /* NULL when the module holds it */

@@ -177,4 +177,70 @@ TEST(a_function_that_an_old_map_of_a_jvm_lacks_is_looked_up_in_a_new_one)
 }
 END
 
+/* Answers with a map that belongs to the user whose id is the pid / 10. */
+static int
+ask_user(void *arg, const struct host_ask *ask, struct host_reply *reply,
+         int fds[HOST_MAX_FDS], size_t *nfds)
+{
+	static const char map[] = "1000 10 named\n";
+
+	(void)arg;
+	*reply = (struct host_reply){.error = -ENOENT};
+	*nfds = 0;
+	if (ask->op != HOST_PERFMAP)
+		return 0;
+	fds[0] = file_of(map, strlen(map));
+	ck_assert_int_eq(fchown(fds[0], (uid_t)ask->pid / 10, 0), 0);
+	reply->error = 0;
+	*nfds = 1;
+	return 0;
+}
+
+TEST(maps_of_a_user_do_not_take_the_time_of_others)
+{
+	static const struct {
+		int32_t pid;
+		int64_t spent_ns; /* on the files of the first user, then */
+		bool named;
+	} rows[] = {
+		{10, 0, true},
+		{11, NAMER_MAPS_NS / 3 - NS_PER_S, true},
+		{12, NAMER_MAPS_NS / 3 + NS_PER_S, false},
+		{20, NAMER_MAPS_NS / 3 + NS_PER_S, true},
+	};
+	const struct host host = {.ask = ask_user};
+	struct quality quality = {0};
+	struct modules *modules;
+	struct namer *n;
+
+	if (geteuid())
+		SKIP("needs root");
+	ck_assert_int_eq(modules_new(&host, &modules), 0);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct module *m = calloc(1, sizeof(*m));
+
+		m->path = strdup("//anon");
+		m->pid = rows[i].pid;
+		modules->rows[modules->n++] = m;
+	}
+	n = namer_new(modules, &host, NULL, &quality, false, 0);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct place at = {.module = modules->n - ARRAY_LEN(rows) +
+		                             (uint32_t)i,
+		                   .vaddr = 0x1001};
+		struct sym_frame f;
+		size_t found;
+
+		n->users[0].ns = n->maps_ns = rows[i].spent_ns;
+		found = namer_lookup(n, at, &f, 1);
+		ck_assert_msg(rows[i].named ==
+		                      (found && !strcmp(f.name, "named")),
+		              "%d", rows[i].pid);
+	}
+	ck_assert(!!(quality.notes & QUALITY_NOTE_OF(MAPS_LEFT)));
+	namer_free(n);
+	modules_free(modules);
+}
+END
+
 SUITE("jit_names");

@@ -95,27 +95,42 @@ MUST_CHECK int event_open_faults(uint32_t cpu, int prog_fd, int *fd);
 
 /*
  * Opens a BPF filter that drops samples of denied processes before they are
- * copied, and walks interpreter frames of the others (interp_ring.h).
+ * copied, and writes the others to rings, with the frames of interpreters
+ * (capture/host/filter_layout.h). A sample for which a ring has no room is left
+ * to perf. Where the kernel refuses that program, all are.
  *
  * Setting bit n of the map denies process n. Unknown processes are not denied,
  * so that a process that lives for a few ms is never missed.
  */
 #define FILTER_MAX_CPUS 4096
 
+#define FILTER_LEAST_RING ((uint32_t)128 << 10)
+#define FILTER_MOST_RING  ((uint32_t)2 << 20)
+
 struct filter_ask {
-	uint64_t period_ns;
-	uint32_t ncpus; /* number of configured CPUs */
+	uint32_t ncpus;      /* number of configured CPUs */
+	uint32_t ring_bytes; /* of a CPU's samples: a power of two, from
+	                        FILTER_LEAST_RING to FILTER_MOST_RING */
+};
+
+enum filter_fd {
+	FILTER_DENIED,  /* the map */
+	FILTER_PROGRAM, /* to be attached to events */
+	FILTER_INTERPS, /* struct interp_table */
+	FILTER_RINGS,   /* one ring per CPU */
+	FILTER_WAKES,   /* readable when a ring is half full: a ring of BPF */
+	FILTER_FDS
 };
 
 struct filter {
-	int map_fd, prog_fd;
-	int interps_fd; /* struct interp_table */
-	int rings_fd;   /* one ring per CPU; -1: this kernel has none */
+	int fds[FILTER_FDS];
+	uint32_t nfds;  /* FILTER_INTERPS: samples are left to perf */
 	uint32_t nbits; /* number of processes with a bit, a multiple of 64 */
 };
+void filter_close(struct filter *f);
 
 /*
- *   Owns     the descriptors are the caller's
+ *   Owns     filter_close() it, or take the descriptors
  *   Shape    maps can be mapped shared
  *   Errors   -errno of bpf(2), -EXDEV when process numbers here are not
  *            the kernel's own (pid namespace)

@@ -5,21 +5,44 @@
  * of its programs, at most; or the error of a kernel that refuses them.
  *
  *	kernel
+<<<<<<< HEAD
  *	kernel python|php|perl|luajit FRAMES
  *
  * Given a number, prints ns that the program spends on a sample of a thread
  * with that many frames of Python 3.11, PHP 8.2, Perl 5.36 or LuaJIT: this
  * process makes such frames, and samples itself for half a second. The least of
  * five times, since interrupts count, too.
+=======
+ *	kernel python|php|perl FRAMES
+ *	kernel interrupts HZ
+ *	kernel probes PID
+ *	kernel switches
+ *
+ * Given a number, prints ns that the program spends on a sample of a thread
+ * with that many frames of Python 3.11, PHP 8.2 or Perl 5.36: this process
+ * makes such frames, and samples itself for half a second. The least of five
+ * times, since interrupts count, too.
+ *
+ * The others do the least of what captures do, until they are killed: interrupt
+ * each CPU HZ times a second of its time, by an event that records nothing; run
+ * a program that does nothing at each malloc() of a process; or run two at each
+ * switch from one thread to another.
+>>>>>>> abdc4399 (tmp)
  */
 #include "capture/allocs.h"
 #include "capture/event.h"
-#include "capture/interp/interp_ring.h"
+#include "capture/host/filter_layout.h"
+#include "capture/host/probe_link.h"
+#include "capture/interp/interp_layout.h"
 #include "capture/inuse.h"
 #include "capture/waits.h"
 
 #include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,15 +94,15 @@ filter_cpus(void)
 static int
 open_filter(int fds[static WAITS_FDS])
 {
-	const struct filter_ask ask = {10000000, filter_cpus()};
+	const struct filter_ask ask = {filter_cpus(), FILTER_LEAST_RING};
 	struct filter f;
 	int rc = filter_open(&ask, &f);
 
 	if (rc)
 		return rc;
-	if (f.rings_fd < 0)
+	if (f.nfds < FILTER_FDS)
 		return -E2BIG;
-	fds[0] = f.prog_fd;
+	fds[0] = f.fds[FILTER_PROGRAM];
 	return 1;
 }
 
@@ -178,6 +201,32 @@ load(const struct set *set)
 #define ROUNDS     5
 #define SECONDS(t) ((double)(t).tv_sec + (double)(t).tv_nsec / 1e9)
 
+static uint8_t *rings;
+static uint32_t ring_bytes, nrings;
+
+static bool
+map_rings(const struct filter *f, uint32_t ncpus)
+{
+	ring_bytes = filter_ring_bytes(FILTER_LEAST_RING);
+	nrings = ncpus;
+	rings = mmap(NULL, (size_t)ring_bytes * ncpus, PROT_READ | PROT_WRITE,
+	             MAP_SHARED, f->fds[FILTER_RINGS], 0);
+	return rings != MAP_FAILED;
+}
+
+/* Makes room for more samples, with little of the stack. */
+static void
+empty_rings(void)
+{
+	for (uint32_t i = 0; i < nrings; i++) {
+		struct filter_ring *ring =
+			(void *)(rings + (size_t)i * ring_bytes);
+
+		ring->stack_bytes = EVENT_MIN_STACK;
+		__atomic_store_n(&ring->tail, ring->head, __ATOMIC_RELEASE);
+	}
+}
+
 static void
 spin(double seconds)
 {
@@ -186,8 +235,10 @@ spin(double seconds)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	end = SECONDS(t) + seconds;
-	while (SECONDS(t) < end)
+	while (SECONDS(t) < end) {
 		clock_gettime(CLOCK_MONOTONIC, &t);
+		empty_rings();
+	}
 }
 
 static uint64_t function[FUNCTION] = {2, 1};
@@ -278,7 +329,7 @@ static void
 put_slot(const struct filter *f, const struct kind *kind, const uint64_t *head)
 {
 	struct interp_table *t = mmap(NULL, sizeof(*t), PROT_READ | PROT_WRITE,
-	                              MAP_SHARED, f->interps_fd, 0);
+	                              MAP_SHARED, f->fds[FILTER_INTERPS], 0);
 	uint32_t tid = (uint32_t)getpid();
 
 	if (t == MAP_FAILED)
@@ -313,7 +364,7 @@ ns_of(int prog)
 static int
 sample(const struct kind *kind, size_t nframes)
 {
-	const struct filter_ask want = {PERIOD_NS, filter_cpus()};
+	const struct filter_ask want = {filter_cpus(), FILTER_LEAST_RING};
 	CLEANUP_FREE uint64_t *frames = calloc(nframes, MOST * 8);
 	uint64_t head;
 	struct event_ask ask = {.task = getpid(),
@@ -326,18 +377,19 @@ sample(const struct kind *kind, size_t nframes)
 	int fd;
 
 	if (!frames || bpf_enable_stats(BPF_STATS_RUN_TIME) < 0 ||
-	    filter_open(&want, &f) || f.rings_fd < 0)
+	    filter_open(&want, &f) || f.nfds < FILTER_FDS ||
+	    !map_rings(&f, want.ncpus))
 		return 1;
 	head = address(kind->make ? kind->make(frames, nframes)
 	                          : make_list(kind, frames, nframes));
 	put_slot(&f, kind, kind->hop ? (const void *)(uintptr_t)head : &head);
 	for (ask.cpu = 0; ask.cpu < want.ncpus; ask.cpu++)
 		if (event_open(&ask, &fd, &user_only) ||
-		    ioctl(fd, PERF_EVENT_IOC_SET_BPF, f.prog_fd) ||
+		    ioctl(fd, PERF_EVENT_IOC_SET_BPF, f.fds[FILTER_PROGRAM]) ||
 		    ioctl(fd, PERF_EVENT_IOC_ENABLE, 0))
 			return 1;
 	for (int i = 0; i < ROUNDS; i++) {
-		double ns = ns_of(f.prog_fd);
+		double ns = ns_of(f.fds[FILTER_PROGRAM]);
 
 		if (!i || ns < least)
 			least = ns;
@@ -346,9 +398,96 @@ sample(const struct kind *kind, size_t nframes)
 	return 0;
 }
 
+/* --- an interrupt --------------------------------------------------------- */
+
+/* An event without a ring has nowhere to write to. */
+static int
+interrupt(const char *hz)
+{
+	struct event_ask ask = {.task = EVENT_ALL,
+	                        .period_ns = 1000000000 / strtoul(hz, NULL, 10),
+	                        .stack_bytes = EVENT_MIN_STACK};
+	bool user_only;
+	int fd;
+
+	for (; ask.cpu < filter_cpus(); ask.cpu++)
+		if (event_open(&ask, &fd, &user_only) ||
+		    ioctl(fd, PERF_EVENT_IOC_ENABLE, 0))
+			return 1;
+	pause();
+	return 0;
+}
+
+/* --- a program that does nothing ------------------------------------------ */
+
+static int
+load_nothing(enum bpf_prog_type type, enum bpf_attach_type attach, int btf_id)
+{
+	const struct bpf_insn code[] = {
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = attach,
+	            .attach_btf_id = (uint32_t)btf_id);
+
+	return bpf_prog_load(type, "nothing", "GPL", code, ARRAY_LEN(code),
+	                     &opts);
+}
+
+/* Probes the first instruction of malloc(), where that is one that the kernel
+ * emulates, as in Debian's. */
+static int
+probe_malloc(const char *pid)
+{
+	struct dl_find_object libc;
+	struct probe_link of = {.type = PROBE_CALLS, .n = 1};
+	const void *address = dlsym(RTLD_DEFAULT, "malloc");
+	uint64_t offset, cookie = 0;
+
+	if (!address || _dl_find_object((void *)(uintptr_t)address, &libc))
+		return 1;
+	offset = (uint64_t)((const char *)address -
+	                    (const char *)libc.dlfo_map_start);
+	of.file = open(libc.dlfo_link_map->l_name, O_RDONLY | O_CLOEXEC);
+	of.prog_fd = load_nothing(BPF_PROG_TYPE_KPROBE,
+	                          (enum bpf_attach_type)PROBE_CALLS, 0);
+	of.pid = atoi(pid);
+	of.offsets = &offset;
+	of.cookies = &cookie;
+	if (probe_link(&of) < 0)
+		return 1;
+	pause();
+	return 0;
+}
+
+static int
+trace_switches(void)
+{
+	static const char *const points[] = {"sched_switch", "sched_exit_tp"};
+
+	for (size_t i = 0; i < ARRAY_LEN(points); i++) {
+		int id =
+			libbpf_find_vmlinux_btf_id(points[i], BPF_TRACE_RAW_TP);
+
+		if (bpf_raw_tracepoint_open(
+			    NULL, load_nothing(BPF_PROG_TYPE_TRACING,
+		                               BPF_TRACE_RAW_TP, id)) < 0)
+			return 1;
+	}
+	pause();
+	return 0;
+}
+
 int
 main(int argc, char **argv)
 {
+	if (argc > 2 && !strcmp(argv[1], "interrupts"))
+		return interrupt(argv[2]);
+	if (argc > 2 && !strcmp(argv[1], "probes"))
+		return probe_malloc(argv[2]);
+	if (argc > 1 && !strcmp(argv[1], "switches"))
+		return trace_switches();
+
 	for (size_t i = 0; argc > 2 && i < ARRAY_LEN(kinds); i++)
 		if (!strcmp(kinds[i].name, argv[1]))
 			return sample(&kinds[i], strtoul(argv[2], NULL, 10));

@@ -1,8 +1,8 @@
 # A target's speed during a capture, as a share of its speed without one.
 
-# Runs tests/targets/rounds, alone or with a capture of it; prints its rounds
-# per second of CPU time.
-rounds_beside() { # pipe|spin, none|ours|perf, rate
+# Runs tests/targets/rounds, alone, with a capture of it, or interrupted as
+# often; prints its rounds per second of CPU time.
+rounds_beside() { # pipe|spin|deep, none|ours|perf|floor, rate
   local target pids watcher=
   mkfifo "$overhead/fifo"
   "$B/targets/rounds" "$1" 4 >"$overhead/fifo" &
@@ -14,13 +14,14 @@ rounds_beside() { # pipe|spin, none|ours|perf, rate
   case $2 in
   ours) "$B/stoker-worker" --once "$pids" --seconds 60 --rate "$3" \
     --out "$overhead/out" >"$overhead/log" 2>&1 & watcher=$! ;;
+  floor) "$B/tests/bench/kernel" interrupts "$3" & watcher=$! ;;
   perf) perf record -q -e cpu-clock -F "$3" --call-graph dwarf -p "$pids" \
     -o "$overhead/out" >"$overhead/log" 2>&1 & watcher=$! ;;
   esac
   read -r number <&"$fd"
   exec {fd}<&-
   wait "$target"
-  [ -z "$watcher" ] || { kill -INT "$watcher"; wait "$watcher"; }
+  [ -z "$watcher" ] || { kill -INT "$watcher"; wait "$watcher" 2>/dev/null; }
   echo "$number"
 }
 
@@ -36,6 +37,18 @@ kept() { # pipe|spin, rate, [none: no perf]
   done
 }
 
+# Prints a line per round: the us that a sample costs a program, and that an
+# interrupt costs it which samples nothing.
+deep_costs() {
+  local i alone ours floor
+  for ((i = 0; i < ROUNDS; i++)); do
+    alone=$(rounds_beside deep none)
+    ours=$(rounds_beside deep ours 4999)
+    floor=$(rounds_beside deep floor 4999)
+    awk "BEGIN { print (1 - $ours / $alone) / 4999 * 1e6, (1 - $floor / $alone) / 4999 * 1e6 }"
+  done
+}
+
 kept_row() { # row, pipe|spin, rate
   wanted "$1" || return 0
   kept "$2" "$3" >"$overhead/kept"
@@ -44,13 +57,19 @@ kept_row() { # row, pipe|spin, rate
 }
 
 if wanted switch_throughput_99hz spin_throughput_99hz spin_throughput_999hz \
-  spin_direct_99hz spin_direct_999hz sample_cost_us continuous_loss_pct \
+  spin_direct_99hz spin_direct_999hz sample_cost_us sample_cost_deep_us \
+  sample_floor_us continuous_loss_pct \
   continuous_loss_64cpus_pct; then
   overhead=$(mktemp -d /var/tmp/stoker-overhead-XXXXXX)
   trap 'rm -rf "$overhead"' EXIT
   kept_row switch_throughput_99hz pipe 99
   kept_row spin_direct_99hz spin 99
   kept_row spin_direct_999hz spin 999
+  if wanted sample_cost_deep_us sample_floor_us; then
+    deep_costs >"$overhead/deep"
+    row sample_cost_deep_us "$(column 1 "$overhead/deep")" us - - - "$ROUNDS"
+    row sample_floor_us "$(column 2 "$overhead/deep")" us - - - "$ROUNDS"
+  fi
   if wanted sample_cost_us spin_throughput_99hz spin_throughput_999hz \
     continuous_loss_pct continuous_loss_64cpus_pct; then
     kept spin 4999 none >"$overhead/cost"

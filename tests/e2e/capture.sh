@@ -91,7 +91,7 @@ target lost "$B/targets/lost" 600
 begin lost "$pid" 200 --rate 500
 
 # With rings for only a few samples, a rate that is too high is lowered.
-printf '[worker]\nring_bytes = 64K\n' >"$tmp/tiny.conf"
+printf '[worker]\nring_bytes = 64K\nstack_bytes = 65528\n' >"$tmp/tiny.conf"
 target fast "$B/targets/shares" 600 1
 begin fast "$pid" 1000 --rate 10000 --config "$tmp/tiny.conf"
 

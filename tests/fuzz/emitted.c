@@ -27,7 +27,7 @@ static volatile uint64_t sink; /* so that no read is optimised away */
 static void
 take_frames(struct sampler *s, const struct record *r)
 {
-	const struct interp_stack *found = interp_of_emitted(s, r);
+	const struct interp_stack *found = interp_of_sample(s, r);
 
 	for (uint32_t i = 0; found && i < found->n; i++)
 		sink += found->frames[i].code;

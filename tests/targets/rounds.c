@@ -2,7 +2,8 @@
  * Prints how many rounds of work it does per second of its CPU time, which
  * other programs on the machine affect little.
  *
- * 	rounds pipe|relay|locks|some-allocs|allocs|many-allocs|spin [SECONDS]
+ * 	rounds pipe|relay|locks|some-allocs|allocs|many-allocs|spin|deep
+ * 		[SECONDS]
  *
  * pipe            two processes on one CPU wake each other through pipes:
  * nothing but
@@ -13,8 +14,10 @@
  * 		some work
  * allocs  memory is allocated and freed, 100 000 times a second, with
  * 		some work
- * some-allocs     30 000 times many-allocs        a million times spin
- * nothing but arithmetic
+ * some-allocs     30 000 times
+ * many-allocs     a million times
+ * spin    nothing but arithmetic
+ * deep    the same, below 25 to 60 calls
  *
  * Prints "ready" at the start and the number at the end.
  */
@@ -49,23 +52,6 @@ cpu_of(int who)
 	       (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
 }
 
-static long
-spin(double end)
-{
-	volatile uint64_t sink = 1;
-	long rounds = 0;
-
-	for (; now() < end; rounds++) {
-		uint64_t x = sink;
-
-		for (int i = 0; i < 10000; i++)
-			x = x * 6364136223846793005u + 1442695040888963407u;
-		sink = x;
-	}
-	return rounds;
-}
-
-/* Takes about 1 or 4 us. */
 static void
 work(int times)
 {
@@ -75,6 +61,41 @@ work(int times)
 	for (int i = 0; i < times; i++)
 		x = x * 6364136223846793005u + 1442695040888963407u;
 	sink = x;
+}
+
+static long
+spin(double end)
+{
+	long rounds = 0;
+
+	for (; now() < end; rounds++)
+		work(10000);
+	return rounds;
+}
+
+/* Works below so many calls, whose frames have 64 to 192 bytes more than they
+ * need: what programs of C++ have on average. */
+static __attribute__((noinline, noclone)) void
+descend(int calls)
+{
+	volatile char frame[64 + calls % 3 * 64];
+
+	frame[0] = (char)calls;
+	if (calls)
+		descend(calls - 1);
+	else
+		work(10000);
+	frame[0]++;
+}
+
+static long
+deep(double end)
+{
+	long rounds = 0;
+
+	for (; now() < end; rounds++)
+		descend((int)(25 + rounds % 36));
+	return rounds;
 }
 
 static long
@@ -187,7 +208,8 @@ main(int argc, char **argv)
 		                end);
 	} else {
 		ready();
-		rounds = spin(end);
+		rounds = argc > 1 && !strcmp(argv[1], "deep") ? deep(end)
+		                                              : spin(end);
 	}
 	printf("%.1f\n", (double)rounds / (cpu_of(RUSAGE_SELF) +
 	                                   cpu_of(RUSAGE_CHILDREN)));

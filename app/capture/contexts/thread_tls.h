@@ -19,7 +19,7 @@
 
 #include "capture/elf/elf.h"
 #include "capture/host/memory.h"
-#include "capture/interp/interp_ring.h"
+#include "capture/interp/interp_layout.h"
 
 #define THREAD_TLS_SYMBOL     "otel_thread_ctx_v1"
 #define THREAD_TLS_MAX_RELAS  (1u << 20)

@@ -1,63 +1,84 @@
 #include "capture/event.h"
 #include "capture/host/filter.skel.h"
-#include "capture/interp/interp_ring.h"
+#include "filter_layout.h"
 #include "program.h"
 
 #include <errno.h>
 
 DEFINE_CLEANUP(struct filter_bpf *, filter_bpf__destroy)
 
-/* Sets the sizes of the maps. stacks == 0: there are no rings. */
+/* Sets the sizes of the maps, and which program is loaded. */
 static int
 set_sizes(struct filter_bpf *bpf, const struct filter_ask *ask, uint32_t nbits,
-          uint32_t stacks)
+          bool writes)
 {
-	uint32_t bytes = (uint32_t)interp_ring_bytes(stacks);
-	struct bpf_map *rings = bpf->maps.rings;
 	int rc = bpf_map__set_value_size(bpf->maps.processes, nbits / 8);
 
 	bpf->rodata->nbits = nbits;
-	bpf->rodata->stacks = stacks;
+	bpf->rodata->data = ask->ring_bytes;
 	program_kernel(bpf->rodata->kernel_has);
-	if (!stacks)
-		return rc ? rc : bpf_map__set_autocreate(rings, false);
-	if (!rc)
-		rc = bpf_map__set_value_size(rings, bytes);
-	return rc ? rc : bpf_map__set_max_entries(rings, ask->ncpus);
+	bpf_program__set_autoload(bpf->progs.stoker_filter, writes);
+	bpf_program__set_autoload(bpf->progs.stoker_filter_only, !writes);
+	if (!writes)
+		return rc
+		               ?: bpf_map__set_autocreate(bpf->maps.rings,
+		                                          false)
+		               ?: bpf_map__set_autocreate(bpf->maps.wakes,
+		                                          false);
+	return rc
+	               ?: bpf_map__set_value_size(bpf->maps.rings,
+	                                          filter_ring_bytes(ask->ring_bytes))
+	               ?: bpf_map__set_max_entries(bpf->maps.rings, ask->ncpus)
+	               ?: bpf_map__set_max_entries(
+				       bpf->maps.wakes,
+				       (uint32_t)sysconf(_SC_PAGESIZE));
 }
 
 static int
-keep_all(const struct filter_bpf *bpf, uint32_t nbits, struct filter *out)
+keep_all(const struct filter_bpf *bpf, uint32_t nbits, bool writes,
+         struct filter *out)
 {
-	CLEANUP_FD int map = program_keep(bpf_map__fd(bpf->maps.processes));
-	CLEANUP_FD int prog =
-		program_keep(bpf_program__fd(bpf->progs.stoker_filter));
-	CLEANUP_FD int interps = program_keep(bpf_map__fd(bpf->maps.interps));
-	CLEANUP_FD int rings = -1;
+	const int of[FILTER_FDS] = {
+		[FILTER_DENIED] = bpf_map__fd(bpf->maps.processes),
+		[FILTER_PROGRAM] =
+			bpf_program__fd(writes ? bpf->progs.stoker_filter
+	                                       : bpf->progs.stoker_filter_only),
+		[FILTER_INTERPS] = bpf_map__fd(bpf->maps.interps),
+		[FILTER_RINGS] = bpf_map__fd(bpf->maps.rings),
+		[FILTER_WAKES] = bpf_map__fd(bpf->maps.wakes),
+	};
 
-	if (map < 0 || prog < 0 || interps < 0)
-		return map < 0 ? map : prog < 0 ? prog : interps;
-	if (bpf->rodata->stacks) {
-		rings = program_keep(bpf_map__fd(bpf->maps.rings));
-		if (rings < 0)
-			return rings;
+	*out = (struct filter){.nfds = 0, .nbits = nbits};
+	while (out->nfds < (writes ? FILTER_FDS : FILTER_INTERPS)) {
+		int fd = program_keep(of[out->nfds]);
+
+		if (fd < 0) {
+			filter_close(out);
+			return fd;
+		}
+		out->fds[out->nfds++] = fd;
 	}
-	*out = (struct filter){TAKE_FD(map), TAKE_FD(prog), TAKE_FD(interps),
-	                       TAKE_FD(rings), nbits};
 	return 0;
 }
 
 static int
-load(const struct filter_ask *ask, uint32_t nbits, uint32_t stacks,
+load(const struct filter_ask *ask, uint32_t nbits, bool writes,
      struct filter *out)
 {
 	CLEANUP(filter_bpf__destroy_ptr)
 	struct filter_bpf *bpf = filter_bpf__open();
-	int rc = bpf ? set_sizes(bpf, ask, nbits, stacks) : -errno;
+	int rc = bpf ? set_sizes(bpf, ask, nbits, writes) : -errno;
 
 	if (!rc)
 		rc = filter_bpf__load(bpf);
-	return rc ? rc : keep_all(bpf, nbits, out);
+	return rc ? rc : keep_all(bpf, nbits, writes, out);
+}
+
+void
+filter_close(struct filter *f)
+{
+	while (f->nfds)
+		close(f->fds[--f->nfds]);
 }
 
 int
@@ -66,11 +87,15 @@ filter_open(const struct filter_ask *ask, struct filter *out)
 	uint32_t nbits = program_pids();
 	int rc = program_namespace();
 
-	if (!rc && (!ask->ncpus || ask->ncpus > FILTER_MAX_CPUS))
+	if (!rc && (!ask->ncpus || ask->ncpus > FILTER_MAX_CPUS ||
+	            ask->ring_bytes < FILTER_LEAST_RING ||
+	            ask->ring_bytes > FILTER_MOST_RING ||
+	            ask->ring_bytes & (ask->ring_bytes - 1)))
 		rc = -EINVAL;
 	if (rc)
 		return rc;
 	libbpf_set_print(NULL);
-	rc = load(ask, nbits, interp_ring_stacks(ask->period_ns), out);
-	return rc ? load(ask, nbits, 0, out) : 0; /* too large, or too slow */
+	rc = load(ask, nbits, true, out);
+	return rc ? load(ask, nbits, false, out) : 0; /* too large, or too
+	                                                 new */
 }

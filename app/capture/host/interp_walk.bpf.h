@@ -104,20 +104,28 @@ thread_pointer(void)
 	return at;
 }
 
-/* Words of struct pt_regs of x86-64. */
-enum {
-	USER_R14_AT = 1,
-	USER_BX_AT = 5,
-	USER_DX_AT = 12,
-	USER_PC_AT = 16,
-	USER_CS_AT,
-	USER_SP_AT = 19,
-	USER_SS_AT,
-	USER_REGS
-};
-#define USER_CS      0x33
-#define USER_SS      0x2b
+/* Words of struct pt_regs of x86-64; from PC on they are read together. */
+enum { USER_R14_AT = 1, USER_BX_AT = 5, USER_DX_AT = 12, USER_PC_AT = 16 };
+enum { USER_PC, USER_CS, USER_SP = 3, USER_SS, USER_WORDS };
+#define CODE_USER    0x33 /* code and stack segments of 64-bit programs */
+#define STACK_USER   0x2b
 #define KERNEL_STACK 16384
+
+static __always_inline bool
+find_registers_at(const uint64_t *regs, struct walk_self *out)
+{
+	uint64_t last[USER_WORDS];
+
+	if (bpf_probe_read_kernel(last, sizeof(last), regs + USER_PC_AT) ||
+	    last[USER_CS] != CODE_USER || last[USER_SS] != STACK_USER ||
+	    bpf_probe_read_kernel(&out->dx, 8, regs + USER_DX_AT) ||
+	    bpf_probe_read_kernel(&out->bx, 8, regs + USER_BX_AT) ||
+	    bpf_probe_read_kernel(&out->r14, 8, regs + USER_R14_AT))
+		return false;
+	out->pc = last[USER_PC];
+	out->sp = last[USER_SP];
+	return true;
+}
 
 /* Reads the registers with which the current thread has entered the kernel:
  * they are at the end of its stack there, or, on kernels for processors with
@@ -126,24 +134,16 @@ static __noinline int
 find_registers(struct walk_self *out)
 {
 	const uint8_t *task = (const void *)bpf_get_current_task(), *stack;
-	uint64_t regs[USER_REGS + 2] = {0};
-	const uint64_t *r = regs + 2;
+	const uint64_t *end;
 
 	if (!out || !kernel_has[PROGRAM_STACK] ||
 	    bpf_probe_read_kernel(&stack, sizeof(stack),
-	                          task + kernel_has[PROGRAM_STACK]) ||
-	    bpf_probe_read_kernel(regs, sizeof(regs),
-	                          stack + KERNEL_STACK - sizeof(regs)))
+	                          task + kernel_has[PROGRAM_STACK]))
 		return 0;
-	if (r[USER_CS_AT] != USER_CS || r[USER_SS_AT] != USER_SS)
-		r = regs;
-	if (r[USER_CS_AT] != USER_CS || r[USER_SS_AT] != USER_SS)
-		return 0;
-	out->pc = r[USER_PC_AT];
-	out->sp = r[USER_SP_AT];
-	out->dx = r[USER_DX_AT];
-	out->bx = r[USER_BX_AT];
-	out->r14 = r[USER_R14_AT];
+	end = (const uint64_t *)(stack + KERNEL_STACK) - USER_PC_AT -
+	      USER_WORDS;
+	if (!find_registers_at(end, out))
+		find_registers_at(end - 2, out);
 	return 0;
 }
 
@@ -215,7 +215,7 @@ find_slot(struct interp_slot *room)
 
 /* --- frames --------------------------------------------------------------- */
 
-#define STEPS        16 /* frames for each call of some_frames() */
+#define STEPS        16 /* for each call of some_frames() */
 #define CONTEXT_HEAD 28 /* bytes of a context before its attributes */
 
 static __always_inline enum walk_step
@@ -241,18 +241,21 @@ some_frames(const struct interp_slot *slot, struct walk_at *w,
 	                       : WALK_FAULT;
 }
 
+/* The state of the walk is where the context will be, since the functions of a
+ * chain of calls have 512 bytes of stack together. */
 static __always_inline enum interp_end
 follow(const struct interp_slot *slot, struct interp_stack *to)
 {
-	struct walk_at w = {0};
+	struct walk_at *w = (void *)to->room;
 	enum walk_step rc = WALK_ON;
 
-	if (!walk_first(NULL, slot, &w.at))
+	__builtin_memset(w, 0, sizeof(*w));
+	if (!walk_first(NULL, slot, &w->at))
 		return INTERP_FAULT;
 	if (slot->own[0])
-		find_registers(&w.self);
-	for (int i = 0; i < INTERP_MAX_FRAMES / STEPS && rc == WALK_ON; i++)
-		rc = some_frames(slot, &w, to);
+		find_registers(&w->self);
+	for (int i = 0; i < WALK_MAX_STEPS / STEPS && rc == WALK_ON; i++)
+		rc = some_frames(slot, w, to);
 	return walk_ended(rc);
 }
 

@@ -1,5 +1,5 @@
 /*
- * One record of a perf ring, decoded.
+ * One record of a perf ring, or of a filter's, decoded.
  *
  * Only records of the events of event.h are understood. The bytes come from the
  * kernel, but lengths are checked all the same: texts in them are the target's,
@@ -11,7 +11,7 @@
 
 #include "base/cleanup.h"
 #include "capture/event.h"
-#include "capture/interp/interp_ring.h"
+#include "capture/interp/interp_layout.h"
 #include "emit_layout.h"
 
 #include <stdbool.h>
@@ -63,9 +63,10 @@ struct record {
 			                   stack may go on */
 			const struct emit_event *emitted; /* NULL: a sample of
 			                                     the clock */
-			const uint8_t *behind;            /* after the event: an
-			                          interp_stack, unaligned;
-			                          or NULL */
+			/* After the event, or after all of a sample of the
+			 * clock: an interp_stack, unaligned, if there are so
+			 * many bytes. */
+			const uint8_t *behind;
 			size_t behind_len;
 			/* set by the sampler: */
 			struct amount amount;

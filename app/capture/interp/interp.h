@@ -6,9 +6,9 @@
  * An interpreter's frames are a list or an array in its memory, and calls
  * between its functions leave no trace on the C stack. It changes with every
  * call, so it can't be read later: the programs in the kernel that take
- * samples walk it while the thread is interrupted (interp_ring.h). Names don't
- * change so fast: the worker reads the code objects to which frames refer
- * afterwards, once each.
+ * samples walk it while the thread is interrupted (interp_layout.h). Names
+ * don't change so fast: the worker reads the code objects to which frames
+ * refer afterwards, once each.
  *
  *	image     a program or library that was recognised; one for all
  *	          processes that run it
@@ -75,7 +75,7 @@
 #pragma once
 
 #include "base/cleanup.h"
-#include "interp_ring.h"
+#include "interp_layout.h"
 
 #include <stdbool.h>
 

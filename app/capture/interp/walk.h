@@ -12,7 +12,7 @@
  */
 #pragma once
 
-#include "interp_ring.h"
+#include "interp_layout.h"
 
 #include <stdbool.h>
 
@@ -95,6 +95,9 @@ walk_find(enum walk_step (*step)(const struct memory *m,
 	return rc == WALK_END;
 }
 
+/* Steps along the frames of a thread: not every one finds a frame. */
+#define WALK_MAX_STEPS (4 * INTERP_MAX_FRAMES)
+
 /* Follows the frames of a thread for some steps; sets n and frames. */
 WALK enum walk_step
 walk_some(enum walk_step (*step)(const struct memory *m,
@@ -145,7 +148,7 @@ walk_frames(enum walk_step (*step)(const struct memory *m,
 	to->n = 0;
 	if (!walk_first(m, slot, &w.at))
 		return INTERP_FAULT;
-	return walk_ended(walk_some(step, m, slot, &w, to, INTERP_MAX_FRAMES));
+	return walk_ended(walk_some(step, m, slot, &w, to, WALK_MAX_STEPS));
 }
 
 WALK uint64_t

@@ -169,9 +169,15 @@ parse_sample(const void *p, size_t n, bool emits, struct record *out)
 	out->time_ns = head.time;
 	out->sample.ip = head.ip;
 	out->sample.nchain = head.nchain;
-	return skip(&b, head.nchain * 8, &out->sample.chain) &&
-	       (!emits || parse_emitted(&b, out)) && parse_regs(&b, out) &&
-	       parse_stack(&b, out);
+	if (!skip(&b, head.nchain * 8, &out->sample.chain) ||
+	    (emits && !parse_emitted(&b, out)) || !parse_regs(&b, out) ||
+	    !parse_stack(&b, out))
+		return false;
+	if (!emits) {
+		out->sample.behind = b.p;
+		out->sample.behind_len = b.n;
+	}
+	return true;
 }
 
 static bool

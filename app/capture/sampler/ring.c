@@ -30,17 +30,6 @@ ring_open(int fd, size_t size, struct ring *out)
 }
 
 void
-ring_close(struct ring *r)
-{
-	if (r->page)
-		munmap(r->page, (size_t)sysconf(_SC_PAGESIZE) + r->size);
-	if (r->fd >= 0)
-		close(r->fd);
-	free(r->straight);
-	*r = (struct ring){.fd = -1};
-}
-
-void
 ring_look(struct ring *r)
 {
 	r->head = __atomic_load_n(&r->page->data_head, __ATOMIC_ACQUIRE);
@@ -50,6 +39,33 @@ static void
 give_back(struct ring *r)
 {
 	__atomic_store_n(&r->page->data_tail, r->tail, __ATOMIC_RELEASE);
+}
+
+void
+ring_borrow(void *page, void *data, size_t size, size_t behind,
+            struct ring *out)
+{
+	*out = (struct ring){
+		.fd = -1,
+		.page = page,
+		.data = data,
+		.size = size,
+		.behind = behind,
+	};
+	ring_look(out);
+	out->tail = out->head;
+	give_back(out);
+}
+
+void
+ring_close(struct ring *r)
+{
+	if (r->page && r->straight)
+		munmap(r->page, (size_t)sysconf(_SC_PAGESIZE) + r->size);
+	if (r->fd >= 0)
+		close(r->fd);
+	free(r->straight);
+	*r = (struct ring){.fd = -1};
 }
 
 bool
@@ -71,7 +87,7 @@ ring_peek(struct ring *r, const void **p, size_t *n)
 	}
 	*n = h.size;
 	*p = r->data + at;
-	if (h.size > end) {
+	if (h.size > end + r->behind) {
 		memcpy(r->straight, r->data + at, end);
 		memcpy(r->straight + end, r->data, h.size - end);
 		*p = r->straight;

@@ -20,6 +20,7 @@ struct ring {
 	struct perf_event_mmap_page *page;
 	const uint8_t *data;
 	size_t size;       /* bytes, a power of two */
+	size_t behind;     /* bytes that a record may go on behind the end */
 	uint64_t head;     /* as of the last ring_look */
 	uint64_t tail;     /* next record */
 	uint64_t bad;      /* number of times that the contents made no sense */
@@ -33,6 +34,10 @@ struct ring {
  *   Errors   -ENOMEM (RLIMIT_MEMLOCK too), -errno; *out untouched
  */
 MUST_CHECK int ring_open(int fd, size_t size, struct ring *out);
+/* Reads a ring that the caller has mapped: page, and data with room behind.
+ * What it contains already is passed over. */
+void ring_borrow(void *page, void *data, size_t size, size_t behind,
+                 struct ring *out);
 void ring_close(struct ring *r);
 /* Notes how much there is to read; later records wait for the next look. */
 void ring_look(struct ring *r);

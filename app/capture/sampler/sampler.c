@@ -62,10 +62,12 @@ sampler_stop(struct sampler *s)
 size_t
 sampler_poll(const struct sampler *s, struct pollfd *out, size_t max)
 {
-	size_t n = s->n < max ? s->n : max;
+	size_t n = 0;
 
-	for (size_t i = 0; i < n; i++)
-		out[i] = (struct pollfd){s->streams[i].ring.fd, POLLIN, 0};
+	if (s->filter && s->filter->rings && n < max)
+		out[n++] = (struct pollfd){s->filter->wakes_fd, POLLIN, 0};
+	for (uint32_t i = 0; i < s->n && n < max; i++)
+		out[n++] = (struct pollfd){s->streams[i].ring.fd, POLLIN, 0};
 	return n;
 }
 
@@ -138,7 +140,7 @@ oldest(const struct sampler *s, uint64_t until_ns)
 {
 	struct stream *best = NULL;
 
-	for (uint32_t i = 0; i < s->n; i++) {
+	for (uint32_t i = 0; i < s->nstreams; i++) {
 		if (s->streams[i].next_ns >= until_ns)
 			continue;
 		best = &s->streams[i];
@@ -159,17 +161,17 @@ add_found(struct record *r, const struct interp_stack *found)
 }
 
 static void
-add_to_sample(struct sampler *s, uint32_t cpu, struct record *r)
+add_to_sample(struct sampler *s, struct record *r)
 {
 	if (s->emitter) {
 		emitter_weigh(s->emitter, r);
-		add_found(r, interp_of_emitted(s, r));
-		return;
+	} else {
+		r->sample.amount.value = r->time_ns < s->changed_ns
+		                                 ? s->before_ns
+		                                 : s->ask.period_ns;
+		r->sample.amount.events = AMOUNT_EVENT;
 	}
-	r->sample.amount.value = r->time_ns < s->changed_ns ? s->before_ns
-	                                                    : s->ask.period_ns;
-	r->sample.amount.events = AMOUNT_EVENT;
-	add_found(r, interp_of_sample(s, cpu, r));
+	add_found(r, interp_of_sample(s, r));
 }
 
 static void
@@ -180,7 +182,7 @@ hand_on(struct sampler *s, struct stream *st, sampler_sink *sink, void *arg)
 	ring_fetch_ahead(&st->ring, st->next_size);
 	if (!record_parse(st->next, st->next_size, s->emitter, &r)) {
 		if (r.kind == RECORD_SAMPLE)
-			add_to_sample(s, st->cpu, &r);
+			add_to_sample(s, &r);
 		if (r.kind != RECORD_LOST || count_lost(s, &r))
 			sink(arg, &r);
 	}
@@ -194,7 +196,9 @@ sampler_drain(struct sampler *s, uint64_t until_ns, sampler_sink *sink,
 {
 	struct stream *st;
 
-	for (uint32_t i = 0; i < s->n; i++) {
+	if (s->filter)
+		filter_awake(s->filter);
+	for (uint32_t i = 0; i < s->nstreams; i++) {
 		ring_look(&s->streams[i].ring);
 		peek(&s->streams[i]);
 	}
@@ -235,6 +239,8 @@ sampler_deepen(struct sampler *s, const struct host *host, uint32_t stack_bytes)
 		s->ask.stack_bytes = before;
 		return rc;
 	}
+	if (s->filter)
+		filter_limit(s->filter, stack_bytes);
 	return take_over(s, fresh);
 }
 

@@ -47,8 +47,9 @@ struct sampler_ask {
 	size_t ring_bytes;   /* upper bound for all CPUs */
 	const int32_t *pids; /* sampled if sampling all processes is refused */
 	uint32_t npids;
-	/* Receives the filter at the end, for the next sampler of this period,
-	 * which saves 10 ms in the kernel. NULL: the filter is closed */
+	/* Receives the filter at the end, for the next sampler with rings of
+	 * that size, which saves some 10 ms in the kernel. NULL: the filter is
+	 * closed */
 	struct sampler_filter **kept;
 };
 

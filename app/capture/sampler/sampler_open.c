@@ -19,8 +19,9 @@
 static void
 close_rings(struct sampler *s)
 {
-	while (s->n)
-		ring_close(&s->streams[--s->n].ring);
+	while (s->nstreams)
+		ring_close(&s->streams[--s->nstreams].ring);
+	s->n = 0;
 }
 
 static void
@@ -110,7 +111,7 @@ open_ring(struct sampler *s, const struct host *host, int32_t task,
 	if (rc)
 		return rc;
 	out->cpu = cpu;
-	s->n++;
+	s->nstreams = ++s->n;
 	TAKE_FD(fd);
 	return 0;
 }
@@ -210,6 +211,21 @@ sampler_open_events(struct sampler *s, const struct host *host)
 	return rc;
 }
 
+/* Reads what the filter writes, too, from now on. */
+static void
+read_filter(struct sampler *s)
+{
+	for (uint32_t i = 0; i < s->n && s->filter; i++) {
+		struct stream *to = &s->streams[s->nstreams];
+
+		to->cpu = s->streams[i].cpu;
+		if (filter_ring(s->filter, to->cpu, &to->ring))
+			s->nstreams++;
+	}
+	if (s->filter)
+		filter_limit(s->filter, s->ask.stack_bytes);
+}
+
 static int
 open_shared(struct sampler *s, const struct host *host)
 {
@@ -218,6 +234,7 @@ open_shared(struct sampler *s, const struct host *host)
 	if (rc)
 		return rc;
 	s->shared = true;
+	read_filter(s);
 	s->events = calloc((size_t)SAMPLER_DEEPENED * s->n, sizeof(*s->events));
 	return s->events ? sampler_open_events(s, host) : -ENOMEM;
 }
@@ -298,7 +315,7 @@ sampler_open_all(struct sampler *s, const struct host *host)
 {
 	int rc;
 
-	s->streams = calloc(s->ask.ncpus, sizeof(*s->streams));
+	s->streams = calloc(2 * (size_t)s->ask.ncpus, sizeof(*s->streams));
 	rc = s->streams ? open_shared(s, host) : -ENOMEM;
 	if ((rc != -EPERM && rc != -EACCES) || s->emitter)
 		return rc;

@@ -19,30 +19,29 @@ struct stream {
 	size_t next_size;
 };
 
-/* Interpreter frames: see interp_ring.h. */
+/* Interpreter frames: see interp_layout.h. */
 struct sampler_interp {
 	struct interp_table *table; /* mapped; NULL: no thread is followed */
 	bool used;                  /* a slot or list is in use */
 	struct interp_stack found;  /* the stack found last */
 };
 
-/* The rings of interpreter stacks for samples of the clock. */
-struct sampler_rings {
-	uint8_t *all;    /* mapped; NULL: there are none */
-	size_t each;     /* bytes of one ring */
-	uint32_t stacks; /* stacks in one ring */
-	uint64_t *next;  /* turn of the next stack to read, by CPU */
-};
-
-/* The filter of event.h, with its map in memory. */
+/* The filter of event.h, with its maps in memory. */
 struct sampler_filter {
-	uint64_t period_ns; /* the requested period */
 	uint32_t ncpus;
+	uint32_t ring_bytes; /* as requested */
 	uint32_t ndenied;
 	uint8_t *denied;
 	int prog_fd;
 	struct sampler_interp interp;
-	struct sampler_rings rings;
+	uint8_t *rings; /* one per CPU (capture/host/filter_layout.h), or NULL:
+	                   all samples are left to perf */
+	size_t each;    /* bytes of a ring with all that belongs to it */
+	/* Becomes readable when a ring is half full, until as much is read as
+	 * was written. */
+	int wakes_fd;
+	uint64_t *wakes_read;
+	const uint64_t *wakes_written;
 };
 
 /* BPF programs that write samples. */
@@ -71,8 +70,9 @@ struct sampler_emitter {
  */
 struct sampler {
 	struct sampler_ask ask;
-	struct stream *streams; /* of CPUs that are online */
+	struct stream *streams; /* of CPUs that are online: perf's, */
 	uint32_t n;
+	uint32_t nstreams; /* and then those of the filter, if there are any */
 	bool shared;
 	int *events;             /* per CPU, or per thread when not shared */
 	uint32_t nevents, first; /* events before the first were replaced */
@@ -118,20 +118,19 @@ void emitter_follow(struct sampler_emitter *e, uint32_t pid, bool follow);
 void emitter_weigh(struct sampler_emitter *e, struct record *r);
 /* Adapts the means to the samples that came. */
 void emitter_adapt(struct sampler_emitter *e, uint64_t now_ns);
+/* Begins to read the filter's ring of a CPU; false: there is none. */
+bool
+filter_ring(const struct sampler_filter *f, uint32_t cpu, struct ring *out);
+/* Sets how much of each stack the filter copies at most. */
+void filter_limit(const struct sampler_filter *f, uint32_t stack_bytes);
+/* Notes that the rings are being read. */
+void filter_awake(const struct sampler_filter *f);
 /* Maps the table behind fd; without it there are no interpreter frames. */
 void interp_map(struct sampler_interp *p, int fd);
 void interp_unmap(struct sampler_interp *p);
 /* Stops following all threads. */
 void interp_forget(struct sampler_interp *p);
-/* Maps the rings behind fd; without them no thread is followed. */
-void interp_map_rings(struct sampler_filter *f, int fd);
-void interp_unmap_rings(struct sampler_filter *f);
-/*
- * Finds the stack taken with a sample of the clock, or with one that a program
- * wrote; valid until the next call; NULL: none.
- *   Shape    samples of one CPU come in order of time
- */
+/* Finds what a program took of an interpreter with a sample; valid until the
+ * next call; NULL: nothing. */
 const struct interp_stack *
-interp_of_sample(struct sampler *s, uint32_t cpu, const struct record *r);
-const struct interp_stack *
-interp_of_emitted(struct sampler *s, const struct record *r);
+interp_of_sample(struct sampler *s, const struct record *r);

@@ -262,7 +262,7 @@ open_ring_event(struct opener *o, const struct host_ask *ask,
 int
 open_filter(struct opener *o, const struct host_ask *ask, struct answer *out)
 {
-	const struct filter_ask want = {ask->period_ns, ask->cpu};
+	const struct filter_ask want = {ask->cpu, ask->size};
 	struct filter got;
 	int rc = filter_open(&want, &got);
 
@@ -270,11 +270,8 @@ open_filter(struct opener *o, const struct host_ask *ask, struct answer *out)
 	if (rc)
 		return rc;
 	out->reply.value = got.nbits;
-	give(out, got.map_fd);
-	give(out, got.prog_fd);
-	give(out, got.interps_fd);
-	if (got.rings_fd >= 0)
-		give(out, got.rings_fd);
+	for (uint32_t i = 0; i < got.nfds; i++)
+		give(out, got.fds[i]);
 	return 0;
 }
 

@@ -379,7 +379,7 @@ try_filter(const struct trial *t, struct finding *out)
 {
 	const struct host_ask ask = {
 		.op = HOST_FILTER,
-		.period_ns = TRY_PERIOD_NS,
+		.size = FILTER_LEAST_RING,
 		.cpu = (uint32_t)sysconf(_SC_NPROCESSORS_CONF)};
 	int rc = ask_programs(t, &ask);
 

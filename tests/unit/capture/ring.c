@@ -121,6 +121,22 @@ TEST(a_sample_is_read)
 }
 END
 
+TEST(what_follows_a_sample_of_the_clock_is_left_for_interpreters)
+{
+	struct {
+		struct sample_record sample;
+		uint64_t behind[2];
+	} raw = {.sample = sample()};
+	struct record r;
+
+	ck_assert_int_eq(record_parse(&raw, sizeof(raw.sample), false, &r), 0);
+	ck_assert_uint_eq(r.sample.behind_len, 0);
+	ck_assert_int_eq(record_parse(&raw, sizeof(raw), false, &r), 0);
+	ck_assert_ptr_eq(r.sample.behind, raw.behind);
+	ck_assert_uint_eq(r.sample.behind_len, sizeof(raw.behind));
+}
+END
+
 TEST(a_stack_may_go_on_above_a_copy_of_full_size_alone)
 {
 	struct sample_record raw = sample();
@@ -255,6 +271,35 @@ TEST(a_record_that_wraps_is_made_straight)
 	ring_next(&f->ring, n);
 	ck_assert(!ring_peek(&f->ring, &p, &n));
 	ck_assert_uint_eq(f->page.data_tail, f->page.data_head);
+}
+END
+
+TEST(a_borrowed_ring_s_record_goes_on_behind_the_end)
+{
+	const struct fork_record one = fork_at(1), two = fork_at(2);
+	struct perf_event_mmap_page page = {0};
+	_Alignas(8) uint8_t data[RING + sizeof(one)];
+	const size_t at = RING - sizeof(one) / 2;
+	const void *p;
+	struct ring r;
+	size_t n;
+
+	page.data_head = at; /* what is there already is passed over */
+	ring_borrow(&page, data, RING, sizeof(one), &r);
+	ck_assert_uint_eq(page.data_tail, at);
+	memcpy(data + at, &one, sizeof(one));
+	memcpy(data + (at + sizeof(one)) % RING, &two, sizeof(two));
+	page.data_head += 2 * sizeof(one);
+	ring_look(&r);
+	ck_assert(ring_peek(&r, &p, &n));
+	ck_assert_ptr_eq(p, data + at);
+	ring_next(&r, n);
+	ck_assert(ring_peek(&r, &p, &n));
+	ck_assert_mem_eq(p, &two, sizeof(two));
+	ring_next(&r, n);
+	ck_assert(!ring_peek(&r, &p, &n));
+	ck_assert_uint_eq(page.data_tail, page.data_head);
+	ring_close(&r);
 }
 END
 

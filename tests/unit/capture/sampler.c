@@ -13,6 +13,7 @@
 #include "capture/sampler/sampler_private.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -124,6 +125,141 @@ TEST(work_is_sampled_with_registers_and_stack)
 }
 END
 
+/* Opens a sampler whose filter writes samples; false: it can't be. */
+static bool
+open_writing(struct sampler **out)
+{
+	int rc = open_sampler(out);
+
+	if (rc == -EPERM || rc == -EACCES)
+		return false;
+	ck_assert_int_eq(rc, 0);
+	if ((*out)->nstreams > (*out)->n)
+		return true;
+	sampler_close(*out);
+	return false;
+}
+
+struct within {
+	uint64_t above; /* an address in the stack of a thread, */
+	uint32_t tid;
+	uint64_t samples, whole, cut;
+};
+
+static void
+look_within(void *arg, const struct record *r)
+{
+	struct within *w = arg;
+	uint64_t sp;
+
+	if (r->kind != RECORD_SAMPLE || r->tid != w->tid || !w->above)
+		return;
+	sp = r->sample.regs[EVENT_SP];
+	w->samples++;
+	w->cut += r->sample.stack_cut;
+	w->whole += sp < w->above && w->above < sp + r->sample.stack_len;
+}
+
+static struct sampler *within_of;
+
+static void *
+work_within(void *arg)
+{
+	struct within *w = arg;
+	volatile uint64_t outermost = 0;
+
+	w->tid = (uint32_t)gettid();
+	w->above = (uint64_t)(uintptr_t)&outermost;
+	while (w->samples < 25) {
+		burn(10 * NS_PER_MS);
+		sampler_drain(within_of, UINT64_MAX, look_within, w);
+	}
+	return NULL;
+}
+
+/* Dumps of 8 KB would reach far beyond the first frame of a program, and those
+ * of a thread of this size, into memory above its stack. */
+TEST(a_sample_has_what_is_in_use_of_a_stack)
+{
+	struct within first = {0}, second = {0};
+	pthread_t thread;
+
+	if (!open_writing(&within_of))
+		SKIP("this kernel or user has no filter that writes samples");
+	ck_assert_int_eq(pthread_create(&thread, NULL, work_within, &second),
+	                 0);
+	pthread_join(thread, NULL);
+	work_within(&first);
+	sampler_close(within_of);
+	ck_assert_uint_eq(first.whole, first.samples);
+	ck_assert_uint_eq(second.whole, second.samples);
+	/* Some may have been left to perf, if the rings were full. */
+	ck_assert_uint_lt(second.cut * 2, second.samples);
+}
+END
+
+static struct perf_event_mmap_page *
+page_of(const struct sampler *s, uint32_t i)
+{
+	return s->streams[s->n + i].ring.page;
+}
+
+/* Makes a filter's rings seem to have so many bytes that were not read; 0: as
+ * many as there are. */
+static void
+fill_rings(const struct sampler *s, uint64_t bytes)
+{
+	for (uint32_t i = 0; i < s->n; i++)
+		page_of(s, i)->data_tail =
+			bytes ? page_of(s, i)->data_head - bytes
+			      : s->streams[s->n + i].ring.tail;
+}
+
+TEST(samples_for_which_a_ring_has_no_room_are_left_to_perf)
+{
+	struct sampler *s;
+	struct seen seen;
+	uint64_t size;
+
+	if (!open_writing(&s))
+		SKIP("this kernel or user has no filter that writes samples");
+	work_for(s, 10);
+	size = s->streams[s->n].ring.size;
+	fill_rings(s, size);
+	drain(s);
+	seen = work_for(s, 10);
+	ck_assert_uint_eq(seen.whole, seen.samples);
+	for (uint32_t i = 0; i < s->n; i++)
+		ck_assert_uint_eq(page_of(s, i)->data_head,
+		                  s->streams[s->n + i].ring.tail);
+	fill_rings(s, 0);
+	seen = work_for(s, 10);
+	ck_assert_uint_eq(seen.whole, seen.samples);
+	ck_assert_uint_eq(seen.lost, 0);
+	sampler_close(s);
+}
+END
+
+TEST(a_ring_that_gets_half_full_wakes_its_reader)
+{
+	struct pollfd fds[1];
+	struct sampler *s;
+
+	if (!open_writing(&s))
+		SKIP("this kernel or user has no filter that writes samples");
+	work_for(s, 10);
+	ck_assert_uint_eq(sampler_poll(s, fds, 1), 1);
+	ck_assert_int_eq(poll(fds, 1, 0), 0);
+	do {
+		fill_rings(s, s->streams[s->n].ring.size / 2 - 64);
+		burn(5 * NS_PER_MS);
+	} while (poll(fds, 1, 0) == 0);
+	drain(s);
+	ck_assert_int_eq(poll(fds, 1, 0), 0);
+	sampler_close(s);
+}
+END
+
 TEST(a_denied_process_is_not_sampled_until_it_passes)
 {
 	struct sampler *s;
@@ -156,7 +292,7 @@ TEST(a_filter_serves_the_next_sampler_as_a_new_one)
 		.period_ns = rate_period_ns(1000),
 		.ncpus = (uint32_t)sysconf(_SC_NPROCESSORS_CONF),
 		.stack_bytes = 8192,
-		.ring_bytes = (size_t)4 << 20,
+		.ring_bytes = (size_t)16 << 20,
 		.kept = &kept,
 	};
 	struct sampler *s;
@@ -177,9 +313,9 @@ TEST(a_filter_serves_the_next_sampler_as_a_new_one)
 	sampler_close(s);
 	ck_assert_uint_ge(seen.samples, 25);
 	ck_assert_ptr_eq(kept, first);
-	ask.period_ns *= 2;
+	ask.period_ns *= 20;
 	ck_assert_int_eq(sampler_open(&here, &ask, &s), 0);
-	ck_assert_ptr_eq(kept, first); /* the kept one has another period */
+	ck_assert_ptr_eq(kept, first); /* the kept one's rings are larger */
 	sampler_close(s);
 	sampler_filter_free(kept);
 }
@@ -368,18 +504,18 @@ TEST(interpreter_frames_behind_an_event_are_taken_only_whole)
 	const size_t whole = head + 3 * sizeof(*sent.frames);
 	struct record r = {.sample.behind = (const uint8_t *)&sent,
 	                   .sample.behind_len = whole};
-	const struct interp_stack *got = interp_of_emitted(&s, &r);
+	const struct interp_stack *got = interp_of_sample(&s, &r);
 
 	ck_assert_ptr_nonnull(got);
 	ck_assert_uint_eq(got->n, 3);
 	ck_assert_uint_eq(got->frames[2].code, 42);
 	r.sample.behind_len = whole - 1;
-	ck_assert_ptr_null(interp_of_emitted(&s, &r));
+	ck_assert_ptr_null(interp_of_sample(&s, &r));
 	r.sample.behind_len = head - 1;
-	ck_assert_ptr_null(interp_of_emitted(&s, &r));
+	ck_assert_ptr_null(interp_of_sample(&s, &r));
 	sent.n = INTERP_MAX_FRAMES + 1;
 	r.sample.behind_len = SIZE_MAX;
-	ck_assert_ptr_null(interp_of_emitted(&s, &r));
+	ck_assert_ptr_null(interp_of_sample(&s, &r));
 }
 END
 

@@ -2,9 +2,7 @@
  * What is read of a thread in the kernel with each sample: frames of its
  * interpreter (interp.h), and the context that it publishes (capture/contexts).
  *
- * The process that maps both files describes threads in slots, and reads stacks
- * from rings. Each CPU has a ring of stacks in the order they were taken; a
- * full ring overwrites the oldest.
+ * The reader of the samples describes threads in slots.
  *
  * A thread without a slot is looked for where its process keeps the list of its
  * threads, so that even a thread that lives for less than a millisecond has its
@@ -19,10 +17,8 @@
 #define INTERP_SLOTS      4096 /* threads; thread n is in slot n % this */
 #define INTERP_LISTS      1024 /* processes; n's list is in n % this */
 #define INTERP_OFFSETS    6
-#define INTERP_MAX_FRAMES 160  /* innermost frames of a stack */
-#define INTERP_MAX_STACKS 256u /* of one ring; a power of two */
-#define INTERP_STACK      5120 /* bytes of one */
-#define INTERP_CONTEXT    640  /* bytes that are read of a thread's context */
+#define INTERP_MAX_FRAMES 160 /* innermost frames of a stack */
+#define INTERP_CONTEXT    640 /* bytes that are read of a thread's context */
 #define INTERP_HERE       UINT64_MAX /* as a hop: the head is no pointer's */
 
 enum language_id {
@@ -98,7 +94,6 @@ enum interp_end {
 };
 
 struct interp_stack {
-	uint64_t turn; /* 1 for the first of the ring; 0 while written */
 	uint64_t time_ns;
 	uint64_t key;
 	uint64_t head; /* of the thread, as in a slot */
@@ -108,31 +103,10 @@ struct interp_stack {
 	struct interp_frame frames[INTERP_MAX_FRAMES]; /* innermost first */
 	uint8_t room[INTERP_CONTEXT]; /* the context follows the last frame */
 };
-_Static_assert(sizeof(struct interp_stack) <= INTERP_STACK, "a stack's room");
 
 /* Returns the bytes of a stack without its head; it must be valid. */
 static inline size_t
 interp_stack_rest(const struct interp_stack *s)
 {
 	return s->n * sizeof(*s->frames) + s->context;
-}
-
-/* Returns the offset of a stack in the ring, whose first stack's room holds the
- * number of stacks ever taken. */
-static inline size_t
-interp_ring_bytes(uint32_t stacks)
-{
-	return ((size_t)stacks + 1) * INTERP_STACK;
-}
-
-/* Room for a second, or for what the sample rings hold at higher rates: a
- * sample that waits there must find its stack. */
-static inline uint32_t
-interp_ring_stacks(uint64_t period_ns)
-{
-	uint32_t n = 16;
-
-	while (n < INTERP_MAX_STACKS && n * period_ns < UINT64_C(1000000000))
-		n *= 2;
-	return n;
 }

@@ -22,21 +22,29 @@ struct {
 	__uint(max_entries, EMIT_SLOTS);
 } calls SEC(".maps");
 
-/* Writes a sample; out of line, so that other calls do not pay for it. */
+/* scaled: the process, if the sample has its scale; or NULL. */
 static __noinline void
-emit_alloc(void *ctx, const struct emit_slot *s, uint64_t size, uint64_t mean,
-           bool scaled)
+write_alloc(void *ctx, struct room *room, const struct emit_slot *scaled,
+            uint64_t size, uint64_t mean)
 {
 	struct emit_event e = {
 		.size = size,
 		.mean = mean,
 		.call = -1,
 		.class = EMIT_ALLOC,
-		.scale = scaled ? s->scale : EMIT_SCALE,
-		.most_scale = scaled ? s->most_scale : EMIT_SCALE,
+		.scale = scaled ? scaled->scale : EMIT_SCALE,
+		.most_scale = scaled ? scaled->most_scale : EMIT_SCALE,
 	};
 
-	emit(ctx, &e);
+	emit(ctx, room, &e);
+}
+
+/* Writes a sample; out of line, so that other calls do not pay for it. */
+static __noinline void
+emit_alloc(void *ctx, const struct emit_slot *scaled, uint64_t size,
+           uint64_t mean)
+{
+	write_alloc(ctx, emit_begin(), scaled, size, mean);
 }
 
 /* Returns the bytes per sample. In a burst of calls they double repeatedly, so
@@ -79,6 +87,6 @@ stoker_alloc(void *ctx)
 		return 0;
 	count->costly++;
 	__sync_fetch_and_add(&s->taken, 1);
-	emit_alloc(ctx, s, size, mean, scaled);
+	emit_alloc(ctx, scaled ? s : NULL, size, mean);
 	return 0;
 }

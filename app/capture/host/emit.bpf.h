@@ -40,18 +40,36 @@ enter_room(void)
 	return room && !__sync_lock_test_and_set(&room->busy, 1) ? room : NULL;
 }
 
-static __noinline int
-emit_taken(void *ctx, const struct interp_slot *slot,
-           const struct context_at *at, const struct emit_event *e)
+/*
+ * Takes what there is of the current thread's interpreter and of its context;
+ * NULL: nothing. An emit() must follow. The two are apart because the walk along
+ * frames needs half of the stack that a chain of calls may have before Linux
+ * 6.13, and the event a quarter.
+ */
+static __always_inline struct room *
+emit_begin(void)
 {
-	const struct thread_facts from = {slot, at};
-	struct room *room = enter_room();
+	struct interp_slot slot = {0};
+	struct thread_facts from;
+	struct room *room = find_facts(&slot, &from) ? enter_room() : NULL;
+
+	if (room)
+		take_thread(&from, &room->interp);
+	return room;
+}
+
+/* Writes a sample of the current thread. */
+static __noinline int
+emit(void *ctx, struct room *room, const struct emit_event *e)
+{
 	uint64_t bytes;
 
-	if (!room)
+	if (!room) {
+		bpf_perf_event_output(ctx, &outputs, BPF_F_CURRENT_CPU,
+		                      (void *)e, sizeof(*e));
 		return 0;
+	}
 	room->event = *e;
-	take_thread(&from, &room->interp);
 	bytes = sizeof(*e) + offsetof(struct interp_stack, frames) +
 	        room->interp.n * sizeof(struct interp_frame) +
 	        room->interp.context;
@@ -60,18 +78,5 @@ emit_taken(void *ctx, const struct interp_slot *slot,
 		bpf_perf_event_output(ctx, &outputs, BPF_F_CURRENT_CPU,
 		                      &room->event, bytes);
 	__sync_lock_test_and_set(&room->busy, 0);
-	return 1;
-}
-
-/* Writes a sample of the current thread. */
-static __always_inline void
-emit(void *ctx, const struct emit_event *e)
-{
-	struct interp_slot room = {0};
-	struct thread_facts from;
-
-	if (!find_facts(&room, &from) ||
-	    !emit_taken(ctx, from.slot, from.at, e))
-		bpf_perf_event_output(ctx, &outputs, BPF_F_CURRENT_CPU,
-		                      (void *)e, sizeof(*e));
+	return 0;
 }

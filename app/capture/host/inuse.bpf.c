@@ -218,7 +218,7 @@ end(void *ctx, uint32_t slot, struct inuse_slot *s, uint64_t id,
 	e.result = keep(INUSE_KEY(slot, address), id);
 	if (e.result < 0)
 		__sync_fetch_and_add(&s->untracked, 1);
-	emit(ctx, &e);
+	emit(ctx, emit_begin(), &e);
 }
 
 SEC("uprobe")

@@ -510,8 +510,8 @@ fill_file(const struct file *file, struct emit_event *out)
 
 /* Writes a sample; out of line, so that other waits do not pay for it. */
 static __noinline void
-emit_wait(void *ctx, const struct file *file, const struct thread *t,
-          int64_t result)
+emit_wait(void *ctx, struct room *room, const struct file *file,
+          const struct thread *t, int64_t result)
 {
 	struct emit_event e = {
 		.size = t->size,
@@ -527,7 +527,7 @@ emit_wait(void *ctx, const struct file *file, const struct thread *t,
 
 	if (file)
 		fill_file(file, &e);
-	emit(ctx, &e);
+	emit(ctx, room, &e);
 }
 
 static void
@@ -539,7 +539,7 @@ emit_call(void *ctx, const struct thread *t, int64_t result)
 	barrier_var(call); /* the verifier sees that this value is compared */
 	if (call < CALLS && has_file[call])
 		file = file_of(bpf_get_current_task_btf(), t->fd);
-	emit_wait(ctx, file, t, result);
+	emit_wait(ctx, emit_begin(), file, t, result);
 }
 
 /* Returns the current thread, if it may have a wait to sample; or NULL. */
@@ -604,6 +604,7 @@ BPF_PROG(stoker_resume)
 
 struct fault {
 	void *ctx;
+	struct room *room;
 	const struct thread *thread;
 };
 
@@ -613,7 +614,8 @@ emit_fault(struct task_struct *task, struct vm_area_struct *area,
            struct fault *fault)
 {
 	(void)task;
-	emit_wait(fault->ctx, BPF_CORE_READ(area, vm_file), fault->thread, 0);
+	emit_wait(fault->ctx, fault->room, BPF_CORE_READ(area, vm_file),
+	          fault->thread, 0);
 	return 0;
 }
 
@@ -624,12 +626,13 @@ stoker_fault(struct bpf_perf_event_data *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct thread *t = look_here();
-	struct fault fault = {ctx, t};
+	struct fault fault = {.ctx = ctx, .thread = t};
 
 	if (!t || t->call >= 0 || !take(t))
 		return 0;
+	fault.room = emit_begin();
 	if (bpf_find_vma(task, ctx->addr, emit_fault, &fault, 0))
-		emit_wait(ctx, NULL, t, 0);
+		emit_wait(ctx, fault.room, NULL, t, 0);
 	return 0;
 }
 

@@ -76,8 +76,6 @@ enum perl_kind {
 };
 #define PERL_KIND 60 /* where these bits begin */
 
-#define PERL_LOOK 4 /* contexts that a step looks at */
-
 /* Offsets of a struct interp_list, whose head is the address of the process's
  * first interpreter: in a thread, of its interpreter; and the number of the
  * process's first thread. */
@@ -279,17 +277,9 @@ WALK enum walk_step
 perl_step(const struct memory *m, const struct interp_slot *slot,
           struct walk_at *w, struct interp_frame *to)
 {
-	enum walk_step rc = WALK_ON;
-
 	if (!w->end)
 		return perl_begin(m, slot->layout, w);
-	for (int i = 0; i < PERL_LOOK && rc == WALK_ON; i++) {
-		if (w->next >= w->end)
-			rc = perl_look(m, w, to);
-		else if (w->at)
-			rc = perl_enter(m, w);
-		else
-			return perl_outermost(m, w, to);
-	}
-	return rc;
+	if (w->next >= w->end)
+		return perl_look(m, w, to);
+	return w->at ? perl_enter(m, w) : perl_outermost(m, w, to);
 }

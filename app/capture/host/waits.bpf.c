@@ -79,10 +79,20 @@ struct sock {
 struct socket {
 	struct sock *sk;
 } OF_KERNEL;
+struct rq {
+	unsigned long clock;
+} OF_KERNEL;
+struct cfs_rq {
+	struct rq *rq;
+} OF_KERNEL;
+struct sched_entity {
+	struct cfs_rq *cfs_rq;
+} OF_KERNEL;
 struct task_struct {
 	int pid, tgid;
 	unsigned int in_iowait : 1;
 	struct files_struct *files;
+	struct sched_entity se;
 } OF_KERNEL;
 struct pt_regs___x86 {
 	unsigned long di, si, dx, orig_ax, ip;
@@ -107,7 +117,8 @@ struct {
 struct thread {
 	/* Every switch uses these; the rest is for waits that may become
 	 * samples. */
-	uint64_t since_ns;  /* when it began to wait; 0: it does not wait */
+	uint64_t since_ns;  /* when it began to wait, by the scheduler's clock;
+	                       0: it does not wait */
 	uint64_t waited_ns; /* in this system call, not yet in a sample */
 	uint32_t holder;    /* of the lock, when the wait began; 0: unknown */
 	uint32_t fd;
@@ -369,6 +380,17 @@ add_wait(const struct emit_control *c, struct task_struct *task,
 
 /* --- a wait begins and ends ----------------------------------------------- */
 
+/* Returns the time in ns of the switch that the scheduler is about: its own,
+ * since reading a clock costs more than the rest of the program does. A thread
+ * that may run on a CPU refers to this CPU's queue of threads. */
+static uint64_t
+time_of(const struct task_struct *task)
+{
+	return bpf_core_field_exists(task->se.cfs_rq)
+	               ? task->se.cfs_rq->rq->clock
+	               : bpf_ktime_get_ns();
+}
+
 static int32_t *
 get_here(void)
 {
@@ -407,6 +429,9 @@ end(const struct emit_control *c, struct task_struct *task, uint64_t now_ns)
 		return;
 	since_ns = t->since_ns;
 	t->since_ns = 0;
+	/* Where the CPUs' clocks differ, a wait may seem to end too early. */
+	if (now_ns < since_ns)
+		now_ns = since_ns;
 	any = since_ns ? add_wait(c, task, t, now_ns - since_ns) : t->waited_ns;
 	*here = any ? task->pid : 0;
 }
@@ -428,7 +453,7 @@ BPF_PROG(stoker_switch, bool preempt, struct task_struct *prev,
 	ends = is_followed(c, (uint32_t)next->tgid);
 	if (!begins && !ends)
 		return 0;
-	now_ns = bpf_ktime_get_ns();
+	now_ns = time_of(begins ? prev : next);
 	if (begins)
 		begin(prev, now_ns);
 	if (ends)

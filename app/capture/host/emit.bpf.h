@@ -42,9 +42,9 @@ enter_room(void)
 
 /*
  * Takes what there is of the current thread's interpreter and of its context;
- * NULL: nothing. An emit() must follow. The two are apart because the walk along
- * frames needs half of the stack that a chain of calls may have before Linux
- * 6.13, and the event a quarter.
+ * NULL: nothing. An emit() must follow. The two are apart because the walk
+ * along frames needs half of the stack that a chain of calls may have before
+ * Linux 6.13, and the event a quarter.
  */
 static __always_inline struct room *
 emit_begin(void)

@@ -176,11 +176,13 @@ copy_user(struct stack *to, uint64_t from, uint64_t bytes)
 static __always_inline uint64_t
 put_facts(struct interp_stack *to)
 {
-	struct interp_slot room = {0};
+	/* Where the context will be: the stack has no room. */
+	struct interp_slot *slot = (void *)(to->room + sizeof(struct walk_at));
 	struct thread_facts from;
 	uint64_t bytes;
 
-	if (!find_facts(&room, &from))
+	__builtin_memset(slot, 0, sizeof(*slot));
+	if (!find_facts(slot, &from))
 		return 0;
 	take_thread(&from, to);
 	bytes = offsetof(struct interp_stack, frames) +

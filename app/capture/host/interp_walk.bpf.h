@@ -151,12 +151,12 @@ static __noinline int
 find_in(const struct interp_list *list, uint64_t native,
         struct interp_slot *out)
 {
-	struct walk_self self = {0};
+	struct walk_at w = {0};
 
 	if (list->own[0]) /* a language that looks at them */
-		find_registers(&self);
-	self.pointer = thread_pointer();
-	return walk_find(next_thread, NULL, list, native, &self, out);
+		find_registers(&w.self);
+	w.self.pointer = thread_pointer();
+	return walk_find_self(next_thread, NULL, list, native, &w, out);
 }
 
 /* The interpreter of a forked child has the number of the thread that forked it

@@ -72,8 +72,27 @@ enum walk_step {
 
 #define WALK_MAX_FIND 64 /* steps along the threads of a process */
 
-/* Finds a thread by its number, and by what else is known of it: self may be
- * NULL; sets out->head. */
+/* Finds a thread by its number, and by what else is known of it, w->self; sets
+ * out->head. The rest of *w is zero. */
+WALK bool
+walk_find_self(enum walk_step (*step)(const struct memory *m,
+                                      const struct interp_list *list,
+                                      uint64_t native, struct walk_at *w),
+               const struct memory *m, const struct interp_list *list,
+               uint64_t native, struct walk_at *w, struct interp_slot *out)
+{
+	enum walk_step rc = WALK_ON;
+
+	w->at = list->head;
+	for (uint32_t i = 0; i < WALK_MAX_FIND && rc == WALK_ON; i++) {
+		rc = step(m, list, native, w);
+		w->steps++;
+	}
+	out->head = w->at;
+	return rc == WALK_END;
+}
+
+/* The same; self may be NULL. */
 WALK bool
 walk_find(enum walk_step (*step)(const struct memory *m,
                                  const struct interp_list *list,
@@ -82,17 +101,11 @@ walk_find(enum walk_step (*step)(const struct memory *m,
           uint64_t native, const struct walk_self *self,
           struct interp_slot *out)
 {
-	struct walk_at w = {.at = list->head};
-	enum walk_step rc = WALK_ON;
+	struct walk_at w = {0};
 
 	if (self)
 		w.self = *self;
-	for (uint32_t i = 0; i < WALK_MAX_FIND && rc == WALK_ON; i++) {
-		rc = step(m, list, native, &w);
-		w.steps++;
-	}
-	out->head = w.at;
-	return rc == WALK_END;
+	return walk_find_self(step, m, list, native, &w, out);
 }
 
 /* Steps along the frames of a thread: not every one finds a frame. */

@@ -35,6 +35,8 @@ claim every_note_of_a_profile_is_produced_by_a_test "$(comm -3 \
   <(sed -n 's/^QUALITY_NOTE(\(\w*\),.*/\1/p' app/capture/host/quality.def | sort) \
   <(grep -oE '^[A-Z0-9_]+ ' tests/claims.txt | tr -d ' ' | sort -u))"
 
+claim each_decision_has_a_number_of_its_own "$(grep -oE '^[0-9]+\. ' include/DECISIONS | sort | uniq -d)"
+
 # If archives are searched in order, the first definition hides the second.
 claim no_symbol_is_defined_twice "$(nm -g --defined-only "${B:-build}"/lib[!t]*.a 2>/dev/null |
   awk 'NF == 3 && $2 ~ /[TDBR]/ { n++; if (seen[$3]++ == 1) printf "%s ", $3 }

@@ -43,6 +43,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -398,6 +399,14 @@ sample(const struct kind *kind, size_t nframes)
 	return 0;
 }
 
+/* The shell that starts this in the background has SIGINT ignored. */
+static void
+wait_for_end(void)
+{
+	signal(SIGINT, SIG_DFL);
+	pause();
+}
+
 /* --- an interrupt --------------------------------------------------------- */
 
 /* An event without a ring has nowhere to write to. */
@@ -414,7 +423,7 @@ interrupt(const char *hz)
 		if (event_open(&ask, &fd, &user_only) ||
 		    ioctl(fd, PERF_EVENT_IOC_ENABLE, 0))
 			return 1;
-	pause();
+	wait_for_end();
 	return 0;
 }
 
@@ -456,7 +465,7 @@ probe_malloc(const char *pid)
 	of.cookies = &cookie;
 	if (probe_link(&of) < 0)
 		return 1;
-	pause();
+	wait_for_end();
 	return 0;
 }
 
@@ -474,7 +483,7 @@ trace_switches(void)
 		                               BPF_TRACE_RAW_TP, id)) < 0)
 			return 1;
 	}
-	pause();
+	wait_for_end();
 	return 0;
 }
 

@@ -58,15 +58,13 @@ wait_floor() { # row, kind of rounds, probes|switches
 }
 
 if wanted block_cost_200k_switches mutex_cost_1m_locks alloc_cost_100k \
-  alloc_cost_1m memory_cost_30k heap_preload_cost_1m block_floor_200k_switches \
-  alloc_floor_100k; then
+  alloc_cost_1m memory_cost_30k heap_preload_cost_1m block_floor_200k_switches; then
   heaptrack=$(find /usr/lib -name libheaptrack_preload.so 2>/dev/null | head -n 1)
   waits=$(mktemp -d /var/tmp/stoker-waits-XXXXXX)
   wait_cost block_cost_200k_switches relay block offcputime
   wait_floor block_floor_200k_switches relay switches
   wait_cost mutex_cost_1m_locks locks mutex offcputime
   wait_cost alloc_cost_100k allocs alloc heaptrack
-  wait_floor alloc_floor_100k allocs probes
   wait_cost alloc_cost_1m many-allocs alloc heaptrack
   wait_cost memory_cost_30k some-allocs memory heaptrack
   wait_cost heap_preload_cost_1m many-allocs preload heaptrack

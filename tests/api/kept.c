@@ -18,7 +18,7 @@ struct pair {
 static void
 upload_wide(struct test_api *a, uint64_t seed, char id[static ID_MAX])
 {
-	CLEANUP_PROFILE struct profile *p = wide_profile(seed, 60000, 16, 2000);
+	CLEANUP_PROFILE struct profile *p = wide_profile(seed, 55000, 16, 2000);
 
 	ck_assert_ptr_nonnull(p);
 	test_upload(a, p, "cpu", id);

@@ -198,7 +198,7 @@ TEST(json_nested_too_deep_is_refused_with_the_limit)
 
 	memset(body, '[', sizeof(body) - 1);
 	body[sizeof(body) - 1] = '\0';
-	reply = ask(&a, (struct ask){.key = KEY_OPERATOR,
+	reply = ask(&a, (struct ask){.key = KEY_ADMIN,
 	                             .method = "POST",
 	                             .path = "/api/v1/services",
 	                             .body = body});

@@ -146,7 +146,7 @@ PATH=$jdk/bin:$PATH
 jvm plain "${nobody[@]}" -- -XX:+PreserveFramePointer -XX:-Inline
 check unasked.is_captured capture plain
 check unasked.methods_have_no_names nameless
-check unasked.a_note_says_how_they_get_them has_note 'service set SERVICE --allow javaPerfMap'
+check unasked.a_note_says_how_they_get_them has_note 'service set plain --allow javaPerfMap'
 check unasked.the_jvm_is_left_alone untouched
 
 allow plain '{"javaPerfMap":true}'

@@ -64,6 +64,7 @@ listing() { # the text of lines, and instructions, of a service that allows it
     background inlined "$STATE/bin/inlined" 900 &&
     stoker_cli service add inlined --exe "$STATE/bin/inlined" --allow sourceCode >/dev/null &&
     stoker_cli run inlined --seconds 1 --wait >/dev/null 2>&1 || return 1
+  kill "$(<"$STATE/pid/inlined")"
   shows 'inlined.c:[0-9]+ .*x \* 6364136223846793005u' stoker_cli top inlined --list inlined_work &&
     shows '0x[0-9a-f]+ +[a-z]+ .*%' stoker_cli top inlined --list inlined_work --disasm &&
     json 'any(.[]; .self > 0 and .function == "inlined_work" and (.file | endswith("inlined.c")))' \
@@ -77,6 +78,7 @@ secret() { # debug information may name any file
     background names setpriv --reuid 65534 --regid 65534 --clear-groups "$STATE/bin/names" 900 &&
     stoker_cli service add names --exe "$STATE/bin/names" --allow sourceCode >/dev/null &&
     stoker_cli run names --seconds 1 --wait >/dev/null 2>&1 || return 1
+  kill "$(<"$STATE/pid/names")"
   json 'any(.files[]; .file | endswith("secret.c")) and all(.files[]; .state != "read" and .state != "newer")' \
     stoker_cli get names --format listing
 }

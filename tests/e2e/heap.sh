@@ -5,7 +5,9 @@
 . tests/lib/once.sh
 . tests/lib/allocating.sh
 tmp=$(mktemp -d /var/tmp/stoker-heap-XXXXXX)
-trap 'kill -KILL $(jobs -p) 2>/dev/null; rm -rf "$tmp"; e2e_stop' EXIT
+leave='kill -KILL $(jobs -p) 2>/dev/null; rm -rf "$tmp"'
+LEAVE="$leave; e2e_stop"
+trap "$leave" EXIT
 can_capture heap || exit
 library=$(realpath "$B")/libstoker-heap.so
 

@@ -8,7 +8,9 @@
 . tests/lib/once.sh
 . tests/lib/allocating.sh
 tmp=$(mktemp -d /var/tmp/stoker-inuse-XXXXXX)
-trap 'kill -KILL $(jobs -p) 2>/dev/null; rm -rf "$tmp"; e2e_stop' EXIT
+leave='kill -KILL $(jobs -p) 2>/dev/null; rm -rf "$tmp"'
+LEAVE="$leave; e2e_stop"
+trap "$leave" EXIT
 can_capture inuse || exit
 # A probe costs from half a microsecond to several, depending on the machine.
 # This rate is within the budget everywhere.

@@ -6,7 +6,9 @@
 . tests/lib/e2e.sh
 . tests/lib/once.sh
 tmp=$(mktemp -d /var/tmp/stoker-waits-XXXXXX)
-trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$tmp"; e2e_stop' EXIT
+leave='kill $(jobs -p) 2>/dev/null; rm -rf "$tmp"'
+LEAVE="$leave; e2e_stop"
+trap "$leave" EXIT
 can_capture waits || exit
 
 mkfifo "$tmp/said"

@@ -46,6 +46,7 @@ e2e_stop() {
     echo 'not ok sandboxes_allow_what_is_needed: see the line above'
   local pid
   for pid in $(jobs -p); do kill -KILL "$pid" 2>/dev/null; done
+  pkill -KILL -f "^$STATE/" # those that a claim has started
   [ -z "${KEEP-}" ] || { echo "# kept: $STATE"; return; }
   rm -rf "$STATE"
 }

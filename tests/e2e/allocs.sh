@@ -2,7 +2,7 @@
 # Allocations of programs that are not Go, from probes at the functions of their
 # allocator, compared with what the program counts itself.
 #
-# Quiet: a probe may cost no more than its budget.
+# Alone: what probes cost a program shows only where it has a CPU of its own.
 . tests/lib/e2e.sh
 . tests/lib/once.sh
 . tests/lib/allocating.sh

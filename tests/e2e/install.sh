@@ -34,6 +34,7 @@ expected() {
 755 /usr/sbin/stoker-api
 755 /usr/sbin/stoker-worker
 644 /usr/share/bash-completion/completions/stoker
+644 /usr/share/doc/stoker/examples/apache/stoker.conf
 644 /usr/share/doc/stoker/examples/grafana/dashboard.json
 644 /usr/share/doc/stoker/examples/grafana/dashboards.yaml
 644 /usr/share/doc/stoker/examples/grafana/datasource.yaml

@@ -204,7 +204,7 @@ add_deliveries(void)
 	s.deliveries = (struct deliveries){.runs = &s.runs,
 	                                   .host = "host",
 	                                   .want_fetcher = fetcher_is_there,
-	                                   .asked_ns = 1};
+	                                   .asked = true};
 	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
 		struct delivering *v = &s.deliveries.items[i];
 

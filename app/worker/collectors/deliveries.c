@@ -19,7 +19,6 @@
 
 #define LOOK_NS      (1 * NS_PER_S)
 #define UPKEEP_NS    (10 * NS_PER_S)
-#define BATCH_NS     (180 * NS_PER_S)
 #define PAUSE_MAX_S  300   /* between two tries */
 #define AFTER_MAX_S  3600  /* that a collector may ask for */
 #define ANSWER_MAX   65536 /* bytes */
@@ -502,8 +501,9 @@ why_lost(int rc)
 }
 
 /* Adds what one item needs of the analyser. If too much is on its way already,
- * a profile waits for the next batch. */
-static void
+ * a profile waits for the next batch.
+ *   Errors   -errno of writing: the file may end within a piece */
+static int
 add_piece(struct deliveries *d, struct delivering *v, int fd, size_t *bytes)
 {
 	CLEANUP_BUF struct buf piece = BUF_INIT(2 * EXPORT_MAX_BYTES);
@@ -512,23 +512,25 @@ add_piece(struct deliveries *d, struct delivering *v, int fd, size_t *bytes)
 
 	if ((!profile && v->state != DELIVERY_ANSWERED) ||
 	    (profile && *bytes > EXPORT_MAX_BYTES))
-		return;
+		return 0;
 	rc = profile ? put_profile(d, &v->of, &piece)
 	             : put_reply(v->reply, &piece);
 	if (rc && profile && why_lost(rc)) {
 		drop(d, &v->of, why_lost(rc));
 		clear(v);
-		return;
+		return 0;
 	}
-	if (!rc)
-		rc = fd_write_all(fd, piece.p, piece.len);
 	if (rc) {
 		log_warn("%s: %s", v->of.source, strerror(-rc));
 		clear(v); /* it is looked up again */
-		return;
+		return 0;
 	}
+	rc = fd_write_all(fd, piece.p, piece.len);
+	if (rc)
+		return rc;
 	*bytes += piece.len;
 	v->state = profile ? DELIVERY_IS_MADE : DELIVERY_IS_READ;
+	return 0;
 }
 
 static bool
@@ -540,7 +542,7 @@ is_asked(const struct delivering *v)
 static void
 forget_batch(struct deliveries *d)
 {
-	d->asked_ns = 0;
+	d->asked = false;
 	for (size_t i = 0; i < DELIVERIES_MAX; i++)
 		if (d->items[i].state == DELIVERY_IS_MADE)
 			d->items[i].state = DELIVERY_WAITS;
@@ -568,7 +570,7 @@ sent_bytes(const struct deliveries *d)
 
 /* Sends the analyser one batch of all that waits for it. */
 static void
-ask_analyser(struct deliveries *d, int64_t now_ns)
+ask_analyser(struct deliveries *d)
 {
 	struct msg_capture m = {.type = MSG_EXPORT};
 	CLEANUP_FD int fd = memfd_create("stoker-export", MFD_CLOEXEC);
@@ -576,14 +578,16 @@ ask_analyser(struct deliveries *d, int64_t now_ns)
 	int rc = fd < 0 ? -errno : 0;
 
 	for (size_t i = 0; i < DELIVERIES_MAX && !rc; i++)
-		add_piece(d, &d->items[i], fd, &bytes);
-	if (bytes == before)
+		rc = add_piece(d, &d->items[i], fd, &bytes);
+	if (!rc && bytes == before)
 		return;
-	rc = msg_send(d->runs->analyser, &m, sizeof(m), &fd, 1);
-	if (rc)
+	if (!rc)
+		rc = msg_send(d->runs->analyser, &m, sizeof(m), &fd, 1);
+	if (rc) {
+		log_debug("deliveries: %s", strerror(-rc));
 		forget_batch(d);
-	else
-		d->asked_ns = now_ns;
+	}
+	d->asked = !rc;
 }
 
 static bool
@@ -663,7 +667,7 @@ deliveries_take(struct deliveries *d, const struct msg_exported *m, int data,
 
 	if (m->error && m->error != CAPTURE_FINISH_DIED)
 		log_debug("deliveries: %s", capture_error_text(m->error));
-	for (size_t i = 0; i < DELIVERIES_MAX && d->asked_ns && whole; i++) {
+	for (size_t i = 0; i < DELIVERIES_MAX && d->asked && whole; i++) {
 		struct delivering *v = &d->items[i];
 
 		if (!is_asked(v))
@@ -804,16 +808,14 @@ deliveries_step(struct deliveries *d, int64_t now_ns)
 {
 	int rc = 0;
 
-	if (d->asked_ns && now_ns - d->asked_ns > BATCH_NS)
-		forget_batch(d);
 	if (now_ns >= d->next_ns) {
 		d->next_ns = now_ns + LOOK_NS;
 		rc = look(d, now_ns);
 	}
 	if (rc)
 		log_warn("deliveries: %s", strerror(-rc));
-	if (!d->asked_ns && d->runs->analyser >= 0 && needs_analyser(d))
-		ask_analyser(d, now_ns);
+	if (!d->asked && d->runs->analyser >= 0 && needs_analyser(d))
+		ask_analyser(d);
 }
 
 /* --- what is published ---------------------------------------------------- */

@@ -25,7 +25,7 @@ struct deliveries {
 	void *arg;
 	int64_t next_ns;
 	int64_t upkeep_ns; /* when queues are next looked at as a whole */
-	int64_t asked_ns;  /* of the batch that the analyser has; 0: none */
+	bool asked;        /* the analyser has a batch */
 	struct delivering {
 		enum {
 			DELIVERY_NONE,

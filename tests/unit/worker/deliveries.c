@@ -428,7 +428,8 @@ TEST(profiles_of_a_service_are_sent_one_after_another_the_oldest_first)
 
 	rig_init(&r, "");
 	capture(&r, names[0]);
-	usleep(2000); /* queued later */
+	test_sql(&r.t, "UPDATE delivery SET queued_ms = queued_ms - 1", NULL,
+	         0);
 	capture(&r, names[1]);
 	for (size_t i = 0; i < 2; i++) {
 		step(&r, 1);
@@ -468,6 +469,25 @@ TEST(what_is_lost_with_a_process_is_done_again)
 	ck_assert_int_eq(waiting(&r), 1);
 	r.now_ns += 10 * NS_PER_S;
 	ck_assert(send_one(&r, &ask));
+}
+END
+
+/* Its answer would be taken for that to the second batch. */
+TEST(an_analyser_that_takes_long_is_not_asked_again)
+{
+	CLEANUP_RIG struct rig r;
+	CLEANUP_BUF struct buf piece = BUF_INIT(1 << 20);
+	CLEANUP_BUF struct buf body = BUF_INIT(BUF_MAX_SMALL);
+	struct fetch_ask ask;
+
+	rig_init(&r, "");
+	capture(&r, "bytes");
+	step(&r, 1);
+	ck_assert(asked(&r, &piece));
+	step(&r, 600);
+	ck_assert(!asked(&r, &piece));
+	answer(&r, &made, 1, CAPTURE_OK);
+	ck_assert(posted(&r, &ask, &body));
 }
 END
 

@@ -438,8 +438,8 @@ open_jitdump(struct opener *o, const struct host_ask *ask, struct answer *out)
 
 /* --- source text ---------------------------------------------------------- */
 
-/* True for a file system with files of people: those of /proc and its like are
- * made by the kernel, and would be read with the worker's capabilities. */
+/* True for a file system that stores files. The kernel makes files of /proc and
+ * the like, which would be read with the worker's capabilities. */
 static bool
 holds_files(int fd, int32_t pid)
 {
@@ -461,7 +461,7 @@ holds_files(int fd, int32_t pid)
  * stop_reading_as(). A change from root to another user takes the capability to
  * read all files away, and the change back returns it; the supplementary groups
  * are none.
- *   Errors   -EPERM this process may not change users
+ *   Errors   -EPERM this process may not change its user or group
  *   Source   capabilities(7): "Effect of user ID changes on capabilities"
  */
 static int
@@ -481,6 +481,7 @@ read_as(int32_t pid)
 	setfsgid(gid);
 	setfsuid(uid);
 	return setfsuid((uid_t)-1) == (int)uid &&
+	                       setfsgid((gid_t)-1) == (int)gid &&
 	                       (!geteuid() || geteuid() == uid)
 	               ? 0
 	               : -EPERM;

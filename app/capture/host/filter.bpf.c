@@ -35,7 +35,6 @@ struct pt_regs___arm {
 	unsigned long sp, pstate;
 } OF_KERNEL;
 
-#define CODE_64   0x33 /* code segment of 64-bit programs, __USER_CS */
 #define STATE_ARM 0x1f /* of pstate: 0 in 64-bit programs */
 #define ARM_REGS  33
 
@@ -118,7 +117,7 @@ put_regs(const void *regs, uint64_t *to, struct user *out)
 	to[16] = x86->r15;
 	out->sp = x86->sp;
 	out->bytes = 8 + 8 * 17;
-	return (x86->cs & 0xffff) == CODE_64 && out->sp;
+	return (x86->cs & SELECTOR) == CODE_USER && out->sp;
 }
 
 /* Bytes above the first frame of a program's first thread: its arguments. */

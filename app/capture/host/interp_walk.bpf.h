@@ -109,6 +109,7 @@ enum { USER_R14_AT = 1, USER_BX_AT = 5, USER_DX_AT = 12, USER_PC_AT = 16 };
 enum { USER_PC, USER_CS, USER_SP = 3, USER_SS, USER_WORDS };
 #define CODE_USER    0x33 /* code and stack segments of 64-bit programs */
 #define STACK_USER   0x2b
+#define SELECTOR     UINT16_MAX /* the upper bits are FRED's */
 #define KERNEL_STACK 16384
 
 static __always_inline bool
@@ -117,7 +118,8 @@ find_registers_at(const uint64_t *regs, struct walk_self *out)
 	uint64_t last[USER_WORDS];
 
 	if (bpf_probe_read_kernel(last, sizeof(last), regs + USER_PC_AT) ||
-	    last[USER_CS] != CODE_USER || last[USER_SS] != STACK_USER ||
+	    (last[USER_CS] & SELECTOR) != CODE_USER ||
+	    (last[USER_SS] & SELECTOR) != STACK_USER ||
 	    bpf_probe_read_kernel(&out->dx, 8, regs + USER_DX_AT) ||
 	    bpf_probe_read_kernel(&out->bx, 8, regs + USER_BX_AT) ||
 	    bpf_probe_read_kernel(&out->r14, 8, regs + USER_R14_AT))

@@ -58,14 +58,16 @@ struct luajit_proto {
 /* Parses a prototype; false if there is something else. */
 bool luajit_proto(uint64_t at, const uint8_t p[LUAJIT_PROTO],
                   struct luajit_proto *out);
-/* Returns the number of the instruction before `next`, at most the last. */
+/* Returns the number of the instruction before `next`; 0 if the function has
+ * none there. */
 static inline uint32_t
 luajit_position(const struct luajit_proto *p, uint64_t next)
 {
 	uint64_t at = (next - p->at - LUAJIT_PROTO) / 4;
 
-	return next > p->at + LUAJIT_PROTO && at <= p->size ? (uint32_t)at - 1
-	                                                    : 0;
+	return next > p->at + LUAJIT_PROTO && at && at <= p->size
+	               ? (uint32_t)at - 1
+	               : 0;
 }
 
 /*

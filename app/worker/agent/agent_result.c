@@ -57,7 +57,7 @@ open_parts(const struct agent *a, const char *session,
 
 	for (size_t i = 0; i < PARTS && !rc; i++) {
 		rc = open_part(a, session, kinds[i], &parts[i]);
-		if (i && parts[i].bytes > left) {
+		if (i && parts[i].bytes && parts[i].bytes > left) {
 			log_warn("centre: %s goes without its %s, which it has "
 			         "no room for",
 			         session, kinds[i]);

@@ -324,9 +324,8 @@ struct rollup_row {
 	double shares[ROLLUP_MAX_FUNCTIONS];
 };
 
-#define EXPORT_MAX_PIECES 16
-#define EXPORT_MAX_BYTES  ((size_t)16 << 20) /* of a profile; of all requests */
-#define EXPORT_MESSAGE    200
+#define EXPORT_MAX_BYTES ((size_t)16 << 20) /* of a profile; of all requests */
+#define EXPORT_MESSAGE   200
 
 /* Comes before the origin of a profile, {"service","host","id","labels"}, and
  * the bytes of the profile; or before a reply, which has no origin. */
@@ -339,8 +338,8 @@ struct export_piece {
 struct export_row {
 	uint32_t failed; /* 1: no request could be made, or it is no reply */
 	uint32_t reserved;
-	uint64_t offset, length; /* of the request */
-	int64_t rejected;        /* profiles, according to the reply */
+	uint64_t offset, length;      /* of the request */
+	int64_t rejected;             /* profiles, according to the reply */
 	char message[EXPORT_MESSAGE]; /* of the reply; UTF-8, no controls */
 };
 

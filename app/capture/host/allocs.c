@@ -16,7 +16,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/sysinfo.h>
 
@@ -308,16 +307,15 @@ look_aside(struct watchers *p, uint32_t slot)
 static int64_t
 ends_of(int tasks, int32_t tid)
 {
-	static const char key[] = "\nvoluntary_ctxt_switches:";
 	CLEANUP_BUF struct buf status = BUF_INIT(BUF_MAX_SMALL);
-	const char *at;
+	const char *number;
 	char path[64];
 
 	snprintf(path, sizeof(path), "%d/status", tid);
 	if (file_read(tasks, path, &status))
 		return 0;
-	at = strstr(buf_str(&status), key);
-	return at ? atoll(at + sizeof(key) - 1) : 0;
+	number = proc_status_field(buf_str(&status), "voluntary_ctxt_switches");
+	return number ? atoll(number) : 0;
 }
 
 /* Opens three files per thread, so this is done only where it decides. */

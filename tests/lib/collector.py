@@ -43,7 +43,7 @@ class Collector(http.server.BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         now = mode()
         self.note(now)
-        if now in ("take", "partial", "plain"):
+        if now in ("take", "partial"):
             name = f"{folder}/{time.time_ns()}"
             with open(name + ".part", "wb") as f:
                 f.write(gzip.decompress(body))

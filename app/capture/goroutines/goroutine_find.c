@@ -23,15 +23,6 @@ struct candidate {
 	uint64_t ends[2]; /* its first and last element */
 };
 
-static uint64_t
-word(const uint8_t *p)
-{
-	uint64_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
-
 /*
  * Calls show for windows that cover [start, end), each with some bytes after it
  * so that nothing is cut, until it returns other than 0. Memory that can't be
@@ -119,7 +110,7 @@ keep_lists(struct candidate *c, size_t n, const struct memory_piece *pieces)
 		for (size_t k = 0; k < 2; k++) {
 			const struct memory_piece *p = &pieces[2 * i + k];
 
-			c[i].ends[k] = p->got == 8 ? word(p->p) : 0;
+			c[i].ends[k] = p->got == 8 ? memory_u64(p->p, 0) : 0;
 			good &= c[i].ends[k] >= LOWEST && c[i].ends[k] % 8 == 0;
 		}
 		if (good)

@@ -18,15 +18,6 @@ enum {
 	HCHAN_BYTES = 32,
 };
 
-static uint64_t
-word(const uint8_t *p, size_t at)
-{
-	uint64_t v;
-
-	memcpy(&v, p + at, sizeof(v));
-	return v;
-}
-
 static bool
 has_one_target(const struct go_runtime *r, const struct go_group *g)
 {
@@ -43,11 +34,11 @@ static void
 take_target(const struct go_layout *l, const struct memory_piece *p,
             struct go_member *m)
 {
-	if (p->got != p->len || word(p->p, 0) != m->addr)
+	if (p->got != p->len || memory_u64(p->p, 0) != m->addr)
 		return;
-	m->target = word(p->p, l->chan);
+	m->target = memory_u64(p->p, l->chan);
 	if (!m->target)
-		m->target = word(p->p, l->elem);
+		m->target = memory_u64(p->p, l->elem);
 }
 
 int
@@ -100,8 +91,8 @@ go_wait_channels(const struct go_runtime *r, struct go_chan *c, size_t n)
 		if (pieces[i].got != HCHAN_BYTES)
 			continue;
 		memcpy(&closed, pieces[i].p + HCHAN_CLOSED, sizeof(closed));
-		c[i].len = word(pieces[i].p, HCHAN_LEN);
-		c[i].cap = word(pieces[i].p, HCHAN_CAP);
+		c[i].len = memory_u64(pieces[i].p, HCHAN_LEN);
+		c[i].cap = memory_u64(pieces[i].p, HCHAN_CAP);
 		c[i].closed = closed == 1;
 		c[i].known = c[i].len <= c[i].cap && closed <= 1;
 	}

@@ -1,8 +1,7 @@
 #include "goroutine_layout.h"
 
 #include "base/cleanup.h"
-
-#include <string.h>
+#include "capture/host/memory.h"
 
 /* Offsets in struct g, and in its gobuf sched, that no version changed. */
 enum {
@@ -23,15 +22,6 @@ enum {
 #define STATUS_LAST   192
 #define STARTPC_FIRST 232
 #define STARTPC_LAST  (GO_MAX_G - 64)
-
-static uint64_t
-word(const uint8_t *g, size_t at)
-{
-	uint64_t v;
-
-	memcpy(&v, g + at, sizeof(v));
-	return v;
-}
 
 /* Sets members at a fixed distance from these in all versions. */
 static void
@@ -89,7 +79,7 @@ find_startpc(const uint8_t *g, go_is_main *is_main, void *arg)
 	size_t found = 0;
 
 	for (size_t at = STARTPC_FIRST; at <= STARTPC_LAST; at += 8) {
-		if (!is_main(arg, word(g, at)))
+		if (!is_main(arg, memory_u64(g, at)))
 			continue;
 		if (found)
 			return 0;
@@ -101,7 +91,8 @@ find_startpc(const uint8_t *g, go_is_main *is_main, void *arg)
 static bool
 may_be_status(const uint8_t *g, size_t at)
 {
-	uint64_t v = word(g, at); /* with the lock of the stack, which is 0 */
+	/* The word also has the lock of the stack, which is 0. */
+	uint64_t v = memory_u64(g, at);
 
 	return (v & ~(uint64_t)SCAN) >= GO_RUNNABLE &&
 	       (v & ~(uint64_t)SCAN) < GO_STATUSES;
@@ -115,7 +106,7 @@ find_status(const uint8_t *g)
 	size_t found = 0;
 
 	for (size_t at = STATUS_FIRST; at <= STATUS_LAST; at += 8) {
-		if (word(g, at + 8) != 1 || !may_be_status(g, at) ||
+		if (memory_u64(g, at + 8) != 1 || !may_be_status(g, at) ||
 		    g[at + 32] >= 128)
 			continue;
 		if (found)
@@ -153,7 +144,7 @@ go_layout_calibrate(const uint8_t *g, uint64_t addr, unsigned minor,
 	struct go_layout l;
 	struct go_g main;
 
-	if (!status || word(g, G_SCHED_G) != addr)
+	if (!status || memory_u64(g, G_SCHED_G) != addr)
 		return false;
 	if (!go_layout_of(minor, &l) || !agree(&l, status, startpc))
 		derive(status, startpc, &l);
@@ -170,33 +161,33 @@ read_place(const struct go_layout *l, const uint8_t *g, struct go_g *out)
 {
 	bool in_call = out->status == GO_SYSCALL;
 
-	out->sp = word(g, in_call ? l->syscallsp : G_SCHED_SP);
-	out->pc = word(g, in_call ? l->syscallsp + 8u : G_SCHED_PC);
+	out->sp = memory_u64(g, in_call ? l->syscallsp : G_SCHED_SP);
+	out->pc = memory_u64(g, in_call ? l->syscallsp + 8u : G_SCHED_PC);
 }
 
 bool
 go_g_read(const struct go_layout *l, const uint8_t *g, uint64_t addr,
           struct go_g *out)
 {
-	uint32_t status = (uint32_t)word(g, l->status) & ~SCAN;
+	uint32_t status = (uint32_t)memory_u64(g, l->status) & ~SCAN;
 
 	if (status >= GO_STATUSES)
 		return false;
 	*out = (struct go_g){
 		.addr = addr,
-		.goid = word(g, l->goid),
-		.parent = l->parent ? word(g, l->parent) : 0,
-		.lo = word(g, G_STACK_LO),
-		.hi = word(g, G_STACK_HI),
-		.m = word(g, G_M),
-		.waitsince = word(g, l->waitsince),
-		.gopc = word(g, l->gopc),
-		.startpc = word(g, l->startpc),
-		.waiting = word(g, l->waiting),
-		.labels = word(g, l->labels),
+		.goid = memory_u64(g, l->goid),
+		.parent = l->parent ? memory_u64(g, l->parent) : 0,
+		.lo = memory_u64(g, G_STACK_LO),
+		.hi = memory_u64(g, G_STACK_HI),
+		.m = memory_u64(g, G_M),
+		.waitsince = memory_u64(g, l->waitsince),
+		.gopc = memory_u64(g, l->gopc),
+		.startpc = memory_u64(g, l->startpc),
+		.waiting = memory_u64(g, l->waiting),
+		.labels = memory_u64(g, l->labels),
 		.status = (uint8_t)status,
 		.reason = g[l->waitreason],
-		.locked = word(g, l->lockedm) != 0,
+		.locked = memory_u64(g, l->lockedm) != 0,
 	};
 	read_place(l, g, out);
 	if (!go_g_lives(out))
@@ -210,7 +201,8 @@ go_layout_fits(const struct go_layout *l, const uint8_t *g, uint64_t addr)
 {
 	struct go_g unused;
 
-	return word(g, G_SCHED_G) == addr && go_g_read(l, g, addr, &unused);
+	return memory_u64(g, G_SCHED_G) == addr &&
+	       go_g_read(l, g, addr, &unused);
 }
 
 bool

@@ -264,11 +264,7 @@ memory_read(const struct memory *m, struct memory_piece *pieces, size_t n,
 uint64_t
 memory_word(const struct memory_piece *p, size_t at)
 {
-	uint64_t v = 0;
-
-	if (at + sizeof(v) <= p->got)
-		memcpy(&v, p->p + at, sizeof(v));
-	return v;
+	return at + sizeof(uint64_t) <= p->got ? memory_u64(p->p, at) : 0;
 }
 
 int

@@ -9,6 +9,8 @@
 
 #include "capture/host.h"
 
+#include <string.h>
+
 #define MEMORY_MAX_FILES 64 /* files for answers */
 #define MEMORY_MAX_SPARE 4
 
@@ -37,6 +39,25 @@ struct memory_piece {
 	uint32_t len, got; /* got: bytes that could be read, from the start */
 	const uint8_t *p;
 };
+
+/* Read a number at an offset of bytes that have it. */
+static inline uint64_t
+memory_u64(const uint8_t *p, size_t at)
+{
+	uint64_t v;
+
+	memcpy(&v, p + at, sizeof(v));
+	return v;
+}
+
+static inline uint32_t
+memory_u32(const uint8_t *p, size_t at)
+{
+	uint32_t v;
+
+	memcpy(&v, p + at, sizeof(v));
+	return v;
+}
 
 /* The word at an offset of a piece; 0 if it was not read. */
 uint64_t memory_word(const struct memory_piece *p, size_t at);

@@ -16,38 +16,20 @@
 #define HEAD     24   /* bytes of a string before its text */
 #define LENGTH   20
 
-static uint64_t
-word(const uint8_t *p, size_t at)
-{
-	uint64_t v;
-
-	memcpy(&v, p + at, sizeof(v));
-	return v;
-}
-
-static uint32_t
-half(const uint8_t *p, size_t at)
-{
-	uint32_t v;
-
-	memcpy(&v, p + at, sizeof(v));
-	return v;
-}
-
 bool
 luajit_proto(uint64_t at, const uint8_t p[LUAJIT_PROTO],
              struct luajit_proto *out)
 {
 	*out = (struct luajit_proto){
 		.at = at,
-		.chunk = word(p, 64),
-		.constants = word(p, 32),
-		.lines = word(p, 80),
-		.upvalues = word(p, 88),
-		.variables = word(p, 96),
-		.size = half(p, 12),
-		.first_line = half(p, 72),
-		.nlines = half(p, 76),
+		.chunk = memory_u64(p, 64),
+		.constants = memory_u64(p, 32),
+		.lines = memory_u64(p, 80),
+		.upvalues = memory_u64(p, 88),
+		.variables = memory_u64(p, 96),
+		.size = memory_u32(p, 12),
+		.first_line = memory_u32(p, 72),
+		.nlines = memory_u32(p, 76),
 	};
 	return p[9] == IS_PROTO && out->size && out->size < 1u << 26;
 }
@@ -76,8 +58,8 @@ put_string(const struct memory *m, uint64_t at, size_t most, struct buf *out)
 	if (n < HEAD)
 		return -ESTALE;
 	n -= HEAD;
-	if (n > half(bytes, LENGTH))
-		n = half(bytes, LENGTH);
+	if (n > memory_u32(bytes, LENGTH))
+		n = memory_u32(bytes, LENGTH);
 	interp_put_text(bytes + HEAD, n, out);
 	return 0;
 }

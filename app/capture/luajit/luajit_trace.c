@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 void
 luajit_traces_done(struct luajit_traces *t)
@@ -36,29 +35,20 @@ enum {
 	MOST_BYTES = 160
 };
 
-static uint64_t
-word(const uint8_t *p, size_t at)
-{
-	uint64_t v;
-
-	memcpy(&v, p + at, sizeof(v));
-	return v;
-}
-
 static bool
 take_trace(const uint8_t *p, uint64_t at, uint32_t mcode,
            struct luajit_trace *out)
 {
 	*out = (struct luajit_trace){
-		.start = word(p, mcode),
+		.start = memory_u64(p, mcode),
 		.at = at,
-		.snap = word(p, mcode - FROM_SNAP),
-		.map = word(p, mcode - FROM_MAP),
-		.ir = word(p, mcode - FROM_IR),
-		.size = (uint32_t)word(p, mcode - FROM_SIZE),
-		.nmap = (uint32_t)word(p, mcode - FROM_NMAP),
-		.nsnap = (uint16_t)word(p, NSNAP),
-		.adjust = (uint16_t)word(p, mcode + TO_ADJUST),
+		.snap = memory_u64(p, mcode - FROM_SNAP),
+		.map = memory_u64(p, mcode - FROM_MAP),
+		.ir = memory_u64(p, mcode - FROM_IR),
+		.size = (uint32_t)memory_u64(p, mcode - FROM_SIZE),
+		.nmap = (uint32_t)memory_u64(p, mcode - FROM_NMAP),
+		.nsnap = (uint16_t)memory_u64(p, NSNAP),
+		.adjust = (uint16_t)memory_u64(p, mcode + TO_ADJUST),
 	};
 	return out->start && out->size && out->nsnap &&
 	       out->nsnap <= LUAJIT_MAX_SNAPS && out->nmap <= LUAJIT_MAX_MAP;

@@ -7,24 +7,6 @@
 
 #define REFUSED_CHAR 0xfffd
 
-static uint64_t
-word(const uint8_t *p, size_t at)
-{
-	uint64_t v;
-
-	memcpy(&v, p + at, sizeof(v));
-	return v;
-}
-
-static uint32_t
-half(const uint8_t *p, size_t at)
-{
-	uint32_t v;
-
-	memcpy(&v, p + at, sizeof(v));
-	return v;
-}
-
 /* --- code ----------------------------------------------------------------- */
 
 const struct python_version_row python_versions[] = {
@@ -43,14 +25,14 @@ python_code_head(const uint8_t p[PYTHON_CODE_BYTES], enum python_version v,
 	const struct python_version_row *l = &python_versions[v];
 
 	*out = (struct python_code_head){
-		.type = word(p, OB_TYPE),
-		.name = word(p, l->name),
-		.file = word(p, l->file),
-		.lines = word(p, l->lines),
+		.type = memory_u64(p, OB_TYPE),
+		.name = memory_u64(p, l->name),
+		.file = memory_u64(p, l->file),
+		.lines = memory_u64(p, l->lines),
 		.begin = l->begin,
-		.size = l->begin ? (word(p, OB_SIZE) & UINT32_MAX) * 2
+		.size = l->begin ? (memory_u64(p, OB_SIZE) & UINT32_MAX) * 2
 	                         : PYTHON_MAX_CODE,
-		.first_line = half(p, l->first_line),
+		.first_line = memory_u32(p, l->first_line),
 	};
 }
 
@@ -99,8 +81,8 @@ python_string(const uint8_t *p, size_t n, enum python_version v,
 
 	if (n < at)
 		return -EBADMSG;
-	length = word(p, 16);
-	state = half(p, 32);
+	length = memory_u64(p, 16);
+	state = memory_u32(p, 32);
 	kind = state >> 2 & 7;
 	if (!(state >> 5 & 1) || (kind != 1 && kind != 2 && kind != 4))
 		return -EBADMSG;
@@ -117,9 +99,9 @@ python_string(const uint8_t *p, size_t n, enum python_version v,
 bool
 python_bytes_size(const uint8_t *p, size_t n, uint64_t *out)
 {
-	if (n < PYTHON_BYTES_HEAD || word(p, OB_SIZE) > PYTHON_MAX_LINES)
+	if (n < PYTHON_BYTES_HEAD || memory_u64(p, OB_SIZE) > PYTHON_MAX_LINES)
 		return false;
-	*out = word(p, OB_SIZE);
+	*out = memory_u64(p, OB_SIZE);
 	return true;
 }
 

@@ -162,7 +162,7 @@ struct watched {
 	bool paused;        /* it paused while it was watched */
 	double burst;       /* calls of the burst so far */
 	double cut;         /* calls in bursts that were watched in part, */
-	double drowned;     /* calls beside which the process did nothing */
+	double saturated;   /* calls while the process did nothing else */
 	double whole;       /* other calls */
 };
 
@@ -389,7 +389,7 @@ follow_burst(struct watched *w, const struct probe_look *look,
 	if (off && in_one)
 		w->cut += w->burst;
 	else if (off && !w->paused && look->cost_ns > look->used_ns / 10 * 9)
-		w->drowned += w->burst;
+		w->saturated += w->burst;
 	else
 		w->whole += w->burst;
 	w->most *= w->burst > 0 ? FADE_MOST : 1;
@@ -513,10 +513,10 @@ look_ns(const struct watched *w, const struct probe_account *a)
 static void
 publish_parts(const struct watched *w, struct emit_slot *s)
 {
-	const double all = w->cut + w->drowned + w->whole + 1;
+	const double all = w->cut + w->saturated + w->whole + 1;
 
 	s->cut = (uint32_t)(1000 * w->cut / all);
-	s->drowned = (uint32_t)(1000 * w->drowned / all);
+	s->saturated = (uint32_t)(1000 * w->saturated / all);
 }
 
 /* Looks at a process that is watched, and decides if that can go on. */
@@ -578,7 +578,7 @@ forget(void *arg, uint32_t slot)
 	turn_off(p, slot);
 	probe_forget(&p->watch.targets[slot]);
 	p->slots[slot].left = 0;
-	p->slots[slot].cut = p->slots[slot].drowned = 0;
+	p->slots[slot].cut = p->slots[slot].saturated = 0;
 	p->all[slot] = (struct watched){0};
 }
 

@@ -68,7 +68,7 @@ struct emit_event {
 /* A process whose allocations are watched by the programs of allocs.h; this is
  * the value of a map by the number of its slot. */
 #define EMIT_SLOTS 256
-#define EMIT_STEP  32
+#define EMIT_STEP  32 /* samples after which the mean doubles */
 struct emit_calls {
 	uint64_t calls, bytes; /* since the program was loaded */
 	uint64_t costly; /* calls that cost more: those that became samples, or
@@ -78,8 +78,8 @@ struct emit_slot {
 	uint64_t scale; /* of samples from now on; 0: take none */
 	uint64_t most_scale;
 	int64_t scaled; /* calls from now on that have this scale, not 1 */
-	uint64_t mean;  /* bytes; doubles after each EMIT_STEP samples, */
-	uint64_t taken; /* of which so many were taken since the last look */
+	uint64_t mean;  /* bytes; doubles after each EMIT_STEP samples */
+	uint64_t taken; /* samples since the last look */
 	/* The most bytes that the process can have allocated since it was
 	 * watched, if no sample stands for them: it was watched once. */
 	uint64_t left;
@@ -89,8 +89,8 @@ struct emit_slot {
 	 * beginning was watched.
 	 */
 	uint32_t cut;
-	/* And of calls that the process made while it did nothing else, so that
-	 * how many it makes unwatched cannot be told. */
-	uint32_t drowned;
+	/* Likewise, of calls that the process made while it did nothing else:
+	 * how many it makes while it is not watched is then unknown. */
+	uint32_t saturated;
 	uint32_t reserved;
 };

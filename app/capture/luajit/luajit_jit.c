@@ -168,8 +168,8 @@ may_be_frame(const struct unwind_stack *stack, uint64_t at, uint64_t *state)
 
 /*
  * Finds the interpreter's frame, which is at or, while the interpreter calls
- * its own code or has left a trace, above the stack pointer. Only in the latter
- * case the state must be one now: by the time a sample is seen, it may be gone.
+ * its own code or has left a trace, above the stack pointer. Only above it must
+ * the state exist: by the time a sample is read, it may be gone.
  */
 static bool
 find_frame(struct luajit *l, const struct jit_space *space,

@@ -267,7 +267,8 @@ put_called(const struct memory *m, const struct luajit_proto *caller,
 	          : luajit_callee(m, caller, code, at - first + 1, first, out);
 }
 
-/* Appends a file's name: what is before it says that it is one. */
+/* Appends the name of a file. A chunk has one if its name begins with "@" or
+ * "=". */
 static int
 put_file(const struct memory *m, const struct luajit_proto *p, struct buf *out)
 {
@@ -301,8 +302,9 @@ width_of(const struct luajit_proto *p)
 	return p->nlines < 256 ? 1 : p->nlines < 65536 ? 2 : 4;
 }
 
-/* Appends the lines of instructions: how many bytes each has, and then how far
- * it is behind the first line, for all but the first instruction. */
+/* Appends a table of the lines of instructions: the bytes of a row, and then,
+ * for each instruction but the first, how many lines it is behind the first
+ * line. */
 static int
 put_lines(const struct memory *m, const struct luajit_proto *p, struct buf *out)
 {

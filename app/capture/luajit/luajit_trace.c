@@ -22,8 +22,8 @@ by_start(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-/* Offsets in a trace; those that differ count from that of its code's address,
- * from which the others are as far as ever. */
+/* Offsets in a trace. Builds differ in where the address of the code is: FROM_
+ * and TO_ are distances before and behind it, which all builds have. */
 enum {
 	NSNAP = 10,
 	FROM_IR = 56,
@@ -301,8 +301,8 @@ enum { FIRST_HEADER = 89, LAST_HEADER = 94 };
 #define CHUNK      1024 /* bytes of bytecode that are looked through at once */
 #define MAX_CHUNKS 64
 
-/* Finds the prototype around an instruction: its bytecode begins with a header,
- * and lies behind it. */
+/* Finds the prototype of an instruction. It is right before the function's
+ * bytecode, which begins with one of the instructions above. */
 static int
 find_proto(const struct memory *m, uint64_t pc, uint64_t *out)
 {

@@ -44,7 +44,7 @@ struct luajit_traces {
 void luajit_traces_done(struct luajit_traces *t);
 /*
  * Reads which traces there are.
- *   Errors   -EBADMSG there is no such table, -ENOMEM, those of memory_read()
+ *   Errors   -ENOMEM, those of memory_read()
  */
 MUST_CHECK int
 luajit_traces_read(const struct luajit_image *image,

@@ -152,9 +152,9 @@ user_of(struct namer *n, int fd)
 }
 
 /*
- * Asks for a file that a program wrote of its code. A user with many processes
- * could fill each file, and take the time that others' names need: files of
- * one user may take half as long as is left for all.
+ * Asks for a file in which a program describes its code. A user with many
+ * processes could fill each file, and take the time that the names of others
+ * need: files of one user may take half of the time that is left.
  *   Errors   -errno, -EDQUOT
  */
 static int

@@ -487,8 +487,8 @@ left_of(const struct capture *c)
 	return sum;
 }
 
-/* If more than this share of a slot's calls, in thousandths, is cut off or
- * drowned, its samples have wrong shares. */
+/* If more than this share of a slot's calls, in thousandths, is cut off, or was
+ * made while the process did nothing else, its samples have wrong shares. */
 #define MOST_WRONG 400
 
 static quality_notes
@@ -500,10 +500,10 @@ wrong_shares(const struct capture *c)
 	for (uint32_t i = 0; slots && i < EMIT_SLOTS; i++) {
 		const struct emit_slot *s = &slots[i];
 
-		if (s->cut + s->drowned <= MOST_WRONG || !follows(c, s))
+		if (s->cut + s->saturated <= MOST_WRONG || !follows(c, s))
 			continue;
-		notes |= s->cut < s->drowned ? QUALITY_NOTE_OF(DROWNED)
-		                             : QUALITY_NOTE_OF(BEGINNINGS);
+		notes |= s->cut < s->saturated ? QUALITY_NOTE_OF(SATURATED)
+		                               : QUALITY_NOTE_OF(BEGINNINGS);
 	}
 	return notes;
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 struct row {
-	char *tenant, *host, *header; /* NULL: a line that does not count */
+	char *tenant, *host, *header; /* NULL: a blank line or a comment */
 };
 
 /* Cuts the next word off a line. */

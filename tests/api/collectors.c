@@ -86,7 +86,8 @@ publish(struct test_api *a, const char *collectors)
 
 #define PROBLEM(tenant, service)                            \
 	"{\"tenant\":\"" tenant "\",\"service\":\"" service \
-	"\",\"message\":\"it answers with 503\",\"since\":1700000000000}"
+	"\",\"message\":\"the collector answers with "      \
+	"503\",\"since\":1700000000000}"
 
 TEST(a_problem_is_shown_with_its_service_to_its_tenant)
 {
@@ -123,7 +124,7 @@ TEST(a_problem_is_shown_with_its_service_to_its_tenant)
 			TEST_HOST);
 		ck_assert_str_eq(
 			json_string_value(json_object_get(first, "message")),
-			"it answers with 503");
+			"the collector answers with 503");
 		ck_assert_str_eq(
 			json_string_value(json_object_get(first, "since")),
 			"2023-11-14T22:13:20.000Z");

@@ -130,7 +130,7 @@ mode take
 check and_gets_the_profile_later wait_for 30 all_sent demo
 mode partial
 capture
-check what_a_collector_rejects_is_reported wait_for 30 failing 'it rejected 2 profiles: too old'
+check what_a_collector_rejects_is_reported wait_for 30 failing 'the collector rejected 2 profiles: too old'
 check what_a_collector_rejects_is_not_sent_again all_sent demo
 mode page
 capture

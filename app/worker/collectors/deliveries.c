@@ -97,7 +97,7 @@ complain(struct deliveries *d, const struct delivery *of, const char *why)
 
 	if (t && !strcmp(t->message, why))
 		return t;
-	log_warn("collector of %s: %s", of->service, why);
+	log_warn("profiles of %s: %s", of->service, why);
 	if (t)
 		snprintf(t->message, sizeof(t->message), "%s", why);
 	return t;
@@ -199,14 +199,16 @@ accepted(struct deliveries *d, struct delivering *v,
 	d->counts.sent++;
 	d->counts.rejected += reply->rejected;
 	if (t && t->failures)
-		log_info("collector of %s: it takes profiles", v->of.service);
+		log_info("profiles of %s: the collector accepts them again",
+		         v->of.service);
 	if (reply->rejected || *reply->message) {
 		if (reply->rejected)
-			snprintf(why, sizeof(why), "it rejected %lld profile%s",
+			snprintf(why, sizeof(why),
+			         "the collector rejected %lld profile%s",
 			         (long long)reply->rejected,
 			         reply->rejected == 1 ? "" : "s");
 		else
-			snprintf(why, sizeof(why), "it warns");
+			snprintf(why, sizeof(why), "the collector warns");
 		if (*reply->message)
 			snprintf(why + strlen(why), sizeof(why) - strlen(why),
 			         ": %s", reply->message);
@@ -339,7 +341,7 @@ answered(struct deliveries *d, struct delivering *v,
 	static const struct export_row whole;
 	char why[80];
 
-	snprintf(why, sizeof(why), "it answers with %u", a->status);
+	snprintf(why, sizeof(why), "the collector answers with %u", a->status);
 	if (a->error)
 		failed(d, v,
 		       a->error == FETCH_INTERNAL
@@ -614,7 +616,8 @@ note_death(struct deliveries *d, struct delivering *v, int64_t now_ns)
 	if (++d->deadly.deaths < DEATHS_MAX)
 		return;
 	if (v->state == DELIVERY_IS_READ)
-		return failed(d, v, "its reply cannot be read", 0, now_ns);
+		return failed(d, v, "the reply of the collector cannot be read",
+		              0, now_ns);
 	drop(d, &v->of, "a profile cannot be converted");
 	clear(v);
 }
@@ -627,7 +630,9 @@ take_row(struct deliveries *d, struct delivering *v,
 
 	if (v->state == DELIVERY_IS_READ) {
 		if (row->failed)
-			failed(d, v, "it answers, but not as a collector does",
+			failed(d, v,
+			       "the server answers, but not as a collector "
+			       "does",
 			       0, now_ns);
 		else
 			accepted(d, v, row);
@@ -720,8 +725,7 @@ begin(struct deliveries *d, struct delivery *of, int64_t now_ms, int64_t now_ns)
 	if (now_ms - of->queued_ms > d->runs->conf->collector_keep * MS_PER_S) {
 		drop(d, of,
 		     t && *t->message ? t->message
-		                      : "a profile has waited for too "
-		                        "long");
+		                      : "a profile has waited too long");
 		d->next_ns = 0;
 		return;
 	}

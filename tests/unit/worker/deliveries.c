@@ -286,10 +286,10 @@ static const struct {
 } answers[] = {
 	{{.status = 200}, false, 0, 0, ""},
 	{{.status = 202}, false, 0, 0, ""},
-	{{.status = 429}, true, 0, 1, "it answers with 429"},
-	{{.status = 502}, true, 0, 1, "it answers with 502"},
-	{{.status = 503}, true, 0, 1, "it answers with 503"},
-	{{.status = 504}, true, 0, 1, "it answers with 504"},
+	{{.status = 429}, true, 0, 1, "the collector answers with 429"},
+	{{.status = 502}, true, 0, 1, "the collector answers with 502"},
+	{{.status = 503}, true, 0, 1, "the collector answers with 503"},
+	{{.status = 504}, true, 0, 1, "the collector answers with 504"},
 	{{.error = FETCH_TIMEOUT, .status = 200},
          true,
          0,
@@ -301,11 +301,11 @@ static const struct {
          1,
          "the host is not one that configuration allows"},
 	/* not to be sent again, by the protocol */
-	{{.status = 199}, false, 1, 1, "it answers with 199"},
-	{{.status = 301}, false, 1, 1, "it answers with 301"},
-	{{.status = 400}, false, 1, 1, "it answers with 400"},
-	{{.status = 401}, false, 1, 1, "it answers with 401"},
-	{{.status = 500}, false, 1, 1, "it answers with 500"},
+	{{.status = 199}, false, 1, 1, "the collector answers with 199"},
+	{{.status = 301}, false, 1, 1, "the collector answers with 301"},
+	{{.status = 400}, false, 1, 1, "the collector answers with 400"},
+	{{.status = 401}, false, 1, 1, "the collector answers with 401"},
+	{{.status = 500}, false, 1, 1, "the collector answers with 500"},
 };
 
 TEST(what_may_pass_is_tried_again_and_what_is_refused_is_dropped)
@@ -379,17 +379,17 @@ TEST(a_reply_is_read_by_the_analyser_unless_it_is_the_plain_one)
 		{{.rejected = 2, .message = "too old"},
 	         1,
 	         2,
-	         "it rejected 2 profiles: too old"},
-		{{.message = "beware"}, 1, 0, "it warns: beware"},
+	         "the collector rejected 2 profiles: too old"},
+		{{.message = "beware"}, 1, 0, "the collector warns: beware"},
 		{{.failed = 1},
 	         0,
 	         0,
-	         "it answers, but not as a collector does"},
+	         "the server answers, but not as a collector does"},
 		/* of an analyser that was taken over */
 		{{.rejected = -1, .message = "\xff"},
 	         1,
 	         INT32_MAX,
-	         "it rejected 2147483647 profiles: ?"},
+	         "the collector rejected 2147483647 profiles: ?"},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -667,8 +667,9 @@ TEST(problems_and_counts_are_published)
 	ck_assert_int_eq(h.failing, 1);
 	ck_assert_int_eq(h.dropped, 1);
 	problem = json_array_get(json_object_get(all, "problems"), 0);
-	ck_assert_str_eq(json_string_value(json_object_get(problem, "message")),
-	                 "it answers with 400; 1 profile was dropped");
+	ck_assert_str_eq(
+		json_string_value(json_object_get(problem, "message")),
+		"the collector answers with 400; 1 profile was dropped");
 	ck_assert_str_eq(json_string_value(json_object_get(problem, "service")),
 	                 TEST_SERVICE);
 }

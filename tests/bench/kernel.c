@@ -5,29 +5,20 @@
  * of its programs, at most; or the error of a kernel that refuses them.
  *
  *	kernel
-<<<<<<< HEAD
  *	kernel python|php|perl|luajit FRAMES
- *
- * Given a number, prints ns that the program spends on a sample of a thread
- * with that many frames of Python 3.11, PHP 8.2, Perl 5.36 or LuaJIT: this
- * process makes such frames, and samples itself for half a second. The least of
- * five times, since interrupts count, too.
-=======
- *	kernel python|php|perl FRAMES
  *	kernel interrupts HZ
  *	kernel probes PID
  *	kernel switches
  *
  * Given a number, prints ns that the program spends on a sample of a thread
- * with that many frames of Python 3.11, PHP 8.2 or Perl 5.36: this process
- * makes such frames, and samples itself for half a second. The least of five
- * times, since interrupts count, too.
+ * with that many frames of Python 3.11, PHP 8.2, Perl 5.36 or LuaJIT: this
+ * process makes such frames, and samples itself for half a second. The least of
+ * five times, since interrupts count, too.
  *
  * The others do the least of what captures do, until they are killed: interrupt
  * each CPU HZ times a second of its time, by an event that records nothing; run
  * a program that does nothing at each malloc() of a process; or run two at each
  * switch from one thread to another.
->>>>>>> abdc4399 (tmp)
  */
 #include "capture/allocs.h"
 #include "capture/event.h"

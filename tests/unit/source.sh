@@ -16,6 +16,7 @@ claim the_top_level_is_fixed "$(files | cut -d/ -f1 | sort -u |
 claim sql_lives_under_sql "$(grep -rnE '"(SELECT|INSERT|UPDATE|DELETE|CREATE) ' app include --include='*.[ch]')"
 claim nothing_is_left_half_done "$(grep -rInE '\b(TODO|FIXME|XXX|HACK)\b' app include sql systemd conf |
   grep -v 'tests/unit/source.sh')"
+claim no_merge_is_left_half_done "$(grep -rInE '^(<{7}|>{7})( |$)' app include sql systemd conf tests)"
 
 claim errors_are_in_order_of_status "$(sed -n 's/^ERROR(\(\w*\), *\([0-9]*\),.*/\2 \1/p' include/errors.def |
   awk '$1 < last { print $2 } { last = $1 }')"

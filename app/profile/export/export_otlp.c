@@ -338,7 +338,7 @@ put_id(const char *source, uint32_t type, struct buf *out)
 {
 	uint64_t id[] = {
 		htole64(hash_bytes(source, strlen(source))),
-		htole64(hash_keyed(type + 1, source, strlen(source))),
+		htole64(hash_keyed(hash_u64(type + 1), source, strlen(source))),
 	};
 
 	wire_put_bytes(out, N(PROFILE_PROFILE_ID), id, sizeof(id));
@@ -542,12 +542,12 @@ otlp_out(const struct profile *p, const struct otlp_origin *of, struct buf *out)
 	return r ? (out->err = r) : buf_err(out);
 }
 
+/* Views of a session may differ, and files that are converted may have the same
+ * name, so the profiles have no id. */
 int
 export_otlp(const struct tree *t, const struct export_meta *meta,
             struct buf *out)
 {
-	return otlp_out(
-		t->profile,
-		&(struct otlp_origin){.service = meta->service, .id = meta->id},
-		out);
+	return otlp_out(t->profile,
+	                &(struct otlp_origin){.service = meta->service}, out);
 }

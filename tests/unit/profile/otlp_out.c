@@ -5,6 +5,7 @@
 #include "lib/any_profile.h"
 #include "lib/same_profile.h"
 #include "lib/test.h"
+#include "profile/export.h"
 #include "profile/otlp.h"
 #include "profile/stored/otlp_fields.h"
 
@@ -169,6 +170,23 @@ TEST(profiles_of_a_source_have_the_same_ids_whenever_they_are_sent)
 	ck_assert_mem_eq(ids[0], ids[1], 32);
 	ck_assert_mem_ne(ids[0][0], ids[0][1], 16);
 	ck_assert_mem_ne(ids[0][0], ids[2][0], 16);
+}
+END
+
+TEST(a_view_has_no_ids)
+{
+	CLEANUP_PROFILE struct profile *p = any_profile(1);
+	CLEANUP_TREE struct tree *t = NULL;
+	CLEANUP_BUF struct buf file = BUF_INIT(MOST);
+	const struct export_meta meta = {.title = "shop cpu",
+	                                 .id = "sess-a",
+	                                 .service = "shop",
+	                                 .type = "cpu"};
+	char ids[4][16];
+
+	ck_assert_int_eq(tree_new(p, 0, &t), 0);
+	ck_assert_int_eq(format_find("otlp")->write(t, &meta, &file), 0);
+	ck_assert_uint_eq(ids_of(&file, ids), 0);
 }
 END
 

@@ -6,6 +6,7 @@
 #include "values.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct column columns[] = {
@@ -134,7 +135,57 @@ ask_listing(struct cli *c, json_t *graph, const char *path, json_t **out,
 	return LEAVE_OK;
 }
 
-/* Sets *left to the number of lines that are not in the rows. */
+struct row_cost {
+	size_t at; /* in the rows */
+	json_int_t self, total;
+};
+
+static int
+by_place(const void *a, const void *b)
+{
+	const struct row_cost *x = a, *y = b;
+
+	return (x->at > y->at) - (x->at < y->at);
+}
+
+static int
+by_cost(const void *a, const void *b)
+{
+	const struct row_cost *x = a, *y = b;
+
+	if (x->self != y->self)
+		return (x->self < y->self) - (x->self > y->self);
+	if (x->total != y->total)
+		return (x->total < y->total) - (x->total > y->total);
+	return by_place(a, b);
+}
+
+/* Keeps the n rows that cost most, in their order. */
+static int
+keep_costliest(json_t **rows, size_t n)
+{
+	size_t all = json_array_size(*rows), i;
+	CLEANUP_FREE struct row_cost *of = calloc(all + 1, sizeof(*of));
+	CLEANUP_JSON json_t *kept = json_array();
+	json_t *row;
+
+	if (!of || !kept)
+		return failed("out of memory");
+	json_array_foreach(*rows, i, row)
+		of[i] = (struct row_cost){
+			i, json_integer_value(json_object_get(row, "self")),
+			json_integer_value(json_object_get(row, "total"))};
+	qsort(of, all, sizeof(*of), by_cost);
+	qsort(of, n, sizeof(*of), by_place);
+	for (i = 0; i < n; i++)
+		if (json_array_append(kept, json_array_get(*rows, of[i].at)))
+			return failed("out of memory");
+	json_decref(*rows);
+	*rows = TAKE(kept);
+	return LEAVE_OK;
+}
+
+/* Sets *left to the number of rows that are left out. */
 static int
 make_rows(struct cli *c, json_t *graph, const char *path, bool is_text,
           json_t **out, json_int_t *left)
@@ -148,10 +199,16 @@ make_rows(struct cli *c, json_t *graph, const char *path, bool is_text,
 	if (rc)
 		return rc;
 	all = json_number_value(json_object_get(reply, "total"));
-	*left = json_integer_value(json_object_get(reply, "leftOut"));
+	*left = c->opt.disasm
+	                ? 0
+	                : json_integer_value(json_object_get(reply, "leftOut"));
 	n = json_array_size(rows);
-	for (; n > limit; ++*left)
-		json_array_remove(rows, --n);
+	if (n > limit) {
+		*left += (json_int_t)(n - limit);
+		rc = keep_costliest(&rows, limit);
+		if (rc)
+			return rc;
+	}
 	json_array_foreach(rows, i, row)
 		if (is_text)
 			set_row(row, all, json_member(reply, "unit"));
@@ -178,6 +235,7 @@ lines_table(struct cli *c, json_t *graph, const char *path, struct buf *out)
 		return rc;
 	table_show_used(out, columns, ARRAY_LEN(columns), rows, &c->screen);
 	if (left)
-		buf_addf(out, "%" JSON_INTEGER_FORMAT " more lines\n", left);
+		buf_addf(out, "%" JSON_INTEGER_FORMAT " more %s\n", left,
+		         c->opt.disasm ? "instructions" : "lines");
 	return LEAVE_OK;
 }

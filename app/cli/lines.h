@@ -6,7 +6,7 @@
 
 /*
  * Makes a row for each line, or with --disasm each instruction, of the function
- * that --list names, at most --limit of them.
+ * that --list names; with --limit, of those that cost most.
  *
  *   Shape    graph is the profile's flame graph, as format=json; path is where
  *            the server has it

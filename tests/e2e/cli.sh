@@ -68,7 +68,8 @@ listing() { # the text of lines, and instructions, of a service that allows it
   shows 'inlined.c:[0-9]+ .*x \* 6364136223846793005u' stoker_cli top inlined --list inlined_work &&
     shows '0x[0-9a-f]+ +[a-z]+ .*%' stoker_cli top inlined --list inlined_work --disasm &&
     json 'any(.[]; .self > 0 and .function == "inlined_work" and (.file | endswith("inlined.c")))' \
-      stoker_cli --json top inlined --list inlined_work --disasm
+      stoker_cli --json top inlined --list inlined_work --disasm &&
+    json 'length == 1 and .[0].self > 0' stoker_cli --json top inlined --list inlined_work --limit 1
 }
 check lines_and_instructions_have_their_text_if_the_service_allows_it listing
 secret() { # debug information may name any file
@@ -87,8 +88,9 @@ if [ "$(id -u)" -eq 0 ]; then
 else
   echo "skip a_file_that_the_program_itself_may_not_read_is_not_shown: only root gives programs to other users"
 fi
-check lines_have_no_text_otherwise lacks matmul.*\( stoker_cli top "$id" --list matmul --disasm
 check the_lines_of_a_function_are_shown says 'demo.cc:' stoker_cli top "$id" --list matmul
+check lines_have_no_text_otherwise lacks CODE stoker_cli top "$id" --list matmul
+check instructions_are_not_kept_otherwise says 'if the service allows sourceCode' stoker_cli top "$id" --list matmul --disasm
 check top_as_json json '.[0].selfPct > 0' stoker_cli --json top "$id"
 check top_keeps_its_limit equal "$(stoker_cli top "$id" --limit 1 | grep -vc '^note: ')" 2
 check get_writes_a_file leaves 0 stoker_cli get "$id" --output "$STATE/demo.pb.gz"

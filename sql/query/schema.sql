@@ -51,8 +51,9 @@ WHERE COALESCE(rootpage, 0) = 0 AND type <> 'index';
 
 -- The same of a server, if the owner may be somebody else than Stoker's role:
 -- functions run with the rights of the role that calls them. The owner of the
--- table migration owns what migrations made. A function that somebody adds can
--- be a better match for a call than PostgreSQL's own of that name.
+-- table migration owns what migrations made. A table of the same name hides one
+-- of these if its schema comes first in search_path. A function that somebody
+-- adds can be a better match for a call than PostgreSQL's own of that name.
 -- name: schema_foreign
 -- dialect: postgres
 WITH me AS (SELECT oid, rolsuper FROM pg_roles WHERE rolname = current_user),
@@ -66,6 +67,12 @@ WITH me AS (SELECT oid, rolsuper FROM pg_roles WHERE rolname = current_user),
   object AS (
     SELECT 'table ' || relname AS what, relowner AS owner
     FROM pg_class WHERE oid = to_regclass('migration')
+    UNION ALL
+    SELECT 'table ' || c.relname, c.relowner
+    FROM pg_class c JOIN pg_class o ON o.relname = c.relname
+      JOIN pg_class m ON m.oid = to_regclass('migration')
+       AND m.relnamespace = o.relnamespace
+    WHERE c.relnamespace <> m.relnamespace AND pg_table_is_visible(c.oid)
     UNION ALL
     SELECT 'trigger ' || t.tgname || ' of ' || c.relname, p.proowner
     FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid

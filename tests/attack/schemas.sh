@@ -81,6 +81,11 @@ fake_tables() { # the tables of another role, as if a release had made them
     -c "$(makes 'spy()' TRIGGER)" \
     -c 'CREATE TRIGGER spy BEFORE INSERT ON migration EXECUTE FUNCTION spy()' -c 'GRANT ALL ON migration TO app'
 }
+hiding_table() { # in the schema that comes first in search_path
+  database app && migrates && psql -U stoker given -c 'GRANT CREATE ON DATABASE given TO evil' &&
+    psql -U evil given -c 'CREATE SCHEMA app' -c 'CREATE VIEW app.token AS SELECT 1 AS id' \
+      -c 'GRANT USAGE ON SCHEMA app TO app' -c 'GRANT ALL ON app.token TO app'
+}
 fake_trigger() {
   database app && migrates && psql -U app given -c 'GRANT TRIGGER ON token TO evil' &&
     psql -U evil given -c "$(makes 'spy()' TRIGGER)" \
@@ -100,5 +105,6 @@ check a_database_of_its_own_is_migrated leaves 0 own
 check what_the_owner_of_the_store_adds_is_its_business leaves 0 own_trigger
 check a_function_that_hides_another_is_refused refused 'function substr' fake_function
 check tables_of_another_role_are_refused refused 'table migration' fake_tables app
+check a_table_that_hides_one_is_refused refused 'table token' hiding_table
 check a_superuser_uses_no_tables_of_another_role refused 'table migration' fake_tables boss
 check a_trigger_of_another_role_is_refused refused 'trigger spy of token' fake_trigger

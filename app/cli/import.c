@@ -54,7 +54,8 @@ name_frames(struct local_files *files, const char *name, bool here,
 		        "note: %u of %u programs and libraries were not found "
 		        "%s, so their functions have no names%s\n",
 		        found.mappings - found.used, found.mappings,
-		        here ? "on this machine" : "where --binary says",
+		        here ? "on this machine"
+		             : "at the paths given by --binary",
 		        here ? "; --binary can name the files" : "");
 	return LEAVE_OK;
 }

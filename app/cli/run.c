@@ -699,8 +699,9 @@ wait_counted(const struct held_run *m, struct run_watch *w)
 	if (rc)
 		return rc;
 	if (!strcmp(json_member(w->result, "status"), "completed"))
-		return failed("%s was not run: its capture was over before "
-		              "this was seen; give more --seconds",
+		return failed("%s was not run: its capture ended before the "
+		              "server reported that it had begun; give more "
+		              "--seconds",
 		              m->words[0]);
 	if (!is_running(w->result)) {
 		rc = show_failure(w->result);

@@ -43,9 +43,9 @@ struct env {
 	int64_t store_tried_ns;       /* 0: not yet */
 };
 
-/* The authenticated caller; tenant is the one that this request is about. */
 #define CALLER_LINK "link"
 
+/* The authenticated caller; tenant is the one that this request is about. */
 struct caller {
 	enum who who;
 	char id[ID_MAX]; /* token id, "jwt:SUBJECT", "sso:USER" or CALLER_LINK */

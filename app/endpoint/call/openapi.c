@@ -320,9 +320,10 @@ put_result(struct buf *b, const struct route *r)
 	              r->op == OP_SendAgentBlock
 	                      ? "A block: windows of one tenant and level with "
 	                        "their directory"
-	                      : "A JSON object in one line, and the bytes that "
-	                        "it tells of: profileBytes of gzipped pprof, "
-	                        "then timelineBytes, then listingBytes");
+	                      : "A JSON object in one line, followed by the "
+	                        "profile, profileBytes of gzipped pprof, by "
+	                        "timelineBytes of its timeline and by "
+	                        "listingBytes of its listing");
 	buf_puts(b, "}}}");
 }
 

@@ -18,8 +18,8 @@ const STATES = {
   newer: 'has changed since the program was built or started: these may ' +
     'not be the lines that ran.',
   missing: 'is not in the file system of the process.',
-  refused: 'could not be read: it is no text, too large, or its user may ' +
-    'not read it.',
+  refused: 'could not be read: it is not text, it is too large, or the ' +
+    "process's user may not read it.",
 };
 
 /* The end of a path, which is what distinguishes files. */
@@ -156,9 +156,9 @@ class Lines {
       })];
     }));
     this.say(functions.length === 0 &&
-      'No instructions of it were kept: captures of CPU time keep those of ' +
-      'the functions that cost most, if the service allows sourceCode and ' +
-      'they are compiled code in a file.');
+      'No instructions of this function were kept: captures of CPU time keep ' +
+      'those of the functions that cost most, if the service allows ' +
+      'sourceCode and the code is that of a compiled file.');
   }
 }
 

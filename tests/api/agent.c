@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "lib/api_rows.h"
+#include "profile/listing.h"
 #include "profile/pprof.h"
 #include "store/blob.h"
 
@@ -499,6 +500,53 @@ TEST(a_result_whose_profile_is_none_is_refused)
 END
 
 /* --- results -------------------------------------------------------------- */
+
+#define LISTING       "no listing"
+#define LISTING_BYTES (sizeof(LISTING) - 1)
+
+/* The centre stores a listing as it came: whoever reads it decodes it. */
+TEST(a_listing_follows_the_profile_and_may_be_damaged)
+{
+	static const struct {
+		size_t bytes;
+		int status;
+	} rows[] = {{LISTING_MAX_FILE + 1, 400},
+	            {LISTING_BYTES - 1, 400},
+	            {LISTING_BYTES + 1, 400},
+	            {LISTING_BYTES, 200}};
+	CLEANUP_API struct test_api a = agent_api();
+	CLEANUP_REPLY struct client_reply view = {0};
+	CLEANUP_BUF struct buf profile = BUF_INIT(BUF_MAX_SMALL);
+	struct job_ref ref = test_capture(&a);
+	struct blob blob;
+	char path[128];
+
+	small_profile(&profile);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_BUF struct buf body = BUF_INIT(BUF_MAX_SMALL);
+		CLEANUP_REPLY struct client_reply r = {0};
+
+		put_line(&body, (int)ref.attempt, TOP, "{}", profile.len, 0);
+		body.len -= strlen("}\n");
+		buf_addf(&body, ",\"listingBytes\":%zu}\n", rows[i].bytes);
+		buf_add(&body, profile.p, profile.len);
+		buf_puts(&body, LISTING);
+		r = send_result(&a, ref.session, body.p, body.len);
+		ck_assert_msg(r.status == rows[i].status, "row %zu: %s", i,
+		              buf_str(&r.body));
+	}
+	ck_assert_int_eq(
+		blob_of_session(&a.store.s, ref.session, BLOB_LISTING, &blob),
+		0);
+	ck_assert_int_eq(blob.length, LISTING_BYTES);
+	snprintf(path, sizeof(path),
+	         "/api/v1/observability/profiling/%s/flamegraph?format=listing",
+	         ref.session);
+	view = ask(&a, (struct ask){.key = KEY_VIEWER, .path = path});
+	ck_assert_int_eq(view.status, 200);
+	ck_assert_uint_eq(length_of(&view, "functions"), 0);
+}
+END
 
 TEST(a_result_is_stored_once_and_may_be_repeated)
 {

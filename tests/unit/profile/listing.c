@@ -123,6 +123,15 @@ END
 
 /* --- the view ------------------------------------------------------------- */
 
+static uint32_t
+id_of(struct profile *p, const char *s)
+{
+	uint32_t id;
+
+	ck_assert_int_eq(profile_cstring(p, s, &id), 0);
+	return id;
+}
+
 /* A profile with 3 samples at 0x1004 in draw(), line 10, of which 2 are in
  * fill(), which it calls there. */
 static struct profile *
@@ -135,8 +144,23 @@ drawn(void)
 	uint32_t mapping, stack[2];
 	const int64_t two = 2, one = 1;
 
-	ck_assert_int_eq(profile_type(p, "cpu", "count") ?: profile_cstring(p, "/bin/p", &m.file) ?: profile_cstring(p, "ab01", &m.build_id) ?: profile_cstring(p, "draw", &draw.name) ?: profile_cstring(p, "fill", &fill.name) ?: profile_cstring(p, "/src/draw.c", &draw.file) ?: profile_cstring(p, "/src/draw.c", &fill.file) ?: profile_mapping(p, &m, &mapping) ?: profile_function(p, &draw, &at_draw.function) ?: profile_function(p, &fill, &at_fill.function) ?: profile_location(p, mapping, 0x2000, &at_fill, 1, &stack[0]) ?: profile_location(p, mapping, 0x1008, &at_draw, 1, &stack[1]) ?: profile_sample(p, stack, 2, NULL, 0, &two) ?: profile_sample(p, &stack[1], 1, NULL, 0, &one),
-	                 0);
+	m.file = id_of(p, "/bin/p");
+	m.build_id = id_of(p, "ab01");
+	draw.name = id_of(p, "draw");
+	fill.name = id_of(p, "fill");
+	draw.file = fill.file = id_of(p, "/src/draw.c");
+	ck_assert_int_eq(profile_type(p, "cpu", "count"), 0);
+	ck_assert_int_eq(profile_mapping(p, &m, &mapping), 0);
+	ck_assert_int_eq(profile_function(p, &draw, &at_draw.function), 0);
+	ck_assert_int_eq(profile_function(p, &fill, &at_fill.function), 0);
+	ck_assert_int_eq(
+		profile_location(p, mapping, 0x2000, &at_fill, 1, &stack[0]),
+		0);
+	ck_assert_int_eq(
+		profile_location(p, mapping, 0x1008, &at_draw, 1, &stack[1]),
+		0);
+	ck_assert_int_eq(profile_sample(p, stack, 2, NULL, 0, &two), 0);
+	ck_assert_int_eq(profile_sample(p, &stack[1], 1, NULL, 0, &one), 0);
 	return p;
 }
 

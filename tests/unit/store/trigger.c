@@ -251,6 +251,8 @@ list_all(struct store *s, int limit, struct trigger *last)
 	return n;
 }
 
+#define LAST "zzz" /* a service behind TEST_SERVICE */
+
 TEST(pages_have_each_trigger_of_a_tenant_once)
 {
 	CLEANUP_TEST_STORE struct test_store ts = test_store();
@@ -258,14 +260,17 @@ TEST(pages_have_each_trigger_of_a_tenant_once)
 	CLEANUP_TRIGGER struct trigger last = {0};
 	char id[ID_MAX];
 
+	ck_assert_int_eq(test_service(&ts.s, TEST_TENANT, LAST), 0);
 	for (char name[] = "a"; *name < 'f'; ++*name) {
 		struct trigger t = test_trigger(TEST_TENANT, name);
 
+		t.service = *name < 'c' ? (char *)LAST : t.service;
 		ck_assert_int_eq(trigger_add(&ts.s, &t, id), 0);
 	}
 	for (int limit = 1; limit < 7; limit++) {
 		ck_assert_int_eq(list_all(&ts.s, limit, &last), 5);
-		ck_assert_str_eq(last.name, "e");
+		ck_assert_str_eq(last.service, LAST);
+		ck_assert_str_eq(last.name, "b");
 	}
 	ck_assert_int_eq(trigger_page(&ts.s, "other", (struct page){9, ""}, &l),
 	                 0);

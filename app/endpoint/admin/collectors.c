@@ -1,19 +1,11 @@
 #include "collectors.h"
 
 #include "base/json_out.h"
+#include "host_figures.h"
 #include "store/delivery.h"
 
 #include <errno.h>
 #include <string.h>
-
-static const struct figure {
-	size_t at;
-	const char *metric, *kind, *help;
-} figures[] = {
-#define DELIVERY_FIGURE(member, key, metric, kind, meaning) \
-	{offsetof(struct delivery_host, member), #metric, #kind, meaning},
-#include "store/delivery_host.def"
-};
 
 /* Returns what a worker publishes; NULL if it is gone or publishes nothing.
  * *all owns it. */
@@ -82,36 +74,28 @@ collectors_put(const json_t *problems, const struct service *s, struct buf *out)
 
 /* --- metrics -------------------------------------------------------------- */
 
-static void
-write_metric(const struct worker_list *workers, const struct figure *f,
-             struct buf *out)
+static bool
+read_host(const struct worker *w, void *out)
 {
-	for (size_t i = 0; i < workers->n; i++) {
-		CLEANUP_JSON json_t *all = NULL;
-		const struct worker *w = &workers->items[i];
-		const json_t *j = published(w, &all);
-		struct delivery_host h;
+	CLEANUP_JSON json_t *all = NULL;
+	const json_t *j = published(w, &all);
 
-		if (!j)
-			continue;
-		delivery_host_read(j, &h);
-		buf_addf(out, "stoker_collector_%s{host=\"%s\"} %lld\n",
-		         f->metric, w->host,
-		         (long long)*(const int64_t *)((const char *)&h +
-		                                       f->at));
-	}
+	if (j)
+		delivery_host_read(j, out);
+	return j;
 }
 
 void
 collectors_metrics(const struct worker_list *workers, struct buf *out)
 {
-	for (size_t i = 0; i < ARRAY_LEN(figures); i++) {
-		const struct figure *f = &figures[i];
+	static const struct host_figure rows[] = {
+#define DELIVERY_FIGURE(member, key, metric, kind, meaning) \
+	{offsetof(struct delivery_host, member), #metric, #kind, meaning},
+#include "store/delivery_host.def"
+	};
+	static const struct host_figures figures = {
+		"stoker_collector", rows, ARRAY_LEN(rows),
+		sizeof(struct delivery_host), read_host};
 
-		buf_addf(out,
-		         "# HELP stoker_collector_%s %s.\n"
-		         "# TYPE stoker_collector_%s %s\n",
-		         f->metric, f->help, f->metric, f->kind);
-		write_metric(workers, f, out);
-	}
+	host_figures_put(workers, &figures, out);
 }

@@ -1,24 +1,11 @@
 #include "continuous_state.h"
 
+#include "host_figures.h"
+
 #include "store/source.h"
 
 #include <errno.h>
 #include <string.h>
-
-static const struct figure {
-	size_t at;
-	const char *metric, *kind, *help;
-} figures[] = {
-#define HOST_FIGURE(member, key, metric, kind, meaning) \
-	{offsetof(struct continuous_host, member), #metric, #kind, meaning},
-#include "store/continuous_host.def"
-};
-
-static long long
-figure_of(const struct continuous_host *h, const struct figure *f)
-{
-	return *(const int64_t *)((const char *)h + f->at);
-}
 
 void
 continuous_view_done(struct continuous_view *v)
@@ -46,7 +33,7 @@ continuous_view(struct store *s, const char *tenant, const char *service,
 /* Reads the state that a worker publishes; false if the worker is gone or
  * publishes none. */
 static bool
-read_host(const struct worker *w, struct continuous_host *out)
+read_host(const struct worker *w, void *out)
 {
 	CLEANUP_JSON json_t *all = json_loads(w->capabilities, 0, NULL);
 	const json_t *j = json_object_get(all, "continuous");
@@ -141,56 +128,39 @@ continuous_view_put(struct store *s, const struct continuous_view *v,
 /* --- metrics -------------------------------------------------------------- */
 
 static void
-write_states(const char *host, const struct continuous_host *h, struct buf *out)
-{
-	for (size_t i = 0; i < CONTINUOUS_HOST_STATES; i++)
-		buf_addf(out,
-		         "stoker_continuous_state{host=\"%s\",state=\"%s\"} "
-		         "%d\n",
-		         host, continuous_host_state_name(i), i == h->state);
-}
-
-/* Writes one metric of all workers; f is NULL for the state. */
-static void
-write_metric(const struct worker_list *workers, const struct figure *f,
-             struct buf *out)
+write_states(const struct worker_list *workers, struct buf *out)
 {
 	struct continuous_host h;
 
+	buf_puts(out, "# HELP stoker_continuous_state State of continuous "
+	              "profiling on a host.\n"
+	              "# TYPE stoker_continuous_state gauge\n");
 	for (size_t i = 0; i < workers->n; i++) {
 		const struct worker *w = &workers->items[i];
 
 		if (!read_host(w, &h))
 			continue;
-		if (!f)
-			write_states(w->host, &h, out);
-		else
+		for (size_t k = 0; k < CONTINUOUS_HOST_STATES; k++)
 			buf_addf(out,
-			         "stoker_continuous_%s{host=\"%s\"} %lld\n",
-			         f->metric, w->host, figure_of(&h, f));
+			         "stoker_continuous_state{host=\"%s\","
+			         "state=\"%s\"} %d\n",
+			         w->host, continuous_host_state_name(k),
+			         k == h.state);
 	}
-}
-
-static void
-write_head(const char *metric, const char *kind, const char *help,
-           struct buf *out)
-{
-	buf_addf(out,
-	         "# HELP stoker_continuous_%s %s.\n"
-	         "# TYPE stoker_continuous_%s %s\n",
-	         metric, help, metric, kind);
 }
 
 void
 continuous_metrics(const struct worker_list *workers, struct buf *out)
 {
-	for (size_t i = 0; i < ARRAY_LEN(figures); i++) {
-		const struct figure *f = &figures[i];
+	static const struct host_figure rows[] = {
+#define HOST_FIGURE(member, key, metric, kind, meaning) \
+	{offsetof(struct continuous_host, member), #metric, #kind, meaning},
+#include "store/continuous_host.def"
+	};
+	static const struct host_figures figures = {
+		"stoker_continuous", rows, ARRAY_LEN(rows),
+		sizeof(struct continuous_host), read_host};
 
-		write_head(f->metric, f->kind, f->help, out);
-		write_metric(workers, f, out);
-	}
-	write_head("state", "gauge", "State of continuous profiling on a host",
-	           out);
-	write_metric(workers, NULL, out);
+	host_figures_put(workers, &figures, out);
+	write_states(workers, out);
 }

@@ -14,7 +14,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
-/* Shows a listing beside a profile that has a line and an address of it. */
+/* Shows a listing beside a profile that has a line and an address of it, and
+ * lines that no file has. */
 static void
 show(const struct listing *l)
 {
@@ -28,15 +29,19 @@ show(const struct listing *l)
 	                                 .listing = l};
 	struct mapping m = {0};
 	struct function f = {0};
-	struct line line = {.line = 7};
+	struct line line[] = {
+		{.line = 7}, {.line = INT64_MIN}, {.line = INT64_MAX}};
 	uint32_t mapping, at;
 	const int64_t one = 1;
 	int r = profile_type(p, "cpu", "count")
 	                ?: profile_cstring(p, "f", &f.name)
 	                ?: profile_cstring(p, "/a", &f.file)
 	                ?: profile_mapping(p, &m, &mapping)
-	                ?: profile_function(p, &f, &line.function)
-	                ?: profile_location(p, mapping, 7, &line, 1, &at)
+	                ?: profile_function(p, &f, &line[0].function);
+
+	line[1].function = line[2].function = line[0].function;
+	r = r ? r
+	      : profile_location(p, mapping, 7, line, ARRAY_LEN(line), &at)
 	                ?: profile_sample(p, &at, 1, NULL, 0, &one)
 	                ?: tree_new(p, 0, &t);
 

@@ -86,7 +86,8 @@ find_file(const struct shown *s, const char *path)
 	return NULL;
 }
 
-/* Writes rows[n], all of one file, and the listed lines around them. */
+/* Writes rows[n], all of one file, and the listed lines around them. Lines of a
+ * profile may have any number. */
 static void
 put_lines(const struct shown *s, const struct listing_file *f,
           const struct source_line *rows, uint32_t n, struct buf *out)
@@ -96,22 +97,19 @@ put_lines(const struct shown *s, const struct listing_file *f,
 	for (uint32_t i = 0; i < n || k < end;) {
 		const struct listing_line *line =
 			k < end ? &s->l->lines[f->line0 + k] : NULL;
-		bool has_cost = i < n &&
-		                (!line || rows[i].line <= line->number);
-		bool is_listed = line &&
-		                 (!has_cost || rows[i].line == line->number);
+		int64_t number = line ? line->number : 0;
+		bool has_cost = i < n && (!line || rows[i].line <= number);
+		bool is_listed = line && (!has_cost || rows[i].line == number);
 
 		while (line && around < n &&
-		       rows[around].line + AROUND < line->number)
+		       rows[around].line < number - AROUND)
 			around++;
 		if (has_cost)
 			put_line(out, rows[i].line,
 			         is_listed ? text(s->l, line->text) : "",
 			         &rows[i]);
-		else if (around < n &&
-		         rows[around].line - AROUND <= line->number)
-			put_line(out, line->number, text(s->l, line->text),
-			         NULL);
+		else if (around < n && rows[around].line <= number + AROUND)
+			put_line(out, number, text(s->l, line->text), NULL);
 		i += has_cost;
 		k += is_listed;
 	}
@@ -143,8 +141,7 @@ put_files(const struct shown *s, const struct source_lines *lines, uint32_t n,
 	json_close(out, ']');
 }
 
-/* Keeps the line rows of one name and file as one: a function may have several
- * of a line. */
+/* Adds up the rows of each line: several functions may have code in it. */
 static uint32_t
 merge_rows(struct source_line *rows, uint32_t n)
 {

@@ -201,54 +201,68 @@ find_code(const struct listing *l, const struct listing_function *f,
 	                                                 : PROFILE_NONE;
 }
 
+/* The listed functions of a mapping, a bit for each. */
+struct listed {
+	uint64_t bits[LISTING_MAX_FUNCTIONS / 64];
+};
+
 static bool
-is_mapped(const struct shown *s, const struct listing_function *f,
-          const struct mapping *m)
+is_mapped(const struct listed *m, uint32_t function)
 {
-	return !strcmp(text(s->l, f->build_id),
-	               profile_text(s->p, m->build_id)) &&
-	       !strcmp(text(s->l, f->module), profile_text(s->p, m->file));
+	return m->bits[function / 64] >> function % 64 & 1;
 }
 
-/* Finds the instructions of the locations in one mapping. */
 static void
-find_in_mapping(struct shown *s, uint32_t mapping)
+find_functions(const struct shown *s, const struct mapping *m,
+               struct listed *out)
 {
-	const struct profile *p = s->p;
-	bool mapped[LISTING_MAX_FUNCTIONS], any = false;
+	const char *build_id = profile_text(s->p, m->build_id);
+	const char *file = profile_text(s->p, m->file);
 
 	for (uint32_t k = 0; k < s->l->nfunctions; k++) {
-		mapped[k] = is_mapped(s, &s->l->functions[k],
-		                      &p->mappings[mapping]);
-		any |= mapped[k];
+		const struct listing_function *f = &s->l->functions[k];
+
+		if (!strcmp(text(s->l, f->build_id), build_id) &&
+		    !strcmp(text(s->l, f->module), file))
+			out->bits[k / 64] |= UINT64_C(1) << k % 64;
 	}
-	for (uint32_t i = 0; any && i < p->nlocations; i++) {
-		if (p->locations[i].mapping != mapping)
-			continue;
-		for (uint32_t k = 0;
-		     k < s->l->nfunctions && s->code_of[i] == PROFILE_NONE; k++)
-			if (mapped[k])
-				s->code_of[i] =
-					find_code(s->l, &s->l->functions[k],
-				                  p->locations[i].address);
-	}
+}
+
+static uint32_t
+code_of(const struct shown *s, const struct listed *m, uint64_t address)
+{
+	uint32_t found = PROFILE_NONE;
+
+	for (uint32_t k = 0; k < s->l->nfunctions && found == PROFILE_NONE; k++)
+		if (is_mapped(m, k))
+			found = find_code(s->l, &s->l->functions[k], address);
+	return found;
 }
 
 static int
 find_all(struct shown *s)
 {
+	const struct profile *p = s->p;
 	size_t n = (size_t)s->l->ncode + 1;
+	CLEANUP_FREE struct listed *mapped =
+		calloc((size_t)p->nmappings + 1, sizeof(*mapped));
 
 	s->self = calloc(n, sizeof(*s->self));
 	s->total = calloc(n, sizeof(*s->total));
 	s->seen = calloc(n, sizeof(*s->seen));
-	s->code_of = calloc((size_t)s->p->nlocations + 1, sizeof(*s->code_of));
-	if (!s->self || !s->total || !s->seen || !s->code_of)
+	s->code_of = calloc((size_t)p->nlocations + 1, sizeof(*s->code_of));
+	if (!mapped || !s->self || !s->total || !s->seen || !s->code_of)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < s->p->nlocations; i++)
-		s->code_of[i] = PROFILE_NONE;
-	for (uint32_t i = 0; i < s->p->nmappings; i++)
-		find_in_mapping(s, i);
+	for (uint32_t i = 0; i < p->nmappings; i++)
+		find_functions(s, &p->mappings[i], &mapped[i]);
+	for (uint32_t i = 0; i < p->nlocations; i++) {
+		const struct location *l = &p->locations[i];
+
+		s->code_of[i] =
+			l->mapping == PROFILE_NONE
+				? PROFILE_NONE
+				: code_of(s, &mapped[l->mapping], l->address);
+	}
 	return 0;
 }
 

@@ -7,7 +7,6 @@
  *	kernel
  *	kernel python|php|perl|luajit FRAMES
  *	kernel interrupts HZ
- *	kernel probes PID
  *	kernel switches
  *
  * Given a number, prints ns that the program spends on a sample of a thread
@@ -16,14 +15,12 @@
  * five times, since interrupts count, too.
  *
  * The others do the least of what captures do, until they are killed: interrupt
- * each CPU HZ times a second of its time, by an event that records nothing; run
- * a program that does nothing at each malloc() of a process; or run two at each
- * switch from one thread to another.
+ * each CPU HZ times a second of its time, by an event that records nothing; or
+ * run two programs that do nothing at each switch from one thread to another.
  */
 #include "capture/allocs.h"
 #include "capture/event.h"
 #include "capture/host/filter_layout.h"
-#include "capture/host/probe_link.h"
 #include "capture/interp/interp_layout.h"
 #include "capture/inuse.h"
 #include "capture/waits.h"
@@ -33,7 +30,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <link.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -434,32 +430,6 @@ load_nothing(enum bpf_prog_type type, enum bpf_attach_type attach, int btf_id)
 	                     &opts);
 }
 
-/* Probes the first instruction of malloc(), where that is one that the kernel
- * emulates, as in Debian's. */
-static int
-probe_malloc(const char *pid)
-{
-	struct dl_find_object libc;
-	struct probe_link of = {.type = PROBE_CALLS, .n = 1};
-	const void *address = dlsym(RTLD_DEFAULT, "malloc");
-	uint64_t offset, cookie = 0;
-
-	if (!address || _dl_find_object((void *)(uintptr_t)address, &libc))
-		return 1;
-	offset = (uint64_t)((const char *)address -
-	                    (const char *)libc.dlfo_map_start);
-	of.file = open(libc.dlfo_link_map->l_name, O_RDONLY | O_CLOEXEC);
-	of.prog_fd = load_nothing(BPF_PROG_TYPE_KPROBE,
-	                          (enum bpf_attach_type)PROBE_CALLS, 0);
-	of.pid = atoi(pid);
-	of.offsets = &offset;
-	of.cookies = &cookie;
-	if (probe_link(&of) < 0)
-		return 1;
-	wait_for_end();
-	return 0;
-}
-
 static int
 trace_switches(void)
 {
@@ -483,8 +453,6 @@ main(int argc, char **argv)
 {
 	if (argc > 2 && !strcmp(argv[1], "interrupts"))
 		return interrupt(argv[2]);
-	if (argc > 2 && !strcmp(argv[1], "probes"))
-		return probe_malloc(argv[2]);
 	if (argc > 1 && !strcmp(argv[1], "switches"))
 		return trace_switches();
 

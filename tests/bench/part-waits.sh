@@ -2,7 +2,7 @@
 # round with a capture, and alone. Measured in pairs, since the machine's speed
 # changes.
 
-# wait_rounds KIND alone|TYPE|preload|probes|switches|offcputime|heaptrack
+# wait_rounds KIND alone|TYPE|preload|switches|offcputime|heaptrack
 wait_rounds() {
   local target pids watcher= preload=()
   [ "$2" != heaptrack ] || preload=(env LD_PRELOAD="$heaptrack" DUMP_HEAPTRACK_OUTPUT="$waits/heap")
@@ -16,7 +16,7 @@ wait_rounds() {
   pids=$(echo "$target" $(pgrep -P "$target") | tr ' ' ,)
   case $2 in
   alone | preload | heaptrack) ;;
-  probes | switches) "$B/tests/bench/kernel" "$2" "$target" & watcher=$! ;;
+  switches) "$B/tests/bench/kernel" switches & watcher=$! ;;
   offcputime) offcputime -p "$target" 60 >"$waits/log" 2>&1 & watcher=$! ;;
   *) "$B/stoker-worker" --once "$pids" --seconds 60 --type "$2" --out "$waits/out" \
     >"$waits/log" 2>&1 & watcher=$! ;;
@@ -25,7 +25,7 @@ wait_rounds() {
   exec {fd}<&-
   wait "$target"
   [ -z "$watcher" ] || { kill -INT "$watcher" && wait "$watcher" 2>/dev/null; } ||
-    [ "$2" = probes ] || [ "$2" = switches ] || cat "$waits/log" >&2
+    [ "$2" = switches ] || cat "$waits/log" >&2
   echo "$number"
 }
 
@@ -46,7 +46,7 @@ wait_cost() { # row, kind of rounds, type, rival
 
 # Prints by how many percent programs that do nothing raise the CPU time, where
 # ours are.
-wait_floor() { # row, kind of rounds, probes|switches
+wait_floor() { # row, kind of rounds, switches
   local i alone with
   wanted "$1" || return 0
   for ((i = 0; i < ROUNDS; i++)); do

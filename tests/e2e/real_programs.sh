@@ -15,6 +15,12 @@ tmp=$(mktemp -d /var/tmp/stoker-real-XXXXXX)
 trap 'touch "$tmp/stop"; pg_stop; kill -KILL $(jobs -p) 2>/dev/null; rm -rf "$tmp"' EXIT
 chmod 755 "$tmp"
 can_capture real_programs || exit
+# Lists our programs in the kernel that no process holds, such as pinned ones;
+# captures of other tests hold theirs. If tracefs is mounted, it lists other
+# probes.
+held() { cat /proc/[0-9]*/fdinfo/* 2>/dev/null | awk '$1 == "prog_id:" { print $2 }' | sort -u; }
+left() { comm -23 <(bpftool prog show | awk '/ name stoker_/ { print $1 + 0 }' | sort) <(held); }
+before=$(left)
 install -m 755 "$B/libstoker-heap.so" "$tmp/libstoker-heap.so"
 library=$tmp/libstoker-heap.so
 
@@ -134,10 +140,5 @@ for name in python compiler database; do
     equal "$(sort -u "$tmp/$name.said")" "$(sort -u "$tmp/$name.alone")"
   check "the_${name}_goes_on_while_it_is_profiled" [ "$(wc -l <"$tmp/$name.said")" -gt 1 ]
 done
-# Lists our programs in the kernel that no process holds, such as pinned ones;
-# captures of other tests hold theirs. If tracefs is mounted, it lists other
-# probes.
-held() { cat /proc/[0-9]*/fdinfo/* 2>/dev/null | awk '$1 == "prog_id:" { print $2 }' | sort -u; }
-left() { comm -23 <(bpftool prog show | awk '/ name stoker_/ { print $1 + 0 }' | sort) <(held); }
-is_gone() { [ -z "$(left)" ] && ! grep -s . /sys/kernel/tracing/uprobe_events; }
+is_gone() { [ -z "$(comm -13 <(echo "$before") <(left))" ] && ! grep -s . /sys/kernel/tracing/uprobe_events; }
 check nothing_of_ours_stays_in_the_kernel wait_for 10 is_gone

@@ -1,21 +1,12 @@
 /* Collectors of services: which addresses are accepted, and who learns why
  * profiles are not sent. */
 #include "lib/api.h"
+#include "lib/api_short.h"
 
 #include <string.h>
 
 #define SERVICES "/api/v1/services"
 #define ALLOWED  "[collector]\nallow = localhost otel.test:4318\n"
-
-static struct client_reply
-say(struct test_api *a, enum api_key key, const char *method, const char *path,
-    const char *body)
-{
-	return ask(a, (struct ask){.key = key,
-	                           .method = method,
-	                           .path = path,
-	                           .body = body});
-}
 
 static const struct {
 	const char *collector;
@@ -63,8 +54,8 @@ TEST(a_tenant_without_a_scope_may_name_no_collector)
 {
 	CLEANUP_API struct test_api a = test_api(1, ALLOWED);
 	CLEANUP_REPLY struct client_reply r =
-		say(&a, KEY_OTHER, "POST", SERVICES,
-	            "{\"name\":\"n\",\"collector\":\"http://localhost\"}");
+		api_say(&a, KEY_OTHER, "POST", SERVICES,
+	                "{\"name\":\"n\",\"collector\":\"http://localhost\"}");
 
 	assert_error(&r, 403, "CollectorForbidden");
 }
@@ -112,7 +103,8 @@ TEST(a_problem_is_shown_with_its_service_to_its_tenant)
 		snprintf(text, sizeof(text), "{\"problems\":%s}",
 		         rows[i].problems);
 		publish(&a, text);
-		r = say(&a, KEY_VIEWER, "GET", SERVICES "/" TEST_SERVICE, NULL);
+		r = api_say(&a, KEY_VIEWER, "GET", SERVICES "/" TEST_SERVICE,
+		            NULL);
 		ck_assert_int_eq(r.status, 200);
 		all = json_object_get(r.json, "collectorProblems");
 		ck_assert_msg(json_array_size(all) == rows[i].n, "row %zu", i);
@@ -138,7 +130,7 @@ TEST(metrics_have_the_counts_of_each_host)
 	CLEANUP_REPLY struct client_reply r = {0};
 
 	publish(&a, "{\"sent\":7,\"dropped\":2,\"waiting\":\"x\"}");
-	r = say(&a, KEY_ADMIN, "GET", "/metrics", NULL);
+	r = api_say(&a, KEY_ADMIN, "GET", "/metrics", NULL);
 	ck_assert_int_eq(r.status, 200);
 	ck_assert_ptr_nonnull(strstr(
 		buf_str(&r.body),

@@ -12,16 +12,6 @@
 #define UPLOAD   "/api/v1/profiling/sessions?service=" TEST_SERVICE "&type=cpu"
 
 static struct client_reply
-say(struct test_api *a, enum api_key key, const char *method, const char *path,
-    const char *body)
-{
-	return ask(a, (struct ask){.key = key,
-	                           .method = method,
-	                           .path = path,
-	                           .body = body});
-}
-
-static struct client_reply
 upload(struct test_api *a, enum api_key key)
 {
 	return ask(a, (struct ask){.key = key,
@@ -52,16 +42,16 @@ pin(struct test_api *a, enum api_key key)
 
 	snprintf(path, sizeof(path), API_PROFILES "/%s/pin",
 	         reply_text(&made, "id"));
-	return say(a, key, "POST", path, NULL);
+	return api_say(a, key, "POST", path, NULL);
 }
 
 /* Starts and cancels a capture, so that the next one may start. */
 static struct client_reply
 capture(struct test_api *a, enum api_key key)
 {
-	struct client_reply r = say(a, key, "POST", API_PROFILES "/start",
-	                            "{\"service\":\"" TEST_SERVICE "\","
-	                            "\"profileType\":\"cpu\"}");
+	struct client_reply r = api_say(a, key, "POST", API_PROFILES "/start",
+	                                "{\"service\":\"" TEST_SERVICE "\","
+	                                "\"profileType\":\"cpu\"}");
 	char path[256];
 
 	if (r.status == 202) {
@@ -69,7 +59,7 @@ capture(struct test_api *a, enum api_key key)
 
 		snprintf(path, sizeof(path), API_PROFILES "/%s",
 		         reply_text(&r, "id"));
-		gone = say(a, key, "DELETE", path, NULL);
+		gone = api_say(a, key, "DELETE", path, NULL);
 		ck_assert_int_eq(gone.status, 202);
 	}
 	return r;
@@ -85,7 +75,7 @@ make_baseline(struct test_api *a, enum api_key key)
 	         "{\"sessionId\":\"%s\",\"profileType\":\"cpu\","
 	         "\"label\":\"v1\"}",
 	         reply_text(&made, "id"));
-	return say(a, key, "POST", "/api/v1/profiling/baselines", text);
+	return api_say(a, key, "POST", "/api/v1/profiling/baselines", text);
 }
 
 /* Pushes with a new Idempotency-Key. */
@@ -112,19 +102,19 @@ take(struct test_api *a, enum api_key key, enum quota q, int i)
 	switch (q) {
 	case QUOTA_services:
 		snprintf(text, sizeof(text), "{\"name\":\"more%d\"}", i);
-		return say(a, key, "POST", SERVICES, text);
+		return api_say(a, key, "POST", SERVICES, text);
 	case QUOTA_series:
 		snprintf(text, sizeof(text), TEST_SERVICE "%%7Bv%%3D%d%%7D", i);
 		return push(a, key, text);
 	case QUOTA_tokens:
-		return say(a, key, "POST", "/api/v1/tokens",
-		           "{\"name\":\"k\",\"role\":\"viewer\"}");
+		return api_say(a, key, "POST", "/api/v1/tokens",
+		               "{\"name\":\"k\",\"role\":\"viewer\"}");
 	case QUOTA_triggers:
 		snprintf(text, sizeof(text),
 		         "{\"trigger\":\"rule%d\","
 		         "\"when\":{\"rss\":{\"bytes\":1000}}}",
 		         i);
-		return say(a, key, "POST", TRIGGERS, text);
+		return api_say(a, key, "POST", TRIGGERS, text);
 	case QUOTA_pins:
 		return pin(a, key);
 	case QUOTA_captures_per_hour:
@@ -196,7 +186,7 @@ exceed(enum quota q)
 	ck_assert_str_eq(reply_detail(&r, "limit"), rows[q].limit);
 	ck_assert_str_eq(reply_detail(&r, "held"), full);
 	ck_assert_str_eq(reply_detail(&r, "freedBy"), conf_quotas[q].frees);
-	list = say(&a, KEY_VIEWER, "GET", QUOTA, NULL);
+	list = api_say(&a, KEY_VIEWER, "GET", QUOTA, NULL);
 	ck_assert_int_eq(list.status, 200);
 	ck_assert_int_eq(
 		json_integer_value(json_object_get(item(&list, q), "held")),
@@ -217,8 +207,8 @@ TEST(a_quota_of_one_tenant_binds_no_other)
 	for (enum quota q = 0; q < QUOTAS; q++) {
 		CLEANUP_API struct test_api a = limited(q);
 		CLEANUP_REPLY struct client_reply made =
-			say(&a, KEY_OTHER, "POST", SERVICES,
-		            "{\"name\":\"" TEST_SERVICE "\"}");
+			api_say(&a, KEY_OTHER, "POST", SERVICES,
+		                "{\"name\":\"" TEST_SERVICE "\"}");
 
 		ck_assert_int_eq(made.status, 201);
 		if (!rows[q].limit || q == QUOTA_captures_per_hour)
@@ -236,7 +226,7 @@ TEST(what_is_deleted_makes_room)
 
 	assert_taken(&a, KEY_ADMIN, QUOTA_services, 0);
 	assert_taken(&a, KEY_ADMIN, QUOTA_services, 1);
-	gone = say(&a, KEY_ADMIN, "DELETE", SERVICES "/more0", NULL);
+	gone = api_say(&a, KEY_ADMIN, "DELETE", SERVICES "/more0", NULL);
 	ck_assert_int_eq(gone.status, 204);
 	assert_taken(&a, KEY_ADMIN, QUOTA_services, 2);
 }
@@ -250,7 +240,7 @@ TEST(a_push_makes_no_service_past_the_quota)
 	CLEANUP_REPLY struct client_reply known =
 		push(&a, KEY_OPERATOR, TEST_SERVICE);
 	CLEANUP_REPLY struct client_reply list =
-		say(&a, KEY_VIEWER, "GET", SERVICES, NULL);
+		api_say(&a, KEY_VIEWER, "GET", SERVICES, NULL);
 
 	assert_error(&fresh, 403, "QuotaExceeded");
 	ck_assert_str_eq(reply_detail(&fresh, "quota"), "services");
@@ -290,7 +280,7 @@ TEST(a_key_of_a_refused_request_may_be_used_again)
 	assert_taken(&a, KEY_ADMIN, QUOTA_services, 0);
 	refused = ask(&a, q);
 	assert_error(&refused, 403, "QuotaExceeded");
-	gone = say(&a, KEY_ADMIN, "DELETE", SERVICES "/more0", NULL);
+	gone = api_say(&a, KEY_ADMIN, "DELETE", SERVICES "/more0", NULL);
 	made = ask(&a, q);
 	ck_assert_int_eq(made.status, 201);
 }
@@ -304,8 +294,8 @@ TEST(a_tenant_is_shown_what_it_holds_and_may_hold)
 	CLEANUP_REPLY struct client_reply own = {0}, theirs = {0};
 
 	assert_taken(&a, KEY_OPERATOR, QUOTA_pins, 0);
-	own = say(&a, KEY_VIEWER, "GET", QUOTA, NULL);
-	theirs = say(&a, KEY_OTHER, "GET", QUOTA, NULL);
+	own = api_say(&a, KEY_VIEWER, "GET", QUOTA, NULL);
+	theirs = api_say(&a, KEY_OTHER, "GET", QUOTA, NULL);
 	for (enum quota q = 0; q < QUOTAS; q++) {
 		const json_t *one = item(&own, q);
 		const json_t *most = json_object_get(one, "limit");
@@ -363,8 +353,8 @@ TEST(metrics_by_a_key_tell_of_its_own_tenant)
 	                    "[quota.other]\nservices = 6\n");
 	CLEANUP_REPLY struct client_reply all = {0}, own = {0}, made = {0};
 
-	made = say(&a, KEY_OTHER, "POST", SERVICES,
-	           "{\"name\":\"" TEST_SERVICE "\"}");
+	made = api_say(&a, KEY_OTHER, "POST", SERVICES,
+	               "{\"name\":\"" TEST_SERVICE "\"}");
 	ck_assert_int_eq(made.status, 201);
 	all = ask(&a, (struct ask){.path = "/metrics", .scraper = true});
 	own = ask(&a, (struct ask){.key = KEY_VIEWER, .path = "/metrics"});

@@ -1,6 +1,7 @@
 /* Triggers, which start captures of a service automatically. */
 #include "base/json.h"
 #include "lib/api.h"
+#include "lib/api_short.h"
 #include "store/trigger.h"
 
 #include <stdio.h>
@@ -10,22 +11,12 @@
 #define RSS      "\"when\":{\"rss\":{\"bytes\":1000}}"
 
 static struct client_reply
-say(struct test_api *a, enum api_key key, const char *method, const char *path,
-    const char *body)
-{
-	return ask(a, (struct ask){.key = key,
-	                           .method = method,
-	                           .path = path,
-	                           .body = body});
-}
-
-static struct client_reply
 make(struct test_api *a, const char *name, const char *members)
 {
 	char body[512];
 
 	snprintf(body, sizeof(body), "{\"trigger\":\"%s\",%s}", name, members);
-	return say(a, KEY_ADMIN, "POST", TRIGGERS, body);
+	return api_say(a, KEY_ADMIN, "POST", TRIGGERS, body);
 }
 
 static void
@@ -60,7 +51,7 @@ TEST(every_kind_comes_back_as_it_was_given)
 		snprintf(members, sizeof(members), "\"when\":%s", good[i].when);
 		made = make(&a, name, members);
 		path_of(&made, path);
-		got = say(&a, KEY_VIEWER, "GET", path, NULL);
+		got = api_say(&a, KEY_VIEWER, "GET", path, NULL);
 		ck_assert_int_eq(made.status, 201);
 		ck_assert_int_eq(got.status, 200);
 		ck_assert_msg(
@@ -211,11 +202,11 @@ TEST(put_replaces_and_delete_removes)
 	char path[128];
 
 	path_of(&made, path);
-	put = say(&a, KEY_ADMIN, "PUT", path,
-	          "{\"trigger\":\"u\",\"when\":{\"cpu\":{\"percent\":5}},"
-	          "\"enabled\":false}");
-	gone = say(&a, KEY_ADMIN, "DELETE", path, NULL);
-	get = say(&a, KEY_ADMIN, "GET", path, NULL);
+	put = api_say(&a, KEY_ADMIN, "PUT", path,
+	              "{\"trigger\":\"u\",\"when\":{\"cpu\":{\"percent\":5}},"
+	              "\"enabled\":false}");
+	gone = api_say(&a, KEY_ADMIN, "DELETE", path, NULL);
+	get = api_say(&a, KEY_ADMIN, "GET", path, NULL);
 
 	ck_assert_int_eq(put.status, 200);
 	ck_assert_str_eq(reply_text(&put, "trigger"), "u");
@@ -241,9 +232,9 @@ TEST(a_tenant_without_a_scope_may_name_no_webhook)
 {
 	CLEANUP_API struct test_api a =
 		test_api(1, "[webhook]\nallow = host\n");
-	CLEANUP_REPLY struct client_reply service = say(
+	CLEANUP_REPLY struct client_reply service = api_say(
 		&a, KEY_OTHER, "POST", "/api/v1/services", "{\"name\":\"n\"}");
-	CLEANUP_REPLY struct client_reply r = say(
+	CLEANUP_REPLY struct client_reply r = api_say(
 		&a, KEY_OTHER, "POST", "/api/v1/services/n/triggers",
 		"{\"trigger\":\"t\"," RSS ",\"webhook\":\"https://host/\"}");
 
@@ -260,8 +251,8 @@ TEST(viewers_do_not_see_where_a_webhook_goes)
 		make(&a, "t", RSS ",\"webhook\":\"https://host/secret\"");
 	CLEANUP_REPLY struct client_reply seen = {0}, hidden = {0};
 
-	seen = say(&a, KEY_OPERATOR, "GET", TRIGGERS, NULL);
-	hidden = say(&a, KEY_VIEWER, "GET", TRIGGERS, NULL);
+	seen = api_say(&a, KEY_OPERATOR, "GET", TRIGGERS, NULL);
+	hidden = api_say(&a, KEY_VIEWER, "GET", TRIGGERS, NULL);
 	ck_assert_str_eq(reply_text(&made, "webhook"), "https://host/secret");
 	ck_assert_ptr_nonnull(strstr(buf_str(&seen.body), "secret"));
 	ck_assert_ptr_null(strstr(buf_str(&hidden.body), "secret"));

@@ -12,12 +12,19 @@ api_get(struct test_api *a, const char *path)
 }
 
 struct client_reply
-api_post(struct test_api *a, const char *path, const char *body)
+api_say(struct test_api *a, enum api_key key, const char *method,
+        const char *path, const char *body)
 {
-	return ask(a, (struct ask){.key = KEY_OPERATOR,
-	                           .method = "POST",
+	return ask(a, (struct ask){.key = key,
+	                           .method = method,
 	                           .path = path,
 	                           .body = body});
+}
+
+struct client_reply
+api_post(struct test_api *a, const char *path, const char *body)
+{
+	return api_say(a, KEY_OPERATOR, "POST", path, body);
 }
 
 struct client_reply

@@ -8,6 +8,10 @@ struct client_reply api_get(struct test_api *a, const char *path);
 /* Makes a request with a viewer's key; fmt has up to two %s. */
 struct client_reply
 api_getf(struct test_api *a, const char *fmt, const char *id, const char *id2);
+/* Makes a request with this key; body may be NULL. */
+struct client_reply
+api_say(struct test_api *a, enum api_key key, const char *method,
+        const char *path, const char *body);
 /* Make requests with an operator's key. */
 struct client_reply
 api_post(struct test_api *a, const char *path, const char *body);

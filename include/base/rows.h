@@ -41,5 +41,9 @@ rows_reach(void *rows, uint32_t *cap, uint64_t row, size_t row_size);
 	((uint64_t)(used) + (more) > (most)       \
 	         ? -E2BIG                         \
 	         : ROWS_ROOM(rows, cap, used, more))
+/* Makes room for one more row of the array o->NAME, which has o->NAME_cap and
+ * o->nNAME beside it; -E2BIG past `most` rows. */
+#define ROWS_ONE_MORE(o, name, most) \
+	ROWS_ROOM_OF((o)->name, (o)->name##_cap, (o)->n##name, 1, most)
 #define ROWS_REACH(rows, cap, row) \
 	rows_reach(&(rows), &(cap), row, sizeof(*(rows)))

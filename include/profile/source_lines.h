@@ -15,6 +15,9 @@ struct source_line {
 	uint32_t sample;     /* private: last counted, plus 1 */
 };
 
+/* Compares two lines by file, then by number, for qsort(3). */
+int source_line_by_place(const void *a, const void *b);
+
 struct source_lines {
 	struct source_line *items; /* that occur; by self, then total, largest
 	                              first */

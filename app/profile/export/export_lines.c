@@ -18,15 +18,6 @@
 
 #define LINES_MOST 1000
 
-static int
-by_place(const void *a, const void *b)
-{
-	const struct source_line *x = a, *y = b;
-
-	return x->file != y->file ? (x->file > y->file) - (x->file < y->file)
-	                          : (x->line > y->line) - (x->line < y->line);
-}
-
 static void
 put_line(struct buf *out, const struct strings *s, const struct source_line *l)
 {
@@ -50,7 +41,7 @@ export_lines(const struct tree *t, const struct export_meta *meta,
 	if (rc)
 		return out->err = rc;
 	if (meta->function)
-		qsort(l.items, n, sizeof(*l.items), by_place);
+		qsort(l.items, n, sizeof(*l.items), source_line_by_place);
 	buf_putc(out, '{');
 	json_tree_head(t, meta, out);
 	json_open(out, "lines", '[');

@@ -56,15 +56,6 @@ text(const struct listing *l, uint32_t id)
 
 /* --- lines ---------------------------------------------------------------- */
 
-static int
-by_place(const void *a, const void *b)
-{
-	const struct source_line *x = a, *y = b;
-
-	return x->file != y->file ? (x->file > y->file) - (x->file < y->file)
-	                          : (x->line > y->line) - (x->line < y->line);
-}
-
 static void
 put_line(struct buf *out, int64_t number, const char *line,
          const struct source_line *cost)
@@ -150,7 +141,7 @@ merge_rows(struct source_line *rows, uint32_t n)
 	for (uint32_t i = 0; i < n; i++) {
 		struct source_line *last = kept ? &rows[kept - 1] : NULL;
 
-		if (!last || by_place(last, &rows[i])) {
+		if (!last || source_line_by_place(last, &rows[i])) {
 			rows[kept++] = rows[i];
 			continue;
 		}
@@ -172,7 +163,7 @@ put_source(const struct shown *s, struct buf *out)
 
 	if (rc)
 		return rc;
-	qsort(lines.items, n, sizeof(*lines.items), by_place);
+	qsort(lines.items, n, sizeof(*lines.items), source_line_by_place);
 	put_files(s, &lines, merge_rows(lines.items, n), out);
 	json_put_int(out, "leftOut", lines.n - n);
 	return 0;

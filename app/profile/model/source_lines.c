@@ -185,3 +185,12 @@ source_lines_find(const struct profile *p, uint32_t type, const char *function,
 	*out = (struct source_lines){TAKE(l.rows), n};
 	return 0;
 }
+
+int
+source_line_by_place(const void *a, const void *b)
+{
+	const struct source_line *x = a, *y = b;
+
+	return x->file != y->file ? (x->file > y->file) - (x->file < y->file)
+	                          : (x->line > y->line) - (x->line < y->line);
+}

@@ -44,14 +44,10 @@ listing_free(struct listing *l)
 
 /* --- rows ----------------------------------------------------------------- */
 
-/* Makes room for one more row in an array of at most `most`. */
-#define ONE_MORE(l, field, most) \
-	ROWS_ROOM_OF((l)->field, (l)->field##_cap, (l)->n##field, 1, most)
-
 int
 listing_file(struct listing *l, const struct listing_file *row)
 {
-	int rc = ONE_MORE(l, files, LISTING_MAX_FILES);
+	int rc = ROWS_ONE_MORE(l, files, LISTING_MAX_FILES);
 
 	if (rc)
 		return rc;
@@ -64,7 +60,7 @@ listing_file(struct listing *l, const struct listing_file *row)
 int
 listing_line(struct listing *l, const struct listing_line *row)
 {
-	int rc = ONE_MORE(l, lines, LISTING_MAX_LINES);
+	int rc = ROWS_ONE_MORE(l, lines, LISTING_MAX_LINES);
 
 	if (rc)
 		return rc;
@@ -76,7 +72,7 @@ listing_line(struct listing *l, const struct listing_line *row)
 int
 listing_function(struct listing *l, const struct listing_function *row)
 {
-	int rc = ONE_MORE(l, functions, LISTING_MAX_FUNCTIONS);
+	int rc = ROWS_ONE_MORE(l, functions, LISTING_MAX_FUNCTIONS);
 
 	if (rc)
 		return rc;
@@ -89,7 +85,7 @@ listing_function(struct listing *l, const struct listing_function *row)
 int
 listing_code(struct listing *l, const struct listing_code *row)
 {
-	int rc = ONE_MORE(l, code, LISTING_MAX_CODE);
+	int rc = ROWS_ONE_MORE(l, code, LISTING_MAX_CODE);
 
 	if (rc)
 		return rc;

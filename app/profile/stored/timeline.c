@@ -61,14 +61,10 @@ timeline_free(struct timeline *t)
 	free(t);
 }
 
-/* Makes room for one more row in an array of at most `most`. */
-#define ONE_MORE(t, field, most) \
-	ROWS_ROOM_OF((t)->field, (t)->field##_cap, (t)->n##field, 1, most)
-
 int
 timeline_thread(struct timeline *t, const struct timeline_thread *row)
 {
-	int rc = ONE_MORE(t, threads, TIMELINE_MAX_THREADS);
+	int rc = ROWS_ONE_MORE(t, threads, TIMELINE_MAX_THREADS);
 
 	if (!rc)
 		t->threads[t->nthreads++] = *row;
@@ -78,7 +74,7 @@ timeline_thread(struct timeline *t, const struct timeline_thread *row)
 int
 timeline_sample(struct timeline *t, const struct timeline_sample *row)
 {
-	int rc = ONE_MORE(t, samples, TIMELINE_MAX_SAMPLES);
+	int rc = ROWS_ONE_MORE(t, samples, TIMELINE_MAX_SAMPLES);
 
 	if (!rc)
 		t->samples[t->nsamples++] = *row;
@@ -88,7 +84,7 @@ timeline_sample(struct timeline *t, const struct timeline_sample *row)
 int
 timeline_event(struct timeline *t, const struct timeline_event *row)
 {
-	int rc = ONE_MORE(t, events, TIMELINE_MAX_EVENTS);
+	int rc = ROWS_ONE_MORE(t, events, TIMELINE_MAX_EVENTS);
 
 	if (!rc)
 		t->events[t->nevents++] = *row;
@@ -98,7 +94,7 @@ timeline_event(struct timeline *t, const struct timeline_event *row)
 int
 timeline_counter(struct timeline *t, const struct timeline_counter *row)
 {
-	int rc = ONE_MORE(t, counters, TIMELINE_MAX_COUNTERS);
+	int rc = ROWS_ONE_MORE(t, counters, TIMELINE_MAX_COUNTERS);
 
 	if (!rc)
 		t->counters[t->ncounters++] = *row;

@@ -3,9 +3,9 @@
  * the files of its processes, and instructions from the programs and libraries
  * that they ran.
  *
- * Both are a target's. A file of source text is read only if the profile has a
- * cost in one of its lines, so that the debug information of a program or an
- * interpreter's memory names it; the host decides whether it may be read
+ * Both belong to a target. A source file is read only if one of its lines has a
+ * cost in the profile: then the debug information of a program, or the memory
+ * of an interpreter, names it. The host decides whether it may be read
  * (HOST_SOURCE). Instructions are decoded by libcapstone. All of this runs in
  * the capture's finisher, where a crash costs one capture only.
  */

@@ -1,6 +1,6 @@
 /*
- * A listing: the text of source lines that a profile has cost in, and the
- * instructions of the functions in which it has most.
+ * A listing: the text of the source lines that have a cost in a profile, and
+ * the instructions of its costliest functions.
  *
  * The worker reads both when a capture ends, if the service's owner allows it,
  * so that they are those that ran. The listing is stored with the profile (blob

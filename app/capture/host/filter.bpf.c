@@ -82,8 +82,8 @@ struct user {
 	uint64_t bytes; /* of the registers in the record */
 };
 
-/* Writes the registers of a 64-bit program, as perf orders them; false: it is
- * none, or a thread of the kernel that works for one. */
+/* Writes the registers of a 64-bit program, in perf's order. Returns false for
+ * other programs, and for a kernel thread that works for a program. */
 static __always_inline bool
 put_regs(const void *regs, uint64_t *to, struct user *out)
 {

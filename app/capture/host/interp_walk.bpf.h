@@ -243,8 +243,8 @@ some_frames(const struct interp_slot *slot, struct walk_at *w,
 	                       : WALK_FAULT;
 }
 
-/* The state of the walk is where the context will be, since the functions of a
- * chain of calls have 512 bytes of stack together. */
+/* Keeps the state of the walk where the context will be: the kernel allows all
+ * functions of a chain of calls 512 bytes of stack together. */
 static __always_inline enum interp_end
 follow(const struct interp_slot *slot, struct interp_stack *to)
 {

@@ -1,4 +1,4 @@
-/* The two halves of a listing; each adds its rows as far as there is room. */
+/* The two halves of a listing. Each adds rows until a limit is reached. */
 #pragma once
 
 #include "capture/listing.h"

@@ -106,7 +106,7 @@ learn(struct luajit *l, const struct jit_space *space, uint64_t dispatch)
 	return true;
 }
 
-/* True for the address of a coroutine, or of the main one. */
+/* True for the address of a state: a coroutine, or the main one. */
 static bool
 is_coroutine(struct luajit *l, const struct jit_space *space, uint64_t at)
 {

@@ -53,7 +53,7 @@ luajit_traces_read(const struct luajit_image *image,
 struct luajit_trace *
 luajit_traces_find(const struct luajit_traces *t, uint64_t pc);
 /*
- * Finds the functions that run at an address of a trace's code, the innermost
+ * Finds the functions that run at an address in a trace's code, innermost
  * first.
  *
  *   Shape    out[LUAJIT_MAX_CALLS]; in_call: C is called there

@@ -487,8 +487,8 @@ left_of(const struct capture *c)
 	return sum;
 }
 
-/* If more than this share of a slot's calls, in thousandths, is cut off, or was
- * made while the process did nothing else, its samples have wrong shares. */
+/* Samples of a slot have wrong shares if more than this many of a thousand of
+ * its calls were cut off, or made while the process did nothing else. */
 #define MOST_WRONG 400
 
 static quality_notes

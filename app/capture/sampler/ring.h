@@ -34,8 +34,8 @@ struct ring {
  *   Errors   -ENOMEM (RLIMIT_MEMLOCK too), -errno; *out untouched
  */
 MUST_CHECK int ring_open(int fd, size_t size, struct ring *out);
-/* Reads a ring that the caller has mapped: page, and data with room behind.
- * What it contains already is passed over. */
+/* Begins to read a ring that the caller has mapped: its control page, and its
+ * data, with room behind. Records that it already contains are skipped. */
 void ring_borrow(void *page, void *data, size_t size, size_t behind,
                  struct ring *out);
 void ring_close(struct ring *r);

@@ -69,8 +69,8 @@ map_rings(struct sampler_filter *f, int rings_fd)
 	return f->rings && map_wakes(f);
 }
 
-/* Returns the bytes of a CPU's ring: enough for a second of stacks of 4 KB, if
- * they are no more than half of what rings may take. */
+/* Returns the size of a CPU's ring: enough for a second of stacks of 4 KB each,
+ * but at most half of what rings may take. */
 static uint32_t
 ring_bytes(const struct sampler_ask *ask)
 {

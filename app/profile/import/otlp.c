@@ -605,7 +605,7 @@ make_location(struct otlp *o, uint64_t at, uint32_t *out)
 	return 0;
 }
 
-/* Most locations of a stack have been made for another one. */
+/* Makes a location, unless an earlier stack has it: most do. */
 static int
 location_of(struct otlp *o, uint64_t at, uint32_t *out)
 {

@@ -11,6 +11,11 @@
  * allocates nothing, writes no file, starts no thread, and changes neither
  * errno nor a signal. After fork(2), the child goes on counting in its own
  * copy.
+ *
+ * Other profilers see the samples at its static probes (USDT), which keep to
+ * the contract of OpenTelemetry: otel_memory:alloc has the address, the bytes
+ * and the bytes that the sample stands for, otel_memory:free the address.
+ *   Source   OpenTelemetry eBPF profiler, design-docs/00003-memory-profiling
  */
 #include "preload/heap_layout.h"
 
@@ -24,6 +29,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/sdt.h>
 #include <time.h>
 #include <unwind.h>
 
@@ -382,6 +388,7 @@ count_free(const struct live *is)
 	ADD(stacks[is->stack].freed_samples, 1);
 	ADD(stacks[is->stack].freed_objects, is->objects);
 	ADD(stacks[is->stack].freed_bytes, is->bytes);
+	STAP_PROBE1(otel_memory, free, is->p);
 }
 
 /* Records a sampled allocation until it is freed. */
@@ -541,6 +548,7 @@ count(void *p, size_t n)
 	ADD(s->samples, 1);
 	ADD(s->objects, is.objects);
 	ADD(s->bytes, is.bytes);
+	STAP_PROBE3(otel_memory, alloc, is.p, n, is.bytes);
 	keep(&is);
 }
 

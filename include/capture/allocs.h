@@ -9,6 +9,7 @@
 #pragma once
 
 #include "base/cleanup.h"
+#include "capture/host/allocs_layout.h"
 #include "capture/host/emit_layout.h"
 
 #include <stdbool.h>
@@ -18,9 +19,11 @@
 /* Wait before probing a process that has just begun: it may end soon. */
 #define ALLOCS_LATE_NS INT64_C(200000000)
 
-/* One function of a file. */
+/* One function of a file, or a static probe. */
 struct allocs_place {
 	uint64_t offset;   /* of the probe in the file */
+	uint64_t counter;  /* of a 16-bit number in the file, which counts who
+	                      listens to a static probe; 0: none */
 	uint8_t size;      /* number of the register with the size */
 	uint8_t count;     /* number of the register to multiply size by, */
 	uint8_t has_count; /* if there is one */
@@ -34,8 +37,15 @@ struct allocs_place {
 	uint8_t throws; /* throws an exception on failure; else returns */
 	/* The return address is not on top of the stack. */
 	uint8_t moved;
-	uint8_t reserved[3];
+	/* A static probe, which has arguments instead of registers:
+	 * capture/probes/memory_sampler.h. */
+	uint8_t is_static;
+	struct allocs_sampled sampled;
+	uint32_t reserved;
 };
+/* A place travels as numbers of a question to the opener. */
+#define ALLOCS_PLACE_NUMBERS (sizeof(struct allocs_place) / sizeof(int32_t))
+_Static_assert(sizeof(struct allocs_place) == 56, "no holes");
 
 /* Asks to watch a process; the file with its allocation functions comes along
  * as a descriptor. n == 0: stop watching the process. */
@@ -53,7 +63,8 @@ struct allocs {
 	                   the scale and mean of samples */
 	int outputs_fd; /* the array of events that samples are written to */
 	int interps_fd; /* as in struct waits */
-	int calls_fd, prog_fd;
+	int calls_fd, arguments_fd;
+	int prog_fd, sampled_fd; /* the programs */
 };
 
 /*

@@ -21,8 +21,9 @@
 struct inuse {
 	int slots_fd; /* maps to be mapped shared: struct inuse_slot, */
 	int sets_fd;  /* and struct inuse_set */
-	int outputs_fd, interps_fd, calls_fd; /* as in struct allocs */
-	int hold_fd, free_fd;                 /* the programs */
+	/* as in struct allocs */
+	int outputs_fd, interps_fd, calls_fd, arguments_fd;
+	int hold_fd, free_fd, sampled_fd, released_fd; /* the programs */
 };
 
 /*

@@ -38,12 +38,20 @@ if [ "$(id -u)" -eq 0 ]; then
     exec "$1/box/program" "$1/a_program_on_an_overlay.truth" "$2"' sh "$tmp" $rate
   names+=(a_program_on_an_overlay)
 fi
-capture alloc some "${names[@]}"
+# A sampler that keeps to the contract of OpenTelemetry: libstoker-heap.so under
+# another name.
+cp "$B/libstoker-heap.so" "$tmp/another-sampler.so"
+allocates sampler 50000 LD_PRELOAD="$tmp/another-sampler.so"
+capture alloc some "${names[@]}" sampler
 check allocations_are_captured captured some
 check shares_of_bytes_are_true agree some alloc_space 3 4 15
 check objects_are_counted agree some alloc_objects 2 8 30
 check stacks_of_allocations_are_whole [ "$(quality some stacksComplete)" = "$(quality some samplesKept)" ]
 check stacks_begin_at_the_allocator_s_callers [ "$(samples some ';work;get_large ')" -gt 0 ]
+check samples_that_a_program_takes_itself_are_captured captured sampler
+check shares_of_a_program_s_own_samples_are_true agree sampler alloc_space 3 4 20
+check the_report_says_that_the_program_samples_itself grep -q 'note: the program samples its own' "$tmp/sampler.txt"
+check stacks_of_samples_begin_at_the_allocator_s_callers [ "$(samples sampler ';work;get_large ')" -gt 0 ]
 for name in "${names[@]}"; do
   check "allocations_of_${name}_are_captured" captured "$name"
   check "shares_of_${name}_are_true" agree "$name" alloc_space 3 4 15

@@ -65,14 +65,23 @@ musl-gcc -O2 -g -o "$tmp/musl" tests/targets/leaking.c -lpthread -lm 2>"$tmp/mus
 for name in static musl; do
   started "a_${name}_program" "$tmp/$name" "$tmp/a_${name}_program.truth" "$rate"
 done
-capture memory "${allocators[@]}" a_static_program a_musl_program
-for name in "${allocators[@]}" a_static_program a_musl_program; do
+# A program that samples by itself, as the library does under another name.
+started samples "$B/targets/sampling" "$tmp/samples.truth" 30000
+cp "$B/libstoker-heap.so" "$tmp/another-sampler.so"
+started another env LD_PRELOAD="$tmp/another-sampler.so" "$B/targets/leaking" "$tmp/another.truth" 50000
+capture memory "${allocators[@]}" a_static_program a_musl_program samples another
+for name in "${allocators[@]}" a_static_program a_musl_program samples another; do
   check "memory_in_use_of_${name}_is_captured" captured "$name"
   check "shares_of_${name}_are_true" true_of "$name"
 done
 for name in "${allocators[@]}"; do
   check "the_report_says_that_operator_new_of_${name}_is_missing" grep -q 'operator new' "$tmp/$name.txt"
 done
+
+for name in samples another; do
+  check "the_report_says_that_${name}_samples_by_itself" grep -q 'note: the program samples its own' "$tmp/$name.txt"
+done
+check stacks_begin_at_the_caller_of_a_sampler [ "$(samples another ';work;keep_most ')" -gt 0 ]
 
 # --- what would cost too much ---------------------------------------------------
 allocates busy 1000000

@@ -1,4 +1,6 @@
 /* A hostile ELF image, all of which is read. */
+#include "capture/probes/allocators.h"
+#include "capture/probes/memory_sampler.h"
 #include "capture/symbols/symbols.h"
 #include "capture/symbols/symtab.h"
 
@@ -64,6 +66,18 @@ walk_places(const struct elf_image *e)
 	}
 }
 
+static void
+walk_probes(const struct elf_image *e)
+{
+	struct memory_sampler s;
+	struct allocator a;
+
+	if (!allocator_find(e, &a) && a.n > ALLOCS_MAX_PLACES)
+		abort();
+	if (!memory_sampler_find(e, &s) && (!s.n || s.n > ALLOCS_MOST_STATIC))
+		abort();
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
@@ -77,6 +91,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		return 0;
 	walk_places(e);
 	walk_symbols(e);
+	walk_probes(e);
 	if (!elf_debuglink(e, name, &crc) && !strlen(name))
 		abort();
 	if (elf_debug_matches(e, e) && e->build_id_size)

@@ -58,15 +58,36 @@ mean_now(const struct emit_slot *s)
 	return s->mean >> 32 || doubled > 31 || mean >> 32 ? UINT32_MAX : mean;
 }
 
+/* Counts a call, and samples it by the bytes that it stands for: its size, but
+ * for one that the process has sampled. */
+static __always_inline void
+take(void *ctx, struct emit_slot *s, struct emit_calls *count, uint64_t size,
+     uint64_t weight)
+{
+	uint64_t mean;
+	bool scaled;
+
+	count->bytes += weight;
+	if (!s->scale)
+		return;
+	/* CPUs share the count, so it is not written to once it has ended */
+	scaled = s->scaled > 0 && __sync_fetch_and_add(&s->scaled, -1) > 0;
+	mean = mean_now(s);
+	if (!mean || !is_kept(weight, mean))
+		return;
+	count->costly++;
+	__sync_fetch_and_add(&s->taken, 1);
+	emit_alloc(ctx, scaled ? s : NULL, size, weight > mean ? weight : mean);
+}
+
 SEC("uprobe")
 int
 stoker_alloc(void *ctx)
 {
-	uint64_t cookie = bpf_get_attach_cookie(ctx), size, mean;
+	uint64_t cookie = bpf_get_attach_cookie(ctx), size;
 	struct emit_calls *count;
 	uint32_t slot = ALLOCS_SLOT(cookie);
 	struct emit_slot *s = bpf_map_lookup_elem(&slots, &slot);
-	bool scaled;
 
 	count = bpf_map_lookup_elem(&calls, &slot);
 	if (!s || !count)
@@ -75,18 +96,26 @@ stoker_alloc(void *ctx)
 	if (ALLOCS_HAS_UNLESS(cookie) && !read_reg(ctx, ALLOCS_OLD_OF(cookie)))
 		return 0;
 	size = bytes_of(ctx, cookie);
-	if (!size)
+	if (size)
+		take(ctx, s, count, size, size);
+	return 0;
+}
+
+SEC("uprobe")
+int
+stoker_sampled(void *ctx)
+{
+	uint64_t cookie = bpf_get_attach_cookie(ctx);
+	const struct allocs_sampled *a = arguments_of(cookie);
+	uint32_t slot = ALLOCS_SLOT(cookie);
+	struct emit_slot *s = bpf_map_lookup_elem(&slots, &slot);
+	struct emit_calls *count = bpf_map_lookup_elem(&calls, &slot);
+	struct sampled of;
+
+	if (!s || !count || !a)
 		return 0;
-	count->bytes += size;
-	if (!s->scale)
-		return 0;
-	/* CPUs share the count, so it is not written to once it has ended */
-	scaled = s->scaled > 0 && __sync_fetch_and_add(&s->scaled, -1) > 0;
-	mean = mean_now(s);
-	if (!mean || !is_kept(size, mean))
-		return 0;
-	count->costly++;
-	__sync_fetch_and_add(&s->taken, 1);
-	emit_alloc(ctx, scaled ? s : NULL, size, mean);
+	count->calls++;
+	of = sampled_of(ctx, a);
+	take(ctx, s, count, of.size, of.weight);
 	return 0;
 }

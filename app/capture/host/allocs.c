@@ -28,7 +28,9 @@ allocs_close(struct allocs *a)
 	close_ptr(&a->outputs_fd);
 	close_ptr(&a->interps_fd);
 	close_ptr(&a->calls_fd);
+	close_ptr(&a->arguments_fd);
 	close_ptr(&a->prog_fd);
+	close_ptr(&a->sampled_fd);
 }
 
 static int
@@ -39,12 +41,16 @@ keep_all(const struct allocs_bpf *bpf, struct allocs *out)
 		.outputs_fd = program_keep(bpf_map__fd(bpf->maps.outputs)),
 		.interps_fd = program_keep(bpf_map__fd(bpf->maps.interps)),
 		.calls_fd = program_keep(bpf_map__fd(bpf->maps.calls)),
+		.arguments_fd = program_keep(bpf_map__fd(bpf->maps.arguments)),
 		.prog_fd =
 			program_keep(bpf_program__fd(bpf->progs.stoker_alloc)),
+		.sampled_fd = program_keep(
+			bpf_program__fd(bpf->progs.stoker_sampled)),
 	};
 
 	if (a.slots_fd < 0 || a.outputs_fd < 0 || a.interps_fd < 0 ||
-	    a.calls_fd < 0 || a.prog_fd < 0) {
+	    a.calls_fd < 0 || a.arguments_fd < 0 || a.prog_fd < 0 ||
+	    a.sampled_fd < 0) {
 		allocs_close(&a);
 		return -EMFILE;
 	}
@@ -84,6 +90,10 @@ allocs_open(struct allocs *out)
 	program_kernel(bpf->rodata->kernel_has);
 	rc = bpf_program__set_expected_attach_type(
 		bpf->progs.stoker_alloc, (enum bpf_attach_type)PROBE_CALLS);
+	if (!rc)
+		rc = bpf_program__set_expected_attach_type(
+			bpf->progs.stoker_sampled,
+			(enum bpf_attach_type)PROBE_CALLS);
 	if (!rc)
 		rc = allocs_bpf__load(bpf);
 	if (!rc)
@@ -406,9 +416,11 @@ static bool
 make_links(struct watchers *p, uint32_t slot)
 {
 	struct probe_target *t = &p->watch.targets[slot];
-	int prog = p->allocs->prog_fd;
+	int prog = t->of.places[0].is_static ? p->allocs->sampled_fd
+	                                     : p->allocs->prog_fd;
 
-	t->links[1] = probe_watch_link(&p->watch, slot, ~1u, PROBE_CALLS, prog);
+	t->links[1] = probe_watch_link(&p->watch, slot, ~UINT64_C(1),
+	                               PROBE_CALLS, prog);
 	t->links[0] = probe_watch_link(&p->watch, slot, 1, PROBE_CALLS, prog);
 	if (t->links[0] < 0)
 		probe_unlink(t);
@@ -606,6 +618,7 @@ allocs_run(const struct allocs *a, int socket, int hold, unsigned budget)
 	p.allocs = a;
 	p.watch = (struct probe_watch){
 		.calls_fd = a->calls_fd,
+		.arguments_fd = a->arguments_fd,
 		.budget = budget,
 		.least = LEAST_USED,
 	};

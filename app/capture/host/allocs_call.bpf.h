@@ -1,10 +1,13 @@
 /*
- * The common part of programs at allocation functions: reads from registers how
- * much a call asks for, and chooses the calls that become samples.
+ * The common part of programs at allocation functions and at static probes:
+ * reads from registers how much a call asks for, and chooses the calls that
+ * become samples.
  */
 #pragma once
 
 #include "allocs_cookie.h"
+#include "allocs_layout.h"
+#include "emit_layout.h"
 
 #include <linux/bpf.h>
 #include <stdbool.h>
@@ -62,4 +65,58 @@ static bool
 is_kept(uint64_t size, uint64_t mean)
 {
 	return size >= mean || bpf_get_prandom_u32() * mean < size << 32;
+}
+
+/* --- static probes -------------------------------------------------------- */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__type(key, uint32_t);
+	__type(value, struct allocs_sampled);
+	__uint(max_entries, EMIT_SLOTS *ALLOCS_MOST_STATIC);
+} arguments SEC(".maps");
+
+static __always_inline const struct allocs_sampled *
+arguments_of(uint64_t cookie)
+{
+	uint32_t at = ALLOCS_STATIC_OF(cookie);
+
+	return bpf_map_lookup_elem(&arguments, &at);
+}
+
+static __always_inline uint64_t
+read_argument(const void *regs, const struct allocs_argument *a)
+{
+	uint64_t value = (uint64_t)(int64_t)a->plus;
+	uint32_t unused = 64 - 8 * a->bytes;
+
+	if (a->from != ALLOCS_CONSTANT)
+		value += read_reg(regs, a->reg);
+	if (a->from == ALLOCS_MEMORY &&
+	    bpf_probe_read_user(&value, sizeof(value), (const void *)value))
+		return 0;
+	value <<= unused & 63;
+	return a->is_signed ? (uint64_t)((int64_t)value >> (unused & 63))
+	                    : value >> (unused & 63);
+}
+
+/* What a static probe says of an allocation. */
+struct sampled {
+	uint64_t size;   /* bytes, at least 1 */
+	uint64_t weight; /* bytes that it stands for, at least size */
+};
+
+static __always_inline struct sampled
+sampled_of(const void *regs, const struct allocs_sampled *a)
+{
+	struct sampled of = {read_argument(regs, &a->bytes),
+	                     read_argument(regs, &a->weight)};
+
+	if (!of.size || of.size > most)
+		of.size = 1;
+	if (of.weight < of.size)
+		of.weight = of.size;
+	if (of.weight > most)
+		of.weight = most;
+	return of;
 }

@@ -2,7 +2,8 @@
  * The cookie of a probe: one number that the kernel passes to the BPF program
  * at the probe. It holds the slot of the process, and the registers, as
  * instructions number them, with: the size, its factor, the memory to replace,
- * and the address to which the new address is written.
+ * and the address to which the new address is written. A static probe has the
+ * number of its arguments in place of registers.
  */
 #pragma once
 
@@ -26,3 +27,9 @@
 #define ALLOCS_TO(number)     (UINT64_C(1) << 36 | (uint64_t)(number) << 32)
 #define ALLOCS_HAS_TO(cookie) ((cookie) >> 36 & 1)
 #define ALLOCS_TO_OF(cookie)  ((uint32_t)((cookie) >> 32 & 15))
+
+/* A static probe: the number of its arguments among those of its process. */
+#define ALLOCS_STATIC(slot, n) ((uint64_t)(slot) << 16 | (uint64_t)(n))
+#define ALLOCS_STATIC_OF(cookie)                    \
+	(ALLOCS_SLOT(cookie) * ALLOCS_MOST_STATIC + \
+	 ((uint32_t)(cookie) & (ALLOCS_MOST_STATIC - 1)))

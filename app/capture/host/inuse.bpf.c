@@ -136,6 +136,12 @@ count(uint32_t slot, struct emit_calls more)
 	c->costly += more.costly;
 }
 
+static __always_inline uint64_t
+new_id(void)
+{
+	return bpf_ktime_get_ns() << 8 | (bpf_get_smp_processor_id() & 255);
+}
+
 /* Notes the memory that a call replaces, if this memory is a sample. */
 static __always_inline void
 note_old(const void *regs, uint64_t cookie, struct call *to)
@@ -179,7 +185,7 @@ begin(const void *regs, uint64_t cookie, const struct inuse_slot *s)
 		return NO_MORE;
 	if (ALLOCS_HAS_TO(cookie))
 		c.to = read_reg(regs, ALLOCS_TO_OF(cookie));
-	id = bpf_ktime_get_ns() << 8 | (bpf_get_smp_processor_id() & 255);
+	id = new_id();
 	*numbered = id;
 	return bpf_map_update_elem(&begun, &id, &c, BPF_ANY) ? NO_MORE : RETURN;
 }
@@ -198,11 +204,31 @@ result_of(const void *regs, const struct call *c)
 	return address;
 }
 
+/* Writes a sample, and gives it a row. */
+static __noinline void
+write_sample(void *ctx, struct inuse_slot *s, uint64_t key, uint64_t id,
+             const struct call *c)
+{
+	struct emit_event e = {
+		.size = c->size,
+		.mean = c->mean,
+		.call = -1,
+		.class = EMIT_ALLOC,
+		.scale = EMIT_SCALE,
+		.most_scale = EMIT_SCALE,
+		.address = id,
+		.result = keep(key, id),
+	};
+
+	if (e.result < 0)
+		__sync_fetch_and_add(&s->untracked, 1);
+	emit(ctx, emit_begin(), &e);
+}
+
 static __always_inline void
 end(void *ctx, uint32_t slot, struct inuse_slot *s, uint64_t id,
     const struct call *c)
 {
-	struct emit_event e = {.call = -1, .class = EMIT_ALLOC};
 	uint64_t address = result_of(ctx, c);
 	struct inuse_set *set = c->old ? set_of(c->old) : NULL;
 
@@ -211,14 +237,7 @@ end(void *ctx, uint32_t slot, struct inuse_slot *s, uint64_t id,
 	if (!c->chosen || !address || c->releases)
 		return;
 	count(slot, (struct emit_calls){.bytes = c->size});
-	e.size = c->size;
-	e.mean = c->mean;
-	e.scale = e.most_scale = EMIT_SCALE;
-	e.address = id;
-	e.result = keep(INUSE_KEY(slot, address), id);
-	if (e.result < 0)
-		__sync_fetch_and_add(&s->untracked, 1);
-	emit(ctx, emit_begin(), &e);
+	write_sample(ctx, s, INUSE_KEY(slot, address), id, c);
 }
 
 SEC("uprobe")
@@ -258,6 +277,52 @@ stoker_free(void *ctx)
 	uint64_t address = read_reg(ctx, ALLOCS_SIZE(cookie));
 
 	count(slot, (struct emit_calls){.calls = 1});
+	if (address)
+		clear(INUSE_KEY(slot, address));
+	return 0;
+}
+
+/* --- static probes of a program that samples its own allocations ---------- */
+
+SEC("uprobe")
+int
+stoker_sampled(void *ctx)
+{
+	uint64_t cookie = bpf_get_attach_cookie(ctx), address;
+	const struct allocs_sampled *a = arguments_of(cookie);
+	uint32_t slot = ALLOCS_SLOT(cookie);
+	struct inuse_slot *s = bpf_map_lookup_elem(&slots, &slot);
+	struct call c = {0};
+	struct sampled of;
+
+	if (!s || s->state != INUSE_WATCHED || !a)
+		return 0;
+	of = sampled_of(ctx, a);
+	address = read_argument(ctx, &a->memory);
+	c.size = of.size;
+	c.mean = s->mean;
+	c.chosen = address && c.mean && c.mean >> 32 == 0 &&
+	           is_kept(of.weight, c.mean);
+	count(slot, (struct emit_calls){.calls = 1,
+	                                .bytes = of.weight,
+	                                .costly = c.chosen});
+	if (c.mean < of.weight)
+		c.mean = of.weight;
+	if (c.chosen)
+		write_sample(ctx, s, INUSE_KEY(slot, address), new_id(), &c);
+	return 0;
+}
+
+SEC("uprobe")
+int
+stoker_released(void *ctx)
+{
+	uint64_t cookie = bpf_get_attach_cookie(ctx), address;
+	const struct allocs_sampled *a = arguments_of(cookie);
+	uint32_t slot = ALLOCS_SLOT(cookie);
+
+	count(slot, (struct emit_calls){.calls = 1});
+	address = a ? read_argument(ctx, &a->memory) : 0;
 	if (address)
 		clear(INUSE_KEY(slot, address));
 	return 0;

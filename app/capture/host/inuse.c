@@ -21,8 +21,11 @@ inuse_close(struct inuse *u)
 	close_ptr(&u->outputs_fd);
 	close_ptr(&u->interps_fd);
 	close_ptr(&u->calls_fd);
+	close_ptr(&u->arguments_fd);
 	close_ptr(&u->hold_fd);
 	close_ptr(&u->free_fd);
+	close_ptr(&u->sampled_fd);
+	close_ptr(&u->released_fd);
 }
 
 static int
@@ -38,11 +41,17 @@ keep_all(const struct inuse_bpf *bpf, struct inuse *out)
 			program_keep(bpf_program__fd(bpf->progs.stoker_hold)),
 		.free_fd =
 			program_keep(bpf_program__fd(bpf->progs.stoker_free)),
+		.arguments_fd = program_keep(bpf_map__fd(bpf->maps.arguments)),
+		.sampled_fd = program_keep(
+			bpf_program__fd(bpf->progs.stoker_sampled)),
+		.released_fd = program_keep(
+			bpf_program__fd(bpf->progs.stoker_released)),
 	};
 
 	if (u.slots_fd < 0 || u.sets_fd < 0 || u.outputs_fd < 0 ||
 	    u.interps_fd < 0 || u.calls_fd < 0 || u.hold_fd < 0 ||
-	    u.free_fd < 0) {
+	    u.free_fd < 0 || u.arguments_fd < 0 || u.sampled_fd < 0 ||
+	    u.released_fd < 0) {
 		inuse_close(&u);
 		return -EMFILE;
 	}
@@ -55,14 +64,16 @@ keep_all(const struct inuse_bpf *bpf, struct inuse *out)
 static int
 load(struct inuse_bpf *bpf)
 {
+	struct bpf_program *calls[] = {bpf->progs.stoker_free,
+	                               bpf->progs.stoker_sampled,
+	                               bpf->progs.stoker_released};
 	int rc = bpf_program__set_expected_attach_type(
 		bpf->progs.stoker_hold,
 		(enum bpf_attach_type)PROBE_CALLS_AND_RETURNS);
 
-	if (!rc)
+	for (size_t i = 0; i < ARRAY_LEN(calls) && !rc; i++)
 		rc = bpf_program__set_expected_attach_type(
-			bpf->progs.stoker_free,
-			(enum bpf_attach_type)PROBE_CALLS);
+			calls[i], (enum bpf_attach_type)PROBE_CALLS);
 	program_kernel(bpf->rodata->kernel_has);
 	if (!rc)
 		rc = inuse_bpf__load(bpf);
@@ -151,16 +162,22 @@ static int
 make_link(const struct holder *h, uint32_t slot, bool releases)
 {
 	const struct allocs_of *of = &h->watch.targets[slot].of;
-	uint32_t bits = 0;
+	const struct inuse *u = h->inuse;
+	bool is_static = of->places[0].is_static;
+	enum probe_link_type type = PROBE_CALLS;
+	uint64_t bits = 0;
+	int prog;
 
 	for (uint32_t i = 0; i < of->n; i++)
 		if ((of->places[i].releases != 0) == releases)
-			bits |= 1u << i;
-	return releases ? probe_watch_link(&h->watch, slot, bits, PROBE_CALLS,
-	                                   h->inuse->free_fd)
-	                : probe_watch_link(&h->watch, slot, bits,
-	                                   PROBE_CALLS_AND_RETURNS,
-	                                   h->inuse->hold_fd);
+			bits |= UINT64_C(1) << i;
+	if (is_static)
+		prog = releases ? u->released_fd : u->sampled_fd;
+	else
+		prog = releases ? u->free_fd : u->hold_fd;
+	if (!is_static && !releases)
+		type = PROBE_CALLS_AND_RETURNS;
+	return probe_watch_link(&h->watch, slot, bits, type, prog);
 }
 
 /* Probes the releases first, so that no sample's release is missed. The account
@@ -277,6 +294,7 @@ inuse_run(const struct inuse *u, int socket, int hold, unsigned budget)
 	h.inuse = u;
 	h.watch = (struct probe_watch){
 		.calls_fd = u->calls_fd,
+		.arguments_fd = u->arguments_fd,
 		.budget = budget,
 		.least = 1000,
 		.returns = true,

@@ -25,10 +25,13 @@ struct inuse_set {
 	struct inuse_row rows[INUSE_WAYS];
 };
 
-/* Addresses of programs on x86-64 have 56 bits at most.
+/* Addresses of programs on x86-64 have 56 bits at most; other bits, of a
+ * program that passes no address, must not choose another slot.
  *   Source   linux/Documentation/arch/x86/x86_64/5level-paging.rst */
-#define INUSE_KEY(slot, address) ((uint64_t)(slot) << 56 | (address))
-#define INUSE_SLOT(key)          ((uint32_t)((key) >> 56))
+#define INUSE_ADDRESS ((UINT64_C(1) << 56) - 1)
+#define INUSE_KEY(slot, address) \
+	((uint64_t)(slot) << 56 | ((address)&INUSE_ADDRESS))
+#define INUSE_SLOT(key) ((uint32_t)((key) >> 56))
 #define INUSE_SET(key)                                    \
 	((uint32_t)((key)*UINT64_C(0x9e3779b97f4a7c15) >> \
 	            (64 - INUSE_SET_BITS)))

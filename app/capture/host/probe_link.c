@@ -27,6 +27,7 @@ probe_link(const struct probe_link *of)
 		.attach_type = of->type,
 		.path = (uintptr_t)path,
 		.offsets = (uintptr_t)of->offsets,
+		.ref_ctr_offsets = (uintptr_t)of->counters,
 		.cookies = (uintptr_t)of->cookies,
 		.count = of->n,
 		.pid = (uint32_t)of->pid,

@@ -18,6 +18,9 @@ struct probe_link {
 	int32_t pid;
 	uint32_t n;
 	const uint64_t *offsets, *cookies;
+	/* Offsets of 16-bit numbers that count who listens to a probe, or 0;
+	 * NULL: none. */
+	const uint64_t *counters;
 };
 
 /* Creates a link; returns its descriptor, or -errno. Closing the descriptor

@@ -145,11 +145,12 @@ cookie_of(const struct allocs_place *at, uint32_t slot)
 }
 
 int
-probe_watch_link(const struct probe_watch *w, uint32_t slot, uint32_t bits,
+probe_watch_link(const struct probe_watch *w, uint32_t slot, uint64_t bits,
                  enum probe_link_type type, int prog_fd)
 {
 	const struct probe_target *t = &w->targets[slot];
 	uint64_t offsets[ALLOCS_MAX_PLACES], cookies[ALLOCS_MAX_PLACES];
+	uint64_t counters[ALLOCS_MAX_PLACES];
 	struct probe_link link = {
 		.type = type,
 		.prog_fd = prog_fd,
@@ -157,13 +158,18 @@ probe_watch_link(const struct probe_watch *w, uint32_t slot, uint32_t bits,
 		.pid = t->of.pid,
 		.offsets = offsets,
 		.cookies = cookies,
+		.counters = counters,
 	};
 
 	for (uint32_t i = 0; i < t->of.n; i++) {
+		const struct allocs_place *at = &t->of.places[i];
+
 		if (!(bits >> i & 1))
 			continue;
-		offsets[link.n] = t->of.places[i].offset;
-		cookies[link.n++] = cookie_of(&t->of.places[i], slot);
+		offsets[link.n] = at->offset;
+		counters[link.n] = at->counter;
+		cookies[link.n++] = at->is_static ? ALLOCS_STATIC(slot, i)
+		                                  : cookie_of(at, slot);
 	}
 	return link.n ? probe_link(&link) : -ENOENT;
 }
@@ -184,22 +190,46 @@ two_pages(void)
 	return 2 * (size_t)getpagesize();
 }
 
-/* Reads the pages of a process's probes, and locks them as far as
+/* Reads the pages at an offset of a process's file, and locks them as far as
  * RLIMIT_MEMLOCK allows. */
+static void *
+hold_page(const struct probe_target *t, uint64_t offset)
+{
+	off_t at = (off_t)(offset - offset % (size_t)getpagesize());
+	int flags = MAP_SHARED | MAP_POPULATE;
+	void *p = mmap(NULL, two_pages(), PROT_READ, flags | MAP_LOCKED,
+	               t->file, at);
+
+	if (p == MAP_FAILED)
+		p = mmap(NULL, two_pages(), PROT_READ, flags, t->file, at);
+	return p == MAP_FAILED ? NULL : p;
+}
+
 static void
 hold_pages(struct probe_target *t)
 {
 	for (uint32_t i = 0; i < t->of.n; i++) {
-		uint64_t offset = t->of.places[i].offset;
-		off_t at = (off_t)(offset - offset % (size_t)getpagesize());
-		int flags = MAP_SHARED | MAP_POPULATE;
-		void *p = mmap(NULL, two_pages(), PROT_READ, flags | MAP_LOCKED,
-		               t->file, at);
+		const struct allocs_place *of = &t->of.places[i];
 
-		if (p == MAP_FAILED)
-			p = mmap(NULL, two_pages(), PROT_READ, flags, t->file,
-			         at);
-		t->pages[i] = p == MAP_FAILED ? NULL : p;
+		t->pages[2 * i] = hold_page(t, of->offset);
+		if (of->counter)
+			t->pages[2 * i + 1] = hold_page(t, of->counter);
+	}
+}
+
+/* Gives the BPF programs the arguments of static probes. */
+static void
+set_arguments(const struct probe_watch *w, uint32_t slot)
+{
+	const struct allocs_of *of = &w->targets[slot].of;
+
+	for (uint32_t i = 0; i < of->n; i++) {
+		uint32_t at = slot * ALLOCS_MOST_STATIC + i;
+
+		if (of->places[i].is_static)
+			(void)bpf_map_update_elem(w->arguments_fd, &at,
+			                          &of->places[i].sampled,
+			                          BPF_ANY);
 	}
 }
 
@@ -256,7 +286,22 @@ begin(struct probe_watch *w, const struct probe_watcher *by,
 		.next_ns = clock_mono_ns() + (of->late ? ALLOCS_LATE_NS : 0),
 	};
 	hold_pages(&w->targets[slot]);
+	set_arguments(w, slot);
 	probe_begin(w, slot, 0);
+}
+
+/* True for a message that can be followed: all of its places are functions, or
+ * all of them static probes. */
+static bool
+is_sound(const struct allocs_of *m)
+{
+	if (m->pid <= 0 || m->n > ALLOCS_MAX_PLACES ||
+	    (m->n > ALLOCS_MOST_STATIC && m->places[0].is_static))
+		return false;
+	for (uint32_t i = 1; i < m->n; i++)
+		if (m->places[i].is_static != m->places[0].is_static)
+			return false;
+	return true;
 }
 
 /* Handles a message; false when the other end is closed. */
@@ -272,7 +317,7 @@ take(struct probe_watch *w, const struct probe_watcher *by, int socket)
 		file = -1;
 		return got == -EMSGSIZE;
 	}
-	if (got != sizeof(m) || m.n > ALLOCS_MAX_PLACES || m.pid <= 0)
+	if (got != sizeof(m) || !is_sound(&m))
 		return true;
 	if (m.n && file >= 0)
 		begin(w, by, &m, &file);

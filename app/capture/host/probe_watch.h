@@ -39,16 +39,17 @@ struct probe_target {
 	int links[2];        /* -1: none */
 	/* Their pages, kept in memory while probes are inserted or removed: the
 	 * kernel would read a missing page while no process can fork. */
-	void *pages[ALLOCS_MAX_PLACES]; /* NULL: none */
+	void *pages[2 * ALLOCS_MAX_PLACES]; /* NULL: none */
 	int64_t next_ns; /* when to look again; INT64_MAX: never */
 	struct probe_account account;
 };
 
 struct probe_watch {
-	int calls_fd;    /* a map of struct emit_calls, by slot and CPU */
-	unsigned budget; /* of a process's CPU time, in thousandths */
-	unsigned least;  /* of a CPU, in thousandths: credited at least */
-	bool returns;    /* the return of a sampled call is watched, too */
+	int calls_fd;     /* a map of struct emit_calls, by slot and CPU */
+	int arguments_fd; /* a map of struct allocs_sampled, by slot and probe */
+	unsigned budget;  /* of a process's CPU time, in thousandths */
+	unsigned least;   /* of a CPU, in thousandths: credited at least */
+	bool returns;     /* the return of a sampled call is watched, too */
 	struct probe_cost call;
 	unsigned ncpus;
 	struct emit_calls *percpu; /* room for one value of each CPU */
@@ -87,7 +88,7 @@ int64_t probe_wait_ns(const struct probe_account *a, int64_t credit_ns);
 /* Links a program to the functions of a slot's process that bits selects.
  * Returns as probe_link() does, or -ENOENT when there are no such functions. */
 MUST_CHECK int
-probe_watch_link(const struct probe_watch *w, uint32_t slot, uint32_t bits,
+probe_watch_link(const struct probe_watch *w, uint32_t slot, uint64_t bits,
                  enum probe_link_type type, int prog_fd);
 /* Removes the probes of a process. */
 void probe_unlink(struct probe_target *t);

@@ -32,6 +32,7 @@ module_free(struct module *m)
 	elf_free(m->shared);
 	free(m->path);
 	free(m->allocator);
+	free(m->sampler);
 	maps_done(&m->stretches);
 	free(m);
 }

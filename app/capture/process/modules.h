@@ -81,9 +81,10 @@ struct module {
 	struct interp_image *interp; /* NULL: no interpreter */
 	struct jit_image *jit;       /* NULL: compiles nothing at run time */
 	struct thread_tls *tls;      /* NULL: defines no variable of contexts */
-	bool allocator_looked;
-	struct allocator *allocator; /* NULL: has no allocation functions, or
-	                                not looked for yet */
+	bool allocator_looked; /* and for a sampler; NULL: has none, or not
+	                          looked for yet */
+	struct allocator *allocator;    /* its allocation functions */
+	struct memory_sampler *sampler; /* its static probes at samples */
 };
 
 /* True for libstoker-heap.so. */

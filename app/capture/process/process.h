@@ -82,6 +82,7 @@ struct process {
 	bool context_looked;           /* context is as complete as possible */
 	struct context_process *context; /* NULL: its threads publish nothing */
 	uint32_t probed[4], nprobed;     /* modules: process_probes.h */
+	bool samples_itself;             /* they are those with samplers */
 	/* An allocator is not watched: only a copy of its file can be read, or
 	 * the file can't be opened at all. */
 	bool unprobed, unopened;
@@ -155,7 +156,7 @@ struct process *procs_of_sample(struct procs *p, uint32_t pid);
 #define PROCS_TOPUPS    64
 #define PROCS_TOPUP_NS  UINT64_C(20000000)    /* limit of their total time */
 #define PROCS_MAX_TOPUP (4 * HOST_MAX_MEMORY) /* bytes of one stack */
-#define PROCS_MAX_FAR   4 /* pieces beyond large frames */
+#define PROCS_MAX_FAR   4                     /* pieces beyond large frames */
 
 enum interp_had {
 	INTERP_WITHOUT, /* no interpreter in the stack */

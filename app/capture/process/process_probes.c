@@ -1,28 +1,35 @@
 #include "process_probes.h"
 
 #include "capture/probes/allocators.h"
+#include "capture/probes/memory_sampler.h"
 
 #include <errno.h>
 #include <string.h>
 
-_Static_assert(3 * ALLOCS_MAX_PLACES <= HOST_MAX_LIST, "one question");
+_Static_assert(ALLOCS_PLACE_NUMBERS *ALLOCS_MAX_PLACES <= HOST_MAX_LIST,
+               "one question");
 
-/* Finds a module's allocation functions once; NULL when it has none. */
-static const struct allocator *
-allocator_of(struct module *m)
+/* Finds a module's allocation functions, and its sampler, once. */
+static void
+look_for_allocator(struct module *m)
 {
-	struct allocator found;
+	struct allocator allocator;
+	struct memory_sampler sampler;
 
 	/* The library passes calls on to an allocator, which is probed. */
 	if (m->allocator_looked || !m->elf || module_is_heap(m))
-		return m->allocator;
+		return;
 	m->allocator_looked = true;
-	if (allocator_find(m->elf, &found))
-		return NULL;
-	m->allocator = malloc(sizeof(found));
-	if (m->allocator)
-		*m->allocator = found;
-	return m->allocator;
+	if (!allocator_find(m->elf, &allocator)) {
+		m->allocator = malloc(sizeof(allocator));
+		if (m->allocator)
+			*m->allocator = allocator;
+	}
+	if (!memory_sampler_find(m->elf, &sampler)) {
+		m->sampler = malloc(sizeof(sampler));
+		if (m->sampler)
+			*m->sampler = sampler;
+	}
 }
 
 static bool
@@ -45,48 +52,46 @@ wants(enum sampler_kind kind, const struct allocs_place *at)
 	               : !at->releases;
 }
 
+/* The places of a file that can be watched. */
+struct watchable {
+	const struct allocs_place *places; /* NULL: none */
+	uint32_t n;
+};
+
 /* Adds the places that a sampler wants to a question. */
 static void
 add_places(struct host_ask *question, enum sampler_kind kind,
-           const struct allocator *a)
+           struct watchable of)
 {
-	for (uint32_t i = 0; i < a->n; i++) {
-		const struct allocs_place *at = &a->places[i];
-		int32_t *to = &question->list[3 * question->count];
-
-		if (!wants(kind, at))
+	for (uint32_t i = 0; i < of.n; i++) {
+		if (!wants(kind, &of.places[i]))
 			continue;
-		to[0] = (int32_t)(uint32_t)at->offset;
-		to[1] = (int32_t)(uint32_t)(at->offset >> 32);
-		to[2] = at->size | at->count << 4 | at->has_count << 8 |
-		        at->old << 9 | at->has_old << 13 |
-		        at->has_unless << 14 | at->to << 15 | at->has_to << 19 |
-		        at->releases << 20;
+		memcpy(&question->list[ALLOCS_PLACE_NUMBERS * question->count],
+		       &of.places[i], sizeof(of.places[i]));
 		question->count++;
 	}
 }
 
-/* Asks for probes at a file's functions. a == NULL: stop watching.
+/* Asks for probes at a file's places; none: stop watching.
  *   Errors   -ENXIO the first thread has ended: the kernel finds a process's
  *            memory by that thread. If it can't be watched for another reason,
  *            its allocations are not in the profile. */
 static int
-ask(const struct process *proc, enum sampler_kind kind,
-    const struct allocator *a, int file, bool late)
+ask(const struct process *proc, enum sampler_kind kind, struct watchable at,
+    int file, bool late)
 {
 	const struct host *host = proc->modules->host;
 	struct host_ask question = {
 		.op = HOST_PROBE, .pid = (int32_t)proc->pid, .size = late};
 	int fds[HOST_MAX_FDS] = {file};
-	size_t nfds = a != NULL;
+	size_t nfds = at.places != NULL;
 	struct host_reply reply;
 	int rc;
 
 	if (kind == SAMPLER_INUSE)
 		question.size |= 2;
-	if (a)
-		add_places(&question, kind, a);
-	if (a && !question.count)
+	add_places(&question, kind, at);
+	if (at.places && !question.count)
 		return 0;
 	rc = host->ask(host->arg, &question, &reply, fds, &nfds);
 	return rc ? rc : reply.error;
@@ -98,6 +103,59 @@ probes(enum sampler_kind kind)
 	return kind == SAMPLER_ALLOCS || kind == SAMPLER_INUSE;
 }
 
+/* True for a module with a sampler that has what a profile needs: for memory in
+ * use it must also tell what is released. */
+static bool
+has_sampler(const struct module *m, enum sampler_kind kind)
+{
+	return m && m->sampler &&
+	       (kind == SAMPLER_ALLOCS || m->sampler->releases);
+}
+
+/* Returns what to watch in a module: its sampler if the process has one, else
+ * the functions of its allocator. */
+static struct watchable
+watchable_of(const struct process *proc, const struct module *m,
+             enum sampler_kind kind)
+{
+	if (proc->samples_itself)
+		return has_sampler(m, kind)
+		               ? (struct watchable){m->sampler->places,
+		                                    m->sampler->n}
+		               : (struct watchable){NULL, 0};
+	/* Memory whose release is not seen would look like a leak. */
+	if (!m->allocator || !m->allocator->n ||
+	    (kind == SAMPLER_INUSE && m->allocator->unreleased))
+		return (struct watchable){NULL, 0};
+	return (struct watchable){m->allocator->places, m->allocator->n};
+}
+
+/* Looks for what a process maps to allocate. When it has loaded its sampler
+ * late, the allocators that were watched before are let go. */
+static void
+look_for_sampler(struct process *proc, const struct sampler *s,
+                 enum sampler_kind kind)
+{
+	bool samples = proc->samples_itself;
+	uint32_t hidden = proc->hidden;
+
+	for (uint32_t i = 0; i < proc->maps.n; i++) {
+		struct module *m =
+			proc->modules->rows[proc->maps.rows[i].module];
+
+		if (!m)
+			continue;
+		look_for_allocator(m);
+		if (m->allocator)
+			hidden |= m->allocator->hidden;
+		samples |= has_sampler(m, kind);
+	}
+	if (samples && !proc->samples_itself)
+		process_unprobe(proc, s);
+	proc->samples_itself = samples;
+	proc->hidden = hidden;
+}
+
 void
 process_probe(struct process *proc, const struct sampler *s, bool late)
 {
@@ -105,14 +163,14 @@ process_probe(struct process *proc, const struct sampler *s, bool late)
 
 	if (!probes(kind))
 		return;
+	look_for_sampler(proc, s, kind);
 	for (uint32_t i = 0; i < proc->maps.n; i++) {
 		uint32_t at = proc->maps.rows[i].module;
-		struct module *m = proc->modules->rows[at];
-		const struct allocator *a = m ? allocator_of(m) : NULL;
+		const struct module *m = proc->modules->rows[at];
+		struct watchable of = m ? watchable_of(proc, m, kind)
+		                        : (struct watchable){NULL, 0};
 
-		if (a)
-			proc->hidden |= a->hidden;
-		if (!a || !a->n || m->elf->fd < 0 || is_probed(proc, at) ||
+		if (!of.places || m->elf->fd < 0 || is_probed(proc, at) ||
 		    proc->nprobed == ARRAY_LEN(proc->probed))
 			continue;
 		/* No process maps a copy: a probe in it is never hit. */
@@ -121,11 +179,8 @@ process_probe(struct process *proc, const struct sampler *s, bool late)
 			proc->unprobed |= !m->from_memory;
 			continue;
 		}
-		/* Memory whose release is not seen would look like a leak. */
-		if (kind == SAMPLER_INUSE && a->unreleased)
-			continue;
 		proc->probed[proc->nprobed++] = at;
-		proc->leaderless |= ask(proc, kind, a, m->elf->fd, late) ==
+		proc->leaderless |= ask(proc, kind, of, m->elf->fd, late) ==
 		                    -ENXIO;
 	}
 }
@@ -145,10 +200,17 @@ process_unprobe(struct process *proc, const struct sampler *s)
 
 	proc->unprobed = proc->unopened = proc->leaderless = false;
 	proc->hidden = 0;
+	proc->samples_itself = false;
 	if (!probes(kind) || !proc->nprobed)
 		return;
 	proc->nprobed = 0;
-	(void)!ask(proc, kind, NULL, -1, false);
+	(void)!ask(proc, kind, (struct watchable){NULL, 0}, -1, false);
+}
+
+bool
+process_samples_itself(const struct process *proc)
+{
+	return proc->samples_itself;
 }
 
 bool
@@ -163,17 +225,53 @@ process_allocs_within(const struct process *proc, const struct sampler *sampler,
 			? proc->modules->rows[caller->module]
 			: NULL;
 
-	return m && m->allocator && allocator_has(m->allocator, caller->vaddr);
+	/* A sampler may be part of the allocator, and counts once. */
+	return m && m->allocator && !proc->samples_itself &&
+	       allocator_has(m->allocator, caller->vaddr);
+}
+
+/* The functions between a static probe and the allocator that calls them. */
+#define MOST_BETWEEN 8
+
+void
+process_allocs_trim(const struct process *proc, const struct sampler *sampler,
+                    struct proc_stack *stack)
+{
+	const struct place *leaf = &stack->places[0];
+	const struct module *m = proc->modules->rows[leaf->module];
+	size_t first = 0;
+
+	if (!proc->samples_itself)
+		return;
+	for (size_t i = 0; m && m->allocator && i < MOST_BETWEEN; i++)
+		if (i < stack->n && leaf[i].module == leaf->module &&
+		    allocator_has(m->allocator, leaf[i].vaddr))
+			first = i;
+	first += sampler_asked(sampler)->kind == SAMPLER_INUSE;
+	if (first >= stack->n)
+		return;
+	stack->n -= first;
+	memmove(&stack->places[0], &stack->places[first],
+	        stack->n * sizeof(*stack->places));
+}
+
+/* Returns the allocator of a probed module, if its functions are watched. */
+static const struct allocator *
+probed_allocator(const struct process *proc, uint32_t i)
+{
+	const struct module *m = proc->modules->rows[proc->probed[i]];
+
+	return m && !proc->samples_itself ? m->allocator : NULL;
 }
 
 const char *
 process_allocs_unwatched(const struct process *proc)
 {
 	for (uint32_t i = 0; i < proc->nprobed; i++) {
-		const struct module *m = proc->modules->rows[proc->probed[i]];
+		const struct allocator *a = probed_allocator(proc, i);
 
-		if (m && *m->allocator->unwatched)
-			return m->allocator->unwatched;
+		if (a && *a->unwatched)
+			return a->unwatched;
 	}
 	return NULL;
 }
@@ -200,10 +298,10 @@ bool
 process_allocs_throw(const struct process *proc)
 {
 	for (uint32_t i = 0; i < proc->nprobed; i++) {
-		const struct module *m = proc->modules->rows[proc->probed[i]];
+		const struct allocator *a = probed_allocator(proc, i);
 
-		for (uint32_t k = 0; m && k < m->allocator->n; k++)
-			if (m->allocator->places[k].throws)
+		for (uint32_t k = 0; a && k < a->n; k++)
+			if (a->places[k].throws)
 				return true;
 	}
 	return false;

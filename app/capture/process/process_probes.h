@@ -22,9 +22,17 @@ void process_unprobe(struct process *proc, const struct sampler *s);
 bool
 process_allocs_within(const struct process *proc, const struct sampler *sampler,
                       const struct proc_stack *stack);
+/* Leaves out the frames of a process's sampler, such that a stack begins where
+ * that of a watched call does: in the allocator, or for memory in use in its
+ * caller. */
+void process_allocs_trim(const struct process *proc,
+                         const struct sampler *sampler,
+                         struct proc_stack *stack);
 /* Returns the names of functions of watched allocators that cannot be watched,
  * or NULL when there are none. */
 const char *process_allocs_unwatched(const struct process *proc);
+/* True when its own sampler is read, not the calls of its allocators. */
+bool process_samples_itself(const struct process *proc);
 /* True when an allocator is not watched because it lies in a file that may keep
  * the kernel waiting. */
 bool process_allocs_unseen(const struct process *proc);

@@ -262,6 +262,8 @@ take_sample(struct source *source, const struct record *r)
 	if (of_allocs &&
 	    process_allocs_within(proc, source->sampler, &all->stack))
 		return;
+	if (of_allocs)
+		process_allocs_trim(proc, source->sampler, &all->stack);
 	if (r->sample.emitted && !of_allocs)
 		wait_lead(all->modules->waits, r->sample.emitted, proc,
 		          process_thread_name(proc, r->sample.emitted->holder),

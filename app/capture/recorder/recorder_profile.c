@@ -446,6 +446,8 @@ conclude_probes(const struct capture *c, struct quality *q)
 		q->notes |= QUALITY_NOTE_OF(HIDDEN);
 	if (c->type == TYPE_alloc && q->unwatched_ends > q->processes / 2)
 		q->notes |= QUALITY_NOTE_OF(SHORT_LIVED);
+	if (capture_any_process(c, process_samples_itself))
+		q->notes |= QUALITY_NOTE_OF(OWN_SAMPLER);
 	if (capture_any_process(c, process_allocs_leaderless))
 		q->notes |= QUALITY_NOTE_OF(LEADERLESS);
 	if (capture_any_process(c, process_allocs_unopened))

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -43,10 +44,13 @@ work(const struct programs *p, int socket, int hold, unsigned budget)
 {
 	const struct allocs *a = &p->allocs;
 	const struct inuse *u = &p->inuse;
-	int of_allocs[] = {a->slots_fd, a->outputs_fd, a->calls_fd,
-	                   a->prog_fd,  socket,        hold};
-	int of_inuse[] = {u->slots_fd, u->sets_fd, u->outputs_fd, u->calls_fd,
-	                  u->hold_fd,  u->free_fd, socket,        hold};
+	int of_allocs[] = {
+		a->slots_fd,     a->outputs_fd, a->calls_fd, a->prog_fd,
+		a->arguments_fd, a->sampled_fd, socket,      hold};
+	int of_inuse[] = {u->slots_fd,     u->sets_fd,    u->outputs_fd,
+	                  u->calls_fd,     u->hold_fd,    u->free_fd,
+	                  u->arguments_fd, u->sampled_fd, u->released_fd,
+	                  socket,          hold};
 
 	if (p->of == PROBER_INUSE) {
 		privilege_close_but(of_inuse, ARRAY_LEN(of_inuse));
@@ -178,24 +182,7 @@ prober_watch(const struct prober all[static PROBERS],
 		return -ECHILD;
 	if (m.n > ALLOCS_MAX_PLACES || (m.n && file < 0))
 		return -EINVAL;
-	for (uint32_t i = 0; i < m.n; i++) {
-		const int32_t *row = &ask->list[3 * i];
-		uint32_t bits = (uint32_t)row[2];
-
-		m.places[i] = (struct allocs_place){
-			.offset = (uint32_t)row[0] | (uint64_t)(uint32_t)row[1]
-		                                             << 32,
-			.size = bits & 15,
-			.count = bits >> 4 & 15,
-			.has_count = bits >> 8 & 1,
-			.old = bits >> 9 & 15,
-			.has_old = bits >> 13 & 1,
-			.has_unless = bits >> 14 & 1,
-			.to = bits >> 15 & 15,
-			.has_to = bits >> 19 & 1,
-			.releases = bits >> 20 & 1,
-		};
-	}
+	memcpy(m.places, ask->list, m.n * sizeof(*m.places));
 	return msg_send(p->socket, &m, sizeof(m), &file, m.n > 0);
 }
 

@@ -219,7 +219,7 @@ by_site(const void *a, const void *b)
 	return (x->function > y->function) - (x->function < y->function);
 }
 
-/* Sets the function with the most cost of each site. */
+/* Sets, for each site, the function that costs most. */
 static void
 set_in(struct inside *all, size_t n, uint32_t *in)
 {

@@ -73,7 +73,7 @@ TEST(metrics_have_help_a_type_and_a_name_by_the_conventions)
 			ck_assert_int_eq(sscanf(line, "# TYPE %95s", name), 1);
 			help = NULL;
 			n++;
-		} else { /* a value: of the metric above it */
+		} else { /* a value follows the head of its metric */
 			ck_assert_msg(!strncmp(line, name, strlen(name)),
 			              "%s stands below %s", line, name);
 		}

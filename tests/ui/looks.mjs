@@ -1,7 +1,8 @@
 /*
  * Every page as it looks: without a complaint in the console and without a
  * request that fails; no wider than the window, at four widths, with text twice
- * as large, and in the colours of the system; and still, if that is wanted.
+ * as large, and in the colours of the system; without motion for a reader who
+ * asks for that.
  * Other tests have axe-core judge contrasts.
  *
  *	CAPTURE, THREADS	ids of a capture of CPU time and of one of threads

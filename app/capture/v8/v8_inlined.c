@@ -20,7 +20,7 @@
 #define MAX_PAGES  32 /* of one piece of code, before an address */
 #define ALIGNED    32 /* code begins at multiples of this */
 #define HEAD       64 /* bytes before it, at most */
-#define MAX_TYPES  16 /* heads that are looked at in vain */
+#define MAX_TYPES  16 /* types tried before giving up */
 #define MAX_TABLE  ((uint64_t)64 << 10)
 #define MAX_ROWS   65536 /* of the functions of one piece */
 #define LENGTH     8     /* of an array, behind its map, */

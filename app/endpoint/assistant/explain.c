@@ -51,7 +51,7 @@ explain_sections(const char *word)
 
 /* A section about profiles of one type. */
 struct section {
-	enum explain_section when; /* it is wanted */
+	enum explain_section when; /* the section that was asked for */
 	const char *type;          /* NULL: the type asked for */
 	size_t rows;
 	bool changed; /* also what changed */

@@ -27,7 +27,7 @@ const { metafile } = await build({
 const made = Object.fromEntries(Object.entries(metafile.outputs)
   .filter(([, o]) => o.entryPoint)
   .map(([path, o]) => [basename(o.entryPoint), basename(path)]));
-/* The elements that show a profile: those of the page of saved ones. */
+/* The elements that show a profile are taken from the page of a saved one. */
 const [, parts] = readFileSync('flame/page.html', 'utf8')
   .match(/<main id="profile"[^>]*>([^]*)<\/main>/);
 const page = readFileSync('ui/index.html', 'utf8')

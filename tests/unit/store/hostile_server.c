@@ -27,7 +27,7 @@
 
 /* How the server answers the nth statement that has rows, and later ones. */
 struct lies {
-	int from;      /* statements before this one are answered well */
+	int from;      /* statements before this one are answered correctly */
 	const char *p; /* messages; NULL: silence */
 	size_t n;
 };

@@ -1,9 +1,11 @@
 /* A hostile ELF image, all of which is read. */
+#include "capture/elf/elf_object.h"
 #include "capture/probes/allocators.h"
 #include "capture/probes/memory_sampler.h"
 #include "capture/symbols/symbols.h"
 #include "capture/symbols/symtab.h"
 
+#include <errno.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -78,6 +80,31 @@ walk_probes(const struct elf_image *e)
 		abort();
 }
 
+static int
+read_code(void *arg, uint64_t addr, void *out, size_t n)
+{
+	(void)arg;
+	if (addr & 1)
+		return -EFAULT;
+	memset(out, (int)addr, n);
+	return 0;
+}
+
+/* The same bytes, as an object file that a program has loaded. */
+static void
+walk_object(const uint8_t *data, size_t n)
+{
+	CLEANUP_ELF struct elf_image *e = NULL;
+	int rc = elf_open_object(data, n, read_code, NULL, &e);
+
+	if (rc)
+		return;
+	if (!elf_segment(e, PT_LOAD, 0))
+		abort();
+	walk_places(e);
+	walk_symbols(e);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
@@ -92,6 +119,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	walk_places(e);
 	walk_symbols(e);
 	walk_probes(e);
+	walk_object(data, n);
 	if (!elf_debuglink(e, name, &crc) && !strlen(name))
 		abort();
 	if (elf_debug_matches(e, e) && e->build_id_size)

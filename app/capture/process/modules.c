@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #define FIRST_PAGE       4096
+#define MAX_SYMTAB       ((uint64_t)8 << 20)
 #define UNDEBUGGED_BYTES (MODULES_MAX * sizeof(int64_t))
 
 static void
@@ -752,6 +753,60 @@ modules_resolve(struct modules *m, const int32_t *pids, size_t npids,
 		bias = row->pid ? 0 : seen.start - seen.offset;
 	*out = (struct map){seen.start, seen.end, bias, index};
 	return 0;
+}
+
+int
+modules_describe(struct modules *m, int32_t pid, struct elf_image *elf,
+                 uint32_t *out)
+{
+	const struct map_seen seen = {.path = "[anon]"};
+	struct modules_spent *spent = spent_by(m, pid);
+	const int64_t began_ns = clock_cpu_ns();
+	struct module *row;
+	int rc;
+
+	if (spent->ns >= MODULES_MAX_CPU)
+		return -EDQUOT;
+	rc = append(m, &seen, 0, out);
+	if (rc)
+		return rc;
+	row = m->rows[*out];
+	row->described = true;
+	row->elf = elf;
+	row->opened_by = pid;
+	row->looked_ns = (uint64_t)clock_mono_ns();
+	build_table(m, row, pid);
+	spent->ns += clock_cpu_ns() - began_ns;
+	return 0;
+}
+
+/* True if a program's symbols can be read while samples wait. */
+static bool
+has_few_symbols(const struct elf_image *elf)
+{
+	const struct elf_section *s = elf_section_typed(elf, SHT_SYMTAB);
+
+	return elf->is_program && s && s->size <= MAX_SYMTAB &&
+	       s->link < elf->nsections &&
+	       elf->sections[s->link].size <= MAX_SYMTAB;
+}
+
+uint64_t
+modules_symbol(struct modules *m, uint32_t module, const char *name)
+{
+	struct elf_wanted want = {.name = name};
+	struct module *row = m->rows[module];
+
+	if (!row->elf || row->described)
+		return 0;
+	if (row->symbol_of != name) {
+		(void)!elf_find_symbols(row->elf, SHT_DYNSYM, &want, 1);
+		if (!want.value && has_few_symbols(row->elf))
+			(void)!elf_find_symbols(row->elf, SHT_SYMTAB, &want, 1);
+		row->symbol_of = name;
+		row->symbol = want.value;
+	}
+	return row->symbol;
 }
 
 /* True when a segment of code has all of the pages. */

@@ -55,8 +55,9 @@ struct module {
 	int32_t pid;           /* for code made at run time: its process;
 	                          else 0 */
 	struct maps stretches; /* of such code: adjacent mappings as one */
-	bool described;        /* such code, by capture/jit: no map of it
-	                          need be asked for */
+	bool described;        /* such code, by capture/jit or, if elf is set,
+	                          by its process: no map of it need be asked
+	                          for */
 	bool is_32;            /* a 32-bit program or library: not read */
 	bool replaced;         /* elf is not the file at path any more */
 	bool guessed;          /* addresses in it count from the start of the
@@ -78,6 +79,8 @@ struct module {
 	int32_t tabled_by;           /* process that it was built for */
 	size_t untabled;             /* bytes of a table for which no process
 	                                has had room; 0: none */
+	const char *symbol_of;       /* modules_symbol() was asked for it, */
+	uint64_t symbol;             /* and found this */
 	struct interp_image *interp; /* NULL: no interpreter */
 	struct jit_image *jit;       /* NULL: compiles nothing at run time */
 	struct thread_tls *tls;      /* NULL: defines no variable of contexts */
@@ -135,5 +138,17 @@ MUST_CHECK int
 modules_resolve_moved(struct modules *m, const int32_t *pids, size_t npids,
                       const struct map_seen *file, const struct map_seen *moved,
                       struct map *out);
+/*
+ * Adds code that a process has made and described by an object file.
+ *
+ *   Owns     elf is the module's on success
+ *   Errors   -E2BIG past MODULES_MAX, -EDQUOT reading files of the process has
+ *            taken too long, -ENOMEM
+ */
+MUST_CHECK int modules_describe(struct modules *m, int32_t pid,
+                                struct elf_image *elf, uint32_t *out);
+/* Finds a variable of a module's file that is in the dynamic symbols or, for a
+ * program, among its few symbols. Returns its vaddr, or 0. */
+uint64_t modules_symbol(struct modules *m, uint32_t module, const char *name);
 /* Forgets modules that are not in use; their rows are used again. */
 void modules_sweep(struct modules *m, const bool in_use[static MODULES_MAX]);

@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "capture/event.h"
+#include "process_code.h"
 #include "process_interp.h"
 #include "process_jit.h"
 
@@ -51,6 +52,8 @@ find_mapping(void *arg, uint64_t addr, struct unwind_mapping *out)
 	const struct map *m = maps_find(&proc->maps, addr);
 	const struct module *of;
 
+	if (m && proc->modules->rows[m->module]->pid && process_code_look(proc))
+		m = maps_find(&proc->maps, addr);
 	if (!m)
 		return false;
 	of = proc->modules->rows[m->module];
@@ -61,6 +64,8 @@ find_mapping(void *arg, uint64_t addr, struct unwind_mapping *out)
 	if (of->pid)
 		process_interp_code(proc, out);
 	process_jit_mapping(proc, of, out);
+	if (of->pid && !proc->jit)
+		process_code_copy(proc, addr, out);
 	return true;
 }
 
@@ -526,6 +531,7 @@ process_stack(struct process *proc, const struct record *r,
 	if (!proc->unwinder)
 		return;
 	process_jit_begin(proc);
+	process_code_begin(proc);
 	out->end = unwind(proc->unwinder, r->sample.regs, r->sample.stack,
 	                  r->sample.stack_len, pcs, ARRAY_LEN(pcs) - out->n,
 	                  &n);
@@ -596,6 +602,7 @@ process_thread_stack(struct process *proc, const struct proc_thread *t,
 	if (!proc->unwinder)
 		return;
 	process_jit_begin(proc);
+	process_code_begin(proc);
 	walk_all_of_thread(proc, t, out, pcs, ARRAY_LEN(pcs), &n);
 	out->last_module = last_module(proc, pcs, n);
 	has = process_interp_read(proc, t, &interp);

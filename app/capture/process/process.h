@@ -67,7 +67,7 @@ struct process {
 	bool unwatched;    /* PROC_UNWATCHED was reported */
 	bool loading;      /* the kernel may be loading its program */
 	struct maps maps;
-	const struct modules *modules;
+	struct modules *modules;
 	struct unwinder *unwinder; /* made for its first sample */
 	bool unreadable;           /* its memory can't be read */
 	bool titled;               /* title is of the program that it runs */
@@ -79,6 +79,7 @@ struct process {
 	struct interp_process *interp; /* NULL: no interpreter */
 	bool jit_looked;               /* jit is as complete as possible */
 	struct jit_process *jit;       /* NULL: compiles nothing */
+	struct code_process *code;     /* process_code.h; NULL: nothing known */
 	bool context_looked;           /* context is as complete as possible */
 	struct context_process *context; /* NULL: its threads publish nothing */
 	uint32_t probed[4], nprobed;     /* modules: process_probes.h */

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "process_code.h"
 #include "process_context.h"
 #include "process_interp.h"
 #include "process_jit.h"
@@ -21,6 +22,7 @@ process_free(struct process *p)
 		return;
 	process_forget_interp(p);
 	process_forget_jit(p);
+	process_forget_code(p);
 	process_forget_context(p);
 	unwinder_free(p->unwinder);
 	maps_done(&p->maps);
@@ -489,6 +491,7 @@ apply_comm(struct procs *p, const struct record *r)
 	sampler_interp_gone(p->sampler, proc->pid);
 	process_forget_interp(proc);
 	process_forget_jit(proc);
+	process_forget_code(proc);
 	process_forget_context(proc);
 	proc->begun_ns = r->time_ns;
 	process_unprobe(proc, p->sampler);

@@ -58,6 +58,8 @@ void unwind_table_free(struct unwind_table *t);
  * rows that it made of it. Leaves out Go's tables and what it remembers of
  * functions and code. */
 size_t unwind_table_bytes(const struct unwind_table *t);
+/* Forgets rules that were derived from code, since the image has changed. */
+void unwind_table_forget(struct unwind_table *t);
 /* True if the image has frame information of any kind. */
 bool unwind_table_has_frames(const struct unwind_table *t);
 DEFINE_CLEANUP(struct unwind_table *, unwind_table_free)

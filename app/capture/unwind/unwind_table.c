@@ -121,6 +121,14 @@ unwind_table_bytes(const struct unwind_table *t)
 	return n;
 }
 
+void
+unwind_table_forget(struct unwind_table *t)
+{
+	memset(t->cache, 0, sizeof(t->cache));
+	free(t->code);
+	t->code = NULL;
+}
+
 bool
 unwind_table_has_frames(const struct unwind_table *t)
 {

@@ -1,0 +1,32 @@
+/*
+ * Object files that a program loads itself. Compilers at run time describe
+ * their code to debuggers by such files, in memory, whose sections have the
+ * addresses at which they lie. The image made of one is like that of a linked
+ * file: symbols are addresses, segments lead to code and frame information, and
+ * places that refer to sections are filled in.
+ *
+ *   Source   gABI 5, Relocation; x86-64 psABI, 4.4.1; "ELF for the Arm 64-bit
+ *            Architecture", 5.7.4 and 5.7.5
+ */
+#pragma once
+
+#include "elf.h"
+
+#define ELF_MAX_OBJECT ((size_t)16 << 20) /* bytes of file and code */
+
+/* Reads n bytes of code from the program's memory. 0 or -errno. */
+typedef int elf_object_read(void *arg, uint64_t addr, void *out, size_t n);
+
+/*
+ * Makes an image of an object file.
+ *
+ *   Shape    code that can't be read is taken from the file, or left out.
+ *            Every segment with PF_X is a section of code; there is one at
+ *            least
+ *   Owns     *out is the caller's, elf_free() it
+ *   Errors   -ENODATA no section of code has an address, -E2BIG past
+ *            ELF_MAX_OBJECT or ELF_MAX_SEGMENTS, as elf_open_memory();
+ *            *out untouched
+ */
+MUST_CHECK int elf_open_object(const void *p, size_t n, elf_object_read *read,
+                               void *arg, struct elf_image **out);

@@ -32,8 +32,9 @@ claim every_claim_that_is_listed_is_in_its_test "$(grep -vE '^(#|$)' tests/claim
   while read -r subject test claim; do
     grep -qswF -- "$claim" "tests/$test".c "tests/$test".sh || echo "$subject: $test $claim"
   done)"
-claim every_note_of_a_profile_is_produced_by_a_test "$(comm -3 \
-  <(sed -n 's/^QUALITY_NOTE(\(\w*\),.*/\1/p' app/capture/host/quality.def | sort) \
+claim every_note_of_a_profile_and_every_reason_is_produced_by_a_test "$(comm -3 \
+  <(sed -n 's/^QUALITY_NOTE(\(\w*\),.*/\1/p; s/^QUALITY_\(\(BREAK\|HIDDEN\)(\w*\),.*/\1/p' \
+    app/capture/host/quality.def | tr '(' _ | sort) \
   <(grep -oE '^[A-Z0-9_]+ ' tests/claims.txt | tr -d ' ' | sort -u))"
 
 claim each_decision_has_a_number_of_its_own "$(grep -oE '^[0-9]+\. ' include/DECISIONS | sort | uniq -d)"

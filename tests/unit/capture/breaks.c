@@ -160,6 +160,23 @@ TEST(the_reason_is_that_of_most_stacks)
 }
 END
 
+TEST(stacks_that_end_outside_of_code_or_in_32_bit_programs_are_told_apart)
+{
+	struct world w;
+	uint32_t small;
+
+	start(&w);
+	small = add(&w, "/nowhere/small", 0, NULL);
+	w.modules->rows[small]->is_32 = true;
+	count(&w, small, UNWIND_NO_INFO, 5);
+	count(&w, MODULE_UNKNOWN, UNWIND_BAD, 4);
+	breaks_report(&w.breaks, w.modules, &w.q);
+	expect(&w, 0, "small", 5, QUALITY_BREAK_BITS_32);
+	expect(&w, 1, "[unknown]", 4, QUALITY_BREAK_NOWHERE);
+	finish(&w);
+}
+END
+
 /* Returns the report's text; free() it. */
 static char *
 report(const struct quality *q)

@@ -405,6 +405,10 @@ TEST(allocators_that_hide_memory_are_named_with_what_helps)
 		strstr(first_note(j), "memory of operator new, "));
 	ck_assert_ptr_nonnull(strstr(first_note(j), "; PHP's own allocator, "));
 	ck_assert_ptr_nonnull(strstr(first_note(j), "USE_ZEND_ALLOC=0"));
+#define QUALITY_HIDDEN(of, text) \
+	ck_assert_ptr_nonnull(strstr(first_note(j), text));
+#include "capture/host/quality.def"
+#undef QUALITY_HIDDEN
 }
 END
 

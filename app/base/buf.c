@@ -1,5 +1,7 @@
 #include "base/buf.h"
 
+#include "base/pages.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -31,6 +33,7 @@ buf_grow(struct buf *b, size_t need)
 	p = realloc(b->p, cap);
 	if (!p)
 		return -ENOMEM;
+	pages_huge(p, cap);
 	b->p = p;
 	b->cap = cap;
 	return 0;

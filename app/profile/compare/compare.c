@@ -1,5 +1,6 @@
 #include "profile/compare.h"
 
+#include "base/pages.h"
 #include "spread.h"
 #include "stat.h"
 
@@ -98,7 +99,7 @@ find_functions(struct comparison *c, struct strings *names,
 
 	if (rc)
 		return rc;
-	c->functions = calloc((size_t)na + nb + 1, sizeof(*c->functions));
+	c->functions = pages_new(((size_t)na + nb + 1) * sizeof(*c->functions));
 	if (!c->functions)
 		return -ENOMEM;
 	rc = add_side(c, names, base, a, na, gauge, true)

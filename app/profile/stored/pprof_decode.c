@@ -5,6 +5,7 @@
  */
 #include "profile/pprof.h"
 
+#include "base/pages.h"
 #include "idmap.h"
 #include "pprof_fields.h"
 #include "pprof_rows.h"
@@ -15,8 +16,6 @@
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #define PPROF_FIELDS 16 /* field numbers of message Profile */
 
@@ -217,45 +216,12 @@ pprof_memory(const struct pprof_count *c)
 	       c->lines * sizeof(struct line) + c->comments * sizeof(uint32_t);
 }
 
-/*
- * A slab is a large block of memory that is written once, from start to end. It
- * uses huge pages if the system allows: one page fault per 2 MiB instead of one
- * per 4 KiB.
- */
-#define HUGE_PAGE ((size_t)2 << 20)
-
-static void *
-slab_new(size_t n)
-{
-	void *p;
-
-	if (n < 2 * HUGE_PAGE)
-		return malloc(n ? n : 1);
-	if (posix_memalign(&p, HUGE_PAGE, n))
-		return NULL;
-	/* leave out the last, partial huge page, so as not to use more memory
-	 * than requested */
-	(void)!madvise(p, n & ~(HUGE_PAGE - 1), MADV_HUGEPAGE);
-	return p;
-}
-
-static void
-slab_spent(const void *from, const void *to)
-{
-	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-	uintptr_t first = ((uintptr_t)from + page - 1) & ~(page - 1);
-	uintptr_t end = (uintptr_t)to & ~(page - 1);
-
-	if (first < end)
-		(void)!madvise((void *)first, end - first, MADV_DONTNEED);
-}
-
 /* Decoded rows may take this many times the bytes that the caller allows;
  * real files take less than twice their size. */
 #define MEMORY_RATIO 4
 
 /* The file is freed in pieces of this size. */
-#define SPENT_BYTES (256 << 10)
+#define SPENT_BYTES ((ptrdiff_t)PAGES_HUGE)
 
 static void
 decode_done(struct decode *d)
@@ -312,7 +278,7 @@ read_scalars(struct decode *d)
 	return r;
 }
 
-/* The arrays of rows, which share one slab. */
+/* The arrays of rows, which share one block. */
 #define ROWS(_)      \
 	_(mappings)  \
 	_(functions) \
@@ -332,7 +298,7 @@ room(size_t n, size_t size)
 static int
 allocate_rows(struct profile *p, const struct pprof_count *c)
 {
-	void *at = p->slab = slab_new(0 ROWS(ROOM));
+	void *at = p->slab = pages_new(0 ROWS(ROOM));
 
 	if (!at)
 		return -ENOMEM;
@@ -385,8 +351,8 @@ read_samples(struct decode *d)
 	if (!w.p)
 		return 0; /* the file has no samples */
 	if (d->ours) {
-		slab_spent(d->file.p, w.p);
-		slab_spent(w.end, d->file.end);
+		pages_spent(d->file.p, w.p);
+		pages_spent(w.end, d->file.end);
 	}
 	while ((r = wire_next(&w, &f)) > 0) {
 		if (f.key != WIRE_KEY(PROFILE_SAMPLE, WIRE_BYTES))
@@ -395,7 +361,7 @@ read_samples(struct decode *d)
 		if (r)
 			return r;
 		if (d->ours && w.p - spent > SPENT_BYTES) {
-			slab_spent(spent, w.p);
+			pages_spent(spent, w.p);
 			spent = w.p;
 		}
 	}

@@ -1,6 +1,7 @@
 #include "profile/tree.h"
 
 #include "base/cleanup.h"
+#include "order.h"
 #include "package.h"
 #include "profile/summary.h"
 
@@ -164,37 +165,6 @@ tree_names_frame(struct tree_names *c, uint32_t location, uint32_t line,
 	if (!r)
 		*out = c->by_string[string];
 	return r;
-}
-
-static int
-by_text(const void *a, const void *b, void *names)
-{
-	size_t n, m;
-	const char *s = strings_get(names, *(const uint32_t *)a, &n);
-	const char *t = strings_get(names, *(const uint32_t *)b, &m);
-	int r = memcmp(s, t, n < m ? n : m);
-
-	return r ? r : (n > m) - (n < m);
-}
-
-/* Ranks all names by their text. */
-static int
-rank_names(struct strings *names, uint32_t **out_rank, uint32_t **out_sorted)
-{
-	uint32_t n = strings_count(names);
-	CLEANUP_FREE uint32_t *sorted = calloc(n, sizeof(*sorted));
-	CLEANUP_FREE uint32_t *rank = calloc(n, sizeof(*rank));
-
-	if (!sorted || !rank)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < n; i++)
-		sorted[i] = i;
-	qsort_r(sorted, n, sizeof(*sorted), by_text, names);
-	for (uint32_t i = 0; i < n; i++)
-		rank[sorted[i]] = i;
-	*out_rank = TAKE(rank);
-	*out_sorted = TAKE(sorted);
-	return 0;
 }
 
 int
@@ -442,15 +412,38 @@ tree_sums(const struct profile *p, uint32_t type, int64_t *out_total,
 	return 0;
 }
 
-/* The sums of a function; those at name 0, which no frame has, are the root's.
- */
-struct function_sums {
-	int64_t self, total, samples;
+/* The total of a function. They are small, and away from the other sums, since
+ * each frame of each sample looks for one. */
+struct function_total {
+	int64_t total;
 	uint32_t seen; /* the last sample with the function, + 1; 0: none */
 };
 
+/* Sums by name; those at name 0, which no frame has, are the root's. */
+struct function_sums {
+	struct function_total *all;
+	int64_t *self, *samples;
+};
+
+static int
+sums_init(struct function_sums *of, size_t n)
+{
+	of->all = calloc(n, sizeof(*of->all));
+	of->self = calloc(n, sizeof(*of->self));
+	of->samples = calloc(n, sizeof(*of->samples));
+	return of->all && of->self && of->samples ? 0 : -ENOMEM;
+}
+
 static void
-count_frame(struct function_sums *f, uint32_t row, int64_t value)
+sums_done(struct function_sums *of)
+{
+	free(of->all);
+	free(of->self);
+	free(of->samples);
+}
+
+static void
+count_frame(struct function_total *f, uint32_t row, int64_t value)
 {
 	if (f->seen != row + 1)
 		f->total += value;
@@ -461,7 +454,7 @@ count_frame(struct function_sums *f, uint32_t row, int64_t value)
  * to the self value of the innermost one. Returns the number of frames. */
 static uint32_t
 count_functions(const struct tree *t, const struct counting *by, uint32_t row,
-                struct function_sums *of)
+                const struct function_sums *of)
 {
 	const struct profile *p = t->profile;
 	const struct sample *s = &p->samples[row];
@@ -469,25 +462,25 @@ count_functions(const struct tree *t, const struct counting *by, uint32_t row,
 	int64_t v = values[t->type];
 	uint32_t name = 0, frames = s->nstack;
 
-	count_frame(&of[0], row, v);
+	count_frame(&of->all[0], row, v);
 	for (uint32_t i = s->nstack; i-- > 0;) {
 		const struct location *l =
 			&p->locations[p->stack[s->stack0 + i]];
 
 		name = t->ranks->by_location[p->stack[s->stack0 + i]];
 		if (name != SEVERAL) {
-			count_frame(&of[name], row, v);
+			count_frame(&of->all[name], row, v);
 			continue;
 		}
 		frames += l->nlines - 1;
 		for (uint32_t line = l->nlines; line-- > 0;) {
 			name = t->ranks->by_line[l->line0 + line];
-			count_frame(&of[name], row, v);
+			count_frame(&of->all[name], row, v);
 		}
 	}
-	of[name].self += v;
+	of->self[name] += v;
 	if (by->type != PROFILE_NONE)
-		of[name].samples += values[by->type];
+		of->samples[name] += values[by->type];
 	return frames;
 }
 
@@ -495,7 +488,7 @@ count_functions(const struct tree *t, const struct counting *by, uint32_t row,
  * unless `of` is NULL, for each function. */
 static int
 name_samples(struct tree_names *c, const struct counting *by,
-             struct function_sums *of)
+             const struct function_sums *of)
 {
 	const struct profile *p = c->p;
 	struct tree_ranks *ranks = c->t->ranks;
@@ -536,7 +529,7 @@ rank_frames(const struct tree *t)
 
 	if (ranks->sorted)
 		return 0;
-	r = rank_names(t->names, &rank, &ranks->sorted);
+	r = names_rank(t->names, &rank, &ranks->sorted);
 	for (uint32_t i = 0; !r && i < p->nlines; i++)
 		ranks->by_line[i] = rank[ranks->by_line[i]];
 	for (uint32_t i = 0; !r && i < p->nlocations; i++)
@@ -648,62 +641,6 @@ count_nodes(const struct counting *by, struct tree *t)
 		t->samples[i] = samples_in(by, t->samples[i]);
 }
 
-#define FEW 12 /* or fewer are sorted by insertion */
-
-static void
-sort_few(uint64_t *v, uint32_t n)
-{
-	for (uint32_t i = 1; i < n; i++) {
-		uint64_t x = v[i];
-		uint32_t k = i;
-
-		for (; k && v[k - 1] > x; k--)
-			v[k] = v[k - 1];
-		v[k] = x;
-	}
-}
-
-/* Merges v[0..half) and v[half..n), each sorted, by way of room[0..half). */
-static void
-merge_halves(uint64_t *v, uint32_t half, uint32_t n, uint64_t *room)
-{
-	uint32_t i = 0, k = half, to = 0;
-
-	if (v[half - 1] <= v[half])
-		return;
-	memcpy(room, v, half * sizeof(*v));
-	while (i < half && k < n)
-		v[to++] = room[i] <= v[k] ? room[i++] : v[k++];
-	memcpy(v + to, room + i, (half - i) * sizeof(*v));
-}
-
-/* Merge sort, as qsort() is, without a call for each comparison. It recurses as
- * deep as n has bits. */
-static void
-sort_many(uint64_t *v, uint32_t n, uint64_t *room)
-{
-	uint32_t half = n / 2;
-
-	if (n <= FEW) {
-		sort_few(v, n);
-		return;
-	}
-	sort_many(v, half, room);
-	sort_many(v + half, n - half, room);
-	merge_halves(v, half, n, room);
-}
-
-static void
-sort_group(uint64_t *v, uint32_t n, uint64_t *room)
-{
-	uint32_t alike = 1;
-
-	while (alike < n && v[alike] >> 32 == v[0] >> 32)
-		alike++;
-	if (alike < n)
-		sort_many(v, n, room);
-}
-
 /* Opens a node: counts the samples whose stacks end there, and sorts the others
  * by their next frame. */
 static int
@@ -722,7 +659,7 @@ node_open(struct build *b, uint32_t node, uint32_t lo, uint32_t hi)
 	b->frames += kept - lo;
 	if (b->frames > TREE_MAX_FRAMES)
 		return -E2BIG;
-	sort_group(&b->order[lo], kept - lo, b->room);
+	words_sort(&b->order[lo], kept - lo, b->room);
 	if (b->nopen == b->open_cap) {
 		uint32_t cap = b->open_cap ? b->open_cap * 2 : 64;
 		int r = column_room(&b->open, cap, sizeof(*b->open));
@@ -806,6 +743,33 @@ child(struct build *b, struct group *of)
 	return r ? r : node_open(b, node, lo, of->lo);
 }
 
+/* Returns how many nodes there are at least: the frames of the longest stack of
+ * each child of the root. Those of a sample as large as `least` are all kept,
+ * if none is negative. */
+static uint64_t
+least_nodes(const struct build *b)
+{
+	const struct profile *p = b->p;
+	const int64_t *values = &p->values[b->t->type];
+	uint64_t n = 1, last = UINT64_MAX;
+	uint32_t most = 0;
+
+	for (uint32_t i = 0; i < b->norder; i++) {
+		uint32_t row = (uint32_t)b->order[i];
+		uint32_t frames = p->samples[row].nstack;
+		int64_t v = values[(size_t)row * p->ntypes];
+
+		if (b->order[i] >> 32 != last)
+			n += most, most = 0;
+		last = b->order[i] >> 32;
+		if (v < 0)
+			return 0;
+		if (v >= b->least && frames > most)
+			most = frames;
+	}
+	return n + most;
+}
+
 static int
 make_nodes(struct build *b)
 {
@@ -818,6 +782,8 @@ make_nodes(struct build *b)
 	r = node_add(b, 0, b->ranks->all, &root);
 	if (!r)
 		r = node_open(b, root, 0, b->norder);
+	if (!r && b->norder && least_nodes(b) > b->most)
+		r = -E2BIG;
 	while (!r && b->nopen) {
 		struct group *last = &b->open[b->nopen - 1];
 
@@ -833,8 +799,8 @@ make_nodes(struct build *b)
 /* Makes a tree that has the names of all samples, but no nodes; `of` is as in
  * name_samples(). */
 static int
-tree_of_names(const struct profile *p, uint32_t type, struct function_sums *of,
-              struct tree **out)
+tree_of_names(const struct profile *p, uint32_t type,
+              const struct function_sums *of, struct tree **out)
 {
 	CLEANUP_TREE struct tree *t = NULL;
 	struct counting by;
@@ -870,7 +836,7 @@ build(struct build *b, struct tree *t, const struct tree *named)
 	b->ranks = named->ranks;
 	b->counting = counting_of(p, t->type);
 	b->order = calloc((size_t)p->nsamples + 1, sizeof(*b->order));
-	b->room = malloc(((size_t)p->nsamples / 2 + 1) * sizeof(*b->room));
+	b->room = malloc(((size_t)p->nsamples + 1) * sizeof(*b->room));
 	b->ways = calloc((size_t)p->nsamples + 1, sizeof(*b->ways));
 	if (!b->order || !b->room || !b->ways)
 		return -ENOMEM;
@@ -945,7 +911,7 @@ list_functions(struct tree *t, const struct function_sums *of)
 	uint32_t names = strings_count(t->names), n = 1;
 
 	for (uint32_t i = 1; i < names; i++)
-		n += of[i].seen != 0;
+		n += of->all[i].seen != 0;
 	if (n > TREE_MAX_NODES)
 		return -E2BIG;
 	if (tree_columns(t, n))
@@ -953,14 +919,14 @@ list_functions(struct tree *t, const struct function_sums *of)
 	for (uint32_t i = 0; i < names; i++) {
 		uint32_t at = t->n;
 
-		if (i && !of[i].seen)
+		if (i && !of->all[i].seen)
 			continue;
 		t->depth[at] = i != 0;
 		t->end[at] = i ? at + 1 : n;
 		t->name[at] = i ? i : t->ranks->all;
-		t->self[at] = of[i].self;
-		t->total[at] = of[i].total;
-		t->samples[at] = of[i].samples;
+		t->self[at] = of->self[i];
+		t->total[at] = of->all[i].total;
+		t->samples[at] = of->samples[i];
 		t->n++;
 	}
 	return 0;
@@ -971,11 +937,12 @@ tree_functions(const struct profile *p, uint32_t type, struct tree **out)
 {
 	/* no frame has more than one name */
 	size_t most = (size_t)p->nlocations + p->nlines + 2;
-	CLEANUP_FREE struct function_sums *of = calloc(most, sizeof(*of));
+	CLEANUP(sums_done)
+	struct function_sums of = {0};
 	CLEANUP_TREE struct tree *t = NULL;
 	struct counting by;
-	int r = of ? tree_of_names(p, type, of, &t) ?: list_functions(t, of)
-	           : -ENOMEM;
+	int r = sums_init(&of, most) ?: tree_of_names(p, type, &of, &t)
+	                             ?: list_functions(t, &of);
 
 	if (r)
 		return r;

@@ -78,6 +78,12 @@ delivery_end(struct store *s, const char *tenant, const char *source)
 	return rc ? rc : store_end(s, end(s, tenant, source));
 }
 
+int
+delivery_prune(struct store *s, int64_t max_age_ms)
+{
+	return db_run(s->db, SQL_DELIVERY_PRUNE, ARGS(V(max_age_ms)));
+}
+
 /* --- what a worker publishes ---------------------------------------------- */
 
 void

@@ -40,6 +40,7 @@ static const struct {
 	{"survey", AGE, 0, SQL_SURVEY_FORGET, ""},
 	{"browser_session", AGE, 0, SQL_BROWSER_SESSION_CROWD, ""},
 	{"discovered", AGE, 0, SQL_DISCOVERED_FORGET, ""},
+	{"delivery", AGE, 0, SQL_DELIVERY_PRUNE, ""},
 	{"agent_job", AGE, 0, SQL_AGENT_FORGET, ""},
 	{"unnamed_module", AGE, 0, SQL_NAMES_PRUNE, ""},
 	{"unnamed_frame", ROW, 0, 0, ""},
@@ -60,7 +61,6 @@ static const struct {
 	{"lease", FIXED, 0, 0, "a row for each kind of work"},
 	{"link_key", FIXED, 0, 0, "no caller makes one"},
 	{"migration", FIXED, 0, 0, "a row for each migration"},
-	{"delivery", FIXED, 0, 0, "waiting of [collector] for each service"},
 	{"quota_turn", FIXED, 0, 0, "a row for each tenant"},
 	{"retention_clock", FIXED, 0, 0, "one row"},
 };

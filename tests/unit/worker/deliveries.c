@@ -10,6 +10,7 @@
 #include "lib/any_profile.h"
 #include "lib/store.h"
 #include "lib/windows.h"
+#include "store/db/db_test.h"
 #include "store/service.h"
 #include "worker/ipc/fetch.h"
 
@@ -672,6 +673,21 @@ TEST(problems_and_counts_are_published)
 		"the collector answers with 400; 1 profile was dropped");
 	ck_assert_str_eq(json_string_value(json_object_get(problem, "service")),
 	                 TEST_SERVICE);
+}
+END
+
+TEST(what_a_host_left_when_it_went_is_removed_by_age)
+{
+	CLEANUP_RIG struct rig r;
+
+	rig_init(&r, "");
+	capture(&r, "a profile");
+	db_skew_clock(r.t.s.db, 1000);
+	capture(&r, "another profile");
+	db_skew_clock(r.t.s.db, 5000);
+	ck_assert_int_eq(delivery_prune(&r.t.s, 5500), 0);
+	ck_assert_int_eq(delivery_prune(&r.t.s, 4500), 1);
+	ck_assert_int_eq(waiting(&r), 1);
 }
 END
 

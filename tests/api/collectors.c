@@ -61,6 +61,41 @@ TEST(a_tenant_without_a_scope_may_name_no_collector)
 }
 END
 
+TEST(viewers_see_the_host_of_a_collector_only)
+{
+	static const struct {
+		const char *collector, *seen;
+	} rows[] = {
+		{"", ""},
+		{"http://localhost:4318", "http://localhost:4318"},
+		{"https://127.0.0.1/secret/profiles", "https://127.0.0.1"},
+		{"http://otel.test:4318/?key=secret", "http://otel.test:4318"},
+	};
+	CLEANUP_API struct test_api a = test_api(1, ALLOWED);
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_REPLY struct client_reply set = {0}, one = {0},
+						  all = {0}, own = {0};
+		char body[256];
+
+		snprintf(body, sizeof(body), "{\"collector\":\"%s\"}",
+		         rows[i].collector);
+		set = api_say(&a, KEY_ADMIN, "PUT", SERVICES "/" TEST_SERVICE,
+		              body);
+		ck_assert_int_eq(set.status, 200);
+		one = api_say(&a, KEY_VIEWER, "GET", SERVICES "/" TEST_SERVICE,
+		              NULL);
+		all = api_say(&a, KEY_VIEWER, "GET", SERVICES, NULL);
+		own = api_say(&a, KEY_OPERATOR, "GET",
+		              SERVICES "/" TEST_SERVICE, NULL);
+		ck_assert_str_eq(reply_text(&one, "collector"), rows[i].seen);
+		ck_assert_ptr_null(strstr(buf_str(&all.body), "secret"));
+		ck_assert_str_eq(reply_text(&own, "collector"),
+		                 rows[i].collector);
+	}
+}
+END
+
 /* What a worker publishes; the text of problems is the worker's own. */
 static void
 publish(struct test_api *a, const char *collectors)

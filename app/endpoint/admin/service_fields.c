@@ -6,6 +6,7 @@
 #include "store/container.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 static int
@@ -220,8 +221,22 @@ service_read(struct call *c, const char *name, const struct service_rows *rows,
 	return 0;
 }
 
+/* Writes the address of a collector; without its path, which may hold a key,
+ * unless whole. */
+static void
+put_collector(struct buf *out, const char *text, bool whole)
+{
+	char shown[URL_MAX + 1] = "";
+	struct url u;
+
+	if (!whole && !url_parse(text, &u))
+		snprintf(shown, sizeof(shown), "%.*s", (int)(u.path - text),
+		         text);
+	json_put_text(out, "collector", whole ? text : shown);
+}
+
 void
-service_put(struct buf *out, const struct service *s)
+service_put(struct buf *out, const struct service *s, bool whole)
 {
 	json_put_text(out, "name", s->name);
 	json_put_text(out, "kind", s->kind);
@@ -239,7 +254,7 @@ service_put(struct buf *out, const struct service *s)
 	json_put_raw(out, "labels", s->labels, "{}");
 	json_put_text(out, "description", s->description);
 	json_put_text(out, "sourceLink", s->source_link);
-	json_put_text(out, "collector", s->collector);
+	put_collector(out, s->collector, whole);
 	json_put_time(out, "createdAt", s->created_ms);
 	json_put_time(out, "updatedAt", s->updated_ms);
 }

@@ -34,5 +34,6 @@ struct service_rows {
 MUST_CHECK int
 service_read(struct call *c, const char *name, const struct service_rows *rows,
              struct service *out);
-/* Writes the members of a service. */
-void service_put(struct buf *out, const struct service *s);
+/* Writes the members of a service; whole: with the path of its collector, which
+ * may be a secret. */
+void service_put(struct buf *out, const struct service *s, bool whole);

@@ -35,7 +35,7 @@ answer_service(struct call *c, const char *name)
 	if (rc)
 		return fail_store(c, rc);
 	out = answer_json(c);
-	service_put(out, &s);
+	service_put(out, &s, c->caller.who > WHO_VIEWER);
 	collectors_put(problems, &s, out);
 	lacks_put(&lacks, &s, out);
 	return answer_end(c);
@@ -61,7 +61,7 @@ service_list_get(struct call *c)
 	out = page_begin(c);
 	for (size_t i = 0; i < list.n; i++) {
 		json_open(out, NULL, '{');
-		service_put(out, &list.items[i]);
+		service_put(out, &list.items[i], c->caller.who > WHO_VIEWER);
 		collectors_put(problems, &list.items[i], out);
 		lacks_put(&lacks, &list.items[i], out);
 		json_close(out, '}');

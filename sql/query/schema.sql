@@ -41,6 +41,20 @@ SELECT current_schema() AS place,
        CASE WHEN 'B' < 'a' AND 'a b' < 'a-a' AND '~' > 'z' THEN 1 ELSE 0 END
          AS bytewise;
 
+-- Lists tables and indexes with their texts. Those of SQLite itself need no
+-- comparison, and some indexes follow from the text of their table.
+-- name: schema_objects
+SELECT type || ' ' || name AS what, COALESCE(sql, '') AS text
+FROM sqlite_master
+WHERE type = 'table' AND substr(name, 1, 7) <> 'sqlite_'
+   OR type = 'index' AND sql IS NOT NULL
+ORDER BY what;
+
+-- Only SQLite's are compared.
+-- name: schema_objects
+-- dialect: postgres
+SELECT '' AS what, '' AS text WHERE 1 = 0;
+
 -- What runs by itself when a statement uses the database: views, triggers and
 -- virtual tables, which have no page of their own, with their texts.
 -- name: schema_foreign

@@ -33,6 +33,9 @@ refuses() { # SQL, what is named
   sqlite3 "$STATE/given/stoker.db" "$1" && says "the $2 is not Stoker's" \
     timeout 20 "$B/stoker" token create second --role admin --config "$STATE/given.conf"
 }
+analysed() {
+  sqlite3 "$STATE/sound/stoker.db" ANALYZE && stoker migrate --config "$STATE/sound.conf"
+}
 check a_store_as_stoker_made_it_is_opened leaves 0 stoker migrate --config "$STATE/sound.conf"
 check a_trigger_is_refused refuses "$trigger" 'trigger spy'
 check a_trigger_of_a_later_schema_is_refused refuses "$later" 'trigger spy'
@@ -40,6 +43,15 @@ check a_view_in_place_of_a_table_is_refused refuses "$view" 'view survey'
 check a_view_in_place_of_the_version_is_refused refuses "$migration" 'view migration'
 check a_view_that_was_changed_is_refused refuses "$changed" 'view trigger_row'
 check a_virtual_table_is_refused refuses "$virtual" 'table survey'
+rewritten() { # table, words of its text, others
+  echo "PRAGMA writable_schema = ON; UPDATE sqlite_master SET sql = replace(sql, '$2', '$3') WHERE name = '$1'"
+}
+check a_condition_that_was_added_is_refused refuses "$(rewritten token 'host ' 'more TEXT CHECK (length(hex(zeroblob(99999999))) > 0), host ')" 'table token'
+check a_column_that_is_computed_is_refused refuses 'ALTER TABLE audit ADD COLUMN more TEXT AS (hex(zeroblob(99999999)))' 'table audit'
+check a_default_that_is_computed_is_refused refuses "$(rewritten worker "look_wanted_ms BIGINT NOT NULL DEFAULT 0" 'look_wanted_ms BIGINT NOT NULL DEFAULT (length(hex(zeroblob(99999999))))')" 'table worker'
+check an_index_of_an_expression_is_refused refuses 'CREATE INDEX slow ON token (hex(zeroblob(99999999)))' 'index slow'
+check an_index_that_is_missing_is_named refuses 'DROP INDEX service_collector' 'index service_collector'
+check statistics_of_a_table_are_no_stranger leaves 0 analysed
 
 # A backup whose manifest was made to fit.
 stoker backup "$STATE/backup" --config "$STATE/sound.conf" >/dev/null

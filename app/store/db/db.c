@@ -305,6 +305,28 @@ check_foreign(struct db *db, struct buf *why)
 	return rc;
 }
 
+/* Refuses tables and indexes that somebody else has changed. Those of a later
+ * release are not known here. */
+static int
+check_tables(struct db *db, struct buf *why)
+{
+	struct db_schema schema = {0};
+	char what[100];
+	int rc = db->driver->differs ? db_schema(db, &schema) : 0;
+
+	if (!rc && schema.version > 0 && schema.version <= SQL_VERSION)
+		rc = db->driver->differs(db, (int)schema.version, what,
+		                         sizeof(what));
+	if (rc <= 0)
+		return rc;
+	buf_addf(why,
+	         "%s: the %s is not Stoker's, or was changed or removed, which "
+	         "may change what Stoker does: drop what was added, or restore "
+	         "a backup",
+	         db->name, what);
+	return -EUCLEAN;
+}
+
 /* Lets one process at a time migrate: the others wait for the row of the first
  * migration. In a new database, they fail because the tables exist already. */
 static int
@@ -363,7 +385,7 @@ check(struct db *db, struct buf *why)
 int
 db_check_schema(struct db *db, bool may_migrate, struct buf *why)
 {
-	int rc = check_foreign(db, why);
+	int rc = check_foreign(db, why) ?: check_tables(db, why);
 
 	if (!rc)
 		rc = !db->look && (may_migrate || db->driver->migrates)

@@ -28,6 +28,10 @@ struct db_driver {
 	/* Reconnects if need be, and calls db_check_schema(). */
 	int (*refresh)(struct db *db);
 
+	/* Returns 1 if a table or index is not as the first version migrations
+	 * make it; NULL where that is the owner's business. */
+	int (*differs)(struct db *db, int version, char *what, size_t size);
+
 	/* Runs SQL that is not in sql/query. */
 	int (*text)(struct db *db, const char *sql);
 	int (*begin)(struct db *db);

@@ -613,12 +613,19 @@ reopen(struct db *db)
 	return rc;
 }
 
+static int
+differs(struct db *db, int version, char *what, size_t size)
+{
+	return sqlite_differs(sqlite_of(db)->link.conn, version, what, size);
+}
+
 const struct db_driver db_sqlite = {
 	.dialect = SQL_SQLITE,
 	.migrates = true,
 	.open = open_file,
 	.close = close_file,
 	.refresh = reopen,
+	.differs = differs,
 	.text = text,
 	.begin = begin,
 	.commit = commit,

@@ -80,3 +80,11 @@ MUST_CHECK int sqlite_copy(struct db *db, const char *path);
 enum db_damage { DB_DAMAGE_PAGE, DB_DAMAGE_KEY };
 typedef void db_found(void *arg, enum db_damage kind, const char *line);
 MUST_CHECK int sqlite_examine(struct db *db, db_found *found, void *arg);
+/*
+ * Compares tables and indexes with those that the first version migrations
+ * make: a condition or a computed column that somebody added would run whenever
+ * Stoker uses the table.
+ *   Shape    1 if one differs, with its kind and name in what
+ */
+MUST_CHECK int
+sqlite_differs(sqlite3 *conn, int version, char *what, size_t size);

@@ -50,6 +50,21 @@ level_name(enum log_level level)
 	return "?";
 }
 
+/* Texts of programs and servers may be in a line: none of them ends it, sets
+ * the priority of the next, or controls a terminal (C0, DEL, C1). */
+static void
+mend(char *s)
+{
+	unsigned char *c = (unsigned char *)s;
+
+	for (; *c; c++) {
+		if (*c < 0x20 || *c == 0x7f)
+			*c = *c == '\n' ? ' ' : '?';
+		else if (*c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0)
+			c[0] = c[1] = '?';
+	}
+}
+
 void
 log_line(enum log_level level, const char *fmt, ...)
 {
@@ -69,6 +84,7 @@ log_line(enum log_level level, const char *fmt, ...)
 	va_end(ap);
 	if (n > max)
 		n = max;
+	mend(line);
 	line[n++] = '\n';
 	if (write(STDERR_FILENO, line, (size_t)n) < 0)
 		return; /* there is nowhere to report this */

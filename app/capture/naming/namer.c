@@ -15,6 +15,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 /* Age at which kernel symbols are read again, since modules come and go. */
@@ -33,6 +34,17 @@ open_split(void *arg, uint32_t module, const char *dir, const char *name)
 	return debug_file_split(n->host, m->opened_by, m->path, dir, name);
 }
 
+/* Three quarters of the CPU time that the process has left. */
+static int64_t
+files_time(void)
+{
+	struct rlimit cpu;
+
+	if (getrlimit(RLIMIT_CPU, &cpu) || cpu.rlim_cur > INT32_MAX)
+		return INT64_MAX;
+	return ((int64_t)cpu.rlim_cur * NS_PER_S - clock_cpu_ns()) / 4 * 3;
+}
+
 struct namer *
 namer_new(const struct modules *modules, const struct host *host,
           struct symbols_cache *cache, struct quality *quality, bool patient,
@@ -48,6 +60,7 @@ namer_new(const struct modules *modules, const struct host *host,
 	n->quality = quality;
 	n->patient = patient;
 	n->java_age_ns = java_age_ns;
+	n->files_max_ns = files_time();
 	n->symbolizer = symbolizer_new(cache);
 	if (n->symbolizer)
 		symbolizer_split(n->symbolizer, open_split, n);
@@ -136,19 +149,33 @@ kernel_name(struct namer *n, uint64_t addr, struct sym_frame *out)
 /* --- programs and libraries ----------------------------------------------- */
 
 static struct namer_user *
-user_of(struct namer *n, int fd)
+user_of(struct namer *n, uid_t uid)
 {
-	struct stat st = {0};
 	size_t i = 0;
 
-	(void)fstat(fd, &st);
-	while (i < n->nusers && n->users[i].uid != st.st_uid)
+	while (i < n->nusers && n->users[i].uid != uid)
 		i++;
 	if (i == NAMER_USERS)
 		return &n->users[NAMER_USERS - 1];
 	if (i == n->nusers)
-		n->users[n->nusers++] = (struct namer_user){.uid = st.st_uid};
+		n->users[n->nusers++] = (struct namer_user){.uid = uid};
 	return &n->users[i];
+}
+
+static uid_t
+uid_of(int fd)
+{
+	struct stat st = {0};
+
+	(void)fstat(fd, &st);
+	return st.st_uid;
+}
+
+/* True if files of a user may take more time: half of what is left for all. */
+static bool
+may_take(int64_t user_ns, int64_t all_ns, int64_t max_ns)
+{
+	return user_ns * 2 <= max_ns - all_ns;
 }
 
 /*
@@ -165,8 +192,8 @@ open_map(struct namer *n, struct host_ask *ask, int *out,
 
 	if (rc)
 		return rc;
-	*user = user_of(n, *out);
-	if ((*user)->ns * 2 <= NAMER_MAPS_NS - n->maps_ns)
+	*user = user_of(n, uid_of(*out));
+	if (may_take((*user)->ns, n->maps_ns, NAMER_MAPS_NS))
 		return 0;
 	n->quality->notes |= QUALITY_NOTE_OF(MAPS_LEFT);
 	return -EDQUOT;
@@ -423,6 +450,44 @@ is_of_the_kernel(const struct module *m)
 	return !strcmp(m->path, "[vdso]");
 }
 
+/* Nobody knows whose a copy is, or what a process has in memory. */
+#define NO_UID ((uid_t)-1)
+
+static struct namer_user *
+owner_of(struct namer *n, const struct module *m)
+{
+	bool unknown = m->copied || m->elf->fd < 0;
+	uid_t uid = unknown ? NO_UID : uid_of(m->elf->fd);
+
+	return uid ? user_of(n, uid) : NULL;
+}
+
+/*
+ * A user with many processes could have each of them run a file whose symbols
+ * take long to read. What root installed is read however long it takes.
+ */
+static bool
+may_read(struct namer *n, const struct namer_module *of)
+{
+	if (!of->owner ||
+	    may_take(of->owner->files_ns, n->files_ns, n->files_max_ns))
+		return true;
+	n->quality->notes |= QUALITY_NOTE_OF(FILES_LEFT);
+	return false;
+}
+
+/* Counts the time since begin_ns, by clock_cpu_ns(). */
+static void
+spend_on_file(struct namer *n, struct namer_user *owner, int64_t begin_ns)
+{
+	int64_t ns = clock_cpu_ns() - begin_ns;
+
+	if (!owner)
+		return;
+	owner->files_ns += ns;
+	n->files_ns += ns;
+}
+
 static void
 open_module(struct namer *n, uint32_t module)
 {
@@ -431,6 +496,8 @@ open_module(struct namer *n, uint32_t module)
 	bool read = false;
 
 	of->known = true;
+	if (m->elf)
+		of->owner = owner_of(n, m);
 	if (m->elf) /* memory has no symbol table */
 		read = !add_image(n, module) && !m->from_memory;
 	else if (m->pid)
@@ -448,13 +515,19 @@ module_names(struct namer *n, struct place at, struct sym_frame *out,
              size_t max)
 {
 	struct namer_module *of = &n->of[at.module];
-	size_t count;
+	int64_t begin;
+	size_t count = 0;
 
 	if (!of->known)
 		open_module(n, at.module);
 	if (of->perfmap || of->jitdump)
 		return jit_name(n, of, at.vaddr, out);
-	count = symbolizer_lookup(n->symbolizer, at.module, at.vaddr, out, max);
+	begin = of->owner ? clock_cpu_ns() : 0;
+	if (may_read(n, of)) {
+		count = symbolizer_lookup(n->symbolizer, at.module, at.vaddr,
+		                          out, max);
+		spend_on_file(n, of->owner, begin);
+	}
 	if (symbolizer_lacked(n->symbolizer))
 		n->quality->notes |= QUALITY_NOTE_OF(NO_SPLIT);
 	return count ? count : nameless_function(n, at, out);
@@ -507,20 +580,26 @@ static bool
 find_variable(struct namer *n, struct place at, struct variable *out)
 {
 	const struct module *m = n->modules->rows[at.module];
+	const struct namer_module *of = &n->of[at.module];
 	const struct elf_image *debug;
+	int64_t begin;
 
 	if (!m || !m->elf || n->locks++ >= LOCKS_MAX)
 		return false;
-	if (!n->of[at.module].known)
+	if (!of->known)
 		open_module(n, at.module);
-	debug = m->debug ? m->debug : n->of[at.module].debug;
+	if (!may_read(n, of))
+		return false;
+	begin = of->owner ? clock_cpu_ns() : 0;
+	debug = m->debug ? m->debug : of->debug;
 	*out = (struct variable){.vaddr = at.vaddr};
 	if (debug && elf_symbols(debug, SHT_SYMTAB, see_variable, out))
 		out->name[0] =
 			'\0'; /* a table that cannot be read names nothing */
 	if (!*out->name && elf_symbols(m->elf, SHT_SYMTAB, see_variable, out) &&
 	    elf_symbols(m->elf, SHT_DYNSYM, see_variable, out))
-		return false;
+		out->name[0] = '\0';
+	spend_on_file(n, of->owner, begin);
 	return *out->name;
 }
 

@@ -36,18 +36,22 @@ struct namer {
 	int64_t maps_ns;
 	struct namer_user {
 		uid_t uid;
-		int64_t ns;
+		int64_t ns, files_ns;
 	} users[NAMER_USERS];
 	size_t nusers;
+	/* The same of their programs and debug files, and the most for all
+	 * users but root. */
+	int64_t files_ns, files_max_ns;
 	struct namer_module {
 		bool known; /* the fields below are as complete as possible */
 		struct elf_image *debug;  /* NULL when the module holds it */
 		struct elf_image *shared; /* shared by several debug files */
 		struct perfmap *perfmap;
-		int32_t old_map;         /* pid of a JVM whose map may be out
+		int32_t old_map;          /* pid of a JVM whose map may be out
 		                            of date; else 0 */
-		struct jitdump *jitdump; /* looked up before the perf map */
-	} * of;                          /* by module */
+		struct jitdump *jitdump;  /* looked up before the perf map */
+		struct namer_user *owner; /* of the file, unless it is root's */
+	} * of;                           /* by module */
 };
 
 /*

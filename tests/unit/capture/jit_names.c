@@ -5,8 +5,11 @@
 #include "lib/test.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <link.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <unistd.h>
 
 static void
@@ -238,6 +241,94 @@ TEST(maps_of_a_user_do_not_take_the_time_of_others)
 		              "%d", rows[i].pid);
 	}
 	ck_assert(!!(quality.notes & QUALITY_NOTE_OF(MAPS_LEFT)));
+	namer_free(n);
+	modules_free(modules);
+}
+END
+
+/* A copy of this program that belongs to a user. */
+static struct elf_image *
+program_of(uid_t uid)
+{
+	int fd = memfd_create("program", MFD_CLOEXEC);
+	CLEANUP_FD int self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	struct elf_image *e = NULL;
+
+	while (sendfile(fd, self, NULL, 1 << 20) > 0)
+		;
+	ck_assert_int_eq(fchown(fd, uid, 0), 0);
+	ck_assert_int_eq(elf_open_fd(fd, &e), 0);
+	return e;
+}
+
+static int
+first_bias(struct dl_phdr_info *info, size_t size, void *out)
+{
+	(void)size;
+	*(uint64_t *)out = info->dlpi_addr;
+	return 1;
+}
+
+TEST(files_of_a_user_do_not_take_the_time_of_others)
+{
+	enum { MOST = 9 };
+	static const struct {
+		uid_t uid;
+		bool copied;
+		int64_t spent_s; /* on the files of user 1 */
+		bool named;
+	} rows[] = {
+		{1, false, MOST / 3, true}, {1, false, MOST / 3 + 1, false},
+		{2, false, MOST, true},     {2, false, MOST + 1, false},
+		{0, false, MOST + 1, true}, {0, true, MOST, true},
+		{0, true, MOST + 1, false},
+	};
+	const struct host host = {.ask = ask_user};
+	CLEANUP_SYMBOLS_CACHE struct symbols_cache *cache =
+		symbols_cache_new((size_t)1 << 28);
+	struct quality quality = {0};
+	struct modules *modules;
+	struct namer *n;
+	uint64_t bias;
+
+	if (geteuid())
+		SKIP("needs root");
+	dl_iterate_phdr(first_bias, &bias);
+	ck_assert_int_eq(modules_new(&host, &modules), 0);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct module *m = calloc(1, sizeof(*m));
+
+		m->path = strdup("/srv/program");
+		m->elf = program_of(rows[i].uid);
+		m->copied = rows[i].copied;
+		modules->rows[modules->n++] = m;
+	}
+	n = namer_new(modules, &host, cache, &quality, false, 0);
+	ck_assert(n->files_max_ns > 3600 * NS_PER_S); /* nobody limits it */
+	n->files_max_ns = MOST * NS_PER_S;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct place at = {.module = modules->n - ARRAY_LEN(rows) +
+		                             (uint32_t)i,
+		                   .vaddr = (uint64_t)program_of - bias};
+		struct sym_frame f;
+		size_t found;
+
+		n->files_ns = rows[i].spent_s * NS_PER_S;
+		for (size_t u = 0; u < n->nusers; u++)
+			n->users[u].files_ns =
+				n->users[u].uid == 1 ? n->files_ns : 0;
+		n->users[0] = (struct namer_user){1, 0, n->files_ns};
+		n->nusers += !n->nusers;
+		quality.notes = 0;
+		found = namer_lookup(n, at, &f, 1);
+		ck_assert_msg(rows[i].named ==
+		                      (found && !strcmp(f.name, "program_of")),
+		              "row %zu", i);
+		ck_assert(rows[i].named ==
+		          !(quality.notes & QUALITY_NOTE_OF(FILES_LEFT)));
+		ck_assert(!rows[i].named || !rows[i].uid ||
+		          n->files_ns > rows[i].spent_s * NS_PER_S);
+	}
 	namer_free(n);
 	modules_free(modules);
 }

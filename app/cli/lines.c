@@ -135,6 +135,37 @@ ask_listing(struct cli *c, json_t *graph, const char *path, json_t **out,
 	return LEAVE_OK;
 }
 
+/* Appends a line for each capture that texts are from, if they are not the
+ * profile's own. */
+static void
+put_origins(const json_t *parts, struct buf *out)
+{
+	json_t *part, *from;
+	size_t i, k;
+
+	json_array_foreach(parts, i, part) {
+		const char *id;
+
+		from = json_object_get(part, "from");
+		if (!from)
+			continue;
+		id = json_member(from, "id");
+		for (k = 0; k < i; k++) {
+			const json_t *other = json_object_get(
+				json_array_get(parts, k), "from");
+
+			if (other && !strcmp(json_member(other, "id"), id))
+				break;
+		}
+		if (k == i)
+			buf_addf(out, "text of the capture %s of %s%s\n", id,
+			         json_member(from, "at"),
+			         !strcmp(json_member(from, "build"), "same")
+			                 ? ""
+			                 : ", which may not be what ran");
+	}
+}
+
 struct row_cost {
 	size_t at; /* in the rows */
 	json_int_t self, total;
@@ -185,9 +216,10 @@ keep_costliest(json_t **rows, size_t n)
 	return LEAVE_OK;
 }
 
-/* Sets *left to the number of rows that are left out. */
+/* Sets *left to the number of rows that are left out. origins gets lines about
+ * texts of other captures, and rows the members of a table; NULL: neither. */
 static int
-make_rows(struct cli *c, json_t *graph, const char *path, bool is_text,
+make_rows(struct cli *c, json_t *graph, const char *path, struct buf *origins,
           json_t **out, json_int_t *left)
 {
 	CLEANUP_JSON json_t *reply = NULL, *rows = NULL;
@@ -210,8 +242,12 @@ make_rows(struct cli *c, json_t *graph, const char *path, bool is_text,
 			return rc;
 	}
 	json_array_foreach(rows, i, row)
-		if (is_text)
+		if (origins)
 			set_row(row, all, json_member(reply, "unit"));
+	if (origins)
+		put_origins(json_object_get(reply, c->opt.disasm ? "functions"
+		                                                 : "files"),
+		            origins);
 	*out = TAKE(rows);
 	return LEAVE_OK;
 }
@@ -221,15 +257,16 @@ lines_rows(struct cli *c, json_t *graph, const char *path, json_t **out)
 {
 	json_int_t left;
 
-	return make_rows(c, graph, path, false, out, &left);
+	return make_rows(c, graph, path, NULL, out, &left);
 }
 
 int
 lines_table(struct cli *c, json_t *graph, const char *path, struct buf *out)
 {
+	CLEANUP_BUF struct buf origins = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_JSON json_t *rows = NULL;
 	json_int_t left;
-	int rc = make_rows(c, graph, path, true, &rows, &left);
+	int rc = make_rows(c, graph, path, &origins, &rows, &left);
 
 	if (rc)
 		return rc;
@@ -237,5 +274,6 @@ lines_table(struct cli *c, json_t *graph, const char *path, struct buf *out)
 	if (left)
 		buf_addf(out, "%" JSON_INTEGER_FORMAT " more %s\n", left,
 		         c->opt.disasm ? "instructions" : "lines");
+	buf_puts(out, buf_str(&origins));
 	return LEAVE_OK;
 }

@@ -50,8 +50,9 @@ stored_timeline(struct store *s, const char *id)
 	return t;
 }
 
-struct listing *
-stored_listing(struct store *s, const char *id)
+/* Returns NULL if there is none, or it cannot be read. */
+static struct listing *
+read_listing(struct store *s, const char *id)
 {
 	CLEANUP_BUF struct buf stored = BUF_INIT(LISTING_MAX_FILE);
 	struct listing *l = NULL;
@@ -61,6 +62,32 @@ stored_listing(struct store *s, const char *id)
 	    listing_decode(stored.p, stored.len, &l))
 		return NULL;
 	return l;
+}
+
+void
+listings_done(struct listings *l)
+{
+	for (uint32_t i = 0; i < l->n; i++)
+		listing_free(l->items[i].l);
+	listed_sessions_done(&l->of);
+}
+
+void
+stored_listings(struct store *s, const char *tenant, const char *service,
+                const char *id, struct listings *out)
+{
+	struct listing *l = read_listing(s, id);
+
+	*out = (struct listings){.items[0].l = l, .n = l ? 1 : 0};
+	if (l || session_listed(s, tenant, service, &out->of))
+		return;
+	for (size_t i = 0; i < out->of.n && out->n < LISTINGS_MAX; i++) {
+		l = read_listing(s, out->of.items[i].id);
+		if (l)
+			out->items[out->n++] = (struct listing_source){
+				l, out->of.items[i].id,
+				out->of.items[i].started_ms};
+	}
 }
 
 struct blocks *

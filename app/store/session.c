@@ -71,6 +71,28 @@ session_before(struct store *s, const struct session *of, struct session *out)
 	                    V(of->created_ms), V(of->id), V(of->ordinal)));
 }
 
+static const struct row_field listed_fields[] = {
+	ROW_FIELD(listed_session, id),
+	ROW_FIELD(listed_session, started_ms),
+};
+static const struct row_type listed_type =
+	ROW_TYPE(listed_session, listed_fields);
+
+void
+listed_sessions_done(struct listed_sessions *l)
+{
+	row_free_all(&listed_type, l->items, l->n);
+	*l = (struct listed_sessions){0};
+}
+
+int
+session_listed(struct store *s, const char *tenant, const char *service,
+               struct listed_sessions *out)
+{
+	return ROW_LIST(s->db, &listed_type, out, SQL_SESSION_LISTED,
+	                ARGS(V(tenant), V(service)));
+}
+
 int
 session_samply_newest(struct store *s, const char *tenant, const char *service,
                       int64_t ordinal, struct session *out)

@@ -9,7 +9,7 @@
 #include "profile/tree.h"
 
 struct timeline;
-struct listing;
+struct listing_source;
 
 struct export_meta {
 	const char *title;   /* "ai-service cpu" */
@@ -20,7 +20,9 @@ struct export_meta {
 	const char *quality; /* the capture's quality report, JSON; NULL or ""
 	                        if there is none */
 	const struct timeline *timeline; /* of the same capture, or NULL */
-	const struct listing *listing;   /* likewise */
+	/* Of listings: where texts are looked for, in this order. */
+	const struct listing_source *listings;
+	uint32_t nlistings;
 	/* Of pictures: */
 	uint32_t root;      /* node of the tree to show; 0: all */
 	const char *search; /* marks matching functions; NULL: none */

@@ -16,7 +16,8 @@
  *	message Listing {
  *	  uint64 version = 1;              // 1
  *	  repeated string string = 2;      // by id; the first is ""
- *	  repeated File file = 3;          // File { path = 1; state = 2; }
+ *	  repeated File file = 3;          // File { path = 1; state = 2;
+ *	                                   //   build_id = 3; }
  *	  repeated Line line = 4;          // Line { number = 1; text = 2; }
  *	  repeated Function function = 5;  // Function { name = 1; module = 2;
  *	                                   //   build_id = 3; start = 4; }
@@ -59,7 +60,9 @@ enum listing_state {
 
 /* Texts are strings of the listing. */
 struct listing_file {
-	uint32_t path; /* as the profile has it */
+	uint32_t path;     /* as the profile has it */
+	uint32_t build_id; /* of the program or library; hexadecimal, "" of a
+	                      script */
 	uint32_t state;
 	uint32_t line0, nlines; /* in lines[]; by number */
 };
@@ -95,6 +98,13 @@ struct listing {
 	struct listing_code *code;
 	uint32_t nfiles, nlines, nfunctions, ncode;
 	uint32_t files_cap, lines_cap, functions_cap, code_cap;
+};
+
+/* The listing of a profile, or one of another capture of the same service. */
+struct listing_source {
+	struct listing *l;
+	const char *id; /* the other capture; NULL: the profile's own */
+	int64_t time_ms;
 };
 
 /* Returns NULL when out of memory. */

@@ -99,6 +99,8 @@ struct profile {
 	                                a decoded profile, which is read-only */
 	void *slab; /* private: memory of all rows of a decoded profile, else
 	               NULL */
+	void *recut[2]; /* private: locations and stacks in place of those in
+	                   the slab, or NULL */
 };
 
 /* Makes an empty profile. Returns NULL when out of memory. */

@@ -31,6 +31,7 @@ struct sift {
 	const char *fold;  /* without frames of these: their callers have the
 	                      cost */
 	const char *fold_package; /* likewise frames of these packages */
+	const char *fold_kind;    /* and of these kinds: see kind.h */
 	const char *const *under; /* only stacks that begin with these
 	                             functions, outermost first */
 	uint32_t nunder;
@@ -43,8 +44,8 @@ struct sift {
 static inline bool
 sift_is_any(const struct sift *s)
 {
-	return s->focus || s->hide || s->fold || s->fold_package || s->nunder ||
-	       s->nlabels || s->frames.bits;
+	return s->focus || s->hide || s->fold || s->fold_package ||
+	       s->fold_kind || s->nunder || s->nlabels || s->frames.bits;
 }
 
 /*
@@ -52,7 +53,7 @@ sift_is_any(const struct sift *s)
  * profile any longer, and nothing may be added to it.
  *
  *   Shape    lists of s are NULL or lists
- *   Errors   -EINVAL more than SIFT_NAMES names in a list, or an empty name,
- *            -ENOMEM; p is unchanged
+ *   Errors   -EINVAL more than SIFT_NAMES names in a list, an empty name, or an
+ *            unknown kind, -ENOMEM; p is unchanged
  */
 MUST_CHECK int sift_profile(struct profile *p, const struct sift *s);

@@ -98,6 +98,20 @@ MUST_CHECK int session_list(struct store *s, const struct session_filter *f,
  * upload has its own time. */
 MUST_CHECK int session_history(struct store *s, const struct session_filter *f,
                                struct page page, struct session_list *out);
+/* A session that has a listing. */
+struct listed_session {
+	char *id;
+	int64_t started_ms;
+};
+struct listed_sessions {
+	struct listed_session *items;
+	size_t n;
+};
+void listed_sessions_done(struct listed_sessions *l);
+#define CLEANUP_LISTED_SESSIONS CLEANUP(listed_sessions_done)
+/* Lists sessions of a service that have a listing, the newest first: a few. */
+MUST_CHECK int session_listed(struct store *s, const char *tenant,
+                              const char *service, struct listed_sessions *out);
 /*
  * Finds samply runs of one process of a service: the newest run, which may
  * still be running, and the newest that succeeded and is still kept.

@@ -91,6 +91,16 @@ WHERE tenant = $1 AND service = $2 AND type = $3
   AND ordinal = CAST($6 AS BIGINT) AND status = 'completed'
 ORDER BY created_ms DESC, id DESC LIMIT 1;
 
+-- Columns of struct listed_session. Only the newest sessions are looked at.
+-- name: session_listed
+SELECT s.id, s.started_ms
+FROM (SELECT id, started_ms FROM session
+      WHERE tenant = $1 AND service = $2 AND status = 'completed'
+      ORDER BY started_ms DESC, id DESC LIMIT 200) s
+WHERE EXISTS (SELECT 1 FROM blob b WHERE b.session = s.id
+              AND b.kind = 'listing' AND b.deleted_ms = 0)
+ORDER BY s.started_ms DESC, s.id DESC LIMIT 8;
+
 -- name: session_delete
 DELETE FROM session
 WHERE id = $1 AND tenant = $2 AND status <> 'running'

@@ -410,6 +410,32 @@
     [[['all', 0], ['main', 649], [left.names[9], 50], [left.names[2], 300],
       ['thin_0', 0.3], ['thin_1', 0.4], ['thin_2', 0.3]], true]);
   });
+  test('a_recursive_function_is_folded_into_its_outermost_frame', () => {
+    const left = stoker.filtered(tree, [['fold-kind', 'recursion']]);
+    same(nodes(left), [[0, 'all', 1000, 0], [1, 'main', 1000, 0],
+      [2, 'leaf', 99, 99], [2, left.names[2], 300, 300], [2, 'thin_0', 0.3, 0.3],
+      [2, 'thin_1', 0.4, 0.4], [2, 'thin_2', 0.3, 0.3], [2, 'work', 600, 300],
+      [3, left.names[9], 50, 50], [3, 'leaf', 250, 250]]);
+  });
+  test('kinds_of_code_are_folded_and_files_of_the_server_likewise', async () => {
+    const items = () => [...$('kinds').querySelectorAll('li')].map(li =>
+      [li.textContent, li.querySelector('input').checked]);
+    press('f', document.body);
+    same([items(), document.activeElement.value],
+      [[[' allocator34.9%', false], [' recursion', false]], 'allocator']);
+    document.activeElement.click();
+    await drawn();
+    same([items()[0], document.activeElement.value, hash().getAll('fold-kind'),
+      flame.tree.nameOf(4), $('filters').textContent,
+      /[?&]foldKind=allocator(&|$)/.test(
+        $('formats').querySelector('[data-format=svg]').href)],
+    [[' allocator34.9%', true], 'allocator', ['allocator'], flame.tree.names[9],
+      'folded: allocator ×', true]);
+    press('Escape', document.activeElement);
+    same($('kinds').open, false);
+    $('reset').click();
+    same(hash().getAll('fold-kind'), []);
+  });
   test('the_menu_of_a_frame_leaves_out_and_a_chip_brings_back', async () => {
     mouse('contextmenu', 3);
     const items = [...$('menu').children];

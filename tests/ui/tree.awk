@@ -73,7 +73,7 @@ BEGIN {
   column("file", file, names)
   printf ","
   column("line", line, names)
-  printf ","
+  printf ",\"kinds\":[{\"kind\":\"recursion\",\"about\":\"\",\"names\":[]}],"
   column("depth", depth, count)
   printf ","
   column("name", name, count)

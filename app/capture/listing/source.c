@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "capture/naming/namer.h"
 #include "parts.h"
+#include "profile/kind.h"
 #include "profile/source_lines.h"
 
 #include <errno.h>
@@ -126,35 +127,41 @@ read_source(struct sources *s, const char *path, struct buf *out,
 	return LISTING_READ;
 }
 
-/* Returns when the code that comes from a file was made: the time of its
- * program's file; 0: not known. */
-static int64_t
-built_s(const struct sources *s, uint32_t file)
+/* Returns the mapping of the first location with code of a file;
+ * PROFILE_NONE. */
+static uint32_t
+mapping_of(const struct profile *p, uint32_t file)
 {
-	const struct namer *n = s->ask->namer;
-	const struct profile *p = s->p;
-	struct stat st;
-
-	for (uint32_t i = 0; i < p->nlocations && n; i++) {
+	for (uint32_t i = 0; i < p->nlocations; i++) {
 		const struct location *at = &p->locations[i];
-		const struct module *m;
 		uint32_t k = 0;
 
 		while (k < at->nlines &&
 		       p->functions[p->lines[at->line0 + k].function].file !=
 		               file)
 			k++;
-		if (k == at->nlines)
-			continue;
-		m = at->mapping == PROFILE_NONE
-		            ? NULL
-		            : n->modules->rows[list_module(n, p, at->mapping)];
-		return m && m->elf && m->elf->fd >= 0 && !m->copied &&
-		                       !fstat(m->elf->fd, &st)
-		               ? st.st_mtime
-		               : 0;
+		if (k < at->nlines)
+			return at->mapping;
 	}
-	return 0;
+	return PROFILE_NONE;
+}
+
+/* Returns when the code of a mapping was made: the time of its program's file;
+ * 0: not known. */
+static int64_t
+built_s(const struct sources *s, uint32_t mapping)
+{
+	const struct namer *n = s->ask->namer;
+	const struct module *m =
+		!n || mapping == PROFILE_NONE
+			? NULL
+			: n->modules->rows[list_module(n, s->p, mapping)];
+	struct stat st;
+
+	return m && m->elf && m->elf->fd >= 0 && !m->copied &&
+	                       !fstat(m->elf->fd, &st)
+	               ? st.st_mtime
+	               : 0;
 }
 
 /* Returns when the process that the last file was read through began; 0: not
@@ -223,11 +230,18 @@ add_file(struct sources *s, uint32_t file)
 	CLEANUP_BUF struct buf text = BUF_INIT((size_t)HOST_MAX_SOURCE + 1);
 	const char *path = profile_text(s->p, file);
 	const struct wanted *first = s->wanted;
+	const uint32_t mapping = mapping_of(s->p, file);
+	const char *build_id =
+		mapping == PROFILE_NONE || kind_is_script(path)
+			? ""
+			: profile_text(s->p, s->p->mappings[mapping].build_id);
 	uint32_t changed_s = 0, n = 0;
 	struct listing_file row = {
 		.state = read_source(s, path, &text, &changed_s)};
-	int64_t made_s = built_s(s, file);
-	int rc = strings_add(s->l->strings, path, strlen(path), &row.path);
+	int64_t made_s = built_s(s, mapping);
+	int rc = strings_add(s->l->strings, path, strlen(path), &row.path)
+	                 ?: strings_add(s->l->strings, build_id,
+	                                strlen(build_id), &row.build_id);
 
 	if (row.state == LISTING_READ &&
 	    (int64_t)changed_s > (made_s ?: began_s(s)))

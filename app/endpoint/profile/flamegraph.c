@@ -38,7 +38,8 @@ find_blob(struct call *c, const char *id, struct session *s, struct blob *out)
 static void
 put_headers(struct call *c, const struct session *s, const struct format *f)
 {
-	view_headers(c, P_GetFlameGraph_format, VIEW_CACHE);
+	view_headers(c, P_GetFlameGraph_format,
+	             f->use == FORMAT_LISTED ? VIEW_CACHE_RANGE : VIEW_CACHE);
 	reply_header(c->reply, "Content-Disposition",
 	             "%s; filename=\"%s-%s-%s.%s\"", view_disposition(f),
 	             s->service, s->type, s->id, f->extension);
@@ -66,7 +67,20 @@ put_made_of(struct call *c, const struct session *s, const struct format *f,
 	view_made_of(&of, out);
 }
 
-/* Sends a window or a part of a capture, which have no file. */
+/* Sends lines with their text, which captures that come later may have. */
+static int
+send_listed(struct call *c, const struct format *f, const struct session *s,
+            const struct view_of *view)
+{
+	CLEANUP_PROFILE struct profile *p = NULL;
+
+	view_begin(c, f);
+	return load_profile(c, s, &p) || view_profile(c, s, f, view, p) ? -1
+	                                                                : 0;
+}
+
+/* Sends a window or a part of a capture, which have no file, or lines with
+ * their text. */
 static int
 send_made(struct call *c, const struct format *f)
 {
@@ -78,6 +92,8 @@ send_made(struct call *c, const struct format *f)
 	if (load_completed(c, P_GetFlameGraph_profileId, NULL, &s))
 		return -1;
 	put_headers(c, &s, f);
+	if (f->use == FORMAT_LISTED)
+		return send_listed(c, f, &s, &view);
 	put_made_of(c, &s, f, &of);
 	if (answer_etag(c, "%016llx-%s-%s",
 	                (unsigned long long)hash_bytes(of.p, of.len), f->name,
@@ -127,7 +143,7 @@ flamegraph_get(struct call *c)
 
 	if (f->use == FORMAT_LISTED && call_is_link(c))
 		return fail(c, Forbidden, "viewer");
-	if (window_is(id) || slice_parse(id, &part))
+	if (window_is(id) || slice_parse(id, &part) || f->use == FORMAT_LISTED)
 		return send_made(c, f);
 	if (find_blob(c, id, &s, &b))
 		return -1;

@@ -4,6 +4,7 @@
 #include "base/hash.h"
 #include "load.h"
 #include "profile/gzip.h"
+#include "profile/kind.h"
 #include "profile/pprof.h"
 #include "range/stored.h"
 #include "window_session.h"
@@ -67,7 +68,8 @@ view_asked(struct call *c, const struct view_rows *rows)
 		.search = given(c, rows->search),
 		.function = given(c, rows->function),
 		.sift = {given(c, rows->focus), given(c, rows->hide),
-	                 given(c, rows->fold), given(c, rows->fold_package)},
+	                 given(c, rows->fold), given(c, rows->fold_package),
+	                 given(c, rows->fold_kind)},
 	};
 
 	view_labels(c, rows->sample, &of.sift);
@@ -86,10 +88,11 @@ put_labels(const struct sift *s, const char *before, struct buf *out)
 void
 view_made_of(const struct view_of *of, struct buf *out)
 {
-	const char *const texts[] = {of->value,      of->root,
-	                             of->search,     of->function,
-	                             of->sift.focus, of->sift.hide,
-	                             of->sift.fold,  of->sift.fold_package};
+	const char *const texts[] = {of->value,         of->root,
+	                             of->search,        of->function,
+	                             of->sift.focus,    of->sift.hide,
+	                             of->sift.fold,     of->sift.fold_package,
+	                             of->sift.fold_kind};
 
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
 		if (texts[i])
@@ -106,6 +109,18 @@ view_hash(const struct view_of *of)
 	return (uint32_t)hash_bytes(buf_str(&text), text.len);
 }
 
+static int
+bad_sift(struct call *c)
+{
+	CLEANUP_BUF struct buf expected = BUF_INIT(BUF_MAX_SMALL);
+
+	buf_puts(&expected,
+	         "names, at most 16, with ; between them; kinds are ");
+	kinds_list(", ", &expected);
+	return fail_param(c, "focus, hide, fold, foldPackage or foldKind",
+	                  buf_str(&expected), "");
+}
+
 /* Leaves out what the view hides, and says so in the title: the amount comes
  * first, since pictures cut long titles. */
 static int
@@ -115,13 +130,13 @@ sift(struct call *c, const struct sift *s, uint32_t type, struct profile *p,
 	const char *const texts[][2] = {{", only ", s->focus},
 	                                {", without ", s->hide},
 	                                {", folded: ", s->fold},
-	                                {", folded: ", s->fold_package}};
+	                                {", folded: ", s->fold_package},
+	                                {", folded: ", s->fold_kind}};
 	double all = (double)profile_total(p, type), left;
 	int rc = sift_profile(p, s);
 
 	if (rc == -EINVAL)
-		return fail_param(c, "focus, hide, fold or foldPackage",
-		                  "names, at most 16, with ; between them", "");
+		return bad_sift(c);
 	if (rc)
 		return damaged(c, rc, "sifted");
 	left = (double)profile_total(p, type);
@@ -146,10 +161,7 @@ view_profile(struct call *c, const struct session *s, const struct format *f,
 		f->use == FORMAT_TIMED && !sift_is_any(&of->sift)
 			? stored_timeline(&c->env->store, s->id)
 			: NULL;
-	CLEANUP_LISTING struct listing *listing =
-		f->use == FORMAT_LISTED && !window_is(s->id)
-			? stored_listing(&c->env->store, s->id)
-			: NULL;
+	CLEANUP_LISTINGS struct listings listings = {0};
 	CLEANUP_BUF struct buf title = BUF_INIT(BUF_MAX_SMALL);
 	struct export_meta meta = {
 		.id = s->id,
@@ -159,7 +171,7 @@ view_profile(struct call *c, const struct session *s, const struct format *f,
 		.duration_ms = s->duration_ms,
 		.quality = s->quality,
 		.timeline = timeline,
-		.listing = listing,
+		.listings = listings.items,
 		.search = of->search,
 		.function = of->function,
 	};
@@ -171,6 +183,10 @@ view_profile(struct call *c, const struct session *s, const struct format *f,
 	if (sift_is_any(&of->sift) && sift(c, &of->sift, type, p, &title))
 		return -1;
 	meta.title = buf_str(&title);
+	if (f->use == FORMAT_LISTED)
+		stored_listings(&c->env->store, c->caller.tenant, s->service,
+		                s->id, &listings);
+	meta.nlistings = listings.n;
 	rc = tree_new(p, type, &t);
 	if (call_go_on(c))
 		return -1;

@@ -377,6 +377,8 @@ merge_get(struct call *c)
 	struct session shown;
 	int rc;
 
+	if (f && f->use == FORMAT_LISTED && call_is_link(c))
+		return fail(c, Forbidden, "viewer");
 	r.origin = param_text(c, P_MergeProfiles_origin);
 	r.with_ids = range_asks_ids(&of.sift);
 	if (range_check(c, &r))
@@ -390,7 +392,8 @@ merge_get(struct call *c)
 		             "%s; filename=\"%s-%s-merge.%s\"",
 		             view_disposition(f), r.service, r.type,
 		             f->extension);
-	if (is_known(c, &r, f, &of))
+	/* captures that come later may have the text */
+	if ((!f || f->use != FORMAT_LISTED) && is_known(c, &r, f, &of))
 		return answer_empty(c, 304);
 	rc = range_merged(c, &r, &p);
 	if (rc || !p)

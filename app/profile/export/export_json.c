@@ -4,7 +4,9 @@
  * names and packages are parallel, and name[i] is an index into both. The depth
  * of the root is 0; the subtree of a node is the run of deeper nodes that
  * follows it. file and line are also parallel to names; file is an index into
- * files, whose first entry is "". Both are empty if nothing is known. quality
+ * files, whose first entry is "". Both are empty if nothing is known. kinds
+ * lists kinds of functions that a reader may leave out, with indexes of names:
+ * [{"kind": "kernel", "about": "...", "names": [3, 7]}]. quality
  * is the quality report of the capture. formats lists the other formats, each
  * with a description. '<' is escaped, so that the document can be embedded in
  * <script>.
@@ -15,7 +17,10 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/json_out.h"
+#include "profile/kind.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define VERSION 1
@@ -144,6 +149,37 @@ put_homes(struct buf *out, const char *key, const struct tree *t, size_t field)
 	buf_putc(out, ']');
 }
 
+/* Writes the kinds of functions that a view may fold, each with the ids of its
+ * names. */
+static void
+put_kinds(struct buf *out, const struct tree *t)
+{
+	uint32_t n = strings_count(t->names);
+	CLEANUP_FREE uint32_t *bits = calloc((size_t)n + 1, sizeof(*bits));
+
+	if (!bits) {
+		out->err = -ENOMEM;
+		return;
+	}
+	for (uint32_t i = 0; i < n; i++)
+		bits[i] = kinds_of(tree_name(t, i, NULL),
+		                   tree_package(t, i, NULL),
+		                   file_text(t, t->home[i].file, NULL));
+	json_open(out, "kinds", '[');
+	for (int k = 0; k < KINDS; k++) {
+		json_open(out, NULL, '{');
+		json_put_text(out, "kind", kind_rows[k].name);
+		json_put_text(out, "about", kind_rows[k].about);
+		json_open(out, "names", '[');
+		for (uint32_t i = 0; i < n && !buf_err(out); i++)
+			if (bits[i] & KIND_BIT(k))
+				json_put_int(out, NULL, i);
+		json_close(out, ']');
+		json_close(out, '}');
+	}
+	json_close(out, ']');
+}
+
 void
 json_tree_names(const struct tree *t, struct buf *out)
 {
@@ -158,6 +194,8 @@ json_tree_names(const struct tree *t, struct buf *out)
 	put_homes(out, "file", t, offsetof(struct tree_home, file));
 	buf_putc(out, ',');
 	put_homes(out, "line", t, offsetof(struct tree_home, line));
+	buf_putc(out, ',');
+	put_kinds(out, t);
 }
 
 void

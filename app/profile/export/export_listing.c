@@ -3,20 +3,26 @@
  * what each costs:
  *
  *	{..., "files": [{"file": "/src/parse.c", "state": "read", "lines": [
- *	  {"line": 42, "text": "while (n--)", "self": 20, "total": 30}]}],
+ *	  {"line": 42, "text": "while (n--)", "self": 20, "total": 30}],
+ *	  "from": {"id": "sess-...", "at": "...", "build": "same"}}],
  *	 "functions": [{"function": "parse", "module": "/usr/bin/web", "code": [
  *	  {"address": "0x1139", "text": "addq $1, %rax", "function": "next",
  *	   "file": "/src/parse.c", "line": 42, "self": 20, "total": 20}]}],
  *	 "leftOut": 0}
  *
- * Texts come from the capture's listing (profile/listing.h). Without one, or
- * for a file that it lacks ("state": "none"), there are the lines with costs
- * only, and their text is "". Else lines around those are written, too.
+ * Texts come from the capture's listing (profile/listing.h), or else from those
+ * of other captures ("from"), if they are of the same build: for each file the
+ * listing that has the costliest lines, the newest of several. "build" is
+ * "mixed" if the profile has lines of other builds, too, and "unknown" for a
+ * script. Without a listing of a file ("state": "none"), there are the lines
+ * with costs only, and their text is "". Else lines around those are written,
+ * too.
  */
 #include "exports.h"
 #include "json_tree.h"
 
 #include "base/json_out.h"
+#include "profile/kind.h"
 #include "profile/listing.h"
 #include "profile/source_lines.h"
 
@@ -31,9 +37,11 @@
 struct shown {
 	const struct tree *t;
 	const struct profile *p;
-	const struct listing *l; /* NULL: none */
-	const char *function;    /* NULL: all */
-	/* By instruction; seen: the last sample that was counted, plus 1. */
+	const struct export_meta *meta;
+	const char *function; /* NULL: all */
+	/* Of code: the listing, whose rows these are. seen: the last sample
+	 * that was counted, plus 1. */
+	const struct listing *l;
 	int64_t *self, *total;
 	uint32_t *seen;
 	uint32_t *code_of; /* by location; PROFILE_NONE: no instruction */
@@ -68,26 +76,120 @@ put_line(struct buf *out, int64_t number, const char *line,
 	json_close(out, '}');
 }
 
-static const struct listing_file *
-find_file(const struct shown *s, const char *path)
+/* Whether the code of a file, in the profile, is of a build. */
+struct builds {
+	bool same, other;
+};
+
+static struct builds
+find_builds(const struct profile *p, uint32_t file, const char *build_id)
 {
-	for (uint32_t i = 0; s->l && i < s->l->nfiles; i++)
-		if (!strcmp(text(s->l, s->l->files[i].path), path))
-			return &s->l->files[i];
-	return NULL;
+	struct builds out = {false, false};
+
+	for (uint32_t i = 0; i < p->nlocations; i++) {
+		const struct location *at = &p->locations[i];
+		const char *id =
+			at->mapping == PROFILE_NONE
+				? ""
+				: profile_text(
+					  p, p->mappings[at->mapping].build_id);
+		uint32_t k = 0;
+
+		while (k < at->nlines &&
+		       p->functions[p->lines[at->line0 + k].function].file !=
+		               file)
+			k++;
+		out.same |= k < at->nlines && !strcmp(id, build_id);
+		out.other |= k < at->nlines && strcmp(id, build_id) != 0;
+	}
+	return out;
+}
+
+/* A file of a listing. */
+struct found {
+	const struct listing_source *in;
+	const struct listing_file *file; /* NULL: none */
+	const char *build;
+};
+
+/* Returns what the lines of a file that a listing has cost, of rows[n]. */
+static double
+listed_cost(const struct listing *l, const struct listing_file *f,
+            const struct source_line *rows, uint32_t n)
+{
+	double cost = 0;
+	uint32_t k = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		while (k < f->nlines &&
+		       l->lines[f->line0 + k].number < rows[i].line)
+			k++;
+		if (k < f->nlines &&
+		    l->lines[f->line0 + k].number == rows[i].line)
+			cost += 1 + (double)rows[i].total;
+	}
+	return cost;
+}
+
+/* Sets out->build if the text of a file of another capture may be shown. */
+static bool
+may_show(const struct shown *s, const struct source_line *row,
+         struct found *out)
+{
+	const struct listing *l = out->in->l;
+	struct builds has;
+
+	if (kind_is_script(profile_text(s->p, row->file))) {
+		out->build = "unknown";
+		return true;
+	}
+	has = find_builds(s->p, row->file, text(l, out->file->build_id));
+	out->build = has.other ? "mixed" : "same";
+	return *text(l, out->file->build_id) && has.same;
+}
+
+/* Finds the listing of a file that has the costliest of rows[n], its lines. */
+static struct found
+find_file(const struct shown *s, const struct source_line *rows, uint32_t n)
+{
+	const char *path = profile_text(s->p, rows->file);
+	struct found best = {0};
+	double most = -1;
+
+	for (uint32_t i = 0; i < s->meta->nlistings; i++) {
+		const struct listing_source *in = &s->meta->listings[i];
+
+		for (uint32_t k = 0; k < in->l->nfiles; k++) {
+			struct found one = {in, &in->l->files[k], ""};
+			double cost =
+				strcmp(text(in->l, one.file->path), path)
+					? -1
+					: listed_cost(in->l, one.file, rows, n);
+
+			if (cost > most &&
+			    (!in->id ||
+			     (cost > 0 && may_show(s, rows, &one)))) {
+				most = cost;
+				best = one;
+			}
+		}
+	}
+	return best;
 }
 
 /* Writes rows[n], all of one file, and the listed lines around them. Lines of a
  * profile may have any number. */
 static void
-put_lines(const struct shown *s, const struct listing_file *f,
-          const struct source_line *rows, uint32_t n, struct buf *out)
+put_lines(const struct found *in, const struct source_line *rows, uint32_t n,
+          struct buf *out)
 {
+	const struct listing_file *f = in->file;
+	const struct listing *l = f ? in->in->l : NULL;
 	uint32_t k = 0, end = f ? f->nlines : 0, around = 0;
 
 	for (uint32_t i = 0; i < n || k < end;) {
 		const struct listing_line *line =
-			k < end ? &s->l->lines[f->line0 + k] : NULL;
+			k < end ? &l->lines[f->line0 + k] : NULL;
 		int64_t number = line ? line->number : 0;
 		bool has_cost = i < n && (!line || rows[i].line <= number);
 		bool is_listed = line && (!has_cost || rows[i].line == number);
@@ -97,13 +199,26 @@ put_lines(const struct shown *s, const struct listing_file *f,
 			around++;
 		if (has_cost)
 			put_line(out, rows[i].line,
-			         is_listed ? text(s->l, line->text) : "",
+			         is_listed ? text(l, line->text) : "",
 			         &rows[i]);
 		else if (around < n && rows[around].line <= number + AROUND)
-			put_line(out, number, text(s->l, line->text), NULL);
+			put_line(out, number, text(l, line->text), NULL);
 		i += has_cost;
 		k += is_listed;
 	}
+}
+
+/* Writes which capture a text is from, unless it is the profile's own. */
+static void
+put_from(const struct listing_source *in, const char *build, struct buf *out)
+{
+	if (!in->id)
+		return;
+	json_open(out, "from", '{');
+	json_put_text(out, "id", in->id);
+	json_put_time(out, "at", in->time_ms);
+	json_put_text(out, "build", build);
+	json_close(out, '}');
 }
 
 static void
@@ -116,17 +231,20 @@ put_files(const struct shown *s, const struct source_lines *lines, uint32_t n,
 	json_open(out, "files", '[');
 	for (uint32_t i = 0, k; i < n; i = k) {
 		const struct source_line *rows = &lines->items[i];
-		const char *path = profile_text(s->p, rows->file);
-		const struct listing_file *f = find_file(s, path);
+		struct found in;
 
 		for (k = i; k < n && lines->items[k].file == rows->file;)
 			k++;
+		in = find_file(s, rows, k - i);
 		json_open(out, NULL, '{');
-		json_put_text(out, "file", path);
-		json_put_text(out, "state", f ? states[f->state] : "none");
+		json_put_text(out, "file", profile_text(s->p, rows->file));
+		json_put_text(out, "state",
+		              in.file ? states[in.file->state] : "none");
 		json_open(out, "lines", '[');
-		put_lines(s, f, rows, k - i, out);
+		put_lines(&in, rows, k - i, out);
 		json_close(out, ']');
+		if (in.file)
+			put_from(in.in, in.build, out);
 		json_close(out, '}');
 	}
 	json_close(out, ']');
@@ -318,15 +436,71 @@ is_wanted(const struct shown *s, const struct listing_function *f, uint32_t at)
 	       !strcmp(text(s->l, s->l->code[at].function), s->function);
 }
 
-static void
-put_function(const struct shown *s, const struct listing_function *f,
-             struct buf *out)
+/* True for a function of a build that the profile has. */
+static bool
+is_of_profile(const struct shown *s, const struct listing_function *f)
+{
+	const struct profile *p = s->p;
+
+	for (uint32_t i = 0; i < p->nmappings; i++)
+		if (!strcmp(text(s->l, f->build_id),
+		            profile_text(p, p->mappings[i].build_id)) &&
+		    !strcmp(text(s->l, f->module),
+		            profile_text(p, p->mappings[i].file)))
+			return true;
+	return false;
+}
+
+/* True for a function that an earlier listing has. */
+static bool
+is_listed(const struct shown *s, const struct listing_function *f)
+{
+	for (uint32_t i = 0; s->meta->listings[i].l != s->l; i++) {
+		const struct listing *l = s->meta->listings[i].l;
+
+		for (uint32_t k = 0; k < l->nfunctions; k++)
+			if (l->functions[k].start == f->start &&
+			    !strcmp(text(l, l->functions[k].build_id),
+			            text(s->l, f->build_id)) &&
+			    !strcmp(text(l, l->functions[k].module),
+			            text(s->l, f->module)))
+				return true;
+	}
+	return false;
+}
+
+/* Returns the first instruction to show; the end of the function if none is. */
+static uint32_t
+first_wanted(const struct shown *s, const struct listing_function *f)
 {
 	uint32_t at = f->code0, end = f->code0 + f->ncode;
 
 	while (at < end && !is_wanted(s, f, at))
 		at++;
-	if (at == end)
+	return at;
+}
+
+/* True if a listing has instructions to show. */
+static bool
+has_wanted(const struct shown *s)
+{
+	for (uint32_t i = 0; i < s->l->nfunctions; i++) {
+		const struct listing_function *f = &s->l->functions[i];
+
+		if (first_wanted(s, f) < f->code0 + f->ncode &&
+		    is_of_profile(s, f))
+			return true;
+	}
+	return false;
+}
+
+static void
+put_function(const struct shown *s, const struct listing_source *in,
+             const struct listing_function *f, struct buf *out)
+{
+	uint32_t at = first_wanted(s, f), end = f->code0 + f->ncode;
+
+	if (at == end || (in->id && (!is_of_profile(s, f) || is_listed(s, f))))
 		return;
 	json_open(out, NULL, '{');
 	json_put_text(out, "function", text(s->l, f->name));
@@ -336,34 +510,50 @@ put_function(const struct shown *s, const struct listing_function *f,
 		if (is_wanted(s, f, at))
 			put_instruction(s, at, out);
 	json_close(out, ']');
+	put_from(in, "same", out);
 	json_close(out, '}');
 }
 
+/* Writes the functions of a listing. */
 static int
-put_code(struct shown *s, struct buf *out)
+put_functions(const struct shown *of, const struct listing_source *in,
+              struct buf *out)
 {
-	int rc = s->l ? find_all(s) : 0;
+	CLEANUP(shown_done) struct shown s = *of;
+	int rc;
 
+	s.l = in->l;
+	if (!has_wanted(&s) && in->id)
+		return 0;
+	rc = find_all(&s);
 	if (rc)
 		return rc;
-	json_open(out, "functions", '[');
-	if (s->l)
-		count_samples(s);
-	for (uint32_t i = 0; s->l && i < s->l->nfunctions; i++)
-		put_function(s, &s->l->functions[i], out);
-	json_close(out, ']');
+	count_samples(&s);
+	for (uint32_t i = 0; i < in->l->nfunctions; i++)
+		put_function(&s, in, &in->l->functions[i], out);
 	return 0;
+}
+
+static int
+put_code(const struct shown *s, struct buf *out)
+{
+	int rc = 0;
+
+	json_open(out, "functions", '[');
+	for (uint32_t i = 0; i < s->meta->nlistings && !rc; i++)
+		rc = put_functions(s, &s->meta->listings[i], out);
+	json_close(out, ']');
+	return rc;
 }
 
 int
 export_listing(const struct tree *t, const struct export_meta *meta,
                struct buf *out)
 {
-	CLEANUP(shown_done)
-	struct shown s = {.t = t,
-	                  .p = t->profile,
-	                  .l = meta->listing,
-	                  .function = meta->function};
+	const struct shown s = {.t = t,
+	                        .p = t->profile,
+	                        .meta = meta,
+	                        .function = meta->function};
 	int rc;
 
 	buf_putc(out, '{');

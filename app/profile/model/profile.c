@@ -79,10 +79,11 @@ profile_free(struct profile *p)
 		return;
 	strings_free(p->strings);
 	profile_index_free(p->index);
-	if (p->slab)
-		free(p->slab);
-	else
+	if (!p->slab)
 		free_rows(p);
+	free(p->slab);
+	free(p->recut[0]);
+	free(p->recut[1]);
 	free(p);
 }
 

@@ -1,6 +1,8 @@
 #include "profile/sift.h"
 
 #include "package.h"
+#include "profile/kind.h"
+#include "recursion.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -25,6 +27,7 @@ struct work {
 	struct profile *p;
 	const struct sift *by;
 	struct list focus, hide, fold, fold_package;
+	uint32_t kinds;                      /* that are folded */
 	struct marks *functions, *locations; /* by index */
 	bool *folds;                         /* by line */
 	bool *gone; /* locations of which folding leaves nothing */
@@ -107,6 +110,9 @@ is_folded(const struct work *w, uint32_t location, const char *name,
 	const char *package;
 
 	if (bits_of(&w->fold, name, strlen(name)))
+		return true;
+	if (w->kinds &&
+	    w->kinds & kinds_of(name, profile_module(w->p, location), file))
 		return true;
 	if (!w->fold_package.n)
 		return false;
@@ -341,6 +347,8 @@ sift_profile(struct profile *p, const struct sift *s)
 	                 ?: split(s->fold, &w.fold)
 	                 ?: split(s->fold_package, &w.fold_package);
 
+	if (!rc && s->fold_kind)
+		rc = kinds_parse(s->fold_kind, &w.kinds);
 	if (rc)
 		return rc;
 	if (!w.functions || !w.locations || !w.folds || !w.gone)
@@ -351,5 +359,5 @@ sift_profile(struct profile *p, const struct sift *s)
 		return rc;
 	keep_samples(&w);
 	fold_lines(&w);
-	return 0;
+	return w.kinds & KIND_BIT(KIND_recursion) ? recursion_fold(p) : 0;
 }

@@ -6,14 +6,18 @@
 #include <string.h>
 
 static const char *const functions[] = {
-#define SITE_SKIP(function) function,
+#define SITE_SKIP(function)  function,
+#define SITE_ALLOC(function) function,
 #include "site.def"
 #undef SITE_SKIP
+#undef SITE_ALLOC
 };
 static const char *const files[] = {
-#define SITE_FILE(file) file,
+#define SITE_FILE(file)       file,
+#define SITE_ALLOC_FILE(file) file,
 #include "site.def"
 #undef SITE_FILE
+#undef SITE_ALLOC_FILE
 };
 static const struct {
 	const char *file, *function;
@@ -26,11 +30,11 @@ static const struct {
 bool
 site_matches(const char *pattern, const char *name)
 {
-	size_t n = strlen(pattern);
+	size_t n = *pattern == *name ? strlen(pattern) : 0;
 
 	if (n > 3 && !strcmp(pattern + n - 3, "..."))
 		return !strncmp(pattern, name, n - 3);
-	return !strcmp(pattern, name);
+	return n && !strcmp(pattern, name);
 }
 
 bool

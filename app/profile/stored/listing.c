@@ -113,7 +113,7 @@ put_row(struct buf *out, uint32_t field, const uint64_t *numbers, uint32_t n)
 static void
 put_file(const struct listing *l, const struct listing_file *f, struct buf *out)
 {
-	PUT_ROW(out, LISTING_FIELD_FILE, f->path, f->state);
+	PUT_ROW(out, LISTING_FIELD_FILE, f->path, f->state, f->build_id);
 	for (uint32_t i = 0; i < f->nlines; i++) {
 		const struct listing_line *x = &l->lines[f->line0 + i];
 
@@ -204,13 +204,14 @@ static int
 take_file(struct decode *d, struct wire w)
 {
 	uint64_t n[MOST_NUMBERS + 1];
-	int rc = read_row(d, w, TEXT(1), n);
+	int rc = read_row(d, w, TEXT(1) | TEXT(3), n);
 
 	if (!rc && n[2] >= LISTING_STATES)
 		rc = -EBADMSG;
 	return rc ? rc
 	          : listing_file(d->l, &(struct listing_file){
 					       .path = (uint32_t)n[1],
+					       .build_id = (uint32_t)n[3],
 					       .state = (uint32_t)n[2]});
 }
 

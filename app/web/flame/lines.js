@@ -7,7 +7,8 @@
  *   parts.placed(place, text) makes a text or a link of a place
  *   on.close() on.choose(what), one of LISTS
  */
-import { lastPart, percent, quantity, shorten, visible } from './text.js';
+import { lastPart, local, percent, quantity, shorten, utc, visible }
+  from './text.js';
 import { element } from './flame.js';
 
 const LISTS = { source: 'Lines', code: 'Instructions' };
@@ -20,6 +21,12 @@ const STATES = {
   missing: 'is not in the file system of the process.',
   refused: 'could not be read: it is not text, it is too large, or the ' +
     "process's user may not read it.",
+};
+
+/* How sure it is that the text of another capture is that of what ran. */
+const BUILDS = {
+  mixed: ', of one of the builds that ran: lines of others may differ',
+  unknown: '; whether the script has changed since or before is not known',
 };
 
 /* The end of a path, which is what distinguishes files. */
@@ -65,7 +72,8 @@ class Lines {
   }
 
   say(...texts) {
-    this.note.textContent = texts.filter(Boolean).join(' ');
+    this.note.replaceChildren(...texts.filter(Boolean).flatMap(text =>
+      [text, ' ']));
     this.note.hidden = !this.note.textContent;
   }
 
@@ -133,10 +141,24 @@ class Lines {
       'No source lines are known: the program has no debug information.');
     const why = files.filter(({ state }) => STATES[state]).map(
       ({ file, state }) => `${tail(file)} ${STATES[state]}`);
-    this.say(...why, files.every(({ state }) => state === 'none') &&
+    this.say(...this.origins(files), ...why, files.every(({ state }) => state === 'none') &&
       'The text of lines is kept by captures of services that allow ' +
       'sourceCode.', leftOut > 0 && `${leftOut.toLocaleString('en')} more ` +
       'lines.');
+  }
+
+  /* The captures that texts are from, if they are not this profile's. */
+  origins(parts) {
+    const from = parts.flatMap(part => part.from ?? []);
+    const ids = [...new Set(from.map(({ id }) => id))];
+    return ids.flatMap((id, i) => {
+      const of = from.filter(one => one.id === id), { at } = of[0];
+      const known = of.map(({ build }) => BUILDS[build]).find(Boolean) ?? '';
+      return [i === 0 ? 'The text is that of the' : 'Some is of the',
+        element('a', `capture of ${local(at)}`, { href:
+          `/ui/p/${encodeURIComponent(id)}`, title: `${id}\n${utc(at)}` }),
+        `of the same service${known}.`];
+    });
   }
 
   drawCode({ functions }) {
@@ -155,7 +177,7 @@ class Lines {
         return isNew ? [line, row] : [row];
       })];
     }));
-    this.say(functions.length === 0 &&
+    this.say(...this.origins(functions), functions.length === 0 &&
       'No instructions of this function were kept: captures of CPU time keep ' +
       'those of the functions that cost most, if the service allows ' +
       'sourceCode and the code is that of a compiled file.');

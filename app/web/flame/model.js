@@ -26,6 +26,7 @@ class Tree {
     this.packages = doc.packages.map(visible);
     this.files = doc.files.map(visible);
     this.starts = { file: doc.file, line: doc.line }; /* by name */
+    this.kinds = doc.kinds; /* of functions: { kind, about, names } */
     this.n = doc.depth.length;
     this.depth = new Int32Array(doc.depth);
     this.name = new Int32Array(doc.name);

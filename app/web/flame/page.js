@@ -15,7 +15,7 @@ import { Flame, element } from './flame.js';
 import { COLUMNS, Table, USUAL } from './table.js';
 import { LISTS, Lines } from './lines.js';
 import { DiffTree } from './diff.js';
-import { FILTERS, SEEN, Sandwich, bottomUp, filtered } from './sandwich.js';
+import { FILTERS, RECURSION, SEEN, Sandwich, bottomUp, filtered } from './sandwich.js';
 import { addressOf, aimFormats, facts, showFormats, showQuality,
   showVerdict } from './about.js';
 import { turnTheme } from './theme.js';
@@ -62,6 +62,7 @@ function openPage(doc, address, fetched, linked = place => place && '') {
       new CustomEvent('stoker-function', { detail: state.fn }));
     if (differs('filters')) {
       drawFilters();
+      drawKinds();
       drawLegend();
     }
     if (!doc.base && state.byOrigin !== source.style.byOrigin) {
@@ -113,7 +114,7 @@ function openPage(doc, address, fetched, linked = place => place && '') {
   }
 
   const FILTERED = { focus: 'only', hide: 'without', fold: 'folded:',
-    'fold-package': 'folded:' };
+    'fold-package': 'folded:', 'fold-kind': 'folded:' };
 
   /*
    * The filters in effect, each with a way to remove it, and how much they
@@ -180,7 +181,49 @@ function openPage(doc, address, fetched, linked = place => place && '') {
   const leaveOut = (what, name) => leave([...state.filters.filter(f =>
     f[1] !== name), [what, name]]);
 
+  /* --- kinds of code ----------------------------------------------------- */
+
+  const isKindFolded = kind =>
+    state.filters.some(f => f[0] === 'fold-kind' && f[1] === kind);
+
+  /* Folds a kind of code, or shows it again. */
+  function turnKind(kind) {
+    leave(isKindFolded(kind)
+      ? state.filters.filter(f => f[0] !== 'fold-kind' || f[1] !== kind)
+      : [...state.filters, ['fold-kind', kind]]);
+  }
+
+  /* The kinds that the profile has, each with the part spent in it itself. */
+  function drawKinds() {
+    const spent = new Float64Array(source.names.length);
+    for (let i = 1; i < source.n; i++) spent[source.name[i]] += source.self[i];
+    const found = source.kinds.filter(({ kind, names }) =>
+      kind === RECURSION || names.length > 0);
+    const isHeld = $('kinds').contains(document.activeElement) &&
+      document.activeElement.value;
+    $('kinds').lastElementChild.replaceChildren(...found.map(
+      ({ kind, about, names }) => {
+        const li = element('li', ''), label = element('label', '',
+          { title: about });
+        const box = element('input', '', { type: 'checkbox', value: kind });
+        box.checked = isKindFolded(kind);
+        box.addEventListener('change', () => turnKind(kind));
+        label.append(box, ` ${kind}`);
+        if (kind !== RECURSION) label.append(element('span', percent(
+          names.reduce((sum, i) => sum + spent[i], 0), source.total[0])));
+        li.append(label);
+        return li;
+      }));
+    if (isHeld) $('kinds').querySelector(`[value="${isHeld}"]`)?.focus();
+  }
+
   /* --- the menu of a frame ----------------------------------------------- */
+
+  function kindsOf(name) {
+    const i = source.names.indexOf(name);
+    return source.kinds.filter(({ kind, names }) => names.includes(i) &&
+      !isKindFolded(kind)).map(({ kind }) => kind);
+  }
 
   function openMenu(x, y) {
     const name = state.fn, menu = $('menu');
@@ -192,6 +235,8 @@ function openPage(doc, address, fetched, linked = place => place && '') {
       ['Fold it into its callers', () => leaveOut('fold', name)],
       ...pkg ? [[`Fold all of ${shorten(packaged(pkg), 30)}`, () =>
         leaveOut('fold-package', pkg)]] : [],
+      ...kindsOf(name).map(kind => [`Fold all of the kind ${kind}`, () =>
+        turnKind(kind)]),
       ...lines ? [['Cost of each line', () => turnLines('source')],
         ['Cost of each instruction', () => turnLines('code')]] : [],
       ['Callers and callees', () => around(name)],
@@ -354,8 +399,8 @@ function openPage(doc, address, fetched, linked = place => place && '') {
     const q = new URLSearchParams(location.hash.slice(1));
     const fn = q.get('fn') || '', asked = q.get('view');
     const filters = [...q].filter(([what, name]) => FILTERS.includes(what) &&
-      (what === 'fold-package' ? source.packages : source.names)
-        .includes(name));
+      (what === 'fold-package' ? source.packages : what === 'fold-kind'
+        ? source.kinds.map(k => k.kind) : source.names).includes(name));
     sift(filters);
     turn(q.get('order') === 'weight');
     const drawing = !DRAWINGS.includes(asked) ||
@@ -636,6 +681,10 @@ function openPage(doc, address, fetched, linked = place => place && '') {
     v: () => set({ drawing: state.drawing === 'icicle' ? 'flame' : 'icicle' }),
     b: () => set({ drawing: 'bottomup' }),
     w: nextShape,
+    f: () => {
+      $('kinds').open = true;
+      $('kinds').querySelector('input').focus();
+    },
     t: () => set({ table: !state.table }),
     e: () => {
       $('export').open = true;
@@ -647,9 +696,10 @@ function openPage(doc, address, fetched, linked = place => place && '') {
   function onKey(e) {
     if (e.ctrlKey || e.altKey || e.metaKey || document.querySelector(
       'dialog[open]')) return;
-    if (e.key === 'Escape' && $('columns').open) {
-      $('columns').open = false;
-      return $('columns').firstElementChild.focus();
+    const list = ['columns', 'kinds'].map($).find(l => l.open);
+    if (e.key === 'Escape' && list) {
+      list.open = false;
+      return list.firstElementChild.focus();
     }
     if (e.target !== $('search') &&
         e.target.matches?.('input, select, textarea')) return;
@@ -710,7 +760,8 @@ function openPage(doc, address, fetched, linked = place => place && '') {
     document.addEventListener('stoker-theme', repaint, { signal });
     document.addEventListener('click', e => {
       if (!$('export').contains(e.target)) closeExport(false);
-      if (!$('columns').contains(e.target)) $('columns').open = false;
+      for (const id of ['columns', 'kinds'])
+        if (!$(id).contains(e.target)) $(id).open = false;
       if (!$('menu').contains(e.target) && e.target !== $('more-actions'))
         closeMenu();
     }, { signal });

@@ -135,21 +135,41 @@ class Merge {
  *	hide	stacks through it are left out
  *	fold	its frames are left out: what they cost is their callers'
  *	fold-package	likewise the frames of a package
+ *	fold-kind	likewise those of a kind; of "recursion", what repeats
  *
  * Shares stay those of the whole profile.
  */
-const FILTERS = ['focus', 'hide', 'fold', 'fold-package'];
+const FILTERS = ['focus', 'hide', 'fold', 'fold-package', 'fold-kind'];
+const RECURSION = 'recursion';
+
+/* By name: whether its frames are folded. */
+function folded(tree, of) {
+  const isFolded = new Uint8Array(tree.names.length);
+  const functions = new Set(of('fold')), packages = new Set(of('fold-package'));
+  for (const i of tree.names.keys())
+    if (functions.has(tree.names[i]) || packages.has(tree.packages[i]))
+      isFolded[i] = 1;
+  for (const { kind, names } of tree.kinds)
+    if (of('fold-kind').includes(kind))
+      for (const i of names) isFolded[i] = 1;
+  return isFolded;
+}
+
+/* A frame of the function on the way to the root; -1: none. */
+function above(merge, at, name) {
+  while (at > 0 && merge.name[at] !== name) at = merge.parent[at];
+  return at > 0 ? at : -1;
+}
+
 function filtered(tree, filters) {
   const of = what => filters.filter(f => f[0] === what).map(f => f[1]);
-  const test = (names, list) => Uint8Array.from(names, s =>
-    list.includes(s) ? 1 : 0);
   const [focus, hide] = [of('focus'), of('hide')].map(list =>
     list.map(name => tree.names.indexOf(name)));
-  const isFolded = test(tree.names, of('fold'));
-  const inPackage = test(tree.packages, of('fold-package'));
+  const isFolded = folded(tree, of);
+  const isOnce = of('fold-kind').includes(RECURSION);
   const { n, name, parent } = tree, wanted = (1 << focus.length) - 1;
   const seen = new Int32Array(n), isHidden = new Uint8Array(n);
-  const merge = new Merge(tree, name[0]), { columns } = merge;
+  const merge = new Merge(tree, name[0]), { columns, sums } = merge;
   const kept = columns.map(() => new Float64Array(n));
   for (let i = 0; i < n; i++) {
     if (i > 0) {
@@ -168,13 +188,20 @@ function filtered(tree, filters) {
   const at = new Int32Array(n);
   for (let i = 0; i < n; i++) {
     if (i > 0 && !kept.some((values, c) => c % 2 && values[i] > 0)) continue;
-    const isOut = i > 0 && (isFolded[name[i]] || inPackage[name[i]]);
+    const isOut = i > 0 && isFolded[name[i]];
+    const first = isOnce && !isOut ? above(merge, at[parent[i]], name[i]) : -1;
     at[i] = i === 0 ? 0 : isOut ? at[parent[i]]
-      : merge.child(at[parent[i]], name[i]);
-    for (let c = 0; c < columns.length; c++)
-      if (!isOut || c % 2 === 0) merge.sums[c][at[i]] += kept[c][i];
+      : first >= 0 ? first : merge.child(at[parent[i]], name[i]);
+    for (let c = 0; c < columns.length; c += 2)
+      sums[c][at[i]] += kept[c][i];
     if (tree.sure?.[i] && !isOut)
       merge.moved[at[i]] |= tree.total[i] > tree.baseTotal[i] ? 1 : 2;
+  }
+  /* what is merged lies behind its parent */
+  for (let c = 0; c < columns.length; c += 2) {
+    for (let i = 0; i < merge.name.length; i++) sums[c + 1][i] = sums[c][i];
+    for (let i = merge.name.length - 1; i > 0; i--)
+      sums[c + 1][merge.parent[i]] += sums[c + 1][i];
   }
   return merge.end();
 }
@@ -287,4 +314,4 @@ class Sandwich {
   }
 }
 
-export { FILTERS, SEEN, Sandwich, bottomUp, callers, callees, filtered };
+export { FILTERS, RECURSION, SEEN, Sandwich, bottomUp, callers, callees, filtered };

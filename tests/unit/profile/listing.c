@@ -25,6 +25,7 @@ example(void)
 {
 	struct listing *l = listing_new();
 	struct listing_file file = {.path = text(l, "/src/draw.c"),
+	                            .build_id = text(l, "ab01"),
 	                            .state = LISTING_NEWER};
 	struct listing_function function = {.name = text(l, "draw"),
 	                                    .module = text(l, "/bin/p"),
@@ -58,6 +59,9 @@ TEST(a_listing_is_read_as_it_was_written)
 	ck_assert_int_eq(listing_decode(file.p, file.len, &again), 0);
 	ck_assert_uint_eq(again->nfiles, 1);
 	ck_assert_uint_eq(again->files[0].state, LISTING_NEWER);
+	ck_assert_str_eq(
+		strings_get(again->strings, again->files[0].build_id, NULL),
+		"ab01");
 	ck_assert_uint_eq(again->files[0].nlines, 39);
 	ck_assert_str_eq(
 		strings_get(again->strings, again->lines[9].text, NULL),
@@ -165,7 +169,7 @@ drawn(void)
 }
 
 static json_t *
-view(const struct listing *l, const char *function)
+view_all(const struct listing_source *in, uint32_t n, const char *function)
 {
 	CLEANUP_PROFILE struct profile *p = drawn();
 	CLEANUP_TREE struct tree *t = NULL;
@@ -174,7 +178,8 @@ view(const struct listing *l, const char *function)
 	                                 .id = "x",
 	                                 .service = "x",
 	                                 .type = "cpu",
-	                                 .listing = l,
+	                                 .listings = in,
+	                                 .nlistings = n,
 	                                 .function = function};
 	json_t *j;
 
@@ -183,6 +188,15 @@ view(const struct listing *l, const char *function)
 	j = json_loadb(out.p, out.len, 0, NULL);
 	ck_assert_ptr_nonnull(j);
 	return j;
+}
+
+/* l is the profile's own; NULL: it has none. */
+static json_t *
+view(struct listing *l, const char *function)
+{
+	const struct listing_source in = {.l = l};
+
+	return view_all(&in, l ? 1 : 0, function);
 }
 
 static json_t *
@@ -259,6 +273,71 @@ TEST(without_a_listing_there_are_costs_alone)
 	ck_assert_int_eq(number(part(file, "lines", 0), "total"), 3);
 	ck_assert_uint_eq(json_array_size(json_object_get(j, "functions")), 0);
 	json_decref(j);
+}
+END
+
+/* --- listings of other captures ------------------------------------------- */
+
+static const char *
+text_of(const json_t *j, const char *key)
+{
+	return json_string_value(json_object_get(j, key));
+}
+
+/* As example(), of a file and a build; only the first lines are listed. */
+static struct listing *
+other(const char *path, const char *build_id, uint32_t nlines)
+{
+	struct listing *l = example();
+
+	l->files[0].path = text(l, path);
+	l->files[0].build_id = l->functions[0].build_id = text(l, build_id);
+	l->files[0].nlines = nlines;
+	return l;
+}
+
+TEST(the_text_of_a_range_is_that_of_a_capture_of_the_same_build)
+{
+	CLEANUP_LISTING struct listing *newer =
+		other("/src/draw.c", "cd02", 39);
+	CLEANUP_LISTING struct listing *few = other("/src/draw.c", "ab01", 5);
+	CLEANUP_LISTING struct listing *same = other("/src/draw.c", "ab01", 39);
+	const struct listing_source in[] = {{newer, "sess-newer", 9000},
+	                                    {few, "sess-few", 8000},
+	                                    {same, "sess-same", 7000}};
+	json_t *j = view_all(in, 3, "draw"), *file = part(j, "files", 0);
+	json_t *from = json_object_get(file, "from");
+	json_t *f = part(j, "functions", 0);
+
+	ck_assert_str_eq(text_of(from, "id"), "sess-same");
+	ck_assert_str_eq(text_of(from, "at"), "1970-01-01T00:00:07.000Z");
+	ck_assert_str_eq(text_of(from, "build"), "same");
+	ck_assert_str_eq(text_of(part(file, "lines", 9), "text"), "f();");
+	/* both have the same instructions: those of the newer are shown */
+	ck_assert_uint_eq(json_array_size(json_object_get(j, "functions")), 1);
+	ck_assert_str_eq(text_of(json_object_get(f, "from"), "id"), "sess-few");
+	ck_assert_int_eq(number(part(f, "code", 1), "total"), 3);
+	json_decref(j);
+}
+END
+
+TEST(text_of_another_build_is_not_shown)
+{
+	static const char *const builds[] = {"cd02", ""};
+
+	for (size_t i = 0; i < ARRAY_LEN(builds); i++) {
+		CLEANUP_LISTING struct listing *l =
+			other("/src/draw.c", builds[i], 39);
+		const struct listing_source in = {l, "sess-other", 9000};
+		json_t *j = view_all(&in, 1, "draw"),
+		       *file = part(j, "files", 0);
+
+		ck_assert_str_eq(text_of(file, "state"), "none");
+		ck_assert_ptr_null(json_object_get(file, "from"));
+		ck_assert_uint_eq(
+			json_array_size(json_object_get(j, "functions")), 0);
+		json_decref(j);
+	}
 }
 END
 

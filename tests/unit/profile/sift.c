@@ -69,6 +69,84 @@ TEST(a_view_leaves_out_what_its_lists_name)
 }
 END
 
+#define KINDS_STACKS                           \
+	"main;f;g;f;work;malloc@libc.so.6 1\n" \
+	"main;f;f;f 2\n"                       \
+	"void boost::asio::run<int>();main;h@[kernel.kallsyms] 4\n"
+static const struct {
+	const char *kinds, *expected;
+} by_kind[] = {
+	{"kernel", "main;f;f;f 2\nmain;f;g;f;work;malloc 1\n"
+                   "void boost::asio::run<int>();main 4\n"},
+	{"allocator;boost", "main;f;f;f 2\nmain;f;g;f;work 1\nmain;h 4\n"},
+	{"recursion;runtime", "main;f 2\nmain;f;work 1\n"
+                              "void boost::asio::run<int>();main;h 4\n"},
+};
+
+TEST(frames_of_a_kind_are_folded)
+{
+	for (size_t i = 0; i < ARRAY_LEN(by_kind); i++) {
+		CLEANUP_PROFILE struct profile *p = profile_of(KINDS_STACKS);
+		CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
+		const struct sift s = {.fold_kind = by_kind[i].kinds};
+
+		ck_assert_int_eq(sift_profile(p, &s), 0);
+		folded(p, &out);
+		ck_assert_str_eq(buf_str(&out), by_kind[i].expected);
+	}
+}
+END
+
+/* f is inlined in g, which f calls: the place of g has a part of its lines. */
+TEST(a_repetition_ends_within_inlined_frames)
+{
+	CLEANUP_PROFILE struct profile *p = profile_of("main;f 1\n");
+	CLEANUP_PROFILE struct profile *again = NULL;
+	CLEANUP_BUF struct buf file = BUF_INIT(BUF_MAX_REPLY),
+			       why = BUF_INIT(256);
+	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
+	const struct sift s = {.fold_kind = "recursion"};
+	const int64_t values[2] = {2, 2 * FOLDED_PERIOD_NS};
+	struct function g = {0};
+	struct line lines[3] = {{0}};
+	uint32_t stack[3];
+
+	ck_assert_int_eq(profile_cstring(p, "g", &g.name), 0);
+	ck_assert_int_eq(profile_function(p, &g, &lines[1].function), 0);
+	lines[0].function = p->lines[p->locations[p->stack[0]].line0].function;
+	lines[2] = p->lines[p->locations[p->stack[1]].line0];
+	/* innermost first: f, inlined in g, which is inlined in main */
+	ck_assert_int_eq(
+		profile_location(p, PROFILE_NONE, 7, lines, 3, &stack[1]), 0);
+	stack[0] = p->stack[0];
+	stack[2] = p->stack[0];
+	ck_assert_int_eq(profile_sample(p, stack, 3, NULL, 0, values), 0);
+	ck_assert_int_eq(pprof_encode(p, &file), 0);
+	ck_assert_int_eq(
+		pprof_decode(file.p, file.len, BUF_MAX_REPLY, &again, &why), 0);
+	ck_assert_int_eq(sift_profile(again, &s), 0);
+	ck_assert_int_eq(sift_profile(again, &s), 0);
+	folded(again, &out);
+	ck_assert_str_eq(buf_str(&out), "f 2\nmain;f 1\n");
+	buf_clear(&file);
+	ck_assert_int_eq(pprof_encode(again, &file), 0);
+}
+END
+
+TEST(an_unknown_kind_is_refused)
+{
+	static const char *const bad[] = {"", "kern", "kernel;", "kernel,boost",
+	                                  "kernels"};
+	CLEANUP_PROFILE struct profile *p = profile_of(STACKS);
+
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		const struct sift s = {.fold_kind = bad[i]};
+
+		ck_assert_int_eq(sift_profile(p, &s), -EINVAL);
+	}
+}
+END
+
 /* Three requests, two of them for one route. */
 static struct profile *
 profile_of_requests(void)

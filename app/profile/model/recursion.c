@@ -1,0 +1,202 @@
+#include "recursion.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct frame {
+	uint32_t key; /* of its name */
+	uint32_t location, line;
+};
+
+struct work {
+	const struct profile *p;
+	struct frame *frames; /* of one stack, outermost first */
+	uint32_t *at;         /* by key: its place in frames */
+	uint32_t n, frames_cap;
+	uint32_t *stack; /* of all samples */
+	uint32_t nstack, stack_cap;
+	struct location *locations; /* those of p, and parts of them */
+	uint32_t *next;             /* by location: its next part; 0: none */
+	uint32_t nlocations, locations_cap, next_cap;
+};
+
+static void
+work_done(struct work *w)
+{
+	free(w->frames);
+	free(w->at);
+	free(w->stack);
+	free(w->locations);
+	free(w->next);
+}
+
+/* Returns a number for the name of a frame: that of its text, or a separate one
+ * for an address without a name. */
+static uint32_t
+key_of(const struct profile *p, uint32_t location, uint32_t line)
+{
+	const struct location *l = &p->locations[location];
+	uint32_t name = 0;
+
+	if (l->nlines) {
+		const struct function *f =
+			&p->functions[p->lines[l->line0 + line].function];
+
+		name = f->name ? f->name : f->system_name;
+	}
+	return name ? name : strings_count(p->strings) + location;
+}
+
+static int
+push(struct work *w, uint32_t location, uint32_t line)
+{
+	const struct frame f = {key_of(w->p, location, line), location, line};
+	uint32_t at = w->at[f.key];
+	int rc;
+
+	if (at < w->n && w->frames[at].key == f.key)
+		w->n = at; /* from the outermost on */
+	rc = ROWS_ROOM(w->frames, w->frames_cap, w->n, 1);
+	if (rc)
+		return rc;
+	w->at[f.key] = w->n;
+	w->frames[w->n++] = f;
+	return 0;
+}
+
+/* Finds or adds the part of a location with some of its lines. */
+static int
+part(struct work *w, uint32_t location, uint32_t line, uint32_t n,
+     uint32_t *out)
+{
+	struct location l = w->p->locations[location];
+	uint32_t at = location;
+	int rc;
+
+	if (n >= l.nlines) {
+		*out = location;
+		return 0;
+	}
+	l.line0 += line;
+	l.nlines = n;
+	for (; w->next[at]; at = w->next[at])
+		if (w->locations[w->next[at]].line0 == l.line0 &&
+		    w->locations[w->next[at]].nlines == n) {
+			*out = w->next[at];
+			return 0;
+		}
+	rc = ROWS_ROOM(w->locations, w->locations_cap, w->nlocations, 1);
+	if (!rc)
+		rc = rows_reach(&w->next, &w->next_cap, w->nlocations,
+		                sizeof(*w->next));
+	if (rc)
+		return rc;
+	w->next[at] = *out = w->nlocations;
+	w->locations[w->nlocations++] = l;
+	return 0;
+}
+
+/* Appends the frames, innermost first. Frames of one location that lie side by
+ * side stay one. */
+static int
+append(struct work *w)
+{
+	int rc = 0;
+
+	for (uint32_t i = w->n, k; i && !rc; i = k) {
+		const struct frame *in = &w->frames[i - 1];
+		uint32_t n = 1;
+
+		for (k = i - 1;
+		     k && w->frames[k - 1].location == in->location &&
+		     w->frames[k - 1].line == in->line + n;
+		     k--)
+			n++;
+		rc = ROWS_ROOM(w->stack, w->stack_cap, w->nstack, 1);
+		if (!rc)
+			rc = part(w, in->location, in->line, n,
+			          &w->stack[w->nstack]);
+		w->nstack += !rc;
+	}
+	return rc;
+}
+
+static int
+fold_stack(struct work *w, const struct sample *s)
+{
+	const struct profile *p = w->p;
+	int rc = 0;
+
+	w->n = 0;
+	for (uint32_t i = s->nstack; i-- > 0 && !rc;) {
+		uint32_t location = p->stack[s->stack0 + i];
+
+		for (uint32_t k = profile_frames(p, location); k-- > 0 && !rc;)
+			rc = push(w, location, k);
+	}
+	return rc ? rc : append(w);
+}
+
+static int
+begin(struct work *w)
+{
+	const struct profile *p = w->p;
+	int rc = ROWS_ROOM(w->locations, w->locations_cap, 0,
+	                   (uint64_t)p->nlocations + 1);
+
+	w->at = calloc((size_t)strings_count(p->strings) + p->nlocations,
+	               sizeof(*w->at));
+	if (!rc)
+		rc = rows_reach(&w->next, &w->next_cap, p->nlocations,
+		                sizeof(*w->next));
+	if (!rc && !w->at)
+		rc = -ENOMEM;
+	if (!rc && p->nlocations)
+		memcpy(w->locations, p->locations,
+		       p->nlocations * sizeof(*p->locations));
+	w->nlocations = p->nlocations;
+	return rc;
+}
+
+/* Gives p the new rows. Those of a decoded profile lie in its slab, which stays
+ * as it is. */
+static void
+replace(struct profile *p, struct work *w)
+{
+	void **old[2] = {(void **)&p->locations, (void **)&p->stack};
+
+	for (int i = 0; i < 2; i++)
+		free(p->slab ? p->recut[i] : *old[i]);
+	p->locations = TAKE(w->locations);
+	p->stack = TAKE(w->stack);
+	p->nlocations = w->nlocations;
+	p->nstack = w->nstack;
+	if (p->slab) {
+		p->recut[0] = p->locations;
+		p->recut[1] = p->stack;
+	}
+}
+
+int
+recursion_fold(struct profile *p)
+{
+	CLEANUP(work_done) struct work w = {.p = p};
+	CLEANUP_FREE uint32_t *ends =
+		calloc((size_t)p->nsamples + 1, sizeof(*ends));
+	int rc = ends ? begin(&w) : -ENOMEM;
+	uint32_t from = 0;
+
+	for (uint32_t i = 0; i < p->nsamples && !rc; i++) {
+		rc = fold_stack(&w, &p->samples[i]);
+		ends[i] = w.nstack;
+	}
+	if (rc)
+		return rc;
+	for (uint32_t i = 0; i < p->nsamples; i++) {
+		p->samples[i].stack0 = from;
+		p->samples[i].nstack = ends[i] - from;
+		from = ends[i];
+	}
+	replace(p, &w);
+	return 0;
+}

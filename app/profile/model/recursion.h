@@ -1,0 +1,13 @@
+/* Stacks without repetitions of functions. */
+#pragma once
+
+#include "profile/profile.h"
+
+/*
+ * Removes repetitions from stacks: of the frames of one function, by name, the
+ * innermost takes the place of the outermost, and what lies between them goes.
+ * What a function costs by itself stays. Nothing may be added to p after this.
+ *
+ *   Errors   -ENOMEM, -E2BIG; p is unchanged
+ */
+MUST_CHECK int recursion_fold(struct profile *p);

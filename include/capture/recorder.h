@@ -55,12 +55,16 @@ struct recorder_conf {
 	uint32_t *blame;
 };
 
+/* The name of a sample's thread, with # for digits. */
+#define RECORDER_LABEL_THREAD "thread"
+
 struct capture_ask {
 	uint32_t slot;             /* below CAPTURES_MAX, not in use */
 	enum profile_type_id type; /* block: waits of any kind */
 	uint32_t rate;             /* the requested rate, of cpu */
 	uint64_t duration_ns;
 	enum titles titles;
+	bool threads; /* samples get the label RECORDER_LABEL_THREAD */
 	const int32_t *pids;
 	uint32_t npids;
 	size_t timeline_bytes; /* memory for the timeline; 0: keep none */

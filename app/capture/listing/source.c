@@ -15,6 +15,7 @@
 #define AROUND         12 /* lines before and after one with cost */
 #define MAX_TEXT_BYTES ((size_t)1 << 20) /* of one listing */
 #define MAX_TRIES      4 /* processes that are asked for a file */
+#define FOLDERS_UP     4 /* from a program, for a relative path */
 
 struct wanted {
 	uint32_t file; /* string of the profile */
@@ -59,7 +60,7 @@ choose_files(const struct sources *s, const struct source_lines *lines,
 		const struct source_line *row = &lines->items[i];
 		uint32_t k = 0;
 
-		if (*profile_text(s->p, row->file) != '/' || row->line <= 0 ||
+		if (!*profile_text(s->p, row->file) || row->line <= 0 ||
 		    row->line > INT32_MAX)
 			continue;
 		while (k < n && out[k] != row->file)
@@ -125,6 +126,53 @@ read_source(struct sources *s, const char *path, struct buf *out,
 	if (fd_read_all(fd, out) || memchr(buf_str(out), '\0', out->len))
 		return LISTING_REFUSED;
 	return LISTING_READ;
+}
+
+/* Counts lines up to one with this number. */
+static bool
+has_line(const struct buf *text, uint32_t number)
+{
+	const char *p = buf_str(text), *end = p + text->len;
+	uint32_t n = 0;
+
+	while (p < end && n < number) {
+		const char *stop = memchr(p, '\n', (size_t)(end - p));
+
+		n++;
+		p = stop ? stop + 1 : end;
+	}
+	return n >= number;
+}
+
+/*
+ * Reads a file with a relative path: that of a script is relative to the
+ * working directory of its process, that of a program to where it was built,
+ * which may be where it lies. A file that is too short is another one.
+ */
+static enum listing_state
+read_relative(struct sources *s, const char *path, const char *module,
+              uint32_t last, struct buf *out, uint32_t *changed_s)
+{
+	CLEANUP_BUF struct buf at = BUF_INIT(BUF_MAX_SMALL);
+	size_t n = strlen(module);
+
+	for (int up = 0; up <= FOLDERS_UP; up++) {
+		enum listing_state state = read_source(
+			s, up ? buf_str(&at) : path, out, changed_s);
+
+		if (state == LISTING_READ && has_line(out, last))
+			return state;
+		buf_clear(out);
+		while (n && module[n - 1] != '/')
+			n--;
+		if (*module != '/' || !n)
+			break;
+		buf_clear(&at);
+		buf_add(&at, module, n);
+		buf_puts(&at, path);
+		n--; /* its parent is next */
+	}
+	return LISTING_MISSING;
 }
 
 /* Returns the mapping of the first location with code of a file;
@@ -236,21 +284,28 @@ add_file(struct sources *s, uint32_t file)
 			? ""
 			: profile_text(s->p, s->p->mappings[mapping].build_id);
 	uint32_t changed_s = 0, n = 0;
-	struct listing_file row = {
-		.state = read_source(s, path, &text, &changed_s)};
+	const char *module =
+		mapping == PROFILE_NONE
+			? ""
+			: profile_text(s->p, s->p->mappings[mapping].file);
+	struct listing_file row = {0};
 	int64_t made_s = built_s(s, mapping);
 	int rc = strings_add(s->l->strings, path, strlen(path), &row.path)
 	                 ?: strings_add(s->l->strings, build_id,
 	                                strlen(build_id), &row.build_id);
 
-	if (row.state == LISTING_READ &&
-	    (int64_t)changed_s > (made_s ?: began_s(s)))
-		row.state = LISTING_NEWER;
-	rc = rc ?: listing_file(s->l, &row);
 	while (first < s->wanted + s->nwanted && first->file != file)
 		first++;
 	while (first + n < s->wanted + s->nwanted && first[n].file == file)
 		n++;
+	row.state = *path == '/' || !n
+	                    ? read_source(s, path, &text, &changed_s)
+	                    : read_relative(s, path, module, first[n - 1].line,
+	                                    &text, &changed_s);
+	if (row.state == LISTING_READ &&
+	    (int64_t)changed_s > (made_s ?: began_s(s)))
+		row.state = LISTING_NEWER;
+	rc = rc ?: listing_file(s->l, &row);
 	if (!rc && row.state <= LISTING_NEWER)
 		rc = add_lines(s, &text, first, n);
 	return rc;

@@ -26,6 +26,19 @@ find(const struct proc_names *names, uint32_t inner)
 	                : NULL;
 }
 
+static const struct host_thread *
+find_tid(const struct proc_names *names, uint32_t tid)
+{
+	const struct host_thread *found = find(names, tid);
+
+	if (found && found->tid == (int32_t)tid)
+		return found; /* both pid namespaces are one */
+	for (size_t i = 0; i < names->n; i++)
+		if (names->rows[i].tid == (int32_t)tid)
+			return &names->rows[i];
+	return NULL;
+}
+
 static int
 read_rows(const struct process *proc, struct buf *out)
 {
@@ -58,18 +71,31 @@ read_names(struct process *proc, uint64_t now_ns)
 	names->old = false;
 }
 
-const char *
-process_thread_name(struct process *proc, uint32_t inner)
+static const char *
+name_of(struct process *proc, uint32_t tid,
+        const struct host_thread *(*by)(const struct proc_names *, uint32_t))
 {
-	const struct host_thread *found = find(&proc->names, inner);
+	const struct host_thread *found = by(&proc->names, tid);
 	uint64_t now;
 
-	if (!inner || (found && !proc->names.old))
+	if (!tid || (found && !proc->names.old))
 		return found ? found->name : NULL;
 	now = (uint64_t)clock_mono_ns();
 	if (now < proc->names.next_ns)
 		return found ? found->name : NULL;
 	read_names(proc, now);
-	found = find(&proc->names, inner);
+	found = by(&proc->names, tid);
 	return found ? found->name : NULL;
+}
+
+const char *
+process_thread_name(struct process *proc, uint32_t inner)
+{
+	return name_of(proc, inner, find);
+}
+
+const char *
+process_thread_name_of(struct process *proc, uint32_t tid)
+{
+	return name_of(proc, tid, find_tid);
 }

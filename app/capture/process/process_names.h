@@ -10,3 +10,5 @@
  * text is valid until the next call.
  */
 const char *process_thread_name(struct process *proc, uint32_t inner);
+/* Likewise by the tid that the kernel reports. */
+const char *process_thread_name_of(struct process *proc, uint32_t tid);

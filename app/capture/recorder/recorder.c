@@ -264,6 +264,7 @@ capture_new(struct recorder *all, const struct capture_ask *ask,
 	c->began = BUF_INIT(CAPTURE_MAX_BEGAN);
 	c->type = ask->type;
 	c->titles = ask->titles;
+	c->threads = ask->threads;
 	if (clock) {
 		c->quality.asked_rate = (int64_t)ask->rate * 1000;
 		c->quality.run_rate = rate_millihertz(period);

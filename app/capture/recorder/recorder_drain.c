@@ -2,6 +2,7 @@
  * Drains samplers: puts samples into tries, and passes on news of processes.
  */
 #include "base/clock.h"
+#include "base/utf8.h"
 #include "capture/process/process_context.h"
 #include "capture/process/process_names.h"
 #include "capture/process/process_probes.h"
@@ -10,6 +11,7 @@
 #include "recorder_private.h"
 
 #include <errno.h>
+#include <string.h>
 
 /* A smaller share of cut stacks is no reason to drain more often. */
 #define CUT_SHARE 100
@@ -238,6 +240,49 @@ take_kernel_sample(struct source *source, const struct record *r)
 	return taken;
 }
 
+/* The context of a sample with the name of its thread. */
+struct named {
+	struct thread_context context;
+	char name[HOST_COMM_MAX];
+	bool made;
+};
+
+/* Copies a name with # for its digits: threads of a pool are one. */
+static void
+copy_name(const char *name, char out[static HOST_COMM_MAX])
+{
+	size_t n = 0;
+
+	for (; *name; name++)
+		if (*name < '0' || *name > '9')
+			out[n++] = *name;
+		else if (!n || out[n - 1] != '#')
+			out[n++] = '#';
+	out[n] = '\0';
+}
+
+/* Adds the name of a sample's thread to its context, if there is one. */
+static const struct thread_context *
+with_thread(struct process *proc, const struct record *r,
+            const struct thread_context *of, struct named *out)
+{
+	struct thread_context *c = &out->context;
+	const char *name;
+
+	if (out->made)
+		return c;
+	name = process_thread_name_of(proc, r->tid);
+	if (!name || !*name || !utf8_printable(name, strlen(name)) ||
+	    (of && of->n == THREAD_MAX_ATTRIBUTES))
+		return of;
+	copy_name(name, out->name);
+	*c = of ? *of : (struct thread_context){0};
+	c->attributes[c->n++] = (struct thread_attribute){
+		RECORDER_LABEL_THREAD, out->name, strlen(out->name)};
+	out->made = true;
+	return c;
+}
+
 static void
 take_sample(struct source *source, const struct record *r)
 {
@@ -246,8 +291,9 @@ take_sample(struct source *source, const struct record *r)
 	const bool of_allocs = source->kind == SAMPLER_ALLOCS ||
 	                       source->kind == SAMPLER_INUSE;
 	struct thread_context context;
+	struct named named;
+	const struct thread_context *of;
 	uint64_t watchers;
-	bool has_context;
 
 	if (!proc && !take_kernel_sample(source, r))
 		procs_deny(source->procs, r->pid);
@@ -273,7 +319,8 @@ take_sample(struct source *source, const struct record *r)
 	else if (all->stack.interp == INTERP_MERGED)
 		process_interp_keep(proc, source->sampler, r->sample.interp);
 	process_context_follow(proc, source->sampler);
-	has_context = process_context(proc, r, &context);
+	of = process_context(proc, r, &context) ? &context : NULL;
+	named.made = false;
 	source->adapt.samples++;
 	source->adapt.stacks += r->sample.has_user;
 	source->adapt.cut += is_cut(source, r, &all->stack);
@@ -285,7 +332,8 @@ take_sample(struct source *source, const struct record *r)
 
 		count_sample(c, r, &all->stack,
 		             c->titles ? process_title(proc) : NULL,
-		             has_context ? &context : NULL);
+		             c->threads ? with_thread(proc, r, of, &named)
+		                        : of);
 	}
 }
 

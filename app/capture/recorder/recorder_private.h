@@ -65,6 +65,7 @@ struct capture {
 	uint32_t slot;
 	enum profile_type_id type;
 	enum titles titles;
+	bool threads; /* as in struct capture_ask */
 	struct source *source;
 	struct modules *modules;
 	struct trie trie;

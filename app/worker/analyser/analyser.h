@@ -44,7 +44,7 @@ struct analyser_job {
 	struct msg_pull pull;
 	/* From START, WATCH or GROW. The first of the ways is tried. */
 	uint64_t ways;
-	uint32_t rate, set, known_ms, titles, attempt, list;
+	uint32_t rate, set, known_ms, titles, attempt, list, threads;
 	uint64_t duration_ms;
 	/*
 	 * Descriptors of a finisher that waits for a capture's time: an eventfd

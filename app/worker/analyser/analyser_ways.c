@@ -66,6 +66,7 @@ analyser_take_ask(struct analyser_job *job, const struct msg_start *m)
 	job->rate = m->rate;
 	job->set = m->set;
 	job->titles = m->titles;
+	job->threads = m->threads;
 	job->known_ms = m->known_ms;
 	job->attempt = m->attempt;
 	job->list = m->list;
@@ -93,6 +94,7 @@ analyser_record(struct analyser *a, struct analyser_job *job,
 		.rate = job->rate,
 		.duration_ns = duration_ns,
 		.titles = job->titles,
+		.threads = job->threads != 0,
 		.pids = job->pids,
 		.npids = job->npids,
 		.timeline_bytes =

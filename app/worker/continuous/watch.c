@@ -58,6 +58,7 @@ watch(const struct windows *w, struct watch *v, const struct followed *now)
 	                      .ways = v->ways,
 	                      .rate = (uint32_t)v->rate,
 	                      .titles = now->titles,
+	                      .threads = v->threads,
 	                      .npids = now->n};
 
 	memcpy(m.id, v->id, sizeof(m.id));

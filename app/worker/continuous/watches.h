@@ -32,6 +32,7 @@ struct watch {
 	char series[ID_MAX];
 	int64_t rate;
 	bool java;                /* WORKER_MAY_ASK has to be sent */
+	bool threads;             /* as in struct msg_start */
 	uint64_t stamp;           /* of struct following; 0: unknown to the
 	                           * analyser */
 	bool looked_at;           /* WORKER_MAY_LOOK was sent */

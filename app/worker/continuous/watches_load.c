@@ -100,6 +100,7 @@ same(struct windows *w, const struct continuous *c, const struct watch *wanted)
 
 		if (v->service && v->rate == c->sample_rate &&
 		    v->type == wanted->type && v->ways == wanted->ways &&
+		    v->threads == wanted->threads &&
 		    !strcmp(v->service, c->service) &&
 		    !strcmp(v->tenant, c->tenant))
 			return v;
@@ -140,7 +141,9 @@ add_type(struct windows *w, const struct targets *targets,
          struct watch *items, size_t *n)
 {
 	const struct watch wanted = {
-		.type = type, .ways = windows_ways(service_ways_kind(s), type)};
+		.type = type,
+		.ways = windows_ways(service_ways_kind(s), type),
+		.threads = allow_has(s, ALLOW_THREAD_NAMES)};
 
 	if (!wanted.ways || source_of(s, type) != SOURCE_OUTSIDE)
 		return 0;

@@ -231,6 +231,7 @@ struct msg_start {
 	uint32_t attempt; /* at a job; DONE repeats it */
 	uint32_t list;    /* 1, of START: WORKER_MAY_LIST was granted, and a
 	                     listing is wanted */
+	uint32_t threads; /* 1, of WATCH: samples keep the names of threads */
 	uint32_t npids;
 	int32_t pids[WORKER_MAX_PIDS];
 };

@@ -505,18 +505,32 @@ open_text(int32_t pid, int root, const char *path, int *out)
 	return rc;
 }
 
+/* Opens what a path begins at: the root, or the working directory, which a
+ * relative path does not leave. */
+static int
+open_beginning(int32_t pid, const char *path)
+{
+	char link[64];
+	int fd;
+
+	if (*path == '/')
+		return open_root(pid);
+	snprintf(link, sizeof(link), "/proc/%d/cwd", pid);
+	fd = open(link, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
 int
 open_source(struct opener *o, const struct host_ask *ask, struct answer *out)
 {
-	CLEANUP_FD int root = open_root(ask->pid);
+	CLEANUP_FD int root = open_beginning(ask->pid, ask->path);
 	CLEANUP_FD int fd = -1;
 	struct stat st;
 	int given, rc;
 
 	if (root < 0)
 		return root == -ENOENT ? -ESRCH : root;
-	rc = *ask->path == '/' ? open_text(ask->pid, root, ask->path, &fd)
-	                       : -EINVAL;
+	rc = *ask->path ? open_text(ask->pid, root, ask->path, &fd) : -EINVAL;
 	if (!rc && !holds_files(fd, ask->pid))
 		rc = -EINVAL;
 	if (!rc && fstat(fd, &st))

@@ -400,7 +400,7 @@ TEST(source_text_is_a_copy_of_a_regular_file)
 	ck_assert_str_eq(text, "int a;\n");
 	ck_assert_int_eq(source_of(&r, getpid(), path_of(&r, "link.c"), text),
 	                 0);
-	ck_assert_int_eq(source_of(&r, getpid(), "a.c", text), -EINVAL);
+	ck_assert_int_eq(source_of(&r, getpid(), "", text), -EINVAL);
 	ck_assert_int_eq(source_of(&r, getpid(), path_of(&r, "none"), text),
 	                 -ENOENT);
 	ck_assert_int_eq(source_of(&r, getpid(), path_of(&r, "folder"), text),
@@ -412,6 +412,28 @@ TEST(source_text_is_a_copy_of_a_regular_file)
 	ck_assert_int_eq(source_of(&r, getpid(), "/dev/zero", text), -EINVAL);
 	ck_assert_int_eq(source_of(&r, ended_pid(), path_of(&r, "a.c"), text),
 	                 -ESRCH);
+}
+END
+
+TEST(a_relative_path_does_not_leave_the_working_directory)
+{
+	char text[64];
+	int before = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	RIG(r);
+
+	put(&r, "a.c", "int a;\n");
+	put_folder(&r, "folder");
+	put(&r, "folder/b.c", "int b;\n");
+	put_link(&r, "folder/up.c", path_of(&r, "a.c"));
+	ck_assert_int_eq(chdir(path_of(&r, "folder")), 0);
+	ck_assert_int_eq(source_of(&r, getpid(), "b.c", text), 0);
+	ck_assert_str_eq(text, "int b;\n");
+	ck_assert_int_eq(source_of(&r, getpid(), "./b.c", text), 0);
+	ck_assert_int_eq(source_of(&r, getpid(), "../a.c", text), -ENOENT);
+	ck_assert_int_eq(source_of(&r, getpid(), "up.c", text), -ENOENT);
+	ck_assert_int_eq(source_of(&r, ended_pid(), "b.c", text), -ESRCH);
+	ck_assert_int_eq(fchdir(before), 0);
+	close(before);
 }
 END
 

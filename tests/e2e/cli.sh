@@ -72,6 +72,26 @@ listing() { # the text of lines, and instructions, of a service that allows it
     json 'length == 1 and .[0].self > 0' stoker_cli --json top inlined --list inlined_work --limit 1
 }
 check lines_and_instructions_have_their_text_if_the_service_allows_it listing
+of_a_range() { # which has no listing of its own: no capture is asked for
+  shows 'inlined.c:[0-9]+ .*x \* 6364136223846793005u' stoker_cli merge inlined --list inlined_work &&
+    shows '^text of the capture sess-[a-z2-7]+ of 20' stoker_cli merge inlined --list inlined_work &&
+    json '.files[0].from | .build == "same" and (.id | startswith("sess-"))' \
+      stoker_cli merge inlined --format listing --output - &&
+    json 'any(.functions[]; .from.build == "same" and any(.code[]; .self > 0))' \
+      stoker_cli merge inlined --format listing --output -
+}
+check a_range_has_the_text_of_a_capture_of_the_same_build of_a_range
+relative() { # as builds that can be repeated have it: the program lies above its source
+  mkdir -p "$STATE/bin/out" && cp tests/targets/inlined.c "$STATE/bin/relative.c" &&
+    (cd "$STATE/bin" && gcc -O2 -g -fdebug-prefix-map="$STATE/bin=." -o out/relative relative.c) &&
+    background relative "$STATE/bin/out/relative" 900 &&
+    stoker_cli service add relative --exe "$STATE/bin/out/relative" --allow sourceCode >/dev/null &&
+    stoker_cli run relative --seconds 1 --wait >/dev/null 2>&1 || return 1
+  kill "$(<"$STATE/pid/relative")"
+  json 'any(.files[]; (.file | startswith("/") | not) and (.file | endswith("relative.c")) and .state == "read")' \
+    stoker_cli get relative --format listing
+}
+check a_source_with_a_relative_path_is_found_near_its_program relative
 secret() { # debug information may name any file
   (umask 077 && echo 'secret words' >"$STATE/secret.c")
   { echo "#line 1 \"$STATE/secret.c\"" && cat tests/targets/inlined.c; } >"$STATE/names.c" &&

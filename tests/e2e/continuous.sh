@@ -54,6 +54,17 @@ done
 series() { [ "$(db 'SELECT COUNT(DISTINCT series) FROM profile_window')" -ge "$1" ]; }
 check every_service_has_windows wait_for 30 series 4
 
+# --- threads --------------------------------------------------------------------
+named() {
+  api GET "$P/history/groups?service=also1&profileType=cpu&from=now-1m&by=sample.thread" |
+    jq -e 'any(.groups[]; .value == "request" and .share > 0)' >/dev/null
+}
+unnamed() { ! named; }
+check threads_are_not_kept_unasked unnamed
+api PUT /api/v1/services/also1 -H 'Content-Type: application/json' -o /dev/null \
+  -d "{\"match\":{\"exe\":\"$STATE/bin/demo\"},\"allow\":{\"threadNames\":true}}"
+check threads_are_kept_if_the_service_allows_it wait_for 20 named
+
 # --- the worker dies --------------------------------------------------------
 n=$(windows)
 kill -KILL "$(<"$STATE/pid/worker")"

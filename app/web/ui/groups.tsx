@@ -99,8 +99,11 @@ export function Groups({ name, asked, unit = '', choose, capture }: {
   if (error) return <p>{sentence(error.message)}</p>;
   if (!data) return <Skeleton lines={3} />;
   const keys = data.keys.filter(k => k.values > 0);
-  const ofCapture = capture && <p class="quiet">Threads and processes are known
-    of captures alone: <a href={toResult(capture.id)}>the newest</a> has them.</p>;
+  const isOfThreads = keys.some(k => k.by === 'sample.thread');
+  const ofCapture = !isOfThreads && <p class="quiet">
+    {capture && <><a href={toResult(capture.id)}>The newest capture</a> has
+      threads and processes. </>}Continuous profiling keeps the names of threads
+    if the service allows threadNames.</p>;
   if (keys.length === 0) return <><p>Captures that were asked for have no
     groups.</p>{ofCapture}</>;
   const most = Math.max(...data.groups.flatMap(g =>

@@ -32,6 +32,9 @@ struct sift {
 	                      cost */
 	const char *fold_package; /* likewise frames of these packages */
 	const char *fold_kind;    /* and of these kinds: see kind.h */
+	/* Functions that a text finds, as a search does: a regular expression
+	 * that matches the name, or a part of it, in any case. */
+	const char *focus_text, *hide_text, *fold_text;
 	const char *const *under; /* only stacks that begin with these
 	                             functions, outermost first */
 	uint32_t nunder;
@@ -45,7 +48,8 @@ static inline bool
 sift_is_any(const struct sift *s)
 {
 	return s->focus || s->hide || s->fold || s->fold_package ||
-	       s->fold_kind || s->nunder || s->nlabels || s->frames.bits;
+	       s->fold_kind || s->focus_text || s->hide_text || s->fold_text ||
+	       s->nunder || s->nlabels || s->frames.bits;
 }
 
 /*

@@ -76,9 +76,9 @@ of_a_range() { # which has no listing of its own: no capture is asked for
   shows 'inlined.c:[0-9]+ .*x \* 6364136223846793005u' stoker_cli merge inlined --list inlined_work &&
     shows '^text of the capture sess-[a-z2-7]+ of 20' stoker_cli merge inlined --list inlined_work &&
     json '.files[0].from | .build == "same" and (.id | startswith("sess-"))' \
-      stoker_cli merge inlined --format listing --output - &&
+      stoker_cli merge inlined --format listing &&
     json 'any(.functions[]; .from.build == "same" and any(.code[]; .self > 0))' \
-      stoker_cli merge inlined --format listing --output -
+      stoker_cli merge inlined --format listing
 }
 check a_range_has_the_text_of_a_capture_of_the_same_build of_a_range
 relative() { # as builds that can be repeated have it: the program lies above its source

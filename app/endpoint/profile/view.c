@@ -69,7 +69,8 @@ view_asked(struct call *c, const struct view_rows *rows)
 		.function = given(c, rows->function),
 		.sift = {given(c, rows->focus), given(c, rows->hide),
 	                 given(c, rows->fold), given(c, rows->fold_package),
-	                 given(c, rows->fold_kind)},
+	                 given(c, rows->fold_kind), given(c, rows->focus_text),
+	                 given(c, rows->hide_text), given(c, rows->fold_text)},
 	};
 
 	view_labels(c, rows->sample, &of.sift);
@@ -88,11 +89,12 @@ put_labels(const struct sift *s, const char *before, struct buf *out)
 void
 view_made_of(const struct view_of *of, struct buf *out)
 {
-	const char *const texts[] = {of->value,         of->root,
-	                             of->search,        of->function,
-	                             of->sift.focus,    of->sift.hide,
-	                             of->sift.fold,     of->sift.fold_package,
-	                             of->sift.fold_kind};
+	const char *const texts[] = {of->value,          of->root,
+	                             of->search,         of->function,
+	                             of->sift.focus,     of->sift.hide,
+	                             of->sift.fold,      of->sift.fold_package,
+	                             of->sift.fold_kind, of->sift.focus_text,
+	                             of->sift.hide_text, of->sift.fold_text};
 
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
 		if (texts[i])
@@ -131,7 +133,10 @@ sift(struct call *c, const struct sift *s, uint32_t type, struct profile *p,
 	                                {", without ", s->hide},
 	                                {", folded: ", s->fold},
 	                                {", folded: ", s->fold_package},
-	                                {", folded: ", s->fold_kind}};
+	                                {", folded: ", s->fold_kind},
+	                                {", only like ", s->focus_text},
+	                                {", without like ", s->hide_text},
+	                                {", folded like ", s->fold_text}};
 	double all = (double)profile_total(p, type), left;
 	int rc = sift_profile(p, s);
 

@@ -20,13 +20,14 @@ struct view_of {
 /* Parameters of an operation that select a part of a profile. */
 struct view_rows {
 	enum param root, search, function, focus, hide, fold, fold_package,
-		fold_kind, sample;
+		fold_kind, focus_text, hide_text, fold_text, sample;
 };
-#define VIEW_ROWS(op)                                              \
-	(&(const struct view_rows){                                \
-		P_##op##_root, P_##op##_search, P_##op##_function, \
-		P_##op##_focus, P_##op##_hide, P_##op##_fold,      \
-		P_##op##_foldPackage, P_##op##_foldKind, P_##op##_sample})
+#define VIEW_ROWS(op)                                                        \
+	(&(const struct view_rows){                                          \
+		P_##op##_root, P_##op##_search, P_##op##_function,           \
+		P_##op##_focus, P_##op##_hide, P_##op##_fold,                \
+		P_##op##_foldPackage, P_##op##_foldKind, P_##op##_focusText, \
+		P_##op##_hideText, P_##op##_foldText, P_##op##_sample})
 
 /* Reads these parameters; value stays NULL. Everything is borrowed from c. */
 struct view_of view_asked(struct call *c, const struct view_rows *rows);

@@ -1,5 +1,6 @@
 #include "profile/sift.h"
 
+#include "base/pattern.h"
 #include "package.h"
 #include "profile/kind.h"
 #include "recursion.h"
@@ -23,9 +24,19 @@ struct marks {
 	bool hidden;
 };
 
+/* A text that finds functions. */
+struct search {
+	const char *text; /* NULL: none */
+	regex_t re;
+	bool compiled;
+};
+
+#define FOUND (UINT32_C(1) << SIFT_NAMES) /* in focus: the text finds it */
+
 struct work {
 	struct profile *p;
 	const struct sift *by;
+	struct search focus_text, hide_text, fold_text;
 	struct list focus, hide, fold, fold_package;
 	uint32_t kinds;                      /* that are folded */
 	struct marks *functions, *locations; /* by index */
@@ -34,12 +45,42 @@ struct work {
 };
 
 static void
+search_done(struct search *s)
+{
+	if (s->compiled)
+		regfree(&s->re);
+}
+
+static void
 work_done(struct work *w)
 {
+	search_done(&w->focus_text);
+	search_done(&w->hide_text);
+	search_done(&w->fold_text);
 	free(w->functions);
 	free(w->locations);
 	free(w->folds);
 	free(w->gone);
+}
+
+/* --- texts ---------------------------------------------------------------- */
+
+/* Text that is no regular expression is searched for as it is. */
+static int
+search_init(struct search *s, const char *text)
+{
+	int rc = text ? pattern_compile_any_case(text, &s->re) : -EINVAL;
+
+	s->text = text;
+	s->compiled = !rc;
+	return rc == -ENOMEM ? rc : 0;
+}
+
+static bool
+finds(const struct search *s, const char *name)
+{
+	return s->text && (strcasestr(name, s->text) ||
+	                   (s->compiled && pattern_matches(&s->re, name)));
 }
 
 /* --- names ---------------------------------------------------------------- */
@@ -88,9 +129,11 @@ marks_of(const struct work *w, const char *name)
 	const struct sift_frames *f = &w->by->frames;
 	size_t n = strlen(name);
 
-	return (struct marks){bits_of(&w->focus, name, n),
+	return (struct marks){bits_of(&w->focus, name, n) |
+	                              (finds(&w->focus_text, name) ? FOUND : 0),
 	                      f->bits ? f->bits(f->of, name) : 0,
-	                      bits_of(&w->hide, name, n) != 0};
+	                      bits_of(&w->hide, name, n) != 0 ||
+	                              finds(&w->hide_text, name)};
 }
 
 static void
@@ -109,7 +152,7 @@ is_folded(const struct work *w, uint32_t location, const char *name,
 	size_t n;
 	const char *package;
 
-	if (bits_of(&w->fold, name, strlen(name)))
+	if (bits_of(&w->fold, name, strlen(name)) || finds(&w->fold_text, name))
 		return true;
 	if (w->kinds &&
 	    w->kinds & kinds_of(name, profile_module(w->p, location), file))
@@ -278,13 +321,15 @@ has_labels(const struct work *w, const struct sample *s)
 static bool
 is_kept(const struct work *w, const struct sample *s)
 {
+	const uint32_t wanted = ((UINT32_C(1) << w->focus.n) - 1) |
+	                        (w->focus_text.text ? FOUND : 0);
 	struct marks all = {0};
 
 	if (!has_labels(w, s))
 		return false;
 	for (uint32_t i = 0; i < s->nstack; i++)
 		add_marks(&all, &w->locations[w->p->stack[s->stack0 + i]]);
-	return !all.hidden && all.focus == (UINT32_C(1) << w->focus.n) - 1 &&
+	return !all.hidden && all.focus == wanted &&
 	       (!w->by->frames.bits || all.bits == w->by->frames.all) &&
 	       is_under(w, s);
 }
@@ -349,6 +394,9 @@ sift_profile(struct profile *p, const struct sift *s)
 
 	if (!rc && s->fold_kind)
 		rc = kinds_parse(s->fold_kind, &w.kinds);
+	rc = rc ?: search_init(&w.focus_text, s->focus_text);
+	rc = rc ?: search_init(&w.hide_text, s->hide_text);
+	rc = rc ?: search_init(&w.fold_text, s->fold_text);
 	if (rc)
 		return rc;
 	if (!w.functions || !w.locations || !w.folds || !w.gone)

@@ -196,7 +196,9 @@ const listed = names => names.map(s => s.replaceAll(';', ':')).join(';');
 
 /* The parameters of what filters leave out. */
 const LEFT_OUT = { focus: 'focus', hide: 'hide', fold: 'fold',
-  'fold-package': 'foldPackage', 'fold-kind': 'foldKind' };
+  'fold-package': 'foldPackage', 'fold-kind': 'foldKind',
+  'focus-text': 'focusText', 'hide-text': 'hideText',
+  'fold-text': 'foldText' };
 
 /* The address of a format without what filters leave out, with more parameters:
  * [name, text]. */

@@ -114,7 +114,9 @@ function openPage(doc, address, fetched, linked = place => place && '') {
   }
 
   const FILTERED = { focus: 'only', hide: 'without', fold: 'folded:',
-    'fold-package': 'folded:', 'fold-kind': 'folded:' };
+    'fold-package': 'folded:', 'fold-kind': 'folded:',
+    'focus-text': 'only like', 'hide-text': 'without like',
+    'fold-text': 'folded like' };
 
   /*
    * The filters in effect, each with a way to remove it, and how much they
@@ -201,7 +203,7 @@ function openPage(doc, address, fetched, linked = place => place && '') {
       kind === RECURSION || names.length > 0);
     const isHeld = $('kinds').contains(document.activeElement) &&
       document.activeElement.value;
-    $('kinds').lastElementChild.replaceChildren(...found.map(
+    $('kinds').querySelector('ul').replaceChildren(...found.map(
       ({ kind, about, names }) => {
         const li = element('li', ''), label = element('label', '',
           { title: about });
@@ -215,6 +217,15 @@ function openPage(doc, address, fetched, linked = place => place && '') {
         return li;
       }));
     if (isHeld) $('kinds').querySelector(`[value="${isHeld}"]`)?.focus();
+  }
+
+  /* Applies a filter to the functions that are searched for. The API has one
+   * text for each. */
+  function leaveOutFound(what) {
+    const { query } = state;
+    set({ query: '' });
+    leave([...state.filters.filter(f => f[0] !== what), [what, query]]);
+    $('kinds').firstElementChild.focus();
   }
 
   /* --- the menu of a frame ----------------------------------------------- */
@@ -399,8 +410,8 @@ function openPage(doc, address, fetched, linked = place => place && '') {
     const q = new URLSearchParams(location.hash.slice(1));
     const fn = q.get('fn') || '', asked = q.get('view');
     const filters = [...q].filter(([what, name]) => FILTERS.includes(what) &&
-      (what === 'fold-package' ? source.packages : what === 'fold-kind'
-        ? source.kinds.map(k => k.kind) : source.names).includes(name));
+      (what.endsWith('-text') ? name && name.length <= 400 : (what === 'fold-package' ? source.packages : what === 'fold-kind'
+        ? source.kinds.map(k => k.kind) : source.names).includes(name)));
     sift(filters);
     turn(q.get('order') === 'weight');
     const drawing = !DRAWINGS.includes(asked) ||
@@ -566,6 +577,7 @@ function openPage(doc, address, fetched, linked = place => place && '') {
         (marks.frames === 1 ? '' : 's');
     $('matched').textContent = found + (error ? ` (${error})` : '');
     $('search').classList.toggle('invalid', Boolean(error));
+    $('found').hidden = !marks || marks.frames === 0;
     if ($('search').value !== query) $('search').value = query;
   }
 
@@ -683,7 +695,7 @@ function openPage(doc, address, fetched, linked = place => place && '') {
     w: nextShape,
     f: () => {
       $('kinds').open = true;
-      $('kinds').querySelector('input').focus();
+      $('kinds').querySelector('#found:not([hidden]) button, input').focus();
     },
     t: () => set({ table: !state.table }),
     e: () => {
@@ -746,6 +758,8 @@ function openPage(doc, address, fetched, linked = place => place && '') {
     const on = (id, event, action) => $(id).addEventListener(event, action);
     on('search', 'input', () => set({ query: $('search').value }));
     on('reset', 'click', reset);
+    for (const button of $('found').querySelectorAll('button'))
+      button.addEventListener('click', () => leaveOutFound(button.value));
     on('icicle', 'click', () => set({ drawing: 'icicle' }));
     on('flame', 'click', () => set({ drawing: 'flame' }));
     on('bottomup', 'click', KEYS.b);

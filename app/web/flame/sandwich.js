@@ -7,6 +7,7 @@
  *   on.choose(node, flame) on.center(name of a function)
  */
 import { Flame } from './flame.js';
+import { matcher } from './text.js';
 
 /* The numbers below n, sorted by key(); the sort is stable. */
 function bucketed(n, key) {
@@ -41,6 +42,7 @@ class Merge {
     this.name = [name];
     this.sums = []; /* by column and node */
     this.moved = [0];
+    this.isPruned = false;
     this.columns = [tree.self, tree.total];
     if (tree.baseTotal) this.columns.push(tree.baseSelf, tree.baseTotal);
     this.sums = this.columns.map(() => [0]);
@@ -110,7 +112,10 @@ class Merge {
   }
 
   end() {
-    const { tree, parent } = this, order = this.order();
+    const { tree, parent, sums } = this;
+    /* what folded recursion passed by costs nothing */
+    const order = this.order().filter(i => i === 0 || !this.isPruned ||
+      sums.some((sum, k) => k % 2 && sum[i] !== 0));
     const depth = new Int32Array(parent.length);
     const column = k => Float64Array.from(order, i => this.sums[k][i]);
     for (const i of order) depth[i] = i ? depth[parent[i]] + 1 : 0;
@@ -136,18 +141,23 @@ class Merge {
  *	fold	its frames are left out: what they cost is their callers'
  *	fold-package	likewise the frames of a package
  *	fold-kind	likewise those of a kind; of "recursion", what repeats
+ *	focus-text, hide-text, fold-text	as focus, hide and fold, of the
+ *			functions that a text finds
  *
  * Shares stay those of the whole profile.
  */
-const FILTERS = ['focus', 'hide', 'fold', 'fold-package', 'fold-kind'];
+const FILTERS = ['focus', 'hide', 'fold', 'fold-package', 'fold-kind',
+  'focus-text', 'hide-text', 'fold-text'];
 const RECURSION = 'recursion';
 
 /* By name: whether its frames are folded. */
 function folded(tree, of) {
   const isFolded = new Uint8Array(tree.names.length);
   const functions = new Set(of('fold')), packages = new Set(of('fold-package'));
+  const tests = of('fold-text').map(text => matcher(text).test);
   for (const i of tree.names.keys())
-    if (functions.has(tree.names[i]) || packages.has(tree.packages[i]))
+    if (functions.has(tree.names[i]) || packages.has(tree.packages[i]) ||
+        tests.some(test => test(tree.names[i])))
       isFolded[i] = 1;
   for (const { kind, names } of tree.kinds)
     if (of('fold-kind').includes(kind))
@@ -163,21 +173,24 @@ function above(merge, at, name) {
 
 function filtered(tree, filters) {
   const of = what => filters.filter(f => f[0] === what).map(f => f[1]);
-  const [focus, hide] = [of('focus'), of('hide')].map(list =>
-    list.map(name => tree.names.indexOf(name)));
+  /* for each of them, by name: whether it is meant */
+  const [focus, hide] = ['focus', 'hide'].map(what => [
+    ...of(what).map(name => s => s === name),
+    ...of(what + '-text').map(text => matcher(text).test)].map(test =>
+    Uint8Array.from(tree.names, s => test(s) ? 1 : 0)));
   const isFolded = folded(tree, of);
   const isOnce = of('fold-kind').includes(RECURSION);
   const { n, name, parent } = tree, wanted = (1 << focus.length) - 1;
   const seen = new Int32Array(n), isHidden = new Uint8Array(n);
   const merge = new Merge(tree, name[0]), { columns, sums } = merge;
+  merge.isPruned = isOnce;
   const kept = columns.map(() => new Float64Array(n));
   for (let i = 0; i < n; i++) {
     if (i > 0) {
       seen[i] = seen[parent[i]];
-      isHidden[i] = isHidden[parent[i]] || hide.includes(name[i]) ? 1 : 0;
+      isHidden[i] = isHidden[parent[i]] || hide.some(h => h[name[i]]) ? 1 : 0;
+      focus.forEach((f, k) => { if (f[name[i]]) seen[i] |= 1 << k; });
     }
-    const k = focus.indexOf(name[i]);
-    if (k >= 0) seen[i] |= 1 << k;
     if (isHidden[i] || seen[i] !== wanted) continue;
     for (let c = 0; c < columns.length; c += 2)
       kept[c][i] = kept[c + 1][i] = columns[c][i];

@@ -42,6 +42,15 @@ static const struct {
          "main 8\nmain;serve;log;write 1\nmain;serve;work 2\n"
          "main;serve;work;log 4\n"},
 	{"no such function", {.focus = "nothing"}, ""},
+	{"texts are searched for",
+         {.focus_text = "^WORK$|rite", .fold_text = "log|serve"},
+         "main;work 6\nmain;write 1\n"},
+	{"text that is no expression",
+         {.hide_text = "(o", .focus = "main;serve", .focus_text = "or"},
+         "main;serve;work 2\nmain;serve;work;log 4\n"},
+	{"stacks through what a text finds are hidden",
+         {.hide_text = "^(lo|idl)"},
+         "main;serve;work 2\n"},
 };
 
 static void

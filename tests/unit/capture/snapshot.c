@@ -529,7 +529,7 @@ TEST(threads_that_wake_all_the_time_are_read_whole)
 {
 	struct target t = start("0", "restless");
 
-	for (int i = 0; i < 50; i++) {
+	for (int i = 0; i < 20; i++) {
 		CLEANUP_PROFILE struct profile *p = NULL;
 		struct quality q;
 

@@ -3,7 +3,7 @@
 # read from outside, and the types of net/http/pprof, read from its pages.
 #
 # Beside others: it waits for events.
-: "${GO:=1.24}"
+: "${GO:=1.19}"
 : "${B:=build}"
 WORKER_CONF='
 [continuous]

@@ -3,7 +3,7 @@
 # servers.
 #
 # Beside others: it waits for events.
-: "${GO:=1.24}"
+: "${GO:=1.19}"
 : "${B:=build}"
 tmp=$(mktemp -d /var/tmp/stoker-endpoint-XXXXXX)
 WORKER_CONF="[fetch]

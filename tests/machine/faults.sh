@@ -8,7 +8,7 @@ if [ "$(id -u)" -ne 0 ]; then
   echo "skip machine/faults: needs root"
   exit 0
 fi
-GO=1.24
+GO=1.19
 tests/lib/go build $GO "$B/go/bin/machine-pages" tests/targets/go/pages 2>"$B/go.why" || {
   echo "skip machine/faults: no Go $GO: $(tail -n 1 "$B/go.why")"
   exit 0

@@ -7,7 +7,7 @@ if [ "$(id -u)" -ne 0 ]; then
   echo "skip machine/types: needs root"
   exit 0
 fi
-GO=1.24
+GO=1.19
 for name in counts demo gowork; do
   case $name in gowork) source=tests/targets/gowork ;; *) source=tests/targets/go/$name ;; esac
   CGO_ENABLED=0 tests/lib/go build $GO "$B/go/bin/machine-$name" $source 2>"$B/go.why" || {

@@ -52,7 +52,7 @@ func contend() {
 func burn() {
 	for x := uint64(1); ; x = x*6364136223846793005 + 1 {
 		if x&0xfffff == 0 {
-			sink = make([]byte, 1<<16)
+			sink = make([]byte, 1<<18)
 			time.Sleep(9 * time.Millisecond)
 		}
 	}

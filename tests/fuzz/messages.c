@@ -48,9 +48,9 @@ static const struct {
 	[PROGRESS] = {MSG_PROGRESS, sizeof(struct msg_progress)},
 	[DONE] = {MSG_DONE, sizeof(struct msg_done)},
 	[WINDOWS] = {MSG_WINDOWS, sizeof(struct msg_windows)},
-	[ROLLED] = {MSG_ROLLED, sizeof(struct msg_rolled)},
+	[ROLLED] = {MSG_ROLLED, sizeof(struct msg_batch)},
 	[DEBUG] = {MSG_DEBUG, sizeof(struct msg_debug)},
-	[EXPORTED] = {MSG_EXPORTED, sizeof(struct msg_exported)},
+	[EXPORTED] = {MSG_EXPORTED, sizeof(struct msg_batch)},
 	[FETCHED] = {MSG_FETCHED, sizeof(struct fetch_answer)},
 };
 

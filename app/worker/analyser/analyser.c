@@ -280,9 +280,9 @@ take_message(struct analyser *a)
 	else if (n == sizeof(m.pull) && m.type == MSG_PULL)
 		take_pull(a, &m.pull, fds);
 	else if (n == sizeof(m.capture) && m.type == MSG_ROLLUP)
-		analyser_rollup(a, TAKE_FD(fds[0]));
+		analyser_batch_start(a, &a->rollup, TAKE_FD(fds[0]));
 	else if (n == sizeof(m.capture) && m.type == MSG_EXPORT)
-		analyser_export(a, TAKE_FD(fds[0]));
+		analyser_batch_start(a, &a->export, TAKE_FD(fds[0]));
 	else if (n == sizeof(m.symbolize) && m.type == MSG_SYMBOLIZE)
 		take_symbolize(a, &m.symbolize, fds);
 	else if (n == sizeof(m.capture))
@@ -375,8 +375,8 @@ finisher_ended(struct analyser *a, pid_t pid, int status)
 
 	analyser_learn(a, pid, good);
 	analyser_cut_ended(a, pid, good);
-	analyser_rollup_ended(a, pid, good);
-	analyser_export_ended(a, pid, good);
+	analyser_batch_ended(a, &a->rollup, pid, good);
+	analyser_batch_ended(a, &a->export, pid, good);
 	for (unsigned i = 0; i < CAPTURES_MAX; i++) {
 		struct analyser_job *job = &a->jobs[i];
 
@@ -523,8 +523,8 @@ prepare(struct analyser *a, int blame_fd)
 	for (unsigned i = 0; i < CAPTURES_MAX; i++)
 		a->jobs[i] = (struct analyser_job)ANALYSER_NO_JOB;
 	a->cut.data = a->cut.rows = -1;
-	a->rollup.input = a->rollup.data = a->rollup.rows = -1;
-	a->export.input = a->export.data = a->export.rows = -1;
+	analyser_batch_init(&a->rollup, &analyser_rollup);
+	analyser_batch_init(&a->export, &analyser_export);
 	/* A child that drops a tree gives its pages back at once. The heap does
 	 * not: windows would take them again every few seconds. */
 	mallopt(M_MMAP_THRESHOLD, RECORDER_PIECE);

@@ -88,14 +88,11 @@ struct analyser {
 		char ids[CAPTURES_MAX][ID_MAX]; /* in the order of rows */
 		uint32_t n;
 	} cut;
-	struct analyser_rollup {
-		pid_t pid; /* the child that writes the sums; 0: none */
+	struct analyser_batch {
+		const struct analyser_batch_kind *kind;
+		pid_t pid; /* the child that writes; 0: none */
 		int input, data, rows;
-	} rollup;
-	struct analyser_export {
-		pid_t pid; /* the child that writes requests; 0: none */
-		int input, data, rows;
-	} export;
+	} rollup, export;
 	int64_t progress_ns; /* when PROGRESS was last sent */
 	int64_t alive_ns;    /* when ALIVE is sent next */
 };
@@ -164,14 +161,22 @@ void analyser_watch(struct analyser *a, const struct msg_start *m);
 void analyser_follow(struct analyser *a, const struct msg_start *m);
 /* Cuts all watches, and forks a child that writes their windows. */
 void analyser_cut(struct analyser *a);
-/* Forks a child that adds up the profiles in input. Owns: input is taken. */
-void analyser_rollup(struct analyser *a, int input);
-/* Reports the sums if this is the child that has written them. */
-void analyser_rollup_ended(struct analyser *a, pid_t pid, bool good);
-/* Forks a child that makes requests for collectors of the profiles in input.
- * Owns: input is taken. */
-void analyser_export(struct analyser *a, int input);
-/* Reports the requests if this is the child that has written them. */
-void analyser_export_ended(struct analyser *a, pid_t pid, bool good);
+/* What a child makes of the pieces in a file. */
+struct analyser_batch_kind {
+	uint32_t reply; /* type of the message */
+	const char *name;
+	/* Writes bytes to b->data, and what they are to b->rows. */
+	int (*write)(const struct analyser_batch *b, const char *p, size_t n);
+};
+extern const struct analyser_batch_kind analyser_rollup; /* sums of windows */
+extern const struct analyser_batch_kind analyser_export; /* for collectors */
+void analyser_batch_init(struct analyser_batch *b,
+                         const struct analyser_batch_kind *kind);
+/* Forks the child. Owns: input is taken. */
+void
+analyser_batch_start(struct analyser *a, struct analyser_batch *b, int input);
+/* Reports the result if this is the child that has written it. */
+void analyser_batch_ended(const struct analyser *a, struct analyser_batch *b,
+                          pid_t pid, bool good);
 /* Reports the windows if this is the child that has written them. */
 void analyser_cut_ended(struct analyser *a, pid_t pid, bool good);

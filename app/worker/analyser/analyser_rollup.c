@@ -11,12 +11,8 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 
 #define MAX_RAW ((size_t)256 << 20) /* bytes of one sum */
-
-/* --- in the child --------------------------------------------------------- */
 
 struct input {
 	const char *p;
@@ -129,108 +125,29 @@ sum_group(struct input *in, uint32_t group, bool parts, struct buf *out,
 }
 
 static int
-write_sums(struct input *in, const struct analyser_rollup *r)
+write_sums(const struct analyser_batch *b, const char *p, size_t n)
 {
+	struct input in = {p, n};
 	struct rollup_row row = {0};
 	struct rollup_piece piece;
 	int rc = 0;
 
-	while (!rc && next_piece(in, &piece)) {
+	while (!rc && next_piece(&in, &piece)) {
 		CLEANUP_BUF struct buf sum =
 			BUF_INIT((size_t)WORKER_MAX_WINDOW);
 
 		memset(row.shares, 0, sizeof(row.shares));
 		row.group = piece.group;
-		row.failed = sum_group(in, piece.group, piece.parts, &sum,
+		row.failed = sum_group(&in, piece.group, piece.parts, &sum,
 		                       row.shares) != 0;
 		row.length = row.failed ? 0 : sum.len;
-		rc = fd_write_all(r->data, sum.p, (size_t)row.length);
+		rc = fd_write_all(b->data, sum.p, (size_t)row.length);
 		if (!rc)
-			rc = fd_write_all(r->rows, &row, sizeof(row));
+			rc = fd_write_all(b->rows, &row, sizeof(row));
 		row.offset += row.length;
 	}
 	return rc;
 }
 
-static bool
-be_roller(const struct analyser *a, const struct host *host, void *arg)
-{
-	const struct analyser_rollup *r = arg;
-	struct stat st;
-	void *p;
-
-	(void)host;
-	recorder_drop_trees(a->captures, NULL);
-	if (fstat(r->input, &st) || !st.st_size)
-		return false;
-	p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, r->input, 0);
-	if (p == MAP_FAILED)
-		return false;
-	if (write_sums(&(struct input){p, (size_t)st.st_size}, r))
-		log_debug("rollups are not written");
-	return false;
-}
-
-/* --- in the analyser ------------------------------------------------------ */
-
-static void
-clear(struct analyser_rollup *r)
-{
-	close_ptr(&r->input);
-	close_ptr(&r->data);
-	close_ptr(&r->rows);
-	*r = (struct analyser_rollup){.input = -1, .data = -1, .rows = -1};
-}
-
-static void
-send_rolled(const struct analyser *a, enum capture_error error)
-{
-	const struct analyser_rollup *r = &a->rollup;
-	struct msg_rolled m = {.type = MSG_ROLLED, .error = error};
-	int fds[] = {r->data, r->rows};
-
-	if (msg_send(a->socket, &m, sizeof(m), fds,
-	             r->rows < 0 ? 0 : ARRAY_LEN(fds)))
-		log_debug("nobody hears of rollups");
-}
-
-static int
-start(struct analyser *a)
-{
-	struct analyser_rollup *r = &a->rollup;
-
-	if (r->input < 0)
-		return -EBADF;
-	r->data = memfd_create("stoker-rollups", MFD_CLOEXEC);
-	r->rows = memfd_create("stoker-rollup-rows", MFD_CLOEXEC);
-	if (r->data < 0 || r->rows < 0)
-		return -errno;
-	return analyser_fork(a, be_roller, r, &r->pid);
-}
-
-void
-analyser_rollup(struct analyser *a, int input)
-{
-	int rc;
-
-	if (a->rollup.pid) { /* the last answer is not sent yet */
-		close_ptr(&input);
-		return;
-	}
-	clear(&a->rollup);
-	a->rollup.input = input;
-	rc = start(a);
-	if (rc) {
-		clear(&a->rollup);
-		send_rolled(a, analyser_error(rc));
-	}
-}
-
-void
-analyser_rollup_ended(struct analyser *a, pid_t pid, bool good)
-{
-	if (!a->rollup.pid || a->rollup.pid != pid)
-		return;
-	send_rolled(a, good ? CAPTURE_OK : CAPTURE_FINISH_DIED);
-	clear(&a->rollup);
-}
+const struct analyser_batch_kind analyser_rollup = {MSG_ROLLED, "rollups",
+                                                    write_sums};

@@ -195,8 +195,7 @@ union message {
 	struct msg_progress progress;
 	struct msg_done done;
 	struct msg_windows windows; /* of continuous profiling */
-	struct msg_rolled rolled;
-	struct msg_exported exported;
+	struct msg_batch batch;
 	struct msg_debug debug;
 };
 

@@ -663,7 +663,7 @@ read_row(int fd, off_t i, struct export_row *out)
 }
 
 void
-deliveries_take(struct deliveries *d, const struct msg_exported *m, int data,
+deliveries_take(struct deliveries *d, const struct msg_batch *m, int data,
                 int rows, int64_t now_ns)
 {
 	struct export_row row;

@@ -62,8 +62,8 @@ void deliveries_done(struct deliveries *d);
 /* Sends what is due. */
 void deliveries_step(struct deliveries *d, int64_t now_ns);
 /* Takes an answer to EXPORT. Owns both descriptors, which may be -1. */
-void deliveries_take(struct deliveries *d, const struct msg_exported *m,
-                     int data, int rows, int64_t now_ns);
+void deliveries_take(struct deliveries *d, const struct msg_batch *m, int data,
+                     int rows, int64_t now_ns);
 /* Takes an answer of the fetcher, and its body; false if it is not about a
  * delivery. */
 struct fetch_answer;

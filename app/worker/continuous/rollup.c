@@ -312,7 +312,7 @@ store_batch(struct rollup *r, int data, int rows_fd, bool died)
 }
 
 void
-rollup_take(struct rollup *r, const struct msg_rolled *m, int data, int rows)
+rollup_take(struct rollup *r, const struct msg_batch *m, int data, int rows)
 {
 	if (m->error) {
 		log_warn("rollups: %s",

@@ -57,4 +57,4 @@ void rollup_analyser(struct rollup *r, int socket);
 void rollup_step(struct rollup *r, int64_t now_ns, int64_t wall_ms);
 /* Takes an answer to ROLLUP. Owns both descriptors, which may be -1. */
 void
-rollup_take(struct rollup *r, const struct msg_rolled *m, int data, int rows);
+rollup_take(struct rollup *r, const struct msg_batch *m, int data, int rows);

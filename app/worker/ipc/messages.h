@@ -288,12 +288,7 @@ struct msg_windows {
 	char failed[ID_MAX]; /* the watch that failed; "": none */
 };
 
-struct msg_rolled {
-	uint32_t type;
-	uint32_t error; /* enum capture_error */
-};
-
-struct msg_exported {
+struct msg_batch { /* ROLLED, EXPORTED */
 	uint32_t type;
 	uint32_t error; /* enum capture_error */
 };

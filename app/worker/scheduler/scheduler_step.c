@@ -467,20 +467,19 @@ scheduler_other(void *arg, const void *m, size_t n, int fds[static 2])
 {
 	struct scheduler *s = arg;
 	const struct msg_windows *windows = m;
-	const struct msg_rolled *rolled = m;
+	const struct msg_batch *batch = m;
 	const struct msg_done *done = m;
 	const struct msg_debug *debug = m;
-	const struct msg_exported *exported = m;
 	int64_t now_ns = clock_mono_ns();
 
 	if (n == sizeof(*windows) && windows->type == MSG_WINDOWS)
 		windows_take(&s->windows, windows, TAKE_FD(fds[0]),
 		             TAKE_FD(fds[1]), now_ns);
-	else if (n == sizeof(*rolled) && rolled->type == MSG_ROLLED)
-		rollup_take(&s->rollup, rolled, TAKE_FD(fds[0]),
+	else if (n == sizeof(*batch) && batch->type == MSG_ROLLED)
+		rollup_take(&s->rollup, batch, TAKE_FD(fds[0]),
 		            TAKE_FD(fds[1]));
-	else if (n == sizeof(*exported) && exported->type == MSG_EXPORTED)
-		deliveries_take(&s->deliveries, exported, TAKE_FD(fds[0]),
+	else if (n == sizeof(*batch) && batch->type == MSG_EXPORTED)
+		deliveries_take(&s->deliveries, batch, TAKE_FD(fds[0]),
 		                TAKE_FD(fds[1]), now_ns);
 	else if (n == sizeof(*debug) && debug->type == MSG_DEBUG)
 		debuginfod_take(&s->debuginfod, debug);

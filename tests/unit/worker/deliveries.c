@@ -152,7 +152,7 @@ static void
 answer(struct rig *r, const struct export_row *rows, size_t n,
        enum capture_error error)
 {
-	const struct msg_exported m = {.type = MSG_EXPORTED, .error = error};
+	const struct msg_batch m = {.type = MSG_EXPORTED, .error = error};
 	int data = memfd_create("data", MFD_CLOEXEC);
 	int fd = memfd_create("rows", MFD_CLOEXEC);
 

@@ -82,8 +82,8 @@ is_asked(struct rig *r, int *out)
 static void
 answer_by_death(struct rig *r)
 {
-	const struct msg_rolled m = {.type = MSG_ROLLED,
-	                             .error = CAPTURE_FINISH_DIED};
+	const struct msg_batch m = {.type = MSG_ROLLED,
+	                            .error = CAPTURE_FINISH_DIED};
 
 	rollup_take(&r->r, &m, memfd_create("sums", MFD_CLOEXEC),
 	            memfd_create("rows", MFD_CLOEXEC));
@@ -94,7 +94,7 @@ answer_by_death(struct rig *r)
 static void
 answer_at(struct rig *r, const char *sum, off_t place, off_t length)
 {
-	const struct msg_rolled m = {.type = MSG_ROLLED};
+	const struct msg_batch m = {.type = MSG_ROLLED};
 	CLEANUP_BUF struct buf bundle = BUF_INIT(BUF_MAX_SMALL);
 	struct rollup_row row = {.length = strlen(sum) + 8};
 	int data = memfd_create("sums", MFD_CLOEXEC);

@@ -33,12 +33,12 @@ windows() { # service, type, condition
 has() { [ "$(windows "$1" "$2" "${4:-}")" -ge "$3" ]; } # service, type, number
 state() { api GET "$P/continuous/$1"; }
 holds() { state "$1" | jq -e "$2" >/dev/null || { state "$1"; return 1; }; }
-newest() { # service, type: its folded stacks
+largest() { # service, type: its folded stacks
   local segment start length
   IFS='|' read -r segment start length <<<"$(db "SELECT segment, start, length
     FROM profile_window w JOIN series s ON s.id = w.series
     WHERE s.service = '$1' AND s.type = '$2' AND w.level = 0 AND length > 0
-    ORDER BY start_ms DESC LIMIT 1")"
+    ORDER BY w.value DESC LIMIT 1")"
   dd if="$STATE/data/segments/$segment.seg" of="$tmp/window.pb.gz" \
     iflag=skip_bytes,count_bytes skip="$start" count="$length" status=none
   "$B/tests/tools/folded" "$tmp/window.pb.gz"
@@ -51,7 +51,7 @@ continuous demo '["goroutine","memory"]' >/dev/null
 
 # --- a native service: its threads -------------------------------------------
 check threads_are_looked_at_again_and_again wait_for 30 has demo goroutine 3
-check a_look_at_threads_is_a_profile grep -q . <<<"$(newest demo goroutine)"
+check a_look_at_threads_is_a_profile grep -q . <<<"$(largest demo goroutine)"
 check a_look_counts_threads equal \
   "$(windows demo goroutine 'AND w.value <> w.sample_count')" 0
 check every_type_has_an_engine holds demo '.unsupported == []'
@@ -100,7 +100,7 @@ if wait $building; then
   for type in memory alloc block mutex goroutine; do
     check "pages_have_windows_of_${type}" wait_for 40 has pages $type 3 'AND w.value > 0'
     check "windows_of_${type}_hold_what_the_program_does" \
-      grep -q "${leaf[$type]}" <<<"$(newest pages $type)"
+      grep -q "${leaf[$type]}" <<<"$(largest pages $type)"
   done
   # A window of a counter covers the time between two readings.
   check windows_of_a_counter_cover_all_of_the_time equal \

@@ -29,9 +29,9 @@ begin() { # service, type, seconds
     -d "{\"service\":\"$1\",\"profileType\":\"$2\",\"durationSeconds\":${3:-1}}" |
     jq -r '.id // error'
 }
-begun() { id=$(begin "$1" goroutine); } # the worker may have just started
+begun() { id=$(begin "$@"); } # a part of the worker may have just started
 analysis() { # service: $id of a profile, its $result and its analysis, $found
-  wait_for 10 begun "$1" && result=$(finished "$id") &&
+  wait_for 10 begun "$1" goroutine && result=$(finished "$id") &&
     found=$(api GET "/api/v1/profiling/sessions/$id/analysis?top=1000")
 }
 holds() { jq -e "$2" <<<"$1" >/dev/null || { echo "$1"; return 1; }; }
@@ -96,6 +96,6 @@ check doctor_finds_the_fetcher grep -Eq 'fetcher: .*pid [0-9]' <(stoker_cli doct
 kill -KILL "$first"
 check a_pull_fails_and_says_so_if_its_fetcher_dies holds "$(finished "$id")" \
   '.status == "failed" and (.error.message | contains("fetcher process died"))'
-check the_pull_after_a_fetcher_s_death_completes holds \
-  "$(finished "$(begin leaks memory)")" '.status == "completed"'
+wait_for 10 begun leaks memory
+check the_pull_after_a_fetcher_s_death_completes holds "$(finished "$id")" '.status == "completed"'
 check a_dead_fetcher_is_replaced [ "$(fetcher)" != "$first" ]

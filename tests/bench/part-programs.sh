@@ -1,9 +1,9 @@
-# Thirty programs as Debian ships them, watched at the same time by a capture and
+# Forty programs as Debian ships them, watched at the same time by a capture and
 # by perf with copies of stacks: how many stacks have a name at the leaf and reach
-# the start of their thread; and then stopped by gdb a few times. Programs that are
-# not installed are left out.
+# the start of their thread, and whether both give functions the same shares; and
+# then stopped by gdb a few times. Programs that are not installed are left out.
 #
-# By ONLY=programs alone: it takes ten minutes.
+# By ONLY=programs alone: it takes twelve minutes.
 
 # ONLY_PROGRAMS, if set, selects some of them.
 program_rows() {
@@ -39,6 +39,17 @@ factor    yes 18446743979220271189 | factor
 g++       /usr/bin/g++ -O2 -x c++ -S -o /dev/null <(for i in {1..9999}; do echo "#include <regex>"; echo "namespace n$i { int f(const char *s) { return std::regex_match(s, std::regex(\"a$i+\")); } }"; done)
 gdb       gdb -q -batch -ex 'python while True: gdb.execute("info line main", to_string=True)' /bin/bash
 objdump   objdump -d /usr/bin/gdb
+php       php -r 'for (;;) { $a = []; for ($i = 0; $i < 9999; $i++) $a[] = md5($i); sort($a); }'
+lua5.4    lua5.4 -e 'while true do local t = {} for i = 1, 9999 do t[i] = tostring(i * 7919 % 9973) end table.sort(t) end'
+luajit    luajit -e 'while true do local t = {} for i = 1, 9999 do t[i] = tostring(i * 7919 % 9973) end table.sort(t) end'
+x264      x264 --demuxer raw --input-res 640x360 --frames 999999 -o /dev/null /dev/urandom
+ffmpeg    ffmpeg -v error -f lavfi -i testsrc=size=640x360 -c:v mpeg4 -f null -
+convert   bash -c 'while :; do convert -size 1500x1500 plasma: -blur 0x20 null:; done'
+sox       sox -n -t raw - synth 99999 sine 440 reverb
+gs        gs -q -dNODISPLAY -c '{ 1 1 99999 { sqrt sin pop } for } loop'
+git       seq 99999 | shuf >a; seq 99999 | shuf >b; git diff --no-index --minimal a b
+redis-server redis-server --port 0 --unixsocket redis --save '' & sleep 0.5; redis-benchmark -s redis -n 99999999 -q
+grep-P    yes "$(head -c 2000 /dev/urandom | base64 -w0)" | head -n 99999 >t; grep -cP '([a-z]+[0-9]){2,}(?=[A-Z]).*[^a-z](x|y)+q' t t t t t
 nm        bash -c 'while :; do nm -D --demangle /usr/lib/*/libLLVM*.so* /usr/lib/*/libstdc++.so.6; done'
 P
 }
@@ -69,8 +80,29 @@ our_stacks() { # report, folded stacks
     END { if (n) printf "%.1f %.1f %d\n", 100 * named / n, 100 * whole / n, n }' "$1" "$2"
 }
 
+# Read samples of functions, one a line, and print their shares: name, percent.
+# Names are without their arguments; code without a name is that of its file.
+shares() {
+  awk '{ n = $1; sub(/^[0-9]+ /, ""); if (sub(/[+]0x[0-9a-f]+$/, "")) $0 = "[" $0 "]"
+      sub(/[(<].*/, ""); samples[$0] += n; all += n }
+    END { for (name in samples) printf "%s\t%.3f\n", name, 100 * samples[name] / all }'
+}
+perf_functions() { # perf.data, half (0, 1) or nothing
+  perf script -i "$1" --no-inline -F comm,ip,sym,dso 2>/dev/null | awk -v half="${2-}" '
+    BEGIN { RS = ""; FS = "\n" }
+    half != "" && NR % 2 != half { next }
+    { leaf = $2; file = leaf; sub(/.*[(\/]/, "", file); sub(/\)$/, "", file)
+      sub(/^[ \t]*[0-9a-f]+ /, "", leaf); sub(/ \([^()]*\)$/, "", leaf)
+      print 1, leaf == "[unknown]" ? file "+0x0" : leaf }' | shares
+}
+# Prints the percentage of two tables of shares that is the same.
+in_common() {
+  awk -F'\t' 'NR == FNR { one[$1] = $2; next }
+    { a = one[$1] + 0; b = $2 + 0; all += (a < b ? a : b) } END { printf "%.1f\n", all }' "$1" "$2"
+}
+
 program_row() { # name, command
-  local pid target perf ours=() theirs=() gdbs=()
+  local pid target perf common halves ours=() theirs=() gdbs=()
   setsid bash -c "cd '$programs' && $2" >/dev/null 2>&1 </dev/null &
   pid=$!
   sleep 2
@@ -88,6 +120,9 @@ program_row() { # name, command
     "$B/tests/tools/folded" "$programs/profile" >"$programs/folded"
     read -r -a ours < <(our_stacks "$programs/report" "$programs/folded")
     read -r -a theirs < <(perf_stacks "$programs/perf.data")
+    common=$(in_common <("$B/tests/tools/folded" "$programs/profile" functions | shares) \
+      <(perf_functions "$programs/perf.data"))
+    halves=$(in_common <(perf_functions "$programs/perf.data" 0) <(perf_functions "$programs/perf.data" 1))
     [ "$1" = gdb ] || read -r -a gdbs < <(gdb_stacks "$target")
   fi
   kill -KILL -- "-$pid" 2>/dev/null
@@ -98,6 +133,7 @@ program_row() { # name, command
   fi
   beside "names_${1}_pct" "${ours[0]}" perf "${theirs[0]}" "${ours[2]}"
   beside "whole_${1}_pct" "${ours[1]}" perf "${theirs[1]}" "${ours[2]}"
+  beside "shares_${1}_pct" "$common" halves_of_perf "$halves" "${ours[2]}"
   [ -z "${gdbs[1]-}" ] || beside "whole_${1}_gdb_pct" "${ours[1]}" gdb "${gdbs[0]}" "${gdbs[1]}"
 }
 beside() { # row, ours, rival, theirs, n
@@ -109,7 +145,7 @@ if [[ ",$ONLY," == *,programs,* ]]; then
   programs=$(mktemp -d /var/tmp/stoker-bench-XXXXXX)
   trap 'rm -rf "$programs"' EXIT
   while read -r name command; do
-    if command -v "$name" >/dev/null; then program_row "$name" "$command"; fi
+    if command -v "${name%-P}" >/dev/null; then program_row "$name" "$command"; fi
   done < <(program_rows)
   rm -rf "$programs"
   trap - EXIT

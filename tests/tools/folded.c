@@ -6,6 +6,8 @@
  * 	folded FILE values	the same with the value that is shown
  * 	folded FILE values:NAME	or with the one of that name
  * 	folded FILE modules	samples that end in a module, and its name
+ * 	folded FILE functions	samples that end in a function, and its name;
+ * 				inlined functions count to where they are
  * 	folded FILE labels	samples, their innermost frame and labels with a text
  * 	folded FILE pprof	a pprof file, for other readers
  */
@@ -64,6 +66,25 @@ put_modules(const struct profile *p, uint32_t type, struct buf *text)
 	return buf_err(text);
 }
 
+static int
+put_functions(const struct profile *p, uint32_t type, struct buf *text)
+{
+	for (uint32_t i = 0; i < p->nsamples; i++) {
+		const struct sample *s = &p->samples[i];
+		uint32_t at, n;
+
+		if (!s->nstack)
+			continue;
+		at = p->stack[s->stack0];
+		n = p->locations[at].nlines;
+		buf_addf(text, "%lld ",
+		         (long long)p->values[i * p->ntypes + type]);
+		profile_frame_name(p, at, n ? n - 1 : 0, text);
+		buf_putc(text, '\n');
+	}
+	return buf_err(text);
+}
+
 /* Writes a line per sample, which scripts add up: samples, frame,
  * KEY=VALUE... */
 static int
@@ -99,8 +120,8 @@ static const struct form {
 	int (*put)(const struct profile *p, uint32_t type, struct buf *text);
 } forms[] = {
 	{"stacks", put_stacks},   {"values", put_values},
-	{"modules", put_modules}, {"labels", put_labels},
-	{"pprof", put_pprof},
+	{"modules", put_modules}, {"functions", put_functions},
+	{"labels", put_labels},   {"pprof", put_pprof},
 };
 
 static int

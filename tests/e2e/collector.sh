@@ -76,6 +76,7 @@ check a_capture_that_was_sent_waits_no_more wait_for 10 all_sent
 request=$(ls "$tmp"/*.request)
 check a_request_is_protobuf_and_compressed grep -qx \
   'take /v1development/profiles application/x-protobuf gzip Bearer of the collector' "$tmp/log"
+check a_request_is_clean_by_the_rules_of_profcheck python3 tests/lib/profcheck.py "$request"
 check a_collector_gets_the_capture_s_samples equal "$(received "$request" | samples_of)" "$samples"
 resource() {
   protoc -Itests/data --decode=opentelemetry.proto.collector.profiles.v1development.ExportProfilesServiceRequest \
@@ -120,6 +121,8 @@ stored() { db "SELECT SUM(sample_count) FROM profile_window w JOIN series s ON s
 check every_sample_of_every_window_arrives equal "$(received "$tmp"/*.request | samples_of)" "$(stored)"
 no_problem() { of demo '.collectorProblems == []'; }
 check a_collector_that_works_again_is_no_problem wait_for 30 no_problem
+
+check requests_of_windows_are_clean_too python3 tests/lib/profcheck.py "$tmp"/*.request
 
 # --- answers of all kinds -------------------------------------------------------
 capture() { finished "$(start demo 1)" >/dev/null; }

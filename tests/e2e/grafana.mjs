@@ -42,6 +42,15 @@ const services = await client.labelValues({ name: "service_name" });
 const { flamegraph } = await client.selectMergeStacktraces(asked);
 const small = await client.selectMergeStacktraces({ ...asked, maxNodes: 3n });
 const profile = await client.selectMergeProfile(asked);
+// No profile of the range has these ids.
+const trace = { ...asked, traceIdSelector: ["0123456789abcdef0123456789abcdef"] };
+const span = { ...asked, spanSelector: ["0123456789abcdef"] };
+const none = [
+  await client.selectMergeStacktraces(trace),
+  await client.selectMergeStacktraces(span),
+  await client.selectMergeSpanProfile(span),
+].map((reply) => Number(reply.flamegraph.total));
+none.push((await client.selectMergeProfile(trace)).sample.length);
 const series = await client.selectSeries({ ...asked, step: 15, groupBy: ["service_name"] });
 const selfs = (graph) => graph.levels.flatMap((l) => l.values.filter((_, i) => i % 4 === 2));
 console.log(JSON.stringify({
@@ -57,6 +66,7 @@ console.log(JSON.stringify({
   pprof: sum(profile.sample.map((s) => s.value[1])),
   points: Math.round(series.series[0].points.reduce((all, p) => all + p.value, 0)),
   label: series.series[0].labels[0].value,
+  none,
   heatmap: await codeOf(client.selectHeatmap({})),
   wrong: await codeOf(client.selectSeries({ ...asked, labelSelector: "{a=b}" })),
 }));

@@ -61,7 +61,7 @@ else
     ($m.total | tostring) as $t |
     {types: ["process_cpu:cpu:nanoseconds:cpu:nanoseconds"], names: ["host", "service_name"],
      services: ["demo"], total: $t, selfs: $t, work: true, small: $t, other: true,
-     samples: ($m.sampleCount | tostring), pprof: $t, points: $p, label: "demo",
+     samples: ($m.sampleCount | tostring), pprof: $t, points: $p, label: "demo", none: [0, 0, 0, 0],
      heatmap: 12, wrong: 3}')
   for form in proto json; do
     check "a_connect_client_reads_the_range_by_$form" equal "$(grafana $form)" "$expected"

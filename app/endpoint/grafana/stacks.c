@@ -128,8 +128,8 @@ is_served(struct call *c, int64_t format)
 	       (format == PROFILE_FORMAT_SANDWICH && connect_is_json(c));
 }
 
-int
-grafana_flame(struct call *c)
+static int
+answer_stacks(struct call *c, enum message request)
 {
 	CLEANUP_JSON json_t *asked = NULL;
 	CLEANUP_PROFILE struct profile *p = NULL;
@@ -137,7 +137,7 @@ grafana_flame(struct call *c)
 	int64_t format;
 	int rc;
 
-	if (connect_read(c, M_SelectMergeStacktracesRequest, &asked))
+	if (connect_read(c, request, &asked))
 		return -1;
 	format = asked_int(asked, "format");
 	if (!is_served(c, format))
@@ -155,6 +155,19 @@ grafana_flame(struct call *c)
 	             : put_graph(p, stacks_nodes(asked), &out);
 	return rc ? fail_store(c, rc)
 	          : connect_answer(c, M_SelectMergeStacktracesResponse, &out);
+}
+
+int
+grafana_flame(struct call *c)
+{
+	return answer_stacks(c, M_SelectMergeStacktracesRequest);
+}
+
+/* What older releases of Grafana call for span_selector. */
+int
+grafana_spans(struct call *c)
+{
+	return answer_stacks(c, M_SelectMergeSpanProfileRequest);
 }
 
 int

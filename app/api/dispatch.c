@@ -89,7 +89,7 @@ receive_upload(struct call *c)
 	int64_t bytes = c->req->content_length;
 
 	if (bytes > 0 && bytes <= c->env->conf->upload_max_bytes &&
-	    call_reads(c, (uint64_t)bytes * UPLOAD_GROWS))
+	    call_reads(c, (uint64_t)bytes * (c->route->elf ? 1 : UPLOAD_GROWS)))
 		return -1;
 	return receive(c, c->env->conf->upload_max_bytes,
 	               ", max_bytes in [upload] of stoker.conf");

@@ -77,20 +77,29 @@ symbolize_ask(struct store *s, const char *tenant, const char *session,
 
 /* --- the report of an upload ---------------------------------------------- */
 
-/* Writes the note about frames without names; nothing if all have one. */
+/* Begins the note about frames without names; nothing if all have one. */
+static void
+begin_unnamed(int64_t frames, int64_t named, struct buf *out)
+{
+	if (named < frames)
+		buf_addf(out, "%lld of %lld frames have no function name",
+		         (long long)(frames - named), (long long)frames);
+}
+
 static void
 put_unnamed(int64_t frames, int64_t named, bool searched, struct buf *out)
 {
-	if (named >= frames)
+	begin_unnamed(frames, named, out);
+	if (!out->len)
 		return;
-	buf_addf(out, "%lld of %lld frames have no function name",
-	         (long long)(frames - named), (long long)frames);
 	buf_puts(out, searched ? ": the worker's host has no file that names "
 	                         "them. "
 	                       : " yet: a worker looks for files that name "
 	                         "them. ");
-	buf_puts(out, "To name them before the upload, run stoker symbolize "
-	              "FILE --binary PATH");
+	buf_puts(out, "To name those with a build-id, push the program or its "
+	              "debug file: stoker debuginfo push FILE. To name them "
+	              "before the upload, run stoker symbolize FILE --binary "
+	              "PATH");
 }
 
 static int
@@ -107,11 +116,9 @@ change_notes(json_t *notes, int64_t frames, int64_t had, int64_t named,
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
 
-	for (int was = 0; was < 2; was++) {
-		buf_clear(&text);
-		put_unnamed(frames, had, was, &text);
+	begin_unnamed(frames, had, &text);
+	if (text.len)
 		json_remove_prefix(notes, buf_str(&text), text.len);
-	}
 	buf_clear(&text);
 	if (searched && named > had)
 		buf_addf(&text,

@@ -5,6 +5,7 @@
 #include "store/audit.h"
 #include "store/block.h"
 #include "store/clock_jump.h"
+#include "store/debug_file.h"
 #include "store/delivery.h"
 #include "store/host_sum.h"
 #include "store/idempotency.h"
@@ -87,6 +88,10 @@ trim_by_size(struct store *s, const struct conf *conf, bool held)
 	report("sessions removed by age or size",
 	       blob_retain(s, conf->store_max_bytes,
 	                   held ? INT64_MAX : conf->store_max_age * MS_PER_S));
+	report("debug files removed by age or size",
+	       debug_file_retain(s, conf->symbols_pushed_bytes,
+	                         held ? INT64_MAX
+	                              : conf->symbols_pushed_age * MS_PER_S));
 }
 
 static void

@@ -59,25 +59,44 @@ MUST_CHECK int rename_bias(const struct elf_image *elf, const struct mapping *m,
  */
 MUST_CHECK int rename_by(const struct rename_ask *ask, const struct profile *in,
                          struct profile **out, struct quality *quality);
+/* A debug file that a client pushed, which is not trusted. */
+struct rename_pushed {
+	const char *wanted;   /* build-id of the mappings that it may name */
+	const char *build_id; /* one that it must have */
+	int fd;               /* borrowed */
+	bool used, refused;   /* set: it was read; it has not that build-id */
+};
+
+/* Where names are looked for beside the host's debug files. */
+struct rename_files {
+	const int32_t *pids; /* processes; RENAME_MAX_PIDS are read */
+	uint32_t npids;
+	struct rename_pushed *pushed;
+	uint32_t npushed;
+};
+#define RENAME_MAX_PIDS 64
+
+/* Opens the pushed file for mappings with a build-id. NULL: there is none. Owns
+ * the caller elf_free()s it. */
+struct elf_image *
+rename_open_pushed(const struct rename_files *files, const char *wanted);
 /*
- * As rename_by(), from the host's debug files; in is a decoded profile of
- * capture_profile(), whose samples keep their rows.
+ * As rename_by(), from the host's debug files and what was pushed; in is a
+ * decoded profile of capture_profile(), whose samples keep their rows.
  */
 MUST_CHECK int
 rename_profile(const struct host *host, struct symbols_cache *symbols,
-               const struct profile *in, struct profile **out,
-               struct quality *quality);
+               const struct rename_files *files, const struct profile *in,
+               struct profile **out, struct quality *quality);
 /*
  * Names what has no name in a profile from elsewhere, which is not trusted:
- * files are found by build-id only, among those that the processes run and the
- * host's debug files. Mappings without build-ids are named if they are those of
- * one of the processes.
+ * files are found by build-id only, among those that were pushed, those that
+ * the processes run and the host's debug files. Mappings without build-ids are
+ * named if they are those of one of the processes.
  *
- *   Shape    of pids[n], RENAME_MAX_PIDS are read; in quality, frames and
- *            symbolized count the locations of stacks
+ *   Shape    in quality, frames and symbolized count the locations of stacks
  */
-#define RENAME_MAX_PIDS 64
 MUST_CHECK int
 rename_upload(const struct host *host, struct symbols_cache *symbols,
-              const int32_t *pids, uint32_t n, const struct profile *in,
+              const struct rename_files *files, const struct profile *in,
               struct profile **out, struct quality *quality);

@@ -22,6 +22,7 @@
 #define BLOB_TIMELINE       "timeline" /* profile/timeline.h */
 #define BLOB_LISTING        "listing"  /* profile/listing.h */
 #define BLOB_BLOCK          "block"    /* store/block.h */
+#define BLOB_DEBUG          "debug"    /* store/debug_file.h */
 #define BLOB_CHECKSUM_CHARS 65         /* SHA-256 in hexadecimal, and a NUL */
 #define BLOB_MAX_BYTES      ((int64_t)1 << 30)
 #define BLOB_MAX_RAW        ((size_t)512 << 20) /* of a profile, inflated */

@@ -41,10 +41,10 @@ SELECT 1 FROM blob WHERE id = $1 AND deleted_ms = 0;
 SELECT id, session AS owner, name, checksum, 0 AS start, length FROM blob
 WHERE deleted_ms = 0 AND store = 'file' AND id > $1 ORDER BY id LIMIT 500;
 
--- Blocks of hosts belong to no session, and have a separate retention.
+-- Blocks of hosts and debug files have a retention of their own.
 -- name: blob_usage
 SELECT CAST(COALESCE(SUM(length), 0) AS BIGINT), COUNT(*)
-FROM blob WHERE deleted_ms = 0 AND kind <> 'block';
+FROM blob WHERE deleted_ms = 0 AND kind NOT IN ('block', 'debug');
 
 -- name: bytes_db_put
 INSERT INTO blob_bytes (name, created_ms, bytes)

@@ -28,6 +28,8 @@ UNION ALL SELECT 'block_usage' AS name, COUNT(*) AS n FROM block_usage
 UNION ALL SELECT 'block_pin' AS name, COUNT(*) AS n FROM block_pin
 UNION ALL SELECT 'unnamed_module' AS name, COUNT(*) AS n FROM unnamed_module
 UNION ALL SELECT 'unnamed_frame' AS name, COUNT(*) AS n FROM unnamed_frame
+UNION ALL SELECT 'debug_file' AS name, COUNT(*) AS n FROM debug_file
+UNION ALL SELECT 'session_build' AS name, COUNT(*) AS n FROM session_build
 UNION ALL SELECT 'run' AS name, COUNT(*) AS n FROM run
 UNION ALL SELECT 'host_sum' AS name, COUNT(*) AS n FROM host_sum
 UNION ALL SELECT 'discovered' AS name, COUNT(*) AS n FROM discovered;
@@ -219,6 +221,22 @@ WHERE t.rowid > $1 ORDER BY t.rowid LIMIT 500;
 -- dialect: postgres
 INSERT INTO block_pin
 SELECT * FROM json_populate_recordset(CAST(NULL AS block_pin), CAST($1 AS json));
+
+-- name: move_debug_file
+SELECT t.rowid AS row_of_sqlite, t.* FROM debug_file t
+WHERE t.rowid > $1 ORDER BY t.rowid LIMIT 500;
+-- name: move_debug_file
+-- dialect: postgres
+INSERT INTO debug_file
+SELECT * FROM json_populate_recordset(CAST(NULL AS debug_file), CAST($1 AS json));
+
+-- name: move_session_build
+SELECT t.rowid AS row_of_sqlite, t.* FROM session_build t
+WHERE t.rowid > $1 ORDER BY t.rowid LIMIT 500;
+-- name: move_session_build
+-- dialect: postgres
+INSERT INTO session_build
+SELECT * FROM json_populate_recordset(CAST(NULL AS session_build), CAST($1 AS json));
 
 -- name: move_run
 SELECT t.rowid AS row_of_sqlite, t.* FROM run t

@@ -32,6 +32,13 @@ SELECT CAST(COALESCE(SUM(b.length), 0) AS BIGINT)
 FROM session s JOIN blob b ON b.session = s.id
 WHERE s.tenant = $1 AND b.deleted_ms = 0;
 
+-- name: quota_debug_files
+SELECT COUNT(*) FROM debug_file WHERE tenant = $1;
+
+-- name: quota_debug_bytes
+SELECT CAST(COALESCE(SUM(bytes), 0) AS BIGINT) FROM debug_file
+WHERE tenant = $1;
+
 -- name: quota_pins
 SELECT (SELECT COUNT(*) FROM session WHERE tenant = $1 AND pinned = 1) +
        (SELECT COUNT(*) FROM profile_window w JOIN series s ON s.id = w.series

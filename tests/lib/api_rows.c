@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "endpoint/request.h"
 
+#include <elf.h>
 #include <fcntl.h>
 #include <string.h>
 
@@ -26,6 +27,8 @@ good_text(const struct param_row *p, const char *profile)
 		return "tok-none";
 	case PT_BROWSER:
 		return "bs-none";
+	case PT_DEBUG_FILE:
+		return "dbg-none";
 	case PT_TRIGGER:
 		return good_trigger ? good_trigger : "trg-none";
 	case PT_NAME:
@@ -40,7 +43,7 @@ good_text(const struct param_row *p, const char *profile)
 			return good_join;
 		if (p->op == OP_GrafanaRender || p->op == OP_GrafanaRenderDiff)
 			return "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
-		return "x";
+		return p->op == OP_PushDebugFile ? "00ff" : "x";
 	default:
 		return param_words(p->type) ? param_words(p->type)[0] : "1";
 	}
@@ -149,6 +152,9 @@ good_ask(const struct route *r, const char *profile)
 		g.ask.body = "main;work 1\n";
 		g.ask.type = "text/plain";
 	}
+	if (r->elf)
+		g.ask.body = ELFMAG "and at least as many bytes as the head "
+				    "of an ELF file has, 64";
 	if (r->op == OP_PushProfiles)
 		g.ask.body = "";
 	else if (r->op == OP_GrafanaDiff)

@@ -1,15 +1,13 @@
 #include "elf_id.h"
 
-#include "base/buf.h"
-
 #include <endian.h>
+#include <stdio.h>
 #include <string.h>
 
 #define ENDS       4096 /* bytes at each end of a file */
 #define HASHED     16   /* bytes of the digest */
 #define GO_SECTION ".note.go.buildid"
 #define GO_HEADER  16 /* bytes before the text: note header and "Go" */
-#define GO_MAX     512
 
 /* --- SHA-256, FIPS 180-4 -------------------------------------------------- */
 
@@ -89,13 +87,18 @@ sha256(uint8_t *p, size_t n, uint8_t out[static HASHED])
 
 /* --- identifiers ---------------------------------------------------------- */
 
-static bool
-is_hex_of(const uint8_t *id, size_t n, const char *text)
+static void
+to_hex(const uint8_t *id, size_t n, char *out)
 {
-	CLEANUP_BUF struct buf hex = BUF_INIT(BUF_MAX_SMALL);
+	for (size_t i = 0; i < n; i++)
+		sprintf(out + 2 * i, "%02x", id[i]);
+	out[2 * n] = '\0';
+}
 
-	buf_hex(&hex, id, n);
-	return n && !strcmp(buf_str(&hex), text);
+void
+elf_gnu_id(const struct elf_image *e, char out[static ELF_ID_MAX])
+{
+	to_hex(e->build_id, e->build_id_size, out);
 }
 
 static bool
@@ -107,7 +110,7 @@ is_htlhash(const char *id)
 static bool
 is_go_id(const char *id)
 {
-	return strchr(id, '/') && strlen(id) <= GO_MAX;
+	return strchr(id, '/') && strlen(id) < ELF_ID_MAX;
 }
 
 bool
@@ -116,36 +119,47 @@ elf_id_is_other(const char *id)
 	return is_go_id(id) || is_htlhash(id);
 }
 
-static bool
-has_htlhash(const struct elf_image *e, const char *text)
+int
+elf_htlhash(const struct elf_image *e, char out[static ELF_ID_MAX])
 {
 	uint8_t bytes[2 * ENDS + 3 * BLOCK], id[HASHED];
 	size_t ends = e->size < ENDS ? (size_t)e->size : ENDS;
 	uint64_t length = htobe64(e->size);
+	int rc = elf_read(e, 0, bytes, ends)
+	                 ?: elf_read(e, e->size - ends, bytes + ends, ends);
 
-	if (!is_htlhash(text) || elf_read(e, 0, bytes, ends) ||
-	    elf_read(e, e->size - ends, bytes + ends, ends))
-		return false;
+	if (rc)
+		return rc;
 	memcpy(bytes + 2 * ends, &length, sizeof(length));
 	sha256(bytes, 2 * ends + sizeof(length), id);
-	return is_hex_of(id, sizeof(id), text);
+	to_hex(id, sizeof(id), out);
+	return 0;
 }
 
-static bool
-has_go_id(const struct elf_image *e, const char *text)
+void
+elf_go_id(const struct elf_image *e, char out[static ELF_ID_MAX])
 {
 	const struct elf_section *s = elf_section(e, GO_SECTION);
-	size_t n = strlen(text);
-	char id[GO_MAX];
+	char note[GO_HEADER + ELF_ID_MAX];
+	size_t n = s && s->size < sizeof(note) ? s->size : 0;
 
-	return s && is_go_id(text) && s->size >= GO_HEADER + n &&
-	       !elf_read(e, s->offset + GO_HEADER, id, n) &&
-	       !memcmp(id, text, n) && s->size - GO_HEADER - n < 4;
+	out[0] = '\0';
+	if (n <= GO_HEADER || elf_read(e, s->offset, note, n))
+		return;
+	memcpy(out, note + GO_HEADER, n - GO_HEADER);
+	out[n - GO_HEADER] = '\0';
 }
 
 bool
 elf_has_id(const struct elf_image *e, const char *id)
 {
-	return is_hex_of(e->build_id, e->build_id_size, id) ||
-	       has_go_id(e, id) || has_htlhash(e, id);
+	char own[ELF_ID_MAX];
+
+	elf_gnu_id(e, own);
+	if (*own && !strcmp(own, id))
+		return true;
+	elf_go_id(e, own);
+	if (is_go_id(id) && !strcmp(own, id))
+		return true;
+	return is_htlhash(id) && !elf_htlhash(e, own) && !strcmp(own, id);
 }

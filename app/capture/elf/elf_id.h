@@ -3,6 +3,17 @@
 
 #include "elf.h"
 
+#define ELF_ID_MAX 512 /* with its NUL */
+
+/*
+ * Get the identifiers of a file, in the form in which profiles have them: its
+ * build-id in hexadecimal, Go's build ID, and htlhash. "": it has none.
+ */
+void elf_gnu_id(const struct elf_image *e, char out[static ELF_ID_MAX]);
+void elf_go_id(const struct elf_image *e, char out[static ELF_ID_MAX]);
+/* Returns -EIO if the file is truncated meanwhile. */
+MUST_CHECK int
+elf_htlhash(const struct elf_image *e, char out[static ELF_ID_MAX]);
 /*
  * True if a file has this identifier: its build-id in hexadecimal, Go's build
  * ID, or the htlhash of OpenTelemetry: the first 16 bytes, in hexadecimal, of

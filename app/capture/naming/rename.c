@@ -1,10 +1,12 @@
 #include "capture/rename.h"
 
+#include "capture/elf/elf_id.h"
 #include "capture/symbols/debug_file.h"
 #include "capture/symbols/symbols.h"
 #include "capture/symbols/symtab.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -329,10 +331,36 @@ rename_bias(const struct elf_image *elf, const struct mapping *m, uint64_t *out)
 	               : 0;
 }
 
-/* --- the host's debug files ----------------------------------------------- */
+/* --- debug files ---------------------------------------------------------- */
+
+struct elf_image *
+rename_open_pushed(const struct rename_files *files, const char *wanted)
+{
+	for (uint32_t i = 0; *wanted && i < files->npushed; i++) {
+		struct rename_pushed *from = &files->pushed[i];
+		CLEANUP_ELF struct elf_image *e = NULL;
+		CLEANUP_FD int fd = -1;
+		int rc;
+
+		if (from->refused || strcmp(from->wanted, wanted) != 0)
+			continue;
+		fd = fcntl(from->fd, F_DUPFD_CLOEXEC, 0);
+		rc = fd < 0 ? -errno : elf_open_fd(fd, &e);
+		if (rc == -ENOMEM || fd < 0)
+			return NULL;
+		if (!rc)
+			TAKE_FD(fd);
+		from->refused = rc || !elf_has_id(e, from->build_id);
+		from->used = !from->refused;
+		if (from->used)
+			return TAKE(e);
+	}
+	return NULL;
+}
 
 struct debug_files {
 	const struct host *host;
+	const struct rename_files *others;
 	struct elf_image **images; /* by mapping */
 	uint32_t n;
 };
@@ -350,24 +378,26 @@ find_debug(void *arg, const struct profile *p, uint32_t mapping,
            struct rename_source *out)
 {
 	struct debug_files *f = arg;
+	const char *text = profile_text(p, p->mappings[mapping].build_id);
 	uint8_t id[HOST_BUILD_ID];
-	uint32_t n = build_id_parse(
-		profile_text(p, p->mappings[mapping].build_id), id);
+	uint32_t n = build_id_parse(text, id);
 
 	if (n)
 		f->images[mapping] = debug_file_of_build_id(f->host, id, n);
+	if (!f->images[mapping])
+		f->images[mapping] = rename_open_pushed(f->others, text);
 	*out = (struct rename_source){.elf = f->images[mapping]};
 	return out->elf;
 }
 
 int
 rename_profile(const struct host *host, struct symbols_cache *symbols,
-               const struct profile *in, struct profile **out,
-               struct quality *quality)
+               const struct rename_files *others, const struct profile *in,
+               struct profile **out, struct quality *quality)
 {
 	CLEANUP(debug_files_done)
 	struct debug_files files = {
-		host, calloc(in->nmappings + 1, sizeof(*files.images)),
+		host, others, calloc(in->nmappings + 1, sizeof(*files.images)),
 		in->nmappings};
 	const struct rename_ask ask = {host,   symbols, find_debug,
 	                               &files, true,    false};

@@ -20,6 +20,7 @@ struct seen {
 
 struct finder {
 	const struct host *host;
+	const struct rename_files *files;
 	const struct profile *in;
 	struct modules *modules;
 	struct seen *seen;
@@ -208,32 +209,37 @@ find_source(void *arg, const struct profile *p, uint32_t mapping,
 
 	if (!f->wanted[mapping])
 		return false;
-	*out = (struct rename_source){.elf = m && m->elf ? m->elf
-	                                                 : debug_of(f, mapping),
-	                              .debug = m && m->elf ? m->debug : NULL};
+	f->images[mapping] = rename_open_pushed(
+		f->files, profile_text(p, p->mappings[mapping].build_id));
+	*out = (struct rename_source){.elf = f->images[mapping]};
+	if (!out->elf && m && m->elf)
+		*out = (struct rename_source){.elf = m->elf, .debug = m->debug};
+	else if (!out->elf)
+		out->elf = debug_of(f, mapping);
 	return out->elf &&
 	       !rename_bias(out->elf, &p->mappings[mapping], &out->bias);
 }
 
 int
 rename_upload(const struct host *host, struct symbols_cache *symbols,
-              const int32_t *pids, uint32_t n, const struct profile *in,
+              const struct rename_files *files, const struct profile *in,
               struct profile **out, struct quality *quality)
 {
-	CLEANUP(finder_done) struct finder f = {.host = host, .in = in};
+	CLEANUP(finder_done)
+	struct finder f = {.host = host, .files = files, .in = in};
 	const struct rename_ask ask = {.host = host,
 	                               .symbols = symbols,
 	                               .keeps_names = true,
 	                               .find = find_source,
 	                               .arg = &f};
 	CLEANUP_PROFILE struct profile *p = NULL;
-	uint32_t named;
+	uint32_t named, n = files->npids;
 	int rc = finder_init(&f);
 
 	if (n > RENAME_MAX_PIDS)
 		n = RENAME_MAX_PIDS;
 	for (uint32_t i = 0; i < n && !rc; i++)
-		rc = look_at(&f, i, pids[i]);
+		rc = look_at(&f, i, files->pids[i]);
 	if (rc)
 		return rc;
 	find_modules(&f, n);

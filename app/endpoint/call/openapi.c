@@ -327,6 +327,17 @@ put_result(struct buf *b, const struct route *r)
 	buf_puts(b, "}}}");
 }
 
+static void
+put_elf(struct buf *b)
+{
+	buf_puts(b, ",\"requestBody\":{\"required\":true,\"content\":{");
+	json_open(b, "application/octet-stream", '{');
+	json_put_text(b, "x-input",
+	              "An ELF file with symbols or DWARF, such as "
+	              "objcopy --only-keep-debug writes");
+	buf_puts(b, "}}}");
+}
+
 #define CONNECT_TYPE "application/proto"
 #define OTLP_TYPE    "application/x-protobuf"
 
@@ -358,6 +369,8 @@ put_body(struct buf *b, const struct route *r)
 		put_message_body(b, OTLP_TYPE);
 	else if (r->connect)
 		put_message_body(b, CONNECT_TYPE);
+	else if (r->elf)
+		put_elf(b);
 	else if (r->upload)
 		put_upload(b);
 	if (!r->max_body)
@@ -508,7 +521,8 @@ static const struct {
 	{"/api/v1/profiling", "Sessions",
          "The same captures as sessions: analysis, stacks that are new, "
          "baselines, uploads."},
-	{"/v0/pipelines", "Pipelines", "For clients that were made for samply."},
+	{"/v0/pipelines", "Pipelines",
+         "For clients that were made for samply."},
 	{"/api/v1/services", "Services",
          "What may be profiled, and what starts a capture by itself."},
 	{"/api/v1/", "Management", "Workers, keys, and who did what."},

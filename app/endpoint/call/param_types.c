@@ -8,6 +8,7 @@
 #include "profile/diff.h"
 #include "store/baseline.h"
 #include "store/browser_session.h"
+#include "store/debug_file.h"
 #include "store/session.h"
 #include "store/token.h"
 #include "store/trigger.h"

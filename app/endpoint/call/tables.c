@@ -18,8 +18,9 @@ const struct route routes[OP_COUNT] = {
 	{METHOD_##method,                                                  \
 	 path,                                                             \
 	 WHO_##who,                                                        \
-	 (body) >= CONNECT ? 0 : (body),                                   \
-	 (body) >= CONNECT_UPLOAD,                                         \
+	 (body) >= ELF ? 0 : (body),                                       \
+	 (body) >= CONNECT_UPLOAD || (body) == ELF,                        \
+	 (body) == ELF,                                                    \
 	 (body) == RESULT,                                                 \
 	 (body) == CONNECT || (body) == CONNECT_UPLOAD,                    \
 	 OP_##op,                                                          \

@@ -28,6 +28,8 @@ extern const char *const method_names[];
 /* Stands for the size of a result: a line of JSON, and the bytes that it
  * describes. */
 #define RESULT (SIZE_MAX - 1)
+/* Stands for the size of a debug file, which is bounded as an upload. */
+#define ELF (SIZE_MAX - 4)
 /* Stands for the size of a message of the Connect protocol that has
  * profiles. */
 #define CONNECT_UPLOAD (SIZE_MAX - 2)
@@ -77,6 +79,7 @@ struct route {
 	enum who who;
 	size_t max_body; /* bytes of JSON; 0: no body */
 	bool upload;     /* the body is a profile */
+	bool elf;        /* a debug file, not a profile */
 	bool result;     /* a line of JSON comes before the profile */
 	bool connect;    /* a call of the Connect protocol: see connect.h */
 	enum op op;

@@ -1,6 +1,7 @@
 #include "store_upload.h"
 
 #include "base/clock.h"
+#include "endpoint/profile/wanted.h"
 #include "profile/pprof.h"
 #include "profile/summary.h"
 #include "store/blob.h"
@@ -83,7 +84,8 @@ struct derived {
 	struct buf file, top, quality;
 	int64_t samples;
 	bool counted; /* samples are known */
-	char *host;   /* that looks for names; NULL: none */
+	const struct profile *of;
+	char *host; /* that looks for names; NULL: none */
 };
 
 static void
@@ -217,7 +219,7 @@ taken_times(const struct taken *t, const struct profile *p, int64_t *start_ms,
 static int
 store_session(struct call *c, const struct session_ask *ask,
               const struct session_result *result, const struct blob *blob,
-              const char *host, char out[static ID_MAX])
+              const struct derived *d, char out[static ID_MAX])
 {
 	struct store *s = &c->env->store;
 	int rc = store_begin(s);
@@ -225,8 +227,9 @@ store_session(struct call *c, const struct session_ask *ask,
 	if (rc)
 		return rc;
 	rc = session_upload(s, ask, result, blob, out);
-	if (!rc && host)
-		rc = symbolize_ask(s, ask->tenant, out, host);
+	if (!rc && d->host)
+		rc = symbolize_ask(s, ask->tenant, out, d->host)
+		             ?: wanted_note(s, out, d->of);
 	if (!rc)
 		rc = audit_note(c, out, "{\"uploaded\":true}");
 	return store_end(s, rc);
@@ -258,7 +261,7 @@ store_all(struct call *c, const struct session_ask *ask,
 		return fail_store(c, rc);
 	rc = call_go_on(c) ?: call_begin(c);
 	if (!rc) {
-		stored = store_session(c, ask, result, &blob, d->host, out);
+		stored = store_session(c, ask, result, &blob, d, out);
 		rc = stored ? not_stored(c, stored, ask->service) : 0;
 	}
 	if (rc)
@@ -291,6 +294,7 @@ taken_store(struct call *c, const struct taken *t, const struct profile *p,
 	                    BUF_INIT(BUF_MAX_SMALL),
 	                    0,
 	                    false,
+	                    p,
 	                    NULL};
 	struct session_result result = {.rate = rate_of(t, p)};
 	struct session_ask ask = {

@@ -3,9 +3,12 @@
  */
 #include "store/symbolize.h"
 
+#include "load.h"
 #include "profile_json.h"
+#include "store/quota.h"
 #include "store/session.h"
 #include "store/token.h"
+#include "wanted.h"
 
 #include <errno.h>
 #include <string.h>
@@ -67,10 +70,34 @@ find_host(struct call *c, const struct session *s, char **out)
 	return 0;
 }
 
-/* Returns 0 if a worker can symbolize the session, or -1 with the reply.
- *   Owns     *host is the caller's if 0 is returned, for symbolize_ask() */
+/* Reads the profile, if debug files were pushed that may name its frames. */
 static int
-check(struct call *c, const char *id, char **host)
+read_profile(struct call *c, const struct session *s, struct profile **out)
+{
+	int64_t files;
+	int rc = quota_held(&c->env->store, s->tenant, QUOTA_debug_files,
+	                    &files);
+
+	if (rc)
+		return fail_store(c, rc);
+	return files ? load_profile(c, s, out) : 0;
+}
+
+struct asked {
+	char *host;        /* for symbolize_ask() */
+	struct profile *p; /* NULL: no debug files were pushed */
+};
+
+static void
+asked_done(struct asked *a)
+{
+	free(a->host);
+	profile_free(a->p);
+}
+
+/* Returns 0 if a worker can symbolize the session, or -1 with the reply. */
+static int
+check(struct call *c, const char *id, struct asked *out)
 {
 	CLEANUP_SESSION struct session s = {0};
 	int rc = session_get(&c->env->store, c->caller.tenant, id, &s);
@@ -81,32 +108,36 @@ check(struct call *c, const char *id, char **host)
 		return fail(c, SessionNotCompleted);
 	if (!s.has_profile)
 		return fail(c, ProfileNotKept);
-	return find_host(c, &s, host) || check_host(c, s.host) ? -1 : 0;
+	return find_host(c, &s, &out->host) || check_host(c, s.host) ||
+	                       read_profile(c, &s, &out->p)
+	               ? -1
+	               : 0;
 }
 
 static int
-ask(struct call *c, const char *id, const char *host)
+ask(struct call *c, const char *id, const struct asked *a)
 {
 	struct store *store = &c->env->store;
 	int rc = store_begin(store);
 
 	if (rc)
 		return rc;
-	rc = symbolize_ask(store, c->caller.tenant, id, host)
-	             ?: audit_note(c, id, "{}");
-	return store_end(store, rc);
+	rc = symbolize_ask(store, c->caller.tenant, id, a->host);
+	if (!rc && a->p)
+		rc = wanted_note(store, id, a->p);
+	return store_end(store, rc ?: audit_note(c, id, "{}"));
 }
 
 int
 profile_symbolize(struct call *c)
 {
 	const char *id = param_text(c, P_SymbolizeProfile_profileId);
-	CLEANUP_FREE char *host = NULL;
-	int rc = check(c, id, &host);
+	CLEANUP(asked_done) struct asked a = {0};
+	int rc = check(c, id, &a);
 
 	if (rc)
 		return rc;
-	rc = ask(c, id, host);
+	rc = ask(c, id, &a);
 	if (rc)
 		return rc == -ENOENT ? unknown(c, id) : fail_store(c, rc);
 	return answer(c, id);

@@ -25,12 +25,13 @@
 #define NOTICE_QUOTA                                                       \
 	"the processes could not run for a part of the time, since their " \
 	"control group had used up its CPU quota: ms, summed over CPUs"
-#define NOTICE_UNNAMED                                                       \
-	"frames have no function name yet: a worker looks for files with "   \
-	"their build-ids, and names appear once it finds some: install the " \
-	"debug files of the program on its host, or set debuginfod in "      \
-	"[symbols] of stoker.conf. To name frames without a build-id, run "  \
-	"stoker merge SERVICE --output FILE, then stoker symbolize FILE "    \
+#define NOTICE_UNNAMED                                                      \
+	"frames have no function name yet: a worker looks for files with "  \
+	"their build-ids, and names appear once it finds some: push the "   \
+	"program or its debug file (stoker debuginfo push FILE), install "  \
+	"debug files on the worker's host, or set debuginfod in "           \
+	"[symbols] of stoker.conf. To name frames without a build-id, run " \
+	"stoker merge SERVICE --output FILE, then stoker symbolize FILE "   \
 	"--binary PATH"
 #define QUOTA_MANY 20 /* a notice is due if more than one ms in this many */
 

@@ -20,6 +20,9 @@
 #define HEAP_STEP   (1 << 18) /* and by how much it grows */
 #define MAX_RINGS   (CAPTURES_MAX_SAMPLERS * 256)
 
+/* Descriptors of the longest message. */
+#define MESSAGE_FDS (2 + WORKER_MAX_PUSHED)
+
 enum { SOCKET, SIGNALS, RINGS }; /* sources of events */
 
 _Static_assert(CAPTURES_MAX == WORKER_MAX_CAPTURES, "slots are blamed");
@@ -194,17 +197,36 @@ take_capture(struct analyser *a, const struct msg_capture *m, int fd)
 		signal_finisher(job, ANALYSER_STOP);
 }
 
+/* Lists the debug files of a message; false if a text has no end. */
+static bool
+list_pushed(const struct msg_symbolize *m, const int *fds,
+            struct rename_pushed out[static WORKER_MAX_PUSHED])
+{
+	for (uint32_t i = 0; i < m->npushed; i++) {
+		const struct msg_pushed *row = &m->pushed[i];
+
+		out[i] = (struct rename_pushed){row->wanted, row->build_id,
+		                                fds[i], false, false};
+		if (!memchr(row->wanted, '\0', sizeof(row->wanted)) ||
+		    !memchr(row->build_id, '\0', sizeof(row->build_id)))
+			return false;
+	}
+	return true;
+}
+
 /* Takes a stored profile to symbolize. Its id is that of a session that is not
  * being captured. */
 static void
 take_symbolize(struct analyser *a, const struct msg_symbolize *m,
-               int fds[static 2])
+               int fds[static MESSAGE_FDS])
 {
+	struct rename_pushed pushed[WORKER_MAX_PUSHED] = {0};
 	struct analyser_job none = ANALYSER_NO_JOB;
 	struct analyser_job *job = analyser_job(a, "");
 	int rc;
 
-	if (!id_fits(m->id) || m->npids > WORKER_MAX_PIDS)
+	if (!id_fits(m->id) || m->npids > WORKER_MAX_PIDS ||
+	    m->npushed > WORKER_MAX_PUSHED || !list_pushed(m, fds + 2, pushed))
 		return;
 	memcpy(none.id, m->id, ID_MAX);
 	if (!job || fds[1] < 0 || analyser_job(a, m->id)) {
@@ -218,7 +240,11 @@ take_symbolize(struct analyser *a, const struct msg_symbolize *m,
 	job->make = m->uploaded ? analyser_name_upload : analyser_rename;
 	job->npids = m->npids;
 	memcpy(job->pids, m->pids, m->npids * sizeof(*m->pids));
+	job->pushed = pushed;
+	job->npushed = m->npushed;
 	rc = analyser_fork_finisher(a, job, job->out_fd, false, &job->finisher);
+	job->pushed = NULL;
+	job->npushed = 0;
 	if (rc) {
 		analyser_fail(a, job, false, CAPTURE_INTERNAL, rc);
 		analyser_clear(job);
@@ -261,9 +287,13 @@ take_message(struct analyser *a)
 		struct msg_pull pull;
 		struct msg_symbolize symbolize;
 	} m;
-	int fds[] = {-1, -1};
+	int fds[MESSAGE_FDS];
 	size_t nfds = ARRAY_LEN(fds);
-	ssize_t n = msg_recv(a->socket, &m, sizeof(m), fds, &nfds);
+	ssize_t n;
+
+	for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+		fds[i] = -1;
+	n = msg_recv(a->socket, &m, sizeof(m), fds, &nfds);
 
 	if (n <= 0)
 		return n ? (int)n : -EPIPE;
@@ -287,8 +317,8 @@ take_message(struct analyser *a)
 		take_symbolize(a, &m.symbolize, fds);
 	else if (n == sizeof(m.capture))
 		take_capture(a, &m.capture, fds[0]);
-	close_ptr(&fds[0]);
-	close_ptr(&fds[1]);
+	for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+		close_ptr(&fds[i]);
 	return 0;
 }
 

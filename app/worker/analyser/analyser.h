@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "capture/engine.h"
 #include "capture/recorder.h"
+#include "capture/rename.h"
 #include "turn.h"
 #include "worker/ipc/messages.h"
 
@@ -21,7 +22,8 @@ struct analyser_made {
 	int reading;               /* for the next GROW; -1: none */
 	int listing;               /* a file; -1: none */
 	int64_t start_ms;
-	bool checkpoint; /* no timeline is wanted */
+	bool checkpoint;                      /* no timeline is wanted */
+	uint32_t pushed_used, pushed_refused; /* as in msg_done */
 };
 /* Makes the profile of a job; *sys_error is the cause of an error, or 0. */
 typedef enum capture_error
@@ -41,6 +43,9 @@ struct analyser_job {
 	bool watch;         /* has no end, and no out_fd */
 	int64_t start_ms;
 	int body_fd; /* the fetched answer; -1: none */
+	/* Debug files that clients pushed: while the finisher is forked. */
+	struct rename_pushed *pushed;
+	uint32_t npushed;
 	struct msg_pull pull;
 	/* From START, WATCH or GROW. The first of the ways is tried. */
 	uint64_t ways;

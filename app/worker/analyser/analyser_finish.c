@@ -181,17 +181,36 @@ read_stored(const struct analyser_job *job, struct profile **out)
 	          : pprof_decode(bytes.p, bytes.len, MAX_PROFILE, out, &why);
 }
 
+/* Where the names of a stored profile are looked for. */
+static struct rename_files
+files_of(const struct analyser_job *job)
+{
+	return (struct rename_files){job->pids, job->npids, job->pushed,
+	                             job->npushed};
+}
+
+static void
+note_pushed(const struct rename_files *f, struct analyser_made *out)
+{
+	for (uint32_t i = 0; i < f->npushed; i++) {
+		out->pushed_used |= (uint32_t)f->pushed[i].used << i;
+		out->pushed_refused |= (uint32_t)f->pushed[i].refused << i;
+	}
+}
+
 enum capture_error
 analyser_rename(const struct analyser *a, const struct analyser_job *job,
                 const struct host *host, struct analyser_made *out,
                 int *sys_error)
 {
 	CLEANUP_PROFILE struct profile *in = NULL;
+	const struct rename_files files = files_of(job);
 	int rc = read_stored(job, &in);
 
 	if (!rc)
-		rc = rename_profile(host, a->symbols, in, &out->profile,
+		rc = rename_profile(host, a->symbols, &files, in, &out->profile,
 		                    &out->quality);
+	note_pushed(&files, out);
 	*sys_error = rc;
 	return rc ? CAPTURE_INTERNAL : CAPTURE_OK;
 }
@@ -202,11 +221,13 @@ analyser_name_upload(const struct analyser *a, const struct analyser_job *job,
                      int *sys_error)
 {
 	CLEANUP_PROFILE struct profile *in = NULL;
+	const struct rename_files files = files_of(job);
 	int rc = read_stored(job, &in);
 
 	if (!rc)
-		rc = rename_upload(host, a->symbols, job->pids, job->npids, in,
-		                   &out->profile, &out->quality);
+		rc = rename_upload(host, a->symbols, &files, in, &out->profile,
+		                   &out->quality);
+	note_pushed(&files, out);
 	*sys_error = rc;
 	return rc ? CAPTURE_INTERNAL : CAPTURE_OK;
 }
@@ -244,6 +265,8 @@ finish(const struct analyser *a, const struct analyser_job *job,
 	done.timeline = write_timeline(made.timeline, job->timeline_fd);
 	done.start_ms = made.start_ms;
 	done.value = profile_total(p, profile_type_index(p, NULL));
+	done.pushed_used = made.pushed_used;
+	done.pushed_refused = made.pushed_refused;
 	done.quality = made.quality;
 	if (!rc)
 		*sys_error = rc = send_done(a, job, &done, summary,

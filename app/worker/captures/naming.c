@@ -21,6 +21,7 @@ forget(struct naming *g)
 	    worker_may_look(*g->events, g->asked.id, NULL, NULL, 0))
 		log_debug("%s: the opener takes no messages", g->asked.id);
 	g->events = NULL;
+	pushed_close(&g->pushed);
 	names_module_done(&g->asked);
 	free(g->addresses);
 	g->addresses = NULL;
@@ -89,6 +90,17 @@ write_asked(const struct naming *g, int fd)
 }
 
 static int
+open_pushed(struct naming *g, struct store *s)
+{
+	CLEANUP_DEBUG_FILE_USES struct debug_file_uses l = {0};
+	int rc = debug_file_of(s, g->asked.tenant, g->asked.build_id, &l);
+
+	if (!rc)
+		pushed_open(&g->pushed, s, &l);
+	return rc;
+}
+
+static int
 send_ask(struct runs *c, const struct targets *targets)
 {
 	struct naming *g = &c->naming;
@@ -103,7 +115,8 @@ send_ask(struct runs *c, const struct targets *targets)
 	snprintf(m.id, sizeof(m.id), "%s", g->asked.id);
 	targets_followed(targets, g->asked.tenant, g->asked.service,
 	                 SESSION_ALL_ORDINALS, &now);
-	rc = write_asked(g, asked)
+	rc = open_pushed(g, c->store)
+	             ?: write_asked(g, asked)
 	             ?: worker_may_look(c->events, m.id, now.pids, now.starts,
 	                                now.n);
 	if (rc)
@@ -111,7 +124,8 @@ send_ask(struct runs *c, const struct targets *targets)
 	g->events = &c->events;
 	m.npids = now.n;
 	memcpy(m.pids, now.pids, now.n * sizeof(*now.pids));
-	return msg_send(c->analyser, &m, sizeof(m), (int[]){g->made, asked}, 2);
+	return pushed_send(&g->pushed, c->analyser, &m,
+	                   (int[]){g->made, asked});
 }
 
 int
@@ -220,6 +234,7 @@ naming_take(struct naming *g, struct store *s, const struct msg_done *done)
 
 	if (!g->asked.id || strcmp(g->asked.id, done->id) != 0)
 		return false;
+	pushed_report(&g->pushed, s, done);
 	if (done->error) {
 		give_up(g, s, capture_error_text(done->error));
 		return true;

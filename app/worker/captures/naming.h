@@ -6,12 +6,14 @@
  */
 #pragma once
 
+#include "pushed.h"
 #include "store/names.h"
 #include "worker/ipc/messages.h"
 #include "worker/targets/targets.h"
 
 struct naming {
 	struct names_module asked; /* id is NULL when there is none */
+	struct pushed pushed;
 	uint64_t *addresses;
 	uint32_t n;
 	int made; /* the profile with names; -1: none */

@@ -18,6 +18,7 @@ symbolizing_forget(struct symbolizing *y)
 	    worker_may_look(*y->events, y->asked.session, NULL, NULL, 0))
 		log_debug("%s: the opener takes no messages", y->asked.session);
 	y->events = NULL;
+	pushed_close(&y->pushed);
 	symbolize_done(&y->asked);
 	blob_close(&y->profile);
 }
@@ -79,6 +80,18 @@ add_processes(struct runs *c, const struct targets *targets,
 }
 
 static int
+open_pushed(struct symbolizing *y, struct store *s)
+{
+	CLEANUP_DEBUG_FILE_USES struct debug_file_uses l = {0};
+	int rc =
+		debug_file_of_session(s, y->asked.tenant, y->asked.session, &l);
+
+	if (!rc)
+		pushed_open(&y->pushed, s, &l);
+	return rc;
+}
+
+static int
 send_ask(struct runs *c, const struct targets *targets, int old)
 {
 	struct symbolizing *y = &c->symbolizing;
@@ -90,8 +103,8 @@ send_ask(struct runs *c, const struct targets *targets, int old)
 	snprintf(m.id, sizeof(m.id), "%s", y->asked.session);
 	if (m.uploaded)
 		rc = add_processes(c, targets, &m);
-	return rc ? rc
-	          : msg_send(c->analyser, &m, sizeof(m), fds, ARRAY_LEN(fds));
+	rc = rc ?: open_pushed(y, c->store);
+	return rc ?: pushed_send(&y->pushed, c->analyser, &m, fds);
 }
 
 static int
@@ -232,6 +245,7 @@ symbolizing_take(struct symbolizing *y, struct store *s,
 
 	if (!y->asked.session || strcmp(y->asked.session, done->id) != 0)
 		return false;
+	pushed_report(&y->pushed, s, done);
 	if (done->error) {
 		fail(y, s, capture_error_text(done->error));
 		return true;

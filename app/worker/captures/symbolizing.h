@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include "pushed.h"
 #include "store/symbolize.h"
 #include "worker/ipc/messages.h"
 #include "worker/targets/targets.h"
@@ -17,8 +18,9 @@
 #define SYMBOLIZING_ASKS_NS INT64_C(2000000000)
 
 struct symbolizing {
-	struct symbolize asked;     /* session is NULL when none is being
+	struct symbolize asked; /* session is NULL when none is being
 	                               symbolized */
+	struct pushed pushed;
 	struct blob_writer profile; /* the new one */
 	int64_t deadline_ns;
 	const int *events; /* socket to the opener; NULL: nothing is granted */

@@ -51,7 +51,8 @@
  *	SYMBOLIZE
  *	    + 2 descriptors, for the new profile and with the old one: names
  *	    what can be named now. Files for an upload are also looked for in
- *	    the processes that the message lists. Answered by DONE, in whose
+ *	    the processes that the message lists. Debug files that clients
+ *	    pushed follow, a descriptor for each. Answered by DONE, in whose
  *	    quality only frames and symbolized are set.
  *	PULL
  *	    + 2 descriptors, for the profile and with the fetched body
@@ -117,6 +118,7 @@
 #define WORKER_MAX_CAPTURES 64                 /* at once in one analyser */
 #define WORKER_MAX_PIDS     1024               /* in one START */
 #define WORKER_MAX_WINDOW   ((size_t)64 << 20) /* bytes of a stored window */
+#define WORKER_MAX_PUSHED   16                 /* debug files in one message */
 #define WORKER_TOP          50                 /* entries of topFunctions */
 
 enum capture_error {
@@ -246,10 +248,20 @@ struct msg_pull {
 	int64_t start_ms, elapsed_ms; /* of the fetch; start since the epoch */
 };
 
+#define MSG_BUILD_ID 204 /* an identifier of a program, with its NUL */
+
+/* A debug file that a client pushed. */
+struct msg_pushed {
+	char wanted[MSG_BUILD_ID];   /* the program's, in the profile */
+	char build_id[MSG_BUILD_ID]; /* that the file must have */
+};
+
 struct msg_symbolize {
 	uint32_t type;
 	uint32_t uploaded; /* 1: the profile is not a worker's capture */
 	char id[ID_MAX];
+	uint32_t npushed;
+	struct msg_pushed pushed[WORKER_MAX_PUSHED];
 	uint32_t npids;
 	int32_t pids[WORKER_MAX_PIDS];
 };
@@ -279,6 +291,9 @@ struct msg_done {
 	                      complete */
 	int64_t start_ms;  /* since the epoch */
 	int64_t value;     /* total of the default value type */
+	/* Bits of the files in SYMBOLIZE: those that were used, and those that
+	 * are not of their build-id. */
+	uint32_t pushed_used, pushed_refused;
 	struct quality quality;
 };
 

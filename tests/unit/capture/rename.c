@@ -1,6 +1,8 @@
 #include "capture/rename.h"
 
+#include "base/file.h"
 #include "capture/elf/elf.h"
+#include "capture/local_debug.h"
 
 #include "lib/folded.h"
 #include "lib/test.h"
@@ -11,6 +13,7 @@
 #include <link.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define NOINLINE __attribute__((noinline))
@@ -82,6 +85,8 @@ unnamed(const char *build_id)
 	return p;
 }
 
+static const struct rename_files none;
+
 static struct profile *
 renamed(const struct profile *in, bool has_debug, struct quality *q)
 {
@@ -90,7 +95,7 @@ renamed(const struct profile *in, bool has_debug, struct quality *q)
 	struct profile *out = NULL;
 
 	host.arg = has_debug ? (void *)&host : NULL;
-	ck_assert_int_eq(rename_profile(&host, c, in, &out, q), 0);
+	ck_assert_int_eq(rename_profile(&host, c, &none, in, &out, q), 0);
 	return out;
 }
 
@@ -410,8 +415,10 @@ TEST(an_upload_is_named_by_files_that_processes_run)
 		CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
 		struct quality q;
 
-		ck_assert_int_eq(rename_upload(&host, c, &pid, cases[i].running,
-		                               in, &out, &q),
+		const struct rename_files files = {&pid, cases[i].running, NULL,
+		                                   0};
+
+		ck_assert_int_eq(rename_upload(&host, c, &files, in, &out, &q),
 		                 0);
 		profile_frame_name(out, 0, 0, &text);
 		ck_assert_int_eq(!strcmp(buf_str(&text), "known_function"),
@@ -425,6 +432,70 @@ TEST(an_upload_is_named_by_files_that_processes_run)
 }
 END
 
+TEST(a_pushed_file_names_an_upload_if_it_has_the_build_id_that_it_should)
+{
+	static const struct upload_case unknown = {true, 0, false, false};
+	const struct host host = {.ask = answer_self};
+	CLEANUP_LOCAL_DEBUG struct local_debug own = {.bytes = BUF_INIT(0)};
+	CLEANUP_FD int fd = memfd_create("pushed", MFD_CLOEXEC);
+	char id[2 * HOST_BUILD_ID + 1] = "";
+
+	own_build_id(id);
+	ck_assert_int_eq(local_debug_read("/proc/self/exe", 1 << 30, &own), 0);
+	ck_assert_str_eq(own.build_id, id);
+	ck_assert_int_eq(fd_write_all(fd, own.bytes.p, own.bytes.len), 0);
+	for (int good = 0; good < 2; good++) {
+		CLEANUP_SYMBOLS_CACHE struct symbols_cache *c =
+			symbols_cache_new(0);
+		CLEANUP_PROFILE struct profile *in = upload_of(&unknown);
+		CLEANUP_PROFILE struct profile *out = NULL;
+		CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+		struct rename_pushed pushed = {id, good ? id : "00ff", fd,
+		                               false, false};
+		const struct rename_files files = {NULL, 0, &pushed, 1};
+		struct quality q;
+
+		ck_assert_int_eq(rename_upload(&host, c, &files, in, &out, &q),
+		                 0);
+		ck_assert_int_eq(pushed.used, good);
+		ck_assert_int_eq(pushed.refused, !good);
+		profile_frame_name(out, 0, 0, &text);
+		ck_assert_int_eq(!strcmp(buf_str(&text), "known_function"),
+		                 good);
+		ck_assert_uint_eq(out->locations[0].nlines, good);
+		ck_assert(!good || out->lines[0].line > 0);
+	}
+}
+END
+
+TEST(what_is_pushed_has_no_code)
+{
+	CLEANUP_LOCAL_DEBUG struct local_debug own = {.bytes = BUF_INIT(0)};
+	CLEANUP_ELF struct elf_image *whole = NULL, *e = NULL;
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+	ck_assert_int_eq(elf_open_fd(fd, &whole), 0);
+	ck_assert_int_eq(local_debug_read("/proc/self/exe", 1 << 30, &own), 0);
+	ck_assert_int_eq(elf_open_memory(own.bytes.p, own.bytes.len, &e), 0);
+	ck_assert_uint_lt(own.bytes.len, whole->size);
+	ck_assert_ptr_nonnull(elf_section(whole, ".text"));
+	ck_assert_ptr_null(elf_section(e, ".text"));
+	ck_assert_ptr_null(elf_section(e, ".rodata"));
+	ck_assert_ptr_nonnull(elf_section(e, ".symtab"));
+}
+END
+
+TEST(a_file_without_symbols_is_not_pushed)
+{
+	struct local_debug unread;
+
+	ck_assert_int_eq(local_debug_read("/proc/self/stat", 1 << 30, &unread),
+	                 -ENOEXEC);
+	ck_assert_int_eq(local_debug_read("/bin/true", 1 << 30, &unread),
+	                 -ENODATA);
+}
+END
+
 TEST(a_missing_debug_file_of_an_upload_is_asked_for)
 {
 	static const struct upload_case unknown = {true, 0, false, false};
@@ -434,7 +505,7 @@ TEST(a_missing_debug_file_of_an_upload_is_asked_for)
 	CLEANUP_PROFILE struct profile *in = upload_of(&unknown), *out = NULL;
 	struct quality q;
 
-	ck_assert_int_eq(rename_upload(&host, c, NULL, 0, in, &out, &q), 0);
+	ck_assert_int_eq(rename_upload(&host, c, &none, in, &out, &q), 0);
 	ck_assert_uint_eq(debugs.n, 1);
 	ck_assert_int_eq(debugs.rows[0].state, HOST_DEBUG_NONE);
 }

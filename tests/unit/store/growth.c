@@ -44,6 +44,8 @@ static const struct {
 	{"agent_job", AGE, 0, SQL_AGENT_FORGET, ""},
 	{"unnamed_module", AGE, 0, SQL_NAMES_PRUNE, ""},
 	{"unnamed_frame", ROW, 0, 0, ""},
+	{"debug_file", QUOTA, QUOTA_debug_files, SQL_DEBUG_FILE_DELETE, ""},
+	{"session_build", ROW, 0, 0, ""},
 	{"process", ROW, 0, 0, ""},
 	{"process_tree", ROW, 0, 0, ""},
 	{"job", ROW, 0, 0, ""},

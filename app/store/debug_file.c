@@ -1,0 +1,259 @@
+#include "store/debug_file.h"
+
+#include "session_private.h"
+#include "store/db/cursor.h"
+#include "store/db/holding.h"
+#include "store/db/row.h"
+#include "store/quota.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BATCH 100 /* files per call: others need the write lock, too */
+
+static const struct row_field fields[] = {
+	ROW_FIELD(debug_file, id),      ROW_FIELD(debug_file, tenant),
+	ROW_FIELD(debug_file, name),    ROW_FIELD(debug_file, build_id),
+	ROW_FIELD(debug_file, go_id),   ROW_FIELD(debug_file, htlhash),
+	ROW_FIELD(debug_file, state),   ROW_FIELD(debug_file, created_by),
+	ROW_FIELD(debug_file, bytes),   ROW_FIELD(debug_file, created_ms),
+	ROW_FIELD(debug_file, used_ms),
+};
+static const struct row_type type = ROW_TYPE(debug_file, fields);
+
+void
+debug_file_done(struct debug_file *f)
+{
+	row_done(&type, f);
+}
+
+void
+debug_file_list_done(struct debug_file_list *l)
+{
+	row_free_all(&type, l->items, l->n);
+	free(l->next);
+	*l = (struct debug_file_list){0};
+}
+
+/* --- adding --------------------------------------------------------------- */
+
+/* Deletes a file in the caller's transaction. */
+static int
+drop(struct store *s, const char *tenant, const char *id)
+{
+	int n = db_run(s->db, SQL_DEBUG_FILE_DELETE, ARGS(V(tenant), V(id)));
+	int rc = n > 0 ? db_run(s->db, SQL_BLOB_MARK_SESSION, ARGS(V(id))) : n;
+
+	return rc < 0 ? rc : n > 0 ? 0 : -ENOENT;
+}
+
+/* Drops the file that the new one replaces. */
+static int
+replace(struct store *s, const struct debug_file *f)
+{
+	char old[ID_MAX];
+	int rc = row_id(s->db, old, SQL_DEBUG_FILE_SAME,
+	                ARGS(V(f->tenant), V(f->build_id)));
+
+	return rc == -ENOENT ? 0 : rc ?: drop(s, f->tenant, old);
+}
+
+/* Queues again what the file may name. */
+static int
+queue(struct store *s, const struct debug_file *f)
+{
+	int rc = db_run(
+		s->db, SQL_DEBUG_FILE_NAMES,
+		ARGS(V(f->tenant), V(f->build_id), V(f->go_id), V(f->htlhash)));
+
+	if (rc >= 0)
+		rc = db_run(s->db, SQL_DEBUG_FILE_SESSIONS,
+		            ARGS(V(f->tenant), V(f->build_id), V(f->go_id),
+		                 V(f->htlhash)));
+	return rc < 0 ? rc : 0;
+}
+
+static int
+insert(struct store *s, const struct debug_file *f, const struct blob *b,
+       const char *id)
+{
+	int rc = db_run(s->db, SQL_DEBUG_FILE_INSERT,
+	                ARGS(V(id), V(f->tenant), V(f->name), V(f->build_id),
+	                     V(f->go_id), V(f->htlhash), V(f->created_by),
+	                     V(b->length)));
+
+	return rc < 0 ? rc : session_store_blob(s, id, b);
+}
+
+int
+debug_file_add(struct store *s, const struct debug_file *f,
+               const struct blob *b, char out[static ID_MAX])
+{
+	char id[ID_MAX];
+	int rc = quota_turn(s, f->tenant); /* two may push the same file */
+
+	id_new(DEBUG_FILE_PREFIX, id);
+	rc = rc ?: replace(s, f) ?: insert(s, f, b, id) ?: queue(s, f);
+	rc = rc ?: quota_check(s, f->tenant, QUOTA_debug_files, 1)
+	                ?: quota_check(s, f->tenant, QUOTA_debug_bytes,
+	                               b->length);
+	if (!rc)
+		memcpy(out, id, ID_MAX);
+	return rc;
+}
+
+int
+debug_file_want(struct store *s, const char *session, const char *build_id)
+{
+	int rc = db_run(s->db, SQL_SESSION_BUILD_ADD,
+	                ARGS(V(session), V(build_id)));
+
+	return rc < 0 ? rc : 0;
+}
+
+/* --- reading -------------------------------------------------------------- */
+
+int
+debug_file_get(struct store *s, const char *tenant, const char *id,
+               struct debug_file *out)
+{
+	return row_one(s->db, &type, out, SQL_DEBUG_FILE_GET,
+	               ARGS(V(tenant), V(id)));
+}
+
+int
+debug_file_list(struct store *s, const char *tenant, const char *build_id,
+                struct page page, struct debug_file_list *out)
+{
+	CLEANUP_DEBUG_FILES struct debug_file_list l = {0};
+	struct cursor c;
+	int rc = page_check(&page) ?: cursor_parse(page.cursor, &c);
+
+	if (!rc)
+		rc = ROW_LIST(s->db, &type, &l, SQL_DEBUG_FILE_LIST,
+		              ARGS(V(tenant), V(build_id), V(c.ms),
+		                   V((const char *)c.id),
+		                   V((int64_t)page.limit + 1)));
+	if (!rc && l.n > (size_t)page.limit) {
+		const struct debug_file *last = &l.items[page.limit - 1];
+
+		debug_file_done(&l.items[--l.n]);
+		rc = cursor_make(last->created_ms, last->id, &l.next);
+	}
+	if (rc)
+		return rc;
+	*out = l;
+	l = (struct debug_file_list){0};
+	return 0;
+}
+
+static const struct row_field use_fields[] = {
+	ROW_FIELD(debug_file_use, wanted),
+	ROW_FIELD(debug_file_use, id),
+	ROW_FIELD(debug_file_use, build_id),
+};
+static const struct row_type use_type = ROW_TYPE(debug_file_use, use_fields);
+
+void
+debug_file_uses_done(struct debug_file_uses *l)
+{
+	row_free_all(&use_type, l->items, l->n);
+	*l = (struct debug_file_uses){0};
+}
+
+int
+debug_file_of(struct store *s, const char *tenant, const char *wanted,
+              struct debug_file_uses *out)
+{
+	return ROW_LIST(s->db, &use_type, out, SQL_DEBUG_FILE_OF,
+	                ARGS(V(wanted), V(tenant)));
+}
+
+int
+debug_file_of_session(struct store *s, const char *tenant, const char *session,
+                      struct debug_file_uses *out)
+{
+	return ROW_LIST(
+		s->db, &use_type, out, SQL_DEBUG_FILE_OF_SESSION,
+		ARGS(V(tenant), V(session), V((int64_t)DEBUG_FILE_WANTED)));
+}
+
+int
+debug_file_report(struct store *s, const char *id, bool refused)
+{
+	int rc = store_begin(s);
+
+	if (rc)
+		return rc;
+	rc = db_run(s->db,
+	            refused ? SQL_DEBUG_FILE_REFUSE : SQL_DEBUG_FILE_USED,
+	            ARGS(V(id)));
+	return store_end(s, rc < 0 ? rc : 0);
+}
+
+/* --- the end of files ----------------------------------------------------- */
+
+int
+debug_file_delete(struct store *s, const char *tenant, const char *id)
+{
+	int rc = store_begin(s);
+
+	return rc ?: store_end(s, drop(s, tenant, id));
+}
+
+struct old_file {
+	char *id, *tenant;
+	int64_t bytes;
+};
+static const struct row_field old_fields[] = {
+	ROW_FIELD(old_file, id),
+	ROW_FIELD(old_file, tenant),
+	ROW_FIELD(old_file, bytes),
+};
+static const struct row_type old_type = ROW_TYPE(old_file, old_fields);
+
+/* Deletes the file that a statement finds; *freed gets its size. */
+static int
+delete_one(struct store *s, enum sql sql, const struct db_value *v, size_t nv,
+           int64_t *freed)
+{
+	struct old_file o = {0};
+	int rc = row_one(s->db, &old_type, &o, sql, v, nv);
+
+	if (!rc) {
+		*freed = o.bytes;
+		rc = debug_file_delete(s, o.tenant, o.id);
+		row_done(&old_type, &o);
+	}
+	return rc;
+}
+
+int
+debug_file_retain(struct store *s, int64_t max_bytes, int64_t max_age_ms)
+{
+	CLEANUP_HOLDINGS struct holdings h = {0};
+	struct holding *most;
+	int64_t sum = 0, freed = 0, lead;
+	int done = 0, rc = 0;
+
+	while (!rc && done < BATCH) {
+		rc = delete_one(s, SQL_DEBUG_FILE_EXPIRED, ARGS(V(max_age_ms)),
+		                &freed);
+		done += !rc;
+	}
+	if (!rc || rc == -ENOENT)
+		rc = holdings_read(s, SQL_DEBUG_FILE_HOLDINGS, &h);
+	for (size_t i = 0; i < h.n && !rc; i++)
+		sum += h.items[i].bytes;
+	for (; !rc && sum > max_bytes && done < BATCH; done++) {
+		most = holdings_largest(&h, &lead);
+		if (!most)
+			break;
+		rc = delete_one(s, SQL_DEBUG_FILE_OLDEST, ARGS(V(most->tenant)),
+		                &freed);
+		most->bytes -= freed;
+		sum -= freed;
+	}
+	return rc ?: done;
+}

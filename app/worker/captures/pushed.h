@@ -1,0 +1,27 @@
+/*
+ * Debug files that clients pushed (store/debug_file.h), while the analyser
+ * names a profile from them. Their bytes are not parsed here.
+ */
+#pragma once
+
+#include "store/debug_file.h"
+#include "worker/ipc/messages.h"
+
+struct pushed {
+	uint32_t n;
+	char ids[WORKER_MAX_PUSHED][ID_MAX];
+	struct msg_pushed rows[WORKER_MAX_PUSHED];
+	int fds[WORKER_MAX_PUSHED];
+};
+
+/* Opens the files of a list; those that cannot be read are left out. */
+void
+pushed_open(struct pushed *p, struct store *s, const struct debug_file_uses *l);
+/* Sends the message with its two descriptors and the files, and closes
+ * these. */
+MUST_CHECK int pushed_send(struct pushed *p, int socket,
+                           struct msg_symbolize *m, const int fds[static 2]);
+/* Records which files were used, and which are not what they should be. */
+void
+pushed_report(struct pushed *p, struct store *s, const struct msg_done *done);
+void pushed_close(struct pushed *p);

@@ -269,6 +269,15 @@ set_quota(struct reading *r, const char *section, const char *key,
 	return s ? set_limit(r, s->quotas, section, key, value) : 0;
 }
 
+/* True for the address of a site; the web application works at "/" only. */
+static bool
+is_site(const char *text)
+{
+	struct url u;
+
+	return !url_parse(text, &u) && (!*u.path || !strcmp(u.path, "/"));
+}
+
 static int
 on_value(void *user, const char *section, const char *key, const char *value)
 {
@@ -287,6 +296,13 @@ on_value(void *user, const char *section, const char *key, const char *value)
 
 		if (strcmp(k->section, section) || strcmp(k->key, key))
 			continue;
+		if (!strcmp(key, "public_url") && !is_site(value))
+			return refuse(r, -EINVAL,
+			              "[api] public_url = %s: expected http:// "
+			              "or https://, and a host without a path: "
+			              "Stoker needs a host name, or a port, to "
+			              "itself",
+			              value);
 		if (!set_value(r->conf, i, value))
 			return 1;
 		return refuse(r, -EINVAL,

@@ -3,6 +3,31 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/cleanup.h"
+
+static const char *const types[] = {
+	"automount", "device", "mount", "path",   "scope", "service",
+	"slice",     "socket", "swap",  "target", "timer",
+};
+
+static bool
+has_type(const char *name, size_t n)
+{
+	const char *dot = memrchr(name, '.', n);
+	size_t len = dot ? (size_t)(name + n - dot - 1) : 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(types) && dot; i++)
+		if (strlen(types[i]) == len && !memcmp(dot + 1, types[i], len))
+			return true;
+	return false;
+}
+
+bool
+unit_has_type(const char *name)
+{
+	return has_type(name, strlen(name));
+}
+
 static bool
 is_instance(const char *name, size_t n, const char *unit)
 {
@@ -19,7 +44,7 @@ means(const char *name, size_t n, const char *unit)
 {
 	if (strlen(unit) == n && !memcmp(name, unit, n))
 		return true;
-	if (!memchr(name, '.', n))
+	if (!has_type(name, n))
 		return !strncmp(name, unit, n) && !strcmp(unit + n, ".service");
 	return is_instance(name, n, unit);
 }

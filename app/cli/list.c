@@ -7,6 +7,16 @@
 
 #define PAGE 500 /* most items in a page of the API */
 
+/* Another server may answer at that address. */
+static int
+items_of(const struct http_reply *r, json_t **out)
+{
+	*out = json_object_get(r->json, "items");
+	return json_is_array(*out) ? LEAVE_OK
+	                           : failed("the server did not answer as its "
+	                                    "API says");
+}
+
 /* Appends one page, and sets *cursor to that of the next, or to NULL. */
 static int
 add_page(struct cli *c, const char *path, size_t want, json_t *items,
@@ -15,6 +25,7 @@ add_page(struct cli *c, const char *path, size_t want, json_t *items,
 	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
 	CLEANUP_BUF struct buf at = BUF_INIT(BUF_MAX_SMALL);
 	const char *next;
+	json_t *page;
 	int rc;
 
 	buf_addf(&at, "%s%climit=%zu", path, strchr(path, '?') ? '&' : '?',
@@ -23,10 +34,10 @@ add_page(struct cli *c, const char *path, size_t want, json_t *items,
 		buf_puts(&at, "&cursor=");
 		url_escape(&at, *cursor);
 	}
-	rc = ask(c, "GET", buf_str(&at), NULL, &r);
+	rc = ask(c, "GET", buf_str(&at), NULL, &r) ?: items_of(&r, &page);
 	if (rc)
 		return rc;
-	json_array_extend(items, json_object_get(r.json, "items"));
+	json_array_extend(items, page);
 	next = json_string_value(json_object_get(r.json, "nextCursor"));
 	free(*cursor);
 	*cursor = next && *next ? strdup(next) : NULL;
@@ -88,10 +99,10 @@ whole_list_show(struct cli *c, const char *path, const struct column *columns,
                 size_t n)
 {
 	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
-	int rc = ask(c, "GET", path, NULL, &r);
+	json_t *items = NULL;
+	int rc = ask(c, "GET", path, NULL, &r) ?: items_of(&r, &items);
 
-	return rc ? rc
-	          : items_show(c, json_object_get(r.json, "items"), columns, n);
+	return rc ? rc : items_show(c, items, columns, n);
 }
 
 int

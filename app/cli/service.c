@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/quantity.h"
+#include "base/unit.h"
 #include "labels.h"
 #include "service.h"
 #include "survey.h"
@@ -39,11 +40,11 @@ set_text(json_t *object, const char *key, const char *value)
 	return value ? json_object_set_new(object, key, json_string(value)) : 0;
 }
 
-/* A name without a suffix means a service unit, as in systemctl. */
+/* A name without a type means a service unit, as in systemctl. */
 static int
 set_unit(json_t *match, const char *unit)
 {
-	if (!unit || strchr(unit, '.'))
+	if (!unit || unit_has_type(unit))
 		return set_text(match, "unit", unit);
 	return json_object_set_new(match, "unit",
 	                           json_sprintf("%s.service", unit));

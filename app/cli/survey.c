@@ -324,7 +324,9 @@ put_none(struct cli *c, const json_t *match, const json_t *hosts,
 	put_near(c, json_object_iter_key(first),
 	         json_string_value(json_object_iter_value(first)) ?: "",
 	         command, "no process matches now; ", &near);
-	buf_puts(out, near.len ? buf_str(&near) : "no process matches now\n");
+	buf_puts(out, near.len ? buf_str(&near)
+	                       : "no process matches now; "
+	                         "stoker ps lists what runs\n");
 }
 
 void
@@ -358,6 +360,5 @@ survey_need(struct cli *c, const json_t *match, const char *command)
 	if (!has_answered(hosts) || sum_of(hosts, "matching"))
 		return LEAVE_OK;
 	put_none(c, match, hosts, command, &text);
-	buf_puts(&text, "stoker ps lists what runs");
-	return failed("%s", buf_str(&text));
+	return failed("%.*s", (int)text.len - 1, buf_str(&text)); /* its \n */
 }

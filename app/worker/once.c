@@ -49,7 +49,7 @@ fail(struct once_run *r, enum capture_error e, int sys_error)
 	enum check c = capture_error_check(e);
 
 	look_for_cause(r, c, &findings[c]);
-	capture_error_explain(e, findings, &text);
+	capture_error_explain(e, findings, NULL, &text);
 	log_err("%s%s%s", buf_str(&text), sys_error ? ": " : "",
 	        sys_error ? strerror(-sys_error) : "");
 	r->done = true;

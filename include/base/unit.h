@@ -5,6 +5,9 @@
 
 #include <stdbool.h>
 
+/* True if the name ends with the type of a unit, such as ".service": without
+ * one, as in "nginx" or "php8.2-fpm", it is the name of a service. */
+bool unit_has_type(const char *name);
 /*
  * True if name refers to the unit: it is the unit's full name, that name
  * without ".service", or the template of an instance ("app@.service" refers to

@@ -126,6 +126,7 @@ page_works() { # page
     "stoker setup"*) ;; # tests/machine/readme.sh
     "stoker check "*) check "$1 $line" settled 2 "$(as_here "$line")" ;;
     "stoker doctor"*) check "$1 $line" settled 1 "$(as_here "$line")" ;;
+    "stoker restore"*) check "$1 $line is refused while it runs" refused "$(as_here "$line")" ;;
     *) check "$1 $line" works "$(as_here "$line")" ;;
     esac
   done < <(commands_of_page "$1")
@@ -134,6 +135,7 @@ settled() { # the largest exit status that is an answer, command
   follow "$2"
   [ $? -le "$1" ] || { cat "$STATE/out"; return 1; }
 }
+refused() { ! follow "$1" && prints 'systemctl stop'; }
 # Runs the script of stoker-ci(7) as it is printed there.
 gate() {
   awk '/^#!\/bin\/sh$/ { on = 1 } /^\.Ed/ { on = 0 } on { gsub(/\\-/, "-"); print }' \

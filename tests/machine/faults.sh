@@ -166,7 +166,7 @@ check doctor_says_that_the_disk_is_full_and_what_to_do \
 check doctor_says_that_the_disk_of_the_api_is_full within 40 full doctor_says broken 'api store' 'make room there'
 check the_api_is_not_ready_on_a_full_disk within 20 full status_is /readyz 503
 check the_api_says_that_the_disk_is_full within 20 full says 'is full' get /readyz
-check an_upload_to_a_full_disk_is_refused_clearly within 10 full says "the store is unavailable" cli upload burn /root/some
+check an_upload_to_a_full_disk_is_refused_clearly within 10 full says "the store is unavailable: the disk is full" cli upload burn /root/some
 # The session's row may still fit; then it must not be lost.
 asked=$(fill; cli run burn --seconds 1 2>&1)
 in_machine rm /var/lib/stoker/fill

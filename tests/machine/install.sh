@@ -192,9 +192,18 @@ check stopping_the_socket_stops_the_api stopped
 in_machine systemctl start stoker-api
 check starting_the_api_brings_both_back wait_for 20 healthy
 
+silent_removal() {
+  local said
+  said=$(in_machine dpkg --remove stoker 2>&1 </dev/null)
+  ! grep -v '^(Reading\|^Removing' <<<"$said"
+}
+
 # --- remove, purge ----------------------------------------------------------
-check remove_stops_and_keeps_the_data in_machine sh -c 'dpkg --remove stoker >/dev/null &&
-  test -e /var/lib/stoker/stoker.db && ! systemctl is-active -q stoker-api.socket && nginx -t -q'
+drop_in stoker-keeper sleeps <<<$'[Service]\nExecStart=\nExecStart=/bin/sleep 600'
+check removing_the_package_warns_of_no_unit silent_removal
+check remove_stops_the_keeper equal "$(in_machine pgrep -u stoker sleep)" ""
+check remove_stops_and_keeps_the_data in_machine sh -c 'test -e /var/lib/stoker/stoker.db && ! systemctl is-active -q stoker-api.socket && nginx -t -q'
+in_machine rm -r /etc/systemd/system/stoker-keeper.service.d
 check reinstalling_brings_everything_back package_install "$deb"
 check reinstalling_brings_back_the_site_and_keys wait_for 20 key_works
 in_machine mkdir /var/lib/stoker.before-restore-2026-01-31T14:03:00Z
@@ -239,8 +248,12 @@ cli service add burn --unit burn.service >/dev/null
 capture=$(cli run burn --seconds 12 2>/dev/null)
 running() { json '.phase == "capturing"' get "$profiling/$capture"; }
 wait_for 10 running
+drop_in stoker-keeper sleeps <<<$'[Service]\nExecStart=\nExecStart=/bin/sleep 600'
+keeper=$(main_pid stoker-keeper)
 check an_upgrade_fails_no_request no_request_fails package_install "$deb"
 check an_upgrade_runs_the_new_unit equal "$(in_machine systemctl show -P MemoryMax stoker-api)" 1342177280
+keeper_restarted() { active stoker-keeper && [ "$(main_pid stoker-keeper)" != "$keeper" ]; }
+check an_upgrade_restarts_a_keeper_that_runs keeper_restarted
 check an_upgrade_runs_the_new_programs equal \
   "$(in_machine sh -c 'ls -l /proc/[0-9]*/exe 2>/dev/null | grep "stoker.*(deleted)"')" ""
 check an_upgrade_keeps_what_the_administrator_changed in_machine grep -q '^# mine' /etc/stoker/stoker.conf

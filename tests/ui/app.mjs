@@ -477,6 +477,18 @@ const tests = {
     await page.unroute(/browser-session/);
     await page.locator('#rows tr').first().waitFor();
   },
+  async a_page_goes_on_by_itself_when_the_api_runs_again() {
+    const away = message => route => route.fulfill({ status: 502,
+      json: { message, error_code: 'ApiUnavailable', details: {} } });
+    const page = await inside('/ui/none');
+    await title(page, 'There is no such page');
+    await page.route(/flamegraph/, away('the API is not running'));
+    await page.goto(BASE + capture);
+    await page.getByRole('alert').getByText('The API is not running.')
+      .waitFor();
+    await page.unroute(/flamegraph/);
+    await page.locator('#rows tr').first().waitFor();
+  },
   async a_pin_stays() {
     const page = await inside(capture);
     const pin = page.getByRole('button', { name: 'Pin', exact: true });

@@ -99,6 +99,16 @@ every_note_and_error_is_in_the_page() {
   [ -z "$missing" ] || { echo "not in stoker-troubleshooting.7: $missing"; return 1; }
 }
 pages_are_clean() { silent mandoc -T lint -W warning,stop "$root"/usr/share/man/man*/*; }
+# A word such as No is a macro of mdoc(7) there, and is not printed.
+headings_have_no_macros() {
+  ! grep -nE '^[.]S[hs] (.* )?(A[dnrt]|B[xq]|C[dm]|D[ov]|E[mrv]|F[aln]|I[cn]|Li|M[es]|N[mos]|O[px]|P[af]|Qq|S[oqtxy]|Tn|V[at]|Xr)( |$)' conf/man/*.[1-8]
+}
+# man(1) breaks the last column of a table that is wider than a screen.
+tables_fit_a_screen() {
+  ! for page in conf/man/*.[1-8]; do
+    man --warnings=break -P cat -l "$page" 2>&1 >/dev/null | sed "s|^|$page: |"
+  done | grep "can't break"
+}
 errors_of_nginx_are_the_apis() {
   local code wrong=
   for code in $(sed -n '/^map $status $stoker_error_code/,/^}/s/.* \([A-Z][A-Za-z]*\);$/\1/p' conf/nginx/http.conf); do
@@ -126,6 +136,8 @@ check every_key_is_in_the_page every_key_is_in_the_page
 check every_command_is_in_the_page every_command_is_in_the_page
 check every_note_and_error_is_in_the_page every_note_and_error_is_in_the_page
 check pages_are_clean pages_are_clean
+check headings_of_pages_have_no_macros headings_have_no_macros
+check tables_of_pages_fit_a_screen tables_fit_a_screen
 check errors_of_nginx_are_the_apis errors_of_nginx_are_the_apis
 
 # A folder of the package is a mount point, and the users of the service have

@@ -1,6 +1,7 @@
 #include "capture/quality.h"
 
 #include "base/json_out.h"
+#include "base/service_text.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -365,21 +366,6 @@ add_number(const struct quality *q, unsigned note, struct buf *out)
 			         (long long)field(q, numbers[i].offset));
 }
 
-/* Writes a text in which SERVICE is the name of the service, if known. */
-static void
-add_text(const char *text, const char *service, struct buf *out)
-{
-	static const char word[] = "SERVICE";
-	const char *at;
-
-	while (service && (at = strstr(text, word))) {
-		buf_add(out, text, (size_t)(at - text));
-		buf_puts(out, service);
-		text = at + strlen(word);
-	}
-	buf_puts(out, text);
-}
-
 static void
 add_note(const struct quality *q, unsigned i, const struct finding *findings,
          const char *service, struct buf *out)
@@ -387,7 +373,7 @@ add_note(const struct quality *q, unsigned i, const struct finding *findings,
 	enum check c = notes[i].check;
 
 	if (!findings || c == CHECKS || !finding_explain(&findings[c], out)) {
-		add_text(notes[i].text, service, out);
+		text_for_service(notes[i].text, service, out);
 		add_number(q, i, out);
 	}
 	if (i == QUALITY_BIT_BROKEN || i == QUALITY_BIT_SOME_BROKEN)

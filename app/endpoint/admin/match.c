@@ -51,7 +51,7 @@ unit_ok(const char *s)
 				 "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:-_.\\@";
 	size_t n = strlen(s);
 
-	return n <= 255 && strspn(s, ok) == n && strchr(s, '.');
+	return n <= 255 && strspn(s, ok) == n && unit_has_type(s);
 }
 
 static const struct {

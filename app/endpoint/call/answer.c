@@ -220,6 +220,30 @@ fail_memory(struct call *c)
 	return fail(c, RequestTooExpensive);
 }
 
+/* What a user may know about the reason. */
+static const char *
+store_reason(int rc)
+{
+	switch (rc) {
+	case -EBUSY:
+		return "another program keeps the database locked";
+	case -EDQUOT:
+	case -ENOSPC:
+		return "the disk is full";
+	case -EROFS:
+		return "the disk is read-only";
+	case -EACCES:
+	case -EPERM:
+		return "the server lacks access to its files";
+	case -EBADMSG:
+		return "its files are damaged";
+	case -EIO:
+		return "the disk or the database fails";
+	default:
+		return "the object store does not do what it is asked for";
+	}
+}
+
 int
 fail_store(struct call *c, int rc)
 {
@@ -247,7 +271,7 @@ fail_store(struct call *c, int rc)
 	case -EREMOTEIO:
 	case -ETIMEDOUT:
 		counters_store_error(c->env->counters);
-		return fail_retry(c, 2, StoreUnavailable);
+		return fail_retry(c, 2, StoreUnavailable, store_reason(rc));
 	default:
 		return fail(c, InternalError);
 	}

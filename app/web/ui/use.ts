@@ -11,9 +11,11 @@ export type Loaded<T> = {
 };
 
 const RETRY_MS = 5e3;
-/* True for an error that goes away once the server is back. */
-const isUnreachable = (e: unknown) =>
-  e instanceof ApiError && e.status === 0;
+const IS_AWAY = ['ApiTimeout', 'ApiUnavailable', 'StoreUnavailable'];
+/* True for an error that goes away once the server, the API behind it or the
+   store is back. */
+const isUnreachable = (e: unknown) => e instanceof ApiError &&
+  (e.status === 0 || IS_AWAY.includes(e.code));
 
 /* Calls again() some time after such an error. */
 export function useRetry(error: unknown, again: () => void) {

@@ -91,7 +91,7 @@ runs_fail(struct runs *c, struct run *v, enum capture_error error,
 	const char *text;
 	int rc;
 
-	capture_error_explain(error, c->findings, &line);
+	capture_error_explain(error, c->findings, v->job.service, &line);
 	text = buf_str(&line);
 	c->failed = true;
 	log_warn("%s: %s%s%s", v->ref.session, text, sys_error ? ": " : "",

@@ -123,7 +123,7 @@ windows_report(struct windows *w, const struct continuous_problem *p,
 	*reported = e;
 	now.host = (char *)w->host;
 	now.code = (char *)capture_error_code(e);
-	capture_error_explain(e, w->findings, &text);
+	capture_error_explain(e, w->findings, p->service, &text);
 	now.message = (char *)buf_str(&text);
 	if (e)
 		log_warn("%s profiles of %s are not taken: %s", p->type,

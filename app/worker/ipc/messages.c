@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/service_text.h"
 
 #include <errno.h>
 #include <string.h>
@@ -37,12 +38,12 @@ capture_error_check(enum capture_error e)
 
 void
 capture_error_explain(enum capture_error e, const struct finding *findings,
-                      struct buf *out)
+                      const char *service, struct buf *out)
 {
 	enum check c = capture_error_check(e);
 
 	if (!findings || c == CHECKS || !finding_explain(&findings[c], out))
-		buf_puts(out, capture_error_text(e));
+		text_for_service(capture_error_text(e), service, out);
 }
 
 int

@@ -135,10 +135,11 @@ const char *capture_error_text(enum capture_error e);
 enum check capture_error_check(enum capture_error e);
 /*
  * Writes the line for people, or the finding of the check that explains it.
- *   Shape    findings[CHECKS], or NULL
+ *   Shape    findings[CHECKS], or NULL; service: its name, which SERVICE in
+ *            the text becomes, or NULL
  */
 void capture_error_explain(enum capture_error e, const struct finding *findings,
-                           struct buf *out);
+                           const char *service, struct buf *out);
 
 enum msg_type {
 	MSG_ANALYSER = 1,

@@ -42,6 +42,9 @@ static const struct {
 } refused[] = {
 	{"[store]\nmax_byte = 1G\n", "t.conf:2: unknown key 'max_byte'"},
 	{"[nowhere]\na = b\n", "t.conf:2: unknown key"},
+	{"[api]\npublic_url = https://example.org/stoker\n",
+         "t.conf:2: [api] public_url = https://example.org/stoker: expected "},
+	{"[api]\npublic_url = example.org\n", "expected http:// or https://"},
 	{"[api]\npool = many\n", "expected INT from 1 to 256"},
 	{"[api]\npool = 0\n", "expected INT"},
 	{"[api]\npool = 257\n", "expected INT"},

@@ -122,8 +122,9 @@ END
 TEST(nothing_near_is_said)
 {
 	shows(idle, "{\"unit\":\"doesnotexist.service\"}",
-	      "no process matches now\n");
-	shows(idle, "{\"cmdline\":\"cron\"}", "no process matches now\n");
+	      "no process matches now; stoker ps lists what runs\n");
+	shows(idle, "{\"cmdline\":\"cron\"}",
+	      "no process matches now; stoker ps lists what runs\n");
 }
 END
 

@@ -594,17 +594,27 @@ TEST(a_capture_error_is_explained_by_the_check_that_fails)
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
 	struct finding findings[CHECKS] = {0};
 
-	capture_error_explain(CAPTURE_PERF_FILTERED, NULL, &text);
+	capture_error_explain(CAPTURE_PERF_FILTERED, NULL, NULL, &text);
 	ck_assert_str_eq(buf_str(&text),
 	                 capture_error_text(CAPTURE_PERF_FILTERED));
 	buf_clear(&text);
 	finding_set(&findings[CHECK_EVENTS], BROKEN, "allow it", "filtered");
-	capture_error_explain(CAPTURE_PERF_FILTERED, findings, &text);
+	capture_error_explain(CAPTURE_PERF_FILTERED, findings, NULL, &text);
 	ck_assert_str_eq(buf_str(&text), "filtered: allow it");
 	buf_clear(&text);
-	capture_error_explain(CAPTURE_NO_PROCESS, findings, &text);
+	capture_error_explain(CAPTURE_NO_PROCESS, findings, NULL, &text);
 	ck_assert_str_eq(buf_str(&text),
 	                 capture_error_text(CAPTURE_NO_PROCESS));
+}
+END
+
+TEST(a_capture_error_names_the_service_in_its_command)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+
+	capture_error_explain(CAPTURE_GO_NO_EVENTS, NULL, "cart", &text);
+	ck_assert_ptr_nonnull(
+		strstr(buf_str(&text), ": stoker service set cart --allow"));
 }
 END
 

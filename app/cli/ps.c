@@ -20,10 +20,11 @@
 
 #define SECONDS   2
 #define ROWS      10
+#define TRIES     3
 #define HEAD_MAX  ((size_t)8 << 10) /* of an executable: its notes */
 #define LEAST_CPU 0.05
 
-/* Returns the CPU time of a process in an earlier survey; 0 if it is new. */
+/* Returns the CPU time of a process in an earlier survey, or -1. */
 static double
 cpu_before(const json_t *hosts, const char *host, const json_t *pid)
 {
@@ -38,7 +39,7 @@ cpu_before(const json_t *hosts, const char *host, const json_t *pid)
 				return json_number_value(
 					json_object_get(process, "cpuSeconds"));
 	}
-	return 0;
+	return -1;
 }
 
 /* Returns the language of a process; executables are read on this host only. */
@@ -196,14 +197,25 @@ looks_done(struct looks *l)
 	json_decref(l->services);
 }
 
+/* Returns the CPU time of a process between both looks. One that the first did
+ * not list is new, or has used more than there was time for. */
+static double
+cpu_between(const struct looks *l, const char *host, const json_t *process)
+{
+	double cpu = json_number_value(json_object_get(process, "cpuSeconds")),
+	       before = cpu_before(l->first, host,
+	                           json_object_get(process, "pid"));
+
+	if (before < 0)
+		return cpu > l->seconds ? 0 : cpu;
+	return cpu > before ? cpu - before : 0;
+}
+
 static void
 add_process(json_t *rows, const struct looks *l, const char *host,
             const json_t *process)
 {
 	CLEANUP_JSON json_t *match = program_match(process);
-	double cpu =
-		json_number_value(json_object_get(process, "cpuSeconds")) -
-		cpu_before(l->first, host, json_object_get(process, "pid"));
 	json_t *row = match ? find_row(rows, host, match) : NULL;
 
 	if (!match)
@@ -214,7 +226,7 @@ add_process(json_t *rows, const struct looks *l, const char *host,
 	}
 	json_array_append(json_object_get(row, "pids"),
 	                  json_object_get(process, "pid"));
-	add_to(row, cpu > 0 ? 100 * cpu / l->seconds : 0,
+	add_to(row, 100 * cpu_between(l, host, process) / l->seconds,
 	       json_integer_value(json_object_get(process, "processes")));
 }
 
@@ -257,11 +269,36 @@ rows_of(const struct looks *l, size_t most)
 
 /* --- the command ---------------------------------------------------------- */
 
+static bool
+has_processes(const json_t *hosts)
+{
+	const json_t *host;
+	size_t i;
+
+	json_array_foreach(hosts, i, host)
+		if (json_array_size(survey_processes(host)))
+			return true;
+	return false;
+}
+
+/* A worker that has just started may list nothing yet. */
+static int
+first_look(struct cli *c, json_t **out)
+{
+	int rc = 0;
+
+	for (int i = 0; i < TRIES && !rc && !has_processes(*out); i++) {
+		json_decref(TAKE(*out));
+		rc = survey_fetch(c, NULL, out);
+	}
+	return rc;
+}
+
 static int
 look(struct cli *c, struct looks *l)
 {
 	int64_t s = c->opt.seconds < 0 ? SECONDS : c->opt.seconds, start;
-	int rc = survey_fetch(c, NULL, &l->first);
+	int rc = first_look(c, &l->first);
 
 	if (rc)
 		return rc;

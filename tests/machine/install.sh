@@ -195,7 +195,7 @@ check starting_the_api_brings_both_back wait_for 20 healthy
 silent_removal() {
   local said
   said=$(in_machine dpkg --remove stoker 2>&1 </dev/null)
-  ! grep -v '^(Reading\|^Removing' <<<"$said"
+  ! grep -i warning -A1 <<<"$said"
 }
 
 # --- remove, purge ----------------------------------------------------------

@@ -38,7 +38,7 @@ http {
 			return 204;
 		}
 		location = /oauth2/start {
-			return 200 "sign on";
+			return 200 "sign on, and come back to \$http_host";
 		}
 	}
 }
@@ -66,6 +66,8 @@ who() { # role, actor, curl arguments
 check a_page_leads_to_the_sign_on \
   eval '[ "$(ask -o /dev/null -w "%{http_code} %{redirect_url}" http://x/ui/services)" = "302 http://x/oauth2/start?rd=/ui/services" ]'
 check anybody_may_open_the_sign_on status 200 'http://x/oauth2/start?rd=/ui/services'
+check the_sign_on_learns_the_host_to_come_back_to \
+  grep -qx 'sign on, and come back to stoker.test' "$STATE/body"
 check the_api_says_that_nobody_is_signed_in status 401 http://x/api/v1/services
 check the_api_says_unauthorized_in_json eval 'jq -e ".error_code == \"Unauthorized\"" "$STATE/body" >/dev/null'
 check a_member_has_the_role_of_its_group who viewer sso:ann -b 'user=ann; groups=staff'

@@ -1,13 +1,12 @@
 /*
- * Prints how many rounds of work it does per second of its CPU time, which
- * other programs on the machine affect little.
+ * Works until its parent ends, and prints on SIGUSR1 how many rounds of work it
+ * has done since the last one per second of its CPU time, which other programs
+ * on the machine affect little.
  *
  * 	rounds pipe|relay|locks|some-allocs|allocs|many-allocs|spin|deep
- * 		[SECONDS]
  *
  * pipe            two processes on one CPU wake each other through pipes:
- * nothing but
- * 		system calls and context switches
+ * 		nothing but system calls and context switches
  * relay   the same with some work between, so that there are about
  * 		200 000 context switches a second
  * locks   a lock that nobody else wants, a million times a second, with
@@ -19,37 +18,55 @@
  * spin    nothing but arithmetic
  * deep    the same, below 25 to 60 calls
  *
- * Prints "ready" at the start and the number at the end.
+ * Prints "ready" at the start.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
+#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
+static clockid_t partner; /* the clock of the process it takes turns with; 0 */
+static volatile sig_atomic_t asked;
+
 static double
-now(void)
+clock_s(clockid_t clock)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(clock, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-static double
-cpu_of(int who)
+static void
+ask(int signal)
 {
-	struct rusage u;
+	asked = signal;
+}
 
-	getrusage(who, &u);
-	return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
-	       (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+/* Tells who has asked. */
+static void
+tell(long rounds)
+{
+	static long before;
+	static double cpu_before;
+	double cpu;
+
+	if (!asked)
+		return;
+	asked = 0;
+	cpu = clock_s(CLOCK_PROCESS_CPUTIME_ID) +
+	      (partner ? clock_s(partner) : 0);
+	printf("%.1f\n", (double)(rounds - before) / (cpu - cpu_before));
+	fflush(stdout);
+	before = rounds;
+	cpu_before = cpu;
 }
 
 static void
@@ -63,14 +80,11 @@ work(int times)
 	sink = x;
 }
 
-static long
-spin(double end)
+static void
+spin(void)
 {
-	long rounds = 0;
-
-	for (; now() < end; rounds++)
+	for (long rounds = 0;; tell(++rounds))
 		work(10000);
-	return rounds;
 }
 
 /* Works below so many calls, whose frames have 64 to 192 bytes more than they
@@ -88,42 +102,35 @@ descend(int calls)
 	frame[0]++;
 }
 
-static long
-deep(double end)
+static void
+deep(void)
 {
-	long rounds = 0;
-
-	for (; now() < end; rounds++)
+	for (long rounds = 0;; tell(++rounds))
 		descend((int)(25 + rounds % 36));
-	return rounds;
 }
 
-static long
-locks(double end)
+static void
+locks(void)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-	long rounds = 0;
 
-	while (++rounds % 256 || now() < end) {
+	for (long rounds = 0;; tell(++rounds)) {
 		pthread_mutex_lock(&lock);
 		work(500);
 		pthread_mutex_unlock(&lock);
 	}
-	return rounds;
 }
 
-static long
-allocs(int pause, double end)
+static void
+allocs(int pause)
 {
 	static void *volatile made;
-	long rounds = 0;
 
-	while (++rounds % 256 || now() < end) {
+	for (long rounds = 0;; tell(++rounds)) {
 		made = malloc(100 + (size_t)(rounds % 16) * 64);
 		work(pause);
 		free(made);
 	}
-	return rounds;
 }
 
 static void
@@ -135,18 +142,14 @@ echo(int in, int out, int pause)
 		work(pause);
 }
 
-static long
-play(int in, int out, int pause, double end)
+static void
+play(int in, int out, int pause)
 {
-	long rounds = 0;
 	char c = 0;
 
-	while (write(out, &c, 1) == 1 && read(in, &c, 1) == 1) {
+	for (long rounds = 0; write(out, &c, 1) == 1 && read(in, &c, 1) == 1;
+	     tell(++rounds))
 		work(pause);
-		if (++rounds % 64 == 0 && now() >= end)
-			break;
-	}
-	return rounds;
 }
 
 static int
@@ -166,52 +169,50 @@ ready(void)
 	fflush(stdout);
 }
 
-static long
-ping_pong(int pause, double end)
+static void
+ping_pong(int pause)
 {
 	int there[2], back[2];
-	long rounds;
+	pid_t other;
 
 	if (pin() || pipe(there) || pipe(back))
-		return -1;
-	if (fork() == 0) {
+		return;
+	other = fork();
+	if (other == 0) {
+		signal(SIGUSR1, SIG_IGN);
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		close(there[1]);
 		close(back[0]);
 		echo(there[0], back[1], pause);
 		_exit(0);
 	}
+	clock_getcpuclockid(other, &partner);
 	ready();
-	rounds = play(back[0], there[1], pause, end);
-	close(there[1]);
-	wait(NULL);
-	return rounds;
+	play(back[0], there[1], pause);
 }
 
 int
 main(int argc, char **argv)
 {
-	double end = now() + (argc > 2 ? atof(argv[2]) : 5);
-	long rounds;
+	const char *kind = argc > 1 ? argv[1] : "spin";
+	const struct sigaction on_ask = {.sa_handler = ask,
+	                                 .sa_flags = SA_RESTART};
 
-	if (argc > 1 && !strcmp(argv[1], "pipe")) {
-		rounds = ping_pong(0, end);
-	} else if (argc > 1 && !strcmp(argv[1], "relay")) {
-		rounds = ping_pong(2000, end);
-	} else if (argc > 1 && !strcmp(argv[1], "locks")) {
-		ready();
-		rounds = locks(end);
-	} else if (argc > 1 && strstr(argv[1], "allocs")) {
-		ready();
-		rounds = allocs(!strcmp(argv[1], "many-allocs")   ? 900
-		                : !strcmp(argv[1], "some-allocs") ? 31000
-		                                                  : 9000,
-		                end);
-	} else {
-		ready();
-		rounds = argc > 1 && !strcmp(argv[1], "deep") ? deep(end)
-		                                              : spin(end);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	sigaction(SIGUSR1, &on_ask, NULL);
+	if (!strcmp(kind, "pipe") || !strcmp(kind, "relay")) {
+		ping_pong(!strcmp(kind, "pipe") ? 0 : 2000);
+		return 1;
 	}
-	printf("%.1f\n", (double)rounds / (cpu_of(RUSAGE_SELF) +
-	                                   cpu_of(RUSAGE_CHILDREN)));
-	return rounds <= 0;
+	ready();
+	if (!strcmp(kind, "locks"))
+		locks();
+	else if (strstr(kind, "allocs"))
+		allocs(!strcmp(kind, "many-allocs")   ? 900
+		       : !strcmp(kind, "some-allocs") ? 31000
+		                                      : 9000);
+	else if (!strcmp(kind, "deep"))
+		deep();
+	else
+		spin();
 }

@@ -9,6 +9,7 @@
 #include <link.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/sendfile.h>
 #include <unistd.h>
 
@@ -329,6 +330,24 @@ TEST(files_of_a_user_do_not_take_the_time_of_others)
 		ck_assert(!rows[i].named || !rows[i].uid ||
 		          n->files_ns > rows[i].spent_s * NS_PER_S);
 	}
+	namer_free(n);
+	modules_free(modules);
+}
+END
+
+TEST(files_take_three_quarters_of_the_time_that_is_left)
+{
+	const struct rlimit hundred = {100, 200};
+	const struct host host = {.ask = ask_user};
+	struct quality quality = {0};
+	struct modules *modules;
+	struct namer *n;
+
+	ck_assert_int_eq(modules_new(&host, &modules), 0);
+	ck_assert_int_eq(setrlimit(RLIMIT_CPU, &hundred), 0);
+	n = namer_new(modules, &host, NULL, &quality, false, 0);
+	ck_assert_int_le(n->files_max_ns, 75 * NS_PER_S);
+	ck_assert_int_gt(n->files_max_ns, 70 * NS_PER_S);
 	namer_free(n);
 	modules_free(modules);
 }

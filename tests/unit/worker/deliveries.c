@@ -688,6 +688,10 @@ TEST(what_a_host_left_when_it_went_is_removed_by_age)
 	ck_assert_int_eq(delivery_prune(&r.t.s, 5500), 0);
 	ck_assert_int_eq(delivery_prune(&r.t.s, 4500), 1);
 	ck_assert_int_eq(waiting(&r), 1);
+	/* its session ends with it, and it with its session */
+	test_sql(&r.t, "UPDATE delivery SET last = 1", NULL, 0);
+	ck_assert_int_eq(delivery_prune(&r.t.s, 0), 0);
+	ck_assert_int_eq(waiting(&r), 1);
 }
 END
 

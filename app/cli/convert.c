@@ -56,6 +56,8 @@ choose_value(const struct cli *c, struct profile *p)
 	uint32_t at = profile_type_index(p, c->opt.sample_type);
 
 	if (at < p->ntypes) {
+		if (c->opt.sample_type)
+			p->given_type = p->given_note = 0;
 		p->default_type = p->types[at].type;
 		return LEAVE_OK;
 	}

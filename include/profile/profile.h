@@ -88,6 +88,10 @@ struct profile {
 	struct value_type types[PROFILE_MAX_TYPES];
 	uint32_t ntypes;
 	uint32_t default_type; /* string: type that viewers show first, or 0 */
+	/* If the file of another tool names another type first, which its pprof
+	 * form keeps: that type, and the comment in which default_type is; else
+	 * 0. See profile_show(). */
+	uint32_t given_type, given_note;
 	uint32_t drop_frames, keep_frames; /* strings: regular expressions */
 	uint32_t doc_url;                  /* string */
 	struct value_type period_type;
@@ -142,6 +146,16 @@ profile_type(struct profile *p, const char *type, const char *unit);
  * profile_mark_waits() are added to those that p has.
  */
 MUST_CHECK int profile_comment(struct profile *p, const char *text);
+/*
+ * Has viewers show a type of p first. In pprof files, the type that other tools
+ * show first stays the one that p had.
+ *   Errors   -ENOMEM, -E2BIG; p is unchanged
+ */
+MUST_CHECK int profile_show(struct profile *p, uint32_t type);
+/* Reads the comment that profile_show() made; false: text is another comment.
+ * It counts if it names a type that p has. */
+bool profile_is_given_note(const char *text);
+void profile_read_given(struct profile *p);
 /* Marks a profile whose values show shares only: the true sum may be a multiple
  * of theirs. The mark is a comment, so that everything made of it has it. */
 MUST_CHECK int profile_mark_rough(struct profile *p);

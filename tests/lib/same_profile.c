@@ -91,6 +91,7 @@ scalars_differ(const struct profile *x, const struct profile *y)
 	SAME(ncomments);
 	SAME(ntypes);
 	SAME(default_type);
+	SAME(given_type);
 	SAME(drop_frames);
 	SAME(keep_frames);
 	SAME(doc_url);

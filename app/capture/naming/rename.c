@@ -247,6 +247,8 @@ copy_header(struct renamer *r)
 		rc = profile_comment(
 			out, strings_get(in->strings, in->comments[i], &len));
 	rc = rc ?: copy_string(r, in->default_type, &out->default_type);
+	rc = rc ?: copy_string(r, in->given_type, &out->given_type);
+	rc = rc ?: copy_string(r, in->given_note, &out->given_note);
 	rc = rc ?: copy_string(r, in->drop_frames, &out->drop_frames);
 	rc = rc ?: copy_string(r, in->keep_frames, &out->keep_frames);
 	rc = rc ?: copy_string(r, in->doc_url, &out->doc_url);

@@ -287,7 +287,8 @@ value_of_type(const struct profile *p, const struct type *t)
 }
 
 /* Returns the type of a file if the caller names none: the type of its default
- * value, or else of its first value with a type. A heap profile without a
+ * value, or of the one that follows a default without a type, as bytes follow
+ * objects, or else of its first value with a type. A heap profile without a
  * default is of memory in use, which pprof shows. */
 static const struct type *
 own_type(const struct profile *p)
@@ -298,6 +299,8 @@ own_type(const struct profile *p)
 	                                  ? 0
 	                                  : import_value_types(p, at, NULL);
 
+	if (!types && at < p->ntypes - 1)
+		types = import_value_types(p, at + 1, NULL);
 	for (uint32_t i = 0; i < p->ntypes && !types; i++)
 		types = import_value_types(p, i, NULL);
 	for (uint32_t i = 0; i < p->ntypes && !p->default_type; i++)
@@ -361,9 +364,8 @@ import_choose(struct profile *p, const char *asked, const struct type **out,
 		return 0;
 	}
 	if (at != PROFILE_NONE) {
-		p->default_type = p->types[at].type;
 		*out = t;
-		return 0;
+		return profile_show(p, at);
 	}
 	buf_clear(why);
 	if (!any)

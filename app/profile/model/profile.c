@@ -220,6 +220,52 @@ profile_is_rough(const struct profile *p)
 	return false;
 }
 
+#define SHOWN "stoker shows "
+
+int
+profile_show(struct profile *p, uint32_t type)
+{
+	uint32_t shown = p->types[type].type, note;
+	char text[sizeof(SHOWN) + 256];
+	int n = snprintf(text, sizeof(text), SHOWN "%s",
+	                 profile_text(p, shown));
+	int rc;
+
+	if (!p->default_type || p->default_type == shown || p->given_note ||
+	    n >= (int)sizeof(text)) {
+		p->default_type = shown;
+		return 0;
+	}
+	rc = profile_cstring(p, text, &note);
+	if (rc)
+		return rc;
+	p->given_type = p->default_type;
+	p->given_note = note;
+	p->default_type = shown;
+	return 0;
+}
+
+bool
+profile_is_given_note(const char *text)
+{
+	return !strncmp(text, SHOWN, sizeof(SHOWN) - 1);
+}
+
+void
+profile_read_given(struct profile *p)
+{
+	const char *shown = profile_text(p, p->given_note);
+	uint32_t at = PROFILE_NONE;
+
+	if (p->given_note)
+		at = profile_type_index(p, shown + sizeof(SHOWN) - 1);
+	p->given_type = at == PROFILE_NONE ? 0 : p->default_type;
+	if (at == PROFILE_NONE)
+		p->given_note = 0;
+	else
+		p->default_type = p->types[at].type;
+}
+
 static bool
 same_mapping(const void *key, uint32_t row)
 {

@@ -445,7 +445,11 @@ read_all(struct decode *d, const struct pprof_limits *limits)
 		r = read_strings(d);
 	if (!r)
 		r = read_scalars(d);
-	return r ? r : read_rows(d);
+	if (!r)
+		r = read_rows(d);
+	if (!r)
+		profile_read_given(d->p);
+	return r;
 }
 
 static int

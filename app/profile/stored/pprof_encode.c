@@ -126,7 +126,12 @@ put_header(struct buf *out, const struct profile *p)
 		wire_put_varint(out, WIRE_KEY(PROFILE_COMMENT, WIRE_VARINT));
 		wire_put_varint(out, p->comments[i]);
 	}
-	wire_put_number(out, PROFILE_DEFAULT_SAMPLE_TYPE, p->default_type);
+	if (p->given_note) {
+		wire_put_varint(out, WIRE_KEY(PROFILE_COMMENT, WIRE_VARINT));
+		wire_put_varint(out, p->given_note);
+	}
+	wire_put_number(out, PROFILE_DEFAULT_SAMPLE_TYPE,
+	                p->given_note ? p->given_type : p->default_type);
 	wire_put_number(out, PROFILE_DOC_URL, p->doc_url);
 }
 

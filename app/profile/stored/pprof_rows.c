@@ -75,7 +75,17 @@ pprof_period_type(struct decode *d, struct wire w)
 static int
 add_comment(struct decode *d, const struct wire_field *f)
 {
-	return pprof_text(d, f, &d->p->comments[d->p->ncomments++]);
+	struct profile *p = d->p;
+	uint32_t text;
+	int rc = pprof_text(d, f, &text);
+
+	if (rc)
+		return rc;
+	if (profile_is_given_note(profile_text(p, text)))
+		p->given_note = text;
+	else
+		p->comments[p->ncomments++] = text;
+	return 0;
 }
 
 int

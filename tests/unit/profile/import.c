@@ -5,6 +5,8 @@
 #include "profile/export.h"
 #include "profile/gzip.h"
 #include "profile/pprof.h"
+#include "profile/stored/pprof_fields.h"
+#include "profile/stored/wire.h"
 
 #include <errno.h>
 #include <string.h>
@@ -1863,6 +1865,80 @@ TEST(a_pprof_file_with_a_default_value_is_of_its_type)
 	                 0);
 	ck_assert_str_eq(of->name, "alloc");
 	ck_assert_uint_eq(profile_type_index(p, NULL), 3);
+}
+END
+
+/* Returns the default_sample_type of a file, as other tools read it. */
+static void
+default_of(const struct profile *p, struct buf *out)
+{
+	CLEANUP_BUF struct buf raw = BUF_INIT(BUF_MAX_SMALL);
+	struct wire w;
+	struct wire_field f;
+	uint64_t at = 0;
+
+	pprof_write(p, &raw);
+	ck_assert_int_eq(buf_err(&raw), 0);
+	for (int pass = 0; pass < 2; pass++) {
+		w = (struct wire){(uint8_t *)raw.p, (uint8_t *)raw.p + raw.len};
+		for (uint64_t i = 0; wire_next(&w, &f) > 0;) {
+			if (f.key ==
+			    WIRE_KEY(PROFILE_DEFAULT_SAMPLE_TYPE, WIRE_VARINT))
+				at = f.value;
+			if (f.key == WIRE_KEY(PROFILE_STRING_TABLE,
+			                      WIRE_BYTES) &&
+			    i++ == at && pass)
+				buf_add(out, f.bytes.p,
+				        (size_t)(f.bytes.end - f.bytes.p));
+		}
+	}
+}
+
+TEST(the_value_that_a_pprof_file_shows_first_survives)
+{
+	static const struct {
+		const char *given, *asked, *type, *shown;
+	} rows[] = {
+		{"inuse_objects", "", "memory", "inuse_space"},
+		{"alloc_objects", "", "alloc", "alloc_space"},
+		{"inuse_space", "alloc", "alloc", "alloc_space"},
+		{"alloc_space", "", "alloc", "alloc_space"},
+		{"of no type", "memory", "memory", "inuse_space"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_BUF struct buf file = BUF_INIT(BUF_MAX_SMALL);
+		CLEANUP_BUF struct buf kept = BUF_INIT(BUF_MAX_SMALL);
+		CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+		CLEANUP_BUF struct buf found = BUF_INIT(BUF_MAX_SMALL);
+		CLEANUP_PROFILE struct profile *given =
+			file_of(HEAP_OF_GO, NULL, &file);
+		CLEANUP_PROFILE struct profile *p = NULL, *again = NULL;
+		const struct import_ask ask = {.type = rows[i].asked,
+		                               .content_type = "",
+		                               .limits = limits};
+		const struct input *format;
+		const struct type *of;
+
+		buf_clear(&file);
+		ck_assert_int_eq(profile_cstring(given, rows[i].given,
+		                                 &given->default_type),
+		                 0);
+		ck_assert_int_eq(pprof_encode(given, &file), 0);
+		ck_assert_int_eq(profile_import(file.p, file.len, &ask, &p,
+		                                &format, &of, &why),
+		                 0);
+		ck_assert_str_eq(of->name, rows[i].type);
+		ck_assert_int_eq(pprof_encode(p, &kept), 0);
+		ck_assert_int_eq(pprof_decode(kept.p, kept.len, BUF_MAX_SMALL,
+		                              &again, &why),
+		                 0);
+		ck_assert_str_eq(profile_text(again, again->default_type),
+		                 rows[i].shown);
+		ck_assert_uint_eq(again->ncomments, given->ncomments);
+		default_of(again, &found);
+		ck_assert_str_eq(buf_str(&found), rows[i].given);
+	}
 }
 END
 

@@ -43,6 +43,7 @@ check() {
     echo "not ok $name: ${out//$'\n'/ | }"
   fi
 }
+body_says() { jq -r .message "$temp/body" | grep -qF "$1" || { cat "$temp/body"; return 1; }; }
 head_has() { grep -qi "$1" "$temp/head" || { cat "$temp/head"; return 1; }; }
 long=$(head -c 9000 /dev/zero | tr '\0' a)
 head -c $((1 << 20)) /dev/zero >"$temp/fits"
@@ -52,6 +53,12 @@ check no_pool_is_502 is 502 ApiUnavailable http://x/healthz
 check the_502_of_no_pool_says_when_to_come_back head_has '^retry-after: 1'
 check a_body_of_1_mib_passes is 502 ApiUnavailable --data-binary @"$temp/fits" http://x/healthz
 check a_body_above_1_mib_is_413 is 413 PayloadTooLarge --data-binary @"$temp/large" http://x/healthz
+check a_body_above_1_mib_is_told_the_limit body_says 'client_max_body_size of nginx, which is here 1 MiB'
+head -c $(((64 << 20) + 1)) /dev/zero >"$temp/huge"
+for path in /api/v1/profiling/sessions /v1development/profiles /push.v1.PusherService/Push /ingest /agent/block /agent/result; do
+  check "an_upload_above_64_mib_is_413.$path" is 413 PayloadTooLarge --data-binary @"$temp/huge" "http://x$path?service=a"
+  check "an_upload_above_64_mib_is_told_both_limits.$path" body_says '64 MiB; the largest profile is max_bytes of [upload] in stoker.conf, 32M unless'
+done
 check an_upload_may_be_larger is 502 ApiUnavailable --data-binary @"$temp/large" http://x/ingest
 check a_long_path_is_414 is 414 UriTooLong "http://x/$long"
 check a_long_header_is_400 is 400 BadRequest -H "X-Long: $long" http://x/healthz

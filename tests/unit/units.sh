@@ -116,6 +116,18 @@ errors_of_nginx_are_the_apis() {
   done
   [ -z "$wrong" ] || { echo "not in errors.def: $wrong"; return 1; }
 }
+# What the errors of nginx and Apache say of limits is what these are.
+limits_of_bodies_are_those_that_errors_name() {
+  local file most wrong=
+  most=$(sed -n 's/^KEY(upload, max_bytes, BYTES, "\([^"]*\)".*/\1/p' include/config.def)
+  for file in conf/nginx/http.conf conf/apache/stoker.conf; do
+    grep -q "here 64 MiB; .* stoker.conf, $most unless\|\"64 MiB; .* stoker.conf, $most unless" "$file" || wrong+="$file "
+  done
+  [ "$(grep -c 'client_max_body_size 64m;' conf/nginx/site.conf)" = 5 ] || wrong+="site.conf: 64m "
+  grep -q '^client_max_body_size 1m;' conf/nginx/site.conf || wrong+="site.conf: 1m "
+  grep -q 'LimitRequestBody 67108864$' conf/apache/stoker.conf || wrong+="stoker.conf: 64m "
+  [ -z "$wrong" ] || { echo "$wrong"; return 1; }
+}
 
 check units_are_clean units_are_clean
 check drop_ins_are_clean drop_ins_are_clean
@@ -139,6 +151,7 @@ check pages_are_clean pages_are_clean
 check headings_of_pages_have_no_macros headings_have_no_macros
 check tables_of_pages_fit_a_screen tables_fit_a_screen
 check errors_of_nginx_are_the_apis errors_of_nginx_are_the_apis
+check limits_of_bodies_are_those_that_errors_name limits_of_bodies_are_those_that_errors_name
 
 # A folder of the package is a mount point, and the users of the service have
 # made links in others, or in its place.

@@ -41,6 +41,15 @@ function frames() {
 }
 const address = i => 0x400000 + i * 64;
 
+/* Fields of protobuf. */
+const number = v => {
+  const bytes = [];
+  for (; v > 127; v = Math.floor(v / 128)) bytes.push(v % 128 + 128);
+  return [...bytes, v];
+};
+const field = (tag, v) => [...number(tag << 3), ...number(v)];
+const bytes = (tag, v) => [...number(tag << 3 | 2), ...number(v.length), ...v];
+
 const writers = {
   folded() {
     while (!full()) put(`${frames().map(name).join(';')} ${1 + random(99)}\n`);
@@ -147,13 +156,6 @@ const writers = {
   },
   /* Source: proto/profile.proto of google/pprof */
   pprof() {
-    const number = v => {
-      const bytes = [];
-      for (; v > 127; v = Math.floor(v / 128)) bytes.push(v % 128 + 128);
-      return [...bytes, v];
-    };
-    const field = (tag, v) => [...number(tag << 3), ...number(v)];
-    const bytes = (tag, v) => [...number(tag << 3 | 2), ...number(v.length), ...v];
     const texts = ['', 'samples', 'count', 'cpu', 'nanoseconds', 'a.c'];
     put(bytes(1, [...field(1, 1), ...field(2, 2)]));
     put(bytes(1, [...field(1, 3), ...field(2, 4)]));
@@ -167,6 +169,48 @@ const writers = {
       bytes(2, [...bytes(1, frames().reverse().flatMap(i => number(address(i + 1)))),
         ...bytes(2, [1, ...number(10000000)])])));
     while (!full()) put(samples[random(STACKS)]);
+  },
+  /* Samples with the times of 16 occurrences.
+   * Source: profiles.proto of opentelemetry-proto 1.11 */
+  otlp() {
+    const TIMES = 16, texts = ['', 'samples', 'count', 'cpu', 'nanoseconds'];
+    const table = [...bytes(1, []), ...bytes(2, []), ...bytes(3, []), ...bytes(4, []),
+      ...bytes(6, []), ...bytes(7, [])];
+    for (let i = 1; i <= 2000; i++) {
+      table.push(...bytes(3, field(1, texts.length)));
+      table.push(...bytes(2, [...field(2, address(i)), ...bytes(3, [...field(1, i), ...field(2, i)])]));
+      texts.push(name(i - 1));
+    }
+    for (let i = 0; i < STACKS; i++)
+      table.push(...bytes(7, bytes(1, frames().reverse().flatMap(f => number(f + 1)))));
+    for (const text of texts) table.push(...bytes(5, Buffer.from(text)));
+    const dictionary = bytes(2, table);
+    /* all samples have the same length: those of messages come first */
+    const times = Buffer.alloc(8 * TIMES);
+    const sample = () => {
+      for (let i = 0; i < TIMES; i++) times.writeBigUInt64LE(BigInt(written * TIMES + i + 1), 8 * i);
+      const stack = 1 + random(STACKS);
+      return bytes(2, [8, stack % 128 + 128, (stack >> 7) % 128 + 128, stack >> 14,
+        ...bytes(4, new Array(TIMES).fill(1)), ...bytes(5, times)]);
+    };
+    const head = [...bytes(1, [...field(1, 1), ...field(2, 2)]),
+      ...bytes(5, [...field(1, 3), ...field(2, 4)]), ...field(6, 10000000)];
+    const size = sample().length, n = Math.max(1, Math.floor((most - dictionary.length) / size));
+    const profile = head.length + n * size;
+    const scope = number(2 << 3 | 2).length + number(profile).length + profile;
+    const all = number(2 << 3 | 2).length + number(scope).length + scope;
+    for (const part of [1 << 3 | 2, all, 2 << 3 | 2, scope, 2 << 3 | 2, profile]) put(number(part));
+    put(head);
+    for (let i = 0; i < n; i++) put(sample());
+    put(dictionary);
+  },
+  /* Source: traceback.go of Go 1.24 */
+  godump() {
+    for (let i = 1; !full(); i++)
+      put(`goroutine ${i} [chan receive, ${random(99)} minutes]:\n` +
+        frames().reverse().map(f =>
+          `${name(f)}(0xc${(f * 64).toString(16).padStart(9, '0')}, {0x1, 0x2})\n\t/src/a.go:${f + 1} +0x1d\n`).join('') +
+        'created by main.main in goroutine 1\n\t/src/main.go:8 +0x40\n\n');
   },
   gperftools() {
     const words = list => {

@@ -2,7 +2,7 @@
 # what a file of 300 MB costs.
 
 scope=$B/peers/speedscope
-import_all=(pprof folded perf perfdata speedscope cpuprofile heapprofile callgrind heap gopage gperftools jfr)
+import_all=(pprof folded perf perfdata speedscope cpuprofile heapprofile callgrind heap gopage godump gperftools jfr otlp)
 import_rows=()
 for format in "${import_all[@]}"; do
   import_rows+=("import_${format}_mb_s" "import_${format}_300mb_s" "import_${format}_300mb_peak_mb")
@@ -27,8 +27,9 @@ if wanted "${import_rows[@]}"; then
       *) node --max-old-space-size=4096 tests/peers/speedscope.mjs "$scope/package" "$2" ;;
     esac
   }
-  rival() {
+  rival() { # its name; - where there is none
     case $1 in
+      godump | otlp) echo - ;;
       perfdata) echo "perf report" ;;
       jfr) echo "jfr print" ;;
       pprof | heap | gopage | gperftools) echo "go tool pprof" ;;
@@ -56,9 +57,16 @@ if wanted "${import_rows[@]}"; then
       write "$format" "${IMPORT_MB:-20}" "$file" || { echo "skip $format: it cannot be written"; continue; }
       mb=$(stat -c %s "$file" | awk '{ print $1 / 1e6 }')
       for ((i = 0; i < ROUNDS; i++)); do
-        echo "$(cpu_of ours "$file") $(cpu_of theirs "$format" "$file")"
+        if [ "$(rival "$format")" = - ]; then
+          echo "$(cpu_of ours "$file") 1"
+        else
+          echo "$(cpu_of ours "$file") $(cpu_of theirs "$format" "$file")"
+        fi
       done | awk 'NF == 2 && $1 > 0 && $2 > 0' >"$files/times"
-      if [ -s "$files/times" ]; then
+      if [ -s "$files/times" ] && [ "$(rival "$format")" = - ]; then
+        row "import_${format}_mb_s" \
+          "$(awk -v mb="$mb" '{ print mb / $1 }' "$files/times" | median)" MB/s - - - "$(wc -l <"$files/times")"
+      elif [ -s "$files/times" ]; then
         row "import_${format}_mb_s" \
           "$(awk -v mb="$mb" '{ print mb / $1 }' "$files/times" | median)" MB/s "$(rival "$format")" \
           "$(awk -v mb="$mb" '{ print mb / $2 }' "$files/times" | median)" \

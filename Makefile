@@ -88,10 +88,10 @@ ALL_LDFLAGS = -Wl,-z,relro,-z,now -Wl,--as-needed $(LDFLAGS) $(EXTRA)
 KERNEL_INCLUDE = /usr/include/$(shell gcc -print-multiarch)
 
 # Directories in link order: each may use those to its right.
-API_DIRS    := api keeper upkeep endpoint compare range store profile base
-WORKER_DIRS := worker upkeep capture store profile base
+API_DIRS    := api keeper upkeep endpoint importer compare range store profile sandbox base
+WORKER_DIRS := worker upkeep capture store profile sandbox base
 CLI_DIRS    := cli capture store profile base
-TEST_DIRS   := api keeper endpoint compare range worker upkeep cli capture store profile base
+TEST_DIRS   := api keeper endpoint importer compare range worker upkeep cli capture store profile sandbox base
 # The machine that is compiled for: x86_64, aarch64.
 MACHINE := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine 2>/dev/null)))
 LIBS := -lfcgi -ljansson -lsqlite3 -lpq -lrhonabwy -lcurl -lcrypto -ldw -lelf \

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/version.h"
+#include "importer/importer.h"
 #include "keeper/keeper.h"
 #include "loop.h"
 #include "store/quota.h"
@@ -128,9 +129,10 @@ keep(const struct conf *conf, bool once, struct buf *why)
 }
 
 static int
-serve(const struct conf *conf, struct buf *why)
+serve(const struct conf *conf, struct importer *importer, struct buf *why)
 {
-	struct env env = {.conf = conf, .pushes = PUSHES_INIT};
+	struct env env = {
+		.conf = conf, .pushes = PUSHES_INIT, .importer = importer};
 	CLEANUP_FD int signals_fd = -1;
 	struct jwt_keys *keys = NULL;
 	int rc = loop_signals(&signals_fd);
@@ -190,6 +192,7 @@ main(int argc, char **argv)
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
 	enum log_level level = LOG_INFO_;
 	const char *path = CONF_PATH;
+	struct importer *importer = NULL;
 	struct conf conf;
 	enum task task = SERVE;
 	int rc = parse_args(argc, argv, &path, &task);
@@ -197,6 +200,12 @@ main(int argc, char **argv)
 	if (rc)
 		return rc < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 	log_setup(task == SERVE ? "stoker-api" : "stoker-keeper", level);
+	if (task == SERVE) {
+		/* before there is anything that importers must not see */
+		rc = importer_start(&importer);
+		if (rc)
+			return failed("importers", rc, &why);
+	}
 	rc = conf_load(path, &conf, &why);
 	if (rc)
 		return failed(path, rc, &why);
@@ -215,7 +224,8 @@ main(int argc, char **argv)
 	}
 	shorten_timeouts();
 	end_with_supervisor();
-	rc = serve(&conf, &why);
+	rc = serve(&conf, importer, &why);
+	importer_stop(importer);
 	conf_done(&conf);
 	return rc;
 }

@@ -9,8 +9,15 @@
 double
 memory_most_api(const struct conf *c)
 {
-	return (double)c->api_heavy * (double)c->api_request_memory +
-	       (double)(c->api_pool + c->api_heavy) * MEMORY_API_PROCESS +
+	/* While an importer reads a large file, its API process has the file
+	 * and what comes back of it. */
+	double request = (double)c->api_request_memory,
+	       import = request + (double)c->upload_max_bytes +
+	                (double)c->upload_max_raw_bytes;
+	double process = (double)(MEMORY_API_PROCESS + MEMORY_IMPORTER);
+
+	return (double)c->api_heavy * import +
+	       (double)(c->api_pool + c->api_heavy) * process +
 	       (double)c->api_kept_bytes;
 }
 

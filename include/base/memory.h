@@ -16,11 +16,13 @@
 /* An API process without a heavy request: code and caches, a light request, and
  * an inflated upload that waits. */
 #define MEMORY_API_PROCESS MEMORY_MIB(64)
-#define MEMORY_KEEPER      MEMORY_MIB(512)
-#define MEMORY_SUMS        MEMORY_MIB(1024) /* the keeper's child that adds up */
-#define MEMORY_OPENER      MEMORY_MIB(128)  /* with its readers */
-#define MEMORY_SCHEDULER   MEMORY_MIB(512)
-#define MEMORY_FETCHER     MEMORY_MIB(128) /* the courier, too */
+/* The importer of small files that an API process has. */
+#define MEMORY_IMPORTER  MEMORY_MIB(32)
+#define MEMORY_KEEPER    MEMORY_MIB(512)
+#define MEMORY_SUMS      MEMORY_MIB(1024) /* the keeper's child that adds up */
+#define MEMORY_OPENER    MEMORY_MIB(128)  /* with its readers */
+#define MEMORY_SCHEDULER MEMORY_MIB(512)
+#define MEMORY_FETCHER   MEMORY_MIB(128) /* the courier, too */
 /* Each of the analyser's children; one at a time takes more. */
 #define MEMORY_CHILD MEMORY_MIB(32)
 /* Fetched replies, in memory files. */

@@ -38,6 +38,7 @@ struct env {
 	struct kept *kept; /* NULL: no results are kept */
 	struct link_keys links;
 	struct pushes pushes;
+	struct importer *importer;
 	struct lease_clock leases;    /* see call_expire_jobs() */
 	struct finding store_finding; /* see checks.h */
 	int64_t store_tried_ns;       /* 0: not yet */

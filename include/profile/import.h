@@ -72,9 +72,12 @@ struct import_ask {
 	bool lines;  /* folded stacks have no counts: each line is one sample */
 	bool deltas; /* values of pprof files may be negative, as in differences
 	              */
-	bool untyped; /* without a type, files that have none are read, too;
+	bool no_patterns; /* a pprof file with patterns of frames to drop ends
+	                     with -ENOTSUP: they are the file's, and regular
+	                     expressions */
+	bool untyped;     /* without a type, files that have none are read, too;
 	                 *type is NULL then */
-	bool *as_is;  /* NULL, or set to true if the bytes are a pprof file
+	bool *as_is;      /* NULL, or set to true if the bytes are a pprof file
 	                that is read as it is: nothing was converted or
 	                dropped */
 	/* For recordings of perf with copies of stacks, which are refused

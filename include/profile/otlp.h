@@ -19,6 +19,8 @@ struct otlp_part {
 	uint32_t profiles;   /* how many there were */
 };
 
+/* True for bytes that otlp_read() reads as JSON. */
+bool otlp_is_json(const char *p, size_t n);
 /*
  * Reads p[n], which is not compressed, and calls part() for the profiles of
  * each service that have the same labels, value types and time.

@@ -4,14 +4,14 @@
  * samples for every ten seconds of MINUTES, each drawn from a recorded program
  * (lib/draw.h), by FastCGI, four at a time.
  *
- *	PROFILES="FILE ..." [MINUTES=360] [FORM=otlp] push
+ *	PROFILES="FILE ..." [MINUTES=360] [FORM=otlp|folded] push
  *
  * Prints: "pushed", pushes a second, microseconds of CPU time of the API for
  * each, and how many; "fresh" and "summed", bytes on disk for each push before
  * and after rollups, with those of segments alone; "hour", "2h" and "6h", the
  * median time of a flame graph of so long, and the API's CPU time for each, in
  * milliseconds, and how many; "memory", the most that an API
- * process has held, and what all hold in the end, in MiB. With FORM=otlp, only
+ * process has held, and what all hold in the end, in MiB. With a FORM, only
  * "pushed".
  */
 #include "base/clock.h"
@@ -51,6 +51,7 @@ struct bench {
 	struct draw draw[SERVICES];
 	struct buf *pushes; /* by time, then service */
 	int64_t from_ms, steps;
+	const char *form; /* otlp, folded; "": pprof */
 	bool otlp;
 };
 
@@ -112,6 +113,16 @@ put_otlp(const struct bench *b, size_t i, const struct profile *p,
 }
 
 static void
+put_folded(const struct profile *p, struct buf *out)
+{
+	const struct export_meta meta = {.title = "", .id = "", .type = "cpu"};
+	CLEANUP_TREE struct tree *t = NULL;
+
+	ck_assert_int_eq(tree_new(p, 0, &t), 0);
+	ck_assert_int_eq(format_find("folded")->write(t, &meta, out), 0);
+}
+
+static void
 draw_pushes(struct bench *b)
 {
 	size_t n = (size_t)b->steps * SERVICES;
@@ -127,6 +138,8 @@ draw_pushes(struct bench *b)
 		                 0);
 		if (b->otlp)
 			put_otlp(b, i, p, &b->pushes[i]);
+		else if (*b->form)
+			put_folded(p, &b->pushes[i]);
 		else
 			ck_assert_int_eq(pprof_encode(p, &b->pushes[i]), 0);
 	}
@@ -185,9 +198,10 @@ push_one(struct bench *b, size_t i)
 	char path[160];
 
 	snprintf(path, sizeof(path),
-	         "/ingest?name=bench%zu&from=%lld&until=%lld&format=pprof",
+	         "/ingest?name=bench%zu&from=%lld&until=%lld&format=%s",
 	         i % SERVICES, (long long)(from / MS_PER_S),
-	         (long long)((from + STEP_MS) / MS_PER_S));
+	         (long long)((from + STEP_MS) / MS_PER_S),
+	         *b->form ? "folded" : "pprof");
 	r = ask(&b->api,
 	        (struct ask){.key = KEY_OPERATOR,
 	                     .method = "POST",
@@ -368,7 +382,8 @@ TEST(measure)
 	struct bench *b = calloc(1, sizeof(*b));
 
 	ck_assert_ptr_nonnull(b);
-	b->otlp = form && !strcmp(form, "otlp");
+	b->form = form ? form : "";
+	b->otlp = !strcmp(b->form, "otlp");
 	b->steps = (minutes ? atoll(minutes) : 360) * MINUTE_MS / STEP_MS;
 	b->from_ms = window_floor(WINDOW_DAY, clock_wall_ms()) -
 	             b->steps * STEP_MS;
@@ -376,7 +391,7 @@ TEST(measure)
 	draw_pushes(b);
 	b->api = test_api(4, "kept_bytes = 0\n");
 	push_all(b);
-	if (!b->otlp) {
+	if (!*b->form) {
 		tell_bytes(b, "fresh");
 		roll_up(b);
 		tell_bytes(b, "summed");

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "endpoint/call.h"
+#include "importer/importer.h"
 #include "lib/folded.h"
 #include "lib/store.h"
 #include "profile/pprof.h"
@@ -144,6 +145,7 @@ open_env(void)
 	buf_addf(&text, "[store]\ndir = %s\n[api]\nrun_dir = %s\n", dir, dir);
 	assert(!conf_parse("fuzz", buf_str(&text), &conf, &why));
 	assert(!counters_open(dir, 2, 1, &env.counters));
+	assert(!importer_start(&env.importer));
 	assert(!store_open(&conf, false, &env.store, &why));
 	stop_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	assert(stop_fd >= 0);

@@ -112,24 +112,43 @@ read_labels(struct request_push *r, struct wire w, char **out,
 /* --- profiles ------------------------------------------------------------- */
 
 static int
+take(void *arg, const struct importer_part *of, struct profile **made)
+{
+	struct profile **out = arg;
+
+	(void)of;
+	if (*out)
+		return -EOWNERDEAD; /* a file has one */
+	*out = TAKE(*made);
+	return 0;
+}
+
+/* Reads pprof, at once unless it has patterns. */
+static int
 read_profile(struct request_push *r, struct wire w, struct profile **out)
 {
 	CLEANUP_BUF struct buf raw = BUF_INIT(0);
-	const struct import_ask ask = {
+	struct import_ask ask = {
 		.type = "",
+		.format = "pprof",
 		.content_type = "",
 		.deltas = true,
+		.no_patterns = true,
 		.limits = taken_limits(r->c),
 	};
+	struct part file;
 	const char *p = (const char *)w.p;
 	size_t n = (size_t)(w.end - w.p);
 	int rc = import_inflate(p, n, &ask.limits, &raw, &r->why);
 
 	if (rc)
 		return rc;
-	return input_find("pprof")->read(raw.len ? buf_str(&raw) : p,
-	                                 raw.len ? raw.len : n, &ask, out,
-	                                 &r->why);
+	file = (struct part){raw.len ? raw.p : p, raw.len ? raw.len : n};
+	rc = input_find("pprof")->read(file.p, file.n, &ask, out, &r->why);
+	if (rc != -ENOTSUP)
+		return rc;
+	rc = taken_read(r->c, IMPORTER_PUSH, &ask, &file, take, out, &r->why);
+	return rc ? rc : *out ? 0 : -EOWNERDEAD;
 }
 
 /* Adds the windows of one profile. */

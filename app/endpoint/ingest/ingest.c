@@ -34,11 +34,15 @@ struct push {
 	const struct input *format;
 	const char *type; /* end of the name; NULL: it has no type */
 	bool lines;
+	struct profile *made; /* of a recording the first */
+	struct push_windows windows;
 };
 
 static void
 push_done(struct push *p)
 {
+	profile_free(p->made);
+	push_windows_done(&p->windows);
 	buf_done(&p->labels);
 	buf_done(&p->why);
 	buf_done(&p->raw);
@@ -240,64 +244,69 @@ type_of(const void *arg, const struct profile *made, uint32_t at)
 	return t && types & 1u << type_id(t) ? t : import_first_type(types);
 }
 
-/* Reads the profile as a type, "" for the file's. */
-static int
-read_as(struct call *c, struct push *p, const char *type, struct profile **out)
+static struct import_ask
+ask_of(struct call *c, const struct push *p)
 {
-	bool as_is = false;
-	const struct import_ask ask = {
-		.type = type,
+	return (struct import_ask){
+		.type = p->type && !is_recording(p) ? p->type : "",
+		.format = p->format->name,
 		.content_type = "",
 		.rate = p->taken.rate,
 		.lines = p->lines,
 		.deltas = true,
-		.as_is = &as_is,
 		.limits = taken_limits(c),
 	};
-	int rc =
-		p->format->read(p->profile.p, p->profile.n, &ask, out, &p->why);
+}
 
-	if (rc || !as_is)
-		p->sent = (struct part){0};
+/* Takes a profile of a push. Each type of a recording is a window. */
+static int
+take(void *arg, const struct importer_part *of, struct profile **made)
+{
+	struct push *p = arg;
+	int rc = of->type
+	                 ? push_add(&p->windows, of->type->name, *made, NULL, 0)
+	                 : 0;
+
+	if (!rc && !p->made)
+		p->made = TAKE(*made);
 	return rc;
 }
 
-/* Adds one window for each type of profile that a recording has. */
+/* Reads the profile: pprof, which every stored profile is, at once, and other
+ * formats in an importer. */
 static int
-add_recording(struct call *c, struct push *p, struct push_windows *out)
+read_profile(struct call *c, struct push *p)
 {
-	int rc = 0;
+	bool as_is = false;
+	struct import_ask ask = ask_of(c, p);
+	int rc = -ENOTSUP;
 
-	for (uint32_t i = 0; i < profile_ntypes && !rc; i++) {
-		CLEANUP_PROFILE struct profile *made = NULL;
-
-		buf_clear(&p->why);
-		rc = read_as(c, p, profile_types[i].name, &made);
-		if (!rc)
-			rc = push_add(out, profile_types[i].name, made, NULL,
-			              0);
-		else if (rc == -ENODATA)
-			rc = 0;
+	if (!strcmp(p->format->name, "pprof")) {
+		ask.as_is = &as_is;
+		ask.no_patterns = true;
+		rc = p->format->read(p->profile.p, p->profile.n, &ask, &p->made,
+		                     &p->why);
 	}
-	return rc;
+	if (rc || !as_is)
+		p->sent = (struct part){0};
+	if (rc != -ENOTSUP)
+		return rc;
+	ask.as_is = NULL;
+	rc = taken_read(c, IMPORTER_PUSH, &ask, &p->profile, take, p, &p->why);
+	return rc ? rc : p->made ? 0 : -EOWNERDEAD;
 }
 
 /* Stores all pushed types durably, or none. */
 static int
-store_types(struct call *c, struct push *p, struct profile *made)
+store_types(struct call *c, struct push *p)
 {
 	CLEANUP_FREE char *labels = pushed_labels(
-		buf_str(&p->labels), is_recording(p) ? NULL : made);
-	CLEANUP_PUSH struct push_windows w = {
-		.tenant = c->caller.tenant,
-		.service = p->app,
-		.labels = labels,
-		.max_series = c->env->conf->upload_max_series,
-	};
+		buf_str(&p->labels), is_recording(p) ? NULL : p->made);
+	struct push_windows *w = &p->windows;
 	int rc = !labels           ? -ENOMEM
-	         : is_recording(p) ? add_recording(c, p, &w)
-	                           : pushed_types(made, p->sent.p, p->sent.n,
-	                                          type_of, p, &w, &p->why);
+	         : is_recording(p) ? 0
+	                           : pushed_types(p->made, p->sent.p, p->sent.n,
+	                                          type_of, p, w, &p->why);
 
 	if (rc)
 		return refuse(c, rc, p);
@@ -307,14 +316,18 @@ store_types(struct call *c, struct push *p, struct profile *made)
 		return rc == -ENOENT ? fail(c, UnknownService, p->app)
 		                     : fail_store(c, rc);
 	}
-	pushed_times(&p->taken, made, &w);
+	pushed_times(&p->taken, p->made, w);
+	w->tenant = c->caller.tenant;
+	w->service = p->app;
+	w->labels = labels;
+	w->max_series = c->env->conf->upload_max_series;
 	if (call_begin(c))
 		return -1;
-	rc = pushes_store(&c->env->pushes, &c->env->store, &w, 1) ?: w.refused;
+	rc = pushes_store(&c->env->pushes, &c->env->store, w, 1) ?: w->refused;
 	if (rc != -EDQUOT)
 		return rc ? fail_store(c, rc) : 0;
 	detail_text(c, "service", p->app);
-	detail_int(c, "maxSeries", w.max_series);
+	detail_int(c, "maxSeries", w->max_series);
 	return fail(c, TooManyPushedSeries, p->app);
 }
 
@@ -347,7 +360,7 @@ set_type(struct call *c, struct push *p)
 }
 
 static int
-import(struct call *c, struct push *p, struct profile **out)
+import(struct call *c, struct push *p)
 {
 	const struct import_limits limits = taken_limits(c);
 	const struct input *looks = NULL;
@@ -364,10 +377,7 @@ import(struct call *c, struct push *p, struct profile **out)
 		looks = input_detect(p->profile.p, p->profile.n);
 	p->format = looks ? looks : p->format;
 	p->taken.format = p->format->name;
-	rc = set_type(c, p)
-	             ?: read_as(c, p,
-	                        p->type && !is_recording(p) ? p->type : "",
-	                        out);
+	rc = set_type(c, p) ?: read_profile(c, p);
 	if (rc == -EBADMSG)
 		looks = input_detect(p->profile.p, p->profile.n);
 	if (rc == -EBADMSG && looks && looks != p->format)
@@ -382,15 +392,14 @@ ingest_post(struct call *c)
 	CLEANUP(push_done)
 	struct push p = {.labels = BUF_INIT(BUF_MAX_SMALL),
 	                 .why = BUF_INIT(1024)};
-	CLEANUP_PROFILE struct profile *made = NULL;
 	int rc;
 
 	if (read_push(c, &p))
 		return -1;
-	rc = import(c, &p, &made);
+	rc = import(c, &p);
 	if (rc)
 		return refuse(c, rc, &p);
-	if (store_types(c, &p, made))
+	if (store_types(c, &p))
 		return -1;
 	return c->repeated ? 0 : answer_empty(c, c->route->status);
 }

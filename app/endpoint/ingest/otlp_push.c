@@ -93,23 +93,43 @@ take_part(void *arg, const struct otlp_part *of, struct profile **made)
 }
 
 static int
+take_imported(void *arg, const struct importer_part *of, struct profile **made)
+{
+	return take_part(
+		arg, &(struct otlp_part){of->service, of->labels, of->profiles},
+		made);
+}
+
+/* Reads protobuf at once, and JSON in an importer. */
+static int
+read_body(struct export *e, const struct import_ask *ask, struct buf *why)
+{
+	CLEANUP_BUF struct buf raw = BUF_INIT(0);
+	struct part body = {e->c->req->body, e->c->req->body_len};
+	int rc = import_inflate(body.p, body.n, &ask->limits, &raw, why);
+
+	if (rc)
+		return rc;
+	if (raw.len)
+		body = (struct part){raw.p, raw.len};
+	if (otlp_is_json(body.p, body.n))
+		return taken_read(e->c, IMPORTER_OTLP, ask, &body,
+		                  take_imported, e, why);
+	return otlp_read(body.p, body.n, ask, take_part, e, why);
+}
+
+static int
 read_parts(struct export *e)
 {
-	CLEANUP_BUF struct buf raw = BUF_INIT(0), why = BUF_INIT(BUF_MAX_SMALL);
-	const struct request *r = e->c->req;
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
 	const struct import_ask ask = {
 		.type = "",
 		.content_type = "",
 		.deltas = true,
 		.limits = taken_limits(e->c),
 	};
-	int rc = import_inflate(r->body, r->body_len, &ask.limits, &raw, &why);
+	int rc = read_body(e, &ask, &why);
 
-	if (!rc)
-		rc = raw.len ? otlp_read(raw.p, raw.len, &ask, take_part, e,
-		                         &why)
-		             : otlp_read(r->body, r->body_len, &ask, take_part,
-		                         e, &why);
 	if (!rc || rc == -ENODATA)
 		return 0;
 	if (!why.len)

@@ -1,6 +1,7 @@
 #include "store_upload.h"
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "endpoint/profile/wanted.h"
 #include "profile/pprof.h"
 #include "profile/summary.h"
@@ -10,6 +11,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <signal.h>
 #include <string.h>
 
 #define MAX_FILE   ((size_t)256 << 20)
@@ -55,12 +57,89 @@ unknown_format(struct call *c, const char *why)
 	return fail(c, UnsupportedMediaType, buf_str(&known));
 }
 
+/* Whom the parts of a file are for. */
+struct reading {
+	struct call *c;
+	taken_part *part;
+	void *arg;
+};
+
+static int
+go_on_reading(void *arg)
+{
+	const struct reading *r = arg;
+
+	return call_go_on(r->c);
+}
+
+static int
+take(void *arg, const struct importer_part *of, struct profile **made)
+{
+	const struct reading *r = arg;
+
+	return r->part(r->arg, of, made);
+}
+
+int
+taken_read(struct call *c, enum importer_task task, const struct import_ask *is,
+           const struct part *file, taken_part *part, void *arg,
+           struct buf *why)
+{
+	struct reading r = {c, part, arg};
+	struct importer_ask ask = {
+		.task = task,
+		.is = *is,
+		.tenant = c->caller.tenant,
+		.end_ns = c->end_ns,
+		.go_on = go_on_reading,
+		.part = take,
+		.arg = &r,
+	};
+	uint64_t more;
+	int rc;
+
+	for (;;) {
+		ask.fits = c->reads;
+		ask.memory = c->reads > CALL_LIGHT
+		                     ? c->env->conf->api_request_memory
+		                     : 0;
+		rc = importer_read(c->env->importer, &ask, file->p, file->n,
+		                   &more, why);
+		if (rc != -EAGAIN)
+			return rc;
+		buf_clear(why);
+		if (call_reads(c, (more ? more : CALL_LIGHT + 1) - c->reads))
+			return -ECANCELED;
+	}
+}
+
+/* No importer can be started any more: this process ends after the reply, and
+ * its supervisor starts another one. */
+static int
+fail_importer(struct call *c)
+{
+	log_err("the process that starts importers is gone");
+	raise(SIGTERM);
+	return fail_retry(c, 1, ApiUnavailable);
+}
+
 int
 taken_refuse(struct call *c, int rc, const char *why)
 {
 	switch (rc) {
 	case -ECANCELED:
-		return -1; /* announce() has failed the call */
+		return -1; /* the call has failed */
+	case -EOWNERDEAD:
+		detail_text(c, "reason", why);
+		return fail(c, ImportCrashed, why);
+	case -ETIME:
+		detail_int(c, "maxSeconds", c->env->conf->api_request_time);
+		return fail(c, ImportTooSlow,
+		            (long long)c->env->conf->api_request_time);
+	case -ESRCH:
+		return fail_importer(c);
+	case -EBUSY:
+		return fail_retry(c, 1, ApiUnavailable);
 	case -EBADMSG:
 		detail_text(c, "reason", why);
 		return fail(c, InvalidProfile, why);

@@ -4,6 +4,8 @@
 #pragma once
 
 #include "endpoint/call.h"
+#include "endpoint/call/multipart.h"
+#include "importer/importer.h"
 #include "profile/import.h"
 
 /* Facts about a profile to store; strings are borrowed. */
@@ -18,7 +20,17 @@ struct taken {
 
 /* Returns the limits of [upload], for one import. */
 struct import_limits taken_limits(struct call *c);
-/* Refuses a body that can't be read: 400, 413, 415. */
+typedef int
+taken_part(void *arg, const struct importer_part *of, struct profile **made);
+/*
+ * Reads a file in an importer, and calls part() for each profile in it. The
+ * call becomes heavy if the file turns out to need it.
+ *   Errors   of importer_read() but for -EAGAIN; for taken_refuse()
+ */
+MUST_CHECK int taken_read(struct call *c, enum importer_task task,
+                          const struct import_ask *is, const struct part *file,
+                          taken_part *part, void *arg, struct buf *why);
+/* Refuses a body that can't be read: 400, 413, 415, 422. */
 int taken_refuse(struct call *c, int rc, const char *why);
 /*
  * Finds when a profile was taken, if that is plausible.

@@ -49,13 +49,36 @@ answer(struct call *c, const char *id)
 	return profile_answer(c, &s);
 }
 
+/* The profile of a file. */
+struct uploaded {
+	struct profile *p;
+	const struct input *format;
+	const struct type *type;
+};
+
+static void
+uploaded_done(struct uploaded *u)
+{
+	profile_free(u->p);
+}
+
+static int
+take(void *arg, const struct importer_part *of, struct profile **made)
+{
+	struct uploaded *u = arg;
+
+	if (u->p)
+		return -EOWNERDEAD; /* a file has one */
+	*u = (struct uploaded){TAKE(*made), of->format, of->type};
+	return 0;
+}
+
 int
 session_post(struct call *c)
 {
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
-	CLEANUP_PROFILE struct profile *p = NULL;
-	const struct input *format;
-	const struct type *type;
+	CLEANUP(uploaded_done) struct uploaded u = {0};
+	const struct part file = {c->req->body, c->req->body_len};
 	struct import_ask ask = {
 		.type = param_text(c, P_CreateSession_type),
 		.format = param_text(c, P_CreateSession_format),
@@ -75,15 +98,16 @@ session_post(struct call *c)
 
 	if (check_service(c, t.service))
 		return -1;
-	rc = profile_import(c->req->body, c->req->body_len, &ask, &p, &format,
-	                    &type, &why);
+	rc = taken_read(c, IMPORTER_FILE, &ask, &file, take, &u, &why);
+	if (!rc && !u.p)
+		rc = -EOWNERDEAD;
 	if (rc)
 		return taken_refuse(c, rc, buf_str(&why));
-	t.format = format->name;
+	t.format = u.format->name;
 	t.notes = buf_str(&why);
-	t.type = type->name;
-	if (taken_store(c, &t, p, id))
+	t.type = u.type->name;
+	if (taken_store(c, &t, u.p, id))
 		return -1;
-	warn_unfit(c, p, type);
+	warn_unfit(c, u.p, u.type);
 	return answer(c, id);
 }

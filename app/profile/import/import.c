@@ -84,6 +84,8 @@ input_pprof_read(const char *p, size_t n, const struct import_ask *ask,
 	CLEANUP_PROFILE struct profile *made = NULL;
 	int r = pprof_decode_within(p, n, &limits, &made, why);
 
+	if (!r && ask->no_patterns && made->drop_frames)
+		r = -ENOTSUP;
 	if (!r && ask->as_is)
 		*ask->as_is = !made->drop_frames && !cut &&
 		              import_units_are_ours(made);

@@ -1494,8 +1494,8 @@ read_parts(struct otlp *o, struct wire file,
 	return -ENODATA;
 }
 
-static bool
-is_json(const char *p, size_t n)
+bool
+otlp_is_json(const char *p, size_t n)
 {
 	import_skip_blanks(&p, &n);
 	return n && *p == '{';
@@ -1512,7 +1512,7 @@ read_all(const char *p, size_t n, const struct import_ask *ask, bool apart,
 	CLEANUP_BUF struct buf made = BUF_INIT(ask->limits.raw_bytes);
 	struct wire file = {(const uint8_t *)p, (const uint8_t *)p + n};
 	unsigned layouts = OTLP_ALL_LAYOUTS;
-	bool json = is_json(p, n);
+	bool json = otlp_is_json(p, n);
 	int r = json ? otlp_json(p, n, &made, &layouts, why) : 0;
 
 	if (r == -E2BIG && !why->len)
@@ -1557,7 +1557,7 @@ input_otlp_looks(const char *p, size_t n)
 	struct wire w = {(const uint8_t *)p, (const uint8_t *)p + n};
 	uint64_t length;
 
-	if (is_json(p, n))
+	if (otlp_is_json(p, n))
 		return otlp_json_looks(p, n);
 	if (!n ||
 	    *w.p++ != WIRE_KEY(OTLP_N_DATA_RESOURCE_PROFILES, WIRE_BYTES) ||

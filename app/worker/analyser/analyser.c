@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "worker/ipc/pull_pages.h"
-#include "worker/ipc/sandbox.h"
+#include "sandbox/sandbox.h"
 
 #include <errno.h>
 #include <malloc.h>

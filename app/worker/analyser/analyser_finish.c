@@ -10,7 +10,7 @@
 #include "profile/pprof.h"
 #include "profile/summary.h"
 #include "pull_read.h"
-#include "worker/ipc/sandbox.h"
+#include "sandbox/sandbox.h"
 
 #include <errno.h>
 #include <signal.h>

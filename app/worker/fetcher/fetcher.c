@@ -4,7 +4,7 @@
 #include "collector_headers.h"
 #include "fetcher_transfer.h"
 #include "worker/ipc/messages.h"
-#include "worker/ipc/sandbox.h"
+#include "sandbox/sandbox.h"
 
 #include <errno.h>
 #include <fcntl.h>

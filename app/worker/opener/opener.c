@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "base/notify.h"
 #include "base/proc_text.h"
-#include "worker/ipc/sandbox.h"
+#include "sandbox/sandbox.h"
 
 #include <errno.h>
 #include <fcntl.h>

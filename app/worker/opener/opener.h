@@ -14,7 +14,7 @@
 #include "opener_readers.h"
 #include "opener_watchdog.h"
 #include "worker/ipc/messages.h"
-#include "worker/ipc/privilege.h"
+#include "sandbox/privilege.h"
 
 #define OPENER_MAX_RESTARTS 20 /* of the analyser, within a minute */
 

@@ -6,7 +6,7 @@
 #include "base/conf.h"
 #include "opener_ended.h"
 #include "worker/ipc/fetch.h"
-#include "worker/ipc/privilege.h"
+#include "sandbox/privilege.h"
 
 /* The type of fetcher_run() and courier_run(), which the child calls. */
 typedef int

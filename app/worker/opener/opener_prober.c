@@ -4,7 +4,7 @@
 #include "base/msg.h"
 #include "capture/allocs.h"
 #include "capture/inuse.h"
-#include "worker/ipc/privilege.h"
+#include "sandbox/privilege.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "worker/ipc/privilege.h"
+#include "sandbox/privilege.h"
 
 #include <errno.h>
 #include <fcntl.h>

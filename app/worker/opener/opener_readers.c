@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "base/proc_text.h"
 #include "opener.h"
-#include "worker/ipc/sandbox.h"
+#include "sandbox/sandbox.h"
 
 #include <errno.h>
 #include <fcntl.h>

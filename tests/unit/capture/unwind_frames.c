@@ -9,7 +9,7 @@
 #include "capture/unwind/unwind.h"
 #include "lib/frames_image.h"
 #include "lib/test.h"
-#include "worker/ipc/sandbox.h"
+#include "sandbox/sandbox.h"
 
 #include <elf.h>
 #include <string.h>

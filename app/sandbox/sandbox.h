@@ -1,12 +1,14 @@
 /*
- * Filters of system calls, one for each kind of process of the worker. The
- * strictest is for a process that parses data of targets: it has memory, clocks
- * and the descriptors that it was given, opens no path and starts no program.
+ * Filters of system calls, one for each kind of process of the worker, and one
+ * for importers of the API. The strictest are for processes that parse what
+ * strangers wrote: they have memory, clocks and the descriptors that they were
+ * given, open no path and start no program.
  */
 #pragma once
 
 #include "base/cleanup.h"
 
+#include <linux/filter.h>
 #include <stdint.h>
 
 /*
@@ -52,5 +54,21 @@ MUST_CHECK int sandbox_enter_opener(void);
  *   Errors   -errno
  */
 MUST_CHECK int sandbox_enter_reader(void);
+/*
+ * Makes the filter of an importer, which children of this process then enter at
+ * once: it may use memory, read and write the descriptors that it has, and ask
+ * for the time. Opening a path fails with EACCES; any other call kills it.
+ *   Owns     out->filter is the caller's; free() it
+ *   Errors   -errno
+ */
+MUST_CHECK int sandbox_make_importer(struct sock_fprog *out);
+/* Enters such a filter, for good. */
+MUST_CHECK int sandbox_enter_made(const struct sock_fprog *filter);
+/*
+ * Limits what the process may allocate from now on, for good, and lets it
+ * dump no core. statm_fd is that of memory_bound_by().
+ *   Errors   -errno
+ */
+MUST_CHECK int sandbox_limit_data(int statm_fd, int64_t bytes);
 /* Limits CPU time from now on; SIGXCPU ends a process that exceeds it. */
 MUST_CHECK int sandbox_limit_cpu(int64_t seconds);

@@ -1,14 +1,20 @@
 #include "sandbox.h"
 
+#include "base/file.h"
 #include "base/log.h"
+#include "base/memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/landlock.h>
+#include <linux/seccomp.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -237,13 +243,12 @@ static const int storing[] = {
 
 /* A reader also copies memory of targets, and runs the child that stops their
  * threads for a moment. */
-static const int reading[] = {
-	SCMP_SYS(process_vm_readv),
-	SCMP_SYS(wait4),
-	SCMP_SYS(waitid),
-	SCMP_SYS(rt_sigtimedwait),
-	SCMP_SYS(setfsuid), /* opener_files.c: files as their user sees them */
-	SCMP_SYS(setfsgid),
+static const int reading[] =
+	{
+		SCMP_SYS(process_vm_readv), SCMP_SYS(wait4),
+		SCMP_SYS(waitid),           SCMP_SYS(rt_sigtimedwait),
+		SCMP_SYS(setfsuid), /* opener_files.c: files as their user sees them */
+		SCMP_SYS(setfsgid),
 };
 
 /* Further calls of the opener: those for which it has capabilities, and those
@@ -263,6 +268,24 @@ static const int opening[] = {
 	SCMP_SYS(landlock_create_ruleset),
 	SCMP_SYS(landlock_add_rule),
 	SCMP_SYS(landlock_restrict_self),
+};
+
+/* All calls of an importer, besides those that get memory. */
+static const int importing[] = {
+	SCMP_SYS(read),
+	SCMP_SYS(write),
+	SCMP_SYS(munmap),
+	SCMP_SYS(mremap),
+	SCMP_SYS(madvise),
+	SCMP_SYS(brk),
+	SCMP_SYS(futex),
+	SCMP_SYS(exit_group),
+	SCMP_SYS(rt_sigreturn),
+	SCMP_SYS(sysinfo), /* qsort asks for the size of memory */
+	SCMP_SYS(getrandom),
+	SCMP_SYS(clock_gettime),
+	SCMP_SYS(gettimeofday),
+	SCMP_SYS(restart_syscall),
 };
 
 static int
@@ -411,6 +434,86 @@ sandbox_enter(int64_t memory_bytes)
 		rc = seccomp_load(ctx);
 	seccomp_release(ctx);
 	return rc;
+}
+
+/* Allows memory without code in it. */
+static int
+add_data(scmp_filter_ctx ctx)
+{
+	static const int calls[] = {SCMP_SYS(mmap), SCMP_SYS(mprotect)};
+	int rc = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(calls) && !rc; i++)
+		rc = seccomp_rule_add(
+			ctx, SCMP_ACT_ALLOW, calls[i], 1,
+			SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
+	return rc;
+}
+
+static int
+add_importer(scmp_filter_ctx ctx)
+{
+	int rc = add_all(ctx, SCMP_ACT_ALLOW, importing, ARRAY_LEN(importing));
+
+	if (!rc)
+		rc = add_data(ctx);
+	return rc ? rc : add_files(ctx, false);
+}
+
+/* Copies the filter from libseccomp, which writes it to a file. */
+static int
+export_filter(scmp_filter_ctx ctx, struct sock_fprog *out)
+{
+	CLEANUP_FD int fd = memfd_create("filter", MFD_CLOEXEC);
+	CLEANUP_BUF struct buf bytes = BUF_INIT(BUF_MAX_SMALL);
+	int rc = fd < 0 ? -errno : seccomp_export_bpf(ctx, fd);
+
+	if (!rc && lseek(fd, 0, SEEK_SET))
+		rc = -errno;
+	if (!rc)
+		rc = fd_read_all(fd, &bytes);
+	if (rc)
+		return rc;
+	out->filter = malloc(bytes.len);
+	if (!out->filter)
+		return -ENOMEM;
+	memcpy(out->filter, bytes.p, bytes.len);
+	out->len = (unsigned short)(bytes.len / sizeof(*out->filter));
+	return 0;
+}
+
+int
+sandbox_make_importer(struct sock_fprog *out)
+{
+	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_KILL_PROCESS);
+	int rc = ctx ? add_importer(ctx) : -ENOMEM;
+
+	if (!rc)
+		rc = export_filter(ctx, out);
+	seccomp_release(ctx);
+	return rc;
+}
+
+int
+sandbox_enter_made(const struct sock_fprog *filter)
+{
+	tzset(); /* reads a file */
+	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, filter, 0, 0) ? -errno
+	                                                                : 0;
+}
+
+int
+sandbox_limit_data(int statm_fd, int64_t bytes)
+{
+	struct rlimit r;
+	int rc = memory_bound_by(statm_fd, bytes);
+
+	if (!rc && getrlimit(RLIMIT_DATA, &r))
+		rc = -errno;
+	if (!rc)
+		rc = limit(RLIMIT_DATA, (int64_t)r.rlim_cur,
+		           (int64_t)r.rlim_cur);
+	return rc ? rc : limit(RLIMIT_CORE, 0, 0);
 }
 
 int

@@ -1,5 +1,5 @@
 /*
- * Users and capabilities of the worker's processes.
+ * Users and capabilities of the worker's processes, and of importers.
  *
  * The opener keeps the capabilities of its list as far as it has them. Its
  * children keep none, and run as another user if the opener may change users.
@@ -33,6 +33,12 @@ MUST_CHECK int privilege_keep(void);
  * killed when the opener dies. Returns -ESRCH when the opener is dead already.
  */
 MUST_CHECK int privilege_drop(const struct identity *who, pid_t parent);
+/*
+ * Drops the capabilities of an importer, if it has any, and all that a program
+ * could give it. The kernel kills it when its parent dies.
+ *   Errors   -errno; -ESRCH the parent is dead already
+ */
+MUST_CHECK int privilege_shed(pid_t parent);
 /* Has the kernel kill this process after some seconds, whatever it does. */
 MUST_CHECK int privilege_end_within(int seconds);
 /* Closes all descriptors from 3 on, except keep[n]. */

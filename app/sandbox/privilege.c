@@ -134,6 +134,15 @@ change_user(const struct identity *who)
 	return 0;
 }
 
+static int
+end_with(pid_t parent)
+{
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) ||
+	    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0))
+		return -errno;
+	return getppid() == parent ? 0 : -ESRCH;
+}
+
 int
 privilege_drop(const struct identity *who, pid_t parent)
 {
@@ -143,13 +152,30 @@ privilege_drop(const struct identity *who, pid_t parent)
 		rc = set_capabilities(NULL, 0);
 	if (!rc)
 		rc = no_new_privileges();
-	if (rc)
-		return rc;
 	/* The signal is set after the change of user, which resets it. */
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) ||
-	    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0))
-		return -errno;
-	return getppid() == parent ? 0 : -ESRCH;
+	return rc ? rc : end_with(parent);
+}
+
+static bool
+has_capabilities(void)
+{
+	cap_t now = cap_get_proc(), none = cap_init();
+	bool has = !now || !none || cap_compare(now, none);
+
+	cap_free(now);
+	cap_free(none);
+	return has;
+}
+
+/* The API's unit refuses capset(2), and leaves no capability to drop. */
+int
+privilege_shed(pid_t parent)
+{
+	int rc = has_capabilities() ? set_capabilities(NULL, 0) : 0;
+
+	if (!rc)
+		rc = no_new_privileges();
+	return rc ? rc : end_with(parent);
 }
 
 /* The kernel's timer goes on even while the process is stopped. */

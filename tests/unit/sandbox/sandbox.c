@@ -1,13 +1,13 @@
 /*
- * The sandboxes of the scheduler, the opener, the opener's readers and the
- * fetcher, tried by an attacker who has taken them over; and the user that
- * they run as.
+ * The sandboxes of the scheduler, the opener, the opener's readers, the fetcher
+ * and importers, tried by an attacker who has taken them over; and the user
+ * that parts of the worker run as.
  */
-#include "worker/ipc/sandbox.h"
+#include "sandbox/sandbox.h"
 
 #include "base/file.h"
 #include "lib/test.h"
-#include "worker/ipc/privilege.h"
+#include "sandbox/privilege.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -436,6 +436,131 @@ TEST(a_fetcher_may_do_what_a_connection_needs_and_no_more)
 		ck_assert_msg(status == 0, "%s: status %d", fetchers[i].label,
 		              status);
 	}
+}
+END
+
+static long
+read_any_file(void)
+{
+	return open("/etc/passwd", O_RDONLY | O_CLOEXEC);
+}
+
+static long
+make_memory_that_runs(void)
+{
+	return mmap(NULL, 4096, PROT_READ | PROT_EXEC,
+	            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED;
+}
+
+static long
+take_a_connection(void)
+{
+	return accept4(STDIN_FILENO, NULL, NULL, 0);
+}
+
+static long
+raise_a_limit_of_another(void)
+{
+	const struct rlimit none = {0, 0};
+
+	return prlimit(getppid(), RLIMIT_NOFILE, &none, NULL);
+}
+
+static long
+kill_a_thread_of_another(void)
+{
+	return syscall(SYS_tgkill, getppid(), getppid(), SIGTERM);
+}
+
+static long
+pass_a_descriptor(void)
+{
+	return recvmsg(STDIN_FILENO, NULL, 0);
+}
+
+static const struct {
+	const char *label;
+	long (*call)(void);
+	bool refused; /* it fails; other calls kill */
+} importers[] = {
+	{"a file", read_any_file, true},
+	{"a file to write", write_a_file, true},
+	{"a program", start_a_program, false},
+	{"a process", start_a_process, false},
+	{"the network", reach_the_network, false},
+	{"a service", reach_a_service_of_the_host, false},
+	{"a connection of the API", take_a_connection, false},
+	{"a descriptor", pass_a_descriptor, false},
+	{"a signal", signal_another_process, false},
+	{"a signal to a thread", kill_a_thread_of_another, false},
+	{"a limit of another", raise_a_limit_of_another, false},
+	{"a trace", trace_another_process, false},
+	{"memory of another", read_memory_of_another, false},
+	{"memory that runs", make_memory_that_runs, false},
+	{"a BPF map", load_a_program_into_the_kernel, false},
+	{"an event", open_an_event, false},
+	{"io_uring", use_an_io_uring, false},
+	{"a namespace", enter_a_namespace, false},
+};
+
+TEST(an_importer_taken_over_has_memory_and_its_descriptors_and_no_more)
+{
+	struct sock_fprog filter;
+
+	NEEDS_SANDBOX();
+	ck_assert_int_eq(sandbox_make_importer(&filter), 0);
+	for (size_t i = 0; i < ARRAY_LEN(importers); i++) {
+		int status;
+		pid_t pid = fork();
+
+		if (!pid) {
+			if (privilege_shed(getppid()) ||
+			    sandbox_enter_made(&filter))
+				_exit(2);
+			_exit(importers[i].call() != -1 || errno != EACCES);
+		}
+		ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+		if (importers[i].refused)
+			ck_assert_msg(status == 0, "%s: status %d",
+			              importers[i].label, status);
+		else
+			ck_assert_msg(WIFSIGNALED(status) &&
+			                      WTERMSIG(status) == SIGSYS,
+			              "%s: status %d", importers[i].label,
+			              status);
+	}
+	free(filter.filter);
+}
+END
+
+static bool
+gets_memory(size_t bytes)
+{
+	return mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+	            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED;
+}
+
+TEST(an_importer_has_no_capability_and_no_more_memory_than_its_limit)
+{
+	CLEANUP_FD int statm = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+	int status;
+	pid_t pid;
+
+	NEEDS_SANDBOX();
+	pid = fork();
+	if (!pid) {
+		struct rlimit more = {RLIM_INFINITY, RLIM_INFINITY};
+		bool bounded = !privilege_shed(getppid()) &&
+		               !sandbox_limit_data(statm, 16 << 20) &&
+		               setrlimit(RLIMIT_DATA, &more) &&
+		               !gets_memory(32 << 20) && gets_memory(1 << 20) &&
+		               prctl(PR_CAPBSET_DROP, 0, 0, 0, 0) &&
+		               setuid(0x7ffffffe);
+
+		_exit(!bounded);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
 }
 END
 

@@ -1,0 +1,131 @@
+#include "forker.h"
+
+#include "base/log.h"
+#include "base/msg.h"
+#include "reading.h"
+#include "sandbox/privilege.h"
+#include "sandbox/sandbox.h"
+#include "words.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+struct forker {
+	int socket;
+	int statm_fd; /* /proc/self/statm, for memory_bound_by() */
+	struct sock_fprog filter;
+	pid_t self, children[FORKER_CHILDREN]; /* 0: none */
+};
+
+static _Noreturn void
+be_importer(const struct forker *f, int socket, int64_t memory)
+{
+	int rc = prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) ? -errno : 0;
+
+	prctl(PR_SET_NAME, "stoker-import");
+	close(f->socket);
+	if (!rc && getppid() != f->self)
+		rc = -ESRCH;
+	if (!rc)
+		rc = sandbox_limit_data(f->statm_fd, memory);
+	close(f->statm_fd);
+	if (rc)
+		log_err("an importer is not bounded: %s", strerror(-rc));
+	else if (dup2(STDIN_FILENO, STDERR_FILENO) >= 0 &&
+	         !sandbox_enter_made(&f->filter))
+		reading_run(socket);
+	_exit(1);
+}
+
+static struct forker_reply
+start(struct forker *f, const struct forker_ask *ask, int socket)
+{
+	pid_t pid = socket < 0 || f->children[ask->child] ? -1 : fork();
+
+	if (!pid)
+		be_importer(f, socket, ask->memory);
+	if (pid > 0)
+		f->children[ask->child] = pid;
+	return (struct forker_reply){.pid = pid > 0 ? pid : -EAGAIN};
+}
+
+static struct forker_reply
+end(struct forker *f, const struct forker_ask *ask)
+{
+	struct forker_reply reply = {.pid = f->children[ask->child]};
+
+	f->children[ask->child] = 0;
+	if (!reply.pid)
+		return reply;
+	kill(reply.pid, SIGKILL);
+	while (waitpid(reply.pid, &reply.status, 0) < 0 && errno == EINTR)
+		;
+	return reply;
+}
+
+/* Returns false at the end. */
+static bool
+serve(struct forker *f)
+{
+	CLEANUP_FD int socket = -1;
+	struct forker_ask ask;
+	struct forker_reply reply;
+	size_t nfds = 1;
+
+	if (msg_recv(f->socket, &ask, sizeof(ask), &socket, &nfds) !=
+	            sizeof(ask) ||
+	    ask.child >= FORKER_CHILDREN)
+		return false;
+	reply = ask.start ? start(f, &ask, socket) : end(f, &ask);
+	return !msg_send(f->socket, &reply, sizeof(reply), NULL, 0);
+}
+
+/* Replaces the descriptors of the API, its listening socket among them. */
+static int
+close_all(const struct forker *f)
+{
+	CLEANUP_FD int none = open("/dev/null", O_RDWR | O_CLOEXEC);
+	const int keep[] = {f->socket, f->statm_fd};
+
+	if (none < 0 || dup2(none, STDIN_FILENO) < 0 ||
+	    dup2(none, STDOUT_FILENO) < 0)
+		return -errno;
+	privilege_close_but(keep, ARRAY_LEN(keep));
+	none = -1;
+	return 0;
+}
+
+void
+forker_run(int socket)
+{
+	struct forker f = {
+		.socket = socket,
+		.statm_fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC),
+		.self = getpid(),
+	};
+	static const int ending[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2};
+	sigset_t blocked;
+	int rc = f.statm_fd < 0 ? -errno : close_all(&f);
+
+	/* Signals that end the API let it finish its request first. */
+	sigemptyset(&blocked);
+	for (size_t i = 0; i < ARRAY_LEN(ending); i++)
+		sigaddset(&blocked, ending[i]);
+	sigprocmask(SIG_BLOCK, &blocked, NULL);
+	prctl(PR_SET_NAME, "stoker-forker");
+	if (!rc)
+		rc = privilege_shed(getppid());
+	if (!rc)
+		rc = sandbox_make_importer(&f.filter);
+	if (rc)
+		log_err("files of other tools cannot be read: %s",
+		        strerror(-rc));
+	while (!rc && serve(&f))
+		;
+	_exit(rc != 0);
+}

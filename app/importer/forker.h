@@ -1,0 +1,7 @@
+/*
+ * The process that forks importers. It reads nothing of what strangers send.
+ */
+#pragma once
+
+/* Serves asks of words.h until the other end of the socket is closed. */
+_Noreturn void forker_run(int socket);

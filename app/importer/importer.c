@@ -1,0 +1,420 @@
+#include "importer.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/msg.h"
+#include "base/utf8.h"
+#include "forker.h"
+#include "profile/pprof.h"
+#include "words.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+
+#define TICK_MS     100
+#define OWN_STRINGS 256 /* most that an importer adds to those of a file */
+
+struct importer {
+	int control;  /* to the forker */
+	int small;    /* to the importer of small files; -1: none */
+	char *tenant; /* whose files that one reads */
+};
+
+/* --- the forker ----------------------------------------------------------- */
+
+int
+importer_start(struct importer **out)
+{
+	struct importer *im = malloc(sizeof(*im));
+	int pair[2];
+	int rc = im ? msg_pair(pair) : -ENOMEM;
+	pid_t pid;
+
+	if (rc) {
+		free(im);
+		return rc;
+	}
+	pid = fork();
+	if (!pid)
+		forker_run(pair[1]);
+	rc = pid < 0 ? -errno : 0;
+	close(pair[1]);
+	*im = (struct importer){.control = pair[0], .small = -1};
+	if (rc)
+		importer_stop(im);
+	else
+		*out = im;
+	return rc;
+}
+
+void
+importer_stop(struct importer *im)
+{
+	if (!im)
+		return;
+	close_ptr(&im->control);
+	close_ptr(&im->small);
+	free(im->tenant);
+	free(im);
+}
+
+static int
+ask_forker(struct importer *im, const struct forker_ask *ask, int socket,
+           struct forker_reply *out)
+{
+	size_t nfds = 0;
+	int rc = msg_send(im->control, ask, sizeof(*ask), &socket,
+	                  socket >= 0 ? 1 : 0);
+
+	if (rc || msg_recv(im->control, out, sizeof(*out), NULL, &nfds) !=
+	                  sizeof(*out))
+		return -ESRCH;
+	return out->pid < 0 ? -EBUSY : 0;
+}
+
+/* Kills an importer, and says how it ended if it had ended before. */
+static int
+end(struct importer *im, uint32_t child, int *status)
+{
+	const struct forker_ask ask = {.child = child};
+	struct forker_reply reply;
+	int rc = ask_forker(im, &ask, -1, &reply);
+
+	if (child == FORKER_SMALL)
+		close_ptr(&im->small);
+	if (!rc)
+		*status = reply.status;
+	return rc;
+}
+
+static int
+start(struct importer *im, uint32_t child, int64_t memory, int *out)
+{
+	const struct forker_ask ask = {
+		.child = child, .start = true, .memory = memory};
+	struct forker_reply reply;
+	int pair[2];
+	int rc;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
+		return -EBUSY;
+	rc = ask_forker(im, &ask, pair[1], &reply);
+	close(pair[1]);
+	if (rc)
+		close(pair[0]);
+	else
+		*out = pair[0];
+	return rc;
+}
+
+/* Starts the importer of small files, unless that of the tenant runs. */
+static int
+start_small(struct importer *im, const char *tenant)
+{
+	int status, rc = 0;
+
+	if (im->small >= 0 && !strcmp(im->tenant, tenant) &&
+	    !fd_hung_up(im->small))
+		return 0;
+	if (im->small >= 0)
+		rc = end(im, FORKER_SMALL, &status);
+	free(im->tenant);
+	im->tenant = strdup(tenant);
+	if (!im->tenant)
+		return -ENOMEM;
+	return rc ? rc : start(im, FORKER_SMALL, MEMORY_IMPORTER, &im->small);
+}
+
+/* --- words of an importer ------------------------------------------------- */
+
+struct talk {
+	const struct importer_ask *ask;
+	int socket;
+	bool parted; /* a part was given out */
+	bool ended;  /* and all was heard */
+	struct buf *why;
+};
+
+/* Waits until the importer can be heard, or spoken to. */
+static int
+wait_for(const struct talk *t, short events)
+{
+	const struct importer_ask *a = t->ask;
+	struct pollfd fd = {t->socket, events, 0};
+	int ready;
+
+	while (!(ready = poll(&fd, 1, TICK_MS))) {
+		if (a->end_ns && clock_mono_ns() >= a->end_ns)
+			return -ETIME;
+		if (a->go_on && a->go_on(a->arg))
+			return -ECANCELED;
+	}
+	return ready < 0 && errno != EINTR ? -errno : 0;
+}
+
+static void
+skip(struct iovec **v, size_t *nv, size_t n)
+{
+	while (*nv && n >= (*v)->iov_len) {
+		n -= (*v)->iov_len;
+		(*v)++;
+		(*nv)--;
+	}
+	if (*nv) {
+		(*v)->iov_base = (char *)(*v)->iov_base + n;
+		(*v)->iov_len -= n;
+	}
+}
+
+static int
+say(const struct talk *t, struct iovec *v, size_t nv)
+{
+	skip(&v, &nv, 0);
+	while (nv) {
+		const struct msghdr m = {.msg_iov = v, .msg_iovlen = nv};
+		ssize_t n = sendmsg(t->socket, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
+		int rc = 0;
+
+		if (n >= 0)
+			skip(&v, &nv, (size_t)n);
+		else if (errno == EAGAIN)
+			rc = wait_for(t, POLLOUT);
+		else if (errno != EINTR)
+			rc = -EOWNERDEAD;
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+static int
+hear(const struct talk *t, void *p, size_t n)
+{
+	char *to = p;
+
+	while (n) {
+		ssize_t got = recv(t->socket, to, n, MSG_DONTWAIT);
+		int rc = 0;
+
+		if (got > 0) {
+			to += got;
+			n -= (size_t)got;
+		} else if (got < 0 && errno == EAGAIN) {
+			rc = wait_for(t, POLLIN);
+		} else if (!got || errno != EINTR) {
+			rc = -EOWNERDEAD;
+		}
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+static int
+hear_buf(const struct talk *t, uint64_t n, struct buf *out)
+{
+	char *to = buf_reserve(out, n);
+	int rc = to ? hear(t, to, n) : buf_err(out);
+
+	if (!rc)
+		out->len += n;
+	return rc;
+}
+
+/* As hear_buf(), for a text. */
+static int
+hear_text(const struct talk *t, uint64_t n, struct buf *out)
+{
+	size_t from = out->len;
+	int rc = n ? hear_buf(t, n, out) : 0;
+
+	if (!rc && n &&
+	    (memchr(out->p + from, 0, n) || !utf8_valid(out->p + from, n)))
+		rc = -EOWNERDEAD;
+	buf_putc(out, '\0');
+	return rc ? rc : buf_err(out);
+}
+
+/* True for what an importer says that has not been taken over. */
+static bool
+is_sound(const struct importer_ask *a, const struct importer_said *s)
+{
+	static const int results[] = {0,          -EBADMSG, -E2BIG,
+	                              -EOVERFLOW, -ENOMEM,  -EPROTONOSUPPORT,
+	                              -ENODATA,   -EAGAIN};
+	bool known = !s->end;
+
+	for (size_t i = 0; i < ARRAY_LEN(results); i++)
+		known |= s->rc == results[i];
+	return known && s->end <= 1 && s->why <= IMPORTER_TEXT_MAX &&
+	       s->service <= IMPORTER_TEXT_MAX &&
+	       s->labels <= IMPORTER_TEXT_MAX * 16 &&
+	       s->file <= a->is.limits.raw_bytes && s->format >= -1 &&
+	       s->format < (int64_t)ninputs && s->type >= -1 &&
+	       s->type < (int64_t)profile_ntypes &&
+	       (a->task != IMPORTER_FILE || s->end ||
+	        (s->format >= 0 && (s->type >= 0 || a->is.untyped)));
+}
+
+/* Decodes a part. It is ours to bound: an importer has no limits that this
+ * process knows of. */
+static int
+decode(const struct talk *t, const struct buf *file, struct profile **out)
+{
+	const struct import_limits *l = &t->ask->is.limits;
+	const struct pprof_limits limits = {
+		.bytes = l->raw_bytes,
+		.memory = l->memory,
+		.strings = l->strings + OWN_STRINGS,
+		.samples = l->samples,
+	};
+
+	return pprof_decode_within(file->p, file->len, &limits, out, t->why);
+}
+
+static int
+hear_part(struct talk *t, const struct importer_said *s)
+{
+	CLEANUP_BUF struct buf file = BUF_INIT(s->file + 1);
+	CLEANUP_BUF struct buf texts = BUF_INIT(IMPORTER_TEXT_MAX * 20);
+	CLEANUP_PROFILE struct profile *p = NULL;
+	struct importer_part of = {
+		.format = s->format < 0 ? NULL : &inputs[s->format],
+		.type = s->type < 0 ? NULL : &profile_types[s->type],
+		.profiles = s->profiles,
+	};
+	int rc = hear_text(t, s->service, &texts)
+	                 ?: hear_text(t, s->labels, &texts)
+	                 ?: hear_buf(t, s->file, &file)
+	                 ?: decode(t, &file, &p);
+
+	if (rc)
+		return rc;
+	buf_done(&file);
+	of.service = texts.p;
+	of.labels = texts.p + s->service + 1;
+	t->parted = true;
+	return t->ask->part(t->ask->arg, &of, &p);
+}
+
+static int
+hear_end(struct talk *t, const struct importer_said *s, uint64_t *inflated)
+{
+	CLEANUP_BUF struct buf why = BUF_INIT(IMPORTER_TEXT_MAX + 2);
+	int rc = hear_text(t, s->why, &why);
+
+	if (rc)
+		return rc;
+	buf_puts(t->why, why.p);
+	t->ended = s->rc != -EAGAIN && s->rc != -ENOMEM;
+	*inflated = s->inflated;
+	if (s->rc == -ENOMEM && !t->ask->memory && !t->parted) {
+		*inflated = 0;
+		return -EAGAIN;
+	}
+	return s->rc == -EAGAIN && t->parted ? -EOWNERDEAD : s->rc;
+}
+
+static int
+hear_all(struct talk *t, uint64_t *inflated)
+{
+	for (;;) {
+		struct importer_said s;
+		int rc = hear(t, &s, sizeof(s));
+
+		if (!rc && !is_sound(t->ask, &s))
+			rc = -EOWNERDEAD;
+		if (rc)
+			return rc;
+		if (s.end)
+			return hear_end(t, &s, inflated);
+		rc = hear_part(t, &s);
+		if (rc)
+			return rc;
+	}
+}
+
+static uint32_t
+length(const char *text)
+{
+	return text ? (uint32_t)strlen(text) : 0;
+}
+
+static int
+say_all(const struct talk *t, const void *p, size_t n)
+{
+	const struct importer_ask *a = t->ask;
+	const struct import_ask *is = &a->is;
+	struct importer_words words = {
+		.task = a->task,
+		.type = length(is->type),
+		.format = length(is->format),
+		.content_type = length(is->content_type),
+		.event = length(is->event),
+		.ratio = is->limits.ratio,
+		.strings = is->limits.strings,
+		.samples = is->limits.samples,
+		.lines = is->lines,
+		.deltas = is->deltas,
+		.untyped = is->untyped,
+		.rate = is->rate,
+		.raw_bytes = is->limits.raw_bytes,
+		.memory = is->limits.memory,
+		.fits = a->fits,
+		.file = n,
+	};
+	struct iovec v[] = {
+		{&words, sizeof(words)},
+		{(void *)is->type, words.type},
+		{(void *)is->format, words.format},
+		{(void *)is->content_type, words.content_type},
+		{(void *)is->event, words.event},
+		{(void *)p, n},
+	};
+
+	return say(t, v, ARRAY_LEN(v));
+}
+
+/* --- one file ------------------------------------------------------------- */
+
+static void
+put_death(int status, struct buf *why)
+{
+	buf_clear(why);
+	if (WIFSIGNALED(status))
+		buf_addf(why, "signal %d: %s", WTERMSIG(status),
+		         strsignal(WTERMSIG(status)));
+	else
+		buf_addf(why, "status %d", WEXITSTATUS(status));
+}
+
+int
+importer_read(struct importer *im, const struct importer_ask *ask,
+              const void *p, size_t n, uint64_t *inflated, struct buf *why)
+{
+	uint32_t child = ask->memory ? FORKER_LARGE : FORKER_SMALL;
+	CLEANUP_FD int large = -1;
+	int status = 0, ended = 0,
+	    rc = ask->memory ? start(im, child, ask->memory, &large)
+	                     : start_small(im, ask->tenant);
+	struct talk t = {.ask = ask, .why = why};
+
+	if (rc)
+		return rc;
+	t.socket = ask->memory ? large : im->small;
+	rc = say_all(&t, p, n);
+	if (!rc || rc == -EOWNERDEAD)
+		rc = hear_all(&t, inflated);
+	if (!t.ended || ask->memory)
+		ended = end(im, child, &status);
+	if (rc == -EOWNERDEAD)
+		put_death(status, why);
+	return rc == -EOWNERDEAD && ended ? ended : rc;
+}

@@ -1,0 +1,7 @@
+/*
+ * What an importer does: it reads files, one after the other, until the other
+ * end of its socket is closed.
+ */
+#pragma once
+
+_Noreturn void reading_run(int socket);

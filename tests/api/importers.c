@@ -1,0 +1,195 @@
+/* The children that read files of other tools die, hang and run out of memory
+ * in a real pool. */
+#include "base/clock.h"
+#include "lib/api.h"
+#include "lib/api_short.h"
+#include "lib/test.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#define UPLOAD "/api/v1/profiling/sessions?service=" TEST_SERVICE "&type=cpu"
+#define PUSH   "/ingest?name=pushed&format=folded"
+#define LARGE  ((size_t)3 << 20) /* more than a light call may inflate to */
+
+/* Returns a child of a process that has the name, other than those in seen[];
+ * 0: none. */
+static pid_t
+child_named(pid_t of, const char *name, const pid_t *seen, int nseen)
+{
+	char path[64], comm[32];
+	pid_t child, found = 0;
+	FILE *f, *g;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)of,
+	         (int)of);
+	f = fopen(path, "r");
+	while (f && !found && fscanf(f, "%d", &child) == 1) {
+		snprintf(path, sizeof(path), "/proc/%d/comm", (int)child);
+		g = fopen(path, "r");
+		if (g && fscanf(g, "%31s", comm) == 1 && !strcmp(comm, name))
+			found = child;
+		if (g)
+			fclose(g);
+		for (int i = 0; i < nseen; i++)
+			found = seen[i] == found ? 0 : found;
+	}
+	if (f)
+		fclose(f);
+	return found;
+}
+
+static pid_t
+forker_of(pid_t api)
+{
+	pid_t found;
+
+	while (!(found = child_named(api, "stoker-forker", NULL, 0)))
+		poll(NULL, 0, 1);
+	return found;
+}
+
+/* Waits for an importer that is not in seen[], if it is to appear. */
+static pid_t
+importer_of(const struct test_api *a, const pid_t *seen, int nseen, bool wait)
+{
+	int64_t end_ns = clock_mono_ns() + 20 * NS_PER_S;
+
+	do {
+		for (int i = 0; i < a->n; i++) {
+			pid_t found = child_named(forker_of(a->pids[i]),
+			                          "stoker-import", seen, nseen);
+
+			if (found)
+				return found;
+		}
+		poll(NULL, 0, 1);
+	} while (wait && clock_mono_ns() < end_ns);
+	ck_assert_msg(!wait, "no importer appears");
+	return 0;
+}
+
+static void
+put_stacks(struct buf *out, size_t bytes)
+{
+	for (unsigned i = 0; out->len < bytes; i++)
+		buf_addf(out, "main;handle_%u;work_%u 1\n", i % 700, i);
+}
+
+/* Uploads in another process, which exits with 0 for the expected reply. */
+static pid_t
+upload_apart(struct test_api *a, const struct buf *file, int status,
+             const char *says)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		CLEANUP_REPLY struct client_reply r =
+			api_send(a, UPLOAD, "text/plain", file->p, file->len);
+		bool as = r.status == status && strstr(buf_str(&r.body), says);
+
+		if (!as)
+			fprintf(stderr, "%d %s\n", r.status, buf_str(&r.body));
+		_exit(!as);
+	}
+	return pid;
+}
+
+static void
+succeeds(struct test_api *a, const char *path, const void *p, size_t n,
+         int status)
+{
+	CLEANUP_REPLY struct client_reply r =
+		api_send(a, path, "text/plain", p, n);
+
+	ck_assert_msg(r.status == status, "%d: %s", r.status, buf_str(&r.body));
+}
+
+static void
+ended_well(pid_t pid)
+{
+	int status;
+
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+}
+
+static const struct {
+	int signal;
+	const char *says;
+} ends[] = {
+	{SIGKILL, "ImportCrashed"},
+	{SIGSEGV, "ImportCrashed"},
+	{SIGSTOP, "ImportTooSlow"}, /* as a reader that never ends */
+};
+
+TEST(a_file_that_ends_its_reader_costs_one_upload_and_nobody_waits)
+{
+	CLEANUP_API struct test_api a = test_api(2, "request_time = 3s\n");
+	CLEANUP_BUF struct buf file = BUF_INIT(LARGE * 2);
+
+	put_stacks(&file, LARGE);
+	for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+		pid_t seen[API_MAX_POOL], client, importer;
+		int n = 0;
+
+		while ((seen[n] = importer_of(&a, seen, n, false)))
+			n++;
+		client = upload_apart(&a, &file, 422, ends[i].says);
+		importer = importer_of(&a, seen, n, true);
+		ck_assert_int_eq(kill(importer, SIGSTOP), 0);
+		succeeds(&a, PUSH, "a;b 3\n", 6, 200);
+		ck_assert_int_eq(kill(importer, ends[i].signal), 0);
+		if (ends[i].signal == SIGSEGV)
+			ck_assert_int_eq(kill(importer, SIGCONT), 0);
+		ended_well(client);
+	}
+	for (int i = 0; i < a.n;
+	     i++) /* the processes of the pool are the same */
+		ck_assert_int_eq(waitpid(a.pids[i], NULL, WNOHANG), 0);
+	succeeds(&a, UPLOAD, "a;b 3\n", 6, 201);
+}
+END
+
+TEST(a_reader_that_died_between_two_pushes_is_replaced)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+
+	succeeds(&a, PUSH, "a;b 3\n", 6, 200);
+	ck_assert_int_eq(kill(importer_of(&a, NULL, 0, true), SIGKILL), 0);
+	succeeds(&a, PUSH, "a;b 3\n", 6, 200);
+}
+END
+
+TEST(a_file_that_needs_too_much_memory_is_refused_and_the_process_lives)
+{
+	CLEANUP_API struct test_api a = test_api(1, "request_memory = 16M\n");
+	CLEANUP_BUF struct buf file = BUF_INIT(LARGE * 2);
+	CLEANUP_REPLY struct client_reply r = {0};
+
+	put_stacks(&file, LARGE);
+	r = api_send(&a, UPLOAD, "text/plain", file.p, file.len);
+	ck_assert_msg(r.status == 422 &&
+	                      strstr(buf_str(&r.body), "RequestTooExpensive"),
+	              "%d: %s", r.status, buf_str(&r.body));
+	succeeds(&a, UPLOAD, "a;b 3\n", 6, 201);
+	ck_assert_int_eq(waitpid(a.pids[0], NULL, WNOHANG), 0);
+}
+END
+
+TEST(a_process_without_its_forker_answers_and_ends)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r = {0};
+
+	ck_assert_int_eq(kill(forker_of(a.pids[0]), SIGKILL), 0);
+	r = api_send(&a, PUSH, "text/plain", "a;b 3\n", 6);
+	ck_assert_int_eq(r.status, 503);
+	ck_assert_int_eq(test_api_wait(&a, 0), 0);
+}
+END
+
+SUITE("importers", .seconds = 60);

@@ -132,6 +132,7 @@ service_options(const struct options *o, json_t *service)
 	    set_text(service, "pprofUrl", o->pprof_url) ||
 	    set_text(service, "source", o->source) ||
 	    set_text(service, "sourceLink", o->source_link) ||
+	    set_text(service, "traceLink", o->trace_link) ||
 	    set_text(service, "collector", o->collector) ||
 	    set_text(service, "description", o->description))
 		return failed("an option is not UTF-8");
@@ -158,6 +159,7 @@ members_show(struct buf *out, const json_t *service, const struct screen *s)
 		{"allow", "allow"},
 		{"description", "description"},
 		{"source link", "sourceLink"},
+		{"trace link", "traceLink"},
 		{"collector", "collector"},
 	};
 

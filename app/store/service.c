@@ -15,8 +15,8 @@ static const struct row_field fields[] = {
 	ROW_FIELD(service, pprof_url),   ROW_FIELD(service, source),
 	ROW_FIELD(service, allow),       ROW_FIELD(service, labels),
 	ROW_FIELD(service, description), ROW_FIELD(service, source_link),
-	ROW_FIELD(service, collector),   ROW_FIELD(service, created_ms),
-	ROW_FIELD(service, updated_ms),
+	ROW_FIELD(service, trace_link),  ROW_FIELD(service, collector),
+	ROW_FIELD(service, created_ms),  ROW_FIELD(service, updated_ms),
 };
 static const struct row_type type = ROW_TYPE(service, fields);
 
@@ -51,6 +51,7 @@ add(struct store *s, const struct service *v)
 	                    V(v->pprof_url), V(v->source), V(v->allow),
 	                    V(v->labels), V(v->description),
 	                    V(v->source_link ? v->source_link : ""),
+	                    V(v->trace_link ? v->trace_link : ""),
 	                    V(v->collector ? v->collector : "")));
 
 	if (n <= 0)
@@ -74,6 +75,7 @@ service_replace(struct store *s, const struct service *v)
 	                    V(v->match_value), V(v->pprof_url), V(v->source),
 	                    V(v->allow), V(v->labels), V(v->description),
 	                    V(v->source_link ? v->source_link : ""),
+	                    V(v->trace_link ? v->trace_link : ""),
 	                    V(v->collector ? v->collector : ""), V(v->tenant),
 	                    V(v->name)));
 

@@ -9,6 +9,7 @@ struct service {
 	char *tenant, *name, *kind, *host, *match_kind, *match_value;
 	char *pprof_url, *source, *allow, *labels, *description;
 	char *source_link; /* a template of addresses; "": none */
+	char *trace_link;  /* likewise */
 	char *collector;   /* address that profiles are sent to; "": none */
 	int64_t created_ms, updated_ms;
 };
@@ -36,7 +37,7 @@ void service_list_done(struct service_list *l);
 
 /*
  * Adds a service. The store sets times; every string must be set, except
- * source_link and collector, of which NULL is "".
+ * source_link, trace_link and collector, of which NULL is "".
  *   Errors   -EEXIST
  */
 MUST_CHECK int service_add(struct store *s, const struct service *v);

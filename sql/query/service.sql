@@ -3,8 +3,9 @@
 -- name: service_insert
 INSERT INTO service (tenant, name, kind, host, match_kind, match_value,
                      pprof_url, source, allow, labels, description,
-                     source_link, collector, created_ms, updated_ms)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, now_ms(),
+                     source_link, trace_link, collector, created_ms,
+                     updated_ms)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, now_ms(),
         now_ms())
 ON CONFLICT DO NOTHING;
 
@@ -12,19 +13,20 @@ ON CONFLICT DO NOTHING;
 UPDATE service
 SET kind = $1, host = $2, match_kind = $3, match_value = $4, pprof_url = $5,
     source = $6, allow = $7, labels = $8, description = $9,
-    source_link = $10, collector = $11, updated_ms = now_ms()
-WHERE tenant = $12 AND name = $13;
+    source_link = $10, trace_link = $11, collector = $12,
+    updated_ms = now_ms()
+WHERE tenant = $13 AND name = $14;
 
 -- name: service_get
 SELECT tenant, name, kind, host, match_kind, match_value, pprof_url, source,
-       allow, labels, description, source_link, collector, created_ms,
-       updated_ms
+       allow, labels, description, source_link, trace_link, collector,
+       created_ms, updated_ms
 FROM service WHERE tenant = $1 AND name = $2;
 
 -- name: service_list
 SELECT tenant, name, kind, host, match_kind, match_value, pprof_url, source,
-       allow, labels, description, source_link, collector, created_ms,
-       updated_ms
+       allow, labels, description, source_link, trace_link, collector,
+       created_ms, updated_ms
 FROM service WHERE tenant = $1 AND name > $2
 ORDER BY name LIMIT CAST($3 AS BIGINT);
 
@@ -50,8 +52,8 @@ ORDER BY s.name;
 
 -- name: service_list_host
 SELECT tenant, name, kind, host, match_kind, match_value, pprof_url, source,
-       allow, labels, description, source_link, collector, created_ms,
-       updated_ms
+       allow, labels, description, source_link, trace_link, collector,
+       created_ms, updated_ms
 FROM service WHERE host IN ('', $1) AND match_kind <> ''
 ORDER BY tenant, name;
 

@@ -90,6 +90,7 @@ TEST(services_are_added_shown_replaced_and_removed)
 	         "    \"labels\": {},\n"
 	         "    \"description\": \"\",\n"
 	         "    \"sourceLink\": \"\",\n"
+	         "    \"traceLink\": \"\",\n"
 	         "    \"collector\": \"\",\n"
 	         "    \"createdAt\": \"*Z\",\n"
 	         "    \"updatedAt\": \"*Z\",\n"

@@ -141,6 +141,43 @@ static const struct {
 	{"https://git.example.org@evil.example/{file}", 400},
 };
 
+static const struct {
+	const char *link;
+	int status;
+} traces[] = {
+	{"", 200},
+	{"https://tempo.example.org/{trace}", 200},
+	{"http://jaeger:16686/trace/{trace}?uiFind={span}", 200},
+	{"https://tempo.example.org/{span}", 400}, /* of all traces */
+	{"https://tempo.example.org/{trace}/{file}", 400},
+	{"https://tempo.example.org/{traces}", 400},
+	{"https://{trace}.example.org/", 400},
+	{"javascript:alert(1)//{trace}", 400},
+};
+
+TEST(a_trace_link_is_an_address_whose_host_no_trace_can_change)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+
+	for (size_t i = 0; i < ARRAY_LEN(traces); i++) {
+		CLEANUP_REPLY struct client_reply r = {0};
+		char body[256];
+
+		snprintf(body, sizeof(body), "{\"traceLink\":\"%s\"}",
+		         traces[i].link);
+		r = ask(&a, (struct ask){.key = KEY_ADMIN,
+		                         .method = "PUT",
+		                         .path = SERVICES "/" TEST_SERVICE,
+		                         .body = body});
+		ck_assert_msg(r.status == traces[i].status, "%s: %s", body,
+		              buf_str(&r.body));
+		if (r.status == 200)
+			ck_assert_ptr_nonnull(
+				strstr(buf_str(&r.body), traces[i].link));
+	}
+}
+END
+
 TEST(a_source_link_is_an_address_whose_host_no_file_can_change)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");

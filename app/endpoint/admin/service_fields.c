@@ -141,11 +141,13 @@ has_plain_host(const char *text)
 	return false;
 }
 
-/* Checks a template of addresses: pages put files of programs into it. */
+/* Checks a template of addresses: pages put texts of programs into it. is_known
+ * tells the placeholders; one that begins with `needed` has to be there. */
 static bool
-is_source_link(const char *text)
+is_template(const char *text, bool (*is_known)(const char *, size_t),
+            char needed)
 {
-	bool has_file = false;
+	bool has_needed = false;
 
 	if (!has_plain_host(text))
 		return false;
@@ -156,12 +158,12 @@ is_source_link(const char *text)
 			continue;
 		end = text + strcspn(text, "} ");
 		if (*end != '}' || memchr(text + 1, '{', end - text - 1) ||
-		    !is_placeholder(text + 1, end - text - 1))
+		    !is_known(text + 1, end - text - 1))
 			return false;
-		has_file |= text[1] == 'f';
+		has_needed |= text[1] == needed;
 		text = end;
 	}
-	return has_file;
+	return has_needed;
 }
 
 static int
@@ -169,12 +171,32 @@ check_source_link(struct call *c, const struct service_rows *rows)
 {
 	const char *text = param_text(c, rows->source_link);
 
-	if (!*text || is_source_link(text))
+	if (!*text || is_template(text, is_placeholder, 'f'))
 		return 0;
 	return fail_param(c, "sourceLink",
 	                  "an http or https address with {file} or "
 	                  "{file:FOLDER/}, and no other placeholders than "
 	                  "{line} and {version}",
+	                  text);
+}
+
+static bool
+is_of_trace(const char *name, size_t n)
+{
+	return (n == strlen("trace") && !strncmp(name, "trace", n)) ||
+	       (n == strlen("span") && !strncmp(name, "span", n));
+}
+
+static int
+check_trace_link(struct call *c, const struct service_rows *rows)
+{
+	const char *text = param_text(c, rows->trace_link);
+
+	if (!*text || is_template(text, is_of_trace, 't'))
+		return 0;
+	return fail_param(c, "traceLink",
+	                  "an http or https address with {trace}, and no other "
+	                  "placeholder than {span}",
 	                  text);
 }
 
@@ -197,6 +219,8 @@ fill(struct call *c, const char *name, const struct service_rows *rows,
 	        : dup_text(param_text(c, rows->description), &s->description);
 	rc = rc ? rc
 	        : dup_text(param_text(c, rows->source_link), &s->source_link);
+	rc = rc ? rc
+	        : dup_text(param_text(c, rows->trace_link), &s->trace_link);
 	rc = rc ? rc : dup_text(param_text(c, rows->collector), &s->collector);
 	return rc;
 }
@@ -211,7 +235,8 @@ service_read(struct call *c, const char *name, const struct service_rows *rows,
 
 	if (match_of_caller(c, "match", param_json(c, rows->match), &match) ||
 	    check_endpoint(c, rows) || check_allow(c, rows) ||
-	    check_source_link(c, rows) || check_collector(c, rows))
+	    check_source_link(c, rows) || check_trace_link(c, rows) ||
+	    check_collector(c, rows))
 		return -1;
 	rc = fill(c, name, rows, &match, &s);
 	if (rc)
@@ -254,6 +279,7 @@ service_put(struct buf *out, const struct service *s, bool whole)
 	json_put_raw(out, "labels", s->labels, "{}");
 	json_put_text(out, "description", s->description);
 	json_put_text(out, "sourceLink", s->source_link);
+	json_put_text(out, "traceLink", s->trace_link);
 	put_collector(out, s->collector, whole);
 	json_put_time(out, "createdAt", s->created_ms);
 	json_put_time(out, "updatedAt", s->updated_ms);

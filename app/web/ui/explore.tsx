@@ -16,6 +16,7 @@ import type { Baseline, ContinuousProfile, MergedProfile, Process, Shifts, Trend
 import { isSession, latest, toFirst, toSettings, toService, verdictOf,
   type Result } from './result';
 import { go, to } from './route';
+import { SPAN, TRACE, useTraces } from './source';
 import { fields, ProfileNow, types } from './start';
 import { Costs, halvesOf, lineOf } from './trend';
 import { useData, type Loaded } from './use';
@@ -335,8 +336,12 @@ const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
 function Only({ view, at: of, unit, capture }: { view: View; at: View;
   unit?: string; capture?: Result }) {
   const [isOpen, setOpen] = useState(false), at = usePop();
+  const { [TRACE]: id = '', [SPAN]: span } = view.only;
+  const trace = useTraces(id && view.service)(id, span);
   return <>
     <Chips only={view.only} show={only => show(view, { only })} />
+    {trace && <a class="button" href={trace} target="_blank"
+      rel="noopener noreferrer">Open the trace</a>}
     {!isOfSamples(view.only) && <details class="pop" ref={at} onToggle={e =>
       setOpen(e.currentTarget.open)}>
       <summary>Groups</summary>

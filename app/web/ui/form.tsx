@@ -63,6 +63,7 @@ const PLAIN: Record<string, [title: string, hint?: string]> = {
   description: ['Description', ''],
   pprofUrl: ['Address of pprof pages'],
   sourceLink: ['Link to the source'],
+  traceLink: ['Link to a trace'],
   collector: ['Collector of OpenTelemetry'],
 };
 /* The last part of a name such as when.rss.bytes. */

@@ -9,6 +9,7 @@ import { sentence, Skeleton, Spark } from './parts';
 import type { Groups as Grouping, Timeline } from './replies';
 import { isSession, partId, resultPath, toResult, type Result } from './result';
 import { to } from './route';
+import { TRACE, useTraces } from './source';
 import { useData } from './use';
 
 /* People read zone where the address has label.zone. */
@@ -96,6 +97,7 @@ export function Groups({ name, asked, unit = '', choose, capture }: {
   const { data, error } = useData(`groups ${name} ${by}`, signal =>
     get<Grouping>(`${PROFILING}/history/groups?${asked}${by &&
       '&by=' + encodeURIComponent(by)}`, signal), 0, asked);
+  const traces = useTraces(data?.by === TRACE ? data.service : '');
   if (error) return <p>{sentence(error.message)}</p>;
   if (!data) return <Skeleton lines={3} />;
   const keys = data.keys.filter(k => k.values > 0);
@@ -131,7 +133,9 @@ export function Groups({ name, asked, unit = '', choose, capture }: {
         <tr key={value}>
           <th scope="row">{value ? <button type="button"
             title="Show only this" onClick={() => choose(data.by, value)}>
-            {value}</button> : <span class="quiet">without</span>}</th>
+            {value}</button> : <span class="quiet">without</span>}
+            {traces(value) && <>{' '}<a href={traces(value)} target="_blank"
+              rel="noopener noreferrer">Trace</a></>}</th>
           <td class="number">{share !== null && percent(share, 1)}</td>
           <td class="number">{perSecond !== null && amount(perSecond)}</td>
           {isTrend && <td class="wide"><Spark rates={points.map(p => p.rate)} most={most}

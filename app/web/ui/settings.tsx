@@ -59,6 +59,8 @@ export default function Settings({ args, caller }: PageProps) {
       <dt>Matches</dt><dd class="mono">{toLines(data.match) || 'nothing'}</dd>
       {data.sourceLink && <><dt>Source</dt><dd class="mono">
         {data.sourceLink}</dd></>}
+      {data.traceLink && <><dt>Traces</dt><dd class="mono">
+        {data.traceLink}</dd></>}
       {data.pprofUrl && <><dt>Pages</dt><dd class="mono">{data.pprofUrl}</dd>
       </>}
       {data.collector && <><dt>Collector</dt><dd class="mono">{data.collector}

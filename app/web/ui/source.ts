@@ -50,10 +50,31 @@ export function linker({ sourceLink, labels }: Sourced, version = ''): Linked {
   };
 }
 
+/* The address of a trace and a span of it; '' if none is known. Values come
+ * from profiled programs, so they are parts of a path or a query. */
+function traced({ traceLink }: Sourced, trace: string, span: string) {
+  if (!/^https?:\/\//.test(traceLink) || !trace) return '';
+  return traceLink.replace(/\{(trace|span)\}/g, (_, what: string) =>
+    encodeURIComponent(what === 'trace' ? trace : span));
+}
+
+export const TRACE = 'sample.trace_id', SPAN = 'sample.span_id';
+export type Traced = (trace: string, span?: string) => string;
+
+/* The addresses of a service's traces; '' for no service. */
+export function useTraces(service: string): Traced {
+  const data = useService(service);
+  return (trace, span = '') => data ? traced(data, trace, span) : '';
+}
+
+function useService(service: string) {
+  return useData(service && 'source ' + service, async signal =>
+    service ? get<Sourced>(`/api/v1/services/${encodeURIComponent(service)}`,
+      signal) : undefined).data;
+}
+
 /* The links of a service; version: the label to which a view is restricted. */
 export function useSource(service: string, version = ''): Linked {
-  const { data } = useData(service && 'source ' + service, async signal =>
-    service ? get<Sourced>(`/api/v1/services/${encodeURIComponent(service)}`,
-      signal) : undefined);
+  const data = useService(service);
   return data ? linker(data, version) : noLink;
 }

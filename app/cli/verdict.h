@@ -1,4 +1,8 @@
-/* Shows comparisons: their verdict, its reason, and the functions. */
+/*
+ * Shows comparisons: their verdict, its reason, and the functions. The numbers
+ * are those of the reply, which profile/compare computes; only the CHANGE of a
+ * function is computed here.
+ */
 #pragma once
 
 #include "cli.h"

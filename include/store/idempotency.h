@@ -16,7 +16,8 @@
 #define IDEMPOTENCY_BODY_MAX ((size_t)64 << 10)
 
 struct idempotency {
-	char *fingerprint; /* of the request that was answered; as claimed */
+	char *fingerprint; /* of the request that was answered, as claimed:
+	                      SHA-256 of its route, path, query and body */
 	int64_t status;
 	char *location, *body;
 };
@@ -45,5 +46,6 @@ idempotency_claim(struct store *s, const struct idempotency_key *k,
 MUST_CHECK int
 idempotency_keep(struct store *s, const struct idempotency_key *k,
                  const struct idempotency *v);
-/* Removes expired replies. */
+/* Removes replies that are older than IDEMPOTENCY_HOURS: upkeep/retention.c
+ * calls it each minute. */
 MUST_CHECK int idempotency_prune(struct store *s);

@@ -8,7 +8,10 @@
 #include <limits.h>
 
 struct worker {
-	char *host, *boot_id, *version, *capabilities;
+	char *host, *boot_id, *version;
+	/* An object in JSON that the host's scheduler writes (beat()) and that
+	 * is shown as it is. */
+	char *capabilities;
 	int64_t pid, started_ms, heartbeat_ms, alive_until_ms;
 	int64_t told_ms;  /* when its host reported the next fields; 0: never,
 	                     and they are 0 */

@@ -21,7 +21,8 @@
  *	place     a function and a position in it: what samples are counted by
  *
  * To add a language, say NAME, write the room capture/NAME and a row in
- * languages.def. Nothing else refers to it. The room has:
+ * languages.def, from which all code follows; include/README lists the tables
+ * that name its files. The room has:
  *
  * NAME_walk.h, with NAME_step(m, slot, w, to), which looks at one of a thread's
  *     frames, the innermost first, sets *to, and moves w->at to the next. It is

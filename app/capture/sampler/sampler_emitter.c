@@ -73,10 +73,20 @@ map_control(struct sampler_emitter *e, int fd)
 static int
 why_not(enum sampler_kind kind, int rc)
 {
-	return !rc || rc == -EPERM || rc == -EACCES || is_shortage(rc) ? rc
-	       : kind == SAMPLER_INUSE  ? -ESOCKTNOSUPPORT
-	       : kind == SAMPLER_ALLOCS ? -EPFNOSUPPORT
-	                                : -EPROTONOSUPPORT;
+	if (!rc || rc == -EPERM || rc == -EACCES || is_shortage(rc))
+		return rc;
+	switch (kind) {
+	case SAMPLER_INUSE:
+		return -ESOCKTNOSUPPORT;
+	case SAMPLER_ALLOCS:
+		return -EPFNOSUPPORT;
+	case SAMPLER_WAITS:
+	case SAMPLER_CALLS:
+		return -EPROTONOSUPPORT;
+	case SAMPLER_CLOCK: /* has no emitter */
+		break;
+	}
+	return rc;
 }
 
 static int

@@ -19,18 +19,26 @@
 const char *
 story_cost(const char *type)
 {
-	static const char *const costs[] = {
-		[TYPE_cpu] = "CPU time",
-		[TYPE_memory] = "memory in use",
-		[TYPE_alloc] = "allocated memory",
-		[TYPE_block] = "time blocked",
-		[TYPE_mutex] = "time waiting for locks",
-		[TYPE_io] = "time waiting for files, sockets and disks",
-		[TYPE_goroutine] = "goroutines or threads",
-		[TYPE_wall] = "elapsed time",
-	};
-
-	return costs[type_id(type_find(type))];
+	switch (type_id(type_find(type))) {
+	case TYPE_cpu:
+		return "CPU time";
+	case TYPE_memory:
+		return "memory in use";
+	case TYPE_alloc:
+		return "allocated memory";
+	case TYPE_block:
+		return "time blocked";
+	case TYPE_mutex:
+		return "time waiting for locks";
+	case TYPE_io:
+		return "time waiting for files, sockets and disks";
+	case TYPE_goroutine:
+		return "goroutines or threads";
+	case TYPE_wall:
+	case TYPES:
+		break;
+	}
+	return "elapsed time";
 }
 
 void

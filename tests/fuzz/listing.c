@@ -17,16 +17,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 /* Shows a listing beside a profile that has a line and an address of it, and
  * lines that no file has. */
 static void
-show(const struct listing *l)
+show(struct listing *l)
 {
 	CLEANUP_PROFILE struct profile *p = profile_new();
 	CLEANUP_TREE struct tree *t = NULL;
 	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_REPLY);
+	const struct listing_source source = {.l = l};
 	const struct export_meta meta = {.title = "",
 	                                 .id = "",
 	                                 .service = "",
 	                                 .type = "cpu",
-	                                 .listing = l};
+	                                 .listings = &source,
+	                                 .nlistings = 1};
 	struct mapping m = {0};
 	struct function f = {0};
 	struct line line[] = {

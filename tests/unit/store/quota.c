@@ -5,6 +5,7 @@
 #include "store/baseline.h"
 #include "store/block.h"
 #include "store/db/db_test.h"
+#include "store/debug_file.h"
 #include "store/idempotency.h"
 #include "store/token.h"
 #include "store/trigger.h"
@@ -186,6 +187,32 @@ bytes_add(struct store *s, const char *tenant, int i)
 	return upload(s, tenant, "1", i);
 }
 
+/* A debug file of one byte. */
+static int
+debug_files_add(struct store *s, const char *tenant, int i)
+{
+	CLEANUP_BLOB_WRITER struct blob_writer w = BLOB_WRITER_INIT;
+	const struct debug_file f = {
+		.tenant = (char *)tenant,
+		.name = (char *)"server",
+		.build_id = (char *)numbered("aa", i),
+		.go_id = (char *)"",
+		.htlhash = (char *)"",
+		.created_by = (char *)"tok-1",
+	};
+	struct blob b;
+	int rc = blob_put(s, BLOB_DEBUG, "x", 1, &w, &b) ?: store_begin(s);
+
+	ck_assert_int_eq(rc, 0);
+	return store_end(s, debug_file_add(s, &f, &b, ids[i]));
+}
+
+static int
+debug_files_free(struct store *s, const char *tenant, int i)
+{
+	return debug_file_delete(s, tenant, ids[i]);
+}
+
 static int
 pins_add(struct store *s, const char *tenant, int i)
 {
@@ -255,7 +282,9 @@ captures_per_hour_free(struct store *s, const char *tenant, int i)
 	return 0;
 }
 
-#define bytes_free profiles_free
+#define bytes_free       profiles_free
+#define debug_bytes_add  debug_files_add
+#define debug_bytes_free debug_files_free
 static const struct {
 	int (*add)(struct store *s, const char *tenant, int i);
 	int (*free)(struct store *s, const char *tenant, int i);

@@ -622,27 +622,33 @@ spent_by(struct modules *all, int32_t pid)
 	return s;
 }
 
+bool
+modules_spend(struct modules *m, int32_t pid, int64_t ns)
+{
+	struct modules_spent *s = spent_by(m, pid);
+
+	s->ns += ns;
+	return s->ns < MODULES_MAX_CPU;
+}
+
 /* Opens the file of a mapping. A program may map thousands of files, all of
  * them made to take long, while samples of other programs wait. */
 static void
 try_open(struct modules *all, struct module *m, const int32_t *pids,
          size_t npids, const struct map_seen *seen)
 {
-	struct modules_spent *spent;
 	int64_t began_ns;
 
 	if (m->pid || m->is_32 ||
-	    (m->elf ? !m->untabled : m->tries >= MODULES_MAX_TRIES))
-		return;
-	spent = spent_by(all, pids[0]);
-	if (spent->ns >= MODULES_MAX_CPU)
+	    (m->elf ? !m->untabled : m->tries >= MODULES_MAX_TRIES) ||
+	    !modules_spend(all, pids[0], 0))
 		return;
 	began_ns = clock_cpu_ns();
 	if (m->elf)
 		build_table(all, m, pids[0]);
 	else
 		open_one(all, m, pids, npids, seen);
-	spent->ns += clock_cpu_ns() - began_ns;
+	(void)modules_spend(all, pids[0], clock_cpu_ns() - began_ns);
 }
 
 /* Copies a mapping and its path. Memory without a name becomes "[anon]", and
@@ -760,14 +766,9 @@ modules_describe(struct modules *m, int32_t pid, struct elf_image *elf,
                  uint32_t *out)
 {
 	const struct map_seen seen = {.path = "[anon]"};
-	struct modules_spent *spent = spent_by(m, pid);
-	const int64_t began_ns = clock_cpu_ns();
 	struct module *row;
-	int rc;
+	int rc = append(m, &seen, 0, out);
 
-	if (spent->ns >= MODULES_MAX_CPU)
-		return -EDQUOT;
-	rc = append(m, &seen, 0, out);
 	if (rc)
 		return rc;
 	row = m->rows[*out];
@@ -776,7 +777,6 @@ modules_describe(struct modules *m, int32_t pid, struct elf_image *elf,
 	row->opened_by = pid;
 	row->looked_ns = (uint64_t)clock_mono_ns();
 	build_table(m, row, pid);
-	spent->ns += clock_cpu_ns() - began_ns;
 	return 0;
 }
 
@@ -791,21 +791,34 @@ has_few_symbols(const struct elf_image *elf)
 	       elf->sections[s->link].size <= MAX_SYMTAB;
 }
 
-uint64_t
-modules_symbol(struct modules *m, uint32_t module, const char *name)
+static uint64_t
+find_symbol(const struct elf_image *elf, const char *name)
 {
 	struct elf_wanted want = {.name = name};
+
+	(void)!elf_find_symbols(elf, SHT_DYNSYM, &want, 1);
+	if (!want.value && has_few_symbols(elf))
+		(void)!elf_find_symbols(elf, SHT_SYMTAB, &want, 1);
+	return want.value;
+}
+
+uint64_t
+modules_symbol(struct modules *m, int32_t pid, uint32_t module,
+               const char *name)
+{
 	struct module *row = m->rows[module];
+	int64_t began_ns;
 
 	if (!row->elf || row->described)
 		return 0;
-	if (row->symbol_of != name) {
-		(void)!elf_find_symbols(row->elf, SHT_DYNSYM, &want, 1);
-		if (!want.value && has_few_symbols(row->elf))
-			(void)!elf_find_symbols(row->elf, SHT_SYMTAB, &want, 1);
-		row->symbol_of = name;
-		row->symbol = want.value;
-	}
+	if (row->symbol_of == name)
+		return row->symbol;
+	if (!modules_spend(m, pid, 0))
+		return 0;
+	began_ns = clock_cpu_ns();
+	row->symbol = find_symbol(row->elf, name);
+	row->symbol_of = name;
+	(void)modules_spend(m, pid, clock_cpu_ns() - began_ns);
 	return row->symbol;
 }
 

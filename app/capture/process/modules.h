@@ -100,8 +100,8 @@ struct modules {
 	struct interp_codes *codes; /* functions of interpreters seen so far */
 	struct wait_names *waits;   /* likewise */
 	struct place kernel_title;  /* process_title.h */
-	/* CPU time that opening files of a process took, in the row that its
-	 * pid chooses. */
+	/* CPU time that reading files and code of a process took, in the row
+	 * that its pid chooses. */
 	struct modules_spent {
 		int32_t pid;
 		int64_t ns, at_ns; /* at: CLOCK_MONOTONIC */
@@ -139,16 +139,23 @@ modules_resolve_moved(struct modules *m, const int32_t *pids, size_t npids,
                       const struct map_seen *file, const struct map_seen *moved,
                       struct map *out);
 /*
- * Adds code that a process has made and described by an object file.
+ * Counts CPU time that was spent for a process, besides that of its files; ns
+ * may be 0. False if it has taken too long, and must wait.
+ */
+bool modules_spend(struct modules *m, int32_t pid, int64_t ns);
+/*
+ * Adds code that a process has made and described by an object file. The caller
+ * counts the time.
  *
  *   Owns     elf is the module's on success
- *   Errors   -E2BIG past MODULES_MAX, -EDQUOT reading files of the process has
- *            taken too long, -ENOMEM
+ *   Errors   -E2BIG past MODULES_MAX, -ENOMEM
  */
 MUST_CHECK int modules_describe(struct modules *m, int32_t pid,
                                 struct elf_image *elf, uint32_t *out);
 /* Finds a variable of a module's file that is in the dynamic symbols or, for a
- * program, among its few symbols. Returns its vaddr, or 0. */
-uint64_t modules_symbol(struct modules *m, uint32_t module, const char *name);
+ * program, among its few symbols. Returns its vaddr, or 0; also if reading for
+ * the process has taken too long, until it may go on. */
+uint64_t modules_symbol(struct modules *m, int32_t pid, uint32_t module,
+                        const char *name);
 /* Forgets modules that are not in use; their rows are used again. */
 void modules_sweep(struct modules *m, const bool in_use[static MODULES_MAX]);

@@ -38,11 +38,13 @@ struct code_process {
 	struct memory_spare spare;
 	uint64_t now_ns;
 	/* Addresses of descriptors, and what they were at the last look. */
-	bool searched;
 	uint64_t descriptors[MAX_DESCRIPTORS];
 	struct descriptor last[MAX_DESCRIPTORS];
 	unsigned ndescriptors;
 	uint64_t looked_ns; /* 0: never */
+	int64_t counted_ns; /* CPU time, up to which a look was counted */
+	bool due;           /* lists are to be read, though descriptors may be
+	                       as they were */
 	struct object objects[CODE_MAX_OBJECTS];
 	size_t nobjects, bytes;
 	/* Each segment is a part; one that could not be read is empty. */
@@ -85,24 +87,44 @@ code_of(struct process *proc)
 
 /* --- described code ------------------------------------------------------- */
 
-/* Finds the variable of the interface in each file. Libraries of one program
- * share one, but a plugin may have another. */
-static void
-search(struct process *proc, struct code_process *c)
+/* Counts the time that a look takes; false if it has taken too long. */
+static bool
+may_go_on(const struct process *proc, struct code_process *c)
 {
-	c->searched = true;
-	c->ndescriptors = 0;
+	const int64_t before_ns = c->counted_ns;
+
+	c->counted_ns = clock_cpu_ns();
+	return modules_spend(proc->modules, (int32_t)proc->pid,
+	                     c->counted_ns - before_ns);
+}
+
+/* Finds the variable of the interface in each file; true if there are others
+ * than before. Libraries of one program share one, but a plugin may have
+ * another, and be loaded later. */
+static bool
+search(const struct process *proc, struct code_process *c)
+{
+	uint64_t found[MAX_DESCRIPTORS] = {0};
+	unsigned n = 0;
+
 	for (uint32_t i = 0; i < proc->maps.n; i++) {
 		const struct map *map = &proc->maps.rows[i];
-		uint64_t vaddr =
-			modules_symbol(proc->modules, map->module, DESCRIPTOR);
+		uint64_t vaddr = modules_symbol(proc->modules,
+		                                (int32_t)proc->pid, map->module,
+		                                DESCRIPTOR);
 		bool known = !vaddr;
 
-		for (unsigned k = 0; k < c->ndescriptors; k++)
-			known |= c->descriptors[k] == vaddr + map->bias;
-		if (!known && c->ndescriptors < MAX_DESCRIPTORS)
-			c->descriptors[c->ndescriptors++] = vaddr + map->bias;
+		for (unsigned k = 0; k < n; k++)
+			known |= found[k] == vaddr + map->bias;
+		if (!known && n < MAX_DESCRIPTORS)
+			found[n++] = vaddr + map->bias;
 	}
+	if (!memcmp(found, c->descriptors, sizeof(found)))
+		return false;
+	memcpy(c->descriptors, found, sizeof(found));
+	memset(c->last, 0, sizeof(c->last));
+	c->ndescriptors = n;
+	return true;
 }
 
 /* Reads code from the process's memory. */
@@ -151,22 +173,27 @@ static int
 open_object(const struct process *proc, struct code_process *c,
             const struct row *row, struct elf_image **out)
 {
+	const size_t left = CODE_MAX_BYTES - c->bytes;
 	CLEANUP_FREE void *bytes = NULL;
+	CLEANUP_ELF struct elf_image *elf = NULL;
 	int rc;
 
-	if (row->size > MAX_OBJECT || row->size > CODE_MAX_BYTES - c->bytes)
+	if (row->size > MAX_OBJECT || row->size > left)
 		return -E2BIG;
 	bytes = malloc(row->size + 1);
 	if (!bytes)
 		return -ENOMEM;
 	rc = memory_copy(&c->memory, row->file, bytes, row->size);
 	if (!rc)
-		rc = elf_open_object(bytes, row->size, read_code, c, out);
-	if (!rc && !is_of_memory(proc, *out)) {
-		elf_free(*out);
-		rc = -EINVAL;
-	}
-	return rc;
+		rc = elf_open_object(bytes, row->size, read_code, c, &elf);
+	if (rc)
+		return rc;
+	if (elf->size > left) /* with its code */
+		return -E2BIG;
+	if (!is_of_memory(proc, elf))
+		return -EINVAL;
+	*out = TAKE(elf);
+	return 0;
 }
 
 /* Maps the code of a new row. One that can't be read is kept as such. */
@@ -209,14 +236,26 @@ forget_place(struct process *proc, const struct map *was)
 		(void)!maps_add(&proc->maps, &row);
 }
 
+/* False if other code took the whole place of an object, and a file has its
+ * module's row by now. For other code, add_object() sees to it. */
+static bool
+has_module(const struct process *proc, const struct object *o)
+{
+	const struct module *m = o->module ? proc->modules->rows[o->module]
+	                                   : NULL;
+
+	return m && m->described && m->opened_by == (int32_t)proc->pid;
+}
+
 static void
 drop_object(struct process *proc, struct code_process *c, size_t i)
 {
 	const struct object was = c->objects[i];
+	const bool mapped = has_module(proc, &was);
 
 	c->objects[i] = c->objects[--c->nobjects];
 	c->bytes -= was.bytes;
-	for (uint32_t k = 0; was.module && k < proc->maps.n; k++)
+	for (uint32_t k = 0; mapped && k < proc->maps.n; k++)
 		if (proc->maps.rows[k].module == was.module)
 			forget_place(proc, &proc->maps.rows[k]);
 }
@@ -245,11 +284,14 @@ read_list(struct process *proc, struct code_process *c, uint64_t first)
 		if (memory_copy(&c->memory, first, &row, sizeof(row)))
 			break;
 		known = find_object(c, first, &row);
-		if (known)
+		if (known) {
 			known->seen = true;
-		else if (c->nobjects < CODE_MAX_OBJECTS)
+		} else if (!may_go_on(proc, c)) {
+			c->due = true;
+		} else if (c->nobjects < CODE_MAX_OBJECTS) {
 			add_object(proc, c, first, &row);
-		added |= !known;
+			added = true;
+		}
 		first = row.next;
 	}
 	return added;
@@ -306,17 +348,13 @@ starts_alike(struct code_process *c)
 	return true;
 }
 
-/* Looks at the lists again; true if mappings have changed. */
+/* Reads the lists again; true if mappings have changed. */
 static bool
-look(struct process *proc, struct code_process *c)
+read_lists(struct process *proc, struct code_process *c)
 {
 	bool changed = false;
 
-	c->looked_ns = c->now_ns;
-	if (!c->searched)
-		search(proc, c);
-	if (!c->ndescriptors || (!read_descriptors(c) && starts_alike(c)))
-		return false;
+	c->due = false;
 	for (size_t i = 0; i < c->nobjects; i++)
 		c->objects[i].seen = false;
 	for (unsigned i = 0; i < c->ndescriptors; i++)
@@ -324,6 +362,27 @@ look(struct process *proc, struct code_process *c)
 	changed |= drop_unseen(proc, c);
 	if (changed && proc->unwinder)
 		unwinder_flush(proc->unwinder);
+	return changed;
+}
+
+/* Looks for new code, if the process may take the time; true if mappings have
+ * changed. */
+static bool
+look(struct process *proc, struct code_process *c)
+{
+	bool changed = false;
+
+	c->looked_ns = c->now_ns;
+	if (!modules_spend(proc->modules, (int32_t)proc->pid, 0))
+		return false;
+	c->due |= search(proc, c); /* counts for itself */
+	c->counted_ns = clock_cpu_ns();
+	if (!c->ndescriptors && !c->nobjects)
+		return false;
+	c->due |= read_descriptors(c);
+	if (c->due || !starts_alike(c))
+		changed = read_lists(proc, c);
+	(void)may_go_on(proc, c);
 	return changed;
 }
 

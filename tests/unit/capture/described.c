@@ -312,4 +312,150 @@ TEST(a_list_without_an_end_is_read_once)
 }
 END
 
+static size_t
+count_described(void)
+{
+	size_t n = 0;
+
+	for (uint32_t i = MODULE_FIRST; i < the.modules->n; i++)
+		n += the.modules->rows[i] && the.modules->rows[i]->described;
+	return n;
+}
+
+/* Three such objects have more than a process may describe. */
+TEST(code_counts_as_much_as_files_that_describe_it)
+{
+	const size_t room = CODE_MAX_BYTES / 8 * 3;
+	struct row rows[3];
+	Elf64_Shdr *s;
+	Elf64_Ehdr *h;
+	uint8_t *code;
+
+	start();
+	load();
+	code = mmap(NULL, room, 7, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ck_assert_ptr_ne(code, MAP_FAILED);
+	h = (void *)the.file.p;
+	s = (void *)(the.file.p + h->e_shoff);
+	for (unsigned i = 0; i < h->e_shnum; i++) {
+		if (!(s[i].sh_flags & SHF_EXECINSTR) || !s[i].sh_size)
+			continue;
+		s[i].sh_addr = (uintptr_t)code;
+		s[i].sh_size = room;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		rows[i] = (struct row){.file = the.file.p,
+		                       .size = the.file.len,
+		                       .next = i ? &rows[i - 1] : NULL};
+	__jit_debug_descriptor.first = &rows[2];
+	read_maps();
+	ck_assert(process_code_look(&the.proc));
+	ck_assert_uint_eq(count_described(), 2);
+	munmap(code, room);
+	stop();
+}
+END
+
+/* Sets what reading for this process has taken. */
+static void
+set_spent(int64_t ns)
+{
+	the.modules->spent[getpid() % MODULES_SPENDERS] =
+		(struct modules_spent){getpid(), ns, clock_mono_ns()};
+}
+
+TEST(code_is_read_once_the_process_may_take_the_time)
+{
+	made *f;
+
+	start();
+	f = load();
+	read_maps();
+	describe();
+	set_spent(2 * MODULES_MAX_CPU);
+	call(f);
+	ck_assert_msg(!has("made_outer") && has(";call:"), "%s", the.names);
+	for (uint32_t i = MODULE_FIRST; i < the.modules->n; i++)
+		ck_assert_ptr_null(the.modules->rows[i]->symbol_of);
+	set_spent(0);
+	usleep(60000); /* between looks */
+	call(f);
+	ck_assert_msg(has(";made_outer:"), "%s", the.names);
+	ck_assert_int_gt(the.modules->spent[getpid() % MODULES_SPENDERS].ns, 0);
+	stop();
+}
+END
+
+/* Maps only the code. */
+static void
+learn_code(void)
+{
+	const struct map_seen seen = {.start = (uintptr_t)the.code,
+	                              .end = (uintptr_t)the.code + ROOM,
+	                              .path = "",
+	                              .executable = true};
+
+	process_learn(&the.proc, the.modules, &seen);
+}
+
+TEST(a_descriptor_in_a_file_that_is_mapped_later_is_found)
+{
+	made *f;
+
+	start();
+	f = load();
+	describe();
+	learn_code();
+	ck_assert(!process_code_look(&the.proc));
+	read_maps();
+	usleep(60000); /* between looks */
+	call(f);
+	ck_assert_msg(has(";made_outer:"), "%s", the.names);
+	stop();
+}
+END
+
+static uint32_t
+module_at(const void *p)
+{
+	const struct map *m = maps_find(&the.proc.maps, (uintptr_t)p);
+
+	ck_assert_ptr_nonnull(m);
+	return m->module;
+}
+
+TEST(a_library_in_the_row_of_covered_code_stays_when_that_is_dropped)
+{
+	bool in_use[MODULES_MAX] = {false};
+	uint32_t module;
+	const void *p;
+	made *f;
+	int fd;
+
+	start();
+	f = load();
+	read_maps();
+	describe();
+	call(f);
+	module = module_at((const void *)f);
+	ck_assert(the.modules->rows[module]->described);
+	learn_code();
+	for (uint32_t i = 0; i < the.proc.maps.n; i++)
+		in_use[the.proc.maps.rows[i].module] = true;
+	modules_sweep(the.modules, in_use);
+	fd = open("/bin/true", O_RDONLY | O_CLOEXEC);
+	p = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+	close(fd);
+	ck_assert_ptr_ne(p, MAP_FAILED);
+	read_maps();
+	ck_assert_uint_eq(module_at(p), module);
+	__jit_debug_descriptor.first = NULL;
+	usleep(300000); /* what is known counts as true until then */
+	call(f);
+	ck_assert_uint_eq(module_at(p), module);
+	munmap((void *)p, 4096);
+	stop();
+}
+END
+
 SUITE("described");

@@ -163,6 +163,7 @@ struct host {
 	           size_t *nfds);
 	void *arg;
 	struct host_debugs *debugs; /* NULL: not recorded */
+	dev_t device; /* st_dev of this program's own file; 0: not known */
 };
 
 /* Records a debug file once; does nothing past HOST_MAX_DEBUG. */

@@ -148,27 +148,31 @@ kernel_name(struct namer *n, uint64_t addr, struct sym_frame *out)
 
 /* --- programs and libraries ----------------------------------------------- */
 
-static struct namer_user *
-user_of(struct namer *n, uid_t uid)
-{
-	size_t i = 0;
-
-	while (i < n->nusers && n->users[i].uid != uid)
-		i++;
-	if (i == NAMER_USERS)
-		return &n->users[NAMER_USERS - 1];
-	if (i == n->nusers)
-		n->users[n->nusers++] = (struct namer_user){.uid = uid};
-	return &n->users[i];
-}
-
-static uid_t
-uid_of(int fd)
+/* The root of a container has the host's uid 0 unless it has a namespace of
+ * users, but its own file system. Other users may mount many of them. */
+static struct namer_user
+key_of(int fd)
 {
 	struct stat st = {0};
 
 	(void)fstat(fd, &st);
-	return st.st_uid;
+	return (struct namer_user){.uid = st.st_uid,
+	                           .device = st.st_uid ? 0 : st.st_dev};
+}
+
+static struct namer_user *
+user_of(struct namer *n, const struct namer_user *key)
+{
+	size_t i = 0;
+
+	while (i < n->nusers && (n->users[i].uid != key->uid ||
+	                         n->users[i].device != key->device))
+		i++;
+	if (i == NAMER_USERS)
+		return &n->users[NAMER_USERS - 1];
+	if (i == n->nusers)
+		n->users[n->nusers++] = *key;
+	return &n->users[i];
 }
 
 /* True if files of a user may take more time: half of what is left for all. */
@@ -188,11 +192,13 @@ static int
 open_map(struct namer *n, struct host_ask *ask, int *out,
          struct namer_user **user)
 {
+	struct namer_user key;
 	int rc = host_fd(n->host, ask, out);
 
 	if (rc)
 		return rc;
-	*user = user_of(n, uid_of(*out));
+	key = key_of(*out);
+	*user = user_of(n, &key);
 	if (may_take((*user)->ns, n->maps_ns, NAMER_MAPS_NS))
 		return 0;
 	n->quality->notes |= QUALITY_NOTE_OF(MAPS_LEFT);
@@ -457,14 +463,18 @@ static struct namer_user *
 owner_of(struct namer *n, const struct module *m)
 {
 	bool unknown = m->copied || m->elf->fd < 0;
-	uid_t uid = unknown ? NO_UID : uid_of(m->elf->fd);
+	struct namer_user key = {.uid = NO_UID};
 
-	return uid ? user_of(n, uid) : NULL;
+	if (!unknown)
+		key = key_of(m->elf->fd);
+	return key.uid || key.device != n->host->device ? user_of(n, &key)
+	                                                : NULL;
 }
 
 /*
  * A user with many processes could have each of them run a file whose symbols
- * take long to read. What root installed is read however long it takes.
+ * take long to read. What root installed is read however long it takes: files
+ * of root on the file system that has this program, too.
  */
 static bool
 may_read(struct namer *n, const struct namer_module *of)

@@ -36,11 +36,12 @@ struct namer {
 	int64_t maps_ns;
 	struct namer_user {
 		uid_t uid;
+		dev_t device; /* of root's files; else 0 */
 		int64_t ns, files_ns;
 	} users[NAMER_USERS];
 	size_t nusers;
-	/* The same of their programs and debug files, and the most for all
-	 * users but root. */
+	/* The same of their programs and debug files, and the most for all but
+	 * what root installed. */
 	int64_t files_ns, files_max_ns;
 	struct namer_module {
 		bool known; /* the fields below are as complete as possible */
@@ -50,7 +51,7 @@ struct namer {
 		int32_t old_map;          /* pid of a JVM whose map may be out
 		                            of date; else 0 */
 		struct jitdump *jitdump;  /* looked up before the perf map */
-		struct namer_user *owner; /* of the file, unless it is root's */
+		struct namer_user *owner; /* NULL: root installed the file */
 	} * of;                           /* by module */
 };
 

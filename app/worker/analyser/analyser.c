@@ -2,8 +2,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "worker/ipc/pull_pages.h"
 #include "sandbox/sandbox.h"
+#include "worker/ipc/pull_pages.h"
 
 #include <errno.h>
 #include <malloc.h>
@@ -12,6 +12,7 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #define PROGRESS_NS NS_PER_S
@@ -536,6 +537,7 @@ prepare(struct analyser *a, int blame_fd)
 		.ring_bytes = (size_t)a->conf->worker_ring_bytes,
 		.max_nodes = max_nodes(a->conf),
 	};
+	struct stat program;
 	int rc = open_signals(&a->signals);
 
 	if (rc)
@@ -547,6 +549,8 @@ prepare(struct analyser *a, int blame_fd)
 	close(blame_fd);
 	conf.blame = &a->blame->current;
 	a->host = worker_host(&a->ask);
+	if (!stat("/proc/self/exe", &program))
+		a->host.device = program.st_dev;
 	a->symbols = symbols_cache_new((size_t)a->conf->worker_symbol_cache);
 	if (!a->symbols)
 		return -ENOMEM;

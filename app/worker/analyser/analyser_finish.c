@@ -316,6 +316,7 @@ be_child(const struct analyser *a, int channel, int news, analyser_work *work,
 	struct host_debugs debugs = {.n = 0};
 	struct host host = worker_host(&channel);
 
+	host.device = a->host.device;
 	if (*a->conf->symbols_debuginfod)
 		host.debugs = &debugs;
 	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);

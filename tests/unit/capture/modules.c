@@ -333,7 +333,7 @@ match(void *arg, const Elf64_Sym *sym, const char *name)
 
 TEST(a_library_that_cannot_be_opened_is_read_from_memory)
 {
-	const struct host host = {ask_without_links, here.arg, NULL};
+	const struct host host = {.ask = ask_without_links, .arg = here.arg};
 	const void *function = load_library();
 	struct wanted want = {"deflate", 0};
 	CLEANUP_ELF struct elf_image *file = NULL;

@@ -10,10 +10,8 @@ double
 memory_most_api(const struct conf *c)
 {
 	/* While an importer reads a large file, its API process has the file
-	 * and what comes back of it. */
-	double request = (double)c->api_request_memory,
-	       import = request + (double)c->upload_max_bytes +
-	                (double)c->upload_max_raw_bytes;
+	 * and decodes what comes back of it: each within a request's memory. */
+	double import = 2 * (double)c->api_request_memory;
 	double process = (double)(MEMORY_API_PROCESS + MEMORY_IMPORTER);
 
 	return (double)c->api_heavy * import +

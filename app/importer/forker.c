@@ -95,9 +95,8 @@ close_all(const struct forker *f)
 	if (none < 0 || dup2(none, STDIN_FILENO) < 0 ||
 	    dup2(none, STDOUT_FILENO) < 0)
 		return -errno;
-	privilege_close_but(keep, ARRAY_LEN(keep));
-	none = -1;
-	return 0;
+	none = -1; /* closed with the rest */
+	return privilege_close_but(keep, ARRAY_LEN(keep));
 }
 
 void

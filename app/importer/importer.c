@@ -137,26 +137,46 @@ start_small(struct importer *im, const char *tenant)
 struct talk {
 	const struct importer_ask *ask;
 	int socket;
+	bool gone;   /* it closed its end: it has died */
 	bool parted; /* a part was given out */
 	bool ended;  /* and all was heard */
 	struct buf *why;
 };
 
-/* Waits until the importer can be heard, or spoken to. */
+/* Returns why the reading must end now, or 0. */
+static int
+must_end(const struct talk *t)
+{
+	const struct importer_ask *a = t->ask;
+
+	if (a->end_ns && clock_mono_ns() >= a->end_ns)
+		return -ETIME;
+	return a->go_on && a->go_on(a->arg) ? -ECANCELED : 0;
+}
+
+/* Waits until the importer can be heard, or spoken to. One that never stops
+ * sending, however little, is late as well. */
 static int
 wait_for(const struct talk *t, short events)
 {
-	const struct importer_ask *a = t->ask;
 	struct pollfd fd = {t->socket, events, 0};
 	int ready;
 
-	while (!(ready = poll(&fd, 1, TICK_MS))) {
-		if (a->end_ns && clock_mono_ns() >= a->end_ns)
-			return -ETIME;
-		if (a->go_on && a->go_on(a->arg))
-			return -ECANCELED;
-	}
+	do {
+		int rc = must_end(t);
+
+		if (rc)
+			return rc;
+		ready = poll(&fd, 1, TICK_MS);
+	} while (!ready);
 	return ready < 0 && errno != EINTR ? -errno : 0;
+}
+
+static int
+died(struct talk *t)
+{
+	t->gone = true;
+	return -EOWNERDEAD;
 }
 
 static void
@@ -174,7 +194,7 @@ skip(struct iovec **v, size_t *nv, size_t n)
 }
 
 static int
-say(const struct talk *t, struct iovec *v, size_t nv)
+say(struct talk *t, struct iovec *v, size_t nv)
 {
 	skip(&v, &nv, 0);
 	while (nv) {
@@ -187,7 +207,7 @@ say(const struct talk *t, struct iovec *v, size_t nv)
 		else if (errno == EAGAIN)
 			rc = wait_for(t, POLLOUT);
 		else if (errno != EINTR)
-			rc = -EOWNERDEAD;
+			rc = died(t);
 		if (rc)
 			return rc;
 	}
@@ -195,7 +215,7 @@ say(const struct talk *t, struct iovec *v, size_t nv)
 }
 
 static int
-hear(const struct talk *t, void *p, size_t n)
+hear(struct talk *t, void *p, size_t n)
 {
 	char *to = p;
 
@@ -209,7 +229,7 @@ hear(const struct talk *t, void *p, size_t n)
 		} else if (got < 0 && errno == EAGAIN) {
 			rc = wait_for(t, POLLIN);
 		} else if (!got || errno != EINTR) {
-			rc = -EOWNERDEAD;
+			rc = died(t);
 		}
 		if (rc)
 			return rc;
@@ -218,7 +238,7 @@ hear(const struct talk *t, void *p, size_t n)
 }
 
 static int
-hear_buf(const struct talk *t, uint64_t n, struct buf *out)
+hear_buf(struct talk *t, uint64_t n, struct buf *out)
 {
 	char *to = buf_reserve(out, n);
 	int rc = to ? hear(t, to, n) : buf_err(out);
@@ -230,7 +250,7 @@ hear_buf(const struct talk *t, uint64_t n, struct buf *out)
 
 /* As hear_buf(), for a text. */
 static int
-hear_text(const struct talk *t, uint64_t n, struct buf *out)
+hear_text(struct talk *t, uint64_t n, struct buf *out)
 {
 	size_t from = out->len;
 	int rc = n ? hear_buf(t, n, out) : 0;
@@ -310,6 +330,11 @@ hear_end(struct talk *t, const struct importer_said *s, uint64_t *inflated)
 	CLEANUP_BUF struct buf why = BUF_INIT(IMPORTER_TEXT_MAX + 2);
 	int rc = hear_text(t, s->why, &why);
 
+	/* What a file needs more of is bounded, and more than it was given. */
+	if (!rc && s->rc == -EAGAIN &&
+	    (s->inflated <= t->ask->fits ||
+	     s->inflated > t->ask->is.limits.raw_bytes))
+		rc = -EOWNERDEAD;
 	if (rc)
 		return rc;
 	buf_puts(t->why, why.p);
@@ -327,7 +352,7 @@ hear_all(struct talk *t, uint64_t *inflated)
 {
 	for (;;) {
 		struct importer_said s;
-		int rc = hear(t, &s, sizeof(s));
+		int rc = must_end(t) ?: hear(t, &s, sizeof(s));
 
 		if (!rc && !is_sound(t->ask, &s))
 			rc = -EOWNERDEAD;
@@ -348,7 +373,7 @@ length(const char *text)
 }
 
 static int
-say_all(const struct talk *t, const void *p, size_t n)
+say_all(struct talk *t, const void *p, size_t n)
 {
 	const struct importer_ask *a = t->ask;
 	const struct import_ask *is = &a->is;
@@ -385,10 +410,12 @@ say_all(const struct talk *t, const void *p, size_t n)
 /* --- one file ------------------------------------------------------------- */
 
 static void
-put_death(int status, struct buf *why)
+put_death(const struct talk *t, int status, struct buf *why)
 {
 	buf_clear(why);
-	if (WIFSIGNALED(status))
+	if (!t->gone)
+		buf_puts(why, "it sent what a reader of files does not send");
+	else if (WIFSIGNALED(status))
 		buf_addf(why, "signal %d: %s", WTERMSIG(status),
 		         strsignal(WTERMSIG(status)));
 	else
@@ -415,6 +442,6 @@ importer_read(struct importer *im, const struct importer_ask *ask,
 	if (!t.ended || ask->memory)
 		ended = end(im, child, &status);
 	if (rc == -EOWNERDEAD)
-		put_death(status, why);
+		put_death(&t, status, why);
 	return rc == -EOWNERDEAD && ended ? ended : rc;
 }

@@ -199,7 +199,7 @@ by_number(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-void
+int
 privilege_close_but(const int *keep, size_t n)
 {
 	int sorted[16];
@@ -211,9 +211,10 @@ privilege_close_but(const int *keep, size_t n)
 			sorted[used++] = keep[i];
 	qsort(sorted, used, sizeof(*sorted), by_number);
 	for (size_t i = 0; i < used; i++) {
-		if ((unsigned)sorted[i] > from)
-			close_range(from, (unsigned)sorted[i] - 1, 0);
+		if ((unsigned)sorted[i] > from &&
+		    close_range(from, (unsigned)sorted[i] - 1, 0))
+			return -errno;
 		from = (unsigned)sorted[i] + 1;
 	}
-	close_range(from, ~0u, 0);
+	return close_range(from, ~0u, 0) ? -errno : 0;
 }

@@ -41,5 +41,6 @@ MUST_CHECK int privilege_drop(const struct identity *who, pid_t parent);
 MUST_CHECK int privilege_shed(pid_t parent);
 /* Has the kernel kill this process after some seconds, whatever it does. */
 MUST_CHECK int privilege_end_within(int seconds);
-/* Closes all descriptors from 3 on, except keep[n]. */
-void privilege_close_but(const int *keep, size_t n);
+/* Closes all descriptors from 3 on, except keep[n].
+ *   Errors   -errno: a filter of system calls may refuse it */
+MUST_CHECK int privilege_close_but(const int *keep, size_t n);

@@ -156,6 +156,8 @@ MUST_CHECK int profile_show(struct profile *p, uint32_t type);
  * It counts if it names a type that p has. */
 bool profile_is_given_note(const char *text);
 void profile_read_given(struct profile *p);
+/* True if given_note is of default_type, which was not set to another since. */
+bool profile_keeps_given(const struct profile *p);
 /* Marks a profile whose values show shares only: the true sum may be a multiple
  * of theirs. The mark is a comment, so that everything made of it has it. */
 MUST_CHECK int profile_mark_rough(struct profile *p);

@@ -55,10 +55,12 @@ check a_body_of_1_mib_passes is 502 ApiUnavailable --data-binary @"$temp/fits" h
 check a_body_above_1_mib_is_413 is 413 PayloadTooLarge --data-binary @"$temp/large" http://x/healthz
 check a_body_above_1_mib_is_told_the_limit body_says 'client_max_body_size of nginx, which is here 1 MiB'
 head -c $(((64 << 20) + 1)) /dev/zero >"$temp/huge"
-for path in /api/v1/profiling/sessions /v1development/profiles /push.v1.PusherService/Push /ingest /agent/block /agent/result; do
+for path in /api/v1/profiling/sessions /api/v1/debug-files /v1development/profiles /push.v1.PusherService/Push /ingest /agent/block /agent/result; do
   check "an_upload_above_64_mib_is_413.$path" is 413 PayloadTooLarge --data-binary @"$temp/huge" "http://x$path?service=a"
   check "an_upload_above_64_mib_is_told_both_limits.$path" body_says '64 MiB; the largest profile is max_bytes of [upload] in stoker.conf, 32M unless'
 done
+check a_body_above_1_mib_below_such_a_path_is_413 is 413 PayloadTooLarge --data-binary @"$temp/large" http://x/api/v1/profiling/sessions/x
+check its_limit_is_told body_says 'which is here 1 MiB'
 check an_upload_may_be_larger is 502 ApiUnavailable --data-binary @"$temp/large" http://x/ingest
 check a_long_path_is_414 is 414 UriTooLong "http://x/$long"
 check a_long_header_is_400 is 400 BadRequest -H "X-Long: $long" http://x/healthz

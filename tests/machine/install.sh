@@ -226,7 +226,7 @@ check purge_puts_the_sysctl_back equal "$(in_machine cat $level)" 3
 older=$MACHINE_AT/stoker_0.0.1.deb
 dpkg-deb -R "$deb" "$MACHINE_AT/older"
 sed -i 's/^Version: .*/Version: 0.0.1/' "$MACHINE_AT/older/DEBIAN/control"
-sed -i 's/^MemoryMax=1792M/MemoryMax=512M/' "$MACHINE_AT/older/lib/systemd/system/stoker-api.service"
+sed -i 's/^MemoryMax=2304M/MemoryMax=512M/' "$MACHINE_AT/older/lib/systemd/system/stoker-api.service"
 dpkg-deb -Znone --root-owner-group -b "$MACHINE_AT/older" "$older" >/dev/null
 machine_put 644 "$older" /root
 in_machine systemd-run -q --unit=taken python3 -m http.server 8088 --bind 127.0.0.1
@@ -251,7 +251,7 @@ wait_for 10 running
 drop_in stoker-keeper sleeps <<<$'[Service]\nExecStart=\nExecStart=/bin/sleep 600'
 keeper=$(main_pid stoker-keeper)
 check an_upgrade_fails_no_request no_request_fails package_install "$deb"
-check an_upgrade_runs_the_new_unit equal "$(in_machine systemctl show -P MemoryMax stoker-api)" 1879048192
+check an_upgrade_runs_the_new_unit equal "$(in_machine systemctl show -P MemoryMax stoker-api)" 2415919104
 keeper_restarted() { active stoker-keeper && [ "$(main_pid stoker-keeper)" != "$keeper" ]; }
 check an_upgrade_restarts_a_keeper_that_runs keeper_restarted
 check an_upgrade_runs_the_new_programs equal \

@@ -16,13 +16,14 @@ silent() { # command: any word on standard error is a failure, whatever it retur
 }
 
 # The check of units needs only that the programs exist, so any executable will
-# do.
+# do; manuals are read.
 mkdir -p "$temp"/bin/{ui,manual} "$root/usr/bin" "$root/usr/lib/systemd/system" "$root/etc"
 for program in stoker stoker-api stoker-worker; do
   install -m 755 /bin/true "$temp/bin/$program"
 done
 : >"$temp/bin/libstoker-heap.so"
 : >"$temp/bin/manual/index.html"
+ln -s "${B:-build}/man" "$temp/bin/man"
 B=$temp/bin DESTDIR=$root PREFIX=/usr conf/install || echo "not ok installs"
 install -m 755 /bin/true "$root/usr/bin/kill"
 for unit in sysinit basic multi-user sockets network nss-user-lookup shutdown; do
@@ -123,7 +124,7 @@ limits_of_bodies_are_those_that_errors_name() {
   for file in conf/nginx/http.conf conf/apache/stoker.conf; do
     grep -q "here 64 MiB; .* stoker.conf, $most unless\|\"64 MiB; .* stoker.conf, $most unless" "$file" || wrong+="$file "
   done
-  [ "$(grep -c 'client_max_body_size 64m;' conf/nginx/site.conf)" = 5 ] || wrong+="site.conf: 64m "
+  [ "$(grep -c 'client_max_body_size 64m;' conf/nginx/site.conf)" = 6 ] || wrong+="site.conf: 64m "
   grep -q '^client_max_body_size 1m;' conf/nginx/site.conf || wrong+="site.conf: 1m "
   grep -q 'LimitRequestBody 67108864$' conf/apache/stoker.conf || wrong+="stoker.conf: 64m "
   [ -z "$wrong" ] || { echo "$wrong"; return 1; }

@@ -263,7 +263,9 @@ static int
 take(void *arg, const struct importer_part *of, struct profile **made)
 {
 	struct push *p = arg;
-	int rc = of->type
+	/* Only a recording has several. */
+	int rc = !of->type && p->made ? -EOWNERDEAD
+	         : of->type
 	                 ? push_add(&p->windows, of->type->name, *made, NULL, 0)
 	                 : 0;
 

@@ -226,20 +226,21 @@ int
 profile_show(struct profile *p, uint32_t type)
 {
 	uint32_t shown = p->types[type].type, note;
+	uint32_t given = p->given_note ? p->given_type : p->default_type;
 	char text[sizeof(SHOWN) + 256];
 	int n = snprintf(text, sizeof(text), SHOWN "%s",
 	                 profile_text(p, shown));
 	int rc;
 
-	if (!p->default_type || p->default_type == shown || p->given_note ||
-	    n >= (int)sizeof(text)) {
+	if (!given || given == shown || n >= (int)sizeof(text)) {
+		p->given_type = p->given_note = 0;
 		p->default_type = shown;
 		return 0;
 	}
 	rc = profile_cstring(p, text, &note);
 	if (rc)
 		return rc;
-	p->given_type = p->default_type;
+	p->given_type = given;
 	p->given_note = note;
 	p->default_type = shown;
 	return 0;
@@ -249,6 +250,14 @@ bool
 profile_is_given_note(const char *text)
 {
 	return !strncmp(text, SHOWN, sizeof(SHOWN) - 1);
+}
+
+bool
+profile_keeps_given(const struct profile *p)
+{
+	return p->given_note &&
+	       !strcmp(profile_text(p, p->given_note) + sizeof(SHOWN) - 1,
+	               profile_text(p, p->default_type));
 }
 
 void

@@ -116,6 +116,8 @@ put_strings(struct buf *out, const struct strings *s)
 static void
 put_header(struct buf *out, const struct profile *p)
 {
+	bool keeps = profile_keeps_given(p);
+
 	wire_put_number(out, PROFILE_DROP_FRAMES, p->drop_frames);
 	wire_put_number(out, PROFILE_KEEP_FRAMES, p->keep_frames);
 	wire_put_number(out, PROFILE_TIME_NANOS, (uint64_t)p->time_ns);
@@ -126,12 +128,12 @@ put_header(struct buf *out, const struct profile *p)
 		wire_put_varint(out, WIRE_KEY(PROFILE_COMMENT, WIRE_VARINT));
 		wire_put_varint(out, p->comments[i]);
 	}
-	if (p->given_note) {
+	if (keeps) {
 		wire_put_varint(out, WIRE_KEY(PROFILE_COMMENT, WIRE_VARINT));
 		wire_put_varint(out, p->given_note);
 	}
 	wire_put_number(out, PROFILE_DEFAULT_SAMPLE_TYPE,
-	                p->given_note ? p->given_type : p->default_type);
+	                keeps ? p->given_type : p->default_type);
 	wire_put_number(out, PROFILE_DOC_URL, p->doc_url);
 }
 

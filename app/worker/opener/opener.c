@@ -39,9 +39,9 @@ be_scheduler(const struct opener *o, int ask, int events)
 	int keep[] = {ask, events, o->children->keep_fd};
 	int rc;
 
-	privilege_close_but(keep, ARRAY_LEN(keep));
+	rc = privilege_close_but(keep, ARRAY_LEN(keep));
 	default_signals();
-	rc = privilege_drop(&o->who, o->self)
+	rc = rc ?: privilege_drop(&o->who, o->self)
 	             ?: memory_bound(MEMORY_SCHEDULER)
 	             ?: sandbox_enter_scheduler();
 	if (rc)
@@ -58,8 +58,8 @@ be_analyser(const struct opener *o, int ask, int socket, int blame)
 	int keep[] = {ask, socket, blame};
 	int rc;
 
-	privilege_close_but(keep, ARRAY_LEN(keep));
-	rc = privilege_drop(&o->who, o->self);
+	rc = privilege_close_but(keep, ARRAY_LEN(keep))
+	             ?: privilege_drop(&o->who, o->self);
 	if (!rc)
 		rc = o->children->analyser(o->conf, ask, socket, blame);
 	if (rc && rc != -EPIPE)

@@ -42,11 +42,12 @@ be_fetcher(struct fetcher_program run, const struct conf *conf,
 	sigset_t none;
 	int rc;
 
-	privilege_close_but(keep, ARRAY_LEN(keep));
+	rc = privilege_close_but(keep, ARRAY_LEN(keep));
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	secrets = open_secrets(conf, run.courier != NULL);
-	rc = privilege_drop(who, parent);
+	if (!rc)
+		rc = privilege_drop(who, parent);
 	if (!rc)
 		rc = conf_host(conf, own);
 	if (!rc)

@@ -33,7 +33,8 @@ work(int32_t pid, pid_t parent, int pipe)
 	if (!rc)
 		rc = java_find(pid, &jvm);
 	keep[0] = jvm.tmp;
-	privilege_close_but(keep, ARRAY_LEN(keep));
+	if (!rc)
+		rc = privilege_close_but(keep, ARRAY_LEN(keep));
 	if (!rc)
 		rc = become(&jvm, parent);
 	if (!rc)

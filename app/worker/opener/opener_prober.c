@@ -53,10 +53,9 @@ work(const struct programs *p, int socket, int hold, unsigned budget)
 	                  socket,          hold};
 
 	if (p->of == PROBER_INUSE) {
-		privilege_close_but(of_inuse, ARRAY_LEN(of_inuse));
-		inuse_run(u, socket, hold, budget);
-	} else {
-		privilege_close_but(of_allocs, ARRAY_LEN(of_allocs));
+		if (!privilege_close_but(of_inuse, ARRAY_LEN(of_inuse)))
+			inuse_run(u, socket, hold, budget);
+	} else if (!privilege_close_but(of_allocs, ARRAY_LEN(of_allocs))) {
 		allocs_run(a, socket, hold, budget);
 	}
 }

@@ -54,12 +54,13 @@ be_reader(struct opener *o, int socket)
 	int keep[] = {socket, o->host ? o->host_root : -1};
 	int rc;
 
-	privilege_close_but(keep, ARRAY_LEN(keep));
+	rc = privilege_close_but(keep, ARRAY_LEN(keep));
 	prctl(PR_SET_NAME, "stoker-reader");
 	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	if (setgroups(0, NULL))
 		log_debug("a reader keeps its groups");
-	rc = sandbox_enter_reader();
+	if (!rc)
+		rc = sandbox_enter_reader();
 	if (rc) {
 		log_err("a reader has no sandbox: %s", strerror(-rc));
 		_exit(1);

@@ -204,14 +204,14 @@ TEST(units_that_may_need_more_memory_than_they_have_are_a_warning)
 		"sys/fs/cgroup/system.slice/stoker-worker.service";
 
 	expect(&m, memory, FINE,
-	       "at most 1728 MiB for the API, 4864 MiB for the worker: 6592 "
+	       "at most 2176 MiB for the API, 4864 MiB for the worker: 7040 "
 	       "MiB together");
-	make_file(&m, units[1], "memory.limit_in_bytes", 0644, "1811939327\n");
-	expect(&m, memory, WARNING, "stoker-api MemoryMax=1728M");
-	make_file(&m, units[0], "memory.max", 0644, "1811939328\n");
-	expect(&m, memory, FINE, "at most 1728 MiB");
+	make_file(&m, units[1], "memory.limit_in_bytes", 0644, "2281701375\n");
+	expect(&m, memory, WARNING, "stoker-api MemoryMax=2176M");
+	make_file(&m, units[0], "memory.max", 0644, "2281701376\n");
+	expect(&m, memory, FINE, "at most 2176 MiB");
 	make_file(&m, units[0], "memory.max", 0644, "max\n");
-	expect(&m, memory, FINE, "at most 1728 MiB");
+	expect(&m, memory, FINE, "at most 2176 MiB");
 	m.d.conf.api_request_memory = INT64_MAX;
 	make_file(&m, units[0], "memory.max", 0644, "1342177280\n");
 	expect(&m, memory, WARNING, "lower heavy");

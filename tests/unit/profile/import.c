@@ -1942,6 +1942,39 @@ TEST(the_value_that_a_pprof_file_shows_first_survives)
 }
 END
 
+/* An exported file is uploaded as of another type, or pushed, where each of its
+ * types is stored for itself. */
+TEST(a_profile_that_is_shown_anew_shows_the_new_value)
+{
+	for (int pushed = 0; pushed < 2; pushed++) {
+		CLEANUP_BUF struct buf file = BUF_INIT(BUF_MAX_SMALL);
+		CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+		CLEANUP_PROFILE struct profile *p =
+			file_of(HEAP_OF_GO, NULL, &file);
+		CLEANUP_PROFILE struct profile *again = NULL;
+		uint32_t alloc = profile_type_index(p, "alloc_space");
+
+		buf_clear(&file);
+		ck_assert_int_eq(
+			profile_show(p, profile_type_index(p, "inuse_objects")),
+			0);
+		ck_assert_int_eq(
+			profile_show(p, profile_type_index(p, "inuse_space")),
+			0);
+		if (pushed)
+			p->default_type = p->types[alloc].type;
+		else
+			ck_assert_int_eq(profile_show(p, alloc), 0);
+		ck_assert_int_eq(pprof_encode(p, &file), 0);
+		ck_assert_int_eq(pprof_decode(file.p, file.len, BUF_MAX_SMALL,
+		                              &again, &why),
+		                 0);
+		ck_assert_str_eq(profile_text(again, again->default_type),
+		                 "alloc_space");
+	}
+}
+END
+
 TEST(a_difference_of_two_profiles_is_noted_where_it_is_read)
 {
 	CLEANUP_BUF struct buf file = BUF_INIT(BUF_MAX_SMALL);

@@ -59,8 +59,7 @@ trim_by_age(struct store *s, const struct conf *conf)
 	report("revoked API keys removed by age", token_prune(s, AUDIT_MS));
 	report("silent hosts removed by age", worker_prune(s, AUDIT_MS));
 	report("trigger firings removed by age", firing_prune(s, AUDIT_MS));
-	report("deliveries of hosts that are gone",
-	       delivery_prune(s, keep.all_ms));
+	report("old deliveries removed by age", delivery_prune(s, keep.all_ms));
 }
 
 /* Frees the space of several batches: most windows are replaced within minutes

@@ -50,8 +50,9 @@ SELECT last FROM delivery WHERE source = $1;
 -- name: delivery_make_last
 UPDATE delivery SET last = 1 WHERE source = $1;
 
--- Rows of hosts that are gone, or have another name, have no sender. One that
--- its session ends with goes with the session.
+-- Rows of hosts that are gone, or have another name, have no sender; others were
+-- not accepted all this time. One that its session ends with goes with the
+-- session.
 -- name: delivery_prune
 DELETE FROM delivery
 WHERE queued_ms < now_ms() - CAST($1 AS BIGINT) AND last = 0;

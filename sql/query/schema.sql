@@ -41,13 +41,17 @@ SELECT current_schema() AS place,
        CASE WHEN 'B' < 'a' AND 'a b' < 'a-a' AND '~' > 'z' THEN 1 ELSE 0 END
          AS bytewise;
 
--- Lists tables and indexes with their texts. Those of SQLite itself need no
--- comparison, and some indexes follow from the text of their table.
+-- Lists what schema_foreign does not, with their texts. Some indexes follow from
+-- the text of their table. Tables that SQLite makes itself have these texts.
 -- name: schema_objects
-SELECT type || ' ' || name AS what, COALESCE(sql, '') AS text
+SELECT COALESCE(type, '') || ' ' || COALESCE(name, '') AS what, sql AS text
 FROM sqlite_master
-WHERE type = 'table' AND substr(name, 1, 7) <> 'sqlite_'
-   OR type = 'index' AND sql IS NOT NULL
+WHERE (COALESCE(rootpage, 0) <> 0 OR type = 'index')
+  AND sql IS NOT NULL
+  AND sql NOT IN (
+    'CREATE TABLE sqlite_sequence(name,seq)',
+    'CREATE TABLE sqlite_stat1(tbl,idx,stat)',
+    'CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)')
 ORDER BY what;
 
 -- Only SQLite's are compared.
@@ -58,10 +62,10 @@ SELECT '' AS what, '' AS text WHERE 1 = 0;
 -- What runs by itself when a statement uses the database: views, triggers and
 -- virtual tables, which have no page of their own, with their texts.
 -- name: schema_foreign
-SELECT type || ' ' || name AS what, type = 'view' AS is_view,
-       COALESCE(sql, '') AS text
+SELECT COALESCE(type, '') || ' ' || COALESCE(name, '') AS what,
+       COALESCE(type, '') = 'view' AS is_view, COALESCE(sql, '') AS text
 FROM sqlite_master
-WHERE COALESCE(rootpage, 0) = 0 AND type <> 'index';
+WHERE COALESCE(rootpage, 0) = 0 AND COALESCE(type, '') <> 'index';
 
 -- The same of a server, if the owner may be somebody else than Stoker's role:
 -- functions run with the rights of the role that calls them. The owner of the

@@ -25,20 +25,23 @@ view="DROP TABLE survey; CREATE VIEW survey AS $endless SELECT * FROM n"
 changed="DROP VIEW trigger_row; CREATE VIEW trigger_row AS $endless SELECT * FROM n"
 migration="DROP TABLE migration; CREATE VIEW migration AS $endless SELECT 99 AS version, 1 AS compatible FROM n"
 virtual='DROP TABLE survey; CREATE VIRTUAL TABLE survey USING fts5 (id)'
-later="INSERT INTO migration SELECT MAX(version) + 1, MAX(version), 'later', 0 FROM migration; $trigger"
-refuses() { # SQL, what is named
+later="INSERT INTO migration SELECT MAX(version) + 1, MAX(version), 'later', 0 FROM migration"
+given() { # SQL
   rm -rf "$STATE/given"
   cp -r "$STATE/sound" "$STATE/given"
   printf '[store]\ndir = %s\n' "$STATE/given" >"$STATE/given.conf"
-  sqlite3 "$STATE/given/stoker.db" "$1" && says "the $2 is not Stoker's" \
-    timeout 20 "$B/stoker" token create second --role admin --config "$STATE/given.conf"
+  sqlite3 "$STATE/given/stoker.db" "$1"
 }
+stops() { # what it says, SQL
+  given "$2" && says "$1" timeout 20 "$B/stoker" token create second --role admin --config "$STATE/given.conf"
+}
+refuses() { stops "the $2 is not Stoker's" "$1"; } # SQL, what is named
 analysed() {
   sqlite3 "$STATE/sound/stoker.db" ANALYZE && stoker migrate --config "$STATE/sound.conf"
 }
 check a_store_as_stoker_made_it_is_opened leaves 0 stoker migrate --config "$STATE/sound.conf"
 check a_trigger_is_refused refuses "$trigger" 'trigger spy'
-check a_trigger_of_a_later_schema_is_refused refuses "$later" 'trigger spy'
+check a_trigger_of_a_later_schema_is_refused refuses "$later; $trigger" 'trigger spy'
 check a_view_in_place_of_a_table_is_refused refuses "$view" 'view survey'
 check a_view_in_place_of_the_version_is_refused refuses "$migration" 'view migration'
 check a_view_that_was_changed_is_refused refuses "$changed" 'view trigger_row'
@@ -46,12 +49,41 @@ check a_virtual_table_is_refused refuses "$virtual" 'table survey'
 rewritten() { # table, words of its text, others
   echo "PRAGMA writable_schema = ON; UPDATE sqlite_master SET sql = replace(sql, '$2', '$3') WHERE name = '$1'"
 }
-check a_condition_that_was_added_is_refused refuses "$(rewritten token 'host ' 'more TEXT CHECK (length(hex(zeroblob(99999999))) > 0), host ')" 'table token'
-check a_column_that_is_computed_is_refused refuses 'ALTER TABLE audit ADD COLUMN more TEXT AS (hex(zeroblob(99999999)))' 'table audit'
-check a_default_that_is_computed_is_refused refuses "$(rewritten worker "look_wanted_ms BIGINT NOT NULL DEFAULT 0" 'look_wanted_ms BIGINT NOT NULL DEFAULT (length(hex(zeroblob(99999999))))')" 'table worker'
-check an_index_of_an_expression_is_refused refuses 'CREATE INDEX slow ON token (hex(zeroblob(99999999)))' 'index slow'
+big='hex(zeroblob(99999999))'
+condition=$(rewritten token 'host ' "more TEXT CHECK (length($big) > 0), host ")
+column="ALTER TABLE audit ADD COLUMN more TEXT AS ($big)"
+default=$(rewritten worker 'look_wanted_ms BIGINT NOT NULL DEFAULT 0' "look_wanted_ms BIGINT NOT NULL DEFAULT (length($big))")
+index="CREATE INDEX slow ON token ($big)"
+part="CREATE INDEX slow ON token (id) WHERE id GLOB '*a*a*a*'"
+table="CREATE TABLE more (a TEXT CHECK (\"hex\"(zeroblob(99999999)) <> a))"
+check a_condition_that_was_added_is_refused refuses "$condition" 'table token'
+check a_column_that_is_computed_is_refused refuses "$column" 'table audit'
+check a_default_that_is_computed_is_refused refuses "$default" 'table worker'
+check an_index_of_an_expression_is_refused refuses "$index" 'index slow'
+check a_condition_of_a_later_schema_is_refused refuses "$later; $condition" 'table token'
+check a_computed_column_of_a_later_schema_is_refused refuses "$later; $column" 'table audit'
+check a_computed_default_of_a_later_schema_is_refused refuses "$later; $default" 'table worker'
+check an_index_of_an_expression_of_a_later_schema_is_refused refuses "$later; $index" 'index slow'
+check an_index_of_what_matches_of_a_later_schema_is_refused refuses "$later; $part" 'index slow'
+check a_table_that_computes_of_a_later_schema_is_refused refuses "$later; $table" 'table more'
+check a_missing_table_of_a_later_schema_is_refused refuses "$later; DROP TABLE survey" 'table survey'
 check an_index_that_is_missing_is_named refuses 'DROP INDEX service_collector' 'index service_collector'
+# What a release may add: values of a list, columns, tables, indexes.
+more="$later; $(rewritten token "''join''" "''join'', ''more''"); PRAGMA writable_schema = OFF;
+  ALTER TABLE audit ADD COLUMN more BIGINT NOT NULL DEFAULT -1; DROP INDEX service_collector;
+  CREATE TABLE more (id TEXT PRIMARY KEY, \"of\" TEXT NOT NULL REFERENCES token (id) ON DELETE CASCADE,
+    kind TEXT CHECK (kind IN ('a', 'it''s') AND NOT (kind = '')), UNIQUE (kind, id));
+  CREATE INDEX more_kind ON more (kind, id) WHERE kind <> ''"
+opens() { given "$1" && stoker migrate --config "$STATE/given.conf"; } # SQL
+check a_later_schema_that_computes_nothing_is_opened leaves 0 opens "$more"
 check statistics_of_a_table_are_no_stranger leaves 0 analysed
+statistics() { # a column's text, rows
+  echo "PRAGMA writable_schema = ON;
+    UPDATE sqlite_master SET sql = 'CREATE TABLE sqlite_stat1(tbl,idx,rest,stat AS ($1))' WHERE name = 'sqlite_stat1';
+    DELETE FROM sqlite_stat1; $endless INSERT INTO sqlite_stat1 SELECT 'token', 'x', i FROM n LIMIT $2"
+}
+check statistics_that_are_computed_are_refused refuses "$(statistics "length($big)" 1)" 'table sqlite_stat1'
+check statistics_that_take_long_are_refused stops 'takes too long' "$(statistics 'length(hex(zeroblob(500000 + rest)))' 99999)"
 
 # A backup whose manifest was made to fit.
 stoker backup "$STATE/backup" --config "$STATE/sound.conf" >/dev/null

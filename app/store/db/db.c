@@ -305,20 +305,38 @@ check_foreign(struct db *db, struct buf *why)
 	return rc;
 }
 
-/* Refuses tables and indexes that somebody else has changed. Those of a later
- * release are not known here. */
+/* True if the checks that follow refuse the schema, or take it for new, and
+ * change nothing. */
+static bool
+is_refused(const struct db *db, const struct db_schema *schema)
+{
+	return schema->compatible > SQL_VERSION || schema->version < 0 ||
+	       (db->look && !schema->version);
+}
+
+/* Refuses tables and indexes that somebody else has changed. While they are
+ * read, another process may migrate. */
 static int
 check_tables(struct db *db, struct buf *why)
 {
-	struct db_schema schema = {0};
-	char what[100];
-	int rc = db->driver->differs ? db_schema(db, &schema) : 0;
+	struct db_schema schema = {0}, after = {0};
+	char what[100] = "";
+	int rc;
 
-	if (!rc && schema.version > 0 && schema.version <= SQL_VERSION)
+	if (!db->driver->differs)
+		return 0;
+	do {
+		rc = db_schema(db, &schema);
+		if (rc || is_refused(db, &schema))
+			return rc;
 		rc = db->driver->differs(db, (int)schema.version, what,
 		                         sizeof(what));
-	if (rc <= 0)
-		return rc;
+		if (rc <= 0)
+			return rc;
+		rc = db_schema(db, &after);
+		if (rc)
+			return rc;
+	} while (after.version != schema.version);
 	buf_addf(why,
 	         "%s: the %s is not Stoker's, or was changed or removed, which "
 	         "may change what Stoker does: drop what was added, or restore "

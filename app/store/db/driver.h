@@ -29,7 +29,8 @@ struct db_driver {
 	int (*refresh)(struct db *db);
 
 	/* Returns 1 if a table or index is not as the first version migrations
-	 * make it; NULL where that is the owner's business. */
+	 * make it, or computes what a later release does not; NULL where that
+	 * is the owner's business. On 0, takes bounds off the connection. */
 	int (*differs)(struct db *db, int version, char *what, size_t size);
 
 	/* Runs SQL that is not in sql/query. */

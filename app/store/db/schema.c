@@ -1,8 +1,8 @@
 #include "sqlite.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 struct listing {
 	sqlite3_stmt *stmt;
@@ -21,6 +21,7 @@ listing_next(struct listing *l)
 	l->code = sqlite3_step(l->stmt);
 }
 
+/* Returns SQLite's code of an error. */
 static int
 listing_init(struct listing *l, sqlite3 *conn)
 {
@@ -29,7 +30,8 @@ listing_init(struct listing *l, sqlite3 *conn)
 		&l->stmt, NULL);
 	if (l->code == SQLITE_OK)
 		listing_next(l);
-	return l->code == SQLITE_ROW || l->code == SQLITE_DONE ? 0 : -EIO;
+	return l->code == SQLITE_ROW || l->code == SQLITE_DONE ? SQLITE_OK
+	                                                       : l->code;
 }
 
 static const char *
@@ -52,26 +54,142 @@ same_text(const char *a, const char *b)
 	}
 }
 
+/* Returns the length of a word, text or sign; 0 at the end, and for what no
+ * plain text has: other operators, comments. */
+static size_t
+token_len(const char *at)
+{
+	size_t n = strspn(at, "abcdefghijklmnopqrstuvwxyz"
+	                      "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+	const char *end;
+
+	if (n)
+		return n;
+	if (*at == '\'' || *at == '"') {
+		end = strchr(at + 1, *at);
+		return end ? (size_t)(end - at) + 1 : 0;
+	}
+	if (*at == '-' && (at[1] == '-' || at[1] == '>'))
+		return 0;
+	return *at && strchr("(),.=<>+-", *at);
+}
+
+struct token {
+	const char *at;
+	size_t len;
+};
+
+/* Returns false if the text ends, or goes on with what no plain text has. */
+static bool
+token_next(struct token *t)
+{
+	t->at += t->len;
+	t->at += strspn(t->at, " \t\r\n");
+	t->len = token_len(t->at);
+	return t->len;
+}
+
+static bool
+token_is(const struct token *t, const char *word)
+{
+	return strlen(word) == t->len && !strncasecmp(t->at, word, t->len);
+}
+
+static bool
+token_among(const struct token *t, const char *const words[])
+{
+	while (*words && !token_is(t, *words))
+		words++;
+	return *words;
+}
+
+/* False for a bracket after a name: a call. */
+static bool
+opens_no_call(const struct token *last, const struct token *before)
+{
+	static const char *const words[] = {"CHECK", "IN", "KEY", "UNIQUE",
+	                                    "AND",   "OR", "NOT", NULL};
+
+	return strchr("(,=<>+-", *last->at) || token_among(last, words) ||
+	       token_is(before, "REFERENCES");
+}
+
+/*
+ * True for a table or an index that computes nothing but whether a value is in
+ * a list, is another, is more or less: no function, no text joined or matched,
+ * no computed column or default. The first bracket is that of the columns.
+ */
+static bool
+is_plain(const char *text)
+{
+	static const char *const computing[] = {"AS", "SELECT", "LIKE", "GLOB",
+	                                        NULL};
+	struct token t = {text, 0}, last, before;
+	bool has_columns = false;
+
+	if (!token_next(&t) || !token_is(&t, "CREATE") || !token_next(&t))
+		return false;
+	if (token_is(&t, "UNIQUE") && !token_next(&t))
+		return false;
+	if (!token_is(&t, "TABLE") && !token_is(&t, "INDEX"))
+		return false;
+	for (before = last = t; token_next(&t); before = last, last = t) {
+		if (token_among(&t, computing))
+			return false;
+		if (*t.at == '(' && has_columns &&
+		    !opens_no_call(&last, &before))
+			return false;
+		has_columns |= *t.at == '(';
+	}
+	return !*t.at;
+}
+
+/* Returns which of two lists in order has the first name: -1 ours, 1 given, 0
+ * both. */
+static int
+first_of(const struct listing *ours, const struct listing *given)
+{
+	if (ours->code != SQLITE_ROW)
+		return 1;
+	if (given->code != SQLITE_ROW)
+		return -1;
+	return strcmp(column(ours, 0), column(given, 0));
+}
+
+/* True if a row that one or both lists have next may be as it is. A later
+ * release may have another index in place of one of ours. */
+static bool
+is_agreed(const struct listing *ours, const struct listing *given, int order,
+          bool later)
+{
+	if (order < 0)
+		return later && !strncmp(column(ours, 0), "index ", 6);
+	if (!order && same_text(column(ours, 1), column(given, 1)))
+		return true;
+	return later && is_plain(column(given, 1));
+}
+
 /* Finds the first difference in two lists in order. */
 static int
-differ(struct listing *ours, struct listing *given, char *what, size_t size)
+differ(struct listing *ours, struct listing *given, bool later, char *what,
+       size_t size)
 {
 	while (ours->code == SQLITE_ROW || given->code == SQLITE_ROW) {
-		int order = ours->code != SQLITE_ROW ? 1
-		            : given->code != SQLITE_ROW
-		                    ? -1
-		                    : strcmp(column(ours, 0), column(given, 0));
+		int order = first_of(ours, given);
 
-		if (order || !same_text(column(ours, 1), column(given, 1))) {
+		if (!is_agreed(ours, given, order, later)) {
 			snprintf(what, size, "%s",
 			         column(order < 0 ? ours : given, 0));
-			return 1;
+			return SQLITE_OK;
 		}
-		listing_next(ours);
-		listing_next(given);
+		if (order <= 0)
+			listing_next(ours);
+		if (order >= 0)
+			listing_next(given);
 	}
-	return ours->code == SQLITE_DONE && given->code == SQLITE_DONE ? 0
-	                                                               : -EIO;
+	return ours->code != SQLITE_DONE    ? ours->code
+	       : given->code != SQLITE_DONE ? given->code
+	                                    : SQLITE_OK;
 }
 
 static void
@@ -94,7 +212,7 @@ make(int version, sqlite3 **out)
 	for (int i = 0; i < version && code == SQLITE_OK; i++)
 		code = sqlite3_exec(*out, sql_migrations[i].text[SQL_SQLITE],
 		                    NULL, NULL, NULL);
-	return code == SQLITE_OK ? 0 : code == SQLITE_NOMEM ? -ENOMEM : -EIO;
+	return code;
 }
 
 int
@@ -104,8 +222,11 @@ sqlite_differs(sqlite3 *conn, int version, char *what, size_t size)
 	CLEANUP(listing_done) struct listing ours = {0};
 	CLEANUP(listing_done) struct listing given = {0};
 
-	return make(version, &made)
+	const bool later = version > SQL_VERSION;
+
+	*what = 0;
+	return make(later ? SQL_VERSION : version, &made)
 	               ?: listing_init(&ours, made)
 	               ?: listing_init(&given, conn)
-	               ?: differ(&ours, &given, what, size);
+	               ?: differ(&ours, &given, later, what, size);
 }

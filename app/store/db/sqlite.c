@@ -54,6 +54,8 @@ code_errno(int code)
 	case SQLITE_CANTOPEN:
 	case SQLITE_PERM:
 		return -EACCES;
+	case SQLITE_INTERRUPT: /* by is_slow() */
+		return -EUCLEAN;
 	}
 	return -EIO;
 }
@@ -61,12 +63,16 @@ code_errno(int code)
 int
 sqlite_errno(struct db *db, int code)
 {
+	sqlite3 *conn = sqlite_of(db)->link.conn;
 	int rc = code_errno(code);
 
-	if (rc)
+	if (rc == -EUCLEAN)
+		snprintf(db->why, sizeof(db->why),
+		         "reading its schema takes too long: restore a backup");
+	else if (rc) /* it may be that of another connection */
 		snprintf(db->why, sizeof(db->why), "%s",
-		         sqlite_of(db)->link.conn
-		                 ? sqlite3_errmsg(sqlite_of(db)->link.conn)
+		         conn && sqlite3_errcode(conn) == code
+		                 ? sqlite3_errmsg(conn)
 		                 : sqlite3_errstr(code));
 	return rc;
 }
@@ -351,6 +357,38 @@ configure_writer(sqlite3 *conn)
 	return rc ?: sqlite3_exec(conn, all, NULL, NULL, NULL);
 }
 
+#define UNSURE_BYTES  (1 << 20)
+#define UNSURE_OPS    1000 /* of SQLite's machine, between two looks */
+#define UNSURE_CPU_NS (2 * NS_PER_S)
+
+static int
+is_slow(void *arg)
+{
+	const struct sqlite *db = arg;
+
+	return clock_cpu_ns() - db->unsure_ns > UNSURE_CPU_NS;
+}
+
+/*
+ * Bounds what a file can make SQLite do before it has been compared: SQLite
+ * reads statistics when it reads the schema, and Stoker the version; either
+ * table may have computed columns.
+ */
+static void
+bound(struct sqlite *db, sqlite3 *conn)
+{
+	db->unsure_ns = clock_cpu_ns();
+	sqlite3_limit(conn, SQLITE_LIMIT_LENGTH, UNSURE_BYTES);
+	sqlite3_progress_handler(conn, UNSURE_OPS, is_slow, db);
+}
+
+static void
+unbound(sqlite3 *conn)
+{
+	sqlite3_limit(conn, SQLITE_LIMIT_LENGTH, INT_MAX);
+	sqlite3_progress_handler(conn, 0, NULL, NULL);
+}
+
 static int
 configure(struct sqlite *db, sqlite3 *conn)
 {
@@ -359,6 +397,7 @@ configure(struct sqlite *db, sqlite3 *conn)
 				      "PRAGMA trusted_schema = OFF;";
 	const int flags = SQLITE_UTF8 | SQLITE_INNOCUOUS;
 
+	bound(db, conn);
 	sqlite3_extended_result_codes(conn, 1);
 	sqlite3_busy_handler(conn, wait_for_lock, db);
 	sqlite3_wal_autocheckpoint(conn, 0);
@@ -616,7 +655,12 @@ reopen(struct db *db)
 static int
 differs(struct db *db, int version, char *what, size_t size)
 {
-	return sqlite_differs(sqlite_of(db)->link.conn, version, what, size);
+	sqlite3 *conn = sqlite_of(db)->link.conn;
+	int rc = sqlite_errno(db, sqlite_differs(conn, version, what, size));
+
+	if (!rc && !*what)
+		unbound(conn);
+	return rc ?: *what != 0;
 }
 
 const struct db_driver db_sqlite = {

@@ -30,6 +30,7 @@ struct sqlite {
 	int wake_fd;       /* an inotify of the file; -1: none yet */
 	int64_t upkeep_ns; /* when upkeep is due */
 	int64_t busy_since_ns;
+	int64_t unsure_ns; /* CPU time when the file was opened */
 	uint32_t jitter;
 	int64_t skew_ms;
 };
@@ -83,8 +84,10 @@ MUST_CHECK int sqlite_examine(struct db *db, db_found *found, void *arg);
 /*
  * Compares tables and indexes with those that the first version migrations
  * make: a condition or a computed column that somebody added would run whenever
- * Stoker uses the table.
- *   Shape    1 if one differs, with its kind and name in what
+ * Stoker uses the table. Those of a later release may be others, but compute
+ * nothing.
+ *   Shape    what is the kind and name of one that may not be so, or ""
+ *   Errors   a result code of SQLite
  */
 MUST_CHECK int
 sqlite_differs(sqlite3 *conn, int version, char *what, size_t size);

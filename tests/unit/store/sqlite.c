@@ -347,6 +347,62 @@ make_old(const char *path, int version, const char *rows)
 	sqlite3_close(db);
 }
 
+/* Applies the last migration to a database of the release before. */
+static void
+migrate_last(const char *path)
+{
+	const struct sql_migration *m = &sql_migrations[SQL_VERSION - 1];
+	sqlite3 *db;
+	char sql[160];
+
+	snprintf(sql, sizeof(sql),
+	         "INSERT INTO migration VALUES (%d, %d, '%s', 5); COMMIT",
+	         SQL_VERSION, m->compatible, m->name);
+	ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
+	sqlite3_exec(db, "BEGIN", NULL, NULL, NULL);
+	sqlite3_exec(db, m->text[SQL_SQLITE], NULL, NULL, NULL);
+	ck_assert_int_eq(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(db);
+}
+
+static char migrated[128];
+
+/* Called for each connection that is opened: the first in memory is made for
+ * the comparison, after the version was read. */
+static int
+on_open(sqlite3 *db, char **why, const struct sqlite3_api_routines *api)
+{
+	(void)why, (void)api;
+	if (!*sqlite3_db_filename(db, "main") && *migrated) {
+		char path[128];
+
+		strcpy(path, migrated);
+		*migrated = 0;
+		migrate_last(path);
+	}
+	return SQLITE_OK;
+}
+
+TEST(a_migration_while_the_tables_are_compared_is_no_change_by_a_stranger)
+{
+	char dir[] = "/tmp/stoker-test.XXXXXX", path[128];
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	struct db *db = NULL;
+
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/stoker.db", dir);
+	make_old(path, SQL_VERSION - 1, "");
+	strcpy(migrated, path);
+	sqlite3_auto_extension((void (*)(void))on_open);
+	ck_assert_msg(!db_open(&(struct db_options){.url = path}, &db, &why),
+	              "%s", buf_str(&why));
+	ck_assert_str_eq(migrated, "");
+	sqlite3_reset_auto_extension();
+	db_close(db);
+	test_remove(dir);
+}
+END
+
 /* Makes a key in a new store, for a row of an older one. */
 static void
 make_key(char key[static TOKEN_KEY_MAX], char hash[static 65])

@@ -34,7 +34,8 @@ memory_most_worker(const struct conf *c)
 	return 2 * (double)c->worker_memory +
 	       (double)(memory_children(c) * MEMORY_CHILD + MEMORY_OPENER +
 	                MEMORY_SCHEDULER + 2 * MEMORY_FETCHER + MEMORY_BODIES +
-	                MEMORY_DELIVERIES + MEMORY_READINGS + MEMORY_COPIES);
+	                MEMORY_DELIVERIES + MEMORY_PUSHED + MEMORY_READINGS +
+	                MEMORY_COPIES);
 }
 
 static int

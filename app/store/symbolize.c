@@ -92,8 +92,8 @@ put_unnamed(int64_t frames, int64_t named, bool searched, struct buf *out)
 	begin_unnamed(frames, named, out);
 	if (!out->len)
 		return;
-	buf_puts(out, searched ? ": the worker's host has no file that names "
-	                         "them. "
+	buf_puts(out, searched ? ": no debug file that names them was pushed "
+	                         "or is on the worker's host. "
 	                       : " yet: a worker looks for files that name "
 	                         "them. ");
 	buf_puts(out, "To name those with a build-id, push the program or its "
@@ -123,7 +123,7 @@ change_notes(json_t *notes, int64_t frames, int64_t had, int64_t named,
 	if (searched && named > had)
 		buf_addf(&text,
 		         "%lld of %lld frames were named after the upload, "
-		         "from files of the worker's host",
+		         "from debug files",
 		         (long long)(named - had), (long long)frames);
 	if (add_note(notes, &text))
 		return -ENOMEM;

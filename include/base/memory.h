@@ -29,6 +29,8 @@
 #define MEMORY_BODIES MEMORY_MIB(256)
 /* Profiles on their way to collectors, in memory files. */
 #define MEMORY_DELIVERIES MEMORY_MIB(128)
+/* Copies of pushed debug files that are not files of the store. */
+#define MEMORY_PUSHED MEMORY_MIB(256)
 /* Readings that are kept from one periodic profile to the next. */
 #define MEMORY_READINGS MEMORY_MIB(256)
 /* Copies of targets' files that may not be read in place. */

@@ -15,6 +15,7 @@
 #include "profile/profile.h"
 
 struct elf_image;
+struct rename_pushed;
 struct symtab;
 
 /* The source of the names of a mapping's functions; all is borrowed. */
@@ -22,9 +23,10 @@ struct rename_source {
 	const struct elf_image *elf;   /* a program, library or debug file */
 	const struct elf_image *debug; /* the debug file of elf, or NULL */
 	uint64_t bias; /* from addresses to those of elf; see elf_bias() */
-	const struct symtab *kernel; /* or else the kernel's table, addresses
+	const struct symtab *kernel;  /* or else the kernel's table, addresses
 	                                counting from its first function; or
 	                                NULL */
+	struct rename_pushed *pushed; /* that elf is; NULL: not pushed */
 };
 
 struct rename_ask {
@@ -64,7 +66,8 @@ struct rename_pushed {
 	const char *wanted;   /* build-id of the mappings that it may name */
 	const char *build_id; /* one that it must have */
 	int fd;               /* borrowed */
-	bool used, refused;   /* set: it was read; it has not that build-id */
+	bool used, refused;   /* set: it named a frame; it has not that
+	                         build-id, or names no function */
 };
 
 /* Where names are looked for beside the host's debug files. */
@@ -77,9 +80,10 @@ struct rename_files {
 #define RENAME_MAX_PIDS 64
 
 /* Opens the pushed file for mappings with a build-id. NULL: there is none. Owns
- * the caller elf_free()s it. */
+ * the caller elf_free()s it; *from is set, and borrowed. */
 struct elf_image *
-rename_open_pushed(const struct rename_files *files, const char *wanted);
+rename_open_pushed(const struct rename_files *files, const char *wanted,
+                   struct rename_pushed **from);
 /*
  * As rename_by(), from the host's debug files and what was pushed; in is a
  * decoded profile of capture_profile(), whose samples keep their rows.
@@ -90,9 +94,10 @@ rename_profile(const struct host *host, struct symbols_cache *symbols,
                struct profile **out, struct quality *quality);
 /*
  * Names what has no name in a profile from elsewhere, which is not trusted:
- * files are found by build-id only, among those that were pushed, those that
- * the processes run and the host's debug files. Mappings without build-ids are
- * named if they are those of one of the processes.
+ * files are found by build-id only, among the host's debug files and those that
+ * the processes run, if these have debug information, then those that were
+ * pushed. Mappings without build-ids are named if they are those of one of the
+ * processes.
  *
  *   Shape    in quality, frames and symbolized count the locations of stacks
  */

@@ -18,12 +18,12 @@
 #define DEBUG_FILE_PREFIX  "dbg-"
 #define DEBUG_FILE_ID_MAX  200 /* characters of an identifier */
 #define DEBUG_FILE_REFUSED "refused"
-#define DEBUG_FILE_WANTED  64 /* build-ids of a session that are kept */
+#define DEBUG_FILE_WANTED  62 /* build-ids of a session that are kept */
 
 struct debug_file {
 	char *id, *tenant, *name;
 	char *build_id, *go_id, *htlhash; /* the latter two: "" for none */
-	char *state; /* "stored", "used" or "refused": not of that build-id */
+	char *state; /* "stored", "used" or "refused", see below */
 	char *created_by;
 	int64_t bytes, created_ms;
 	int64_t used_ms; /* when it last gave names, else created_ms */
@@ -87,11 +87,11 @@ void debug_file_uses_done(struct debug_file_uses *l);
 /* Finds the file of a program by one of its identifiers. */
 MUST_CHECK int debug_file_of(struct store *s, const char *tenant,
                              const char *wanted, struct debug_file_uses *out);
-/* Finds the files of programs that a session wants, DEBUG_FILE_WANTED at
- * most. */
+/* Finds the file of each program that a session wants, DEBUG_FILE_WANTED at
+ * most: first those that have named nothing yet. */
 MUST_CHECK int
 debug_file_of_session(struct store *s, const char *tenant, const char *session,
                       struct debug_file_uses *out);
-/* Records that the file gave names, or that its bytes are not of its
- * build-id. */
+/* Records that the file gave names, or that its bytes are not of its build-id
+ * or name no function. */
 MUST_CHECK int debug_file_report(struct store *s, const char *id, bool refused);

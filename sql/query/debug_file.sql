@@ -30,12 +30,19 @@ WHERE (build_id = $1 OR go_id = $1 OR htlhash = $1) AND tenant = $2
   AND state <> 'refused'
 ORDER BY created_ms DESC LIMIT 1;
 
+-- The newest file of each program; first those that have named nothing yet,
+-- the newest of them first, then those that have not been used for longest.
 -- name: debug_file_of_session
 SELECT b.build_id AS wanted, f.id, f.build_id
-FROM session_build b JOIN debug_file f ON f.tenant = $1 AND
-  (f.build_id = b.build_id OR f.go_id = b.build_id OR f.htlhash = b.build_id)
-WHERE b.session = $2 AND f.state <> 'refused'
-ORDER BY f.created_ms DESC, f.id LIMIT CAST($3 AS BIGINT);
+FROM session_build b JOIN debug_file f ON f.id =
+  (SELECT g.id FROM debug_file g
+   WHERE g.tenant = $1 AND g.state <> 'refused' AND
+     (g.build_id = b.build_id OR g.go_id = b.build_id OR
+      g.htlhash = b.build_id)
+   ORDER BY g.created_ms DESC, g.id LIMIT 1)
+WHERE b.session = $2
+ORDER BY CASE WHEN f.state = 'stored' THEN -f.used_ms ELSE f.used_ms END,
+  b.build_id LIMIT CAST($3 AS BIGINT);
 
 -- name: debug_file_delete
 DELETE FROM debug_file WHERE tenant = $1 AND id = $2;

@@ -31,7 +31,7 @@ status_of POST "/ingest?name=pushed&format=pprof&from=$((now - 3))&until=$now" \
 status_of POST /v1development/profiles -H 'Content-Type: application/x-protobuf' \
   --data-binary @"$STATE/bare.otlp" >/dev/null
 sent=$(api POST "/api/v1/profiling/sessions?service=bare&type=cpu" --data-binary @"$STATE/bare.pb" | jq -r .id)
-searched() { api GET "$P/$sent" | jq '.quality.notes' | grep -q "host has no file that names"; }
+searched() { api GET "$P/$sent" | jq '.quality.notes' | grep -q "no debug file that names them was pushed or is on"; }
 check an_upload_without_a_file_has_no_names wait_for 20 searched
 before=$(total pushed)
 

@@ -2,6 +2,7 @@
 
 #include "capture/elf/elf.h"
 #include "capture/elf/elf_id.h"
+#include "capture/symbols/debug_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -212,15 +213,6 @@ is_go(const struct elf_image *e)
 	       elf_section(e, ".data.rel.ro.gopclntab");
 }
 
-static bool
-names_functions(const struct elf_image *e)
-{
-	return is_go(e) || elf_section_typed(e, SHT_SYMTAB) ||
-	       elf_section(e, ".debug_info") ||
-	       elf_section(e, ".zdebug_info") ||
-	       elf_section(e, ".gnu_debugdata");
-}
-
 /* Sets an identifier, unless it is too long. */
 static void
 set_id(char out[static LOCAL_DEBUG_ID], const char *id)
@@ -267,7 +259,7 @@ local_debug_read(const char *path, size_t max, struct local_debug *out)
 
 	if (rc)
 		return rc;
-	if (!names_functions(e))
+	if (!debug_file_names(e))
 		return -ENODATA;
 	k.elf = e;
 	rc = read_ids(e, &d);

@@ -140,15 +140,19 @@ static size_t
 look_up(struct renamer *r, const struct location *l, struct sym_frame *out)
 {
 	const struct source *s;
+	size_t n;
 
 	if (l->mapping == PROFILE_NONE || !r->sources[l->mapping].known)
 		return 0;
 	s = &r->sources[l->mapping];
 	if (s->from.kernel)
 		return look_up_kernel(s->from.kernel, l->address, out);
-	return symbolizer_lookup(r->symbolizer, l->mapping,
-	                         l->address - s->from.bias, out,
-	                         PROFILE_MAX_LINES);
+	n = symbolizer_lookup(r->symbolizer, l->mapping,
+	                      l->address - s->from.bias, out,
+	                      PROFILE_MAX_LINES);
+	if (n && s->from.pushed)
+		s->from.pushed->used = true;
+	return n;
 }
 
 static int
@@ -336,7 +340,8 @@ rename_bias(const struct elf_image *elf, const struct mapping *m, uint64_t *out)
 /* --- debug files ---------------------------------------------------------- */
 
 struct elf_image *
-rename_open_pushed(const struct rename_files *files, const char *wanted)
+rename_open_pushed(const struct rename_files *files, const char *wanted,
+                   struct rename_pushed **out)
 {
 	for (uint32_t i = 0; *wanted && i < files->npushed; i++) {
 		struct rename_pushed *from = &files->pushed[i];
@@ -352,10 +357,12 @@ rename_open_pushed(const struct rename_files *files, const char *wanted)
 			return NULL;
 		if (!rc)
 			TAKE_FD(fd);
-		from->refused = rc || !elf_has_id(e, from->build_id);
-		from->used = !from->refused;
-		if (from->used)
+		from->refused = rc || !elf_has_id(e, from->build_id) ||
+		                !debug_file_names(e);
+		if (!from->refused) {
+			*out = from;
 			return TAKE(e);
+		}
 	}
 	return NULL;
 }
@@ -384,11 +391,13 @@ find_debug(void *arg, const struct profile *p, uint32_t mapping,
 	uint8_t id[HOST_BUILD_ID];
 	uint32_t n = build_id_parse(text, id);
 
+	*out = (struct rename_source){.elf = NULL};
 	if (n)
 		f->images[mapping] = debug_file_of_build_id(f->host, id, n);
 	if (!f->images[mapping])
-		f->images[mapping] = rename_open_pushed(f->others, text);
-	*out = (struct rename_source){.elf = f->images[mapping]};
+		f->images[mapping] =
+			rename_open_pushed(f->others, text, &out->pushed);
+	out->elf = f->images[mapping];
 	return out->elf;
 }
 

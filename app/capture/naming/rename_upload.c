@@ -95,14 +95,6 @@ look_at(struct finder *f, uint32_t process, int32_t pid)
 	return rc;
 }
 
-static uint32_t
-build_id_of(const struct finder *f, uint32_t mapping,
-            uint8_t id[static HOST_BUILD_ID])
-{
-	return build_id_parse(
-		profile_text(f->in, f->in->mappings[mapping].build_id), id);
-}
-
 /* Finds the module with a mapping's build-id. */
 static uint32_t
 by_build_id(const struct finder *f, uint32_t mapping)
@@ -183,19 +175,31 @@ find_modules(struct finder *f, uint32_t processes)
 	}
 }
 
-/* Finds the host's debug file by build-id. One that is missing is noted, so
- * that it is fetched. */
-static const struct elf_image *
-debug_of(struct finder *f, uint32_t mapping)
+/* True if the module's files have lines of the source, too, so that no pushed
+ * file has more. */
+static bool
+is_whole(const struct module *m)
 {
+	return m->debug || debug_file_has_lines(m->elf);
+}
+
+/* Finds the file for a mapping whose program is not at hand, or is stripped. A
+ * debug file that is missing is noted, so that it is fetched. */
+static void
+find_debug(struct finder *f, const char *build_id, const struct module *m,
+           uint32_t mapping, struct rename_source *out)
+{
+	struct elf_image **image = &f->images[mapping];
 	uint8_t id[HOST_BUILD_ID];
-	uint32_t n = build_id_of(f, mapping, id);
+	uint32_t n = m ? 0 : build_id_parse(build_id, id);
 
 	if (n)
-		f->images[mapping] = debug_file_of_build_id(f->host, id, n);
-	if (n && !f->images[mapping])
+		*image = debug_file_of_build_id(f->host, id, n);
+	if (!*image)
+		*image = rename_open_pushed(f->files, build_id, &out->pushed);
+	if (n && !*image)
 		host_debug_note(f->host, id, n, HOST_DEBUG_NONE);
-	return f->images[mapping];
+	out->elf = *image ?: (m ? m->elf : NULL);
 }
 
 static bool
@@ -209,13 +213,14 @@ find_source(void *arg, const struct profile *p, uint32_t mapping,
 
 	if (!f->wanted[mapping])
 		return false;
-	f->images[mapping] = rename_open_pushed(
-		f->files, profile_text(p, p->mappings[mapping].build_id));
-	*out = (struct rename_source){.elf = f->images[mapping]};
-	if (!out->elf && m && m->elf)
+	if (m && !m->elf)
+		m = NULL;
+	*out = (struct rename_source){.elf = NULL};
+	if (m && is_whole(m))
 		*out = (struct rename_source){.elf = m->elf, .debug = m->debug};
-	else if (!out->elf)
-		out->elf = debug_of(f, mapping);
+	else
+		find_debug(f, profile_text(p, p->mappings[mapping].build_id), m,
+		           mapping, out);
 	return out->elf &&
 	       !rename_bias(out->elf, &p->mappings[mapping], &out->bias);
 }

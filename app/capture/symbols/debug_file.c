@@ -2,6 +2,7 @@
 
 #include "base/buf.h"
 #include "capture/elf/elf_packed.h"
+#include "capture/gobin/gobin.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -24,6 +25,28 @@ build_id_parse(const char *hex, uint8_t out[static HOST_BUILD_ID])
 		out[n++] = (uint8_t)byte;
 	}
 	return hex[0] ? 0 : n;
+}
+
+/* --- what a file has ------------------------------------------------------ */
+
+bool
+debug_file_has_lines(const struct elf_image *elf)
+{
+	struct elf_packed p;
+
+	return elf_packed_find(elf, ".debug_info", &p) != -ENOENT ||
+	       elf_section(elf, ".gopclntab") ||
+	       elf_section(elf, ".data.rel.ro.gopclntab");
+}
+
+bool
+debug_file_names(const struct elf_image *elf)
+{
+	CLEANUP_GOBIN struct gobin *go = NULL;
+
+	return debug_file_has_lines(elf) ||
+	       elf_section_typed(elf, SHT_SYMTAB) ||
+	       elf_section(elf, ".gnu_debugdata") || !gobin_open(elf, &go);
 }
 
 /* --- files of the host ---------------------------------------------------- */
@@ -61,17 +84,11 @@ by_build_id(const struct host *host, const uint8_t *id, uint32_t size,
 	return HOST_DEBUG_USED;
 }
 
-/* True when a debug file could have names that the image lacks: Go's own table
- * has them all. */
+/* True when a debug file could have names that the image lacks. */
 static bool
 is_worth_having(const struct elf_image *elf)
 {
-	struct elf_packed p;
-
-	return elf->fd >= 0 &&
-	       elf_packed_find(elf, ".debug_info", &p) == -ENOENT &&
-	       !elf_section(elf, ".gopclntab") &&
-	       !elf_section(elf, ".data.rel.ro.gopclntab");
+	return elf->fd >= 0 && !debug_file_has_lines(elf);
 }
 
 struct elf_image *

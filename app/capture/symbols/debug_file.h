@@ -17,6 +17,11 @@
 /* Size above which a file without build-id is not read for its CRC. */
 #define DEBUG_FILE_MAX_CRC ((uint64_t)256 << 20)
 
+/* True if a file can name functions: it has symbols or debug information, not
+ * only the dynamic symbols. */
+bool debug_file_names(const struct elf_image *elf);
+/* True if it can name source lines, too: it has DWARF, or Go's own table. */
+bool debug_file_has_lines(const struct elf_image *elf);
 /* Reads a build-id from hexadecimal text. Returns its size, or 0. */
 uint32_t build_id_parse(const char *hex, uint8_t out[static HOST_BUILD_ID]);
 /*

@@ -23,7 +23,7 @@ struct analyser_made {
 	int listing;               /* a file; -1: none */
 	int64_t start_ms;
 	bool checkpoint;                      /* no timeline is wanted */
-	uint32_t pushed_used, pushed_refused; /* as in msg_done */
+	uint64_t pushed_used, pushed_refused; /* as in msg_done */
 };
 /* Makes the profile of a job; *sys_error is the cause of an error, or 0. */
 typedef enum capture_error

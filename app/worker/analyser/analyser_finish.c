@@ -193,8 +193,8 @@ static void
 note_pushed(const struct rename_files *f, struct analyser_made *out)
 {
 	for (uint32_t i = 0; i < f->npushed; i++) {
-		out->pushed_used |= (uint32_t)f->pushed[i].used << i;
-		out->pushed_refused |= (uint32_t)f->pushed[i].refused << i;
+		out->pushed_used |= (uint64_t)f->pushed[i].used << i;
+		out->pushed_refused |= (uint64_t)f->pushed[i].refused << i;
 	}
 }
 

@@ -96,7 +96,7 @@ open_pushed(struct naming *g, struct store *s)
 	int rc = debug_file_of(s, g->asked.tenant, g->asked.build_id, &l);
 
 	if (!rc)
-		pushed_open(&g->pushed, s, &l);
+		pushed_open(&g->pushed, s, &l, PUSHED_COPIED);
 	return rc;
 }
 

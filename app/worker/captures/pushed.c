@@ -7,6 +7,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
+_Static_assert(DEBUG_FILE_WANTED <= WORKER_MAX_PUSHED,
+               "all files that a session wants are sent");
+
 /* Copies bytes that are not in a file. */
 static int
 copy_blob(struct store *s, const struct blob *b, int *out)
@@ -21,27 +24,37 @@ copy_blob(struct store *s, const struct blob *b, int *out)
 	return rc;
 }
 
+/* Opens a file; a copy takes its bytes from *left.
+ *   Errors   -E2BIG there are too few left */
 static int
-open_file(struct store *s, const char *id, int *out)
+open_file(struct store *s, const char *id, int64_t *left, int *out)
 {
 	struct blob b;
 	int rc = blob_of_session(s, id, BLOB_DEBUG, &b)
 	                 ?: blob_open(s, &b, out);
 
-	return rc == -ENOTSUP ? copy_blob(s, &b, out) : rc;
+	if (rc != -ENOTSUP)
+		return rc;
+	if (b.length > *left)
+		return -E2BIG;
+	*left -= b.length;
+	return copy_blob(s, &b, out);
 }
 
 void
-pushed_open(struct pushed *p, struct store *s, const struct debug_file_uses *l)
+pushed_open(struct pushed *p, struct store *s, const struct debug_file_uses *l,
+            int64_t max_copied)
 {
 	p->n = 0;
 	for (size_t i = 0; i < l->n && p->n < WORKER_MAX_PUSHED; i++) {
 		const struct debug_file_use *u = &l->items[i];
 		struct msg_pushed *row = &p->rows[p->n];
-		int rc = open_file(s, u->id, &p->fds[p->n]);
+		int rc = open_file(s, u->id, &max_copied, &p->fds[p->n]);
 
 		if (rc) {
-			log_warn("%s: %s", u->id, strerror(-rc));
+			log_warn("%s is left out: %s", u->id,
+			         rc == -E2BIG ? "too many bytes to copy at once"
+			                      : strerror(-rc));
 			continue;
 		}
 		snprintf(p->ids[p->n], ID_MAX, "%s", u->id);
@@ -82,7 +95,7 @@ pushed_report(struct pushed *p, struct store *s, const struct msg_done *done)
 		int rc = 0;
 
 		if (refused)
-			log_warn("%s is not a debug file with build-id %s",
+			log_warn("%s does not name functions of build-id %s",
 			         p->ids[i], p->rows[i].build_id);
 		if (refused || done->pushed_used >> i & 1)
 			rc = debug_file_report(s, p->ids[i], refused);

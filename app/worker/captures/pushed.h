@@ -4,8 +4,13 @@
  */
 #pragma once
 
+#include "base/memory.h"
 #include "store/debug_file.h"
 #include "worker/ipc/messages.h"
+
+/* Most bytes that are copied because the store has them elsewhere: an upload
+ * and frames may be named at once. */
+#define PUSHED_COPIED (MEMORY_PUSHED / 2)
 
 struct pushed {
 	uint32_t n;
@@ -14,9 +19,12 @@ struct pushed {
 	int fds[WORKER_MAX_PUSHED];
 };
 
-/* Opens the files of a list; those that cannot be read are left out. */
-void
-pushed_open(struct pushed *p, struct store *s, const struct debug_file_uses *l);
+/*
+ * Opens the files of a list; those that cannot be read are left out, and those
+ * of which copies would take more than max_copied bytes together.
+ */
+void pushed_open(struct pushed *p, struct store *s,
+                 const struct debug_file_uses *l, int64_t max_copied);
 /* Sends the message with its two descriptors and the files, and closes
  * these. */
 MUST_CHECK int pushed_send(struct pushed *p, int socket,

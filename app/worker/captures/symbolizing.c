@@ -87,7 +87,7 @@ open_pushed(struct symbolizing *y, struct store *s)
 		debug_file_of_session(s, y->asked.tenant, y->asked.session, &l);
 
 	if (!rc)
-		pushed_open(&y->pushed, s, &l);
+		pushed_open(&y->pushed, s, &l, PUSHED_COPIED);
 	return rc;
 }
 

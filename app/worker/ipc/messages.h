@@ -118,7 +118,7 @@
 #define WORKER_MAX_CAPTURES 64                 /* at once in one analyser */
 #define WORKER_MAX_PIDS     1024               /* in one START */
 #define WORKER_MAX_WINDOW   ((size_t)64 << 20) /* bytes of a stored window */
-#define WORKER_MAX_PUSHED   16                 /* debug files in one message */
+#define WORKER_MAX_PUSHED   62                 /* debug files in one message */
 #define WORKER_TOP          50                 /* entries of topFunctions */
 
 enum capture_error {
@@ -249,6 +249,8 @@ struct msg_pull {
 	int64_t start_ms, elapsed_ms; /* of the fetch; start since the epoch */
 };
 
+_Static_assert(2 + WORKER_MAX_PUSHED <= MSG_FDS_MAX, "a message has them all");
+
 #define MSG_BUILD_ID 204 /* an identifier of a program, with its NUL */
 
 /* A debug file that a client pushed. */
@@ -293,8 +295,8 @@ struct msg_done {
 	int64_t start_ms;  /* since the epoch */
 	int64_t value;     /* total of the default value type */
 	/* Bits of the files in SYMBOLIZE: those that were used, and those that
-	 * are not of their build-id. */
-	uint32_t pushed_used, pushed_refused;
+	 * are not of their build-id, or name no function. */
+	uint64_t pushed_used, pushed_refused;
 	struct quality quality;
 };
 

@@ -468,6 +468,70 @@ TEST(a_pushed_file_names_an_upload_if_it_has_the_build_id_that_it_should)
 }
 END
 
+/* Opens this program as one whose symbols are gone; or whole. */
+static int
+own_program(bool stripped)
+{
+	CLEANUP_BUF struct buf bytes = BUF_INIT(1 << 30);
+	int fd = memfd_create("program", MFD_CLOEXEC);
+	Elf64_Ehdr head;
+
+	ck_assert_int_eq(file_read(AT_FDCWD, "/proc/self/exe", &bytes), 0);
+	memcpy(&head, bytes.p, sizeof(head));
+	if (stripped)
+		head.e_shoff = head.e_shnum = head.e_shstrndx = 0;
+	memcpy(bytes.p, &head, sizeof(head));
+	ck_assert_int_eq(fd_write_all(fd, bytes.p, bytes.len), 0);
+	return fd;
+}
+
+/* Returns whether an upload of this program is named. */
+static bool
+named_with(bool running, struct rename_pushed *pushed)
+{
+	const struct upload_case own = {true, 0, running, true};
+	const struct host host = {.ask = answer_self};
+	const int32_t pid = getpid();
+	const struct rename_files files = {&pid, running, pushed, 1};
+	CLEANUP_SYMBOLS_CACHE struct symbols_cache *c = symbols_cache_new(0);
+	CLEANUP_PROFILE struct profile *in = upload_of(&own), *out = NULL;
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+	struct quality q;
+
+	ck_assert_int_eq(rename_upload(&host, c, &files, in, &out, &q), 0);
+	profile_frame_name(out, 0, 0, &text);
+	return !strcmp(buf_str(&text), "known_function");
+}
+
+TEST(a_program_with_debug_information_that_runs_is_used_before_what_is_pushed)
+{
+	char id[2 * HOST_BUILD_ID + 1] = "";
+
+	own_build_id(id);
+	for (int stripped = 0; stripped < 2; stripped++) {
+		CLEANUP_FD int fd = own_program(stripped);
+		struct rename_pushed pushed = {id, id, fd, false, false};
+
+		ck_assert(named_with(true, &pushed));
+		ck_assert(!pushed.used);
+		ck_assert(!pushed.refused);
+	}
+}
+END
+
+TEST(a_pushed_file_without_symbols_is_refused)
+{
+	CLEANUP_FD int fd = own_program(true);
+	char id[2 * HOST_BUILD_ID + 1] = "";
+	struct rename_pushed pushed = {id, id, fd, false, false};
+
+	own_build_id(id);
+	ck_assert(!named_with(false, &pushed));
+	ck_assert(!pushed.used);
+	ck_assert(pushed.refused);
+}
+END
+
 TEST(what_is_pushed_has_no_code)
 {
 	CLEANUP_LOCAL_DEBUG struct local_debug own = {.bytes = BUF_INIT(0)};

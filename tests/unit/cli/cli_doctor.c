@@ -204,7 +204,7 @@ TEST(units_that_may_need_more_memory_than_they_have_are_a_warning)
 		"sys/fs/cgroup/system.slice/stoker-worker.service";
 
 	expect(&m, memory, FINE,
-	       "at most 2176 MiB for the API, 4864 MiB for the worker: 7040 "
+	       "at most 2176 MiB for the API, 5120 MiB for the worker: 7296 "
 	       "MiB together");
 	make_file(&m, units[1], "memory.limit_in_bytes", 0644, "2281701375\n");
 	expect(&m, memory, WARNING, "stoker-api MemoryMax=2176M");
@@ -218,10 +218,10 @@ TEST(units_that_may_need_more_memory_than_they_have_are_a_warning)
 	m.d.conf.api_request_memory = 1 << 20;
 	make_file(&m, worker, "memory.max", 0644, "1342177280\n");
 	expect(&m, memory, WARNING, "stoker-worker.service may take 1280 MiB");
-	expect(&m, memory, WARNING, "stoker-worker MemoryMax=4864M");
+	expect(&m, memory, WARNING, "stoker-worker MemoryMax=5120M");
 	m.d.conf.worker_memory = 64 << 20;
 	m.d.conf.worker_max_captures = 1;
-	expect(&m, memory, WARNING, "stoker-worker MemoryMax=2496M");
+	expect(&m, memory, WARNING, "stoker-worker MemoryMax=2752M");
 }
 END
 

@@ -197,6 +197,42 @@ TEST(an_upload_is_named_again_when_a_file_that_it_wants_comes)
 }
 END
 
+/* Makes all files but one older. */
+static void
+age_all(struct test_store *t, const char *but)
+{
+	char sql[160], n[32];
+
+	snprintf(sql, sizeof(sql),
+	         "UPDATE debug_file SET created_ms = created_ms - 5000 "
+	         "WHERE id <> '%s'",
+	         but);
+	test_sql(t, sql, n, sizeof(n));
+}
+
+TEST(files_that_named_nothing_yet_come_first_and_one_for_each_program)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP_DEBUG_FILE_USES struct debug_file_uses l = {0};
+	char session[ID_MAX], used[ID_MAX], new[ID_MAX];
+
+	upload(&t, session);
+	ck_assert_int_eq(debug_file_want(&t.s, session, GO), 0);
+	ck_assert_int_eq(put(&t, TEST_TENANT, "else", "12345678", new), 0);
+	ck_assert_int_eq(put(&t, TEST_TENANT, "other", "12345678", new), 0);
+	ck_assert_int_eq(put(&t, TEST_TENANT, GNU, "12345678", used), 0);
+	age_all(&t, new);
+	ck_assert_int_eq(debug_file_report(&t.s, used, false), 0);
+	ck_assert_int_eq(debug_file_of_session(&t.s, TEST_TENANT, session, &l),
+	                 0);
+	ck_assert_uint_eq(l.n, 2);
+	ck_assert_str_eq(l.items[0].wanted, GO);
+	ck_assert_str_eq(l.items[0].id, new);
+	ck_assert_str_eq(l.items[1].wanted, GNU);
+	ck_assert_str_eq(l.items[1].id, used);
+}
+END
+
 static void
 age(struct test_store *t, const char *id, int64_t ms)
 {

@@ -165,8 +165,9 @@ TEST(the_report_of_an_upload_counts_names)
 	static const char *const yet[] = {"kept", "7 of 9 frames have no "
 	                                          "function name yet"};
 	static const char *const later[] = {
-		"kept", "3 of 9 frames were named",
-		"4 of 9 frames have no function name: the worker"};
+		"kept",
+		"3 of 9 frames were named after the upload, from debug files",
+		"4 of 9 frames have no function name: no debug file"};
 	CLEANUP_JSON json_t *j = json_loads("{\"notes\":[\"kept\"]}", 0, NULL);
 
 	ck_assert_int_eq(symbolize_report(j, 9, 9, true), 0);

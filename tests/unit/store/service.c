@@ -8,10 +8,10 @@
 static struct service
 sample(const char *name)
 {
-	return (struct service){
-		TEST_TENANT, (char *)name, "auto", "",   "cmdline",
-		"^x",        "",           "auto", "{}", "{}",
-		"text",      "",           "",     0,    0};
+	return (struct service){TEST_TENANT, (char *)name, "auto", "",
+	                        "cmdline",   "^x",         "",     "auto",
+	                        "{}",        "{}",         "text", "",
+	                        "",          "",           0,      0};
 }
 
 TEST(a_name_is_one_services_per_tenant)

@@ -1,5 +1,6 @@
 #include "profile/kind.h"
 
+#include "base/path.h"
 #include "profile/site.h"
 
 #include <errno.h>
@@ -57,35 +58,45 @@ after_type(const char *name)
 bool
 kind_is_script(const char *source)
 {
-	static const char *const compiled[] = {".c",   ".h",   ".cc",  ".hh",
-	                                       ".cpp", ".hpp", ".cxx", ".S",
-	                                       ".s",   ".rs",  ".go",  ".inc"};
-	const char *dot = strrchr(source, '.');
+	/* languages whose sources are in no build of the file that is mapped */
+	static const char *const suffixes[] = {
+		".py",  ".pyw", ".rb",    ".rake", ".php", ".phtml", ".pl",
+		".pm",  ".t",   ".psgi",  ".lua",  ".js",  ".mjs",   ".cjs",
+		".ts",  ".mts", ".cts",   ".jsx",  ".tsx", ".java",  ".kt",
+		".kts", ".clj", ".scala", ".erl",  ".ex",  ".exs",   ".groovy"};
+	static const char *const beginnings[] = {
+		"<frozen ", "<string>", "<stdin>", "<internal:", "node:"};
+	const char *name = path_name(source), *dot = strrchr(name, '.');
 
-	for (size_t i = 0; dot && i < ARRAY_LEN(compiled); i++)
-		if (!strcmp(dot, compiled[i]))
-			return false;
-	return *source != '\0';
+	for (size_t i = 0; i < ARRAY_LEN(beginnings); i++)
+		if (!strncmp(source, beginnings[i], strlen(beginnings[i])))
+			return true;
+	for (size_t i = 0; dot && i < ARRAY_LEN(suffixes); i++)
+		if (!strcmp(dot, suffixes[i]))
+			return true;
+	/* /usr/bin/certbot, but not /usr/include/c++/12/functional */
+	return !dot && *source == '/' && *name && !strstr(source, "/include/");
 }
 
 uint32_t
 kinds_of(const char *function, const char *file, const char *source)
 {
 	const char *name = after_type(function);
+	const bool script = kind_is_script(source);
 	uint32_t bits = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		if (site_matches(names[i].text, function) ||
 		    site_matches(names[i].text, name))
 			bits |= KIND_BIT(names[i].kind);
-	for (size_t i = 0; i < ARRAY_LEN(files) && !kind_is_script(source); i++)
+	for (size_t i = 0; i < ARRAY_LEN(files) && !script; i++)
 		if (site_matches(files[i].text, file) ||
 		    site_matches(files[i].text, function))
 			bits |= KIND_BIT(files[i].kind);
 	for (size_t i = 0; *source && i < ARRAY_LEN(sources); i++)
 		if (strstr(source, sources[i].text))
 			bits |= KIND_BIT(sources[i].kind);
-	if (!(bits & KIND_BIT(KIND_kernel)) && !kind_is_script(source) &&
+	if (!(bits & KIND_BIT(KIND_kernel)) && !script &&
 	    (site_skips(function, file) || site_skips(name, file)))
 		bits |= KIND_BIT(KIND_runtime);
 	return bits;

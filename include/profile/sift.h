@@ -42,6 +42,8 @@ struct sift {
 	struct sift_label labels[SIFT_LABELS];
 	uint32_t nlabels;
 	struct sift_frames frames; /* bits NULL: none */
+	int64_t end_ns;            /* of clock_mono_ns(): when it gives up; 0:
+	                              never */
 };
 
 static inline bool
@@ -58,6 +60,8 @@ sift_is_any(const struct sift *s)
  *
  *   Shape    lists of s are NULL or lists
  *   Errors   -EINVAL more than SIFT_NAMES names in a list, an empty name, or an
- *            unknown kind, -ENOMEM; p is unchanged
+ *            unknown kind, -ETIME after end_ns, -ENOMEM; p is unchanged.
+ *            With the kind recursion, -E2BIG past TREE_MAX_FRAMES of all
+ *            samples together, or -ENOMEM: only free p
  */
 MUST_CHECK int sift_profile(struct profile *p, const struct sift *s);

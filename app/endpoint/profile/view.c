@@ -32,6 +32,12 @@ damaged(struct call *c, int rc, const char *why)
 }
 
 static int
+too_large(struct call *c)
+{
+	return fail(c, ViewTooLarge, TREE_MAX_NODES, BUF_MAX_REPLY >> 20);
+}
+
+static int
 no_such_value(struct call *c, const struct profile *p, const char *value)
 {
 	CLEANUP_BUF struct buf known = BUF_INIT(BUF_MAX_SMALL);
@@ -70,7 +76,8 @@ view_asked(struct call *c, const struct view_rows *rows)
 		.sift = {given(c, rows->focus), given(c, rows->hide),
 	                 given(c, rows->fold), given(c, rows->fold_package),
 	                 given(c, rows->fold_kind), given(c, rows->focus_text),
-	                 given(c, rows->hide_text), given(c, rows->fold_text)},
+	                 given(c, rows->hide_text), given(c, rows->fold_text),
+	                 .end_ns = c->end_ns},
 	};
 
 	view_labels(c, rows->sample, &of.sift);
@@ -142,6 +149,10 @@ sift(struct call *c, const struct sift *s, uint32_t type, struct profile *p,
 
 	if (rc == -EINVAL)
 		return bad_sift(c);
+	if (rc == -ETIME && call_go_on(c))
+		return -1;
+	if (rc == -E2BIG)
+		return too_large(c);
 	if (rc)
 		return damaged(c, rc, "sifted");
 	left = (double)profile_total(p, type);
@@ -203,8 +214,7 @@ view_profile(struct call *c, const struct session *s, const struct format *f,
 	if (!rc)
 		rc = f->write(t, &meta, &c->reply->body);
 	if (rc == -E2BIG)
-		return fail(c, ViewTooLarge, TREE_MAX_NODES,
-		            BUF_MAX_REPLY >> 20);
+		return too_large(c);
 	return rc ? fail_store(c, rc) : 0;
 }
 

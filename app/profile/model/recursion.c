@@ -1,5 +1,7 @@
 #include "recursion.h"
 
+#include "profile/tree.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +18,8 @@ struct work {
 	uint32_t *stack; /* of all samples */
 	uint32_t nstack, stack_cap;
 	struct location *locations; /* those of p, and parts of them */
-	uint32_t *next;             /* by location: its next part; 0: none */
+	uint32_t *first; /* by line of p: a part that begins there; 0: none */
+	uint32_t *next;  /* by location: another that begins with its line */
 	uint32_t nlocations, locations_cap, next_cap;
 };
 
@@ -27,6 +30,7 @@ work_done(struct work *w)
 	free(w->at);
 	free(w->stack);
 	free(w->locations);
+	free(w->first);
 	free(w->next);
 }
 
@@ -64,34 +68,34 @@ push(struct work *w, uint32_t location, uint32_t line)
 	return 0;
 }
 
-/* Finds or adds the part of a location with some of its lines. */
+/* Finds or adds the part of a location with some of its lines. No more parts
+ * begin with a line than a location has lines. */
 static int
 part(struct work *w, uint32_t location, uint32_t line, uint32_t n,
      uint32_t *out)
 {
 	struct location l = w->p->locations[location];
-	uint32_t at = location;
+	uint32_t *first;
 	int rc;
 
 	if (n >= l.nlines) {
 		*out = location;
 		return 0;
 	}
-	l.line0 += line;
-	l.nlines = n;
-	for (; w->next[at]; at = w->next[at])
-		if (w->locations[w->next[at]].line0 == l.line0 &&
-		    w->locations[w->next[at]].nlines == n) {
-			*out = w->next[at];
+	first = &w->first[l.line0 + line];
+	for (uint32_t at = *first; at; at = w->next[at])
+		if (w->locations[at].nlines == n) {
+			*out = at;
 			return 0;
 		}
-	rc = ROWS_ROOM(w->locations, w->locations_cap, w->nlocations, 1);
-	if (!rc)
-		rc = rows_reach(&w->next, &w->next_cap, w->nlocations,
-		                sizeof(*w->next));
+	rc = ROWS_ROOM(w->locations, w->locations_cap, w->nlocations, 1)
+	             ?: ROWS_REACH(w->next, w->next_cap, w->nlocations);
 	if (rc)
 		return rc;
-	w->next[at] = *out = w->nlocations;
+	l.line0 += line;
+	l.nlines = n;
+	w->next[w->nlocations] = *first;
+	*first = *out = w->nlocations;
 	w->locations[w->nlocations++] = l;
 	return 0;
 }
@@ -137,25 +141,38 @@ fold_stack(struct work *w, const struct sample *s)
 	return rc ? rc : append(w);
 }
 
+static bool
+is_too_large(const struct profile *p)
+{
+	uint64_t frames = 0;
+
+	for (uint32_t i = 0; i < p->nsamples; i++)
+		for (uint32_t k = 0; k < p->samples[i].nstack; k++)
+			frames += profile_frames(
+				p, p->stack[p->samples[i].stack0 + k]);
+	return frames > TREE_MAX_FRAMES;
+}
+
 static int
 begin(struct work *w)
 {
 	const struct profile *p = w->p;
 	int rc = ROWS_ROOM(w->locations, w->locations_cap, 0,
-	                   (uint64_t)p->nlocations + 1);
+	                   (uint64_t)p->nlocations + 1)
+	                 ?: ROWS_REACH(w->next, w->next_cap, p->nlocations);
 
 	w->at = calloc((size_t)strings_count(p->strings) + p->nlocations,
 	               sizeof(*w->at));
-	if (!rc)
-		rc = rows_reach(&w->next, &w->next_cap, p->nlocations,
-		                sizeof(*w->next));
-	if (!rc && !w->at)
+	w->first = calloc((size_t)p->nlines + 1, sizeof(*w->first));
+	if (!rc && (!w->at || !w->first))
 		rc = -ENOMEM;
-	if (!rc && p->nlocations)
+	if (rc)
+		return rc;
+	if (p->nlocations)
 		memcpy(w->locations, p->locations,
 		       p->nlocations * sizeof(*p->locations));
 	w->nlocations = p->nlocations;
-	return rc;
+	return 0;
 }
 
 /* Gives p the new rows. Those of a decoded profile lie in its slab, which stays
@@ -163,10 +180,10 @@ begin(struct work *w)
 static void
 replace(struct profile *p, struct work *w)
 {
-	void **old[2] = {(void **)&p->locations, (void **)&p->stack};
+	void *old[ARRAY_LEN(p->recut)] = {p->locations, p->stack};
 
-	for (int i = 0; i < 2; i++)
-		free(p->slab ? p->recut[i] : *old[i]);
+	for (size_t i = 0; i < ARRAY_LEN(p->recut); i++)
+		free(p->slab ? p->recut[i] : old[i]);
 	p->locations = TAKE(w->locations);
 	p->stack = TAKE(w->stack);
 	p->nlocations = w->nlocations;
@@ -183,7 +200,7 @@ recursion_fold(struct profile *p)
 	CLEANUP(work_done) struct work w = {.p = p};
 	CLEANUP_FREE uint32_t *ends =
 		calloc((size_t)p->nsamples + 1, sizeof(*ends));
-	int rc = ends ? begin(&w) : -ENOMEM;
+	int rc = is_too_large(p) ? -E2BIG : ends ? begin(&w) : -ENOMEM;
 	uint32_t from = 0;
 
 	for (uint32_t i = 0; i < p->nsamples && !rc; i++) {

@@ -8,6 +8,7 @@
  * innermost takes the place of the outermost, and what lies between them goes.
  * What a function costs by itself stays. Nothing may be added to p after this.
  *
- *   Errors   -ENOMEM, -E2BIG; p is unchanged
+ *   Errors   -ENOMEM; -E2BIG past TREE_MAX_FRAMES of all samples together, or
+ *            past ROWS_MAX; p is unchanged
  */
 MUST_CHECK int recursion_fold(struct profile *p);

@@ -1,5 +1,6 @@
 #include "profile/sift.h"
 
+#include "base/clock.h"
 #include "base/pattern.h"
 #include "package.h"
 #include "profile/kind.h"
@@ -22,6 +23,13 @@ struct marks {
 	uint32_t focus; /* bits of the list's names */
 	uint32_t bits;  /* of struct sift_frames */
 	bool hidden;
+	bool folded; /* by its name alone */
+};
+
+/* Whether the kind of a function is folded, in the module asked for last. */
+struct kind_mark {
+	const char *module; /* NULL: not asked yet */
+	bool folded;
 };
 
 /* A text that finds functions. */
@@ -31,6 +39,7 @@ struct search {
 	bool compiled;
 };
 
+#define TIMED 64 /* rows until the clock is read again */
 #define FOUND (UINT32_C(1) << SIFT_NAMES) /* in focus: the text finds it */
 
 struct work {
@@ -40,7 +49,9 @@ struct work {
 	struct list focus, hide, fold, fold_package;
 	uint32_t kinds;                      /* that are folded */
 	struct marks *functions, *locations; /* by index */
+	struct kind_mark *kind_marks;        /* by function */
 	bool *folds;                         /* by line */
+	bool any_folds;
 	bool *gone; /* locations of which folding leaves nothing */
 };
 
@@ -58,6 +69,7 @@ work_done(struct work *w)
 	search_done(&w->hide_text);
 	search_done(&w->fold_text);
 	free(w->functions);
+	free(w->kind_marks);
 	free(w->locations);
 	free(w->folds);
 	free(w->gone);
@@ -129,11 +141,12 @@ marks_of(const struct work *w, const char *name)
 	const struct sift_frames *f = &w->by->frames;
 	size_t n = strlen(name);
 
-	return (struct marks){bits_of(&w->focus, name, n) |
-	                              (finds(&w->focus_text, name) ? FOUND : 0),
-	                      f->bits ? f->bits(f->of, name) : 0,
-	                      bits_of(&w->hide, name, n) != 0 ||
-	                              finds(&w->hide_text, name)};
+	return (struct marks){
+		bits_of(&w->focus, name, n) |
+			(finds(&w->focus_text, name) ? FOUND : 0),
+		f->bits ? f->bits(f->of, name) : 0,
+		bits_of(&w->hide, name, n) != 0 || finds(&w->hide_text, name),
+		bits_of(&w->fold, name, n) != 0 || finds(&w->fold_text, name)};
 }
 
 static void
@@ -144,23 +157,45 @@ add_marks(struct marks *to, const struct marks *m)
 	to->hidden |= m->hidden;
 }
 
-/* True for a frame that is folded, by its name or its package. */
+/* True for a frame whose package is folded. */
 static bool
-is_folded(const struct work *w, uint32_t location, const char *name,
+is_packed(const struct work *w, uint32_t location, const char *name,
           const char *file)
 {
 	size_t n;
 	const char *package;
 
-	if (bits_of(&w->fold, name, strlen(name)) || finds(&w->fold_text, name))
-		return true;
-	if (w->kinds &&
-	    w->kinds & kinds_of(name, profile_module(w->p, location), file))
-		return true;
 	if (!w->fold_package.n)
 		return false;
 	package = package_of(w->p, location, name, file, &n);
 	return bits_of(&w->fold_package, package, n) != 0;
+}
+
+/* True for a function whose kind is folded. */
+static bool
+is_of_kind(struct work *w, uint32_t location, uint32_t function,
+           const char *name, const char *file)
+{
+	struct kind_mark *m = &w->kind_marks[function];
+	const char *module;
+
+	if (!w->kinds)
+		return false;
+	module = profile_module(w->p, location);
+	if (m->module != module)
+		*m = (struct kind_mark){
+			module, (w->kinds & kinds_of(name, module, file)) != 0};
+	return m->folded;
+}
+
+/* Returns 0 while there is time; the clock is read once in TIMED rows. */
+static int
+go_on(const struct work *w, uint32_t row)
+{
+	return row % TIMED == 0 && w->by->end_ns &&
+	                       clock_mono_ns() >= w->by->end_ns
+	               ? -ETIME
+	               : 0;
 }
 
 static const char *
@@ -169,12 +204,15 @@ name_of(const struct profile *p, const struct function *f)
 	return profile_text(p, f->name ? f->name : f->system_name);
 }
 
-static void
+static int
 mark_functions(struct work *w)
 {
-	for (uint32_t i = 0; i < w->p->nfunctions; i++)
+	int rc = 0;
+
+	for (uint32_t i = 0; i < w->p->nfunctions && !(rc = go_on(w, i)); i++)
 		w->functions[i] =
 			marks_of(w, name_of(w->p, &w->p->functions[i]));
+	return rc;
 }
 
 /* Marks a location by the name that views make of its address. */
@@ -187,7 +225,11 @@ mark_address(struct work *w, uint32_t location)
 	if (buf_err(&name))
 		return buf_err(&name);
 	w->locations[location] = marks_of(w, buf_str(&name));
-	w->gone[location] = is_folded(w, location, buf_str(&name), "");
+	w->gone[location] =
+		w->locations[location].folded ||
+		(w->kinds & kinds_of(buf_str(&name),
+	                             profile_module(w->p, location), "")) ||
+		is_packed(w, location, buf_str(&name), "");
 	return 0;
 }
 
@@ -200,14 +242,18 @@ mark_lines(struct work *w, uint32_t location)
 	uint32_t left = 0;
 
 	for (uint32_t k = l->line0; k < l->line0 + l->nlines; k++) {
-		const struct function *f = &p->functions[p->lines[k].function];
-		const char *name = name_of(p, f);
+		const uint32_t i = p->lines[k].function;
+		const struct function *f = &p->functions[i];
+		const char *name = name_of(p, f),
+			   *file = profile_text(p, f->file);
 
-		add_marks(&w->locations[location],
-		          &w->functions[p->lines[k].function]);
-		w->folds[k] = *name && is_folded(w, location, name,
-		                                 profile_text(p, f->file));
+		add_marks(&w->locations[location], &w->functions[i]);
+		w->folds[k] = *name &&
+		              (w->functions[i].folded ||
+		               is_of_kind(w, location, i, name, file) ||
+		               is_packed(w, location, name, file));
 		left += !w->folds[k];
+		w->any_folds |= w->folds[k];
 	}
 	w->gone[location] = !left;
 }
@@ -217,11 +263,13 @@ mark_locations(struct work *w)
 {
 	int rc = 0;
 
-	for (uint32_t i = 0; i < w->p->nlocations && !rc; i++)
-		if (w->p->locations[i].nlines)
-			mark_lines(w, i);
-		else
+	for (uint32_t i = 0; i < w->p->nlocations && !rc; i++) {
+		rc = go_on(w, i);
+		if (!rc && !w->p->locations[i].nlines)
 			rc = mark_address(w, i);
+		else if (!rc)
+			mark_lines(w, i);
+	}
 	return rc;
 }
 
@@ -235,6 +283,8 @@ fold_lines(struct work *w)
 	struct profile *p = w->p;
 	uint32_t n = 0;
 
+	if (!w->any_folds)
+		return;
 	for (uint32_t i = 0; i < p->nlocations; i++) {
 		struct location *l = &p->locations[i];
 		uint32_t from = l->line0, to = from + l->nlines;
@@ -383,6 +433,7 @@ sift_profile(struct profile *p, const struct sift *s)
 		.p = p,
 		.by = s,
 		.functions = calloc(p->nfunctions + 1, sizeof(*w.functions)),
+		.kind_marks = calloc(p->nfunctions + 1, sizeof(*w.kind_marks)),
 		.locations = calloc(p->nlocations + 1, sizeof(*w.locations)),
 		.folds = calloc(p->nlines + 1, sizeof(*w.folds)),
 		.gone = calloc(p->nlocations + 1, sizeof(*w.gone)),
@@ -399,10 +450,10 @@ sift_profile(struct profile *p, const struct sift *s)
 	rc = rc ?: search_init(&w.fold_text, s->fold_text);
 	if (rc)
 		return rc;
-	if (!w.functions || !w.locations || !w.folds || !w.gone)
+	if (!w.functions || !w.kind_marks || !w.locations || !w.folds ||
+	    !w.gone)
 		return -ENOMEM;
-	mark_functions(&w);
-	rc = mark_locations(&w);
+	rc = mark_functions(&w) ?: mark_locations(&w);
 	if (rc)
 		return rc;
 	keep_samples(&w);

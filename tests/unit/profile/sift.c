@@ -106,6 +106,63 @@ TEST(frames_of_a_kind_are_folded)
 }
 END
 
+/* The same function is in two files. */
+TEST(a_kind_depends_on_the_file_that_has_the_function)
+{
+	CLEANUP_PROFILE struct profile *p =
+		profile_of("main;work@python3.11;f 1\nmain;work;f 2\n"
+	                   "main;work@python3.11;g 4\n");
+	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
+	const struct sift s = {.fold_kind = "interpreter"};
+
+	ck_assert_int_eq(sift_profile(p, &s), 0);
+	folded(p, &out);
+	ck_assert_str_eq(buf_str(&out), "main;f 1\nmain;g 4\nmain;work;f 2\n");
+}
+END
+
+TEST(a_profile_whose_time_is_over_stays_as_it_is)
+{
+	CLEANUP_PROFILE struct profile *p = profile_of(STACKS);
+	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL),
+			       before = BUF_INIT(BUF_MAX_SMALL);
+
+	folded(p, &before);
+	ck_assert_int_eq(
+		sift_profile(p, &(struct sift){.fold_text = "o", .end_ns = 1}),
+		-ETIME);
+	folded(p, &out);
+	ck_assert_str_eq(buf_str(&out), buf_str(&before));
+}
+END
+
+/* One stack of all lines of locations that a stack may have, often. */
+TEST(repetitions_are_sought_in_so_many_frames_only)
+{
+	CLEANUP_PROFILE struct profile *p = profile_of("main 1\n");
+	const int64_t values[2] = {1, FOLDED_PERIOD_NS};
+	const uint32_t samples =
+		TREE_MAX_FRAMES / PROFILE_MAX_FRAMES / PROFILE_MAX_LINES + 1;
+	struct line lines[PROFILE_MAX_LINES] = {{0}};
+	uint32_t stack[PROFILE_MAX_FRAMES];
+	struct label number = {0};
+
+	ck_assert_int_eq(profile_cstring(p, "number", &number.key), 0);
+	ck_assert_int_eq(profile_location(p, PROFILE_NONE, 7, lines,
+	                                  PROFILE_MAX_LINES, &stack[0]),
+	                 0);
+	for (size_t i = 1; i < ARRAY_LEN(stack); i++)
+		stack[i] = stack[0];
+	for (number.num = 0; number.num < samples; number.num++)
+		ck_assert_int_eq(profile_sample(p, stack, PROFILE_MAX_FRAMES,
+		                                &number, 1, values),
+		                 0);
+	ck_assert_int_eq(
+		sift_profile(p, &(struct sift){.fold_kind = "recursion"}),
+		-E2BIG);
+}
+END
+
 /* f is inlined in g, which f calls: the place of g has a part of its lines. */
 TEST(a_repetition_ends_within_inlined_frames)
 {

@@ -23,6 +23,7 @@
 #define TRIES     3
 #define HEAD_MAX  ((size_t)8 << 10) /* of an executable: its notes */
 #define LEAST_CPU 0.05
+#define ANSWER_S  1 /* from a look at the processes to its answer */
 
 /* Returns the CPU time of a process in an earlier survey, or -1. */
 static double
@@ -198,16 +199,20 @@ looks_done(struct looks *l)
 }
 
 /* Returns the CPU time of a process between both looks. One that the first did
- * not list is new, or has used more than there was time for. */
+ * not list has started since, or was one too many. */
 static double
 cpu_between(const struct looks *l, const char *host, const json_t *process)
 {
 	double cpu = json_number_value(json_object_get(process, "cpuSeconds")),
 	       before = cpu_before(l->first, host,
 	                           json_object_get(process, "pid"));
+	const json_t *age = json_object_get(process, "ageSeconds");
 
 	if (before < 0)
-		return cpu > l->seconds ? 0 : cpu;
+		return json_is_number(age) && json_number_value(age) <=
+		                                      l->seconds + ANSWER_S
+		               ? cpu
+		               : 0;
 	return cpu > before ? cpu - before : 0;
 }
 

@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define DEPTH_MAX 64 /* of processes that started one another */
@@ -76,6 +77,20 @@ add_usage(struct search *s)
 	return 0;
 }
 
+/* Returns for how long a process has run. */
+static double
+age_s(const struct proc *p)
+{
+	const double began_s = (double)p->start_time /
+	                       (double)sysconf(_SC_CLK_TCK);
+	struct timespec now;
+	double age;
+
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	age = (double)now.tv_sec + (double)now.tv_nsec / 1e9 - began_s;
+	return age > 0 ? age : 0;
+}
+
 /* Writes a process, with its executable as a match would name it, even if the
  * file was replaced. */
 static void
@@ -95,6 +110,7 @@ put_process(struct buf *out, const struct proc *p, const struct usage *u)
 	json_put_int(out, "processes", u->processes);
 	json_put_real(out, "cpuSeconds",
 	              (double)u->ticks / (double)sysconf(_SC_CLK_TCK));
+	json_put_real(out, "ageSeconds", age_s(p));
 	json_close(out, '}');
 }
 

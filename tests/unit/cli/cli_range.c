@@ -1,5 +1,5 @@
-/* stoker series and stoker merge: the tables that they print for an answer of
- * the server. */
+/* stoker series, stoker merge and stoker ps: the tables that they print for an
+ * answer of the server. */
 #include "cli/cli.h"
 #include "lib/http_server.h"
 #include "lib/test.h"
@@ -266,6 +266,37 @@ TEST(groups_are_rows_with_their_share_and_the_other_keys)
 	                 "(none)  10.00 s\n"
 	                 "1 more are not shown\n"
 	                 "by sample.http.route; other keys: host\n");
+}
+END
+
+/* Both looks have the same answer: the process lacks a pid, so that the second
+ * does not find it in the first. */
+TEST(a_program_that_starts_between_two_looks_may_use_several_cpus)
+{
+	static const struct {
+		const char *age;
+		bool counted;
+	} rows[] = {{"\"ageSeconds\": 0.5", true},
+	            {"\"ageSeconds\": 3600", false},
+	            {"\"ageSeconds\": null", false}};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct cli c = {.screen = person};
+		CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL),
+				       answer = BUF_INIT(BUF_MAX_SMALL);
+
+		buf_addf(&answer,
+		         "{\"items\": [{\"host\": \"a\", \"found\": "
+		         "{\"processes\": [{\"unit\": \"demo.service\", "
+		         "\"executable\": \"/usr/bin/demo\", \"command\": "
+		         "\"demo\", \"processes\": 1, \"cpuSeconds\": 4, "
+		         "%s}]}}]}",
+		         rows[i].age);
+		shown(cmd_ps, &c, buf_str(&answer), &out);
+		ck_assert_msg(!strstr(buf_str(&out), ": 1 process, 0.0 % of") ==
+		                      rows[i].counted,
+		              "%s: %s", rows[i].age, buf_str(&out));
+	}
 }
 END
 

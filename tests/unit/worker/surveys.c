@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static struct proc procs[] = {
@@ -157,7 +158,7 @@ remove_stat(int proc, const char *pid)
 	ck_assert_int_eq(unlinkat(proc, pid, AT_REMOVEDIR), 0);
 }
 
-TEST(a_program_is_listed_with_the_cpu_time_of_all_its_processes)
+TEST(a_program_is_listed_with_its_age_and_the_cpu_time_of_all_its_processes)
 {
 	static const char stat[] =
 		"10 (nginx) S 1 1 1 0 -1 0 0 0 0 0 %d 50 0 0 20 0 1 0 5 0 7";
@@ -167,6 +168,7 @@ TEST(a_program_is_listed_with_the_cpu_time_of_all_its_processes)
 	CLEANUP_FD int proc = -1;
 	const json_t *first;
 	double hz = (double)sysconf(_SC_CLK_TCK);
+	struct timespec now;
 
 	ck_assert_ptr_nonnull(mkdtemp(dir));
 	proc = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -175,6 +177,8 @@ TEST(a_program_is_listed_with_the_cpu_time_of_all_its_processes)
 	snprintf(text, sizeof(text), stat, 250);
 	put_stat(proc, "11", text);
 	table.proc_fd = proc;
+	ck_assert_int_eq(clock_gettime(CLOCK_BOOTTIME, &now), 0);
+	procs[1].start_time = (uint64_t)((double)now.tv_sec * hz) / 2;
 	live_worker(&t.s, TEST_HOST);
 	j = found(&t.s, &web_only, "", "");
 	table.proc_fd = -1;
@@ -186,6 +190,10 @@ TEST(a_program_is_listed_with_the_cpu_time_of_all_its_processes)
 	ck_assert_double_eq_tol(
 		json_number_value(json_object_get(first, "cpuSeconds")),
 		450 / hz, 0.001);
+	ck_assert_double_eq_tol(
+		json_number_value(json_object_get(first, "ageSeconds")),
+		(double)now.tv_sec / 2, 10);
+	procs[1].start_time = 0;
 }
 END
 

@@ -557,6 +557,21 @@ TEST(a_link_to_a_range_opens_from_the_address_alone)
 }
 END
 
+TEST(a_link_to_a_range_shows_no_source_text)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r = {0}, bad = {0};
+	CLEANUP_BUF struct buf url = BUF_INIT(8192);
+
+	put(&a, (struct test_window){.start_ms = T0, .span_ms = 10 * S},
+	    "main;f 3\n");
+	r = merge(&a, "cpu", T0, T0 + H, "");
+	buf_addf(&url, "%s&format=listing", reply_text(&r, "flameGraphUrl"));
+	bad = open_link(&a, buf_str(&url), NULL);
+	assert_error(&bad, 403, "Forbidden");
+}
+END
+
 TEST(a_link_to_a_range_of_one_host_shows_that_host)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");

@@ -45,6 +45,8 @@ check a_link_opens_the_page browse "$one" 'data-paint-ms'
 check the_page_says_until_when_its_link_works says "This link works until</dt><dd title=\"$until\">"
 formats=$(grep '^FORMAT(' include/formats.def | grep -vcE ' (READ|LISTED),')
 check every_format_that_a_profile_has_is_linked_and_opens all_open "$formats"
+browse "$one#focus-text=m&hide-text=no-such&fold-text=wor&fold-kind=runtime" 'foldText' >/dev/null
+check formats_leave_out_what_the_page_does eval '[ "$(offered | grep foldKind=runtime | grep focusText=m | grep hideText=no-such | grep -c foldText=wor)" = "$formats" ]'
 browse "${one/format=/}&format=html" 'data-paint-ms' >/dev/null
 check a_page_asked_for_by_format_links_to_the_others all_open "$formats"
 

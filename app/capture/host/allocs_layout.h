@@ -1,6 +1,6 @@
 /*
- * The arguments of static probes at which a program tells what it has sampled
- * of its own allocations, as BPF programs read them:
+ * The arguments of static probes at which a program reports what it has
+ * sampled of its own allocations, as BPF programs read them:
  * capture/probes/memory_sampler.h.
  */
 #pragma once

@@ -19,7 +19,7 @@
 struct memory_sampler {
 	uint32_t n; /* several: a compiler may copy a function */
 	struct allocs_place places[ALLOCS_MOST_STATIC];
-	bool releases; /* it also tells what is released */
+	bool releases; /* it also reports what is released */
 };
 
 /*

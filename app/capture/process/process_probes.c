@@ -104,7 +104,7 @@ probes(enum sampler_kind kind)
 }
 
 /* True for a module with a sampler that has what a profile needs: for memory in
- * use it must also tell what is released. */
+ * use it must also report what is released. */
 static bool
 has_sampler(const struct module *m, enum sampler_kind kind)
 {

@@ -83,8 +83,8 @@ sees_what_runs() { # name
   local row
   row=$(grep ' main.spin ' "$tmp/mine")
   case $row in
-  *"[running] main.spin goroutines/main.go:"*"| main.main goroutines/main.go:"* | \
-    *"[runnable] main.spin goroutines/main.go:"*) echo "ok $1" ;;
+  *"[running] main.spin "*goroutines/main.go:*"| main.main "*goroutines/main.go:* | \
+    *"[runnable] main.spin "*goroutines/main.go:*) echo "ok $1" ;;
   *) echo "not ok $1: $row" ;;
   esac
 }
@@ -108,7 +108,7 @@ layout_is_that_of_dwarf() { # version, program
     echo "echo $type $field"
     echo "printf \" %d\\n\", (long)&((struct '$type'*)0)->$field"
   done <"$tmp/layout" >"$tmp/gdb"
-  gdb -nx -batch -ex 'set language c' -x "$tmp/gdb" "$2" >"$tmp/dwarf" 2>/dev/null
+  gdb -nx -batch -iex 'set auto-load no' -ex 'set language c' -x "$tmp/gdb" "$2" >"$tmp/dwarf" 2>/dev/null
   [ -s "$tmp/layout" ] && diff "$tmp/layout" "$tmp/dwarf" >"$tmp/why" &&
     echo "ok go$1_layout_is_that_of_dwarf" ||
     echo "not ok go$1_layout_is_that_of_dwarf: $(tr '\n' ' ' <"$tmp/why")"

@@ -397,7 +397,7 @@ put_service(struct store *s, const struct service *v)
 		                 V(v->host), V(v->match_kind),
 		                 V(v->match_value), V(v->pprof_url),
 		                 V(v->source), V(v->allow), V(v->labels),
-		                 V(v->description), V(""),
+		                 V(v->description), V(""), V(""),
 		                 V(v->collector ? v->collector : "")));
 	if (rc >= 0)
 		rc = db_run(s->db, SQL_AGENT_SERVICE_PUT,

@@ -146,6 +146,17 @@ TEST(folded_keeps_samples_without_a_stack)
 }
 END
 
+/* Takes what stands between two texts, with the first, out of a text. */
+static void
+leave_out(const char *text, const char *from, const char *to)
+{
+	char *start = strstr(text, from),
+	     *end = start ? strstr(start, to) : NULL;
+
+	ck_assert_ptr_nonnull(end);
+	memmove(start, end, strlen(end) + 1);
+}
+
 TEST(json_is_the_tree_as_columns)
 {
 	CLEANUP_BUF struct buf b = BUF_INIT(BUF_MAX_SMALL);
@@ -153,6 +164,7 @@ TEST(json_is_the_tree_as_columns)
 	ck_assert_int_eq(write_as("json", "main;w@/lib/w.so 2\nmain 1\n", &b),
 	                 0);
 	*strstr(buf_str(&b), ",\"formats\"") = '\0';
+	leave_out(buf_str(&b), ",\"kinds\":", ",\"depth\"");
 	ck_assert_str_eq(
 		buf_str(&b),
 		"{\"version\":1,\"id\":\"sess-abc\","

@@ -486,7 +486,8 @@ int
 sandbox_make_importer(struct sock_fprog *out)
 {
 	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_KILL_PROCESS);
-	int rc = ctx ? add_importer(ctx) : -ENOMEM;
+	/* It asks the kernel for the action, which a filter may refuse. */
+	int rc = ctx ? add_importer(ctx) : -EOPNOTSUPP;
 
 	if (!rc)
 		rc = export_filter(ctx, out);

@@ -46,6 +46,7 @@ enable(struct rig *r, const char *tenant, const char *types)
 	                    "",
 	                    "",
 	                    "",
+	                    "",
 	                    0,
 	                    0};
 	struct continuous c = {.tenant = (char *)tenant,

@@ -31,9 +31,9 @@ struct rig {
 static void
 service_of_this_test(struct store *s)
 {
-	struct service v = {TEST_TENANT, "self", "auto", "",   "pidFile",
-	                    NULL,        "",     "auto", "{}", "{}",
-	                    "",          "",     "",     0,    0};
+	struct service v = {TEST_TENANT, "self", "auto", "",   "pidFile", NULL,
+	                    "",          "auto", "{}",   "{}", "",        "",
+	                    "",          "",     0,      0};
 	CLEANUP_FREE char *path = NULL;
 	FILE *f;
 

@@ -453,9 +453,10 @@ END
 TEST(a_service_made_anew_shows_its_processes_again)
 {
 	CLEANUP_HOST struct rig h;
-	struct service v = {TEST_TENANT, TEST_SERVICE, "auto", "",   "exe",
-	                    "/bin/true", "",           "auto", "{}", "{}",
-	                    "",          "",           "",     0,    0};
+	struct service v = {TEST_TENANT, TEST_SERVICE, "auto", "",
+	                    "exe",       "/bin/true",  "",     "auto",
+	                    "{}",        "{}",         "",     "",
+	                    "",          "",           0,      0};
 
 	host_init(&h);
 	SEE(&h, LIST(10), LIST(1));

@@ -77,7 +77,7 @@ large() { # bytes, path
   head -c "$1" /dev/zero | curl -sS -X POST -H "$key" -H 'Content-Type: application/json' --data-binary @- "http://127.0.0.1:$PORT$2" | jq -r .error_code
 }
 check a_large_body_is_refused equal "$(large 1100000 /api/v1/services)" PayloadTooLarge
-check a_refused_body_is_told_the_limit_of_uploads equal "$(head -c 67108865 /dev/zero | curl -sS -X POST -H "$key" --data-binary @- "http://127.0.0.1:$PORT/ingest?name=x" | jq -r .message | grep -c "64 MiB; the largest profile is max_bytes of .upload. in stoker.conf, 32M")" 1
+check a_refused_body_is_told_the_limit_of_uploads equal "$(head -c 67108865 /dev/zero | curl -sS -X POST -H "$key" --data-binary @- "http://127.0.0.1:$PORT/ingest?name=x" | jq -r .message | grep -c "has more than 33554432 bytes, max_bytes in .upload. of stoker.conf")" 1
 check an_upload_may_be_larger equal "$(large 1100000 "/api/v1/profiling/sessions?service=x")" UnknownService
 is_captured() {
   stoker_cli service add demo --exe "$STATE/bin/demo" >/dev/null

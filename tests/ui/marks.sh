@@ -39,7 +39,7 @@ id=$(start demo 2) && finished "$id" >/dev/null &&
 steps=$((began / 60 * 60 - 1500))
 push() { # minute
   local early=100 late=100
-  [ "$1" -lt 11 ] || early=400
+  [ "$1" -lt 11 ] || early=396
   [ "$1" -lt 14 ] || late=400
   printf 'main;work %d\nmain;early %d\nmain;late %d\n' $((3000 + RANDOM % 60)) \
     $((early + RANDOM % 5)) $((late + RANDOM % 5)) |

@@ -22,7 +22,7 @@ const tests = {
     const page = await inside('/ui/services');
     await press(page, 'Add a service');
     const form = dialog(page);
-    await form.getByLabel('Name').fill('again');
+    await form.getByLabel('Name', { exact: true }).fill('again');
     await form.getByLabel('Match').fill(`exe = ${EXE}`);
     await form.getByText('More', { exact: true }).click();
     await form.getByLabel('Labels').fill('team = web\nround = 1');
@@ -53,7 +53,7 @@ const tests = {
     await form.getByLabel('Match').fill('bin/demo');
     await form.locator('.matching button').getByText(EXE).first().click();
     same([await form.getByLabel('Match').inputValue(),
-      await form.getByLabel('Name').inputValue()], [`exe = ${EXE}`, 'demo']);
+      await form.getByLabel('Name', { exact: true }).inputValue()], [`exe = ${EXE}`, 'demo']);
     await form.getByText('One process matches').waitFor();
   },
   async a_service_is_changed_and_keeps_the_rest() {
@@ -71,14 +71,14 @@ const tests = {
     const page = await inside('/ui/services');
     await press(page, 'Add a service');
     const form = dialog(page);
-    await form.getByLabel('Name').fill('wrong');
+    await form.getByLabel('Name', { exact: true }).fill('wrong');
     await form.getByLabel('Match').fill('color = red');
     await press(form, 'Add a service');
     await form.getByRole('alert').waitFor();
     await form.getByLabel('Match').fill('nothing');
     await press(form, 'Add a service');
     await form.getByText('should be a name, = and a value').waitFor();
-    same(await form.getByLabel('Name').inputValue(), 'wrong');
+    same(await form.getByLabel('Name', { exact: true }).inputValue(), 'wrong');
   },
   async a_service_is_removed_when_one_is_sure() {
     const page = await inside('/ui/s/again/settings');
@@ -92,7 +92,7 @@ const tests = {
     const triggers = part(page, 'Triggers');
     await press(triggers, 'Add a trigger');
     const form = dialog(page);
-    await form.getByLabel('Name').fill('hot');
+    await form.getByLabel('Name', { exact: true }).fill('hot');
     await form.locator('datalist option', { hasText: 'matmul' }).first()
       .waitFor({ state: 'attached' });
     await form.getByLabel('What').selectOption('cpu');

@@ -60,7 +60,8 @@ both() { # path, curl arguments
       sed 's,http://127.0.0.1:[0-9]*,,; s/; charset/;charset/; s/;charset=iso-8859-1//' | sort >"$STATE/seen.$port"
   done
   diff "$STATE/seen.$nginx_port" "$STATE/seen.$PORT" &&
-    { grep -q '^30' "$STATE/seen.$PORT" || cmp "$STATE/body.$nginx_port" "$STATE/body.$PORT"; }
+    { grep -q '^30' "$STATE/seen.$PORT" || cmp "$STATE/body.$nginx_port" "$STATE/body.$PORT"; } ||
+    { tail -n 2 "$STATE/log/apache.log"; return 1; }
 }
 key="Authorization: Bearer $TOKEN"
 asset=$(cd "$STATE/web" && ls -d ui/assets/*.js | head -1)

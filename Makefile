@@ -45,6 +45,7 @@
 ## make bench-hosts  measure what hosts of a fleet cost their centre
 ##     HOSTS=1000 MINUTES=10  how many, and for how long
 ##     SPREAD=60         seconds over which the blocks of a minute come
+## make bench-peers  watch programs with Stoker and with others' tools, in turn
 ## make aarch64    build the worker for 64-bit ARM
 ## make tidy       run clang-tidy; format: clang-format
 ## make deps       install the packages that a build and make run need
@@ -110,7 +111,7 @@ objects  = $(patsubst app/%.c,$(B)/app/%.o,$(filter-out %/main.c %.bpf.c,\
 	   $(wildcard app/$1/*.c app/$1/*/*.c))) $(GEN_$1)
 archives = $(foreach d,$1,$(B)/lib$d.a)
 
-.PHONY: FORCE version all programs tools pages help run stop check check-built check-quick check-vm check-fleet check-peers toolchains unit tasks bench bench-hosts dates asan tsan aarch64 \
+.PHONY: FORCE version all programs tools pages help run stop check check-built check-quick check-vm check-fleet check-peers toolchains unit tasks bench bench-hosts bench-peers dates asan tsan aarch64 \
 	fuzz mutate soak tidy format install uninstall deb deb-built clean deps native-deps deps-and-pages
 all: programs pages
 programs: $(PROGRAMS) $(LIBRARY) $(MANUALS) $(B)/manual/index.html
@@ -326,6 +327,8 @@ bench: deps
 	@conf/packages/install bench
 	@$(MAKE) --no-print-directory all $(BENCHES) $(TARGETS) $(TOOLS)
 	@B=$(B) ONLY=$(ONLY) tests/bench/run
+bench-peers:
+	@$(MAKE) --no-print-directory ONLY=peers ROUNDS=3 bench
 bench-hosts: deps
 	@conf/packages/install check
 	@$(MAKE) --no-print-directory all $(B)/tests/bench/hosts

@@ -312,16 +312,22 @@ enum verdict
 probe_ready(struct doctor *d)
 {
 	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
+	const char *importers;
 
 	if (get(d, "/readyz", &r))
 		return SKIPPED;
-	if (r.status == 200) {
-		found(d, "store and worker are reachable");
-		return FINE;
+	if (r.status != 200) {
+		say_reply(d, &r);
+		fix(d, "see the lines about the store and the worker");
+		return BROKEN;
 	}
-	say_reply(d, &r);
-	fix(d, "see the lines about the store and the worker");
-	return BROKEN;
+	importers = json_member(r.json, "importers");
+	found(d, "store and worker are reachable");
+	if (!*importers || !strcmp(importers, "ok"))
+		return FINE;
+	found(d, "; files of other tools cannot be read: %s", importers);
+	fix(d, "see the line about the API's importers, which a key shows");
+	return WARNING;
 }
 
 /* Says how to make another key, and where to if it is the one in the file that

@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
@@ -20,38 +21,70 @@ struct forker {
 	int statm_fd; /* /proc/self/statm, for memory_bound_by() */
 	struct sock_fprog filter;
 	pid_t self, children[FORKER_CHILDREN]; /* 0: none */
+	struct forker_reply lacks; /* reply to asks, if no child can be made */
 };
+
+/* Other limits than ours may leave an importer less memory. */
+static int
+try_memory(int64_t bytes)
+{
+	size_t n = (size_t)bytes / 2;
+	void *p = mmap(NULL, n, PROT_READ | PROT_WRITE,
+	               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (p == MAP_FAILED)
+		return -errno;
+	munmap(p, n);
+	return 0;
+}
+
+static int
+give_up_rights(const struct forker *f)
+{
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0))
+		return -errno;
+	close(f->socket);
+	if (dup2(STDIN_FILENO, STDERR_FILENO) < 0)
+		return -errno;
+	return getppid() == f->self ? 0 : -ESRCH;
+}
 
 static _Noreturn void
 be_importer(const struct forker *f, int socket, int64_t memory)
 {
-	int rc = prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) ? -errno : 0;
+	enum lack lack = LACK_RIGHTS;
+	int rc = give_up_rights(f);
 
 	prctl(PR_SET_NAME, "stoker-import");
-	close(f->socket);
-	if (!rc && getppid() != f->self)
-		rc = -ESRCH;
-	if (!rc)
-		rc = sandbox_limit_data(f->statm_fd, memory);
+	if (!rc) {
+		lack = LACK_MEMORY;
+		rc = sandbox_limit_data(f->statm_fd, memory)
+		             ?: try_memory(memory);
+	}
 	close(f->statm_fd);
+	if (!rc) {
+		lack = LACK_FILTER;
+		rc = sandbox_enter_made(&f->filter);
+	}
 	if (rc)
-		log_err("an importer is not bounded: %s", strerror(-rc));
-	else if (dup2(STDIN_FILENO, STDERR_FILENO) >= 0 &&
-	         !sandbox_enter_made(&f->filter))
-		reading_run(socket);
-	_exit(1);
+		_exit((int)lack);
+	reading_run(socket);
 }
 
 static struct forker_reply
 start(struct forker *f, const struct forker_ask *ask, int socket)
 {
-	pid_t pid = socket < 0 || f->children[ask->child] ? -1 : fork();
+	pid_t pid;
 
+	if (f->lacks.lack)
+		return f->lacks;
+	pid = socket < 0 || f->children[ask->child] ? -1 : fork();
 	if (!pid)
 		be_importer(f, socket, ask->memory);
-	if (pid > 0)
-		f->children[ask->child] = pid;
-	return (struct forker_reply){.pid = pid > 0 ? pid : -EAGAIN};
+	if (pid < 0)
+		return (struct forker_reply){.lack = LACK_FORK, .err = errno};
+	f->children[ask->child] = pid;
+	return (struct forker_reply){.pid = pid};
 }
 
 static struct forker_reply
@@ -99,17 +132,31 @@ close_all(const struct forker *f)
 	return privilege_close_but(keep, ARRAY_LEN(keep));
 }
 
+static int
+set_up(struct forker *f, enum lack *lack)
+{
+	int rc;
+
+	*lack = LACK_RIGHTS;
+	f->statm_fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+	rc = f->statm_fd < 0 ? -errno : close_all(f);
+	if (!rc)
+		rc = privilege_shed(getppid());
+	if (rc)
+		return rc;
+	*lack = LACK_FILTER;
+	return sandbox_make_importer(&f->filter);
+}
+
 void
 forker_run(int socket)
 {
-	struct forker f = {
-		.socket = socket,
-		.statm_fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC),
-		.self = getpid(),
-	};
+	struct forker f = {.socket = socket, .self = getpid()};
 	static const int ending[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2};
+	struct finding finding;
+	enum lack lack;
 	sigset_t blocked;
-	int rc = f.statm_fd < 0 ? -errno : close_all(&f);
+	int rc;
 
 	/* Signals that end the API let it finish its request first. */
 	sigemptyset(&blocked);
@@ -117,14 +164,14 @@ forker_run(int socket)
 		sigaddset(&blocked, ending[i]);
 	sigprocmask(SIG_BLOCK, &blocked, NULL);
 	prctl(PR_SET_NAME, "stoker-forker");
-	if (!rc)
-		rc = privilege_shed(getppid());
-	if (!rc)
-		rc = sandbox_make_importer(&f.filter);
-	if (rc)
-		log_err("files of other tools cannot be read: %s",
-		        strerror(-rc));
-	while (!rc && serve(&f))
+	rc = set_up(&f, &lack);
+	if (rc) {
+		f.lacks = (struct forker_reply){.lack = lack, .err = -rc};
+		lack_find(lack, -rc, &finding);
+		log_err("files of other tools cannot be read: %s; %s",
+		        finding.found, finding.fix);
+	}
+	while (serve(&f))
 		;
-	_exit(rc != 0);
+	_exit(0);
 }

@@ -20,38 +20,60 @@
 
 #define TICK_MS     100
 #define OWN_STRINGS 256 /* most that an importer adds to those of a file */
+#define TRY_BYTES   ((size_t)1 << 20)
+#define TRY_NS      (5 * NS_PER_S)
 
 struct importer {
-	int control;  /* to the forker */
+	int control;  /* to the forker; -1: it could not be forked */
 	int small;    /* to the importer of small files; -1: none */
 	char *tenant; /* whose files that one reads */
+	struct finding finding;
 };
+
+/* Notes what importers lack. Returns the error of it. */
+static int
+lacking(struct importer *im, enum lack lack, int err)
+{
+	lack_find(lack, err, &im->finding);
+	return -ECHILD;
+}
+
+const struct finding *
+importer_finding(const struct importer *im)
+{
+	return &im->finding;
+}
 
 /* --- the forker ----------------------------------------------------------- */
 
 int
 importer_start(struct importer **out)
 {
-	struct importer *im = malloc(sizeof(*im));
+	struct importer *im = calloc(1, sizeof(*im));
 	int pair[2];
-	int rc = im ? msg_pair(pair) : -ENOMEM;
 	pid_t pid;
 
-	if (rc) {
-		free(im);
-		return rc;
+	if (!im)
+		return -ENOMEM;
+	*out = im;
+	im->control = im->small = -1;
+	(void)lacking(im, LACK_NOTHING, 0);
+	if (msg_pair(pair)) {
+		(void)lacking(im, LACK_SOCKET, errno);
+		return 0;
 	}
 	pid = fork();
-	if (!pid)
+	if (!pid) {
+		close(pair[0]);
 		forker_run(pair[1]);
-	rc = pid < 0 ? -errno : 0;
+	}
 	close(pair[1]);
-	*im = (struct importer){.control = pair[0], .small = -1};
-	if (rc)
-		importer_stop(im);
-	else
-		*out = im;
-	return rc;
+	im->control = pair[0];
+	if (pid < 0) {
+		(void)lacking(im, LACK_FORK, errno);
+		close_ptr(&im->control);
+	}
+	return 0;
 }
 
 void
@@ -70,13 +92,18 @@ ask_forker(struct importer *im, const struct forker_ask *ask, int socket,
            struct forker_reply *out)
 {
 	size_t nfds = 0;
-	int rc = msg_send(im->control, ask, sizeof(*ask), &socket,
-	                  socket >= 0 ? 1 : 0);
+	int rc;
 
+	if (im->control < 0)
+		return -ECHILD;
+	rc = msg_send(im->control, ask, sizeof(*ask), &socket,
+	              socket >= 0 ? 1 : 0);
 	if (rc || msg_recv(im->control, out, sizeof(*out), NULL, &nfds) !=
-	                  sizeof(*out))
+	                  sizeof(*out)) {
+		(void)lacking(im, LACK_FORKER, 0);
 		return -ESRCH;
-	return out->pid < 0 ? -EBUSY : 0;
+	}
+	return out->lack ? lacking(im, out->lack, out->err) : 0;
 }
 
 /* Kills an importer, and says how it ended if it had ended before. */
@@ -104,7 +131,7 @@ start(struct importer *im, uint32_t child, int64_t memory, int *out)
 	int rc;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
-		return -EBUSY;
+		return lacking(im, LACK_SOCKET, errno);
 	rc = ask_forker(im, &ask, pair[1], &reply);
 	close(pair[1]);
 	if (rc)
@@ -114,14 +141,15 @@ start(struct importer *im, uint32_t child, int64_t memory, int *out)
 	return rc;
 }
 
-/* Starts the importer of small files, unless that of the tenant runs. */
+/* Starts the importer of small files, unless the tenant has it. That it has
+ * died shows when it is spoken to. */
 static int
-start_small(struct importer *im, const char *tenant)
+start_small(struct importer *im, const char *tenant, bool *fresh)
 {
 	int status, rc = 0;
 
-	if (im->small >= 0 && !strcmp(im->tenant, tenant) &&
-	    !fd_hung_up(im->small))
+	*fresh = im->small < 0 || strcmp(im->tenant, tenant) != 0;
+	if (!*fresh)
 		return 0;
 	if (im->small >= 0)
 		rc = end(im, FORKER_SMALL, &status);
@@ -138,10 +166,19 @@ struct talk {
 	const struct importer_ask *ask;
 	int socket;
 	bool gone;   /* it closed its end: it has died */
+	bool unread; /* before a reader saw the file */
 	bool parted; /* a part was given out */
 	bool ended;  /* and all was heard */
 	struct buf *why;
 };
+
+static int
+is_late(const struct talk *t)
+{
+	int64_t end_ns = t->ask->end_ns;
+
+	return end_ns && clock_mono_ns() >= end_ns ? -ETIME : 0;
+}
 
 /* Returns why the reading must end now, or 0. */
 static int
@@ -149,9 +186,7 @@ must_end(const struct talk *t)
 {
 	const struct importer_ask *a = t->ask;
 
-	if (a->end_ns && clock_mono_ns() >= a->end_ns)
-		return -ETIME;
-	return a->go_on && a->go_on(a->arg) ? -ECANCELED : 0;
+	return is_late(t) ?: a->go_on && a->go_on(a->arg) ? -ECANCELED : 0;
 }
 
 /* Waits until the importer can be heard, or spoken to. One that never stops
@@ -160,22 +195,23 @@ static int
 wait_for(const struct talk *t, short events)
 {
 	struct pollfd fd = {t->socket, events, 0};
-	int ready;
 
-	do {
-		int rc = must_end(t);
+	for (;;) {
+		int ready = poll(&fd, 1, TICK_MS);
+		int rc = ready > 0 ? is_late(t) : must_end(t);
 
-		if (rc)
+		if (rc || ready > 0)
 			return rc;
-		ready = poll(&fd, 1, TICK_MS);
-	} while (!ready);
-	return ready < 0 && errno != EINTR ? -errno : 0;
+		if (ready < 0 && errno != EINTR)
+			return -errno;
+	}
 }
 
 static int
-died(struct talk *t)
+died(struct talk *t, bool unread)
 {
 	t->gone = true;
+	t->unread |= unread;
 	return -EOWNERDEAD;
 }
 
@@ -207,13 +243,15 @@ say(struct talk *t, struct iovec *v, size_t nv)
 		else if (errno == EAGAIN)
 			rc = wait_for(t, POLLOUT);
 		else if (errno != EINTR)
-			rc = died(t);
+			rc = died(t, true);
 		if (rc)
 			return rc;
 	}
 	return 0;
 }
 
+/* The socket of a process that dies is reset if bytes are left in it. Source:
+ * unix_release_sock() of Linux. */
 static int
 hear(struct talk *t, void *p, size_t n)
 {
@@ -229,7 +267,7 @@ hear(struct talk *t, void *p, size_t n)
 		} else if (got < 0 && errno == EAGAIN) {
 			rc = wait_for(t, POLLIN);
 		} else if (!got || errno != EINTR) {
-			rc = died(t);
+			rc = died(t, got < 0 && errno == ECONNRESET);
 		}
 		if (rc)
 			return rc;
@@ -422,16 +460,28 @@ put_death(const struct talk *t, int status, struct buf *why)
 		buf_addf(why, "status %d", WEXITSTATUS(status));
 }
 
-int
-importer_read(struct importer *im, const struct importer_ask *ask,
-              const void *p, size_t n, uint64_t *inflated, struct buf *why)
+/* True if a new importer lacks something, which its status names. It has read
+ * nothing yet that could have it lie. */
+static bool
+is_lack(int status)
+{
+	return WIFEXITED(status) && WEXITSTATUS(status) > LACK_NOTHING &&
+	       WEXITSTATUS(status) < LACKS;
+}
+
+/* Reads the file once. *idle is set if an importer that waited for files died
+ * before it could read this one. */
+static int
+read_once(struct importer *im, const struct importer_ask *ask, const void *p,
+          size_t n, uint64_t *inflated, bool *idle, struct buf *why)
 {
 	uint32_t child = ask->memory ? FORKER_LARGE : FORKER_SMALL;
+	struct talk t = {.ask = ask, .why = why};
 	CLEANUP_FD int large = -1;
+	bool fresh = true;
 	int status = 0, ended = 0,
 	    rc = ask->memory ? start(im, child, ask->memory, &large)
-	                     : start_small(im, ask->tenant);
-	struct talk t = {.ask = ask, .why = why};
+	                     : start_small(im, ask->tenant, &fresh);
 
 	if (rc)
 		return rc;
@@ -441,7 +491,64 @@ importer_read(struct importer *im, const struct importer_ask *ask,
 		rc = hear_all(&t, inflated);
 	if (!t.ended || ask->memory)
 		ended = end(im, child, &status);
+	if (ended)
+		return rc == -EOWNERDEAD ? ended : rc;
+	*idle = t.unread && !fresh;
+	if (rc == -EOWNERDEAD && t.unread && fresh && is_lack(status))
+		return lacking(im, (enum lack)WEXITSTATUS(status), 0);
 	if (rc == -EOWNERDEAD)
 		put_death(&t, status, why);
-	return rc == -EOWNERDEAD && ended ? ended : rc;
+	return rc;
+}
+
+int
+importer_read(struct importer *im, const struct importer_ask *ask,
+              const void *p, size_t n, uint64_t *inflated, struct buf *why)
+{
+	bool idle = false;
+	int rc = read_once(im, ask, p, n, inflated, &idle, why);
+
+	if (rc == -EOWNERDEAD && idle) {
+		buf_clear(why);
+		rc = read_once(im, ask, p, n, inflated, &idle, why);
+	}
+	if (!rc)
+		(void)lacking(im, LACK_NOTHING, 0);
+	return rc;
+}
+
+static int
+take_nothing(void *arg, const struct importer_part *of, struct profile **made)
+{
+	(void)arg;
+	(void)of;
+	(void)made;
+	return 0;
+}
+
+void
+importer_try(struct importer *im)
+{
+	static const char file[] = "tried 1\n";
+	const struct importer_ask ask = {
+		.task = IMPORTER_PUSH,
+		.is = {.type = "",
+	               .format = "folded",
+	               .content_type = "",
+	               .limits = {TRY_BYTES, TRY_BYTES, 100, 100, 100}},
+		.memory = MEMORY_IMPORTER,
+		.fits = TRY_BYTES,
+		.end_ns = clock_mono_ns() + TRY_NS,
+		.part = take_nothing,
+	};
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	uint64_t inflated;
+	int rc = importer_read(im, &ask, file, sizeof(file) - 1, &inflated,
+	                       &why);
+
+	if (rc && rc != -ECHILD && rc != -ESRCH)
+		finding_set(&im->finding, BROKEN,
+		            "see why: journalctl -u stoker-api, journalctl -k",
+		            "one was tried, and failed: %s",
+		            why.len ? buf_str(&why) : strerror(-rc));
 }

@@ -12,15 +12,16 @@
  */
 #pragma once
 
+#include "base/finding.h"
 #include "profile/import.h"
 
 struct importer;
 
 /*
- * Starts the forker. Call this before anything is read or opened that strangers
- * must not see.
+ * Starts the forker, or notes why it cannot be. Call this before anything is
+ * read or opened that strangers must not see.
  *   Owns     *out is the caller's; importer_stop() it
- *   Errors   -errno
+ *   Errors   -ENOMEM
  */
 MUST_CHECK int importer_start(struct importer **out);
 /* Ends the forker and its children. */
@@ -67,9 +68,13 @@ struct importer_ask {
  *            -EAGAIN: no part was given out, and the file needs more: *inflated
  *            bytes, or more memory if that is 0; -ETIME past end_ns;
  *            -EOWNERDEAD: the importer died, with the reason in why;
- *            -EBUSY: no importer can be started now; -ESRCH: none can be any
- *            more, since the forker is gone
+ *            -ECHILD: no importer can be started, see importer_finding();
+ *            -ESRCH: the same, since the forker is gone
  */
 MUST_CHECK int
 importer_read(struct importer *im, const struct importer_ask *ask,
               const void *p, size_t n, uint64_t *inflated, struct buf *why);
+/* Reads a small file in a new importer: a real one, as it is a check. */
+void importer_try(struct importer *im);
+/* Returns whether importers can be started, from when one was needed last. */
+const struct finding *importer_finding(const struct importer *im);

@@ -15,6 +15,11 @@
 #define KEPT_BYTES   (8 << 20)
 #define MAPPED_BYTES (4 << 20) /* a larger block is mapped by itself */
 #define PAD_BYTES    (1 << 20)
+/* What an importer says is sent at once up to this many bytes, so that it wakes
+ * the API once. */
+#define TOGETHER ((size_t)64 << 10)
+/* The most that is said beside a profile. */
+#define BESIDE (TOGETHER + 20 * IMPORTER_TEXT_MAX)
 
 struct reading {
 	int socket;
@@ -23,6 +28,7 @@ struct reading {
 	char *file;
 	uint64_t inflated; /* more than fits; 0: it fits */
 	struct buf why;
+	struct buf out; /* to say, at the end if it is little */
 };
 
 static void
@@ -32,6 +38,7 @@ reading_done(struct reading *r)
 		free(r->texts[i]);
 	free(r->file);
 	buf_done(&r->why);
+	buf_done(&r->out);
 }
 
 /* --- words ---------------------------------------------------------------- */
@@ -93,19 +100,11 @@ hear_rest(struct reading *r)
 }
 
 static int
-say(const struct reading *r, const struct importer_said *s, const char *service,
-    const char *labels, const struct buf *file)
+say(struct reading *r)
 {
-	int rc = fd_write_all(r->socket, s, sizeof(*s));
+	int rc = fd_write_all(r->socket, r->out.p, r->out.len);
 
-	if (!rc && s->service)
-		rc = fd_write_all(r->socket, service, s->service);
-	if (!rc && s->labels)
-		rc = fd_write_all(r->socket, labels, s->labels);
-	if (!rc && s->why)
-		rc = fd_write_all(r->socket, r->why.p, s->why);
-	if (!rc && s->file)
-		rc = fd_write_all(r->socket, file->p, file->len);
+	buf_clear(&r->out);
 	return rc ? -EPIPE : 0;
 }
 
@@ -121,14 +120,31 @@ say_end(struct reading *r, int rc)
 		.inflated = r->inflated,
 	};
 
-	return say(r, &s, NULL, NULL, NULL);
+	buf_add(&r->out, &s, sizeof(s));
+	buf_add(&r->out, r->why.p, s.why);
+	return buf_err(&r->out) ? -EPIPE : say(r);
+}
+
+/* Takes back a part that cannot be said. Its memory is needed to say why. */
+static int
+refuse_part(struct reading *r, size_t place, int rc)
+{
+	int said;
+
+	r->out.len = place;
+	r->out.err = 0;
+	said = say(r);
+	buf_done(&r->out);
+	if (rc == -E2BIG)
+		limit_exceeded(&r->why, "it is too large as pprof",
+		               r->words.raw_bytes, "max_raw_bytes");
+	return said ?: rc;
 }
 
 static int
 say_part(struct reading *r, const struct importer_part *of,
          const struct profile *p)
 {
-	CLEANUP_BUF struct buf file = BUF_INIT(r->words.raw_bytes);
 	struct importer_said s = {
 		.format = of->format ? (int32_t)(of->format - inputs) : -1,
 		.type = of->type ? (int32_t)(of->type - profile_types) : -1,
@@ -136,15 +152,21 @@ say_part(struct reading *r, const struct importer_part *of,
 		.service = of->service ? (uint32_t)strlen(of->service) : 0,
 		.labels = of->labels ? (uint32_t)strlen(of->labels) : 0,
 	};
+	struct buf *out = &r->out;
+	size_t place = out->len, from;
 
-	pprof_write(p, &file);
-	if (buf_err(&file) == -E2BIG)
-		limit_exceeded(&r->why, "it is too large as pprof",
-		               r->words.raw_bytes, "max_raw_bytes");
-	if (buf_err(&file))
-		return buf_err(&file);
-	s.file = file.len;
-	return say(r, &s, of->service, of->labels, &file);
+	buf_add(out, &s, sizeof(s));
+	buf_add(out, of->service, s.service);
+	buf_add(out, of->labels, s.labels);
+	from = out->len;
+	pprof_write(p, out);
+	s.file = out->len - from;
+	if (!buf_err(out) && s.file > r->words.raw_bytes)
+		return refuse_part(r, place, -E2BIG);
+	if (buf_err(out))
+		return refuse_part(r, place, buf_err(out));
+	memcpy(out->p + place, &s, sizeof(s));
+	return out->len > TOGETHER ? say(r) : 0;
 }
 
 /* --- tasks ---------------------------------------------------------------- */
@@ -282,6 +304,7 @@ read_one(int socket)
 
 	if (!hear(socket, &r.words, sizeof(r.words)))
 		return false;
+	r.out = BUF_INIT(r.words.raw_bytes + BESIDE);
 	rc = hear_rest(&r);
 	if (!rc)
 		rc = read_task(&r);

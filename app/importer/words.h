@@ -6,6 +6,8 @@
  */
 #pragma once
 
+#include "base/finding.h"
+
 #include <stdint.h>
 
 enum { FORKER_SMALL, FORKER_LARGE, FORKER_CHILDREN };
@@ -17,9 +19,24 @@ struct forker_ask {
 	int64_t memory;
 };
 
-/* The child's id, or -errno; after its end the status of waitpid(2). */
+/* What importers need, and lack. */
+enum lack {
+	LACK_NOTHING,
+#define LACK(id, what, fix) LACK_##id,
+#include "lacks.def"
+#undef LACK
+	LACKS
+};
+
+/* Makes the finding of a lack; err is errno, or 0 if it is not known. */
+void lack_find(enum lack lack, int err, struct finding *out);
+
+/* The child's id, after its end with the status of waitpid(2); or what it
+ * lacks, with errno. */
 struct forker_reply {
 	int32_t pid, status;
+	uint32_t lack;
+	int32_t err;
 };
 
 /* To an importer; its texts and the file follow. */

@@ -39,9 +39,9 @@ struct env {
 	struct link_keys links;
 	struct pushes pushes;
 	struct importer *importer;
-	struct lease_clock leases;    /* see call_expire_jobs() */
-	struct finding store_finding; /* see checks.h */
-	int64_t store_tried_ns;       /* 0: not yet */
+	struct lease_clock leases;                 /* see call_expire_jobs() */
+	struct finding store_finding;              /* see checks.h */
+	int64_t store_tried_ns, importer_tried_ns; /* 0: not yet */
 };
 
 #define CALLER_LINK "link"

@@ -57,9 +57,9 @@ TEST(what_the_api_and_each_worker_found_is_listed_with_its_repair)
 	beat(&a, TEST_HOST, CHECK_EVENTS, BROKEN);
 	r = api_get(&a, "/api/v1/checks");
 	ck_assert_int_eq(r.status, 200);
-	ck_assert_uint_eq(length_of(&r, "items"), 3);
+	ck_assert_uint_eq(length_of(&r, "items"), 4);
 	own = item_of(&r, "items", 0);
-	of_worker = item_of(&r, "items", 2);
+	of_worker = item_of(&r, "items", 3);
 	ck_assert_str_eq(text_of(own, "part"), "api");
 	ck_assert_str_eq(text_of(own, "verdict"), "ok");
 	ck_assert_str_eq(text_of(of_worker, "host"), TEST_HOST);
@@ -75,7 +75,7 @@ TEST(a_worker_that_published_nothing_is_passed_over)
 	CLEANUP_REPLY struct client_reply r = api_get(&a, "/api/v1/checks");
 
 	ck_assert_int_eq(r.status, 200);
-	ck_assert_uint_eq(length_of(&r, "items"), 2); /* of the API */
+	ck_assert_uint_eq(length_of(&r, "items"), 3); /* of the API */
 	ck_assert_int_eq(readiness(&a), 200);
 }
 END

@@ -1,14 +1,22 @@
 /* The children that read files of other tools die, hang and run out of memory
  * in a real pool. */
 #include "base/clock.h"
+#include "base/file.h"
 #include "lib/api.h"
 #include "lib/api_short.h"
 #include "lib/test.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
+#include <seccomp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #define UPLOAD "/api/v1/profiling/sessions?service=" TEST_SERVICE "&type=cpu"
@@ -173,6 +181,24 @@ kill_off(pid_t pid)
 	}
 }
 
+/* True if bytes wait in a socket of a process. */
+static bool
+bytes_wait(pid_t pid)
+{
+	int pidfd = pidfd_open(pid, 0), unread = 0;
+
+	for (int fd = 3; fd < 64 && unread <= 0; fd++) {
+		int copy = pidfd_getfd(pidfd, fd, 0);
+
+		if (copy < 0 || ioctl(copy, FIONREAD, &unread))
+			unread = 0;
+		if (copy >= 0)
+			close(copy);
+	}
+	close(pidfd);
+	return unread > 0;
+}
+
 TEST(a_reader_that_died_between_two_pushes_is_replaced)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
@@ -180,6 +206,146 @@ TEST(a_reader_that_died_between_two_pushes_is_replaced)
 	succeeds(&a, PUSH, "a;b 3\n", 6, 200);
 	kill_off(importer_of(&a, NULL, 0, true));
 	succeeds(&a, PUSH, "a;b 3\n", 6, 200);
+}
+END
+
+/* The bytes wait in the socket of the dead reader, which nobody has read. */
+TEST(a_push_whose_reader_was_killed_before_it_read_is_read_by_another)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_BUF struct buf file = BUF_INIT(BUF_MAX_SMALL);
+	pid_t importer, client;
+
+	put_stacks(&file, 1000);
+	succeeds(&a, UPLOAD, "a;b 3\n", 6, 201);
+	importer = importer_of(&a, NULL, 0, true);
+	ck_assert_int_eq(kill(importer, SIGSTOP), 0);
+	client = upload_apart(&a, &file, 201, "");
+	while (!bytes_wait(importer))
+		poll(NULL, 0, 1);
+	ck_assert_int_eq(kill(importer, SIGKILL), 0);
+	ended_well(client);
+}
+END
+
+static void
+answers_with(struct test_api *a, const char *lack)
+{
+	CLEANUP_REPLY struct client_reply r = {0}, ready = {0}, all = {0};
+
+	for (int i = 0; i < 2; i++) { /* the process goes on */
+		client_reply_done(&r);
+		r = api_send(a, UPLOAD, "text/plain", "a;b 3\n", 6);
+		assert_error(&r, 503, "ImportersUnavailable");
+		ck_assert_msg(strstr(reply_detail(&r, "lack"), lack) &&
+		                      strstr(reply_text(&r, "message"), lack),
+		              "%s", buf_str(&r.body));
+		ck_assert_msg(strstr(reply_detail(&r, "fix"), "stoker-api"),
+		              "%s", buf_str(&r.body));
+	}
+	ready = ask(a, (struct ask){.path = "/readyz"});
+	ck_assert_int_eq(ready.status, 200);
+	ck_assert_msg(strstr(reply_text(&ready, "importers"), lack), "%s",
+	              buf_str(&ready.body));
+	all = api_get(a, "/api/v1/checks");
+	ck_assert_str_eq(text_of(item_of(&all, "items", 2), "check"),
+	                 "importers");
+	ck_assert_str_eq(text_of(item_of(&all, "items", 2), "verdict"),
+	                 "broken");
+	ck_assert_str_eq(text_of(item_of(&all, "items", 2), "fix"),
+	                 reply_detail(&r, "fix"));
+}
+
+/* Makes system calls fail, for good: calls[n] with an error, if the first
+ * argument is the given one, or in any case for -1. */
+static void
+refuse(const int *calls, size_t n, int err, int64_t argument)
+{
+	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ALLOW);
+	int rc = ctx ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < n && !rc; i++)
+		rc = argument < 0
+		             ? seccomp_rule_add(ctx,
+		                                SCMP_ACT_ERRNO((unsigned)err),
+		                                calls[i], 0)
+		             : seccomp_rule_add(
+				       ctx, SCMP_ACT_ERRNO((unsigned)err),
+				       calls[i], 1,
+				       SCMP_A0(SCMP_CMP_EQ,
+		                               (scmp_datum_t)argument));
+	rc = rc ?: seccomp_load(ctx);
+	seccomp_release(ctx);
+	if (rc)
+		_exit(1);
+}
+
+/* As in a container whose profile knows no seccomp(2). */
+static void
+without_seccomp(void)
+{
+	refuse((int[]){SCMP_SYS(seccomp)}, 1, EPERM, -1);
+}
+
+static void
+without_filters(void)
+{
+	refuse((int[]){SCMP_SYS(prctl)}, 1, EINVAL, PR_SET_SECCOMP);
+}
+
+/* As in a unit that has as many tasks as TasksMax= allows. */
+static void
+without_forks(void)
+{
+	refuse((int[]){SCMP_SYS(clone), SCMP_SYS(clone3), SCMP_SYS(fork),
+	               SCMP_SYS(vfork)},
+	       4, EAGAIN, -1);
+}
+
+static void
+without_capset(void)
+{
+	refuse((int[]){SCMP_SYS(capset), SCMP_SYS(close_range)}, 2, EPERM, -1);
+}
+
+TEST(a_process_that_cannot_start_readers_says_what_it_lacks)
+{
+	static const struct {
+		const char *label;
+		void (*enter)(void);
+		const char *lack;
+	} rows[] = {
+		{"seccomp", without_seccomp, "system calls cannot be filtered"},
+		{"filters", without_filters, "system calls cannot be filtered"},
+		{"forks", without_forks,
+	         "no process can be forked: Resource temporarily unavailable"},
+		{"rights", without_capset,
+	         "rights cannot be given up: Operation not permitted"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_API struct test_api a =
+			test_api_in(1, "", rows[i].enter);
+		CLEANUP_BUF struct buf log = BUF_INIT(1 << 20);
+		char path[120];
+
+		answers_with(&a, rows[i].lack);
+		snprintf(path, sizeof(path), "%s/api.log", a.store.dir);
+		ck_assert_int_eq(file_read(AT_FDCWD, path, &log), 0);
+		ck_assert_msg(strstr(buf_str(&log), rows[i].lack), "%s: %s",
+		              rows[i].label, buf_str(&log));
+	}
+}
+END
+
+TEST(readers_that_get_no_memory_are_a_lack_and_no_crash)
+{
+	static const struct rlimit none = {4 << 20, 4 << 20};
+	CLEANUP_API struct test_api a = test_api(1, "");
+
+	ck_assert_int_eq(
+		prlimit(forker_of(a.pids[0]), RLIMIT_DATA, &none, NULL), 0);
+	answers_with(&a, "there is no memory for them");
 }
 END
 
@@ -206,7 +372,7 @@ TEST(a_process_without_its_forker_answers_and_ends)
 
 	ck_assert_int_eq(kill(forker_of(a.pids[0]), SIGKILL), 0);
 	r = api_send(&a, PUSH, "text/plain", "a;b 3\n", 6);
-	ck_assert_int_eq(r.status, 503);
+	assert_error(&r, 503, "ImportersUnavailable");
 	ck_assert_int_eq(test_api_wait(&a, 0), 0);
 }
 END

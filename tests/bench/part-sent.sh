@@ -1,7 +1,7 @@
 # The cost of pushes of Pyroscope's clients and of OpenTelemetry's exporters, in time and disk space, and of
 # flame graphs made of them. The programs are recorded as for the month of
 # part-range.sh. ONLY=push asks for all rows.
-names="otlp_push_per_s otlp_push_cpu_us push_per_s push_cpu_us push_bytes push_fresh_bytes push_segment_bytes push_peak_mb push_held_mb
+names="otlp_push_per_s otlp_push_cpu_us folded_push_per_s folded_push_cpu_us push_per_s push_cpu_us push_bytes push_fresh_bytes push_segment_bytes push_peak_mb push_held_mb
   range_pushed_hour_ms range_pushed_hour_cpu_ms range_pushed_2h_ms range_pushed_2h_cpu_ms
   range_pushed_6h_ms range_pushed_6h_cpu_ms"
 [[ ",$ONLY," != *,push,* ]] || ONLY+=,$(echo $names | tr ' ' ,)
@@ -14,12 +14,14 @@ if wanted $names; then
     wait "$first" $!
   done
   pushed() { PROFILES="$(echo "$made"/*.pb.gz)" "$B/tests/bench/push" >"$made/push" || cat "$made/push" >&2; }
-  FORM=otlp MINUTES=${MINUTES:-120} pushed
-  while IFS=$'\t' read -r name a b n; do
-    [ "$name" = pushed ] || continue
-    row otlp_push_per_s "$a" 1/s - - - "$n"
-    row otlp_push_cpu_us "$b" us - - - "$n"
-  done <"$made/push"
+  for form in otlp folded; do
+    FORM=$form MINUTES=${MINUTES:-120} pushed
+    while IFS=$'\t' read -r name a b n; do
+      [ "$name" = pushed ] || continue
+      row "${form}_push_per_s" "$a" 1/s - - - "$n"
+      row "${form}_push_cpu_us" "$b" us - - - "$n"
+    done <"$made/push"
+  done
   MINUTES=${MINUTES:-360} pushed
   while IFS=$'\t' read -r name a b n; do
     case $name in

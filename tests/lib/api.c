@@ -71,6 +71,8 @@ start_process(const struct test_api *a)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	dup2(open(log, O_WRONLY | O_CREAT | O_APPEND, 0600), STDERR_FILENO);
 	dup2(a->listener, STDIN_FILENO);
+	if (a->enter)
+		a->enter();
 	execl(program, program, "--config", a->conf, NULL);
 	perror(program);
 	_exit(127);
@@ -129,7 +131,13 @@ fill_store(struct test_api *a)
 struct test_api
 test_api(int n, const char *extra)
 {
-	struct test_api a = {.store = test_store(), .n = n};
+	return test_api_in(n, extra, NULL);
+}
+
+struct test_api
+test_api_in(int n, const char *extra, void (*enter)(void))
+{
+	struct test_api a = {.store = test_store(), .n = n, .enter = enter};
 
 	fill_store(&a);
 	listen_at(&a);

@@ -31,6 +31,7 @@ struct test_api {
 	int listener;
 	pid_t pids[API_MAX_POOL];
 	int n;
+	void (*enter)(void);         /* NULL: nothing */
 	char keys[6][TOKEN_KEY_MAX]; /* OTHER: an admin of tenant "other";
 	                                WORKER: of TEST_AGENT */
 };
@@ -56,6 +57,8 @@ struct ask {
 
 /* Starts n processes; extra is appended to [api]. */
 struct test_api test_api(int n, const char *extra);
+/* The same, of processes that first call enter(), to lack something. */
+struct test_api test_api_in(int n, const char *extra, void (*enter)(void));
 void test_api_done(struct test_api *a);
 /* Returns the CPU time of all processes so far, in seconds. */
 double test_api_cpu_s(const struct test_api *a);

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "importer/importer.h"
 #include "store/clock_jump.h"
 
 #include <string.h>
@@ -23,6 +24,24 @@ checks_own(struct call *c)
 		log_warn("store: %s%s%s", e->store_finding.found,
 		         rc ? ": " : "", rc ? strerror(-rc) : "");
 	return &e->store_finding;
+}
+
+const struct finding *
+checks_importers(struct call *c)
+{
+	struct env *e = c->env;
+	const struct finding *f = importer_finding(e->importer);
+	int64_t now = clock_mono_ns();
+	enum verdict before = f->verdict;
+
+	if (e->importer_tried_ns && now - e->importer_tried_ns < CHECKS_AGE_NS)
+		return f;
+	importer_try(e->importer);
+	if (f->verdict != before)
+		log_warn("importers: %s%s%s", f->found, *f->fix ? "; " : "",
+		         f->fix);
+	e->importer_tried_ns = now;
+	return f;
 }
 
 json_t *
@@ -135,7 +154,8 @@ int
 checks_get(struct call *c)
 {
 	CLEANUP_WORKERS struct worker_list list = {0};
-	const struct finding *own = checks_own(c);
+	const struct finding *own = checks_own(c),
+			     *importers = checks_importers(c);
 	struct finding clock = {0};
 	int rc = worker_list(&c->env->store, c->caller.tenant, &list);
 	struct buf *out;
@@ -147,6 +167,7 @@ checks_get(struct call *c)
 	out = page_begin(c);
 	put_own(out, own, CHECK_API_STORE);
 	put_own(out, &clock, CHECK_API_CLOCK);
+	put_own(out, importers, CHECK_API_IMPORTERS);
 	for (size_t i = 0; i < list.n; i++)
 		put_worker(out, &list.items[i]);
 	return page_end(c, NULL);

@@ -9,6 +9,9 @@
 /* Returns this process's finding about its store, at most CHECKS_AGE_NS old. */
 const struct finding *checks_own(struct call *c);
 
+/* Likewise, about its importers. */
+const struct finding *checks_importers(struct call *c);
+
 #define CHECKS_AGE_NS INT64_C(10000000000)
 
 /* Returns the findings that a live worker published, a list of objects of

@@ -69,7 +69,8 @@ int
 readiness_get(struct call *c)
 {
 	CLEANUP_WORKERS struct worker_list list = {0};
-	const struct finding *own = checks_own(c);
+	const struct finding *own = checks_own(c),
+			     *importers = checks_importers(c);
 	int rc = worker_list(&c->env->store, "", &list);
 	const char *blocked;
 	struct buf *out;
@@ -94,6 +95,8 @@ readiness_get(struct call *c)
 	json_put_text(out, "status", "ready");
 	json_put_text(out, "store", "ok");
 	json_put_text(out, "worker", "ok");
+	json_put_text(out, "importers",
+	              importers->verdict == FINE ? "ok" : importers->found);
 	return answer_end(c);
 }
 

@@ -113,14 +113,19 @@ taken_read(struct call *c, enum importer_task task, const struct import_ask *is,
 	}
 }
 
-/* No importer can be started any more: this process ends after the reply, and
- * its supervisor starts another one. */
+/* Fails because no importer can be started. Without its forker, this process
+ * ends after the reply, and its supervisor starts another one. */
 static int
-fail_importer(struct call *c)
+fail_importer(struct call *c, int rc)
 {
-	log_err("the process that starts importers is gone");
-	raise(SIGTERM);
-	return fail_retry(c, 1, ApiUnavailable);
+	const struct finding *f = importer_finding(c->env->importer);
+
+	buf_addf(&c->reply->cause, "importers: %s; %s", f->found, f->fix);
+	if (rc == -ESRCH)
+		raise(SIGTERM);
+	detail_text(c, "lack", f->found);
+	detail_text(c, "fix", f->fix);
+	return fail_retry(c, 1, ImportersUnavailable, f->found, f->fix);
 }
 
 int
@@ -136,10 +141,9 @@ taken_refuse(struct call *c, int rc, const char *why)
 		detail_int(c, "maxSeconds", c->env->conf->api_request_time);
 		return fail(c, ImportTooSlow,
 		            (long long)c->env->conf->api_request_time);
+	case -ECHILD:
 	case -ESRCH:
-		return fail_importer(c);
-	case -EBUSY:
-		return fail_retry(c, 1, ApiUnavailable);
+		return fail_importer(c, rc);
 	case -EBADMSG:
 		detail_text(c, "reason", why);
 		return fail(c, InvalidProfile, why);

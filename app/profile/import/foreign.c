@@ -67,7 +67,8 @@ foreign_text(const char *p, size_t n, struct buf *why)
 
 		if (!has(p, n, t->one) || !has(p, n, t->two))
 			continue;
-		explain(t->what, t->way, why);
+		if (why)
+			explain(t->what, t->way, why);
 		return true;
 	}
 	return false;

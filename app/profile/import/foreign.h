@@ -13,5 +13,5 @@
 /* Appends what p[n] is, by its first bytes, and what to do instead. Returns
  * false if no row has them. */
 bool foreign_start(const char *p, size_t n, struct buf *why);
-/* As foreign_start(), by texts in the file. */
+/* As foreign_start(), by texts in the file; why may be NULL. */
 bool foreign_text(const char *p, size_t n, struct buf *why);

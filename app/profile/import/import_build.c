@@ -148,13 +148,14 @@ import_unit(struct import *im, const char *unit)
 	return r ? r : profile_type(im->p, row->sample, row->unit);
 }
 
-/* Returns the length of a name without the marks of stackcollapse-perf.pl
- * --all: _[k] of the kernel, _[i] inlined, _[j] compiled at run time. */
+/* Returns the length of a name without the marks of stackcollapse-perf.pl --all
+ * and async-profiler: _[k] of the kernel, _[i] inlined, _[j] compiled at run
+ * time, _[0] interpreted, _[1] compiled by C1. */
 static size_t
 unmarked(const char *name, size_t n)
 {
 	if (n > 4 && !memcmp(&name[n - 4], "_[", 2) && name[n - 1] == ']' &&
-	    memchr("kij", name[n - 2], 3))
+	    memchr("kij01", name[n - 2], 5))
 		return n - 4;
 	return n;
 }

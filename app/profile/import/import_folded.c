@@ -2,6 +2,7 @@
  * Folded stacks: "root;...;leaf COUNT". Comments and other lines are skipped.
  * Source: flamegraph.pl; comments as austin and async-profiler write them.
  */
+#include "foreign.h"
 #include "import_build.h"
 
 #include <ctype.h>
@@ -10,6 +11,8 @@
 
 #define LOOK   ((size_t)1 << 20) /* bytes examined */
 #define DIGITS 32
+/* Of so many other lines, one has to be a stack. */
+#define STACKS_AMONG 20
 
 static bool
 blank(char c)
@@ -66,13 +69,30 @@ is_comment(const char *line, size_t n)
 	return mark && (n == mark || blank(line[mark]));
 }
 
-/* Counts the first lines of a file by how many counts end them: none, one or
- * two. Returns true if a line has several frames. */
+/* Returns true if frames are joined as tools join them, unlike statements of
+ * source text or clauses of a sentence. */
 static bool
-count_lines(const char *p, size_t n, size_t out[static 3])
+is_joined(const char *line, size_t n)
+{
+	const char *semi = memchr(line, ';', n);
+
+	return semi && semi > line && semi + 1 < line + n && !blank(semi[-1]) &&
+	       !blank(semi[1]);
+}
+
+/* The first lines of a file, by how many counts end them. */
+struct lines {
+	size_t with[3];
+	size_t joined; /* those with counts that have several frames */
+	bool deep;     /* one has */
+};
+
+static struct lines
+count_lines(const char *p, size_t n)
 {
 	const char *end = p + (n < LOOK ? n : LOOK), *line;
-	bool cut = n > LOOK, deep = false;
+	struct lines out = {0};
+	bool cut = n > LOOK;
 	double count;
 
 	while (import_line(&p, end, &line, &n)) {
@@ -80,25 +100,30 @@ count_lines(const char *p, size_t n, size_t out[static 3])
 		    (cut && p == end))
 			continue;
 		if (split(line, &n, &count)) {
-			out[0]++;
+			out.with[0]++;
 			continue;
 		}
-		deep = deep || memchr(line, ';', n);
-		out[split(line, &n, &count) ? 1 : 2]++;
+		out.deep = out.deep || memchr(line, ';', n);
+		out.joined += is_joined(line, n);
+		out.with[split(line, &n, &count) ? 1 : 2]++;
 	}
-	return deep;
+	return out;
 }
 
 /* Where no line has several frames, all but a title have to end with a count:
- * much other text has lines that end with a number. */
+ * much other text has lines that end with a number. Stacks may be fewer than
+ * the warnings before them, if the file is of no other kind. */
 bool
 input_folded_looks(const char *p, size_t n)
 {
-	size_t lines[3] = {0};
-	bool deep = count_lines(p, n, lines);
+	struct lines lines = count_lines(p, n);
+	size_t stacks = lines.with[1] + lines.with[2];
 
-	return lines[1] + lines[2] &&
-	       (deep ? lines[1] + lines[2] >= lines[0] : lines[0] < 2);
+	if (!stacks || !lines.deep)
+		return stacks && lines.with[0] < 2;
+	return stacks >= lines.with[0] ||
+	       (lines.joined && lines.joined * STACKS_AMONG >= lines.with[0] &&
+	        !foreign_text(p, n, NULL));
 }
 
 bool
@@ -126,10 +151,9 @@ import_has_bare_stacks(const char *p, size_t n)
 static bool
 is_differential(const char *p, size_t n)
 {
-	size_t lines[3] = {0};
+	struct lines lines = count_lines(p, n);
 
-	(void)count_lines(p, n, lines);
-	return lines[2] && !lines[1] && lines[2] > lines[0];
+	return lines.with[2] && !lines.with[1] && lines.with[2] > lines.with[0];
 }
 
 /* Reads frames leaf first, from the end of the line. */

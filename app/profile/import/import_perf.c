@@ -554,6 +554,23 @@ frame_line(struct reader *d, const char *line, size_t n)
 	return 0;
 }
 
+/* True if the next line is a frame, and so begins a call chain. What the line
+ * before it has in the place of a frame is the address of its data (perf record
+ * -d, page faults). */
+static bool
+chain_follows(const struct reader *d)
+{
+	const char *next = d->next, *line;
+	struct import_frame f;
+	struct head head;
+	size_t n;
+
+	return !d->headless && import_line(&next, d->stop, &line, &n) && n &&
+	       isspace((unsigned char)*line) &&
+	       read_frame(trimmed((struct perf_text){line, n}), &f) &&
+	       !read_head(line, n, &head);
+}
+
 static int
 read_line(struct reader *d, const char *line, size_t n)
 {
@@ -576,7 +593,8 @@ read_line(struct reader *d, const char *line, size_t n)
 	if (!begins)
 		return frame_line(d, line, n);
 	r = end(d) ?: begin(d, &head);
-	if (r || d->s.other || !read_only_frame(&head, &d->frame))
+	if (r || d->s.other || !read_only_frame(&head, &d->frame) ||
+	    chain_follows(d))
 		return r;
 	d->held = true;
 	return end(d);

@@ -1548,24 +1548,63 @@ take(void *arg, const struct otlp_part *of, struct profile **made)
 	return 0;
 }
 
-/* A file begins with a message ResourceProfiles, which begins with a message
- * Resource or ScopeProfiles; one of pprof, with a message ValueType of two
- * numbers. */
+/* What a field of the file shows about its format. */
+enum shows { SHOWS_NOTHING, SHOWS_OTLP, SHOWS_PPROF };
+
+/* Field 1 is a message ResourceProfiles, which has messages and texts, or one
+ * of pprof, ValueType, which has two numbers. */
+static enum shows
+look_at_first(struct wire w)
+{
+	return w.p == w.end               ? SHOWS_NOTHING
+	       : (*w.p & 7) == WIRE_BYTES ? SHOWS_OTLP
+	                                  : SHOWS_PPROF;
+}
+
+/* Field 2 is the dictionary, which has a table of strings, or a message Sample,
+ * which has three fields. */
+static enum shows
+look_at_second(struct wire w)
+{
+	struct wire_field f;
+
+	if (w.p == w.end)
+		return SHOWS_NOTHING;
+	while (wire_next(&w, &f) > 0)
+		if (f.key ==
+		    WIRE_KEY(OTLP_N_DICTIONARY_STRING_TABLE, WIRE_BYTES))
+			return SHOWS_OTLP;
+	return SHOWS_PPROF;
+}
+
+/* Looks at fields until one shows the format. The last may be cut off. */
 bool
 input_otlp_looks(const char *p, size_t n)
 {
 	struct wire w = {(const uint8_t *)p, (const uint8_t *)p + n};
-	uint64_t length;
+	enum shows shows = SHOWS_NOTHING;
 
 	if (otlp_is_json(p, n))
 		return otlp_json_looks(p, n);
-	if (!n ||
-	    *w.p++ != WIRE_KEY(OTLP_N_DATA_RESOURCE_PROFILES, WIRE_BYTES) ||
-	    wire_varint(&w, &length) || !length ||
-	    length > (uint64_t)(w.end - w.p))
-		return false;
-	return *w.p == WIRE_KEY(OTLP_N_RESOURCES_RESOURCE, WIRE_BYTES) ||
-	       *w.p == WIRE_KEY(OTLP_N_RESOURCES_SCOPE_PROFILES, WIRE_BYTES);
+	while (w.p < w.end && shows == SHOWS_NOTHING) {
+		unsigned key = *w.p++;
+		struct wire body = w;
+		uint64_t length;
+
+		if (wire_varint(&w, &length))
+			return false;
+		body.p = w.p;
+		if (length < (uint64_t)(w.end - w.p))
+			body.end = w.p + length;
+		w.p = body.end;
+		if (key == WIRE_KEY(OTLP_N_DATA_RESOURCE_PROFILES, WIRE_BYTES))
+			shows = look_at_first(body);
+		else if (key == WIRE_KEY(OTLP_N_DATA_DICTIONARY, WIRE_BYTES))
+			shows = look_at_second(body);
+		else
+			shows = SHOWS_PPROF;
+	}
+	return shows == SHOWS_OTLP;
 }
 
 int

@@ -143,7 +143,7 @@ varint(uint64_t v, uint8_t out[static VARINT_MAX])
 }
 
 void
-wire_put_varint(struct buf *out, uint64_t v)
+wire_put_varint_long(struct buf *out, uint64_t v)
 {
 	uint8_t b[VARINT_MAX];
 
@@ -181,7 +181,7 @@ size_t
 wire_open(struct buf *out, uint32_t number)
 {
 	wire_put_varint(out, WIRE_KEY(number, WIRE_BYTES));
-	buf_putc(out, 0);
+	wire_put_varint(out, 0);
 	return out->len;
 }
 
@@ -195,10 +195,11 @@ wire_close(struct buf *out, size_t place)
 		return;
 	body = out->len - place;
 	n = varint(body, length);
-	if (!buf_reserve(out, n - 1))
-		return;
-	if (n > 1)
+	if (n > 1) {
+		if (!buf_reserve(out, n - 1))
+			return;
 		memmove(out->p + place + n - 1, out->p + place, body);
+	}
 	memcpy(out->p + place - 1, length, n);
 	out->len += n - 1;
 }

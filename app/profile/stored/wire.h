@@ -130,7 +130,29 @@ wire_next(struct wire *w, struct wire_field *f)
 	return 1;
 }
 
-void wire_put_varint(struct buf *out, uint64_t v);
+void wire_put_varint_long(struct buf *out, uint64_t v);
+/* Writes one varint: in place where there is room, as there nearly always is,
+ * since files are made of small numbers. */
+static inline void
+wire_put_varint(struct buf *out, uint64_t v)
+{
+	char *to;
+
+	if (v >= 0x4000 || out->err || out->cap - out->len < 3) {
+		wire_put_varint_long(out, v);
+		return;
+	}
+	to = out->p + out->len;
+	if (v < 0x80) {
+		*to++ = (char)v;
+	} else {
+		*to++ = (char)(v | 0x80);
+		*to++ = (char)(v >> 7);
+	}
+	*to = '\0';
+	out->len = (size_t)(to - out->p);
+}
+
 /* Writes a varint field. Writes nothing if v is 0, the default. */
 void wire_put_number(struct buf *out, uint32_t number, uint64_t v);
 /* Writes 8 bytes, without a key. */

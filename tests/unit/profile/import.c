@@ -406,6 +406,22 @@ TEST(lines_that_are_no_folded_stacks_are_skipped_and_counted)
 }
 END
 
+TEST(stacks_below_many_warnings_are_read)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf got = BUF_INIT(BUF_MAX_SMALL);
+
+	for (int i = 0; i < 10; i++)
+		buf_puts(&text, "WARN: cannot read symbols; ignored\n");
+	buf_puts(&text, "main;hot 3\n");
+	ck_assert_int_eq(text_as("cpu", buf_str(&text), &got), 0);
+	ck_assert_str_eq(buf_str(&got),
+	                 "folded 3 count\nmain;hot 3\n"
+	                 "skipped 10 lines, first: line 1: WARN: cannot read "
+	                 "symbols; ignored\n");
+}
+END
+
 TEST(a_text_with_fewer_stacks_than_other_lines_is_no_profile)
 {
 	CLEANUP_BUF struct buf got = BUF_INIT(BUF_MAX_SMALL);
@@ -419,6 +435,9 @@ TEST(a_text_with_fewer_stacks_than_other_lines_is_no_profile)
 	                         "19 27 @ 0xbccc97\n",
 	                         &got),
 	                 -EPROTONOSUPPORT);
+	ck_assert_int_eq(
+		text_as("cpu", "int main(void)\n{\n\tint i; i = 3\n}\n", &got),
+		-EPROTONOSUPPORT);
 }
 END
 
@@ -684,6 +703,26 @@ event_as(const char *event, const char *text, struct buf *got)
 	return r;
 }
 
+/* perf script -F +addr prints it where a sample without a call chain has its
+ * frame. */
+TEST(the_address_of_a_sample_s_data_is_no_frame)
+{
+	CLEANUP_BUF struct buf got = BUF_INIT(BUF_MAX_SMALL);
+
+	ck_assert_int_eq(
+		text_as("cpu",
+	                "d 1 1.0: 150 page-faults:     7f1234560000 \n" HOT
+	                "d 1 1.1: 50 page-faults:     7f1234560008 x "
+	                "(/x)\n" COLD
+	                "d 1 1.2: 5 page-faults:     401136 hot+0x6 (/x)\n",
+	                &got),
+		0);
+	ck_assert_str_eq(
+		buf_str(&got),
+		"perf 205 page-faults\nhot 5\nmain;cold 50\nmain;hot 150\n");
+}
+END
+
 TEST(one_event_of_perf_script_is_kept_and_the_others_are_named)
 {
 #define THREE                                                                \
@@ -887,7 +926,8 @@ TEST(marks_of_stackcollapse_perf_are_part_of_no_name)
 	CLEANUP_BUF struct buf got = BUF_INIT(BUF_MAX_SMALL);
 
 	ck_assert_int_eq(text_as("cpu",
-	                         "a;b_[j];c_[i];read_[k] 3\na;b_[x];_[k] 1\n",
+	                         "a_[0];b_[j];c_[i];read_[k] 3\n"
+	                         "a_[1];b_[x];_[k] 1\n",
 	                         &got),
 	                 0);
 	ck_assert_str_eq(buf_str(&got),

@@ -44,10 +44,10 @@ load(const char *name, struct buf *out)
 
 TEST(a_file_of_each_layout_has_the_same_samples)
 {
-	static const char *const names[] = {"otlp.1.7",      "otlp.1.8",
-	                                    "otlp.1.9",      "otlp.1.11",
-	                                    "otlp.1.7.json", "otlp.1.8.json",
-	                                    "otlp.1.9.json", "otlp.1.11.json"};
+	static const char *const names[] = {
+		"otlp.1.7",      "otlp.1.8",       "otlp.1.9",
+		"otlp.1.11",     "otlp.1.7.json",  "otlp.1.8.json",
+		"otlp.1.9.json", "otlp.1.11.json", "otlp.dictionary"};
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		imported_file_is("cpu", names[i], 0,
@@ -55,6 +55,43 @@ TEST(a_file_of_each_layout_has_the_same_samples)
 		                 "cpu/nanoseconds\n"
 		                 "main;hot;inlined 3 0 150000000\n"
 		                 "main;shop+0x300 1 3000 50000000\n");
+}
+END
+
+/* The order of fields in a message is the writer's choice. Source:
+ * protobuf.dev/programming-guides/encoding, "Message Fields Order". */
+TEST(a_file_is_of_its_format_whichever_field_comes_first)
+{
+	static const struct {
+		const char *label, *p;
+		size_t n;
+		const char *format;
+	} rows[] = {
+#define ROW(label, bytes, format) {label, bytes, sizeof(bytes) - 1, format}
+		ROW("resources", "\x0a\x04\x0a\x02\x10\x01", "otlp"),
+		ROW("scopes", "\x0a\x04\x12\x02\x12\x00", "otlp"),
+		ROW("schema URL", "\x0a\x03\x1a\x01u", "otlp"),
+		ROW("dictionary", "\x12\x07\x0a\x00\x2a\x00\x2a\x01s", "otlp"),
+		ROW("dictionary that is cut off",
+	            "\x12\x40\x0a\x00\x2a\x00\x2a\x01s", "otlp"),
+		ROW("empty dictionary", "\x12\x00\x0a\x02\x12\x00", "otlp"),
+		ROW("value type", "\x0a\x04\x08\x01\x10\x02", "pprof"),
+		ROW("sample", "\x12\x06\x0a\x01\x01\x12\x01\x02", "pprof"),
+		ROW("sample with a label",
+	            "\x12\x08\x08\x01\x10\x02\x1a\x02\x08\x01", "pprof"),
+		ROW("empty value type", "\x0a\x00\x12\x04\x08\x01\x10\x02",
+	            "pprof"),
+		ROW("strings", "\x32\x00\x0a\x04\x08\x01\x10\x02", "pprof"),
+#undef ROW
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		const struct input *found = input_detect(rows[i].p, rows[i].n);
+
+		ck_assert_msg(found && !strcmp(found->name, rows[i].format),
+		              "%s: %s", rows[i].label,
+		              found ? found->name : "nothing");
+	}
 }
 END
 

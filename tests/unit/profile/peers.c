@@ -90,6 +90,7 @@ static const struct row {
 	{"otlp.1.8", "", OTLP " v1.8.0", OTLP_CPU},
 	{"otlp.1.9", "", OTLP " v1.9.0", OTLP_CPU},
 	{"otlp.1.11", "", OTLP " v1.11.0", OTLP_CPU},
+	{"otlp.dictionary", "", OTLP " v1.11.0, in another order", OTLP_CPU},
 	{"otlp.1.7.json", "", OTLP " v1.7.0", OTLP_CPU},
 	{"otlp.1.8.json", "", OTLP " v1.8.0", OTLP_CPU},
 	{"otlp.1.9.json", "", OTLP " v1.9.0", OTLP_CPU},

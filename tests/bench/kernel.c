@@ -284,6 +284,48 @@ make_state(uint64_t *frames, size_t n)
 	return dispatch;
 }
 
+static uint64_t made_own; /* own[1], if make sets it */
+
+/* Makes frames of Python 3.11, the innermost of which belongs to a task. Two
+ * more tasks await it, each by two coroutines. */
+static const void *
+make_tasks(uint64_t *frames, size_t n)
+{
+	enum { TASKS = 3, CORO = 17, FRAME_AT = 10, TOP = 18 };
+	static uint64_t dict[5], keys[9] = {1, 0, 0, 1}, task[TASKS][20],
+				 callback[TASKS][10], coro[TASKS][2][24],
+				 name[12];
+	const uint64_t type = address(name);
+
+	for (size_t i = 0; i < n; i++) {
+		uint64_t *frame = frames + i * FRAME;
+
+		frame[4] = frame[7] = address(function);
+		frame[6] = i + 1 < n ? address(frame + FRAME) : 0;
+	}
+	((uint8_t *)frames)[69] = 1; /* a coroutine's */
+	for (size_t i = 0; i < TASKS; i++) {
+		for (size_t k = 0; k < 2; k++) {
+			uint64_t *at = coro[i][k];
+
+			at[1] = type;
+			at[FRAME_AT + 4] = at[FRAME_AT + 7] = address(function);
+			at[TOP] = 1;
+			at[TOP + 1] = address(k ? dict : coro[i][1]);
+		}
+		task[i][1] = type;
+		task[i][3] = address(callback[i]);
+		task[i][CORO] = i ? address(coro[i][0]) : address(frames) - 80;
+		task[i][CORO + 1] = address(name);
+		callback[i][3] = i + 1 < TASKS ? address(task[i + 1]) : 0;
+	}
+	dict[4] = address(keys);
+	keys[1] = 0; /* its index takes a byte: the entries are not aligned */
+	memcpy((uint8_t *)keys + 33 + 16, &(uint64_t){address(task[0])}, 8);
+	made_own = address(dict) | UINT64_C(11) << 48;
+	return frames;
+}
+
 /* Slots, and words of frames: of the code or function, of the instruction, and
  * of the frame that called it; or what makes other frames. */
 static const struct kind {
@@ -294,6 +336,7 @@ static const struct kind {
 	uint64_t hop, own; /* own[1] */
 } kinds[] = {
 	{"python", LANGUAGE_PYTHON, 2, 4, 7, 6, NULL, 0, 0},
+	{"asyncio", LANGUAGE_PYTHON, 2, 0, 0, 0, make_tasks, 0, 0},
 	{"php", LANGUAGE_PHP, 152, 3, 0, 6, NULL, 0, 0},
 	{"perl", LANGUAGE_PERL, 0, 0, 0, 0, make_contexts, 0, 0},
 	{"luajit", LANGUAGE_LUAJIT, 8, 0, 0, 0, make_state, INTERP_HERE,
@@ -329,7 +372,7 @@ put_slot(const struct filter *f, const struct kind *kind, const uint64_t *head)
 		.head = address(head),
 		.hop = kind->hop,
 		.key = tid,
-		.own = {0, kind->own},
+		.own = {0, kind->own ? kind->own : made_own},
 	};
 }
 

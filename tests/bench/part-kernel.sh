@@ -9,7 +9,7 @@ for set in filter waits results allocs inuse; do
   row "kernel_processed_$set" "$(column 3 "$B/kernel.txt")" instructions - - - "$ROUNDS"
 done
 
-for language in python php perl luajit; do
+for language in python asyncio php perl luajit; do
   for frames in 5 40 150; do
     ! wanted "walk_${language}_${frames}_ns" ||
       row "walk_${language}_${frames}_ns" "$(for ((i = 0; i < ROUNDS; i++)); do

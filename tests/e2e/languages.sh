@@ -145,6 +145,24 @@ P
   done_with
 }
 
+# Tasks of asyncio: below who awaits them, and with the shares that they have.
+awaits() { # name, command...
+  local name=$1 all='\[task all\]' leaf
+  shift
+  target "$name" "$@" "$targets/awaits.py" 60
+  check "$name.are_captured" capture "$name"
+  leaf() { echo "\\[task\\];main;$all;$1;([^;]*;)*\\[task leaf of $1\\];leaf;([^;]*;)*inner"; }
+  check "$name.gather_awaits" share "$name" "$(leaf gathers)" 30 "$all"
+  check "$name.a_group_awaits" share "$name" "$(leaf groups)" 20 "$all"
+  check "$name.wait_awaits" share "$name" "$(leaf waits)" 20 "$all"
+  check "$name.wait_for_awaits" share "$name" \
+    "\\[task\\];main;$all;limits;([^;]*;)*leaf;([^;]*;)*inner" 20 "$all"
+  check "$name.a_task_awaits" share "$name" "$(leaf awaits)" 10 "$all"
+  check "$name.the_loop_stays_outside" under "$name" "Handle._run;([^;]*;)*\\[task\\];main;$all;" 20
+  check "$name.next_to_nothing_is_missed" next_to_nothing "$name"
+  done_with
+}
+
 # Unpacks the interpreter of another suite, together with that suite's C
 # library.
 newer() { # suite, version, other packages: $interpreter
@@ -242,6 +260,7 @@ if [ -x /usr/bin/python3.11 ]; then
   waits waits3.11 /usr/bin/python3.11 -B
   lives lives3.11 /usr/bin/python3.11 -B
   events events3.11 /usr/bin/python3.11 -B
+  awaits awaits3.11 /usr/bin/python3.11 -B
   greenlets /usr/bin/python3.11
 else
   echo "skip python3.11: not here"
@@ -251,6 +270,8 @@ if newer trixie 3.13; then
     "${interpreter[@]}" -B
   check python3.13.stacks_are_whole complete python3.13
   events events3.13 env PYTHONHOME="$B/packages/trixie-python/usr" \
+    "${interpreter[@]}" -B
+  awaits awaits3.13 env PYTHONHOME="$B/packages/trixie-python/usr" \
     "${interpreter[@]}" -B
   with_perf perf3.13 env PYTHONHOME="$B/packages/trixie-python/usr" \
     "${interpreter[@]}" -B -X perf
@@ -262,6 +283,8 @@ if newer sid 3.14 libzstd1; then
     "${interpreter[@]}" -B
   check python3.14.stacks_are_whole complete python3.14
   waits waits3.14 env PYTHONHOME="$B/packages/sid-python/usr" \
+    "${interpreter[@]}" -B
+  awaits awaits3.14 env PYTHONHOME="$B/packages/sid-python/usr" \
     "${interpreter[@]}" -B
   lives lives3.14 env PYTHONHOME="$B/packages/sid-python/usr" \
     "${interpreter[@]}" -B

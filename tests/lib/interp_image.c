@@ -73,7 +73,8 @@ put_thread(const struct interp_space *space, struct interp_codes *codes,
 	const struct language *language = space->image->language;
 	struct interp_slot slot = {.tid = 1};
 	struct interp_list list;
-	struct interp_stack s = {.n = 0};
+	struct interp_stack s = {.n = 0}, room;
+	const struct interp_stack *arranged;
 	uint64_t places[INTERP_MAX_FRAMES];
 	int rc = language->list(space, &list);
 
@@ -94,11 +95,12 @@ put_thread(const struct interp_space *space, struct interp_codes *codes,
 	s.end = walk_frames(language->step, space->memory, &slot, self, &s);
 	if (s.end == INTERP_FAULT)
 		return -EFAULT;
-	rc = interp_places(codes, space->memory->pid, space, &s, places);
+	arranged = interp_arrange(&s, &room);
+	rc = interp_places(codes, space->memory->pid, space, arranged, places);
 	if (rc)
 		return rc;
 	buf_puts(out, "thread\n");
-	put_frames(codes, &s, places, out);
+	put_frames(codes, arranged, places, out);
 	return buf_err(out);
 }
 

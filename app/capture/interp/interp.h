@@ -29,7 +29,8 @@
  *     compiled for the kernel's verifier, too: walk.h says what it may use, and
  *     what it returns. A frame's mark is INTERP_ENTRY where its run ends. Frames
  *     that C code stands for, such as those of methods written in C, are marked
- *     INTERP_NO_CODE: they are not shown, since their native frames are.
+ *     INTERP_NO_CODE: they are not shown, since their native frames are. Behind
+ *     a thread's frames it may set those who await a task: interp_arrange().
  *     slot->layout chooses among layouts of versions; slot->hop leads over one
  *     more pointer. It also has NAME_find(m, list, native, w), which looks at
  *     one thread in the list of its process: the kernel runs it for threads
@@ -196,6 +197,9 @@ struct language {
 	enum walk_step (*step)(const struct memory *m,
 	                       const struct interp_slot *slot,
 	                       struct walk_at *w, struct interp_frame *to);
+	/* The name with which a library's file begins: list describes more once
+	 * it is loaded, in own[1]. NULL: there is none. */
+	const char *library;
 	/* True if a process has several interpreters by now. NULL: it can't. */
 	bool (*several)(const struct memory *m, const struct interp_list *list);
 	/*
@@ -227,6 +231,17 @@ struct language {
  */
 MUST_CHECK int interp_recognise(const char *path, const struct elf_image *elf,
                                 struct interp_image *out);
+
+/*
+ * Puts those who await the running task where they belong in a stack: between
+ * its frames and the first one outside, INTERP_OUTSIDE. A walk leaves them at
+ * the stack's end: the task's name, INTERP_TASK, then for each task that awaits
+ * the one before its frames, the outermost one first, and its name.
+ *
+ *   Shape    returns s if nobody is there, or else *room
+ */
+const struct interp_stack *interp_arrange(const struct interp_stack *s,
+                                          struct interp_stack *room);
 
 /* Adds a thread to a list: for attach. */
 MUST_CHECK int

@@ -84,6 +84,8 @@ enum interp_mark {
 	INTERP_ENTRY = 1,   /* C called the interpreter for this frame */
 	INTERP_NO_CODE = 2, /* the frame belongs to no function of the
 	                       language */
+	INTERP_OUTSIDE = 4, /* the first frame outside of the task that runs */
+	INTERP_TASK = 8,    /* the name of a task: see interp_arrange() */
 };
 
 enum interp_end {

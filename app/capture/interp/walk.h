@@ -23,12 +23,14 @@ struct memory; /* NULL in the kernel */
 
 #include <bpf/bpf_helpers.h>
 
-#define WALK static __always_inline
+#define WALK      static __always_inline
+#define WALK_ONCE __noinline /* the verifier checks it once */
 /* Copies n bytes of the target's memory; false when they can't be read. */
 #define walk_copy(m, to, n, from) \
 	((void)(m), !bpf_probe_read_user(to, n, (const void *)(from)))
 #else
 #define WALK                      static inline
+#define WALK_ONCE                 static inline
 #define walk_copy(m, to, n, from) (!memory_copy(m, from, to, n))
 #endif
 
@@ -59,6 +61,7 @@ struct walk_at {
 	struct walk_self self;
 	uint64_t next, end, own; /* as the language uses them */
 	uint32_t kind;           /* as the language uses it, too */
+	const struct memory *memory; /* for a language's own functions */
 	uint32_t steps;          /* of walk_find() that were taken */
 };
 
@@ -154,7 +157,7 @@ walk_frames(enum walk_step (*step)(const struct memory *m,
             const struct memory *m, const struct interp_slot *slot,
             const struct walk_self *self, struct interp_stack *to)
 {
-	struct walk_at w = {0};
+	struct walk_at w = {.memory = m};
 
 	if (self)
 		w.self = *self;

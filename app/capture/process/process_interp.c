@@ -203,8 +203,23 @@ process_interp_fork(struct process *child, const struct process *parent,
 	sampler_interp_list(s, &ip->list, true);
 }
 
-/* Finds out, now and then, if the process has several interpreters; forgets
- * where its threads were if it has. */
+/* True if a process has loaded the library of which its list says nothing. */
+static bool
+has_library(const struct process *proc, const char *name)
+{
+	for (uint32_t i = 0; name && i < proc->maps.n; i++) {
+		const struct map *map = &proc->maps.rows[i];
+		const char *path = proc->modules->rows[map->module]->path;
+		const char *file = strrchr(path, '/');
+
+		if (file && !strncmp(file + 1, name, strlen(name)))
+			return true;
+	}
+	return false;
+}
+
+/* Finds out, now and then, if the process has several interpreters, or has
+ * loaded the language's library; forgets where its threads were if it has. */
 static bool
 has_several(struct process *proc, struct sampler *s)
 {
@@ -213,14 +228,20 @@ has_several(struct process *proc, struct sampler *s)
 	const struct memory memory = {.host = proc->modules->host,
 	                              .pid = (int32_t)proc->pid};
 	uint64_t now = (uint64_t)clock_mono_ns();
+	bool changed;
 
-	if (ip->several || !language->several || !ip->list.pid ||
-	    now - ip->looked_ns < LOOK_NS)
+	if (!ip->list.pid || now - ip->looked_ns < LOOK_NS)
 		return ip->several;
 	ip->looked_ns = now;
-	ip->several = language->several(&memory, &ip->list);
-	if (ip->several)
+	changed = !ip->list.own[1] && has_library(proc, language->library) &&
+	          (follow_list(proc, ip, s), ip->list.own[1]);
+	if (!ip->several && language->several &&
+	    language->several(&memory, &ip->list))
+		ip->several = changed = true;
+	if (changed) {
+		ip->listed_ns = 0;
 		sampler_interp_forget(s, proc->pid);
+	}
 	return ip->several;
 }
 
@@ -533,10 +554,14 @@ process_interp(struct process *proc, const struct interp_stack *s,
                const uint64_t *pcs, size_t n, struct proc_stack *out,
                struct interp_runs *runs)
 {
+	struct interp_stack room;
+
 	runs->n = runs->nplaces = runs->at = runs->between = 0;
 	runs->skip = runs->partly = false;
 	if (!interp_of(proc) || !n)
 		return false;
+	if (s)
+		s = interp_arrange(s, &room);
 	if (read_runs(proc, s, runs) &&
 	    runs_fit(proc, pcs, n, out, runs, s->end)) {
 		out->interp = runs->partly ? INTERP_MISSED

@@ -3,7 +3,7 @@
  * as capture/interp/interp.h says.
  *
  * The interpreter's image holds the address of its runtime. A frame refers to a
- * code object.
+ * code object; the name of a task of asyncio counts as one (python_tasks.h).
  */
 #pragma once
 
@@ -22,6 +22,9 @@ MUST_CHECK int python_recognise(const char *path, const struct elf_image *elf,
                                 struct interp_image *out);
 MUST_CHECK int
 python_list(const struct interp_space *space, struct interp_list *out);
+/* Returns own[1] of the process's slots (python_tasks.h). */
+uint64_t
+python_tasks(const struct interp_space *space, const struct interp_list *list);
 MUST_CHECK int
 python_attach(const struct interp_space *space, struct interp_threads *out);
 MUST_CHECK int

@@ -21,6 +21,7 @@ struct reading {
 	struct python_code_head head;
 	bool same; /* unchanged since it was last read */
 	bool gone; /* something else is there now */
+	bool task; /* not code: the name of a task */
 	uint64_t nlines;
 };
 
@@ -46,6 +47,65 @@ read_pieces(struct reader *r, size_t n)
 	return memory_read(r->space->memory, r->pieces, n, &r->batch);
 }
 
+/* --- tasks ---------------------------------------------------------------- */
+
+static bool
+is_task(uint64_t code)
+{
+	return code > PYTHON_ADDRESS || code <= PYTHON_MORE;
+}
+
+/* Appends the name of a task, if the text that the walk has met is still there.
+ * Names that asyncio gives, Task-1, say nothing, and differ for each task. */
+static void
+put_name(const struct reader *r, uint64_t code, const struct memory_piece *p,
+         struct buf *out)
+{
+	const struct interp_space *s = r->space;
+	const size_t start = out->len;
+	uint64_t words[4];
+
+	if (p->got < PYTHON_PRINTED + sizeof(words) ||
+	    memory_u64(p->p, 8) != s->image->roots[PYTHON_STR] + s->bias)
+		return;
+	memcpy(words, p->p + PYTHON_PRINTED, sizeof(words));
+	if (python_print(words) != code >> PYTHON_MINOR)
+		return;
+	buf_putc(out, ' ');
+	if (python_string(p->p, p->got, s->image->version, out) ||
+	    !strncmp(out->p + start, " Task-", 6))
+		out->len = start;
+}
+
+static int
+keep_task(struct reader *r, size_t i, const struct memory_piece *p)
+{
+	CLEANUP_BUF struct buf texts = BUF_INIT(PYTHON_MAX_TEXT + 64);
+	const uint64_t code = r->unread[i].address;
+	struct interp_function f = {.line = r->space->image->language->line};
+
+	if (code <= PYTHON_MORE) {
+		buf_puts(&texts, code == PYTHON_MORE ? "[more tasks]"
+		                                     : "[several tasks]");
+	} else {
+		buf_puts(&texts, "[task");
+		put_name(r, code, p, &texts);
+		buf_putc(&texts, ']');
+	}
+	buf_putc(&texts, '\0');
+	f.file = (uint32_t)texts.len;
+	buf_putc(&texts, '\0');
+	f.lines = (uint32_t)texts.len;
+	r->rows[i].head = (struct python_code_head){.name = code, .size = 1};
+	return buf_err(&texts)
+	               ?: interp_function_keep(
+				  r->codes, &texts, f,
+				  &interp_code(r->codes, r->unread[i].code)
+					   ->function);
+}
+
+/* --- reading -------------------------------------------------------------- */
+
 static int
 read_heads(struct reader *r)
 {
@@ -54,11 +114,17 @@ read_heads(struct reader *r)
 
 	for (size_t i = 0; i < r->n; i++)
 		r->pieces[i] = (struct memory_piece){
-			.addr = r->unread[i].address, .len = PYTHON_CODE_BYTES};
+			.addr = r->unread[i].address & PYTHON_ADDRESS,
+			.len = PYTHON_CODE_BYTES};
 	rc = read_pieces(r, r->n);
 	for (size_t i = 0; i < r->n && !rc; i++) {
 		struct reading *row = &r->rows[i];
 
+		row->task = is_task(r->unread[i].address);
+		if (row->task) {
+			rc = keep_task(r, i, &r->pieces[i]);
+			continue;
+		}
 		row->gone = r->pieces[i].got < PYTHON_CODE_BYTES;
 		if (row->gone)
 			continue;
@@ -89,7 +155,8 @@ read_parts(struct reader *r)
 		p[0] = (struct memory_piece){.addr = h->name};
 		p[1] = (struct memory_piece){.addr = h->file};
 		p[2] = (struct memory_piece){.addr = h->lines};
-		if (r->rows[i].gone || r->rows[i].same || !h->name)
+		if (r->rows[i].task || r->rows[i].gone || r->rows[i].same ||
+		    !h->name)
 			continue;
 		p[0].len = GUESS_NAME;
 		p[1].len = GUESS_FILE;
@@ -196,7 +263,7 @@ keep_all(struct reader *r)
 	for (size_t i = 0; i < r->n && !rc; i++) {
 		struct reading *row = &r->rows[i];
 
-		if (!row->gone && !row->same && row->head.name)
+		if (!row->task && !row->gone && !row->same && row->head.name)
 			rc = keep(r, i);
 		if (row->gone || rc == -EBADMSG)
 			rc = -ESTALE;

@@ -120,6 +120,7 @@ python_list(const struct interp_space *space, struct interp_list *out)
 	list.language = LANGUAGE_PYTHON;
 	list.layout = python_versions[minor].frame;
 	list.head += runtime;
+	list.own[1] = python_tasks(space, &list);
 	*out = list;
 	return 0;
 }
@@ -197,6 +198,7 @@ python_attach(const struct interp_space *space, struct interp_threads *out)
 		return rc;
 	out->layout = l.layout;
 	out->hop = l.hop;
+	out->own[1] = l.own[1];
 	rc = list_all(space->memory, &l, out);
 	return out->n ? 0 : rc ? rc : -ENOENT;
 }
@@ -216,6 +218,7 @@ const struct language python_language = {
 	.list = python_list,
 	.attach = python_attach,
 	.find = python_find,
+	.library = "_asyncio.",
 	.several = python_several,
 	.step = python_step,
 	.read = python_read,

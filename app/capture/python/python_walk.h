@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "capture/interp/walk.h"
+#include "python_tasks.h"
 
 enum python_layout {
 	PYTHON_3_8, /* and 3.9 */
@@ -156,20 +156,39 @@ python_keep(const uint8_t *copy, enum python_layout layout,
 	return walk_word(copy, l->previous);
 }
 
+/* True for the frame of a generator or a coroutine.
+ *   Source   f_gen; owner: FRAME_OWNED_BY_GENERATOR */
+WALK bool
+python_is_coroutine(const uint8_t *copy, enum python_layout layout)
+{
+	const struct python_layout_of *l = &python_layouts[layout];
+
+	return layout == PYTHON_3_8    ? walk_word(copy, 96)
+	       : layout == PYTHON_3_10 ? walk_word(copy, 88)
+	       : layout == PYTHON_3_11 ? copy[l->mark + 1] == 1
+	                               : copy[l->mark] == 1;
+}
+
 /* Looks at a frame. In 3.15 a frame that C owns, and for which there is no
- * call, ends the list. */
+ * call, ends the list. A task calls the outermost of the coroutines that call
+ * one another. */
 WALK enum walk_step
-python_step_as(const struct memory *m, enum python_layout layout,
-               struct walk_at *w, struct interp_frame *to)
+python_step_as(const struct memory *m, const struct interp_slot *slot,
+               enum python_layout layout, struct walk_at *w,
+               struct interp_frame *to)
 {
 	uint8_t copy[PYTHON_FRAME_BYTES] __attribute__((aligned(8)));
 	int bytes = python_layouts[layout].bytes;
+	uint64_t coroutine;
 
-	if (!w->at)
-		return WALK_END;
 	if (!walk_copy(m, copy, (size_t)bytes, w->at))
 		return WALK_FAULT;
+	coroutine = slot->own[1] && python_is_coroutine(copy, layout) ? w->at
+	                                                              : 0;
 	w->at = python_keep(copy, layout, to);
+	if (w->own && !coroutine && w->kind == PYTHON_FRAMES)
+		(void)python_task_step(slot, w, to);
+	w->own = coroutine;
 	return layout == PYTHON_3_15 && !w->at && to->mark ? WALK_END
 	                                                   : WALK_KEPT;
 }
@@ -178,18 +197,21 @@ WALK enum walk_step
 python_step(const struct memory *m, const struct interp_slot *slot,
             struct walk_at *w, struct interp_frame *to)
 {
+	if (!w->at || w->kind > PYTHON_IN_TASK)
+		return w->kind ? (enum walk_step)python_task_step(slot, w, to)
+		               : WALK_END;
 	switch (slot->layout) {
 	case PYTHON_3_8:
-		return python_step_as(m, PYTHON_3_8, w, to);
+		return python_step_as(m, slot, PYTHON_3_8, w, to);
 	case PYTHON_3_10:
-		return python_step_as(m, PYTHON_3_10, w, to);
+		return python_step_as(m, slot, PYTHON_3_10, w, to);
 	case PYTHON_3_11:
-		return python_step_as(m, PYTHON_3_11, w, to);
+		return python_step_as(m, slot, PYTHON_3_11, w, to);
 	case PYTHON_3_12:
-		return python_step_as(m, PYTHON_3_12, w, to);
+		return python_step_as(m, slot, PYTHON_3_12, w, to);
 	case PYTHON_3_14:
-		return python_step_as(m, PYTHON_3_14, w, to);
+		return python_step_as(m, slot, PYTHON_3_14, w, to);
 	default:
-		return python_step_as(m, PYTHON_3_15, w, to);
+		return python_step_as(m, slot, PYTHON_3_15, w, to);
 	}
 }

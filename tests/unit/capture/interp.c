@@ -23,6 +23,13 @@ static const char *const recorded[] = {
 	tested("perl" #version)
 #include "capture/perl/perl_versions.def"
 #undef PERL
+	"python3.8-tasks",
+	"python3.9-tasks",
+	"python3.10-tasks",
+	"python3.11-tasks",
+	"python3.12-tasks",
+	"python3.13-tasks",
+	"python3.14-tasks",
 	"perl5.40-unthreaded",
 	"luajit-2022",
 	"luajit-2023",

@@ -114,8 +114,8 @@ const acts = (page, act) => page.evaluate(`(async () => {
 
 /* Zooms into a bar and, at each second call, out again. */
 const zoom = `i => {
-  if (i % 2) return document.getElementById('reset').click();
-  const canvas = document.querySelector('#canvas');
+  if (i % 2) return document.querySelector('[part=reset]').click();
+  const canvas = document.querySelector('[part=canvas]');
   const { left, top, width } = canvas.getBoundingClientRect();
   canvas.dispatchEvent(new MouseEvent('click', { bubbles: true,
     clientX: left + width / 3, clientY: top + 19 * 4.5 }));
@@ -148,7 +148,7 @@ async function take(path, isThere, from, act) {
 async function flame(id) {
   const graph = `/api/v1/observability/profiling/${id}/flamegraph`;
   const ours = await take(`/ui/p/${id}`,
-    `() => document.querySelector('#canvas')?.width > 1`,
+    `() => document.querySelector('[part=canvas]')?.width > 1`,
     'format=columns', zoom);
   const theirs = await take(`/ui/speedscope/#profileURL=${
     encodeURIComponent(graph + '?format=speedscope')}`,
@@ -164,7 +164,7 @@ async function flame(id) {
 
 /* Clicks that make the range three times as long, to the new flame graph. */
 const widen = page => page.evaluate(() => new Promise((done, fail) => {
-  const graph = () => document.querySelector('#canvas');
+  const graph = () => document.querySelector('[part=canvas]');
   const before = graph(), from = performance.now();
   const look = () => {
     if (performance.now() - from > 60e3) return fail(Error('no new graph'));
@@ -184,7 +184,7 @@ async function range(end, ...services) {
       const middle = Number(end) - 15 * DAY_MS;
       await page.goto(`${BASE}/ui/s/${service}?type=cpu&from=${
         middle - DAY_MS / 6}&to=${middle + DAY_MS / 6}`);
-      await page.locator('#canvas').waitFor();
+      await page.locator('[part=canvas]').waitFor();
       for (let wider = 0; wider < 4; wider++) list.push(await widen(page));
     }
   tell('range_change_ms', list);

@@ -174,8 +174,8 @@ const tests = {
     };
     const button = name => page.getByRole('button', { name, exact: true });
     const here = page.locator('.crumbs [aria-current="page"]');
-    const chosen = () => page.locator('#chosen').textContent();
-    const canvas = page.locator('#canvas'), rows = page.locator('#rows button');
+    const chosen = () => page.locator('[part=chosen]').textContent();
+    const canvas = page.locator('[part=canvas]'), rows = page.locator('[part=rows] button');
     const profile = async () => {
       const before = page.url();
       await press('Enter');
@@ -207,10 +207,10 @@ const tests = {
     same([first !== 'all', await chosen() !== first], [true, true]);
     await press('Enter');
     await page.waitForURL(/#z=/);
-    await tabTo(page, page.locator('#crumbs button', { hasText: 'all' }),
+    await tabTo(page, page.locator('[part=crumbs] button', { hasText: 'all' }),
       'Shift+Tab');
     await press('Enter');
-    await holds(page, page.locator('#crumbs button', { hasText: 'all' }));
+    await holds(page, page.locator('[part=crumbs] button', { hasText: 'all' }));
     await tabTo(page, canvas);
     await press('Enter', 'Backspace', 'Backspace');
     await page.waitForURL(url => !url.hash.includes('z='));
@@ -218,22 +218,22 @@ const tests = {
     await tabTo(page, button('Reset'), 'Shift+Tab');
     await press('Enter');
     await holds(page, canvas);
-    await reads(page.locator('#crumbs'), 'all');
+    await reads(page.locator('[part=crumbs]'), 'all');
 
     const row = rows.nth(1), name = await row.getAttribute('data-name');
     await tabTo(page, row);
     await press('Enter');
-    await holds(page, page.locator('#rows [aria-pressed=true]'));
+    await holds(page, page.locator('[part=rows] [aria-pressed=true]'));
     await press('s');
     await page.waitForURL(/view=sandwich/);
     same(new URLSearchParams(new URL(page.url()).hash.slice(1)).get('fn'),
       name);
-    await holds(page, page.locator('#rows [aria-pressed=true]'));
-    await tabTo(page, page.locator('#callers canvas'), 'Shift+Tab');
+    await holds(page, page.locator('[part=rows] [aria-pressed=true]'));
+    await tabTo(page, page.locator('[part=callers] canvas'), 'Shift+Tab');
     await press('Backspace');
     await holds(page, canvas);
     await press('ArrowDown', 's');
-    await holds(page, page.locator('#callees canvas'));
+    await holds(page, page.locator('[part=callees] canvas'));
 
     await tabTo(page, button('Profile now: demo'), 'Shift+Tab');
     await profile();
@@ -241,7 +241,7 @@ const tests = {
     await press('Space', 'ArrowDown', 'Enter');
     await page.waitForURL(/\/ui\/compare\?/);
     await holds(page, here);
-    await page.locator('#verdict strong').waitFor();
+    await page.locator('[part=verdict] strong').waitFor();
     await tabTo(page, button('Swap sides'));
     await tabTo(page, canvas);
   },
@@ -289,9 +289,9 @@ const tests = {
     await page.getByRole('button', { name: 'Profile now: demo' }).click();
     await page.getByLabel('Seconds').fill('2');
     await page.getByRole('button', { name: 'Start', exact: true }).click();
-    await page.locator('#rows tr').first().waitFor();
-    await reads(page.locator('#service'), 'demo');
-    await reads(page.locator('#crumbs'), 'all');
+    await page.locator('[part=rows] tr').first().waitFor();
+    await reads(page.locator('[part=service]'), 'demo');
+    await reads(page.locator('[part=crumbs]'), 'all');
     capture = new URL(page.url()).pathname;
     await page.locator('summary', { hasText: 'Share' }).click();
     const link = page.getByLabel(/Anybody who has this link/);
@@ -301,11 +301,11 @@ const tests = {
   },
   async the_list_of_lines_follows_the_selected_function() {
     const page = await inside(capture);
-    const lines = page.locator('#lines-rows tr');
-    const title = page.locator('#lines-title');
-    const matmul = page.locator('#rows button[data-name*=matmul]');
+    const lines = page.locator('[part=lines-rows] tr');
+    const title = page.locator('[part=lines-title]');
+    const matmul = page.locator('[part=rows] button[data-name*=matmul]');
     await matmul.click();
-    await page.locator('#more-actions').click();
+    await page.locator('[part=more-actions]').click();
     await page.getByRole('menuitem', { name: 'Cost of each line' }).click();
     await title.filter({ hasText: /Lines of .*matmul/ }).waitFor();
     await lines.first().waitFor();
@@ -322,7 +322,7 @@ const tests = {
     const costs = await lines.locator('td:nth-child(1)').allTextContents();
     same(costs.some(text => /%$/.test(text)), true);
     await page.getByRole('button', { name: 'Lines', exact: true }).click();
-    await page.locator('#rows button[data-name]:not([data-name*=matmul])')
+    await page.locator('[part=rows] button[data-name]:not([data-name*=matmul])')
       .first().click();
     await title.filter({ hasNotText: 'matmul' }).waitFor();
     await page.keyboard.press('l');
@@ -331,15 +331,15 @@ const tests = {
   },
   async columns_of_the_table_are_chosen_and_kept_in_the_address() {
     const page = await inside(capture);
-    const heads = () => page.locator('#top th:visible').allTextContents();
-    await page.locator('#columns summary').click();
+    const heads = () => page.locator('[part=top] th:visible').allTextContents();
+    await page.locator('[part=columns] summary').click();
     await page.getByLabel('Source').check();
     await page.getByLabel('Package').uncheck();
     const wanted = ['Self', 'Total', 'Function', 'Source'];
     same((await heads()).map(text => text.trim()), wanted);
     await page.getByText(/^demo\.cc:\d+$/).first().waitFor();
     await page.reload();
-    await page.locator('#rows tr').first().waitFor();
+    await page.locator('[part=rows] tr').first().waitFor();
     same((await heads()).map(text => text.trim()), wanted);
   },
   async a_service_that_nothing_matches_is_told_before_a_capture() {
@@ -421,26 +421,26 @@ const tests = {
   },
   async a_view_of_a_flame_graph_is_in_the_address() {
     const page = await inside(capture);
-    await page.locator('#rows tr').first().waitFor();
-    await page.locator('#canvas').focus();
+    await page.locator('[part=rows] tr').first().waitFor();
+    await page.locator('[part=canvas]').focus();
     await page.keyboard.press('ArrowDown');
     await page.keyboard.press('Enter');
     await page.waitForFunction(() => location.hash.includes('z='));
     await page.keyboard.press('/');
     await page.keyboard.type('model');
-    await page.locator('#matched', { hasText: 'matched' }).waitFor();
+    await page.locator('[part=matched]', { hasText: 'matched' }).waitFor();
     const again = await visit(new URL(page.url()).pathname +
       new URL(page.url()).hash, { cookies: await cookiesOf(page) });
-    await again.locator('#matched', { hasText: 'matched' }).waitFor();
-    same(await again.locator('#search').inputValue(), 'model');
+    await again.locator('[part=matched]', { hasText: 'matched' }).waitFor();
+    same(await again.locator('[part=search]').inputValue(), 'model');
     await page.goBack();
     await page.waitForFunction(() => !location.hash.includes('z='));
-    await reads(page.locator('#crumbs'), 'all');
+    await reads(page.locator('[part=crumbs]'), 'all');
   },
   async every_export_of_a_capture_can_be_had() {
     const page = await inside(capture);
-    await page.locator('#rows tr').first().waitFor();
-    const links = await page.locator('#formats a').evaluateAll(all =>
+    await page.locator('[part=rows] tr').first().waitFor();
+    const links = await page.locator('[part=formats] a').evaluateAll(all =>
       all.map(a => a.href));
     same(links.length >= 6, true);
     for (const link of links)
@@ -449,7 +449,7 @@ const tests = {
   },
   async a_capture_opens_in_speedscope_of_this_server() {
     const page = await inside(capture);
-    await page.locator('#rows tr').first().waitFor();
+    await page.locator('[part=rows] tr').first().waitFor();
     await page.keyboard.press('e');
     const link = page.getByRole('link', { name: 'Open in speedscope' });
     const other = await page.context().newPage(), refused = [];
@@ -471,12 +471,12 @@ const tests = {
     await page.goto(BASE + capture);
     await page.getByRole('alert').getByText('cannot be reached').waitFor();
     await page.unroute(/flamegraph/);
-    await page.locator('#rows tr').first().waitFor();
+    await page.locator('[part=rows] tr').first().waitFor();
     await page.route(/browser-session/, route => route.abort());
     await page.reload();
     await page.getByRole('alert').getByText('cannot be reached').waitFor();
     await page.unroute(/browser-session/);
-    await page.locator('#rows tr').first().waitFor();
+    await page.locator('[part=rows] tr').first().waitFor();
   },
   async a_page_goes_on_by_itself_when_the_api_runs_again() {
     const away = message => route => route.fulfill({ status: 502,
@@ -488,7 +488,7 @@ const tests = {
     await page.getByRole('alert').getByText('The API is not running.')
       .waitFor();
     await page.unroute(/flamegraph/);
-    await page.locator('#rows tr').first().waitFor();
+    await page.locator('[part=rows] tr').first().waitFor();
   },
   async a_pin_stays() {
     const page = await inside(capture);
@@ -517,9 +517,9 @@ const tests = {
         { headers })).json());
     const page = await inside(capture);
     await page.getByLabel('Compare with').selectOption(id);
-    await page.locator('#verdict strong').waitFor();
+    await page.locator('[part=verdict] strong').waitFor();
     comparison = page.url().slice(BASE.length);
-    const sides = () => page.locator('#facts div').evaluateAll(all =>
+    const sides = () => page.locator('[part=facts] div').evaluateAll(all =>
       ['Base', 'Comparison'].map(name => all.map(d => d.children)
         .find(([dt]) => dt.textContent === name)[1].textContent));
     const before = await sides();
@@ -527,14 +527,14 @@ const tests = {
     await page.waitForFunction(url => location.href !== url,
       BASE + comparison);
     await page.waitForFunction(text => [...document.querySelectorAll(
-      '#facts dd')].some(d => d.textContent === text), before[1]);
+      '[part=facts] dd')].some(d => d.textContent === text), before[1]);
     same(await sides(), before.reverse());
     await page.goBack();
     await page.waitForURL(BASE + comparison);
   },
   async a_range_is_compared_with_the_one_before_it() {
     const page = await inside('/ui/s/demo?from=now-15m');
-    await page.locator('#rows tr').first().waitFor();
+    await page.locator('[part=rows] tr').first().waitFor();
     await page.getByLabel('Compare with').selectOption(
       'the time just before');
     await page.waitForURL(/\/ui\/compare\?a=\d+\.\.\d+&b=/);
@@ -546,7 +546,7 @@ const tests = {
   },
   async a_range_is_brushed_zoomed_out_of_and_gone_back_to() {
     const page = await inside('/ui/s/demo?from=now-15m');
-    await page.locator('#rows tr').first().waitFor();
+    await page.locator('[part=rows] tr').first().waitFor();
     const over = await page.locator('.u-over').boundingBox();
     await page.mouse.move(over.x + over.width * 0.6, over.y + 20);
     await page.mouse.down();
@@ -554,17 +554,17 @@ const tests = {
       { steps: 4 });
     await page.mouse.up();
     await page.waitForURL(/from=\d+&to=\d+/);
-    await page.locator('#rows tr').first().waitFor();
+    await page.locator('[part=rows] tr').first().waitFor();
     await page.getByRole('button', { name: 'Zoom out' }).click();
     await page.goBack();
     await page.waitForURL(/from=\d+&to=\d+/);
     await page.goBack();
     await page.waitForURL('**/ui/s/demo?*from=now-15m');
-    await page.locator('#rows tr').first().waitFor();
+    await page.locator('[part=rows] tr').first().waitFor();
   },
   async the_trend_of_a_function_is_laid_over_that_of_all() {
     const page = await inside('/ui/s/demo?from=now-15m');
-    const row = page.locator('#rows button').first();
+    const row = page.locator('[part=rows] button').first();
     const name = (await row.getAttribute('title')).split('\n')[0];
     await row.click();
     await page.locator('.within', { hasText: name.slice(0, 8) }).waitFor();
@@ -582,7 +582,7 @@ const tests = {
   },
   async a_range_is_chosen_by_its_dates() {
     const page = await inside('/ui/s/demo?from=now-15m');
-    await page.locator('#rows tr').first().waitFor();
+    await page.locator('[part=rows] tr').first().waitFor();
     await page.locator('summary', { hasText: 'Dates' }).click();
     const from = page.getByLabel('From', { exact: true });
     const began = await valueOf(from);
@@ -593,7 +593,7 @@ const tests = {
     await page.getByLabel('To', { exact: true }).fill('2037-01-01T00:00');
     await page.getByRole('button', { name: 'Show', exact: true }).click();
     await page.waitForURL(/from=\d+&to=\d+/);
-    await page.locator('#rows tr').first().waitFor();
+    await page.locator('[part=rows] tr').first().waitFor();
     const type = page.locator('.range select').first();
     const { x } = await type.boundingBox();
     await page.getByRole('button', { name: 'Back to now' }).click();
@@ -603,7 +603,7 @@ const tests = {
   },
   async a_range_is_shared_as_it_is_looked_at() {
     const page = await inside('/ui/s/demo?from=now-15m#view=bottomup&q=model');
-    await page.locator('#matched', { hasText: 'matched' }).waitFor();
+    await page.locator('[part=matched]', { hasText: 'matched' }).waitFor();
     await page.locator('summary', { hasText: 'Share' }).click();
     const field = page.getByLabel(/Anybody who has this link/);
     const link = await valueOf(field);
@@ -614,7 +614,7 @@ const tests = {
     const page = await inside('/ui/s/demo?from=now-15m&label.zone=a');
     await page.getByRole('button', { name: 'zone = a' }).click();
     await page.waitForURL(url => !url.search.includes('zone'));
-    await page.locator('#rows tr').first().waitFor();
+    await page.locator('[part=rows] tr').first().waitFor();
     await page.locator('summary', { hasText: 'Groups' }).click();
     await page.getByText('Captures that were asked for have no').waitFor();
   },
@@ -701,7 +701,7 @@ const tests = {
     title(page, 'Audit')),
   async the_choice_of_a_theme_is_kept() {
     const page = await inside(capture);
-    await page.locator('#rows tr').first().waitFor();
+    await page.locator('[part=rows] tr').first().waitFor();
     await page.getByRole('button', { name: 'Dark', exact: true }).click();
     await page.reload();
     same(await page.evaluate(() => document.documentElement.dataset.theme),
@@ -719,7 +719,7 @@ const tests = {
     await page.keyboard.press('Escape');
     await list.waitFor({ state: 'detached' });
     await page.goto(BASE + '/ui/s/demo');
-    await page.locator('#rows tr').first().waitFor();
+    await page.locator('[part=rows] tr').first().waitFor();
     await page.locator('[aria-roledescription="chart"]').first().waitFor();
     await page.keyboard.press('?');
     await list.waitFor();
@@ -742,7 +742,7 @@ const tests = {
     same(await theme(), 'dark');
   },
   the_list_of_keys_has_no_violation: judged('/ui/s/demo', async page => {
-    await page.locator('#rows tr').first().waitFor();
+    await page.locator('[part=rows] tr').first().waitFor();
     await page.keyboard.press('?');
     await page.getByRole('dialog', { name: 'Keys' }).waitFor();
   }),
@@ -752,11 +752,11 @@ const tests = {
       page.getByText('Sign this browser in as').waitFor(), visit)();
   },
   captures_have_no_violation: async () => judged(capture, page =>
-    page.locator('#rows tr').first().waitFor())(),
+    page.locator('[part=rows] tr').first().waitFor())(),
   comparisons_have_no_violation: async () => judged(comparison, page =>
-    page.locator('#verdict strong').waitFor())(),
+    page.locator('[part=verdict] strong').waitFor())(),
   a_service_has_no_violation: judged('/ui/s/demo', page =>
-    page.locator('#rows tr').first().waitFor()),
+    page.locator('[part=rows] tr').first().waitFor()),
   the_form_of_a_capture_has_no_violation: judged('/ui/services',
     async page => {
       await page.getByRole('button', { name: 'Profile now: demo' }).click();

@@ -4,7 +4,7 @@
  * #report.
  */
 (async () => {
-  const $ = id => document.getElementById(id), lines = [];
+  const $ = part => document.querySelector(`[part="${part}"]`), lines = [];
   const press = key => $('canvas').dispatchEvent(new KeyboardEvent('keydown',
     { key, bubbles: true, cancelable: true }));
   const close = () => {
@@ -23,12 +23,12 @@
     },
     of_a_function: () => {
       press('Escape');
-      document.querySelector('#rows button').click();
+      document.querySelector('[part=rows] button').click();
     },
     as_sandwich: () => press('s'),
     with_formats: () => press('e'),
     with_notes: () => {
-      for (const d of document.querySelectorAll('#quality details'))
+      for (const d of document.querySelectorAll('[part=quality] details'))
         d.open = true;
     },
     with_keys: () => press('?'),

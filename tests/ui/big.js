@@ -30,7 +30,7 @@ run([
   ['bottom_up_tells_what_it_leaves_out', () => {
     const press = key => document.dispatchEvent(
       new KeyboardEvent('keydown', { key, cancelable: true }));
-    const cut = document.getElementById('cut');
+    const cut = document.querySelector('[part=cut]');
     same(cut.hidden, true);
     press('b');
     if (cut.hidden || !/^Callers of [\d,]+ frames below 0\.005% are not shown\.$/

@@ -1,7 +1,7 @@
 /* The page of two profiles, as the program writes it. */
 (() => {
   const { flame, tree } = stoker;
-  const $ = id => document.getElementById(id);
+  const $ = part => document.querySelector(`[part="${part}"]`);
   const node = name => [...tree.name].findIndex((n, i) =>
     tree.nameOf(i) === name);
   const kind = name => {
@@ -9,7 +9,7 @@
   };
   const fill = name => flame.fills.node(node(name));
   const at = stoker.local;
-  const cells = () => [...document.querySelectorAll('#rows tr')].map(tr =>
+  const cells = () => [...document.querySelectorAll('[part=rows] tr')].map(tr =>
     [tr.querySelector('button').title, ...[...tr.cells].slice(0, 3)
       .map(td => td.textContent)].join(' '));
   const press = key => $('canvas').dispatchEvent(new KeyboardEvent('keydown',
@@ -52,7 +52,7 @@
         [name, tree.total[at], tree.baseTotal[at], '▲']);
     }],
     ['titles_of_columns_say_which_side_is_which', () => same(
-      [...document.querySelectorAll('#top th')].map(th => th.textContent.trim()),
+      [...document.querySelectorAll('[part=top] th')].map(th => th.textContent.trim()),
       ['Base', 'Comparison', 'Change', 'Function', 'Package'])],
     ['changes_have_kinds_and_what_may_be_chance_is_neutral', () => same(
       ['scan', 'hash', 'old', 'render', 'serve'].map(n => kind(n).kind),

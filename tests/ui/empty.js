@@ -1,15 +1,15 @@
 /* The page of a profile without samples. */
 run([
   ['it_says_why_there_is_nothing_to_see', () => {
-    const notice = document.getElementById('notice');
+    const notice = document.querySelector('[part=notice]');
     same([notice.hidden, notice.textContent],
       [false, 'This profile is empty: no memory is in use.']);
   }],
   ['an_empty_profile_is_not_called_poor_too', () => {
-    const quality = document.getElementById('quality');
+    const quality = document.querySelector('[part=quality]');
     same([quality.className, quality.querySelector('summary').textContent],
       ['', 'This profile: a note on its quality']);
   }],
   ['what_was_profiled_is_told_all_the_same', () =>
-    same(document.getElementById('service').textContent, 'shop')],
+    same(document.querySelector('[part=service]').textContent, 'shop')],
 ]);

@@ -2,7 +2,8 @@
 (() => {
   const { Tree, callees, callers, flame, tree, matcher, packageColor, percent,
     quantity, shorten } = stoker;
-  const $ = id => document.getElementById(id);
+  const $ = part => document.querySelector(`[part="${part}"]`);
+  const held = () => document.activeElement.getAttribute('part');
   const tests = [], test = (name, body) => tests.push([name, body]);
   const at = i => tree.nameOf(i);
   const hash = () => new URLSearchParams(location.hash.slice(1));
@@ -37,7 +38,7 @@
     [...tr.cells].map(td => td.textContent));
   const names = () => [...$('rows').querySelectorAll('button')]
     .map(b => b.title.split('\n')[0]);
-  const head = column => document.querySelector(`#top [data-sort=${column}]`);
+  const head = column => document.querySelector(`[part=top] [data-sort=${column}]`);
 
   function pixel(node) {
     flame.paint();
@@ -186,7 +187,7 @@
     mouse('click', 4);
     same([flame.view.first, hash().getAll('z')],
       [4, ['main', 'work', 'a/b&c;d']]);
-    same([...document.querySelectorAll('#crumbs button')].map(b => b.title),
+    same([...document.querySelectorAll('[part=crumbs] button')].map(b => b.title),
       ['all', 'main', 'work', 'a/b&c;d']);
   });
   test('backspace_zooms_out_a_step', () => {
@@ -278,10 +279,10 @@
   });
   test('slash_focuses_search_and_escape_clears_it', () => {
     press('/');
-    same(document.activeElement.id, 'search');
+    same(held(), 'search');
     type('leaf');
     press('Escape', $('search'));
-    same([$('search').value, document.activeElement.id], ['', 'canvas']);
+    same([$('search').value, held()], ['', 'canvas']);
   });
   test('question_mark_shows_the_keys', () => {
     press('?');
@@ -691,7 +692,8 @@
         throw new Error(`${said} ${byHand}`);
     });
   test('newer_data_leave_zoom_search_selection_and_focus', async () => {
-    const doc = JSON.parse($('data').textContent);
+    const doc = JSON.parse(
+      document.getElementById('data').textContent);
     follow('#z=main&z=work&q=leaf&fn=work&sort=-total');
     await drawn();
     $('search').focus();
@@ -702,7 +704,7 @@
     same(stoker.renew(doc, ''), true);
     await drawn();
     same([flame.tree.n, flame.view.first, $('search').value,
-      document.activeElement.id, $('chosen').textContent,
+      held(), $('chosen').textContent,
       flame.tree.names.at(-1), flame.marks.frames,
       $('facts').textContent.includes('77'),
       head('total').getAttribute('aria-sort')],

@@ -8,7 +8,7 @@ cd "$(dirname "$0")/../.."
 . tests/lib/dom.sh flame
 export_page=$B/tests/ui/page
 cd tests/ui || exit 1
-pages='exported diff empty big page sandbox-page'
+pages='exported diff empty big pair page sandbox-page'
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
@@ -39,6 +39,9 @@ page() {
 awk -v n=50000 -f tree.awk >"$tmp/big.json"
 page small.json flame.js | tee "$tmp/page.html" >"$tmp/sandbox-page.html"
 page empty.json empty.js >"$tmp/empty.html"
+page small.json pair.js | sed '/^<script type="application/i\
+<script>const pristine = document.querySelector(".profile").cloneNode(true);</script>
+' >"$tmp/pair.html"
 page "$tmp/big.json" big.js >"$tmp/big.html"
 # Appends the test to a page of the exporter, which must run unchanged.
 {

@@ -29,9 +29,9 @@ async function drag(page, from, to) {
   await page.mouse.up();
 }
 
-const fact = (page, name) => page.locator('#facts div', { has:
+const fact = (page, name) => page.locator('[part=facts] div', { has:
   page.locator('dt', { hasText: name }) }).locator('dd').textContent();
-const graph = page => page.locator('#rows tr').first().waitFor();
+const graph = page => page.locator('[part=rows] tr').first().waitFor();
 const sum = page => page.getByText(/^[\d,]+ samples/).first().textContent()
   .then(text => Number(/^[\d,]+/.exec(text)[0].replace(',', '')));
 
@@ -69,21 +69,21 @@ const tests = {
     await map(page).focus();
     await page.keyboard.press('Escape');
     await page.waitForURL('**/heat');
-    await page.locator('#rows').waitFor({ state: 'detached' });
+    await page.locator('[part=rows]').waitFor({ state: 'detached' });
   },
   async two_ranges_are_compared() {
     const page = await open('?sel=0-1900');
     await page.getByRole('button', { name: 'Compare with a range' }).click();
     await drag(page, 0.52, 0.98);
     await page.waitForURL(/compare\?a=[\w.-]+\.0-1900&b=[\w.-]+\.\d+-\d+/);
-    await page.locator('#verdict strong').waitFor();
+    await page.locator('[part=verdict] strong').waitFor();
     await page.goBack();
     await page.waitForURL('**/heat?sel=0-1900');
   },
   async a_range_is_compared_with_all_of_the_capture() {
     const page = await open('?sel=0-1900');
     await page.getByRole('link', { name: 'Compare with all' }).click();
-    await page.locator('#verdict strong').waitFor();
+    await page.locator('[part=verdict] strong').waitFor();
   },
   async a_range_is_a_page_of_its_own() {
     const page = await open('?sel=0-1900');
@@ -112,7 +112,7 @@ const tests = {
       await page.waitForTimeout(100); // the button comes before the map
     same(await sum(page), own);
     same(own < all, true);
-    await page.waitForFunction(n => [...document.querySelectorAll('#facts dd')]
+    await page.waitForFunction(n => [...document.querySelectorAll('[part=facts] dd')]
       .some(d => d.textContent === n), told);
   },
   async a_capture_is_grouped_by_thread_and_process() {
@@ -131,7 +131,7 @@ const tests = {
     await rows.first().getByRole('link').click();
     await page.waitForURL(/\.0-\d+\.\d+$/);
     await graph(page);
-    await page.waitForFunction(n => [...document.querySelectorAll('#facts dd')]
+    await page.waitForFunction(n => [...document.querySelectorAll('[part=facts] dd')]
       .some(d => Number(d.textContent.replace(',', '')) === n), all[0]);
   },
   async the_map_has_a_table_for_those_who_do_not_see_it() {

@@ -66,7 +66,7 @@ const tests = {
     await choose(page, 'second');
     await begin(page);
     await page.locator('.crumbs', { hasText: 'on second' }).waitFor();
-    await page.locator('#rows tr').first().waitFor();
+    await page.locator('[part=rows] tr').first().waitFor();
   },
   async each_host_has_a_profile_of_its_own_that_the_page_shows() {
     const page = await inside('/ui/services');
@@ -81,11 +81,11 @@ const tests = {
     for (const name of HOSTS)
       await page.locator('.captures td',
         { hasText: `capture of ${LENGTH_S} s on ${name}` }).first().waitFor();
-    await page.locator('#rows tr').first().waitFor();
+    await page.locator('[part=rows] tr').first().waitFor();
   },
   async the_page_of_a_service_shows_what_was_begun_there() {
     const page = await inside('/ui/s/both?type=cpu');
-    await page.locator('#rows tr').first().waitFor();
+    await page.locator('[part=rows] tr').first().waitFor();
     await form(page, 'both');
     await choose(page);
     await begin(page);
@@ -93,7 +93,7 @@ const tests = {
     await running(page).getByRole('link', link(HOSTS[1])).click();
     await page.locator('.crumbs', { hasText: `on ${HOSTS[1]}` }).waitFor();
     await page.getByRole('progressbar').waitFor();
-    await page.locator('#rows tr').first().waitFor();
+    await page.locator('[part=rows] tr').first().waitFor();
     const other = page.getByLabel('Compare with').getByRole('option',
       { name: HOSTS[0] });
     same(await other.count() > 0, true);

@@ -15,7 +15,7 @@ const { CAPTURE, THREADS, PICTURES } = process.env;
 const BEGAN = Number(process.env.BEGAN), MIDDLE = BEGAN + 60e3;
 const WIDTHS = [360, 768, 1280, 1920], HEIGHT = 900, MOST_TOP = 220;
 
-const graph = page => page.locator('#rows tr').first().waitFor();
+const graph = page => page.locator('[part=rows] tr').first().waitFor();
 const title = name => page => page.getByRole('heading', { name }).first()
   .waitFor();
 const cells = page => page.locator('tbody tr').first().waitFor();
@@ -47,7 +47,7 @@ const PAGES = {
   heat_map: [`/ui/p/${CAPTURE}/heat?sel=500-1500`, graph],
   stacks: [`/ui/p/${THREADS}/threads`, cells],
   two_captures: [`/ui/compare?a=${CAPTURE}.0-2000&b=${CAPTURE}.2000-4000`,
-    page => page.locator('#verdict strong').waitFor()],
+    page => page.locator('[part=verdict] strong').waitFor()],
   two_ranges: [`/ui/compare?service=steps&type=cpu&a=${BEGAN}..${MIDDLE}&b=${
     MIDDLE}..${MIDDLE + 60e3}`, page => page.locator('.below .u-over')
     .waitFor()],
@@ -87,7 +87,7 @@ for (const [name, [path, ready, enter = inside]] of Object.entries(PAGES)) {
     await page.waitForFunction(() => !document.querySelector('.skeleton'));
     /* below a heat map it is a detail */
     const top = await page.evaluate(() => document.querySelector(
-      '.page:not(:has(.heat-map)) #canvas')?.getBoundingClientRect().top ?? 0);
+      '.page:not(:has(.heat-map)) [part=canvas]')?.getBoundingClientRect().top ?? 0);
     if (top > MOST_TOP) throw new Error(`the graph begins at ${top} px`);
     same(await page.evaluate(() => document.getAnimations().length), 0);
     for (const width of WIDTHS) {

@@ -13,7 +13,7 @@ import { BASE, complaintsOf, inside, judged, KEY, run, same }
 const { SINCE, ID, STEPS } = process.env;
 const since = Number(SINCE);
 const path = `/ui/s/demo?type=cpu&from=${SINCE}`;
-const graph = page => page.locator('#rows tr').first().waitFor();
+const graph = page => page.locator('[part=rows] tr').first().waitFor();
 const summary = page => page.locator('.captures summary');
 const open = async (at = path) => {
   const page = await inside(at);
@@ -54,7 +54,7 @@ const tests = {
     await page.getByLabel('Compare with').selectOption('its own first half');
     const diff = await page.waitForRequest(/\/diff\?/);
     same(new URL(diff.url()).searchParams.get('label.zone'), 'z1');
-    await page.locator('#verdict strong').waitFor();
+    await page.locator('[part=verdict] strong').waitFor();
     await page.getByRole('button', { name: 'zone = z1' }).click();
     await page.waitForURL(url => !url.searchParams.has('label.zone'));
   },
@@ -64,8 +64,8 @@ const tests = {
     await page.locator('summary', { hasText: 'Groups' }).click();
     await page.getByTitle('Compare z0 with the others').click();
     await page.getByRole('link', { name: 'the others' }).waitFor();
-    await page.locator('#verdict strong').waitFor();
-    const samples = await page.locator('#facts dd').first().textContent();
+    await page.locator('[part=verdict] strong').waitFor();
+    const samples = await page.locator('[part=facts] dd').first().textContent();
     same(complaintsOf(page), []);
     await page.getByRole('button', { name: 'zone = z0' }).waitFor();
     same(/ in 10\.00 min/.test(samples), true);
@@ -89,7 +89,7 @@ const tests = {
     const page = await open(`/ui/s/grown?type=goroutine&from=${at(0)}000&to=${
       at(20)}000`);
     await page.getByRole('link', { name: 'Growth' }).click();
-    await page.locator('#facts dd', { hasText: '+300.0%' }).waitFor();
+    await page.locator('[part=facts] dd', { hasText: '+300.0%' }).waitFor();
   },
   async samples_are_grouped_by_their_labels() {
     const from = Number(STEPS), until = from + 1200e3;

@@ -50,7 +50,7 @@ const [cpu, threads, before, now] = [await capture('ai-service', 'cpu'),
   await capture('go-demo', 'goroutine'), await upload(0), await upload(9)];
 const names = `/p/${now}`;
 
-const graph = page => page.locator('#rows tr').first().waitFor();
+const graph = page => page.locator('[part=rows] tr').first().waitFor();
 const title = name => page => page.getByRole('heading', { name }).waitFor();
 const shots = {
   services: ['/services', title('Services')],

@@ -81,8 +81,8 @@ class Task {
 
   /* The rows of the table of functions, as texts. */
   async functions() {
-    await this.page.locator('#rows tr').first().waitFor();
-    return this.page.locator('#rows tr').evaluateAll(rows => rows.map(row => ({
+    await this.page.locator('[part=rows] tr').first().waitFor();
+    return this.page.locator('[part=rows] tr').evaluateAll(rows => rows.map(row => ({
       name: row.querySelector('button').dataset.name,
       numbers: [...row.cells].slice(0, 2).map(c => c.textContent) })));
   }
@@ -96,7 +96,7 @@ const number = text => Number(/-?[\d.,]+/.exec(text)?.[0].replace(/,/g, ''));
 
 /* Where a function is in the picture, which people see: found by the tooltip. */
 async function frameOf(name) {
-  const canvas = document.querySelector('#canvas'), tip = '#tip';
+  const canvas = document.querySelector('[part=canvas]'), tip = '[part=tip]';
   const { left, top, width } = canvas.getBoundingClientRect();
   for (let y = 10; y < 300; y += 8)
     for (let x = 4; x < width; x += 24) {
@@ -124,7 +124,7 @@ const tasks = {
     await t.open('shop');
     await t.functions();
     await t.choose(page.getByLabel('Compare with'), 'the time before it changed');
-    const sentence = page.locator('#verdict');
+    const sentence = page.locator('[part=verdict]');
     await sentence.filter({ hasText: 'discount_lookup' }).waitFor();
     const first = page.getByRole('region', { name: 'What changed first' })
       .getByRole('listitem').first();
@@ -185,10 +185,10 @@ const tasks = {
     const { page } = t;
     await t.open('shop');
     await t.functions();
-    await t.click(page.locator('#canvas'), { position: await page.evaluate(
+    await t.click(page.locator('[part=canvas]'), { position: await page.evaluate(
       frameOf, 'discount_lookup') });
-    const zoomed = await page.locator('#crumbs [aria-current]').textContent();
-    await t.click(page.locator('#export summary'));
+    const zoomed = await page.locator('[part=crumbs] [aria-current]').textContent();
+    await t.click(page.locator('[part=export] summary'));
     const picture = await page.getByRole('link', { name: 'SVG' })
       .getAttribute('href');
     const svg = await (await ask(picture)).text();
@@ -200,7 +200,7 @@ const tasks = {
     await page.getByText('Copied').waitFor();
     const link = await page.evaluate(() => navigator.clipboard.readText());
     const theirs = await visit(link.replace(BASE, ''));
-    const crumb = theirs.locator('#crumbs [aria-current]');
+    const crumb = theirs.locator('[part=crumbs] [aria-current]');
     await crumb.filter({ hasText: zoomed }).waitFor();
     const own = await shareOf(t.profile, zoomed, 'total');
     const shown = /([\d.]+) ?%/.exec(svg.split('<title>').slice(1).find(s =>
@@ -214,7 +214,7 @@ const tasks = {
     await t.choose(page.getByLabel('Last'), 'now-5m');
     await t.functions();
     await t.choose(page.getByLabel('Compare with'), 'v1.0');
-    const sentence = page.locator('#verdict');
+    const sentence = page.locator('[part=verdict]');
     await sentence.filter({ hasText: 'discount_lookup' }).waitFor();
     const text = await sentence.textContent();
     const at = new URL(page.url()).searchParams;
@@ -239,7 +239,7 @@ const tasks = {
     await t.functions();
     await page.keyboard.press('/');
     await page.keyboard.type('discount_lookup');
-    const matched = page.locator('#matched');
+    const matched = page.locator('[part=matched]');
     await matched.filter({ hasText: 'matched' }).waitFor();
     const text = await matched.textContent();
     return { answer: text, wanted: /matched/, page: number(text),

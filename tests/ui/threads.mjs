@@ -76,12 +76,12 @@ const tests = {
   },
   async a_function_leads_to_its_line_in_the_repository() {
     const page = await inside(`/ui/p/${AFTER}`);
-    await page.locator('#rows button', { hasText: 'main.replica' }).click();
-    const link = page.locator('#numbers a');
+    await page.locator('[part=rows] button', { hasText: 'main.replica' }).click();
+    const link = page.locator('[part=numbers] a');
     same([await link.textContent(), await link.getAttribute('href')],
       ['/src/main.go:120', LINE]);
     await page.keyboard.press('l');
-    same(await page.locator('#lines-rows a').first().getAttribute('href'),
+    same(await page.locator('[part=lines-rows] a').first().getAttribute('href'),
       LINE);
   },
   async counts_of_a_stack_are_laid_over_those_of_all() {
@@ -142,7 +142,7 @@ const tests = {
   async the_flame_graph_is_a_click_away_and_back() {
     const page = await open(FEW);
     await page.getByRole('link', { name: 'Flame graph' }).click();
-    await page.locator('#rows tr').first().waitFor();
+    await page.locator('[part=rows] tr').first().waitFor();
     await page.getByRole('link', { name: 'Stacks' }).click();
     await stacks(page).waitFor();
   },

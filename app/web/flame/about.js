@@ -6,8 +6,11 @@
 import { clock, counted, local, quantity, utc, visible } from './text.js';
 import { element } from './flame.js';
 
+/** @import { AnyDoc, DiffDoc, Doc, Filter, Quality, What } from './types' */
+
 const INLINE = ['svg', 'json'];
 const PATH_MOST = 1500; /* characters of a path in an address */
+/** @type {Record<string, string>} */
 const NAMES = { html: 'HTML', svg: 'SVG', json: 'JSON', dot: 'DOT',
   pprof: 'pprof', folded: 'Folded stacks', speedscope: 'Speedscope',
   firefox: 'Firefox Profiler' };
@@ -23,13 +26,15 @@ function expiry() {
     ? new Date(at * 1000).toISOString() : '';
 }
 
+/** @param {string} at @returns {[string, string]} */
 const time = at => [clock(Date.parse(at)), utc(at)];
 
 /* The sum is known within bounds only if a program allocates very often. */
+/** @param {Doc} doc */
 function total(doc) {
   const { allocatedLeastBytes: least, allocatedMostBytes: most } = doc.quality;
   const sum = quantity(doc.total, doc.unit);
-  return most ? `${sum} (at least ${quantity(least, doc.unit)}, at most ` +
+  return most ? `${sum} (at least ${quantity(least ?? 0, doc.unit)}, at most ` +
     `${quantity(most, doc.unit)})` : sum;
 }
 
@@ -38,6 +43,10 @@ const GAUGES = ['memory', 'goroutine'];
 
 /* Each fact has a name, a text and a tooltip. Uploaded profiles may have no
  * duration. */
+/**
+ * @param {AnyDoc} doc
+ * @param {(doc: DiffDoc) => [string, string, string?][]} ofDiff
+ */
 function facts(doc, ofDiff) {
   const rows = doc.base ? ofDiff(doc) : [
     ['Started', ...time(String(doc.startedAt))],
@@ -62,6 +71,7 @@ const NAME_SEEN = 80; /* of a longer name: app/profile/compare/sentence.c */
 const UTC_TIME = /(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d) UTC/;
 
 /* A text, with its times in the reader's time zone. */
+/** @param {string} text @returns {(string | HTMLElement)[]} */
 function timed(text) {
   const [all, day, time] = UTC_TIME.exec(text) ?? [];
   if (!all) return [visible(text)];
@@ -71,17 +81,21 @@ function timed(text) {
 }
 
 /* The names of functions in a text are buttons that select them. */
+/**
+ * @param {string} text @param {string[]} names
+ * @param {(name: string) => void} select
+ */
 function linked(text, names, select) {
   const shown = new Map(names.map(name => [name.length > NAME_SEEN
     ? name.slice(0, NAME_SEEN) + '...' : name, name]));
   const out = [];
   let rest = text;
   while (rest) {
-    const [at, seen] = [...shown.keys()].map(seen => [rest.indexOf(seen), seen])
-      .filter(([at]) => at >= 0)
-      .sort((a, b) => a[0] - b[0] || b[1].length - a[1].length)[0] ?? [];
-    if (at === undefined) break;
-    const name = visible(shown.get(seen));
+    const [first] = [...shown.keys()].map(seen =>
+      ({ at: rest.indexOf(seen), seen })).filter(({ at }) => at >= 0)
+      .sort((a, b) => a.at - b.at || b.seen.length - a.seen.length);
+    if (!first) break;
+    const { at, seen } = first, name = visible(shown.get(seen) ?? '');
     const button = element('button', visible(seen), { type: 'button',
       title: name });
     button.addEventListener('click', () => select(name));
@@ -92,9 +106,14 @@ function linked(text, names, select) {
   return [...out, ...timed(rest)];
 }
 
+/** @type {Record<string, string>} */
 const KINDS = { regressed: 'more', 'costs-more': 'more', improved: 'less',
   'insufficient-data': 'open' };
 
+/**
+ * @param {HTMLElement} section @param {DiffDoc} doc
+ * @param {(name: string) => void} select
+ */
 function showVerdict(section, doc, select) {
   const names = [...doc.changes, ...doc.risen].map(c => doc.names[c.name]);
   const text = element('span', '');
@@ -106,6 +125,7 @@ function showVerdict(section, doc, select) {
 
 /* --- quality ------------------------------------------------------------ */
 
+/** @param {string[]} texts */
 function list(texts) {
   const ul = element('ul', '');
   ul.append(...texts.map(text => element('li', visible(String(text)))));
@@ -113,10 +133,12 @@ function list(texts) {
 }
 
 /* Why a profile is empty is what the page shows instead of a picture. */
+/** @param {Quality} quality @param {AnyDoc} doc */
 const isPoor = ({ verdict }, doc) => verdict === 'poor' &&
   (doc.base !== undefined || doc.total > 0);
 
 /* The quality report of one side; [] if there is nothing to report. */
+/** @param {Quality} quality @param {string} whose @param {AnyDoc} doc */
 function report(quality, whose, doc) {
   const { reasons = [], notes = [] } = quality, parts = [];
   if (isPoor(quality, doc)) {
@@ -134,13 +156,17 @@ function report(quality, whose, doc) {
 }
 
 /* A newer report leaves open what the reader opened. */
+/** @param {HTMLElement} old @param {HTMLElement[]} parts */
 function keepOpen(old, parts) {
   const isOpen = [...old.querySelectorAll('details')].map(d => d.open);
-  for (const [i, part] of parts.filter(p => p.tagName === 'DETAILS').entries())
+  for (const [i, part] of parts.filter(p =>
+    p instanceof HTMLDetailsElement).entries())
     part.open = isOpen[i] ?? false;
 }
 
+/** @param {HTMLElement} section @param {AnyDoc} doc */
 function showQuality(section, doc) {
+  /** @type {[Quality, string][]} */
   const sides = doc.base
     ? [[doc.base.quality, 'The base'], [doc.quality, 'The comparison']]
     : [[doc.quality, 'This profile']];
@@ -155,6 +181,7 @@ function showQuality(section, doc) {
 
 /* --- other formats ------------------------------------------------------ */
 
+/** @param {string} address @param {string} format @param {string} title */
 function link(address, format, title) {
   const a = element('a', NAMES[format] || format, { title,
     href: addressOf(address, format, [], []), 'data-format': format });
@@ -167,6 +194,10 @@ function link(address, format, title) {
 }
 
 /* A file that the page makes itself. */
+/**
+ * @param {string} text @param {string} title @param {string} extension
+ * @param {() => Blob | Promise<Blob>} make
+ */
 function maker(text, title, extension, make) {
   const button = element('button', text, { type: 'button', title });
   button.addEventListener('click', async () => {
@@ -177,14 +208,20 @@ function maker(text, title, extension, make) {
   return button;
 }
 
+/**
+ * @param {HTMLElement} ul @param {AnyDoc} doc @param {string} address
+ * @param {() => HTMLCanvasElement} canvas
+ */
 function showFormats(ul, doc, address, canvas) {
+  /** @type {HTMLElement[]} */
   const items = address
     ? Object.entries(doc.formats).map(([name, title]) =>
       link(address, name, title))
     : [maker('JSON', 'The data of this page', 'json',
       () => new Blob([JSON.stringify(doc)], { type: 'application/json' }))];
   items.push(maker('PNG', 'The picture as it is seen', 'png',
-    () => new Promise(done => canvas().toBlob(done))));
+    () => new Promise(done => canvas().toBlob(blob =>
+      done(blob ?? new Blob())))));
   ul.replaceChildren(...items.map(item => {
     const li = element('li', '');
     li.append(item);
@@ -192,9 +229,11 @@ function showFormats(ul, doc, address, canvas) {
   }));
 }
 
+/** @param {string[]} names */
 const listed = names => names.map(s => s.replaceAll(';', ':')).join(';');
 
 /* The parameters of what filters leave out. */
+/** @type {Record<What, string>} */
 const LEFT_OUT = { focus: 'focus', hide: 'hide', fold: 'fold',
   'fold-package': 'foldPackage', 'fold-kind': 'foldKind',
   'focus-text': 'focusText', 'hide-text': 'hideText',
@@ -202,6 +241,10 @@ const LEFT_OUT = { focus: 'focus', hide: 'hide', fold: 'fold',
 
 /* The address of a format without what filters leave out, with more parameters:
  * [name, text]. */
+/**
+ * @param {string} address @param {string} format @param {Filter[]} filters
+ * @param {[string, string][]} params
+ */
 function addressOf(address, format, filters, params) {
   const url = new URL(address, location.href);
   const left = Object.entries(LEFT_OUT).map(([what, name]) => [name, listed(
@@ -217,11 +260,17 @@ function addressOf(address, format, filters, params) {
  * and, in the picture, the frame at the end of a path and what a search marks.
  * Addresses are bounded, so the outermost callers of a deep frame are left
  * out. */
+/**
+ * @param {HTMLElement} ul @param {string[]} path @param {string} query
+ * @param {Filter[]} filters
+ */
 function aimFormats(ul, path, query, filters) {
   const names = [...path];
   while (names.length > 1 && listed(names).length > PATH_MOST) names.shift();
-  for (const a of ul.querySelectorAll('[data-format]')) {
-    const { format } = a.dataset;
+  /** @type {NodeListOf<HTMLAnchorElement>} */
+  const links = ul.querySelectorAll('a[data-format]');
+  for (const a of links) {
+    const { format = '' } = a.dataset;
     a.href = addressOf(a.href, format, filters, format === 'svg'
       ? [['root', listed(names)], ['search', query]] : []);
   }

@@ -14,30 +14,59 @@
 import { shorten } from './text.js';
 import { NARROW_PX } from './model.js';
 
+/**
+ * @import { AnyTree, Bar, Fills, Marks, Pane, Read, SeenBar, View } from './types'
+ * @typedef {{ choose: (node: number) => void, zoom: (view: View) => void,
+ *   menu?: (node: number, x: number, y: number) => void }} On
+ */
+
 const ROW = 19, PAD = 5, LISTED = 8;
 const FONT = '12px ui-monospace, "DejaVu Sans Mono", ' +
   'Menlo, Consolas, monospace';
 const COLORS = ['back', 'ink', 'plain', 'hit', 'hit-ink', 'miss',
   'miss-ink', 'narrow', 'edge', 'more', 'less'];
 
+/**
+ * @template {keyof HTMLElementTagNameMap} K @param {K} tag @param {string} text
+ * @param {Record<string, string | number | boolean>} [attributes]
+ */
 function element(tag, text, attributes = {}) {
   const e = document.createElement(tag);
   e.textContent = text;
-  for (const k in attributes) e.setAttribute(k, attributes[k]);
+  for (const k in attributes) e.setAttribute(k, String(attributes[k]));
   return e;
 }
 
+/** @param {Bar} bar */
 const widthOf = bar => Math.max(bar.w, 0.5);
 
 class Flame {
+  /** @type {Bar[][]} */ rows = [];
+  /** @type {Bar | null} */ hover = null;
+  /** @type {Marks | null} */ marks = null;
+  /** @type {Marks | null} */ picked = null;
+  /** @type {Record<string, string>} */ colors = {};
+  /** @type {Fills} */ fills = { node: () => '', name: () => '' };
+  width = 0;
+  height = 0;
+  full = 0; /* the height of all rows */
+  ratio = 1;
+  em = 0;
+  waiting = 0;
+
+  /** @param {Pane} parts @param {AnyTree} tree @param {On} on */
   constructor(parts, tree, on) {
-    Object.assign(this, parts, { tree, on });
     const { scroll, canvas } = parts;
-    this.context = canvas.getContext('2d', { alpha: false });
+    this.tree = tree;
+    this.on = on;
+    this.scroll = scroll;
+    this.canvas = canvas;
+    this.spacer = parts.spacer;
+    this.tip = parts.tip;
+    this.context = /** @type {CanvasRenderingContext2D} */ (
+      canvas.getContext('2d', { alpha: false }));
     this.view = tree.view(0);
-    this.rows = [];
     this.chosen = 0;
-    this.hover = this.marks = this.picked = null;
     this.rootBelow = false;
     this.readTheme();
     new ResizeObserver(() => this.resize()).observe(scroll);
@@ -55,14 +84,15 @@ class Flame {
    * place. */
   readTheme() {
     const style = getComputedStyle(document.documentElement);
+    /** @type {Read} */
     const read = name => style.getPropertyValue('--flame-' + name).trim();
-    this.colors = {};
     for (const name of COLORS) this.colors[name] = read(name);
     this.fills = this.tree.colors(read);
     this.draw();
   }
 
   /* Shows all of another tree. */
+  /** @param {AnyTree} tree */
   setTree(tree) {
     this.tree = tree;
     this.view = tree.view(0);
@@ -95,34 +125,41 @@ class Flame {
     this.draw();
   }
 
+  /** @param {View} view */
   show(view) {
     this.view = view;
     this.layout();
     this.reveal(view.first);
   }
 
+  /** @param {boolean} below */
   setRootBelow(below) {
     this.rootBelow = below;
     this.layout();
     this.reveal(this.view.first);
   }
 
+  /** @param {Marks | null} marks */
   setMarks(marks) { this.marks = marks; this.draw(); }
 
   /* The frames of the selected function; null without a selection. */
+  /** @param {Marks | null} picked */
   setPicked(picked) { this.picked = picked; this.draw(); }
 
+  /** @param {number} node */
   choose(node) {
     this.chosen = node;
     this.reveal(node);
     this.draw();
   }
 
+  /** @param {number} row */
   top(row) {
     return this.rootBelow ? this.full - (row + 1) * ROW : row * ROW;
   }
 
   /* Scrolls as far as necessary to show the row of the node. */
+  /** @param {number} node */
   reveal(node) {
     const y = this.top(this.tree.depth[node]), { scroll } = this;
     if (y < scroll.scrollTop) scroll.scrollTop = y;
@@ -160,7 +197,9 @@ class Flame {
   }
 
   /* The visible bars: { bar, y, fill, ink }. */
+  /** @returns {SeenBar[]} */
   seen() {
+    /** @type {SeenBar[]} */
     const seen = [];
     this.rows.forEach((row, i) => {
       const y = this.top(i) - this.scroll.scrollTop;
@@ -171,11 +210,13 @@ class Flame {
   }
 
   /* Paints colour by colour: changing the colour costs more than a bar. */
+  /** @param {SeenBar[]} seen */
   fillBars(seen) {
-    const { context: c } = this, byFill = new Map();
+    const { context: c } = this;
+    /** @type {Map<string, SeenBar[]>} */
+    const byFill = new Map();
     for (const at of seen)
-      if (byFill.has(at.fill)) byFill.get(at.fill).push(at);
-      else byFill.set(at.fill, [at]);
+      byFill.get(at.fill)?.push(at) ?? byFill.set(at.fill, [at]);
     for (const [fill, of] of byFill) {
       c.fillStyle = fill;
       for (const { bar, y } of of) {
@@ -188,6 +229,7 @@ class Flame {
   }
 
   /* What is not selected is outlined only while the keyboard is used. */
+  /** @param {Bar} bar */
   isChosen(bar) {
     const { chosen, tree, canvas, picked } = this;
     return chosen >= bar.node && chosen < bar.end &&
@@ -196,6 +238,7 @@ class Flame {
   }
 
   /* Whether marked frames are in a bar. */
+  /** @param {Marks | null} marks @param {Bar} bar */
   has(marks, bar) {
     return marks && (bar.count > 1
       ? marks.before[bar.end] > marks.before[bar.node]
@@ -203,6 +246,7 @@ class Flame {
   }
 
   /* The colour of a bar, and that of the text on it. */
+  /** @param {Bar} bar */
   colorsOf(bar) {
     const { tree, marks, colors } = this;
     if (this.has(marks ?? (tree.sure ? null : this.picked), bar))
@@ -214,6 +258,7 @@ class Flame {
     return { fill, ink: colors.ink };
   }
 
+  /** @param {SeenBar} seen */
   label({ bar, y, ink }) {
     const { context: c } = this, room = bar.w - 2 * PAD;
     const fits = Math.floor(room / this.em);
@@ -223,6 +268,7 @@ class Flame {
       y + ROW / 2, room); /* squeezed if a letter is wider than M */
   }
 
+  /** @param {SeenBar} seen @param {number} line @param {string} color */
   outline({ bar, y }, line, color) {
     const { context: c } = this;
     c.strokeStyle = color;
@@ -231,6 +277,7 @@ class Flame {
       Math.max(widthOf(bar) - 1 - line, 1), ROW - 1 - line);
   }
 
+  /** @param {number} x @param {number} y */
   barAt(x, y) {
     const inGraph = y + this.scroll.scrollTop;
     const row = this.rows[Math.floor(
@@ -239,6 +286,7 @@ class Flame {
       null;
   }
 
+  /** @param {Bar | null} bar @param {PointerEvent} [event] */
   setHover(bar, event) {
     if (bar !== this.hover) {
       this.hover = bar;
@@ -247,10 +295,11 @@ class Flame {
     this.drawTip(bar, event);
   }
 
+  /** @param {Bar | null} bar @param {PointerEvent} [e] */
   drawTip(bar, e) {
     const { tip } = this;
-    tip.hidden = !bar;
-    if (!bar) return;
+    tip.hidden = !bar || !e;
+    if (!bar || !e) return;
     tip.replaceChildren(...(bar.count > 1 ? this.runTip(bar)
       : this.nodeTip(bar.node)));
     const { offsetWidth: w, offsetHeight: h } = tip;
@@ -261,6 +310,7 @@ class Flame {
       Math.max(4, under ? e.clientY + 18 : e.clientY - h - 10) + 'px';
   }
 
+  /** @param {number} node */
   nodeTip(node) {
     const { tree, view } = this;
     const where = [tree.packageOf(node), tree.sourceOf(tree.name[node])];
@@ -269,6 +319,7 @@ class Flame {
       ...tree.describe(node, view).map(line => element('div', line))];
   }
 
+  /** @param {Bar} bar */
   runTip(bar) {
     const { tree } = this, units = tree.view(bar.node, bar.end).width;
     const list = tree.heaviest(bar, LISTED).map(i => element('div',
@@ -278,8 +329,10 @@ class Flame {
         { class: 'quiet' })];
   }
 
+  /** @param {PointerEvent} e */
   point(e) { this.setHover(this.barAt(e.offsetX, e.offsetY), e); }
 
+  /** @param {MouseEvent} e */
   click(e) {
     const bar = this.barAt(e.offsetX, e.offsetY);
     if (!bar) return;
@@ -287,6 +340,7 @@ class Flame {
     this.on.zoom(this.tree.view(bar.node, bar.end));
   }
 
+  /** @param {MouseEvent} e */
   menu(e) {
     const bar = this.barAt(e.offsetX, e.offsetY);
     if (!this.on.menu || !bar || bar.count > 1 || bar.node === 0) return;
@@ -296,11 +350,13 @@ class Flame {
     this.on.menu(bar.node, e.clientX, e.clientY);
   }
 
+  /** @param {KeyboardEvent} e */
   key(e) {
     if (e.ctrlKey || e.altKey || e.metaKey) return;
     const { tree, chosen } = this;
     const [up, down] = this.rootBelow ? ['ArrowDown', 'ArrowUp']
       : ['ArrowUp', 'ArrowDown'];
+    /** @type {Record<string, () => number>} */
     const moves = {
       [up]: () => tree.parent[chosen],
       [down]: () => tree.heaviestChild(chosen),
@@ -308,10 +364,10 @@ class Flame {
       ArrowRight: () => tree.beside(chosen, 1, this.view),
       Home: () => this.view.first,
     };
-    const next = moves[e.key] && moves[e.key]();
+    const next = moves[e.key]?.();
     if (e.key === 'Enter' || e.key === ' ') this.on.zoom(tree.view(chosen));
-    else if (next >= 0) this.on.choose(next);
     else if (next === undefined) return;
+    else if (next >= 0) this.on.choose(next);
     e.preventDefault();
   }
 }

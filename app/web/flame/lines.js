@@ -11,10 +11,19 @@ import { lastPart, local, percent, quantity, shorten, utc, visible }
   from './text.js';
 import { element } from './flame.js';
 
+/**
+ * @import { Cost, From, Line, List, Listing, Placed } from './types'
+ * @typedef {{ section: HTMLElement, title: HTMLElement, close: HTMLElement,
+ *   body: HTMLElement, note: HTMLElement, choice: HTMLElement[],
+ *   placed: Placed }} LinesParts
+ */
+
+/** @type {Record<List, string>} */
 const LISTS = { source: 'Lines', code: 'Instructions' };
 const PATH_FITS = 44, TITLE_FITS = 40;
 
 /* Why a file's lines may be without text, or with that of another version. */
+/** @type {Record<string, string>} */
 const STATES = {
   newer: 'has changed since the program was built or started: these may ' +
     'not be the lines that ran.',
@@ -24,42 +33,61 @@ const STATES = {
 };
 
 /* How sure it is that the text of another capture is that of what ran. */
+/** @type {Record<string, string>} */
 const BUILDS = {
   mixed: ', of one of the builds that ran: lines of others may differ',
   unknown: '; whether the script has changed since or before is not known',
 };
 
 /* The end of a path, which is what distinguishes files. */
+/** @param {string} path */
 const tail = path => path.length <= PATH_FITS ? path
   : '…' + path.slice(1 - PATH_FITS);
 
 class Lines {
+  /**
+   * @param {LinesParts} parts
+   * @param {(format: string, fn: string) => Promise<Listing>} ask
+   * @param {{ close: () => void, choose: (what: List) => void }} on
+   */
   constructor(parts, ask, on) {
-    Object.assign(this, parts, { ask, shown: null });
-    this.close.addEventListener('click', on.close);
-    for (const button of this.choice)
+    this.parts = parts;
+    this.ask = ask;
+    this.shown = ''; /* what is asked for, or there */
+    /** @type {List | ''} */
+    this.what = '';
+    /** @type {Listing | null} */
+    this.doc = null;
+    /** @type {{ self: number, tr?: HTMLElement }} */
+    this.hottest = { self: -1 };
+    this.parts.close.addEventListener('click', on.close);
+    for (const button of this.parts.choice)
       button.addEventListener('click', () =>
-        on.choose(button.dataset.list));
+        on.choose(/** @type {List} */ (button.dataset.list)));
   }
 
   /* Shows a list of a function; '' closes it. from is everything besides the
    * name that the document depends on. */
+  /** @param {List | ''} what @param {string} fn @param {string} from */
   show(what, fn, from) {
     const key = what && fn && `${from} ${fn}`;
     this.what = what;
-    this.section.hidden = !key;
-    this.title.textContent = `${LISTS[what]} of ${shorten(fn, TITLE_FITS)}`;
-    this.title.title = fn;
-    for (const button of this.choice)
-      button.setAttribute('aria-pressed', button.dataset.list === what);
-    if (key === this.shown) return this.doc && this.draw();
+    this.parts.section.hidden = !key;
+    this.parts.title.textContent = what &&
+      `${LISTS[what]} of ${shorten(fn, TITLE_FITS)}`;
+    this.parts.title.title = fn;
+    for (const button of this.parts.choice)
+      button.setAttribute('aria-pressed',
+        String(button.dataset.list === what));
+    if (key === this.shown) return this.draw();
     this.shown = key;
     this.doc = null;
-    this.body.replaceChildren();
+    this.parts.body.replaceChildren();
     this.say('Loading');
     if (key) this.load(fn, key);
   }
 
+  /** @param {string} fn @param {string} key */
   async load(fn, key) {
     try {
       const doc = await this.ask('listing', fn);
@@ -67,43 +95,51 @@ class Lines {
       this.doc = doc;
       this.draw();
     } catch (e) {
-      if (key === this.shown) this.say(e.message);
+      if (key === this.shown)
+        this.say(String(e instanceof Error ? e.message : e));
     }
   }
 
+  /** @param {(string | HTMLElement | false)[]} texts */
   say(...texts) {
-    this.note.replaceChildren(...texts.filter(Boolean).flatMap(text =>
-      [text, ' ']));
-    this.note.hidden = !this.note.textContent;
+    this.parts.note.replaceChildren(...texts.flatMap(text =>
+      text ? [text, ' '] : []));
+    this.parts.note.hidden = !this.parts.note.textContent;
   }
 
   draw() {
+    const { doc } = this;
+    if (!doc) return;
     this.hottest = { self: -1 };
-    if (this.what === 'code') this.drawCode(this.doc);
-    else this.drawSource(this.doc);
+    if (this.what === 'code') this.drawCode(doc);
+    else this.drawSource(doc);
     this.scrollTo(this.hottest.tr);
   }
 
   /* Shows a row in the middle of the list, without moving the page. */
+  /** @param {HTMLElement | undefined} tr */
   scrollTo(tr) {
-    const list = this.body.closest('.rows');
-    if (tr) list.scrollTop = tr.offsetTop - list.clientHeight / 2;
+    const list = this.parts.body.closest('.rows');
+    if (tr && list) list.scrollTop = tr.offsetTop - list.clientHeight / 2;
   }
 
   /* --- rows --------------------------------------------------------------- */
 
+  /** @param {Cost} cost @param {HTMLElement} last */
   row({ self, total }, last) {
+    const { total: all = 0, unit = '' } = this.doc ?? {};
     const tr = element('tr', '', total ? {} : { class: 'quiet' });
     if (self > this.hottest.self) this.hottest = { self, tr };
     tr.append(...[self, total].map(value => {
-      const text = value ? percent(value, this.doc.total) : '';
-      const td = element('td', text, { title: quantity(value, this.doc.unit) });
+      const text = value ? percent(value, all) : '';
+      const td = element('td', text, { title: quantity(value, unit) });
       td.style.backgroundSize = (text ? text.replace('<', '') : '0') + ' 100%';
       return td;
     }), last);
     return tr;
   }
 
+  /** @param {string} text @param {string} [title] */
   head(text, title = text) {
     const tr = element('tr', ''), th = element('th', text, { title,
       scope: 'rowgroup', colspan: '3' });
@@ -111,36 +147,40 @@ class Lines {
     return tr;
   }
 
+  /** @param {string} at @param {string} [text] */
   place(at, text = tail(at)) {
     const td = element('td', '', { title: at });
-    td.append(this.placed(at, text));
+    td.append(this.parts.placed(at, text));
     return td;
   }
 
   /* A line of text after its number, which leads to the repository. */
+  /** @param {string} at @param {string | number} number @param {string} text */
   text(at, number, text) {
     const td = element('td', '', { class: 'text', title: text.trim() });
     const gutter = element('span', '');
-    gutter.append(this.placed(at, String(number)));
+    gutter.append(this.parts.placed(at, String(number)));
     td.append(gutter, visible(text.replaceAll('\t', '    ')));
     return td;
   }
 
+  /** @param {Listing} listing */
   drawSource({ files, leftOut }) {
+    /** @param {{ lines: Line[] }} file */
     const hasText = ({ lines }) => lines.some(line => line.text);
-    this.body.replaceChildren(...files.flatMap(file => {
+    this.parts.body.replaceChildren(...files.flatMap(file => {
       const isText = hasText(file);
       const rows = file.lines.map(line => {
         const at = `${file.file}:${line.line}`;
-        return this.row(line, isText ? this.text(at, line.line, line.text)
+        return this.row(line, isText ? this.text(at, line.line, line.text ?? '')
           : this.place(at));
       });
       return isText ? [this.head(tail(file.file), file.file), ...rows] : rows;
     }));
     if (files.length === 0) return this.say(
       'No source lines are known: the program has no debug information.');
-    const why = files.filter(({ state }) => STATES[state]).map(
-      ({ file, state }) => `${tail(file)} ${STATES[state]}`);
+    const why = files.flatMap(({ file, state = '' }) =>
+      STATES[state] ? `${tail(file)} ${STATES[state]}` : []);
     this.say(...this.origins(files), ...why, files.every(({ state }) => state === 'none') &&
       'The text of lines is kept by captures of services that allow ' +
       'sourceCode.', leftOut > 0 && `${leftOut.toLocaleString('en')} more ` +
@@ -148,6 +188,7 @@ class Lines {
   }
 
   /* The captures that texts are from, if they are not this profile's. */
+  /** @param {From[]} parts */
   origins(parts) {
     const from = parts.flatMap(part => part.from ?? []);
     const ids = [...new Set(from.map(({ id }) => id))];
@@ -161,8 +202,9 @@ class Lines {
     });
   }
 
+  /** @param {Listing} listing */
   drawCode({ functions }) {
-    this.body.replaceChildren(...functions.flatMap(({ function: name, module,
+    this.parts.body.replaceChildren(...functions.flatMap(({ function: name, module,
       code }) => {
       let last = '';
       return [this.head(`${shorten(name, 60)} · ${tail(module)}`,

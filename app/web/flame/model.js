@@ -8,16 +8,46 @@
 import { visible, quantity, percent, packageColor, originColor, originOf }
   from './text.js';
 
+/**
+ * @import { AnyDoc, Bar, Cell, Change, Column, Columns, Fills, Marks, Read,
+ *   Row, Sort, Span, Test, View } from './types'
+ */
+
 /* Siblings narrower than this are drawn as one bar. */
 const NARROW_PX = 2;
 
+/** @param {Column} column @param {number} [by] */
 function scaled(column, by = 1) {
   const values = new Float64Array(column);
   for (let i = 0; by !== 1 && i < values.length; i++) values[i] *= by;
   return values;
 }
 
+/**
+ * The values of a column at some places, in their order.
+ *
+ * @template {Int32Array | Float64Array | Uint8Array} T
+ * @param {T} column @param {Column} order
+ */
+function gather(column, order) {
+  const out = /** @type {T} */ (new (/** @type {new (n: number) => T} */
+    (column.constructor))(order.length));
+  for (let k = 0; k < order.length; k++) out[k] = column[order[k]];
+  return out;
+}
+
 class Tree {
+  /* Of two profiles: values of the base by node, whether a node has certainly
+   * changed, and the functions that have: diff.js. */
+  /** @type {Float64Array | undefined} */ baseSelf;
+  /** @type {Float64Array | undefined} */ baseTotal;
+  /** @type {Uint8Array | undefined} */ sure;
+  /** @type {Map<number, Change> | undefined} */ changes;
+  /** @type {Map<number, 'more' | 'less'> | undefined} */ listed;
+  /** @type {Int32Array} */ parent = new Int32Array(0);
+  /** @type {Int32Array} */ end = new Int32Array(0);
+
+  /** @param {AnyDoc} doc */
   constructor(doc) {
     this.type = doc.type;
     this.unit = doc.unit;
@@ -33,6 +63,7 @@ class Tree {
     this.self = scaled(doc.self, doc.scale);
     this.total = scaled(doc.totals, doc.scale);
     this.all = this.n > 0 ? this.total[0] : 0;
+    /** @type {Float64Array} */
     this.width = this.total; /* of bars */
     this.style = { byOrigin: false }; /* of this tree and those derived of it */
     this.place();
@@ -57,6 +88,7 @@ class Tree {
    * depth, name, self and total, in preorder. Shares refer to the whole
    * profile.
    */
+  /** @param {Columns} columns @returns {this} */
   derive(columns) {
     const tree = Object.assign(Object.create(Object.getPrototypeOf(this)),
       this, columns);
@@ -66,26 +98,36 @@ class Tree {
     return tree;
   }
 
+  /* The columns, with other nodes or in another order. */
+  /** @param {number[]} order @returns {Columns} */
+  picked(order) {
+    const { depth, name, self, total } = this;
+    return { depth: gather(depth, order), name: gather(name, order),
+      self: gather(self, order), total: gather(total, order) };
+  }
+
   /* The same tree with the heaviest of siblings first. */
   heavyFirst() {
-    const { n, end, width } = this, order = [], open = n > 0 ? [0] : [];
-    while (open.length > 0) {
-      const i = open.pop(), below = [];
+    const { n, end, width } = this, open = n > 0 ? [0] : [];
+    /** @type {number[]} */
+    const order = [];
+    for (let i; (i = open.pop()) !== undefined;) {
+      const below = [];
       order.push(i);
       for (let c = i + 1; c < end[i]; c = end[c]) below.push(c);
       below.sort((a, b) => width[a] - width[b] || b - a);
       for (const c of below) open.push(c);
     }
-    const columns = {};
-    for (const key of this.constructor.byNode)
-      columns[key] = this[key].map((_, k) => this[key][order[k]]);
-    return this.derive(columns);
+    return this.derive(this.picked(order));
   }
 
+  /** @param {number} i */
   nameOf(i) { return this.names[this.name[i]]; }
+  /** @param {number} i */
   packageOf(i) { return this.packages[this.name[i]]; }
 
   /* The source location of a function; "" if unknown. */
+  /** @param {number} name */
   sourceOf(name) {
     const file = this.files[this.starts.file[name] || 0];
     const line = this.starts.line[name];
@@ -93,6 +135,7 @@ class Tree {
   }
 
   /* Whose code a function is, in a word of ORIGINS. */
+  /** @param {number} name */
   originOf(name) {
     return originOf(this.packages[name] ?? '', this.names[name],
       this.files[this.starts.file[name] || 0] ?? '');
@@ -100,11 +143,14 @@ class Tree {
 
   /* Columns of the table, and whether they are sorted downwards at first;
    * the numbers of a row, in that order: text, its meter, what it is. */
-  static byNode = ['depth', 'name', 'self', 'total'];
+  /** @type {Partial<Record<Sort, boolean>>} */
   static columns = { self: true, total: true, name: false, package: false };
+  /** @type {Sort} */
   static sort = 'self';
   static title = 'Top functions';
+  get common() { return /** @type {typeof Tree} */ (this.constructor); }
 
+  /** @param {Row} row @param {View} view @returns {Cell[]} */
   numbers(row, view) {
     return [row.self, row.total].map(v => {
       const text = percent(v, view.width);
@@ -114,9 +160,13 @@ class Tree {
   }
 
   /* Colours of nodes and functions; read() reads them from the style sheet. */
+  /** @param {Read} read @returns {Fills} */
   colors(read) {
     const light = Number(read('light')), chroma = Number(read('chroma'));
-    const fills = [], { packages, names } = this;
+    const { packages, names } = this;
+    /** @type {string[]} */
+    const fills = [];
+    /** @param {number} i */
     const name = i => fills[i] ??= this.style.byOrigin
       ? originColor(this.originOf(i), names[i], light, chroma)
       : packageColor(packages[i], names[i], light, chroma);
@@ -124,11 +174,14 @@ class Tree {
   }
 
   /* A node as a line of text, for lists. */
+  /** @param {number} i */
   brief(i) { return percent(this.total[i], this.all); }
 
+  /** @param {number} v */
   share(v) { return `${quantity(v, this.unit)} (${percent(v, this.all)})`; }
 
   /* Total and self of a node, as lines of text. */
+  /** @param {number} i @param {View} view */
   describe(i, view) {
     const { type, total, self, samples, all } = this;
     const about = type !== 'cpu' || all <= 0 ? ''
@@ -141,11 +194,13 @@ class Tree {
   }
 
   /* Whether the view is a part of the tree, and the node has a share of it. */
+  /** @param {number} i @param {View} view */
   isWithin(i, view) {
     return view.first > 0 && i >= view.first && i < view.end;
   }
 
   /* The view: siblings from first up to the one before end. */
+  /** @param {number} first @param {number} [end] @returns {View} */
   view(first, end = this.end[first]) {
     let width = 0, last = first;
     for (let i = first; i < end; i = this.end[i]) {
@@ -159,8 +214,12 @@ class Tree {
    * The bars of a view, by row, left to right, in pixels. A bar is one
    * node, or (count > 1) neighbours too narrow to be drawn one by one.
    */
+  /** @param {View} view @param {number} width */
   bars(view, width) {
-    const rows = [], scale = view.width > 0 ? width / view.width : 0;
+    const scale = view.width > 0 ? width / view.width : 0;
+    /** @type {Bar[][]} */
+    const rows = [];
+    /** @type {number[]} */
     const next = []; /* by row: where the next bar starts */
     for (let p = this.parent[view.first]; p >= 0; p = this.parent[p])
       rows[this.depth[p]] = [{ node: p, end: this.end[p], count: 1,
@@ -177,6 +236,10 @@ class Tree {
     return rows;
   }
 
+  /**
+   * @param {number} i @param {View} view @param {number} scale
+   * @param {number} x @returns {Bar}
+   */
   bar(i, view, scale, x) {
     let end = this.end[i], units = this.width[i], count = 1;
     if (units * scale < NARROW_PX)
@@ -190,12 +253,14 @@ class Tree {
   }
 
   /* The k heaviest of the nodes of a bar. */
+  /** @param {Bar} bar @param {number} k */
   heaviest(bar, k) {
     const nodes = [];
     for (let i = bar.node; i < bar.end; i = this.end[i]) nodes.push(i);
     return nodes.sort((a, b) => this.width[b] - this.width[a]).slice(0, k);
   }
 
+  /** @param {number} i */
   heaviestChild(i) {
     let best = -1;
     for (let c = i + 1; c < this.end[i]; c = this.end[c])
@@ -204,6 +269,7 @@ class Tree {
   }
 
   /* The neighbour on the same row within the view; i when there is none. */
+  /** @param {number} i @param {number} step @param {View} view */
   beside(i, step, view) {
     for (let j = step > 0 ? this.end[i] : i - 1;
          j >= view.first && j < view.end; j += step)
@@ -212,6 +278,7 @@ class Tree {
   }
 
   /* A path in the tree by names, which stays valid when node numbers change. */
+  /** @param {number} i */
   path(i) {
     const names = [];
     for (; i > 0; i = this.parent[i]) names.unshift(this.nameOf(i));
@@ -219,6 +286,7 @@ class Tree {
   }
 
   /* The node at a path, or the deepest one on it that exists. */
+  /** @param {string[]} path */
   find(path) {
     let at = 0;
     for (const name of path) {
@@ -231,6 +299,7 @@ class Tree {
   }
 
   /* From a node to its later sibling of that name, or the node alone. */
+  /** @param {number} first @param {string} lastName */
   range(first, lastName) {
     const stop = first > 0 ? this.end[this.parent[first]] : 0;
     for (let i = first; i < stop; i = this.end[i])
@@ -243,6 +312,7 @@ class Tree {
    * nodes ahead of i, so any subtree is asked in one subtraction; total
    * counts nested matches once.
    */
+  /** @param {Test} test @returns {Marks} */
   mark(test) {
     const names = Uint8Array.from(this.names, s => test(s) ? 1 : 0);
     const before = new Int32Array(this.n + 1);
@@ -258,6 +328,7 @@ class Tree {
   }
 
   /* The heaviest frame of a function in a view, or else anywhere. */
+  /** @param {number} name @param {Span} view */
   heaviestOf(name, { first, end }) {
     let best = -1, isBestWithin = false;
     for (let i = 1; i < this.n; i++) {
@@ -275,6 +346,7 @@ class Tree {
    * part of the waits], the most first; none of other frames. They show where
    * the lock is taken, but not which of them its holder was in.
    */
+  /** @param {number} name */
   takers(name) {
     const spent = new Map(), { parent } = this;
     let all = 0;
@@ -292,6 +364,7 @@ class Tree {
 
   /* The sum over all frames of a function, nested frames counted once; '' if
    * there is only one frame. */
+  /** @param {number} name */
   everywhere(name) {
     let frames = 0, self = 0, total = 0, counted = 0;
     for (let i = 1; i < this.n; i++) {
@@ -307,6 +380,7 @@ class Tree {
   }
 
   /* The marked part of a view; nested matches count once. */
+  /** @param {Marks} marks @param {Span} view */
   marked({ names }, { first, end }) {
     let total = 0;
     for (let i = first; i < end; i++) {
@@ -318,26 +392,36 @@ class Tree {
   }
 
   /* Functions of a view; a recursive one counts its outermost frame. */
+  /** @param {Span} view @returns {Row[]} */
   top(view) {
-    const rows = [];
+    const { names: { length }, name: nameOf, end } = this;
+    const self = new Float64Array(length), total = new Float64Array(length);
+    const until = new Int32Array(length); /* the end of an outermost frame */
     for (let i = Math.max(view.first, 1); i < view.end; i++) {
-      const name = this.name[i];
-      const row = rows[name] ??= { name, self: 0, total: 0, until: 0 };
-      row.self += this.self[i];
-      if (i < row.until) continue;
-      row.total += this.total[i];
-      row.until = this.end[i];
+      const name = nameOf[i];
+      self[name] += this.self[i];
+      if (i < until[name]) continue;
+      total[name] += this.total[i];
+      until[name] = end[i];
     }
-    return rows.filter(Boolean);
+    const rows = [];
+    for (let name = 0; name < length; name++)
+      if (until[name] > 0) rows.push({ name, self: self[name],
+        total: total[name], now: 0, base: 0 });
+    return rows;
   }
 
-  isFolded() { return false; }
+  /** @param {Row} _row */
+  isFolded(_row) { return false; }
 
-  rank(row, key) { return row[key]; }
+  /** @param {Row} row @param {Sort} key @returns {number} */
+  rank(row, key) { return Number(row[/** @type {'self'} */ (key)]); }
 
+  /** @param {Row[]} rows @param {Sort} key @param {boolean} descending */
   sortTop(rows, key, descending) {
     const text = key === 'name' ? this.names : this.packages;
-    const by = this.constructor.columns[key]
+    /** @type {(a: Row, b: Row) => number} */
+    const by = this.common.columns[key]
       ? (a, b) => this.rank(a, key) - this.rank(b, key)
       : (a, b) => text[a.name] < text[b.name] ? -1
         : text[a.name] > text[b.name] ? 1 : 0;
@@ -347,4 +431,4 @@ class Tree {
   }
 }
 
-export { Tree, NARROW_PX, scaled };
+export { Tree, NARROW_PX, gather, scaled };

@@ -1,8 +1,9 @@
 /*
- * The page around the canvas. Everything visible is one state: the view, the
- * query, the selected function, the drawing, the order, the table. Every change
- * goes through set(), which redraws the parts that depend on it and writes the
- * state to the fragment of the URL, so that a link shows the same view.
+ * A graph: the canvas and what is around it. Everything visible is one state:
+ * the view, the query, the selected function, the drawing, the order, the table.
+ * Every change goes through set(), which redraws the parts that depend on it and
+ * writes the state to the fragment of the URL, so that a link shows the same
+ * view. A page may have several graphs; each has its own state.
  *
  * There is one selection. Whatever was picked last, a frame or a row of the
  * table, is what the picture and the table mark, what the line below describes,
@@ -15,41 +16,107 @@ import { Flame, element } from './flame.js';
 import { COLUMNS, Table, USUAL } from './table.js';
 import { LISTS, Lines } from './lines.js';
 import { DiffTree } from './diff.js';
-import { FILTERS, RECURSION, SEEN, Sandwich, bottomUp, filtered } from './sandwich.js';
+import { FILTERS, RECURSION, SEEN, bottomUp, filtered } from './merge.js';
+import { Sandwich } from './sandwich.js';
 import { addressOf, aimFormats, facts, showFormats, showQuality,
   showVerdict } from './about.js';
 import { turnTheme } from './theme.js';
 
-const $ = id => document.getElementById(id);
+/**
+ * @import { AnyDoc, AnyTree, Chosen, DiffDoc, Doc, Drawing, Filter, List,
+ *   Listing, Marks, Pane, Parts, Placed, Shape, Sort, State, View, What } from './types'
+ * @typedef {'pushState' | 'replaceState'} Keep
+ */
+
+/** @type {Drawing[]} */
 const DRAWINGS = ['icicle', 'flame', 'bottomup', 'sandwich'];
-const TOAST_MS = 2500;
+const SHAPES = /** @type {Shape[]} */ (Object.keys(DiffTree.shapes));
+const TOAST_MS = 2500, QUERY_MOST = 400;
+const DROPPED = /** @type {const} */ (['columns', 'kinds']);
 const PACKAGES = 8; /* in the legend */
 const LEAST_TABLE_PX = 240, LEAST_GRAPH_PX = 320, STEP_PX = 32;
 
 let tableWidth = 0; /* as the reader has set it, for the next profile, too */
 
-/*
- * Shows one or two profiles in the elements of page.html, which are in the
- * document. address is the URL of the profile's other formats; '' without a
- * server. fetched(url) resolves to the JSON there; pages that may not ask the
- * server have none. linked(place) is the address of "file:line", or ''. Call close() of the result to end, and renew() to show newer data in
- * the same view. The document receives the event stoker-function with the name
- * of the selected function, or ''.
+/* The elements of graphs; keys are for the one that was used last. */
+/** @type {HTMLElement[]} */
+let opened = [];
+/** @param {HTMLElement} root */
+const isInUse = root => opened.at(-1) === root;
+
+/* Attributes that name another element by its id. In page.html they name parts,
+ * of which each graph has its own. */
+const REFERENCES = ['aria-labelledby', 'aria-describedby', 'aria-controls',
+  'for'];
+let graphs = 0;
+
+/** @param {HTMLElement} root */
+function partsOf(root) {
+  const parts = new Map([...root.querySelectorAll('[part]')].map(e =>
+    [e.getAttribute('part'), e]));
+  graphs++;
+  for (const attribute of REFERENCES)
+    for (const e of root.querySelectorAll(`[${attribute}]`)) {
+      const name = e.getAttribute(attribute), part = parts.get(name);
+      if (part) e.setAttribute(attribute, part.id = `${name}-${graphs}`);
+    }
+  return parts;
+}
+
+/**
+ * An item of a menu, or none.
+ *
+ * @param {string | undefined} text @param {() => void} action
+ * @returns {[string, () => void][]}
  */
-function openPage(doc, address, fetched, linked = place => place && '') {
-  const ended = new AbortController();
+const item = (text, action) => text ? [[text, action]] : [];
+
+/*
+ * Shows one or two profiles in the elements of page.html, which are in root.
+ * address is the URL of the profile's other formats; '' without a server.
+ * fetched(url) resolves to the JSON there; pages that may not ask the server
+ * have none. linked(place) is the address of "file:line", or ''. prefix distinguishes
+ * the parameters of one graph in the fragment from those of others; hasTable:
+ * whether there is a table at first. Call close() of the result to end, and
+ * renew() to show newer data in the same view. The event stoker-function bubbles
+ * from root with the name of the selected function, or ''.
+ */
+/**
+ * @param {HTMLElement} root
+ * @param {AnyDoc} doc
+ * @param {{ address?: string, prefix?: string, hasTable?: boolean,
+ *   fetched?: (url: string) => Promise<unknown>,
+ *   linked?: (place: string) => string }} [options]
+ */
+function openPage(root, doc, { address = '', prefix = '', hasTable = true,
+  fetched, linked = () => '' } = {}) {
+  const ended = new AbortController(), parts = partsOf(root);
+  /** @template {keyof Parts} K @param {K} part */
+  const $ = part => /** @type {Parts[K]} */ (parts.get(part));
   /* The tree as captured, with what is left out of it, inverted, and the one
    * that is shown. */
-  let source, whole, turned, shown, tree, isHeavy = false;
-  let flame, sandwich, table, lines, state, marks = null;
-  let chosen; /* the frame that is described: { node, flame } */
+  /** @type {AnyTree} */ let source;
+  /** @type {AnyTree} */ let whole;
+  /** @type {AnyTree & { cut?: number } | undefined} */ let turned;
+  /** @type {AnyTree | undefined} */ let shown;
+  /** @type {AnyTree & { cut?: number }} */ let tree;
+  /** @type {Flame} */ let flame;
+  /** @type {Sandwich | undefined} */ let sandwich;
+  /** @type {Table} */ let table;
+  /** @type {Lines | undefined} */ let lines;
+  /** @type {State} */ let state;
+  /** @type {Marks | null} */ let marks = null;
+  /** @type {Chosen} */ let chosen; /* the frame that is described */
+  let isHeavy = false, tableFrame = 0, tableTimer = 0, toastTimer = 0;
 
+  /** @param {Partial<State>} change @param {Keep | ''} [keep] */
   function set(change, keep = 'replaceState') {
     const old = state;
     if (change.filters) sift(change.filters);
     if (change.isHeavy !== undefined) turn(change.isHeavy);
     const isOther = change.drawing && enter(change.drawing);
     state = { ...old, ...isOther ? { view: tree.view(0) } : {}, ...change };
+    /** @param {(keyof State)[]} keys */
     const differs = (...keys) => keys.some(k => state[k] !== old[k]);
     if (differs('shape')) reshape();
     if (differs('drawing')) redraw();
@@ -58,8 +125,8 @@ function openPage(doc, address, fetched, linked = place => place && '') {
     if (differs('fn', 'drawing', 'view')) drawPicked(differs('view'));
     if (inSandwich() && differs('fn', 'drawing', 'shape')) center();
     if (differs('view', 'fn', 'drawing')) drawCrumbs();
-    if (differs('fn')) document.dispatchEvent(
-      new CustomEvent('stoker-function', { detail: state.fn }));
+    if (differs('fn')) root.dispatchEvent(new CustomEvent('stoker-function',
+      { bubbles: true, detail: state.fn }));
     if (differs('filters')) {
       drawFilters();
       drawKinds();
@@ -77,13 +144,13 @@ function openPage(doc, address, fetched, linked = place => place && '') {
   }
 
   /* Shows the tree of a drawing. Returns false if it is shown already. */
+  /** @param {Drawing} drawing */
   function enter(drawing) {
-    if (drawing === 'bottomup') turned ??= bottomUp(whole);
-    const next = drawing === 'bottomup' ? turned : whole;
+    const next = drawing === 'bottomup' ? turned ??= bottomUp(whole) : whole;
     if (next === shown) return false;
     shown = next;
     tree = isHeavy ? next.heavyFirst() : next;
-    if (doc.base) tree.setShape(state.shape ?? tree.firstShape);
+    if (tree instanceof DiffTree) tree.setShape(state.shape ?? tree.firstShape);
     flame.setTree(tree);
     table.tree = tree;
     choose(0);
@@ -92,6 +159,7 @@ function openPage(doc, address, fetched, linked = place => place && '') {
   }
 
   /* Makes the trees anew, without what is left out. */
+  /** @param {Filter[]} filters */
   function sift(filters) {
     if (String(filters) === String(state.filters ?? [])) return;
     whole = filters.length > 0 ? filtered(source, filters) : source;
@@ -107,12 +175,14 @@ function openPage(doc, address, fetched, linked = place => place && '') {
   }
 
   /* The order of siblings, from the next drawing on. */
+  /** @param {boolean} on */
   function turn(on) {
     if (on === isHeavy) return;
     isHeavy = on;
     shown = undefined;
   }
 
+  /** @type {Record<What, string>} */
   const FILTERED = { focus: 'only', hide: 'without', fold: 'folded:',
     'fold-package': 'folded:', 'fold-kind': 'folded:',
     'focus-text': 'only like', 'hide-text': 'without like',
@@ -123,6 +193,7 @@ function openPage(doc, address, fetched, linked = place => place && '') {
    * leave.
    */
   function drawFilters() {
+    /** @type {(HTMLElement | string)[]} */
     const chips = state.filters.map((filter, i) => {
       const [what, name] = filter;
       const chip = element('button', `${FILTERED[what]} ${
@@ -144,8 +215,14 @@ function openPage(doc, address, fetched, linked = place => place && '') {
    */
   function drawLegend() {
     if (doc.base) return;
-    const { byOrigin } = source.style, spent = new Map(), colored = new Map();
-    const groupOf = name => byOrigin ? whole.originOf(name) : whole.packages[name];
+    const { byOrigin } = source.style;
+    /** @type {Map<string, number>} */
+    const spent = new Map();
+    /** @type {Map<string, number>} */
+    const colored = new Map();
+    /** @param {number} name */
+    const groupOf = name => byOrigin ? whole.originOf(name)
+      : whole.packages[name];
     for (let i = 1; i < whole.n; i++) {
       const name = whole.name[i], group = groupOf(name);
       if (!group) continue;
@@ -161,8 +238,9 @@ function openPage(doc, address, fetched, linked = place => place && '') {
       const item = byOrigin ? element('span', '') : element('button', '', {
         type: 'button', title: `${group}: fold it into its callers` });
       const dot = element('i', '');
-      dot.style.background = flame.fills.name(colored.get(group));
-      item.append(dot, `${byOrigin ? ORIGINS[group]
+      dot.style.background = flame.fills.name(colored.get(group) ?? 0);
+      item.append(dot, `${byOrigin
+        ? ORIGINS[/** @type {keyof typeof ORIGINS} */ (group)]
         : shorten(packaged(group), 24)} ${percent(value, source.total[0])}`);
       if (!byOrigin) item.addEventListener('click', () =>
         leaveOut('fold-package', group));
@@ -178,17 +256,21 @@ function openPage(doc, address, fetched, linked = place => place && '') {
 
   const turnColors = () => set({ byOrigin: !state.byOrigin });
 
+  /** @param {Filter[]} filters */
   const leave = filters => set({ filters, drawing: inSandwich() ? 'icicle'
     : state.drawing }, 'pushState');
+  /** @param {What} what @param {string} name */
   const leaveOut = (what, name) => leave([...state.filters.filter(f =>
     f[1] !== name), [what, name]]);
 
   /* --- kinds of code ----------------------------------------------------- */
 
+  /** @param {string} kind */
   const isKindFolded = kind =>
     state.filters.some(f => f[0] === 'fold-kind' && f[1] === kind);
 
   /* Folds a kind of code, or shows it again. */
+  /** @param {string} kind */
   function turnKind(kind) {
     leave(isKindFolded(kind)
       ? state.filters.filter(f => f[0] !== 'fold-kind' || f[1] !== kind)
@@ -201,9 +283,10 @@ function openPage(doc, address, fetched, linked = place => place && '') {
     for (let i = 1; i < source.n; i++) spent[source.name[i]] += source.self[i];
     const found = source.kinds.filter(({ kind, names }) =>
       kind === RECURSION || names.length > 0);
-    const isHeld = $('kinds').contains(document.activeElement) &&
-      document.activeElement.value;
-    $('kinds').querySelector('ul').replaceChildren(...found.map(
+    const at = document.activeElement;
+    const held = at instanceof HTMLInputElement && $('kinds').contains(at) &&
+      at.value;
+    $('kinds').querySelector('ul')?.replaceChildren(...found.map(
       ({ kind, about, names }) => {
         const li = element('li', ''), label = element('label', '',
           { title: about });
@@ -216,40 +299,46 @@ function openPage(doc, address, fetched, linked = place => place && '') {
         li.append(label);
         return li;
       }));
-    if (isHeld) $('kinds').querySelector(`[value="${isHeld}"]`)?.focus();
+    /** @type {HTMLElement | null} */
+    const again = $('kinds').querySelector(`[value="${held}"]`);
+    if (held) again?.focus();
   }
 
   /* Applies a filter to the functions that are searched for. The API has one
    * text for each. */
+  /** @param {What} what */
   function leaveOutFound(what) {
     const { query } = state;
     set({ query: '' });
     leave([...state.filters.filter(f => f[0] !== what), [what, query]]);
-    $('kinds').firstElementChild.focus();
+    focusSummary('kinds');
   }
 
   /* --- the menu of a frame ----------------------------------------------- */
 
+  /** @param {string} name */
   function kindsOf(name) {
     const i = source.names.indexOf(name);
     return source.kinds.filter(({ kind, names }) => names.includes(i) &&
       !isKindFolded(kind)).map(({ kind }) => kind);
   }
 
+  /** @param {number} x @param {number} y */
   function openMenu(x, y) {
     const name = state.fn, menu = $('menu');
     if (!name) return;
     const pkg = source.packages[source.names.indexOf(name)];
+    /** @type {[string, () => void][]} */
     const items = [
       ['Focus: only stacks through it', () => leaveOut('focus', name)],
       ['Hide stacks through it', () => leaveOut('hide', name)],
       ['Fold it into its callers', () => leaveOut('fold', name)],
-      ...pkg ? [[`Fold all of ${shorten(packaged(pkg), 30)}`, () =>
-        leaveOut('fold-package', pkg)]] : [],
-      ...kindsOf(name).map(kind => [`Fold all of the kind ${kind}`, () =>
-        turnKind(kind)]),
-      ...lines ? [['Cost of each line', () => turnLines('source')],
-        ['Cost of each instruction', () => turnLines('code')]] : [],
+      ...item(pkg && `Fold all of ${shorten(packaged(pkg), 30)}`, () =>
+        leaveOut('fold-package', pkg)),
+      ...kindsOf(name).flatMap(kind => item(`Fold all of the kind ${kind}`,
+        () => turnKind(kind))),
+      ...item(lines && 'Cost of each line', () => turnLines('source')),
+      ...item(lines && 'Cost of each instruction', () => turnLines('code')),
       ['Callers and callees', () => around(name)],
       ['Copy name', copyName], ['Copy stack', copyStack]];
     menu.replaceChildren(...items.map(([text, action]) => {
@@ -265,7 +354,7 @@ function openPage(doc, address, fetched, linked = place => place && '') {
     const { offsetWidth: w, offsetHeight: h } = menu;
     menu.style.left = Math.max(4, Math.min(x, innerWidth - w - 8)) + 'px';
     menu.style.top = Math.max(4, Math.min(y, innerHeight - h - 8)) + 'px';
-    menu.firstChild.focus();
+    menu.querySelector('button')?.focus();
   }
 
   function closeMenu() {
@@ -275,11 +364,14 @@ function openPage(doc, address, fetched, linked = place => place && '') {
     if (isHeld) chosen.flame.canvas.focus();
   }
 
+  /** @param {KeyboardEvent} e */
   function menuKey(e) {
-    const items = [...$('menu').children];
-    const at = items.indexOf(document.activeElement), { length: n } = items;
-    const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: n - 1 }[
-      e.key];
+    const items = [...$('menu').querySelectorAll('button')];
+    const at = items.findIndex(item => item === document.activeElement);
+    const { length: n } = items;
+    /** @type {Record<string, number>} */
+    const keys = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: n - 1 };
+    const to = keys[e.key];
     if (to !== undefined) items[(to + n) % n].focus();
     else if (e.key === 'Escape' || e.key === 'Tab') closeMenu();
     else return;
@@ -300,6 +392,7 @@ function openPage(doc, address, fetched, linked = place => place && '') {
   }
 
   /* Shows a list, or closes it if it is shown. */
+  /** @param {List} [what] */
   function turnLines(what = state.lines || 'source') {
     if (lines && (state.fn || state.lines))
       set({ lines: state.lines === what ? '' : what });
@@ -319,28 +412,33 @@ function openPage(doc, address, fetched, linked = place => place && '') {
     holdTable();
     if (!state.table) return;
     if (!isLater) return table.show(state);
-    showTable.frame = requestAnimationFrame(() => {
-      showTable.timer = setTimeout(() => table.show(state));
+    tableFrame = requestAnimationFrame(() => {
+      tableTimer = setTimeout(() => table.show(state));
     });
   }
 
   function holdTable() {
-    cancelAnimationFrame(showTable.frame);
-    clearTimeout(showTable.timer);
+    cancelAnimationFrame(tableFrame);
+    clearTimeout(tableTimer);
   }
 
   const inSandwich = () => state.drawing === 'sandwich';
+  /** @param {View} view */
   const zoom = view => set({ view }, 'pushState');
+  /** @param {Sort} column */
   const order = column => set(column === state.sort
     ? { reversed: !state.reversed } : { sort: column, reversed: false });
+  /** @param {string} name */
   const around = name => set({ drawing: 'sandwich', fn: name }, 'pushState');
 
+  /** @param {string} name */
   function select(name) {
     if (inSandwich()) around(name);
     else set({ fn: name === state.fn ? '' : name });
   }
 
   /* Selects the function of a frame in the picture. */
+  /** @param {number} node */
   function pick(node) {
     choose(node);
     set({ fn: node > 0 ? tree.nameOf(node) : '' });
@@ -373,13 +471,27 @@ function openPage(doc, address, fetched, linked = place => place && '') {
     const { node, flame: on } = chosen;
     if (inSandwich() && node > 0) return around(on.tree.nameOf(node));
     if (state.fn) return around(state.fn);
-    const [top] = tree.sortTop(tree.top(state.view), tree.constructor.sort,
-      true);
+    const [top] = tree.sortTop(tree.top(state.view), tree.common.sort, true);
     if (top) around(tree.names[top.name]);
   }
 
   /* --- the address ------------------------------------------------------- */
 
+  /* Functions and kinds that the profile does not have are passed over. */
+  /** @param {[string, string]} parameter */
+  function isFilter([what, name]) {
+    if (!FILTERS.some(filter => filter === what)) return false;
+    if (what.endsWith('-text')) return name !== '' && name.length <= QUERY_MOST;
+    return (what === 'fold-package' ? source.packages : what === 'fold-kind'
+      ? source.kinds.map(k => k.kind) : source.names).includes(name);
+  }
+
+  /* The fragment has the parameters of all graphs. */
+  const fragment = () => new URLSearchParams(location.hash.slice(1));
+  /** @param {string} key */
+  const isOwn = key => prefix ? key.startsWith(prefix) : !key.includes('.');
+
+  /** @param {Keep} how */
   function remember(how) {
     const { view } = state, q = new URLSearchParams();
     for (const name of tree.path(view.first)) q.append('z', name);
@@ -390,14 +502,18 @@ function openPage(doc, address, fetched, linked = place => place && '') {
     if (state.isHeavy) q.set('order', 'weight');
     if (state.byOrigin) q.set('colors', 'origin');
     if (state.drawing !== 'icicle') q.set('view', state.drawing);
-    if (state.shape !== tree.firstShape) q.set('shape', state.shape);
-    if (state.sort !== tree.constructor.sort || state.reversed)
+    if (state.shape && tree instanceof DiffTree &&
+        state.shape !== tree.firstShape) q.set('shape', state.shape);
+    if (state.sort !== tree.common.sort || state.reversed)
       q.set('sort', (state.reversed ? '-' : '') + state.sort);
-    if (!state.table) q.set('table', '0');
+    if (state.table !== hasTable) q.set('table', state.table ? '1' : '0');
     if (state.lines) q.set('lines', state.lines);
     if (String(state.columns) !== String(chosenColumns(USUAL)))
       q.set('columns', String(state.columns));
-    const url = String(q) ? '#' + q : location.pathname + location.search;
+    const all = new URLSearchParams([...fragment()].filter(([key]) =>
+      !isOwn(key)));
+    for (const [key, value] of q) all.append(prefix + key, value);
+    const url = String(all) ? '#' + all : location.pathname + location.search;
     if (url === (location.hash || location.pathname + location.search)) return;
     try {
       history[how](null, '', url);
@@ -406,32 +522,34 @@ function openPage(doc, address, fetched, linked = place => place && '') {
     }
   }
 
+  /** @returns {State} */
   function recall() {
-    const q = new URLSearchParams(location.hash.slice(1));
-    const fn = q.get('fn') || '', asked = q.get('view');
-    const filters = [...q].filter(([what, name]) => FILTERS.includes(what) &&
-      (what.endsWith('-text') ? name && name.length <= 400 : (what === 'fold-package' ? source.packages : what === 'fold-kind'
-        ? source.kinds.map(k => k.kind) : source.names).includes(name)));
+    const q = new URLSearchParams([...fragment()].filter(([key]) => isOwn(key))
+      .map(([key, value]) => [key.slice(prefix.length), value]));
+    const fn = q.get('fn') || '';
+    const filters = /** @type {Filter[]} */ ([...q].filter(isFilter));
     sift(filters);
     turn(q.get('order') === 'weight');
-    const drawing = !DRAWINGS.includes(asked) ||
-      asked === 'sandwich' && !tree.names.includes(fn) ? 'icicle' : asked;
+    const asked = DRAWINGS.find(drawing => drawing === q.get('view'));
+    const drawing = !asked || asked === 'sandwich' && !tree.names.includes(fn)
+      ? 'icicle' : asked;
     enter(drawing);
     const first = tree.find(q.getAll('z')), sort = q.get('sort') || '';
-    const column = sort.replace('-', '');
+    const column = /** @type {Sort} */ (sort.replace('-', ''));
+    const last = q.get('to'), lines = q.get('lines') ?? '';
     return {
-      view: q.has('to') ? tree.range(first, q.get('to')) : tree.view(first),
-      query: (q.get('q') || '').slice(0, 400), fn, drawing, filters,
+      view: last !== null ? tree.range(first, last) : tree.view(first),
+      query: (q.get('q') || '').slice(0, QUERY_MOST), fn, drawing, filters,
       isHeavy, byOrigin: q.get('colors') === 'origin',
-      shape: Object.hasOwn(DiffTree.shapes, q.get('shape')) && doc.base
-        ? q.get('shape') : tree.firstShape,
-      sort: Object.hasOwn(tree.constructor.columns, column) ? column
-        : tree.constructor.sort,
+      shape: tree instanceof DiffTree ? SHAPES.find(shape =>
+        shape === q.get('shape')) ?? tree.firstShape : undefined,
+      sort: Object.hasOwn(tree.common.columns, column) ? column
+        : tree.common.sort,
       reversed: sort.startsWith('-'),
-      table: q.get('table') !== '0',
+      table: q.has('table') ? q.get('table') !== '0' : hasTable,
       columns: chosenColumns(q.get('columns')?.split(',') ?? USUAL),
-      lines: q.get('lines') === '1' ? 'source'
-        : Object.hasOwn(LISTS, q.get('lines')) ? q.get('lines') : '',
+      lines: lines === '1' ? 'source' : Object.hasOwn(LISTS, lines)
+        ? /** @type {List} */ (lines) : '',
     };
   }
 
@@ -440,7 +558,6 @@ function openPage(doc, address, fetched, linked = place => place && '') {
   function drawAbout() {
     $('service').textContent = doc.service || doc.title || 'Profile';
     $('type').textContent = doc.type;
-    document.title = `${doc.title || doc.service} · Stoker`;
     drawFacts();
   }
 
@@ -448,7 +565,7 @@ function openPage(doc, address, fetched, linked = place => place && '') {
     $('facts').replaceChildren(...facts(doc, DiffTree.facts));
     showQuality($('quality'), doc);
     showFormats($('formats'), doc, address,
-      () => (inSandwich() ? $('callees') : $('scroll')).firstElementChild);
+      () => (inSandwich() && sandwich ? sandwich.panes[1] : flame).canvas);
   }
 
   /* Paths of an inverted tree are not the server's. */
@@ -463,7 +580,7 @@ function openPage(doc, address, fetched, linked = place => place && '') {
 
   /* Keeps the view, with the widths of the other side. */
   function reshape() {
-    if (!doc.base) return;
+    if (!(tree instanceof DiffTree) || !state.shape) return;
     const { first, end } = state.view;
     tree.setShape(state.shape);
     state.view = tree.view(first, end);
@@ -471,13 +588,14 @@ function openPage(doc, address, fetched, linked = place => place && '') {
   }
 
   function nextShape() {
-    const shapes = Object.keys(DiffTree.shapes);
-    if (doc.base)
-      set({ shape: shapes[(shapes.indexOf(state.shape) + 1) % shapes.length] });
+    const { shape } = state;
+    if (shape) set({ shape: SHAPES[
+      (SHAPES.indexOf(shape) + 1) % SHAPES.length] });
   }
 
-  function beginDiff() {
-    $('profile').classList.add('diff');
+  /** @param {DiffDoc} doc */
+  function beginDiff(doc) {
+    root.classList.add('diff');
     $('legend').hidden = $('shape').hidden = false;
     showVerdict($('verdict'), doc, fn => set({ fn, view: tree.view(0),
       drawing: inSandwich() ? 'icicle' : state.drawing }, 'pushState'));
@@ -487,13 +605,13 @@ function openPage(doc, address, fetched, linked = place => place && '') {
       item.append(text);
       return item;
     }));
-    const head = document.querySelector('#top thead tr');
+    const head = $('top').querySelector('thead tr');
     const numbers = DiffTree.heads.map(([key, title]) => {
       const th = element('th', '', { scope: 'col', 'data-sort': key });
       th.append(element('button', title, { type: 'button' }));
       return th;
     });
-    head.replaceChildren(...numbers, ...[...head.children].slice(2, 4));
+    head?.replaceChildren(...numbers, ...[...head.children].slice(2, 4));
     $('columns').hidden = true;
     $('shape').addEventListener('click', nextShape);
   }
@@ -501,8 +619,8 @@ function openPage(doc, address, fetched, linked = place => place && '') {
   /* --- the picture -------------------------------------------------------- */
 
   function redraw() {
-    const { drawing } = state, isHeld = ['scroll', 'sandwich-panes'].some(
-      id => $(id).contains(document.activeElement));
+    const { drawing } = state, isHeld = [$('scroll'), $('sandwich-panes')].some(
+      part => part.contains(document.activeElement));
     $('scroll').hidden = inSandwich();
     $('sandwich-panes').hidden = !inSandwich();
     if (!inSandwich()) {
@@ -512,10 +630,12 @@ function openPage(doc, address, fetched, linked = place => place && '') {
       sandwich = new Sandwich({ callers: pane('callers'),
         callees: pane('callees') }, whole, { choose, center: around });
     }
-    if (isHeld) (inSandwich() ? sandwich.panes[1] : flame).canvas.focus();
+    if (isHeld) (sandwich && inSandwich() ? sandwich.panes[1] : flame)
+      .canvas.focus();
   }
 
   function center() {
+    if (!sandwich) return;
     const name = tree.names.indexOf(state.fn), text = shorten(state.fn, 60);
     sandwich.show(name, searched());
     $('callers-title').textContent = `Callers of ${text}`;
@@ -532,9 +652,10 @@ function openPage(doc, address, fetched, linked = place => place && '') {
     const skipped = nodes.length > 5 ? nodes.splice(1, nodes.length - 4) : [];
     for (const i of inSandwich() ? [] : nodes) {
       const name = tree.nameOf(i), item = element('li', '');
-      item.append(element('button', shorten(name, 32),
-        { type: 'button', title: name }));
-      item.firstChild.addEventListener('click', () => zoom(tree.view(i)));
+      const button = element('button', shorten(name, 32),
+        { type: 'button', title: name });
+      button.addEventListener('click', () => zoom(tree.view(i)));
+      item.append(button);
       items.push(item);
     }
     if (skipped.length > 0 && items.length > 0)
@@ -550,6 +671,7 @@ function openPage(doc, address, fetched, linked = place => place && '') {
 
   /* The selected function in the picture. Of a function that another part of
    * the page selected, the heaviest frame of the view is described. */
+  /** @param {boolean} isOther */
   function drawPicked(isOther) {
     const { fn, view } = state;
     flame.setPicked(fn ? tree.mark(s => s === fn) : null);
@@ -584,21 +706,22 @@ function openPage(doc, address, fetched, linked = place => place && '') {
   function drawTools() {
     const { view, query, fn, drawing } = state;
     for (const name of DRAWINGS)
-      $(name).setAttribute('aria-pressed', name === drawing);
+      $(name).setAttribute('aria-pressed', String(name === drawing));
     const at = document.activeElement, isWhole = view.first === 0 && !query &&
       !fn && state.filters.length === 0;
     aim();
     $('more-actions').disabled = !fn;
-    $('order').setAttribute('aria-pressed', state.isHeavy);
+    $('order').setAttribute('aria-pressed', String(state.isHeavy));
     if (!state.table && $('top').contains(at)) $('aside').focus();
     if (isWhole && at === $('reset')) flame.canvas.focus();
-    $('aside').setAttribute('aria-pressed', state.table);
+    $('aside').setAttribute('aria-pressed', String(state.table));
     $('top').hidden = !state.table;
     $('reset').disabled = isWhole;
   }
 
   /* --- one frame ---------------------------------------------------------- */
 
+  /** @param {number} node @param {Flame} [on] */
   function choose(node, on = flame) {
     const { tree: of, view } = on;
     const lines = of.describe(node, view).join(' · ');
@@ -607,41 +730,45 @@ function openPage(doc, address, fetched, linked = place => place && '') {
     $('chosen').textContent = $('chosen').title = of.nameOf(node);
     const source = of.sourceOf(of.name[node]);
     const takers = doc.base ? [] : whole.takers(of.name[node]).slice(0, 3);
-    const parts = [of.packageOf(node), source && placed(source), lines,
+    const told = [of.packageOf(node), source && placed(source), lines,
       takers.length > 0 && `waits in ${takers.map(([name, part]) =>
         `${shorten(name, 40)} ${percent(part, 1)}`).join(', ')}`,
-      on === flame && whole.everywhere(of.name[node])].filter(Boolean);
-    $('numbers').replaceChildren(...parts.flatMap((part, i) =>
-      i > 0 ? [' · ', part] : [part]));
+      on === flame && whole.everywhere(of.name[node])].flatMap(part =>
+      part ? [' · ', part] : []).slice(1);
+    $('numbers').replaceChildren(...told);
     $('numbers').title = source;
     say(`${of.nameOf(node)}. ${lines}`);
   }
 
   /* A place in the source, as a link if the service's repository is known. */
+  /** @type {Placed} */
   function placed(place, text = place) {
     const href = linked(place);
     return href ? element('a', text, { href, title: `${place}\n${href}`,
       target: '_blank', rel: 'noopener noreferrer' }) : text;
   }
 
+  /** @param {string} text */
   const say = text => { $('live').textContent = text; };
 
+  /** @param {string} text */
   function toast(text) {
-    clearTimeout(toast.timer);
+    clearTimeout(toastTimer);
     $('toast').textContent = text;
-    toast.timer = setTimeout(() => { $('toast').textContent = ''; }, TOAST_MS);
+    toastTimer = setTimeout(() => { $('toast').textContent = ''; }, TOAST_MS);
   }
 
   /* The clipboard is refused to sandboxed and plain-http pages; a selection
    * can still be copied there. Failing both, the reader copies it by hand. */
+  /** @param {string} text @param {string} what */
   async function copy(text, what) {
     try {
       await navigator.clipboard.writeText(text);
       return toast(`${what} copied`);
     } catch (e) {
       const area = element('textarea', text, { class: 'unseen' });
-      const before = document.activeElement;
-      $('profile').append(area);
+      const before = /** @type {HTMLElement} */ (document.activeElement);
+      root.append(area);
       area.select();
       const done = document.execCommand('copy');
       area.remove();
@@ -657,11 +784,12 @@ function openPage(doc, address, fetched, linked = place => place && '') {
 
   function copyStack() {
     const { node, flame: on } = chosen;
-    const names = on !== flame ? sandwich.stack(node, on)
+    const names = on !== flame && sandwich ? sandwich.stack(node, on)
       : shown === turned ? tree.path(node).reverse() : tree.path(node);
     copy(names.join('\n'), 'Stack');
   }
 
+  /** @param {number} step */
   function nextMatch(step) {
     const on = inSandwich() ? chosen.flame : flame;
     const { tree: of, view: { first, end }, marks: found } = on;
@@ -675,6 +803,7 @@ function openPage(doc, address, fetched, linked = place => place && '') {
 
   /* --- keys, theme, start ------------------------------------------------- */
 
+  /** @type {Record<string, () => void>} */
   const KEYS = {
     Escape: takeBack,
     Backspace: zoomOut,
@@ -689,32 +818,34 @@ function openPage(doc, address, fetched, linked = place => place && '') {
     m: openMenuBelow,
     k: turnColors,
     o: turnOrder,
-    s: () => table.held ? around(table.held.dataset.name) : toSandwich(),
+    s: () => table.held?.dataset.name ? around(table.held.dataset.name)
+      : toSandwich(),
     v: () => set({ drawing: state.drawing === 'icicle' ? 'flame' : 'icicle' }),
     b: () => set({ drawing: 'bottomup' }),
     w: nextShape,
     f: () => {
       $('kinds').open = true;
-      $('kinds').querySelector('#found:not([hidden]) button, input').focus();
+      firstIn('kinds', '[part=found]:not([hidden]) button, input')?.focus();
     },
     t: () => set({ table: !state.table }),
     e: () => {
       $('export').open = true;
-      $('formats').querySelector('a, button').focus();
+      firstIn('formats', 'a, button')?.focus();
     },
     d: turnTheme,
   };
 
+  /** @param {KeyboardEvent} e */
   function onKey(e) {
-    if (e.ctrlKey || e.altKey || e.metaKey || document.querySelector(
-      'dialog[open]')) return;
-    const list = ['columns', 'kinds'].map($).find(l => l.open);
+    if (!isInUse(root) || e.ctrlKey || e.altKey || e.metaKey ||
+        document.querySelector('dialog[open]')) return;
+    const list = DROPPED.find(part => $(part).open);
     if (e.key === 'Escape' && list) {
-      list.open = false;
-      return list.firstElementChild.focus();
+      $(list).open = false;
+      return focusSummary(list);
     }
-    if (e.target !== $('search') &&
-        e.target.matches?.('input, select, textarea')) return;
+    if (e.target !== $('search') && e.target instanceof Element &&
+        e.target.matches('input, select, textarea')) return;
     if (e.key === 'Escape' && $('export').open) return closeExport(true);
     if (e.target === $('search')) {
       if (e.key === 'Enter') nextMatch(e.shiftKey ? -1 : 1);
@@ -728,9 +859,23 @@ function openPage(doc, address, fetched, linked = place => place && '') {
     KEYS[e.key]();
   }
 
+  /** @param {typeof DROPPED[number] | 'export'} part */
+  const focusSummary = part => firstIn(part, 'summary')?.focus();
+  /** @param {keyof Parts} part @param {string} selector */
+  const firstIn = (part, selector) =>
+    /** @type {HTMLElement | null} */ ($(part).querySelector(selector));
+
+  /* From now on, keys are for this graph. */
+  const leaveKeys = () => { opened = opened.filter(other => other !== root); };
+  const use = () => {
+    leaveKeys();
+    opened.push(root);
+  };
+
+  /** @param {boolean} focus */
   function closeExport(focus) {
     $('export').open = false;
-    if (focus) $('export').firstElementChild.focus();
+    if (focus) focusSummary('export');
   }
 
   function repaint() {
@@ -741,11 +886,13 @@ function openPage(doc, address, fetched, linked = place => place && '') {
   }
 
   /* The reason why there is nothing to draw; empty if there is something. */
+  /** @param {AnyDoc} doc */
   function emptiness(doc) {
     if (!doc) return 'The data of this page is damaged.';
     const total = Math.max(doc.total, doc.base ? doc.base.total : 0);
     if (total > 0 && doc.depth.length > 1) return '';
-    const { reasons = [] } = doc.base ? {} : doc.quality;
+    const { reasons = [] } = doc.base ? /** @type {Doc['quality']} */ ({})
+      : doc.quality;
     if (reasons.length > 0)
       return `This profile is empty: ${visible(reasons.join('; '))}.`;
     const time = quantity(doc.durationMs * 1e6, 'nanoseconds');
@@ -755,11 +902,16 @@ function openPage(doc, address, fetched, linked = place => place && '') {
 
   function listen() {
     const { signal } = ended;
-    const on = (id, event, action) => $(id).addEventListener(event, action);
+    /**
+     * @param {keyof Parts} part @param {string} event
+     * @param {(e: Event) => void} action
+     */
+    const on = (part, event, action) => $(part).addEventListener(event, action);
     on('search', 'input', () => set({ query: $('search').value }));
     on('reset', 'click', reset);
     for (const button of $('found').querySelectorAll('button'))
-      button.addEventListener('click', () => leaveOutFound(button.value));
+      button.addEventListener('click', () =>
+        leaveOutFound(/** @type {What} */ (button.value)));
     on('icicle', 'click', () => set({ drawing: 'icicle' }));
     on('flame', 'click', () => set({ drawing: 'flame' }));
     on('bottomup', 'click', KEYS.b);
@@ -770,14 +922,16 @@ function openPage(doc, address, fetched, linked = place => place && '') {
     on('help', 'click', KEYS['?']);
     on('copy', 'click', copyName);
     on('copy-stack', 'click', copyStack);
+    for (const event of ['focusin', 'pointerdown'])
+      root.addEventListener(event, use, { signal });
     document.addEventListener('keydown', onKey, { signal });
     document.addEventListener('stoker-theme', repaint, { signal });
     document.addEventListener('click', e => {
-      if (!$('export').contains(e.target)) closeExport(false);
-      for (const id of ['columns', 'kinds'])
-        if (!$(id).contains(e.target)) $(id).open = false;
-      if (!$('menu').contains(e.target) && e.target !== $('more-actions'))
-        closeMenu();
+      const at = /** @type {Node} */ (e.target);
+      if (!$('export').contains(at)) closeExport(false);
+      for (const part of DROPPED)
+        if (!$(part).contains(at)) $(part).open = false;
+      if (!$('menu').contains(at) && at !== $('more-actions')) closeMenu();
     }, { signal });
     $('menu').addEventListener('keydown', menuKey);
     on('more-actions', 'click', openMenuBelow);
@@ -787,6 +941,7 @@ function openPage(doc, address, fetched, linked = place => place && '') {
   /* --- the columns of the table ------------------------------------------- */
 
   /* Those that exist, in their order; all of two profiles. */
+  /** @param {string[]} wanted */
   function chosenColumns(wanted) {
     return Object.keys(COLUMNS).filter(column => wanted.includes(column) ||
       doc.base && USUAL.includes(column));
@@ -798,7 +953,7 @@ function openPage(doc, address, fetched, linked = place => place && '') {
   }
 
   function listenToColumns() {
-    $('columns').lastElementChild.replaceChildren(
+    $('columns').lastElementChild?.replaceChildren(
       ...Object.entries(COLUMNS).map(([column, text]) => {
         const li = element('li', ''), label = element('label', '');
         const box = element('input', '', { type: 'checkbox', value: column });
@@ -815,27 +970,34 @@ function openPage(doc, address, fetched, linked = place => place && '') {
   /* --- the width of the table --------------------------------------------- */
 
   /* px: a width; 0: the usual one */
+  /** @param {number} px */
   function widen(px) {
-    const all = $('divider').parentElement.clientWidth;
+    const { clientWidth: all = 0 } = $('divider').parentElement ?? {};
     tableWidth = px && Math.max(LEAST_TABLE_PX,
       Math.min(px, all - LEAST_GRAPH_PX));
     $('top').style.flexBasis = tableWidth ? tableWidth + 'px' : '';
     $('divider').setAttribute('aria-valuenow',
-      Math.round(100 * $('top').offsetWidth / (all || 1)));
+      String(Math.round(100 * $('top').offsetWidth / (all || 1))));
   }
 
   function listenToDivider() {
     const divider = $('divider');
-    const on = (event, action) => divider.addEventListener(event, action);
+    /**
+     * @param {string} event
+     * @param {(e: PointerEvent & KeyboardEvent) => void} action
+     */
+    const on = (event, action) => divider.addEventListener(event,
+      /** @type {(e: Event) => void} */ (action));
     on('pointerdown', e => divider.setPointerCapture(e.pointerId));
     on('pointermove', e => {
       if (divider.hasPointerCapture(e.pointerId))
-        widen(divider.parentElement.getBoundingClientRect().right - e.clientX);
+        widen($('top').getBoundingClientRect().right - e.clientX);
     });
     on('pointerup', () => showTable());
     on('dblclick', () => widen(0));
     on('keydown', e => {
-      const step = { ArrowLeft: STEP_PX, ArrowRight: -STEP_PX }[e.key];
+      const step = e.key === 'ArrowLeft' ? STEP_PX
+        : e.key === 'ArrowRight' ? -STEP_PX : 0;
       if (!step) return;
       e.preventDefault();
       widen($('top').offsetWidth + step);
@@ -843,37 +1005,40 @@ function openPage(doc, address, fetched, linked = place => place && '') {
     });
   }
 
-  const pane = id => ({ scroll: $(id), canvas: $(id).firstElementChild,
-    spacer: $(id).lastElementChild, tip: $('tip') });
+  /** @param {'scroll' | 'callers' | 'callees'} part @returns {Pane} */
+  const pane = part => ({ scroll: $(part), tip: $('tip'),
+    canvas: /** @type {HTMLCanvasElement} */ ($(part).firstElementChild),
+    spacer: /** @type {HTMLElement} */ ($(part).lastElementChild) });
 
   function begin() {
     if (doc) drawAbout();
     const why = emptiness(doc);
-    $('profile').classList.toggle('empty', Boolean(why));
+    root.classList.toggle('empty', Boolean(why));
     $('notice').textContent = why;
     $('notice').hidden = !why;
     if (why) return;
     source = whole = shown = tree = doc.base ? new DiffTree(doc) : new Tree(doc);
-    if (doc.base) beginDiff();
+    if (doc.base) beginDiff(doc);
     flame = new Flame(pane('scroll'), tree, { choose: pick, zoom,
-      menu: (node, x, y) => openMenu(x, y) });
+      menu: (_, x, y) => openMenu(x, y) });
     table = new Table({
       title: $('top-title'), body: $('rows'), more: $('more'),
-      heads: [...document.querySelectorAll('#top th')],
+      heads: [...$('top').querySelectorAll('th')],
       colorOf: (name, isTotal) => flame.fills.name(name, isTotal), placed,
     }, tree, { select, order });
     if (fetched && !doc.base) lines = new Lines({ section: $('lines'),
       title: $('lines-title'), close: $('lines-close'), body: $('lines-rows'),
-      choice: [...$('lines-choice').children], note: $('lines-note'), placed },
-    (format, fn) => fetched(addressOf(address, format, state.filters,
-      [['function', fn]])), { close: () => turnLines(),
+      choice: [...$('lines-choice').querySelectorAll('button')], note: $('lines-note'), placed },
+    (format, fn) => /** @type {Promise<Listing>} */ (fetched(addressOf(address,
+      format, state.filters, [['function', fn]]))), { close: () => turnLines(),
       choose: what => set({ lines: what }) });
-    state = {};
+    state = /** @type {State} */ ({}); /* all of it differs */
     chosen = { node: 0, flame };
     flame.resize();
     set(recall(), '');
     widen(tableWidth);
     flame.paint();
+    opened.unshift(root);
     listen();
     listenToDivider();
     listenToColumns();
@@ -883,10 +1048,11 @@ function openPage(doc, address, fetched, linked = place => place && '') {
    * Shows newer data of the same kind: zoom, search, selection, scrolling and
    * focus stay. Returns false if it cannot, and the page has to be opened anew.
    */
+  /** @param {AnyDoc} newer @param {string} at */
   function renew(newer, at) {
     if (!whole || doc.base || newer.base || emptiness(newer)) return false;
     const path = chosen.flame === flame ? tree.path(chosen.node) : [];
-    const panes = [...document.querySelectorAll('.profile .pane, .rows')];
+    const panes = [...root.querySelectorAll('.pane, .rows')];
     const scrolled = panes.map(e => e.scrollTop);
     doc = newer;
     address = at;
@@ -894,7 +1060,7 @@ function openPage(doc, address, fetched, linked = place => place && '') {
     source = whole = new Tree(doc);
     turned = shown = undefined;
     if (sandwich) sandwich.tree = whole;
-    state = {};
+    state = /** @type {State} */ ({});
     set(recall(), '');
     if (path.length > 0) choose(tree.find(path));
     panes.forEach((e, i) => { e.scrollTop = scrolled[i]; });
@@ -907,8 +1073,9 @@ function openPage(doc, address, fetched, linked = place => place && '') {
     if (whole) choose(chosen.node, chosen.flame);
   }
 
-  return { tree, flame, renew, relink, sandwich: () => sandwich,
-    close: () => { ended.abort(); holdTable(); } };
+  return { get tree() { return tree; }, get flame() { return flame; }, renew,
+    relink, sandwich: () => sandwich,
+    close: () => { ended.abort(); leaveKeys(); holdTable(); } };
 }
 
 export { openPage };

@@ -5,7 +5,7 @@
 import { clock, local, matcher, originOf, packageColor, percent, quantity,
   shorten } from './text.js';
 import { NARROW_PX, Tree } from './model.js';
-import { bottomUp, callees, callers, filtered } from './sandwich.js';
+import { bottomUp, callees, callers, filtered } from './merge.js';
 import { beginTheme, isDark, turnTheme } from './theme.js';
 import { openPage } from './page.js';
 
@@ -17,20 +17,25 @@ const isServed = () => /^https?:$/.test(location.protocol) &&
 
 function readData() {
   try {
-    return JSON.parse(document.getElementById('data').textContent);
+    return JSON.parse(/** @type {HTMLElement} */ (
+      document.getElementById('data')).textContent);
   } catch (e) {
     return null;
   }
 }
 
-const button = document.getElementById('theme');
-button.addEventListener('click', turnTheme);
+const root = /** @type {HTMLElement} */ (document.querySelector('.profile'));
+const button = root.querySelector('[part=theme]');
+button?.addEventListener('click', turnTheme);
 document.addEventListener('stoker-theme', () =>
-  button.setAttribute('aria-pressed', isDark()));
+  button?.setAttribute('aria-pressed', String(isDark())));
 beginTheme();
+const data = readData();
+if (data) document.title = `${data.title || data.service} · Stoker`;
 /* For use in the browser's console. */
-globalThis.stoker = { clock, local, matcher, originOf, packageColor, percent,
-  quantity, shorten, NARROW_PX, Tree, bottomUp, callees, callers, filtered,
-  ...openPage(readData(), isServed() ? location.href : '') };
+Object.assign(globalThis, { stoker: { clock, local, matcher, openPage, originOf,
+  packageColor, percent, quantity, shorten, NARROW_PX, Tree, bottomUp, callees,
+  callers, filtered, ...openPage(root, data,
+    { address: isServed() ? location.href : '' }) } });
 /* The time from the start of navigation to the first picture. */
 document.body.dataset.paintMs = performance.now().toFixed(1);

@@ -1,12 +1,16 @@
 /*
  * Formats names, numbers and colours for people. Pure functions.
  */
+/** @import { Test } from './types' */
+
 /* Control and bidirectional characters could make a name look like another. */
 const UNSEEN =
   /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2066-\u2069]/g;
+/** @param {string} s */
 const visible = s => s.replace(UNSEEN, '\ufffd');
 
 /* The last part of a path. */
+/** @param {string} path */
 const lastPart = path => path.slice(path.lastIndexOf('/') + 1);
 
 /*
@@ -14,17 +18,21 @@ const lastPart = path => path.slice(path.lastIndexOf('/') + 1);
  * literal text, because `foo(int)` is both. error says why a query is only
  * literal.
  */
+/** @param {string} query */
 function matcher(query) {
   const text = query.toLowerCase();
+  /** @type {Test} */
   const plain = s => s.toLowerCase().includes(text);
   try {
     const re = new RegExp(query, 'i');
-    return { test: s => re.test(s) || plain(s), error: '' };
+    return { test: /** @type {Test} */ (s => re.test(s) || plain(s)),
+      error: '' };
   } catch (e) {
     return { test: plain, error: 'not a regular expression, taken as text' };
   }
 }
 
+/** @type {Record<string, [number, string][]>} */
 const SCALES = {
   nanoseconds: [[6e10, 'min'], [1e9, 's'], [1e6, 'ms'], [1e3, 'µs'],
     [1, 'ns']],
@@ -32,14 +40,16 @@ const SCALES = {
     [2 ** 10, 'KiB'], [1, 'B']],
 };
 
+/** @param {number} v @param {string} [unit] */
 function quantity(v, unit) {
-  for (const [size, name] of SCALES[unit] || [])
+  for (const [size, name] of SCALES[unit ?? ''] || [])
     if (Math.abs(v) >= size || size === 1)
       return (v / size).toFixed(size === 1 ? 0 : 2) + ' ' + name;
   const n = v.toLocaleString('en');
   return unit && unit !== 'count' ? n + ' ' + unit : n;
 }
 
+/** @param {number} v @param {number} of */
 function percent(v, of) {
   const p = of > 0 ? 100 * v / of : 0;
   return (p > 0 && p < 0.01 ? '<0.01' : p.toFixed(p < 9.995 ? 2 : 1)) + '%';
@@ -53,6 +63,7 @@ const PIECES =
  * Folds template arguments and parameters, which make up most of a long
  * C++ name, but not `operator<`, `(anonymous namespace)` or Go's `.(*T)`.
  */
+/** @param {string} name */
 function fold(name) {
   let out = '', deep = 0;
   for (const piece of name.match(PIECES) || []) {
@@ -71,6 +82,7 @@ function fold(name) {
  * Shortens Rust's `<Type as Trait>::f` to a function of the type, and drops the
  * hash at the end of a name.
  */
+/** @param {string} name */
 function unqualified(name) {
   const s = name.replace(/::h[0-9a-f]{16}$/, '');
   let deep = 0, end = 0;
@@ -98,6 +110,7 @@ const OFFSET = /\+0x[0-9a-f]+$/;
  * end. An offset means nothing without its file, so the beginning of the file
  * is kept.
  */
+/** @param {string} name @param {number} max */
 function shorten(name, max) {
   if (name.length <= max) return name;
   let s = fold(unqualified(name));
@@ -113,6 +126,7 @@ function shorten(name, max) {
 }
 
 /* FNV-1a: a package has the same colour in every profile. */
+/** @param {string} s */
 function hash(s) {
   let h = 0x811c9dc5;
   for (let i = 0; i < s.length; i++)
@@ -125,12 +139,14 @@ function hash(s) {
  * OKLCH to sRGB: equal lightness reads equally well in every hue, which
  * HSL's does not. Source: bottosson.github.io/posts/oklab
  */
+/** @param {number} light @param {number} chroma @param {number} degrees */
 function oklch(light, chroma, degrees) {
   const a = chroma * Math.cos(degrees * Math.PI / 180);
   const b = chroma * Math.sin(degrees * Math.PI / 180);
   const l = (light + 0.3963377774 * a + 0.2158037573 * b) ** 3;
   const m = (light - 0.1055613458 * a - 0.0638541728 * b) ** 3;
   const s = (light - 0.0894841775 * a - 1.2914855480 * b) ** 3;
+  /** @param {number} v */
   const byte = v => Math.round(255 * Math.min(1, Math.max(0,
     v <= 0.0031308 ? 12.92 * v : 1.055 * v ** (1 / 2.4) - 0.055)));
   return `rgb(${byte(4.0767416621 * l - 3.3077115913 * m + 0.2309699292 * s)
@@ -139,6 +155,10 @@ function oklch(light, chroma, degrees) {
 }
 
 /* Functions of one package share a hue and differ a little in lightness. */
+/**
+ * @param {string} pkg @param {string} name @param {number} light
+ * @param {number} chroma
+ */
 function packageColor(pkg, name, light, chroma) {
   const shade = (hash(name) % 7 - 3) / 150;
   return oklch(light + shade, chroma, hash(pkg) % 360);
@@ -164,6 +184,10 @@ const FILE_OF_GO = /\/go[^/]*\/([^/]+\/){0,2}src\//;
 const NAME_OF_RUNTIME =
   /^([\w.<>]+ )?(java|javax|jdk|sun|com\.sun)\.|^<?(std|core|alloc)::/;
 
+/**
+ * @param {string} pkg @param {string} name @param {string} file
+ * @returns {keyof typeof ORIGINS}
+ */
 function originOf(pkg, name, file) {
   const base = pkg.replace(/^.*\//, '');
   if (OF_KERNEL.test(pkg)) return 'kernel';
@@ -178,34 +202,46 @@ function originOf(pkg, name, file) {
 }
 
 const ORIGIN_HUES = { own: 60, library: 245, runtime: 320, kernel: 0 };
+/**
+ * @param {keyof typeof ORIGINS} kind @param {string} name @param {number} light
+ * @param {number} chroma
+ */
 const originColor = (kind, name, light, chroma) => oklch(
   light + (hash(name) % 7 - 3) / 150, kind === 'kernel' ? 0.008 : chroma,
   ORIGIN_HUES[kind]);
 
 /* An RFC 3339 time in the browser's time zone, which it names, and in UTC. */
+/** @type {Intl.DateTimeFormatOptions} */
 const TIME = { year: 'numeric', month: 'short', day: 'numeric', hour: '2-digit',
   minute: '2-digit', second: '2-digit', hourCycle: 'h23' };
 const zoned = new Intl.DateTimeFormat(undefined,
   { ...TIME, timeZoneName: 'short' });
 const unzoned = new Intl.DateTimeFormat(undefined, TIME);
+/** @param {string} text */
 const local = text => zoned.format(Date.parse(text));
+/** @param {string} text */
 const utc = text => text.replace('T', ' ').replace(/(\.\d+)?Z$/, ' UTC');
 
 /* Both, of a time or of a range, given in milliseconds; one of them in UTC. */
+/** @param {number} from @param {number} [to] */
 function clock(from, to = from) {
+  /** @param {number} ms */
   const at = ms => new Date(ms).toISOString().slice(11, 19);
   const zone = zoned.formatToParts(to).find(p => p.type === 'timeZoneName');
-  const text = `${unzoned.formatRange(from, to)} ${zone.value}`;
+  const text = `${unzoned.formatRange(from, to)} ${zone?.value}`;
   return new Date(to).getTimezoneOffset() === 0 ? text
     : `${text} (${to === from ? '' : `${at(from)} – `}${at(to)} UTC)`;
 }
 
 /* The kernel's symbols have kallsyms as their file. */
+/** @param {string} pkg */
 const packaged = pkg => pkg.replace(/^\[kernel.*\]$/, 'kernel');
 
 /* Names of the counts that profiles of a type have besides the value. */
+/** @type {Record<string, string>} */
 const COUNTED = { alloc: 'Allocations', memory: 'Objects in use',
   block: 'Waits', mutex: 'Waits', goroutine: 'Goroutines or threads' };
+/** @param {string} type */
 const counted = type => COUNTED[type] ?? 'Samples';
 
 export { visible, local, utc, clock, counted, matcher, packaged, lastPart,

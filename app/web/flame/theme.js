@@ -15,6 +15,7 @@ function keptTheme() {
   }
 }
 
+/** @param {boolean} dark */
 function setTheme(dark) {
   document.documentElement.dataset.theme = dark ? 'dark' : 'light';
   document.dispatchEvent(new Event('stoker-theme'));

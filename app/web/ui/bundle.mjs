@@ -29,7 +29,7 @@ const made = Object.fromEntries(Object.entries(metafile.outputs)
   .map(([path, o]) => [basename(o.entryPoint), basename(path)]));
 /* The elements that show a profile are taken from the page of a saved one. */
 const [, parts] = readFileSync('flame/page.html', 'utf8')
-  .match(/<main id="profile"[^>]*>([^]*)<\/main>/);
+  .match(/<main class="profile">([^]*)<\/main>/);
 const page = readFileSync('ui/index.html', 'utf8')
   .replace('@profile@', () => parts)
   .replace(/@([\w.]+)@/g, (all, name) => '/ui/assets/' + made[name]);

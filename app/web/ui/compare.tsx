@@ -2,7 +2,7 @@
  * Two profiles, or two ranges of time of a service: what costs more, and
  * whether that is more than chance. A side is the id of a profile, or FROM..TO.
  */
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { Band } from './chart';
 import { get, PROFILING, send } from './api';
 import type { PageProps } from './pages';
@@ -88,6 +88,7 @@ function Shown({ q, query }: { q: string; query: URLSearchParams }) {
   const link = async () => (await get<Pick<ProfileComparison | BaselineCheck,
     'links'>>(baseline ? checked(baseline, q)
     : `${PROFILING}/compare?${q}`)).links.diff;
+  const verdictAt = useRef<HTMLDivElement>(null);
   const only = labelsOf(query), isEmpty = doc.data === null;
   const part = (name: string) => query.get(name) ?? '';
   const [a, b, service, type] = ['a', 'b', 'service', 'type'].map(part);
@@ -123,10 +124,11 @@ function Shown({ q, query }: { q: string; query: URLSearchParams }) {
         norm: part('norm'), baseline }, left) + location.hash)} />
       {doc.data && <Share find={link} />}
     </nav>
-    <div id="verdict-at">{doc.data === undefined && !doc.error &&
+    <div class="verdict-at" ref={verdictAt}>{doc.data === undefined && !doc.error &&
       <Skeleton lines={1} />}
     </div>
-    {doc.data ? <Profile doc={doc.data} address={address} />
+    {doc.data ? <Profile doc={doc.data} address={address}
+      verdictAt={verdictAt} />
       : isEmpty ? <div role="alert">
         <Empty title={`No ${type} profile in one of the ranges`}>
           <p>Choose another range on the chart, or another comparison.</p>

@@ -27,7 +27,7 @@ const EVERYWHERE: [string, string][] = [
 ];
 
 /* The flame graph handles its keys itself. */
-const hasFlame = () => document.getElementById('profile') !== null;
+const hasFlame = () => document.querySelector('.page .profile') !== null;
 const field = () =>
   document.querySelector<HTMLElement>('.page input[type="search"]');
 
@@ -83,7 +83,7 @@ function FlameKeys() {
   useEffect(() => {
     const parts = document.getElementById('profile-parts');
     const list = (parts as HTMLTemplateElement).content.querySelector(
-      '#keys dl')!;
+      '[part=keys] dl')!;
     const copy = document.importNode(list, true);
     box.current!.append(copy);
     return () => copy.remove();

@@ -1,19 +1,13 @@
 /* One profile or two, drawn as in saved pages: app/web/flame. */
+import type { RefObject } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import { openPage } from '../flame/page.js';
+import type { AnyDoc } from '../flame/types';
 import { get, send } from './api';
 import { useSource } from './source';
 
 /* The API's reply for format=json or columns. */
-export type Doc = {
-  service: string;
-  type: string;
-  unit: string;
-  durationMs: number;
-  total: number;
-  totalSamples: number;
-  base?: object; /* of two profiles */
-};
+export type Doc = AnyDoc;
 
 const ARRAYS: Record<number, new (bytes: ArrayBuffer, at: number,
   n: number) => ArrayLike<number>> = { 1: Uint8Array, 2: Uint16Array,
@@ -46,37 +40,39 @@ async function columnsOf(reply: Response) {
 }
 
 /* address: the URL of the profile's other formats; isOld: another profile is
-   being loaded; version: the label of all that is shown. */
-export function Profile({ doc, address, isOld = false, version }: { doc: Doc;
-  address: string; isOld?: boolean; version?: string }) {
+   being loaded; version: the label of all that is shown; verdictAt: where the
+   verdict of a comparison is shown instead. */
+export function Profile({ doc, address, isOld = false, version, verdictAt }: {
+  doc: Doc; address: string; isOld?: boolean; version?: string;
+  verdictAt?: RefObject<HTMLElement | null> }) {
   const box = useRef<HTMLDivElement>(null);
   const open = useRef<ReturnType<typeof openPage>>(undefined);
   const source = useSource(doc.service, version), linked = useRef(source);
   linked.current = source;
   useLayoutEffect(() => {
-    const title = document.title;
     if (!open.current?.renew(doc, address)) {
       const parts = document.getElementById('profile-parts');
       open.current?.close();
       box.current!.replaceChildren(
         document.importNode((parts as HTMLTemplateElement).content, true));
-      open.current = openPage(doc, address, get,
-        (place: string) => linked.current(place));
+      open.current = openPage(box.current!, doc, { address, fetched: get,
+        linked: place => linked.current(place) });
+      const verdict = partOf(box.current!, 'verdict');
+      if (doc.base) verdictAt?.current?.replaceChildren(verdict);
     }
-    document.title = title;
-    addSpeedscope(doc, address);
-    /* a page may have a place above its charts for the verdict */
-    if (doc.base) document.getElementById('verdict-at')?.replaceChildren(
-      document.getElementById('verdict')!);
+    addSpeedscope(partOf(box.current!, 'formats'), doc, address);
   }, [doc]);
   useLayoutEffect(() => open.current?.relink(), [source('a:1')]);
   useLayoutEffect(() => () => open.current?.close(), []);
-  return <div id="profile" class="profile" ref={box} aria-busy={isOld} />;
+  return <div class="profile" ref={box} aria-busy={isOld} />;
 }
+
+const partOf = (root: HTMLElement, part: string) =>
+  root.querySelector(`[part=${part}]`)!;
 
 /* One more export, which saved pages lack: speedscope loads a profile from this
    server with the reader's session. It does not show comparisons. */
-function addSpeedscope(doc: Doc, address: string) {
+function addSpeedscope(formats: Element, doc: Doc, address: string) {
   if (doc.base) return;
   const a = document.createElement('a');
   const from = address + (address.includes('?') ? '&' : '?') +
@@ -88,5 +84,5 @@ function addSpeedscope(doc: Doc, address: string) {
   a.textContent = 'Open in speedscope';
   const item = document.createElement('li');
   item.append(a);
-  document.getElementById('formats')!.append(item);
+  formats.append(item);
 }

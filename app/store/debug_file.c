@@ -5,6 +5,7 @@
 #include "store/db/holding.h"
 #include "store/db/row.h"
 #include "store/quota.h"
+#include "store/symbolize.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -59,6 +60,71 @@ replace(struct store *s, const struct debug_file *f)
 	return rc == -ENOENT ? 0 : rc ?: drop(s, f->tenant, old);
 }
 
+/* A session, and where it was captured. */
+struct place {
+	char *tenant, *service, *host;
+};
+static const struct row_field place_fields[] = {
+	ROW_FIELD(place, tenant),
+	ROW_FIELD(place, service),
+	ROW_FIELD(place, host),
+};
+static const struct row_type place_type = ROW_TYPE(place, place_fields);
+
+static int
+ask(struct store *s, const struct place *of, const char *session)
+{
+	CLEANUP_DEBUG_FILE_USES struct debug_file_uses l = {0};
+	CLEANUP_FREE char *host = NULL;
+	int rc = debug_file_of_session(s, of->tenant, session, &l);
+
+	if (rc || !l.n)
+		return rc;
+	return symbolize_host(s, of->tenant, of->service, of->host, &host)
+	               ?: symbolize_ask(s, of->tenant, session, host);
+}
+
+/* Queues a session, if there is a file for it, and a worker that can name
+ * it. */
+static int
+queue_session(struct store *s, const char *session)
+{
+	struct place of = {0};
+	int rc = row_one(s->db, &place_type, &of, SQL_SYMBOLIZE_OF,
+	                 ARGS(V(session)));
+
+	if (!rc)
+		rc = ask(s, &of, session);
+	row_done(&place_type, &of);
+	return rc == -ENOENT ? 0 : rc;
+}
+
+struct wanting {
+	char *id;
+};
+static const struct row_field wanting_fields[] = {ROW_FIELD(wanting, id)};
+static const struct row_type wanting_type = ROW_TYPE(wanting, wanting_fields);
+
+struct wanting_list {
+	struct wanting *items;
+	size_t n;
+};
+
+/* Queues sessions that want the file and were never queued. */
+static int
+queue_new(struct store *s, const struct debug_file *f)
+{
+	struct wanting_list l = {0};
+	int rc = ROW_LIST(s->db, &wanting_type, &l, SQL_DEBUG_FILE_NEW_SESSIONS,
+	                  ARGS(V(f->tenant), V(f->build_id), V(f->go_id),
+	                       V(f->htlhash), V((int64_t)DEBUG_FILE_SESSIONS)));
+
+	for (size_t i = 0; i < l.n && !rc; i++)
+		rc = queue_session(s, l.items[i].id);
+	row_free_all(&wanting_type, l.items, l.n);
+	return rc;
+}
+
 /* Queues again what the file may name. */
 static int
 queue(struct store *s, const struct debug_file *f)
@@ -71,7 +137,7 @@ queue(struct store *s, const struct debug_file *f)
 		rc = db_run(s->db, SQL_DEBUG_FILE_SESSIONS,
 		            ARGS(V(f->tenant), V(f->build_id), V(f->go_id),
 		                 V(f->htlhash)));
-	return rc < 0 ? rc : 0;
+	return rc < 0 ? rc : queue_new(s, f);
 }
 
 static int
@@ -104,12 +170,16 @@ debug_file_add(struct store *s, const struct debug_file *f,
 }
 
 int
-debug_file_want(struct store *s, const char *session, const char *build_id)
+debug_file_want(struct store *s, const char *session,
+                const char *const *build_ids, size_t n)
 {
-	int rc = db_run(s->db, SQL_SESSION_BUILD_ADD,
-	                ARGS(V(session), V(build_id)));
+	int rc = 0;
 
-	return rc < 0 ? rc : 0;
+	for (size_t i = 0; i < n && i < DEBUG_FILE_WANTED && rc >= 0; i++)
+		if (strlen(build_ids[i]) <= DEBUG_FILE_ID_MAX)
+			rc = db_run(s->db, SQL_SESSION_BUILD_ADD,
+			            ARGS(V(session), V(build_ids[i])));
+	return rc < 0 ? rc : n ? queue_session(s, session) : 0;
 }
 
 /* --- reading -------------------------------------------------------------- */

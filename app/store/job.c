@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "session_private.h"
 #include "store/db/row.h"
+#include "store/debug_file.h"
 #include "store/quota.h"
 
 #include <errno.h>
@@ -272,7 +273,10 @@ finish(struct store *s, const struct job_ref *j, const struct job_end *end)
 	                            V(j->attempt))));
 
 	if (!rc && end->result)
-		rc = session_store_result(s, j->session, end->result);
+		rc = session_store_result(s, j->session, end->result)
+		             ?: debug_file_want(s, j->session,
+		                                end->result->unnamed,
+		                                end->result->nunnamed);
 	if (!rc && end->blob)
 		rc = session_store_blob(s, j->session, end->blob);
 	if (!rc && end->timeline)

@@ -84,8 +84,9 @@ add_module(struct store *s, const char *tenant, const char *service,
 {
 	CLEANUP_FREE char *host = NULL;
 	uint64_t by = names_shift(place->start);
-	int rc = room->modules-- > 0 ? symbolize_host(s, tenant, service, &host)
-	                             : -ENOENT;
+	int rc = room->modules-- > 0
+	                 ? symbolize_host(s, tenant, service, "", &host)
+	                 : -ENOENT;
 
 	if (rc)
 		return rc;

@@ -40,11 +40,11 @@ symbolize_get(struct store *s, const char *tenant, const char *session,
 
 int
 symbolize_host(struct store *s, const char *tenant, const char *service,
-               char **out)
+               const char *captured_by, char **out)
 {
 	CLEANUP_ROWS struct db_rows rows = {0};
 	int rc = db_query(s->db, SQL_SYMBOLIZE_HOST,
-	                  ARGS(V(tenant), V(service)), &rows);
+	                  ARGS(V(captured_by), V(tenant), V(service)), &rows);
 
 	if (!rc)
 		rc = db_next(&rows);

@@ -90,20 +90,20 @@ report(const struct quality *q, int summary)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_REPLY);
 	CLEANUP_BUF struct buf lines = BUF_INIT(BUF_MAX_SMALL);
-	CLEANUP_JSON json_t *top = NULL;
+	CLEANUP_JSON json_t *read = NULL;
 	int rc = lseek(summary, 0, SEEK_SET) ? -errno : 0;
 
 	if (!rc)
 		rc = fd_read_all(summary, &text);
 	if (rc)
 		return rc;
-	top = json_loadb(text.p, text.len, 0, NULL);
-	if (!top)
+	read = json_loadb(text.p, text.len, 0, NULL);
+	if (!read)
 		return -EBADMSG;
 	quality_text(q, &lines);
 	puts("quality");
 	fputs(buf_str(&lines), stdout);
-	print_top(top);
+	print_top(json_object_get(read, "top"));
 	return fflush(stdout) ? -errno : 0;
 }
 

@@ -1,11 +1,12 @@
 /*
  * Names for the functions of a stored profile: of a capture, from debug files
- * that came to the host later; of an upload, from files of the host.
+ * that came to the host later or that a client pushed; of an upload, from files
+ * of the host, too.
  *
- * A profile keeps the build-id and address of each frame without a name. Once a
- * debug file with that build-id exists, all functions of the module are looked
- * up again, since the file also has inlined calls and lines. Samples keep their
- * rows.
+ * A profile keeps the build-id and address of each frame without a name. Once
+ * the host has a debug file with that build-id, all functions of the module are
+ * looked up again, since the file also has inlined calls and lines; a pushed
+ * file names those that have no name. Samples keep their rows.
  */
 #pragma once
 
@@ -79,14 +80,18 @@ struct rename_files {
 };
 #define RENAME_MAX_PIDS 64
 
-/* Opens the pushed file for mappings with a build-id. NULL: there is none. Owns
- * the caller elf_free()s it; *from is set, and borrowed. */
+/*
+ * Opens the pushed file for mappings with a build-id; NULL without one.
+ *   Owns     the result is the caller's; elf_free() it. *from is borrowed
+ */
 struct elf_image *
 rename_open_pushed(const struct rename_files *files, const char *wanted,
                    struct rename_pushed **from);
 /*
- * As rename_by(), from the host's debug files and what was pushed; in is a
- * decoded profile of capture_profile(), whose samples keep their rows.
+ * As rename_by(), from the host's debug files and pushed ones.
+ *
+ *   Shape    in is a capture as it was stored. Its timeline refers to samples
+ *            by their numbers, so each sample keeps its number
  */
 MUST_CHECK int
 rename_profile(const struct host *host, struct symbols_cache *symbols,

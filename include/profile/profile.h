@@ -228,5 +228,20 @@ bool profile_is_named(const struct profile *p, uint32_t location);
 /* Counts which of the p->nstack locations of all stacks have a name. Returns 0
  * or -ENOMEM. */
 MUST_CHECK int profile_count_named(const struct profile *p, uint32_t *out);
+
+#define PROFILE_MAX_UNNAMED 62
+
+/* The build-ids of programs that have frames without names. */
+struct profile_unnamed {
+	const char *build_ids[PROFILE_MAX_UNNAMED];
+	uint32_t n;
+};
+/*
+ * Lists them; those past PROFILE_MAX_UNNAMED are left out.
+ *   Owns     texts are those of p
+ *   Errors   -ENOMEM
+ */
+MUST_CHECK int
+profile_list_unnamed(const struct profile *p, struct profile_unnamed *out);
 /* Returns the last part of the mapping's path; "" if there is no mapping. */
 const char *profile_module(const struct profile *p, uint32_t location);

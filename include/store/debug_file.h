@@ -1,6 +1,6 @@
 /*
  * Debug files that clients push, by build-id: they name frames of profiles that
- * were pushed or uploaded without names.
+ * were pushed, uploaded or captured without names.
  *
  * A file belongs to a tenant, and names no frame of another one. The API stores
  * its bytes as they came; a child of the analyser is the first to parse them,
@@ -9,7 +9,8 @@
  * pushes the file names them.
  *
  * A new file queues again what it may name: modules of pushed frames
- * (store/names.h), and profiles that want its build-id.
+ * (store/names.h), and profiles that want its build-id, the newest
+ * DEBUG_FILE_SESSIONS of those that nobody has asked for yet.
  */
 #pragma once
 
@@ -19,6 +20,8 @@
 #define DEBUG_FILE_ID_MAX  200 /* characters of an identifier */
 #define DEBUG_FILE_REFUSED "refused"
 #define DEBUG_FILE_WANTED  62 /* build-ids of a session that are kept */
+
+#define DEBUG_FILE_SESSIONS 1000
 
 struct debug_file {
 	char *id, *tenant, *name;
@@ -68,9 +71,13 @@ debug_file_delete(struct store *s, const char *tenant, const char *id);
 MUST_CHECK int
 debug_file_retain(struct store *s, int64_t max_bytes, int64_t max_age_ms);
 
-/* Records that a session has frames without names of a program. */
-MUST_CHECK int
-debug_file_want(struct store *s, const char *session, const char *build_id);
+/*
+ * Records the programs of which a session has frames without names, in the
+ * caller's transaction: DEBUG_FILE_WANTED of n at most. If the tenant has a
+ * file of one of them, the session is queued to be named.
+ */
+MUST_CHECK int debug_file_want(struct store *s, const char *session,
+                               const char *const *build_ids, size_t n);
 
 /* --- the worker's side ---------------------------------------------------- */
 

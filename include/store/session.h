@@ -39,6 +39,10 @@ struct session_result {
 	double rate;               /* per second, achieved */
 	const char *top_functions; /* JSON array */
 	const char *quality;       /* JSON object */
+	/* Build-ids of programs that have frames without names: job_finish()
+	 * records them with debug_file_want(). */
+	const char *const *unnamed;
+	size_t nunnamed;
 };
 
 struct session {

@@ -1,7 +1,7 @@
 /*
- * Requests to symbolize stored profiles again: clients make them, and the
- * worker of the host that captured the profile serves them. An upload that has
- * addresses without names is symbolized by a worker that shares the store.
+ * Requests to symbolize stored profiles again. Clients make them, and debug
+ * files that are pushed (store/debug_file.h). A worker that shares the store
+ * serves them: that of the host which captured the profile, if it is one.
  *
  * The new profile replaces the old one in the transaction that ends the work.
  * Claiming raises the attempt, which every later write names, as with jobs. A
@@ -29,16 +29,19 @@ struct symbolize {
 
 void symbolize_done(struct symbolize *y);
 /*
- * Finds the host that names uploads of a service.
+ * Finds the host that names a profile of a service.
+ *   Shape    captured_by: the host that captured it, which is preferred; "":
+ *            none
  *   Owns     *out is the caller's; free() it
  *   Errors   -ENOENT no worker shares the store
  */
-MUST_CHECK int symbolize_host(struct store *s, const char *tenant,
-                              const char *service, char **out);
+MUST_CHECK int
+symbolize_host(struct store *s, const char *tenant, const char *service,
+               const char *captured_by, char **out);
 /*
  * Queues a request, unless one is queued or running.
- *   Shape    host: the one that names it, if it is an upload; else ""
- *   Errors   -ENOENT no such session, or no host for it
+ *   Shape    host: the one that names it
+ *   Errors   -ENOENT no such session
  */
 MUST_CHECK int symbolize_ask(struct store *s, const char *tenant,
                              const char *session, const char *host);

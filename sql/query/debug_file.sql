@@ -82,6 +82,16 @@ WHERE session IN
      (b.build_id = $2 OR (b.build_id = $3 AND $3 <> '') OR
       (b.build_id = $4 AND $4 <> '')));
 
+-- Sessions that nobody has asked for yet, the newest first.
+-- name: debug_file_new_sessions
+SELECT s.id FROM session s
+WHERE s.tenant = $1 AND s.id IN
+  (SELECT b.session FROM session_build b
+   WHERE b.build_id = $2 OR (b.build_id = $3 AND $3 <> '') OR
+     (b.build_id = $4 AND $4 <> ''))
+  AND NOT EXISTS (SELECT 1 FROM symbolize y WHERE y.session = s.id)
+ORDER BY s.created_ms DESC, s.id LIMIT CAST($5 AS BIGINT);
+
 -- name: session_build_add
 INSERT INTO session_build (session, build_id) VALUES ($1, $2)
 ON CONFLICT DO NOTHING;

@@ -1,24 +1,26 @@
--- The host that names an upload of a service: where the service runs, else
--- where a worker is alive.
+-- The host that names a profile of a service: the one that captured it, else
+-- where the service runs, else where a worker is alive. Only hosts that share
+-- the store can read what is stored. $1 is the host of a capture, or ''.
 -- name: symbolize_host
 SELECT w.host FROM worker w WHERE w.tenants = '*'
-ORDER BY CASE WHEN w.alive_until_ms > now_ms() THEN 0 ELSE 1 END,
+ORDER BY CASE WHEN w.host = $1 THEN 0 ELSE 1 END,
+  CASE WHEN w.alive_until_ms > now_ms() THEN 0 ELSE 1 END,
   CASE WHEN EXISTS (SELECT 1 FROM process p
-                    WHERE p.tenant = $1 AND p.service = $2
+                    WHERE p.tenant = $2 AND p.service = $3
                       AND p.host = w.host) THEN 0 ELSE 1 END,
   w.heartbeat_ms DESC, w.host
 LIMIT 1;
 
--- A request that is queued or running is unchanged. $1 is the host of an
--- upload.
+-- name: symbolize_of
+SELECT s.tenant, s.service, COALESCE(j.host, '') AS host
+FROM session s LEFT JOIN job j ON j.session = s.id WHERE s.id = $1;
+
+-- A request that is queued or running is unchanged.
 -- name: symbolize_ask
 INSERT INTO symbolize (session, host, state, error, attempt, tries, asked_ms,
                        ended_ms)
-SELECT s.id, CASE WHEN s.origin = 'upload' THEN $1 ELSE j.host END, 'queued',
-       '', 0, 0, now_ms(), 0
-FROM session s LEFT JOIN job j ON j.session = s.id
-WHERE s.id = $2 AND s.tenant = $3
-  AND CASE WHEN s.origin = 'upload' THEN $1 ELSE COALESCE(j.host, '') END <> ''
+SELECT s.id, $1, 'queued', '', 0, 0, now_ms(), 0
+FROM session s WHERE s.id = $2 AND s.tenant = $3
 ON CONFLICT (session) DO UPDATE SET
   host = excluded.host, state = 'queued', error = '', tries = 0,
   asked_ms = excluded.asked_ms, ended_ms = 0

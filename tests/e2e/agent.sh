@@ -14,7 +14,7 @@ install -m 755 "$STATE/bin/demo" "$STATE/bin/single"
 leave() {
   local code=$? name
   [ $code -eq 0 ] || tail -n 20 "$STATE"/log/{a,b}.log
-  for name in a b single; do process_stop "$name"; done
+  for name in a b single bare; do process_stop "$name"; done
   (exit $code)
   e2e_stop
 }
@@ -62,6 +62,27 @@ check a_profile_taken_on_a_host_opens_at_the_centre says matmul top_of "$first"
 check a_profile_taken_on_a_host_has_its_duration_and_samples jq -e '.durationSeconds == 2 and .quality.samplesKept > 0' <<<"$ended"
 empty() { [ "$(sqlite3 "$STATE/a/data/stoker.db" 'SELECT (SELECT COUNT(*) FROM agent_job) + (SELECT COUNT(*) FROM session)')" = 0 ]; }
 check nothing_of_a_capture_is_left_on_the_host wait_for 10 empty
+
+# A program without symbols, whose debug file only the centre has.
+gcc -O2 -g -fomit-frame-pointer -Wl,--build-id -o "$STATE/bare.whole" tests/targets/shares.c -lpthread
+strip -o "$STATE/bin/bare" "$STATE/bare.whole"
+background bare "$STATE/bin/bare" 600 2
+stoker_cli service add bare --exe "$STATE/bin/bare" >/dev/null
+check a_program_without_symbols_is_seen_on_its_hosts wait_for 20 runs_on bare a
+take() { api POST $P/start -H 'Content-Type: application/json' \
+  -d '{"service":"bare","profileType":"cpu","durationSeconds":1,"host":"a"}' | jq -r '.id // .'; }
+has_name() { api GET "$P/$1/flamegraph?format=folded" | grep -q 'main;spin;share_half \|;share_half '; }
+old=$(take)
+finished "$old" >/dev/null
+check a_capture_of_a_host_lacks_names says 'bare+0x' top_of "$old"
+stoker_cli debuginfo push "$STATE/bare.whole" >/dev/null
+check a_debug_file_that_was_pushed_names_a_capture_of_a_host wait_for 20 has_name "$old"
+new=$(take)
+finished "$new" >/dev/null
+check a_later_capture_of_a_host_is_named_as_well wait_for 20 has_name "$new"
+files_of_a() { sqlite3 "$STATE/a/data/stoker.db" 'SELECT COUNT(*) FROM debug_file'; }
+check a_host_gets_no_debug_files equal "$(files_of_a)" 0
+check a_capture_of_a_host_is_named_on_demand stoker_cli symbolize "$new"
 
 id=$(begin a 60)
 wait_for 30 running "$id"

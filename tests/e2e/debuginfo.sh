@@ -19,7 +19,7 @@ total() { merge "$1" | awk '{n += $NF} END {print n + 0}'; }
 files() { stoker_cli debuginfo list --json; }
 state_of() { files | jq -r --arg id "$1" '.[] | select(.buildId == $id) | .state'; }
 
-background bare "$bare" 60 2
+background bare "$bare" 600 2
 service bare "$bare" || exit 1
 old=$(start bare 1)
 finished "$old" >/dev/null
@@ -44,8 +44,14 @@ check a_pushed_file_names_an_earlier_upload wait_for 30 has_name "$sent"
 check a_pushed_file_names_what_was_pushed_to_ingest wait_for 30 shows pushed
 check a_pushed_file_names_what_opentelemetry_pushed wait_for 30 shows bare
 check names_from_a_pushed_file_keep_every_sample equal "$(total pushed)" "$before"
+check a_pushed_file_names_an_earlier_capture wait_for 30 has_name "$old"
 check a_capture_is_named_on_demand stoker_cli symbolize "$old"
-check a_capture_has_the_names_of_a_pushed_file has_name "$old"
+check a_capture_that_is_named_again_keeps_its_names has_name "$old"
+new=$(start bare 1)
+finished "$new" >/dev/null
+check a_later_capture_is_named_when_it_is_finished wait_for 30 has_name "$new"
+check a_named_capture_reports_its_names \
+  [ "$(api GET "$P/$new" | jq '.quality.framesNamed * 5 > .quality.frames * 4')" = true ]
 check a_file_that_names_is_used equal "$(state_of "$id")" used
 next=$(api POST "/api/v1/profiling/sessions?service=bare&type=cpu" --data-binary @"$STATE/bare.pb" | jq -r .id)
 check a_later_upload_is_named_at_once wait_for 10 has_name "$next"

@@ -135,16 +135,22 @@ look_up_kernel(const struct symtab *kernel, uint64_t address,
 	return name != NULL;
 }
 
-/* Looks up the code at a location again; 0: no more is known than before. */
+/* Looks up the code at a location again; 0: no more is known than before, or
+ * the location keeps its names. A client's file may say anything, so it names
+ * nothing that a worker has named. */
 static size_t
-look_up(struct renamer *r, const struct location *l, struct sym_frame *out)
+look_up(struct renamer *r, uint32_t at, struct sym_frame *out)
 {
+	const struct location *l = &r->in->locations[at];
 	const struct source *s;
 	size_t n;
 
 	if (l->mapping == PROFILE_NONE || !r->sources[l->mapping].known)
 		return 0;
 	s = &r->sources[l->mapping];
+	if ((r->ask->keeps_names || s->from.pushed) &&
+	    profile_is_named(r->in, at))
+		return 0;
 	if (s->from.kernel)
 		return look_up_kernel(s->from.kernel, l->address, out);
 	n = symbolizer_lookup(r->symbolizer, l->mapping,
@@ -161,8 +167,7 @@ add_location(struct renamer *r, uint32_t i)
 	const struct location *l = &r->in->locations[i];
 	struct sym_frame found[PROFILE_MAX_LINES];
 	struct line lines[PROFILE_MAX_LINES];
-	bool keep = r->ask->keeps_names && profile_is_named(r->in, i);
-	size_t now = keep ? 0 : look_up(r, l, found);
+	size_t now = look_up(r, i, found);
 	size_t n = now ? now : l->nlines;
 	uint32_t mapping = PROFILE_NONE;
 	int rc = n > PROFILE_MAX_LINES ? -E2BIG : 0;

@@ -38,6 +38,8 @@ struct result {
 	struct job_end end;
 	struct session_result is;
 	struct agent_times times;
+	struct profile *decoded;
+	struct profile_unnamed unnamed;
 	struct buf top, quality;
 	int64_t attempt, profile_bytes, timeline_bytes, listing_bytes;
 	const char *profile, *timeline, *listing; /* in the body */
@@ -48,6 +50,7 @@ result_done(struct result *r)
 {
 	json_decref(r->line);
 	json_decref(r->labels);
+	profile_free(r->decoded);
 	buf_done(&r->top);
 	buf_done(&r->quality);
 }
@@ -299,9 +302,9 @@ bad_profile(struct call *c, int rc, const struct buf *why)
 	return fail(c, InvalidProfile, buf_str(why));
 }
 
-/* Checks that viewers can decode the profile within bounds. */
+/* Decodes the profile within the bounds of viewers. */
 static int
-check_profile(struct call *c, const struct result *r)
+read_profile(struct call *c, struct result *r)
 {
 	const struct conf *conf = c->env->conf;
 	const struct import_limits limits = {
@@ -315,7 +318,6 @@ check_profile(struct call *c, const struct result *r)
 	};
 	CLEANUP_BUF struct buf raw = BUF_INIT(limits.raw_bytes);
 	CLEANUP_BUF struct buf why = BUF_INIT(1024);
-	CLEANUP_PROFILE struct profile *p = NULL;
 	int rc;
 
 	if (!r->profile_bytes)
@@ -328,7 +330,12 @@ check_profile(struct call *c, const struct result *r)
 		rc = -EBADMSG;
 	}
 	if (!rc)
-		rc = pprof_decode_within(raw.p, raw.len, &bounds, &p, &why);
+		rc = pprof_decode_within(raw.p, raw.len, &bounds, &r->decoded,
+		                         &why);
+	if (!rc)
+		rc = profile_list_unnamed(r->decoded, &r->unnamed);
+	r->is.unnamed = r->unnamed.build_ids;
+	r->is.nunnamed = r->unnamed.n;
 	return rc ? bad_profile(c, rc, &why) : 0;
 }
 
@@ -469,7 +476,7 @@ agent_result(struct call *c)
 		return answer(c, id, true);
 	if (!may_end(&j))
 		return fail(c, StaleAttempt);
-	if (check_profile(c, &r))
+	if (read_profile(c, &r))
 		return -1;
 	return finish(c, &j, &r);
 }

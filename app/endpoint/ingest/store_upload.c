@@ -2,10 +2,10 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "endpoint/profile/wanted.h"
 #include "profile/pprof.h"
 #include "profile/summary.h"
 #include "store/blob.h"
+#include "store/debug_file.h"
 #include "store/session.h"
 #include "store/symbolize.h"
 
@@ -166,9 +166,9 @@ taken_refuse(struct call *c, int rc, const char *why)
 struct derived {
 	struct buf file, top, quality;
 	int64_t samples;
-	bool counted; /* samples are known */
-	const struct profile *of;
-	char *host; /* that looks for names; NULL: none */
+	bool counted;                   /* samples are known */
+	struct profile_unnamed unnamed; /* texts are the profile's */
+	char *host;                     /* that looks for names; NULL: none */
 };
 
 static void
@@ -236,10 +236,10 @@ find_host(struct call *c, const struct taken *t, const struct profile *p,
 {
 	int rc = lacks_names(p)
 	                 ? symbolize_host(&c->env->store, c->caller.tenant,
-	                                  t->service, &d->host)
+	                                  t->service, "", &d->host)
 	                 : 0;
 
-	return rc == -ENOENT ? 0 : rc;
+	return rc && rc != -ENOENT ? rc : profile_list_unnamed(p, &d->unnamed);
 }
 
 static int
@@ -312,7 +312,8 @@ store_session(struct call *c, const struct session_ask *ask,
 	rc = session_upload(s, ask, result, blob, out);
 	if (!rc && d->host)
 		rc = symbolize_ask(s, ask->tenant, out, d->host)
-		             ?: wanted_note(s, out, d->of);
+		             ?: debug_file_want(s, out, d->unnamed.build_ids,
+		                                d->unnamed.n);
 	if (!rc)
 		rc = audit_note(c, out, "{\"uploaded\":true}");
 	return store_end(s, rc);
@@ -377,7 +378,7 @@ taken_store(struct call *c, const struct taken *t, const struct profile *p,
 	                    BUF_INIT(BUF_MAX_SMALL),
 	                    0,
 	                    false,
-	                    p,
+	                    {.n = 0},
 	                    NULL};
 	struct session_result result = {.rate = rate_of(t, p)};
 	struct session_ask ask = {

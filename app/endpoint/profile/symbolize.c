@@ -5,10 +5,9 @@
 
 #include "load.h"
 #include "profile_json.h"
+#include "store/debug_file.h"
 #include "store/quota.h"
 #include "store/session.h"
-#include "store/token.h"
-#include "wanted.h"
 
 #include <errno.h>
 #include <string.h>
@@ -40,34 +39,18 @@ answer(struct call *c, const char *id)
 	return answer_end(c);
 }
 
-/* Refuses a session captured on a host of a fleet: only that host could
- * symbolize it, and it has its own store. */
-static int
-check_host(struct call *c, const char *host)
-{
-	CLEANUP_TOKENS struct token_list l = {0};
-	int rc = token_of_host(&c->env->store, host, &l);
-
-	if (rc)
-		return fail_store(c, rc);
-	return l.n ? fail(c, HostApart, host) : 0;
-}
-
-/* Finds the host of an upload; "" for a capture.
- *   Errors   -1 with the reply */
+/* Finds the host that symbolizes a session. A host of a fleet has its own
+ * store, and cannot. */
 static int
 find_host(struct call *c, const struct session *s, char **out)
 {
-	struct store *store = &c->env->store;
-	int rc;
+	int rc = symbolize_host(&c->env->store, s->tenant, s->service, s->host,
+	                        out);
 
-	if (strcmp(s->origin, SESSION_UPLOAD) != 0)
-		rc = *s->host && (*out = strdup("")) ? 0 : -ENOENT;
-	else
-		rc = symbolize_host(store, s->tenant, s->service, out);
-	if (rc)
-		return rc == -ENOENT ? fail(c, NotCaptured) : fail_store(c, rc);
-	return 0;
+	if (rc == -ENOENT)
+		return *s->host ? fail(c, HostApart, s->host)
+		                : fail(c, NotCaptured);
+	return rc ? fail_store(c, rc) : 0;
 }
 
 /* Reads the profile, if debug files were pushed that may name its frames. */
@@ -108,23 +91,22 @@ check(struct call *c, const char *id, struct asked *out)
 		return fail(c, SessionNotCompleted);
 	if (!s.has_profile)
 		return fail(c, ProfileNotKept);
-	return find_host(c, &s, &out->host) || check_host(c, s.host) ||
-	                       read_profile(c, &s, &out->p)
-	               ? -1
-	               : 0;
+	return find_host(c, &s, &out->host) || read_profile(c, &s, &out->p) ? -1
+	                                                                    : 0;
 }
 
 static int
 ask(struct call *c, const char *id, const struct asked *a)
 {
 	struct store *store = &c->env->store;
-	int rc = store_begin(store);
+	struct profile_unnamed l = {.n = 0};
+	int rc = a->p ? profile_list_unnamed(a->p, &l) : 0;
 
+	rc = rc ?: store_begin(store);
 	if (rc)
 		return rc;
-	rc = symbolize_ask(store, c->caller.tenant, id, a->host);
-	if (!rc && a->p)
-		rc = wanted_note(store, id, a->p);
+	rc = symbolize_ask(store, c->caller.tenant, id, a->host)
+	             ?: debug_file_want(store, id, l.build_ids, l.n);
 	return store_end(store, rc ?: audit_note(c, id, "{}"));
 }
 

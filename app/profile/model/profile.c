@@ -642,6 +642,29 @@ profile_count_named(const struct profile *p, uint32_t *out)
 	return 0;
 }
 
+int
+profile_list_unnamed(const struct profile *p, struct profile_unnamed *out)
+{
+	CLEANUP_FREE bool *seen =
+		calloc((size_t)p->nmappings + 1, sizeof(*seen));
+	struct profile_unnamed l = {.n = 0};
+
+	if (!seen)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < p->nlocations; i++) {
+		uint32_t m = p->locations[i].mapping;
+
+		if (m == PROFILE_NONE || seen[m] || profile_is_named(p, i))
+			continue;
+		seen[m] = true;
+		if (p->mappings[m].build_id && l.n < PROFILE_MAX_UNNAMED)
+			l.build_ids[l.n++] =
+				profile_text(p, p->mappings[m].build_id);
+	}
+	*out = l;
+	return 0;
+}
+
 static void
 address_name(const struct profile *p, uint32_t location, struct buf *out)
 {

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/json_out.h"
 #include "base/log.h"
 #include "capture/listing.h"
 #include "capture/rename.h"
@@ -111,19 +112,39 @@ write_timeline(const struct timeline *t, int fd)
 }
 
 static int
+put_top(const struct profile *p, struct buf *out)
+{
+	CLEANUP_TREE struct tree *t = NULL;
+
+	return tree_new(p, profile_type_index(p, NULL), &t)
+	               ?: summary_top(t, SUMMARY_FUNCTIONS, out);
+}
+
+static int
+put_unnamed(const struct profile *p, struct buf *out)
+{
+	struct profile_unnamed l;
+	int rc = profile_list_unnamed(p, &l);
+
+	json_open(out, "unnamed", '[');
+	for (uint32_t i = 0; !rc && i < l.n; i++)
+		json_put_text(out, NULL, l.build_ids[i]);
+	json_close(out, ']');
+	return rc;
+}
+
+/* Writes {"top": [topFunctions], "unnamed": [build-ids]}. */
+static int
 write_summary(const struct profile *p, int *out)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_REPLY);
-	CLEANUP_TREE struct tree *t = NULL;
 	CLEANUP_FD int fd = memfd_create("stoker-summary", MFD_CLOEXEC);
 	int rc = fd < 0 ? -errno : 0;
 
-	if (!rc)
-		rc = tree_new(p, profile_type_index(p, NULL), &t);
-	if (!rc)
-		rc = summary_top(t, SUMMARY_FUNCTIONS, &text);
-	if (!rc)
-		rc = fd_write_all(fd, text.p, text.len);
+	buf_puts(&text, "{\"top\":");
+	rc = rc ?: put_top(p, &text) ?: put_unnamed(p, &text);
+	json_close(&text, '}');
+	rc = rc ?: buf_err(&text) ?: fd_write_all(fd, text.p, text.len);
 	if (!rc)
 		*out = TAKE_FD(fd);
 	return rc;

@@ -4,6 +4,8 @@
 #pragma once
 
 #include "runs.h"
+
+#include "store/debug_file.h"
 #include "worker/ipc/pull_pages.h"
 
 /* A capture that is fetched. */
@@ -56,17 +58,31 @@ void runs_fail(struct runs *c, struct run *v, enum capture_error error,
 /* Takes a DONE and its descriptors, which stay the caller's. */
 void runs_take(struct runs *c, struct run *v, const struct msg_done *done,
                const int fds[static 2]);
-/* Reads the array of topFunctions, checks it, and writes it compactly. */
-MUST_CHECK int runs_read_top(int fd, struct buf *out);
+/* The summary of a profile, which the finisher writes. */
+struct run_summary {
+	struct buf top; /* topFunctions, as JSON */
+	const char *unnamed[DEBUG_FILE_WANTED];
+	size_t nunnamed;
+	json_t *read; /* has the texts of unnamed */
+};
+#define RUN_SUMMARY_INIT                 \
+	{                                \
+		.top = BUF_INIT(TOP_MAX) \
+	}
+#define CLEANUP_RUN_SUMMARY CLEANUP(runs_summary_done)
+void runs_summary_done(struct run_summary *s);
+/* Reads and checks it; -EBADMSG, -errno. */
+MUST_CHECK int runs_read_summary(int fd, struct run_summary *out);
 /*
  * Reads and checks the contents of a DONE without an error.
  *   Shape    findings and service as in quality_json()
- *   Owns     strings of *out are in top and quality
+ *   Owns     strings of *out are in summary and quality
  *   Errors   -EBADMSG, -errno
  */
 MUST_CHECK int
 runs_read_result(const struct msg_done *done, const struct finding *findings,
-                 const char *service, int top_fd, struct buf *top,
-                 struct buf *quality, struct session_result *out);
+                 const char *service, int summary_fd,
+                 struct run_summary *summary, struct buf *quality,
+                 struct session_result *out);
 /* Asks for a checkpoint when one is due. */
 void runs_checkpoint(struct runs *c, struct run *v, int64_t now_ns);

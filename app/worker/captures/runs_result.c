@@ -12,21 +12,48 @@
 
 #define FINISH_TRIES 3 /* each waits for the lock, see db.h */
 
+void
+runs_summary_done(struct run_summary *s)
+{
+	json_decref(s->read);
+	buf_done(&s->top);
+}
+
+static int
+list_unnamed(const json_t *list, struct run_summary *out)
+{
+	size_t i;
+	json_t *id;
+
+	if (!json_is_array(list))
+		return -EBADMSG;
+	json_array_foreach(list, i, id) {
+		const char *text = json_string_value(id);
+
+		if (!text || out->nunnamed == ARRAY_LEN(out->unnamed))
+			return -EBADMSG;
+		out->unnamed[out->nunnamed++] = text;
+	}
+	return 0;
+}
+
 int
-runs_read_top(int fd, struct buf *out)
+runs_read_summary(int fd, struct run_summary *out)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(TOP_MAX);
-	CLEANUP_JSON json_t *j = NULL;
-	int rc = fd < 0 ? -EBADMSG : 0;
+	const json_t *top;
+	int rc = fd < 0 || lseek(fd, 0, SEEK_SET) ? -EBADMSG
+	                                          : fd_read_all(fd, &text);
 
-	if (!rc && lseek(fd, 0, SEEK_SET))
-		rc = -EBADMSG;
-	if (!rc)
-		rc = fd_read_all(fd, &text);
 	if (rc)
 		return rc;
-	j = json_loadb(buf_str(&text), text.len, 0, NULL);
-	return json_is_array(j) ? json_write(j, out) : -EBADMSG;
+	out->read = json_loadb(buf_str(&text), text.len, 0, NULL);
+	top = json_object_get(out->read, "top");
+	if (!json_is_array(top))
+		return -EBADMSG;
+	return json_write(top, &out->top)
+	               ?: list_unnamed(json_object_get(out->read, "unnamed"),
+	                               out);
 }
 
 /* Returns the time since sampling began; 0 (unknown) if it makes no sense. */
@@ -41,10 +68,11 @@ age_of(const struct msg_done *done)
 
 int
 runs_read_result(const struct msg_done *done, const struct finding *findings,
-                 const char *service, int top_fd, struct buf *top,
-                 struct buf *quality, struct session_result *out)
+                 const char *service, int summary_fd,
+                 struct run_summary *summary, struct buf *quality,
+                 struct session_result *out)
 {
-	int rc = runs_read_top(top_fd, top);
+	int rc = runs_read_summary(summary_fd, summary);
 
 	quality_json(&done->quality, findings, service, quality);
 	if (!rc)
@@ -56,8 +84,10 @@ runs_read_result(const struct msg_done *done, const struct finding *findings,
 		.age_ms = age_of(done),
 		.sample_count = quality_samples(&done->quality),
 		.rate = (double)done->quality.achieved_rate / 1000,
-		.top_functions = buf_str(top),
+		.top_functions = buf_str(&summary->top),
 		.quality = buf_str(quality),
+		.unnamed = summary->unnamed,
+		.nunnamed = summary->nunnamed,
 	};
 	return 0;
 }
@@ -206,7 +236,7 @@ runs_take(struct runs *c, struct run *v, const struct msg_done *done,
           const int fds[static 2])
 {
 	CLEANUP_BUF struct buf quality = BUF_INIT(BUF_MAX_SMALL);
-	CLEANUP_BUF struct buf top = BUF_INIT(TOP_MAX);
+	CLEANUP_RUN_SUMMARY struct run_summary summary = RUN_SUMMARY_INIT;
 	struct session_result result;
 	struct msg_done noted = *done;
 	int rc = 0;
@@ -217,7 +247,7 @@ runs_take(struct runs *c, struct run *v, const struct msg_done *done,
 	quality_late(&noted.quality, v->late);
 	if (!done->error)
 		rc = runs_read_result(&noted, c->findings, v->job.service,
-		                      fds[0], &top, &quality, &result);
+		                      fds[0], &summary, &quality, &result);
 	if (done->checkpoint && (done->error || rc))
 		blob_close(&v->checkpoint);
 	else if (done->checkpoint)

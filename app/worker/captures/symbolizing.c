@@ -217,12 +217,12 @@ new_quality(const struct symbolizing *y, const struct msg_done *done,
 
 static int
 finish(struct symbolizing *y, struct store *s, const struct msg_done *done,
-       int top_fd)
+       int summary_fd)
 {
 	CLEANUP_BUF struct buf quality = BUF_INIT(BUF_MAX_SMALL);
-	CLEANUP_BUF struct buf top = BUF_INIT(TOP_MAX);
+	CLEANUP_RUN_SUMMARY struct run_summary summary = RUN_SUMMARY_INIT;
 	struct blob blob;
-	int rc = runs_read_top(top_fd, &top);
+	int rc = runs_read_summary(summary_fd, &summary);
 
 	if (!rc)
 		rc = new_quality(y, done, &quality);
@@ -230,8 +230,8 @@ finish(struct symbolizing *y, struct store *s, const struct msg_done *done,
 		rc = blob_seal(&y->profile, &blob);
 	if (rc)
 		return rc;
-	rc = symbolize_finish(s, &y->asked, buf_str(&top), buf_str(&quality),
-	                      &blob);
+	rc = symbolize_finish(s, &y->asked, buf_str(&summary.top),
+	                      buf_str(&quality), &blob);
 	if (rc)
 		blob_discard(s, &blob);
 	return rc;
@@ -239,7 +239,7 @@ finish(struct symbolizing *y, struct store *s, const struct msg_done *done,
 
 bool
 symbolizing_take(struct symbolizing *y, struct store *s,
-                 const struct msg_done *done, int top_fd)
+                 const struct msg_done *done, int summary_fd)
 {
 	int rc;
 
@@ -250,7 +250,7 @@ symbolizing_take(struct symbolizing *y, struct store *s,
 		fail(y, s, capture_error_text(done->error));
 		return true;
 	}
-	rc = finish(y, s, done, top_fd);
+	rc = finish(y, s, done, summary_fd);
 	if (rc && rc != -ESTALE) {
 		fail(y, s, capture_error_text(CAPTURE_WRITE));
 		return true;

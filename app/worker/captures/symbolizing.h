@@ -50,7 +50,7 @@ void symbolizing_again(struct symbolizing *y, struct store *s, const char *host,
                        uint64_t fetched, bool busy, int64_t now_ns);
 /* Takes a DONE; false when it is not about symbolizing. */
 bool symbolizing_take(struct symbolizing *y, struct store *s,
-                      const struct msg_done *done, int top_fd);
+                      const struct msg_done *done, int summary_fd);
 /* Leaves the request to the next worker. */
 void symbolizing_forget(struct symbolizing *y);
 void symbolizing_done(struct symbolizing *y);

@@ -1,6 +1,7 @@
 #include "store/debug_file.h"
 
 #include "lib/store.h"
+#include "store/job.h"
 #include "store/names.h"
 #include "store/quota.h"
 #include "store/session.h"
@@ -155,6 +156,12 @@ TEST(pushed_frames_wait_for_names_again_when_their_file_comes)
 }
 END
 
+static int
+want(struct test_store *t, const char *session, const char *build_id)
+{
+	return debug_file_want(&t->s, session, &build_id, 1);
+}
+
 /* Makes an upload that wants GNU, and has been symbolized. */
 static void
 upload(struct test_store *t, char out[static ID_MAX])
@@ -170,7 +177,7 @@ upload(struct test_store *t, char out[static ID_MAX])
 	test_blob(&t->s, "new", &new);
 	ck_assert_int_eq(session_upload(&t->s, &ask, &result, &old, out), 0);
 	ck_assert_int_eq(symbolize_ask(&t->s, TEST_TENANT, out, TEST_HOST), 0);
-	ck_assert_int_eq(debug_file_want(&t->s, out, GNU), 0);
+	ck_assert_int_eq(want(t, out, GNU), 0);
 	ck_assert_int_eq(symbolize_claim(&t->s, TEST_HOST, &y), 0);
 	ck_assert_int_eq(symbolize_finish(&t->s, &y, "[]", "{}", &new), 0);
 }
@@ -197,6 +204,74 @@ TEST(an_upload_is_named_again_when_a_file_that_it_wants_comes)
 }
 END
 
+/* Ends a capture that has frames without names of a program. */
+static void
+capture(struct test_store *t, const char *build_id, char out[static ID_MAX])
+{
+	struct session_ask ask = test_ask();
+	const struct session_result result = {.top_functions = "[]",
+	                                      .quality = "{}",
+	                                      .unnamed = &build_id,
+	                                      .nunnamed = 1};
+	struct job_end end = {"done", "", "", &result, NULL, NULL, NULL};
+	CLEANUP_JOB struct job j = {0};
+	struct job_ref ref;
+
+	ck_assert_int_eq(job_enqueue(&t->s, &ask, TEST_HOST, out), 0);
+	test_claim(&t->s, &j);
+	ref = job_ref(&j);
+	ck_assert_int_eq(job_finish(&t->s, &ref, &end), 0);
+}
+
+/* Claims the session that is to be named next; "" if there is none. */
+static void
+named_next(struct test_store *t, char out[static ID_MAX])
+{
+	CLEANUP_SYMBOLIZE struct symbolize y = {0};
+	int rc = symbolize_claim(&t->s, TEST_HOST, &y);
+
+	snprintf(out, ID_MAX, "%s", rc ? "" : y.session);
+}
+
+TEST(a_capture_is_named_when_it_ends_if_its_file_was_pushed)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	char session[ID_MAX], id[ID_MAX], next[ID_MAX];
+
+	add_worker(&t);
+	ck_assert_int_eq(put(&t, "two", GNU, "theirs", id), 0);
+	capture(&t, GNU, session);
+	named_next(&t, next);
+	ck_assert_str_eq(next, "");
+	ck_assert_int_eq(put(&t, TEST_TENANT, "else", "other", id), 0);
+	named_next(&t, next);
+	ck_assert_str_eq(next, "");
+	/* the file comes later */
+	ck_assert_int_eq(put(&t, TEST_TENANT, GNU, "own", id), 0);
+	named_next(&t, next);
+	ck_assert_str_eq(next, session);
+	/* and is there already */
+	capture(&t, GNU, session);
+	named_next(&t, next);
+	ck_assert_str_eq(next, session);
+	capture(&t, "unknown", session);
+	named_next(&t, next);
+	ck_assert_str_eq(next, "");
+}
+END
+
+TEST(a_capture_without_a_worker_that_shares_the_store_waits_for_none)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	char session[ID_MAX], id[ID_MAX], next[ID_MAX];
+
+	ck_assert_int_eq(put(&t, TEST_TENANT, GNU, "own", id), 0);
+	capture(&t, GNU, session);
+	named_next(&t, next);
+	ck_assert_str_eq(next, "");
+}
+END
+
 /* Makes all files but one older. */
 static void
 age_all(struct test_store *t, const char *but)
@@ -217,7 +292,7 @@ TEST(files_that_named_nothing_yet_come_first_and_one_for_each_program)
 	char session[ID_MAX], used[ID_MAX], new[ID_MAX];
 
 	upload(&t, session);
-	ck_assert_int_eq(debug_file_want(&t.s, session, GO), 0);
+	ck_assert_int_eq(want(&t, session, GO), 0);
 	ck_assert_int_eq(put(&t, TEST_TENANT, "else", "12345678", new), 0);
 	ck_assert_int_eq(put(&t, TEST_TENANT, "other", "12345678", new), 0);
 	ck_assert_int_eq(put(&t, TEST_TENANT, GNU, "12345678", used), 0);

@@ -52,14 +52,14 @@ TEST(what_is_asked_is_claimed_once_by_its_host)
 
 	captured(&t, id);
 	ck_assert_int_eq(symbolize_get(&t.s, TEST_TENANT, id, &y), -ENOENT);
-	ck_assert_int_eq(symbolize_ask(&t.s, TEST_TENANT, id, ""), 0);
+	ck_assert_int_eq(symbolize_ask(&t.s, TEST_TENANT, id, TEST_HOST), 0);
 	expect(&t, id, "queued");
 	ck_assert_int_eq(symbolize_claim(&t.s, "other", &none), -ENOENT);
 	ck_assert_int_eq(symbolize_claim(&t.s, TEST_HOST, &y), 0);
 	ck_assert_str_eq(y.session, id);
 	ck_assert_str_eq(y.quality, "{\"frames\":9}");
 	ck_assert_int_eq(symbolize_claim(&t.s, TEST_HOST, &none), -ENOENT);
-	ck_assert_int_eq(symbolize_ask(&t.s, TEST_TENANT, id, ""), 0);
+	ck_assert_int_eq(symbolize_ask(&t.s, TEST_TENANT, id, TEST_HOST), 0);
 	expect(&t, id, "running");
 	test_store_done(&t);
 }
@@ -72,11 +72,11 @@ TEST(other_tenants_and_unknown_sessions_are_not_found)
 	char id[ID_MAX];
 
 	captured(&t, id);
-	ck_assert_int_eq(symbolize_ask(&t.s, "nobody", id, ""), -ENOENT);
-	ck_assert_int_eq(symbolize_ask(&t.s, TEST_TENANT, "sess-a", ""),
+	ck_assert_int_eq(symbolize_ask(&t.s, "nobody", id, TEST_HOST), -ENOENT);
+	ck_assert_int_eq(symbolize_ask(&t.s, TEST_TENANT, "sess-a", TEST_HOST),
 	                 -ENOENT);
-	ck_assert_int_eq(symbolize_ask(&t.s, TEST_TENANT, id, ""), 0);
-	ck_assert_int_eq(symbolize_ask(&t.s, "nobody", id, ""), -ENOENT);
+	ck_assert_int_eq(symbolize_ask(&t.s, TEST_TENANT, id, TEST_HOST), 0);
+	ck_assert_int_eq(symbolize_ask(&t.s, "nobody", id, TEST_HOST), -ENOENT);
 	ck_assert_int_eq(symbolize_get(&t.s, "nobody", id, &y), -ENOENT);
 	test_store_done(&t);
 }
@@ -91,7 +91,7 @@ TEST(the_new_profile_takes_the_old_ones_place)
 	char id[ID_MAX];
 
 	captured(&t, id);
-	ck_assert_int_eq(symbolize_ask(&t.s, TEST_TENANT, id, ""), 0);
+	ck_assert_int_eq(symbolize_ask(&t.s, TEST_TENANT, id, TEST_HOST), 0);
 	ck_assert_int_eq(symbolize_claim(&t.s, TEST_HOST, &y), 0);
 	b = new_blob(&t);
 	ck_assert_int_eq(symbolize_finish(&t.s, &y, "[1]", "{\"a\":1}", &b), 0);
@@ -132,18 +132,37 @@ TEST(an_upload_is_named_by_a_worker_of_the_store)
 
 	uploaded(&t, id);
 	ck_assert_int_eq(worker_heartbeat(&t.s, &fleet, TEST_LEASE_MS), 0);
-	ck_assert_int_eq(symbolize_host(&t.s, TEST_TENANT, "svc", &host),
+	ck_assert_int_eq(symbolize_host(&t.s, TEST_TENANT, "svc", "", &host),
 	                 -ENOENT);
-	ck_assert_int_eq(symbolize_ask(&t.s, TEST_TENANT, id, ""), -ENOENT);
 	own.host = (char *)TEST_HOST;
 	own.tenants = NULL;
 	ck_assert_int_eq(worker_heartbeat(&t.s, &own, TEST_LEASE_MS), 0);
-	ck_assert_int_eq(symbolize_host(&t.s, TEST_TENANT, "svc", &host), 0);
+	ck_assert_int_eq(
+		symbolize_host(&t.s, TEST_TENANT, "svc", "apart", &host), 0);
 	ck_assert_str_eq(host, TEST_HOST);
 	ck_assert_int_eq(symbolize_ask(&t.s, TEST_TENANT, id, host), 0);
 	ck_assert_int_eq(symbolize_claim(&t.s, TEST_HOST, &y), 0);
 	ck_assert_str_eq(y.origin, SESSION_UPLOAD);
 	test_store_done(&t);
+}
+END
+
+TEST(a_capture_is_named_by_the_worker_that_took_it)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP_FREE char *host = NULL;
+	struct worker w = {.boot_id = (char *)"b",
+	                   .version = (char *)"1",
+	                   .capabilities = (char *)"{}"};
+	static const char *const hosts[] = {"first", "second", "third"};
+
+	for (size_t i = 0; i < ARRAY_LEN(hosts); i++) {
+		w.host = (char *)hosts[i];
+		ck_assert_int_eq(worker_heartbeat(&t.s, &w, TEST_LEASE_MS), 0);
+	}
+	ck_assert_int_eq(
+		symbolize_host(&t.s, TEST_TENANT, "svc", "second", &host), 0);
+	ck_assert_str_eq(host, "second");
 }
 END
 
@@ -191,7 +210,7 @@ TEST(a_worker_that_was_given_up_changes_nothing)
 	char id[ID_MAX];
 
 	captured(&t, id);
-	ck_assert_int_eq(symbolize_ask(&t.s, TEST_TENANT, id, ""), 0);
+	ck_assert_int_eq(symbolize_ask(&t.s, TEST_TENANT, id, TEST_HOST), 0);
 	ck_assert_int_eq(symbolize_claim(&t.s, TEST_HOST, &y), 0);
 	ck_assert_int_eq(symbolize_take_over(&t.s, TEST_HOST), 1);
 	ck_assert_int_eq(symbolize_claim(&t.s, TEST_HOST, &again), 0);
@@ -211,7 +230,7 @@ TEST(what_kills_workers_is_not_tried_for_ever)
 	char id[ID_MAX];
 
 	captured(&t, id);
-	ck_assert_int_eq(symbolize_ask(&t.s, TEST_TENANT, id, ""), 0);
+	ck_assert_int_eq(symbolize_ask(&t.s, TEST_TENANT, id, TEST_HOST), 0);
 	for (int i = 1; i <= SYMBOLIZE_TRIES; i++) {
 		CLEANUP_SYMBOLIZE struct symbolize y = {0};
 
@@ -219,7 +238,7 @@ TEST(what_kills_workers_is_not_tried_for_ever)
 		ck_assert_int_eq(symbolize_take_over(&t.s, TEST_HOST), 1);
 		expect(&t, id, i < SYMBOLIZE_TRIES ? "queued" : "failed");
 	}
-	ck_assert_int_eq(symbolize_ask(&t.s, TEST_TENANT, id, ""), 0);
+	ck_assert_int_eq(symbolize_ask(&t.s, TEST_TENANT, id, TEST_HOST), 0);
 	expect(&t, id, "queued");
 	test_store_done(&t);
 }
@@ -232,7 +251,7 @@ TEST(a_worker_takes_over_its_own_hosts_requests_only)
 	char id[ID_MAX];
 
 	captured(&t, id);
-	ck_assert_int_eq(symbolize_ask(&t.s, TEST_TENANT, id, ""), 0);
+	ck_assert_int_eq(symbolize_ask(&t.s, TEST_TENANT, id, TEST_HOST), 0);
 	ck_assert_int_eq(symbolize_claim(&t.s, TEST_HOST, &y), 0);
 	ck_assert_int_eq(symbolize_take_over(&t.s, "host2"), 0);
 	expect(&t, id, "running");
@@ -247,7 +266,7 @@ TEST(a_deleted_session_takes_its_row_along)
 	char id[ID_MAX];
 
 	captured(&t, id);
-	ck_assert_int_eq(symbolize_ask(&t.s, TEST_TENANT, id, ""), 0);
+	ck_assert_int_eq(symbolize_ask(&t.s, TEST_TENANT, id, TEST_HOST), 0);
 	ck_assert_int_eq(symbolize_claim(&t.s, TEST_HOST, &y), 0);
 	ck_assert_int_eq(session_delete(&t.s, TEST_TENANT, id), 0);
 	b = new_blob(&t);

@@ -63,6 +63,34 @@ clock_format(int64_t epoch_ms, char out[static RFC3339_LEN])
 	         (unsigned)tm.tm_sec % 100u, (unsigned)ms % 1000u);
 }
 
+int64_t
+clock_ahead(int64_t asked_ms, int64_t other_ms, int64_t answered_ms)
+{
+	return other_ms < asked_ms      ? asked_ms - other_ms
+	       : other_ms > answered_ms ? answered_ms - other_ms
+	                                : 0;
+}
+
+void
+clock_format_offset(int64_t ahead_ms, char out[static CLOCK_OFFSET_LEN])
+{
+	static const struct {
+		double least_s, s; /* smallest value shown in this unit */
+		const char *name;
+	} units[] = {{172800, 86400, "days"}, {7200, 3600, "h"},
+	             {120, 60, "min"}};
+	const char *way = ahead_ms < 0 ? "behind" : "ahead";
+	double s = (double)ahead_ms / (ahead_ms < 0 ? -1e3 : 1e3);
+
+	for (size_t i = 0; i < ARRAY_LEN(units); i++)
+		if (s >= units[i].least_s) {
+			snprintf(out, CLOCK_OFFSET_LEN, "%.0f %s %s",
+			         s / units[i].s, units[i].name, way);
+			return;
+		}
+	snprintf(out, CLOCK_OFFSET_LEN, "%.1f s %s", s, way);
+}
+
 /* Reads ".123456" as milliseconds; moves *p past the digits. */
 static int
 parse_fraction(const char **p, int *out_ms)

@@ -13,7 +13,6 @@
 #include "cli.h"
 #include "settings.h"
 
-#define CLOCK_MAX_S 5 /* largest difference of clocks */
 
 struct doctor {
 	struct cli *cli;
@@ -62,7 +61,7 @@ void doctor_add(json_t *out, const char *name, const char *verdict,
                 const char *found, const char *fix);
 /* Adds the findings of the API and the workers. */
 void doctor_ask_server(struct doctor *d, json_t *out);
-/* Adds the hosts of the fleet that are silent, lag, or have a wrong clock. */
+/* Adds the hosts of the fleet that are silent or lag. */
 void doctor_ask_hosts(struct doctor *d, json_t *out);
 /* Appends the list for people. Returns true if nothing is broken. */
 bool doctor_show(const json_t *list, const struct screen *s, struct buf *out);

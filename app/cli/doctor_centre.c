@@ -1,6 +1,7 @@
 /* doctor: checks that the centre of the fleet answers and knows this host. */
 #include "doctor.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "centre.h"
 #include "table.h"
@@ -39,12 +40,13 @@ no_key(struct doctor *d, int rc)
 static enum verdict
 judge_clock(struct doctor *d, const struct http_reply *r)
 {
-	int64_t off = r->date_s ? time(NULL) - r->date_s : 0;
+	int64_t ms = r->date_s ? (time(NULL) - r->date_s) * MS_PER_S : 0;
+	char offset[CLOCK_OFFSET_LEN];
 
-	if (llabs(off) <= CLOCK_MAX_S)
+	if (clock_agrees(ms))
 		return FINE;
-	found(d, "; the clock here is %lld s %s", (long long)llabs(off),
-	      off < 0 ? "behind" : "ahead");
+	clock_format_offset(ms, offset);
+	found(d, "; the clock here is %s", offset);
 	fix(d, "timedatectl set-ntp true, here and there");
 	return WARNING;
 }

@@ -253,12 +253,12 @@ say_reply(struct doctor *d, const struct http_reply *r)
 	      message ? message : "");
 }
 
-static bool
-clocks_agree(const struct http_reply *r)
+/* Returns by how much the clock here is ahead of the server's; 0 if the server
+ * did not send its time. */
+static int64_t
+ahead_of(const struct http_reply *r)
 {
-	int64_t now = time(NULL);
-
-	return !r->date_s || llabs(now - r->date_s) <= CLOCK_MAX_S;
+	return r->date_s ? (time(NULL) - r->date_s) * MS_PER_S : 0;
 }
 
 /* True if the server is not the one of this host's store. */
@@ -272,6 +272,8 @@ enum verdict
 probe_server(struct doctor *d)
 {
 	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
+	char offset[CLOCK_OFFSET_LEN];
+	int64_t ahead_ms;
 
 	d->silent = d->no_api;
 	if (get(d, "/healthz", &r)) {
@@ -301,9 +303,11 @@ probe_server(struct doctor *d)
 		fix(d, OWN_NO_FIX);
 		return BROKEN;
 	}
-	if (clocks_agree(&r))
+	ahead_ms = ahead_of(&r);
+	if (clock_agrees(ahead_ms))
 		return FINE;
-	found(d, ", with a clock more than %d s from here", CLOCK_MAX_S);
+	clock_format_offset(-ahead_ms, offset);
+	found(d, ", but its clock is %s", offset);
 	fix(d, "timedatectl set-ntp true, here and there");
 	return BROKEN;
 }
@@ -442,7 +446,6 @@ number_of(const json_t *w, const char *key)
 static bool
 judge_host(struct doctor *d, const json_t *w, int64_t now_s)
 {
-	double off = number_of(w, "clockOffsetSeconds");
 	double waits = age_of(w, "waitingSince", now_s);
 
 	buf_clear(&d->found);
@@ -464,12 +467,7 @@ judge_host(struct doctor *d, const json_t *w, int64_t now_s)
 		       "the reason, if it does not catch up by itself");
 		return true;
 	}
-	if (off <= CLOCK_MAX_S && off >= -CLOCK_MAX_S)
-		return false;
-	found(d, "its clock is %.0f s %s", off < 0 ? -off : off,
-	      off < 0 ? "behind" : "ahead");
-	fix(d, "there: timedatectl set-ntp true");
-	return true;
+	return false;
 }
 
 void

@@ -62,8 +62,8 @@ static void
 set_note(json_t *row)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
-	double off =
-		json_number_value(json_object_get(row, "clockOffsetSeconds"));
+	const json_t *off = json_object_get(row, "clockOffsetSeconds");
+	char offset[CLOCK_OFFSET_LEN];
 	double results =
 		json_number_value(json_object_get(row, "waitingResults"));
 
@@ -72,10 +72,12 @@ set_note(json_t *row)
 	if (results > 0)
 		buf_addf(&text, "%s%.0f results of captures wait",
 		         text.len ? "; " : "", results);
-	if (off > 0 || off < 0)
-		buf_addf(&text, "%sits clock is %.1f s %s",
-		         text.len ? "; " : "", off < 0 ? -off : off,
-		         off < 0 ? "behind" : "ahead");
+	if (json_is_number(off)) {
+		clock_format_offset((int64_t)(json_number_value(off) * 1e3),
+		                    offset);
+		buf_addf(&text, "%sits clock is %s", text.len ? "; " : "",
+		         offset);
+	}
 	if (text.len)
 		json_object_set_new(row, TABLE_NOTE, json_text(buf_str(&text)));
 }

@@ -1,5 +1,6 @@
 #include "store/worker.h"
 
+#include "base/clock.h"
 #include "store/db/row.h"
 
 #include <errno.h>
@@ -145,6 +146,17 @@ worker_heartbeat(struct store *s, const struct worker *w, int64_t lease_ms)
 	                    V(w->waiting_since_ms)));
 
 	return n < 0 ? n : n ? 0 : -EEXIST;
+}
+
+int
+worker_clock(struct store *s, int64_t *out_ahead_ms)
+{
+	int64_t asked_ms = clock_wall_ms(), ms;
+	int rc = store_now(s, &ms);
+
+	if (!rc)
+		*out_ahead_ms = clock_ahead(asked_ms, ms, clock_wall_ms());
+	return rc;
 }
 
 int

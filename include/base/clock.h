@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define NS_PER_S  INT64_C(1000000000)
@@ -18,6 +19,24 @@
 
 int64_t clock_mono_ns(void);
 int64_t clock_wall_ms(void);
+
+/* The clocks of two machines agree if they differ by no more than this. */
+#define CLOCK_AGREE_MS (5 * MS_PER_S)
+/* The largest difference in words: "300000000 days behind". */
+#define CLOCK_OFFSET_LEN 40
+
+/* Returns by how much this host's clock is ahead of another machine's, which
+ * had other_ms at some time between a question and its answer: the least that
+ * it can be. Negative if it is behind. */
+int64_t clock_ahead(int64_t asked_ms, int64_t other_ms, int64_t answered_ms);
+static inline bool
+clock_agrees(int64_t ahead_ms)
+{
+	return ahead_ms <= CLOCK_AGREE_MS && ahead_ms >= -CLOCK_AGREE_MS;
+}
+/* Writes "7.2 s ahead" or "10 min behind". */
+void clock_format_offset(int64_t ahead_ms, char out[static CLOCK_OFFSET_LEN]);
+
 /* Returns the CPU time of the calling thread, user and system. In a process
  * with one thread this is the CPU time of the process. */
 int64_t clock_cpu_ns(void);

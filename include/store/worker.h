@@ -13,9 +13,9 @@ struct worker {
 	 * is shown as it is. */
 	char *capabilities;
 	int64_t pid, started_ms, heartbeat_ms, alive_until_ms;
+	int64_t clock_ms; /* the host's clock less the store's */
 	int64_t told_ms;  /* when its host reported the next fields; 0: never,
 	                     and they are 0 */
-	int64_t clock_ms; /* the host's clock less the store's */
 	int64_t waiting_windows, waiting_bytes; /* minutes that the centre does
 	                                           not have yet */
 	int64_t waiting_results; /* results of captures that the centre does not
@@ -137,6 +137,8 @@ worker_lock_path(const struct conf *conf, char out[static PATH_MAX]);
  *            has the name */
 MUST_CHECK int
 worker_heartbeat(struct store *s, const struct worker *w, int64_t lease_ms);
+/* Finds out by how much the clock of this host is ahead of the store's. */
+MUST_CHECK int worker_clock(struct store *s, int64_t *out_ahead_ms);
 /*
  * Finds the tenants that a host's worker serves, "*" for all of them, and the
  * boot of its kernel if the worker is alive, else "".

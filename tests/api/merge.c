@@ -356,6 +356,43 @@ TEST(what_a_worker_saw_is_not_counted_again_as_it_was_pushed)
 }
 END
 
+TEST(a_range_and_its_windows_name_hosts_whose_clock_is_off)
+{
+	static const char note[] =
+		"the clock of " TEST_HOST " is 10 min ahead";
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply before = {0}, after = {0},
+					  window = {0};
+	CLEANUP_PROFILE struct profile *p = NULL;
+	CLEANUP_FREE char *quality = NULL;
+	char path[128], id[ID_MAX];
+
+	p = profile_of("main 10\n");
+	test_window(
+		&a.store.s,
+		&(struct test_window){
+			.start_ms = T0, .span_ms = 10 * S, .profile = p},
+		id);
+	before = merge(&a, "cpu", T0, T0 + H, "");
+	ck_assert(!has_notice(&before, "the clock of"));
+	test_sql(&a.store,
+	         "UPDATE worker SET clock_ms = 600000 WHERE host = '" TEST_HOST
+	         "'; INSERT INTO worker (host, boot_id, version, pid, "
+	         "capabilities, started_ms, heartbeat_ms, alive_until_ms, "
+	         "tenants, clock_ms) SELECT 'elsewhere', boot_id, version, pid, "
+	         "capabilities, started_ms, heartbeat_ms, alive_until_ms, '*', "
+	         "600000 FROM worker",
+	         NULL, 0);
+	after = merge(&a, "cpu", T0, T0 + H, "");
+	ck_assert(has_notice(&after, note));
+	ck_assert(!has_notice(&after, "elsewhere"));
+	snprintf(path, sizeof(path), API_PROFILES "/%s", id);
+	window = ask(&a, (struct ask){.key = KEY_VIEWER, .path = path});
+	quality = json_dumps(json_object_get(window.json, "quality"), 0);
+	ck_assert_msg(quality && strstr(quality, note), "%s", quality);
+}
+END
+
 TEST(pushes_stand_where_no_worker_captured)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");

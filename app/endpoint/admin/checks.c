@@ -124,19 +124,27 @@ put_worker(struct buf *out, const struct worker *w)
 static int
 find_clock(struct call *c, struct finding *out)
 {
-	int64_t held_ms;
-	int rc = clock_jump_held(&c->env->store, &held_ms);
+	char offset[CLOCK_OFFSET_LEN];
+	int64_t held_ms, ahead_ms;
+	int rc = clock_jump_held(&c->env->store, &held_ms)
+	                 ?: worker_clock(&c->env->store, &ahead_ms);
 
 	if (rc)
 		return fail_store(c, rc);
-	if (held_ms)
+	clock_format_offset(ahead_ms, offset);
+	if (!clock_agrees(ahead_ms))
+		finding_set(out, WARNING, "timedatectl set-ntp true",
+		            "the clock of the API's host is %s%s the "
+		            "database's",
+		            offset, ahead_ms > 0 ? " of" : "");
+	else if (held_ms)
 		finding_set(out, WARNING, "timedatectl set-ntp true",
 		            "the clock went forward by more than a day: if it "
 		            "is wrong, set it within %lld h, after which what "
 		            "is too old is removed",
 		            (long long)(held_ms / (3600 * MS_PER_S)));
 	else
-		finding_set(out, FINE, NULL, "the clock has not jumped");
+		finding_set(out, FINE, NULL, "it agrees with the database's, and has not jumped");
 	return 0;
 }
 

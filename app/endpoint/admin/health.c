@@ -3,6 +3,7 @@
  */
 #include "checks.h"
 
+#include "base/clock.h"
 #include "base/version.h"
 #include "collectors.h"
 #include "continuous_state.h"
@@ -13,6 +14,7 @@
 #include "store/worker.h"
 #include "workers.h"
 
+#include <math.h>
 #include <string.h>
 
 int
@@ -53,6 +55,30 @@ blocked_by(const struct worker_list *list)
 			return NULL;
 	}
 	return name;
+}
+
+/* Writes how many clocks differ from the store's, and the largest difference. */
+static void
+put_clocks(struct buf *out, const struct worker_list *list)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+	char offset[CLOCK_OFFSET_LEN];
+	int64_t worst = 0, n = 0;
+
+	for (size_t i = 0; i < list->n; i++) {
+		const struct worker *w = &list->items[i];
+
+		if (!w->alive || clock_agrees(w->clock_ms))
+			continue;
+		n++;
+		if (fabs((double)w->clock_ms) > fabs((double)worst))
+			worst = w->clock_ms;
+	}
+	clock_format_offset(worst, offset);
+	if (n)
+		buf_addf(&text, "%lld of %lld hosts are off, by up to %s",
+		         (long long)n, (long long)count_alive(list), offset);
+	json_put_text(out, "clocks", n ? buf_str(&text) : "ok");
 }
 
 /* Fails with details of the missing part; /api/v1/checks has all findings. */
@@ -97,6 +123,7 @@ readiness_get(struct call *c)
 	json_put_text(out, "worker", "ok");
 	json_put_text(out, "importers",
 	              importers->verdict == FINE ? "ok" : importers->found);
+	put_clocks(out, &list);
 	return answer_end(c);
 }
 

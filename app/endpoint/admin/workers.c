@@ -82,7 +82,7 @@ put_waiting(const struct worker *w, struct buf *out)
 	               reported);
 	json_put_time_or_null(out, "waitingSince", w->waiting_since_ms);
 	json_put_known(out, "clockOffsetSeconds", (double)off / MS_PER_S,
-	               reported && (off > AGREE_MS || off < -AGREE_MS));
+	               off > AGREE_MS || off < -AGREE_MS);
 }
 
 static void
@@ -171,11 +171,11 @@ static void
 put_clocks(const struct hosts *h, struct buf *out)
 {
 	put_gauge("clock_offset_seconds",
-	          "The clock of a host of the fleet less the store's", out);
+	          "The clock of a host less the store's", out);
 	for (size_t i = 0; i < h->workers.n; i++) {
 		const struct worker *w = &h->workers.items[i];
 
-		if (w->joined && w->told_ms)
+		if (!w->joined || w->told_ms)
 			buf_addf(
 				out,
 				"stoker_host_clock_offset_seconds{host=\"%s\"} "

@@ -575,10 +575,13 @@ static int
 put_times(struct poll *p, struct buf *out)
 {
 	int64_t most = POLL_MAX_MS / POLL_HOST_MS, alive = 0, ms = POLL_MS;
+	int64_t now_ms = 0;
 	int rc = p->busy ? 0 : agent_alive(p->store, most, &alive);
 
 	if (alive * POLL_HOST_MS > ms)
 		ms = alive * POLL_HOST_MS;
+	rc = rc ?: store_now(p->store, &now_ms);
+	json_put_int(out, "nowMs", now_ms);
 	json_put_int(out, "pollMs", ms);
 	json_put_int(out, "leaseMs", p->lease_ms);
 	json_put_int(out, "maxBytes", p->c->env->conf->upload_max_bytes);

@@ -1,11 +1,13 @@
 #include "window_session.h"
 
 #include "base/clock.h"
+#include "host_clocks.h"
 #include "profile/merge.h"
 #include "profile/packed.h"
 #include "profile/types.h"
 #include "range/names.h"
 #include "store/blob.h"
+#include "store/host_sum.h"
 
 #include <errno.h>
 #include <string.h>
@@ -27,7 +29,7 @@ resolution_of(const struct window *w)
 }
 
 static void
-put_quality(struct buf *out, const struct window *w)
+put_quality(struct buf *out, const struct window *w, const char *note)
 {
 	int64_t span = w->end_ms - w->start_ms;
 
@@ -39,6 +41,10 @@ put_quality(struct buf *out, const struct window *w)
 	json_put_real(out, "coveredPct",
 	              span > 0 ? 100.0 * (double)w->duration_ms / (double)span
 	                       : 100);
+	json_open(out, "notes", '[');
+	if (*note)
+		json_put_text(out, NULL, note);
+	json_close(out, ']');
 	json_close(out, '}');
 }
 
@@ -62,12 +68,13 @@ fill(char **out, const char *text)
 }
 
 static int
-fill_texts(const struct window *w, const struct series *of, struct session *out)
+fill_texts(const struct window *w, const struct series *of, const char *note,
+           struct session *out)
 {
 	CLEANUP_BUF struct buf quality = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_BUF struct buf labels = BUF_INIT(BUF_MAX_SMALL);
 
-	put_quality(&quality, w);
+	put_quality(&quality, w, note);
 	put_labels(&labels, of);
 	return buf_err(&quality)
 	               ?: buf_err(&labels)
@@ -89,7 +96,7 @@ fill_texts(const struct window *w, const struct series *of, struct session *out)
 
 int
 window_session(const struct window *w, const struct series *of,
-               struct session *out)
+               const char *note, struct session *out)
 {
 	CLEANUP_SESSION struct session s = {
 		.ordinal = SESSION_ALL_ORDINALS,
@@ -103,7 +110,7 @@ window_session(const struct window *w, const struct series *of,
 		.pinned = w->pinned,
 		.progress = 1,
 	};
-	int rc = fill_texts(w, of, &s);
+	int rc = fill_texts(w, of, note, &s);
 
 	if (w->duration_ms > 0)
 		s.rate = (double)w->sample_count * 1000 /
@@ -115,6 +122,26 @@ window_session(const struct window *w, const struct series *of,
 	return 0;
 }
 
+static bool
+is_of_host(const void *arg, const char *host)
+{
+	const struct series *of = arg;
+
+	return !strcmp(of->host, host) || !strcmp(of->host, HOST_SUM);
+}
+
+/* Describes a window with a note about the clock of its host, if that is off. */
+static int
+describe(struct call *c, const struct window *w, const struct series *of,
+         struct session *out)
+{
+	CLEANUP_BUF struct buf note = BUF_INIT(BUF_MAX_SMALL);
+
+	host_clocks_note(&c->env->store, c->caller.tenant, is_of_host, of,
+	                 &note);
+	return window_session(w, of, buf_str(&note), out);
+}
+
 int
 window_find(struct call *c, const char *id, struct session *out)
 {
@@ -122,7 +149,7 @@ window_find(struct call *c, const char *id, struct session *out)
 	CLEANUP_SERIES struct series of = {0};
 	int rc = window_get(&c->env->store, c->caller.tenant, id, &w, &of);
 
-	return rc ? rc : window_session(&w, &of, out);
+	return rc ? rc : describe(c, &w, &of, out);
 }
 
 int
@@ -139,7 +166,7 @@ window_find_earlier(struct call *c, const char *id, struct session *out)
 		                    w.start_ms - EARLIER_MS, w.start_ms, &l);
 	if (!rc && !l.n)
 		rc = -ENOENT;
-	return rc ? rc : window_session(&l.items[0], &of, out);
+	return rc ? rc : describe(c, &l.items[0], &of, out);
 }
 
 /* A window in which nothing was sampled has no bytes. */

@@ -12,11 +12,12 @@
 /*
  * Describes a window as a completed session. topFunctions need its profile and
  * are not set.
+ *   Shape    note is about its quality; "" if there is none
  *   Owns     session_done() it
  *   Errors   -ENOMEM
  */
 MUST_CHECK int window_session(const struct window *w, const struct series *of,
-                              struct session *out);
+                              const char *note, struct session *out);
 /* Finds a window by id; -ENOENT. */
 MUST_CHECK int window_find(struct call *c, const char *id, struct session *out);
 /* Finds the first window like this one that began less than an hour before it;

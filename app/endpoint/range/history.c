@@ -210,7 +210,7 @@ put_entry(struct call *c, struct buf *out, const struct entry *e, int64_t top)
 	if (e->session) {
 		rc = profile_put(c, out, e->session, top);
 	} else {
-		if (window_session(e->window, e->series, &s))
+		if (window_session(e->window, e->series, "", &s))
 			return fail_store(c, -ENOMEM);
 		rc = load_top(c, top, &s) ?: profile_put(c, out, &s, top);
 	}

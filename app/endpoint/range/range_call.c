@@ -1,6 +1,7 @@
 #include "range_call.h"
 
 #include "base/clock.h"
+#include "endpoint/profile/host_clocks.h"
 #include "endpoint/profile/profile_json.h"
 #include "store/service.h"
 
@@ -130,11 +131,27 @@ range_put_lost(const struct range *r, struct buf *out)
 	              "how to mend it");
 }
 
+/* True if a part of the range comes from this host. */
+static bool
+is_of_host(const void *arg, const char *host)
+{
+	const struct range *r = arg;
+
+	for (size_t i = 0; i < r->n; i++) {
+		const struct series *s = r->parts[i].series;
+
+		if (s && (!strcmp(s->host, host) || !strcmp(s->host, HOST_SUM)))
+			return true;
+	}
+	return false;
+}
+
 void
 range_put_notices(const struct range *r, struct buf *out)
 {
 	CLEANUP_BUF struct buf lost = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_BUF struct buf unfit = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf clocks = BUF_INIT(BUF_MAX_SMALL);
 
 	range_put_lost(r, &lost);
 	buf_puts(&unfit, "left out, since they cannot be added up: ");
@@ -143,6 +160,9 @@ range_put_notices(const struct range *r, struct buf *out)
 		json_put_text(out, NULL, buf_str(&lost));
 	if (r->unfit.n)
 		json_put_text(out, NULL, buf_str(&unfit));
+	host_clocks_note(r->store, r->tenant, is_of_host, r, &clocks);
+	if (clocks.len)
+		json_put_text(out, NULL, buf_str(&clocks));
 }
 
 void

@@ -55,6 +55,7 @@ send_poll(struct agent *a, const struct agent_held_list *l, int64_t now_ns)
 
 	if (!rc)
 		rc = fd_write_all(fd, text.p, text.len);
+	a->asked_ms = clock_wall_ms();
 	return rc ? rc
 	          : agent_ask(a, "/agent/poll", "application/json",
 	                      AGENT_ORDER_MAX, fd, &a->poll);

@@ -70,6 +70,9 @@ struct agent {
 	int64_t waiting_ns;                 /* when to look again */
 	char generation[AGENT_GENERATIONS]; /* of the services here */
 	int64_t lease_ms, max_bytes;        /* set by the centre; 0: not yet */
+	int64_t asked_ms; /* this host's clock at the last poll */
+	int64_t clock_ms; /* by how much it is ahead of the centre's; 0 if that
+	                     is not known */
 	int64_t look;    /* the centre's number of a look; 0: none is wanted */
 	int64_t look_ms; /* a local look from this time on answers it */
 	int64_t looked;  /* number of a finished look, not yet reported */

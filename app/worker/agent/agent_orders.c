@@ -1,6 +1,7 @@
 /* Carries out the centre's orders, which are untrusted. */
 #include "agent_parts.h"
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "store/worker.h"
@@ -329,6 +330,15 @@ take_look(struct agent *a, const json_t *reply)
 	return 0;
 }
 
+/* Compares the clocks. A centre of an earlier release sends no time. */
+static void
+take_clock(struct agent *a, const json_t *reply)
+{
+	int64_t ms = json_integer_value(json_object_get(reply, "nowMs"));
+
+	a->clock_ms = ms > 0 ? clock_ahead(a->asked_ms, ms, clock_wall_ms()) : 0;
+}
+
 int
 agent_take_orders(struct agent *a, const char *text, size_t n,
                   int64_t *out_poll_ms)
@@ -346,6 +356,7 @@ agent_take_orders(struct agent *a, const char *text, size_t n,
 		             ?: take_look(a, reply);
 	if (rc)
 		return rc;
+	take_clock(a, reply);
 	a->lease_ms = number_of(reply, "leaseMs", LEASE_MIN_MS, LEASE_MOST_MS);
 	a->max_bytes = number_of(reply, "maxBytes", BYTES_MIN, BLOB_MAX_BYTES);
 	*out_poll_ms = number_of(reply, "pollMs", POLL_MIN_MS, POLL_MOST_MS);

@@ -242,6 +242,8 @@ runs_take(struct runs *c, struct run *v, const struct msg_done *done,
 	int rc = 0;
 
 	noted.quality.notes |= v->notes;
+	if (c->findings && c->findings[CHECK_CLOCK].verdict != FINE)
+		noted.quality.notes |= QUALITY_NOTE_OF(CLOCK);
 	quality_left(&noted.quality, v->left.other_unit, v->left.out_of_scope,
 	             v->left.too_many);
 	quality_late(&noted.quality, v->late);

@@ -133,7 +133,9 @@ worker_beat(struct worker_self *w, struct store *s, const char *capabilities,
 	};
 	int rc;
 
-	rc = worker_heartbeat(s, &row, w->lease_ms) ?: look_for_rival(w, s);
+	rc = worker_clock(s, &row.clock_ms)
+	             ?: worker_heartbeat(s, &row, w->lease_ms)
+	             ?: look_for_rival(w, s);
 	if (!rc)
 		w->next_ns = now_ns + w->lease_ms * NS_PER_MS / 3;
 	return rc;

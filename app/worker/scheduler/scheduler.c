@@ -54,6 +54,7 @@ connect_parts(struct scheduler *s)
 		.host = worker_host(&s->io.ask),
 		.proc_fd = &s->procs.proc_fd,
 		.given_up = &s->rollup.given_up,
+		.clock_ms = *s->conf->agent_url ? &s->agent.clock_ms : NULL,
 	};
 	s->procs.host = &s->selftest.host;
 	s->runs.findings = s->windows.findings = s->selftest.findings;

@@ -1,5 +1,6 @@
 #include "selftest.h"
 
+#include "base/clock.h"
 #include "base/contained.h"
 #include "base/file.h"
 #include "base/folder.h"
@@ -795,6 +796,30 @@ try_alone(const struct trial *t, struct finding *out)
 	return -EEXIST;
 }
 
+static int
+try_clock(const struct trial *t, struct finding *out)
+{
+	const char *whose = t->of->clock_ms ? "centre" : "database";
+	char offset[CLOCK_OFFSET_LEN];
+	int64_t ahead_ms = 0;
+	int rc = 0;
+
+	if (t->of->clock_ms)
+		ahead_ms = *t->of->clock_ms;
+	else
+		rc = worker_clock(t->of->store, &ahead_ms);
+	if (rc || clock_agrees(ahead_ms)) {
+		finding_set(out, FINE, NULL, "it agrees with the %s's", whose);
+		return rc;
+	}
+	clock_format_offset(ahead_ms, offset);
+	finding_set(out, WARNING, "timedatectl set-ntp true",
+	            "the clock of this host is %s%s the %s's: its profiles "
+	            "have wrong times",
+	            offset, ahead_ms > 0 ? " of" : "", whose);
+	return 0;
+}
+
 static int (*const tries[CHECKS])(const struct trial *, struct finding *) = {
 	[CHECK_EVENTS] = try_events, [CHECK_FILTER] = try_filter,
 	[CHECK_WAITS] = try_waits,   [CHECK_ALLOCS] = try_allocs,
@@ -802,19 +827,19 @@ static int (*const tries[CHECKS])(const struct trial *, struct finding *) = {
 	[CHECK_MEMORY] = try_memory, [CHECK_KERNEL_NAMES] = try_kernel_names,
 	[CHECK_RINGS] = try_rings,   [CHECK_PARTS] = try_parts,
 	[CHECK_STORE] = try_store,   [CHECK_ROLLUPS] = try_rollups,
-	[CHECK_ALONE] = try_alone,
+	[CHECK_ALONE] = try_alone,   [CHECK_CLOCK] = try_clock,
 };
 
 /* Returns the time until a check runs again. A kernel does not gain a feature
- * within a minute, but a disk may fill up, a part hang, a sum fail, and another
- * worker start. */
+ * within a minute, but a disk may fill up, a part hang, a sum fail, another
+ * worker start, and a clock be set. */
 static int64_t
 wait_ns(enum check c, const struct finding *f, int rc)
 {
 	if (f->verdict != FINE && rc != -EOPNOTSUPP)
 		return SELFTEST_AGAIN_NS;
 	return c == CHECK_STORE || c == CHECK_PARTS || c == CHECK_ALONE ||
-	                       c == CHECK_ROLLUPS
+	                       c == CHECK_ROLLUPS || c == CHECK_CLOCK
 	               ? SELFTEST_STORE_NS
 	               : SELFTEST_NS;
 }

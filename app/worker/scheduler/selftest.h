@@ -3,8 +3,9 @@
  * captures ask, and keeps a finding for each check.
  *
  * The checks run when the worker starts, and then every SELFTEST_NS; those of
- * the store, of the worker's parts and of other workers every
- * SELFTEST_STORE_NS, since disks fill up, processes hang and workers start. A
+ * the store, of the worker's parts, of other workers and of the clock every
+ * SELFTEST_STORE_NS, since disks fill up, processes hang, workers start and
+ * clocks are set. A
  * check that fails runs again with each heartbeat, so that a repair is noticed
  * within seconds, unless the kernel lacks a feature (-EOPNOTSUPP): no setting
  * can change that, and some checks take the opener half a second.
@@ -29,6 +30,9 @@ struct selftest {
 	struct host host;                /* the opener */
 	const int *proc_fd;              /* directory /proc */
 	const unsigned *given_up;        /* sums of windows (rollup.h) */
+	const int64_t *clock_ms;         /* by how much this host's clock is
+	                                    ahead of the centre's; NULL: there
+	                                    is no centre */
 	struct finding findings[CHECKS]; /* of part "worker" */
 	int64_t due_ns[CHECKS];          /* 0: never run */
 	int64_t next_ns;                 /* the earliest of due_ns */

@@ -151,4 +151,50 @@ TEST(times_out_of_range_are_clamped)
 }
 END
 
+TEST(an_answer_leaves_room_for_the_time_that_it_took)
+{
+	static const struct {
+		int64_t asked, other, answered, ahead;
+	} rows[] = {
+		{1000, 1000, 9000, 0},  {1000, 9000, 9000, 0},
+		{1000, 999, 9000, 1},   {1000, 9001, 9000, -1},
+		{90000, 0, 90001, 90000}, {0, 90000, 2, -89998},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		ck_assert_int_eq(clock_ahead(rows[i].asked, rows[i].other,
+		                             rows[i].answered),
+		                 rows[i].ahead);
+}
+END
+
+TEST(clocks_agree_up_to_five_seconds_either_way)
+{
+	ck_assert(clock_agrees(5000) && clock_agrees(-5000));
+	ck_assert(!clock_agrees(5001) && !clock_agrees(-5001));
+	ck_assert(!clock_agrees(INT64_MAX) && !clock_agrees(INT64_MIN));
+}
+END
+
+TEST(an_offset_is_said_in_the_unit_that_people_use)
+{
+	static const struct {
+		int64_t ms;
+		const char *text;
+	} rows[] = {
+		{0, "0.0 s ahead"},         {7200, "7.2 s ahead"},
+		{-119900, "119.9 s behind"}, {120000, "2 min ahead"},
+		{-600000, "10 min behind"}, {7200000, "2 h ahead"},
+		{-172800000, "2 days behind"},
+		{INT64_MIN, "106751991167 days behind"},
+	};
+	char text[CLOCK_OFFSET_LEN];
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		clock_format_offset(rows[i].ms, text);
+		ck_assert_str_eq(text, rows[i].text);
+	}
+}
+END
+
 SUITE("clock");

@@ -205,6 +205,40 @@ TEST(a_capture_that_the_centre_completes_ends_on_the_host)
 }
 END
 
+TEST(the_centres_clock_is_compared_with_the_one_here)
+{
+	static const struct {
+		int64_t other_ms; /* the centre's clock less the one here */
+		int64_t least, most;
+	} rows[] = {
+		{0, 0, 0},
+		{-600000, 599000, 600000},
+		{600000, -600000, -599000},
+	};
+	CLEANUP_RIG struct rig r;
+
+	rig_init(&r);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+		int64_t poll_ms;
+
+		r.agent.asked_ms = clock_wall_ms();
+		buf_addf(&text,
+		         "{\"services\":[],\"jobs\":[],\"cancel\":[],"
+		         "\"stale\":[],\"nowMs\":%lld}",
+		         (long long)(r.agent.asked_ms + rows[i].other_ms));
+		ck_assert_int_eq(agent_take_orders(&r.agent, buf_str(&text),
+		                                   text.len, &poll_ms),
+		                 0);
+		ck_assert_int_ge(r.agent.clock_ms, rows[i].least);
+		ck_assert_int_le(r.agent.clock_ms, rows[i].most);
+	}
+	/* a centre of an earlier release */
+	ck_assert_int_eq(take(&r, "", ""), 0);
+	ck_assert_int_eq(r.agent.clock_ms, 0);
+}
+END
+
 /* --- polls ---------------------------------------------------------------- */
 
 TEST(a_poll_tells_of_the_worker_of_this_host)

@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/json_out.h"
 #include "lib/store.h"
+#include "store/db/db_test.h"
 #include "store/worker.h"
 #include "worker/ipc/messages.h"
 #include "worker/scheduler/heartbeat.h"
@@ -485,6 +486,31 @@ TEST(a_second_worker_that_sees_the_same_processes_is_named_with_its_end)
 		               ? "no other worker"
 		               : "kill 77, then stoker forget second");
 	}
+}
+END
+
+TEST(a_clock_that_differs_from_the_databases_is_a_warning)
+{
+	RIG(r);
+
+	expect(&r, CHECK_CLOCK, FINE, "the database's");
+	db_skew_clock(r.store.s.db, -600000);
+	expect(&r, CHECK_CLOCK, WARNING, "10 min ahead of the database's");
+	db_skew_clock(r.store.s.db, 7200000);
+	expect(&r, CHECK_CLOCK, WARNING, "2 h behind the database's");
+}
+END
+
+TEST(on_a_host_of_a_fleet_the_clock_is_compared_with_the_centres)
+{
+	int64_t ahead_ms = -4000;
+	RIG(r);
+
+	r.t.clock_ms = &ahead_ms;
+	db_skew_clock(r.store.s.db, 7200000);
+	expect(&r, CHECK_CLOCK, FINE, "the centre's");
+	ahead_ms = -6000;
+	expect(&r, CHECK_CLOCK, WARNING, "6.0 s behind the centre's");
 }
 END
 

@@ -57,7 +57,8 @@ blocked_by(const struct worker_list *list)
 	return name;
 }
 
-/* Writes how many clocks differ from the store's, and the largest difference. */
+/* Writes how many clocks differ from the store's, and the largest
+ * difference. */
 static void
 put_clocks(struct buf *out, const struct worker_list *list)
 {

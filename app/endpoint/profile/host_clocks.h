@@ -10,8 +10,8 @@
 
 /*
  * Appends a note about the first few of a tenant's hosts that are meant, and
- * whose clock differs from the store's now; nothing if all agree, or if the store
- * cannot be read, since a profile is worth more than the note.
+ * whose clock differs from the store's now; nothing if all agree, or if the
+ * store cannot be read, since a profile is worth more than the note.
  */
 void host_clocks_note(struct store *s, const char *tenant,
                       bool (*is_meant)(const void *arg, const char *host),

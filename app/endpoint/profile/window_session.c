@@ -130,7 +130,7 @@ is_of_host(const void *arg, const char *host)
 	return !strcmp(of->host, host) || !strcmp(of->host, HOST_SUM);
 }
 
-/* Describes a window with a note about the clock of its host, if that is off. */
+/* Describes a window, with a note if the clock of its host is off. */
 static int
 describe(struct call *c, const struct window *w, const struct series *of,
          struct session *out)

@@ -3,6 +3,7 @@
 
 #include "base/path.h"
 #include "files.h"
+#include "places.h"
 #include "profile/export.h"
 #include "table.h"
 
@@ -95,7 +96,11 @@ static int export(const struct cli *c, const struct format *format,
 		.duration_ms = p->duration_ns / 1000000,
 	};
 	CLEANUP_TREE struct tree *tree = NULL;
-	int rc = tree_new(p, profile_type_index(p, NULL), &tree);
+	int rc;
+
+	if (!strcmp(format->name, AUTOFDO) && c->opt.binary.n)
+		return places_autofdo(c, p, out);
+	rc = tree_new(p, profile_type_index(p, NULL), &tree);
 
 	if (!rc)
 		rc = format->write(tree, &meta, out);

@@ -22,8 +22,8 @@ import_is_local(const struct cli *c, const struct buf *file)
 	return c->opt.binary.n || is_recording(file);
 }
 
-static int
-add_binaries(const struct cli *c, struct local_files *files)
+int
+import_binaries(const struct cli *c, struct local_files *files)
 {
 	for (size_t i = 0; i < c->opt.binary.n; i++) {
 		int rc = local_files_add(files, c->opt.binary.p[i]);
@@ -92,7 +92,7 @@ import_local(struct cli *c, const char *name, const struct buf *file,
 
 	if (!stacks)
 		return failed("out of memory");
-	rc = add_binaries(c, files);
+	rc = import_binaries(c, files);
 	if (rc)
 		return rc;
 	unwinder = local_unwinder(stacks);

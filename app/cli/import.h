@@ -10,6 +10,11 @@
 /* The user's own file: only memory bounds it. */
 #define IMPORT_MAX_FILE ((size_t)1 << 30)
 
+struct local_files;
+
+/* Adds what --binary names. LEAVE_OK, or prints an error and returns an exit
+ * status. */
+MUST_CHECK int import_binaries(const struct cli *c, struct local_files *files);
 /* True for files that are read here before they are uploaded: recordings of
  * perf, which need this machine's programs, and any file with --binary. */
 bool import_is_local(const struct cli *c, const struct buf *file);

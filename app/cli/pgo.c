@@ -3,6 +3,7 @@
 
 #include "files.h"
 #include "import.h"
+#include "places.h"
 #include "profile/export.h"
 #include "profile/pprof.h"
 #include "range.h"
@@ -11,7 +12,6 @@
 #include <string.h>
 
 #define GO_FILE "default.pgo"
-#define AUTOFDO "autofdo"
 #define PERCENT 100.0
 
 static int64_t
@@ -95,13 +95,15 @@ has_first_lines(const struct profile *p)
 }
 
 static int
-encode(const struct profile *p, const char *format, struct buf *out)
+encode(const struct cli *c, const struct profile *p, const char *format,
+       struct buf *out)
 {
 	CLEANUP_TREE struct tree *t = NULL;
 	const struct export_meta meta = {.title = "", .service = ""};
 	int rc = tree_new(p, p->ntypes - 1, &t);
 
-	return rc ? rc : format_find(format)->write(t, &meta, out);
+	rc = rc ?: format_find(format)->write(t, &meta, out);
+	return rc ? failed("%s: %s", c->operands[0], strerror(-rc)) : LEAVE_OK;
 }
 
 static int
@@ -113,7 +115,7 @@ write_for_compiler(struct cli *c, struct profile *p, const char *format)
 	double gone = drop_stale(p);
 	int rc;
 
-	if (!has_first_lines(p))
+	if (!c->opt.binary.n && !has_first_lines(p))
 		return failed("%s: no function has its first line, by which "
 		              "compilers find code again: build with -g1 "
 		              "(Clang) or install debug information",
@@ -124,9 +126,10 @@ write_for_compiler(struct cli *c, struct profile *p, const char *format)
 		        "left "
 		        "out\n",
 		        gone * PERCENT);
-	rc = encode(p, format, &out);
+	rc = go || !c->opt.binary.n ? encode(c, p, format, &out)
+	                            : places_autofdo(c, p, &out);
 	if (rc)
-		return failed("%s: %s", c->operands[0], strerror(-rc));
+		return rc;
 	buf_addf(&name, "%s", go ? GO_FILE : c->operands[0]);
 	if (!go)
 		buf_puts(&name, ".afdo");

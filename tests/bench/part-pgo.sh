@@ -17,7 +17,7 @@ elif wanted pgo_gain; then
   "$B/stoker-worker" --config /dev/null --once "$pid" --seconds 10 --rate 900 --type cpu \
     --out "$pgo/profile" >/dev/null 2>&1
   kill "$pid"
-  "$B/stoker" convert "$pgo/profile" "$pgo/profile.afdo"
+  "$B/stoker" convert "$pgo/profile" "$pgo/profile.afdo" --binary "$pgo/plain"
   pgo_build sampled -fprofile-sample-use="$pgo/profile.afdo"
   pgo_build counting -fprofile-instr-generate
   LLVM_PROFILE_FILE=$pgo/raw "$pgo/counting" 3000000 >/dev/null

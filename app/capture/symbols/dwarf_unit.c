@@ -86,7 +86,7 @@ dwarf_unit_lookup(const struct dwarf_unit *u, uint64_t vaddr,
                   struct dwarf_frame *out, size_t max)
 {
 	struct dwarf_frame here = line_at(u, vaddr);
-	uint32_t i = innermost(u, vaddr), line = here.line;
+	uint32_t i = innermost(u, vaddr), line = here.line, discriminator = 0;
 	size_t n = 0;
 
 	for (; i != DWARF_NO_SCOPE && n < max; i = parent_of(u, i)) {
@@ -96,10 +96,11 @@ dwarf_unit_lookup(const struct dwarf_unit *u, uint64_t vaddr,
 			continue;
 		out[n] = (struct dwarf_frame){text(u, s->name),
 		                              text(u, s->file), line,
-		                              s->start_line};
+		                              s->start_line, discriminator};
 		if (!*out[n].file)
 			out[n].file = here.file;
 		line = s->call_line;
+		discriminator = s->discriminator;
 		/* An inlined call without a name is useless. */
 		n += !s->inlined || *out[n].name;
 		if (!s->inlined)

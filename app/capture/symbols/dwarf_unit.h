@@ -22,6 +22,8 @@ struct dwarf_frame {
 	const char *name; /* linkage name, else plain name; "" unknown */
 	const char *file; /* "" unknown */
 	uint32_t line, start_line; /* 0 unknown */
+	uint32_t discriminator;    /* of the inlined call in the frame; 0: none,
+                                and for the innermost frame */
 };
 
 /* The beginning of a piece. */
@@ -37,7 +39,9 @@ struct dwarf_scope {
 	uint32_t call_line;  /* for an inlined call */
 	uint32_t name, file; /* offsets in names */
 	uint32_t start_line;
-	uint32_t inlined; /* 0 or 1 */
+	/* Of an inlined call; it tells calls on one line apart. */
+	uint32_t discriminator : 31;
+	uint32_t inlined : 1;
 };
 
 struct dwarf_line {

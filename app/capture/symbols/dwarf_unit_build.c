@@ -9,6 +9,9 @@
 
 #define FIRST_SLOTS 256 /* a power of two */
 
+/* An attribute of LLVM's and GCC's, which elfutils 0.188 does not know. */
+#define GNU_DISCRIMINATOR 0x2136
+
 /* --- a hash table of numbers ---------------------------------------------- */
 
 /* Maps numbers to numbers while one unit is indexed. */
@@ -219,6 +222,10 @@ add_scopes(struct walk *w, Dwarf_Die *die, bool inlined)
 		if (!described) {
 			s.call_line = inlined ? number(die, DW_AT_call_line)
 			                      : 0;
+			s.discriminator =
+				inlined ? number(die, GNU_DISCRIMINATOR) &
+						  INT32_MAX
+					: 0;
 			describe_once(w, die, &s);
 			described = true;
 		}

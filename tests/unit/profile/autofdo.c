@@ -1,9 +1,11 @@
 /* Samples by function and line, for compilers. */
+#include "profile/autofdo.h"
 #include "base/file.h"
 #include "lib/test.h"
 #include "profile/export.h"
 #include "profile/import.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 
@@ -93,6 +95,60 @@ TEST(samples_without_a_line_are_left_out_and_counted)
 	      "# 4 of 9 samples have lines\n"
 	      "main:4:4\n"
 	      " 1: 4\n");
+}
+END
+
+TEST(a_place_counts_samples_per_byte_of_all_copies_of_its_code)
+{
+	static const struct autofdo_frame place[] = {{"main", 3, 2},
+	                                             {"hot", 1, 0}};
+	CLEANUP_AUTOFDO struct autofdo *a = autofdo_new();
+	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
+
+	ck_assert_ptr_nonnull(a);
+	/* two runs of code from one place, in which samples differ by chance */
+	ck_assert_int_eq(autofdo_add(a, place, 2, 5, 1, 6), 0);
+	ck_assert_int_eq(autofdo_add(a, place, 2, 0, 1, 4), 0);
+	/* a loop that was unrolled four times */
+	ck_assert_int_eq(autofdo_add(a, place, 1, 2, 4, 8), 0);
+	ck_assert_int_eq(autofdo_write(a, 9, &out), 0);
+	ck_assert_str_eq(buf_str(&out), "# 7 of 9 samples have lines\n"
+	                                "main:150:100\n"
+	                                " 3.2: 100\n"
+	                                " 3.2: hot:50\n"
+	                                "  1: 50\n");
+}
+END
+
+TEST(a_place_that_did_not_run_is_written_if_its_function_ran)
+{
+	static const struct autofdo_frame ran = {"hot", 1, 0};
+	static const struct autofdo_frame not_ran = {"hot", 2, 0};
+	static const struct autofdo_frame cold = {"cold", 1, 0};
+	CLEANUP_AUTOFDO struct autofdo *a = autofdo_new();
+	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
+
+	ck_assert_ptr_nonnull(a);
+	ck_assert_int_eq(autofdo_add(a, &not_ran, 1, 0, 1, 4), 0);
+	ck_assert_int_eq(autofdo_add(a, &ran, 1, 1, 1, 4), 0);
+	ck_assert_int_eq(autofdo_add(a, &cold, 1, 0, 1, 4), 0);
+	ck_assert_int_eq(autofdo_write(a, 1, &out), 0);
+	ck_assert_str_eq(buf_str(&out), "# 1 of 1 samples have lines\n"
+	                                "hot:25:25\n"
+	                                " 1: 25\n"
+	                                " 2: 0\n");
+}
+END
+
+TEST(counts_that_do_not_fit_are_refused)
+{
+	static const struct autofdo_frame place = {"main", 1, 0};
+	CLEANUP_AUTOFDO struct autofdo *a = autofdo_new();
+
+	ck_assert_ptr_nonnull(a);
+	ck_assert_int_eq(autofdo_add(a, &place, 1, INT64_MAX, 2, 1), -E2BIG);
+	ck_assert_int_eq(autofdo_add(a, &place, 1, INT64_MAX, 1, 1), 0);
+	ck_assert_int_eq(autofdo_add(a, &place, 1, 1, 1, 1), -E2BIG);
 }
 END
 

@@ -34,9 +34,9 @@ await page.getByLabel('API key or JWT').fill(KEY);
 await page.getByRole('button', { name: 'Sign in' }).click();
 await page.getByRole('heading', { name: 'Services' }).waitFor();
 
-await take('flame', `/p/${id}`, '#profile canvas');
+await take('flame', `/p/${id}`, '.profile canvas');
 await take('range', `/s/${service}?type=cpu&from=${begin}&to=${end}`,
-  '#profile canvas');
+  '.profile canvas');
 await take('change', `/compare?a=${begin}..${released}&b=${
-  released}..${end}&service=${service}&type=cpu&norm=rate`, '#profile canvas');
+  released}..${end}&service=${service}&type=cpu&norm=rate`, '.profile canvas');
 await browser.close();

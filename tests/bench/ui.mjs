@@ -4,6 +4,7 @@
  *
  *	ui.mjs first			what the first page takes
  *	ui.mjs flame ID			the profile ID, and the same in speedscope
+ *	ui.mjs large ID			the profile ID, of two million nodes
  *	ui.mjs range END SERVICE...	ranges of a month that ends at END, ms
  *
  *	URL, KEY	of the server, and an API key of an administrator
@@ -99,14 +100,17 @@ const whenPainted = (context, isThere, from) => context.addInitScript(
 const painted = page => page.waitForFunction(() => window.painted)
   .then(v => v.jsonValue());
 
-/* Ten times what act() does in the page, each to the frame after it. */
+/* What act() does in the page, ten times, each to the frame after it, in which
+ * a worker thread has finished, too. */
 const acts = (page, act) => page.evaluate(`(async () => {
   const act = ${act}, list = [];
   for (let i = 0; i < 10; i++) {
     await new Promise(done => setTimeout(done, 200));
     const from = performance.now();
     act(i);
-    await new Promise(done => requestAnimationFrame(() => setTimeout(done)));
+    do {
+      await new Promise(done => requestAnimationFrame(() => setTimeout(done)));
+    } while (document.querySelector('.panes[aria-busy]'));
     list.push(performance.now() - from);
   }
   return list;
@@ -120,6 +124,25 @@ const zoom = `i => {
   canvas.dispatchEvent(new MouseEvent('click', { bubbles: true,
     clientX: left + width / 3, clientY: top + 19 * 4.5 }));
 }`;
+const press = key => `document.dispatchEvent(new KeyboardEvent('keydown',
+  { key: '${key}', cancelable: true }))`;
+/* Types a word, and another one. */
+const search = `i => {
+  const field = document.querySelector('[part=search]');
+  field.value = i % 2 ? 'cart::step_1' : 'step_2.';
+  field.dispatchEvent(new Event('input'));
+}`;
+/* The callers and callees of a function, and back. */
+const sandwich = `i => i % 2 ? ${press('Escape')} : ${press('s')}`;
+const bottomUp = `i => i % 2 ? ${press('v')} : ${press('b')}`;
+/* The longest that the page stands still. */
+const watchTasks = context => context.addInitScript(`{ window.longest = 0;
+  new PerformanceObserver(list => {
+    for (const { duration } of list.getEntries())
+      window.longest = Math.max(window.longest, duration);
+  }).observe({ type: 'longtask', buffered: true }); }`);
+const longest = page => page.evaluate(() => window.longest);
+
 /* A step of the wheel in, and one out. */
 const wheel = `i => {
   const canvas = [...document.querySelectorAll('div')].findLast(e => {
@@ -131,33 +154,46 @@ const wheel = `i => {
     clientX: innerWidth / 3, clientY: innerHeight / 2 }));
 }`;
 
-async function take(path, isThere, from, act) {
-  const paints = [], zooms = [];
+async function take(path, isThere, from, ...doings) {
+  const paints = [], tasks = [], times = doings.map(() => []);
   for (let i = 0; i < ROUNDS; i++) {
     const context = await fresh();
     await whenPainted(context, isThere, from);
+    await watchTasks(context);
     const page = await context.newPage();
     await page.goto(BASE + path);
     paints.push(await painted(page));
-    zooms.push(...await acts(page, act));
+    for (const [k, act] of doings.entries())
+      times[k].push(...await acts(page, act));
+    tasks.push(await longest(page));
     await context.close();
   }
-  return [paints, zooms];
+  return [paints, tasks, ...times];
 }
 
 async function flame(id) {
   const graph = `/api/v1/observability/profiling/${id}/flamegraph`;
   const ours = await take(`/ui/p/${id}`,
     `() => document.querySelector('[part=canvas]')?.width > 1`,
-    'format=columns', zoom);
+    'format=columns', zoom, search, sandwich, bottomUp);
   const theirs = await take(`/ui/speedscope/#profileURL=${
     encodeURIComponent(graph + '?format=speedscope')}`,
   `() => document.body?.innerText.includes('Left Heavy')`,
   'format=speedscope', wheel);
   tell('flame_200k_paint_ms', ours[0]);
-  tell('flame_200k_zoom_ms', ours[1]);
+  for (const [k, name] of ['longest', 'zoom', 'search', 'sandwich',
+    'bottomup'].entries()) tell(`flame_200k_${name}_ms`, ours[k + 1]);
   tell('speedscope_200k_paint_ms', theirs[0]);
-  tell('speedscope_200k_zoom_ms', theirs[1]);
+  tell('speedscope_200k_longest_ms', theirs[1]);
+  tell('speedscope_200k_zoom_ms', theirs[2]);
+}
+
+async function large(id) {
+  const [paints, tasks] = await take(`/ui/p/${id}`,
+    `() => document.querySelector('[part=canvas]')?.width > 1`,
+    'format=columns', zoom);
+  tell('flame_2m_paint_ms', paints);
+  tell('flame_2m_longest_ms', tasks);
 }
 
 /* --- another range ---------------------------------------------------------- */
@@ -190,5 +226,5 @@ async function range(end, ...services) {
   tell('range_change_ms', list);
 }
 
-await { first, flame, range }[what](...args);
+await { first, flame, large, range }[what](...args);
 await browser.close();

@@ -1,5 +1,5 @@
 /* The application as people use it. */
-import { BASE, cookiesOf, inside, judged, KEY, run, same, signIn, visit }
+import { BASE, complaintsOf, cookiesOf, inside, judged, KEY, run, same, signIn, visit }
   from './browser.mjs';
 
 const title = (page, name) => page.getByRole('heading', { name }).waitFor();
@@ -600,6 +600,31 @@ const tests = {
     await page.getByRole('button', { name: /^As of \d/ }).waitFor();
     same([new URL(page.url()).searchParams.get('from'),
       Math.abs((await type.boundingBox()).x - x) < 1], ['now-1h', true]);
+  },
+  async a_worker_thread_makes_other_trees_of_a_large_profile() {
+    const until = Math.floor(Date.now() / 1000), from = until - 60;
+    const leaves = [...Array(60000).keys()].map(i =>
+      `main;step_${i % 300};leaf_${i} 1\n`);
+    same((await fetch(`${BASE}/ingest?name=large&from=${from}&until=${until}&${
+      ''}sampleRate=100&format=folded`, { method: 'POST', body: leaves.join(''),
+      headers: { Authorization: `Bearer ${KEY}`,
+        'Content-Type': 'text/plain' } })).status, 200);
+    const page = await inside(`/ui/s/large?type=cpu&from=${from}000&to=${
+      until}000`);
+    await page.locator('[part=rows] tr').first().waitFor();
+    same(page.workers().length, 0);
+    await page.keyboard.press('b');
+    await page.locator('[part=bottomup][aria-pressed=true]').waitFor();
+    same(page.workers().length, 1);
+    await page.locator('[part=canvas]').focus();
+    await page.keyboard.press('ArrowDown');
+    await page.locator('[part=chosen]', { hasText: 'leaf_' }).waitFor();
+    await page.goto(page.url().replace(/#.*/, '') + '#fn=step_7&view=sandwich');
+    await page.reload();
+    await page.locator('[part=callers-title]', { hasText: 'step_7' }).waitFor();
+    await page.locator('[part=chosen]', { hasText: 'step_7' }).waitFor();
+    await page.locator('[part=numbers]', { hasText: '0.33%' }).waitFor();
+    same(complaintsOf(page), []);
   },
   async a_range_is_shared_as_it_is_looked_at() {
     const page = await inside('/ui/s/demo?from=now-15m#view=bottomup&q=model');

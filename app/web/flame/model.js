@@ -46,6 +46,7 @@ class Tree {
   /** @type {Map<number, 'more' | 'less'> | undefined} */ listed;
   /** @type {Int32Array} */ parent = new Int32Array(0);
   /** @type {Int32Array} */ end = new Int32Array(0);
+  cut = 0; /* frames whose callers are left out: merge.js */
 
   /** @param {AnyDoc} doc */
   constructor(doc) {
@@ -94,8 +95,17 @@ class Tree {
       this, columns);
     tree.n = tree.depth.length;
     tree.width = tree.total;
-    tree.place();
+    if (!columns.parent) tree.place();
     return tree;
+  }
+
+  /* What derive() takes, to make this tree somewhere else. */
+  /** @returns {Columns} */
+  columns() {
+    const { depth, name, self, total, baseSelf, baseTotal, sure, parent, end,
+      cut } = this;
+    return { depth, name, self, total, parent, end, cut,
+      ...baseSelf && { baseSelf, baseTotal, sure } };
   }
 
   /* The columns, with other nodes or in another order. */

@@ -1,8 +1,8 @@
 /*
  * A graph: the canvas and what is around it. Everything visible is one state:
- * the view, the query, the selected function, the drawing, the order, the table.
- * Every change goes through set(), which redraws the parts that depend on it and
- * writes the state to the fragment of the URL, so that a link shows the same
+ * the view, the query, the selected function, the drawing, the order, the
+ * table. Every change goes through set(), which redraws the parts that depend on
+ * it and writes the state to the fragment of the URL, so that a link shows the same
  * view. A page may have several graphs; each has its own state.
  *
  * There is one selection. Whatever was picked last, a frame or a row of the
@@ -11,12 +11,12 @@
  */
 import { ORIGINS, matcher, packaged, quantity, percent, shorten, visible }
   from './text.js';
-import { Tree } from './model.js';
+import { Trees } from './trees.js';
 import { Flame, element } from './flame.js';
 import { COLUMNS, Table, USUAL } from './table.js';
 import { LISTS, Lines } from './lines.js';
 import { DiffTree } from './diff.js';
-import { FILTERS, RECURSION, SEEN, bottomUp, filtered } from './merge.js';
+import { FILTERS, RECURSION, SEEN } from './merge.js';
 import { Sandwich } from './sandwich.js';
 import { addressOf, aimFormats, facts, showFormats, showQuality,
   showVerdict } from './about.js';
@@ -24,8 +24,10 @@ import { turnTheme } from './theme.js';
 
 /**
  * @import { AnyDoc, AnyTree, Chosen, DiffDoc, Doc, Drawing, Filter, List,
- *   Listing, Marks, Pane, Parts, Placed, Shape, Sort, State, View, What } from './types'
+ *   Listing, Marks, Pane, Parts, Placed, Shape, Sort, State, Step, View, What }
+ *   from './types'
  * @typedef {'pushState' | 'replaceState'} Keep
+ * @typedef {Pick<State, 'filters' | 'drawing' | 'fn' | 'isHeavy'>} Wanted
  */
 
 /** @type {Drawing[]} */
@@ -75,46 +77,88 @@ const item = (text, action) => text ? [[text, action]] : [];
  * Shows one or two profiles in the elements of page.html, which are in root.
  * address is the URL of the profile's other formats; '' without a server.
  * fetched(url) resolves to the JSON there; pages that may not ask the server
- * have none. linked(place) is the address of "file:line", or ''. prefix distinguishes
- * the parameters of one graph in the fragment from those of others; hasTable:
- * whether there is a table at first. Call close() of the result to end, and
- * renew() to show newer data in the same view. The event stoker-function bubbles
- * from root with the name of the selected function, or ''.
+ * have none. linked(place) is the address of "file:line", or ''. prefix
+ * distinguishes the parameters of one graph in the fragment from those of
+ * others; hasTable: whether there is a table at first; newWorker() starts
+ * serve() of trees.js, for large profiles. Call close() of the result to end,
+ * and renew() to show newer data in the same view. The event stoker-function
+ * bubbles from root with the name of the selected function, or ''.
  */
 /**
  * @param {HTMLElement} root
  * @param {AnyDoc} doc
  * @param {{ address?: string, prefix?: string, hasTable?: boolean,
  *   fetched?: (url: string) => Promise<unknown>,
- *   linked?: (place: string) => string }} [options]
+ *   linked?: (place: string) => string, newWorker?: () => Worker }} [options]
  */
 function openPage(root, doc, { address = '', prefix = '', hasTable = true,
-  fetched, linked = () => '' } = {}) {
+  fetched, linked = () => '', newWorker } = {}) {
   const ended = new AbortController(), parts = partsOf(root);
   /** @template {keyof Parts} K @param {K} part */
   const $ = part => /** @type {Parts[K]} */ (parts.get(part));
-  /* The tree as captured, with what is left out of it, inverted, and the one
-   * that is shown. */
+  /* The tree as captured, without what filters leave out, and the one that is
+   * shown. */
+  /** @type {Trees} */ let trees;
   /** @type {AnyTree} */ let source;
   /** @type {AnyTree} */ let whole;
-  /** @type {AnyTree & { cut?: number } | undefined} */ let turned;
-  /** @type {AnyTree | undefined} */ let shown;
-  /** @type {AnyTree & { cut?: number }} */ let tree;
+  /** @type {AnyTree} */ let tree;
   /** @type {Flame} */ let flame;
   /** @type {Sandwich | undefined} */ let sandwich;
   /** @type {Table} */ let table;
   /** @type {Lines | undefined} */ let lines;
   /** @type {State} */ let state;
   /** @type {Marks | null} */ let marks = null;
+  /* a change that waits for trees, and how many there were */
+  /** @type {Partial<State>} */ let pending = {};
+  let turns = 0;
   /** @type {Chosen} */ let chosen; /* the frame that is described */
-  let isHeavy = false, tableFrame = 0, tableTimer = 0, toastTimer = 0;
+  let tableFrame = 0, tableTimer = 0, toastTimer = 0;
 
   /** @param {Partial<State>} change @param {Keep | ''} [keep] */
-  function set(change, keep = 'replaceState') {
-    const old = state;
-    if (change.filters) sift(change.filters);
-    if (change.isHeavy !== undefined) turn(change.isHeavy);
-    const isOther = change.drawing && enter(change.drawing);
+  function set(change, keep = 'replaceState', then = () => {}) {
+    Object.assign(pending, change);
+    whenMade(trees, { ...state, ...pending }, () => {
+      const all = pending;
+      pending = {};
+      apply(all, keep);
+      then();
+    });
+  }
+
+  /* Calls then() once the trees of a state are there, unless another change
+   * comes before. */
+  /** @param {Trees} of @param {Wanted} wanted @param {() => void} then */
+  function whenMade(of, wanted, then) {
+    const mine = ++turns, panes = root.querySelector('.panes');
+    const isLatest = () => mine === turns && !ended.signal.aborted;
+    of.prepare([withoutLeftOut(wanted), stepsTo(wanted),
+      ...wanted.drawing === 'sandwich' ? stepsAround(wanted) : []], () => {
+      if (!isLatest()) return;
+      panes?.removeAttribute('aria-busy');
+      then();
+    }, () => panes?.setAttribute('aria-busy', 'true'));
+  }
+
+  /** @param {Wanted} wanted @returns {Step[]} */
+  const withoutLeftOut = ({ filters }) =>
+    filters.length > 0 ? [['filtered', filters]] : [];
+  /** @param {Wanted} wanted @returns {Step[]} */
+  const stepsTo = wanted => [...withoutLeftOut(wanted),
+    .../** @type {Step[]} */ (wanted.drawing === 'bottomup'
+      ? [['bottomUp']] : []),
+    .../** @type {Step[]} */ (wanted.isHeavy ? [['heavyFirst']] : [])];
+  /** @param {Wanted} wanted @returns {Step[][]} */
+  const stepsAround = wanted => {
+    const before = withoutLeftOut(wanted);
+    const name = source.names.indexOf(wanted.fn);
+    return [[...before, ['callers', name]], [...before, ['callees', name]]];
+  };
+
+  /** @param {Partial<State>} change @param {Keep | ''} keep */
+  function apply(change, keep) {
+    const old = state, wanted = { ...old, ...change };
+    whole = trees.of(withoutLeftOut(wanted));
+    const isOther = enter(trees.of(stepsTo(wanted)));
     state = { ...old, ...isOther ? { view: tree.view(0) } : {}, ...change };
     /** @param {(keyof State)[]} keys */
     const differs = (...keys) => keys.some(k => state[k] !== old[k]);
@@ -143,13 +187,11 @@ function openPage(root, doc, { address = '', prefix = '', hasTable = true,
     if (keep) remember(keep);
   }
 
-  /* Shows the tree of a drawing. Returns false if it is shown already. */
-  /** @param {Drawing} drawing */
-  function enter(drawing) {
-    const next = drawing === 'bottomup' ? turned ??= bottomUp(whole) : whole;
-    if (next === shown) return false;
-    shown = next;
-    tree = isHeavy ? next.heavyFirst() : next;
+  /* Shows a tree. Returns false if it is shown already. */
+  /** @param {AnyTree} next */
+  function enter(next) {
+    if (next === tree) return false;
+    tree = next;
     if (tree instanceof DiffTree) tree.setShape(state.shape ?? tree.firstShape);
     flame.setTree(tree);
     table.tree = tree;
@@ -158,28 +200,12 @@ function openPage(root, doc, { address = '', prefix = '', hasTable = true,
     return true;
   }
 
-  /* Makes the trees anew, without what is left out. */
-  /** @param {Filter[]} filters */
-  function sift(filters) {
-    if (String(filters) === String(state.filters ?? [])) return;
-    whole = filters.length > 0 ? filtered(source, filters) : source;
-    turned = shown = undefined;
-    if (sandwich) sandwich.tree = whole;
-  }
-
   /* Keeps the zoom. */
   function turnOrder() {
     const path = tree.path(state.view.first);
-    set({ isHeavy: !state.isHeavy, drawing: state.drawing });
-    if (path.length > 0) set({ view: tree.view(tree.find(path)) });
-  }
-
-  /* The order of siblings, from the next drawing on. */
-  /** @param {boolean} on */
-  function turn(on) {
-    if (on === isHeavy) return;
-    isHeavy = on;
-    shown = undefined;
+    set({ isHeavy: !state.isHeavy }, 'replaceState', () => {
+      if (path.length > 0) set({ view: tree.view(tree.find(path)) });
+    });
   }
 
   /** @type {Record<What, string>} */
@@ -400,7 +426,7 @@ function openPage(root, doc, { address = '', prefix = '', hasTable = true,
 
   /* Reports what the inverted tree leaves out. */
   function drawCut() {
-    const { cut = 0 } = tree;
+    const { cut } = tree;
     $('cut').hidden = cut === 0;
     $('cut').textContent = `Callers of ${cut.toLocaleString('en')} ${
       cut === 1 ? 'frame' : 'frames'} below ${SEEN * 100}% are not shown.`;
@@ -522,25 +548,40 @@ function openPage(root, doc, { address = '', prefix = '', hasTable = true,
     }
   }
 
-  /** @returns {State} */
-  function recall() {
-    const q = new URLSearchParams([...fragment()].filter(([key]) => isOwn(key))
-      .map(([key, value]) => [key.slice(prefix.length), value]));
+  /* The parameters of this graph. */
+  const own = () => new URLSearchParams([...fragment()].filter(([key]) =>
+    isOwn(key)).map(([key, value]) => [key.slice(prefix.length), value]));
+
+  /* What of a state decides which trees there are. */
+  /** @param {URLSearchParams} q @returns {Wanted} */
+  function wantedBy(q) {
     const fn = q.get('fn') || '';
     const filters = /** @type {Filter[]} */ ([...q].filter(isFilter));
-    sift(filters);
-    turn(q.get('order') === 'weight');
     const asked = DRAWINGS.find(drawing => drawing === q.get('view'));
-    const drawing = !asked || asked === 'sandwich' && !tree.names.includes(fn)
+    const drawing = !asked || asked === 'sandwich' && !source.names.includes(fn)
       ? 'icicle' : asked;
-    enter(drawing);
+    return { filters, drawing, fn, isHeavy: q.get('order') === 'weight' };
+  }
+
+  /* Shows what the fragment says. */
+  function follow() {
+    const q = own();
+    whenMade(trees, wantedBy(q), () => {
+      pending = {};
+      apply(recall(q), '');
+    });
+  }
+
+  /** @param {URLSearchParams} q @returns {State} */
+  function recall(q) {
+    const wanted = wantedBy(q), tree = trees.of(stepsTo(wanted));
     const first = tree.find(q.getAll('z')), sort = q.get('sort') || '';
     const column = /** @type {Sort} */ (sort.replace('-', ''));
     const last = q.get('to'), lines = q.get('lines') ?? '';
     return {
       view: last !== null ? tree.range(first, last) : tree.view(first),
-      query: (q.get('q') || '').slice(0, QUERY_MOST), fn, drawing, filters,
-      isHeavy, byOrigin: q.get('colors') === 'origin',
+      query: (q.get('q') || '').slice(0, QUERY_MOST), ...wanted,
+      byOrigin: q.get('colors') === 'origin',
       shape: tree instanceof DiffTree ? SHAPES.find(shape =>
         shape === q.get('shape')) ?? tree.firstShape : undefined,
       sort: Object.hasOwn(tree.common.columns, column) ? column
@@ -628,7 +669,7 @@ function openPage(root, doc, { address = '', prefix = '', hasTable = true,
       flame.setRootBelow(drawing === 'flame');
     } else if (!sandwich) {
       sandwich = new Sandwich({ callers: pane('callers'),
-        callees: pane('callees') }, whole, { choose, center: around });
+        callees: pane('callees') }, tree, { choose, center: around });
     }
     if (isHeld) (sandwich && inSandwich() ? sandwich.panes[1] : flame)
       .canvas.focus();
@@ -636,8 +677,11 @@ function openPage(root, doc, { address = '', prefix = '', hasTable = true,
 
   function center() {
     if (!sandwich) return;
-    const name = tree.names.indexOf(state.fn), text = shorten(state.fn, 60);
-    sandwich.show(name, searched());
+    const text = shorten(state.fn, 60);
+    const both = stepsAround(state).map(steps => trees.of(steps));
+    for (const of of both)
+      if (of instanceof DiffTree && state.shape) of.setShape(state.shape);
+    sandwich.show(both, searched());
     $('callers-title').textContent = `Callers of ${text}`;
     $('callees-title').textContent = `Callees of ${text}`;
     choose(0, sandwich.panes[1]);
@@ -785,7 +829,8 @@ function openPage(root, doc, { address = '', prefix = '', hasTable = true,
   function copyStack() {
     const { node, flame: on } = chosen;
     const names = on !== flame && sandwich ? sandwich.stack(node, on)
-      : shown === turned ? tree.path(node).reverse() : tree.path(node);
+      : state.drawing === 'bottomup' ? tree.path(node).reverse()
+        : tree.path(node);
     copy(names.join('\n'), 'Stack');
   }
 
@@ -935,7 +980,7 @@ function openPage(root, doc, { address = '', prefix = '', hasTable = true,
     }, { signal });
     $('menu').addEventListener('keydown', menuKey);
     on('more-actions', 'click', openMenuBelow);
-    window.addEventListener('hashchange', () => set(recall(), ''), { signal });
+    window.addEventListener('hashchange', () => follow(), { signal });
   }
 
   /* --- the columns of the table ------------------------------------------- */
@@ -1017,7 +1062,8 @@ function openPage(root, doc, { address = '', prefix = '', hasTable = true,
     $('notice').textContent = why;
     $('notice').hidden = !why;
     if (why) return;
-    source = whole = shown = tree = doc.base ? new DiffTree(doc) : new Tree(doc);
+    trees = new Trees(doc, newWorker);
+    source = whole = tree = trees.source;
     if (doc.base) beginDiff(doc);
     flame = new Flame(pane('scroll'), tree, { choose: pick, zoom,
       menu: (_, x, y) => openMenu(x, y) });
@@ -1028,14 +1074,16 @@ function openPage(root, doc, { address = '', prefix = '', hasTable = true,
     }, tree, { select, order });
     if (fetched && !doc.base) lines = new Lines({ section: $('lines'),
       title: $('lines-title'), close: $('lines-close'), body: $('lines-rows'),
-      choice: [...$('lines-choice').querySelectorAll('button')], note: $('lines-note'), placed },
+      choice: [...$('lines-choice').querySelectorAll('button')],
+      note: $('lines-note'), placed },
     (format, fn) => /** @type {Promise<Listing>} */ (fetched(addressOf(address,
       format, state.filters, [['function', fn]]))), { close: () => turnLines(),
       choose: what => set({ lines: what }) });
     state = /** @type {State} */ ({}); /* all of it differs */
     chosen = { node: 0, flame };
     flame.resize();
-    set(recall(), '');
+    follow();
+    if (!state.view) apply(recall(new URLSearchParams()), '');
     widen(tableWidth);
     flame.paint();
     opened.unshift(root);
@@ -1054,16 +1102,19 @@ function openPage(root, doc, { address = '', prefix = '', hasTable = true,
     const path = chosen.flame === flame ? tree.path(chosen.node) : [];
     const panes = [...root.querySelectorAll('.pane, .rows')];
     const scrolled = panes.map(e => e.scrollTop);
-    doc = newer;
-    address = at;
-    drawFacts();
-    source = whole = new Tree(doc);
-    turned = shown = undefined;
-    if (sandwich) sandwich.tree = whole;
-    state = /** @type {State} */ ({});
-    set(recall(), '');
-    if (path.length > 0) choose(tree.find(path));
-    panes.forEach((e, i) => { e.scrollTop = scrolled[i]; });
+    const next = new Trees(newer, newWorker);
+    whenMade(next, state, () => {
+      trees.close();
+      trees = next;
+      doc = newer;
+      address = at;
+      drawFacts();
+      source = whole = trees.source;
+      state = /** @type {State} */ ({});
+      apply(recall(own()), '');
+      if (path.length > 0) choose(tree.find(path));
+      panes.forEach((e, i) => { e.scrollTop = scrolled[i]; });
+    });
     return true;
   }
 
@@ -1075,7 +1126,12 @@ function openPage(root, doc, { address = '', prefix = '', hasTable = true,
 
   return { get tree() { return tree; }, get flame() { return flame; }, renew,
     relink, sandwich: () => sandwich,
-    close: () => { ended.abort(); leaveKeys(); holdTable(); } };
+    close: () => {
+      ended.abort();
+      leaveKeys();
+      holdTable();
+      trees?.close();
+    } };
 }
 
 export { openPage };

@@ -5,18 +5,17 @@
  *   on.choose(node, flame) on.center(name of a function)
  */
 import { Flame } from './flame.js';
-import { callees, callers } from './merge.js';
 
 /** @import { AnyTree, Pane, Test } from './types' */
 
 /* The two pictures; callers are above. */
 class Sandwich {
   /**
-   * @param {{ callers: Pane; callees: Pane }} parts @param {AnyTree} tree
-   * @param {{ choose: (node: number, on: Flame) => void; center: (name: string) => void }} on
+   * @param {{ callers: Pane, callees: Pane }} parts @param {AnyTree} tree
+   * @param {{ choose: (node: number, on: Flame) => void,
+   *   center: (name: string) => void }} on
    */
   constructor(parts, tree, on) {
-    this.tree = tree;
     /** @type {Flame[]} */
     this.panes = [parts.callers, parts.callees].map((pane, k) =>
       new Flame(pane, tree, {
@@ -27,12 +26,12 @@ class Sandwich {
     this.panes[0].rootBelow = true;
   }
 
-  /* The function, by its index in names; test marks what was searched. */
-  /** @param {number} name @param {Test | null} test */
-  show(name, test) {
-    [callers, callees].forEach((merge, k) => {
+  /* The trees of callers and callees; test marks what was searched. */
+  /** @param {AnyTree[]} trees @param {Test | null} test */
+  show(trees, test) {
+    trees.forEach((tree, k) => {
       this.panes[k].resize();
-      this.panes[k].setTree(merge(this.tree, name));
+      this.panes[k].setTree(tree);
     });
     this.mark(test);
   }

@@ -86,10 +86,16 @@ export type Test = (name: string) => boolean;
 export type Marks = { names: Uint8Array; before: Int32Array; total: number;
   frames: number };
 
-/* Columns of another tree of the same profile, in preorder. */
+/* Columns of another tree of the same profile, in preorder; parent and end, if
+ * they are known; cut: how many frames have no callers there (merge.js). */
 export type Columns = { depth: Int32Array; name: Int32Array;
   self: Float64Array; total: Float64Array; baseSelf?: Float64Array;
-  baseTotal?: Float64Array; sure?: Uint8Array };
+  baseTotal?: Float64Array; sure?: Uint8Array; parent?: Int32Array;
+  end?: Int32Array; cut?: number };
+
+/* How a tree is made of another: trees.js. Functions are indexes of names. */
+export type Step = ['filtered', Filter[]] | ['bottomUp', null?] |
+  ['heavyFirst', null?] | ['callers', number] | ['callees', number];
 
 /* Reads a colour of the style sheet. */
 export type Read = (name: string) => string;

@@ -9,7 +9,7 @@ import { basename } from 'node:path';
 
 const out = process.argv[2];
 const { metafile } = await build({
-  entryPoints: ['ui/main.tsx', 'ui/theme.ts', 'ui/app.css'],
+  entryPoints: ['ui/main.tsx', 'ui/theme.ts', 'ui/worker.ts', 'ui/app.css'],
   outdir: out + '/assets',
   entryNames: '[name]-[hash]',
   chunkNames: '[name]-[hash]',

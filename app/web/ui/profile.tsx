@@ -39,6 +39,17 @@ async function columnsOf(reply: Response) {
   return doc as Doc;
 }
 
+type Policy = { createScriptURL: (url: string) => string };
+type Factory = { createPolicy: (name: string, rules: Policy) => Policy };
+const { trustedTypes } = window as { trustedTypes?: Factory };
+/* The server's policy allows this script only; Firefox may lack such policies. */
+const template = () => document.getElementById('profile-parts') as
+  HTMLTemplateElement;
+const rules: Policy = { createScriptURL: () => template().dataset.worker! };
+const policy = trustedTypes?.createPolicy('stoker-worker', rules) ?? rules;
+const newWorker = () => new Worker(policy.createScriptURL(''),
+  { type: 'module' });
+
 /* address: the URL of the profile's other formats; isOld: another profile is
    being loaded; version: the label of all that is shown; verdictAt: where the
    verdict of a comparison is shown instead. */
@@ -51,12 +62,11 @@ export function Profile({ doc, address, isOld = false, version, verdictAt }: {
   linked.current = source;
   useLayoutEffect(() => {
     if (!open.current?.renew(doc, address)) {
-      const parts = document.getElementById('profile-parts');
       open.current?.close();
       box.current!.replaceChildren(
-        document.importNode((parts as HTMLTemplateElement).content, true));
+        document.importNode(template().content, true));
       open.current = openPage(box.current!, doc, { address, fetched: get,
-        linked: place => linked.current(place) });
+        newWorker, linked: place => linked.current(place) });
       const verdict = partOf(box.current!, 'verdict');
       if (doc.base) verdictAt?.current?.replaceChildren(verdict);
     }

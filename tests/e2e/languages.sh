@@ -479,6 +479,57 @@ else
   echo "skip perl5.40: trixie can't be had"
 fi
 
+# --- Erlang -------------------------------------------------------------------
+
+none() { # name, expression of consecutive frames
+  ! grep -E "$2" "$tmp/$1.folded"
+}
+
+# Runs the target with one scheduler, so that its processes take turns.
+erlang() { # name, folder of the packages, ld.so with arguments
+  local name=$1 root=$2 all='shares:share_[136]0/0' bin=$tmp/$1-bin tool
+  shift 2
+  mkdir -p "$bin"
+  ln -s "$root"/usr/lib/erlang/erts-*/bin/* "$bin"
+  for tool in erl_child_setup inet_gethost; do # programs of that C library
+    rm "$bin/$tool"
+    printf '#!/bin/sh\nexec %s "$@"\n' "$* $(echo "$root"/usr/lib/erlang/erts-*/bin/$tool)" >"$bin/$tool"
+    chmod +x "$bin/$tool"
+  done
+  beam=(env ROOTDIR="$root/usr/lib/erlang" BINDIR="$bin" EMU=beam PROGNAME=erl "$@"
+    "$bin/beam.smp" -S 1 -- -root "$root/usr/lib/erlang" -bindir "$bin" -progname erl --
+    -home "$tmp" -- -noshell -noinput)
+  (cd "$tmp" && "${beam[@]}" -eval "{ok,_}=compile:file(\"$targets/shares.erl\",[debug_info]), halt().") ||
+    { echo "skip $name: its compiler does not run"; return; }
+  target "$name" "${beam[@]}" -run shares main 60
+  check "$name.is_captured" capture "$name"
+  check "$name.stacks_are_whole" almost_whole "$name"
+  check "$name.functions_have_true_shares" share "$name" shares:share_60/0 60 "$all"
+  check "$name.small_functions_have_true_shares" share "$name" shares:share_10/0 10 "$all"
+  check "$name.functions_call_one_another" \
+    under "$name" 'shares:main/1;shares:work/1;shares:share_60/0;shares:spin/2[; ]' 20
+  check "$name.c_code_has_who_called_it" \
+    under "$name" '(^| )shares:in_c_until/2;shares:in_c/1;([^;]*;)*term_to_binary_1' 10
+  check "$name.no_c_code_lacks_who_called_it" \
+    none "$name" '^([^;]*;)?term_to_binary_1'
+  check "$name.files_have_names" has_text "$name" shares.erl
+  done_with
+}
+here=$B/packages/bookworm-erlang
+if B=$B conf/packages/unpack bookworm "$here" erlang-base; then
+  erlang erlang25 "$here"
+else
+  echo "skip erlang25: bookworm can't be had"
+fi
+newer=$B/packages/trixie-erlang
+if B=$B conf/packages/unpack trixie "$newer" erlang-base libc6 libsystemd0 libtinfo6 \
+  libstdc++6 libgcc-s1 zlib1g libcap2; then
+  erlang erlang27 "$newer" "$newer/usr/lib64/ld-linux-x86-64.so.2" \
+    --library-path "$newer/usr/lib/x86_64-linux-gnu"
+else
+  echo "skip erlang27: trixie can't be had"
+fi
+
 # --- Lua ----------------------------------------------------------------------
 
 # Ways in which C and the interpreter call functions.

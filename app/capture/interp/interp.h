@@ -164,6 +164,10 @@ struct language {
 	/* A thread has its frames in its own storage, where find looks: the
 	 * rows of attach are only for threads that stand still. */
 	bool in_thread;
+	/* Its functions are compiled, but leave their stack for another one: a
+	 * walk copies it, as beam_walk.h does, and has no frames. The language
+	 * is one of capture/jit, too; read and place are NULL. */
+	bool copies_stack;
 	/*
 	 * Finds an interpreter's addresses.
 	 *   Errors   -ENOENT no interpreter of this language, or of another

@@ -505,6 +505,14 @@ is_in_32(const struct process *proc, uint64_t pc)
 	return m && proc->modules->rows[m->module]->is_32;
 }
 
+/* Ends a walk that had the whole copy of a stack that the thread has left. */
+static void
+end_copied(struct process *proc, struct proc_stack *out)
+{
+	unwinder_far(proc->unwinder, NULL, 0);
+	out->nfar = 0;
+}
+
 void
 process_stack(struct process *proc, const struct record *r,
               struct proc_stack *out)
@@ -532,10 +540,14 @@ process_stack(struct process *proc, const struct record *r,
 		return;
 	process_jit_begin(proc);
 	process_code_begin(proc);
+	out->nfar = process_interp_stack(proc, r->sample.interp, out->far);
+	unwinder_far(proc->unwinder, out->far, out->nfar);
 	out->end = unwind(proc->unwinder, r->sample.regs, r->sample.stack,
 	                  r->sample.stack_len, pcs, ARRAY_LEN(pcs) - out->n,
 	                  &n);
-	if (out->end == UNWIND_TRUNCATED)
+	if (out->nfar)
+		end_copied(proc, out);
+	else if (out->end == UNWIND_TRUNCATED)
 		top_up(proc, r, out, pcs, ARRAY_LEN(pcs) - out->n, &n);
 	if (out->end == UNWIND_SWITCHED)
 		cross(proc, out, pcs, ARRAY_LEN(pcs) - out->n, &n);

@@ -344,6 +344,23 @@ process_interp_read(struct process *proc, const struct proc_thread *t,
 	return out->end != INTERP_FAULT;
 }
 
+bool
+process_interp_stack(struct process *proc, const struct interp_stack *s,
+                     struct unwind_piece *out)
+{
+	const struct interp_process *ip = interp_of(proc);
+
+	if (!ip || !ip->image->language->copies_stack || !s ||
+	    s->key != proc->pid || s->end == INTERP_NONE || !s->n)
+		return false;
+	*out = (struct unwind_piece){.p = (const uint8_t *)&s->frames[1],
+	                             .start = s->frames[0].code};
+	out->len = (s->n - 1) * sizeof(*s->frames);
+	if (out->len > s->frames[0].instr - out->start)
+		out->len = s->frames[0].instr - out->start;
+	return true;
+}
+
 /* --- runs ----------------------------------------------------------------- */
 
 static void
@@ -560,6 +577,12 @@ process_interp(struct process *proc, const struct interp_stack *s,
 	runs->skip = runs->partly = false;
 	if (!interp_of(proc) || !n)
 		return false;
+	if (proc->interp->image->language->copies_stack) {
+		out->interp = s && s->key == proc->pid && s->end == INTERP_ROOT
+		                      ? INTERP_MERGED
+		                      : INTERP_WITHOUT;
+		return false;
+	}
 	if (s)
 		s = interp_arrange(s, &room);
 	if (read_runs(proc, s, runs) &&

@@ -18,6 +18,11 @@ struct interp_runs {
 /* Reads the frames of a thread that stands still; false when it has none. */
 bool process_interp_read(struct process *proc, const struct proc_thread *t,
                          struct interp_stack *out);
+/* Finds the copy of a stack that a sample's thread left for another one, of a
+ * language that takes one; empty if the language runs nothing there. False: it
+ * left none, or that is not known. */
+bool process_interp_stack(struct process *proc, const struct interp_stack *s,
+                          struct unwind_piece *out);
 /* Sets where an interpreter's code is, for a mapping of memory without a file:
  * with -X perf the interpreter calls itself through code there. */
 void process_interp_code(struct process *proc, struct unwind_mapping *out);

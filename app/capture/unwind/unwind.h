@@ -137,6 +137,8 @@ struct unwind_frame {
 	uint64_t sp, fp;
 	bool fp_known;
 	bool interrupted;
+	bool moves;   /* set it if the caller's frame is on another stack, which
+	                 is known beyond the thread's own */
 	size_t index; /* of pc in pcs[]; SIZE_MAX: it is only tried */
 	/* As in unwind(); NULL for all but the first frame. */
 	const uint64_t *regs;

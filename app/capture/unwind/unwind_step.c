@@ -457,7 +457,7 @@ step_by_asking(struct walk *w, struct frame *f, struct unwind_rule *rule)
 		return rc == -ENODATA  ? UNWIND_ROOT
 		       : rc == -EFAULT ? UNWIND_TRUNCATED
 		                       : UNWIND_BAD;
-	if (to.sp < f->sp || (to.sp == f->sp && !f->interrupted))
+	if (!to.moves && (to.sp < f->sp || (to.sp == f->sp && !f->interrupted)))
 		return UNWIND_BAD;
 	*f = (struct frame){.pc = to.pc & w->arch->code_bits,
 	                    .sp = to.sp,

@@ -174,8 +174,8 @@ const ORIGINS = { own: 'own code', library: 'libraries',
   runtime: 'runtimes and system', kernel: 'kernel' };
 const OF_KERNEL = /^\[(kernel|vdso|vsyscall)/;
 const OF_RUNTIME = new RegExp('^(\\[|(lib(c|m|dl|rt|pthread|gcc_s|stdc\\+\\+|c\\+\\+'
-  + '|python|ruby|jvm|node|php|luajit)|ld|ld-linux|python|ruby|java|node|php|perl|luajit)'
-  + '[-_.\\d]*(-x86-64|-aarch64|x86_64|fpm|cgi)?(\\.so[.\\d]*)?$)');
+  + '|python|ruby|jvm|node|php|luajit)|ld|ld-linux|python|ruby|java|node|php|perl|luajit|beam)'
+  + '[-_.\\d]*(-x86-64|-aarch64|x86_64|fpm|cgi|smp)?(\\.so[.\\d]*)?$)');
 const FILE_OF_RUNTIME =
   /^(\/usr\/(lib|local\/lib)\/(?!.*(-packages|node_modules|gems)\/)(python|ruby|jvm|node|php)[^/]*\/|\/usr\/(local\/go|lib\/go[^/]*)\/|\/rustc\/|\/usr\/include\/c\+\+\/|<frozen |node:)/;
 const FILE_OF_LIBRARY =

@@ -7,8 +7,8 @@
 #include "lib/test.h"
 
 static const char *const recorded[] = {
-	"hotspot11", "hotspot17",          "hotspot21",
-	"hotspot25", "luajit-2022-traces", "luajit-2025-traces"};
+	"hotspot11",          "hotspot17",          "hotspot21", "hotspot25",
+	"luajit-2022-traces", "luajit-2025-traces", "erlang25",  "erlang27"};
 
 TEST(a_recorded_process_has_the_frames_it_had)
 {

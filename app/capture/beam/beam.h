@@ -1,0 +1,30 @@
+/*
+ * Erlang: functions that the BEAM of OTP 25 to 27 has compiled, on x86-64.
+ *
+ * They have frames on the stack of their Erlang process, to which the stack
+ * pointer leads while they run: its words are terms, with a tag, or return
+ * addresses. C code that they call runs on the scheduler's stack, and leaves
+ * the Erlang one in memory: beam_walk.h copies it. The BEAM describes each
+ * module that it loads to debuggers, in a form of its own (beam_modules.h).
+ */
+#pragma once
+
+#include "capture/host/memory.h"
+
+#include "beam_walk.h"
+#include "capture/elf/elf.h"
+#include "capture/jit/jit.h"
+
+/* Variables of the program, by their addresses in it. */
+enum { BEAM_DESCRIPTOR, BEAM_EXIT, BEAM_SCHEDULERS, BEAM_VARIABLES };
+
+struct beam_image {
+	uint64_t variables[BEAM_VARIABLES];
+};
+
+/*
+ * Finds the variables of a BEAM.
+ *   Errors   -ENOENT it is none, -EIO, -ENOMEM
+ */
+MUST_CHECK int beam_image(const char *path, const struct elf_image *elf,
+                          struct beam_image *out);

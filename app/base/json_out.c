@@ -55,12 +55,16 @@ json_put_real(struct buf *b, const char *key, double v)
 		json_put_int(b, key, (int64_t)v);
 		return;
 	}
-	n = snprintf(text, sizeof(text), "%.6f", isfinite(v) ? v : 0.0);
+	v = isfinite(v) ? v : 0;
+	n = snprintf(text, sizeof(text), "%.6f", v);
 
 	while (text[n - 1] == '0')
 		n--;
-	if (text[n - 1] == '.')
+	/* readers of JSON refuse whole numbers that exceed 64 bits */
+	if (text[n - 1] == '.' && fabs(v) < 0x1p63)
 		n--;
+	else if (text[n - 1] == '.')
+		text[n++] = '0';
 	text[n] = '\0';
 	put_key(b, key);
 	buf_puts(b, strcmp(text, "-0") ? text : "0");

@@ -363,8 +363,8 @@ overall(struct comparison *c, const struct compare_side *base,
 		return;
 	before = (double)base->tree->total[0] / c->base_per;
 	after = (double)now->tree->total[0] / c->now_per;
-	if (before <= 0 || after <= 0 || c->base_samples <= 0 ||
-	    c->now_samples <= 0)
+	if (before <= 0 || after <= 0 || c->base_samples < 1 ||
+	    c->now_samples < 1)
 		return;
 	c->delta = 100 * (after / before - 1);
 	find_costs(c, before);

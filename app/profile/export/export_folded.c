@@ -3,14 +3,17 @@
  *
  * COUNT is in samples for CPU time, because some importers of this format loop
  * once per unit. It is the type's value for all other types, and if the number
- * of samples is not known. Source: flamegraph.pl; src/profile-logic/import of
+ * of samples is not known, or has other shares. Source: flamegraph.pl; src/profile-logic/import of
  * Firefox Profiler.
  */
 #include "exports.h"
 #include "folded_lines.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
+
+#define MOST_APART 0.025 /* of all */
 
 /* Writes a name without the characters that separate frames and lines. */
 static void
@@ -78,20 +81,34 @@ folded_lines(const struct tree *t, folded_counts *counts, const void *arg,
 	return buf_err(out);
 }
 
+/* True if samples have the shares that their time has: those of cycles have
+ * periods that differ. */
+static bool
+is_even(const struct tree *t)
+{
+	double apart = 0;
+
+	for (uint32_t i = 0; i < t->n; i++)
+		apart += fabs((double)t->samples[i] / (double)t->total_samples -
+		              (double)t->self[i] / (double)t->total[0]);
+	return apart / 2 <= MOST_APART;
+}
+
 const int64_t *
 folded_column(const struct tree *t)
 {
 	const struct profile *p = t->profile;
 	const char *name = profile_text(p, p->types[t->type].type);
 
-	return t->counted && !strcmp(name, "cpu") ? t->samples : t->self;
+	return t->counted && !strcmp(name, "cpu") && is_even(t) ? t->samples
+	                                                        : t->self;
 }
 
 /* Writes a node's count; samples without a stack are those of the root. */
 static void
 put_count(const void *arg, uint32_t node, struct buf *text)
 {
-	const int64_t *count = folded_column(arg);
+	const int64_t *count = arg;
 
 	if (count[node] > 0)
 		buf_int(text, count[node]);
@@ -102,5 +119,5 @@ export_folded(const struct tree *t, const struct export_meta *meta,
               struct buf *out)
 {
 	(void)meta;
-	return folded_lines(t, put_count, t, out);
+	return folded_lines(t, put_count, folded_column(t), out);
 }

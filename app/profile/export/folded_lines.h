@@ -6,7 +6,7 @@
 #include "profile/tree.h"
 
 /* Returns the column of a tree that its folded form counts: samples of CPU
- * time, where they are known, else the type's value. */
+ * time, where they are known and have its shares, else the type's value. */
 const int64_t *folded_column(const struct tree *t);
 /* Appends the counts of a node's line. If it appends nothing, the node has no
  * line. */

@@ -123,9 +123,35 @@ event_types(struct perf_samples *s, struct perf_text event)
 	return r ? r : profile_type(p, buf_str(&text), buf_str(&text));
 }
 
+/* Fails if the user takes an event of the CPU for something else. Other events
+ * may stand for any type. */
+static int
+check_type(struct perf_samples *s, struct perf_text event)
+{
+	static const char *const of_cpu[] = {"cpu-clock", "task-clock",
+	                                     "cycles", "instructions"};
+	const char *type = s->im.ask->type;
+
+	if (!*type || !strcmp(type, "cpu"))
+		return 0;
+	for (size_t i = 0; i < ARRAY_LEN(of_cpu); i++)
+		if (memmem(event.p, event.n, of_cpu[i], strlen(of_cpu[i]))) {
+			buf_addf(s->im.why,
+			         "it has no values of a %s profile; its types "
+			         "are cpu",
+			         type);
+			return -EBADMSG;
+		}
+	return 0;
+}
+
 static int
 set_unit(struct perf_samples *s, const struct perf_head *h)
 {
+	int r = check_type(s, h->event);
+
+	if (r)
+		return r;
 	if (h->period < 0 ||
 	    (*s->im.ask->type && strcmp(s->im.ask->type, "cpu")))
 		s->kind = PERF_SAMPLES;

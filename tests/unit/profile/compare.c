@@ -606,6 +606,35 @@ TEST(memory_is_counted_in_samples_of_its_period)
 }
 END
 
+/* The interval of a part of a sample would have thirty digits. */
+TEST(less_than_a_sample_has_no_interval)
+{
+	struct profile *p[2] = {profile_of("m;f 1\n"), profile_of("m;f 2\n")};
+	struct tree *t[2];
+	struct comparison *c;
+
+	for (int i = 0; i < 2; i++) {
+		ck_assert_int_eq(
+			profile_cstring(p[i], "bytes", &p[i]->types[1].unit),
+			0);
+		p[i]->period_type.unit = p[i]->types[1].unit;
+		p[i]->period = INT64_C(1) << 62;
+		ck_assert_int_eq(tree_new(p[i], 1, &t[i]), 0);
+	}
+	const struct compare_side side[2] = {{.tree = t[0]}, {.tree = t[1]}};
+
+	ck_assert_int_eq(
+		compare_new(&side[0], &side[1], true, COMPARE_BY_SHARE, &c), 0);
+	ck_assert_int_eq(c->verdict, COMPARE_INSUFFICIENT);
+	ck_assert(!c->known);
+	comparison_free(c);
+	for (int i = 0; i < 2; i++) {
+		tree_free(t[i]);
+		profile_free(p[i]);
+	}
+}
+END
+
 /* As in a program that allocates too often to be watched all the time. */
 TEST(sums_that_are_rough_are_not_judged)
 {

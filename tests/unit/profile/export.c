@@ -135,13 +135,28 @@ TEST(folded_keeps_samples_without_a_stack)
 {
 	CLEANUP_PROFILE struct profile *p = profile_of("x 1\n");
 	CLEANUP_BUF struct buf b = BUF_INIT(BUF_MAX_SMALL);
-	int64_t v[] = {2, 20};
+	int64_t v[] = {2, 20000000};
 	struct tree *t;
 
 	ck_assert_int_eq(profile_sample(p, NULL, 0, NULL, 0, v), 0);
 	ck_assert_int_eq(tree_new(p, 1, &t), 0);
 	ck_assert_int_eq(format_find("folded")->write(t, &meta, &b), 0);
 	ck_assert_str_eq(buf_str(&b), "all 2\nx 1\n");
+	tree_free(t);
+}
+END
+
+/* perf record samples cycles with periods that differ. */
+TEST(folded_is_the_time_where_samples_have_other_shares)
+{
+	CLEANUP_PROFILE struct profile *p = profile_of("hot 1\ncold 1\n");
+	CLEANUP_BUF struct buf b = BUF_INIT(BUF_MAX_SMALL);
+	struct tree *t;
+
+	p->values[p->ntypes - 1] *= 9;
+	ck_assert_int_eq(tree_new(p, 1, &t), 0);
+	ck_assert_int_eq(format_find("folded")->write(t, &meta, &b), 0);
+	ck_assert_str_eq(buf_str(&b), "cold 10000000\nhot 90000000\n");
 	tree_free(t);
 }
 END

@@ -9,6 +9,7 @@
 #include "profile/stored/wire.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <zstd.h>
 
@@ -702,6 +703,34 @@ event_as(const char *event, const char *text, struct buf *got)
 		                                  profile_type_index(p, NULL)));
 	return r;
 }
+
+TEST(an_event_of_the_cpu_is_of_no_other_type)
+{
+	static const struct {
+		const char *type, *event;
+		int r;
+	} rows[] = {
+		{"memory", "cycles:P", -EBADMSG},
+		{"wall", "cpu-clock:u", -EBADMSG},
+		{"block", "cpu_core/instructions/", -EBADMSG},
+		{"cpu", "cycles:P", 0},
+		{"block", "sched:sched_switch", 0},
+		{"memory", "page-faults", 0},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_BUF struct buf got = BUF_INIT(BUF_MAX_SMALL);
+		char text[200];
+
+		snprintf(text, sizeof(text), "d 1 1.0: 9 %s: \n" HOT,
+		         rows[i].event);
+		ck_assert_msg(text_as(rows[i].type, text, &got) == rows[i].r,
+		              "%s: %s", rows[i].event, buf_str(&got));
+		ck_assert(!rows[i].r ||
+		          strstr(buf_str(&got), "its types are cpu"));
+	}
+}
+END
 
 /* perf script -F +addr prints it where a sample without a call chain has its
  * frame. */

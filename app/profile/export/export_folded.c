@@ -3,8 +3,8 @@
  *
  * COUNT is in samples for CPU time, because some importers of this format loop
  * once per unit. It is the type's value for all other types, and if the number
- * of samples is not known, or has other shares. Source: flamegraph.pl; src/profile-logic/import of
- * Firefox Profiler.
+ * of samples is not known, or has other shares. Source: flamegraph.pl;
+ * src/profile-logic/import of Firefox Profiler.
  */
 #include "exports.h"
 #include "folded_lines.h"

@@ -5,7 +5,7 @@
  *
  * The profiles of a file are merged into one; if there are several, each sample
  * has the name of its profile as the label "thread". Profiles in a unit that
- * cannot be added to that of the first one are left out.
+ * cannot be added to that of the one that is shown first are left out.
  *
  * The list "counts", our extension, has the number of samples of each row, or
  * nothing where they are not known. Without it, rows that all have the same
@@ -37,6 +37,7 @@ struct reader {
 	size_t size;
 	unsigned profiles, other;
 	const char *unit;        /* kind of the profiles that are kept */
+	double active;           /* index of the profile that is shown first */
 	struct buf note;         /* about profiles that are left out */
 	double weight;           /* of the rows so far; 0: none yet */
 	unsigned long long open; /* frames that no event closes */
@@ -374,30 +375,28 @@ find_parts(struct reader *d, struct json_scan *s, struct parts *p)
 	return k == JSON_OBJECT_END ? 0 : broken(d, s);
 }
 
-/* Returns "" for plain numbers, a unit of types.def, or NULL. */
+/* Returns a unit of types.def, or "" for plain numbers: "none", and units that
+ * speedscope does not know either. */
 static const char *
 kind(const struct parts *p)
 {
 	int64_t scale;
+	const char *ours = import_unit_find(p->unit, &scale);
 
-	if (!*p->unit || !strcmp(p->unit, "none"))
-		return "";
-	return import_unit_find(p->unit, &scale);
+	return ours && strcmp(ours, "count") != 0 ? ours : "";
 }
 
 static bool
 is_kept(const struct reader *d, const struct parts *p)
 {
-	const char *unit = kind(p);
-
-	return !d->unit || (unit && !strcmp(unit, d->unit));
+	return !d->unit || !strcmp(kind(p), d->unit);
 }
 
-/* Sets the unit of a profile; "none" means plain numbers. */
+/* Sets the unit of a profile. */
 static int
 begin_profile(struct reader *d, const struct parts *p)
 {
-	const char *unit = strcmp(p->unit, "none") ? p->unit : "";
+	const char *unit = *kind(p) ? p->unit : "";
 	int r = profile_cstring(d->im.p, "thread", &d->thread.key);
 
 	if (!r)
@@ -422,6 +421,8 @@ read_profile(struct reader *d, struct json_scan *s)
 		p.counts.p = NULL;
 	if (p.samples.p && p.weights.p)
 		return read_sampled(d, &p);
+	if (p.samples.p)
+		return import_bad(&d->im, "its samples have no weights");
 	return p.events.p ? read_evented(d, &p) : broken(d, s);
 }
 
@@ -459,11 +460,12 @@ fits(const struct reader *d, const char *unit)
 {
 	const struct type *t = type_find(d->im.ask->type);
 
-	return unit && (!t || !*unit || !strcmp(unit, t->unit));
+	return !t || !*unit || !strcmp(unit, t->unit);
 }
 
-/* Looks at the profiles: which of them are kept, and do they have samples? The
- * scan is a copy. */
+/* Looks at the profiles: which of them are kept, and do they have samples?
+ * Those are kept that have the unit of the one which speedscope shows first.
+ * The scan is a copy. */
 static int
 survey(struct reader *d, struct json_scan s)
 {
@@ -473,9 +475,11 @@ survey(struct reader *d, struct json_scan s)
 
 	if (json_scan_next(&s) != JSON_ARRAY)
 		return broken(d, &s);
-	while (!d->unit && !r && json_scan_next(&s) == JSON_OBJECT) {
+	for (double i = 0; (!d->unit || i <= d->active) && !r &&
+	                   json_scan_next(&s) == JSON_OBJECT;
+	     i++) {
 		r = find_parts(d, &s, &p);
-		if (!r && fits(d, kind(&p)))
+		if (!r && (!d->unit || i == d->active) && fits(d, kind(&p)))
 			d->unit = kind(&p);
 	}
 	s = again;
@@ -541,6 +545,27 @@ find(struct reader *d, struct json_scan *s, const char *name)
 	return broken(d, s);
 }
 
+/* Reads activeProfileIndex, which may be missing. */
+static void
+find_active(struct reader *d, const char *p, size_t n)
+{
+	struct json_scan s;
+	enum json_token k;
+
+	json_scan_init(&s, p, n, &d->text);
+	if (json_scan_next(&s) != JSON_OBJECT)
+		return;
+	while (json_scan_next(&s) == JSON_NAME) {
+		bool active = !strcmp(buf_str(&d->text), "activeProfileIndex");
+
+		k = json_scan_next(&s);
+		if (active && k == JSON_NUMBER)
+			d->active = s.number;
+		if (!json_scan_skip(&s, k))
+			return;
+	}
+}
+
 static void
 reader_done(struct reader *d)
 {
@@ -571,6 +596,8 @@ input_speedscope_read(const char *p, size_t n, const struct import_ask *ask,
 	if (!r)
 		r = read_frames(&d, &s);
 	json_scan_init(&s, p, n, &d.text);
+	if (!r)
+		find_active(&d, p, n);
 	if (!r)
 		r = find(&d, &s, "profiles");
 	if (!r)

@@ -1045,9 +1045,10 @@ TEST(speedscope_is_read_wherever_its_parts_stand)
 }
 END
 
-#define FILE_OF(profiles)                                               \
+#define FILE_AT(profiles, active)                                       \
 	"{\"shared\":{\"frames\":[{\"name\":\"a\"},{\"name\":\"b\"}]}," \
-	"\"profiles\":[" profiles "]}"
+	"\"profiles\":[" profiles "],\"activeProfileIndex\":" active "}"
+#define FILE_OF(profiles) FILE_AT(profiles, "0")
 #define ROWS(name, unit, samples, weights)                             \
 	"{\"type\":\"sampled\",\"name\":\"" name "\",\"unit\":\"" unit \
 	"\",\"samples\":" samples ",\"weights\":" weights "}"
@@ -1096,6 +1097,15 @@ TEST(speedscope_counts_samples_only_where_its_rows_are_samples)
 	         "speedscope 9 bytes\na 9\n"
 	         "profiles in other units are left out: wall "
 	         "(milliseconds)\n"},
+		/* the second profile is shown first */
+		{"",
+	         FILE_AT(ROWS("heap", "bytes", "[[0]]", "[9]") "," ROWS(
+				 "wall", "milliseconds", "[[1]]", "[5]"),
+	                 "1"),
+	         "speedscope 5000000 nanoseconds\nb 1\n"
+	         "profiles in other units are left out: heap (bytes)\n"},
+		{"", FILE_OF(ROWS("t", "count", "[[0]]", "[3]")),
+	         "speedscope 3 count\na 3\n"},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -1124,6 +1134,14 @@ TEST(speedscope_has_a_weight_for_each_sample)
 		ck_assert_int_eq(text_as("", buf_str(&text), &got), -EBADMSG);
 		ck_assert_str_eq(buf_str(&got), rows[i][1]);
 	}
+	CLEANUP_BUF struct buf got = BUF_INIT(BUF_MAX_SMALL);
+
+	ck_assert_int_eq(text_as("",
+	                         FILE_OF("{\"type\":\"sampled\",\"unit\":"
+	                                 "\"none\",\"samples\":[[0]]}"),
+	                         &got),
+	                 -EBADMSG);
+	ck_assert_str_eq(buf_str(&got), "its samples have no weights");
 }
 END
 

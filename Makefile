@@ -363,7 +363,7 @@ ARM_CFLAGS  ?= -O2
 ARM_TESTS   := tools/walk unit/capture/unwind_frames unit/capture/ring
 ARM_TESTLIB := test frames_image
 fuzz:
-	@tests/fuzz/run $(B)/fuzz $(ONLY)
+	+@tests/fuzz/run $(B)/fuzz $(ONLY)
 # Tests and programs share the rooms as one library there: a file that was
 # changed is linked once, not once for each test.
 mutate: deps

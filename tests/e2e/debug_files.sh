@@ -111,13 +111,17 @@ check missing_dwo_files_are_noted grep -q 'note: inlined functions are missing: 
 if command -v clang >/dev/null; then
   clang_builds() { clang -O2 -g1 -fdebug-info-for-profiling "${@:2}" -o "$tmp/$1" tests/targets/opcodes.c; }
   clang_builds opcodes || exit 1
-  check a_program_of_clang_s_is_captured capture opcodes "$tmp/opcodes" 2000000000
+  "$tmp/opcodes" 2000000000 >/dev/null & pid=$!
+  begin opcodes "$pid" 500 --rate 999 && await_captures
+  check a_program_that_clang_built_is_captured captured opcodes
+  kill -KILL "$pid"
   check its_profile_for_clang_is_made_by_its_debug_information \
     "$B/stoker" convert "$tmp/opcodes.pb.gz" "$tmp/opcodes.afdo" --binary "$tmp/opcodes"
   check a_profile_for_clang_tells_the_parts_of_a_line_apart \
     grep -qE '^ +5\.[12]: [1-9][0-9]*$' "$tmp/opcodes.afdo"
   check clang_inlines_what_a_profile_says_is_hot says "'step' inlined into 'main'" \
     clang_builds sampled -Werror -fprofile-sample-use="$tmp/opcodes.afdo" -Rpass=inline
+  mv "$tmp/opcodes" "$tmp/moved"
   check another_program_makes_no_profile_for_clang says 'no program with the build-id of the profile' \
     "$B/stoker" convert "$tmp/opcodes.pb.gz" "$tmp/none.afdo" --binary /bin/true
 else

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* KIND_kernel, KIND_runtime, ... */
+/* The kinds of frames: a row of kind.def named NAME is KIND_NAME. */
 enum kind {
 #define KIND(name, about) KIND_##name,
 #include "profile/model/kind.def"

@@ -1,9 +1,9 @@
 /*
- * Object files that a program loads itself. Compilers at run time describe
- * their code to debuggers by such files, in memory, whose sections have the
- * addresses at which they lie. The image made of one is like that of a linked
- * file: symbols are addresses, segments lead to code and frame information, and
- * places that refer to sections are filled in.
+ * Object files that describe code made at run time. Just-in-time compilers keep
+ * such files in memory, for debuggers; the address of each section in the file
+ * is where its code lies in the process. The image made of a file is like that
+ * of a linked one: symbols have addresses, segments are the code and the frame
+ * information, and relocations are applied.
  *
  *   Source   gABI 5, Relocation; x86-64 psABI, 4.4.1; "ELF for the Arm 64-bit
  *            Architecture", 5.7.4 and 5.7.5

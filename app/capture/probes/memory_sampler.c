@@ -54,7 +54,7 @@ read_register(const char **at, uint8_t *out)
 	return false;
 }
 
-/* Reads a number that fits an argument; there may be none. */
+/* Reads a number of 32 bits; without digits it is 0. */
 static bool
 read_number(const char **at, int32_t *out)
 {
@@ -67,9 +67,10 @@ read_number(const char **at, int32_t *out)
 }
 
 /*
- * Reads an argument: bytes, negative if it is signed, then a constant, a
- * register, or memory that a register points to. What else assemblers can
- * write, an index or a symbol, compilers do not need for three arguments.
+ * Reads an argument: its size in bytes, negative if it is signed, then a
+ * constant, a register, or memory at a register plus an offset. Operands with
+ * an index or a symbol are not understood: compilers pass three plain arguments
+ * without them.
  *   Shape    "8@%rdi", "-4@$12", "8@-16(%rbp)"
  */
 static bool

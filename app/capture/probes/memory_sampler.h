@@ -2,10 +2,11 @@
  * The static probes (USDT) of a program that samples its own allocations, as
  * libstoker-heap.so does, and other samplers that keep to the same contract.
  *
- * At each sampled allocation the program passes its address, its bytes, and the
- * bytes of all allocations that it stands for; at the release of such an
- * allocation its address. A static probe is a nop: it costs a program nothing
- * while nobody listens, and whoever listens sees samples only.
+ * For each sampled allocation, the program passes to a probe its address, its
+ * size, and how many bytes of all allocations the sample stands for; when it
+ * releases such an allocation, it passes the address to another probe. A static
+ * probe is a nop instruction: it costs nothing while nobody listens, and a
+ * listener is called for samples only.
  *
  *   Source   OpenTelemetry eBPF profiler, design-docs/00003-memory-profiling,
  *            "USDT contract": otel_memory:alloc(user, size, weighted_bytes),

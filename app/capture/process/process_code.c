@@ -10,47 +10,49 @@
 #define DESCRIPTOR      "__jit_debug_descriptor"
 #define MAX_DESCRIPTORS 4
 #define MAX_OBJECT      ((uint64_t)4 << 20)  /* bytes of an object file */
-#define NEW_NS          UINT64_C(50000000)   /* between looks for new code, */
-#define OLD_NS          UINT64_C(250000000)  /* and at what may be outdated */
-#define PART            ((uint64_t)64 << 10) /* bytes of a copy's part */
+#define NEW_NS          UINT64_C(50000000)   /* between looks for new code */
+#define OLD_NS          UINT64_C(250000000)  /* between looks at known code */
+#define PART            ((uint64_t)64 << 10) /* bytes that are copied at once */
 #define MAX_PARTS       16
-#define AGE_NS          UINT64_C(1000000000) /* of copies */
+#define AGE_NS          UINT64_C(1000000000) /* a copy is valid for this long */
 
 /* Source: GDB manual, "Using the Interface" */
 struct descriptor {
 	uint32_t version, action;
-	uint64_t relevant, first; /* addresses of rows */
+	uint64_t relevant, first; /* addresses of list entries */
 };
 struct row {
 	uint64_t next, before, file, size;
 };
 
 struct object {
-	uint64_t at; /* address of its row, */
-	struct row row;
-	uint32_t module; /* 0: it can't be read, or its place was taken */
+	uint64_t at;     /* address of its list entry, */
+	struct row row;  /* and a copy of that */
+	uint32_t module; /* 0: the file can't be read, or other code lies at its
+	                    place now */
 	size_t bytes;
-	bool seen; /* in this look */
+	bool seen; /* the list still has it */
 };
 
 struct code_process {
 	struct memory memory;
 	struct memory_spare spare;
 	uint64_t now_ns;
-	/* Addresses of descriptors, and what they were at the last look. */
+	/* Addresses of descriptors, and their contents at the last look. */
 	uint64_t descriptors[MAX_DESCRIPTORS];
 	struct descriptor last[MAX_DESCRIPTORS];
 	unsigned ndescriptors;
 	uint64_t looked_ns; /* 0: never */
-	int64_t counted_ns; /* CPU time, up to which a look was counted */
-	bool due;           /* lists are to be read, though descriptors may be
-	                       as they were */
+	int64_t counted_ns; /* our CPU time when may_go_on() was last called */
+	bool due;           /* read the lists, even if no descriptor has
+	                       changed */
 	struct object objects[CODE_MAX_OBJECTS];
 	size_t nobjects, bytes;
-	/* Each segment is a part; one that could not be read is empty. */
+	/* A copy of code that nothing describes. Each segment of it is a part
+	 * of PART bytes; one that could not be read is empty. */
 	struct elf_image *copy;     /* NULL: none yet */
 	struct unwind_table *table; /* of copy */
-	uint64_t copied_ns;         /* the oldest part */
+	uint64_t copied_ns;         /* when the oldest part was read */
 };
 
 void
@@ -87,7 +89,8 @@ code_of(struct process *proc)
 
 /* --- described code ------------------------------------------------------- */
 
-/* Counts the time that a look takes; false if it has taken too long. */
+/* Charges the CPU time since the last call to the process's budget; false once
+ * the budget is spent. */
 static bool
 may_go_on(const struct process *proc, struct code_process *c)
 {
@@ -98,9 +101,9 @@ may_go_on(const struct process *proc, struct code_process *c)
 	                     c->counted_ns - before_ns);
 }
 
-/* Finds the variable of the interface in each file; true if there are others
- * than before. Libraries of one program share one, but a plugin may have
- * another, and be loaded later. */
+/* Looks in each mapped file for the descriptor, the interface's variable; true
+ * if the descriptors are not those of the last search. Most programs have one
+ * for all libraries, but a plugin that is loaded later may bring its own. */
 static bool
 search(const struct process *proc, struct code_process *c)
 {
@@ -136,7 +139,7 @@ read_code(void *arg, uint64_t addr, void *out, size_t n)
 	return memory_copy(&c->memory, addr, out, n);
 }
 
-/* True if all of the code lies in memory of the process's own. */
+/* True if all of the code lies in anonymous memory of the process. */
 static bool
 is_of_memory(const struct process *proc, const struct elf_image *elf)
 {
@@ -196,7 +199,8 @@ open_object(const struct process *proc, struct code_process *c,
 	return 0;
 }
 
-/* Maps the code of a new row. One that can't be read is kept as such. */
+/* Adds the object file of a new list entry, and maps its code. A file that
+ * can't be read is kept without a module, so that it is not read again. */
 static void
 add_object(struct process *proc, struct code_process *c, uint64_t at,
            const struct row *row)
@@ -221,7 +225,7 @@ add_object(struct process *proc, struct code_process *c, uint64_t at,
 	map_object(proc, elf, module);
 }
 
-/* Turns a mapping of described code back into one of memory. */
+/* Replaces the mapping of an object's code by one of anonymous memory. */
 static void
 forget_place(struct process *proc, const struct map *was)
 {
@@ -236,8 +240,9 @@ forget_place(struct process *proc, const struct map *was)
 		(void)!maps_add(&proc->maps, &row);
 }
 
-/* False if other code took the whole place of an object, and a file has its
- * module's row by now. For other code, add_object() sees to it. */
+/* False if the object's module is gone: when a file was mapped over all of the
+ * object's code, the row of the module was free, and may be the file's by now.
+ * (When another object takes the place, add_object() resets o->module.) */
 static bool
 has_module(const struct process *proc, const struct object *o)
 {
@@ -271,7 +276,8 @@ find_object(struct code_process *c, uint64_t at, const struct row *row)
 	return NULL;
 }
 
-/* Goes through the list of a descriptor; true if something was added. */
+/* Reads the list of a descriptor, and adds new objects; true if there were
+ * any. */
 static bool
 read_list(struct process *proc, struct code_process *c, uint64_t first)
 {
@@ -297,7 +303,7 @@ read_list(struct process *proc, struct code_process *c, uint64_t first)
 	return added;
 }
 
-/* Reads the descriptors; false if they are as they were. */
+/* Reads the descriptors; true if one has changed. */
 static bool
 read_descriptors(struct code_process *c)
 {
@@ -315,7 +321,7 @@ read_descriptors(struct code_process *c)
 	return changed;
 }
 
-/* Drops what the last look has not seen; true if there was some. */
+/* Drops the objects that no list has any more; true if there were any. */
 static bool
 drop_unseen(struct process *proc, struct code_process *c)
 {
@@ -330,8 +336,9 @@ drop_unseen(struct process *proc, struct code_process *c)
 	return dropped;
 }
 
-/* True if the newest rows are those of the last look. Programs often put a row
- * where they have just released another one. */
+/* True if each list begins with an entry that is known. A program that removes
+ * an entry and adds another often reuses its memory: the descriptor then looks
+ * unchanged. */
 static bool
 starts_alike(struct code_process *c)
 {

@@ -57,8 +57,8 @@ has_build_id(const struct elf_image *e, const uint8_t *id, uint32_t size)
 	return e->build_id_size == size && !memcmp(e->build_id, id, size);
 }
 
-/* Opens a file by the build-id in its name, if that is the file's own build-id,
- * too. */
+/* Opens a file whose path has a build-id; refuses it if its contents have
+ * another. */
 static enum host_debug_state
 by_build_id(const struct host *host, const uint8_t *id, uint32_t size,
             const char *path, struct elf_image **out)

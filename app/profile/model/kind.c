@@ -39,8 +39,8 @@ static const struct pattern sources[] = {
 #undef KIND_SOURCE
 };
 
-/* Returns the name after what may precede it: Rust's "<" of a type, or the
- * return type of an instance of a C++ template. */
+/* Skips what comes before the qualified name of a function: "<" in Rust, or the
+ * return type of a C++ template function. */
 static const char *
 after_type(const char *name)
 {

@@ -412,8 +412,8 @@ tree_sums(const struct profile *p, uint32_t type, int64_t *out_total,
 	return 0;
 }
 
-/* The total of a function. They are small, and away from the other sums, since
- * each frame of each sample looks for one. */
+/* The total of a function. Totals have an array of their own, so that many fit
+ * into the CPU's cache: one is looked up for every frame of every sample. */
 struct function_total {
 	int64_t total;
 	uint32_t seen; /* the last sample with the function, + 1; 0: none */

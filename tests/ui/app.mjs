@@ -1,6 +1,6 @@
 /* The application as people use it. */
-import { BASE, complaintsOf, cookiesOf, inside, judged, KEY, run, same, signIn, visit }
-  from './browser.mjs';
+import { BASE, complaintsOf, cookiesOf, inside, judged, KEY, run, same, signIn,
+  visit } from './browser.mjs';
 
 const title = (page, name) => page.getByRole('heading', { name }).waitFor();
 

@@ -13,6 +13,7 @@ import { complaintsOf, fits, inside, run, same, visit } from './browser.mjs';
 
 const { CAPTURE, THREADS, PICTURES } = process.env;
 const BEGAN = Number(process.env.BEGAN), MIDDLE = BEGAN + 60e3;
+const WORK = 'server::work'; /* a function that the demo is always in */
 const WIDTHS = [360, 768, 1280, 1920], HEIGHT = 900, MOST_TOP = 220;
 
 const graph = page => page.locator('[part=rows] tr').first().waitFor();
@@ -42,8 +43,11 @@ const PAGES = {
     title(/^No io profile/)],
   settings: ['/ui/s/demo/settings', title('Baselines')],
   capture: [`/ui/p/${CAPTURE}`, graph],
-  a_search: [`/ui/p/${CAPTURE}#q=m&lines=1&fn=main`, graph],
-  sandwich: [`/ui/p/${CAPTURE}#view=sandwich&fn=main`, graph],
+  a_search: [`/ui/p/${CAPTURE}#q=m&lines=1&fn=${WORK}`, graph],
+  sandwich: [`/ui/p/${CAPTURE}#view=sandwich&fn=${WORK}`, async page => {
+    await graph(page);
+    await page.locator('[part=callers-title]', { hasText: WORK }).waitFor();
+  }],
   heat_map: [`/ui/p/${CAPTURE}/heat?sel=500-1500`, graph],
   stacks: [`/ui/p/${THREADS}/threads`, cells],
   two_captures: [`/ui/compare?a=${CAPTURE}.0-2000&b=${CAPTURE}.2000-4000`,

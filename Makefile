@@ -13,7 +13,9 @@
 ## make apt-repo   add it to a signed repository for apt, in build/apt/
 ##     SUITE=, ARCH=     as above
 ##     KEY=NAME          key of GnuPG that signs, instead of build/apt-key
-## make reproducible  build package and image twice, in two folders, and compare
+## make source   make the source package, for dpkg-buildpackage, in build/source/
+## make reproducible  have dpkg-buildpackage build it twice, and an image of each,
+##                   and compare
 ## make tarball    pack programs and their libraries for other distributions
 ## make image      pack them as an image for containers, in build/image/
 ## make version    print the version that is built
@@ -408,14 +410,13 @@ deb: deps
 	@$(MAKE) --no-print-directory $(if $(SUITE),deb-suite,deb-built)
 deb-suite: pages
 	@B=$(B) VERSION=$(VERSION) conf/packages/in_suite $(SUITE) $(ARCH)
-# Without a cache of compiled files, which would be equal in any case.
-reproducible: deps
+source: deps pages
+	@conf/packages/install deb
+	@B=$(B) VERSION=$(VERSION) conf/packages/source $(B)/source
+	@echo "  $$(ls $(B)/source/*.dsc)"
+reproducible: deps pages
 	@conf/packages/install deb image
-	@for twin in twin second/twin; do \
-		CCACHE_DISABLE=1 $(MAKE) --no-print-directory B=$(B)/$$twin deb-built image-built || exit; done
-	@cd $(B) && for file in deb/$(DEB_NAME) image/stoker.tar; do \
-		sha256sum twin/$$file second/twin/$$file && \
-		cmp twin/$$file second/twin/$$file || exit; done
+	@B=$(B) VERSION=$(VERSION) conf/packages/twice $(B)/twice
 deb-built: $(DEB)
 PACKED := $(PROGRAMS) $(LIBRARY) $(PAGES) $(B)/manual/index.html \
 	$(wildcard conf/* conf/*/* systemd/* app/web/docs/*)
@@ -426,7 +427,7 @@ $(DEB): $(PACKED)
 		VERSION=$(VERSION) PAGES=$(abspath $(PAGES)) CC="$(CC)" RUN="$(RUN)" \
 		debian/rules binary >../log 2>&1 || { cat ../log; exit 1; }
 	@echo "  $@"
-.PHONY: apt-repo deb-suite image image-built reproducible tarball
+.PHONY: apt-repo deb-suite image image-built reproducible source tarball
 apt-repo: deb
 	@conf/packages/install repo
 	@KEY="$(KEY)" conf/packages/repository $(B)/apt \

@@ -23,6 +23,7 @@
 #define TRIES     3
 #define HEAD_MAX  ((size_t)8 << 10) /* of an executable: its notes */
 #define LEAST_CPU 0.05
+#define BUSY      1 /* percent of a CPU: has samples in 10 s */
 #define ANSWER_S  1 /* from a look at the processes to its answer */
 
 /* Returns the CPU time of a process in an earlier survey, or -1. */
@@ -420,6 +421,25 @@ show(struct cli *c, json_t *rows)
 		              "profiled\n  stoker doctor says which");
 	table_show_used(&out, columns, ARRAY_LEN(columns), rows, &c->screen);
 	return print(&out);
+}
+
+void
+ps_busiest(struct cli *c, struct buf *out)
+{
+	CLEANUP(looks_done) struct looks l = {0};
+	CLEANUP_JSON json_t *rows = NULL;
+	const json_t *first;
+	double percent;
+
+	if (look(c, &l))
+		return;
+	rows = rows_of(&l, 1);
+	first = json_array_get(rows, 0);
+	percent = json_number_value(json_object_get(first, "cpuPercent"));
+	if (percent < BUSY)
+		return;
+	safe_puts(out, json_member(first, "command"));
+	buf_addf(out, "  # the busiest now: %.1f %% of a CPU", percent);
 }
 
 int

@@ -12,6 +12,7 @@
 #include "key.h"
 #include "own_server.h"
 #include "settings.h"
+#include "survey.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -245,19 +246,11 @@ becomes_ready(struct http *h)
 }
 
 static enum own_server
-ask_server(const struct cli *c, const struct conf *conf, const char *key,
-           bool *ready)
+ask_server(struct cli *c, const struct conf *conf, bool *ready)
 {
-	CLEANUP(http_done)
-	struct http h = {
-		.server = c->http.server,
-		.ca_file = c->http.ca_file,
-		.token = strdup(key),
-	};
+	enum own_server server = own_server(&c->http, conf);
 
-	enum own_server server = own_server(&h, conf);
-
-	*ready = server == OWN_YES && becomes_ready(&h);
+	*ready = server == OWN_YES && becomes_ready(&c->http);
 	return server;
 }
 
@@ -295,8 +288,20 @@ put_server(struct buf *out, const struct cli *c, enum own_server server,
 		                           : "does not answer yet");
 }
 
+/* Looking takes some seconds: the other lines are there already. */
 static int
-show(const struct cli *c, const struct key_file *p, const struct found *f,
+show_busiest(struct cli *c)
+{
+	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
+
+	buf_puts(&out, "  ");
+	ps_busiest(c, &out);
+	buf_putc(&out, '\n');
+	return out.len > strlen("  \n") ? print(&out) : LEAVE_OK;
+}
+
+static int
+show(struct cli *c, const struct key_file *p, const struct found *f,
      enum own_server server, bool ready, const char *url)
 {
 	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
@@ -312,7 +317,9 @@ show(const struct cli *c, const struct key_file *p, const struct found *f,
 	         f->what == MADE ? "Made the key" : "There is a key already:",
 	         f->id, f->role, buf_str(&p->path));
 	put_server(&out, c, server, ready, url);
-	return print(&out);
+	if (print(&out))
+		return LEAVE_FAILED;
+	return ready ? show_busiest(c) : LEAVE_OK;
 }
 
 static int
@@ -356,7 +363,10 @@ cmd_setup(struct cli *c)
 		return refuse(&place, &found);
 	if (found.what == MADE && keep(&place, &found))
 		return LEAVE_FAILED;
-	server = ask_server(c, &conf,
-	                    found.what == MADE ? found.key : place.key, &ready);
+	free(c->http.token);
+	c->http.token = strdup(found.what == MADE ? found.key : place.key);
+	if (!c->http.token)
+		return failed("%s", strerror(ENOMEM));
+	server = ask_server(c, &conf, &ready);
 	return show(c, &place, &found, server, ready, conf.api_public_url);
 }

@@ -24,6 +24,9 @@ void survey_show(struct cli *c, const json_t *match, const char *command,
  */
 void survey_near_show(struct cli *c, const char *match, const char *command,
                       struct buf *out);
+/* Appends the command that profiles the busiest program of all hosts, and what
+ * it uses; nothing if all are idle. Takes as long as stoker ps. */
+void ps_busiest(struct cli *c, struct buf *out);
 /* Returns LEAVE_OK if a process matches, or nobody knows. Otherwise prints an
  * error with what comes near, and returns an exit status. */
 MUST_CHECK int

@@ -10,9 +10,9 @@ temp=$(mktemp -d /tmp/stoker-package-XXXXXX)
 trap 'rm -rf "$temp"' EXIT
 dpkg-deb -R "$deb" "$temp/package"
 
-lintian_is_silent() {
+lintian_is_silent() { # package
   local said
-  said=$(lintian --allow-root --fail-on none "$deb" 2>&1)
+  said=$(lintian --allow-root --fail-on none "$1" 2>&1)
   [ -z "$said" ] || { echo "$said"; return 1; }
 }
 # Build dependencies are the packages that make deps installs, except compilers
@@ -92,7 +92,20 @@ programs_of_the_tarball_run() {
   done
 }
 
-check lintian_is_silent lintian_is_silent
+# What dpkg-buildpackage needs lies where it looks for it.
+the_source_package_is_debian_s() {
+  local version tree=$temp/source/tree
+  version=$(dpkg-deb -f "$deb" Version)
+  B=$B VERSION=$version conf/packages/source "$temp/source" &&
+    dpkg-source -x "$temp"/source/*.dsc "$tree" >/dev/null 2>&1 &&
+    equal "$(dpkg-parsechangelog -l "$tree/debian/changelog" -S Version)" "$version" &&
+    equal "$(env -u MAKEFLAGS make -s -C "$tree" version)" "$version" &&
+    dpkg-checkbuilddeps "$tree/debian/control" && cmp "$tree/debian/pages/index.html" "$B/ui/index.html"
+}
+
+check lintian_is_silent lintian_is_silent "$deb"
+check the_source_package_is_debian_s the_source_package_is_debian_s
+check lintian_is_silent_about_the_source lintian_is_silent "$temp"/source/*.dsc
 check build_dependencies_are_those_of_make_deps build_dependencies_are_those_of_make_deps
 check dependencies_hold_what_make_run_installs dependencies_hold
 check the_programs_are_of_its_version the_programs_are_of_its_version

@@ -79,6 +79,8 @@ for name in burn closed walled; do
 done
 check functions_of_the_kernel_have_names jq -e 'any(.topFunctions[];
   .package == "[kernel.kallsyms]" and .funcName == "vfs_read")' "$MACHINE_AT/copy"
+check setup_ends_with_the_busiest_program grep -qE \
+  '^  stoker run (burn|closed|walled|copy) --seconds 10s --wait  # the busiest now: ' <<<"$(cli setup)"
 in_machine systemctl stop burn closed walled copy
 
 link=$(jq -r '.flameGraphUrl // .flamegraphUrl' "$MACHINE_AT/burn")

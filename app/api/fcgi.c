@@ -91,6 +91,7 @@ fcgi_receive(FCGX_Request *f, struct request *out)
 	out->cookie = header(f, "HTTP_COOKIE");
 	out->origin = header(f, "HTTP_ORIGIN");
 	out->fetch_site = header(f, "HTTP_SEC_FETCH_SITE");
+	out->mcp_version = header(f, "HTTP_MCP_PROTOCOL_VERSION");
 	out->host = header(f, "HTTP_HOST");
 	out->secure = !strcmp(header(f, "REQUEST_SCHEME"), "https");
 	out->loopback = is_loopback(header(f, "REMOTE_ADDR"));

@@ -31,7 +31,7 @@ struct request {
 	/* headers, "" when absent */
 	const char *authorization, *tenant, *content_type, *accept,
 		*if_none_match, *idempotency_key, *cookie, *origin, *fetch_site,
-		*host;
+		*host, *mcp_version;
 	bool secure;                       /* received over HTTPS */
 	bool loopback;                     /* sent from this machine */
 	int64_t content_length;            /* -1: not a number */

@@ -264,10 +264,36 @@ put_shifted(struct test_api *a)
 	}
 }
 
+TEST(a_version_of_the_protocol_that_is_not_spoken_is_refused)
+{
+	static const struct {
+		const char *version;
+		int status;
+	} rows[] = {{"2025-11-25", 200}, {"2025-06-18", 200},
+	            {"2025-03-26", 200}, {NULL, 200},
+	            {"1999-01-01", 400}, {"x", 400}};
+	CLEANUP_API struct test_api a = test_api(1, "");
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_REPLY struct client_reply r =
+			ask(&a, (struct ask){.key = KEY_VIEWER,
+		                             .method = "POST",
+		                             .path = MCP,
+		                             .body = "{\"jsonrpc\":\"2.0\","
+		                                     "\"id\":1,\"method\":"
+		                                     "\"ping\"}",
+		                             .mcp_version = rows[i].version});
+
+		ck_assert_int_eq(r.status, rows[i].status);
+	}
+}
+END
+
 TEST(a_change_comes_with_its_factor_and_time)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
 	CLEANUP_REPLY struct client_reply f = {0}, g = {0}, h = {0}, lost = {0};
+	CLEANUP_REPLY struct client_reply none = {0};
 
 	put_shifted(&a);
 	f = tool(&a, "changed", SERVICE "," HOUR);
@@ -276,6 +302,8 @@ TEST(a_change_comes_with_its_factor_and_time)
 	                     "2024-10-04 00:30:00 UTC (95 %: ");
 	assert_has(text(&f), "from 10.0 to 25.0 % of all");
 	assert_has(text(&g), "\"g\" did not change");
+	none = tool(&a, "changed", SERVICE ",\"function\":\"nosuch\"," HOUR);
+	assert_has(text(&none), "No function is called \"nosuch\"");
 	h = tool(&a, "hottest", SERVICE "," HOUR);
 	assert_has(text(&h), "\"g\": self 81.8 % (+-");
 	test_sql(&a.store,
@@ -291,6 +319,7 @@ TEST(a_capture_is_compared_with_the_one_before)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
 	CLEANUP_REPLY struct client_reply once = {0}, twice = {0};
+	CLEANUP_REPLY struct client_reply none = {0};
 	char first[ID_MAX], second[ID_MAX];
 
 	api_upload_cpu(&a, "main;f 2000\nmain;g 8000\n", first);
@@ -298,6 +327,8 @@ TEST(a_capture_is_compared_with_the_one_before)
 	api_upload_cpu(&a, "main;f 8000\nmain;g 8000\n", second);
 	twice = tool(&a, "changed", SERVICE);
 	assert_has(text(&once), "there is no earlier capture");
+	none = tool(&a, "changed", SERVICE ",\"function\":\"nosuch\"");
+	assert_has(text(&none), "No function is called \"nosuch\"");
 	assert_has(text(&twice), "\"f\" costs 4.0 times as much");
 	assert_has(text(&twice), "from 20.0 to 50.0 % of all");
 	assert_has(text(&twice), first);

@@ -292,6 +292,7 @@ ask_begin(struct test_api *a, struct ask q)
 	add(p, &n, "HTTP_COOKIE", q.cookie);
 	add(p, &n, "HTTP_ORIGIN", q.origin);
 	add(p, &n, "HTTP_SEC_FETCH_SITE", q.fetch_site);
+	add(p, &n, "HTTP_MCP_PROTOCOL_VERSION", q.mcp_version);
 	add(p, &n, "HTTP_HOST", q.host ? q.host : "stoker.test");
 	add(p, &n, "REQUEST_SCHEME", q.https ? "https" : "http");
 	add(p, &n, "REMOTE_ADDR", q.remote ? q.remote : "127.0.0.1");

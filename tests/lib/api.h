@@ -49,7 +49,7 @@ struct ask {
 	size_t body_len;  /* 0: body is a text */
 	const char *type;
 	const char *tenant, *accept, *if_none_match, *idempotency;
-	const char *cookie, *origin, *fetch_site, *host;
+	const char *cookie, *origin, *fetch_site, *host, *mcp_version;
 	const char *sso_user, *sso_groups; /* the user whom nginx vouches for */
 	const char *remote; /* address of the client; 127.0.0.1 if NULL */
 	bool scraper, https;

@@ -14,6 +14,19 @@
 	(24 * 60 * 60 * MS_PER_S) /* the time in which shifts are sought */
 #define ROWS 5
 
+/* Says that nothing has the name that was asked for: to call it unchanged would
+ * confirm a wrong premise. */
+static void
+put_absent(struct story *s, const char *type)
+{
+	buf_puts(&s->found, "- No function is called ");
+	quote_name(&s->found, s->ask->function);
+	buf_addf(&s->found,
+	         " in the profiles of %s of this time, so it is not known "
+	         "whether it changed. hottest finds similar names.\n",
+	         story_cost(type));
+}
+
 /* --- windows: since when -------------------------------------------------- */
 
 static void
@@ -82,12 +95,28 @@ put_shifted(const struct shifted *of, struct buf *out)
 		put_unchanged(of, out);
 }
 
+/* True if nothing that was found had any cost. */
+static bool
+are_absent(const struct range_shifts *x)
+{
+	for (size_t i = 0; i < x->n; i++)
+		for (size_t k = 0; k <= x->items[i].shifts.n; k++)
+			if (x->items[i].levels[k].cost > 0)
+				return false;
+	return true;
+}
+
 static void
 write_shifts(struct story *s, const struct material *m,
              const struct range_shifts *x)
 {
 	struct buf *out = &s->details;
 	size_t rows = x->n < ROWS ? x->n : ROWS;
+
+	if (*s->ask->function && are_absent(x)) {
+		put_absent(s, m->type);
+		return;
+	}
 
 	buf_addf(out, "\nChanges of %s, ", story_cost(m->type));
 	material_time(x->range->from_ms, out);
@@ -218,6 +247,15 @@ changes_of(const struct comparison *x)
 	return c;
 }
 
+static bool
+has_function(const struct comparison *x, const char *name)
+{
+	for (size_t i = 0; i < x->n; i++)
+		if (!strcmp(x->functions[i].name, name))
+			return true;
+	return false;
+}
+
 static void
 write_compared(struct story *s, const struct material *m,
                const struct compared *of, const char *baseline)
@@ -225,6 +263,11 @@ write_compared(struct story *s, const struct material *m,
 	const struct comparison *x = of->c;
 	const struct changes changes = changes_of(x);
 	struct buf *out = &s->details;
+
+	if (*s->ask->function && !has_function(x, s->ask->function)) {
+		put_absent(s, m->type);
+		return;
+	}
 
 	buf_addf(out, "\n%s of capture %s compared with ", story_cost(m->type),
 	         of->now.id);

@@ -314,7 +314,8 @@ explain_services(struct call *c, struct buf *out)
 		buf_puts(out, "No service is registered yet: an administrator "
 		              "adds one with stoker service add.\n");
 	else
-		buf_addf(out, "%zu services:\n", list.n);
+		buf_addf(out, "%zu service%s:\n", list.n,
+		         list.n == 1 ? "" : "s");
 	if (!put_lines(out, &rows, EXPLAIN_MAX - 2 * sizeof(CUT)) || list.next)
 		buf_puts(out, "(more services were left out)\n");
 	return 0;

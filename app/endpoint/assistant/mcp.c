@@ -82,13 +82,14 @@ answer_text(struct call *c, const char *text, bool failed)
 
 /* --- methods -------------------------------------------------------------- */
 
+/* Returns a version that is spoken; NULL for another one. */
 static const char *
-version_for(const char *wanted)
+find_version(const char *wanted)
 {
 	for (size_t i = 0; i < ARRAY_LEN(versions); i++)
 		if (!strcmp(versions[i], wanted))
 			return versions[i];
-	return versions[0];
+	return NULL;
 }
 
 static int
@@ -101,7 +102,7 @@ initialize(struct call *c, const json_t *given)
 		return -1;
 	out = begin(c);
 	json_open(out, "result", '{');
-	json_put_text(out, "protocolVersion", version_for(v.s));
+	json_put_text(out, "protocolVersion", find_version(v.s) ?: versions[0]);
 	json_put_raw(out, "capabilities", "{\"tools\":{}}", "");
 	json_open(out, "serverInfo", '{');
 	json_put_text(out, "name", "stoker");
@@ -174,6 +175,11 @@ mcp_post(struct call *c)
 	const char *method = param_text(c, P_AskAssistant_method);
 	const json_t *given = param_json(c, P_AskAssistant_params);
 
+	/* Clients of 2025-03-26 send no header. */
+	if (*c->req->mcp_version && !find_version(c->req->mcp_version))
+		return fail_param(c, "MCP-Protocol-Version",
+		                  "2025-11-25, 2025-06-18 or 2025-03-26",
+		                  c->req->mcp_version);
 	if (strcmp(param_text(c, P_AskAssistant_jsonrpc), "2.0"))
 		return refuse(c, INVALID_REQUEST, "jsonrpc must be 2.0");
 	if (!param_given(c, P_AskAssistant_id))

@@ -1,5 +1,7 @@
 #!/bin/bash
 # Code that is in no ELF file: that of interpreters and of compilers at run time.
+#
+# RUNTIMES, if set, is a file for figures: tests/bench/part-runtimes.sh.
 . tests/lib/e2e.sh
 tmp=$(mktemp -d /var/tmp/stoker-languages-XXXXXX)
 trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$tmp" /tmp/perf-${pid:-0}.map' EXIT
@@ -23,6 +25,9 @@ capture() { # name, arguments: $tmp/NAME.txt and .folded
   "${with[@]}" "$worker" --once "$pid" --seconds 3 --rate 999 --out "$tmp/$1.pb.gz" \
     "${@:2}" >"$tmp/$1.txt" 2>&1 || { cat "$tmp/$1.txt"; return 1; }
   "$B/tests/tools/folded" "$tmp/$1.pb.gz" >"$tmp/$1.folded"
+  awk -v name="$1" '$1 == "samplesKept" { kept = $2 } $1 == "stacksComplete" { whole = $2 }
+    $1 == "workerCpuNs" { ns = $2 } END { print "samples", name, kept, whole, ns }' \
+    "$tmp/$1.txt" >>"${RUNTIMES:-/dev/null}"
 }
 
 done_with() { # the target at hand
@@ -36,9 +41,11 @@ says() { grep -e "$2" "$tmp/$1.txt" || { cat "$tmp/$1.txt"; return 1; }; }
 # Of the stacks through any of these functions, `want` percent must go through
 # the first, within 3 points and four standard errors.
 share() { # name, function, want, of what: an expression each
-  awk -v f="(^|;)($2)(;| [0-9]+$)" -v all="(^|;)($4)(;| [0-9]+$)" -v want="$3" '
+  awk -v f="(^|;)($2)(;| [0-9]+$)" -v all="(^|;)($4)(;| [0-9]+$)" -v want="$3" \
+    -v to="${RUNTIMES:-/dev/null}" -v name="$1" '
     $0 ~ all { n += $NF; if ($0 ~ f) got += $NF }
     END { if (!n) n = 1; d = 100 * got / n - want
+          print "share", name, d < 0 ? -d : d >>to
           printf "%d of %d samples: %.1f%%, expected %.1f%%\n", got, n, 100 * got / n, want
           p = want / 100; far = 3 + 400 * sqrt(p * (1 - p) / n)
           exit !(n >= 30 && d <= far && d >= -far) }' "$tmp/$1.folded"

@@ -90,9 +90,13 @@ struct lines {
 static struct lines
 count_lines(const char *p, size_t n)
 {
-	const char *end = p + (n < LOOK ? n : LOOK), *line;
+	/* the first line counts, however long it is */
+	const char *first = n ? memchr(p, '\n', n) : NULL, *line;
+	size_t whole = first ? (size_t)(first - p) + 1 : 0;
+	size_t look = n < LOOK ? n : whole > LOOK ? whole : LOOK;
+	const char *end = p + look;
+	bool cut = look < n && end[-1] != '\n';
 	struct lines out = {0};
-	bool cut = n > LOOK;
 	double count;
 
 	while (import_line(&p, end, &line, &n)) {

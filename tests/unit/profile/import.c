@@ -407,6 +407,20 @@ TEST(lines_that_are_no_folded_stacks_are_skipped_and_counted)
 }
 END
 
+TEST(a_first_line_of_megabytes_is_a_stack)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(4 << 20);
+	const struct input *found;
+
+	buf_puts(&text, "main;");
+	while (text.len < 2 << 20)
+		buf_puts(&text, "template<");
+	buf_puts(&text, " 3\nmain;hot 1\n");
+	found = input_detect(text.p, text.len);
+	ck_assert(found && !strcmp(found->name, "folded"));
+}
+END
+
 TEST(stacks_below_many_warnings_are_read)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);

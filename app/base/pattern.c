@@ -91,9 +91,10 @@ compile(const char *text, size_t most, int flags, regex_t *out)
 }
 
 int
-pattern_compile_within(const char *text, size_t most, regex_t *out)
+pattern_compile_within(const char *text, size_t most, bool any_case,
+                       regex_t *out)
 {
-	return compile(text, most, 0, out);
+	return compile(text, most, any_case ? REG_ICASE : 0, out);
 }
 
 int

@@ -26,9 +26,10 @@
  *   Errors   -EINVAL, -E2BIG past PATTERN_MAX, -ENOMEM; *out untouched
  */
 MUST_CHECK int pattern_compile(const char *text, regex_t *out);
-/* As pattern_compile(), but -E2BIG past `most` bytes. */
-MUST_CHECK int
-pattern_compile_within(const char *text, size_t most, regex_t *out);
+/* As pattern_compile(), but -E2BIG past `most` bytes. any_case: letters match
+ * in upper and lower case. */
+MUST_CHECK int pattern_compile_within(const char *text, size_t most,
+                                      bool any_case, regex_t *out);
 /* As pattern_compile(); letters match in upper and lower case. */
 MUST_CHECK int pattern_compile_any_case(const char *text, regex_t *out);
 bool pattern_matches(const regex_t *re, const char *text);

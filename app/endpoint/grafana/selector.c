@@ -167,13 +167,28 @@ translate(const char *p, struct buf *out)
 	return buf_err(out);
 }
 
+/*
+ * Skips flags at the beginning of a pattern: (?i), and (?s), by which a point
+ * matches a line feed, as it always does in POSIX and in PromQL.
+ */
+static const char *
+skip_flags(const char *p, bool *any_case)
+{
+	size_t n = strncmp(p, "(?", 2) ? 0 : strspn(p + 2, "is");
+
+	*any_case = n && p[2 + n] == ')' && memchr(p + 2, 'i', n);
+	return n && p[2 + n] == ')' ? p + n + 3 : p;
+}
+
 int
 selector_pattern(const char *name, const char *pattern, bool whole,
                  regex_t *out, struct buf *why)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(PATTERN_MOST);
+	bool any_case;
 	int rc;
 
+	pattern = skip_flags(pattern, &any_case);
 	if (whole)
 		buf_puts(&text, "^(");
 	rc = translate(pattern, &text);
@@ -181,7 +196,7 @@ selector_pattern(const char *name, const char *pattern, bool whole,
 		buf_puts(&text, ")$");
 	rc = rc ?: buf_err(&text)
 	                ?: pattern_compile_within(buf_str(&text), PATTERN_MOST,
-	                                          out);
+	                                          any_case, out);
 	if (rc)
 		buf_addf(why, "the pattern of %s is %s", name,
 		         rc == -E2BIG ? "too long" : "not supported");

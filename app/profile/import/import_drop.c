@@ -103,7 +103,8 @@ compile(const struct profile *p, uint32_t string, struct pattern *out)
 
 	if (!translate(profile_text(p, string), &text))
 		return -EINVAL;
-	r = pattern_compile_within(buf_str(&text), MAX_PATTERN, &out->re);
+	r = pattern_compile_within(buf_str(&text), MAX_PATTERN, false,
+	                           &out->re);
 	out->used = !r;
 	return r;
 }

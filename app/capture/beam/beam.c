@@ -161,9 +161,9 @@ find_stack(struct beam *b, const struct jit_space *space,
 	*out = f->sp;
 	if (has(far, f->sp))
 		return 0;
-	*out = far->start;
-	if (f->fp_known && kept_fp(b, space, f->pc))
-		*out = f->fp;
+	*out = far->start + BEAM_BELOW;
+	if (kept_fp(b, space, f->pc))
+		*out = f->fp_known ? f->fp : 0;
 	return has(far, *out) ? 0 : -EBADMSG;
 }
 

@@ -19,6 +19,9 @@
 #define BEAM_VALUE 792       /* where they are from its thread pointer, */
 #define BEAM_KEY   16        /* and the bytes of one */
 #define BEAM_RANGE (4 << 20) /* bytes of the schedulers' data */
+/* Bytes that are copied below the top that a process notes: short calls of C do
+ * not note it, and the stack may have grown since. */
+#define BEAM_BELOW 960
 
 /* Offsets in the data of a scheduler, */
 enum { BEAM_PROCESS = 168 };
@@ -88,7 +91,7 @@ beam_begin(const struct memory *m, struct walk_at *w, struct interp_frame *to)
 		return WALK_FAULT;
 	if (w->self.sp >= w->own && w->self.sp <= w->end)
 		return WALK_END;
-	to->code = w->at = w->next;
+	to->code = w->at = w->next - BEAM_BELOW;
 	to->instr = w->end;
 	w->kind = 1;
 	return WALK_KEPT;
@@ -103,8 +106,8 @@ beam_step(const struct memory *m, const struct interp_slot *slot,
 		return beam_begin(m, w, to);
 	if (w->at >= w->end || !w->end)
 		return WALK_END;
-	if (!walk_copy(m, to, sizeof(*to), w->at))
-		return WALK_FAULT;
+	if (!walk_copy(m, to, sizeof(*to), w->at)) /* below the heap */
+		to->code = to->instr = to->mark = 0;
 	w->at += sizeof(*to);
 	return WALK_KEPT;
 }

@@ -82,9 +82,10 @@ WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 CFLAGS   ?= -O2 -g
 CPPFLAGS += -D_GNU_SOURCE -Iinclude -Iapp -I$(B)/gen
 # Nothing in a program depends on the folders that it was built in.
+NO_FOLDERS = $(if $(filter-out build,$(B)),-ffile-prefix-map=$(B)=build) \
+	    -ffile-prefix-map=$(CURDIR)=.
 ALL_CFLAGS = -std=gnu17 -fno-omit-frame-pointer -fstack-protector-strong \
-	    $(if $(filter-out build,$(B)),-ffile-prefix-map=$(B)=build) \
-	    -ffile-prefix-map=$(CURDIR)=. $(WARN) $(CPPFLAGS) $(CFLAGS) $(EXTRA) -MMD -MP
+	    $(NO_FOLDERS) $(WARN) $(CPPFLAGS) $(CFLAGS) $(EXTRA) -MMD -MP
 ALL_LDFLAGS = -Wl,-z,relro,-z,now -Wl,--as-needed $(LDFLAGS) $(EXTRA)
 
 # The place of <asm/types.h>, which clang does not look for with -target bpf.
@@ -175,7 +176,7 @@ SKELETONS := $(patsubst app/%.bpf.c,$(B)/gen/%.skel.h,\
 $(B)/gen/%.bpf.o: app/%.bpf.c $(WALKS)
 	@mkdir -p $(@D)
 	$(Q)clang -target bpf -mcpu=v3 -ffreestanding -O2 -g -Wall -Wextra \
-		-Iinclude -Iapp -I$(B)/gen $(if $(CI),-Werror) -idirafter $(KERNEL_INCLUDE) -MMD -MP \
+		$(NO_FOLDERS) -Iinclude -Iapp -I$(B)/gen $(if $(CI),-Werror) -idirafter $(KERNEL_INCLUDE) -MMD -MP \
 		-c -o $@ $<
 $(B)/gen/%.skel.h: $(B)/gen/%.bpf.o
 	$(Q)PATH=$$PATH:/usr/sbin; bpftool gen object $(@:.h=.o) $< && \

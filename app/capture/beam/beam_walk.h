@@ -98,10 +98,8 @@ beam_begin(const struct memory *m, struct walk_at *w, struct interp_frame *to)
 }
 
 WALK enum walk_step
-beam_step(const struct memory *m, const struct interp_slot *slot,
-          struct walk_at *w, struct interp_frame *to)
+beam_copy(const struct memory *m, struct walk_at *w, struct interp_frame *to)
 {
-	(void)slot;
 	if (!w->kind)
 		return beam_begin(m, w, to);
 	if (w->at >= w->end || !w->end)
@@ -110,4 +108,15 @@ beam_step(const struct memory *m, const struct interp_slot *slot,
 		to->code = to->instr = to->mark = 0;
 	w->at += sizeof(*to);
 	return WALK_KEPT;
+}
+
+WALK enum walk_step
+beam_step(const struct memory *m, const struct interp_slot *slot,
+          struct walk_at *w, struct interp_frame *to)
+{
+	(void)m;
+	(void)slot;
+	(void)w;
+	(void)to;
+	return walk_apart(beam_copy(m, w, to));
 }

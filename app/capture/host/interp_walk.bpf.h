@@ -220,14 +220,27 @@ find_slot(struct interp_slot *room)
 #define STEPS        16 /* for each call of some_frames() */
 #define CONTEXT_HEAD 28 /* bytes of a context before its attributes */
 
+/* A function for each language: its stack is that of one, not of all. */
+#define LANGUAGE(id, name)                                              \
+	__noinline int step_of_##name(const struct interp_slot *slot,   \
+	                              struct walk_at *w,                \
+	                              struct interp_frame *to)          \
+	{                                                               \
+		return slot && w && to ? name##_step(NULL, slot, w, to) \
+		                       : WALK_FAULT;                    \
+	}
+#include "capture/interp/languages.def"
+#undef LANGUAGE
+
 static __always_inline enum walk_step
 next_frame(const struct memory *m, const struct interp_slot *slot,
            struct walk_at *w, struct interp_frame *to)
 {
+	(void)m;
 	switch (slot->language) {
 #define LANGUAGE(id, name)  \
 	case LANGUAGE_##id: \
-		return name##_step(m, slot, w, to);
+		return step_of_##name(slot, w, to);
 #include "capture/interp/languages.def"
 #undef LANGUAGE
 	default:
@@ -243,6 +256,29 @@ some_frames(const struct interp_slot *slot, struct walk_at *w,
 	                       : WALK_FAULT;
 }
 
+/* Takes a step that WALK_APART has left. */
+__noinline int
+apart_frame(const struct interp_slot *slot, struct walk_at *w,
+            struct interp_stack *to)
+{
+	enum walk_step rc = WALK_FAULT;
+	uint64_t at;
+
+	if (!slot || !w || !to)
+		return WALK_FAULT;
+	at = to->n;
+	if (at >= INTERP_MAX_FRAMES)
+		return WALK_FAULT;
+	if (slot->language == LANGUAGE_PYTHON)
+		rc = python_task_step(slot, w, &to->frames[at]);
+	else if (slot->language == LANGUAGE_ERLANG)
+		rc = beam_copy(NULL, w, &to->frames[at]);
+	if (rc != WALK_KEPT)
+		return rc;
+	to->n = (uint32_t)at + 1;
+	return to->n < INTERP_MAX_FRAMES ? WALK_ON : WALK_KEPT;
+}
+
 /* Keeps the state of the walk where the context will be: the kernel allows all
  * functions of a chain of calls 512 bytes of stack together. */
 static __always_inline enum interp_end
@@ -256,8 +292,13 @@ follow(const struct interp_slot *slot, struct interp_stack *to)
 		return INTERP_FAULT;
 	if (slot->own[0])
 		find_registers(&w->self);
-	for (int i = 0; i < WALK_MAX_STEPS / STEPS && rc == WALK_ON; i++)
-		rc = some_frames(slot, w, to);
+	for (int i = 0; i < WALK_MAX_STEPS / STEPS + 2 * INTERP_MAX_FRAMES;
+	     i++) {
+		if (rc == WALK_ON)
+			rc = some_frames(slot, w, to);
+		else if (rc == WALK_APART)
+			rc = apart_frame(slot, w, to);
+	}
 	return walk_ended(rc);
 }
 

@@ -25,12 +25,16 @@ struct memory; /* NULL in the kernel */
 
 #define WALK      static __always_inline
 #define WALK_ONCE __noinline /* the verifier checks it once */
+/* Leaves a step to apart_frame(): calls within some_frames() would need more
+ * stack than the kernel allows. */
+#define walk_apart(step) WALK_APART
 /* Copies n bytes of the target's memory; false when they can't be read. */
 #define walk_copy(m, to, n, from) \
 	((void)(m), !bpf_probe_read_user(to, n, (const void *)(from)))
 #else
 #define WALK                      static inline
 #define WALK_ONCE                 static inline
+#define walk_apart(step)          ((enum walk_step)(step))
 #define walk_copy(m, to, n, from) (!memory_copy(m, from, to, n))
 #endif
 
@@ -59,18 +63,19 @@ struct walk_at {
 	uint64_t at; /* what is looked at next: the innermost frame, or the
 	                list's head */
 	struct walk_self self;
-	uint64_t next, end, own; /* as the language uses them */
-	uint32_t kind;           /* as the language uses it, too */
+	uint64_t next, end, own;     /* as the language uses them */
+	uint32_t kind;               /* as the language uses it, too */
 	const struct memory *memory; /* for a language's own functions */
-	uint32_t steps;          /* of walk_find() that were taken */
+	uint32_t steps;              /* of walk_find() that were taken */
 };
 
 enum walk_step {
-	WALK_ON,   /* there is more to look at */
-	WALK_KEPT, /* a frame was set; there is more */
-	WALK_END,  /* no more frames; or the thread was found, and at is its
+	WALK_ON,    /* there is more to look at */
+	WALK_KEPT,  /* a frame was set; there is more */
+	WALK_END,   /* no more frames; or the thread was found, and at is its
 	              slot's head */
-	WALK_FAULT /* some memory could not be read; or no such thread */
+	WALK_FAULT, /* some memory could not be read; or no such thread */
+	WALK_APART  /* in the kernel: another function takes this step */
 };
 
 #define WALK_MAX_FIND 64 /* steps along the threads of a process */

@@ -305,6 +305,7 @@ python_task_step(const struct interp_slot *slot, struct walk_at *w,
 	switch (w->kind) {
 	case PYTHON_FRAMES:
 		w->next = python_running(w, slot->head, slot->own[1]);
+		w->own = 0;
 		if (w->next) {
 			w->kind = PYTHON_IN_TASK;
 			to->mark |= INTERP_OUTSIDE;

@@ -179,16 +179,15 @@ python_step_as(const struct memory *m, const struct interp_slot *slot,
 {
 	uint8_t copy[PYTHON_FRAME_BYTES] __attribute__((aligned(8)));
 	int bytes = python_layouts[layout].bytes;
-	uint64_t coroutine;
 
 	if (!walk_copy(m, copy, (size_t)bytes, w->at))
 		return WALK_FAULT;
-	coroutine = slot->own[1] && python_is_coroutine(copy, layout) ? w->at
-	                                                              : 0;
+	w->end = w->at;
 	w->at = python_keep(copy, layout, to);
-	if (w->own && !coroutine && w->kind == PYTHON_FRAMES)
-		(void)python_task_step(slot, w, to);
-	w->own = coroutine;
+	if (slot->own[1] && python_is_coroutine(copy, layout))
+		w->own = w->end;
+	else if (w->own && w->kind == PYTHON_FRAMES)
+		return walk_apart(python_task_step(slot, w, to));
 	return layout == PYTHON_3_15 && !w->at && to->mark ? WALK_END
 	                                                   : WALK_KEPT;
 }
@@ -198,7 +197,7 @@ python_step(const struct memory *m, const struct interp_slot *slot,
             struct walk_at *w, struct interp_frame *to)
 {
 	if (!w->at || w->kind > PYTHON_IN_TASK)
-		return w->kind ? (enum walk_step)python_task_step(slot, w, to)
+		return w->kind ? walk_apart(python_task_step(slot, w, to))
 		               : WALK_END;
 	switch (slot->layout) {
 	case PYTHON_3_8:

@@ -35,13 +35,14 @@ correct(const struct msg_done *m, const struct buf *report)
 }
 
 static void
-read_result(const struct msg_done *m, int top_fd)
+read_result(const struct msg_done *m, int summary_fd)
 {
 	CLEANUP_BUF struct buf quality = BUF_INIT(BUF_MAX_SMALL);
-	CLEANUP_BUF struct buf top = BUF_INIT(TOP_MAX);
+	CLEANUP_RUN_SUMMARY struct run_summary summary = RUN_SUMMARY_INIT;
 	struct session_result result;
 
-	if (runs_read_result(m, NULL, "web", top_fd, &top, &quality, &result))
+	if (runs_read_result(m, NULL, "web", summary_fd, &summary, &quality,
+	                     &result))
 		return;
 	assert(result.age_ms >= 0 && *result.top_functions == '[');
 	correct(m, &quality);

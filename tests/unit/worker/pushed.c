@@ -41,10 +41,12 @@ opened(struct test_store *t, int64_t max_copied)
 	test_enqueue(&t->s, 0, session);
 	for (int i = 0; i < FILES; i++) {
 		char build_id[16];
+		const char *const wanted = build_id;
 
 		snprintf(build_id, sizeof(build_id), "%04d", i);
 		put(t, build_id);
-		ck_assert_int_eq(debug_file_want(&t->s, session, build_id), 0);
+		ck_assert_int_eq(debug_file_want(&t->s, session, &wanted, 1),
+		                 0);
 	}
 	ck_assert_int_eq(debug_file_of_session(&t->s, TEST_TENANT, session, &l),
 	                 0);

@@ -227,6 +227,17 @@ symbolize_fail(struct store *s, const struct symbolize *y, const char *error)
 }
 
 int
+symbolize_again(struct store *s, const struct symbolize *y)
+{
+	int rc = store_begin(s);
+
+	return rc ? rc
+	          : store_end(s, fenced(db_run(
+					 s->db, SQL_SYMBOLIZE_AGAIN,
+					 ARGS(V(y->session), V(y->attempt)))));
+}
+
+int
 symbolize_take_over(struct store *s, const char *host)
 {
 	static const char died[] = "the worker died of it";

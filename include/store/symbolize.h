@@ -74,6 +74,8 @@ MUST_CHECK int symbolize_finish(struct store *s, const struct symbolize *y,
  * message for people. */
 MUST_CHECK int
 symbolize_fail(struct store *s, const struct symbolize *y, const char *error);
+/* Queues a claimed request again, as if it had not been claimed. */
+MUST_CHECK int symbolize_again(struct store *s, const struct symbolize *y);
 /* Takes over requests that a worker left, when it starts or has lost its
  * analyser. Returns their number. */
 MUST_CHECK int symbolize_take_over(struct store *s, const char *host);

@@ -46,6 +46,10 @@ WHERE session = $1 AND state = 'queued';
 UPDATE symbolize SET state = $1, error = $2, ended_ms = now_ms()
 WHERE session = $3 AND attempt = $4 AND state = 'running';
 
+-- name: symbolize_again
+UPDATE symbolize SET state = 'queued', tries = tries - 1
+WHERE session = $1 AND attempt = $2 AND state = 'running';
+
 -- name: session_renamed
 UPDATE session SET top_functions = $1, quality = $2 WHERE id = $3;
 

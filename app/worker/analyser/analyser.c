@@ -215,8 +215,8 @@ list_pushed(const struct msg_symbolize *m, const int *fds,
 	return true;
 }
 
-/* Takes a stored profile to symbolize. Its id is that of a session that is not
- * being captured. */
+/* Takes a stored profile to symbolize. If its finisher has not ended yet, the
+ * analyser is busy. */
 static void
 take_symbolize(struct analyser *a, const struct msg_symbolize *m,
                int fds[static MESSAGE_FDS])
@@ -232,7 +232,7 @@ take_symbolize(struct analyser *a, const struct msg_symbolize *m,
 	memcpy(none.id, m->id, ID_MAX);
 	if (!job || fds[1] < 0 || analyser_job(a, m->id)) {
 		analyser_fail(a, &none, false,
-		              job ? CAPTURE_BAD_START : CAPTURE_BUSY, 0);
+		              fds[1] < 0 ? CAPTURE_BAD_START : CAPTURE_BUSY, 0);
 		return;
 	}
 	*job = none;

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define BUSY_NS (NS_PER_S / 2)
+
 void
 symbolizing_forget(struct symbolizing *y)
 {
@@ -131,7 +133,7 @@ symbolizing_step(struct runs *c, const struct targets *targets,
 
 	if (y->asked.session && now_ns > y->deadline_ns)
 		fail(y, c->store, capture_error_text(CAPTURE_FINISH_CPU));
-	if (y->asked.session || c->analyser < 0)
+	if (y->asked.session || c->analyser < 0 || now_ns < y->next_ns)
 		return 0;
 	rc = symbolize_claim(c->store, host, &y->asked);
 	if (rc)
@@ -237,6 +239,19 @@ finish(struct symbolizing *y, struct store *s, const struct msg_done *done,
 	return rc;
 }
 
+/* Asks again in a while: a capture may be stored before the process that made
+ * it has ended. */
+static void
+ask_later(struct symbolizing *y, struct store *s)
+{
+	int rc = symbolize_again(s, &y->asked);
+
+	y->next_ns = clock_mono_ns() + BUSY_NS;
+	if (rc && rc != -ESTALE)
+		log_warn("%s: %s", y->asked.session, strerror(-rc));
+	symbolizing_forget(y);
+}
+
 bool
 symbolizing_take(struct symbolizing *y, struct store *s,
                  const struct msg_done *done, int summary_fd)
@@ -246,6 +261,10 @@ symbolizing_take(struct symbolizing *y, struct store *s,
 	if (!y->asked.session || strcmp(y->asked.session, done->id) != 0)
 		return false;
 	pushed_report(&y->pushed, s, done);
+	if (done->error == CAPTURE_BUSY) {
+		ask_later(y, s);
+		return true;
+	}
 	if (done->error) {
 		fail(y, s, capture_error_text(done->error));
 		return true;

@@ -82,6 +82,25 @@ TEST(other_tenants_and_unknown_sessions_are_not_found)
 }
 END
 
+TEST(what_is_queued_again_is_claimed_again_however_often)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	char id[ID_MAX];
+
+	captured(&t, id);
+	ck_assert_int_eq(symbolize_ask(&t.s, TEST_TENANT, id, TEST_HOST), 0);
+	for (int i = 0; i < 2 * SYMBOLIZE_TRIES; i++) {
+		CLEANUP_SYMBOLIZE struct symbolize y = {0};
+
+		ck_assert_int_eq(symbolize_claim(&t.s, TEST_HOST, &y), 0);
+		ck_assert_int_eq(symbolize_again(&t.s, &y), 0);
+		ck_assert_int_eq(symbolize_again(&t.s, &y), -ESTALE);
+	}
+	ck_assert_int_eq(symbolize_take_over(&t.s, TEST_HOST), 0);
+	expect(&t, id, "queued");
+}
+END
+
 TEST(the_new_profile_takes_the_old_ones_place)
 {
 	struct test_store t = test_store();

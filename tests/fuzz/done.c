@@ -1,6 +1,6 @@
 /*
- * A DONE message of an analyser that was taken over, followed by its array of
- * topFunctions, as the scheduler reads them.
+ * A DONE message of an analyser that was taken over, followed by the summary of
+ * its profile, as the scheduler reads them.
  */
 #include "worker/captures/runs_private.h"
 
@@ -10,14 +10,14 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
-/* Writes the array to a file that all inputs share. */
+/* Writes the summary to a file that all inputs share. */
 static int
-write_top(const uint8_t *p, size_t n)
+write_summary(const uint8_t *p, size_t n)
 {
 	static int fd = -1;
 
 	if (fd < 0)
-		fd = memfd_create("top", MFD_CLOEXEC);
+		fd = memfd_create("summary", MFD_CLOEXEC);
 	assert(fd >= 0 && !ftruncate(fd, 0));
 	assert(pwrite(fd, p, n, 0) == (ssize_t)n);
 	return fd;
@@ -57,7 +57,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 
 	if (had)
 		memcpy(&m, data, had);
-	read_result(&m, write_top(data + had, n - had));
+	read_result(&m, write_summary(data + had, n - had));
 	quality_text(&m.quality, &text);
 	assert(!m.error || *capture_error_text(m.error));
 	return 0;

@@ -39,6 +39,7 @@ assert_folded(const struct profile *p, const char *expected)
 	ck_assert_int_eq(tree_new(p, 0, &t), 0);
 	for (uint32_t i = 0; i < t->n; i++) /* with samples of 1 ns */
 		t->samples[i] = t->self[i] / FOLDED_PERIOD_NS;
+	t->total_samples = t->total[0] / FOLDED_PERIOD_NS;
 	t->counted = true;
 	ck_assert_int_eq(format_find("folded")->write(t, &meta, &out), 0);
 	ck_assert_str_eq(buf_str(&out), expected);

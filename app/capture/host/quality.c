@@ -191,7 +191,8 @@ quality_conclude_stacks(struct quality *q)
 	note_if(q, QUALITY_NOTE_OF(SOME_BROKEN),
 	        broken > q->kept / MANY && broken <= q->kept / 2);
 	note_if(q, QUALITY_NOTE_OF(NOTHING_READ),
-	        q->modules > 0 && q->modules_unread == q->modules);
+	        q->modules > 0 && q->modules_unread == q->modules &&
+	                !(q->notes & QUALITY_NOTE_OF(UNCOPIED)));
 	note_if(q, QUALITY_NOTE_OF(BITS_32), q->bits_32 > q->kept / MANY);
 	note_if(q, QUALITY_NOTE_OF(TRACED), q->traced > q->kept / MANY);
 	note_if(q, QUALITY_NOTE_OF(JAVA_UNREAD),

@@ -514,6 +514,8 @@ open_module(struct namer *n, uint32_t module)
 		open_jit(n, m, of);
 	if (m->replaced)
 		n->quality->notes |= QUALITY_NOTE_OF(REPLACED);
+	if (m->uncopied && !read)
+		n->quality->notes |= QUALITY_NOTE_OF(UNCOPIED);
 	if (m->pid || m->described || m->is_32 || is_of_the_kernel(m))
 		return;
 	n->quality->modules++;

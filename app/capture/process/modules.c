@@ -450,6 +450,7 @@ open_image(const struct host *host, int32_t pid, const struct map_seen *seen,
 		rc = open_through(host, ways[i], pid, seen, out, &m->copied);
 		if (!rc || rc == -ESRCH || rc == -ENOEXEC || rc == -ENOTSUP)
 			return rc;
+		m->uncopied |= rc == -EFBIG;
 	}
 	rc = read_image(host, pid, seen, out);
 	m->copied = m->from_memory = !rc;

@@ -70,6 +70,7 @@ struct module {
 	struct elf_image *elf;       /* NULL: not read */
 	bool copied;                 /* elf is a copy: HOST_FILE, */
 	bool from_memory;            /* or what a process has in memory */
+	bool uncopied;               /* a copy of its file would be too large */
 	struct elf_image *debug;     /* its separate debug file, or NULL */
 	struct elf_image *shared;    /* in the target's root, the file that
 	                                these share entries with, or NULL */

@@ -348,6 +348,47 @@ TEST(files_of_a_user_do_not_take_the_time_of_others)
 }
 END
 
+/* Answers as if copies of files were used up. */
+static int
+ask_for_copy(void *arg, const struct host_ask *ask, struct host_reply *reply,
+             int fds[HOST_MAX_FDS], size_t *nfds)
+{
+	const bool of_file = ask->op == HOST_FILE || ask->op == HOST_MAPPED ||
+	                     ask->op == HOST_EXE;
+
+	(void)arg, (void)fds;
+	*reply = (struct host_reply){.error = of_file ? -EFBIG : -ENOENT};
+	*nfds = 0;
+	return 0;
+}
+
+TEST(files_that_are_not_copied_are_told)
+{
+	const struct map_seen seen = {
+		.start = 0x1000, .end = 0x2000, .path = "/srv/program"};
+	const struct host host = {.ask = ask_for_copy};
+	const int32_t pid = 1;
+	struct quality quality = {.kept = 100};
+	struct modules *modules;
+	struct sym_frame f;
+	struct namer *n;
+	struct map row;
+
+	ck_assert_int_eq(modules_new(&host, &modules), 0);
+	ck_assert_int_eq(modules_resolve(modules, &pid, 1, &seen, &row), 0);
+	n = namer_new(modules, &host, NULL, &quality, false, 0);
+	(void)namer_lookup(
+		n, (struct place){.module = row.module, .vaddr = 0x1000}, &f,
+		1);
+	ck_assert_int_eq(quality.modules_unread, 1);
+	quality_conclude_stacks(&quality);
+	ck_assert(quality.notes & QUALITY_NOTE_OF(UNCOPIED));
+	ck_assert(!(quality.notes & QUALITY_NOTE_OF(NOTHING_READ)));
+	namer_free(n);
+	modules_free(modules);
+}
+END
+
 TEST(files_take_three_quarters_of_the_time_that_is_left)
 {
 	const struct rlimit hundred = {100, 200};

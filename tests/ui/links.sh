@@ -18,7 +18,7 @@ upload() { # file: its ProfileResult
 # Prints the addresses of the formats that the page offers, as a browser would
 # open them.
 offered() {
-  grep -oE '<ul id="formats">.*</ul>' "$STATE/dom" |
+  grep -oE '<ul part="formats">.*</ul>' "$STATE/dom" |
     grep -oE 'href="[^"]*"' | sed 's/href="//; s/"$//; s/&amp;/\&/g'
 }
 all_open() { # how many there must be

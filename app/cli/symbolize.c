@@ -14,23 +14,30 @@
 #include <string.h>
 
 #define PAUSE_MS 200 /* between two requests */
+#define QUEUED_S 60  /* without a worker that begins */
 
 static bool
-under_way(const json_t *result)
+is_in_state(const json_t *result, const char *name)
 {
 	const char *state = json_string_value(json_object_get(result, "state"));
 
-	return state && (!strcmp(state, "queued") || !strcmp(state, "running"));
+	return state && !strcmp(state, name);
 }
 
 static int
-follow(struct cli *c, const char *path, json_t **result)
+follow(struct cli *c, const char *id, const char *path, json_t **result)
 {
-	int rc = LEAVE_OK;
+	int rc = LEAVE_OK, left = QUEUED_S * 1000 / PAUSE_MS;
 
-	while (!rc && under_way(*result)) {
+	while (!rc && (is_in_state(*result, "queued") ||
+	               is_in_state(*result, "running"))) {
 		CLEANUP_REPLY struct http_reply r = REPLY_INIT;
 
+		if (is_in_state(*result, "queued") && !left--)
+			return failed("%s: no worker has begun in %d s. The "
+			              "request stays; stoker doctor says if a "
+			              "worker runs",
+			              id, QUEUED_S);
 		poll(NULL, 0, PAUSE_MS);
 		rc = ask(c, "GET", path, NULL, &r);
 		if (rc)
@@ -98,6 +105,6 @@ cmd_symbolize(struct cli *c)
 	if (rc)
 		return rc;
 	result = TAKE(r.json);
-	rc = follow(c, buf_str(&path), &result);
+	rc = follow(c, id, buf_str(&path), &result);
 	return rc ? rc : show(c, id, result);
 }

@@ -63,7 +63,8 @@ check a_profile_taken_on_a_host_has_its_duration_and_samples jq -e '.durationSec
 empty() { [ "$(sqlite3 "$STATE/a/data/stoker.db" 'SELECT (SELECT COUNT(*) FROM agent_job) + (SELECT COUNT(*) FROM session)')" = 0 ]; }
 check nothing_of_a_capture_is_left_on_the_host wait_for 10 empty
 
-# A program without symbols, whose debug file only the centre has.
+# A program without symbols, whose debug file only the centre has. A worker that
+# shares the centre's store names what it names.
 gcc -O2 -g -fomit-frame-pointer -Wl,--build-id -o "$STATE/bare.whole" tests/targets/shares.c -lpthread
 strip -o "$STATE/bin/bare" "$STATE/bare.whole"
 background bare "$STATE/bin/bare" 600 2
@@ -76,6 +77,7 @@ old=$(take)
 finished "$old" >/dev/null
 check a_capture_of_a_host_lacks_names says 'bare+0x' top_of "$old"
 stoker_cli debuginfo push "$STATE/bare.whole" >/dev/null
+worker_start
 check a_debug_file_that_was_pushed_names_a_capture_of_a_host wait_for 20 has_name "$old"
 new=$(take)
 finished "$new" >/dev/null
@@ -83,6 +85,7 @@ check a_later_capture_of_a_host_is_named_as_well wait_for 20 has_name "$new"
 files_of_a() { sqlite3 "$STATE/a/data/stoker.db" 'SELECT COUNT(*) FROM debug_file'; }
 check a_host_gets_no_debug_files equal "$(files_of_a)" 0
 check a_capture_of_a_host_is_named_on_demand stoker_cli symbolize "$new"
+process_stop worker
 
 id=$(begin a 60)
 wait_for 30 running "$id"

@@ -555,7 +555,8 @@ emit_wait(void *ctx, struct room *room, const struct file *file,
 	emit(ctx, room, &e);
 }
 
-static void
+/* Inline, since a chain of calls has 512 bytes of stack before Linux 6.13. */
+static __always_inline void
 emit_call(void *ctx, const struct thread *t, int64_t result)
 {
 	uint32_t call = (uint32_t)t->call;

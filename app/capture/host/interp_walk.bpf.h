@@ -298,6 +298,8 @@ follow(const struct interp_slot *slot, struct interp_stack *to)
 			rc = some_frames(slot, w, to);
 		else if (rc == WALK_APART)
 			rc = apart_frame(slot, w, to);
+		else
+			break;
 	}
 	return walk_ended(rc);
 }

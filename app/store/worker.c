@@ -88,11 +88,25 @@ process_tree_list_done(struct process_tree_list *l)
 	*l = (struct process_tree_list){0};
 }
 
+/* Lists workers whose clocks are off by more than this. */
+static int
+list_off(struct store *s, const char *tenant, int64_t ms,
+         struct worker_list *out)
+{
+	return ROW_LIST(s->db, &worker_type, out, SQL_WORKER_LIST,
+	                ARGS(V(tenant), V(ms)));
+}
+
 int
 worker_list(struct store *s, const char *tenant, struct worker_list *out)
 {
-	return ROW_LIST(s->db, &worker_type, out, SQL_WORKER_LIST,
-	                ARGS(V(tenant)));
+	return list_off(s, tenant, -1, out);
+}
+
+int
+worker_list_off(struct store *s, const char *tenant, struct worker_list *out)
+{
+	return list_off(s, tenant, CLOCK_AGREE_MS, out);
 }
 
 int

@@ -33,9 +33,10 @@ SELECT host, boot_id, version, capabilities, pid, started_ms, heartbeat_ms,
        CASE WHEN alive_until_ms > now_ms() THEN 1 ELSE 0 END AS alive,
        CASE WHEN tenants = '*' THEN 0 ELSE 1 END AS joined
 FROM worker
-WHERE $1 = '' OR tenants = '*'
-  OR replace(' ' || tenants || ' ', ' ' || $1 || ' ', '')
-     <> ' ' || tenants || ' '
+WHERE ($1 = '' OR tenants = '*'
+       OR replace(' ' || tenants || ' ', ' ' || $1 || ' ', '')
+          <> ' ' || tenants || ' ')
+  AND abs(clock_ms) > CAST($2 AS BIGINT)
 ORDER BY host;
 
 -- Columns of struct serving, in its order. replace() tests, in both dialects,

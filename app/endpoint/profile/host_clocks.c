@@ -1,9 +1,21 @@
 #include "host_clocks.h"
 
 #include "base/clock.h"
+#include "store/host_sum.h"
+#include "store/window.h"
 #include "store/worker.h"
 
+#include <string.h>
+
 #define NAMED 3
+
+bool
+host_clocks_has(const void *series, const char *host)
+{
+	const struct series *of = series;
+
+	return !strcmp(of->host, host) || !strcmp(of->host, HOST_SUM);
+}
 
 void
 host_clocks_note(struct store *s, const char *tenant,
@@ -13,15 +25,13 @@ host_clocks_note(struct store *s, const char *tenant,
 	CLEANUP_WORKERS struct worker_list l = {0};
 	size_t n = 0;
 
-	if (worker_list(s, tenant, &l))
+	if (worker_list_off(s, tenant, &l))
 		return;
 	for (size_t i = 0; i < l.n; i++) {
 		const struct worker *w = &l.items[i];
 		char offset[CLOCK_OFFSET_LEN];
 
-		if (clock_agrees(w->clock_ms) || !is_meant(arg, w->host))
-			continue;
-		if (n++ >= NAMED)
+		if (!is_meant(arg, w->host) || n++ >= NAMED)
 			continue;
 		clock_format_offset(w->clock_ms, offset);
 		buf_addf(out, "%s %s is %s",

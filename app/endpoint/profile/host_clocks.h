@@ -8,6 +8,8 @@
 
 #include <stdbool.h>
 
+/* True if a series has windows of a host, or of all hosts. */
+bool host_clocks_has(const void *series, const char *host);
 /*
  * Appends a note about the first few of a tenant's hosts that are meant, and
  * whose clock differs from the store's now; nothing if all agree, or if the

@@ -7,7 +7,6 @@
 #include "profile/types.h"
 #include "range/names.h"
 #include "store/blob.h"
-#include "store/host_sum.h"
 
 #include <errno.h>
 #include <string.h>
@@ -122,14 +121,6 @@ window_session(const struct window *w, const struct series *of,
 	return 0;
 }
 
-static bool
-is_of_host(const void *arg, const char *host)
-{
-	const struct series *of = arg;
-
-	return !strcmp(of->host, host) || !strcmp(of->host, HOST_SUM);
-}
-
 /* Describes a window, with a note if the clock of its host is off. */
 static int
 describe(struct call *c, const struct window *w, const struct series *of,
@@ -137,7 +128,7 @@ describe(struct call *c, const struct window *w, const struct series *of,
 {
 	CLEANUP_BUF struct buf note = BUF_INIT(BUF_MAX_SMALL);
 
-	host_clocks_note(&c->env->store, c->caller.tenant, is_of_host, of,
+	host_clocks_note(&c->env->store, c->caller.tenant, host_clocks_has, of,
 	                 &note);
 	return window_session(w, of, buf_str(&note), out);
 }

@@ -140,7 +140,7 @@ is_of_host(const void *arg, const char *host)
 	for (size_t i = 0; i < r->n; i++) {
 		const struct series *s = r->parts[i].series;
 
-		if (s && (!strcmp(s->host, host) || !strcmp(s->host, HOST_SUM)))
+		if (s && host_clocks_has(s, host))
 			return true;
 	}
 	return false;

@@ -13,7 +13,6 @@
 #include "cli.h"
 #include "settings.h"
 
-
 struct doctor {
 	struct cli *cli;
 	int root; /* descriptor of "/" */
@@ -49,6 +48,10 @@ extern const size_t doctor_nprobes;
 /* Append to the finding, and to the command that repairs it. */
 void found(struct doctor *d, const char *fmt, ...) PRINTF(2, 3);
 void fix(struct doctor *d, const char *fmt, ...) PRINTF(2, 3);
+
+/* Returns by how many ms the clock here is ahead of that of who replied; 0 if
+ * the reply has no time. */
+int64_t doctor_clock_ahead(const struct http_reply *r);
 
 /* Finds the process of the worker that has this store's lock, or any that may
  * have it, and its fetcher. */

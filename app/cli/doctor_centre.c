@@ -40,7 +40,7 @@ no_key(struct doctor *d, int rc)
 static enum verdict
 judge_clock(struct doctor *d, const struct http_reply *r)
 {
-	int64_t ms = r->date_s ? (time(NULL) - r->date_s) * MS_PER_S : 0;
+	int64_t ms = doctor_clock_ahead(r);
 	char offset[CLOCK_OFFSET_LEN];
 
 	if (clock_agrees(ms))

@@ -253,10 +253,8 @@ say_reply(struct doctor *d, const struct http_reply *r)
 	      message ? message : "");
 }
 
-/* Returns by how much the clock here is ahead of the server's; 0 if the server
- * did not send its time. */
-static int64_t
-ahead_of(const struct http_reply *r)
+int64_t
+doctor_clock_ahead(const struct http_reply *r)
 {
 	return r->date_s ? (time(NULL) - r->date_s) * MS_PER_S : 0;
 }
@@ -303,7 +301,7 @@ probe_server(struct doctor *d)
 		fix(d, OWN_NO_FIX);
 		return BROKEN;
 	}
-	ahead_ms = ahead_of(&r);
+	ahead_ms = doctor_clock_ahead(&r);
 	if (clock_agrees(ahead_ms))
 		return FINE;
 	clock_format_offset(-ahead_ms, offset);

@@ -144,7 +144,9 @@ find_clock(struct call *c, struct finding *out)
 		            "is too old is removed",
 		            (long long)(held_ms / (3600 * MS_PER_S)));
 	else
-		finding_set(out, FINE, NULL, "it agrees with the database's, and has not jumped");
+		finding_set(
+			out, FINE, NULL,
+			"it agrees with the database's, and has not jumped");
 	return 0;
 }
 

@@ -14,7 +14,7 @@
 #include "store/worker.h"
 #include "workers.h"
 
-#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 int
@@ -72,7 +72,7 @@ put_clocks(struct buf *out, const struct worker_list *list)
 		if (!w->alive || clock_agrees(w->clock_ms))
 			continue;
 		n++;
-		if (fabs((double)w->clock_ms) > fabs((double)worst))
+		if (llabs(w->clock_ms) > llabs(worst))
 			worst = w->clock_ms;
 	}
 	clock_format_offset(worst, offset);

@@ -110,7 +110,7 @@ struct wanting_list {
 	size_t n;
 };
 
-/* Queues sessions that want the file and were never queued. */
+/* Queues the sessions that want the file and have never been queued. */
 static int
 queue_new(struct store *s, const struct debug_file *f)
 {

@@ -7,11 +7,11 @@
  *	 7.2: parse:7
  *	  1: 7
  *
- * A function has a line with all of its counts and how often it begins, then
- * one line for each line of its source, counted from the function's first, and
- * those of functions that were inlined there, indented by one more. A
- * discriminator, after a point, tells the parts of a line apart, such as the
- * branches of a condition.
+ * A function begins with a line that has its name, the sum of its counts, and
+ * how often it was called. A line for each line of its source follows, numbered
+ * from the function's first line, and the lines of functions that were inlined
+ * there, indented by one more space. A discriminator, after a dot, tells apart
+ * the parts of a line, such as the branches of a condition.
  *
  *   Source   SampleProfReader.h of LLVM; AutoFDO, Chen, Li and Moseley, CGO
  *            2016

@@ -40,7 +40,7 @@ symbolize_host(struct store *s, const char *tenant, const char *service,
                const char *captured_by, char **out);
 /*
  * Queues a request, unless one is queued or running.
- *   Shape    host: the one that names it
+ *   Shape    host: whose worker names it
  *   Errors   -ENOENT no such session
  */
 MUST_CHECK int symbolize_ask(struct store *s, const char *tenant,

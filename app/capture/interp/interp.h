@@ -164,9 +164,9 @@ struct language {
 	/* A thread has its frames in its own storage, where find looks: the
 	 * rows of attach are only for threads that stand still. */
 	bool in_thread;
-	/* Its functions are compiled, but leave their stack for another one: a
-	 * walk copies it, as beam_walk.h does, and has no frames. The language
-	 * is one of capture/jit, too; read and place are NULL. */
+	/* Its functions are compiled, and have a stack of their own. The walk
+	 * copies that stack instead of setting frames (beam_walk.h). The
+	 * language is one of capture/jit, too; read and place are NULL. */
 	bool copies_stack;
 	/*
 	 * Finds an interpreter's addresses.
@@ -239,8 +239,9 @@ MUST_CHECK int interp_recognise(const char *path, const struct elf_image *elf,
 /*
  * Puts those who await the running task where they belong in a stack: between
  * its frames and the first one outside, INTERP_OUTSIDE. A walk leaves them at
- * the stack's end: the task's name, INTERP_TASK, then for each task that awaits
- * the one before its frames, the outermost one first, and its name.
+ * the stack's end. First comes the name of the running task, marked
+ * INTERP_TASK. Each task that awaits the one before it follows: its frames, the
+ * outermost one first, and its name.
  *
  *   Shape    returns s if nobody is there, or else *room
  */

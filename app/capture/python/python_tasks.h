@@ -49,11 +49,8 @@ static const struct python_task_of {
 	[12] = {136, 0, 24, 72}, [13] = {120, 0, 24, 72},
 	[14] = {128, 96, 0, 0},
 };
-enum {
-	PYTHON_IS_TASK = 32,
-	PYTHON_IS_SET = 40
-}; /* bits of the word behind
-                                                     awaiter */
+/* Bits of the word behind awaiter. */
+enum { PYTHON_IS_TASK = 32, PYTHON_IS_SET = 40 };
 /* Offsets in a future. */
 enum { PYTHON_LOOP = 16, PYTHON_CALLBACK = 24, PYTHON_MORE_CALLBACKS = 40 };
 
@@ -99,8 +96,7 @@ python_coro_frame(const struct walk_at *w, uint32_t minor, uint64_t coro)
 	                   : coro + (minor == 11 ? 80 : 72);
 }
 
-/* Returns what a coroutine that is suspended awaits: the top of the stack in
- * its frame. */
+/* Returns what a suspended coroutine awaits: the top of its frame's stack. */
 WALK uint64_t
 python_awaited(const struct walk_at *w, uint32_t minor, uint64_t frame)
 {

@@ -95,7 +95,7 @@ put_shifted(const struct shifted *of, struct buf *out)
 		put_unchanged(of, out);
 }
 
-/* True if nothing that was found had any cost. */
+/* True if no function that was found has a cost. */
 static bool
 are_absent(const struct range_shifts *x)
 {

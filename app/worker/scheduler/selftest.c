@@ -831,8 +831,8 @@ static int (*const tries[CHECKS])(const struct trial *, struct finding *) = {
 };
 
 /* Returns the time until a check runs again. A kernel does not gain a feature
- * within a minute, but a disk may fill up, a part hang, a sum fail, another
- * worker start, and a clock be set. */
+ * within a minute, but a disk may fill up, a part of the worker may hang, a sum
+ * may fail, another worker may start, and somebody may set the clock. */
 static int64_t
 wait_ns(enum check c, const struct finding *f, int rc)
 {

@@ -5,10 +5,10 @@
  * The checks run when the worker starts, and then every SELFTEST_NS; those of
  * the store, of the worker's parts, of other workers and of the clock every
  * SELFTEST_STORE_NS, since disks fill up, processes hang, workers start and
- * clocks are set. A
- * check that fails runs again with each heartbeat, so that a repair is noticed
- * within seconds, unless the kernel lacks a feature (-EOPNOTSUPP): no setting
- * can change that, and some checks take the opener half a second.
+ * clocks are set. A check that fails runs again with each heartbeat, so that a
+ * repair is noticed within seconds, unless the kernel lacks a feature
+ * (-EOPNOTSUPP): no setting can change that, and some checks take the opener
+ * half a second.
  */
 #pragma once
 

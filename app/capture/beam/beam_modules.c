@@ -1,5 +1,6 @@
 #include "beam_modules.h"
 
+#include "base/rows.h"
 #include "capture/host/memory.h"
 
 #include <errno.h>
@@ -56,22 +57,16 @@ read_rows(const struct memory *memory, uint64_t at, struct beam_modules *out)
 	uint32_t cap = 0;
 	uint64_t met = 0;
 	struct row row;
+	int rc;
 
 	for (; at && at != met && out->n < BEAM_MAX_MODULES; at = row.next) {
 		if (!(out->n & (out->n - 1)))
 			met = at;
 		if (memory_copy(memory, at, &row, sizeof(row)))
 			return -ESTALE;
-		if (out->n == cap) {
-			void *more = reallocarray(out->rows,
-			                          cap ? 2 * cap : 256,
-			                          sizeof(*out->rows));
-
-			if (!more)
-				return -ENOMEM;
-			out->rows = more;
-			cap = cap ? 2 * cap : 256;
-		}
+		rc = ROWS_ROOM(out->rows, cap, out->n, 1);
+		if (rc)
+			return rc;
 		out->rows[out->n++] = (struct beam_module){
 			.row = at, .text = row.text, .size = row.size};
 	}

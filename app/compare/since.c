@@ -15,10 +15,10 @@ side_span(const struct session *s, const struct range *r)
 	                            .end_ms = s->started_ms + s->duration_ms};
 }
 
-/* Returns the question about the time of both sides; it has no time if there is
- * nothing to ask. */
+/* Returns the question about the time of both sides, or of the comparison
+ * alone; it has no time if there is nothing to ask. */
 static struct range
-question(const struct compared *x)
+question(const struct compared *x, bool within)
 {
 	const struct range *now = &x->ranges[1];
 	struct span base = side_span(&x->base, &x->ranges[0]);
@@ -34,6 +34,11 @@ question(const struct compared *x)
 	r.from_ms = r.to_ms = 0;
 	r.end_ns = x->end_ns && x->end_ns < end_ns ? x->end_ns : end_ns;
 	r.peer = x->peer;
+	if (within) {
+		r.from_ms = now->n ? now->from_ms : 0;
+		r.to_ms = now->n ? now->to_ms : 0;
+		return r;
+	}
 	if (strcmp(x->base.service, x->now.service) != 0 ||
 	    base.end_ms > later.start_ms)
 		return r;
@@ -76,19 +81,42 @@ note(struct compared *x, const struct range_shifts *s)
 		}
 }
 
+/* Notes the function that moved most, by its last shift. */
+static void
+note_within(struct comparison *c, const struct range_shifts *s)
+{
+	for (size_t i = 0; i < s->n && !c->shifted; i++)
+		for (size_t k = 0; k < c->n && !c->shifted; k++) {
+			struct compare_function *f = &c->functions[k];
+			size_t last = s->items[i].shifts.n - 1;
+			const struct shift *at = &s->items[i].shifts.items[last];
+
+			if (strcmp(f->name, s->items[i].function) != 0)
+				continue;
+			f->since = (struct compare_since){
+				at->at_ms, at->earliest_ms, at->latest_ms};
+			c->shifted = f;
+			c->shifted_factor = range_shift_factor(&s->items[i], last);
+		}
+}
+
 void
 since_find(struct compared *x)
 {
-	const struct comparison *c = x->c;
-	CLEANUP_RANGE struct range r = question(x);
+	struct comparison *c = x->c;
+	bool within = c->verdict == COMPARE_OK ||
+	              c->verdict == COMPARE_INSUFFICIENT;
+	CLEANUP_RANGE struct range r = question(x, within);
 	CLEANUP_RANGE_SHIFTS struct range_shifts s = {
 		.range = &r,
 		.function = c->nrisen ? c->risen[0]->name : "",
 	};
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
 
-	if (c->verdict == COMPARE_OK || c->verdict == COMPARE_INSUFFICIENT ||
-	    r.from_ms >= r.to_ms || range_shifts(&s, &why))
+	if (r.from_ms >= r.to_ms || range_shifts(&s, &why))
 		return;
-	note(x, &s);
+	if (within)
+		note_within(c, &s);
+	else
+		note(x, &s);
 }

@@ -166,6 +166,12 @@ struct comparison {
 	bool enough;   /* samples on both sides, to test functions */
 	double wait_s; /* of COMPARE_INSUFFICIENT: seconds by which a longer
 	                  comparison would decide; 0 if not known */
+	/* of COMPARE_OK and COMPARE_INSUFFICIENT: the function whose cost
+	 * shifted most within the comparison, since its `since`; NULL: none;
+	 * set by the caller */
+	const struct compare_function *shifted;
+	double shifted_factor; /* cost per second from then on, divided by that
+	                          before; 0 if there was none before */
 	bool totals;   /* functions are compared by their totals */
 	bool as_is;    /* time does not count: a gauge, or COMPARE_BY_NONE */
 	bool base_timed, now_timed; /* rates are known; a gauge's always */

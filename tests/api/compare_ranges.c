@@ -27,9 +27,11 @@
 	"comparisonFrom=2024-10-04T09:00:00Z" \
 	"&comparisonTo=2024-10-04T10:00:00Z"
 
-/* Stores windows of an hour, between which the cost of one function varies. */
+/* Stores windows of an hour, between which the cost of one function varies. The
+ * cost of another is higher by so much in the last of them. */
 static void
-put_hour(struct test_api *a, int hour, const char *host, int slow)
+put_changing_hour(struct test_api *a, int hour, const char *host, int slow,
+                  int last)
 {
 	uint64_t seed = (uint64_t)hour + 1;
 
@@ -40,7 +42,8 @@ put_hour(struct test_api *a, int hour, const char *host, int slow)
 
 		snprintf(text, sizeof(text),
 		         "main;phase %d\nmain;work %d\nmain;rest %d\n",
-		         20 + more, 80 + slow, 120 - more);
+		         20 + more, i >= WINDOWS - last ? 80 + slow : 80,
+		         120 - more);
 		p = profile_of(text);
 		test_window(&a->store.s,
 		            &(struct test_window){
@@ -51,6 +54,12 @@ put_hour(struct test_api *a, int hour, const char *host, int slow)
 			    },
 		            id);
 	}
+}
+
+static void
+put_hour(struct test_api *a, int hour, const char *host, int slow)
+{
+	put_changing_hour(a, hour, host, slow, WINDOWS);
 }
 
 static struct client_reply
@@ -150,6 +159,30 @@ TEST(ranges_are_compared_by_blocks_of_their_windows)
 	ck_assert_str_eq(json_string_value(json_object_get(first, "funcName")),
 	                 "work");
 	assert_since_hour_2(&slower, first);
+}
+END
+
+/* The mean of the hour differs from the base, but so do its halves from one
+ * another. */
+TEST(a_change_within_the_comparison_is_told)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r = {0};
+	const char *reason;
+
+	put_hour(&a, 0, NULL, 0);
+	put_changing_hour(&a, 1, NULL, 160, 8);
+	r = compare_hours(&a, "cpu", 0, 1);
+	reason = reply_text(&r, "reason");
+	ck_assert_str_eq(reply_text(&r, "shiftedFunction"), "work");
+	ck_assert_int_eq(time_of(r.json, "shiftedAt"),
+	                 T0 + H + (WINDOWS - 8) * STEP);
+	ck_assert_msg(!strncmp(reason,
+	                       "work costs 3.0 times as much since 2024-10-04 "
+	                       "01:40:00 UTC, within the comparison: compare "
+	                       "the time from then on. No other function ",
+	                       100),
+	              "%s", reason);
 }
 END
 

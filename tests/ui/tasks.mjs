@@ -216,6 +216,12 @@ const tasks = {
     await t.choose(page.getByLabel('Compare with'), 'v1.0');
     const sentence = page.locator('[part=verdict]');
     await sentence.filter({ hasText: 'discount_lookup' }).waitFor();
+    const then = page.getByRole('link', { name: 'Compare since then' });
+    if (await then.isVisible()) {
+      await t.click(then);
+      await then.waitFor({ state: 'detached' });
+      await sentence.filter({ hasText: 'discount_lookup' }).waitFor();
+    }
     const text = await sentence.textContent();
     const at = new URL(page.url()).searchParams;
     const [from, to] = at.get('b').split('..');

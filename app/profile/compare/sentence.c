@@ -107,6 +107,17 @@ put_name(struct buf *out, const char *name)
 	buf_puts(out, n > seen ? "..." : "");
 }
 
+/* Appends " costs 2.6 times as much". */
+static void
+put_times(struct buf *out, double times)
+{
+	buf_puts(out, " costs ");
+	if (times >= 2)
+		buf_addf(out, "%.1f times as much", times);
+	else
+		put_change(out, 100 * (times - 1));
+}
+
 /* Appends "f costs 2.6 times as much since 2026-11-26 20:16:30 UTC". */
 static void
 put_function(const struct comparison *c, const struct compare_function *f,
@@ -117,7 +128,6 @@ put_function(const struct comparison *c, const struct compare_function *f,
 	double base_pct = total ? f->base.cumulative_pct : f->base.pct;
 	double now_pct = total ? f->now.cumulative_pct : f->now.pct;
 	CLEANUP_BUF struct buf since = BUF_INIT(BUF_MAX_SMALL);
-	double times;
 
 	put_since(&f->since, &since);
 	put_name(out, f->name);
@@ -134,12 +144,7 @@ put_function(const struct comparison *c, const struct compare_function *f,
 		         now_pct, buf_str(&since));
 		return;
 	}
-	times = now / c->now_per / (base / c->base_per);
-	buf_puts(out, " costs ");
-	if (times >= 2)
-		buf_addf(out, "%.1f times as much", times);
-	else
-		put_change(out, 100 * (times - 1));
+	put_times(out, now / c->now_per / (base / c->base_per));
 	buf_puts(out, buf_str(&since));
 }
 
@@ -199,6 +204,22 @@ put_grown_share(const struct comparison *c, struct buf *out)
 	         f->base.pct, f->now.pct);
 }
 
+/* Appends the function that shifted within the comparison: the mean of its two
+ * levels is not what it costs at either time. */
+static void
+put_shifted(const struct comparison *c, struct buf *out)
+{
+	if (!c->shifted)
+		return;
+	put_name(out, c->shifted->name);
+	if (c->shifted_factor > 0)
+		put_times(out, c->shifted_factor);
+	else
+		buf_puts(out, " is new");
+	put_since(&c->shifted->since, out);
+	buf_puts(out, ", within the comparison: compare the time from then on. ");
+}
+
 /* --- the sentence --------------------------------------------------------- */
 
 /* With this many samples, chance alone leaves at most 10 % open; the rest
@@ -218,6 +239,14 @@ is_hindered(const struct comparison *c)
 #define WHOLE_FIRST "The service as a whole"
 
 static void
+put_no_function(const struct comparison *c, const char *then, struct buf *out)
+{
+	put_shifted(c, out);
+	buf_addf(out, "No %sfunction changed by more than chance explains, %s",
+	         c->shifted ? "other " : "", then);
+}
+
+static void
 put_missing(const struct comparison *c, struct buf *out)
 {
 	if (!c->counted) {
@@ -235,8 +264,7 @@ put_missing(const struct comparison *c, struct buf *out)
 		         "each needs at least %d.",
 		         c->base_samples, c->now_samples, COMPARE_SAMPLES);
 	} else {
-		buf_puts(out, "No function changed by more than chance "
-		              "explains, but ");
+		put_no_function(c, "but ", out);
 		put_whole(c, WHOLE, out);
 		buf_putc(out, '.');
 	}
@@ -287,8 +315,7 @@ compare_reason(const struct comparison *c, struct buf *out)
 		buf_putc(out, '.');
 		break;
 	case COMPARE_OK:
-		buf_puts(out, "No function changed by more than chance "
-		              "explains, and ");
+		put_no_function(c, "and ", out);
 		put_whole(c, WHOLE, out);
 		buf_putc(out, '.');
 		break;
@@ -311,4 +338,10 @@ compare_put_verdict(const struct comparison *c, struct buf *out)
 	json_put_text(out, "verdict", compare_verdicts[c->verdict]);
 	json_put_text(out, "verdictText", compare_words(c));
 	json_put_text(out, "reason", buf_str(&reason));
+	if (c->shifted)
+		json_put_text(out, "shiftedFunction", c->shifted->name);
+	else
+		json_put_null(out, "shiftedFunction");
+	json_put_time_or_null(out, "shiftedAt",
+	                      c->shifted ? c->shifted->since.at_ms : 0);
 }

@@ -116,6 +116,7 @@ const KINDS = { regressed: 'more', 'costs-more': 'more', improved: 'less',
  */
 function showVerdict(section, doc, select) {
   const names = [...doc.changes, ...doc.risen].map(c => doc.names[c.name]);
+  if (doc.shiftedFunction) names.push(doc.shiftedFunction);
   const text = element('span', '');
   text.append(...linked(doc.reason, names, select));
   section.className = KINDS[doc.verdict] ?? 'same';

@@ -63,6 +63,8 @@ export type DiffDoc = Omit<Doc, 'base'> & {
   verdict: string;
   verdictText: string;
   reason: string;
+  shiftedFunction: string | null;
+  shiftedAt: string | null;
   overallDelta: number | null;
   overallDeltaLow: number;
   overallDeltaHigh: number;

@@ -90,6 +90,7 @@ function Shown({ q, query }: { q: string; query: URLSearchParams }) {
     : `${PROFILING}/compare?${q}`)).links.diff;
   const verdictAt = useRef<HTMLDivElement>(null);
   const only = labelsOf(query), isEmpty = doc.data === null;
+  const shiftedAt = doc.data?.base && doc.data.shiftedAt;
   const part = (name: string) => query.get(name) ?? '';
   const [a, b, service, type] = ['a', 'b', 'service', 'type'].map(part);
   const norm = part('norm') || 'share';
@@ -118,6 +119,9 @@ function Shown({ q, query }: { q: string; query: URLSearchParams }) {
         {Object.entries(NORMS).map(([value, word]) =>
           <option key={value} value={value}>{word}</option>)}
       </select></label>
+      {shiftedAt && <a class="button main" href={toCompare(a,
+        `${Date.parse(shiftedAt)}..${later[1]}`, { service, type, norm,
+          baseline, others }, only)}>Compare since then</a>}
       {!others && <button type="button" onClick={() => go(toCompare(b, a, {
         service, type, norm: part('norm') }, only))}>Swap sides</button>}
       <Chips only={only} show={left => go(toCompare(a, b, { service, type,

@@ -126,7 +126,7 @@ SQL := $(addprefix include/store/,bytes.h host_sum.h window.h) \
 	$(sort $(wildcard sql/migrate/*.sql)) $(sort $(wildcard sql/query/*.sql))
 GEN_store   := $(B)/gen/store/sql.o
 # Pages that the programs carry: a saved flame graph, and a refused link.
-FLAME_JS    := text model flame table lines diff merge trees sandwich about theme page saved
+FLAME_JS    := text model flame table lines diff merge trees sandwich sides about theme page saved
 GEN_profile := $(patsubst %,$(B)/gen/web/flame/page.%.o,html css js)
 GEN_endpoint := $(patsubst app/web/%,$(B)/gen/web/%.o,$(wildcard app/web/refused/*))
 

@@ -14,6 +14,11 @@
       .map(td => td.textContent)].join(' '));
   const press = key => $('canvas').dispatchEvent(new KeyboardEvent('keydown',
     { key, bubbles: true, cancelable: true }));
+  const barOf = (on, i) => on.rows[tree.depth[i]].find(b =>
+    i >= b.node && i < b.end);
+  /* Of the width of each picture, in percent. */
+  const partsOf = i => stoker.sides().panes.map(p =>
+    Math.round(100 * (barOf(p, i)?.w ?? 0) / p.width));
 
   run([
     ['table_has_both_sides_the_change_and_a_mark_where_it_is_sure', () =>
@@ -122,5 +127,39 @@
       [...$('legend').children].map(li => li.textContent),
       ['costs less', 'within chance', 'costs more', 'new', 'gone',
         'Compared per second. ▲ ▼ and outlines: more than chance'])],
+    ['side_by_side_each_profile_has_its_own_widths', () => {
+      press('p');
+      same([['scroll', 'sides-panes', 'shape'].map(part => $(part).hidden),
+        ['scan', 'hash', 'old'].map(n => partsOf(node(n))), location.hash],
+      [[true, false, true], [[20, 32], [0, 12], [10, 0]], '#view=sides']);
+    }],
+    ['side_by_side_zoom_search_and_selection_are_shared', () => {
+      const { panes } = stoker.sides(), at = node('parse');
+      const x = barOf(panes[0], at).x + 5, y = panes[0].top(tree.depth[at]) + 5;
+      const click = new PointerEvent('click', { bubbles: true });
+      Object.defineProperty(click, 'offsetX', { value: x });
+      Object.defineProperty(click, 'offsetY', { value: y });
+      panes[0].canvas.dispatchEvent(click);
+      $('search').value = 'scan';
+      $('search').dispatchEvent(new Event('input'));
+      same([panes.map(p => [p.view.first === at, p.chosen === at,
+        p.marks.frames]), $('chosen').textContent, ['base', 'comparison'].map(
+        side => $(`${side}-title`).textContent)],
+      [[[true, true, 1], [true, true, 1]], 'parse',
+        ['Base · 30.0% of all · 100.0% in parse · 66.7% matched',
+          'Comparison · 32.1% of all · 100.0% in parse · 100.0% matched']]);
+    }],
+    ['side_by_side_what_is_left_out_is_left_out_of_both', () => {
+      $('search').value = 'serve';
+      $('search').dispatchEvent(new Event('input'));
+      $('found').querySelector('[value=hide-text]').click();
+      same(stoker.sides().panes.map(p => [p.tree.n < tree.n, [...p.tree.name]
+        .some(n => p.tree.names[n] === 'serve')]),
+      [[true, false], [true, false]]);
+      $('reset').click();
+      press('p');
+      same([$('scroll').hidden, $('sides-panes').hidden, location.hash],
+        [false, true, '']);
+    }],
   ]);
 })();

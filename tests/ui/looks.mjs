@@ -52,6 +52,8 @@ const PAGES = {
   stacks: [`/ui/p/${THREADS}/threads`, cells],
   two_captures: [`/ui/compare?a=${CAPTURE}.0-2000&b=${CAPTURE}.2000-4000`,
     page => page.locator('[part=verdict] strong').waitFor()],
+  side_by_side: [`/ui/compare?a=${CAPTURE}.0-2000&b=${CAPTURE
+  }.2000-4000#view=sides`, page => page.locator('[part=base] canvas').waitFor()],
   two_ranges: [`/ui/compare?service=steps&type=cpu&a=${BEGAN}..${MIDDLE}&b=${
     MIDDLE}..${MIDDLE + 60e3}`, page => page.locator('.below .u-over')
     .waitFor()],

@@ -81,6 +81,7 @@ const shots = {
   names: [names, graph],
   sandwich: [`${names}#view=sandwich&fn=${encodeURIComponent(NAMES[2])}`, graph],
   compare: [`/compare?a=${before}&b=${now}`, graph],
+  sides: [`/compare?a=${before}&b=${now}#view=sides`, graph],
   upload: ['/upload', title('Upload a profile')],
   access: ['/access', page => page.locator('tbody tr').first().waitFor()],
   system: ['/system', title('Checks')],

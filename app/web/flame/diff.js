@@ -84,6 +84,14 @@ class DiffTree extends Tree {
     return tree;
   }
 
+  /* The same tree with other widths. */
+  /** @param {Shape} shape @returns {this} */
+  seenAs(shape) {
+    const tree = Object.assign(Object.create(DiffTree.prototype), this);
+    tree.setShape(shape);
+    return tree;
+  }
+
   /** @param {Shape} shape */
   setShape(shape) {
     this.shape = shape;
@@ -267,14 +275,19 @@ class DiffTree extends Tree {
     }];
   }
 
+  /* Says when a side began, what it cost, and how long it took. */
+  /** @param {DiffDoc} doc @param {Base} side */
+  static side({ base, service, unit }, side) {
+    return [...base.service === service ? [] : [side.service],
+      local(side.startedAt), quantity(side.total, unit) + (side.durationMs
+        ? ' in ' + quantity(side.durationMs * 1e6, 'nanoseconds') : '')]
+      .join(', ');
+  }
+
   /** @param {DiffDoc} doc @returns {[string, string, string?][]} */
   static facts(doc) {
-    const isOne = doc.base.service === doc.service;
     /** @param {Base} d */
-    const side = d => [...isOne ? [] : [d.service], local(d.startedAt),
-      quantity(d.total, doc.unit) + (d.durationMs
-        ? ' in ' + quantity(d.durationMs * 1e6, 'nanoseconds') : '')]
-      .join(', ');
+    const side = d => DiffTree.side(doc, d);
     /** @param {number} v */
     const percents = v => signed(v.toFixed(1)) + '%';
     const { overallDelta: delta, overallDeltaLow: low,

@@ -14,11 +14,8 @@
 import { shorten } from './text.js';
 import { NARROW_PX } from './model.js';
 
-/**
- * @import { AnyTree, Bar, Fills, Marks, Pane, Read, SeenBar, View } from './types'
- * @typedef {{ choose: (node: number) => void, zoom: (view: View) => void,
- *   menu?: (node: number, x: number, y: number) => void }} On
- */
+/** @import { AnyTree, Bar, Fills, Marks, On, Pane, Read, SeenBar, View }
+ *   from './types' */
 
 const ROW = 19, PAD = 5, LISTED = 8;
 const FONT = '12px ui-monospace, "DejaVu Sans Mono", ' +

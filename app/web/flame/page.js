@@ -18,20 +18,21 @@ import { LISTS, Lines } from './lines.js';
 import { DiffTree } from './diff.js';
 import { FILTERS, RECURSION, SEEN } from './merge.js';
 import { Sandwich } from './sandwich.js';
+import { Sides } from './sides.js';
 import { addressOf, aimFormats, facts, showFormats, showQuality,
   showVerdict } from './about.js';
 import { turnTheme } from './theme.js';
 
 /**
  * @import { AnyDoc, AnyTree, Chosen, DiffDoc, Doc, Drawing, Filter, List,
- *   Listing, Marks, Pane, Parts, Placed, Shape, Sort, State, Step, View, What }
- *   from './types'
+ *   Listing, Marks, On, Pane, Parts, Placed, Shape, Sort, State, Step, View,
+ *   What } from './types'
  * @typedef {'pushState' | 'replaceState'} Keep
  * @typedef {Pick<State, 'filters' | 'drawing' | 'fn' | 'isHeavy'>} Wanted
  */
 
 /** @type {Drawing[]} */
-const DRAWINGS = ['icicle', 'flame', 'bottomup', 'sandwich'];
+const DRAWINGS = ['icicle', 'flame', 'sides', 'bottomup', 'sandwich'];
 const SHAPES = /** @type {Shape[]} */ (Object.keys(DiffTree.shapes));
 const TOAST_MS = 2500, QUERY_MOST = 400;
 const DROPPED = /** @type {const} */ (['columns', 'kinds']);
@@ -104,6 +105,7 @@ function openPage(root, doc, { address = '', prefix = '', hasTable = true,
   /** @type {AnyTree} */ let tree;
   /** @type {Flame} */ let flame;
   /** @type {Sandwich | undefined} */ let sandwich;
+  /** @type {Sides | undefined} */ let sides;
   /** @type {Table} */ let table;
   /** @type {Lines | undefined} */ let lines;
   /** @type {State} */ let state;
@@ -164,10 +166,11 @@ function openPage(root, doc, { address = '', prefix = '', hasTable = true,
     const differs = (...keys) => keys.some(k => state[k] !== old[k]);
     if (differs('shape')) reshape();
     if (differs('drawing')) redraw();
-    if (differs('view')) flame.show(state.view);
+    if (differs('view')) for (const on of pictures()) on.show(state.view);
     if (differs('query', 'drawing', 'view')) drawMarks();
     if (differs('fn', 'drawing', 'view')) drawPicked(differs('view'));
     if (inSandwich() && differs('fn', 'drawing', 'shape')) center();
+    if (inSides()) sides?.drawTitles(state.fn);
     if (differs('view', 'fn', 'drawing')) drawCrumbs();
     if (differs('fn')) root.dispatchEvent(new CustomEvent('stoker-function',
       { bubbles: true, detail: state.fn }));
@@ -193,7 +196,7 @@ function openPage(root, doc, { address = '', prefix = '', hasTable = true,
     if (next === tree) return false;
     tree = next;
     if (tree instanceof DiffTree) tree.setShape(state.shape ?? tree.firstShape);
-    flame.setTree(tree);
+    for (const on of pictures()) on.setTree(tree);
     table.tree = tree;
     choose(0);
     drawCut();
@@ -387,7 +390,7 @@ function openPage(root, doc, { address = '', prefix = '', hasTable = true,
     if ($('menu').hidden) return;
     const isHeld = $('menu').contains(document.activeElement);
     $('menu').hidden = true;
-    if (isHeld) chosen.flame.canvas.focus();
+    if (isHeld) focusPicture();
   }
 
   /** @param {KeyboardEvent} e */
@@ -449,6 +452,11 @@ function openPage(root, doc, { address = '', prefix = '', hasTable = true,
   }
 
   const inSandwich = () => state.drawing === 'sandwich';
+  const inSides = () => state?.drawing === 'sides';
+  /* What shows the tree as a whole. */
+  const pictures = () => inSides() && sides ? [flame, sides] : [flame];
+  const focusPicture = () => (inSides() && sides ? sides.panes[1]
+    : chosen.flame).canvas.focus();
   /** @param {View} view */
   const zoom = view => set({ view }, 'pushState');
   /** @param {Sort} column */
@@ -559,7 +567,7 @@ function openPage(root, doc, { address = '', prefix = '', hasTable = true,
     const filters = /** @type {Filter[]} */ ([...q].filter(isFilter));
     const asked = DRAWINGS.find(drawing => drawing === q.get('view'));
     const drawing = !asked || asked === 'sandwich' && !source.names.includes(fn)
-      ? 'icicle' : asked;
+      || asked === 'sides' && !doc.base ? 'icicle' : asked;
     return { filters, drawing, fn, isHeavy: q.get('order') === 'weight' };
   }
 
@@ -606,7 +614,8 @@ function openPage(root, doc, { address = '', prefix = '', hasTable = true,
     $('facts').replaceChildren(...facts(doc, DiffTree.facts));
     showQuality($('quality'), doc);
     showFormats($('formats'), doc, address,
-      () => (inSandwich() && sandwich ? sandwich.panes[1] : flame).canvas);
+      () => inSides() && sides ? sides.canvas()
+        : (inSandwich() && sandwich ? sandwich.panes[1] : flame).canvas);
   }
 
   /* Paths of an inverted tree are not the server's. */
@@ -637,7 +646,7 @@ function openPage(root, doc, { address = '', prefix = '', hasTable = true,
   /** @param {DiffDoc} doc */
   function beginDiff(doc) {
     root.classList.add('diff');
-    $('legend').hidden = $('shape').hidden = false;
+    $('legend').hidden = $('sides').hidden = false;
     showVerdict($('verdict'), doc, fn => set({ fn, view: tree.view(0),
       drawing: inSandwich() ? 'icicle' : state.drawing }, 'pushState'));
     $('legend').replaceChildren(...DiffTree.legend(doc).map(([kind, text]) => {
@@ -659,20 +668,35 @@ function openPage(root, doc, { address = '', prefix = '', hasTable = true,
 
   /* --- the picture -------------------------------------------------------- */
 
+  /** @type {On} */
+  const pictured = { choose: pick, zoom, menu: (_, x, y) => openMenu(x, y) };
+
   function redraw() {
-    const { drawing } = state, isHeld = [$('scroll'), $('sandwich-panes')].some(
-      part => part.contains(document.activeElement));
-    $('scroll').hidden = inSandwich();
+    const { drawing } = state, isHeld = [$('scroll'), $('sandwich-panes'),
+      $('sides-panes')].some(part => part.contains(document.activeElement));
+    $('scroll').hidden = inSandwich() || inSides();
     $('sandwich-panes').hidden = !inSandwich();
-    if (!inSandwich()) {
+    $('sides-panes').hidden = !inSides();
+    $('shape').hidden = !doc.base || inSides();
+    root.classList.toggle('paired', inSides());
+    if (inSides()) showSides();
+    else if (!inSandwich()) {
       flame.resize();
       flame.setRootBelow(drawing === 'flame');
     } else if (!sandwich) {
       sandwich = new Sandwich({ callers: pane('callers'),
         callees: pane('callees') }, tree, { choose, center: around });
     }
-    if (isHeld) (sandwich && inSandwich() ? sandwich.panes[1] : flame)
-      .canvas.focus();
+    if (isHeld) (sandwich && inSandwich() ? sandwich.panes[1]
+      : sides && inSides() ? sides.panes[1] : flame).canvas.focus();
+  }
+
+  function showSides() {
+    if (!doc.base || !(tree instanceof DiffTree)) return;
+    sides ??= new Sides([pane('base'), pane('comparison')],
+      [$('base-title'), $('comparison-title')], doc, tree, pictured);
+    sides.setTree(tree);
+    sides.show(state.view);
   }
 
   function center() {
@@ -718,7 +742,8 @@ function openPage(root, doc, { address = '', prefix = '', hasTable = true,
   /** @param {boolean} isOther */
   function drawPicked(isOther) {
     const { fn, view } = state;
-    flame.setPicked(fn ? tree.mark(s => s === fn) : null);
+    for (const on of pictures())
+      on.setPicked(fn ? tree.mark(s => s === fn) : null);
     if (inSandwich()) return;
     if (chosen.flame === flame && fn && tree.nameOf(chosen.node) === fn)
       return;
@@ -730,7 +755,7 @@ function openPage(root, doc, { address = '', prefix = '', hasTable = true,
   function drawMarks() {
     const { query } = state, typed = matcher(query);
     marks = query ? tree.mark(typed.test) : null;
-    flame.setMarks(marks);
+    for (const on of pictures()) on.setMarks(marks);
     if (sandwich) sandwich.mark(searched());
     const error = query && typed.error;
     const ofView = marks && state.view.first > 0 && !inSandwich() ? `, ${
@@ -770,7 +795,7 @@ function openPage(root, doc, { address = '', prefix = '', hasTable = true,
     const { tree: of, view } = on;
     const lines = of.describe(node, view).join(' · ');
     chosen = { node, flame: on };
-    on.choose(node);
+    for (const one of on === flame ? pictures() : [on]) one.choose(node);
     $('chosen').textContent = $('chosen').title = of.nameOf(node);
     const source = of.sourceOf(of.name[node]);
     const takers = doc.base ? [] : whole.takers(of.name[node]).slice(0, 3);
@@ -868,6 +893,7 @@ function openPage(root, doc, { address = '', prefix = '', hasTable = true,
     v: () => set({ drawing: state.drawing === 'icicle' ? 'flame' : 'icicle' }),
     b: () => set({ drawing: 'bottomup' }),
     w: nextShape,
+    p: () => doc.base && set({ drawing: inSides() ? 'icicle' : 'sides' }),
     f: () => {
       $('kinds').open = true;
       firstIn('kinds', '[part=found]:not([hidden]) button, input')?.focus();
@@ -896,7 +922,7 @@ function openPage(root, doc, { address = '', prefix = '', hasTable = true,
       if (e.key === 'Enter') nextMatch(e.shiftKey ? -1 : 1);
       if (e.key !== 'Escape') return;
       e.preventDefault();
-      chosen.flame.canvas.focus();
+      focusPicture();
       return set({ query: '' });
     }
     if (!KEYS[e.key]) return;
@@ -926,7 +952,8 @@ function openPage(root, doc, { address = '', prefix = '', hasTable = true,
   function repaint() {
     flame.readTheme();
     drawLegend();
-    if (sandwich) sandwich.readTheme();
+    sandwich?.readTheme();
+    sides?.readTheme();
     showTable();
   }
 
@@ -959,6 +986,7 @@ function openPage(root, doc, { address = '', prefix = '', hasTable = true,
         leaveOutFound(/** @type {What} */ (button.value)));
     on('icicle', 'click', () => set({ drawing: 'icicle' }));
     on('flame', 'click', () => set({ drawing: 'flame' }));
+    on('sides', 'click', () => set({ drawing: 'sides' }));
     on('bottomup', 'click', KEYS.b);
     on('sandwich', 'click', toSandwich);
     on('center', 'click', toSandwich);
@@ -1050,7 +1078,10 @@ function openPage(root, doc, { address = '', prefix = '', hasTable = true,
     });
   }
 
-  /** @param {'scroll' | 'callers' | 'callees'} part @returns {Pane} */
+  /**
+   * @param {'scroll' | 'callers' | 'callees' | 'base' | 'comparison'} part
+   * @returns {Pane}
+   */
   const pane = part => ({ scroll: $(part), tip: $('tip'),
     canvas: /** @type {HTMLCanvasElement} */ ($(part).firstElementChild),
     spacer: /** @type {HTMLElement} */ ($(part).lastElementChild) });
@@ -1065,8 +1096,7 @@ function openPage(root, doc, { address = '', prefix = '', hasTable = true,
     trees = new Trees(doc, newWorker);
     source = whole = tree = trees.source;
     if (doc.base) beginDiff(doc);
-    flame = new Flame(pane('scroll'), tree, { choose: pick, zoom,
-      menu: (_, x, y) => openMenu(x, y) });
+    flame = new Flame(pane('scroll'), tree, pictured);
     table = new Table({
       title: $('top-title'), body: $('rows'), more: $('more'),
       heads: [...$('top').querySelectorAll('th')],
@@ -1125,7 +1155,7 @@ function openPage(root, doc, { address = '', prefix = '', hasTable = true,
   }
 
   return { get tree() { return tree; }, get flame() { return flame; }, renew,
-    relink, sandwich: () => sandwich,
+    relink, sandwich: () => sandwich, sides: () => sides,
     close: () => {
       ended.abort();
       leaveKeys();

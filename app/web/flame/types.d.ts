@@ -115,7 +115,7 @@ export type Cell = { text: string; title: string; meter: string };
 export type What = 'focus' | 'hide' | 'fold' | 'fold-package' | 'fold-kind' |
   'focus-text' | 'hide-text' | 'fold-text';
 export type Filter = [What, string];
-export type Drawing = 'icicle' | 'flame' | 'bottomup' | 'sandwich';
+export type Drawing = 'icicle' | 'flame' | 'sides' | 'bottomup' | 'sandwich';
 export type List = 'source' | 'code';
 
 /* All that is seen of one graph. */
@@ -137,6 +137,9 @@ export type State = {
 
 export type Pane = { scroll: HTMLElement; canvas: HTMLCanvasElement;
   spacer: HTMLElement; tip: HTMLElement };
+/* What a picture calls. */
+export type On = { choose: (node: number) => void; zoom: (view: View) => void;
+  menu?: (node: number, x: number, y: number) => void };
 
 /* A text, or a link, of a place in the source: "file:line". */
 export type Placed = (place: string, text?: string) => string | HTMLElement;
@@ -170,13 +173,14 @@ type Special = {
   rows: HTMLTableSectionElement;
   'lines-rows': HTMLTableSectionElement;
 };
-type Plain = 'aside' | 'bottomup' | 'callees' | 'callees-title' | 'callers' |
-  'callers-title' | 'center' | 'chosen' | 'copy' | 'copy-stack' | 'crumbs' |
+type Plain = 'aside' | 'base' | 'base-title' | 'bottomup' | 'callees' | 'callees-title' | 'callers' |
+  'callers-title' | 'center' | 'chosen' | 'comparison' | 'comparison-title' |
+  'copy' | 'copy-stack' | 'crumbs' |
   'cut' | 'details' | 'divider' | 'facts' | 'filters' | 'flame' | 'found' |
   'help' | 'icicle' | 'legend' | 'lines' | 'lines-choice' | 'lines-close' |
   'lines-note' | 'lines-title' | 'live' | 'matched' | 'menu' | 'more' |
   'notice' | 'numbers' | 'order' | 'quality' | 'sandwich' | 'sandwich-panes' |
-  'scroll' | 'service' | 'shape' | 'tip' | 'toast' | 'top' | 'top-title' |
+  'scroll' | 'service' | 'shape' | 'sides' | 'sides-panes' | 'tip' | 'toast' | 'top' | 'top-title' |
   'type' | 'verdict';
 export type Parts = Special & Record<Plain, HTMLElement>;
 

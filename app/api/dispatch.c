@@ -95,6 +95,13 @@ receive_upload(struct call *c)
 	               ", max_bytes in [upload] of stoker.conf");
 }
 
+/* Messages of JSON-RPC may come as a list. */
+static bool
+is_batch(const struct call *c)
+{
+	return json_is_array(c->body) && !strcmp(c->route->reply, "RPC");
+}
+
 static int
 read_body(struct call *c)
 {
@@ -116,7 +123,7 @@ read_body(struct call *c)
 	c->body = json_loadb(r->body, r->body_len, JSON_REJECT_DUPLICATES, &e);
 	if (!c->body)
 		return bad_json(c, &e);
-	if (!json_is_object(c->body))
+	if (!json_is_object(c->body) && !is_batch(c))
 		return fail_param(c, "body", "an object", "a list");
 	return 0;
 }
@@ -124,7 +131,7 @@ read_body(struct call *c)
 static int
 run_handler(struct call *c)
 {
-	if (params_read(c))
+	if (!is_batch(c) && params_read(c))
 		return -1;
 	if (c->route->method == METHOD_POST && *c->req->idempotency_key)
 		return idempotent_run(c);

@@ -134,6 +134,95 @@ TEST(a_notification_is_taken_without_an_answer)
 }
 END
 
+#define RPC(rest) "{\"jsonrpc\":\"2.0\"," rest "}"
+#define PING(id)  RPC("\"id\":" id ",\"method\":\"ping\"")
+#define PONG(id)  RPC("\"id\":" id ",\"result\":{}")
+#define ERROR_OF(id, code) \
+	"\"id\":" id ",\"error\":{\"code\":" code ",\"message\":"
+
+static struct client_reply
+post_list(struct test_api *a, const char *version, const char *list)
+{
+	return ask(a, (struct ask){.key = KEY_VIEWER,
+	                           .method = "POST",
+	                           .path = MCP,
+	                           .body = list,
+	                           .mcp_version = version});
+}
+
+TEST(a_list_of_messages_is_answered_by_a_list)
+{
+	static const char note[] =
+		RPC("\"method\":\"notifications/cancelled\"");
+	static const char *const versions[] = {NULL, "2025-03-26"};
+	CLEANUP_API struct test_api a = test_api(1, "");
+
+	for (size_t i = 0; i < ARRAY_LEN(versions); i++) {
+		CLEANUP_REPLY struct client_reply r = {0}, silent = {0};
+		char list[512];
+
+		snprintf(list, sizeof(list), "[%s,%s,%s]", PING("1"),
+		         PING("\"b\""), note);
+		r = post_list(&a, versions[i], list);
+		ck_assert_int_eq(r.status, 200);
+		ck_assert_str_eq(buf_str(&r.body),
+		                 "[" PONG("1") "," PONG("\"b\"") "]\n");
+		snprintf(list, sizeof(list), "[%s]", note);
+		silent = post_list(&a, versions[i], list);
+		ck_assert_int_eq(silent.status, 202);
+		ck_assert_uint_eq(silent.body.len, 0);
+	}
+}
+END
+
+TEST(a_message_of_a_list_that_fails_does_not_fail_the_others)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r = {0};
+	static const char call[] = RPC("\"id\":2,\"method\":\"tools/call\","
+	                               "\"params\":{\"name\":3}"),
+			  first[] = RPC("\"id\":5,\"method\":\"initialize\","
+	                                "\"params\":{}");
+	char list[512];
+
+	snprintf(list, sizeof(list), "[1,%s,%s,%s]", call, PING("4"), first);
+	r = post_list(&a, NULL, list);
+	ck_assert_int_eq(r.status, 200);
+	assert_has(buf_str(&r.body),
+	           "[{\"jsonrpc\":\"2.0\"," ERROR_OF("null", "-32600"));
+	assert_has(buf_str(&r.body), ERROR_OF("2", "-32602"));
+	assert_has(buf_str(&r.body), "," PONG("4") ",");
+	assert_has(buf_str(&r.body),
+	           ERROR_OF("5", "-32600") "\"initialize comes alone\"");
+}
+END
+
+TEST(lists_of_later_versions_and_lists_that_are_empty_or_long_are_refused)
+{
+	static const struct {
+		const char *version;
+		int messages;
+	} rows[] = {
+		{NULL, 0}, {NULL, 17}, {"2025-06-18", 1}, {"2025-11-25", 1}};
+	CLEANUP_API struct test_api a = test_api(1, "");
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_BUF struct buf list = BUF_INIT(BUF_MAX_SMALL);
+		CLEANUP_REPLY struct client_reply r = {0};
+
+		buf_putc(&list, '[');
+		for (int n = 0; n < rows[i].messages; n++)
+			buf_addf(&list, "%s%s", n ? "," : "", PING("1"));
+		buf_putc(&list, ']');
+		r = post_list(&a, rows[i].version, buf_str(&list));
+		ck_assert_int_eq(r.status, 200);
+		ck_assert_int_eq(
+			number_of(json_object_get(r.json, "error"), "code"),
+			-32600);
+	}
+}
+END
+
 TEST(unknown_members_of_a_message_do_not_change_its_answer)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");

@@ -771,7 +771,7 @@ TEST(a_push_by_connect_is_a_window_of_its_service)
 	CLEANUP_BUF struct buf good = BUF_INIT(1 << 20);
 	CLEANUP_BUF struct buf bare = BUF_INIT(1 << 20);
 	CLEANUP_REPLY struct client_reply r = {0}, nameless = {0}, cut = {0},
-					  json = {0};
+					  text = {0};
 	CLEANUP_SERIES_LIST struct series_list l = {0};
 
 	put_profile(types, ARRAY_LEN(types), &profile);
@@ -791,8 +791,88 @@ TEST(a_push_by_connect_is_a_window_of_its_service)
 	ck_assert_str_eq(reply_text(&nameless, "code"), "invalid_argument");
 	cut = api_send(&a, path, "application/proto", good.p, good.len - 1);
 	ck_assert_int_eq(cut.status, 400);
-	json = api_send(&a, path, "application/json", "{}", 2);
-	assert_error(&json, 415, "UnsupportedMediaType");
+	text = api_send(&a, path, "text/plain", good.p, good.len);
+	assert_error(&text, 415, "UnsupportedMediaType");
+}
+END
+
+/* Source: the call with curl in Pyroscope's "Server HTTP API". */
+static void
+put_json(const char *profile_name, const char *base64, struct buf *out)
+{
+	buf_addf(out,
+	         "{\"series\":[{\"labels\":["
+	         "{\"name\":\"__name__\",\"value\":\"process_cpu\"},"
+	         "{\"name\":\"service_name\",\"value\":\"shop\"},"
+	         "{\"name\":\"region\",\"value\":\"eu\"}],"
+	         "\"samples\":[{\"ID\":\"1\",\"%s\":\"%s\"}],"
+	         "\"annotations\":null}]}",
+	         profile_name, base64);
+}
+
+TEST(a_push_by_connect_in_json_is_a_window_of_its_service)
+{
+	static const char *const types[] = {"samples", "cpu"};
+	static const char path[] = "/push.v1.PusherService/Push";
+	static const char *const names[] = {"rawProfile", "raw_profile"};
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_BUF struct buf profile = BUF_INIT(1 << 20);
+	char base64[2048];
+
+	put_profile(types, ARRAY_LEN(types), &profile);
+	ck_assert_uint_lt(profile.len, sizeof(base64) / 2);
+	EVP_EncodeBlock((unsigned char *)base64,
+	                (const unsigned char *)profile.p, (int)profile.len);
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		CLEANUP_BUF struct buf body = BUF_INIT(1 << 20);
+		CLEANUP_REPLY struct client_reply r = {0};
+		CLEANUP_SERIES_LIST struct series_list l = {0};
+
+		put_json(names[i], base64, &body);
+		r = api_send(&a, path, "application/json", body.p, body.len);
+		ck_assert_msg(r.status == 200, "%s", buf_str(&r.body));
+		ck_assert_str_eq(buf_str(&r.body), "{}\n");
+		l = series_stored(&a, "cpu");
+		ck_assert_uint_eq(l.n, 1);
+		ck_assert_str_eq(
+			l.items[0].labels,
+			"{\"__values__\":\"samples/count,cpu/nanoseconds\","
+			"\"region\":\"eu\"}");
+	}
+}
+END
+
+TEST(a_push_in_json_that_is_not_understood_says_what_was_expected)
+{
+	static const struct {
+		const char *body, *want;
+	} bad[] = {
+		{"", "no JSON of a push"},
+		{"[]", "no JSON of a push"},
+		{"{\"series\":[", "no JSON of a push"},
+		{"{\"series\":[]} x", "no JSON of a push"},
+		{"{\"series\":{}}", "series must be a list"},
+		{"{\"series\":[1]}", "series must be a list of objects"},
+		{"{\"series\":[{}]}", "service_name"},
+		{"{\"series\":[{\"labels\":[{\"name\":1}]}]}",
+	         "name must be a text"},
+		{"{\"series\":[{\"samples\":[{\"rawProfile\":\"a\"}]}]}",
+	         "rawProfile must be base64"},
+		{"{\"series\":[{\"samples\":[{\"rawProfile\":\"YQ=a\"}]}]}",
+	         "rawProfile must be base64"},
+	};
+	CLEANUP_API struct test_api a = test_api(1, "");
+
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		CLEANUP_REPLY struct client_reply r = api_send(
+			&a, "/push.v1.PusherService/Push", "application/json",
+			bad[i].body, strlen(bad[i].body));
+
+		ck_assert_msg(r.status == 400, "%zu: %d", i, r.status);
+		ck_assert_str_eq(reply_text(&r, "code"), "invalid_argument");
+		ck_assert_msg(strstr(buf_str(&r.body), bad[i].want), "%zu: %s",
+		              i, buf_str(&r.body));
+	}
 }
 END
 

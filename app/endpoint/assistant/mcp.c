@@ -3,10 +3,12 @@
  *
  * Each request is answered at once by one JSON object; there are no sessions
  * and no streams. A tool that fails answers with a text and isError, so that
- * the assistant reads why; errors of JSON-RPC are for clients.
+ * the assistant reads why; errors of JSON-RPC are for clients. A list of
+ * messages is answered by a list: version 2025-03-26 has these, later ones do
+ * not.
  *
  * Source: modelcontextprotocol.io, specification 2025-11-25: basic/transports,
- * server/tools; JSON-RPC 2.0, 5.1.
+ * server/tools; 2025-03-26: basic, basic/transports; JSON-RPC 2.0, 5.1 and 6.
  */
 #include "base/version.h"
 #include "explain.h"
@@ -19,7 +21,11 @@ enum rpc_error {
 	INVALID_REQUEST = -32600,
 	METHOD_NOT_FOUND = -32601,
 	INVALID_PARAMS = -32602,
+	INTERNAL_ERROR = -32603,
 };
+
+#define BATCH_MAX     16 /* messages in a list */
+#define BATCH_VERSION "2025-03-26"
 
 #define INSTRUCTIONS                                                          \
 	"Stoker profiles programs on this organization's hosts: it knows in " \
@@ -169,23 +175,105 @@ static const struct {
 	{"tools/call", call_tool},
 };
 
-int
-mcp_post(struct call *c)
+/* Answers a message whose members were read. */
+static int
+answer(struct call *c)
 {
 	const char *method = param_text(c, P_AskAssistant_method);
-	const json_t *given = param_json(c, P_AskAssistant_params);
 
-	/* Clients of 2025-03-26 send no header. */
-	if (*c->req->mcp_version && !find_version(c->req->mcp_version))
-		return fail_param(c, "MCP-Protocol-Version",
-		                  "2025-11-25, 2025-06-18 or 2025-03-26",
-		                  c->req->mcp_version);
 	if (strcmp(param_text(c, P_AskAssistant_jsonrpc), "2.0"))
 		return refuse(c, INVALID_REQUEST, "jsonrpc must be 2.0");
 	if (!param_given(c, P_AskAssistant_id))
 		return answer_empty(c, 202);
 	for (size_t i = 0; i < ARRAY_LEN(methods); i++)
 		if (!strcmp(methods[i].name, method))
-			return methods[i].run(c, given);
+			return methods[i].run(
+				c, param_json(c, P_AskAssistant_params));
 	return refuse(c, METHOD_NOT_FOUND, "no such method");
+}
+
+/* --- lists of messages ---------------------------------------------------- */
+
+/* Answers a message of a list. What fails is an error of that message alone. */
+static int
+answer_item(struct call *c)
+{
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	bool known = !params_read(c);
+	enum rpc_error code = known ? INVALID_PARAMS : INVALID_REQUEST;
+
+	if (known &&
+	    !strcmp(param_text(c, P_AskAssistant_method), "initialize"))
+		return refuse(c, INVALID_REQUEST, "initialize comes alone");
+	if (known && !answer(c))
+		return 0;
+	if (c->reply->status >= 500)
+		code = INTERNAL_ERROR;
+	c->busy = false; /* messages before this one had their effect */
+	return failure_take(c, &why) ? refuse(c, code, buf_str(&why)) : -1;
+}
+
+/* Adds the answers of all messages to a list, which stays empty if none of
+ * them has one. */
+static int
+answer_items(struct call *c, const json_t *list, struct buf *out)
+{
+	size_t i;
+	json_t *item;
+	int rc = 0;
+
+	json_array_foreach((json_t *)list, i, item) {
+		memset(c->values, 0, sizeof(c->values));
+		reply_clear(c->reply);
+		c->body = item;
+		rc = call_go_on(c) ?: answer_item(c);
+		if (rc)
+			break;
+		if (c->reply->body.len)
+			buf_putc(out, out->len ? ',' : '[');
+		buf_add(out, c->reply->body.p, c->reply->body.len);
+	}
+	if (out->len)
+		buf_putc(out, ']');
+	return rc;
+}
+
+static int
+answer_batch(struct call *c)
+{
+	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_REPLY);
+	json_t *list = c->body;
+	size_t n = json_array_size(list);
+	int rc;
+
+	if (*c->req->mcp_version &&
+	    strcmp(c->req->mcp_version, BATCH_VERSION) != 0)
+		return refuse(
+			c, INVALID_REQUEST,
+			"lists of messages ended with version " BATCH_VERSION
+			": send one message");
+	if (!n || n > BATCH_MAX)
+		return refuse(c, INVALID_REQUEST,
+		              "a list has 1 to 16 messages");
+	rc = answer_items(c, list, &out);
+	c->body = list;
+	if (rc)
+		return -1;
+	if (!out.len)
+		return answer_empty(c, 202);
+	buf_clear(answer_json(c));
+	buf_clear(&c->reply->warnings);
+	buf_add(&c->reply->body, out.p, out.len);
+	return buf_err(&out) ? fail_store(c, buf_err(&out)) : 0;
+}
+
+int
+mcp_post(struct call *c)
+{
+	/* Clients of 2025-03-26 send no header. */
+	if (*c->req->mcp_version && !find_version(c->req->mcp_version))
+		return fail_param(c, "MCP-Protocol-Version",
+		                  "2025-11-25, 2025-06-18 or 2025-03-26",
+		                  c->req->mcp_version);
+	return json_is_array(c->body) ? answer_batch(c) : answer(c);
 }

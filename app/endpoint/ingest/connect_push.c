@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/json_out.h"
 #include "base/utf8.h"
+#include "connect_json.h"
 #include "endpoint/call/accept.h"
 #include "profile/stored/wire.h"
 #include "pushed.h"
@@ -20,6 +21,7 @@
 #define SERVICE_LABEL "service_name"
 #define TEXT_MAX      2048 /* bytes of a label's name or value */
 
+static const char json_form[] = "application/json";
 static const char proto_form[] = "application/proto";
 
 enum { REQUEST_SERIES = 1 };
@@ -194,21 +196,39 @@ read_series(struct request_push *r, struct wire w)
 	return rc;
 }
 
+/* Sets *w to the message of a body, which may be compressed or in JSON. */
 static int
-read_push(struct request_push *r)
+open_body(struct request_push *r, bool is_json, struct buf *raw,
+          struct buf *message, struct wire *w)
+{
+	const struct import_limits limits = taken_limits(r->c);
+	const char *p = r->c->req->body;
+	size_t n = r->c->req->body_len;
+	int rc = import_inflate(p, n, &limits, raw, &r->why);
+
+	if (!rc && raw->len) {
+		p = raw->p;
+		n = raw->len;
+	}
+	if (!rc && is_json) {
+		*message = BUF_INIT(2 * n);
+		rc = connect_json(p, n, message, &r->why);
+		p = buf_str(message);
+		n = message->len;
+	}
+	*w = (struct wire){(const uint8_t *)p, (const uint8_t *)p + n};
+	return rc;
+}
+
+static int
+read_push(struct request_push *r, bool is_json)
 {
 	CLEANUP_BUF struct buf raw = BUF_INIT(0);
-	const struct import_limits limits = taken_limits(r->c);
-	const struct request *req = r->c->req;
-	struct wire w = {(const uint8_t *)req->body,
-	                 (const uint8_t *)req->body + req->body_len};
+	CLEANUP_BUF struct buf message = BUF_INIT(0);
 	struct wire_field f;
-	int more, rc = import_inflate(req->body, req->body_len, &limits, &raw,
-	                              &r->why);
+	struct wire w;
+	int more, rc = open_body(r, is_json, &raw, &message, &w);
 
-	if (!rc && raw.len)
-		w = (struct wire){(const uint8_t *)raw.p,
-		                  (const uint8_t *)raw.p + raw.len};
 	while (!rc && (more = wire_next(&w, &f)) != 0) {
 		if (more < 0)
 			rc = bad(r, "the body is no protobuf message");
@@ -257,6 +277,7 @@ store_push(struct request_push *r)
 int
 connect_push(struct call *c)
 {
+	bool is_json = content_is(c->req->content_type, json_form);
 	CLEANUP(push_done)
 	struct request_push r = {
 		.c = c,
@@ -264,12 +285,15 @@ connect_push(struct call *c)
 		.why = BUF_INIT(BUF_MAX_SMALL),
 	};
 
-	if (!content_is(c->req->content_type, proto_form))
-		return fail(c, UnsupportedMediaType, proto_form);
-	if (read_push(&r) || store_push(&r))
+	if (!is_json && !content_is(c->req->content_type, proto_form))
+		return fail(c, UnsupportedMediaType,
+		            "application/proto or application/json");
+	if (read_push(&r, is_json) || store_push(&r))
 		return -1;
 	if (answer_empty(c, c->route->status))
 		return -1;
-	c->reply->content_type = proto_form;
+	c->reply->content_type = is_json ? json_form : proto_form;
+	if (is_json)
+		buf_puts(&c->reply->body, "{}\n");
 	return 0;
 }

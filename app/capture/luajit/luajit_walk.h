@@ -112,18 +112,22 @@ luajit_is_dispatch(const struct memory *m, uint64_t at, uint16_t layout,
 
 /*
  * Goes on with the frames of a state, from the innermost that memory shows. If
- * a trace runs in it, that is the one in which the trace was entered.
+ * a trace runs in it, that is the one in which the trace was entered. False,
+ * with *w untouched, if the state cannot be read, or own is not 0 and its frame
+ * on the C stack is another.
  */
 WALK bool
 luajit_enter(const struct memory *m, const struct interp_slot *slot,
-             uint64_t state, struct walk_at *w,
+             uint64_t state, uint64_t own, struct walk_at *w,
              uint64_t words[LUAJIT_STATE_WORDS])
 {
 	const uint64_t here = 8 * (uint64_t)slot->layout;
 	uint64_t dispatch, current[2];
 	int32_t trace;
 
-	if (!walk_copy(m, words, 8 * LUAJIT_STATE_WORDS, state + LUAJIT_STATE))
+	if (!walk_copy(m, words, 8 * LUAJIT_STATE_WORDS,
+	               state + LUAJIT_STATE) ||
+	    (own && (words[LUAJIT_CFRAME] & ~LUAJIT_C_FLAGS) != own))
 		return false;
 	dispatch = words[LUAJIT_GLOBAL] + luajit_distance(slot->own[1]);
 	if (!walk_copy(m, current, sizeof(current), dispatch - here) ||
@@ -196,7 +200,7 @@ luajit_begin(const struct memory *m, const struct interp_slot *slot,
 	    luajit_is_dispatch(m, w->self.r14, slot->layout, slot->own))
 		dispatch = w->self.r14;
 	if (!walk_copy(m, &state, 8, dispatch - 8 * (uint64_t)slot->layout) ||
-	    !luajit_enter(m, slot, state, w, words) || !w->own ||
+	    !luajit_enter(m, slot, state, 0, w, words) || !w->own ||
 	    words[LUAJIT_GLOBAL] + luajit_distance(slot->own[1]) != dispatch)
 		return luajit_begin_search(w, w->self.sp);
 	if (w->kind & LUAJIT_FIRST_TRACE)
@@ -279,14 +283,10 @@ WALK bool
 luajit_go_on(const struct memory *m, const struct interp_slot *slot,
              uint64_t at, struct walk_at *w)
 {
-	struct walk_at to = *w;
 	uint64_t state, words[LUAJIT_STATE_WORDS];
 
-	if (!walk_copy(m, &state, 8, at + LUAJIT_C_STATE) ||
-	    !luajit_enter(m, slot, state, &to, words) || to.own != at)
-		return false;
-	*w = to;
-	return true;
+	return walk_copy(m, &state, 8, at + LUAJIT_C_STATE) &&
+	       luajit_enter(m, slot, state, at, w, words);
 }
 
 /* Looks for the frame on the C stack of a state whose code called the C
@@ -315,7 +315,7 @@ WALK enum walk_step
 luajit_find_below(const struct memory *m, const struct interp_list *list,
                   struct walk_at *w)
 {
-	uint64_t words[LUAJIT_SEARCH_WORDS], at = 0, state, global, cframe;
+	uint64_t words[LUAJIT_SEARCH_WORDS], at = 0;
 
 	if (!walk_copy(m, words, sizeof(words), w->own))
 		return WALK_FAULT;
@@ -323,13 +323,13 @@ luajit_find_below(const struct memory *m, const struct interp_list *list,
 		if (luajit_is_code(list->own, words[i]))
 			at = w->own + 8 * (uint64_t)i + 8;
 	w->own = at ? at : w->own + sizeof(words);
-	if (!at || !walk_copy(m, &state, 8, at + LUAJIT_C_STATE) ||
-	    !walk_copy(m, &global, 8, state + LUAJIT_STATE) ||
-	    !walk_copy(m, &cframe, 8,
-	               state + LUAJIT_STATE + 8 * LUAJIT_CFRAME) ||
-	    (cframe & ~LUAJIT_C_FLAGS) != at)
+	/* one room for both, since stack is scarce here */
+	if (!at || !walk_copy(m, words, 8, at + LUAJIT_C_STATE) ||
+	    !walk_copy(m, words, 8 * LUAJIT_STATE_WORDS,
+	               words[0] + LUAJIT_STATE) ||
+	    (words[LUAJIT_CFRAME] & ~LUAJIT_C_FLAGS) != at)
 		return WALK_ON;
-	w->at = global + luajit_distance(list->own[1]);
+	w->at = words[LUAJIT_GLOBAL] + luajit_distance(list->own[1]);
 	return luajit_is_dispatch(m, w->at, list->layout, list->own) ? WALK_END
 	                                                             : WALK_ON;
 }

@@ -28,15 +28,14 @@ struct beam {
 /* --- the program ---------------------------------------------------------- */
 
 int
-beam_image(const char *path, const struct elf_image *elf,
-           struct beam_image *out)
+beam_image(const struct elf_image *elf, struct beam_image *out)
 {
 	struct elf_wanted want[BEAM_VARIABLES] = {
 		[BEAM_DESCRIPTOR] = {.name = "__jit_debug_descriptor"},
 		[BEAM_EXIT] = {.name = "beam_normal_exit"},
 		[BEAM_SCHEDULERS] = {.name = "erts_aligned_scheduler_data"},
 	};
-	int rc = strstr(path, "beam") && elf->machine == EM_X86_64
+	int rc = elf->machine == EM_X86_64
 	                 ? elf_find_symbols(elf, SHT_DYNSYM, want,
 	                                    BEAM_VARIABLES)
 	                 : -ENOENT;
@@ -49,10 +48,10 @@ beam_image(const char *path, const struct elf_image *elf,
 }
 
 static int
-recognise(const char *path, const struct elf_image *elf, struct jit_image *out)
+recognise(const struct elf_image *elf, struct jit_image *out)
 {
 	struct beam_image *image = malloc(sizeof(*image));
-	int rc = image ? beam_image(path, elf, image) : -ENOMEM;
+	int rc = image ? beam_image(elf, image) : -ENOMEM;
 
 	if (rc) {
 		free(image);
@@ -274,11 +273,10 @@ const struct jit beam_jit = {
 /* --- copies of stacks ----------------------------------------------------- */
 
 static int
-recognise_walk(const char *path, const struct elf_image *elf,
-               struct interp_image *out)
+recognise_walk(const struct elf_image *elf, struct interp_image *out)
 {
 	struct beam_image image;
-	int rc = beam_image(path, elf, &image);
+	int rc = beam_image(elf, &image);
 
 	if (!rc)
 		*out = (struct interp_image){

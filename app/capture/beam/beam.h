@@ -26,5 +26,4 @@ struct beam_image {
  * Finds the variables of a BEAM.
  *   Errors   -ENOENT it is none, -EIO, -ENOMEM
  */
-MUST_CHECK int beam_image(const char *path, const struct elf_image *elf,
-                          struct beam_image *out);
+MUST_CHECK int beam_image(const struct elf_image *elf, struct beam_image *out);

@@ -18,6 +18,7 @@
 #define MAX_BLOCKS  64                 /* of notes; programs have up to ten */
 #define MAX_DYNSYMS (1u << 22)
 #define CHAIN_STEP  1024 /* hash words read at once */
+#define MAX_CHAIN   1024 /* symbols of one bucket of a hash table */
 #define CRC_CHUNK   ((size_t)64 << 10)
 
 int
@@ -183,15 +184,6 @@ match(void *arg, const Elf64_Sym *sym, const char *name)
 		s->rows[i].value = sym->st_value;
 		s->rows[i].size = sym->st_size;
 	}
-}
-
-int
-elf_find_symbols(const struct elf_image *e, uint32_t table,
-                 struct elf_wanted *rows, size_t n)
-{
-	struct search s = {rows, n};
-
-	return elf_symbols(e, table, match, &s);
 }
 
 bool
@@ -528,13 +520,147 @@ forget_sections(struct elf_image *e)
 	e->nsections = e->strtab_size = 0;
 }
 
-/* --- dynamic symbols without section headers ------------------------------ */
+/* --- symbols by their hashes ---------------------------------------------- */
+
+/* The hashes that linkers write beside dynamic symbols; file offsets. */
+struct hashes {
+	bool gnu;
+	uint32_t nbuckets, first; /* symbol that has a hash */
+	uint32_t nblooms, shift;
+	uint64_t blooms, buckets, chains;
+	const struct elf_section *symbols, *names;
+};
 
 static int
 read_words(const struct elf_image *e, uint64_t offset, uint32_t *out, size_t n)
 {
 	return elf_read(e, offset, out, n * sizeof(*out));
 }
+
+static bool
+is_power_of_2(uint32_t n)
+{
+	return n && !(n & (n - 1));
+}
+
+/* False for a file without such a table. */
+static bool
+find_hashes(const struct elf_image *e, struct hashes *out)
+{
+	struct elf_dynamic d;
+	uint64_t gnu, sysv, at, left;
+	uint32_t h[4] = {0};
+
+	*out = (struct hashes){.symbols = elf_section_typed(e, SHT_DYNSYM)};
+	if (!out->symbols || out->symbols->link >= e->nsections)
+		return false;
+	out->names = &e->sections[out->symbols->link];
+	elf_dynamic(e, &d);
+	gnu = elf_dynamic_value(&d, DT_GNU_HASH);
+	sysv = elf_dynamic_value(&d, DT_HASH);
+	out->gnu = gnu;
+	if (!elf_offset_of(e, gnu ?: sysv, &at, &left) ||
+	    read_words(e, at, h, gnu ? 4 : 2))
+		return false;
+	out->nbuckets = h[0];
+	out->first = gnu ? h[1] : 1;
+	out->nblooms = h[2];
+	out->shift = h[3] % 32;
+	out->blooms = at + 16;
+	out->buckets = gnu ? out->blooms + (uint64_t)h[2] * 8 : at + 8;
+	out->chains = out->buckets + (uint64_t)h[0] * 4;
+	return (gnu || sysv) && h[0] && (!gnu || is_power_of_2(h[2]));
+}
+
+static uint32_t
+hash_of(const struct hashes *t, const char *name)
+{
+	uint32_t h = t->gnu ? 5381 : 0;
+
+	for (; *name; name++) {
+		const uint8_t c = (uint8_t)*name;
+
+		if (t->gnu) {
+			h = h * 33 + c;
+		} else {
+			h = (h << 4) + c;
+			h = (h ^ (h >> 28 << 4)) & 0x0fffffff;
+		}
+	}
+	return h;
+}
+
+/* False if no symbol has the hash, which most tables say in one word. */
+static bool
+may_have(const struct elf_image *e, const struct hashes *t, uint32_t hash)
+{
+	uint64_t word, bits = UINT64_C(1) << hash % 64 |
+	                      UINT64_C(1) << (hash >> t->shift) % 64;
+
+	return !t->gnu || (!elf_read(e, t->blooms + hash / 64 % t->nblooms * 8,
+	                             &word, sizeof(word)) &&
+	                   (word & bits) == bits);
+}
+
+/* Sets the row if this symbol has its name and is defined. */
+static bool
+take_symbol(const struct elf_image *e, const struct hashes *t, uint32_t i,
+            struct elf_wanted *row)
+{
+	const size_t n = strlen(row->name) + 1;
+	char name[ELF_MAX_NAME];
+	Elf64_Sym sym;
+
+	if ((uint64_t)i * sizeof(sym) >= t->symbols->size || n > sizeof(name) ||
+	    elf_read(e, t->symbols->offset + (uint64_t)i * sizeof(sym), &sym,
+	             sizeof(sym)) ||
+	    sym.st_shndx == SHN_UNDEF || sym.st_name >= t->names->size ||
+	    elf_read(e, t->names->offset + sym.st_name, name, n) ||
+	    memcmp(name, row->name, n) != 0)
+		return false;
+	row->value = sym.st_value;
+	row->size = sym.st_size;
+	return true;
+}
+
+static void
+find_hashed(const struct elf_image *e, const struct hashes *t,
+            struct elf_wanted *row)
+{
+	const uint32_t hash = hash_of(t, row->name);
+	uint32_t i, word;
+
+	if (!may_have(e, t, hash) ||
+	    read_words(e, t->buckets + (uint64_t)(hash % t->nbuckets) * 4, &i,
+	               1))
+		return;
+	for (unsigned n = 0; n < MAX_CHAIN && i >= t->first; n++) {
+		uint64_t at = t->gnu ? i - t->first : i;
+
+		if (read_words(e, t->chains + at * 4, &word, 1) ||
+		    ((!t->gnu || (word | 1) == (hash | 1)) &&
+		     take_symbol(e, t, i, row)) ||
+		    (t->gnu && word & 1))
+			return;
+		i = t->gnu ? i + 1 : word;
+	}
+}
+
+int
+elf_find_symbols(const struct elf_image *e, uint32_t table,
+                 struct elf_wanted *rows, size_t n)
+{
+	struct search s = {rows, n};
+	struct hashes t;
+
+	if (table != SHT_DYNSYM || !find_hashes(e, &t))
+		return elf_symbols(e, table, match, &s);
+	for (size_t i = 0; i < n; i++)
+		find_hashed(e, &t, &rows[i]);
+	return 0;
+}
+
+/* --- dynamic symbols without section headers ------------------------------ */
 
 /* Counts symbols: the chain of the last bucket ends at the last symbol. */
 static int

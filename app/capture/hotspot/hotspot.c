@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define MAX_INTERPRETER ((uint32_t)64 << 20) /* bytes of its code */
 
@@ -16,7 +15,7 @@ struct image {
 };
 
 static int
-recognise(const char *path, const struct elf_image *elf, struct jit_image *out)
+recognise(const struct elf_image *elf, struct jit_image *out)
 {
 	struct elf_wanted want[HOTSPOT_SYMBOLS] = {
 #define SYMBOL(id, name) [HOTSPOT_SYMBOL_##id] = {name, 0, 0},
@@ -24,7 +23,7 @@ recognise(const char *path, const struct elf_image *elf, struct jit_image *out)
 #undef SYMBOL
 	};
 	struct image *image;
-	int rc = strstr(path, "libjvm.so") && elf->machine == EM_X86_64
+	int rc = elf->machine == EM_X86_64
 	                 ? elf_find_symbols(elf, SHT_DYNSYM, want,
 	                                    HOTSPOT_SYMBOLS)
 	                 : -ENOENT;

@@ -39,11 +39,12 @@
  *
  * NAME_language, a struct language. In the order in which they are called:
  *
- *     recognise  is asked for each ELF file that is mapped to be run. It looks
- *                at the path first, since searching symbols takes a while; it
- *                refuses versions whose layout it does not know. It finds what
- *                can be known without a process: the function that interprets,
- *                and addresses of roots, which are its own to number.
+ *     recognise  is asked for each ELF file that is mapped to be run, by
+ *                whatever name. It looks for the dynamic symbols of the
+ *                interpreter, and refuses versions whose layout it does not
+ *                know. It finds what can be known without a process: the
+ *                function that interprets, and addresses of roots, which are
+ *                its own to number.
  *     list       describes where a process keeps the list of its threads.
  *     attach     reads that list: the threads, by their number in the
  *                process's own pid namespace. It is called again when a sample
@@ -173,8 +174,7 @@ struct language {
 	 *   Errors   -ENOENT no interpreter of this language, or of another
 	 *            version; -EIO, -ENOMEM
 	 */
-	int (*recognise)(const char *path, const struct elf_image *elf,
-	                 struct interp_image *out);
+	int (*recognise)(const struct elf_image *elf, struct interp_image *out);
 	/*
 	 * Describes where the process keeps the list of its threads.
 	 *
@@ -233,8 +233,8 @@ struct language {
  * Finds the interpreter in an image.
  *   Errors   -ENOENT there is none; -EIO, -ENOMEM
  */
-MUST_CHECK int interp_recognise(const char *path, const struct elf_image *elf,
-                                struct interp_image *out);
+MUST_CHECK int
+interp_recognise(const struct elf_image *elf, struct interp_image *out);
 
 /*
  * Puts those who await the running task where they belong in a stack: between
@@ -245,8 +245,8 @@ MUST_CHECK int interp_recognise(const char *path, const struct elf_image *elf,
  *
  *   Shape    returns s if nobody is there, or else *room
  */
-const struct interp_stack *interp_arrange(const struct interp_stack *s,
-                                          struct interp_stack *room);
+const struct interp_stack *
+interp_arrange(const struct interp_stack *s, struct interp_stack *room);
 
 /* Adds a thread to a list: for attach. */
 MUST_CHECK int

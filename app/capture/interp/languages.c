@@ -13,13 +13,12 @@ static const struct language *const languages[LANGUAGES] = {
 };
 
 int
-interp_recognise(const char *path, const struct elf_image *elf,
-                 struct interp_image *out)
+interp_recognise(const struct elf_image *elf, struct interp_image *out)
 {
 	int rc = -ENOENT;
 
 	for (unsigned i = 0; i < LANGUAGES && rc == -ENOENT; i++) {
-		rc = languages[i]->recognise(path, elf, out);
+		rc = languages[i]->recognise(elf, out);
 		if (!rc)
 			out->language = languages[i];
 	}

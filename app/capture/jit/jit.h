@@ -21,8 +21,8 @@
  * jits.def. Nothing else refers to it. The room has NAME_jit, a struct jit. In
  * the order in which they are called:
  *
- *     recognise  is asked for each ELF file that is mapped to be run. It looks
- *                at the path first, since searching symbols takes a while. It
+ *     recognise  is asked for each ELF file that is mapped to be run, by
+ *                whatever name: it looks for the runtime's dynamic symbols. It
  *                keeps what can be known without a process, in *data, and the
  *                addresses of code in the file itself that frame information
  *                does not describe, such as built-in functions.
@@ -117,8 +117,7 @@ struct jit {
 	 *   Errors   -ENOENT not of this language, or of an unknown version;
 	 *            -EIO, -ENOMEM
 	 */
-	int (*recognise)(const char *path, const struct elf_image *elf,
-	                 struct jit_image *out);
+	int (*recognise)(const struct elf_image *elf, struct jit_image *out);
 	void (*forget)(void *data); /* NULL: nothing to free */
 	/*
 	 * Begins with a process.
@@ -156,6 +155,6 @@ struct jit {
  *   Owns     jit_image_done() *out
  *   Errors   -ENOENT there is none; -EIO, -ENOMEM
  */
-MUST_CHECK int jit_recognise(const char *path, const struct elf_image *elf,
-                             struct jit_image *out);
+MUST_CHECK int
+jit_recognise(const struct elf_image *elf, struct jit_image *out);
 void jit_image_done(struct jit_image *image);

@@ -13,15 +13,14 @@ static const struct jit *const jits[JITS] = {
 };
 
 int
-jit_recognise(const char *path, const struct elf_image *elf,
-              struct jit_image *out)
+jit_recognise(const struct elf_image *elf, struct jit_image *out)
 {
 	int rc = -ENOENT;
 
 	for (unsigned i = 0; i < JITS && rc == -ENOENT; i++) {
 		struct jit_image image = {.jit = jits[i]};
 
-		rc = jits[i]->recognise(path, elf, &image);
+		rc = jits[i]->recognise(elf, &image);
 		if (!rc)
 			*out = image;
 	}

@@ -5,11 +5,10 @@
 #include <string.h>
 
 static int
-recognise(const char *path, const struct elf_image *elf,
-          struct interp_image *out)
+recognise(const struct elf_image *elf, struct interp_image *out)
 {
 	struct luajit_image image;
-	int rc = luajit_image(path, elf, &image);
+	int rc = luajit_image(elf, &image);
 
 	if (rc)
 		return rc;

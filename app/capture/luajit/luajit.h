@@ -36,8 +36,8 @@ struct luajit_image {
  * Reads an image's instructions.
  *   Errors   -ENOENT it is not LuaJIT for x86-64 with LJ_GC64; -EIO, -ENOMEM
  */
-MUST_CHECK int luajit_image(const char *path, const struct elf_image *elf,
-                            struct luajit_image *out);
+MUST_CHECK int
+luajit_image(const struct elf_image *elf, struct luajit_image *out);
 
 extern const struct language luajit_language;
 extern const struct jit luajit_jit;

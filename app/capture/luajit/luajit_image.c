@@ -130,13 +130,12 @@ find_code(const struct elf_image *elf, struct code c, uint64_t vaddr,
 }
 
 int
-luajit_image(const char *path, const struct elf_image *elf,
-             struct luajit_image *out)
+luajit_image(const struct elf_image *elf, struct luajit_image *out)
 {
 	const struct elf_section *text;
 	CLEANUP_FREE void *bytes = NULL;
 	struct elf_wanted want = {.name = "luaJIT_setmode"};
-	int rc = strstr(path, "luajit") && elf->machine == EM_X86_64
+	int rc = elf->machine == EM_X86_64
 	                 ? elf_find_symbols(elf, SHT_DYNSYM, &want, 1)
 	                 : -ENOENT;
 

@@ -37,10 +37,10 @@ struct luajit {
 };
 
 static int
-recognise(const char *path, const struct elf_image *elf, struct jit_image *out)
+recognise(const struct elf_image *elf, struct jit_image *out)
 {
 	struct luajit_image *image = malloc(sizeof(*image));
-	int rc = image ? luajit_image(path, elf, image) : -ENOMEM;
+	int rc = image ? luajit_image(elf, image) : -ENOMEM;
 
 	if (rc) {
 		free(image);

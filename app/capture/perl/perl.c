@@ -9,7 +9,6 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <string.h>
 
 /* --- the image ------------------------------------------------------------ */
 
@@ -32,8 +31,7 @@ version_at(const struct elf_image *elf, uint64_t vaddr)
 }
 
 static int
-recognise(const char *path, const struct elf_image *elf,
-          struct interp_image *out)
+recognise(const struct elf_image *elf, struct interp_image *out)
 {
 	struct elf_wanted want[WANTED] = {
 		[RUN] = {.name = "Perl_runops_standard"},
@@ -43,9 +41,7 @@ recognise(const char *path, const struct elf_image *elf,
 		[CURCOP] = {.name = "PL_curcop"},
 		[CURSTACKINFO] = {.name = "PL_curstackinfo"},
 	};
-	int rc = strstr(path, "perl")
-	                 ? elf_find_symbols(elf, SHT_DYNSYM, want, WANTED)
-	                 : -ENOENT;
+	int rc = elf_find_symbols(elf, SHT_DYNSYM, want, WANTED);
 
 	if (rc || !want[RUN].value || !want[VERSION].value)
 		return rc ? rc : -ENOENT;

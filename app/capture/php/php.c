@@ -48,17 +48,14 @@ read_version(const struct elf_image *elf, enum php_version *out)
 }
 
 static int
-recognise(const char *path, const struct elf_image *elf,
-          struct interp_image *out)
+recognise(const struct elf_image *elf, struct interp_image *out)
 {
 	struct elf_wanted want[WANTED] = {
 		[EXECUTE] = {.name = "execute_ex"},
 		[EXECUTOR] = {.name = "executor_globals"},
 	};
 	enum php_version version;
-	int rc = strstr(path, "php")
-	                 ? elf_find_symbols(elf, SHT_DYNSYM, want, WANTED)
-	                 : -ENOENT;
+	int rc = elf_find_symbols(elf, SHT_DYNSYM, want, WANTED);
 
 	if (rc || !want[EXECUTE].value)
 		return rc ? rc : -ENOENT;

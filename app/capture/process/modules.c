@@ -475,7 +475,7 @@ look_for_interpreter(struct module *m)
 {
 	struct interp_image image, *kept;
 
-	if (interp_recognise(m->path, m->elf, &image))
+	if (interp_recognise(m->elf, &image))
 		return;
 	kept = malloc(sizeof(*kept));
 	if (kept)
@@ -488,7 +488,7 @@ look_for_jit(struct module *m)
 {
 	struct jit_image image, *kept;
 
-	if (jit_recognise(m->path, m->elf, &image))
+	if (jit_recognise(m->elf, &image))
 		return;
 	kept = malloc(sizeof(*kept));
 	if (kept)

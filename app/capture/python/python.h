@@ -18,8 +18,8 @@ enum { PYTHON_RUNTIME, PYTHON_CODE, PYTHON_STR, PYTHON_BYTES };
 
 extern const struct language python_language;
 
-MUST_CHECK int python_recognise(const char *path, const struct elf_image *elf,
-                                struct interp_image *out);
+MUST_CHECK int
+python_recognise(const struct elf_image *elf, struct interp_image *out);
 MUST_CHECK int
 python_list(const struct interp_space *space, struct interp_list *out);
 /* Returns own[1] of the process's slots (python_tasks.h). */

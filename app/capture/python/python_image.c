@@ -5,7 +5,6 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <string.h>
 
 /* Symbols to find. Those before NEEDED exist in every version. */
 enum {
@@ -54,8 +53,7 @@ read_minor(const struct elf_image *e, const struct elf_wanted *want,
 }
 
 int
-python_recognise(const char *path, const struct elf_image *elf,
-                 struct interp_image *out)
+python_recognise(const struct elf_image *elf, struct interp_image *out)
 {
 	struct elf_wanted want[WANTED] = {
 		[RUNTIME] = {.name = "_PyRuntime"},
@@ -69,9 +67,7 @@ python_recognise(const char *path, const struct elf_image *elf,
 		[FIRST_310] = {.name = "PyIter_Send"},
 	};
 	uint32_t minor;
-	int rc = strstr(path, "python")
-	                 ? elf_find_symbols(elf, SHT_DYNSYM, want, WANTED)
-	                 : -ENOENT;
+	int rc = elf_find_symbols(elf, SHT_DYNSYM, want, WANTED);
 
 	if (rc)
 		return rc;

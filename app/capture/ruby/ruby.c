@@ -119,8 +119,7 @@ find_unnamed(const struct elf_image *elf, struct elf_wanted *want)
 }
 
 static int
-recognise(const char *path, const struct elf_image *elf,
-          struct interp_image *out)
+recognise(const struct elf_image *elf, struct interp_image *out)
 {
 	struct elf_wanted want[WANTED] = {
 		[VM] = {.name = "ruby_current_vm_ptr"},
@@ -129,9 +128,7 @@ recognise(const char *path, const struct elf_image *elf,
 		[AT_EXIT] = {.name = "ruby_vm_at_exit"},
 		[EVAL] = {.name = "rb_iseq_eval"},
 	};
-	int rc = strstr(path, "ruby")
-	                 ? elf_find_symbols(elf, SHT_DYNSYM, want, WANTED)
-	                 : -ENOENT;
+	int rc = elf_find_symbols(elf, SHT_DYNSYM, want, WANTED);
 
 	if (rc)
 		return rc;

@@ -94,26 +94,15 @@ has_inlines(const struct v8_image *image)
 	       image->field[V8_STREAM_START] <= 64;
 }
 
-/* True for node, nodejs and libnode.so.115. */
-static bool
-is_node(const char *path)
-{
-	const char *name = strrchr(path, '/');
-
-	name = name ? name + 1 : path;
-	if (!strncmp(name, "lib", 3))
-		name += 3;
-	return !strncmp(name, "node", 4);
-}
-
 static int
-recognise(const char *path, const struct elf_image *elf, struct jit_image *out)
+recognise(const struct elf_image *elf, struct jit_image *out)
 {
 	CLEANUP_FREE struct v8_image *image = NULL;
+	struct elf_wanted key = {.name = PREFIX "FirstNonstringType"};
 	struct search s = {.elf = elf};
-	int rc;
+	int rc = elf_find_symbols(elf, SHT_DYNSYM, &key, 1);
 
-	if (!is_node(path) || elf->machine != EM_X86_64)
+	if (rc || !key.value || elf->machine != EM_X86_64)
 		return -ENOENT;
 	image = calloc(1, sizeof(*image));
 	if (!image)

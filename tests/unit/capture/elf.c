@@ -207,6 +207,54 @@ pack(const struct file *f, uint8_t **out)
 	return n;
 }
 
+struct scanned {
+	const struct elf_image *elf;
+	size_t n;
+};
+
+static void
+find_again(void *arg, const Elf64_Sym *sym, const char *name)
+{
+	struct elf_wanted rows[] = {{.name = name}, {.name = "no_such_name"}};
+	struct scanned *s = arg;
+
+	if (sym->st_shndx == SHN_UNDEF || !*name)
+		return;
+	ck_assert_int_eq(elf_find_symbols(s->elf, SHT_DYNSYM, rows, 2), 0);
+	ck_assert_msg(rows[0].value == sym->st_value &&
+	                      rows[0].size == sym->st_size,
+	              "%s: 0x%lx, not 0x%lx", name, (long)rows[0].value,
+	              (long)sym->st_value);
+	ck_assert_uint_eq(rows[1].value, 0);
+	s->n++;
+}
+
+TEST(dynamic_symbols_are_found_by_either_table_of_hashes)
+{
+	static const char *const styles[] = {"gnu", "sysv", "both"};
+
+	for (size_t i = 0; i < ARRAY_LEN(styles); i++) {
+		char path[] = "/tmp/stoker-hashes-XXXXXX", command[256];
+		CLEANUP_ELF struct elf_image *e = NULL;
+		int fd = mkstemp(path);
+		struct scanned s = {0};
+
+		ck_assert_int_ge(fd, 0);
+		close(fd);
+		snprintf(command, sizeof(command),
+		         "gcc -w -shared -fPIC -Wl,--hash-style=%s -o %s "
+		         "-Iinclude -Iapp app/base/buf.c",
+		         styles[i], path);
+		ck_assert_int_eq(system(command), 0);
+		e = open_image(path);
+		unlink(path);
+		s.elf = e;
+		ck_assert_int_eq(elf_symbols(e, SHT_DYNSYM, find_again, &s), 0);
+		ck_assert_uint_ge(s.n, 10);
+	}
+}
+END
+
 TEST(functions_of_gnu_debugdata_join_the_dynamic_ones)
 {
 	struct file f = slurp(libc_path()), inner = slurp("/proc/self/exe");

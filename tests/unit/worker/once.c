@@ -342,6 +342,45 @@ TEST(a_program_that_has_python_in_it_has_its_functions)
 }
 END
 
+/* Programs are packed with their interpreter, which has the program's name. */
+TEST(an_interpreter_with_another_name_is_known)
+{
+	static const struct {
+		const char *interpreter, *source, *stack;
+	} rows[] = {
+		{"python3.11", "shares.py", ";work"},
+		{"perl", "shares.pl", "Shop::spin"},
+		{"php8.2", "shares.php", "Shop\\spin"},
+		{"node", "shares.js", "share60"},
+	};
+	CLEANUP_CAPTURED struct captured c = nothing();
+	bool runs[ARRAY_LEN(rows)] = {false};
+	char command[200];
+
+	if (why_not())
+		SKIP(why_not());
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		snprintf(command, sizeof(command), "/usr/bin/%s",
+		         rows[i].interpreter);
+		runs[i] = !access(command, X_OK);
+		if (!runs[i])
+			continue;
+		snprintf(command, sizeof(command),
+		         "sh -c 'cp -L /usr/bin/%s orders%zu && exec "
+		         "./orders%zu "
+		         "$OLDPWD/tests/targets/%s 60'",
+		         rows[i].interpreter, i, i, rows[i].source);
+		begin(&c, command, "ready");
+	}
+	if (!c.n)
+		SKIP("no interpreter here");
+	capture(&c, "--seconds 2 --rate 400");
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		ck_assert_msg(!runs[i] || samples(&c, rows[i].stack) > 0, "%s",
+		              rows[i].interpreter);
+}
+END
+
 TEST(small_objects_of_python_are_said_to_be_missing)
 {
 	CLEANUP_CAPTURED struct captured c = nothing();

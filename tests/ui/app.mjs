@@ -644,7 +644,7 @@ const tests = {
     await page.getByText('Captures that were asked for have no').waitFor();
   },
   async a_service_that_does_not_exist_is_told_once() {
-    const page = await inside('/ui/s/nobody?type=cpu');
+    const page = await inside('/ui/s/nobody');
     await title(page, 'There is no service nobody');
     same(await page.getByRole('alert').count(), 0);
   },

@@ -200,6 +200,19 @@ const tests = {
       /early costs 3\.9 times as much since .* \(between .* and .*\)/ })
       .waitFor();
   },
+  async what_changed_is_on_the_chart_and_leads_to_a_comparison() {
+    const from = Number(STEPS), until = from + 1200e3;
+    const page = await open(`/ui/s/steps?type=cpu&from=${from}&to=${until}`);
+    await page.locator('.chart .said').filter({ hasText:
+      /^(early|late) costs .* times as much since .* \(between/ }).waitFor();
+    await summary(page).filter({ hasText: '2 changes' }).click();
+    await page.locator('.captures tr', { hasText: 'early costs' })
+      .getByRole('link', { name: 'Compare before and after' }).click();
+    await page.locator('[part=verdict] button', { hasText: 'early' })
+      .waitFor();
+    same([Math.round((Number(side(page, 'a').split('..')[1]) - from) / 60e3),
+      side(page, 'a').split('..')[1]], [11, side(page, 'b').split('..')[0]]);
+  },
   a_chart_with_marks_has_no_violation: judged(path, async page => {
     await graph(page);
     await summary(page).filter({ hasText: 'restart' }).click();

@@ -38,6 +38,13 @@ const tests = {
     await press(page, 'Add a service');
     const form = dialog(page), match = form.getByLabel('Match');
     await form.getByText('Choose from what runs').waitFor();
+    /* One row for each program, the busiest first. */
+    const rows = form.locator('.matching button');
+    const [texts, matches] = [await rows.allTextContents(), await
+    rows.evaluateAll(all => all.map(b => b.title.split('\n')[0]))];
+    const cpus = texts.map(t => Number(/^[\d.]+(?= CPUs)/.exec(t)));
+    same([cpus, matches], [cpus.toSorted((a, b) => b - a),
+      [...new Set(matches)]]);
     await match.fill('exe = /nowhere');
     await form.getByText('No process matches now').waitFor();
     await match.fill('exe = nowhere');

@@ -9,7 +9,7 @@
 import { BASE, close, cookiesOf, inside, KEY, visit } from './browser.mjs';
 
 const { FOLDER, ONLY = '' } = process.env;
-const WIDTHS = [[390, 844], [1280, 800], [3840, 2160]];
+const WIDTHS = [[390, 844], [720, 450], [1440, 900], [3840, 2160]];
 const P = '/api/v1/observability/profiling';
 const NAMES = [
   'std::_Hashtable<std::__cxx11::basic_string<char, std::char_traits<char>, '

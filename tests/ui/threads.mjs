@@ -31,7 +31,7 @@ const tests = {
     const row = section(page, 'Possible leaks').locator('tbody tr').first();
     for (const text of ['main.replica', 'Likely', '100 before'])
       await row.getByText(text).waitFor();
-    await page.getByText('2.98 times those of').waitFor();
+    await page.getByText('2.98 times as many as').waitFor();
     await page.getByRole('link', { name: 'the capture before' }).click();
     await page.waitForURL(BASE + path(BEFORE));
   },

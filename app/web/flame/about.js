@@ -70,13 +70,17 @@ const NAME_SEEN = 80; /* of a longer name: app/profile/compare/sentence.c */
 
 const UTC_TIME = /(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d) UTC/;
 
+/* Numbers below zero have the sign that the page's own have. */
+/** @param {string} text */
+const negated = text => visible(text).replace(/(^|[ (])-(?=\d)/g, '$1\u2212');
+
 /* A text, with its times in the reader's time zone. */
 /** @param {string} text @returns {(string | HTMLElement)[]} */
 function timed(text) {
   const [all, day, time] = UTC_TIME.exec(text) ?? [];
-  if (!all) return [visible(text)];
+  if (!all) return [negated(text)];
   const at = text.indexOf(all), iso = `${day}T${time}Z`;
-  return [visible(text.slice(0, at)), element('time', local(iso),
+  return [negated(text.slice(0, at)), element('time', local(iso),
     { dateTime: iso, title: utc(iso) }), ...timed(text.slice(at + all.length))];
 }
 

@@ -138,7 +138,8 @@ function Line({ result, caller, again, at, compare }: { result: Result;
           : undefined} />}
       {status === 'completed' && <Share find={() =>
         Promise.resolve(result.flameGraphUrl)} />}
-      {mayChange && status === 'completed' && isSession(id) && <MakeBaseline
+      {mayChange && status === 'completed' && isSession(id) &&
+        result.sampleCount > 0 && <MakeBaseline
         result={result} />}
       {mayChange && status === 'completed' && <button type="button"
         aria-pressed={pinned} onClick={pin}

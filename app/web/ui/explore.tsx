@@ -13,18 +13,19 @@ import { Empty, Failure, sentence, Share, Skeleton, Time, usePop }
 import { getRange, Profile } from './profile';
 import type { Baseline, ContinuousProfile, MergedProfile, Process, Shifts, Trend }
   from './replies';
-import { isSession, latest, toFirst, toSettings, toService, verdictOf,
+import { isSession, latest, toFirst, toSettings, toService, verdictOf, whyNot,
   type Result } from './result';
 import { go, to } from './route';
 import { SPAN, TRACE, useTraces } from './source';
 import { fields, ProfileNow, types } from './start';
-import { Costs, halvesOf, lineOf } from './trend';
+import { marksOf, sentenceOf } from './shifts';
+import { Costs, halvesOf, knownOf, lineOf } from './trend';
 import { useData, type Loaded } from './use';
 
 const RANGES = [['now-5m', '5 minutes'], ['now-15m', '15 minutes'],
   ['now-1h', 'hour'], ['now-6h', '6 hours'], ['now-1d', 'day'],
   ['now-7d', '7 days'], ['now-30d', '30 days']];
-const REFRESH_MS = 30e3;
+const USUAL = 'now-1h', REFRESH_MS = 30e3;
 const RUNNING_MS = 1e3, LISTED = 50, NONE: Result[] = [];
 
 /* The view in the address: a range in milliseconds, or from a time until now.
@@ -35,28 +36,35 @@ type View = { service: string; type: string; from: string; to: string;
 export default function Explore({ args, query, caller }: PageProps) {
   const { service } = args, asked = query.get('type');
   useEffect(() => { document.title = `${service} · Stoker`; }, [service]);
-  const usual = useData(asked ? '' : 'usual ' + service, async signal =>
-    asked ? undefined : usualType(service, signal));
-  const view = { service, type: asked ?? usual.data ?? '',
-    from: query.get('from') ?? 'now-1h', to: query.get('to') ?? 'now',
-    only: labelsOf(query) };
   const isWhole = asked !== null && query.has('from');
+  const usual = useData(isWhole ? '' : 'usual ' + service, async signal =>
+    isWhole ? undefined : usualView(service, signal));
+  const view = { service, type: asked ?? usual.data?.type ?? '',
+    from: query.get('from') ?? usual.data?.from ?? '',
+    to: query.get('to') ?? 'now', only: labelsOf(query) };
   useEffect(() => {
-    if (!isWhole && view.type) show(view, {}, 'replace');
-  }, [isWhole, view.type]);
+    if (!isWhole && view.type && view.from) show(view, {}, 'replace');
+  }, [isWhole, view.type, view.from]);
+  if (isUnknown(usual.error)) return <Unknown service={service} />;
   if (usual.error) return <Failure error={usual.error} again={usual.again} />;
   if (!isWhole) return <Skeleton />;
   return <Shown key={service} view={view} query={query} caller={caller} />;
 }
 
-/* The type to show first: one that is profiled continuously, preferably CPU, or
-   else that of the last capture with samples, so that the page is not empty. */
-async function usualType(service: string, signal: AbortSignal) {
-  const { enabled, profileTypes } = await continuousOf(service, signal);
-  if (enabled)
-    return profileTypes.includes('cpu') ? 'cpu' : profileTypes[0];
+/* What to show first: a type that is profiled continuously, preferably CPU, or
+   else that of the last capture with samples, so that the page is not empty; the
+   last hour, or less if the service has not been profiled for so long. */
+async function usualView(service: string, signal: AbortSignal) {
+  const { enabled, profileTypes, createdAt } =
+    await continuousOf(service, signal);
+  const age = serverNow() - Date.parse(createdAt);
+  const [from] = enabled && RANGES.find(([range]) =>
+    range === USUAL || serverNow() - Number(resolve(range, serverNow())) > age)
+    || [USUAL];
+  if (enabled) return { from,
+    type: profileTypes.includes('cpu') ? 'cpu' : profileTypes[0] };
   const last = await latest(service, signal);
-  return last?.sampleCount ? last.profileType : 'cpu';
+  return { from, type: last?.sampleCount ? last.profileType : 'cpu' };
 }
 
 const asked = ({ service, type, from, to, only }: View) => String(
@@ -124,6 +132,10 @@ const between = (view: View, from: number, to: number) =>
 
 const isUnknown = (e?: Error) =>
   e instanceof ApiError && e.code === 'UnknownService';
+const Unknown = ({ service }: { service: string }) => <Empty
+  title={`There is no service ${service}`}>
+  <p>It may have been removed, or the address may be wrong.</p>
+  <p><a href={to('/services')}>Go to the services</a></p></Empty>;
 
 /* Captures that began a moment ago and still run. */
 function useRunning(captures: Loaded<{ items: Result[] }>,
@@ -170,18 +182,17 @@ function Shown({ view, query, caller }: { view: View;
   const captures = useData('history ' + of, signal => get<{ items: Result[] }>(
     `${PROFILING}/history?${q}&limit=${LISTED}&resolution=none`, signal),
   0, q);
+  const changed = useChanges(present.at, of, trend.data);
   useEffect(present.answered, [doc.data, doc.error, range]);
   const items = captures.data?.items ?? NONE;
   const running = useRunning(captures, query, present.next);
   const happened = useMarks(view.service, view.type, items, present.now);
   const isOther = doc.data !== undefined && doc.data.range !== range;
-  const marks = useMemo(() => happened.filter(m => trend.data &&
-    m.at >= Date.parse(trend.data.from) && m.at <= Date.parse(trend.data.to)),
-  [happened, trend.data]);
-  if (isUnknown(trend.error)) return <Empty
-    title={`There is no service ${view.service}`}>
-    <p>It may have been removed, or the address may be wrong.</p>
-    <p><a href={to('/services')}>Go to the services</a></p></Empty>;
+  const marks = useMemo(() => [...happened, ...changed.marks].filter(m =>
+    trend.data && m.at >= Date.parse(trend.data.from) &&
+    m.at <= Date.parse(trend.data.to)).sort((a, b) => a.at - b.at),
+  [happened, changed, trend.data]);
+  if (isUnknown(trend.error)) return <Unknown service={view.service} />;
   return <>
     <Tools view={view} at={present.at} trend={trend.data}
       unit={doc.data?.columns?.unit} caller={caller}
@@ -194,7 +205,7 @@ function Shown({ view, query, caller }: { view: View;
           Back to now</button>} />
     {running.length > 0 && <Running items={running} />}
     {trend.data ? <Costs trend={trend.data} unit={doc.data?.columns?.unit}
-      marks={marks} only={view.only} isOld={isOther}
+      marks={marks} only={view.only} isOld={isOther} rest={changed.text}
       choose={(from, to) => between(view, from, to)}
       more={<Events marks={marks} isCut={items.length === LISTED} />} />
       : trend.error ? <Failure error={trend.error} again={trend.again} />
@@ -208,6 +219,27 @@ function Shown({ view, query, caller }: { view: View;
       : doc.data ? <Nothing view={view} caller={caller} />
         : !doc.error && <Skeleton lines={10} />}
   </>;
+}
+
+const DAY_MS = 864e5, MOST_CHANGES = 3;
+
+/* The functions that changed most in a range of at most a day, as marks that
+   lead to a comparison of the time before with that after, and the first of them
+   in words. */
+function useChanges(at: View, of: string, trend?: Trend) {
+  const { service, type, only } = at, q = asked(at);
+  const isAsked = !isOfSamples(only) && Number(at.to) - Number(at.from) <= DAY_MS;
+  const { data } = useData('changes ' + of, async signal => isAsked
+    ? get<Shifts>(`${PROFILING}/history/shifts?${q}`, signal) : undefined, 0, q);
+  return useMemo(() => {
+    const found = data?.functions.slice(0, MOST_CHANGES) ?? [];
+    const [from, until] = trend ? knownOf(trend) : [0, 0];
+    return { text: found.length > 0 ? sentenceOf(found[0]) : '',
+      marks: found.flatMap((shifted, i) => marksOf(shifted).map(m => ({ ...m,
+        within: i === 0 ? m.within : undefined, href: toCompare(
+          `${from}..${m.at}`, `${m.at}..${until}`, { service, type }, only) })))
+    };
+  }, [data, trend]);
 }
 
 /* The end of the time shown; a click loads newer data. */
@@ -372,8 +404,8 @@ function Before({ view: { service, type, only }, trend, baselines }:
     const at = Date.parse(most?.shifts.at(-1)?.at ?? '');
     if (!(at > 0)) return say(`No function was found to change in ${
       whole.samples.toLocaleString('en')} samples; a longer range may show one.`);
-    go(toCompare(`${first.split('..')[0]}..${at}`,
-      `${at}..${second.split('..')[1]}`, { service, type }, only));
+    const [begin, end] = knownOf(trend);
+    go(toCompare(`${begin}..${at}`, `${at}..${end}`, { service, type }, only));
   };
   const compare = (seconds: string) => {
     if (seconds === CHANGE)
@@ -444,7 +476,7 @@ function Happened({ marks, isCut }: { marks: Mark[]; isCut: boolean }) {
       <th scope="col" class="wide">Quality</th>
       <th scope="col"><span class="unseen">Comparison</span></th></tr></thead>
       <tbody>{[...marks].reverse().map(({ at, href, text, result: r, kind }) =>
-        <tr key={`${kind} ${at} ${href}`}>
+        <tr key={`${at} ${href} ${text}`}>
           <th scope="row">{href
             ? <a href={href}><Time at={iso(at)} isExact /></a>
             : <Time at={iso(at)} isExact />}</th>
@@ -452,7 +484,8 @@ function Happened({ marks, isCut }: { marks: Mark[]; isCut: boolean }) {
           <td class="number">{r?.sampleCount.toLocaleString('en')}</td>
           <td class="wide">{r && (r.status === 'completed' ? verdictOf(r)
             : r.phase)}</td>
-          <td>{r && before(r) && <a href={toCompare(before(r)!, r.id,
+          <td>{kind === 'shift' && <a href={href}>Compare before and after</a>}
+            {r && before(r) && <a href={toCompare(before(r)!, r.id,
             { service: r.service, type: r.profileType })}>
             Compare with the one before</a>}</td>
         </tr>)}</tbody></table></div>
@@ -504,7 +537,7 @@ function reasons({ type, to: until, only }: View, now: Continuous,
   for (const u of now.unsupported)
     if (u.profileType === type) all.push(`The service needs ${u.missing}.`);
   for (const f of now.failing)
-    if (f.profileType === type) all.push(sentence(f.message));
+    if (f.profileType === type) all.push(whyNot(f));
   if (running === 0 && until === 'now')
     all.push('No process matches the service now.');
   return all;

@@ -50,8 +50,9 @@ export function words(name: string) {
 /* Titles that people read in the place of a name of the API, and hints in the
    place of its description; '' where the title says it all. */
 const PLAIN: Record<string, [title: string, hint?: string]> = {
-  match: ['Match', 'One rule: unit, exe, cmdline, container and others of the '
-    + 'manual. Processes that these start in their unit are profiled, too.'],
+  match: ['Match', 'One rule, such as unit, exe, cmdline or container; the '
+    + 'manual has all. Processes that the matching ones start in their unit '
+    + 'are profiled, too.'],
   trigger: ['Name', 'Unique within the service.'],
   capture: ['Capture', ''],
   profileType: ['Type', ''],

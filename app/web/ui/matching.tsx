@@ -1,6 +1,6 @@
 /*
  * The processes that a match selects now, while it is typed; before there is a
- * match, the processes to choose from, filtered by the typed word.
+ * match, the programs to choose from, filtered by the typed word.
  */
 import { useEffect, useState } from 'preact/hooks';
 import { post } from './api';
@@ -11,7 +11,10 @@ import { useData } from './use';
 
 type Process = { pid: number; unit: string; executable: string;
   command: string; container?: string; namespace?: string; pod?: string;
-  project?: string; service?: string; otelService?: string };
+  project?: string; service?: string; otelService?: string;
+  processes: number; cpuSeconds: number; ageSeconds: number };
+/* The processes that one match selects. */
+type Program = { match: string; of: Process; processes: number; cpus: number };
 type Found = { processes: Process[]; matching: number; outOfScope: number };
 type Host = SurveyHost & { found: Partial<Found> };
 type Survey = { items: Host[] };
@@ -87,17 +90,22 @@ function matchOf({ unit, executable, command, container, namespace, pod,
     : `cmdline = ${patternOf(command)}`;
 }
 
-const SHELL = /\/(ba|da|z|fi)?sh$/;
+/* The busiest first; idle ones by name. */
+const named = ({ of }: Program) => programOf(of).replace(/^.*\//, '');
+const byCost = (a: Program, b: Program) => Math.round(100 * b.cpus) -
+  Math.round(100 * a.cpus) || named(a).localeCompare(named(b));
 
-/* Services and containers first, then programs, then shells; each by name. */
-function rankOf(p: Process) {
-  const rank = containerOf(p) || p.project ? 0
-    : p.unit.endsWith('.service') && !/^user@\d+\./.test(p.unit) ? 1
-      : SHELL.test(p.executable) ? 3 : 2;
-  return `${rank} ${programOf(p).replace(/^.*\//, '')}`;
+function programsOf(processes: Process[]) {
+  const all = new Map<string, Program>();
+  for (const p of processes) {
+    const match = matchOf(p), cpus = p.cpuSeconds / Math.max(p.ageSeconds, 1);
+    const known = all.get(match);
+    all.set(match, { match, of: known?.of ?? p,
+      processes: (known?.processes ?? 0) + p.processes,
+      cpus: (known?.cpus ?? 0) + cpus });
+  }
+  return [...all.values()].sort(byCost);
 }
-const byRank = (a: Process, b: Process) =>
-  rankOf(a).localeCompare(rankOf(b)) || a.pid - b.pid;
 
 export function Matching({ text, choose }:
   { text: string; choose: (match: string, program: string) => void }) {
@@ -115,13 +123,17 @@ export function Matching({ text, choose }:
       ? sentence(error.message) : data ? told(hosts, isAll) : ''}</p>
     {!error && hosts.map(h => <ul key={h.host} aria-label={h.host}>
       {hosts.length > 1 && <li><b>{h.host}</b></li>}
-      {(h.found.processes ?? []).filter(isWanted).sort(byRank)
-        .slice(0, isAll ? undefined : SHOWN).map(p => <li key={p.pid}>{isAll
-          ? <button type="button" title={p.command}
-            onClick={() => choose(matchOf(p), programOf(p))}>
-            <Words of={p} /></button>
-          : <span title={p.command}><Words of={p} /></span>}
-        </li>)}</ul>)}
+      {isAll ? programsOf((h.found.processes ?? []).filter(isWanted)).map(p =>
+        <li key={p.match}><button type="button"
+          title={`${p.match}\n${p.of.command}`}
+          onClick={() => choose(p.match, programOf(p.of))}>
+          <span class="quiet">{p.cpus.toFixed(2)} CPUs{p.processes > 1 &&
+            ` · ${p.processes} processes`}</span>{' '}
+          <Words of={p.of} /></button></li>)
+        : (h.found.processes ?? []).sort((a, b) => a.pid - b.pid)
+          .slice(0, SHOWN).map(p => <li key={p.pid}><span title={p.command}>
+            <span class="quiet">{p.pid}</span> <Words of={p} /></span></li>)}
+    </ul>)}
   </div>;
 }
 
@@ -130,7 +142,7 @@ const containerOf = ({ container, namespace, pod, otelService }: Process) => pod
 
 function Words({ of }: { of: Process }) {
   const where = containerOf(of) || of.unit;
-  return <><span class="quiet">{of.pid}</span> {of.command || of.executable}
+  return <>{of.command || of.executable}
     {where && <span class="quiet"> {where}</span>}</>;
 }
 
@@ -147,7 +159,7 @@ function told(hosts: Host[], isAll: boolean) {
     + 'tenant may profile: [scope] in stoker.conf says what it may.'
     : 'No process matches now.'
     : isAll ? `Choose from ${listed < n ? `the first ${listed} of ${n} `
-      + 'programs' : 'what runs'}, or type a word to look for:`
+      + 'processes' : 'what runs'}, the busiest first, or type a word:`
       : n === 1 ? 'One process matches:' : `${n} processes match:`;
   return [first, out && `${out} more outside of the tenant's scope, which is `
     + 'set in stoker.conf.', late && `No answer yet from ${late}.`]

@@ -1,5 +1,6 @@
 /* A capture as the API returns it, and what pages share about captures. */
 import { get, PROFILING } from './api';
+import { sentence } from './parts';
 import type { ProfileResult } from './replies';
 import { to } from './route';
 
@@ -38,6 +39,15 @@ export const toService = (name: string, query?: Record<string, string>) =>
 
 export const toSettings = (name: string) =>
   to(`/s/${encodeURIComponent(name)}/settings`);
+
+/* Why a type is not profiled continuously. Only Go programs count their waits
+   all the time; those of others are watched while a capture lasts. */
+const OF_GO = ['block', 'mutex'];
+export const whyNot = ({ profileType: type, message }:
+  { profileType: string; message: string }) =>
+  OF_GO.includes(type) && message.startsWith('no process of the service runs')
+    ? `Only Go programs have profiles of type ${type} all the time; of other ${
+      ''}programs, Profile now takes one.` : sentence(message);
 
 /* The newest capture, of one type or of all. */
 export async function latest(service: string, signal: AbortSignal,

@@ -12,7 +12,7 @@ import type { PageProps } from './pages';
 import { Ask, Failure, sentence, Skeleton, Time } from './parts';
 import type { Baseline, ContinuousProfile, MergedProfile, Process, Service,
   Trigger as Reply, UnsupportedNow } from './replies';
-import { latest, toFirst, toResult, toService, verdictOf, type Result }
+import { latest, toFirst, toResult, toService, verdictOf, whyNot, type Result }
   from './result';
 import { go, to } from './route';
 import { fields, ProfileNow, types } from './start';
@@ -146,7 +146,8 @@ function Types({ name, lacks, continuous, mayStart }: { name: string;
           <td class="wide"><Always type={type} of={continuous} /></td>
           <td>{last ? <a href={toFirst(last.id, type)}><Time
             at={last.startedAt} /></a> : <span class="quiet">never</span>}</td>
-          <td class={last?.status === 'failed' ? 'bad wide' : 'wide'}>
+          <td class={last?.status === 'failed' && last.phase !== 'cancelled'
+            ? 'bad wide' : 'wide'}>
             {last ? (last.status === 'failed'
               ? sentence(last.error.message || last.phase)
               : last.status === 'running' ? last.phase
@@ -193,7 +194,7 @@ function ContinuousPart({ name, isAdmin, loaded }: { name: string;
           <p>On for {profiled(data)}; profiles are kept for{' '}
             {data.retentionDays} days.</p>
           {data.failing.map(f => <p key={f.profileType} class="bad">
-            <b>{f.profileType}:</b> {f.message}</p>)}
+            <b>{f.profileType}:</b> {whyNot(f)}</p>)}
           {data.unsupported.map(u => <p key={u.profileType} class="bad">
             <b>{u.profileType}</b> needs {u.missing}.</p>)}
         </>}

@@ -125,11 +125,11 @@ function Growth({ analysis, word }: { analysis: GoroutineAnalysis; word: string 
     <p><b>{count(goroutineCount)}</b> {word}{goroutineCount === 1 ? '' : 's'}
       {base !== 'none' && <span class="quiet">
         {' '}· {rate === 1 ? 'as many as' : `${Number(rate.toPrecision(3))
-          } times those of`}{' '}
-        {base.startsWith('bl-') ? 'its baseline'
+          } times as many as`}{' '}
+        {base.startsWith('bl-') ? 'in its baseline'
           : <a href={pathOf(base)}>{base.startsWith('win-')
-            ? 'an hour before, or as long as it is known'
-            : 'the capture before'}</a>}</span>}</p>
+            ? 'in the oldest profile of the last hour'
+            : 'in the capture before'}</a>}</span>}</p>
     <Split items={topStacks} />
   </div>;
 }

@@ -49,15 +49,18 @@ export const lineOf = ({ aggregation, points }: Trend): Line =>
   points.map(p => ({
   at: Date.parse(p.t), value: aggregation === 'sum' ? p.rate : p.value }));
 
-/* The first and the second half of the time for which there is data. */
-export function halvesOf(trend: Trend) {
+/* The time for which there is data. */
+export function knownOf(trend: Trend) {
   const known = lineOf(trend).filter(p => p.value !== null).map(p => p.at);
-  const from = known[0] ?? Date.parse(trend.from);
-  const until = known.length > 1
-    ? known[known.length - 1] + trend.stepSeconds * 1000
-    : Date.parse(trend.to);
-  const half = Math.floor((from + until) / 2);
-  return [`${from}..${half}`, `${half}..${Math.min(until, Date.now())}`];
+  return [known[0] ?? Date.parse(trend.from), Math.min(Date.now(),
+    known.length > 1 ? known[known.length - 1] + trend.stepSeconds * 1000
+      : Date.parse(trend.to))];
+}
+
+/* The first and the second half of it. */
+export function halvesOf(trend: Trend) {
+  const [from, until] = knownOf(trend), half = Math.floor((from + until) / 2);
+  return [`${from}..${half}`, `${half}..${until}`];
 }
 
 /* Since when a function costs more or less in the range of a trend. */
@@ -74,10 +77,11 @@ function useShifted(trend: Trend, name: string,
 
 const NO_MARKS: Mark[] = [];
 
-/* only: the labels and the host of the trend. */
+/* only: the labels and the host of the trend; rest: the text while no function
+   is selected. */
 export function Costs({ trend, unit, choose, marks = NO_MARKS, bands, only = {},
-  isOld, more }: { trend: Trend; only?: Record<string, string>; unit?: string;
-  isOld?: boolean; more?: ComponentChildren;
+  isOld, rest = '', more }: { trend: Trend; only?: Record<string, string>;
+  unit?: string; isOld?: boolean; rest?: string; more?: ComponentChildren;
   choose: (from: number, to: number) => void;
   marks?: Mark[]; bands?: Band[] }) {
   const isRate = trend.aggregation === 'sum';
@@ -94,8 +98,8 @@ export function Costs({ trend, unit, choose, marks = NO_MARKS, bands, only = {},
       ? get<Trend>(`${PROFILING}/history/series?${q}`, signal)
       : undefined, 0, String(q));
   const shifted = useShifted(trend, name, only);
-  const seen = useMemo(() => shifted ? [...marks, ...marksOf(shifted)] : marks,
-    [marks, shifted]);
+  const seen = useMemo(() => shifted ? [...marks.filter(m =>
+    m.kind !== 'shift'), ...marksOf(shifted)] : marks, [marks, shifted]);
   const within = useMemo(() => {
     const of = part.data
       && new Map(lineOf(part.data).map(p => [p.at, p.value]));
@@ -108,7 +112,7 @@ export function Costs({ trend, unit, choose, marks = NO_MARKS, bands, only = {},
   return <Chart line={line} within={within} name={shorten(name, 60)}
     from={Date.parse(trend.from)} to={Date.parse(trend.to)} format={format}
     choose={choose} marks={seen} bands={bands} isOld={isOld}
-    rest={[shifted ? sentenceOf(shifted) : '',
+    rest={[shifted ? sentenceOf(shifted) : name ? '' : rest,
       ...(part.data ?? trend).notices.map(sentence)].join(' ').trim()}
     more={more}
     label={(LABELS[trend.profileType] ?? 'Per second') + meanOf(trend)} />;

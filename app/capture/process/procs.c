@@ -65,12 +65,14 @@ process_learn(struct process *proc, struct modules *modules,
 	learn(proc, modules, seen, NULL);
 }
 
-/* Finds the row with a file that touches a row of memory, or does so through
- * other rows of memory; step is 1 or -1. */
+/* Finds the row with another file that touches a row, or does so through rows
+ * of memory and of the same file; step is 1 or -1. */
 static const struct map_seen *
 file_beside(const struct map_seen *rows, size_t n, size_t i, int step)
 {
-	while (!rows[i].inode) {
+	const struct map_seen *from = &rows[i];
+
+	while (!rows[i].inode || maps_same_file(&rows[i], from)) {
 		size_t next = i + (size_t)step;
 
 		if (next >= n || (step > 0 ? rows[i].end != rows[next].start
@@ -81,14 +83,14 @@ file_beside(const struct map_seen *rows, size_t n, size_t i, int step)
 	return &rows[i];
 }
 
-/* Returns the row before memory that lies between two mappings of one file. */
+/* Returns the row before one that lies between two mappings of another file.
+ * Memory that is shared or in huge pages has an inode, too, as has a file to
+ * which a program copied its code. */
 static const struct map_seen *
 file_around(const struct map_seen *rows, size_t n, size_t i)
 {
 	const struct map_seen *before, *after;
 
-	if (rows[i].inode)
-		return NULL;
 	before = file_beside(rows, n, i, -1);
 	after = file_beside(rows, n, i, 1);
 	return before && after && maps_same_file(before, after) ? before : NULL;
@@ -529,7 +531,7 @@ apply_mmap(struct procs *p, const struct record *r)
 	if (!proc || !r->mmap.executable)
 		return;
 	/* Memory in place of a file's code may be that code, moved. */
-	if (seen.inode || !covers_file(proc, &seen) ||
+	if (!covers_file(proc, &seen) ||
 	    process_read_maps(proc, p->modules, &threads))
 		process_learn(proc, p->modules, &seen);
 	process_interp_threads(proc, p->sampler);

@@ -359,14 +359,34 @@ END
 
 /* --- code that was moved -------------------------------------------------- */
 
+enum moved_to { PRIVATE, SHARED, NAMED, UNLINKED };
+
+static int
+open_memory(enum moved_to kind)
+{
+	char path[] = "/tmp/stoker-moved-XXXXXX";
+	int fd = kind == NAMED      ? memfd_create("text", MFD_CLOEXEC)
+	         : kind == UNLINKED ? mkostemp(path, O_CLOEXEC)
+	                            : -1;
+
+	if (kind == UNLINKED)
+		unlink(path);
+	if (fd >= 0)
+		ck_assert_int_eq(ftruncate(fd, PAGE), 0);
+	return fd;
+}
+
 /* Puts a copy of the page with p into memory in its place, as programs do that
  * want their code in huge pages. */
 static void
-move_page(const void *p)
+move_page(const void *p, enum moved_to kind)
 {
 	char *page = (char *)((uintptr_t)p & ~(uintptr_t)(PAGE - 1));
+	CLEANUP_FD int fd = open_memory(kind);
 	char *copy = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
-	                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	                  (kind == PRIVATE ? MAP_PRIVATE : MAP_SHARED) |
+	                          (fd < 0 ? MAP_ANONYMOUS : 0),
+	                  fd, 0);
 
 	ck_assert_ptr_ne(copy, MAP_FAILED);
 	memcpy(copy, page, PAGE);
@@ -385,14 +405,16 @@ TEST(code_that_was_moved_to_memory_is_of_its_file)
 	look();
 	before = process_place(&the.proc, (uintptr_t)function);
 	stop_looking();
-	move_page(function);
 	jit = map_private();
-	look();
-	after = process_place(&the.proc, (uintptr_t)function);
-	ck_assert_str_eq(module_at(function)->path, the.library);
-	ck_assert_uint_eq(after.vaddr, before.vaddr);
-	ck_assert_int_ne(module_at(jit)->pid, 0);
-	stop_looking();
+	for (enum moved_to kind = PRIVATE; kind <= UNLINKED; kind++) {
+		move_page(function, kind);
+		look();
+		after = process_place(&the.proc, (uintptr_t)function);
+		ck_assert_str_eq(module_at(function)->path, the.library);
+		ck_assert_uint_eq(after.vaddr, before.vaddr);
+		ck_assert_int_ne(module_at(jit)->pid, 0);
+		stop_looking();
+	}
 	unlink(the.library);
 	rmdir(the.dir);
 }

@@ -111,6 +111,8 @@ cold=$(awk '$2 == "cold" { print $3 }' "$tmp/truth")
 check a_lock_has_the_name_of_its_variable leads mutex '[lock hot]' take_hot
 check a_lock_in_memory_of_no_file_has_its_address leads mutex "[lock $cold]" take_cold
 check a_lock_within_a_variable_has_its_place_there leads mutex '[lock special+0x28]' take_lent
+check a_wait_in_futex_wait_is_for_its_lock leads mutex '[lock newer]' take_newer
+check shares_of_locks_of_futex_wait_are_true agree mutex delay 3 'take_hot take_newer'
 check a_lock_is_held_by_the_thread_that_has_it held mutex keeper take_kept
 check a_robust_lock_is_held_by_the_thread_that_has_it held mutex keeper take_robust
 check a_lock_that_lends_its_priority_is_held_by_the_thread_that_has_it held mutex keeper take_lent

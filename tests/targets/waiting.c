@@ -8,7 +8,9 @@
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -17,6 +19,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -25,7 +28,7 @@
 	x(sleep_long) x(sleep_short) x(wait_pipe) x(wait_peer) x(take_hot) \
 		x(take_cold) x(write_through) x(fault_in) x(take_kept)     \
 			x(take_robust) x(take_lent) x(take_shared)         \
-				x(take_whole) x(wait_signal)
+				x(take_whole) x(wait_signal) x(take_newer)
 
 enum {
 #define NUMBER(name) OF_##name,
@@ -226,6 +229,38 @@ take_whole(void)
 	pass(1000);
 }
 
+/* Waits in futex_wait(2), which Linux has from 6.7 on, for a lock whose word is
+ * 2 while others wait. */
+static atomic_uint newer;
+#define FUTEX2_WAIT  455
+#define FUTEX2_FLAGS 130 /* 32 bits, of this process only */
+
+static void
+wait_for_newer(void)
+{
+	if (syscall(FUTEX2_WAIT, &newer, 2ul, 0xfffffffful, FUTEX2_FLAGS, NULL,
+	            0) < 0 &&
+	    errno == ENOSYS)
+		syscall(SYS_futex, &newer, FUTEX_WAIT_PRIVATE, 2, NULL);
+}
+
+__attribute__((noinline)) static void
+take_newer(void)
+{
+	unsigned long since = now_ns();
+	unsigned free = 0;
+
+	if (!atomic_compare_exchange_strong(&newer, &free, 1)) {
+		while (atomic_exchange(&newer, 2))
+			wait_for_newer();
+		count(OF_take_newer, since, 0);
+	}
+	pass(3000);
+	if (atomic_exchange(&newer, 0) == 2)
+		syscall(SYS_futex, &newer, FUTEX_WAKE_PRIVATE, 1);
+	pass(500);
+}
+
 __attribute__((noinline)) static void
 wait_signal(void)
 {
@@ -361,7 +396,8 @@ main(int argc, char **argv)
 		feed_pipe,   feed_peer,   take_hot,      take_hot,
 		take_cold,   take_cold,   write_through, use_mapped,
 		keep,        take_kept,   take_robust,   take_lent,
-		take_shared, take_whole,  wait_signal,   send_signal};
+		take_shared, take_whole,  wait_signal,   send_signal,
+		take_newer,  take_newer};
 	sigset_t told;
 	pthread_t t;
 	int signal;

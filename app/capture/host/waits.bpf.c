@@ -20,6 +20,8 @@ const char terms[] SEC("license") = "Dual MIT/GPL";
 #define CALLS       512 /* system calls with a class */
 #define WAIT_STATES 3   /* TASK_INTERRUPTIBLE, TASK_UNINTERRUPTIBLE */
 #define FUTEX_OP    0x7f
+#define FUTEX_WAITV 449 /* numbers of futex_waitv(2) and futex_wait(2) */
+#define FUTEX_WAIT2 455 /* on all machines */
 #define FUTEX_TID   0x3fffffffu
 /* Lock words for "locked, and others wait": of glibc and Rust, and of musl. */
 #define LOCKED_WAITED 2
@@ -177,7 +179,8 @@ is_followed(struct emit_control *c, uint32_t pid)
 /* --- what a thread waits for ---------------------------------------------- */
 
 struct call {
-	int32_t number;   /* negative: there is none */
+	int32_t number; /* negative: there is none */
+	bool futex;     /* b and c are an operation and value of futex(2) */
 	uint64_t a, b, c; /* its first arguments */
 	uint64_t ip;      /* of the instruction that made it */
 };
@@ -190,6 +193,28 @@ number_of(const void *regs)
 
 	return bpf_core_field_exists(x86->orig_ax) ? (int32_t)x86->orig_ax
 	                                           : arm->syscallno;
+}
+
+static bool
+is_futex(int32_t number)
+{
+	return number == futex || number == FUTEX_WAIT2 ||
+	       number == FUTEX_WAITV;
+}
+
+/* futex_wait(2) has the value where futex(2) has its operation, which is
+ * FUTEX_WAIT_BITSET, and futex_waitv(2) an array of what it waits for.
+ *   Source   linux/kernel/futex/syscalls.c */
+static void
+read_futex(struct call *out)
+{
+	out->futex = is_futex(out->number);
+	if (out->number == FUTEX_WAIT2) {
+		out->c = out->b;
+		out->b = 9;
+	} else if (out->number == FUTEX_WAITV) {
+		out->b = out->c = 0;
+	}
 }
 
 /* The registers of a thread that waits are those of its system call or fault.
@@ -212,6 +237,7 @@ read_call(const void *regs, struct call *out)
 		out->c = arm->regs[2];
 		out->ip = arm->pc;
 	}
+	read_futex(out);
 }
 
 /* False for calls that wake others or change locks, which may sleep, too. */
@@ -221,7 +247,7 @@ is_futex_wait(const struct call *call)
 	uint32_t op = call->b & FUTEX_OP;
 
 	/* FUTEX_WAIT, FUTEX_WAIT_BITSET, FUTEX_WAIT_REQUEUE_PI */
-	return call->number == futex && (op == 0 || op == 9 || op == 11);
+	return call->futex && (op == 0 || op == 9 || op == 11);
 }
 
 /* True for a wait for a lock: a lock's word has a known value while threads
@@ -232,7 +258,7 @@ is_lock(const struct call *call)
 {
 	uint32_t op = call->b & FUTEX_OP, value = (uint32_t)call->c;
 
-	if (call->number != futex)
+	if (!call->futex)
 		return false;
 	if (op == 0 || op == 9) /* FUTEX_WAIT, FUTEX_WAIT_BITSET */
 		return value == LOCKED_WAITED || value == MUSL_WAITED;
@@ -411,7 +437,7 @@ begin(struct task_struct *task, uint64_t now_ns)
 		return;
 	t->since_ns = now_ns;
 	t->holder = 0;
-	if (number_of(regs) != futex)
+	if (!is_futex(number_of(regs)))
 		return;
 	read_call(regs, &call);
 	t->holder = holder_of(&call);

@@ -86,6 +86,22 @@ read_polled(const struct thread_row *row, const void *stack,
 	}
 }
 
+/* Finds the first word of several, if their array is on the stack, and makes it
+ * the only one. Without it the thread waits for no address.
+ *   Source   linux/futex.h, struct futex_waitv */
+static void
+read_futexes(const struct thread_row *row, const void *stack,
+             struct thread_seen *out)
+{
+	const uint64_t at = out->args[0] - out->sp;
+	uint64_t first[2] = {0}; /* value, address */
+
+	if (at < row->stack_bytes && row->stack_bytes - at >= sizeof(first))
+		memcpy(first, (const char *)stack + at, sizeof(first));
+	out->args[0] = first[1];
+	out->target = TARGET_FUTEX;
+}
+
 void
 thread_see(const struct thread_row *row, const void *stack,
            struct thread_seen *out)
@@ -103,6 +119,8 @@ thread_see(const struct thread_row *row, const void *stack,
 	name_call(out);
 	if (out->target == TARGET_POLLED)
 		read_polled(row, stack, out);
+	if (out->target == TARGET_FUTEXES)
+		read_futexes(row, stack, out);
 	if (out->target == TARGET_DESCRIPTOR)
 		out->fds[out->nfds++] = (int32_t)out->args[0];
 }

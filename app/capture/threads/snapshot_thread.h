@@ -17,7 +17,8 @@ enum thread_target {
 	TARGET_NOTHING,
 	TARGET_DESCRIPTOR,
 	TARGET_POLLED,
-	TARGET_FUTEX
+	TARGET_FUTEX,
+	TARGET_FUTEXES
 };
 
 struct thread_seen {

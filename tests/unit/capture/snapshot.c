@@ -107,6 +107,10 @@ TEST(the_line_of_a_system_call_is_read_whole_or_not_at_all)
 }
 END
 
+/* Their numbers are the same on all machines, and not in older headers. */
+#define FUTEX_WAITV 449
+#define FUTEX_WAIT  455
+
 TEST(calls_that_wait_are_told_from_others)
 {
 	static const struct {
@@ -114,9 +118,13 @@ TEST(calls_that_wait_are_told_from_others)
 		char state;
 		const char *says;
 	} rows[] = {
-		{SYS_futex, 'S', "waiting"}, {SYS_read, 'S', "waiting"},
-		{SYS_fsync, 'D', "syscall"}, {SYS_futex, 'R', "waiting"},
-		{SYS_fsync, 'T', "syscall"},
+		{SYS_futex, 'S', "waiting"},  {SYS_read, 'S', "waiting"},
+		{SYS_fsync, 'D', "syscall"},  {SYS_futex, 'R', "waiting"},
+		{SYS_fsync, 'T', "syscall"},  {FUTEX_WAITV, 'S', "waiting"},
+		{FUTEX_WAIT, 'S', "waiting"},
+#ifdef SYS_vfork
+		{SYS_vfork, 'D', "waiting"},
+#endif
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -130,6 +138,29 @@ TEST(calls_that_wait_are_told_from_others)
 		row = blocked(stat, call);
 		thread_see(&row, NULL, &t);
 		ck_assert_str_eq(thread_state(&t), rows[i].says);
+	}
+}
+END
+
+TEST(the_first_of_several_words_is_read_within_the_stack)
+{
+	static const struct {
+		uint64_t at, address;
+	} rows[] = {{0, 20}, {8, 30}, {16, 40}, {24, 0}, {(uint64_t)-8, 0}};
+	const uint64_t stack[] = {10, 20, 30, 40};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		char call[96];
+		struct thread_row row;
+		struct thread_seen t;
+
+		snprintf(call, sizeof(call), "%d 0x%lx 2 0 0 0 0 0x1000 0x20",
+		         FUTEX_WAITV, (unsigned long)(0x1000 + rows[i].at));
+		row = blocked("7 (a) S 1", call);
+		row.stack_bytes = sizeof(stack);
+		thread_see(&row, stack, &t);
+		ck_assert_uint_eq(t.args[0], rows[i].address);
+		ck_assert_int_eq(t.target, TARGET_FUTEX);
 	}
 }
 END

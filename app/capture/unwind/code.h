@@ -29,6 +29,7 @@ enum code_from {
 	CODE_SAME,
 	CODE_SP,         /* sp + by */
 	CODE_FP,         /* fp + by */
+	CODE_LR,         /* lr + by */
 	CODE_WORD_AT_SP, /* the word at sp + by */
 	CODE_WORD_AT_FP, /* the word at fp + by */
 	CODE_UNKNOWN,
@@ -44,7 +45,8 @@ struct code_insn {
 	bool padding;    /* does nothing */
 	bool has_target; /* for a branch, call or jump */
 	int64_t target;  /* from the instruction's end */
-	/* lr: the link register, on machines that have one. */
+	/* lr: the link register; on x86-64 r10, in which compilers keep the
+	 * caller's stack pointer while a function aligns its own. */
 	struct code_value sp, fp, lr;
 	/* General registers of x86-64 that may have changed, one bit per
 	 * register number; all bits if this is not known. */

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { RAX = 0, RDX = 2, RSP = 4, RBP = 5, NO_REG = -1 };
+enum { RAX = 0, RDX = 2, RSP = 4, RBP = 5, R10 = 10, NO_REG = -1 };
 
 /*
  * Operands that follow an opcode: none (.), ModRM (m), also with a byte (M) or
@@ -353,7 +353,10 @@ find_flow(const struct decoder *d, struct code_insn *out)
 static struct code_value *
 pointer(struct code_insn *out, int reg)
 {
-	return reg == RSP ? &out->sp : reg == RBP ? &out->fp : NULL;
+	return reg == RSP   ? &out->sp
+	       : reg == RBP ? &out->fp
+	       : reg == R10 ? &out->lr
+	                    : NULL;
 }
 
 static void
@@ -375,6 +378,8 @@ set_from(struct code_insn *out, int reg, int from, int64_t by, bool word)
 		how = word ? CODE_WORD_AT_SP : CODE_SP;
 	else if (from == RBP)
 		how = word ? CODE_WORD_AT_FP : CODE_FP;
+	else if (from == R10 && !word)
+		how = CODE_LR;
 	set(out, reg, how, by);
 }
 
@@ -548,14 +553,18 @@ find_copy(const struct decoder *d, struct code_insn *out)
 	out->copy_to = (uint8_t)(d->op == 0x89 ? d->rm : d->reg);
 }
 
-/* Marks sp and fp as unknown if the instruction changes them. An instruction
- * whose changes are not known is assumed to leave both as they were: compilers
- * use none of these to move them. */
+/* Marks sp, fp and r10 as unknown if the instruction changes them. An
+ * instruction whose changes are not known is assumed to leave them as they
+ * were, but for calls: compilers use none of these to move them. */
 static void
 lose_changed(struct code_insn *out)
 {
+	if (out->flow == CODE_CALL)
+		set(out, R10, CODE_UNKNOWN, 0);
 	if (out->changes == ALL_REGS)
 		return;
+	if (out->changes & bit(R10))
+		set(out, R10, CODE_UNKNOWN, 0);
 	if (out->changes & bit(RSP))
 		set(out, RSP, CODE_UNKNOWN, 0);
 	if (out->changes & bit(RBP))

@@ -122,6 +122,8 @@ value_of(const struct way *w, struct where was, struct code_value v)
 		return from(w->sp, v.by);
 	case CODE_FP:
 		return from(w->fp, v.by);
+	case CODE_LR:
+		return from(w->lr, v.by);
 	case CODE_WORD_AT_SP:
 		return word_at(w->sp, v.by);
 	case CODE_WORD_AT_FP:
@@ -275,6 +277,23 @@ go_on(struct search *s, const struct code_insn *insn)
 	return turn_back(s);
 }
 
+/* Makes the rule of a path that jumps to where a register or memory says, as a
+ * call at the end of a function does: what it jumps to returns to the caller.
+ * Jumps by tables look the same, but come before the frame is given up. */
+static bool
+make_rule_of_jump(struct search *s, const struct way *jump,
+                  struct unwind_rule *out)
+{
+	const bool pops = s->arch->index[s->arch->ra] == s->arch->pc_index;
+
+	if (!jump->at || (jump->sp.base == UNWIND_FROM_SP && jump->sp.by <= 0))
+		return false;
+	s->now = *jump;
+	if (pops)
+		s->now.sp = from(s->now.sp, 8);
+	return make_rule(s, out);
+}
+
 static struct search
 begin(const struct elf_image *elf, const struct unwind_arch *arch,
       uint64_t vaddr)
@@ -297,23 +316,24 @@ unwind_code_rule(const struct elf_image *elf, const struct unwind_arch *arch,
                  uint64_t vaddr, struct unwind_rule *rule)
 {
 	struct search s = begin(elf, arch, vaddr);
+	struct way jump = {.at = 0};
 	struct code_insn insn;
 
 	if (!arch->decode)
 		return false;
 	for (unsigned i = 0; i < MAX_STEPS; i++) {
-		if (!decode(&s, &insn)) {
-			if (!turn_back(&s))
-				return false;
-			continue;
-		}
-		apply(&s.now, &insn);
-		if (insn.flow == CODE_RETURN)
+		bool known = decode(&s, &insn);
+
+		if (known)
+			apply(&s.now, &insn);
+		if (known && insn.flow == CODE_RETURN)
 			return make_rule(&s, rule);
-		if (!go_on(&s, &insn))
-			return false;
+		if (known && insn.flow == CODE_LEAVE)
+			jump = s.now;
+		if (known ? !go_on(&s, &insn) : !turn_back(&s))
+			break;
 	}
-	return false;
+	return make_rule_of_jump(&s, &jump, rule);
 }
 
 bool

@@ -85,7 +85,7 @@ step_by_pointer(struct walk *w, struct frame *f)
 		               : UNWIND_NO_INFO;
 	ra &= w->arch->code_bits;
 	if (!ra)
-		return f->interrupted ? UNWIND_NO_INFO : UNWIND_ROOT;
+		return f->interrupted || fp ? UNWIND_NO_INFO : UNWIND_ROOT;
 	if (!rule_at(w->u, ra, true, &rule))
 		return UNWIND_NO_INFO;
 	*f = (struct frame){

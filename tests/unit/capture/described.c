@@ -50,6 +50,29 @@ static const char source[] =
 	"	room[0] = 1;\n"
 	"	made_inner(back);\n"
 	"	room[1] = 1;\n"
+	"}\n"
+	"void made_leaving(void (*back)(void))\n"
+	"{\n"
+	"	volatile char room[100];\n"
+	"	room[0] = 1;\n"
+	"	made_inner(back);\n"
+	"	room[1] = 1;\n"
+	"	back();\n"
+	"}\n"
+	"__attribute__((noinline)) static void aligned(void (*back)(void))\n"
+	"{\n"
+	"	volatile char room[64] __attribute__((aligned(64)));\n"
+	"	volatile char more[(unsigned long)back % 64 + 1];\n"
+	"	room[0] = more[0] = 1;\n"
+	"	made_inner(back);\n"
+	"	room[1] = 1;\n"
+	"}\n"
+	"void made_aligned(void (*back)(void))\n"
+	"{\n"
+	"	volatile char room[100];\n"
+	"	room[0] = 1;\n"
+	"	aligned(back);\n"
+	"	room[1] = 1;\n"
 	"}\n";
 
 static struct {
@@ -91,7 +114,7 @@ compile(void)
 /* Loads the sections that code needs, and writes their addresses into the
  * file. Returns the function. */
 static made *
-load(void)
+load_function(const char *name)
 {
 	char *p = the.file.p;
 	const Elf64_Ehdr *h = (const void *)p;
@@ -115,12 +138,18 @@ load(void)
 		for (size_t k = 0; s[i].sh_type == SHT_SYMTAB &&
 		                   k < s[i].sh_size / sizeof(*sym);
 		     k++)
-			if (!strcmp(names + sym[k].st_name, "made_outer"))
+			if (!strcmp(names + sym[k].st_name, name))
 				found = (made *)(s[sym[k].st_shndx].sh_addr +
 				                 sym[k].st_value);
 	}
 	ck_assert_ptr_nonnull(found);
 	return found;
+}
+
+static made *
+load(void)
+{
+	return load_function("made_outer");
 }
 
 static void
@@ -219,6 +248,13 @@ call(made *f)
 	__asm__ volatile("" ::: "memory");
 }
 
+static NOINLINE void
+call_back(made *f, void (*back)(void))
+{
+	f(back);
+	__asm__ volatile("" ::: "memory");
+}
+
 static bool
 has(const char *names)
 {
@@ -254,6 +290,49 @@ TEST(code_that_nothing_describes_has_callers)
 	         (void *)the.code);
 	ck_assert_msg(has(want), "%s, not %s", the.names, want);
 	stop();
+}
+END
+
+/* Keeps what the first call saw. */
+static NOINLINE void
+look_once(void)
+{
+	if (!the.names[0])
+		look();
+	__asm__ volatile("" ::: "memory");
+}
+
+/* Aligned code has its return address twice, and its caller's stack pointer in
+ * a word of its frame. Code that ends with a call of what a register says never
+ * returns itself. */
+TEST(code_whose_frame_only_its_instructions_show_has_callers)
+{
+	static const struct {
+		const char *function;
+		unsigned frames;
+	} rows[] = {{"made_aligned", 3}, {"made_leaving", 2}};
+	char want[256];
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		const char *made_at;
+		size_t len = 0;
+		made *f;
+
+		start();
+		f = load_function(rows[i].function);
+		read_maps();
+		the.names[0] = '\0';
+		call_back(f, look_once);
+		for (unsigned k = 0; k < rows[i].frames; k++)
+			len += (size_t)sprintf(want + len, "[anon]+%p:0;",
+			                       (void *)the.code);
+		strcpy(want + len, "call_back:");
+		made_at = strchr(strchr(the.names, ';') + 1, ';') + 1;
+		ck_assert_msg(!strncmp(made_at, want, strlen(want)),
+		              "%s: %s, not %s", rows[i].function, the.names,
+		              want);
+		stop();
+	}
 }
 END
 

@@ -171,6 +171,8 @@ merge_parts(struct range *r, const struct type *reduce, struct profile **out,
 		rc = range_leave_out(r);
 	if (!rc)
 		rc = merge_end(m, &p);
+	if (!rc)
+		r->wanted = range_names_want(&names, r->service);
 	if (!rc && gauge)
 		rc = profile_scale(p, 1, divisor(r, alike));
 	if (!rc)

@@ -241,6 +241,12 @@ debug_file_of(struct store *s, const char *tenant, const char *wanted,
 }
 
 int
+debug_file_any(struct store *s, const char *tenant, int64_t *out)
+{
+	return row_int(s->db, out, SQL_DEBUG_FILE_ANY, ARGS(V(tenant)));
+}
+
+int
 debug_file_of_session(struct store *s, const char *tenant, const char *session,
                       struct debug_file_uses *out)
 {

@@ -144,6 +144,45 @@ names_want(struct store *s, const char *tenant, const char *service,
 	return store_end(s, rc);
 }
 
+static int
+by_number(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+int
+names_leave_asked(struct store *s, const char *tenant,
+                  const struct names_place *place, uint64_t *addresses,
+                  uint32_t *n)
+{
+	CLEANUP_ROWS struct db_rows rows = {0};
+	uint64_t by = names_shift(place->start);
+	struct module m = {0};
+	uint32_t left = 0, at = 0;
+	int rc = find_module(s, tenant, place, &m);
+
+	qsort(addresses, *n, sizeof(*addresses), by_number);
+	if (rc)
+		return rc == -ENOENT ? 0 : rc;
+	rc = db_query(s->db, SQL_NAMES_ASKED, ARGS(V((const char *)m.id)),
+	              &rows);
+	while (!rc && (rc = db_next(&rows)) > 0) {
+		uint64_t asked = (uint64_t)db_col_int(&rows, 0) + by;
+
+		for (; at < *n && addresses[at] < asked; at++)
+			addresses[left++] = addresses[at];
+		at += at < *n && addresses[at] == asked;
+		rc = 0;
+	}
+	for (; at < *n && !rc; at++)
+		addresses[left++] = addresses[at];
+	if (!rc)
+		*n = left;
+	return rc;
+}
+
 /* --- reading -------------------------------------------------------------- */
 
 int

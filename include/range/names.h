@@ -1,6 +1,7 @@
 /*
- * Puts names into what is read from windows: those of frames that were pushed
- * without one, and were found since (store/names.h).
+ * Puts names into what is read from windows: those of frames that were stored
+ * without one, and were found since (store/names.h). Frames of programs whose
+ * debug file was pushed are asked for when they are first read.
  */
 #pragma once
 
@@ -15,8 +16,14 @@
 struct range_names {
 	struct store *store;
 	const char *tenant;
-	struct names *of; /* by mapping of the merged profile */
-	bool *read;       /* likewise */
+	struct range_module {
+		struct names names;
+		bool read, has_file; /* has_file: the rest is set */
+		char *build_id, *file;
+		uint64_t start, limit, offset;
+		uint64_t *addresses; /* of frames without a name */
+		uint32_t n, room;
+	} * of; /* by mapping of the merged profile */
 };
 #define CLEANUP_RANGE_NAMES CLEANUP(range_names_done)
 void range_names_done(struct range_names *n);
@@ -24,8 +31,14 @@ void range_names_done(struct range_names *n);
 void range_names_begin(struct range_names *n, struct store *s,
                        const char *tenant, struct merge *m);
 /*
+ * Asks for the names of frames that a pushed file may name, after the merge.
+ * Returns the number of those that nobody had asked for before; a failure is
+ * logged.
+ */
+uint32_t range_names_want(struct range_names *n, const char *service);
+/*
  * Builds a profile anew, with names; it stays as it is if every frame has one.
  *   Errors   -ENOMEM, -E2BIG, those of the store; *p untouched
  */
-MUST_CHECK int
-range_names_put(struct store *s, const char *tenant, struct profile **p);
+MUST_CHECK int range_names_put(struct store *s, const char *tenant,
+                               const char *service, struct profile **p);

@@ -93,6 +93,7 @@ struct range {
 	struct range_left unfit,
 		lost; /* parts that range_leave_out() removed */
 	double covered_ms;
+	uint32_t wanted; /* frames that range_merge() asked names for */
 	int64_t names; /* changes when frames get names: names_version() */
 	struct range_excess {
 		int64_t parts, bytes, fits_ms;

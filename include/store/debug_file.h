@@ -94,6 +94,9 @@ void debug_file_uses_done(struct debug_file_uses *l);
 /* Finds the file of a program by one of its identifiers. */
 MUST_CHECK int debug_file_of(struct store *s, const char *tenant,
                              const char *wanted, struct debug_file_uses *out);
+/* Sets *out to 1 if the tenant has files, and to 0 if not. */
+MUST_CHECK int
+debug_file_any(struct store *s, const char *tenant, int64_t *out);
 /* Finds the file of each program that a session wants, DEBUG_FILE_WANTED at
  * most: first those that have named nothing yet. */
 MUST_CHECK int

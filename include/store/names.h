@@ -1,12 +1,14 @@
 /*
- * Names of frames that were pushed without one: by clients that send addresses
- * and build-ids, such as profilers that do not read symbols.
+ * Names of frames that were stored without one: by clients that send addresses
+ * and build-ids, such as profilers that do not read symbols, and in windows of
+ * programs whose debug files a client pushed later.
  *
  * Windows keep the addresses. The tenant has a row for each address that was
- * pushed without a name, in modules: places of a file with a build-id. A worker
- * finds the names (worker/captures/naming.h), at once or when files with these
- * build-ids come to its host, and whoever reads windows puts them in
- * (range/names.h). So what was added up before has them, too.
+ * pushed without a name, or read in such a window, in modules: places of a
+ * file with a build-id. A worker finds the names (worker/captures/naming.h), at
+ * once or when files with these build-ids come to its host, and whoever reads
+ * windows puts them in (range/names.h). So what was added up before has them,
+ * too.
  *
  * Programs that are not at fixed addresses are at others in each process;
  * modules are therefore stored as if they began at NAMES_BASE.
@@ -54,6 +56,14 @@ struct names_wanted {
 MUST_CHECK int
 names_want(struct store *s, const char *tenant, const char *service,
            const struct names_wanted *w, uint32_t n);
+
+/*
+ * Leaves out the addresses for which names were asked before, and sorts the
+ * others.
+ */
+MUST_CHECK int names_leave_asked(struct store *s, const char *tenant,
+                                 const struct names_place *place,
+                                 uint64_t *addresses, uint32_t *n);
 
 /* Gets a number that changes whenever frames of the tenant get names. */
 MUST_CHECK int names_version(struct store *s, const char *tenant, int64_t *out);

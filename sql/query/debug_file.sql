@@ -30,6 +30,10 @@ WHERE (build_id = $1 OR go_id = $1 OR htlhash = $1) AND tenant = $2
   AND state <> 'refused'
 ORDER BY created_ms DESC LIMIT 1;
 
+-- name: debug_file_any
+SELECT CAST(COUNT(*) AS BIGINT) FROM
+  (SELECT 1 AS one FROM debug_file WHERE tenant = $1 LIMIT 1) f;
+
 -- The newest file of each program; first those that have named nothing yet,
 -- the newest of them first, then those that have not been used for longest.
 -- name: debug_file_of_session

@@ -39,6 +39,9 @@ WHERE tenant = $1;
 SELECT address, lines FROM unnamed_frame
 WHERE module = $1 AND lines <> '' ORDER BY address;
 
+-- name: names_asked
+SELECT address FROM unnamed_frame WHERE module = $1 ORDER BY address;
+
 -- Columns of struct names_module, in its order.
 -- name: names_waiting
 SELECT id, tenant, service, build_id, file, start, mapped_limit AS "limit",

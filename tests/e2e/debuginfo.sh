@@ -1,7 +1,9 @@
 #!/bin/bash
 # Debug files that a client pushes name what was stored without names.
 debug=$(mktemp -d /var/tmp/stoker-debugdir-XXXXXX)
-WORKER_CONF="debug_dir = $debug"
+WORKER_CONF="debug_dir = $debug
+[continuous]
+window = 1s"
 . tests/lib/e2e.sh
 e2e_start shares
 trap 'e2e_stop; rm -rf "$debug"' EXIT
@@ -55,6 +57,24 @@ check a_named_capture_reports_its_names \
 check a_file_that_names_is_used equal "$(state_of "$id")" used
 next=$(api POST "/api/v1/profiling/sessions?service=bare&type=cpu" --data-binary @"$STATE/bare.pb" | jq -r .id)
 check a_later_upload_is_named_at_once wait_for 10 has_name "$next"
+
+# Windows of a worker, which were stored before the file came.
+gcc -O1 -g -fomit-frame-pointer -Wl,--build-id -o "$STATE/kept.full" tests/targets/shares.c -lpthread &&
+  strip -o "$STATE/bin/kept" "$STATE/kept.full" || exit 1
+background kept "$STATE/bin/kept" 600 2
+service kept "$STATE/bin/kept"
+api POST $P/continuous -H 'Content-Type: application/json' -o /dev/null \
+  -d '{"service":"kept","sampleRate":99}'
+many() { [ "$(total kept)" -gt 100 ]; }
+check windows_of_a_stripped_program_are_stored wait_for 60 many
+api POST $P/continuous -H 'Content-Type: application/json' -o /dev/null \
+  -d '{"service":"kept","sampleRate":99,"enabled":false}'
+check windows_of_a_stripped_program_have_no_names [ "$(merge kept | grep -c share_half)" = 0 ]
+stoker_cli debuginfo push "$STATE/kept.full" >/dev/null
+notices() { api GET "/api/v1/observability/profiling/merge?service=kept&profileType=cpu&from=now-1h&to=now" | jq -r '.notices[]'; }
+check a_range_says_that_a_pushed_file_may_name_it grep -q 'a worker now looks for them' <<<"$(notices)"
+check a_pushed_file_names_windows_that_a_worker_stored wait_for 30 shows kept
+stoker_cli debuginfo delete "$(files | jq -r '.[0].id')" >/dev/null
 
 here() { "$STATE/bin/stoker" "$@" --config "$STATE/stoker.conf"; } # on the store
 check a_backup_has_debug_files here backup "$STATE/backup"

@@ -210,7 +210,7 @@ window_profile(struct call *c, const char *id, struct profile **out,
 		rc = w.length ? read_profile(store, &w, &p, why)
 		              : empty_profile(&w, &of, &p);
 	if (!rc)
-		rc = range_names_put(store, of.tenant, &p);
+		rc = range_names_put(store, of.tenant, of.service, &p);
 	if (!rc && type_is_gauge(of.type) && w.windows > 1)
 		rc = profile_scale(p, 1, w.windows);
 	if (!rc)

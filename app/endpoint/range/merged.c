@@ -33,6 +33,9 @@
 	"[symbols] of stoker.conf. To name frames without a build-id, run " \
 	"stoker merge SERVICE --output FILE, then stoker symbolize FILE "   \
 	"--binary PATH"
+#define NOTICE_WANTED                                                    \
+	"frames have no function name yet: a worker now looks for them " \
+	"in a debug file that was pushed; ask again in some seconds"
 #define QUOTA_MANY 20 /* a notice is due if more than one ms in this many */
 
 /* --- what it is made of --------------------------------------------------- */
@@ -176,7 +179,8 @@ quota_ms(const struct range *r)
 	return ms;
 }
 
-/* Writes a notice about frames of pushed windows that have no name. */
+/* Writes a notice about frames that have no name: of pushed windows, or of
+ * others if a pushed file may name them. */
 static void
 put_unnamed(struct buf *out, const struct range *r, const struct profile *p)
 {
@@ -185,6 +189,11 @@ put_unnamed(struct buf *out, const struct range *r, const struct profile *p)
 	uint32_t named;
 	int rc;
 
+	if (r->wanted) {
+		buf_addf(&text, "%u " NOTICE_WANTED, r->wanted);
+		json_put_text(out, NULL, buf_str(&text));
+		return;
+	}
 	if (strcmp(origin, "pushed") && strcmp(origin, "all"))
 		return;
 	rc = profile_count_named(p, &named);

@@ -107,12 +107,12 @@ TEST(frames_get_names_wherever_their_module_lies)
 	add_worker(&t);
 	want(&t, TEST_TENANT, MOVED, pushed, 2);
 	ck_assert_int_eq(names_version(&t.s, TEST_TENANT, &before), 0);
-	ck_assert_int_eq(range_names_put(&t.s, TEST_TENANT, &p), 0);
+	ck_assert_int_eq(range_names_put(&t.s, TEST_TENANT, "web", &p), 0);
 	ck_assert_uint_eq(named(p), 0);
 	ck_assert_uint_eq(name_all(&t), 2);
 	ck_assert_int_eq(names_version(&t.s, TEST_TENANT, &after), 0);
 	ck_assert_int_ne(before, after);
-	ck_assert_int_eq(range_names_put(&t.s, TEST_TENANT, &p), 0);
+	ck_assert_int_eq(range_names_put(&t.s, TEST_TENANT, "web", &p), 0);
 	ck_assert_uint_eq(named(p), 1);
 	l = &p->locations[p->stack[0]];
 	ck_assert_uint_eq(l->nlines, 2);
@@ -133,8 +133,38 @@ TEST(names_of_a_tenant_are_not_those_of_another)
 	add_worker(&t);
 	want(&t, TEST_TENANT, MOVED, pushed, 1);
 	ck_assert_uint_eq(name_all(&t), 1);
-	ck_assert_int_eq(range_names_put(&t.s, "other", &p), 0);
+	ck_assert_int_eq(range_names_put(&t.s, "other", "web", &p), 0);
 	ck_assert_uint_eq(named(p), 0);
+}
+END
+
+TEST(what_a_pushed_file_may_name_is_asked_for_when_it_is_read)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	const uint64_t read[] = {MOVED + 0x10, MOVED + 0x20};
+	const uint64_t more[] = {ELSE + 0x20, ELSE + 0x30};
+	CLEANUP_PROFILE struct profile *p = stack_of(MOVED, read, 2);
+	CLEANUP_PROFILE struct profile *q = stack_of(ELSE, more, 2);
+
+	add_worker(&t);
+	ck_assert_int_eq(range_names_put(&t.s, TEST_TENANT, "web", &p), 0);
+	ck_assert_uint_eq(name_all(&t), 0); /* no file */
+	test_sql(&t,
+	         "INSERT INTO debug_file VALUES ('dbg-1', '" TEST_TENANT
+	         "', 'web', '" ID "', '', '', 'stored', '', 1, 1, 1)",
+	         NULL, 0);
+	ck_assert_int_eq(range_names_put(&t.s, TEST_TENANT, "web", &p), 0);
+	ck_assert_uint_eq(named(p), 0);
+	ck_assert_uint_eq(name_all(&t), 2);
+	ck_assert_int_eq(range_names_put(&t.s, TEST_TENANT, "web", &p), 0);
+	ck_assert_uint_eq(named(p), 2);
+	ck_assert_int_eq(range_names_put(&t.s, TEST_TENANT, "web", &q), 0);
+	ck_assert_uint_eq(named(q), 1);
+	ck_assert_uint_eq(name_all(&t), 1);
+	ck_assert_int_eq(range_names_put(&t.s, TEST_TENANT, "web", &q), 0);
+	ck_assert_uint_eq(named(q), 2);
+	ck_assert_int_eq(range_names_put(&t.s, "other", "web", &q), 0);
+	ck_assert_uint_eq(name_all(&t), 0);
 }
 END
 

@@ -43,6 +43,15 @@ static const struct {
 #undef HIDDEN
 };
 
+static const char *const texts[] = {
+#define NAMELESS(text) text,
+#include "allocators.def"
+#undef NAMELESS
+};
+#define MAX_TEXT  64
+#define TEXT_STEP ((size_t)1 << 20)  /* bytes searched at once, */
+#define MAX_TEXTS ((size_t)64 << 20) /* and in all */
+
 #define FAMILIES ARRAY_LEN(families)
 
 /* Functions as their symbols describe them, by family and row. */
@@ -266,6 +275,37 @@ add(const struct elf_image *e, const struct found *f, size_t family,
 		sym->st_value, sym->st_value + sym->st_size};
 }
 
+static bool
+has_text(const char *p, size_t n)
+{
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+		if (memmem(p, n, texts[i], strlen(texts[i])))
+			return true;
+	return false;
+}
+
+/* True for a stripped file with the texts of an allocator. */
+static bool
+is_nameless(const struct elf_image *e)
+{
+	const struct elf_section *s = elf_section(e, ".rodata");
+
+	if (!s || elf_section_typed(e, SHT_SYMTAB))
+		return false;
+	for (uint64_t at = 0; at < s->size && at < MAX_TEXTS; at += TEXT_STEP) {
+		CLEANUP_FREE void *p = NULL;
+		size_t n = TEXT_STEP + MAX_TEXT;
+
+		if (n > s->size - at)
+			n = s->size - at;
+		if (elf_copy(e, s->offset + at, n, n, &p))
+			return false;
+		if (has_text(p, n))
+			return true;
+	}
+	return false;
+}
+
 int
 allocator_find(const struct elf_image *e, struct allocator *out)
 {
@@ -288,6 +328,8 @@ allocator_find(const struct elf_image *e, struct allocator *out)
 				add(e, &f, i, &rows[r], &a);
 	}
 	a.hidden = f.hidden;
+	if (!rc && !a.n && !*a.unwatched && is_nameless(e))
+		a.hidden |= ALLOCATOR_NAMELESS;
 	if (!rc && !a.n && !*a.unwatched && !a.hidden)
 		rc = -ENOENT;
 	if (!rc)

@@ -8,7 +8,8 @@
 #include "capture/elf/elf.h"
 #include "capture/quality.h"
 
-#define ALLOCATOR_NAMES 128
+#define ALLOCATOR_NAMES    128
+#define ALLOCATOR_NAMELESS (UINT32_C(1) << 31)
 
 struct allocator {
 	uint32_t n;
@@ -21,7 +22,8 @@ struct allocator {
 	 * for; and one of them releases memory. */
 	char unwatched[ALLOCATOR_NAMES];
 	bool unreleased;
-	/* Bits of enum quality_hidden: allocators that call none of these. */
+	/* Bits of enum quality_hidden: allocators that call none of these; and
+	 * ALLOCATOR_NAMELESS: one whose functions have no names. */
 	uint32_t hidden;
 };
 

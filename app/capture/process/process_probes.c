@@ -289,6 +289,18 @@ process_allocs_leaderless(const struct process *proc)
 }
 
 bool
+process_allocs_nameless(const struct process *proc)
+{
+	return proc->hidden & ALLOCATOR_NAMELESS;
+}
+
+uint32_t
+process_allocs_hidden(const struct process *proc)
+{
+	return proc->hidden & ~ALLOCATOR_NAMELESS;
+}
+
+bool
 process_allocs_unopened(const struct process *proc)
 {
 	return proc->unopened;

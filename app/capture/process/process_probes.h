@@ -40,6 +40,10 @@ bool process_allocs_unseen(const struct process *proc);
 bool process_allocs_unopened(const struct process *proc);
 /* True when none can be watched because the first thread has ended. */
 bool process_allocs_leaderless(const struct process *proc);
+/* True when a program has an allocator whose functions have no names. */
+bool process_allocs_nameless(const struct process *proc);
+/* Bits of enum quality_hidden: allocators that are not watched. */
+uint32_t process_allocs_hidden(const struct process *proc);
 /* True when a watched allocator has functions that throw, whose calls profiles
  * of memory in use lack. */
 bool process_allocs_throw(const struct process *proc);

@@ -425,7 +425,7 @@ is_probed(const struct process *proc)
 static bool
 has_hidden(const struct process *proc)
 {
-	return proc->hidden != 0;
+	return process_allocs_hidden(proc) != 0;
 }
 
 /* Notes which parts of allocators are not watched. */
@@ -441,7 +441,9 @@ conclude_probes(const struct capture *c, struct quality *q)
 	}
 	p = capture_any_process(c, has_hidden);
 	if (p)
-		q->hidden |= p->hidden;
+		q->hidden |= process_allocs_hidden(p);
+	if (capture_any_process(c, process_allocs_nameless))
+		q->notes |= QUALITY_NOTE_OF(NAMELESS);
 	if (q->hidden)
 		q->notes |= QUALITY_NOTE_OF(HIDDEN);
 	if (c->type == TYPE_alloc && q->unwatched_ends > q->processes / 2)

@@ -397,6 +397,35 @@ TEST(small_objects_of_python_are_said_to_be_missing)
 }
 END
 
+TEST(allocations_by_functions_without_names_are_said_to_be_missing)
+{
+	static const struct {
+		const char *command;
+		bool told;
+	} rows[] = {
+		{"sh -c 'strip -o bare $B/targets/nameless && exec ./bare'",
+	         true},
+		{"sh -c 'strip -g -o bare $B/targets/nameless && exec ./bare'",
+	         false},
+	};
+
+	if (why_not())
+		SKIP(why_not());
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_CAPTURED struct captured c = nothing();
+
+		begin(&c, rows[i].command, "ready");
+		capture(&c, "--seconds 1 --type alloc");
+		ck_assert_msg(!strstr(buf_str(&c.report), "have no names") ==
+		                      !rows[i].told,
+		              "%s: %s", rows[i].command, buf_str(&c.report));
+		ck_assert_msg(rows[i].told ||
+		                      samples(&c, ";by_own_allocator") > 0,
+		              "%s", buf_str(&c.report));
+	}
+}
+END
+
 /* Watching puts breakpoints into code of a thread whose system call filter
  * allows only reads and writes. */
 TEST(a_thread_that_may_only_read_and_write_lives_on)

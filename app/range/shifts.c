@@ -27,6 +27,12 @@ struct moment {
 	                         did run */
 };
 
+/* The own cost of a function. */
+struct row {
+	double *cost; /* by moment; NULL: it was among the cheapest */
+	double sum;
+};
+
 struct counting {
 	struct range_shifts *s;
 	struct range *r;
@@ -37,8 +43,10 @@ struct counting {
 	struct moment *moments;
 	size_t n;
 	struct strings *names;
-	double **rows; /* by name: its own cost by moment */
-	size_t nrows;
+	struct row *rows; /* by name */
+	size_t nrows, nkept;
+	uint32_t named; /* of the named function */
+	double *rest; /* of functions without a row */
 	double *total; /* cost of the named function, callees included */
 };
 
@@ -46,8 +54,9 @@ static void
 counting_done(struct counting *c)
 {
 	for (size_t i = 0; i < c->nrows; i++)
-		free(c->rows[i]);
+		free(c->rows[i].cost);
 	free(c->rows);
+	free(c->rest);
 	free(c->total);
 	free(c->moments);
 	free(c->outline);
@@ -125,26 +134,75 @@ lay_out(struct counting *c)
 
 /* --- costs ---------------------------------------------------------------- */
 
-/* Finds the row of a function, a new one if it has none. */
+/* Finds the row of a function, a new one if it has none and there are not too
+ * many. */
 static int
-row_of(struct counting *c, const char *name, size_t len, double **out)
+row_of(struct counting *c, const char *name, size_t len, uint32_t *out)
 {
-	uint32_t id;
-	int rc = strings_add(c->names, name, len, &id);
+	int rc = strings_add(c->names, name, len, out);
+	struct row *more;
 
-	if (rc || id < c->nrows) {
-		*out = rc ? NULL : c->rows[id];
-		return rc;
-	}
-	if (id >= SHIFTS_FUNCTIONS)
-		return -E2BIG;
-	while (c->nrows <= id) {
-		c->rows[c->nrows] = calloc(c->n, sizeof(double));
-		if (!c->rows[c->nrows])
+	if (!rc && *out >= c->nrows) {
+		size_t n = *out < SHIFTS_FUNCTIONS ? SHIFTS_FUNCTIONS
+		                                   : 2 * (size_t)*out;
+
+		more = reallocarray(c->rows, n, sizeof(*more));
+		if (!more)
 			return -ENOMEM;
-		c->nrows++;
+		memset(more + c->nrows, 0, (n - c->nrows) * sizeof(*more));
+		c->rows = more;
+		c->nrows = n;
 	}
-	*out = c->rows[id];
+	if (rc || c->rows[*out].cost || c->nkept == SHIFTS_FUNCTIONS)
+		return rc;
+	c->rows[*out].cost = calloc(c->n, sizeof(double));
+	c->nkept++;
+	return c->rows[*out].cost ? 0 : -ENOMEM;
+}
+
+static void
+add_cost(struct counting *c, uint32_t id, size_t at, double cost)
+{
+	struct row *row = &c->rows[id];
+
+	(row->cost ?: c->rest)[at] += cost;
+	row->sum += row->cost ? cost : 0;
+}
+
+static int
+by_number(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Drops the cheaper half of the rows if there is no room for new ones: what is
+ * new may become the costliest. */
+static int
+make_room(struct counting *c)
+{
+	CLEANUP_FREE double *sums = NULL;
+	size_t n = 0;
+
+	if (c->nkept < SHIFTS_FUNCTIONS)
+		return 0;
+	sums = calloc(c->nkept, sizeof(*sums));
+	if (!sums)
+		return -ENOMEM;
+	for (size_t i = 0; i < c->nrows; i++)
+		if (c->rows[i].cost)
+			sums[n++] = c->rows[i].sum;
+	qsort(sums, n, sizeof(*sums), by_number);
+	for (size_t i = 0; i < c->nrows; i++) {
+		struct row *row = &c->rows[i];
+
+		if (!row->cost || row->sum > sums[n / 2])
+			continue;
+		free(row->cost);
+		*row = (struct row){0};
+		c->nkept--;
+	}
 	return 0;
 }
 
@@ -155,9 +213,10 @@ add_functions(struct counting *c, const struct packed *k, uint32_t type,
 {
 	const struct profile *p = k->p;
 	CLEANUP_BUF struct buf name = BUF_INIT(BUF_MAX_SMALL);
-	CLEANUP_FREE double **rows =
-		calloc((size_t)p->nlocations + 1, sizeof(*rows));
-	int rc = rows ? 0 : -ENOMEM;
+	/* by location: the identifier of its function's name, plus one */
+	CLEANUP_FREE uint32_t *ids =
+		calloc((size_t)p->nlocations + 1, sizeof(*ids));
+	int rc = ids ? make_room(c) : -ENOMEM;
 
 	for (uint32_t i = 0; i < p->nsamples && !rc; i++) {
 		int64_t value = p->values[(size_t)i * p->ntypes + type];
@@ -165,13 +224,14 @@ add_functions(struct counting *c, const struct packed *k, uint32_t type,
 
 		if (!value || leaf == PROFILE_NONE)
 			continue;
-		if (!rows[leaf]) {
+		if (!ids[leaf]) {
 			buf_clear(&name);
 			profile_frame_name(p, leaf, 0, &name);
-			rc = row_of(c, buf_str(&name), name.len, &rows[leaf]);
+			rc = row_of(c, buf_str(&name), name.len, &ids[leaf]);
+			ids[leaf]++;
 		}
 		if (!rc)
-			rows[leaf][at] += weight * (double)value;
+			add_cost(c, ids[leaf] - 1, at, weight * (double)value);
 	}
 	return rc;
 }
@@ -181,7 +241,7 @@ add_part(struct counting *c, const struct packed *k, size_t part)
 {
 	size_t at = moment_of(c, part);
 	uint32_t type = profile_type_index(k->p, NULL);
-	double weight = c->outline[part].each, *own;
+	double weight = c->outline[part].each;
 	struct function_cost cost;
 	int rc = function_cost(k, type, c->s->function, &cost);
 
@@ -194,10 +254,10 @@ add_part(struct counting *c, const struct packed *k, size_t part)
 	                        profile_ran_part(k->p);
 	if (!*c->s->function)
 		return add_functions(c, k, type, weight, at);
-	rc = row_of(c, c->s->function, strlen(c->s->function), &own);
+	rc = row_of(c, c->s->function, strlen(c->s->function), &c->named);
 	if (rc)
 		return rc;
-	own[at] += weight * (double)cost.self;
+	add_cost(c, c->named, at, weight * (double)cost.self);
 	c->total[at] += weight * (double)cost.total;
 	return 0;
 }
@@ -401,7 +461,8 @@ find_named(const struct counting *c)
 	if (!c->nrows)
 		return put_item(c->s, c->s->function, &own);
 	c->s->ntested = 1;
-	rc = find_shifts(c, c->rows[c->nrows - 1], SHIFT_ALARMS / 2, &own)
+	rc = find_shifts(c, c->rows[c->named].cost, SHIFT_ALARMS / 2,
+	                 &own)
 	             ?: find_shifts(c, c->total, SHIFT_ALARMS / 2, &total);
 	if (rc)
 		return rc;
@@ -449,16 +510,12 @@ by_move(const void *a, const void *b)
 static size_t
 find_busy(const struct counting *c, struct busy *out)
 {
+	double samples = worth(c, NULL); /* of a unit of cost */
 	size_t n = 0;
 
-	for (size_t i = 0; i < c->nrows; i++) {
-		double cost = 0;
-
-		for (size_t k = 0; k < c->n; k++)
-			cost += c->rows[i][k];
-		if (cost * worth(c, NULL) >= SHIFT_SAMPLES)
-			out[n++] = (struct busy){(uint32_t)i, cost};
-	}
+	for (size_t i = 0; i < c->nrows; i++)
+		if (c->rows[i].sum * samples >= SHIFT_SAMPLES)
+			out[n++] = (struct busy){(uint32_t)i, c->rows[i].sum};
 	if (n)
 		qsort(out, n, sizeof(*out), by_cost);
 	return n < SHIFTS_TESTED ? n : SHIFTS_TESTED;
@@ -475,7 +532,7 @@ find_all(const struct counting *c)
 	for (size_t i = 0; i < s->ntested && !rc; i++) {
 		struct shifted one = {0};
 
-		rc = find_shifts(c, c->rows[busy[i].id],
+		rc = find_shifts(c, c->rows[busy[i].id].cost,
 		                 SHIFT_ALARMS / (double)s->ntested, &one);
 		if (!rc && one.shifts.n)
 			rc = put_item(s,
@@ -495,9 +552,9 @@ count(struct counting *c, struct buf *why)
 	if (rc)
 		return rc;
 	c->names = strings_new();
-	c->rows = calloc(SHIFTS_FUNCTIONS, sizeof(*c->rows));
+	c->rest = calloc(c->n, sizeof(*c->rest));
 	c->total = calloc(c->n, sizeof(*c->total));
-	return c->names && c->rows && c->total ? read_parts(c, why) : -ENOMEM;
+	return c->names && c->rest && c->total ? read_parts(c, why) : -ENOMEM;
 }
 
 /* Counts, and then without the parts that turned out to be lost: their time

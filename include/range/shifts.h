@@ -15,7 +15,7 @@
 #include "range/range.h"
 
 #define SHIFTS_PARTS     2000 /* read at most; of more, coarser ones */
-#define SHIFTS_FUNCTIONS 4096 /* functions that are counted */
+#define SHIFTS_FUNCTIONS 4096 /* counted at a time, the costliest */
 #define SHIFTS_TESTED    100  /* of those, the ones with most samples */
 
 /* A level: the cost between two shifts, or at an end of the range. */
@@ -50,7 +50,7 @@ void range_shifts_done(struct range_shifts *s);
  * its total.
  *
  *   Shape    *why: one line about a part that could not be read
- *   Errors   as range_merge(); -E2BIG past SHIFTS_FUNCTIONS
+ *   Errors   as range_merge()
  */
 MUST_CHECK int range_shifts(struct range_shifts *s, struct buf *why);
 /* Returns the cost after a shift, divided by that before it; 0 if it is not

@@ -1,4 +1,5 @@
 /* Lists and trends of a service, and pinned profiles. */
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "lib/api.h"
@@ -6,6 +7,7 @@
 #include "lib/stacks.h"
 #include "lib/windows.h"
 #include "profile/types.h"
+#include "range/shifts.h"
 #include "store/blob.h"
 #include "store/db/db_test.h"
 
@@ -450,17 +452,27 @@ END
 #define SHIFTS_N 80 /* windows */
 
 /* Stores windows in which f, called by main, costs three times as much from the
- * 50th on. */
+ * 50th on. Each has some functions that no other has. */
+static void
+put_shifted_among(struct test_api *a, int others)
+{
+	char id[ID_MAX];
+
+	for (int i = 0; i < SHIFTS_N; i++) {
+		CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+
+		buf_addf(&text, "main;f %d\nmain;g %d\n",
+		           (i < 50 ? 6 : 18) + i % 3, 80 + i % 7);
+		for (int k = 0; k < others; k++)
+			buf_addf(&text, "main;once_%d_%d 1\n", i, k);
+		put(a, T0 + i * 10 * S, buf_str(&text), id);
+	}
+}
+
 static void
 put_shifted(struct test_api *a)
 {
-	char text[128], id[ID_MAX];
-
-	for (int i = 0; i < SHIFTS_N; i++) {
-		snprintf(text, sizeof(text), "main;f %d\nmain;g %d\n",
-		         (i < 50 ? 6 : 18) + i % 3, 80 + i % 7);
-		put(a, T0 + i * 10 * S, text, id);
-	}
+	put_shifted_among(a, 0);
 }
 
 static struct client_reply
@@ -524,6 +536,21 @@ TEST(functions_that_shifted_are_found_without_their_names)
 		json_object_get(item(&none, "functions", 0), "leastFactor")));
 	/* main has no self cost */
 	ck_assert_str_eq(text(item(&main_, "functions", 0), "cost"), "total");
+}
+END
+
+TEST(a_shift_is_found_among_more_functions_than_are_counted_at_a_time)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r = {0}, f = {0};
+
+	put_shifted_among(&a, 2 * SHIFTS_FUNCTIONS / SHIFTS_N);
+	r = shifts_of(&a, "");
+	f = shifts_of(&a, "&function=f");
+	ck_assert_int_eq(r.status, 200);
+	ck_assert_uint_eq(count(&r, "functions"), 1);
+	ck_assert_str_eq(text(item(&r, "functions", 0), "function"), "f");
+	first_shift(item(&f, "functions", 0));
 }
 END
 

@@ -704,7 +704,14 @@ const tests = {
   async the_audit_tells_who_did_what() {
     const page = await inside('/ui/audit');
     await title(page, 'Audit');
-    await page.locator('tr', { hasText: 'RevokeToken' }).first().waitFor();
+    await page.locator('tr', { hasText: 'Revoke token' }).first().waitFor();
+    await page.getByRole('link', { name: /^cpu of / }).first().waitFor();
+    const search = page.getByRole('searchbox');
+    await search.fill('start profile');
+    await search.press('Enter');
+    await page.waitForFunction(() => [...document.querySelectorAll(
+      'tbody td:nth-child(3)')].every(td => td.textContent ===
+      'Start profile'));
   },
   async the_system_page_shows_workers_checks_and_what_the_tenant_holds() {
     const page = await inside('/ui/system');

@@ -51,6 +51,7 @@ const [cpu, threads, before, now] = [await capture('ai-service', 'cpu'),
 const names = `/p/${now}`;
 
 const graph = page => page.locator('[part=rows] tr').first().waitFor();
+const verdict = page => page.locator('[part=verdict] strong').waitFor();
 const title = name => page => page.getByRole('heading', { name }).waitFor();
 const shots = {
   services: ['/services', title('Services')],
@@ -80,8 +81,8 @@ const shots = {
     page.locator('.stacks tbody tr').first().waitFor()],
   names: [names, graph],
   sandwich: [`${names}#view=sandwich&fn=${encodeURIComponent(NAMES[2])}`, graph],
-  compare: [`/compare?a=${before}&b=${now}`, graph],
-  sides: [`/compare?a=${before}&b=${now}#view=sides`, graph],
+  compare: [`/compare?a=${before}&b=${now}`, verdict],
+  sides: [`/compare?a=${before}&b=${now}#view=sides`, verdict],
   upload: ['/upload', title('Upload a profile')],
   access: ['/access', page => page.locator('tbody tr').first().waitFor()],
   system: ['/system', title('Checks')],

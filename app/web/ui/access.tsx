@@ -37,9 +37,9 @@ function Keys() {
     {data ? <table class="list">
       <thead><tr><th scope="col">Name</th><th scope="col">Role</th>
         <th scope="col" class="wide">Tenants</th>
-        <th scope="col" class="wide">Made</th>
+        <th scope="col" class="wide">Created</th>
         <th scope="col" class="wide">Last used</th>
-        <th scope="col">Ends</th>
+        <th scope="col">Expires</th>
         <th scope="col"><span class="unseen">Actions</span></th></tr></thead>
       <tbody>{data.map(key => <KeyRow key={key.id} item={key}
         again={again} />)}</tbody>
@@ -81,7 +81,7 @@ function Browsers() {
         <th scope="col" class="wide">Tenant</th>
         <th scope="col" class="wide">Signed in</th>
         <th scope="col" class="wide">Last used</th>
-        <th scope="col">Ends</th>
+        <th scope="col">Expires</th>
         <th scope="col"><span class="unseen">Actions</span></th></tr></thead>
       <tbody>{data.map(b => <tr key={b.id}>
         <th scope="row" title={b.actor}>{nameOf(b.actor)}</th>

@@ -1,5 +1,4 @@
 /* Who changed or profiled what, newest first, a page at a time. */
-import { Fragment } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { all, get } from './api';
 import type { PageProps } from './pages';
@@ -11,9 +10,19 @@ import { useData } from './use';
 /* Only administrators may list keys; others see ids. */
 const NOBODY = new Map<string, string>();
 
-/* The words of an action, between which a line may end. */
-const broken = (action: string) => action.split(/(?=[A-Z])/).map((word, i) =>
-  <Fragment key={i}>{i > 0 && <wbr />}{word}</Fragment>);
+/* StartProfile: "Start profile" */
+const wordsOf = (action: string) => action.split(/(?=[A-Z])/).map((word, i) =>
+  i > 0 ? word.toLowerCase() : word).join(' ');
+
+/* What an action was about: a capture by its service and type, where known. */
+function Target({ of: { target, detail }, names }:
+  { of: AuditList['items'][number]; names: Map<string, string> }) {
+  const { service, profileType: type } = detail ?? {};
+  if (!/^(sess|win)-/.test(target)) return <span title={target}>{
+    target.startsWith('bs-') ? 'browser' : names.get(target) ?? target}</span>;
+  return <a href={toResult(target)} title={target}>{service && type
+    ? `${type} of ${service}` : target}</a>;
+}
 
 export default function Audit({ caller }: PageProps) {
   const [cursor, setCursor] = useState(''), [search, setSearch] =
@@ -26,11 +35,13 @@ export default function Audit({ caller }: PageProps) {
   const names = useData('key names', async signal => caller.role === 'admin'
     ? new Map((await all<Token>('/api/v1/tokens',
       signal)).map(k => [k.id, k.name])) : NOBODY).data ?? NOBODY;
-  /* a key is known here by its name, and there by its id */
+  /* a key is known here by its name, and there by its id; an action, by words */
   const find = (text: string) => {
     const of = [...names].find(([, name]) => name === text);
     setCursor('');
-    setSearch(of ? of[0] : text);
+    const action = text.replaceAll(' ', '').toLowerCase();
+    setSearch(of ? of[0] : data?.items.some(e => e.action.toLowerCase()
+      .includes(action)) ? action : text);
   };
   useEffect(() => { document.title = 'Audit · Stoker'; }, []);
   if (!data) return error ? <Failure error={error} again={again} />
@@ -54,9 +65,8 @@ export default function Audit({ caller }: PageProps) {
       <tbody>{data.items.map(e => <tr key={e.id}>
         <td><Time at={e.at} isExact /></td>
         <td title={e.actor}>{names.get(e.actor) ?? e.actor}</td>
-        <td>{broken(e.action)}</td><td class="target">
-          {/^(sess|win)-/.test(e.target) ? <a href={toResult(e.target)}>
-            {e.target}</a> : e.target}</td>
+        <td title={e.action}>{wordsOf(e.action)}</td>
+        <td class="target"><Target of={e} names={names} /></td>
         <td class="wide mono">{e.requestId}</td>
       </tr>)}</tbody>
     </table>

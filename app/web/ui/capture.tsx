@@ -28,8 +28,7 @@ type View = '' | 'threads' | 'heat';
 const VIEWS: { at: View; word: string; has: (r: Result) => boolean }[] = [
   { at: 'threads', word: 'Stacks', has: r => r.profileType === 'goroutine' },
   { at: '', word: 'Flame graph', has: () => true },
-  { at: 'heat', word: 'Heat map', has: r => r.profileType === 'cpu' &&
-    isSession(r.id) },
+  { at: 'heat', word: 'Heat map', has: hasThreads },
 ];
 
 export default function Capture({ args: { id }, caller }: PageProps) {

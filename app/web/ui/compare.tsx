@@ -92,7 +92,9 @@ function Shown({ q, query }: { q: string; query: URLSearchParams }) {
   const only = labelsOf(query), isEmpty = doc.data === null;
   const shiftedAt = doc.data?.base && doc.data.shiftedAt;
   const part = (name: string) => query.get(name) ?? '';
-  const [a, b, service, type] = ['a', 'b', 'service', 'type'].map(part);
+  const [a, b] = ['a', 'b'].map(part);
+  const service = part('service') || (doc.data?.service ?? '');
+  const type = part('type') || (doc.data?.type ?? '');
   const norm = part('norm') || 'share';
   const others = part('others'); /* one group is compared with them */
   const [base, later] = [a, b].map(text => text.split('..').map(Number));

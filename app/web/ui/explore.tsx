@@ -267,7 +267,7 @@ function Tools({ view, at, trend, unit, caller, asOf, baselines, capture }: {
       </select></label>
       <label>Last <select class="last" value={isKnown ? from : ''}
         onChange={e => show(view, { from: e.currentTarget.value, to: 'now' })}>
-        {!isKnown && <option value="" disabled>a chosen range</option>}
+        {!isKnown && <option value="" disabled>chosen</option>}
         {RANGES.map(([value, word]) =>
           <option key={value} value={value}>{word}</option>)}
       </select></label>

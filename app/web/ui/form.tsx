@@ -56,7 +56,8 @@ const PLAIN: Record<string, [title: string, hint?: string]> = {
   trigger: ['Name', 'Unique within the service.'],
   capture: ['Capture', ''],
   profileType: ['Type', ''],
-  profileTypes: ['Types', ''],
+  profileTypes: ['Types', 'Only Go programs have block and mutex all the time.'],
+  shift: ['Change'],
   durationSeconds: ['Seconds', ''],
   sampleRate: ['CPU samples per second', ''],
   retentionDays: ['Days kept', ''],
@@ -69,7 +70,7 @@ const PLAIN: Record<string, [title: string, hint?: string]> = {
 };
 /* The last part of a name such as when.rss.bytes. */
 const lastOf = (name: string) => name.slice(name.lastIndexOf('.') + 1);
-const titleOf = (name: string) => PLAIN[lastOf(name)]?.[0] ??
+export const titleOf = (name: string) => PLAIN[lastOf(name)]?.[0] ??
   words(lastOf(name));
 const hintOf = ({ name, field }: Entry) => PLAIN[lastOf(name)]?.[1] ??
   field.description;
@@ -255,7 +256,7 @@ function Choice(entry: Entry & { field: Required<Field> }) {
     <div class="field"><label>What
       <select name={name} value={kind} aria-describedby={`about-${name}`}
         onChange={e => set(e.currentTarget.value)}>
-        {kinds.map(k => <option key={k} value={k}>{words(k)}</option>)}
+        {kinds.map(k => <option key={k} value={k}>{titleOf(k)}</option>)}
       </select></label>
     <About {...entry} field={properties[kind]} /></div>
     <Fields key={kind} name={`${name}.${kind}`} field={properties[kind]}

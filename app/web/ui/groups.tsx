@@ -38,9 +38,10 @@ export const Chips = ({ only, show }: { only: Labels;
     <span class="unseen">, show all again</span></button>)}
 </>;
 
-/* What keeps the threads of its samples: a capture of CPU time. */
-export const hasThreads = (r: Result) =>
-  r.profileType === 'cpu' && isSession(r.id) && r.status === 'completed';
+/* What keeps the threads and the times of its samples: a capture of CPU time,
+ * unless it was uploaded. */
+export const hasThreads = (r: Result) => r.profileType === 'cpu' &&
+  isSession(r.id) && r.status === 'completed' && r.host !== '';
 
 const NAMES = { thread: 'Threads', process: 'Processes' };
 

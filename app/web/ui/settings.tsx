@@ -6,7 +6,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { counted, quantity } from '../flame/text.js';
 import { all, get, PROFILING, remove, serverNow } from './api';
 import { toCompare } from './compare';
-import { Make, words } from './form';
+import { Make, titleOf } from './form';
 import { toLines } from './lines';
 import type { PageProps } from './pages';
 import { Ask, Failure, sentence, Skeleton, Time } from './parts';
@@ -210,7 +210,7 @@ const amount = (of: Condition, v: number) => of.bytes !== undefined
 function told(when: Record<string, Condition>) {
   const [[kind, of] = ['', {}]] = Object.entries(when);
   const least = of.bytes ?? of.percent ?? of.ratio;
-  return words(kind) + (of.function ? ` of ${of.function}` : '') +
+  return titleOf(kind) + (of.function ? ` of ${of.function}` : '') +
     (least === undefined ? '' : ` ≥ ${amount(of, least)}`);
 }
 
@@ -235,7 +235,8 @@ function Triggers({ name, at, isAdmin }: { name: string; at: string;
     {error ? <Failure error={error} again={again} />
       : !data ? <Skeleton lines={2} />
         : data.length === 0 ? <p class="quiet">None. A trigger starts a capture
-          when a value of the service is too high.</p>
+          when a value of the service is too high, or a function costs more or
+          less.</p>
           : <table class="list">
             <thead><tr><th scope="col">Name</th><th scope="col">When</th>
               <th scope="col" class="number wide">Value now</th>

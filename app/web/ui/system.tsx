@@ -116,13 +116,17 @@ function Fleet({ hosts }: { hosts: Worker[] }) {
   </section>;
 }
 
+/* What needs somebody comes first. */
+const byVerdict = (a: Check, b: Check) =>
+  Number(a.verdict === 'ok') - Number(b.verdict === 'ok');
+
 function Checks({ checks }: { checks: Check[] }) {
   return <section class="part">
     <h2>Checks</h2>
-    <table class="list">
+    <table class="list checks">
       <thead><tr><th scope="col">Check</th><th scope="col">Verdict</th>
         <th scope="col">Found</th></tr></thead>
-      <tbody>{checks.map(c => <tr key={`${c.host} ${c.part} ${c.check}`}>
+      <tbody>{[...checks].sort(byVerdict).map(c => <tr key={`${c.host} ${c.part} ${c.check}`}>
         <th scope="row">{c.check}<span class="quiet">{c.part}{' '}
           {c.host}</span></th>
         <td class={c.verdict === 'ok' ? '' : 'bad'}>{c.verdict === 'ok' ? 'ok'

@@ -69,11 +69,27 @@ manifest_parse(const char *text, size_t n, struct manifest *out)
 	return 0;
 }
 
+int
+backup_dir_file(const struct backup_dir *d, const char *name, int *out)
+{
+	CLEANUP_FD int fd = openat(
+		d->fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st))
+		return errno == ELOOP ? -EBADMSG : -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EBADMSG;
+	*out = TAKE_FD(fd);
+	return 0;
+}
+
 static int
-manifest_read(int dir_fd, struct manifest *out)
+manifest_read(const struct backup_dir *d, struct manifest *out)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
-	int rc = file_read(dir_fd, MANIFEST, &text);
+	CLEANUP_FD int fd = -1;
+	int rc = backup_dir_file(d, MANIFEST, &fd) ?: fd_read_all(fd, &text);
 
 	return rc ? rc : manifest_parse(buf_str(&text), text.len, out);
 }
@@ -217,7 +233,7 @@ lock(struct backup_dir *d, int how, struct buf *why)
 static int
 look_at_manifest(struct backup_dir *d, struct buf *why)
 {
-	int rc = manifest_read(d->fd, &d->manifest);
+	int rc = manifest_read(d, &d->manifest);
 
 	d->has_manifest = !rc;
 	if (rc == -EPROTONOSUPPORT)
@@ -273,8 +289,7 @@ backup_dir_open(const char *path, struct backup_dir *out, struct buf *why)
 		return explain(path, -errno, why);
 	/* The file may be missing in a backup that was copied
 	 * from elsewhere. */
-	d.lock_fd = openat(d.fd, LOCK, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	if (d.lock_fd >= 0)
+	if (!backup_dir_file(&d, LOCK, &d.lock_fd))
 		rc = lock(&d, LOCK_SH, why);
 	rc = rc ?: look_at_manifest(&d, why);
 	if (!rc && !d.has_manifest) {

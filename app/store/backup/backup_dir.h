@@ -38,6 +38,10 @@ MUST_CHECK int backup_dir_make(const char *path, const char *store_dir,
 MUST_CHECK int
 backup_dir_open(const char *path, struct backup_dir *out, struct buf *why);
 void backup_dir_close(struct backup_dir *d);
+/* Opens a file of the directory for reading: neither a link nor a pipe, which
+ * might never end. Returns -EBADMSG for one. */
+MUST_CHECK int
+backup_dir_file(const struct backup_dir *d, const char *name, int *out);
 /* Opens the database of a manifest read-only. */
 MUST_CHECK int
 backup_dir_db(const struct backup_dir *d, const struct manifest *m,

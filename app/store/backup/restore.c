@@ -326,18 +326,19 @@ static int
 restore_database(struct restoring *r)
 {
 	const struct manifest *m = &r->dir.manifest;
-	CLEANUP_FD int from = openat(r->dir.fd, m->database,
-	                             O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	CLEANUP_FD int from = -1;
 	CLEANUP_FD int to = -1;
 	char checksum[DIGEST_CHARS];
 	int64_t n;
-	int rc;
+	int rc = backup_dir_file(&r->dir, m->database, &from);
+
+	if (rc)
+		return rc;
 
 	(void)unlinkat(r->target_fd, DB_UNNAMED, 0);
 	to = openat(r->target_fd, DB_UNNAMED,
 	            O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, DB_MODE);
-	if (from < 0 || to < 0 ||
-	    (!geteuid() && fchown(to, r->to.uid, r->to.gid)) ||
+	if (to < 0 || (!geteuid() && fchown(to, r->to.uid, r->to.gid)) ||
 	    fchmod(to, DB_MODE))
 		return -errno;
 	rc = copy_all(from, to, &n) ?: digest_file(to, n, checksum);

@@ -240,16 +240,21 @@ store_verify(const char *dir, verify_found *found, void *arg,
 	return explain(&v, rc, why);
 }
 
-/* Verifies the database's own checksum; 1 when the file is missing. */
+/* Verifies the database's own checksum; 1 when there is no file. */
 static int
 check_database(struct verifying *v, const struct backup_dir *d)
 {
 	char checksum[DIGEST_CHARS] = "";
-	CLEANUP_FD int fd = openat(d->fd, d->manifest.database,
-	                           O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	CLEANUP_FD int fd = -1;
 	struct stat st = {0};
-	int rc = fd < 0 || fstat(fd, &st) ? -errno : 0;
+	int rc = backup_dir_file(d, d->manifest.database, &fd);
 
+	if (!rc && fstat(fd, &st))
+		rc = -errno;
+	if (rc == -EBADMSG) {
+		report(v, FLAW_DAMAGED, v->database, "it is not a file");
+		return 1;
+	}
 	if (rc == -ENOENT) {
 		report(v, FLAW_MISSING, v->database, "the file is not there");
 		return 1;

@@ -421,6 +421,28 @@ TEST(a_damaged_backup_is_refused_before_anything_changes)
 }
 END
 
+/* Puts a pipe in place of a file, on which a reader would wait. */
+static void
+make_pipe(const char *path)
+{
+	ck_assert_int_eq(unlink(path), 0);
+	ck_assert_int_eq(mkfifo(path, 0600), 0);
+}
+
+TEST(a_backup_of_pipes_is_refused_and_not_waited_for)
+{
+	CLEANUP_STOCK struct stock k = stock();
+
+	stock_backup(&k);
+	make_pipe(stock_path(k.backup, "backup.lock"));
+	make_pipe(stock_database(&k));
+	stock_refuse(&k, k.restored, false, -EUCLEAN, "it is not a file");
+	make_pipe(stock_path(k.backup, "manifest.json"));
+	stock_refuse(&k, k.restored, false, -ENOMEDIUM, "no complete backup");
+	ck_assert(!is_there(k.root, "restored"));
+}
+END
+
 TEST(a_backup_of_a_newer_schema_is_refused)
 {
 	CLEANUP_STOCK struct stock k = stock();

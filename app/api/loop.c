@@ -183,7 +183,7 @@ serve(struct loop *l, FCGX_Request *f)
 
 	l->request.stop_fd = l->stop_fd;
 	c->end_ns = start_ns + l->env->conf->api_request_time * NS_PER_S;
-	l->env->store.until_ns = c->end_ns;
+	store_until(&l->env->store, c->end_ns);
 	counters_busy(l->env->counters, true);
 	reply_clear(&l->reply);
 	if (rc)
@@ -197,6 +197,7 @@ serve(struct loop *l, FCGX_Request *f)
 	                 l->reply.status, us);
 	counters_busy(l->env->counters, false);
 	access_log(c, us);
+	store_until(&l->env->store, 0);
 	if (l->body.cap > KEPT_BYTES)
 		buf_done(&l->body);
 	if (c->reads > CALL_LIGHT)

@@ -36,7 +36,7 @@ struct store {
 	const char *bytes;  /* where new ones go (bytes.h); NULL: files */
 	struct s3 *s3;      /* an object store; NULL: none (s3.h) */
 	int64_t no_runs_ns; /* how long "no blocks of hosts" is taken as known */
-	int64_t until_ns; /* CLOCK_MONOTONIC deadline of waits for the object store; 0: none */
+	int64_t until_ns;   /* of store_until() */
 	int profiles_fd;          /* directory of bytes in files */
 	int segments_fd;          /* directory of the segments */
 	char host[CONF_HOST_MAX]; /* the host that has these directories */
@@ -78,6 +78,10 @@ MUST_CHECK int store_look_in(const char *dir, struct db **out, struct buf *why);
 /* Reopens the database when its file was replaced, or its server restarted.
  * Call it between requests. */
 MUST_CHECK int store_refresh(struct store *s);
+
+/* Has the object store, and a database on a server, answer until a time of
+ * clock_mono_ns() (db_until()); 0: as long as each may take. */
+void store_until(struct store *s, int64_t until_ns);
 
 MUST_CHECK int store_begin(struct store *s);
 MUST_CHECK int store_commit(struct store *s);

@@ -238,6 +238,7 @@ store_reason(int rc)
 	case -EBADMSG:
 		return "its files are damaged";
 	case -EIO:
+	case -EPROTO: /* other columns: row.h */
 		return "the disk or the database fails";
 	default:
 		return "the object store does not do what it is asked for";
@@ -263,6 +264,7 @@ fail_store(struct call *c, int rc)
 	case -EIO:
 	case -ENOSPC:
 	case -EPERM:
+	case -EPROTO:
 	case -EROFS:
 	case -EBADMSG:
 	case -EHOSTUNREACH: /* from an object store: s3.h */

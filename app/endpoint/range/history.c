@@ -214,7 +214,8 @@ put_entry(struct call *c, struct buf *out, const struct entry *e, int64_t top)
 			return fail_store(c, -ENOMEM);
 		rc = load_top(c, top, &s) ?: profile_put(c, out, &s, top);
 	}
-	json_close(out, '}');
+	if (!rc) /* else the reply is an error already */
+		json_close(out, '}');
 	return rc;
 }
 

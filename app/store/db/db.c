@@ -57,6 +57,7 @@ db_query(struct db *db, enum sql sql, const struct db_value *v, size_t n,
          struct db_rows *out)
 {
 	assert((int)n == sql_queries[sql].nparams);
+	*db->why = '\0';
 	if (db->fail_after && !--db->fail_after) {
 		snprintf(db->why, sizeof(db->why), "failed on purpose");
 		return -EIO;
@@ -155,6 +156,12 @@ db_upkeep(struct db *db)
 {
 	assert(!db->depth);
 	return db->driver->upkeep(db);
+}
+
+void
+db_until(struct db *db, int64_t until_ns)
+{
+	db->until_ns = until_ns;
 }
 
 const char *

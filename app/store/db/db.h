@@ -42,6 +42,7 @@
 #include <stdint.h>
 
 #define DB_BUSY_MAX_MS 5000
+#define DB_LATE_MS     3000
 
 struct db;
 
@@ -110,6 +111,13 @@ struct db_options {
 	bool migrate; /* brings the schema up to date, as SQLite always does */
 };
 
+/*
+ * Statements wait for a server's answer until this time of clock_mono_ns(), and
+ * for a minute at most; 0: for a minute. One that begins late waits for
+ * DB_LATE_MS, and on a connection that works: a caller whose time is up still
+ * cleans up.
+ */
+void db_until(struct db *db, int64_t until_ns);
 /* True for a URL of a database on a server; others are paths. */
 bool db_is_remote(const char *url);
 /*

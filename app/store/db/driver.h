@@ -14,6 +14,7 @@ struct db {
 	int depth;   /* depth of nested transactions */
 	bool doomed; /* an inner transaction was rolled back */
 	int fail_after;
+	int64_t until_ns; /* of CLOCK_MONOTONIC: see db_until(); 0: none */
 	char why[200];
 };
 

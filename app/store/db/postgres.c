@@ -98,16 +98,23 @@ say(struct db *db, const char *message)
 	snprintf(db->why, sizeof(db->why), "%.*s", (int)strcspn(s, "\n"), s);
 }
 
+static bool
+failed(const PGresult *r)
+{
+	ExecStatusType status = PQresultStatus(r);
+
+	return status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK;
+}
+
 /* Returns the errno of a result. Frees a failed result, or any if out is
  * NULL. */
 static int
 taken(struct postgres *p, PGresult *r, PGresult **out)
 {
-	ExecStatusType status = PQresultStatus(r);
 	const char *state;
 	int rc;
 
-	if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK) {
+	if (!failed(r)) {
 		if (out)
 			*out = r;
 		else
@@ -162,14 +169,27 @@ copies(const PGresult *r)
 	       status == PGRES_COPY_BOTH;
 }
 
-/* Returns the last result of what was sent; NULL if there is none. No statement
- * copies, so if the server begins to, the connection is cut. */
+/* Returns when a statement that begins now must have its answer. */
+static int64_t
+end_of(const struct postgres *p, int64_t max_ns)
+{
+	int64_t now_ns = clock_mono_ns(), late_ns;
+	int64_t end_ns = max_ns < INT64_MAX - now_ns ? now_ns + max_ns
+	                                             : INT64_MAX;
+
+	if (!p->db.until_ns || end_ns <= p->db.until_ns)
+		return end_ns;
+	late_ns = now_ns + DB_LATE_MS * NS_PER_MS;
+	return p->db.until_ns > late_ns ? p->db.until_ns : late_ns;
+}
+
+/* Returns the last result of what was sent, or the first that failed; NULL if
+ * there is none. No statement copies, so if the server begins to, the
+ * connection is cut. */
 static PGresult *
 answer(struct postgres *p, int sent, int64_t max_ns)
 {
-	int64_t now_ns = clock_mono_ns();
-	int64_t end_ns = max_ns < INT64_MAX - now_ns ? now_ns + max_ns
-	                                             : INT64_MAX;
+	int64_t end_ns = end_of(p, max_ns);
 	PGresult *last = NULL, *r;
 
 	p->late = false;
@@ -178,12 +198,16 @@ answer(struct postgres *p, int sent, int64_t max_ns)
 		r = PQgetResult(p->conn);
 		if (!r)
 			break;
-		PQclear(last);
-		last = r;
 		if (copies(r)) {
 			shutdown(PQsocket(p->conn), SHUT_RDWR);
 			(void)!PQconsumeInput(p->conn);
-			break;
+			sent = 0;
+		}
+		if (last && failed(last)) {
+			PQclear(r);
+		} else {
+			PQclear(last);
+			last = r;
 		}
 	}
 	return last;
@@ -308,7 +332,8 @@ forget_statements(struct postgres *p)
 }
 
 /* Reconnects if the server has closed the connection, for example at its
- * restart. Call it only between transactions. */
+ * restart, unless the caller's time is up. Call it only between
+ * transactions. */
 static int
 ensure(struct postgres *p)
 {
@@ -318,8 +343,11 @@ ensure(struct postgres *p)
 	if (PQconsumeInput(p->conn) && PQstatus(p->conn) == CONNECTION_OK)
 		return p->stale ? forget_statements(p) : 0;
 	now_ns = clock_mono_ns();
-	if (now_ns < p->retry_ns)
+	if (now_ns < p->retry_ns ||
+	    (p->db.until_ns && now_ns >= p->db.until_ns)) {
+		say(&p->db, "the connection to the server is lost");
 		return -EIO;
+	}
 	p->retry_ns = now_ns + RETRY_NS;
 	PQreset(p->conn);
 	rc = set_up(p);

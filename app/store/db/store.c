@@ -134,6 +134,13 @@ store_refresh(struct store *s)
 	return db_refresh(s->db);
 }
 
+void
+store_until(struct store *s, int64_t until_ns)
+{
+	s->until_ns = until_ns;
+	db_until(s->db, until_ns);
+}
+
 int
 store_begin(struct store *s)
 {

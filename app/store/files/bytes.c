@@ -26,7 +26,8 @@ bool
 bytes_unreachable(int rc)
 {
 	return rc == -EHOSTUNREACH || rc == -ETIMEDOUT || rc == -EKEYREJECTED ||
-	       rc == -EREMOTEIO || rc == -ENOTSUP;
+	       rc == -EREMOTEIO || rc == -ENOTSUP || rc == -EIO ||
+	       rc == -EPROTO || rc == -EBUSY;
 }
 
 int

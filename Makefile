@@ -26,6 +26,9 @@
 ##     ROOM=store/db     what to test instead
 ##     SUITE=trixie      on that release of Debian, in build/suites/
 ## make check-vm   test the package on Debian's kernels, in virtual machines
+## make check-debian  test the package on bare Debian 12 and 13: the first profile,
+##                   an upgrade from the last release, a purge
+##     SUITE=trixie      on that release alone
 ## make check-fleet  test ten hosts and their centre, with a fault of each kind,
 ##                   and an object store: Ceph, from Debian
 ## make check-peers  compare what is read of others' files with what pprof,
@@ -114,7 +117,7 @@ objects  = $(patsubst app/%.c,$(B)/app/%.o,$(filter-out %/main.c %.bpf.c,\
 	   $(wildcard app/$1/*.c app/$1/*/*.c))) $(GEN_$1)
 archives = $(foreach d,$1,$(B)/lib$d.a)
 
-.PHONY: FORCE version all programs tools pages help run stop check check-built check-quick check-vm check-fleet check-peers toolchains unit tasks bench bench-hosts bench-peers dates asan tsan aarch64 \
+.PHONY: FORCE version all programs tools pages help run stop check check-built check-quick check-vm check-debian check-fleet check-peers toolchains unit tasks bench bench-hosts bench-peers dates asan tsan aarch64 \
 	fuzz mutate soak tidy format install uninstall deb deb-built clean deps native-deps deps-and-pages
 all: programs pages
 programs: $(PROGRAMS) $(LIBRARY) $(MANUALS) $(B)/manual/index.html
@@ -306,6 +309,11 @@ check-vm: deps
 	@$(MAKE) --no-print-directory all deb-built $(B)/tests/tools/windows \
 		$(addprefix $(B)/targets/,shares threads waiting allocating keeping)
 	@B=$(B) tests/vm/run $(KERNELS)
+# The package on bare Debians, in containers with systemd: tests/debian/run.
+check-debian: deps
+	@conf/packages/install check deb suite
+	@$(MAKE) --no-print-directory all deb-built $(B)/targets/shares
+	@B=$(B) VERSION=$(VERSION) tests/debian/run $(SUITE)
 # A fleet, and profiles in a real object store: heavy packages, a quarter of an
 # hour.
 check-fleet: deps

@@ -10,6 +10,8 @@
 #	drop_in UNIT NAME <SETTINGS	changes one, and restarts it
 #	known SERVICE [OPTION...]	registers it; a process of it is seen
 #	take SERVICE [OPTION...]	a capture: its ProfileResult is printed
+#	nothing_is_left UNITS		after a purge: files differ from $MACHINE_AT/before
+#				only by what is not the package's
 #	doctor_says VERDICT CHECK TEXT	with the line that mends it
 api=/api/v1
 profiling=$api/observability/profiling
@@ -79,3 +81,14 @@ doctor_says() { # verdict, check, text
     { echo "expected '$1 $2: $3' in: $(jq -c '.[] | select(.verdict != "ok")' <<<"$out")"; return 1; }
 }
 doctor_is_content() { json 'all(.[]; .verdict != "broken")' cli --json doctor; }
+
+# The journal, records of dpkg and systemd, backups of the user list, and files
+# of the script are not the package's.
+nothing_is_left() { # names of the script's units, a regular expression
+  machine_files | diff "$MACHINE_AT/before" - | sed -n 's/^> //p' |
+    grep -vE '^/(var/log/(journal|apt)|var/(lib|log|cache)/(dpkg|private|apt)|var/log/dpkg.log|root|tmp|opt|run)(/|$)' |
+    grep -vE "^/etc/(passwd|group|shadow|gshadow|subuid|subgid)-?$|/($1)\\.service$" |
+    grep . && return 1
+  in_machine systemctl list-unit-files 'stoker*' --no-legend | grep . && return 1
+  ! in_machine pgrep -u stoker,stoker-worker
+}

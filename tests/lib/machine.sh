@@ -4,6 +4,7 @@
 #	. tests/lib/machine.sh
 #	machine_start			boots one and waits until it is up
 #	in_machine COMMAND...		runs there as root; standard input goes along
+#	machine_online COMMAND...	runs there with the host's network, to fetch
 #	machine_put MODE FILE... FOLDER	copies files into one of its folders
 #	machine_files			those that are its own: made, changed or deleted
 #				there since it was booted
@@ -90,9 +91,11 @@ machine_leader() {
 } 2>/dev/null
 
 # Runs in a new session, so that signals to its process group stay there.
-in_machine() {
-  setsid --wait nsenter --target "$(machine_leader)" --all --root env -C /root -i HOME=/root \
-    LANG=C.UTF-8 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@"
+in_machine() { machine_enter --all "$@"; }
+machine_online() { machine_enter '--mount --uts --ipc --pid --cgroup' "$@"; }
+machine_enter() { # its namespaces, command
+  setsid --wait nsenter --target "$(machine_leader)" $1 --root env -C /root -i HOME=/root \
+    LANG=C.UTF-8 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "${@:2}"
 }
 
 machine_is_up() {

@@ -210,17 +210,7 @@ check reinstalling_brings_everything_back package_install "$deb"
 check reinstalling_brings_back_the_site_and_keys wait_for 20 key_works
 in_machine mkdir /var/lib/stoker.before-restore-2026-01-31T14:03:00Z
 check purge_asks_nothing in_machine sh -c 'dpkg --purge stoker </dev/null'
-# The journal, records of dpkg and systemd, backups of the user list, and files
-# of this script are not the package's.
-nothing_is_left() {
-  machine_files | diff "$MACHINE_AT/before" - | sed -n 's/^> //p' |
-    grep -vE '^/(var/log/journal|var/(lib|log|cache)/(dpkg|private|apt)|var/log/dpkg.log|root|tmp|opt|run)(/|$)' |
-    grep -vE '^/etc/(passwd|group|shadow|gshadow|subuid|subgid)-?$|/(burn|closed|walled|copy)\.service$' |
-    grep . && return 1
-  in_machine systemctl list-unit-files 'stoker*' --no-legend | grep . && return 1
-  ! in_machine pgrep -u stoker,stoker-worker
-}
-check purge_leaves_no_file_unit_or_process nothing_is_left
+check purge_leaves_no_file_unit_or_process nothing_is_left 'burn|closed|walled|copy'
 check purge_puts_the_sysctl_back equal "$(in_machine cat $level)" 3
 
 # --- upgrade ----------------------------------------------------------------

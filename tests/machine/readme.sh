@@ -50,9 +50,7 @@ new_machine() {
 inside() {
   case "$checkout $1" in
   /root/stoker\ *apt-get* | /root/stoker\ make*)
-    setsid --wait nsenter --target "$(machine_leader)" --mount --uts --ipc --pid --cgroup --root \
-      env -C "$checkout" -i HOME=/root LANG=C.UTF-8 PATH=/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin \
-      sh -c "$1" ;;
+    machine_online sh -c "cd '$checkout' && $1" ;;
   *) in_machine sh -c "cd '$checkout' && $1" ;;
   esac
 }

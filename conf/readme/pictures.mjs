@@ -18,7 +18,7 @@ const { chromium } = createRequire(NPM + '/')('playwright-core');
 const browser = await chromium.launch({ executablePath: BROWSER,
   args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking'] });
 const page = await (await browser.newContext({
-  viewport: { width: 1180, height: 680 } })).newPage();
+  viewport: { width: 1280, height: 720 } })).newPage();
 
 async function take(name, path, isThere) {
   await page.goto(BASE + '/ui' + path);
@@ -34,9 +34,13 @@ await page.getByLabel('API key or JWT').fill(KEY);
 await page.getByRole('button', { name: 'Sign in' }).click();
 await page.getByRole('heading', { name: 'Services' }).waitFor();
 
+/* Of a program in Python, its own functions. */
+const own = '#fold-kind=interpreter&fold-kind=runtime';
+
 await take('flame', `/p/${id}`, '.profile canvas');
-await take('range', `/s/${service}?type=cpu&from=${begin}&to=${end}`,
+await take('range', `/s/${service}?type=cpu&from=${begin}&to=${end}${own}`,
   '.profile canvas');
 await take('change', `/compare?a=${begin}..${released}&b=${
-  released}..${end}&service=${service}&type=cpu&norm=rate`, '.profile canvas');
+  released}..${end}&service=${service}&type=cpu&norm=share${own}&view=sides`,
+'[part=base] canvas');
 await browser.close();

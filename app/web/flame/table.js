@@ -104,7 +104,8 @@ class Table {
       ? `Show ${this.folded.toLocaleString('en')} ${
         rows.length > 0 ? 'more' : 'functions'} within chance`
       : `Show more of ${left.toLocaleString('en')}`;
-    this.parts.title.textContent = tree.common.title + (state.view.first > 0
+    const { title } = this.parts;
+    title.textContent = title.title = tree.common.title + (state.view.first > 0
       ? ' of this view, in percent of it' : state.filters.length > 0
         ? ' of what is left, in percent of it' : '');
     for (const th of this.sorters)

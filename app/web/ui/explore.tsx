@@ -11,8 +11,8 @@ import type { PageProps } from './pages';
 import { Empty, Failure, sentence, Share, Skeleton, Time, usePop }
   from './parts';
 import { getRange, Profile } from './profile';
-import type { Baseline, ContinuousProfile, MergedProfile, Process, Shifts, Trend }
-  from './replies';
+import type { Baseline, ContinuousProfile, MergedProfile, Process, Shifted,
+  Shifts, Trend } from './replies';
 import { isSession, latest, toFirst, toSettings, toService, verdictOf, whyNot,
   type Result } from './result';
 import { go, to } from './route';
@@ -223,16 +223,19 @@ function Shown({ view, query, caller }: { view: View;
 
 const DAY_MS = 864e5, MOST_CHANGES = 3;
 
-/* The functions that changed most in a range of at most a day, as marks that
-   lead to a comparison of the time before with that after, and the first of them
-   in words. */
+const hasRisen = ({ shifts }: Shifted) => (shifts.at(-1)?.factor ?? 2) > 1;
+
+/* The functions that changed most in a range of at most a day, those that cost
+   more first, as marks that lead to a comparison of the time before with that
+   after; and the first of them in words. */
 function useChanges(at: View, of: string, trend?: Trend) {
   const { service, type, only } = at, q = asked(at);
   const isAsked = !isOfSamples(only) && Number(at.to) - Number(at.from) <= DAY_MS;
   const { data } = useData('changes ' + of, async signal => isAsked
     ? get<Shifts>(`${PROFILING}/history/shifts?${q}`, signal) : undefined, 0, q);
   return useMemo(() => {
-    const found = data?.functions.slice(0, MOST_CHANGES) ?? [];
+    const found = [...data?.functions ?? []].sort((a, b) =>
+      Number(hasRisen(b)) - Number(hasRisen(a))).slice(0, MOST_CHANGES);
     const [from, until] = trend ? knownOf(trend) : [0, 0];
     return { text: found.length > 0 ? sentenceOf(found[0]) : '',
       marks: found.flatMap((shifted, i) => marksOf(shifted).map(m => ({ ...m,

@@ -119,16 +119,47 @@ c_code() { # version
   end $pid
 }
 
+# A program that loads a library of Go.
+library() { # version
+  local lib=$B/go/bin/golib-$1.so pid
+  CGO_ENABLED=1 tests/lib/go build "$1" "$lib" tests/targets/golib -buildmode=c-shared -ldflags='-s -w' 2>"$tmp/why" ||
+    { echo "skip go_cpu: go$1 c-shared: $(tail -n 1 "$tmp/why")"; return; }
+  gcc -o "$tmp/uses" -xc - -xnone -Wl,--no-as-needed "$(realpath "$lib")" <<'C'
+#include <stdio.h>
+#include <unistd.h>
+void Begin(void);
+int main(void)
+{
+	Begin();
+	puts("ready");
+	fflush(stdout);
+	for (;;)
+		pause();
+}
+C
+  mkfifo "$tmp/library"
+  "$tmp/uses" >"$tmp/library" &
+  pid=$!
+  read -r _ <"$tmp/library"
+  "$B/stoker-worker" --once "$pid" --type goroutine --out "$tmp/threads.pb.gz" >"$tmp/threads.txt"
+  "$B/stoker-worker" --once "$pid" --type alloc --seconds 1 --out "$tmp/heap.pb.gz" >"$tmp/heap.txt"
+  check goroutines_of_a_library_are_said_to_be_missing grep -q 'note: goroutines are missing: Go is in a library' "$tmp/threads.txt"
+  check the_heap_of_a_library_of_go_is_said_to_be_missing grep -q 'the profile lacks memory of .*the heap of Go' "$tmp/heap.txt"
+  end $pid
+}
+
 export GOCACHE=$(mkdir -p "$B/go" && cd "$B/go" && pwd)/cache GOENV=off GOTOOLCHAIN=local GOPROXY=off
 root=$(tests/lib/go root $reader) || root=
 case ${1-} in
 --one) one "$2" "$3" ;;
 --calls) c_code "$2" ;;
+--library) library "$2" ;;
 *)
   [ -n "$root" ] || echo "skip go_cpu: no go$reader to read our files with"
   { printf -- '--one %s\n' '1.19 plain' '1.19 stripped'
     printf -- '--one 1.27 %s\n' plain stripped pie cgo
     printf -- '--calls %s\n' 1.19 1.27
+    echo --library $reader
   } | xargs -P 2 -L 1 "$0"
   ;;
 esac

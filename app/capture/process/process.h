@@ -111,6 +111,8 @@ MUST_CHECK int process_read_maps(struct process *proc, struct modules *modules,
 /* Finds the mapping of the program that a process runs, which has an image;
  * NULL when unknown. */
 const struct map *process_program(const struct process *proc);
+/* True if a library of the program, which is not the program itself, has Go. */
+bool process_has_go_library(const struct process *proc);
 
 struct procs;
 

@@ -136,6 +136,22 @@ process_program(const struct process *proc)
 	return NULL;
 }
 
+bool
+process_has_go_library(const struct process *proc)
+{
+	const struct map *program = process_program(proc);
+
+	for (uint32_t i = 0; i < proc->maps.n; i++) {
+		const struct map *map = &proc->maps.rows[i];
+		const struct module *m = proc->modules->rows[map->module];
+
+		if (m && m->elf && program && map->module != program->module &&
+		    elf_section(m->elf, ".go.buildinfo"))
+			return true;
+	}
+	return false;
+}
+
 /* --- all of them ---------------------------------------------------------- */
 
 struct procs {

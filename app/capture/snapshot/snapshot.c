@@ -331,8 +331,11 @@ add_stacks(struct snapshot *s, struct process *proc)
 {
 	int rc = s->program & PROGRAM_go ? add_goroutines(s, proc) : -ENOEXEC;
 
-	if (rc == -ENOEXEC && s->program & PROGRAM_native)
-		rc = add_threads(s, proc);
+	if (rc != -ENOEXEC || !(s->program & PROGRAM_native))
+		return rc;
+	rc = add_threads(s, proc);
+	if (process_has_go_library(proc))
+		s->quality.notes |= QUALITY_NOTE_OF(GO_LIBRARY);
 	return rc;
 }
 

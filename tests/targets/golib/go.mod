@@ -1,0 +1,3 @@
+module golib
+
+go 1.19

@@ -14,7 +14,7 @@ import { complaintsOf, fits, inside, run, same, visit } from './browser.mjs';
 const { CAPTURE, THREADS, PICTURES } = process.env;
 const BEGAN = Number(process.env.BEGAN), MIDDLE = BEGAN + 60e3;
 const WORK = 'server::work'; /* a function that the demo is always in */
-const WIDTHS = [360, 768, 1280, 1920], HEIGHT = 900, MOST_TOP = 220;
+const WIDTHS = [360, 600, 768, 1280, 1920], HEIGHT = 900, MOST_TOP = 220;
 
 const graph = page => page.locator('[part=rows] tr').first().waitFor();
 const title = name => page => page.getByRole('heading', { name }).first()

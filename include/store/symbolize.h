@@ -59,7 +59,8 @@ MUST_CHECK int symbolize_get(struct store *s, const char *tenant,
 
 /* --- the worker's side --------------------------------------------------- */
 
-/* Claims the oldest queued request; -ENOENT when there is none. */
+/* Claims the oldest queued request of the tenant whose turn it is; -ENOENT when
+ * there is none. */
 MUST_CHECK int
 symbolize_claim(struct store *s, const char *host, struct symbolize *out);
 /*

@@ -32,10 +32,17 @@ SELECT y.session, s.tenant, s.service, s.origin, y.state, y.error, s.quality,
        y.attempt, y.asked_ms, y.ended_ms
 FROM symbolize y JOIN session s ON s.id = y.session WHERE y.session = $1;
 
--- A worker runs this before it claims, without a lock.
+-- A worker runs this before it claims, without a lock. Tenants take turns, from
+-- the one after that whose request ended last: one with many would keep the
+-- others waiting.
 -- name: symbolize_waiting
-SELECT session FROM symbolize WHERE host = $1 AND state = 'queued'
-ORDER BY asked_ms, session LIMIT 1;
+SELECT y.session FROM symbolize y JOIN session s ON s.id = y.session
+WHERE y.host = $1 AND y.state = 'queued'
+ORDER BY CASE WHEN s.tenant > COALESCE(
+    (SELECT l.tenant FROM symbolize e JOIN session l ON l.id = e.session
+     WHERE e.host = $1 AND e.ended_ms > 0
+     ORDER BY e.ended_ms DESC, e.session LIMIT 1), '') THEN 0 ELSE 1 END,
+  s.tenant, y.asked_ms, y.session LIMIT 1;
 
 -- name: symbolize_claim
 UPDATE symbolize

@@ -9,9 +9,9 @@
 #include <errno.h>
 #include <string.h>
 
-/* Adds a finished capture; returns its id. */
+/* Adds a finished capture of a tenant; returns its id. */
 static void
-captured(struct test_store *t, char id[static ID_MAX])
+captured_of(struct test_store *t, const char *tenant, char id[static ID_MAX])
 {
 	struct session_ask ask = test_ask();
 	struct session_result result = {.top_functions = "[]",
@@ -20,10 +20,17 @@ captured(struct test_store *t, char id[static ID_MAX])
 	CLEANUP_JOB struct job j = {0};
 	struct job_ref ref;
 
+	ask.tenant = tenant;
 	ck_assert_int_eq(job_enqueue(&t->s, &ask, TEST_HOST, id), 0);
 	test_claim(&t->s, &j);
 	ref = job_ref(&j);
 	ck_assert_int_eq(job_finish(&t->s, &ref, &end), 0);
+}
+
+static void
+captured(struct test_store *t, char id[static ID_MAX])
+{
+	captured_of(t, TEST_TENANT, id);
 }
 
 static void
@@ -62,6 +69,42 @@ TEST(what_is_asked_is_claimed_once_by_its_host)
 	ck_assert_int_eq(symbolize_ask(&t.s, TEST_TENANT, id, TEST_HOST), 0);
 	expect(&t, id, "running");
 	test_store_done(&t);
+}
+END
+
+/* Claims a request and fails it; returns whether it was for this session. */
+static bool
+ends(struct test_store *t, const char *id)
+{
+	CLEANUP_SYMBOLIZE struct symbolize y = {0};
+
+	ck_assert_int_eq(symbolize_claim(&t->s, TEST_HOST, &y), 0);
+	ck_assert_int_eq(symbolize_fail(&t->s, &y, "no"), 0);
+	return !strcmp(y.session, id);
+}
+
+TEST(a_tenant_with_many_requests_keeps_no_other_waiting)
+{
+	static const char *const others[] = {"a", "zz"}; /* either side */
+
+	for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+		CLEANUP_TEST_STORE struct test_store t = test_store();
+		char id[ID_MAX];
+
+		for (int k = 0; k < 4; k++) {
+			captured(&t, id);
+			ck_assert_int_eq(symbolize_ask(&t.s, TEST_TENANT, id,
+			                               TEST_HOST),
+			                 0);
+		}
+		ck_assert(!ends(&t, id));
+		test_tenant(&t.s, others[i]);
+		captured_of(&t, others[i], id);
+		ck_assert_int_eq(symbolize_ask(&t.s, others[i], id, TEST_HOST),
+		                 0);
+		ck_assert(ends(&t, id));
+		ck_assert(!ends(&t, id));
+	}
 }
 END
 

@@ -58,7 +58,7 @@ static const struct {
 static char dir[] = "/dev/shm/stoker-fuzz.XXXXXX";
 static struct conf conf;
 static struct scheduler s = {.conf = &conf,
-                             .windows = WINDOWS_INIT,
+                             .watches = WATCHES_INIT,
                              .rollup = ROLLUP_INIT,
                              .debuginfod = DEBUGINFOD_INIT};
 
@@ -156,8 +156,8 @@ add_watch(void)
 	                    .service = strdup("svc"),
 	                    .type = "cpu",
 	                    .series = "series-a"};
-	s.windows.items = v;
-	s.windows.n = 1;
+	s.watches.items = v;
+	s.watches.n = 1;
 }
 
 static void
@@ -237,13 +237,13 @@ begin(int in[static 2])
 	                       .events = -1,
 	                       .fetcher = fetcher[1],
 	                       .last_fetch = 10};
-	s.windows = (struct windows)WINDOWS_INIT;
-	s.windows.store = &s.store;
-	s.windows.conf = &conf;
-	s.windows.host = "host";
+	s.watches = (struct watches)WATCHES_INIT;
+	s.watches.store = &s.store;
+	s.watches.conf = &conf;
+	s.watches.host = "host";
 	s.rollup.store = &s.store;
 	s.periodics = (struct periodics){.runs = &s.runs,
-	                                 .windows = &s.windows,
+	                                 .watches = &s.watches,
 	                                 .scanned_ns = &s.scanned_ns};
 	add_runs();
 	add_watch();
@@ -255,7 +255,7 @@ static void
 end(int in[static 2])
 {
 	periodics_done(&s.periodics);
-	windows_done(&s.windows);
+	watches_done(&s.watches);
 	deliveries_done(&s.deliveries);
 	symbolizing_forget(&s.runs.symbolizing);
 	runs_done(&s.runs);
@@ -317,7 +317,7 @@ check(size_t nruns)
 	}
 	assert(s.deliveries.counts.rejected >= 0);
 	assert(s.deliveries.ntroubles <= 2);
-	assert(s.windows.counts.stored == 0); /* its series does not exist */
+	assert(s.watches.counts.stored == 0); /* its series does not exist */
 	assert(s.debuginfod.n <= DEBUGINFOD_MAX_QUEUE);
 }
 

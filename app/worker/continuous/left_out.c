@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-_Static_assert(WINDOWS_MAX == 50 && PERIODICS_MAX == 512, "LEFT_OUT's text");
+_Static_assert(WATCHES_MAX == 50 && PERIODICS_MAX == 512, "LEFT_OUT's text");
 
 static void
 one_done(struct left_one *o)
@@ -76,7 +76,7 @@ left_out_add(struct left_out *l, const char *tenant, const char *service,
 }
 
 void
-left_out_end(struct left_out *l, struct windows *w)
+left_out_end(struct left_out *l, struct watches *w)
 {
 	size_t kept = 0;
 
@@ -86,7 +86,7 @@ left_out_end(struct left_out *l, struct windows *w)
 		                               .service = o->service,
 		                               .type = (char *)o->type};
 
-		windows_report(w, &p, &o->reported,
+		watches_report(w, &p, &o->reported,
 		               o->is_left ? CAPTURE_LEFT_OUT : CAPTURE_OK);
 		if (o->is_left)
 			l->items[kept++] = *o;

@@ -17,5 +17,5 @@ void left_out_begin(struct left_out *l);
 MUST_CHECK int left_out_add(struct left_out *l, const char *tenant,
                             const char *service, const char *type);
 /* Reports services that are left out now, and those that no longer are. */
-void left_out_end(struct left_out *l, struct windows *w);
+void left_out_end(struct left_out *l, struct watches *w);
 void left_out_done(struct left_out *l);

@@ -27,7 +27,7 @@ void
 periodic_rest(const struct periodics *t, struct periodic *v)
 {
 	if (v->id[0] && !v->url &&
-	    worker_may_look(t->windows->events, v->id, NULL, NULL, 0))
+	    worker_may_look(t->watches->events, v->id, NULL, NULL, 0))
 		log_debug("%s: the opener takes no messages", v->service);
 	close_ptr(&v->fd);
 	v->state = PERIODIC_IDLE;
@@ -40,7 +40,7 @@ periodic_rest(const struct periodics *t, struct periodic *v)
 void
 periodic_report(struct periodics *t, struct periodic *v, enum capture_error e)
 {
-	windows_report(t->windows,
+	watches_report(t->watches,
 	               &(struct continuous_problem){.tenant = v->tenant,
 	                                            .service = v->service,
 	                                            .type = (char *)v->type},
@@ -61,8 +61,8 @@ is_lasting(enum capture_error e)
 static void
 missed(const struct periodics *t, const struct periodic *v, int64_t n)
 {
-	*(v->reading < 0 ? &t->windows->counts.gaps
-	                 : &t->windows->counts.widened) += n;
+	*(v->reading < 0 ? &t->watches->counts.gaps
+	                 : &t->watches->counts.widened) += n;
 }
 
 static void
@@ -105,7 +105,7 @@ store_made(struct periodics *t, int64_t now_ns)
 		asks[n].series = v->series;
 		fds[n++] = v->fd;
 	}
-	rc = n ? windows_add(t->windows, asks, fds, n, now_ns) : 0;
+	rc = n ? watches_add(t->watches, asks, fds, n, now_ns) : 0;
 	for (size_t i = 0; i < n && !rc; i++)
 		stored(t, of[i]);
 	return rc;
@@ -142,7 +142,7 @@ static void
 first_reading(struct periodics *t, struct periodic *v, bool had)
 {
 	periodic_rest(t, v);
-	t->windows->counts.gaps += had;
+	t->watches->counts.gaps += had;
 	periodic_report(t, v, CAPTURE_OK);
 }
 
@@ -241,10 +241,10 @@ look(struct periodics *t, struct periodic *v, const struct targets *targets,
 	fds[0] = v->fd;
 
 	if (!rc)
-		rc = worker_may_look(t->windows->events, v->id, now.pids,
+		rc = worker_may_look(t->watches->events, v->id, now.pids,
 		                     now.starts, now.n);
 	if (!rc && v->java)
-		rc = worker_may(t->windows->events, WORKER_MAY_ASK,
+		rc = worker_may(t->watches->events, WORKER_MAY_ASK,
 		                m.duration_ms, now.pids, now.starts, now.n);
 	if (!rc && v->keep)
 		rc = periodic_keep(t, v, targets);
@@ -398,7 +398,7 @@ due(struct periodics *t, int64_t now_ns)
 static void
 begin_due(struct periodics *t, const struct targets *targets, int64_t now_ns)
 {
-	size_t most = (size_t)t->windows->conf->continuous_at_once;
+	size_t most = (size_t)t->watches->conf->continuous_at_once;
 	struct periodic *v;
 
 	while (t->runs->n < t->runs->max &&
@@ -431,11 +431,11 @@ void
 periodics_step(struct periodics *t, const struct targets *targets,
                int64_t now_ns)
 {
-	t->windows->others_rc = store_made(t, now_ns);
+	t->watches->others_rc = store_made(t, now_ns);
 	if (t->runs->analyser < 0)
 		return;
 	go_on(t, now_ns);
-	if (t->windows->state != CONTINUOUS_HOST_RUNNING && !t->ends)
+	if (t->watches->state != CONTINUOUS_HOST_RUNNING && !t->ends)
 		return;
 	periodics_keep(t, targets, now_ns);
 	begin_due(t, targets, now_ns);
@@ -444,7 +444,7 @@ periodics_step(struct periodics *t, const struct targets *targets,
 void
 periodics_wind_up(struct periodics *t, int64_t now_ns)
 {
-	bool last = t->windows->state == CONTINUOUS_HOST_RUNNING;
+	bool last = t->watches->state == CONTINUOUS_HOST_RUNNING;
 
 	t->ends = true;
 	for (size_t i = 0; i < t->n; i++)

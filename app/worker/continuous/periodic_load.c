@@ -70,9 +70,9 @@ is_ours(const struct periodics *t, const struct service *s)
 {
 	CLEANUP_FREE char *host = NULL;
 
-	return !worker_for(t->windows->store, s->tenant, s->name, s->host,
+	return !worker_for(t->watches->store, s->tenant, s->name, s->host,
 	                   &host) &&
-	       !strcmp(host, t->windows->host);
+	       !strcmp(host, t->watches->host);
 }
 
 /* Returns what to make the program count, if its service allows that. */
@@ -91,7 +91,7 @@ fill(struct periodics *t, const struct targets *targets,
      const struct service *s, size_t type, const char *url,
      struct periodic *out)
 {
-	const struct conf *conf = t->windows->conf;
+	const struct conf *conf = t->watches->conf;
 	struct periodic v = NO_PERIODIC, *old;
 
 	*out = NO_PERIODIC;
@@ -124,7 +124,7 @@ fill(struct periodics *t, const struct targets *targets,
 	if (!v.keep)
 		periodic_keep_end(t, &v);
 	*out = v;
-	return windows_series(t->windows, targets, s, v.type, out->series);
+	return watches_series(t->watches, targets, s, v.type, out->series);
 }
 
 static int
@@ -135,7 +135,7 @@ add(struct periodics *t, const struct targets *targets, const struct service *s,
 	enum source source = source_of(s, name);
 	const char *url = source == SOURCE_ENDPOINT ? s->pprof_url : NULL;
 
-	if (!source || (!url && (windows_ways(service_ways_kind(s), name) ||
+	if (!source || (!url && (watches_ways(service_ways_kind(s), name) ||
 	                         !targets_find(targets, s->tenant, s->name))))
 		return 0; /* sampled instead, reported by the API, or on
 		             another host */
@@ -151,14 +151,14 @@ add_row(struct periodics *t, const struct targets *targets,
         const struct continuous *c, struct periodic *items, size_t *n)
 {
 	CLEANUP_SERVICE struct service s = {0};
-	int rc = c->enabled ? service_get(t->windows->store, c->tenant,
+	int rc = c->enabled ? service_get(t->watches->store, c->tenant,
 	                                  c->service, &s)
 	                    : -ENOENT;
 
 	if (rc)
 		return rc == -ENOENT ? 0 : rc;
 	for (size_t i = 0; i < profile_ntypes && !rc; i++)
-		if (windows_wants(c, profile_types[i].name))
+		if (watches_wants(c, profile_types[i].name))
 			rc = add(t, targets, &s, i, items, n);
 	return rc;
 }
@@ -169,7 +169,7 @@ periodics_load(struct periodics *t, const struct targets *targets)
 	CLEANUP_CONTINUOUS_LIST struct continuous_list l = {0};
 	struct periodic *items = calloc(PERIODICS_MAX, sizeof(*items));
 	size_t n = 0;
-	int rc = items ? continuous_list(t->windows->store, "", &l) : -ENOMEM;
+	int rc = items ? continuous_list(t->watches->store, "", &l) : -ENOMEM;
 
 	left_out_begin(&t->left);
 	for (size_t i = 0; i < l.n && !rc; i++)
@@ -184,8 +184,8 @@ periodics_load(struct periodics *t, const struct targets *targets)
 	t->items = items;
 	t->n = n;
 	if (!rc)
-		left_out_end(&t->left, t->windows);
-	t->windows->others = n;
-	t->windows->others_left_out = t->left.n;
+		left_out_end(&t->left, t->watches);
+	t->watches->others = n;
+	t->watches->others_left_out = t->left.n;
 	return rc;
 }

@@ -28,7 +28,7 @@ periodic_forget_old(struct periodics *t, struct periodic *v, int64_t now_ns)
 
 	if (v->reading < 0 || age <= PERIODICS_RETRY_NS + 2 * v->period_ns)
 		return;
-	t->windows->counts.gaps += age / v->period_ns;
+	t->watches->counts.gaps += age / v->period_ns;
 	periodic_forget(v);
 }
 
@@ -105,14 +105,14 @@ periodic_keep(struct periodics *t, struct periodic *v,
 	targets_followed(targets, v->tenant, v->service, SESSION_ALL_ORDINALS,
 	                 v->kept);
 	v->kept_what = v->keep;
-	return worker_may(t->windows->events, v->keep, KEEP_MS, v->kept->pids,
+	return worker_may(t->watches->events, v->keep, KEEP_MS, v->kept->pids,
 	                  v->kept->starts, v->kept->n);
 }
 
 void
 periodic_keep_end(struct periodics *t, struct periodic *v)
 {
-	if (v->kept && worker_may(t->windows->events, v->kept_what, 0,
+	if (v->kept && worker_may(t->watches->events, v->kept_what, 0,
 	                          v->kept->pids, v->kept->starts, v->kept->n))
 		log_debug("%s: the opener takes no messages", v->service);
 	if (v->kept) /* other services may need these processes to count */

@@ -11,7 +11,7 @@
 #define RETRY_NS (60 * NS_PER_S) /* after a refusal */
 
 struct watch *
-windows_find(struct windows *w, const char *id)
+watches_find(struct watches *w, const char *id)
 {
 	for (size_t i = 0; i < w->n; i++)
 		if (!strcmp(w->items[i].id, id))
@@ -22,7 +22,7 @@ windows_find(struct windows *w, const char *id)
 /* --- messages to the analyser --------------------------------------------- */
 
 int
-windows_send(const struct windows *w, enum msg_type type, const char *id)
+watches_send(const struct watches *w, enum msg_type type, const char *id)
 {
 	struct msg_capture m = {.type = type};
 
@@ -33,7 +33,7 @@ windows_send(const struct windows *w, enum msg_type type, const char *id)
 
 /* Grants access to a watch's processes; NULL once the watch has ended. */
 static int
-say_look(const struct windows *w, struct watch *v, const struct followed *now)
+say_look(const struct watches *w, struct watch *v, const struct followed *now)
 {
 	v->looked_at = now && now->n;
 	return worker_may_look(w->events, v->id, now ? now->pids : NULL,
@@ -41,17 +41,17 @@ say_look(const struct windows *w, struct watch *v, const struct followed *now)
 }
 
 void
-windows_unwatch(const struct windows *w, struct watch *v)
+watches_unwatch(const struct watches *w, struct watch *v)
 {
 	if (v->looked_at && say_look(w, v, NULL))
 		log_debug("%s: the opener takes no messages", v->service);
-	if (v->stamp && windows_send(w, MSG_STOP, v->id))
+	if (v->stamp && watches_send(w, MSG_STOP, v->id))
 		log_debug("%s: nobody to stop", v->id);
 	v->stamp = 0;
 }
 
 static void
-watch(const struct windows *w, struct watch *v, const struct followed *now)
+watch(const struct watches *w, struct watch *v, const struct followed *now)
 {
 	int rc = say_look(w, v, now);
 	struct msg_start m = {.type = MSG_WATCH,
@@ -85,7 +85,7 @@ log_left(struct watch *v, const struct followed *now)
 }
 
 void
-windows_follow(const struct windows *w, struct watch *v,
+watches_follow(const struct watches *w, struct watch *v,
                const struct targets *targets, int64_t now_ns)
 {
 	struct following f = {v->tenant, v->service, v->id,
@@ -111,7 +111,7 @@ windows_follow(const struct windows *w, struct watch *v,
 /* --- its state in the store ----------------------------------------------- */
 
 void
-windows_report(struct windows *w, const struct continuous_problem *p,
+watches_report(struct watches *w, const struct continuous_problem *p,
                enum capture_error *reported, enum capture_error e)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
@@ -137,9 +137,9 @@ windows_report(struct windows *w, const struct continuous_problem *p,
 }
 
 void
-windows_report_watch(struct windows *w, struct watch *v, enum capture_error e)
+watches_report_watch(struct watches *w, struct watch *v, enum capture_error e)
 {
-	windows_report(w,
+	watches_report(w,
 	               &(struct continuous_problem){.tenant = v->tenant,
 	                                            .service = v->service,
 	                                            .type = (char *)v->type},
@@ -147,15 +147,15 @@ windows_report_watch(struct windows *w, struct watch *v, enum capture_error e)
 }
 
 bool
-windows_failed(struct windows *w, const struct msg_done *m, int64_t now_ns)
+watches_failed(struct watches *w, const struct msg_done *m, int64_t now_ns)
 {
-	struct watch *v = windows_find(w, m->id);
+	struct watch *v = watches_find(w, m->id);
 
 	if (!v)
 		return false;
 	if (m->error != CAPTURE_NO_PROCESS) { /* normal when the service does
 		                                 not run */
-		windows_report_watch(w, v,
+		watches_report_watch(w, v,
 		                     m->error < CAPTURE_ERRORS
 		                             ? m->error
 		                             : CAPTURE_INTERNAL);

@@ -13,7 +13,7 @@
 #define OVERDUE_NS (60 * NS_PER_S) /* wait for the answer to a cut */
 
 void
-windows_describe(const struct windows *w, struct continuous_host *out)
+watches_describe(const struct watches *w, struct continuous_host *out)
 {
 	*out = w->counts;
 	out->state = w->state;
@@ -24,7 +24,7 @@ windows_describe(const struct windows *w, struct continuous_host *out)
 }
 
 void
-windows_analyser(struct windows *w, int socket)
+watches_analyser(struct watches *w, int socket)
 {
 	w->analyser = socket;
 	w->cut_ns = 0;
@@ -35,7 +35,7 @@ windows_analyser(struct windows *w, int socket)
 /* --- time ----------------------------------------------------------------- */
 
 static bool
-is_full(const struct windows *w)
+is_full(const struct watches *w)
 {
 	struct statvfs v;
 
@@ -47,7 +47,7 @@ is_full(const struct windows *w)
 /* Stops sampling while the disk is nearly full, and counts the windows that are
  * missed. */
 static void
-refuse(struct windows *w, int64_t now_ns)
+refuse(struct watches *w, int64_t now_ns)
 {
 	if (w->state != CONTINUOUS_HOST_REFUSED) {
 		log_warn("continuous profiling rests: less than %lld bytes "
@@ -57,7 +57,7 @@ refuse(struct windows *w, int64_t now_ns)
 		w->cut_ns = 0;
 	}
 	for (size_t i = 0; i < w->n; i++)
-		windows_unwatch(w, &w->items[i]);
+		watches_unwatch(w, &w->items[i]);
 	w->state = CONTINUOUS_HOST_REFUSED;
 	if (now_ns < w->next_ns)
 		return;
@@ -67,7 +67,7 @@ refuse(struct windows *w, int64_t now_ns)
 
 /* Lets the opener ask JVMs for the names that the next windows need. */
 static void
-may_ask(const struct windows *w, const struct targets *targets)
+may_ask(const struct watches *w, const struct targets *targets)
 {
 	for (size_t i = 0; i < w->n; i++) {
 		const struct watch *v = &w->items[i];
@@ -85,14 +85,14 @@ may_ask(const struct windows *w, const struct targets *targets)
 }
 
 static void
-cut(struct windows *w, const struct targets *targets, int64_t now_ns)
+cut(struct watches *w, const struct targets *targets, int64_t now_ns)
 {
 	int64_t window_ns = w->conf->continuous_window * NS_PER_S;
 
 	if (!w->n || now_ns < w->next_ns || w->cut_ns)
 		return;
 	may_ask(w, targets);
-	if (windows_send(w, MSG_CUT, ""))
+	if (watches_send(w, MSG_CUT, ""))
 		return;
 	w->cut_ns = now_ns;
 	if (now_ns - w->next_ns > window_ns / 2)
@@ -103,23 +103,23 @@ cut(struct windows *w, const struct targets *targets, int64_t now_ns)
 }
 
 static void
-watch_all(struct windows *w, const struct targets *targets, int64_t now_ns)
+watch_all(struct watches *w, const struct targets *targets, int64_t now_ns)
 {
 	if (w->state == CONTINUOUS_HOST_IDLE ||
 	    w->state == CONTINUOUS_HOST_REFUSED)
 		w->next_ns = now_ns + w->conf->continuous_window * NS_PER_S;
 	w->state = CONTINUOUS_HOST_RUNNING;
 	for (size_t i = 0; i < w->n; i++)
-		windows_follow(w, &w->items[i], targets, now_ns);
+		watches_follow(w, &w->items[i], targets, now_ns);
 	if (w->cut_ns && now_ns - w->cut_ns > OVERDUE_NS)
 		w->cut_ns = 0;
 	cut(w, targets, now_ns);
 }
 
 void
-windows_step(struct windows *w, const struct targets *targets, int64_t now_ns)
+watches_step(struct watches *w, const struct targets *targets, int64_t now_ns)
 {
-	int rc = windows_store(w, now_ns) ?: w->others_rc;
+	int rc = watches_store(w, now_ns) ?: w->others_rc;
 
 	if (rc && w->state != CONTINUOUS_HOST_BEHIND)
 		log_warn("windows wait to be stored: %s", strerror(-rc));
@@ -134,7 +134,7 @@ windows_step(struct windows *w, const struct targets *targets, int64_t now_ns)
 }
 
 void
-windows_wind_up(struct windows *w, const struct targets *targets,
+watches_wind_up(struct watches *w, const struct targets *targets,
                 int64_t now_ns)
 {
 	if (w->state == CONTINUOUS_HOST_RUNNING) {

@@ -2,8 +2,8 @@
  * Continuous profiling on this host: one watch per service and type that is
  * sampled all the time. All watches are cut into windows and stored together.
  *
- *	continuous rows ─ windows_load ─> watches ─ WATCH ─> analyser
- *	clock ─ windows_step ─ CUT ─> analyser ─ WINDOWS ─> windows_take
+ *	continuous rows ─ watches_load ─> watches ─ WATCH ─> analyser
+ *	clock ─ watches_step ─ CUT ─> analyser ─ WINDOWS ─> watches_take
  *	    ─> segment, profile_window rows
  *
  * Windows that can't be stored are kept and tried again. No others are cut
@@ -22,7 +22,7 @@
 
 /* Share of WORKER_MAX_CAPTURES; the rest is for captures on demand and
  * periodic.h. */
-#define WINDOWS_MAX 50
+#define WATCHES_MAX 50
 
 struct watch {
 	char id[ID_MAX];
@@ -54,7 +54,7 @@ struct left_out {
 	size_t named, n; /* rows of items; number of all */
 };
 
-struct windows {
+struct watches {
 	struct store *store;
 	const struct conf *conf;
 	const char *host;
@@ -63,7 +63,7 @@ struct windows {
 	int events;                     /* socket to the opener, borrowed */
 	struct watch *items;
 	size_t n;
-	struct left_out left; /* services beyond WINDOWS_MAX */
+	struct left_out left; /* services beyond WATCHES_MAX */
 	size_t others;        /* number of other types, see periodic.h */
 	size_t others_left_out;
 	int others_rc;                 /* why the store rejected them */
@@ -75,47 +75,47 @@ struct windows {
 	int data, rows;     /* windows that wait to be stored, or -1 */
 	enum continuous_host_state state;
 };
-#define WINDOWS_INIT                                                 \
+#define WATCHES_INIT                                                 \
 	{                                                            \
 		.analyser = -1, .segment = SEGMENT_INIT, .data = -1, \
 		.rows = -1                                           \
 	}
 
-void windows_done(struct windows *w);
+void watches_done(struct watches *w);
 /* Reads what to profile. Watches that stay are not interrupted. */
-MUST_CHECK int windows_load(struct windows *w, const struct targets *targets);
+MUST_CHECK int watches_load(struct watches *w, const struct targets *targets);
 /* Sets another analyser, which knows no watch yet; -1: it is gone. */
-void windows_analyser(struct windows *w, int socket);
+void watches_analyser(struct watches *w, int socket);
 /* Sends new processes to the analyser, cuts when it is time, and stores windows
  * that wait. */
 void
-windows_step(struct windows *w, const struct targets *targets, int64_t now_ns);
+watches_step(struct watches *w, const struct targets *targets, int64_t now_ns);
 /* Takes an answer to CUT. Owns both descriptors, which may be -1. */
-void windows_take(struct windows *w, const struct msg_windows *m, int data,
+void watches_take(struct watches *w, const struct msg_windows *m, int data,
                   int rows, int64_t now_ns);
 /* Takes a DONE that names a watch; false when it does not. */
 bool
-windows_failed(struct windows *w, const struct msg_done *m, int64_t now_ns);
+watches_failed(struct watches *w, const struct msg_done *m, int64_t now_ns);
 /* Cuts for the last time; the answer has come once cut_ns is 0. */
-void windows_wind_up(struct windows *w, const struct targets *targets,
+void watches_wind_up(struct watches *w, const struct targets *targets,
                      int64_t now_ns);
 /*
  * Logs, and records in the store, that a type of a service fails with e or
  * works again, when that differs from *reported.
  *   Shape    p has tenant, service and type
  */
-void windows_report(struct windows *w, const struct continuous_problem *p,
+void watches_report(struct watches *w, const struct continuous_problem *p,
                     enum capture_error *reported, enum capture_error e);
 /* Describes the state and the counts, for the heartbeat. */
-void windows_describe(const struct windows *w, struct continuous_host *out);
+void watches_describe(const struct watches *w, struct continuous_host *out);
 
 /* --- for periodic.h ------------------------------------------------------- */
 
 /* Returns the ways to sample a type all the time for services of a kind; 0 if
  * the type is captured periodically instead. */
-uint64_t windows_ways(const char *service_kind, const char *type);
+uint64_t watches_ways(const char *service_kind, const char *type);
 /* True when c is enabled and has that type. */
-bool windows_wants(const struct continuous *c, const char *type);
+bool watches_wants(const struct continuous *c, const char *type);
 /*
  * Finds the series for new windows. Its labels are those of the service and of
  * its containers (targets.h), of which the service's own win. A new image makes
@@ -123,13 +123,13 @@ bool windows_wants(const struct continuous *c, const char *type);
  * the labels are too long for a fleet (BLOCK_LABELS_MAX), the containers' are
  * left out.
  */
-MUST_CHECK int windows_series(struct windows *w, const struct targets *targets,
+MUST_CHECK int watches_series(struct watches *w, const struct targets *targets,
                               const struct service *s, const char *type,
                               char out[static ID_MAX]);
 /*
  * Stores profiles as windows, all or none; windows of a series that was deleted
  * meanwhile are dropped.
- *   Shape    fds[i] is the profile of asks[i]; at most WINDOWS_MAX
+ *   Shape    fds[i] is the profile of asks[i]; at most WATCHES_MAX
  */
-MUST_CHECK int windows_add(struct windows *w, struct window_ask *asks,
+MUST_CHECK int watches_add(struct watches *w, struct window_ask *asks,
                            const int *fds, size_t n, int64_t now_ns);

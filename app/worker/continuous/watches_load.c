@@ -29,18 +29,18 @@ free_watches(struct watch *items, size_t n)
 }
 
 void
-windows_done(struct windows *w)
+watches_done(struct watches *w)
 {
 	free_watches(w->items, w->n);
 	left_out_done(&w->left);
 	segment_close(&w->segment);
 	close_ptr(&w->data);
 	close_ptr(&w->rows);
-	*w = (struct windows)WINDOWS_INIT;
+	*w = (struct watches)WATCHES_INIT;
 }
 
 uint64_t
-windows_ways(const char *service_kind, const char *type)
+watches_ways(const char *service_kind, const char *type)
 {
 	uint64_t set = ways_outside(service_kind, type);
 
@@ -50,7 +50,7 @@ windows_ways(const char *service_kind, const char *type)
 }
 
 bool
-windows_wants(const struct continuous *c, const char *type)
+watches_wants(const struct continuous *c, const char *type)
 {
 	CLEANUP_JSON json_t *types = json_loads(c->types, 0, NULL);
 	size_t i;
@@ -80,7 +80,7 @@ labels_of(const struct target *t, const struct service *s)
 }
 
 int
-windows_series(struct windows *w, const struct targets *targets,
+watches_series(struct watches *w, const struct targets *targets,
                const struct service *s, const char *type,
                char out[static ID_MAX])
 {
@@ -93,7 +93,7 @@ windows_series(struct windows *w, const struct targets *targets,
 }
 
 static struct watch *
-same(struct windows *w, const struct continuous *c, const struct watch *wanted)
+same(struct watches *w, const struct continuous *c, const struct watch *wanted)
 {
 	for (size_t i = 0; i < w->n; i++) {
 		struct watch *v = &w->items[i];
@@ -109,7 +109,7 @@ same(struct windows *w, const struct continuous *c, const struct watch *wanted)
 }
 
 static int
-add(struct windows *w, const struct targets *targets,
+add(struct watches *w, const struct targets *targets,
     const struct continuous *c, const struct service *s,
     const struct watch *wanted, struct watch *out)
 {
@@ -128,7 +128,7 @@ add(struct windows *w, const struct targets *targets,
 	}
 	out->java = allow_has(s, ALLOW_JAVA_PERF_MAP);
 	rc = out->tenant && out->service
-	             ? windows_series(w, targets, s, out->type, out->series)
+	             ? watches_series(w, targets, s, out->type, out->series)
 	             : -ENOMEM;
 	return rc;
 }
@@ -136,24 +136,24 @@ add(struct windows *w, const struct targets *targets,
 /* Adds a watch, unless the profiles are fetched from an endpoint, or programs
  * count the type themselves. */
 static int
-add_type(struct windows *w, const struct targets *targets,
+add_type(struct watches *w, const struct targets *targets,
          const struct continuous *c, const struct service *s, const char *type,
          struct watch *items, size_t *n)
 {
 	const struct watch wanted = {
 		.type = type,
-		.ways = windows_ways(service_ways_kind(s), type),
+		.ways = watches_ways(service_ways_kind(s), type),
 		.threads = allow_has(s, ALLOW_THREAD_NAMES)};
 
 	if (!wanted.ways || source_of(s, type) != SOURCE_OUTSIDE)
 		return 0;
-	if (*n < WINDOWS_MAX)
+	if (*n < WATCHES_MAX)
 		return add(w, targets, c, s, &wanted, &items[(*n)++]);
 	return left_out_add(&w->left, c->tenant, c->service, type);
 }
 
 static int
-add_row(struct windows *w, const struct targets *targets,
+add_row(struct watches *w, const struct targets *targets,
         const struct continuous *c, struct watch *items, size_t *n)
 {
 	CLEANUP_SERVICE struct service s = {0};
@@ -163,14 +163,14 @@ add_row(struct windows *w, const struct targets *targets,
 	if (rc)
 		return rc == -ENOENT ? 0 : rc;
 	for (size_t i = 0; i < profile_ntypes && !rc; i++)
-		if (windows_wants(c, profile_types[i].name))
+		if (watches_wants(c, profile_types[i].name))
 			rc = add_type(w, targets, c, &s, profile_types[i].name,
 			              items, n);
 	return rc;
 }
 
 static int
-add_all(struct windows *w, const struct targets *targets,
+add_all(struct watches *w, const struct targets *targets,
         const struct continuous_list *l, struct watch *items, size_t *n)
 {
 	int rc = 0;
@@ -186,10 +186,10 @@ add_all(struct windows *w, const struct targets *targets,
 }
 
 int
-windows_load(struct windows *w, const struct targets *targets)
+watches_load(struct watches *w, const struct targets *targets)
 {
 	CLEANUP_CONTINUOUS_LIST struct continuous_list l = {0};
-	struct watch *items = calloc(WINDOWS_MAX, sizeof(*items));
+	struct watch *items = calloc(WATCHES_MAX, sizeof(*items));
 	size_t n = 0;
 	int rc = items ? continuous_list(w->store, "", &l) : -ENOMEM;
 
@@ -198,8 +198,8 @@ windows_load(struct windows *w, const struct targets *targets)
 	/* the items that are left are no longer wanted */
 	for (size_t i = 0; i < w->n; i++)
 		if (w->items[i].service) {
-			windows_report_watch(w, &w->items[i], CAPTURE_OK);
-			windows_unwatch(w, &w->items[i]);
+			watches_report_watch(w, &w->items[i], CAPTURE_OK);
+			watches_unwatch(w, &w->items[i]);
 		}
 	free_watches(w->items, w->n);
 	w->items = items;

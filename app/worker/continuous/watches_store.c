@@ -19,14 +19,14 @@ struct found {
 
 /* Logs a failure once, though every step tries again. */
 static void
-say(const struct windows *w, const char *what, const char *why)
+say(const struct watches *w, const char *what, const char *why)
 {
 	if (w->state != CONTINUOUS_HOST_BEHIND)
 		log_warn("windows: %s%s", what, why);
 }
 
 static int
-read_all(const struct windows *w, int fd, char *p, int64_t n, int64_t start)
+read_all(const struct watches *w, int fd, char *p, int64_t n, int64_t start)
 {
 	ssize_t got = pread(fd, p, (size_t)n, start);
 
@@ -59,11 +59,11 @@ is_sound(const struct window_row *r, int64_t data_bytes)
 }
 
 static int
-append(struct windows *w, const struct window_row *r, struct found *out)
+append(struct watches *w, const struct window_row *r, struct found *out)
 {
 	CLEANUP_BUF struct buf bytes = BUF_INIT((size_t)WINDOW_MAX_BYTES + 1);
 	struct window_ask *ask = &out->asks[out->n];
-	struct watch *v = windows_find(w, r->id);
+	struct watch *v = watches_find(w, r->id);
 	char *p = buf_reserve(&bytes, (size_t)r->length + 1);
 	int rc;
 
@@ -75,7 +75,7 @@ append(struct windows *w, const struct window_row *r, struct found *out)
 	       : -ENOMEM;
 	if (rc)
 		return rc;
-	windows_report_watch(w, v, CAPTURE_OK);
+	watches_report_watch(w, v, CAPTURE_OK);
 	*ask = (struct window_ask){
 		.series = v->series,
 		.level = WINDOW_CAPTURED,
@@ -95,7 +95,7 @@ append(struct windows *w, const struct window_row *r, struct found *out)
 /* Reads no more rows than there can be watches, however long the analyser made
  * their file. */
 static int
-append_all(struct windows *w, struct found *out)
+append_all(struct watches *w, struct found *out)
 {
 	int64_t bytes = size_of(w->data);
 	struct window_row r;
@@ -116,7 +116,7 @@ append_all(struct windows *w, struct found *out)
 }
 
 static int
-open_segment(struct windows *w, int64_t now_ns)
+open_segment(struct watches *w, int64_t now_ns)
 {
 	struct segment g = SEGMENT_INIT;
 	int rc;
@@ -134,7 +134,7 @@ open_segment(struct windows *w, int64_t now_ns)
 }
 
 static int
-commit(struct windows *w, const struct window_ask *asks, size_t n)
+commit(struct watches *w, const struct window_ask *asks, size_t n)
 {
 	size_t stored;
 	int rc = window_commit(w->store, &w->segment, asks, n, &stored);
@@ -149,7 +149,7 @@ commit(struct windows *w, const struct window_ask *asks, size_t n)
 }
 
 static int
-append_file(struct windows *w, int fd, struct window_ask *ask)
+append_file(struct watches *w, int fd, struct window_ask *ask)
 {
 	CLEANUP_BUF struct buf bytes = BUF_INIT((size_t)WINDOW_MAX_BYTES + 1);
 	int64_t size = size_of(fd);
@@ -167,7 +167,7 @@ append_file(struct windows *w, int fd, struct window_ask *ask)
 }
 
 int
-windows_add(struct windows *w, struct window_ask *asks, const int *fds,
+watches_add(struct watches *w, struct window_ask *asks, const int *fds,
             size_t n, int64_t now_ns)
 {
 	int64_t length;
@@ -186,7 +186,7 @@ windows_add(struct windows *w, struct window_ask *asks, const int *fds,
 }
 
 int
-windows_store(struct windows *w, int64_t now_ns)
+watches_store(struct watches *w, int64_t now_ns)
 {
 	CLEANUP_FREE struct found *f = NULL;
 	int64_t length;
@@ -212,11 +212,11 @@ windows_store(struct windows *w, int64_t now_ns)
 }
 
 void
-windows_take(struct windows *w, const struct msg_windows *m, int data, int rows,
+watches_take(struct watches *w, const struct msg_windows *m, int data, int rows,
              int64_t now_ns)
 {
 	struct watch *v = memchr(m->failed, '\0', ID_MAX) && m->failed[0]
-	                          ? windows_find(w, m->failed)
+	                          ? watches_find(w, m->failed)
 	                          : NULL;
 
 	w->cut_ns = 0;
@@ -225,9 +225,9 @@ windows_take(struct windows *w, const struct msg_windows *m, int data, int rows,
 		log_warn("windows: %s%s%s", capture_error_text(m->error),
 		         v ? ": " : "", v ? v->service : "");
 	if (v && m->error == CAPTURE_FINISH_DIED) {
-		windows_unwatch(w, v); /* or it would make the others fail */
+		watches_unwatch(w, v); /* or it would make the others fail */
 		v->retry_ns = now_ns + 10 * 60 * NS_PER_S;
-		windows_report_watch(w, v, m->error);
+		watches_report_watch(w, v, m->error);
 	}
 	if (w->rows >= 0 || data < 0 || rows < 0) {
 		close_ptr(&data);
@@ -236,6 +236,6 @@ windows_take(struct windows *w, const struct msg_windows *m, int data, int rows,
 	}
 	w->data = data;
 	w->rows = rows;
-	if (windows_store(w, now_ns))
+	if (watches_store(w, now_ns))
 		log_warn("windows wait to be stored");
 }

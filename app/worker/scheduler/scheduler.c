@@ -46,7 +46,7 @@ share(void *arg, const char *id, const struct rollup_share *of)
 static void
 connect_parts(struct scheduler *s)
 {
-	s->runs.store = s->windows.store = s->rollup.store = &s->store;
+	s->runs.store = s->watches.store = s->rollup.store = &s->store;
 	s->selftest = (struct selftest){
 		.conf = s->conf,
 		.self = &s->self,
@@ -57,15 +57,15 @@ connect_parts(struct scheduler *s)
 		.clock_ms = *s->conf->agent_url ? &s->agent.clock_ms : NULL,
 	};
 	s->procs.host = &s->selftest.host;
-	s->runs.findings = s->windows.findings = s->selftest.findings;
+	s->runs.findings = s->watches.findings = s->selftest.findings;
 	s->runs.other = scheduler_other;
 	s->runs.other_fetched = scheduler_other_fetched;
 	s->runs.other_arg = s;
-	s->windows.conf = s->conf;
-	s->windows.events = s->runs.events = s->io.events;
+	s->watches.conf = s->conf;
+	s->watches.events = s->runs.events = s->io.events;
 	s->periodics = (struct periodics){
 		.runs = &s->runs,
-		.windows = &s->windows,
+		.watches = &s->watches,
 		.want_fetcher = scheduler_want_fetcher,
 		.stored = periodic_stored,
 		.scanned_ns = &s->scanned_ns,
@@ -73,7 +73,7 @@ connect_parts(struct scheduler *s)
 	};
 	s->rollup.asker = (struct rollup_asker){s, functions, share};
 	s->triggers = (struct triggers){
-		.windows = &s->windows,
+		.watches = &s->watches,
 		.targets = &s->targets,
 		.proc_fd = &s->procs.proc_fd,
 	};
@@ -188,7 +188,7 @@ prepare(struct scheduler *s, struct buf *why)
 	if (rc)
 		return rc;
 	quota_enforce(&s->store, s->conf);
-	s->targets.host = s->windows.host = s->self.host;
+	s->targets.host = s->watches.host = s->self.host;
 	s->webhooks.host = s->deliveries.host = s->self.host;
 	s->agent.host = s->self.host;
 	s->agent.boot_id = s->self.boot_id;
@@ -218,7 +218,7 @@ close_all(struct scheduler *s)
 	triggers_done(&s->triggers);
 	deliveries_done(&s->deliveries);
 	periodics_done(&s->periodics);
-	windows_done(&s->windows);
+	watches_done(&s->watches);
 	rollup_done(&s->rollup);
 	debuginfod_done(&s->debuginfod);
 	targets_done(&s->targets);
@@ -244,13 +244,13 @@ stop(struct scheduler *s)
 	s->stop_by_ns = clock_mono_ns() + STOP_NS;
 	runs_wind_up(&s->runs);
 	periodics_wind_up(&s->periodics, clock_mono_ns());
-	windows_wind_up(&s->windows, &s->targets, clock_mono_ns());
+	watches_wind_up(&s->watches, &s->targets, clock_mono_ns());
 }
 
 static bool
 is_over(const struct scheduler *s, int64_t now_ns)
 {
-	return s->stop_by_ns && ((!s->runs.n && !s->windows.cut_ns &&
+	return s->stop_by_ns && ((!s->runs.n && !s->watches.cut_ns &&
 	                          !periodics_wait(&s->periodics)) ||
 	                         now_ns > s->stop_by_ns);
 }
@@ -307,7 +307,7 @@ scheduler_run(const struct conf *conf, const struct worker_sockets *io)
 	                                 .groups = "/sys/fs/cgroup",
 	                                 .users = "/etc/passwd"}},
 		.targets = {.reader = {.pid_file = pid_file}},
-		.windows = WINDOWS_INIT,
+		.watches = WATCHES_INIT,
 		.rollup = ROLLUP_INIT,
 		.debuginfod = DEBUGINFOD_INIT,
 		.agent = AGENT_INIT,

@@ -56,7 +56,7 @@ scheduler_event(struct scheduler *s)
 	if (n == sizeof(m.analyser) && m.type == MSG_ANALYSER && nfds == 2) {
 		scheduler_analyser_gone(s); /* the old one, if any */
 		s->runs.analyser = fds[0];
-		windows_analyser(&s->windows, fds[0]);
+		watches_analyser(&s->watches, fds[0]);
 		rollup_analyser(&s->rollup, fds[0]);
 		s->blame_fd = fds[1];
 		return 0;
@@ -101,7 +101,7 @@ scheduler_analyser_gone(struct scheduler *s)
 	read_blame(s->blame_fd, blamed);
 	log_warn("the analyser is gone%s%s", *blamed ? ", working on " : "",
 	         blamed);
-	windows_analyser(&s->windows, -1);
+	watches_analyser(&s->watches, -1);
 	rollup_analyser(&s->rollup, -1);
 	deliveries_analyser_gone(&s->deliveries);
 	periodics_analyser_gone(&s->periodics, clock_mono_ns());
@@ -436,7 +436,7 @@ follow(struct scheduler *s, int64_t now_ns)
 	rc = targets_load(&s->targets, &s->store);
 	if (rc)
 		return rc;
-	rc = windows_load(&s->windows, &s->targets)
+	rc = watches_load(&s->watches, &s->targets)
 	             ?: periodics_load(&s->periodics, &s->targets)
 	             ?: triggers_load(&s->triggers, now_ns);
 	if (rc)
@@ -473,7 +473,7 @@ scheduler_other(void *arg, const void *m, size_t n, int fds[static 2])
 	int64_t now_ns = clock_mono_ns();
 
 	if (n == sizeof(*windows) && windows->type == MSG_WINDOWS)
-		windows_take(&s->windows, windows, TAKE_FD(fds[0]),
+		watches_take(&s->watches, windows, TAKE_FD(fds[0]),
 		             TAKE_FD(fds[1]), now_ns);
 	else if (n == sizeof(*batch) && batch->type == MSG_ROLLED)
 		rollup_take(&s->rollup, batch, TAKE_FD(fds[0]),
@@ -485,7 +485,7 @@ scheduler_other(void *arg, const void *m, size_t n, int fds[static 2])
 		debuginfod_take(&s->debuginfod, debug);
 	else if (n == sizeof(*done) && done->type == MSG_DONE &&
 	         !periodics_done_one(&s->periodics, done, fds, now_ns))
-		(void)windows_failed(&s->windows, done, now_ns);
+		(void)watches_failed(&s->watches, done, now_ns);
 }
 
 void
@@ -521,7 +521,7 @@ beat(struct scheduler *s, int64_t now_ns)
 		if (ways_exist(profile_types[i].name))
 			json_put_text(&text, NULL, profile_types[i].name);
 	json_close(&text, ']');
-	windows_describe(&s->windows, &host);
+	watches_describe(&s->watches, &host);
 	json_open(&text, "continuous", '{');
 	continuous_host_put(&host, &text);
 	json_close(&text, '}');
@@ -577,7 +577,7 @@ scheduler_step(struct scheduler *s, int64_t now_ns)
 	if (!s->stop_by_ns) {
 		report("queue", claim(s, now_ns));
 		periodics_step(&s->periodics, &s->targets, now_ns);
-		windows_step(&s->windows, &s->targets, now_ns);
+		watches_step(&s->watches, &s->targets, now_ns);
 		rollup_step(&s->rollup, now_ns, clock_wall_ms());
 		report("debug files", fetch_debug_files(s, now_ns));
 		triggers_step(&s->triggers, now_ns);

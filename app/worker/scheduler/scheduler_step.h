@@ -32,7 +32,7 @@ struct scheduler {
 	struct proc_table procs;
 	struct discover discover;
 	struct retention retention;
-	struct windows windows;
+	struct watches watches;
 	struct periodics periodics;
 	struct triggers triggers;
 	struct webhooks webhooks;

@@ -72,7 +72,7 @@ triggers_load(struct triggers *t, int64_t now_ns)
 {
 	CLEANUP_TRIGGERS struct trigger_list l = {0};
 	struct rule *items;
-	int rc = trigger_list_host(t->windows->store, t->windows->host, &l);
+	int rc = trigger_list_host(t->watches->store, t->watches->host, &l);
 
 	if (rc)
 		return rc;
@@ -97,7 +97,7 @@ fire(struct triggers *t, struct rule *r, double value,
      const struct trigger_shift *shift, int64_t now_ns)
 {
 	char session[ID_MAX];
-	int rc = trigger_fire(t->windows->store, &r->row, t->windows->host,
+	int rc = trigger_fire(t->watches->store, &r->row, t->watches->host,
 	                      value, shift, session);
 
 	if (rc == -EAGAIN) /* according to the store, the cooldown is not
@@ -129,7 +129,7 @@ judge_as(struct triggers *t, struct rule *r, double value,
 		fire(t, r, value, shift, now_ns);
 	} else if (!r->reported_ns || now_ns - r->reported_ns > TELL_NS) {
 		r->reported_ns = now_ns;
-		rc = trigger_report(t->windows->store, r->row.id, value);
+		rc = trigger_report(t->watches->store, r->row.id, value);
 	}
 	if (rc)
 		log_warn("trigger %s: %s", r->row.name, strerror(-rc));
@@ -219,7 +219,7 @@ triggers_step(struct triggers *t, int64_t now_ns)
 {
 	if (now_ns < t->next_ns)
 		return;
-	t->next_ns = now_ns + t->windows->conf->trigger_interval * NS_PER_S;
+	t->next_ns = now_ns + t->watches->conf->trigger_interval * NS_PER_S;
 	for (size_t i = 0; i < t->n; i++) {
 		struct rule *r = &t->items[i];
 
@@ -237,7 +237,7 @@ value_before(struct triggers *t, const char *series)
 	CLEANUP_WINDOWS struct window_list l = {0};
 	int64_t now = clock_wall_ms();
 
-	if (window_between(t->windows->store, series, WINDOW_CAPTURED,
+	if (window_between(t->watches->store, series, WINDOW_CAPTURED,
 	                   now - BASE_MS, now, &l) ||
 	    l.n < 2)
 		return 0;
@@ -262,7 +262,7 @@ triggers_window(struct triggers *t, const char *tenant, const char *service,
 }
 
 static const struct watch *
-watch_of(const struct windows *w, const char *series)
+watch_of(const struct watches *w, const char *series)
 {
 	for (size_t i = 0; i < w->n; i++)
 		if (!strcmp(w->items[i].series, series))
@@ -275,7 +275,7 @@ triggers_functions(const struct triggers *t, const char *series,
                    const char *names[static ROLLUP_MAX_FUNCTIONS],
                    char ids[static ROLLUP_MAX_FUNCTIONS][ID_MAX])
 {
-	const struct watch *v = watch_of(t->windows, series);
+	const struct watch *v = watch_of(t->watches, series);
 	size_t n = 0;
 
 	for (size_t i = 0; v && i < t->n && n < ROLLUP_MAX_FUNCTIONS; i++) {

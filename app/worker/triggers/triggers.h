@@ -37,7 +37,7 @@ struct rule {
 };
 
 struct triggers {
-	struct windows *windows;
+	struct watches *watches;
 	const struct targets *targets;
 	const int *proc_fd; /* directory of /proc */
 	struct rule *items;

@@ -7,7 +7,7 @@
 
 struct left {
 	struct test_store t;
-	struct windows w;
+	struct watches w;
 	struct left_out l;
 };
 static void
@@ -21,7 +21,7 @@ left_done(struct left *l)
 static void
 left_init(struct left *l)
 {
-	*l = (struct left){.t = test_store(), .w = WINDOWS_INIT};
+	*l = (struct left){.t = test_store(), .w = WATCHES_INIT};
 	l->w.store = &l->t.s;
 	l->w.host = TEST_HOST;
 }

@@ -20,7 +20,7 @@ struct rig {
 	struct test_store store;
 	struct conf conf;
 	struct runs runs;
-	struct windows windows;
+	struct watches watches;
 	struct targets targets;
 	struct periodics t;
 	int analyser, opener;
@@ -83,7 +83,7 @@ rig_init(struct rig *r, const char *types)
 	int pair[2], events[2];
 
 	*r = (struct rig){.store = test_store(),
-	                  .windows = WINDOWS_INIT,
+	                  .watches = WATCHES_INIT,
 	                  .now_ns = clock_mono_ns(),
 	                  .profile = -1,
 	                  .reading = -1};
@@ -93,19 +93,19 @@ rig_init(struct rig *r, const char *types)
 	ck_assert_int_eq(msg_pair(events), 0);
 	ck_assert_int_eq(fcntl(events[0], F_SETFL, O_NONBLOCK), 0);
 	r->opener = events[0];
-	r->windows.events = events[1];
+	r->watches.events = events[1];
 	r->analyser = pair[0];
 	r->runs = (struct runs){.store = &r->store.s,
 	                        .conf = &r->conf,
 	                        .analyser = pair[1],
 	                        .fetcher = -1,
 	                        .max = 8};
-	r->windows.store = &r->store.s;
-	r->windows.conf = &r->conf;
-	r->windows.host = r->targets.host = TEST_HOST;
-	r->windows.state = CONTINUOUS_HOST_RUNNING;
+	r->watches.store = &r->store.s;
+	r->watches.conf = &r->conf;
+	r->watches.host = r->targets.host = TEST_HOST;
+	r->watches.state = CONTINUOUS_HOST_RUNNING;
 	r->t = (struct periodics){.runs = &r->runs,
-	                          .windows = &r->windows,
+	                          .watches = &r->watches,
 	                          .scanned_ns = &r->now_ns};
 	enable(r, TEST_TENANT, types);
 }
@@ -122,9 +122,9 @@ rig_done(struct rig *r)
 {
 	forget_heard(r);
 	periodics_done(&r->t);
-	close(r->windows.events);
+	close(r->watches.events);
 	close(r->opener);
-	windows_done(&r->windows);
+	watches_done(&r->watches);
 	targets_done(&r->targets);
 	runs_done(&r->runs);
 	close(r->analyser);
@@ -223,9 +223,9 @@ reading(const struct rig *r)
 static void
 counts_are(const struct rig *r, int64_t stored, int64_t widened, int64_t gaps)
 {
-	ck_assert_int_eq(r->windows.counts.stored, stored);
-	ck_assert_int_eq(r->windows.counts.widened, widened);
-	ck_assert_int_eq(r->windows.counts.gaps, gaps);
+	ck_assert_int_eq(r->watches.counts.stored, stored);
+	ck_assert_int_eq(r->watches.counts.widened, widened);
+	ck_assert_int_eq(r->watches.counts.gaps, gaps);
 }
 
 /* Past the service's own second of the period; the first reading does not wait
@@ -324,8 +324,8 @@ TEST(turns_that_come_late_make_a_wider_window)
 	r.runs.max = 8;
 	ck_assert(turn(&r, 0));
 	ck_assert_int_eq(reading(&r), 'a');
-	ck_assert_int_eq(r.windows.counts.gaps, 0);
-	ck_assert_int_ge(r.windows.counts.widened, 3);
+	ck_assert_int_eq(r.watches.counts.gaps, 0);
+	ck_assert_int_ge(r.watches.counts.widened, 3);
 }
 END
 
@@ -349,12 +349,12 @@ TEST(an_old_reading_is_forgotten_and_told)
 
 	rig_init(&r, "[\"alloc\"]");
 	read_first(&r, 'a');
-	r.windows.state = CONTINUOUS_HOST_REFUSED; /* the disk is full */
+	r.watches.state = CONTINUOUS_HOST_REFUSED; /* the disk is full */
 	ck_assert(!turn(&r, 3600 * NS_PER_S));
-	r.windows.state = CONTINUOUS_HOST_RUNNING;
+	r.watches.state = CONTINUOUS_HOST_RUNNING;
 	ck_assert(turn(&r, 0));
 	ck_assert_int_eq(r.reading, -1);
-	ck_assert_int_ge(r.windows.counts.gaps, 60);
+	ck_assert_int_ge(r.watches.counts.gaps, 60);
 }
 END
 
@@ -427,10 +427,10 @@ TEST(all_readings_have_a_ceiling)
 			                             50;
 	ck_assert(turn(&r, 0));
 	done(&r, 0, 'b', 50);
-	ck_assert_int_eq(r.windows.counts.gaps, 0);
+	ck_assert_int_eq(r.watches.counts.gaps, 0);
 	ck_assert(turn(&r, 0));
 	done(&r, 0, 'c', 1);
-	ck_assert_int_eq(r.windows.counts.gaps, 1);
+	ck_assert_int_eq(r.watches.counts.gaps, 1);
 }
 END
 
@@ -558,7 +558,7 @@ TEST(a_worker_that_stops_reads_once_more)
 	read_first(&r, 'a');
 	periodics_wind_up(&r.t, r.now_ns);
 	ck_assert(periodics_wait(&r.t));
-	r.windows.state = CONTINUOUS_HOST_IDLE;
+	r.watches.state = CONTINUOUS_HOST_IDLE;
 	ck_assert(turn(&r, 1));
 	ck_assert_int_eq(reading(&r), 'a');
 	ck_assert(periodics_wait(&r.t));
@@ -577,7 +577,7 @@ TEST(one_that_rests_stops_at_once)
 
 	rig_init(&r, "[\"alloc\"]");
 	read_first(&r, 'a');
-	r.windows.state = CONTINUOUS_HOST_REFUSED;
+	r.watches.state = CONTINUOUS_HOST_REFUSED;
 	periodics_wind_up(&r.t, r.now_ns);
 	ck_assert(!periodics_wait(&r.t));
 	ck_assert(!turn(&r, PERIOD_NS));

@@ -13,7 +13,7 @@
 
 struct rig {
 	struct test_store store;
-	struct windows windows;
+	struct watches watches;
 	struct watch watch; /* of the first tenant */
 	struct triggers t;
 	char series[ID_MAX], own[ID_MAX], theirs[ID_MAX];
@@ -52,11 +52,11 @@ rig_init(struct rig *r, const char *kind)
 	r->watch = (struct watch){.tenant = (char *)TEST_TENANT,
 	                          .service = (char *)TEST_SERVICE};
 	memcpy(r->watch.series, r->series, sizeof(r->watch.series));
-	r->windows = (struct windows){.store = &r->store.s,
+	r->watches = (struct watches){.store = &r->store.s,
 	                              .host = TEST_HOST,
 	                              .items = &r->watch,
 	                              .n = 1};
-	r->t.windows = &r->windows;
+	r->t.watches = &r->watches;
 	ck_assert_int_eq(triggers_load(&r->t, 0), 0);
 	ck_assert_uint_eq(r->t.n, 2);
 }

@@ -11,14 +11,14 @@
 struct rig {
 	struct test_store store;
 	struct targets targets;
-	struct windows w;
+	struct watches w;
 };
 #define CLEANUP_RIG CLEANUP(rig_done)
 
 static void
 rig_done(struct rig *r)
 {
-	windows_done(&r->w);
+	watches_done(&r->w);
 	targets_done(&r->targets);
 	test_store_done(&r->store);
 }
@@ -28,7 +28,7 @@ rig_init(struct rig *r)
 {
 	*r = (struct rig){.store = test_store(),
 	                  .targets = {.host = TEST_HOST},
-	                  .w = WINDOWS_INIT};
+	                  .w = WATCHES_INIT};
 	r->w.store = &r->store.s;
 	r->w.host = TEST_HOST;
 }
@@ -41,7 +41,7 @@ enable(struct rig *r, const char *tenant)
 
 	ck_assert_int_eq(continuous_put(&r->store.s, &c), 0);
 	ck_assert_int_eq(targets_load(&r->targets, &r->store.s), 0);
-	ck_assert_int_eq(windows_load(&r->w, &r->targets), 0);
+	ck_assert_int_eq(watches_load(&r->w, &r->targets), 0);
 }
 
 static const struct watch *
@@ -89,7 +89,7 @@ TEST(no_more_windows_are_read_than_there_can_be_watches)
 			pwrite(rows, &row, sizeof(row), i * (off_t)sizeof(row)),
 			sizeof(row));
 	ck_assert_int_eq(ftruncate(rows, (off_t)1 << 40), 0);
-	windows_take(&r.w, &m, data, rows, 1);
+	watches_take(&r.w, &m, data, rows, 1);
 	ck_assert_int_eq(r.w.counts.stored, 1);
 	ck_assert_int_eq(r.w.counts.dropped, WORKER_MAX_CAPTURES - 1);
 	ck_assert_int_eq(r.w.rows, -1);
@@ -133,7 +133,7 @@ labels_with(struct rig *r, const char *first, const char *second,
 	}
 	ck_assert_int_eq(targets_match(&r->targets, &conf, &procs), 0);
 	ck_assert_int_eq(targets_load(&r->targets, &r->store.s), 0);
-	ck_assert_int_eq(windows_load(&r->w, &r->targets), 0);
+	ck_assert_int_eq(watches_load(&r->w, &r->targets), 0);
 	ck_assert_int_eq(
 		series_list(&r->store.s,
 	                    &(struct series_filter){TEST_TENANT, "", "", ""},

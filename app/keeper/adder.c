@@ -71,8 +71,7 @@ add_all(int from, int to, bool parts)
 	while (!rc)
 		rc = add_next(from, m);
 	if (rc == -ENODATA)
-		rc = parts ? merge_encode_parts(m, &sum)
-		           : merge_encode(m, &sum);
+		rc = merge_encode(m, &sum);
 	return rc ? rc : fd_write_all(to, sum.p, sum.len);
 }
 

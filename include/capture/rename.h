@@ -87,16 +87,17 @@ struct rename_files {
 struct elf_image *
 rename_open_pushed(const struct rename_files *files, const char *wanted,
                    struct rename_pushed **from);
+typedef int
+rename_function(const struct host *host, struct symbols_cache *symbols,
+                const struct rename_files *files, const struct profile *in,
+                struct profile **out, struct quality *quality);
 /*
  * As rename_by(), from the host's debug files and pushed ones.
  *
  *   Shape    in is a capture as it was stored. Its timeline refers to samples
  *            by their numbers, so each sample keeps its number
  */
-MUST_CHECK int
-rename_profile(const struct host *host, struct symbols_cache *symbols,
-               const struct rename_files *files, const struct profile *in,
-               struct profile **out, struct quality *quality);
+MUST_CHECK rename_function rename_profile;
 /*
  * Names what has no name in a profile from elsewhere, which is not trusted:
  * files are found by build-id only, among the host's debug files and those that
@@ -106,7 +107,4 @@ rename_profile(const struct host *host, struct symbols_cache *symbols,
  *
  *   Shape    in quality, frames and symbolized count the locations of stacks
  */
-MUST_CHECK int
-rename_upload(const struct host *host, struct symbols_cache *symbols,
-              const struct rename_files *files, const struct profile *in,
-              struct profile **out, struct quality *quality);
+MUST_CHECK rename_function rename_upload;

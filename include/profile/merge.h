@@ -56,14 +56,13 @@ MUST_CHECK int merge_add_packed(struct merge *m, const struct packed *k);
 MUST_CHECK int merge_add_file(struct merge *m, const void *p, size_t n,
                               size_t max_raw, struct buf *why);
 /* From now on, remembers the values of files that are added, for
- * merge_encode_parts(). A counted file without its base is then one more part,
- * made of samples of the last file that was not counted, which includes it. */
+ * merge_encode(). A counted file without its base is then one more part, made
+ * of samples of the last file that was not counted, which includes it. */
 void merge_keep_parts(struct merge *m);
-/* Appends the merged profile, and each file that was added as counts of its
- * stacks, as a bundle (base/counted.h); as merge_encode(). */
-MUST_CHECK int merge_encode_parts(const struct merge *m, struct buf *out);
-/* Appends the merged profile as a packed file. Errors are those of
- * packed_encode(), and -ENODATA if nothing was added. */
+/* Appends the merged profile as a packed file; after merge_keep_parts(), as a
+ * bundle with each file that was added, as counts of its stacks
+ * (base/counted.h). Errors are those of packed_encode(), and -ENODATA if nothing
+ * was added. */
 MUST_CHECK int merge_encode(const struct merge *m, struct buf *out);
 /*
  * Returns the merged profile; m can only be freed afterwards.

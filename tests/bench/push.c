@@ -309,9 +309,7 @@ sum_group(void *arg, size_t group, struct buf *out)
 		             ?: merge_add_file(m, bytes.p, bytes.len, MAX_BYTES,
 		                               &why);
 	}
-	if (rc)
-		return rc;
-	return g->has_parts ? merge_encode_parts(m, out) : merge_encode(m, out);
+	return rc ? rc : merge_encode(m, out);
 }
 
 /* Makes all rollups, as a worker does. */

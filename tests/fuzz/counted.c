@@ -82,8 +82,8 @@ keep(const struct buf *base, const struct buf *counts, struct buf *why)
 	assert(!merge_add_file(m, base->p, base->len, MAX_BYTES, why));
 	if (merge_add_file(m, counts->p, counts->len, MAX_BYTES, why))
 		return;
-	assert(!merge_encode_parts(m, &out) &&
-	       !bundle_read(out.p, out.len, &parts) && parts.n == 2);
+	assert(!merge_encode(m, &out) && !bundle_read(out.p, out.len, &parts) &&
+	       parts.n == 2);
 	length = bundle_length(&parts, 1);
 	buf_add(&again, out.p + parts.bytes - length, length);
 	buf_add(&again, out.p, parts.base);

@@ -1,17 +1,14 @@
 #include "lib/gateway.h"
 
 #include "base/file.h"
+#include "lib/listener.h"
 
-#include <arpa/inet.h>
 #include <ctype.h>
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <glob.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -103,7 +100,7 @@ send_reply(int fd, const struct client_reply *r)
 }
 
 static void
-hand_over(int fd, const char *pool)
+hand_over(void *pool, int fd)
 {
 	CLEANUP_BUF struct buf in = BUF_INIT(MAX_REQUEST);
 	CLEANUP_REPLY struct client_reply r = {0};
@@ -133,43 +130,13 @@ hand_over(int fd, const char *pool)
 	send_reply(fd, &r);
 }
 
-static void
-serve(int listener, const char *pool)
-{
-	signal(SIGCHLD, SIG_IGN);
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	for (;;) {
-		int fd = accept(listener, NULL, NULL);
-
-		if (fd < 0)
-			_exit(1);
-		if (fork() == 0) {
-			prctl(PR_SET_PDEATHSIG, SIGKILL);
-			hand_over(fd, pool);
-			shutdown(fd, SHUT_RDWR);
-			_exit(0);
-		}
-		close(fd);
-	}
-}
-
 struct gateway
 gateway_start(struct test_api *a)
 {
-	struct sockaddr_in at = {.sin_family = AF_INET,
-	                         .sin_addr = {htonl(INADDR_LOOPBACK)}};
 	struct gateway g = {.api = a};
-	socklen_t len = sizeof(at);
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int fd = listener_open(&g.port);
 
-	ck_assert_int_eq(bind(fd, (struct sockaddr *)&at, len), 0);
-	ck_assert_int_eq(listen(fd, 16), 0);
-	ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&at, &len), 0);
-	g.port = ntohs(at.sin_port);
-	g.pid = fork();
-	ck_assert_int_ge(g.pid, 0);
-	if (g.pid == 0)
-		serve(fd, a->socket);
+	g.pid = listener_serve(fd, hand_over, a->socket);
 	close(fd);
 	return g;
 }

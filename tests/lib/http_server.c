@@ -1,14 +1,11 @@
 #include "lib/http_server.h"
 
+#include "lib/listener.h"
 #include "lib/test.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -46,22 +43,17 @@ row_for(const struct canned *rows, size_t n, const char *path)
 	return NULL;
 }
 
-static void
-send_all(int fd, const char *p, size_t n)
-{
-	while (n) {
-		ssize_t sent = send(fd, p, n, MSG_NOSIGNAL);
-
-		if (sent <= 0)
-			return;
-		p += sent;
-		n -= (size_t)sent;
-	}
-}
+/* What a server answers, and where it reports requests. */
+struct serving {
+	const struct canned *rows;
+	size_t n;
+	int asked;
+};
 
 static void
-answer(int fd, int asked, const struct canned *rows, size_t n)
+answer(void *arg, int fd)
 {
+	const struct serving *s = arg;
 	char text[MAX_REQUEST], rest;
 	const struct canned *row;
 	char *path;
@@ -69,58 +61,28 @@ answer(int fd, int asked, const struct canned *rows, size_t n)
 	if (!read_request(fd, text) || !(path = strchr(text, ' ')))
 		return;
 	path++;
-	dprintf(asked, "%.*s\n", (int)strcspn(path, " "), path);
-	row = row_for(rows, n, path);
+	dprintf(s->asked, "%.*s\n", (int)strcspn(path, " "), path);
+	row = row_for(s->rows, s->n, path);
 	if (!row)
 		return;
-	send_all(fd, row->bytes, row->n ? row->n : strlen(row->bytes));
+	listener_send(fd, row->bytes, row->n ? row->n : strlen(row->bytes));
 	if (!row->hangs)
 		return;
 	while (read(fd, &rest, 1) > 0)
 		;
-	dprintf(asked, "gone\n");
-}
-
-static void
-serve(int listener, int asked, const struct canned *rows, size_t n)
-{
-	signal(SIGCHLD, SIG_IGN);
-	for (;;) {
-		int fd = accept(listener, NULL, NULL);
-
-		if (fd < 0)
-			_exit(1);
-		if (fork() == 0) {
-			prctl(PR_SET_PDEATHSIG, SIGKILL);
-			answer(fd, asked, rows, n);
-			shutdown(fd, SHUT_RDWR);
-			_exit(0);
-		}
-		close(fd);
-	}
+	dprintf(s->asked, "gone\n");
 }
 
 void
 http_server_start(struct http_server *s, const struct canned *rows, size_t n)
 {
-	struct sockaddr_in a = {.sin_family = AF_INET,
-	                        .sin_addr = {htonl(INADDR_LOOPBACK)}};
-	socklen_t len = sizeof(a);
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), pipes[2];
+	struct serving serving = {rows, n, -1};
+	int fd = listener_open(&s->port), pipes[2];
 
-	ck_assert_int_eq(bind(fd, (struct sockaddr *)&a, len), 0);
-	ck_assert_int_eq(listen(fd, 16), 0);
-	ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&a, &len), 0);
 	ck_assert_int_eq(pipe2(pipes, O_CLOEXEC), 0);
-	s->port = ntohs(a.sin_port);
 	s->asked = pipes[0];
-	s->pid = fork();
-	ck_assert_int_ge(s->pid, 0);
-	if (s->pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		close(pipes[0]);
-		serve(fd, pipes[1], rows, n);
-	}
+	serving.asked = pipes[1];
+	s->pid = listener_serve(fd, answer, &serving);
 	close(fd);
 	close(pipes[1]);
 }

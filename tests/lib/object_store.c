@@ -1,13 +1,12 @@
 #include "lib/object_store.h"
 
 #include "base/clock.h"
+#include "lib/listener.h"
 #include "lib/sigv4.h"
 #include "lib/test.h"
 
-#include <arpa/inet.h>
 #include <ctype.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -139,19 +138,6 @@ parse(struct connection *c)
 	return true;
 }
 
-static void
-send_all(int fd, const char *p, size_t n)
-{
-	while (n) {
-		ssize_t sent = send(fd, p, n, MSG_NOSIGNAL);
-
-		if (sent <= 0)
-			return;
-		p += sent;
-		n -= (size_t)sent;
-	}
-}
-
 /* Reads head and body; returns false at the end of the connection. */
 static bool
 receive(struct connection *c)
@@ -180,7 +166,7 @@ receive(struct connection *c)
 	if (length > BODY_MAX)
 		return false;
 	if (sigv4_header(&c->r, "expect"))
-		send_all(c->fd, "HTTP/1.1 100 Continue\r\n\r\n", 25);
+		listener_send(c->fd, "HTTP/1.1 100 Continue\r\n\r\n", 25);
 	while (have < length) {
 		ssize_t got = read(c->fd, c->body + have, length - have);
 
@@ -210,7 +196,7 @@ answer(struct connection *c, const char *status, const char *more,
 	         "HTTP/1.1 %s\r\nDate: %s\r\nContent-Length: %zu\r\n%s\r\n",
 	         status, date, n, more);
 	buf_add(&out, p, c->o->mood == OBJECTS_STALL ? n / 2 : n);
-	send_all(c->fd, out.p, out.len);
+	listener_send(c->fd, out.p, out.len);
 }
 
 static void
@@ -317,7 +303,7 @@ flood(struct connection *c)
 				   "Content-Length: 999999999999\r\n\r\n";
 	char block[4096] = {0};
 
-	send_all(c->fd, head, sizeof(head) - 1);
+	listener_send(c->fd, head, sizeof(head) - 1);
 	while (send(c->fd, block, sizeof(block), MSG_NOSIGNAL) > 0)
 		;
 }
@@ -347,7 +333,7 @@ misbehave(struct connection *c)
 		flood(c);
 		return true;
 	case OBJECTS_BABBLE:
-		send_all(c->fd, "hello\r\n\r\n", 9);
+		listener_send(c->fd, "hello\r\n\r\n", 9);
 		shutdown(c->fd, SHUT_RDWR);
 		return true;
 	default:
@@ -441,19 +427,11 @@ struct objects *
 objects_start(void)
 {
 	struct objects *o = calloc(1, sizeof(*o));
-	struct sockaddr_in a = {.sin_family = AF_INET,
-	                        .sin_addr = {htonl(INADDR_LOOPBACK)}};
-	socklen_t len = sizeof(a);
 	pthread_t thread;
 
 	pthread_mutex_init(&o->lock, NULL);
 	o->refs = 2;
-	o->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	ck_assert_int_eq(bind(o->listener, (struct sockaddr *)&a, len), 0);
-	ck_assert_int_eq(listen(o->listener, 16), 0);
-	ck_assert_int_eq(getsockname(o->listener, (struct sockaddr *)&a, &len),
-	                 0);
-	o->port = ntohs(a.sin_port);
+	o->listener = listener_open(&o->port);
 	ck_assert_int_eq(pthread_create(&thread, NULL, run, o), 0);
 	pthread_detach(thread);
 	return o;

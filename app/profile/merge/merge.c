@@ -661,14 +661,6 @@ merge_add_file(struct merge *m, const void *p, size_t n, size_t max_raw,
 	return rc ? rc : merge_add_packed(m, &made);
 }
 
-int
-merge_encode(const struct merge *m, struct buf *out)
-{
-	const struct packed k = {m->p, m->nodes.items, m->nodes.n};
-
-	return m->begun ? packed_encode(&k, out) : -ENODATA;
-}
-
 void
 merge_keep_parts(struct merge *m)
 {
@@ -676,18 +668,21 @@ merge_keep_parts(struct merge *m)
 }
 
 int
-merge_encode_parts(const struct merge *m, struct buf *out)
+merge_encode(const struct merge *m, struct buf *out)
 {
 	const struct packed k = {m->p, m->nodes.items, m->nodes.n};
 	uint32_t at = 0;
 
+	if (!m->begun)
+		return -ENODATA;
+	if (!m->keeps)
+		return packed_encode(&k, out);
 	for (uint32_t i = 0; i < m->nparts; i++) {
 		m->parts[i].rows = m->kept.rows + at;
 		m->parts[i].values = m->kept.values + (size_t)at * m->p->ntypes;
 		at += m->parts[i].n;
 	}
-	return m->begun ? packed_encode_parts(&k, m->parts, m->nparts, out)
-	                : -ENODATA;
+	return packed_encode_parts(&k, m->parts, m->nparts, out);
 }
 
 /* The stacks may take what the rows leave of max_bytes. */

@@ -219,21 +219,31 @@ note_pushed(const struct rename_files *f, struct analyser_made *out)
 	}
 }
 
-enum capture_error
-analyser_rename(const struct analyser *a, const struct analyser_job *job,
-                const struct host *host, struct analyser_made *out,
-                int *sys_error)
+/* Names the stored profile of a job by one of the functions of
+ * capture/rename.h. */
+static enum capture_error
+name_stored(rename_function *name, const struct analyser *a,
+            const struct analyser_job *job, const struct host *host,
+            struct analyser_made *out, int *sys_error)
 {
 	CLEANUP_PROFILE struct profile *in = NULL;
 	const struct rename_files files = files_of(job);
 	int rc = read_stored(job, &in);
 
 	if (!rc)
-		rc = rename_profile(host, a->symbols, &files, in, &out->profile,
-		                    &out->quality);
+		rc = name(host, a->symbols, &files, in, &out->profile,
+		          &out->quality);
 	note_pushed(&files, out);
 	*sys_error = rc;
 	return rc ? CAPTURE_INTERNAL : CAPTURE_OK;
+}
+
+enum capture_error
+analyser_rename(const struct analyser *a, const struct analyser_job *job,
+                const struct host *host, struct analyser_made *out,
+                int *sys_error)
+{
+	return name_stored(rename_profile, a, job, host, out, sys_error);
 }
 
 enum capture_error
@@ -241,16 +251,7 @@ analyser_name_upload(const struct analyser *a, const struct analyser_job *job,
                      const struct host *host, struct analyser_made *out,
                      int *sys_error)
 {
-	CLEANUP_PROFILE struct profile *in = NULL;
-	const struct rename_files files = files_of(job);
-	int rc = read_stored(job, &in);
-
-	if (!rc)
-		rc = rename_upload(host, a->symbols, &files, in, &out->profile,
-		                   &out->quality);
-	note_pushed(&files, out);
-	*sys_error = rc;
-	return rc ? CAPTURE_INTERNAL : CAPTURE_OK;
+	return name_stored(rename_upload, a, job, host, out, sys_error);
 }
 
 static void

@@ -120,7 +120,7 @@ sum_group(struct input *in, uint32_t group, bool parts, struct buf *out,
 	if (!rc)
 		rc = add_group(in, group, m, &functions);
 	if (!rc)
-		rc = parts ? merge_encode_parts(m, out) : merge_encode(m, out);
+		rc = merge_encode(m, out);
 	return rc ? rc : shares_of(m, &functions, shares);
 }
 

@@ -389,17 +389,27 @@ give_own(struct opener *o, int32_t pid, int root, const char *path,
 	return rc ? rc : give_file(o, pid, fd, out);
 }
 
+/* Opens the root of a process, whose files have its number there in their
+ * names. */
+static int
+open_inner_root(int32_t pid, int *root, int32_t *inner)
+{
+	CLEANUP_FD int fd = open_root(pid);
+	int rc = fd == -ENOENT ? -ESRCH : fd < 0 ? fd : inner_pid(pid, inner);
+
+	if (!rc)
+		*root = TAKE_FD(fd);
+	return rc;
+}
+
 int
 open_perfmap(struct opener *o, const struct host_ask *ask, struct answer *out)
 {
-	CLEANUP_FD int root = open_root(ask->pid);
+	CLEANUP_FD int root = -1;
 	char path[64];
 	int32_t inner;
-	int rc;
+	int rc = open_inner_root(ask->pid, &root, &inner);
 
-	if (root < 0)
-		return root == -ENOENT ? -ESRCH : root;
-	rc = inner_pid(ask->pid, &inner);
 	if (rc)
 		return rc;
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", inner);
@@ -412,15 +422,12 @@ int
 open_jitdump(struct opener *o, const struct host_ask *ask, struct answer *out)
 {
 	static const char magic[4] = {'D', 'T', 'i', 'J'};
-	CLEANUP_FD int root = open_root(ask->pid);
+	CLEANUP_FD int root = -1;
 	const char *name = strrchr(ask->path, '/');
 	char want[64], start[sizeof(magic)];
 	int32_t inner;
-	int rc;
+	int rc = open_inner_root(ask->pid, &root, &inner);
 
-	if (root < 0)
-		return root == -ENOENT ? -ESRCH : root;
-	rc = inner_pid(ask->pid, &inner);
 	if (rc)
 		return rc;
 	snprintf(want, sizeof(want), "/jit-%d.dump", inner);

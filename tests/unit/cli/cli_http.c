@@ -2,10 +2,10 @@
  * while the call waits. */
 #include "base/file.h"
 #include "cli/http.h"
+#include "lib/listener.h"
 #include "lib/test.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -29,19 +29,12 @@ server_done(struct server *s)
 static void
 server_start(struct server *s)
 {
-	struct sockaddr_in at = {.sin_family = AF_INET,
-	                         .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	socklen_t len = sizeof(at);
+	uint16_t port;
 
 	*s = (struct server){.talks = -1};
-	s->listens =
-		socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	ck_assert_int_eq(bind(s->listens, (struct sockaddr *)&at, len), 0);
-	ck_assert_int_eq(listen(s->listens, 1), 0);
-	ck_assert_int_eq(getsockname(s->listens, (struct sockaddr *)&at, &len),
-	                 0);
-	snprintf(s->url, sizeof(s->url), "http://127.0.0.1:%u/",
-	         ntohs(at.sin_port));
+	s->listens = listener_open(&port);
+	ck_assert_int_eq(fcntl(s->listens, F_SETFL, O_NONBLOCK), 0);
+	snprintf(s->url, sizeof(s->url), "http://127.0.0.1:%u/", port);
 }
 
 /* Reads what has arrived, and answers once the request is complete. */

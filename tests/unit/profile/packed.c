@@ -311,7 +311,7 @@ put_counted_file(struct buf *out, size_t *counts)
 	merge_keep_parts(m);
 	ck_assert_int_eq(merge_add(m, a), 0);
 	ck_assert_int_eq(merge_add(m, b), 0);
-	ck_assert_int_eq(merge_encode_parts(m, &bundle), 0);
+	ck_assert_int_eq(merge_encode(m, &bundle), 0);
 	ck_assert_int_eq(bundle_read(bundle.p, bundle.len, &parts), 0);
 	ck_assert_uint_eq(parts.n, 2);
 	*counts = bundle_length(&parts, 1);

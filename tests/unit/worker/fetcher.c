@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "lib/http_server.h"
+#include "lib/listener.h"
 #include "lib/test.h"
 
 #include <arpa/inet.h>
@@ -374,21 +375,15 @@ TEST(a_server_is_offered_the_version_of_http_that_answers_are_read_in)
 	NEEDS_SANDBOX();
 	static const char both[] = "\2h2\10http/1.1"; /* of RFC 7301 */
 	CLEANUP_RIG struct rig r = rig("");
-	CLEANUP_FD int server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	uint16_t port;
+	CLEANUP_FD int server = listener_open(&port);
 	CLEANUP_FD int client = -1;
-	struct sockaddr_in to = {.sin_family = AF_INET,
-	                         .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	socklen_t size = sizeof(to);
 	struct fetch_ask ask = ask_for(&r, "");
 	struct fetch_answer answer;
 	char hello[4096];
 	ssize_t n;
 
-	ck_assert_int_eq(bind(server, (void *)&to, size), 0);
-	ck_assert_int_eq(listen(server, 1), 0);
-	ck_assert_int_eq(getsockname(server, (void *)&to, &size), 0);
-	snprintf(ask.url, sizeof(ask.url), "https://127.0.0.1:%d/",
-	         ntohs(to.sin_port));
+	snprintf(ask.url, sizeof(ask.url), "https://127.0.0.1:%u/", port);
 	ck_assert_int_eq(msg_send(r.socket, &ask, sizeof(ask), NULL, 0), 0);
 	client = accept(server, NULL, NULL);
 	n = read(client, hello, sizeof(hello));

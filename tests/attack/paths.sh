@@ -21,8 +21,8 @@ e2e_start
 mkdir "$tmp/guest" "$tmp/host"
 install -m 755 "$B/targets/shares" "$tmp/host/shares"
 install -m 755 "$B/targets/shares" "$tmp/guest/own"
-background host "$tmp/host/shares" 900 1
-background guest "$tmp/guest/own" 900 1
+background host "$tmp/host/shares" 900 1 20
+background guest "$tmp/guest/own" 900 1 20
 host=$(<"$STATE/pid/host") guest=$(<"$STATE/pid/guest")
 key=$(stoker_cli --json token create guest --role admin --tenant guest \
   --config "$STATE/stoker.conf" | jq -r .key)

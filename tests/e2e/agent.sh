@@ -67,7 +67,7 @@ check nothing_of_a_capture_is_left_on_the_host wait_for 10 empty
 # shares the centre's store names what it names.
 gcc -O2 -g -fomit-frame-pointer -Wl,--build-id -o "$STATE/bare.whole" tests/targets/shares.c -lpthread
 strip -o "$STATE/bin/bare" "$STATE/bare.whole"
-background bare "$STATE/bin/bare" 600 2
+background bare "$STATE/bin/bare" 600 2 20
 stoker_cli service add bare --exe "$STATE/bin/bare" >/dev/null
 check a_program_without_symbols_is_seen_on_its_hosts wait_for 20 runs_on bare a
 take() { api POST $P/start -H 'Content-Type: application/json' \

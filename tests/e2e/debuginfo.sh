@@ -23,8 +23,8 @@ state_of() { files | jq -r --arg id "$1" '.[] | select(.buildId == $id) | .state
 
 background bare "$bare" 600 2
 service bare "$bare" || exit 1
-old=$(start bare 1)
-finished "$old" >/dev/null
+rest bare
+old=$(wake bare 1)
 api GET "$P/$old/flamegraph?format=pprof" >"$STATE/bare.pb"
 api GET "$P/$old/flamegraph?format=otlp" >"$STATE/bare.otlp"
 now=$(date +%s)
@@ -49,8 +49,7 @@ check names_from_a_pushed_file_keep_every_sample equal "$(total pushed)" "$befor
 check a_pushed_file_names_an_earlier_capture wait_for 30 has_name "$old"
 check a_capture_is_named_on_demand stoker_cli symbolize "$old"
 check a_capture_that_is_named_again_keeps_its_names has_name "$old"
-new=$(start bare 1)
-finished "$new" >/dev/null
+new=$(wake bare 1)
 check a_later_capture_is_named_when_it_is_finished wait_for 30 has_name "$new"
 check a_named_capture_reports_its_names \
   [ "$(api GET "$P/$new" | jq '.quality.framesNamed * 5 > .quality.frames * 4')" = true ]

@@ -63,17 +63,15 @@ other=$(<"$tmp/nginx.pid")
 folded() { api GET "$P/$1/flamegraph?format=folded"; }
 samples() { folded "$1" | awk '{n += $NF} END {print n + 0}'; }
 has_name() { folded "$1" | grep -q 'share_half '; }
-run() { # name: the id of a capture of it
-  local id
-  id=$(start "$1" 1) && finished "$id" >/dev/null && echo "$id"
-}
+run() { wake "$1" 1; } # name
 asked() { grep -c "GET /$1/buildid/${id[$2]}/debuginfo" "$tmp/access.log"; }
 cached() { echo "$STATE/data/debuginfod/${id[$1]}.debug"; }
 kept() { [ -s "$(cached "$1")" ]; }
 denied() { [ -f "$(cached "$1")" ] && [ ! -s "$(cached "$1")" ]; }
 for name in good wrong big page absent; do
-  background "$name" "$STATE/bin/$name" 100 2
+  background "$name" "$STATE/bin/$name" 1000 2
   service "$name" "$STATE/bin/$name" || exit 1
+  rest "$name"
 done
 
 # --- a server that has it
@@ -112,8 +110,9 @@ check nothing_unfinished_stays_behind [ -z "$(ls -A "$STATE/data/debuginfod" | g
 begin_anew() { # name
   process_stop worker
   worker_start
-  background "$1" "$STATE/bin/$1" 100 2
+  background "$1" "$STATE/bin/$1" 1000 2
   service "$1" "$STATE/bin/$1" || exit 1
+  rest "$1"
 }
 begin_anew moved
 run moved >/dev/null

@@ -22,7 +22,7 @@ target() { # name, command...: $pid, of a process that is ready
 
 with=() # what the worker runs below
 capture() { # name, arguments: $tmp/NAME.txt and .folded
-  "${with[@]}" "$worker" --once "$pid" --seconds 3 --rate 999 --out "$tmp/$1.pb.gz" \
+  "${with[@]}" "$worker" --once "$pid" --seconds 2 --rate 1499 --out "$tmp/$1.pb.gz" \
     "${@:2}" >"$tmp/$1.txt" 2>&1 || { cat "$tmp/$1.txt"; return 1; }
   "$B/tests/tools/folded" "$tmp/$1.pb.gz" >"$tmp/$1.folded"
   awk -v name="$1" '$1 == "samplesKept" { kept = $2 } $1 == "stacksComplete" { whole = $2 }
@@ -98,7 +98,7 @@ python() { # name, command...
   local name=$1 all='share_60|share_30|share_10'
   shift
   target "$name" "$@" "$targets/shares.py" 120
-  check "$name.is_captured" capture "$name" --seconds 2
+  check "$name.is_captured" capture "$name"
   kill "$pid"
   check "$name.functions_have_true_shares" share "$name" share_60 60 "$all"
   check "$name.small_functions_have_true_shares" share "$name" share_10 10 "$all"
@@ -345,8 +345,8 @@ fi
 php() { # name, command...
   local name=$1 all='[^;]*share_[136]0' sixty ten
   shift
-  target "$name" "$@" "$targets/shares.php" 9
-  check "$name.is_captured" capture "$name" --seconds 6
+  target "$name" "$@" "$targets/shares.php" 7
+  check "$name.is_captured" capture "$name" --seconds 3 --rate 1999
   check "$name.stacks_are_whole" complete "$name"
   check "$name.functions_call_one_another" \
     under "$name" 'zend_execute;{main};Shop.work;Shop.Cart::share_60;Shop.spin[; ]' 50
@@ -390,7 +390,7 @@ P
   for ((i = 0; i < 50; i++)); do grep -q ready "$tmp/fastcgi.txt" && break; sleep 0.1; done
   check php_fpm.answers cat "$tmp/fastcgi.txt"
   pid=$(echo "$master" $(pgrep -P "$master") | tr ' ' ,)
-  check php_fpm.is_captured capture php_fpm --seconds 5
+  check php_fpm.is_captured capture php_fpm --seconds 3 --rate 1999
   check php_fpm.requests_have_their_functions \
     under php_fpm 'php_execute_script[^;]*;([^;]*;)*{main};Page::render;busy[; ]' 50
   check php_fpm.next_to_nothing_is_missed next_to_nothing php_fpm
@@ -446,7 +446,7 @@ done
 perls() { # name, command...
   local name=$1 all='Shop::Cart::share_60|main::__ANON__.shares.pl:4[0-9].|main::share_10' sixty ten
   shift
-  target "$name" "$@" "$targets/shares.pl" 5
+  target "$name" "$@" "$targets/shares.pl" 4
   check "$name.is_captured" capture "$name"
   check "$name.stacks_are_whole" almost_whole "$name"
   check "$name.subs_call_one_another" \
@@ -461,7 +461,7 @@ perls() { # name, command...
   check "$name.subs_have_true_shares" share "$name" Shop::Cart::share_60 "$(awk "BEGIN { print 100 * $sixty }")" "$all"
   check "$name.small_subs_have_true_shares" share "$name" main::share_10 "$(awk "BEGIN { print 100 * $ten }")" "$all"
   target "calls-$name" "$@" "$targets/calls.pl" 20
-  check "$name.is_captured_in_calls_from_c" capture "calls-$name" --seconds 2
+  check "$name.is_captured_in_calls_from_c" capture "calls-$name"
   check "$name.c_calls_subs_in_every_way" under "calls-$name" "$all_calls;main::spin[; ]" 10
   check "$name.next_to_nothing_is_missed_there" next_to_nothing "calls-$name"
   done_with
@@ -469,7 +469,7 @@ perls() { # name, command...
 if [ -x /usr/bin/perl ] && [[ $(/usr/bin/perl -v) == *v5.36* ]]; then
   perls perl5.36 /usr/bin/perl
   target perl_threads /usr/bin/perl "$targets/shares.pl" 30 2
-  check perl_threads.are_captured capture perl_threads --seconds 2
+  check perl_threads.are_captured capture perl_threads
   check perl_threads.have_their_subs \
     under perl_threads 'start_thread;([^;]*;)*Perl_call_sv;main::work;Shop::Cart::share_60;Shop::spin[; ]' 5
   check perl_threads.next_to_nothing_is_missed next_to_nothing perl_threads
@@ -545,7 +545,7 @@ lua() { # name, command...
   local name=$1 all='share_60|share_30|share_10'
   shift
   target "$name" "$@" "$targets/shares.lua" 60 $states
-  check "$name.is_captured" capture "$name" --seconds 2
+  check "$name.is_captured" capture "$name"
   check "$name.stacks_are_whole" almost_whole "$name"
   check "$name.functions_have_true_shares" share "$name" share_60 60 "$all"
   check "$name.small_functions_have_true_shares" share "$name" share_10 10 "$all"

@@ -27,7 +27,8 @@ check a_program_is_known_by_a_link_to_it wait_for 10 matches linked "[$one]"
 ln -sfn two "$tmp/current"
 background two "$tmp/current" 1000
 two=$(<"$STATE/pid/two")
-background awk awk 'BEGIN { while ((getline line < "/dev/zero") >= 0) ; }'
+mkfifo "$tmp/never"
+background awk awk 1 "$tmp/never"
 stoker_cli service add awk --exe /usr/bin/awk >/dev/null
 # Scripts that run beside this one use awk as well.
 among() { pids "$1" | jq -e --argjson pid "$2" 'index($pid)'; }
@@ -53,7 +54,6 @@ check a_host_without_a_worker_finds_nothing equal "$(found '{"host":"nowhere"}')
 
 # --- a command line, which commands that pass it to stoker contain, too ----------
 cp "$tmp/one" "$tmp/mark-$$"
-mkfifo "$tmp/never"
 background marked "$tmp/mark-$$" 1000
 background teller bash -c "true stoker service add marked --cmdline mark-$$; read -r <$tmp/never"
 stoker_cli service add marked --cmdline "mark-$$" >/dev/null

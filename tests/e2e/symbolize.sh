@@ -30,10 +30,10 @@ blob() {
 }
 lines() { "$B/tests/tools/timeline" "$(blob "$1" timeline)" "$(blob "$1" pprof)"; }
 
-background bare "$bare" 60 2
+background bare "$bare" 600 2
 service bare "$bare" || exit 1
-old=$(start bare 2)
-finished "$old" >/dev/null
+rest bare
+old=$(wake bare 2)
 before=$(samples "$old") frames=$(quality "$old" frames) named=$(quality "$old" framesNamed)
 check a_stripped_program_has_no_names [ "$(folded "$old" | grep -c 'share_half')" = 0 ]
 api GET "$P/$old/flamegraph?format=pprof" >"$STATE/bare.pb"
@@ -123,8 +123,7 @@ check a_request_that_was_never_made_is_404 \
 # If the worker is killed meanwhile, either the old profile or the new one is
 # left.
 for round in 1 2 3; do
-  id2=$(start bare 1)
-  finished "$id2" >/dev/null
+  id2=$(wake bare 1)
   n=$(samples "$id2")
   api POST "$P/$id2/symbolize" >/dev/null
   kill -KILL "$(<"$STATE/pid/worker")"

@@ -76,6 +76,18 @@ start() { # service, seconds, type (cpu)
     jq -r '.id // error'
 }
 
+# Stops a program of background(), which is seen, between its captures: one that
+# computes all the time takes a CPU from other tests.
+rest() { kill -STOP "$(<"$STATE/pid/$1")"; } # name
+# Captures a service whose program of that name rests, and prints the id.
+wake() { # name, seconds
+  local id
+  kill -CONT "$(<"$STATE/pid/$1")"
+  id=$(start "$1" "$2") && finished "$id" >/dev/null
+  rest "$1"
+  echo "$id"
+}
+
 # The ids of the programs that the worker has in the kernel.
 programs() {
   local parts child

@@ -75,7 +75,7 @@ static const struct {
 static const struct {
 	const char *name, *word, *doc;
 } values[] = {
-#define PROFILE_TYPE(name, sample, unit, count, kind, values, doc) \
+#define PROFILE_TYPE(name, sample, unit, count, kind, values, doc, ...) \
 	{"TYPE", #name, doc}, {"TYPE,...", #name, doc},
 #include "types.def"
 #undef PROFILE_TYPE

@@ -24,6 +24,7 @@ struct type {
 	const char *values;        /* of a profile: "sample/unit sample/unit" */
 	bool gauge;                /* averaged over a range, never summed */
 	const char *doc;
+	const char *cost; /* "CPU time": what a function costs, in a text */
 };
 
 extern const struct type profile_types[];

@@ -85,34 +85,21 @@ source_close(struct recorder *c, struct source *source)
 	free(source);
 }
 
-/* Finds the kind of sampler for a type; -EINVAL: the type is not sampled. */
-static int
-kind_of(enum profile_type_id type, enum sampler_kind *out)
-{
-	switch (type) {
-	case TYPE_cpu:
-		*out = SAMPLER_CLOCK;
-		return 0;
-	case TYPE_block:
-	case TYPE_mutex:
-		*out = SAMPLER_WAITS;
-		return 0;
-	case TYPE_io:
-		*out = SAMPLER_CALLS;
-		return 0;
-	case TYPE_alloc:
-		*out = SAMPLER_ALLOCS;
-		return 0;
-	case TYPE_memory:
-		*out = SAMPLER_INUSE;
-		return 0;
-	case TYPE_goroutine:
-	case TYPE_wall:
-	case TYPES:
-		break;
-	}
-	return -EINVAL;
-}
+#define ANY_CLASS UINT32_MAX
+
+/* How types are sampled; a type without a row is not. classes: bits of enum
+ * emit_class, the events that a capture of the type counts. */
+static const struct sampled {
+	enum sampler_kind kind;
+	uint32_t classes;
+} sampled[TYPES] = {
+	[TYPE_cpu] = {SAMPLER_CLOCK, ANY_CLASS},
+	[TYPE_memory] = {SAMPLER_INUSE, ANY_CLASS},
+	[TYPE_alloc] = {SAMPLER_ALLOCS, ANY_CLASS},
+	[TYPE_block] = {SAMPLER_WAITS, ANY_CLASS},
+	[TYPE_mutex] = {SAMPLER_WAITS, 1U << EMIT_LOCK | 1U << EMIT_FUTEX},
+	[TYPE_io] = {SAMPLER_CALLS, 1U << EMIT_IO},
+};
 
 #define LOW_RATE_NS ((uint64_t)5 * NS_PER_MS) /* between samples */
 
@@ -176,11 +163,9 @@ source_of(struct recorder *c, uint64_t period_ns, const struct capture_ask *ask,
           struct source **out)
 {
 	struct source **unused = NULL;
-	enum sampler_kind kind;
-	int rc = kind_of(ask->type, &kind);
+	enum sampler_kind kind = sampled[ask->type].kind;
+	int rc;
 
-	if (rc)
-		return rc;
 	for (unsigned i = 0; i < CAPTURES_MAX_SAMPLERS; i++) {
 		if (!c->sources[i]) {
 			unused = &c->sources[i];
@@ -254,13 +239,17 @@ capture_new(struct recorder *all, const struct capture_ask *ask,
             struct capture **out)
 {
 	CLEANUP(capture_free_ptr) struct capture *c = calloc(1, sizeof(*c));
-	bool clock = ask->type == TYPE_cpu;
+	const struct sampled *by = &sampled[ask->type];
+	bool clock = by->kind == SAMPLER_CLOCK;
 	uint64_t period = clock ? rate_period_ns(ask->rate) : RINGS_NS;
 	int rc;
 
 	if (!c)
 		return -ENOMEM;
+	if (!by->classes)
+		return -EINVAL;
 	c->slot = ask->slot;
+	c->classes = by->classes;
 	c->began = BUF_INIT(CAPTURE_MAX_BEGAN);
 	c->type = ask->type;
 	c->titles = ask->titles;
@@ -270,7 +259,7 @@ capture_new(struct recorder *all, const struct capture_ask *ask,
 		c->quality.run_rate = rate_millihertz(period);
 	}
 	rc = trie_init(&c->trie, all->conf.max_nodes);
-	if (!rc && c->type == TYPE_memory) {
+	if (!rc && by->kind == SAMPLER_INUSE) {
 		c->rows = calloc(INUSE_ROWS, sizeof(*c->rows));
 		rc = c->rows ? 0 : -ENOMEM;
 	}

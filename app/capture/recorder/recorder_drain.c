@@ -117,22 +117,7 @@ wants(const struct capture *c, const struct record *r)
 {
 	const struct emit_event *e = r->sample.emitted;
 
-	switch (c->type) {
-	case TYPE_cpu:
-	case TYPE_block:
-	case TYPE_alloc:
-	case TYPE_memory:
-		return true;
-	case TYPE_mutex:
-		return e->class == EMIT_LOCK || e->class == EMIT_FUTEX;
-	case TYPE_io:
-		return e->class == EMIT_IO;
-	case TYPE_goroutine:
-	case TYPE_wall:
-	case TYPES:
-		break;
-	}
-	return false;
+	return !e || c->classes & 1U << e->class;
 }
 
 /* Counts the bounds of what a sample stands for. */

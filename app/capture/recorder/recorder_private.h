@@ -64,6 +64,7 @@ struct row {
 struct capture {
 	uint32_t slot;
 	enum profile_type_id type;
+	uint32_t classes; /* bits of enum emit_class: events it counts */
 	enum titles titles;
 	bool threads; /* as in struct capture_ask */
 	struct source *source;

@@ -365,7 +365,7 @@ add_header(struct finisher *f, uint64_t duration_ns)
 
 	if (!rc)
 		rc = type_period(type, p);
-	p->period = f->capture->type == TYPE_cpu
+	p->period = f->capture->source->kind == SAMPLER_CLOCK
 	                    ? (int64_t)f->capture->source->period_ns
 	                    : 1;
 	p->time_ns = f->capture->start_ms * NS_PER_MS;

@@ -19,26 +19,7 @@
 const char *
 story_cost(const char *type)
 {
-	switch (type_id(type_find(type))) {
-	case TYPE_cpu:
-		return "CPU time";
-	case TYPE_memory:
-		return "memory in use";
-	case TYPE_alloc:
-		return "allocated memory";
-	case TYPE_block:
-		return "time blocked";
-	case TYPE_mutex:
-		return "time waiting for locks";
-	case TYPE_io:
-		return "time waiting for files, sockets and disks";
-	case TYPE_goroutine:
-		return "goroutines or threads";
-	case TYPE_wall:
-	case TYPES:
-		break;
-	}
-	return "elapsed time";
+	return type_find(type)->cost;
 }
 
 void
@@ -237,8 +218,7 @@ put_found(struct story *s, const struct hottest *h)
 	buf_puts(&s->found, "- ");
 	put_name(h, f->name, &s->found);
 	buf_addf(&s->found, " has %.1f %% of the %s%s.\n",
-	         percent(h, asked ? f->total : f->self),
-	         story_cost(h->type->name),
+	         percent(h, asked ? f->total : f->self), h->type->cost,
 	         asked ? ", with what it calls" : " in itself");
 }
 
@@ -247,7 +227,7 @@ write_section(struct story *s, struct hottest *h)
 {
 	struct buf *out = &s->details;
 
-	buf_addf(out, "\n%s (", story_cost(h->type->name));
+	buf_addf(out, "\n%s (", h->type->cost);
 	material_name(h->m, out);
 	buf_puts(out, "): ");
 	put_whole(h, out);
@@ -284,8 +264,7 @@ find_near(struct story *s, struct hottest *h, struct hot_ask *ask,
 	}
 	buf_puts(&s->found, "- No function is called ");
 	quote_name(&s->found, ask->function);
-	buf_addf(&s->found, " in the profiles of %s (",
-	         story_cost(h->type->name));
+	buf_addf(&s->found, " in the profiles of %s (", h->type->cost);
 	material_name(h->m, &s->found);
 	buf_puts(&s->found, near.len ? "). Similar names: " : ").");
 	for (at = near.len ? near.p : NULL; at && *at; at = next) {

@@ -26,5 +26,5 @@ MUST_CHECK int story_goroutines(struct story *s, const struct material *m);
 
 /* Adds what is left out of a range, if anything, to what is not known. */
 void story_put_lost(struct story *s, const struct range *r);
-/* Appends what a type counts: "CPU time". */
+/* Returns what a type, which types.def has, counts: "CPU time". */
 const char *story_cost(const char *type);

@@ -3,27 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A new row of types.def does not compile without two more macros here. */
-#define NAME_cpu         "process_cpu"
-#define PERIOD_cpu       "cpu:nanoseconds"
-#define NAME_memory      "memory"
-#define PERIOD_memory    "space:bytes"
-#define NAME_alloc       "memory"
-#define PERIOD_alloc     "space:bytes"
-#define NAME_block       "block"
-#define PERIOD_block     "contentions:count"
-#define NAME_mutex       "mutex"
-#define PERIOD_mutex     "contentions:count"
-#define NAME_io          "io"
-#define PERIOD_io        "operations:count"
-#define NAME_goroutine   "goroutine"
-#define PERIOD_goroutine "goroutine:count"
-#define NAME_wall        "wall"
-#define PERIOD_wall      "wall:nanoseconds"
-
 static const char *const ids[TYPES] = {
-#define PROFILE_TYPE(name, sample, unit, ...) \
-	NAME_##name ":" sample ":" unit ":" PERIOD_##name,
+#define PROFILE_TYPE(name, sample, unit, count, kind, values, doc, cost, \
+                     pyroscope, period)                                  \
+	pyroscope ":" sample ":" unit ":" period,
 #include "types.def"
 #undef PROFILE_TYPE
 };

@@ -9,8 +9,8 @@
 enum { COUNTER, GAUGE };
 
 const struct type profile_types[] = {
-#define PROFILE_TYPE(name, sample, unit, count, kind, values, doc) \
-	{#name, sample, unit, count, values, kind == GAUGE, doc},
+#define PROFILE_TYPE(name, sample, unit, count, kind, values, doc, cost, ...) \
+	{#name, sample, unit, count, values, kind == GAUGE, doc, cost},
 #include "types.def"
 #undef PROFILE_TYPE
 };

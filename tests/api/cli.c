@@ -209,9 +209,9 @@ TEST(triggers_keys_and_quotas_are_managed)
 	         "windows.\n"
 	         "baselines             0   2000  Baselines. Each keeps its "
 	         "session, and up to 256 KiB of functions.\n"
-	         "kept_replies          0  10000  Replies kept for a day "
-	         "because their request had an Idempotency-Key; a reply has at "
-	         "most 64 KiB.\n"
+	         "kept_replies          0  10000  Replies kept because "
+	         "their request had an Idempotency-Key; a reply has at most 64 "
+	         "KiB.\n"
 	         "captures_per_hour     0         Captures of the last hour, "
 	         "including those that triggers started and those deleted "
 	         "since.\n"},

@@ -19,7 +19,6 @@
 MUST_CHECK int pid_file_open(const char *path, int *out);
 /* Empties and closes the file; does nothing for -1. */
 void pid_file_close(int *fd);
-#define CLEANUP_PID_FILE CLEANUP(pid_file_close)
 /* Appends the path of the file for a service that has none yet. Prints an error
  * and returns an exit status if there is no place for it. */
 MUST_CHECK int pid_file_path(const char *service, struct buf *out);

@@ -27,7 +27,6 @@ enum quality_hidden {
 #define QUALITY_HIDDEN(of, text) QUALITY_HIDDEN_##of,
 #include "capture/host/quality.def"
 #undef QUALITY_HIDDEN
-	QUALITY_HIDDENS
 };
 #define QUALITY_MAX_BREAKS 4 /* modules that a report names */
 

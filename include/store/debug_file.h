@@ -16,10 +16,9 @@
 
 #include "store/blob.h"
 
-#define DEBUG_FILE_PREFIX  "dbg-"
-#define DEBUG_FILE_ID_MAX  200 /* characters of an identifier */
-#define DEBUG_FILE_REFUSED "refused"
-#define DEBUG_FILE_WANTED  62 /* build-ids of a session that are kept */
+#define DEBUG_FILE_PREFIX "dbg-"
+#define DEBUG_FILE_ID_MAX 200 /* characters of an identifier */
+#define DEBUG_FILE_WANTED 62  /* build-ids of a session that are kept */
 
 #define DEBUG_FILE_SESSIONS 1000
 

@@ -112,7 +112,6 @@ struct listed_sessions {
 	size_t n;
 };
 void listed_sessions_done(struct listed_sessions *l);
-#define CLEANUP_LISTED_SESSIONS CLEANUP(listed_sessions_done)
 /* Lists sessions of a service that have a listing, the newest first: a few. */
 MUST_CHECK int session_listed(struct store *s, const char *tenant,
                               const char *service, struct listed_sessions *out);

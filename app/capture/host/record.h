@@ -17,9 +17,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define RECORD_MAX_CHAIN 127 /* kernel.perf_event_max_stack */
-#define RECORD_BUILD_ID  20
-#define RECORD_REGS      33 /* indexed as in asm/perf_regs.h */
+#define RECORD_BUILD_ID 20
+#define RECORD_REGS     33 /* indexed as in asm/perf_regs.h */
 
 enum record_kind {
 	RECORD_OTHER,

@@ -11,8 +11,6 @@
 
 #include <errno.h>
 
-#define MAX_PC 64 /* bytes of a PcDesc */
-
 /* Finds the scope at an address: that of the next row of the table. 0: none. */
 static uint32_t
 find_scope(const struct hotspot *h, const struct hotspot_blob *b, uint64_t pc,

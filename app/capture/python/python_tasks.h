@@ -19,12 +19,11 @@
 
 #include "capture/interp/walk.h"
 
-#define PYTHON_MAX_LOOPS  16 /* threads that run tasks at one moment */
-#define PYTHON_MAX_TASKS  16 /* of one chain */
-#define PYTHON_CALLBACKS  3  /* of one task that are looked at */
-#define PYTHON_MAX_CELLS  8  /* of a callback's closure */
-#define PYTHON_FIRST_TASK 8  /* minor versions whose tasks are known */
-#define PYTHON_LAST_TASK  14
+#define PYTHON_MAX_LOOPS 16 /* threads that run tasks at one moment */
+#define PYTHON_MAX_TASKS 16 /* of one chain */
+#define PYTHON_CALLBACKS 3  /* of one task that are looked at */
+#define PYTHON_MAX_CELLS 8  /* of a callback's closure */
+#define PYTHON_LAST_TASK 14 /* minor version: its tasks are known */
 
 #define PYTHON_FIRST_PAGE 4096 /* bytes, where nothing is */
 #define PYTHON_NOWHERE    (UINT64_C(1) << PYTHON_MINOR)

@@ -18,7 +18,6 @@ enum python_layout {
 	PYTHON_3_12, /* and 3.13 */
 	PYTHON_3_14,
 	PYTHON_3_15,
-	PYTHON_LAYOUTS
 };
 
 #define PYTHON_FRAME_BYTES 108 /* of the longest frame */

@@ -5,8 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define MAGIC    0x4a695444u
-#define NO_LINES UINT32_MAX
+#define MAGIC 0x4a695444u
 
 enum { CODE_LOAD, CODE_MOVE, CODE_DEBUG_INFO };
 

@@ -36,7 +36,6 @@ enum symbols_kind {
 	SYMBOLS_UNITS,    /* dwarf_file.h  */
 	SYMBOLS_UNIT,     /* dwarf_unit.h */
 	SYMBOLS_ANSWER,   /* symbols_answer.h */
-	SYMBOLS_KINDS
 };
 
 struct symbols_file {

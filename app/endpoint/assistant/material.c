@@ -9,9 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define HOUR_MS  (60 * 60 * MS_PER_S)
-#define LONG_MS  (30 * 24 * HOUR_MS)
-#define MAX_LINK ((size_t)2048)
+#define HOUR_MS (60 * 60 * MS_PER_S)
+#define LONG_MS (30 * 24 * HOUR_MS)
 
 void
 material_done(struct material *m)

@@ -49,7 +49,6 @@ struct pushed_list {
 	struct push_windows *windows; /* of the parts */
 	uint32_t n, part_room, window_room;
 };
-#define CLEANUP_PUSHED CLEANUP(pushed_list_done)
 void pushed_list_done(struct pushed_list *l);
 /*
  * Adds the windows of a profile, of the types that its values have by

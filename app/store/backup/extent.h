@@ -34,7 +34,6 @@ struct extent_place {
 	{                        \
 		.fds = {-1, -1}, \
 	}
-#define CLEANUP_EXTENT_PLACE CLEANUP(extent_place_close)
 
 /*
  * Opens the folders below dir_fd; creates missing ones when the place has a
@@ -50,7 +49,7 @@ void extent_path(const struct extent *e, struct buf *out);
 /* Describes the file and the error rc in *why, unless *why has a line already.
  * Returns rc. */
 int extent_explain(const struct extent_place *p, const struct extent *e, int rc,
-                struct buf *why);
+                   struct buf *why);
 /* Calls fn with each extent, profiles first, then windows by segment and
  * offset, until fn returns other than 0, which is the result. */
 MUST_CHECK int

@@ -12,7 +12,7 @@ import { useData } from './use';
 
 /* The address of "file:line", or ''. */
 export type Linked = (place: string) => string;
-export type Sourced = Service & { labels: Record<string, string> };
+type Sourced = Service & { labels: Record<string, string> };
 
 const NEWEST = 'HEAD'; /* the newest revision, at GitHub, GitLab and Gitea */
 export const noLink: Linked = () => '';
@@ -59,7 +59,7 @@ function traced({ traceLink }: Sourced, trace: string, span: string) {
 }
 
 export const TRACE = 'sample.trace_id', SPAN = 'sample.span_id';
-export type Traced = (trace: string, span?: string) => string;
+type Traced = (trace: string, span?: string) => string;
 
 /* The addresses of a service's traces; '' for no service. */
 export function useTraces(service: string): Traced {

@@ -14,7 +14,6 @@ struct pull {
 	enum pull_step step;
 	uint64_t fetch; /* id of the request; 0: none */
 	int64_t asked_ns, asked_ms;
-	int64_t took_ms;
 	bool leaks;  /* the service allows finding leaks */
 	int scratch; /* output of the second step; -1: in the first step */
 	struct msg_done first; /* result of the first step */

@@ -119,7 +119,6 @@
 #define WORKER_MAX_PIDS     1024               /* in one START */
 #define WORKER_MAX_WINDOW   ((size_t)64 << 20) /* bytes of a stored window */
 #define WORKER_MAX_PUSHED   62                 /* debug files in one message */
-#define WORKER_TOP          50                 /* entries of topFunctions */
 
 enum capture_error {
 	CAPTURE_OK,

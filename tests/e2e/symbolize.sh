@@ -33,7 +33,7 @@ lines() { "$B/tests/tools/timeline" "$(blob "$1" timeline)" "$(blob "$1" pprof)"
 background bare "$bare" 600 2
 service bare "$bare" || exit 1
 rest bare
-old=$(wake bare 2)
+old=$(wake bare 2 cpu 499)
 before=$(samples "$old") frames=$(quality "$old" frames) named=$(quality "$old" framesNamed)
 check a_stripped_program_has_no_names [ "$(folded "$old" | grep -c 'share_half')" = 0 ]
 api GET "$P/$old/flamegraph?format=pprof" >"$STATE/bare.pb"
@@ -41,7 +41,7 @@ check without_a_debug_file_nothing_changes symbolize "$old"
 check without_a_debug_file_samples_are_the_same equal "$(samples "$old")" "$before"
 check without_a_debug_file_names_are_the_same equal "$(quality "$old" framesNamed)" "$named"
 
-# The same frames as clients push them, a while ago, so that they are added up.
+# The same frames, pushed by clients for a time so long ago that they are added up.
 push() { # service, content type, path, file
   status_of POST "$3" -H "Content-Type: $2" --data-binary @"$4"
 }

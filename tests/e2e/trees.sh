@@ -275,7 +275,7 @@ kill "$(<"$tmp/child")"
 instance() { "$STATE/bin/shares" 300 3 >/dev/null & echo $! >"$tmp/changing.pid"; }
 instance
 by_pid changing "$(<"$tmp/changing.pid")"
-id=$(start changing 6)
+id=$(start changing 10)
 runs() { api GET "$P/$id" | jq -e '.phase == "capturing" and .progress > 0.1'; }
 wait_for 10 runs
 kill "$(<"$tmp/changing.pid")"
@@ -300,7 +300,7 @@ kill "$(<"$tmp/changing.pid")"
 install -m 755 "$STATE/bin/shares" "$STATE/bin/twice"
 background one "$STATE/bin/twice" 300 3 20
 service twice "$STATE/bin/twice"
-id=$(start twice 6)
+id=$(start twice 10)
 wait_for 10 runs
 background two "$STATE/bin/twice" 300 3 20
 result=$(finished "$id")

@@ -70,9 +70,9 @@ seen() { api GET "/api/v1/services/$1/processes" | jq -e '.items | length > 0'; 
 P=/api/v1/observability/profiling
 
 # Starts a capture and prints its id.
-start() { # service, seconds, type (cpu)
+start() { # service, seconds, type (cpu), samples a second
   api POST $P/start -H 'Content-Type: application/json' \
-    -d "{\"service\":\"$1\",\"profileType\":\"${3:-cpu}\",\"durationSeconds\":$2}" |
+    -d "{\"service\":\"$1\",\"profileType\":\"${3:-cpu}\",\"durationSeconds\":$2${4:+,\"sampleRate\":$4}}" |
     jq -r '.id // error'
 }
 
@@ -80,10 +80,10 @@ start() { # service, seconds, type (cpu)
 # computes all the time takes a CPU from other tests.
 rest() { kill -STOP "$(<"$STATE/pid/$1")"; } # name
 # Captures a service whose program of that name rests, and prints the id.
-wake() { # name, seconds
+wake() { # as start(); the service is called as the program
   local id
   kill -CONT "$(<"$STATE/pid/$1")"
-  id=$(start "$1" "$2") && finished "$id" >/dev/null
+  id=$(start "$@") && finished "$id" >/dev/null
   rest "$1"
   echo "$id"
 }

@@ -49,12 +49,12 @@ extern const size_t doctor_nprobes;
 void found(struct doctor *d, const char *fmt, ...) PRINTF(2, 3);
 void fix(struct doctor *d, const char *fmt, ...) PRINTF(2, 3);
 
-/* Returns by how many ms the clock here is ahead of that of who replied; 0 if
- * the reply has no time. */
+/* Returns by how many ms this clock is ahead of the server's; 0 if the reply has
+ * no time. */
 int64_t doctor_clock_ahead(const struct http_reply *r);
 
-/* Finds the process of the worker that has this store's lock, or any that may
- * have it, and its fetcher. */
+/* Finds the worker that holds the lock of this store, or else a worker that may
+ * hold it, and its fetcher. */
 void doctor_find_worker(struct doctor *d);
 /* Runs every probe into *out, a list of {check, verdict, found, fix}, and
  * adds the findings that the server publishes. */

@@ -47,8 +47,8 @@ text_at(const json_t *list, size_t i)
 	return s ? s : "";
 }
 
-/* Returns a copy of a name; of the name of a peer with a port that the kernel
- * chose, "[recvfrom socket 10.0.0.3:50560]", without the port. */
+/* Returns a copy of a name. The port of a peer, as in "[recvfrom socket
+ * 10.0.0.3:50560]", is left out if the kernel chose it. */
 static char *
 fold_peer(const char *name)
 {

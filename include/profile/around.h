@@ -23,8 +23,8 @@ void around_done(struct around *a);
 /*
  * Finds the stacks around a function in the values of a type.
  *
- *   Shape    name is that which views show (profile_frame_name()); both
- *            profiles are empty if no stack has it
+ *   Shape    name is as views show it (profile_frame_name()); both profiles
+ *            are empty if no stack has it
  *   Owns     around_done(out)
  *   Errors   -ENOMEM, -E2BIG past AROUND_MAX_FRAMES, -EOVERFLOW when a sum
  *            leaves int64; *out untouched

@@ -50,7 +50,7 @@ autofdo_add(struct autofdo *a, const struct autofdo_frame *frames, uint32_t n,
             int64_t samples, uint32_t copies, uint64_t size);
 /*
  * Appends the text; functions without samples are left out.
- *   Shape    all: samples, those that were not added included
+ *   Shape    all: number of samples, including those that were not added
  *   Errors   -ENOMEM, -E2BIG; out is poisoned
  */
 MUST_CHECK int

@@ -29,8 +29,8 @@ extern const struct kind_row kind_rows[KINDS];
  * program or library, source the path of the source file; "" if unknown.
  */
 uint32_t kinds_of(const char *function, const char *file, const char *source);
-/* True for a source file of a language whose functions an interpreter or a
- * runtime has, rather than a file that is mapped. */
+/* True for a source file in a language whose functions belong to an interpreter
+ * or a runtime, rather than to a mapped file. */
 bool kind_is_script(const char *source);
 /* Reads a list of names with ; between them. Returns 0, or -EINVAL. */
 MUST_CHECK int kinds_parse(const char *text, uint32_t *out);

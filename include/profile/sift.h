@@ -14,7 +14,7 @@
 
 /* A condition on frames that lists of names do not express. */
 struct sift_frames {
-	/* Returns the bits that a frame with a name has. */
+	/* Returns the bits of a frame by its name. */
 	uint32_t (*bits)(const void *of, const char *name);
 	const void *of;
 	uint32_t all; /* bits that a stack must have of all its frames */

@@ -76,9 +76,9 @@ peer_lines() { wc -l <"$dir/out"; }
 has_peer_lines() { [ "$(peer_lines)" -ge "$1" ]; }
 # Prints rounds per second of the program's CPU time between two of its lines.
 pace() { awk "NR == $1 { n = \$1; s = \$2 } NR == $2 { print (\$1 - n) / (\$2 - s) }" "$dir/out"; }
-# Prints the pace of a program and, of a tool, its CPU seconds, the MB that the
-# largest of its processes held, the seconds from the end of the watch to the
-# shares, and by how many points the share that is furthest off is.
+# Prints the pace of a program. If a tool watches it, also prints the tool's CPU
+# seconds, the MB that its largest process held, the seconds from the end of the
+# watch to the shares, and the largest error of a share in points.
 watched() { # program, tool|alone
   local dir pid from to began
   dir=$(mktemp -d "$peers/XXXXXX")

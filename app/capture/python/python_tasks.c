@@ -1,6 +1,6 @@
 /*
- * Finds the dictionary of running tasks, which the module _asyncio has: in the
- * dictionary of modules, that of the main interpreter.
+ * Finds the dictionary of running tasks in the module _asyncio, which is in the
+ * main interpreter's dictionary of modules.
  *
  *   Source   CPython 3.8 to 3.13: Modules/_asynciomodule.c; 3.14.10:
  *            asyncio_running_task in pycore_tstate.h

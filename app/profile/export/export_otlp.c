@@ -452,9 +452,9 @@ is_attribute(const char *key)
 	return !strcmp(key, SERVICE_NAME);
 }
 
-/* Returns the attribute that a label stands for: of several, the first one, but
- * a container is one of Kubernetes only if it has a namespace. NULL: the label
- * has the name of an attribute that has a label of its own. */
+/* Returns the first attribute that a label stands for; a container is one of
+ * Kubernetes only if it has a namespace. Returns NULL if the label has the name
+ * of an attribute for which there is another label. */
 static const char *
 attribute_of(const char *label, const json_t *labels)
 {

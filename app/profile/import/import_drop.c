@@ -94,7 +94,7 @@ translate(const char *p, struct buf *out)
 	return p && !buf_err(out);
 }
 
-/* Compiles the pattern that a string of the profile is. Returns 0 or -errno. */
+/* Compiles a pattern, which is a string of the profile. Returns 0 or -errno. */
 static int
 compile(const struct profile *p, uint32_t string, struct pattern *out)
 {

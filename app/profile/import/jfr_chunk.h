@@ -1,7 +1,7 @@
 /*
  * Chunks of Java Flight Recorder: the classes of their values, their constants
- * and their events. A recording is one chunk after another; each has all that
- * reading it takes.
+ * and their events. A recording is a sequence of chunks, each of which can be
+ * read without the others.
  *
  *	header 68 bytes, events
  *	event: SIZE TYPE FIELD...
@@ -23,16 +23,17 @@
 #define JFR_NONE UINT32_MAX
 
 /* Fields that are read; others are passed over. */
-#define JFR_FIELDS(F)                                                     \
-	F(stackTrace)                                                     \
-	F(sampledThread)                                                  \
-	F(eventThread)                                                    \
-	F(duration)                                                       \
-	F(weight) F(allocationSize) F(tlabSize) F(samples) F(failed)      \
-		F(samplingPeriod) F(truncated) F(frames) F(method)        \
-			F(lineNumber) F(type) F(name) F(string) F(osName) \
-				F(javaName) F(id) F(value) F(lostSamples) \
-					F(amount)
+#define JFR_FIELDS(F)                                                       \
+	F(stackTrace)                                                       \
+	F(sampledThread)                                                    \
+	F(eventThread)                                                      \
+	F(duration)                                                         \
+	F(weight)                                                           \
+	F(allocationSize)                                                   \
+	F(tlabSize) F(samples) F(failed) F(samplingPeriod) F(truncated)     \
+		F(frames) F(method) F(lineNumber) F(type) F(name) F(string) \
+			F(osName) F(javaName) F(id) F(value) F(lostSamples) \
+				F(amount)
 
 enum jfr_name {
 #define F(name) JFR_##name,

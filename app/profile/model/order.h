@@ -1,5 +1,5 @@
 /*
- * The order of the children of a node, which is that of their names.
+ * Orders the children of a node by name.
  */
 #pragma once
 

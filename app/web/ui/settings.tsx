@@ -201,7 +201,7 @@ function ContinuousPart({ name, isAdmin, loaded }: { name: string;
   </section>;
 }
 
-/* A value that a condition is about, in its unit. */
+/* The value of a condition, with its unit. */
 const amount = (of: Condition, v: number) => of.bytes !== undefined
   ? quantity(v, 'bytes') : Number(v.toPrecision(4)).toLocaleString('en') +
     (of.percent !== undefined ? ' %' : ' times');

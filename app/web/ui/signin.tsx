@@ -14,7 +14,7 @@ const ADVICE: Record<string, string> = {
 const advice = (e: unknown) =>
   e instanceof ApiError ? ADVICE[e.code] ?? sentence(e.message) : String(e);
 
-/* wrong: why the link that led here did not sign in. */
+/* wrong: why the sign-in link that was opened failed. */
 export function SignIn({ isOver, wrong, done }:
   { isOver: boolean; wrong: string; done: (caller: Caller) => void }) {
   const [key, setKey] = useState('');

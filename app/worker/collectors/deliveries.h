@@ -40,7 +40,7 @@ struct deliveries {
 		uint64_t bytes; /* of the request, while it is sent */
 		int reply;      /* once it is answered */
 	} items[DELIVERIES_MAX];
-	/* services whose last profile was not sent, or not wholly */
+	/* services whose last profile was not sent, or only in part */
 	struct delivery_trouble {
 		char *tenant, *service;
 		char message[320];

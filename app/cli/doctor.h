@@ -49,8 +49,8 @@ extern const size_t doctor_nprobes;
 void found(struct doctor *d, const char *fmt, ...) PRINTF(2, 3);
 void fix(struct doctor *d, const char *fmt, ...) PRINTF(2, 3);
 
-/* Returns by how many ms this clock is ahead of the server's; 0 if the reply has
- * no time. */
+/* Returns by how many ms this clock is ahead of the server's; 0 if the reply
+ * has no time. */
 int64_t doctor_clock_ahead(const struct http_reply *r);
 
 /* Finds the worker that holds the lock of this store, or else a worker that may

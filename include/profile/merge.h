@@ -61,8 +61,8 @@ MUST_CHECK int merge_add_file(struct merge *m, const void *p, size_t n,
 void merge_keep_parts(struct merge *m);
 /* Appends the merged profile as a packed file; after merge_keep_parts(), as a
  * bundle with each file that was added, as counts of its stacks
- * (base/counted.h). Errors are those of packed_encode(), and -ENODATA if nothing
- * was added. */
+ * (base/counted.h). Errors are those of packed_encode(), and -ENODATA if
+ * nothing was added. */
 MUST_CHECK int merge_encode(const struct merge *m, struct buf *out);
 /*
  * Returns the merged profile; m can only be freed afterwards.

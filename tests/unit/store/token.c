@@ -119,8 +119,8 @@ TEST(tokens_are_listed_without_their_keys)
 }
 END
 
-/* Pages are full even where keys of other tenants lie between, and the last page
- * has no cursor. */
+/* Pages are full even where keys of other tenants lie between, and the last
+ * page has no cursor. */
 TEST(a_list_tells_nothing_of_keys_of_other_tenants)
 {
 	CLEANUP_TEST_STORE struct test_store t = test_store();

@@ -398,9 +398,13 @@ struct thread_facts {
 static __always_inline bool
 find_facts(struct interp_slot *room, struct thread_facts *out)
 {
+	bool has_slot;
+
 	out->slot = find_slot(room);
 	out->at = find_context();
-	return out->slot || out->at;
+	has_slot = out->slot;
+	barrier_var(has_slot); /* clang 19 would or the pointers: refused */
+	return has_slot || out->at;
 }
 
 static __always_inline void

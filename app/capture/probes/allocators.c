@@ -328,7 +328,10 @@ allocator_find(const struct elf_image *e, struct allocator *out)
 				add(e, &f, i, &rows[r], &a);
 	}
 	a.hidden = f.hidden;
-	if (!rc && !a.n && !*a.unwatched && is_nameless(e))
+	/* Python 3.13 brings mimalloc, and uses it without the GIL only. */
+	if (!rc && !a.n && !*a.unwatched &&
+	    !(f.hidden & UINT32_C(1) << QUALITY_HIDDEN_PYTHON) &&
+	    is_nameless(e))
 		a.hidden |= ALLOCATOR_NAMELESS;
 	if (!rc && !a.n && !*a.unwatched && !a.hidden)
 		rc = -ENOENT;

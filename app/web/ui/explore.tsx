@@ -182,7 +182,7 @@ function Shown({ view, query, caller }: { view: View;
   const captures = useData('history ' + of, signal => get<{ items: Result[] }>(
     `${PROFILING}/history?${q}&limit=${LISTED}&resolution=none`, signal),
   0, q);
-  const changed = useChanges(present.at, of, trend.data);
+  const changed = useChanges(present.at, of, trend);
   useEffect(present.answered, [doc.data, doc.error, range]);
   const items = captures.data?.items ?? NONE;
   const running = useRunning(captures, query, present.next);
@@ -228,10 +228,17 @@ const hasRisen = ({ shifts }: Shifted) => (shifts.at(-1)?.factor ?? 2) > 1;
 /* The functions that changed most in a range of at most a day, those that cost
    more first, as marks that lead to a comparison of the time before with that
    after; and the first of them in words. */
-function useChanges(at: View, of: string, trend?: Trend) {
-  const { service, type, only } = at, q = asked(at);
-  const isAsked = !isOfSamples(only) && Number(at.to) - Number(at.from) <= DAY_MS;
-  const { data } = useData('changes ' + of, async signal => isAsked
+function useChanges(at: View, of: string,
+  { data: trend, isOld }: Loaded<Trend>) {
+  const { service, type, only } = at;
+  /* what was asked last; nothing where nothing was profiled */
+  const last = useRef({ of, q: '' });
+  if (last.current.of !== of) last.current = { of, q: '' };
+  if (trend && !isOld) last.current.q = !isOfSamples(only) &&
+    Number(at.to) - Number(at.from) <= DAY_MS &&
+    lineOf(trend).some(p => p.value !== null) ? asked(at) : '';
+  const { q } = last.current;
+  const { data } = useData('changes ' + of, async signal => q
     ? get<Shifts>(`${PROFILING}/history/shifts?${q}`, signal) : undefined, 0, q);
   return useMemo(() => {
     const found = [...data?.functions ?? []].sort((a, b) =>

@@ -74,6 +74,7 @@ sub work {
     my ($till) = @_;
     my $cart = Shop::Cart->new;
     while (Time::HiRes::time() < $till) {
+        Shop::spin(rand 10_000); # or the loop keeps step with the samples
         my @times = (Time::HiRes::clock());
         $cart->share_60;
         push @times, Time::HiRes::clock();

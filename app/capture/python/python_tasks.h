@@ -168,8 +168,8 @@ python_woken(const struct walk_at *w, uint32_t minor, uint64_t callback,
 	return python_word(w, task + 8) == type ? task : 0;
 }
 
-/* Returns the task that a future wakes which belongs to the same event loop as
- * another task; 0: none, or it is no such future. */
+/* Returns the task that a future wakes; 0: none, or the future does not belong
+ * to the event loop of `other`. */
 WALK uint64_t
 python_wakes(const struct walk_at *w, uint32_t minor, uint64_t future,
              uint64_t other)

@@ -18,9 +18,9 @@ struct reading {
 /* --- facts ---------------------------------------------------------------- */
 
 /*
- * The labels and annotations that are believed, by who writes them. CRI-O copies
- * annotations that the owner of a pod chose into its bundle: of these, only
- * CRI-O's own are believed, and labels, which the kubelet sets.
+ * The labels and annotations that are believed, by who writes them. CRI-O
+ * copies annotations that the owner of a pod chose into its bundle: of these,
+ * only CRI-O's own are believed, and labels, which the kubelet sets.
  */
 enum from {
 	FROM_DOCKER = 1,

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "range/shifts.h"
 
+#include <math.h>
 #include <string.h>
 
 #define SINCE_NS (3 * NS_PER_S) /* longest look */
@@ -85,19 +86,25 @@ note(struct compared *x, const struct range_shifts *s)
 static void
 note_within(struct comparison *c, const struct range_shifts *s)
 {
-	for (size_t i = 0; i < s->n && !c->shifted; i++)
+	for (size_t i = 0; i < s->n && !c->shifted; i++) {
+		const struct shifted *one = &s->items[i];
+		const size_t last = one->shifts.n - 1;
+		const struct shift *at = &one->shifts.items[last];
+
 		for (size_t k = 0; k < c->n && !c->shifted; k++) {
 			struct compare_function *f = &c->functions[k];
-			size_t last = s->items[i].shifts.n - 1;
-			const struct shift *at = &s->items[i].shifts.items[last];
 
-			if (strcmp(f->name, s->items[i].function) != 0)
+			if (strcmp(f->name, one->function) != 0)
 				continue;
 			f->since = (struct compare_since){
 				at->at_ms, at->earliest_ms, at->latest_ms};
 			c->shifted = f;
-			c->shifted_factor = range_shift_factor(&s->items[i], last);
+			c->shifted_factor =
+				one->levels[last].cost > 0
+					? range_shift_factor(one, last)
+					: INFINITY;
 		}
+	}
 }
 
 void
@@ -113,7 +120,8 @@ since_find(struct compared *x)
 	};
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
 
-	if (r.from_ms >= r.to_ms || range_shifts(&s, &why))
+	if ((within && (!c->enough || c->rough)) || r.from_ms >= r.to_ms ||
+	    range_shifts(&s, &why))
 		return;
 	if (within)
 		note_within(c, &s);

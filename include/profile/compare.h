@@ -171,7 +171,7 @@ struct comparison {
 	 * set by the caller */
 	const struct compare_function *shifted;
 	double shifted_factor; /* cost per second from then on, divided by that
-	                          before; 0 if there was none before */
+	                          before; INFINITY: there was none before */
 	bool totals;   /* functions are compared by their totals */
 	bool as_is;    /* time does not count: a gauge, or COMPARE_BY_NONE */
 	bool base_timed, now_timed; /* rates are known; a gauge's always */

@@ -186,6 +186,23 @@ TEST(a_change_within_the_comparison_is_told)
 }
 END
 
+/* A function that is only in the first part of the hour. */
+TEST(a_function_that_went_within_the_comparison_is_told)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply went = {0};
+
+	put_hour(&a, 0, NULL, 0);
+	put_changing_hour(&a, 1, NULL, -80, 8);
+	went = compare_hours(&a, "cpu", 0, 1);
+	ck_assert_msg(!strncmp(reply_text(&went, "reason"),
+	                       "work is gone since 2024-10-04 01:40:00 UTC, "
+	                       "within the comparison: ",
+	                       60),
+	              "%s", reply_text(&went, "reason"));
+}
+END
+
 #define CHECK         "/api/v1/profiling/baselines/%s/check"
 #define FROM_0        "from=2024-10-04T00:00:00Z"
 #define HOUR_0_ITSELF FROM_0 "&to=2024-10-04T01:00:00Z"

@@ -212,10 +212,10 @@ put_shifted(const struct comparison *c, struct buf *out)
 	if (!c->shifted)
 		return;
 	put_name(out, c->shifted->name);
-	if (c->shifted_factor > 0)
+	if (c->shifted_factor > 0 && isfinite(c->shifted_factor))
 		put_times(out, c->shifted_factor);
 	else
-		buf_puts(out, " is new");
+		buf_puts(out, c->shifted_factor > 0 ? " is new" : " is gone");
 	put_since(&c->shifted->since, out);
 	buf_puts(out, ", within the comparison: compare the time from then on. ");
 }

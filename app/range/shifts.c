@@ -3,6 +3,7 @@
 #include "ahead.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/rows.h"
 #include "profile/function.h"
 #include "profile/types.h"
 
@@ -44,9 +45,8 @@ struct counting {
 	size_t n;
 	struct strings *names;
 	struct row *rows; /* by name */
-	size_t nrows, nkept;
+	uint32_t nrows, nkept;
 	uint32_t named; /* of the named function */
-	double *rest; /* of functions without a row */
 	double *total; /* cost of the named function, callees included */
 };
 
@@ -56,7 +56,6 @@ counting_done(struct counting *c)
 	for (size_t i = 0; i < c->nrows; i++)
 		free(c->rows[i].cost);
 	free(c->rows);
-	free(c->rest);
 	free(c->total);
 	free(c->moments);
 	free(c->outline);
@@ -139,20 +138,9 @@ lay_out(struct counting *c)
 static int
 row_of(struct counting *c, const char *name, size_t len, uint32_t *out)
 {
-	int rc = strings_add(c->names, name, len, out);
-	struct row *more;
+	int rc = strings_add(c->names, name, len, out)
+	                 ?: ROWS_REACH(c->rows, c->nrows, *out);
 
-	if (!rc && *out >= c->nrows) {
-		size_t n = *out < SHIFTS_FUNCTIONS ? SHIFTS_FUNCTIONS
-		                                   : 2 * (size_t)*out;
-
-		more = reallocarray(c->rows, n, sizeof(*more));
-		if (!more)
-			return -ENOMEM;
-		memset(more + c->nrows, 0, (n - c->nrows) * sizeof(*more));
-		c->rows = more;
-		c->nrows = n;
-	}
 	if (rc || c->rows[*out].cost || c->nkept == SHIFTS_FUNCTIONS)
 		return rc;
 	c->rows[*out].cost = calloc(c->n, sizeof(double));
@@ -165,8 +153,10 @@ add_cost(struct counting *c, uint32_t id, size_t at, double cost)
 {
 	struct row *row = &c->rows[id];
 
-	(row->cost ?: c->rest)[at] += cost;
-	row->sum += row->cost ? cost : 0;
+	if (!row->cost)
+		return;
+	row->cost[at] += cost;
+	row->sum += cost;
 }
 
 static int
@@ -552,9 +542,8 @@ count(struct counting *c, struct buf *why)
 	if (rc)
 		return rc;
 	c->names = strings_new();
-	c->rest = calloc(c->n, sizeof(*c->rest));
 	c->total = calloc(c->n, sizeof(*c->total));
-	return c->names && c->rest && c->total ? read_parts(c, why) : -ENOMEM;
+	return c->names && c->total ? read_parts(c, why) : -ENOMEM;
 }
 
 /* Counts, and then without the parts that turned out to be lost: their time

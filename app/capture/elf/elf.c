@@ -543,13 +543,32 @@ is_power_of_2(uint32_t n)
 	return n && !(n & (n - 1));
 }
 
-/* False for a file without such a table. */
+/* Reads where a table is, and how large; false if it cannot be read. */
+static bool
+read_hashes(const struct elf_image *e, uint64_t vaddr, struct hashes *out)
+{
+	uint64_t at, left;
+	uint32_t h[4] = {0};
+
+	if (!elf_offset_of(e, vaddr, &at, &left) ||
+	    read_words(e, at, h, out->gnu ? 4 : 2))
+		return false;
+	out->nbuckets = h[0];
+	out->first = out->gnu ? h[1] : 1;
+	out->nblooms = h[2];
+	out->shift = h[3] % 32;
+	out->blooms = at + 16;
+	out->buckets = out->gnu ? out->blooms + (uint64_t)h[2] * 8 : at + 8;
+	out->chains = out->buckets + (uint64_t)h[0] * 4;
+	return true;
+}
+
+/* False for a file without a table of hashes by which to search. */
 static bool
 find_hashes(const struct elf_image *e, struct hashes *out)
 {
 	struct elf_dynamic d;
-	uint64_t gnu, sysv, at, left;
-	uint32_t h[4] = {0};
+	uint64_t gnu, sysv;
 
 	*out = (struct hashes){.symbols = elf_section_typed(e, SHT_DYNSYM)};
 	if (!out->symbols || out->symbols->link >= e->nsections)
@@ -559,17 +578,8 @@ find_hashes(const struct elf_image *e, struct hashes *out)
 	gnu = elf_dynamic_value(&d, DT_GNU_HASH);
 	sysv = elf_dynamic_value(&d, DT_HASH);
 	out->gnu = gnu;
-	if (!elf_offset_of(e, gnu ?: sysv, &at, &left) ||
-	    read_words(e, at, h, gnu ? 4 : 2))
-		return false;
-	out->nbuckets = h[0];
-	out->first = gnu ? h[1] : 1;
-	out->nblooms = h[2];
-	out->shift = h[3] % 32;
-	out->blooms = at + 16;
-	out->buckets = gnu ? out->blooms + (uint64_t)h[2] * 8 : at + 8;
-	out->chains = out->buckets + (uint64_t)h[0] * 4;
-	return (gnu || sysv) && h[0] && (!gnu || is_power_of_2(h[2]));
+	return (gnu || sysv) && read_hashes(e, gnu ?: sysv, out) &&
+	       out->nbuckets && (!gnu || is_power_of_2(out->nblooms));
 }
 
 static uint32_t
@@ -689,29 +699,22 @@ chain_end(const struct elf_image *e, uint64_t chains, uint32_t first,
 static int
 count_gnu(const struct elf_image *e, uint64_t vaddr, uint64_t *count)
 {
-	struct {
-		uint32_t nbuckets, first, bloom, shift;
-	} h;
+	struct hashes t = {.gnu = true};
 	CLEANUP_FREE void *bytes = NULL;
 	const uint32_t *buckets;
-	uint64_t at, left, words;
 	uint32_t last = 0;
 
-	if (!elf_offset_of(e, vaddr, &at, &left) ||
-	    elf_read(e, at, &h, sizeof(h)))
-		return -ENOENT;
-	words = at + sizeof(h) + (uint64_t)h.bloom * 8;
-	if (elf_copy(e, words, (uint64_t)h.nbuckets * 4,
+	if (!read_hashes(e, vaddr, &t) ||
+	    elf_copy(e, t.buckets, (uint64_t)t.nbuckets * 4,
 	             (size_t)MAX_DYNSYMS * 4, &bytes))
 		return -ENOENT;
 	buckets = bytes;
-	for (uint32_t i = 0; i < h.nbuckets; i++)
+	for (uint32_t i = 0; i < t.nbuckets; i++)
 		if (buckets[i] > last)
 			last = buckets[i];
-	if (last < h.first || !last)
+	if (last < t.first || !last)
 		return -ENOENT;
-	return chain_end(e, words + (uint64_t)h.nbuckets * 4, h.first, last,
-	                 count);
+	return chain_end(e, t.chains, t.first, last, count);
 }
 
 static int

@@ -57,16 +57,20 @@ read_names(struct range_names *n, const struct profile *p, uint32_t mapping)
 
 	struct range_module *to;
 
-	if (!n->of)
-		n->of = calloc(RANGE_NAMES_MODULES, sizeof(*n->of));
-	if (!n->of)
-		return -ENOMEM;
+	if (!n->of) {
+		int rc = debug_file_any(n->store, n->tenant, &n->has_files);
+
+		if (!rc)
+			n->of = calloc(RANGE_NAMES_MODULES, sizeof(*n->of));
+		if (!n->of)
+			return rc ?: -ENOMEM;
+	}
 	to = &n->of[mapping];
 	if (to->read)
 		return 0;
 	to->read = true;
 	return names_get(n->store, n->tenant, &place, &to->names)
-	               ?: find_file(n, p, m, to);
+	               ?: (n->has_files ? find_file(n, p, m, to) : 0);
 }
 
 static int
@@ -139,7 +143,7 @@ lines_of(void *arg, struct profile *p, uint32_t mapping, uint64_t address,
 	return of->has_file ? keep_unnamed(of, address) : 0;
 }
 
-/* Asks for names in all modules; w has room for them. */
+/* Asks for the names of frames in all modules; w has a row for each. */
 static int
 want_all(struct range_names *n, const char *service, struct names_wanted *w,
          uint32_t *frames)

@@ -16,6 +16,7 @@
 struct range_names {
 	struct store *store;
 	const char *tenant;
+	int64_t has_files; /* of debug files; set with `of` */
 	struct range_module {
 		struct names names;
 		bool read, has_file; /* has_file: the rest is set */

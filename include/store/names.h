@@ -6,8 +6,8 @@
  * Windows keep the addresses. The tenant has a row for each address that was
  * pushed without a name, or read in such a window, in modules: places of a
  * file with a build-id. A worker finds the names (worker/captures/naming.h), at
- * once or when files with these build-ids come to its host, and whoever reads
- * windows puts them in (range/names.h). So what was added up before has them,
+ * once or when files with these build-ids come to its host. They are put in
+ * when windows are read (range/names.h), so that sums made before have them,
  * too.
  *
  * Programs that are not at fixed addresses are at others in each process;

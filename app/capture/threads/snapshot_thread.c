@@ -86,8 +86,8 @@ read_polled(const struct thread_row *row, const void *stack,
 	}
 }
 
-/* Finds the first word of several, if their array is on the stack, and makes it
- * the only one. Without it the thread waits for no address.
+/* Takes the first of several words that a thread waits for, if their array is
+ * on the stack; the address is 0 if it is not.
  *   Source   linux/futex.h, struct futex_waitv */
 static void
 read_futexes(const struct thread_row *row, const void *stack,

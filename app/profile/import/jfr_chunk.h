@@ -23,17 +23,14 @@
 #define JFR_NONE UINT32_MAX
 
 /* Fields that are read; others are passed over. */
-#define JFR_FIELDS(F)                                                       \
-	F(stackTrace)                                                       \
-	F(sampledThread)                                                    \
-	F(eventThread)                                                      \
-	F(duration)                                                         \
-	F(weight)                                                           \
-	F(allocationSize)                                                   \
-	F(tlabSize) F(samples) F(failed) F(samplingPeriod) F(truncated)     \
-		F(frames) F(method) F(lineNumber) F(type) F(name) F(string) \
-			F(osName) F(javaName) F(id) F(value) F(lostSamples) \
-				F(amount)
+/* clang-format off */
+#define JFR_FIELDS(F)                                                  \
+	F(stackTrace) F(sampledThread) F(eventThread) F(duration)      \
+	F(weight) F(allocationSize) F(tlabSize) F(samples) F(failed)   \
+	F(samplingPeriod) F(truncated) F(frames) F(method)             \
+	F(lineNumber) F(type) F(name) F(string) F(osName) F(javaName)  \
+	F(id) F(value) F(lostSamples) F(amount)
+/* clang-format on */
 
 enum jfr_name {
 #define F(name) JFR_##name,

@@ -116,6 +116,21 @@ set_allow(json_t *service, const char *keys)
 	return LEAVE_OK;
 }
 
+/* Sets the functions and packages that are metrics. */
+static int
+set_metrics(json_t *service, const struct words *names)
+{
+	json_t *all = json_array();
+
+	json_object_set_new(service, "metrics", all);
+	for (size_t i = 0; i < names->n; i++)
+		if (strcmp(names->p[i], "none") != 0 &&
+		    json_array_append_new(all, json_string(names->p[i])))
+			return usage_error("--metric '%s' is not UTF-8",
+			                   names->p[i]);
+	return LEAVE_OK;
+}
+
 /* Sets the members of a service that options name. */
 static int
 service_options(const struct options *o, json_t *service)
@@ -138,6 +153,9 @@ service_options(const struct options *o, json_t *service)
 		return failed("an option is not UTF-8");
 	if (json_object_size(match))
 		json_object_set(service, "match", match);
+	rc = o->metric.n ? set_metrics(service, &o->metric) : LEAVE_OK;
+	if (rc)
+		return rc;
 	return labels_set(service, "labels", "label", &o->label);
 }
 
@@ -161,6 +179,7 @@ members_show(struct buf *out, const json_t *service, const struct screen *s)
 		{"source link", "sourceLink"},
 		{"trace link", "traceLink"},
 		{"collector", "collector"},
+		{"metrics", "metrics"},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(members); i++)

@@ -398,7 +398,8 @@ put_service(struct store *s, const struct service *v)
 		                 V(v->match_value), V(v->pprof_url),
 		                 V(v->source), V(v->allow), V(v->labels),
 		                 V(v->description), V(""), V(""),
-		                 V(v->collector ? v->collector : "")));
+		                 V(v->collector ? v->collector : ""),
+		                 V(SERVICE_NO_METRICS)));
 	if (rc >= 0)
 		rc = db_run(s->db, SQL_AGENT_SERVICE_PUT,
 		            ARGS(V(v->tenant), V(v->name), V(made)));

@@ -16,7 +16,8 @@ static const struct row_field fields[] = {
 	ROW_FIELD(service, allow),       ROW_FIELD(service, labels),
 	ROW_FIELD(service, description), ROW_FIELD(service, source_link),
 	ROW_FIELD(service, trace_link),  ROW_FIELD(service, collector),
-	ROW_FIELD(service, created_ms),  ROW_FIELD(service, updated_ms),
+	ROW_FIELD(service, metrics),     ROW_FIELD(service, created_ms),
+	ROW_FIELD(service, updated_ms),
 };
 static const struct row_type type = ROW_TYPE(service, fields);
 
@@ -52,7 +53,8 @@ add(struct store *s, const struct service *v)
 	                    V(v->labels), V(v->description),
 	                    V(v->source_link ? v->source_link : ""),
 	                    V(v->trace_link ? v->trace_link : ""),
-	                    V(v->collector ? v->collector : "")));
+	                    V(v->collector ? v->collector : ""),
+	                    V(v->metrics ? v->metrics : SERVICE_NO_METRICS)));
 
 	if (n <= 0)
 		return n < 0 ? n : -EEXIST;
@@ -76,8 +78,9 @@ service_replace(struct store *s, const struct service *v)
 	                    V(v->allow), V(v->labels), V(v->description),
 	                    V(v->source_link ? v->source_link : ""),
 	                    V(v->trace_link ? v->trace_link : ""),
-	                    V(v->collector ? v->collector : ""), V(v->tenant),
-	                    V(v->name)));
+	                    V(v->collector ? v->collector : ""),
+	                    V(v->metrics ? v->metrics : SERVICE_NO_METRICS),
+	                    V(v->tenant), V(v->name)));
 
 	return n < 0 ? n : n ? 0 : -ENOENT;
 }
@@ -146,6 +149,14 @@ service_list_host(struct store *s, const char *host, struct service_list *out)
 	if (!rc)
 		*out = l;
 	return rc;
+}
+
+int
+service_list_metrics(struct store *s, const char *tenant,
+                     struct service_list *out)
+{
+	return ROW_LIST(s->db, &type, out, SQL_SERVICE_LIST_METRICS,
+	                ARGS(V(tenant)));
 }
 
 int

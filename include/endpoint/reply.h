@@ -7,6 +7,7 @@
 #include "endpoint/call/tables.h"
 
 #define REPLY_MAX_HEADERS ((size_t)4 << 10)
+#define METRICS_CONTENT_TYPE "text/plain; version=0.0.4; charset=utf-8"
 #define REPLY_ETAG_MAX    96
 
 struct reply {

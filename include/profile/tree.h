@@ -116,6 +116,18 @@ tree_package(const struct tree *t, uint32_t name, size_t *n)
  */
 MUST_CHECK int tree_find(const struct tree *t, const char *path, uint32_t *out);
 
+#define TREE_MAX_NAMED 32
+
+/* The cost of the function, or of all functions of the package, that has a
+ * name. */
+struct named_cost {
+	const char *name;
+	int64_t self, total; /* recursion counted once */
+};
+/* Finds the costs of at most TREE_MAX_NAMED names. Returns 0 or -ENOMEM. */
+MUST_CHECK int
+tree_named_cost(const struct tree *t, struct named_cost *all, size_t n);
+
 /* The cost of one function in the whole tree. */
 struct top_entry {
 	uint32_t name;       /* in t->names */

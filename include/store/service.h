@@ -11,9 +11,13 @@ struct service {
 	char *source_link; /* a template of addresses; "": none */
 	char *trace_link;  /* likewise */
 	char *collector;   /* address that profiles are sent to; "": none */
+	char *metrics; /* array of functions and packages that are metrics */
 	int64_t created_ms, updated_ms;
 };
 #define CLEANUP_SERVICE CLEANUP(service_done)
+
+#define SERVICE_NO_METRICS  "[]"
+#define SERVICE_MAX_METRICS 32 /* names: params.def */
 
 struct service_list {
 	struct service *items;
@@ -37,7 +41,8 @@ void service_list_done(struct service_list *l);
 
 /*
  * Adds a service. The store sets times; every string must be set, except
- * source_link, trace_link and collector, of which NULL is "".
+ * source_link, trace_link and collector, of which NULL is "", and metrics, of
+ * which NULL is none.
  *   Errors   -EEXIST
  */
 MUST_CHECK int service_add(struct store *s, const struct service *v);
@@ -68,6 +73,10 @@ service_states(struct store *s, const char *tenant, const char *from,
  * host, and those that name no host. */
 MUST_CHECK int
 service_list_host(struct store *s, const char *host, struct service_list *out);
+/* Lists the first 1000 services that have metrics, of a tenant, or of all for
+ * "". */
+MUST_CHECK int service_list_metrics(struct store *s, const char *tenant,
+                                    struct service_list *out);
 /* Counts contents; all are zero for a service that does not exist. */
 MUST_CHECK int service_contents(struct store *s, const char *tenant,
                                 const char *name, struct service_contents *out);

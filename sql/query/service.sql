@@ -3,30 +3,30 @@
 -- name: service_insert
 INSERT INTO service (tenant, name, kind, host, match_kind, match_value,
                      pprof_url, source, allow, labels, description,
-                     source_link, trace_link, collector, created_ms,
+                     source_link, trace_link, collector, metrics, created_ms,
                      updated_ms)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, now_ms(),
-        now_ms())
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15,
+        now_ms(), now_ms())
 ON CONFLICT DO NOTHING;
 
 -- name: service_update
 UPDATE service
 SET kind = $1, host = $2, match_kind = $3, match_value = $4, pprof_url = $5,
     source = $6, allow = $7, labels = $8, description = $9,
-    source_link = $10, trace_link = $11, collector = $12,
+    source_link = $10, trace_link = $11, collector = $12, metrics = $13,
     updated_ms = now_ms()
-WHERE tenant = $13 AND name = $14;
+WHERE tenant = $14 AND name = $15;
 
 -- name: service_get
 SELECT tenant, name, kind, host, match_kind, match_value, pprof_url, source,
        allow, labels, description, source_link, trace_link, collector,
-       created_ms, updated_ms
+       metrics, created_ms, updated_ms
 FROM service WHERE tenant = $1 AND name = $2;
 
 -- name: service_list
 SELECT tenant, name, kind, host, match_kind, match_value, pprof_url, source,
        allow, labels, description, source_link, trace_link, collector,
-       created_ms, updated_ms
+       metrics, created_ms, updated_ms
 FROM service WHERE tenant = $1 AND name > $2
 ORDER BY name LIMIT CAST($3 AS BIGINT);
 
@@ -53,9 +53,16 @@ ORDER BY s.name;
 -- name: service_list_host
 SELECT tenant, name, kind, host, match_kind, match_value, pprof_url, source,
        allow, labels, description, source_link, trace_link, collector,
-       created_ms, updated_ms
+       metrics, created_ms, updated_ms
 FROM service WHERE host IN ('', $1) AND match_kind <> ''
 ORDER BY tenant, name;
+
+-- name: service_list_metrics
+SELECT tenant, name, kind, host, match_kind, match_value, pprof_url, source,
+       allow, labels, description, source_link, trace_link, collector,
+       metrics, created_ms, updated_ms
+FROM service WHERE metrics <> '[]' AND ($1 = '' OR tenant = $1)
+ORDER BY tenant, name LIMIT 1000;
 
 -- name: service_delete
 DELETE FROM service WHERE tenant = $1 AND name = $2;

@@ -92,6 +92,7 @@ TEST(services_are_added_shown_replaced_and_removed)
 	         "    \"sourceLink\": \"\",\n"
 	         "    \"traceLink\": \"\",\n"
 	         "    \"collector\": \"\",\n"
+	         "    \"metrics\": \\[\\],\n"
 	         "    \"createdAt\": \"*Z\",\n"
 	         "    \"updatedAt\": \"*Z\",\n"
 	         "    \"collectorProblems\": \\[\\],\n"

@@ -52,10 +52,11 @@ TEST(every_field_refuses_values_of_other_types)
 			expect_refusal(&a, p, "true");
 		expect_refusal(&a, p, "1.5");
 		if (p->type != PT_WORDS && p->type != PT_TAGS &&
-		    p->type != PT_FUNCTIONS && p->type != PT_LIST)
+		    p->type != PT_FRAMES && p->type != PT_FUNCTIONS &&
+		    p->type != PT_LIST)
 			expect_refusal(&a, p, "[]");
-		if (p->type == PT_TAGS || p->type == PT_FUNCTIONS ||
-		    p->type == PT_LIST)
+		if (p->type == PT_TAGS || p->type == PT_FRAMES ||
+		    p->type == PT_FUNCTIONS || p->type == PT_LIST)
 			expect_refusal(&a, p, "[7]");
 		if (p->type != PT_LABELS && p->type != PT_OBJECT)
 			expect_refusal(&a, p, "{}");

@@ -45,6 +45,28 @@ first() {
 }
 check a_window_is_a_profile grep -q server::work <<<"$(first)"
 
+# --- functions that are metrics -------------------------------------------------
+name=$(first | tr ';' '\n' | sed -n '/server::work/{s/ [0-9]*$//;p;q}')
+stoker() { "$B/stoker" --server "http://127.0.0.1:$PORT" --token "$TOKEN" "$@"; }
+stoker service set demo --metric "$name" --metric demo >"$STATE/set"
+check a_service_names_functions_and_packages grep -F "$name" <(stoker service show demo)
+api GET /metrics/functions >"$STATE/shares"
+share() { awk -F '} ' -v "of=stoker_function_cpu_$1{" -v "name=,name=\"$2\"" \
+  'index($1, of) == 1 && index($1, name) { print $2 }' "$STATE/shares"; }
+check a_function_has_its_share_of_the_last_minutes \
+  awk "BEGIN { exit !($(share ratio "$name") > 0.2 && $(share ratio "$name") <= 1) }"
+check a_package_has_at_least_the_share_of_its_function \
+  awk "BEGIN { exit !($(share ratio demo) >= $(share ratio "$name") && $(share self_ratio demo) > 0) }"
+if ! B=$B conf/packages/unpack bookworm "$B/go/prometheus" prometheus 2>"$STATE/why"; then
+  echo "skip promtool: $(tail -n 1 "$STATE/why")"
+else
+  for path in metrics metrics/functions; do
+    api GET "/$path" | "$B/go/prometheus/usr/bin/promtool" check metrics >"$STATE/lint" 2>&1
+    check "promtool_accepts_${path/\//_}" equal "$?$(<"$STATE/lint")" 0
+  done
+  check promtool_accepts_the_rules "$B/go/prometheus/usr/bin/promtool" check rules conf/prometheus/stoker-rules.yml
+fi
+
 # --- many services share one sampler ------------------------------------------
 for i in 1 2 3; do
   service "also$i" "$STATE/bin/demo"

@@ -267,7 +267,7 @@ metrics_get(struct call *c)
 	int rc;
 
 	c->reply->status = c->route->status;
-	c->reply->content_type = "text/plain; version=0.0.4; charset=utf-8";
+	c->reply->content_type = METRICS_CONTENT_TYPE;
 	write_build(out);
 	counters_write(c->env->counters, out);
 	rc = write_store(&c->env->store, tenant, out)

@@ -10,7 +10,7 @@
 #include <string.h>
 
 static int
-dup_json(const json_t *j, char **out)
+dup_json(const json_t *j, const char *def, char **out)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
 	int rc = 0;
@@ -18,7 +18,7 @@ dup_json(const json_t *j, char **out)
 	if (j)
 		rc = json_write(j, &text);
 	else
-		buf_puts(&text, "{}");
+		buf_puts(&text, def);
 	return rc ? rc : buf_take(&text, out, NULL);
 }
 
@@ -213,8 +213,8 @@ fill(struct call *c, const char *name, const struct service_rows *rows,
 	rc = rc ? rc : dup_text(match->value, &s->match_value);
 	rc = rc ? rc : dup_text(param_text(c, rows->pprof_url), &s->pprof_url);
 	rc = rc ? rc : dup_text(param_text(c, rows->source), &s->source);
-	rc = rc ? rc : dup_json(param_json(c, rows->allow), &s->allow);
-	rc = rc ? rc : dup_json(param_json(c, rows->labels), &s->labels);
+	rc = rc ? rc : dup_json(param_json(c, rows->allow), "{}", &s->allow);
+	rc = rc ? rc : dup_json(param_json(c, rows->labels), "{}", &s->labels);
 	rc = rc ? rc
 	        : dup_text(param_text(c, rows->description), &s->description);
 	rc = rc ? rc
@@ -222,6 +222,9 @@ fill(struct call *c, const char *name, const struct service_rows *rows,
 	rc = rc ? rc
 	        : dup_text(param_text(c, rows->trace_link), &s->trace_link);
 	rc = rc ? rc : dup_text(param_text(c, rows->collector), &s->collector);
+	rc = rc ? rc
+	        : dup_json(param_json(c, rows->metrics), SERVICE_NO_METRICS,
+	                   &s->metrics);
 	return rc;
 }
 
@@ -281,6 +284,7 @@ service_put(struct buf *out, const struct service *s, bool whole)
 	json_put_text(out, "sourceLink", s->source_link);
 	json_put_text(out, "traceLink", s->trace_link);
 	put_collector(out, s->collector, whole);
+	json_put_raw(out, "metrics", s->metrics, SERVICE_NO_METRICS);
 	json_put_time(out, "createdAt", s->created_ms);
 	json_put_time(out, "updatedAt", s->updated_ms);
 }

@@ -10,7 +10,7 @@
 /* First rows of an operation, in the order of SERVICE_FIELDS. */
 struct service_rows {
 	enum param kind, host, match, pprof_url, source, allow, labels,
-		description, source_link, trace_link, collector;
+		description, source_link, trace_link, collector, metrics;
 };
 #define SERVICE_ROWS(op)              \
 	((struct service_rows){       \
@@ -25,6 +25,7 @@ struct service_rows {
 		P_##op##_sourceLink,  \
 		P_##op##_traceLink,   \
 		P_##op##_collector,   \
+		P_##op##_metrics,     \
 	})
 
 /*

@@ -191,7 +191,8 @@ param_put_schema(struct buf *b, const char *key, const struct param_row *p)
 	} else if (p->type == PT_LIST) {
 		json_put_text(b, "type", "array");
 		put_list_items(b, p);
-	} else if (p->type == PT_WORDS || p->type == PT_TAGS) {
+	} else if (p->type == PT_WORDS || p->type == PT_TAGS ||
+	           p->type == PT_FRAMES) {
 		json_put_text(b, "type", "array");
 		buf_puts(b, ",\"items\":{\"type\":\"string\"}");
 	} else if (p->type == PT_LABELS || p->type == PT_OBJECT) {

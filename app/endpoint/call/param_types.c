@@ -126,6 +126,7 @@ static const char *const kinds[] = {
 	[PT_TYPES] = "a list of %lld to %lld profile types",
 	[PT_LABELS] = "an object of texts, %lld to %lld members",
 	[PT_TAGS] = "a list of %lld to %lld texts of 1 to 63 bytes",
+	[PT_FRAMES] = "a list of %lld to %lld texts of 1 to 500 bytes",
 	[PT_FUNCTIONS] = "a list of %lld to %lld topFunctions entries",
 	[PT_LIST] = "a list of %lld to %lld objects",
 	[PT_OBJECT] = "an object of %lld to %lld members",

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define TAG_MAX     63
+#define FRAME_MAX   500
 #define MESSAGE_MAX 200 /* bytes of a message's id */
 #define GOT_MAX     200 /* most bytes shown of an offending value */
 
@@ -111,6 +112,14 @@ is_tag(const json_t *v)
 }
 
 static bool
+is_frame(const json_t *v)
+{
+	return json_is_string(v) &&
+	       text_ok(json_string_value(v), 1, FRAME_MAX) &&
+	       !strpbrk(json_string_value(v), "\n\t");
+}
+
+static bool
 is_object(const json_t *v)
 {
 	return json_is_object(v);
@@ -201,6 +210,9 @@ read_value(const struct param_row *p, struct raw raw, struct value *out)
 	case PT_TAGS:
 		out->json = j;
 		return list_ok(p, j, is_tag);
+	case PT_FRAMES:
+		out->json = j;
+		return list_ok(p, j, is_frame);
 	case PT_LIST:
 		out->json = j;
 		return list_ok(p, j, is_object);

@@ -143,6 +143,7 @@ enum param_type {
 	PT_ABOUT,
 	PT_WINDOWS,
 	PT_TAGS,
+	PT_FRAMES,
 	PT_FUNCTIONS,
 	PT_LIST,
 };

@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define PACKED_GROWS 4 /* when it is inflated, about */
+#define PACKED_GROWS 4 /* parts are packed and compressed: about */
 
 struct range
 range_asked(struct call *c, const struct range_rows *rows)
@@ -213,15 +213,14 @@ range_fail(struct call *c, const struct range *r, int rc, const struct buf *why)
 	}
 }
 
-/* Parts are packed and compressed. */
-static uint64_t
-raw_bytes(const struct range *r)
+int
+range_reads(struct call *c, const struct range *r)
 {
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < r->n; i++)
 		sum += (uint64_t)r->parts[i].length * PACKED_GROWS;
-	return sum;
+	return call_reads(c, sum);
 }
 
 int
@@ -230,7 +229,7 @@ range_merged(struct call *c, struct range *r, struct profile **out)
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
 	int rc;
 
-	if (call_reads(c, raw_bytes(r)))
+	if (range_reads(c, r))
 		return -1;
 	rc = range_merge(r, out, &why);
 	if (rc)

@@ -33,6 +33,8 @@ MUST_CHECK int range_check(struct call *c, const struct range *r);
  */
 int range_fail(struct call *c, const struct range *r, int rc,
                const struct buf *why);
+/* Calls call_reads() for the parts of a range. */
+MUST_CHECK int range_reads(struct call *c, const struct range *r);
 /* Calls range_merge() and range_note_lost(). Returns 0, or what range_fail()
  * does; *out is then untouched. */
 MUST_CHECK int

@@ -67,6 +67,7 @@ const PLAIN: Record<string, [title: string, hint?: string]> = {
   sourceLink: ['Link to the source'],
   traceLink: ['Link to a trace'],
   collector: ['Collector of OpenTelemetry'],
+  metrics: ['Functions that are metrics'],
 };
 /* The last part of a name such as when.rss.bytes. */
 const lastOf = (name: string) => name.slice(name.lastIndexOf('.') + 1);
@@ -89,6 +90,9 @@ function linesOf(name: string, text: string, isText: boolean) {
   }
 }
 
+/* What stands between the texts of a list: names of functions have commas. */
+const separator = (name: string) => lastOf(name) === 'metrics' ? ';' : ',';
+
 /* "1.5 GiB", or a number of bytes. */
 const UNITS = ['', 'K', 'M', 'G', 'T'];
 const isSize = (name: string) => lastOf(name) === 'bytes';
@@ -109,7 +113,7 @@ function valueOf(data: FormData, name: string, field: Field): unknown {
   if (text === '') return undefined;
   return isSize(name) ? sizeOf(name, text)
     : field.type === 'integer' || field.type === 'number' ? Number(text)
-    : field.type === 'array' ? text.split(',').map(s => s.trim())
+    : field.type === 'array' ? text.split(separator(name)).map(s => s.trim())
       .filter(Boolean)
       : field.type === 'object'
         ? linesOf(name, text, !!field.additionalProperties) : text;
@@ -208,9 +212,9 @@ function Dialog<T>({ word, title, path, operation = path, method = 'post',
 }
 
 /* The initial value of a field, as text. */
-function typed(value: unknown) {
+function typed(name: string, value: unknown) {
   return value === undefined || value === null ? undefined
-    : Array.isArray(value) ? value.join(', ')
+    : Array.isArray(value) ? value.join(separator(name) + ' ')
       : typeof value === 'object' ? toLines(value as Values) : String(value);
 }
 
@@ -229,7 +233,8 @@ function About(entry: Entry) {
   const { name, field } = entry, hint = hintOf(entry);
   return hint ? <p class="quiet" id={`about-${name}`}>{sentence(hint)}
     {field.type === 'array' && !field.items?.enum &&
-      ' Separate them by commas.'}</p> : null;
+      ` Separate them by ${separator(name) === ';' ? 'semicolons' : 'commas'}.`
+    }</p> : null;
 }
 
 /* An object, as a group of fields. */
@@ -292,10 +297,10 @@ function One(entry: Entry) {
     : String(field.default ?? field.examples?.[0] ?? '');
   const common = { name, required: isRequired,
     'aria-describedby': hintOf(entry) && `about-${name}`,
-    defaultValue: typed(value) };
+    defaultValue: typed(name, value) };
   const ask = useContext(Knows)[lastOf(name)];
   const list = ask && `known-${name}`;
-  const [lines, setLines] = useState(typed(value) ?? '');
+  const [lines, setLines] = useState(typed(name, value) ?? '');
   const area = useRef<HTMLTextAreaElement>(null);
   const choose = (text: string, program: string) => {
     const of = area.current!.form!.elements.namedItem('name');
@@ -307,7 +312,7 @@ function One(entry: Entry) {
   return <div class={field.type === 'object' ? 'field lines' : 'field'}>
     <label>{titleOf(name)}
       {field.enum ? <select {...common}
-        defaultValue={typed(value) ?? field.default}>
+        defaultValue={typed(name, value) ?? field.default}>
         {!isRequired && field.default === undefined && <option />}
         {field.enum.map(v => <option key={v}>{v}</option>)}</select>
         : field.type === 'boolean' ? <input {...common} type="checkbox"

@@ -65,6 +65,8 @@ export default function Settings({ args, caller }: PageProps) {
       </>}
       {data.collector && <><dt>Collector</dt><dd class="mono">{data.collector}
       </dd></>}
+      {data.metrics.length > 0 && <><dt>Metrics</dt><dd class="mono">
+        {data.metrics.join('; ')}</dd></>}
       {data.collectorProblems.map(p => <><dt>Not sent</dt><dd class="bad">
         {p.host}: {p.message}, since <Time at={p.since} /></dd></>)}
       {data.host && <><dt>Host</dt><dd>{data.host}</dd></>}

@@ -8,10 +8,12 @@
 static struct service
 sample(const char *name)
 {
-	return (struct service){TEST_TENANT, (char *)name, "auto", "",
-	                        "cmdline",   "^x",         "",     "auto",
-	                        "{}",        "{}",         "text", "",
-	                        "",          "",           0,      0};
+	struct service v = test_no_match(TEST_TENANT, name);
+
+	v.match_kind = "cmdline";
+	v.match_value = "^x";
+	v.description = "text";
+	return v;
 }
 
 TEST(a_name_is_one_services_per_tenant)

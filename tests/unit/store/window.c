@@ -675,10 +675,7 @@ big(struct fixture *f, const char *series, char segment[static ID_MAX])
 TEST(a_deleted_service_gives_its_bytes_back_at_once)
 {
 	CLEANUP_FIXTURE struct fixture f = fixture();
-	struct service other = {TEST_TENANT, "other",     "auto", "",
-	                        "exe",       "/bin/true", "",     "auto",
-	                        "{}",        "{}",        "",     "",
-	                        "",          "",          0,      0};
+	struct service other = test_no_match(TEST_TENANT, "other");
 	char series[ID_MAX], segment[ID_MAX];
 	int64_t before;
 

@@ -33,22 +33,7 @@ struct rig {
 static void
 enable(struct rig *r, const char *tenant, const char *types)
 {
-	struct service v = {(char *)tenant,
-	                    "go",
-	                    "go",
-	                    "",
-	                    "exe",
-	                    (char *)"/none",
-	                    "",
-	                    "",
-	                    "{}",
-	                    "{}",
-	                    "",
-	                    "",
-	                    "",
-	                    "",
-	                    0,
-	                    0};
+	struct service v = test_no_match(tenant, "go");
 	struct continuous c = {.tenant = (char *)tenant,
 	                       .service = "go",
 	                       .types = (char *)types,
@@ -57,7 +42,9 @@ enable(struct rig *r, const char *tenant, const char *types)
 	                       .retention_days = 1,
 	                       .enabled = 1};
 
-	v.source = "auto";
+	v.kind = "go";
+	v.match_kind = "exe";
+	v.match_value = "/none";
 	ck_assert_int_eq(service_add(&r->store.s, &v), 0);
 	ck_assert_int_eq(continuous_put(&r->store.s, &c), 0);
 	ck_assert_int_eq(targets_load(&r->targets, &r->store.s), 0);

@@ -31,9 +31,7 @@ struct rig {
 static void
 service_of_this_test(struct store *s)
 {
-	struct service v = {TEST_TENANT, "self", "auto", "",   "pidFile", NULL,
-	                    "",          "auto", "{}",   "{}", "",        "",
-	                    "",          "",     0,      0};
+	struct service v = test_no_match(TEST_TENANT, "self");
 	CLEANUP_FREE char *path = NULL;
 	FILE *f;
 
@@ -41,6 +39,8 @@ service_of_this_test(struct store *s)
 	ck_assert_ptr_nonnull(f = fopen(path, "w"));
 	fprintf(f, "%d\n", getpid());
 	fclose(f);
+	v.kind = "auto";
+	v.match_kind = "pidFile";
 	v.match_value = path;
 	ck_assert_int_eq(service_add(s, &v), 0);
 }

@@ -453,16 +453,15 @@ END
 TEST(a_service_made_anew_shows_its_processes_again)
 {
 	CLEANUP_HOST struct rig h;
-	struct service v = {TEST_TENANT, TEST_SERVICE, "auto", "",
-	                    "exe",       "/bin/true",  "",     "auto",
-	                    "{}",        "{}",         "",     "",
-	                    "",          "",           0,      0};
+	struct service v = test_no_match(TEST_TENANT, TEST_SERVICE);
 
 	host_init(&h);
 	SEE(&h, LIST(10), LIST(1));
 	ck_assert_int_eq(service_delete(&h.store.s, TEST_TENANT, TEST_SERVICE),
 	                 0);
 	db_skew_clock(h.store.s.db, 1000);
+	v.match_kind = "exe";
+	v.match_value = "/bin/true";
 	ck_assert_int_eq(service_add(&h.store.s, &v), 0);
 	ck_assert_int_eq(targets_load(&h.targets, &h.store.s), 0);
 	SEE(&h, LIST(10), LIST(1));

@@ -1,6 +1,7 @@
 #!/bin/bash
-# Runs the installation commands of the README and of stoker(7) as they are
-# printed there, and prints the seconds that each takes.
+# Runs the commands of the README, of stoker(7) and of stoker-operations(7) that
+# install, back up and restore as they are printed there, and prints the seconds
+# that each takes.
 #
 #	MACHINE_ROOT=DIR tests/machine/readme.sh
 #
@@ -87,11 +88,9 @@ check doctor_finds_nothing_broken doctor_is_content
 echo "# $total s from a checkout to a service that is ready"
 
 # --- backups -------------------------------------------------------------------------
-backups=$(block 'stoker backup')
-all_lines "$(grep -v restore <<<"$backups")"
+all_lines "$(page_block stoker-operations.7 'stoker verify')"
 in_machine sh -c 'systemctl stop stoker-api.socket stoker-worker && find /var/lib/stoker -mindepth 1 -delete'
-all_lines "$(grep restore <<<"$backups")"
-in_machine systemctl start stoker-api stoker-worker
+all_lines "$(page_block stoker-operations.7 'stoker restore /var')"
 check the_key_works_in_the_restored_store wait_for 20 status_is $api/services 200
 
 # --- without the package ----------------------------------------------------------------

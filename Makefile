@@ -188,7 +188,8 @@ $(B)/gen/%.skel.h: $(B)/gen/%.bpf.o
 $(SKELETONS:$(B)/gen/%.skel.h=$(B)/app/%.o): $(B)/app/%.o: $(B)/gen/%.skel.h
 
 # --- programs ---------------------------------------------------------------
-$(B)/app/%.o: app/%.c $(B)/gen/store/sql.h
+# Those that include sql.h say so in their .d; it must be there before.
+$(B)/app/%.o: app/%.c | $(B)/gen/store/sql.h
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) -c -o $@ $<
 define archive
@@ -247,7 +248,7 @@ BENCHES := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bench/*.c))
 # that its suite does not name is an unused variable: it is refused.
 TEST_CFLAGS := $(if $(EXTRA),,-O0)
 $(B)/tests/bench/%.o $(B)/tests/tools/%.o $(B)/tests/fuzz/%.o: TEST_CFLAGS :=
-$(B)/tests/%.o: tests/%.c $(B)/gen/store/sql.h
+$(B)/tests/%.o: tests/%.c | $(B)/gen/store/sql.h
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) $(TEST_CFLAGS) -Werror=unused-variable -Itests -c -o $@ $<
 $(B)/libtest.a: $(filter-out %_main.o,$(TESTLIB))

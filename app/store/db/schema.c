@@ -4,7 +4,10 @@
 #include <string.h>
 #include <strings.h>
 
+/* Objects of a database in order: rows of a query, or those of sql_objects
+ * from made on. */
 struct listing {
+	const struct sql_object *made;
 	sqlite3_stmt *stmt;
 	int code;
 };
@@ -18,7 +21,10 @@ listing_done(struct listing *l)
 static void
 listing_next(struct listing *l)
 {
-	l->code = sqlite3_step(l->stmt);
+	if (l->made)
+		l->code = (++l->made)->what ? SQLITE_ROW : SQLITE_DONE;
+	else
+		l->code = sqlite3_step(l->stmt);
 }
 
 /* Returns SQLite's code of an error. */
@@ -35,9 +41,17 @@ listing_init(struct listing *l, sqlite3 *conn)
 }
 
 static const char *
-column(const struct listing *l, int i)
+what_of(const struct listing *l)
 {
-	return (const char *)sqlite3_column_text(l->stmt, i) ?: "";
+	return l->made ? l->made->what
+	               : (const char *)sqlite3_column_text(l->stmt, 0) ?: "";
+}
+
+static const char *
+text_of(const struct listing *l)
+{
+	return l->made ? l->made->text
+	               : (const char *)sqlite3_column_text(l->stmt, 1) ?: "";
 }
 
 /* ALTER TABLE puts white space and quotes where it likes. */
@@ -153,7 +167,7 @@ first_of(const struct listing *ours, const struct listing *given)
 		return 1;
 	if (given->code != SQLITE_ROW)
 		return -1;
-	return strcmp(column(ours, 0), column(given, 0));
+	return strcmp(what_of(ours), what_of(given));
 }
 
 /* True if a row that one or both lists have next may be as it is. A later
@@ -163,10 +177,10 @@ is_agreed(const struct listing *ours, const struct listing *given, int order,
           bool later)
 {
 	if (order < 0)
-		return later && !strncmp(column(ours, 0), "index ", 6);
-	if (!order && same_text(column(ours, 1), column(given, 1)))
+		return later && !strncmp(what_of(ours), "index ", 6);
+	if (!order && same_text(text_of(ours), text_of(given)))
 		return true;
-	return later && is_plain(column(given, 1));
+	return later && is_plain(text_of(given));
 }
 
 /* Finds the first difference in two lists in order. */
@@ -179,7 +193,7 @@ differ(struct listing *ours, struct listing *given, bool later, char *what,
 
 		if (!is_agreed(ours, given, order, later)) {
 			snprintf(what, size, "%s",
-			         column(order < 0 ? ours : given, 0));
+			         what_of(order < 0 ? ours : given));
 			return SQLITE_OK;
 		}
 		if (order <= 0)
@@ -198,7 +212,8 @@ close_conn(sqlite3 **conn)
 	sqlite3_close(*conn);
 }
 
-/* Makes an empty database in memory by the first migrations. */
+/* Makes an empty database in memory by the first migrations, which takes far
+ * longer than to open one. */
 static int
 make(int version, sqlite3 **out)
 {
@@ -215,6 +230,17 @@ make(int version, sqlite3 **out)
 	return code;
 }
 
+/* Lists what the first migrations make; what all make was listed at build
+ * time. */
+static int
+list_ours(int version, sqlite3 **made, struct listing *out)
+{
+	if (version < SQL_VERSION)
+		return make(version, made) ?: listing_init(out, *made);
+	*out = (struct listing){.made = sql_objects, .code = SQLITE_ROW};
+	return SQLITE_OK;
+}
+
 int
 sqlite_differs(sqlite3 *conn, int version, char *what, size_t size)
 {
@@ -222,11 +248,9 @@ sqlite_differs(sqlite3 *conn, int version, char *what, size_t size)
 	CLEANUP(listing_done) struct listing ours = {0};
 	CLEANUP(listing_done) struct listing given = {0};
 
-	const bool later = version > SQL_VERSION;
-
 	*what = 0;
-	return make(later ? SQL_VERSION : version, &made)
-	               ?: listing_init(&ours, made)
+	return list_ours(version, &made, &ours)
 	               ?: listing_init(&given, conn)
-	               ?: differ(&ours, &given, later, what, size);
+	               ?: differ(&ours, &given, version > SQL_VERSION, what,
+	                         size);
 }

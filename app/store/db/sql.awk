@@ -149,6 +149,17 @@ function write_psql(	i) {
 		print "PREPARE " names[i] " AS\n" \
 			text[names[i], "postgres"] ";" >psql
 }
+# Appends what the migrations make in SQLite, as this machine's sqlite3 lists it.
+function write_objects(	i, sqlite) {
+	sqlite = "sqlite3 -batch -bail -init /dev/null :memory: >>" source
+	for (i = 1; i <= nmigrations; i++)
+		print schema[i, "sqlite"] | sqlite
+	print "SELECT '\t{\"' || what || '\", \"' || replace(replace(replace(" \
+		"text, '\\', '\\\\'), '\"', '\\\"'), char(10), '\\n')" \
+		" || '\"},' FROM (" text["schema_objects", "sqlite"] ") ORDER BY what;" | sqlite
+	if (close(sqlite))
+		fail("sqlite3 refuses a migration")
+}
 function write_c(	i, s) {
 	print "/* Made by app/store/db/sql.awk from sql/. */" >header
 	print "#pragma once\n\nenum sql {" >header
@@ -166,6 +177,10 @@ function write_c(	i, s) {
 	print "#define SQL_VERSION " nmigrations >header
 	print "extern const struct sql_migration" \
 		" sql_migrations[SQL_VERSION];" >header
+	print "/* What all migrations make in SQLite, in the order of" \
+		" schema_objects; the last what is NULL. */" >header
+	print "extern const struct sql_object {\n\tconst char *what, *text;" \
+		"\n} sql_objects[];" >header
 
 	print "#include \"store/sql.h\"\n" >source
 	print "const struct sql_query sql_queries[SQL_COUNT] = {" >source
@@ -183,5 +198,8 @@ function write_c(	i, s) {
 		print "\t" quoted(schema[i, "sqlite"]) "," >source
 		print "\t" quoted(schema[i, "postgres"]) "}}," >source
 	}
-	print "};" >source
+	print "};\nconst struct sql_object sql_objects[] = {" >source
+	close(source)
+	write_objects()
+	print "\t{0}\n};" >>source
 }

@@ -14,7 +14,7 @@
 #define TREE_MAX_NODES  (1u << 22)
 #define TREE_MAX_FRAMES (1u << 27) /* of all samples together; bounds time */
 
-/* The place at which a function was first seen. */
+/* The place of a function: that of the first location that has it. */
 struct tree_home {
 	uint32_t package; /* id in packages: see tree_package() */
 	uint32_t file;    /* id in files: its source file; 0: unknown */
@@ -99,7 +99,7 @@ tree_name(const struct tree *t, uint32_t name, size_t *n)
 
 /*
  * Returns the package of a function: the package path of a Go function, or else
- * the last part of the path of the module where the function was first seen; ""
+ * the last part of the path of the module of the first location that has it; ""
  * if unknown.
  */
 static inline const char *

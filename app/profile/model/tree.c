@@ -17,6 +17,11 @@ struct tree_names {
 	struct tree *t;
 	uint32_t *by_string; /* string of the profile -> name, or 0 */
 	uint32_t cap;        /* of t->home */
+	/* the last package and file, which neighbours mostly share */
+	const char *package_text;
+	size_t package_len;
+	uint32_t package;
+	uint32_t file_string, file;
 };
 
 static int
@@ -67,7 +72,8 @@ tree_names_init(struct tree_names *c, const struct profile *p, struct tree *t)
 	c->by_string = calloc(nstrings, sizeof(*c->by_string));
 	if (!t->names || !t->packages || !t->files || !c->by_string)
 		return -ENOMEM;
-	return tree_names_add(c, "", 0, &none);
+	return strings_reserve(t->names, p->nfunctions, 0)
+	               ?: tree_names_add(c, "", 0, &none);
 }
 
 static int
@@ -77,8 +83,16 @@ set_package(struct tree_names *c, uint32_t name, uint32_t location,
 	size_t n;
 	const char *text = package_of(c->p, location,
 	                              tree_name(c->t, name, NULL), file, &n);
+	int r = 0;
 
-	return strings_add(c->t->packages, text, n, &c->t->home[name].package);
+	if (text != c->package_text || n != c->package_len)
+		r = strings_add(c->t->packages, text, n, &c->package);
+	if (r)
+		return r;
+	c->package_text = text;
+	c->package_len = n;
+	c->t->home[name].package = c->package;
+	return 0;
 }
 
 static uint32_t
@@ -94,11 +108,18 @@ set_source(struct tree_names *c, uint32_t name, const struct function *f,
 	struct tree_home *home = &c->t->home[name];
 	size_t n;
 	const char *file = strings_get(c->p->strings, f->file, &n);
+	int r = 0;
 
 	if (!n)
 		return 0;
+	if (f->file != c->file_string)
+		r = strings_add(c->t->files, file, n, &c->file);
+	if (r)
+		return r;
+	c->file_string = f->file;
+	home->file = c->file;
 	home->line = clamp_line(f->start_line ? f->start_line : line->line);
-	return strings_add(c->t->files, file, n, &home->file);
+	return 0;
 }
 
 /* Adds the name of a frame whose function has no name. */
@@ -198,8 +219,8 @@ struct group {
 /* Names of all frames, read once for the trees of one type, and then replaced
  * by their ranks if a tree needs its children in order. */
 struct tree_ranks {
-	uint32_t *by_location; /* of a location's only frame; 0 if not seen yet,
-	                          SEVERAL: see by_line */
+	uint32_t *by_location; /* of a location's only frame; 0 if no sample has
+	                          it, SEVERAL: see by_line */
 	uint32_t *by_line;     /* of the frames of the other locations */
 	uint32_t *sorted; /* names by rank; NULL before frames have ranks */
 	uint32_t all;     /* the name of the root */
@@ -298,7 +319,7 @@ build_done(struct build *b)
 
 /* --- the frames of all samples, by name ----------------------------------- */
 
-/* Finds the names of a location that is seen for the first time. */
+/* Finds the names of a location. */
 static int
 name_location(struct tree_names *c, uint32_t location)
 {
@@ -450,6 +471,30 @@ count_frame(struct function_total *f, uint32_t row, int64_t value)
 	f->seen = row + 1;
 }
 
+/* Names the locations of all samples, in the order of their rows, so that what
+ * a name is made of is read in about the order in which it lies in memory. */
+static int
+name_locations(struct tree_names *c)
+{
+	const struct profile *p = c->p;
+	uint32_t *by_location = c->t->ranks->by_location;
+	int r = 0;
+
+	for (uint32_t row = 0; row < p->nsamples; row++) {
+		const struct sample *s = &p->samples[row];
+		const uint32_t *stack = &p->stack[s->stack0];
+
+		if (!p->values[(size_t)row * p->ntypes + c->t->type])
+			continue;
+		for (uint32_t i = 0; i < s->nstack; i++)
+			by_location[stack[i]] = SEVERAL;
+	}
+	for (uint32_t i = 0; !r && i < p->nlocations; i++)
+		if (by_location[i])
+			r = name_location(c, i);
+	return r;
+}
+
 /* Adds a sample, whose frames have names, to the totals of its functions, and
  * to the self value of the innermost one. Returns the number of frames. */
 static uint32_t
@@ -458,24 +503,27 @@ count_functions(const struct tree *t, const struct counting *by, uint32_t row,
 {
 	const struct profile *p = t->profile;
 	const struct sample *s = &p->samples[row];
+	const uint32_t *stack = &p->stack[s->stack0];
+	const uint32_t *by_location = t->ranks->by_location;
 	const int64_t *values = &p->values[(size_t)row * p->ntypes];
+	struct function_total *all = of->all;
 	int64_t v = values[t->type];
 	uint32_t name = 0, frames = s->nstack;
 
-	count_frame(&of->all[0], row, v);
+	count_frame(&all[0], row, v);
 	for (uint32_t i = s->nstack; i-- > 0;) {
-		const struct location *l =
-			&p->locations[p->stack[s->stack0 + i]];
+		const struct location *l;
 
-		name = t->ranks->by_location[p->stack[s->stack0 + i]];
+		name = by_location[stack[i]];
 		if (name != SEVERAL) {
-			count_frame(&of->all[name], row, v);
+			count_frame(&all[name], row, v);
 			continue;
 		}
+		l = &p->locations[stack[i]];
 		frames += l->nlines - 1;
 		for (uint32_t line = l->nlines; line-- > 0;) {
 			name = t->ranks->by_line[l->line0 + line];
-			count_frame(&of->all[name], row, v);
+			count_frame(&all[name], row, v);
 		}
 	}
 	of->self[name] += v;
@@ -491,28 +539,22 @@ name_samples(struct tree_names *c, const struct counting *by,
              const struct function_sums *of)
 {
 	const struct profile *p = c->p;
-	struct tree_ranks *ranks = c->t->ranks;
 	struct weights w = {0};
 	uint64_t frames = 0;
-	int r = 0;
+	int r = name_locations(c);
 
 	for (uint32_t row = 0; !r && row < p->nsamples; row++) {
-		const struct sample *s = &p->samples[row];
-		const uint32_t *stack = &p->stack[s->stack0];
 		const int64_t *values = &p->values[(size_t)row * p->ntypes];
 
 		if (!values[c->t->type])
 			continue;
 		r = weigh_sample(&w, values, c->t->type, by);
-		for (uint32_t i = s->nstack; !r && i-- > 0;)
-			if (!ranks->by_location[stack[i]])
-				r = name_location(c, stack[i]);
 		if (!r && of)
 			frames += count_functions(c->t, by, row, of);
 		if (frames > TREE_MAX_FRAMES)
 			r = -E2BIG;
 	}
-	ranks->weight = w.weight;
+	c->t->ranks->weight = w.weight;
 	c->t->counted = by->type != PROFILE_NONE;
 	c->t->total_samples = samples_in(by, w.counted);
 	return r;
@@ -641,10 +683,10 @@ count_nodes(const struct counting *by, struct tree *t)
 		t->samples[i] = samples_in(by, t->samples[i]);
 }
 
-/* Opens a node: counts the samples whose stacks end there, and sorts the others
- * by their next frame. */
-static int
-node_open(struct build *b, uint32_t node, uint32_t lo, uint32_t hi)
+/* Counts the samples whose stacks end at a node, and moves the others to their
+ * next frame. Returns the end of these. */
+static uint32_t
+take_frames(struct build *b, uint32_t node, uint32_t lo, uint32_t hi)
 {
 	uint32_t kept = lo, rank = 0;
 
@@ -656,10 +698,17 @@ node_open(struct build *b, uint32_t node, uint32_t lo, uint32_t hi)
 		else
 			count_sample(b, node, row);
 	}
-	b->frames += kept - lo;
+	return kept;
+}
+
+/* Opens a node, to whose children these samples belong. */
+static int
+node_open(struct build *b, uint32_t node, uint32_t lo, uint32_t hi)
+{
+	b->frames += hi - lo;
 	if (b->frames > TREE_MAX_FRAMES)
 		return -E2BIG;
-	words_sort(&b->order[lo], kept - lo, b->room);
+	words_sort(&b->order[lo], hi - lo, b->room);
 	if (b->nopen == b->open_cap) {
 		uint32_t cap = b->open_cap ? b->open_cap * 2 : 64;
 		int r = column_room(&b->open, cap, sizeof(*b->open));
@@ -668,7 +717,7 @@ node_open(struct build *b, uint32_t node, uint32_t lo, uint32_t hi)
 			return r;
 		b->open_cap = cap;
 	}
-	b->open[b->nopen++] = (struct group){lo, kept, node};
+	b->open[b->nopen++] = (struct group){lo, hi, node};
 	return 0;
 }
 
@@ -740,34 +789,76 @@ child(struct build *b, struct group *of)
 	if (of->lo - lo == 1)
 		return lone_way(b, (uint32_t)b->order[lo], rank);
 	r = node_add(b, b->nopen, b->ranks->sorted[rank], &node);
-	return r ? r : node_open(b, node, lo, of->lo);
+	return r ? r : node_open(b, node, lo, take_frames(b, node, lo, of->lo));
 }
 
-/* Returns how many nodes there are at least: the frames of the longest stack of
- * each child of the root. Those of a sample as large as `least` are all kept,
- * if none is negative. */
-static uint64_t
-least_nodes(const struct build *b)
+/* A child of the root, before its samples are sorted. */
+struct first {
+	int64_t total;
+	uint32_t most; /* frames of its longest stack */
+};
+
+/*
+ * Finds the children of the root, by rank. Refuses a tree with too many nodes
+ * at once: it has at least the frames of the longest stack of each child. Those
+ * of a sample as large as `least` are all kept, if none is negative.
+ */
+static int
+find_first(const struct build *b, uint32_t n, struct first *out)
 {
 	const struct profile *p = b->p;
 	const int64_t *values = &p->values[b->t->type];
-	uint64_t n = 1, last = UINT64_MAX;
-	uint32_t most = 0;
+	uint64_t nodes = 1;
+	bool negative = false;
 
-	for (uint32_t i = 0; i < b->norder; i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		uint32_t row = (uint32_t)b->order[i];
 		uint32_t frames = p->samples[row].nstack;
+		struct first *f = &out[b->order[i] >> 32];
 		int64_t v = values[(size_t)row * p->ntypes];
 
-		if (b->order[i] >> 32 != last)
-			n += most, most = 0;
-		last = b->order[i] >> 32;
-		if (v < 0)
-			return 0;
-		if (v >= b->least && frames > most)
-			most = frames;
+		negative |= v < 0;
+		f->total += v;
+		if (v < b->least || frames <= f->most)
+			continue;
+		nodes += frames - f->most;
+		f->most = frames;
 	}
-	return n + most;
+	return nodes > b->most && !negative ? -E2BIG : 0;
+}
+
+/* Leaves out the samples of children of the root that are too small, so that
+ * they need not be sorted. Returns the end of the others. */
+static uint32_t
+drop_small(struct build *b, uint32_t n, const struct first *first)
+{
+	const int64_t *values = &b->p->values[b->t->type];
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t row = (uint32_t)b->order[i];
+
+		if (llabs(first[b->order[i] >> 32].total) >= b->least)
+			b->order[kept++] = b->order[i];
+		else
+			b->t->total[0] += values[(size_t)row * b->p->ntypes];
+	}
+	return kept;
+}
+
+static int
+root_open(struct build *b)
+{
+	CLEANUP_FREE struct first *first =
+		calloc(strings_count(b->t->names), sizeof(*first));
+	uint32_t n = take_frames(b, 0, 0, b->norder);
+	int r = first ? find_first(b, n, first) : -ENOMEM;
+
+	if (r)
+		return r;
+	if (b->least)
+		n = drop_small(b, n, first);
+	return node_open(b, 0, 0, n);
 }
 
 static int
@@ -781,9 +872,7 @@ make_nodes(struct build *b)
 	b->frames = 0;
 	r = node_add(b, 0, b->ranks->all, &root);
 	if (!r)
-		r = node_open(b, root, 0, b->norder);
-	if (!r && b->norder && least_nodes(b) > b->most)
-		r = -E2BIG;
+		r = root_open(b);
 	while (!r && b->nopen) {
 		struct group *last = &b->open[b->nopen - 1];
 

@@ -188,10 +188,10 @@ TEST(json_is_the_tree_as_columns)
 		"\"unit\":\"nanoseconds\","
 		"\"startedAt\":\"2026-01-15T08:00:00.123Z\","
 		"\"durationMs\":5000,\"total\":30000000,\"totalSamples\":3,"
-		"\"names\":[\"\",\"all\",\"main\",\"w\"],"
-		"\"packages\":[\"\",\"\",\"app\",\"w.so\"],"
+		"\"names\":[\"\",\"all\",\"w\",\"main\"],"
+		"\"packages\":[\"\",\"\",\"w.so\",\"app\"],"
 		"\"files\":[\"\"],\"file\":[],\"line\":[],"
-		"\"depth\":[0,1,2],\"name\":[1,2,3],"
+		"\"depth\":[0,1,2],\"name\":[1,3,2],"
 		"\"self\":[0,10000000,20000000],"
 		"\"totals\":[30000000,30000000,20000000],"
 		"\"quality\":{}");
@@ -429,12 +429,12 @@ TEST(speedscope_has_a_row_for_each_stack)
 		"file-format-schema.json\",\"name\":\"ai-service \\u003ccpu>\","
 		"\"exporter\":\"stoker 0.0.0\","
 		"\"activeProfileIndex\":0,\"shared\":{\"frames\":[{\"name\":"
-		"\"\"},{\"name\":\"all\"},{\"name\":\"main\",\"file\":"
-		"\"app\"},{\"name\":\"w\",\"file\":\"w.so\"}]},"
+		"\"\"},{\"name\":\"all\"},{\"name\":\"w\",\"file\":"
+		"\"w.so\"},{\"name\":\"main\",\"file\":\"app\"}]},"
 		"\"profiles\":[{\"type\":\"sampled\",\"name\":"
 		"\"ai-service \\u003ccpu>\",\"unit\":\"nanoseconds\","
 		"\"startValue\":0,\"endValue\":30000000,"
-		"\"samples\":[[2],[2,3]],"
+		"\"samples\":[[3],[3,2]],"
 		"\"weights\":[10000000,20000000],\"counts\":[1,2]}]}");
 }
 END
@@ -449,9 +449,9 @@ TEST(speedscope_has_source_files_and_lines)
 	ck_assert_int_eq(tree_new(p, 0, &t), 0);
 	ck_assert_int_eq(format_find("speedscope")->write(t, &meta, &b), 0);
 	ck_assert_ptr_nonnull(strstr(
-		buf_str(&b), "{\"name\":\"main.main\",\"file\":\"app.go\"},"
-			     "{\"name\":\"main.work\",\"file\":\"app.go\","
-			     "\"line\":12}"));
+		buf_str(&b),
+		"{\"name\":\"main.work\",\"file\":\"app.go\",\"line\":12},"
+		"{\"name\":\"main.main\",\"file\":\"app.go\"}"));
 }
 END
 
@@ -631,7 +631,7 @@ TEST(json_tells_sources_quality_and_what_other_formats_there_are)
 	ck_assert_ptr_nonnull(j);
 	ck_assert_ptr_nonnull(strstr(
 		buf_str(&b), "\"files\":[\"\",\"/src/shop/work.c\"],"
-			     "\"file\":[0,0,1,1],\"line\":[0,0,40,17],"));
+			     "\"file\":[0,0,1,1],\"line\":[0,0,17,40],"));
 	report = json_object_get(j, "quality");
 	ck_assert_str_eq(json_string_value(json_array_get(
 				 json_object_get(report, "reasons"), 0)),

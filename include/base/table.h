@@ -45,6 +45,13 @@ table_prefetch(const struct table *t, uint64_t hash)
 		__builtin_prefetch(&t->slots[(uint32_t)hash & t->mask], 1);
 }
 
+/* Returns the row that a hash most likely has, or TABLE_NONE. */
+static inline uint32_t
+table_guess(const struct table *t, uint64_t hash)
+{
+	return t->slots ? t->slots[(uint32_t)hash & t->mask].row : TABLE_NONE;
+}
+
 /* Returns the row that equals key, or TABLE_NONE. */
 static inline uint32_t
 table_find(const struct table *t, uint64_t hash, table_same *same,

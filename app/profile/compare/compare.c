@@ -55,6 +55,24 @@ cost_of(const struct compare_side *side, const struct top_entry *e, bool gauge)
 	};
 }
 
+static void
+add_cost(struct comparison *c, const struct compare_side *side, uint32_t row,
+         const struct top_entry *e, bool gauge, bool is_base)
+{
+	struct compare_function *f = &c->functions[row];
+
+	if (row == c->n) {
+		*f = (struct compare_function){
+			.name = tree_name(side->tree, e->name, NULL),
+			.package = tree_package(side->tree, e->name, NULL),
+			.p = 1,
+			.total_p = 1,
+		};
+		c->n++;
+	}
+	*(is_base ? &f->base : &f->now) = cost_of(side, e, gauge);
+}
+
 /* Fills in the costs of a side. There is room for all functions of both
  * sides. */
 static int
@@ -62,25 +80,15 @@ add_side(struct comparison *c, struct strings *names,
          const struct compare_side *side, const struct top_entry *top,
          uint32_t n, bool gauge, bool is_base)
 {
-	const struct tree *t = side->tree;
-	uint32_t row;
+	uint32_t rows[STRINGS_AT_ONCE], at = 0;
 
-	for (uint32_t i = 0; i < n; i++) {
-		struct compare_function *f;
-		int rc = compare_row(names, t, top[i].name, &row);
+	while (at < n) {
+		int count = compare_rows(names, side->tree, top, at, n, rows);
 
-		if (rc)
-			return rc;
-		f = &c->functions[row];
-		if (row == c->n)
-			*f = (struct compare_function){
-				.name = tree_name(t, top[i].name, NULL),
-				.package = tree_package(t, top[i].name, NULL),
-				.p = 1,
-				.total_p = 1,
-			};
-		c->n += row == c->n;
-		*(is_base ? &f->base : &f->now) = cost_of(side, &top[i], gauge);
+		if (count < 0)
+			return count;
+		for (int i = 0; i < count; i++)
+			add_cost(c, side, rows[i], &top[at++], gauge, is_base);
 	}
 	return 0;
 }
@@ -102,7 +110,8 @@ find_functions(struct comparison *c, struct strings *names,
 	c->functions = pages_new(((size_t)na + nb + 1) * sizeof(*c->functions));
 	if (!c->functions)
 		return -ENOMEM;
-	rc = add_side(c, names, base, a, na, gauge, true)
+	rc = strings_reserve(names, na > nb ? na : nb, 0)
+	             ?: add_side(c, names, base, a, na, gauge, true)
 	             ?: add_side(c, names, now, b, nb, gauge, false);
 	for (size_t i = 0; i < c->n; i++)
 		c->functions[i].delta = c->functions[i].now.pct -
@@ -642,7 +651,7 @@ total_sides_init(struct total_sides *s)
 	return rc;
 }
 
-/* Numbers the functions in the way of compare_row(). */
+/* Numbers the functions in the way of compare_rows(). */
 static int
 number_rows(const struct comparison *c, struct strings *names)
 {

@@ -22,17 +22,24 @@
 /* The NUL is added as well, so that no name is empty: the empty string has
  * number 0. */
 int
-compare_row(struct strings *names, const struct tree *t, uint32_t name,
-            uint32_t *out)
+compare_rows(struct strings *names, const struct tree *t,
+             const struct top_entry *list, uint32_t from, uint32_t n,
+             uint32_t out[static STRINGS_AT_ONCE])
 {
-	size_t n;
-	const char *text = tree_name(t, name, &n);
-	uint32_t number;
-	int rc = strings_add(names, text, n + 1, &number);
+	struct string text[STRINGS_AT_ONCE] = {0};
+	uint32_t count = 0;
+	int rc;
 
-	if (!rc)
-		*out = number - 1;
-	return rc;
+	for (; count < STRINGS_AT_ONCE && from + count < n; count++) {
+		struct string *s = &text[count];
+
+		s->p = tree_name(t, list[from + count].name, &s->n);
+		s->n++;
+	}
+	rc = strings_add_all(names, text, count, out);
+	for (uint32_t i = 0; i < count; i++)
+		out[i]--;
+	return rc ? rc : (int)count;
 }
 
 /*
@@ -381,18 +388,23 @@ add_capture(struct shares *of, struct comparison *c, struct strings *names,
 {
 	CLEANUP_FREE struct top_entry *top = NULL;
 	double samples = (double)t->total_samples, all = (double)t->total[0];
-	uint32_t n = 0, row;
+	uint32_t rows[STRINGS_AT_ONCE], n = 0, at = 0;
 	int rc = tree_costs(t, &top, &n);
 
-	for (uint32_t i = 0; i < n && all > 0 && !rc; i++) {
-		int64_t cost = c->totals ? top[i].total : top[i].self;
-		double p = (double)cost / all;
+	while (!rc && at < n && all > 0) {
+		int count = compare_rows(names, t, top, at, n, rows);
 
-		rc = compare_row(names, t, top[i].name, &row);
-		if (rc || row >= c->n)
-			continue; /* neither side has the function */
-		of[row].sum += samples * p;
-		of[row].squares += samples * p * p;
+		rc = count < 0 ? count : 0;
+		for (int i = 0; i < count; i++) {
+			const struct top_entry *e = &top[at++];
+			double p = (double)(c->totals ? e->total : e->self) /
+			           all;
+
+			if (rows[i] >= c->n)
+				continue; /* neither side has the function */
+			of[rows[i]].sum += samples * p;
+			of[rows[i]].squares += samples * p * p;
+		}
 	}
 	return rc;
 }

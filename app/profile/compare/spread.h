@@ -17,6 +17,9 @@ void compare_spread(struct comparison *c, const struct compare_side *base,
  */
 MUST_CHECK int compare_others(struct comparison *c, struct strings *names,
                               const struct compare_side *base, bool gauge);
-/* Numbers the functions of all trees by name, from 0. */
-MUST_CHECK int compare_row(struct strings *names, const struct tree *t,
-                           uint32_t name, uint32_t *out);
+/* Numbers functions by name, from 0, alike in all trees: those of a list of n
+ * from `from` on, at most STRINGS_AT_ONCE. Returns how many, or -errno. */
+MUST_CHECK int
+compare_rows(struct strings *names, const struct tree *t,
+             const struct top_entry *list, uint32_t from, uint32_t n,
+             uint32_t out[static STRINGS_AT_ONCE]);

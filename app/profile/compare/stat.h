@@ -24,11 +24,11 @@ double stat_t_at(double z, double freedom);
  *   Source   Welch, Biometrika 34, 1947
  */
 double stat_welch(double v, double v_freedom, double w, double w_freedom);
-/* Returns the median; sorts v[n] in place, n > 0. */
+/* Returns the median of v[n], n > 0; changes their order. */
 double stat_median(double *v, size_t n);
 /*
  * Benjamini and Hochberg's step-up procedure: returns the largest p that is
  * significant among n tests, if a share fdr of the significant ones may be due
- * to chance; -1 if none is. Sorts p in place.
+ * to chance; -1 if none is. Overwrites p.
  */
 double stat_threshold(double *p, size_t n, double fdr);

@@ -204,6 +204,18 @@ strings_add_all(struct strings *s, const struct string *text, size_t n,
 		hash[i] = hash_keyed(s->key, text[i].p, text[i].n);
 		table_prefetch(&s->table, hash[i]);
 	}
+	for (size_t i = 0; i < n; i++) {
+		uint32_t id = table_guess(&s->table, hash[i]);
+
+		if (id != TABLE_NONE)
+			__builtin_prefetch(&s->entries[id]);
+	}
+	for (size_t i = 0; i < n; i++) {
+		uint32_t id = table_guess(&s->table, hash[i]);
+
+		if (id != TABLE_NONE)
+			__builtin_prefetch(s->entries[id].text);
+	}
 	for (size_t i = 0; i < n && !r; i++)
 		r = add(s, hash[i], text[i].p, text[i].n, &out[i]);
 	return r;

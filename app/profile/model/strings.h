@@ -42,8 +42,8 @@ struct string {
 	const char *p;
 	size_t n;
 };
-/* As strings_add(), for up to STRINGS_AT_ONCE strings, whose slots are
- * prefetched together. */
+/* As strings_add(), for up to STRINGS_AT_ONCE strings; what it reads is
+ * prefetched for all together. */
 MUST_CHECK int strings_add_all(struct strings *s, const struct string *text,
                                size_t n, uint32_t *out);
 /*

@@ -13,4 +13,9 @@
  */
 bool site_skips(const char *function, const char *file);
 /* True if name equals pattern, or begins like a pattern that ends in "...". */
-bool site_matches(const char *pattern, const char *name);
+bool site_matches_rest(const char *pattern, const char *name);
+static inline bool
+site_matches(const char *pattern, const char *name)
+{
+	return *pattern == *name && site_matches_rest(pattern, name);
+}

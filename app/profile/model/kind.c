@@ -82,12 +82,12 @@ uint32_t
 kinds_of(const char *function, const char *file, const char *source)
 {
 	const char *name = after_type(function);
-	const bool script = kind_is_script(source);
+	const bool script = kind_is_script(source), both = name != function;
 	uint32_t bits = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		if (site_matches(names[i].text, function) ||
-		    site_matches(names[i].text, name))
+		    (both && site_matches(names[i].text, name)))
 			bits |= KIND_BIT(names[i].kind);
 	for (size_t i = 0; i < ARRAY_LEN(files) && !script; i++)
 		if (site_matches(files[i].text, file) ||
@@ -97,7 +97,7 @@ kinds_of(const char *function, const char *file, const char *source)
 		if (strstr(source, sources[i].text))
 			bits |= KIND_BIT(sources[i].kind);
 	if (!(bits & KIND_BIT(KIND_kernel)) && !script &&
-	    (site_skips(function, file) || site_skips(name, file)))
+	    (site_skips(function, file) || (both && site_skips(name, file))))
 		bits |= KIND_BIT(KIND_runtime);
 	return bits;
 }

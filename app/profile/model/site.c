@@ -28,9 +28,9 @@ static const struct {
 };
 
 bool
-site_matches(const char *pattern, const char *name)
+site_matches_rest(const char *pattern, const char *name)
 {
-	size_t n = *pattern == *name ? strlen(pattern) : 0;
+	size_t n = strlen(pattern);
 
 	if (n > 3 && !strcmp(pattern + n - 3, "..."))
 		return !strncmp(pattern, name, n - 3);

@@ -8,9 +8,7 @@ work_cc1() {
     "{ int s = %d; for (int i = 0; i < n; i++) { if (a[i] %% %d == 0) s += a[i] * %d; else\n" \
     "switch (a[i] & 7) { case 1: s ^= i; break; case 3: s -= a[(i * %d) %% n]; break;\n" \
     "default: s += n / (i + 1); } } return s; }\n", i, i, i + 2, i * 3, i + 1 }' >"$made/big.c"
-  at_work gcc -O2 -c "$made/big.c" -o "$made/big.o"
-  wait_for 10 pgrep -P $worker_pid cc1
-  pids=$(pgrep -P $worker_pid cc1)
+  at_work "$(gcc -print-prog-name=cc1)" -quiet -O2 "$made/big.c" -o "$made/big.s"
 }
 work_perl() {
   at_work perl -e 'my %h; while (1) {

@@ -16,15 +16,24 @@
 #define TURN_NS  NS_PER_S
 #define SUMS_NS  (5 * NS_PER_S)
 #define SWEEP_NS (3600 * NS_PER_S)
+/* Most time of an object store for a part of its list. */
+#define PART_NS (10 * NS_PER_S)
 
 enum state { NEW, LEADS, STANDS_BY };
+
+/* Where a place is being swept of bytes that no row refers to. */
+struct sweep {
+	struct bytes_at at;
+	int64_t due_ns;
+};
 
 struct keeper {
 	const struct conf *conf;
 	struct store *store;
 	char id[ID_MAX];
 	enum state state;
-	int64_t renew_ns, sums_ns, sweep_ns; /* when each is due */
+	int64_t renew_ns, sums_ns; /* when each is due */
+	struct sweep db, s3;
 	struct retention retention;
 	sigset_t signals; /* signals that end the keeper */
 	int failed;       /* the first failure */
@@ -50,7 +59,8 @@ enter(struct keeper *k, enum state state)
 		return;
 	k->state = state;
 	k->retention = (struct retention){0};
-	k->sums_ns = k->sweep_ns = 0;
+	k->sums_ns = 0;
+	k->db = k->s3 = (struct sweep){0};
 	log_info(state == LEADS ? "this keeper holds the lease"
 	                        : "another keeper holds the lease; this one "
 	                          "stands by");
@@ -79,24 +89,32 @@ leads(struct keeper *k)
 
 /* --- the work ------------------------------------------------------------- */
 
+/* Deletes bytes that no row refers to, left by writers that died: those of a
+ * part of the list, whose rest waits for the next turns. */
 static void
-sweep_one(struct keeper *k, const char *driver)
+sweep_part(struct keeper *k, const char *driver, struct sweep *w)
 {
-	int n = blob_sweep(k->store, driver);
+	int n;
 
+	if (clock_mono_ns() < w->due_ns || !leads(k))
+		return;
+	store_until(k->store, clock_mono_ns() + PART_NS);
+	n = blob_sweep_part(k->store, driver, &w->at);
+	store_until(k->store, 0);
 	report(k, driver, n);
 	if (n > 0)
 		log_info("%s: removed unreferenced profiles: %d", driver, n);
+	if (!w->at.more)
+		*w = (struct sweep){.due_ns = clock_mono_ns() + SWEEP_NS};
 }
 
-/* Deletes bytes that no row refers to, left by writers that died. */
 static void
 sweep(struct keeper *k)
 {
 	if (db_is_shared(k->store->db))
-		sweep_one(k, BYTES_DB);
+		sweep_part(k, BYTES_DB, &k->db);
 	if (k->store->s3)
-		sweep_one(k, BYTES_S3);
+		sweep_part(k, BYTES_S3, &k->s3);
 }
 
 static bool
@@ -151,10 +169,7 @@ turn(struct keeper *k, int64_t now_ns)
 		k->sums_ns = now_ns + SUMS_NS;
 		add_up(k);
 	}
-	if (now_ns >= k->sweep_ns && leads(k)) {
-		k->sweep_ns = now_ns + SWEEP_NS;
-		sweep(k);
-	}
+	sweep(k);
 }
 
 static struct keeper
@@ -201,6 +216,8 @@ keeper_run(const struct conf *conf, struct store *s)
 int
 keeper_once(const struct conf *conf, struct store *s)
 {
+	/* a list that has not ended by then never does */
+	int64_t end_ns = clock_mono_ns() + SWEEP_NS;
 	struct keeper k = keeper_of(conf, s);
 	int n = 1;
 
@@ -210,5 +227,8 @@ keeper_once(const struct conf *conf, struct store *s)
 	while (n > 0 && goes_on(&k))
 		n = retention_reap(s);
 	report(&k, "deleted profiles", n);
+	while ((k.db.at.more || k.s3.at.more) && goes_on(&k) &&
+	       clock_mono_ns() < end_ns)
+		sweep(&k);
 	return leave(&k) ?: k.failed;
 }

@@ -82,12 +82,25 @@ sweep_one(void *arg, const char *name)
 }
 
 int
-blob_sweep(struct store *s, const char *driver)
+blob_sweep_part(struct store *s, const char *driver, struct bytes_at *at)
 {
 	struct sweep w = {s, 0};
-	int rc = bytes_list(s, driver, sweep_one, &w);
+	int rc = bytes_list(s, driver, at, sweep_one, &w);
 
 	return rc ? rc : w.n;
+}
+
+int
+blob_sweep(struct store *s, const char *driver)
+{
+	struct bytes_at at = {0};
+	int n, all = 0;
+
+	do {
+		n = blob_sweep_part(s, driver, &at);
+		all += n;
+	} while (n >= 0 && at.more);
+	return n < 0 ? n : all;
 }
 
 /* --- retention ------------------------------------------------------------ */

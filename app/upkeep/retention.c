@@ -22,6 +22,8 @@
 #include <string.h>
 
 #define REAP_BATCHES 20
+/* Most time of an object store in one step. */
+#define REAP_NS (10 * NS_PER_S)
 
 static void
 report(const char *what, int rc)
@@ -142,9 +144,12 @@ retention_reap(struct store *s)
 	if (db_is_shared(s->db))
 		reap(s, BYTES_DB, "profiles removed from the database", &n,
 		     &failed);
-	if (s->s3)
+	if (s->s3) {
+		store_until(s, clock_mono_ns() + REAP_NS);
 		reap(s, BYTES_S3, "profiles removed from the object store", &n,
 		     &failed);
+		store_until(s, 0);
+	}
 	return n ? n : failed;
 }
 
@@ -153,7 +158,11 @@ retention_reap(struct store *s)
 static void
 reap_all(struct store *s)
 {
-	for (int i = 0; i < REAP_BATCHES && retention_reap(s) > 0; i++)
+	int64_t end_ns = clock_mono_ns() + REAP_NS;
+
+	for (int i = 0; i < REAP_BATCHES && retention_reap(s) > 0 &&
+	                clock_mono_ns() < end_ns;
+	     i++)
 		;
 }
 

@@ -105,6 +105,9 @@ blob_read(const struct store *s, const struct blob *b, struct buf *out);
 MUST_CHECK int blob_reap(struct store *s, const char *driver);
 /* Removes a driver's orphans. Returns their number. */
 MUST_CHECK int blob_sweep(struct store *s, const char *driver);
+/* The same, of a part of the list; moves at on, as bytes_list() does. */
+MUST_CHECK int
+blob_sweep_part(struct store *s, const char *driver, struct bytes_at *at);
 /*
  * Deletes completed sessions older than max_age_ms, and then, until the rest is
  * within max_bytes, the oldest of whichever tenant holds the most. Returns

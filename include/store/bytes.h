@@ -21,6 +21,7 @@
 #define BYTES_DB       "db"   /* in the database, if that is a server */
 #define BYTES_NAME_MAX 96     /* with its NUL, like the next */
 #define BYTES_STORE    8
+#define BYTES_LAST_MAX 1025 /* with its NUL: names in S3 have up to 1024 */
 /* Begins the ids of segments that lie here, not in a file of one host. */
 #define BYTES_SEGMENT_PREFIX "sdb-"
 
@@ -34,6 +35,12 @@ struct piece {
 /* Called with a name; returns 1 to have the bytes dropped, 0 to leave them, or
  * -errno, which ends the list. */
 typedef int bytes_listed(void *arg, const char *name);
+
+/* Where a list goes on; zeroed to begin. */
+struct bytes_at {
+	char last[BYTES_LAST_MAX]; /* the last name, as its place has it */
+	bool more;                 /* the list has not ended */
+};
 
 /*
  * A driver: one kind of place for bytes. Threads may call get() concurrently
@@ -49,7 +56,8 @@ struct bytes_driver {
 	int (*get)(const struct store *s, const char *name,
 	           const struct piece *piece, struct buf *out);
 	int (*drop)(struct store *s, const char *name);
-	int (*list)(struct store *s, bytes_listed *fn, void *arg);
+	int (*list)(struct store *s, struct bytes_at *at, bytes_listed *fn,
+	            void *arg);
 };
 
 /*
@@ -78,13 +86,15 @@ bytes_get(const struct store *s, const char *driver, const char *name,
 MUST_CHECK int
 bytes_drop(struct store *s, const char *driver, const char *name);
 /*
- * Calls fn with the name of all bytes that no writer holds, in any order. While
- * fn runs, no writer can begin to hold them. Names are passed as found, even if
+ * Calls fn with names of bytes that no writer holds, in any order, and moves at
+ * on. A call lists the files of a directory, or a page of another place: its
+ * list may be long, and that of a hostile object store endless. While fn runs,
+ * no writer can begin to hold the bytes. Names are passed as found, even if
  * invalid.
- *   Errors   what fn returned, -errno
+ *   Errors   what fn returned, -errno; at->more is false then
  */
-MUST_CHECK int
-bytes_list(struct store *s, const char *driver, bytes_listed *fn, void *arg);
+MUST_CHECK int bytes_list(struct store *s, const char *driver,
+                          struct bytes_at *at, bytes_listed *fn, void *arg);
 
 /* True for an error of the place, which does not answer or refuses, rather than
  * of the bytes: a later call may succeed. */

@@ -7,6 +7,7 @@
 
 #include <ctype.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -14,10 +15,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#define OBJECTS_MAX 128
+#define OBJECTS_MAX 2048
 #define HEAD_MAX    8192
 #define BODY_MAX    ((size_t)8 << 20)
 #define PAGE        7 /* objects on a page: few, so that lists have several */
+#define TRICKLE_MS  20
+#define STOLEN      "/stolen" /* where no request comes by itself */
 
 struct object {
 	char key[256];
@@ -31,7 +34,8 @@ struct objects {
 	int refs; /* threads plus the test */
 	int listener, connections, requests;
 	uint16_t port;
-	enum objects_mood mood;
+	enum objects_mood mood, spoils;
+	int spoil_in; /* requests until one is answered in that mood */
 	int64_t passed_ms;
 	struct object items[OBJECTS_MAX];
 	size_t n;
@@ -42,6 +46,7 @@ struct objects {
 struct connection {
 	struct objects *o;
 	int fd;
+	enum objects_mood mood; /* of this request */
 	char head[HEAD_MAX];
 	char *body;
 	struct sigv4_request r;
@@ -181,6 +186,40 @@ receive(struct connection *c)
 
 /* --- answers -------------------------------------------------------------- */
 
+/* Sends a byte from time to time, until the client leaves. */
+static void
+trickle(int fd, const char *p, size_t n)
+{
+	struct pollfd left = {.fd = fd, .events = POLLRDHUP};
+
+	for (size_t i = 0; i < n && !poll(&left, 1, TRICKLE_MS); i++)
+		listener_send(fd, p + i, 1);
+}
+
+/* Returns the length of a body of n bytes, as the answer gives it. */
+static size_t
+length_of_body(const struct connection *c, size_t n)
+{
+	return c->mood == OBJECTS_SHORT  ? n / 2
+	       : c->mood == OBJECTS_LONG ? n * 2
+	                                 : n;
+}
+
+/* Appends a body in the mood of the request. */
+static void
+put_body(const struct connection *c, const char *p, size_t n, struct buf *out)
+{
+	bool half = c->mood == OBJECTS_STALL || c->mood == OBJECTS_CUT;
+
+	if (c->mood == OBJECTS_OTHER)
+		for (size_t i = 0; i < n; i++)
+			buf_putc(out, 'x');
+	else
+		buf_add(out, p, half || c->mood == OBJECTS_SHORT ? n / 2 : n);
+	if (c->mood == OBJECTS_LONG)
+		buf_add(out, p, n);
+}
+
 static void
 answer(struct connection *c, const char *status, const char *more,
        const void *p, size_t n)
@@ -193,10 +232,16 @@ answer(struct connection *c, const char *status, const char *more,
 	gmtime_r(&t, &tm);
 	strftime(date, sizeof(date), "%a, %d %b %Y %H:%M:%S GMT", &tm);
 	buf_addf(&out,
-	         "HTTP/1.1 %s\r\nDate: %s\r\nContent-Length: %zu\r\n%s\r\n",
-	         status, date, n, more);
-	buf_add(&out, p, c->o->mood == OBJECTS_STALL ? n / 2 : n);
-	listener_send(c->fd, out.p, out.len);
+	         "HTTP/1.1 %s\r\nDate: %s\r\nContent-Length: %zu\r\n%s%s\r\n",
+	         status, date, length_of_body(c, n), more,
+	         c->mood == OBJECTS_TAG ? "ETag: \"0\"\r\n" : "");
+	put_body(c, p, n, &out);
+	if (c->mood == OBJECTS_TRICKLE)
+		trickle(c->fd, out.p, out.len);
+	else
+		listener_send(c->fd, out.p, out.len);
+	if (c->mood == OBJECTS_CUT)
+		shutdown(c->fd, SHUT_RDWR);
 }
 
 static void
@@ -214,7 +259,7 @@ get_object(struct connection *c, const struct object *x)
 
 	if (!x) {
 		answer_text(c, "404 Not Found", "<Code>NoSuchKey</Code>");
-	} else if (!range || c->o->mood == OBJECTS_IGNORE_RANGE) {
+	} else if (!range || c->mood == OBJECTS_IGNORE_RANGE) {
 		answer(c, "200 OK", "", x->p, x->n);
 	} else if (sscanf(range, "bytes=%lld-%lld", &from, &to) != 2 ||
 	           from >= (long long)x->n) {
@@ -250,6 +295,26 @@ value_of(const char *query, const char *name, char *out, size_t max)
 	out[n] = '\0';
 }
 
+/* Appends a page of objects that are not there, with names that no page had. */
+static void
+put_new(struct objects *o, struct buf *out)
+{
+	for (int i = 0; i < PAGE; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "%08x",
+		         (unsigned)(o->requests * PAGE + i));
+		for (char *p = name; *p; p++)
+			*p = (char)('a' +
+			            (*p <= '9' ? *p - '0' : *p - 'a' + 10));
+		buf_addf(out,
+		         "<Contents><Key>one/aa/blob-aa%s.pb.gz</Key>"
+		         "<LastModified>2020-01-01T00:00:00Z</LastModified>"
+		         "</Contents>",
+		         name);
+	}
+}
+
 static void
 list(struct connection *c)
 {
@@ -257,14 +322,16 @@ list(struct connection *c)
 	struct objects *o = c->o;
 	char prefix[256], after[256], time[RFC3339_LEN];
 	int n = 0;
-	bool more = o->mood == OBJECTS_CIRCLE;
+	bool more = c->mood == OBJECTS_CIRCLE || c->mood == OBJECTS_ENDLESS;
 
 	value_of(c->r.query, "prefix=", prefix, sizeof(prefix));
 	value_of(c->r.query, "start-after=", after, sizeof(after));
-	if (o->mood == OBJECTS_CIRCLE)
+	if (c->mood == OBJECTS_CIRCLE)
 		*after = '\0';
 	buf_puts(&out, "<ListBucketResult>");
-	for (size_t i = 0; i < o->n; i++) {
+	if (c->mood == OBJECTS_ENDLESS)
+		put_new(o, &out);
+	for (size_t i = 0; i < o->n && c->mood != OBJECTS_ENDLESS; i++) {
 		const struct object *x = &o->items[i];
 
 		if (strncmp(x->key, prefix, strlen(prefix)) != 0 ||
@@ -293,29 +360,47 @@ drop(struct objects *o, struct object *x)
 		return;
 	free(x->p);
 	*x = o->items[--o->n];
+	o->items[o->n] = (struct object){0};
 	qsort(o->items, o->n, sizeof(*o->items), by_key);
 }
 
+/* Sends a text, and then another without end. */
 static void
-flood(struct connection *c)
+flood(struct connection *c, const char *head, const char *p, size_t n)
 {
-	static const char head[] = "HTTP/1.1 200 OK\r\n"
-				   "Content-Length: 999999999999\r\n\r\n";
-	char block[4096] = {0};
-
-	listener_send(c->fd, head, sizeof(head) - 1);
-	while (send(c->fd, block, sizeof(block), MSG_NOSIGNAL) > 0)
+	listener_send(c->fd, head, strlen(head));
+	while (send(c->fd, p, n, MSG_NOSIGNAL) > 0)
 		;
 }
+#define FLOOD(c, head, text) flood(c, head, text, sizeof(text) - 1)
 
 /* Answers according to the mood; returns false if the request is to be
  * served. */
 static bool
 misbehave(struct connection *c)
 {
-	char rest;
+	static const char zeros[4096];
+	char line[128], rest;
 
-	switch (c->o->mood) {
+	switch (c->mood) {
+	case OBJECTS_CLOSE:
+		shutdown(c->fd, SHUT_RDWR);
+		return true;
+	case OBJECTS_FAIL:
+		answer_text(c, "500 Oops", "<Code>InternalError</Code>");
+		return true;
+	case OBJECTS_REDIRECT:
+		snprintf(line, sizeof(line),
+		         "Location: http://127.0.0.1:%d" STOLEN "\r\n",
+		         c->o->port);
+		answer(c, "307 Temporary Redirect", line, "", 0);
+		return true;
+	case OBJECTS_HEADERS:
+		FLOOD(c, "HTTP/1.1 200 OK\r\n", "X-More: more of this\r\n");
+		return true;
+	case OBJECTS_CONTINUE:
+		FLOOD(c, "", "HTTP/1.1 100 Continue\r\n\r\n");
+		return true;
 	case OBJECTS_HANG:
 		while (read(c->fd, &rest, 1) > 0)
 			;
@@ -330,7 +415,9 @@ misbehave(struct connection *c)
 		answer_text(c, "404 Not Found", "<Code>NoSuchBucket</Code>");
 		return true;
 	case OBJECTS_FLOOD:
-		flood(c);
+		flood(c,
+		      "HTTP/1.1 200 OK\r\nContent-Length: 999999999999\r\n\r\n",
+		      zeros, sizeof(zeros));
 		return true;
 	case OBJECTS_BABBLE:
 		listener_send(c->fd, "hello\r\n\r\n", 9);
@@ -367,6 +454,8 @@ serve(struct connection *c)
 	why = sigv4_refuses(&c->r, OBJECTS_KEY, OBJECTS_SECRET);
 	pthread_mutex_lock(&o->lock);
 	o->requests++;
+	if (!strcmp(path, STOLEN))
+		snprintf(o->refused, sizeof(o->refused), "followed");
 	if (why) {
 		snprintf(o->refused, sizeof(o->refused), "%s", why);
 		answer_text(c, "403 Forbidden",
@@ -381,15 +470,28 @@ serve(struct connection *c)
 	pthread_mutex_unlock(&o->lock);
 }
 
+static enum objects_mood
+next_mood(struct objects *o)
+{
+	enum objects_mood mood;
+
+	pthread_mutex_lock(&o->lock);
+	mood = o->spoil_in > 0 && !--o->spoil_in ? o->spoils : o->mood;
+	pthread_mutex_unlock(&o->lock);
+	return mood;
+}
+
 static void *
 run_connection(void *arg)
 {
 	struct connection *c = arg;
 
 	c->body = malloc(BODY_MAX + HEAD_MAX);
-	while (receive(c))
+	while (receive(c)) {
+		c->mood = next_mood(c->o);
 		if (!misbehave(c))
 			serve(c);
+	}
 	close(c->fd);
 	unref(c->o);
 	free(c->body);
@@ -450,7 +552,29 @@ objects_mood(struct objects *o, enum objects_mood mood)
 {
 	pthread_mutex_lock(&o->lock);
 	o->mood = mood;
+	o->spoil_in = 0;
 	pthread_mutex_unlock(&o->lock);
+}
+
+void
+objects_spoil(struct objects *o, enum objects_mood mood, int n)
+{
+	pthread_mutex_lock(&o->lock);
+	o->mood = OBJECTS_FINE;
+	o->spoils = mood;
+	o->spoil_in = n;
+	pthread_mutex_unlock(&o->lock);
+}
+
+bool
+objects_spoiled(struct objects *o)
+{
+	bool spoiled;
+
+	pthread_mutex_lock(&o->lock);
+	spoiled = !o->spoil_in;
+	pthread_mutex_unlock(&o->lock);
+	return spoiled;
 }
 
 void

@@ -7,6 +7,7 @@
 
 #include "base/conf.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define OBJECTS_KEY    "AKTEST"
@@ -24,6 +25,19 @@ enum objects_mood {
 	OBJECTS_BABBLE,       /* no HTTP */
 	OBJECTS_IGNORE_RANGE, /* 200 with all of it */
 	OBJECTS_CIRCLE,       /* a list whose pages never end */
+	OBJECTS_ENDLESS,      /* the same, with new names on each */
+	OBJECTS_CLOSE,        /* hangs up instead of an answer */
+	OBJECTS_CUT,          /* hangs up in the middle of a body */
+	OBJECTS_TRICKLE,      /* sends a byte from time to time */
+	OBJECTS_FAIL,         /* 500 */
+	OBJECTS_REDIRECT,     /* 307 to another path of its own */
+	OBJECTS_HEADERS,      /* headers without end */
+	OBJECTS_CONTINUE,     /* 100 without end */
+	OBJECTS_SHORT,        /* half of a body, and its length */
+	OBJECTS_LONG,         /* a body twice, and its length */
+	OBJECTS_OTHER,        /* a body of the same length */
+	OBJECTS_TAG,          /* an ETag that is wrong */
+	OBJECTS_MOODS
 };
 
 struct objects;
@@ -31,12 +45,17 @@ struct objects;
 struct objects *objects_start(void);
 void objects_stop(struct objects *o);
 void objects_mood(struct objects *o, enum objects_mood mood);
+/* Has the nth request from now answered in a mood, and the others well. */
+void objects_spoil(struct objects *o, enum objects_mood mood, int n);
+/* Returns whether that request has come. */
+bool objects_spoiled(struct objects *o);
 /* Advances its clock. */
 void objects_pass(struct objects *o, int64_t seconds);
 /* Stores an object under its full name, without a request. */
 void objects_plant(struct objects *o, const char *key, const char *text);
 size_t objects_count(struct objects *o);
-/* Returns why it last refused a signature; "" if it never did. */
+/* Returns why it last refused a signature, or that a redirect was followed; ""
+ * for neither. */
 const char *objects_refused(struct objects *o);
 /* Returns the number of requests. */
 int objects_requests(struct objects *o);

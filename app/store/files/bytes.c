@@ -73,9 +73,11 @@ bytes_drop(struct store *s, const char *driver, const char *name)
 }
 
 int
-bytes_list(struct store *s, const char *driver, bytes_listed *fn, void *arg)
+bytes_list(struct store *s, const char *driver, struct bytes_at *at,
+           bytes_listed *fn, void *arg)
 {
 	const struct bytes_driver *d = driver_of(driver);
 
-	return d ? d->list(s, fn, arg) : -ENOTSUP;
+	at->more = false;
+	return d ? d->list(s, at, fn, arg) : -ENOTSUP;
 }

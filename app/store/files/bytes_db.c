@@ -88,26 +88,21 @@ see(struct store *s, const struct named *row, bytes_listed *fn, void *arg)
 }
 
 static int
-list(struct store *s, bytes_listed *fn, void *arg)
+list(struct store *s, struct bytes_at *at, bytes_listed *fn, void *arg)
 {
-	char last[BYTES_NAME_MAX] = "";
-	size_t n;
-	int rc;
+	void *items = NULL;
+	const struct named *rows;
+	size_t n = 0;
+	int rc = row_all(s->db, &named_type, &items, &n, SQL_BYTES_DB_AFTER,
+	                 ARGS(V((const char *)at->last), V(SETTLED_MS)));
 
-	do {
-		void *items = NULL;
-		const struct named *rows;
-
-		n = 0;
-		rc = row_all(s->db, &named_type, &items, &n, SQL_BYTES_DB_AFTER,
-		             ARGS(V(last), V(SETTLED_MS)));
-		rows = items;
-		for (size_t i = 0; i < n && !rc; i++)
-			rc = see(s, &rows[i], fn, arg);
-		if (n)
-			snprintf(last, sizeof(last), "%s", rows[n - 1].name);
-		row_free_all(&named_type, items, n);
-	} while (!rc && n);
+	rows = items;
+	for (size_t i = 0; i < n && !rc; i++)
+		rc = see(s, &rows[i], fn, arg);
+	if (n)
+		snprintf(at->last, sizeof(at->last), "%s", rows[n - 1].name);
+	row_free_all(&named_type, items, n);
+	at->more = !rc && n;
 	return rc;
 }
 

@@ -117,10 +117,11 @@ list_folder(void *arg, const char *folder)
 }
 
 static int
-list(struct store *s, bytes_listed *fn, void *arg)
+list(struct store *s, struct bytes_at *at, bytes_listed *fn, void *arg)
 {
 	struct listing l = {s, fn, arg, NULL};
 
+	(void)at;
 	return folder_each(s->profiles_fd, list_folder, &l);
 }
 

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #define PAGE_BYTES ((size_t)4 << 20) /* of a list of a thousand objects */
-#define KEY_MAX    1024              /* bytes of an object's name, in S3 */
 
 static int
 put(struct store *s, const char *name, const void *p, size_t n, int *out_hold)
@@ -125,8 +124,8 @@ struct listing {
 	struct store *s;
 	bytes_listed *fn;
 	void *arg;
-	int64_t now_ms;     /* the object store's */
-	char last[KEY_MAX]; /* name of the last object */
+	int64_t now_ms; /* the object store's */
+	char *last;     /* name of the last object, in BYTES_LAST_MAX bytes */
 };
 
 /* Reports only names that Stoker makes and that are old enough. */
@@ -154,14 +153,14 @@ see_page(struct listing *l, const char *page)
 
 	for (const char *p = strstr(page, open), *end; p && !rc;
 	     p = strstr(end, open)) {
-		char key[KEY_MAX], time[64];
+		char key[BYTES_LAST_MAX], time[64];
 
 		end = strstr(p, close);
 		if (!end || !element(p, end, "<Key>", key, sizeof(key)) ||
 		    !element(p, end, "<LastModified>", time, sizeof(time)) ||
 		    strcmp(key, l->last) <= 0)
 			return -EREMOTEIO;
-		snprintf(l->last, sizeof(l->last), "%s", key);
+		snprintf(l->last, BYTES_LAST_MAX, "%s", key);
 		rc = see(l, key, time);
 	}
 	return rc;
@@ -186,7 +185,7 @@ encode(struct buf *out, const char *text)
 static int
 ask_page(struct listing *l, struct buf *page)
 {
-	CLEANUP_BUF struct buf query = BUF_INIT(8 * KEY_MAX);
+	CLEANUP_BUF struct buf query = BUF_INIT((size_t)8 * BYTES_LAST_MAX);
 	struct s3_call call = {
 		.method = "GET", .to = -1, .out = page, .most = PAGE_BYTES};
 	struct s3_answer a;
@@ -209,21 +208,16 @@ ask_page(struct listing *l, struct buf *page)
 }
 
 static int
-list(struct store *s, bytes_listed *fn, void *arg)
+list(struct store *s, struct bytes_at *at, bytes_listed *fn, void *arg)
 {
-	struct listing l = {.s = s, .fn = fn, .arg = arg};
-	bool more = true;
+	struct listing l = {.s = s, .fn = fn, .arg = arg, .last = at->last};
+	CLEANUP_BUF struct buf page = BUF_INIT(PAGE_BYTES);
+	const struct bytes_at was = *at;
 	int rc = s->s3 ? 0 : -ENOTSUP;
 
-	while (!rc && more) {
-		CLEANUP_BUF struct buf page = BUF_INIT(PAGE_BYTES);
-		char was[KEY_MAX];
-
-		snprintf(was, sizeof(was), "%s", l.last);
-		rc = ask_page(&l, &page) ?: see_page(&l, buf_str(&page));
-		more = strstr(buf_str(&page), "<IsTruncated>true<") &&
-		       strcmp(was, l.last) != 0;
-	}
+	rc = rc ?: ask_page(&l, &page) ?: see_page(&l, buf_str(&page));
+	at->more = !rc && strstr(buf_str(&page), "<IsTruncated>true<") &&
+	           strcmp(was.last, at->last) != 0;
 	return rc;
 }
 

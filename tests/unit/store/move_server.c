@@ -4,6 +4,7 @@
  */
 #include "store/move.h"
 
+#include "base/clock.h"
 #include "base/counted.h"
 #include "lib/object_store.h"
 #include "lib/store.h"
@@ -17,8 +18,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TEXT  "bytes of a profile"
-#define START INT64_C(1700000000000)
+#define TEXT    "bytes of a profile"
+#define START   INT64_C(1700000000000)
+#define SECONDS 15 /* far beyond the time of a request */
 
 /* An empty database, and an SQLite store in its directory. */
 struct fixture {
@@ -355,4 +357,40 @@ TEST(a_move_that_an_object_store_stops_begins_anew)
 }
 END
 
-SUITE("move_server");
+/* What an object store may answer when bytes are put, or read again. */
+static const enum objects_mood moods[] = {
+	OBJECTS_HANG,    OBJECTS_REFUSE,   OBJECTS_FLOOD, OBJECTS_CLOSE,
+	OBJECTS_CUT,     OBJECTS_TRICKLE,  OBJECTS_FAIL,  OBJECTS_REDIRECT,
+	OBJECTS_HEADERS, OBJECTS_CONTINUE, OBJECTS_SHORT, OBJECTS_LONG,
+	OBJECTS_OTHER,
+};
+
+TEST(a_move_ends_whatever_the_object_store_does_and_begins_anew)
+{
+	for (size_t i = 0; i < ARRAY_LEN(moods) && test_on_server(); i++) {
+		CLEANUP_FIXTURE struct fixture f = fixture(BYTES_S3);
+		CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+		struct move_report r;
+		int rc = 1;
+
+		f.conf.s3_timeout = 1;
+		for (int n = 2; n >= 0 && rc; n--) {
+			int64_t began = clock_mono_ns();
+
+			buf_clear(&why);
+			objects_spoil(f.objects, moods[i], n);
+			rc = move(&f, &r, &why);
+			ck_assert_int_lt((clock_mono_ns() - began) / NS_PER_S,
+			                 SECONDS);
+			ck_assert_msg(!rc || strstr(buf_str(&why), "blob-"),
+			              "%zu: %s", i, buf_str(&why));
+		}
+		ck_assert_msg(!rc, "%zu: %s", i, buf_str(&why));
+		objects_mood(f.objects, OBJECTS_FINE);
+		check_moved(&f, BYTES_S3);
+		ck_assert_str_eq(objects_refused(f.objects), "");
+	}
+}
+END
+
+SUITE("move_server", .seconds = 120);

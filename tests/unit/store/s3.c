@@ -189,7 +189,13 @@ see(void *arg, const char *name)
 static int
 list(struct fixture *f, int *n)
 {
-	return bytes_list(&f->t.s, BYTES_S3, see, n);
+	struct bytes_at at = {0};
+	int rc;
+
+	do
+		rc = bytes_list(&f->t.s, BYTES_S3, &at, see, n);
+	while (!rc && at.more);
+	return rc;
 }
 
 /* Results of requests for each mood; listing never succeeds. */

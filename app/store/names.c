@@ -298,12 +298,12 @@ get_addresses(struct store *s, const char *id, uint64_t **out, uint32_t *n)
 }
 
 int
-names_claim(struct store *s, const char *host, struct names_module *out,
-            uint64_t **addresses, uint32_t *n)
+names_claim(struct store *s, const char *host, const char *last,
+            struct names_module *out, uint64_t **addresses, uint32_t *n)
 {
 	CLEANUP_NAMES_MODULE struct names_module m = {0};
 	int rc = row_one(s->db, &type, &m, SQL_NAMES_WAITING,
-	                 ARGS(V(host), V((int64_t)NAMES_TRIES)));
+	                 ARGS(V(host), V((int64_t)NAMES_TRIES), V(last)));
 
 	if (rc)
 		return rc;

@@ -33,8 +33,8 @@ void delivery_list_done(struct delivery_list *l);
 /* Queues a session of this host, within the transaction that ends it, if its
  * service has a collector. */
 MUST_CHECK int delivery_add_session(struct store *s, const char *session);
-/* Lists the oldest delivery of each service that has a collector, at most
- * max. */
+/* Lists the oldest delivery of each service that has a collector, at most max;
+ * one of each tenant comes first. */
 MUST_CHECK int delivery_oldest(struct store *s, const char *host, int max,
                                struct delivery_list *out);
 /* Lists deliveries of services that have no collector any more. */

@@ -102,14 +102,15 @@ struct names_module {
 #define CLEANUP_NAMES_MODULE CLEANUP(names_module_done)
 void names_module_done(struct names_module *m);
 /*
- * Claims the module that has waited longest, and gets its addresses without a
- * name.
+ * Claims the module that has waited longest of the tenant whose turn it is, and
+ * gets its addresses without a name. The turn is that of the next tenant after
+ * the one that was served last; "" for none.
  *   Owns     *addresses is the caller's; free() it
  *   Errors   -ENOENT when there is none
  */
 MUST_CHECK int
-names_claim(struct store *s, const char *host, struct names_module *out,
-            uint64_t **addresses, uint32_t *n);
+names_claim(struct store *s, const char *host, const char *last,
+            struct names_module *out, uint64_t **addresses, uint32_t *n);
 /* Ends the work on a module: lines[i] has the names of addresses[i]; NULL or ""
  * if none were found. */
 MUST_CHECK int

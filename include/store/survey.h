@@ -41,7 +41,8 @@ MUST_CHECK int survey_forget(struct store *s, const char *id);
 
 /* --- the worker's side ---------------------------------------------------- */
 
-/* Lists the surveys that a host's worker has not answered, oldest first. */
+/* Lists surveys that a host's worker has not answered: the oldest of each
+ * tenant first. */
 MUST_CHECK int
 survey_waiting(struct store *s, const char *host, struct survey_list *out);
 /* Stores an answer; a survey removed meanwhile is not an error. */

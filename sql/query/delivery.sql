@@ -15,7 +15,8 @@ FROM session s JOIN job j ON j.session = s.id
 WHERE s.id = $1 AND v.collector <> ''
 ON CONFLICT DO NOTHING;
 
--- The oldest of each service. Columns of struct delivery, in its order.
+-- The oldest of each service, one of each tenant first. Columns of struct
+-- delivery, in its order.
 -- name: delivery_oldest
 SELECT d.source, v.tenant, v.name AS service, v.collector, d.queued_ms
 FROM service v JOIN delivery d ON d.source =
@@ -23,7 +24,9 @@ FROM service v JOIN delivery d ON d.source =
    WHERE e.tenant = v.tenant AND e.service = v.name AND e.host = $1
    ORDER BY e.queued_ms, e.source LIMIT 1)
 WHERE v.collector <> ''
-ORDER BY d.queued_ms, d.source LIMIT CAST($2 AS BIGINT);
+ORDER BY ROW_NUMBER() OVER (PARTITION BY v.tenant
+                            ORDER BY d.queued_ms, d.source),
+  d.queued_ms, d.source LIMIT CAST($2 AS BIGINT);
 
 -- Those of services that have no collector any more.
 -- name: delivery_unwanted

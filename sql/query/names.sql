@@ -42,13 +42,15 @@ WHERE module = $1 AND lines <> '' ORDER BY address;
 -- name: names_asked
 SELECT address FROM unnamed_frame WHERE module = $1 ORDER BY address;
 
--- Columns of struct names_module, in its order.
+-- Columns of struct names_module, in its order. Tenants take turns, from the one
+-- after $3: one with many modules would keep the others waiting.
 -- name: names_waiting
 SELECT id, tenant, service, build_id, file, start, mapped_limit AS "limit",
        file_offset AS "offset"
 FROM unnamed_module
 WHERE host = $1 AND state = 'queued' AND tries < CAST($2 AS BIGINT)
-ORDER BY asked_ms, id LIMIT 1;
+ORDER BY CASE WHEN tenant > $3 THEN 0 ELSE 1 END, tenant, asked_ms, id
+LIMIT 1;
 
 -- name: names_claim
 UPDATE unnamed_module SET state = 'running', tries = tries + 1

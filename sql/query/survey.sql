@@ -10,11 +10,13 @@ WHERE w.alive_until_ms > now_ms() AND ($5 = '' OR w.host = $5)
 SELECT id, host, tenant, match_kind, match_value, found
 FROM survey WHERE id = $1 ORDER BY host;
 
+-- The oldest of each tenant come first.
 -- name: survey_waiting
 SELECT id, host, tenant, match_kind, match_value, found
 FROM survey
 WHERE host = $1 AND found = '' AND asked_ms > now_ms() - CAST($2 AS BIGINT)
-ORDER BY asked_ms, id LIMIT CAST($3 AS BIGINT);
+ORDER BY ROW_NUMBER() OVER (PARTITION BY tenant ORDER BY asked_ms, id),
+  asked_ms, id LIMIT CAST($3 AS BIGINT);
 
 -- name: survey_answer
 UPDATE survey SET found = $1 WHERE id = $2 AND host = $3;

@@ -90,7 +90,8 @@ FROM trigger_firing f JOIN trigger_rule r ON r.id = f.rule
   LEFT JOIN session s ON s.id = f.session
 WHERE f.state = 'waiting' AND f.host = $2 AND f.next_ms <= now_ms()
   AND COALESCE(s.status, 'deleted') <> 'running'
-ORDER BY f.fired_ms LIMIT CAST($3 AS BIGINT);
+ORDER BY ROW_NUMBER() OVER (PARTITION BY r.tenant ORDER BY f.fired_ms, f.id),
+  f.fired_ms LIMIT CAST($3 AS BIGINT);
 
 -- name: firing_waits
 SELECT 1 FROM trigger_firing WHERE state = 'waiting' AND host = $1 LIMIT 1;

@@ -139,9 +139,11 @@ naming_step(struct runs *c, const struct targets *targets, const char *host,
 		give_up(g, c->store, capture_error_text(CAPTURE_FINISH_CPU));
 	if (g->asked.id || c->analyser < 0)
 		return 0;
-	rc = names_claim(c->store, host, &g->asked, &g->addresses, &g->n);
+	rc = names_claim(c->store, host, g->last, &g->asked, &g->addresses,
+	                 &g->n);
 	if (rc)
 		return rc == -ENOENT ? 0 : rc;
+	snprintf(g->last, sizeof(g->last), "%s", g->asked.tenant);
 	g->made = -1;
 	g->deadline_ns = now_ns + c->finish_ns + OVERDUE_NS;
 	rc = g->n ? send_ask(c, targets) : -ENODATA;

@@ -12,7 +12,8 @@
 #include "worker/targets/targets.h"
 
 struct naming {
-	struct names_module asked; /* id is NULL when there is none */
+	struct names_module asked;   /* id is NULL when there is none */
+	char last[STORE_TENANT_MAX]; /* tenant that was served last */
 	struct pushed pushed;
 	uint64_t *addresses;
 	uint32_t n;
@@ -25,8 +26,8 @@ struct naming {
 
 struct runs;
 
-/* Starts the module that has waited longest, unless one is in progress; errors
- * as symbolizing_step(). */
+/* Starts the next module that waits, unless one is in progress; errors as
+ * symbolizing_step(). */
 MUST_CHECK int naming_step(struct runs *c, const struct targets *targets,
                            const char *host, int64_t now_ns);
 /* Queues modules again that lack names: once debug files were fetched, and from

@@ -122,7 +122,7 @@ claimed(struct test_store *t, bool finish)
 	CLEANUP_FREE uint64_t *addresses = NULL;
 	uint32_t n = 0;
 
-	if (names_claim(&t->s, TEST_HOST, &m, &addresses, &n))
+	if (names_claim(&t->s, TEST_HOST, "", &m, &addresses, &n))
 		return 0;
 	if (finish)
 		ck_assert_int_eq(names_finish(&t->s, &m, NULL, NULL, 0), 0);

@@ -51,7 +51,7 @@ name_all(struct test_store *t)
 	char *lines[8] = {0};
 	uint32_t n = 0;
 
-	if (names_claim(&t->s, TEST_HOST, &m, &addresses, &n))
+	if (names_claim(&t->s, TEST_HOST, "", &m, &addresses, &n))
 		return 0;
 	ck_assert_uint_le(n, ARRAY_LEN(lines));
 	ck_assert_str_eq(m.build_id, ID);
@@ -121,6 +121,44 @@ TEST(frames_get_names_wherever_their_module_lies)
 		"in lined");
 	ck_assert_int_eq(p->lines[l->line0].line, 3);
 	ck_assert_int_eq(profile_total(p, 0), 1);
+}
+END
+
+/* Claims a module when a tenant was served last; returns whose it is. */
+static const char *
+turn(struct test_store *t, const char *last)
+{
+	static char tenant[STORE_TENANT_MAX];
+	CLEANUP_NAMES_MODULE struct names_module m = {0};
+	CLEANUP_FREE uint64_t *addresses = NULL;
+	uint32_t n;
+
+	ck_assert_int_eq(
+		names_claim(&t->s, TEST_HOST, last, &m, &addresses, &n), 0);
+	snprintf(tenant, sizeof(tenant), "%s", m.tenant);
+	return tenant;
+}
+
+TEST(a_tenant_with_many_modules_keeps_no_other_waiting)
+{
+	static const char *const others[] = {"a", "zz"}; /* either side */
+
+	for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+		CLEANUP_TEST_STORE struct test_store t = test_store();
+		const uint64_t one = 0x10;
+
+		add_worker(&t);
+		for (uint64_t k = 0; k < 4; k++) {
+			/* at a fixed address each is a module */
+			uint64_t start = 0x100000 * (k + 1), at = start + one;
+
+			want(&t, TEST_TENANT, start, &at, 1);
+		}
+		want(&t, others[i], 0x100000, &(uint64_t){0x100000 + one}, 1);
+		ck_assert_str_eq(turn(&t, TEST_TENANT), others[i]);
+		ck_assert_str_eq(turn(&t, others[i]), TEST_TENANT);
+		ck_assert_str_eq(turn(&t, TEST_TENANT), TEST_TENANT);
+	}
 }
 END
 
@@ -196,7 +234,8 @@ TEST(what_has_no_name_is_looked_for_again_when_files_came)
 
 	add_worker(&t);
 	want(&t, TEST_TENANT, MOVED, pushed, 1);
-	ck_assert_int_eq(names_claim(&t.s, TEST_HOST, &m, &addresses, &n), 0);
+	ck_assert_int_eq(names_claim(&t.s, TEST_HOST, "", &m, &addresses, &n),
+	                 0);
 	ck_assert_int_eq(names_finish(&t.s, &m, addresses, (char *[]){NULL}, 1),
 	                 0);
 	ck_assert_uint_eq(name_all(&t), 0);
@@ -222,7 +261,8 @@ TEST(what_kills_workers_is_given_up)
 		uint32_t n;
 
 		ck_assert_int_eq(
-			names_claim(&t.s, TEST_HOST, &m, &addresses, &n), 0);
+			names_claim(&t.s, TEST_HOST, "", &m, &addresses, &n),
+			0);
 		ck_assert_int_eq(names_take_over(&t.s, TEST_HOST), 0);
 	}
 	ck_assert_uint_eq(name_all(&t), 0);

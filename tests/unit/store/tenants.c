@@ -7,6 +7,7 @@
 #include "store/blob.h"
 #include "store/continuous.h"
 #include "store/db/db_test.h"
+#include "store/delivery.h"
 #include "store/idempotency.h"
 #include "store/session.h"
 #include "store/survey.h"
@@ -318,20 +319,46 @@ TEST(a_host_runs_each_trigger_once_and_those_of_its_services)
 }
 END
 
+/* Fires a new trigger of a tenant. */
 static void
-fire(struct store *s, const char *host)
+fire_named(struct store *s, const char *tenant, const char *name,
+           const char *host)
 {
 	CLEANUP_TRIGGER struct trigger stored = {0};
-	struct trigger v = test_trigger(TEST_TENANT, host);
+	struct trigger v = test_trigger(tenant, name);
 	char id[ID_MAX], session[ID_MAX];
 
 	v.webhook = (char *)"http://127.0.0.1/hook";
 	ck_assert_int_eq(trigger_add(s, &v, id), 0);
-	ck_assert_int_eq(trigger_get(s, TEST_TENANT, TEST_SERVICE, id, &stored),
-	                 0);
+	ck_assert_int_eq(trigger_get(s, tenant, TEST_SERVICE, id, &stored), 0);
 	ck_assert_int_eq(trigger_fire(s, &stored, host, 200, NULL, session), 0);
-	ck_assert_int_eq(job_cancel(s, TEST_TENANT, session), 0);
+	ck_assert_int_eq(job_cancel(s, tenant, session), 0);
 }
+
+static void
+fire(struct store *s, const char *host)
+{
+	fire_named(s, TEST_TENANT, host, host);
+}
+
+TEST(webhooks_of_one_tenant_keep_no_other_waiting)
+{
+	CLEANUP_TEST_STORE struct test_store t = two_tenants();
+	CLEANUP_FIRINGS struct firing_list l = {0};
+	char name[16];
+
+	for (int i = 0; i < 4; i++) {
+		snprintf(name, sizeof(name), "n%d", i);
+		fire_named(&t.s, TEST_TENANT, name, TEST_HOST);
+	}
+	db_skew_clock(t.s.db, 10);
+	fire_named(&t.s, OTHER, "mine", TEST_HOST);
+	ck_assert_int_eq(firing_due(&t.s, TEST_HOST, 2, &l), 0);
+	ck_assert_uint_eq(l.n, 2);
+	ck_assert_str_eq(l.items[0].tenant, TEST_TENANT);
+	ck_assert_str_eq(l.items[1].tenant, OTHER);
+}
+END
 
 TEST(a_webhook_waits_for_the_worker_of_its_host)
 {
@@ -494,6 +521,44 @@ surveyed(struct store *s, const char *tenant)
 	ck_assert_int_eq(survey_read(s, id, &l), 0);
 	return l.n;
 }
+
+TEST(surveys_of_one_tenant_keep_no_other_waiting)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP_SURVEY struct survey_list l = {0};
+
+	alive(&t.s, TEST_HOST);
+	for (int i = 0; i < SURVEYS_AT_ONCE; i++)
+		ck_assert_uint_eq(surveyed(&t.s, TEST_TENANT), 1);
+	db_skew_clock(t.s.db, 10);
+	ck_assert_uint_eq(surveyed(&t.s, OTHER), 1);
+	ck_assert_int_eq(survey_waiting(&t.s, TEST_HOST, &l), 0);
+	ck_assert_uint_eq(l.n, SURVEYS_AT_ONCE);
+	ck_assert_str_eq(l.items[0].tenant, TEST_TENANT);
+	ck_assert_str_eq(l.items[1].tenant, OTHER);
+}
+END
+
+TEST(deliveries_of_one_tenant_keep_no_other_waiting)
+{
+	CLEANUP_TEST_STORE struct test_store t = two_tenants();
+	CLEANUP_DELIVERIES struct delivery_list l = {0};
+
+	ck_assert_int_eq(test_service(&t.s, TEST_TENANT, "svc1"), 0);
+	test_sql(&t, "UPDATE service SET collector = 'http://c'", NULL, 0);
+	test_sql(&t,
+	         "INSERT INTO delivery (source, host, tenant, service, "
+	         "queued_ms, last) VALUES ('a', 'host1', 't', 'svc', 1, 0), "
+	         "('b', 'host1', 't', 'svc1', 2, 0), "
+	         "('c', 'host1', 'other', 'svc', 3, 0)",
+	         NULL, 0);
+	ck_assert_int_eq(delivery_oldest(&t.s, TEST_HOST, 10, &l), 0);
+	ck_assert_uint_eq(l.n, 3);
+	ck_assert_str_eq(l.items[0].source, "a");
+	ck_assert_str_eq(l.items[1].source, "c");
+	ck_assert_str_eq(l.items[2].source, "b");
+}
+END
 
 TEST(a_host_with_a_key_is_its_own_tenants)
 {

@@ -176,20 +176,45 @@ fenced(int changed)
 	return changed < 0 ? changed : changed ? 0 : -ESTALE;
 }
 
+/* A place of the host is kept for each tenant that has processes there and no
+ * capture, up to half of the places. Sets *out if others may have more. */
 static int
-claim(struct store *s, const char *host, int64_t lease_ms, struct job *out)
+may_have_more(struct store *s, const char *host, int64_t room, int64_t *out)
 {
 	CLEANUP_ROWS struct db_rows rows = {0};
-	char id[ID_MAX];
-	int rc = db_query(s->db, SQL_JOB_CLAIM, ARGS(V(lease_ms), V(host)),
-	                  &rows);
+	int64_t idle, half;
+	int rc = db_query(s->db, SQL_JOB_PLACES, ARGS(V(host)), &rows)
+	                 ?: db_next(&rows);
 
-	if (!rc)
-		rc = db_next(&rows);
 	if (rc <= 0)
-		return rc ? rc : -ENOENT;
-	snprintf(id, sizeof(id), "%s", db_col_text(&rows, 0));
-	db_finish(&rows);
+		return rc ? rc : -EPROTO;
+	idle = db_col_int(&rows, 0);
+	half = (room + db_col_int(&rows, 1)) / 2;
+	*out = room > (idle < half ? idle : half);
+	return 0;
+}
+
+/* Finds the job that is next. */
+static int
+find_next(struct store *s, const char *host, int64_t room,
+          char out[static ID_MAX])
+{
+	int64_t more = 1;
+	int rc = row_id(s->db, out, SQL_JOB_WAITING, ARGS(V(host), V(more)))
+	                 ?: may_have_more(s, host, room, &more);
+
+	return rc || more ? rc
+	                  : row_id(s->db, out, SQL_JOB_WAITING,
+	                           ARGS(V(host), V(more)));
+}
+
+static int
+claim(struct store *s, const char *id, int64_t lease_ms, struct job *out)
+{
+	int rc = db_run(s->db, SQL_JOB_CLAIM, ARGS(V(lease_ms), V(id)));
+
+	if (rc <= 0)
+		return rc ? rc : -EAGAIN; /* claimed meanwhile */
 	rc = db_run(s->db, SQL_SESSION_STARTED, ARGS(V(id)));
 	if (rc < 0)
 		return rc;
@@ -197,14 +222,19 @@ claim(struct store *s, const char *host, int64_t lease_ms, struct job *out)
 }
 
 int
-job_claim(struct store *s, const char *host, int64_t lease_ms, struct job *out)
+job_claim(struct store *s, const char *host, int64_t lease_ms, int64_t room,
+          struct job *out)
 {
 	CLEANUP_JOB struct job j = {0};
-	/* A host without jobs takes no write lock. */
-	int rc = find_any(s, SQL_JOB_WAITING, ARGS(V(host))) ?: store_begin(s);
+	int rc;
 
-	if (!rc)
-		rc = store_end(s, claim(s, host, lease_ms, &j));
+	do {
+		char id[ID_MAX];
+
+		rc = find_next(s, host, room, id) ?: store_begin(s);
+		if (!rc)
+			rc = store_end(s, claim(s, id, lease_ms, &j));
+	} while (rc == -EAGAIN);
 	if (rc)
 		return rc;
 	*out = j;

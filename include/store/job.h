@@ -83,9 +83,14 @@ job_complete(struct store *s, const char *tenant, const char *id);
 
 /* --- the worker's side --------------------------------------------------- */
 
-/* Claims the oldest job that is queued for host; -ENOENT when there is none. */
-MUST_CHECK int
-job_claim(struct store *s, const char *host, int64_t lease_ms, struct job *out);
+/*
+ * Claims a job that is queued for a host with room for this many more captures:
+ * the oldest of the tenant with the fewest captures there. Tenants that have
+ * processes there, and no capture, find a place: up to half of them are kept.
+ *   Errors   -ENOENT when there is none
+ */
+MUST_CHECK int job_claim(struct store *s, const char *host, int64_t lease_ms,
+                         int64_t room, struct job *out);
 /* Renews the lease; *out_ending is an enum job_ending. */
 MUST_CHECK int
 job_progress(struct store *s, const struct job_ref *j, int64_t lease_ms,

@@ -4,32 +4,34 @@ INSERT INTO job (session, host, state, attempt, lease_until_ms, progress,
                  created_ms)
 VALUES ($1, $2, 'queued', 0, 0, 0, 'queued', '', '', 0, now_ms());
 
--- A worker runs this before it claims, so that it takes no lock if there is no
--- job.
+-- A worker runs this before it claims, without a lock. The tenant with the
+-- fewest captures on the host comes first; if $2 is 0, those with any wait.
 -- name: job_waiting
-SELECT 1 FROM job WHERE host = $1 AND state = 'queued' LIMIT 1;
+SELECT j.session FROM job j JOIN session s ON s.id = j.session
+  LEFT JOIN (SELECT o.tenant, COUNT(*) AS n
+             FROM job r JOIN session o ON o.id = r.session
+             WHERE r.host = $1 AND r.state = 'running'
+             GROUP BY o.tenant) b ON b.tenant = s.tenant
+WHERE j.host = $1 AND j.state = 'queued'
+  AND (CAST($2 AS BIGINT) = 1 OR b.n IS NULL)
+ORDER BY COALESCE(b.n, 0), j.created_ms, j.session LIMIT 1;
+
+-- Tenants that have processes on a host and no capture there; captures there.
+-- name: job_places
+SELECT (SELECT COUNT(*)
+        FROM (SELECT DISTINCT tenant FROM process WHERE host = $1) t
+        WHERE NOT EXISTS
+          (SELECT 1 FROM job j JOIN session s ON s.id = j.session
+           WHERE j.host = $1 AND j.state = 'running'
+             AND s.tenant = t.tenant)) AS idle,
+  (SELECT COUNT(*) FROM job WHERE host = $1 AND state = 'running') AS running;
 
 -- name: job_claim
 UPDATE job
 SET state = 'running', attempt = attempt + 1, phase = 'capturing',
     progress = 0, samples = 0,
     lease_until_ms = now_ms() + CAST($1 AS BIGINT)
-WHERE session = (SELECT session FROM job
-                 WHERE host = $2 AND state = 'queued'
-                 ORDER BY created_ms, session LIMIT 1)
-RETURNING session;
-
--- name: job_claim
--- dialect: postgres
-UPDATE job
-SET state = 'running', attempt = attempt + 1, phase = 'capturing',
-    progress = 0, samples = 0,
-    lease_until_ms = now_ms() + CAST($1 AS BIGINT)
-WHERE session = (SELECT session FROM job
-                 WHERE host = $2 AND state = 'queued'
-                 ORDER BY created_ms, session LIMIT 1
-                 FOR UPDATE SKIP LOCKED)
-RETURNING session;
+WHERE session = $2 AND state = 'queued';
 
 -- Columns of struct job, in its order.
 -- name: job_get

@@ -399,7 +399,8 @@ captured_on(struct test_api *a, const char *host, const char *type,
 
 	q.type = type;
 	ck_assert_int_eq(job_enqueue(&a->store.s, &q, host, id), 0);
-	ck_assert_int_eq(job_claim(&a->store.s, host, TEST_LEASE_MS, &job), 0);
+	ck_assert_int_eq(job_claim(&a->store.s, host, TEST_LEASE_MS, 8, &job),
+	                 0);
 	ref = job_ref(&job);
 	test_capture_end(a, &ref);
 }

@@ -358,8 +358,7 @@ END
 
 TEST(a_range_and_its_windows_name_hosts_whose_clock_is_off)
 {
-	static const char note[] =
-		"the clock of " TEST_HOST " is 10 min ahead";
+	static const char note[] = "the clock of " TEST_HOST " is 10 min ahead";
 	CLEANUP_API struct test_api a = test_api(1, "");
 	CLEANUP_REPLY struct client_reply before = {0}, after = {0},
 					  window = {0};
@@ -368,21 +367,21 @@ TEST(a_range_and_its_windows_name_hosts_whose_clock_is_off)
 	char path[128], id[ID_MAX];
 
 	p = profile_of("main 10\n");
-	test_window(
-		&a.store.s,
-		&(struct test_window){
-			.start_ms = T0, .span_ms = 10 * S, .profile = p},
-		id);
+	test_window(&a.store.s,
+	            &(struct test_window){
+			    .start_ms = T0, .span_ms = 10 * S, .profile = p},
+	            id);
 	before = merge(&a, "cpu", T0, T0 + H, "");
 	ck_assert(!has_notice(&before, "the clock of"));
-	test_sql(&a.store,
-	         "UPDATE worker SET clock_ms = 600000 WHERE host = '" TEST_HOST
-	         "'; INSERT INTO worker (host, boot_id, version, pid, "
-	         "capabilities, started_ms, heartbeat_ms, alive_until_ms, "
-	         "tenants, clock_ms) SELECT 'elsewhere', boot_id, version, pid, "
-	         "capabilities, started_ms, heartbeat_ms, alive_until_ms, '*', "
-	         "600000 FROM worker",
-	         NULL, 0);
+	test_sql(
+		&a.store,
+		"UPDATE worker SET clock_ms = 600000 WHERE host = '" TEST_HOST
+		"'; INSERT INTO worker (host, boot_id, version, pid, "
+		"capabilities, started_ms, heartbeat_ms, alive_until_ms, "
+		"tenants, clock_ms) SELECT 'elsewhere', boot_id, version, pid, "
+		"capabilities, started_ms, heartbeat_ms, alive_until_ms, '*', "
+		"600000 FROM worker",
+		NULL, 0);
 	after = merge(&a, "cpu", T0, T0 + H, "");
 	ck_assert(has_notice(&after, note));
 	ck_assert(!has_notice(&after, "elsewhere"));
@@ -507,7 +506,8 @@ captured_on(struct test_api *a, const char *host)
 	char id[ID_MAX];
 
 	ck_assert_int_eq(job_enqueue(&a->store.s, &q, host, id), 0);
-	ck_assert_int_eq(job_claim(&a->store.s, host, TEST_LEASE_MS, &job), 0);
+	ck_assert_int_eq(job_claim(&a->store.s, host, TEST_LEASE_MS, 8, &job),
+	                 0);
 	ref = job_ref(&job);
 	test_capture_end(a, &ref);
 }

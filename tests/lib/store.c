@@ -441,7 +441,7 @@ test_enqueue(struct store *s, int i, char id[static ID_MAX])
 void
 test_claim(struct store *s, struct job *out)
 {
-	ck_assert_int_eq(job_claim(s, TEST_HOST, TEST_LEASE_MS, out), 0);
+	ck_assert_int_eq(job_claim(s, TEST_HOST, TEST_LEASE_MS, 8, out), 0);
 }
 
 void

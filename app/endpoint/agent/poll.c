@@ -328,7 +328,7 @@ claim(struct poll *p)
 	while (!rc && room > 0) {
 		CLEANUP_JOB struct job j = {0};
 
-		rc = job_claim(p->store, p->host, p->lease_ms, &j);
+		rc = job_claim(p->store, p->host, p->lease_ms, room, &j);
 		if (rc)
 			break;
 		if (token_is_within(j.tenant, p->tenants))

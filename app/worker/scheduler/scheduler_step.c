@@ -364,7 +364,7 @@ claim(struct scheduler *s, int64_t now_ns)
 	while (s->runs.n < s->runs.max && s->runs.analyser >= 0) {
 		CLEANUP_JOB struct job j = {0};
 		int rc = job_claim(&s->store, s->self.host, s->self.lease_ms,
-		                   &j);
+		                   (int64_t)(s->runs.max - s->runs.n), &j);
 
 		if (rc)
 			return rc == -ENOENT ? 0 : rc;

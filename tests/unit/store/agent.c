@@ -43,7 +43,7 @@ TEST(a_job_that_is_taken_is_run_here_under_its_own_id)
 	CLEANUP_JOB struct job got = {0};
 
 	ck_assert_int_eq(agent_take(&t.s, HOST, &j), 0);
-	ck_assert_int_eq(job_claim(&t.s, HOST, TEST_LEASE_MS, &got), 0);
+	ck_assert_int_eq(job_claim(&t.s, HOST, TEST_LEASE_MS, 8, &got), 0);
 	ck_assert_str_eq(got.session, "sess-centre");
 	ck_assert_int_eq(got.attempt, 1); /* of this store */
 	ck_assert_int_eq(got.asked_seconds, 5);
@@ -102,7 +102,7 @@ TEST(a_result_stays_until_it_is_forgotten)
 	struct job_ref ref;
 
 	ck_assert_int_eq(agent_take(&t.s, HOST, &j), 0);
-	ck_assert_int_eq(job_claim(&t.s, HOST, TEST_LEASE_MS, &got), 0);
+	ck_assert_int_eq(job_claim(&t.s, HOST, TEST_LEASE_MS, 8, &got), 0);
 	ref = job_ref(&got);
 	test_blob(&t.s, "profile", &blob);
 	ck_assert_int_eq(job_finish(&t.s, &ref, &end), 0);
@@ -218,7 +218,7 @@ run_on(struct store *s, const char *host, const char *type, struct job *out)
 
 	ask.type = type;
 	ck_assert_int_eq(job_enqueue(s, &ask, host, id), 0);
-	ck_assert_int_eq(job_claim(s, host, TEST_LEASE_MS, out), 0);
+	ck_assert_int_eq(job_claim(s, host, TEST_LEASE_MS, 8, out), 0);
 	ck_assert_str_eq(out->session, id);
 }
 

@@ -156,7 +156,7 @@ claim_on_wakes(const struct test_store *t, int say)
 
 		if (!comes(s.db))
 			_exit(2); /* a wake came too early, or not at all */
-		while (!job_claim(&s, TEST_HOST, TEST_LEASE_MS, &j)) {
+		while (!job_claim(&s, TEST_HOST, TEST_LEASE_MS, 8, &j)) {
 			job_done(&j);
 			if (write(say, "", 1) != 1)
 				_exit(1);

@@ -34,7 +34,8 @@ TEST(an_accepted_job_waits_for_its_host)
 
 	test_enqueue(&t.s, 0, id);
 	expect(&t.s, id, SESSION_RUNNING, "queued");
-	ck_assert_int_eq(job_claim(&t.s, "other", TEST_LEASE_MS, &j), -ENOENT);
+	ck_assert_int_eq(job_claim(&t.s, "other", TEST_LEASE_MS, 8, &j),
+	                 -ENOENT);
 	test_claim(&t.s, &j);
 	ck_assert_str_eq(j.session, id);
 	ck_assert_int_eq(j.attempt, 1);
@@ -52,7 +53,7 @@ TEST(an_older_job_of_another_host_stays_for_it)
 	test_enqueue(&t.s, 0, older);
 	db_skew_clock(t.s.db, 10);
 	ck_assert_int_eq(job_enqueue(&t.s, &ask, "other", id), 0);
-	ck_assert_int_eq(job_claim(&t.s, "other", TEST_LEASE_MS, &j), 0);
+	ck_assert_int_eq(job_claim(&t.s, "other", TEST_LEASE_MS, 8, &j), 0);
 	ck_assert_str_eq(j.session, id);
 	expect(&t.s, older, SESSION_RUNNING, "queued");
 }
@@ -73,6 +74,113 @@ TEST(jobs_are_claimed_in_the_order_they_came)
 		test_claim(&t.s, &j);
 		ck_assert_str_eq(j.session, ids[i]);
 	}
+}
+END
+
+/* Claims a job with room for this many; returns whose it is, "" if none. */
+static const char *
+claimed(struct test_store *t, int64_t room)
+{
+	static char tenant[STORE_TENANT_MAX];
+	CLEANUP_JOB struct job j = {0};
+	int rc = job_claim(&t->s, TEST_HOST, TEST_LEASE_MS, room, &j);
+
+	ck_assert(!rc || rc == -ENOENT);
+	snprintf(tenant, sizeof(tenant), "%s", rc ? "" : j.tenant);
+	return tenant;
+}
+
+/* Enqueues a capture of another tenant. */
+static void
+enqueue_of(struct test_store *t, const char *tenant)
+{
+	struct session_ask ask = test_ask();
+	char id[ID_MAX];
+
+	ask.tenant = tenant;
+	ck_assert_int_eq(job_enqueue(&t->s, &ask, TEST_HOST, id), 0);
+}
+
+TEST(a_tenant_with_many_jobs_keeps_no_other_waiting)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	char id[ID_MAX];
+
+	for (int i = 0; i < 4; i++)
+		test_enqueue(&t.s, i, id);
+	ck_assert_str_eq(claimed(&t, 8), TEST_TENANT);
+	test_tenant(&t.s, "other");
+	db_skew_clock(t.s.db, 10);
+	enqueue_of(&t, "other");
+	ck_assert_str_eq(claimed(&t, 7), "other");
+	ck_assert_str_eq(claimed(&t, 6), TEST_TENANT);
+}
+END
+
+static void
+put_process(struct test_store *t, const char *tenant)
+{
+	const struct worker_process p = {
+		.host = (char *)TEST_HOST,
+		.tenant = (char *)tenant,
+		.service = (char *)TEST_SERVICE,
+		.boot_id = (char *)"boot",
+		.argv0 = (char *)"a",
+		.cmdline = (char *)"a",
+		.pid = 7,
+	};
+
+	ck_assert_int_eq(process_put(&t->s, &p), 0);
+}
+
+TEST(places_are_kept_for_tenants_with_processes_there)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	const struct worker w = {.host = (char *)TEST_HOST,
+	                         .boot_id = (char *)"boot",
+	                         .version = (char *)"1",
+	                         .capabilities = (char *)"{}"};
+	char id[ID_MAX];
+
+	ck_assert_int_eq(worker_heartbeat(&t.s, &w, TEST_LEASE_MS), 0);
+	for (int i = 0; i < 8; i++)
+		test_enqueue(&t.s, i, id);
+	test_tenant(&t.s, "other");
+	put_process(&t, TEST_TENANT);
+	for (int64_t room = 4; room > 1; room--)
+		ck_assert_str_eq(claimed(&t, room), TEST_TENANT);
+	/* of four places, none is kept for a tenant without processes */
+	ck_assert_str_eq(claimed(&t, 1), TEST_TENANT);
+	put_process(&t, "other");
+	ck_assert_str_eq(claimed(&t, 1), "");
+	ck_assert_str_eq(claimed(&t, 2), TEST_TENANT);
+	enqueue_of(&t, "other");
+	ck_assert_str_eq(claimed(&t, 1), "other");
+	ck_assert_str_eq(claimed(&t, 1), TEST_TENANT);
+}
+END
+
+TEST(at_most_half_of_the_places_are_kept)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	const struct worker w = {.host = (char *)TEST_HOST,
+	                         .boot_id = (char *)"boot",
+	                         .version = (char *)"1",
+	                         .capabilities = (char *)"{}"};
+	char name[16], id[ID_MAX];
+
+	ck_assert_int_eq(worker_heartbeat(&t.s, &w, TEST_LEASE_MS), 0);
+	for (int i = 0; i < 8; i++) {
+		snprintf(name, sizeof(name), "other%d", i);
+		test_tenant(&t.s, name);
+		put_process(&t, name);
+		test_enqueue(&t.s, i, id);
+	}
+	for (int64_t room = 8; room > 4; room--)
+		ck_assert_str_eq(claimed(&t, room), TEST_TENANT);
+	ck_assert_str_eq(claimed(&t, 4), "");
+	enqueue_of(&t, "other3");
+	ck_assert_str_eq(claimed(&t, 1), "other3");
 }
 END
 
@@ -370,7 +478,7 @@ TEST(a_waiting_job_is_cancelled_at_once)
 	ck_assert_int_eq(job_cancel(&t.s, "other", id), -ENOENT);
 	ck_assert_int_eq(job_cancel(&t.s, TEST_TENANT, id), 0);
 	expect(&t.s, id, SESSION_FAILED, "cancelled");
-	ck_assert_int_eq(job_claim(&t.s, TEST_HOST, 1000, &j), -ENOENT);
+	ck_assert_int_eq(job_claim(&t.s, TEST_HOST, 1000, 8, &j), -ENOENT);
 	ck_assert_int_eq(job_cancel(&t.s, TEST_TENANT, id), -EALREADY);
 }
 END
@@ -480,7 +588,8 @@ TEST(a_store_call_that_fails_leaves_no_half_job)
 	int n = 0;
 
 	do {
-		ck_assert_int_eq(job_claim(&t.s, TEST_HOST, 1000, &j), -ENOENT);
+		ck_assert_int_eq(job_claim(&t.s, TEST_HOST, 1000, 8, &j),
+		                 -ENOENT);
 		db_fail_after(t.s.db, ++n);
 	} while (job_enqueue(&t.s, &ask, TEST_HOST, id) == -EIO);
 	ck_assert_int_gt(n, 2);
@@ -501,7 +610,7 @@ TEST(a_claim_that_the_store_fails_is_told_and_leaves_the_job)
 	ck_assert_int_eq(job_enqueue(&t.s, &ask, TEST_HOST, id), 0);
 	do {
 		db_fail_after(t.s.db, ++n);
-		rc = job_claim(&t.s, TEST_HOST, 1000, &j);
+		rc = job_claim(&t.s, TEST_HOST, 1000, 8, &j);
 	} while (rc == -EIO);
 	db_fail_after(t.s.db, 0);
 	ck_assert_int_eq(rc, 0);

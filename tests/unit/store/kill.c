@@ -67,7 +67,7 @@ work_for_ever(const struct test_store *t, int to)
 	ck_assert_int_ge(job_take_over(&s, TEST_HOST), 0);
 	for (;;) {
 		CLEANUP_JOB struct job j = {0};
-		int rc = job_claim(&s, TEST_HOST, TEST_LEASE_MS, &j);
+		int rc = job_claim(&s, TEST_HOST, TEST_LEASE_MS, 8, &j);
 
 		if (!rc) {
 			run_one(&s, &j);

@@ -78,7 +78,7 @@ static void
 expect_given_up(struct test_store *t, bool given_up)
 {
 	CLEANUP_JOB struct job again = {0};
-	int rc = job_claim(&t->s, TEST_HOST, TEST_LEASE_MS, &again);
+	int rc = job_claim(&t->s, TEST_HOST, TEST_LEASE_MS, 8, &again);
 
 	ck_assert_int_eq(rc, given_up ? 0 : -ENOENT);
 	ck_assert(!given_up || again.attempt == 2);

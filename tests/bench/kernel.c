@@ -5,7 +5,8 @@
  * of its programs, at most; or the error of a kernel that refuses them.
  *
  *	kernel
- *	kernel python|php|perl|luajit FRAMES
+ *	kernel python|asyncio|php|perl|luajit FRAMES
+ *	kernel context|query|nothing BYTES
  *	kernel interrupts HZ
  *	kernel switches
  *
@@ -13,6 +14,9 @@
  * with that many frames of Python 3.11, PHP 8.2, Perl 5.36 or LuaJIT: this
  * process makes such frames, and samples itself for half a second. The least of
  * five times, since interrupts count, too.
+ *
+ * A context of OpenTelemetry of so many bytes, or what is read of a process of
+ * PostgreSQL, takes the place of frames; with nothing there is neither.
  *
  * The others do the least of what captures do, until they are killed: interrupt
  * each CPU HZ times a second of its time, by an event that records nothing; or
@@ -376,6 +380,37 @@ put_slot(const struct filter *f, const struct kind *kind, const uint64_t *head)
 	};
 }
 
+/* A context, and the variable of this thread that leads to it. */
+static uint8_t context[INTERP_CONTEXT];
+static _Thread_local const uint8_t *context_of_thread;
+static const uint8_t *entry = context; /* PostgreSQL's */
+
+/* Has the kernel read a context, or an entry, at each sample. */
+static void
+put_context(const struct filter *f, const char *kind, size_t bytes)
+{
+	struct interp_table *t = mmap(NULL, sizeof(*t), PROT_READ | PROT_WRITE,
+	                              MAP_SHARED, f->fds[FILTER_INTERPS], 0);
+	const uint32_t pid = (uint32_t)getpid();
+	struct context_at at = {.pid = pid};
+
+	if (t == MAP_FAILED || bytes < 28 || bytes > sizeof(context))
+		abort();
+	context[24] = 1;
+	context[26] = (uint8_t)(bytes - 28);
+	context[27] = (uint8_t)((bytes - 28) >> 8);
+	context_of_thread = context;
+	if (!strcmp(kind, "query")) {
+		at.pointer = address(&entry);
+		at.bytes = (uint32_t)bytes;
+	} else {
+		at.offset = (const char *)&context_of_thread -
+		            (const char *)__builtin_thread_pointer();
+	}
+	t->contexts[pid % INTERP_LISTS] = at;
+	t->has_contexts = 1;
+}
+
 static double
 ns_of(int prog)
 {
@@ -392,41 +427,69 @@ ns_of(int prog)
 	       (double)(after.run_cnt - before.run_cnt);
 }
 
+/* Opens the filter with room for what it writes. */
 static int
-sample(const struct kind *kind, size_t nframes)
+open_filter(struct filter *f)
 {
 	const struct filter_ask want = {filter_cpus(), FILTER_LEAST_RING};
-	CLEANUP_FREE uint64_t *frames = calloc(nframes, MOST * 8);
-	uint64_t head;
+
+	return bpf_enable_stats(BPF_STATS_RUN_TIME) < 0 ||
+	       filter_open(&want, f) || f->nfds < FILTER_FDS ||
+	       !map_rings(f, want.ncpus);
+}
+
+/* Prints what a sample of this process costs. */
+static int
+measure(const struct filter *f)
+{
 	struct event_ask ask = {.task = getpid(),
 	                        .cpu = 0,
 	                        .period_ns = PERIOD_NS,
 	                        .stack_bytes = EVENT_MIN_STACK};
-	struct filter f;
 	bool user_only;
 	double least = 0;
 	int fd;
 
-	if (!frames || bpf_enable_stats(BPF_STATS_RUN_TIME) < 0 ||
-	    filter_open(&want, &f) || f.nfds < FILTER_FDS ||
-	    !map_rings(&f, want.ncpus))
-		return 1;
-	head = address(kind->make ? kind->make(frames, nframes)
-	                          : make_list(kind, frames, nframes));
-	put_slot(&f, kind, kind->hop ? (const void *)(uintptr_t)head : &head);
-	for (ask.cpu = 0; ask.cpu < want.ncpus; ask.cpu++)
+	for (ask.cpu = 0; ask.cpu < filter_cpus(); ask.cpu++)
 		if (event_open(&ask, &fd, &user_only) ||
-		    ioctl(fd, PERF_EVENT_IOC_SET_BPF, f.fds[FILTER_PROGRAM]) ||
+		    ioctl(fd, PERF_EVENT_IOC_SET_BPF, f->fds[FILTER_PROGRAM]) ||
 		    ioctl(fd, PERF_EVENT_IOC_ENABLE, 0))
 			return 1;
 	for (int i = 0; i < ROUNDS; i++) {
-		double ns = ns_of(f.fds[FILTER_PROGRAM]);
+		double ns = ns_of(f->fds[FILTER_PROGRAM]);
 
 		if (!i || ns < least)
 			least = ns;
 	}
 	printf("%.0f\n", least);
 	return 0;
+}
+
+static int
+sample(const struct kind *kind, size_t nframes)
+{
+	CLEANUP_FREE uint64_t *frames = calloc(nframes, MOST * 8);
+	uint64_t head;
+	struct filter f;
+
+	if (!frames || open_filter(&f))
+		return 1;
+	head = address(kind->make ? kind->make(frames, nframes)
+	                          : make_list(kind, frames, nframes));
+	put_slot(&f, kind, kind->hop ? (const void *)(uintptr_t)head : &head);
+	return measure(&f);
+}
+
+static int
+sample_context(const char *kind, size_t bytes)
+{
+	struct filter f;
+
+	if (open_filter(&f))
+		return 1;
+	if (strcmp(kind, "nothing") != 0)
+		put_context(&f, kind, bytes);
+	return measure(&f);
 }
 
 /* The shell that starts this in the background has SIGINT ignored. */
@@ -502,6 +565,8 @@ main(int argc, char **argv)
 	for (size_t i = 0; argc > 2 && i < ARRAY_LEN(kinds); i++)
 		if (!strcmp(kinds[i].name, argv[1]))
 			return sample(&kinds[i], strtoul(argv[2], NULL, 10));
+	if (argc > 2)
+		return sample_context(argv[1], strtoul(argv[2], NULL, 10));
 	for (size_t i = 0; i < ARRAY_LEN(sets); i++)
 		load(&sets[i]);
 }

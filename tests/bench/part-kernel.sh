@@ -18,6 +18,16 @@ for language in python asyncio php perl luajit; do
   done
 done
 
+# In pairs: with and without.
+for context in context_64 context_640 query_200; do
+  wanted "read_${context}_ns" || continue
+  for ((i = 0; i < ROUNDS; i++)); do
+    echo "$("$B/tests/bench/kernel" "${context%_*}" "${context#*_}")" \
+      "$("$B/tests/bench/kernel" nothing 0)"
+  done | awk 'NF == 2 { print $1 - $2 }' >"$B/context.txt"
+  row "read_${context}_ns" "$(column 1 "$B/context.txt")" ns goal 300 - "$ROUNDS"
+done
+
 if wanted worker_start_ms; then
   for ((i = 0; i < ROUNDS; i++)); do
     e2e_start

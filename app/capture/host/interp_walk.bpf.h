@@ -344,8 +344,13 @@ user_word(uint64_t address)
 static __always_inline uint64_t
 context_address(const struct context_at *at)
 {
-	uint64_t block = thread_pointer();
+	uint64_t block;
 
+	if (at->pointer) {
+		block = user_word(at->pointer);
+		return block ? block + at->skip : 0;
+	}
+	block = thread_pointer();
 	if (!block)
 		return 0;
 	if (at->module) {
@@ -356,27 +361,38 @@ context_address(const struct context_at *at)
 	return user_word(block + at->offset);
 }
 
-/* Writes the context of the current thread behind its frames.
+/* Returns the length of a context; 0 if it is not valid.
  *   Source   opentelemetry-specification, oteps/profiles/4947-thread-ctx.md */
-__noinline int
-take_context(const struct context_at *at, struct interp_stack *to)
+static __always_inline uint64_t
+context_length(uint64_t address)
 {
 	struct {
 		uint64_t ids[3];
 		uint8_t valid, flags;
 		uint16_t size;
 	} head = {0};
+
+	if (bpf_probe_read_user(&head, CONTEXT_HEAD, (const void *)address) ||
+	    head.valid != 1)
+		return 0;
+	return CONTEXT_HEAD + (uint64_t)head.size;
+}
+
+/* Writes the context of the current thread behind its frames. */
+__noinline int
+take_context(const struct context_at *at, struct interp_stack *to)
+{
 	uint64_t n, bytes, address;
 
 	if (!at || !to)
 		return 0;
 	n = to->n;
 	address = context_address(at);
-	if (n > INTERP_MAX_FRAMES || !address ||
-	    bpf_probe_read_user(&head, CONTEXT_HEAD, (const void *)address) ||
-	    head.valid != 1)
+	if (n > INTERP_MAX_FRAMES || !address)
 		return 0;
-	bytes = CONTEXT_HEAD + (uint64_t)head.size;
+	bytes = at->bytes ?: context_length(address);
+	if (!bytes)
+		return 0;
 	if (bytes > INTERP_CONTEXT)
 		bytes = INTERP_CONTEXT;
 	if (!bpf_probe_read_user((uint8_t *)to->frames +

@@ -53,7 +53,8 @@ struct interp_list {
 };
 
 /* Where the threads of a process keep the address of their context: at an
- * offset from the thread pointer, or from the block of a module. */
+ * offset from the thread pointer, or from the block of a module; or in a
+ * variable that they share. */
 struct context_at {
 	uint32_t pid;    /* 0: unused; written last */
 	uint32_t module; /* number of that module; 0: there is none */
@@ -63,6 +64,10 @@ struct context_at {
 	 * the vector has for each module. */
 	int32_t vector;
 	uint32_t step;
+	uint64_t pointer; /* address of that variable; 0: each has its own */
+	/* What is read behind the address: so many bytes, after some others.
+	 * 0: a context, which has its length in its head. */
+	uint32_t bytes, skip;
 };
 
 /* The data of the programs in the kernel. */

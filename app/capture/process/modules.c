@@ -29,6 +29,7 @@ module_free(struct module *m)
 		jit_image_done(m->jit);
 	free(m->jit);
 	free(m->tls);
+	free(m->query);
 	elf_free(m->debug);
 	elf_free(m->shared);
 	free(m->path);
@@ -511,6 +512,19 @@ look_for_tls(struct module *m)
 	m->tls = kept;
 }
 
+static void
+look_for_query(struct module *m)
+{
+	struct query_at query, *kept;
+
+	if (query_find(m->elf, &query))
+		return;
+	kept = malloc(sizeof(*kept));
+	if (kept)
+		*kept = query;
+	m->query = kept;
+}
+
 /* Looks for the file with which debug files share entries in the target's root,
  * unless the host has it. */
 static void
@@ -541,6 +555,7 @@ keep_image(const struct host *host, int32_t pid, struct module *m,
 	look_for_interpreter(m);
 	look_for_jit(m);
 	look_for_tls(m);
+	look_for_query(m);
 }
 
 /* Counts the bytes of unwind tables that were built for a process. */

@@ -12,6 +12,7 @@
 #pragma once
 
 #include "base/clock.h"
+#include "capture/contexts/query.h"
 #include "capture/contexts/thread_tls.h"
 #include "capture/elf/elf.h"
 #include "capture/host.h"
@@ -85,6 +86,7 @@ struct module {
 	struct interp_image *interp; /* NULL: no interpreter */
 	struct jit_image *jit;       /* NULL: compiles nothing at run time */
 	struct thread_tls *tls;      /* NULL: defines no variable of contexts */
+	struct query_at *query;      /* NULL: no server of PostgreSQL */
 	bool allocator_looked; /* and for a sampler; NULL: has none, or not
 	                          looked for yet */
 	struct allocator *allocator;    /* its allocation functions */

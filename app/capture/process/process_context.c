@@ -10,6 +10,8 @@
 
 struct context_process {
 	const struct thread_tls *tls; /* NULL: in none of its files */
+	const struct query_at *query; /* NULL: no server of PostgreSQL */
+	char id[QUERY_TEXT];          /* of its query */
 	uint64_t bias;
 	bool musl;
 	struct published at;
@@ -26,8 +28,8 @@ process_forget_context(struct process *proc)
 	proc->context_looked = false;
 }
 
-/* Returns the mapping whose file defines the variable: the program's comes
- * before those of libraries. */
+/* Returns the mapping whose file has a variable that leads to contexts: the
+ * program's comes before those of libraries. */
 static const struct map *
 find_file(const struct process *proc, bool *musl)
 {
@@ -38,7 +40,7 @@ find_file(const struct process *proc, bool *musl)
 		const struct module *m = proc->modules->rows[row->module];
 
 		*musl |= strstr(m->path, "/ld-musl-") != NULL;
-		if (m->tls && (!found || m->elf->is_program))
+		if ((m->tls || m->query) && (!found || m->elf->is_program))
 			found = row;
 	}
 	return found;
@@ -60,6 +62,7 @@ context_of(struct process *proc)
 	if (!proc->context)
 		return NULL;
 	proc->context->tls = proc->modules->rows[file->module]->tls;
+	proc->context->query = proc->modules->rows[file->module]->query;
 	proc->context->bias = file->bias;
 	proc->context->musl = musl;
 	return proc->context;
@@ -97,6 +100,20 @@ memory_of(const struct process *proc)
 	                       .pid = (int32_t)proc->pid};
 }
 
+/* Finds where the threads of a process have their contexts; false if they have
+ * none, or none yet. */
+static bool
+find_where(struct context_process *c, const struct memory *m)
+{
+	if (!c->tls) {
+		query_resolve(c->query, c->bias, &c->where);
+		return true;
+	}
+	read_keys(c, m);
+	return c->keys.used &&
+	       !thread_tls_resolve(m, c->tls, c->bias, c->musl, &c->where);
+}
+
 void
 process_context_follow(struct process *proc, struct sampler *s)
 {
@@ -104,14 +121,22 @@ process_context_follow(struct process *proc, struct sampler *s)
 	const struct memory m = memory_of(proc);
 
 	if (!c || c->where.pid || !sampler_follows_interp(s) ||
-	    !may_look(proc, c))
-		return;
-	read_keys(c, &m);
-	if (!c->keys.used ||
-	    thread_tls_resolve(&m, c->tls, c->bias, c->musl, &c->where))
+	    !may_look(proc, c) || !find_where(c, &m))
 		return;
 	c->where.pid = proc->pid;
 	(void)sampler_context(s, &c->where);
+}
+
+static bool
+query_context(struct context_process *c, const struct record *r,
+              struct thread_context *out)
+{
+	if (!query_parse(c->query, r->sample.context, r->sample.context_len,
+	                 c->id))
+		return false;
+	*out = (struct thread_context){
+		.n = 1, .attributes = {{QUERY_LABEL, c->id, strlen(c->id)}}};
+	return true;
 }
 
 bool
@@ -125,6 +150,8 @@ process_context(struct process *proc, const struct record *r,
 
 	if (!c)
 		return false;
+	if (!c->tls)
+		return query_context(c, r, out);
 	rc = thread_context_parse(r->sample.context, r->sample.context_len,
 	                          &c->keys, out);
 	if (!rc && out->unknown && may_look(proc, c)) {

@@ -147,6 +147,9 @@ sampler_context(struct sampler *s, const struct context_at *at)
 	to->offset = at->offset;
 	to->vector = at->vector;
 	to->step = at->step;
+	to->pointer = at->pointer;
+	to->bytes = at->bytes;
+	to->skip = at->skip;
 	__atomic_store_n(&to->pid, at->pid, __ATOMIC_RELEASE);
 	p->table->has_contexts = 1;
 	return true;

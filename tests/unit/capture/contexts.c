@@ -2,6 +2,7 @@
  * Contexts of threads: names of attributes, records, and the variable that
  * leads to them.
  */
+#include "capture/contexts/query.h"
 #include "capture/contexts/thread_context.h"
 #include "capture/contexts/thread_tls.h"
 #include "capture/recorder/context_rows.h"
@@ -526,6 +527,51 @@ TEST(a_file_that_does_not_use_the_variable_has_none)
 	file.symbols[2].st_shndx = SHN_UNDEF;
 	ck_assert_int_eq(elf_open_memory(&file, sizeof(file), &none), 0);
 	ck_assert_int_eq(thread_tls_find(none, &tls), -ENOENT);
+}
+END
+
+/* --- queries -------------------------------------------------------------- */
+
+#define STATE_TO_ID 192
+
+/* What is read of a process in a state, with a query's identifier. */
+static void
+put_entry(uint32_t state, int64_t id, uint8_t out[static STATE_TO_ID + 8])
+{
+	memset(out, 0xa5, STATE_TO_ID);
+	memcpy(out, &state, sizeof(state));
+	memcpy(out + STATE_TO_ID, &id, sizeof(id));
+}
+
+TEST(a_process_that_runs_a_query_has_its_identifier)
+{
+	static const struct {
+		uint32_t state;
+		int64_t id;
+		const char *text; /* NULL: none */
+	} rows[] = {
+		{2, 7, "7"},  {2, INT64_MIN, "-9223372036854775808"},
+		{2, 0, NULL}, {1, 7, NULL}, /* idle */
+		{3, 7, NULL},               /* idle in a transaction */
+	};
+	const struct query_at query = {.entry = 64, .id = 424, .running = 2};
+	uint8_t entry[STATE_TO_ID + 8];
+	char text[QUERY_TEXT];
+	struct context_at at;
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		put_entry(rows[i].state, rows[i].id, entry);
+		ck_assert_int_eq(
+			query_parse(&query, entry, sizeof(entry), text),
+			rows[i].text != NULL);
+		if (rows[i].text)
+			ck_assert_str_eq(text, rows[i].text);
+		ck_assert(!query_parse(&query, entry, sizeof(entry) - 1, text));
+	}
+	query_resolve(&query, 0x1000, &at);
+	ck_assert_uint_eq(at.pointer, 0x1040);
+	ck_assert_uint_eq(at.skip, 424 - STATE_TO_ID);
+	ck_assert_uint_eq(at.bytes, sizeof(entry));
 }
 END
 

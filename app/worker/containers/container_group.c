@@ -77,16 +77,19 @@ keep(struct piece name, unsigned runtimes, struct container_group *out)
 
 /* --- names of one group --------------------------------------------------- */
 
-/* The prefix of a group's name, before the id of a container. */
+/* The prefix of a group's name, before the id of a container, and the namespace
+ * of containerd that it stands for. */
 static const struct {
 	const char *start;
 	unsigned runtimes;
+	const char *space;
 } prefixes[] = {
-	{"docker-", RUNTIME_DOCKER | RUNTIME_KUBELET},
-	{"libpod-payload-", RUNTIME_PODMAN},
-	{"libpod-", RUNTIME_PODMAN},
-	{"cri-containerd-", RUNTIME_CONTAINERD | RUNTIME_KUBELET},
-	{"crio-", RUNTIME_CRIO | RUNTIME_KUBELET},
+	{"docker-", RUNTIME_DOCKER | RUNTIME_KUBELET, KUBE_SPACE},
+	{"libpod-payload-", RUNTIME_PODMAN, KUBE_SPACE},
+	{"libpod-", RUNTIME_PODMAN, KUBE_SPACE},
+	{"cri-containerd-", RUNTIME_CONTAINERD | RUNTIME_KUBELET, KUBE_SPACE},
+	{"nerdctl-", RUNTIME_CONTAINERD, "default"},
+	{"crio-", RUNTIME_CRIO | RUNTIME_KUBELET, KUBE_SPACE},
 };
 
 static bool
@@ -97,7 +100,8 @@ by_prefix(struct piece name, struct container_group *out)
 		struct piece id = name;
 
 		if (skip(&id, prefixes[i].start) && is_id(id)) {
-			snprintf(out->space, sizeof(out->space), KUBE_SPACE);
+			snprintf(out->space, sizeof(out->space), "%s",
+			         prefixes[i].space);
 			return keep(id, prefixes[i].runtimes, out);
 		}
 	}

@@ -57,6 +57,8 @@ static const struct {
          ".slice:cri-containerd:" ID "\n",
          ID, "k8s.io", "", "/system.slice/containerd.service/"},
 	{"0::/default/" ID "\n", ID, "default", "", "/default/"},
+	{"0::/system.slice/nerdctl-" ID ".scope\n", ID, "default", "",
+         "/system.slice/"},
 	/* as a worker in a pod sees those of others, below the same group and
          * below another one */
 	{"0::/../../kubepods-besteffort-pod2f1c.slice/cri-containerd-" ID

@@ -223,24 +223,34 @@ label_of(const struct container_facts *f, const char *key)
 	return NULL;
 }
 
+static const struct {
+	enum container_fact fact;
+	enum { EACH, START } of;
+} labels[] = {
+#define CONTAINER_LABEL(fact, of) {CONTAINER_##fact, of},
+#include "container.def"
+#undef CONTAINER_LABEL
+};
+_Static_assert(ARRAY_LEN(labels) + 1 == CONTAINER_PROFILE_LABELS,
+               "every label has a number");
+
+bool
+container_label_of_start(size_t i)
+{
+	return i < ARRAY_LEN(labels) && labels[i].of == START;
+}
+
 const char *
 container_profile_label(const struct container_facts *f, size_t i,
                         const char **key)
 {
-	static const enum container_fact facts[] = {
-#define CONTAINER_LABEL(fact) CONTAINER_##fact,
-#include "container.def"
-#undef CONTAINER_LABEL
-	};
 	const char *text;
 
-	_Static_assert(ARRAY_LEN(facts) + 1 == CONTAINER_PROFILE_LABELS,
-	               "every label has a number");
 	if (!f)
 		return NULL;
-	if (i < ARRAY_LEN(facts)) {
-		*key = container_fact_names[facts[i]];
-		text = f->facts[facts[i]];
+	if (i < ARRAY_LEN(labels)) {
+		*key = container_fact_names[labels[i].fact];
+		text = f->facts[labels[i].fact];
 	} else {
 		*key = "version";
 		text = label_of(f, "org.opencontainers.image.version");

@@ -44,18 +44,20 @@ container_fact(const struct container_facts *f, enum container_fact fact);
 bool container_text_ok(const char *s, size_t n);
 
 /*
- * Labels of profiles from facts about a container: image, version and
- * namespace. version is the label org.opencontainers.image.version. The name of
- * a pod is none of them: it changes with each pod, so that a job that runs
- * every minute would have a series for each run.
+ * Labels of profiles from facts about a container: image, version, namespace
+ * and pod. version is the label org.opencontainers.image.version. The name of a
+ * pod is a label of captures only: it changes with each pod, so that a job that
+ * runs every minute would have a series of windows for each run.
  *   Source   OCI image-spec, annotations.md
  */
-#define CONTAINER_PROFILE_LABELS     3
+#define CONTAINER_PROFILE_LABELS     4
 #define CONTAINER_PROFILE_LABEL_TEXT 256 /* longer ones are left out */
 /* Returns the value of label i and sets its key, or NULL: the container has
  * none. */
 const char *container_profile_label(const struct container_facts *f, size_t i,
                                     const char **key);
+/* True if label i is another one at each start of a container. */
+bool container_label_of_start(size_t i);
 
 struct container_match {
 	struct {

@@ -255,14 +255,19 @@ find_processes(struct scheduler *s, const struct job *j, int64_t now_ns,
 	targets_followed(&s->targets, j->tenant, j->service, j->ordinal, out);
 }
 
-/* Gives a capture the labels of the service's containers, as windows have. */
+/* Gives a capture the labels of the service's containers: those that windows
+ * have, too, and those of this start. */
 static void
 keep_labels(struct scheduler *s, const struct job *j)
 {
 	const struct target *t =
 		targets_find(&s->targets, j->tenant, j->service);
-	int rc = t ? session_add_labels(&s->store, j->session, t->labels) : 0;
+	int rc = 0;
 
+	if (t)
+		rc = session_add_labels(&s->store, j->session, t->labels)
+		             ?: session_add_labels(&s->store, j->session,
+		                                   t->start_labels);
 	if (rc)
 		log_warn("%s: labels of containers: %s", j->session,
 		         strerror(-rc));

@@ -30,6 +30,7 @@ target_done(struct target *t)
 	free(t->service);
 	free(t->members);
 	json_decref(t->labels);
+	json_decref(t->start_labels);
 	if (t->valid)
 		match_done(&t->match);
 }
@@ -106,6 +107,7 @@ keep_members(struct target *t, const struct targets *before)
 	if (t->created_ms != old->created_ms)
 		return;
 	t->labels = TAKE(old->labels);
+	t->start_labels = TAKE(old->start_labels);
 	t->stamp_shown = old->stamp_shown;
 	t->refused_shown = old->refused_shown;
 	t->shown_ns = old->shown_ns;
@@ -472,17 +474,23 @@ add_common(const struct look *l, size_t label, json_t *labels)
 	return any;
 }
 
-/* Finds the labels of the service's processes. Returns true if they changed. */
+/* Finds the labels of the service's processes. Returns true if those of windows
+ * changed. */
 static bool
 find_labels(const struct look *l)
 {
-	CLEANUP_JSON json_t *labels = json_object();
+	CLEANUP_JSON json_t *labels = json_object(), *start = json_object();
 	json_t *before = l->target->labels;
 	bool any = false;
 
 	for (size_t i = 0; i < PROC_LABELS; i++)
-		any |= add_common(l, i, labels);
-	if (!any || json_equal(labels, before))
+		any |= add_common(l, i,
+		                  container_label_of_start(i) ? start : labels);
+	if (!any)
+		return false;
+	json_decref(l->target->start_labels);
+	l->target->start_labels = TAKE(start);
+	if (json_equal(labels, before))
 		return false;
 	l->target->labels = TAKE(labels);
 	any = before || json_object_size(l->target->labels);

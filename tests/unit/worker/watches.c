@@ -119,7 +119,9 @@ labels_with(struct rig *r, const char *first, const char *second,
 		in[i] = (struct container){
 			.facts = {
 				.facts = {[CONTAINER_IMAGE] =
-		                                  (char *)"shop/web"},
+		                                  (char *)"shop/web",
+		                          [CONTAINER_POD] =
+		                                  (char *)versions[i]},
 				.labels = {{(char *)"org.opencontainers.image."
 		                                    "version",
 		                            (char *)versions[i]}},
@@ -174,6 +176,27 @@ TEST(windows_have_the_labels_that_all_containers_of_the_service_agree_on)
 		ck_assert_str_eq(labels, rows[i].labels);
 		ck_assert_int_eq(r.targets.relabelled, rows[i].changed);
 	}
+}
+END
+
+/* Each start of a pod has another name. */
+TEST(the_name_of_a_pod_is_a_label_of_captures_not_of_windows)
+{
+	CLEANUP_RIG struct rig r;
+	const struct target *t;
+	char labels[256] = "";
+
+	rig_init(&r);
+	enable(&r, TEST_TENANT);
+	labels_with(&r, "web-7d9-x2", "web-7d9-x2", labels);
+	ck_assert_ptr_null(strstr(labels, "pod"));
+	t = targets_find(&r.targets, TEST_TENANT, TEST_SERVICE);
+	ck_assert_str_eq(
+		json_string_value(json_object_get(t->start_labels, "pod")),
+		"web-7d9-x2");
+	labels_with(&r, "web-7d9-x2", "web-7d9-k8", labels);
+	t = targets_find(&r.targets, TEST_TENANT, TEST_SERVICE);
+	ck_assert_uint_eq(json_object_size(t->start_labels), 0);
 }
 END
 

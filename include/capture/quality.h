@@ -28,6 +28,12 @@ enum quality_hidden {
 #include "capture/host/quality.def"
 #undef QUALITY_HIDDEN
 };
+/* Languages whose runtimes may be such that they can't be read. */
+enum quality_runtime {
+#define QUALITY_RUNTIME(of, language, how, text) QUALITY_RUNTIME_##of,
+#include "capture/host/quality.def"
+#undef QUALITY_RUNTIME
+};
 #define QUALITY_MAX_BREAKS 4 /* modules that a report names */
 
 struct quality_break {
@@ -47,8 +53,8 @@ struct quality {
 	quality_notes notes; /* QUALITY_NOTE_OF() bits */
 	uint32_t source;     /* enum quality_source */
 	uint32_t nbreaks;
-	uint32_t hidden; /* bits of enum quality_hidden */
-	uint32_t reserved;
+	uint32_t hidden;   /* bits of enum quality_hidden */
+	uint32_t runtimes; /* and of enum quality_runtime */
 	/* Modules where most stacks break off, most first. */
 	struct quality_break breaks[QUALITY_MAX_BREAKS];
 	char unwatched[128]; /* names of functions, NUL-terminated */

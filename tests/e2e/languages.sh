@@ -170,6 +170,26 @@ awaits() { # name, command...
   done_with
 }
 
+# Tasks of asyncio that wait, in a snapshot: each below those that await it.
+tasks() { # name, command...
+  local name=$1 leaf='([^;]*;)*\[task leaf of' all='^\[task\];main;\[task all\]'
+  shift
+  target "$name" "$@" "$targets/awaits.py" 60 waits
+  wait_for 10 is_at_rest
+  check "$name.are_captured" capture "$name" --type goroutine
+  check "$name.who_gathers_a_task_that_sleeps_is_above_it" \
+    under "$name" "$all;gathers;$leaf gathers\];leaf;sleep 1\$" 1
+  check "$name.so_is_a_group" under "$name" "$all;groups;$leaf groups\];leaf;sleep 1\$" 1
+  check "$name.so_is_who_waits" under "$name" "$all;waits;$leaf waits\];leaf;sleep 1\$" 1
+  check "$name.so_is_who_limits" under "$name" "$all;limits;([^;]*;)*leaf;sleep 1\$" 1
+  check "$name.so_is_who_awaits" under "$name" "$all;awaits;$leaf awaits\];leaf;sleep 1\$" 1
+  check "$name.the_task_of_all_waits_itself" under "$name" '^\[task\];main 1$' 1
+  check "$name.the_thread_is_there_too" under "$name" '_start;.*select' 1
+  check "$name.each_is_there_once" says "$name" 'tasks *1[01]$'
+  done_with
+}
+is_at_rest() { [ "$(awk '{ print $3 }' "/proc/$pid/stat")" = S ]; }
+
 # Unpacks the interpreter of another suite, together with that suite's C
 # library.
 newer() { # suite, version, other packages: $interpreter
@@ -268,6 +288,7 @@ if [ -x /usr/bin/python3.11 ]; then
   lives lives3.11 /usr/bin/python3.11 -B
   events events3.11 /usr/bin/python3.11 -B
   awaits awaits3.11 /usr/bin/python3.11 -B
+  tasks tasks3.11 /usr/bin/python3.11 -B
   greenlets /usr/bin/python3.11
 else
   echo "skip python3.11: not here"
@@ -279,6 +300,8 @@ if newer trixie 3.13; then
   events events3.13 env PYTHONHOME="$B/packages/trixie-python/usr" \
     "${interpreter[@]}" -B
   awaits awaits3.13 env PYTHONHOME="$B/packages/trixie-python/usr" \
+    "${interpreter[@]}" -B
+  tasks tasks3.13 env PYTHONHOME="$B/packages/trixie-python/usr" \
     "${interpreter[@]}" -B
   with_perf perf3.13 env PYTHONHOME="$B/packages/trixie-python/usr" \
     "${interpreter[@]}" -B -X perf
@@ -292,6 +315,8 @@ if newer sid 3.14 libzstd1; then
   waits waits3.14 env PYTHONHOME="$B/packages/sid-python/usr" \
     "${interpreter[@]}" -B
   awaits awaits3.14 env PYTHONHOME="$B/packages/sid-python/usr" \
+    "${interpreter[@]}" -B
+  tasks tasks3.14 env PYTHONHOME="$B/packages/sid-python/usr" \
     "${interpreter[@]}" -B
   lives lives3.14 env PYTHONHOME="$B/packages/sid-python/usr" \
     "${interpreter[@]}" -B
@@ -493,8 +518,8 @@ none() { # name, expression of consecutive frames
 }
 
 # Runs the target with one scheduler, so that its processes take turns.
-erlang() { # name, folder of the packages, ld.so with arguments
-  local name=$1 root=$2 all='shares:share_[136]0/0' bin=$tmp/$1-bin tool
+erlang_begins() { # name, folder of the packages, ld.so with arguments
+  local name=$1 root=$2 bin=$tmp/$1-bin tool beam
   shift 2
   mkdir -p "$bin"
   ln -s "$root"/usr/lib/erlang/erts-*/bin/* "$bin"
@@ -504,11 +529,16 @@ erlang() { # name, folder of the packages, ld.so with arguments
     chmod +x "$bin/$tool"
   done
   beam=(env ROOTDIR="$root/usr/lib/erlang" BINDIR="$bin" EMU=beam PROGNAME=erl "$@"
-    "$bin/beam.smp" -S 1 -- -root "$root/usr/lib/erlang" -bindir "$bin" -progname erl --
+    "$bin/beam.smp" -S 1 $flags -- -root "$root/usr/lib/erlang" -bindir "$bin" -progname erl --
     -home "$tmp" -- -noshell -noinput)
   (cd "$tmp" && "${beam[@]}" -eval "{ok,_}=compile:file(\"$targets/shares.erl\",[debug_info]), halt().") ||
-    { echo "skip $name: its compiler does not run"; return; }
-  target "$name" "${beam[@]}" -run shares main 60
+    { echo "skip $name: its compiler does not run"; return 1; }
+  target "$name" "${beam[@]}" -run shares main 60 || { echo "not ok $name.begins"; return 1; }
+}
+flags= # of the emulator
+erlang() { # the same
+  local name=$1 all='shares:share_[136]0/0'
+  erlang_begins "$@" || return
   check "$name.is_captured" capture "$name"
   check "$name.stacks_are_whole" almost_whole "$name"
   check "$name.functions_have_true_shares" share "$name" shares:share_60/0 60 "$all"
@@ -535,6 +565,51 @@ if B=$B conf/packages/unpack trixie "$newer" erlang-base libc6 libsystemd0 libti
     --library-path "$newer/usr/lib/x86_64-linux-gnu"
 else
   echo "skip erlang27: trixie can't be had"
+fi
+
+# That of Debian's OTP 29 does not export what leads to its code.
+unread_erlang() { # name, folder of the packages, ld.so with arguments
+  local name=$1
+  erlang_begins "$@" || return
+  check "$name.is_captured" capture "$name"
+  check "$name.a_note_says_what_helps" says "$name" 'by its name,.*can be read: Erlang: .*JPperf'
+  done_with
+  flags='-JPperf true' erlang_begins "$name-named" "${@:2}" || return
+  check "$name.is_captured_with_that" capture "$name-named"
+  check "$name.functions_have_names_then" under "$name-named" 'shares:share_60/0' 100
+  check "$name.no_note_says_more" eval '! says "$name-named" "by its name," >/dev/null'
+  done_with
+}
+newer=$B/packages/sid-erlang
+if B=$B conf/packages/unpack sid "$newer" erlang-base libc6 libsystemd0 libtinfo6 \
+  libstdc++6 libgcc-s1 zlib1g libcap2 libsctp1; then
+  unread_erlang unread_erlang "$newer" "$newer/usr/lib64/ld-linux-x86-64.so.2" \
+    --library-path "$newer/usr/lib/x86_64-linux-gnu"
+else
+  echo "skip unread_erlang: sid can't be had"
+fi
+
+# --- Java ---------------------------------------------------------------------
+
+# A JVM on one CPU compiles and collects garbage without helpers (java.sh).
+java_shares() { # name, java
+  local name=$1 all='Shares[.]share60|Shares[.]share30|Shares[.]share10'
+  target "$name" taskset -c "0-$(($(nproc --all) - 1))" "$2" -cp "$tmp" Shares 60
+  check "$name.is_captured" capture "$name"
+  check "$name.stacks_are_whole" almost_whole "$name"
+  check "$name.methods_have_true_shares" share "$name" Shares[.]share60 60 "$all"
+  check "$name.small_methods_have_true_shares" share "$name" Shares[.]share10 10 "$all"
+  check "$name.native_code_calls_them" \
+    under "$name" 'JavaMain;.*call_stub;Shares[.]main;Shares[.]work;Shares[.]share60[; ]' 20
+  done_with
+}
+if command -v javac >/dev/null && javac --release 11 -d "$tmp" "$targets/Shares.java"; then
+  for home in $(realpath /usr/lib/jvm/*/bin/java | sort -u); do
+    version=$(sed -n 's/^JAVA_VERSION="\([0-9]*\).*/\1/p' "${home%/bin/java}/release")
+    java_shares "java$version" "$home"
+  done
+else
+  echo "skip java: no JDK here"
 fi
 
 # --- Lua ----------------------------------------------------------------------

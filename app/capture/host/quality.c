@@ -170,6 +170,29 @@ conclude_names(struct quality *q)
 		q->notes |= QUALITY_NOTE_OF(FEW_NAMES);
 }
 
+enum { INTERPRETED, COMPILED };
+
+static const struct {
+	uint32_t how;
+	const char *text;
+} runtimes[] = {
+#define QUALITY_RUNTIME(of, language, how, text) {how, text},
+#include "quality.def"
+#undef QUALITY_RUNTIME
+};
+
+/* Notes languages whose functions are missing. Those of code that was made at
+ * run time may have names by a file that the program wrote. */
+static void
+conclude_runtimes(struct quality *q)
+{
+	for (size_t i = 0; i < ARRAY_LEN(runtimes); i++)
+		if (runtimes[i].how == COMPILED && !has_unknown_code(q))
+			q->runtimes &= ~(UINT32_C(1) << i);
+	note_if(q, QUALITY_NOTE_OF(RUNTIME_UNREAD),
+	        q->runtimes && q->runtime_unread > q->kept / MANY);
+}
+
 static void
 conclude_interp(struct quality *q)
 {
@@ -199,6 +222,7 @@ quality_conclude_stacks(struct quality *q)
 	note_if(q, QUALITY_NOTE_OF(JAVA_UNREAD),
 	        q->jit_missed > q->kept / MANY);
 	conclude_interp(q);
+	conclude_runtimes(q);
 	conclude_names(q);
 }
 
@@ -357,6 +381,19 @@ add_hidden(const struct quality *q, struct buf *out)
 		}
 }
 
+/* Writes ": Erlang: OTP …; Lua: …". */
+static void
+add_runtimes(const struct quality *q, struct buf *out)
+{
+	const char *before = ": ";
+
+	for (size_t i = 0; i < ARRAY_LEN(runtimes); i++)
+		if (q->runtimes >> i & 1) {
+			buf_addf(out, "%s%s", before, runtimes[i].text);
+			before = "; ";
+		}
+}
+
 /* --- notes ---------------------------------------------------------------- */
 
 static void
@@ -390,6 +427,8 @@ add_note(const struct quality *q, unsigned i, const struct finding *findings,
 	}
 	if (i == QUALITY_BIT_HIDDEN)
 		add_hidden(q, out);
+	if (i == QUALITY_BIT_RUNTIME_UNREAD)
+		add_runtimes(q, out);
 }
 
 /* True if the finding of a check explains a note, and an earlier note of the

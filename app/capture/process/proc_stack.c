@@ -5,6 +5,7 @@
 #include "process_code.h"
 #include "process_interp.h"
 #include "process_jit.h"
+#include "process_runtime.h"
 
 #include <errno.h>
 #include <string.h>
@@ -527,6 +528,7 @@ process_stack(struct process *proc, const struct record *r,
 	out->interp = INTERP_WITHOUT;
 	out->cut = out->topped_up = out->is_32 = false;
 	out->jit_missed = out->jit_unknown = false;
+	out->runtime = 0;
 	kernel_frames(r, out);
 	if (r->sample.no_user || is_loading(proc, r, out))
 		out->end = UNWIND_ROOT;
@@ -557,6 +559,7 @@ process_stack(struct process *proc, const struct record *r,
 		mixed_frames(proc, pcs, n, &runs, out);
 	else
 		user_frames(proc, pcs, n, out);
+	out->runtime = process_runtime(proc, out);
 }
 
 static enum unwind_end
@@ -605,6 +608,7 @@ process_thread_stack(struct process *proc, const struct proc_thread *t,
 	out->end = UNWIND_NO_INFO;
 	out->interp = INTERP_WITHOUT;
 	out->jit_missed = out->jit_unknown = false;
+	out->runtime = 0;
 	out->last_module = MODULE_UNKNOWN;
 	out->is_32 = is_in_32(proc, pc);
 	if (out->is_32)
@@ -622,4 +626,5 @@ process_thread_stack(struct process *proc, const struct proc_thread *t,
 		mixed_frames(proc, pcs, n, &runs, out);
 	else
 		user_frames(proc, pcs, n, out);
+	out->runtime = process_runtime(proc, out);
 }

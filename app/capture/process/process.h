@@ -77,6 +77,8 @@ struct process {
 	} futile[16];       /* short copies, by their end: see proc_stack.c */
 	bool interp_looked; /* interp is as complete as possible */
 	struct interp_process *interp; /* NULL: no interpreter */
+	bool runtime_looked;           /* runtime is as complete as possible */
+	uint32_t runtime;              /* process_runtime.h */
 	bool jit_looked;               /* jit is as complete as possible */
 	struct jit_process *jit;       /* NULL: compiles nothing */
 	struct code_process *code;     /* process_code.h; NULL: nothing known */
@@ -203,6 +205,7 @@ struct proc_stack {
 	/* A function that was compiled at run time could not be read, in memory
 	 * that had changed; or none can, since the layout is not known. */
 	bool jit_missed, jit_unknown;
+	uint32_t runtime; /* process_runtime.h */
 	uint8_t whole[PROCS_MAX_TOPUP];
 	struct unwind_piece far[PROCS_MAX_FAR]; /* of others[], for one walk */
 	size_t nfar;

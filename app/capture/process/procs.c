@@ -54,6 +54,7 @@ learn(struct process *proc, struct modules *modules,
 		proc->jit_looked = false;
 	if (!proc->context)
 		proc->context_looked = false;
+	proc->runtime_looked = false;
 	if (replaces && proc->unwinder)
 		unwinder_flush(proc->unwinder);
 }
@@ -511,6 +512,7 @@ apply_comm(struct procs *p, const struct record *r)
 	process_forget_jit(proc);
 	process_forget_code(proc);
 	process_forget_context(proc);
+	proc->runtime_looked = false;
 	proc->begun_ns = r->time_ns;
 	process_unprobe(proc, p->sampler);
 	if (proc->unwinder)

@@ -182,6 +182,8 @@ count_sample(struct capture *c, const struct record *r,
 	q->interp_unknown += stack->interp == INTERP_UNKNOWN;
 	q->jit_missed += stack->jit_missed || stack->jit_unknown;
 	q->jit_unknown += stack->jit_unknown;
+	q->runtime_unread += stack->runtime != 0;
+	q->runtimes |= stack->runtime;
 	count_end(q, stack->end);
 	breaks_count(&c->breaks, stack);
 }

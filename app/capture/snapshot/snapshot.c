@@ -95,6 +95,7 @@ walk(struct snapshot *s, struct process *proc, const struct snapshot_batch *b,
 	s->stack->last_module = MODULE_UNKNOWN;
 	s->stack->interp = INTERP_WITHOUT;
 	s->stack->jit_missed = s->stack->jit_unknown = false;
+	s->stack->runtime = 0;
 	s->stack->is_32 = false;
 	if (row->how == THREAD_KERNEL) {
 		wait_put(s->modules->waits, "[kernel thread]", s->stack);
@@ -133,6 +134,8 @@ count(struct quality *q, const struct thread_row *row,
 	q->interp_unknown += stack->interp == INTERP_UNKNOWN;
 	q->jit_missed += stack->jit_missed || stack->jit_unknown;
 	q->jit_unknown += stack->jit_unknown;
+	q->runtime_unread += stack->runtime != 0;
+	q->runtimes |= stack->runtime;
 	q->traced += row->how == THREAD_TRACED;
 	if (is_unread(row))
 		q->unread++;

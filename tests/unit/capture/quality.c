@@ -412,6 +412,43 @@ TEST(allocators_that_hide_memory_are_named_with_what_helps)
 }
 END
 
+TEST(languages_that_are_not_read_are_named_with_what_helps)
+{
+	const uint32_t lua = 1U << QUALITY_RUNTIME_LUA;
+	const uint32_t erlang = 1U << QUALITY_RUNTIME_ERLANG;
+	struct quality few = {.kept = 900,
+	                      .frames = 900,
+	                      .symbolized = 900,
+	                      .runtime_unread = 45,
+	                      .runtimes = lua},
+		       many = few, named, nameless;
+
+	many.runtime_unread = 46;
+	many.runtimes |= erlang;
+	named = nameless = many;
+	nameless.unknown = 46;
+	named.runtimes = erlang; /* by a file that it wrote */
+	quality_conclude(&few, "cpu");
+	quality_conclude(&many, "cpu");
+	quality_conclude(&named, "cpu");
+	quality_conclude(&nameless, "cpu");
+	ck_assert(!few.notes);
+	ck_assert(!named.notes);
+	ck_assert(many.notes == QUALITY_NOTE_OF(RUNTIME_UNREAD));
+	ck_assert_uint_eq(many.runtimes, lua);
+	ck_assert_uint_eq(nameless.runtimes, lua | erlang);
+	{
+		CLEANUP_JSON json_t *j = json_of(&nameless);
+		const char *text = json_string_value(
+			json_array_get(json_object_get(j, "reasons"), 1));
+
+		ck_assert_ptr_nonnull(strstr(text, "that can be read: Erlang"));
+		ck_assert_ptr_nonnull(strstr(text, "+JPperf true"));
+		ck_assert_ptr_nonnull(strstr(text, "; Lua: "));
+	}
+}
+END
+
 TEST(a_profile_without_allocations_says_if_nothing_could_be_watched)
 {
 	struct quality q = {.notes = QUALITY_NOTE_OF(NO_ALLOCATOR)}, none = {0};

@@ -19,6 +19,9 @@
  * channel or, from Go 1.26 on, the lock; a select has none. Goroutines of the
  * runtime itself are left out, as in Go's own profile.
  *
+ * Tasks of asyncio that wait have a sample each, below the tasks that await
+ * them, with the labels state and waitReason.
+ *
  * Stacks begin with the runtime's frames that put the goroutine to sleep
  * (runtime.gopark, ...), as in /debug/pprof/goroutine; profile/groups.h leaves
  * these frames out.

@@ -104,6 +104,49 @@ put_thread(const struct interp_space *space, struct interp_codes *codes,
 	return buf_err(out);
 }
 
+/* Where what waits without a thread is put. */
+struct waiting {
+	const struct interp_space *space;
+	struct interp_codes *codes;
+	struct buf *out;
+};
+
+static int
+put_waiting(void *arg, const struct interp_stack *s)
+{
+	const struct waiting *w = arg;
+	uint64_t places[INTERP_MAX_FRAMES];
+	int rc = interp_places(w->codes, w->space->memory->pid, w->space, s,
+	                       places);
+
+	if (rc)
+		return rc;
+	buf_puts(w->out, "waiting\n");
+	put_frames(w->codes, s, places, w->out);
+	return buf_err(w->out);
+}
+
+/* Reads pages, as a snapshot does. */
+static int
+put_all_waiting(const struct interp_space *space, struct interp_codes *codes,
+                struct buf *out)
+{
+	CLEANUP_FREE struct memory_pages *pages = calloc(1, sizeof(*pages));
+	CLEANUP(memory_spare_done)
+	struct memory_spare spare = {.n = 0, .pages = pages};
+	const struct memory memory = {space->memory->host, space->memory->pid,
+	                              &spare};
+	struct interp_space by_page = *space;
+	struct waiting w = {&by_page, codes, out};
+
+	by_page.memory = &memory;
+	if (!pages)
+		return -ENOMEM;
+	/* Most recordings have no tasks, nor what leads to them. */
+	(void)space->image->language->waiting(&by_page, put_waiting, &w);
+	return buf_err(out);
+}
+
 static int
 put_threads(const struct interp_space *space, const struct walk_self *self,
             struct buf *out)
@@ -120,6 +163,8 @@ put_threads(const struct interp_space *space, const struct walk_self *self,
 	t.language = space->image->language->id;
 	for (uint32_t i = 0; i < t.n && !rc; i++)
 		rc = put_thread(space, codes, &t, t.rows[i].native, NULL, out);
+	if (!rc && space->image->language->waiting)
+		rc = put_all_waiting(space, codes, out);
 	return rc;
 }
 

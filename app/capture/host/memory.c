@@ -267,8 +267,8 @@ memory_word(const struct memory_piece *p, size_t at)
 	return at + sizeof(uint64_t) <= p->got ? memory_u64(p->p, at) : 0;
 }
 
-int
-memory_copy(const struct memory *m, uint64_t addr, void *out, size_t len)
+static int
+copy_now(const struct memory *m, uint64_t addr, void *out, size_t len)
 {
 	CLEANUP(memory_batch_done) struct memory_batch batch = {.n = 0};
 	struct memory_piece piece = {.addr = addr, .len = (uint32_t)len};
@@ -279,5 +279,25 @@ memory_copy(const struct memory *m, uint64_t addr, void *out, size_t len)
 	if (piece.got != len)
 		return -EFAULT;
 	memcpy(out, piece.p, len);
+	return 0;
+}
+
+int
+memory_copy(const struct memory *m, uint64_t addr, void *out, size_t len)
+{
+	const uint64_t at = addr & ~(uint64_t)(MEMORY_PAGE - 1);
+	struct memory_pages *pages = m->spare ? m->spare->pages : NULL;
+	struct memory_page *page;
+
+	if (!pages || !at || addr - at + len > MEMORY_PAGE)
+		return copy_now(m, addr, out, len);
+	page = &pages->rows[at / MEMORY_PAGE % MEMORY_PAGES];
+	if (page->at != at) {
+		page->error = copy_now(m, at, page->bytes, MEMORY_PAGE);
+		page->at = at;
+	}
+	if (page->error)
+		return page->error;
+	memcpy(out, page->bytes + (addr - at), len);
 	return 0;
 }

@@ -21,10 +21,23 @@ struct memory_file {
 	size_t size;
 };
 
+/* Pages that were read, for many small reads of memory at one moment. */
+#define MEMORY_PAGE  4096
+#define MEMORY_PAGES 1024
+struct memory_pages {
+	struct memory_page {
+		uint64_t at; /* 0: unused */
+		int error;   /* of reading it */
+		uint8_t bytes[MEMORY_PAGE];
+	} rows[MEMORY_PAGES];
+};
+
 /* Files that can be used again. */
 struct memory_spare {
 	struct memory_file files[MEMORY_MAX_SPARE];
 	size_t n;
+	/* The caller's, {0} at first. NULL: each read is of its own moment. */
+	struct memory_pages *pages;
 };
 
 struct memory {
@@ -85,7 +98,7 @@ MUST_CHECK int memory_read(const struct memory *m, struct memory_piece *pieces,
 void memory_batch_done(struct memory_batch *b);
 
 /*
- * Copies exactly len bytes.
+ * Copies exactly len bytes, from a kept page if there is one.
  *   Errors   also -EFAULT when fewer can be read; *out untouched
  */
 MUST_CHECK int

@@ -53,6 +53,8 @@
  *     find, step are NAME_find(), and NAME_step() for threads that stand still.
  *     several    is asked once a second if a process has several interpreters:
  *                a thread's place then changes while it lives.
+ *     waiting    lists what waits in a process without a thread of its own, as
+ *                tasks of asyncio do, for a snapshot.
  *     read       reads the code objects of a stack that are new, or older than
  *                INTERP_CODE_AGE_NS, since another object may have taken their
  *                place: in batches (memory.h), one for all code objects.
@@ -160,6 +162,10 @@ struct interp_unread {
 	const struct interp_frame *caller; /* of that frame; NULL: none */
 };
 
+/* Receives the stack of something that waits: its innermost frame is the first,
+ * marked INTERP_TASK where a task begins. Returns 0, or -errno to stop. */
+typedef int interp_waiting_seen(void *arg, const struct interp_stack *s);
+
 struct language {
 	enum language_id id;
 	/* A thread has its frames in its own storage, where find looks: the
@@ -207,6 +213,12 @@ struct language {
 	/* True if a process has several interpreters by now. NULL: it can't. */
 	bool (*several)(const struct memory *m, const struct interp_list *list);
 	/*
+	 * Lists what waits without a thread. NULL: nothing does.
+	 *   Errors   those of list, attach and seen
+	 */
+	int (*waiting)(const struct interp_space *space,
+	               interp_waiting_seen *seen, void *arg);
+	/*
 	 * Reads code objects and keeps them with interp_code_keep(), and the
 	 * functions of those that changed with interp_function_keep().
 	 *
@@ -247,6 +259,14 @@ interp_recognise(const struct elf_image *elf, struct interp_image *out);
  */
 const struct interp_stack *
 interp_arrange(const struct interp_stack *s, struct interp_stack *room);
+
+/*
+ * Does the same for a stack that has nothing but tasks: each with its frames,
+ * the outermost one first, and its name.
+ *   Shape    returns room
+ */
+const struct interp_stack *
+interp_arrange_tasks(const struct interp_stack *s, struct interp_stack *room);
 
 /* Adds a thread to a list: for attach. */
 MUST_CHECK int

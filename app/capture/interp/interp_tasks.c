@@ -47,3 +47,11 @@ interp_arrange(const struct interp_stack *s, struct interp_stack *room)
 	room->frames[outside - 1].mark &= ~(uint64_t)INTERP_ENTRY;
 	return room;
 }
+
+const struct interp_stack *
+interp_arrange_tasks(const struct interp_stack *s, struct interp_stack *room)
+{
+	memcpy(room, s, offsetof(struct interp_stack, frames));
+	put_tasks(s, 0, room->frames);
+	return room;
+}

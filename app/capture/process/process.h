@@ -248,3 +248,12 @@ struct proc_thread {
 /* Finds the frames of such a thread. */
 void process_thread_stack(struct process *proc, const struct proc_thread *t,
                           struct proc_stack *out);
+
+/* Is called for each stack; returns 0, or -errno to stop. */
+typedef int process_waiting_seen(void *arg);
+/*
+ * Finds what waits in a process without a thread of its own: tasks of asyncio.
+ *   Errors   -ENOMEM, that of seen, and others if the list could not be read
+ */
+MUST_CHECK int process_waiting(struct process *proc, struct proc_stack *out,
+                               process_waiting_seen *seen, void *arg);

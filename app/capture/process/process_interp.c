@@ -637,3 +637,49 @@ interp_rest(const struct process *proc, struct interp_runs *runs,
 	while (runs->at < runs->nplaces)
 		put(proc, runs->places[runs->at++], out);
 }
+
+/* --- what waits without a thread ------------------------------------------ */
+
+struct waiting {
+	struct process *proc;
+	struct proc_stack *out;
+	process_waiting_seen *seen;
+	void *arg;
+};
+
+/* Leaves out what had changed when its code was read. */
+static int
+see_waiting(void *arg, const struct interp_stack *s)
+{
+	const struct waiting *w = arg;
+	uint64_t places[INTERP_MAX_FRAMES];
+
+	if (read_places(w->proc, s, places))
+		return 0;
+	w->out->n = 0;
+	for (uint32_t i = 0; i < s->n; i++)
+		put(w->proc, places[i], w->out);
+	return w->seen(w->arg);
+}
+
+int
+process_waiting(struct process *proc, struct proc_stack *out,
+                process_waiting_seen *seen, void *arg)
+{
+	struct interp_process *ip = interp_of(proc);
+	CLEANUP(memory_spare_done) struct memory_spare spare = {.n = 0};
+	CLEANUP_FREE struct memory_pages *pages = NULL;
+	const struct memory memory = {.host = proc->modules->host,
+	                              .pid = (int32_t)proc->pid,
+	                              .spare = &spare};
+	struct waiting w = {proc, out, seen, arg};
+	struct interp_space space;
+
+	if (!ip || !ip->image->language->waiting)
+		return 0;
+	spare.pages = pages = calloc(1, sizeof(*pages));
+	if (!pages)
+		return -ENOMEM;
+	space = space_of(ip, &memory);
+	return ip->image->language->waiting(&space, see_waiting, &w);
+}

@@ -22,9 +22,17 @@ MUST_CHECK int
 python_recognise(const struct elf_image *elf, struct interp_image *out);
 MUST_CHECK int
 python_list(const struct interp_space *space, struct interp_list *out);
+/* Finds a variable of the module _asyncio.
+ *   Errors   -ENOENT, -E2BIG, -ENOMEM, those of memory_copy() */
+MUST_CHECK int
+python_asyncio(const struct interp_space *space, const struct interp_list *list,
+               const char *name, uint64_t *out);
 /* Returns own[1] of the process's slots (python_tasks.h). */
 uint64_t
 python_tasks(const struct interp_space *space, const struct interp_list *list);
+/* Lists the tasks that wait, each with who awaits it (python_tasks.h). */
+MUST_CHECK int python_waiting(const struct interp_space *space,
+                              interp_waiting_seen *seen, void *arg);
 MUST_CHECK int
 python_attach(const struct interp_space *space, struct interp_threads *out);
 MUST_CHECK int

@@ -23,6 +23,7 @@ static const uint32_t modules_of[] = {
 };
 
 enum { DICT_KEYS = 32, MODULE_DICT = 16, GENERAL = 0 };
+enum { MAIN = 8 }; /* the main interpreter, behind the newest */
 
 struct entries {
 	uint64_t at, n;
@@ -96,13 +97,14 @@ find(const struct memory *m, uint32_t minor, uint64_t dict, const char *key,
 	return rc ?: -ENOENT;
 }
 
-static int
-find_dict(const struct interp_space *space, uint64_t runtime, uint64_t *out)
+int
+python_asyncio(const struct interp_space *space, const struct interp_list *list,
+               const char *name, uint64_t *out)
 {
 	const struct memory *m = space->memory;
 	const uint32_t minor = space->image->version;
 	uint64_t at;
-	int rc = memory_copy(m, runtime, &at, sizeof(at));
+	int rc = memory_copy(m, list->head + MAIN, &at, sizeof(at));
 
 	if (!rc)
 		rc = memory_copy(m, at + modules_of[minor], &at, sizeof(at));
@@ -110,7 +112,7 @@ find_dict(const struct interp_space *space, uint64_t runtime, uint64_t *out)
 		rc = find(m, minor, at, "_asyncio", &at);
 	if (!rc)
 		rc = memory_copy(m, at + MODULE_DICT, &at, sizeof(at));
-	return rc ?: find(m, minor, at, "_current_tasks", out);
+	return rc ?: find(m, minor, at, name, out);
 }
 
 uint64_t
@@ -123,7 +125,7 @@ python_tasks(const struct interp_space *space, const struct interp_list *list)
 		return 0;
 	if (minor == PYTHON_314)
 		root = RUNNING_IN_314 - list->at[PYTHON_FRAME];
-	else if (find_dict(space, list->head + 8, &root)) /* main's address */
+	else if (python_asyncio(space, list, "_current_tasks", &root))
 		return 0;
 	return (root & PYTHON_ADDRESS) | minor << PYTHON_MINOR;
 }

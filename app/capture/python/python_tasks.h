@@ -70,6 +70,10 @@ python_word(const struct walk_at *w, uint64_t at)
 {
 	uint64_t word = 0;
 
+#ifndef __bpf__
+	if (at < PYTHON_FIRST_PAGE)
+		return 0;
+#endif
 	(void)!walk_copy(w->memory, &word, sizeof(word),
 	                 at < PYTHON_FIRST_PAGE ? PYTHON_NOWHERE : at);
 	return word;

@@ -307,6 +307,40 @@ add_threads(struct snapshot *s, struct process *proc)
 	                         ?: read_moved(s, proc, &again.moved);
 }
 
+/* --- tasks ---------------------------------------------------------------- */
+
+/* Adds a task that waits, below those that await it. */
+static int
+add_task(void *arg)
+{
+	static const int64_t one = 1;
+	struct snapshot *s = arg;
+	const uint32_t n = (uint32_t)s->stack->n;
+	uint32_t stack[PROFILE_MAX_FRAMES], nlabels;
+	struct label labels[SNAPSHOT_LABELS];
+	int rc;
+
+	if (n > PROFILE_MAX_FRAMES)
+		return 0;
+	rc = locations_find(&s->locations, s->stack->places, n, stack)
+	             ?: snapshot_task_labels(s->profile, labels, &nlabels)
+	             ?: profile_sample(s->profile, stack, n, labels, nlabels,
+	                               &one);
+	s->quality.kept += !rc;
+	s->quality.tasks += !rc;
+	s->quality.reached_root += !rc;
+	return rc;
+}
+
+/* Without the list of tasks the profile has the threads. */
+static int
+add_tasks(struct snapshot *s, struct process *proc)
+{
+	int rc = process_waiting(proc, s->stack, add_task, s);
+
+	return rc == -ENOMEM || rc == -E2BIG ? rc : 0;
+}
+
 /* --- goroutines ----------------------------------------------------------- */
 
 static int
@@ -336,7 +370,7 @@ add_stacks(struct snapshot *s, struct process *proc)
 
 	if (rc != -ENOEXEC || !(s->program & PROGRAM_native))
 		return rc;
-	rc = add_threads(s, proc);
+	rc = add_threads(s, proc) ?: add_tasks(s, proc);
 	if (process_has_go_library(proc))
 		s->quality.notes |= QUALITY_NOTE_OF(GO_LIBRARY);
 	return rc;

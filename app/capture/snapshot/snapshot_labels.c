@@ -62,6 +62,20 @@ put_target(const struct snapshot_batch *b, const struct thread_seen *t,
 	}
 }
 
+/* Adds a label if it has a text. */
+static int
+put_label(struct profile *p, enum snapshot_label k, const char *text,
+          struct label out[SNAPSHOT_LABELS], uint32_t *nout)
+{
+	struct label l = {0};
+	int rc = profile_cstring(p, keys[k], &l.key)
+	                 ?: profile_cstring(p, text, &l.str);
+
+	if (!rc && l.str)
+		out[(*nout)++] = l;
+	return rc;
+}
+
 int
 snapshot_labels(struct profile *p, const struct snapshot_batch *b, size_t i,
                 const uint32_t *stack, uint32_t n, bool whole,
@@ -83,15 +97,18 @@ snapshot_labels(struct profile *p, const struct snapshot_batch *b, size_t i,
 		buf_puts(&texts[SNAPSHOT_CREATOR],
 		         snapshot_creator(p, stack, n));
 	for (size_t k = 0; k < SNAPSHOT_LABELS; k++) {
-		struct label l = {0};
-
 		if (!rc)
-			rc = profile_cstring(p, keys[k], &l.key);
-		if (!rc)
-			rc = profile_cstring(p, buf_str(&texts[k]), &l.str);
-		if (!rc && l.str)
-			out[(*nout)++] = l;
+			rc = put_label(p, k, buf_str(&texts[k]), out, nout);
 		buf_done(&texts[k]);
 	}
 	return rc;
+}
+
+int
+snapshot_task_labels(struct profile *p, struct label out[SNAPSHOT_LABELS],
+                     uint32_t *nout)
+{
+	*nout = 0;
+	return put_label(p, SNAPSHOT_STATE, "waiting", out, nout)
+	               ?: put_label(p, SNAPSHOT_REASON, "await", out, nout);
 }

@@ -24,3 +24,7 @@ MUST_CHECK int
 snapshot_labels(struct profile *p, const struct snapshot_batch *b, size_t i,
                 const uint32_t *stack, uint32_t n, bool whole,
                 struct label out[SNAPSHOT_LABELS], uint32_t *nout);
+/* Finds the labels of a task that waits without a thread. */
+MUST_CHECK int
+snapshot_task_labels(struct profile *p, struct label out[SNAPSHOT_LABELS],
+                     uint32_t *nout);

@@ -37,6 +37,8 @@ struct mapping {
 	uint32_t file;                 /* string: path as the target saw it */
 	uint32_t build_id;             /* string: hex */
 	bool has_functions, has_files, has_lines, has_inlines;
+	uint8_t interpreter; /* enum language_id + 1 while a capture ends; 0:
+	                        none, or not known, as in stored profiles */
 };
 
 struct function {

@@ -135,7 +135,8 @@ no_sleep() { ! grep -F nanosleep "$tmp/io.folded"; }
 check a_sleep_is_no_io no_sleep
 kill -KILL $pid
 
-# Of three computing threads, two wait for the interpreter or for a CPU.
+# Of three computing threads, two wait for the interpreter or for a CPU. It is
+# known by what it is, not by the name of its file.
 cat >"$tmp/gil.py" <<'P'
 import threading
 def spin():
@@ -144,7 +145,8 @@ def spin():
 threads = [threading.Thread(target=spin) for _ in range(3)]
 for t in threads: t.start()
 P
-python3 "$tmp/gil.py" &
+cp "$(python3 -c 'import sys; print(sys.executable)')" "$tmp/app"
+PYTHONHOME=$(python3 -c 'import sys; print(sys.prefix)') "$tmp/app" "$tmp/gil.py" &
 pid=$!
 check waits_for_an_interpreter_are_captured once gil $pid --type mutex --seconds 2
 kill -KILL $pid

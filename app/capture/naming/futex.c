@@ -1,6 +1,7 @@
 #include "futex.h"
 
 #include "base/buf.h"
+#include "capture/interp/interp_layout.h"
 
 #include <string.h>
 
@@ -18,9 +19,10 @@ static const struct {
 };
 
 static const struct {
-	const char *file, *part, *reason;
+	enum language_id language;
+	const char *part, *reason;
 } callers[] = {
-#define FUTEX_FROM(file, part, reason) {file, part, reason},
+#define FUTEX_FROM(language, part, reason) {LANGUAGE_##language, part, reason},
 #include "futex.def"
 #undef FUTEX_FROM
 };
@@ -53,25 +55,22 @@ is_in(const struct profile *p, uint32_t location, const char *part)
 }
 
 static bool
-is_of_file(const struct profile *p, uint32_t location, const char *prefix)
+is_of_interpreter(const struct profile *p, uint32_t location,
+                  enum language_id of)
 {
 	const struct location *at = &p->locations[location];
-	const char *path, *slash;
 
-	if (at->mapping == PROFILE_NONE)
-		return false;
-	path = profile_text(p, p->mappings[at->mapping].file);
-	slash = strrchr(path, '/');
-	return !strncmp(slash ? slash + 1 : path, prefix, strlen(prefix));
+	return at->mapping != PROFILE_NONE &&
+	       p->mappings[at->mapping].interpreter == of + 1u;
 }
 
-/* Finds the lock that a function called from its own file waits for. */
+/* Finds the lock that a function called by an interpreter waits for. */
 static const char *
 caller_reason(const struct profile *p, uint32_t callee, uint32_t caller)
 {
 	for (size_t i = 0; i < ARRAY_LEN(callers); i++)
 		if (is_in(p, callee, callers[i].part) &&
-		    is_of_file(p, caller, callers[i].file))
+		    is_of_interpreter(p, caller, callers[i].language))
 			return callers[i].reason;
 	return NULL;
 }

@@ -1,6 +1,7 @@
 #include "location.h"
 
 #include "base/rows.h"
+#include "capture/interp/interp_codes.h"
 
 #include <elf.h>
 #include <stdlib.h>
@@ -55,6 +56,8 @@ finish_mapping(const struct modules *modules, struct profile *p,
 	                      .has_inlines = true};
 	int rc;
 
+	if (m->interp)
+		row.interpreter = (uint8_t)(m->interp->language->id + 1);
 	mapping_range(m, at.vaddr, &row);
 	rc = profile_cstring(p, name, &row.file);
 	if (!rc)

@@ -105,7 +105,7 @@ rich(void)
 	uint32_t at;
 
 	*m = (struct mapping){0x400000, 0x500000, 0x1000, m->file, 0,
-	                      true,     true,     true,   true};
+	                      true,     true,     true,   true,    0};
 	ck_assert_int_eq(profile_cstring(p, "a1b2", &m->build_id), 0);
 	ck_assert_int_eq(profile_cstring(p, "bytes", &labels[0].key), 0);
 	labels[0].unit = labels[1].key = labels[1].str = labels[0].key;

@@ -37,9 +37,47 @@ site_matches_rest(const char *pattern, const char *name)
 	return n && !strcmp(pattern, name);
 }
 
+/* True for the path of a type or trait of Rust's library, maybe borrowed. */
+static bool
+is_of_rust(const char *path)
+{
+	static const char *const crates[] = {"std::", "core::", "alloc::"};
+
+	path += strspn(path, "<&[(");
+	if (!strncmp(path, "mut ", 4))
+		path += 4;
+	for (size_t i = 0; i < ARRAY_LEN(crates); i++)
+		if (!strncmp(path, crates[i], strlen(crates[i])))
+			return true;
+	return false;
+}
+
+/* True for a function of Rust's library such as <std::io::Stdin>::read or
+ * <alloc::vec::Vec<T> as core::clone::Clone>::clone; whoever implements a trait
+ * of the library, or another one for its types, wrote those functions. */
+static bool
+is_rust_method(const char *name)
+{
+	unsigned depth = 0;
+
+	if (*name != '<' || !is_of_rust(name))
+		return false;
+	for (const char *at = name; *at; at++) {
+		depth += *at == '<';
+		depth -= *at == '>' && at[-1] != '-';
+		if (!depth)
+			break;
+		if (depth == 1 && !strncmp(at, " as ", 4))
+			return is_of_rust(at + 4);
+	}
+	return true;
+}
+
 bool
 site_skips(const char *function, const char *file)
 {
+	if (is_rust_method(function))
+		return true;
 	for (size_t i = 0; i < ARRAY_LEN(functions); i++)
 		if (site_matches(functions[i], function))
 			return true;

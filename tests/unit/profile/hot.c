@@ -52,4 +52,29 @@ TEST(only_node_s_own_functions_of_its_namespace_are_no_sites)
 }
 END
 
+TEST(methods_of_rust_s_library_are_no_sites)
+{
+	static const struct {
+		const char *function;
+		bool skipped;
+	} rows[] = {
+		{"<std::sys::sync::rwlock::futex::RwLock>::read_contended",
+	         true},
+		{"<alloc::vec::Vec<fn(u8) -> u8> as core::clone::Clone>::clone",
+	         true},
+		{"<&mut std::fs::File as std::io::Read>::read", true},
+		{"<shop::Cart>::add", false},
+		{"<shop::Cart as core::clone::Clone>::clone", false},
+		{"<alloc::vec::Vec<T> as shop::Total>::total", false},
+		{"<stdlib::Cart>::add", false},
+		{"<std::", true},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		ck_assert_msg(site_skips(rows[i].function, "shop") ==
+		                      rows[i].skipped,
+		              "%s", rows[i].function);
+}
+END
+
 SUITE("hot");

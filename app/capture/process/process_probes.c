@@ -130,6 +130,22 @@ watchable_of(const struct process *proc, const struct module *m,
 	return (struct watchable){m->allocator->places, m->allocator->n};
 }
 
+/* Returns the allocators that settings of a process replace, so that they hide
+ * no memory. */
+static uint32_t
+replaced_in(struct process *proc)
+{
+	const struct host_ask question = {.op = HOST_SETTINGS,
+	                                  .pid = (int32_t)proc->pid};
+	struct host_reply reply;
+
+	if (!proc->settings_read &&
+	    !host_answer(proc->modules->host, &question, &reply))
+		proc->replaced = reply.value & ~ALLOCATOR_NAMELESS;
+	proc->settings_read = true;
+	return proc->replaced;
+}
+
 /* Looks for what a process maps to allocate. When it has loaded its sampler
  * late, the allocators that were watched before are let go. */
 static void
@@ -153,7 +169,7 @@ look_for_sampler(struct process *proc, const struct sampler *s,
 	if (samples && !proc->samples_itself)
 		process_unprobe(proc, s);
 	proc->samples_itself = samples;
-	proc->hidden = hidden;
+	proc->hidden = hidden ? hidden & ~replaced_in(proc) : 0;
 }
 
 void
@@ -200,7 +216,7 @@ process_unprobe(struct process *proc, const struct sampler *s)
 
 	proc->unprobed = proc->unopened = proc->leaderless = false;
 	proc->hidden = 0;
-	proc->samples_itself = false;
+	proc->samples_itself = proc->settings_read = false;
 	if (!probes(kind) || !proc->nprobed)
 		return;
 	proc->nprobed = 0;

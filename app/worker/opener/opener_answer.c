@@ -126,6 +126,7 @@ is_of_all_threads(uint32_t op)
 	case HOST_STACKS:
 	case HOST_RANGES:
 	case HOST_TITLE:
+	case HOST_SETTINGS:
 	case HOST_PID_SPACE:
 	case HOST_SOURCE:
 		return true;

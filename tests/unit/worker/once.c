@@ -397,6 +397,36 @@ TEST(small_objects_of_python_are_said_to_be_missing)
 }
 END
 
+TEST(an_allocator_that_a_setting_replaces_is_not_said_to_be_missing)
+{
+	static const struct {
+		const char *program, *setting, *command;
+	} rows[] = {
+		{"/usr/bin/python3.11", "PYTHONMALLOC=malloc",
+	         "/usr/bin/python3.11 -B $OLDPWD/tests/targets/shares.py 60"},
+		{"/usr/bin/php", "USE_ZEND_ALLOC=0",
+	         "/usr/bin/php -r 'echo \"ready\\n\"; for (;;) { "
+	         "$a = str_repeat(\"x\", 50000); usleep(99); }'"},
+	};
+
+	if (why_not())
+		SKIP(why_not());
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_CAPTURED struct captured c = nothing();
+		char command[512];
+
+		if (access(rows[i].program, X_OK))
+			continue;
+		snprintf(command, sizeof(command), "env %s %s",
+		         rows[i].setting, rows[i].command);
+		begin(&c, command, "ready");
+		capture(&c, "--seconds 1 --type alloc");
+		ck_assert_ptr_null(
+			strstr(buf_str(&c.report), rows[i].setting));
+	}
+}
+END
+
 TEST(allocations_by_functions_without_names_are_said_to_be_missing)
 {
 	static const struct {

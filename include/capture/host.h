@@ -108,8 +108,9 @@ enum host_halt {
 
 /* What USAGE reads of each process. */
 enum host_use {
-	HOST_USE_TIME,      /* memory, CPU time, and when it began; */
-	HOST_USE_ALL,       /* and what keeps it from running */
+	HOST_USE_TIME,      /* memory, CPU time, when it began, if it is
+	                       halted; */
+	HOST_USE_ALL,       /* and what else keeps it from running */
 	HOST_USE_HINDRANCE, /* its CPU quota, and waits for a CPU, alone */
 };
 

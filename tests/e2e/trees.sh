@@ -150,6 +150,18 @@ check a_stopped_service_is_told_to_be_stopped holds '.sampleCount == 0 and .qual
   and (.quality.reasons | any(test("processes are stopped")))'
 kill -CONT "${stopped[@]}"
 
+# Stopped for half of the capture.
+background halting bash -c 'while :; do :; done'
+by_pid halting "$(<"$STATE/pid/halting")"
+id=$(start halting 4)
+half_over() { api GET "$P/$id" | jq -e '.phase == "capturing" and .progress > 0.4'; }
+wait_for 10 half_over
+kill -STOP "$(<"$STATE/pid/halting")"
+result=$(finished "$id")
+check a_service_that_was_stopped_for_a_time_is_said_to_have_been holds '.sampleCount > 20
+  and .quality.haltedMs > 500 and (.quality.notes | any(test("stood still for a part of the time.*: [0-9]+$")))'
+kill -KILL "$(<"$STATE/pid/halting")"
+
 # Makes a control group of version 1 or 2, whichever this machine has.
 group() { # controller: $group, a new one
   group=/sys/fs/cgroup/$1/stoker-$$

@@ -250,6 +250,10 @@ quality_conclude(struct quality *q, const char *type)
 	note_if(q, QUALITY_NOTE_OF(THROTTLED), q->throttled > 0);
 	quality_conclude_stacks(q);
 	note_if(q, QUALITY_NOTE_OF(QUOTA), q->quota_ms > q->duration_ms / MANY);
+	note_if(q, QUALITY_NOTE_OF(HALTED_PART),
+	        q->halted_ms > q->duration_ms / MANY &&
+	                !(q->notes & (QUALITY_NOTE_OF(HALTED) |
+	                              QUALITY_NOTE_OF(FROZEN))));
 	note_if(q, QUALITY_NOTE_OF(CPU_BUSY),
 	        q->waited_ms > q->ran_ms &&
 	                q->waited_ms > q->duration_ms / MANY);

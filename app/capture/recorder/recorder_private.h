@@ -87,6 +87,8 @@ struct capture {
 	bool watched;      /* the first process is watched, and the time runs */
 	struct tape *tape; /* NULL: no timeline */
 	uint64_t counted_ns; /* when the use of its processes was last read */
+	uint64_t halted_ns;  /* time between readings by the end of which all
+	                        of them stood still */
 };
 
 /* Notes whose data is parsed from now on: a slot, or CAPTURES_MAX. */

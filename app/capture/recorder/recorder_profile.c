@@ -549,6 +549,7 @@ capture_profile(const struct capture *c, struct namer *namer,
 	namer_count(namer, &q);
 	q.duration_ms = (int64_t)duration_of(c) / NS_PER_MS;
 	q.dropped = (int64_t)c->trie.folded;
+	q.halted_ms = (int64_t)c->halted_ns / NS_PER_MS;
 	if (c->type == TYPE_cpu)
 		q.cpu_ns = (int64_t)c->trie.total.value;
 	q.stack_bytes = sampler_asked(c->source->sampler)->stack_bytes;

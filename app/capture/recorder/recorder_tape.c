@@ -104,12 +104,14 @@ capture_tape_names(struct capture *c, const struct host *host, int32_t pid)
 
 static void
 read_counters(struct capture *c, const struct host *host,
-              const struct host_ask *ask)
+              const struct host_ask *ask, uint64_t past_ns)
 {
 	struct host_reply reply;
+	bool halted;
 
 	if (host_answer(host, ask, &reply))
 		return;
+	halted = reply.value > 0;
 	for (uint32_t i = 0; i < reply.value && i < HOST_MAX_USAGE; i++) {
 		const struct host_usage *row = &reply.usage[i];
 		struct timeline_counter counter = {
@@ -118,8 +120,11 @@ read_counters(struct capture *c, const struct host *host,
 			.pid = (uint32_t)row->pid,
 		};
 
+		halted &= row->halt != HOST_NOT_HALTED;
 		tape_counter(c->tape, c->counted_ns, &counter);
 	}
+	if (halted)
+		c->halted_ns += past_ns;
 }
 
 void
@@ -127,6 +132,7 @@ capture_tape_counters(struct capture *c, const struct host *host,
                       uint64_t now_ns)
 {
 	struct host_ask ask = {.op = HOST_USAGE};
+	const uint64_t past_ns = c->counted_ns ? now_ns - c->counted_ns : 0;
 
 	if (!c->tape || now_ns - c->counted_ns < COUNTERS_NS ||
 	    now_ns >= c->end_ns)
@@ -136,5 +142,5 @@ capture_tape_counters(struct capture *c, const struct host *host,
 	                                 UINT64_C(1) << c->slot, ask.list,
 	                                 HOST_MAX_USAGE);
 	if (ask.count)
-		read_counters(c, host, &ask);
+		read_counters(c, host, &ask, past_ns);
 }

@@ -223,11 +223,10 @@ read_use(int32_t pid, struct host_usage *out, enum host_use use,
 		.mapped_bytes = mapped * page,
 		.cpu_us = ticks * 1000000 / hz,
 		.began_ns = began * (1000000000 / hz),
+		.halt = find_halt(pid, buf_str(&text)),
 	};
-	if (use == HOST_USE_ALL) {
-		out->halt = find_halt(pid, buf_str(&text));
+	if (use == HOST_USE_ALL)
 		(void)!read_hindrance(pid, out, groups);
-	}
 	return 0;
 }
 

@@ -17,7 +17,7 @@ exec {said_late}< <(exec "$STATE/bin/slowfs" late "$STATE/late")
 late=$!
 exec {said_never}< <(exec "$STATE/bin/never" never "$STATE/never")
 never=$!
-background demo "$STATE/bin/demo"
+background demo "$STATE/bin/demo" 1 5
 leave() { kill -KILL $late $never; e2e_stop; }
 trap leave EXIT
 read -r said <&"$said_late" && [ "$said" = ready ] && read -r said <&"$said_never"

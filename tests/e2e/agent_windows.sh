@@ -3,7 +3,7 @@
 # on at the centre, runs on the host, and is read at the centre, where each
 # sample counts once. The host sends its profiles to the service's collector, too.
 #
-# Beside others: it waits for events.
+# Beside others, first: it waits for events, and takes minutes.
 WORKER_CONF=$'lease = 6s\n[collector]\nallow = 127.0.0.1'
 HOST_CONF=$'lease = 2m\n[collector]\nallow = 127.0.0.1'
 . "$(dirname "$0")/../lib/e2e.sh"
@@ -25,7 +25,7 @@ collector=$!
 fleet_start || { echo 'not ok the_centre_answers_by_tls'; exit 1; }
 host_make a
 host_join a >/dev/null || { echo 'not ok a_host_joins'; exit 1; }
-background demo "$STATE/bin/demo"
+background demo "$STATE/bin/demo" 1 6
 host_start a
 wait_for 20 alive_at_centre a
 stoker_cli service add web --exe "$STATE/bin/demo" >/dev/null

@@ -34,7 +34,7 @@ for name in early late; do
 done
 start_at early +10m
 start_at late -1h
-background demo "$STATE/bin/demo"
+background demo "$STATE/bin/demo" 1 3
 stoker_cli service add web --exe "$STATE/bin/demo" >/dev/null
 
 found() { # host, verdict, text: of the check that the host publishes

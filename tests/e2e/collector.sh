@@ -64,12 +64,12 @@ received() { # files
 }
 samples_of() { awk '$(NF - 1) == "\"samples\"" { n += $NF } END { print n + 0 }'; }
 
-background demo "$STATE/bin/demo" 2 15
+background demo "$STATE/bin/demo" 2 5
 service demo "$STATE/bin/demo"
 stoker_cli service set demo --label version=v7 --label team=web --collector "http://127.0.0.1:$hook" >/dev/null
 
 # --- a capture ----------------------------------------------------------------
-id=$(start demo 2)
+id=$(start demo 2 cpu 499)
 samples=$(finished "$id" | jq .sampleCount)
 check a_capture_is_sent wait_for 20 has_said take
 check a_capture_that_was_sent_waits_no_more wait_for 10 all_sent
@@ -88,7 +88,7 @@ check the_resource_has_its_host test -n "$(resource host.name)"
 # --- Stoker as the collector: what it stores is the same ---------------------------
 from=$(date +%s)
 stoker_cli service add twin --exe "$STATE/bin/demo" --collector "http://127.0.0.1:$PORT/" >/dev/null
-id=$(start twin 2)
+id=$(start twin 2 cpu 499)
 finished "$id" >/dev/null
 check another_installation_takes_a_capture wait_for 20 all_sent twin
 inner() { api GET "$P/merge?service=twin&profileType=cpu&from=$((from - 5))&to=$(($(date +%s) + 60))&format=folded" -H 'X-Tenant-ID: inner'; }
@@ -125,7 +125,7 @@ check a_collector_that_works_again_is_no_problem wait_for 30 no_problem
 check requests_of_windows_are_clean_too python3 tests/lib/profcheck.py "$tmp"/*.request
 
 # --- answers of all kinds -------------------------------------------------------
-capture() { finished "$(start demo 1)" >/dev/null; }
+capture() { finished "$(start demo 1 cpu 499)" >/dev/null; }
 mode later
 capture
 check a_collector_may_ask_for_patience wait_for 20 has_said later

@@ -6,7 +6,7 @@
 . "$(dirname "$0")/../lib/e2e.sh"
 SERVICES=6
 e2e_start
-background demo "$STATE/bin/demo"
+background demo "$STATE/bin/demo" 3 4
 for i in $(seq $SERVICES); do service "svc$i" "$STATE/bin/demo" || exit 1; done
 
 # Restarts a worker that ended, in place of systemd.

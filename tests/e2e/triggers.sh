@@ -58,7 +58,7 @@ started_by() { # trigger name: number of captures
 }
 
 # --- a function's share of a minute, which passes meanwhile, and CPU time
-background demo "$STATE/bin/demo" 2 15
+background demo "$STATE/bin/demo" 2 5
 service demo "$STATE/bin/demo"
 api POST $P/continuous -o /dev/null -H 'Content-Type: application/json' \
   -d '{"service":"demo","sampleRate":99}'

@@ -8,8 +8,8 @@ firefox=$(command -v firefox-esr || command -v firefox) || {
   exit 0
 }
 . "$(dirname "$0")/../lib/browser.sh" firefox
-background demo "$STATE/bin/demo"
-service demo "$STATE/bin/demo" && capture=$(start demo 3) && threads=$(start demo 1 goroutine) &&
+background demo "$STATE/bin/demo" 3 3
+service demo "$STATE/bin/demo" && capture=$(start demo 3 cpu 499) && threads=$(start demo 1 goroutine) &&
   finished "$capture" >/dev/null && finished "$threads" >/dev/null || {
   echo "not ok firefox: nothing could be captured"
   exit 0

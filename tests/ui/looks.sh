@@ -3,13 +3,13 @@
 #
 # Beside others: it waits for events.
 . "$(dirname "$0")/../lib/browser.sh" looks
-background demo "$STATE/bin/demo"
+background demo "$STATE/bin/demo" 3 3
 service demo "$STATE/bin/demo" || {
   echo "not ok looks: the worker does not see the demo"
   exit 0
 }
 stoker_cli continuous on demo --types cpu >/dev/null
-capture=$(start demo 5) && threads=$(start demo 1 goroutine) &&
+capture=$(start demo 5 cpu 499) && threads=$(start demo 1 goroutine) &&
   finished "$capture" >/dev/null && finished "$threads" >/dev/null || {
   echo "not ok looks: nothing could be captured"
   exit 0

@@ -6,7 +6,7 @@
 . "$(dirname "$0")/../lib/browser.sh" marks
 A=/api/v1/profiling
 json=(-f -o /dev/null -H 'Content-Type: application/json')
-background demo "$STATE/bin/demo"
+background demo "$STATE/bin/demo" 3 3
 service demo "$STATE/bin/demo" || {
   echo "not ok marks: the worker does not see the demo"
   exit 0
@@ -30,7 +30,7 @@ id=$(start demo 2) && finished "$id" >/dev/null &&
     "when":{"cpu":{"percent":1}},"capture":{"profileType":"cpu",
     "durationSeconds":2},"cooldownSeconds":3600}' &&
   wait_for 60 fired && wait_for 30 later && process_stop demo &&
-  background demo "$STATE/bin/demo" && wait_for 30 again || {
+  background demo "$STATE/bin/demo" 3 3 && wait_for 30 again || {
   echo "not ok marks: nothing could be marked"
   exit 0
 }

@@ -2,6 +2,8 @@
 # Faults of a machine in use: processes are killed, the disk fills up, the store
 # is replaced. Nothing that was accepted is lost, everything restarts
 # automatically, and doctor names the line that mends each fault.
+#
+# Beside others: it waits for events.
 . "$(dirname "$0")/../lib/machine.sh"
 . tests/lib/installed.sh
 if [ "$(id -u)" -ne 0 ]; then

@@ -2,6 +2,8 @@
 # The package on a machine with systemd: the installed units work, survive
 # restarts and upgrades without a failed request, and a purge leaves nothing
 # behind.
+#
+# Beside others: it waits for events.
 . "$(dirname "$0")/../lib/machine.sh"
 . tests/lib/installed.sh
 if [ "$(id -u)" -ne 0 ]; then

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/counted.h"
 #include "base/id.h"
+#include "lib/faults.h"
 #include "lib/folded.h"
 #include "lib/stock.h"
 #include "lib/windows.h"
@@ -16,10 +17,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
+#include <sqlite3.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #define MAX_BYTES ((size_t)16 << 20)
@@ -364,21 +366,27 @@ TEST(a_row_read_before_a_rollup_is_of_bytes_that_are_gone_after_it)
 }
 END
 
+static struct range
+range_from(struct store *s, int64_t from_ms, int64_t to_ms)
+{
+	return (struct range){
+		.store = s,
+		.tenant = TEST_TENANT,
+		.service = TEST_SERVICE,
+		.type = "cpu",
+		.host = "",
+		.from_ms = from_ms,
+		.to_ms = to_ms,
+	};
+}
+
 TEST(a_range_planned_before_a_rollup_is_read_after_it)
 {
 	CLEANUP_TEST_STORE struct test_store t = test_store();
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_PROFILE struct profile *p = NULL, *a = NULL, *b = NULL;
 	CLEANUP_PROFILE struct profile *expected = NULL;
-	CLEANUP_RANGE struct range r = {
-		.store = &t.s,
-		.tenant = TEST_TENANT,
-		.service = TEST_SERVICE,
-		.type = "cpu",
-		.host = "",
-		.from_ms = T0,
-		.to_ms = T0 + 20000,
-	};
+	CLEANUP_RANGE struct range r = range_from(&t.s, T0, T0 + 20000);
 	char ids[WINDOWS][ID_MAX];
 
 	add_minute(&t.s, T0, ids);
@@ -583,66 +591,102 @@ TEST(a_backup_has_windows_that_are_counts)
 }
 END
 
-#define ROUNDS  12
-#define LATE_MS 12 /* a kill comes less than this later */
+#define DAY_MS      (24 * 60 * MINUTE_MS)
+#define FAR         (T0 + 1000 * DAY_MS) /* all that is stored is over by then */
+#define KILLS       1000 /* more than the writes of one round of rollups */
+#define KILLS_LEAST 20
+
+/* Writes that this process may still make before it is killed. */
+static long writes_left;
 
 static void
-roll_for_ever(const struct test_store *t, int to)
+count_write(void)
 {
-	struct store s = test_store_again(t, true);
-
-	if (write(to, "", 1) != 1)
-		_exit(1);
-	for (;;) {
-		CLEANUP_BATCH struct batch *b = NULL;
-
-		if (batch_next(&s, T0 + 1000 * MINUTE_MS, &b) ||
-		    batch_store(&s, b, sum, &(struct summing){&s, b}))
-			_exit(0);
-		(void)!window_reap(&s);
-	}
+	if (!writes_left--)
+		kill(getpid(), SIGKILL);
 }
 
-static void
-kill_one(const struct test_store *t, int late_ms)
+static int
+at_call(void *arg, const char *call, const char *path)
 {
-	int pipes[2];
-	pid_t pid;
-	char begun;
+	(void)arg, (void)path;
+	if (strcmp(call, "malloc") && strcmp(call, "pread") &&
+	    strncmp(call, "open", 4))
+		count_write();
+	return 0;
+}
 
-	ck_assert_int_eq(pipe2(pipes, 0), 0);
-	pid = fork();
+/* Writes of SQLite, which lib/faults.h does not see. */
+static ssize_t
+db_write(int fd, const void *p, size_t n, off_t at)
+{
+	count_write();
+	return syscall(SYS_pwrite64, fd, p, n, at);
+}
+
+/* Makes all rollups in a process that is killed at its nth write; false if it
+ * makes fewer. */
+static bool
+kill_at(const struct test_store *t, long n)
+{
+	static const char *const names[] = {"pwrite", "pwrite64"};
+	sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
+	pid_t pid = fork();
+	int status;
+
 	ck_assert_int_ge(pid, 0);
-	if (!pid)
-		roll_for_ever(t, pipes[1]);
-	ck_assert_int_eq(read(pipes[0], &begun, 1), 1);
-	poll(NULL, 0, late_ms);
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-	close(pipes[0]);
-	close(pipes[1]);
+	if (!pid) {
+		struct store s = test_store_again(t, true);
+
+		for (size_t i = 0; i < ARRAY_LEN(names); i++)
+			vfs->xSetSystemCall(vfs, names[i],
+			                    (sqlite3_syscall_ptr)db_write);
+		writes_left = n;
+		fault_watch(at_call, NULL);
+		roll_up(&s, FAR);
+		while (window_reap(&s) > 0)
+			;
+		_exit(0);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert(WIFSIGNALED(status) || !WEXITSTATUS(status));
+	return WIFSIGNALED(status);
 }
 
-TEST(a_writer_that_is_killed_loses_no_window)
+/* A store in memory if possible, for tests that sync a lot. */
+static struct test_store
+quick_store(void)
 {
-	CLEANUP_TEST_STORE struct test_store t = test_store();
-	char ids[ROUNDS][WINDOWS][ID_MAX];
+	struct test_store t = {.dir = "/dev/shm/stoker-test.XXXXXX"};
+
+	if (test_on_server() || access("/dev/shm", W_OK))
+		return test_store();
+	ck_assert_ptr_nonnull(mkdtemp(t.dir));
+	test_store_in(t.dir, &t.s);
+	return t;
+}
+
+TEST(a_writer_that_is_killed_at_any_write_loses_no_window)
+{
+	CLEANUP_TEST_STORE struct test_store t = quick_store();
+	char ids[KILLS][WINDOWS][ID_MAX];
+	bool killed = true;
+	int n = 0;
 
 	if (test_on_server())
 		return; /* the worker has the store alone */
-	for (int i = 0; i < ROUNDS; i++) {
-		add_minute(&t.s, T0 + i * MINUTE_MS, ids[i]);
+	for (; killed; n++) {
+		ck_assert_int_lt(n, KILLS);
+		add_minute(&t.s, T0 + n * DAY_MS, ids[n]);
 		/* no connection of the parent may pass through fork() */
 		store_close(&t.s);
-		kill_one(&t, i % LATE_MS);
+		killed = kill_at(&t, n);
 		t.s = test_store_again(&t, true);
-		for (int k = 0; k <= i; k++)
-			check_windows(&t.s, ids[k]);
+		check_windows(&t.s, ids[n ? n - 1 : 0]);
+		check_windows(&t.s, ids[n]);
 	}
-	roll_up(&t.s, T0 + 1000 * MINUTE_MS);
-	while (window_reap(&t.s) > 0)
-		;
-	for (int i = 0; i < ROUNDS; i++)
+	ck_assert_int_gt(n, KILLS_LEAST);
+	for (int i = 0; i < n; i++)
 		check_windows(&t.s, ids[i]);
 	ck_assert_int_eq(stock_flaws(t.dir, false, FLAW_DAMAGED), 0);
 }
@@ -699,6 +743,142 @@ TEST(a_full_disk_loses_no_window)
 }
 END
 
+#define DAYS 30 /* that an earlier release has left */
+
+/* The ranges of a store that are read: for each day, an hour and a minute. */
+static void
+plan_days(struct store *s, struct range r[DAYS][2])
+{
+	for (int i = 0; i < DAYS; i++) {
+		int64_t at = T0 + i * DAY_MS;
+		int64_t hour = window_floor(WINDOW_HOUR, at);
+
+		r[i][0] = range_from(s, hour, hour + 60 * MINUTE_MS);
+		r[i][1] = range_from(s, at, at + MINUTE_MS);
+		for (int k = 0; k < 2; k++)
+			ck_assert_int_eq(range_plan(&r[i][k]), 0);
+	}
+}
+
+static int64_t
+minute_total(int64_t start_ms)
+{
+	int64_t total = 0;
+
+	for (int i = 0; i < WINDOWS; i++) {
+		CLEANUP_PROFILE struct profile *p =
+			profile_at(start_ms + i * 10000);
+
+		total += profile_total(p, 0);
+	}
+	return total;
+}
+
+static void
+check_days(struct range r[DAYS][2])
+{
+	for (int i = 0; i < DAYS; i++) {
+		int64_t at = T0 + i * DAY_MS, first = minute_total(at);
+		int64_t both = first + minute_total(at + MINUTE_MS);
+
+		for (int k = 0; k < 2; k++) {
+			CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+			CLEANUP_PROFILE struct profile *p = NULL;
+
+			ck_assert_int_eq(range_merge(&r[i][k], &p, &why), 0);
+			ck_assert_uint_eq(r[i][k].lost.n, 0);
+			ck_assert_int_eq(profile_total(p, 0), k ? first : both);
+			range_done(&r[i][k]);
+		}
+	}
+}
+
+/* Makes an hour's minutes counts of its stacks for each byte that it reads, and
+ * answers with a byte. */
+static void
+convert(const struct test_store *t, int from, int to)
+{
+	struct store s = test_store_again(t, true);
+	char c;
+
+	while (read(from, &c, 1) == 1) {
+		CLEANUP_BATCH struct batch *b = NULL;
+		int rc = batch_next(&s, T0, &b);
+
+		if (rc)
+			_exit(rc == -ENOENT ? 0 : 1);
+		if (batch_store(&s, b, sum, &(struct summing){&s, b}))
+			_exit(1);
+		while (window_reap(&s) > 0)
+			;
+		if (write(to, &c, 1) != 1)
+			break;
+	}
+	_exit(1);
+}
+
+/* Fills a store with minutes and hours as a release before this one has left
+ * them. */
+static void
+fill_days(struct store *s, char ids[DAYS][WINDOWS][ID_MAX])
+{
+	char more[WINDOWS][ID_MAX];
+
+	for (int i = 0; i < DAYS; i++) {
+		int64_t at = T0 + i * DAY_MS;
+
+		add_minute(s, at, ids[i]);
+		add_minute(s, at + MINUTE_MS, more);
+		roll_up(s, at + 15 * MINUTE_MS);
+		test_rollup(s, WINDOW_HOUR);
+	}
+	while (window_reap(s) > 0)
+		;
+}
+
+TEST(a_store_of_thirty_days_is_converted_while_it_is_read)
+{
+	CLEANUP_TEST_STORE struct test_store t = quick_store();
+	struct range r[DAYS][2];
+	char ids[DAYS][WINDOWS][ID_MAX], c = 0;
+	int ask[2], answer[2], status, hours = 0;
+	pid_t pid;
+
+	if (test_on_server())
+		return; /* the worker has the store alone */
+	fill_days(&t.s, ids);
+	ck_assert_int_eq(pipe2(ask, 0) || pipe2(answer, 0), 0);
+	store_close(&t.s); /* no connection may pass through fork() */
+	pid = fork();
+	ck_assert_int_ge(pid, 0);
+	if (!pid) {
+		close(ask[1]);
+		convert(&t, ask[0], answer[1]);
+	}
+	close(answer[1]);
+	t.s = test_store_again(&t, false);
+	for (;; hours++) {
+		plan_days(&t.s, r);
+		ck_assert_int_eq(write(ask[1], &c, 1), 1);
+		check_days(r); /* meanwhile */
+		if (read(answer[0], &c, 1) != 1)
+			break;
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+	ck_assert_int_eq(hours, DAYS);
+	for (int i = 0; i < DAYS; i++) {
+		CLEANUP_WINDOW struct window w = window_of(&t.s, ids[i][1]);
+		CLEANUP_WINDOW struct window m = window_of(&t.s, w.parent);
+		CLEANUP_WINDOW struct window hour = window_of(&t.s, m.parent);
+
+		ck_assert_str_eq(m.segment, hour.segment);
+		check_windows(&t.s, ids[i]);
+	}
+	ck_assert_int_eq(stock_flaws(t.dir, false, FLAW_DAMAGED), 0);
+}
+END
+
 static int
 sum_as_told(void *arg, size_t group, struct buf *out)
 {
@@ -743,4 +923,4 @@ TEST(a_bundle_whose_lengths_do_not_add_up_is_no_sum)
 }
 END
 
-SUITE("batch");
+SUITE("batch", .seconds = 120);

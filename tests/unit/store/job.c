@@ -118,10 +118,10 @@ TEST(a_tenant_with_many_jobs_keeps_no_other_waiting)
 END
 
 static void
-put_process(struct test_store *t, const char *tenant)
+put_process(struct test_store *t, const char *host, const char *tenant)
 {
 	const struct worker_process p = {
-		.host = (char *)TEST_HOST,
+		.host = (char *)host,
 		.tenant = (char *)tenant,
 		.service = (char *)TEST_SERVICE,
 		.boot_id = (char *)"boot",
@@ -146,12 +146,12 @@ TEST(places_are_kept_for_tenants_with_processes_there)
 	for (int i = 0; i < 8; i++)
 		test_enqueue(&t.s, i, id);
 	test_tenant(&t.s, "other");
-	put_process(&t, TEST_TENANT);
+	put_process(&t, TEST_HOST, TEST_TENANT);
 	for (int64_t room = 4; room > 1; room--)
 		ck_assert_str_eq(claimed(&t, room), TEST_TENANT);
 	/* of four places, none is kept for a tenant without processes */
 	ck_assert_str_eq(claimed(&t, 1), TEST_TENANT);
-	put_process(&t, "other");
+	put_process(&t, TEST_HOST, "other");
 	ck_assert_str_eq(claimed(&t, 1), "");
 	ck_assert_str_eq(claimed(&t, 2), TEST_TENANT);
 	enqueue_of(&t, "other");
@@ -173,7 +173,7 @@ TEST(at_most_half_of_the_places_are_kept)
 	for (int i = 0; i < 8; i++) {
 		snprintf(name, sizeof(name), "other%d", i);
 		test_tenant(&t.s, name);
-		put_process(&t, name);
+		put_process(&t, TEST_HOST, name);
 		test_enqueue(&t.s, i, id);
 	}
 	for (int64_t room = 8; room > 4; room--)
@@ -181,6 +181,77 @@ TEST(at_most_half_of_the_places_are_kept)
 	ck_assert_str_eq(claimed(&t, 4), "");
 	enqueue_of(&t, "other3");
 	ck_assert_str_eq(claimed(&t, 1), "other3");
+}
+END
+
+/* Makes a tenant with a capture that runs on host "far". */
+static void
+busy_elsewhere(struct test_store *t, const char *tenant)
+{
+	struct session_ask ask = test_ask();
+	CLEANUP_JOB struct job j = {0};
+	char id[ID_MAX];
+
+	test_tenant(&t->s, tenant);
+	ask.tenant = tenant;
+	ck_assert_int_eq(job_enqueue(&t->s, &ask, "far", id), 0);
+	ck_assert_int_eq(job_claim(&t->s, "far", TEST_LEASE_MS, 8, &j), 0);
+}
+
+TEST(a_host_is_shared_whatever_happens_on_others)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	const struct worker w[] = {{.host = (char *)TEST_HOST,
+	                            .boot_id = (char *)"boot",
+	                            .version = (char *)"1",
+	                            .capabilities = (char *)"{}"},
+	                           {.host = (char *)"far",
+	                            .boot_id = (char *)"boot",
+	                            .version = (char *)"1",
+	                            .capabilities = (char *)"{}"}};
+	char id[ID_MAX];
+
+	for (size_t i = 0; i < ARRAY_LEN(w); i++)
+		ck_assert_int_eq(worker_heartbeat(&t.s, &w[i], TEST_LEASE_MS),
+		                 0);
+	busy_elsewhere(&t, "first");
+	test_tenant(&t.s, "other");
+	put_process(&t, "far", "other");
+	enqueue_of(&t, "first");
+	db_skew_clock(t.s.db, 10);
+	for (int i = 0; i < 3; i++)
+		test_enqueue(&t.s, i, id);
+	/* a capture elsewhere does not make a tenant wait */
+	ck_assert_str_eq(claimed(&t, 3), "first");
+	ck_assert_str_eq(claimed(&t, 2), TEST_TENANT);
+	/* nor does a process elsewhere keep a place */
+	ck_assert_str_eq(claimed(&t, 1), TEST_TENANT);
+	/* a capture elsewhere is no share of this host, nor a place of it */
+	busy_elsewhere(&t, "second");
+	put_process(&t, TEST_HOST, "second");
+	ck_assert_str_eq(claimed(&t, 1), "");
+}
+END
+
+TEST(no_capture_elsewhere_is_counted_among_the_places)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	const struct worker w = {.host = (char *)TEST_HOST,
+	                         .boot_id = (char *)"boot",
+	                         .version = (char *)"1",
+	                         .capabilities = (char *)"{}"};
+	char id[ID_MAX];
+
+	ck_assert_int_eq(worker_heartbeat(&t.s, &w, TEST_LEASE_MS), 0);
+	busy_elsewhere(&t, "first");
+	busy_elsewhere(&t, "second");
+	put_process(&t, TEST_HOST, "first");
+	put_process(&t, TEST_HOST, "second");
+	for (int i = 0; i < 2; i++)
+		test_enqueue(&t.s, i, id);
+	ck_assert_str_eq(claimed(&t, 3), TEST_TENANT);
+	ck_assert_str_eq(claimed(&t, 2),
+	                 TEST_TENANT); /* one of three is kept */
 }
 END
 

@@ -112,6 +112,7 @@ print("ready")
 io.flush()
 local ends = os.time() + seconds
 while os.time() < ends do
+	spin(math.random(30000)) -- or the loop keeps step with the samples
 	for _ = 1, 2 do work() end
 	sorted()
 	replaced()

@@ -63,6 +63,7 @@ function work($till)
     global $spent;
     $cart = new Cart();
     while (microtime(true) < $till) {
+        spin(mt_rand(0, 20000)); // or the loop keeps step with the samples
         $times = [cpu_us()];
         $cart->share_60();
         $times[] = cpu_us();

@@ -11,6 +11,7 @@ import signal
 import sys
 import threading
 import time
+import random
 import zlib
 
 DATA = bytes(range(256)) * 400
@@ -69,6 +70,7 @@ def work(end):
         before = time.thread_time()
         in_extension()
         inside += time.thread_time() - before
+        spin(random.randrange(20_000))  # or the loop keeps step with the samples
         Item(1000).each()
         recurse(100)
     SPENT.append((inside, time.thread_time()))

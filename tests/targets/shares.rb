@@ -37,6 +37,7 @@ def work(till)
     share_60
     share_30
     share_10
+    spin(rand(20_000)) # or the loop keeps step with the samples
   end
 end
 

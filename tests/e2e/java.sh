@@ -67,9 +67,9 @@ lives() { kill -0 "$pid" && equal "$(<"$STATE/$1.out")" ready; }
 untouched() { ! ls "/tmp/.java_pid$pid" "/tmp/.attach_pid$pid" "/tmp/perf-$pid.map" 2>/dev/null; }
 owner() { stat -c %u "$1"; }
 
-# The share of samples whose stack has a function, of those in Shares' work.
+# The share of samples whose stack has a function, of those with such shares.
 share() { # function
-  awk -v f=";$1;" '/;Shares[.]work;/ { n += $NF; line = $0; sub(/ [0-9]+$/, ";", line); if (index(line, f)) got += $NF }
+  awk -v f=";$1;" '/;Shares[.]work;Shares[.]share[136]0[; ]/ { n += $NF; line = $0; sub(/ [0-9]+$/, ";", line); if (index(line, f)) got += $NF }
     END { printf "%.2f\n", n ? 100 * got / n : 0 }' "$STATE/folded"
 }
 near() { # share, function: within what chance explains, at least 2 points

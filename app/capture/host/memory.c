@@ -293,7 +293,10 @@ memory_copy(const struct memory *m, uint64_t addr, void *out, size_t len)
 		return copy_now(m, addr, out, len);
 	page = &pages->rows[at / MEMORY_PAGE % MEMORY_PAGES];
 	if (page->at != at) {
-		page->error = copy_now(m, at, page->bytes, MEMORY_PAGE);
+		page->error =
+			pages->read++ < MEMORY_MAX_PAGES
+				? copy_now(m, at, page->bytes, MEMORY_PAGE)
+				: -E2BIG;
 		page->at = at;
 	}
 	if (page->error)

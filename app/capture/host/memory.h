@@ -22,9 +22,11 @@ struct memory_file {
 };
 
 /* Pages that were read, for many small reads of memory at one moment. */
-#define MEMORY_PAGE  4096
-#define MEMORY_PAGES 1024
+#define MEMORY_PAGE      4096
+#define MEMORY_PAGES     1024
+#define MEMORY_MAX_PAGES 65536 /* that are read */
 struct memory_pages {
+	uint32_t read;
 	struct memory_page {
 		uint64_t at; /* 0: unused */
 		int error;   /* of reading it */
@@ -99,7 +101,8 @@ void memory_batch_done(struct memory_batch *b);
 
 /*
  * Copies exactly len bytes, from a kept page if there is one.
- *   Errors   also -EFAULT when fewer can be read; *out untouched
+ *   Errors   also -EFAULT when fewer can be read, -E2BIG past
+ *            MEMORY_MAX_PAGES; *out untouched
  */
 MUST_CHECK int
 memory_copy(const struct memory *m, uint64_t addr, void *out, size_t len);

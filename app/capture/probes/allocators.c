@@ -58,6 +58,7 @@ static const char *const texts[] = {
 struct found {
 	Elf64_Sym rows[FAMILIES][ARRAY_LEN(rows)];
 	bool frees[FAMILIES];
+	Elf64_Sym php_heap; /* returns it */
 	uint32_t hidden;
 	struct plt plt;
 };
@@ -79,6 +80,8 @@ note(void *arg, const Elf64_Sym *sym, const char *name)
 	for (size_t i = 0; i < ARRAY_LEN(hidden); i++)
 		if (!strcmp(name, hidden[i].function))
 			f->hidden |= UINT32_C(1) << hidden[i].of;
+	if (!strcmp(name, "zend_mm_get_heap"))
+		f->php_heap = *sym;
 	for (size_t i = 0; i < FAMILIES; i++) {
 		size_t n = strlen(families[i]);
 		const char *rest = name + n;
@@ -306,6 +309,33 @@ is_nameless(const struct elf_image *e)
 	return false;
 }
 
+/* Returns where a function reads the pointer that it returns, with
+ * mov by(%rip), %rax; ret; 0 if it does anything else. */
+static uint64_t
+read_by(const struct elf_image *e, const Elf64_Sym *sym)
+{
+	static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa},
+			     mov[] = {0x48, 0x8b, 0x05}, ret = 0xc3;
+	const size_t length = sizeof(mov) + 4;
+	CLEANUP_FREE void *p = NULL;
+	const uint8_t *code;
+	uint64_t offset, left, at = sym->st_value;
+	int32_t by;
+
+	if (!sym->st_size || !elf_offset_of(e, at, &offset, &left) ||
+	    elf_copy(e, offset, sizeof(endbr64) + length + 1, left, &p))
+		return 0;
+	code = p;
+	if (!memcmp(code, endbr64, sizeof(endbr64))) {
+		code += sizeof(endbr64);
+		at += sizeof(endbr64);
+	}
+	if (memcmp(code, mov, sizeof(mov)) != 0 || code[length] != ret)
+		return 0;
+	memcpy(&by, code + sizeof(mov), sizeof(by));
+	return at + length + (uint64_t)(int64_t)by;
+}
+
 int
 allocator_find(const struct elf_image *e, struct allocator *out)
 {
@@ -328,6 +358,7 @@ allocator_find(const struct elf_image *e, struct allocator *out)
 				add(e, &f, i, &rows[r], &a);
 	}
 	a.hidden = f.hidden;
+	a.php_heap = rc ? 0 : read_by(e, &f.php_heap);
 	/* Python 3.13 brings mimalloc, and uses it without the GIL only. */
 	if (!rc && !a.n && !*a.unwatched &&
 	    !(f.hidden & UINT32_C(1) << QUALITY_HIDDEN_PYTHON) &&

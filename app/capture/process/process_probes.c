@@ -146,6 +146,32 @@ replaced_in(struct process *proc)
 	return proc->replaced;
 }
 
+/* True when PHP, which a mapping has, calls malloc: USE_ZEND_ALLOC=0 was set.
+ * A process of php-fpm writes its title over its environment.
+ *   Source   PHP 7.4 to 8.5, Zend/zend_alloc.c: struct _zend_mm_heap */
+static bool
+calls_malloc(const struct process *proc, const struct map *row, uint64_t heap)
+{
+	const struct memory memory = {.host = proc->modules->host,
+	                              .pid = (int32_t)proc->pid};
+	uint64_t at;
+	uint32_t custom;
+
+	return heap &&
+	       !memory_copy(&memory, row->bias + heap, &at, sizeof(at)) &&
+	       !memory_copy(&memory, at, &custom, sizeof(custom)) && custom;
+}
+
+/* Returns the allocators of a mapped module of which a profile lacks memory. */
+static uint32_t
+hidden_in(const struct process *proc, const struct map *row,
+          const struct allocator *a)
+{
+	return calls_malloc(proc, row, a->php_heap)
+	               ? a->hidden & ~(UINT32_C(1) << QUALITY_HIDDEN_PHP)
+	               : a->hidden;
+}
+
 /* Looks for what a process maps to allocate. When it has loaded its sampler
  * late, the allocators that were watched before are let go. */
 static void
@@ -156,14 +182,14 @@ look_for_sampler(struct process *proc, const struct sampler *s,
 	uint32_t hidden = proc->hidden;
 
 	for (uint32_t i = 0; i < proc->maps.n; i++) {
-		struct module *m =
-			proc->modules->rows[proc->maps.rows[i].module];
+		const struct map *row = &proc->maps.rows[i];
+		struct module *m = proc->modules->rows[row->module];
 
 		if (!m)
 			continue;
 		look_for_allocator(m);
 		if (m->allocator)
-			hidden |= m->allocator->hidden;
+			hidden |= hidden_in(proc, row, m->allocator);
 		samples |= has_sampler(m, kind);
 	}
 	if (samples && !proc->samples_itself)

@@ -105,7 +105,7 @@ conclude_empty(struct quality *q, const char *type)
 		QUALITY_NOTE_OF(TARGET_GONE) | QUALITY_NOTE_OF(NO_ALLOCATOR) |
 		QUALITY_NOTE_OF(UNPROBED) | QUALITY_NOTE_OF(LEADERLESS) |
 		QUALITY_NOTE_OF(UNOPENED) | QUALITY_NOTE_OF(SHORT_LIVED) |
-		QUALITY_NOTE_OF(NAMELESS);
+		QUALITY_NOTE_OF(NAMELESS) | QUALITY_NOTE_OF(ALLOCS_32);
 
 	if (!q->run_rate) { /* not of CPU time */
 		if (!(q->notes & unseen))

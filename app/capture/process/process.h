@@ -89,6 +89,7 @@ struct process {
 	/* An allocator is not watched: only a copy of its file can be read, or
 	 * the file can't be opened at all. */
 	bool unprobed, unopened;
+	bool has_32; /* maps a 32-bit file, whose allocations are not seen */
 	uint64_t begun_ns;       /* start of its program, if it was followed
 	                            then */
 	bool leaderless;         /* none is watched: its first thread ended */

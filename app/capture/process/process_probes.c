@@ -188,6 +188,7 @@ look_for_sampler(struct process *proc, const struct sampler *s,
 		if (!m)
 			continue;
 		look_for_allocator(m);
+		proc->has_32 |= m->is_32;
 		if (m->allocator)
 			hidden |= hidden_in(proc, row, m->allocator);
 		samples |= has_sampler(m, kind);
@@ -242,7 +243,7 @@ process_unprobe(struct process *proc, const struct sampler *s)
 
 	proc->unprobed = proc->unopened = proc->leaderless = false;
 	proc->hidden = 0;
-	proc->samples_itself = proc->settings_read = false;
+	proc->samples_itself = proc->settings_read = proc->has_32 = false;
 	if (!probes(kind) || !proc->nprobed)
 		return;
 	proc->nprobed = 0;
@@ -328,6 +329,12 @@ bool
 process_allocs_leaderless(const struct process *proc)
 {
 	return proc->leaderless;
+}
+
+bool
+process_allocs_32(const struct process *proc)
+{
+	return proc->has_32;
 }
 
 bool

@@ -40,6 +40,8 @@ bool process_allocs_unseen(const struct process *proc);
 bool process_allocs_unopened(const struct process *proc);
 /* True when none can be watched because the first thread has ended. */
 bool process_allocs_leaderless(const struct process *proc);
+/* True for a 32-bit program, whose allocators are not watched. */
+bool process_allocs_32(const struct process *proc);
 /* True when a program has an allocator whose functions have no names. */
 bool process_allocs_nameless(const struct process *proc);
 /* Bits of enum quality_hidden: allocators that are not watched. */

@@ -444,6 +444,8 @@ conclude_probes(const struct capture *c, struct quality *q)
 		q->hidden |= process_allocs_hidden(p);
 	if (capture_any_process(c, process_allocs_nameless))
 		q->notes |= QUALITY_NOTE_OF(NAMELESS);
+	if (capture_any_process(c, process_allocs_32))
+		q->notes |= QUALITY_NOTE_OF(ALLOCS_32);
 	if (q->hidden)
 		q->notes |= QUALITY_NOTE_OF(HIDDEN);
 	if (c->type == TYPE_alloc && q->unwatched_ends > q->processes / 2)
@@ -456,8 +458,9 @@ conclude_probes(const struct capture *c, struct quality *q)
 		q->notes |= QUALITY_NOTE_OF(UNOPENED);
 	if (capture_any_process(c, process_allocs_unseen))
 		q->notes |= QUALITY_NOTE_OF(UNPROBED);
-	else if (!(q->notes & QUALITY_NOTE_OF(UNOPENED)) && !q->kept &&
-	         c->alive && !capture_any_process(c, is_probed))
+	else if (!(q->notes & (QUALITY_NOTE_OF(UNOPENED) |
+	                       QUALITY_NOTE_OF(ALLOCS_32))) &&
+	         !q->kept && c->alive && !capture_any_process(c, is_probed))
 		q->notes |= QUALITY_NOTE_OF(NO_ALLOCATOR);
 }
 

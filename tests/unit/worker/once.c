@@ -458,6 +458,30 @@ END
 
 /* Watching puts breakpoints into code of a thread whose system call filter
  * allows only reads and writes. */
+#define PAUSE32                                                           \
+	"echo \"void _start(void) { for (;;) __asm__(\\\"int \\$0x80\\\" :: " \
+	"\\\"a\\\"(29)); }\" | gcc -m32 -O -nostdlib -static -x c -o pause32 -"
+
+TEST(allocations_of_32_bit_programs_are_said_to_be_missing)
+{
+	CLEANUP_CAPTURED struct captured c = nothing();
+	char command[512];
+
+	if (why_not())
+		SKIP(why_not());
+	snprintf(command, sizeof(command), "cd %s && " PAUSE32 " 2>/dev/null",
+	         c.dir);
+	if (system(command))
+		SKIP("no 32-bit program can be linked here");
+	begin(&c, "sh -c 'echo ready; exec ./pause32'", "ready");
+	capture(&c, "--seconds 1 --type alloc");
+	ck_assert_ptr_nonnull(
+		strstr(buf_str(&c.report), "a program has 32 bits"));
+	ck_assert_ptr_null(
+		strstr(buf_str(&c.report), "no allocator was found"));
+}
+END
+
 TEST(a_thread_that_may_only_read_and_write_lives_on)
 {
 	CLEANUP_CAPTURED struct captured c = nothing();

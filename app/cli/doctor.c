@@ -94,6 +94,41 @@ put_row(struct buf *out, const json_t *row, const struct screen *s)
 	put_wrapped(out, repair, FOUND_COLUMN + strlen("fix: "), s->width);
 }
 
+/* Appends the names of the checks with a verdict. */
+static void
+put_names(struct buf *out, const json_t *list, enum verdict v)
+{
+	const char *between = "";
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach(list, i, row) {
+		if (strcmp(json_member(row, "verdict"), verdict_word(v)) != 0)
+			continue;
+		buf_puts(out, between);
+		buf_puts(out, json_member(row, "check"));
+		between = ", ";
+	}
+}
+
+/* The last line names the problems, which may have scrolled away. */
+static void
+put_problems(struct buf *out, const json_t *list, const struct screen *s)
+{
+	CLEANUP_BUF struct buf broken = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf warnings = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+
+	put_names(&broken, list, BROKEN);
+	put_names(&warnings, list, WARNING);
+	buf_puts(&text, broken.len ? "broken: " : "nothing is broken");
+	buf_puts(&text, buf_str(&broken));
+	if (warnings.len)
+		buf_puts(&text, "; warnings: ");
+	buf_puts(&text, buf_str(&warnings));
+	put_wrapped(out, buf_str(&text), 0, s->width);
+}
+
 bool
 doctor_show(const json_t *list, const struct screen *s, struct buf *out)
 {
@@ -106,6 +141,7 @@ doctor_show(const json_t *list, const struct screen *s, struct buf *out)
 			whole = false;
 		put_row(out, row, s);
 	}
+	put_problems(out, list, s);
 	return whole;
 }
 

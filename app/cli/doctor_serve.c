@@ -3,6 +3,8 @@
 
 #include "base/clock.h"
 #include "base/contained.h"
+#include "base/file.h"
+#include "become.h"
 #include "own_server.h"
 #include "store/lease.h"
 #include "table.h"
@@ -14,6 +16,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -103,10 +106,8 @@ look_for_keeper(struct doctor *d, struct db *db)
 	return WARNING;
 }
 
-/* doctor connects as root, which PostgreSQL may not accept though it accepts
- * the API. */
 static enum verdict
-probe_server_database(struct doctor *d)
+look_at_server(struct doctor *d)
 {
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
 	struct db *db = NULL;
@@ -133,6 +134,56 @@ probe_server_database(struct doctor *d)
 		       "is wrong");
 	}
 	return BROKEN;
+}
+
+/* The work of the child: as the store's owner, as whom the API connects too.
+ * Returns its exit status. */
+static int
+look_as_owner(struct doctor *d, int to)
+{
+	int rc = become_owner(d->conf.store_dir);
+	enum verdict v;
+
+	if (rc) {
+		found(d, "%s: %s", d->conf.store_dir, strerror(-rc));
+		v = BROKEN;
+	} else {
+		v = look_at_server(d);
+	}
+	if (fd_write_all(to, buf_str(&d->found), d->found.len + 1) ||
+	    fd_write_all(to, buf_str(&d->fix), d->fix.len + 1))
+		return BROKEN;
+	return (int)v;
+}
+
+/* PostgreSQL may refuse root though it accepts the API. */
+static enum verdict
+probe_server_database(struct doctor *d)
+{
+	CLEANUP_BUF struct buf said = BUF_INIT(BUF_MAX_REPLY);
+	CLEANUP_FD int from = -1, to = -1;
+	int ends[2], status, rc;
+	const char *end;
+	pid_t child;
+
+	if (pipe2(ends, O_CLOEXEC))
+		return SKIPPED;
+	from = ends[0];
+	to = ends[1];
+	child = fork();
+	if (!child)
+		_exit(look_as_owner(d, to));
+	close_ptr(&to);
+	rc = child < 0 ? -errno : fd_read_all(from, &said);
+	if (child < 0 || waitpid(child, &status, 0) < 0 || rc ||
+	    !WIFEXITED(status))
+		return SKIPPED;
+	end = memchr(buf_str(&said), 0, said.len);
+	if (!end || end + 1 == said.p + said.len)
+		return SKIPPED;
+	found(d, "%s", said.p);
+	fix(d, "%s", end + 1);
+	return (enum verdict)WEXITSTATUS(status);
 }
 
 enum verdict

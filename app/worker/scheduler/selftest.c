@@ -392,11 +392,13 @@ try_filter(const struct trial *t, struct finding *out)
 		finding_set(out, WARNING, grant(t, IN_HOST_PID, HOST_PID),
 		            "the worker runs in a PID namespace, where "
 		            "samples cannot be filtered in the kernel: they "
-		            "cost more, and Python functions are not shown");
+		            "cost more, and functions of Python and of other "
+		            "interpreted languages are not shown");
 	else if (lacks(t, CAP_BPF))
 		lacks_capability(t, "CAP_BPF",
-		                 "samples cost more, and Python functions "
-		                 "are not shown",
+		                 "samples cost more, and functions of Python "
+		                 "and of other interpreted languages are not "
+		                 "shown",
 		                 out);
 	else
 		finding_set(out, WARNING,
@@ -406,8 +408,9 @@ try_filter(const struct trial *t, struct finding *out)
 		                       "CONFIG_BPF_SYSCALL=y and without "
 		                       "lockdown=confidentiality",
 		                  SECCOMP),
-		            "BPF is refused: samples cost more, and Python "
-		            "functions are not shown");
+		            "BPF is refused: samples cost more, and functions "
+		            "of Python and of other interpreted languages "
+		            "are not shown");
 	return rc;
 }
 

@@ -429,4 +429,24 @@ TEST(every_broken_check_names_a_repair)
 }
 END
 
+TEST(the_last_line_names_what_is_broken_and_what_is_warned_of)
+{
+	CLEANUP_JSON json_t *list = json_array();
+	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
+	const struct screen screen = {.width = 80};
+
+	doctor_add(list, "store", "ok", "there", "");
+	ck_assert(doctor_show(list, &screen, &out));
+	ck_assert_ptr_nonnull(strstr(buf_str(&out), "\nnothing is broken\n"));
+	doctor_add(list, "clock", "warning", "late", "wind it");
+	doctor_add(list, "token", "broken", "torn", "mend it");
+	doctor_add(list, "disk space", "warning", "small", "make room");
+	buf_clear(&out);
+	ck_assert(!doctor_show(list, &screen, &out));
+	ck_assert_ptr_nonnull(strstr(
+		buf_str(&out),
+		"\nbroken: token; warnings: clock, disk space\n"));
+}
+END
+
 SUITE("cli_doctor");

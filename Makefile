@@ -27,7 +27,7 @@
 ##     SUITE=trixie      on that release of Debian, in build/suites/
 ## make check-vm   test the package on Debian's kernels, in virtual machines
 ## make check-debian  test the package on bare Debian 12 and 13: the first profile,
-##                   an upgrade from the last release, a purge
+##                   an upgrade from the last release, a purge; and a checkout
 ##     SUITE=trixie      on that release alone
 ## make check-fleet  test ten hosts and their centre, with a fault of each kind,
 ##                   and an object store: Ceph, from Debian
@@ -313,7 +313,7 @@ check-vm: deps
 # The package on bare Debians, in containers with systemd: tests/debian/run.
 check-debian: deps
 	@conf/packages/install check deb suite
-	@$(MAKE) --no-print-directory all deb-built $(B)/targets/shares
+	@$(MAKE) --no-print-directory all deb-built tarball $(B)/targets/shares
 	@B=$(B) VERSION=$(VERSION) tests/debian/run $(SUITE)
 # A fleet, and profiles in a real object store: heavy packages, a quarter of an
 # hour.

@@ -6,19 +6,12 @@
 #	tests/debian/package.sh ROOT PACKAGE.deb RELEASE.deb
 . "$(dirname "$0")/../lib/machine.sh"
 . tests/lib/installed.sh
+. tests/debian/apt.sh
 MACHINE_ROOT=$1 package=$2 release=$3
 at() { echo "/root/$(basename "$1")"; }
-# apt has the host's network, and dpkg that of the machine, where scripts of
-# packages look for ports. dpkg asks what shall become of a file in /etc that
-# was changed here and in the package, unless it is told.
-apt() {
-  in_machine sh -c 'printf "#!/bin/sh\nexec nsenter --net=/proc/1/ns/net dpkg \"\$@\"\n" >/root/dpkg; chmod 755 /root/dpkg'
-  machine_online env DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o Dir::Bin::dpkg=/root/dpkg \
-    -o Dpkg::Options::=--force-confold "$@" </dev/null
-}
-
 begin_machine() {
   machine_start
+  apt_ready
   machine_put 644 "$package" "$release" /root
   machine_put 755 "$B/targets/shares" /usr/local/bin
   unit burn <<'UNIT'

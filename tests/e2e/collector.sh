@@ -19,6 +19,7 @@ timeout = 3s
 waiting = 10
 "
 . "$(dirname "$0")/../lib/e2e.sh"
+. tests/lib/manual.sh
 leave() { kill "$collector" 2>/dev/null; e2e_stop; rm -rf "$tmp"; }
 collector=
 LEAVE=leave
@@ -26,8 +27,8 @@ hook=$(free_port)
 : >"$tmp/headers"
 e2e_start
 cat >"$tmp/headers" <<END
-# TENANT HOST Name: value
-550e8400 127.0.0.1:$hook Authorization: Bearer of the collector
+$(manual_block stoker-integrations.7 'TENANT HOST' |
+  sed "s/^default [^ ]*/550e8400 127.0.0.1:$hook/; s/KEY/of the collector/")
 550e8400 127.0.0.1:$PORT Authorization: Bearer $TOKEN
 550e8400 127.0.0.1:$PORT X-Tenant-ID: inner
 inner 127.0.0.1:$hook Authorization: Bearer of another tenant

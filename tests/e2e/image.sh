@@ -10,6 +10,7 @@ cd "$(dirname "$0")/../.."
 . conf/run/lib.sh
 . tests/lib/check.sh
 . tests/lib/container.sh
+. tests/lib/manual.sh
 if [ "$(id -u)" -ne 0 ] || ! command -v podman >/dev/null; then
   echo "skip e2e/image: needs root, and podman"
   exit 0
@@ -69,15 +70,8 @@ check no_file_of_the_image_gives_its_owner_s_rights equal "$(files_of_layers | g
 rm -r "$STATE/layout"
 
 # --- containers ------------------------------------------------------------------
-# Prints root's commands of the manual page that begin so, each on one line.
-commands() { # start
-  awk -v start="# $1" '/^\.Bd -literal/ { on = 1 } /^\.Ed/ { on = 0 }
-    on { gsub(/\\-/, "-") }
-    on && (more || index($0, start) == 1) { sub(/^# /, "")
-      more = sub(/\\e$/, ""); printf "%s%s", $0, more ? "" : "\n" }' conf/man/stoker-containers.7
-}
 command_of() { # role
-  commands 'podman run' | grep -- "--name stoker-$1 "
+  manual_commands stoker-containers.7 | grep "^podman run" | grep -- "--name stoker-$1 "
 }
 run() { # role, what sed is to do with its command
   local line
@@ -123,7 +117,7 @@ if [ -n "${not_ok-}" ]; then
   for role in api nginx worker; do podman logs "stoker-$role" 2>&1 | tail -n 5 | sed "s/^/# $role: /"; done
   exit 1
 fi
-eval "$(commands 'export STOKER_TOKEN')" 2>/dev/null
+eval "$(manual_commands stoker-containers.7 | grep "^export STOKER_TOKEN")" 2>/dev/null
 check the_command_of_the_manual_makes_a_key says admin cli token list
 signs_in() { # URL, as a browser of the host does
   on_host curl -sSk -o /dev/null -w '%{http_code}\n' -X POST -H "Origin: $1" \
@@ -165,7 +159,7 @@ for role in api nginx worker; do podman start "stoker-$role" >/dev/null; done
 check it_is_ready_after_all_containers_were_killed wait_for 30 ready
 # This time with the server of the manual, for readers elsewhere.
 mkdir "$STATE/servers"
-awk '/^server {/ { on = 1 } on; /^}/ { on = 0 }' conf/man/stoker-containers.7 >"$STATE/servers/tls.conf"
+manual_block stoker-containers.7 'server {' >"$STATE/servers/tls.conf"
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 1 -subj /CN=stoker \
   -keyout "$STATE/servers/tls.key" -out "$STATE/servers/tls.crt" 2>/dev/null
 chmod 644 "$STATE/servers/tls.key"

@@ -1,8 +1,8 @@
 #!/bin/bash
 # README.md as a newcomer follows it: except in Install, each command runs as it
 # is written, but for a shorter time, in one checkout, and does what the text
-# promises. Then each command "stoker ..." of the users' manual pages runs with
-# another program.
+# promises. Then commands and configurations of the manual do, with another
+# program: tests/manual.txt names those that other tests run.
 #
 # Beside others: it waits for events.
 set -u
@@ -10,6 +10,7 @@ cd "$(dirname "$0")/../.."
 . tests/lib/check.sh
 . tests/lib/e2e.sh
 . tests/lib/container.sh
+. tests/lib/manual.sh
 STATE=$(mktemp -d /var/tmp/stoker-e2e-XXXXXX)
 PORT=$(free_port)
 chmod 755 "$STATE"
@@ -18,6 +19,8 @@ trap 'exit 1' INT TERM
 shell=$STATE/shell # what the newcomer's shell has sourced
 echo "export XDG_CONFIG_HOME=$STATE/config" >"$shell" # of this newcomer
 mkdir "$STATE/there"
+# Hosts that examples of triggers and collectors name.
+allow=$'[webhook]\nallow = chat.example.org\n[collector]\nallow = localhost'
 
 # Commands are indented; their output is fenced.
 commands_of() { # title of a section
@@ -31,7 +34,7 @@ in_shell() { (cd "$STATE/there" && . "$shell" && eval "$1" </dev/null) >"$STATE/
 follow() { # command
   case $1 in
   apt-get*) return 0 ;; # what .ci/run does first
-  "make run") DETACH=1 STATE=$STATE PORT=$PORT B=$B make run >"$STATE/out" 2>&1 || { cat "$STATE/out"; return 1; } ;;
+  "make run") WORKER_CONF=$allow DETACH=1 STATE=$STATE PORT=$PORT B=$B make run >"$STATE/out" 2>&1 || { cat "$STATE/out"; return 1; } ;;
   ". "*)
     echo "${1//build\/run/$STATE}" >>"$shell"
     (. "$shell" && stoker --json doctor) >"$STATE/out"
@@ -104,20 +107,17 @@ section Compare
 section "All the time"
 
 # --- the manual ---------------------------------------------------------------
-# Prints the commands of a page: lines of literal blocks that begin with a
-# prompt, without the prompt, joined with their continuation lines.
-commands_of_page() { # page
-  awk '/^\.Bd -literal/ { on = 1 } /^\.Ed/ { on = 0 }
-    on && (more || /^[$#] stoker /) { sub(/^[$#] /, ""); gsub(/\\-/, "-")
-      more = sub(/\\e$/, ""); printf "%s%s", $0, more ? "" : "\n" }' "conf/man/$1"
-}
+# Pages of which each command "stoker ..." runs here.
+pages='stoker-tutorial.7 stoker-troubleshooting.7 stoker-containers.7 stoker-operations.7 stoker-security.7 stoker-ci.7 stoker-integrations.7 stoker.1 stoker.7'
 # Replaces names and times by those of this test.
 as_here() { # command
   sed -E "s#--container web\b#$in_container#; s#--unit orders[.]service|/usr/local/bin/web#--exe $STATE/bin/orders#; s#--exe --exe#--exe#
-    s#[$][(]docker .*[)]#$(<"$STATE/pid/orders")#; s#/var/backups/#$STATE/backups/#
-    s#\bSERVICE\b#orders#; s#\bFUNCTION\b#server::work#; s#--seconds [0-9]+s#--seconds 1s#
-    s#^(stoker (run|baseline add release|check .*--session|merge)) web\b#\1 orders#
-    s#--session web\b#--session orders#; s# --label version=1.4#$in_version#" <<<"$1"
+    s#[$][(]docker .*[)]#$(<"$STATE/pid/orders")#; s#/var/backups/|/mnt/backup/#$STATE/backups/#
+    s#\bSERVICE\b#orders#; s#\bFUNCTION\b|main[.]render#server::work#; s#--callers parse#--callers tokenizer::split#
+    s#--seconds [0-9]+[sm]?#--seconds 1s#; /^stoker run .*--type alloc --wait/s#--wait#--seconds 1s --wait#
+    s#2d/1d 1d/now#1h/10s 10s/now#; s#/srv/web/bin|[.]/web\b|build/server#$STATE/bin/orders#
+    s#service add web#service add site#; s# (web|shop)( |\$)# orders\2#g
+    s# --label version=1.4#$in_version#" <<<"$1"
 }
 page_works() { # page
   local line
@@ -129,7 +129,7 @@ page_works() { # page
     "stoker restore"*) check "$1 $line is refused while it runs" refused "$(as_here "$line")" ;;
     *) check "$1 $line" works "$(as_here "$line")" ;;
     esac
-  done < <(commands_of_page "$1")
+  done < <(manual_commands "$1" | grep '^stoker ')
 }
 settled() { # the largest exit status that is an answer, command
   follow "$2"
@@ -138,8 +138,7 @@ settled() { # the largest exit status that is an answer, command
 refused() { ! follow "$1" && prints 'systemctl stop'; }
 # Runs the script of stoker-ci(7) as it is printed there.
 gate() {
-  awk '/^#!\/bin\/sh$/ { on = 1 } /^\.Ed/ { on = 0 } on { gsub(/\\-/, "-"); print }' \
-    conf/man/stoker-ci.7 | sed 's/--seconds 60s/--seconds 1s/' >"$STATE/there/profile-gate"
+  manual_block stoker-ci.7 '#!/bin/sh' | sed 's/--seconds 60s/--seconds 1s/' >"$STATE/there/profile-gate"
   follow "sh ./profile-gate orders release" && prints '^not enough data'
 }
 
@@ -154,17 +153,88 @@ if groups=$(container_groups); then
   container_make "$groups" "web-$$" shop/web "$(<"$STATE/pid/orders")"
   in_container="--container web-$$" in_version=' --label version=1.4'
 fi
-page_works stoker-tutorial.7
+page_works ${pages%% *}
 follow 'stoker get orders --output cpu.pb.gz'
 # A benchmark that runs for a moment.
 printf '#!/bin/sh\ni=0\nwhile [ $((i += 1)) -lt 500000 ]; do :; done\n' >"$STATE/there/bench"
 chmod 755 "$STATE/there/bench"
 cp "$STATE/there/bench" "$STATE/there/bench-main"
 cp "$STATE/there/bench" "$STATE/there/bench-change"
-for page in troubleshooting containers operations security ci; do
-  page_works stoker-$page.7
+cp "$STATE/there/cpu.pb.gz" "$STATE/there/heap.prof"
+mkdir -p "$STATE/there/cmd/web"
+for page in ${pages#* }; do
+  page_works $page
 done
 check the_gate_of_a_pipeline_passes_a_service_that_costs_the_same gate
+
+# A job's commands are printed by an expression of Ruby, which reads YAML.
+steps() { manual_block stoker-ci.7 "$1" | ruby -ryaml -e "puts YAML.load(\$stdin.read)['profile']$2"; }
+steps_of_jenkins() {
+  manual_block stoker-ci.7 "stage('Profile')" | tr '\n' '\001' | grep -oE "sh '''[^']*'''|sh '[^']+'" |
+    sed "s/^sh '*//; s/'*\$//" | tr '\001' '\n'
+}
+# What deploys and loads a service is the user's; gh posts the report.
+for name in deploy load gh; do printf '#!/bin/sh\n[ "$1" != pr ] || cat stoker.md\n' >"$STATE/there/$name"; done
+chmod 755 "$STATE"/there/{deploy,load,gh}
+job() { # commands, the report that they leave
+  rm -f "$STATE/there/$2"
+  as_here "$1" | sed 's/\${{[^}]*}}/1/g' >"$STATE/there/job"
+  settled 2 'PATH=$PWD:$PATH GITHUB_STEP_SUMMARY=summary bash -e job' &&
+    { [ -s "$STATE/there/$2" ] || { cat "$STATE/out"; return 1; }; }
+}
+check the_job_for_github_works job "$(steps actions/checkout "['steps'].filter_map { _1['run'] }")" stoker.md
+check the_job_for_gitlab_works job "$(steps 'stage: test' "['script']")" stoker.xml
+check the_job_for_jenkins_works job "$(steps_of_jenkins)" stoker.xml
+
+api_answers() {
+  local lines
+  lines=$(manual_commands stoker.7 API= | sed "s#:8088#:$PORT#; s#\"web\"#\"orders\"#; s#Seconds\": 10#Seconds\": 1#")
+  TOKEN=$(<"$STATE/token")
+  eval "$(head -n 2 <<<"$lines")"
+  id=$(eval "$(sed -n 3p <<<"$lines")" | jq -r .id)
+  says "$id" eval "$(sed -n "4s/PROFILE_ID/$id/p" <<<"$lines")"
+}
+check the_api_answers_as_the_manual_asks_it api_answers
+# Sends to the address of a page, with a header of it that has the key.
+asks() { # address, header, body
+  curl -fsS "http://127.0.0.1:$PORT/${1#https://*/}" -H "${2/KEY/$(<"$STATE/token")}" -H 'Content-Type: application/json' -d "$3"
+}
+assistant_asks() {
+  local block
+  block=$(manual_block stoker-integrations.7 mcpServers | jq -r '.mcpServers.stoker | .url, (.headers | to_entries[] | "\(.key): \(.value)")')
+  asks "${block%%$'\n'*}" "${block#*$'\n'}" '{"jsonrpc":"2.0","id":1,"method":"initialize",
+    "params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}' |
+    jq -e '.result.serverInfo != null'
+}
+check assistants_ask_with_the_configuration_of_the_manual assistant_asks
+exporter_sends() {
+  local block
+  block=$(manual_block stoker-integrations.7 otlp_http)
+  asks "$(sed -n 's/.*endpoint: //p' <<<"$block")" "$(sed -n 's/^ *Author/Author/p' <<<"$block")" '{}'
+}
+check exporters_send_to_the_address_of_the_manual exporter_sends
+
+# perf is a program of its own; its samples of a clock are enough.
+recorded() { (cd "$STATE/there" && perf record -q -B -e cpu-clock -- sh bench && perf script) >"$STATE/out" 2>&1; }
+if command -v perf >/dev/null && recorded; then
+  upload=$(as_here "$(manual_commands stoker-comparison.7)")
+  check "stoker-comparison.7 $upload" works "$upload"
+else
+  echo "skip stoker-comparison.7: perf does not work here: $(tail -n 1 "$STATE/out")"
+fi
+
+configured() { # page, text of the block
+  manual_block "$1" "$2" >"$STATE/there/page.conf" && follow "stoker config --config page.conf" || { cat "$STATE/out"; return 1; }
+}
+while read -r page text; do
+  check "$page $text is a configuration" configured "$page" "$text"
+done <<'ROWS'
+stoker-containers.7 [discover]
+stoker-containers.7 [scope.shop]
+stoker-fleet.7 database = postgresql
+stoker-fleet.7 cert_file
+stoker.conf.5 [scope.payments]
+ROWS
 process_stop orders
 
 # make help must explain every target except those that targets call.

@@ -5,9 +5,11 @@
 #	pg_start FOLDER [SETTINGS]	$pg_data, $postmaster; -c NAME=VALUE ...
 #	pg_run PROGRAM...	as its user, in the folder
 #	pg_stop
-#	pg_standby		a standby of it, which each commit waits for, in $1/standby
+#	pg_standby		a standby of it, which each commit waits for, as in
+#				stoker-fleet(7), in $1/standby
 #	pg_promote		makes the standby the server
 #	pg_hosts		both, as host= of a DSN
+. tests/lib/manual.sh
 pg_bin=$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -1)
 
 pg_run() {
@@ -35,8 +37,9 @@ pg_standby() {
   pg_run pg_basebackup -h "$pg_folder/pg" -U stoker -D standby/data -R -X stream -c fast &&
     pg_run pg_ctl -D standby/data -w -l standby/log -o "-c listen_addresses='' \
       -c unix_socket_directories='$pg_folder/standby' -c max_parallel_workers_per_gather=0" start >/dev/null &&
-    pg_run psql -qX -h "$pg_folder/pg" -U stoker postgres \
-      -c "ALTER SYSTEM SET synchronous_standby_names = '*'" -c 'SELECT pg_reload_conf()' >/dev/null
+    manual_block stoker-fleet.7 synchronous_standby_names |
+    sed -n 's/^\(synchronous_[a-z_]*\) = \(.*\)/ALTER SYSTEM SET \1 = \2;/p; $a SELECT pg_reload_conf();' |
+      pg_run psql -qX -v ON_ERROR_STOP=1 -h "$pg_folder/pg" -U stoker postgres >/dev/null
 }
 
 pg_promote() { pg_run pg_ctl -D standby/data -w promote >/dev/null; }

@@ -6,6 +6,7 @@
 # Beside others: it waits for events.
 . "$(dirname "$0")/../lib/machine.sh"
 . tests/lib/installed.sh
+. tests/lib/manual.sh
 if [ "$(id -u)" -ne 0 ]; then
   echo "skip machine/fleet: needs root"
   exit 0
@@ -13,7 +14,8 @@ fi
 machine_start
 package_installed
 machine_put 755 "$B/targets/shares" /usr/local/bin
-in_machine systemctl disable --now -q stoker-api.socket stoker-api
+typed() { in_machine sh -c "$(manual_commands stoker-fleet.7 'stoker join' | grep "^$1")"; } # its first words
+check a_host_needs_no_api typed 'systemctl disable'
 
 # --- the centre ------------------------------------------------------------------
 tar -c conf/nginx | in_machine tar -xC /root
@@ -57,16 +59,20 @@ ExecStart=/usr/local/bin/shares 900 1 20
 UNIT
 in_machine sh -c 'printf "\n[scope.default]\nunits = burn.service\n" >>/etc/stoker/stoker.conf
   sed -i "s|^#ca_file = .*|ca_file = /etc/stoker/centre.pem|" /etc/stoker/stoker.conf'
-join() { in_machine sh -c 'stoker token create host --role join --config /etc/stoker/centre.conf 2>/dev/null | stoker join https://127.0.0.1:8443'; }
+join() {
+  local create join
+  create=$(manual_commands stoker-fleet.7 'token create' | sed "s/web1/$(in_machine hostname)/g")
+  join=$(manual_commands stoker-fleet.7 'stoker join' | grep '^stoker join' | sed 's/stoker.example.com/127.0.0.1:8443/')
+  in_machine sh -c "$create --config /etc/stoker/centre.conf 2>/dev/null | $join"
+}
 check a_host_joins_by_the_manuals_command says 'its key is in /etc/stoker/agent.key' join
 check doctor_names_the_line_that_gives_the_worker_a_network says worker-network.conf in_machine stoker doctor
-in_machine sh -c 'install -D /usr/share/stoker/worker-network.conf \
-    /etc/systemd/system/stoker-worker.service.d/network.conf
-  systemctl daemon-reload && systemctl restart stoker-worker'
+check the_manual_gives_the_worker_a_network typed install
+check the_worker_starts_with_it typed 'systemctl daemon-reload'
 alive() { centre --json hosts | jq -e 'length == 1 and .[0].alive and .[0].joined and .[0].waitingWindows != null'; }
 check the_centre_hears_of_the_host within 60 alive
 check doctor_misses_no_api_on_a_host_of_a_fleet doctor_is_content
-check doctor_says_that_the_centre_answers says 'accepts the key' in_machine stoker doctor
+check doctor_says_that_the_centre_answers says 'accepts the key' typed 'stoker doctor'
 centre service add burn --unit burn.service >/dev/null
 centre continuous on burn >/dev/null
 sees() { centre service show burn --processes | grep -q shares; }

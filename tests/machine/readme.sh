@@ -1,7 +1,6 @@
 #!/bin/bash
-# Runs the commands of the README, of stoker(7) and of stoker-operations(7) that
-# install, back up and restore as they are printed there, and prints the seconds
-# that each takes.
+# Runs the commands of the README and of manual pages that install, back up and
+# restore as they are printed there, and prints the seconds that each takes.
 #
 #	MACHINE_ROOT=DIR tests/machine/readme.sh
 #
@@ -11,6 +10,7 @@
 # Beside others: it waits for events.
 . "$(dirname "$0")/../lib/machine.sh"
 . tests/lib/installed.sh
+. tests/lib/manual.sh
 if [ "$(id -u)" -ne 0 ]; then
   echo "skip machine/readme: needs root"
   exit 0
@@ -25,14 +25,6 @@ block() { # text
     on && /^    / { sub(/^    /, ""); sub(/ +# .*/, ""); block = block $0 "\n"; next }
     on { shown() }
     END { shown() }' README.md
-}
-# Prints root's commands in the literal block of a manual page that contains a
-# text.
-page_block() { # page, text
-  awk -v text="$2" '
-    /^\.Bd -literal/ { on = 1; block = "" }
-    on && sub(/^# /, "") { gsub(/\\-/, "-"); block = block $0 "\n" }
-    /^\.Ed/ { if (on && index(block, text)) printf "%s", block; on = 0 }' "conf/man/$1"
 }
 checkout=$PWD
 bare=
@@ -88,17 +80,42 @@ check doctor_finds_nothing_broken doctor_is_content
 echo "# $total s from a checkout to a service that is ready"
 
 # --- backups -------------------------------------------------------------------------
-all_lines "$(page_block stoker-operations.7 'stoker verify')"
+all_lines "$(manual_commands stoker-operations.7 'stoker verify')"
 in_machine sh -c 'systemctl stop stoker-api.socket stoker-worker && find /var/lib/stoker -mindepth 1 -delete'
-all_lines "$(page_block stoker-operations.7 'stoker restore /var')"
-check the_key_works_in_the_restored_store wait_for 20 status_is $api/services 200
+all_lines "$(manual_commands stoker-operations.7 'stoker restore /var')"
+key_works() { wait_for 20 status_is $api/services 200; }
+check the_key_works_in_the_restored_store key_works
+
+# --- the manual --------------------------------------------------------------------
+# Lines of a block, in one shell.
+typed() { # page, text of the block, regular expression (all)
+  inside "set -e
+$(manual_commands "$1" "$2" | grep -e "${3-}")"
+}
+in_machine awk '/^# \/etc/ { file = $2; next } /^#/ { exit } { print >file }' \
+  <<<"$(manual_block stoker.1 stoker-backup.timer)"
+check the_manual_has_a_timer_of_backups typed stoker.1 stoker-backup.timer ^systemctl
+check the_unit_of_the_timer_makes_a_backup in_machine systemctl start stoker-backup.service
+check the_timer_waits in_machine systemctl is-active -q stoker-backup.timer
+check the_line_of_cron_makes_a_backup inside "$(manual_block stoker.1 '30 3' | sed 's/.* root //')"
+check the_manual_restores_a_backup typed stoker.1 'stoker restore'
+check the_key_works_after_that key_works
+vacuum() {
+  in_machine systemctl stop stoker-api.socket stoker-api stoker-worker
+  typed stoker.conf.5 VACUUM && in_machine systemctl start stoker-api stoker-worker && key_works
+}
+check the_manual_converts_the_database vacuum
+in_machine mkdir -p /etc/grafana/provisioning/datasources /etc/grafana/provisioning/dashboards
+check the_manual_gives_grafana_its_files typed stoker-integrations.7 datasource.yaml
+check grafana_s_dashboard_is_where_its_provider_looks in_machine sh -c \
+  'ls "$(sed -n "s/^ *path: //p" /etc/grafana/provisioning/dashboards/stoker.yaml)"/dashboard.json'
 
 # --- without the package ----------------------------------------------------------------
 if [ -z "$bare" ]; then
   new_machine
   check make_install_works line_works 'make && make install'
   # The machine may not change settings of the host's kernel.
-  lines=$(page_block stoker.7 'systemd-sysusers')
+  lines=$(manual_commands stoker.7 'systemd-sysusers')
   all_lines "${lines/ && sysctl --system/}"
   check units_of_make_install_run active $own_units
   in_machine stoker setup >/dev/null

@@ -6,6 +6,7 @@
 set -u
 cd "$(dirname "$0")/../.."
 . tests/lib/check.sh
+. tests/lib/manual.sh
 temp=$(mktemp -d /tmp/stoker-units-XXXXXX)
 trap 'rm -rf "$temp"' EXIT
 root=$temp/root
@@ -38,6 +39,9 @@ units_are_clean() {
     stoker-api.service stoker-api.socket stoker-keeper.service stoker-worker.service
 }
 drop_ins_are_clean() {
+  mkdir -p "$root/etc/systemd/system/stoker-api.service.d"
+  manual_block stoker.conf.5 PrivateNetwork=no | sed 's/ADDRESS/192.0.2.1/' \
+    >"$root/etc/systemd/system/stoker-api.service.d/postgres.conf"
   install -D -m 644 "$root/usr/share/stoker/worker-sys-admin.conf" \
     "$root/etc/systemd/system/stoker-worker.service.d/sys-admin.conf"
   install -D -m 644 "$root/usr/share/stoker/worker-network.conf" \
@@ -100,6 +104,46 @@ every_note_and_error_is_in_the_page() {
   [ -z "$missing" ] || { echo "not in stoker-troubleshooting.7: $missing"; return 1; }
 }
 pages_are_clean() { silent mandoc -T lint -W warning,stop "$root"/usr/share/man/man*/*; }
+# A block that readme.sh does not run by itself has a row, each row has a block, and
+# the file of the row reads the page, or says what it runs instead.
+blocks_of_the_manual_are_run() {
+  local page text file why wrong=
+  while IFS=$'\t' read -r page text file why; do
+    [ -n "$(manual_block "$page" "$text")" ] || wrong+="$page has no '$text'; "
+    [ "$file" = none ] || [ -e "$file" ] || wrong+="no $file; "
+    case $file in none | conf/*) continue ;; esac
+    [ -n "$why" ] || grep -qF "${page%.*}" "$file" || wrong+="$file does not name $page; "
+  done < <(sed '/^#/d' tests/manual.txt)
+  for page in conf/man/*.[1578]; do
+    page=${page##*/}
+    while IFS= read -r text; do
+      awk -F '\t' -v page="$page" -v text="$text" '$1 == page && index(text, $2) { found = 1 } END { exit !found }' tests/manual.txt ||
+        wrong+="$page: no row has ${text:0:60}; "
+    done < <(blocks_to_name "$page")
+  done
+  [ -z "$wrong" ] || { echo "$wrong"; return 1; }
+}
+# Each on one line.
+blocks_to_name() { # page
+  awk -v ours="$(grep -cwF "$1" <<<"$run_pages")" '
+    /^\.Bd -literal/ { on = 1; block = ""; other = !ours; next }
+    /^\.Ed/ { if (on && other) print block; on = 0 }
+    on { gsub(/\\-/, "-"); gsub(/\\\(aq/, "\047"); block = block $0 " "
+      if (!more && $0 !~ /^[$#] stoker /) other = 1; more = /\\e$/ }' "conf/man/$1"
+}
+run_pages=$(sed -n "s/^pages='\(.*\)'$/\1/p" tests/e2e/readme.sh)
+# The table of README names the versions of these tables, and no others.
+versions_of_the_readme_are_those_of_tables() {
+  local wrong= words
+  for words in "Python 3.$(versions PYTHON | head -n 1)–3.$(versions PYTHON | tail -n 1)" \
+    "Ruby $(versions RUBY | paste -sd /)" \
+    "PHP $(versions PHP | head -n 1)–$(versions PHP | tail -n 1)" \
+    "Perl $(versions PERL | head -n 1)–$(versions PERL | tail -n 1)"; do
+    grep -qF "$words" README.md || wrong+="README.md lacks '$words'; "
+  done
+  [ -z "$wrong" ] || { echo "$wrong"; return 1; }
+}
+versions() { sed -n "s/^$1(\([0-9.]*\),.*/\1/p" app/capture/*/*_versions.def; }
 # A word such as No is a macro of mdoc(7) there, and is not printed.
 headings_have_no_macros() {
   ! grep -nE '^[.]S[hs] (.* )?(A[dnrt]|B[xq]|C[dm]|D[ov]|E[mrv]|F[aln]|I[cn]|Li|M[es]|N[mos]|O[px]|P[af]|Qq|S[oqtxy]|Tn|V[at]|Xr)( |$)' conf/man/*.[1-8]
@@ -149,6 +193,8 @@ check every_key_is_in_the_page every_key_is_in_the_page
 check every_command_is_in_the_page every_command_is_in_the_page
 check every_note_and_error_is_in_the_page every_note_and_error_is_in_the_page
 check pages_are_clean pages_are_clean
+check blocks_of_the_manual_are_run blocks_of_the_manual_are_run
+check versions_of_the_readme_are_those_of_tables versions_of_the_readme_are_those_of_tables
 check headings_of_pages_have_no_macros headings_have_no_macros
 check tables_of_pages_fit_a_screen tables_fit_a_screen
 check errors_of_nginx_are_the_apis errors_of_nginx_are_the_apis

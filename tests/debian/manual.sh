@@ -37,16 +37,20 @@ wait_for 10 grep -q port "$serve/log"
 at=http://127.0.0.1:$(sed -n 's/.* port \([0-9]*\) .*/\1/p' "$serve/log")
 check a_server_installs_from_it block_typed stoker-operations.7 url= "s|https://packages.example.org|$at|"
 check the_release_is_installed version_is "$older"
+runs=
+if answers; then runs=yes; else echo "# the worker of the last release does not run here"; fi
 check setup_makes_a_key says 'Made the key tok-' cli setup
 check a_repository_keeps_the_release offers "$package"
 check an_upgrade_is_typed block_typed stoker-operations.7 'stoker version' 's/^apt-get install/apt-get update \&\& &/'
 check the_newer_package_is_installed version_is "$newer"
 check it_answers answers
 check its_key_is_the_same key_works
-check a_downgrade_is_typed block_typed stoker-operations.7 allow-downgrades "s/=VERSION/=$older/"
-check the_release_is_installed_again version_is "$older"
-check the_release_answers answers
-check the_key_is_restored key_works
+if [ -n "$runs" ]; then
+  check a_downgrade_is_typed block_typed stoker-operations.7 allow-downgrades "s/=VERSION/=$older/"
+  check the_release_is_installed_again version_is "$older"
+  check the_release_answers answers
+  check the_key_is_restored key_works
+fi
 # The tutorial's first lines, on a host that has the repository.
 apt purge stoker >/dev/null 2>&1
 in_machine rm -rf /root/.config/stoker
@@ -65,7 +69,7 @@ check the_key_works_through_apache key_works
 # --- other distributions -------------------------------------------------------------
 new_machine
 machine_put 644 "$B"/tarball/stoker-*.tar.xz /root
-apt install nginx spawn-fcgi multiwatch >/dev/null 2>&1
+apt install xz-utils nginx spawn-fcgi multiwatch >/dev/null 2>&1
 # The machine may not change settings of the host's kernel.
 check the_archive_is_typed in_machine sh -ec "cd /root; $(manual_commands stoker-operations.7 'tar -xf' | sed 's/ && sysctl --system//')"
 in_machine sh -c 'ln -s ../sites-available/stoker /etc/nginx/sites-enabled/ && systemctl reload-or-restart nginx'

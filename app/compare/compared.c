@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "beside.h"
 #include "profile/types.h"
 #include "range/stored.h"
 #include "since.h"
@@ -13,6 +14,7 @@
 void
 compared_done(struct compared *x)
 {
+	beside_free(x->beside);
 	comparison_free(x->c);
 	for (size_t i = 0; i < ARRAY_LEN(x->trees); i++) {
 		blocks_free(x->blocks[i]);
@@ -77,27 +79,41 @@ seconds_of(const struct session *s, const struct profile *p)
 	                          : (double)s->duration_ms / (double)MS_PER_S;
 }
 
-static int
-pick(const struct compared *x, struct profile *p, struct tree **out)
+static void
+add(struct compared *x, size_t side)
 {
-	int rc = x->only.nlabels ? sift_profile(p, &x->only) : 0;
-
-	return rc ?: tree_functions(p, profile_type_index(p, NULL), out);
+	x->sides[side].tree = x->trees[side];
+	x->sides[side].seconds =
+		seconds_of(side ? &x->now : &x->base, x->profiles[side]);
 }
 
 int
 compared_add(struct compared *x, size_t side, struct profile *p)
 {
-	const struct session *s = side ? &x->now : &x->base;
-	int rc = 0;
+	int rc;
 
 	x->profiles[side] = p;
-	rc = go_on(x) ?: pick(x, p, &x->trees[side]);
-	if (rc)
-		return rc;
-	x->sides[side].tree = x->trees[side];
-	x->sides[side].seconds = seconds_of(s, p);
-	return 0;
+	rc = go_on(x) ?: beside_pick(&x->only, p, &x->trees[side]);
+	if (!rc)
+		add(x, side);
+	return rc;
+}
+
+void
+compared_begin(struct compared *x)
+{
+	if (!x->ranges[0].n && !x->ranges[1].n)
+		x->beside = beside_new(x);
+}
+
+bool
+compared_ready(struct compared *x)
+{
+	if (!x->beside ||
+	    !beside_take(x->beside, &x->profiles[1], &x->trees[1]))
+		return false;
+	add(x, 1);
+	return true;
 }
 
 /* --- other captures of the base ------------------------------------------- */
@@ -114,7 +130,7 @@ add_other(struct compared *x, const char *session)
 		return 0; /* expired, or unreadable */
 	if (profile_is_rough(p))
 		return 0; /* its sum varies with the machine's load */
-	rc = pick(x, p, &x->others[x->nothers]);
+	rc = beside_pick(&x->only, p, &x->others[x->nothers]);
 	if (!rc)
 		x->other_profiles[x->nothers++] = TAKE(p);
 	return rc;

@@ -1,7 +1,10 @@
 #include "range/stored.h"
 
+#include "base/pages.h"
 #include "profile/pprof.h"
 #include "range/slice.h"
+
+#define LARGE_FILE ((size_t)1 << 20)
 
 int
 stored_find(struct store *s, const char *id, const char *kind, struct blob *out)
@@ -13,16 +16,28 @@ stored_find(struct store *s, const char *id, const char *kind, struct blob *out)
 }
 
 int
+stored_read(const struct store *files, const struct blob *b,
+            struct profile **out, struct buf *why)
+{
+	CLEANUP_BUF struct buf stored = BUF_INIT(BUF_MAX_REPLY);
+	int rc = blob_read(files, b, &stored)
+	                 ?: pprof_decode(stored.p, stored.len, BLOB_MAX_RAW,
+	                                 out, why);
+
+	/* the heap of a thread would keep it */
+	if (stored.len > LARGE_FILE)
+		pages_spent(stored.p, stored.p + stored.len);
+	return rc;
+}
+
+int
 stored_profile(struct store *s, const char *id, struct profile **out,
                struct buf *why)
 {
-	CLEANUP_BUF struct buf stored = BUF_INIT(BUF_MAX_REPLY);
 	struct blob b;
-	int rc = stored_find(s, id, BLOB_PPROF, &b)
-	                 ?: blob_read(s, &b, &stored);
 
-	return rc ? rc
-	          : pprof_decode(stored.p, stored.len, BLOB_MAX_RAW, out, why);
+	return stored_find(s, id, BLOB_PPROF, &b)
+	               ?: stored_read(s, &b, out, why);
 }
 
 struct timeline *

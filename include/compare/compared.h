@@ -2,8 +2,9 @@
  * Two profiles of one type that are compared (profile/compare.h). Each side is
  * a session, a part of one, a window, or a range of time.
  *
+ *	compared_begin(&x)		optional
  *	compared_add(&x, 0, base)
- *	compared_add(&x, 1, now)
+ *	compared_ready(&x) or compared_add(&x, 1, now)
  *	compared_others(&x, baseline)	if the base belongs to a baseline
  *	compared_run(&x)		x.c is the comparison
  *	compared_stacks(&x, most, left_out)	for a picture of it
@@ -47,6 +48,7 @@ struct compared {
 	struct tree *others[COMPARED_OTHERS];
 	size_t nothers;
 	struct comparison *c;
+	struct beside *beside; /* private */
 };
 #define CLEANUP_COMPARED CLEANUP(compared_done)
 
@@ -63,6 +65,14 @@ MUST_CHECK int compared_name_ranges(struct compared *x);
  *   Errors   those of tree_functions()
  */
 MUST_CHECK int compared_add(struct compared *x, size_t side, struct profile *p);
+/*
+ * compared_begin() has a thread read the second side while the caller adds the
+ * first one, if both are large sessions whose files are here.
+ * compared_ready() waits for it, and adds the side; false if the caller has to,
+ * who then also meets the error, if there was one.
+ */
+void compared_begin(struct compared *x);
+MUST_CHECK bool compared_ready(struct compared *x);
 /*
  * Adds other captures of the base before compared_run(): the baselines with the
  * same label whose profile still exists.

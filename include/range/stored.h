@@ -21,6 +21,10 @@ MUST_CHECK int stored_find(struct store *s, const char *id, const char *kind,
  */
 MUST_CHECK int stored_profile(struct store *s, const char *id,
                               struct profile **out, struct buf *why);
+/* Likewise of a blob that was found. For a blob in a file, the store needs no
+ * database, and a thread may read it. */
+MUST_CHECK int stored_read(const struct store *files, const struct blob *b,
+                           struct profile **out, struct buf *why);
 /* Reads the timeline of the session, uncut for a part. Returns NULL if it does
  * not exist or cannot be read. */
 struct timeline *stored_timeline_uncut(struct store *s, const char *id);

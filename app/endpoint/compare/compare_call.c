@@ -295,7 +295,8 @@ compare_call_run(struct call *c, struct compared *x)
 	if ((!x->ranges[0].n && load_reads(c, &x->base)) ||
 	    (!x->ranges[1].n && load_reads(c, &x->now)))
 		return -1;
-	if (add_side(c, x, 0) || add_side(c, x, 1))
+	compared_begin(x);
+	if (add_side(c, x, 0) || (!compared_ready(x) && add_side(c, x, 1)))
 		return -1;
 	rc = compared_run(x);
 	return rc ? compare_call_fail(c, rc) : 0;

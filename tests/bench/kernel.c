@@ -429,7 +429,7 @@ ns_of(int prog)
 
 /* Opens the filter with room for what it writes. */
 static int
-open_filter(struct filter *f)
+begin(struct filter *f)
 {
 	const struct filter_ask want = {filter_cpus(), FILTER_LEAST_RING};
 
@@ -472,7 +472,7 @@ sample(const struct kind *kind, size_t nframes)
 	uint64_t head;
 	struct filter f;
 
-	if (!frames || open_filter(&f))
+	if (!frames || begin(&f))
 		return 1;
 	head = address(kind->make ? kind->make(frames, nframes)
 	                          : make_list(kind, frames, nframes));
@@ -485,7 +485,7 @@ sample_context(const char *kind, size_t bytes)
 {
 	struct filter f;
 
-	if (open_filter(&f))
+	if (begin(&f))
 		return 1;
 	if (strcmp(kind, "nothing") != 0)
 		put_context(&f, kind, bytes);

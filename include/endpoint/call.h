@@ -266,6 +266,8 @@ MUST_CHECK int call_expire_jobs(struct call *c);
 /* --- the audit log -------------------------------------------------------- */
 
 /* Records in the audit log that the caller did this operation to target; detail
- * is a JSON object. Call it in the transaction of the change. */
+ * is a JSON object. Call it in the transaction of the change. Returns -EUSERS
+ * past CHANGES_MAX, since lines stay for a year. */
+#define CHANGES_MAX 10000 /* of one caller within an hour */
 MUST_CHECK int
 audit_note(struct call *c, const char *target, const char *detail);

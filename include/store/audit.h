@@ -27,7 +27,7 @@ MUST_CHECK int audit_add(struct store *s, const struct audit *a);
 MUST_CHECK int audit_list(struct store *s, const char *tenant, const char *text,
                           struct page page, struct audit_list *out);
 /* Counts the lines of the last within_ms that have a's tenant, actor and
- * action. */
+ * action; "" is any action. */
 MUST_CHECK int audit_recent(struct store *s, const struct audit *a,
                             int64_t within_ms, int64_t *out);
 /* Removes lines older than max_age_ms. */

@@ -40,7 +40,7 @@ ORDER BY at_ms DESC, id DESC LIMIT CAST($5 AS BIGINT);
 -- name: audit_recent
 SELECT COUNT(*) FROM audit
 WHERE tenant = $1 AND at_ms > now_ms() - CAST($2 AS BIGINT) AND actor = $3
-  AND action = $4;
+  AND ($4 = '' OR action = $4);
 
 -- name: audit_prune
 DELETE FROM audit WHERE at_ms < now_ms() - CAST($1 AS BIGINT);

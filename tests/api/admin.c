@@ -500,6 +500,36 @@ TEST(changes_are_in_the_audit_log_with_who_and_request)
 }
 END
 
+/* Lines stay for a year, and an operator may pin and unpin for ever. */
+TEST(a_key_makes_ten_thousand_changes_an_hour)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply one = {0}, last = {0}, refused = {0},
+					  other = {0}, is = {0};
+	char id[ID_MAX], pin[128], profile[128];
+
+	test_profile(&a, id);
+	snprintf(profile, sizeof(profile), API_PROFILES "/%s", id);
+	snprintf(pin, sizeof(pin), API_PROFILES "/%s/pin", id);
+	one = send_as(&a, KEY_OPERATOR, "POST", pin, NULL);
+	ck_assert_int_eq(one.status, 200);
+	test_sql(&a.store,
+	         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 "
+	         "FROM n WHERE i < 9998) INSERT INTO audit SELECT id || i, "
+	         "at_ms, tenant, actor, action, target, request_id, detail "
+	         "FROM audit, n WHERE action = 'PinProfile'",
+	         NULL, 0);
+	last = send_as(&a, KEY_OPERATOR, "DELETE", pin, NULL);
+	ck_assert_int_eq(last.status, 200);
+	refused = send_as(&a, KEY_OPERATOR, "POST", pin, NULL);
+	assert_error(&refused, 429, "TooManyChanges");
+	is = send_as(&a, KEY_VIEWER, "GET", profile, NULL);
+	ck_assert(!json_is_true(json_object_get(is.json, "pinned")));
+	other = send_as(&a, KEY_ADMIN, "POST", pin, NULL);
+	ck_assert_int_eq(other.status, 200);
+}
+END
+
 TEST(the_audit_log_tells_whose_key_was_made_and_revoked)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");

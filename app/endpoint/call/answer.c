@@ -258,6 +258,8 @@ fail_store(struct call *c, int rc)
 	switch (rc) {
 	case -ENOMEM:
 		return fail_memory(c);
+	case -EUSERS:
+		return fail(c, TooManyChanges, CHANGES_MAX);
 	case -EACCES:
 	case -EBUSY:
 	case -EDQUOT:
@@ -348,6 +350,8 @@ call_expire_jobs(struct call *c)
 
 /* --- the audit log -------------------------------------------------------- */
 
+#define HOUR_MS (3600 * MS_PER_S)
+
 int
 audit_note(struct call *c, const char *target, const char *detail)
 {
@@ -359,6 +363,13 @@ audit_note(struct call *c, const char *target, const char *detail)
 		.request_id = (char *)c->req->id,
 		.detail = (char *)detail,
 	};
+	struct audit any = a;
+	int64_t n = 0;
+	int rc;
 
-	return audit_add(&c->env->store, &a);
+	any.action = (char *)"";
+	rc = audit_recent(&c->env->store, &any, HOUR_MS, &n);
+	if (!rc && n >= CHANGES_MAX)
+		rc = -EUSERS;
+	return rc ?: audit_add(&c->env->store, &a);
 }

@@ -28,6 +28,7 @@ fi
 service late "$STATE/bin/slowfs" || exit 1
 service never "$STATE/bin/never" || exit 1
 service other "$STATE/bin/demo" || exit 1
+stoker_cli service add both --cmdline "^$STATE/bin/(demo|never) " >/dev/null
 
 completes() { equal "$(finished "$1" | jq -r .status)" completed; }
 # A page is held for 1 s, but a fork takes less than a millisecond.
@@ -56,6 +57,11 @@ stuck=$(start never 2)
 check pages_of_the_file_are_asked_for wait_for 20 logged "process $never: .* was not answered"
 sampled=$(start other 2)
 check another_service_is_sampled_while_a_file_does_not_answer completes "$sampled"
+both=$(start both 1)
+without_one() {
+  completes "$both" && equal "$(result_of "$both" | jq .quality.processesUnread)" 1
+}
+check a_service_is_sampled_though_one_of_its_processes_is_not_read without_one
 check a_program_is_sampled_though_its_file_does_not_answer completes "$stuck"
 check the_analyser_was_not_ended eval '! logged "has not answered for"'
 parts() { api GET /api/v1/checks | jq -r '.items[] | select(.check == "parts") | .verdict + " " + .found'; }

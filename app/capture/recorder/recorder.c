@@ -228,8 +228,11 @@ watch_all(struct capture *c, const struct capture_ask *ask)
 		watched += !rc;
 		if (rc == -EACCES || rc == -EPERM)
 			last = -EXDEV;
+		else if (rc == -ETIMEDOUT)
+			last = rc;
 		else if (rc && rc != -ESRCH)
 			return rc;
+		c->quality.processes_unread += rc == -ETIMEDOUT;
 	}
 	return watched ? 0 : last;
 }

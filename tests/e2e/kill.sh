@@ -42,7 +42,7 @@ for child in $(children api); do kill -KILL "$child"; done
 wait_for 10 stack_ready
 check a_capture_outlives_the_whole_pool equal "$(finished "$id" | jq -r .status)" completed
 
-id=$(start svc1 40)
+id=$(start svc1 40 cpu 499)
 wait_for 30 progressed "$id" 0.33 # a checkpoint was at 10 s
 worker_kill
 worker_up

@@ -314,9 +314,10 @@ static struct file {
 	Elf64_Phdr segments[3];
 	Elf64_Shdr sections[3];
 	Elf64_Dyn dynamic[4];
-	Elf64_Sym symbols[3];
+	Elf64_Sym symbols[4];
 	Elf64_Rela relas[2];
-	char names[40];
+	char names[96];
+	uint8_t code[64];
 } file;
 
 #define AT(member) offsetof(struct file, member)
@@ -542,6 +543,70 @@ put_entry(uint32_t state, int64_t id, uint8_t out[static STATE_TO_ID + 8])
 	memcpy(out, &state, sizeof(state));
 	memcpy(out + STATE_TO_ID, &id, sizeof(id));
 }
+
+/* The function that returns the identifier, as Debian's servers have it. */
+static const struct {
+	uint16_t machine;
+	const char *third; /* symbol */
+	uint8_t code[24];
+	uint32_t id, running; /* id 0: none */
+} servers[] = {
+	{EM_X86_64, /* 15 */
+         "",
+         "\x48\x8b\x05\xb1\x43\x40\x00\x48\x85\xc0\x74\x0a"
+         "\x48\x8b\x80\xa8\x01\x00\x00\xc3",
+         0x1a8, 2},
+	{EM_X86_64, /* 18, another register */
+         "pgstat_get_my_plan_id",
+         "\xf3\x0f\x1e\xfa\x48\x8b\x15\xad\xf2\x4e\x00\x31\xc0"
+         "\x48\x8b\x82\xa8\x01\x00\x00\xc3",
+         0x1a8, 3},
+	{EM_AARCH64, /* 15 */
+         "",
+         "\x00\x22\x00\xb0\x00\x44\x41\xf9\x60\x00\x00\xb4"
+         "\x00\xd4\x40\xf9\xc0\x03\x5f\xd6",
+         0x1a8, 2},
+	{EM_X86_64, "", "\x48\x8b\x80\xa9\x01\x00\x00\xc3", 0, 0},
+	{EM_X86_64, "", "\x48\x8b\x80\xa8\x01\x01\x00\xc3", 0, 0},
+	{EM_X86_64, "", "\x48\x8b\x80\xb8\x00\x00\x00\xc3", 0, 0},
+	{EM_X86_64, "", "\x31\xc0\xc3", 0, 0},
+};
+
+TEST(where_a_server_keeps_the_identifier_is_read_from_its_code)
+{
+	static const char names_of[] = "\0MyBEEntry\0pgstat_get_my_query_id";
+
+	for (size_t i = 0; i < ARRAY_LEN(servers); i++) {
+		CLEANUP_ELF struct elf_image *other = file_of(
+			servers[i].machine, true, R_X86_64_GLOB_DAT, false);
+		CLEANUP_ELF struct elf_image *server = NULL;
+		struct query_at at;
+		int rc;
+
+		ck_assert_int_eq(query_find(other, &at), -ENOENT);
+		memcpy(file.names, names_of, sizeof(names_of));
+		strcpy(file.names + sizeof(names_of), servers[i].third);
+		memcpy(file.code, servers[i].code, sizeof(servers[i].code));
+		for (size_t k = 1; k < 4; k++)
+			file.symbols[k] = (Elf64_Sym){
+				.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+				.st_shndx = 5,
+				.st_value = k == 1 ? 0x88d6a8 : AT(code)};
+		file.symbols[1].st_name = 1;
+		file.symbols[2].st_name = 11;
+		file.symbols[3].st_name = sizeof(names_of);
+		ck_assert_int_eq(elf_open_memory(&file, sizeof(file), &server),
+		                 0);
+		rc = query_find(server, &at);
+		ck_assert_int_eq(rc, servers[i].id ? 0 : -ENOENT);
+		if (rc)
+			continue;
+		ck_assert_uint_eq(at.entry, 0x88d6a8);
+		ck_assert_uint_eq(at.id, servers[i].id);
+		ck_assert_uint_eq(at.running, servers[i].running);
+	}
+}
+END
 
 TEST(a_process_that_runs_a_query_has_its_identifier)
 {

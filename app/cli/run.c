@@ -882,24 +882,66 @@ run_command(struct cli *c)
 
 /* --- which service -------------------------------------------------------- */
 
-/* Finds the process with the pid of --pid, of one host. */
+#define DEPTH_MAX 64 /* of processes that started one another */
+
+static json_t *
+listed(const json_t *hosts, int64_t pid)
+{
+	const json_t *host, *process;
+	size_t i, k;
+
+	json_array_foreach(hosts, i, host)
+		json_array_foreach(survey_processes(host), k, process)
+			if (json_integer_value(
+				    json_object_get(process, "pid")) == pid)
+				return (json_t *)process;
+	return NULL;
+}
+
+/* Returns the parent of a process of this host, or 0, and its name. */
+static int64_t
+parent_of(int64_t pid, char comm[static PROC_COMM_MAX])
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+	char path[48];
+	const char *end;
+	int64_t parent;
+
+	snprintf(path, sizeof(path), "/proc/%" PRId64 "/stat", pid);
+	if (file_read(AT_FDCWD, path, &text) ||
+	    !proc_parse_comm(buf_str(&text), comm))
+		return 0;
+	end = strrchr(buf_str(&text), ')');
+	return end && sscanf(end, ") %*c %" SCNd64, &parent) == 1 ? parent : 0;
+}
+
+/* Finds the process with the pid of --pid, of one host. Of a server and its
+ * workers, which are the same program, only the first is listed: on this host,
+ * that one is found for a worker. */
 static int
 find_process(struct cli *c, json_t **out)
 {
 	CLEANUP_JSON json_t *hosts = NULL;
-	const json_t *host, *process;
-	size_t i, k;
+	char comm[PROC_COMM_MAX], parents[PROC_COMM_MAX];
+	int64_t pid = c->opt.pid, next;
+	json_t *process;
 	int rc = survey_fetch(c, NULL, &hosts);
 
 	if (rc)
 		return rc;
-	json_array_foreach(hosts, i, host)
-		json_array_foreach(survey_processes(host), k, process)
-			if (json_integer_value(json_object_get(
-				    process, "pid")) == c->opt.pid) {
-				*out = json_incref((json_t *)process);
-				return LEAVE_OK;
-			}
+	process = listed(hosts, pid);
+	next = process ? 0 : parent_of(pid, comm);
+	for (int i = 0; next && !process && i < DEPTH_MAX; i++) {
+		pid = next;
+		next = parent_of(pid, parents);
+		if (strcmp(comm, parents) != 0)
+			break;
+		process = listed(hosts, pid);
+	}
+	if (process) {
+		*out = json_incref(process);
+		return LEAVE_OK;
+	}
 	return failed("no process %" PRId64
 	              " may be profiled\n  stoker ps lists those that may",
 	              c->opt.pid);

@@ -149,7 +149,7 @@ lists_what_is_busy() { # and the command profiles it, as a service that is added
   json "any(.[]; .match.exe == \"$STATE/bin/demo\" and .service == \"demo\" and .cpuPercent > 1 and .command == \"stoker run demo --seconds 10s --wait\")" stoker_cli --json ps --limit 100
 }
 check ps_lists_what_is_busy_and_how_to_profile_it lists_what_is_busy
-check ps_of_a_program_says_what_each_type_needs shows '^memory +libstoker-heap.so' stoker_cli ps demo --seconds 1
+check ps_of_a_program_says_what_each_type_needs shows '^memory +nothing, for new memory; libstoker-heap.so' stoker_cli ps demo --seconds 1
 check ps_of_nothing_that_runs_says_so says 'stoker ps lists' stoker_cli ps no-such-unit --seconds 1
 runs_without_a_service() {
   cp "$STATE/bin/demo" "$STATE/bin/alone" && background alone "$STATE/bin/alone" || return 1

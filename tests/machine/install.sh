@@ -36,6 +36,10 @@ check the_pages_are_served equal "$(status_of /docs/)" 200
 check doctor_finds_nothing_broken doctor_is_content
 
 # --- captures, as users have services ---------------------------------------
+# ps lists the first process of a program; users see the pid of a busy worker.
+worker_of_nginx() { in_machine pgrep -P "$(main_pid nginx)" | head -n 1; }
+check the_pid_of_a_worker_stands_for_its_unit \
+  says 'added the service nginx' cli run --pid "$(worker_of_nginx)" --seconds 1 --wait
 unit burn <<'UNIT'
 [Service]
 DynamicUser=yes

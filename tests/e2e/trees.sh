@@ -159,7 +159,7 @@ wait_for 10 half_over
 kill -STOP "$(<"$STATE/pid/halting")"
 result=$(finished "$id")
 check a_service_that_was_stopped_for_a_time_is_said_to_have_been holds '.sampleCount > 20
-  and .quality.haltedMs > 500 and (.quality.notes | any(test("stood still for a part of the time.*: [0-9]+$")))'
+  and .quality.haltedMs > 200 and (.quality.notes | any(test("stood still for a part of the time.*: [0-9]+$")))'
 kill -KILL "$(<"$STATE/pid/halting")"
 
 # Makes a control group of version 1 or 2, whichever this machine has.

@@ -79,7 +79,7 @@ check functions_without_a_name_are_rows_where_they_begin \
   [ -z "$(comm -23 <(functions bare) <(true_functions))" ]
 check functions_without_a_name_are_few_rows [ "$(functions bare | wc -l)" -le 6 ]
 check functions_without_a_name_do_not_count_as_named [ "$(quality bare framesNamed)" -lt "$(quality bare frames)" ]
-check a_note_names_their_file grep -q 'many frames have no function name.*; most of them are in bare$' "$tmp/bare.txt"
+check a_note_names_their_file grep -q 'functions that have no name.*; most of them are in bare$' "$tmp/bare.txt"
 cp "$tmp/kept.debug" "$(by_build_id "$tmp/bare")"
 check a_debug_file_of_the_host_names_them named again 'share_half ' "$tmp/bare" 600 1
 

@@ -164,7 +164,8 @@ conclude_names(struct quality *q)
 		return;
 	if (has_unknown_code(q))
 		q->notes |= QUALITY_NOTE_OF(UNKNOWN_CODE);
-	else if (frames > 0 && !q->symbolized)
+	else if ((frames > 0 && !q->symbolized) ||
+	         q->nameless - q->bits_32 > q->kept / 2)
 		q->notes |= QUALITY_NOTE_OF(NO_NAMES);
 	else if (lacks_names(frames, q->symbolized))
 		q->notes |= QUALITY_NOTE_OF(FEW_NAMES);
@@ -425,7 +426,8 @@ add_note(const struct quality *q, unsigned i, const struct finding *findings,
 		buf_puts(out, ": ");
 		add_name(out, q->unwatched, sizeof(q->unwatched));
 	}
-	if (i == QUALITY_BIT_FEW_NAMES && *q->unnamed) {
+	if ((i == QUALITY_BIT_FEW_NAMES || i == QUALITY_BIT_NO_NAMES) &&
+	    *q->unnamed) {
 		buf_puts(out, "; most of them are in ");
 		add_name(out, q->unnamed, sizeof(q->unnamed));
 	}
@@ -500,11 +502,11 @@ quality_named(json_t *report, int64_t frames, int64_t named)
 {
 	json_t *reasons = json_object_get(report, "reasons");
 
-	if (named)
+	if (!lacks_names(frames, named)) {
 		remove_note(reasons, QUALITY_BIT_NO_NAMES);
-	if (!lacks_names(frames, named))
 		remove_note(json_object_get(report, "notes"),
 		            QUALITY_BIT_FEW_NAMES);
+	}
 	if (json_object_set_new(report, "frames", json_integer(frames)) ||
 	    json_object_set_new(report, "framesNamed", json_integer(named)) ||
 	    json_object_set_new(

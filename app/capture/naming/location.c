@@ -212,6 +212,7 @@ locations_find(struct locations *l, const struct place *places, size_t n,
 		out[i] = is.row;
 		q->frames++;
 		q->symbolized += is.naming == NAMING_FUNCTION;
+		q->nameless += !i && is.naming != NAMING_FUNCTION;
 		unknown |= is.naming == NAMING_UNKNOWN;
 		leaf |= !i && unknown;
 	}

@@ -166,6 +166,8 @@ count_frames(struct finisher *f, const uint32_t *places, uint32_t n,
 				count;
 		unknown |= f->naming[places[i]] == NAMING_UNKNOWN;
 	}
+	if (n && f->naming[places[0]] != NAMING_FUNCTION)
+		f->quality->nameless += count;
 	if (n && f->naming[places[0]] == NAMING_UNKNOWN)
 		f->quality->unknown += count;
 	else if (unknown)

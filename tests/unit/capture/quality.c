@@ -86,6 +86,16 @@ TEST(a_poor_profile_says_so)
 		{{.kept = 900, .frames = 900, .symbolized = 674},
 	         QUALITY_NOTE_OF(FEW_NAMES)},
 		{{.kept = 900, .frames = 7}, QUALITY_NOTE_OF(NO_NAMES)},
+		{{.kept = 900,
+	          .frames = 900,
+	          .symbolized = 674,
+	          .nameless = 450},
+	         QUALITY_NOTE_OF(FEW_NAMES)},
+		{{.kept = 900,
+	          .frames = 9000,
+	          .symbolized = 8500,
+	          .nameless = 451},
+	         QUALITY_NOTE_OF(NO_NAMES)},
 		{{.kept = 900, .unknown = 45}, 0},
 		{{.kept = 900, .unknown = 46}, QUALITY_NOTE_OF(UNKNOWN_CODE)},
 		{{.kept = 900, .unknown = 45, .unknown_callers = 180}, 0},
@@ -339,10 +349,10 @@ TEST(names_that_came_later_make_a_poor_profile_good)
 
 	ck_assert_str_eq(json_string_value(json_object_get(j, "verdict")),
 	                 "poor");
-	ck_assert_int_eq(quality_named(j, 7, 0), 0);
+	ck_assert_int_eq(quality_named(j, 8, 5), 0);
 	ck_assert_str_eq(json_string_value(json_object_get(j, "verdict")),
 	                 "poor");
-	ck_assert_int_eq(quality_named(j, 7, 5), 0);
+	ck_assert_int_eq(quality_named(j, 8, 6), 0);
 	ck_assert_str_eq(json_string_value(json_object_get(j, "verdict")),
 	                 "good");
 	ck_assert_uint_eq(json_array_size(json_object_get(j, "reasons")), 0);

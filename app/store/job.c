@@ -199,13 +199,11 @@ static int
 find_next(struct store *s, const char *host, int64_t room,
           char out[static ID_MAX])
 {
-	int64_t more = 1;
-	int rc = row_id(s->db, out, SQL_JOB_WAITING, ARGS(V(host), V(more)))
+	int64_t more = 0;
+	int rc = find_any(s, SQL_JOB_WAITING, ARGS(V(host)))
 	                 ?: may_have_more(s, host, room, &more);
 
-	return rc || more ? rc
-	                  : row_id(s->db, out, SQL_JOB_WAITING,
-	                           ARGS(V(host), V(more)));
+	return rc ?: row_id(s->db, out, SQL_JOB_NEXT, ARGS(V(host), V(more)));
 }
 
 static int

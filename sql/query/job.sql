@@ -4,9 +4,13 @@ INSERT INTO job (session, host, state, attempt, lease_until_ms, progress,
                  created_ms)
 VALUES ($1, $2, 'queued', 0, 0, 0, 'queued', '', '', 0, now_ms());
 
--- A worker runs this before it claims, without a lock. The tenant with the
--- fewest captures on the host comes first; if $2 is 0, those with any wait.
+-- A worker runs this before it looks for the next.
 -- name: job_waiting
+SELECT 1 FROM job WHERE host = $1 AND state = 'queued' LIMIT 1;
+
+-- It runs without a lock. The tenant with the fewest captures on the host comes
+-- first; if $2 is 0, those with any wait.
+-- name: job_next
 SELECT j.session FROM job j JOIN session s ON s.id = j.session
   LEFT JOIN (SELECT o.tenant, COUNT(*) AS n
              FROM job r JOIN session o ON o.id = r.session

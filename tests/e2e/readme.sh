@@ -127,6 +127,7 @@ page_works() { # page
     "stoker check "*) check "$1 $line" settled 2 "$(as_here "$line")" ;;
     "stoker doctor"*) check "$1 $line" settled 1 "$(as_here "$line")" ;;
     "stoker restore"*) check "$1 $line is refused while it runs" refused "$(as_here "$line")" ;;
+    *queryid) check "$1 $line says that there is none" nothing_has "$(as_here "$line")" ;;
     *) check "$1 $line" works "$(as_here "$line")" ;;
     esac
   done < <(manual_commands "$1" | grep '^stoker ')
@@ -135,6 +136,7 @@ settled() { # the largest exit status that is an answer, command
   follow "$2"
   [ $? -le "$1" ] || { cat "$STATE/out"; return 1; }
 }
+nothing_has() { ! follow "$1" && prints 'has sample[.]postgresql[.]queryid'; } # see queries.sh
 refused() { ! follow "$1" && prints 'systemctl stop'; }
 # Runs the script of stoker-ci(7) as it is printed there.
 gate() {

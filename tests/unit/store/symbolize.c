@@ -4,6 +4,7 @@
 #include "store/worker.h"
 
 #include "lib/store.h"
+#include "store/db/db_test.h"
 #include "store/job.h"
 
 #include <errno.h>
@@ -93,6 +94,7 @@ TEST(a_tenant_with_many_requests_keeps_no_other_waiting)
 
 		for (int k = 0; k < 4; k++) {
 			captured(&t, id);
+			db_skew_clock(t.s.db, 1000 * k);
 			ck_assert_int_eq(symbolize_ask(&t.s, TEST_TENANT, id,
 			                               TEST_HOST),
 			                 0);

@@ -48,10 +48,11 @@ stoker_cli service add web --exe "$STATE/bin/demo" >/dev/null
 runs_on() { api GET "/api/v1/services/$1/processes" | jq -e --arg h "$2" '[.items[].host] | index($h) != null'; }
 check a_service_of_the_centre_is_seen_on_its_hosts eval 'wait_for 20 runs_on web a && wait_for 20 runs_on web b'
 
-begin() { # host, seconds: id
-  api POST $P/start -H 'Content-Type: application/json' \
-    -d "{\"service\":\"web\",\"profileType\":\"cpu\",\"durationSeconds\":$2,\"sampleRate\":499,\"host\":\"$1\"}" | jq -r '.id // .'
+begun() { # host, seconds: $id; a host that was started again is not known at once
+  id=$(api POST $P/start -H 'Content-Type: application/json' \
+    -d "{\"service\":\"web\",\"profileType\":\"cpu\",\"durationSeconds\":$2,\"sampleRate\":499,\"host\":\"$1\"}" | jq -r '.id // empty') && [ "$id" ]
 }
+begin() { wait_for 30 begun "$@" && echo "$id"; } # host, seconds: id
 running() { api GET "$P/$1" | jq -e '.phase == "capturing" and .progress > 0'; }
 first=$(begin a 2)
 ended=$(finished "$first")

@@ -56,7 +56,7 @@ write_window(struct namer *namer, struct capture *c, int fd,
 	int rc = capture_profile(c, namer, &p, &q, NULL);
 
 	if (!rc && p->nsamples)
-		rc = pprof_encode(p, &bytes);
+		rc = pprof_encode_fast(p, &bytes);
 	if (!rc)
 		rc = fd_write_all(fd, bytes.p, bytes.len);
 	if (rc)

@@ -50,7 +50,8 @@ captured_done(struct captured *c)
 static struct captured
 nothing(void)
 {
-	struct captured c = {.dir = "/tmp/stoker-once.XXXXXX",
+	/* On a disk, which programs wait for. */
+	struct captured c = {.dir = "/var/tmp/stoker-once.XXXXXX",
 	                     .report = BUF_INIT(BUF_MAX_SMALL),
 	                     .stacks = BUF_INIT(MAX_BYTES)};
 

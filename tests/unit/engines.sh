@@ -39,4 +39,4 @@ run_suite() { # path
 }
 export -f run_suite
 grep -LzE 'On[[:space:]*]+SQLite alone' tests/unit/{store,upkeep,keeper}/*.c tests/api/*.c | grep -E "${1:-.}" |
-  xargs -P "$(($(nproc) * 4))" -n 1 bash -c 'run_suite "$0"'
+  xargs -P "$(($(nproc) + 2))" -n 1 bash -c 'run_suite "$0"'

@@ -52,6 +52,20 @@ TEST(only_node_s_own_functions_of_its_namespace_are_no_sites)
 }
 END
 
+TEST(allocators_of_well_known_programs_are_no_sites)
+{
+	static const char *const allocators[] = {
+		"uwsgi_calloc",         "apr_palloc",    "Perl_safesysmalloc",
+		"sqlite3DbMallocRawNN", "CRYPTO_zalloc", "luaM_realloc_"};
+
+	for (size_t i = 0; i < ARRAY_LEN(allocators); i++)
+		ck_assert_msg(site_skips(allocators[i], "program"), "%s",
+		              allocators[i]);
+	ck_assert(!site_skips("uwsgi_parse", "uwsgi"));
+	ck_assert(!site_skips("sqlite3Step", "libsqlite3.so.0"));
+}
+END
+
 TEST(methods_of_rust_s_library_are_no_sites)
 {
 	static const struct {

@@ -120,7 +120,8 @@ static const struct row_field state_fields[] = {
 	ROW_FIELD(service_state, service), ROW_FIELD(service_state, processes),
 	ROW_FIELD(service_state, hosts),   ROW_FIELD(service_state, host),
 	ROW_FIELD(service_state, session), ROW_FIELD(service_state, type),
-	ROW_FIELD(service_state, status),  ROW_FIELD(service_state, started_ms),
+	ROW_FIELD(service_state, status),  ROW_FIELD(service_state, error),
+	ROW_FIELD(service_state, started_ms),
 };
 static const struct row_type state_type = ROW_TYPE(service_state, state_fields);
 

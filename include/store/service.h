@@ -57,7 +57,7 @@ struct service_state {
 	char *service;
 	int64_t processes, hosts;
 	char *host; /* the first of them, or "" */
-	char *session, *type, *status;
+	char *session, *type, *status, *error; /* error: its code, or "" */
 	int64_t started_ms;
 };
 struct service_state_list {

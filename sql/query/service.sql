@@ -36,6 +36,7 @@ ORDER BY name LIMIT CAST($3 AS BIGINT);
 SELECT s.name AS service, COALESCE(p.processes, 0) AS processes,
        COALESCE(p.hosts, 0) AS hosts, COALESCE(p.host, '') AS host, COALESCE(x.id, '') AS session,
        COALESCE(x.type, '') AS type, COALESCE(x.status, '') AS status,
+       COALESCE(j.error_code, '') AS error,
        COALESCE(x.started_ms, 0) AS started_ms
 FROM service s LEFT JOIN
   (SELECT r.service, COUNT(*) AS processes, COUNT(DISTINCT r.host) AS hosts,
@@ -47,6 +48,7 @@ FROM service s LEFT JOIN
     (SELECT y.id FROM session y
      WHERE y.tenant = s.tenant AND y.service = s.name
      ORDER BY y.created_ms DESC, y.id DESC LIMIT 1)
+  LEFT JOIN job j ON j.session = x.id
 WHERE s.tenant = $1 AND s.name >= $2 AND s.name <= $3
 ORDER BY s.name;
 

@@ -333,4 +333,23 @@ TEST(an_overview_has_what_runs_and_what_it_costs)
 }
 END
 
+TEST(an_overview_tells_a_capture_that_was_cancelled_from_one_that_failed)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r = {0};
+	char id[ID_MAX];
+
+	test_enqueue(&a.store.s, 0, id);
+	ck_assert_int_eq(job_cancel(&a.store.s, TEST_TENANT, id), 0);
+	r = ask(&a,
+	        (struct ask){.key = KEY_VIEWER, .path = "/api/v1/overview"});
+	ck_assert_str_eq(
+		json_string_value(overview_of(&r, TEST_SERVICE, "lastStatus")),
+		"failed");
+	ck_assert_str_eq(
+		json_string_value(overview_of(&r, TEST_SERVICE, "lastError")),
+		"Cancelled");
+}
+END
+
 SUITE("hosts");

@@ -91,6 +91,7 @@ state_of(const struct overview *o, const char *service)
 		.session = (char *)"",
 		.type = (char *)"",
 		.status = (char *)"",
+		.error = (char *)"",
 	};
 
 	for (size_t i = 0; i < o->states.n; i++)
@@ -116,6 +117,7 @@ put_service(struct call *c, const struct overview *o, const struct service *s,
 	json_put_text(out, "lastProfileId", now->session);
 	json_put_text(out, "lastProfileType", now->type);
 	json_put_text(out, "lastStatus", now->status);
+	json_put_text(out, "lastError", now->error);
 	json_put_time_or_null(out, "lastStartedAt", now->started_ms);
 	put_fired(o, s->name, out);
 	lacks_put(&o->lacks, s, out);

@@ -130,10 +130,12 @@ function Row({ service, lacks, caller, most }: { service: ServiceOverview;
 }
 
 const Last = ({ service: { lastProfileId: id, lastProfileType: type,
-  lastStatus: status, lastStartedAt: at } }: { service: ServiceOverview }) =>
+  lastStatus: status, lastError: error, lastStartedAt: at } }:
+  { service: ServiceOverview }) =>
   <a href={toFirst(id, type)}>{type}{' '}
     {status === 'completed' && at ? <Time at={at} />
-      : status === 'running' ? 'running' : 'failed'}</a>;
+      : status === 'running' ? 'running'
+        : error === 'Cancelled' ? 'cancelled' : 'failed'}</a>;
 
 const NAME = 'name', CPU = 'cpu';
 const cpus = (ns: number) => `${(ns / 1e9).toFixed(2)} CPUs`;

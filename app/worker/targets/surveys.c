@@ -25,6 +25,7 @@ struct search {
 	struct match match;
 	bool all;            /* no match: lists all that may be profiled */
 	struct usage *usage; /* by process of the table */
+	uint32_t *found;     /* processes of the table that match */
 	struct buf *out;
 	int64_t matching, refused;
 };
@@ -62,7 +63,8 @@ static int
 add_usage(struct search *s)
 {
 	s->usage = calloc(s->procs->n + 1, sizeof(*s->usage));
-	if (!s->usage)
+	s->found = calloc(s->procs->n + 1, sizeof(*s->found));
+	if (!s->usage || !s->found)
 		return -ENOMEM;
 	for (size_t i = 0; i < s->procs->n; i++) {
 		const struct proc *p = &s->procs->items[i];
@@ -115,32 +117,54 @@ put_process(struct buf *out, const struct proc *p, const struct usage *u)
 }
 
 static void
-look_at(struct search *s, const struct proc *p)
+look_at(struct search *s, uint32_t i)
 {
+	const struct proc *p = &s->procs->items[i];
 	bool ours = match_scope(s->scope, p);
 	bool others = !s->all && match_counts_others(&s->match);
 
 	if ((!*p->exe && !*p->cmdline) || /* a kernel thread, or a zombie */
 	    !(ours || others) || !is_wanted(s, p))
 		return;
-	if (!ours)
+	if (ours)
+		s->found[s->matching++] = i;
+	else
 		s->refused++;
-	else if (s->matching++ < SURVEY_MAX_PROCESSES)
-		put_process(s->out, p, &s->usage[p - s->procs->items]);
 }
 
-/* Writes the matching processes, then the totals. */
+static int
+by_ticks(const void *a, const void *b, void *arg)
+{
+	const struct usage *usage = arg;
+	uint64_t x = usage[*(const uint32_t *)a].ticks;
+	uint64_t y = usage[*(const uint32_t *)b].ticks;
+
+	return (x < y) - (x > y);
+}
+
+/* Writes the matching processes, of too many those that used most CPU time, and
+ * the totals. */
 static int
 find(struct search *s)
 {
 	int rc = add_usage(s);
+	int64_t n;
 
 	if (rc)
 		return rc;
+	for (uint32_t i = 0; i < s->procs->n; i++)
+		look_at(s, i);
+	n = s->matching;
+	if (n > SURVEY_MAX_PROCESSES) {
+		qsort_r(s->found, (size_t)n, sizeof(*s->found), by_ticks,
+		        s->usage);
+		n = SURVEY_MAX_PROCESSES;
+	}
 	json_open(s->out, NULL, '{');
 	json_open(s->out, "processes", '[');
-	for (size_t i = 0; i < s->procs->n; i++)
-		look_at(s, &s->procs->items[i]);
+	for (int64_t i = 0; i < n; i++)
+		put_process(s->out, &s->procs->items[s->found[i]],
+		            &s->usage[s->found[i]]);
 	json_close(s->out, ']');
 	json_put_int(s->out, "matching", s->matching);
 	json_put_int(s->out, "outOfScope", s->refused);
@@ -165,6 +189,7 @@ answer(struct store *store, const struct survey *v, struct search *s,
 		match_refresh(&s->match, reader);
 	rc = find(s);
 	free(TAKE(s->usage));
+	free(TAKE(s->found));
 	if (!s->all)
 		match_done(&s->match);
 	return rc ? rc : survey_answer(store, v, buf_str(&found));

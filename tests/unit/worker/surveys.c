@@ -197,6 +197,41 @@ TEST(a_program_is_listed_with_its_age_and_the_cpu_time_of_all_its_processes)
 }
 END
 
+TEST(of_too_many_programs_the_busiest_are_listed)
+{
+	enum { MANY = SURVEY_MAX_PROCESSES + 100 };
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP_FREE struct proc *many = calloc(MANY, sizeof(*many));
+	const struct proc_table before = table;
+	CLEANUP_JSON json_t *j = NULL;
+	char dir[] = "/tmp/stoker-test-proc-XXXXXX", last[16];
+	CLEANUP_FD int proc = -1;
+	const json_t *list;
+
+	ck_assert_ptr_nonnull(many);
+	for (int32_t i = 0; i < MANY; i++) {
+		many[i] = procs[1];
+		many[i].pid = 1000 + i;
+	}
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	proc = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	snprintf(last, sizeof(last), "%d", many[MANY - 1].pid);
+	put_stat(proc, last,
+	         "1 (nginx) S 1 1 1 0 -1 0 0 0 0 0 9 9 0 0 20 0 1 0 5 0 7");
+	table = (struct proc_table){.items = many, .n = MANY, .proc_fd = proc};
+	live_worker(&t.s, TEST_HOST);
+	j = found(&t.s, &web_only, "", "");
+	table = before;
+	remove_stat(proc, last);
+	ck_assert_int_eq(rmdir(dir), 0);
+	list = json_object_get(j, "processes");
+	ck_assert_int_eq(number(j, "matching"), MANY);
+	ck_assert_uint_eq(json_array_size(list), SURVEY_MAX_PROCESSES);
+	ck_assert_int_eq(number(json_array_get(list, 0), "pid"),
+	                 many[MANY - 1].pid);
+}
+END
+
 TEST(a_survey_of_no_worker_or_another_host_has_no_answer)
 {
 	CLEANUP_TEST_STORE struct test_store t = test_store();

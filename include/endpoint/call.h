@@ -265,9 +265,13 @@ MUST_CHECK int call_expire_jobs(struct call *c);
 
 /* --- the audit log -------------------------------------------------------- */
 
+/* Counts the caller's lines of some time, of one operation, or of all if action
+ * is "". */
+MUST_CHECK int audit_lines(struct call *c, const char *action,
+                           int64_t within_ms, int64_t *out);
 /* Records in the audit log that the caller did this operation to target; detail
- * is a JSON object. Call it in the transaction of the change. Returns -EUSERS
- * past CHANGES_MAX, since lines stay for a year. */
+ * is a JSON object. Call it in the transaction of the change. Returns
+ * -ETOOMANYREFS past CHANGES_MAX, since lines stay for a year. */
 #define CHANGES_MAX 10000 /* of one caller within an hour */
 MUST_CHECK int
 audit_note(struct call *c, const char *target, const char *detail);

@@ -74,13 +74,8 @@ session_of_caller(const struct call *c, int64_t now_ms)
 static int
 check_rate(struct call *c)
 {
-	const struct audit like = {
-		.tenant = c->caller.tenant,
-		.actor = c->caller.id,
-		.action = (char *)c->route->name,
-	};
 	int64_t n = 0;
-	int rc = audit_recent(&c->env->store, &like, SIGN_IN_MS, &n);
+	int rc = audit_lines(c, c->route->name, SIGN_IN_MS, &n);
 
 	return rc ? rc : n >= SIGN_INS_MAX ? -EUSERS : 0;
 }

@@ -258,7 +258,7 @@ fail_store(struct call *c, int rc)
 	switch (rc) {
 	case -ENOMEM:
 		return fail_memory(c);
-	case -EUSERS:
+	case -ETOOMANYREFS:
 		return fail(c, TooManyChanges, CHANGES_MAX);
 	case -EACCES:
 	case -EBUSY:
@@ -353,6 +353,18 @@ call_expire_jobs(struct call *c)
 #define HOUR_MS (3600 * MS_PER_S)
 
 int
+audit_lines(struct call *c, const char *action, int64_t within_ms, int64_t *out)
+{
+	const struct audit like = {
+		.tenant = c->caller.tenant,
+		.actor = c->caller.id,
+		.action = (char *)action,
+	};
+
+	return audit_recent(&c->env->store, &like, within_ms, out);
+}
+
+int
 audit_note(struct call *c, const char *target, const char *detail)
 {
 	const struct audit a = {
@@ -363,13 +375,10 @@ audit_note(struct call *c, const char *target, const char *detail)
 		.request_id = (char *)c->req->id,
 		.detail = (char *)detail,
 	};
-	struct audit any = a;
 	int64_t n = 0;
-	int rc;
+	int rc = audit_lines(c, "", HOUR_MS, &n);
 
-	any.action = (char *)"";
-	rc = audit_recent(&c->env->store, &any, HOUR_MS, &n);
 	if (!rc && n >= CHANGES_MAX)
-		rc = -EUSERS;
+		rc = -ETOOMANYREFS;
 	return rc ?: audit_add(&c->env->store, &a);
 }

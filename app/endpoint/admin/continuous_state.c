@@ -1,5 +1,6 @@
 #include "continuous_state.h"
 
+#include "endpoint/call.h"
 #include "host_figures.h"
 
 #include "store/source.h"
@@ -132,9 +133,8 @@ write_states(const struct worker_list *workers, struct buf *out)
 {
 	struct continuous_host h;
 
-	buf_puts(out, "# HELP stoker_continuous_state State of continuous "
-	              "profiling on a host.\n"
-	              "# TYPE stoker_continuous_state gauge\n");
+	metric_head(out, "stoker_continuous_state", "gauge",
+	            "State of continuous profiling on a host.");
 	for (size_t i = 0; i < workers->n; i++) {
 		const struct worker *w = &workers->items[i];
 

@@ -131,7 +131,7 @@ readiness_get(struct call *c)
 static void
 gauge(struct buf *out, const char *name, const char *help)
 {
-	buf_addf(out, "# HELP %s %s\n# TYPE %s gauge\n", name, help, name);
+	metric_head(out, name, "gauge", help);
 }
 
 static void

@@ -371,6 +371,13 @@ count_busy(const struct counters *c)
 }
 
 void
+metric_head(struct buf *out, const char *name, const char *kind,
+            const char *help)
+{
+	buf_addf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, kind);
+}
+
+void
 counters_write(struct counters *c, struct buf *out)
 {
 	write_requests(c->shared, out);

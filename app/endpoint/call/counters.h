@@ -64,5 +64,9 @@ void counters_heavy_end(struct counters *c);
 /* Waits until changes has grown, or for ms. */
 void counters_heavy_wait(struct counters *c, uint32_t changes, int ms);
 
+/* Appends the two lines before the values of a metric, for Prometheus. kind:
+ * "counter" or "gauge". */
+void metric_head(struct buf *out, const char *name, const char *kind,
+                 const char *help);
 /* Appends all counters as Prometheus text. */
 void counters_write(struct counters *c, struct buf *out);

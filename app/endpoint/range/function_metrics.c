@@ -12,15 +12,12 @@
 
 #define SPAN_MS (5 * 60 * MS_PER_S)
 
-/* --- metrics -------------------------------------------------------------- */
-
-/* The values of each metric stand together. */
+/* The lines of one metric must follow one another. */
 struct metrics {
 	struct buf *self, *total, *samples;
 };
 
-/* Writes a text as the value of a label: other characters are not escaped in
- * this format. */
+/* Writes a label. The format escapes no other characters than these. */
 static void
 put_label(struct buf *out, const char *name, const char *text)
 {
@@ -66,11 +63,10 @@ put_shares(const struct service *s, const struct tree *t,
 /* Reads the profile of the last minutes, if there is one. Returns 0, -ENODATA,
  * -errno, or 1 with the reply. */
 static int
-read_profile(struct call *c, const struct service *s, struct profile **out)
+read_profile(struct call *c, const struct service *s, int64_t now,
+             struct profile **out)
 {
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
-	int64_t now = 0;
-	int rc = store_now(&c->env->store, &now);
 	CLEANUP_RANGE struct range r = {
 		.store = &c->env->store,
 		.tenant = s->tenant,
@@ -83,8 +79,8 @@ read_profile(struct call *c, const struct service *s, struct profile **out)
 		.end_ns = c->end_ns,
 		.peer = &c->req->peer_fd,
 	};
+	int rc = range_plan(&r);
 
-	rc = rc ?: range_plan(&r);
 	if (!rc && !r.n)
 		rc = -ENODATA;
 	if (rc)
@@ -96,7 +92,8 @@ read_profile(struct call *c, const struct service *s, struct profile **out)
 
 /* Writes the shares of a service. Returns 0, -errno, or 1 with the reply. */
 static int
-put_service(struct call *c, const struct service *s, struct metrics *out)
+put_service(struct call *c, const struct service *s, int64_t now,
+            struct metrics *out)
 {
 	CLEANUP_PROFILE struct profile *p = NULL;
 	CLEANUP_TREE struct tree *t = NULL;
@@ -104,7 +101,7 @@ put_service(struct call *c, const struct service *s, struct metrics *out)
 	struct named_cost all[SERVICE_MAX_METRICS] = {0};
 	size_t n = 0, i;
 	json_t *name;
-	int rc = read_profile(c, s, &p);
+	int rc = read_profile(c, s, now, &p);
 
 	if (rc)
 		return rc == -ENODATA ? 0 : rc;
@@ -122,22 +119,20 @@ static void
 put_metric(struct buf *out, const char *name, const char *help,
            const struct buf *values)
 {
-	buf_addf(out, "# HELP stoker_%s %s\n# TYPE stoker_%s gauge\n%s", name,
-	         help, name, buf_str(values));
+	metric_head(out, name, "gauge", help);
+	buf_puts(out, buf_str(values));
 }
 
 /* Writes the shares of all services. A service whose profile cannot be read has
  * no values, and the log says why. */
 static int
-put_services(struct call *c, const struct service_list *list,
+put_services(struct call *c, const struct service_list *list, int64_t now,
              struct metrics *out)
 {
-	int rc = 0;
-
 	for (size_t i = 0; i < list->n; i++) {
 		const struct service *s = &list->items[i];
+		int rc = put_service(c, s, now, out);
 
-		rc = put_service(c, s, out);
 		if (rc > 0)
 			return rc;
 		if (rc)
@@ -158,23 +153,25 @@ function_metrics_get(struct call *c)
 	struct buf *out = &c->reply->body;
 	/* A caller with a token sees its own tenant, as elsewhere. */
 	const char *tenant = c->req->metrics_allowed ? "" : c->caller.tenant;
-	int rc = service_list_metrics(&c->env->store, tenant, &list);
+	int64_t now;
+	int rc = store_now(&c->env->store, &now)
+	                 ?: service_list_metrics(&c->env->store, tenant, &list);
 
 	if (rc)
 		return fail_store(c, rc);
-	if (put_services(c, &list, &m))
+	if (put_services(c, &list, now, &m))
 		return -1;
 	c->reply->status = c->route->status;
 	c->reply->content_type = METRICS_CONTENT_TYPE;
-	put_metric(out, "function_cpu_ratio",
+	put_metric(out, "stoker_function_cpu_ratio",
 	           "Share of a service's CPU time in a function or package and "
 	           "what it calls.",
 	           &total);
-	put_metric(out, "function_cpu_self_ratio",
+	put_metric(out, "stoker_function_cpu_self_ratio",
 	           "Share of a service's CPU time in a function or package "
 	           "itself.",
 	           &self);
-	put_metric(out, "function_cpu_samples",
+	put_metric(out, "stoker_function_cpu_samples",
 	           "Samples of a service that these shares are of.", &samples);
 	return 0;
 }

@@ -471,58 +471,53 @@ is_replaced(const struct host *host, int32_t pid, const struct map_seen *seen)
 	return !host_fd(host, &ask, &fd);
 }
 
+/* Returns a copy of what was found; NULL: out of memory, so that it counts as
+ * not found. */
+static void *
+kept(const void *found, size_t n)
+{
+	void *copy = malloc(n);
+
+	return copy ? memcpy(copy, found, n) : NULL;
+}
+
 static void
 look_for_interpreter(struct module *m)
 {
-	struct interp_image image, *kept;
+	struct interp_image image;
 
-	if (interp_recognise(m->elf, &image))
-		return;
-	kept = malloc(sizeof(*kept));
-	if (kept)
-		*kept = image;
-	m->interp = kept;
+	if (!interp_recognise(m->elf, &image))
+		m->interp = kept(&image, sizeof(image));
 }
 
 static void
 look_for_jit(struct module *m)
 {
-	struct jit_image image, *kept;
+	struct jit_image image;
 
 	if (jit_recognise(m->elf, &image))
 		return;
-	kept = malloc(sizeof(*kept));
-	if (kept)
-		*kept = image;
-	else
+	m->jit = kept(&image, sizeof(image));
+	if (!m->jit)
 		jit_image_done(&image);
-	m->jit = kept;
 }
 
 static void
 look_for_tls(struct module *m)
 {
-	struct thread_tls tls, *kept;
+	struct thread_tls tls;
 
-	if (thread_tls_find(m->elf, &tls))
-		return;
-	kept = malloc(sizeof(*kept));
-	if (kept)
-		*kept = tls;
-	m->tls = kept;
+	if (!thread_tls_find(m->elf, &tls))
+		m->tls = kept(&tls, sizeof(tls));
 }
 
 static void
 look_for_query(struct module *m)
 {
-	struct query_at query, *kept;
+	struct query_at query;
 
-	if (query_find(m->elf, &query))
-		return;
-	kept = malloc(sizeof(*kept));
-	if (kept)
-		*kept = query;
-	m->query = kept;
+	if (!query_find(m->elf, &query))
+		m->query = kept(&query, sizeof(query));
 }
 
 /* Looks for the file with which debug files share entries in the target's root,

@@ -103,20 +103,23 @@ is_name(const json_t *v)
 	       name_ok(json_string_value(v), 1, STORE_TENANT_MAX - 1);
 }
 
-/* True for texts without line feeds. */
+static bool
+is_text_without(const json_t *v, int64_t most, const char *characters)
+{
+	return json_is_string(v) && text_ok(json_string_value(v), 1, most) &&
+	       !strpbrk(json_string_value(v), characters);
+}
+
 static bool
 is_tag(const json_t *v)
 {
-	return json_is_string(v) && text_ok(json_string_value(v), 1, TAG_MAX) &&
-	       !strchr(json_string_value(v), '\n');
+	return is_text_without(v, TAG_MAX, "\n");
 }
 
 static bool
 is_frame(const json_t *v)
 {
-	return json_is_string(v) &&
-	       text_ok(json_string_value(v), 1, FRAME_MAX) &&
-	       !strpbrk(json_string_value(v), "\n\t");
+	return is_text_without(v, FRAME_MAX, "\n\t");
 }
 
 static bool

@@ -176,8 +176,8 @@ fenced(int changed)
 	return changed < 0 ? changed : changed ? 0 : -ESTALE;
 }
 
-/* A place of the host is kept for each tenant that has processes there and no
- * capture, up to half of the places. Sets *out if others may have more. */
+/* Each tenant that has processes on the host but no capture has a place
+ * reserved, up to half of all places. Sets *out if others may have more. */
 static int
 may_have_more(struct store *s, const char *host, int64_t room, int64_t *out)
 {

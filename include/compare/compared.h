@@ -68,8 +68,8 @@ MUST_CHECK int compared_add(struct compared *x, size_t side, struct profile *p);
 /*
  * compared_begin() has a thread read the second side while the caller adds the
  * first one, if both are large sessions whose files are here.
- * compared_ready() waits for it, and adds the side; false if the caller has to,
- * who then also meets the error, if there was one.
+ * compared_ready() waits for it, and adds the side. If it returns false, the
+ * caller has to add the side, and gets the error, if there was one.
  */
 void compared_begin(struct compared *x);
 MUST_CHECK bool compared_ready(struct compared *x);

@@ -45,9 +45,9 @@ bool container_text_ok(const char *s, size_t n);
 
 /*
  * Labels of profiles from facts about a container: image, version, namespace
- * and pod. version is the label org.opencontainers.image.version. The name of a
- * pod is a label of captures only: it changes with each pod, so that a job that
- * runs every minute would have a series of windows for each run.
+ * and pod. version is the label org.opencontainers.image.version. Only captures
+ * have the label pod: each pod has another name, and a job that runs every
+ * minute would have a series of windows for each run.
  *   Source   OCI image-spec, annotations.md
  */
 #define CONTAINER_PROFILE_LABELS     4

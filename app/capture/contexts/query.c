@@ -12,7 +12,7 @@
 #define STATE_BEFORE 192
 #define READ         (STATE_BEFORE + sizeof(int64_t))
 
-/* STATE_RUNNING. 18 has one more state before it. */
+/* STATE_RUNNING. PostgreSQL 18 has one more state before it. */
 enum { RUNNING = 2, RUNNING_IN_18 = 3 };
 
 enum { ENTRY, GET_ID, NEEDED, SINCE_18 = NEEDED, WANTED };

@@ -30,7 +30,7 @@ struct query_at {
  *   Errors   -ENOENT the file is no such server; -EIO, -ENOMEM
  */
 MUST_CHECK int query_find(const struct elf_image *e, struct query_at *out);
-/* Describes to the kernel what to read in a process; sets all but pid. */
+/* Sets what the program in the kernel is to read in a process, all but pid. */
 void
 query_resolve(const struct query_at *q, uint64_t bias, struct context_at *out);
 /*

@@ -146,7 +146,7 @@ replaced_in(struct process *proc)
 	return proc->replaced;
 }
 
-/* True when PHP, which a mapping has, calls malloc: USE_ZEND_ALLOC=0 was set.
+/* True if the PHP of this mapping uses malloc: USE_ZEND_ALLOC=0 was set.
  * A process of php-fpm writes its title over its environment.
  *   Source   PHP 7.4 to 8.5, Zend/zend_alloc.c: struct _zend_mm_heap */
 static bool

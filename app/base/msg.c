@@ -17,8 +17,9 @@ msg_pair(int out[static 2])
 	return 0;
 }
 
-int
-msg_send(int sock, const void *p, size_t len, const int *fds, size_t nfds)
+static int
+send_with(int sock, const void *p, size_t len, const int *fds, size_t nfds,
+          int flags)
 {
 	union control control;
 	struct iovec iov = {(void *)p, len};
@@ -39,9 +40,21 @@ msg_send(int sock, const void *p, size_t len, const int *fds, size_t nfds)
 		memcpy(CMSG_DATA(c), fds, sizeof(int) * nfds);
 	}
 	do
-		n = sendmsg(sock, &m, MSG_NOSIGNAL);
+		n = sendmsg(sock, &m, MSG_NOSIGNAL | flags);
 	while (n < 0 && errno == EINTR);
 	return n < 0 ? -errno : 0;
+}
+
+int
+msg_send(int sock, const void *p, size_t len, const int *fds, size_t nfds)
+{
+	return send_with(sock, p, len, fds, nfds, 0);
+}
+
+int
+msg_try_send(int sock, const void *p, size_t len, const int *fds, size_t nfds)
+{
+	return send_with(sock, p, len, fds, nfds, MSG_DONTWAIT);
 }
 
 /* Moves up to room descriptors of m to fds, and closes the rest. Returns the

@@ -24,6 +24,9 @@ MUST_CHECK int msg_pair(int out[static 2]);
  */
 MUST_CHECK int
 msg_send(int sock, const void *p, size_t len, const int *fds, size_t nfds);
+/* The same, without waiting. Errors: -EAGAIN the socket is full */
+MUST_CHECK int msg_try_send(int sock, const void *p, size_t len, const int *fds,
+                            size_t nfds);
 /*
  * Receives one message.
  *

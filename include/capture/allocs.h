@@ -13,6 +13,7 @@
 #include "capture/host/emit_layout.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define ALLOCS_MAX_PLACES 64
@@ -52,11 +53,19 @@ _Static_assert(sizeof(struct allocs_place) == 56, "no holes");
 struct allocs_of {
 	int32_t pid;
 	uint32_t n;
-	uint32_t late; /* 1: start a moment later, if the process still
-	                  exists */
-	uint32_t reserved;
-	struct allocs_place places[ALLOCS_MAX_PLACES];
+	uint32_t late;  /* 1: start a moment later, if the process still
+	                   exists */
+	uint32_t group; /* processes of a group share what others leave */
+	struct allocs_place places[ALLOCS_MAX_PLACES]; /* n are sent */
 };
+#define ALLOCS_GROUPS 64
+/* Returns the bytes of a message with n places. */
+static inline size_t
+allocs_of_bytes(uint32_t n)
+{
+	return offsetof(struct allocs_of, places) +
+	       n * sizeof(struct allocs_place);
+}
 
 struct allocs {
 	int slots_fd;   /* a map to be mapped shared: struct emit_slot, with
@@ -80,6 +89,10 @@ void allocs_close(struct allocs *a);
  * Watches the processes named by messages on socket, until the other end of
  * socket or of hold is closed. A message is a struct allocs_of, with a
  * descriptor if it has places. Probes are gone when this process is.
+ *
+ * To insert or remove a probe, the kernel looks at each process of the host
+ * that maps the file, while no process can fork. Doing so takes a fifth of a
+ * CPU at most, and groups of processes take turns at it, and at the slots.
  *
  *   Units    budget: cost per process, in thousandths of its CPU time
  */

@@ -159,6 +159,13 @@ fi
 bash -c 'while :; do /bin/true; done' &
 pid=$!
 once brief "$pid" --type alloc --seconds 2
+kill -KILL "$pid"
+# More than have a place.
+bash -c 'sleep 1; for i in $(seq 300); do sleep 60 & done; wait' 2>/dev/null &
+pid=$!
+once many "$pid" --type alloc --seconds 5
+pkill -KILL -P "$pid"
+check processes_without_probes_are_told grep -qE 'note: allocations are missing: probes did not come .*: [0-9]+' "$tmp/many.txt"
 check processes_that_end_unwatched_are_told grep -q 'note: allocations are missing: most processes ended' "$tmp/brief.txt"
 kill -KILL "$pid"
 

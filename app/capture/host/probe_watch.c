@@ -252,10 +252,35 @@ probe_forget(struct probe_target *t)
 
 /* --- messages ------------------------------------------------------------- */
 
-/* Finds an unused slot, or else frees the slot of a process that ended. Returns
- * EMIT_SLOTS if there is neither. */
+/* Finds a slot of the group that has most, if it has more than this one would
+ * with one more; preferably one that waits for its probes. Returns EMIT_SLOTS
+ * if there is none. */
 static uint32_t
-slot_for(struct probe_watch *w, const struct probe_watcher *by)
+slot_of_many(const struct probe_watch *w, uint32_t group)
+{
+	uint32_t has[ALLOCS_GROUPS] = {0}, most = group, found = EMIT_SLOTS;
+	bool waits = false;
+
+	for (uint32_t i = 0; i < EMIT_SLOTS; i++)
+		has[w->targets[i].of.group]++;
+	for (uint32_t i = 0; i < ALLOCS_GROUPS; i++)
+		if (has[i] > has[most])
+			most = i;
+	if (has[most] <= has[group] + 1)
+		return EMIT_SLOTS;
+	for (uint32_t i = 0; i < EMIT_SLOTS && !waits; i++) {
+		if (w->targets[i].of.group != most)
+			continue;
+		waits = w->targets[i].links[0] < 0;
+		found = i;
+	}
+	return found;
+}
+
+/* Finds an unused slot, or else frees the slot of a process that ended, or of
+ * one of a larger group. Returns EMIT_SLOTS if there is none. */
+static uint32_t
+slot_for(struct probe_watch *w, const struct probe_watcher *by, uint32_t group)
 {
 	uint32_t found = EMIT_SLOTS;
 
@@ -265,9 +290,28 @@ slot_for(struct probe_watch *w, const struct probe_watcher *by)
 		if (by->is_spare && by->is_spare(by->arg, i))
 			found = i;
 	}
+	if (found == EMIT_SLOTS)
+		found = slot_of_many(w, group);
 	if (found < EMIT_SLOTS)
 		by->forget(by->arg, found);
 	return found;
+}
+
+/* A group that begins has had as much as the one that had least. */
+static void
+begin_group(struct probe_watch *w, uint32_t group)
+{
+	int64_t least = INT64_MAX;
+
+	for (uint32_t i = 0; i < EMIT_SLOTS; i++) {
+		const struct allocs_of *of = &w->targets[i].of;
+
+		if (of->pid && of->group == group)
+			return;
+		if (of->pid && w->links_of_ns[of->group] < least)
+			least = w->links_of_ns[of->group];
+	}
+	w->links_of_ns[group] = least == INT64_MAX ? 0 : least;
 }
 
 /* Begins to watch, and takes ownership of the file, if there is a free slot. */
@@ -275,10 +319,11 @@ static void
 begin(struct probe_watch *w, const struct probe_watcher *by,
       const struct allocs_of *of, int *file)
 {
-	uint32_t slot = slot_for(w, by);
+	uint32_t slot = slot_for(w, by, of->group);
 
 	if (slot == EMIT_SLOTS)
 		return;
+	begin_group(w, of->group);
 	w->targets[slot] = (struct probe_target){
 		.of = *of,
 		.file = TAKE_FD(*file),
@@ -295,7 +340,7 @@ begin(struct probe_watch *w, const struct probe_watcher *by,
 static bool
 is_sound(const struct allocs_of *m)
 {
-	if (m->pid <= 0 || m->n > ALLOCS_MAX_PLACES ||
+	if (m->pid <= 0 || m->group >= ALLOCS_GROUPS ||
 	    (m->n > ALLOCS_MOST_STATIC && m->places[0].is_static))
 		return false;
 	for (uint32_t i = 1; i < m->n; i++)
@@ -308,7 +353,7 @@ is_sound(const struct allocs_of *m)
 static bool
 take(struct probe_watch *w, const struct probe_watcher *by, int socket)
 {
-	struct allocs_of m;
+	struct allocs_of m = {0};
 	CLEANUP_FD int file = -1;
 	size_t nfds = 1;
 	ssize_t got = msg_recv(socket, &m, sizeof(m), &file, &nfds);
@@ -317,7 +362,8 @@ take(struct probe_watch *w, const struct probe_watcher *by, int socket)
 		file = -1;
 		return got == -EMSGSIZE;
 	}
-	if (got != sizeof(m) || !is_sound(&m))
+	if (m.n > ALLOCS_MAX_PLACES || (size_t)got != allocs_of_bytes(m.n) ||
+	    !is_sound(&m))
 		return true;
 	if (m.n && file >= 0)
 		begin(w, by, &m, &file);
@@ -327,21 +373,106 @@ take(struct probe_watch *w, const struct probe_watcher *by, int socket)
 	return true;
 }
 
-/* Takes the looks that are due; returns ms until the next one, or -1. */
+/* --- turns ---------------------------------------------------------------- */
+
+/* Inserting and removing probes takes this much CPU time at once, and this part
+ * of a CPU in the long run. */
+#define LINKS_NS   (200 * NS_PER_MS)
+#define LINKS_PART 5
+
+/* Credits the CPU time that links may take; returns when there is some. */
+static int64_t
+links_from_ns(struct probe_watch *w)
+{
+	int64_t now = clock_mono_ns();
+
+	w->links_ns += (now - w->links_at_ns) / LINKS_PART;
+	if (w->links_ns > LINKS_NS)
+		w->links_ns = LINKS_NS;
+	w->links_at_ns = now;
+	return w->links_ns > 0 ? now : now - w->links_ns * LINKS_PART;
+}
+
+/* Looks at a process. Apart from links, a look costs next to nothing. */
+static void
+look_once(struct probe_watch *w, const struct probe_watcher *by, uint32_t slot)
+{
+	uint32_t group = w->targets[slot].of.group;
+	int64_t began = clock_cpu_ns(), took;
+
+	by->look(by->arg, slot);
+	took = clock_cpu_ns() - began;
+	w->links_ns -= took;
+	w->links_of_ns[group] += took;
+}
+
+/* True for a process that has no probes, and may get some at its next look. */
+static bool
+waits(const struct probe_target *t)
+{
+	return t->of.pid && t->links[0] < 0 && t->next_ns != INT64_MAX;
+}
+
+/* Returns whose turn it is to get probes: of the processes that are due, the
+ * first of the group that has taken least; or EMIT_SLOTS. */
+static uint32_t
+next_to_link(const struct probe_watch *w)
+{
+	int64_t now = clock_mono_ns();
+	uint32_t found = EMIT_SLOTS;
+
+	for (uint32_t i = 0; i < EMIT_SLOTS; i++) {
+		const struct probe_target *t = &w->targets[i], *best;
+
+		if (!waits(t) || t->next_ns > now)
+			continue;
+		best = found < EMIT_SLOTS ? &w->targets[found] : NULL;
+		if (!best ||
+		    w->links_of_ns[t->of.group] <
+		            w->links_of_ns[best->of.group] ||
+		    (t->of.group == best->of.group &&
+		     t->next_ns < best->next_ns))
+			found = i;
+	}
+	return found;
+}
+
+/* Returns when the next look is due; INT64_MAX: never. */
+static int64_t
+next_look_ns(const struct probe_watch *w, int64_t links_from)
+{
+	int64_t next = INT64_MAX;
+
+	for (uint32_t i = 0; i < EMIT_SLOTS; i++) {
+		const struct probe_target *t = &w->targets[i];
+		int64_t at = t->of.pid ? t->next_ns : INT64_MAX;
+
+		if (waits(t) && at < links_from)
+			at = links_from;
+		if (at < next)
+			next = at;
+	}
+	return next;
+}
+
+/* Takes the looks that are due, but one only of those that may insert probes:
+ * messages come between. Returns ms until the next one, or -1. */
 static int
 look(struct probe_watch *w, const struct probe_watcher *by)
 {
-	int64_t next = INT64_MAX, now;
+	int64_t next, now;
+	uint32_t slot;
 
 	if (by->round)
 		by->round(by->arg);
 	for (uint32_t i = 0; i < EMIT_SLOTS; i++)
-		if (w->targets[i].of.pid &&
+		if (w->targets[i].of.pid && !waits(&w->targets[i]) &&
 		    w->targets[i].next_ns <= clock_mono_ns())
-			by->look(by->arg, i);
-	for (uint32_t i = 0; i < EMIT_SLOTS; i++)
-		if (w->targets[i].of.pid && w->targets[i].next_ns < next)
-			next = w->targets[i].next_ns;
+			look_once(w, by, i);
+	slot = next_to_link(w);
+	if (slot < EMIT_SLOTS && links_from_ns(w) <= clock_mono_ns())
+		look_once(w, by, slot);
+	next = next_look_ns(w, links_from_ns(w));
 	if (next == INT64_MAX)
 		return -1;
 	now = clock_mono_ns();
@@ -354,13 +485,15 @@ probe_watch_run(struct probe_watch *w, const struct probe_watcher *by,
 {
 	struct pollfd fds[] = {{socket, POLLIN, 0}, {hold, 0, 0}};
 
+	w->links_ns = LINKS_NS;
+	w->links_at_ns = clock_mono_ns();
 	for (;;) {
-		if (poll(fds, ARRAY_LEN(fds), look(w, by)) < 0) {
-			if (errno != EINTR)
+		int ms = look(w, by);
+
+		while (poll(fds, ARRAY_LEN(fds), ms) > 0) {
+			if (fds[1].revents || !take(w, by, socket))
 				return;
-			continue;
+			ms = 0;
 		}
-		if (fds[1].revents || (fds[0].revents && !take(w, by, socket)))
-			return;
 	}
 }

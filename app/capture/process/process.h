@@ -139,6 +139,10 @@ void procs_drop(struct procs *p, uint32_t pid, uint64_t watcher);
 /* Lists up to max processes of a watcher, and returns their number. */
 size_t
 procs_list(const struct procs *p, uint64_t watcher, int32_t *out, size_t max);
+/* Returns the first process of a watcher for which is() is true, or NULL. */
+const struct process *
+procs_find(const struct procs *p, uint64_t watcher,
+           bool (*is)(const struct process *proc, void *arg), void *arg);
 /* Marks the modules that processes have mapped. */
 void procs_modules(const struct procs *p, bool in_use[static MODULES_MAX]);
 /* Forgets processes whose first thread ended before a time; their other threads

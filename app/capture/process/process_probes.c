@@ -72,6 +72,13 @@ add_places(struct host_ask *question, enum sampler_kind kind,
 	}
 }
 
+/* Processes of a capture are a group. */
+static uint32_t
+group_of(const struct process *proc)
+{
+	return proc->watchers ? (uint32_t)__builtin_ctzll(proc->watchers) : 0;
+}
+
 /* Asks for probes at a file's places; none: stop watching.
  *   Errors   -ENXIO the first thread has ended: the kernel finds a process's
  *            memory by that thread. If it can't be watched for another reason,
@@ -82,7 +89,9 @@ ask(const struct process *proc, enum sampler_kind kind, struct watchable at,
 {
 	const struct host *host = proc->modules->host;
 	struct host_ask question = {
-		.op = HOST_PROBE, .pid = (int32_t)proc->pid, .size = late};
+		.op = HOST_PROBE,
+		.pid = (int32_t)proc->pid,
+		.size = late | group_of(proc) << 2};
 	int fds[HOST_MAX_FDS] = {file};
 	size_t nfds = at.places != NULL;
 	struct host_reply reply;

@@ -255,6 +255,17 @@ procs_deny(struct procs *p, uint32_t pid)
 	sampler_deny(p->sampler, pid);
 }
 
+const struct process *
+procs_find(const struct procs *p, uint64_t watcher,
+           bool (*is)(const struct process *proc, void *arg), void *arg)
+{
+	for (uint32_t i = 0; i < BUCKETS; i++)
+		for (const struct process *q = p->buckets[i]; q; q = q->next)
+			if (q->watchers & watcher && is(q, arg))
+				return q;
+	return NULL;
+}
+
 size_t
 procs_list(const struct procs *p, uint64_t watcher, int32_t *out, size_t max)
 {

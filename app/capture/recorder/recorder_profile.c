@@ -430,11 +430,46 @@ has_hidden(const struct process *proc)
 	return process_allocs_hidden(proc) != 0;
 }
 
+/* True for a process that has, or had, probes. */
+static bool
+is_reached(const struct capture *c, int32_t pid)
+{
+	const struct emit_slot *allocs =
+		sampler_alloc_slots(c->source->sampler);
+	const struct inuse_slot *inuse = sampler_slots(c->source->sampler);
+
+	for (uint32_t i = 0; i < EMIT_SLOTS; i++)
+		if ((allocs && allocs[i].pid == pid) ||
+		    (inuse && inuse[i].pid == pid &&
+		     inuse[i].state != INUSE_UNUSED))
+			return true;
+	return false;
+}
+
+struct unreached {
+	const struct capture *of;
+	uint64_t now_ns;
+	int64_t n;
+};
+
+/* Counts a living process that should have probes, and has none yet. */
+static bool
+count_unreached(const struct process *p, void *arg)
+{
+	struct unreached *u = arg;
+
+	u->n += p->nprobed && !p->gone_ns &&
+	        !process_allocs_missed(p, u->of->source->sampler, u->now_ns) &&
+	        !is_reached(u->of, (int32_t)p->pid);
+	return false;
+}
+
 /* Notes which parts of allocators are not watched. */
 static void
 conclude_probes(const struct capture *c, struct quality *q)
 {
 	const struct process *p = capture_any_process(c, lacks_functions);
+	struct unreached unreached = {c, (uint64_t)clock_mono_ns(), 0};
 
 	if (p) {
 		q->notes |= QUALITY_NOTE_OF(UNWATCHED);
@@ -452,6 +487,11 @@ conclude_probes(const struct capture *c, struct quality *q)
 		q->notes |= QUALITY_NOTE_OF(HIDDEN);
 	if (c->type == TYPE_alloc && q->unwatched_ends > q->processes / 2)
 		q->notes |= QUALITY_NOTE_OF(SHORT_LIVED);
+	(void)procs_find(c->source->procs, UINT64_C(1) << c->slot,
+	                 count_unreached, &unreached);
+	q->unreached = unreached.n;
+	if (q->unreached)
+		q->notes |= QUALITY_NOTE_OF(UNREACHED);
 	if (capture_any_process(c, process_samples_itself))
 		q->notes |= QUALITY_NOTE_OF(OWN_SAMPLER);
 	if (capture_any_process(c, process_allocs_leaderless))

@@ -109,22 +109,20 @@ count_untracked(const struct capture *c)
 	return n;
 }
 
+static bool
+is_one(const struct process *proc, void *arg)
+{
+	bool (**is)(const struct process *proc) = arg;
+
+	return (*is)(proc);
+}
+
 const struct process *
 capture_any_process(const struct capture *c,
                     bool (*is)(const struct process *proc))
 {
-	int32_t pids[HOST_MAX_USAGE];
-	size_t n = procs_list(c->source->procs, UINT64_C(1) << c->slot, pids,
-	                      ARRAY_LEN(pids));
-
-	for (size_t i = 0; i < n; i++) {
-		const struct process *p =
-			procs_of_sample(c->source->procs, (uint32_t)pids[i]);
-
-		if (p && is(p))
-			return p;
-	}
-	return NULL;
+	return procs_find(c->source->procs, UINT64_C(1) << c->slot, is_one,
+	                  &is);
 }
 
 int

@@ -174,15 +174,18 @@ prober_watch(const struct prober all[static PROBERS],
 {
 	const struct prober *p =
 		&all[ask->size & 2 ? PROBER_INUSE : PROBER_ALLOCS];
-	struct allocs_of m = {
-		.pid = ask->pid, .n = ask->count, .late = ask->size & 1};
+	struct allocs_of m = {.pid = ask->pid,
+	                      .n = ask->count,
+	                      .late = ask->size & 1,
+	                      .group = (ask->size >> 2) % ALLOCS_GROUPS};
 
 	if (!p->pid)
 		return -ECHILD;
 	if (m.n > ALLOCS_MAX_PLACES || (m.n && file < 0))
 		return -EINVAL;
 	memcpy(m.places, ask->list, m.n * sizeof(*m.places));
-	return msg_send(p->socket, &m, sizeof(m), &file, m.n > 0);
+	return msg_try_send(p->socket, &m, allocs_of_bytes(m.n), &file,
+	                    m.n > 0);
 }
 
 void

@@ -35,7 +35,7 @@ prober_start(struct prober all[static PROBERS], enum prober_of of, int client,
 /* Checks that the kernel accepts the programs. Errors: as prober_start() */
 MUST_CHECK int prober_try(enum prober_of of);
 /* Passes a HOST_PROBE question and its file on to the child. Errors: -ECHILD
- * there is no child; -EINVAL */
+ * there is no child; -EINVAL; -EAGAIN it has not read the last ones yet */
 MUST_CHECK int prober_watch(const struct prober all[static PROBERS],
                             const struct host_ask *ask, int file);
 /* Ends the children of a client that is gone. */

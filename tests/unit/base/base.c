@@ -115,6 +115,23 @@ TEST(messages_carry_descriptors_and_their_true_length)
 }
 END
 
+TEST(a_message_does_not_wait_for_a_full_socket)
+{
+	char text[1000] = "";
+	int pair[2], rc = 0;
+
+	ck_assert_int_eq(msg_pair(pair), 0);
+	for (int i = 0; i < 100000 && !rc; i++)
+		rc = msg_try_send(pair[0], text, sizeof(text), NULL, 0);
+	ck_assert_int_eq(rc, -EAGAIN);
+	ck_assert_int_eq(msg_recv(pair[1], text, sizeof(text), NULL, NULL),
+	                 sizeof(text));
+	ck_assert_int_eq(msg_try_send(pair[0], text, sizeof(text), NULL, 0), 0);
+	close(pair[0]);
+	close(pair[1]);
+}
+END
+
 TEST(unexpected_descriptors_are_refused_and_closed)
 {
 	int pair[2];

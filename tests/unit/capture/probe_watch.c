@@ -7,6 +7,7 @@
 #include "capture/inuse.h"
 #include "lib/test.h"
 
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -47,12 +48,26 @@ is_spare(void *arg, uint32_t slot)
 }
 
 static void
+say_of(int socket, uint32_t group, int32_t pid, uint32_t n)
+{
+	static const struct allocs_of none;
+	CLEANUP_FD int file = memfd_create("file", MFD_CLOEXEC);
+	struct allocs_of m = none;
+
+	m.pid = pid;
+	m.n = n;
+	m.group = group;
+	ck_assert_int_eq(msg_send(socket, &m,
+	                          n <= ALLOCS_MAX_PLACES ? allocs_of_bytes(n)
+	                                                 : sizeof(m),
+	                          &file, n > 0),
+	                 0);
+}
+
+static void
 say(int socket, int32_t pid, uint32_t n)
 {
-	CLEANUP_FD int file = memfd_create("file", MFD_CLOEXEC);
-	const struct allocs_of m = {.pid = pid, .n = n};
-
-	ck_assert_int_eq(msg_send(socket, &m, sizeof(m), &file, n > 0), 0);
+	say_of(socket, 0, pid, n);
 }
 
 /* Runs the watcher until the child that sends its messages has ended. */
@@ -112,7 +127,6 @@ TEST(processes_are_watched_and_left_as_told_until_the_teller_is_gone)
 	ck_assert_int_eq(s->watch.targets[2].of.pid, 0);
 	ck_assert_int_eq(s->forgotten, 7);
 	ck_assert_uint_eq(s->forgets, 1);
-	ck_assert_uint_eq(s->looks, 2);
 }
 END
 
@@ -141,6 +155,87 @@ TEST(no_process_makes_room_that_still_runs)
 	watch(s, tell_many, NULL);
 	ck_assert_uint_eq(s->forgets, 0);
 	ck_assert_int_eq(s->watch.targets[3].of.pid, 4);
+}
+END
+
+static void
+tell_many_and_two_of_another_group(int socket)
+{
+	for (int32_t pid = 1; pid <= EMIT_SLOTS; pid++)
+		say(socket, pid, 1);
+	say_of(socket, 1, 1001, 1);
+	say_of(socket, 1, 1002, 1);
+}
+
+TEST(a_large_group_makes_room_for_another_one)
+{
+	CLEANUP_FREE struct seen *s = seen_new();
+	unsigned n = 0;
+
+	watch(s, tell_many_and_two_of_another_group, NULL);
+	for (uint32_t i = 0; i < EMIT_SLOTS; i++)
+		n += s->watch.targets[i].of.group == 1;
+	ck_assert_uint_eq(n, 2);
+	ck_assert_uint_eq(s->forgets, 2);
+}
+END
+
+/* A watcher whose probes take 50 ms of CPU time for each process. */
+struct slow {
+	struct probe_watch watch;
+	uint32_t groups[8]; /* of processes, in the order of their turns */
+	int64_t at_ns[8];
+	unsigned n;
+	pid_t teller; /* ended after the last of them */
+};
+
+static void
+link_slowly(void *arg, uint32_t slot)
+{
+	struct slow *s = arg;
+	int64_t until = clock_cpu_ns() + 50 * NS_PER_MS;
+
+	if (s->n < ARRAY_LEN(s->groups)) {
+		s->groups[s->n] = s->watch.targets[slot].of.group;
+		s->at_ns[s->n++] = clock_mono_ns();
+		while (clock_cpu_ns() < until)
+			;
+	} else {
+		kill(s->teller, SIGKILL);
+	}
+	s->watch.targets[slot].next_ns = INT64_MAX;
+}
+
+TEST(groups_take_turns_at_probes_which_take_a_part_of_a_cpu)
+{
+	CLEANUP_FREE struct slow *s = calloc(1, sizeof(*s));
+	const struct probe_watcher by = {.look = link_slowly, .arg = s};
+	int pair[2], hold[2], turns = 0;
+
+	ck_assert_ptr_nonnull(s);
+	s->watch.calls_fd = -1;
+	ck_assert_int_eq(msg_pair(pair) | pipe(hold), 0);
+	for (int32_t pid = 1; pid <= 20; pid++)
+		say(pair[0], pid, 1);
+	for (int32_t pid = 21; pid <= 23; pid++)
+		say_of(pair[0], 1, pid, 1);
+	s->teller = fork();
+	if (!s->teller) {
+		pause();
+		_exit(0);
+	}
+	close(pair[0]);
+	probe_watch_run(&s->watch, &by, pair[1], hold[0]);
+	ck_assert_int_eq(waitpid(s->teller, NULL, 0), s->teller);
+	ck_assert_uint_eq(s->n, ARRAY_LEN(s->groups));
+	for (unsigned i = 0; i < s->n; i++)
+		turns += s->groups[i] == 1;
+	ck_assert_int_eq(turns, 3);
+	/* 350 ms were taken, of which 200 are given at once. */
+	ck_assert_int_ge(s->at_ns[7] - s->at_ns[0], 700 * NS_PER_MS);
+	close(pair[1]);
+	close(hold[0]);
+	close(hold[1]);
 }
 END
 

@@ -36,17 +36,15 @@ static const char *const recorded[] = {
 	"luajit-2025",
 };
 
-TEST(a_recorded_process_has_the_frames_it_had)
+TEST_EACH(a_recorded_process_has_the_frames_it_had, recorded)
 {
-	for (size_t i = 0; i < ARRAY_LEN(recorded); i++)
-		recorded_is_read(recorded[i], interp_image_frames);
+	recorded_is_read(recorded[_i], interp_image_frames);
 }
 END
 
-TEST(memory_that_holds_anything_does_no_harm)
+TEST_EACH(memory_that_holds_anything_does_no_harm, recorded)
 {
-	for (size_t i = 0; i < ARRAY_LEN(recorded); i++)
-		recorded_is_survived(recorded[i], interp_image_frames);
+	recorded_is_survived(recorded[_i], interp_image_frames);
 }
 END
 

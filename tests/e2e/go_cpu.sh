@@ -1,18 +1,11 @@
 #!/bin/bash
 # CPU captures of Go programs from outside have known shares, whole stacks and
 # names, even if stripped. Go's own reader finds the same in our files.
-set -u
-cd "$(dirname "$0")/../.."
-: "${B:=build}"
+. "$(dirname "$0")/../lib/e2e.sh"
+. tests/lib/once.sh
 tmp=$(mktemp -d /var/tmp/stoker-go-XXXXXX)
-trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$tmp"' EXIT
+trap 'kill -KILL $(jobs -p) 2>/dev/null; rm -rf "$tmp"' EXIT
 reader=1.24 # of pprof files
-
-check() {
-  local name=$1 out
-  shift
-  if out=$("$@" 2>&1); then echo "ok $name"; else echo "not ok $name: ${out//$'\n'/ | }"; fi
-}
 
 end() { # pid: of a child
   kill "$1"
@@ -61,6 +54,12 @@ with_lines() {
 }
 with_package() { grep -E '(main\.heavy) \(main\)$' "$1" >/dev/null; }
 
+# Takes a thousand samples, however little of a CPU the program gets.
+capture() { # name
+  begin "$1" "$pid" 1000 --rate 999
+  await_captures
+  captured "$1"
+}
 one() { # version, kind
   local v=$1 kind=$2 cgo=0 flag= name=go${1}_$2 program=$B/go/bin/gowork-$1-$2 pid
   case $kind in *cgo*) cgo=1 ;; esac
@@ -71,20 +70,15 @@ one() { # version, kind
   69) echo "skip go_cpu: $name: $(tail -n 1 "$tmp/why")"; return ;;
   *) echo "not ok ${name}_builds: $(tail -n 1 "$tmp/why")"; return ;;
   esac
-  mkfifo "$tmp/$name.out"
-  "$program" 2 60 >"$tmp/$name.out" &
-  pid=$!
-  read -r _ <"$tmp/$name.out"
-  check "${name}_is_captured" "$B/stoker-worker" --once $pid --seconds 3 \
-    --rate 400 --out "$tmp/$name.pb.gz"
-  "$B/stoker-worker" --once $pid --seconds 1 --out "$tmp/$name.short.pb.gz" >"$tmp/$name.txt" 2>&1
-  end $pid
+  target "$name" "$program" 2 300
+  check "${name}_is_captured" capture "$name"
+  { kill -KILL "$pid" && wait "$pid"; } 2>/dev/null
   check "${name}_has_its_shares" known_shares "$tmp/$name.pb.gz"
   check "${name}_stacks_reach_the_goroutine_s_entry" whole_stacks "$tmp/$name.pb.gz"
   check "${name}_shows_inlined_calls" inlined "$tmp/$name.pb.gz"
   check "${name}_functions_have_their_package" with_package "$tmp/$name.txt"
   [ -n "$root" ] || return 0
-  check "${name}_has_the_same_top_in_go_tool_pprof" same_top "$tmp/$name.short.pb.gz" "$tmp/$name.txt"
+  check "${name}_has_the_same_top_in_go_tool_pprof" same_top "$tmp/$name.pb.gz" "$tmp/$name.txt"
   check "${name}_is_the_main_program_for_go_tool_pprof" main_program "$tmp/$name.pb.gz" "$program"
   check "${name}_has_lines_in_go_tool_pprof" with_lines "$tmp/$name.pb.gz"
 }

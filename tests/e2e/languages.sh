@@ -6,25 +6,33 @@
 tmp=$(mktemp -d /var/tmp/stoker-languages-XXXXXX)
 trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$tmp" /tmp/perf-${pid:-0}.map' EXIT
 B=$(cd "$B" && pwd)
-worker=$B/stoker-worker
+. tests/lib/once.sh
 targets=$PWD/tests/targets
 
 target() { # name, command...: $pid, of a process that is ready
   local name=$1 line
   shift
   mkfifo "$tmp/$name.fifo"
-  (cd "$tmp" && exec "$@") >"$tmp/$name.fifo" 2>"$tmp/$name.err" &
+  (cd "$tmp" && exec "$@") >"$tmp/$name.fifo" 2>"$tmp/$name.says" &
   pid=$!
   exec {fd}<"$tmp/$name.fifo"
   read -r line <&"$fd"
-  [ "$line" = ready ] || { echo "$line"; cat "$tmp/$name.err"; return 1; }
+  [ "$line" = ready ] || { echo "$line"; cat "$tmp/$name.says"; return 1; }
 }
 
-with=() # what the worker runs below
-capture() { # name, arguments: $tmp/NAME.txt and .folded
-  "${with[@]}" "$worker" --once "$pid" --seconds 2 --rate 1499 --out "$tmp/$1.pb.gz" \
-    "${@:2}" >"$tmp/$1.txt" 2>&1 || { cat "$tmp/$1.txt"; return 1; }
-  "$B/tests/tools/folded" "$tmp/$1.pb.gz" >"$tmp/$1.folded"
+# Takes as many samples as claims need, however little of a CPU the target gets.
+capture() { # name [samples]: $tmp/NAME.txt and .folded
+  begin "$1" "$pid" 0 --rate 1499
+  wait_for 60 enough "$1" "${2:-2000}"
+  end_capture "$1" 2>/dev/null # unless the target ended
+  await_captures
+  captured "$1" && figures "$1"
+}
+enough() { [ -e "$tmp/$1.status" ] || has_taken "$1" "$2"; }
+take() { # name, type [seconds]: of what happens in them
+  once "$1" "$pid" --type "$2" --seconds "${3:-2}" && figures "$1"
+}
+figures() { # name
   awk -v name="$1" '$1 == "samplesKept" { kept = $2 } $1 == "stacksComplete" { whole = $2 }
     $1 == "workerCpuNs" { ns = $2 } END { print "samples", name, kept, whole, ns }' \
     "$tmp/$1.txt" >>"${RUNTIMES:-/dev/null}"
@@ -69,10 +77,10 @@ under() { # name, expression of consecutive frames, least samples
 
 # --- V8 -----------------------------------------------------------------------
 
-script() { # name, options...
+javascript() { # name, options...
   local name=$1 all='share60|get thirty|share10'
   shift
-  target "$name" node "$@" "$targets/shares.js" 30
+  target "$name" node "$@" "$targets/shares.js" 300
   check "$name.is_captured" capture "$name"
   check "$name.stacks_are_whole" complete "$name"
   check "$name.functions_have_names" share "$name" share60 60 "$all"
@@ -83,8 +91,8 @@ script() { # name, options...
   done_with
 }
 if command -v node >/dev/null; then
-  script node
-  script node_not_inlined --no-turbo-inlining --no-use-osr
+  javascript node
+  javascript node_not_inlined --no-turbo-inlining --no-use-osr
   check node.callers_have_names_before_they_are_compiled \
     under node 'executeUserEntryPoint;.*;work;share60' 5
 else
@@ -156,7 +164,7 @@ P
 awaits() { # name, command...
   local name=$1 all='\[task all\]' leaf
   shift
-  target "$name" "$@" "$targets/awaits.py" 60
+  target "$name" "$@" "$targets/awaits.py" 300
   check "$name.are_captured" capture "$name"
   leaf() { echo "\\[task\\];main;$all;$1;([^;]*;)*\\[task leaf of $1\\];leaf;([^;]*;)*inner"; }
   check "$name.gather_awaits" share "$name" "$(leaf gathers)" 30 "$all"
@@ -174,9 +182,9 @@ awaits() { # name, command...
 tasks() { # name, command...
   local name=$1 leaf='([^;]*;)*\[task leaf of' all='^\[task\];main;\[task all\]'
   shift
-  target "$name" "$@" "$targets/awaits.py" 60 waits
+  target "$name" "$@" "$targets/awaits.py" 300 waits
   wait_for 10 is_at_rest
-  check "$name.are_captured" capture "$name" --type goroutine
+  check "$name.are_captured" take "$name" goroutine
   check "$name.who_gathers_a_task_that_sleeps_is_above_it" \
     under "$name" "$all;gathers;$leaf gathers\];leaf;sleep 1\$" 1
   check "$name.so_is_a_group" under "$name" "$all;groups;$leaf groups\];leaf;sleep 1\$" 1
@@ -205,8 +213,8 @@ newer() { # suite, version, other packages: $interpreter
 waits() { # name, command...
   local name=$1
   shift
-  target "$name" "$@" "$targets/waits.py" 30
-  check "$name.is_captured" capture "$name" --type goroutine
+  target "$name" "$@" "$targets/waits.py" 300
+  check "$name.is_captured" take "$name" goroutine
   check "$name.a_thread_waits_for_a_lock" \
     under "$name" 'Thread.run;.*waits_for_a_lock' 1
   check "$name.a_thread_sleeps" under "$name" 'Thread.run;.*sleeps;' 1
@@ -220,7 +228,7 @@ waits() { # name, command...
 lives() { # name, command...
   local name=$1
   shift
-  target "$name" "$@" "$targets/lives.py" 30
+  target "$name" "$@" "$targets/lives.py" 300
   check "$name.are_captured" capture "$name"
   check "$name.a_thread_has_its_functions_from_its_first_ms_on" \
     under "$name" 'Thread.run;(_PyFunction_Vectorcall;)?in_a_thread;spin[; ]' 10
@@ -234,15 +242,15 @@ lives() { # name, command...
 events() { # name, command...
   local name=$1
   shift
-  target "$name" "$@" "$targets/waiting.py" 60
-  check "$name.waits_are_captured" capture "$name" --type block
+  target "$name" "$@" "$targets/waiting.py" 300
+  check "$name.waits_are_captured" take "$name" block
   check "$name.a_sleep_is_its_function_s" \
     under "$name" 'Thread.run;.*naps;.*\[clock_nanosleep\]' 50
   check "$name.no_wait_lacks_its_functions" next_to_nothing "$name"
-  check "$name.reads_are_captured" capture "$name" --type io
+  check "$name.reads_are_captured" take "$name" io
   check "$name.a_read_is_its_function_s" \
     under "$name" 'Thread.run;.*reads;.*\[read pipe\]' 50
-  check "$name.allocations_are_captured" capture "$name" --type alloc
+  check "$name.allocations_are_captured" take "$name" alloc
   check "$name.an_allocation_is_its_function_s" \
     under "$name" 'Thread.run;.*makes;fresh;.*[Bb]yte' 50
   done_with
@@ -253,7 +261,7 @@ events() { # name, command...
 with_perf() { # name, command...
   local name=$1 all='share_60|share_30|share_10'
   shift
-  target "$name" "$@" "$targets/shares.py" 30
+  target "$name" "$@" "$targets/shares.py" 300
   check "$name.is_captured" capture "$name"
   check "$name.stacks_are_whole" complete "$name"
   check "$name.functions_have_true_shares" share "$name" share_60 60 "$all"
@@ -331,7 +339,7 @@ fi
 ruby() { # name, command...
   local name=$1 all='share_60|share_30|share_10'
   shift
-  target "$name" "$@" "$targets/shares.rb" 30
+  target "$name" "$@" "$targets/shares.rb" 300
   check "$name.is_captured" capture "$name"
   check "$name.methods_have_true_shares" share "$name" share_60 60 "$all"
   check "$name.small_ones_too" share "$name" share_10 10 "$all"
@@ -370,8 +378,9 @@ fi
 php() { # name, command...
   local name=$1 all='[^;]*share_[136]0' sixty ten
   shift
-  target "$name" "$@" "$targets/shares.php" 7
-  check "$name.is_captured" capture "$name" --seconds 3 --rate 1999
+  target "$name" "$@" "$targets/shares.php" 300
+  check "$name.is_captured" capture "$name" 4000
+  kill "$pid"
   check "$name.stacks_are_whole" complete "$name"
   check "$name.functions_call_one_another" \
     under "$name" 'zend_execute;{main};Shop.work;Shop.Cart::share_60;Shop.spin[; ]' 50
@@ -410,12 +419,12 @@ P
   "$1" -n -R -F "${@:2}" -y "$tmp/fpm.conf" &
   local master=$! client i
   for ((i = 0; i < 50; i++)); do [ -S "$tmp/fpm.sock" ] && break; sleep 0.1; done
-  python3 "$targets/fastcgi.py" "$tmp/fpm.sock" "$tmp/www/page.php" 15 >"$tmp/fastcgi.txt" &
+  python3 "$targets/fastcgi.py" "$tmp/fpm.sock" "$tmp/www/page.php" 300 >"$tmp/fastcgi.txt" &
   client=$!
   for ((i = 0; i < 50; i++)); do grep -q ready "$tmp/fastcgi.txt" && break; sleep 0.1; done
   check php_fpm.answers cat "$tmp/fastcgi.txt"
   pid=$(echo "$master" $(pgrep -P "$master") | tr ' ' ,)
-  check php_fpm.is_captured capture php_fpm --seconds 3 --rate 1999
+  check php_fpm.is_captured capture php_fpm 4000
   check php_fpm.requests_have_their_functions \
     under php_fpm 'php_execute_script[^;]*;([^;]*;)*{main};Page::render;busy[; ]' 50
   check php_fpm.next_to_nothing_is_missed next_to_nothing php_fpm
@@ -431,7 +440,7 @@ if B=$B conf/packages/unpack bookworm "$here" php8.2-cli php8.2-fpm php8.2-opcac
   # with its compiler, callers in C are out of reach
   target php_jit "$here/usr/bin/php8.2" -n -d zend_extension="$opcache" \
     -d opcache.enable_cli=1 -d opcache.jit=tracing -d opcache.jit_buffer_size=32M \
-    "$targets/shares.php" 20
+    "$targets/shares.php" 300
   check php_jit.is_captured capture php_jit
   check php_jit.stacks_reach_the_first_function complete php_jit
   check php_jit.compiled_functions_have_callers \
@@ -471,8 +480,9 @@ done
 perls() { # name, command...
   local name=$1 all='Shop::Cart::share_60|main::__ANON__.shares.pl:4[0-9].|main::share_10' sixty ten
   shift
-  target "$name" "$@" "$targets/shares.pl" 4
+  target "$name" "$@" "$targets/shares.pl" 300
   check "$name.is_captured" capture "$name"
+  kill "$pid"
   check "$name.stacks_are_whole" almost_whole "$name"
   check "$name.subs_call_one_another" \
     under "$name" 'perl_run;\(main\);main::work;Shop::Cart::share_60;Shop::spin[; ]' 20
@@ -485,7 +495,7 @@ perls() { # name, command...
   wait "$pid"
   check "$name.subs_have_true_shares" share "$name" Shop::Cart::share_60 "$(awk "BEGIN { print 100 * $sixty }")" "$all"
   check "$name.small_subs_have_true_shares" share "$name" main::share_10 "$(awk "BEGIN { print 100 * $ten }")" "$all"
-  target "calls-$name" "$@" "$targets/calls.pl" 20
+  target "calls-$name" "$@" "$targets/calls.pl" 300
   check "$name.is_captured_in_calls_from_c" capture "calls-$name"
   check "$name.c_calls_subs_in_every_way" under "calls-$name" "$all_calls;main::spin[; ]" 10
   check "$name.next_to_nothing_is_missed_there" next_to_nothing "calls-$name"
@@ -493,7 +503,7 @@ perls() { # name, command...
 }
 if [ -x /usr/bin/perl ] && [[ $(/usr/bin/perl -v) == *v5.36* ]]; then
   perls perl5.36 /usr/bin/perl
-  target perl_threads /usr/bin/perl "$targets/shares.pl" 30 2
+  target perl_threads /usr/bin/perl "$targets/shares.pl" 300 2
   check perl_threads.are_captured capture perl_threads
   check perl_threads.have_their_subs \
     under perl_threads 'start_thread;([^;]*;)*Perl_call_sv;main::work;Shop::Cart::share_60;Shop::spin[; ]' 5
@@ -533,7 +543,7 @@ erlang_begins() { # name, folder of the packages, ld.so with arguments
     -home "$tmp" -- -noshell -noinput)
   (cd "$tmp" && "${beam[@]}" -eval "{ok,_}=compile:file(\"$targets/shares.erl\",[debug_info]), halt().") ||
     { echo "skip $name: its compiler does not run"; return 1; }
-  target "$name" "${beam[@]}" -run shares main 60 || { echo "not ok $name.begins"; return 1; }
+  target "$name" "${beam[@]}" -run shares main 300 || { echo "not ok $name.begins"; return 1; }
 }
 flags= # of the emulator
 erlang() { # the same
@@ -594,7 +604,7 @@ fi
 # A JVM on one CPU compiles and collects garbage without helpers (java.sh).
 java_shares() { # name, java
   local name=$1 all='Shares[.]share60|Shares[.]share30|Shares[.]share10'
-  target "$name" taskset -c "0-$(($(nproc --all) - 1))" "$2" -cp "$tmp" Shares 60
+  target "$name" taskset -c "0-$(($(nproc --all) - 1))" "$2" -cp "$tmp" Shares 300
   check "$name.is_captured" capture "$name"
   check "$name.stacks_are_whole" almost_whole "$name"
   check "$name.methods_have_true_shares" share "$name" Shares[.]share60 60 "$all"
@@ -619,7 +629,7 @@ states=
 lua() { # name, command...
   local name=$1 all='share_60|share_30|share_10'
   shift
-  target "$name" "$@" "$targets/shares.lua" 60 $states
+  target "$name" "$@" "$targets/shares.lua" 300 $states
   check "$name.is_captured" capture "$name"
   check "$name.stacks_are_whole" almost_whole "$name"
   check "$name.functions_have_true_shares" share "$name" share_60 60 "$all"
@@ -638,13 +648,13 @@ lua() { # name, command...
 }
 lua_waits() { # command...
   target lua_waits "$@" "$targets/waits.lua"
-  check lua_waits.are_captured capture lua_waits --type block --seconds 1
+  check lua_waits.are_captured take lua_waits block 1
   check lua_waits.a_sleep_is_its_function_s under lua_waits '.main chunk.;.*work;naps;.*nanosleep' 20
   check lua_waits.no_wait_lacks_its_functions next_to_nothing lua_waits
-  check lua_waits.reads_are_captured capture lua_waits --type io --seconds 1
+  check lua_waits.reads_are_captured take lua_waits io 1
   check lua_waits.a_read_is_its_function_s under lua_waits '.main chunk.;.*work;reads;.*read' 1
   kill -STOP "$pid" # neither wait is long
-  check lua_waits.a_snapshot_is_captured capture lua_waits --type goroutine
+  check lua_waits.a_snapshot_is_captured take lua_waits goroutine
   check lua_waits.a_snapshot_has_functions under lua_waits '.main chunk.;.*work;(naps|reads);' 1
   kill -CONT "$pid"
   done_with
@@ -673,7 +683,7 @@ elsewhere() { # name, command...
   shift
   mkfifo "$tmp/$name.fifo"
   unshare --fork --pid --mount --mount-proc --kill-child sh -c \
-    'mount -t tmpfs none /tmp && exec "$@"' sh "$@" >"$tmp/$name.fifo" 2>"$tmp/$name.err" &
+    'mount -t tmpfs none /tmp && exec "$@"' sh "$@" >"$tmp/$name.fifo" 2>"$tmp/$name.says" &
   unshared=$!
   exec {fd}<"$tmp/$name.fifo"
   read -r line <&"$fd"
@@ -681,17 +691,17 @@ elsewhere() { # name, command...
 }
 if [ "$(id -u)" -eq 0 ] && unshare --fork --pid --mount true; then
   cp "$B/targets/jit" "$targets"/{lives,shares}.py "$tmp/" # /tmp is hidden there
-  elsewhere jit "$tmp/jit" 30
+  elsewhere jit "$tmp/jit" 300
   check elsewhere.compiled_code_is_captured capture jit
   check elsewhere.a_map_is_found_by_the_number_in_its_namespace \
     under jit 'main;compiled_at_run_time' 5
   kill "$unshared"
-  elsewhere python_elsewhere /usr/bin/python3.11 -B "$tmp/shares.py" 30
+  elsewhere python_elsewhere /usr/bin/python3.11 -B "$tmp/shares.py" 300
   check elsewhere.python_is_captured capture python_elsewhere
   check elsewhere.python_threads_are_known_by_their_numbers_there \
     share python_elsewhere share_60 60 'share_60|share_30|share_10'
   kill "$unshared"
-  elsewhere lives_elsewhere /usr/bin/python3.11 -B "$tmp/lives.py" 30
+  elsewhere lives_elsewhere /usr/bin/python3.11 -B "$tmp/lives.py" 300
   check elsewhere.short_lives_are_captured capture lives_elsewhere
   check elsewhere.a_thread_has_its_functions_from_its_first_ms_on \
     under lives_elsewhere 'Thread.run;.*in_a_thread;spin[; ]' 10

@@ -16,6 +16,7 @@
 #	wait_for 20 has_taken shares 1		0: it has begun
 #	end_capture shares
 #	await_captures				all that have begun
+#	with=(setpriv …)			what the worker of begin runs below
 #	check …_is_captured captured shares
 
 once() { # name, pid, arguments: $tmp/NAME.pb.gz, .txt and .folded
@@ -28,12 +29,13 @@ once() { # name, pid, arguments: $tmp/NAME.pb.gz, .txt and .folded
 }
 
 # The worker prints the number of samples so far only to a terminal.
-begun=()
+begun=() with=()
 begin() { # name, pid, samples, arguments
   local command
-  command=$(printf '%q ' exec "$B/stoker-worker" --once "$2" --out "$tmp/$1.pb.gz" --seconds 300 "${@:4}")
+  rm -f "$tmp/$1".{err,pid,status}
+  command=$(printf '%q ' exec "${with[@]}" "$B/stoker-worker" --once "$2" --out "$tmp/$1.pb.gz" --seconds 300 "${@:4}")
   {
-    script -qfec "echo \$\$ >$tmp/$1.pid; $command >$tmp/$1.txt" "$tmp/$1.err" </dev/null >/dev/null
+    command script -qfec "echo \$\$ >$tmp/$1.pid; $command >$tmp/$1.txt" "$tmp/$1.err" </dev/null >/dev/null
     echo $? >"$tmp/$1.status"
   } &
   begun+=($!)

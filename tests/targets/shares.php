@@ -4,8 +4,8 @@
  *     shares.php SECONDS
  *
  * 60, 30 and 10 of 100 go to the functions of these names, which spin, and to a
- * function of PHP's own that calls one of them. Prints "ready", and at the end
- * the shares of the CPU time that the first and the last had.
+ * function of PHP's own that calls one of them. Prints "ready", and at the end,
+ * or at SIGTERM, the shares of the CPU time that the first and the last had.
  */
 namespace Shop;
 
@@ -90,8 +90,12 @@ function waits()
     }
 }
 
-echo "ready\n";
 $till = microtime(true) + (float) $argv[1];
+pcntl_async_signals(true);
+pcntl_signal(SIGTERM, function () {
+    $GLOBALS['till'] = 0;
+});
+echo "ready\n";
 while (microtime(true) < $till) {
     work(microtime(true) + 0.1);
     waits();

@@ -16,11 +16,7 @@ apt_ready
 git ls-files -z | tar -cz --null -T - |
   in_machine sh -c 'mkdir stoker && tar -xzC stoker --no-same-owner'
 machine_put 755 "$B/targets/shares" /usr/local/bin
-unit burn <<'UNIT'
-[Service]
-DynamicUser=yes
-ExecStart=/usr/local/bin/shares 3000 1 50
-UNIT
+service_unit burn '/usr/local/bin/shares 3000 1 50'
 
 total=0
 line_works() { # command; one shell, which has the files that earlier lines sourced

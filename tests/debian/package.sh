@@ -14,11 +14,7 @@ begin_machine() {
   apt_ready
   machine_put 644 "$package" "$release" /root
   machine_put 755 "$B/targets/shares" /usr/local/bin
-  unit burn <<'UNIT'
-[Service]
-DynamicUser=yes
-ExecStart=/usr/local/bin/shares 600 1 50
-UNIT
+  service_unit burn '/usr/local/bin/shares 600 1 50'
   apt update || fail "apt fetches nothing"
 }
 key() { TOKEN=$(in_machine cat /root/.config/stoker/token); }

@@ -7,6 +7,7 @@
 #	within SECONDS COMMAND...	waits for its success; prints its last words
 #	json FILTER COMMAND...		what it prints makes jq's filter true
 #	unit NAME <UNIT			a service of systemd there
+#	service_unit NAME COMMAND [SETTINGS]	one with a user of its own
 #	drop_in UNIT NAME <SETTINGS	changes one, and restarts it
 #	known SERVICE [OPTION...]	registers it; a process of it is seen
 #	take SERVICE [OPTION...]	a capture: its ProfileResult is printed
@@ -49,6 +50,9 @@ json() { # filter, command
 unit() {
   in_machine sh -c "cat >/etc/systemd/system/$1.service && systemctl daemon-reload &&
     systemctl restart $1"
+}
+service_unit() { # name, command, settings
+  unit "$1" <<<$'[Service]\nDynamicUser=yes\nExecStart='"$2"$'\n'"${3-}"
 }
 drop_in() { # unit, name
   in_machine sh -c "mkdir -p /etc/systemd/system/$1.service.d && cat >/etc/systemd/system/$1.service.d/$2.conf &&

@@ -25,20 +25,10 @@ in_machine sh -c 'sed -i "s/^\[continuous\]/&\nwindow = 1s\ngauges = 2s\ncounter
   systemctl daemon-reload && systemctl restart stoker-worker'
 # These are a little busy until the end: other tests run beside them.
 for name in burn work; do
-  unit $name <<UNIT
-[Service]
-DynamicUser=yes
-ExecStart=/usr/local/bin/shares 600 1 10
-UNIT
+  service_unit $name '/usr/local/bin/shares 600 1 10'
   known $name --unit $name.service
 done
-unit pages <<'UNIT'
-[Service]
-DynamicUser=yes
-Nice=10
-RuntimeDirectory=pages
-ExecStart=/usr/local/bin/machine-pages /run/pages/address
-UNIT
+service_unit pages '/usr/local/bin/machine-pages /run/pages/address' $'Nice=10\nRuntimeDirectory=pages'
 wait_for 20 in_machine test -s /run/pages/address
 known pages --unit pages.service --pprof-url "http://localhost:$(in_machine sed 's/.*://' /run/pages/address)" --source endpoint
 cli continuous on work --types cpu,goroutine >/dev/null

@@ -52,11 +52,7 @@ answers() { in_machine curl -fsS -o /dev/null --cacert /etc/stoker/centre.pem ht
 check a_centre_answers_by_https within 20 answers
 
 # --- the host, as the manual has it ------------------------------------------------
-unit burn <<'UNIT'
-[Service]
-DynamicUser=yes
-ExecStart=/usr/local/bin/shares 900 1 20
-UNIT
+service_unit burn '/usr/local/bin/shares 900 1 20'
 in_machine sh -c 'printf "\n[scope.default]\nunits = burn.service\n" >>/etc/stoker/stoker.conf
   sed -i "s|^#ca_file = .*|ca_file = /etc/stoker/centre.pem|" /etc/stoker/stoker.conf'
 join() {

@@ -40,25 +40,16 @@ check doctor_finds_nothing_broken doctor_is_content
 worker_of_nginx() { in_machine pgrep -P "$(main_pid nginx)" | head -n 1; }
 check the_pid_of_a_worker_stands_for_its_unit \
   says 'added the service nginx' cli run --pid "$(worker_of_nginx)" --seconds 1 --wait
-unit burn <<'UNIT'
-[Service]
-DynamicUser=yes
-ExecStart=/usr/local/bin/shares 600 1 50
-UNIT
+service_unit burn '/usr/local/bin/shares 600 1 50'
 in_machine sh -c 'install -o nobody -m 500 /usr/local/bin/shares /opt/closed'
 unit closed <<'UNIT'
 [Service]
 User=nobody
 ExecStart=/opt/closed 600 1 50
 UNIT
-unit walled <<'UNIT'
-[Service]
-DynamicUser=yes
-PrivateTmp=yes
+service_unit walled '/opt/app/inside 600 1 50' 'PrivateTmp=yes
 TemporaryFileSystem=/opt
-BindReadOnlyPaths=/usr/local/bin/shares:/opt/app/inside
-ExecStart=/opt/app/inside 600 1 50
-UNIT
+BindReadOnlyPaths=/usr/local/bin/shares:/opt/app/inside'
 unit copy <<'UNIT'
 [Service]
 User=nobody

@@ -24,15 +24,7 @@ in_machine sh -c 'sed -i "s/^\[continuous\]/&\nwindow = 2s\ngauges = 2s\ncounter
 check windows_of_this_machine_are_short equal "$(cli config continuous.window)" 2s
 
 # These are a little busy, at low priority, since other tests run beside them.
-service_of() { # name, command, a setting
-  unit "$1" <<UNIT
-[Service]
-DynamicUser=yes
-Nice=10
-ExecStart=$2
-${3-}
-UNIT
-}
+service_of() { service_unit "$1" "$2" $'Nice=10\n'"${3-}"; } # name, command, a setting
 service_of burn "/usr/local/bin/shares 600 2 30"
 service_of waiting "/bin/sh -c 'sleep infinity | /usr/local/bin/threads 24'"
 service_of gowork "/usr/local/bin/machine-gowork 1 600"

@@ -13,14 +13,7 @@ package_installed
 in_machine sh -c 'sed -i "s/^\[worker\]/&\nlease = 60s/; s/^\[continuous\]/&\nwindow = 2s\ngauges = 2s\ncounters = 2s\nmin_free = 0/" /etc/stoker/stoker.conf'
 
 service_of() { # name, command, a setting
-  unit "$1" <<UNIT
-[Service]
-DynamicUser=yes
-ExecStart=$2
-${3-}
-[Install]
-WantedBy=multi-user.target
-UNIT
+  service_unit "$1" "$2" "${3-}"$'\n[Install]\nWantedBy=multi-user.target'
   in_machine systemctl -q enable "$1"
 }
 service_of burn "/usr/local/bin/shares 1000000 2"

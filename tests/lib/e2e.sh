@@ -63,7 +63,7 @@ status_of() { api "$@" -o /dev/null -w '%{http_code}'; }
 # Adds a service matched by executable and waits until the worker sees it.
 service() { # name, executable
   stoker_cli service add "$1" --exe "$2" >/dev/null &&
-    wait_for 10 seen "$1"
+    wait_for 20 seen "$1"
 }
 seen() { api GET "/api/v1/services/$1/processes" | jq -e '.items | length > 0'; }
 

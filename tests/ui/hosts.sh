@@ -8,7 +8,7 @@ WORKER_CONF='lease = 2m'
 . tests/lib/two_hosts.sh
 
 service both "$STATE/bin/demo" && service alone "$STATE/bin/single" &&
-  wait_for 15 runs_on both 2 || {
+  wait_for 40 runs_on both 2 || {
   echo 'not ok hosts: the workers do not see the programs'
   exit 0
 }

@@ -292,7 +292,11 @@ $(B)/targets/%: tests/targets/%.cc
 	@mkdir -p $(@D)
 	$(Q)$(CXX) -O2 -g -fomit-frame-pointer -std=gnu++17 -o $@ $< -lpthread
 
-check: deps
+# What tests need besides is installed while the programs compile.
+check:
+	@conf/packages/install build
+	+@{ conf/packages/install run check deb && $(web-deps); } & \
+		$(MAKE) --no-print-directory programs; built=$$?; wait $$! && exit $$built
 	@$(MAKE) --no-print-directory check-built
 # Benches, too, so that they still build when somebody measures; pprof needs a
 # package that nothing else does.
@@ -395,16 +399,16 @@ format:
 
 # --- use --------------------------------------------------------------------
 deps: native-deps
-	$(web-deps)
-web-deps = @conf/packages/install web || echo "without them there is no web application"
+	@$(web-deps)
+web-deps = { conf/packages/install web || echo "without them there is no web application"; }
 native-deps:
-	@conf/packages/install build run $(if $(filter check bench,$(MAKECMDGOALS)),check deb)
+	@conf/packages/install build run $(if $(filter bench,$(MAKECMDGOALS)),check deb)
 # The packages of the web application are installed while the programs compile.
 run: native-deps
 	@$(MAKE) -s --no-print-directory deps-and-pages programs $(B)/targets/demo
 	@B=$(B) STATE=$(STATE) PORT=$(PORT) DETACH=$(DETACH) conf/run/up
 deps-and-pages:
-	$(web-deps)
+	@$(web-deps)
 	@$(MAKE) -s --no-print-directory pages
 stop:
 	@STATE=$(STATE) conf/run/down
@@ -435,6 +439,7 @@ $(DEB): $(PACKED)
 	$(Q)cp -r conf/debian $(@D)/tree
 	$(Q)cd $(@D)/tree && MAKEFLAGS= SOURCE=$(CURDIR) B=$(abspath $(B)) \
 		VERSION=$(VERSION) PAGES=$(abspath $(PAGES)) CC="$(CC)" RUN="$(RUN)" \
+		$(if $(CI),DEB_BUILD_OPTIONS=noautodbgsym) \
 		debian/rules binary >../log 2>&1 || { cat ../log; exit 1; }
 	@echo "  $@"
 .PHONY: apt-repo deb-suite image image-built reproducible source tarball

@@ -417,11 +417,11 @@ pm.max_children = 2
 clear_env = no
 P
   "$1" -n -R -F "${@:2}" -y "$tmp/fpm.conf" &
-  local master=$! client i
-  for ((i = 0; i < 50; i++)); do [ -S "$tmp/fpm.sock" ] && break; sleep 0.1; done
+  local master=$! client
+  wait_for 20 test -S "$tmp/fpm.sock"
   python3 "$targets/fastcgi.py" "$tmp/fpm.sock" "$tmp/www/page.php" 300 >"$tmp/fastcgi.txt" &
   client=$!
-  for ((i = 0; i < 50; i++)); do grep -q ready "$tmp/fastcgi.txt" && break; sleep 0.1; done
+  wait_for 20 grep -q ready "$tmp/fastcgi.txt"
   check php_fpm.answers cat "$tmp/fastcgi.txt"
   pid=$(echo "$master" $(pgrep -P "$master") | tr ' ' ,)
   check php_fpm.is_captured capture php_fpm 4000

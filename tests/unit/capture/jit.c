@@ -10,17 +10,15 @@ static const char *const recorded[] = {
 	"hotspot11",          "hotspot17",          "hotspot21", "hotspot25",
 	"luajit-2022-traces", "luajit-2025-traces", "erlang25",  "erlang27"};
 
-TEST(a_recorded_process_has_the_frames_it_had)
+TEST_EACH(a_recorded_process_has_the_frames_it_had, recorded)
 {
-	for (size_t i = 0; i < ARRAY_LEN(recorded); i++)
-		recorded_is_read(recorded[i], jit_image_frames);
+	recorded_is_read(recorded[_i], jit_image_frames);
 }
 END
 
-TEST(memory_that_holds_anything_does_no_harm)
+TEST_EACH(memory_that_holds_anything_does_no_harm, recorded)
 {
-	for (size_t i = 0; i < ARRAY_LEN(recorded); i++)
-		recorded_is_survived(recorded[i], jit_image_frames);
+	recorded_is_survived(recorded[_i], jit_image_frames);
 }
 END
 

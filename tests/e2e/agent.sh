@@ -135,7 +135,7 @@ check the_error_names_the_line_of_the_scope says "of b: exe = $STATE/bin/single 
   jq -r .error.message <<<"$(api GET $P/sess-forged)"
 
 # --- a centre that is away ------------------------------------------------------
-id=$(begin a 10)
+id=$(begin a 15)
 wait_for 30 running "$id"
 process_stop nginx
 process_stop api
@@ -148,7 +148,7 @@ nginx_start
 wait_for 15 curl -fsS -o /dev/null "http://127.0.0.1:$PORT/healthz"
 ended=$(finished "$id")
 check a_result_arrives_when_the_centre_is_back equal "$(jq -r .status <<<"$ended")" completed
-check a_result_that_arrives_late_has_its_own_duration equal "$(jq -r .durationSeconds <<<"$ended")" 10
+check a_result_that_arrives_late_has_its_own_duration equal "$(jq -r .durationSeconds <<<"$ended")" 15
 check doctor_says_that_the_centre_answers says 'accepts the key' "$STATE/bin/stoker" doctor --config "$STATE/a/stoker.conf"
 
 # --- a worker that is killed -----------------------------------------------------

@@ -21,14 +21,14 @@ target() { # name, command...: $pid, of a process that is ready
 }
 
 # Takes as many samples as claims need, however little of a CPU the target gets.
-capture() { # name [samples]: $tmp/NAME.txt and .folded
+capture() { # name: $tmp/NAME.txt and .folded
   begin "$1" "$pid" 0 --rate 1499
-  wait_for 60 enough "$1" "${2:-2000}"
+  wait_for 60 enough "$1"
   end_capture "$1" 2>/dev/null # unless the target ended
   await_captures
   captured "$1" && figures "$1"
 }
-enough() { [ -e "$tmp/$1.status" ] || has_taken "$1" "$2"; }
+enough() { [ -e "$tmp/$1.status" ] || has_taken "$1" 1000; }
 take() { # name, type [seconds]: of what happens in them
   once "$1" "$pid" --type "$2" --seconds "${3:-2}" && figures "$1"
 }
@@ -379,7 +379,7 @@ php() { # name, command...
   local name=$1 all='[^;]*share_[136]0' sixty ten
   shift
   target "$name" "$@" "$targets/shares.php" 300
-  check "$name.is_captured" capture "$name" 4000
+  check "$name.is_captured" capture "$name"
   kill "$pid"
   check "$name.stacks_are_whole" complete "$name"
   check "$name.functions_call_one_another" \
@@ -424,7 +424,7 @@ P
   wait_for 20 grep -q ready "$tmp/fastcgi.txt"
   check php_fpm.answers cat "$tmp/fastcgi.txt"
   pid=$(echo "$master" $(pgrep -P "$master") | tr ' ' ,)
-  check php_fpm.is_captured capture php_fpm 4000
+  check php_fpm.is_captured capture php_fpm
   check php_fpm.requests_have_their_functions \
     under php_fpm 'php_execute_script[^;]*;([^;]*;)*{main};Page::render;busy[; ]' 50
   check php_fpm.next_to_nothing_is_missed next_to_nothing php_fpm

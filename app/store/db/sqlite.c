@@ -190,18 +190,44 @@ woken(struct db *db)
 	return any;
 }
 
-#define UPKEEP_NS        INT64_C(10000000000)
+/* Between two moves of the WAL: six cuts of windows write the same pages, which
+ * are then moved once. */
+#define UPKEEP_NS        INT64_C(60000000000)
 #define SHRINK_PAGES     4096 /* per upkeep: they are written to the WAL */
 #define SHRINK_MIN_PAGES 1024
 
-static bool
-is_wal_long(const struct db *db)
+static int64_t
+wal_bytes(const struct db *db)
 {
 	char path[PATH_MAX];
 	struct stat st;
 
 	snprintf(path, sizeof(path), "%s-wal", db->name);
-	return !stat(path, &st) && st.st_size > WAL_MAX_BYTES;
+	return stat(path, &st) ? 0 : st.st_size;
+}
+
+/* SQLite calls this after each commit, with the pages of all processes. */
+static int
+count_wal(void *arg, sqlite3 *conn, const char *name, int pages)
+{
+	struct sqlite *s = arg;
+
+	(void)conn;
+	(void)name;
+	s->wal_pages = pages;
+	return SQLITE_OK;
+}
+
+/* The file keeps its size when the WAL begins again: what is in it is known
+ * from the last commit, or was written since if the file has grown. */
+static bool
+is_wal_long(struct db *db)
+{
+	const struct sqlite *s = sqlite_of(db);
+	int64_t bytes = wal_bytes(db);
+
+	return bytes > WAL_MAX_BYTES &&
+	       (bytes > s->moved_bytes || s->wal_pages > WAL_MAX_PAGES);
 }
 
 /* Reads a PRAGMA that is a number; 0 if it can't be read. */
@@ -220,9 +246,9 @@ pragma(sqlite3 *conn, const char *sql)
 
 /*
  * Returns free pages to the file system, a batch at a time, once they are a
- * quarter of the file; an eighth stays free for new rows. A file that a release
- * without auto_vacuum created does not shrink: VACUUM converts it
- * (stoker.conf(5)).
+ * quarter of the file; an eighth stays free for new rows. Returns 1 if there
+ * were such pages, or -errno. A file that a release without auto_vacuum created
+ * does not shrink: VACUUM converts it (stoker.conf(5)).
  */
 static int
 shrink(struct db *db)
@@ -237,7 +263,7 @@ shrink(struct db *db)
 	unused -= pages / 8;
 	snprintf(sql, sizeof(sql), "PRAGMA incremental_vacuum(%d)",
 	         (int)(unused < SHRINK_PAGES ? unused : SHRINK_PAGES));
-	return text(db, sql);
+	return text(db, sql) ?: 1;
 }
 
 static int
@@ -245,20 +271,27 @@ upkeep(struct db *db)
 {
 	struct sqlite *s = sqlite_of(db);
 	int64_t now_ns = clock_mono_ns();
-	int rc;
+	int rc, all, moved;
 
 	assert(s->checkpoints);
 	if (now_ns < s->upkeep_ns && !is_wal_long(db))
 		return 0;
 	s->upkeep_ns = now_ns + UPKEEP_NS;
 	rc = shrink(db);
-	if (rc)
+	if (rc < 0)
 		return rc;
+	if (rc)
+		s->upkeep_ns = now_ns;
 	/* PASSIVE does not wait; the next writer restarts the WAL once all of
 	 * it has been moved */
-	return sqlite_errno(db, sqlite3_wal_checkpoint_v2(
-					s->link.conn, NULL,
-					SQLITE_CHECKPOINT_PASSIVE, NULL, NULL));
+	rc = sqlite_errno(db, sqlite3_wal_checkpoint_v2(
+				      s->link.conn, NULL,
+				      SQLITE_CHECKPOINT_PASSIVE, &all, &moved));
+	if (!rc && moved == all) {
+		s->wal_pages = 0;
+		s->moved_bytes = wal_bytes(db);
+	}
+	return rc;
 }
 
 static void
@@ -401,6 +434,7 @@ configure(struct sqlite *db, sqlite3 *conn)
 	sqlite3_extended_result_codes(conn, 1);
 	sqlite3_busy_handler(conn, wait_for_lock, db);
 	sqlite3_wal_autocheckpoint(conn, 0);
+	sqlite3_wal_hook(conn, count_wal, db);
 	sqlite3_db_config(conn, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 	sqlite3_db_config(conn, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
 	sqlite3_db_config(conn, SQLITE_DBCONFIG_DQS_DDL, 0, NULL);

@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #define WAL_MAX_BYTES ((int64_t)4 << 20) /* a larger WAL is moved at once */
+#define WAL_MAX_PAGES (WAL_MAX_BYTES / 4096)
 
 /* One open file; replaced when the file is replaced. */
 struct sqlite_link {
@@ -27,8 +28,10 @@ struct sqlite {
 	struct db db;
 	struct sqlite_link link;
 	bool checkpoints;
-	int wake_fd;       /* an inotify of the file; -1: none yet */
-	int64_t upkeep_ns; /* when upkeep is due */
+	int wal_pages;       /* in the WAL at the last commit; 0: moved */
+	int64_t moved_bytes; /* the WAL's file when all of it had been moved */
+	int wake_fd;         /* an inotify of the file; -1: none yet */
+	int64_t upkeep_ns;   /* when upkeep is due */
 	int64_t busy_since_ns;
 	int64_t unsure_ns; /* CPU time when the file was opened */
 	uint32_t jitter;

@@ -4,6 +4,7 @@
  */
 #include "store/db/sqlite.h"
 
+#include "base/file.h"
 #include "lib/store.h"
 #include "store/idempotency.h"
 #include "store/token.h"
@@ -301,6 +302,26 @@ TEST(a_long_wal_is_moved_before_its_time)
 	fill_wal(&t);
 	ck_assert_int_eq(db_upkeep(t.s.db), 0);
 	ck_assert_int_gt(size_of(&t, "stoker.db"), 1 << 20);
+}
+END
+
+/* Its file stays as long as it was. */
+TEST(a_wal_that_was_moved_waits_for_its_time_again)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP_BUF struct buf before = BUF_INIT((size_t)16 << 20);
+	CLEANUP_BUF struct buf after = BUF_INIT((size_t)16 << 20);
+	char path[128], id[ID_MAX];
+
+	path_of(&t, "stoker.db", path);
+	fill_wal(&t);
+	ck_assert_int_eq(db_upkeep(t.s.db), 0);
+	test_enqueue(&t.s, 0, id);
+	ck_assert_int_gt(size_of(&t, "stoker.db-wal"), WAL_MAX_BYTES);
+	ck_assert_int_eq(file_read(AT_FDCWD, path, &before), 0);
+	ck_assert_int_eq(db_upkeep(t.s.db), 0);
+	ck_assert_int_eq(file_read(AT_FDCWD, path, &after), 0);
+	ck_assert_mem_eq(before.p, after.p, before.len);
 }
 END
 

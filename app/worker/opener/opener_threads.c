@@ -158,6 +158,20 @@ find_halt(int32_t pid, const char *stat)
  * wait alike. */
 #define MAX_WAITING 256
 
+/* The kernel returns the line, which is three numbers, in one read(). */
+static int
+read_schedstat(int dir_fd, const char *path, struct proc_schedstat *out)
+{
+	CLEANUP_FD int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC);
+	char text[128];
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+	if (n < 0)
+		return -errno;
+	text[n] = '\0';
+	return proc_parse_schedstat(text, out);
+}
+
 static void
 read_waits(int32_t pid, struct host_usage *out)
 {
@@ -168,13 +182,11 @@ read_waits(int32_t pid, struct host_usage *out)
 		return;
 	for (int n = 0; n < MAX_WAITING && (tid = folder_next_number(tasks));
 	     n++) {
-		CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
 		struct proc_schedstat s;
 		char path[64];
 
 		snprintf(path, sizeof(path), "%d/schedstat", tid);
-		if (file_read(dirfd(tasks), path, &text) ||
-		    proc_parse_schedstat(buf_str(&text), &s))
+		if (read_schedstat(dirfd(tasks), path, &s))
 			continue;
 		out->ran_ns += s.ran_ns;
 		out->waited_ns += s.waited_ns;

@@ -841,9 +841,11 @@ wait_ns(enum check c, const struct finding *f, int rc)
 {
 	if (f->verdict != FINE && rc != -EOPNOTSUPP)
 		return SELFTEST_AGAIN_NS;
-	return c == CHECK_STORE || c == CHECK_PARTS || c == CHECK_ALONE ||
-	                       c == CHECK_ROLLUPS || c == CHECK_CLOCK
-	               ? SELFTEST_STORE_NS
+	if (c == CHECK_STORE)
+		return SELFTEST_STORE_NS;
+	return c == CHECK_PARTS || c == CHECK_ALONE || c == CHECK_ROLLUPS ||
+	                       c == CHECK_CLOCK
+	               ? SELFTEST_PARTS_NS
 	               : SELFTEST_NS;
 }
 

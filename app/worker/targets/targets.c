@@ -51,14 +51,23 @@ targets_done(struct targets *t)
 	t->n = 0;
 }
 
+static int
+by_name(const void *a, const void *b)
+{
+	const struct target *x = a, *y = b;
+
+	return strcmp(x->tenant, y->tenant) ?: strcmp(x->service, y->service);
+}
+
+/* Items are in the order of service_list_host(). */
 struct target *
 targets_find(const struct targets *t, const char *tenant, const char *service)
 {
-	for (size_t i = 0; i < t->n; i++)
-		if (!strcmp(t->items[i].service, service) &&
-		    !strcmp(t->items[i].tenant, tenant))
-			return &t->items[i];
-	return NULL;
+	const struct target key = {.tenant = (char *)tenant,
+	                           .service = (char *)service};
+
+	return t->n ? bsearch(&key, t->items, t->n, sizeof(key), by_name)
+	            : NULL;
 }
 
 /* --- services ------------------------------------------------------------- */

@@ -166,7 +166,7 @@ TEST(a_host_where_everything_works_is_fine_and_is_left_in_peace)
 	for (int c = 0; c < CHECKS; c++)
 		if (!strcmp(check_part(c), "worker"))
 			expect(&r, c, FINE, "");
-	ck_assert_int_eq(r.t.next_ns, 1 + SELFTEST_STORE_NS);
+	ck_assert_int_eq(r.t.next_ns, 1 + SELFTEST_PARTS_NS);
 	r.opener.asked[HOST_WAITS] = 0;
 	ck_assert_int_eq(selftest_step(&r.t, SELFTEST_NS), 0);
 	ck_assert_int_eq(r.opener.asked[HOST_WAITS], 0);

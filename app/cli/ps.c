@@ -23,7 +23,8 @@
 #define TRIES     3
 #define HEAD_MAX  ((size_t)8 << 10) /* of an executable: its notes */
 #define LEAST_CPU 0.05
-#define BUSY      1 /* percent of a CPU: has samples in 10 s */
+#define BUSY      1  /* percent of a CPU: has samples in 10 s */
+#define MANY      20 /* and enough of them to be compared */
 #define ANSWER_S  1 /* from a look at the processes to its answer */
 
 /* Returns the CPU time of a process in an earlier survey, or -1. */
@@ -147,7 +148,20 @@ put_command(json_t *row, const json_t *process, const char *service)
 		shell_word(service, &text);
 	else
 		program_options(process, &text);
-	buf_puts(&text, " --seconds 10s --wait");
+	json_object_set_new(row, "command", json_text(buf_str(&text)));
+}
+
+/* At the default rate, 10 s of little CPU time are too few samples to be
+ * compared. */
+static void
+put_length(json_t *row)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+	double percent = json_number_value(json_object_get(row, "cpuPercent"));
+
+	buf_addf(&text, "%s --seconds 10s%s --wait",
+	         json_member(row, "command"),
+	         percent >= BUSY && percent < MANY ? " --rate 400" : "");
 	json_object_set_new(row, "command", json_text(buf_str(&text)));
 }
 
@@ -268,8 +282,10 @@ rows_of(const struct looks *l, size_t most)
 		order[i] = json_array_get(rows, i);
 	if (order)
 		qsort(order, n, sizeof(json_t *), by_cpu);
-	for (i = 0; order && i < n && i < most; i++)
+	for (i = 0; order && i < n && i < most; i++) {
+		put_length(order[i]);
 		json_array_append(out, order[i]);
+	}
 	return out;
 }
 

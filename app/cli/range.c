@@ -276,7 +276,12 @@ no_groups(const struct cli *c, const json_t *reply)
 
 	put_keys(json_object_get(reply, "keys"), "", "\n  keys: ", &keys);
 	if (!keys.len)
-		return no_profile(c);
+		return failed(
+			"no %s profile of %s of that time has a host or a "
+			"label to group by\n"
+			"  stoker continuous on %s makes some that have",
+			json_member(reply, "profileType"), c->operands[0],
+			c->operands[0]);
 	return failed("no %s profile of %s of that time has %s%s",
 	              json_member(reply, "profileType"), c->operands[0],
 	              json_member(reply, "by"), buf_str(&keys));

@@ -146,7 +146,7 @@ check an_interrupt_cancels_the_capture interrupted
 
 # --- what runs here
 lists_what_is_busy() { # and the command profiles it, as a service that is added once
-  json "any(.[]; .match.exe == \"$STATE/bin/demo\" and .service == \"demo\" and .cpuPercent > 1 and .command == \"stoker run demo --seconds 10s --wait\")" stoker_cli --json ps --limit 100
+  json "any(.[]; .match.exe == \"$STATE/bin/demo\" and .service == \"demo\" and .cpuPercent > 1 and (.command | test(\"^stoker run demo --seconds 10s( --rate 400)? --wait$\")))" stoker_cli --json ps --limit 100
 }
 check ps_lists_what_is_busy_and_how_to_profile_it lists_what_is_busy
 check ps_of_a_program_says_what_each_type_needs shows '^memory +nothing, for new memory; libstoker-heap.so' stoker_cli ps demo --seconds 1

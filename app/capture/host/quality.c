@@ -155,7 +155,9 @@ has_unknown_code(const struct quality *q)
 }
 
 /* Notes why names are missing, unless another note says so. No package provides
- * names of 32-bit programs, whose samples have one frame each. */
+ * names of 32-bit programs, whose samples have one frame each. The innermost
+ * function matters only where it is what costs: in other profiles it allocates
+ * or waits for a function that is shown in its place. */
 static void
 conclude_names(struct quality *q)
 {
@@ -166,7 +168,7 @@ conclude_names(struct quality *q)
 	if (has_unknown_code(q))
 		q->notes |= QUALITY_NOTE_OF(UNKNOWN_CODE);
 	else if ((frames > 0 && !q->symbolized) ||
-	         q->nameless - q->bits_32 > q->kept / 2)
+	         (q->run_rate && q->nameless - q->bits_32 > q->kept / 2))
 		q->notes |= QUALITY_NOTE_OF(NO_NAMES);
 	else if (lacks_names(frames, q->symbolized))
 		q->notes |= QUALITY_NOTE_OF(FEW_NAMES);

@@ -11,6 +11,7 @@
 /* A frame of a stack. */
 struct hot_frame {
 	uint32_t name, at; /* at: index of its row in scan.name */
+	uint32_t mapping;
 };
 
 struct scan {
@@ -109,13 +110,43 @@ name_frames(struct scan *s)
 	return rc;
 }
 
-/* Writes the frames of a sample from its site outwards, innermost first. If a
- * stack has no site, its outermost frame is kept. */
+/* True for a function without a name that an allocator or a runtime of the same
+ * file calls: in a stripped program it is a part of that. Functions of C++ call
+ * those of the program. */
+static bool
+is_helper(const struct scan *s, const struct hot_frame *f,
+          const struct hot_frame *caller)
+{
+	const struct strings *names = s->hot->names;
+
+	return f->mapping == caller->mapping &&
+	       strstr(strings_get(names, f->name, NULL), "+0x") &&
+	       !strstr(strings_get(names, caller->name, NULL), "::");
+}
+
+/* Returns the place of the site in a stack, or of its outermost frame if there
+ * is none. */
+static uint32_t
+site_of(const struct scan *s, uint32_t n)
+{
+	bool inner = false;
+	uint32_t site = n - 1;
+
+	for (uint32_t i = n; i-- > 0;) {
+		inner = s->skipped[s->stack[i].at] ||
+		        (inner && is_helper(s, &s->stack[i], &s->stack[i + 1]));
+		if (!inner)
+			site = i;
+	}
+	return site;
+}
+
+/* Writes the frames of a sample from its site outwards, innermost first. */
 static uint32_t
 read_stack(struct scan *s, uint32_t sample)
 {
 	const struct sample *x = &s->p->samples[sample];
-	uint32_t n = 0;
+	uint32_t n = 0, site;
 
 	for (uint32_t i = 0; i < x->nstack; i++) {
 		uint32_t location = s->p->stack[x->stack0 + i];
@@ -124,12 +155,14 @@ read_stack(struct scan *s, uint32_t sample)
 		for (uint32_t k = 0; k < frames && n < FRAMES; k++) {
 			uint32_t at = s->first[location] + k;
 
-			if (n == 1 && s->skipped[s->stack[0].at])
-				n = 0;
-			s->stack[n++] = (struct hot_frame){s->name[at], at};
+			s->stack[n++] = (struct hot_frame){
+				s->name[at], at,
+				s->p->locations[location].mapping};
 		}
 	}
-	return n;
+	site = n ? site_of(s, n) : 0;
+	memmove(s->stack, s->stack + site, (n - site) * sizeof(*s->stack));
+	return n - site;
 }
 
 static int64_t

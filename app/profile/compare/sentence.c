@@ -286,8 +286,9 @@ put_missing(const struct comparison *c, struct buf *out)
 		              "take both profiles again, at a quieter time or "
 		              "for longer.");
 	} else if (c->counted && !c->rough) {
-		buf_puts(out, " The base is too short to tell: take both "
-		              "profiles again, for longer.");
+		buf_puts(out,
+		         " The base is too short to tell: take both "
+		         "profiles again, for longer or at a higher rate.");
 	}
 }
 

@@ -19,12 +19,14 @@ static const char *const files[] = {
 #undef SITE_FILE
 #undef SITE_ALLOC_FILE
 };
-static const struct {
-	const char *file, *function;
-} both[] = {
-#define SITE_IN(file, function) {file, function},
-#include "site.def"
-#undef SITE_IN
+static const char *const interpreters[] = {
+#define OF_interpreter(file) file,
+#define OF_kernel(file)
+#define OF_async(file)
+#define OF_boost(file)
+#define KIND_FILE(kind, file) OF_##kind(file)
+#include "kind.def"
+#undef KIND_FILE
 };
 
 bool
@@ -85,9 +87,10 @@ site_skips(const char *function, const char *file)
 		if (site_matches(files[i], file) ||
 		    site_matches(files[i], function))
 			return true;
-	for (size_t i = 0; i < ARRAY_LEN(both); i++)
-		if (site_matches(both[i].file, file) &&
-		    site_matches(both[i].function, function))
+	for (size_t i = 0; i < ARRAY_LEN(interpreters); i++)
+		if (site_matches(interpreters[i], file) ||
+		    (strstr(function, "+0x") &&
+		     site_matches(interpreters[i], function)))
 			return true;
 	return false;
 }

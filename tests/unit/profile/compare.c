@@ -384,7 +384,7 @@ static const struct {
 	{"m;f 20\nm;g 20\n", "m;f 2000\n", 20, false,
          "The base has 40 samples and the comparison 2000; "
          "each needs at least 100. The base is too short to tell: take "
-         "both profiles again, for longer."},
+         "both profiles again, for longer or at a higher rate."},
 	{"m;f 2000\n", "m;f 20\n", 20, false,
          "The base has 2000 samples and the comparison 20; "
          "each needs at least 100. If it goes on like this, 80 s more of the "

@@ -44,11 +44,65 @@ TEST(a_line_has_the_cost_of_all_its_addresses)
 }
 END
 
-TEST(only_node_s_own_functions_of_its_namespace_are_no_sites)
+/* A stripped server: an allocator calls a function without a name. */
+TEST(a_function_without_a_name_that_an_allocator_calls_is_no_site)
 {
-	ck_assert(site_skips("node::Start", "node"));
-	ck_assert(!site_skips("node::Start", "bitcoind"));
-	ck_assert(!site_skips("main", "node"));
+	static const char *const names[] = {NULL, "AllocSetAlloc", "pstrdup",
+	                                    NULL, "main"};
+	CLEANUP_PROFILE struct profile *p = profile_new();
+	CLEANUP_HOT struct hot *h = NULL;
+	const struct hot_ask ask = {.most = 1, .sites = true};
+	struct mapping m = {.start = 0x1000, .limit = 0x9000};
+	uint32_t mapping, stack[ARRAY_LEN(names)];
+	const int64_t value = 7;
+
+	ck_assert_ptr_nonnull(p);
+	ck_assert_int_eq(profile_type(p, "inuse_space", "bytes"), 0);
+	ck_assert_int_eq(profile_cstring(p, "/usr/bin/server", &m.file), 0);
+	ck_assert_int_eq(profile_mapping(p, &m, &mapping), 0);
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		struct line at = {0};
+		struct function f = {0};
+
+		if (names[i]) {
+			ck_assert_int_eq(profile_cstring(p, names[i], &f.name),
+			                 0);
+			ck_assert_int_eq(profile_function(p, &f, &at.function),
+			                 0);
+		}
+		ck_assert_int_eq(profile_location(p, mapping, 0x1100 + i * 256,
+		                                  &at, !!names[i], &stack[i]),
+		                 0);
+	}
+	ck_assert_int_eq(
+		profile_sample(p, stack, ARRAY_LEN(stack), NULL, 0, &value), 0);
+	ck_assert_int_eq(hot_new(p, &ask, &h), 0);
+	ck_assert_str_eq(strings_get(h->names, h->functions[0].name, NULL),
+	                 "pstrdup");
+}
+END
+
+TEST(functions_of_interpreters_are_no_sites)
+{
+	static const struct {
+		const char *function, *file;
+		bool skipped;
+	} rows[] = {
+		{"node::Start", "node", true},
+		{"node::Start", "bitcoind", false},
+		{"node", "shop", false},
+		{"PyObject_Malloc", "python3.11", true},
+		{"python3.11+0x1df920", "", true},
+		{"php_session_start", "php-fpm8.2", true},
+		{"php8.2+0x261ed0", "php8.2", true},
+		{"Perl_newSV", "libperl.so.5.36", true},
+		{"Report::remember", "[php]", false},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		ck_assert_msg(site_skips(rows[i].function, rows[i].file) ==
+		                      rows[i].skipped,
+		              "%s", rows[i].function);
 }
 END
 

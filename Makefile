@@ -118,7 +118,7 @@ objects  = $(patsubst app/%.c,$(B)/app/%.o,$(filter-out %/main.c %.bpf.c,\
 archives = $(foreach d,$1,$(B)/lib$d.a)
 
 .PHONY: FORCE version all programs tools pages help run stop check check-built check-quick check-vm check-debian check-fleet check-peers toolchains unit tasks bench bench-hosts bench-peers dates asan tsan aarch64 \
-	fuzz mutate soak tidy format install uninstall deb deb-built clean deps native-deps deps-and-pages
+	fuzz mutate soak tidy format install uninstall deb deb-built clean deps native-deps deps-and-pages deps-of-few
 all: programs pages
 programs: $(PROGRAMS) $(LIBRARY) $(MANUALS) $(B)/manual/index.html
 .DELETE_ON_ERROR:
@@ -166,6 +166,11 @@ $(PAGES): $(wildcard app/web/ui/* app/web/flame/*) include/schemas.def include/s
 	@rm -f $(@D)/with-npm $(@D)/without-npm
 	$(Q)WORK=$(B)/web CC=$(CC) app/web/ui/build $(B)/ui && touch $@ || [ $$? -eq 3 ]
 
+# Compilers that few files need: make run compiles the others meanwhile.
+NO_TOOLS := $(if $(shell PATH=$$PATH:/usr/sbin; \
+	    command -v clang && command -v bpftool && command -v mandoc),,deps-of-few)
+deps-of-few:
+	@conf/packages/install tools
 # Programs in the kernel walk the frames of every language's interpreter.
 WALKS := $(B)/gen/capture/walks.h
 $(WALKS): app/capture/interp/languages.def
@@ -176,7 +181,7 @@ $(WALKS): app/capture/interp/languages.def
 # carries the result, which is the same on all machines.
 SKELETONS := $(patsubst app/%.bpf.c,$(B)/gen/%.skel.h,\
 	     $(wildcard app/*/*/*.bpf.c))
-$(B)/gen/%.bpf.o: app/%.bpf.c $(WALKS)
+$(B)/gen/%.bpf.o: app/%.bpf.c $(WALKS) | $(NO_TOOLS)
 	@mkdir -p $(@D)
 	$(Q)clang -target bpf -mcpu=v3 -ffreestanding -O2 -g -Wall -Wextra \
 		$(NO_FOLDERS) -Iinclude -Iapp -I$(B)/gen $(if $(CI),-Werror) -idirafter $(KERNEL_INCLUDE) -MMD -MP \
@@ -221,7 +226,7 @@ MANUAL_ROWS := $(wildcard app/cli/*.def include/*.def) \
 	app/capture/host/quality.def app/worker/ipc/capture_error.def \
 	app/endpoint/assistant/tools.def \
 	$(wildcard app/capture/*/*_versions.def)
-$(B)/manual/index.html: conf/man/html $(MANUALS)
+$(B)/manual/index.html: conf/man/html $(MANUALS) | $(NO_TOOLS)
 	$(Q)rm -rf $(@D) && conf/man/html $(@D)
 define page
 $(call manual,$1): $1 conf/man/rows.awk conf/man/fill.awk \
@@ -294,7 +299,7 @@ $(B)/targets/%: tests/targets/%.cc
 
 # What tests need besides is installed while the programs compile.
 check:
-	@conf/packages/install build
+	@conf/packages/install build tools
 	+@{ conf/packages/install run check deb && $(web-deps); } & \
 		$(MAKE) --no-print-directory programs; built=$$?; wait $$! && exit $$built
 	@$(MAKE) --no-print-directory check-built
@@ -402,12 +407,15 @@ deps: native-deps
 	@$(web-deps)
 web-deps = { conf/packages/install web || echo "without them there is no web application"; }
 native-deps:
-	@conf/packages/install build run $(if $(filter bench,$(MAKECMDGOALS)),check deb)
-# The packages of the web application are installed while the programs compile.
-run: native-deps
-	@$(MAKE) -s --no-print-directory deps-and-pages programs $(B)/targets/demo
+	@conf/packages/install build tools run $(if $(filter bench,$(MAKECMDGOALS)),check deb)
+# All but the compiler and its libraries is installed while the programs compile.
+run:
+	@conf/packages/install build
+	@$(MAKE) -s --no-print-directory -j$$(($$(nproc) + 1)) deps-and-pages programs $(B)/targets/demo
 	@B=$(B) STATE=$(STATE) PORT=$(PORT) DETACH=$(DETACH) conf/run/up
 deps-and-pages:
+	@conf/packages/install tools
+	@conf/packages/install run
 	@$(web-deps)
 	@$(MAKE) -s --no-print-directory pages
 stop:

@@ -19,7 +19,7 @@ lintian_is_silent() { # package
 # and make, which every Debian build machine has.
 build_dependencies_are_those_of_make_deps() {
   diff <(sed -n '/^Build-Depends:/,/^[^ ]/s/^ \([a-z0-9.+-]*\),\{0,1\}$/\1/p' conf/debian/control |
-    grep -v '^dh-') <(grep -vxE 'gcc|g\+\+|make' conf/packages/build.txt | sort)
+    grep -v '^dh-') <(cat conf/packages/{build,tools}.txt | grep -vxE 'gcc|g\+\+|make' | sort)
 }
 # The package depends on the packages that make run installs.
 dependencies_hold() {

@@ -2,6 +2,7 @@
 
 #include "session_private.h"
 #include "store/db/row.h"
+#include "store/quota.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -55,7 +56,8 @@ symbolize_host(struct store *s, const char *tenant, const char *service,
 }
 
 static int
-ask(struct store *s, const char *tenant, const char *session, const char *host)
+ask(struct store *s, const char *tenant, const char *session, const char *host,
+    bool counts)
 {
 	CLEANUP_SYMBOLIZE struct symbolize y = {0};
 	int rc = db_run(s->db, SQL_SYMBOLIZE_ASK,
@@ -63,7 +65,9 @@ ask(struct store *s, const char *tenant, const char *session, const char *host)
 
 	if (rc < 0)
 		return rc;
-	return rc ? 0 : symbolize_get(s, tenant, session, &y);
+	if (!rc)
+		return symbolize_get(s, tenant, session, &y);
+	return counts ? quota_capture(s, tenant, session) : 0;
 }
 
 int
@@ -72,7 +76,16 @@ symbolize_ask(struct store *s, const char *tenant, const char *session,
 {
 	int rc = store_begin(s);
 
-	return rc ? rc : store_end(s, ask(s, tenant, session, host));
+	return rc ? rc : store_end(s, ask(s, tenant, session, host, false));
+}
+
+int
+symbolize_ask_counted(struct store *s, const char *tenant, const char *session,
+                      const char *host)
+{
+	int rc = store_begin(s);
+
+	return rc ? rc : store_end(s, ask(s, tenant, session, host, true));
 }
 
 /* --- the report of an upload ---------------------------------------------- */

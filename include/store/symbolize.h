@@ -45,6 +45,10 @@ symbolize_host(struct store *s, const char *tenant, const char *service,
  */
 MUST_CHECK int symbolize_ask(struct store *s, const char *tenant,
                              const char *session, const char *host);
+/* As symbolize_ask(), for a client: a request that is queued counts as a
+ * capture of the hour. -EXFULL past that quota. */
+MUST_CHECK int symbolize_ask_counted(struct store *s, const char *tenant,
+                                     const char *session, const char *host);
 /*
  * Sets the number of frames and of those with names in the quality report of an
  * upload, with a note about the others.

@@ -215,7 +215,8 @@ TEST(triggers_keys_and_quotas_are_managed)
 	         "KiB.\n"
 	         "captures_per_hour     0         Captures of the last hour, "
 	         "including those that triggers started and those deleted "
-	         "since.\n"},
+	         "since. A request to symbolize a profile again counts as "
+	         "one.\n"},
 		{"token list", 0,
 	         "ID                        NAME      ROLE      HOST    "
 	         "CREATED                   EXPIRES  REVOKED  LAST USED     "

@@ -2,6 +2,7 @@
 #include "base/conf.h"
 #include "lib/api.h"
 #include "lib/api_short.h"
+#include "store/symbolize.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -263,6 +264,28 @@ TEST(a_refused_capture_says_when_to_ask_again)
 	seconds = atoi(client_header(&r, "Retry-After"));
 	ck_assert_int_gt(seconds, 3000);
 	ck_assert_int_le(seconds, 3601);
+}
+END
+
+/* A worker may compute for a minute for such a request. */
+TEST(requests_to_symbolize_a_profile_again_count_as_captures)
+{
+	CLEANUP_API struct test_api a = limited(QUOTA_captures_per_hour);
+	CLEANUP_REPLY struct client_reply one = {0}, same = {0}, more = {0};
+	CLEANUP_SYMBOLIZE struct symbolize y = {0};
+	char id[ID_MAX], path[ID_MAX + 128];
+
+	test_profile(&a, id); /* the first of two captures */
+	snprintf(path, sizeof(path), API_PROFILES "/%s/symbolize", id);
+	one = api_say(&a, KEY_OPERATOR, "POST", path, NULL);
+	ck_assert_int_eq(one.status, 202);
+	same = api_say(&a, KEY_OPERATOR, "POST", path, NULL);
+	ck_assert_int_eq(same.status, 202); /* it waits already */
+	ck_assert_int_eq(symbolize_claim(&a.store.s, TEST_HOST, &y), 0);
+	ck_assert_int_eq(symbolize_fail(&a.store.s, &y, "no"), 0);
+	more = api_say(&a, KEY_OPERATOR, "POST", path, NULL);
+	assert_error(&more, 403, "QuotaExceeded");
+	ck_assert_str_eq(reply_detail(&more, "quota"), "captures_per_hour");
 }
 END
 

@@ -105,7 +105,7 @@ ask(struct call *c, const char *id, const struct asked *a)
 	rc = rc ?: store_begin(store);
 	if (rc)
 		return rc;
-	rc = symbolize_ask(store, c->caller.tenant, id, a->host)
+	rc = symbolize_ask_counted(store, c->caller.tenant, id, a->host)
 	             ?: debug_file_want(store, id, l.build_ids, l.n);
 	return store_end(store, rc ?: audit_note(c, id, "{}"));
 }

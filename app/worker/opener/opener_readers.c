@@ -335,30 +335,46 @@ readers_answer(struct opener *o, int socket)
 	row->client = -1;
 }
 
-static void
-give_up(struct opener *o, struct reader *row)
-{
-	int seconds = hold(&o->readers, row);
-
-	log_warn("process %d: %s was not answered within %d s: its memory or a "
-	         "file system that it uses does not answer, and it is not read "
-	         "for %d s",
-	         row->of.pid, opener_name(row->op), READERS_WAIT_S, seconds);
-	ended_kill(&o->ended, row->pid);
-	answer_error(row, -ETIMEDOUT);
-	clear(row);
-}
-
-/* True for a runnable reader: it waits for a CPU, not for its target. */
-static bool
-could_run(pid_t pid)
+/* Returns the state of a reader as /proc/PID/stat has it; 0: unknown. */
+static char
+state_of(const struct reader *row)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
 	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	return !file_read(AT_FDCWD, path, &text) &&
-	       proc_parse_state(buf_str(&text)) == 'R';
+	snprintf(path, sizeof(path), "/proc/%d/stat", row->pid);
+	return file_read(AT_FDCWD, path, &text)
+	               ? 0
+	               : proc_parse_state(buf_str(&text));
+}
+
+/* Logs why a reader does not answer, and returns the error. One that was
+ * stopped says nothing about its process, which the next one reads. */
+static int
+blame(struct readers *r, struct reader *row)
+{
+	if (state_of(row) == 'T') {
+		log_warn("a reader was stopped (SIGSTOP) while it read process "
+		         "%d: it is ended, and another takes its place",
+		         row->of.pid);
+		return -EIO;
+	}
+	log_warn("process %d: %s was not answered within %d s: its memory or a "
+	         "file system that it uses does not answer, and it is not read "
+	         "for %d s",
+	         row->of.pid, opener_name(row->op), READERS_WAIT_S,
+	         hold(r, row));
+	return -ETIMEDOUT;
+}
+
+static void
+give_up(struct opener *o, struct reader *row)
+{
+	int error = blame(&o->readers, row);
+
+	ended_kill(&o->ended, row->pid);
+	answer_error(row, error);
+	clear(row);
 }
 
 /* True if an answer arrived while the opener waited for a CPU. */
@@ -377,7 +393,8 @@ is_late(const struct reader *row, int64_t now_ns)
 
 	if (waited < READERS_WAIT_S * NS_PER_S || has_answered(row))
 		return false;
-	return waited >= READERS_SLOW_S * NS_PER_S || !could_run(row->pid);
+	/* a runnable one waits for a CPU, not for its target */
+	return waited >= READERS_SLOW_S * NS_PER_S || state_of(row) != 'R';
 }
 
 int

@@ -5,6 +5,7 @@
 #include "lib/test.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <sys/wait.h>
 
 /* Lets the opener have a reader that this process has held up. */
@@ -61,14 +62,18 @@ END
 
 /* Makes a reader that works for this process late, so that it is given up. */
 static void
-be_late(struct opener *o)
+be_late(struct opener *o, bool stopped)
 {
 	struct reader *row = &o->readers.rows[0];
 	int pair[2];
 	pid_t pid = fork();
 
+	if (!pid && stopped)
+		raise(SIGSTOP);
 	if (!pid)
 		pause();
+	if (stopped)
+		ck_assert_int_eq(waitpid(pid, NULL, WUNTRACED), pid);
 	ck_assert_int_eq(msg_pair(pair), 0);
 	*row = (struct reader){
 		.pid = pid,
@@ -96,7 +101,7 @@ TEST(a_process_is_left_alone_for_longer_each_time_up_to_an_hour)
 	for (size_t i = 0; i < ARRAY_LEN(want); i++) {
 		int64_t before = clock_mono_ns();
 
-		be_late(o);
+		be_late(o, false);
 		h = &o->readers.held[0];
 		ck_assert_int_eq(h->seconds, want[i]);
 		ck_assert_int_ge(h->until_ns, before + want[i] * NS_PER_S);
@@ -104,8 +109,19 @@ TEST(a_process_is_left_alone_for_longer_each_time_up_to_an_hour)
 	ck_assert_int_eq(o->readers.held[1].seconds, 0);
 	/* it has answered in time for an hour */
 	o->readers.held[0].until_ns = clock_mono_ns() - 3600 * NS_PER_S;
-	be_late(o);
+	be_late(o, false);
 	ck_assert_int_eq(o->readers.held[0].seconds, 60);
+	free(o);
+}
+END
+
+TEST(a_process_is_not_left_alone_since_its_reader_was_stopped)
+{
+	struct opener *o = calloc(1, sizeof(*o));
+
+	ck_assert_ptr_nonnull(o);
+	be_late(o, true);
+	ck_assert_int_eq(o->readers.held[0].seconds, 0);
 	free(o);
 }
 END

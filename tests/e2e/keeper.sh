@@ -59,6 +59,17 @@ check the_second_keeper_takes_over_when_the_first_is_killed wait_for 20 leads tw
 keeper_start one
 check a_keeper_that_comes_back_stands_by wait_for 20 logged one 'stands by'
 : >"$STATE/log/one.log"
+: >"$STATE/log/two.log"
+kill -STOP "$(<"$STATE/pid/two")"
+check the_keeper_that_stands_by_takes_over_when_the_other_is_stopped wait_for 20 leads one
+: >"$STATE/log/one.log"
+kill -CONT "$(<"$STATE/pid/two")"
+check a_keeper_that_was_stopped_does_not_go_on_with_the_lease wait_for 20 logged two 'stands by'
+process_stop one
+check a_keeper_that_was_stopped_takes_over_again wait_for 20 leads two
+keeper_start one
+wait_for 20 logged one 'stands by'
+: >"$STATE/log/one.log"
 began=$(date +%s)
 process_stop two
 check a_keeper_that_is_stopped_gives_up_the_lease wait_for 20 leads one

@@ -215,8 +215,37 @@ purged() {
     equal "$(tr '\n' ' ' <"$temp/left")" '/var/lib: misc stoker  /var/lib/stoker: ' &&
     [ -e "$temp/outside/file" ]
 }
-if [ "$(id -u)" -eq 0 ]; then
-  check a_purge_empties_a_mount_point_and_follows_no_link purged
-else
-  echo "skip a_purge_empties_a_mount_point_and_follows_no_link: needs root"
-fi
+# Before an upgrade and a removal, the user of the service has put links in the
+# place of what is made or removed.
+upgraded() {
+  local hostile=$temp/hostile
+  mkdir -m 755 "$hostile" && mkdir -m 700 "$hostile/outside" && : >"$hostile/outside/file" || return
+  sed 's/\<stoker stoker\>/nobody nogroup/; s/\<stoker www-data\>/nobody www-data/' \
+    systemd/stoker.tmpfiles.conf >"$hostile/tmpfiles.conf"
+  of_outside() { ls -lnd "$hostile/outside" "$hostile/outside/file"; }
+  of_outside >"$hostile/before"
+  unshare --mount sh -ec 'mount -t tmpfs none /var
+    mount -t tmpfs none /run
+    mkdir -p /var/lib/stoker /run/stoker /var/lib/misc
+    chown nobody /var/lib/stoker /run/stoker
+    plant() { setpriv --reuid nobody --clear-groups ln -s "$1" "$2"; }
+    plant "$1/outside" /var/lib/stoker/profiles
+    plant "$1/outside/file" /var/lib/stoker/segments
+    plant "$1/outside/file" /var/lib/stoker/go-rates
+    plant "$1/outside" /run/stoker/outside
+    systemd-tmpfiles --create "$1/tmpfiles.conf" 2>/dev/null || :
+    for step in "postinst configure 0.1.0" "postrm upgrade 0.2.0" "postrm remove"; do
+      sed /#DEBHELPER#/d "conf/debian/stoker.${step%% *}" >"$1/script"
+      sh -e "$1/script" ${step#* }
+    done
+    ls -A /var/lib/stoker; [ ! -e /run/stoker ]' - "$hostile" >"$temp/left" &&
+    equal "$(tr '\n' ' ' <"$temp/left")" 'profiles segments ' && of_outside | diff "$hostile/before" -
+}
+for claim in a_purge_empties_a_mount_point_and_follows_no_link:purged \
+  an_upgrade_follows_no_link_of_the_service_s_user:upgraded; do
+  if [ "$(id -u)" -eq 0 ]; then
+    check "${claim%:*}" "${claim#*:}"
+  else
+    echo "skip ${claim%:*}: needs root"
+  fi
+done

@@ -283,6 +283,43 @@ TEST(audit_lines_are_the_tenants_newest_first)
 }
 END
 
+/* A line differs from those that are counted in one member. */
+static const struct {
+	const char *tenant, *actor, *action;
+	int64_t hours_ago;
+	int64_t counted;
+} recent[] = {
+	{TEST_TENANT, "tok-1", "start", 0, 1},
+	{"other", "tok-1", "start", 0, 0},
+	{TEST_TENANT, "tok-2", "start", 0, 0},
+	{TEST_TENANT, "tok-1", "stop", 0, 0},
+	{TEST_TENANT, "tok-1", "start", 2, 0},
+};
+
+TEST(recent_audit_lines_are_those_of_a_tenant_an_actor_and_an_action)
+{
+	static const struct audit like = {
+		.tenant = TEST_TENANT, .actor = "tok-1", .action = "start"};
+
+	for (size_t i = 0; i < ARRAY_LEN(recent); i++) {
+		CLEANUP_TEST_STORE struct test_store t = test_store();
+		const struct audit line = {.tenant = (char *)recent[i].tenant,
+		                           .actor = (char *)recent[i].actor,
+		                           .action = (char *)recent[i].action,
+		                           .target = "svc",
+		                           .request_id = "req",
+		                           .detail = "{}"};
+		int64_t n = -1;
+
+		ck_assert_int_eq(audit_add(&t.s, &line), 0);
+		db_skew_clock(t.s.db, recent[i].hours_ago * INT64_C(3600000));
+		ck_assert_int_eq(
+			audit_recent(&t.s, &like, INT64_C(3600000), &n), 0);
+		ck_assert_msg(n == recent[i].counted, "row %zu", i);
+	}
+}
+END
+
 TEST(every_process_signs_with_one_key)
 {
 	CLEANUP_TEST_STORE struct test_store t = test_store();

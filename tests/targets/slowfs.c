@@ -6,7 +6,8 @@
  * 	slowfs late DIR		the page of malloc comes after 1 s, each time it
  * 				is read, since it is dropped soon after
  * 	slowfs never DIR	no page but the first comes
- * 	slowfs forks SECONDS	prints the longest time of a fork(2), in ms
+ * 	slowfs forks SECONDS	prints the longest time of a fork(2), and the longest
+ * 				time that one waited, but not for a CPU, in ms
  *
  * Prints "ready", or why the kernel refuses; then allocates until it is killed.
  * DIR is an empty directory.
@@ -17,6 +18,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fuse.h>
+#include <math.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -307,23 +309,40 @@ allocate(void)
 	}
 }
 
+/* How long this thread has had a CPU, or waited for one. */
+static double
+scheduled_ms(int stat)
+{
+	unsigned long long ran, waited;
+	char text[64] = "";
+
+	if (pread(stat, text, sizeof(text) - 1, 0) < 0 ||
+	    sscanf(text, "%llu %llu", &ran, &waited) != 2)
+		return 0;
+	return (double)(ran + waited) / 1e6;
+}
+
 static int
 time_forks(int seconds)
 {
-	double until = now_ms() + seconds * 1e3, most = 0;
+	double until = now_ms() + seconds * 1e3, most = 0, most_waited = 0;
+	int stat = open("/proc/thread-self/schedstat", O_RDONLY);
 
 	while (now_ms() < until) {
-		double began = now_ms();
+		double scheduled = scheduled_ms(stat), began = now_ms(), took,
+		       waited;
 		pid_t pid = fork();
 
 		if (!pid)
 			_exit(0);
-		if (now_ms() - began > most)
-			most = now_ms() - began;
+		took = now_ms() - began;
+		waited = took - (scheduled_ms(stat) - scheduled);
+		most = fmax(most, took);
+		most_waited = fmax(most_waited, waited);
 		waitpid(pid, NULL, 0);
 		sleep_ms(20);
 	}
-	printf("%.0f\n", most);
+	printf("%.0f %.0f\n", most, most_waited);
 	return 0;
 }
 

@@ -47,8 +47,8 @@ walk_from(struct unwinder *u, uint64_t pc, uint64_t code, bool blocked)
 		stack[i] = i % 2 ? code + i % 5 : STACK + (i + 4) * 8;
 	regs[8] = regs[32] = pc;    /* of x86-64, aarch64 */
 	regs[7] = regs[31] = STACK; /* their stack pointers */
-	end = blocked ? unwind_blocked(u, pc, STACK, stack, sizeof(stack), pcs,
-	                               FRAMES, &n)
+	end = blocked ? unwind_blocked(u, pc, STACK, regs, stack, sizeof(stack),
+	                               pcs, FRAMES, &n)
 	              : unwind(u, regs, stack, sizeof(stack), pcs, FRAMES, &n);
 	if (end > UNWIND_MAX || !n || n > FRAMES || pcs[0] != pc)
 		abort();

@@ -568,8 +568,8 @@ walk_thread(struct process *proc, const struct proc_thread *t, uint64_t *pcs,
 {
 	return t->regs ? unwind(proc->unwinder, t->regs, t->stack, t->len, pcs,
 	                        max, n)
-	               : unwind_blocked(proc->unwinder, t->pc, t->sp, t->stack,
-	                                t->len, pcs, max, n);
+	               : unwind_blocked(proc->unwinder, t->pc, t->sp, t->args,
+	                                t->stack, t->len, pcs, max, n);
 }
 
 /* Walks the stack of a thread, also beyond large frames and on the stack that

@@ -249,6 +249,7 @@ struct proc_thread {
 	uint32_t tid;
 	uint64_t pc, sp;
 	const uint64_t *regs; /* all UNWIND_REGS registers; NULL: not known */
+	const uint64_t *args; /* as of unwind_blocked() */
 	const void *stack;    /* from sp upwards */
 	size_t len;
 };

@@ -86,6 +86,8 @@ walk(struct snapshot *s, struct process *proc, const struct snapshot_batch *b,
 		.tid = (uint32_t)row->tid,
 		.pc = b->seen[i].pc,
 		.sp = b->seen[i].sp,
+		.args = b->seen[i].number == THREAD_NO_CALL ? NULL
+	                                                    : b->seen[i].args,
 		.stack = snapshot_stack(b, i),
 		.len = row->stack_bytes < b->room ? row->stack_bytes : b->room,
 	};

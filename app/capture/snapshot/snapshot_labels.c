@@ -52,8 +52,8 @@ static void
 put_target(const struct snapshot_batch *b, const struct thread_seen *t,
            struct buf *out)
 {
-	if (t->target == TARGET_FUTEX && t->args[0])
-		buf_addf(out, "0x%lx", (unsigned long)t->args[0]);
+	if (t->target == TARGET_FUTEX && t->futex)
+		buf_addf(out, "0x%lx", (unsigned long)t->futex);
 	for (size_t i = 0; i < t->nfds; i++) {
 		const char *link = snapshot_link(b, t->fds[i]);
 

@@ -98,7 +98,7 @@ read_futexes(const struct thread_row *row, const void *stack,
 
 	if (at < row->stack_bytes && row->stack_bytes - at >= sizeof(first))
 		memcpy(first, (const char *)stack + at, sizeof(first));
-	out->args[0] = first[1];
+	out->futex = first[1];
 	out->target = TARGET_FUTEX;
 }
 
@@ -117,6 +117,8 @@ thread_see(const struct thread_row *row, const void *stack,
 	if (out->sp && (out->state == 'R' || out->state == '?'))
 		out->state = 'S';
 	name_call(out);
+	if (out->target == TARGET_FUTEX)
+		out->futex = out->args[0];
 	if (out->target == TARGET_POLLED)
 		read_polled(row, stack, out);
 	if (out->target == TARGET_FUTEXES)

@@ -25,7 +25,8 @@ struct thread_seen {
 	char name[PROC_COMM_MAX];
 	char state;  /* as ps(1) shows it; '?' unknown */
 	long number; /* of the system call, or THREAD_NO_CALL */
-	uint64_t args[6];
+	uint64_t args[UNWIND_ARGS];
+	uint64_t futex;     /* address of the word it waits for; or 0 */
 	uint64_t sp, pc;    /* 0: not known */
 	char call[32];      /* its name; "" */
 	const char *reason; /* reason of its row; NULL: no row */

@@ -192,10 +192,11 @@ unwind_other_stack(const struct unwinder *u)
 }
 
 enum unwind_end
-unwind_blocked(struct unwinder *u, uint64_t pc, uint64_t sp, const void *stack,
-               size_t len, uint64_t *pcs, size_t max, size_t *n)
+unwind_blocked(struct unwinder *u, uint64_t pc, uint64_t sp,
+               const uint64_t *args, const void *stack, size_t len,
+               uint64_t *pcs, size_t max, size_t *n)
 {
-	const struct registers none = {.known = 0};
+	struct registers known = {.known = 0};
 	struct walk w = {.u = u,
 	                 .arch = u->arch,
 	                 .stack = {{stack, sp, len}, u->far, u->nfar},
@@ -205,7 +206,13 @@ unwind_blocked(struct unwinder *u, uint64_t pc, uint64_t sp, const void *stack,
 
 	if (r != STEP_NEEDS_WHOLE)
 		return (enum unwind_end)r;
-	return (enum unwind_end)walk_with(&w, &none, first, pcs, max, n);
+	/* vfork(2) of glibc keeps its return address in one of them: the child
+	 * uses the stack. */
+	for (unsigned i = 0; args && i < UNWIND_ARGS; i++) {
+		known.value[u->arch->args[i]] = args[i];
+		known.known |= UINT64_C(1) << u->arch->args[i];
+	}
+	return (enum unwind_end)walk_with(&w, &known, first, pcs, max, n);
 }
 
 /* --- life ----------------------------------------------------------------- */

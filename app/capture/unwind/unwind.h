@@ -18,6 +18,7 @@
 #include "capture/elf/elf.h"
 
 #define UNWIND_REGS      33                 /* indexed as in asm/perf_regs.h */
+#define UNWIND_ARGS      6                  /* of a system call */
 #define UNWIND_MAX_TABLE ((size_t)64 << 20) /* bytes of an unwind table */
 
 struct unwind_table;
@@ -204,9 +205,11 @@ unwind_on(struct unwinder *u, const void *stack, size_t len, uint64_t *pcs,
 uint64_t unwind_other_stack(const struct unwinder *u);
 
 /*
- * As unwind(), for a thread of which only pc and sp are known: those that
+ * As unwind(), for a thread of which only that is known which
  * /proc/PID/task/TID/syscall shows for a blocked thread.
+ *   Shape    args[UNWIND_ARGS]: arguments of the system call; NULL: not known
  */
 MUST_CHECK enum unwind_end
-unwind_blocked(struct unwinder *u, uint64_t pc, uint64_t sp, const void *stack,
-               size_t len, uint64_t *pcs, size_t max, size_t *n);
+unwind_blocked(struct unwinder *u, uint64_t pc, uint64_t sp,
+               const uint64_t *args, const void *stack, size_t len,
+               uint64_t *pcs, size_t max, size_t *n);

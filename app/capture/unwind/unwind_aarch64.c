@@ -11,6 +11,8 @@ static const uint8_t sample_index[] = {
 	16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31,
 };
 
+static const uint8_t call_args[] = {0, 1, 2, 3, 4, 5};
+
 /* mov x8, #__NR_rt_sigreturn; svc #0: the vdso has no table for it, and
  * unwinders are expected to recognize the instructions. Source: Linux
  * arch/arm64/kernel/vdso/sigreturn.S */
@@ -116,6 +118,7 @@ const struct unwind_arch unwind_aarch64 = {
 	.ra = 30,
 	.pc_index = 32,
 	.index = sample_index,
+	.args = call_args,
 	/* User space has 48 bits unless a program asks for more; above them
          * are tags and the signature of pointer authentication. Source: Linux
          * Documentation/arm64/{memory,pointer-authentication}.rst */

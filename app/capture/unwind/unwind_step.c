@@ -367,6 +367,16 @@ is_begin(struct walk *w, uint64_t pc)
 	       unwind_table_begins(m.table, pc - m.bias);
 }
 
+/* True for the first instructions of a thread, after the system call. */
+static bool
+is_new(struct walk *w, uint64_t pc)
+{
+	struct unwind_mapping m;
+
+	return walk_mapping(w, pc, &m) && m.table &&
+	       unwind_table_starts(m.table, pc - m.bias);
+}
+
 /* True if a frame made its call through a pointer, and tables lead from there
  * to the root. Calls by address in older frames below may have left words that
  * look like this, but name another function. */
@@ -421,6 +431,8 @@ step_by_custom(struct walk *w, struct frame *f, struct unwind_rule rule)
 
 	if (r != STEP_DONE && rule.cfa == CFA_CODE)
 		r = step_by_code(w, f, rule);
+	if (r == UNWIND_NO_INFO && f->interrupted && is_new(w, f->pc))
+		return UNWIND_ROOT;
 	if (r != STEP_DONE && r != UNWIND_TRUNCATED)
 		r = step_by_pointer(w, f);
 	if (r != UNWIND_NO_INFO || f->interrupted)

@@ -9,6 +9,7 @@
 #include <errno.h>
 
 #define ENTRY_CODE 64 /* bytes of the code that a program begins with */
+#define MAX_START  6  /* instructions from a thread's creation to its call */
 
 /* A function, compiled or not yet. */
 struct function {
@@ -353,6 +354,29 @@ unwind_table_rule(struct unwind_table *t, uint64_t vaddr, bool returns)
 	if (r->key != key || !key)
 		*r = (struct remembered){key, find_any_rule(t, vaddr, returns)};
 	return r->rule;
+}
+
+bool
+unwind_table_starts(struct unwind_table *t, uint64_t vaddr)
+{
+	uint8_t code[CODE_MAX_INSN];
+	struct code_insn insn;
+
+	for (unsigned i = 0; i < MAX_START; i++) {
+		if (!unwind_table_code(t, vaddr, code, sizeof(code)) ||
+		    !t->arch->decode(code, sizeof(code), &insn))
+			return false;
+		vaddr += insn.length;
+		if (insn.flow == CODE_CALL)
+			return unwind_table_begins(t, vaddr);
+		if (insn.flow == CODE_BRANCH && insn.has_target &&
+		    unwind_table_rule(t, vaddr + (uint64_t)insn.target, false)
+		                    .cfa == CFA_ROOT)
+			return true;
+		if (insn.flow != CODE_BRANCH && insn.flow != CODE_NEXT)
+			return false;
+	}
+	return false;
 }
 
 static int

@@ -27,6 +27,13 @@ MUST_CHECK bool unwind_table_code(const struct unwind_table *t, uint64_t vaddr,
 /* True if a call that returns to vaddr is in the code that a program or a
  * thread begins with. */
 bool unwind_table_begins(const struct unwind_table *t, uint64_t vaddr);
+/*
+ * True if code without tables goes on to the first frame of a thread: what
+ * follows the system call that creates one, where parent and child part.
+ *   Source   glibc 2.36, sysdeps/unix/sysv/linux/x86_64/clone3.S; musl 1.2.3,
+ *            src/thread/x86_64/clone.s
+ */
+bool unwind_table_starts(struct unwind_table *t, uint64_t vaddr);
 /* Returns the name of code that nothing calls, but to whose first instruction
  * functions return: code that ends handlers and contexts. Few images have a
  * symbol for it. NULL: other code. */

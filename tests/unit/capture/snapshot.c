@@ -159,7 +159,7 @@ TEST(the_first_of_several_words_is_read_within_the_stack)
 		row = blocked("7 (a) S 1", call);
 		row.stack_bytes = sizeof(stack);
 		thread_see(&row, stack, &t);
-		ck_assert_uint_eq(t.args[0], rows[i].address);
+		ck_assert_uint_eq(t.futex, rows[i].address);
 		ck_assert_int_eq(t.target, TARGET_FUTEX);
 	}
 }

@@ -31,7 +31,8 @@
  *	0x15 saves  CFA is rsp+16, rbx at CFA-16
  *	0x17 start  the return address is undefined
  *	0x19 deref  CFA is *(rsp+8)+8, rbp is *(rsp+16)-8
- *	0x1b lost   rbp is in r12 */
+ *	0x1b lost   rbp is in r12
+ *	0x1d vfork  CFA is rsp, the return address is in rdi */
 static const uint8_t x86_frames[] = {
 	0x14, 0x00, 0x00, 0x00, 0xff, 0xff, 0xff, 0xff, 0x01, 0x00, 0x01, 0x78,
 	0x10, 0x0c, 0x07, 0x08, 0x90, 0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
@@ -59,6 +60,9 @@ static const uint8_t x86_frames[] = {
 	0x06, 0x38, 0x1c, 0x00, 0x1c, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
 	0x1b, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0x00, 0x00, 0x00,
 	0x00, 0x00, 0x00, 0x00, 0x09, 0x06, 0x0c, 0x00, 0x00, 0x00, 0x00, 0x00,
+	0x1c, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x1d, 0x00, 0x00, 0x00,
+	0x00, 0x00, 0x00, 0x00, 0x02, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+	0x0e, 0x00, 0x09, 0x10, 0x05, 0x00, 0x00, 0x00,
 };
 enum {
 	F = 0,
@@ -68,7 +72,9 @@ enum {
 	SAVES = 0x15,
 	START = 0x17,
 	DEREF = 0x19,
-	HAS_R12 = 0x1b
+	HAS_R12 = 0x1b,
+	VFORK = 0x1d,
+	CREATED = 0x40 /* code that none of this describes */
 };
 
 /* .debug_frame of f, at 0: from 16 on CFA is x29+32, x30 at CFA-24, x29 at
@@ -412,6 +418,87 @@ TEST(a_frame_pointer_kept_in_another_register_is_found_there)
 	r.stack[0] = BIAS + TO_F;
 	r.stack[4] = BIAS + TO_START;
 	ASSERT_CALLERS(&r, TO_F, TO_START);
+}
+END
+
+/* Frame information ends before a thread's first instructions: those of its
+ * creator return, and those of the thread lead to its first frame. */
+TEST(a_thread_that_has_just_been_created_has_no_caller)
+{
+	static const struct {
+		char code[20];
+		bool new;
+	} rows[] = {
+		{"\x48\x85\xc0\x74\xd2\xc3", true},  /* je start; ret */
+		{"\x48\x85\xc0\x74\xbb\xc3", false}, /* je f; ret */
+		/* jne to ret; pop; call; exit; hlt; ret */
+		{"\x85\xc0\x75\x0d\x5f\xff\xd1\x89\xc7\x31\xc0\xb0\x3c"
+	         "\x0f\x05\xf4\x90\xc3",
+	         true},
+		{"\x85\xc0\x75\x0d\x5f\xff\xd1\x90\xc7\x31\xc0\xb0\x3c"
+	         "\x0f\x05\xf4\x90\xc3",
+	         false},
+	};
+
+	for (size_t i = 0; i < 2 * ARRAY_LEN(rows); i++) {
+		const bool creator = i % 2;
+		uint8_t code[0x80] = {0};
+		struct unwinder *u;
+		enum unwind_end end;
+		struct run r;
+
+		memcpy(code + CREATED, rows[i / 2].code, sizeof(rows->code));
+		memcpy(code + TO_START - 2, "\xff\xd0", 2); /* call *%rax */
+		prepare(&r, &(struct frames_image){
+				    .machine = EM_X86_64,
+				    .section = ".debug_frame",
+				    .code = code,
+				    .code_size = sizeof(code),
+				    .frames = x86_frames,
+				    .frames_size = sizeof(x86_frames)});
+		r.regs[8] = BIAS + CREATED;
+		r.regs[7] = STACK;
+		r.regs[6] = AT(20); /* its creator's */
+		r.stack[0] = creator ? BIAS + TO_START : 1234;
+		u = unwinder_new_for(EM_X86_64, find, &r);
+		end = unwind(u, r.regs, r.stack, sizeof(r.stack), r.pcs, MAX,
+		             &r.n);
+		ck_assert_msg((end == UNWIND_ROOT) ==
+		                      (creator || rows[i / 2].new),
+		              "row %zu", i);
+		ck_assert_uint_eq(r.n, 1u + creator);
+		unwinder_free(u);
+		unwind_table_free(r.table);
+		elf_free(r.elf);
+	}
+}
+END
+
+/* vfork(2) takes its return address off the stack, which its child uses. */
+TEST(a_return_address_kept_in_an_argument_of_a_call_is_found_there)
+{
+	static const struct {
+		bool known;
+		enum unwind_end end;
+	} rows[] = {{true, UNWIND_ROOT}, {false, UNWIND_BAD}};
+	const uint64_t args[UNWIND_ARGS] = {BIAS + TO_START};
+
+	NEEDS(EM_X86_64);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct unwinder *u;
+		struct run r;
+
+		prepare_x86(&r, VFORK);
+		u = unwinder_new_for(EM_X86_64, find, &r);
+		ck_assert_int_eq(unwind_blocked(u, BIAS + VFORK, STACK,
+		                                rows[i].known ? args : NULL,
+		                                r.stack, sizeof(r.stack), r.pcs,
+		                                MAX, &r.n),
+		                 rows[i].end);
+		unwinder_free(u);
+		unwind_table_free(r.table);
+		elf_free(r.elf);
+	}
 }
 END
 
@@ -831,9 +918,9 @@ static uint64_t
 caller_of_blocked(struct run *r)
 {
 	struct unwinder *u = unwinder_new_for(EM_X86_64, find_made, r);
-	enum unwind_end end = unwind_blocked(u, BIAS + WAITS, STACK, r->stack,
-	                                     sizeof(r->stack), r->pcs, MAX,
-	                                     &r->n);
+	enum unwind_end end = unwind_blocked(u, BIAS + WAITS, STACK, NULL,
+	                                     r->stack, sizeof(r->stack), r->pcs,
+	                                     MAX, &r->n);
 
 	unwinder_free(u);
 	unwind_table_free(r->table);

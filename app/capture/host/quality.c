@@ -99,14 +99,14 @@ static void
 conclude_empty(struct quality *q, const char *type)
 {
 	bool gone = q->notes & QUALITY_NOTE_OF(TARGET_GONE);
-	bool halted = q->notes &
-	              (QUALITY_NOTE_OF(HALTED) | QUALITY_NOTE_OF(FROZEN));
+	const quality_notes halts = QUALITY_NOTE_OF(HALTED) |
+	                            QUALITY_NOTE_OF(FROZEN);
 	const quality_notes unseen =
-		QUALITY_NOTE_OF(TARGET_GONE) | QUALITY_NOTE_OF(NO_ALLOCATOR) |
-		QUALITY_NOTE_OF(UNPROBED) | QUALITY_NOTE_OF(LEADERLESS) |
-		QUALITY_NOTE_OF(UNOPENED) | QUALITY_NOTE_OF(SHORT_LIVED) |
-		QUALITY_NOTE_OF(UNREACHED) |
-		QUALITY_NOTE_OF(NAMELESS) | QUALITY_NOTE_OF(ALLOCS_32);
+		halts | QUALITY_NOTE_OF(TARGET_GONE) |
+		QUALITY_NOTE_OF(NO_ALLOCATOR) | QUALITY_NOTE_OF(UNPROBED) |
+		QUALITY_NOTE_OF(LEADERLESS) | QUALITY_NOTE_OF(UNOPENED) |
+		QUALITY_NOTE_OF(SHORT_LIVED) | QUALITY_NOTE_OF(NAMELESS) |
+		QUALITY_NOTE_OF(ALLOCS_32) | QUALITY_NOTE_OF(UNREACHED);
 
 	if (!q->run_rate) { /* not of CPU time */
 		if (!(q->notes & unseen))
@@ -115,7 +115,7 @@ conclude_empty(struct quality *q, const char *type)
 	}
 	note_if(q, QUALITY_NOTE_OF(ENDED_UNSEEN), gone);
 	note_if(q, QUALITY_NOTE_OF(IDLE),
-	        !gone && !halted && expected(q) < IDLE);
+	        !gone && !(q->notes & halts) && expected(q) < IDLE);
 	note_if(q, QUALITY_NOTE_OF(UNSAMPLED), !gone && expected(q) >= IDLE);
 }
 
@@ -256,8 +256,8 @@ quality_conclude(struct quality *q, const char *type)
 	note_if(q, QUALITY_NOTE_OF(QUOTA), q->quota_ms > q->duration_ms / MANY);
 	note_if(q, QUALITY_NOTE_OF(HALTED_PART),
 	        q->halted_ms > q->duration_ms / MANY &&
-	                !(q->notes & (QUALITY_NOTE_OF(HALTED) |
-	                              QUALITY_NOTE_OF(FROZEN))));
+	                !(q->notes &
+	                  (QUALITY_NOTE_OF(HALTED) | QUALITY_NOTE_OF(FROZEN))));
 	note_if(q, QUALITY_NOTE_OF(CPU_BUSY),
 	        q->waited_ms > q->ran_ms &&
 	                q->waited_ms > q->duration_ms / MANY);

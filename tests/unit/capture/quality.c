@@ -179,15 +179,21 @@ TEST(a_profile_in_which_nothing_is_says_so_in_the_words_of_its_type)
 		{"mutex", QUALITY_NOTE_OF(NOTHING_LOCKED)},
 		{"io", QUALITY_NOTE_OF(NOTHING_MOVED)},
 	};
+	static const quality_notes others[] = {QUALITY_NOTE_OF(TARGET_GONE),
+	                                       QUALITY_NOTE_OF(HALTED),
+	                                       QUALITY_NOTE_OF(FROZEN)};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct quality q = {0};
-		struct quality gone = {.notes = QUALITY_NOTE_OF(TARGET_GONE)};
 
 		quality_conclude(&q, rows[i].type);
 		ck_assert(q.notes == rows[i].why);
-		quality_conclude(&gone, rows[i].type);
-		ck_assert(gone.notes == QUALITY_NOTE_OF(TARGET_GONE));
+		for (size_t j = 0; j < ARRAY_LEN(others); j++) {
+			struct quality other = {.notes = others[j]};
+
+			quality_conclude(&other, rows[i].type);
+			ck_assert(other.notes == others[j]);
+		}
 	}
 }
 END

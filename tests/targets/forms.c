@@ -6,15 +6,19 @@
  * 	forms nowhere	a program that is in no file system
  * 	forms again	a second libc, in a namespace of the linker
  * 	forms brief	a thread after another, 2 ms each
+ * 	forms vfork	a parent that waits until its child executes a program
+ * 	forms ring	waits for timeouts of an io_uring
  * 	forms strict	a thread that may only read, write and end, and allocates
  * 	forms within ARG...	the interpreter of libpython, with these arguments
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <linux/io_uring.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +26,7 @@
 #include <sys/prctl.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -146,6 +151,51 @@ live_briefly(void)
 	return 1;
 }
 
+NOINLINE static int
+share_until_exec(void)
+{
+	int status;
+	pid_t child = vfork();
+
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		ready();
+		pause(); /* in place of execve(2) of a slow file */
+		_exit(0);
+	}
+	return child < 0 || waitpid(child, &status, 0) != child;
+}
+
+/* Each entry ends 10 ms later. */
+NOINLINE static int
+wait_for_ring(void)
+{
+	static const struct __kernel_timespec rest = {.tv_nsec = 10000000};
+	struct io_uring_params p = {0};
+	int ring = (int)syscall(SYS_io_uring_setup, 1, &p);
+	char *queue = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, ring,
+	                   IORING_OFF_SQ_RING);
+	struct io_uring_sqe *entry = mmap(NULL, sizeof(*entry),
+	                                  PROT_READ | PROT_WRITE, MAP_SHARED,
+	                                  ring, IORING_OFF_SQES);
+
+	if (ring < 0 || queue == MAP_FAILED || entry == MAP_FAILED)
+		return 1;
+	*entry = (struct io_uring_sqe){.opcode = IORING_OP_TIMEOUT,
+	                               .addr = (uintptr_t)&rest,
+	                               .len = 1};
+	ready();
+	for (;;) {
+		__atomic_add_fetch((unsigned *)(queue + p.sq_off.tail), 1,
+		                   __ATOMIC_RELEASE);
+		if (syscall(SYS_io_uring_enter, ring, 1, 1,
+		            IORING_ENTER_GETEVENTS, NULL, 0) < 0)
+			return 1;
+		__atomic_add_fetch((unsigned *)(queue + p.cq_off.head), 1,
+		                   __ATOMIC_RELEASE);
+	}
+}
+
 /* Allocates memory that it has released before, for which libc needs no system
  * call; seldom enough to be watched call by call on a fast machine, too. */
 NOINLINE static void *
@@ -196,6 +246,8 @@ main(int argc, char **argv)
 	               ? (argc > 2 ? of_no_file() : leave_the_files(argv[0]))
 	       : !strcmp(form, "again")  ? by_second_libc()
 	       : !strcmp(form, "brief")  ? live_briefly()
+	       : !strcmp(form, "vfork")  ? share_until_exec()
+	       : !strcmp(form, "ring")   ? wait_for_ring()
 	       : !strcmp(form, "strict") ? be_strict()
 	       : !strcmp(form, "within") ? interpret(argc - 1, argv + 1)
 	                                 : 2;

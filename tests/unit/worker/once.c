@@ -324,6 +324,204 @@ TEST(processes_of_unusual_forms_have_their_functions)
 }
 END
 
+/* Compiles a program whose functions are inlined_work() and its caller. */
+#define BUILT(caller, flags)                                               \
+	"sh -c 'gcc -O2 -g -fomit-frame-pointer -Douter=" caller " " flags \
+	" -o " caller " $OLDPWD/tests/targets/inlined.c && exec ./" caller \
+	" 60'"
+
+static bool
+has_tool(const char *name)
+{
+	char line[128];
+
+	snprintf(line, sizeof(line), "command -v %s >/dev/null", name);
+	return !system(line);
+}
+
+struct form {
+	const char *tool, *command, *stack;
+};
+
+/* Starts the programs whose tools are here, removes a file or folder, and
+ * expects samples with each stack. */
+static void
+assert_forms(const struct form *rows, size_t n, const char *gone)
+{
+	CLEANUP_CAPTURED struct captured c = nothing();
+	bool runs[MAX_TARGETS] = {false};
+	char command[200];
+
+	for (size_t i = 0; i < n; i++) {
+		runs[i] = has_tool(rows[i].tool);
+		if (runs[i])
+			begin(&c, rows[i].command, "ready");
+		else
+			printf("skip: no %s\n", rows[i].tool);
+	}
+	if (!c.n)
+		return;
+	snprintf(command, sizeof(command), "cd %s && rm -rf %s", c.dir, gone);
+	ck_assert_int_eq(system(command), 0);
+	capture(&c, "--seconds 2 --rate 400");
+	for (size_t i = 0; i < n; i++)
+		ck_assert_msg(!runs[i] || samples(&c, rows[i].stack) > 0, "%s",
+		              rows[i].stack);
+	ck_assert_double_ge(quality(&c, "stacksComplete"),
+	                    0.9 * quality(&c, "samplesKept"));
+}
+
+/* Their files are deleted, or only they see them; a daemon is nobody's
+ * child. */
+TEST(processes_from_unusual_places_have_their_functions)
+{
+	static const struct form rows[] = {
+		{"cp",
+	         "sh -c 'cp $B/targets/detour gone && exec ./gone altstack 60'",
+	         ";main;interrupt;detour_waits;__restore_rt;detour_handler;"},
+		{"chroot",
+	         "sh -c 'mkdir root && cp $B/targets/hollow root && "
+	         "for f in $(ldd root/hollow | grep -o \"/[^ ]*\"); do "
+	         "mkdir -p root$(dirname $f) && cp $f root$f; done && "
+	         "exec chroot root /hollow 60'",
+	         "hollow_start;hollow_outer;hollow_inner"},
+		{"unshare",
+	         "unshare -m sh -c 'mount -t tmpfs none /mnt && "
+	         "cp $B/targets/inlined /mnt/same && exec /mnt/same 60'",
+	         ";main;outer;inlined_work"},
+		{"unshare",
+	         "unshare -m sh -c 'mount -t tmpfs none /mnt && "
+	         "cp $B/targets/recurse /mnt/same && exec /mnt/same 60 8'",
+	         ";main;outermost;down;"},
+		{"setpriv",
+	         "sh -c 'cp $B/targets/shares high && chmod u+s high && "
+	         "exec setpriv --reuid 65534 --clear-groups ./high 60 1'",
+	         "__libc_start_call_main;main;spin;share_half"},
+		{"setsid",
+	         "sh -c 'echo ready; while :; do "
+	         "(setsid $B/targets/shortchild 1 >/dev/null &); sleep 0.5; "
+	         "done'",
+	         ";work_of_forked_child"},
+	};
+
+	if (why_not())
+		SKIP(why_not());
+	assert_forms(rows, ARRAY_LEN(rows), "gone root");
+}
+END
+
+TEST(programs_of_every_linker_have_their_functions)
+{
+	static const struct form rows[] = {
+		{"gcc", BUILT("fixed", "-no-pie -Wl,-z,noseparate-code"),
+	         ";main;fixed;inlined_work"},
+		{"gcc", BUILT("alone", "-static-pie"),
+	         ";main;alone;inlined_work"},
+		{"gcc", BUILT("unsorted", "-Wl,--no-eh-frame-hdr"),
+	         ";main;unsorted;inlined_work"},
+		{"gcc",
+	         BUILT("sframed",
+	               "-Wa,--gsframe -fno-asynchronous-unwind-tables"),
+	         ";main;sframed;inlined_work"},
+		{"ld.gold", BUILT("golden", "-fuse-ld=gold"),
+	         ";main;golden;inlined_work"},
+		{"ld.lld",
+	         BUILT("apart", "-fuse-ld=lld "
+	                        "-Wl,-z,separate-loadable-segments,"
+	                        "-z,max-page-size=2097152"),
+	         ";main;apart;inlined_work"},
+	};
+
+	if (why_not())
+		SKIP(why_not());
+	assert_forms(rows, ARRAY_LEN(rows), "*");
+}
+END
+
+TEST(unusual_forms_of_languages_have_their_functions)
+{
+	static const struct form rows[] = {
+		{"node",
+	         "node --use-largepages=on -e 'const b = "
+	         "require(\"crypto\").randomBytes(99999); "
+	         "console.log(\"ready\"); "
+	         "for (;;) require(\"zlib\").deflateSync(b)'",
+	         ";deflate_"},
+		{"node",
+	         "node -e 'function in_worker() { for (let n = 0; n < 1e7; ) "
+	         "n++ }; new (require(\"worker_threads\").Worker)(`for (;;) "
+	         "(${in_worker})()`, { eval: true }); console.log(\"ready\")'",
+	         ";in_worker"},
+		{"ruby",
+	         "ruby -e 'def in_fiber; 999.times { |i| i * i }; end; "
+	         "f = Fiber.new { loop { in_fiber; Fiber.yield } }; "
+	         "puts \"ready\"; $stdout.flush; loop { f.resume }'",
+	         ";in_fiber"},
+	};
+
+	if (why_not())
+		SKIP(why_not());
+	assert_forms(rows, ARRAY_LEN(rows), "*");
+}
+END
+
+TEST(a_deleted_program_has_profiles_of_every_type)
+{
+	static const struct {
+		const char *type, *stack;
+	} rows[] = {
+		{"alloc", ";work;get_large"},
+		{"block", "clone3;start_thread;work;"},
+		{"goroutine", ";main;"},
+	};
+	CLEANUP_CAPTURED struct captured c = nothing();
+	char command[128];
+
+	if (why_not())
+		SKIP(why_not());
+	begin(&c,
+	      "sh -c 'cp $B/targets/allocating gone && exec ./gone truth 2000'",
+	      "ready");
+	snprintf(command, sizeof(command), "rm %s/gone", c.dir);
+	ck_assert_int_eq(system(command), 0);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		snprintf(command, sizeof(command), "--seconds 1 --type %s",
+		         rows[i].type);
+		capture(&c, command);
+		ck_assert_msg(samples(&c, rows[i].stack) > 0, "%s",
+		              rows[i].type);
+		ck_assert_double_eq(quality(&c, "stacksComplete"),
+		                    quality(&c, "samplesKept"));
+	}
+}
+END
+
+/* The child of vfork(2) uses its parent's stack, which waits for it. */
+TEST(a_parent_that_waits_for_its_child_to_execute_has_its_callers)
+{
+	CLEANUP_CAPTURED struct captured c = nothing();
+
+	if (why_not())
+		SKIP(why_not());
+	begin(&c, "$B/targets/forms vfork", "ready");
+	capture(&c, "--type goroutine");
+	ck_assert_int_eq(samples(&c, ";share_until_exec;"), 1);
+	ck_assert_double_eq(quality(&c, "stacksComplete"), 1);
+}
+END
+
+TEST(a_wait_for_a_ring_of_the_kernel_is_input_or_output)
+{
+	CLEANUP_CAPTURED struct captured c = nothing();
+
+	if (why_not())
+		SKIP(why_not());
+	begin(&c, "$B/targets/forms ring", "ready");
+	capture(&c, "--seconds 1 --type io");
+	assert_share(&c, "", ";wait_for_ring;", 100, 100);
+}
+END
+
 TEST(a_program_that_has_python_in_it_has_its_functions)
 {
 	CLEANUP_CAPTURED struct captured c = nothing();
@@ -418,12 +616,11 @@ TEST(an_allocator_that_a_setting_replaces_is_not_said_to_be_missing)
 
 		if (access(rows[i].program, X_OK))
 			continue;
-		snprintf(command, sizeof(command), "env %s %s",
-		         rows[i].setting, rows[i].command);
+		snprintf(command, sizeof(command), "env %s %s", rows[i].setting,
+		         rows[i].command);
 		begin(&c, command, "ready");
 		capture(&c, "--seconds 1 --type alloc");
-		ck_assert_ptr_null(
-			strstr(buf_str(&c.report), rows[i].setting));
+		ck_assert_ptr_null(strstr(buf_str(&c.report), rows[i].setting));
 	}
 }
 END
@@ -459,9 +656,10 @@ END
 
 /* Watching puts breakpoints into code of a thread whose system call filter
  * allows only reads and writes. */
-#define PAUSE32                                                           \
-	"echo \"void _start(void) { for (;;) __asm__(\\\"int \\$0x80\\\" :: " \
-	"\\\"a\\\"(29)); }\" | gcc -m32 -O -nostdlib -static -x c -o pause32 -"
+#define PAUSE32                                                                \
+	"echo \"void _start(void) { for (;;) __asm__(\\\"int \\$0x80\\\" :: "  \
+	"\\\"a\\\"(29)); }\" | gcc -m32 -O -nostdlib -static -x c -o pause32 " \
+	"-"
 
 TEST(allocations_of_32_bit_programs_are_said_to_be_missing)
 {

@@ -82,9 +82,8 @@ DEFINE_CLEANUP(struct recorder *, recorder_free)
  *   Owns     *out belongs to c: recorder_remove() it
  *   Errors   -EINVAL the type is not sampled, -EBUSY too many rates, -ESRCH no
  *            process is left, -EACCES and -EPERM of event_open, -EXDEV not
- *            allowed to see the process, -EPROTONOSUPPORT waits can't be
- *            measured here, -EPFNOSUPPORT allocations can't be watched,
- *            -ESOCKTNOSUPPORT memory in use can't be watched, -ENOMEM, -errno
+ *            allowed to see the process, -EPROTONOSUPPORT this kernel can't
+ *            take profiles of the type, -ENOMEM, -errno
  */
 MUST_CHECK int recorder_start(struct recorder *c, const struct capture_ask *ask,
                               struct capture **out);

@@ -64,9 +64,8 @@ typedef void sampler_sink(void *arg, const struct record *r);
 /*
  * Opens a sampler and starts sampling.
  *   Errors   -EACCES, -EPERM, -ENOSYS as event_open; -ESRCH none of
- *            the processes is left; the kernel does not accept BPF programs
- *            for waits -EPROTONOSUPPORT, for allocations -EPFNOSUPPORT, for
- *            memory in use -ESOCKTNOSUPPORT; -ENOMEM; -errno
+ *            the processes is left; -EPROTONOSUPPORT the kernel does not
+ *            accept the BPF programs of this kind; -ENOMEM; -errno
  */
 MUST_CHECK int
 sampler_open(const struct host *host, const struct sampler_ask *ask,

@@ -71,22 +71,11 @@ map_control(struct sampler_emitter *e, int fd)
 /* Translates an error: kernels refuse programs with many errors; a missing
  * capability has a distinct one. */
 static int
-why_not(enum sampler_kind kind, int rc)
+why_not(int rc)
 {
-	if (!rc || rc == -EPERM || rc == -EACCES || is_shortage(rc))
-		return rc;
-	switch (kind) {
-	case SAMPLER_INUSE:
-		return -ESOCKTNOSUPPORT;
-	case SAMPLER_ALLOCS:
-		return -EPFNOSUPPORT;
-	case SAMPLER_WAITS:
-	case SAMPLER_CALLS:
-		return -EPROTONOSUPPORT;
-	case SAMPLER_CLOCK: /* has no emitter */
-		break;
-	}
-	return rc;
+	return !rc || rc == -EPERM || rc == -EACCES || is_shortage(rc)
+	               ? rc
+	               : -EPROTONOSUPPORT;
 }
 
 static int
@@ -188,7 +177,7 @@ emitter_open(const struct host *host, const struct sampler_ask *of,
 	int rc = e ? host->ask(host->arg, &ask, &reply, fds, &nfds) : -ENOMEM;
 
 	if (!rc)
-		rc = why_not(kind, reply.error);
+		rc = why_not(reply.error);
 	if (!rc)
 		rc = allocs ? take_allocs(e, inuse, fds, nfds)
 		            : take_waits(e, reply.value, fds, nfds);

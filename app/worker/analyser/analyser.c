@@ -64,7 +64,7 @@ start(struct analyser *a, struct analyser_job *job)
 		                     job->duration_ms * (uint64_t)NS_PER_MS);
 	a->progress_ns = 0; /* clients wait for its first PROGRESS */
 	if (rc) {
-		analyser_fail(a, job, false, analyser_error(rc), rc);
+		analyser_fail(a, job, false, analyser_error(job, rc), rc);
 		analyser_clear(job);
 	}
 }
@@ -131,7 +131,7 @@ take_pull(struct analyser *a, const struct msg_pull *m, int fds[static 2])
 	job->attempt = m->attempt;
 	rc = analyser_fork_finisher(a, job, job->out_fd, false, &job->finisher);
 	if (rc) {
-		analyser_fail(a, job, false, analyser_error(rc), rc);
+		analyser_fail(a, job, false, analyser_error(job, rc), rc);
 		analyser_clear(job);
 	}
 }

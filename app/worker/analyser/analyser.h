@@ -131,8 +131,9 @@ void analyser_learn(struct analyser *a, pid_t child, bool good);
 struct analyser_job *analyser_job(struct analyser *a, const char *id);
 /* Closes a job's descriptors, and marks it as unused. */
 void analyser_clear(struct analyser_job *job);
-/* Translates an error of recorder_start(), or of another engine. */
-enum capture_error analyser_error(int rc);
+/* Translates an error of recorder_start(), or of another engine; job: NULL if
+ * it is not about a job. */
+enum capture_error analyser_error(const struct analyser_job *job, int rc);
 
 /* Sets the id and parameters of a job; false if they are invalid. */
 bool analyser_take_ask(struct analyser_job *job, const struct msg_start *m);
@@ -166,7 +167,7 @@ void analyser_watch(struct analyser *a, const struct msg_start *m);
 void analyser_follow(struct analyser *a, const struct msg_start *m);
 /* Cuts all watches, and forks a child that writes their windows. */
 void analyser_cut(struct analyser *a);
-/* What a child makes of the pieces in a file. */
+/* How a child processes the pieces in a file. */
 struct analyser_batch_kind {
 	uint32_t reply; /* type of the message */
 	const char *name;

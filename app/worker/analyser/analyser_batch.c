@@ -86,7 +86,7 @@ analyser_batch_start(struct analyser *a, struct analyser_batch *b, int input)
 	rc = begin(a, b);
 	if (rc) {
 		close_ptr(&b->rows); /* there is nothing to send */
-		report(a, b, analyser_error(rc));
+		report(a, b, analyser_error(NULL, rc));
 	}
 }
 

@@ -25,7 +25,7 @@
 
 /* --- PULL: a fetched body becomes a profile ------------------------------- */
 
-/* Maps the answer, which is complete: no process writes to it any more. */
+/* Maps the answer, which is complete: no process writes to it now. */
 static int
 map_body(int fd, const void **out, size_t *n)
 {
@@ -202,7 +202,7 @@ read_stored(const struct analyser_job *job, struct profile **out)
 	          : pprof_decode(bytes.p, bytes.len, MAX_PROFILE, out, &why);
 }
 
-/* Where the names of a stored profile are looked for. */
+/* Sources of the names of a stored profile. */
 static struct rename_files
 files_of(const struct analyser_job *job)
 {

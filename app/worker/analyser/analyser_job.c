@@ -6,7 +6,7 @@
 #include <string.h>
 
 enum capture_error
-analyser_error(int rc)
+analyser_error(const struct analyser_job *job, int rc)
 {
 	switch (rc) {
 	case -EPERM:
@@ -32,14 +32,12 @@ analyser_error(int rc)
 		return CAPTURE_NO_FILES;
 	case -ENOSYS:
 		return CAPTURE_PERF_FILTERED;
-	case -ESOCKTNOSUPPORT:
-		return CAPTURE_INUSE_UNSUPPORTED;
 	case -EDQUOT:
 		return CAPTURE_INUSE_COSTLY;
-	case -EPFNOSUPPORT:
-		return CAPTURE_ALLOCS_UNSUPPORTED;
 	case -EPROTONOSUPPORT:
-		return CAPTURE_WAITS_UNSUPPORTED;
+		return job ? capture_error_unsupported(
+				     way_rows[ways_first(job->ways)].check)
+		           : CAPTURE_UNSUPPORTED;
 	case -ENOENT:
 	case -EOPNOTSUPP:
 	case -EINVAL:

@@ -127,7 +127,7 @@ analyser_name(const struct analyser *a, const struct analyser_job *job,
 	if (!rc)
 		analyser_list(job, host, n, out);
 	*sys_error = rc;
-	return rc ? analyser_error(rc) : CAPTURE_OK;
+	return rc ? analyser_error(job, rc) : CAPTURE_OK;
 }
 
 /* --- engines in a finisher ------------------------------------------------ */
@@ -170,7 +170,7 @@ error_of(const struct analyser_job *job, int rc, int *sys_error)
 		{ENGINE_HEAP, -ENOEXEC, NULL, CAPTURE_NO_HEAP},
 	};
 	const char *unit = profile_types[analyser_type(job)].unit;
-	enum capture_error e = rc ? analyser_error(rc) : CAPTURE_OK;
+	enum capture_error e = rc ? analyser_error(job, rc) : CAPTURE_OK;
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		if (rows[i].engine == engine_of(job) && rows[i].rc == rc &&

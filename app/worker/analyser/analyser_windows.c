@@ -33,7 +33,7 @@ analyser_watch(struct analyser *a, const struct msg_start *m)
 	*job = new;
 	rc = analyser_record(a, job, CAPTURE_ENDLESS);
 	if (rc) {
-		analyser_fail(a, job, false, analyser_error(rc), rc);
+		analyser_fail(a, job, false, analyser_error(job, rc), rc);
 		analyser_clear(job);
 	}
 }
@@ -165,7 +165,7 @@ analyser_cut(struct analyser *a)
 	recorder_tidy(a->captures);
 	if (rc) {
 		clear(&a->cut);
-		send_windows(a, analyser_error(rc), 0);
+		send_windows(a, analyser_error(NULL, rc), 0);
 	}
 }
 

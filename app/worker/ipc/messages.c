@@ -18,22 +18,33 @@ static const struct {
 #undef CAPTURE_ERROR
 };
 
+/* Returns the row of errors to print. */
+static enum capture_error
+row_of(enum capture_error e)
+{
+	return e < CAPTURE_ROWS     ? e
+	       : e < CAPTURE_ERRORS ? CAPTURE_UNSUPPORTED
+	                            : CAPTURE_INTERNAL;
+}
+
 const char *
 capture_error_code(enum capture_error e)
 {
-	return e < CAPTURE_ERRORS ? errors[e].code : "CaptureFailed";
+	return errors[row_of(e)].code;
 }
 
 const char *
 capture_error_text(enum capture_error e)
 {
-	return e < CAPTURE_ERRORS ? errors[e].text : "unknown error";
+	return errors[row_of(e)].text;
 }
 
 enum check
 capture_error_check(enum capture_error e)
 {
-	return e < CAPTURE_ERRORS ? errors[e].check : CHECKS;
+	return e < CAPTURE_ROWS || e >= CAPTURE_ERRORS
+	               ? errors[row_of(e)].check
+	               : (enum check)(e - CAPTURE_ROWS);
 }
 
 void

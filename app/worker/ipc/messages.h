@@ -125,8 +125,16 @@ enum capture_error {
 #define CAPTURE_ERROR(code, check, name, text) CAPTURE_##code,
 #include "capture_error.def"
 #undef CAPTURE_ERROR
-	CAPTURE_ERRORS
+	CAPTURE_ROWS,
+	/* CAPTURE_UNSUPPORTED, for each check that can explain it */
+	CAPTURE_ERRORS = CAPTURE_ROWS + CHECKS
 };
+/* Returns CAPTURE_UNSUPPORTED, as explained by a check. */
+static inline enum capture_error
+capture_error_unsupported(enum check c)
+{
+	return (enum capture_error)(CAPTURE_ROWS + (unsigned)c);
+}
 /* Return "ErrorCode" and the line for people; both are "" for CAPTURE_OK. */
 const char *capture_error_code(enum capture_error e);
 const char *capture_error_text(enum capture_error e);

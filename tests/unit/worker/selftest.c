@@ -634,6 +634,25 @@ TEST(a_capture_error_is_explained_by_the_check_that_fails)
 }
 END
 
+TEST(a_type_that_the_kernel_refuses_is_explained_by_the_check_of_its_way)
+{
+	const enum capture_error e = capture_error_unsupported(CHECK_INUSE);
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+	struct finding findings[CHECKS] = {0};
+
+	ck_assert_str_eq(capture_error_code(e), "Unsupported");
+	capture_error_explain(e, findings, NULL, &text);
+	ck_assert_str_eq(buf_str(&text),
+	                 capture_error_text(CAPTURE_UNSUPPORTED));
+	buf_clear(&text);
+	finding_set(&findings[CHECK_INUSE], WARNING, "preload it", "too old");
+	capture_error_explain(e, findings, NULL, &text);
+	ck_assert_str_eq(buf_str(&text), "too old: preload it");
+	ck_assert_str_eq(capture_error_code(CAPTURE_ERRORS), "CaptureFailed");
+	ck_assert_int_eq(capture_error_check(CAPTURE_ERRORS), CHECKS);
+}
+END
+
 TEST(a_capture_error_names_the_service_in_its_command)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);

@@ -27,8 +27,8 @@ ways_fit(const struct way_row *way, const char *service_kind)
 {
 	if (strcmp(service_kind, WAYS_HOST) != 0)
 		return way->program & program_of(service_kind);
-	return way->engine == ENGINE_RECORDER &&
-	       (way->check == CHECK_EVENTS || way->check == CHECK_WAITS);
+	return way->engine == ENGINE_RECORDER && way->check != CHECK_ALLOCS &&
+	       way->check != CHECK_INUSE; /* these put probes into programs */
 }
 
 uint64_t

@@ -10,6 +10,7 @@
 #include "base/proc_text.h"
 #include "base/quantity.h"
 #include "base/shortage.h"
+#include "base/ways.h"
 #include "capture/event.h"
 #include "heartbeat.h"
 #include "store/worker.h"
@@ -43,7 +44,7 @@
 #define UNIT_BPF                                                  \
 	UNIT ": [Service] SystemCallFilter=bpf; or boot without " \
 	     "lockdown=confidentiality"
-/* What grants the same to a container. */
+/* The same for a container. */
 #define SECCOMP                                                               \
 	"--security-opt seccomp=seccomp.json, the file beside the image; in " \
 	"Kubernetes, seccompProfile of type Localhost"
@@ -291,88 +292,75 @@ ask_programs(const struct trial *t, const struct host_ask *ask)
 	return rc ? rc : reply.error;
 }
 
-static int
-try_waits(const struct trial *t, struct finding *out)
-{
-	const struct host_ask ask = {.op = HOST_WAITS};
-	int rc = ask_programs(t, &ask);
+/* Checks of the BPF programs by which the RECORDER takes profiles of the types
+ * that have a way with this check (ways.def). */
+static const struct {
+	struct host_ask ask;
+	const char *kernel; /* the first that accepts them */
+} programs[CHECKS] = {
+	[CHECK_WAITS] = {{.op = HOST_WAITS}, "5.18"},
+	[CHECK_ALLOCS] = {{.op = HOST_ALLOCS, .size = 1}, "6.6"},
+	[CHECK_INUSE] = {{.op = HOST_ALLOCS, .size = 1, .count = 1}, "6.13"},
+};
 
+/* Writes the types of a check; returns whether programs that load
+ * libstoker-heap.so have profiles of them in any case. */
+static bool
+list_types(enum check c, struct buf *out)
+{
+	bool heap = false;
+
+	for (unsigned i = 0; i < WAYS; i++) {
+		if (way_rows[i].check != c)
+			continue;
+		buf_addf(out, "%s%s", out->len ? ", " : "", way_rows[i].type);
+		for (unsigned k = 0; k < WAYS; k++)
+			heap |= way_rows[k].engine == ENGINE_HEAP &&
+			        !strcmp(way_rows[k].type, way_rows[i].type);
+	}
+	return heap;
+}
+
+static int
+try_programs(const struct trial *t, enum check c, struct finding *out)
+{
+	CLEANUP_BUF struct buf types = BUF_INIT(FINDING_TEXT);
+	CLEANUP_BUF struct buf effect = BUF_INIT(FINDING_TEXT);
+	bool heap = list_types(c, &types);
+	int rc = ask_programs(t, &programs[c].ask);
+
+	buf_addf(&effect,
+	         "only programs that keep counts, as Go's do, have profiles "
+	         "of these types: %s",
+	         buf_str(&types));
 	if (!rc)
 		finding_set(out, FINE, NULL,
-		            "block, mutex and io profiles of any program are "
-		            "measured in the kernel");
+		            "any program has profiles of these types, "
+		            "measured in the kernel: %s%s",
+		            buf_str(&types),
+		            heap ? "; libstoker-heap.so costs a program less"
+		                 : "");
 	else if (rc == -EXDEV)
 		finding_set(out, WARNING, grant(t, IN_HOST_PID, HOST_PID),
-		            "the worker runs in a PID namespace: only Go "
-		            "programs have block and mutex profiles");
+		            "the worker runs in a PID namespace: %s",
+		            buf_str(&effect));
 	else if (lacks(t, CAP_BPF))
-		lacks_capability(t, "CAP_BPF",
-		                 "only Go programs have block and mutex "
-		                 "profiles",
-		                 out);
+		lacks_capability(t, "CAP_BPF", buf_str(&effect), out);
 	else if (rc == -EPERM)
 		finding_set(out, WARNING, grant(t, UNIT_BPF, SECCOMP),
-		            "bpf is refused: only Go programs have block and "
-		            "mutex profiles");
+		            "bpf is refused: %s", buf_str(&effect));
 	else
 		finding_set(out, WARNING,
-		            "boot a kernel of Linux 5.18 or later with "
-		            "CONFIG_DEBUG_INFO_BTF=y and without "
-		            "lockdown=confidentiality",
-		            "the kernel refuses the programs that measure "
-		            "waits: only Go programs have block and mutex "
-		            "profiles");
+		            heap ? "Environment=LD_PRELOAD=/usr/lib/stoker/"
+		                   "libstoker-heap.so in the [Service] section "
+		                   "of the program's unit"
+		                 : "boot a later kernel, with "
+		                   "CONFIG_DEBUG_INFO_BTF=y and without "
+		                   "lockdown=confidentiality",
+		            "the kernel refuses programs that need Linux %s: "
+		            "%s",
+		            programs[c].kernel, buf_str(&effect));
 	return rc;
-}
-
-/* Tries the kernel's probes of allocations, and of releases if inuse; a program
- * that loads libstoker-heap needs none. */
-static int
-try_probes(const struct trial *t, bool inuse, struct finding *out)
-{
-	const struct host_ask ask = {
-		.op = HOST_ALLOCS, .size = 1, .count = inuse};
-	const char *type = inuse ? "memory" : "alloc";
-	int rc = ask_programs(t, &ask);
-
-	if (!rc)
-		finding_set(out, FINE, NULL,
-		            "%s profiles of any program are measured by "
-		            "probes; libstoker-heap.so costs a program less",
-		            type);
-	else if (lacks(t, CAP_BPF))
-		lacks_capability(t, "CAP_BPF",
-		                 "only Go programs, and those that load "
-		                 "libstoker-heap.so, have memory and alloc "
-		                 "profiles",
-		                 out);
-	else if (rc == -EPERM)
-		finding_set(out, WARNING, grant(t, UNIT_BPF, SECCOMP),
-		            "bpf is refused: %s profiles are of Go programs "
-		            "and of those that load libstoker-heap.so",
-		            type);
-	else
-		finding_set(out, WARNING,
-		            "Environment=LD_PRELOAD=/usr/lib/stoker/"
-		            "libstoker-heap.so in the [Service] section of "
-		            "the program's unit",
-		            "%s profiles are of Go programs and of those that "
-		            "load libstoker-heap.so: probes of others need "
-		            "Linux %s",
-		            type, inuse ? "6.13" : "6.6");
-	return rc;
-}
-
-static int
-try_allocs(const struct trial *t, struct finding *out)
-{
-	return try_probes(t, false, out);
-}
-
-static int
-try_inuse(const struct trial *t, struct finding *out)
-{
-	return try_probes(t, true, out);
 }
 
 static int
@@ -823,14 +811,19 @@ try_clock(const struct trial *t, struct finding *out)
 	return 0;
 }
 
+/* How the worker tries what has no row of programs. */
 static int (*const tries[CHECKS])(const struct trial *, struct finding *) = {
-	[CHECK_EVENTS] = try_events, [CHECK_FILTER] = try_filter,
-	[CHECK_WAITS] = try_waits,   [CHECK_ALLOCS] = try_allocs,
-	[CHECK_INUSE] = try_inuse,   [CHECK_FILES] = try_files,
-	[CHECK_MEMORY] = try_memory, [CHECK_KERNEL_NAMES] = try_kernel_names,
-	[CHECK_RINGS] = try_rings,   [CHECK_PARTS] = try_parts,
-	[CHECK_STORE] = try_store,   [CHECK_ROLLUPS] = try_rollups,
-	[CHECK_ALONE] = try_alone,   [CHECK_CLOCK] = try_clock,
+	[CHECK_EVENTS] = try_events,
+	[CHECK_FILTER] = try_filter,
+	[CHECK_FILES] = try_files,
+	[CHECK_MEMORY] = try_memory,
+	[CHECK_KERNEL_NAMES] = try_kernel_names,
+	[CHECK_RINGS] = try_rings,
+	[CHECK_PARTS] = try_parts,
+	[CHECK_STORE] = try_store,
+	[CHECK_ROLLUPS] = try_rollups,
+	[CHECK_ALONE] = try_alone,
+	[CHECK_CLOCK] = try_clock,
 };
 
 /* Returns the time until a check runs again. A kernel does not gain a feature
@@ -854,7 +847,7 @@ wait_ns(enum check c, const struct finding *f, int rc)
 static int
 try_one(const struct trial *t, enum check c, struct finding *out)
 {
-	int rc = tries[c](t, out);
+	int rc = tries[c] ? tries[c](t, out) : try_programs(t, c, out);
 
 	if (is_out_of_files(rc))
 		finding_set(out, out->verdict,

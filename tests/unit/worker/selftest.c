@@ -385,6 +385,7 @@ TEST(a_filter_that_is_refused_costs_more_and_breaks_nothing)
 	expect(&r, CHECK_WAITS, WARNING, "PID namespace");
 	r.opener.rc[HOST_WAITS] = -ESRCH;
 	expect(&r, CHECK_WAITS, WARNING, "CONFIG_DEBUG_INFO_BTF");
+	expect(&r, CHECK_WAITS, WARNING, "of these types: block, mutex, io");
 	host_is(&r, "2\n", "1\n", "1\n", NO_CAPS, "1000");
 	r.opener.rc[HOST_FILTER] = -EPERM;
 	expect(&r, CHECK_FILTER, WARNING, "CAP_BPF");
@@ -400,6 +401,8 @@ TEST(what_probes_cannot_watch_is_left_to_the_library)
 	r.opener.rc[HOST_ALLOCS] = -EOPNOTSUPP;
 	expect(&r, CHECK_ALLOCS, WARNING, "libstoker-heap.so");
 	expect(&r, CHECK_INUSE, WARNING, "libstoker-heap.so");
+	expect(&r, CHECK_INUSE, WARNING, "of these types: memory");
+	expect(&r, CHECK_INUSE, WARNING, "Linux 6.13");
 	host_is(&r, "2\n", "1\n", "1\n", NO_CAPS, "1000");
 	r.opener.rc[HOST_ALLOCS] = -EPERM;
 	expect(&r, CHECK_ALLOCS, WARNING, "CAP_BPF");

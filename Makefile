@@ -161,7 +161,8 @@ $(B)/gen/web/%.o: app/web/% app/web/embed.S
 # and the next make tries again.
 PAGES := $(B)/web/$(if $(shell command -v npm),with,without)-npm
 pages: $(PAGES)
-$(PAGES): $(wildcard app/web/ui/* app/web/flame/*) include/schemas.def include/store/continuous_host.def
+$(PAGES): $(wildcard app/web/ui/* app/web/flame/*) include/schemas.def include/types.def \
+	  include/store/continuous_host.def
 	@mkdir -p $(@D)
 	@rm -f $(@D)/with-npm $(@D)/without-npm
 	$(Q)WORK=$(B)/web CC=$(CC) app/web/ui/build $(B)/ui && touch $@ || [ $$? -eq 3 ]

@@ -7,7 +7,7 @@ import { useContext, useEffect, useRef, useState } from 'preact/hooks';
 import { get, post, put } from './api';
 import { fromLines, toLines } from './lines';
 import { Matching } from './matching';
-import { Failure, sentence, Skeleton } from './parts';
+import { capital, Failure, sentence, Skeleton } from './parts';
 import { useData } from './use';
 
 export type Field = { type?: string; description?: string; enum?: string[];
@@ -43,7 +43,7 @@ const EXAMPLES: Record<string, string> = {
 /* A name of the API, as words: expiresInDays is "Expires in days". */
 export function words(name: string) {
   const text = name.replace(/[A-Z]/g, c => ' ' + c.toLowerCase());
-  return (text.charAt(0).toUpperCase() + text.slice(1))
+  return capital(text)
     .replace(/\b(cpu|rss|url|pid)\b/gi, word => word.toUpperCase());
 }
 
@@ -90,7 +90,7 @@ function linesOf(name: string, text: string, isText: boolean) {
   }
 }
 
-/* What stands between the texts of a list: names of functions have commas. */
+/* The separator of the texts in a list: names of functions have commas. */
 const separator = (name: string) => lastOf(name) === 'metrics' ? ';' : ',';
 
 /* "1.5 GiB", or a number of bytes. */

@@ -16,9 +16,12 @@ export function Failure({ error, again }:
   </div>;
 }
 
+export const capital = (text: string) =>
+  text.charAt(0).toUpperCase() + text.slice(1);
+
 /* A message of the API, which begins with a small letter, as a sentence. */
 export function sentence(text: string) {
-  const whole = text.charAt(0).toUpperCase() + text.slice(1);
+  const whole = capital(text);
   return /[.!?]$/.test(whole) ? whole : whole + '.';
 }
 
@@ -149,8 +152,7 @@ export function Ask({ word, question, about, action }: { word: string;
 
 const WIDTH = 120, HEIGHT = 22;
 
-/* What something costs over time, as a line; a point without neighbours is a
- * dot. */
+/* A cost over time, as a line; a point without neighbours is a dot. */
 export function Spark({ rates, most, label }: { rates: (number | null)[];
   most: number; label: string }) {
   const x = (i: number) => (i / Math.max(rates.length - 1, 1) * (WIDTH - 4)

@@ -6,8 +6,8 @@ import { get, PROFILING } from './api';
 import { Chart, type Band, type Line } from './chart';
 import { isOfSamples } from './groups';
 import type { Mark } from './marks';
-import { sentence } from './parts';
-import type { Shifted, Shifts, Trend } from './replies';
+import { capital, sentence } from './parts';
+import { COSTS, type Shifted, type Shifts, type Trend } from './replies';
 import { marksOf, sentenceOf } from './shifts';
 import { useData } from './use';
 
@@ -32,13 +32,6 @@ function useFunction() {
   }, []);
   return name;
 }
-
-/* What the chart of a type shows. */
-const LABELS: Record<string, string> = { cpu: 'CPU time per second',
-  memory: 'Memory in use', alloc: 'Allocated per second',
-  block: 'Time blocked per second', mutex: 'Contention per second',
-  io: 'Time in input and output per second',
-  goroutine: 'Goroutines or threads', wall: 'Wall-clock time per second' };
 
 /* The graph below the chart of a gauge is a mean. */
 const meanOf = ({ aggregation, profiles }: Trend) =>
@@ -115,5 +108,6 @@ export function Costs({ trend, unit, choose, marks = NO_MARKS, bands, only = {},
     rest={[shifted ? sentenceOf(shifted) : name ? '' : rest,
       ...(part.data ?? trend).notices.map(sentence)].join(' ').trim()}
     more={more}
-    label={(LABELS[trend.profileType] ?? 'Per second') + meanOf(trend)} />;
+    label={capital(COSTS[trend.profileType] ?? 'value')
+      + (isRate ? ' per second' : '') + meanOf(trend)} />;
 }

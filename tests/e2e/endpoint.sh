@@ -71,7 +71,7 @@ sampled() { # type: $result
   done
 }
 for type in "${!leaf[@]}"; do begin pages $type 2; done
-for type in cpu memory alloc block mutex goroutine; do
+for type in "${!leaf[@]}"; do
   sampled $type
   check "a_pull_of_${type}_completes" holds "$result" \
     '.status == "completed" and .quality.source == "endpoint" and .sampleCount > 0'

@@ -122,7 +122,10 @@ profile() { # program, type
   cat "$tmp/$1-$2.txt"
   return 1
 }
-for type in cpu block mutex io alloc memory goroutine; do
+# The types that programs which are not Go have from outside.
+types=$(sed -n 's/^WAY(\([a-z]*\), *\(any\|native\), *\([A-Z]*\),.*/\3 \1/p' include/ways.def |
+  sed -n 's/^[^P].* //p' | sort -u)
+for type in $types; do
   captures=()
   for name in python compiler database; do
     { profile $name $type; echo $? >"$tmp/$name.status"; } >"$tmp/$name.why" 2>&1 &

@@ -242,8 +242,8 @@ begin_request(FCGX_Request *f, int fd)
  * True for a request that was read as a whole, with its body and nothing left
  * in the socket. Its connection can be closed at once. Others are shut down
  * first, and closed when nginx has closed its side, because closing a socket
- * with unread bytes would discard the reply. libfcgi does that, unless it was
- * told FCGX_Detach().
+ * with unread bytes would discard the reply. libfcgi does that unless
+ * FCGX_Detach() was called.
  *   Source   libfcgi 2.4.2, os_unix.c, OS_Close; fcgiapp.c, FCGX_Free
  */
 static bool

@@ -563,7 +563,7 @@ find_pid_file(struct held_run *m)
 	                          m->service, m->words[0]);
 }
 
-/* Reads what tells the program from any other that has its pid. */
+/* Reads the start time, which differs for a later process with that pid. */
 static int
 identify(struct held_run *m)
 {

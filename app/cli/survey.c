@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define SHOWN_MOST 5 /* processes */
-#define NEAR_MOST  3 /* units or programs that come near */
+#define NEAR_MOST  3 /* units or programs that nearly match */
 #define STEM_LEAST 3 /* letters that a name must share */
 #define STEM_MOST  64
 #define INDENT     2
@@ -133,7 +133,7 @@ put_processes(const json_t *hosts, json_int_t all, const struct screen *s,
 		         all - SHOWN_MOST);
 }
 
-/* --- what comes near ------------------------------------------------------ */
+/* --- near matches --------------------------------------------------------- */
 
 /* Names of units or programs that resemble a word. */
 struct likes {

@@ -27,7 +27,7 @@ void survey_near_show(struct cli *c, const char *match, const char *command,
 /* Appends the command that profiles the busiest program of all hosts, and what
  * it uses; nothing if all are idle. Takes as long as stoker ps. */
 void ps_busiest(struct cli *c, struct buf *out);
-/* Returns LEAVE_OK if a process matches, or nobody knows. Otherwise prints an
- * error with what comes near, and returns an exit status. */
+/* Returns LEAVE_OK if a process matches, or if no host has answered. Otherwise
+ * prints an error with near matches, and returns an exit status. */
 MUST_CHECK int
 survey_need(struct cli *c, const json_t *match, const char *command);

@@ -24,7 +24,7 @@ struct forker {
 	struct forker_reply lacks; /* reply to asks, if no child can be made */
 };
 
-/* Other limits than ours may leave an importer less memory. */
+/* Limits that others set may leave an importer less memory. */
 static int
 try_memory(int64_t bytes)
 {

@@ -368,7 +368,8 @@ hear_end(struct talk *t, const struct importer_said *s, uint64_t *inflated)
 	CLEANUP_BUF struct buf why = BUF_INIT(IMPORTER_TEXT_MAX + 2);
 	int rc = hear_text(t, s->why, &why);
 
-	/* What a file needs more of is bounded, and more than it was given. */
+	/* A second try must ask for more memory than the first, within the
+	 * limit. */
 	if (!rc && s->rc == -EAGAIN &&
 	    (s->inflated <= t->ask->fits ||
 	     s->inflated > t->ask->is.limits.raw_bytes))

@@ -15,10 +15,10 @@
 #define KEPT_BYTES   (8 << 20)
 #define MAPPED_BYTES (4 << 20) /* a larger block is mapped by itself */
 #define PAD_BYTES    (1 << 20)
-/* What an importer says is sent at once up to this many bytes, so that it wakes
- * the API once. */
+/* An importer collects up to this many bytes before it sends them, so that it
+ * wakes the API once. */
 #define TOGETHER ((size_t)64 << 10)
-/* The most that is said beside a profile. */
+/* Limit of the bytes that are sent beside a profile. */
 #define BESIDE (TOGETHER + 20 * IMPORTER_TEXT_MAX)
 
 struct reading {

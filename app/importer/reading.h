@@ -1,6 +1,6 @@
 /*
- * What an importer does: it reads files, one after the other, until the other
- * end of its socket is closed.
+ * An importer reads files, one after the other, until the other end of its
+ * socket is closed.
  */
 #pragma once
 

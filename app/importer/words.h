@@ -19,7 +19,7 @@ struct forker_ask {
 	int64_t memory;
 };
 
-/* What importers need, and lack. */
+/* A thing that importers need, and that this machine lacks. */
 enum lack {
 	LACK_NOTHING,
 #define LACK(id, what, fix) LACK_##id,

@@ -21,7 +21,7 @@
 
 enum state { NEW, LEADS, STANDS_BY };
 
-/* Where a place is being swept of bytes that no row refers to. */
+/* The position of a sweep, which removes bytes that no row refers to. */
 struct sweep {
 	struct bytes_at at;
 	int64_t due_ns;

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #define THREADS     2  /* of parts in files, which take a CPU each */
-#define MAX_THREADS 8  /* of parts elsewhere, mostly waiting */
+#define MAX_THREADS 8  /* of parts in other places, which mostly wait */
 #define SLOTS       16 /* units that are made, or being made */
 #define UNIT_PARTS  128
 /* Stored bytes of all slots; decoded, profiles take about ten times as much. */

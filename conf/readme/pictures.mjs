@@ -34,7 +34,7 @@ await page.getByLabel('API key or JWT').fill(KEY);
 await page.getByRole('button', { name: 'Sign in' }).click();
 await page.getByRole('heading', { name: 'Services' }).waitFor();
 
-/* Of a program in Python, its own functions. */
+/* Only the functions of the Python program itself. */
 const own = '#fold-kind=interpreter&fold-kind=runtime';
 
 await take('flame', `/p/${id}`, '.profile canvas');

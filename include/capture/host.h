@@ -37,7 +37,7 @@ enum host_op {
 	HOST_OPS
 };
 
-/* Which processes a question may be about. */
+/* The processes that a question may be about. */
 enum host_whose {
 	HOST_OF_NOBODY,
 	HOST_OF_PROCESS,
@@ -106,7 +106,7 @@ enum host_halt {
 
 #define HOST_MAX_USAGE 48 /* in one answer */
 
-/* What USAGE reads of each process. */
+/* The facts that USAGE reads of each process. */
 enum host_use {
 	HOST_USE_TIME,      /* memory, CPU time, when it began, if it is
 	                       halted; */
@@ -117,7 +117,7 @@ enum host_use {
 /* In the answer of ALIVE: the analyser does not answer. */
 #define HOST_NO_ANALYSER (UINT32_C(1) << 16)
 
-/* How long RATE keeps a program counting: the question's count. */
+/* The time for which RATE keeps a program counting: the question's count. */
 enum host_keep {
 	HOST_KEEP_NOT,   /* until the process that asked is gone */
 	HOST_KEEP_BLOCK, /* while blocking is profiled continuously, */

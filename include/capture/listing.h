@@ -20,7 +20,7 @@ struct listing_ask {
 	const struct host *host;
 	const int32_t *pids; /* whose files are read */
 	uint32_t npids;
-	/* That of the capture, which knows the programs; NULL: no instructions
+	/* The capture's namer, which knows the programs; NULL: no instructions
 	 * are listed. */
 	struct namer *namer;
 };

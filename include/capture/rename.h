@@ -71,7 +71,7 @@ struct rename_pushed {
 	                         build-id, or names no function */
 };
 
-/* Where names are looked for beside the host's debug files. */
+/* Sources of names, besides the host's debug files. */
 struct rename_files {
 	const int32_t *pids; /* processes; RENAME_MAX_PIDS are read */
 	uint32_t npids;

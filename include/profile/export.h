@@ -20,13 +20,14 @@ struct export_meta {
 	const char *quality; /* the capture's quality report, JSON; NULL or ""
 	                        if there is none */
 	const struct timeline *timeline; /* of the same capture, or NULL */
-	/* Of listings: where texts are looked for, in this order. */
+	/* for listings: sources of text, in the order in which they are tried
+	 * */
 	const struct listing_source *listings;
 	uint32_t nlistings;
-	/* Of pictures: */
+	/* for pictures: */
 	uint32_t root;      /* node of the tree to show; 0: all */
 	const char *search; /* marks matching functions; NULL: none */
-	/* Of lines and listings: */
+	/* for lines and listings: */
 	const char *function; /* only its lines; NULL: those of all */
 };
 

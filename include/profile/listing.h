@@ -46,7 +46,7 @@
 #define LISTING_MAX_BYTES     ((size_t)4 << 20) /* inflated */
 #define LISTING_MAX_FILE      ((size_t)2 << 20) /* of the stored file */
 
-/* What came of the attempt to read a source file. */
+/* The outcome of the attempt to read a source file. */
 enum listing_state {
 	LISTING_READ,
 	LISTING_NEWER,   /* read, but it has changed since the program was

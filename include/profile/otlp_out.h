@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "profile/profile.h"
 
-/* Where a profile comes from; texts are UTF-8 and borrowed. */
+/* The source of a profile; texts are UTF-8 and borrowed. */
 struct otlp_origin {
 	const char *service;
 	const char *host;     /* "" or NULL: not known */

@@ -1,5 +1,5 @@
 /*
- * What a type, or a function, of a service costs over time, in steps of one
+ * The cost of a type, or of a function, of a service over time, in steps of one
  * length.
  *
  *	struct steps s = {.range = ..., .step_ms = steps_usual(to - from),

@@ -36,7 +36,7 @@ struct piece {
  * -errno, which ends the list. */
 typedef int bytes_listed(void *arg, const char *name);
 
-/* Where a list goes on; zeroed to begin. */
+/* The position at which a list continues; zeroed to begin. */
 struct bytes_at {
 	char last[BYTES_LAST_MAX]; /* the last name, as its place has it */
 	bool more;                 /* the list has not ended */

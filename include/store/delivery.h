@@ -20,7 +20,7 @@
 struct delivery {
 	char *source; /* id of the session or the window */
 	char *tenant, *service;
-	char *collector; /* address; "": the service has none any more */
+	char *collector; /* address; "": the service no longer has one */
 	int64_t queued_ms;
 };
 struct delivery_list {
@@ -37,7 +37,7 @@ MUST_CHECK int delivery_add_session(struct store *s, const char *session);
  * one of each tenant comes first. */
 MUST_CHECK int delivery_oldest(struct store *s, const char *host, int max,
                                struct delivery_list *out);
-/* Lists deliveries of services that have no collector any more. */
+/* Lists deliveries of services that no longer have a collector. */
 MUST_CHECK int delivery_unwanted(struct store *s, const char *host, int max,
                                  struct delivery_list *out);
 /* Lists deliveries of a service that are older than its newest most. */

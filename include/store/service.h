@@ -52,11 +52,11 @@ MUST_CHECK int service_get(struct store *s, const char *tenant,
 /* Lists a tenant's services by name. */
 MUST_CHECK int service_list(struct store *s, const char *tenant,
                             struct page page, struct service_list *out);
-/* What a service does now, and its newest session. */
+/* The present state of a service, and its newest session. */
 struct service_state {
 	char *service;
 	int64_t processes, hosts;
-	char *host; /* the first of them, or "" */
+	char *host;                            /* the first of them, or "" */
 	char *session, *type, *status, *error; /* error: its code, or "" */
 	int64_t started_ms;
 };

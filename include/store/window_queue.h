@@ -10,7 +10,7 @@
 struct window_queue {
 	int fd;
 	struct queue_file *file;
-	struct queue_slot *own; /* NULL: not open, and each commits alone */
+	struct queue_slot *own; /* NULL: not open; each is committed alone */
 };
 #define WINDOW_QUEUE_INIT \
 	{                 \

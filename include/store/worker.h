@@ -175,7 +175,7 @@ MUST_CHECK int
 agent_trees(struct store *s, const char *host, struct process_tree_list *out);
 MUST_CHECK int process_put(struct store *s, const struct worker_process *p);
 MUST_CHECK int process_remove(struct store *s, const struct worker_process *p);
-/* Stores a row; -EEXIST when the service does not exist any more. */
+/* Stores a row; -EEXIST when the service no longer exists. */
 MUST_CHECK int process_tree_put(struct store *s, const struct process_tree *t);
 /* Removes a host's rows, since its worker is starting. */
 MUST_CHECK int process_tree_forget(struct store *s, const char *host);

@@ -70,7 +70,8 @@ ORDER BY used_ms, id LIMIT 1;
 SELECT id, tenant, bytes FROM debug_file
 WHERE used_ms < now_ms() - CAST($1 AS BIGINT) ORDER BY used_ms, id LIMIT 1;
 
--- What a new file may name is queued again, also while it is being named.
+-- Modules that a new file may name are queued again, even while they are being
+-- named.
 -- name: debug_file_names
 UPDATE unnamed_module SET state = 'queued', tries = 0, asked_ms = now_ms()
 WHERE tenant = $1 AND named < frames

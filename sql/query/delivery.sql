@@ -28,13 +28,13 @@ ORDER BY ROW_NUMBER() OVER (PARTITION BY v.tenant
                             ORDER BY d.queued_ms, d.source),
   d.queued_ms, d.source LIMIT CAST($2 AS BIGINT);
 
--- Those of services that have no collector any more.
+-- The deliveries of services that no longer have a collector.
 -- name: delivery_unwanted
 SELECT d.source, d.tenant, d.service, v.collector, d.queued_ms
 FROM delivery d JOIN service v ON v.tenant = d.tenant AND v.name = d.service
 WHERE d.host = $1 AND v.collector = '' LIMIT CAST($2 AS BIGINT);
 
--- Those of a service that are older than its newest $5.
+-- The deliveries of a service except for its newest $5.
 -- name: delivery_excess
 SELECT source, tenant, service, '' AS collector, queued_ms FROM delivery
 WHERE tenant = $1 AND service = $2 AND host = $3

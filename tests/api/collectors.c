@@ -96,7 +96,8 @@ TEST(viewers_see_the_host_of_a_collector_only)
 }
 END
 
-/* What a worker publishes; the text of problems is the worker's own. */
+/* The facts that a worker publishes; the text of problems is the worker's own.
+ * */
 static void
 publish(struct test_api *a, const char *collectors)
 {

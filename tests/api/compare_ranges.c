@@ -28,7 +28,7 @@
 	"&comparisonTo=2024-10-04T10:00:00Z"
 
 /* Stores windows of an hour, between which the cost of one function varies. The
- * cost of another is higher by so much in the last of them. */
+ * cost of another is higher by this much in the last of them. */
 static void
 put_changing_hour(struct test_api *a, int hour, const char *host, int slow,
                   int last)

@@ -1,4 +1,4 @@
-/* Where a capture runs if several workers are alive. */
+/* The host on which a capture runs if several workers are alive. */
 #include "base/clock.h"
 #include "base/json.h"
 #include "lib/api_short.h"

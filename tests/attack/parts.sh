@@ -19,7 +19,7 @@ echo "$own" >"$STATE/own.pid"
 stoker_cli service add own --pid-file "$STATE/own.pid" >/dev/null
 wait_for 20 seen own
 files() { find "/proc/$1/fd" -lname "$STATE/data/*" 2>/dev/null | wc -l; }
-# Of the processes without privileges, only the scheduler has the store open.
+# The scheduler is the only process without privileges that has the store open.
 scheduler= analyser=
 for pid in $(pgrep -x stoker-worker -P "$worker" -u "$WORKER_USER"); do
   if [ "$(files "$pid")" -gt 0 ]; then scheduler=$pid; else analyser=$pid; fi

@@ -68,7 +68,7 @@ check an_index_of_what_matches_of_a_later_schema_is_refused refuses "$later; $pa
 check a_table_that_computes_of_a_later_schema_is_refused refuses "$later; $table" 'table more'
 check a_missing_table_of_a_later_schema_is_refused refuses "$later; DROP TABLE survey" 'table survey'
 check an_index_that_is_missing_is_named refuses 'DROP INDEX service_collector' 'index service_collector'
-# What a release may add: values of a list, columns, tables, indexes.
+# A release may add values of a list, columns, tables and indexes.
 more="$later; $(rewritten token "''join''" "''join'', ''more''"); PRAGMA writable_schema = OFF;
   ALTER TABLE audit ADD COLUMN more BIGINT NOT NULL DEFAULT -1; DROP INDEX service_collector;
   CREATE TABLE more (id TEXT PRIMARY KEY, \"of\" TEXT NOT NULL REFERENCES token (id) ON DELETE CASCADE,

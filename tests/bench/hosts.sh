@@ -1,8 +1,8 @@
 #!/bin/bash
-# What a fleet costs its centre. HOSTS hosts with ten services each send a block
-# a minute, and poll when the centre asks them to. The centre is nginx with TLS,
-# a pool of the API, and PostgreSQL, all on this machine. Prints a figure per
-# line, and estimates for fleets of other sizes.
+# Measures what a fleet costs its centre. HOSTS hosts with ten services each
+# send a block a minute, and poll when the centre asks them to. The centre is
+# nginx with TLS, a pool of the API, and PostgreSQL, all on this machine. Prints
+# a figure per line, and estimates for fleets of other sizes.
 #
 #	HOSTS=1000 MINUTES=10 SPREAD=60 tests/bench/hosts.sh
 #

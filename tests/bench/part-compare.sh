@@ -1,4 +1,5 @@
-# Whether comparisons of real captures find what changed, and nothing else.
+# Measures how often comparisons of real captures find what changed, and nothing
+# else.
 
 # Name of the figure, what was slowed down, number of busy threads (0: as many
 # as the bound takes), quantity.

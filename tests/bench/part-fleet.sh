@@ -1,6 +1,6 @@
-# What a host of a fleet costs its centre, on SQLite and on PostgreSQL, and with
-# the bytes in an object store; what it costs itself; and what it costs the
-# centre's database to drop a day or to lose a server.
+# Measures what a host of a fleet costs its centre, on SQLite and on PostgreSQL,
+# and with the bytes in an object store; what it costs itself; and what it costs
+# the centre's database to drop a day or to lose a server.
 . tests/lib/pg.sh
 . tests/lib/ceph.sh
 . tests/lib/fleet.sh

@@ -5,7 +5,7 @@
 
 : "${PEERS_S:=10}" # how long a program is watched
 
-# What a tool runs is measured by `used`. Each *_watch watches $pid for PEERS_S
+# `used` measures the processes of a tool. Each *_watch watches $pid for PEERS_S
 # and writes a line "WEIGHT STACK" for each stack to $dir/stacks.
 used() { tests/bench/usage "$dir/usage" "$@"; }
 stoker_watch() { # type

@@ -55,7 +55,7 @@ else
   # Lua's interpreter, which runs a small program.
   if wanted lua_pgo_gain && SOURCE=1 pgo_packages lua_pgo_gain "$B/packages/pgo" lua5.4; then
     pgo=$(mktemp -d /var/tmp/stoker-bench-XXXXXX)
-    # What Debian's build writes; the row loads no modules.
+    # The file that Debian's build writes; the row loads no modules.
     echo '#define DEB_HOST_MULTIARCH "x86_64-linux-gnu"' >"$pgo/lua5.4-deb-multiarch.h"
     c_build() { # program, options...
       clang_for_profile "${@:2}" -o "$pgo/$1" -DLUA_USE_POSIX -I "$pgo" \

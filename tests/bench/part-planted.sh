@@ -1,6 +1,6 @@
-# What an assistant is answered first about each of twenty services in which a
-# bug was planted, by a client of the Model Context Protocol from npm: how many
-# answers name the bug, and how long they are at most.
+# The first answer that an assistant gets about each of twenty services in which
+# a bug was planted, by a client of the Model Context Protocol from npm: how
+# many answers name the bug, and how long they are at most.
 if wanted mcp_found mcp_tokens && why=$(tests/lib/npm); then
   e2e_start
   URL=http://127.0.0.1:$PORT KEY=$TOKEN NPM=$(realpath "$B/npm") node tests/bench/planted.mjs >"$STATE/planted"

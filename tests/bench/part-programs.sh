@@ -106,7 +106,7 @@ program_row() { # name, command
   setsid bash -c "cd '$programs' && $2" >/dev/null 2>&1 </dev/null &
   pid=$!
   sleep 2
-  # Of the process group, takes the process with most CPU time, since g++ runs
+  # Takes the process of the group that used the most CPU time, since g++ runs
   # cc1plus.
   target=$(ps -o pid= --sort=-cputimes -g "$pid" | awk 'NR == 1 { print $1 }')
   if [ -n "$target" ]; then

@@ -100,8 +100,8 @@ const whenPainted = (context, isThere, from) => context.addInitScript(
 const painted = page => page.waitForFunction(() => window.painted)
   .then(v => v.jsonValue());
 
-/* What act() does in the page, ten times, each to the frame after it, in which
- * a worker thread has finished, too. */
+/* Times act() in the page ten times, each up to the next frame by which a
+ * worker thread has finished, too. */
 const acts = (page, act) => page.evaluate(`(async () => {
   const act = ${act}, list = [];
   for (let i = 0; i < 10; i++) {

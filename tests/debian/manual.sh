@@ -1,5 +1,5 @@
 #!/bin/bash
-# What root types on a bare Debian, as pages of the manual have it: to install,
+# Commands that root types on a bare Debian, as in the manual: to install,
 # upgrade and downgrade from a repository for apt, from the archive for other
 # distributions, and to use Apache.
 #

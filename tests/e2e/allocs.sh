@@ -62,7 +62,7 @@ done
 allocates many 1000000
 capture alloc many
 check allocations_of_a_busy_program_are_captured captured many
-# Where a probe costs several microseconds, as under a hypervisor, a twentieth
+# If a probe costs several microseconds, as under a hypervisor, a twentieth
 # of the calls is seen.
 check shares_of_a_busy_program_are_true agree many alloc_space 3 5 96
 says_parts() { grep -q 'part of the time' "$tmp/many.txt"; }
@@ -107,7 +107,7 @@ of_bursts() { # name
       exit !(got > 7 && got < 17) }'
 }
 check shares_of_a_program_that_sleeps_between_bursts_are_true of_bursts bursts
-# Where probes are slow, such bursts take too long to be watched to their end.
+# If probes are slow, such bursts take too long to be watched to their end.
 true_or_told() { grep -q 'note: shares \(are\|may be\) wrong: ' "$tmp/larger.txt" || of_bursts larger; }
 check shares_of_large_bursts_are_true_or_the_profile_says_that_they_are_not true_or_told
 # The second child starts after at most 2 s, and is found soon.

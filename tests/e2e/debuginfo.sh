@@ -37,7 +37,7 @@ searched() { api GET "$P/$sent" | jq '.quality.notes' | grep -q "no debug file t
 check an_upload_without_a_file_has_no_names wait_for 20 searched
 before=$(total pushed)
 
-# What is accepted is not lost with the worker.
+# A file that was accepted is not lost when the worker dies.
 kill -KILL "$(<"$STATE/pid/worker")"
 check a_program_is_pushed equal "$(stoker_cli debuginfo push "$STATE/server")" "$STATE/server: $id"
 check code_is_not_sent [ "$(files | jq '.[0].bytes')" -lt "$(stat -c %s "$STATE/server")" ]

@@ -186,7 +186,7 @@ holds_result() { jq -e "$1" <<<"$result" >/dev/null || { echo "$result"; return 
 run loaded memory
 check a_native_service_has_its_memory holds_result \
   '.status == "completed" and .topFunctions[0].funcName == "keep_most"'
-# Where the kernel allows it, probes replace the library: tests/e2e/inuse.sh.
+# If the kernel allows it, probes replace the library: tests/e2e/inuse.sh.
 run bare memory
 check a_native_service_without_the_library_is_told_its_name holds_result \
   '.error.message + (.quality.notes | join(" ")) | contains("libstoker-heap.so")'

@@ -46,7 +46,7 @@ done_with() { # the target at hand
 
 says() { grep -e "$2" "$tmp/$1.txt" || { cat "$tmp/$1.txt"; return 1; }; }
 
-# Of the stacks through any of these functions, `want` percent must go through
+# `want` percent of the stacks through any of these functions must go through
 # the first, within 3 points and four standard errors.
 share() { # name, function, want, of what: an expression each
   awk -v f="(^|;)($2)(;| [0-9]+$)" -v all="(^|;)($4)(;| [0-9]+$)" -v want="$3" \
@@ -577,7 +577,7 @@ else
   echo "skip erlang27: trixie can't be had"
 fi
 
-# That of Debian's OTP 29 does not export what leads to its code.
+# Debian's build of OTP 29 does not export the symbols that lead to its code.
 unread_erlang() { # name, folder of the packages, ld.so with arguments
   local name=$1
   erlang_begins "$@" || return

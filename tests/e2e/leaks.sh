@@ -1,5 +1,5 @@
 #!/bin/bash
-# Goroutines that nothing can wake any more, found by Go's collector in services
+# Goroutines that nothing can wake, found by Go's collector in services
 # that opted in; and the death of a fetcher.
 #
 # Beside others: it waits for events.

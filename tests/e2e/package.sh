@@ -92,7 +92,7 @@ programs_of_the_tarball_run() {
   done
 }
 
-# What dpkg-buildpackage needs lies where it looks for it.
+# dpkg-buildpackage finds the files that it needs.
 the_source_package_is_debian_s() {
   local version tree=$temp/source/tree
   version=$(dpkg-deb -f "$deb" Version)

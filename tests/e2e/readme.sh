@@ -148,7 +148,7 @@ for name in demo go-demo; do process_stop "$name"; done # their turn is over
 mkdir "$STATE/backups"
 install -m 755 "$B/targets/demo" "$STATE/bin/orders"
 background orders "$STATE/bin/orders" 2 10
-# Where control groups can be made, the program is in a container, too.
+# If control groups can be made, the program is in a container, too.
 in_container="--exe $STATE/bin/orders" in_version=
 if groups=$(container_groups); then
   trap 'process_stop orders; container_end "$groups"; e2e_stop' EXIT
@@ -175,7 +175,7 @@ steps_of_jenkins() {
   manual_block stoker-ci.7 "stage('Profile')" | tr '\n' '\001' | grep -oE "sh '''[^']*'''|sh '[^']+'" |
     sed "s/^sh '*//; s/'*\$//" | tr '\001' '\n'
 }
-# What deploys and loads a service is the user's; gh posts the report.
+# The user's own commands deploy and load the service; gh posts the report.
 for name in deploy load gh; do printf '#!/bin/sh\n[ "$1" != pr ] || cat stoker.md\n' >"$STATE/there/$name"; done
 chmod 755 "$STATE"/there/{deploy,load,gh}
 job() { # commands, the report that they leave

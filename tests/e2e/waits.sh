@@ -135,7 +135,7 @@ no_sleep() { ! grep -F nanosleep "$tmp/io.folded"; }
 check a_sleep_is_no_io no_sleep
 kill -KILL $pid
 
-# Of three computing threads, two wait for the interpreter or for a CPU. It is
+# Two of three computing threads wait for the interpreter or for a CPU. It is
 # known by what it is, not by the name of its file.
 cat >"$tmp/gil.py" <<'P'
 import threading

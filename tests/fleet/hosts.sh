@@ -422,7 +422,7 @@ twice() {
       WHERE a.tier < 2"
 }
 check no_time_of_a_series_is_there_twice equal "$(twice)" 0
-# What readers get is read from the profiles themselves.
+# The profiles themselves show what readers get.
 from=$(db "SELECT MAX(first) FROM (SELECT MIN(start_ms) AS first FROM block WHERE host <> 'h5' AND tier < 2 GROUP BY host) AS f")
 for s in "${SERVICES[@]}"; do
   own=0

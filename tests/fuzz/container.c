@@ -1,6 +1,6 @@
 /*
- * What others choose about containers: files of runtimes, names of control
- * groups, and matches. The first byte selects one.
+ * Facts about containers that others choose: files of runtimes, names of
+ * control groups, and matches. The first byte selects one.
  */
 #include "store/container.h"
 #include "worker/containers/container_group.h"

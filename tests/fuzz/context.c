@@ -1,6 +1,6 @@
 /*
- * What processes and their threads publish: names of mappings, contexts of
- * processes, and of threads. The first byte selects one.
+ * Facts that processes and their threads publish: names of mappings, contexts
+ * of processes, and of threads. The first byte selects one.
  */
 #include "worker/contexts/context.h"
 #include "capture/contexts/thread_context.h"

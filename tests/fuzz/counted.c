@@ -66,7 +66,7 @@ add_up(const struct buf *base, const struct packed *k, struct buf *why)
 	assert(rc || p->nsamples == STACKS);
 }
 
-/* What a sum keeps as a part of the base must be readable again. */
+/* The part of the base that a sum keeps must be readable again. */
 static void
 keep(const struct buf *base, const struct buf *counts, struct buf *why)
 {

@@ -26,7 +26,7 @@ select_by(const char *text)
 		(void)matcher_passes(&s.items[i], "web-1");
 }
 
-/* What was read in either form must be readable again as JSON. */
+/* A message read in either form must be readable again as JSON. */
 static void
 read_as(enum message m, bool json, const uint8_t *data, size_t n)
 {

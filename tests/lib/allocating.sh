@@ -1,4 +1,4 @@
-# What the target allocating asks for by its own count, and what a capture says.
+# Compares the allocations that the target allocating counts with a capture's.
 #
 #	. tests/lib/e2e.sh
 #	. tests/lib/once.sh

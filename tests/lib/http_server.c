@@ -43,7 +43,7 @@ row_for(const struct canned *rows, size_t n, const char *path)
 	return NULL;
 }
 
-/* What a server answers, and where it reports requests. */
+/* A server's answers, and the descriptor to which it reports requests. */
 struct serving {
 	const struct canned *rows;
 	size_t n;

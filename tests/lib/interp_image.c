@@ -104,7 +104,7 @@ put_thread(const struct interp_space *space, struct interp_codes *codes,
 	return buf_err(out);
 }
 
-/* Where what waits without a thread is put. */
+/* Receives the tasks that wait without a thread. */
 struct waiting {
 	const struct interp_space *space;
 	struct interp_codes *codes;

@@ -1,13 +1,13 @@
 /*
  * Targets that include this allocate in functions at a given rate, and count
- * what each function did. They name the functions before:
+ * what each function did. They define the functions' names before:
  *
  * 	#define FUNCTIONS(x) x(get_small) x(get_large)
  *
  * 	TARGET FILE RATE	allocations a second
  *
- * At SIGUSR1 the target writes what each function did since the last one, a
- * line "FUNCTION TIMES BYTES" each, to FILE.
+ * At SIGUSR1 the target writes to FILE what each function did since the last
+ * signal, as lines "FUNCTION TIMES BYTES".
  */
 #include <pthread.h>
 #include <signal.h>

@@ -87,7 +87,7 @@ spin(void)
 		work(10000);
 }
 
-/* Works below so many calls, whose frames have 64 to 192 bytes more than they
+/* Works below this many calls, whose frames have 64 to 192 bytes more than they
  * need: what programs of C++ have on average. */
 static __attribute__((noinline, noclone)) void
 descend(int calls)

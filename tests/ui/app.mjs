@@ -19,7 +19,7 @@ async function makeLink() {
   return new URL((await reply.json()).url);
 }
 
-/* What has the focus now, as a test that fails can tell it. */
+/* The element that has the focus, in words for a test that fails. */
 const focused = page => page.evaluate(() => {
   const e = document.activeElement;
   return `${e.tagName} ${e.getAttribute('aria-label') ?? e.id} ${

@@ -15,7 +15,7 @@ const require = createRequire(NPM + '/');
 const { chromium } = require('playwright-core');
 const AXE = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
 const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'];
-/* What another colour scheme can break. */
+/* The styles that another colour scheme can break. */
 const COLOURS = ['color-contrast', 'link-in-text-block'];
 
 export { BASE, KEY };
@@ -27,7 +27,7 @@ export const close = () => browser.close();
 
 const findings = [], complaints = new WeakMap();
 
-/* What the browser has told developers about a page: errors and warnings in the
+/* The browser's messages to developers about a page: errors and warnings in the
  * console, and requests that failed. */
 export const complaintsOf = page => complaints.get(page);
 function listen(page) {

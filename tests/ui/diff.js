@@ -16,7 +16,7 @@
     { key, bubbles: true, cancelable: true }));
   const barOf = (on, i) => on.rows[tree.depth[i]].find(b =>
     i >= b.node && i < b.end);
-  /* Of the width of each picture, in percent. */
+  /* In percent of the width of each picture. */
   const partsOf = i => stoker.sides().panes.map(p =>
     Math.round(100 * (barOf(p, i)?.w ?? 0) / p.width));
 

@@ -174,7 +174,7 @@ const tests = {
       mimeType: 'text/plain', buffer: Buffer.from('main;from_a_file 7\n') });
     await press(page, 'Upload');
     await page.getByText('from_a_file').first().waitFor();
-    /* It does not tell when its samples were taken. */
+    /* The file does not say when its samples were taken. */
     same([await page.getByRole('link', { name: 'Heat map' }).count(),
       await page.getByText('Threads', { exact: true }).count()], [0, 0]);
   },

@@ -94,7 +94,7 @@ function timesOf(text) {
 }
 const number = text => Number(/-?[\d.,]+/.exec(text)?.[0].replace(/,/g, ''));
 
-/* Where a function is in the picture, which people see: found by the tooltip. */
+/* The place of a function in the picture, found by its tooltip. */
 async function frameOf(name) {
   const canvas = document.querySelector('[part=canvas]'), tip = '[part=tip]';
   const { left, top, width } = canvas.getBoundingClientRect();

@@ -80,7 +80,7 @@ claim every_room_is_on_the_map "$(sed -n 's/^\([a-z][a-z/]*\):.*/\1/p' "$rooms" 
   while read -r room; do
     grep -qE "^($room|${room%/*}/\*)( |\$)" include/README || echo "$room"
   done)"
-# A room may include rooms of the rows above its own only: there is no circle.
+# A room may include only rooms in rows above its own, so there are no circles.
 claim rooms_include_only_rooms_above "$(awk '
   !/^[a-z]/ || /^(never|door) / { next }
   { room = $1; sub(/:$/, "", room)

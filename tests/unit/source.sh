@@ -53,8 +53,7 @@ claim no_macro_has_the_name_of_one_in_limits_h "$(comm -12 \
   <(echo '#include <limits.h>' | cc -D_GNU_SOURCE -dM -E - | awk '$2 !~ /^_/ { print $2 }' | sort -u) \
   <(grep -rhoE '^#define \w+' app include tests --include='*.[ch]' | awk '{ print $2 }' | sort -u))"
 
-# Of two files only one may use the other. What both need stands in a third
-# file.
+# No two files use each other: functions that both need belong in a third.
 claim files_use_each_other_one_way "$(nm -A "${B:-build}"/lib[!t]*.a 2>/dev/null | awk '
   NF < 2 { next }
   { file = $1; sub(/:[0-9a-f]*$/, "", file); kind = $(NF - 1); symbol = $NF }

@@ -161,7 +161,7 @@ errors_of_nginx_are_the_apis() {
   done
   [ -z "$wrong" ] || { echo "not in errors.def: $wrong"; return 1; }
 }
-# What the errors of nginx and Apache say of limits is what these are.
+# The errors of nginx and Apache name the limits that are set.
 limits_of_bodies_are_those_that_errors_name() {
   local file most wrong=
   most=$(sed -n 's/^KEY(upload, max_bytes, BYTES, "\([^"]*\)".*/\1/p' include/config.def)

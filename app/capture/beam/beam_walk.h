@@ -25,8 +25,8 @@
 
 /* Offsets in the data of a scheduler, */
 enum { BEAM_PROCESS = 168 };
-/* and in a process: its stack's top, and its heap, whose end, the next word, is
- * that of the stack, too. The heap is elsewhere since 27. */
+/* and in a process: the top of its stack, and its heap. The word after the heap
+ * is its end, at which the stack ends, too. OTP 27 moved the heap. */
 enum { BEAM_STOP = 88, BEAM_HEAP = 128, BEAM_HEAP_27 = 192 };
 
 WALK uint64_t

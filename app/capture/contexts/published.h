@@ -19,7 +19,7 @@
 #define PUBLISHED_MAX_NAMED 4 /* mappings of that name that are looked at */
 #define PUBLISHED_TRIES     3
 
-/* Where a context was read; {0} at first. */
+/* The place where a context was read; {0} at first. */
 struct published {
 	uint64_t address; /* of the mapping; 0: the process has none */
 	uint64_t time_ns; /* the context's time stamp */

@@ -18,7 +18,7 @@
 #define QUERY_LABEL "postgresql.queryid"
 #define QUERY_TEXT  24 /* bytes of an identifier as text, with a NUL */
 
-/* Where a program keeps the query. */
+/* The place where a program keeps the query. */
 struct query_at {
 	uint64_t entry;   /* vaddr of the variable that leads to the entry */
 	uint32_t id;      /* offset in the entry */

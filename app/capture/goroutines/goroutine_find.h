@@ -32,6 +32,6 @@ struct go_runtime {
 MUST_CHECK int go_runtime_find(struct go_runtime *r);
 /*
  * Reads the slice again, since the list moves when it grows.
- *   Errors   -EPROTO no list any more; as memory_copy()
+ *   Errors   -EPROTO no longer a list; as memory_copy()
  */
 MUST_CHECK int go_runtime_list(struct go_runtime *r);

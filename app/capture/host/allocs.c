@@ -299,7 +299,7 @@ subtract_made(struct watched *w, const struct emit_slot *s)
 	w->missed.most -= most * calls;
 }
 
-/* Looks at a process that is not watched, or not yet, or not any more. */
+/* Looks at a process that is not watched at the moment. */
 static void
 look_aside(struct watchers *p, uint32_t slot)
 {
@@ -367,7 +367,7 @@ count_awake(int32_t pid)
  * If they were not counted at the last look, the threads that run now are taken
  * to have run since then.
  *
- * Returns false if the process is to be watched on, to the end of a burst.
+ * Returns false if the process is to be watched further, to the end of a burst.
  */
 static bool
 follow_burst(struct watched *w, const struct probe_look *look,
@@ -488,7 +488,7 @@ follow(double *rate, double n, int64_t ns)
 	*rate = now > *rate / 2 ? now : *rate / 2;
 }
 
-/* Chooses the bytes per sample, such that a process that is watched part of the
+/* Chooses the bytes per sample, so that a process that is watched part of the
  * time has as many samples as one that is always watched. */
 static uint64_t
 mean_of(const struct watched *w, const struct probe_account *a)

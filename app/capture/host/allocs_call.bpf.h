@@ -100,7 +100,7 @@ read_argument(const void *regs, const struct allocs_argument *a)
 	                    : value >> (unused & 63);
 }
 
-/* What a static probe says of an allocation. */
+/* An allocation, as a static probe reports it. */
 struct sampled {
 	uint64_t size;   /* bytes, at least 1 */
 	uint64_t weight; /* bytes that it stands for, at least size */

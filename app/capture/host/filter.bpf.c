@@ -175,7 +175,7 @@ copy_user(struct stack *to, uint64_t from, uint64_t bytes)
 static __always_inline uint64_t
 put_facts(struct interp_stack *to)
 {
-	/* Where the context will be: the stack has no room. */
+	/* Lies where the context will be: the stack has no room for it. */
 	struct interp_slot *slot = (void *)(to->room + sizeof(struct walk_at));
 	struct thread_facts from;
 	uint64_t bytes;

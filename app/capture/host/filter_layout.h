@@ -54,7 +54,7 @@ _Static_assert(offsetof(struct filter_ring, data) == FILTER_PAGE, "a page");
 
 #define FILTER_ROOM (FILTER_MAX_RECORD + FILTER_PAGE)
 
-/* Returns the bytes of a ring with so much data. */
+/* Returns the size of a ring that holds this much data. */
 static inline uint32_t
 filter_ring_bytes(uint32_t data)
 {

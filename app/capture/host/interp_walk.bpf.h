@@ -404,7 +404,8 @@ take_context(const struct context_at *at, struct interp_stack *to)
 
 /* --- what is taken of a thread -------------------------------------------- */
 
-/* What can be recorded of the current thread; NULL for a part that it lacks. */
+/* The parts of the current thread that can be recorded; NULL if it lacks one.
+ * */
 struct thread_facts {
 	const struct interp_slot *slot;
 	const struct context_at *at;

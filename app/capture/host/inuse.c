@@ -98,7 +98,7 @@ inuse_open(struct inuse *out)
 /* --- watching ------------------------------------------------------------- */
 
 #define LOOK_NS (100 * NS_PER_MS)
-/* Bytes per sample, such that there are some hundred samples a second, or fewer
+/* Bytes per sample, so that there are some hundred samples a second, or fewer
  * when rows become scarce. A power of two, so that the mean of a process rarely
  * changes. */
 #define FIRST_MEAN UINT64_C(65536)

@@ -35,7 +35,7 @@ struct probe_account {
 /* A process that has a slot. */
 struct probe_target {
 	struct allocs_of of; /* pid 0: the slot is unused */
-	int file;            /* with its functions; -1: not needed any more */
+	int file;            /* with its functions; -1: no longer needed */
 	int links[2];        /* -1: none */
 	/* Their pages, kept in memory while probes are inserted or removed: the
 	 * kernel would read a missing page while no process can fork. */

@@ -179,8 +179,8 @@ is_followed(struct emit_control *c, uint32_t pid)
 /* --- what a thread waits for ---------------------------------------------- */
 
 struct call {
-	int32_t number; /* negative: there is none */
-	bool futex;     /* b and c are an operation and value of futex(2) */
+	int32_t number;   /* negative: there is none */
+	bool futex;       /* b and c are an operation and value of futex(2) */
 	uint64_t a, b, c; /* its first arguments */
 	uint64_t ip;      /* of the instruction that made it */
 };
@@ -455,7 +455,7 @@ end(const struct emit_control *c, struct task_struct *task, uint64_t now_ns)
 		return;
 	since_ns = t->since_ns;
 	t->since_ns = 0;
-	/* Where the CPUs' clocks differ, a wait may seem to end too early. */
+	/* If the CPUs' clocks differ, a wait may seem to end too early. */
 	if (now_ns < since_ns)
 		now_ns = since_ns;
 	any = since_ns ? add_wait(c, task, t, now_ns - since_ns) : t->waited_ns;

@@ -113,12 +113,12 @@ struct interp_image {
 	/* That function calls another one, which runs the instructions: its
 	 * frame is part of the run, too. */
 	bool calls_core;
-	/* That function may call itself for the rest of a run, by so many
-	 * functions of its file at most: these frames are part of the run. */
+	/* That function may call itself for the rest of a run, by at most
+	 * this many functions of its file: their frames are part of the run. */
 	uint8_t goes_on;
 	/* The innermost run may have its entry before that function is called,
 	 * or between two calls; and the innermost call may have no run yet, or
-	 * none any more. */
+	 * no longer have one. */
 	bool uneven;
 	uint64_t entry_start, entry_end; /* where C enters it, if that is not
 	                                    at its start; or 0 */

@@ -65,8 +65,8 @@ struct context_at {
 	int32_t vector;
 	uint32_t step;
 	uint64_t pointer; /* address of that variable; 0: each has its own */
-	/* What is read behind the address: so many bytes, after some others.
-	 * 0: a context, which has its length in its head. */
+	/* This many bytes are read at the address, after skip others. 0: a
+	 * context, which has its length in its head. */
 	uint32_t bytes, skip;
 };
 

@@ -13,7 +13,8 @@ find_mark(const struct interp_stack *s, enum interp_mark mark)
 	return i;
 }
 
-/* Copies who awaits a task, so that each task has its innermost frame first. */
+/* Copies the tasks, which await each other, each with its innermost frame
+ * first. */
 static void
 put_tasks(const struct interp_stack *s, uint32_t from, struct interp_frame *out)
 {

@@ -78,7 +78,7 @@ enum jit_id {
 	JITS
 };
 
-/* What is known of a program or library that is such a runtime. */
+/* A program or library that is such a runtime. */
 struct jit_image {
 	const struct jit *jit;
 	void *data;          /* the language's; freed by forget */
@@ -87,7 +87,7 @@ struct jit_image {
 	                        called; both 0: none */
 };
 
-/* How often the memory of a process was looked at in a second. */
+/* Counts the times that a process was looked at within a second. */
 struct jit_looks {
 	uint64_t second_ns; /* when it began */
 	uint32_t n;

@@ -52,7 +52,7 @@ attach(const struct interp_space *space, struct interp_threads *out)
 
 /* --- functions ------------------------------------------------------------ */
 
-/* What shows whether a prototype is still the same. */
+/* If any of these differs, it is another prototype. */
 struct head {
 	uint64_t chunk, lines;
 	uint32_t size, first_line, nlines;

@@ -21,7 +21,7 @@
 /* Roots of an interpreter's image: numbers of struct luajit_image. */
 enum { LUAJIT_DISTANCE, LUAJIT_CURRENT };
 
-/* What an image's instructions say. */
+/* The values that an image's instructions contain. */
 struct luajit_image {
 	uint64_t start, end; /* of the code that interprets */
 	uint64_t entry;      /* where C enters it, up to */

@@ -54,7 +54,7 @@ take_trace(const uint8_t *p, uint64_t at, uint32_t mcode,
 	       out->nsnap <= LUAJIT_MAX_SNAPS && out->nmap <= LUAJIT_MAX_MAP;
 }
 
-/* What was read of a trace's parts stays as long as they are the same. */
+/* The parts of a trace are read again only if they have changed. */
 static void
 move_parts(struct luajit_traces *from, struct luajit_trace *to)
 {

@@ -83,7 +83,7 @@ enum {
 	LUAJIT_SEARCHES = 8     /* the C stack is looked through */
 };
 #define LUAJIT_FAR          2048 /* bytes of the C stack, at most, */
-#define LUAJIT_SEARCH_WORDS 16   /* in steps of so many words */
+#define LUAJIT_SEARCH_WORDS 16   /* in steps of this many words */
 
 WALK uint64_t
 luajit_distance(uint64_t own)

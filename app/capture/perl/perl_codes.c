@@ -52,7 +52,7 @@ enum {
 	OP = 56
 };
 
-/* What shows whether a sub is still the same. */
+/* If any of these differs, it is another sub. */
 struct head {
 	uint64_t kind, body, file;
 	uint32_t first_line, reserved;
@@ -61,7 +61,7 @@ _Static_assert(sizeof(struct head) <= INTERP_CODE_HEAD, "a head");
 
 enum { NAME, FILE_NAME, PACKAGE, PIECES };
 
-/* What was read last on the way to a package's name. */
+/* The last word on the way to a package's name. */
 enum { AT_VALUE, AT_SIZE, AT_NAMES, AT_LIST, AT_TEXT };
 
 struct reader {

@@ -62,10 +62,9 @@ enum { PERL_START, PERL_NAME = 2, PERL_FLAGS = 6, PERL_CV_WORDS };
 #define PERL_IS_NAMED (UINT64_C(0x8000) << 32) /* without a glob */
 
 /*
- * What a frame is, in the upper bits of its instr; the lower ones are an
- * address. Its code is a sub's first instruction, since closures share it, and
- * are gone when they have been called; a file's name; or the kind, where one is
- * enough.
+ * The kind of a frame, in the upper bits of its instr; the lower ones are an
+ * address. Its code is a sub's first instruction, which closures share, and
+ * which outlives them; a file's name; or the kind, where one is enough.
  */
 enum perl_kind {
 	PERL_BY_GLOB = 1, /* a sub; the address is of its glob, */

@@ -24,7 +24,7 @@ const struct php_version_row php_versions[PHP_VERSIONS] = {
 
 enum { CLASS_NAME = 8 }; /* in a class */
 
-/* What shows whether a function is still the same. */
+/* If any of these differs, it is another function. */
 struct head {
 	uint64_t type, name, scope, file;
 	uint32_t first_line, reserved;

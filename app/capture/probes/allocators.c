@@ -161,7 +161,7 @@ row_at(const struct found *f, bool releases, uint64_t vaddr)
 	return NULL;
 }
 
-/* How a function continues in another one, whose probe sees the call. */
+/* A function that continues in another one, whose probe sees the call. */
 enum hand { KEEPS, HANDS_SOME, HANDS_ALL };
 
 /*

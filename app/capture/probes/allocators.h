@@ -25,7 +25,7 @@ struct allocator {
 	/* Bits of enum quality_hidden: allocators that call none of these; and
 	 * ALLOCATOR_NAMELESS: one whose functions have no names. */
 	uint32_t hidden;
-	/* Where PHP has the address of its heap, whose first number is not 0
+	/* The address of PHP's heap is here; its first number is not 0
 	 * when it calls malloc instead; vaddr, 0: unknown. */
 	uint64_t php_heap;
 };

@@ -13,7 +13,7 @@
  *   Source   x86-64 psABI, 3.2.3; Intel SDM 2A, table 2-2 */
 static const uint8_t argument_regs[PROBE_MAX_ARGUMENTS] = {7, 6, 2, 1, 8, 9};
 
-/* Which registers hold each argument, a bit each. */
+/* The registers that may hold each argument, as bits. */
 struct arguments {
 	unsigned n;
 	uint16_t regs[PROBE_MAX_ARGUMENTS];

@@ -47,13 +47,13 @@ struct map_seen {
 	uint32_t build_id_size;
 	const char *path; /* "" for memory without a file */
 	bool executable;
-	bool unlinked; /* path does not lead to the file any more, and
+	bool unlinked; /* path no longer leads to the file, and
 	                     the kernel's mark was removed from it */
 };
 
 /*
  * Reads /proc/PID/maps.
- *   Errors   -ESRCH no such process, or it has no memory any more; as
+ *   Errors   -ESRCH no such process, or it no longer has memory; as
  *            host_fd() and fd_read_all()
  */
 MUST_CHECK int maps_text(const struct host *host, int32_t pid, struct buf *out,

@@ -60,7 +60,7 @@ struct module {
 	                          by its process: no map of it need be asked
 	                          for */
 	bool is_32;            /* a 32-bit program or library: not read */
-	bool replaced;         /* elf is not the file at path any more */
+	bool replaced;         /* elf is no longer the file at path */
 	bool guessed;          /* addresses in it count from the start of the
 	                          file, for want of an image */
 	bool outdated;         /* it has such addresses, and another row the

@@ -321,7 +321,7 @@ read_descriptors(struct code_process *c)
 	return changed;
 }
 
-/* Drops the objects that no list has any more; true if there were any. */
+/* Drops the objects that are in no list; true if there were any. */
 static bool
 drop_unseen(struct process *proc, struct code_process *c)
 {

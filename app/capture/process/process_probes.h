@@ -22,12 +22,12 @@ void process_unprobe(struct process *proc, const struct sampler *s);
 bool
 process_allocs_within(const struct process *proc, const struct sampler *sampler,
                       const struct proc_stack *stack);
-/* Leaves out the frames of a process's sampler, such that a stack begins where
+/* Leaves out the frames of a process's sampler, so that a stack begins where
  * that of a watched call does: in the allocator, or for memory in use in its
  * caller. */
-void process_allocs_trim(const struct process *proc,
-                         const struct sampler *sampler,
-                         struct proc_stack *stack);
+void
+process_allocs_trim(const struct process *proc, const struct sampler *sampler,
+                    struct proc_stack *stack);
 /* Returns the names of functions of watched allocators that cannot be watched,
  * or NULL when there are none. */
 const char *process_allocs_unwatched(const struct process *proc);

@@ -382,7 +382,7 @@ any_ended(const struct recorder *c, const struct source *source, uint64_t until)
 	return false;
 }
 
-/* True when no capture uses this source any more. */
+/* True when no capture uses this source. */
 static bool
 is_over(const struct recorder *c, const struct source *source, uint64_t now)
 {

@@ -57,7 +57,7 @@ sampler_close(struct sampler *s)
 	free(s);
 }
 
-/* Returns the bytes that one CPU's samples take in a time. */
+/* Returns how many bytes the samples of one CPU need in ns nanoseconds. */
 static size_t
 ring_need(const struct sampler_ask *ask, uint32_t stack_bytes, uint64_t ns)
 {

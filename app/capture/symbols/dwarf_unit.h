@@ -39,7 +39,7 @@ struct dwarf_scope {
 	uint32_t call_line;  /* for an inlined call */
 	uint32_t name, file; /* offsets in names */
 	uint32_t start_line;
-	/* Of an inlined call; it tells calls on one line apart. */
+	/* Distinguishes inlined calls on one line. */
 	uint32_t discriminator : 31;
 	uint32_t inlined : 1;
 };

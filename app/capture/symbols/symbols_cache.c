@@ -394,7 +394,7 @@ symbols_cache_learn(struct symbols_cache *c, int fd)
 	int rc;
 
 	c->turn++;
-	forget_uses(c); /* the evicted pieces are not in use any more */
+	forget_uses(c); /* the evicted pieces are no longer in use */
 	rc = learn_all(c, fd);
 	while (is_over(c))
 		evict(c, oldest_turn(c));

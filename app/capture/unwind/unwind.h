@@ -133,7 +133,7 @@ unwind_word(const struct unwind_stack *s, uint64_t addr, uint64_t *out)
 
 /* A frame of code that is compiled at run time. */
 struct unwind_frame {
-	/* Of the next instruction: a return address, or interrupted. */
+	/* the next instruction: a return address, or the interrupted one */
 	uint64_t pc;
 	uint64_t sp, fp;
 	bool fp_known;

@@ -34,13 +34,13 @@ struct v8_image {
 	bool inlines; /* records inlined functions: since Node.js 20 */
 };
 
-/* Where in a frame an instruction is. */
+/* The part of a frame that an instruction is in. */
 enum v8_spot {
 	V8_UNKNOWN, /* the code could not be read */
 	V8_IN_FRAME,
 	V8_AT_START,  /* the return address is at sp, the function in rdi, */
 	V8_PUSHED_FP, /* or the saved frame pointer is at sp, it is above */
-	V8_AT_END     /* at a return: the function is not known any more */
+	V8_AT_END     /* at a return: the function is no longer known */
 };
 
 /* A function as it is shared by its closures: SharedFunctionInfo. */

@@ -1,6 +1,6 @@
 /*
- * What workers publish about deliveries to collectors: problems of a service,
- * and metrics.
+ * The facts that workers publish about deliveries to collectors: problems of a
+ * service, and metrics.
  */
 #pragma once
 

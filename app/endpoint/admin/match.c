@@ -71,7 +71,7 @@ static const struct {
          "back-references, with one count of up to 100 at most"},
 };
 
-/* Writes the value of a match that selects containers as services have it. */
+/* Writes the value of a match for containers in the form that services keep. */
 static int
 read_container(const char *kind, const json_t *value, struct match_rule *out)
 {

@@ -246,8 +246,8 @@ write_section(struct story *s, struct hottest *h)
 
 /* --- a function that was asked for ---------------------------------------- */
 
-/* Looks for the only function whose name contains the text; else writes that
- * there is none, and which come near. */
+/* Takes the function whose name contains the text, if there is only one.
+ * Otherwise writes that none has this name, and lists similar names. */
 static int
 find_near(struct story *s, struct hottest *h, struct hot_ask *ask,
           struct buf *name)

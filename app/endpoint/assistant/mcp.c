@@ -88,7 +88,7 @@ answer_text(struct call *c, const char *text, bool failed)
 
 /* --- methods -------------------------------------------------------------- */
 
-/* Returns a version that is spoken; NULL for another one. */
+/* Returns the version if it is supported, else NULL. */
 static const char *
 find_version(const char *wanted)
 {

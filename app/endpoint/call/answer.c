@@ -220,7 +220,7 @@ fail_memory(struct call *c)
 	return fail(c, RequestTooExpensive);
 }
 
-/* What a user may know about the reason. */
+/* The part of the reason that a user may know. */
 static const char *
 store_reason(int rc)
 {

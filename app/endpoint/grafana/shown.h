@@ -1,5 +1,5 @@
 /*
- * Which nodes of a tree are shown: the largest.
+ * Selects the nodes of a tree to show: the largest.
  */
 #pragma once
 

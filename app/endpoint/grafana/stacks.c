@@ -163,7 +163,7 @@ grafana_flame(struct call *c)
 	return answer_stacks(c, M_SelectMergeStacktracesRequest);
 }
 
-/* What older releases of Grafana call for span_selector. */
+/* Older releases of Grafana make this call for span_selector. */
 int
 grafana_spans(struct call *c)
 {

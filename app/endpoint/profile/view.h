@@ -11,7 +11,7 @@
 struct view_of {
 	const char *value; /* name of the values to show; NULL: those of the
 	                      profile's type. A stored file has all values */
-	/* Of a picture, as the parameters root and search: */
+	/* for a picture, as the parameters root and search: */
 	const char *root, *search;
 	const char *function; /* of lines, as the parameter */
 	struct sift sift;

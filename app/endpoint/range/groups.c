@@ -35,7 +35,7 @@ struct group {
 	double ms;   /* covered */
 };
 
-/* What a range can be grouped by: "host", "label.KEY" or "sample.KEY". */
+/* The ways to group a range: "host", "label.KEY" or "sample.KEY". */
 struct key {
 	const char *label; /* borrowed; NULL: the host */
 	bool of_samples;   /* only the number of its values is known */

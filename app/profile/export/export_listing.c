@@ -39,8 +39,8 @@ struct shown {
 	const struct profile *p;
 	const struct export_meta *meta;
 	const char *function; /* NULL: all */
-	/* Of code: the listing, whose rows these are. seen: the last sample
-	 * that was counted, plus 1. */
+	/* The rows are those of the listing; NULL: lines, not code. seen: the
+	 * last sample that was counted, plus 1. */
 	const struct listing *l;
 	int64_t *self, *total;
 	uint32_t *seen;
@@ -76,7 +76,7 @@ put_line(struct buf *out, int64_t number, const char *line,
 	json_close(out, '}');
 }
 
-/* Whether the code of a file, in the profile, is of a build. */
+/* The builds that the code of a file is of, in the profile. */
 struct builds {
 	bool same, other;
 };

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* Of ExportProfilesServiceResponse, and of the message in it. */
+/* Fields of ExportProfilesServiceResponse, and of the message in it. */
 enum { PARTIAL_SUCCESS = 1 };
 enum { REJECTED_PROFILES = 1, ERROR_MESSAGE = 2 };
 

@@ -11,7 +11,7 @@
 
 #define LOOK   ((size_t)1 << 20) /* bytes examined */
 #define DIGITS 32
-/* Of so many other lines, one has to be a stack. */
+/* One in this many lines must be a stack. */
 #define STACKS_AMONG 20
 
 static bool
@@ -114,9 +114,9 @@ count_lines(const char *p, size_t n)
 	return out;
 }
 
-/* Where no line has several frames, all but a title have to end with a count:
- * much other text has lines that end with a number. Stacks may be fewer than
- * the warnings before them, if the file is of no other kind. */
+/* If no line has several frames, all lines but a title must end with a count,
+ * since much other text has lines that end with a number. There may be fewer
+ * stacks than warnings before them, if the file is of no other kind. */
 bool
 input_folded_looks(const char *p, size_t n)
 {

@@ -1,5 +1,5 @@
 /*
- * Which types of profile a file has values of, and the units of values.
+ * The types of profile that a file has values of, and the units of values.
  */
 #include "import_build.h"
 

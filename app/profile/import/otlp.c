@@ -1548,7 +1548,7 @@ take(void *arg, const struct otlp_part *of, struct profile **made)
 	return 0;
 }
 
-/* What a field of the file shows about its format. */
+/* The format that a field of the file has. */
 enum shows { SHOWS_NOTHING, SHOWS_OTLP, SHOWS_PPROF };
 
 /* Field 1 is a message ResourceProfiles, which has messages and texts, or one

@@ -167,8 +167,8 @@ length_of(const struct strings *names, uint32_t id)
 	return n;
 }
 
-/* Sorts names that end where names are alike to the front: each is the
- * beginning of all that are longer. Returns their number. */
+/* Moves names of length from to the front, sorted: they are prefixes of all
+ * longer ones. Returns their number. */
 static uint32_t
 take_ended(const struct strings *names, uint64_t *v, uint32_t n, size_t from,
            uint64_t *room)

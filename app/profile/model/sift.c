@@ -18,7 +18,8 @@ struct list {
 	uint32_t n;
 };
 
-/* What the lists say of a frame, and of all frames of a location or stack. */
+/* The entries of the lists that match a frame, or any frame of a location or
+ * stack. */
 struct marks {
 	uint32_t focus; /* bits of the list's names */
 	uint32_t bits;  /* of struct sift_frames */
@@ -26,7 +27,7 @@ struct marks {
 	bool folded; /* by its name alone */
 };
 
-/* Whether the kind of a function is folded, in the module asked for last. */
+/* True if the kind of a function is folded, in the module asked for last. */
 struct kind_mark {
 	const char *module; /* NULL: not asked yet */
 	bool folded;

@@ -7,7 +7,7 @@
 
 /* Makes the nth statement from now fail with -EIO; 0: none. */
 void db_fail_after(struct db *db, int n);
-/* How long a server of PostgreSQL may take to answer a statement. */
+/* The time in which a PostgreSQL server must answer a statement. */
 extern int64_t db_answer_max_ns;
 /* Moves this connection's clock, now_ms(). */
 void db_skew_clock(struct db *db, int64_t ms);

@@ -4,8 +4,8 @@
 #include <string.h>
 #include <strings.h>
 
-/* Objects of a database in order: rows of a query, or those of sql_objects
- * from made on. */
+/* Iterates over the objects of a database, in order: the rows of stmt or, if
+ * made is set, the rest of sql_objects. */
 struct listing {
 	const struct sql_object *made;
 	sqlite3_stmt *stmt;

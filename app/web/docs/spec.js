@@ -101,13 +101,13 @@ export function replies(doc, op) {
   }).sort((a, b) => a.status < b.status ? -1 : 1);
 }
 
-/* Whether every word is somewhere in the texts. */
+/* True if each word is somewhere in the texts. */
 export function matches(query, texts) {
   const all = texts.join(' ').toLowerCase();
   return query.toLowerCase().split(/\s+/).every(word => all.includes(word));
 }
 
-/* Where a search looks for an operation: its fields' names, too. */
+/* The texts of an operation that a search matches, names of fields included. */
 export function textsOf(doc, op) {
   return [op.id, op.method, op.path, op.summary, op.tag, op.role,
     ...op.params.map(p => p.name),

@@ -137,7 +137,8 @@ function list(texts) {
   return ul;
 }
 
-/* Why a profile is empty is what the page shows instead of a picture. */
+/* An empty profile is not called poor: the page shows why it is empty in place
+   of the graph. */
 /** @param {Quality} quality @param {AnyDoc} doc */
 const isPoor = ({ verdict }, doc) => verdict === 'poor' &&
   (doc.base !== undefined || doc.total > 0);

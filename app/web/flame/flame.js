@@ -225,7 +225,7 @@ class Flame {
     c.globalAlpha = 1;
   }
 
-  /* What is not selected is outlined only while the keyboard is used. */
+  /* While the keyboard is used, a frame is outlined even if not selected. */
   /** @param {Bar} bar */
   isChosen(bar) {
     const { chosen, tree, canvas, picked } = this;
@@ -234,7 +234,7 @@ class Flame {
       (picked?.names[tree.name[chosen]] || document.activeElement === canvas);
   }
 
-  /* Whether marked frames are in a bar. */
+  /* True if marked frames are in a bar. */
   /** @param {Marks | null} marks @param {Bar} bar */
   has(marks, bar) {
     return marks && (bar.count > 1

@@ -22,7 +22,7 @@ import { element } from './flame.js';
 const LISTS = { source: 'Lines', code: 'Instructions' };
 const PATH_FITS = 44, TITLE_FITS = 40;
 
-/* Why a file's lines may be without text, or with that of another version. */
+/* Reasons why a file's lines have no text, or that of another version. */
 /** @type {Record<string, string>} */
 const STATES = {
   newer: 'has changed since the program was built or started: these may ' +

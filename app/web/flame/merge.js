@@ -80,7 +80,7 @@ class Merge {
     this.sums = this.columns.map(() => new Float64Array(LEAST_ROOM));
   }
 
-  /* Where a node is in the table, or else the free place for it. */
+  /* The place of a node in the table, or else the free place for it. */
   /** @param {number} at @param {number} name */
   place(at, name) {
     const { parent, name: names, places } = this, mask = places.length - 1;
@@ -239,7 +239,7 @@ function above(merge, at, name) {
 function filtered(tree, filters) {
   /** @param {What} what */
   const of = what => filters.filter(f => f[0] === what).map(f => f[1]);
-  /* for each of them, by name: whether it is meant */
+  /* for each filter, and each name: 1 if the filter matches the name */
   /** @param {'focus' | 'hide'} what */
   const meant = what => [
     ...of(what).map(name => /** @type {Test} */ (s => s === name)),

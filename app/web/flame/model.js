@@ -37,8 +37,8 @@ function gather(column, order) {
 }
 
 class Tree {
-  /* Of two profiles: values of the base by node, whether a node has certainly
-   * changed, and the functions that have: diff.js. */
+  /* For two profiles (diff.js): values of the base by node, whether a node has
+   * certainly changed, and the functions that have. */
   /** @type {Float64Array | undefined} */ baseSelf;
   /** @type {Float64Array | undefined} */ baseTotal;
   /** @type {Uint8Array | undefined} */ sure;
@@ -99,7 +99,7 @@ class Tree {
     return tree;
   }
 
-  /* What derive() takes, to make this tree somewhere else. */
+  /* The arguments with which derive() makes this tree somewhere else. */
   /** @returns {Columns} */
   columns() {
     const { depth, name, self, total, baseSelf, baseTotal, sure, parent, end,
@@ -144,7 +144,7 @@ class Tree {
     return file && line ? `${file}:${line}` : file;
   }
 
-  /* Whose code a function is, in a word of ORIGINS. */
+  /* The origin of a function's code, as a word of ORIGINS. */
   /** @param {number} name */
   originOf(name) {
     return originOf(this.packages[name] ?? '', this.names[name],
@@ -203,7 +203,7 @@ class Tree {
       `Self ${this.share(self[i])}`];
   }
 
-  /* Whether the view is a part of the tree, and the node has a share of it. */
+  /* True if the view is a part of the tree, and the node lies in it. */
   /** @param {number} i @param {View} view */
   isWithin(i, view) {
     return view.first > 0 && i >= view.first && i < view.end;

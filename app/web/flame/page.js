@@ -435,8 +435,8 @@ function openPage(root, doc, { address = '', prefix = '', hasTable = true,
       cut === 1 ? 'frame' : 'frames'} below ${SEEN * 100}% are not shown.`;
   }
 
-  /* Another view paints the graph first: the table takes longer than a
-   * frame. */
+  /* After a change of view the graph is painted first, since the table takes
+   * longer than a frame. */
   function showTable(isLater = false) {
     holdTable();
     if (!state.table) return;
@@ -453,7 +453,7 @@ function openPage(root, doc, { address = '', prefix = '', hasTable = true,
 
   const inSandwich = () => state.drawing === 'sandwich';
   const inSides = () => state?.drawing === 'sides';
-  /* What shows the tree as a whole. */
+  /* The parts that show the whole tree. */
   const pictures = () => inSides() && sides ? [flame, sides] : [flame];
   const focusPicture = () => (inSides() && sides ? sides.panes[1]
     : chosen.flame).canvas.focus();
@@ -560,7 +560,7 @@ function openPage(root, doc, { address = '', prefix = '', hasTable = true,
   const own = () => new URLSearchParams([...fragment()].filter(([key]) =>
     isOwn(key)).map(([key, value]) => [key.slice(prefix.length), value]));
 
-  /* What of a state decides which trees there are. */
+  /* The part of a state that decides which trees there are. */
   /** @param {URLSearchParams} q @returns {Wanted} */
   function wantedBy(q) {
     const fn = q.get('fn') || '';
@@ -1013,7 +1013,7 @@ function openPage(root, doc, { address = '', prefix = '', hasTable = true,
 
   /* --- the columns of the table ------------------------------------------- */
 
-  /* Those that exist, in their order; all of two profiles. */
+  /* The columns that exist, in their order; for two profiles all of them. */
   /** @param {string[]} wanted */
   function chosenColumns(wanted) {
     return Object.keys(COLUMNS).filter(column => wanted.includes(column) ||

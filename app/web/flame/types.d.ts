@@ -1,5 +1,5 @@
 /*
- * What the modules of the flame graph hand to each other. Comments in the
+ * The types by which modules of the flame graph pass data. Comments in the
  * modules name these types, and the compiler of the application checks them.
  */
 import type { DiffTree } from './diff.js';
@@ -95,7 +95,7 @@ export type Columns = { depth: Int32Array; name: Int32Array;
   baseTotal?: Float64Array; sure?: Uint8Array; parent?: Int32Array;
   end?: Int32Array; cut?: number };
 
-/* How a tree is made of another: trees.js. Functions are indexes of names. */
+/* A way to make a tree of another: trees.js. Functions are indexes of names. */
 export type Step = ['filtered', Filter[]] | ['bottomUp', null?] |
   ['heavyFirst', null?] | ['callers', number] | ['callees', number];
 

@@ -1,4 +1,5 @@
-/* Who has access: keys of the API, and browsers that are signed in. */
+/* Everything that has access: keys of the API, and browsers that are signed in.
+   */
 import { useEffect, useState } from 'preact/hooks';
 import { all, remove } from './api';
 import { Make } from './form';

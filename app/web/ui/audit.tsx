@@ -1,4 +1,4 @@
-/* Who changed or profiled what, newest first, a page at a time. */
+/* The list of changes and captures with their authors, newest first. */
 import { useEffect, useState } from 'preact/hooks';
 import { all, get } from './api';
 import type { PageProps } from './pages';
@@ -14,7 +14,7 @@ const NOBODY = new Map<string, string>();
 const wordsOf = (action: string) => action.split(/(?=[A-Z])/).map((word, i) =>
   i > 0 ? word.toLowerCase() : word).join(' ');
 
-/* What an action was about: a capture by its service and type, where known. */
+/* The object of an action: a capture by its service and type, if known. */
 function Target({ of: { target, detail }, names }:
   { of: AuditList['items'][number]; names: Map<string, string> }) {
   const { service, profileType: type } = detail ?? {};

@@ -244,7 +244,7 @@ export function Chart({ line, within, name, from, to, format, label, choose,
             u.posToVal(left + width, 'x') * 1000);
         }],
         setCursor: [u => {
-          // uPlot tells of the pointer with the next frame.
+          // uPlot reports the pointer with the next frame.
           if (u !== plot || !out.current) return;
           const i = u.cursor.idx, p = i == null ? undefined : line[i];
           const near = i == null ? [] : marksAt(u, marks, u.cursor.left!);

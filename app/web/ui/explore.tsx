@@ -51,9 +51,9 @@ export default function Explore({ args, query, caller }: PageProps) {
   return <Shown key={service} view={view} query={query} caller={caller} />;
 }
 
-/* What to show first: a type that is profiled continuously, preferably CPU, or
-   else that of the last capture with samples, so that the page is not empty; the
-   last hour, or less if the service has not been profiled for so long. */
+/* Chooses the first view: a type that is profiled continuously, preferably CPU,
+   or else that of the last capture with samples, so that the page is not empty;
+   the last hour, or less if the service has not been profiled for so long. */
 async function usualView(service: string, signal: AbortSignal) {
   const { enabled, profileTypes, createdAt } =
     await continuousOf(service, signal);
@@ -528,7 +528,7 @@ function Hint({ view: { service, type }, caller }: { view: View;
       Turn it on</a>}</p>;
 }
 
-/* Why there is no data: a sentence for each reason, with the remedy. */
+/* The reasons why there is no data: a sentence for each, with the remedy. */
 function reasons({ type, to: until, only }: View, now: Continuous,
   running: number) {
   const all: string[] = [], end = Number(until);

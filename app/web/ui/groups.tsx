@@ -20,7 +20,7 @@ export const wordOf = (by: string) => by.replace(/^(label|sample)\./, '');
 export const isOfSamples = (only: Labels) =>
   Object.keys(only).some(name => name.startsWith('sample.'));
 
-/* What a view is restricted to: host=a, label.zone=a, or samples whose threads
+/* The restriction of a view: host=a, label.zone=a, or samples whose threads
  * published sample.http.route=/cart. */
 export type Labels = Record<string, string>;
 export const labelsOf = (query: URLSearchParams): Labels =>
@@ -38,8 +38,8 @@ export const Chips = ({ only, show }: { only: Labels;
     <span class="unseen">, show all again</span></button>)}
 </>;
 
-/* What keeps the threads and the times of its samples: a capture of CPU time,
- * unless it was uploaded. */
+/* True if threads and times of samples were kept: captures of CPU time keep
+ * them, but not uploads. */
 export const hasThreads = (r: Result) => r.profileType === 'cpu' &&
   isSession(r.id) && r.status === 'completed' && r.host !== '';
 
@@ -89,8 +89,8 @@ const against = ({ from, to: until, service, profileType: type }: Grouping,
     [by]: value });
 };
 
-/* asked: the range, as the API is asked for it. name: what stays when the range
- * goes on. */
+/* asked: the range, as parameters of the API. name: identifies the view, and
+ * stays the same while a live range moves on. */
 export function Groups({ name, asked, unit = '', choose, capture }: {
   name: string; asked: string; unit?: string; capture?: Result;
   choose: (by: string, value: string) => void }) {

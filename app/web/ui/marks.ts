@@ -1,4 +1,4 @@
-/* What happened to a service, as marks on its chart. */
+/* Events of a service, as marks on its chart. */
 import { useMemo } from 'preact/hooks';
 import { all, get } from './api';
 import type { Baseline, Process, Service, Worker } from './replies';

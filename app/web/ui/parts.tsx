@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { clock, local, utc } from '../flame/text.js';
 import { ApiError } from './api';
 
-/* What went wrong, and what to do next. */
+/* An error, and what to do next. */
 export function Failure({ error, again }:
   { error: Error; again?: () => void }) {
   const code = error instanceof ApiError && error.status > 0

@@ -12,7 +12,7 @@ export type Result = ProfileResult & {
 /* Windows of continuous profiling are sums: they know no times inside. */
 export const isSession = (id: string) => id.startsWith('sess-');
 
-/* What a completed capture is good for, in a word. */
+/* The reliability of a completed capture, in a word. */
 export const verdictOf = (r: Result) =>
   r.sampleCount > 0 ? r.quality.verdict : 'empty';
 
@@ -40,8 +40,9 @@ export const toService = (name: string, query?: Record<string, string>) =>
 export const toSettings = (name: string) =>
   to(`/s/${encodeURIComponent(name)}/settings`);
 
-/* Why a type is not profiled continuously. Only Go programs count their waits
-   all the time; those of others are watched while a capture lasts. */
+/* The reason why a type is not profiled continuously. Only Go programs count
+   their waits all the time; those of others are watched while a capture lasts.
+   */
 const OF_GO = ['block', 'mutex'];
 export const whyNot = ({ profileType: type, message }:
   { profileType: string; message: string }) =>

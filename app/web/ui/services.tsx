@@ -140,7 +140,7 @@ const Last = ({ service: { lastProfileId: id, lastProfileType: type,
 const NAME = 'name', CPU = 'cpu';
 const cpus = (ns: number) => `${(ns / 1e9).toFixed(2)} CPUs`;
 
-/* What a service cost over the last hour. All lines have one scale. */
+/* The cost of a service over the last hour. All lines have one scale. */
 function Trend({ service: { cpu, cpuPerSecond }, most }:
   { service: ServiceOverview; most: number }) {
   if (cpuPerSecond === null) return <span class="quiet">none</span>;

@@ -118,7 +118,7 @@ async function newest(name: string, signal: AbortSignal) {
   return found.filter(t => t.isCaptured || t.last);
 }
 
-/* Whether the type is profiled all the time. */
+/* True if the type is profiled all the time. */
 function Always({ type, of }: { type: string; of?: ContinuousProfile }) {
   if (!of?.enabled || !of.profileTypes.includes(type)) return null;
   const isBroken = [...of.unsupported, ...of.failing].some(u =>

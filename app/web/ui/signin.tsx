@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { ApiError, signIn, type Caller } from './api';
 import { sentence } from './parts';
 
-/* What to do about a refusal, beyond what the server says. */
+/* The remedy for a refusal, in addition to the server's message. */
 const ADVICE: Record<string, string> = {
   Unauthorized: 'This key is unknown, has expired or was revoked. Check that '
     + 'all of it was pasted, or ask an administrator for another one.',

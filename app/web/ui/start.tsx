@@ -36,7 +36,7 @@ export const types = () => describe().then(doc =>
     .find(p => p.name === 'profileType')!.schema.enum!);
 
 const SECONDS = 10, LOOK_MS = 5e3;
-/* What the server takes for each host where the service runs, and how many. */
+/* The server's word for each host where the service runs, and their limit. */
 const EVERYWHERE = '*', MOST_HOSTS = 50;
 
 /* True if profiles come from pages of the program rather than from

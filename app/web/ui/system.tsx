@@ -116,7 +116,7 @@ function Fleet({ hosts }: { hosts: Worker[] }) {
   </section>;
 }
 
-/* What needs somebody comes first. */
+/* Checks that failed come first. */
 const byVerdict = (a: Check, b: Check) =>
   Number(a.verdict === 'ok') - Number(b.verdict === 'ok');
 

@@ -77,7 +77,7 @@ lies_in_variables(int32_t pid, uint64_t address)
 	return false;
 }
 
-/* How a child accesses one word of a process. */
+/* A child's access to one word of a process. */
 enum touch { TOUCH_FIND, TOUCH_READ, TOUCH_WRITE };
 
 struct touched {

@@ -1,4 +1,4 @@
-/* Which functions of allocators are watched. */
+/* The functions of allocators that are watched. */
 #include "capture/probes/allocators.h"
 
 #include "lib/test.h"

@@ -302,7 +302,7 @@ check_chains(const char *path)
 	}
 	ck_assert_msg(most <= may, "%s: %d bytes, %d at most: %s", path, most,
 	              may, best);
-	/* An exception that is not needed any more leaves the list. */
+	/* An exception that is no longer needed leaves the list. */
 	ck_assert_msg(!named || most > STACK_MAX, "%s: %d bytes", path, most);
 	elf_end(o->elf);
 	free(o);

@@ -380,7 +380,7 @@ file_of(uint16_t machine, bool is_program, uint32_t relocation, bool by_value)
 
 #define BIAS UINT64_C(0x7f0000000000)
 
-/* What lies at the place in a process, and where threads then have the
+/* The bytes at the place in a process, and where threads then have the
  * variable; rc 0, or -EAGAIN. */
 static const struct {
 	uint16_t machine;
@@ -535,7 +535,7 @@ END
 
 #define STATE_TO_ID 192
 
-/* What is read of a process in a state, with a query's identifier. */
+/* Reads a process that is in a state, with a query's identifier. */
 static void
 put_entry(uint32_t state, int64_t id, uint8_t out[static STATE_TO_ID + 8])
 {

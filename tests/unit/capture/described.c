@@ -217,7 +217,7 @@ name_stack(void)
 	}
 }
 
-/* What a sample has of the code that calls this. */
+/* Makes a sample of the code that calls this. */
 static NOINLINE void
 look(void)
 {

@@ -347,7 +347,7 @@ END
 #define CHUNK  (1u << 20) /* bytes that are read at once */
 #define LENGTH (2 * CHUNK + 64)
 
-/* Where a word lies in the only segment, and which range is searched. */
+/* The place of a word in the only segment, and the range that is searched. */
 static const struct {
 	uint64_t vaddr; /* of the segment */
 	size_t at;

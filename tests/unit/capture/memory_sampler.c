@@ -1,4 +1,4 @@
-/* Static probes at which a program tells what it samples, in images made for
+/* Static probes at which a program reports its samples, in images made for
  * them. Those of a real program are in tests/e2e/inuse.sh. */
 #include "capture/probes/memory_sampler.h"
 

@@ -1,4 +1,4 @@
-/* How certain a sum is that was estimated from parts. */
+/* The certainty of a sum that was estimated from parts. */
 #include "capture/recorder/parts.h"
 
 #include "base/clock.h"

@@ -1,5 +1,5 @@
 /*
- * Which code created a thread, found with the C library's names and, as on
+ * The code that created a thread, found with the C library's names and, as on
  * hosts without its debug file, without them.
  */
 #include "capture/snapshot/snapshot_creator.h"

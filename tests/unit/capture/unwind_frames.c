@@ -1034,7 +1034,7 @@ TEST(interrupted_code_has_all_its_registers)
 }
 END
 
-/* Where the stack of the handler lies, and that of the interrupted code. */
+/* The stacks of the handler and of the interrupted code. */
 static const struct {
 	const char *label;
 	uint64_t start, size, other;

@@ -1,4 +1,4 @@
-/* Which program a process belongs to, and how that is named and profiled. */
+/* The program to which a process belongs, its name, and its profiles. */
 #include "cli/program.h"
 #include "lib/test.h"
 

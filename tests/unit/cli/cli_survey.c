@@ -1,4 +1,4 @@
-/* What stoker service add and stoker run print about processes. */
+/* The lists of processes that stoker service add and stoker run print. */
 #include "cli/cli.h"
 #include "cli/survey.h"
 #include "lib/http_server.h"

@@ -1,4 +1,4 @@
-/* Where a call takes its token from, and how URLs are made. */
+/* The source of a call's token, and URLs. */
 #include "base/file.h"
 #include "cli/http.h"
 #include "lib/test.h"

@@ -1,5 +1,5 @@
 /*
- * Of two large profiles, the second is read beside the first.
+ * The second of two large profiles is read while the first is.
  */
 #include "compare/compared.h"
 

@@ -1,4 +1,4 @@
-/* Which parts of a range make which blocks. */
+/* The blocks that the parts of a range make. */
 #include "lib/folded.h"
 #include "lib/test.h"
 #include "profile/blocks.h"

@@ -75,7 +75,7 @@ poisson(double mean)
 	return n;
 }
 
-/* How a range is cut: the number of windows in each part. */
+/* A range, as the number of windows in each of its parts. */
 struct cutting {
 	int parts, hosts;
 	int windows[MAX_PARTS];

@@ -1,4 +1,4 @@
-/* Which nodes of a differential flame graph are sure: claims about many
+/* The nodes of a differential flame graph that are sure: claims about many
  * simulated captures. */
 #include "lib/folded.h"
 #include "lib/random.h"

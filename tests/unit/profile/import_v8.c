@@ -65,7 +65,8 @@ TEST(a_heapprofile_is_as_deep_as_a_profile_can_be)
 	} rows[] = {
 		{1024, 0, " 8\n"},
 		{1025, 0, "stacks of more than 1024 frames, without those "},
-		{2000, -E2BIG, "its JSON is nested deeper than the limit of 2112 "},
+		{2000, -E2BIG,
+	         "its JSON is nested deeper than the limit of 2112 "},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -84,7 +85,7 @@ TEST(a_heapprofile_is_as_deep_as_a_profile_can_be)
 }
 END
 
-/* What a client of V8's protocol gets is often stored as it is. */
+/* The reply to a client of V8's protocol is often stored as it is. */
 TEST(a_profile_of_v8_may_be_inside_a_reply)
 {
 	static const char *const around[][2] = {

@@ -7,7 +7,7 @@
 
 #define MANY 3000
 
-/* Names of so many bytes at most; most differ late, and some only in length. */
+/* Names of at most this many bytes; most differ late, some only in length. */
 static struct strings *
 drawn_names(uint64_t seed, uint32_t n, size_t longest)
 {

@@ -280,7 +280,7 @@ CLAIM(a_name_of_another_form_is_nowhere)
 	}
 }
 
-/* How often a list had each name. */
+/* Counts how often a list had each name. */
 struct seen {
 	int a, b, others;
 	const char *drop; /* this name is dropped when it is seen */

@@ -25,7 +25,7 @@
 
 #define ANSWER_MAX_NS (300 * NS_PER_MS)
 
-/* How the server answers the nth statement that has rows, and later ones. */
+/* The server's answer to the nth statement that has rows, and later ones. */
 struct lies {
 	int from;      /* statements before this one are answered correctly */
 	const char *p; /* messages; NULL: silence */

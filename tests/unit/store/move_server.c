@@ -357,7 +357,7 @@ TEST(a_move_that_an_object_store_stops_begins_anew)
 }
 END
 
-/* What an object store may answer when bytes are put, or read again. */
+/* The answers of an object store when bytes are put, or read again. */
 static const enum objects_mood moods[] = {
 	OBJECTS_HANG,    OBJECTS_REFUSE,   OBJECTS_FLOOD, OBJECTS_CLOSE,
 	OBJECTS_CUT,     OBJECTS_TRICKLE,  OBJECTS_FAIL,  OBJECTS_REDIRECT,

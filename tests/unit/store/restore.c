@@ -238,7 +238,7 @@ TEST(a_link_to_a_store_stays_one)
 }
 END
 
-/* A process that keeps the store open until it is told to end. */
+/* A process that keeps the store open until it is asked to end. */
 struct holder {
 	pid_t pid;
 	int end;
@@ -294,7 +294,7 @@ TEST(a_store_that_a_process_has_open_is_refused)
 }
 END
 
-/* A process that opens the store once it is told to. */
+/* A process that opens the store on request. */
 struct newcomer {
 	pid_t pid;
 	int go;

@@ -1,5 +1,5 @@
 /*
- * Who may read and write what a restore makes: the same as what
+ * The users who may read and write what a restore makes: the same as for what
  * systemd-tmpfiles makes.
  * On SQLite alone.
  */

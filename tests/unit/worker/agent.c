@@ -395,7 +395,7 @@ answer(struct rig *r, uint32_t status)
 	ck_assert_uint_eq(r->agent.result, 0);
 }
 
-/* What happens to a result, by the status with which the centre answers. */
+/* The fate of a result, by the status with which the centre answers. */
 static const struct {
 	uint32_t status;
 	bool held, refused, here; /* its job, and its session */

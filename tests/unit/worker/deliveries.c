@@ -1,5 +1,5 @@
 /*
- * What becomes of profiles that wait for a collector. The test plays the
+ * The fate of profiles that wait for a collector. The test plays the
  * analyser and the fetcher.
  */
 #include "worker/collectors/deliveries.h"

@@ -22,7 +22,7 @@
 #define WAIT_NS  (20 * NS_PER_S)
 #define SHORT_NS (50 * NS_PER_MS)
 
-/* What the child lacks, or does in addition. */
+/* The child lacks this, or does it in addition. */
 enum {
 	NO_LIBRARY = 1,
 	NO_VM_THREAD = 2,

@@ -1,5 +1,5 @@
-/* Which file systems the opener trusts to answer at all times. The mounts are
- * real. */
+/* The file systems that the opener trusts to answer at all times. The mounts
+ * are real. */
 #include "worker/opener/opener_local.h"
 #include "lib/store.h"
 

@@ -449,7 +449,7 @@ TEST(what_is_not_said_again_lapses)
 }
 END
 
-/* Which of two wanted it first, and which stops wanting it first. */
+/* The one of two that wanted it first, and the one that stops first. */
 static const struct {
 	bool client_first, client_ends_first;
 } both[] = {{false, false}, {false, true}, {true, false}, {true, true}};

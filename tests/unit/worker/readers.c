@@ -1,4 +1,4 @@
-/* Which questions the opener's readers refuse after a reader was held up. */
+/* The questions that the opener's readers refuse after one was held up. */
 #include "worker/opener/opener.h"
 
 #include "base/clock.h"

@@ -290,7 +290,7 @@ has(const struct msg_start *m, int32_t pid)
 	return false;
 }
 
-/* Waits until it is told to become another user, then until it is told to end.
+/* Waits for the order to become another user, then for the order to end.
  */
 static pid_t
 start_child(int orders[static 2])

@@ -1,4 +1,4 @@
-/* What becomes of a webhook after its receiver has answered. */
+/* The fate of a webhook after its receiver has answered. */
 #include "worker/triggers/webhooks.h"
 
 #include "base/clock.h"

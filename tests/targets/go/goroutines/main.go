@@ -201,7 +201,7 @@ func odd() {
 	}
 }
 
-// Of those that were asked for.
+// The number of parked goroutines that were asked for.
 var parked int64
 
 // All but those that are meant to run wait.

@@ -20,8 +20,7 @@ struct export_meta {
 	const char *quality; /* the capture's quality report, JSON; NULL or ""
 	                        if there is none */
 	const struct timeline *timeline; /* of the same capture, or NULL */
-	/* for listings: sources of text, in the order in which they are tried
-	 * */
+	/* for listings: sources of text, in the order they are tried */
 	const struct listing_source *listings;
 	uint32_t nlistings;
 	/* for pictures: */

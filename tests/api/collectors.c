@@ -96,8 +96,7 @@ TEST(viewers_see_the_host_of_a_collector_only)
 }
 END
 
-/* The facts that a worker publishes; the text of problems is the worker's own.
- * */
+/* The facts that a worker publishes; it writes the text of problems itself. */
 static void
 publish(struct test_api *a, const char *collectors)
 {

@@ -404,8 +404,7 @@ take_context(const struct context_at *at, struct interp_stack *to)
 
 /* --- what is taken of a thread -------------------------------------------- */
 
-/* The parts of the current thread that can be recorded; NULL if it lacks one.
- * */
+/* The parts of the current thread that can be recorded; NULL: it lacks one. */
 struct thread_facts {
 	const struct interp_slot *slot;
 	const struct context_at *at;

@@ -17,8 +17,7 @@ jump_bytes(const uint8_t *p)
 	return p[0] == 0xe9 ? 5 : p[0] == 0x0f && (p[1] & 0xf0) == 0x80 ? 6 : 0;
 }
 
-/* Finds the entry that contains the target of a jump, but does not begin there.
- * */
+/* Finds the entry that contains a jump's target, but does not begin there. */
 static bool
 lands_in(const struct unwind_index *x, uint64_t target, struct cfi_entry *out)
 {

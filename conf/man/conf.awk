@@ -34,8 +34,8 @@ BEGIN {
 		print "#" row[i, 2] " =" (row[i, 4] == "" ? "" : " " row[i, 4])
 	}
 	print ""
-	wrapped("What each tenant may hold; 0: no limit. [quota.TENANT] says it " \
-		"for one tenant.")
+	wrapped("Limits for each tenant; 0: no limit. [quota.TENANT] sets those " \
+		"of one tenant.")
 	print "[quota]"
 	n = rows(ARGV[2], "QUOTA")
 	for (i = 1; i <= n; i++) {
